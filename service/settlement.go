@@ -68,7 +68,7 @@ func (s *Service) openSettlement(state *engine.State) error {
 		return err
 	}
 	options.LostSince = s.lostSince(state)
-	core, err := settle.New(options, settleDesk{s.desk}, s.settlement.chain, kept, signer)
+	core, err := settle.New(options, s.desk, s.settlement.chain, kept, signer)
 	if err != nil {
 		return err
 	}

@@ -4,26 +4,9 @@ import (
 	"time"
 
 	"blockdesk/desk"
-	"blockdesk/engine/rfq"
 	"blockdesk/httpgw/admin"
-	"blockdesk/market"
 	"blockdesk/settle"
 )
-
-// The adapters between package settle and the doors, which do not know each
-// other. They translate; they decide nothing.
-
-// settleDesk is the desk as settlement needs it.
-type settleDesk struct{ *desk.Desk }
-
-// Claim returns a claim with its payments.
-func (d settleDesk) Claim(id market.ClaimID) (*rfq.Claim, []rfq.Payment, bool, error) {
-	h, ok, err := d.Desk.Claim(id)
-	if err != nil || !ok {
-		return nil, nil, false, err
-	}
-	return &h.Claim, h.Payments, true, nil
-}
 
 // settleGateway is settlement as the REST gateway and the operators need it:
 // terms.Settlement, dvp.Cosigner and admin.Money.

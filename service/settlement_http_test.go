@@ -1,6 +1,7 @@
 package service
 
 import (
+	"blockdesk/desk"
 	"blockdesk/httpgw/admin"
 	"blockdesk/httpgw/dvp"
 	"blockdesk/httpgw/terms"
@@ -10,7 +11,7 @@ import (
 
 // What the gateway asks for is what settlement gives.
 var (
-	_ settle.Desk      = settleDesk{}
+	_ settle.Desk      = (*desk.Desk)(nil)
 	_ terms.Settlement = (*settleGateway)(nil)
 	_ dvp.Cosigner     = (*settleGateway)(nil)
 	_ admin.Money      = (*settleGateway)(nil)

@@ -76,13 +76,14 @@ func (s *Settle) adopt(id market.ClaimID, hash solana.Hash, track func() error) 
 // often as he likes, so only the newest transactions are read: this is for
 // backups, not against him.
 func (s *Settle) forgotten(ctx context.Context, c *rfq.Claim, known []store.Kept) (*ledger.Confirmed, error) {
-	_, payments, ok, err := s.desk.Claim(c.ID)
+	h, ok, err := s.desk.Claim(c.ID)
 	switch {
 	case err != nil:
 		return nil, fmt.Errorf("claim %s: %w", claimText(c.ID), err)
-	case !ok || len(payments) == 0:
+	case !ok || len(h.Payments) == 0:
 		return nil, errLater // the desk's store is behind the follower
 	}
+	payments := h.Payments
 	page := rpc.Page{Limit: maxLooked + len(payments) + len(known)}
 	infos, err := s.node.Signatures(ctx, binding.Reference(c.ID), page, rpc.Confirmed)
 	if err != nil {

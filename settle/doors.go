@@ -13,7 +13,7 @@ import (
 	"blockdesk/settle/proof"
 )
 
-// Desk is the engine's desk as settlement needs it. Any goroutine may call it.
+// Desk is what settlement uses of the desk: desk.Desk. Any goroutine may call it.
 type Desk interface {
 	// Do submits r and returns once its outcome is durable. A refusal by the
 	// rules is a Result with a Reason; an error means that nothing has happened,
@@ -21,7 +21,7 @@ type Desk interface {
 	Do(r rfq.Request) (*desk.Result, error)
 	// Claim returns a claim as it is in what is durable, with the payments that
 	// named it. It may be a moment behind Consumer.
-	Claim(id market.ClaimID) (*rfq.Claim, []rfq.Payment, bool, error)
+	Claim(id market.ClaimID) (*desk.History, bool, error)
 	// PaymentClaim returns the claim that a payment's signature was booked for.
 	PaymentClaim(signature [64]byte) (market.ClaimID, bool, error)
 	// View returns the newest durable view; nil before the first one.
@@ -42,25 +42,4 @@ type Node interface {
 	Simulate(ctx context.Context, raw []byte, o rpc.SimulateOptions) (rpc.Simulation, error)
 	Accounts(ctx context.Context, list []solana.Address, level rpc.Commitment, minSlot uint64) ([]*rpc.Account, uint64, error)
 	Health() []rpc.UpstreamHealth
-}
-
-// deskDoor is the desk as the packages below know it.
-type deskDoor struct{ Desk }
-
-// Authorize is cosign.Authorizer's.
-func (d deskDoor) Authorize(r rfq.Request) (rfq.Outcome, error) {
-	result, err := d.Do(r)
-	if err != nil {
-		return rfq.Outcome{}, err
-	}
-	return result.Outcome, nil
-}
-
-// Prove is proof.Desk's.
-func (d deskDoor) Prove(r *rfq.ProvePayment) (proof.Outcome, error) {
-	result, err := d.Do(r)
-	if err != nil {
-		return proof.Outcome{}, err
-	}
-	return proof.Outcome{Outcome: result.Outcome, Claim: result.Claim, Payment: result.Payment, Replayed: result.Replayed}, nil
 }

@@ -87,7 +87,7 @@ func TestEnded(t *testing.T) {
 				t.Fatal(err)
 			}
 			d := &answeringDesk{answers: c.answers}
-			s.desk, s.log = deskDoor{d}, slog.New(slog.DiscardHandler)
+			s.desk, s.log = d, slog.New(slog.DiscardHandler)
 			s.work.tell(told(7, rfq.ClaimDelivering, 1), 1)
 			r := broadcast.Result{Claim: 7, Kind: c.kind, Hash: solana.Hash{1, 2}, Signature: solana.Signature{3}, End: c.end, Slot: 5}
 			if err := s.ended(t.Context(), r); !errors.Is(err, c.err) || (err == nil) != (c.err == nil) {

@@ -2,7 +2,6 @@ package settle
 
 import (
 	"context"
-	"fmt"
 
 	"blockdesk/desk"
 	"blockdesk/engine/rfq"
@@ -24,9 +23,9 @@ func (s *Settle) Build(ctx context.Context, id market.ClaimID) (state desk.Build
 	if err != nil {
 		return desk.BuildState{}, false, err
 	}
-	claim, _, known, err := s.desk.Claim(id)
+	claim, err := s.claim(id)
 	if err != nil {
-		return desk.BuildState{}, false, fmt.Errorf("claim %s: %w", claimText(id), err)
+		return desk.BuildState{}, false, err
 	}
 	state = desk.BuildState{
 		Claim: id, Taker: b.Taker, Stage: desk.BuildExpired, Hash: p.Hash, Blockhash: p.Blockhash, LastValid: p.LastValid, BuiltAt: b.BuiltAt,
@@ -38,9 +37,9 @@ func (s *Settle) Build(ctx context.Context, id market.ClaimID) (state desk.Build
 	case signed:
 		state.Signature = kept.Signature()
 		state.Stage, state.Slot = s.fate(ctx, claim, &kept)
-	case known && claim.State == rfq.ClaimCosigned:
+	case claim != nil && claim.State == rfq.ClaimCosigned:
 		state.Stage = desk.BuildBroadcast
-	case known && claim.State == rfq.ClaimReserved:
+	case claim != nil && claim.State == rfq.ClaimReserved:
 		state.Stage = desk.BuildOpen
 	}
 	return state, true, nil

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"testing"
 
+	"blockdesk/desk"
 	"blockdesk/engine/rfq"
 	"blockdesk/internal/solana"
 	"blockdesk/internal/solana/ledger"
@@ -26,15 +27,15 @@ func (inventor) Transaction(context.Context, solana.Signature, rpc.Commitment) (
 // paidOnce knows a claim with one payment.
 type paidOnce struct{ Desk }
 
-func (paidOnce) Claim(id market.ClaimID) (*rfq.Claim, []rfq.Payment, bool, error) {
-	return &rfq.Claim{ID: id}, []rfq.Payment{{Claim: id}}, true, nil
+func (paidOnce) Claim(id market.ClaimID) (*desk.History, bool, error) {
+	return &desk.History{Claim: rfq.Claim{ID: id}, Payments: []rfq.Payment{{Claim: id}}}, true, nil
 }
 
 // TestForgottenUntold: a transaction that is listed and that no node tells of is a
 // failure of the chain, after which the claim rests for a while: it is not asked
 // for forty times a second.
 func TestForgottenUntold(t *testing.T) {
-	s := &Settle{node: inventor{}, desk: deskDoor{paidOnce{}}}
+	s := &Settle{node: inventor{}, desk: paidOnce{}}
 	if _, err := s.forgotten(t.Context(), &rfq.Claim{ID: 1}, nil); !errors.Is(err, ErrChain) || errors.Is(err, errLater) {
 		t.Errorf("%v", err)
 	}

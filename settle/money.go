@@ -58,15 +58,15 @@ func (s *Settle) Money(kind desk.MoneyKind, after desk.MoneyCursor, limit int) (
 
 // addPayment adds the payment that a stuck claim was paid by.
 func (s *Settle) addPayment(item *desk.MoneyItem) error {
-	_, payments, ok, err := s.desk.Claim(item.Claim)
+	h, ok, err := s.desk.Claim(item.Claim)
 	if err != nil {
 		return fmt.Errorf("claim %s: %w", claimText(item.Claim), err)
 	}
 	if !ok {
 		return nil
 	}
-	for i := range payments {
-		if p := &payments[i]; p.State == rfq.PaymentApplied {
+	for i := range h.Payments {
+		if p := &h.Payments[i]; p.State == rfq.PaymentApplied {
 			item.Signature, item.Payer, item.Slot = p.Signature, p.Payer, p.Slot
 		}
 	}

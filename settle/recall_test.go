@@ -42,7 +42,7 @@ func TestRecallGoesOn(t *testing.T) {
 		t.Fatal(err)
 	}
 	s := &Settle{
-		options: Options{RetryMost: time.Millisecond}, store: st, desk: deskDoor{agreeable{}}, log: slog.New(slog.DiscardHandler),
+		options: Options{RetryMost: time.Millisecond}, store: st, desk: agreeable{}, log: slog.New(slog.DiscardHandler),
 		unpromised: []market.ClaimID{1, 2, 3},
 	}
 	if s.tracker, err = broadcast.New(broadcast.Options{}, nil, nil); err != nil {

@@ -39,11 +39,11 @@ func (s *Settle) Doubtful(from market.ClaimID, limit int) ([]Doubtful, error) {
 		if len(list) >= limit {
 			break
 		}
-		claim, _, ok, err := s.desk.Claim(x.Claim)
-		switch {
-		case err != nil:
-			return nil, fmt.Errorf("claim %s: %w", claimText(x.Claim), err)
-		case ok && outOf(claim) && claim.Proof == x.Hash:
+		claim, err := s.claim(x.Claim)
+		if err != nil {
+			return nil, err
+		}
+		if outOf(claim) && claim.Proof == x.Hash {
 			list = append(list, Doubtful{Claim: *claim, Since: x.Since.UnixNano(), Word: x.Word, Signature: x.Signature})
 		}
 	}
@@ -54,8 +54,10 @@ func (s *Settle) Doubtful(from market.ClaimID, limit int) ([]Doubtful, error) {
 // know as out. It asks nobody.
 func (s *Settle) DoubtfulCount() int { return s.tracker.Standing() }
 
-// outOf reports whether a transaction of the claim is out.
-func outOf(c *rfq.Claim) bool { return c.State == rfq.ClaimCosigned || c.State == rfq.ClaimDelivering }
+// outOf reports whether a transaction of the claim, which may be nil, is out.
+func outOf(c *rfq.Claim) bool {
+	return c != nil && (c.State == rfq.ClaimCosigned || c.State == rfq.ClaimDelivering)
+}
 
 // Release ends what waits for ever, on the word of an operator who has looked: the
 // transaction of a claim that [Settle.Doubtful] lists is not on the chain. An
@@ -70,11 +72,11 @@ func (s *Settle) Release(ctx context.Context, by desk.OperatorAct, id market.Cla
 		return nil, fmt.Errorf("claim %s: %w", claimText(id), err)
 	}
 	defer unlock()
-	c, _, ok, err := s.desk.Claim(id)
-	switch {
-	case err != nil:
-		return nil, fmt.Errorf("claim %s: %w", claimText(id), err)
-	case !ok || !outOf(c):
+	c, err := s.claim(id)
+	if err != nil {
+		return nil, err
+	}
+	if !outOf(c) {
 		return nil, fmt.Errorf("%w: claim %s", desk.ErrNotDoubtful, claimText(id))
 	}
 	was, err := s.tracker.GiveUp(id, c.Proof)

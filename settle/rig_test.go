@@ -128,7 +128,7 @@ func begin(t testing.TB, c *chain, o lifeOptions) *life {
 	if o.change != nil {
 		o.change(&so)
 	}
-	asked := o.doom.desk(deskDoor{l.desk})
+	asked := o.doom.desk(l.desk)
 	if o.desk != nil {
 		asked = o.desk(asked)
 	}
@@ -221,17 +221,6 @@ type submitter struct{ eng atomic.Pointer[engine.Engine] }
 func (s *submitter) SubmitAll(cs []engine.Command) error { return s.eng.Load().SubmitAll(cs) }
 func (s *submitter) failed() error                       { return s.eng.Load().Stats().Failed }
 
-// deskDoor is the desk as settlement knows it.
-type deskDoor struct{ *desk.Desk }
-
-func (d deskDoor) Claim(id market.ClaimID) (*rfq.Claim, []rfq.Payment, bool, error) {
-	h, ok, err := d.Desk.Claim(id)
-	if err != nil || !ok {
-		return nil, nil, false, err
-	}
-	return &h.Claim, h.Payments, true, nil
-}
-
 // must does a request that the rules let through.
 func (l *life) must(r rfq.Request) *desk.Result {
 	l.t.Helper()
@@ -298,11 +287,11 @@ func (l *life) pack(c *rfq.Claim, feePayer desk.FeePayer) desk.Package {
 // claim returns a claim as it is now.
 func (l *life) claim(id market.ClaimID) *rfq.Claim {
 	l.t.Helper()
-	c, _, ok, err := deskDoor{l.desk}.Claim(id)
+	h, ok, err := l.desk.Claim(id)
 	if err != nil || !ok {
 		l.t.Fatalf("claim %d: %v, %v", id, ok, err)
 	}
-	return c
+	return &h.Claim
 }
 
 // becomes waits until a claim is in a state.

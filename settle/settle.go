@@ -32,7 +32,7 @@ const (
 // every other method from any goroutine once Start has returned.
 type Settle struct {
 	options Options
-	desk    deskDoor
+	desk    Desk
 	node    Node
 	store   *store.Store
 	signer  cosign.Signer
@@ -64,7 +64,7 @@ func New(o Options, d Desk, node Node, st *store.Store, signer cosign.Signer) (*
 	}
 	o = o.withDefaults()
 	s := &Settle{
-		options: o, desk: deskDoor{d}, node: node, store: st, signer: signer, log: o.Logger,
+		options: o, desk: d, node: node, store: st, signer: signer, log: o.Logger,
 		locks: newLocks(), work: newWork(o.RetryFirst, o.RetryMost), refund: newOwed(),
 	}
 	var err error
@@ -76,6 +76,18 @@ func New(o Options, d Desk, node Node, st *store.Store, signer cosign.Signer) (*
 
 // now is the clock in nanoseconds of Unix time.
 func (s *Settle) now() int64 { return s.options.Now().UnixNano() }
+
+// claim returns a claim as it is in what is durable, or nil.
+func (s *Settle) claim(id market.ClaimID) (*rfq.Claim, error) {
+	h, ok, err := s.desk.Claim(id)
+	switch {
+	case err != nil:
+		return nil, fmt.Errorf("claim %s: %w", claimText(id), err)
+	case !ok:
+		return nil, nil
+	}
+	return &h.Claim, nil
+}
 
 // Start takes up the claims that the recovered machine remembers:
 // rfq.Machine.EachClaim is what claims is. Once, before Run, and before the

@@ -82,12 +82,9 @@ func (s *Settle) refusedSubmission(id market.ClaimID, err error) error {
 // submittedBefore answers a submission of what the desk has signed. That it is
 // under way is the matter of the claim's job.
 func (s *Settle) submittedBefore(ctx context.Context, k *store.Kept) (desk.Submitted, error) {
-	claim, _, ok, err := s.desk.Claim(k.Claim())
+	claim, err := s.claim(k.Claim())
 	if err != nil {
-		return desk.Submitted{}, fmt.Errorf("claim %s: %w", claimText(k.Claim()), err)
-	}
-	if !ok {
-		claim = nil
+		return desk.Submitted{}, err
 	}
 	stage, slot := s.fate(ctx, claim, k)
 	return desk.Submitted{Claim: k.Claim(), Signature: k.Signature(), Transaction: k.Bytes(), Stage: stage, Slot: slot}, nil
@@ -96,11 +93,11 @@ func (s *Settle) submittedBefore(ctx context.Context, k *store.Kept) (desk.Submi
 // guard is what must hold before the desk promises its signature; the promise
 // itself checks the desk's own rules again.
 func (s *Settle) guard(ctx context.Context, b *store.Build, signed *cosign.Countersigned) error {
-	claim, _, ok, err := s.desk.Claim(b.Claim)
+	claim, err := s.claim(b.Claim)
 	switch {
 	case err != nil:
-		return fmt.Errorf("claim %s: %w", claimText(b.Claim), err)
-	case !ok:
+		return err
+	case claim == nil:
 		return s.refuse(b.Claim, desk.RefusalExpired)
 	case claim.State == rfq.ClaimCosigned && claim.Proof == signed.Hash(): // promised, but not signed
 	case claim.State != rfq.ClaimReserved:

@@ -12,6 +12,7 @@ import (
 	"syscall"
 	"testing"
 
+	"blockdesk/desk"
 	"blockdesk/e2e/chaintest"
 	"blockdesk/e2e/programtest"
 	"blockdesk/engine/rfq"
@@ -96,7 +97,9 @@ func TestKeyCommands(t *testing.T) {
 // yes is a desk that agrees.
 type yes struct{}
 
-func (yes) Authorize(r rfq.Request) (rfq.Outcome, error) { return rfq.Outcome{Kind: r.Kind()}, nil }
+func (yes) Do(r rfq.Request) (*desk.Result, error) {
+	return &desk.Result{Outcome: rfq.Outcome{Kind: r.Kind()}}, nil
+}
 
 // owedBy returns a delivery that the desk may sign; n makes it another message.
 func owedBy(t *testing.T, desk solana.Address, claim market.ClaimID, n byte) cosign.Authorized {

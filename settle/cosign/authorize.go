@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 
+	"blockdesk/desk"
 	"blockdesk/engine/rfq"
 	"blockdesk/internal/solana"
 	"blockdesk/internal/solana/build"
@@ -11,12 +12,12 @@ import (
 	"blockdesk/settle/binding"
 )
 
-// Authorizer asks the desk.
+// Authorizer is the desk: desk.Desk.
 type Authorizer interface {
-	// Authorize commits r and returns its outcome once that is durable. An error
+	// Do commits r and returns its outcome once that is durable. An error
 	// says that the outcome is not known here, or that nothing was asked; it is
 	// never a refusal by the rules. r's Token is the Authorizer's to set.
-	Authorize(r rfq.Request) (rfq.Outcome, error)
+	Do(r rfq.Request) (*desk.Result, error)
 }
 
 // Refused is the desk's no, by its rules. Nothing is signed after it.
@@ -73,15 +74,15 @@ func AuthorizeDelivery(a Authorizer, claim market.ClaimID, u *build.Unsigned) (A
 }
 
 func authorize(a Authorizer, r rfq.Request, d *draft) (Authorized, error) {
-	outcome, err := a.Authorize(r)
+	result, err := a.Do(r)
 	switch {
 	case err != nil:
 		return Authorized{}, fmt.Errorf("claim %s: message %s: %w", binding.Memo(d.Claim), d.hash, err)
-	case outcome.Kind != r.Kind():
+	case result.Kind != r.Kind():
 		// The zero Outcome would read as a yes.
-		return Authorized{}, fmt.Errorf("claim %s: %w: of request kind %d, not %d", binding.Memo(d.Claim), ErrOutcome, outcome.Kind, r.Kind())
-	case outcome.Reason != 0:
-		return Authorized{}, &Refused{d.Claim, outcome}
+		return Authorized{}, fmt.Errorf("claim %s: %w: of request kind %d, not %d", binding.Memo(d.Claim), ErrOutcome, result.Kind, r.Kind())
+	case result.Reason != 0:
+		return Authorized{}, &Refused{d.Claim, result.Outcome}
 	}
 	return Authorized{d}, nil
 }

@@ -10,7 +10,7 @@ func BenchmarkSettle(b *testing.B) {
 	atomic := atomicOf(b, testClaim)
 	u := built(b, &atomic)
 	s := Submission{Signature: signatureOf(takerKey, u.Message())}
-	key := desk()
+	key := deskSigner()
 	b.Run("check", func(b *testing.B) {
 		b.ReportAllocs()
 		for b.Loop() {

@@ -235,7 +235,7 @@ func TestNothingShared(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	x := signedBy(t, a, desk())
+	x := signedBy(t, a, deskSigner())
 	want := submitted(o.honest, 1-o.slot, signatureOf(deskKey, o.raw[1+2*signatureSize:]))
 	if !bytes.Equal(x.Bytes(), want) {
 		t.Errorf("signed %x, want %x", x.Bytes(), want)

@@ -5,6 +5,7 @@ import (
 	"crypto/ed25519"
 	"testing"
 
+	"blockdesk/desk"
 	"blockdesk/engine/event"
 	"blockdesk/engine/rfq"
 	"blockdesk/internal/runtest"
@@ -41,8 +42,8 @@ func signatureOf(k ed25519.PrivateKey, message []byte) solana.Signature {
 	return solana.Signature(ed25519.Sign(k, message))
 }
 
-// desk returns the desk's signer.
-func desk() *FileSigner { return newFileSigner((*[ed25519.PrivateKeySize]byte)(deskKey)) }
+// deskSigner returns the desk's signer.
+func deskSigner() *FileSigner { return newFileSigner((*[ed25519.PrivateKeySize]byte)(deskKey)) }
 
 func checkedMint(t testing.TB, n byte, program solana.Address, decimals uint8) token.Checked {
 	t.Helper()
@@ -136,9 +137,9 @@ func countersigned(t testing.TB, u *build.Unsigned) Countersigned {
 // agreeing is a desk that agrees with everything, and notes what it was asked.
 type agreeing struct{ asked []rfq.Request }
 
-func (a *agreeing) Authorize(r rfq.Request) (rfq.Outcome, error) {
+func (a *agreeing) Do(r rfq.Request) (*desk.Result, error) {
 	a.asked = append(a.asked, r)
-	return rfq.Outcome{Kind: r.Kind()}, nil
+	return &desk.Result{Outcome: rfq.Outcome{Kind: r.Kind()}}, nil
 }
 
 // answering is a desk with one answer.
@@ -147,7 +148,9 @@ type answering struct {
 	err     error
 }
 
-func (a answering) Authorize(rfq.Request) (rfq.Outcome, error) { return a.outcome, a.err }
+func (a answering) Do(rfq.Request) (*desk.Result, error) {
+	return &desk.Result{Outcome: a.outcome}, a.err
+}
 
 func refusing(kind rfq.RequestKind, reason event.Reason) answering {
 	return answering{outcome: rfq.Outcome{Kind: kind, Reason: reason}}

@@ -56,7 +56,7 @@ func options(t testing.TB) ServerOptions {
 	}
 	t.Cleanup(func() { os.RemoveAll(dir) })
 	return ServerOptions{
-		Path: filepath.Join(dir, "s"), Record: filepath.Join(dir, "r"), Signer: desk(), Timeout: runtest.Patience,
+		Path: filepath.Join(dir, "s"), Record: filepath.Join(dir, "r"), Signer: deskSigner(), Timeout: runtest.Patience,
 		Now: func() time.Time { return time.Unix(1_700_000_000, 0) },
 	}
 }
@@ -93,7 +93,7 @@ func TestSignerProcess(t *testing.T) {
 			if signer.Address() != deskAddress || s.Address() != deskAddress {
 				t.Fatalf("address %s", solana.Text(signer.Address()))
 			}
-			want := signedBy(t, authorized(t, b), desk()).Bytes()
+			want := signedBy(t, authorized(t, b), deskSigner()).Bytes()
 			for range 2 {
 				if got := signedBy(t, authorized(t, b), signer); !bytes.Equal(got.Bytes(), want) {
 					t.Error("other bytes over the socket")

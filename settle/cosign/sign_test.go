@@ -19,7 +19,7 @@ func TestEveryForm(t *testing.T) {
 	for name, b := range variants(t) {
 		t.Run(name, func(t *testing.T) {
 			u := built(t, b)
-			x := signedBy(t, authorized(t, b), desk())
+			x := signedBy(t, authorized(t, b), deskSigner())
 			got, err := tx.Decode(x.Bytes())
 			if err != nil {
 				t.Fatal(err)
@@ -47,9 +47,9 @@ func TestEveryForm(t *testing.T) {
 // signed again.
 func TestSameAgain(t *testing.T) {
 	for name, b := range variants(t) {
-		first := signedBy(t, authorized(t, b), desk())
+		first := signedBy(t, authorized(t, b), deskSigner())
 		for range 3 {
-			if again := signedBy(t, authorized(t, b), desk()); !bytes.Equal(first.Bytes(), again.Bytes()) {
+			if again := signedBy(t, authorized(t, b), deskSigner()); !bytes.Equal(first.Bytes(), again.Bytes()) {
 				t.Errorf("%s: other bytes the second time", name)
 			}
 		}

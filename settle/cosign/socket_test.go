@@ -479,7 +479,7 @@ func (failingKey) Sign(context.Context, Job) (solana.Signature, error) {
 // TestKeyFails: the key's own failure is told without its words.
 func TestKeyFails(t *testing.T) {
 	o := options(t)
-	o.Signer = failingKey{desk()}
+	o.Signer = failingKey{deskSigner()}
 	s := start(t, o)
 	owed := deliveryOf(t, testClaim)
 	if _, err := authorized(t, &owed).Sign(testContext(t), dialled(t, s.path)); !errors.Is(err, RefusalKey) || strings.Contains(err.Error(), "token") {

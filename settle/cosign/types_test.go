@@ -142,10 +142,10 @@ func TestZeroValues(t *testing.T) {
 	if len(asked.asked) != 0 {
 		t.Error("the desk was asked")
 	}
-	if x, err := (Authorized{}).Sign(context.Background(), desk()); !errors.Is(err, ErrZero) || !x.IsZero() {
+	if x, err := (Authorized{}).Sign(context.Background(), deskSigner()); !errors.Is(err, ErrZero) || !x.IsZero() {
 		t.Errorf("Authorized: %v", err)
 	}
-	for name, s := range map[string]Signer{"key": desk(), "no key": FileSigner{}, "socket": &SocketSigner{}} {
+	for name, s := range map[string]Signer{"key": deskSigner(), "no key": FileSigner{}, "socket": &SocketSigner{}} {
 		if got, err := s.Sign(context.Background(), Job{}); !errors.Is(err, ErrZero) || got != (solana.Signature{}) {
 			t.Errorf("%s: Job: %v", name, err)
 		}

@@ -195,12 +195,12 @@ func (s *stage) run(t *testing.T, a *attack) {
 func (s *stage) audit(t *testing.T, a *attack, sig solana.Signature, c *rfq.Claim) {
 	t.Helper()
 	w := &a.want
-	now, payments, _, err := s.machine.Claim(c.ID)
+	now, _, err := s.machine.Claim(c.ID)
 	s.must(err)
 	var got *rfq.Payment
-	for i := range payments {
-		if payments[i].Signature == sig {
-			got = &payments[i]
+	for i := range now.Payments {
+		if now.Payments[i].Signature == sig {
+			got = &now.Payments[i]
 		}
 	}
 	switch {
@@ -226,8 +226,8 @@ func (s *stage) audit(t *testing.T, a *attack, sig solana.Signature, c *rfq.Clai
 			end = rfq.ClaimPaid
 		}
 	}
-	if now.State != end {
-		t.Errorf("claim in state %d, want %d", now.State, end)
+	if now.Claim.State != end {
+		t.Errorf("claim in state %d, want %d", now.Claim.State, end)
 	}
 	s.machine.check(t)
 }

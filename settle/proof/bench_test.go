@@ -5,6 +5,7 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"blockdesk/desk"
 	"blockdesk/engine/event"
 	"blockdesk/engine/rfq"
 	"blockdesk/internal/solana"
@@ -34,14 +35,15 @@ func BenchmarkVerifyKnown(b *testing.B) {
 // Verify goes to the chain.
 type forgetful struct{ claim *rfq.Claim }
 
-func (d *forgetful) Prove(r *rfq.ProvePayment) (Outcome, error) {
-	return Outcome{Claim: d.claim, Payment: &rfq.Payment{
+func (d *forgetful) Do(request rfq.Request) (*desk.Result, error) {
+	r := request.(*rfq.ProvePayment)
+	return &desk.Result{Claim: d.claim, Payment: &rfq.Payment{
 		Signature: r.Signature, Claim: r.Claim, Rail: r.Rail, State: rfq.PaymentApplied, Amount: r.Amount, Payer: r.Payer, Slot: r.Slot,
 	}}, nil
 }
 
-func (d *forgetful) Claim(market.ClaimID) (*rfq.Claim, []rfq.Payment, bool, error) {
-	return d.claim, nil, true, nil
+func (d *forgetful) Claim(market.ClaimID) (*desk.History, bool, error) {
+	return &desk.History{Claim: *d.claim}, true, nil
 }
 
 func (d *forgetful) PaymentClaim([64]byte) (market.ClaimID, bool, error) { return 0, false, nil }

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"blockdesk/desk"
 	"blockdesk/engine/event"
 	"blockdesk/engine/rfq"
 	"blockdesk/internal/solana"
@@ -26,7 +27,7 @@ type machineDesk struct {
 	claims  map[market.ClaimID]rfq.Claim
 	paid    map[market.ClaimID][]rfq.Payment
 	index   map[[64]byte]market.ClaimID
-	keys    map[rfq.Key]Outcome // answers to keys
+	keys    map[rfq.Key]desk.Result // answers to keys
 	bodies  map[[16]byte]rfq.Key
 	proves  int   // ProvePayments that reached the machine
 	failing error // of the next calls, while not nil
@@ -44,7 +45,7 @@ func newDesk(t testing.TB, usdc solana.Address, treasury [market.RailCount]solan
 	t.Helper()
 	d := &machineDesk{
 		m: rfq.New(), out: event.NewGrowing(64), claims: map[market.ClaimID]rfq.Claim{}, paid: map[market.ClaimID][]rfq.Payment{},
-		index: map[[64]byte]market.ClaimID{}, keys: map[rfq.Key]Outcome{}, bodies: map[[16]byte]rfq.Key{},
+		index: map[[64]byte]market.ClaimID{}, keys: map[rfq.Key]desk.Result{}, bodies: map[[16]byte]rfq.Key{},
 	}
 	policy := rfq.Policy{
 		QuoteTTL: int64(15 * time.Second), ClaimTTL: int64(claimTTL), LateWindow: int64(lateWindow), FeeBps: 500, WalletClaims: 60_000,
@@ -71,7 +72,7 @@ func newDesk(t testing.TB, usdc solana.Address, treasury [market.RailCount]solan
 }
 
 // do applies a request and follows its records.
-func (d *machineDesk) do(r rfq.Request) (o Outcome, err error) {
+func (d *machineDesk) do(r rfq.Request) (o desk.Result, err error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.failing != nil {
@@ -80,7 +81,7 @@ func (d *machineDesk) do(r rfq.Request) (o Outcome, err error) {
 	return d.apply(r), nil
 }
 
-func (d *machineDesk) apply(r rfq.Request) (o Outcome) {
+func (d *machineDesk) apply(r rfq.Request) (o desk.Result) {
 	d.seq++
 	if r.Head().Token == 0 {
 		r.Head().Token = d.seq
@@ -112,7 +113,7 @@ func (d *machineDesk) apply(r rfq.Request) (o Outcome) {
 	return o
 }
 
-func (d *machineDesk) must(t testing.TB, r rfq.Request) Outcome {
+func (d *machineDesk) must(t testing.TB, r rfq.Request) desk.Result {
 	t.Helper()
 	o, err := d.do(r)
 	if err != nil {
@@ -121,35 +122,36 @@ func (d *machineDesk) must(t testing.TB, r rfq.Request) Outcome {
 	return o
 }
 
-// Prove answers a key again as it answered it first.
-func (d *machineDesk) Prove(r *rfq.ProvePayment) (Outcome, error) {
+// Do answers a key again as it answered it first.
+func (d *machineDesk) Do(r rfq.Request) (*desk.Result, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.failing != nil {
-		return Outcome{}, d.failing
+		return nil, d.failing
 	}
-	if r.Key != (rfq.Key{}) {
-		if first, ok := d.bodies[r.Key.ID]; ok && first != r.Key {
-			return Outcome{}, fmt.Errorf("%w: conflict", errDesk)
+	key := r.Head().Key
+	if key != (rfq.Key{}) {
+		if first, ok := d.bodies[key.ID]; ok && first != key {
+			return nil, fmt.Errorf("%w: conflict", errDesk)
 		}
-		if o, ok := d.keys[r.Key]; ok {
+		if o, ok := d.keys[key]; ok {
 			o.Replayed = true
-			return o, nil
+			return &o, nil
 		}
 	}
 	d.proves++
 	o := d.apply(r)
-	if r.Key != (rfq.Key{}) {
-		d.keys[r.Key], d.bodies[r.Key.ID] = o, r.Key
+	if key != (rfq.Key{}) {
+		d.keys[key], d.bodies[key.ID] = o, key
 	}
-	return o, nil
+	return &o, nil
 }
 
-func (d *machineDesk) Claim(id market.ClaimID) (*rfq.Claim, []rfq.Payment, bool, error) {
+func (d *machineDesk) Claim(id market.ClaimID) (*desk.History, bool, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	c, ok := d.claims[id]
-	return &c, d.paid[id], ok, d.failing
+	return &desk.History{Claim: c, Payments: d.paid[id]}, ok, d.failing
 }
 
 func (d *machineDesk) PaymentClaim(s [64]byte) (market.ClaimID, bool, error) {

@@ -79,10 +79,10 @@ func TestEveryNode(t *testing.T) {
 			case x.err == nil && (err != nil || wordOf(&v) != x.verdict):
 				t.Errorf("%+v, %v", v, err)
 			}
-			now, payments, _, err := s.machine.Claim(claim.ID)
+			now, _, err := s.machine.Claim(claim.ID)
 			s.must(err)
-			if _, kept := s.stray(sig); kept || x.verdict != verified && (now.State != rfq.ClaimReserved || len(payments) != 0) {
-				t.Errorf("claim in state %d, payments %+v, stray %t", now.State, payments, kept)
+			if _, kept := s.stray(sig); kept || x.verdict != verified && (now.Claim.State != rfq.ClaimReserved || len(now.Payments) != 0) {
+				t.Errorf("claim in state %d, payments %+v, stray %t", now.Claim.State, now.Payments, kept)
 			}
 			for _, l := range liars {
 				l.tell(nil)

@@ -170,12 +170,12 @@ func (p *Prover) deal(ctx context.Context, s *sight, key rfq.Key) (finding, erro
 	list := s.named()
 	var claim *rfq.Claim
 	if len(list) == 1 {
-		c, _, ok, err := p.desk.Claim(list[0])
+		h, ok, err := p.desk.Claim(list[0])
 		if err != nil {
 			return finding{}, err
 		}
 		if ok {
-			claim = c
+			claim = &h.Claim
 		}
 	}
 	signed := slices.ContainsFunc(s.Tx.Message.Signers(), func(a solana.Address) bool { return slices.Contains(p.ours, a) })

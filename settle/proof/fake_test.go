@@ -247,11 +247,11 @@ func (x *table) take() *rfq.Claim {
 
 func (x *table) state(c *rfq.Claim) rfq.ClaimState {
 	x.t.Helper()
-	now, _, ok, err := x.desk.Claim(c.ID)
+	now, ok, err := x.desk.Claim(c.ID)
 	if err != nil || !ok {
 		x.t.Fatalf("claim %d: %t, %v", c.ID, ok, err)
 	}
-	return now.State
+	return now.Claim.State
 }
 
 // wants checks a verdict.

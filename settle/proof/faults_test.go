@@ -60,8 +60,8 @@ func TestFaults(t *testing.T) {
 				!step.good && !step.pending && (rpc.KindOf(err) == 0 || v != (desk.Verdict{})):
 				t.Errorf("%+v, %v", v, err)
 			}
-			if _, payments, _, _ := s.machine.Claim(x.ID); step.good != (len(payments) == 1) {
-				t.Errorf("booked %+v", payments)
+			if h, _, _ := s.machine.Claim(x.ID); step.good != (len(h.Payments) == 1) {
+				t.Errorf("booked %+v", h.Payments)
 			}
 			if _, kept := s.stray(sig); kept {
 				t.Error("kept as a stray")
@@ -146,8 +146,8 @@ func TestRaceOnChain(t *testing.T) {
 		if v, err := s.verify(sigs[i], x); err != nil || wordOf(&v) != verified {
 			t.Errorf("%+v, %v", v, err)
 		}
-		if _, payments, _, _ := s.machine.Claim(x.ID); len(payments) != 1 || payments[0].Signature != sigs[i] {
-			t.Errorf("%+v", payments)
+		if h, _, _ := s.machine.Claim(x.ID); len(h.Payments) != 1 || h.Payments[0].Signature != sigs[i] {
+			t.Errorf("%+v", h.Payments)
 		}
 	}
 	if s.machine.proves != claims {

@@ -106,7 +106,8 @@ func TestLaws(t *testing.T) {
 			t.Fatalf("%+v on %s: %+v (%s)", m, rail, v, v.Refused)
 		}
 		kept, astray := x.strays.stray(sig)
-		_, list, _, _ := x.desk.Claim(c.ID)
+		h, _, _ := x.desk.Claim(c.ID)
+		list := h.Payments
 		if gained := tokens > 0 || lamports > 0; gained != (astray || len(list) > 0) {
 			t.Fatalf("%+v on %s: booked %+v, stray %+v", m, rail, list, kept)
 		}

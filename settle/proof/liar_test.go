@@ -392,10 +392,10 @@ func (s *stage) lie(t *testing.T, l *liar, x *lie, hasty *Prover) {
 	case (watch != nil) != (x.err != nil || x.verdict == pending):
 		t.Errorf("the watch: %v", watch)
 	}
-	now, payments, _, err := s.machine.Claim(c.ID)
+	now, _, err := s.machine.Claim(c.ID)
 	s.must(err)
-	if _, kept := s.stray(sig); kept || x.verdict != verified && len(payments) != 0 || x.err != nil && (now.State != rfq.ClaimReserved || len(payments) != 0) {
-		t.Errorf("claim in state %d, payments %+v, stray %t", now.State, payments, kept)
+	if _, kept := s.stray(sig); kept || x.verdict != verified && len(now.Payments) != 0 || x.err != nil && (now.Claim.State != rfq.ClaimReserved || len(now.Payments) != 0) {
+		t.Errorf("claim in state %d, payments %+v, stray %t", now.Claim.State, now.Payments, kept)
 	}
 	if v, err := s.verify(sig, c); err != nil || wordOf(&v) != verified {
 		t.Errorf("the truth: %+v, %v", v, err)

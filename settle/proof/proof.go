@@ -26,24 +26,17 @@ type Node interface {
 	Signatures(ctx context.Context, a solana.Address, page rpc.Page, level rpc.Commitment) ([]rpc.SignatureInfo, error)
 }
 
-// Desk is the engine's desk. What its methods return nobody may change.
+// Desk is what proofs use of the desk: desk.Desk. What its methods return nobody may
+// change.
 type Desk interface {
-	// Prove submits r and returns once its outcome is durable. An error means that
+	// Do submits r and returns once its outcome is durable. An error means that
 	// nothing has happened, or that what has happened is not known.
-	Prove(r *rfq.ProvePayment) (Outcome, error)
+	Do(r rfq.Request) (*desk.Result, error)
 	// Claim returns a claim as it is in what is durable, with the payments that
 	// named it: the newest ones, where there are very many.
-	Claim(id market.ClaimID) (*rfq.Claim, []rfq.Payment, bool, error)
+	Claim(id market.ClaimID) (*desk.History, bool, error)
 	// PaymentClaim returns the claim that a signature was booked for.
 	PaymentClaim(signature [64]byte) (market.ClaimID, bool, error)
-}
-
-// Outcome is what came of a ProvePayment, with the records of what it changed.
-type Outcome struct {
-	rfq.Outcome
-	Claim    *rfq.Claim
-	Payment  *rfq.Payment
-	Replayed bool
 }
 
 // Strays keeps what the desk cannot book, and knows our own transactions:

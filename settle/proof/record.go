@@ -44,13 +44,14 @@ func (p *Prover) recorded(s solana.Signature) (f finding, ok bool, err error) {
 		return f, false, fmt.Errorf("payment %s: %w", s, err)
 	}
 	if ok {
-		c, payments, known, err := p.desk.Claim(id)
+		h, known, err := p.desk.Claim(id)
 		if err != nil {
 			return f, false, fmt.Errorf("payment %s: %w", s, err)
 		}
-		at := slices.IndexFunc(payments, func(x rfq.Payment) bool { return x.Signature == s })
-		if known && at >= 0 {
-			return settled(c, &payments[at]), true, nil
+		if known {
+			if at := slices.IndexFunc(h.Payments, func(x rfq.Payment) bool { return x.Signature == s }); at >= 0 {
+				return settled(&h.Claim, &h.Payments[at]), true, nil
+			}
 		}
 		// So many payments came after it that it is not told any more. What the
 		// chain says leads to the same record.
@@ -60,7 +61,7 @@ func (p *Prover) recorded(s solana.Signature) (f finding, ok bool, err error) {
 	if err != nil || !ok {
 		return f, false, err
 	}
-	c, _, known, err := p.desk.Claim(id)
+	h, known, err := p.desk.Claim(id)
 	switch {
 	case err != nil:
 		return f, false, fmt.Errorf("payment %s: %w", s, err)
@@ -69,7 +70,7 @@ func (p *Prover) recorded(s solana.Signature) (f finding, ok bool, err error) {
 		f.over = true
 		return f, true, nil
 	}
-	return own(s, c), true, nil
+	return own(s, &h.Claim), true, nil
 }
 
 // settled makes the finding of a payment that the desk has booked, as it is now.
@@ -121,7 +122,7 @@ func (p *Prover) book(s *sight, x *credit, key rfq.Key) (finding, error) {
 	if err := p.keep(s, id, x, payment.WrongDestination, false); err != nil {
 		return finding{}, err
 	}
-	o, err := p.desk.Prove(&rfq.ProvePayment{
+	o, err := p.desk.Do(&rfq.ProvePayment{
 		Header: rfq.Header{Key: key}, Claim: id, Rail: x.rail, Signature: s.Signature(), Payer: x.payer, Amount: uint64(x.amount), Slot: s.Slot,
 	})
 	if err != nil {
@@ -142,8 +143,12 @@ func (p *Prover) book(s *sight, x *credit, key rfq.Key) (finding, error) {
 	p.counts.booked.Add(1)
 	c := o.Claim
 	if c == nil || c.ID != id { // nothing of the claim has changed by it
-		if c, _, _, err = p.desk.Claim(id); err != nil {
+		h, known, err := p.desk.Claim(id)
+		if err != nil {
 			return finding{}, err
+		}
+		if c = nil; known {
+			c = &h.Claim
 		}
 	}
 	f := settled(c, o.Payment)

@@ -130,8 +130,8 @@ func TestDust(t *testing.T) {
 			t.Errorf("%d atoms were kept", atoms)
 		}
 	}
-	if _, list, _, _ := x.desk.Claim(c.ID); len(list) != 0 || x.Stats().Dust != 4 {
-		t.Errorf("booked %+v, %+v", list, x.Stats())
+	if h, _, _ := x.desk.Claim(c.ID); len(h.Payments) != 0 || x.Stats().Dust != 4 {
+		t.Errorf("booked %+v, %+v", h.Payments, x.Stats())
 	}
 	sig := x.node.lands(x.node.transfer(t, fakePayer, 1000, binding.Memo(c.ID)))
 	if v := x.wants(request(sig, c), mismatch, payment.AmountShort); v.Payment == nil {
@@ -192,10 +192,10 @@ func TestFailures(t *testing.T) {
 // read.
 type scriptedDesk struct {
 	*machineDesk
-	answer func(r *rfq.ProvePayment) (Outcome, error)
+	answer func(r rfq.Request) (*desk.Result, error)
 }
 
-func (d *scriptedDesk) Prove(r *rfq.ProvePayment) (Outcome, error) { return d.answer(r) }
+func (d *scriptedDesk) Do(r rfq.Request) (*desk.Result, error) { return d.answer(r) }
 
 // TestDeskAnswers: what the desk may say of a payment that has come.
 func TestDeskAnswers(t *testing.T) {
@@ -207,18 +207,18 @@ func TestDeskAnswers(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	say := func(o Outcome, err error) (desk.Verdict, error) {
-		d.answer = func(*rfq.ProvePayment) (Outcome, error) { return o, err }
+	say := func(o desk.Result, err error) (desk.Verdict, error) {
+		d.answer = func(rfq.Request) (*desk.Result, error) { return &o, err }
 		return p.Verify(t.Context(), request(sig, c))
 	}
-	refuse := func(why event.Reason) Outcome { return Outcome{Outcome: rfq.Outcome{Reason: why}} }
-	if v, err := say(Outcome{}, errDesk); !errors.Is(err, errDesk) {
+	refuse := func(why event.Reason) desk.Result { return desk.Result{Outcome: rfq.Outcome{Reason: why}} }
+	if v, err := say(desk.Result{}, errDesk); !errors.Is(err, errDesk) {
 		t.Errorf("an error: %+v, %v", v, err)
 	}
-	if v, err := say(Outcome{}, nil); !errors.Is(err, ErrAnswer) {
+	if v, err := say(desk.Result{}, nil); !errors.Is(err, ErrAnswer) {
 		t.Errorf("no payment: %+v, %v", v, err)
 	}
-	if v, err := say(Outcome{Payment: &rfq.Payment{Claim: c.ID + 1, Signature: sig}}, nil); !errors.Is(err, ErrAnswer) {
+	if v, err := say(desk.Result{Payment: &rfq.Payment{Claim: c.ID + 1, Signature: sig}}, nil); !errors.Is(err, ErrAnswer) {
 		t.Errorf("another claim's payment: %+v, %v", v, err)
 	}
 	if v, err := say(refuse(event.ReasonInvalidCommand), nil); !errors.Is(err, ErrAnswer) {
@@ -289,8 +289,8 @@ func TestRace(t *testing.T) {
 		if n := x.node.readsOf(sigs[i]); n != 1 {
 			t.Errorf("signature %d was read %d times", i, n)
 		}
-		if _, payments, _, _ := x.desk.Claim(c.ID); x.state(c) != rfq.ClaimPaid || len(payments) != 1 || payments[0].Signature != sigs[i] {
-			t.Errorf("claim %d in state %d: %+v", i, x.state(c), payments)
+		if h, _, _ := x.desk.Claim(c.ID); x.state(c) != rfq.ClaimPaid || len(h.Payments) != 1 || h.Payments[0].Signature != sigs[i] {
+			t.Errorf("claim %d in state %d: %+v", i, x.state(c), h.Payments)
 		}
 	}
 	if x.desk.proves != claims {

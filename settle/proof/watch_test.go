@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"blockdesk/desk"
 	"blockdesk/engine/event"
 	"blockdesk/engine/rfq"
 	"blockdesk/internal/await"
@@ -438,8 +439,8 @@ func TestWatchFull(t *testing.T) {
 	if kept, ok := x.strays.stray(bare); !ok || kept.Amount != 5 {
 		t.Errorf("stray %+v", kept)
 	}
-	d := &scriptedDesk{machineDesk: x.desk, answer: func(*rfq.ProvePayment) (Outcome, error) {
-		return Outcome{Outcome: rfq.Outcome{Reason: event.ReasonDeskFull}}, nil
+	d := &scriptedDesk{machineDesk: x.desk, answer: func(rfq.Request) (*desk.Result, error) {
+		return &desk.Result{Outcome: rfq.Outcome{Reason: event.ReasonDeskFull}}, nil
 	}}
 	x.desk2(d)
 	short := x.node.lands(x.node.transfer(t, fakePayer, 9, binding.Memo(c.ID)))
@@ -449,10 +450,10 @@ func TestWatchFull(t *testing.T) {
 		}
 		x.clock += x.options.Patience
 	}
-	d.answer = x.desk.Prove
+	d.answer = x.desk.Do
 	x.goes(a)
-	if _, list, _, _ := x.desk.Claim(c.ID); len(list) != 2 || list[1].Signature != short {
-		t.Errorf("%+v", list)
+	if h, _, _ := x.desk.Claim(c.ID); len(h.Payments) != 2 || h.Payments[1].Signature != short {
+		t.Errorf("%+v", h.Payments)
 	}
 	if _, ok := x.strays.stray(short); ok {
 		t.Error("booked, and kept as a stray")
@@ -507,9 +508,9 @@ func TestRun(t *testing.T) {
 	run(rounds)
 	usdc, sol, away := s.take(market.RailUSDC), s.take(market.RailSOL), s.take(market.RailUSDC)
 	in := func(c *rfq.Claim) rfq.ClaimState {
-		now, _, _, err := s.machine.Claim(c.ID)
+		now, _, err := s.machine.Claim(c.ID)
 		s.must(err)
-		return now.State
+		return now.Claim.State
 	}
 	s.as(usdc, letter{})
 	s.as(sol, letter{})

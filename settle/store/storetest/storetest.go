@@ -10,6 +10,7 @@ import (
 
 	voi "github.com/oasisprotocol/curve25519-voi/primitives/ed25519"
 
+	"blockdesk/desk"
 	"blockdesk/engine/rfq"
 	"blockdesk/internal/solana"
 	"blockdesk/internal/solana/build"
@@ -42,8 +43,10 @@ func (d Desk) Sign(_ context.Context, j cosign.Job) (solana.Signature, error) {
 	return solana.Signature(ed25519.Sign(d.Key, j.Message())), nil
 }
 
-// Authorize is cosign.Authorizer's.
-func (d Desk) Authorize(r rfq.Request) (rfq.Outcome, error) { return rfq.Outcome{Kind: r.Kind()}, nil }
+// Do is cosign.Authorizer's.
+func (d Desk) Do(r rfq.Request) (*desk.Result, error) {
+	return &desk.Result{Outcome: rfq.Outcome{Kind: r.Kind()}}, nil
+}
 
 // Deliver signs a delivery.
 func (d Desk) Deliver(t testing.TB, claim market.ClaimID, u *build.Unsigned) cosign.Signed {
