@@ -117,7 +117,7 @@ func (f *follower) captureClaim(c *claim, execID []byte) error {
 		side.ClOrdID = ""
 	}
 	f.capture = side.Append(body)
-	custom := wire.AppendCustomText(nil, wire.TagClaimState, wire.ClaimStateWord(c.State))
+	custom := wire.AppendCustomText(nil, wire.TagClaimState, c.State.Word())
 	if !c.owner.dropCopy.Load() {
 		if err := f.emitCapture(c.owner, custom); err != nil {
 			return err

@@ -333,7 +333,7 @@ func (f *follower) sendClaim(c *claim, execType byte, at int64, text []byte, ans
 // appendCustomClaim appends what standard fields have no place for.
 func (f *follower) appendCustomClaim(dst []byte, c *claim) []byte {
 	dst = wire.AppendCustomTerms(dst, &c.Terms, f.desk.facts.mint)
-	return wire.AppendCustomText(dst, wire.TagClaimState, wire.ClaimStateWord(c.State))
+	return wire.AppendCustomText(dst, wire.TagClaimState, c.State.Word())
 }
 
 // removeQuotes tells that the quotes whose terms match cannot be taken any more:

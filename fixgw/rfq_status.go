@@ -41,7 +41,7 @@ func (s *blotter) claimShown(r *wire.OrderRequest, c *claim, now time.Time, err 
 		if view, no := s.gateway.deskView(); no == nil {
 			body = wire.AppendCustomTerms(body, &c.Terms, view.Policy.USDCMint)
 		}
-		body = wire.AppendCustomText(body, wire.TagClaimState, wire.ClaimStateWord(c.State))
+		body = wire.AppendCustomText(body, wire.TagClaimState, c.State.Word())
 	}
 	s.out.scratch = body
 	s.send('8', body, false)

@@ -263,7 +263,7 @@ func TestSettledAnswersAreDescribed(t *testing.T) {
 	c.post(t, rfqapi.PathNativeVerify, paymentBody, 503)
 	c.post(t, rfqapi.PathModular, claimBody, 503)
 
-	for state := range terms.ClaimStates {
+	for state := rfq.ClaimReserved; state <= rfq.ClaimRefundDue; state++ {
 		later := *claim
 		later.State, later.ChangedAt, later.Paid = state, gatewaytest.DeskDay+5e9, 250_000_001
 		c.desk.History[claim.ID] = &desk.History{

@@ -207,6 +207,18 @@ const (
 	ClaimRefundDue  ClaimState = 8
 )
 
+var claimWords = [...]string{
+	"state?", "reserved", "paid", "delivering", "settled", "expired", "cosigned", "released", "refund_due",
+}
+
+// Word returns what public documents and messages call the state.
+func (s ClaimState) Word() string {
+	if int(s) >= len(claimWords) {
+		s = 0
+	}
+	return claimWords[s]
+}
+
 // Claim is one taken piece of a tranche.
 type Claim struct {
 	ID          market.ClaimID

@@ -147,7 +147,7 @@ func (g *game) witness(records []Record, seen map[string]int) {
 	for _, rec := range records {
 		switch r := rec.(type) {
 		case *Claim:
-			seen["claim "+claimStates[r.State]]++
+			seen["claim "+r.State.Word()]++
 			if r.Quote != 0 {
 				seen["quoted claim"]++
 			}

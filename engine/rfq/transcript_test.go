@@ -385,7 +385,6 @@ func (l *words) lock() Request {
 
 var (
 	ticketStates  = map[TicketState]string{1: "open", 2: "exhausted", 3: "withdrawn", 4: "expired"}
-	claimStates   = map[ClaimState]string{1: "reserved", 2: "paid", 3: "delivering", 4: "settled", 5: "expired", 6: "cosigned", 7: "released", 8: "refund_due"}
 	paymentStates = map[PaymentState]string{1: "applied", 2: "refund_due", 3: "refunded"}
 	wayNames      = map[Way]string{1: "modular", 2: "atomic"}
 )
@@ -424,7 +423,7 @@ func tellDeal(rec Record) string {
 	case *Quote:
 		return fmt.Sprintf("quote Q%d %s until %s", r.ID, tellTerms(&r.Terms), when(r.ValidUntil))
 	case *Claim:
-		text := fmt.Sprintf("claim C%d %s %s", r.ID, wayNames[r.Way], claimStates[r.State])
+		text := fmt.Sprintf("claim C%d %s %s", r.ID, wayNames[r.Way], r.State.Word())
 		if r.State == ClaimReserved {
 			text += fmt.Sprintf(" %s for %s until %s", tellTerms(&r.Terms), short(r.Wallet[:]), when(r.Deadline))
 		}

@@ -124,29 +124,6 @@ func (r *ClaimReport) AppendBody(dst []byte) []byte {
 	return dst
 }
 
-// ClaimStateWord is the contract's word for a state (section D).
-func ClaimStateWord(s rfq.ClaimState) string {
-	switch s {
-	case rfq.ClaimReserved:
-		return "reserved"
-	case rfq.ClaimPaid:
-		return "paid"
-	case rfq.ClaimDelivering:
-		return "delivering"
-	case rfq.ClaimSettled:
-		return "settled"
-	case rfq.ClaimExpired:
-		return "expired"
-	case rfq.ClaimCosigned:
-		return "cosigned"
-	case rfq.ClaimReleased:
-		return "released"
-	case rfq.ClaimRefundDue:
-		return "refund_due"
-	}
-	return "state?"
-}
-
 // ClaimText is the Text (58) of the report that tells of c's status.
 func ClaimText(dst []byte, c *ClientClaim, late bool, why event.Reason) []byte {
 	switch c.Status {

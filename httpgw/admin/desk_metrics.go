@@ -8,7 +8,6 @@ import (
 
 	"blockdesk/desk"
 	"blockdesk/engine/rfq"
-	"blockdesk/httpgw/terms"
 	"blockdesk/market"
 )
 
@@ -47,10 +46,8 @@ func (s *DeskSources) collectors() []prometheus.Collector {
 		all = append(all, NewFamily("blockdesk_desk_claims_total", "Claims that came into a state since the start; what the start took in again is counted too.",
 			"state", prometheus.CounterValue, func(send func(string, float64)) {
 				claims := s.Stats().Claims
-				for state, name := range terms.ClaimStates {
-					if name != "" {
-						send(name, float64(claims[state]))
-					}
+				for state := rfq.ClaimReserved; state <= rfq.ClaimRefundDue; state++ {
+					send(state.Word(), float64(claims[state]))
 				}
 			}))
 	}

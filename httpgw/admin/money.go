@@ -304,7 +304,7 @@ func (e *moneyEndpoints) actOnClaim(
 		OK    bool   `json:"ok"`
 		Claim string `json:"claim_id"`
 		State string `json:"state"`
-	}{true, text, terms.ClaimStates[result.Claim.State]}, nil
+	}{true, text, result.Claim.State.Word()}, nil
 }
 
 type resolveStrayBody struct {

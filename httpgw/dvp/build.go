@@ -190,7 +190,7 @@ func appendBuildState(dst []byte, b *desk.BuildState, c *rfq.Claim) []byte {
 	dst = append(market.AppendBuildID(append(dst, `{"ok":true,"build_id":"`...), b.Claim), `","claim_id":"`...)
 	dst = append(market.AppendClaimID(dst, b.Claim), `","state":"`...)
 	dst = append(append(dst, b.Stage.String()...), `","claim_state":"`...)
-	dst = append(append(dst, terms.ClaimStates[c.State]...), `","taker":`...)
+	dst = append(append(dst, c.State.Word()...), `","taker":`...)
 	dst = append(wire.AppendAddress(dst, b.Taker), `,"message_sha256":"`...)
 	dst = append(hex.AppendEncode(dst, b.Hash[:]), '"')
 	dst = appendBlockhash(dst, &b.Blockhash, b.LastValid)

@@ -53,7 +53,7 @@ func appendHistory(w *terms.Writer, h *desk.History, label string, delivery *[64
 		if i > 0 {
 			dst = append(dst, ',')
 		}
-		dst = append(append(dst, `{"state":"`...), terms.ClaimStates[h.States[i].State]...)
+		dst = append(append(dst, `{"state":"`...), h.States[i].State.Word()...)
 		dst = append(wire.AppendMillis(append(dst, `","at":`...), h.States[i].ChangedAt), '}')
 	}
 	dst = append(dst, `],"payments":[`...)

@@ -95,13 +95,6 @@ func (w *Writer) Fee(dst []byte, t *rfq.Terms) []byte {
 	return append(dst, '}')
 }
 
-// ClaimStates are the wire words (contract, section D).
-var ClaimStates = map[rfq.ClaimState]string{
-	rfq.ClaimReserved: "reserved", rfq.ClaimPaid: "paid", rfq.ClaimDelivering: "delivering",
-	rfq.ClaimSettled: "settled", rfq.ClaimExpired: "expired", rfq.ClaimCosigned: "cosigned",
-	rfq.ClaimReleased: "released", rfq.ClaimRefundDue: "refund_due",
-}
-
 var ways = map[rfq.Way]string{rfq.Modular: "modular", rfq.Atomic: "atomic"}
 
 // AppendClaimHead appends what an answer about a claim begins with.
@@ -109,7 +102,7 @@ func AppendClaimHead(dst []byte, c *rfq.Claim) []byte {
 	dst = append(dst, `{"ok":true,"claim_id":"`...)
 	dst = market.AppendClaimID(dst, c.ID)
 	dst = append(dst, `","state":"`...)
-	dst = append(dst, ClaimStates[c.State]...)
+	dst = append(dst, c.State.Word()...)
 	return append(dst, '"')
 }
 
