@@ -9,9 +9,9 @@ import (
 // message implements handler.
 func (s *blotter) message(msgType, frame []byte) *wire.Reject {
 	g := s.gateway
-	if g.options.ReadOnly != nil && isLeadersPart(msgType) {
+	if g.options.Leadership.Follower() && isLeadersPart(msgType) {
 		g.rejects.Add(1)
-		return wire.BusinessReject(wire.RejNotAvailable, wire.BusinessIDOf(frame), leaderText(g.options.ReadOnly()))
+		return wire.BusinessReject(wire.RejNotAvailable, wire.BusinessIDOf(frame), leaderText(g.options.Leadership.Leader()))
 	}
 	switch string(msgType) {
 	case "D", "F", "G", "H", "q":

@@ -187,8 +187,8 @@
 // # A group of nodes
 //
 // Where the node does not lead, a Standby has the address (standby.go). Where it is
-// deposed (Options.Deposed), nothing is reported of what is not durable, and
-// refusals and the Logout say who leads. A follower's gateway (Options.ReadOnly)
+// deposed (Options.Leadership), nothing is reported of what is not durable, and
+// refusals and the Logout say who leads. A follower's gateway
 // has sessions of its own and makes no reports.
 //
 // # Message log

@@ -215,7 +215,7 @@ func (g *Gateway) Stats() Stats {
 
 // Run serves until ctx ends or a store fails. c is followed to its end: stop the
 // engine by the same ctx. Then the sessions are logged out and the stores closed.
-// With Options.ReadOnly c is not read, and may be nil.
+// On a follower c is not read, and may be nil.
 func (g *Gateway) Run(ctx context.Context, c projection.Consumer) error {
 	if err := g.acceptors.start(g.server); err != nil {
 		return errors.Join(err, g.Close())
@@ -228,7 +228,7 @@ func (g *Gateway) Run(ctx context.Context, c projection.Consumer) error {
 	var work, conns sync.WaitGroup
 	followed := make(chan error, 1)
 	go func() {
-		if g.options.ReadOnly != nil {
+		if g.options.Leadership.Follower() {
 			<-ctx.Done() // the reports are the leader's to make
 			followed <- nil
 			return

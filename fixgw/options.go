@@ -33,13 +33,6 @@ type Options struct {
 
 	// Group is in the ids of quotes and claims; 0 = the instruments are not split.
 	Group market.GroupID
-
-	// Barrier is for the leader of a group: it returns nil once a majority has
-	// confirmed, after the call, that this node leads, and this gateway has followed
-	// all that any other had told before. An order's status is told after that, so that
-	// nobody hears an older one than somebody before. It must end.
-	// Default nil: nobody else can lead.
-	Barrier func() error
 }
 
 // batchReports is how many reports are sent before their state is committed.

@@ -10,6 +10,7 @@ import (
 	"blockdesk/engine/book"
 	"blockdesk/fixgw/wire"
 	"blockdesk/market"
+	"blockdesk/persist/leadership"
 )
 
 // What a session asks for, on its own goroutine. A request that is not passed on
@@ -393,8 +394,8 @@ func (s *blotter) massCancel(r *wire.OrderRequest) *wire.Reject {
 
 // status handles an H: the order as the last durable event has left it.
 func (s *blotter) status(r *wire.OrderRequest) *wire.Reject {
-	if b := s.gateway.options.Barrier; b != nil && b() != nil {
-		return wire.BusinessReject(wire.RejNotAvailable, r.ClOrdID, s.gateway.deposedOr(leaderText("")))
+	if s.gateway.options.Leadership.Confirm() != nil {
+		return wire.BusinessReject(wire.RejNotAvailable, r.ClOrdID, s.gateway.deposedOr(leaderText(leadership.Leader{})))
 	}
 	t, found, err := s.find(r.OrderID, r.ClOrdID)
 	if err != nil {

@@ -57,7 +57,7 @@ type layer struct {
 }
 
 func productLayer(v *server) layer {
-	return layer{application: app{v}, settings: productSettings(), minHeartBt: wire.MinHeartBtInt, express: v.options.ReadOnly == nil}
+	return layer{application: app{v}, settings: productSettings(), minHeartBt: wire.MinHeartBtInt, express: !v.options.Leadership.Follower()}
 }
 
 // productSettings leaves to our validator what quickfix would look at: that words its

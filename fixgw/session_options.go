@@ -11,6 +11,7 @@ import (
 
 	"blockdesk/fixgw/participants"
 	"blockdesk/fixgw/wire"
+	"blockdesk/persist/leadership"
 )
 
 // SessionOptions are the options of connections and sessions. The zero value of every
@@ -61,15 +62,11 @@ type SessionOptions struct {
 	// it and makes others. Default nil: Run makes them.
 	Early *Early
 
-	// Deposed is for the leader of a group: over says that it leads no more, and
-	// leader who does, as "<id> at <host>:<port>", "" = nobody that is known. What
-	// cannot be taken then is refused with that, and it is the Logout's text. It must
-	// not block. Default nil: the node is no group's.
-	Deposed func() (leader string, over bool)
-	// ReadOnly is for a follower: it returns who leads, as Deposed does, and all that
-	// is no question about the market is rejected with that; no reports are made. It
-	// must not block. Default nil: this node takes requests.
-	ReadOnly func() string
+	// Leadership is the node's place in its group. Where this node leads no more, what
+	// cannot be taken is refused with the leader, which is the Logout's text too. A
+	// follower makes no reports, and rejects all but questions about the market. An
+	// order's status waits for Barrier. Default nil: the node is no group's.
+	Leadership *leadership.Leadership
 
 	// MessageLog keeps the sessions' messages; nil = nothing does. Run runs it.
 	MessageLog *MessageLog

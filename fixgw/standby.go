@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"blockdesk/fixgw/wire"
+	"blockdesk/persist/leadership"
 )
 
 // StandbyOptions configures a Standby. The zero value of a field means its default,
@@ -23,9 +24,8 @@ type StandbyOptions struct {
 	Listen func(network, addr string) (net.Listener, error)
 	TLS    *tls.Config // nil = plain TCP
 	CompID string      // ours
-	// Leader returns who leads now, as "<id> at <host>:<port>"; "" = nobody that is
-	// known. It must not block. Required.
-	Leader func() string
+	// Leader returns the leader that this node knows of. It must not block. Required.
+	Leader func() leadership.Leader
 
 	MaxPending, MaxPendingPerIP int           // connections: of all, of one address (IPv6: one /64)
 	LogonBytes                  int           // of the Logon
@@ -64,12 +64,13 @@ const (
 	standbyRest   = 64 << 10
 )
 
-// leaderText says who leads: leader is "<id> at <host>:<port>", or "".
-func leaderText(leader string) string {
-	if leader == "" {
+// leaderText returns the text of a refusal that names the leader.
+func leaderText(leader leadership.Leader) string {
+	text := leader.String()
+	if text == "" {
 		return codeLeaderChanged + ": no leader is known, try again"
 	}
-	return codeLeaderChanged + ": the leader is " + leader[:min(len(leader), MaxOperatorText)]
+	return codeLeaderChanged + ": the leader is " + text[:min(len(text), MaxOperatorText)]
 }
 
 // unserved is the text of a refusal of what cannot be taken for a while.
@@ -80,10 +81,8 @@ func (v *server) farewell() string { return v.deposedOr(stoppingText) }
 
 // deposedOr says that another node leads, where one does, and else text.
 func (v *server) deposedOr(text string) string {
-	if v.options.Deposed != nil {
-		if leader, over := v.options.Deposed(); over {
-			return leaderText(leader)
-		}
+	if l := v.options.Leadership; l.Over() {
+		return leaderText(l.Leader())
 	}
 	return text
 }
@@ -243,8 +242,8 @@ func readLogon(conn io.Reader, most int) ([]byte, error) {
 }
 
 // standbyLogout returns the Logout for the Logon in frame, nil where it is none for
-// us; leader is as leaderText has it.
-func standbyLogout(frame []byte, ourCompID, leader string) []byte {
+// us.
+func standbyLogout(frame []byte, ourCompID string, leader leadership.Leader) []byte {
 	var msgType, sender, target []byte
 	wire.EachField(frame, func(tag int, value []byte) {
 		switch tag {

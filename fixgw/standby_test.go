@@ -17,6 +17,7 @@ import (
 	"blockdesk/fixgw/wire"
 	"blockdesk/internal/await"
 	"blockdesk/internal/runtest"
+	"blockdesk/persist/leadership"
 )
 
 // startStandby runs a standby until the test ends.
@@ -50,6 +51,15 @@ func saidBy(t *testing.T, s *Standby, text []byte) msg {
 	return msg(all)
 }
 
+var leaderB = leadership.Leader{ID: "b", FIX: "10.0.0.2:9878"}
+
+// leads is the leadership of a node that leads for certain.
+func leads(known leadership.Leader) *leadership.Leadership {
+	return &leadership.Leadership{
+		Leader: func() leadership.Leader { return known }, Deposed: func() bool { return false }, Barrier: func() error { return nil },
+	}
+}
+
 // aLogon is one of CompID QF to us.
 func aLogon(us string) []byte {
 	return wire.AppendMessage(nil, wire.Header{MsgType: "A", Sender: "QF", Target: us, Seq: 7, At: time.Now()}, []byte("98=0\x01108=30"))
@@ -58,10 +68,11 @@ func aLogon(us string) []byte {
 // TestStandby: what it answers to what a connection begins with.
 func TestStandby(t *testing.T) {
 	t.Parallel()
-	var leader atomic.Pointer[string]
-	known, none, hostile := "b at 10.0.0.2:9878", "", "b\x0110=000\x01 at "+strings.Repeat("x", 2*MaxOperatorText)
+	var leader atomic.Pointer[leadership.Leader]
+	known, none := leaderB, leadership.Leader{}
+	hostile := leadership.Leader{ID: "b\x0110=000\x01", FIX: strings.Repeat("x", 2*MaxOperatorText)}
 	leader.Store(&known)
-	s, _ := startStandby(t, StandbyOptions{CompID: "DESK", Leader: func() string { return *leader.Load() }, LogonBytes: 512, LogonTimeout: wait})
+	s, _ := startStandby(t, StandbyOptions{CompID: "DESK", Leader: func() leadership.Leader { return *leader.Load() }, LogonBytes: 512, LogonTimeout: wait})
 	const head = "35=5 34=0 49=DESK 56=QF 52=19700101-00:00:00.000 "
 	got := saidBy(t, s, aLogon("DESK"))
 	got.want(t, head)
@@ -101,7 +112,7 @@ func TestStandbyLimits(t *testing.T) {
 		const limit = 500 * time.Millisecond
 		pipes := newPipes()
 		_, stop := startStandby(t, StandbyOptions{
-			CompID: "DESK", Leader: func() string { return "" }, MaxPending: 2, LogonTimeout: limit,
+			CompID: "DESK", Leader: func() leadership.Leader { return leadership.Leader{} }, MaxPending: 2, LogonTimeout: limit,
 			Listen: func(string, string) (net.Listener, error) { return pipes, nil },
 		})
 		var open [3]net.Conn
@@ -149,7 +160,7 @@ func FuzzStandbyLogon(f *testing.F) {
 		if err != nil {
 			return
 		}
-		reply := standbyLogout(frame, "DESK", "b at h:1")
+		reply := standbyLogout(frame, "DESK", leadership.Leader{ID: "b", FIX: "h:1"})
 		if _, n, err := wire.ScanFrame(reply, 4096); reply != nil && (n != len(reply) || err != nil) {
 			t.Fatalf("%q gets %q", raw, reply)
 		}
@@ -162,7 +173,7 @@ func TestStandbyStockClient(t *testing.T) {
 	t.Parallel()
 	d := newDesk(t, []string{"QF"}, nil)
 	var refused atomic.Int32
-	s, _ := startStandby(t, StandbyOptions{CompID: d.options.CompID, Leader: func() string { refused.Add(1); return "b at " + d.addr() }})
+	s, _ := startStandby(t, StandbyOptions{CompID: d.options.CompID, Leader: func() leadership.Leader { refused.Add(1); return leadership.Leader{ID: "b", FIX: d.addr()} }})
 	i := &initiator{password: testPassword, in: make(chan msg, 1000), on: make(chan bool, 10)}
 	settings, session := quickfix.NewSettings(), quickfix.NewSessionSettings()
 	host, port, _ := strings.Cut(s.Addr().String(), ":")
@@ -225,8 +236,9 @@ func (k *keptStore) Create(id quickfix.SessionID) (quickfix.MessageStore, error)
 // TestReadOnlyFIX: a follower serves the market and sends who trades to the leader.
 func TestReadOnlyFIX(t *testing.T) {
 	t.Parallel()
-	leader := "b at 10.0.0.2:9878"
-	d := newDesk(t, []string{"MM"}, func(o *Options) { o.ReadOnly = func() string { return leader } })
+	d := newDesk(t, []string{"MM"}, func(o *Options) {
+		o.Leadership = &leadership.Leadership{Leader: func() leadership.Leader { return leaderB }, ReadOnly: true}
+	})
 	c := d.dial("MM", nil)
 	c.send("V", "262=m|263=0|264=5|265=1|267=1|269=0|146=1|55=SLUSD/USDC|")
 	c.want("35=W 262=m")
@@ -251,7 +263,7 @@ func TestReadOnlyFIX(t *testing.T) {
 			continue
 		}
 		got.want(t, "35=j 380=4 372="+m[0])
-		if got.get(58) != "LEADER_CHANGED: the leader is "+leader {
+		if got.get(58) != "LEADER_CHANGED: the leader is b at 10.0.0.2:9878" {
 			t.Errorf("%s: text %q", m[0], got.get(58))
 		}
 	}
@@ -266,7 +278,8 @@ func TestDeposedFIX(t *testing.T) {
 	t.Parallel()
 	var over atomic.Bool
 	d := newDesk(t, []string{"MM"}, func(o *Options) {
-		o.Deposed = func() (string, bool) { return "b at 10.0.0.2:9878", over.Load() }
+		o.Leadership = leads(leaderB)
+		o.Leadership.Deposed = over.Load
 	})
 	c := d.dial("MM", nil)
 	c.order("a", "1", "1", "1", "")
@@ -283,7 +296,8 @@ func TestStatusBehindBarrier(t *testing.T) {
 	t.Parallel()
 	var doubt atomic.Bool
 	d := newDesk(t, []string{"MM"}, func(o *Options) {
-		o.Barrier = func() error {
+		o.Leadership = leads(leadership.Leader{})
+		o.Leadership.Barrier = func() error {
 			if doubt.Load() {
 				return errors.New("nobody confirms")
 			}
@@ -309,7 +323,8 @@ func TestUnserved(t *testing.T) {
 	if got := g.unserved("why"); got != "READ_ONLY: why" {
 		t.Errorf("a single node: %q", got)
 	}
-	g.options.Deposed = func() (string, bool) { return "", over }
+	g.options.Leadership = leads(leadership.Leader{})
+	g.options.Leadership.Deposed = func() bool { return over }
 	if got := g.unserved("why"); got != "READ_ONLY: why" {
 		t.Errorf("a leader: %q", got)
 	}

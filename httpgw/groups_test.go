@@ -21,6 +21,7 @@ import (
 	"blockdesk/httpgw/wire"
 	"blockdesk/internal/await"
 	"blockdesk/market"
+	"blockdesk/persist/leadership"
 )
 
 const usTicket = market.TicketsOfGroup + 7
@@ -230,7 +231,7 @@ func TestGroupsThatFail(t *testing.T) {
 		<-r.Context().Done()
 	}
 	id := wire.NewRequestIDs().Next()
-	none := elsewhere(Leader{}, wire.OnBase, nil)
+	none := elsewhere(leadership.Leader{}, wire.OnBase, nil)
 	leaderless := string(none.Append(nil, &id))
 	none.Reason = "outcome_unknown"
 	unknown := string(none.Append(nil, &id))

@@ -6,27 +6,17 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"blockdesk/httpgw/wire"
+	"blockdesk/persist/leadership"
 )
 
-// Leader is the node that serves writes: what the others tell clients. The zero
-// value is none that is known.
-type Leader struct {
-	ID string // in the group's configuration
-	// Addresses as clients reach them, without a slash at the end: URLs of http,
-	// https, ws or wss, and host:port of FIX. An empty one is not known.
-	Base, API, WS, FIX string
-}
+// MaxCloseReason is the longest reason of a WebSocket's close, in bytes (RFC 6455,
+// section 5.5).
+const MaxCloseReason = 123
 
-const (
-	// MaxCloseReason is the longest reason of a WebSocket's close, in bytes (RFC
-	// 6455, section 5.5).
-	MaxCloseReason = 123
-)
-
-// url is the leader's address of a surface, "" where it is not known or is no
+// urlOf returns the leader's address of a surface, "" where it is not known or is no
 // address that a header can carry. socket: for a WebSocket, else for HTTP, whatever
 // the two are configured as.
-func (l *Leader) url(on wire.Surface, socket bool) string {
+func urlOf(l leadership.Leader, on wire.Surface, socket bool) string {
 	address := map[wire.Surface]string{wire.OnBase: l.Base, wire.OnAPI: l.API, wire.OnWS: l.WS}[on]
 	scheme, host, _ := strings.Cut(address, "://")
 	if host == "" || !wire.IsTarget([]byte("/"+host)) {
@@ -44,9 +34,9 @@ func (l *Leader) url(on wire.Surface, socket bool) string {
 	return ""
 }
 
-// closeReason is why a WebSocket is closed: the code, and where to go on.
-func (l *Leader) closeReason(on wire.Surface) string {
-	to := l.url(on, true)
+// closeReason returns why a WebSocket is closed: the code, and where to go on.
+func closeReason(l leadership.Leader, on wire.Surface) string {
+	to := urlOf(l, on, true)
 	if reason := wire.CodeLeaderChanged + ": " + to + pathWebSocket; to != "" && len(reason) <= MaxCloseReason {
 		return reason
 	}
@@ -57,9 +47,9 @@ func (l *Leader) closeReason(on wire.Surface) string {
 // leader: 307, where that one's address of the surface is known, with the path and
 // the query as they came, else 503. It never names another host than the
 // configured one.
-func elsewhere(l Leader, on wire.Surface, rawTarget []byte) *wire.Problem {
+func elsewhere(l leadership.Leader, on wire.Surface, rawTarget []byte) *wire.Problem {
 	p := &wire.Problem{Status: fasthttp.StatusServiceUnavailable, Code: wire.CodeLeaderChanged, RetryS: wire.RetryLeaderS}
-	to := l.url(on, false)
+	to := urlOf(l, on, false)
 	if to == "" {
 		p.Text = "This node does not lead, and no leader is known. Try again in a moment."
 		return p
@@ -76,26 +66,14 @@ func elsewhere(l Leader, on wire.Surface, rawTarget []byte) *wire.Problem {
 // elsewhere says where a route is answered, nil where it is here: what only the
 // leader can answer is not, on a follower and once this node is deposed.
 func (d *handler) elsewhere(r *wire.Route, path, query []byte) *wire.Problem {
-	o := &d.g.opts
+	l := d.g.opts.Leadership
 	switch {
-	case o.ReadOnly != nil && (r.Leader || r.Facts):
-		return elsewhere(o.ReadOnly(), d.on, wire.JoinTarget(path, query))
-	case !r.Leader:
+	case !r.Leader && (!r.Facts || !l.Follower()):
+		return nil
+	case !l.Follower() && !l.Over() && (r.Post != nil || l.Confirm() == nil):
 		return nil
 	}
-	if o.Deposed != nil {
-		if l, over := o.Deposed(); over {
-			return elsewhere(l, d.on, wire.JoinTarget(path, query))
-		}
-	}
-	if o.Barrier != nil && r.Post == nil && o.Barrier() != nil {
-		var l Leader
-		if o.Deposed != nil {
-			l, _ = o.Deposed()
-		}
-		return elsewhere(l, d.on, wire.JoinTarget(path, query))
-	}
-	return nil
+	return elsewhere(l.Leader(), d.on, wire.JoinTarget(path, query))
 }
 
 // deposed returns what a request gets in the place of bad. Where the service ended
@@ -103,26 +81,23 @@ func (d *handler) elsewhere(r *wire.Route, path, query []byte) *wire.Problem {
 // of it is not known: other than on a single node the engine's last commands may be
 // in the log, and the next leader answers for them.
 func (d *handler) deposed(bad *wire.Problem) *wire.Problem {
-	if bad == nil || bad.Status < fasthttp.StatusInternalServerError || d.g.opts.Deposed == nil {
+	l := d.g.opts.Leadership
+	if bad == nil || bad.Status < fasthttp.StatusInternalServerError || l == nil || l.Follower() || !l.Over() && !bad.Ending {
 		return bad
 	}
-	l, over := d.g.opts.Deposed()
-	if !over && !bad.Ending {
-		return bad
-	}
-	p := outcomeUnknown(l, d.on)
+	p := outcomeUnknown(l.Leader(), d.on)
 	p.Cause = bad.Cause
 	return p
 }
 
 // outcomeUnknown is the answer to a request that was under way when this node
 // stopped to lead: neither a refusal nor an acknowledgement.
-func outcomeUnknown(l Leader, on wire.Surface) *wire.Problem {
+func outcomeUnknown(l leadership.Leader, on wire.Surface) *wire.Problem {
 	p := &wire.Problem{
 		Status: fasthttp.StatusServiceUnavailable, Code: wire.CodeLeaderChanged, Reason: "outcome_unknown", RetryS: wire.RetryLeaderS,
 		Text: "Another node leads now; the outcome is unknown. Ask again with the same Idempotency-Key.",
 	}
-	if to := l.url(on, false); to != "" {
+	if to := urlOf(l, on, false); to != "" {
 		p.Leader = wire.LeaderMember(l.ID, to)
 	}
 	return p

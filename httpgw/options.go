@@ -16,6 +16,7 @@ import (
 	"blockdesk/httpgw/site"
 	"blockdesk/httpgw/wire"
 	"blockdesk/market"
+	"blockdesk/persist/leadership"
 )
 
 // Defaults of Options. The rate limits of market data and of Cosigner are the
@@ -95,19 +96,9 @@ type Options struct {
 	// Elsewhere are URLs of the processes that requests may be sent on to: pages for
 	// people are allowed to follow.
 	Elsewhere []string
-	// Deposed is for the leader of a group: over says that it leads no more, and
-	// Leader who does. What was under way then, and what comes until Run ends, is
-	// answered LEADER_CHANGED. It must not block. Default nil: the node is no group's.
-	Deposed func() (l Leader, over bool)
-	// Barrier is for the leader of a group: it returns nil once a majority has
-	// confirmed, after the call, that this node leads, and the desk has followed all
-	// that any surface had told before. A claim is shown after that, so that nobody
-	// sees an older state than somebody before. It must end. Default nil: nobody else
-	// can lead.
-	Barrier func() error
-	// ReadOnly is for a follower: it returns who leads, and all that only the leader
-	// can answer is sent there. It must not block. Default nil: this node answers.
-	ReadOnly func() Leader
+	// Leadership is the node's place in its group: what this node cannot answer for is
+	// LEADER_CHANGED, or 307 to the leader. Default nil: the node is no group's.
+	Leadership *leadership.Leadership
 
 	// Groups are those that instruments are split over; Instruments are our group's
 	// then. Default nil: they are not split.

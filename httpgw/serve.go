@@ -90,8 +90,8 @@ func (d *handler) answer(ctx *fasthttp.RequestCtx, id *wire.RequestID, r *wire.R
 		return
 	}
 	p, bad := r.Page(query, segment)
-	if bad != nil && bad.AtLeader && g.opts.ReadOnly != nil {
-		bad = elsewhere(g.opts.ReadOnly(), d.on, wire.RawTarget(ctx))
+	if bad != nil && bad.AtLeader && g.opts.Leadership.Follower() {
+		bad = elsewhere(g.opts.Leadership.Leader(), d.on, wire.RawTarget(ctx))
 	}
 	if bad = d.deposed(bad); bad != nil {
 		g.fail(ctx, id, bad)

@@ -13,6 +13,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"blockdesk/httpgw/wire"
+	"blockdesk/persist/leadership"
 )
 
 const (
@@ -33,7 +34,7 @@ const (
 type StandbyOptions struct {
 	Options
 	// Leader returns who leads now. It must not block. Required.
-	Leader func() Leader
+	Leader func() leadership.Leader
 	// CloseTimeout is how long the client of a WebSocket has to answer the close;
 	// default 1 s.
 	CloseTimeout time.Duration
@@ -47,7 +48,7 @@ type StandbyOptions struct {
 // a Gateway does it. Its methods may be called from any goroutine.
 type Standby struct {
 	*front
-	leader   func() Leader
+	leader   func() leadership.Leader
 	closing  time.Duration // CloseTimeout
 	upgrader websocket.FastHTTPUpgrader
 }
@@ -148,8 +149,8 @@ func (d *standbyHandler) expect(ctx *fasthttp.RequestCtx) int {
 // farewell opens a WebSocket and closes it with 1012 and the leader's address.
 func (d *standbyHandler) farewell(ctx *fasthttp.RequestCtx) {
 	conn := ctx.Conn()
-	leader := d.leader()
-	last := websocket.FormatCloseMessage(websocket.CloseServiceRestart, leader.closeReason(d.on))
+	why := closeReason(d.leader(), d.on)
+	last := websocket.FormatCloseMessage(websocket.CloseServiceRestart, why)
 	// An error is answered: noUpgrade.
 	_ = d.upgrader.Upgrade(ctx, func(ws *websocket.Conn) {
 		defer d.conns.Remove(conn)

@@ -28,9 +28,10 @@ import (
 	"blockdesk/internal/await"
 	"blockdesk/internal/runtest"
 	"blockdesk/market"
+	"blockdesk/persist/leadership"
 )
 
-var theLeader = Leader{ID: "b", Base: "http://10.0.0.2:8080", API: "https://api.example", WS: "ws://10.0.0.2:8081", FIX: "10.0.0.2:9878"}
+var theLeader = leadership.Leader{ID: "b", Base: "http://10.0.0.2:8080", API: "https://api.example", WS: "ws://10.0.0.2:8081", FIX: "10.0.0.2:9878"}
 
 // startStandby runs a standby until the test ends. Its clients may be slow, unless o
 // says otherwise.
@@ -51,9 +52,9 @@ func startStandby(t *testing.T, o StandbyOptions) (*Standby, func()) {
 // without one.
 func TestStandby(t *testing.T) {
 	leader := theLeader
-	var known atomic.Pointer[Leader]
+	var known atomic.Pointer[leadership.Leader]
 	known.Store(&leader)
-	s, _ := startStandby(t, StandbyOptions{Leader: func() Leader { return *known.Load() }})
+	s, _ := startStandby(t, StandbyOptions{Leader: func() leadership.Leader { return *known.Load() }})
 	const post = "Content-Type: application/json\r\nContent-Length: 2\r\n"
 	for _, c := range []struct {
 		addr                    net.Addr
@@ -98,7 +99,7 @@ func TestStandby(t *testing.T) {
 			t.Errorf("%s: %v %s", name, resp.Header, body)
 		}
 	}
-	for name, l := range map[string]Leader{
+	for name, l := range map[string]leadership.Leader{
 		"none": {}, "no address of this kind": {ID: "b", API: "http://x"}, "no URL": {ID: "b", Base: "10.0.0.2:8080"},
 		"a header more": {ID: "b", Base: "http://x\r\nSet-Cookie: y"}, "another scheme": {ID: "b", Base: "javascript://x"},
 	} {
@@ -121,15 +122,15 @@ func TestStandbyWebSocket(t *testing.T) {
 	fits := theLeader
 	fits.WS = "ws://" + strings.Repeat("h", MaxCloseReason-len("LEADER_CHANGED: ws:///ws/rfq"))
 	for name, c := range map[string]struct {
-		leader Leader
+		leader leadership.Leader
 		reason string
 	}{
 		"known":    {theLeader, "LEADER_CHANGED: ws://10.0.0.2:8081/ws/rfq"},
-		"unknown":  {Leader{}, "LEADER_CHANGED"},
+		"unknown":  {leadership.Leader{}, "LEADER_CHANGED"},
 		"too long": {long, "LEADER_CHANGED"},
 		"fits":     {fits, "LEADER_CHANGED: " + fits.WS + "/ws/rfq"},
 	} {
-		s, _ := startStandby(t, StandbyOptions{Leader: func() Leader { return c.leader }})
+		s, _ := startStandby(t, StandbyOptions{Leader: func() leadership.Leader { return c.leader }})
 		conn, resp, err := websocket.DefaultDialer.Dial("ws://"+s.WSAddr().String()+pathWebSocket, nil)
 		if err != nil {
 			t.Fatalf("%s: %v", name, err)
@@ -146,7 +147,7 @@ func TestStandbyWebSocket(t *testing.T) {
 		_ = conn.Close()
 		await.Equal(t, "the number of connections", 0, s.conns.Count)
 	}
-	s, _ := startStandby(t, StandbyOptions{Leader: func() Leader { return theLeader }})
+	s, _ := startStandby(t, StandbyOptions{Leader: func() leadership.Leader { return theLeader }})
 	resp, body := gatewaytest.Ask(t, s.WSAddr(), "GET", pathWebSocket, "Connection: Upgrade\r\nUpgrade: websocket\r\n")
 	if e := gatewaytest.DecodeError(t, body); resp.StatusCode != 400 || e.Reason != "websocket_upgrade" {
 		t.Errorf("no key: status %d %s", resp.StatusCode, body)
@@ -156,7 +157,7 @@ func TestStandbyWebSocket(t *testing.T) {
 // TestStandbyLimits: connections are counted, those that wait for the end of a
 // WebSocket too, and who sends slowly is answered in time.
 func TestStandbyLimits(t *testing.T) {
-	s, _ := startStandby(t, StandbyOptions{Leader: func() Leader { return theLeader }, Options: Options{MaxConns: 2}})
+	s, _ := startStandby(t, StandbyOptions{Leader: func() leadership.Leader { return theLeader }, Options: Options{MaxConns: 2}})
 	waiting, _, err := websocket.DefaultDialer.Dial("ws://"+s.BaseAddr().String()+pathWebSocket, nil)
 	if err != nil {
 		t.Fatal(err)
@@ -173,7 +174,7 @@ func TestStandbyLimits(t *testing.T) {
 		t.Errorf("one more: status %d: %s", resp.StatusCode, body)
 	}
 
-	s, _ = startStandby(t, StandbyOptions{Leader: func() Leader { return theLeader }, CloseTimeout: 50 * time.Millisecond})
+	s, _ = startStandby(t, StandbyOptions{Leader: func() leadership.Leader { return theLeader }, CloseTimeout: 50 * time.Millisecond})
 	mute, _, err := websocket.DefaultDialer.Dial("ws://"+s.BaseAddr().String()+pathWebSocket, nil) // reads no close
 	if err != nil {
 		t.Fatal(err)
@@ -181,7 +182,7 @@ func TestStandbyLimits(t *testing.T) {
 	defer mute.Close()
 	await.Equal(t, "the number of connections", 0, s.conns.Count)
 
-	s, _ = startStandby(t, StandbyOptions{Leader: func() Leader { return theLeader }, Options: Options{ReadTimeout: 300 * time.Millisecond}})
+	s, _ = startStandby(t, StandbyOptions{Leader: func() leadership.Leader { return theLeader }, Options: Options{ReadTimeout: 300 * time.Millisecond}})
 	silent, err := net.Dial("tcp", s.WSAddr().String())
 	if err != nil {
 		t.Fatal(err)
@@ -204,7 +205,7 @@ func TestStandbyLimits(t *testing.T) {
 
 // TestStandbyEnds: Run ends at once whatever is open, and its addresses are free.
 func TestStandbyEnds(t *testing.T) {
-	s, stop := startStandby(t, StandbyOptions{Leader: func() Leader { return theLeader }})
+	s, stop := startStandby(t, StandbyOptions{Leader: func() leadership.Leader { return theLeader }})
 	idle, err := net.Dial("tcp", s.BaseAddr().String())
 	if err != nil {
 		t.Fatal(err)
@@ -232,7 +233,7 @@ func TestStandbyOptions(t *testing.T) {
 	if _, err := NewStandby(StandbyOptions{}); err == nil {
 		t.Error("no leader function")
 	}
-	if _, err := NewStandby(StandbyOptions{Leader: func() Leader { return Leader{} }, Options: Options{MaxConns: -1}}); err == nil {
+	if _, err := NewStandby(StandbyOptions{Leader: func() leadership.Leader { return leadership.Leader{} }, Options: Options{MaxConns: -1}}); err == nil {
 		t.Error("a limit below 1")
 	}
 }
@@ -260,11 +261,16 @@ func FuzzElsewhere(f *testing.F) {
 	})
 }
 
+// follows is the leadership of a follower.
+func follows(known leadership.Leader) *leadership.Leadership {
+	return &leadership.Leadership{Leader: func() leadership.Leader { return known }, ReadOnly: true}
+}
+
 // TestReadOnly: a follower answers what its views have and sends the rest to the
 // leader, route by route.
 func TestReadOnly(t *testing.T) {
 	w := newWriter(t, nil)
-	w.g.opts.ReadOnly = func() Leader { return theLeader }
+	w.g.opts.Leadership = follows(theLeader)
 	leaders := map[string]bool{
 		"POST " + rfqapi.PathRFQ + "quote": true, "POST " + rfqapi.PathNativeModular: true, "POST " + rfqapi.PathModular: true, "POST " + rfqapi.PathNativeAtomic: true,
 		"POST " + rfqapi.PathAtomic: true, "POST " + rfqapi.PathNativeVerify: true, "POST " + rfqapi.PathAliasVerify: true, "POST " + rfqapi.PathFallbackVerify: true,
@@ -297,7 +303,7 @@ func TestReadOnly(t *testing.T) {
 			if (got.status == 307) != (r.Leader || r.Facts) {
 				t.Errorf("%s %s: status %d: %.200s", wire.SurfaceNames[on], name, got.status, got.body)
 			}
-			if got.status == 307 && !strings.HasPrefix(got.header.Get("Location"), theLeader.url(on, false)+path) {
+			if got.status == 307 && !strings.HasPrefix(got.header.Get("Location"), urlOf(theLeader, on, false)+path) {
 				t.Errorf("%s %s: location %q", wire.SurfaceNames[on], name, got.header.Get("Location"))
 			}
 		}
@@ -311,7 +317,7 @@ func TestReadOnly(t *testing.T) {
 			t.Errorf("the document %s: status %d", path, got.status)
 		}
 	}
-	w.g.opts.ReadOnly = func() Leader { return Leader{} }
+	w.g.opts.Leadership = follows(leadership.Leader{})
 	if got := w.post(t, rfqapi.PathRFQ+"quote", quoteBody); got.status != 503 || gatewaytest.DecodeError(t, got.body).Code != wire.CodeLeaderChanged {
 		t.Errorf("no leader: status %d: %s", got.status, got.body)
 	}
@@ -336,8 +342,8 @@ func TestPastAtLeader(t *testing.T) {
 	doors := testDoors()
 	doors.Desk, doors.History = &gatewaytest.ScriptedDesk{Shown: gatewaytest.FixedView()}, pastAtLeader{}
 	w := newWriterOf(t, doors)
-	for name, leader := range map[string]Leader{"a leader": theLeader, "none": {}} {
-		w.g.opts.ReadOnly = func() Leader { return leader }
+	for name, leader := range map[string]leadership.Leader{"a leader": theLeader, "none": {}} {
+		w.g.opts.Leadership = follows(leader)
 		for _, path := range []string{
 			"/api/v1/market/klines?symbol=SLUSD/USDC&limit=7", "/api/v1/market/candles", "/api/v1/market/trades?symbol=SLUSD/USDC&before=3",
 		} {
@@ -356,8 +362,11 @@ func TestBarrier(t *testing.T) {
 	w := newWriter(t, nil)
 	var leads error
 	asked := 0
-	w.g.opts.Barrier = func() error { asked++; return leads }
-	w.g.opts.Deposed = func() (Leader, bool) { return theLeader, false }
+	w.g.opts.Leadership = &leadership.Leadership{
+		Leader:  func() leadership.Leader { return theLeader },
+		Deposed: func() bool { return false },
+		Barrier: func() error { asked++; return leads },
+	}
 	get := func(path string) reply { return do(t, w.doors[0], "GET "+path+" HTTP/1.1\r\nHost: test\r\n\r\n") }
 	claim := claimsPath + gatewaytest.ClaimText(78)
 	if got := get(claim); got.status != http.StatusNotFound || asked != 1 {
@@ -368,7 +377,7 @@ func TestBarrier(t *testing.T) {
 	if got.status != http.StatusTemporaryRedirect || got.header.Get("Location") != theLeader.Base+claim {
 		t.Fatalf("status %d: %v", got.status, got.header)
 	}
-	w.g.opts.Barrier = func() error { t.Error("the market is no secret of the leader's"); return nil }
+	w.g.opts.Leadership.Barrier = func() error { t.Error("the market is no secret of the leader's"); return nil }
 	get("/api/v1/market/symbols")
 }
 
@@ -392,7 +401,11 @@ func TestDeposed(t *testing.T) {
 	} {
 		w := newWriter(t, nil)
 		var asked atomic.Bool // the leader is deposed while the desk works
-		w.g.opts.Deposed = func() (Leader, bool) { return theLeader, c.over && asked.Load() }
+		w.g.opts.Leadership = &leadership.Leadership{
+			Leader:  func() leadership.Leader { return theLeader },
+			Deposed: func() bool { return c.over && asked.Load() },
+			Barrier: func() error { return nil },
+		}
 		w.desk.Result = func(rfq.Request) (*desk.Result, error) { asked.Store(true); return nil, c.err }
 		got := w.post(t, rfqapi.PathRFQ+"quote", quoteBody)
 		e := gatewaytest.DecodeError(t, got.body)

@@ -49,7 +49,7 @@ func (s *Service) adminOptions() admin.Options {
 		Desk:       admin.DeskSources{Stats: s.desk.Stats, View: s.desk.View, Instruments: s.set, Now: func() int64 { return time.Now().UnixNano() }},
 		Collectors: s.collectors(), Logger: s.log,
 	}
-	if s.storage.Leadership != nil {
+	if s.storage.Leading != nil {
 		o.ShutdownTimeout = deposedGrace
 	}
 	if s.mirror.service != nil {

@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"blockdesk/engine"
-	"blockdesk/httpgw"
+	"blockdesk/persist/leadership"
 	"blockdesk/service/config"
 )
 
@@ -18,36 +18,37 @@ const (
 	deposedGrace = 250 * time.Millisecond
 )
 
-// Leadership is what gateways ask about the term that they serve in. Any goroutine.
-type Leadership struct {
+// Leading is the term in which a node leads its group. Any goroutine.
+type Leading struct {
 	// Leader returns the current leader; Over reports whether this node is not it any
 	// more.
-	Leader func() httpgw.Leader
+	Leader func() leadership.Leader
 	Over   func() bool
 	// Confirm returns nil once a majority has confirmed, after the call, that this
 	// node leads: quorum.Term.Verify.
 	Confirm func(ctx context.Context) error
 }
 
-// deposed is httpgw.Options.Deposed.
-func (l *Leadership) deposed() (httpgw.Leader, bool) { return l.Leader(), l.Over() }
+// leadershipFor returns the place of this node in its group for a gateway that reads
+// what it keeps behind a consumer, as barrier does; nil: the node belongs to none.
+func (s *Service) leadershipFor(behind **engine.Consumer, shown func(context.Context) error) *leadership.Leadership {
+	switch t := s.storage.Leading; {
+	case s.upstream != nil:
+		return &leadership.Leadership{Leader: s.upstream.Leader, ReadOnly: true}
+	case t != nil:
+		return &leadership.Leadership{Leader: t.Leader, Deposed: t.Over, Barrier: s.barrier(behind, shown)}
+	}
+	return nil
+}
 
 // LeaderOf returns where clients find a peer; only its ID if the configuration does
 // not name it.
-func LeaderOf(c *config.Config, id string) httpgw.Leader {
+func LeaderOf(c *config.Config, id string) leadership.Leader {
 	p := c.Peer(id)
 	if p == nil {
-		return httpgw.Leader{ID: id}
+		return leadership.Leader{ID: id}
 	}
-	return httpgw.Leader{ID: p.ID, Base: p.Base, API: p.API, WS: p.WS, FIX: p.FIX}
-}
-
-// LeaderText names a leader and where FIX clients find it; empty if none is known.
-func LeaderText(l httpgw.Leader) string {
-	if l.ID == "" || l.FIX == "" {
-		return l.ID
-	}
-	return l.ID + " at " + l.FIX
+	return leadership.Leader{ID: p.ID, Base: p.Base, API: p.API, WS: p.WS, FIX: p.FIX}
 }
 
 // barrier is the Barrier of a gateway that reads what it keeps behind a consumer of
@@ -59,7 +60,7 @@ func (s *Service) barrier(behind **engine.Consumer, shown func(context.Context) 
 		ctx, cancel := context.WithTimeout(context.Background(), readTimeout)
 		defer cancel()
 		mark := s.eng.Mark()
-		if err := s.storage.Leadership.Confirm(ctx); err != nil {
+		if err := s.storage.Leading.Confirm(ctx); err != nil {
 			return err
 		}
 		if err := (*behind).Await(ctx, mark); err != nil || shown == nil {

@@ -17,7 +17,7 @@ func TestBarrierWaitsForTheView(t *testing.T) {
 }
 
 func barrierWaitsForTheView(t *testing.T) {
-	s := &Service{storage: &Storage{Leadership: &Leadership{}}}
+	s := &Service{storage: &Storage{Leading: &Leading{}}}
 	var err error
 	if s.eng, err = engine.New(engine.Options{}, engine.NewReplica(engine.StateOptions{})); err != nil {
 		t.Fatal(err)
@@ -39,7 +39,7 @@ func barrierWaitsForTheView(t *testing.T) {
 	}
 	s.events.fix.Release(len(events))
 	asked := 0
-	s.storage.Leadership.Confirm = func(context.Context) error { asked++; return nil }
+	s.storage.Leading.Confirm = func(context.Context) error { asked++; return nil }
 	if err := s.barrier(&s.events.fix, nil)(); err != nil || asked != 1 {
 		t.Fatalf("FIX has followed: %v, after %d questions", err, asked)
 	}
@@ -66,7 +66,7 @@ func barrierWaitsForTheView(t *testing.T) {
 	}
 
 	deposed := errors.New("another node leads")
-	s.storage.Leadership.Confirm = func(context.Context) error { return deposed }
+	s.storage.Leading.Confirm = func(context.Context) error { return deposed }
 	if err := s.barrier(&s.events.desk, nil)(); !errors.Is(err, deposed) {
 		t.Fatalf("nobody has confirmed: %v", err)
 	}

@@ -36,7 +36,7 @@ func (s *Service) open(ctx context.Context) error {
 	if s.setup, err = s.reconcile(replica.State); err != nil {
 		return err
 	}
-	if n := len(s.setup); n > 0 && s.storage.Leadership != nil && replica.State.Seq() > 0 {
+	if n := len(s.setup); n > 0 && s.storage.Leading != nil && replica.State.Seq() > 0 {
 		s.log.Warn("this node's configuration changes the group's state: nodes that are configured differently do so at each change of the leader", "commands", n)
 	}
 	s.setup = append(cancels, s.setup...)
@@ -45,7 +45,7 @@ func (s *Service) open(ctx context.Context) error {
 			return err
 		}
 		s.operators = s.deskPlan.operators
-		if n := len(s.deskPlan.requests); n > 0 && s.storage.Leadership != nil && replica.State.Seq() > 0 {
+		if n := len(s.deskPlan.requests); n > 0 && s.storage.Leading != nil && replica.State.Seq() > 0 {
 			s.log.Warn("this node's configuration changes the group's desk: nodes that are configured differently do so at each change of the leader",
 				"first", s.deskPlan.requests[0].key, "requests", n)
 		}
@@ -119,12 +119,8 @@ func (s *Service) openFIX(door *engineDoor, views *viewDoor, offers *offerDoor) 
 	options := fixgw.Options{SessionOptions: fixgw.SessionOptions{
 		Address: s.cfg.Listen.FIX, Listen: s.listenOn, TLS: secure, CompID: s.cfg.FIX.CompID, Participants: s.participants,
 		Dictionary: s.program.Dictionary, MaxSessions: s.cfg.FIX.MaxSessions, Rate: s.cfg.FIX.MessagesPerSecond, MessageLog: messages,
-		Early: s.early, ReadOnly: s.fixReadOnly(), Logger: s.log,
+		Early: s.early, Leadership: s.leadershipFor(&s.events.fix, nil), Logger: s.log,
 	}, Group: s.cfg.GroupNumber()}
-	if r := s.storage.Leadership; r != nil {
-		options.Deposed = func() (string, bool) { return LeaderText(r.Leader()), r.Over() }
-		options.Barrier = s.barrier(&s.events.fix, nil)
-	}
 	s.fix, err = fixgw.New(options, door, s.storage.FIX, doors, s.set)
 	return err
 }

@@ -10,10 +10,10 @@ import (
 
 	"blockdesk/engine"
 	"blockdesk/feed"
-	"blockdesk/httpgw"
 	"blockdesk/httpgw/admin"
 	"blockdesk/httpgw/wire"
 	"blockdesk/persist/fanout"
+	"blockdesk/persist/leadership"
 	"blockdesk/service/metrics"
 	"blockdesk/service/part"
 )
@@ -21,7 +21,7 @@ import (
 // Upstream is the leader that a replica follows. Any goroutine, Run apart.
 type Upstream struct {
 	// Leader returns the current leader; zero if none is known.
-	Leader func() httpgw.Leader
+	Leader func() leadership.Leader
 	// Run hands the leader's durable frames to an engine until ctx ends.
 	Run func(ctx context.Context, to fanout.Applier) error
 	// Ready returns nil if the frames are recent.
@@ -89,23 +89,6 @@ func (s *Service) newFeed(data feed.Book) (*feed.Feed, error) {
 		MaxConnections: s.cfg.Feed.MaxConnections, MaxPerIP: s.cfg.Feed.ConnectionsPerIP,
 		Tickets: s.tickets(), ClientIP: wire.ClientIP(proxies, ""), Elsewhere: s.cfg.OtherPlaces(), Logger: s.log,
 	}, s.instruments, data, s.eng.Epoch())
-}
-
-// readOnly returns the leader's address for gateways of a process that only reads; nil
-// if this process leads.
-func (s *Service) readOnly() func() httpgw.Leader {
-	if s.upstream == nil {
-		return nil
-	}
-	return s.upstream.Leader
-}
-
-// fixReadOnly is readOnly for the FIX gateway.
-func (s *Service) fixReadOnly() func() string {
-	if s.upstream == nil {
-		return nil
-	}
-	return func() string { return LeaderText(s.upstream.Leader()) }
 }
 
 // runReplica serves until ctx ends or the leader cannot be followed any more.

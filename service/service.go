@@ -164,7 +164,7 @@ func (s *Service) run(ctx context.Context) error {
 	s.runMirror(ctx, group)
 	part.Go(ctx, group, part.Part{Name: "fix", Run: s.runFIX}, part.Part{Name: "participants", Run: s.watch.Run},
 		part.Part{Name: "http", Run: s.http.Run}, part.Part{Name: "admin", Run: s.admin.Run}, part.Part{Name: "fan-out", Run: s.publish})
-	if s.storage.Leadership == nil {
+	if s.storage.Leading == nil {
 		part.Go(ctx, group, part.Part{Name: "systemd", Run: systemd.New(s.eng.Stats, s.log).Run})
 	}
 	if s.cfg.Demo {
@@ -319,12 +319,12 @@ func (s *Service) listen() error {
 		RFQWrite:    rate(limits.RFQWritesPerMinute, limits.RFQWritesBurst),
 		Handshake:   rate(limits.HandshakePerMinute, max(1, limits.HandshakePerMinute)),
 		DvP:         window(limits.DvPPerMinute),
-		ReadOnly:    s.readOnly(), Elsewhere: s.cfg.NodeURLs(),
+		Leadership:  s.leadershipFor(&s.events.desk, s.desk.Shown), Elsewhere: s.cfg.NodeURLs(),
 		NoLimits: limits.MarketDataPerMinute == 0 && limits.PartnerPerMinute == 0 && limits.RFQWritesPerMinute == 0 &&
 			limits.HandshakePerMinute == 0 && limits.DvPPerMinute == 0,
 	}
-	if l := s.storage.Leadership; l != nil {
-		options.Deposed, options.Barrier, options.ShutdownTimeout = l.deposed, s.barrier(&s.events.desk, s.desk.Shown), deposedGrace
+	if s.storage.Leading != nil {
+		options.ShutdownTimeout = deposedGrace
 	}
 	if s.http, err = httpgw.New(options, s.feed, s.doors()); err != nil {
 		return err

@@ -28,11 +28,11 @@ type Storage struct {
 	// Term is the term of the group's leader; 0 on a single node.
 	Term  uint64
 	Notes Notes
-	// Metrics are those of the group, Leadership is what gateways ask about the term,
+	// Metrics are those of the group, Leading is the term that this node leads in,
 	// and Cluster is the group's state for operators; nil on a single node.
-	Metrics    []prometheus.Collector
-	Leadership *Leadership
-	Cluster    admin.Cluster
+	Metrics []prometheus.Collector
+	Leading *Leading
+	Cluster admin.Cluster
 
 	FIX, Desk, History, Settlement, Mirror Store
 

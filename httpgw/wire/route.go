@@ -98,7 +98,7 @@ type Route struct {
 	Bearer bool
 	// wide: the document is of all groups, where there are some.
 	Merged Merged
-	// leader: only the node that leads can answer; see Options.ReadOnly. Every post
+	// leader: only the node that leads can answer; see leadership.Leadership. Every post
 	// is so.
 	Leader bool
 	// facts: made of a history, a settlement and a chain that a follower has not whole,

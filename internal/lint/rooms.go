@@ -22,13 +22,13 @@ var (
 	vocabulary = []string{"market", "engine/event", "engine/book", "engine/rfq"}
 	outer      = append([]string{"engine"}, vocabulary...)
 	everything = append([]string{
-		"engine/book/ladder", "engine/book/naive", "persist", "persist/kv", "persist/projection", "persist/quorum", "persist/fanout", "desk", "feed", "fixgw", "fixgw/wire", "fixgw/participants", "fixgw/fixclient", "fixgw/fixterm",
+		"engine/book/ladder", "engine/book/naive", "persist", "persist/kv", "persist/projection", "persist/leadership", "persist/quorum", "persist/fanout", "desk", "feed", "fixgw", "fixgw/wire", "fixgw/participants", "fixgw/fixclient", "fixgw/fixterm",
 		"httpgw", "httpgw/wire", "httpgw/terms", "httpgw/market", "httpgw/rfq", "httpgw/dvp", "httpgw/site", "httpgw/admin", "catalog", "mirror", "settle", "sdk", "internal", "internal/ratelimit", "internal/schedule", "internal/solana", "internal/solana/eddsa",
 	}, outer...)
 )
 
 // roles are what a process of a group or a follower is made of.
-var roles = []string{"engine", "fixgw", "fixgw/participants", "httpgw", "httpgw/admin", "service", "service/config", "service/part", "service/program", "service/metrics", "service/standby", "service/systemd"}
+var roles = []string{"engine", "persist/leadership", "fixgw", "fixgw/participants", "httpgw", "httpgw/admin", "service", "service/config", "service/part", "service/program", "service/metrics", "service/standby", "service/systemd"}
 
 // rooms is the table. What is not here may not exist.
 var rooms = []room{
@@ -41,7 +41,8 @@ var rooms = []room{
 	{path: "engine", may: append([]string{"engine/book/ladder", "engine/book/naive"}, vocabulary...), inner: true},
 
 	{path: "persist", may: append([]string{"persist/kv", "persist/projection"}, outer...)},
-	{path: "persist/kv"}, // the contract of a durable map
+	{path: "persist/kv"},         // the contract of a durable map
+	{path: "persist/leadership"}, // which node leads, for gateways
 	{path: "persist/projection", may: append([]string{"persist/kv"}, outer...)},                              // stores that follow the journal
 	{path: "persist/quorum", may: append([]string{"persist", "persist/kv", "persist/projection"}, outer...)}, // the journal of a group of nodes
 	{path: "persist/fanout", may: append([]string{"persist", "persist/kv"}, outer...)},                       // durable frames to readers
@@ -50,14 +51,16 @@ var rooms = []room{
 	{path: "feed", may: append([]string{"persist/kv", "persist/projection", "internal/ratelimit"}, outer...)},
 	{path: "fixgw/wire", may: outer},                                                                     // bytes of FIX to values and back
 	{path: "fixgw/participants", may: append([]string{"fixgw/wire", "internal/solana/eddsa"}, outer...)}, // who may log on, and as what
-	{path: "fixgw", may: append([]string{"fixgw/wire", "fixgw/participants", "desk", "internal/solana/eddsa", "persist/kv", "persist/projection", "internal/ratelimit", "internal/schedule"}, outer...)}, // logons by signature
+	{path: "fixgw", may: append([]string{"fixgw/wire", "fixgw/participants", "desk", "internal/solana/eddsa", "persist/kv", "persist/projection", "internal/ratelimit", "internal/schedule", "persist/leadership"}, outer...)}, // logons by signature
 	{path: "fixgw/fixclient", may: []string{"market"}},
 	{path: "fixgw/fixterm", may: []string{"fixgw/fixclient"}},
 	{path: "catalog", may: append([]string{"feed", "mirror", "internal/solana"}, outer...)}, // every published market document
 	{path: "httpgw", may: append([]string{
 		"catalog", "desk", "feed", "internal/ratelimit",
 		"httpgw/wire", "httpgw/terms", "httpgw/market", "httpgw/rfq", "httpgw/dvp", "httpgw/site",
+		"httpgw/shardwire", "persist/leadership",
 	}, outer...)},
+	{path: "httpgw/shardwire", may: append([]string{"catalog"}, outer...)},         // what gateways of different groups send each other
 	{path: "httpgw/wire", may: []string{"market", "internal/ratelimit"}},           // what every answer is made of
 	{path: "httpgw/terms", may: append([]string{"desk", "httpgw/wire"}, outer...)}, // the desk's words in requests and answers
 	// The surfaces, which do not import each other.
@@ -83,7 +86,7 @@ var rooms = []room{
 	{path: "service/operator", may: []string{"httpgw/admin", "persist/quorum", "service/config", "internal"}}, // client of the admin address
 	{path: "service/demo", may: []string{"market", "engine/book", "fixgw/participants", "fixgw/fixclient", "service/config", "service/operator", "internal"}},
 	{path: "service", may: append([]string{"service/config", "service/part", "service/systemd", "service/program", "service/metrics", "service/operator", "service/demo"}, everything...)},
-	{path: "service/standby", may: []string{"fixgw", "httpgw", "httpgw/admin", "service", "service/config", "service/operator", "service/part"}},
+	{path: "service/standby", may: []string{"persist/leadership", "fixgw", "httpgw", "httpgw/admin", "service", "service/config", "service/operator", "service/part"}},
 	{path: "service/cluster", may: slices.Concat(roles, []string{"persist/quorum", "service/operator", "internal"})},
 	{path: "service/follower", may: slices.Concat(roles, []string{"persist", "persist/fanout", "internal"})},
 	{path: "service/servicetest", may: []string{"fixgw/participants", "service/config", "internal"}},

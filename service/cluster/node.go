@@ -14,8 +14,8 @@ import (
 	"blockdesk/engine"
 	"blockdesk/fixgw"
 	"blockdesk/fixgw/participants"
-	"blockdesk/httpgw"
 	"blockdesk/httpgw/admin"
+	"blockdesk/persist/leadership"
 	"blockdesk/persist/quorum"
 	"blockdesk/service"
 	"blockdesk/service/config"
@@ -188,10 +188,10 @@ func (m *Node) follow(ctx context.Context) (term *quorum.Term, err error) {
 // leader returns the current leader as far as this node knows; zero if that is this
 // node, because clients that its standby or an ending service sent here would come
 // back before it serves.
-func (m *Node) leader() httpgw.Leader {
+func (m *Node) leader() leadership.Leader {
 	id := m.node.Leader().ID
 	if id == m.cfg.Cluster.ID {
-		return httpgw.Leader{}
+		return leadership.Leader{}
 	}
 	return service.LeaderOf(m.cfg, id)
 }
@@ -282,7 +282,7 @@ func (m *Node) storage(term *quorum.Term) *service.Storage {
 	g := service.NewStorage(func(name string) service.Store { return term.Store(name) })
 	g.Journal, g.Term, g.Metrics, g.Cluster = termJournal{term}, term.Number, m.collectors(), groupAdmin{m}
 	g.Notes = service.StoreNotes(term.Store("notes"))
-	g.Leadership = &service.Leadership{Leader: m.leader, Over: func() bool { return term.Err() != nil }, Confirm: term.Verify}
+	g.Leading = &service.Leading{Leader: m.leader, Over: func() bool { return term.Err() != nil }, Confirm: term.Verify}
 	return g
 }
 

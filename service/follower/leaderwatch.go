@@ -8,8 +8,8 @@ import (
 	"sync/atomic"
 	"time"
 
-	"blockdesk/httpgw"
 	"blockdesk/internal/repeat"
+	"blockdesk/persist/leadership"
 	"blockdesk/service/config"
 )
 
@@ -25,7 +25,7 @@ const (
 type leaderWatch struct {
 	peers []config.Peer
 	log   *slog.Logger
-	known atomic.Pointer[httpgw.Leader]
+	known atomic.Pointer[leadership.Leader]
 	http  http.Client
 }
 
@@ -42,11 +42,11 @@ func newLeaderWatch(peers []config.Peer, log *slog.Logger) *leaderWatch {
 }
 
 // leader returns who leads; zero where that is not known. Any goroutine.
-func (w *leaderWatch) leader() httpgw.Leader {
+func (w *leaderWatch) leader() leadership.Leader {
 	if l := w.known.Load(); l != nil {
 		return *l
 	}
-	return httpgw.Leader{}
+	return leadership.Leader{}
 }
 
 // Run looks until ctx ends.
@@ -110,7 +110,7 @@ func (w *leaderWatch) ask(ctx context.Context, p *config.Peer) *config.Peer {
 }
 
 func (w *leaderWatch) found(p *config.Peer) {
-	l := httpgw.Leader{ID: p.ID, Base: p.Base, API: p.API, WS: p.WS, FIX: p.FIX}
+	l := leadership.Leader{ID: p.ID, Base: p.Base, API: p.API, WS: p.WS, FIX: p.FIX}
 	if w.leader() != l {
 		w.log.Info("the leader", "id", l.ID)
 		w.known.Store(&l)

@@ -15,7 +15,7 @@ import (
 	"blockdesk/fixgw"
 	"blockdesk/httpgw"
 	"blockdesk/httpgw/admin"
-	"blockdesk/service"
+	"blockdesk/persist/leadership"
 	"blockdesk/service/config"
 	"blockdesk/service/operator"
 	"blockdesk/service/part"
@@ -31,7 +31,7 @@ type Options struct {
 	Log    *slog.Logger
 	Pool   *Pool
 	// Leader returns the current leader; zero if none is known. It must not block.
-	Leader func() httpgw.Leader
+	Leader func() leadership.Leader
 	Admin  admin.Options
 }
 
@@ -59,7 +59,7 @@ func While(ctx context.Context, o Options, wait func(context.Context) error) (er
 	defer func() { err = errors.Join(err, part.IgnoreClosed(web.Close())) }()
 	fix, err := fixgw.NewStandby(fixgw.StandbyOptions{
 		Address: listen.FIX, Listen: o.Pool.Listen, TLS: secure, CompID: o.Config.FIX.CompID, Logger: o.Log,
-		Leader: func() string { return service.LeaderText(o.Leader()) },
+		Leader: o.Leader,
 	})
 	if err != nil {
 		return err
