@@ -348,7 +348,7 @@ func echoGateway(t *testing.T, compID string, dictionary *Dictionary, settings m
 		Address: "127.0.0.1:0", CompID: compID, Participants: testParticipants("TW"),
 		RefuseDelay: time.Millisecond, LogonTimeout: time.Second, Dictionary: dictionary,
 		Listen: func(string, string) (net.Listener, error) { return l, nil },
-	}}, nil, kvtest.New(), Doors{MarketData: &views{}}, wiretest.Instruments(t))
+	}}, nil, kvtest.New(), Dependencies{MarketData: &views{}}, wiretest.Instruments(t))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -205,7 +205,7 @@ func recordCopies(t *testing.T, k *client, copies map[string]string) {
 // collectFills notes every fill of MM's that the journal makes, by its ExecID.
 func collectFills(t *testing.T, d *harness, fills map[string]string) {
 	t.Helper()
-	g, err := New(d.options, nil, kvtest.New(), Doors{MarketData: d.views}, d.set)
+	g, err := New(d.options, nil, kvtest.New(), Dependencies{MarketData: d.views}, d.set)
 	if err != nil {
 		t.Fatal(err)
 	}

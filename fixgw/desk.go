@@ -60,10 +60,10 @@ type claimHooks struct {
 // payment. They are safe before a request can need them.
 func (f *follower) startDesk() error {
 	g := f.gateway
-	if g.doors.Desk == nil {
+	if g.dependencies.Desk == nil {
 		return nil
 	}
-	if v := g.doors.Desk.View(); v != nil {
+	if v := g.dependencies.Desk.View(); v != nil {
 		for i := range v.Pairs {
 			f.desk.learnPair(&v.Pairs[i])
 		}

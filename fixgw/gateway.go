@@ -43,20 +43,20 @@ type MarketData interface {
 // brings it up to the engine; Run works.
 type Gateway struct {
 	*server
-	options     Options
-	engine      Engine
-	store       kv.Store
-	doors       Doors
-	hooks       claimHooks // set before Replay and Run
-	instruments *market.Instruments
-	follower    *follower
-	answered    *answered
-	market      *marketData
-	statuses    *statuses
-	sweeper     *sweeper
-	copies      dropCopies
-	packer      *packer
-	prover      *prover
+	options      Options
+	engine       Engine
+	store        kv.Store
+	dependencies Dependencies
+	hooks        claimHooks // set before Replay and Run
+	instruments  *market.Instruments
+	follower     *follower
+	answered     *answered
+	market       *marketData
+	statuses     *statuses
+	sweeper      *sweeper
+	copies       dropCopies
+	packer       *packer
+	prover       *prover
 
 	idPrefix string
 	idCount  atomic.Uint64
@@ -87,19 +87,19 @@ type Stats struct {
 }
 
 // New opens the socket and reads the store. Close it, or Run it.
-func New(o Options, e Engine, store kv.Store, doors Doors, instruments *market.Instruments) (*Gateway, error) {
+func New(o Options, e Engine, store kv.Store, dependencies Dependencies, instruments *market.Instruments) (*Gateway, error) {
 	if err := o.Validate(); err != nil {
 		return nil, err
 	}
 	o = o.withDefaults()
 	g := &Gateway{
-		options: o, engine: e, store: kv.Named(store, "FIX store"), doors: doors, instruments: instruments,
+		options: o, engine: e, store: kv.Named(store, "FIX store"), dependencies: dependencies, instruments: instruments,
 		idPrefix: "G" + strconv.FormatInt(o.Now().UnixNano(), 36) + "-",
 	}
 	g.follower = &follower{gateway: g, orders: make(map[market.OrderID]*order), wake: make(chan struct{}, 1)}
 	g.follower.step = g.follower.lent
 	g.answered = newAnswered(g)
-	g.market = newMarketData(g, doors.MarketData)
+	g.market = newMarketData(g, dependencies.MarketData)
 	g.statuses = newStatuses(g)
 	g.sweeper = newSweeper(g)
 	g.packer, g.prover = newPacker(g), newProver(g)

@@ -153,7 +153,7 @@ func (d *harness) start() {
 		store = d.disk
 	}
 	var err error
-	doors := Doors{MarketData: d.views, Desk: d.offers, Settlement: d.bank}
+	doors := Dependencies{MarketData: d.views, Desk: d.offers, Settlement: d.bank}
 	if d.till != nil {
 		doors.Settlement = d.till
 	}

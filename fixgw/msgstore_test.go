@@ -301,7 +301,7 @@ func TestBadRecordsAreRefused(t *testing.T) {
 	} {
 		disk := kvtest.New()
 		disk.Commit(func(set func(key, value []byte), _ func(lo, hi []byte)) { set(key, []byte{7, 7}) }, true)
-		g, err := New(Options{SessionOptions: SessionOptions{Address: "127.0.0.1:0", Participants: testParticipants("A")}}, nil, disk, Doors{}, wiretest.Instruments(t))
+		g, err := New(Options{SessionOptions: SessionOptions{Address: "127.0.0.1:0", Participants: testParticipants("A")}}, nil, disk, Dependencies{}, wiretest.Instruments(t))
 		if !errors.Is(err, errLayout) {
 			t.Errorf("%s: %v", name, err)
 		}

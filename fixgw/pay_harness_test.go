@@ -96,7 +96,7 @@ func (b *till) calls() (packages, proofs int) {
 func newTillShop(t testing.TB, compIDs []string, change func(*Options)) (*harness, *till) {
 	d, b := newShop(t, compIDs, change), newTill()
 	d.till = b
-	d.gateway.doors.Settlement = b
+	d.gateway.dependencies.Settlement = b
 	return d, b
 }
 

@@ -176,13 +176,13 @@ func (t *packageTask) again() time.Duration {
 }
 
 func (p *packer) ask(ctx context.Context, c *rfq.Claim) (desk.Package, error) {
-	door := p.gateway.doors.Settlement
-	if door == nil {
+	settlement := p.gateway.dependencies.Settlement
+	if settlement == nil {
 		return desk.Package{}, errNoChain
 	}
 	ctx, cancel := context.WithTimeout(ctx, packageTimeout)
 	defer cancel()
-	return door.Package(ctx, c, desk.TakerPays)
+	return settlement.Package(ctx, c, desk.TakerPays)
 }
 
 // send sends the News that appendBody writes and marks the claim.
@@ -266,8 +266,8 @@ const nativeMint = "native"
 
 // mintOf returns the text of the mint that is paid on a rail.
 func (g *Gateway) mintOf(rail market.Rail) string {
-	if rail == market.RailUSDC && g.doors.Desk != nil {
-		if v := g.doors.Desk.View(); v != nil {
+	if rail == market.RailUSDC && g.dependencies.Desk != nil {
+		if v := g.dependencies.Desk.View(); v != nil {
 			return wire.Base58(v.Policy.USDCMint[:])
 		}
 	}

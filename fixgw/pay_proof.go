@@ -141,7 +141,7 @@ func (p *prover) take(t *proofTask) (*wire.PaymentRefusal, error) {
 	case known != nil:
 		p.gateway.duplicates.Add(1)
 		return nil, nil
-	case p.gateway.doors.Settlement == nil:
+	case p.gateway.dependencies.Settlement == nil:
 		return wire.RefusePayment(wire.CodeChainUnavailable, "no chain is configured"), nil
 	case p.held[t.owner.number] >= o.MaxSessionProofs:
 		return wire.RefusePayment(wire.CodeOverloaded, "%d reports of this session wait for an answer", o.MaxSessionProofs), nil
@@ -179,8 +179,8 @@ func (t *proofTask) look(ctx context.Context) (no *wire.PaymentRefusal, again ti
 	bounded, cancel := context.WithTimeout(ctx, wire.ProofAttempt)
 	defer cancel()
 	v, err := desk.Verdict{}, errNoChain
-	if g.doors.Settlement != nil {
-		v, err = g.doors.Settlement.Verify(bounded, &t.proof)
+	if g.dependencies.Settlement != nil {
+		v, err = g.dependencies.Settlement.Verify(bounded, &t.proof)
 	}
 	pause := min(max(v.Pending, wire.ProofMinPause), wire.ProofMaxPause)
 	switch {

@@ -210,7 +210,7 @@ func TestProofWaits(t *testing.T) {
 func TestProofOutOfTime(t *testing.T) {
 	t.Parallel()
 	bank := newTill()
-	g := &Gateway{options: Options{}.withDefaults(), doors: Doors{Settlement: bank}}
+	g := &Gateway{options: Options{}.withDefaults(), dependencies: Dependencies{Settlement: bank}}
 	task := &proofTask{prover: newProver(g), until: time.Now().Add(time.Hour)}
 	if no, again := task.look(t.Context()); no != nil || again == 0 {
 		t.Errorf("at first: %+v, again after %s", no, again)
@@ -236,7 +236,7 @@ func TestProofWithoutChain(t *testing.T) {
 	claim := tk.claimed("c1")
 	d.stop()
 	d.start()
-	d.gateway.doors.Settlement = nil
+	d.gateway.dependencies.Settlement = nil
 	tk = d.dial("TK", nil)
 	_, text := paidBy(1)
 	tk.report(claim, "p1", text)

@@ -519,7 +519,7 @@ func (d *harness) expected(t testing.TB) map[string]map[string]string {
 		set(assignKey("MM"), []byte{0, 1})
 		set(assignKey("TK"), []byte{0, 2})
 	}, true)
-	g, err := New(o, nil, fresh, Doors{MarketData: d.views}, d.set)
+	g, err := New(o, nil, fresh, Dependencies{MarketData: d.views}, d.set)
 	if err != nil {
 		t.Fatal(err)
 	}

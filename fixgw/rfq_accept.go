@@ -76,7 +76,7 @@ func (s *blotter) decodeAcceptance(a *wire.Acceptance, entry *ref) (*rfq.TakeCla
 	if err != nil || wallet == (market.Address{}) {
 		return nil, wire.Refuse(wire.OrdRejBroker, wire.CodeMissingField, "wallet of the participant: there is nowhere to deliver to")
 	}
-	if g.doors.Settlement == nil || g.doors.Settlement.Ready() != nil {
+	if g.dependencies.Settlement == nil || g.dependencies.Settlement.Ready() != nil {
 		return nil, wire.Refuse(wire.OrdRejBroker, wire.CodeChainUnavailable, "the settlement chain is not reached, nothing has been reserved")
 	}
 	t := &q.Terms

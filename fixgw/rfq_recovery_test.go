@@ -98,7 +98,7 @@ func (d *harness) reopened(store *kvtest.Memory, commands []engine.Command) *Gat
 	d.t.Helper()
 	o := d.options
 	o.KeepMessages = 1 << 20
-	g, err := New(o, nil, store, Doors{Desk: d.offers, Settlement: d.bank}, d.set)
+	g, err := New(o, nil, store, Dependencies{Desk: d.offers, Settlement: d.bank}, d.set)
 	if err != nil {
 		d.t.Fatal(err)
 	}

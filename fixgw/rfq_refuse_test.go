@@ -251,7 +251,7 @@ func TestNoDesk(t *testing.T) {
 	if _, no := g.deskView(); no == nil || !strings.HasPrefix(no.Text, wire.CodeUnsupported) {
 		t.Errorf("no desk: %+v", no)
 	}
-	g.doors.Desk = &offers{}
+	g.dependencies.Desk = &offers{}
 	if _, no := g.deskView(); no == nil || !strings.HasPrefix(no.Text, wire.CodeOverloaded) {
 		t.Errorf("no view: %+v", no)
 	}

@@ -85,10 +85,10 @@ func (s *blotter) decodeQuoteRequest(r *wire.QuoteRequest, entry *ref) (*rfq.Req
 
 // deskView returns the desk's newest view.
 func (g *Gateway) deskView() (*rfq.View, *wire.Refusal) {
-	if g.doors.Desk == nil {
+	if g.dependencies.Desk == nil {
 		return nil, wire.Refuse(wire.OrdRejUnsupported, wire.CodeUnsupported, "the desk is not enabled")
 	}
-	v := g.doors.Desk.View()
+	v := g.dependencies.Desk.View()
 	if v == nil {
 		return nil, wire.Refuse(wire.OrdRejOther, wire.CodeOverloaded, "the desk is starting, try again")
 	}

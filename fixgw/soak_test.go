@@ -475,7 +475,7 @@ func (s *soak) replay() (map[string]map[string]string, *engine.Replica) {
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	g, err := New(o, nil, fresh, Doors{MarketData: s.desk.views}, s.desk.set)
+	g, err := New(o, nil, fresh, Dependencies{MarketData: s.desk.views}, s.desk.set)
 	if err != nil {
 		s.t.Fatal(err)
 	}

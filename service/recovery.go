@@ -105,7 +105,7 @@ func (s *Service) openFIX(door *engineDoor, views *viewDoor, offers *offerDoor) 
 	if secure != nil {
 		s.certificateEnds = secure.Certificates[0].Leaf.NotAfter
 	}
-	doors := fixgw.Doors{MarketData: views}
+	doors := fixgw.Dependencies{MarketData: views}
 	if s.cfg.RFQ.Enabled {
 		doors.Desk = offers
 	}

@@ -7,9 +7,9 @@ import (
 	"blockdesk/engine/rfq"
 )
 
-// Doors are what other rooms put behind the gateway's messages. A nil door means
-// that there is no such room: what needs it is refused with its reason.
-type Doors struct {
+// Dependencies answer the gateway's messages. A nil one means that there is no such
+// part in this process: a request that needs it is refused with its reason.
+type Dependencies struct {
 	// MarketData is behind MarketDataRequests.
 	MarketData MarketData
 	// Desk is behind QuoteRequests and orders that name a quote.
