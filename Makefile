@@ -16,9 +16,10 @@ COMMIT   := $(shell git describe --always --dirty 2>/dev/null || echo unknown)
 SUITE    := $(GO) run ./internal/suite
 
 # Most tests wait: for a chain's slots, for child processes. So more of them run side
-# by side than there are processors. Packages run in the order of their names here, as
-# many as there are processors: the longest come first.
-PACKAGES := ./e2e/sdk ./e2e/docs ./e2e/settle ./e2e/cluster ./settle ./e2e/service ./fixgw ./e2e/... ./cmd/... ./...
+# by side than there are processors: PARALLEL of a package, and SIDE packages, in the
+# order of their names here. The longest come first.
+SIDE     ?= 4
+PACKAGES := ./e2e/docs ./e2e/sdk ./e2e/pages ./settle ./e2e/settle ./fixgw/... ./e2e/service ./e2e/cluster ./e2e/... ./cmd/... ./...
 
 # The packages where goroutines meet; the pure ones have nothing to race.
 RACE_PACKAGES := $(addprefix ./,$(addsuffix /...,$(wildcard e2e cmd service fixgw settle desk feed httpgw engine persist mirror internal/solana)))
@@ -99,17 +100,17 @@ quick: $(TOOLS) ## format, vet, lint and the pure packages' tests, in under a mi
 
 test: try-sandbox ## vet and run every test; what needs a tool that is not here is skipped and named
 	$(GO) vet ./...
-	@$(SUITE) -- -parallel $(PARALLEL) -timeout $(TIMEOUT) $(PACKAGES)
+	@$(SUITE) -- -p $(SIDE) -parallel $(PARALLEL) -timeout $(TIMEOUT) $(PACKAGES)
 
 test-all: test-tools ## install what tests need beside Go (npm, apt-get), then run every test and skip none
 	$(GO) vet ./...
-	@BLOCKDESK_TEST_ALL=1 $(SUITE) -- -count 1 -parallel $(PARALLEL) -timeout $(TIMEOUT) $(PACKAGES)
+	@BLOCKDESK_TEST_ALL=1 $(SUITE) -- -count 1 -p $(SIDE) -parallel $(PARALLEL) -timeout $(TIMEOUT) $(PACKAGES)
 
 test-tools: ## install what tests need beside Go, as far as this machine allows
 	internal/suite/install.sh
 
 stress: try-sandbox ## run every test N times (3) under LOAD (0) busy processes on CORES (0: all) processors, in random order
-	@$(SUITE) -n $(N) -load $(LOAD) -cores $(CORES) -shuffle -- -count 1 -parallel $(PARALLEL) -timeout $(STRESS_TIMEOUT) $(PACKAGES)
+	@$(SUITE) -n $(N) -load $(LOAD) -cores $(CORES) -shuffle -- -count 1 -p $(SIDE) -parallel $(PARALLEL) -timeout $(STRESS_TIMEOUT) $(PACKAGES)
 
 race: ## run the concurrent packages' tests under the race detector (needs a C compiler)
 	@BLOCKDESK_FIX_SOAK='6s 50' $(SUITE) -- -race -timeout 30m $(RACE_PACKAGES)
