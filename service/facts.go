@@ -26,7 +26,7 @@ func (s *Service) publishedFacts() *catalog.Cache {
 	about.Listed = edition
 	return catalog.NewCache(func(at catalog.Time) *catalog.Input {
 		in := &catalog.Input{
-			At: at, Service: about, URLs: catalog.URLs(s.http.URLs()), Tokens: tokens, Instruments: s.instruments,
+			At: at, Service: about, URLs: s.http.URLs(), Tokens: tokens, Instruments: s.instruments,
 			Views: s.feed, History: s.history, Mirror: catalog.Mirror{Pairs: pairs, State: s.mirrorState()},
 			DeskEnabled: s.cfg.RFQ.Enabled,
 		}

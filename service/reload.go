@@ -75,7 +75,8 @@ func (s *Service) limitsOf(p *participants.Participant) ([]engine.Limits, error)
 	return all, nil
 }
 
-// state looks at the file.
+// ParticipantsFileState returns the size and the time of the participants file, the
+// zero state where there is none.
 func ParticipantsFileState(c *config.FIX) FileState {
 	info, err := os.Stat(c.ParticipantsFile)
 	if err != nil {

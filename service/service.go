@@ -1,3 +1,12 @@
+// Package service joins the packages of blockdesk into a running program: it opens the
+// stores, replays the journal, brings the configuration into the engine's state, makes
+// the gateways, and runs everything until its context ends.
+//
+// Open makes a service with a journal of its own or of a group's term; OpenReplica makes
+// one that follows a leader's frames and answers reads. Packages below: config has the
+// keys, cluster a node of a group, standby its addresses while another node leads,
+// follower a process that follows a group, demo the demo's participants and chain, operator
+// the client of the admin address.
 package service
 
 import (

@@ -92,6 +92,7 @@ type ShownDesk struct {
 	shown atomic.Pointer[rfq.View]
 }
 
+// View returns the view that Show has set last.
 func (d *ShownDesk) View() *rfq.View { return d.shown.Load() }
 
 // Show changes the view.
