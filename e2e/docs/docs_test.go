@@ -77,6 +77,7 @@ var inlineLines = []expectation{
 // readersOf returns the documents that git tracks, by their names.
 func readersOf(t *testing.T) map[string][]printedLine {
 	t.Helper()
+	programtest.DependsOn(t, filepath.Join(programtest.Root(t), "docs")) // git lists the files
 	out := map[string][]printedLine{}
 	for _, name := range tracked(t, "*.md") {
 		if lines := findPrinted(name, readTracked(t, name)); len(lines) > 0 {
