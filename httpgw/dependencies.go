@@ -10,8 +10,8 @@ import (
 	"blockdesk/httpgw/terms"
 )
 
-// Dependencies are what other rooms put behind a route of this one. A nil door leaves
-// its routes out of the table.
+// Dependencies are what the surfaces answer from. A nil one leaves its routes out of
+// the table.
 type Dependencies struct {
 	// WebSocket takes an upgrade request for /ws/rfq. It must not panic.
 	WebSocket fasthttp.RequestHandler
@@ -24,8 +24,8 @@ type Dependencies struct {
 	// History is behind klines, candles and trades older than a view's. Nil:
 	// there is none.
 	History marketapi.History
-	// Signatures tells of which transactions the trades of mirrored instruments
-	// were. Nil: of none it is known.
+	// Signatures has the transactions that trades of mirrored instruments were made
+	// by. Nil: none is known.
 	Signatures marketapi.Signatures
 	// Facts returns what the documents of package catalog are made of: the same
 	// value until the next cycle, which nobody changes. It must not block for long.

@@ -107,7 +107,7 @@ func (f *front) newServer(on wire.Surface, serve fasthttp.RequestHandler, expect
 		WriteTimeout:       f.opts.WriteTimeout,
 		IdleTimeout:        f.opts.IdleTimeout,
 		// conns refuses first. A worker is free a moment later than its
-		// connection is closed, hence the room.
+		// connection is closed, hence the margin.
 		Concurrency: f.opts.MaxConns + 1024,
 
 		NoDefaultServerHeader:        true,

@@ -151,7 +151,7 @@ func (g *Gateway) stop(s *server) error {
 	polite, cancel := context.WithTimeout(context.Background(), g.opts.ShutdownTimeout)
 	defer cancel()
 	// Serve may not have begun; it ends at once where the listener is closed.
-	// Shutdown closes it again and tells whether that went well.
+	// Shutdown closes it again and reports whether that went well.
 	_ = s.listener.Close()
 	err := s.http.ShutdownWithContext(polite)
 	if !errors.Is(err, context.DeadlineExceeded) {

@@ -57,7 +57,7 @@ type Group struct {
 }
 
 // GroupNode is one process of a group: URLs without a slash at the end. WS, which
-// pages for people are told alone, may be empty.
+// only pages for people get, may be empty.
 type GroupNode struct{ Base, API, WS string }
 
 // Validate reports the first thing that is not as Groups says.
@@ -295,7 +295,7 @@ func groupUnreachable(reason, text string) *wire.Problem {
 	return &wire.Problem{Status: fasthttp.StatusServiceUnavailable, Code: wire.CodeGroupLost, Reason: reason, RetryS: retryGroupS, Text: text}
 }
 
-// misrouted is told to another gateway that has sent us what is not ours.
+// misrouted is the answer to another gateway that has sent us what is not ours.
 func misrouted() *wire.Problem {
 	return &wire.Problem{
 		Status: fasthttp.StatusMisdirectedRequest, Code: wire.CodeOtherGroup, Reason: "misrouted",

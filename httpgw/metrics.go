@@ -8,12 +8,12 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// statuses are those that this room answers with; others count under "other".
+// statuses are those that this package answers with; others count under "other".
 var statuses = [...]int{
 	101, 200, 201, 202, 204, 304, 307, 400, 403, 404, 405, 408, 409, 413, 415, 422, 426, 429, 431, 500, 503,
 }
 
-// metrics are what /metrics shows of this room. A request looks nothing up by
+// metrics are what /metrics shows of this package. A request looks nothing up by
 // name: what counts it is found when the table is built.
 type metrics struct {
 	routes  routeMetrics
@@ -54,7 +54,7 @@ func newMetrics() *metrics {
 type routeMetrics struct {
 	requests *prometheus.Desc
 	latency  *prometheus.HistogramVec // not registered itself
-	all      []*routeStats            // grows before the room serves, never after
+	all      []*routeStats            // grows before the gateway serves, never after
 }
 
 var _ prometheus.Collector = (*routeMetrics)(nil)

@@ -63,7 +63,7 @@ type Options struct {
 	// is published as the Specification is. nil: there are none.
 	Downloads *site.Downloads
 	// DemoChain is the URL of the local chain of a demo, which the pages for people
-	// are told so that their sandbox wallet can be funded there. Empty: there is none.
+	// get so that their sandbox wallet can be funded there. Empty: there is none.
 	DemoChain string
 
 	// MaxConns bounds the connections of all three addresses together, those

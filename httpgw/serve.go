@@ -126,7 +126,7 @@ func (d *handler) write(ctx *fasthttp.RequestCtx, id *wire.RequestID, r *wire.Ro
 }
 
 // expect answers a client that asks, by Expect: 100-continue, whether it should
-// send its body. Where the headers already say no, it is told so at once, and
+// send its body. Where the headers already say no, it is refused at once, and
 // the connection is closed, since it may send the body all the same. It is
 // fasthttp's ExpectHandler; the handler then does not run.
 func (d *handler) expect(ctx *fasthttp.RequestCtx) int {
@@ -166,7 +166,7 @@ func (d *handler) forebode(ctx *fasthttp.RequestCtx) (*wire.Problem, *routeStats
 	if ctx.Request.Header.ContentLength() > d.g.opts.MaxBodyBytes {
 		return wire.BodyTooLarge(d.g.opts.MaxBodyBytes), e.stats
 	}
-	if e.Post == nil || e.Bearer { // who has no token is told that first, and in serve: a guess has its price
+	if e.Post == nil || e.Bearer { // a missing token is refused first, and in serve: a guess has its price
 		return nil, e.stats
 	}
 	return wire.CheckMedia(&ctx.Request.Header), e.stats

@@ -42,7 +42,7 @@ type StandbyOptions struct {
 
 // Standby holds the three public addresses of a node that does not lead. Requests
 // are sent to the leader, 307 with the same path and query on its address of the
-// same kind, or told 503 LEADER_CHANGED while none is known; a WebSocket is opened
+// same kind, or answered 503 LEADER_CHANGED while none is known; a WebSocket is opened
 // and closed with 1012. That holds for every path, also those that there are not:
 // the leader says so. Requests cost no tokens, connections are counted and timed as
 // a Gateway does it. Its methods may be called from any goroutine.
@@ -66,7 +66,7 @@ func NewStandby(o StandbyOptions) (*Standby, error) {
 	s := &Standby{front: newFront(o.Options), leader: o.Leader, closing: cmp.Or(o.CloseTimeout, time.Second)}
 	s.upgrader = websocket.FastHTTPUpgrader{
 		ReadBufferSize: 256, WriteBufferSize: 256,
-		CheckOrigin: func(*fasthttp.RequestCtx) bool { return true }, // nothing is read or told here
+		CheckOrigin: func(*fasthttp.RequestCtx) bool { return true }, // nothing is read or published here
 		Error:       s.noUpgrade,
 	}
 	if err := s.listen(); err != nil {

@@ -36,19 +36,15 @@ func (p *settlement) health() desk.ChainHealth {
 
 // sources are what /metrics asks of settlement.
 func (d *settleGateway) sources() admin.SettlementSources {
-	count := func(name, help string, of func(settle.Counts) uint64) admin.Counter {
-		return admin.Counter{Name: name, Help: help, Value: func() uint64 { return of(d.Settle.Counts()) }}
-	}
 	return admin.SettlementSources{
 		Chain: d.part.health, Money: d.MoneyCounts, Tokens: d.part.access.Live,
-		Counters: []admin.Counter{
-			count("packages_total", "Packages made.", func(c settle.Counts) uint64 { return c.Built }),
-			count("refused_total", "Submissions and packages that a guard has refused.", func(c settle.Counts) uint64 { return c.Refused }),
-			count("cosigned_total", "Atomic transactions that the desk has signed.", func(c settle.Counts) uint64 { return c.Cosigned }),
-			count("deliveries_total", "Deliveries that the desk has signed.", func(c settle.Counts) uint64 { return c.Delivered }),
-			count("settled_total", "Claims that were settled.", func(c settle.Counts) uint64 { return c.Settled }),
-			count("released_total", "Atomic claims that were given back.", func(c settle.Counts) uint64 { return c.Released }),
-			count("lapsed_total", "Deliveries that ended without delivering.", func(c settle.Counts) uint64 { return c.Lapsed }),
-		},
+		Counts: admin.NewFigures("blockdesk_settlement_", d.Settle.Counts).
+			Counter("packages_total", "Packages made.", func(c *settle.Counts) float64 { return float64(c.Built) }).
+			Counter("refused_total", "Submissions and packages that a guard has refused.", func(c *settle.Counts) float64 { return float64(c.Refused) }).
+			Counter("cosigned_total", "Atomic transactions that the desk has signed.", func(c *settle.Counts) float64 { return float64(c.Cosigned) }).
+			Counter("deliveries_total", "Deliveries that the desk has signed.", func(c *settle.Counts) float64 { return float64(c.Delivered) }).
+			Counter("settled_total", "Claims that were settled.", func(c *settle.Counts) float64 { return float64(c.Settled) }).
+			Counter("released_total", "Atomic claims that were given back.", func(c *settle.Counts) float64 { return float64(c.Released) }).
+			Counter("lapsed_total", "Deliveries that ended without delivering.", func(c *settle.Counts) float64 { return float64(c.Lapsed) }),
 	}
 }

@@ -58,7 +58,7 @@ type Options struct {
 	Desk       DeskSources
 	Settlement SettlementSources
 	Mirror     MirrorSources
-	Collectors []prometheus.Collector // of the other rooms, Gateway.Collectors among them
+	Collectors []prometheus.Collector // of the other packages, Gateway.Collectors among them
 	Logger     *slog.Logger           // default: none
 
 	// ShutdownTimeout is for requests under way when Run ends; default
@@ -108,7 +108,7 @@ type Server struct {
 	ids      *wire.RequestIDs
 }
 
-// New listens and serves nothing yet. Whoever does not call Run calls
+// New listens and serves nothing yet. A caller that does not call Run calls
 // Close. It fails when a collector's metrics clash with another's.
 func New(o Options) (*Server, error) {
 	if err := o.Validate(); err != nil {
@@ -140,12 +140,12 @@ func New(o Options) (*Server, error) {
 	a.ids = ids
 	a.listener = wire.NewListener(impatientListener{listener}, open, 0)
 	mux := http.NewServeMux()
-	door := &outerHandler{next: mux, ids: ids, bodyTime: wire.DefaultReadTimeout}
-	mux.HandleFunc("/", door.unknown)
-	mux.Handle("/metrics", door.readOnly(promhttp.HandlerFor(registry, promhttp.HandlerOpts{MaxRequestsInFlight: 4})))
-	mux.Handle("/healthz", door.readOnly(http.HandlerFunc(a.healthz)))
-	mux.Handle("/readyz", door.readOnly(http.HandlerFunc(a.readyz)))
-	mux.HandleFunc("/debug/pprof", door.unknown) // which the mux would redirect
+	outer := &outerHandler{next: mux, ids: ids, bodyTime: wire.DefaultReadTimeout}
+	mux.HandleFunc("/", outer.unknown)
+	mux.Handle("/metrics", outer.readOnly(promhttp.HandlerFor(registry, promhttp.HandlerOpts{MaxRequestsInFlight: 4})))
+	mux.Handle("/healthz", outer.readOnly(http.HandlerFunc(a.healthz)))
+	mux.Handle("/readyz", outer.readOnly(http.HandlerFunc(a.readyz)))
+	mux.HandleFunc("/debug/pprof", outer.unknown) // which the mux would redirect
 	mux.HandleFunc("/debug/pprof/", pprof.Index)
 	// The command line is left out: a flag may hold a secret. Nobody needs it here.
 	mux.HandleFunc("/debug/pprof/profile", pprof.Profile)
@@ -154,11 +154,11 @@ func New(o Options) (*Server, error) {
 	if o.Operate != nil {
 		newEndpoints(*o.Operate, ids, o.Logger).register(mux)
 		if o.Operate.Cluster != nil {
-			mux.Handle("/cluster", door.readOnly(http.HandlerFunc(a.clusterStatus)))
+			mux.Handle("/cluster", outer.readOnly(http.HandlerFunc(a.clusterStatus)))
 		}
 	}
 	a.server = &http.Server{
-		Handler:           http.MaxBytesHandler(door, wire.DefaultMaxBodyBytes),
+		Handler:           http.MaxBytesHandler(outer, wire.DefaultMaxBodyBytes),
 		ReadHeaderTimeout: wire.DefaultReadTimeout,
 		IdleTimeout:       wire.DefaultIdleTimeout,
 		MaxHeaderBytes:    wire.DefaultMaxHeaderBytes,

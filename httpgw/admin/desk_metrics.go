@@ -24,60 +24,53 @@ type DeskSources struct {
 
 // collectors returns the metrics that have a source.
 func (s *DeskSources) collectors() []prometheus.Collector {
+	const prefix = "blockdesk_desk_"
 	var all []prometheus.Collector
-	gauge := func(name, help string, value func() float64) {
-		all = append(all, prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "blockdesk_desk_" + name, Help: help}, value))
-	}
-	counter := func(name, help string, value func(desk.Stats) uint64) {
-		all = append(all, prometheus.NewCounterFunc(prometheus.CounterOpts{Name: "blockdesk_desk_" + name, Help: help},
-			func() float64 { return float64(value(s.Stats())) }))
-	}
 	if s.Stats != nil {
-		gauge("requests_waiting", "Requests to the desk under way.", func() float64 { return float64(s.Stats().Waiting) })
-		gauge("answers_kept", "Answers kept for idempotency keys.", func() float64 { return float64(s.Stats().Keys) })
-		gauge("cursor_seq", "Sequence number of the last command that the desk's store has seen.",
-			func() float64 { return float64(s.Stats().Cursor) })
-		counter("busy_total", "Requests refused because too many were under way.", func(s desk.Stats) uint64 { return s.Busy })
-		counter("timeouts_total", "Requests whose outcome did not come in time.", func(s desk.Stats) uint64 { return s.Timeouts })
-		counter("replayed_total", "Requests answered from the store by their idempotency key.", func(s desk.Stats) uint64 { return s.Replayed })
-		counter("conflicts_total", "Idempotency keys that came with another body.", func(s desk.Stats) uint64 { return s.Conflicts })
-	}
-	if s.Stats != nil {
-		all = append(all, NewFamily("blockdesk_desk_claims_total", "Claims that came into a state since the start; what the start took in again is counted too.",
-			"state", prometheus.CounterValue, func(send func(string, float64)) {
-				claims := s.Stats().Claims
-				for state := rfq.ClaimReserved; state <= rfq.ClaimRefundDue; state++ {
-					send(state.Word(), float64(claims[state]))
-				}
-			}))
+		all = append(all, NewFigures(prefix, s.Stats).
+			Gauge("requests_waiting", "Requests to the desk under way.", func(n *desk.Stats) float64 { return float64(n.Waiting) }).
+			Gauge("answers_kept", "Answers kept for idempotency keys.", func(n *desk.Stats) float64 { return float64(n.Keys) }).
+			Gauge("cursor_seq", "Sequence number of the last command that the desk's store has seen.", func(n *desk.Stats) float64 { return float64(n.Cursor) }).
+			Counter("busy_total", "Requests refused because too many were under way.", func(n *desk.Stats) float64 { return float64(n.Busy) }).
+			Counter("timeouts_total", "Requests whose outcome did not come in time.", func(n *desk.Stats) float64 { return float64(n.Timeouts) }).
+			Counter("replayed_total", "Requests answered from the store by their idempotency key.", func(n *desk.Stats) float64 { return float64(n.Replayed) }).
+			Counter("conflicts_total", "Idempotency keys that came with another body.", func(n *desk.Stats) float64 { return float64(n.Conflicts) }),
+			NewFamily(prefix+"claims_total", "Claims that came into a state since the start; what the start took in again is counted too.",
+				"state", prometheus.CounterValue, func(send func(string, float64)) {
+					claims := s.Stats().Claims
+					for state := rfq.ClaimReserved; state <= rfq.ClaimRefundDue; state++ {
+						send(state.Word(), float64(claims[state]))
+					}
+				}))
 	}
 	if s.View != nil {
-		gauge("tickets_open", "Tickets that are open.", func() float64 { return float64(openTickets(s.View())) })
-		gauge("reserved_usd", "Dollars of all tranches that claims have reserved.", func() float64 { return reservedUSD(s.View()) })
-		gauge("locks", "Locks that are shut.", func() float64 { return float64(shutLocks(s.View())) })
+		all = append(all, NewFigures(prefix, s.View).
+			Gauge("tickets_open", "Tickets that are open.", func(v **rfq.View) float64 { return float64(openTickets(*v)) }).
+			Gauge("reserved_usd", "Dollars of all tranches that claims have reserved.", func(v **rfq.View) float64 { return reservedUSD(*v) }).
+			Gauge("locks", "Locks that are shut.", func(v **rfq.View) float64 { return float64(shutLocks(*v)) }))
 		all = append(all, s.priceFamilies()...)
 	}
 	return all
 }
 
-// priceFamilies tell how old the operator's prices are, and of what nothing is
+// priceFamilies return how old the operator's prices are, and of what nothing is
 // quoted for want of one.
 func (s *DeskSources) priceFamilies() []prometheus.Collector {
 	family := func(name, help string, value func(price market.USDPrice, age, maxAge time.Duration) float64) prometheus.Collector {
 		return NewFamily("blockdesk_desk_price_"+name, help, "of", prometheus.GaugeValue, func(send func(string, float64)) {
 			v, now := s.View(), s.Now()
-			tell := func(of string, price market.USDPrice, at, maxAge int64) {
+			report := func(of string, price market.USDPrice, at, maxAge int64) {
 				send(of, value(price, time.Duration(now-at), time.Duration(maxAge)))
 			}
 			for i := range v.Pairs {
 				p := &v.Pairs[i]
 				if in := s.Instruments.Get(p.Instrument); in != nil {
-					tell(in.Symbol, p.Anchor, p.AnchorAt, p.MaxAge)
+					report(in.Symbol, p.Anchor, p.AnchorAt, p.MaxAge)
 				}
 			}
 			for i := range v.RailPrices {
 				r := &v.RailPrices[i]
-				tell(r.Rail.String(), r.Price, r.At, r.MaxAge)
+				report(r.Rail.String(), r.Price, r.At, r.MaxAge)
 			}
 		})
 	}

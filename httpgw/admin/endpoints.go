@@ -230,7 +230,7 @@ func (p *endpoints) handler(methods map[string]endpointFunc) http.HandlerFunc {
 	}
 }
 
-// serve checks who calls before anything else is told.
+// serve checks the token before anything else.
 func (p *endpoints) serve(w http.ResponseWriter, c *call, methods map[string]endpointFunc, allow string) (any, *wire.Problem) {
 	if bad := p.authorize(c); bad != nil {
 		return nil, bad

@@ -31,7 +31,7 @@ const (
 type FIX interface {
 	// Sessions returns all sessions in the order of their numbers.
 	Sessions() []FIXSession
-	// Participants tells which state of the participants file is in force.
+	// Participants returns which state of the participants file is in force.
 	Participants() FIXParticipants
 	// ResetSequence starts both sequence numbers of a session at 1. With force a
 	// session that is logged on is logged out for it; that takes some seconds at

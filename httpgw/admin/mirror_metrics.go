@@ -15,12 +15,12 @@ type MirrorSources struct {
 	Nodes func() []desk.ChainNode
 }
 
-// MirrorPair is what metrics tell of a mirrored instrument.
+// MirrorPair is what metrics show of a mirrored instrument.
 type MirrorPair struct {
 	Symbol    string
 	Slot      uint64        // of the book and the vaults; 0 = never read
 	Age       time.Duration // since they were read
-	Witnesses int           // nodes that told them
+	Witnesses int           // nodes that agree on them
 	Unshown   int           // orders that the instrument cannot express
 	Numbered  uint64        // swaps that are trades
 	Untold    uint64        // swaps that are too small or too large for the instrument

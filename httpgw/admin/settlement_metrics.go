@@ -14,15 +14,8 @@ type SettlementSources struct {
 	Chain  func() desk.ChainHealth
 	Money  func() desk.MoneyCounts
 	Tokens func() int // Cosigner tokens that are good now
-	// Counters are what the settlement counts itself.
-	Counters []Counter
-}
-
-// Counter is a number that only grows while the process runs.
-type Counter struct {
-	Name  string // snake_case, ends in _total; blockdesk_settlement_ comes before it
-	Help  string
-	Value func() uint64
+	// Counts is what the settlement counts itself; nil: nothing.
+	Counts prometheus.Collector
 }
 
 const settlementPrefix = "blockdesk_settlement_"
@@ -30,37 +23,27 @@ const settlementPrefix = "blockdesk_settlement_"
 // collectors returns the metrics that have a source.
 func (s *SettlementSources) collectors() []prometheus.Collector {
 	var all []prometheus.Collector
-	gauge := func(name, help string, value func() float64) {
-		all = append(all, prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: settlementPrefix + name, Help: help}, value))
-	}
 	if s.Chain != nil {
-		gauge("tracked", "Signed transactions whose end is not known yet.", func() float64 { return float64(s.Chain().Tracked) })
-		gauge("landed", "Tracked transactions in a block that is confirmed.", func() float64 { return float64(s.Chain().Landed) })
-		gauge("blockhash_age_seconds", "Age of the blockhash that the next package gets; 0: there is none.",
-			func() float64 { return s.Chain().BlockhashAge.Seconds() })
-		gauge("blockhash_slot", "Slot of the blockhash that the next package gets; 0: there is none.",
-			func() float64 { return float64(s.Chain().BlockhashSlot) })
-		all = append(all, newNodeMetrics(settlementPrefix, func() []desk.ChainNode { return s.Chain().Nodes }))
+		all = append(all, NewFigures(settlementPrefix, s.Chain).
+			Gauge("tracked", "Signed transactions whose end is not known yet.", func(h *desk.ChainHealth) float64 { return float64(h.Tracked) }).
+			Gauge("landed", "Tracked transactions in a block that is confirmed.", func(h *desk.ChainHealth) float64 { return float64(h.Landed) }).
+			Gauge("blockhash_age_seconds", "Age of the blockhash that the next package gets; 0: there is none.", func(h *desk.ChainHealth) float64 { return h.BlockhashAge.Seconds() }).
+			Gauge("blockhash_slot", "Slot of the blockhash that the next package gets; 0: there is none.", func(h *desk.ChainHealth) float64 { return float64(h.BlockhashSlot) }),
+			newNodeMetrics(settlementPrefix, func() []desk.ChainNode { return s.Chain().Nodes }))
 	}
 	if s.Money != nil {
-		for _, list := range []struct {
-			name, help string
-			value      func(desk.MoneyCounts) int
-		}{
-			{"stuck_deliveries", "Paid claims whose delivery does not get through.", func(n desk.MoneyCounts) int { return n.Stuck }},
-			{"doubtful", "Claims whose transaction can land no more, and of which the nodes cannot tell whether it has.", func(n desk.MoneyCounts) int { return n.Doubtful }},
-			{"refunds_due", "Payments that are owed back.", func(n desk.MoneyCounts) int { return n.Refunds }},
-			{"strays", "Payments that the desk cannot book and nobody has resolved.", func(n desk.MoneyCounts) int { return n.Strays }},
-		} {
-			gauge(list.name, list.help, func() float64 { return float64(list.value(s.Money())) })
-		}
+		all = append(all, NewFigures(settlementPrefix, s.Money).
+			Gauge("stuck_deliveries", "Paid claims whose delivery does not get through.", func(n *desk.MoneyCounts) float64 { return float64(n.Stuck) }).
+			Gauge("doubtful", "Claims whose transaction can land no more, and of which the nodes cannot tell whether it has.", func(n *desk.MoneyCounts) float64 { return float64(n.Doubtful) }).
+			Gauge("refunds_due", "Payments that are owed back.", func(n *desk.MoneyCounts) float64 { return float64(n.Refunds) }).
+			Gauge("strays", "Payments that the desk cannot book and nobody has resolved.", func(n *desk.MoneyCounts) float64 { return float64(n.Strays) }))
 	}
 	if s.Tokens != nil {
-		gauge("tokens", "DvP tokens that are good now.", func() float64 { return float64(s.Tokens()) })
+		all = append(all, NewFigures(settlementPrefix, s.Tokens).
+			Gauge("tokens", "DvP tokens that are good now.", func(n *int) float64 { return float64(*n) }))
 	}
-	for _, c := range s.Counters {
-		all = append(all, prometheus.NewCounterFunc(prometheus.CounterOpts{Name: settlementPrefix + c.Name, Help: c.Help},
-			func() float64 { return float64(c.Value()) }))
+	if s.Counts != nil {
+		all = append(all, s.Counts)
 	}
 	return all
 }

@@ -18,9 +18,9 @@ func TestSettlementMetrics(t *testing.T) {
 				{Name: "main", Available: true, Slot: 10}, {Name: "spare", Slot: 3, Lag: 7}, {Name: "new"}, {Name: "main", Slot: 99},
 			}}
 		},
-		Money:    func() desk.MoneyCounts { return desk.MoneyCounts{Refunds: 1, Stuck: 2, Strays: 3, Doubtful: 7} },
-		Tokens:   func() int { return 5 },
-		Counters: []Counter{{Name: "cosigned_total", Help: "Signatures.", Value: func() uint64 { return 6 }}},
+		Money:  func() desk.MoneyCounts { return desk.MoneyCounts{Refunds: 1, Stuck: 2, Strays: 3, Doubtful: 7} },
+		Tokens: func() int { return 5 },
+		Counts: NewFigures(settlementPrefix, func() uint64 { return 6 }).Counter("cosigned_total", "Signatures.", func(n *uint64) float64 { return float64(*n) }),
 	}})
 	_, body := gatewaytest.Ask(t, a.Addr(), "GET", "/metrics", "Connection: close\r\n")
 	for _, line := range []string{

@@ -11,8 +11,8 @@ import (
 	"blockdesk/market"
 )
 
-// What the handshake promises (contract, section E). Whoever is behind
-// [Handshake] keeps it; cmd sees to that.
+// What the handshake promises (contract, section E). The implementation of
+// [Handshake] keeps it; a test compares the two.
 const (
 	NonceLifetime = time.Minute
 	TokenLifetime = 7 * 24 * time.Hour
@@ -39,13 +39,13 @@ type Handshake interface {
 // goroutine may call it.
 type Cosigner interface {
 	// Submit signs and sends a build that its taker has signed, once for ever; for
-	// one that was submitted before it tells what has become of it. A *desk.Refusal
+	// one that was submitted before it returns what has become of it. A *desk.Refusal
 	// says why the desk does not sign: then no signature of it exists. Other
 	// errors: desk.ErrUnknownBuild, those of package desk, or that it could not be done
 	// now; then it may come to be done all the same, and the same submission
 	// says so.
 	Submit(ctx context.Context, s *desk.Submission) (desk.Submitted, error)
-	// Build tells where a build stands; ok is false where there is none.
+	// Build returns where a build stands; ok is false where there is none.
 	Build(ctx context.Context, id market.ClaimID) (b desk.BuildState, ok bool, err error)
 }
 

@@ -71,7 +71,7 @@ func isNoSignature(text []byte) bool {
 
 // postSubmit has the desk sign and send what the taker has signed. It is
 // idempotent without a key: a build is signed once, for ever, and the same
-// submission again is told what has become of it. So of a key nothing is
+// submission again is answered with what has become of it. So of a key nothing is
 // remembered but the body that it stands for.
 func (e *Endpoints) postSubmit(p *wire.Post) (*wire.Answer, *wire.Problem) {
 	s, bad := parseSubmission(p)

@@ -60,7 +60,7 @@ func (k *submitKeys) hold(key rfq.Key) bool {
 	return true
 }
 
-// end tells what came of a submission that hold was called for: kept, its key
+// end records the outcome of a submission that hold was called for: kept, its key
 // stays with its body; else it is free again, unless the same body has been
 // answered meanwhile.
 func (k *submitKeys) end(key rfq.Key, kept bool) {

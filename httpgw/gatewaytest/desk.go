@@ -11,7 +11,7 @@ import (
 	"blockdesk/market"
 )
 
-// ScriptedDesk answers as a test tells it to, and remembers what it was asked.
+// ScriptedDesk answers by a function of the test, and remembers the requests.
 type ScriptedDesk struct {
 	Shown   *rfq.View
 	Result  func(rfq.Request) (*desk.Result, error) // nil = sell

@@ -23,9 +23,9 @@ type History interface {
 	// Candles returns those that begin before a time in Unix nanoseconds (0: the
 	// newest), oldest first.
 	Candles(in market.InstrumentID, i archive.Interval, before int64, limit int) ([]archive.Candle, error)
-	// Version changes with whatever either tells.
+	// Version changes with what either returns.
 	Version() uint64
-	// Cursor is the Seq up to whose end Trades tells everything.
+	// Cursor is the Seq up to whose end Trades has everything.
 	Cursor() uint64
 }
 

@@ -20,7 +20,7 @@ type oraclePage struct {
 	page   *wire.Page
 }
 
-// oraclePages renders the heartbeat for whoever watches our prices: what each
+// oraclePages renders the heartbeat for watchers of our prices: what each
 // pair's price is, where it comes from and how old it is.
 type oraclePages struct {
 	market  *pages

@@ -31,7 +31,7 @@ type shelfPage struct {
 type pages struct {
 	set   *market.Instruments
 	views catalog.Views
-	// signatures tells where trades were made on chain; nil: of none it is known.
+	// signatures has the transactions of trades on chain; nil: none is known.
 	signatures Signatures
 
 	depth, trades, ticker []shelf // by InstrumentID
@@ -128,7 +128,7 @@ func (m *pages) appendTrades(dst []byte, in *market.Instrument, v *engine.View, 
 }
 
 // signaturesOf returns the signatures of trades, newest first, that were made on
-// chain; nil where none can be told.
+// chain; nil where none is known.
 func (m *pages) signaturesOf(in *market.Instrument, trades []engine.Trade) [][64]byte {
 	if m.signatures == nil || in.Source != market.Mirrored || len(trades) == 0 {
 		return nil
@@ -139,7 +139,7 @@ func (m *pages) signaturesOf(in *market.Instrument, trades []engine.Trade) [][64
 	}
 	list, err := m.signatures.Signatures(in.ID, oldest, newest)
 	if err != nil {
-		return nil // the store's readiness check tells of it, and the trades are true without
+		return nil // the store's readiness check reports it, and the trades are true without
 	}
 	out := make([][64]byte, len(trades))
 	for i := range trades {
@@ -198,7 +198,7 @@ func (s *shelf) get(in *market.Instrument, v *engine.View, seq uint64, limit int
 // serveSymbols shows the configuration and one live thing, the status; so the
 // page is good as long as no status has changed.
 func (m *pages) serveSymbols([]byte) (*wire.Page, *wire.Problem) {
-	var buf [256]uint8 // more take room of their own
+	var buf [256]uint8 // more are allocated
 	status := m.appendStatus(buf[:0])
 	if kept := m.symbols.Load(); kept != nil && bytes.Equal(kept.status, status) {
 		return kept.page, nil

@@ -36,7 +36,7 @@ const (
 type partnerPages struct {
 	market  *pages
 	facts   func() *catalog.Facts
-	history History // nil: views tell the trades
+	history History // nil: the trades come from views
 	books   []shelf // by InstrumentID
 	tickers map[string]*market.Instrument
 }

@@ -123,7 +123,7 @@ func (p *pages) deskStatus(e *edition) deskDocument {
 	return d
 }
 
-// chainHealth tells what is known of the chain, its nodes included.
+// chainHealth returns what is known of the chain, its nodes included.
 func (p *pages) chainHealth() deskChainJSON {
 	d := deskChainJSON{chainJSON: p.chainState(), Nodes: []nodeJSON{}}
 	if p.health == nil {

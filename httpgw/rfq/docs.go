@@ -37,7 +37,7 @@ func fillSizes() []string {
 	return all
 }
 
-// railsDocument tells the ways of paying. A rail is active unless it is locked.
+// railsDocument lists the ways of paying. A rail is active unless it is locked.
 type railsDocument struct {
 	OK       bool       `json:"ok"`
 	Active   wire.Rails `json:"active_rails"`

@@ -8,7 +8,7 @@ import (
 	"blockdesk/market"
 )
 
-// pairAt tells how a pair stands at an edition's time.
+// pairAt returns how a pair stands at an edition's time.
 func pairAt(e *edition, pair *rfq.Pair, in *market.Instrument) pairNow {
 	n := pairNow{Pair: pair, in: in, lock: e.view.Locked(pair.Instrument, 0)}
 	n.base = append(n.base, `,"base_mint":`...)
@@ -37,7 +37,7 @@ func (e *edition) reference(t *rfq.Ticket) (market.USDPrice, event.Reason) {
 }
 
 // ticketPrice is all that a ticket's texts depend on beside the ticket itself
-// and what ticketTexts.fixed tells.
+// and what ticketTexts.fixed has.
 type ticketPrice struct {
 	reference market.USDPrice // 0 = nothing is priced
 	open      bool            // quotes are given

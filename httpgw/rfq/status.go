@@ -184,7 +184,7 @@ func (p *pages) chainState() chainJSON {
 	return c
 }
 
-// surfacesOf tells the surfaces' roles (spec, 1.8).
+// surfacesOf returns the surfaces' roles (spec, 1.8).
 func surfacesOf(urls *catalog.URLs) surfacesJSON {
 	return surfacesJSON{
 		Mirror: surfaceJSON{

@@ -19,7 +19,7 @@ type Desk interface {
 	Claim(id market.ClaimID) (*desk.History, bool, error)
 }
 
-// Settlement is the room that talks to the chain. Any goroutine may call it.
+// Settlement talks to the chain. Any goroutine may call it.
 // Whatever it returns goes out: no error of it does, but a *desk.Refusal.
 type Settlement interface {
 	// Ready returns nil where a package can be built now. It must not block.
@@ -37,7 +37,7 @@ type Settlement interface {
 	Delivery(id market.ClaimID) (signature [64]byte, ok bool, err error)
 }
 
-// SettleTime is how long a request waits for the settlement door.
+// SettleTime is how long a request waits for the settlement.
 const SettleTime = 3 * time.Second
 
 // Deal is what the endpoints that sell reach: the desk, and the settlement that its

@@ -134,7 +134,7 @@ type body struct {
 	rest []byte
 }
 
-// Read is for whoever wants the body otherwise than fasthttp.
+// Read is for a reader that takes the body otherwise than fasthttp.
 func (b *body) Read(p []byte) (int, error) {
 	if len(b.rest) == 0 {
 		return 0, io.EOF

@@ -20,7 +20,7 @@ type Proxies struct {
 }
 
 // ClientIP returns a function that names the client of a request as a Gateway's
-// own limits do, for limits of other rooms behind its routes. header is where
+// own limits do, for limits of other packages behind its routes. header is where
 // trusted proxies name it; empty means X-Forwarded-For.
 func ClientIP(trusted []netip.Prefix, header string) func(*fasthttp.RequestCtx) netip.Addr {
 	return NewProxies(trusted, header).Client

@@ -160,7 +160,7 @@ func (c *Conns) refuse(conn net.Conn, p *Problem) {
 	out = append(out, "\r\nContent-Length: "...)
 	out = strconv.AppendInt(out, int64(len(body)), 10)
 	out = append(append(out, "\r\n\r\n"...), body...)
-	// The peer may be gone; it is being shown the door in any case.
+	// The peer may be gone; its connection is closed in any case.
 	_ = conn.SetWriteDeadline(time.Now().Add(time.Second))
 	_, _ = conn.Write(out)
 	_ = conn.Close()

@@ -36,7 +36,7 @@ type Member struct {
 }
 
 // Members are the values of one body's object, in the order of its member
-// table. They stand in here, so decoding allocates nothing but room for a long
+// table. They stand in here, so decoding allocates nothing but space for a long
 // one.
 type Members struct {
 	text [MaxMembers][MaxValue]byte
@@ -58,8 +58,8 @@ func (m *Members) Get(i int) []byte {
 	}
 }
 
-// room returns where the value of a member goes.
-func (m *Members) room(i int, of *Member) []byte {
+// buffer returns where the value of a member goes.
+func (m *Members) buffer(i int, of *Member) []byte {
 	if m.kind[i] = of.Kind; of.Kind != LongMember {
 		return m.text[i][:]
 	}
@@ -196,7 +196,7 @@ func (s *scanner) member(table []Member, m *Members) string {
 		return s.skip(2)
 	}
 	m.seen[at] = true
-	return s.value(&table[at], m.room(at, &table[at]), &m.size[at])
+	return s.value(&table[at], m.buffer(at, &table[at]), &m.size[at])
 }
 
 // value reads the value of a known member.

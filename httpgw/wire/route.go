@@ -102,7 +102,7 @@ type Route struct {
 	// is so.
 	Leader bool
 	// facts: made of a history, a settlement and a chain that a follower has not whole,
-	// so that it would tell other figures than the leader.
+	// so that it would publish other figures than the leader.
 	Facts bool
 
 	// Exactly one of the five. read is a pure read: raw query string in, page
