@@ -165,8 +165,8 @@ func relieves(c *Command) bool {
 }
 
 // Engine is the sequencer: two rings and the goroutines between them. Submit,
-// SubmitAll, SetIntake, OrderIDs and Stats may be called from any goroutine at any time;
-// Consumer before Run; Run once.
+// SubmitAll, SetIntake, OrderIDs and Stats may be called from any goroutine at any time
+// after Begin; Consumer before Run; Run once.
 type Engine struct {
 	options Options
 	replica *Replica
@@ -209,43 +209,64 @@ type Engine struct {
 	_       cacheLine
 }
 
-// New prepares an engine that goes on where r ends, and places StartEpoch of
-// the next epoch as its first command. The engine owns r.State until Run has
-// returned; then r.State and r.Digest are those of the last applied command. It
-// never touches r.Market. Errors: those of Options.Validate, or the epochs are
-// used up.
+// New prepares an engine that goes on where r ends: Open and Begin. Errors: theirs.
 func New(o Options, r *Replica) (*Engine, error) {
+	e, err := Open(o)
+	if err == nil {
+		err = e.Begin(r)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return e, nil
+}
+
+// Open makes an engine without a state, for what has to be given the engine before the
+// journal is replayed. Until Begin only Consumer may be called. Errors: those of
+// Options.Validate.
+func Open(o Options) (*Engine, error) {
 	if err := o.Validate(); err != nil {
 		return nil, err
 	}
-	epoch := r.State.Epoch() + 1
-	if epoch > MaxEpoch {
-		return nil, fmt.Errorf("engine: epoch %d: at most %d", epoch, uint64(MaxEpoch))
-	}
 	o = o.withDefaults()
-	firstSeq := r.State.Seq() + 1
 	e := &Engine{
-		options: o, replica: r,
+		options:     o,
 		matcherWait: newWaiter(o.Wait), journalWait: newWaiter(o.Wait),
 		// It sleeps for milliseconds and more: spinning has nothing to win.
 		expiryWait: newWaiter(Park),
 	}
-	e.ids.epoch = epoch
-	e.ingress.init(o.IngressSize, firstSeq)
 	e.egress.init(o.EgressSize, o.Wait)
+	return e, nil
+}
+
+// Begin has the engine go on where r ends, and places StartEpoch of the next epoch as
+// its first command. The engine owns r.State until Run has returned; then r.State and
+// r.Digest are those of the last applied command. It never touches r.Market. Once, and
+// before Run. Error: the epochs are used up.
+func (e *Engine) Begin(r *Replica) error {
+	epoch := r.State.Epoch() + 1
+	if epoch > MaxEpoch {
+		return fmt.Errorf("engine: epoch %d: at most %d", epoch, uint64(MaxEpoch))
+	}
+	firstSeq := r.State.Seq() + 1
+	e.replica, e.ids.epoch = r, epoch
+	e.ingress.init(e.options.IngressSize, firstSeq)
 	e.matcher.init(e)
+	for _, c := range e.egress.consumers {
+		c.last = firstSeq - 1
+	}
 	e.durable.Store(firstSeq - 1)
-	if o.Journal == nil {
+	if e.options.Journal == nil {
 		e.durable.Store(math.MaxUint64)
 		e.ingress.journaled.Store(math.MaxUint64)
 	}
 	e.intake.Store(uint32(IntakeAll))
 	begin := Command{Kind: StartEpoch, Arg: epoch}
-	begin.Order.Qty = market.Qty(o.MaxOrders)
-	return e, e.ingress.put(&begin)
+	begin.Order.Qty = market.Qty(e.options.MaxOrders)
+	return e.ingress.put(&begin)
 }
 
-// Epoch returns the epoch that New began, or in which Follow took over.
+// Epoch returns the epoch that Begin began, or in which Follow took over.
 func (e *Engine) Epoch() uint64 { return e.ids.epoch }
 
 // OrderIDs returns the source of ids for new orders.

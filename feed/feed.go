@@ -109,17 +109,24 @@ type Feed struct {
 	ripe   int // events that have been applied and not flushed
 }
 
-// New prepares a feed of these instruments. book is the market data at the
-// point where the consumer that Run will follow begins, which is between two
-// batches; from now on it belongs to the feed. epoch is the engine's: where book
-// is of that one too, as a follower's is that joins within it, views keep their
-// numbers.
+// New prepares a feed of these instruments on book: Open and Begin.
 func New(o Options, instruments []market.Instrument, book Book, epoch uint64) (*Feed, error) {
-	if err := o.Validate(); err != nil {
+	f, err := Open(o, instruments)
+	if err == nil {
+		err = f.Begin(book, epoch)
+	}
+	if err != nil {
 		return nil, err
 	}
-	if book == nil {
-		return nil, errNoBook
+	return f, nil
+}
+
+// Open makes a feed of these instruments without a view of any, for what has to be
+// given the feed before the market data is recovered. Until Begin only Attach, View and
+// TicketsChanged may be called.
+func Open(o Options, instruments []market.Instrument) (*Feed, error) {
+	if err := o.Validate(); err != nil {
+		return nil, err
 	}
 	set, err := market.NewInstruments(instruments)
 	if err != nil {
@@ -127,7 +134,7 @@ func New(o Options, instruments []market.Instrument, book Book, epoch uint64) (*
 	}
 	o = o.withDefaults()
 	f := &Feed{
-		o: o, set: set.WithElsewhere(o.Elsewhere), book: book,
+		o: o, set: set.WithElsewhere(o.Elsewhere),
 		views:    make([]atomic.Pointer[engine.View], set.Len()),
 		books:    make([]atomic.Pointer[ticketBook], set.Len()),
 		topics:   make([]sharedTopic, set.Len()*int(kinds)),
@@ -136,6 +143,22 @@ func New(o Options, instruments []market.Instrument, book Book, epoch uint64) (*
 		halted:   make(chan struct{}),
 	}
 	f.limits = limits{byIP: make(map[netip.Addr]int), most: o.MaxConnections, perIP: o.MaxPerIP}
+	f.desk = ticketDesk{feed: f, wake: make(chan struct{}, 1), found: make([][]ticketRecord, set.Len())}
+	for range o.Shards {
+		f.shards = append(f.shards, newShard(f))
+	}
+	return f, nil
+}
+
+// Begin gives the feed its market data at the point where the consumer that Run will
+// follow begins, which is between two batches; from now on book belongs to the feed.
+// epoch is the engine's: if book is of that one too, as a follower's is that joins
+// within it, views keep their numbers. Once, and before Run.
+func (f *Feed) Begin(book Book, epoch uint64) error {
+	if book == nil {
+		return errNoBook
+	}
+	f.book = book
 	f.epoch.Store(epoch)
 	book.Flush(nil) // what was recovered is read before the first event comes
 	for i := range f.views {
@@ -143,11 +166,7 @@ func New(o Options, instruments []market.Instrument, book Book, epoch uint64) (*
 		f.views[i].Store(view)
 		f.books[i].Store(&ticketBook{instrument: view.Instrument})
 	}
-	f.desk = ticketDesk{feed: f, wake: make(chan struct{}, 1), found: make([][]ticketRecord, set.Len())}
-	for range o.Shards {
-		f.shards = append(f.shards, newShard(f))
-	}
-	return f, nil
+	return nil
 }
 
 // first returns the view that readers see until the first event: what was

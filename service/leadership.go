@@ -31,7 +31,7 @@ type Leading struct {
 
 // leadershipFor returns the place of this node in its group for a gateway that reads
 // what it keeps behind a consumer, as barrier does; nil: the node belongs to none.
-func (s *Service) leadershipFor(behind **engine.Consumer, shown func(context.Context) error) *leadership.Leadership {
+func (s *Service) leadershipFor(behind *engine.Consumer, shown func(context.Context) error) *leadership.Leadership {
 	switch t := s.storage.Leading; {
 	case s.upstream != nil:
 		return &leadership.Leadership{Leader: s.upstream.Leader, ReadOnly: true}
@@ -55,7 +55,7 @@ func LeaderOf(c *config.Config, id string) leadership.Leader {
 // the engine's events. It returns nil once no other node leads, the consumer has seen
 // everything that any gateway had published before the call, and shown has returned
 // nil after that; nil shown: the gateway shows what the consumer has seen.
-func (s *Service) barrier(behind **engine.Consumer, shown func(context.Context) error) func() error {
+func (s *Service) barrier(behind *engine.Consumer, shown func(context.Context) error) func() error {
 	return func() error {
 		ctx, cancel := context.WithTimeout(context.Background(), readTimeout)
 		defer cancel()
@@ -63,7 +63,7 @@ func (s *Service) barrier(behind **engine.Consumer, shown func(context.Context) 
 		if err := s.storage.Leading.Confirm(ctx); err != nil {
 			return err
 		}
-		if err := (*behind).Await(ctx, mark); err != nil || shown == nil {
+		if err := behind.Await(ctx, mark); err != nil || shown == nil {
 			return err
 		}
 		return shown(ctx)

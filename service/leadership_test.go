@@ -40,11 +40,11 @@ func barrierWaitsForTheView(t *testing.T) {
 	s.events.fix.Release(len(events))
 	asked := 0
 	s.storage.Leading.Confirm = func(context.Context) error { asked++; return nil }
-	if err := s.barrier(&s.events.fix, nil)(); err != nil || asked != 1 {
+	if err := s.barrier(s.events.fix, nil)(); err != nil || asked != 1 {
 		t.Fatalf("FIX has followed: %v, after %d questions", err, asked)
 	}
 	over := make(chan error, 1)
-	behind := s.barrier(&s.events.desk, nil)
+	behind := s.barrier(s.events.desk, nil)
 	go func() { over <- behind() }()
 	synctest.Wait()
 	select {
@@ -61,13 +61,13 @@ func barrierWaitsForTheView(t *testing.T) {
 	}
 
 	halfway := errors.New("not shown")
-	if err := s.barrier(&s.events.desk, func(context.Context) error { return halfway })(); !errors.Is(err, halfway) {
+	if err := s.barrier(s.events.desk, func(context.Context) error { return halfway })(); !errors.Is(err, halfway) {
 		t.Fatalf("it has been released and is not shown: %v", err)
 	}
 
 	deposed := errors.New("another node leads")
 	s.storage.Leading.Confirm = func(context.Context) error { return deposed }
-	if err := s.barrier(&s.events.desk, nil)(); !errors.Is(err, deposed) {
+	if err := s.barrier(s.events.desk, nil)(); !errors.Is(err, deposed) {
 		t.Fatalf("nobody has confirmed: %v", err)
 	}
 }

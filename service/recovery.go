@@ -3,21 +3,17 @@ package service
 import (
 	"context"
 	"fmt"
-	"sync/atomic"
 	"time"
 
 	"blockdesk/desk"
 	"blockdesk/engine"
 	"blockdesk/engine/rfq"
-	"blockdesk/feed"
-	"blockdesk/feed/archive"
-	"blockdesk/fixgw"
 	"blockdesk/market"
 	"blockdesk/persist"
 	"blockdesk/persist/projection"
 )
 
-// open recovers the state and joins the rooms. Nothing listens yet.
+// open joins the packages and recovers the state. Nothing but FIX listens yet.
 func (s *Service) open(ctx context.Context) error {
 	if err := s.resolve(); err != nil {
 		return err
@@ -25,51 +21,32 @@ func (s *Service) open(ctx context.Context) error {
 	if err := s.startChain(ctx); err != nil {
 		return err
 	}
-	door, views, err := s.openRooms()
-	if err != nil {
+	var err error
+	if s.eng, err = engine.Open(s.engineOptions()); err != nil {
+		return err
+	}
+	s.events.feed, s.events.fix, s.events.desk = s.eng.Consumer(feedConsumer), s.eng.Consumer("fix"), s.eng.Consumer("desk")
+	s.events.history = s.eng.Consumer("history")
+	if err := s.join(); err != nil {
 		return err
 	}
 	replica, cancels, err := s.recover()
 	if err != nil {
 		return err
 	}
-	if s.setup, err = s.reconcile(replica.State); err != nil {
-		return err
-	}
-	if n := len(s.setup); n > 0 && s.storage.Leading != nil && replica.State.Seq() > 0 {
-		s.log.Warn("this node's configuration changes the group's state: nodes that are configured differently do so at each change of the leader", "commands", n)
-	}
-	s.setup = append(cancels, s.setup...)
-	if s.cfg.RFQ.Enabled {
-		if s.deskPlan, err = s.planDesk(); err != nil {
-			return err
-		}
-		s.operators = s.deskPlan.operators
-		if n := len(s.deskPlan.requests); n > 0 && s.storage.Leading != nil && replica.State.Seq() > 0 {
-			s.log.Warn("this node's configuration changes the group's desk: nodes that are configured differently do so at each change of the leader",
-				"first", s.deskPlan.requests[0].key, "requests", n)
-		}
-	} else if s.operators, err = PlainOperators(s.cfg); err != nil {
+	if err := s.plan(replica.State, cancels); err != nil {
 		return err
 	}
 	if s.watch, err = s.newParticipantsWatch(); err != nil {
 		return err
 	}
-	if s.eng, err = engine.New(s.engineOptions(), replica); err != nil {
+	if err := s.eng.Begin(replica); err != nil {
 		return err
 	}
-	door.eng.Store(s.eng)
-	s.events.feed, s.events.fix, s.events.desk = s.eng.Consumer(feedConsumer), s.eng.Consumer("fix"), s.eng.Consumer("desk")
-	door.fix = s.events.fix
-	s.events.history = s.eng.Consumer("history")
-	if err := s.openSettlement(replica.State); err != nil {
+	if err := s.feed.Begin(replica.Market, s.eng.Epoch()); err != nil {
 		return err
 	}
-	if s.feed, err = s.newFeed(replica.Market); err != nil {
-		return err
-	}
-	views.feed = s.feed
-	s.feed.Attach(s.fix)
+	s.startSettlement(replica.State)
 	if err := s.openMirror(replica.State); err != nil {
 		return fmt.Errorf("mirror: %w", err)
 	}
@@ -77,52 +54,31 @@ func (s *Service) open(ctx context.Context) error {
 	return s.openFanout()
 }
 
-// openRooms makes the rooms that have to exist before there is an engine: FIX, the
-// desk and the history. What is behind the doors is joined later.
-func (s *Service) openRooms() (door *engineDoor, views *viewDoor, err error) {
-	door, views = &engineDoor{}, &viewDoor{}
-	offers := &offerDoor{}
-	if err := s.openFIX(door, views, offers); err != nil {
-		return nil, nil, err
-	}
-	s.desk, err = desk.New(desk.Options{Failed: door.failed, Viewed: views.ticketsChanged, Group: s.cfg.GroupNumber()}, door, s.storage.Desk)
-	if err != nil {
-		return nil, nil, err
-	}
-	offers.desk = s.desk
-	if s.history, err = archive.New(archiveOptions(s.cfg.History), s.storage.History); err != nil {
-		return nil, nil, fmt.Errorf("history store: %w", err)
-	}
-	return door, views, nil
-}
-
-// openFIX binds the FIX address. What is behind the doors is joined later.
-func (s *Service) openFIX(door *engineDoor, views *viewDoor, offers *offerDoor) error {
-	secure, err := s.cfg.FIX.ServerTLS()
+// plan compares the recovered state with the configuration: s.setup and s.deskPlan bring
+// the one to the other, first the commands that reconciling the stores asks for.
+func (s *Service) plan(state *engine.State, first []engine.Command) error {
+	configured, err := s.reconcile(state)
 	if err != nil {
 		return err
 	}
-	if secure != nil {
-		s.certificateEnds = secure.Certificates[0].Leaf.NotAfter
+	changes := s.storage.Leading != nil && state.Seq() > 0 // of a group's state
+	if n := len(configured); n > 0 && changes {
+		s.log.Warn("this node's configuration changes the group's state: nodes that are configured differently do so at each change of the leader", "commands", n)
 	}
-	doors := fixgw.Dependencies{MarketData: views}
-	if s.cfg.RFQ.Enabled {
-		doors.Desk = offers
-	}
-	if s.cfg.Settles() && s.upstream == nil {
-		doors.Settlement = fixSettlement{&s.settlement}
-	}
-	messages, err := openMessageLog(&s.cfg.FIX, s.log)
-	if err != nil {
+	s.setup = append(first, configured...)
+	if !s.cfg.RFQ.Enabled {
+		s.operators, err = PlainOperators(s.cfg)
 		return err
 	}
-	options := fixgw.Options{SessionOptions: fixgw.SessionOptions{
-		Address: s.cfg.Listen.FIX, Listen: s.listenOn, TLS: secure, CompID: s.cfg.FIX.CompID, Participants: s.participants,
-		Dictionary: s.program.Dictionary, MaxSessions: s.cfg.FIX.MaxSessions, Rate: s.cfg.FIX.MessagesPerSecond, MessageLog: messages,
-		Early: s.early, Leadership: s.leadershipFor(&s.events.fix, nil), Logger: s.log,
-	}, Group: s.cfg.GroupNumber()}
-	s.fix, err = fixgw.New(options, door, s.storage.FIX, doors, s.set)
-	return err
+	if s.deskPlan, err = s.planDesk(); err != nil {
+		return err
+	}
+	s.operators = s.deskPlan.operators
+	if n := len(s.deskPlan.requests); n > 0 && changes {
+		s.log.Warn("this node's configuration changes the group's desk: nodes that are configured differently do so at each change of the leader",
+			"first", s.deskPlan.requests[0].key, "requests", n)
+	}
+	return nil
 }
 
 // resolve turns the configuration into what the rooms take.
@@ -263,46 +219,3 @@ func (s *Service) engineOptions() engine.Options {
 		DrainTimeout: drainTimeout, ReadyJournal: s.cfg.Durability.Mode == "interval", Clock: s.clock,
 	}
 }
-
-// engineDoor, viewDoor and offerDoor stand in for what is built after the FIX
-// gateway and the desk, which have to exist before the journal is replayed.
-type engineDoor struct {
-	eng atomic.Pointer[engine.Engine]
-	fix *engine.Consumer // the gateway's
-}
-
-func (d *engineDoor) Submit(c *engine.Command) error      { return d.eng.Load().Submit(c) }
-func (d *engineDoor) Place(c *engine.Command) error       { return d.eng.Load().Place(c) }
-func (d *engineDoor) Turn(step func())                    { d.eng.Load().Turn(d.fix, step) }
-func (d *engineDoor) SubmitAll(cs []engine.Command) error { return d.eng.Load().SubmitAll(cs) }
-func (d *engineDoor) NextOrderID() market.OrderID         { return d.eng.Load().OrderIDs().Next() }
-
-// failed is why the engine is read-only for good.
-func (d *engineDoor) failed() error { return d.eng.Load().Stats().Failed }
-
-type viewDoor struct{ feed *feed.Feed }
-
-func (d *viewDoor) View(in market.InstrumentID) *engine.View { return d.feed.View(in) }
-
-// ticketsChanged tells the feed of the desk's new view. The one that the desk
-// starts with comes before there is a feed, which looks for itself when it runs.
-func (d *viewDoor) ticketsChanged() {
-	if d.feed != nil {
-		d.feed.TicketsChanged()
-	}
-}
-
-// tickets is what the feed's channel tickets says: what the REST gateway does,
-// which listens before the feed runs. Nil where no desk is enabled.
-func (s *Service) tickets() feed.Tickets {
-	if !s.cfg.RFQ.Enabled {
-		return nil
-	}
-	return func(each func(market.InstrumentID, market.TicketID, []byte)) (uint64, int64) {
-		return s.http.Tickets(each)
-	}
-}
-
-type offerDoor struct{ desk *desk.Desk }
-
-func (d *offerDoor) View() *rfq.View { return d.desk.View() }

@@ -9,9 +9,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"blockdesk/engine"
-	"blockdesk/feed"
 	"blockdesk/httpgw/admin"
-	"blockdesk/httpgw/wire"
 	"blockdesk/persist/fanout"
 	"blockdesk/persist/leadership"
 	"blockdesk/service/metrics"
@@ -55,40 +53,24 @@ func (s *Service) openReplica(replica *engine.Replica) error {
 	if err := agree(replica.State.Instruments(), s.instruments); err != nil {
 		return err
 	}
-	door, views, err := s.openRooms()
-	if err != nil {
+	var err error
+	if s.eng, err = engine.Follow(s.engineOptions(), replica); err != nil {
+		return err
+	}
+	s.followed = &followedEngine{eng: s.eng, own: s.instruments, log: s.log}
+	s.events.feed, s.events.desk, s.events.history = s.eng.Consumer(feedConsumer), s.eng.Consumer("desk"), s.eng.Consumer("history")
+	if err := s.join(); err != nil {
 		return err
 	}
 	state := replica.State
 	if err := errors.Join(s.desk.Reconcile(state.Desk().Board(), state.Seq()), s.history.Skip(state.Seq(), state.At())); err != nil {
 		return err
 	}
-	if s.eng, err = engine.Follow(s.engineOptions(), replica); err != nil {
+	if err := s.feed.Begin(replica.Market, s.eng.Epoch()); err != nil {
 		return err
 	}
-	s.followed = &followedEngine{eng: s.eng, own: s.instruments, log: s.log}
-	door.eng.Store(s.eng)
-	s.events.feed, s.events.desk, s.events.history = s.eng.Consumer(feedConsumer), s.eng.Consumer("desk"), s.eng.Consumer("history")
-	if s.feed, err = s.newFeed(replica.Market); err != nil {
-		return err
-	}
-	views.feed = s.feed
-	s.feed.Attach(s.fix)
 	s.watch, err = s.newParticipantsWatch()
 	return err
-}
-
-// newFeed makes the feed of a service on the market data at its engine's first
-// event.
-func (s *Service) newFeed(data feed.Book) (*feed.Feed, error) {
-	proxies, err := s.cfg.ProxyPrefixes()
-	if err != nil {
-		return nil, err
-	}
-	return feed.New(feed.Options{
-		MaxConnections: s.cfg.Feed.MaxConnections, MaxPerIP: s.cfg.Feed.ConnectionsPerIP,
-		Tickets: s.tickets(), ClientIP: wire.ClientIP(proxies, ""), Elsewhere: s.cfg.OtherPlaces(), Logger: s.log,
-	}, s.instruments, data, s.eng.Epoch())
 }
 
 // runReplica serves until ctx ends or the leader cannot be followed any more.

@@ -32,23 +32,20 @@ type settlement struct {
 	events *engine.Consumer
 }
 
-// openSettlement joins the room to the recovered desk. It asks no node.
-func (s *Service) openSettlement(state *engine.State) error {
-	if !s.cfg.RFQ.Enabled {
+// openSettlement joins the package to the desk. It asks no node. A replica settles
+// nothing.
+func (s *Service) openSettlement() error {
+	if !s.cfg.RFQ.Enabled || s.upstream != nil {
 		return nil
 	}
-	recovered := state.Desk()
 	var err error
 	if s.settlement.access, err = access.Open(access.Options{}, s.storage.Settlement); err != nil {
 		return fmt.Errorf("settlement store: %w", err)
 	}
 	if !s.cfg.Settles() {
-		if n := unsettled(recovered); n > 0 {
-			s.log.Warn("claims wait for a chain: none is configured", "claims", n)
-		}
 		return nil
 	}
-	kept, err := store.Open(s.storage.Settlement)
+	stored, err := store.Open(s.storage.Settlement)
 	if err != nil {
 		return fmt.Errorf("settlement store: %w", err)
 	}
@@ -67,15 +64,22 @@ func (s *Service) openSettlement(state *engine.State) error {
 	if err != nil {
 		return err
 	}
-	options.LostSince = s.lostSince(state)
-	core, err := settle.New(options, s.desk, s.settlement.chain, kept, signer)
-	if err != nil {
+	if s.settlement.core, err = settle.New(options, s.desk, s.settlement.chain, stored, signer); err != nil {
 		return err
 	}
-	core.Start(recovered.EachClaim)
-	s.settlement.core, s.settlement.events = core, s.eng.Consumer("settle")
+	s.settlement.events = s.eng.Consumer("settle")
 	s.log.Info("settlement is on", "nodes", s.cfg.ChainHosts(), "desk", solana.Text(signer.Address()))
 	return nil
+}
+
+// startSettlement gives settlement the claims of the recovered state.
+func (s *Service) startSettlement(state *engine.State) {
+	recovered := state.Desk()
+	if core := s.settlement.core; core != nil {
+		core.Start(recovered.EachClaim, s.lostSince(state))
+	} else if n := unsettled(recovered); n > 0 && s.cfg.RFQ.Enabled {
+		s.log.Warn("claims wait for a chain: none is configured", "claims", n)
+	}
 }
 
 // lostSince is when the journal ends, where it counts more than the stores: what

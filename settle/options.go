@@ -66,11 +66,6 @@ type Options struct {
 	// package proof.
 	Payments Payments
 
-	// LostSince is when the journal ends that the desk was rebased on, while our
-	// store may be newer: payments are looked for from then on, read before or not.
-	// Zero: the journal has lost nothing.
-	LostSince time.Time
-
 	// Now is the clock. Default time.Now.
 	Now func() time.Time
 	// Logger takes what an operator should see. Default slog.Default.

@@ -163,7 +163,7 @@ func (s *Settle) proofOptions(r *rails) proof.Options {
 	o := proof.Options{
 		Rails: r.by, Wallets: []solana.Address{r.desk}, ClockTolerance: s.options.Payments.ClockTolerance,
 		Retry: s.options.Payments.Retry, WatchEvery: s.options.Payments.WatchEvery, Now: s.options.Now, Logger: s.log,
-		Since: time.Unix(0, s.since), Rewind: !s.options.LostSince.IsZero(),
+		Since: time.Unix(0, s.since), Rewind: s.rewind,
 	}
 	for rail, atoms := range s.options.Payments.Dust {
 		o.Rails[rail].Dust = atoms

@@ -138,7 +138,7 @@ func begin(t testing.TB, c *chain, o lifeOptions) *life {
 	}
 	l.settle, err = settle.New(so, asked, node, l.store, o.doom.signer(signer))
 	c.must(err)
-	l.settle.Start(replica.State.Desk().EachClaim)
+	l.settle.Start(replica.State.Desk().EachClaim, time.Time{})
 	l.eng, err = engine.New(engine.Options{Journal: l.journal, Clock: func() int64 { return now().UnixNano() }}, replica)
 	c.must(err)
 	door.eng.Store(l.eng)

@@ -52,6 +52,8 @@ type Settle struct {
 	// since is when the oldest claim was taken, Unix ns, whose payment a watch that
 	// has no cursor must not take for history.
 	since int64
+	// rewind: the watch begins at since even where its cursor is newer.
+	rewind bool
 	// unpromised are claims that recall looks at: Start's, then Run's.
 	unpromised []market.ClaimID
 }
@@ -90,11 +92,13 @@ func (s *Settle) claim(id market.ClaimID) (*rfq.Claim, error) {
 }
 
 // Start takes up the claims that the recovered machine remembers:
-// rfq.Machine.EachClaim is what claims is. Once, before Run, and before the
-// engine runs.
-func (s *Settle) Start(claims func(yield func(c *rfq.Claim, payments []rfq.Payment) bool)) {
+// rfq.Machine.EachClaim is what claims is. lostSince is when the journal ends that the
+// desk was reconciled with, while our store may be newer: payments are looked for from
+// then on, read before or not. Zero: the journal has lost nothing. Once, before Run, and
+// before the engine runs.
+func (s *Settle) Start(claims func(yield func(c *rfq.Claim, payments []rfq.Payment) bool), lostSince time.Time) {
 	now := s.now()
-	s.since = now
+	s.since, s.rewind = now, !lostSince.IsZero()
 	claims(func(c *rfq.Claim, payments []rfq.Payment) bool {
 		s.tellClaim(c)
 		if mayBePaid(c, payments) {
@@ -111,8 +115,8 @@ func (s *Settle) Start(claims func(yield func(c *rfq.Claim, payments []rfq.Payme
 		}
 		return true
 	})
-	if lost := s.options.LostSince; !lost.IsZero() {
-		s.since = min(s.since, lost.Add(-s.options.Payments.ClockTolerance).UnixNano())
+	if s.rewind {
+		s.since = min(s.since, lostSince.Add(-s.options.Payments.ClockTolerance).UnixNano())
 	}
 }
 

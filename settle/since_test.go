@@ -31,7 +31,7 @@ func TestSince(t *testing.T) {
 			options: Options{Now: func() time.Time { return now }, Payments: Payments{ClockTolerance: time.Minute}},
 			log:     slog.New(slog.DiscardHandler), work: newWork(time.Second, time.Second), refund: newOwed(),
 		}
-		s.Start(func(yield func(*rfq.Claim, []rfq.Payment) bool) { yield(&c.claim, c.paid) })
+		s.Start(func(yield func(*rfq.Claim, []rfq.Payment) bool) { yield(&c.claim, c.paid) }, time.Time{})
 		if o := s.proofOptions(&rails{}); !o.Since.Equal(now.Add(-c.want)) {
 			t.Errorf("%s: %v before the start, not %v", name, now.Sub(o.Since), c.want)
 		}
@@ -43,14 +43,13 @@ func TestSince(t *testing.T) {
 func TestSinceLost(t *testing.T) {
 	now := time.Unix(1_800_000_000, 0)
 	s := &Settle{options: Options{
-		Now: func() time.Time { return now }, LostSince: now.Add(-100 * time.Hour), Payments: Payments{ClockTolerance: time.Minute},
+		Now: func() time.Time { return now }, Payments: Payments{ClockTolerance: time.Minute},
 	}}
-	s.Start(func(func(*rfq.Claim, []rfq.Payment) bool) {})
+	s.Start(func(func(*rfq.Claim, []rfq.Payment) bool) {}, now.Add(-100*time.Hour))
 	if o := s.proofOptions(&rails{}); !o.Rewind || !o.Since.Equal(now.Add(-100*time.Hour-time.Minute)) {
 		t.Errorf("rewinds: %v, to %v", o.Rewind, o.Since)
 	}
-	s.options.LostSince = time.Time{}
-	s.Start(func(func(*rfq.Claim, []rfq.Payment) bool) {})
+	s.Start(func(func(*rfq.Claim, []rfq.Payment) bool) {}, time.Time{})
 	if o := s.proofOptions(&rails{}); o.Rewind || !o.Since.Equal(now) {
 		t.Errorf("nothing is lost; rewinds: %v, to %v", o.Rewind, o.Since)
 	}
