@@ -335,7 +335,7 @@ func (s *Service) listen() error {
 	if s.storage.Leading != nil {
 		options.ShutdownTimeout = deposedGrace
 	}
-	if s.http, err = httpgw.New(options, s.feed, s.doors()); err != nil {
+	if s.http, err = httpgw.New(options, s.feed, s.dependencies()); err != nil {
 		return err
 	}
 	of := s.adminOptions
@@ -346,9 +346,9 @@ func (s *Service) listen() error {
 	return err
 }
 
-// doors returns what the REST gateway finds behind its routes. If no chain is
+// dependencies returns what the REST gateway finds behind its routes. If no chain is
 // configured there is no settlement, and claims answer that the chain is not reached.
-func (s *Service) doors() httpgw.Dependencies {
+func (s *Service) dependencies() httpgw.Dependencies {
 	d := httpgw.Dependencies{
 		History: s.history, Signatures: s.signatures(), Facts: s.publishedFacts().Facts,
 	}

@@ -50,6 +50,7 @@
 // # Concurrency
 //
 // Cursor, DurableCursor, Get and Scan may be called from any goroutine. Commit is the
-// owner's, one goroutine at a time; Sync may run on another one beside it, so that
-// who waits for a commit does not wait for the disk.
+// owner's, one goroutine at a time. Sync may run on another one beside it, so that a
+// client that waits for a commit does not wait for the disk. Reconcile is over before
+// the first Sync: a cursor that goes back must not meet one.
 package projection
