@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"strings"
+	"syscall"
 	"testing"
 
 	"blockdesk/bench/server"
@@ -79,13 +80,24 @@ func VerifyJournal(t *testing.T, s *server.Server) {
 // Shell runs a line as a person would, in dir, and returns what it prints.
 func Shell(t *testing.T, dir, line string) string {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), runtest.Patience)
-	defer cancel()
-	cmd := exec.CommandContext(ctx, "/bin/sh", "-c", line)
-	cmd.Dir = dir
-	out, err := cmd.CombinedOutput()
+	out, err := ShellTry(t, dir, nil, line)
 	if err != nil {
 		t.Errorf("%s: %v\n%s", line, err, out)
 	}
-	return string(out)
+	return out
+}
+
+// ShellTry is Shell for a line that may fail, with more of an environment. When it
+// returns, nothing that the line started runs on.
+func ShellTry(t *testing.T, dir string, env []string, line string) (string, error) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), runtest.Patience)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, "/bin/sh", "-c", line)
+	cmd.Dir, cmd.Env = dir, append(os.Environ(), env...)
+	// A killed shell leaves its children running, and they go on writing into dir.
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
+	out, err := cmd.CombinedOutput()
+	return string(out), errors.Join(err, ctx.Err())
 }

@@ -17,7 +17,6 @@ import (
 	"regexp"
 	"strings"
 	"testing"
-	"time"
 
 	"blockdesk/e2e/browsertest"
 	"blockdesk/e2e/fixtest"
@@ -277,30 +276,22 @@ func (r *readme) write(name, text string) {
 	}
 }
 
-// line runs one line. npm looks into its cache first, and where it does not get
-// at its registry the package is put where npm would have put it.
+// line runs one line. npm looks into its cache first. Where it does not reach its
+// registry, the package is put where npm would have put it.
 func (r *readme) line(line string) {
 	r.t.Helper()
 	install, isInstall := strings.CutPrefix(line, "npm install ")
-	allowed := runtest.Patience
-	if isInstall { // a registry that does not answer keeps npm for minutes
-		allowed = 30 * time.Second
-	}
-	ctx, cancel := context.WithTimeout(r.t.Context(), allowed)
-	defer cancel()
-	cmd := exec.CommandContext(ctx, "/bin/sh", "-c", line)
-	cmd.Dir = r.dir
-	cmd.Env = append(os.Environ(), "npm_config_prefer_offline=true", "npm_config_audit=false", "npm_config_fund=false",
-		"npm_config_fetch_retries=0", "npm_config_fetch_timeout=10000")
-	cmd.WaitDelay = time.Second
-	out, err := cmd.CombinedOutput()
+	out, err := programtest.ShellTry(r.t, r.dir, []string{
+		"npm_config_prefer_offline=true", "npm_config_audit=false", "npm_config_fund=false",
+		"npm_config_fetch_retries=0", "npm_config_fetch_timeout=20000",
+	}, line)
 	switch {
 	case err != nil && isInstall:
 		r.t.Logf("npm does not install here, the archive is unpacked: %v\n%s", err, out)
 		r.unpack(install)
 	case err != nil:
 		r.t.Fatalf("%s: %v\n%s", line, err, out)
-	case strings.HasPrefix(line, "node ") && !regexp.MustCompile(`^[0-9.]+ SLUSD for 1000\.000000 USDC until `).Match(out):
+	case strings.HasPrefix(line, "node ") && !regexp.MustCompile(`^[0-9.]+ SLUSD for 1000\.000000 USDC until `).MatchString(out):
 		r.t.Errorf("%s: %s", line, out)
 	}
 }
