@@ -59,7 +59,7 @@ func TestBearer(t *testing.T) {
 			if c.reason != "token_missing" {
 				challenge += `, error="invalid_token"`
 			}
-			if got.status != 403 || e.Code != wire.CodeToken || e.Reason != c.reason || e.Field != "" ||
+			if got.status != 403 || e.Code != wire.CodeTokenRefused || e.Reason != c.reason || e.Field != "" ||
 				got.header.Get("WWW-Authenticate") != challenge || got.header.Get("Cache-Control") != "no-store" {
 				t.Errorf("%.80q: status %d %v: %s, want %s", c.lines, got.status, got.header, got.body, c.reason)
 			}
@@ -81,7 +81,7 @@ func TestBearerComesBeforeTheBody(t *testing.T) {
 		postText(terms.PathSubmit, submitBody, "Content-Encoding: gzip"), postText(terms.PathBuild, buildBody, "Idempotency-Key:"),
 	} {
 		got := do(t, rig.doors[0], raw)
-		if e := gatewaytest.DecodeError(t, got.body); got.status != 403 || e.Code != wire.CodeToken {
+		if e := gatewaytest.DecodeError(t, got.body); got.status != 403 || e.Code != wire.CodeTokenRefused {
 			t.Errorf("%.120q: status %d: %s", raw, got.status, got.body)
 		}
 	}

@@ -97,10 +97,10 @@ func TestWrongBuilds(t *testing.T) {
 		{"}", `,"fee_payer":""}`, 400, wire.CodeInvalidField, "empty", "fee_payer"},
 		{"}", `,"fee_payer":1}`, 400, wire.CodeInvalidField, "wrong_type", "fee_payer"},
 		// No counterparty.
-		{takerIs, "", 409, wire.CodeRefused, terms.GuardEmpty, "taker"},
-		{`"` + taker + `"`, `""`, 409, wire.CodeRefused, terms.GuardEmpty, "taker"},
-		{`"` + taker + `"`, "null", 409, wire.CodeRefused, terms.GuardEmpty, "taker"},
-		{taker, zero, 409, wire.CodeRefused, terms.GuardEmpty, "taker"},
+		{takerIs, "", 409, wire.CodeRefused, terms.GuardEmptyCounterparty, "taker"},
+		{`"` + taker + `"`, `""`, 409, wire.CodeRefused, terms.GuardEmptyCounterparty, "taker"},
+		{`"` + taker + `"`, "null", 409, wire.CodeRefused, terms.GuardEmptyCounterparty, "taker"},
+		{taker, zero, 409, wire.CodeRefused, terms.GuardEmptyCounterparty, "taker"},
 		// A counterparty that is none.
 		{taker, taker[3:], 400, wire.CodeInvalidField, "not_an_address", "taker"},
 		{taker, zero + "1", 400, wire.CodeInvalidField, "not_an_address", "taker"},
@@ -108,7 +108,7 @@ func TestWrongBuilds(t *testing.T) {
 		{taker, strings.Repeat("z", 45), 400, wire.CodeInvalidField, "too_long", "taker"},
 		{`"` + taker + `"`, `{}`, 400, wire.CodeInvalidField, "wrong_type", "taker"},
 		// Another one.
-		{taker, otherKey, 403, wire.CodeToken, terms.TokenOfAnother, "taker"},
+		{taker, otherKey, 403, wire.CodeTokenRefused, terms.TokenWrongTaker, "taker"},
 		// What is wrong with the form comes before who it is for.
 		{`"250","rail":"USDC","taker":"` + taker, `"251","rail":"USDC","taker":"`, 400, wire.CodeInvalidField, "not_on_ladder", "fill_usd"},
 	} {
@@ -182,14 +182,14 @@ func TestBuildRefusals(t *testing.T) {
 		}
 	}
 	rig.chain.failing, rig.chain.down = nil, errors.New("no node answers")
-	asked := len(rig.desk.Asked)
+	asked := len(rig.desk.Requests)
 	if got := rig.refusedAs(t, terms.PathBuild, buildBody, 503, wire.CodeChainUnavailable, "", ""); got.header.Get("Retry-After") != "10" {
 		t.Errorf("not ready: %v", got.header)
 	}
 	without := newDvPRig(t, func(d *Dependencies, _ *Options) { d.Settlement = nil })
 	without.refusedAs(t, terms.PathBuild, buildBody, 503, wire.CodeChainUnavailable, "", "")
-	without.refusedAs(t, terms.PathBuild, strings.Replace(buildBody, taker, "", 1), 409, wire.CodeRefused, terms.GuardEmpty, "taker")
-	if len(rig.desk.Asked) != asked || len(without.desk.Asked) != 0 {
+	without.refusedAs(t, terms.PathBuild, strings.Replace(buildBody, taker, "", 1), 409, wire.CodeRefused, terms.GuardEmptyCounterparty, "taker")
+	if len(rig.desk.Requests) != asked || len(without.desk.Requests) != 0 {
 		t.Error("something was reserved without a chain")
 	}
 }
@@ -235,7 +235,7 @@ func TestBuildKeys(t *testing.T) {
 		t.Errorf("without the header: %x", none)
 	}
 	rig.desk.Result = func(r rfq.Request) (*desk.Result, error) {
-		result := gatewaytest.Sell(rig.desk.Shown, r)
+		result := gatewaytest.Grant(rig.desk.Current, r)
 		result.Replayed = true
 		return result, nil
 	}
@@ -251,9 +251,9 @@ func TestBuildKeys(t *testing.T) {
 // TestBuildState: each stage on the wire, and what is no build.
 func TestBuildState(t *testing.T) {
 	rig := newDvPRig(t)
-	claim := gatewaytest.Sell(rig.desk.Shown, &rfq.TakeClaim{Ticket: 7, Tranche: 2, Fill: 1, Rail: market.RailUSDC, Way: rfq.Atomic, Wallet: takerKey()}).Claim
+	claim := gatewaytest.Grant(rig.desk.Current, &rfq.TakeClaim{Ticket: 7, Tranche: 2, Fill: 1, Rail: market.RailUSDC, Way: rfq.Atomic, Wallet: takerKey()}).Claim
 	b := desk.BuildState{
-		Claim: claim.ID, Taker: takerKey(), Stage: desk.BuildOpen, Hash: [32]byte{0xab}, Blockhash: gatewaytest.Address(90), LastValid: 4711, BuiltAt: gatewaytest.DeskDay + 1e6,
+		Claim: claim.ID, Taker: takerKey(), Stage: desk.BuildOpen, Hash: [32]byte{0xab}, Blockhash: gatewaytest.Address(90), LastValid: 4711, BuiltAt: gatewaytest.ViewTime + 1e6,
 	}
 	get := func(segment, more string) reply {
 		t.Helper()
@@ -294,11 +294,11 @@ func TestBuildState(t *testing.T) {
 			t.Errorf("%s: with its ETag %q: status %d", c.NullText, got.header.Get("ETag"), again.status)
 		}
 	}
-	rig.dvp.builds[gatewaytest.BrokenClaim] = b
+	rig.dvp.builds[gatewaytest.UnreadableClaim] = b
 	for segment, code := range map[string]string{
 		"B0000000000001": wire.CodeUnknownClaim, "C000000000002e": wire.CodeUnknownClaim, "b000000000002e": wire.CodeUnknownClaim, "B2e": wire.CodeUnknownClaim,
 		strings.Repeat("x", wire.MaxSegment): wire.CodeUnknownClaim, strings.Repeat("x", wire.MaxSegment+1): wire.CodeUnknownRoute, "": wire.CodeUnknownRoute, "..": wire.CodeUnknownRoute,
-		string(market.AppendBuildID(nil, gatewaytest.BrokenClaim)): wire.CodeInternal,
+		string(market.AppendBuildID(nil, gatewaytest.UnreadableClaim)): wire.CodeInternal,
 	} {
 		got := get(segment, "")
 		e := gatewaytest.DecodeError(t, got.body)
@@ -315,7 +315,7 @@ func TestBuildState(t *testing.T) {
 	if got := get("B000000000002e", ""); got.status != 503 || gatewaytest.DecodeError(t, got.body).Code != wire.CodeChainUnavailable || strings.Contains(string(got.body), "host-7") {
 		t.Errorf("failing: status %d: %s", got.status, got.body)
 	}
-	rig = newDvPRig(t, func(d *Dependencies, _ *Options) { d.DvP = nil })
+	rig = newDvPRig(t, func(d *Dependencies, _ *Options) { d.Cosigner = nil })
 	if got := get("B000000000002e", ""); got.status != 503 || got.header.Get("Retry-After") != "10" {
 		t.Errorf("without a door: status %d: %s", got.status, got.body)
 	}

@@ -37,32 +37,32 @@ func TestCatalogFilesAreOneDocument(t *testing.T) {
 	both := []net.Addr{g.BaseAddr(), g.APIAddr()}
 	paths := catalogPaths()
 	for _, first := range slices.Sorted(maps.Keys(paths)) {
-		resp, want := gatewaytest.Ask(t, both[0], "GET", first, "")
+		resp, want := gatewaytest.Do(t, both[0], "GET", first, "")
 		if resp.StatusCode != 200 || !json.Valid(want) || resp.Header.Get("Content-Type") != wire.JSONType {
 			t.Errorf("%s: status %d %s: %s", first, resp.StatusCode, resp.Header.Get("Content-Type"), want)
 			continue
 		}
 		for _, path := range append([]string{first}, paths[first]...) {
 			for _, addr := range both {
-				other, body := gatewaytest.Ask(t, addr, "GET", path, "")
+				other, body := gatewaytest.Do(t, addr, "GET", path, "")
 				if !bytes.Equal(body, want) || other.Header.Get("ETag") != resp.Header.Get("ETag") {
 					t.Errorf("%s differs from %s", path, first)
 				}
-				if again, _ := gatewaytest.Ask(t, addr, "GET", path, "If-None-Match: "+other.Header.Get("ETag")+"\r\n"); again.StatusCode != 304 {
+				if again, _ := gatewaytest.Do(t, addr, "GET", path, "If-None-Match: "+other.Header.Get("ETag")+"\r\n"); again.StatusCode != 304 {
 					t.Errorf("%s with its ETag: status %d", path, again.StatusCode)
 				}
 			}
-			if resp, _ := gatewaytest.Ask(t, g.WSAddr(), "GET", path, ""); resp.StatusCode != 404 {
+			if resp, _ := gatewaytest.Do(t, g.WSAddr(), "GET", path, ""); resp.StatusCode != 404 {
 				t.Errorf("%s on the ws address: status %d", path, resp.StatusCode)
 			}
 		}
 	}
 	for path, of := range map[string]string{"/status": "status", "/proof": "proof", "/pairs": "pairs"} {
-		_, want := gatewaytest.Ask(t, both[1], "GET", marketapi.PathMarket+of, "")
-		if _, body := gatewaytest.Ask(t, both[1], "GET", path, ""); !bytes.Equal(body, want) {
+		_, want := gatewaytest.Do(t, both[1], "GET", marketapi.PathMarket+of, "")
+		if _, body := gatewaytest.Do(t, both[1], "GET", path, ""); !bytes.Equal(body, want) {
 			t.Errorf("%s on the api address differs from %s", path, of)
 		}
-		if resp, _ := gatewaytest.Ask(t, both[0], "GET", path, ""); resp.StatusCode != 404 {
+		if resp, _ := gatewaytest.Do(t, both[0], "GET", path, ""); resp.StatusCode != 404 {
 			t.Errorf("%s on the base address: status %d", path, resp.StatusCode)
 		}
 	}
@@ -83,7 +83,7 @@ func TestCatalogIsDescribed(t *testing.T) {
 
 // withDesk adds the scripted desk that newConformingOf needs.
 func withDesk(doors Dependencies) Dependencies {
-	doors.Desk = &gatewaytest.ScriptedDesk{Shown: gatewaytest.FixedView()}
+	doors.Desk = &gatewaytest.ScriptedDesk{Current: gatewaytest.FixedView()}
 	return doors
 }
 
@@ -116,7 +116,7 @@ func TestPool(t *testing.T) {
 // integration manifest, and nothing else is.
 func TestManifestIsWhole(t *testing.T) {
 	doors := testDoors()
-	doors.Desk = &gatewaytest.ScriptedDesk{Shown: gatewaytest.FixedView()}
+	doors.Desk = &gatewaytest.ScriptedDesk{Current: gatewaytest.FixedView()}
 	w := newWriterOf(t, doors, func(o *Options) { o.Specification = gatewaytest.Specification(t) })
 	want := map[string]bool{}
 	for _, row := range w.g.routes(doors) {
@@ -156,9 +156,9 @@ func TestWalletPage(t *testing.T) {
 	doors.Facts = func() *catalog.Facts { return facts }
 	b := gatewaytest.NewBooks(t)
 	g := start(t, testOptions(b), b, doors)
-	resp, body := gatewaytest.Ask(t, g.BaseAddr(), "GET", site.PathWallet, "")
+	resp, body := gatewaytest.Do(t, g.BaseAddr(), "GET", site.PathWallet, "")
 	text := string(body)
-	if resp.StatusCode != 200 || resp.Header.Get("Content-Type") != wire.HtmlType || resp.Header.Get("ETag") == "" {
+	if resp.StatusCode != 200 || resp.Header.Get("Content-Type") != wire.HTMLType || resp.Header.Get("ETag") == "" {
 		t.Fatalf("status %d %v", resp.StatusCode, resp.Header)
 	}
 	for _, want := range []string{
@@ -174,7 +174,7 @@ func TestWalletPage(t *testing.T) {
 		strings.Contains(text, `<b>"`) || strings.Contains(text, "style=") || !strings.HasPrefix(policy, "default-src 'none'; script-src 'self'; ") {
 		t.Errorf("the page is open to scripts: %s\n%s", policy, text)
 	}
-	if resp, _ := gatewaytest.Ask(t, g.APIAddr(), "GET", site.PathWallet, ""); resp.StatusCode != 404 {
+	if resp, _ := gatewaytest.Do(t, g.APIAddr(), "GET", site.PathWallet, ""); resp.StatusCode != 404 {
 		t.Errorf("on the api address: status %d", resp.StatusCode)
 	}
 }
@@ -186,9 +186,9 @@ func TestNoFacts(t *testing.T) {
 	doors.Facts = nil
 	g := start(t, testOptions(b), b, doors)
 	for path, want := range map[string]int{
-		marketapi.PathMarket + "status": 404, "/market.json": 404, marketapi.PathGecko + "orderbook": 404, marketapi.PathSchemas: 200, marketapi.PathMarket + "oracle/heartbeat": 200,
+		marketapi.PathMarket + "status": 404, "/market.json": 404, marketapi.PathCoinGecko + "orderbook": 404, marketapi.PathSchemas: 200, marketapi.PathMarket + "oracle/heartbeat": 200,
 	} {
-		if resp, _ := gatewaytest.Ask(t, g.BaseAddr(), "GET", path, ""); resp.StatusCode != want {
+		if resp, _ := gatewaytest.Do(t, g.BaseAddr(), "GET", path, ""); resp.StatusCode != want {
 			t.Errorf("%s: status %d, want %d", path, resp.StatusCode, want)
 		}
 	}

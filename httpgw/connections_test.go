@@ -25,9 +25,9 @@ func TestUncopiedBodies(t *testing.T) {
 	books := gatewaytest.NewBooks(t)
 	g := start(t, testOptions(books), books, testDoors())
 	const large, small = "/api/v1/market/trades?symbol=SLUSD/USDC&limit=100", "/api/v1/market/ticker?symbol=SLUSD/USDC"
-	_, wholeLarge := gatewaytest.Ask(t, g.BaseAddr(), "GET", large, "")
-	_, wholeSmall := gatewaytest.Ask(t, g.BaseAddr(), "GET", small, "")
-	if len(wholeLarge) < wire.UncopiedFrom || len(wholeSmall) >= wire.UncopiedFrom {
+	_, wholeLarge := gatewaytest.Do(t, g.BaseAddr(), "GET", large, "")
+	_, wholeSmall := gatewaytest.Do(t, g.BaseAddr(), "GET", small, "")
+	if len(wholeLarge) < wire.ZeroCopyMin || len(wholeSmall) >= wire.ZeroCopyMin {
 		t.Fatalf("bodies of %d and %d bytes show nothing", len(wholeLarge), len(wholeSmall))
 	}
 	requests := []struct {

@@ -38,7 +38,7 @@ type Dependencies struct {
 	// same holds for Handshake and Cosigner; without a Handshake no token is good.
 	Settlement terms.Settlement
 	Handshake  dvp.Handshake
-	DvP        dvp.Cosigner
+	Cosigner   dvp.Cosigner
 	// ChainHealth is what /api/v1/dvp/status says of the chain, asked at most
 	// once for a rendering of it. It must not block. Nil: nothing is known.
 	ChainHealth func() desk.ChainHealth

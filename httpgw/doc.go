@@ -34,7 +34,7 @@
 //     the addresses meanwhile.
 //  6. Where instruments are split over groups, a request is forwarded once at most,
 //     to the group that its symbol, ticket, claim or build names, and is admitted
-//     once, where it came in: the gateway that admitted it signs it (groups_hop.go).
+//     once, where it came in: the gateway that admitted it signs it (shard_internal.go).
 //     A group that is not reached makes no answer definite. Paths below /group/ are
 //     for signed requests; for all others they do not exist.
 //
@@ -47,8 +47,8 @@
 // # Limits
 //
 // [Options]: MaxConns, MaxConnsPerIP, MaxHeaderBytes, MaxBodyBytes, MaxClients, and the
-// four timeouts. Constants: [MaxCloseReason], standbyGrace, standbyEnd, maxFarewell,
-// maxGroupAnswer, maxForwards, maxHop; [Groups].MaxOpen. MaxConns bounds the requests
+// four timeouts. Constants: [MaxCloseReason], standbyGrace, standbyEnd, maxCloseRead,
+// maxShardAnswer, maxForwards, maxInternalHeader; [Groups].MaxOpen. MaxConns bounds the requests
 // that wait for the desk as well; the desk has a limit of its own. Each surface's
 // package names its own.
 package httpgw

@@ -46,11 +46,11 @@ func TestDownloads(t *testing.T) {
 			want = site.Publish(want, &g.urls)
 		}
 		for _, addr := range []net.Addr{g.BaseAddr(), g.APIAddr()} {
-			resp, body := gatewaytest.Ask(t, addr, "GET", "/public-sdk/"+name, "")
+			resp, body := gatewaytest.Do(t, addr, "GET", "/public-sdk/"+name, "")
 			if resp.StatusCode != 200 || !bytes.Equal(body, want) {
 				t.Errorf("%s: status %d, %d bytes", name, resp.StatusCode, len(body))
 			}
-			if again, _ := gatewaytest.Ask(t, addr, "GET", "/public-sdk/"+name, "If-None-Match: "+resp.Header.Get("ETag")+"\r\n"); again.StatusCode != 304 {
+			if again, _ := gatewaytest.Do(t, addr, "GET", "/public-sdk/"+name, "If-None-Match: "+resp.Header.Get("ETag")+"\r\n"); again.StatusCode != 304 {
 				t.Errorf("%s: again: status %d", name, again.StatusCode)
 			}
 		}
@@ -67,12 +67,12 @@ func TestDownloads(t *testing.T) {
 		sdk.Specification:         wire.JSONType,
 		sdk.Channels:              wire.JSONType,
 	} {
-		if resp, _ := gatewaytest.Ask(t, g.BaseAddr(), "HEAD", "/public-sdk/"+path, ""); resp.Header.Get("Content-Type") != media {
+		if resp, _ := gatewaytest.Do(t, g.BaseAddr(), "HEAD", "/public-sdk/"+path, ""); resp.Header.Get("Content-Type") != media {
 			t.Errorf("%s: %q, want %q", path, resp.Header.Get("Content-Type"), media)
 		}
 	}
 	for _, path := range []string{"/public-sdk", "/public-sdk/fix/NO.xml", "/public-sdk/no/", "/public-sdk/../sdk.go", "/public-sdk/fix"} {
-		if resp, _ := gatewaytest.Ask(t, g.BaseAddr(), "GET", path, ""); resp.StatusCode != 404 {
+		if resp, _ := gatewaytest.Do(t, g.BaseAddr(), "GET", path, ""); resp.StatusCode != 404 {
 			t.Errorf("%s: status %d", path, resp.StatusCode)
 		}
 	}
@@ -101,12 +101,12 @@ func TestFolders(t *testing.T) {
 				Hash  *string `json:"sha256"`
 			}
 		}
-		resp, body := gatewaytest.Ask(t, g.APIAddr(), "GET", at, "")
+		resp, body := gatewaytest.Do(t, g.APIAddr(), "GET", at, "")
 		if err := json.Unmarshal(body, &index); err != nil || resp.Header.Get("Content-Type") != wire.JSONType || index.Path != at || !index.OK {
 			t.Fatalf("%s: %v: %s", at, err, body)
 		}
 		for _, file := range index.Files {
-			resp, body := gatewaytest.Ask(t, g.BaseAddr(), "GET", file.Path, "")
+			resp, body := gatewaytest.Do(t, g.BaseAddr(), "GET", file.Path, "")
 			sum := sha256.Sum256(body)
 			published := file.Path == wire.SpecificationPath || file.Path == "/public-sdk/"+sdk.Channels
 			same := published && file.Bytes == nil && file.Hash == nil ||

@@ -17,7 +17,7 @@ import (
 	"blockdesk/market"
 )
 
-// FuzzDvP sends any body and any Authorization to the routes of Cosigner through the
+// FuzzDvP sends any body and any Authorization to the routes of DvP through the
 // whole handler: no panic, one of our statuses and codes, nothing of the request
 // comes back, and what the other rooms are asked is what encoding/json reads in
 // the body.
@@ -40,7 +40,7 @@ func FuzzDvP(f *testing.F) {
 		ctx.Request.Header.Set("Content-Type", "application/json")
 		ctx.Request.Header.Set("Authorization", authorization)
 		ctx.Request.SetBody(body)
-		rig.desk.Asked, rig.dvp.sent, rig.keys.issues = nil, nil, nil
+		rig.desk.Requests, rig.dvp.sent, rig.keys.issues = nil, nil, nil
 		rig.doors[0].serve(ctx)
 		status, answer := ctx.Response.StatusCode(), ctx.Response.Body()
 		if bytes.Contains(answer, []byte(marker)) || bytes.Contains(ctx.Response.Header.Header(), []byte(marker)) {
@@ -52,7 +52,7 @@ func FuzzDvP(f *testing.F) {
 			checkDvP(t, rig, path, body)
 		case 400, 403, 404, 409:
 			switch e := gatewaytest.DecodeError(t, answer); e.Code {
-			case wire.CodeInvalidJSON, wire.CodeInvalidField, wire.CodeMissingField, wire.CodeUnknownTicket, wire.CodeUnknownClaim, wire.CodeToken, wire.CodeRefused:
+			case wire.CodeInvalidJSON, wire.CodeInvalidField, wire.CodeMissingField, wire.CodeUnknownTicket, wire.CodeUnknownClaim, wire.CodeTokenRefused, wire.CodeRefused:
 			default:
 				t.Fatalf("code %s", e.Code)
 			}

@@ -55,14 +55,14 @@ type issueCall struct {
 }
 
 func (h *fakeHandshake) Challenge(market.Address) (desk.Challenge, error) {
-	return desk.Challenge{Nonce: nonceText, ExpiresAt: gatewaytest.DeskDay + 60e9}, h.failing
+	return desk.Challenge{Nonce: nonceText, ExpiresAt: gatewaytest.ViewTime + 60e9}, h.failing
 }
 
 func (h *fakeHandshake) Issue(key market.Address, nonce string, proof [64]byte, client [16]byte) (desk.Grant, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.issues = append(h.issues, issueCall{key, nonce, proof, client})
-	return desk.Grant{Secret: secret, ExpiresAt: gatewaytest.DeskDay + 7*86400e9}, h.failing
+	return desk.Grant{Secret: secret, ExpiresAt: gatewaytest.ViewTime + 7*86400e9}, h.failing
 }
 
 func (h *fakeHandshake) Admit(text []byte) (market.Address, bool) {
@@ -120,8 +120,8 @@ func dvpDoors() (Dependencies, *dvpRig) {
 		},
 	}
 	doors := testDoors()
-	doors.Desk = &gatewaytest.ScriptedDesk{Shown: gatewaytest.FixedView()}
-	doors.Settlement, doors.Handshake, doors.DvP = rig.chain, rig.keys, rig.dvp
+	doors.Desk = &gatewaytest.ScriptedDesk{Current: gatewaytest.FixedView()}
+	doors.Settlement, doors.Handshake, doors.Cosigner = rig.chain, rig.keys, rig.dvp
 	return doors, rig
 }
 

@@ -37,7 +37,7 @@ func FuzzRouter(f *testing.F) {
 	}
 	b := gatewaytest.NewBooks(f)
 	doors := testDoors()
-	doors.Desk = &gatewaytest.ScriptedDesk{Shown: gatewaytest.FixedView()}
+	doors.Desk = &gatewaytest.ScriptedDesk{Current: gatewaytest.FixedView()}
 	g, err := New(testOptions(b), b, doors)
 	if err != nil {
 		f.Fatal(err)
@@ -59,13 +59,13 @@ func FuzzRouter(f *testing.F) {
 			if errors.As(err, &tooSmall) || errors.Is(err, fasthttp.ErrBodyTooLarge) {
 				return // TestUnreadable has these; they read on from a socket
 			}
-			g.unreadable(ctx, err)
+			g.answerUnreadable(ctx, err)
 			gatewaytest.DecodeError(t, ctx.Response.Body())
 			return
 		}
 		d.serve(ctx)
 		status, body := ctx.Response.StatusCode(), ctx.Response.Body()
-		path, _ := wire.Target(ctx)
+		path, _ := wire.SplitTarget(ctx)
 		unknown := status == 404 && bytes.Contains(body, []byte(wire.CodeUnknownRoute))
 		if known := rows[string(path)] || isClaim(path); known == unknown {
 			t.Fatalf("path %q: status %d: %s", path, status, body)

@@ -23,15 +23,15 @@ import (
 // Gateway serves the three public addresses. Its methods may be called from any
 // goroutine.
 type Gateway struct {
-	*front
+	*publicServer
 	urls   catalog.URLs
 	market *marketapi.Endpoints
 	rfq    *rfqapi.Endpoints // nil without a desk
 	dvp    *dvp.Endpoints    // nil without a desk
 	site   *site.Endpoints
 	desk   terms.Desk   // nil = no RFQ routes
-	groups *groupRoutes // nil = the instruments are not split
-	wide   *wideView    // all groups as one; nil with groups
+	shards *shardRouter // nil = the instruments are not split
+	merged *wideView    // all groups as one; nil with groups
 	limits [wire.LimitClassCount]*wire.Limit
 	gzip   wire.GzipPool
 }
@@ -43,7 +43,7 @@ func New(o Options, views catalog.Views, d Dependencies) (*Gateway, error) {
 		return nil, err
 	}
 	o.applyDefaults()
-	g := &Gateway{front: newFront(o), desk: d.Desk}
+	g := &Gateway{publicServer: newPublicServer(o), desk: d.Desk}
 	if !o.NoLimits {
 		g.limits[wire.MarketLimit] = wire.NewRateLimit("market", o.Market, o.MaxClients, o.Clock)
 		g.limits[wire.PartnerLimit] = wire.NewRateLimit("partner", o.Partner, o.MaxClients, o.Clock)
@@ -59,7 +59,7 @@ func New(o Options, views catalog.Views, d Dependencies) (*Gateway, error) {
 		return nil, errors.Join(err, g.Close())
 	}
 	table := g.routes(d)
-	g.serveWith(func(on wire.Surface) *fasthttp.Server {
+	g.setServers(func(on wire.Surface) *fasthttp.Server {
 		d := &handler{g: g, on: on, router: newRouter(table, on, g.metrics)}
 		return g.newServer(on, d.serve, d.expect)
 	})
@@ -71,30 +71,30 @@ func (g *Gateway) open(views catalog.Views, d *Dependencies) error {
 	o, facts := &g.opts, d.Facts
 	var all *marketapi.AllInstruments
 	var allDesks *rfqapi.DeskSource
-	if o.Groups != nil {
+	if o.Shards != nil {
 		var err error
-		if g.groups, err = newGroupRoutes(o.Groups, o.Now); err != nil {
+		if g.shards, err = newShardRouter(o.Shards, o.Now); err != nil {
 			return err
 		}
-		if g.wide, err = newWideView(g, views, d.Facts); err != nil {
+		if g.merged, err = newMergedView(g, views, d.Facts); err != nil {
 			return err
 		}
 		if facts != nil {
-			facts = g.wide.Facts
+			facts = g.merged.Facts
 		}
-		all = &marketapi.AllInstruments{Set: g.wide.set, Status: g.wide.statusOf}
-		allDesks = &rfqapi.DeskSource{Desk: wideDesk{g.wide}, Instruments: g.wide.set, Books: g.wide}
+		all = &marketapi.AllInstruments{Set: g.merged.set, Status: g.merged.statusOf}
+		allDesks = &rfqapi.DeskSource{Desk: mergedDeskView{g.merged}, Instruments: g.merged.set, Books: g.merged}
 	}
 	g.market = marketapi.New(marketapi.Options{
 		Instruments: o.Instruments, Views: views, History: d.History, Signatures: d.Signatures, Facts: facts,
 		Stream: d.Stream, Service: o.Description.Service, Now: o.Now, All: all,
 	})
 	if d.Desk != nil {
-		sale := terms.Deal{Desk: d.Desk, Settlement: d.Settlement, Instruments: o.Instruments}
+		sale := terms.Backend{Desk: d.Desk, Settlement: d.Settlement, Instruments: o.Instruments}
 		g.rfq = rfqapi.New(rfqapi.Options{
-			Deal: sale, Books: views, Health: d.ChainHealth, About: &o.Description, URLs: g.urls, Now: o.Now, All: allDesks,
+			Backend: sale, Books: views, Health: d.ChainHealth, About: &o.Description, URLs: g.urls, Now: o.Now, All: allDesks,
 		})
-		tokens := dvp.Options{Deal: sale, Handshake: d.Handshake, DvP: d.DvP, URLs: g.urls, Now: o.Now}
+		tokens := dvp.Options{Backend: sale, Handshake: d.Handshake, Cosigner: d.Cosigner, URLs: g.urls, Now: o.Now}
 		if !o.NoLimits {
 			tokens.HandshakeLimit, tokens.Limit = &o.Handshake, &o.DvP
 		}
@@ -103,7 +103,7 @@ func (g *Gateway) open(views catalog.Views, d *Dependencies) error {
 	var err error
 	g.site, err = site.New(site.Options{
 		About: &o.Description, URLs: g.urls, Specification: o.Specification, Downloads: o.Downloads, DemoChain: o.DemoChain,
-		Elsewhere: o.Elsewhere, Groups: boardGroups(o.Groups), Facts: facts,
+		RedirectTargets: o.RedirectTargets, Shards: boardShards(o.Shards), Facts: facts,
 	})
 	return err
 }
@@ -122,9 +122,9 @@ func (g *Gateway) Tickets(each func(in market.InstrumentID, id market.TicketID, 
 
 // Collectors returns the metrics, for admin.Options.
 func (g *Gateway) Collectors() []prometheus.Collector {
-	all := g.front.Collectors()
-	if g.groups != nil {
-		all = append(all, g.groups.forwarded)
+	all := g.publicServer.Collectors()
+	if g.shards != nil {
+		all = append(all, g.shards.forwarded)
 	}
 	return all
 }
@@ -133,16 +133,16 @@ func (g *Gateway) Collectors() []prometheus.Collector {
 // finish for ShutdownTimeout, and breaks off the rest. WebSockets are not its
 // to close. It returns nil after an orderly end, and may be called once.
 func (g *Gateway) Run(ctx context.Context) error {
-	if g.groups != nil {
-		defer g.groups.close()
+	if g.shards != nil {
+		defer g.shards.close()
 	}
 	group, ctx := errgroup.WithContext(ctx)
-	if g.groups != nil {
-		for _, to := range g.groups.all {
-			group.Go(func() error { return g.follow(ctx, to) })
+	if g.shards != nil {
+		for _, to := range g.shards.all {
+			group.Go(func() error { return g.pollShard(ctx, to) })
 		}
 	}
-	g.serveUntil(ctx, group, g.stop)
+	g.start(ctx, group, g.stop)
 	return group.Wait()
 }
 

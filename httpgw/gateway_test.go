@@ -112,7 +112,7 @@ func TestConnectionLimits(t *testing.T) {
 				open[i] = conn
 			}
 			await.Equal(t, "the number of connections", 3, g.conns.Count)
-			resp, body := gatewaytest.Ask(t, g.BaseAddr(), "GET", "/", "")
+			resp, body := gatewaytest.Do(t, g.BaseAddr(), "GET", "/", "")
 			if e := gatewaytest.DecodeError(t, body); resp.StatusCode != c.status || e.Code != c.code || e.Reason != "connections" {
 				t.Fatalf("one more: status %d: %s", resp.StatusCode, body)
 			}
@@ -125,7 +125,7 @@ func TestConnectionLimits(t *testing.T) {
 			}
 			open[0].Close()
 			await.Equal(t, "the number of connections", 2, g.conns.Count)
-			if resp, _ := gatewaytest.Ask(t, g.BaseAddr(), "GET", "/", "Connection: close\r\n"); resp.StatusCode != 200 {
+			if resp, _ := gatewaytest.Do(t, g.BaseAddr(), "GET", "/", "Connection: close\r\n"); resp.StatusCode != 200 {
 				t.Errorf("after one was closed: status %d", resp.StatusCode)
 			}
 			await.Equal(t, "the number of connections", 2, g.conns.Count)
@@ -151,7 +151,7 @@ func TestTrustedProxyHasNoConnectionLimit(t *testing.T) {
 	}
 	defer conn.Close()
 	await.Equal(t, "the number of connections", 1, g.conns.Count)
-	if resp, _ := gatewaytest.Ask(t, g.BaseAddr(), "GET", "/", ""); resp.StatusCode != 200 {
+	if resp, _ := gatewaytest.Do(t, g.BaseAddr(), "GET", "/", ""); resp.StatusCode != 200 {
 		t.Errorf("second connection of a proxy: status %d", resp.StatusCode)
 	}
 }
@@ -243,7 +243,7 @@ func TestShutdown(t *testing.T) {
 	}
 	answered := make(chan result, 1)
 	go func() {
-		resp, body := gatewaytest.Ask(t, g.APIAddr(), "GET", "/ws/rfq/health", "")
+		resp, body := gatewaytest.Do(t, g.APIAddr(), "GET", "/ws/rfq/health", "")
 		answered <- result{resp.StatusCode, string(body)}
 	}()
 	await.Closed(t, "the request", entered)
@@ -315,7 +315,7 @@ func TestPanicIsOneAnswer(t *testing.T) {
 	var logged strings.Builder
 	o.Logger = slog.New(slog.NewTextHandler(&logged, nil))
 	g := start(t, o, brokenViews{}, testDoors())
-	resp, body := gatewaytest.Ask(t, g.BaseAddr(), "GET", "/api/v1/market/depth?symbol=SLUSD/USDC", "")
+	resp, body := gatewaytest.Do(t, g.BaseAddr(), "GET", "/api/v1/market/depth?symbol=SLUSD/USDC", "")
 	e := gatewaytest.DecodeError(t, body)
 	if resp.StatusCode != 500 || e.Code != wire.CodeInternal || strings.Contains(string(body), "a bug") {
 		t.Errorf("status %d: %s", resp.StatusCode, body)
@@ -323,7 +323,7 @@ func TestPanicIsOneAnswer(t *testing.T) {
 	if counted(t, g.metrics.panics) != 1 || !strings.Contains(logged.String(), e.RequestID) {
 		t.Errorf("not counted or not logged: %s", logged.String())
 	}
-	if resp, _ := gatewaytest.Ask(t, g.BaseAddr(), "GET", "/", ""); resp.StatusCode != 200 {
+	if resp, _ := gatewaytest.Do(t, g.BaseAddr(), "GET", "/", ""); resp.StatusCode != 200 {
 		t.Errorf("afterwards: status %d", resp.StatusCode)
 	}
 }

@@ -142,7 +142,7 @@ func TestHandshakeTerms(t *testing.T) {
 		o := testOptions(b)
 		o.NoLimits, o.DvP, o.Handshake, o.URLs.Base = none, wire.Window{PerMinute: 7}, wire.Rate{PerMinute: 20, Burst: 5}, "https://desk.example/"
 		g := start(t, o, b, doors)
-		resp, body := gatewaytest.Ask(t, g.BaseAddr(), "GET", terms.PathHandshake, "")
+		resp, body := gatewaytest.Do(t, g.BaseAddr(), "GET", terms.PathHandshake, "")
 		limits := `{"handshake":{"per_ip":20,"window_s":60,"burst":5},"build_submit":{"per_ip":7,"window_s":60,"burst":null}}`
 		if none {
 			limits = `{"handshake":null,"build_submit":null}`
@@ -158,10 +158,10 @@ func TestHandshakeTerms(t *testing.T) {
 			}
 		}
 		etag := resp.Header.Get("ETag")
-		if again, _ := gatewaytest.Ask(t, g.BaseAddr(), "GET", terms.PathHandshake, "If-None-Match: "+etag+"\r\n"); resp.StatusCode != 200 || again.StatusCode != 304 {
+		if again, _ := gatewaytest.Do(t, g.BaseAddr(), "GET", terms.PathHandshake, "If-None-Match: "+etag+"\r\n"); resp.StatusCode != 200 || again.StatusCode != 304 {
 			t.Errorf("status %d, again %d", resp.StatusCode, again.StatusCode)
 		}
-		if resp, _ := gatewaytest.Ask(t, g.APIAddr(), "GET", terms.PathHandshake, ""); resp.StatusCode != 404 {
+		if resp, _ := gatewaytest.Do(t, g.APIAddr(), "GET", terms.PathHandshake, ""); resp.StatusCode != 404 {
 			t.Errorf("on the api address: status %d", resp.StatusCode)
 		}
 	}

@@ -40,7 +40,7 @@ func newWriterGateway(t testing.TB, change func(*Options)) (*Gateway, *gatewayte
 		change(&o)
 	}
 	doors := testDoors()
-	sold := &gatewaytest.ScriptedDesk{Shown: gatewaytest.FixedView()}
+	sold := &gatewaytest.ScriptedDesk{Current: gatewaytest.FixedView()}
 	doors.Desk = sold
 	doors.Settlement = &fakeChain{verdict: desk.Verdict{Pending: time.Second}}
 	g, err := New(o, b, doors)
@@ -164,7 +164,7 @@ func TestHostilePaths(t *testing.T) {
 			t.Errorf("%q: answers %q, want %q: %s", path, codes, status, answer)
 		}
 	}
-	if n := len(sold.Asked); n != 0 {
+	if n := len(sold.Requests); n != 0 {
 		t.Errorf("the desk was asked %d times", n)
 	}
 }
@@ -215,7 +215,7 @@ func TestSlowWrites(t *testing.T) {
 			t.Errorf("%s: answers %q, want %q: %s", name, codes, c.want, answer)
 		}
 	}
-	if n := len(sold.Asked); n > 1 {
+	if n := len(sold.Requests); n > 1 {
 		t.Errorf("the desk was asked %d times", n)
 	}
 }

@@ -19,7 +19,7 @@ const MaxCloseReason = 123
 func urlOf(l leadership.Leader, on wire.Surface, socket bool) string {
 	address := map[wire.Surface]string{wire.OnBase: l.Base, wire.OnAPI: l.API, wire.OnWS: l.WS}[on]
 	scheme, host, _ := strings.Cut(address, "://")
-	if host == "" || !wire.IsTarget([]byte("/"+host)) {
+	if host == "" || !wire.IsSafeTarget([]byte("/"+host)) {
 		return ""
 	}
 	for _, known := range [...]struct{ web, socket string }{{"http", "ws"}, {"https", "wss"}} {
@@ -47,14 +47,14 @@ func closeReason(l leadership.Leader, on wire.Surface) string {
 // leader: 307, where that one's address of the surface is known, with the path and
 // the query as they came, else 503. It never names another host than the
 // configured one.
-func elsewhere(l leadership.Leader, on wire.Surface, rawTarget []byte) *wire.Problem {
+func redirectToLeader(l leadership.Leader, on wire.Surface, rawTarget []byte) *wire.Problem {
 	p := &wire.Problem{Status: fasthttp.StatusServiceUnavailable, Code: wire.CodeLeaderChanged, RetryS: wire.RetryLeaderS}
 	to := urlOf(l, on, false)
 	if to == "" {
 		p.Text = "This node does not lead, and no leader is known. Try again in a moment."
 		return p
 	}
-	if !wire.IsTarget(rawTarget) {
+	if !wire.IsSafeTarget(rawTarget) {
 		return wire.UnknownRoute(nil)
 	}
 	p.Status, p.Location = fasthttp.StatusTemporaryRedirect, to+string(rawTarget)
@@ -65,24 +65,24 @@ func elsewhere(l leadership.Leader, on wire.Surface, rawTarget []byte) *wire.Pro
 
 // elsewhere says where a route is answered, nil where it is here: what only the
 // leader can answer is not, on a follower and once this node is deposed.
-func (d *handler) elsewhere(r *wire.Route, path, query []byte) *wire.Problem {
+func (d *handler) leaderRedirect(r *wire.Route, path, query []byte) *wire.Problem {
 	l := d.g.opts.Leadership
 	switch {
-	case !r.Leader && (!r.Facts || !l.Follower()):
+	case !r.LeaderOnly && (!r.NotOnFollower || !l.Follower()):
 		return nil
 	case !l.Follower() && !l.Over() && (r.Post != nil || l.Confirm() == nil):
 		return nil
 	}
-	return elsewhere(l.Leader(), d.on, wire.JoinTarget(path, query))
+	return redirectToLeader(l.Leader(), d.on, wire.JoinTarget(path, query))
 }
 
 // deposed returns what a request gets in the place of bad. Where the service ended
 // under it because another node leads, or could not answer since it does, what came
 // of it is not known: other than on a single node the engine's last commands may be
 // in the log, and the next leader answers for them.
-func (d *handler) deposed(bad *wire.Problem) *wire.Problem {
+func (d *handler) replaceIfDeposed(bad *wire.Problem) *wire.Problem {
 	l := d.g.opts.Leadership
-	if bad == nil || bad.Status < fasthttp.StatusInternalServerError || l == nil || l.Follower() || !l.Over() && !bad.Ending {
+	if bad == nil || bad.Status < fasthttp.StatusInternalServerError || l == nil || l.Follower() || !l.Over() && !bad.Stopping {
 		return bad
 	}
 	p := outcomeUnknown(l.Leader(), d.on)

@@ -32,7 +32,7 @@ func TestLimitOnTheWire(t *testing.T) {
 		case 3:
 			target = "/api/v1/market/symbols"
 		}
-		resp, _ := gatewaytest.Ask(t, addr, "GET", target, "")
+		resp, _ := gatewaytest.Do(t, addr, "GET", target, "")
 		if resp.StatusCode != want {
 			t.Fatalf("request %d: status %d", i+1, resp.StatusCode)
 		}
@@ -47,12 +47,12 @@ func TestLimitOnTheWire(t *testing.T) {
 		}
 	}
 	for range 3 {
-		resp, body := gatewaytest.Ask(t, g.APIAddr(), "HEAD", "/api/v1/market/depth?symbol=SLUSD/USDC", "")
+		resp, body := gatewaytest.Do(t, g.APIAddr(), "HEAD", "/api/v1/market/depth?symbol=SLUSD/USDC", "")
 		if resp.StatusCode != 429 || len(body) != 0 {
 			t.Fatalf("request 21: status %d", resp.StatusCode)
 		}
 	}
-	resp, body := gatewaytest.Ask(t, g.BaseAddr(), "GET", "/api/v1/market/depth?symbol=SLUSD/USDC", "X-Forwarded-For: 198.51.100.7\r\n")
+	resp, body := gatewaytest.Do(t, g.BaseAddr(), "GET", "/api/v1/market/depth?symbol=SLUSD/USDC", "X-Forwarded-For: 198.51.100.7\r\n")
 	if resp.StatusCode != 429 || resp.Header.Get("Retry-After") != "1" || resp.Header.Get("X-RateLimit-Remaining") != "0" {
 		t.Fatalf("a forwarding header of a stranger: status %d %v", resp.StatusCode, resp.Header)
 	}
@@ -60,15 +60,15 @@ func TestLimitOnTheWire(t *testing.T) {
 		t.Errorf("code %s", e.Code)
 	}
 	for _, free := range []string{"/", "/nowhere"} {
-		if resp, _ := gatewaytest.Ask(t, g.BaseAddr(), "GET", free, ""); resp.StatusCode == 429 || resp.Header.Get("RateLimit") != "" {
+		if resp, _ := gatewaytest.Do(t, g.BaseAddr(), "GET", free, ""); resp.StatusCode == 429 || resp.Header.Get("RateLimit") != "" {
 			t.Errorf("%s: limited", free)
 		}
 	}
-	if resp, _ := gatewaytest.Ask(t, g.BaseAddr(), "OPTIONS", "/api/v1/market/depth", ""); resp.StatusCode != 204 {
+	if resp, _ := gatewaytest.Do(t, g.BaseAddr(), "OPTIONS", "/api/v1/market/depth", ""); resp.StatusCode != 204 {
 		t.Errorf("a preflight: status %d", resp.StatusCode)
 	}
 	clock.now += int64(time.Second)
-	if resp, _ := gatewaytest.Ask(t, g.BaseAddr(), "GET", "/api/v1/market/depth?symbol=SLUSD/USDC", ""); resp.StatusCode != 200 {
+	if resp, _ := gatewaytest.Do(t, g.BaseAddr(), "GET", "/api/v1/market/depth?symbol=SLUSD/USDC", ""); resp.StatusCode != 200 {
 		t.Errorf("a second later: status %d", resp.StatusCode)
 	}
 }

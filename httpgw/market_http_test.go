@@ -64,7 +64,7 @@ func TestQueries(t *testing.T) {
 		{"ticker", wire.CodeMissingField, "symbol"},
 		{"symbols?anything=goes", "", ""},
 	} {
-		resp, body := gatewaytest.Ask(t, g.APIAddr(), "GET", "/api/v1/market/"+c.target, "")
+		resp, body := gatewaytest.Do(t, g.APIAddr(), "GET", "/api/v1/market/"+c.target, "")
 		if c.code == "" {
 			if resp.StatusCode != 200 {
 				t.Errorf("%s: status %d: %s", c.target, resp.StatusCode, body)
@@ -84,7 +84,7 @@ func TestConditionalGet(t *testing.T) {
 	g := start(t, testOptions(b), b, testDoors())
 	const target = "/api/v1/market/depth?symbol=SLUSD/USDC&limit=100"
 	get := func(headers string) (*http.Response, []byte) {
-		return gatewaytest.Ask(t, g.BaseAddr(), "GET", target, headers)
+		return gatewaytest.Do(t, g.BaseAddr(), "GET", target, headers)
 	}
 
 	plain, body := get("")
@@ -140,7 +140,7 @@ func TestDescription(t *testing.T) {
 	o := testOptions(b)
 	o.URLs.Base = "https://desk.example/"
 	g := start(t, o, b, testDoors())
-	_, body := gatewaytest.Ask(t, g.BaseAddr(), "GET", "/", "")
+	_, body := gatewaytest.Do(t, g.BaseAddr(), "GET", "/", "")
 	var got map[string]json.RawMessage
 	if err := json.Unmarshal(body, &got); err != nil {
 		t.Fatal(err)
@@ -211,23 +211,23 @@ func TestStreamRoute(t *testing.T) {
 	g := start(t, o, b, doors)
 	const path = "/api/v1/market/stream"
 	for _, addr := range []net.Addr{g.BaseAddr(), g.APIAddr()} {
-		resp, body := gatewaytest.Ask(t, addr, "GET", path, "")
+		resp, body := gatewaytest.Do(t, addr, "GET", path, "")
 		if resp.StatusCode != 200 || string(body) != "event: status\n\n" || resp.Header.Get("RateLimit") == "" {
 			t.Errorf("status %d %v: %s", resp.StatusCode, resp.Header, body)
 		}
 	}
-	if resp, _ := gatewaytest.Ask(t, g.BaseAddr(), "GET", path, ""); resp.StatusCode != 429 || asked.Load() != 2 {
+	if resp, _ := gatewaytest.Do(t, g.BaseAddr(), "GET", path, ""); resp.StatusCode != 429 || asked.Load() != 2 {
 		t.Errorf("status %d after %d connections", resp.StatusCode, asked.Load())
 	}
-	if resp, _ := gatewaytest.Ask(t, g.WSAddr(), "GET", path, ""); resp.StatusCode != 404 {
+	if resp, _ := gatewaytest.Do(t, g.WSAddr(), "GET", path, ""); resp.StatusCode != 404 {
 		t.Errorf("on the ws address: status %d", resp.StatusCode)
 	}
-	if resp, _ := gatewaytest.Ask(t, g.BaseAddr(), "OPTIONS", path, ""); !strings.Contains(resp.Header.Get("Access-Control-Allow-Headers"), "Last-Event-ID") {
+	if resp, _ := gatewaytest.Do(t, g.BaseAddr(), "OPTIONS", path, ""); !strings.Contains(resp.Header.Get("Access-Control-Allow-Headers"), "Last-Event-ID") {
 		t.Errorf("OPTIONS: %v", resp.Header)
 	}
 	doors.Stream = nil
 	o.Market = wire.Rate{PerMinute: 60, Burst: 20}
-	if resp, _ := gatewaytest.Ask(t, start(t, o, b, doors).BaseAddr(), "GET", path, ""); resp.StatusCode != 404 {
+	if resp, _ := gatewaytest.Do(t, start(t, o, b, doors).BaseAddr(), "GET", path, ""); resp.StatusCode != 404 {
 		t.Errorf("without a door: status %d", resp.StatusCode)
 	}
 }

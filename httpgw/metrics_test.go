@@ -23,7 +23,7 @@ func TestMetrics(t *testing.T) {
 	a := serveMetrics(t, admin.Options{
 		Collectors: append(
 			g.Collectors(),
-			admin.NewFigures("room_", func() uint64 { return 6 }).
+			admin.NewMetrics("room_", func() uint64 { return 6 }).
 				Gauge("fill_commands", "Fill.", func(n *uint64) float64 { return float64(*n) / 4 }).
 				Counter("frames_total", "Frames.", func(n *uint64) float64 { return float64(*n) }),
 			admin.NewFamily("room_lag_events", "Lag.", "consumer", prometheus.GaugeValue, func(send func(string, float64)) {
@@ -36,11 +36,11 @@ func TestMetrics(t *testing.T) {
 			{Name: "bad", Err: func() error { return errors.New("no") }},
 		},
 	})
-	gatewaytest.Ask(t, g.BaseAddr(), "GET", "/api/v1/market/depth?symbol=SLUSD/USDC", "")
-	gatewaytest.Ask(t, g.BaseAddr(), "GET", "/api/v1/market/depth?symbol=SLUSD/USDC", "")
-	gatewaytest.Ask(t, g.APIAddr(), "GET", "/api/v1/market/depth?symbol=x", "")
-	gatewaytest.Ask(t, g.BaseAddr(), "GET", "/some/strange/path", "")
-	gatewaytest.Ask(t, g.BaseAddr(), "DELETE", "/", "")
+	gatewaytest.Do(t, g.BaseAddr(), "GET", "/api/v1/market/depth?symbol=SLUSD/USDC", "")
+	gatewaytest.Do(t, g.BaseAddr(), "GET", "/api/v1/market/depth?symbol=SLUSD/USDC", "")
+	gatewaytest.Do(t, g.APIAddr(), "GET", "/api/v1/market/depth?symbol=x", "")
+	gatewaytest.Do(t, g.BaseAddr(), "GET", "/some/strange/path", "")
+	gatewaytest.Do(t, g.BaseAddr(), "DELETE", "/", "")
 	gatewaytest.Exchange(t, g.BaseAddr(), "nonsense\r\n\r\n")
 
 	resp, err := http.Get("http://" + a.Addr().String() + "/metrics")

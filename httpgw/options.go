@@ -19,7 +19,7 @@ import (
 	"blockdesk/persist/leadership"
 )
 
-// Defaults of Options. The rate limits of market data and of Cosigner are the
+// Defaults of Options. The rate limits of market data and of DvP are the
 // description's (part 8), those of RFQ writes and handshakes the contract's
 // (section C); the others are our choice.
 const (
@@ -27,8 +27,8 @@ const (
 	DefaultMaxConnsPerIP = 1024
 	DefaultMaxClients    = 65536
 
-	DefaultPerMinute = 60
-	DefaultBurst     = 20
+	DefaultMarketPerMinute = 60
+	DefaultMarketBurst     = 20
 
 	// Aggregators poll faster than others (contract, section F).
 	DefaultPartnerPerMinute = 300
@@ -93,16 +93,16 @@ type Options struct {
 	// NoLimits switches every rate limit off.
 	NoLimits bool
 
-	// Elsewhere are URLs of the processes that requests may be sent on to: pages for
+	// RedirectTargets are URLs of the processes that requests may be sent on to: pages for
 	// people are allowed to follow.
-	Elsewhere []string
+	RedirectTargets []string
 	// Leadership is the node's place in its group: what this node cannot answer for is
 	// LEADER_CHANGED, or 307 to the leader. Default nil: the node is no group's.
 	Leadership *leadership.Leadership
 
 	// Groups are those that instruments are split over; Instruments are our group's
 	// then. Default nil: they are not split.
-	Groups *Groups
+	Shards *Shards
 
 	// TrustedProxies may name the client in ForwardedHeader (default
 	// X-Forwarded-For). Requests of other peers are not asked for it.
@@ -134,7 +134,7 @@ func (o *Options) applyDefaults() {
 	o.WriteTimeout = cmp.Or(o.WriteTimeout, wire.DefaultWriteTimeout)
 	o.IdleTimeout = cmp.Or(o.IdleTimeout, wire.DefaultIdleTimeout)
 	o.ShutdownTimeout = cmp.Or(o.ShutdownTimeout, wire.DefaultShutdownTimeout)
-	o.Market = cmp.Or(o.Market, wire.Rate{PerMinute: DefaultPerMinute, Burst: DefaultBurst})
+	o.Market = cmp.Or(o.Market, wire.Rate{PerMinute: DefaultMarketPerMinute, Burst: DefaultMarketBurst})
 	o.Partner = cmp.Or(o.Partner, wire.Rate{PerMinute: DefaultPartnerPerMinute, Burst: DefaultPartnerBurst})
 	o.RFQWrite = cmp.Or(o.RFQWrite, wire.Rate{PerMinute: DefaultWritePerMinute, Burst: DefaultWriteBurst})
 	o.Handshake = cmp.Or(o.Handshake, wire.Rate{PerMinute: DefaultHandshakePerMinute, Burst: DefaultHandshakeBurst})
@@ -164,8 +164,8 @@ func (o Options) Validate() error {
 	if err := o.checkConns(); err != nil {
 		return err
 	}
-	if o.Groups != nil {
-		if err := o.Groups.Validate(); err != nil {
+	if o.Shards != nil {
+		if err := o.Shards.Validate(); err != nil {
 			return err
 		}
 	}

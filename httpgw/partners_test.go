@@ -83,7 +83,7 @@ func TestScreenerEvents(t *testing.T) {
 	var block struct {
 		Block struct{ BlockNumber, BlockTimestamp int64 }
 	}
-	if err := json.Unmarshal(ask(marketapi.PathScreener+"latest-block", "", 200), &block); err != nil || block.Block.BlockNumber != 30 || block.Block.BlockTimestamp != 4 {
+	if err := json.Unmarshal(ask(marketapi.PathDEXScreener+"latest-block", "", 200), &block); err != nil || block.Block.BlockNumber != 30 || block.Block.BlockTimestamp != 4 {
 		t.Errorf("the latest block is %+v: %v", block, err)
 	}
 	events := func(from, to int) string {
@@ -98,7 +98,7 @@ func TestScreenerEvents(t *testing.T) {
 				Asset1Out  string
 			}
 		}
-		if err := json.Unmarshal(ask(marketapi.PathScreener+"events", fmt.Sprintf("?fromBlock=%d&toBlock=%d", from, to), 200), &got); err != nil {
+		if err := json.Unmarshal(ask(marketapi.PathDEXScreener+"events", fmt.Sprintf("?fromBlock=%d&toBlock=%d", from, to), 200), &got); err != nil {
 			t.Fatal(err)
 		}
 		all := ""
@@ -135,7 +135,7 @@ func TestPartnerLimits(t *testing.T) {
 	}
 	ask := partner(t, long(marketapi.MaxPartnerScan))
 	const gecko = "?ticker_id=SLUSD_USDC&end_time=999" // before the first trade
-	events := marketapi.PathScreener + "events"
+	events := marketapi.PathDEXScreener + "events"
 	for n, query := range map[int]string{
 		marketapi.MaxPartnerTrades: fmt.Sprintf("?fromBlock=5&toBlock=%d", 4+marketapi.MaxPartnerTrades), 0: "?fromBlock=0&toBlock=0",
 	} {
@@ -144,12 +144,12 @@ func TestPartnerLimits(t *testing.T) {
 		}
 	}
 	refused(ask(events, fmt.Sprintf("?fromBlock=5&toBlock=%d", 5+marketapi.MaxPartnerTrades), 400), "too_many_events")
-	ask(marketapi.PathGecko+"historical_trades", gecko, 200)
+	ask(marketapi.PathCoinGecko+"historical_trades", gecko, 200)
 
 	ask = partner(t, long(marketapi.MaxPartnerScan+1))
-	refused(ask(marketapi.PathGecko+"historical_trades", gecko, 400), "too_far_back")
+	refused(ask(marketapi.PathCoinGecko+"historical_trades", gecko, 400), "too_far_back")
 	refused(ask(events, "?fromBlock=0&toBlock=0", 400), "too_far_back")
-	if got := strings.Count(string(ask(marketapi.PathGecko+"historical_trades", fmt.Sprintf("?ticker_id=SLUSD_USDC&limit=%d&type=buy", marketapi.MaxPartnerTrades), 200)), "trade_id"); got != marketapi.MaxPartnerTrades {
+	if got := strings.Count(string(ask(marketapi.PathCoinGecko+"historical_trades", fmt.Sprintf("?ticker_id=SLUSD_USDC&limit=%d&type=buy", marketapi.MaxPartnerTrades), 200)), "trade_id"); got != marketapi.MaxPartnerTrades {
 		t.Errorf("%d trades, want %d", got, marketapi.MaxPartnerTrades)
 	}
 }
@@ -175,7 +175,7 @@ func TestGeckoTrades(t *testing.T) {
 		var got map[string][]struct {
 			ID int `json:"trade_id"`
 		}
-		if err := json.Unmarshal(ask(marketapi.PathGecko+"historical_trades", "?ticker_id=SLUSD_USDC"+query, 200), &got); err != nil {
+		if err := json.Unmarshal(ask(marketapi.PathCoinGecko+"historical_trades", "?ticker_id=SLUSD_USDC"+query, 200), &got); err != nil {
 			t.Fatal(err)
 		}
 		all := ""
@@ -196,10 +196,10 @@ func TestGeckoTrades(t *testing.T) {
 // TestPartnerWithoutHistory: views tell what they have.
 func TestPartnerWithoutHistory(t *testing.T) {
 	ask := partner(t, nil)
-	if got := strings.Count(string(ask(marketapi.PathGecko+"historical_trades", "?ticker_id=SLUSD_USDC", 200)), "trade_id"); got != engine.MaxTape {
+	if got := strings.Count(string(ask(marketapi.PathCoinGecko+"historical_trades", "?ticker_id=SLUSD_USDC", 200)), "trade_id"); got != engine.MaxTape {
 		t.Errorf("%d trades, want %d", got, engine.MaxTape)
 	}
-	if got := string(ask(marketapi.PathScreener+"latest-block", "", 200)); !strings.Contains(got, `"blockNumber":80000`) {
+	if got := string(ask(marketapi.PathDEXScreener+"latest-block", "", 200)); !strings.Contains(got, `"blockNumber":80000`) {
 		t.Errorf("the latest block is %s", got)
 	}
 }
@@ -207,9 +207,9 @@ func TestPartnerWithoutHistory(t *testing.T) {
 // TestPartnerHistoryFails: a broken disk is no empty market.
 func TestPartnerHistoryFails(t *testing.T) {
 	ask := partner(t, &tape{fail: errors.New("a broken disk")})
-	ask(marketapi.PathGecko+"historical_trades", "?ticker_id=SLUSD_USDC", 500)
-	ask(marketapi.PathScreener+"latest-block", "", 500)
-	ask(marketapi.PathScreener+"events", "?fromBlock=0&toBlock=1", 500)
+	ask(marketapi.PathCoinGecko+"historical_trades", "?ticker_id=SLUSD_USDC", 500)
+	ask(marketapi.PathDEXScreener+"latest-block", "", 500)
+	ask(marketapi.PathDEXScreener+"events", "?fromBlock=0&toBlock=1", 500)
 }
 
 // TestPartnerBooks: the depth counts both sides, and CoinMarketCap gets all.
@@ -217,11 +217,11 @@ func TestPartnerBooks(t *testing.T) {
 	ask := partner(t, nil)
 	levels := func(body []byte) int { return strings.Count(string(body), `["`) }
 	for query, want := range map[string]int{"": 200, "&depth=0": 200, "&depth=200": 200, "&depth=100": 100, "&depth=1": 2, "&depth=3": 4} {
-		if got := levels(ask(marketapi.PathGecko+"orderbook", "?ticker_id=SLUSD_USDC"+query, 200)); got != want {
+		if got := levels(ask(marketapi.PathCoinGecko+"orderbook", "?ticker_id=SLUSD_USDC"+query, 200)); got != want {
 			t.Errorf("%s: %d levels, want %d", query, got, want)
 		}
 	}
-	ask(marketapi.PathGecko+"orderbook", "?ticker_id=SLUSD_USDC&depth=201", 400)
+	ask(marketapi.PathCoinGecko+"orderbook", "?ticker_id=SLUSD_USDC&depth=201", 400)
 	g := partnerOne(t)
 	for name, want := range map[string]int{"SLUSD_USDC": 200, "EMPTY_USDC": 0} {
 		if got := levels(g("orderbook/", name, 200)); got != want {
@@ -240,7 +240,7 @@ func partnerOne(t *testing.T) func(what, pair string, status int) []byte {
 	c := newConformingOf(t, withDesk(testDoors()), nil)
 	return func(what, pair string, status int) []byte {
 		t.Helper()
-		return c.send(t, marketapi.PathCap+what+marketapi.PairSegment, "GET "+marketapi.PathCap+what+pair+" HTTP/1.1\r\nHost: test\r\n\r\n", status).Body
+		return c.send(t, marketapi.PathCoinMarketCap+what+marketapi.PairSegment, "GET "+marketapi.PathCoinMarketCap+what+pair+" HTTP/1.1\r\nHost: test\r\n\r\n", status).Body
 	}
 }
 
@@ -254,9 +254,9 @@ func TestPartnerLimitIsItsOwn(t *testing.T) {
 		t.Helper()
 		c.send(t, path, "GET "+path+" HTTP/1.1\r\nHost: test\r\n\r\n", status)
 	}
-	get(marketapi.PathGecko+"tickers", 200)
+	get(marketapi.PathCoinGecko+"tickers", 200)
 	get(marketapi.PathMarket+"status", 200)
 	get("/market.json", 429)
-	get(marketapi.PathCap+"summary", 200)
-	get(marketapi.PathScreener+"latest-block", 429)
+	get(marketapi.PathCoinMarketCap+"summary", 200)
+	get(marketapi.PathDEXScreener+"latest-block", 429)
 }

@@ -23,7 +23,7 @@ func liveManifest(t *testing.T, g *Gateway) (m struct {
 },
 ) {
 	t.Helper()
-	_, body := gatewaytest.Ask(t, g.BaseAddr(), "GET", "/api/v1/rfq/robot-manifest", "")
+	_, body := gatewaytest.Do(t, g.BaseAddr(), "GET", "/api/v1/rfq/robot-manifest", "")
 	if err := json.Unmarshal(body, &m); err != nil {
 		t.Fatal(err)
 	}

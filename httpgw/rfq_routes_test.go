@@ -47,7 +47,7 @@ func startDesk(t *testing.T, mend func(*Options)) *Gateway {
 		mend(&o)
 	}
 	doors := testDoors()
-	doors.Desk = gatewaytest.Showing(gatewaytest.FixedView())
+	doors.Desk = gatewaytest.NewViewDesk(gatewaytest.FixedView())
 	return start(t, o, b, doors)
 }
 
@@ -58,7 +58,7 @@ func TestRFQRoutes(t *testing.T) {
 	for _, row := range rfqReads {
 		for on, addr := range map[wire.Surface]net.Addr{wire.OnBase: g.BaseAddr(), wire.OnAPI: g.APIAddr(), wire.OnWS: g.WSAddr()} {
 			where := wire.SurfaceNames[on] + " " + row.path
-			get, body := gatewaytest.Ask(t, addr, "GET", row.path, "")
+			get, body := gatewaytest.Do(t, addr, "GET", row.path, "")
 			if row.on&on == 0 {
 				if get.StatusCode != 404 {
 					t.Errorf("%s: status %d", where, get.StatusCode)
@@ -75,17 +75,17 @@ func TestRFQRoutes(t *testing.T) {
 				t.Errorf("%s: ETag %q", where, etag)
 			}
 			for _, method := range []string{"GET", "HEAD"} {
-				resp, rest := gatewaytest.Ask(t, addr, method, row.path, "If-None-Match: "+etag+"\r\n")
+				resp, rest := gatewaytest.Do(t, addr, method, row.path, "If-None-Match: "+etag+"\r\n")
 				if resp.StatusCode != 304 || len(rest) != 0 || resp.Header.Get("ETag") != etag {
 					t.Errorf("%s: %s again: status %d", where, method, resp.StatusCode)
 				}
 			}
-			head, none := gatewaytest.Ask(t, addr, "HEAD", row.path, "")
+			head, none := gatewaytest.Do(t, addr, "HEAD", row.path, "")
 			if head.StatusCode != 200 || len(none) != 0 || head.ContentLength != int64(len(body)) || head.Header.Get("ETag") != etag {
 				t.Errorf("%s: HEAD: status %d length %d", where, head.StatusCode, head.ContentLength)
 			}
 			checkPacked(t, where, addr, row.path, body, etag)
-			if post, _ := gatewaytest.Ask(t, addr, "POST", row.path, "Content-Length: 0\r\n"); post.StatusCode != 405 || post.Header.Get("Allow") != "GET, HEAD, OPTIONS" {
+			if post, _ := gatewaytest.Do(t, addr, "POST", row.path, "Content-Length: 0\r\n"); post.StatusCode != 405 || post.Header.Get("Allow") != "GET, HEAD, OPTIONS" {
 				t.Errorf("%s: POST: status %d Allow %q", where, post.StatusCode, post.Header.Get("Allow"))
 			}
 		}
@@ -95,8 +95,8 @@ func TestRFQRoutes(t *testing.T) {
 // checkPacked reads a document compressed, which is worth it from GzipFrom on.
 func checkPacked(t *testing.T, where string, addr net.Addr, path string, body []byte, etag string) {
 	t.Helper()
-	resp, got := gatewaytest.Ask(t, addr, "GET", path, "Accept-Encoding: gzip\r\n")
-	if len(body) < wire.GzipFrom {
+	resp, got := gatewaytest.Do(t, addr, "GET", path, "Accept-Encoding: gzip\r\n")
+	if len(body) < wire.GzipMin {
 		if resp.Header.Get("Content-Encoding") != "" || !bytes.Equal(got, body) {
 			t.Errorf("%s: a short body in %q", where, resp.Header.Get("Content-Encoding"))
 		}
@@ -122,9 +122,9 @@ func TestOneBook(t *testing.T) {
 		{"/api/v1/rfq/market-tickets", "/rfq-native/market-tickets.json"},
 		{"/api/v1/rfq/current-sellable-ticket", "/rfq-native/current-sellable-ticket.json"},
 	} {
-		_, mirror := gatewaytest.Ask(t, g.BaseAddr(), "GET", paths[0], "")
-		_, registry := gatewaytest.Ask(t, g.APIAddr(), "GET", paths[0], "")
-		_, native := gatewaytest.Ask(t, g.BaseAddr(), "GET", paths[1], "")
+		_, mirror := gatewaytest.Do(t, g.BaseAddr(), "GET", paths[0], "")
+		_, registry := gatewaytest.Do(t, g.APIAddr(), "GET", paths[0], "")
+		_, native := gatewaytest.Do(t, g.BaseAddr(), "GET", paths[1], "")
 		if !bytes.Equal(mirror, registry) || !bytes.Equal(mirror, native) {
 			t.Errorf("%s: the surfaces differ", paths[0])
 		}
@@ -136,11 +136,11 @@ func TestNoDesk(t *testing.T) {
 	b := gatewaytest.NewBooks(t)
 	g := start(t, testOptions(b), b, testDoors())
 	for _, row := range rfqReads {
-		if resp, _ := gatewaytest.Ask(t, g.BaseAddr(), "GET", row.path, ""); resp.StatusCode != 404 {
+		if resp, _ := gatewaytest.Do(t, g.BaseAddr(), "GET", row.path, ""); resp.StatusCode != 404 {
 			t.Errorf("%s: status %d", row.path, resp.StatusCode)
 		}
 	}
-	if _, body := gatewaytest.Ask(t, g.BaseAddr(), "GET", "/", ""); bytes.Contains(body, []byte(`"rfq":`)) {
+	if _, body := gatewaytest.Do(t, g.BaseAddr(), "GET", "/", ""); bytes.Contains(body, []byte(`"rfq":`)) {
 		t.Errorf("promised: %s", body)
 	}
 }
@@ -148,7 +148,7 @@ func TestNoDesk(t *testing.T) {
 // TestRFQDescribed: GET / lists every read in its group.
 func TestRFQDescribed(t *testing.T) {
 	g := startDesk(t, func(o *Options) { o.URLs.Base = "https://desk.example" })
-	_, body := gatewaytest.Ask(t, g.BaseAddr(), "GET", "/", "")
+	_, body := gatewaytest.Do(t, g.BaseAddr(), "GET", "/", "")
 	var d site.ServiceDescription
 	if err := json.Unmarshal(body, &d); err != nil {
 		t.Fatal(err)
@@ -185,7 +185,7 @@ func TestRFQReadsShareTheLimit(t *testing.T) {
 		{g.APIAddr(), "/api/v1/market/symbols", 200},
 		{g.BaseAddr(), "/api/v1/rfq/market-tickets.compact", 429},
 	} {
-		if resp, _ := gatewaytest.Ask(t, c.addr, "GET", c.path, ""); resp.StatusCode != c.status {
+		if resp, _ := gatewaytest.Do(t, c.addr, "GET", c.path, ""); resp.StatusCode != c.status {
 			t.Errorf("read %d: status %d, want %d", i, resp.StatusCode, c.status)
 		}
 	}

@@ -30,7 +30,7 @@ func (g *Gateway) routes(d Dependencies) []wire.Route {
 	if d.WebSocketHealth != nil {
 		table = append(table, wire.Get("/ws/rfq/health", wire.OnAPI, wire.NeverCached, wire.Unlimited, wire.GroupWebSocket, healthPage(d.WebSocketHealth)))
 	}
-	return append(table, wire.Get(wire.DescriptionPath, wire.OnBoth, wire.ConfigData, wire.Unlimited, "", g.site.Describe(table).Serve))
+	return append(table, wire.Get(wire.DescriptionPath, wire.OnREST, wire.ConfigData, wire.Unlimited, "", g.site.Describe(table).Serve))
 }
 
 // endpoint is a route with what is prepared for one surface.
@@ -78,14 +78,14 @@ func newRouter(table []wire.Route, on wire.Surface, m *metrics) *router {
 	}
 	for _, nodes := range []map[string]*node{r.nodes, r.families} {
 		for _, n := range nodes {
-			n.tellMethods()
+			n.setAllow()
 		}
 	}
 	return r
 }
 
-// tellMethods fills in allow.
-func (n *node) tellMethods() {
+// setAllow fills in allow.
+func (n *node) setAllow() {
 	for i := wire.MethodGet; i < wire.MethodCount; i++ {
 		if n.methods[i] == nil {
 			continue

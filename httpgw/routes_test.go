@@ -53,7 +53,7 @@ func TestRoutesBySurfaceAndMethod(t *testing.T) {
 				case method != "GET" && method != "HEAD":
 					want = 405
 				}
-				resp, body := gatewaytest.Ask(t, addr, method, row.target, "")
+				resp, body := gatewaytest.Do(t, addr, method, row.target, "")
 				where := wire.SurfaceNames[on] + " " + method + " " + row.target
 				if resp.StatusCode != want {
 					t.Errorf("%s: status %d, want %d: %s", where, resp.StatusCode, want, body)
@@ -101,8 +101,8 @@ func TestHeadEqualsGet(t *testing.T) {
 	b := gatewaytest.NewBooks(t)
 	g := start(t, testOptions(b), b, testDoors())
 	for _, target := range []string{"/", "/api/v1/market/symbols", "/api/v1/market/depth?symbol=SLUSD/USDC", "/nowhere"} {
-		get, body := gatewaytest.Ask(t, g.BaseAddr(), "GET", target, "")
-		head, none := gatewaytest.Ask(t, g.BaseAddr(), "HEAD", target, "")
+		get, body := gatewaytest.Do(t, g.BaseAddr(), "GET", target, "")
+		head, none := gatewaytest.Do(t, g.BaseAddr(), "HEAD", target, "")
 		if len(none) != 0 {
 			t.Errorf("%s: HEAD with a body", target)
 		}
@@ -151,7 +151,7 @@ func TestNotFoundEcho(t *testing.T) {
 		{"http://evil.example/nowhere", "/nowhere"},
 		{"*", wire.HiddenPath},
 	} {
-		resp, body := gatewaytest.Ask(t, g.BaseAddr(), "GET", c.target, "")
+		resp, body := gatewaytest.Do(t, g.BaseAddr(), "GET", c.target, "")
 		if resp.StatusCode != 404 {
 			t.Errorf("GET %q: status %d", c.target, resp.StatusCode)
 			continue
@@ -167,7 +167,7 @@ func TestAbsoluteForm(t *testing.T) {
 	b := gatewaytest.NewBooks(t)
 	g := start(t, testOptions(b), b, testDoors())
 	for _, target := range []string{"http://anywhere", "http://anywhere/api/v1/market/depth?symbol=SLUSD/USDC"} {
-		if resp, body := gatewaytest.Ask(t, g.BaseAddr(), "GET", target, ""); resp.StatusCode != 200 {
+		if resp, body := gatewaytest.Do(t, g.BaseAddr(), "GET", target, ""); resp.StatusCode != 200 {
 			t.Errorf("GET %s: status %d: %s", target, resp.StatusCode, body)
 		}
 	}

@@ -22,18 +22,18 @@ func (d *handler) serve(ctx *fasthttp.RequestCtx) {
 	id := d.g.ids.Next()
 	stats := d.router.unknown
 	defer func() { stats.observe(ctx.Response.StatusCode(), time.Since(ctx.Time())) }()
-	defer d.g.catch(ctx, &id)
+	defer d.g.recoverPanic(ctx, &id)
 
 	h := wire.ReadHeader(&ctx.Request.Header)
-	if h.TwiceFramed {
+	if h.AmbiguousFraming {
 		ctx.SetConnectionClose()
 		d.g.fail(ctx, &id, wire.MalformedFraming())
 		return
 	}
-	path, query := wire.Target(ctx)
+	path, query := wire.SplitTarget(ctx)
 	n, segment := d.router.find(path)
 	if n == nil {
-		if d.g.groups != nil && d.servePart(ctx, &id, path) {
+		if d.g.shards != nil && d.servePartial(ctx, &id, path) {
 			return
 		}
 		d.g.fail(ctx, &id, wire.UnknownRoute(path))
@@ -50,11 +50,11 @@ func (d *handler) serve(ctx *fasthttp.RequestCtx) {
 		return
 	}
 	stats = e.stats
-	if bad := d.elsewhere(e.Route, path, query); bad != nil {
+	if bad := d.leaderRedirect(e.Route, path, query); bad != nil {
 		d.g.fail(ctx, &id, bad)
 		return
 	}
-	if d.g.groups != nil {
+	if d.g.shards != nil {
 		if d.routed(ctx, &id, e.Route, query, segment) {
 			return
 		}
@@ -90,10 +90,10 @@ func (d *handler) answer(ctx *fasthttp.RequestCtx, id *wire.RequestID, r *wire.R
 		return
 	}
 	p, bad := r.Page(query, segment)
-	if bad != nil && bad.AtLeader && g.opts.Leadership.Follower() {
-		bad = elsewhere(g.opts.Leadership.Leader(), d.on, wire.RawTarget(ctx))
+	if bad != nil && bad.RedirectToLeader && g.opts.Leadership.Follower() {
+		bad = redirectToLeader(g.opts.Leadership.Leader(), d.on, wire.RawTarget(ctx))
 	}
-	if bad = d.deposed(bad); bad != nil {
+	if bad = d.replaceIfDeposed(bad); bad != nil {
 		g.fail(ctx, id, bad)
 		return
 	}
@@ -118,7 +118,7 @@ func (d *handler) write(ctx *fasthttp.RequestCtx, id *wire.RequestID, r *wire.Ro
 	}
 	p.Taker, p.Client = taker, ratelimit.ClientOf(g.clientOf(ctx))
 	a, bad := r.Post(p)
-	if bad = d.deposed(bad); bad != nil {
+	if bad = d.replaceIfDeposed(bad); bad != nil {
 		g.fail(ctx, id, bad)
 		return
 	}
@@ -131,7 +131,7 @@ func (d *handler) write(ctx *fasthttp.RequestCtx, id *wire.RequestID, r *wire.Ro
 // fasthttp's ExpectHandler; the handler then does not run.
 func (d *handler) expect(ctx *fasthttp.RequestCtx) int {
 	started := time.Now()
-	bad, stats := d.forebode(ctx)
+	bad, stats := d.precheck(ctx)
 	if bad == nil {
 		return fasthttp.StatusContinue
 	}
@@ -143,12 +143,12 @@ func (d *handler) expect(ctx *fasthttp.RequestCtx) int {
 
 // forebode returns what a request will be refused for whatever its body is. It
 // takes no token: a request that is refused here has cost nothing.
-func (d *handler) forebode(ctx *fasthttp.RequestCtx) (*wire.Problem, *routeStats) {
+func (d *handler) precheck(ctx *fasthttp.RequestCtx) (*wire.Problem, *routeStats) {
 	stats := d.router.unknown
-	if wire.ReadHeader(&ctx.Request.Header).TwiceFramed {
+	if wire.ReadHeader(&ctx.Request.Header).AmbiguousFraming {
 		return wire.MalformedFraming(), stats
 	}
-	path, query := wire.Target(ctx)
+	path, query := wire.SplitTarget(ctx)
 	n, _ := d.router.find(path)
 	if n == nil {
 		return wire.UnknownRoute(path), stats
@@ -160,7 +160,7 @@ func (d *handler) forebode(ctx *fasthttp.RequestCtx) (*wire.Problem, *routeStats
 	if e == nil {
 		return wire.MethodNotAllowed(n.allow), stats
 	}
-	if bad := d.elsewhere(e.Route, path, query); bad != nil {
+	if bad := d.leaderRedirect(e.Route, path, query); bad != nil {
 		return bad, e.stats
 	}
 	if ctx.Request.Header.ContentLength() > d.g.opts.MaxBodyBytes {

@@ -29,7 +29,7 @@ func TestVerifyPayment(t *testing.T) {
 	}
 	payment := &rfq.Payment{
 		Signature: [64]byte{1, 2}, Claim: 78, Rail: market.RailUSDC, State: rfq.PaymentApplied, Amount: 250_000_001,
-		Payer: gatewaytest.Address(9), Slot: 4242, At: gatewaytest.DeskDay,
+		Payer: gatewaytest.Address(9), Slot: 4242, At: gatewaytest.ViewTime,
 	}
 	for _, c := range []struct {
 		name         string
@@ -139,9 +139,9 @@ func TestPaymentProof(t *testing.T) {
 func TestClaimHistory(t *testing.T) {
 	chain := &fakeChain{}
 	w := newWriter(t, chain)
-	c := gatewaytest.Sell(w.desk.Shown, &rfq.TakeClaim{Ticket: 7, Tranche: 2, Fill: 1, Rail: market.RailUSDC, Way: rfq.Modular, Wallet: gatewaytest.Address(9)}).Claim
+	c := gatewaytest.Grant(w.desk.Current, &rfq.TakeClaim{Ticket: 7, Tranche: 2, Fill: 1, Rail: market.RailUSDC, Way: rfq.Modular, Wallet: gatewaytest.Address(9)}).Claim
 	later := *c
-	later.State, later.ChangedAt, later.Paid = rfq.ClaimRefundDue, gatewaytest.DeskDay+5e9, 250_000_001
+	later.State, later.ChangedAt, later.Paid = rfq.ClaimRefundDue, gatewaytest.ViewTime+5e9, 250_000_001
 	w.desk.History[c.ID] = &desk.History{
 		Claim: later, States: []rfq.Claim{*c, later},
 		Payments: []rfq.Payment{{Signature: [64]byte{7}, Claim: c.ID, Rail: market.RailUSDC, State: rfq.PaymentRefundDue, Why: event.ReasonLatePayment, Amount: 1}},
@@ -191,8 +191,8 @@ func TestClaimHistory(t *testing.T) {
 	}
 	for segment, code := range map[string]string{
 		gatewaytest.ClaimText(79): wire.CodeUnknownClaim, "nope": wire.CodeUnknownClaim, strings.Repeat("x", wire.MaxSegment): wire.CodeUnknownClaim,
-		gatewaytest.ClaimText(gatewaytest.BrokenClaim): wire.CodeInternal,
-		strings.Repeat("x", wire.MaxSegment+1):         wire.CodeUnknownRoute, "": wire.CodeUnknownRoute, ".": wire.CodeUnknownRoute, "..": wire.CodeUnknownRoute,
+		gatewaytest.ClaimText(gatewaytest.UnreadableClaim): wire.CodeInternal,
+		strings.Repeat("x", wire.MaxSegment+1):             wire.CodeUnknownRoute, "": wire.CodeUnknownRoute, ".": wire.CodeUnknownRoute, "..": wire.CodeUnknownRoute,
 		"a/b": wire.CodeUnknownRoute, "a%62": wire.CodeUnknownRoute, "a;b": wire.CodeUnknownRoute, "../claims/" + gatewaytest.ClaimText(78): wire.CodeUnknownRoute,
 	} {
 		got := do(t, w.doors[0], "GET "+claimsPath+segment+" HTTP/1.1\r\nHost: test\r\n\r\n")
@@ -207,7 +207,7 @@ func TestClaimHistory(t *testing.T) {
 func TestWriteRoutes(t *testing.T) {
 	b := gatewaytest.NewBooks(t)
 	doors := testDoors()
-	doors.Desk = &gatewaytest.ScriptedDesk{Shown: gatewaytest.FixedView()}
+	doors.Desk = &gatewaytest.ScriptedDesk{Current: gatewaytest.FixedView()}
 	doors.Settlement = &fakeChain{verdict: desk.Verdict{Pending: time.Second}}
 	g := start(t, testOptions(b), b, doors)
 	addrs := map[wire.Surface]net.Addr{wire.OnBase: g.BaseAddr(), wire.OnAPI: g.APIAddr(), wire.OnWS: g.WSAddr()}
@@ -256,7 +256,7 @@ func TestWriteRoutes(t *testing.T) {
 // TestDeskBeforeItsFirstView: nothing is known, and nothing breaks.
 func TestDeskBeforeItsFirstView(t *testing.T) {
 	w := newWriter(t, &fakeChain{})
-	w.desk.Shown = nil
+	w.desk.Current = nil
 	for path, body := range map[string]string{rfqapi.PathRFQ + "quote": quoteBody, rfqapi.PathModular: claimBody} {
 		got := w.post(t, path, body)
 		if e := gatewaytest.DecodeError(t, got.body); got.status != 404 || e.Code != wire.CodeUnknownTicket {
@@ -273,7 +273,7 @@ func TestWriteLimit(t *testing.T) {
 	o := testOptions(b)
 	o.NoLimits, o.Clock = false, clock.read
 	doors := testDoors()
-	doors.Desk = &gatewaytest.ScriptedDesk{Shown: gatewaytest.FixedView()}
+	doors.Desk = &gatewaytest.ScriptedDesk{Current: gatewaytest.FixedView()}
 	g := start(t, o, b, doors)
 	paths := []string{rfqapi.PathRFQ + "quote", rfqapi.PathModular, rfqapi.PathAtomic}
 	for i := range 10 {
@@ -295,7 +295,7 @@ func TestWriteLimit(t *testing.T) {
 			t.Fatalf("request 11: status %d %v", resp.StatusCode, resp.Header)
 		}
 	}
-	resp, _ := gatewaytest.Ask(t, g.BaseAddr(), "GET", claimsPath+gatewaytest.ClaimText(1), "")
+	resp, _ := gatewaytest.Do(t, g.BaseAddr(), "GET", claimsPath+gatewaytest.ClaimText(1), "")
 	if resp.StatusCode != 404 || resp.Header.Get("RateLimit") != `"market";r=19;t=1` {
 		t.Errorf("a read: status %d, RateLimit %q", resp.StatusCode, resp.Header.Get("RateLimit"))
 	}

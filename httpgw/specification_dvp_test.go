@@ -16,7 +16,7 @@ import (
 	"blockdesk/sdk/openapitest"
 )
 
-// TestDvPAnswersAreDescribed: whatever the routes of Cosigner answer is in the
+// TestDvPAnswersAreDescribed: whatever the routes of DvP answer is in the
 // specification, with its status, code, reason and headers, and no member of it
 // could be missing, too many or of another type.
 func TestDvPAnswersAreDescribed(t *testing.T) {
@@ -89,7 +89,7 @@ func TestDvPAnswersAreDescribed(t *testing.T) {
 	}
 	settlementFails(t, c, rig, ask)
 	buildStates(t, c, rig, get)
-	for _, code := range []string{wire.CodeToken, wire.CodeTokenTooSoon, wire.CodeRefused, wire.CodeUnknownClaim, wire.CodeClaimExpired, wire.CodeIdempotencyConflict, wire.CodeChainUnavailable} {
+	for _, code := range []string{wire.CodeTokenRefused, wire.CodeTokenTooSoon, wire.CodeRefused, wire.CodeUnknownClaim, wire.CodeClaimExpired, wire.CodeIdempotencyConflict, wire.CodeChainUnavailable} {
 		if !c.codes[code] {
 			t.Errorf("%s was not seen", code)
 		}
@@ -104,10 +104,10 @@ func settlementFails(t *testing.T, c *conforming, rig *dvpRig, ask func(path, bo
 		ask(terms.PathBuild, buildBody, status, bearer)
 		ask(terms.PathSubmit, submitBody, status, bearer)
 	}
-	for _, word := range terms.GuardWords() {
+	for _, word := range terms.GuardReasons() {
 		refuse(word, 409)
 	}
-	refuse(terms.TokenOfAnother, 403)
+	refuse(terms.TokenWrongTaker, 403)
 	refuse(`no "word"`, 409)
 	rig.chain.failing, rig.dvp.failing = errors.New("no node"), errors.New("no node")
 	ask(terms.PathBuild, buildBody, 503, bearer)
@@ -137,13 +137,13 @@ func settlementFails(t *testing.T, c *conforming, rig *dvpRig, ask func(path, bo
 func buildStates(t *testing.T, c *conforming, rig *dvpRig, get func(path, target, more string, status int) *openapitest.Answer) {
 	t.Helper()
 	const path = terms.PathBuilds + terms.BuildSegment
-	claim := gatewaytest.Sell(c.desk.Shown, &rfq.TakeClaim{Ticket: 7, Tranche: 2, Fill: 1, Rail: market.RailUSDC, Way: rfq.Atomic, Wallet: takerKey()}).Claim
+	claim := gatewaytest.Grant(c.desk.Current, &rfq.TakeClaim{Ticket: 7, Tranche: 2, Fill: 1, Rail: market.RailUSDC, Way: rfq.Atomic, Wallet: takerKey()}).Claim
 	c.desk.History[claim.ID] = &desk.History{Claim: *claim}
 	rig.dvp.failing = nil
 	target := terms.PathBuilds + string(market.AppendBuildID(nil, claim.ID))
 	for stage := desk.BuildOpen; stage <= desk.BuildExpired; stage++ {
 		rig.dvp.builds[claim.ID] = desk.BuildState{
-			Claim: claim.ID, Taker: takerKey(), Stage: stage, Blockhash: gatewaytest.Address(90), LastValid: 7, BuiltAt: gatewaytest.DeskDay,
+			Claim: claim.ID, Taker: takerKey(), Stage: stage, Blockhash: gatewaytest.Address(90), LastValid: 7, BuiltAt: gatewaytest.ViewTime,
 			Signature: [64]byte{byte(stage) - 1}, Slot: uint64(stage) - 1,
 		}
 		a := get(path, target, "", 200)
@@ -163,7 +163,7 @@ func buildStates(t *testing.T, c *conforming, rig *dvpRig, get func(path, target
 	get(path, target, "", 503)
 }
 
-// TestDvPLimitsAreDescribed: what the limits of Cosigner answer, and an address that
+// TestDvPLimitsAreDescribed: what the limits of DvP answer, and an address that
 // may not be there.
 func TestDvPLimitsAreDescribed(t *testing.T) {
 	doors, _ := dvpDoors()
@@ -178,7 +178,7 @@ func TestDvPLimitsAreDescribed(t *testing.T) {
 		path, body, code string
 		status           int
 	}{
-		{terms.PathHandshake, challengeBody, wire.CodeChainUnavailable, 503}, {terms.PathBuild, buildBody, wire.CodeToken, 403}, {terms.PathSubmit, submitBody, wire.CodeToken, 403},
+		{terms.PathHandshake, challengeBody, wire.CodeChainUnavailable, 503}, {terms.PathBuild, buildBody, wire.CodeTokenRefused, 403}, {terms.PathSubmit, submitBody, wire.CodeTokenRefused, 403},
 	} {
 		if a := closed.send(t, row.path, postText(row.path, row.body, bearer), row.status); a.Code() != row.code {
 			t.Errorf("%s without a settlement: %s", row.path, a.Body)
@@ -190,7 +190,7 @@ func TestDvPLimitsAreDescribed(t *testing.T) {
 // service takes, and no other.
 func TestDvPRequestsAreDescribed(t *testing.T) {
 	rig := newDvPRig(t)
-	d := gatewaytest.Described(t)
+	d := gatewaytest.OpenAPI(t)
 	operations := map[string]openapitest.Operation{}
 	for _, o := range d.Operations() {
 		operations[o.Method+" "+o.Path] = o

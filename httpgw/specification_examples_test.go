@@ -88,17 +88,17 @@ func answers(t *testing.T) map[string][]byte {
 	b := gatewaytest.NewBooks(t)
 	g := start(t, testOptions(b), b, testDoors())
 	for path, target := range map[string]string{
-		marketapi.PathGecko + "orderbook":             "?ticker_id=SLUSD_USDC&depth=4",
-		marketapi.PathGecko + "historical_trades":     "?ticker_id=SLUSD_USDC&limit=2",
-		marketapi.PathCap + "orderbook/{market_pair}": "92C_SLUSD",
-		marketapi.PathCap + "trades/{market_pair}":    "92C_SLUSD",
-		marketapi.PathScreener + "latest-block":       "",
-		marketapi.PathScreener + "asset":              "?id=SLUSDmint1111111111111111111111111111111111",
-		marketapi.PathScreener + "pair":               "?id=SLUSD_USDC",
-		marketapi.PathScreener + "events":             "?fromBlock=0&toBlock=9223372036854775807",
+		marketapi.PathCoinGecko + "orderbook":                   "?ticker_id=SLUSD_USDC&depth=4",
+		marketapi.PathCoinGecko + "historical_trades":           "?ticker_id=SLUSD_USDC&limit=2",
+		marketapi.PathCoinMarketCap + "orderbook/{market_pair}": "92C_SLUSD",
+		marketapi.PathCoinMarketCap + "trades/{market_pair}":    "92C_SLUSD",
+		marketapi.PathDEXScreener + "latest-block":              "",
+		marketapi.PathDEXScreener + "asset":                     "?id=SLUSDmint1111111111111111111111111111111111",
+		marketapi.PathDEXScreener + "pair":                      "?id=SLUSD_USDC",
+		marketapi.PathDEXScreener + "events":                    "?fromBlock=0&toBlock=9223372036854775807",
 	} {
 		below, _, _ := strings.Cut(path, "{")
-		resp, body := gatewaytest.Ask(t, g.BaseAddr(), "GET", below+target, "")
+		resp, body := gatewaytest.Do(t, g.BaseAddr(), "GET", below+target, "")
 		if resp.StatusCode != 200 {
 			t.Fatalf("%s%s: status %d: %s", below, target, resp.StatusCode, body)
 		}
@@ -223,7 +223,7 @@ func errorAnswers(t *testing.T) map[string][]byte {
 	} {
 		all[name] = r.of.send(t, r.path, r.raw, r.status).Body
 	}
-	_, all["UnknownRoute"] = gatewaytest.Ask(t, c.g.BaseAddr(), "GET", "/api/v1/rfq/nothing", "")
+	_, all["UnknownRoute"] = gatewaytest.Do(t, c.g.BaseAddr(), "GET", "/api/v1/rfq/nothing", "")
 	return all
 }
 

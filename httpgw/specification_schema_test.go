@@ -35,7 +35,7 @@ import (
 // specification has there, neither more nor less.
 func TestTableIsDescribed(t *testing.T) {
 	doors := testDoors()
-	doors.Desk = &gatewaytest.ScriptedDesk{Shown: gatewaytest.FixedView()}
+	doors.Desk = &gatewaytest.ScriptedDesk{Current: gatewaytest.FixedView()}
 	w := newWriterOf(t, doors, func(o *Options) { o.Specification = gatewaytest.Specification(t) })
 	served := map[string]bool{}
 	for _, row := range w.g.routes(doors) {
@@ -47,7 +47,7 @@ func TestTableIsDescribed(t *testing.T) {
 			}
 		}
 	}
-	for _, o := range gatewaytest.Described(t).Operations() {
+	for _, o := range gatewaytest.OpenAPI(t).Operations() {
 		for server := range o.Servers {
 			line := strings.TrimSuffix(server, " address") + " " + o.Method + " " + o.Path
 			if !served[line] {
@@ -82,7 +82,7 @@ func TestCodesAreDescribed(t *testing.T) {
 		ours = append(ours, text)
 		return true
 	})
-	codes, reasons := gatewaytest.Described(t).Codes()
+	codes, reasons := gatewaytest.OpenAPI(t).Codes()
 	slices.Sort(ours)
 	if slices.Sort(codes); len(ours) < 20 || !slices.Equal(ours, codes) {
 		t.Errorf("codes of the package %v\nof the specification %v", ours, codes)
@@ -152,14 +152,14 @@ type conforming struct {
 func newConforming(t *testing.T, chain terms.Settlement, mend func(*Options)) *conforming {
 	t.Helper()
 	doors := testDoors()
-	doors.Desk, doors.Settlement = &gatewaytest.ScriptedDesk{Shown: gatewaytest.FixedView()}, chain
+	doors.Desk, doors.Settlement = &gatewaytest.ScriptedDesk{Current: gatewaytest.FixedView()}, chain
 	return newConformingOf(t, doors, mend)
 }
 
 // newConformingOf opens other doors, that of a scripted desk among them.
 func newConformingOf(t *testing.T, doors Dependencies, mend func(*Options)) *conforming {
 	t.Helper()
-	c := &conforming{d: gatewaytest.Described(t), codes: map[string]bool{}, desk: doors.Desk.(*gatewaytest.ScriptedDesk)}
+	c := &conforming{d: gatewaytest.OpenAPI(t), codes: map[string]bool{}, desk: doors.Desk.(*gatewaytest.ScriptedDesk)}
 	c.desk.History = map[market.ClaimID]*desk.History{}
 	b := gatewaytest.NewBooks(t)
 	o := testOptions(b)
@@ -234,10 +234,10 @@ func TestSettledAnswersAreDescribed(t *testing.T) {
 			c.post(t, path, body, 200)
 		}
 	}
-	claim := gatewaytest.Sell(c.desk.Shown, &rfq.TakeClaim{Ticket: 7, Tranche: 2, Fill: 1, Rail: market.RailUSDC, Way: rfq.Modular, Wallet: gatewaytest.Address(9)}).Claim
+	claim := gatewaytest.Grant(c.desk.Current, &rfq.TakeClaim{Ticket: 7, Tranche: 2, Fill: 1, Rail: market.RailUSDC, Way: rfq.Modular, Wallet: gatewaytest.Address(9)}).Claim
 	payment := &rfq.Payment{
 		Signature: [64]byte{1, 2}, Claim: claim.ID, Rail: market.RailUSDC, State: rfq.PaymentApplied, Amount: 250_000_001,
-		Payer: gatewaytest.Address(9), Slot: 4242, At: gatewaytest.DeskDay,
+		Payer: gatewaytest.Address(9), Slot: 4242, At: gatewaytest.ViewTime,
 	}
 	surplus := *payment
 	surplus.State, surplus.Why = rfq.PaymentRefundDue, event.ReasonLatePayment
@@ -265,7 +265,7 @@ func TestSettledAnswersAreDescribed(t *testing.T) {
 
 	for state := rfq.ClaimReserved; state <= rfq.ClaimRefundDue; state++ {
 		later := *claim
-		later.State, later.ChangedAt, later.Paid = state, gatewaytest.DeskDay+5e9, 250_000_001
+		later.State, later.ChangedAt, later.Paid = state, gatewaytest.ViewTime+5e9, 250_000_001
 		c.desk.History[claim.ID] = &desk.History{
 			Claim: later, States: []rfq.Claim{*claim, later}, Payments: []rfq.Payment{*payment, surplus},
 		}

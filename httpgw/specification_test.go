@@ -43,7 +43,7 @@ func TestSpecificationServed(t *testing.T) {
 	etag := ""
 	for _, addr := range []net.Addr{g.BaseAddr(), g.APIAddr()} {
 		for _, path := range []string{wire.SpecificationPath, site.SpecificationAlias} {
-			resp, body := gatewaytest.Ask(t, addr, "GET", path, "")
+			resp, body := gatewaytest.Do(t, addr, "GET", path, "")
 			if resp.StatusCode != 200 || !bytes.Equal(body, want) || resp.Header.Get("Content-Type") != wire.JSONType {
 				t.Fatalf("%s: status %d, %d bytes of %s", path, resp.StatusCode, len(body), resp.Header.Get("Content-Type"))
 			}
@@ -53,10 +53,10 @@ func TestSpecificationServed(t *testing.T) {
 			if got := resp.Header.Get("ETag"); got != etag || !strings.HasPrefix(got, `"`) || resp.Header.Get("Cache-Control") != "public, max-age=60" {
 				t.Errorf("%s: headers %v", path, resp.Header)
 			}
-			if again, _ := gatewaytest.Ask(t, addr, "HEAD", path, "If-None-Match: "+etag+"\r\n"); again.StatusCode != 304 {
+			if again, _ := gatewaytest.Do(t, addr, "HEAD", path, "If-None-Match: "+etag+"\r\n"); again.StatusCode != 304 {
 				t.Errorf("%s: again: status %d", path, again.StatusCode)
 			}
-			packed, small := gatewaytest.Ask(t, addr, "GET", path, "Accept-Encoding: gzip\r\n")
+			packed, small := gatewaytest.Do(t, addr, "GET", path, "Accept-Encoding: gzip\r\n")
 			z, err := gzip.NewReader(bytes.NewReader(small))
 			if err != nil {
 				t.Fatal(err)
@@ -67,10 +67,10 @@ func TestSpecificationServed(t *testing.T) {
 			}
 		}
 	}
-	if resp, _ := gatewaytest.Ask(t, g.WSAddr(), "GET", wire.SpecificationPath, ""); resp.StatusCode != 404 {
+	if resp, _ := gatewaytest.Do(t, g.WSAddr(), "GET", wire.SpecificationPath, ""); resp.StatusCode != 404 {
 		t.Errorf("on the ws address: status %d", resp.StatusCode)
 	}
-	_, about := gatewaytest.Ask(t, g.BaseAddr(), "GET", "/", "")
+	_, about := gatewaytest.Do(t, g.BaseAddr(), "GET", "/", "")
 	if !bytes.Contains(about, []byte(`"GET https://desk.example`+site.SpecificationAlias+`"`)) || !bytes.Contains(about, []byte(`"specification_openapi":"`+wire.SpecificationPath+`"`)) {
 		t.Errorf("GET / does not say where it is: %s", about)
 	}
@@ -81,7 +81,7 @@ func TestSpecificationServed(t *testing.T) {
 func TestNoSpecification(t *testing.T) {
 	g := startDesk(t, nil)
 	for _, path := range []string{wire.SpecificationPath, site.SpecificationAlias} {
-		if resp, _ := gatewaytest.Ask(t, g.BaseAddr(), "GET", path, ""); resp.StatusCode != 404 {
+		if resp, _ := gatewaytest.Do(t, g.BaseAddr(), "GET", path, ""); resp.StatusCode != 404 {
 			t.Errorf("%s: status %d", path, resp.StatusCode)
 		}
 	}

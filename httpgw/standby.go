@@ -22,9 +22,9 @@ const (
 	standbyGrace = 20 * time.Millisecond
 	// standbyEnd is the longest that connections that were broken off may take.
 	standbyEnd = 10 * time.Second
-	// maxFarewell is the most bytes of a client's message that are read while its
+	// maxCloseRead is the most bytes of a client's message that are read while its
 	// WebSocket is being closed.
-	maxFarewell = 16 << 10
+	maxCloseRead = 16 << 10
 
 	standbyMethods = "GET, HEAD, POST, OPTIONS"
 )
@@ -47,7 +47,7 @@ type StandbyOptions struct {
 // the leader says so. Requests cost no tokens, connections are counted and timed as
 // a Gateway does it. Its methods may be called from any goroutine.
 type Standby struct {
-	*front
+	*publicServer
 	leader   func() leadership.Leader
 	closing  time.Duration // CloseTimeout
 	upgrader websocket.FastHTTPUpgrader
@@ -63,7 +63,7 @@ func NewStandby(o StandbyOptions) (*Standby, error) {
 	if err := o.checkConns(); err != nil {
 		return nil, err
 	}
-	s := &Standby{front: newFront(o.Options), leader: o.Leader, closing: cmp.Or(o.CloseTimeout, time.Second)}
+	s := &Standby{publicServer: newPublicServer(o.Options), leader: o.Leader, closing: cmp.Or(o.CloseTimeout, time.Second)}
 	s.upgrader = websocket.FastHTTPUpgrader{
 		ReadBufferSize: 256, WriteBufferSize: 256,
 		CheckOrigin: func(*fasthttp.RequestCtx) bool { return true }, // nothing is read or published here
@@ -72,7 +72,7 @@ func NewStandby(o StandbyOptions) (*Standby, error) {
 	if err := s.listen(); err != nil {
 		return nil, err
 	}
-	s.serveWith(func(on wire.Surface) *fasthttp.Server {
+	s.setServers(func(on wire.Surface) *fasthttp.Server {
 		d := &standbyHandler{Standby: s, on: on, stats: s.metrics.routes.route(wire.SurfaceNames[on], "standby")}
 		server := s.newServer(on, d.serve, d.expect)
 		// A WebSocket is counted until it is closed: it is not handed to anybody.
@@ -91,7 +91,7 @@ func NewStandby(o StandbyOptions) (*Standby, error) {
 // may be called once.
 func (s *Standby) Run(ctx context.Context) error {
 	group, ctx := errgroup.WithContext(ctx)
-	s.serveUntil(ctx, group, func(one *server) error {
+	s.start(ctx, group, func(one *server) error {
 		_ = one.listener.Close() // again in Shutdown, which reports whether that went well
 		polite, cancel := context.WithTimeout(context.Background(), standbyGrace)
 		defer cancel()
@@ -117,16 +117,16 @@ type standbyHandler struct {
 
 // serve answers one request. It is fasthttp's handler.
 func (d *standbyHandler) serve(ctx *fasthttp.RequestCtx) {
-	g := d.front
+	g := d.publicServer
 	id := g.ids.Next()
 	defer func() { d.stats.observe(ctx.Response.StatusCode(), time.Since(ctx.Time())) }()
-	defer g.catch(ctx, &id)
-	if wire.ReadHeader(&ctx.Request.Header).TwiceFramed {
+	defer g.recoverPanic(ctx, &id)
+	if wire.ReadHeader(&ctx.Request.Header).AmbiguousFraming {
 		ctx.SetConnectionClose()
 		g.fail(ctx, &id, wire.MalformedFraming())
 		return
 	}
-	path, query := wire.Target(ctx)
+	path, query := wire.SplitTarget(ctx)
 	switch {
 	case ctx.IsOptions():
 		wire.WritePreflight(ctx, &id, standbyMethods)
@@ -134,9 +134,9 @@ func (d *standbyHandler) serve(ctx *fasthttp.RequestCtx) {
 		g.fail(ctx, &id, wire.MethodNotAllowed(standbyMethods))
 	case wire.IsUpgrade(ctx) && string(path) == pathWebSocket:
 		wire.WriteCommon(ctx, &id, wire.NeverCached)
-		d.farewell(ctx)
+		d.closeUpgraded(ctx)
 	default:
-		g.fail(ctx, &id, elsewhere(d.leader(), d.on, wire.JoinTarget(path, query)))
+		g.fail(ctx, &id, redirectToLeader(d.leader(), d.on, wire.JoinTarget(path, query)))
 	}
 }
 
@@ -147,7 +147,7 @@ func (d *standbyHandler) expect(ctx *fasthttp.RequestCtx) int {
 }
 
 // farewell opens a WebSocket and closes it with 1012 and the leader's address.
-func (d *standbyHandler) farewell(ctx *fasthttp.RequestCtx) {
+func (d *standbyHandler) closeUpgraded(ctx *fasthttp.RequestCtx) {
 	conn := ctx.Conn()
 	why := closeReason(d.leader(), d.on)
 	last := websocket.FormatCloseMessage(websocket.CloseServiceRestart, why)
@@ -159,7 +159,7 @@ func (d *standbyHandler) farewell(ctx *fasthttp.RequestCtx) {
 		if ws.WriteControl(websocket.CloseMessage, last, by) != nil || ws.SetReadDeadline(by) != nil {
 			return
 		}
-		ws.SetReadLimit(maxFarewell)
+		ws.SetReadLimit(maxCloseRead)
 		for {
 			if _, _, err := ws.NextReader(); err != nil {
 				return

@@ -84,7 +84,7 @@ func TestStandby(t *testing.T) {
 		if strings.HasPrefix(c.headers, "Content-Type") && !strings.Contains(c.headers, "Expect") {
 			c.headers += "\r\n{}"
 		}
-		resp, body := gatewaytest.Ask(t, c.addr, c.method, c.target, c.headers)
+		resp, body := gatewaytest.Do(t, c.addr, c.method, c.target, c.headers)
 		if resp.StatusCode != c.status || resp.Header.Get("Location") != c.location {
 			t.Errorf("%s: status %d, location %q, want %d %q", name, resp.StatusCode, resp.Header.Get("Location"), c.status, c.location)
 			continue
@@ -104,7 +104,7 @@ func TestStandby(t *testing.T) {
 		"a header more": {ID: "b", Base: "http://x\r\nSet-Cookie: y"}, "another scheme": {ID: "b", Base: "javascript://x"},
 	} {
 		known.Store(&l)
-		resp, body := gatewaytest.Ask(t, s.BaseAddr(), "GET", "/", "")
+		resp, body := gatewaytest.Do(t, s.BaseAddr(), "GET", "/", "")
 		if e := gatewaytest.DecodeError(t, body); resp.StatusCode != 503 || e.Code != wire.CodeLeaderChanged || e.Leader != nil ||
 			resp.Header.Get("Retry-After") != "1" || resp.Header.Get("Location") != "" {
 			t.Errorf("%s: status %d %v: %s", name, resp.StatusCode, resp.Header, body)
@@ -148,7 +148,7 @@ func TestStandbyWebSocket(t *testing.T) {
 		await.Equal(t, "the number of connections", 0, s.conns.Count)
 	}
 	s, _ := startStandby(t, StandbyOptions{Leader: func() leadership.Leader { return theLeader }})
-	resp, body := gatewaytest.Ask(t, s.WSAddr(), "GET", pathWebSocket, "Connection: Upgrade\r\nUpgrade: websocket\r\n")
+	resp, body := gatewaytest.Do(t, s.WSAddr(), "GET", pathWebSocket, "Connection: Upgrade\r\nUpgrade: websocket\r\n")
 	if e := gatewaytest.DecodeError(t, body); resp.StatusCode != 400 || e.Reason != "websocket_upgrade" {
 		t.Errorf("no key: status %d %s", resp.StatusCode, body)
 	}
@@ -169,7 +169,7 @@ func TestStandbyLimits(t *testing.T) {
 	}
 	defer idle.Close()
 	await.Equal(t, "the number of connections", 2, s.conns.Count)
-	resp, body := gatewaytest.Ask(t, s.BaseAddr(), "GET", "/", "")
+	resp, body := gatewaytest.Do(t, s.BaseAddr(), "GET", "/", "")
 	if e := gatewaytest.DecodeError(t, body); resp.StatusCode != 503 || e.Code != wire.CodeOverloaded || e.Reason != "connections" {
 		t.Errorf("one more: status %d: %s", resp.StatusCode, body)
 	}
@@ -245,7 +245,7 @@ func FuzzElsewhere(f *testing.F) {
 		f.Add([]byte(seed))
 	}
 	f.Fuzz(func(t *testing.T, raw []byte) {
-		p := elsewhere(theLeader, wire.OnAPI, raw)
+		p := redirectToLeader(theLeader, wire.OnAPI, raw)
 		if p.Location == "" {
 			if p.Status != 404 {
 				t.Fatalf("%q: status %d", raw, p.Status)
@@ -283,8 +283,8 @@ func TestReadOnly(t *testing.T) {
 	doors.Desk = w.desk
 	for _, r := range w.g.routes(doors) {
 		name := wire.MethodNames[r.Method] + " " + r.Path
-		if r.Leader != leaders[name] || r.Post != nil && !r.Leader {
-			t.Errorf("%s: leader %t", name, r.Leader)
+		if r.LeaderOnly != leaders[name] || r.Post != nil && !r.LeaderOnly {
+			t.Errorf("%s: leader %t", name, r.LeaderOnly)
 		}
 		if r.Raw != nil || r.Stream != nil {
 			continue
@@ -300,7 +300,7 @@ func TestReadOnly(t *testing.T) {
 				raw = postText(path, "no JSON, which is for the leader to say")
 			}
 			got := do(t, w.doors[i], raw)
-			if (got.status == 307) != (r.Leader || r.Facts) {
+			if (got.status == 307) != (r.LeaderOnly || r.NotOnFollower) {
 				t.Errorf("%s %s: status %d: %.200s", wire.SurfaceNames[on], name, got.status, got.body)
 			}
 			if got.status == 307 && !strings.HasPrefix(got.header.Get("Location"), urlOf(theLeader, on, false)+path) {
@@ -327,11 +327,11 @@ func TestReadOnly(t *testing.T) {
 type pastAtLeader struct{ marketapi.History }
 
 func (pastAtLeader) Trades(market.InstrumentID, market.TradeID, int) ([]engine.Trade, error) {
-	return nil, fmt.Errorf("since noon: %w", marketapi.ErrAtLeader)
+	return nil, fmt.Errorf("since noon: %w", marketapi.ErrLeaderOnly)
 }
 
 func (pastAtLeader) Candles(market.InstrumentID, archive.Interval, int64, int) ([]archive.Candle, error) {
-	return nil, fmt.Errorf("since noon: %w", marketapi.ErrAtLeader)
+	return nil, fmt.Errorf("since noon: %w", marketapi.ErrLeaderOnly)
 }
 func (pastAtLeader) Version() uint64 { return 1 }
 func (pastAtLeader) Cursor() uint64  { return 1 }
@@ -340,7 +340,7 @@ func (pastAtLeader) Cursor() uint64  { return 1 }
 // query as they are, and refused for a moment where there is none.
 func TestPastAtLeader(t *testing.T) {
 	doors := testDoors()
-	doors.Desk, doors.History = &gatewaytest.ScriptedDesk{Shown: gatewaytest.FixedView()}, pastAtLeader{}
+	doors.Desk, doors.History = &gatewaytest.ScriptedDesk{Current: gatewaytest.FixedView()}, pastAtLeader{}
 	w := newWriterOf(t, doors)
 	for name, leader := range map[string]leadership.Leader{"a leader": theLeader, "none": {}} {
 		w.g.opts.Leadership = follows(leader)

@@ -95,12 +95,12 @@ func TestWrongSubmissions(t *testing.T) {
 		{signature(proofText[2:]), 400, wire.CodeInvalidField, "not_a_signature", "signature"},
 		{signature(none + "1"), 400, wire.CodeInvalidField, "not_a_signature", "signature"},
 		{signature(none[1:]), 400, wire.CodeInvalidField, "not_a_signature", "signature"},
-		{signature(strings.Repeat("A", 86) + "=="), 409, wire.CodeRefused, terms.GuardEmpty, ""},
-		{signature(none), 409, wire.CodeRefused, terms.GuardEmpty, ""},
-		{signature(""), 409, wire.CodeRefused, terms.GuardEmpty, ""},
-		{`{"build_id":"B000000000002e"}`, 409, wire.CodeRefused, terms.GuardEmpty, ""},
-		{`{"build_id":"B000000000002e","transaction":"","signature":""}`, 409, wire.CodeRefused, terms.GuardEmpty, ""},
-		{`{"build_id":"B000000000002e","transaction":null,"signature":null}`, 409, wire.CodeRefused, terms.GuardEmpty, ""},
+		{signature(strings.Repeat("A", 86) + "=="), 409, wire.CodeRefused, terms.GuardEmptyCounterparty, ""},
+		{signature(none), 409, wire.CodeRefused, terms.GuardEmptyCounterparty, ""},
+		{signature(""), 409, wire.CodeRefused, terms.GuardEmptyCounterparty, ""},
+		{`{"build_id":"B000000000002e"}`, 409, wire.CodeRefused, terms.GuardEmptyCounterparty, ""},
+		{`{"build_id":"B000000000002e","transaction":"","signature":""}`, 409, wire.CodeRefused, terms.GuardEmptyCounterparty, ""},
+		{`{"build_id":"B000000000002e","transaction":null,"signature":null}`, 409, wire.CodeRefused, terms.GuardEmptyCounterparty, ""},
 	} {
 		rig := newDvPRig(t)
 		rig.refusedAs(t, terms.PathSubmit, c.body, c.status, c.code, c.reason, c.field)
@@ -114,7 +114,7 @@ func TestWrongSubmissions(t *testing.T) {
 // theirs goes out.
 func TestSubmitRefusals(t *testing.T) {
 	rig := newDvPRig(t)
-	for _, word := range terms.GuardWords() {
+	for _, word := range terms.GuardReasons() {
 		rig.dvp.failing = fmt.Errorf("wrapped: %w", &desk.Refusal{Reason: desk.RefusalReason(word)})
 		rig.refusedAs(t, terms.PathSubmit, submitBody, 409, wire.CodeRefused, word, "")
 	}
@@ -127,7 +127,7 @@ func TestSubmitRefusals(t *testing.T) {
 		{&desk.Refusal{Reason: "locked"}, 409, wire.CodeRefused, "locked", "", ""},
 		{&desk.Refusal{Reason: "price_corridor"}, 409, wire.CodeRefused, "price_corridor", "", ""},
 		{&desk.Refusal{Reason: "claim_state"}, 409, wire.CodeClaimExpired, "claim_state", "build_id", ""},
-		{&desk.Refusal{Reason: terms.TokenOfAnother}, 403, wire.CodeToken, terms.TokenOfAnother, "", ""},
+		{&desk.Refusal{Reason: terms.TokenWrongTaker}, 403, wire.CodeTokenRefused, terms.TokenWrongTaker, "", ""},
 		{fmt.Errorf("wrapped: %w", desk.ErrUnknownBuild), 404, wire.CodeUnknownClaim, "unknown_build", "build_id", ""},
 		{desk.ErrBusy, 503, wire.CodeOverloaded, "busy", "", "1"},
 		{desk.ErrReadOnly, 503, wire.CodeReadOnly, "", "", "10"},
@@ -143,7 +143,7 @@ func TestSubmitRefusals(t *testing.T) {
 			t.Errorf("%v: %v", c.err, got.header)
 		}
 	}
-	without := newDvPRig(t, func(d *Dependencies, _ *Options) { d.DvP = nil })
+	without := newDvPRig(t, func(d *Dependencies, _ *Options) { d.Cosigner = nil })
 	if got := without.refusedAs(t, terms.PathSubmit, submitBody, 503, wire.CodeChainUnavailable, "", ""); got.header.Get("Retry-After") != "10" {
 		t.Errorf("without a door: %v", got.header)
 	}
@@ -152,7 +152,7 @@ func TestSubmitRefusals(t *testing.T) {
 // TestSubmitWithKeys: a key stands for one body, from when the settlement is
 // asked until it has refused, or for a day.
 func TestSubmitWithKeys(t *testing.T) {
-	now := gatewaytest.DeskDay
+	now := gatewaytest.ViewTime
 	rig := newDvPRig(t, func(_ *Dependencies, o *Options) { o.Now = func() int64 { return now } })
 	other := strings.Replace(submitBody, "2e", "2f", 1)
 	send := func(body, key string, status int) {

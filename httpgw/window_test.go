@@ -73,7 +73,7 @@ func TestDvPLimitOnTheWire(t *testing.T) {
 		resp.Header.Get("RateLimit-Policy") != `"dvp-handshake";q=10;w=60;burst=10` {
 		t.Errorf("handshake 11: status %d %v: %s", resp.StatusCode, resp.Header, body)
 	}
-	if resp, _ := gatewaytest.Ask(t, g.BaseAddr(), "GET", terms.PathHandshake, ""); resp.StatusCode != 200 || resp.Header.Get("RateLimit") != `"market";r=19;t=1` {
+	if resp, _ := gatewaytest.Do(t, g.BaseAddr(), "GET", terms.PathHandshake, ""); resp.StatusCode != 200 || resp.Header.Get("RateLimit") != `"market";r=19;t=1` {
 		t.Errorf("the terms: status %d, RateLimit %q", resp.StatusCode, resp.Header.Get("RateLimit"))
 	}
 }

@@ -51,7 +51,7 @@ func FuzzPost(f *testing.F) {
 			ctx.Request.Header.Set("Idempotency-Key", key)
 		}
 		ctx.Request.SetBody(body)
-		w.desk.Asked = nil
+		w.desk.Requests = nil
 		w.doors[0].serve(ctx)
 		status, answer := ctx.Response.StatusCode(), ctx.Response.Body()
 		if bytes.Contains(answer, []byte(marker)) || bytes.Contains(ctx.Response.Header.Header(), []byte(marker)) {

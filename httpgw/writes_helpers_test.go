@@ -75,7 +75,7 @@ type writer struct {
 func newWriter(t testing.TB, chain terms.Settlement) *writer {
 	t.Helper()
 	doors := testDoors()
-	doors.Desk, doors.Settlement = &gatewaytest.ScriptedDesk{Shown: gatewaytest.FixedView()}, chain
+	doors.Desk, doors.Settlement = &gatewaytest.ScriptedDesk{Current: gatewaytest.FixedView()}, chain
 	return newWriterOf(t, doors)
 }
 

@@ -53,7 +53,7 @@ func TestQuote(t *testing.T) {
 			Amount string
 		}
 	}
-	if err := json.Unmarshal(got.body, &q); err != nil || q.Label != w.desk.Shown.Ticket(11).Label || q.Payment.Mint != nil || q.Payment.Amount != "1.000000001" {
+	if err := json.Unmarshal(got.body, &q); err != nil || q.Label != w.desk.Current.Ticket(11).Label || q.Payment.Mint != nil || q.Payment.Amount != "1.000000001" {
 		t.Errorf("a label that tries to break out, and SOL: %v %s", err, got.body)
 	}
 }
@@ -118,7 +118,7 @@ func TestClaim(t *testing.T) {
 		if p := a.Payment; p.Rail != "SOL" || p.Mint != nil || p.Atoms != "250000001" || p.Memo != `claim "78" \` || p.Reference == "" || p.PayTo == "" {
 			t.Errorf("%s: payment %+v", path, p)
 		}
-		if string(a.Transaction) != "transaction of 78" || a.ExpiresAt.UnixMilli() != (gatewaytest.DeskDay+120e9)/1e6 {
+		if string(a.Transaction) != "transaction of 78" || a.ExpiresAt.UnixMilli() != (gatewaytest.ViewTime+120e9)/1e6 {
 			t.Errorf("%s: %s", path, got.body)
 		}
 		if a.Verify.URL != "https://native.example"+rfqapi.PathNativeVerify || !slices.Equal(a.Verify.Fields, []string{"order_id", "tranche_id", "l1_signature"}) {
@@ -167,8 +167,8 @@ func TestNoChain(t *testing.T) {
 				}
 			}
 		}
-		if len(w.desk.Asked) != 0 {
-			t.Errorf("%s: the desk was asked %d times", name, len(w.desk.Asked))
+		if len(w.desk.Requests) != 0 {
+			t.Errorf("%s: the desk was asked %d times", name, len(w.desk.Requests))
 		}
 		if got := w.post(t, rfqapi.PathRFQ+"quote", quoteBody); got.status != 200 {
 			t.Errorf("%s: a quote: status %d", name, got.status)
@@ -328,7 +328,7 @@ func TestIdempotencyKeys(t *testing.T) {
 		t.Errorf("without the header: %x", none)
 	}
 	w.desk.Result = func(r rfq.Request) (*desk.Result, error) {
-		result := gatewaytest.Sell(w.desk.Shown, r)
+		result := gatewaytest.Grant(w.desk.Current, r)
 		result.Replayed = true
 		return result, nil
 	}

@@ -53,11 +53,11 @@ func (s *Service) adminOptions() admin.Options {
 		o.ShutdownTimeout = deposedGrace
 	}
 	if s.mirror.service != nil {
-		o.Ready = append(o.Ready, admin.Check{Name: "mirror", Err: s.mirrorReady, Wait: mirrorWait(&s.cfg.Mirror)})
+		o.Ready = append(o.Ready, admin.Check{Name: "mirror", Err: s.mirrorReady, Grace: mirrorWait(&s.cfg.Mirror)})
 		o.Mirror = s.mirrorSources()
 	}
 	if core := s.settleGateway(); core != nil {
-		o.Ready = append(o.Ready, admin.Check{Name: "chain", Err: core.Ready, Wait: chainWait})
+		o.Ready = append(o.Ready, admin.Check{Name: "chain", Err: core.Ready, Grace: chainWait})
 		o.Settlement = core.sources()
 	}
 	return o

@@ -19,7 +19,7 @@ func (s *Service) collectors() []prometheus.Collector {
 		metrics.Feed(s.feed.Stats), metrics.History(s.history.Stats), metrics.FIX(s.fix.Stats), s.watchFigures(),
 	)
 	if !s.certificateEnds.IsZero() {
-		all = append(all, admin.NewFigures("blockdesk_fix_", func() time.Time { return s.certificateEnds }).
+		all = append(all, admin.NewMetrics("blockdesk_fix_", func() time.Time { return s.certificateEnds }).
 			Gauge("certificate_expiry_timestamp_seconds", "When the certificate of the FIX address, as it was read at the start, ends. After that no client gets in.",
 				func(t *time.Time) float64 { return float64(t.Unix()) }))
 	}
@@ -35,7 +35,7 @@ func (s *Service) collectors() []prometheus.Collector {
 
 // watchFigures are the metrics of the participants file.
 func (s *Service) watchFigures() prometheus.Collector {
-	return admin.NewFigures("blockdesk_fix_participants_", func() *participantsWatch { return s.watch }).
+	return admin.NewMetrics("blockdesk_fix_participants_", func() *participantsWatch { return s.watch }).
 		Counter("reloads_total", "Times that a changed participants file came in force.", func(w **participantsWatch) float64 { return float64((*w).Reloads()) }).
-		Gauge("refused", "1 while the participants file as it is now is refused, and an older state is in force.", func(w **participantsWatch) float64 { return admin.OneIf((*w).Status().Refused != "") })
+		Gauge("refused", "1 while the participants file as it is now is refused, and an older state is in force.", func(w **participantsWatch) float64 { return admin.BoolValue((*w).Status().Refused != "") })
 }

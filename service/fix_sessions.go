@@ -63,7 +63,7 @@ func (d fixSessions) Announce(compID, text string) (int, error) {
 // address's words.
 func fixSessionError(err error) error {
 	for inner, outer := range map[error]error{
-		fixgw.ErrUnknownSession: admin.ErrFIXSession, fixgw.ErrLoggedOn: admin.ErrFIXLoggedOn,
+		fixgw.ErrUnknownSession: admin.ErrFIXUnknownSession, fixgw.ErrLoggedOn: admin.ErrFIXLoggedOn,
 		fixgw.ErrNotLoggedOn: admin.ErrFIXNotLoggedOn, fixgw.ErrText: admin.ErrFIXText,
 	} {
 		if errors.Is(err, inner) {

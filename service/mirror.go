@@ -103,8 +103,8 @@ func (s *Service) mirrorSources() (m admin.MirrorSources) {
 		for i := range state.Pairs {
 			p := &state.Pairs[i]
 			out[i] = admin.MirrorPair{
-				Symbol: p.Instrument.Symbol, Slot: p.At.Slot, Witnesses: p.Witnesses, Numbered: p.Swaps.Numbered,
-				Untold: p.Swaps.Untold, Pending: p.Swaps.Pending, Unshown: p.Unshown, Degraded: p.Reasons != 0,
+				Symbol: p.Instrument.Symbol, Slot: p.At.Slot, AgreeingNodes: p.Witnesses, Trades: p.Swaps.Numbered,
+				OmittedSwaps: p.Swaps.Untold, Pending: p.Swaps.Pending, OmittedOrders: p.Unshown, Degraded: p.Reasons != 0,
 			}
 			if !p.ReadAt.IsZero() {
 				out[i].Age = state.At.Sub(p.ReadAt)

@@ -49,7 +49,7 @@ func window(perMinute int) wire.Window {
 
 // gatewayGroups is what the REST gateway routes by; nil where there is nobody to route
 // to. Errors name the key.
-func gatewayGroups(c *config.Config) (*httpgw.Groups, error) {
+func gatewayGroups(c *config.Config) (*httpgw.Shards, error) {
 	if len(c.Groups) < 2 {
 		return nil, nil
 	}
@@ -57,12 +57,12 @@ func gatewayGroups(c *config.Config) (*httpgw.Groups, error) {
 	if err != nil {
 		return nil, fmt.Errorf("routing.secret_file: %w", err)
 	}
-	out := &httpgw.Groups{
+	out := &httpgw.Shards{
 		Own: c.GroupNumber(), Secret: secret, Timeout: time.Duration(c.Routing.TimeoutMS) * time.Millisecond, MaxOpen: c.Routing.MaxOpen,
 	}
 	for i := range c.Groups {
 		g := &c.Groups[i]
-		one := httpgw.Group{Name: g.Name, Number: market.GroupID(g.Number)}
+		one := httpgw.Shard{Name: g.Name, Number: market.GroupID(g.Number)}
 		for _, symbol := range g.Instruments {
 			in, err := c.InstrumentOf(symbol)
 			if err != nil {
@@ -71,7 +71,7 @@ func gatewayGroups(c *config.Config) (*httpgw.Groups, error) {
 			one.Instruments = append(one.Instruments, in)
 		}
 		for j := range g.Nodes {
-			one.Nodes = append(one.Nodes, httpgw.GroupNode{Base: g.Nodes[j].Base, API: g.Nodes[j].API, WS: g.Nodes[j].WS})
+			one.Nodes = append(one.Nodes, httpgw.ShardNode{Base: g.Nodes[j].Base, API: g.Nodes[j].API, WS: g.Nodes[j].WS})
 		}
 		out.All = append(out.All, one)
 	}

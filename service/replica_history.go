@@ -25,7 +25,7 @@ func (h replicaHistory) Candles(in market.InstrumentID, i archive.Interval, befo
 
 func (h replicaHistory) whole(have, limit int, err error) error {
 	if err == nil && have < limit && h.Unbroken() != 0 {
-		return marketapi.ErrAtLeader
+		return marketapi.ErrLeaderOnly
 	}
 	return err
 }

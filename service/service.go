@@ -321,14 +321,14 @@ func (s *Service) listen() error {
 		URLs: catalog.URLs{
 			Base: s.cfg.URLs.Base, API: s.cfg.URLs.API, WS: s.cfg.URLs.WS, Mirror: s.cfg.URLs.Mirror, Native: s.cfg.URLs.Native,
 		},
-		Instruments: s.set, Groups: groups, Specification: specification, Downloads: s.program.Downloads, DemoChain: s.demoChain(), TrustedProxies: proxies, Logger: s.log,
+		Instruments: s.set, Shards: groups, Specification: specification, Downloads: s.program.Downloads, DemoChain: s.demoChain(), TrustedProxies: proxies, Logger: s.log,
 		Description: wire.Description{Operator: s.cfg.Operator.Name, Contacts: s.cfg.Operator.Contacts, GitHub: s.cfg.Operator.GitHub},
 		Market:      rate(limits.MarketDataPerMinute, limits.MarketDataBurst),
 		Partner:     rate(limits.PartnerPerMinute, limits.PartnerBurst),
 		RFQWrite:    rate(limits.RFQWritesPerMinute, limits.RFQWritesBurst),
 		Handshake:   rate(limits.HandshakePerMinute, max(1, limits.HandshakePerMinute)),
 		DvP:         window(limits.DvPPerMinute),
-		Leadership:  s.leadershipFor(s.events.desk, s.desk.Shown), Elsewhere: s.cfg.NodeURLs(),
+		Leadership:  s.leadershipFor(s.events.desk, s.desk.Shown), RedirectTargets: s.cfg.NodeURLs(),
 		NoLimits: limits.MarketDataPerMinute == 0 && limits.PartnerPerMinute == 0 && limits.RFQWritesPerMinute == 0 &&
 			limits.HandshakePerMinute == 0 && limits.DvPPerMinute == 0,
 	}
@@ -365,7 +365,7 @@ func (s *Service) dependencies() httpgw.Dependencies {
 		}
 	}
 	if core := s.settleGateway(); core != nil {
-		d.Settlement, d.DvP, d.ChainHealth = core, core, s.settlement.health
+		d.Settlement, d.Cosigner, d.ChainHealth = core, core, s.settlement.health
 	}
 	return d
 }

@@ -38,7 +38,7 @@ func (p *settlement) health() desk.ChainHealth {
 func (d *settleGateway) sources() admin.SettlementSources {
 	return admin.SettlementSources{
 		Chain: d.part.health, Money: d.MoneyCounts, Tokens: d.part.access.Live,
-		Counts: admin.NewFigures("blockdesk_settlement_", d.Settle.Counts).
+		Counts: admin.NewMetrics("blockdesk_settlement_", d.Settle.Counts).
 			Counter("packages_total", "Packages made.", func(c *settle.Counts) float64 { return float64(c.Built) }).
 			Counter("refused_total", "Submissions and packages that a guard has refused.", func(c *settle.Counts) float64 { return float64(c.Refused) }).
 			Counter("cosigned_total", "Atomic transactions that the desk has signed.", func(c *settle.Counts) float64 { return float64(c.Cosigned) }).

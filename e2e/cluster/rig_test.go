@@ -311,7 +311,7 @@ func (g *group) level(all bool) {
 			var s admin.ClusterStatus
 			err = json.NewDecoder(resp.Body).Decode(&s)
 			resp.Body.Close()
-			if err != nil || !s.Level {
+			if err != nil || !s.InSync {
 				return false
 			}
 			at = append(at, s.AppliedIndex, s.LogIndex)

@@ -36,7 +36,7 @@ type Check struct {
 	// Wait, if not 0, is of what the service can do without. A start waits for
 	// it, so long at most; once it has held, or that time is over, a failure is
 	// told and the service stays ready, so that nobody takes the rest away.
-	Wait time.Duration
+	Grace time.Duration
 }
 
 // Options configures an Admin. The zero value of a field means its default
@@ -102,7 +102,7 @@ func (o Options) Validate() error {
 type Server struct {
 	opts     Options
 	started  time.Time
-	held     []atomic.Bool // of each of opts.Ready: it has held once
+	passed   []atomic.Bool // of each of opts.Ready: it has held once
 	listener *wire.Listener
 	server   *http.Server
 	ids      *wire.RequestIDs
@@ -120,7 +120,7 @@ func New(o Options) (*Server, error) {
 		Name: "blockdesk_admin_connections_refused_total",
 		Help: "Connections to the admin address refused because too many were open.",
 	})
-	a := &Server{opts: o, started: time.Now(), held: make([]atomic.Bool, len(o.Ready))}
+	a := &Server{opts: o, started: time.Now(), passed: make([]atomic.Bool, len(o.Ready))}
 	all := append(a.opts.Desk.collectors(), a.opts.Settlement.collectors()...)
 	all = append(all, a.opts.Mirror.collectors()...)
 	all = append(all, o.Collectors...)
@@ -138,7 +138,7 @@ func New(o Options) (*Server, error) {
 	ids := wire.NewRequestIDs()
 	open := wire.NewConns(adminConns, adminConns, &wire.Proxies{}, ids, refused, false)
 	a.ids = ids
-	a.listener = wire.NewListener(impatientListener{listener}, open, 0)
+	a.listener = wire.NewListener(deadlineListener{listener}, open, 0)
 	mux := http.NewServeMux()
 	outer := &outerHandler{next: mux, ids: ids, bodyTime: wire.DefaultReadTimeout}
 	mux.HandleFunc("/", outer.unknown)
@@ -232,10 +232,10 @@ func (a *Server) ready() health {
 	for i, c := range a.opts.Ready {
 		result := checkResult{Name: c.Name, OK: true}
 		if err := c.Err(); err == nil {
-			a.held[i].Store(true)
+			a.passed[i].Store(true)
 		} else {
 			result = checkResult{Name: c.Name, Error: err.Error()}
-			h.OK = h.OK && c.Wait > 0 && (a.held[i].Load() || time.Since(a.started) > c.Wait)
+			h.OK = h.OK && c.Grace > 0 && (a.passed[i].Load() || time.Since(a.started) > c.Grace)
 		}
 		h.Checks = append(h.Checks, result)
 	}
@@ -266,9 +266,9 @@ func (r readiness) Describe(out chan<- *prometheus.Desc) {
 func (r readiness) Collect(out chan<- prometheus.Metric) {
 	ready, check := r.descs()
 	h := r.admin.ready()
-	out <- prometheus.MustNewConstMetric(ready, prometheus.GaugeValue, OneIf(h.OK))
+	out <- prometheus.MustNewConstMetric(ready, prometheus.GaugeValue, BoolValue(h.OK))
 	for _, c := range h.Checks {
-		out <- prometheus.MustNewConstMetric(check, prometheus.GaugeValue, OneIf(c.OK), c.Name)
+		out <- prometheus.MustNewConstMetric(check, prometheus.GaugeValue, BoolValue(c.OK), c.Name)
 	}
 }
 

@@ -53,11 +53,11 @@ func TestHealthAndReadiness(t *testing.T) {
 		},
 	} {
 		live, journal = step.live, step.journal
-		resp, body := gatewaytest.Ask(t, a.Addr(), "GET", "/healthz", "Connection: close\r\n")
+		resp, body := gatewaytest.Do(t, a.Addr(), "GET", "/healthz", "Connection: close\r\n")
 		if resp.StatusCode != step.healthz || strings.TrimSpace(string(body)) != step.health {
 			t.Errorf("healthz: %d %s, want %d %s", resp.StatusCode, body, step.healthz, step.health)
 		}
-		resp, body = gatewaytest.Ask(t, a.Addr(), "GET", "/readyz", "Connection: close\r\n")
+		resp, body = gatewaytest.Do(t, a.Addr(), "GET", "/readyz", "Connection: close\r\n")
 		if resp.StatusCode != step.readyz || strings.TrimSpace(string(body)) != step.ready {
 			t.Errorf("readyz: %d %s, want %d %s", resp.StatusCode, body, step.readyz, step.ready)
 		}
@@ -72,10 +72,10 @@ func TestReadyWithout(t *testing.T) {
 		first, last int
 	}{{time.Hour, 503, 200}, {time.Nanosecond, 200, 200}, {0, 503, 503}} {
 		down := errors.New("no node")
-		a := startAdmin(t, Options{Ready: []Check{{Name: "chain", Err: func() error { return down }, Wait: c.wait}}})
+		a := startAdmin(t, Options{Ready: []Check{{Name: "chain", Err: func() error { return down }, Grace: c.wait}}})
 		look := func(want int, told string) {
 			t.Helper()
-			resp, body := gatewaytest.Ask(t, a.Addr(), "GET", "/readyz", "Connection: close\r\n")
+			resp, body := gatewaytest.Do(t, a.Addr(), "GET", "/readyz", "Connection: close\r\n")
 			if resp.StatusCode != want || !strings.Contains(string(body), told) {
 				t.Errorf("wait %s: %d %s, want %d and %s", c.wait, resp.StatusCode, body, want, told)
 			}
@@ -95,11 +95,11 @@ func TestProfilesAndStrangers(t *testing.T) {
 	for target, want := range map[string]int{
 		"/debug/pprof/": 200, "/debug/pprof/goroutine?debug=1": 200, "/debug/pprof/cmdline": 404, "/": 404, "/healthz": 200,
 	} {
-		if resp, _ := gatewaytest.Ask(t, a.Addr(), "GET", target, "Connection: close\r\n"); resp.StatusCode != want {
+		if resp, _ := gatewaytest.Do(t, a.Addr(), "GET", target, "Connection: close\r\n"); resp.StatusCode != want {
 			t.Errorf("%s: status %d, want %d", target, resp.StatusCode, want)
 		}
 	}
-	if resp, _ := gatewaytest.Ask(t, a.Addr(), "POST", "/metrics", "Connection: close\r\n"); resp.StatusCode != 405 {
+	if resp, _ := gatewaytest.Do(t, a.Addr(), "POST", "/metrics", "Connection: close\r\n"); resp.StatusCode != 405 {
 		t.Errorf("POST /metrics: status %d", resp.StatusCode)
 	}
 }
@@ -114,7 +114,7 @@ func TestAdminConnectionLimit(t *testing.T) {
 		}
 		defer conn.Close()
 	}
-	resp, body := gatewaytest.Ask(t, a.Addr(), "GET", "/healthz", "")
+	resp, body := gatewaytest.Do(t, a.Addr(), "GET", "/healthz", "")
 	if e := gatewaytest.DecodeError(t, body); resp.StatusCode != 503 || e.Code != wire.CodeOverloaded {
 		t.Errorf("status %d: %s", resp.StatusCode, body)
 	}
@@ -138,7 +138,7 @@ func TestAdminOptions(t *testing.T) {
 	}
 	// Health bodies are JSON even for an error of hostile text.
 	a := startAdmin(t, Options{Live: func() error { return errors.New("a \"quoted\"\nline") }})
-	if _, body := gatewaytest.Ask(t, a.Addr(), "GET", "/healthz", "Connection: close\r\n"); !json.Valid(body) {
+	if _, body := gatewaytest.Do(t, a.Addr(), "GET", "/healthz", "Connection: close\r\n"); !json.Valid(body) {
 		t.Errorf("body %s", body)
 	}
 }

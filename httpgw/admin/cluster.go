@@ -52,7 +52,7 @@ type ClusterStatus struct {
 	Serves bool   `json:"serves"`
 	// Level: it takes part, hears a leader and has judged nearly all that is
 	// committed. Problem says why it is not.
-	Level   bool   `json:"level"`
+	InSync  bool   `json:"level"`
 	Failed  bool   `json:"failed"` // it has left the group until a restart
 	Problem string `json:"problem,omitempty"`
 
@@ -134,7 +134,7 @@ func (e *clusterEndpoints) transferLead(c *call, _ *noBody) (any, *wire.Problem)
 // that is asked for twice is made once: the second finds it made.
 func (e *clusterEndpoints) changed(c *call, id string, err error) (any, *wire.Problem) {
 	if err == nil {
-		e.log.Info("group changed", "request_id", string(c.id[:]), "operator", c.who.Name, "path", c.Pattern, "node", id)
+		e.log.Info("group changed", "request_id", string(c.id[:]), "operator", c.operator.Name, "path", c.Pattern, "node", id)
 		return e.cluster.Status(), nil
 	}
 	switch {
@@ -178,4 +178,4 @@ func (e *clusterEndpoints) notLeader() *wire.Problem {
 }
 
 // elsewhere answers the operator's routes of a node that stands by.
-func (e *clusterEndpoints) elsewhere(*call) (any, *wire.Problem) { return nil, e.notLeader() }
+func (e *clusterEndpoints) refuseOnStandby(*call) (any, *wire.Problem) { return nil, e.notLeader() }

@@ -55,7 +55,7 @@ func TestClusterDoor(t *testing.T) {
 		return resp, gatewaytest.DecodeError(t, text)
 	}
 
-	resp, text := gatewaytest.Ask(t, a.Addr(), "GET", "/cluster", "")
+	resp, text := gatewaytest.Do(t, a.Addr(), "GET", "/cluster", "")
 	var got ClusterStatus
 	if err := json.Unmarshal(text, &got); err != nil || resp.StatusCode != http.StatusOK || got.Leader != played.status.Leader {
 		t.Fatalf("%d %v %s", resp.StatusCode, err, text)
@@ -115,16 +115,16 @@ func TestClusterStandby(t *testing.T) {
 	a := startAdmin(t, Options{Operate: &o})
 	token := "Authorization: Bearer " + annToken + "\r\n"
 	for _, path := range []string{"/desk/tickets", "/desk/backup", "/desk/fix/sessions"} {
-		if resp, _ := gatewaytest.Ask(t, a.Addr(), "GET", path, ""); resp.StatusCode != http.StatusUnauthorized {
+		if resp, _ := gatewaytest.Do(t, a.Addr(), "GET", path, ""); resp.StatusCode != http.StatusUnauthorized {
 			t.Errorf("%s without a token: %d", path, resp.StatusCode)
 		}
-		resp, text := gatewaytest.Ask(t, a.Addr(), "GET", path, token)
+		resp, text := gatewaytest.Do(t, a.Addr(), "GET", path, token)
 		if resp.StatusCode != http.StatusServiceUnavailable || !strings.Contains(string(text), `"leader":{"id":"b","url":"http://127.0.0.1:9"}`) {
 			t.Errorf("%s: %d %s", path, resp.StatusCode, text)
 		}
 	}
 	played.status.Leader = ClusterMember{}
-	resp, text := gatewaytest.Ask(t, a.Addr(), "GET", "/desk/tickets", token)
+	resp, text := gatewaytest.Do(t, a.Addr(), "GET", "/desk/tickets", token)
 	if e := gatewaytest.DecodeError(t, text); resp.StatusCode != http.StatusServiceUnavailable || e.Code != wire.CodeLeaderChanged || strings.Contains(string(text), `"leader"`) {
 		t.Errorf("without a leader: %d %s", resp.StatusCode, text)
 	}

@@ -96,24 +96,24 @@ func refuseAdmin(w http.ResponseWriter, id *wire.RequestID, bad *wire.Problem) {
 // writePiece is how much a reader must take in DefaultWriteTimeout.
 const writePiece = 64 << 10
 
-// impatientListener accepts connections that end when their peer does not read.
-type impatientListener struct{ net.Listener }
+// deadlineListener accepts connections that end when their peer does not read.
+type deadlineListener struct{ net.Listener }
 
 // Accept returns the next connection.
-func (l impatientListener) Accept() (net.Conn, error) {
+func (l deadlineListener) Accept() (net.Conn, error) {
 	conn, err := l.Listener.Accept()
 	if err != nil {
 		return nil, err
 	}
-	return &impatientConn{conn}, nil
+	return &deadlineConn{conn}, nil
 }
 
-// impatientConn has a deadline for each piece that it writes. net/http has one
+// deadlineConn has a deadline for each piece that it writes. net/http has one
 // for a whole answer, which a profile of a minute does not meet.
-type impatientConn struct{ net.Conn }
+type deadlineConn struct{ net.Conn }
 
 // Write writes all of p, or fails.
-func (c *impatientConn) Write(p []byte) (n int, err error) {
+func (c *deadlineConn) Write(p []byte) (n int, err error) {
 	for more := true; more && err == nil; more = n < len(p) {
 		if err = c.SetWriteDeadline(time.Now().Add(wire.DefaultWriteTimeout)); err != nil {
 			return n, err

@@ -43,7 +43,7 @@ func TestAdminPaths(t *testing.T) {
 		{"DELETE", "/healthz", 405, wire.CodeMethodNotAllowed, ""},
 		{"PUT", "/readyz", 405, wire.CodeMethodNotAllowed, ""},
 	} {
-		resp, body := gatewaytest.Ask(t, a.Addr(), c.method, c.target, "Connection: close\r\n")
+		resp, body := gatewaytest.Do(t, a.Addr(), c.method, c.target, "Connection: close\r\n")
 		e := gatewaytest.DecodeError(t, body)
 		if resp.StatusCode != c.status || e.Code != c.code || e.Path != c.path || resp.Header.Get("Content-Type") != wire.JSONType {
 			t.Errorf("%s %s: %d %v %s", c.method, c.target, resp.StatusCode, resp.Header, body)
@@ -180,15 +180,15 @@ func TestOperatorsOwnRefusals(t *testing.T) {
 // neither changes that of the other.
 func TestTranchesAtOnce(t *testing.T) {
 	rig := newOperatorRig(t)
-	first := rig.desk.Shown.Ticket(7)
+	first := rig.desk.Current.Ticket(7)
 	added := map[market.TrancheID]bool{}
 	rig.desk.Result = func(r rfq.Request) (*desk.Result, error) {
 		set := r.(*rfq.SetTranche)
 		added[set.Tranche] = true
-		v, k := *rig.desk.Shown, *first
+		v, k := *rig.desk.Current, *first
 		k.Tranches = append(k.Tranches[:len(k.Tranches):len(k.Tranches)], make([]rfq.Tranche, len(added))...)
 		v.Tickets = []*rfq.Ticket{&k}
-		rig.desk.Shown = &v
+		rig.desk.Current = &v
 		return &desk.Result{Ticket: &k}, nil
 	}
 	var all sync.WaitGroup

@@ -27,7 +27,7 @@ func (s *DeskSources) collectors() []prometheus.Collector {
 	const prefix = "blockdesk_desk_"
 	var all []prometheus.Collector
 	if s.Stats != nil {
-		all = append(all, NewFigures(prefix, s.Stats).
+		all = append(all, NewMetrics(prefix, s.Stats).
 			Gauge("requests_waiting", "Requests to the desk under way.", func(n *desk.Stats) float64 { return float64(n.Waiting) }).
 			Gauge("answers_kept", "Answers kept for idempotency keys.", func(n *desk.Stats) float64 { return float64(n.Keys) }).
 			Gauge("cursor_seq", "Sequence number of the last command that the desk's store has seen.", func(n *desk.Stats) float64 { return float64(n.Cursor) }).
@@ -44,7 +44,7 @@ func (s *DeskSources) collectors() []prometheus.Collector {
 				}))
 	}
 	if s.View != nil {
-		all = append(all, NewFigures(prefix, s.View).
+		all = append(all, NewMetrics(prefix, s.View).
 			Gauge("tickets_open", "Tickets that are open.", func(v **rfq.View) float64 { return float64(openTickets(*v)) }).
 			Gauge("reserved_usd", "Dollars of all tranches that claims have reserved.", func(v **rfq.View) float64 { return reservedUSD(*v) }).
 			Gauge("locks", "Locks that are shut.", func(v **rfq.View) float64 { return float64(shutLocks(*v)) }))
@@ -84,7 +84,7 @@ func (s *DeskSources) priceFamilies() []prometheus.Collector {
 			}),
 		family("unusable", "1 where the operator's price of a pair or a rail was never set or is older than it may be: nothing of it is quoted.",
 			func(price market.USDPrice, age, maxAge time.Duration) float64 {
-				return OneIf(price == 0 || maxAge > 0 && age > maxAge)
+				return BoolValue(price == 0 || maxAge > 0 && age > maxAge)
 			}),
 	}
 }

@@ -21,9 +21,9 @@ func TestDeskMetrics(t *testing.T) {
 			v.Pairs[1].Anchor, v.Pairs[1].AnchorAt = 0, 0
 			return v
 		},
-		Instruments: gatewaytest.NewBooks(t).Set, Now: func() int64 { return gatewaytest.DeskDay + int64(5*time.Minute) },
+		Instruments: gatewaytest.NewBooks(t).Set, Now: func() int64 { return gatewaytest.ViewTime + int64(5*time.Minute) },
 	}})
-	_, body := gatewaytest.Ask(t, a.Addr(), "GET", "/metrics", "Connection: close\r\n")
+	_, body := gatewaytest.Do(t, a.Addr(), "GET", "/metrics", "Connection: close\r\n")
 	for name, value := range map[string]string{
 		"requests_waiting": "1", "answers_kept": "2", "cursor_seq": "3", "busy_total": "4", "timeouts_total": "5",
 		"replayed_total": "6", "conflicts_total": "7", "tickets_open": "4", "reserved_usd": "250", "locks": "1",
@@ -34,7 +34,7 @@ func TestDeskMetrics(t *testing.T) {
 			t.Errorf("/metrics lacks blockdesk_desk_%s %s", name, value)
 		}
 	}
-	_, body = gatewaytest.Ask(t, startAdmin(t, Options{}).Addr(), "GET", "/metrics", "Connection: close\r\n")
+	_, body = gatewaytest.Do(t, startAdmin(t, Options{}).Addr(), "GET", "/metrics", "Connection: close\r\n")
 	if strings.Contains(string(body), "blockdesk_desk_") {
 		t.Error("a metric without a source")
 	}

@@ -109,7 +109,7 @@ func (o *Operations) standsBy() bool { return o.Cluster != nil && o.Backup == ni
 // endpoints serves the endpoints.
 type endpoints struct {
 	operators []Operator
-	copyTo    func(ctx context.Context, to string) error // Operate.Backup
+	backupTo  func(ctx context.Context, to string) error // Operate.Backup
 	backup    chan struct{}                              // full while a backup is under way
 	ids       *wire.RequestIDs
 	limit     *ratelimit.Buckets
@@ -126,7 +126,7 @@ type commandLog struct{ *slog.Logger }
 // call is one request of an operator.
 type call struct {
 	*http.Request
-	who      *Operator
+	operator *Operator
 	body     []byte
 	id       wire.RequestID
 	replayed bool // an Idempotency-Key has brought back an earlier answer
@@ -152,7 +152,7 @@ type noBody struct{}
 func newEndpoints(o Operations, ids *wire.RequestIDs, log *slog.Logger) *endpoints {
 	start := time.Now()
 	p := &endpoints{
-		operators: o.Operators, copyTo: o.Backup, backup: make(chan struct{}, 1), ids: ids, log: commandLog{log},
+		operators: o.Operators, backupTo: o.Backup, backup: make(chan struct{}, 1), ids: ids, log: commandLog{log},
 		limit: operatorLimit(func() int64 { return int64(time.Since(start)) }), routes: operatorRoutes{},
 	}
 	now := o.Now
@@ -167,7 +167,7 @@ func newEndpoints(o Operations, ids *wire.RequestIDs, log *slog.Logger) *endpoin
 		cluster := &clusterEndpoints{o.Cluster, p.log}
 		maps.Copy(p.routes, cluster.routes())
 		if o.standsBy() {
-			rest = map[string]endpointFunc{"GET": cluster.elsewhere, "POST": cluster.elsewhere}
+			rest = map[string]endpointFunc{"GET": cluster.refuseOnStandby, "POST": cluster.refuseOnStandby}
 		}
 	}
 	p.routes["/desk"], p.routes["/desk/"] = rest, rest
@@ -276,10 +276,10 @@ func (p *endpoints) authorize(c *call) *wire.Problem {
 	sum := sha256.Sum256([]byte(token))
 	for i := range p.operators {
 		if subtle.ConstantTimeCompare(sum[:], p.operators[i].TokenSHA256[:]) == 1 {
-			c.who = &p.operators[i]
+			c.operator = &p.operators[i]
 		}
 	}
-	if c.who != nil {
+	if c.operator != nil {
 		return nil
 	}
 	p.limit.Charge(key, wrongTokenCost-1)
@@ -414,7 +414,7 @@ func (l commandLog) outcome(c *call, result *desk.Result, err error) (*desk.Resu
 		return nil, bad
 	}
 	c.replayed = result.Replayed
-	l.Info("operator's command", "request_id", string(c.id[:]), "operator", c.who.Name,
+	l.Info("operator's command", "request_id", string(c.id[:]), "operator", c.operator.Name,
 		"path", c.Pattern, "replayed", c.replayed, "reason", result.Reason.String())
 	if result.Reason != 0 {
 		return nil, operatorRefusal(&result.Outcome)
@@ -477,7 +477,7 @@ func (c *call) key() (rfq.Key, *wire.Problem) {
 	case len(keys) > 1 || keys[0] == "" || len(keys[0]) > wire.MaxIdempotencyKey:
 		return rfq.Key{}, invalidOperatorField(wire.IdempotencyHeader, fmt.Sprintf("must come once, with 1 to %d bytes", wire.MaxIdempotencyKey))
 	}
-	id := sha256.Sum256(fmt.Appendf(nil, "operator %d %s", c.who.ID, keys[0]))
+	id := sha256.Sum256(fmt.Appendf(nil, "operator %d %s", c.operator.ID, keys[0]))
 	body := sha256.Sum256(fmt.Appendf(nil, "%s %s", c.URL.Path, c.body))
 	return rfq.Key{ID: [16]byte(id[:]), Body: [8]byte(body[:])}, nil
 }
@@ -500,7 +500,7 @@ func (p *endpoints) makeBackup(c *call, in *backupBody) (any, *wire.Problem) {
 		}
 	}
 	defer func() { <-p.backup }()
-	if err := p.copyTo(c.Context(), in.To); err != nil {
+	if err := p.backupTo(c.Context(), in.To); err != nil {
 		// The operator may know what the service's files are called.
 		p.log.Error("backup failed", "request_id", string(c.id[:]), "error", err)
 		return nil, &wire.Problem{
@@ -508,7 +508,7 @@ func (p *endpoints) makeBackup(c *call, in *backupBody) (any, *wire.Problem) {
 			Text: "The backup failed; the service's log says why under the request_id.",
 		}
 	}
-	p.log.Info("backup made", "request_id", string(c.id[:]), "operator", c.who.Name)
+	p.log.Info("backup made", "request_id", string(c.id[:]), "operator", c.operator.Name)
 	return struct {
 		OK bool   `json:"ok"`
 		To string `json:"to"`

@@ -37,9 +37,9 @@ type operatorRig struct {
 
 func newOperatorRig(t testing.TB) *operatorRig {
 	t.Helper()
-	rig := &operatorRig{now: gatewaytest.DeskDay, desk: &gatewaytest.ScriptedDesk{Shown: gatewaytest.FixedView()}, mux: http.NewServeMux()}
+	rig := &operatorRig{now: gatewaytest.ViewTime, desk: &gatewaytest.ScriptedDesk{Current: gatewaytest.FixedView()}, mux: http.NewServeMux()}
 	rig.desk.Result = func(r rfq.Request) (*desk.Result, error) {
-		return &desk.Result{Ticket: rig.desk.Shown.Tickets[0]}, nil
+		return &desk.Result{Ticket: rig.desk.Current.Tickets[0]}, nil
 	}
 	o := rig.options(t)
 	if err := o.validate(); err != nil {
@@ -333,7 +333,7 @@ func TestOperatorKeys(t *testing.T) {
 		}
 	}
 	rig.desk.Result = func(rfq.Request) (*desk.Result, error) {
-		return &desk.Result{Ticket: rig.desk.Shown.Tickets[0], Replayed: true}, nil
+		return &desk.Result{Ticket: rig.desk.Current.Tickets[0], Replayed: true}, nil
 	}
 	w := rig.send("POST", "/desk/tickets/T7/withdraw", "{}", annToken, "Idempotency-Key", "k")
 	if w.Header().Get("Idempotency-Replayed") != "true" {
@@ -409,7 +409,7 @@ func TestOperatorReads(t *testing.T) {
 			t.Errorf("%s: %s", path, got)
 		}
 	}
-	rig.now = gatewaytest.DeskDay + 3600e9
+	rig.now = gatewaytest.ViewTime + 3600e9
 	if got := read("/desk/prices"); strings.Count(got, `"stale":true`) != 2 {
 		t.Errorf("an hour later: %s", got)
 	}
@@ -452,7 +452,7 @@ func TestOperateOptions(t *testing.T) {
 	}
 	o := newOperatorRig(t).options(t)
 	a := startAdmin(t, Options{Operate: &o})
-	resp, body := gatewaytest.Ask(t, a.Addr(), "GET", "/desk/locks", "Connection: close\r\nAuthorization: Bearer "+annToken+"\r\n")
+	resp, body := gatewaytest.Do(t, a.Addr(), "GET", "/desk/locks", "Connection: close\r\nAuthorization: Bearer "+annToken+"\r\n")
 	if resp.StatusCode != 200 {
 		t.Errorf("over a socket: %d %s", resp.StatusCode, body)
 	}
@@ -488,7 +488,7 @@ func FuzzOperate(f *testing.F) {
 		if _, err := rfq.DecodeRequest(rfq.AppendRequest(nil, r)); err != nil {
 			broken = err
 		}
-		return &desk.Result{Ticket: rig.desk.Shown.Tickets[0]}, nil
+		return &desk.Result{Ticket: rig.desk.Current.Tickets[0]}, nil
 	}
 	f.Fuzz(func(t *testing.T, path, body string) {
 		if !strings.HasPrefix(path, "/desk/") || strings.ContainsAny(path, " ?#%\\\x7f") || strings.Contains(path, "//") {

@@ -35,9 +35,9 @@ type FIX interface {
 	Participants() FIXParticipants
 	// ResetSequence starts both sequence numbers of a session at 1. With force a
 	// session that is logged on is logged out for it; that takes some seconds at
-	// most. ErrFIXSession, ErrFIXLoggedOn.
+	// most. ErrFIXUnknownSession, ErrFIXLoggedOn.
 	ResetSequence(compID string, force bool) error
-	// Kick logs a session out with a text. ErrFIXSession, ErrFIXNotLoggedOn,
+	// Kick logs a session out with a text. ErrFIXUnknownSession, ErrFIXNotLoggedOn,
 	// ErrFIXText.
 	Kick(compID, text string) error
 	// Announce sends maintenance news to a session, or to all that are logged on
@@ -47,10 +47,10 @@ type FIX interface {
 
 // What FIX refuses.
 var (
-	ErrFIXSession     = errors.New("httpgw: unknown FIX session")
-	ErrFIXLoggedOn    = errors.New("httpgw: FIX session is logged on")
-	ErrFIXNotLoggedOn = errors.New("httpgw: FIX session is not logged on")
-	ErrFIXText        = errors.New("httpgw: FIX text")
+	ErrFIXUnknownSession = errors.New("httpgw: unknown FIX session")
+	ErrFIXLoggedOn       = errors.New("httpgw: FIX session is logged on")
+	ErrFIXNotLoggedOn    = errors.New("httpgw: FIX session is not logged on")
+	ErrFIXText           = errors.New("httpgw: FIX text")
 )
 
 // FIXSession is what there is to say of a session. Times are Unix nanoseconds, 0 =
@@ -154,7 +154,7 @@ func (e *fixEndpoints) listSessions(*call) (any, *wire.Problem) {
 	p := e.fix.Participants()
 	answer := fixSessionsAnswer{
 		OK: true, Sessions: []fixSessionJSON{},
-		Participants: fixParticipantsJSON{File: wire.NullText(p.File), LoadedAt: wire.Time(p.LoadedAt), Refused: wire.NullText(p.Refused)},
+		Participants: fixParticipantsJSON{File: wire.NullIfEmpty(p.File), LoadedAt: wire.Time(p.LoadedAt), Refused: wire.NullIfEmpty(p.Refused)},
 	}
 	for _, s := range e.fix.Sessions() {
 		state := "logged_off"
@@ -166,10 +166,10 @@ func (e *fixEndpoints) listSessions(*call) (any, *wire.Problem) {
 		}
 		answer.Sessions = append(answer.Sessions, fixSessionJSON{
 			CompID: s.CompID, Participant: s.Participant, Number: s.Number, State: state,
-			Since: wire.Time(s.Since), Remote: wire.NullText(s.Remote), NextIn: s.NextIn, NextOut: s.NextOut,
+			Since: wire.Time(s.Since), Remote: wire.NullIfEmpty(s.Remote), NextIn: s.NextIn, NextOut: s.NextOut,
 			LiveOrders: s.LiveOrders, PendingRequests: s.PendingRequests, WaitingBytes: s.WaitingBytes, RateRefusals: s.RateRefusals,
 			CancelOnDisconnect: s.CancelOnDisconnect, DropCopy: s.DropCopy, CustomFields: s.CustomFields,
-			LastLogon: wire.Time(s.LastLogon), LastRefusal: wire.Time(s.LastRefusal), Refusal: wire.NullText(s.Refusal),
+			LastLogon: wire.Time(s.LastLogon), LastRefusal: wire.Time(s.LastRefusal), Refusal: wire.NullIfEmpty(s.Refusal),
 		})
 	}
 	return answer, nil
@@ -229,7 +229,7 @@ func (e *fixEndpoints) act(c *call, do func() (any, error)) (any, *wire.Problem)
 		}
 		e.keys.keep(key, answer, e.now())
 	}
-	e.log.Info("operator's command", "request_id", string(c.id[:]), "operator", c.who.Name,
+	e.log.Info("operator's command", "request_id", string(c.id[:]), "operator", c.operator.Name,
 		"path", c.Pattern, "comp_id", c.PathValue("comp_id"), "replayed", c.replayed)
 	return answer, nil
 }
@@ -239,7 +239,7 @@ func (e *fixEndpoints) problemOf(c *call, err error) *wire.Problem {
 		return &wire.Problem{Status: http.StatusConflict, Code: codeSessionState, Reason: reason, Text: text}
 	}
 	switch {
-	case errors.Is(err, ErrFIXSession):
+	case errors.Is(err, ErrFIXUnknownSession):
 		return &wire.Problem{
 			Status: http.StatusNotFound, Code: codeUnknownSession, Field: "comp_id",
 			Text: "No session has this comp_id. GET /desk/fix/sessions lists those there are.",

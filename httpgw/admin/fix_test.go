@@ -43,13 +43,13 @@ func (r *fixRoom) Announce(compID, text string) (int, error) {
 func newFIXRig(t testing.TB) (*operatorRig, *fixRoom) {
 	t.Helper()
 	room := &fixRoom{
-		participants: FIXParticipants{File: "p.yaml", LoadedAt: gatewaytest.DeskDay, Refused: "it is empty"},
+		participants: FIXParticipants{File: "p.yaml", LoadedAt: gatewaytest.ViewTime, Refused: "it is empty"},
 		sessions: []FIXSession{
 			{
-				CompID: "MM1", Participant: "mm", Number: 1, LoggedOn: true, Since: gatewaytest.DeskDay, LastLogon: gatewaytest.DeskDay, Remote: "127.0.0.1:9",
+				CompID: "MM1", Participant: "mm", Number: 1, LoggedOn: true, Since: gatewaytest.ViewTime, LastLogon: gatewaytest.ViewTime, Remote: "127.0.0.1:9",
 				NextIn: 5, NextOut: 7, LiveOrders: 2, PendingRequests: 1, WaitingBytes: 300, RateRefusals: 4, CancelOnDisconnect: true,
 			},
-			{CompID: "TK1", Participant: "tk", Number: 2, Removed: true, NextIn: 1, NextOut: 1, LastRefusal: gatewaytest.DeskDay, Refusal: "LOGON_REFUSED: no"},
+			{CompID: "TK1", Participant: "tk", Number: 2, Removed: true, NextIn: 1, NextOut: 1, LastRefusal: gatewaytest.ViewTime, Refusal: "LOGON_REFUSED: no"},
 		},
 	}
 	rig := newOperatorRig(t)
@@ -100,7 +100,7 @@ func TestOperatorFIXCommands(t *testing.T) {
 		{"/desk/fix/sessions/MM1/reset", `{}`, nil, 200, "reset MM1 false", `{"ok":true,"comp_id":"MM1"}`},
 		{"/desk/fix/sessions/MM1/reset", `{"force":true}`, nil, 200, "reset MM1 true", `{"ok":true,"comp_id":"MM1"}`},
 		{"/desk/fix/sessions/MM1/reset", `{}`, ErrFIXLoggedOn, 409, "reset MM1 false", `"code":"SESSION_STATE"`},
-		{"/desk/fix/sessions/XX/reset", `{}`, ErrFIXSession, 404, "reset XX false", `"code":"UNKNOWN_SESSION"`},
+		{"/desk/fix/sessions/XX/reset", `{}`, ErrFIXUnknownSession, 404, "reset XX false", `"code":"UNKNOWN_SESSION"`},
 		{"/desk/fix/sessions/MM1/kick", `{"text":"bye"}`, nil, 200, `kick MM1 "bye"`, `{"ok":true,"comp_id":"MM1"}`},
 		{"/desk/fix/sessions/MM1/kick", `{"text":"bye"}`, ErrFIXNotLoggedOn, 409, `kick MM1 "bye"`, `"reason":"not_logged_on"`},
 		{"/desk/fix/sessions/MM1/kick", `{}`, ErrFIXText, 400, `kick MM1 ""`, `"field":"text"`},

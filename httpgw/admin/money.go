@@ -182,14 +182,14 @@ func listOf(kind desk.MoneyKind, items []desk.MoneyItem, limit int) *moneyList {
 
 func moneyOf(m *desk.MoneyItem) moneyJSON {
 	out := moneyJSON{
-		Signature: signatureWord(&m.Signature), Reason: wire.NullText(m.Reason), Atoms: strconv.FormatUint(m.Amount, 10),
-		Payer: wire.Address(m.Payer), Slot: wire.NullNumber(m.Slot), At: wire.Time(m.At), Attempts: m.Attempts, Delivery: signatureWord(&m.Delivery),
+		Signature: signatureWord(&m.Signature), Reason: wire.NullIfEmpty(m.Reason), Atoms: strconv.FormatUint(m.Amount, 10),
+		Payer: wire.Address(m.Payer), Slot: wire.NullIfZero(m.Slot), At: wire.Time(m.At), Attempts: m.Attempts, Delivery: signatureWord(&m.Delivery),
 	}
 	if m.Claim != 0 {
-		out.Claim = wire.NullText(string(market.AppendClaimID(nil, m.Claim)))
+		out.Claim = wire.NullIfEmpty(string(market.AppendClaimID(nil, m.Claim)))
 	}
 	if m.Rail != 0 {
-		out.Rail = wire.NullText(m.Rail.String())
+		out.Rail = wire.NullIfEmpty(m.Rail.String())
 		out.Amount = &wire.Units{N: m.Amount, Decimals: uint8(m.Rail.Decimals())}
 	}
 	return out
@@ -200,7 +200,7 @@ func signatureWord(s *[64]byte) *string {
 	if *s == ([64]byte{}) {
 		return nil
 	}
-	return wire.NullText(base58.Encode(s[:]))
+	return wire.NullIfEmpty(base58.Encode(s[:]))
 }
 
 // parseOperatorSignature reads a signature that a body must have.
@@ -221,7 +221,7 @@ func (e *moneyEndpoints) act(c *call, do func(by desk.OperatorAct) (*desk.Result
 	if bad != nil {
 		return nil, bad
 	}
-	result, err := do(desk.OperatorAct{Operator: c.who.ID, Name: c.who.Name, Key: key})
+	result, err := do(desk.OperatorAct{Operator: c.operator.ID, Name: c.operator.Name, Key: key})
 	return e.log.outcome(c, result, err)
 }
 

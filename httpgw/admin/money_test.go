@@ -94,18 +94,18 @@ func TestMoneyList(t *testing.T) {
 	rig, l := newMoneyRig(t)
 	for n := byte(1); n <= 5; n++ {
 		l.items[desk.MoneyRefund] = append(l.items[desk.MoneyRefund], desk.MoneyItem{
-			Signature: signed(n), Claim: 78, Rail: market.RailUSDC, Amount: 250_000_001, Payer: gatewaytest.Address(9), Slot: 4242, At: gatewaytest.DeskDay, Reason: "late_payment",
+			Signature: signed(n), Claim: 78, Rail: market.RailUSDC, Amount: 250_000_001, Payer: gatewaytest.Address(9), Slot: 4242, At: gatewaytest.ViewTime, Reason: "late_payment",
 		})
 		l.items[desk.MoneyStuck] = append(l.items[desk.MoneyStuck], desk.MoneyItem{
-			Signature: signed(n), Claim: market.ClaimID(77 + n), Rail: market.RailSOL, Amount: 1, Payer: gatewaytest.Address(9), Slot: 7, At: gatewaytest.DeskDay,
+			Signature: signed(n), Claim: market.ClaimID(77 + n), Rail: market.RailSOL, Amount: 1, Payer: gatewaytest.Address(9), Slot: 7, At: gatewaytest.ViewTime,
 			Reason: "no_such_account", Attempts: 3, Delivery: signed(9),
 		})
 		l.items[desk.MoneyDoubtful] = append(l.items[desk.MoneyDoubtful], desk.MoneyItem{
-			Claim: market.ClaimID(77 + n), Rail: market.RailUSDC, Amount: 250_000_001, Payer: gatewaytest.Address(9), At: gatewaytest.DeskDay,
+			Claim: market.ClaimID(77 + n), Rail: market.RailUSDC, Amount: 250_000_001, Payer: gatewaytest.Address(9), At: gatewaytest.ViewTime,
 			Reason: "history_too_long", Delivery: signed(9),
 		})
 	}
-	l.items[desk.MoneyStray] = []desk.MoneyItem{{Signature: signed(1), Amount: 18_446_744_073_709_551_615, At: gatewaytest.DeskDay, Reason: "wrong_mint"}}
+	l.items[desk.MoneyStray] = []desk.MoneyItem{{Signature: signed(1), Amount: 18_446_744_073_709_551_615, At: gatewaytest.ViewTime, Reason: "wrong_mint"}}
 	var all struct {
 		OK     bool
 		Counts map[string]int
@@ -218,7 +218,7 @@ func TestMoneyActs(t *testing.T) {
 	rig, l := newMoneyRig(t)
 	l.result = desk.Result{
 		Payment: &rfq.Payment{
-			Signature: signed(1), Claim: 78, Rail: market.RailUSDC, State: rfq.PaymentRefunded, Why: event.ReasonLatePayment, Amount: 7, Slot: 8, At: gatewaytest.DeskDay,
+			Signature: signed(1), Claim: 78, Rail: market.RailUSDC, State: rfq.PaymentRefunded, Why: event.ReasonLatePayment, Amount: 7, Slot: 8, At: gatewaytest.ViewTime,
 		},
 		Claim: &rfq.Claim{ID: 78, State: rfq.ClaimRefundDue},
 	}

@@ -13,7 +13,7 @@ import (
 type SettlementSources struct {
 	Chain  func() desk.ChainHealth
 	Money  func() desk.MoneyCounts
-	Tokens func() int // Cosigner tokens that are good now
+	Tokens func() int // DvP tokens that are good now
 	// Counts is what the settlement counts itself; nil: nothing.
 	Counts prometheus.Collector
 }
@@ -24,7 +24,7 @@ const settlementPrefix = "blockdesk_settlement_"
 func (s *SettlementSources) collectors() []prometheus.Collector {
 	var all []prometheus.Collector
 	if s.Chain != nil {
-		all = append(all, NewFigures(settlementPrefix, s.Chain).
+		all = append(all, NewMetrics(settlementPrefix, s.Chain).
 			Gauge("tracked", "Signed transactions whose end is not known yet.", func(h *desk.ChainHealth) float64 { return float64(h.Tracked) }).
 			Gauge("landed", "Tracked transactions in a block that is confirmed.", func(h *desk.ChainHealth) float64 { return float64(h.Landed) }).
 			Gauge("blockhash_age_seconds", "Age of the blockhash that the next package gets; 0: there is none.", func(h *desk.ChainHealth) float64 { return h.BlockhashAge.Seconds() }).
@@ -32,14 +32,14 @@ func (s *SettlementSources) collectors() []prometheus.Collector {
 			newNodeMetrics(settlementPrefix, func() []desk.ChainNode { return s.Chain().Nodes }))
 	}
 	if s.Money != nil {
-		all = append(all, NewFigures(settlementPrefix, s.Money).
+		all = append(all, NewMetrics(settlementPrefix, s.Money).
 			Gauge("stuck_deliveries", "Paid claims whose delivery does not get through.", func(n *desk.MoneyCounts) float64 { return float64(n.Stuck) }).
 			Gauge("doubtful", "Claims whose transaction can land no more, and of which the nodes cannot tell whether it has.", func(n *desk.MoneyCounts) float64 { return float64(n.Doubtful) }).
 			Gauge("refunds_due", "Payments that are owed back.", func(n *desk.MoneyCounts) float64 { return float64(n.Refunds) }).
 			Gauge("strays", "Payments that the desk cannot book and nobody has resolved.", func(n *desk.MoneyCounts) float64 { return float64(n.Strays) }))
 	}
 	if s.Tokens != nil {
-		all = append(all, NewFigures(settlementPrefix, s.Tokens).
+		all = append(all, NewMetrics(settlementPrefix, s.Tokens).
 			Gauge("tokens", "DvP tokens that are good now.", func(n *int) float64 { return float64(*n) }))
 	}
 	if s.Counts != nil {
@@ -58,7 +58,7 @@ func newNodeMetrics(prefix string, nodes func() []desk.ChainNode) prometheus.Col
 		return float64(value)
 	}
 	return newLabelled(prefix, "node", nodes, func(n *desk.ChainNode) string { return n.Name }).
-		Gauge("node_available", "1 while the node answers.", func(n *desk.ChainNode) float64 { return OneIf(n.Available) }).
+		Gauge("node_available", "1 while the node answers.", func(n *desk.ChainNode) float64 { return BoolValue(n.Available) }).
 		Gauge("node_slot", "The newest slot that the node has shown.", func(n *desk.ChainNode) float64 { return shown(n, n.Slot) }).
 		Gauge("node_lag_slots", "Slots that the node is behind the newest that any has shown.", func(n *desk.ChainNode) float64 { return shown(n, n.Lag) })
 }

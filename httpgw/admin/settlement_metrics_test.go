@@ -20,9 +20,9 @@ func TestSettlementMetrics(t *testing.T) {
 		},
 		Money:  func() desk.MoneyCounts { return desk.MoneyCounts{Refunds: 1, Stuck: 2, Strays: 3, Doubtful: 7} },
 		Tokens: func() int { return 5 },
-		Counts: NewFigures(settlementPrefix, func() uint64 { return 6 }).Counter("cosigned_total", "Signatures.", func(n *uint64) float64 { return float64(*n) }),
+		Counts: NewMetrics(settlementPrefix, func() uint64 { return 6 }).Counter("cosigned_total", "Signatures.", func(n *uint64) float64 { return float64(*n) }),
 	}})
-	_, body := gatewaytest.Ask(t, a.Addr(), "GET", "/metrics", "Connection: close\r\n")
+	_, body := gatewaytest.Do(t, a.Addr(), "GET", "/metrics", "Connection: close\r\n")
 	for _, line := range []string{
 		"tracked 4", "landed 2", "blockhash_age_seconds 1.5", "blockhash_slot 9", "refunds_due 1", "stuck_deliveries 2", "strays 3", "doubtful 7", "tokens 5", "cosigned_total 6",
 		`node_available{node="main"} 1`, `node_available{node="spare"} 0`, `node_available{node="new"} 0`,
@@ -35,7 +35,7 @@ func TestSettlementMetrics(t *testing.T) {
 	if strings.Contains(string(body), `node_slot{node="new"}`) {
 		t.Error("a node that has shown no slot has one")
 	}
-	_, body = gatewaytest.Ask(t, startAdmin(t, Options{}).Addr(), "GET", "/metrics", "Connection: close\r\n")
+	_, body = gatewaytest.Do(t, startAdmin(t, Options{}).Addr(), "GET", "/metrics", "Connection: close\r\n")
 	if strings.Contains(string(body), "blockdesk_settlement_") {
 		t.Error("a metric without a source")
 	}

@@ -74,7 +74,7 @@ func (e *deskEndpoints) routes() operatorRoutes {
 // do sends a request to the desk in the name of the operator, and logs it.
 func (e *deskEndpoints) do(c *call, r rfq.Request) (*desk.Result, *wire.Problem) {
 	head := r.Head()
-	head.Operator = c.who.ID
+	head.Operator = c.operator.ID
 	var bad *wire.Problem
 	if head.Key, bad = c.key(); bad != nil {
 		return nil, bad

@@ -12,7 +12,7 @@ import (
 // codeUnknownToken is our choice: the contract has no word for it.
 const codeUnknownToken = "UNKNOWN_TOKEN"
 
-// Tokens is the log of the Cosigner tokens: what is behind /desk/tokens on the
+// Tokens is the log of the DvP tokens: what is behind /desk/tokens on the
 // admin address. Any goroutine may call it.
 type Tokens interface {
 	// Tokens lists tokens in the order of their issue, from behind the id after, ""
@@ -27,7 +27,7 @@ type Tokens interface {
 // ErrUnknownToken means that no token has this id.
 var ErrUnknownToken = errors.New("httpgw: unknown token")
 
-// AccessToken is what the log has of a Cosigner token; nobody has its secret. Times are
+// AccessToken is what the log has of a DvP token; nobody has its secret. Times are
 // Unix nanoseconds.
 type AccessToken struct {
 	ID        string
@@ -55,7 +55,7 @@ type tokensAnswer struct {
 	Next   *string           `json:"next"` // what after takes for the rest; null = that was all
 }
 
-// tokenEndpoints are the operators' endpoints of the Cosigner tokens.
+// tokenEndpoints are the operators' endpoints of the DvP tokens.
 type tokenEndpoints struct {
 	tokens Tokens
 	log    commandLog
@@ -116,7 +116,7 @@ func (e *tokenEndpoints) revokeToken(c *call, _ *noBody) (any, *wire.Problem) {
 	if _, bad := c.key(); bad != nil {
 		return nil, bad
 	}
-	t, err := e.tokens.Revoke(c.PathValue("token_id"), c.who.Name)
+	t, err := e.tokens.Revoke(c.PathValue("token_id"), c.operator.Name)
 	switch {
 	case errors.Is(err, ErrUnknownToken):
 		return nil, &wire.Problem{
@@ -126,7 +126,7 @@ func (e *tokenEndpoints) revokeToken(c *call, _ *noBody) (any, *wire.Problem) {
 	case err != nil:
 		return nil, e.tokensFailed(c, err)
 	}
-	e.log.Info("operator's command", "request_id", string(c.id[:]), "operator", c.who.Name, "path", c.Pattern, "token_id", t.ID)
+	e.log.Info("operator's command", "request_id", string(c.id[:]), "operator", c.operator.Name, "path", c.Pattern, "token_id", t.ID)
 	return struct {
 		OK    bool            `json:"ok"`
 		Token accessTokenJSON `json:"token"`

@@ -41,7 +41,7 @@ func (l *tokenLog) Revoke(id, by string) (AccessToken, error) {
 	for i := range l.tokens {
 		if t := &l.tokens[i]; t.ID == id {
 			if t.RevokedAt == 0 {
-				t.RevokedAt, t.RevokedBy = gatewaytest.DeskDay, by
+				t.RevokedAt, t.RevokedBy = gatewaytest.ViewTime, by
 			}
 			return *t, l.err
 		}
@@ -60,9 +60,9 @@ func newTokenRig(t testing.TB) (*operatorRig, *tokenLog) {
 func newTokenRigTo(t testing.TB, out io.Writer) (*operatorRig, *tokenLog) {
 	t.Helper()
 	log := &tokenLog{tokens: []AccessToken{
-		{ID: "K1", Key: market.Address{1}, IssuedAt: gatewaytest.DeskDay - 9e9, ExpiresAt: gatewaytest.DeskDay},
-		{ID: "K2", Key: market.Address{2}, IssuedAt: gatewaytest.DeskDay - 8e9, ExpiresAt: gatewaytest.DeskDay + 1, RevokedAt: gatewaytest.DeskDay - 7e9, RevokedBy: "bob"},
-		{ID: "K3", Key: market.Address{3}, IssuedAt: gatewaytest.DeskDay - 6e9, ExpiresAt: gatewaytest.DeskDay + 1},
+		{ID: "K1", Key: market.Address{1}, IssuedAt: gatewaytest.ViewTime - 9e9, ExpiresAt: gatewaytest.ViewTime},
+		{ID: "K2", Key: market.Address{2}, IssuedAt: gatewaytest.ViewTime - 8e9, ExpiresAt: gatewaytest.ViewTime + 1, RevokedAt: gatewaytest.ViewTime - 7e9, RevokedBy: "bob"},
+		{ID: "K3", Key: market.Address{3}, IssuedAt: gatewaytest.ViewTime - 6e9, ExpiresAt: gatewaytest.ViewTime + 1},
 	}}
 	rig := newOperatorRig(t)
 	o := rig.options(t)

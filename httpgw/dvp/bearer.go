@@ -17,14 +17,14 @@ const MaxToken = 256
 func (e *Endpoints) Taker(h *fasthttp.RequestHeader) (market.Address, *wire.Problem) {
 	secret, reason := bearerToken(h)
 	if reason != "" {
-		return market.Address{}, terms.RefuseToken(reason)
+		return market.Address{}, terms.TokenProblem(reason)
 	}
 	if e.handshake == nil {
-		return market.Address{}, terms.RefuseToken(terms.TokenUnknown)
+		return market.Address{}, terms.TokenProblem(terms.TokenUnknown)
 	}
 	key, ok := e.handshake.Admit(secret)
 	if !ok {
-		return market.Address{}, terms.RefuseToken(terms.TokenUnknown)
+		return market.Address{}, terms.TokenProblem(terms.TokenUnknown)
 	}
 	return key, nil
 }

@@ -30,11 +30,11 @@ const (
 
 var buildMembers = []wire.Member{
 	buildOrder: terms.OrderMember, buildTranche: terms.TrancheMember, buildFill: terms.FillMember,
-	buildRail: {Name: "rail", Kind: wire.TextMember, Most: 8},
+	buildRail: {Name: "rail", Kind: wire.TextMember, MaxLen: 8},
 	// A taker that is not there is a guard's matter, and not the form's.
-	buildTaker: {Name: "taker", Kind: wire.TextMember, Most: wire.MaxAddressText, Optional: true, Blank: true},
-	buildQuote: {Name: "quote_id", Kind: wire.TextMember, Most: wire.MaxSegment, Optional: true},
-	buildPayer: {Name: "fee_payer", Kind: wire.TextMember, Most: 8, Optional: true},
+	buildTaker: {Name: "taker", Kind: wire.TextMember, MaxLen: wire.MaxAddressText, Optional: true, EmptyIsAbsent: true},
+	buildQuote: {Name: "quote_id", Kind: wire.TextMember, MaxLen: wire.MaxSegment, Optional: true},
+	buildPayer: {Name: "fee_payer", Kind: wire.TextMember, MaxLen: 8, Optional: true},
 }
 
 // feePayers are the wire words of who pays the network's fee. The desk does
@@ -86,13 +86,13 @@ func parseTaker(text []byte, of market.Address) (market.Address, *wire.Problem) 
 	taker, ok := wire.ParseAddress(text)
 	switch {
 	case text == nil || string(text) == noAccount:
-		bad := terms.Guarded(terms.GuardEmpty)
+		bad := terms.GuardProblem(terms.GuardEmptyCounterparty)
 		bad.Field = name
 		return market.Address{}, bad
 	case !ok:
 		return market.Address{}, wire.InvalidMember(name, "not_an_address")
 	case taker != of:
-		bad := terms.RefuseToken(terms.TokenOfAnother)
+		bad := terms.TokenProblem(terms.TokenWrongTaker)
 		bad.Field = name
 		return market.Address{}, bad
 	}
@@ -102,21 +102,21 @@ func parseTaker(text []byte, of market.Address) (market.Address, *wire.Problem) 
 // takersKey is idempotency for a request that comes with a token: each taker has
 // keys of its own.
 func takersKey(op terms.Operation, p *wire.Post, canonical []byte) rfq.Key {
-	return terms.Idempotency(op+terms.Operation(" "+base58.Encode(p.Taker[:])), p.Key, canonical)
+	return terms.IdempotencyKey(op+terms.Operation(" "+base58.Encode(p.Taker[:])), p.Key, canonical)
 }
 
 // postBuild reserves a piece of a tranche and builds the transaction of both
 // legs. It never signs: nothing here or behind it has a key.
 func (e *Endpoints) postBuild(p *wire.Post) (*wire.Answer, *wire.Problem) {
-	r, payer, bad := parseBuild(p, e.deal.View())
+	r, payer, bad := parseBuild(p, e.backend.View())
 	if bad != nil {
 		return nil, bad
 	}
-	result, pack, bad := e.deal.Reserve(r, payer, "bot_wallet", buildMembers[buildTaker].Name)
+	result, pack, bad := e.backend.Reserve(r, payer, "bot_wallet", buildMembers[buildTaker].Name)
 	if bad != nil {
 		return nil, bad
 	}
-	w := e.deal.Writer()
+	w := e.backend.Writer()
 	return &wire.Answer{Status: 200, Body: appendBuild(&w, result.Claim, result.Ticket.Label, pack), Replayed: result.Replayed}, nil
 }
 
@@ -134,7 +134,7 @@ func appendBuild(w *terms.Writer, c *rfq.Claim, label string, pack *desk.Package
 		dst = wire.AppendAddress(dst, signer)
 	}
 	dst = append(dst, `],"payment":`...)
-	dst = w.Delivered(append(w.BoundPayment(dst, &c.Terms, pack), `,"delivery":`...), c)
+	dst = w.OpenDelivery(append(w.BoundPayment(dst, &c.Terms, pack), `,"delivery":`...), c)
 	dst = appendBlockhash(append(dst, '}'), &pack.Blockhash, pack.LastValid)
 	dst = wire.AppendMillis(append(dst, `,"expires_at":`...), c.Deadline)
 	dst = append(dst, `,"quote":{"quote_id":`...)
@@ -164,19 +164,19 @@ func (e *Endpoints) serveBuild(segment []byte) (*wire.Page, *wire.Problem) {
 		return nil, unknownBuild()
 	}
 	const later = "Ask again later."
-	if e.dvp == nil {
+	if e.cosigner == nil {
 		return nil, terms.ChainUnavailable(later)
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), terms.SettleTime)
+	ctx, cancel := context.WithTimeout(context.Background(), terms.SettlementTimeout)
 	defer cancel()
-	b, ok, err := e.dvp.Build(ctx, id)
+	b, ok, err := e.cosigner.Build(ctx, id)
 	switch {
 	case err != nil:
 		return nil, terms.SettlementProblem(err, later)
 	case !ok:
 		return nil, unknownBuild()
 	}
-	h, ok, err := e.deal.Desk.Claim(id)
+	h, ok, err := e.backend.Desk.Claim(id)
 	switch {
 	case err != nil:
 		return nil, terms.DeskProblem(err)

@@ -19,7 +19,7 @@ const (
 	TokenWindow   = time.Hour // a client IP gets one token in it (spec, 5.3)
 )
 
-// Handshake gives Cosigner tokens to those who prove that they have the key of an
+// Handshake gives DvP tokens to those who prove that they have the key of an
 // address (spec, part 5). Any goroutine may call it.
 type Handshake interface {
 	// Challenge returns a nonce for the key to sign. desk.ErrBadKey: no signature of
@@ -49,12 +49,12 @@ type Cosigner interface {
 	Build(ctx context.Context, id market.ClaimID) (b desk.BuildState, ok bool, err error)
 }
 
-// Options are what the Cosigner endpoints are made of.
+// Options are what the DvP endpoints are made of.
 type Options struct {
-	Deal terms.Deal
+	Backend terms.Backend
 	// Handshake gives and admits tokens; nil: no token is good.
 	Handshake Handshake
-	DvP       Cosigner // nil = the chain is unavailable
+	Cosigner  Cosigner // nil = the chain is unavailable
 	URLs      catalog.URLs
 	// HandshakeLimit and Limit are the limits that the terms of the handshake state;
 	// nil: there are none.
@@ -63,20 +63,20 @@ type Options struct {
 	Now            func() int64 // Unix nanoseconds
 }
 
-// Endpoints are the Cosigner surface (spec, 4.4 and part 5): handshake, builds and
+// Endpoints are the DvP surface (spec, 4.4 and part 5): handshake, builds and
 // submissions. Any goroutine may use it.
 type Endpoints struct {
-	deal      terms.Deal
-	handshake Handshake
-	dvp       Cosigner
-	submits   *submitKeys
-	terms     *wire.Page // of the handshake
+	backend    terms.Backend
+	handshake  Handshake
+	cosigner   Cosigner
+	submitKeys *submitKeys
+	terms      *wire.Page // of the handshake
 }
 
 // New returns the endpoints. The terms of the handshake are rendered here.
 func New(o Options) *Endpoints {
 	return &Endpoints{
-		deal: o.Deal, handshake: o.Handshake, dvp: o.DvP, submits: newSubmitKeys(o.Now),
+		backend: o.Backend, handshake: o.Handshake, cosigner: o.Cosigner, submitKeys: newSubmitKeys(o.Now),
 		terms: wire.NewPage(wire.Encode(newHandshakeTerms(&o))),
 	}
 }
@@ -86,7 +86,7 @@ func (e *Endpoints) Routes() []wire.Route {
 	row := func(path string, limit wire.LimitClass, in wire.Group, do func(*wire.Post) (*wire.Answer, *wire.Problem)) wire.Route {
 		return wire.Route{
 			Path: path, Method: wire.MethodPost, On: wire.OnBase, Cache: wire.NeverCached, Limit: limit, Group: in,
-			Bearer: limit == wire.DvPLimit, Leader: true, Post: do,
+			Bearer: limit == wire.DvPLimit, LeaderOnly: true, Post: do,
 		}
 	}
 	return []wire.Route{
@@ -96,7 +96,7 @@ func (e *Endpoints) Routes() []wire.Route {
 		row(terms.PathSubmit, wire.DvPLimit, wire.GroupDvP, e.postSubmit),
 		{
 			Path: terms.PathBuilds + terms.BuildSegment, Method: wire.MethodGet, On: wire.OnBase, Cache: wire.LiveData, Limit: wire.MarketLimit,
-			Group: wire.GroupDvP, Leader: true, ReadOne: e.serveBuild,
+			Group: wire.GroupDvP, LeaderOnly: true, ReadOne: e.serveBuild,
 		},
 	}
 }

@@ -28,9 +28,9 @@ const (
 )
 
 var handshakeMembers = []wire.Member{
-	handshakeKey:   {Name: "pubkey", Kind: wire.TextMember, Most: wire.MaxAddressText},
-	handshakeNonce: {Name: "nonce", Kind: wire.LongMember, Most: 512, Optional: true},
-	handshakeProof: {Name: "signature", Kind: wire.TextMember, Most: wire.MaxSignatureText, Optional: true},
+	handshakeKey:   {Name: "pubkey", Kind: wire.TextMember, MaxLen: wire.MaxAddressText},
+	handshakeNonce: {Name: "nonce", Kind: wire.LongMember, MaxLen: 512, Optional: true},
+	handshakeProof: {Name: "signature", Kind: wire.TextMember, MaxLen: wire.MaxSignatureText, Optional: true},
 }
 
 // postHandshake gives a nonce, or a token for a signed one. It remembers no

@@ -12,10 +12,10 @@ func TestMembers(t *testing.T) {
 		long := 0
 		for i := range table {
 			switch of := &table[i]; {
-			case of.Kind == wire.LongMember && of.Most <= wire.MaxLong:
+			case of.Kind == wire.LongMember && of.MaxLen <= wire.MaxLongValue:
 				long++
-			case of.Kind == wire.LongMember, of.Most > wire.MaxValue, of.Most < 1:
-				t.Errorf("%s: %d bytes", of.Name, of.Most)
+			case of.Kind == wire.LongMember, of.MaxLen > wire.MaxMemberValue, of.MaxLen < 1:
+				t.Errorf("%s: %d bytes", of.Name, of.MaxLen)
 			}
 		}
 		if long > 1 || len(table) > wire.MaxMembers {

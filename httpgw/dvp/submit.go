@@ -26,9 +26,9 @@ const (
 
 // A signature that is not there is a guard's matter, and not the form's.
 var submitMembers = []wire.Member{
-	submitBuild:       {Name: terms.SubmitFields[0], Kind: wire.TextMember, Most: wire.MaxSegment},
-	submitTransaction: {Name: terms.SubmitFields[1], Kind: wire.LongMember, Most: wire.MaxLong, Optional: true, Blank: true},
-	submitSignature:   {Name: "signature", Kind: wire.TextMember, Most: wire.MaxSignatureText, Optional: true, Blank: true},
+	submitBuild:       {Name: terms.SubmitFields[0], Kind: wire.TextMember, MaxLen: wire.MaxSegment},
+	submitTransaction: {Name: terms.SubmitFields[1], Kind: wire.LongMember, MaxLen: wire.MaxLongValue, Optional: true, EmptyIsAbsent: true},
+	submitSignature:   {Name: "signature", Kind: wire.TextMember, MaxLen: wire.MaxSignatureText, Optional: true, EmptyIsAbsent: true},
 }
 
 // parseSubmission reads the body of a submission.
@@ -56,7 +56,7 @@ func parseSubmission(p *wire.Post) (*desk.Submission, *wire.Problem) {
 		return nil, unknownBuild()
 	}
 	if s.Transaction == nil && s.Signature == [64]byte{} {
-		return nil, terms.Guarded(terms.GuardEmpty)
+		return nil, terms.GuardProblem(terms.GuardEmptyCounterparty)
 	}
 	return s, nil
 }
@@ -79,11 +79,11 @@ func (e *Endpoints) postSubmit(p *wire.Post) (*wire.Answer, *wire.Problem) {
 		return nil, bad
 	}
 	key := takersKey(terms.OpSubmit, p, fmt.Appendf(nil, "%d %x %x", s.Claim, s.Transaction, s.Signature))
-	if !e.submits.hold(key) {
+	if !e.submitKeys.claim(key) {
 		return nil, terms.DeskProblem(desk.ErrConflict)
 	}
 	done, bad := e.submit(s)
-	e.submits.end(key, bad == nil)
+	e.submitKeys.finish(key, bad == nil)
 	if bad != nil {
 		return nil, bad
 	}
@@ -92,17 +92,17 @@ func (e *Endpoints) postSubmit(p *wire.Post) (*wire.Answer, *wire.Problem) {
 
 func (e *Endpoints) submit(s *desk.Submission) (*desk.Submitted, *wire.Problem) {
 	const again = "Send the same again later: it is signed once at most."
-	if e.dvp == nil {
+	if e.cosigner == nil {
 		return nil, terms.ChainUnavailable(again)
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), submitTime)
 	defer cancel()
-	done, err := e.dvp.Submit(ctx, s)
+	done, err := e.cosigner.Submit(ctx, s)
 	switch {
 	case errors.Is(err, desk.ErrUnknownBuild):
 		return nil, unknownBuild()
 	case err != nil:
-		return nil, terms.SettlementProblem(err, again).Rename("claim_id", submitMembers[submitBuild].Name)
+		return nil, terms.SettlementProblem(err, again).RenameField("claim_id", submitMembers[submitBuild].Name)
 	}
 	return &done, nil
 }

@@ -16,7 +16,7 @@ const (
 	submitKeyLife = int64(24 * time.Hour)
 )
 
-// submitKeys remembers which body came with which Idempotency-Key to Cosigner submit.
+// submitKeys remembers which body came with which Idempotency-Key to DvP submit.
 // The desk does that for the others, with their answers; a submission needs none
 // kept, so this may forget at a restart: then a key is new, and nothing is signed
 // twice by that. Any goroutine may use it.
@@ -25,10 +25,10 @@ type submitKeys struct {
 
 	mu   sync.Mutex
 	byID map[[16]byte]*list.Element
-	age  list.List // of *heldKey, oldest first
+	age  list.List // of *submitKey, oldest first
 }
 
-type heldKey struct {
+type submitKey struct {
 	rfq.Key
 	at   int64
 	kept bool // a submission with it has been answered
@@ -40,37 +40,37 @@ func newSubmitKeys(now func() int64) *submitKeys {
 
 // hold takes a key for a body; false means that another body has it. The zero
 // key is none.
-func (k *submitKeys) hold(key rfq.Key) bool {
+func (k *submitKeys) claim(key rfq.Key) bool {
 	if key == (rfq.Key{}) {
 		return true
 	}
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	now := k.now()
-	for e := k.age.Front(); e != nil && now-e.Value.(*heldKey).at >= submitKeyLife; e = k.age.Front() {
+	for e := k.age.Front(); e != nil && now-e.Value.(*submitKey).at >= submitKeyLife; e = k.age.Front() {
 		k.drop(e)
 	}
 	if e := k.byID[key.ID]; e != nil {
-		return e.Value.(*heldKey).Key == key
+		return e.Value.(*submitKey).Key == key
 	}
 	if len(k.byID) == MaxSubmitKeys {
 		k.drop(k.age.Front())
 	}
-	k.byID[key.ID] = k.age.PushBack(&heldKey{Key: key, at: now})
+	k.byID[key.ID] = k.age.PushBack(&submitKey{Key: key, at: now})
 	return true
 }
 
 // end records the outcome of a submission that hold was called for: kept, its key
 // stays with its body; else it is free again, unless the same body has been
 // answered meanwhile.
-func (k *submitKeys) end(key rfq.Key, kept bool) {
+func (k *submitKeys) finish(key rfq.Key, kept bool) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	e := k.byID[key.ID]
-	if e == nil || e.Value.(*heldKey).Key != key {
+	if e == nil || e.Value.(*submitKey).Key != key {
 		return
 	}
-	if held := e.Value.(*heldKey); kept {
+	if held := e.Value.(*submitKey); kept {
 		held.kept = true
 	} else if !held.kept {
 		k.drop(e)
@@ -78,5 +78,5 @@ func (k *submitKeys) end(key rfq.Key, kept bool) {
 }
 
 func (k *submitKeys) drop(e *list.Element) {
-	delete(k.byID, k.age.Remove(e).(*heldKey).ID)
+	delete(k.byID, k.age.Remove(e).(*submitKey).ID)
 }

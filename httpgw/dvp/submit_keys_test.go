@@ -15,31 +15,31 @@ func TestSubmitKeysAreBounded(t *testing.T) {
 		return rfq.Key{ID: [16]byte{1, byte(i >> 16), byte(i >> 8), byte(i)}, Body: [8]byte{body}}
 	}
 	for i := range MaxSubmitKeys {
-		if now++; !k.hold(key(i, 1)) {
+		if now++; !k.claim(key(i, 1)) {
 			t.Fatalf("key %d is refused", i)
 		}
 	}
-	if k.hold(key(0, 2)) || len(k.byID) != MaxSubmitKeys {
+	if k.claim(key(0, 2)) || len(k.byID) != MaxSubmitKeys {
 		t.Fatalf("the first of %d keys has gone", len(k.byID))
 	}
-	if !k.hold(key(MaxSubmitKeys, 1)) || k.hold(key(1, 2)) || len(k.byID) != MaxSubmitKeys || k.age.Len() != MaxSubmitKeys {
+	if !k.claim(key(MaxSubmitKeys, 1)) || k.claim(key(1, 2)) || len(k.byID) != MaxSubmitKeys || k.age.Len() != MaxSubmitKeys {
 		t.Fatalf("one more: %d keys, %d in their order", len(k.byID), k.age.Len())
 	}
-	if !k.hold(key(0, 2)) {
+	if !k.claim(key(0, 2)) {
 		t.Error("the oldest has not made room")
 	}
 	for i := range MaxSubmitKeys + 1 {
-		k.end(key(i, 1), i%2 == 0)
-		k.end(key(i, 2), false)
+		k.finish(key(i, 1), i%2 == 0)
+		k.finish(key(i, 2), false)
 	}
 	if n := len(k.byID); n != k.age.Len() || n < MaxSubmitKeys/2-2 || n > MaxSubmitKeys/2+2 {
 		t.Errorf("half have been answered, and %d of %d are kept", n, MaxSubmitKeys)
 	}
 	now += submitKeyLife
-	if !k.hold(key(0, 3)) || len(k.byID) != 1 || k.age.Len() != 1 {
+	if !k.claim(key(0, 3)) || len(k.byID) != 1 || k.age.Len() != 1 {
 		t.Errorf("a day later: %d keys", len(k.byID))
 	}
-	if k.end(rfq.Key{}, false); !k.hold(rfq.Key{}) || len(k.byID) != 1 {
+	if k.finish(rfq.Key{}, false); !k.claim(rfq.Key{}) || len(k.byID) != 1 {
 		t.Error("no key is kept as one")
 	}
 }

@@ -47,7 +47,7 @@ func Exchange(t testing.TB, addr net.Addr, raw string) (*http.Response, []byte) 
 }
 
 // Ask sends one request with extra header lines ("Name: value\r\n").
-func Ask(t testing.TB, addr net.Addr, method, target, headers string) (*http.Response, []byte) {
+func Do(t testing.TB, addr net.Addr, method, target, headers string) (*http.Response, []byte) {
 	t.Helper()
 	return Exchange(t, addr, fmt.Sprintf("%s %s HTTP/1.1\r\nHost: test\r\n%s\r\n", method, target, headers))
 }

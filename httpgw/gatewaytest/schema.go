@@ -17,8 +17,8 @@ func Specification(t testing.TB) []byte {
 	return text
 }
 
-// Described returns the OpenAPI document, parsed.
-func Described(t testing.TB) *openapitest.Document {
+// OpenAPI returns the OpenAPI document, parsed.
+func OpenAPI(t testing.TB) *openapitest.Document {
 	t.Helper()
 	d, err := openapitest.Parse(Specification(t))
 	if err != nil {

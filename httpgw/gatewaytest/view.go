@@ -11,16 +11,16 @@ import (
 	"blockdesk/market"
 )
 
-// DeskDay is when the fixed view changed last; the hand clocks begin 3 s later.
-var DeskDay = time.Date(2026, 11, 20, 12, 0, 4, 123456789, time.UTC).UnixNano()
+// ViewTime is when the fixed view changed last; the hand clocks begin 3 s later.
+var ViewTime = time.Date(2026, 11, 20, 12, 0, 4, 123456789, time.UTC).UnixNano()
 
 // DeskClock is a clock that a test moves.
 type DeskClock struct{ Ns atomic.Int64 }
 
-// NewDeskClock returns a clock that begins 3 s after DeskDay.
+// NewDeskClock returns a clock that begins 3 s after ViewTime.
 func NewDeskClock() *DeskClock {
 	c := &DeskClock{}
-	c.Ns.Store(DeskDay + 3e9)
+	c.Ns.Store(ViewTime + 3e9)
 	return c
 }
 
@@ -47,7 +47,7 @@ const Dollar = market.USD(1_000_000)
 func FixedView() *rfq.View {
 	minute := int64(time.Minute)
 	v := &rfq.View{
-		Seq: 4711, At: DeskDay,
+		Seq: 4711, At: ViewTime,
 		Policy: rfq.Policy{
 			QuoteTTL: 15e9, ClaimTTL: 120e9, LateWindow: 3600e9, FeeBps: 500,
 			Discounts: [market.FillCount]uint16{0, 25, 100, 250, 400, 650}, WalletClaims: 8, USDCMint: Address(100),
@@ -57,18 +57,18 @@ func FixedView() *rfq.View {
 			{
 				Instrument: 0, BaseMint: Address(1), BaseDecimals: 6, Rails: market.AllRails, Source: rfq.SourceBook,
 				CorridorBps: 300, MaxAge: 60 * minute, Via: rfq.NoInstrument, Anchor: 1_000_000_000,
-				AnchorAt: DeskDay - minute, Inventory: 5_000_000_000_000, Reserved: 250_000_000, Sold: 1_000_000_001,
+				AnchorAt: ViewTime - minute, Inventory: 5_000_000_000_000, Reserved: 250_000_000, Sold: 1_000_000_001,
 			},
 			{
 				Instrument: 1, BaseMint: Address(50), BaseDecimals: 9, Rails: market.Rails(0).With(market.RailUSDC),
 				Source: rfq.SourceOperator, CorridorBps: 1000, Via: rfq.NoInstrument, Anchor: 92_000_000_001,
-				AnchorAt: DeskDay - 2*minute, Inventory: 1, Reserved: 2, Sold: 0,
+				AnchorAt: ViewTime - 2*minute, Inventory: 1, Reserved: 2, Sold: 0,
 			},
 		},
-		RailPrices: []rfq.RailPrice{{Rail: market.RailSOL, Price: 151_230_000_000, At: DeskDay - minute, MaxAge: minute * 5}},
+		RailPrices: []rfq.RailPrice{{Rail: market.RailSOL, Price: 151_230_000_000, At: ViewTime - minute, MaxAge: minute * 5}},
 		Locks: []rfq.Lock{
-			{Scope: rfq.LockAll, Since: DeskDay - 10*minute, By: 1, Reason: "drill"},
-			{Scope: rfq.LockRail, Rail: market.RailSOL, Locked: true, Since: DeskDay, By: 1, Reason: `pay_to "rotates" \ soon`},
+			{Scope: rfq.LockAll, Since: ViewTime - 10*minute, By: 1, Reason: "drill"},
+			{Scope: rfq.LockRail, Rail: market.RailSOL, Locked: true, Since: ViewTime, By: 1, Reason: `pay_to "rotates" \ soon`},
 		},
 		Operators: []rfq.Operator{{ID: 1, Name: "ann"}},
 		Tickets: []*rfq.Ticket{
@@ -82,7 +82,7 @@ func FixedView() *rfq.View {
 			Ticket(13, 0, rfq.TicketOpen, "SOL only", rfq.Tranche{Capacity: 25_000 * Dollar}),
 		},
 	}
-	v.Tickets[0].ExpiresAt = DeskDay + 60*minute
+	v.Tickets[0].ExpiresAt = ViewTime + 60*minute
 	v.Tickets[4].Reference, v.Tickets[4].Rails = 93_000_000_000, market.Rails(0).With(market.RailUSDC)
 	v.Tickets[5].Reference = 2_000_000_000
 	v.Tickets[6].Rails = market.Rails(0).With(market.RailSOL)
@@ -97,7 +97,7 @@ func Ticket(id market.TicketID, in market.InstrumentID, state rfq.TicketState, l
 	}
 	return &rfq.Ticket{
 		ID: id, Label: label, Instrument: in, Rails: market.AllRails, State: state, Priority: 10,
-		CreatedAt: DeskDay - 3600e9, UpdatedAt: DeskDay - int64(id), Seq: 4000 + uint64(id), By: 1, Tranches: tranches,
+		CreatedAt: ViewTime - 3600e9, UpdatedAt: ViewTime - int64(id), Seq: 4000 + uint64(id), By: 1, Tranches: tranches,
 	}
 }
 
@@ -115,9 +115,9 @@ func LargeView(n int) *rfq.View {
 	return v
 }
 
-// Claimed returns the view after a claim on the ticket at index i: a new view
+// WithClaim returns the view after a claim on the ticket at index i: a new view
 // and a new ticket, the others shared.
-func Claimed(v *rfq.View, i int) *rfq.View {
+func WithClaim(v *rfq.View, i int) *rfq.View {
 	next := *v
 	next.Seq++
 	next.At += 1000

@@ -17,7 +17,7 @@ const (
 // that it is of, and remembers them. Facts change once a cycle (spec, 1.4).
 type catalogPages struct {
 	facts func() *catalog.Facts
-	kept  []wire.Kept[*catalog.Facts] // by row
+	kept  []wire.PageCache[*catalog.Facts] // by row
 }
 
 // get returns a row's page of the present facts. Where nothing in it has changed
@@ -27,7 +27,7 @@ func (c *catalogPages) get(row int, render func(*catalog.Facts) any) *wire.Page 
 	if p := c.kept[row].Get(f); p != nil {
 		return p
 	}
-	return c.kept[row].Keep(f, wire.NewPage(catalog.Encode(render(f))))
+	return c.kept[row].Put(f, wire.NewPage(catalog.Encode(render(f))))
 }
 
 // serve returns the handler of one row.
@@ -58,7 +58,7 @@ func catalogRoutes(facts func() *catalog.Facts) []wire.Route {
 	row := func(path string, on wire.Surface, cache wire.Cache, in wire.Group, read wire.Reader) wire.Route {
 		return wire.Get(path, on, cache, wire.MarketLimit, in, read)
 	}
-	const both = wire.OnBoth
+	const both = wire.OnREST
 	serveSchemas := wire.NewPage(catalog.Encode(catalog.Schemas())).Serve
 	table := []wire.Route{
 		row(PathSchemas, both, wire.ConfigData, wire.GroupMarket, serveSchemas),
@@ -68,7 +68,7 @@ func catalogRoutes(facts func() *catalog.Facts) []wire.Route {
 		return table
 	}
 	documents, wellKnowns := catalog.Documents(), catalog.WellKnowns()
-	c := &catalogPages{facts: facts, kept: make([]wire.Kept[*catalog.Facts], len(documents)+len(wellKnowns))}
+	c := &catalogPages{facts: facts, kept: make([]wire.PageCache[*catalog.Facts], len(documents)+len(wellKnowns))}
 	for i := range documents {
 		d := &documents[i]
 		cache := wire.LiveData
@@ -78,7 +78,7 @@ func catalogRoutes(facts func() *catalog.Facts) []wire.Route {
 		read := c.serve(i, func(f *catalog.Facts) any { return d.Render(f, d.Schema) })
 		of := func(path string, on wire.Surface, in wire.Group) wire.Route {
 			r := row(path, on, cache, in, read)
-			r.Merged, r.Facts = wire.MergedFacts, true
+			r.Merged, r.NotOnFollower = wire.MergedFacts, true
 			return r
 		}
 		main := of(PathMarket+d.Name, both, wire.GroupMarket)
@@ -100,6 +100,6 @@ func catalogRoutes(facts func() *catalog.Facts) []wire.Route {
 	}
 	return append(table, wire.Route{
 		Path: PathPools + PoolSegment, Method: wire.MethodGet, On: both, Cache: wire.LiveData, Limit: wire.MarketLimit,
-		Group: wire.GroupMarket, Facts: true, ReadOne: c.servePool,
+		Group: wire.GroupMarket, NotOnFollower: true, ReadOne: c.servePool,
 	})
 }

@@ -39,7 +39,7 @@ func TestCatalogPages(t *testing.T) {
 	second.At += nanosPerSecond
 	var now atomic.Pointer[catalog.Facts]
 	now.Store(first)
-	c := &catalogPages{facts: now.Load, kept: make([]wire.Kept[*catalog.Facts], 2)}
+	c := &catalogPages{facts: now.Load, kept: make([]wire.PageCache[*catalog.Facts], 2)}
 	renders := 0
 	render := func(f *catalog.Facts) any {
 		renders++
@@ -61,7 +61,7 @@ func TestCatalogPages(t *testing.T) {
 
 // TestHeartbeatIsDescribed: the heartbeat of whatever facts matches the specification.
 func TestHeartbeatIsDescribed(t *testing.T) {
-	d, b := gatewaytest.Described(t), gatewaytest.NewBooks(t)
+	d, b := gatewaytest.OpenAPI(t), gatewaytest.NewBooks(t)
 	m := newPages(&Options{Instruments: b.Set, Views: b})
 	for name, facts := range map[string]*catalog.Facts{"nothing": {}, "test": gatewaytest.Facts()} {
 		o := &oraclePages{market: m, service: "s", now: func() int64 { return 1 }, facts: func() *catalog.Facts { return facts }}

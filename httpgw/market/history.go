@@ -10,9 +10,9 @@ import (
 	"blockdesk/market"
 )
 
-// ErrAtLeader is what a follower's History says of a past that it has not seen:
+// ErrLeaderOnly is what a follower's History says of a past that it has not seen:
 // the request is sent to the leader.
-var ErrAtLeader = errors.New("the leader has it")
+var ErrLeaderOnly = errors.New("the leader has it")
 
 // History is what outlives the views: *archive.Archive. Any goroutine may call
 // it; it may read a disk.
@@ -49,10 +49,10 @@ const candleSlots = 5
 // with a cursor are not kept, there is no end to them.
 type candlePages struct {
 	history History // nil: nothing is kept
-	shelves [][archive.Day1]candleShelf
+	slots   [][archive.Day1]candleSlotPages
 }
 
-type candleShelf [candleSlots]wire.Kept[candleSource]
+type candleSlotPages [candleSlots]wire.PageCache[candleSource]
 
 // candleSource is what a page of newest candles depends on.
 type candleSource struct {
@@ -104,7 +104,7 @@ func (m *pages) serveIntervals(query []byte, in *market.Instrument, list string,
 	if before > 0 {
 		return candlesOf(h, in, interval, list, int64(before)*nanosPerMilli, limit)
 	}
-	slot := &m.candles.shelves[in.ID][interval-1][limit%candleSlots]
+	slot := &m.candles.slots[in.ID][interval-1][limit%candleSlots]
 	source := candleSource{h.Version(), limit, list}
 	if p := slot.Get(source); p != nil {
 		return p, nil
@@ -113,7 +113,7 @@ func (m *pages) serveIntervals(query []byte, in *market.Instrument, list string,
 	if bad != nil {
 		return nil, bad
 	}
-	return slot.Keep(source, p), nil
+	return slot.Put(source, p), nil
 }
 
 func candlesOf(h History, in *market.Instrument, i archive.Interval, list string, before int64, limit int) (*wire.Page, *wire.Problem) {
@@ -171,9 +171,9 @@ func seqBefore(trades []engine.Trade, before market.TradeID) (seq uint64) {
 }
 
 func historyFailed(err error) *wire.Problem {
-	if errors.Is(err, ErrAtLeader) {
+	if errors.Is(err, ErrLeaderOnly) {
 		return &wire.Problem{
-			Status: 503, Code: wire.CodeLeaderChanged, RetryS: wire.RetryLeaderS, AtLeader: true,
+			Status: 503, Code: wire.CodeLeaderChanged, RetryS: wire.RetryLeaderS, RedirectToLeader: true,
 			Text: "This follower has not seen that past, and no leader is known. Try again in a moment.",
 		}
 	}

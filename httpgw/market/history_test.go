@@ -83,7 +83,7 @@ func TestCandlePages(t *testing.T) {
 	b := gatewaytest.NewBooks(t)
 	h := &shortHistory{trades: 2000}
 	m := newPages(&Options{Instruments: b.Set, Views: b, History: h})
-	d := gatewaytest.Described(t)
+	d := gatewaytest.OpenAPI(t)
 
 	p, bad := m.serveKlines([]byte("symbol=SLUSD/USDC&interval=1h&limit=2"))
 	a := candlesOfPage(t, p, bad)
@@ -159,7 +159,7 @@ func TestTradesBefore(t *testing.T) {
 	if err := json.Unmarshal(p.Body, &a); err != nil || len(a.Trades) != 100 || a.Trades[0].ID != 1499 || a.Trades[99].ID != 1400 {
 		t.Errorf("%v: %s", err, p.Body)
 	}
-	if err := gatewaytest.Described(t).ValidateAs("Trades", p.Body); err != nil {
+	if err := gatewaytest.OpenAPI(t).ValidateAs("Trades", p.Body); err != nil {
 		t.Error(err)
 	}
 }

@@ -59,7 +59,7 @@ func (e *Endpoints) View(id market.InstrumentID) *engine.View { return e.pages.v
 func (e *Endpoints) Routes() []wire.Route {
 	m := e.pages
 	row := func(path string, cache wire.Cache, in wire.Group, read wire.Reader) wire.Route {
-		return wire.Get(path, wire.OnBoth, cache, wire.MarketLimit, in, read)
+		return wire.Get(path, wire.OnREST, cache, wire.MarketLimit, in, read)
 	}
 	symbols := row("/api/v1/market/symbols", wire.ConfigData, wire.GroupMarket, m.serveSymbols)
 	symbols.Merged = wire.MergedDesks
@@ -80,7 +80,7 @@ func (e *Endpoints) Routes() []wire.Route {
 	if e.o.Stream != nil {
 		// A connection costs one token, however long it lasts.
 		table = append(table, wire.Route{
-			Path: "/api/v1/market/stream", Method: wire.MethodGet, On: wire.OnBoth,
+			Path: "/api/v1/market/stream", Method: wire.MethodGet, On: wire.OnREST,
 			Cache: wire.NeverCached, Limit: wire.MarketLimit, Group: wire.GroupMarket, Stream: e.o.Stream,
 		})
 	}

@@ -36,7 +36,7 @@ func readHeartbeat(t *testing.T, o *oraclePages) (*wire.Page, *heartbeat) {
 	if bad != nil {
 		t.Fatal(bad)
 	}
-	if err := gatewaytest.Described(t).ValidateAs("OracleHeartbeat", p.Body); err != nil {
+	if err := gatewaytest.OpenAPI(t).ValidateAs("OracleHeartbeat", p.Body); err != nil {
 		t.Errorf("%v in %s", err, p.Body)
 	}
 	h := &heartbeat{}

@@ -18,10 +18,10 @@ import (
 const limitSlots = 13
 
 // shelf keeps the pages of one endpoint and one instrument.
-type shelf [limitSlots]atomic.Pointer[shelfPage]
+type pageSlots [limitSlots]atomic.Pointer[slotPage]
 
-// shelfPage is a page of one view and one limit.
-type shelfPage struct {
+// slotPage is a page of one view and one limit.
+type slotPage struct {
 	view  *engine.View
 	limit int
 	page  *wire.Page
@@ -34,11 +34,11 @@ type pages struct {
 	// signatures has the transactions of trades on chain; nil: none is known.
 	signatures Signatures
 
-	depth, trades, ticker []shelf // by InstrumentID
+	depth, trades, ticker []pageSlots // by InstrumentID
 	candles               candlePages
 	all                   *AllInstruments // nil: set is all there are
 	symbols               atomic.Pointer[symbolsPage]
-	none                  []engine.View // by InstrumentID: before the first view
+	emptyViews            []engine.View // by InstrumentID: before the first view
 }
 
 type symbolsPage struct {
@@ -50,12 +50,12 @@ func newPages(o *Options) *pages {
 	n := o.Instruments.Len()
 	m := &pages{
 		set: o.Instruments, views: o.Views, signatures: o.Signatures, all: o.All,
-		depth: make([]shelf, n), trades: make([]shelf, n), ticker: make([]shelf, n),
-		none:    make([]engine.View, n),
-		candles: candlePages{history: o.History, shelves: make([][archive.Day1]candleShelf, n)},
+		depth: make([]pageSlots, n), trades: make([]pageSlots, n), ticker: make([]pageSlots, n),
+		emptyViews: make([]engine.View, n),
+		candles:    candlePages{history: o.History, slots: make([][archive.Day1]candleSlotPages, n)},
 	}
-	for i := range m.none {
-		m.none[i].Instrument = market.InstrumentID(i)
+	for i := range m.emptyViews {
+		m.emptyViews[i].Instrument = market.InstrumentID(i)
 	}
 	return m
 }
@@ -64,7 +64,7 @@ func (m *pages) view(id market.InstrumentID) *engine.View {
 	if v := m.views.View(id); v != nil {
 		return v
 	}
-	return &m.none[id]
+	return &m.emptyViews[id]
 }
 
 // instrument reads the parameter symbol.
@@ -172,7 +172,7 @@ func (m *pages) serveTicker(query []byte) (*wire.Page, *wire.Problem) {
 // get returns the page of a view, rendering it where it is not the one kept.
 // The ETag names all that can differ between two views: the epoch, the engine's
 // sequence, the part's own sequence, and the limit.
-func (s *shelf) get(in *market.Instrument, v *engine.View, seq uint64, limit int,
+func (s *pageSlots) get(in *market.Instrument, v *engine.View, seq uint64, limit int,
 	render func([]byte, *market.Instrument, *engine.View, int) []byte,
 ) *wire.Page {
 	slot := &s[limit%limitSlots]
@@ -191,7 +191,7 @@ func (s *shelf) get(in *market.Instrument, v *engine.View, seq uint64, limit int
 	}
 	etag[len(etag)-1] = '"'
 	p := &wire.Page{Body: render(make([]byte, 0, room), in, v, limit), ETag: etag}
-	slot.Store(&shelfPage{v, limit, p})
+	slot.Store(&slotPage{v, limit, p})
 	return p
 }
 

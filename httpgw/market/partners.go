@@ -11,10 +11,10 @@ import (
 )
 
 const (
-	PathGecko    = PathMarket + "adapters/coingecko/"
-	PathCap      = PathMarket + "adapters/coinmarketcap/"
-	PathScreener = PathMarket + "adapters/dexscreener/"
-	PairSegment  = "{market_pair}"
+	PathCoinGecko     = PathMarket + "adapters/coingecko/"
+	PathCoinMarketCap = PathMarket + "adapters/coinmarketcap/"
+	PathDEXScreener   = PathMarket + "adapters/dexscreener/"
+	PairSegment       = "{market_pair}"
 
 	// maxPartnerDepth counts both sides, as CoinGecko does.
 	maxPartnerDepth = 2 * MaxDepth
@@ -36,8 +36,8 @@ const (
 type partnerPages struct {
 	market  *pages
 	facts   func() *catalog.Facts
-	history History // nil: the trades come from views
-	books   []shelf // by InstrumentID
+	history History     // nil: the trades come from views
+	books   []pageSlots // by InstrumentID
 	tickers map[string]*market.Instrument
 }
 
@@ -49,14 +49,14 @@ func partnerRoutes(pages *pages, facts func() *catalog.Facts, history History) [
 	}
 	p := &partnerPages{
 		market: pages, facts: facts, history: history,
-		books: make([]shelf, pages.set.Len()), tickers: map[string]*market.Instrument{},
+		books: make([]pageSlots, pages.set.Len()), tickers: map[string]*market.Instrument{},
 	}
 	for i := range pages.set.Len() {
 		in := pages.set.Get(market.InstrumentID(i))
 		p.tickers[catalog.Ticker(in.Symbol)] = in
 	}
 	row := func(path string, read wire.Reader) wire.Route {
-		return wire.Get(path, wire.OnBoth, wire.LiveData, wire.PartnerLimit, wire.GroupMarket, read)
+		return wire.Get(path, wire.OnREST, wire.LiveData, wire.PartnerLimit, wire.GroupMarket, read)
 	}
 	one := func(path string, read wire.Reader) wire.Route {
 		r := row(path+PairSegment, nil)
@@ -64,14 +64,14 @@ func partnerRoutes(pages *pages, facts func() *catalog.Facts, history History) [
 		return r
 	}
 	return []wire.Route{
-		row(PathGecko+"orderbook", p.geckoBook),
-		row(PathGecko+"historical_trades", p.geckoTrades),
-		one(PathCap+"orderbook/", p.capBook),
-		one(PathCap+"trades/", p.capTrades),
-		row(PathScreener+"latest-block", p.latestBlock),
-		row(PathScreener+"asset", p.screenerAsset),
-		row(PathScreener+"pair", p.screenerPair),
-		row(PathScreener+"events", p.events),
+		row(PathCoinGecko+"orderbook", p.geckoBook),
+		row(PathCoinGecko+"historical_trades", p.geckoTrades),
+		one(PathCoinMarketCap+"orderbook/", p.coinMarketCapBook),
+		one(PathCoinMarketCap+"trades/", p.coinMarketCapTrades),
+		row(PathDEXScreener+"latest-block", p.latestBlock),
+		row(PathDEXScreener+"asset", p.screenerAsset),
+		row(PathDEXScreener+"pair", p.screenerPair),
+		row(PathDEXScreener+"events", p.events),
 	}
 }
 
@@ -185,7 +185,7 @@ func appendQuoteAmount(dst []byte, in *market.Instrument, t *engine.Trade) []byt
 func appendMillisOf(dst []byte, at int64) []byte { return strconv.AppendInt(dst, at/nanosPerMilli, 10) }
 
 // dotted separates rows of a list.
-func dotted(dst []byte, first bool) []byte {
+func appendComma(dst []byte, first bool) []byte {
 	if first {
 		return dst
 	}

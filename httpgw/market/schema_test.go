@@ -9,7 +9,7 @@ import (
 
 // TestPagesMatch: every page of every state of the market.
 func TestPagesMatch(t *testing.T) {
-	d := gatewaytest.Described(t)
+	d := gatewaytest.OpenAPI(t)
 	b := gatewaytest.NewBooks(t)
 	m := newPages(&Options{Instruments: b.Set, Views: b})
 	for _, symbol := range []string{"SLUSD/USDC", "92C/SLUSD", "EMPTY/USDC"} {

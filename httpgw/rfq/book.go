@@ -7,18 +7,18 @@ import (
 )
 
 // appendSeq appends the beginning of a document about the book.
-func appendSeq(dst []byte, e *edition) []byte {
+func appendSeq(dst []byte, e *snapshot) []byte {
 	dst = append(dst, `{"ok":true,"seq":`...)
 	return strconv.AppendUint(dst, e.view.Seq, 10)
 }
 
-func appendSeqTime(dst []byte, e *edition) []byte {
+func appendSeqTime(dst []byte, e *snapshot) []byte {
 	dst = append(appendSeq(dst, e), `,"ts":`...)
 	return wire.AppendMillis(dst, e.ts)
 }
 
 // renderSellable renders the ticket that serves a client who names none.
-func (p *pages) renderSellable(e *edition) []byte {
+func (p *pages) renderSellable(e *snapshot) []byte {
 	body := append(appendSeq(nil, e), `,"ticket":`...)
 	if t := e.view.Sellable; t != nil {
 		if n := e.pair(t.Instrument); n != nil {
@@ -30,12 +30,12 @@ func (p *pages) renderSellable(e *edition) []byte {
 }
 
 // renderTickets renders the book: every ticket that has not been forgotten.
-func (p *pages) renderTickets(e *edition) []byte {
+func (p *pages) renderTickets(e *snapshot) []byte {
 	return p.renderList(e, `,"tickets":[`, func(t *ticketText) []byte { return t.full })
 }
 
 // renderBoard renders the offers, those open for sale.
-func (p *pages) renderBoard(e *edition) []byte {
+func (p *pages) renderBoard(e *snapshot) []byte {
 	head := []byte(`,"qualification":{"libelle":`)
 	head = wire.AppendText(head, p.about.QualificationLabel)
 	head = append(head, `,"nature":`...)
@@ -45,7 +45,7 @@ func (p *pages) renderBoard(e *edition) []byte {
 }
 
 // renderList renders a document that ends in a list of tickets.
-func (p *pages) renderList(e *edition, head string, pick func(*ticketText) []byte) []byte {
+func (p *pages) renderList(e *snapshot, head string, pick func(*ticketText) []byte) []byte {
 	texts := p.tickets.get(e)
 	size := 128 + len(head)
 	for i := range texts.list {
@@ -70,7 +70,7 @@ func (p *pages) renderList(e *edition, head string, pick func(*ticketText) []byt
 // renderCompact renders rows of order_id, tranche_id, pair, available_usd,
 // best_price_usd, expires_unix_ms: the book for bots (see appendCompact). It has
 // no ts: only a change of the book or of a price makes other bytes.
-func (p *pages) renderCompact(e *edition) []byte {
+func (p *pages) renderCompact(e *snapshot) []byte {
 	texts := p.tickets.get(e)
 	size := 64
 	for i := range texts.list {

@@ -22,7 +22,7 @@ const (
 
 var quoteMembers = []wire.Member{
 	quoteOrder: terms.OrderMember, quoteTranche: terms.TrancheMember, quoteFill: terms.FillMember,
-	quoteRail: {Name: "rail", Kind: wire.TextMember, Most: 8},
+	quoteRail: {Name: "rail", Kind: wire.TextMember, MaxLen: 8},
 }
 
 // parseQuote reads the body of a quote.
@@ -42,21 +42,21 @@ func parseQuote(p *wire.Post, v *rfq.View) (*rfq.RequestQuote, *wire.Problem) {
 	if r.Ticket, r.Tranche, bad = terms.ParseOffer(v, m.Get(quoteOrder), m.Get(quoteTranche), false); bad != nil {
 		return nil, bad
 	}
-	terms.SetKey(r, terms.OpQuote, p.Key)
+	terms.SetIdempotencyKey(r, terms.OpQuote, p.Key)
 	return r, nil
 }
 
 // postQuote gives a firm price for one claim.
 func (e *Endpoints) postQuote(p *wire.Post) (*wire.Answer, *wire.Problem) {
-	r, bad := parseQuote(p, e.deal.View())
+	r, bad := parseQuote(p, e.backend.View())
 	if bad != nil {
 		return nil, bad
 	}
-	result, bad := e.deal.Ask(r)
+	result, bad := e.backend.Do(r)
 	if bad != nil {
 		return nil, bad
 	}
-	w := e.deal.Writer()
+	w := e.backend.Writer()
 	return &wire.Answer{Status: 200, Body: appendQuote(&w, result.Quote, result.Ticket.Label), Replayed: result.Replayed}, nil
 }
 
@@ -68,7 +68,7 @@ func appendQuote(w *terms.Writer, q *rfq.Quote, label string) []byte {
 	dst = append(dst, `",`...)
 	dst = w.Offer(dst, &q.Terms, label)
 	dst = append(dst, `,"payment":`...)
-	dst = append(w.Payment(dst, &q.Terms), `},`...)
+	dst = append(w.OpenPayment(dst, &q.Terms), `},`...)
 	dst = w.Fee(dst, &q.Terms)
 	dst = wire.AppendMillis(append(dst, `,"issued_at":`...), q.IssuedAt)
 	dst = wire.AppendMillis(append(dst, `,"valid_until":`...), q.ValidUntil)
@@ -87,10 +87,10 @@ const (
 )
 
 var claimMembers = []wire.Member{
-	claimWallet: {Name: "bot_wallet", Kind: wire.TextMember, Most: wire.MaxAddressText},
+	claimWallet: {Name: "bot_wallet", Kind: wire.TextMember, MaxLen: wire.MaxAddressText},
 	claimOrder:  terms.OrderMember, claimTranche: terms.TrancheMember, claimFill: terms.FillMember,
-	claimRail:  {Name: "payment_rail", Kind: wire.TextMember, Most: 8, Optional: true},
-	claimQuote: {Name: "quote_id", Kind: wire.TextMember, Most: wire.MaxSegment, Optional: true},
+	claimRail:  {Name: "payment_rail", Kind: wire.TextMember, MaxLen: 8, Optional: true},
+	claimQuote: {Name: "quote_id", Kind: wire.TextMember, MaxLen: wire.MaxSegment, Optional: true},
 }
 
 // parseClaim reads the body of a claim of either way.
@@ -123,7 +123,7 @@ func parseClaim(p *wire.Post, v *rfq.View, way rfq.Way) (*rfq.TakeClaim, *wire.P
 	if way == rfq.Atomic {
 		op = terms.OpAtomicClaim
 	}
-	terms.SetKey(r, op, p.Key)
+	terms.SetIdempotencyKey(r, op, p.Key)
 	return r, nil
 }
 
@@ -143,22 +143,22 @@ var payerOf = map[rfq.Way]desk.FeePayer{rfq.Modular: desk.TakerPays, rfq.Atomic:
 // wrong with the request is answered even while the chain is unavailable; then
 // nothing is reserved.
 func (e *Endpoints) takeClaim(p *wire.Post, way rfq.Way) (*wire.Answer, *wire.Problem) {
-	r, bad := parseClaim(p, e.deal.View(), way)
+	r, bad := parseClaim(p, e.backend.View(), way)
 	if bad != nil {
 		return nil, bad
 	}
-	result, pack, bad := e.deal.Reserve(r, payerOf[way], "rail", claimMembers[claimRail].Name)
+	result, pack, bad := e.backend.Reserve(r, payerOf[way], "rail", claimMembers[claimRail].Name)
 	if bad != nil {
 		return nil, bad
 	}
-	w := e.deal.Writer()
+	w := e.backend.Writer()
 	return &wire.Answer{
 		Status: 200, Body: appendClaimPackage(&w, result.Claim, result.Ticket.Label, pack, &e.urls), Replayed: result.Replayed,
 	}, nil
 }
 
 // appendClaimPackage renders the answer to a claim. A payment is best verified on the
-// native backend (spec, 1.9); an atomic transaction goes to Cosigner submit.
+// native backend (spec, 1.9); an atomic transaction goes to DvP submit.
 func appendClaimPackage(w *terms.Writer, c *rfq.Claim, label string, pack *desk.Package, urls *catalog.URLs) []byte {
 	dst := make([]byte, 0, 2048+2*len(pack.Transaction))
 	dst = append(terms.AppendClaimHead(dst, c), `,"claim":`...)

@@ -91,7 +91,7 @@ type inventoryJSON struct {
 	Sold     wire.Units   `json:"sold"`
 }
 
-func (p *pages) deskStatus(e *edition) deskDocument {
+func (p *pages) deskStatus(e *snapshot) deskDocument {
 	policy := &e.view.Policy
 	d := deskDocument{
 		OK: true, Seq: e.view.Seq, TS: wire.Time(e.ts), Locks: locksOf(e),
@@ -130,13 +130,13 @@ func (p *pages) chainHealth() deskChainJSON {
 		return d
 	}
 	h := p.health()
-	d.Desk, d.Tracked, d.Slot = wire.Address(h.Desk), h.Tracked, wire.NullNumber(h.Slot)
+	d.Desk, d.Tracked, d.Slot = wire.Address(h.Desk), h.Tracked, wire.NullIfZero(h.Slot)
 	if h.BlockhashAge > 0 {
 		ms := h.BlockhashAge.Milliseconds()
 		d.BlockhashAge = &ms
 	}
 	for _, n := range h.Nodes {
-		one := nodeJSON{Name: n.Name, Available: n.Available, Slot: wire.NullNumber(n.Slot)}
+		one := nodeJSON{Name: n.Name, Available: n.Available, Slot: wire.NullIfZero(n.Slot)}
 		if one.Slot != nil {
 			one.Lag = &n.Lag
 		}
@@ -145,17 +145,17 @@ func (p *pages) chainHealth() deskChainJSON {
 	return d
 }
 
-func (p *pages) pricePolicy(n *pairNow) pricePolicyJSON {
+func (p *pages) pricePolicy(n *pairState) pricePolicyJSON {
 	d := pricePolicyJSON{
 		Pair: n.in.Symbol, Source: terms.SourceWords[n.Source], Corridor: n.CorridorBps, MaxAge: wholeSeconds(n.MaxAge),
 		Anchor: wire.Price(n.Anchor), AnchorAt: wire.Time(n.AnchorAt), Min: wire.Price(n.min), Max: wire.Price(n.max),
 		Reference: wire.Price(n.reference),
 	}
-	if via := p.of.Instruments.Get(n.Via); n.Source == rfq.SourceBook && via != nil {
+	if via := p.source.Instruments.Get(n.Via); n.Source == rfq.SourceBook && via != nil {
 		d.Via = &via.Symbol
 	}
 	if n.why != 0 {
-		d.Reason = wire.NullText(n.why.String())
+		d.Reason = wire.NullIfEmpty(n.why.String())
 	}
 	return d
 }
@@ -164,7 +164,7 @@ func wholeSeconds(ns int64) int64 { return ns / 1e9 }
 
 // locksOf lists the global lock, one for each pair and one for each rail,
 // whether they were ever set or not.
-func locksOf(e *edition) []lockJSON {
+func locksOf(e *snapshot) []lockJSON {
 	all := []lockJSON{lockOf("global", findLock(e.view, rfq.LockAll, 0, 0))}
 	for i := range e.pairs {
 		n := &e.pairs[i]
@@ -190,5 +190,5 @@ func lockOf(name string, l *rfq.Lock) lockJSON {
 	if l == nil {
 		return lockJSON{Name: name}
 	}
-	return lockJSON{Name: name, Locked: l.Locked, Since: wire.Time(l.Since), Reason: wire.NullText(l.Reason)}
+	return lockJSON{Name: name, Locked: l.Locked, Since: wire.Time(l.Since), Reason: wire.NullIfEmpty(l.Reason)}
 }

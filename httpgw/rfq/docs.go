@@ -75,7 +75,7 @@ type pairJSON struct {
 	Reason *string `json:"reason"`
 }
 
-func pairsOf(e *edition) pairsDocument {
+func pairsOf(e *snapshot) pairsDocument {
 	d := pairsDocument{OK: true, Pairs: []pairJSON{}}
 	for i := range e.pairs {
 		n := &e.pairs[i]
@@ -86,11 +86,11 @@ func pairsOf(e *edition) pairsDocument {
 		}
 		switch {
 		case n.lock != nil:
-			one.Status, one.Reason = "locked", wire.NullText(event.ReasonLocked.String())
+			one.Status, one.Reason = "locked", wire.NullIfEmpty(event.ReasonLocked.String())
 		case n.why != 0:
-			one.Status, one.Reason = "unpriced", wire.NullText(n.why.String())
+			one.Status, one.Reason = "unpriced", wire.NullIfEmpty(n.why.String())
 		case n.selling == 0:
-			one.Status, one.Reason = "closed", wire.NullText(event.ReasonRailNotAccepted.String())
+			one.Status, one.Reason = "closed", wire.NullIfEmpty(event.ReasonRailNotAccepted.String())
 		}
 		d.Pairs = append(d.Pairs, one)
 	}
@@ -133,7 +133,7 @@ type railJSON struct {
 	Reason   *string      `json:"reason"` // why no quote is given over it
 }
 
-func tokensOf(e *edition) tokensDocument {
+func tokensOf(e *snapshot) tokensDocument {
 	var list []tokenJSON
 	token := func(symbol string) *tokenJSON {
 		at := slices.IndexFunc(list, func(t tokenJSON) bool { return t.Symbol == symbol })
@@ -172,7 +172,7 @@ func (t *tokenJSON) take(role string) {
 }
 
 // railsOf lists all rails in the order of rail_priority.
-func railsOf(e *edition) []railJSON {
+func railsOf(e *snapshot) []railJSON {
 	var all []railJSON
 	active := market.Rails(activeRails(e.view))
 	for r := market.RailUSDC; r < market.RailCount; r++ {
@@ -186,7 +186,7 @@ func railsOf(e *edition) []railJSON {
 			one.Mint = wire.Address(e.view.Policy.USDCMint)
 		}
 		if why != 0 {
-			one.Reason = wire.NullText(why.String())
+			one.Reason = wire.NullIfEmpty(why.String())
 		}
 		all = append(all, one)
 	}

@@ -22,12 +22,12 @@ var rewriteRFQ = flag.Bool("rewrite-rfq", false, "write testdata/rfq anew")
 // TestRFQGolden pins every document of the fixed view, member by member: the
 // files are the bodies, indented.
 func TestRFQGolden(t *testing.T) {
-	p := pagesOf(t, gatewaytest.Showing(gatewaytest.FixedView()), gatewaytest.NewDeskClock())
+	p := pagesOf(t, gatewaytest.NewViewDesk(gatewaytest.FixedView()), gatewaytest.NewDeskClock())
 	for d := range documentCount {
 		checkGolden(t, d.String(), p.get(d).Body)
 	}
 	// A desk that nobody has set up.
-	p = pagesOf(t, gatewaytest.Showing(nil), gatewaytest.NewDeskClock())
+	p = pagesOf(t, gatewaytest.NewViewDesk(nil), gatewaytest.NewDeskClock())
 	for _, d := range []document{docStatus, docSellable, docTickets, docCompact, docPairs, docTokens, docBoard, docDesk} {
 		checkGolden(t, "empty_"+d.String(), p.get(d).Body)
 	}
@@ -77,7 +77,7 @@ func TestChainHealthShown(t *testing.T) {
 				`{"name":"new","available":false,"slot":null,"lag_slots":null}]}}`,
 		},
 	} {
-		p := pagesOf(t, gatewaytest.Showing(gatewaytest.FixedView()), gatewaytest.NewDeskClock())
+		p := pagesOf(t, gatewaytest.NewViewDesk(gatewaytest.FixedView()), gatewaytest.NewDeskClock())
 		p.chain, p.health = chain{}, func() desk.ChainHealth { return c.health }
 		if body := string(p.get(docDesk).Body); !strings.HasSuffix(body, `"chain":{"available":true,"reason":null,"execution_network":"solana-mainnet-beta",`+c.want) {
 			t.Errorf("want %s in %s", c.want, body)
@@ -107,7 +107,7 @@ func TestChainShown(t *testing.T) {
 		{chain{ready: errors.New("no upstream answers")}, false, "not_ready"},
 		{chain{}, true, ""},
 	} {
-		p := pagesOf(t, gatewaytest.Showing(&rfq.View{}), gatewaytest.NewDeskClock())
+		p := pagesOf(t, gatewaytest.NewViewDesk(&rfq.View{}), gatewaytest.NewDeskClock())
 		p.chain = c.settlement
 		for _, d := range []document{docStatus, docDesk} {
 			var got struct {

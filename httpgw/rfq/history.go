@@ -14,7 +14,7 @@ func (e *Endpoints) serveClaim(segment []byte) (*wire.Page, *wire.Problem) {
 	if !ok {
 		return nil, terms.Refuse(event.ReasonUnknownClaim)
 	}
-	h, ok, err := e.deal.Desk.Claim(id)
+	h, ok, err := e.backend.Desk.Claim(id)
 	switch {
 	case err != nil:
 		return nil, terms.DeskProblem(err)
@@ -22,12 +22,12 @@ func (e *Endpoints) serveClaim(segment []byte) (*wire.Page, *wire.Problem) {
 		return nil, terms.Refuse(event.ReasonUnknownClaim)
 	}
 	var delivery [64]byte
-	if e.deal.Settlement != nil {
-		if delivery, _, err = e.deal.Settlement.Delivery(id); err != nil {
+	if e.backend.Settlement != nil {
+		if delivery, _, err = e.backend.Settlement.Delivery(id); err != nil {
 			return nil, terms.DeskProblem(err)
 		}
 	}
-	w := e.deal.Writer()
+	w := e.backend.Writer()
 	label := ""
 	if t := w.View.Ticket(h.Claim.Terms.Ticket); t != nil {
 		label = t.Label
@@ -43,7 +43,7 @@ func appendHistory(w *terms.Writer, h *desk.History, label string, delivery *[64
 	dst = append(terms.AppendClaimHead(dst, c), `,"claim":`...)
 	dst = w.Claim(dst, c, label)
 	dst = append(dst, `,"payment":`...)
-	dst = append(w.Payment(dst, &c.Terms), `},"paid_atoms":"`...)
+	dst = append(w.OpenPayment(dst, &c.Terms), `},"paid_atoms":"`...)
 	dst = market.AppendDecimal(dst, c.Paid, 0)
 	dst = wire.AppendMillis(append(dst, `","expires_at":`...), c.Deadline)
 	dst = wire.AppendMillis(append(dst, `,"changed_at":`...), c.ChangedAt)

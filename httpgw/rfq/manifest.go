@@ -85,7 +85,7 @@ type exampleCommands struct {
 	VerifySignature string `json:"verify_signature"`
 }
 
-func (p *pages) manifest(e *edition) manifestDocument {
+func (p *pages) manifest(e *snapshot) manifestDocument {
 	urls := p.urls
 	d := manifestDocument{
 		OK: true, Schema: "svc_rfq_robot_manifest_v1", Name: p.about.Service + " RFQ robot manifest",
@@ -211,7 +211,7 @@ func (p *pages) discovery() discoveryDocument {
 	urls := p.urls
 	d := discoveryDocument{
 		OK: true, Schema: "svc_rfq_discovery_v1", Name: p.about.Service + " RFQ", Version: Version,
-		UpdatedAt: wire.Time(p.begun), Service: urls.Base + wire.DescriptionPath, Specification: urls.Base + wire.SpecificationPath,
+		UpdatedAt: wire.Time(p.startedAt), Service: urls.Base + wire.DescriptionPath, Specification: urls.Base + wire.SpecificationPath,
 		Manifest: urls.Mirror + pathManifest, Status: urls.Mirror + PathStatus,
 		Board: urls.Base + PathBoard, DeskStatus: urls.Base + PathDeskStatus,
 		TruthRule: truthRule, Surfaces: surfacesOf(&urls), Read: readURLs(&urls), Claim: claimURLs(&urls),

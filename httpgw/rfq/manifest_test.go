@@ -60,7 +60,7 @@ const manifestShape = "ok schema name updated_at truth_rule active_rails rail_pr
 
 // TestManifestShape: these members, in this order, and nothing else.
 func TestManifestShape(t *testing.T) {
-	p := pagesOf(t, gatewaytest.Showing(gatewaytest.FixedView()), gatewaytest.NewDeskClock())
+	p := pagesOf(t, gatewaytest.NewViewDesk(gatewaytest.FixedView()), gatewaytest.NewDeskClock())
 	if got := shapeOf(t, p.get(docManifest).Body); got != manifestShape {
 		t.Errorf("members\n%s\nwant\n%s", got, manifestShape)
 	}
@@ -109,7 +109,7 @@ func shapeOf(t *testing.T, object []byte) string {
 
 // TestDiscovery: the native surface comes first.
 func TestDiscovery(t *testing.T) {
-	p := pagesOf(t, gatewaytest.Showing(gatewaytest.FixedView()), gatewaytest.NewDeskClock())
+	p := pagesOf(t, gatewaytest.NewViewDesk(gatewaytest.FixedView()), gatewaytest.NewDeskClock())
 	var d struct {
 		Submission struct {
 			Priority []string

@@ -51,19 +51,19 @@ type DeskReader interface {
 
 // pages renders the desk's documents and remembers them.
 type pages struct {
-	of    DeskSource
-	chain terms.Settlement // nil = the chain is unavailable
+	source DeskSource
+	chain  terms.Settlement // nil = the chain is unavailable
 	// health returns more about it; nil = nothing is known
-	health func() desk.ChainHealth
-	about  *wire.Description
-	urls   catalog.URLs
-	now    func() int64 // Unix nanoseconds
-	begun  int64        // when the service started
+	health    func() desk.ChainHealth
+	about     *wire.Description
+	urls      catalog.URLs
+	now       func() int64 // Unix nanoseconds
+	startedAt int64        // when the service started
 
-	edition atomic.Pointer[edition]
-	tickets ticketCache
-	kept    [documentCount]wire.Kept[*edition]
-	none    rfq.View // before the first view
+	snapshot  atomic.Pointer[snapshot]
+	tickets   ticketCache
+	kept      [documentCount]wire.PageCache[*snapshot]
+	emptyView rfq.View // before the first view
 }
 
 // cycle is a span of refresh, from a whole multiple of it, and the middles of
@@ -71,22 +71,22 @@ type pages struct {
 // would change the text of every ticket at every claim.
 type cycle struct {
 	from, until int64             // Unix nanoseconds
-	mids        []market.USDPrice // by InstrumentID; 0 = none
+	midPrices   []market.USDPrice // by InstrumentID; 0 = none
 }
 
 // edition is what all documents of one view and one cycle share. It does not
 // change.
-type edition struct {
+type snapshot struct {
 	view  *rfq.View
 	cycle *cycle
 	// ts is the start of the cycle, or the view's last change where that is
 	// later: two readers that render at the same time write the same.
 	ts    int64
-	pairs []pairNow // by Instrument
+	pairs []pairState // by Instrument
 }
 
-// pairNow is a pair at an edition's time.
-type pairNow struct {
+// pairState is a pair at an edition's time.
+type pairState struct {
 	*rfq.Pair
 	in       *market.Instrument
 	base     []byte          // members that say what a ticket sells
@@ -100,7 +100,7 @@ type pairNow struct {
 
 func newPages(of DeskSource, o *Options) *pages {
 	return &pages{
-		of: of, chain: o.Deal.Settlement, health: o.Health, about: o.About, urls: o.URLs, now: o.Now, begun: o.Now(),
+		source: of, chain: o.Backend.Settlement, health: o.Health, about: o.About, urls: o.URLs, now: o.Now, startedAt: o.Now(),
 		tickets: ticketCache{about: o.About},
 	}
 }
@@ -118,9 +118,9 @@ func (p *pages) get(d document) *wire.Page {
 	}
 	body := p.render(d, e)
 	if d == docTickets || d == docCompact || d == docBoard {
-		return p.kept[d].Keep(e, &wire.Page{Body: body, ETag: bookETag(e.view.Seq, body)})
+		return p.kept[d].Put(e, &wire.Page{Body: body, ETag: bookETag(e.view.Seq, body)})
 	}
-	return p.kept[d].Keep(e, wire.NewPage(body))
+	return p.kept[d].Put(e, wire.NewPage(body))
 }
 
 // bookETag names a list of the book by its Seq, which the body tells, and two
@@ -137,31 +137,31 @@ func bookETag(seq uint64, body []byte) []byte {
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
 // current returns the edition of the newest view and the present cycle.
-func (p *pages) current() *edition {
-	v, now := p.of.Desk.View(), p.now()
+func (p *pages) current() *snapshot {
+	v, now := p.source.Desk.View(), p.now()
 	if v == nil {
-		v = &p.none
+		v = &p.emptyView
 	}
-	old := p.edition.Load()
+	old := p.snapshot.Load()
 	var c *cycle
 	if old != nil && now >= old.cycle.from && now < old.cycle.until {
 		if c = old.cycle; old.view == v {
 			return old
 		}
 	} else {
-		c = p.of.newCycle(now)
+		c = p.source.newCycle(now)
 	}
-	e := &edition{view: v, cycle: c, ts: max(c.from, v.At), pairs: make([]pairNow, 0, len(v.Pairs))}
+	e := &snapshot{view: v, cycle: c, ts: max(c.from, v.At), pairs: make([]pairState, 0, len(v.Pairs))}
 	for i := range v.Pairs {
-		if in := p.of.Instruments.Get(v.Pairs[i].Instrument); in != nil {
+		if in := p.source.Instruments.Get(v.Pairs[i].Instrument); in != nil {
 			e.pairs = append(e.pairs, pairAt(e, &v.Pairs[i], in))
 		}
 	}
-	p.edition.Store(e)
+	p.snapshot.Store(e)
 	return e
 }
 
-func (p *pages) render(d document, e *edition) []byte {
+func (p *pages) render(d document, e *snapshot) []byte {
 	switch d {
 	case docSellable:
 		return p.renderSellable(e)
@@ -191,8 +191,8 @@ func (p *pages) render(d document, e *edition) []byte {
 }
 
 // pair returns how an instrument is sold, or nil.
-func (e *edition) pair(id market.InstrumentID) *pairNow {
-	i, ok := slices.BinarySearchFunc(e.pairs, id, func(n pairNow, id market.InstrumentID) int {
+func (e *snapshot) pair(id market.InstrumentID) *pairState {
+	i, ok := slices.BinarySearchFunc(e.pairs, id, func(n pairState, id market.InstrumentID) int {
 		return cmp.Compare(n.Instrument, id)
 	})
 	if !ok {

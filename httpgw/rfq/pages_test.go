@@ -21,7 +21,7 @@ import (
 // time are made anew, and the others keep their page, ETag and all.
 func TestCycle(t *testing.T) {
 	clock := gatewaytest.NewDeskClock()
-	p := pagesOf(t, gatewaytest.Showing(gatewaytest.FixedView()), clock)
+	p := pagesOf(t, gatewaytest.NewViewDesk(gatewaytest.FixedView()), clock)
 	dated := []document{docStatus, docTickets, docBoard, docDesk}
 	first := make([]*wire.Page, documentCount)
 	for d := range documentCount {
@@ -67,14 +67,14 @@ func tsOf(t *testing.T, p *wire.Page) string {
 func TestStampAge(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		clock := gatewaytest.NewDeskClock()
-		desk := gatewaytest.Showing(gatewaytest.FixedView())
+		desk := gatewaytest.NewViewDesk(gatewaytest.FixedView())
 		p, twin := pagesOf(t, desk, clock), pagesOf(t, desk, clock)
 		for range rapid.IntRange(1, 8).Draw(rt, "reads") {
 			clock.Move(time.Duration(rapid.Int64Range(0, 3*Refresh/2).Draw(rt, "step")))
 			if rapid.Bool().Draw(rt, "change") {
-				v := gatewaytest.Claimed(desk.View(), 1)
+				v := gatewaytest.WithClaim(desk.View(), 1)
 				v.At = clock.Now() - rapid.Int64Range(0, Refresh).Draw(rt, "ago")
-				desk.Show(v)
+				desk.SetView(v)
 			}
 			body := p.get(docTickets)
 			ts, err := time.Parse(time.RFC3339Nano, tsOf(t, body))
@@ -94,15 +94,15 @@ func TestStampAge(t *testing.T) {
 // TestChangeShows: a new view shows at once, and only what differs is another
 // page.
 func TestChangeShows(t *testing.T) {
-	desk := gatewaytest.Showing(gatewaytest.FixedView())
+	desk := gatewaytest.NewViewDesk(gatewaytest.FixedView())
 	p := pagesOf(t, desk, gatewaytest.NewDeskClock())
 	var first [documentCount]*wire.Page
 	for d := range documentCount {
 		first[d] = p.get(d)
 	}
-	v := gatewaytest.Claimed(desk.View(), 0)
-	v.At = gatewaytest.DeskDay
-	desk.Show(v)
+	v := gatewaytest.WithClaim(desk.View(), 0)
+	v.At = gatewaytest.ViewTime
+	desk.SetView(v)
 	for d := range documentCount {
 		changes := slices.Contains([]document{docStatus, docSellable, docTickets, docCompact, docBoard, docDesk}, d)
 		if again := p.get(d); (again != first[d]) != changes || bytes.Equal(again.ETag, first[d].ETag) == changes {
@@ -115,7 +115,7 @@ func TestChangeShows(t *testing.T) {
 // price, as the machine has none, from the next cycle until it trades again.
 func TestHaltedBookPricesNothing(t *testing.T) {
 	clock := gatewaytest.NewDeskClock()
-	p := pagesOf(t, gatewaytest.Showing(gatewaytest.FixedView()), clock)
+	p := pagesOf(t, gatewaytest.NewViewDesk(gatewaytest.FixedView()), clock)
 	for _, c := range []struct {
 		status uint8
 		want   string
@@ -124,7 +124,7 @@ func TestHaltedBookPricesNothing(t *testing.T) {
 	} {
 		book := gatewaytest.FullView(0, 1042)
 		book.Status = c.status
-		p.of.Books.(*gatewaytest.Books).Views[0].Store(book)
+		p.source.Books.(*gatewaytest.Books).Views[0].Store(book)
 		clock.Move(time.Duration(Refresh))
 		var d struct {
 			Pairs []struct {
@@ -151,7 +151,7 @@ func TestHaltedBookPricesNothing(t *testing.T) {
 // cycle, without any change of the book.
 func TestPricesGoStale(t *testing.T) {
 	clock := gatewaytest.NewDeskClock()
-	p := pagesOf(t, gatewaytest.Showing(gatewaytest.FixedView()), clock)
+	p := pagesOf(t, gatewaytest.NewViewDesk(gatewaytest.FixedView()), clock)
 	type pairs struct {
 		Pairs []struct {
 			Pair      string
@@ -192,9 +192,9 @@ func TestPricesGoStale(t *testing.T) {
 // the cycle, whatever the desk does meanwhile, and none while a side is empty.
 func TestReferenceFollowsBook(t *testing.T) {
 	clock := gatewaytest.NewDeskClock()
-	desk := gatewaytest.Showing(gatewaytest.FixedView())
+	desk := gatewaytest.NewViewDesk(gatewaytest.FixedView())
 	p := pagesOf(t, desk, clock)
-	b := p.of.Books.(*gatewaytest.Books)
+	b := p.source.Books.(*gatewaytest.Books)
 	reference := func() any {
 		var d struct{ Pairs []map[string]any }
 		if err := json.Unmarshal(p.get(docPairs).Body, &d); err != nil {
@@ -208,7 +208,7 @@ func TestReferenceFollowsBook(t *testing.T) {
 	v := gatewaytest.FullView(0, 2000)
 	v.Bids = []market.Level{{Price: 9_991, Qty: 1}}
 	b.Views[0].Store(v)
-	desk.Show(gatewaytest.Claimed(desk.View(), 0))
+	desk.SetView(gatewaytest.WithClaim(desk.View(), 0))
 	if got := reference(); got != "0.999550000" {
 		t.Errorf("reference %v within the cycle", got)
 	}
@@ -227,7 +227,7 @@ func TestReferenceFollowsBook(t *testing.T) {
 
 // TestCachedDocumentsAllocateNothing: from the handler to the page.
 func TestCachedDocumentsAllocateNothing(t *testing.T) {
-	p := pagesOf(t, gatewaytest.Showing(gatewaytest.LargeView(50)), gatewaytest.NewDeskClock())
+	p := pagesOf(t, gatewaytest.NewViewDesk(gatewaytest.LargeView(50)), gatewaytest.NewDeskClock())
 	for d := range documentCount {
 		read := p.serve(d)
 		if allocs := testing.AllocsPerRun(100, func() {
@@ -243,7 +243,7 @@ func TestCachedDocumentsAllocateNothing(t *testing.T) {
 // TestReadersWhileClaiming: whatever reader and change meet, a body is whole,
 // belongs to its ETag, and no reader sees an older book after a newer one.
 func TestReadersWhileClaiming(t *testing.T) {
-	desk := gatewaytest.Showing(gatewaytest.LargeView(20))
+	desk := gatewaytest.NewViewDesk(gatewaytest.LargeView(20))
 	p := pagesOf(t, desk, gatewaytest.NewDeskClock())
 	stop := make(chan struct{})
 	var readers sync.WaitGroup
@@ -271,7 +271,7 @@ func TestReadersWhileClaiming(t *testing.T) {
 		})
 	}
 	for i := range 300 {
-		desk.Show(gatewaytest.Claimed(desk.View(), i%20))
+		desk.SetView(gatewaytest.WithClaim(desk.View(), i%20))
 	}
 	close(stop)
 	readers.Wait()
@@ -284,7 +284,7 @@ func TestUnknownInstrument(t *testing.T) {
 	v.Pairs = append(v.Pairs, rfq.Pair{Instrument: 99, Anchor: 1})
 	v.Tickets = append(v.Tickets, gatewaytest.Ticket(14, 99, rfq.TicketOpen, "strange", rfq.Tranche{Capacity: gatewaytest.Dollar}))
 	v.Sellable = v.Tickets[len(v.Tickets)-1]
-	p := pagesOf(t, gatewaytest.Showing(v), gatewaytest.NewDeskClock())
+	p := pagesOf(t, gatewaytest.NewViewDesk(v), gatewaytest.NewDeskClock())
 	for d := range documentCount {
 		if body := p.get(d).Body; !json.Valid(body) || bytes.Contains(body, []byte("strange")) {
 			t.Errorf("%v: %s", d, body)
@@ -314,7 +314,7 @@ func TestRailReasons(t *testing.T) {
 		{"locked", 0, func(*rfq.View) {}, false, "locked"},
 		{"unlocked", 0, func(v *rfq.View) { v.Locks[1].Locked = false }, true, ""},
 	} {
-		clock.Ns.Store(gatewaytest.DeskDay + 3e9 + int64(c.later))
+		clock.Ns.Store(gatewaytest.ViewTime + 3e9 + int64(c.later))
 		v := gatewaytest.FixedView()
 		c.mend(v)
 		var d struct {
@@ -324,7 +324,7 @@ func TestRailReasons(t *testing.T) {
 				Reason string
 			}
 		}
-		p := pagesOf(t, gatewaytest.Showing(v), clock)
+		p := pagesOf(t, gatewaytest.NewViewDesk(v), clock)
 		if err := json.Unmarshal(p.get(docTokens).Body, &d); err != nil {
 			t.Fatal(err)
 		}
@@ -371,7 +371,7 @@ func TestPairStatus(t *testing.T) {
 		var d struct {
 			Pairs []struct{ Status, Reason string }
 		}
-		if err := json.Unmarshal(pagesOf(t, gatewaytest.Showing(v), gatewaytest.NewDeskClock()).get(docPairs).Body, &d); err != nil {
+		if err := json.Unmarshal(pagesOf(t, gatewaytest.NewViewDesk(v), gatewaytest.NewDeskClock()).get(docPairs).Body, &d); err != nil {
 			t.Fatal(err)
 		}
 		if got := d.Pairs[1]; got.Status != c.status || got.Reason != c.reason {

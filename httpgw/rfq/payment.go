@@ -29,11 +29,11 @@ const (
 
 var paymentMembers = []wire.Member{
 	paymentOrder: terms.OrderMember, paymentTranche: terms.TrancheMember,
-	paymentSignature: {Name: "l1_signature", Kind: wire.TextMember, Most: wire.MaxSignatureText},
-	paymentClaim:     {Name: "claim_id", Kind: wire.TextMember, Most: wire.MaxSegment, Optional: true},
-	paymentLabel:     {Name: "ticket_label", Kind: wire.TextMember, Most: rfq.MaxText, Optional: true},
-	paymentFill:      {Name: terms.FillMember.Name, Kind: wire.WholeMember, Most: 16, Optional: true},
-	paymentRail:      {Name: "payment_rail", Kind: wire.TextMember, Most: 8, Optional: true},
+	paymentSignature: {Name: "l1_signature", Kind: wire.TextMember, MaxLen: wire.MaxSignatureText},
+	paymentClaim:     {Name: "claim_id", Kind: wire.TextMember, MaxLen: wire.MaxSegment, Optional: true},
+	paymentLabel:     {Name: "ticket_label", Kind: wire.TextMember, MaxLen: rfq.MaxText, Optional: true},
+	paymentFill:      {Name: terms.FillMember.Name, Kind: wire.IntegerMember, MaxLen: 16, Optional: true},
+	paymentRail:      {Name: "payment_rail", Kind: wire.TextMember, MaxLen: 8, Optional: true},
 }
 
 // parsePayment reads the body of a proof of payment. gone: see ParseOffer.
@@ -69,7 +69,7 @@ func parsePayment(p *wire.Post, v *rfq.View, gone bool) (*desk.PaymentProof, *wi
 			return nil, terms.Refuse(event.ReasonUnknownClaim)
 		}
 	}
-	proof.Key = terms.Idempotency(terms.OpVerifyPayment, p.Key, fmt.Appendf(nil, "%d %d %x %d %q %d %d",
+	proof.Key = terms.IdempotencyKey(terms.OpVerifyPayment, p.Key, fmt.Appendf(nil, "%d %d %x %d %q %d %d",
 		proof.Ticket, proof.Tranche, proof.Signature, proof.Claim, label, proof.Fill, proof.Rail))
 	return proof, nil
 }
@@ -78,16 +78,16 @@ func parsePayment(p *wire.Post, v *rfq.View, gone bool) (*desk.PaymentProof, *wi
 // had a claim whose payment comes late: what becomes of that is for the
 // settlement to say.
 func (e *Endpoints) postPayment(p *wire.Post) (*wire.Answer, *wire.Problem) {
-	proof, bad := parsePayment(p, e.deal.View(), e.deal.Settlement != nil)
+	proof, bad := parsePayment(p, e.backend.View(), e.backend.Settlement != nil)
 	if bad != nil {
 		return nil, bad
 	}
-	if e.deal.Settlement == nil {
+	if e.backend.Settlement == nil {
 		return nil, terms.ChainUnavailable("The payment has not been looked at; send it again later.")
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), terms.SettleTime)
+	ctx, cancel := context.WithTimeout(context.Background(), terms.SettlementTimeout)
 	defer cancel()
-	v, err := e.deal.Settlement.Verify(ctx, proof)
+	v, err := e.backend.Settlement.Verify(ctx, proof)
 	if err != nil {
 		return nil, terms.SettlementProblem(err, "The payment has not been verified; send it again later.")
 	}
@@ -109,7 +109,7 @@ func (e *Endpoints) verified(v *desk.Verdict) (*wire.Answer, *wire.Problem) {
 		bad.Replayed = v.Replayed
 		return nil, bad
 	}
-	w := e.deal.Writer()
+	w := e.backend.Writer()
 	return &wire.Answer{Status: 200, Body: appendVerification(&w, v), Replayed: v.Replayed}, nil
 }
 

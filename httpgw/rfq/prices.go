@@ -9,8 +9,8 @@ import (
 )
 
 // pairAt returns how a pair stands at an edition's time.
-func pairAt(e *edition, pair *rfq.Pair, in *market.Instrument) pairNow {
-	n := pairNow{Pair: pair, in: in, lock: e.view.Locked(pair.Instrument, 0)}
+func pairAt(e *snapshot, pair *rfq.Pair, in *market.Instrument) pairState {
+	n := pairState{Pair: pair, in: in, lock: e.view.Locked(pair.Instrument, 0)}
 	n.base = append(n.base, `,"base_mint":`...)
 	n.base = wire.AppendAddress(n.base, pair.BaseMint)
 	n.base = append(n.base, `,"base_symbol":"`...)
@@ -28,7 +28,7 @@ func pairAt(e *edition, pair *rfq.Pair, in *market.Instrument) pairNow {
 
 // reference returns the price before discounts that a ticket is sold by, or 0
 // and why there is none.
-func (e *edition) reference(t *rfq.Ticket) (market.USDPrice, event.Reason) {
+func (e *snapshot) reference(t *rfq.Ticket) (market.USDPrice, event.Reason) {
 	reference, why := e.view.Reference(t, e.cycle, e.ts)
 	if why != 0 {
 		return 0, why
@@ -37,7 +37,7 @@ func (e *edition) reference(t *rfq.Ticket) (market.USDPrice, event.Reason) {
 }
 
 // ticketPrice is all that a ticket's texts depend on beside the ticket itself
-// and what ticketTexts.fixed has.
+// and what ticketTexts.common has.
 type ticketPrice struct {
 	reference market.USDPrice // 0 = nothing is priced
 	open      bool            // quotes are given
@@ -45,7 +45,7 @@ type ticketPrice struct {
 
 // priceOf returns how a ticket of the pair is priced now. One that has ended has
 // no price any more.
-func (e *edition) priceOf(n *pairNow, t *rfq.Ticket) ticketPrice {
+func (e *snapshot) priceOf(n *pairState, t *rfq.Ticket) ticketPrice {
 	if t.State == rfq.TicketWithdrawn || t.State == rfq.TicketExpired {
 		return ticketPrice{}
 	}
@@ -59,7 +59,7 @@ func (e *edition) priceOf(n *pairNow, t *rfq.Ticket) ticketPrice {
 
 // rail returns the dollar price of a rail's asset, and why no quote is given
 // over it, as the machine would refuse it.
-func (e *edition) rail(r market.Rail) (price rfq.RailPrice, why event.Reason) {
+func (e *snapshot) rail(r market.Rail) (price rfq.RailPrice, why event.Reason) {
 	if r == market.RailUSDC {
 		price.Price = market.USDPrice(market.Pow10(market.USDPriceDecimals))
 	}
@@ -94,12 +94,12 @@ func (price ticketPrice) bestPrice(v *rfq.View, t *rfq.Tranche) market.USDPrice 
 // it is at a command, and not at all by a halted one; readers see where it was
 // when the cycle began for them.
 func (s *DeskSource) newCycle(now int64) *cycle {
-	c := &cycle{from: now - now%Refresh, mids: make([]market.USDPrice, s.Instruments.Len())}
+	c := &cycle{from: now - now%Refresh, midPrices: make([]market.USDPrice, s.Instruments.Len())}
 	c.until = c.from + Refresh
-	for i := range c.mids {
+	for i := range c.midPrices {
 		id := market.InstrumentID(i)
 		if v := s.Books.View(id); v != nil && v.Status == engine.StatusTrading && len(v.Bids) > 0 && len(v.Asks) > 0 {
-			c.mids[i] = s.Instruments.Get(id).MidPrice(v.Bids[0].Price, v.Asks[0].Price)
+			c.midPrices[i] = s.Instruments.Get(id).MidPrice(v.Bids[0].Price, v.Asks[0].Price)
 		}
 	}
 	return c
@@ -107,8 +107,8 @@ func (s *DeskSource) newCycle(now int64) *cycle {
 
 // Mid is for [rfq.Prices].
 func (c *cycle) Mid(id market.InstrumentID) (market.USDPrice, bool) {
-	if int(id) >= len(c.mids) {
+	if int(id) >= len(c.midPrices) {
 		return 0, false
 	}
-	return c.mids[id], c.mids[id] != 0
+	return c.midPrices[id], c.midPrices[id] != 0
 }

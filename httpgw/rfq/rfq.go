@@ -10,7 +10,7 @@ import (
 
 // Options are what the RFQ endpoints are made of.
 type Options struct {
-	Deal terms.Deal
+	Backend terms.Backend
 	// Books are of the pairs whose reference price is this service's own book.
 	Books catalog.Views
 	// Health is what /api/v1/dvp/status says of the chain, called at most once for a
@@ -33,16 +33,16 @@ type DeskSource struct {
 // Endpoints are the RFQ surface (spec, 4.1 and 4.3): the book's documents,
 // quotes, claims and proofs of payment. Any goroutine may use it.
 type Endpoints struct {
-	deal terms.Deal
-	urls catalog.URLs
-	own  *pages
-	all  *pages // own, or those of all groups
+	backend terms.Backend
+	urls    catalog.URLs
+	own     *pages
+	all     *pages // own, or those of all groups
 }
 
 // New returns the endpoints.
 func New(o Options) *Endpoints {
-	e := &Endpoints{deal: o.Deal, urls: o.URLs}
-	e.own = newPages(DeskSource{o.Deal.Desk, o.Deal.Instruments, o.Books}, &o)
+	e := &Endpoints{backend: o.Backend, urls: o.URLs}
+	e.own = newPages(DeskSource{o.Backend.Desk, o.Backend.Instruments, o.Books}, &o)
 	e.all = e.own
 	if o.All != nil {
 		e.all = newPages(*o.All, &o)
@@ -58,14 +58,14 @@ func (e *Endpoints) Routes() []wire.Route { return append(e.reads(), e.writes().
 func (e *Endpoints) reads() []wire.Route {
 	row := func(path string, on wire.Surface, cache wire.Cache, in wire.Group, d document) wire.Route {
 		r := wire.Get(path, on, cache, wire.MarketLimit, in, e.own.serve(d))
-		r.Leader = d == docStatus || d == docDesk // which say how the settlement is
+		r.LeaderOnly = d == docStatus || d == docDesk // which say how the settlement is
 		switch d {
 		case docSellable, docTickets, docCompact, docPairs, docTokens, docBoard:
 			r.Read, r.Merged = e.all.serve(d), wire.MergedDesks
 		}
 		return r
 	}
-	const both = wire.OnBoth
+	const both = wire.OnREST
 	return []wire.Route{
 		row(PathStatus, both, wire.LiveData, wire.GroupRFQ, docStatus),
 		row(PathSellable, both, wire.LiveData, wire.GroupRFQ, docSellable),
@@ -88,10 +88,10 @@ func (e *Endpoints) writes() []wire.Route {
 	row := func(path string, on wire.Surface, do func(*wire.Post) (*wire.Answer, *wire.Problem)) wire.Route {
 		return wire.Route{
 			Path: path, Method: wire.MethodPost, On: on, Cache: wire.NeverCached, Limit: wire.RFQWriteLimit,
-			Group: wire.GroupRFQ, Leader: true, Post: do,
+			Group: wire.GroupRFQ, LeaderOnly: true, Post: do,
 		}
 	}
-	const both = wire.OnBoth
+	const both = wire.OnREST
 	return []wire.Route{
 		row(PathRFQ+"quote", both, e.postQuote),
 		row(PathNativeModular, wire.OnBase, e.postModularClaim),
@@ -103,7 +103,7 @@ func (e *Endpoints) writes() []wire.Route {
 		row(PathFallbackVerify, wire.OnAPI, e.postPayment),
 		{
 			Path: PathRFQ + "claims/{claim_id}", Method: wire.MethodGet, On: both, Cache: wire.LiveData,
-			Limit: wire.MarketLimit, Group: wire.GroupRFQ, Leader: true, ReadOne: e.serveClaim,
+			Limit: wire.MarketLimit, Group: wire.GroupRFQ, LeaderOnly: true, ReadOne: e.serveClaim,
 		},
 	}
 }

@@ -15,8 +15,8 @@ import (
 // TestChainHealthIsDescribed: the desk's status with all that there is to know
 // of the chain.
 func TestChainHealthIsDescribed(t *testing.T) {
-	d := gatewaytest.Described(t)
-	p := pagesOf(t, gatewaytest.Showing(gatewaytest.FixedView()), gatewaytest.NewDeskClock())
+	d := gatewaytest.OpenAPI(t)
+	p := pagesOf(t, gatewaytest.NewViewDesk(gatewaytest.FixedView()), gatewaytest.NewDeskClock())
 	p.chain, p.health = chain{}, func() desk.ChainHealth {
 		return desk.ChainHealth{
 			Desk: gatewaytest.Address(60), Slot: 4711, BlockhashAge: time.Second, Tracked: 3, Nodes: []desk.ChainNode{{Name: "main", Available: true, Slot: 4711}, {Name: "new"}},
@@ -38,7 +38,7 @@ func TestChainHealthIsDescribed(t *testing.T) {
 
 // TestPagesMatch: every page of every state of the desk and of the market.
 func TestPagesMatch(t *testing.T) {
-	d := gatewaytest.Described(t)
+	d := gatewaytest.OpenAPI(t)
 	schemas := [documentCount]string{
 		"RFQStatus", "CurrentSellableTicket", "MarketTickets", "CompactBook", "Levels", "Pairs", "Tokens", "RailList",
 		"RobotManifest", "Discovery", "Board", "DeskStatus",
@@ -48,7 +48,7 @@ func TestPagesMatch(t *testing.T) {
 	alone := gatewaytest.FixedView() // its quote asset is known by its symbol only
 	alone.Pairs, alone.Tickets, alone.Sellable = alone.Pairs[1:], nil, nil
 	for name, v := range map[string]*rfq.View{"none": nil, "empty": {}, "fixed": gatewaytest.FixedView(), "shut": shut, "alone": alone} {
-		p := pagesOf(t, gatewaytest.Showing(v), gatewaytest.NewDeskClock())
+		p := pagesOf(t, gatewaytest.NewViewDesk(v), gatewaytest.NewDeskClock())
 		for doc := range documentCount {
 			if err := d.ValidateAs(schemas[doc], p.get(doc).Body); err != nil {
 				t.Errorf("%s: %v: %v in %s", name, doc, err, p.get(doc).Body)

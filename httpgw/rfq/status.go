@@ -120,7 +120,7 @@ type adviceJSON struct {
 	URL     string `json:"url"`
 }
 
-func (p *pages) status(e *edition) statusDocument {
+func (p *pages) status(e *snapshot) statusDocument {
 	v, urls := e.view, p.urls
 	d := statusDocument{
 		OK: true, Version: Version, APIVersion: catalog.APIVersion, Seq: v.Seq, TS: wire.Time(e.ts),
@@ -137,7 +137,7 @@ func (p *pages) status(e *edition) statusDocument {
 	}
 	d.Accepting = !d.Locks[0].Locked
 	if v.Sellable != nil {
-		d.Sellable = wire.NullText(string(market.AppendTicketID(nil, v.Sellable.ID)))
+		d.Sellable = wire.NullIfEmpty(string(market.AppendTicketID(nil, v.Sellable.ID)))
 	}
 	d.Tickets.Total = len(v.Tickets)
 	for _, t := range v.Tickets {
@@ -169,15 +169,15 @@ func (s *ticketVolumes) add(t *rfq.Ticket) {
 
 // updatedAt is the last change of the book, or the service's start where that
 // is later: its URLs may be new since.
-func (p *pages) updatedAt(v *rfq.View) wire.Time { return wire.Time(max(v.At, p.begun)) }
+func (p *pages) updatedAt(v *rfq.View) wire.Time { return wire.Time(max(v.At, p.startedAt)) }
 
 func (p *pages) chainState() chainJSON {
 	c := chainJSON{Network: catalog.ExecutionNetwork}
 	switch {
 	case p.chain == nil:
-		c.Reason = wire.NullText("not_configured")
+		c.Reason = wire.NullIfEmpty("not_configured")
 	case p.chain.Ready() != nil:
-		c.Reason = wire.NullText("not_ready")
+		c.Reason = wire.NullIfEmpty("not_ready")
 	default:
 		c.Available = true
 	}

@@ -24,11 +24,11 @@ type ticketText struct {
 
 // ticketTexts are the texts of all tickets of a view, by ID.
 type ticketTexts struct {
-	of   *edition
-	list []ticketText
+	snapshot *snapshot
+	list     []ticketText
 	// fixed is what all texts have in common: ladder, pairs and guarantee. Where
 	// it changes, no text is good any more.
-	fixed []byte
+	common []byte
 }
 
 // ticketCache keeps the texts of the newest edition. Any goroutine may use it.
@@ -39,14 +39,14 @@ type ticketCache struct {
 
 // get returns the texts of an edition. It takes over those of tickets that
 // have not changed: a view shares them, so the pointers are the same.
-func (c *ticketCache) get(e *edition) *ticketTexts {
+func (c *ticketCache) get(e *snapshot) *ticketTexts {
 	old := c.newest.Load()
-	if old != nil && old.of == e {
+	if old != nil && old.snapshot == e {
 		return old
 	}
-	fresh := &ticketTexts{of: e, list: make([]ticketText, 0, len(e.view.Tickets)), fixed: appendFixed(nil, e)}
+	fresh := &ticketTexts{snapshot: e, list: make([]ticketText, 0, len(e.view.Tickets)), common: appendCommon(nil, e)}
 	var donors []ticketText
-	if old != nil && bytes.Equal(old.fixed, fresh.fixed) {
+	if old != nil && bytes.Equal(old.common, fresh.common) {
 		donors = old.list
 	}
 	scratch := make([]byte, 0, 8<<10)
@@ -69,8 +69,8 @@ func (c *ticketCache) get(e *edition) *ticketTexts {
 	return fresh
 }
 
-// appendFixed appends what ticketTexts.fixed holds.
-func appendFixed(dst []byte, e *edition) []byte {
+// appendCommon appends what ticketTexts.common holds.
+func appendCommon(dst []byte, e *snapshot) []byte {
 	for _, bps := range e.view.Policy.Discounts {
 		dst = strconv.AppendUint(dst, uint64(bps), 10)
 		dst = append(dst, ' ')
@@ -83,7 +83,7 @@ func appendFixed(dst []byte, e *edition) []byte {
 
 // render renders one ticket in scratch, which it overwrites, and returns
 // all three texts in one piece of memory.
-func (c *ticketCache) render(scratch []byte, e *edition, n *pairNow, t *rfq.Ticket, price ticketPrice) ticketText {
+func (c *ticketCache) render(scratch []byte, e *snapshot, n *pairState, t *rfq.Ticket, price ticketPrice) ticketText {
 	text := c.appendTicket(scratch[:0], n, t, price.reference)
 	full := len(text)
 	text = appendCompact(text, e.view, n, t, price)
@@ -97,7 +97,7 @@ func (c *ticketCache) render(scratch []byte, e *edition, n *pairNow, t *rfq.Tick
 }
 
 // appendTicket appends a ticket record (contract, section D).
-func (c *ticketCache) appendTicket(dst []byte, n *pairNow, t *rfq.Ticket, reference market.USDPrice) []byte {
+func (c *ticketCache) appendTicket(dst []byte, n *pairState, t *rfq.Ticket, reference market.USDPrice) []byte {
 	dst = append(dst, `{"order_id":"`...)
 	dst = market.AppendTicketID(dst, t.ID)
 	dst = append(dst, `","ticket_label":`...)
@@ -162,7 +162,7 @@ func sellable(t *rfq.Tranche) bool { return t.Available() >= market.FillUSD(1).U
 // best_price_usd is that of the largest discount among the fills that the
 // tranche has capacity for, and null while no quote is given; expires_unix_ms is
 // null for a ticket that does not expire.
-func appendCompact(dst []byte, v *rfq.View, n *pairNow, t *rfq.Ticket, price ticketPrice) []byte {
+func appendCompact(dst []byte, v *rfq.View, n *pairState, t *rfq.Ticket, price ticketPrice) []byte {
 	if t.State != rfq.TicketOpen {
 		return dst
 	}
@@ -194,7 +194,7 @@ func appendCompact(dst []byte, v *rfq.View, n *pairNow, t *rfq.Ticket, price tic
 
 // appendOffer appends an open ticket as the board shows it: what guarantees it,
 // what the operator declares, and that nobody else has checked it (spec, 1.10).
-func (c *ticketCache) appendOffer(dst []byte, v *rfq.View, n *pairNow, t *rfq.Ticket, price ticketPrice) []byte {
+func (c *ticketCache) appendOffer(dst []byte, v *rfq.View, n *pairState, t *rfq.Ticket, price ticketPrice) []byte {
 	if t.State != rfq.TicketOpen {
 		return dst
 	}

@@ -17,11 +17,11 @@ import (
 // TestTextsAreShared: a claim renders one ticket; the texts of the others are
 // the same memory as before.
 func TestTextsAreShared(t *testing.T) {
-	desk := gatewaytest.Showing(gatewaytest.LargeView(100))
+	desk := gatewaytest.NewViewDesk(gatewaytest.LargeView(100))
 	p := pagesOf(t, desk, gatewaytest.NewDeskClock())
 	p.get(docTickets)
 	before := p.tickets.newest.Load()
-	desk.Show(gatewaytest.Claimed(desk.View(), 42))
+	desk.SetView(gatewaytest.WithClaim(desk.View(), 42))
 	p.get(docCompact)
 	after := p.tickets.newest.Load()
 	for i := range before.list {
@@ -33,7 +33,7 @@ func TestTextsAreShared(t *testing.T) {
 	// A ladder or a mint of its own changes every text.
 	next := *desk.View()
 	next.Policy.Discounts[0]++
-	desk.Show(&next)
+	desk.SetView(&next)
 	p.get(docTickets)
 	if fresh := p.tickets.newest.Load(); &fresh.list[0].full[0] == &after.list[0].full[0] {
 		t.Error("a text of the old ladder")
@@ -44,16 +44,16 @@ func TestTextsAreShared(t *testing.T) {
 // has just started renders.
 func TestTextsAgainstFresh(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
-		desk, clock := gatewaytest.Showing(gatewaytest.LargeView(8)), gatewaytest.NewDeskClock()
+		desk, clock := gatewaytest.NewViewDesk(gatewaytest.LargeView(8)), gatewaytest.NewDeskClock()
 		p := pagesOf(t, desk, clock)
 		for range rapid.IntRange(1, 12).Draw(rt, "steps") {
-			desk.Show(changeView(rt, desk.View()))
+			desk.SetView(changeView(rt, desk.View()))
 			clock.Ns.Add(rapid.Int64Range(0, 2*Refresh).Draw(rt, "time"))
 			if rapid.Bool().Draw(rt, "skip") {
 				continue
 			}
 			fresh := pagesOf(t, desk, clock)
-			fresh.begun = p.begun
+			fresh.startedAt = p.startedAt
 			for d := range documentCount {
 				if got, want := p.get(d), fresh.get(d); !bytes.Equal(got.Body, want.Body) || !bytes.Equal(got.ETag, want.ETag) {
 					rt.Fatalf("%v:\n got %s\nwant %s", d, got.Body, want.Body)
@@ -67,11 +67,11 @@ func TestTextsAgainstFresh(t *testing.T) {
 // record, in its order, with its seq, whatever has changed.
 func TestTicketsAreTheDocuments(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
-		desk, clock := gatewaytest.Showing(gatewaytest.FixedView()), gatewaytest.NewDeskClock()
+		desk, clock := gatewaytest.NewViewDesk(gatewaytest.FixedView()), gatewaytest.NewDeskClock()
 		p := pagesOf(t, desk, clock)
 		g := &Endpoints{own: p}
 		for range rapid.IntRange(1, 8).Draw(rt, "steps") {
-			desk.Show(changeView(rt, desk.View()))
+			desk.SetView(changeView(rt, desk.View()))
 			clock.Ns.Add(rapid.Int64Range(0, 2*Refresh).Draw(rt, "time"))
 			var list []string
 			seq, at := g.Tickets(func(in market.InstrumentID, id market.TicketID, record []byte) {
@@ -115,7 +115,7 @@ func changeView(t *rapid.T, v *rfq.View) *rfq.View {
 		next.Tickets = append(append([]*rfq.Ticket(nil), v.Tickets[:which]...), v.Tickets[which+1:]...)
 		next.Sellable = next.Tickets[0]
 	case which < len(v.Tickets):
-		return gatewaytest.Claimed(v, which)
+		return gatewaytest.WithClaim(v, which)
 	}
 	return &next
 }
@@ -123,7 +123,7 @@ func changeView(t *rapid.T, v *rfq.View) *rfq.View {
 // TestCompactRows: the rows are the tranches that can be claimed, by the
 // documents' own members.
 func TestCompactRows(t *testing.T) {
-	p := pagesOf(t, gatewaytest.Showing(gatewaytest.FixedView()), gatewaytest.NewDeskClock())
+	p := pagesOf(t, gatewaytest.NewViewDesk(gatewaytest.FixedView()), gatewaytest.NewDeskClock())
 	var compact struct {
 		OK  bool
 		Seq uint64
@@ -189,7 +189,7 @@ func TestHostileLabels(t *testing.T) {
 		label, reason, operator := printable.Draw(rt, "label"), printable.Draw(rt, "reason"), printable.Draw(rt, "operator")
 		v := gatewaytest.FixedView()
 		v.Tickets[0].Label, v.Locks[0].Reason = label, reason
-		p := pagesOf(t, gatewaytest.Showing(v), gatewaytest.NewDeskClock())
+		p := pagesOf(t, gatewaytest.NewViewDesk(v), gatewaytest.NewDeskClock())
 		p.about.Operator, p.about.QualificationLabel, p.about.Service = operator, label, reason
 		for d := range documentCount {
 			if !json.Valid(p.get(d).Body) {
@@ -221,7 +221,7 @@ func TestHostileLabels(t *testing.T) {
 // BenchmarkBook is a read of the book of 1,000 tickets with three tranches each:
 // cached, after a claim on one of them, and by a server that has just started.
 func BenchmarkBook(b *testing.B) {
-	desk := gatewaytest.Showing(gatewaytest.LargeView(1000))
+	desk := gatewaytest.NewViewDesk(gatewaytest.LargeView(1000))
 	p := pagesOf(b, desk, gatewaytest.NewDeskClock())
 	size := func(b *testing.B, d document) {
 		b.Helper()
@@ -237,10 +237,10 @@ func BenchmarkBook(b *testing.B) {
 	})
 	for _, d := range []document{docTickets, docCompact, docBoard} {
 		b.Run("claim/"+d.String(), func(b *testing.B) {
-			v := [2]*rfq.View{gatewaytest.Claimed(desk.View(), 500)}
-			v[1] = gatewaytest.Claimed(v[0], 500)
+			v := [2]*rfq.View{gatewaytest.WithClaim(desk.View(), 500)}
+			v[1] = gatewaytest.WithClaim(v[0], 500)
 			for i := 0; b.Loop(); i++ {
-				desk.Show(v[i&1])
+				desk.SetView(v[i&1])
 				p.get(d)
 			}
 			size(b, d)
@@ -248,7 +248,7 @@ func BenchmarkBook(b *testing.B) {
 		b.Run("start/"+d.String(), func(b *testing.B) {
 			for b.Loop() {
 				p.tickets.newest.Store(nil)
-				p.kept[d] = wire.Kept[*edition]{}
+				p.kept[d] = wire.PageCache[*snapshot]{}
 				p.get(d)
 			}
 			size(b, d)

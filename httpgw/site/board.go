@@ -30,14 +30,14 @@ type boardConfig struct {
 	WS       string `json:"ws_url"`
 	Refresh  int    `json:"refresh_s"`
 	// Groups are the other groups that instruments are split over.
-	Groups []BoardGroup `json:"groups"`
+	Shards []BoardShard `json:"groups"`
 	// DemoChain is where the demo's own chain is; null where there is none.
 	DemoChain *string `json:"demo_chain_url"`
 }
 
-// BoardGroup is another group: the board reads its feed at WS, and its own board is
+// BoardShard is another group: the board reads its feed at WS, and its own board is
 // at Base.
-type BoardGroup struct {
+type BoardShard struct {
 	Name    string   `json:"name"`
 	Base    string   `json:"base_url"`
 	WS      string   `json:"ws_url"`
@@ -70,7 +70,7 @@ func newBoardConfig(o *Options) *wire.Page {
 	c := boardConfig{
 		Service: o.About.Service, Operator: o.About.Operator, Network: catalog.ExecutionNetwork,
 		Base: o.URLs.Base, API: o.URLs.API, WS: o.URLs.WS, Refresh: refreshSeconds,
-		Groups: append([]BoardGroup{}, o.Groups...),
+		Shards: append([]BoardShard{}, o.Shards...),
 	}
 	if o.DemoChain != "" {
 		c.DemoChain = &o.DemoChain
@@ -86,8 +86,8 @@ func newBoardConfig(o *Options) *wire.Page {
 // sends requests on to, other groups' feeds and, in a demo, its chain.
 func contentPolicy(o *Options) []byte {
 	connect := "'self'"
-	all := append([]string{o.URLs.Base, o.URLs.WS, o.DemoChain}, o.Elsewhere...)
-	for _, other := range o.Groups {
+	all := append([]string{o.URLs.Base, o.URLs.WS, o.DemoChain}, o.RedirectTargets...)
+	for _, other := range o.Shards {
 		all = append(all, other.WS)
 	}
 	for _, at := range all {
@@ -118,7 +118,7 @@ func fileRoutes(files []download) []wire.Route {
 		if f.page.Policy != nil {
 			in = wire.GroupBoard
 		}
-		table = append(table, wire.Get(f.path, wire.OnBoth, wire.LiveData, wire.Unlimited, in, f.page.Serve))
+		table = append(table, wire.Get(f.path, wire.OnREST, wire.LiveData, wire.Unlimited, in, f.page.Serve))
 	}
 	return table
 }

@@ -177,7 +177,7 @@ func (e *Endpoints) downloadRoutes() []wire.Route {
 		if d.page == nil {
 			read = published(d.text, &e.o.URLs)
 		}
-		table = append(table, wire.Get(d.path, wire.OnBoth, wire.ConfigData, wire.Unlimited, "", read))
+		table = append(table, wire.Get(d.path, wire.OnREST, wire.ConfigData, wire.Unlimited, "", read))
 	}
 	return table
 }

@@ -20,10 +20,10 @@ type Options struct {
 	// DemoChain is the URL of the local chain of a demo, where the pages for people
 	// fund their sandbox wallet. Empty: there is none.
 	DemoChain string
-	// Elsewhere are URLs that pages for people may follow a redirect to.
-	Elsewhere []string
+	// RedirectTargets are URLs that pages for people may follow a redirect to.
+	RedirectTargets []string
 	// Groups are the other groups that instruments are split over.
-	Groups []BoardGroup
+	Shards []BoardShard
 	// Facts are what the wallet page is made of; nil: it is not served.
 	Facts func() *catalog.Facts
 }
@@ -65,11 +65,11 @@ func New(o Options) (*Endpoints, error) {
 func (e *Endpoints) Routes() []wire.Route {
 	table := append(e.specificationRoutes(), e.downloadRoutes()...)
 	table = append(table, fileRoutes(e.board)...)
-	table = append(table, wire.Get(PathBoardConfig, wire.OnBoth, wire.LiveData, wire.Unlimited, "", e.config.Serve))
+	table = append(table, wire.Get(PathBoardConfig, wire.OnREST, wire.LiveData, wire.Unlimited, "", e.config.Serve))
 	if e.wallet == nil {
 		return table
 	}
 	wallet := wire.Get(PathWallet, wire.OnBase, wire.LiveData, wire.MarketLimit, "", e.wallet.serve)
-	wallet.Facts = true // browsers take no token along to where a follower sends them
+	wallet.NotOnFollower = true // browsers take no token along to where a follower sends them
 	return append(table, wallet)
 }

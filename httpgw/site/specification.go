@@ -26,7 +26,7 @@ func (e *Endpoints) specificationRoutes() []wire.Route {
 	}
 	read := published(e.o.Specification, &e.o.URLs)
 	row := func(path string, limit wire.LimitClass, in wire.Group) wire.Route {
-		return wire.Get(path, wire.OnBoth, wire.ConfigData, limit, in, read)
+		return wire.Get(path, wire.OnREST, wire.ConfigData, limit, in, read)
 	}
 	return append(fileRoutes(e.reference),
 		row(wire.SpecificationPath, wire.Unlimited, ""), // GET / names it by a member of its own

@@ -18,7 +18,7 @@ type walletPage struct {
 	template *template.Template
 	policy   []byte
 	facts    func() *catalog.Facts
-	kept     wire.Kept[*catalog.Facts]
+	kept     wire.PageCache[*catalog.Facts]
 }
 
 func newWalletPage(text string, policy []byte, facts func() *catalog.Facts) *walletPage {
@@ -35,6 +35,6 @@ func (w *walletPage) serve([]byte) (*wire.Page, *wire.Problem) {
 		panic("httpgw: a page that cannot be rendered: " + err.Error())
 	}
 	p := wire.NewPage(out.Bytes())
-	p.Media, p.Policy = wire.HtmlType, w.policy
-	return w.kept.Keep(f, p), nil
+	p.Media, p.Policy = wire.HTMLType, w.policy
+	return w.kept.Put(f, p), nil
 }

@@ -37,19 +37,19 @@ type Settlement interface {
 	Delivery(id market.ClaimID) (signature [64]byte, ok bool, err error)
 }
 
-// SettleTime is how long a request waits for the settlement.
-const SettleTime = 3 * time.Second
+// SettlementTimeout is how long a request waits for the settlement.
+const SettlementTimeout = 3 * time.Second
 
 // Deal is what the endpoints that sell reach: the desk, and the settlement that its
 // claims end with.
-type Deal struct {
+type Backend struct {
 	Desk        Desk
 	Settlement  Settlement // nil = the chain is unavailable
 	Instruments *market.Instruments
 }
 
 // View returns the newest View; before the first one, an empty one.
-func (d *Deal) View() *rfq.View {
+func (d *Backend) View() *rfq.View {
 	if v := d.Desk.View(); v != nil {
 		return v
 	}
@@ -57,10 +57,10 @@ func (d *Deal) View() *rfq.View {
 }
 
 // Writer returns a writer of Writer under the newest view.
-func (d *Deal) Writer() Writer { return Writer{d.Instruments, d.View()} }
+func (d *Backend) Writer() Writer { return Writer{d.Instruments, d.View()} }
 
 // Ask sends a request to the desk and waits for its outcome.
-func (d *Deal) Ask(r rfq.Request) (*desk.Result, *wire.Problem) {
+func (d *Backend) Do(r rfq.Request) (*desk.Result, *wire.Problem) {
 	result, err := d.Desk.Do(r)
 	if err != nil {
 		return nil, DeskProblem(err)
@@ -76,15 +76,15 @@ func (d *Deal) Ask(r rfq.Request) (*desk.Result, *wire.Problem) {
 // Reserve takes a claim and gets the transaction that pays for it. Where no
 // transaction can be built now, it reserves nothing. A refusal of the desk that is
 // about the field from names the field to.
-func (d *Deal) Reserve(r *rfq.TakeClaim, payer desk.FeePayer, from, to string) (*desk.Result, *desk.Package, *wire.Problem) {
+func (d *Backend) Reserve(r *rfq.TakeClaim, payer desk.FeePayer, from, to string) (*desk.Result, *desk.Package, *wire.Problem) {
 	if d.Settlement == nil || d.Settlement.Ready() != nil {
 		return nil, nil, ChainUnavailable("Nothing has been reserved.")
 	}
-	result, bad := d.Ask(r)
+	result, bad := d.Do(r)
 	if bad != nil {
-		return nil, nil, bad.Rename(from, to)
+		return nil, nil, bad.RenameField(from, to)
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), SettleTime)
+	ctx, cancel := context.WithTimeout(context.Background(), SettlementTimeout)
 	defer cancel()
 	pack, err := d.Settlement.Package(ctx, result.Claim, payer)
 	if err != nil {

@@ -13,9 +13,9 @@ import (
 // Members that several bodies have. An id may be longer than any of ours: it is
 // then unknown, not malformed.
 var (
-	OrderMember   = wire.Member{Name: "order_id", Kind: wire.TextMember, Most: wire.MaxSegment}
-	TrancheMember = wire.Member{Name: "tranche_id", Kind: wire.TextMember, Most: wire.MaxSegment}
-	FillMember    = wire.Member{Name: "fill_usd", Kind: wire.WholeMember, Most: 16}
+	OrderMember   = wire.Member{Name: "order_id", Kind: wire.TextMember, MaxLen: wire.MaxSegment}
+	TrancheMember = wire.Member{Name: "tranche_id", Kind: wire.TextMember, MaxLen: wire.MaxSegment}
+	FillMember    = wire.Member{Name: "fill_usd", Kind: wire.IntegerMember, MaxLen: 16}
 )
 
 // Refuse is a refusal that the desk need not be asked for.
@@ -77,13 +77,13 @@ const (
 	OpSubmit        Operation = "dvp-submit"
 )
 
-// Idempotency makes the desk's key of a client's (our choice): the operation and
+// IdempotencyKey makes the desk's key of a client's (our choice): the operation and
 // the client's key say which request it is; canonical, an encoding of the
 // values that the body had, whether it is the same. So white space, the order
 // of members, 250 for "250", and a default written out make no other body. The
 // key belongs to no address: a client may send it again from anywhere, and so
 // must choose one that nobody else chooses. No key gives no key.
-func Idempotency(op Operation, key, canonical []byte) rfq.Key {
+func IdempotencyKey(op Operation, key, canonical []byte) rfq.Key {
 	if key == nil {
 		return rfq.Key{}
 	}
@@ -92,7 +92,7 @@ func Idempotency(op Operation, key, canonical []byte) rfq.Key {
 	return rfq.Key{ID: [16]byte(id[:]), Body: [8]byte(body[:])}
 }
 
-// SetKey gives a request, whose header is empty, its key.
-func SetKey(r rfq.Request, op Operation, key []byte) {
-	r.Head().Key = Idempotency(op, key, rfq.AppendRequest(nil, r))
+// SetIdempotencyKey gives a request, whose header is empty, its key.
+func SetIdempotencyKey(r rfq.Request, op Operation, key []byte) {
+	r.Head().Key = IdempotencyKey(op, key, rfq.AppendRequest(nil, r))
 }

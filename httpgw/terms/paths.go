@@ -1,6 +1,6 @@
 package terms
 
-// Paths of Cosigner (spec, 4.4), and of a build's state (contract, section E).
+// Paths of DvP (spec, 4.4), and of a build's state (contract, section E).
 const (
 	PathHandshake = "/api/v1/dvp/handshake"
 	PathBuild     = "/api/v1/dvp/build"

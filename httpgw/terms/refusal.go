@@ -19,7 +19,7 @@ const (
 
 // refused is what one of the desk's reasons is on the wire. Its machine word is
 // the reason's own.
-type refused struct {
+type wireRefusal struct {
 	status int
 	code   string
 	field  string // of the request, where one is to blame
@@ -30,7 +30,7 @@ type refused struct {
 // refusals has every reason that the desk may give (a test holds that). Those
 // that only an operator's or the service's own requests meet are there for
 // package-mates that answer them.
-var refusals = map[event.Reason]refused{
+var refusals = map[event.Reason]wireRefusal{
 	event.ReasonUnknownTicket: {
 		status: 404, code: wire.CodeUnknownTicket, field: "order_id",
 		text: "No such ticket. /api/v1/rfq/market-tickets lists those there are.",
@@ -73,7 +73,7 @@ func RefusedReasons() []event.Reason { return slices.Sorted(maps.Keys(refusals))
 func Refusal(o *rfq.Outcome) *wire.Problem {
 	r, known := refusals[o.Reason]
 	if !known {
-		r = refused{status: 409, code: wire.CodeRefused, text: "The desk refused the request."}
+		r = wireRefusal{status: 409, code: wire.CodeRefused, text: "The desk refused the request."}
 	}
 	return &wire.Problem{
 		Status: r.status, Code: r.code, Field: r.field, Reason: o.Reason.String(), Text: r.text, RetryS: r.retryS,
@@ -86,8 +86,8 @@ func DeskProblem(err error) *wire.Problem {
 	switch {
 	case errors.Is(err, desk.ErrUnknown):
 		return &wire.Problem{
-			Ending: errors.Is(err, desk.ErrReadOnly) || errors.Is(err, desk.ErrStopped),
-			Status: 503, Code: wire.CodeOverloaded, Reason: "outcome_unknown", RetryS: retryBusyS,
+			Stopping: errors.Is(err, desk.ErrReadOnly) || errors.Is(err, desk.ErrStopped),
+			Status:   503, Code: wire.CodeOverloaded, Reason: "outcome_unknown", RetryS: retryBusyS,
 			Text: "What came of the request is not known yet. Send it again with the same Idempotency-Key.",
 		}
 	case errors.Is(err, desk.ErrConflict):
@@ -102,7 +102,7 @@ func DeskProblem(err error) *wire.Problem {
 		}
 	case errors.Is(err, desk.ErrStopped):
 		bad := overloaded("stopping", "The service is stopping. Nothing has happened.")
-		bad.Ending = true
+		bad.Stopping = true
 		return bad
 	case errors.Is(err, desk.ErrBusy):
 		return overloaded("busy", "Too many requests are under way. Nothing has happened; try again in a moment.")

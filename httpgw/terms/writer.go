@@ -65,9 +65,9 @@ func (w *Writer) baseMint(in market.InstrumentID) market.Address {
 	return market.Address{}
 }
 
-// Payment appends what is to be paid, with the brace that opens it and not the
+// OpenPayment appends what is to be paid, with the brace that opens it and not the
 // one that closes it.
-func (w *Writer) Payment(dst []byte, t *rfq.Terms) []byte {
+func (w *Writer) OpenPayment(dst []byte, t *rfq.Terms) []byte {
 	dst = append(dst, `{"rail":"`...)
 	dst = append(dst, t.Rail.String()...)
 	dst = append(dst, `","mint":`...)
@@ -129,7 +129,7 @@ func AppendQuoteID(dst []byte, id market.QuoteID) []byte {
 // BoundPayment appends the object of what is to be paid, with what binds it to
 // its claim.
 func (w *Writer) BoundPayment(dst []byte, t *rfq.Terms, pack *desk.Package) []byte {
-	dst = append(w.Payment(dst, t), `,"reference":`...)
+	dst = append(w.OpenPayment(dst, t), `,"reference":`...)
 	dst = append(wire.AppendAddress(dst, pack.Reference), `,"memo":`...)
 	return append(wire.AppendText(dst, pack.Memo), '}')
 }
@@ -137,12 +137,12 @@ func (w *Writer) BoundPayment(dst []byte, t *rfq.Terms, pack *desk.Package) []by
 // Delivery appends the object of what a claim brings its wallet, and by which
 // transaction.
 func (w *Writer) Delivery(dst []byte, c *rfq.Claim, signature *[64]byte) []byte {
-	return append(wire.AppendSignature(append(w.Delivered(dst, c), `,"l1_signature":`...), signature), '}')
+	return append(wire.AppendSignature(append(w.OpenDelivery(dst, c), `,"l1_signature":`...), signature), '}')
 }
 
-// Delivered appends what a claim brings its wallet, with the brace that opens
+// OpenDelivery appends what a claim brings its wallet, with the brace that opens
 // it and not the one that closes it.
-func (w *Writer) Delivered(dst []byte, c *rfq.Claim) []byte {
+func (w *Writer) OpenDelivery(dst []byte, c *rfq.Claim) []byte {
 	dst = append(wire.AppendAddress(append(dst, `{"to":`...), c.Wallet), `,"mint":`...)
 	dst = append(wire.AppendAddress(dst, w.baseMint(c.Terms.Instrument)), ',')
 	return appendAmount(dst, "amount", c.Terms.Base, w.baseDecimals(c.Terms.Instrument))

@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// UncopiedFrom is the size from which a body is not copied behind its header.
-const UncopiedFrom = 8 << 10
+// ZeroCopyMin is the size from which a body is not copied behind its header.
+const ZeroCopyMin = 8 << 10
 
 // ClientConn is a client's connection as fasthttp sees it, and costs less:
 //
@@ -27,23 +27,23 @@ const UncopiedFrom = 8 << 10
 // hijacked, everything goes straight through.
 type ClientConn struct {
 	net.Conn
-	slack               time.Duration
-	readBy, readArmed   time.Time // as fasthttp said, as it is set
-	writeBy, writeArmed time.Time
-	hijacked            bool
-	alone               bool // one core
-	wrote               bool // since the last Read
+	slack                           time.Duration
+	readDeadline, readDeadlineSet   time.Time // as fasthttp said, as it is set
+	writeDeadline, writeDeadlineSet time.Time
+	hijacked                        bool
+	singleCore                      bool // one core
+	wrote                           bool // since the last Read
 
-	body   body
-	behind []byte // goes out right behind the next Write
-	pieces [2][]byte
-	vector net.Buffers
+	bodyStream bodyStream
+	tail       []byte // goes out right behind the next Write
+	pieces     [2][]byte
+	vector     net.Buffers
 }
 
 // NewClientConn returns a connection whose deadlines may pass early by slack.
 func NewClientConn(inner net.Conn, slack time.Duration) *ClientConn {
-	c := &ClientConn{Conn: inner, slack: slack, alone: runtime.GOMAXPROCS(0) == 1}
-	c.body.conn = c
+	c := &ClientConn{Conn: inner, slack: slack, singleCore: runtime.GOMAXPROCS(0) == 1}
+	c.bodyStream.conn = c
 	return c
 }
 
@@ -55,7 +55,7 @@ func (c *ClientConn) SetReadDeadline(t time.Time) error {
 	if c.hijacked {
 		return c.Conn.SetReadDeadline(t)
 	}
-	c.readBy = t
+	c.readDeadline = t
 	return nil
 }
 
@@ -64,7 +64,7 @@ func (c *ClientConn) SetWriteDeadline(t time.Time) error {
 	if c.hijacked {
 		return c.Conn.SetWriteDeadline(t)
 	}
-	c.writeBy = t
+	c.writeDeadline = t
 	return nil
 }
 
@@ -80,13 +80,13 @@ func (c *ClientConn) Read(p []byte) (int, error) {
 	if c.hijacked {
 		return c.Conn.Read(p)
 	}
-	if moved(c.readArmed, c.readBy, c.slack) {
-		if err := c.Conn.SetReadDeadline(c.readBy); err != nil {
+	if needsReset(c.readDeadlineSet, c.readDeadline, c.slack) {
+		if err := c.Conn.SetReadDeadline(c.readDeadline); err != nil {
 			return 0, err
 		}
-		c.readArmed = c.readBy
+		c.readDeadlineSet = c.readDeadline
 	}
-	if c.alone && c.wrote {
+	if c.singleCore && c.wrote {
 		runtime.Gosched()
 	}
 	c.wrote = false
@@ -98,18 +98,18 @@ func (c *ClientConn) Write(p []byte) (int, error) {
 	if c.hijacked {
 		return c.Conn.Write(p)
 	}
-	if moved(c.writeArmed, c.writeBy, c.slack) {
-		if err := c.Conn.SetWriteDeadline(c.writeBy); err != nil {
+	if needsReset(c.writeDeadlineSet, c.writeDeadline, c.slack) {
+		if err := c.Conn.SetWriteDeadline(c.writeDeadline); err != nil {
 			return 0, err
 		}
-		c.writeArmed = c.writeBy
+		c.writeDeadlineSet = c.writeDeadline
 	}
 	c.wrote = true
-	if c.behind == nil {
+	if c.tail == nil {
 		return c.Conn.Write(p)
 	}
-	c.pieces = [2][]byte{p, c.behind}
-	c.behind, c.vector = nil, c.pieces[:]
+	c.pieces = [2][]byte{p, c.tail}
+	c.tail, c.vector = nil, c.pieces[:]
 	n, err := c.vector.WriteTo(c.Conn)
 	c.pieces = [2][]byte{}
 	return int(min(n, int64(len(p)))), err
@@ -117,25 +117,25 @@ func (c *ClientConn) Write(p []byte) (int, error) {
 
 // moved reports whether a deadline must be set again: it is earlier than the one
 // that is set, or later by more than slack.
-func moved(from, to time.Time, slack time.Duration) bool {
+func needsReset(from, to time.Time, slack time.Duration) bool {
 	by := to.Sub(from)
 	return by > slack || by < 0
 }
 
 // uncopied returns b as a stream for the response on this connection.
-func (c *ClientConn) uncopied(b []byte) io.Reader {
-	c.body.rest = b
-	return &c.body
+func (c *ClientConn) stream(b []byte) io.Reader {
+	c.bodyStream.rest = b
+	return &c.bodyStream
 }
 
 // body is a response's body that is not copied into a buffer.
-type body struct {
+type bodyStream struct {
 	conn *ClientConn
 	rest []byte
 }
 
 // Read is for a reader that takes the body otherwise than fasthttp.
-func (b *body) Read(p []byte) (int, error) {
+func (b *bodyStream) Read(p []byte) (int, error) {
 	if len(b.rest) == 0 {
 		return 0, io.EOF
 	}
@@ -145,7 +145,7 @@ func (b *body) Read(p []byte) (int, error) {
 }
 
 // WriteTo is how fasthttp writes the body. The header waits in w.
-func (b *body) WriteTo(w io.Writer) (int64, error) {
+func (b *bodyStream) WriteTo(w io.Writer) (int64, error) {
 	rest := b.rest
 	b.rest = nil
 	header, ok := w.(*bufio.Writer)
@@ -153,7 +153,7 @@ func (b *body) WriteTo(w io.Writer) (int64, error) {
 		n, err := w.Write(rest)
 		return int64(n), err
 	}
-	b.conn.behind = rest
+	b.conn.tail = rest
 	if err := header.Flush(); err != nil {
 		return 0, err
 	}

@@ -88,12 +88,12 @@ func TestDeadlinesAreSetWhenTheyMatter(t *testing.T) {
 func TestBodyReadOtherwise(t *testing.T) {
 	c := NewClientConn(&tellingConn{}, time.Second)
 	want := bytes.Repeat([]byte("0123456789"), 1000)
-	got, err := io.ReadAll(struct{ io.Reader }{c.uncopied(want)})
+	got, err := io.ReadAll(struct{ io.Reader }{c.stream(want)})
 	if err != nil || !bytes.Equal(got, want) {
 		t.Errorf("%d bytes, %v", len(got), err)
 	}
 	var out bytes.Buffer
-	if n, err := c.uncopied(want).(io.WriterTo).WriteTo(&out); err != nil || n != int64(len(want)) || !bytes.Equal(out.Bytes(), want) {
+	if n, err := c.stream(want).(io.WriterTo).WriteTo(&out); err != nil || n != int64(len(want)) || !bytes.Equal(out.Bytes(), want) {
 		t.Errorf("%d bytes written, %v", n, err)
 	}
 }

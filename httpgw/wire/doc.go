@@ -22,5 +22,5 @@
 // # Limits
 //
 // [MaxEcho], [MaxSegment], [MaxIdempotencyKey], [MaxTransaction], [MaxWindow],
-// [MaxQueryValue], [MaxLong], maxForwarded, maxMembers, maxValue, maxNesting.
+// [MaxQueryValue], [MaxLongValue], maxForwarded, maxMembers, maxValue, maxNesting.
 package wire

@@ -6,9 +6,9 @@ import (
 )
 
 const (
-	MaxMembers = 8                            // that a body's object may have
-	MaxValue   = 96                           // bytes of a member's value: a base58 signature has 88
-	MaxLong    = (MaxTransaction + 2) / 3 * 4 // of a long one: a transaction in base64
+	MaxMembers     = 8                            // that a body's object may have
+	MaxMemberValue = 96                           // bytes of a member's value: a base58 signature has 88
+	MaxLongValue   = (MaxTransaction + 2) / 3 * 4 // of a long one: a transaction in base64
 	// maxNesting is how deep a body is followed before it is refused. The
 	// object itself is the first level; no body that is right has a second.
 	maxNesting = 16
@@ -18,9 +18,9 @@ const (
 type memberKind uint8
 
 const (
-	TextMember  memberKind = iota + 1 // a string
-	WholeMember                       // a string, or a whole number without sign
-	// LongMember is a string that may be longer than MaxValue. A table has one at
+	TextMember    memberKind = iota + 1 // a string
+	IntegerMember                       // a string, or a whole number without sign
+	// LongMember is a string that may be longer than MaxMemberValue. A table has one at
 	// most.
 	LongMember
 )
@@ -29,17 +29,17 @@ const (
 type Member struct {
 	Name     string
 	Kind     memberKind
-	Most     int // bytes of the value once decoded, at most MaxValue; of a LongMember, at most MaxLong
+	MaxLen   int // bytes of the value once decoded, at most MaxMemberValue; of a LongMember, at most MaxLongValue
 	Optional bool
 	// blank: "" is a member that was not sent.
-	Blank bool
+	EmptyIsAbsent bool
 }
 
 // Members are the values of one body's object, in the order of its member
 // table. They stand in here, so decoding allocates nothing but space for a long
 // one.
 type Members struct {
-	text [MaxMembers][MaxValue]byte
+	text [MaxMembers][MaxMemberValue]byte
 	long []byte          // the value of the table's LongMember
 	size [MaxMembers]int // 0 = not sent
 	seen [MaxMembers]bool
@@ -63,7 +63,7 @@ func (m *Members) buffer(i int, of *Member) []byte {
 	if m.kind[i] = of.Kind; of.Kind != LongMember {
 		return m.text[i][:]
 	}
-	m.long = make([]byte, of.Most)
+	m.long = make([]byte, of.MaxLen)
 	return m.long
 }
 
@@ -170,7 +170,7 @@ func (s *scanner) object(table []Member, m *Members) string {
 
 // Member reads a name and its value.
 func (s *scanner) member(table []Member, m *Members) string {
-	var buf [MaxValue]byte
+	var buf [MaxMemberValue]byte
 	if s.space() != '"' {
 		return BadSyntax
 	}
@@ -207,10 +207,10 @@ func (s *scanner) value(of *Member, dst []byte, size *int) string {
 		switch {
 		case reason != "":
 			return reason
-		case n == 0 && of.Blank:
+		case n == 0 && of.EmptyIsAbsent:
 		case n == 0:
 			s.flag(of.Name, "empty")
-		case n > of.Most:
+		case n > of.MaxLen:
 			s.flag(of.Name, "too_long")
 		default:
 			*size = n
@@ -218,7 +218,7 @@ func (s *scanner) value(of *Member, dst []byte, size *int) string {
 		return ""
 	case c == 'n':
 		return s.literal("null")
-	case of.Kind == WholeMember && (c == '-' || c >= '0' && c <= '9'):
+	case of.Kind == IntegerMember && (c == '-' || c >= '0' && c <= '9'):
 		digits := s.rest
 		whole, reason := s.number()
 		digits = digits[:len(digits)-len(s.rest)]
@@ -227,7 +227,7 @@ func (s *scanner) value(of *Member, dst []byte, size *int) string {
 			return reason
 		case !whole:
 			s.flag(of.Name, "not_whole")
-		case len(digits) > of.Most:
+		case len(digits) > of.MaxLen:
 			s.flag(of.Name, "too_long")
 		default:
 			*size = copy(dst, digits)

@@ -11,23 +11,23 @@ import (
 
 // sample is a table with every kind of member.
 var sample = []Member{
-	{Name: "order_id", Kind: TextMember, Most: 8},
-	{Name: "fill_usd", Kind: WholeMember, Most: 8},
-	{Name: "rail", Kind: TextMember, Most: 4, Optional: true},
+	{Name: "order_id", Kind: TextMember, MaxLen: 8},
+	{Name: "fill_usd", Kind: IntegerMember, MaxLen: 8},
+	{Name: "rail", Kind: TextMember, MaxLen: 4, Optional: true},
 }
 
 // TestLongMembers: a long value up to its own limit and not past it, a blank one
 // that counts as none, and the short ones beside them.
 func TestLongMembers(t *testing.T) {
 	table := []Member{
-		{Name: "a", Kind: TextMember, Most: 8, Blank: true, Optional: true},
-		{Name: "tx", Kind: LongMember, Most: 1000, Blank: true},
-		{Name: "b", Kind: TextMember, Most: 8, Optional: true},
+		{Name: "a", Kind: TextMember, MaxLen: 8, EmptyIsAbsent: true, Optional: true},
+		{Name: "tx", Kind: LongMember, MaxLen: 1000, EmptyIsAbsent: true},
+		{Name: "b", Kind: TextMember, MaxLen: 8, Optional: true},
 	}
 	for _, c := range []struct {
 		size   int
 		reason string
-	}{{1, ""}, {MaxValue + 1, ""}, {1000, ""}, {1001, "too_long"}, {5000, "too_long"}} {
+	}{{1, ""}, {MaxMemberValue + 1, ""}, {1000, ""}, {1001, "too_long"}, {5000, "too_long"}} {
 		var m Members
 		text := strings.Repeat("x", c.size)
 		bad := DecodeObject([]byte(`{"b":"beta","tx":"`+text+`","a":""}`), table, &m)
@@ -225,7 +225,7 @@ func FuzzDecodeObject(f *testing.F) {
 			if v := theirs[sample[i].Name]; v != nil {
 				want = fmt.Sprint(v)
 			}
-			if got := string(m.Get(i)); got != want || len(got) > sample[i].Most {
+			if got := string(m.Get(i)); got != want || len(got) > sample[i].MaxLen {
 				t.Fatalf("%s: %q, encoding/json %q", sample[i].Name, got, want)
 			}
 			delete(theirs, sample[i].Name)

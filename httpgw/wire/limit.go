@@ -12,10 +12,10 @@ import (
 
 // Limit grants or refuses requests of one class, by client.
 type Limit struct {
-	grants interface {
+	limiter interface {
 		Take(c ratelimit.Client) ratelimit.Allowance
 	}
-	head []byte // the lines of its headers, up to the number of requests that are left
+	headerLines []byte // the lines of its headers, up to the number of requests that are left
 }
 
 // NewRateLimit returns a token bucket for each client; name stands in RateLimit-Policy.
@@ -24,16 +24,16 @@ func NewRateLimit(name string, r Rate, maxClients int, clock func() int64) *Limi
 	return &Limit{
 		ratelimit.NewBuckets(ratelimit.Of(r.PerMinute, time.Minute, r.Burst), maxClients, clock),
 		// Beside the draft's quota and window, burst is ours.
-		limitHead(name, r.PerMinute, ";burst="+strconv.Itoa(r.Burst)),
+		limitHeaderLines(name, r.PerMinute, ";burst="+strconv.Itoa(r.Burst)),
 	}
 }
 
 // NewWindowLimit is NewRateLimit for a limit in any 60 s.
 func NewWindowLimit(name string, w Window, maxClients int, clock func() int64) *Limit {
-	return &Limit{ratelimit.NewWindows(w.PerMinute, maxClients, clock), limitHead(name, w.PerMinute, "")}
+	return &Limit{ratelimit.NewWindows(w.PerMinute, maxClients, clock), limitHeaderLines(name, w.PerMinute, "")}
 }
 
-func limitHead(name string, perMinute int, more string) []byte {
+func limitHeaderLines(name string, perMinute int, more string) []byte {
 	quoted, quota := strconv.Quote(name), strconv.Itoa(perMinute)
 	return joinLines("RateLimit-Policy: "+quoted+";q="+quota+";w=60"+more, "X-RateLimit-Limit: "+quota, "RateLimit: "+quoted+";r=")
 }
@@ -44,10 +44,10 @@ func (l *Limit) Admit(ctx *fasthttp.RequestCtx, clients *Proxies) *Problem {
 	if l == nil {
 		return nil
 	}
-	a := l.grants.Take(ratelimit.ClientOf(clients.Client(ctx)))
+	a := l.limiter.Take(ratelimit.ClientOf(clients.Client(ctx)))
 	// The lines that l.head begins, the last one's value apart.
 	var buf [256]byte
-	b := append(buf[:0], l.head...)
+	b := append(buf[:0], l.headerLines...)
 	b = strconv.AppendInt(b, a.Remaining, 10)
 	b = append(b, ";t="...)
 	b = strconv.AppendInt(b, a.ResetS, 10)

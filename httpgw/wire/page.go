@@ -10,9 +10,9 @@ import (
 	"github.com/klauspost/compress/gzip"
 )
 
-// GzipFrom is the size from which a body is worth compressing: below it an
+// GzipMin is the size from which a body is worth compressing: below it an
 // answer fits one packet anyway.
-const GzipFrom = 1200
+const GzipMin = 1200
 
 // Page is a body that was rendered once. It does not change, but that its
 // compressed form is made when somebody first asks for it.
@@ -23,12 +23,12 @@ type Page struct {
 	Media  string
 	Policy []byte // Content-Security-Policy of a page for people; nil = none
 
-	packed atomic.Pointer[packed]
+	compressed atomic.Pointer[compressedPage]
 }
 
 // packed is the compressed form of a page, another representation with an ETag
 // of its own.
-type packed struct{ body, etag []byte }
+type compressedPage struct{ body, etag []byte }
 
 // NewPage returns a page whose ETag is a hash of its body.
 func NewPage(body []byte) *Page {
@@ -44,7 +44,7 @@ func (p *Page) Serve([]byte) (*Page, *Problem) { return p, nil }
 
 // Kept keeps the page of the newest source, so that what has not changed keeps its
 // ETag and its compressed form. Any goroutine may use it; the zero value is empty.
-type Kept[S comparable] struct{ newest atomic.Pointer[sourcePage[S]] }
+type PageCache[S comparable] struct{ newest atomic.Pointer[sourcePage[S]] }
 
 // sourcePage is a page with what it was rendered from.
 type sourcePage[S comparable] struct {
@@ -53,7 +53,7 @@ type sourcePage[S comparable] struct {
 }
 
 // Get returns the page of a source, nil where another source is the newest.
-func (k *Kept[S]) Get(source S) *Page {
+func (k *PageCache[S]) Get(source S) *Page {
 	if kept := k.newest.Load(); kept != nil && kept.source == source {
 		return kept.page
 	}
@@ -62,7 +62,7 @@ func (k *Kept[S]) Get(source S) *Page {
 
 // Keep makes fresh the page of a source and returns it, or the page before it if
 // that one has the same body.
-func (k *Kept[S]) Keep(source S, fresh *Page) *Page {
+func (k *PageCache[S]) Put(source S, fresh *Page) *Page {
 	if old := k.newest.Load(); old != nil && bytes.Equal(old.page.Body, fresh.Body) {
 		fresh = old.page
 	}
@@ -72,15 +72,15 @@ func (k *Kept[S]) Keep(source S, fresh *Page) *Page {
 
 // gzipped returns the compressed form; two callers at once may both make it,
 // with the same bytes.
-func (p *Page) gzipped(pool *GzipPool) *packed {
-	if z := p.packed.Load(); z != nil {
+func (p *Page) gzipped(pool *GzipPool) *compressedPage {
+	if z := p.compressed.Load(); z != nil {
 		return z
 	}
-	z := &packed{body: pool.compress(p.Body)}
+	z := &compressedPage{body: pool.compress(p.Body)}
 	if n := len(p.ETag); n > 0 {
 		z.etag = append(append(z.etag, p.ETag[:n-1]...), `-gz"`...)
 	}
-	p.packed.Store(z)
+	p.compressed.Store(z)
 	return z
 }
 

@@ -30,18 +30,18 @@ const (
 	CodeRateLimited         = "RATE_LIMITED"
 	CodeOverloaded          = "OVERLOADED"
 	CodeReadOnly            = "READ_ONLY"
-	CodeToken               = "TAKER_NON_ADMIS_JETON"
+	CodeTokenRefused        = "TAKER_NON_ADMIS_JETON"
 	CodeTokenTooSoon        = "EMISSION_PAR_IP_TROP_RECENTE"
 	CodeChainUnavailable    = "CHAIN_UNAVAILABLE"
 
 	// Our choice.
-	CodeLeaderChanged   = "LEADER_CHANGED"
-	CodeOtherGroup      = "OTHER_GROUP"
-	CodeGroupLost       = "GROUP_UNREACHABLE"
-	CodeMalformed       = "MALFORMED_REQUEST"
-	CodeRequestTimeout  = "REQUEST_TIMEOUT"
-	CodeUpgradeRequired = "UPGRADE_REQUIRED"
-	CodeInternal        = "INTERNAL"
+	CodeLeaderChanged    = "LEADER_CHANGED"
+	CodeOtherGroup       = "OTHER_GROUP"
+	CodeGroupUnreachable = "GROUP_UNREACHABLE"
+	CodeMalformed        = "MALFORMED_REQUEST"
+	CodeRequestTimeout   = "REQUEST_TIMEOUT"
+	CodeUpgradeRequired  = "UPGRADE_REQUIRED"
+	CodeInternal         = "INTERNAL"
 )
 
 // Seconds of Retry-After.
@@ -76,10 +76,10 @@ type Problem struct {
 	Location  string // of a redirect, "" = none
 	Leader    []byte // JSON of the leader of LEADER_CHANGED, nil = not known
 
-	AtLeader bool  // a follower has not what was asked for
-	Replayed bool  // an Idempotency-Key has brought back a refusal
-	Ending   bool  // the desk ended under the request, or before it
-	Cause    error // for the log only; nil = nothing that it should know
+	RedirectToLeader bool  // a follower has not what was asked for
+	Replayed         bool  // an Idempotency-Key has brought back a refusal
+	Stopping         bool  // the desk ended under the request, or before it
+	Cause            error // for the log only; nil = nothing that it should know
 }
 
 // Append appends the JSON body.
@@ -244,7 +244,7 @@ func invalidKey(reason string) *Problem {
 }
 
 // Rename calls the field that a refusal is about as this route does.
-func (p *Problem) Rename(from, to string) *Problem {
+func (p *Problem) RenameField(from, to string) *Problem {
 	if p.Field == from {
 		p.Field = to
 	}

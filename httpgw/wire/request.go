@@ -9,14 +9,14 @@ import (
 // Header has the lines of a request's header that answers depend on. Its
 // values alias fasthttp's buffer.
 type Header struct {
-	// TwiceFramed is true for a request with both a Content-Length and a
+	// AmbiguousFraming is true for a request with both a Content-Length and a
 	// Transfer-Encoding (RFC 9112, section 6.1): this server and a proxy may see
 	// its end in different places, so what follows it on the connection may not be
 	// a request at all. fasthttp reads such a request as chunked, and its parsed
 	// headers do not show how the request was framed.
-	TwiceFramed    bool
-	acceptEncoding []byte // the first one
-	ifNoneMatch    []byte // the first one
+	AmbiguousFraming bool
+	acceptEncoding   []byte // the first one
+	ifNoneMatch      []byte // the first one
 }
 
 // ReadHeader reads the lines in one pass and does not allocate.
@@ -46,13 +46,13 @@ func ReadHeader(h *fasthttp.RequestHeader) (r Header) {
 			}
 		}
 	}
-	r.TwiceFramed = chunked && measured
+	r.AmbiguousFraming = chunked && measured
 	return r
 }
 
 // Target splits the request Target as it was sent. fasthttp's own path has been
 // decoded and cleaned of "..", which would let two texts name one route.
-func Target(ctx *fasthttp.RequestCtx) (path, query []byte) {
+func SplitTarget(ctx *fasthttp.RequestCtx) (path, query []byte) {
 	uri := ctx.Request.Header.RequestURI()
 	if len(uri) > 0 && uri[0] == '/' {
 		path, query, _ = bytes.Cut(uri, []byte{'?'})
@@ -75,7 +75,7 @@ func RawTarget(ctx *fasthttp.RequestCtx) []byte {
 	if len(raw) > 0 && raw[0] == '/' {
 		return raw
 	}
-	return JoinTarget(Target(ctx))
+	return JoinTarget(SplitTarget(ctx))
 }
 
 // JoinTarget joins what target has cut.
@@ -86,10 +86,10 @@ func JoinTarget(path, query []byte) []byte {
 	return append(append(append(make([]byte, 0, len(path)+1+len(query)), path...), '?'), query...)
 }
 
-// IsTarget reports whether a raw request target can stand in a Location: it begins
+// IsSafeTarget reports whether a raw request target can stand in a Location: it begins
 // with a slash, so that it stays on the host before it, and has visible ASCII
 // characters only, without the two that clients read otherwise.
-func IsTarget(raw []byte) bool {
+func IsSafeTarget(raw []byte) bool {
 	if len(raw) == 0 || raw[0] != '/' {
 		return false
 	}

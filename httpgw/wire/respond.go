@@ -10,7 +10,7 @@ import (
 // Content-Types of every JSON body and of the pages for people.
 const (
 	JSONType = "application/json; charset=utf-8"
-	HtmlType = "text/html; charset=utf-8"
+	HTMLType = "text/html; charset=utf-8"
 )
 
 // Header names and constant values in the form that fasthttp takes without
@@ -64,7 +64,7 @@ func WritePage(ctx *fasthttp.RequestCtx, id *RequestID, cache Cache, p *Page, h 
 	WriteCommon(ctx, id, cache)
 	out := &ctx.Response.Header
 	body, etag, gzipped := p.Body, p.ETag, false
-	if len(body) >= GzipFrom {
+	if len(body) >= GzipMin {
 		out.SetCanonical(hVary, []byte("Accept-Encoding"))
 		if acceptsGzip(h.acceptEncoding) {
 			z := p.gzipped(pool)
@@ -89,8 +89,8 @@ func WritePage(ctx *fasthttp.RequestCtx, id *RequestID, cache Cache, p *Page, h 
 	if gzipped {
 		out.SetCanonical(hContentEnc, []byte("gzip"))
 	}
-	if conn, ok := ctx.Conn().(*ClientConn); ok && len(body) >= UncopiedFrom && !ctx.IsHead() {
-		ctx.Response.SetBodyStream(conn.uncopied(body), len(body))
+	if conn, ok := ctx.Conn().(*ClientConn); ok && len(body) >= ZeroCopyMin && !ctx.IsHead() {
+		ctx.Response.SetBodyStream(conn.stream(body), len(body))
 		return
 	}
 	ctx.Response.SetBodyRaw(body)

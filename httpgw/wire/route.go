@@ -10,8 +10,8 @@ const (
 	OnAPI
 	OnWS
 
-	// OnBoth are the two addresses of REST.
-	OnBoth = OnBase | OnAPI
+	// OnREST are the two addresses of REST.
+	OnREST = OnBase | OnAPI
 )
 
 // SurfaceNames are the words for single addresses, in logs and metrics.
@@ -94,16 +94,16 @@ type Route struct {
 	Cache  Cache
 	Limit  LimitClass
 	Group  Group
-	// bearer: only who has a Cosigner token is answered (spec, 5.1). For a post.
+	// bearer: only who has a DvP token is answered (spec, 5.1). For a post.
 	Bearer bool
 	// wide: the document is of all groups, where there are some.
 	Merged Merged
 	// leader: only the node that leads can answer; see leadership.Leadership. Every post
 	// is so.
-	Leader bool
+	LeaderOnly bool
 	// facts: made of a history, a settlement and a chain that a follower has not whole,
 	// so that it would publish other figures than the leader.
-	Facts bool
+	NotOnFollower bool
 
 	// Exactly one of the five. read is a pure read: raw query string in, page
 	// out. ReadOne is one of what the last segment names. post takes a JSON body.

@@ -146,16 +146,16 @@ func Encode(document any) []byte {
 	return bytes.TrimRight(body.Bytes(), "\n")
 }
 
-// NullText returns a text that may be null in JSON: null for "".
-func NullText(text string) *string {
+// NullIfEmpty returns a text that may be null in JSON: null for "".
+func NullIfEmpty(text string) *string {
 	if text == "" {
 		return nil
 	}
 	return &text
 }
 
-// NullNumber returns a number that may be null in JSON: null for 0.
-func NullNumber(n uint64) *uint64 {
+// NullIfZero returns a number that may be null in JSON: null for 0.
+func NullIfZero(n uint64) *uint64 {
 	if n == 0 {
 		return nil
 	}

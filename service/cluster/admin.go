@@ -31,7 +31,7 @@ func (d groupAdmin) Status() admin.ClusterStatus {
 	if err := m.node.Ready(); err != nil {
 		out.Problem = err.Error()
 	} else {
-		out.Level = true
+		out.InSync = true
 	}
 	for i := range s.Members {
 		out.Members = append(out.Members, m.member(s.Members[i]))

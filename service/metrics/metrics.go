@@ -26,7 +26,7 @@ func Process(mode string) []prometheus.Collector {
 		constant("blockdesk_journal_mode",
 			"Always 1; the label says what acknowledged means: sync = on disk, interval = soon on disk, quorum = on the disks of a majority.",
 			"mode", mode),
-		admin.NewFigures("blockdesk_", time.Now).
+		admin.NewMetrics("blockdesk_", time.Now).
 			Gauge("clock_timestamp_seconds", "What the service takes for the time. Where it is not the scraper's, orders and claims end at the wrong moment.",
 				func(t *time.Time) float64 { return float64(t.UnixMilli()) / 1e3 }),
 	}
@@ -41,7 +41,7 @@ func constant(name, help, label, value string) prometheus.Collector {
 
 // Engine returns the metrics of the engine.
 func Engine(read func() engine.Stats) prometheus.Collector {
-	return admin.NewFigures("blockdesk_", read).
+	return admin.NewMetrics("blockdesk_", read).
 		Gauge("engine_seq", "Sequence number of the last command that the engine applied.", func(s *engine.Stats) float64 { return float64(s.Seq) }).
 		Gauge("durable_seq", "Sequence number of the last command that is durable. What is between it and blockdesk_engine_seq nobody has seen yet.", func(s *engine.Stats) float64 { return float64(s.Durable) }).
 		Gauge("ingress_ring_commands", "Commands in the ingress ring: not applied yet, or not durable.", func(s *engine.Stats) float64 { return float64(s.Ingress) }).
@@ -49,8 +49,8 @@ func Engine(read func() engine.Stats) prometheus.Collector {
 		Gauge("egress_ring_events", "Events in the egress ring that some consumer has not released.", func(s *engine.Stats) float64 { return float64(s.Egress) }).
 		Gauge("egress_ring_capacity_events", "Room of the egress ring (engine.egress_size). Where it is full, the engine waits for its slowest consumer.", func(s *engine.Stats) float64 { return float64(s.EgressSize) }).
 		Counter("commands_refused_total", "Commands refused at the door of the engine: ring full, read-only, or stopped.", func(s *engine.Stats) float64 { return float64(s.Refused) }).
-		Gauge("read_only", "1 while no order is taken, since it could not be made durable.", func(s *engine.Stats) float64 { return admin.OneIf(s.Failed != nil) }).
-		Gauge("cancels_only", "1 while only cancels and the like are taken: the disk is nearly full, or the start is not over.", func(s *engine.Stats) float64 { return admin.OneIf(s.Intake != engine.IntakeAll) })
+		Gauge("read_only", "1 while no order is taken, since it could not be made durable.", func(s *engine.Stats) float64 { return admin.BoolValue(s.Failed != nil) }).
+		Gauge("cancels_only", "1 while only cancels and the like are taken: the disk is nearly full, or the start is not over.", func(s *engine.Stats) float64 { return admin.BoolValue(s.Intake != engine.IntakeAll) })
 }
 
 // ConsumerLags returns the metrics of the consumers of the engine's events, by their names.
@@ -65,19 +65,19 @@ func ConsumerLags(read func() engine.Stats) prometheus.Collector {
 
 // Journal returns the metrics of the journal's state.
 func Journal(read func() persist.Health) prometheus.Collector {
-	return admin.NewFigures("blockdesk_", read).
+	return admin.NewMetrics("blockdesk_", read).
 		Gauge("journal_epoch", "How often the journal was started. A step of it is a restart.", func(h *persist.Health) float64 { return float64(h.Epoch) }).
-		Gauge("journal_failed", "1 once a write to the journal has failed: read-only until a restart.", func(h *persist.Health) float64 { return admin.OneIf(h.Failed != nil) }).
+		Gauge("journal_failed", "1 once a write to the journal has failed: read-only until a restart.", func(h *persist.Health) float64 { return admin.BoolValue(h.Failed != nil) }).
 		Gauge("disk_free_ratio", "Free share of the journal's disk.", func(h *persist.Health) float64 { return float64(h.FreePercent) / 100 }).
-		Gauge("disk_low", "1 while so little of the disk is free that only cancels are taken.", func(h *persist.Health) float64 { return admin.OneIf(h.DiskLow) }).
+		Gauge("disk_low", "1 while so little of the disk is free that only cancels are taken.", func(h *persist.Health) float64 { return admin.BoolValue(h.DiskLow) }).
 		Gauge("snapshot_seq", "Sequence number that the newest snapshot has.", func(h *persist.Health) float64 { return float64(h.SnapshotSeq) }).
 		Gauge("snapshot_behind_commands", "Commands that the maker of snapshots is behind the journal.", func(h *persist.Health) float64 { return float64(h.SnapshotBehind) }).
-		Gauge("snapshot_failed", "1 while the last snapshot has failed: the journal grows, and a restart takes longer.", func(h *persist.Health) float64 { return admin.OneIf(h.SnapshotFailed != nil) })
+		Gauge("snapshot_failed", "1 while the last snapshot has failed: the journal grows, and a restart takes longer.", func(h *persist.Health) float64 { return admin.BoolValue(h.SnapshotFailed != nil) })
 }
 
 // JournalWrites returns the metrics of writes to the journal.
 func JournalWrites(read func() persist.Stats) prometheus.Collector {
-	return admin.NewFigures("blockdesk_journal_", read).
+	return admin.NewMetrics("blockdesk_journal_", read).
 		Counter("frames_total", "Frames written to the journal since the start.", func(s *persist.Stats) float64 { return float64(s.Frames) }).
 		Counter("bytes_total", "Bytes of those frames, before compression.", func(s *persist.Stats) float64 { return float64(s.Bytes) })
 }
@@ -107,7 +107,7 @@ func (s syncTimes) Collect(out chan<- prometheus.Metric) {
 
 // Feed returns the metrics of the market data feed.
 func Feed(read func() feed.Stats) prometheus.Collector {
-	return admin.NewFigures("blockdesk_", read).
+	return admin.NewMetrics("blockdesk_", read).
 		Gauge("market_data_seq", "Sequence number of the last command that market data shows.", func(s *feed.Stats) float64 { return float64(s.EngineSeq) }).
 		Gauge("feed_lag_seconds", "Time from the engine's stamp on the last batch to its publication; 0 on a quiet market.", func(s *feed.Stats) float64 { return s.Lag.Seconds() }).
 		Gauge("ws_connections", "Open WebSocket connections.", func(s *feed.Stats) float64 { return float64(s.WebSockets()) }).
@@ -126,14 +126,14 @@ func Feed(read func() feed.Stats) prometheus.Collector {
 
 // History returns the metrics of the archive of trades and candles.
 func History(read func() archive.Stats) prometheus.Collector {
-	return admin.NewFigures("blockdesk_history_", read).
+	return admin.NewMetrics("blockdesk_history_", read).
 		Counter("trades_total", "Trades archived since the start.", func(s *archive.Stats) float64 { return float64(s.Trades) }).
 		Gauge("cursor_seq", "Sequence number of the last command that the archive of trades and candles has.", func(s *archive.Stats) float64 { return float64(s.Cursor) })
 }
 
 // FIX returns the metrics of the FIX gateway.
 func FIX(read func() fixgw.Stats) prometheus.Collector {
-	return admin.NewFigures("blockdesk_fix_", read).
+	return admin.NewMetrics("blockdesk_fix_", read).
 		Gauge("sessions", "FIX sessions logged on.", func(s *fixgw.Stats) float64 { return float64(s.Sessions) }).
 		Gauge("connections", "Open FIX connections, those that have not logged on yet among them.", func(s *fixgw.Stats) float64 { return float64(s.Connections) }).
 		Gauge("live_orders", "Orders of FIX sessions that rest in a book.", func(s *fixgw.Stats) float64 { return float64(s.LiveOrders) }).
@@ -156,7 +156,7 @@ func FIX(read func() fixgw.Stats) prometheus.Collector {
 
 // Broadcast returns the metrics of the transactions that the desk sends.
 func Broadcast(read func() broadcast.Stats) prometheus.Collector {
-	return admin.NewFigures("blockdesk_settlement_", read).
+	return admin.NewMetrics("blockdesk_settlement_", read).
 		Counter("sends_total", "Times that a signed transaction was given to a node, the same bytes again among them.", func(s *broadcast.Stats) float64 { return float64(s.Sends) }).
 		Counter("send_errors_total", "Times that a node did not take one.", func(s *broadcast.Stats) float64 { return float64(s.SendErrors) }).
 		Counter("finalized_total", "Signed transactions that are final on the chain.", func(s *broadcast.Stats) float64 { return float64(s.Finalized) }).

@@ -221,7 +221,7 @@ func judgeNode(m admin.ClusterMember, leader *admin.ClusterStatus, answers []nod
 	case s == nil && row.Problem == "":
 		row.Problem = "not asked: no peers entry has its admin_url"
 	case s == nil:
-	case !s.Level:
+	case !s.InSync:
 		row.Problem = cmp.Or(s.Problem, "not level")
 	case leader == nil:
 		row.Problem = "knows no leader"

@@ -36,7 +36,7 @@ func playGroup(voters int, nodes ...playedNode) (answers []nodeAnswer) {
 			term = 7
 		}
 		answers = append(answers, nodeAnswer{url: "http://" + n.id, status: &admin.ClusterStatus{
-			OK: true, ID: n.id, Role: n.role, Serves: n.role == "leader" && !n.unready, Level: !n.failed, Failed: n.failed,
+			OK: true, ID: n.id, Role: n.role, Serves: n.role == "leader" && !n.unready, InSync: !n.failed, Failed: n.failed,
 			Term: term, Leader: admin.ClusterMember{ID: n.leader}, LogIndex: n.applied, CommittedIndex: n.applied, AppliedIndex: n.applied,
 			Members: members,
 		}})

@@ -40,7 +40,7 @@ func groupDoors(tb testing.TB) (without, beside *handler) {
 	tb.Helper()
 	of := func(r *groupRig) *handler {
 		r.o.NoLimits, r.o.Market, r.o.RFQWrite = false, wire.Rate{PerMinute: 60_000_000, Burst: 1_000_000}, wire.Rate{PerMinute: 60_000_000, Burst: 1_000_000}
-		r.o.Now = func() int64 { return gatewaytest.DeskDay }
+		r.o.Now = func() int64 { return gatewaytest.ViewTime }
 		var err error
 		if r.g, err = New(r.o, r.books, r.doors); err != nil {
 			tb.Fatal(err)
@@ -50,16 +50,16 @@ func groupDoors(tb testing.TB) (without, beside *handler) {
 	}
 	eu, us := newGroup(tb, "eu", 1, ""), newGroup(tb, "us", 2, "X")
 	without = of(newGroup(tb, "alone", 1, ""))
-	eu.o.Groups, us.o.Groups = groupsOf(1, eu.group(), us.group()), groupsOf(2, eu.group(), us.group())
+	eu.o.Shards, us.o.Shards = groupsOf(1, eu.group(), us.group()), groupsOf(2, eu.group(), us.group())
 	beside = of(eu)
 	of(us)
-	to := eu.g.groups.all[0]
-	seen, err := decodeDeskPart(shardwire.AppendDesk(nil, us.g.deskPart()), eu.g.wide.first[to], market.InstrumentID(us.books.Set.Len()))
+	to := eu.g.shards.all[0]
+	seen, err := decodePartialDesk(shardwire.AppendDesk(nil, us.g.ownDesk()), eu.g.merged.first[to], market.InstrumentID(us.books.Set.Len()))
 	if err != nil {
 		tb.Fatal(err)
 	}
 	seen.at = eu.g.opts.Clock() + int64(time.Hour) // for as long as this takes
-	to.seen.desk.Store(seen)
+	to.last.desk.Store(seen)
 	return without, beside
 }
 
@@ -79,13 +79,13 @@ func (d *handler) unrouted(ctx *fasthttp.RequestCtx) {
 	id := d.g.ids.Next()
 	stats := d.router.unknown
 	defer func() { stats.observe(ctx.Response.StatusCode(), time.Since(ctx.Time())) }()
-	defer d.g.catch(ctx, &id)
+	defer d.g.recoverPanic(ctx, &id)
 	h := wire.ReadHeader(&ctx.Request.Header)
-	path, query := wire.Target(ctx)
+	path, query := wire.SplitTarget(ctx)
 	n, segment := d.router.find(path)
 	e := n.methods[wire.MethodOf(ctx.Method())]
 	stats = e.stats
-	if bad := d.elsewhere(e.Route, path, query); bad != nil {
+	if bad := d.leaderRedirect(e.Route, path, query); bad != nil {
 		d.g.fail(ctx, &id, bad)
 		return
 	}

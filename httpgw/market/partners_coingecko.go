@@ -71,9 +71,9 @@ func (p *partnerPages) geckoTrades(query []byte) (*wire.Page, *wire.Problem) {
 		if q.side != 0 && q.side != side {
 			continue
 		}
-		dst = append(append(append(dotted(dst, len(dst) == 1), '"'), side.String()...), `":[`...)
+		dst = append(append(append(appendComma(dst, len(dst) == 1), '"'), side.String()...), `":[`...)
 		for i := range sides[side] {
-			dst = appendGeckoTrade(dotted(dst, i == 0), q.in, &sides[side][i])
+			dst = appendGeckoTrade(appendComma(dst, i == 0), q.in, &sides[side][i])
 		}
 		dst = append(dst, ']')
 	}

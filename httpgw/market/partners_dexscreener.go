@@ -29,7 +29,7 @@ func (p *partnerPages) latestBlock([]byte) (*wire.Page, *wire.Problem) {
 // newestTrade returns the newest trade of all instruments whose command is told
 // whole; a zero one where there is none.
 func (p *partnerPages) newestTrade() (newest engine.Trade, bad *wire.Problem) {
-	told := p.toldUpTo()
+	told := p.lastCompleteSeq()
 	for _, in := range p.instruments() {
 		bad = p.scan(in, "", func(t *engine.Trade) bool {
 			if t.Seq > told {
@@ -47,8 +47,8 @@ func (p *partnerPages) newestTrade() (newest engine.Trade, bad *wire.Problem) {
 	return newest, nil
 }
 
-// toldUpTo is the last command all of whose trades can be had.
-func (p *partnerPages) toldUpTo() uint64 {
+// lastCompleteSeq is the last command all of whose trades can be had.
+func (p *partnerPages) lastCompleteSeq() uint64 {
 	if p.history != nil {
 		return p.history.Cursor()
 	}
@@ -104,8 +104,8 @@ func (p *partnerPages) events(query []byte) (*wire.Page, *wire.Problem) {
 	if bad != nil {
 		return nil, bad
 	}
-	if to > p.toldUpTo() {
-		to = p.toldUpTo()
+	if to > p.lastCompleteSeq() {
+		to = p.lastCompleteSeq()
 	}
 	var all []swap
 	for _, in := range p.instruments() {
@@ -132,7 +132,7 @@ func (p *partnerPages) events(query []byte) (*wire.Page, *wire.Problem) {
 		if index++; i == 0 || all[i].Seq != all[i-1].Seq {
 			index = 0
 		}
-		dst = appendSwap(dotted(dst, i == 0), &all[i], index)
+		dst = appendSwap(appendComma(dst, i == 0), &all[i], index)
 	}
 	return wire.NewPage(append(dst, "]}"...)), nil
 }

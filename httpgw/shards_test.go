@@ -31,7 +31,7 @@ func TestGroupsAnswerForEachOther(t *testing.T) {
 	t.Parallel()
 	claim := market.ClaimID(market.GroupWord(2, 99))
 	eu, us := startGroups(t, func(_, us *groupRig) {
-		c := rfq.Claim{ID: claim, State: rfq.ClaimReserved, Way: rfq.Modular, Terms: gatewaytest.Sell(us.desk.Shown, &rfq.RequestQuote{
+		c := rfq.Claim{ID: claim, State: rfq.ClaimReserved, Way: rfq.Modular, Terms: gatewaytest.Grant(us.desk.Current, &rfq.RequestQuote{
 			Ticket: usTicket, Tranche: 2, Fill: 1, Rail: market.RailUSDC,
 		}).Quote.Terms}
 		us.desk.History[claim] = &desk.History{Claim: c, States: []rfq.Claim{c}}
@@ -48,15 +48,15 @@ func TestGroupsAnswerForEachOther(t *testing.T) {
 		"GET " + claimsPath + gatewaytest.ClaimText(claim),
 	} {
 		method, target, _ := strings.Cut(raw, " ")
-		there, want := gatewaytest.Ask(t, us.g.BaseAddr(), method, target, "")
-		here, got := gatewaytest.Ask(t, eu.g.BaseAddr(), method, target, "")
+		there, want := gatewaytest.Do(t, us.g.BaseAddr(), method, target, "")
+		here, got := gatewaytest.Do(t, eu.g.BaseAddr(), method, target, "")
 		if here.StatusCode != there.StatusCode || !bytes.Equal(withoutID(got), withoutID(want)) || here.Header.Get("X-Group") != "us" ||
 			here.Header.Get("ETag") != there.Header.Get("ETag") || here.Header.Get("Cache-Control") != there.Header.Get("Cache-Control") ||
 			here.Header.Get("Content-Type") != there.Header.Get("Content-Type") || here.ContentLength != there.ContentLength {
 			t.Errorf("%s\nhere  %v %.300s\nthere %v %.300s", raw, here, got, there, want)
 		}
 		if tag := there.Header.Get("ETag"); tag != "" {
-			if again, _ := gatewaytest.Ask(t, eu.g.BaseAddr(), method, target, "If-None-Match: "+tag+"\r\n"); again.StatusCode != 304 {
+			if again, _ := gatewaytest.Do(t, eu.g.BaseAddr(), method, target, "If-None-Match: "+tag+"\r\n"); again.StatusCode != 304 {
 				t.Errorf("%s: known, and %d", raw, again.StatusCode)
 			}
 		}
@@ -133,23 +133,23 @@ func TestGroupsHopsAreSigned(t *testing.T) {
 	eu, us := startGroups(t, nil)
 	const target = "/api/v1/market/ticker?symbol=XSLUSD/USDC"
 	for name, lines := range map[string][]string{
-		"not signed":  {hopHeader + ": v1 1 2 1 192.0.2.1 -"},
-		"empty":       {hopHeader + ":"},
-		"wrong mac":   {hopHeader + ": v1 1 2 1 192.0.2.1 - " + strings.Repeat("0", 64)},
-		"short mac":   {hopHeader + ": v1 1 2 1 192.0.2.1 - 00"},
-		"no mac":      {hopHeader + ": v1 1 2 1 192.0.2.1 - " + strings.Repeat("g", 64)},
-		"endless":     {hopHeader + ": " + strings.Repeat("v1 ", maxHop)},
-		"said twice":  {hopHeader + ": v1", hopHeader + ": v1"},
-		"odd letters": {strings.ToLower(hopHeader) + ": v1 1 2 1 ::1 -"},
+		"not signed":  {internalHeader + ": v1 1 2 1 192.0.2.1 -"},
+		"empty":       {internalHeader + ":"},
+		"wrong mac":   {internalHeader + ": v1 1 2 1 192.0.2.1 - " + strings.Repeat("0", 64)},
+		"short mac":   {internalHeader + ": v1 1 2 1 192.0.2.1 - 00"},
+		"no mac":      {internalHeader + ": v1 1 2 1 192.0.2.1 - " + strings.Repeat("g", 64)},
+		"endless":     {internalHeader + ": " + strings.Repeat("v1 ", maxInternalHeader)},
+		"said twice":  {internalHeader + ": v1", internalHeader + ": v1"},
+		"odd letters": {strings.ToLower(internalHeader) + ": v1 1 2 1 ::1 -"},
 	} {
 		for _, r := range []*groupRig{eu, us} {
 			got, body := r.get(t, target, lines...)
-			if e := gatewaytest.DecodeError(t, body); got.StatusCode != 400 || e.Code != wire.CodeInvalidField || e.Field != hopHeader {
+			if e := gatewaytest.DecodeError(t, body); got.StatusCode != 400 || e.Code != wire.CodeInvalidField || e.Field != internalHeader {
 				t.Errorf("%s: %d %s", name, got.StatusCode, body)
 			}
 		}
 	}
-	for _, path := range []string{partDesk, partFacts, pathParts + "x"} {
+	for _, path := range []string{pathPartialDesk, pathPartialFacts, pathPartials + "x"} {
 		if got, body := us.get(t, path); got.StatusCode != 404 || gatewaytest.DecodeError(t, body).Code != wire.CodeUnknownRoute {
 			t.Errorf("%s for a client: %d %s", path, got.StatusCode, body)
 		}
@@ -172,7 +172,7 @@ func TestGroupsOfAnotherVersion(t *testing.T) {
 	await.True(t, "the version to be logged", func() bool {
 		return strings.Contains(log.String(), "a document of version 2, and this program reads version 1")
 	})
-	if to := eu.g.groups.all[0]; to.seen.desk.Load() != nil || to.seen.facts.Load() != nil {
+	if to := eu.g.shards.all[0]; to.last.desk.Load() != nil || to.last.facts.Load() != nil {
 		t.Error("it is shown")
 	}
 }
@@ -189,11 +189,11 @@ func TestGroupsThatDisagree(t *testing.T) {
 			of    *groupRig
 			other int
 		}{{eu, 1}, {us, 0}} {
-			g.of.o.Groups.All[g.other].Instruments = append(g.of.o.Groups.All[g.other].Instruments, stranger)
+			g.of.o.Shards.All[g.other].Instruments = append(g.of.o.Shards.All[g.other].Instruments, stranger)
 		}
 	})
 	got, body := eu.get(t, "/api/v1/market/ticker?symbol=A/B")
-	if e := gatewaytest.DecodeError(t, body); got.StatusCode != 502 || e.Code != wire.CodeGroupLost || e.Reason != "bad_answer" || got.Header.Get("Retry-After") == "" {
+	if e := gatewaytest.DecodeError(t, body); got.StatusCode != 502 || e.Code != wire.CodeGroupUnreachable || e.Reason != "bad_answer" || got.Header.Get("Retry-After") == "" {
 		t.Errorf("%d %s", got.StatusCode, body)
 	}
 }
@@ -201,9 +201,9 @@ func TestGroupsThatDisagree(t *testing.T) {
 // A group with another secret is no group.
 func TestGroupsWithOtherSecrets(t *testing.T) {
 	t.Parallel()
-	eu, _ := startGroups(t, func(_, us *groupRig) { us.o.Groups.Secret = bytes.Repeat([]byte{8}, minGroupSecret) })
+	eu, _ := startGroups(t, func(_, us *groupRig) { us.o.Shards.Secret = bytes.Repeat([]byte{8}, minShardSecret) })
 	got, body := eu.get(t, "/api/v1/market/ticker?symbol=XSLUSD/USDC")
-	if e := gatewaytest.DecodeError(t, body); got.StatusCode != 502 || e.Code != wire.CodeGroupLost {
+	if e := gatewaytest.DecodeError(t, body); got.StatusCode != 502 || e.Code != wire.CodeGroupUnreachable {
 		t.Errorf("%d %s", got.StatusCode, body)
 	}
 }
@@ -231,7 +231,7 @@ func TestGroupsThatFail(t *testing.T) {
 		<-r.Context().Done()
 	}
 	id := wire.NewRequestIDs().Next()
-	none := elsewhere(leadership.Leader{}, wire.OnBase, nil)
+	none := redirectToLeader(leadership.Leader{}, wire.OnBase, nil)
 	leaderless := string(none.Append(nil, &id))
 	none.Reason = "outcome_unknown"
 	unknown := string(none.Append(nil, &id))
@@ -240,12 +240,12 @@ func TestGroupsThatFail(t *testing.T) {
 		status, posted         int
 		code, reason, onWrites string
 	}{
-		"nobody":     {nil, 503, 503, wire.CodeGroupLost, "no_answer", "no_answer"},
-		"slow":       {[]http.HandlerFunc{slow}, 503, 503, wire.CodeGroupLost, "no_answer", "outcome_unknown"},
-		"huge":       {[]http.HandlerFunc{answer(200, strings.Repeat("x", maxGroupAnswer+1))}, 502, 503, wire.CodeGroupLost, "bad_answer", "outcome_unknown"},
-		"limits":     {[]http.HandlerFunc{answer(429, `{}`)}, 502, 502, wire.CodeGroupLost, "bad_answer", "bad_answer"},
-		"misrouted":  {[]http.HandlerFunc{answer(421, `{}`)}, 502, 502, wire.CodeGroupLost, "bad_answer", "bad_answer"},
-		"sends away": {[]http.HandlerFunc{answer(307, ``, "Location", "http://attacker.example/api")}, 502, 502, wire.CodeGroupLost, "bad_answer", "bad_answer"},
+		"nobody":     {nil, 503, 503, wire.CodeGroupUnreachable, "no_answer", "no_answer"},
+		"slow":       {[]http.HandlerFunc{slow}, 503, 503, wire.CodeGroupUnreachable, "no_answer", "outcome_unknown"},
+		"huge":       {[]http.HandlerFunc{answer(200, strings.Repeat("x", maxShardAnswer+1))}, 502, 503, wire.CodeGroupUnreachable, "bad_answer", "outcome_unknown"},
+		"limits":     {[]http.HandlerFunc{answer(429, `{}`)}, 502, 502, wire.CodeGroupUnreachable, "bad_answer", "bad_answer"},
+		"misrouted":  {[]http.HandlerFunc{answer(421, `{}`)}, 502, 502, wire.CodeGroupUnreachable, "bad_answer", "bad_answer"},
+		"sends away": {[]http.HandlerFunc{answer(307, ``, "Location", "http://attacker.example/api")}, 502, 502, wire.CodeGroupUnreachable, "bad_answer", "bad_answer"},
 		"leaderless": {[]http.HandlerFunc{answer(503, leaderless)}, 503, 503, wire.CodeLeaderChanged, "", ""},
 		"unknown": {
 			[]http.HandlerFunc{answer(503, unknown)},
@@ -256,7 +256,7 @@ func TestGroupsThatFail(t *testing.T) {
 			t.Parallel()
 			eu := beside(t, func(eu *groupRig) {
 				if name == "slow" {
-					eu.o.Groups.Timeout = 500 * time.Millisecond
+					eu.o.Shards.Timeout = 500 * time.Millisecond
 				}
 			}, c.nodes...)
 			got, body := eu.get(t, read)
@@ -296,7 +296,7 @@ func TestGroupsFollowTheLeader(t *testing.T) {
 		}
 	}
 	eu := beside(t, nil, to(&leader, &first, done), to(&other, &second, done))
-	nodes := eu.o.Groups.All[1].Nodes
+	nodes := eu.o.Shards.All[1].Nodes
 	leader.Store(&nodes[1].Base)
 	for range 2 {
 		if got, body := eu.send(t, postText(rfqapi.PathRFQ+"quote", quoteOf(usTicket))); got.StatusCode != 200 || string(body) != `{"ok":true}` {
@@ -322,7 +322,7 @@ func TestGroupsFollowTheLeader(t *testing.T) {
 func TestGroupsLimits(t *testing.T) {
 	t.Parallel()
 	entered, release := make(chan struct{}, 16), make(chan struct{})
-	eu := beside(t, func(eu *groupRig) { eu.o.Groups.MaxOpen = 2 }, func(w http.ResponseWriter, r *http.Request) {
+	eu := beside(t, func(eu *groupRig) { eu.o.Shards.MaxOpen = 2 }, func(w http.ResponseWriter, r *http.Request) {
 		if isPart(r) {
 			w.WriteHeader(404)
 			return

@@ -6,28 +6,28 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// Figures are metrics of one package, all read out of one S a scrape, so that they
+// Metrics are metrics of one package, all read out of one S a scrape, so that they
 // belong to the same moment, or, with a label, out of one S for each value of the
 // label. Add what there is before it is registered.
-type Figures[S any] struct {
+type Metrics[S any] struct {
 	prefix string
 	labels []string // one, or none
 	each   func(send func(s *S, label ...string))
-	list   []figure[S]
+	list   []metric[S]
 }
 
-type figure[S any] struct {
+type metric[S any] struct {
 	of    *prometheus.Desc
 	kind  prometheus.ValueType
 	value func(*S) float64
 }
 
-var _ prometheus.Collector = (*Figures[struct{}])(nil)
+var _ prometheus.Collector = (*Metrics[struct{}])(nil)
 
-// NewFigures returns a collector of metrics whose names begin with prefix. read is
+// NewMetrics returns a collector of metrics whose names begin with prefix. read is
 // called once a scrape, perhaps by several goroutines at once, and must not block.
-func NewFigures[S any](prefix string, read func() S) *Figures[S] {
-	return &Figures[S]{prefix: prefix, each: func(send func(*S, ...string)) {
+func NewMetrics[S any](prefix string, read func() S) *Metrics[S] {
+	return &Metrics[S]{prefix: prefix, each: func(send func(*S, ...string)) {
 		now := read()
 		send(&now)
 	}}
@@ -36,8 +36,8 @@ func NewFigures[S any](prefix string, read func() S) *Figures[S] {
 // newLabelled returns a collector of the same metrics of several S, each with its
 // name as a label. Of two with one name the first counts: Prometheus refuses a value
 // that comes twice, and all others with it.
-func newLabelled[S any](prefix, label string, read func() []S, name func(*S) string) *Figures[S] {
-	return &Figures[S]{prefix: prefix, labels: []string{label}, each: func(send func(*S, ...string)) {
+func newLabelled[S any](prefix, label string, read func() []S, name func(*S) string) *Metrics[S] {
+	return &Metrics[S]{prefix: prefix, labels: []string{label}, each: func(send func(*S, ...string)) {
 		all, seen := read(), map[string]bool{}
 		for i := range all {
 			if text := name(&all[i]); !seen[text] {
@@ -50,30 +50,30 @@ func newLabelled[S any](prefix, label string, read func() []S, name func(*S) str
 
 // Gauge adds a metric that goes up and down; the name ends in its unit. help is
 // for the person on duty. A value that is not a number is left out. It returns f.
-func (f *Figures[S]) Gauge(name, help string, value func(*S) float64) *Figures[S] {
+func (f *Metrics[S]) Gauge(name, help string, value func(*S) float64) *Metrics[S] {
 	return f.add(name, help, prometheus.GaugeValue, value)
 }
 
 // Counter adds a metric that only grows while the process runs; the name ends in
 // _total. It returns f.
-func (f *Figures[S]) Counter(name, help string, value func(*S) float64) *Figures[S] {
+func (f *Metrics[S]) Counter(name, help string, value func(*S) float64) *Metrics[S] {
 	return f.add(name, help, prometheus.CounterValue, value)
 }
 
-func (f *Figures[S]) add(name, help string, kind prometheus.ValueType, value func(*S) float64) *Figures[S] {
-	f.list = append(f.list, figure[S]{prometheus.NewDesc(f.prefix+name, help, f.labels, nil), kind, value})
+func (f *Metrics[S]) add(name, help string, kind prometheus.ValueType, value func(*S) float64) *Metrics[S] {
+	f.list = append(f.list, metric[S]{prometheus.NewDesc(f.prefix+name, help, f.labels, nil), kind, value})
 	return f
 }
 
 // Describe sends the descriptions.
-func (f *Figures[S]) Describe(out chan<- *prometheus.Desc) {
+func (f *Metrics[S]) Describe(out chan<- *prometheus.Desc) {
 	for i := range f.list {
 		out <- f.list[i].of
 	}
 }
 
 // Collect sends the values of now.
-func (f *Figures[S]) Collect(out chan<- prometheus.Metric) {
+func (f *Metrics[S]) Collect(out chan<- prometheus.Metric) {
 	f.each(func(s *S, label ...string) {
 		for i := range f.list {
 			if v := f.list[i].value(s); !math.IsNaN(v) {
@@ -109,8 +109,8 @@ func (f *Family) Collect(out chan<- prometheus.Metric) {
 	})
 }
 
-// OneIf is a condition as a metric: 1 or 0.
-func OneIf(is bool) float64 {
+// BoolValue is a condition as a metric: 1 or 0.
+func BoolValue(is bool) float64 {
 	if is {
 		return 1
 	}

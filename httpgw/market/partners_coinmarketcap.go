@@ -9,17 +9,17 @@ import (
 )
 
 // named returns the instrument that a path names, by its Ticker.
-func (p *partnerPages) named(segment []byte) (*market.Instrument, *wire.Problem) {
+func (p *partnerPages) instrumentAt(segment []byte) (*market.Instrument, *wire.Problem) {
 	if in := p.tickers[string(segment)]; in != nil {
 		return in, nil
 	}
 	return nil, unknownNamed("market_pair")
 }
 
-// capBook is CoinMarketCap's orderbook: all levels that there are, at most
+// coinMarketCapBook is CoinMarketCap's orderbook: all levels that there are, at most
 // MaxDepth a side.
-func (p *partnerPages) capBook(segment []byte) (*wire.Page, *wire.Problem) {
-	in, bad := p.named(segment)
+func (p *partnerPages) coinMarketCapBook(segment []byte) (*wire.Page, *wire.Problem) {
+	in, bad := p.instrumentAt(segment)
 	if bad != nil {
 		return nil, bad
 	}
@@ -30,21 +30,21 @@ func (p *partnerPages) capBook(segment []byte) (*wire.Page, *wire.Problem) {
 	return wire.NewPage(append(dst, '}')), nil
 }
 
-// capTrades is CoinMarketCap's trades: the last MaxTrades, newest first.
-func (p *partnerPages) capTrades(segment []byte) (*wire.Page, *wire.Problem) {
-	in, bad := p.named(segment)
+// coinMarketCapTrades is CoinMarketCap's trades: the last MaxTrades, newest first.
+func (p *partnerPages) coinMarketCapTrades(segment []byte) (*wire.Page, *wire.Problem) {
+	in, bad := p.instrumentAt(segment)
 	if bad != nil {
 		return nil, bad
 	}
 	v := p.market.view(in.ID)
 	dst := append(make([]byte, 0, 8192), '[')
 	for i := range v.Trades {
-		dst = appendCapTrade(dotted(dst, i == 0), in, &v.Trades[i])
+		dst = appendCoinMarketCapTrade(appendComma(dst, i == 0), in, &v.Trades[i])
 	}
 	return wire.NewPage(append(dst, ']')), nil
 }
 
-func appendCapTrade(dst []byte, in *market.Instrument, t *engine.Trade) []byte {
+func appendCoinMarketCapTrade(dst []byte, in *market.Instrument, t *engine.Trade) []byte {
 	dst = strconv.AppendUint(append(dst, `{"trade_id":`...), uint64(t.ID), 10)
 	dst = in.AppendPrice(append(dst, `,"price":"`...), t.Price)
 	dst = in.AppendQty(append(dst, `","base_volume":"`...), t.Qty)

@@ -36,7 +36,7 @@ const (
 // front is the three public addresses: their listeners and servers, the limits of
 // their connections, and what an answer needs before there is a route. Its methods may
 // be called from any goroutine.
-type front struct {
+type publicServer struct {
 	opts    Options
 	log     *slog.Logger
 	proxies *wire.Proxies
@@ -53,9 +53,9 @@ type server struct {
 	http     *fasthttp.Server
 }
 
-// newFront returns a front that counts and limits connections, and does not listen.
-func newFront(o Options) *front {
-	f := &front{
+// newPublicServer returns a front that counts and limits connections, and does not listen.
+func newPublicServer(o Options) *publicServer {
+	f := &publicServer{
 		opts: o, log: o.Logger, ids: wire.NewRequestIDs(), metrics: newMetrics(),
 		proxies: wire.NewProxies(o.TrustedProxies, o.ForwardedHeader),
 	}
@@ -64,7 +64,7 @@ func newFront(o Options) *front {
 }
 
 // listen binds the three addresses. After an error none is bound.
-func (f *front) listen() error {
+func (f *publicServer) listen() error {
 	o := &f.opts
 	for _, a := range []struct {
 		on   wire.Surface
@@ -81,14 +81,14 @@ func (f *front) listen() error {
 	return nil
 }
 
-// serveWith gives each address its server.
-func (f *front) serveWith(serverOf func(on wire.Surface) *fasthttp.Server) {
+// setServers gives each address its server.
+func (f *publicServer) setServers(serverOf func(on wire.Surface) *fasthttp.Server) {
 	for i := range f.servers {
 		f.servers[i].http = serverOf(f.servers[i].on)
 	}
 }
 
-func (f *front) newServer(on wire.Surface, serve fasthttp.RequestHandler, expect func(*fasthttp.RequestCtx) int) *fasthttp.Server {
+func (f *publicServer) newServer(on wire.Surface, serve fasthttp.RequestHandler, expect func(*fasthttp.RequestCtx) int) *fasthttp.Server {
 	headerBytes := f.opts.MaxHeaderBytes
 	if on == wire.OnWS {
 		headerBytes = min(headerBytes, wsHeaderBytes)
@@ -96,7 +96,7 @@ func (f *front) newServer(on wire.Surface, serve fasthttp.RequestHandler, expect
 	return &fasthttp.Server{
 		Handler:       serve,
 		ExpectHandler: expect,
-		ErrorHandler:  f.unreadable,
+		ErrorHandler:  f.answerUnreadable,
 		ConnState:     f.conns.State,
 		Logger:        quietLogger{f.log},
 
@@ -120,16 +120,16 @@ func (f *front) newServer(on wire.Surface, serve fasthttp.RequestHandler, expect
 }
 
 // BaseAddr returns the base address.
-func (f *front) BaseAddr() net.Addr { return f.servers[0].listener.Addr() }
+func (f *publicServer) BaseAddr() net.Addr { return f.servers[0].listener.Addr() }
 
 // APIAddr returns the api address.
-func (f *front) APIAddr() net.Addr { return f.servers[1].listener.Addr() }
+func (f *publicServer) APIAddr() net.Addr { return f.servers[1].listener.Addr() }
 
 // WSAddr returns the ws address.
-func (f *front) WSAddr() net.Addr { return f.servers[2].listener.Addr() }
+func (f *publicServer) WSAddr() net.Addr { return f.servers[2].listener.Addr() }
 
 // Collectors returns the metrics, for Options.Collectors.
-func (f *front) Collectors() []prometheus.Collector {
+func (f *publicServer) Collectors() []prometheus.Collector {
 	open := prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 		Name: "blockdesk_http_connections",
 		Help: "Open HTTP connections of all public addresses, upgraded ones left out.",
@@ -139,7 +139,7 @@ func (f *front) Collectors() []prometheus.Collector {
 }
 
 // Close stops listening. It is for a caller that does not call Run.
-func (f *front) Close() error {
+func (f *publicServer) Close() error {
 	var err error
 	for i := range f.servers {
 		err = errors.Join(err, f.servers[i].listener.Close())
@@ -147,8 +147,8 @@ func (f *front) Close() error {
 	return err
 }
 
-// serveUntil serves all addresses in a group until ctx ends, and then stops each.
-func (f *front) serveUntil(ctx context.Context, group *errgroup.Group, stop func(*server) error) {
+// start serves all addresses in a group until ctx ends, and then stops each.
+func (f *publicServer) start(ctx context.Context, group *errgroup.Group, stop func(*server) error) {
 	for i := range f.servers {
 		s := &f.servers[i]
 		group.Go(func() error {
@@ -166,7 +166,7 @@ func (f *front) serveUntil(ctx context.Context, group *errgroup.Group, stop func
 
 // unreadable answers a request that fasthttp could not read. Nothing of the
 // request is known to be sound, so nothing of it is looked at.
-func (f *front) unreadable(ctx *fasthttp.RequestCtx, err error) {
+func (f *publicServer) answerUnreadable(ctx *fasthttp.RequestCtx, err error) {
 	id := f.ids.Next()
 	var tooSmall *fasthttp.ErrSmallBuffer
 	var netErr net.Error
@@ -217,7 +217,7 @@ func (q quietLogger) Printf(format string, args ...any) {
 }
 
 // catch, deferred, answers a request whose handler has panicked.
-func (f *front) catch(ctx *fasthttp.RequestCtx, id *wire.RequestID) {
+func (f *publicServer) recoverPanic(ctx *fasthttp.RequestCtx, id *wire.RequestID) {
 	broken := recover()
 	if broken == nil {
 		return
@@ -231,7 +231,7 @@ func (f *front) catch(ctx *fasthttp.RequestCtx, id *wire.RequestID) {
 }
 
 // fail writes an error, and logs its cause if it has one.
-func (f *front) fail(ctx *fasthttp.RequestCtx, id *wire.RequestID, p *wire.Problem) {
+func (f *publicServer) fail(ctx *fasthttp.RequestCtx, id *wire.RequestID, p *wire.Problem) {
 	if p.Cause != nil {
 		f.log.Error("http request failed", "request_id", string(id[:]), "code", p.Code, "error", p.Cause)
 	}

@@ -15,33 +15,33 @@ import (
 	"blockdesk/httpgw/wire"
 )
 
-// remoteGroup is another group with the connections to its nodes.
-type remoteGroup struct {
-	Group
-	seen    seen
-	nodes   []remoteNode
-	first   atomic.Int32 // index of the node that has answered last
-	open    atomic.Int64 // requests under way
-	maxOpen int64
+// remoteShard is another group with the connections to its nodes.
+type remoteShard struct {
+	Shard
+	last      partialResponses
+	nodes     []remoteNode
+	preferred atomic.Int32 // index of the node that has answered last
+	open      atomic.Int64 // requests under way
+	maxOpen   int64
 
 	answered prometheus.Counter // requests that it has answered
 }
 
 // remoteNode is one process of it, which has two surfaces.
 type remoteNode struct {
-	base, api   string
-	toBase, toA *fasthttp.HostClient
+	base, api             string
+	baseClient, apiClient *fasthttp.HostClient
 }
 
-func newRemoteGroup(g *Group, o *Groups) (*remoteGroup, error) {
-	r := &remoteGroup{Group: *g, maxOpen: int64(o.MaxOpen)}
+func newRemoteShard(g *Shard, o *Shards) (*remoteShard, error) {
+	r := &remoteShard{Shard: *g, maxOpen: int64(o.MaxOpen)}
 	for i := range g.Nodes {
 		n := remoteNode{base: g.Nodes[i].Base, api: g.Nodes[i].API}
 		var err error
-		if n.toBase, err = hostClient(n.base, o); err != nil {
+		if n.baseClient, err = hostClient(n.base, o); err != nil {
 			return nil, fmt.Errorf("group %s: %w", g.Name, err)
 		}
-		if n.toA, err = hostClient(n.api, o); err != nil {
+		if n.apiClient, err = hostClient(n.api, o); err != nil {
 			return nil, fmt.Errorf("group %s: %w", g.Name, err)
 		}
 		r.nodes = append(r.nodes, n)
@@ -49,16 +49,16 @@ func newRemoteGroup(g *Group, o *Groups) (*remoteGroup, error) {
 	return r, nil
 }
 
-func hostClient(address string, o *Groups) (*fasthttp.HostClient, error) {
+func hostClient(address string, o *Shards) (*fasthttp.HostClient, error) {
 	host, secure, err := hostOf(address)
 	if err != nil {
 		return nil, err
 	}
 	return &fasthttp.HostClient{
-		Addr: host, IsTLS: secure, DialTimeout: dialGroup,
+		Addr: host, IsTLS: secure, DialTimeout: dialShard,
 		MaxConns:    o.MaxOpen + 1, // of clients' requests, and one for the group's parts
-		ReadTimeout: o.Timeout, WriteTimeout: o.Timeout, MaxIdleConnDuration: groupIdle,
-		MaxResponseBodySize: maxGroupAnswer, WriteBufferSize: writeBuffer, ReadBufferSize: writeBuffer,
+		ReadTimeout: o.Timeout, WriteTimeout: o.Timeout, MaxIdleConnDuration: shardIdle,
+		MaxResponseBodySize: maxShardAnswer, WriteBufferSize: writeBuffer, ReadBufferSize: writeBuffer,
 		// A read that meets a connection which has just been closed is asked again.
 		MaxIdemponentCallAttempts: 2,
 		NoDefaultUserAgentHeader:  true, DisablePathNormalizing: true, SecureErrorLogMessage: true,
@@ -71,7 +71,7 @@ type notSentError struct{ error }
 // Unwrap returns what went wrong.
 func (e notSentError) Unwrap() error { return e.error }
 
-func dialGroup(address string, timeout time.Duration) (net.Conn, error) {
+func dialShard(address string, timeout time.Duration) (net.Conn, error) {
 	conn, err := net.DialTimeout("tcp", address, timeout)
 	if err != nil {
 		return nil, notSentError{err}
@@ -82,23 +82,23 @@ func dialGroup(address string, timeout time.Duration) (net.Conn, error) {
 // address returns a node's URL of the surface that has a route, and its client.
 func (n *remoteNode) address(r *wire.Route) (string, *fasthttp.HostClient) {
 	if r.On&wire.OnBase != 0 {
-		return n.base, n.toBase
+		return n.base, n.baseClient
 	}
-	return n.api, n.toA
+	return n.api, n.apiClient
 }
 
 // forward asks another group and writes what it answers.
-func (g *Gateway) forward(ctx *fasthttp.RequestCtx, id *wire.RequestID, r *wire.Route, to *remoteGroup) {
+func (g *Gateway) forward(ctx *fasthttp.RequestCtx, id *wire.RequestID, r *wire.Route, to *remoteShard) {
 	raw := wire.RawTarget(ctx)
-	if !wire.IsTarget(raw) {
+	if !wire.IsSafeTarget(raw) {
 		g.fail(ctx, id, wire.UnknownRoute(nil))
 		return
 	}
 	if to.open.Add(1) > to.maxOpen {
 		to.open.Add(-1)
-		g.groups.forwarded.WithLabelValues(to.Name, "overloaded").Inc()
+		g.shards.forwarded.WithLabelValues(to.Name, "overloaded").Inc()
 		g.fail(ctx, id, &wire.Problem{
-			Status: 503, Code: wire.CodeOverloaded, Reason: "group", RetryS: retryGroupS,
+			Status: 503, Code: wire.CodeOverloaded, Reason: "group", RetryS: retryShardS,
 			Text: "Too many requests for another group are under way. Nothing was done.",
 		})
 		return
@@ -108,19 +108,19 @@ func (g *Gateway) forward(ctx *fasthttp.RequestCtx, id *wire.RequestID, r *wire.
 	defer fasthttp.ReleaseRequest(request)
 	defer fasthttp.ReleaseResponse(response)
 	g.copyRequest(ctx, r, request)
-	said := &hop{from: g.groups.own, client: g.proxies.Client(ctx)}
+	said := &internalRequest{from: g.shards.own, client: g.proxies.Client(ctx)}
 	if r.Bearer {
 		// A token of ours is told by its key; one that we do not know goes with the
 		// request, for the group that may have given it.
 		said.taker, _ = g.dvp.Taker(&ctx.Request.Header)
 	}
-	if bad := g.groups.ask(to, r, said, raw, request, response, g.groups.timeout); bad != nil {
-		g.groups.forwarded.WithLabelValues(to.Name, "unreachable").Inc()
+	if bad := g.shards.send(to, r, said, raw, request, response, g.shards.timeout); bad != nil {
+		g.shards.forwarded.WithLabelValues(to.Name, "unreachable").Inc()
 		g.fail(ctx, id, bad)
 		return
 	}
 	to.answered.Inc()
-	g.giveBack(ctx, id, r, to, response)
+	g.writeForwarded(ctx, id, r, to, response)
 }
 
 // forwardedHeaders are what of a client's request goes on. Everything else, such
@@ -152,15 +152,15 @@ func (g *Gateway) copyRequest(ctx *fasthttp.RequestCtx, r *wire.Route, request *
 // that did last, then to whom that one names as its leader, or to the next. A
 // request that may have been done is not sent again, but told to the client as
 // such.
-func (r *groupRoutes) ask(
-	to *remoteGroup, row *wire.Route, said *hop, raw []byte, request *fasthttp.Request, response *fasthttp.Response, within time.Duration,
+func (r *shardRouter) send(
+	to *remoteShard, row *wire.Route, said *internalRequest, raw []byte, request *fasthttp.Request, response *fasthttp.Response, within time.Duration,
 ) *wire.Problem {
 	deadline := time.Now().Add(within)
-	at, answered := int(to.first.Load()), false
+	at, answered := int(to.preferred.Load()), false
 	for range maxForwards {
 		address, client := to.nodes[at].address(row)
 		request.SetRequestURI(address + string(raw))
-		request.Header.SetBytesV(hopHeader, r.appendHop(make([]byte, 0, maxHop), said, to.Number, raw, request))
+		request.Header.SetBytesV(internalHeader, r.appendInternalHeader(make([]byte, 0, maxInternalHeader), said, to.Number, raw, request))
 		err := client.DoDeadline(request, response, deadline)
 		var notSent notSentError
 		switch {
@@ -168,20 +168,20 @@ func (r *groupRoutes) ask(
 			at = (at + 1) % len(to.nodes)
 			continue
 		case err != nil && row.Post != nil:
-			return groupUnreachable("outcome_unknown",
+			return shardUnreachable("outcome_unknown",
 				"Another group has this, and did not answer in time: it may have been done. Ask again with the same "+wire.IdempotencyHeader+".")
 		case errors.Is(err, fasthttp.ErrBodyTooLarge):
-			return badAnswer()
+			return badShardAnswer()
 		case err != nil:
 			at = (at + 1) % len(to.nodes)
 			continue
 		}
-		next, why := to.elsewhere(at, response)
+		next, why := to.nextNode(at, response)
 		if why != nil {
 			return why
 		}
 		if next < 0 {
-			to.first.Store(int32(at))
+			to.preferred.Store(int32(at))
 			return nil
 		}
 		at, answered = next, true
@@ -189,13 +189,13 @@ func (r *groupRoutes) ask(
 	if answered && response.StatusCode() == fasthttp.StatusServiceUnavailable {
 		return nil // nobody leads there now, and the last node says so
 	}
-	return groupUnreachable("no_answer", "Another group has this, and cannot be reached. Nothing was done. Try again in a moment.")
+	return shardUnreachable("no_answer", "Another group has this, and cannot be reached. Nothing was done. Try again in a moment.")
 }
 
 // elsewhere returns the node to try after an answer of node at: the leader that it
 // names, or the next where it knows none; -1 where the answer is one. A leader that
 // is none of the configured nodes is not followed.
-func (to *remoteGroup) elsewhere(at int, response *fasthttp.Response) (next int, bad *wire.Problem) {
+func (to *remoteShard) nextNode(at int, response *fasthttp.Response) (next int, bad *wire.Problem) {
 	switch response.StatusCode() {
 	case fasthttp.StatusTemporaryRedirect:
 		location := string(response.Header.Peek(fasthttp.HeaderLocation))
@@ -205,36 +205,36 @@ func (to *remoteGroup) elsewhere(at int, response *fasthttp.Response) (next int,
 				return i, nil
 			}
 		}
-		return -1, badAnswer()
+		return -1, badShardAnswer()
 	case fasthttp.StatusServiceUnavailable:
 		body := response.Body()
 		if bytes.Contains(body, []byte(`"code":"`+wire.CodeLeaderChanged+`"`)) && !bytes.Contains(body, []byte(`"outcome_unknown"`)) {
 			return (at + 1) % len(to.nodes), nil
 		}
 	case fasthttp.StatusMisdirectedRequest, fasthttp.StatusTooManyRequests:
-		return -1, badAnswer() // never said to a gateway that is configured as the other one
+		return -1, badShardAnswer() // never said to a gateway that is configured as the other one
 	case fasthttp.StatusBadRequest:
-		if bytes.Contains(response.Body(), []byte(`"field":"`+hopHeader+`"`)) {
-			return -1, badAnswer()
+		if bytes.Contains(response.Body(), []byte(`"field":"`+internalHeader+`"`)) {
+			return -1, badShardAnswer()
 		}
 	}
 	return -1, nil
 }
 
-// badAnswer: the groups are not configured alike, or the other one is no such
+// badShardAnswer: the groups are not configured alike, or the other one is no such
 // service.
-func badAnswer() *wire.Problem {
-	bad := groupUnreachable("bad_answer", "Another group has this, and gave no answer that can be used. Nothing was done.")
+func badShardAnswer() *wire.Problem {
+	bad := shardUnreachable("bad_answer", "Another group has this, and gave no answer that can be used. Nothing was done.")
 	bad.Status = fasthttp.StatusBadGateway
 	return bad
 }
 
-// groupLine names the group that has answered.
-var groupLine = []byte("X-Group")
+// shardHeader names the group that has answered.
+var shardHeader = []byte("X-Group")
 
-// giveBack writes the answer of another group. Its request id stays, since the
+// writeForwarded writes the answer of another group. Its request id stays, since the
 // body and that group's log have it.
-func (g *Gateway) giveBack(ctx *fasthttp.RequestCtx, id *wire.RequestID, r *wire.Route, to *remoteGroup, response *fasthttp.Response) {
+func (g *Gateway) writeForwarded(ctx *fasthttp.RequestCtx, id *wire.RequestID, r *wire.Route, to *remoteShard, response *fasthttp.Response) {
 	var theirs wire.RequestID
 	if text := response.Header.PeekBytes(wire.RequestIDHeader); len(text) == len(theirs) {
 		copy(theirs[:], text)
@@ -251,18 +251,18 @@ func (g *Gateway) giveBack(ctx *fasthttp.RequestCtx, id *wire.RequestID, r *wire
 			h.SetBytesV(name, value)
 		}
 	}
-	h.SetCanonical(groupLine, []byte(to.Name))
+	h.SetCanonical(shardHeader, []byte(to.Name))
 	h.SetContentTypeBytes(response.Header.ContentType())
 	ctx.SetStatusCode(response.StatusCode())
 	ctx.Response.SetBody(response.Body())
 }
 
 // close ends the connections to other groups.
-func (r *groupRoutes) close() {
+func (r *shardRouter) close() {
 	for _, to := range r.all {
 		for i := range to.nodes {
-			to.nodes[i].toBase.CloseIdleConnections()
-			to.nodes[i].toA.CloseIdleConnections()
+			to.nodes[i].baseClient.CloseIdleConnections()
+			to.nodes[i].apiClient.CloseIdleConnections()
 		}
 	}
 }

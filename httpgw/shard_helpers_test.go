@@ -18,7 +18,7 @@ import (
 	"blockdesk/market"
 )
 
-var groupSecret = bytes.Repeat([]byte{7}, minGroupSecret)
+var groupSecret = bytes.Repeat([]byte{7}, minShardSecret)
 
 // groupRig is one of several groups, each a gateway on sockets of its own.
 type groupRig struct {
@@ -52,7 +52,7 @@ func newGroup(t testing.TB, name string, number market.GroupID, prefix string) *
 	for _, ticket := range view.Tickets {
 		ticket.ID += market.FirstTicket(number) - 1
 	}
-	r.desk = &gatewaytest.ScriptedDesk{Shown: view, History: map[market.ClaimID]*desk.History{}}
+	r.desk = &gatewaytest.ScriptedDesk{Current: view, History: map[market.ClaimID]*desk.History{}}
 	doors, _ := dvpDoors()
 	doors.Desk = r.desk
 	facts := gatewaytest.Facts()
@@ -74,8 +74,8 @@ func newGroup(t testing.TB, name string, number market.GroupID, prefix string) *
 }
 
 // group is how the others know it.
-func (r *groupRig) group() Group {
-	g := Group{Name: r.name, Number: r.number, Nodes: []GroupNode{{Base: "http://" + r.o.Base, API: "http://" + r.o.API}}}
+func (r *groupRig) group() Shard {
+	g := Shard{Name: r.name, Number: r.number, Nodes: []ShardNode{{Base: "http://" + r.o.Base, API: "http://" + r.o.API}}}
 	for i := range r.books.Set.Len() {
 		g.Instruments = append(g.Instruments, *r.books.Set.Get(market.InstrumentID(i)))
 	}
@@ -83,15 +83,15 @@ func (r *groupRig) group() Group {
 }
 
 // groupsOf is what a gateway is told of all groups.
-func groupsOf(own market.GroupID, all ...Group) *Groups {
-	return &Groups{Own: own, All: all, Secret: groupSecret, Timeout: runtest.Patience, MaxOpen: 8}
+func groupsOf(own market.GroupID, all ...Shard) *Shards {
+	return &Shards{Own: own, All: all, Secret: groupSecret, Timeout: runtest.Patience, MaxOpen: 8}
 }
 
 // startGroups runs two groups: eu with the symbols of NewBooks, us with others.
 func startGroups(t testing.TB, change func(eu, us *groupRig)) (eu, us *groupRig) {
 	t.Helper()
 	eu, us = newGroup(t, "eu", 1, ""), newGroup(t, "us", 2, "X")
-	eu.o.Groups, us.o.Groups = groupsOf(1, eu.group(), us.group()), groupsOf(2, eu.group(), us.group())
+	eu.o.Shards, us.o.Shards = groupsOf(1, eu.group(), us.group()), groupsOf(2, eu.group(), us.group())
 	if change != nil {
 		change(eu, us)
 	}
@@ -131,7 +131,7 @@ func (r *groupRig) get(t testing.TB, target string, headers ...string) (*http.Re
 	for _, h := range headers {
 		lines += h + "\r\n"
 	}
-	return gatewaytest.Ask(t, r.g.BaseAddr(), "GET", target, lines)
+	return gatewaytest.Do(t, r.g.BaseAddr(), "GET", target, lines)
 }
 
 // beside runs eu beside a group us whose nodes are scripted.
@@ -146,12 +146,12 @@ func beside(t testing.TB, change func(*groupRig), nodes ...http.HandlerFunc) *gr
 	for _, node := range nodes {
 		server := httptest.NewServer(node)
 		t.Cleanup(server.Close)
-		other.Nodes = append(other.Nodes, GroupNode{Base: server.URL, API: server.URL})
+		other.Nodes = append(other.Nodes, ShardNode{Base: server.URL, API: server.URL})
 	}
 	if len(nodes) == 0 { // nobody listens there any more
 		other.Nodes = us.group().Nodes
 	}
-	eu.o.Groups = groupsOf(1, eu.group(), other)
+	eu.o.Shards = groupsOf(1, eu.group(), other)
 	if change != nil {
 		change(eu)
 	}
@@ -161,15 +161,15 @@ func beside(t testing.TB, change func(*groupRig), nodes ...http.HandlerFunc) *gr
 
 // isPart reports whether a request is one of the gateway itself.
 func isPart(r *http.Request) bool {
-	return len(r.URL.Path) > len(pathParts) && r.URL.Path[:len(pathParts)] == pathParts
+	return len(r.URL.Path) > len(pathPartials) && r.URL.Path[:len(pathPartials)] == pathPartials
 }
 
 // eventuallySeen waits until a group's desk and facts are in the lists, or not.
 func (r *groupRig) eventuallySeen(t testing.TB, seen bool) {
 	t.Helper()
-	to := r.g.groups.all[0]
+	to := r.g.shards.all[0]
 	await.True(t, fmt.Sprintf("the other group to be seen: %v", seen), func() bool {
-		return (r.g.wide.lately(to) != nil) == seen && (!seen || to.seen.facts.Load() != nil)
+		return (r.g.merged.freshDesk(to) != nil) == seen && (!seen || to.last.facts.Load() != nil)
 	})
 }
 

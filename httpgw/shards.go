@@ -23,24 +23,24 @@ import (
 // most, and admitted once, where it comes in: see hop.
 
 const (
-	// maxGroupAnswer bounds an answer of another group, in bytes.
-	maxGroupAnswer = 8 << 20
+	// maxShardAnswer bounds an answer of another group, in bytes.
+	maxShardAnswer = 8 << 20
 	// maxForwards bounds the nodes that one request is offered to.
 	maxForwards = 4
-	// groupIdle is how long a connection to another group is kept unused. It is
+	// shardIdle is how long a connection to another group is kept unused. It is
 	// shorter than IdleTimeout, so that it is not the other end that closes it.
-	groupIdle = 5 * time.Second
-	// retryGroupS is the Retry-After where another group does not answer, in
+	shardIdle = 5 * time.Second
+	// retryShardS is the Retry-After where another group does not answer, in
 	// seconds: what a failover takes.
-	retryGroupS = 1
+	retryShardS = 1
 
-	minGroupSecret = 32 // bytes
+	minShardSecret = 32 // bytes
 )
 
 // Groups are all groups of processes, alike in each of them.
-type Groups struct {
+type Shards struct {
 	Own    market.GroupID // ours
-	All    []Group        // 2..market.MaxGroups, ours too
+	All    []Shard        // 2..market.MaxGroups, ours too
 	Secret []byte         // what gateways sign with: 32 bytes or more, alike everywhere
 	// Timeout is how long a request to another group may take, all tries included.
 	Timeout time.Duration
@@ -48,25 +48,25 @@ type Groups struct {
 }
 
 // Group is one of them.
-type Group struct {
+type Shard struct {
 	Name   string // lower case letters, digits and dashes
 	Number market.GroupID
 	// Instruments are all that it has, in its order. Their IDs are not read.
 	Instruments []market.Instrument
-	Nodes       []GroupNode
+	Nodes       []ShardNode
 }
 
-// GroupNode is one process of a group: URLs without a slash at the end. WS, which
+// ShardNode is one process of a group: URLs without a slash at the end. WS, which
 // only pages for people get, may be empty.
-type GroupNode struct{ Base, API, WS string }
+type ShardNode struct{ Base, API, WS string }
 
 // Validate reports the first thing that is not as Groups says.
-func (o *Groups) Validate() error {
+func (o *Shards) Validate() error {
 	switch {
 	case len(o.All) < 2 || len(o.All) > market.MaxGroups:
 		return fmt.Errorf("httpgw: %d groups: 2 to %d", len(o.All), market.MaxGroups)
-	case len(o.Secret) < minGroupSecret:
-		return fmt.Errorf("httpgw: the groups' secret has %d bytes: %d or more", len(o.Secret), minGroupSecret)
+	case len(o.Secret) < minShardSecret:
+		return fmt.Errorf("httpgw: the groups' secret has %d bytes: %d or more", len(o.Secret), minShardSecret)
 	case o.Timeout <= 0 || o.MaxOpen < 1:
 		return errors.New("httpgw: groups: a limit is not positive")
 	}
@@ -84,8 +84,8 @@ func (o *Groups) Validate() error {
 	return nil
 }
 
-// groupRoutes finds the group that a request is for, and asks it.
-type groupRoutes struct {
+// shardRouter finds the group that a request is for, and asks it.
+type shardRouter struct {
 	own     market.GroupID
 	name    string     // ours
 	macs    *sync.Pool // see newMACs
@@ -93,17 +93,17 @@ type groupRoutes struct {
 	now     func() int64 // Unix nanoseconds
 	// By what a client may name: numbers in ids, symbols and tickers. Ours are in
 	// neither.
-	byNumber map[market.GroupID]*remoteGroup
-	byName   map[string]*remoteGroup
-	all      []*remoteGroup // in the order of the configuration
+	byNumber map[market.GroupID]*remoteShard
+	byName   map[string]*remoteShard
+	all      []*remoteShard // in the order of the configuration
 
 	forwarded *prometheus.CounterVec // by group and outcome
 }
 
-func newGroupRoutes(o *Groups, now func() int64) (*groupRoutes, error) {
-	r := &groupRoutes{
+func newShardRouter(o *Shards, now func() int64) (*shardRouter, error) {
+	r := &shardRouter{
 		own: o.Own, macs: newMACs(o.Secret), timeout: o.Timeout, now: now,
-		byNumber: map[market.GroupID]*remoteGroup{}, byName: map[string]*remoteGroup{},
+		byNumber: map[market.GroupID]*remoteShard{}, byName: map[string]*remoteShard{},
 		forwarded: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "blockdesk_http_forwarded_requests_total",
 			Help: "Requests that were for another group, by that group and what became of them: answered, unreachable, overloaded.",
@@ -115,7 +115,7 @@ func newGroupRoutes(o *Groups, now func() int64) (*groupRoutes, error) {
 			r.name = g.Name
 			continue
 		}
-		remote, err := newRemoteGroup(g, o)
+		remote, err := newRemoteShard(g, o)
 		if err != nil {
 			return nil, err
 		}
@@ -135,7 +135,7 @@ func newGroupRoutes(o *Groups, now func() int64) (*groupRoutes, error) {
 // only where there are groups.
 func (d *handler) routed(ctx *fasthttp.RequestCtx, id *wire.RequestID, r *wire.Route, query, segment []byte) bool {
 	g := d.g
-	from, bad := g.groups.arrived(ctx)
+	from, bad := g.shards.internalRequestIn(ctx)
 	if bad == nil && from == nil {
 		bad = g.limits[r.Limit].Admit(ctx, g.proxies)
 	}
@@ -143,17 +143,17 @@ func (d *handler) routed(ctx *fasthttp.RequestCtx, id *wire.RequestID, r *wire.R
 		g.fail(ctx, id, bad)
 		return true
 	}
-	to := g.groupOf(ctx, r, query, segment)
+	to := g.shardOf(ctx, r, query, segment)
 	switch {
 	case to == nil:
 		if from != nil {
-			ctx.SetUserValue(hopKey{}, from)
+			ctx.SetUserValue(internalRequestKey{}, from)
 		}
 		if r.Merged != 0 {
 			var buf [256]byte // of a few groups
-			ctx.Response.Header.SetCanonical(wideLine, g.wide.appendSeen(buf[:0], r.Merged))
+			ctx.Response.Header.SetCanonical(shardsHeader, g.merged.appendShardAges(buf[:0], r.Merged))
 		} else {
-			ctx.Response.Header.SetCanonical(groupLine, []byte(g.groups.name))
+			ctx.Response.Header.SetCanonical(shardHeader, []byte(g.shards.name))
 		}
 		return false
 	case from != nil: // the two of us have not the same list of groups
@@ -166,19 +166,19 @@ func (d *handler) routed(ctx *fasthttp.RequestCtx, id *wire.RequestID, r *wire.R
 	return true
 }
 
-// groupOf returns the group that a request is for, nil where that is ours, or
+// shardOf returns the group that a request is for, nil where that is ours, or
 // where it is no group's: what is wrong with the request is then for the route to
 // say.
-func (g *Gateway) groupOf(ctx *fasthttp.RequestCtx, r *wire.Route, query, segment []byte) *remoteGroup {
+func (g *Gateway) shardOf(ctx *fasthttp.RequestCtx, r *wire.Route, query, segment []byte) *remoteShard {
 	switch {
 	case r.Post != nil:
-		return g.groupOfBody(ctx.Request.Body())
+		return g.shardOfBody(ctx.Request.Body())
 	case r.ReadOne != nil:
-		return g.groupOfSegment(segment)
+		return g.shardOfSegment(segment)
 	case r.Stream != nil:
-		return g.groups.ofList(query)
+		return g.shards.bySymbols(query)
 	case r.Read != nil:
-		return g.groups.ofQuery(query)
+		return g.shards.byQuery(query)
 	default:
 		return nil
 	}
@@ -187,10 +187,10 @@ func (g *Gateway) groupOf(ctx *fasthttp.RequestCtx, r *wire.Route, query, segmen
 // queryNames are the parameters that name an instrument.
 var queryNames = [...]string{"symbol", "ticker_id", "id"}
 
-func (r *groupRoutes) ofQuery(query []byte) *remoteGroup {
+func (r *shardRouter) byQuery(query []byte) *remoteShard {
 	for _, name := range queryNames {
 		if raw, count := wire.Param(query, name); count == 1 {
-			if to := r.named(raw); to != nil {
+			if to := r.byValue(raw); to != nil {
 				return to
 			}
 		}
@@ -199,7 +199,7 @@ func (r *groupRoutes) ofQuery(query []byte) *remoteGroup {
 }
 
 // named returns the group that has what a raw value of a query names.
-func (r *groupRoutes) named(raw []byte) *remoteGroup {
+func (r *shardRouter) byValue(raw []byte) *remoteShard {
 	var buf [wire.MaxQueryValue]byte
 	text, ok := wire.AppendUnescaped(buf[:0], raw)
 	if !ok {
@@ -208,8 +208,8 @@ func (r *groupRoutes) named(raw []byte) *remoteGroup {
 	return r.byName[string(text)]
 }
 
-// ofList returns the group that all symbols of a stream are of.
-func (r *groupRoutes) ofList(query []byte) (to *remoteGroup) {
+// bySymbols returns the group that all symbols of a stream are of.
+func (r *shardRouter) bySymbols(query []byte) (to *remoteShard) {
 	args := fasthttp.AcquireArgs()
 	defer fasthttp.ReleaseArgs(args)
 	args.ParseBytes(query)
@@ -228,25 +228,25 @@ func (r *groupRoutes) ofList(query []byte) (to *remoteGroup) {
 	return to
 }
 
-// groupOfSegment is for paths that end in the id of a claim or a build, or in a
+// shardOfSegment is for paths that end in the id of a claim or a build, or in a
 // ticker.
-func (g *Gateway) groupOfSegment(segment []byte) *remoteGroup {
-	if to := g.groups.byName[string(segment)]; to != nil {
+func (g *Gateway) shardOfSegment(segment []byte) *remoteShard {
+	if to := g.shards.byName[string(segment)]; to != nil {
 		return to
 	}
 	if id, ok := market.ParseClaimID(segment); ok {
-		return g.groupOfClaim(id)
+		return g.shardOfClaim(id)
 	}
 	if id, ok := market.ParseBuildID(segment); ok {
-		return g.groupOfClaim(id)
+		return g.shardOfClaim(id)
 	}
 	return nil
 }
 
-// groupOfClaim is for the claim in its number. One that was made before the
+// shardOfClaim is for the claim in its number. One that was made before the
 // instruments were split may have any number, and is ours if we know it.
-func (g *Gateway) groupOfClaim(id market.ClaimID) *remoteGroup {
-	to := g.groups.byNumber[id.Group()]
+func (g *Gateway) shardOfClaim(id market.ClaimID) *remoteShard {
+	to := g.shards.byNumber[id.Group()]
 	if to == nil || g.desk == nil {
 		return to
 	}
@@ -258,31 +258,31 @@ func (g *Gateway) groupOfClaim(id market.ClaimID) *remoteGroup {
 
 // routedMembers are what a body says of the group that it is for.
 var routedMembers = []wire.Member{
-	{Name: "order_id", Kind: wire.TextMember, Most: wire.MaxSegment, Optional: true},
-	{Name: "build_id", Kind: wire.TextMember, Most: wire.MaxSegment, Optional: true},
+	{Name: "order_id", Kind: wire.TextMember, MaxLen: wire.MaxSegment, Optional: true},
+	{Name: "build_id", Kind: wire.TextMember, MaxLen: wire.MaxSegment, Optional: true},
 }
 
-// groupOfBody reads of a body only what it is about. Everything else that may be
+// shardOfBody reads of a body only what it is about. Everything else that may be
 // wrong with it is for the route to say, here or there.
-func (g *Gateway) groupOfBody(body []byte) *remoteGroup {
+func (g *Gateway) shardOfBody(body []byte) *remoteShard {
 	var m wire.Members
 	if bad := wire.DecodeObject(body, routedMembers, &m); bad != nil && bad.Code == wire.CodeInvalidJSON {
 		return nil
 	}
 	if ticket, ok := market.ParseTicketID(m.Get(0)); ok {
-		return g.groups.byNumber[ticket.Group()]
+		return g.shards.byNumber[ticket.Group()]
 	}
 	if build, ok := market.ParseBuildID(m.Get(1)); ok {
-		return g.groupOfClaim(build)
+		return g.shardOfClaim(build)
 	}
 	return nil
 }
 
 // redirect sends a stream to the group that has all its symbols: it may last for
 // days, and costs its own connection in any case.
-func (to *remoteGroup) redirect(ctx *fasthttp.RequestCtx) *wire.Problem {
+func (to *remoteShard) redirect(ctx *fasthttp.RequestCtx) *wire.Problem {
 	raw := wire.RawTarget(ctx)
-	if !wire.IsTarget(raw) {
+	if !wire.IsSafeTarget(raw) {
 		return wire.UnknownRoute(nil)
 	}
 	return &wire.Problem{
@@ -291,8 +291,8 @@ func (to *remoteGroup) redirect(ctx *fasthttp.RequestCtx) *wire.Problem {
 	}
 }
 
-func groupUnreachable(reason, text string) *wire.Problem {
-	return &wire.Problem{Status: fasthttp.StatusServiceUnavailable, Code: wire.CodeGroupLost, Reason: reason, RetryS: retryGroupS, Text: text}
+func shardUnreachable(reason, text string) *wire.Problem {
+	return &wire.Problem{Status: fasthttp.StatusServiceUnavailable, Code: wire.CodeGroupUnreachable, Reason: reason, RetryS: retryShardS, Text: text}
 }
 
 // misrouted is the answer to another gateway that has sent us what is not ours.
@@ -306,8 +306,8 @@ func misrouted() *wire.Problem {
 // clientOf returns whom a request's limits count for: the other gateway's word,
 // where one has admitted it.
 func (g *Gateway) clientOf(ctx *fasthttp.RequestCtx) netip.Addr {
-	if g.groups != nil {
-		if h, ok := ctx.UserValue(hopKey{}).(*hop); ok {
+	if g.shards != nil {
+		if h, ok := ctx.UserValue(internalRequestKey{}).(*internalRequest); ok {
 			return h.client
 		}
 	}
@@ -316,8 +316,8 @@ func (g *Gateway) clientOf(ctx *fasthttp.RequestCtx) netip.Addr {
 
 // takerOf returns the key whose token a request carries, or had where it came in.
 func (g *Gateway) takerOf(ctx *fasthttp.RequestCtx) (market.Address, *wire.Problem) {
-	if g.groups != nil {
-		if h, ok := ctx.UserValue(hopKey{}).(*hop); ok && h.taker != (market.Address{}) {
+	if g.shards != nil {
+		if h, ok := ctx.UserValue(internalRequestKey{}).(*internalRequest); ok && h.taker != (market.Address{}) {
 			return h.taker, nil
 		}
 	}
@@ -337,19 +337,19 @@ func hostOf(text string) (host string, secure bool, err error) {
 	return host, secure, nil
 }
 
-// boardGroups returns the other groups at the first node of each, where clients are
+// boardShards returns the other groups at the first node of each, where clients are
 // sent.
-func boardGroups(o *Groups) []site.BoardGroup {
+func boardShards(o *Shards) []site.BoardShard {
 	if o == nil {
 		return nil
 	}
-	var others []site.BoardGroup
+	var others []site.BoardShard
 	for i := range o.All {
 		g := &o.All[i]
 		if g.Number == o.Own {
 			continue
 		}
-		one := site.BoardGroup{Name: g.Name, Base: g.Nodes[0].Base, WS: g.Nodes[0].WS}
+		one := site.BoardShard{Name: g.Name, Base: g.Nodes[0].Base, WS: g.Nodes[0].WS}
 		for j := range g.Instruments {
 			one.Symbols = append(one.Symbols, g.Instruments[j].Symbol)
 		}

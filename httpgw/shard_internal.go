@@ -23,52 +23,52 @@ import (
 //	X-Blockdesk-Hop: v1 FROM TO UNIX_MS CLIENT TAKER MAC
 //
 // FROM and TO are groups' numbers, CLIENT is the address that its limits have
-// counted for, TAKER the key of its Cosigner token in base58, or "-". MAC is
+// counted for, TAKER the key of its DvP token in base58, or "-". MAC is
 // HMAC-SHA256, in hexadecimal digits, by the groups' secret over all of that and
 // the request: its method, target, Idempotency-Key and body. So nobody outside
 // can say that a request was admitted, or for whom, and nobody on the way can
-// change one; within hopLife the same request may be sent twice, as by the client.
+// change one; within internalLifetime the same request may be sent twice, as by the client.
 //
 // A request with the header is never forwarded, so there are no loops; one whose
 // header is not right is refused, and not taken for a client's.
-type hop struct {
+type internalRequest struct {
 	from   market.GroupID
 	client netip.Addr
 	taker  market.Address // zero = no token, or one that only the other group may know
 }
 
-type hopKey struct{}
+type internalRequestKey struct{}
 
 const (
-	hopHeader  = "X-Blockdesk-Hop"
-	hopVersion = "v1"
-	hopFields  = 7
-	// maxHop is the longest header that is looked at, in bytes.
-	maxHop = 256
-	// hopLife is how far the two clocks may be apart, and how long a hop is good.
-	hopLife = 30 * time.Second
+	internalHeader  = "X-Blockdesk-Hop"
+	internalVersion = "v1"
+	internalFields  = 7
+	// maxInternalHeader is the longest header that is looked at, in bytes.
+	maxInternalHeader = 256
+	// internalLifetime is how far the two clocks may be apart, and how long a hop is good.
+	internalLifetime = 30 * time.Second
 )
 
 // arrived returns what another gateway says of a request; nil where it comes from
 // a client.
-func (r *groupRoutes) arrived(ctx *fasthttp.RequestCtx) (*hop, *wire.Problem) {
-	lines := ctx.Request.Header.PeekAll(hopHeader)
+func (r *shardRouter) internalRequestIn(ctx *fasthttp.RequestCtx) (*internalRequest, *wire.Problem) {
+	lines := ctx.Request.Header.PeekAll(internalHeader)
 	if len(lines) == 0 {
 		return nil, nil
 	}
 	h, ok := r.verify(lines, &ctx.Request)
 	if !ok {
 		return nil, &wire.Problem{
-			Status: 400, Code: wire.CodeInvalidField, Field: hopHeader, Reason: "not_signed",
+			Status: 400, Code: wire.CodeInvalidField, Field: internalHeader, Reason: "not_signed",
 			Text: "This header is for the gateways of other groups, which sign it.",
 		}
 	}
 	return h, nil
 }
 
-// verify reads the header of a hop to us that is not older than hopLife.
-func (r *groupRoutes) verify(lines [][]byte, request *fasthttp.Request) (*hop, bool) {
-	if len(lines) != 1 || len(lines[0]) > maxHop {
+// verify reads the header of a hop to us that is not older than internalLifetime.
+func (r *shardRouter) verify(lines [][]byte, request *fasthttp.Request) (*internalRequest, bool) {
+	if len(lines) != 1 || len(lines[0]) > maxInternalHeader {
 		return nil, false
 	}
 	said, digits, _ := cutLast(lines[0], ' ')
@@ -82,9 +82,9 @@ func (r *groupRoutes) verify(lines [][]byte, request *fasthttp.Request) (*hop, b
 	if !hmac.Equal(mac, r.sign(said, request.Header.RequestURI(), request)) {
 		return nil, false
 	}
-	// Signed, so written by appendHop of some version.
+	// Signed, so written by appendInternalHeader of some version.
 	fields := bytes.Split(said, []byte{' '})
-	if len(fields) != hopFields-1 || string(fields[0]) != hopVersion {
+	if len(fields) != internalFields-1 || string(fields[0]) != internalVersion {
 		return nil, false
 	}
 	from, err1 := strconv.ParseUint(string(fields[1]), 10, 8)
@@ -94,10 +94,10 @@ func (r *groupRoutes) verify(lines [][]byte, request *fasthttp.Request) (*hop, b
 	if err1 != nil || err2 != nil || err3 != nil || err4 != nil || market.GroupID(to) != r.own {
 		return nil, false
 	}
-	if age := r.now()/int64(time.Millisecond) - ms; age > hopLife.Milliseconds() || age < -hopLife.Milliseconds() {
+	if age := r.now()/int64(time.Millisecond) - ms; age > internalLifetime.Milliseconds() || age < -internalLifetime.Milliseconds() {
 		return nil, false
 	}
-	h := &hop{from: market.GroupID(from), client: client}
+	h := &internalRequest{from: market.GroupID(from), client: client}
 	if text := fields[5]; string(text) != "-" {
 		var ok bool
 		if h.taker, ok = wire.ParseAddress(text); !ok {
@@ -107,14 +107,14 @@ func (r *groupRoutes) verify(lines [][]byte, request *fasthttp.Request) (*hop, b
 	return h, true
 }
 
-// appendHop appends the header's value for a request to a raw target.
-func (r *groupRoutes) appendHop(dst []byte, h *hop, to market.GroupID, raw []byte, request *fasthttp.Request) []byte {
+// appendInternalHeader appends the header's value for a request to a raw target.
+func (r *shardRouter) appendInternalHeader(dst []byte, h *internalRequest, to market.GroupID, raw []byte, request *fasthttp.Request) []byte {
 	taker := "-"
 	if h.taker != (market.Address{}) {
 		taker = base58.Encode(h.taker[:])
 	}
 	from := len(dst)
-	dst = append(append(dst, hopVersion...), ' ')
+	dst = append(append(dst, internalVersion...), ' ')
 	dst = append(strconv.AppendUint(dst, uint64(h.from), 10), ' ')
 	dst = append(strconv.AppendUint(dst, uint64(to), 10), ' ')
 	dst = append(strconv.AppendInt(dst, r.now()/int64(time.Millisecond), 10), ' ')
@@ -131,7 +131,7 @@ func newMACs(secret []byte) *sync.Pool {
 }
 
 // sign returns the MAC of what is said of a request to a raw target.
-func (r *groupRoutes) sign(said, raw []byte, request *fasthttp.Request) []byte {
+func (r *shardRouter) sign(said, raw []byte, request *fasthttp.Request) []byte {
 	h := &request.Header
 	body := sha256.Sum256(request.Body())
 	mac := r.macs.Get().(hash.Hash)

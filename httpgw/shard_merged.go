@@ -18,16 +18,16 @@ import (
 
 // wideView is all groups as one, for the documents that list everything. Its
 // instruments are ours, with our numbers, and then the others' in the order of
-// the configuration. What another group has not shown for partStale is left out:
+// the configuration. What another group has not shown for deskStale is left out:
 // a price or an offer of then is none of now.
 type wideView struct {
 	set      *market.Instruments
 	own      catalog.Views
 	desk     rfqapi.DeskReader // ours; nil = none
 	ownFacts func() *catalog.Facts
-	groups   *groupRoutes
-	first    map[*remoteGroup]market.InstrumentID // number of its first instrument
-	of       []*remoteGroup                       // by InstrumentID; nil = ours
+	shards   *shardRouter
+	first    map[*remoteShard]market.InstrumentID // number of its first instrument
+	shardOf  []*remoteShard                       // by InstrumentID; nil = ours
 	clock    func() int64
 
 	merged atomic.Pointer[mergedDesk]
@@ -37,24 +37,24 @@ type wideView struct {
 // mergedDesk and mergedFacts are good for what they are made of.
 type mergedDesk struct {
 	own   *rfq.View
-	parts []*deskPart // by remote group; nil = not seen lately
+	parts []*partialDesk // by remote group; nil = not seen lately
 	view  *rfq.View
 }
 
 type mergedFacts struct {
 	own   *catalog.Facts
-	parts []*factsPart
+	parts []*partialFacts
 	live  []bool
 	facts *catalog.Facts
 }
 
-// reasonGroup is why a pair of another group shows less than it should (our
+// reasonUnreachable is why a pair of another group shows less than it should (our
 // choice).
-const reasonGroup = "group_unreachable"
+const reasonUnreachable = "group_unreachable"
 
-func newWideView(g *Gateway, views catalog.Views, facts func() *catalog.Facts) (*wideView, error) {
+func newMergedView(g *Gateway, views catalog.Views, facts func() *catalog.Facts) (*wideView, error) {
 	w := &wideView{
-		own: views, groups: g.groups, first: map[*remoteGroup]market.InstrumentID{}, clock: g.opts.Clock, ownFacts: facts,
+		own: views, shards: g.shards, first: map[*remoteShard]market.InstrumentID{}, clock: g.opts.Clock, ownFacts: facts,
 	}
 	if g.desk != nil {
 		w.desk = g.desk
@@ -62,14 +62,14 @@ func newWideView(g *Gateway, views catalog.Views, facts func() *catalog.Facts) (
 	var all []market.Instrument
 	for i := range g.opts.Instruments.Len() {
 		all = append(all, *g.opts.Instruments.Get(market.InstrumentID(i)))
-		w.of = append(w.of, nil)
+		w.shardOf = append(w.shardOf, nil)
 	}
-	for _, to := range g.groups.all {
+	for _, to := range g.shards.all {
 		w.first[to] = market.InstrumentID(len(all))
 		for _, in := range to.Instruments {
 			in.ID = market.InstrumentID(len(all))
 			all = append(all, in)
-			w.of = append(w.of, to)
+			w.shardOf = append(w.shardOf, to)
 		}
 	}
 	var err error
@@ -78,8 +78,8 @@ func newWideView(g *Gateway, views catalog.Views, facts func() *catalog.Facts) (
 }
 
 // lately returns what a group's desk has shown, nil where that is too long ago.
-func (w *wideView) lately(to *remoteGroup) *deskPart {
-	if p := to.seen.desk.Load(); p != nil && w.clock()-p.at < int64(partStale) {
+func (w *wideView) freshDesk(to *remoteShard) *partialDesk {
+	if p := to.last.desk.Load(); p != nil && w.clock()-p.at < int64(deskStale) {
 		return p
 	}
 	return nil
@@ -88,11 +88,11 @@ func (w *wideView) lately(to *remoteGroup) *deskPart {
 // View returns a view of one of all instruments; of another group's it has the
 // status and the best prices. nil = nothing is known now.
 func (w *wideView) View(id market.InstrumentID) *engine.View {
-	to := w.of[id]
+	to := w.shardOf[id]
 	if to == nil {
 		return w.own.View(id)
 	}
-	if p := w.lately(to); p != nil {
+	if p := w.freshDesk(to); p != nil {
 		return &p.tops[id-w.first[to]]
 	}
 	return nil
@@ -106,12 +106,12 @@ func (w *wideView) statusOf(id market.InstrumentID) uint8 {
 	return marketapi.StatusUnknown
 }
 
-// wideDesk is wideView for [pages].
-type wideDesk struct{ *wideView }
+// mergedDeskView is wideView for [pages].
+type mergedDeskView struct{ *wideView }
 
 // View returns the desks of all groups as one. It is the same until one changes.
 // Its Seq is our desk's.
-func (w wideDesk) View() *rfq.View {
+func (w mergedDeskView) View() *rfq.View {
 	own := w.desk.View()
 	if own == nil {
 		own = &rfq.View{}
@@ -119,9 +119,9 @@ func (w wideDesk) View() *rfq.View {
 	if kept := w.merged.Load(); kept != nil && kept.isOf(own, w) {
 		return kept.view
 	}
-	parts := make([]*deskPart, len(w.groups.all))
-	for i, to := range w.groups.all {
-		parts[i] = w.lately(to)
+	parts := make([]*partialDesk, len(w.shards.all))
+	for i, to := range w.shards.all {
+		parts[i] = w.freshDesk(to)
 	}
 	fresh := &mergedDesk{own: own, parts: parts, view: mergeDesks(own, parts)}
 	w.merged.Store(fresh)
@@ -129,12 +129,12 @@ func (w wideDesk) View() *rfq.View {
 }
 
 // isOf reports whether nothing has changed of what it is made of.
-func (m *mergedDesk) isOf(own *rfq.View, w wideDesk) bool {
+func (m *mergedDesk) isOf(own *rfq.View, w mergedDeskView) bool {
 	if m.own != own && (own.Seq != 0 || m.own.Seq != 0) {
 		return false
 	}
-	for i, to := range w.groups.all {
-		a, b := m.parts[i], w.lately(to)
+	for i, to := range w.shards.all {
+		a, b := m.parts[i], w.freshDesk(to)
 		if a != b && (a == nil || b == nil || &a.raw[0] != &b.raw[0]) {
 			return false
 		}
@@ -144,7 +144,7 @@ func (m *mergedDesk) isOf(own *rfq.View, w wideDesk) bool {
 
 // mergeDesks puts the pairs, tickets and locks of other desks behind ours. Policy
 // and rails are ours: all groups are configured alike.
-func mergeDesks(own *rfq.View, parts []*deskPart) *rfq.View {
+func mergeDesks(own *rfq.View, parts []*partialDesk) *rfq.View {
 	v := *own
 	v.Pairs, v.Locks, v.Tickets = slices.Clone(own.Pairs), slices.Clone(own.Locks), slices.Clone(own.Tickets)
 	for _, p := range parts {
@@ -182,8 +182,8 @@ func (w *wideView) Facts() *catalog.Facts {
 	if kept := w.facts.Load(); kept != nil && kept.isOf(own, w) {
 		return kept.facts
 	}
-	parts, live := make([]*factsPart, len(w.groups.all)), make([]bool, len(w.groups.all))
-	for i, to := range w.groups.all {
+	parts, live := make([]*partialFacts, len(w.shards.all)), make([]bool, len(w.shards.all))
+	for i, to := range w.shards.all {
 		parts[i], live[i] = w.factsOf(to)
 	}
 	f := *own
@@ -197,7 +197,7 @@ func (w *wideView) Facts() *catalog.Facts {
 			addTokens(&f, p.Tokens)
 		default:
 			for j := range p.Pairs {
-				f.Pairs = append(f.Pairs, unseen(&p.Pairs[j]))
+				f.Pairs = append(f.Pairs, unreachablePair(&p.Pairs[j]))
 			}
 			addTokens(&f, p.Tokens)
 		}
@@ -208,8 +208,8 @@ func (w *wideView) Facts() *catalog.Facts {
 }
 
 // factsOf returns the facts that a group has shown last, and whether they stand.
-func (w *wideView) factsOf(to *remoteGroup) (p *factsPart, live bool) {
-	p = to.seen.facts.Load()
+func (w *wideView) factsOf(to *remoteShard) (p *partialFacts, live bool) {
+	p = to.last.facts.Load()
 	return p, p != nil && w.clock()-p.at < int64(factsStale)
 }
 
@@ -218,7 +218,7 @@ func (m *mergedFacts) isOf(own *catalog.Facts, w *wideView) bool {
 	if m.own != own {
 		return false
 	}
-	for i, to := range w.groups.all {
+	for i, to := range w.shards.all {
 		if p, live := w.factsOf(to); m.parts[i] != p || m.live[i] != live {
 			return false
 		}
@@ -227,13 +227,13 @@ func (m *mergedFacts) isOf(own *catalog.Facts, w *wideView) bool {
 }
 
 // unseen is a pair of which only the configuration is known now.
-func unseen(p *catalog.Pair) catalog.Pair {
-	never := catalog.Window{Status: catalog.WindowUnproven, Why: reasonGroup}
+func unreachablePair(p *catalog.Pair) catalog.Pair {
+	never := catalog.Window{Status: catalog.WindowUnproven, Why: reasonUnreachable}
 	return catalog.Pair{
 		Symbol: p.Symbol, Base: p.Base, Quote: p.Quote, Source: p.Source, Unseen: true, PriceDecimals: p.PriceDecimals, QtyDecimals: p.QtyDecimals,
 		Tick: p.Tick, Lot: p.Lot, MinQty: p.MinQty, Epoch: p.Epoch, PriceSource: catalog.NoPrice,
 		BaseVolume24h: catalog.Decimal{Decimals: p.BaseVolume24h.Decimals}, QuoteVolume24h: catalog.Decimal{Decimals: p.QuoteVolume24h.Decimals},
-		Windows: catalog.Windows{Day: never, Week: never}, Reasons: []string{reasonGroup},
+		Windows: catalog.Windows{Day: never, Week: never}, Reasons: []string{reasonUnreachable},
 	}
 }
 
@@ -265,20 +265,20 @@ func addTokens(f *catalog.Facts, tokens []catalog.Token) {
 	}
 }
 
-// wideLine names the groups that a list is made of.
-var wideLine = []byte("X-Groups")
+// shardsHeader names the groups that a list is made of.
+var shardsHeader = []byte("X-Groups")
 
-// appendSeen appends the value of X-Groups: ours, then each other group with the
+// appendShardAges appends the value of X-Groups: ours, then each other group with the
 // age of what it has shown, or that it is not in the answer.
-func (w *wideView) appendSeen(dst []byte, of wire.Merged) []byte {
-	dst = append(dst, w.groups.name...)
-	for _, to := range w.groups.all {
+func (w *wideView) appendShardAges(dst []byte, of wire.Merged) []byte {
+	dst = append(dst, w.shards.name...)
+	for _, to := range w.shards.all {
 		dst = append(append(dst, ", "...), to.Name...)
-		at, stale := int64(0), int64(partStale)
-		if p := to.seen.desk.Load(); p != nil && of == wire.MergedDesks {
+		at, stale := int64(0), int64(deskStale)
+		if p := to.last.desk.Load(); p != nil && of == wire.MergedDesks {
 			at = p.at
 		}
-		if p := to.seen.facts.Load(); p != nil && of == wire.MergedFacts {
+		if p := to.last.facts.Load(); p != nil && of == wire.MergedFacts {
 			at, stale = p.at, int64(factsStale)
 		}
 		age := w.clock() - at

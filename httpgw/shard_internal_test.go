@@ -18,8 +18,8 @@ import (
 )
 
 // hopRoutes are those of a group at a time.
-func hopRoutes(own market.GroupID, now time.Time) *groupRoutes {
-	return &groupRoutes{own: own, macs: newMACs(groupSecret), now: now.UnixNano}
+func hopRoutes(own market.GroupID, now time.Time) *shardRouter {
+	return &shardRouter{own: own, macs: newMACs(groupSecret), now: now.UnixNano}
 }
 
 func hopRequest(target, key, body string) *fasthttp.Request {
@@ -36,26 +36,26 @@ func hopRequest(target, key, body string) *fasthttp.Request {
 // What a gateway says holds for one request, at one group, for a while.
 func TestHop(t *testing.T) {
 	now := time.Date(2026, 11, 22, 14, 0, 0, 0, time.UTC)
-	said := hop{from: 1, client: netip.MustParseAddr("2001:db8::1"), taker: takerKey()}
+	said := internalRequest{from: 1, client: netip.MustParseAddr("2001:db8::1"), taker: takerKey()}
 	from := hopRoutes(1, now)
-	line := from.appendHop(nil, &said, 2, []byte("/a?b=c"), hopRequest("/a?b=c", "k", "body"))
-	if len(line) > maxHop {
+	line := from.appendInternalHeader(nil, &said, 2, []byte("/a?b=c"), hopRequest("/a?b=c", "k", "body"))
+	if len(line) > maxInternalHeader {
 		t.Fatalf("%d bytes", len(line))
 	}
 	for name, c := range map[string]struct {
-		at    *groupRoutes
+		at    *shardRouter
 		of    *fasthttp.Request
 		taken bool
 	}{
 		"as it is":       {hopRoutes(2, now), hopRequest("/a?b=c", "k", "body"), true},
-		"late":           {hopRoutes(2, now.Add(hopLife)), hopRequest("/a?b=c", "k", "body"), true},
-		"too late":       {hopRoutes(2, now.Add(hopLife+time.Millisecond)), hopRequest("/a?b=c", "k", "body"), false},
-		"too early":      {hopRoutes(2, now.Add(-hopLife-time.Millisecond)), hopRequest("/a?b=c", "k", "body"), false},
+		"late":           {hopRoutes(2, now.Add(internalLifetime)), hopRequest("/a?b=c", "k", "body"), true},
+		"too late":       {hopRoutes(2, now.Add(internalLifetime+time.Millisecond)), hopRequest("/a?b=c", "k", "body"), false},
+		"too early":      {hopRoutes(2, now.Add(-internalLifetime-time.Millisecond)), hopRequest("/a?b=c", "k", "body"), false},
 		"another group":  {hopRoutes(3, now), hopRequest("/a?b=c", "k", "body"), false},
 		"another target": {hopRoutes(2, now), hopRequest("/a?b=d", "k", "body"), false},
 		"another key":    {hopRoutes(2, now), hopRequest("/a?b=c", "l", "body"), false},
 		"another body":   {hopRoutes(2, now), hopRequest("/a?b=c", "k", "bodY"), false},
-		"another secret": {&groupRoutes{own: 2, macs: newMACs(bytes.Repeat([]byte{8}, 32)), now: now.UnixNano}, hopRequest("/a?b=c", "k", "body"), false},
+		"another secret": {&shardRouter{own: 2, macs: newMACs(bytes.Repeat([]byte{8}, 32)), now: now.UnixNano}, hopRequest("/a?b=c", "k", "body"), false},
 	} {
 		got, ok := c.at.verify([][]byte{line}, c.of)
 		if ok != c.taken || ok && *got != said {
@@ -93,7 +93,7 @@ func FuzzHop(f *testing.F) {
 }
 
 // from signs any text.
-func from(r *groupRoutes, said []byte, request *fasthttp.Request) []byte {
+func from(r *shardRouter, said []byte, request *fasthttp.Request) []byte {
 	const digits = "0123456789abcdef"
 	line := append(bytes.Clone(said), ' ')
 	for _, b := range r.sign(said, request.Header.RequestURI(), request) {
@@ -114,7 +114,7 @@ func TestDeskPartIsChecked(t *testing.T) {
 		change(p)
 		return shardwire.AppendDesk(nil, p)
 	}
-	p, err := decodeDeskPart(part(func(*shardwire.Desk) {}), 5, 3)
+	p, err := decodePartialDesk(part(func(*shardwire.Desk) {}), 5, 3)
 	if err != nil || p.Pairs[1].Instrument != 6 || p.Tickets[0].Instrument != 5 || rfq.Sellable(p.Tickets) != p.Tickets[0] || len(p.tops) != 3 {
 		t.Fatalf("%+v %v", p, err)
 	}
@@ -130,7 +130,7 @@ func TestDeskPartIsChecked(t *testing.T) {
 		}),
 		"a ticket of many": part(func(p *shardwire.Desk) { p.Tickets[0].Tranches = make([]rfq.Tranche, rfq.MaxTranches+1) }),
 	} {
-		if p, err := decodeDeskPart(raw, 5, 3); err == nil {
+		if p, err := decodePartialDesk(raw, 5, 3); err == nil {
 			t.Errorf("%s: %+v", name, p)
 		}
 	}
@@ -141,14 +141,14 @@ func FuzzDeskPart(f *testing.F) {
 	f.Add(shardwire.AppendDesk(nil, partOf(gatewaytest.FixedView())))
 	f.Add([]byte{})
 	f.Fuzz(func(t *testing.T, raw []byte) {
-		p, err := decodeDeskPart(raw, 3, 3)
+		p, err := decodePartialDesk(raw, 3, 3)
 		if err != nil {
 			return
 		}
 		b := gatewaytest.NewBooks(t)
 		documents := rfqapi.New(rfqapi.Options{
-			Deal:  terms.Deal{Desk: gatewaytest.Showing(mergeDesks(gatewaytest.FixedView(), []*deskPart{p, nil})), Instruments: b.Set},
-			Books: b, About: &wire.Description{}, Now: gatewaytest.NewDeskClock().Now,
+			Backend: terms.Backend{Desk: gatewaytest.NewViewDesk(mergeDesks(gatewaytest.FixedView(), []*partialDesk{p, nil})), Instruments: b.Set},
+			Books:   b, About: &wire.Description{}, Now: gatewaytest.NewDeskClock().Now,
 		})
 		for _, r := range documents.Routes() {
 			if r.Read != nil {

@@ -23,58 +23,58 @@ import (
 // and one that does not answer is missed before it is asked for.
 
 const (
-	deskEvery  = time.Second                   // between two requests for another group's desk and books
-	factsEvery = time.Duration(rfqapi.Refresh) // and for its facts, which are valid for a cycle
-	partTime   = 2 * time.Second               // timeout of one request
-	partStale  = 5 * time.Second               // age from which a desk is not shown
-	factsStale = factsEvery + 2*partStale      // and facts
-	pathParts  = "/group/"                     // of no route: only other gateways are answered
-	partDesk   = pathParts + "desk"
-	partFacts  = pathParts + "facts"
+	deskEvery        = time.Second                   // between two requests for another group's desk and books
+	factsEvery       = time.Duration(rfqapi.Refresh) // and for its facts, which are valid for a cycle
+	partialTimeout   = 2 * time.Second               // timeout of one request
+	deskStale        = 5 * time.Second               // age from which a desk is not shown
+	factsStale       = factsEvery + 2*deskStale      // and facts
+	pathPartials     = "/group/"                     // of no route: only other gateways are answered
+	pathPartialDesk  = pathPartials + "desk"
+	pathPartialFacts = pathPartials + "facts"
 )
 
-// deskPart is another group's desk and the best prices of its books, numbered as
+// partialDesk is another group's desk and the best prices of its books, numbered as
 // our wideView numbers its instruments.
-type deskPart struct {
+type partialDesk struct {
 	*shardwire.Desk
 	at   int64  // when it was requested, on Options.Clock
 	raw  []byte // that it was decoded from
 	tops []engine.View
 }
 
-// factsPart is another group's share of the catalog's facts.
-type factsPart struct {
+// partialFacts is another group's share of the catalog's facts.
+type partialFacts struct {
 	*shardwire.Facts
 	at int64
 }
 
 // seen is what a group has shown last; nil = nothing yet.
-type seen struct {
-	desk  atomic.Pointer[deskPart]
-	facts atomic.Pointer[factsPart]
+type partialResponses struct {
+	desk  atomic.Pointer[partialDesk]
+	facts atomic.Pointer[partialFacts]
 }
 
-// servePart answers another gateway's request for a part and reports whether it
+// servePartial answers another gateway's request for a part and reports whether it
 // did: for everybody else the path does not exist.
-func (d *handler) servePart(ctx *fasthttp.RequestCtx, id *wire.RequestID, path []byte) bool {
+func (d *handler) servePartial(ctx *fasthttp.RequestCtx, id *wire.RequestID, path []byte) bool {
 	g := d.g
-	if !bytes.HasPrefix(path, []byte(pathParts)) || !ctx.IsGet() {
+	if !bytes.HasPrefix(path, []byte(pathPartials)) || !ctx.IsGet() {
 		return false
 	}
-	from, bad := g.groups.arrived(ctx)
+	from, bad := g.shards.internalRequestIn(ctx)
 	if from == nil || bad != nil {
 		return false
 	}
 	var out []byte
 	var err error
 	switch string(path) {
-	case partDesk:
-		out = shardwire.AppendDesk(nil, g.deskPart())
-	case partFacts:
-		if g.wide.ownFacts == nil {
+	case pathPartialDesk:
+		out = shardwire.AppendDesk(nil, g.ownDesk())
+	case pathPartialFacts:
+		if g.merged.ownFacts == nil {
 			return false
 		}
-		f := g.wide.ownFacts()
+		f := g.merged.ownFacts()
 		out, err = shardwire.AppendFacts(nil, &shardwire.Facts{Pairs: f.Pairs, Tokens: f.Tokens, Desk: f.Desk})
 	default:
 		return false
@@ -88,7 +88,7 @@ func (d *handler) servePart(ctx *fasthttp.RequestCtx, id *wire.RequestID, path [
 	return true
 }
 
-func (g *Gateway) deskPart() *shardwire.Desk {
+func (g *Gateway) ownDesk() *shardwire.Desk {
 	p := &shardwire.Desk{Enabled: g.desk != nil, Books: make([]shardwire.Book, g.opts.Instruments.Len())}
 	if p.Enabled {
 		v := g.desk.View()
@@ -110,14 +110,14 @@ func (g *Gateway) deskPart() *shardwire.Desk {
 	return p
 }
 
-// decodeDeskPart decodes the desk of a group that has count instruments and numbers
+// decodePartialDesk decodes the desk of a group that has count instruments and numbers
 // them from first on.
-func decodeDeskPart(raw []byte, first, count market.InstrumentID) (*deskPart, error) {
+func decodePartialDesk(raw []byte, first, count market.InstrumentID) (*partialDesk, error) {
 	desk, err := shardwire.DecodeDesk(raw, int(count))
 	if err != nil {
 		return nil, fmt.Errorf("httpgw: desk of a group: %w", err)
 	}
-	p := &deskPart{Desk: desk, raw: raw, tops: make([]engine.View, count)}
+	p := &partialDesk{Desk: desk, raw: raw, tops: make([]engine.View, count)}
 	for i := range p.Pairs {
 		pair := &p.Pairs[i]
 		if pair.Instrument += first; pair.Via != rfq.NoInstrument {
@@ -146,15 +146,15 @@ func decodeDeskPart(raw []byte, first, count market.InstrumentID) (*deskPart, er
 }
 
 // follow keeps what one other group shows until ctx ends.
-func (g *Gateway) follow(ctx context.Context, to *remoteGroup) error {
+func (g *Gateway) pollShard(ctx context.Context, to *remoteShard) error {
 	ticks := time.NewTicker(deskEvery)
 	defer ticks.Stop()
 	factsDue := g.opts.Clock()
 	for {
 		now := g.opts.Clock()
-		g.lookAtDesk(to, now)
-		if g.wide.ownFacts != nil && now >= factsDue {
-			if g.lookAtFacts(to, now) {
+		g.refreshDesk(to, now)
+		if g.merged.ownFacts != nil && now >= factsDue {
+			if g.refreshFacts(to, now) {
 				factsDue = now + int64(factsEvery)
 			}
 		}
@@ -166,44 +166,44 @@ func (g *Gateway) follow(ctx context.Context, to *remoteGroup) error {
 	}
 }
 
-// partRoute stands for the parts' row in the table, which they have none of.
-var partRoute = &wire.Route{Method: wire.MethodGet, On: wire.OnBase}
+// partialRoute stands for the parts' row in the table, which they have none of.
+var partialRoute = &wire.Route{Method: wire.MethodGet, On: wire.OnBase}
 
-// requestPart requests one part; nil where it cannot be had now.
-func (g *Gateway) requestPart(to *remoteGroup, path string) []byte {
+// requestPartial requests one part; nil where it cannot be had now.
+func (g *Gateway) requestPartial(to *remoteShard, path string) []byte {
 	request, response := fasthttp.AcquireRequest(), fasthttp.AcquireResponse()
 	defer fasthttp.ReleaseRequest(request)
 	defer fasthttp.ReleaseResponse(response)
-	said := &hop{from: g.groups.own, client: netip.IPv4Unspecified()}
-	bad := g.groups.ask(to, partRoute, said, []byte(path), request, response, min(partTime, g.groups.timeout))
+	said := &internalRequest{from: g.shards.own, client: netip.IPv4Unspecified()}
+	bad := g.shards.send(to, partialRoute, said, []byte(path), request, response, min(partialTimeout, g.shards.timeout))
 	if bad != nil || response.StatusCode() != fasthttp.StatusOK {
 		return nil
 	}
 	return bytes.Clone(response.Body())
 }
 
-func (g *Gateway) lookAtDesk(to *remoteGroup, now int64) {
-	raw := g.requestPart(to, partDesk)
+func (g *Gateway) refreshDesk(to *remoteShard, now int64) {
+	raw := g.requestPartial(to, pathPartialDesk)
 	if raw == nil {
 		return
 	}
-	if old := to.seen.desk.Load(); old != nil && bytes.Equal(old.raw, raw) {
+	if old := to.last.desk.Load(); old != nil && bytes.Equal(old.raw, raw) {
 		same := *old
 		same.at = now
-		to.seen.desk.Store(&same)
+		to.last.desk.Store(&same)
 		return
 	}
-	p, err := decodeDeskPart(raw, g.wide.first[to], market.InstrumentID(len(to.Instruments)))
+	p, err := decodePartialDesk(raw, g.merged.first[to], market.InstrumentID(len(to.Instruments)))
 	if err != nil {
 		g.log.Warn("what another group shows cannot be used", "group", to.Name, "error", err)
 		return
 	}
 	p.at = now
-	to.seen.desk.Store(p)
+	to.last.desk.Store(p)
 }
 
-func (g *Gateway) lookAtFacts(to *remoteGroup, now int64) bool {
-	raw := g.requestPart(to, partFacts)
+func (g *Gateway) refreshFacts(to *remoteShard, now int64) bool {
+	raw := g.requestPartial(to, pathPartialFacts)
 	if raw == nil {
 		return false
 	}
@@ -212,6 +212,6 @@ func (g *Gateway) lookAtFacts(to *remoteGroup, now int64) bool {
 		g.log.Warn("what another group shows cannot be used", "group", to.Name, "error", err)
 		return false
 	}
-	to.seen.facts.Store(&factsPart{Facts: f, at: now})
+	to.last.facts.Store(&partialFacts{Facts: f, at: now})
 	return true
 }
