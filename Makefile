@@ -13,7 +13,9 @@ TOOLS    := bin/.tools
 COMMIT   := $(shell git describe --always --dirty 2>/dev/null || echo unknown)
 
 # go test with a report of what ran, what was skipped and why, and what was slow.
+# Without debug information a test links in half the time; stacks keep their lines.
 SUITE    := $(GO) run ./internal/suite
+LINK     := -ldflags=-w
 
 # Most tests wait: for a chain's slots, for child processes. So more of them run side
 # by side than there are processors: PARALLEL of a package, and SIDE packages, in the
@@ -96,25 +98,25 @@ quick: $(TOOLS) ## format, vet, lint and the pure packages' tests, in under a mi
 	if [ -n "$$unformatted" ]; then printf 'not formatted (make fmt):\n%s\n' "$$unformatted"; exit 1; fi
 	$(GO) vet ./...
 	bin/golangci-lint run ./...
-	@$(SUITE) -- -short $(QUICK)
+	@$(SUITE) -- $(LINK) -short $(QUICK)
 
 test: try-sandbox ## vet and run every test; what needs a tool that is not here is skipped and named
 	$(GO) vet ./...
-	@$(SUITE) -- -p $(SIDE) -parallel $(PARALLEL) -timeout $(TIMEOUT) $(PACKAGES)
+	@$(SUITE) -- $(LINK) -p $(SIDE) -parallel $(PARALLEL) -timeout $(TIMEOUT) $(PACKAGES)
 
 test-all: test-tools ## install what tests need beside Go (npm, apt-get), then run every test and skip none
 	$(GO) vet ./...
-	@BLOCKDESK_TEST_ALL=1 $(SUITE) -- -count 1 -p $(SIDE) -parallel $(PARALLEL) -timeout $(TIMEOUT) $(PACKAGES)
+	@BLOCKDESK_TEST_ALL=1 $(SUITE) -- $(LINK) -count 1 -p $(SIDE) -parallel $(PARALLEL) -timeout $(TIMEOUT) $(PACKAGES)
 
 test-tools: ## install what tests need beside Go, as far as this machine allows
 	internal/suite/install.sh
 
 stress: try-sandbox ## run every test N times (3) under LOAD (0) busy processes on CORES (0: all) processors, in random order
-	@$(SUITE) -n $(N) -load $(LOAD) -cores $(CORES) -shuffle -- -count 1 -p $(SIDE) -parallel $(PARALLEL) -timeout $(STRESS_TIMEOUT) $(PACKAGES)
+	@$(SUITE) -n $(N) -load $(LOAD) -cores $(CORES) -shuffle -- $(LINK) -count 1 -p $(SIDE) -parallel $(PARALLEL) -timeout $(STRESS_TIMEOUT) $(PACKAGES)
 
 race: ## run the concurrent packages' tests under the race detector (needs a C compiler)
-	@BLOCKDESK_FIX_SOAK='6s 50' $(SUITE) -- -race -timeout 30m $(RACE_PACKAGES)
-	@$(SUITE) -- -race -timeout 30m -tags feed_goroutines ./feed
+	@BLOCKDESK_FIX_SOAK='6s 50' $(SUITE) -- $(LINK) -race -timeout 30m $(RACE_PACKAGES)
+	@$(SUITE) -- $(LINK) -race -timeout 30m -tags feed_goroutines ./feed
 
 crash: ## crash the journal at 20,000 writes and syncs (make test tries 2,000)
 	BLOCKDESK_CRASH_POINTS=20000 $(GO) test -count 1 -timeout $(TIMEOUT) -run '^TestCrash$$' -v ./persist

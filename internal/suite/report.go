@@ -110,6 +110,7 @@ func (r *report) endPackage(e event, t test) {
 		// A panic, a timeout or a failed build is the package's own failure.
 		if !slices.ContainsFunc(r.failures, func(f result) bool { return f.pkg == t.pkg }) {
 			r.failures = append(r.failures, result{test: t, seconds: e.Elapsed})
+			r.showUnfinished(t.pkg)
 		}
 		r.show(t)
 	}
@@ -126,6 +127,17 @@ func (r *report) endPackage(e event, t test) {
 
 func (r *report) show(t test) {
 	fmt.Fprintf(r.out, "---- %s\n%s----\n", t, strings.Join(r.output[t], ""))
+}
+
+// showUnfinished shows what the tests had printed that a panic or a timeout of their
+// package ended: the stack stands in the output of whichever test printed last.
+func (r *report) showUnfinished(pkg string) {
+	for t := range r.output {
+		if t.pkg == pkg && t.name != "" {
+			r.show(t)
+			delete(r.output, t)
+		}
+	}
 }
 
 var skipLine = regexp.MustCompile(`^\s+\S+\.go:\d+: (?:skipped: ?)?(.*)`)

@@ -33,6 +33,7 @@ const recorded = `{"Action":"start","Package":"blockdesk/market"}
 {"Action":"skip","Package":"blockdesk/feed","Test":"TestD","Elapsed":0}
 {"Action":"fail","Package":"blockdesk/feed","Elapsed":3}
 {"Action":"output","Package":"blockdesk/fixgw","Output":"panic: out of the test's sight\n"}
+{"Action":"output","Package":"blockdesk/fixgw","Test":"TestE","Output":"goroutine 7 [running]\n"}
 {"Action":"fail","Package":"blockdesk/fixgw","Elapsed":0.3}
 {"ImportPath":"blockdesk/persist","Action":"build-output","Output":"persist/x.go:1: syntax error\n"}
 {"Action":"fail","Package":"blockdesk/persist","Elapsed":0,"FailedBuild":"blockdesk/persist"}
@@ -55,6 +56,7 @@ func TestReport(t *testing.T) {
 		"-test.shuffle 1234",
 		"FAIL feed                                3.0 s",
 		"panic: out of the test's sight",
+		"---- fixgw TestE\ngoroutine 7 [running]",
 		"persist/x.go:1: syntax error",
 		"not an event",
 		"skipped 1: no ruby here: apt-get install ruby (feed TestC)",

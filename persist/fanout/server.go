@@ -13,8 +13,11 @@ import (
 	"github.com/nats-io/nats-server/v2/server"
 )
 
-// startPatience bounds the start of a Server.
-const startPatience = 10 * time.Second
+// startPatience bounds the start of a Server, and stopPatience its last requests.
+const (
+	startPatience = 10 * time.Second
+	stopPatience  = time.Second
+)
 
 // ServerOptions are those of a server inside this process.
 type ServerOptions struct {
@@ -101,10 +104,21 @@ func (s *Server) Run(ctx context.Context) error {
 	close(s.ready)
 	if s.err == nil {
 		<-ctx.Done()
+		s.finishRequests()
 	}
 	s.s.Shutdown()
 	s.s.WaitForShutdown()
 	return s.err
+}
+
+// finishRequests waits until JetStream has answered the requests it has taken, because
+// a worker of nats-server 2.15.2 that first runs after Shutdown panics on a request.
+func (s *Server) finishRequests() {
+	for end := time.Now().Add(stopPatience); time.Now().Before(end); time.Sleep(time.Millisecond) {
+		if info, err := s.s.Jsz(nil); err != nil || info.API.Inflight == 0 {
+			return
+		}
+	}
 }
 
 // serverLog tells what the server has to say to our log. Its notices are many and
