@@ -5,7 +5,6 @@ package server
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"math/rand/v2"
@@ -21,17 +20,8 @@ import (
 	"time"
 
 	"blockdesk/fixgw/participants"
+	"blockdesk/service/operator"
 )
-
-// Addresses are where a running server listens, as its addresses.json says.
-type Addresses struct {
-	Base  string `json:"base_url"`
-	API   string `json:"api_url"`
-	WS    string `json:"ws_url"`
-	FIX   string `json:"fix"`
-	Admin string `json:"admin_url"`
-	PID   int    `json:"pid"`
-}
 
 // output is what the child says; it may be read while it is written.
 type output struct {
@@ -67,7 +57,7 @@ type Server struct {
 	cmd              *exec.Cmd
 	exited           chan error
 	log              *output
-	Addresses        Addresses
+	Addresses        operator.Addresses
 }
 
 // Start writes config (YAML) into dir, runs exe with it on free ports, and
@@ -222,10 +212,11 @@ func (s *Server) run(ctx context.Context) error {
 }
 
 func (s *Server) ready() bool {
-	text, err := os.ReadFile(filepath.Join(s.DataDir(), "addresses.json"))
-	if err != nil || json.Unmarshal(text, &s.Addresses) != nil || s.Addresses.PID != s.cmd.Process.Pid {
+	at, err := operator.ReadAddresses(s.DataDir())
+	if err != nil || at.PID != s.cmd.Process.Pid {
 		return false
 	}
+	s.Addresses = at
 	return s.readyz() == http.StatusOK
 }
 

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"encoding/json"
 	"fmt"
 	"io"
 	"os"
@@ -18,7 +17,7 @@ import (
 
 // announce prints where a service listens, and writes it to addresses.json in the
 // data folder for programs.
-func (s *settings) announce(w io.Writer, cfg *config.Config, of *service.Service) error {
+func announce(s *settings, w io.Writer, cfg *config.Config, of *service.Service) error {
 	a := of.Addresses()
 	if err := a.Write(cfg.DataDir); err != nil {
 		return err
@@ -42,7 +41,7 @@ func (s *settings) announce(w io.Writer, cfg *config.Config, of *service.Service
 
 // announceBound is announce for a process whose gateways come and go: what it is, and
 // when it serves.
-func (s *settings) announceBound(w io.Writer, cfg *config.Config, what, when string) error {
+func announceBound(s *settings, w io.Writer, cfg *config.Config, what, when string) error {
 	a := standby.Addresses(cfg)
 	if err := a.Write(cfg.DataDir); err != nil {
 		return err
@@ -102,10 +101,4 @@ func tryCommands(cfg *config.Config, a *operator.Addresses) []string {
 		out = append(out, os.Args[0]+" ticket list --data "+cfg.DataDir)
 	}
 	return out
-}
-
-func printJSON(w io.Writer, v any) error {
-	enc := json.NewEncoder(w)
-	enc.SetIndent("", "  ")
-	return enc.Encode(v)
 }

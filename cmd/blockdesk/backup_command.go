@@ -126,9 +126,5 @@ func copyData(cmd *cobra.Command, s *settings, target string, copyJournal func(p
 	if err != nil {
 		return err
 	}
-	if s.json {
-		return printJSON(cmd.OutOrStdout(), map[string]any{"ok": true, "target": target})
-	}
-	_, err = fmt.Fprintln(cmd.OutOrStdout(), done)
-	return err
+	return s.print(cmd, map[string]any{"target": target}, done)
 }

@@ -2,12 +2,14 @@ package main
 
 import (
 	"bytes"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -19,13 +21,13 @@ import (
 	"blockdesk/bench/echo"
 	enginebench "blockdesk/bench/engine"
 	"blockdesk/bench/fix"
-	"blockdesk/bench/flow"
 	"blockdesk/bench/play"
 	"blockdesk/bench/rest"
-	"blockdesk/bench/server"
 	"blockdesk/bench/settle"
 	"blockdesk/bench/ws"
-	"blockdesk/fixgw/fixclient"
+	"blockdesk/persist"
+	"blockdesk/service"
+	"blockdesk/service/config"
 	"blockdesk/service/demo"
 )
 
@@ -239,123 +241,66 @@ func (f *benchFlags) recorded(parts ...string) string {
 	return filepath.Join(append([]string{root, "orderflow"}, parts...)...)
 }
 
-// playFlags choose the recorded day and what happens during it.
-type playFlags struct {
-	day, mode string
-	rows      int
-	restEvery int
-	crashAt   []int
-}
-
 func playCommand(s *settings, f *benchFlags) *cobra.Command {
-	var p playFlags
+	var day play.Day
 	cmd := &cobra.Command{
 		Use: "play", Args: cobra.NoArgs,
 		Short: "Play a recorded day through the FIX gateway and compare the feed and REST with the true book",
-		Long: "Play a day of an exchange through the FIX gateway of a server that it starts, follow the feed and\n" +
-			"REST, and compare both with the true book after every row. With --crash-at the server is killed\n" +
-			"on the way. The days amzn and aapl need the recorded inputs (--testdata); own needs nothing.",
+		Long: "Play a recorded day of an exchange through the FIX gateway of a server that it starts, and compare\n" +
+			"the feed and REST with the true book after every row. With --crash-at the server is killed on the\n" +
+			"way. The days amzn and aapl need the recorded inputs (--testdata); own needs no file.",
 		Example: "  blockdesk bench play --day own --rows 500",
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return f.inScratch(func(dir string) error { return playDay(cmd, s, f, &p, dir) })
+			if !slices.Contains(play.Days, day.Name) {
+				return usagef("--day %s: amzn, aapl or own", day.Name)
+			}
+			exe, err := os.Executable()
+			if err != nil {
+				return err
+			}
+			return f.inScratch(func(dir string) error {
+				day.Exe, day.Dir, day.Testdata = exe, dir, f.recorded()
+				return runPlay(cmd, s, &day)
+			})
 		},
 	}
-	cmd.Flags().StringVar(&p.day, "day", "amzn", "amzn (level 5, the whole day), aapl (level 10, 998 rows) or own (2,000 made rows, no file needed)")
-	cmd.Flags().StringVar(&p.mode, "durability", "sync", "sync or interval")
-	cmd.Flags().IntVar(&p.rows, "rows", 0, "stop after so many rows (0 = all)")
-	cmd.Flags().IntVar(&p.restEvery, "rest-every", 1, "compare REST every so many rows (0 = never)")
-	cmd.Flags().IntSliceVar(&p.crashAt, "crash-at", nil, "kill -9 the server while the first message of these rows is under way, and go on")
+	cmd.Flags().StringVar(&day.Name, "day", "amzn", "amzn (level 5, the whole day), aapl (level 10, 998 rows) or own (2,000 generated rows)")
+	cmd.Flags().StringVar(&day.Durability, "durability", "sync", "sync or interval")
+	cmd.Flags().IntVar(&day.Rows, "rows", 0, "stop after so many rows (0 = all)")
+	cmd.Flags().IntVar(&day.RESTEvery, "rest-every", 1, "compare REST every so many rows (0 = never)")
+	cmd.Flags().IntSliceVar(&day.CrashAt, "crash-at", nil, "kill -9 the server after the first message of these rows, and continue")
 	return cmd
 }
 
-func (p *playFlags) load(f *benchFlags) (rows []flow.LobsterRow, levels int, err error) {
-	switch p.day {
-	case "amzn":
-		levels = 5
-		rows, err = flow.OpenLobsterZip(f.recorded("lobster", "LOBSTER_SampleFile_AMZN_2012-06-21_5.zip"), levels)
-	case "aapl":
-		levels = 10
-		rows, err = flow.OpenLobsterCSV(f.recorded("lobster", "AAPL_2012-06-21_34200000_57600000_message_10.csv"),
-			f.recorded("lobster", "AAPL_2012-06-21_34200000_57600000_orderbook_10.csv"), levels)
-	case "own":
-		levels = 5
-		rows = flow.NewLobster(1, 2000, levels)
-	default:
-		return nil, 0, usagef("--day %s: amzn, aapl or own", p.day)
+func runPlay(cmd *cobra.Command, s *settings, day *play.Day) error {
+	b := s.newBar(cmd.ErrOrStderr(), "playing "+day.Name, inSteps)
+	day.Progress = func(done, total int) {
+		if done%100 == 0 {
+			_ = b.set(cmd.Context(), uint64(done), uint64(total)) // the player checks the context itself
+		}
 	}
-	if p.rows > 0 && p.rows < len(rows) {
-		rows = rows[:p.rows]
-	}
-	return rows, levels, err
-}
-
-// playConfig is a server for one recorded day: prices in cents, whole shares,
-// two participants, a side each.
-func playConfig(dir, mode string) (string, error) {
-	people, err := server.WriteParticipants(dir, "play", "BUYER", "SELLER")
-	if err != nil {
-		return "", err
-	}
-	return fmt.Sprintf(`log: {level: warn}
-durability: {mode: %s, interval_ms: 5}
-fix: {participants_file: %q, messages_per_second: 1000000}
-http: {market_data_per_minute: 0}
-risk: {max_qty: "10000000", max_notional: "1000000000", max_open_orders: 100000, band_bps: 10000}
-instruments:
-  - {symbol: STOCK/USD, price_decimals: 4, qty_decimals: 0, tick: "0.01", lot: "1", min_qty: "1", max_qty: "100000000", max_price: "100000", book_source: matched}
-`, mode, people), nil
-}
-
-func playDay(cmd *cobra.Command, s *settings, f *benchFlags, p *playFlags, dir string) error {
-	rows, levels, err := p.load(f)
+	result, dataDir, err := day.Run(cmd.Context())
+	b.end()
 	if err != nil {
 		return err
 	}
-	config, err := playConfig(dir, p.mode)
+	replayed, err := persist.Replay(persist.ToolOptions{
+		Dir: filepath.Join(dataDir, service.JournalFolder), Logger: newLogger(config.Log{Level: "error"}, cmd.ErrOrStderr()),
+	}, persist.NewestSnapshot)
 	if err != nil {
 		return err
 	}
-	exe, err := os.Executable()
-	if err != nil {
-		return err
-	}
-	srv, err := server.Start(cmd.Context(), exe, dir, config)
-	if err != nil {
-		return err
-	}
-	trader := func(name string) fixclient.Options {
-		return fixclient.Options{Addr: srv.Addresses.FIX, SenderCompID: name, TargetCompID: "BLOCKDESK", Username: name, Password: "play", LogonFields: "8013=N\x01"}
-	}
-	told := s.newBar(cmd.ErrOrStderr(), "playing "+p.day, inSteps)
-	result, err := play.Run(cmd.Context(), play.Options{
-		Buyer: trader("BUYER"), Seller: trader("SELLER"), Symbol: "STOCK/USD", PriceDecimals: 4,
-		WSURL: srv.Addresses.WS + "/ws/rfq", RESTURL: srv.Addresses.Base, Rows: rows, Levels: levels,
-		RESTEvery: p.restEvery, CrashAt: p.crashAt,
-		Crash: func(int) error { return errors.Join(srv.Kill(), srv.Restart(cmd.Context())) },
-		Progress: func(n int) {
-			if n%100 == 0 {
-				_ = told.set(cmd.Context(), uint64(n), uint64(len(rows))) // the player looks at the context itself
-			}
-		},
-	})
-	told.end()
-	if err := errors.Join(err, srv.Stop()); err != nil {
-		return err
-	}
-	hash, err := bookHash(cmd, srv.DataDir())
-	if err != nil {
-		return err
-	}
-	if s.json {
-		return printJSON(cmd.OutOrStdout(), map[string]any{"ok": true, "day": p.day, "durability": p.mode, "result": result, "book_hash": hash})
-	}
+	hash := hex.EncodeToString(replayed.BookHash[:])
 	share := func(part, whole int) string {
 		return fmt.Sprintf("%d of %d (%.3f %%)", part, whole, 100*float64(part)/float64(max(whole, 1)))
 	}
-	_, err = fmt.Fprintf(cmd.OutOrStdout(),
-		"%s, %s: %d FIX messages in %v, %d fills, %d crashes\nfeed: rows exact %s; rows that needed no supplied level %s exact; %d gaps, %d snapshots\nREST: rows exact %s\nbook hash %s\n%s",
-		p.day, p.mode, result.Messages, result.Elapsed.Round(1e6), result.Trades, result.Crashes,
+	text := fmt.Sprintf(
+		"%s, %s: %d FIX messages in %v, %d fills, %d crashes\nfeed: rows exact %s; rows that needed no supplied level %s exact; %d gaps, %d snapshots\nREST: rows exact %s\nbook hash %s",
+		day.Name, day.Durability, result.Messages, result.Elapsed.Round(1e6), result.Trades, result.Crashes,
 		share(result.Exact, result.Rows), share(result.UnaidedExact, result.Unaided), result.FeedGaps, result.Snapshots,
-		share(result.RESTExact, result.RESTChecked), hash, result.FirstWrong)
-	return err
+		share(result.RESTExact, result.RESTChecked), hash)
+	if result.FirstWrong != "" {
+		text += "\n" + result.FirstWrong
+	}
+	return s.print(cmd, map[string]any{"day": day.Name, "durability": day.Durability, "result": result, "book_hash": hash}, text)
 }

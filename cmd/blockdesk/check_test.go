@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"blockdesk/e2e/programtest"
+	"blockdesk/internal/testcert"
 	"blockdesk/service/demo"
 	"blockdesk/service/operator"
 	"blockdesk/service/servicetest"
@@ -34,11 +35,7 @@ func TestCheckAndServeRefuseAlike(t *testing.T) {
 	if _, err := cosign.NewKeyFile(key); err != nil {
 		t.Fatal(err)
 	}
-	files, err := makeCerts([]string{"localhost"}, time.Now(), time.Hour)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := writeCerts(dir, files); err != nil {
+	if err := testcert.Write(dir, []string{"localhost"}, time.Now(), time.Hour); err != nil {
 		t.Fatal(err)
 	}
 	participants := "participants:\n  - {name: A, number: 1, comp_ids: [A, B], ed25519: \"" + demo.Address(demo.Desk) + "\", stp: cancel_newest}\n"
@@ -82,11 +79,11 @@ func TestCheckAndServeRefuseAlike(t *testing.T) {
 		{"a participant's limit", "", "fix.participants_file=" + limited, "max_qty"},
 		{"the default limit", "", "risk.max_qty=lots", "max_qty"},
 		{"more CompIDs than sessions", "", "fix.max_sessions=1", "participants: 2 comp_ids: at most 1 sessions"},
-		{"half a TLS", "", "fix.tls_cert_file=" + dir + "/" + certServer, "fix.tls_cert_file and fix.tls_key_file: set both or none"},
+		{"half a TLS", "", "fix.tls_cert_file=" + dir + "/" + testcert.Server, "fix.tls_cert_file and fix.tls_key_file: set both or none"},
 		{"a certificate that is none", "", "fix.tls_cert_file=" + file + " fix.tls_key_file=" + file, "fix.tls_cert_file, fix.tls_key_file: "},
-		{"another's key", "", "fix.tls_cert_file=" + dir + "/" + certServer + " fix.tls_key_file=" + dir + "/" + keyClient, "fix.tls_cert_file, fix.tls_key_file: "},
+		{"another's key", "", "fix.tls_cert_file=" + dir + "/" + testcert.Server + " fix.tls_key_file=" + dir + "/" + testcert.ClientKey, "fix.tls_cert_file, fix.tls_key_file: "},
 		{
-			"an authority that is none", "", "fix.tls_cert_file=" + dir + "/" + certServer + " fix.tls_key_file=" + dir + "/" + keyServer + " fix.tls_client_ca_file=" + file,
+			"an authority that is none", "", "fix.tls_cert_file=" + dir + "/" + testcert.Server + " fix.tls_key_file=" + dir + "/" + testcert.ServerKey + " fix.tls_client_ca_file=" + file,
 			"fix.tls_client_ca_file: ",
 		},
 		{"a message log in a file", "", "fix.message_log_dir=" + file, "fix.message_log_dir: "},

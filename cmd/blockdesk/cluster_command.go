@@ -42,7 +42,7 @@ type groupClient struct {
 func (f *clusterFlags) dial(s *settings) (*groupClient, error) {
 	g := &groupClient{s: s, f: f}
 	if f.admin != "" {
-		at, err := s.adminOf(f.admin)
+		at, err := s.adminURL(f.admin)
 		g.seeds = []string{at}
 		return g, err
 	}
@@ -154,7 +154,7 @@ func clusterStatusCommand(s *settings, f *clusterFlags) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return s.showGroup(cmd.OutOrStdout(), v)
+			return showGroup(s, cmd.OutOrStdout(), v)
 		},
 	}
 	cmd.Flags().BoolVar(&watch, "watch", false, "look again every 2 seconds, until Ctrl-C")
@@ -163,7 +163,7 @@ func clusterStatusCommand(s *settings, f *clusterFlags) *cobra.Command {
 
 // showGroup prints a group; one that is not well is an error, which as JSON has
 // told itself.
-func (s *settings) showGroup(w io.Writer, v *operator.Group) error {
+func showGroup(s *settings, w io.Writer, v *operator.Group) error {
 	var err error
 	if s.json {
 		err = printJSON(w, v)
@@ -236,7 +236,7 @@ func clusterWaitCommand(s *settings, f *clusterFlags) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return s.showGroup(cmd.OutOrStdout(), v)
+			return showGroup(s, cmd.OutOrStdout(), v)
 		},
 	}
 	cmd.Flags().DurationVar(&within, "within", 2*time.Minute, "how long at most")
@@ -263,7 +263,7 @@ func clusterAddCommand(s *settings, f *clusterFlags) *cobra.Command {
 				return err
 			}
 			if admin != "" {
-				at, err := s.adminOf(admin)
+				at, err := s.adminURL(admin)
 				if err != nil {
 					return err
 				}
@@ -273,7 +273,7 @@ func clusterAddCommand(s *settings, f *clusterFlags) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return s.showGroup(cmd.OutOrStdout(), v)
+			return showGroup(s, cmd.OutOrStdout(), v)
 		},
 	}
 	cmd.Flags().DurationVar(&within, "within", 10*time.Minute, "how long the node may take to catch up")
@@ -333,7 +333,7 @@ func clusterRemoveCommand(s *settings, f *clusterFlags) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return s.showGroup(cmd.OutOrStdout(), v)
+			return showGroup(s, cmd.OutOrStdout(), v)
 		},
 	}
 	cmd.Flags().BoolVar(&force, "force", false, "also where the rest would be no majority")
@@ -378,7 +378,7 @@ func clusterTransferCommand(s *settings, f *clusterFlags) *cobra.Command {
 			if v, err = g.transfer(cmd.Context(), v); err != nil {
 				return err
 			}
-			return s.showGroup(cmd.OutOrStdout(), v)
+			return showGroup(s, cmd.OutOrStdout(), v)
 		},
 	}
 }
@@ -400,23 +400,25 @@ func checkNodeID(text string) error {
 }
 
 // completeNodes lists the members.
-func (s *settings) completeNodes(cmd *cobra.Command, _ string) (out []string) {
-	ctx, cancel := context.WithTimeout(cmd.Context(), completeWithin)
-	defer cancel()
-	f := &clusterFlags{}
-	if given, err := cmd.Flags().GetString("admin"); err == nil {
-		f.admin = given
+func completeNodes(s *settings) completer {
+	return func(cmd *cobra.Command, _ string) (out []string) {
+		ctx, cancel := context.WithTimeout(cmd.Context(), completeWithin)
+		defer cancel()
+		f := &clusterFlags{}
+		if given, err := cmd.Flags().GetString("admin"); err == nil {
+			f.admin = given
+		}
+		g, err := f.dial(s)
+		if err != nil {
+			return nil
+		}
+		v, err := g.look(ctx)
+		if err != nil {
+			return nil
+		}
+		for i := range v.Nodes {
+			out = append(out, cobra.CompletionWithDesc(v.Nodes[i].ID, v.Nodes[i].Address))
+		}
+		return out
 	}
-	g, err := f.dial(s)
-	if err != nil {
-		return nil
-	}
-	v, err := g.look(ctx)
-	if err != nil {
-		return nil
-	}
-	for i := range v.Nodes {
-		out = append(out, cobra.CompletionWithDesc(v.Nodes[i].ID, v.Nodes[i].Address))
-	}
-	return out
 }

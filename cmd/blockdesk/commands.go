@@ -1,8 +1,6 @@
 package main
 
 import (
-	"fmt"
-
 	"github.com/spf13/cobra"
 
 	"blockdesk/service/program"
@@ -58,15 +56,15 @@ func commands(s *settings) *cobra.Command {
 	}
 	cmd.AddCommand(helpTopics()...)
 	cmd.CompletionOptions.DisableDefaultCmd = true // completionCommand is ours
-	cmd.SetHelpFunc(func(cmd *cobra.Command, _ []string) { s.helpFailed = showHelp(cmd.OutOrStdout(), cmd, s.json) })
+	cmd.SetHelpFunc(func(cmd *cobra.Command, _ []string) { s.helpErr = showHelp(cmd.OutOrStdout(), cmd, s.json) })
 	cmd.SetFlagErrorFunc(unknownFlag)
-	s.completeValues(cmd)
-	s.watch(cmd)
+	completeValues(s, cmd)
+	markStarted(s, cmd)
 	return cmd
 }
 
-// watch notes when a command of the tree begins.
-func (s *settings) watch(cmd *cobra.Command) {
+// markStarted has every command of the tree set s.started when it begins.
+func markStarted(s *settings, cmd *cobra.Command) {
 	if run := cmd.RunE; run != nil {
 		cmd.RunE = func(cmd *cobra.Command, args []string) error {
 			s.started = true
@@ -74,7 +72,7 @@ func (s *settings) watch(cmd *cobra.Command) {
 		}
 	}
 	for _, sub := range cmd.Commands() {
-		s.watch(sub)
+		markStarted(s, sub)
 	}
 }
 
@@ -84,11 +82,7 @@ func versionCommand(s *settings) *cobra.Command {
 		Long:    "Print the program's version. The API has one of its own, which GET / of a service tells.",
 		Example: "  blockdesk version --json",
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if s.json {
-				return printJSON(cmd.OutOrStdout(), map[string]any{"ok": true, "version": program.Version})
-			}
-			_, err := fmt.Fprintln(cmd.OutOrStdout(), "blockdesk", program.Version)
-			return err
+			return s.print(cmd, map[string]any{"version": program.Version}, "blockdesk "+program.Version)
 		},
 	}
 }

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"strings"
 
 	"github.com/spf13/cobra"
 )
@@ -48,11 +49,7 @@ func completionCommand(s *settings) *cobra.Command {
 				if err := shell.script(cmd.Root(), &b); err != nil {
 					return err
 				}
-				if s.json {
-					return printJSON(cmd.OutOrStdout(), map[string]any{"ok": true, "shell": shell.name, "script": b.String()})
-				}
-				_, err := b.WriteTo(cmd.OutOrStdout())
-				return err
+				return s.print(cmd, map[string]any{"shell": shell.name, "script": b.String()}, strings.TrimSuffix(b.String(), "\n"))
 			},
 		})
 	}

@@ -64,12 +64,12 @@ func files(endings ...string) completion {
 
 // flagValues are the values of flags by name, wherever they are. A flag that is not
 // there takes something that nobody can offer, such as a text or a number.
-func (s *settings) flagValues() map[string]completion {
+func flagValues(s *settings) map[string]completion {
 	return map[string]completion{
-		"config": files("yaml", "yml"), "data": {nil, folders}, "set": {s.completeSettings, noSpace}, "role": words(config.RoleAll, config.RoleNode, config.RoleFollower),
-		"pair": {s.completePairs, noFiles}, "rail": words(railNames()...), "rails": {completeRails, noSpace},
+		"config": files("yaml", "yml"), "data": {nil, folders}, "set": {completeSettings, noSpace}, "role": words(config.RoleAll, config.RoleNode, config.RoleFollower),
+		"pair": {completePairs(s), noFiles}, "rail": words(railNames()...), "rails": {completeRails, noSpace},
 		"kind":    words(moneyStuck, moneyDoubtful, moneyRefunds, moneyStrays),
-		"comp-id": {s.completeSessions, noFiles}, "to": {s.completeSessions, noFiles},
+		"comp-id": {completeSessions(s), noFiles}, "to": {completeSessions(s), noFiles},
 		"book":       words("ladder", "naive"),
 		"durability": words("sync", "interval"),
 		"day":        words("amzn\tlevel 5, the whole day", "aapl\tlevel 10, 998 rows", "own\tmade rows, no file needed"),
@@ -82,23 +82,23 @@ func (s *settings) flagValues() map[string]completion {
 }
 
 // argumentValues are the values of a command's first argument, by its path.
-func (s *settings) argumentValues() map[string]completion {
+func argumentValues(s *settings) map[string]completion {
 	return map[string]completion{
-		"blockdesk ticket amend": {s.completeTickets, noFiles}, "blockdesk ticket withdraw": {s.completeTickets, noFiles},
-		"blockdesk money abandon": {s.completeMoney("claim_id", moneyStuck), noFiles}, "blockdesk money release": {s.completeMoney("claim_id", moneyDoubtful), noFiles},
-		"blockdesk money refunded": {s.completeMoney("l1_signature", moneyRefunds), noFiles}, "blockdesk money resolve": {s.completeMoney("l1_signature", moneyStrays), noFiles},
-		"blockdesk token revoke": {s.completeTokens, noFiles},
-		"blockdesk fix kick":     {s.completeSessions, noFiles}, "blockdesk fix reset-seq": {s.completeSessions, noFiles},
-		"blockdesk cluster remove": {s.completeNodes, noFiles},
-		"blockdesk config keys":    {s.completeKeys, noFiles},
+		"blockdesk ticket amend": {completeTickets(s), noFiles}, "blockdesk ticket withdraw": {completeTickets(s), noFiles},
+		"blockdesk money abandon": {completeMoney(s, "claim_id", moneyStuck), noFiles}, "blockdesk money release": {completeMoney(s, "claim_id", moneyDoubtful), noFiles},
+		"blockdesk money refunded": {completeMoney(s, "l1_signature", moneyRefunds), noFiles}, "blockdesk money resolve": {completeMoney(s, "l1_signature", moneyStrays), noFiles},
+		"blockdesk token revoke": {completeTokens(s), noFiles},
+		"blockdesk fix kick":     {completeSessions(s), noFiles}, "blockdesk fix reset-seq": {completeSessions(s), noFiles},
+		"blockdesk cluster remove": {completeNodes(s), noFiles},
+		"blockdesk config keys":    {completeKeys, noFiles},
 		"blockdesk backup":         {nil, folders}, "blockdesk restore": {nil, folders}, "blockdesk fix cert": {nil, folders},
 		"blockdesk fix log": files("log"), "blockdesk key new": files(), "blockdesk key show": files(),
 	}
 }
 
 // completeValues tells cobra how arguments and flags of the tree are completed.
-func (s *settings) completeValues(cmd *cobra.Command) {
-	flags, arguments := s.flagValues(), s.argumentValues()
+func completeValues(s *settings, cmd *cobra.Command) {
+	flags, arguments := flagValues(s), argumentValues(s)
 	var visit func(*cobra.Command)
 	visit = func(cmd *cobra.Command) {
 		seen := map[*pflag.Flag]bool{}
@@ -132,7 +132,7 @@ func (s *settings) completeValues(cmd *cobra.Command) {
 
 // configured is the configuration for a completion: where it cannot be read, the
 // defaults.
-func (s *settings) configured() config.Config {
+func configured(s *settings) config.Config {
 	cfg, err := s.load()
 	if err != nil {
 		return config.Default()
@@ -140,12 +140,14 @@ func (s *settings) configured() config.Config {
 	return cfg
 }
 
-func (s *settings) completePairs(*cobra.Command, string) (out []string) {
-	cfg := s.configured()
-	for i := range cfg.Instruments {
-		out = append(out, cfg.Instruments[i].Symbol)
+func completePairs(s *settings) completer {
+	return func(*cobra.Command, string) (out []string) {
+		cfg := configured(s)
+		for i := range cfg.Instruments {
+			out = append(out, cfg.Instruments[i].Symbol)
+		}
+		return out
 	}
-	return out
 }
 
 func railNames() (out []string) {
@@ -171,7 +173,7 @@ func completeRails(_ *cobra.Command, typed string) (out []string) {
 
 // completeSettings completes KEY=VALUE: keys, and behind = the words that a key
 // takes.
-func (s *settings) completeSettings(_ *cobra.Command, typed string) (out []string) {
+func completeSettings(_ *cobra.Command, typed string) (out []string) {
 	cfg := config.Default()
 	leaves := cfg.Leaves()
 	name, _, value := strings.Cut(typed, "=")
@@ -193,16 +195,15 @@ func (s *settings) completeSettings(_ *cobra.Command, typed string) (out []strin
 	return out
 }
 
-func (s *settings) completeKeys(*cobra.Command, string) (out []string) {
+func completeKeys(*cobra.Command, string) (out []string) {
 	for i := range config.Keys {
 		out = append(out, cobra.CompletionWithDesc(config.Keys[i].Path, config.Keys[i].About))
 	}
 	return out
 }
 
-// ask reads an answer of the running service for a completion, and says whether it
-// has.
-func (s *settings) ask(cmd *cobra.Command, path string, v any) bool {
+// ask reads an answer of the running service into v. Without one v stays empty.
+func ask(s *settings, cmd *cobra.Command, path string, v any) {
 	var f operatorFlags
 	if flag := cmd.Flag("admin"); flag != nil {
 		f.admin = flag.Value.String()
@@ -212,28 +213,30 @@ func (s *settings) ask(cmd *cobra.Command, path string, v any) bool {
 	}
 	client, err := f.dial(s)
 	if err != nil {
-		return false
+		return
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), completeWithin)
 	defer cancel()
-	return client.Get(ctx, path, v) == nil
+	_ = client.Get(ctx, path, v) // no values are offered
 }
 
-func (s *settings) completeTickets(cmd *cobra.Command, _ string) (out []string) {
-	var a operator.TicketsAnswer
-	s.ask(cmd, "/desk/tickets", &a)
-	for i := range a.Tickets {
-		t := &a.Tickets[i]
-		out = append(out, cobra.CompletionWithDesc(t.OrderID, t.Pair+" "+t.State+" "+t.Label))
+func completeTickets(s *settings) completer {
+	return func(cmd *cobra.Command, _ string) (out []string) {
+		var a operator.TicketsAnswer
+		ask(s, cmd, "/desk/tickets", &a)
+		for i := range a.Tickets {
+			t := &a.Tickets[i]
+			out = append(out, cobra.CompletionWithDesc(t.OrderID, t.Pair+" "+t.State+" "+t.Label))
+		}
+		return out
 	}
-	return out
 }
 
 // completeMoney completes claims or payments of one kind of money.
-func (s *settings) completeMoney(member, kind string) completer {
+func completeMoney(s *settings, member, kind string) completer {
 	return func(cmd *cobra.Command, _ string) (out []string) {
 		var a moneyAnswer
-		s.ask(cmd, "/desk/money?kind="+kind, &a)
+		ask(s, cmd, "/desk/money?kind="+kind, &a)
 		for _, m := range a.Lists[kind].Items {
 			id := m.Claim
 			if member == "l1_signature" {
@@ -247,20 +250,24 @@ func (s *settings) completeMoney(member, kind string) completer {
 	}
 }
 
-func (s *settings) completeTokens(cmd *cobra.Command, _ string) (out []string) {
-	var a tokensAnswer
-	s.ask(cmd, "/desk/tokens", &a)
-	for i := range a.Tokens {
-		out = append(out, cobra.CompletionWithDesc(a.Tokens[i].ID, a.Tokens[i].Key))
+func completeTokens(s *settings) completer {
+	return func(cmd *cobra.Command, _ string) (out []string) {
+		var a tokensAnswer
+		ask(s, cmd, "/desk/tokens", &a)
+		for i := range a.Tokens {
+			out = append(out, cobra.CompletionWithDesc(a.Tokens[i].ID, a.Tokens[i].Key))
+		}
+		return out
 	}
-	return out
 }
 
-func (s *settings) completeSessions(cmd *cobra.Command, _ string) (out []string) {
-	var a fixSessionsAnswer
-	s.ask(cmd, "/desk/fix/sessions", &a)
-	for i := range a.Sessions {
-		out = append(out, cobra.CompletionWithDesc(a.Sessions[i].CompID, a.Sessions[i].Participant+", "+a.Sessions[i].State))
+func completeSessions(s *settings) completer {
+	return func(cmd *cobra.Command, _ string) (out []string) {
+		var a fixSessionsAnswer
+		ask(s, cmd, "/desk/fix/sessions", &a)
+		for i := range a.Sessions {
+			out = append(out, cobra.CompletionWithDesc(a.Sessions[i].CompID, a.Sessions[i].Participant+", "+a.Sessions[i].State))
+		}
+		return out
 	}
-	return out
 }

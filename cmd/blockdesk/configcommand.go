@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"io"
 	"net/url"
-	"os"
 	"reflect"
 	"strings"
 	"text/tabwriter"
@@ -30,7 +29,7 @@ func configCommand(s *settings) *cobra.Command {
 			"  blockdesk config keys listen",
 	})
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		cfg, sources, err := s.sourced(asDemo)
+		cfg, sources, err := loadWithSources(s, asDemo)
 		if err != nil {
 			return err
 		}
@@ -42,8 +41,8 @@ func configCommand(s *settings) *cobra.Command {
 	return cmd
 }
 
-// sourced is load with where each value is from.
-func (s *settings) sourced(asDemo bool) (config.Config, config.Sources, error) {
+// loadWithSources returns the configuration, with the values of the demo if it is one.
+func loadWithSources(s *settings, asDemo bool) (config.Config, config.Sources, error) {
 	cfg, sources, err := s.loadAll()
 	if err != nil {
 		return cfg, nil, err
@@ -136,23 +135,19 @@ func configCheckCommand(s *settings) *cobra.Command {
 			}
 			cfg.Demo = cfg.Demo || asDemo
 			demo.Fill(&cfg)
-			return s.checked(cmd.OutOrStdout(), &cfg)
+			return checkConfig(s, cmd, &cfg)
 		},
 	}
 	cmd.Flags().BoolVar(&asDemo, "demo", false, "as serve --demo would have it")
 	return cmd
 }
 
-// checked reports whether a service would start with a configuration.
-func (s *settings) checked(w io.Writer, cfg *config.Config) error {
+// checkConfig prints whether a service would start with a configuration.
+func checkConfig(s *settings, cmd *cobra.Command, cfg *config.Config) error {
 	if err := service.Check(cfg); err != nil {
 		return configError{err}
 	}
-	if s.json {
-		return printJSON(w, map[string]any{"ok": true, "valid": true})
-	}
-	_, err := fmt.Fprintln(w, "configuration is valid")
-	return err
+	return s.print(cmd, map[string]any{"valid": true}, "configuration is valid")
 }
 
 // keyLine is one key in the list of all.
@@ -215,26 +210,4 @@ func showKeys(w io.Writer, lines []keyLine, asJSON bool) error {
 		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\n", l.Key, dash(l.Default), dash(l.Unit), l.Range, l.About)
 	}
 	return t.Flush()
-}
-
-// loadAll returns the configuration of all groups, and the source of each value.
-func (s *settings) loadAll() (config.Config, config.Sources, error) {
-	cfg, sources, err := config.Load(s.config, os.Environ(), s.sets)
-	if err == nil && s.data != "" {
-		cfg.DataDir = s.data
-		sources["data_dir"] = "--data"
-	}
-	if err != nil && !isUsage(err) {
-		err = configError{err}
-	}
-	return cfg, sources, err
-}
-
-// load returns the configuration, with the instruments of our group alone.
-func (s *settings) load() (config.Config, error) {
-	cfg, _, err := s.loadAll()
-	if err == nil {
-		cfg = cfg.SelectGroup()
-	}
-	return cfg, err
 }

@@ -2,7 +2,6 @@ package main
 
 import (
 	"bufio"
-	"bytes"
 	"cmp"
 	"crypto/ed25519"
 	"crypto/tls"
@@ -13,7 +12,6 @@ import (
 	"io"
 	"net"
 	"os"
-	"path/filepath"
 	"strings"
 	"time"
 
@@ -21,6 +19,7 @@ import (
 	"golang.org/x/term"
 
 	"blockdesk/fixgw/fixclient"
+	"blockdesk/fixgw/fixterm/console"
 	"blockdesk/internal/sandbox"
 	"blockdesk/service/config"
 	"blockdesk/service/operator"
@@ -54,11 +53,9 @@ func fixClientCommand(s *settings) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			c := &fixTerminal{
-				options: options, wait: f.wait, strict: f.strict,
-				screen: &screen{out: cmd.OutOrStdout(), json: s.json, raw: f.raw, live: interactive && !s.json},
-			}
-			return c.Run(cmd.Context(), cmd.InOrStdin(), interactive)
+			return console.Run(cmd.Context(), console.Options{
+				Client: options, Wait: f.wait, Strict: f.strict, Interactive: interactive, Out: cmd.OutOrStdout(), JSON: s.json, Raw: f.raw,
+			}, cmd.InOrStdin())
 		},
 	}
 	flags := cmd.Flags()
@@ -122,11 +119,11 @@ func (f *fixClientFlags) options(s *settings, interactive bool, prompt io.Writer
 	if o.TLS, err = f.tlsConfig(o.Addr); err != nil {
 		return o, err
 	}
-	numbers, err := openSequenceFile(f.sequence, o.SenderCompID, o.TargetCompID, o.Addr)
+	numbers, err := console.OpenSequenceFile(f.sequence, o.SenderCompID, o.TargetCompID, o.Addr)
 	if err != nil {
 		return o, err
 	}
-	o.Numbers, o.NextSender, o.NextTarget = numbers, numbers.sender, numbers.target
+	o.Numbers, o.NextSender, o.NextTarget = numbers, numbers.Sender, numbers.Target
 	if f.key != "" {
 		o.Key, err = readLogonKey(f.key)
 		return o, err
@@ -219,65 +216,4 @@ func (f *fixClientFlags) tlsConfig(address string) (*tls.Config, error) {
 		config.Certificates = []tls.Certificate{pair}
 	}
 	return config, nil
-}
-
-// sequenceFile keeps a session's next sequence numbers: a line each, of fixed
-// width, written in place. It is not synced: after a crash of the machine the
-// session goes on with numbers that are too low, which the service refuses, and
-// --reset helps.
-type sequenceFile struct {
-	file           *os.File
-	sender, target int // as they were when it was opened; 1 = new
-}
-
-// Lines of a sequence file: "sender 0000000001".
-const (
-	sequenceLine  = "%s %010d\n"
-	sequenceWidth = len("sender 0000000001\n")
-)
-
-// openSequenceFile opens path, or, where it is empty, a file by the session's
-// names in the user's configuration folder. Close it by the end of the program.
-func openSequenceFile(path, sender, target, address string) (*sequenceFile, error) {
-	if path == "" {
-		dir, err := os.UserConfigDir()
-		if err != nil {
-			return nil, fmt.Errorf("no place for the sequence numbers: name --sequence-file: %w", err)
-		}
-		dir = filepath.Join(dir, "blockdesk")
-		if err := os.MkdirAll(dir, 0o700); err != nil {
-			return nil, fmt.Errorf("sequence numbers: %w", err)
-		}
-		name := strings.NewReplacer(":", "_", "/", "_", "[", "", "]", "").Replace(fmt.Sprintf("fix-%s-%s-%s.seq", sender, target, address))
-		path = filepath.Join(dir, name)
-	}
-	file, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
-	if err != nil {
-		return nil, fmt.Errorf("sequence numbers: %w", err)
-	}
-	s := &sequenceFile{file: file, sender: 1, target: 1}
-	text, err := io.ReadAll(io.LimitReader(file, int64(2*sequenceWidth)+1))
-	if err != nil {
-		return nil, errors.Join(fmt.Errorf("sequence numbers: %w", err), file.Close())
-	}
-	if len(text) == 0 {
-		return s, errors.Join(s.SetSender(1), s.SetTarget(1))
-	}
-	n, err := fmt.Sscanf(string(text), "sender %d\ntarget %d\n", &s.sender, &s.target)
-	if err != nil || n != 2 || s.sender < 1 || s.target < 1 || !bytes.HasSuffix(text, []byte("\n")) {
-		return nil, errors.Join(fmt.Errorf("sequence numbers: %s does not hold any; remove it and begin with --reset", path), file.Close())
-	}
-	return s, nil
-}
-
-// SetSender implements fixclient.Numbers.
-func (s *sequenceFile) SetSender(next int) error {
-	_, err := s.file.WriteAt(fmt.Appendf(nil, sequenceLine, "sender", next), 0)
-	return err
-}
-
-// SetTarget implements fixclient.Numbers.
-func (s *sequenceFile) SetTarget(next int) error {
-	_, err := s.file.WriteAt(fmt.Appendf(nil, sequenceLine, "target", next), int64(sequenceWidth))
-	return err
 }

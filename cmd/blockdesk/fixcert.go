@@ -6,24 +6,14 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"blockdesk/internal/testcert"
 	"blockdesk/service/config"
-)
-
-// Files of a folder of test certificates.
-const (
-	certAuthority = "ca.pem"
-	certServer    = "server.pem"
-	keyServer     = "server.key"
-	certClient    = "client.pem"
-	keyClient     = "client.key"
 )
 
 const (
 	// defaultCertDays and maxCertDays bound a test certificate's life.
 	defaultCertDays = 30
 	maxCertDays     = 825
-	// certBackdate allows for a clock that is behind ours.
-	certBackdate = time.Hour
 	// maxCertHosts bounds the names in a server's certificate.
 	maxCertHosts = 100
 )
@@ -56,19 +46,11 @@ func fixCertCommand(s *settings) *cobra.Command {
 			if err := config.Between("--host", len(hosts), 1, maxCertHosts); err != nil {
 				return usageError{err}
 			}
-			files, err := makeCerts(hosts, time.Now(), time.Duration(days)*24*time.Hour)
-			if err != nil {
+			if err := testcert.Write(args[0], hosts, time.Now(), time.Duration(days)*24*time.Hour); err != nil {
 				return err
 			}
-			if err := writeCerts(args[0], files); err != nil {
-				return err
-			}
-			if s.json {
-				return printJSON(cmd.OutOrStdout(), map[string]any{"ok": true, "dir": args[0], "days": days})
-			}
-			_, err = fmt.Fprintf(cmd.OutOrStdout(), "%s holds %s, %s, %s, %s, %s for %d days\n", args[0],
-				certAuthority, certServer, keyServer, certClient, keyClient, days)
-			return err
+			return s.print(cmd, map[string]any{"dir": args[0], "days": days}, fmt.Sprintf("%s holds %s, %s, %s, %s, %s for %d days", args[0],
+				testcert.Authority, testcert.Server, testcert.ServerKey, testcert.Client, testcert.ClientKey, days))
 		},
 	}
 	cmd.Flags().StringSliceVar(&hosts, "host", []string{"localhost", "127.0.0.1", "::1"}, "names and addresses of the service")

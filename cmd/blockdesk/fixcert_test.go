@@ -9,13 +9,14 @@ import (
 	"time"
 
 	"blockdesk/e2e/programtest"
+	"blockdesk/internal/testcert"
 	"blockdesk/service/config"
 )
 
 func TestFIXCertRefuses(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	if err := os.WriteFile(filepath.Join(dir, keyServer), []byte("mine"), 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(dir, testcert.ServerKey), []byte("mine"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	var hosts strings.Builder
@@ -45,11 +46,7 @@ func TestFIXCertRefuses(t *testing.T) {
 func TestFIXTLSConfiguration(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	files, err := makeCerts([]string{"localhost"}, time.Now(), time.Hour)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := writeCerts(dir, files); err != nil {
+	if err := testcert.Write(dir, []string{"localhost"}, time.Now(), time.Hour); err != nil {
 		t.Fatal(err)
 	}
 	at := func(name string) string { return filepath.Join(dir, name) }
@@ -58,15 +55,15 @@ func TestFIXTLSConfiguration(t *testing.T) {
 		want   string
 	}{
 		"none":               {config.FIX{}, ""},
-		"both":               {config.FIX{TLSCertFile: at(certServer), TLSKeyFile: at(keyServer)}, ""},
-		"and clients'":       {config.FIX{TLSCertFile: at(certServer), TLSKeyFile: at(keyServer), TLSClientCAFile: at(certAuthority)}, ""},
-		"no key":             {config.FIX{TLSCertFile: at(certServer)}, "set both or none"},
-		"no certificate":     {config.FIX{TLSKeyFile: at(keyServer)}, "set both or none"},
-		"clients' alone":     {config.FIX{TLSClientCAFile: at(certAuthority)}, "needs fix.tls_cert_file"},
-		"another's key":      {config.FIX{TLSCertFile: at(certServer), TLSKeyFile: at(keyClient)}, "fix.tls_cert_file, fix.tls_key_file"},
-		"no such file":       {config.FIX{TLSCertFile: at("x"), TLSKeyFile: at(keyServer)}, "no such file"},
-		"authority is a key": {config.FIX{TLSCertFile: at(certServer), TLSKeyFile: at(keyServer), TLSClientCAFile: at(keyServer)}, "holds no certificate"},
-		"no authority":       {config.FIX{TLSCertFile: at(certServer), TLSKeyFile: at(keyServer), TLSClientCAFile: at("x")}, "fix.tls_client_ca_file"},
+		"both":               {config.FIX{TLSCertFile: at(testcert.Server), TLSKeyFile: at(testcert.ServerKey)}, ""},
+		"and clients'":       {config.FIX{TLSCertFile: at(testcert.Server), TLSKeyFile: at(testcert.ServerKey), TLSClientCAFile: at(testcert.Authority)}, ""},
+		"no key":             {config.FIX{TLSCertFile: at(testcert.Server)}, "set both or none"},
+		"no certificate":     {config.FIX{TLSKeyFile: at(testcert.ServerKey)}, "set both or none"},
+		"clients' alone":     {config.FIX{TLSClientCAFile: at(testcert.Authority)}, "needs fix.tls_cert_file"},
+		"another's key":      {config.FIX{TLSCertFile: at(testcert.Server), TLSKeyFile: at(testcert.ClientKey)}, "fix.tls_cert_file, fix.tls_key_file"},
+		"no such file":       {config.FIX{TLSCertFile: at("x"), TLSKeyFile: at(testcert.ServerKey)}, "no such file"},
+		"authority is a key": {config.FIX{TLSCertFile: at(testcert.Server), TLSKeyFile: at(testcert.ServerKey), TLSClientCAFile: at(testcert.ServerKey)}, "holds no certificate"},
+		"no authority":       {config.FIX{TLSCertFile: at(testcert.Server), TLSKeyFile: at(testcert.ServerKey), TLSClientCAFile: at("x")}, "fix.tls_client_ca_file"},
 	} {
 		cfg := config.Default()
 		cfg.FIX.TLSCertFile, cfg.FIX.TLSKeyFile, cfg.FIX.TLSClientCAFile = c.config.TLSCertFile, c.config.TLSKeyFile, c.config.TLSClientCAFile

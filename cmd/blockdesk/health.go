@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"net/http"
 	"strings"
 	"text/tabwriter"
@@ -36,7 +35,7 @@ func healthCommand(s *settings) *cobra.Command {
 			"It fails (1) where the service is not ready, and (3) where none answers in time.",
 		Example: "  blockdesk health\n  blockdesk health --live    # ready or not: does it run",
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			url, err := s.adminOf(admin)
+			url, err := s.adminURL(admin)
 			if err != nil {
 				return err
 			}
@@ -53,28 +52,6 @@ func healthCommand(s *settings) *cobra.Command {
 	cmd.Flags().BoolVar(&live, "live", false, "ask only whether it lives: it may be out of some service, and a restart would not help")
 	cmd.Flags().DurationVar(&within, "within", 3*time.Second, "how long the answer may take")
 	return cmd
-}
-
-// adminOf returns the URL of the admin address: the one that is given, or that of
-// the service on the data folder.
-func (s *settings) adminOf(given string) (string, error) {
-	if given == "" {
-		cfg, err := s.load()
-		if err != nil {
-			return "", err
-		}
-		at, err := operator.ReadAddresses(cfg.DataDir)
-		if errors.Is(err, fs.ErrNotExist) {
-			return "", fmt.Errorf("%w: no service has run on %s, there is no %s", operator.ErrNoService, cfg.DataDir, operator.AddressesFile)
-		} else if err != nil {
-			return "", err
-		}
-		given = at.Admin
-	}
-	if !strings.Contains(given, "://") {
-		given = "http://" + given
-	}
-	return strings.TrimRight(given, "/"), nil
 }
 
 // healthAnswer is what /healthz and /readyz say.

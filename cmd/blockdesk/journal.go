@@ -134,11 +134,3 @@ func journalReport(cmd *cobra.Command, s *settings, alone func(persist.ToolOptio
 		r.First, r.Last, r.Epoch, r.Commands, r.Frames, r.Base, rate, r.Snapshots, r.StateHash, r.BookHash)
 	return err
 }
-
-// bookHash replays the journal below dataDir and returns where its books ended.
-func bookHash(cmd *cobra.Command, dataDir string) (string, error) {
-	r, err := persist.Replay(persist.ToolOptions{
-		Dir: filepath.Join(dataDir, service.JournalFolder), Logger: newLogger(config.Log{Level: "error"}, cmd.ErrOrStderr()),
-	}, persist.NewestSnapshot)
-	return hex.EncodeToString(r.BookHash[:]), err
-}

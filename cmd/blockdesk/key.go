@@ -1,9 +1,6 @@
 package main
 
 import (
-	"fmt"
-	"io"
-
 	"github.com/spf13/cobra"
 
 	"blockdesk/internal/solana"
@@ -31,7 +28,7 @@ func keyCommand(s *settings) *cobra.Command {
 				if err != nil {
 					return err
 				}
-				return s.showAddress(cmd.OutOrStdout(), address, args[0])
+				return s.print(cmd, map[string]any{"address": solana.Text(address), "file": args[0]}, solana.Text(address))
 			},
 		},
 		&cobra.Command{
@@ -42,16 +39,9 @@ func keyCommand(s *settings) *cobra.Command {
 				if err != nil {
 					return err
 				}
-				return s.showAddress(cmd.OutOrStdout(), key.Address(), args[0])
+				address := solana.Text(key.Address())
+				return s.print(cmd, map[string]any{"address": address, "file": args[0]}, address)
 			},
 		})
 	return cmd
-}
-
-func (s *settings) showAddress(w io.Writer, a solana.Address, file string) error {
-	if s.json {
-		return printJSON(w, map[string]any{"ok": true, "address": solana.Text(a), "file": file})
-	}
-	_, err := fmt.Fprintln(w, solana.Text(a))
-	return err
 }

@@ -47,8 +47,8 @@ func (s *settings) execute(ctx context.Context, args []string, out, errOut io.Wr
 	tree.SetOut(out)
 	tree.SetErr(errOut)
 	cmd, err := tree.ExecuteContextC(ctx)
-	if s.started = s.started || s.helpFailed != nil; err == nil {
-		err = s.helpFailed
+	if s.started = s.started || s.helpErr != nil; err == nil {
+		err = s.helpErr
 	}
 	if err == nil || readerGone(err) {
 		return exitDone
@@ -59,17 +59,4 @@ func (s *settings) execute(ctx context.Context, args []string, out, errOut io.Wr
 	}
 	f.tell(s.json || !s.started && slices.Contains(args, "--json"), out, errOut)
 	return f.exit
-}
-
-// settings are the flags that every command has.
-type settings struct {
-	config string
-	data   string
-	sets   []string
-	json   bool
-	// started: the command line was in order, and its command runs.
-	started bool
-	// helpFailed is of a help that could not be written: cobra has no way for it.
-	helpFailed error
-	machine    machine
 }

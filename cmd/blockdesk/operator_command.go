@@ -36,7 +36,7 @@ func (f *operatorFlags) dial(s *settings) (*operator.Client, error) {
 		return nil, err
 	}
 	c := &operator.Client{HTTP: &http.Client{Timeout: operator.Timeout}}
-	if c.URL, err = s.adminOf(f.admin); err != nil {
+	if c.URL, err = s.adminURL(f.admin); err != nil {
 		return nil, err
 	}
 	return c, f.findToken(c, cfg.DataDir)

@@ -3,7 +3,6 @@ package main
 import (
 	"bufio"
 	"errors"
-	"fmt"
 	"io"
 	"strings"
 
@@ -27,11 +26,7 @@ func passwordCommand(s *settings) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if s.json {
-				return printJSON(cmd.OutOrStdout(), map[string]any{"ok": true, "password_hash": hash})
-			}
-			_, err = fmt.Fprintln(cmd.OutOrStdout(), hash)
-			return err
+			return s.print(cmd, map[string]any{"password_hash": hash}, hash)
 		},
 	}
 }

@@ -44,7 +44,7 @@ func serveCommand(s *settings) *cobra.Command {
 			cfg.Demo = cfg.Demo || asDemo
 			demo.Fill(&cfg)
 			if check {
-				return s.checked(cmd.OutOrStdout(), &cfg)
+				return checkConfig(s, cmd, &cfg)
 			}
 			if err := service.Check(&cfg); err != nil {
 				return configError{err}
@@ -97,7 +97,7 @@ func serveAlone(ctx context.Context, cfg *config.Config, rebase bool, from *sett
 	if err != nil {
 		return err
 	}
-	if err = from.announce(out, cfg, s); err == nil {
+	if err = announce(from, out, cfg, s); err == nil {
 		err = s.Run(ctx)
 	}
 	return errors.Join(err, s.Close())
@@ -110,7 +110,7 @@ func serveNode(ctx context.Context, cfg *config.Config, from *settings, logger *
 		return err
 	}
 	what := "node " + cfg.Cluster.ID + " of a group, for the others at " + n.Addr()
-	if err = from.announceBound(out, cfg, what, "while it leads"); err == nil {
+	if err = announceBound(from, out, cfg, what, "while it leads"); err == nil {
 		err = n.Run(ctx)
 	}
 	return errors.Join(err, n.Close())
@@ -122,7 +122,7 @@ func serveFollower(ctx context.Context, cfg *config.Config, from *settings, logg
 	if err != nil {
 		return err
 	}
-	if err = from.announceBound(out, cfg, "a follower", "reads only, once it has joined"); err == nil {
+	if err = announceBound(from, out, cfg, "a follower", "reads only, once it has joined"); err == nil {
 		err = f.Run(ctx)
 	}
 	return errors.Join(err, f.Close())

@@ -2,7 +2,6 @@ package main
 
 import (
 	"fmt"
-	"io"
 	"log/slog"
 
 	"github.com/spf13/cobra"
@@ -52,7 +51,11 @@ It runs until Ctrl-C or SIGTERM. The service needs settle.signer_socket and sett
 			if err != nil {
 				return err
 			}
-			if err := s.showSigner(cmd.OutOrStdout(), server, &o); err != nil {
+			address := solana.Text(server.Address())
+			err = s.print(cmd, map[string]any{
+				"address": address, "socket": o.Path, "record": o.Record, "remembered": server.Remembered(),
+			}, fmt.Sprintf("signing for %s\n  on      %s\n  record  %s, %d messages", address, o.Path, o.Record, server.Remembered()))
+			if err != nil {
 				return err
 			}
 			return server.Run(cmd.Context())
@@ -69,15 +72,4 @@ It runs until Ctrl-C or SIGTERM. The service needs settle.signer_socket and sett
 		}
 	}
 	return cmd
-}
-
-func (s *settings) showSigner(w io.Writer, server *cosign.Server, o *cosign.ServerOptions) error {
-	if s.json {
-		return printJSON(w, map[string]any{
-			"ok": true, "address": solana.Text(server.Address()), "socket": o.Path, "record": o.Record, "remembered": server.Remembered(),
-		})
-	}
-	_, err := fmt.Fprintf(w, "signing for %s\n  on      %s\n  record  %s, %d messages\n",
-		solana.Text(server.Address()), o.Path, o.Record, server.Remembered())
-	return err
 }

@@ -24,6 +24,7 @@ import (
 	"blockdesk/internal/await"
 	"blockdesk/internal/runtest"
 	"blockdesk/internal/solana/tx"
+	"blockdesk/service/operator"
 )
 
 // The parts of the signer's protocol that a watch has to know: settle/cosign has
@@ -274,7 +275,7 @@ func TestClusterSigns(t *testing.T) {
 	w, socket := newSignerWatch(t, dir, r.Socket, nodeIDs)
 	g := newGroup(t, r, groupOptions{timeoutMS: roomyTimeoutMS, signer: socket})
 	g.command("/desk/tickets", map[string]any{"pair": programtest.Symbol, "label": "Block", "tranches": []string{"10000000"}})
-	at := func(n *groupNode) { g.Server = &server.Server{Addresses: server.Addresses{Base: n.url("base")}} }
+	at := func(n *groupNode) { g.Server = &server.Server{Addresses: operator.Addresses{Base: n.url("base")}} }
 	at(g.leader())
 	b := g.Wallet(1).Handshake()
 	settled := map[string]int{}

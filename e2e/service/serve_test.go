@@ -13,10 +13,10 @@ import (
 	"testing"
 	"time"
 
-	"blockdesk/bench/server"
 	"blockdesk/e2e/feedtest"
 	"blockdesk/e2e/programtest"
 	"blockdesk/internal/await"
+	"blockdesk/service/operator"
 )
 
 // The demo trades by itself, and stops when it is told to.
@@ -41,7 +41,7 @@ func TestDemoMovesTheFeed(t *testing.T) {
 			t.Logf("killed at the end: %v", errors.Join(cmd.Process.Kill(), <-ended))
 		}
 	})
-	var at server.Addresses
+	var at operator.Addresses
 	await.True(t, "addresses.json", func() bool {
 		text, err := os.ReadFile(filepath.Join(dir, "addresses.json"))
 		return err == nil && json.Unmarshal(text, &at) == nil

@@ -53,7 +53,7 @@ var rooms = []room{
 	{path: "fixgw/participants", may: append([]string{"fixgw/wire", "internal/solana/eddsa"}, outer...)}, // who may log on, and as what
 	{path: "fixgw", may: append([]string{"fixgw/wire", "fixgw/participants", "desk", "internal/solana/eddsa", "persist/kv", "persist/projection", "internal/ratelimit", "internal/schedule", "persist/leadership"}, outer...)}, // logons by signature
 	{path: "fixgw/fixclient", may: []string{"market"}},
-	{path: "fixgw/fixterm", may: []string{"fixgw/fixclient"}},
+	{path: "fixgw/fixterm", may: []string{"fixgw/fixclient", "fixgw/wire"}},
 	{path: "catalog", may: append([]string{"feed", "mirror", "internal/solana"}, outer...)}, // every published market document
 	{path: "httpgw", may: append([]string{
 		"catalog", "desk", "feed", "internal/ratelimit",
@@ -89,10 +89,12 @@ var rooms = []room{
 	{path: "service/standby", may: []string{"persist/leadership", "fixgw", "httpgw", "httpgw/admin", "service", "service/config", "service/operator", "service/part"}},
 	{path: "service/cluster", may: slices.Concat(roles, []string{"persist/quorum", "service/operator", "internal"})},
 	{path: "service/follower", may: slices.Concat(roles, []string{"persist", "persist/fanout", "internal"})},
+	{path: "service/audit", may: []string{"market", "persist"}},                    // who commanded the desk
+	{path: "service/wallet", may: []string{"service/operator", "internal/solana"}}, // a client's side of a settlement
 	{path: "service/servicetest", may: []string{"fixgw/participants", "service/config", "internal"}},
 
-	{path: "bench", may: everything},
-	{path: "cmd", may: slices.Concat([]string{"bench", "service", "service/config", "service/demo", "service/operator", "service/program", "service/standby", "service/cluster", "service/follower"}, everything)},
+	{path: "bench", may: append([]string{"service/operator"}, everything...)},
+	{path: "cmd", may: slices.Concat([]string{"bench", "service", "service/config", "service/demo", "service/operator", "service/program", "service/standby", "service/cluster", "service/follower", "service/audit", "service/wallet"}, everything)},
 	// Tests that drive the built program, and what they share. All of it is tests.
 	{path: "e2e"},
 	{path: "internal", may: []string{"market"}},

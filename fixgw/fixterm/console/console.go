@@ -1,4 +1,7 @@
-package main
+// Package console runs a fixterm.Terminal over a FIX session: it reads commands from a
+// person or a script, sends them, and shows what the gateway answers. A lost
+// connection is dialed again; what the terminal can send again it does.
+package console
 
 import (
 	"bufio"
@@ -21,36 +24,48 @@ const (
 	redials     = 40
 )
 
-// fixTerminal joins a FIX session, a person or a script, and the screen.
-type fixTerminal struct {
-	options fixclient.Options
-	wait    time.Duration // for an answer
-	strict  bool
+// Options of a session.
+type Options struct {
+	Client      fixclient.Options // Trace is the console's
+	Wait        time.Duration     // for the answer to a command of a script
+	Strict      bool              // Run fails if a command was refused or not answered
+	Interactive bool              // a person types; else each line waits for its answer
+	Out         io.Writer
+	JSON        bool // reports as JSON lines
+	Raw         bool // show every message too, without secrets
+}
+
+// console joins a FIX session, the lines that are typed, and the screen.
+type console struct {
+	o       Options
 	screen  *screen
 	client  *fixclient.Client
-	changed chan struct{} // capacity 1: a message has come
+	changed chan struct{} // capacity 1: a message has arrived
 
-	mu        sync.Mutex // guards what follows; taken before the client's own
+	mu        sync.Mutex // guards the fields below; taken before the client's own
 	term      *fixterm.Terminal
 	connected bool
 	leaving   bool
-	refused   int // commands that were refused, not understood or not answered
+	refused   int // commands refused, not understood or not answered
 }
 
-// errNotConnected answers commands while the connection is being made anew.
+// errNotConnected answers commands while the connection is dialed again.
 var errNotConnected = errors.New("not connected")
 
-// Run logs on, and takes commands from in until it ends, the session does, or ctx.
-func (c *fixTerminal) Run(ctx context.Context, in io.Reader, interactive bool) error {
-	// Ids must differ from those of every earlier start, for a day and more.
+// Run logs on and runs the commands of in until in, the session or ctx ends.
+func Run(ctx context.Context, o Options, in io.Reader) error {
+	// ClOrdIDs must differ from those of every earlier start.
 	prefix := strconv.FormatInt(time.Now().UnixMilli(), 36) + "-"
-	c.term, c.changed = fixterm.New(prefix, time.Now), make(chan struct{}, 1)
-	c.options.Trace = c.screen.trace
-	client, err := fixclient.Dial(ctx, c.options)
-	if err != nil {
+	c := &console{
+		o: o, term: fixterm.New(prefix, time.Now), changed: make(chan struct{}, 1),
+		screen: &screen{out: o.Out, json: o.JSON, raw: o.Raw, live: o.Interactive && !o.JSON},
+	}
+	c.o.Client.Trace = c.screen.trace
+	var err error
+	if c.client, err = fixclient.Dial(ctx, c.o.Client); err != nil {
 		return explainLogon(err)
 	}
-	c.client, c.connected = client, true
+	c.connected = true
 	c.sayLogon()
 	ctx, cancel := context.WithCancel(ctx)
 	ended, stopped := make(chan error, 1), make(chan struct{})
@@ -59,20 +74,20 @@ func (c *fixTerminal) Run(ctx context.Context, in io.Reader, interactive bool) e
 		close(stopped)
 	}()
 	lines := make(chan string)
-	// Nothing ends a read from a terminal: this goroutine may outlive Run, and
-	// ends with the program.
+	// A read from a terminal cannot be interrupted: this goroutine may outlive Run
+	// and ends with the program.
 	go readLines(ctx, in, lines)
 	c.screen.prompt()
-	err = c.take(ctx, lines, ended, interactive)
+	err = c.take(ctx, lines, ended)
 	cancel()
 	<-stopped
-	if err == nil && c.strict && c.refused > 0 {
+	if err == nil && c.o.Strict && c.refused > 0 {
 		return fmt.Errorf("%d commands were refused or not answered", c.refused)
 	}
 	return err
 }
 
-// explainLogon adds to a refused logon what may help.
+// explainLogon adds the way out to a refused logon.
 func explainLogon(err error) error {
 	if errors.Is(err, fixclient.ErrSequence) {
 		return fmt.Errorf("%w; --reset begins anew", err)
@@ -93,8 +108,8 @@ func readLines(ctx context.Context, in io.Reader, lines chan<- string) {
 	}
 }
 
-// take runs the commands, and ends the session when there are no more.
-func (c *fixTerminal) take(ctx context.Context, lines <-chan string, ended <-chan error, interactive bool) error {
+// take runs the commands and logs out after the last one.
+func (c *console) take(ctx context.Context, lines <-chan string, ended <-chan error) error {
 	for quit := false; !quit; {
 		select {
 		case line, more := <-lines:
@@ -104,8 +119,8 @@ func (c *fixTerminal) take(ctx context.Context, lines <-chan string, ended <-cha
 			}
 			var pause time.Duration
 			quit, pause = c.command(line)
-			if !interactive {
-				if err := c.settle(ctx, ended, pause); err != nil {
+			if !c.o.Interactive {
+				if err := c.awaitAnswers(ctx, ended, pause); err != nil {
 					return err
 				}
 			}
@@ -119,7 +134,7 @@ func (c *fixTerminal) take(ctx context.Context, lines <-chan string, ended <-cha
 	return c.logout(ended)
 }
 
-// errEnded is what a session that ends by itself leaves to a script.
+// errEnded: the gateway has ended the session before the script.
 var errEnded = errors.New("the session has ended")
 
 func endOf(err error) error {
@@ -129,28 +144,28 @@ func endOf(err error) error {
 	return err
 }
 
-// logout ends the session in order, for as long as an answer may take.
-func (c *fixTerminal) logout(ended <-chan error) error {
+// logout logs out and waits for the answer.
+func (c *console) logout(ended <-chan error) error {
 	c.mu.Lock()
 	c.leaving = true
-	asked := c.connected && c.client.Logout() == nil
+	sent := c.connected && c.client.Logout() == nil
 	c.mu.Unlock()
-	if !asked {
-		return nil // there is nothing to log out of
+	if !sent {
+		return nil // not logged on
 	}
 	var err error
 	select {
 	case err = <-ended:
-	case <-time.After(c.wait):
+	case <-time.After(c.o.Wait):
 		c.client.Close()
 	}
 	c.screen.say("logged out", "")
 	return err
 }
 
-// settle waits until what was asked is answered, and then for pause.
-func (c *fixTerminal) settle(ctx context.Context, ended <-chan error, pause time.Duration) error {
-	limit := time.NewTimer(c.wait)
+// awaitAnswers waits until every command is answered, and then for pause.
+func (c *console) awaitAnswers(ctx context.Context, ended <-chan error, pause time.Duration) error {
+	limit := time.NewTimer(c.o.Wait)
 	defer limit.Stop()
 	for c.waiting() > 0 {
 		select {
@@ -164,7 +179,7 @@ func (c *fixTerminal) settle(ctx context.Context, ended <-chan error, pause time
 			n := c.term.GiveUp()
 			c.refused += n
 			c.mu.Unlock()
-			c.screen.say("no answer", "after "+c.wait.String())
+			c.screen.say("no answer", "after "+c.o.Wait.String())
 		}
 	}
 	select {
@@ -176,14 +191,14 @@ func (c *fixTerminal) settle(ctx context.Context, ended <-chan error, pause time
 	return nil
 }
 
-func (c *fixTerminal) waiting() int {
+func (c *console) waiting() int {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.term.Waiting()
 }
 
-// command does what one line asks for.
-func (c *fixTerminal) command(line string) (quit bool, pause time.Duration) {
+// command runs one line.
+func (c *console) command(line string) (quit bool, pause time.Duration) {
 	c.screen.entered()
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -202,8 +217,8 @@ func (c *fixTerminal) command(line string) (quit bool, pause time.Duration) {
 	return a.Quit, a.Pause
 }
 
-// send sends what a command asks for. The caller holds mu.
-func (c *fixTerminal) send(a *fixterm.Action) error {
+// send sends the message of a command. The caller holds mu.
+func (c *console) send(a *fixterm.Action) error {
 	if !c.connected {
 		return errNotConnected
 	}
@@ -218,8 +233,8 @@ func (c *fixTerminal) send(a *fixterm.Action) error {
 	return err
 }
 
-// serve reads the session's messages, over reconnects, until it ends.
-func (c *fixTerminal) serve(ctx context.Context) error {
+// serve reads the session's messages, and dials again, until the session ends.
+func (c *console) serve(ctx context.Context) error {
 	for {
 		err := c.client.Run(ctx, c.handle)
 		c.mu.Lock()
@@ -249,7 +264,7 @@ func (c *fixTerminal) serve(ctx context.Context) error {
 }
 
 // redial logs on again.
-func (c *fixTerminal) redial(ctx context.Context) error {
+func (c *console) redial(ctx context.Context) error {
 	pause := redialFirst
 	for try := 1; ; try++ {
 		select {
@@ -273,14 +288,14 @@ func (c *fixTerminal) redial(ctx context.Context) error {
 	}
 }
 
-func (c *fixTerminal) sayLogon() {
+func (c *console) sayLogon() {
 	sender, target := c.client.NextSequence()
 	c.screen.say("logged on", fmt.Sprintf("%s to %s at %s; next numbers: %d out, %d in",
-		c.options.SenderCompID, c.options.TargetCompID, c.options.Addr, sender, target))
+		c.o.Client.SenderCompID, c.o.Client.TargetCompID, c.o.Client.Addr, sender, target))
 }
 
-// handle tells of one message. It runs on the client's goroutine.
-func (c *fixTerminal) handle(m *fixclient.Message) error {
+// handle shows one message. It runs on the client's goroutine.
+func (c *console) handle(m *fixclient.Message) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	reports := c.term.Message(m)

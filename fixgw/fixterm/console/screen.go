@@ -1,4 +1,4 @@
-package main
+package console
 
 import (
 	"fmt"
@@ -19,21 +19,21 @@ const (
 	promptText    = "> "
 )
 
-// screen shows reports: as lines, as JSON, or, live, above a prompt with the
-// order book redrawn in its place. Any goroutine.
+// screen shows reports as lines, as JSON, or, if live, above a prompt with the order
+// book redrawn in its place. Safe for concurrent use.
 type screen struct {
 	out  io.Writer
 	json bool
 	raw  bool // messages too
-	live bool // somebody sits there
+	live bool // a person types below
 
 	mu       sync.Mutex
-	ladder   string // symbol of the book that stands right above the prompt; "" = none does
+	ladder   string // symbol of the book right above the prompt; "" = none
 	rungs    int    // its lines
-	from, to int    // sequence numbers that were asked for again; from 0 = none
+	from, to int    // sequence numbers that were requested again; from 0 = none
 }
 
-// prompt shows that a command is waited for.
+// prompt shows the prompt of a live screen.
 func (s *screen) prompt() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -42,15 +42,15 @@ func (s *screen) prompt() {
 	}
 }
 
-// entered says that somebody has pressed return: nothing stands right above the
-// cursor any more.
+// entered notes that return was pressed: the book no longer stands right above the
+// prompt.
 func (s *screen) entered() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.ladder = ""
 }
 
-// say shows a line of our own.
+// say shows a line of the console itself.
 func (s *screen) say(event, text string) {
 	s.report(&fixterm.Report{Event: event, Text: text})
 }
@@ -80,8 +80,8 @@ func (s *screen) report(r *fixterm.Report) {
 	s.write(b)
 }
 
-// appendLadder draws a book: over the one that stands there, or anew. What is
-// being typed stays.
+// appendLadder draws a book over the same book above the prompt, or below it as new.
+// The line that is being typed stays.
 func (s *screen) appendLadder(dst []byte, r *fixterm.Report) []byte {
 	symbol := ""
 	for _, v := range r.Values {
@@ -105,16 +105,16 @@ func (s *screen) appendLadder(dst []byte, r *fixterm.Report) []byte {
 	return append(dst, promptText...)
 }
 
-// expect lets messages from one sequence number to another be shown again; to 0
-// is the newest.
+// expect shows resent messages from one sequence number to another; to 0 is the
+// newest.
 func (s *screen) expect(from, to int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.from, s.to = from, to
 }
 
-// trace shows a message with its secrets hidden, where that is wanted, and what
-// has been asked for again.
+// trace shows a raw message without its secrets, if raw, and messages that were
+// requested again.
 func (s *screen) trace(sent bool, message []byte) {
 	if s.raw {
 		r := fixterm.Report{Event: "<", Text: string(wire.AppendLogText(nil, message))}
@@ -143,8 +143,7 @@ func (s *screen) trace(sent bool, message []byte) {
 	}
 }
 
-// write shows bytes. A screen that is gone ends nothing: the orders are not on
-// it.
+// write ignores errors: the session goes on without a screen.
 func (s *screen) write(b []byte) {
 	_, _ = s.out.Write(b)
 }

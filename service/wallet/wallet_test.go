@@ -1,4 +1,4 @@
-package main
+package wallet
 
 import (
 	"bytes"
@@ -20,12 +20,12 @@ import (
 	"blockdesk/service/demo"
 )
 
-func demoWalletNumber(n string) *wallet {
-	return &wallet{key: demo.Key("wallet-" + n), http: http.DefaultClient}
+func demoWalletNumber(n string) *Wallet {
+	return &Wallet{Key: demo.Key("wallet-" + n), HTTP: http.DefaultClient}
 }
 
 // payment is an unsigned one of a wallet.
-func payment(t *testing.T, from *wallet) []byte {
+func payment(t *testing.T, from *Wallet) []byte {
 	t.Helper()
 	p := build.Payment{
 		Common: build.Common{Blockhash: solana.Hash{1}, Budget: build.Budget{Units: 1000}, Memo: "C", Reference: solana.Address{2}},
@@ -51,16 +51,9 @@ func TestWalletSigns(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		var out bytes.Buffer
-		if err := w.sign(bytes.NewReader(in), &out); err != nil {
-			t.Fatal(err)
-		}
-		var got struct {
-			BuildID     string `json:"build_id"`
-			Transaction []byte `json:"transaction"`
-		}
-		if err := json.Unmarshal(out.Bytes(), &got); err != nil || got.BuildID != "B7" {
-			t.Fatalf("%s: %s: %v", name, &out, err)
+		got, err := w.Sign(bytes.NewReader(in))
+		if err != nil || got.BuildID != "B7" {
+			t.Fatalf("%s: %+v: %v", name, got, err)
 		}
 		signed, err := tx.Decode(got.Transaction)
 		if err != nil || !eddsa.Verify(w.address(), signed.Signed, signed.Signatures[0]) {
@@ -86,7 +79,7 @@ func TestWalletRefuses(t *testing.T) {
 		}
 	}
 	in := `{"transaction":"` + base64.StdEncoding.EncodeToString(payment(t, w)) + `"}`
-	if err := w.pay(t.Context(), strings.NewReader(in), &bytes.Buffer{}); err == nil || !strings.Contains(err.Error(), "--chain") {
+	if _, err := w.Pay(t.Context(), strings.NewReader(in)); err == nil || !strings.Contains(err.Error(), "--chain") {
 		t.Errorf("paid without a chain: %v", err)
 	}
 }
@@ -108,17 +101,16 @@ func TestWalletLogsIn(t *testing.T) {
 			}
 			proofs++
 			signature, err := base58.Decode(in["signature"])
-			if err != nil || !ed25519.Verify(w.key.Public().(ed25519.PublicKey), []byte(nonce), signature) || in["nonce"] != nonce {
+			if err != nil || !ed25519.Verify(w.Key.Public().(ed25519.PublicKey), []byte(nonce), signature) || in["nonce"] != nonce {
 				t.Errorf("proof %v: %v", in, err)
 			}
 			out.WriteHeader(http.StatusCreated)
 			json.NewEncoder(out).Encode(map[string]string{"access_token": "secret"})
 		}))
-		w.base = server.URL
-		var out bytes.Buffer
-		err := w.login(t.Context(), &out)
-		if want == "" && (err != nil || out.String() != "secret\n") || want != "" && (err == nil || !strings.Contains(err.Error(), want) || proofs > 0) {
-			t.Errorf("nonce %q: %q, %v, %d proofs", given, out.String(), err, proofs)
+		w.Base = server.URL
+		token, err := w.Login(t.Context())
+		if want == "" && (err != nil || token != "secret") || want != "" && (err == nil || !strings.Contains(err.Error(), want) || proofs > 0) {
+			t.Errorf("nonce %q: %q, %v, %d proofs", given, token, err, proofs)
 		}
 		server.Close()
 	}
