@@ -33,7 +33,7 @@ func (d *Desk) Claim(id market.ClaimID) (*History, bool, error) {
 		case err != nil:
 			return fmt.Errorf("claim %d: %w", id, err)
 		case payment != nil:
-			h.pay(payment)
+			h.setPayment(payment)
 		case len(h.States) == 0 || h.States[len(h.States)-1] != *claim: // a step taken again tells the claim again
 			h.States = appendBounded(h.States, *claim)
 		}
@@ -55,7 +55,7 @@ func historyEnd(id market.ClaimID) []byte {
 }
 
 // pay notes a payment, which takes the place of its earlier record.
-func (h *History) pay(p *rfq.Payment) {
+func (h *History) setPayment(p *rfq.Payment) {
 	for i := range h.Payments {
 		if h.Payments[i].Signature == p.Signature {
 			h.Payments[i] = *p
@@ -75,7 +75,7 @@ func appendBounded[T any](list []T, v T) []T {
 }
 
 // archive writes one line of a claim's history: rec is the claim or a payment.
-func (f *follower) archive(id market.ClaimID, rec rfq.Record) {
+func (f *projector) writeHistory(id market.ClaimID, rec rfq.Record) {
 	f.scratch = appendEntry(f.scratch[:0], rec)
 	f.keyScratch = historyKey(f.keyScratch[:0], id, f.seq, f.record)
 	f.batch.Set(f.keyScratch, f.scratch)
@@ -99,15 +99,15 @@ func (d *Desk) PaymentClaim(signature [64]byte) (id market.ClaimID, ok bool, err
 }
 
 // index writes the claim of a payment. Every change of the payment writes it
-// again, under the Seq of its command, so that unwriteAfter leaves the older one.
-func (f *follower) index(p *rfq.Payment) {
+// again, under the Seq of its command, so that deleteHistoryAfter leaves the older one.
+func (f *projector) writePaymentClaim(p *rfq.Payment) {
 	f.keyScratch = paymentKey(f.keyScratch[:0], &p.Signature, f.seq)
 	f.scratch = appendPaymentClaim(f.scratch[:0], p.Claim)
 	f.batch.Set(f.keyScratch, f.scratch)
 }
 
-// unwriteAfter takes out every line that a command after seq has written.
-func (f *follower) unwriteAfter(seq uint64) error {
+// deleteHistoryAfter takes out every line that a command after seq has written.
+func (f *projector) deleteHistoryAfter(seq uint64) error {
 	for _, lines := range []struct {
 		kind        byte
 		size, seqAt int

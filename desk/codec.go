@@ -51,7 +51,7 @@ func (r *records) close() error {
 }
 
 // taken returns the next record if it is of type T, else T's zero value.
-func taken[T rfq.Record](r *records) T {
+func takeRecord[T rfq.Record](r *records) T {
 	rec, ok := r.next.(T)
 	if ok {
 		r.step()
@@ -60,22 +60,22 @@ func taken[T rfq.Record](r *records) T {
 }
 
 // wanted is taken, where there must be one.
-func wanted[T rfq.Record](r *records) T {
+func mustTakeRecord[T rfq.Record](r *records) T {
 	rec, ok := r.next.(T)
 	if !ok && r.err == nil {
 		r.err = fmt.Errorf("%w: no %T where one belongs", ErrLayout, rec)
 	}
-	return taken[T](r)
+	return takeRecord[T](r)
 }
 
 // ticket takes a ticket with its tranches; nil where none follows.
 func (r *records) ticket() *rfq.Ticket {
-	t := taken[*rfq.Ticket](r)
+	t := takeRecord[*rfq.Ticket](r)
 	if t == nil {
 		return nil
 	}
 	t.Tranches = []rfq.Tranche{}
-	for tranche := taken[*rfq.TicketTranche](r); tranche != nil; tranche = taken[*rfq.TicketTranche](r) {
+	for tranche := takeRecord[*rfq.TicketTranche](r); tranche != nil; tranche = takeRecord[*rfq.TicketTranche](r) {
 		if t.Tranches = append(t.Tranches, tranche.Tranche); tranche.Ticket != t.ID || len(t.Tranches) > rfq.MaxTranches {
 			r.next, r.err = nil, fmt.Errorf("%w: tranche %d of ticket %d with ticket %d", ErrLayout, len(t.Tranches), tranche.Ticket, t.ID)
 		}
@@ -123,9 +123,9 @@ func appendEntry(dst []byte, rec rfq.Record) []byte {
 // parseEntry reads one line: one of the two is set.
 func parseEntry(value []byte) (*rfq.Claim, *rfq.Payment, error) {
 	r := openRecords(value)
-	claim, payment := taken[*rfq.Claim](r), (*rfq.Payment)(nil)
+	claim, payment := takeRecord[*rfq.Claim](r), (*rfq.Payment)(nil)
 	if claim == nil {
-		payment = wanted[*rfq.Payment](r)
+		payment = mustTakeRecord[*rfq.Payment](r)
 	}
 	if err := r.close(); err != nil {
 		return nil, nil, fmt.Errorf("history: %w", err)
@@ -174,13 +174,13 @@ func parseAnswer(value []byte) (*answer, error) {
 		r.err = fmt.Errorf("%w: version %d", ErrLayout, value[0])
 	}
 	r.step()
-	if outcome := wanted[*rfq.Outcome](r); outcome != nil {
+	if outcome := mustTakeRecord[*rfq.Outcome](r); outcome != nil {
 		a.result.Outcome = *outcome
 	}
-	a.result.Quote = taken[*rfq.Quote](r)
-	a.result.Claim = taken[*rfq.Claim](r)
+	a.result.Quote = takeRecord[*rfq.Quote](r)
+	a.result.Claim = takeRecord[*rfq.Claim](r)
 	a.result.Ticket = r.ticket()
-	a.result.Payment = taken[*rfq.Payment](r)
+	a.result.Payment = takeRecord[*rfq.Payment](r)
 	if err := r.close(); err != nil {
 		return nil, fmt.Errorf("answer: %w", err)
 	}

@@ -337,11 +337,11 @@ func TestMaxStates(t *testing.T) {
 	}
 	const id = market.ClaimID(1<<64 - 1) // the last key there is
 	put := func(n, paid int) {
-		d.follow.seq, d.follow.record = uint64(n), 1
-		d.follow.archive(id, &rfq.Claim{ID: id, Paid: uint64(paid)})
-		d.follow.record++
-		d.follow.archive(id, &rfq.Payment{Claim: id, Signature: [64]byte{byte(n), byte(n >> 8)}, Slot: uint64(n)})
-		if err := d.follow.commit(false); err != nil {
+		d.projector.seq, d.projector.record = uint64(n), 1
+		d.projector.writeHistory(id, &rfq.Claim{ID: id, Paid: uint64(paid)})
+		d.projector.record++
+		d.projector.writeHistory(id, &rfq.Payment{Claim: id, Signature: [64]byte{byte(n), byte(n >> 8)}, Slot: uint64(n)})
+		if err := d.projector.commit(false); err != nil {
 			t.Fatal(err)
 		}
 	}

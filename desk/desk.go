@@ -18,12 +18,12 @@ import (
 // Start or Reconcile, then Run; Do, View, Claim and Stats from any goroutine once
 // Start has returned, as long as the store is open.
 type Desk struct {
-	o      Options
-	submit Submitter
-	store  *projection.Store
-	table  table
-	follow follower
-	view   atomic.Pointer[rfq.View]
+	o         Options
+	submit    Submitter
+	store     *projection.Store
+	table     table
+	projector projector
+	view      atomic.Pointer[rfq.View]
 
 	running atomic.Bool
 	failed  chan struct{} // closed: the engine is read-only for good, or the store has failed
@@ -45,12 +45,12 @@ func New(o Options, submit Submitter, store kv.Store) (*Desk, error) {
 		failed: make(chan struct{}), stopped: make(chan struct{}),
 	}
 	d.table.init(d.o.MaxWaiting)
-	d.follow.init(d)
+	d.projector.init(d)
 	var err error
-	if d.store, err = projection.Open(kv.Named(store, "desk store"), d.follow.layout()); err != nil {
+	if d.store, err = projection.Open(kv.Named(store, "desk store"), d.projector.layout()); err != nil {
 		return nil, err
 	}
-	return d, d.follow.load()
+	return d, d.projector.load()
 }
 
 // Cursor returns the Seq up to which everything is in the store, though perhaps
@@ -66,13 +66,13 @@ func (d *Desk) DurableCursor() uint64 { return d.store.DurableCursor() }
 // of the running engine. In their order; a command's events may be cut between
 // two calls.
 func (d *Desk) Replay(events []event.Event) error {
-	if err := d.follow.follow(events); err != nil {
+	if err := d.projector.follow(events); err != nil {
 		return err
 	}
-	if !d.follow.started {
+	if !d.projector.started {
 		return nil
 	}
-	return d.follow.settle(false)
+	return d.projector.flush(false)
 }
 
 // Start ends the recovery: board is Machine.Board of the recovered state, seq its
@@ -81,13 +81,13 @@ func (d *Desk) Replay(events []event.Event) error {
 // projection.ErrDiverged where it has not kept what they said, or was another journal's.
 // After either, nothing has happened.
 func (d *Desk) Start(board *rfq.Board, seq uint64) error {
-	if d.follow.whole > seq {
-		return fmt.Errorf("desk store: %w: it has seen seq %d, the journal ends at %d", projection.ErrAhead, d.follow.whole, seq)
+	if d.projector.applied > seq {
+		return fmt.Errorf("desk store: %w: it has seen seq %d, the journal ends at %d", projection.ErrAhead, d.projector.applied, seq)
 	}
-	if err := d.follow.agrees(board.View()); err != nil {
+	if err := d.projector.compareTickets(board.View()); err != nil {
 		return err
 	}
-	return d.follow.start(board, seq)
+	return d.projector.start(board, seq)
 }
 
 // View returns the newest durable view; nil before Start.
@@ -97,14 +97,14 @@ func (d *Desk) View() *rfq.View { return d.view.Load() }
 // All are shown when they are released, but those of a command whose end is not known
 // yet: that takes the engine a moment, and the desk a millisecond to see. Any goroutine.
 // Errors: ErrStopped once Run has ended, and ctx's.
-func (d *Desk) Shown(ctx context.Context) error {
-	at := d.follow.halfway.Load()
+func (d *Desk) AwaitView(ctx context.Context) error {
+	at := d.projector.incompleteSeq.Load()
 	if at == 0 {
 		return nil
 	}
-	look := time.NewTicker(tornWait / 4)
+	look := time.NewTicker(incompleteWait / 4)
 	defer look.Stop()
-	for d.follow.halfway.Load() == at {
+	for d.projector.incompleteSeq.Load() == at {
 		select {
 		case <-look.C:
 		case <-d.stopped:
@@ -121,30 +121,30 @@ func (d *Desk) Shown(ctx context.Context) error {
 // c. Whoever waits in Do gets ErrStopped. When the store fails Run stays, so that
 // readers can be served on; it returns the failure at its end.
 func (d *Desk) Run(ctx context.Context, c projection.Consumer) error {
-	if d.running.Swap(true) || !d.follow.started {
+	if d.running.Swap(true) || !d.projector.started {
 		return errors.New("desk: Run was called twice, or before Start")
 	}
 	defer close(d.stopped)
-	following, cut := projection.Drain(ctx, d.o.DrainTimeout, errHeldUp)
+	following, cut := projection.Drain(ctx, d.o.DrainTimeout, errDrainTimeout)
 	defer cut()
 	keeping, stopKeeping := context.WithCancel(following)
 	kept := make(chan struct{})
 	go func() {
 		defer close(kept)
-		d.keep(keeping)
+		d.watchStore(keeping)
 	}()
-	err := d.follow.run(following, c)
+	err := d.projector.run(following, c)
 	stopKeeping()
 	<-kept
-	return errors.Join(err, d.follow.failure())
+	return errors.Join(err, d.projector.storeError())
 }
 
-// errHeldUp ends Run when the engine's events do not.
-var errHeldUp = errors.New("desk: the engine's events did not end in time")
+// errDrainTimeout ends Run when the engine's events do not.
+var errDrainTimeout = errors.New("desk: the engine's events did not end in time")
 
 // keep looks whether the engine or the store has failed, and makes the cursor
 // durable.
-func (d *Desk) keep(ctx context.Context) {
+func (d *Desk) watchStore(ctx context.Context) {
 	tick := time.NewTicker(failedEvery)
 	defer tick.Stop()
 	synced, failed := time.Now(), false
@@ -156,11 +156,11 @@ func (d *Desk) keep(ctx context.Context) {
 		}
 		if time.Since(synced) >= d.o.SyncEvery {
 			synced = time.Now()
-			if !d.follow.storeless() {
-				_ = d.follow.fail(d.store.Sync()) // it keeps the error
+			if !d.projector.storeFailed() {
+				_ = d.projector.fail(d.store.Sync()) // it keeps the error
 			}
 		}
-		if !failed && (d.o.Failed() != nil || d.follow.storeless()) {
+		if !failed && (d.o.Failed() != nil || d.projector.storeFailed()) {
 			failed = true
 			close(d.failed)
 		}
@@ -168,7 +168,7 @@ func (d *Desk) keep(ctx context.Context) {
 }
 
 // refused names what a submission was refused for.
-func (d *Desk) refused(err error) error {
+func (d *Desk) submitError(err error) error {
 	switch {
 	case errors.Is(err, engine.ErrFull):
 		d.counts.busy.Add(1)
@@ -204,7 +204,7 @@ func (d *Desk) count(s rfq.ClaimState) {
 // Stats returns the figures.
 func (d *Desk) Stats() Stats {
 	s := Stats{
-		Waiting: int(d.table.places.Load()), Keys: d.follow.kept.Load(), Cursor: d.Cursor(),
+		Waiting: int(d.table.slots.Load()), Keys: d.projector.committedKeys.Load(), Cursor: d.Cursor(),
 		Busy: d.counts.busy.Load(), Timeouts: d.counts.timeouts.Load(),
 		Replayed: d.counts.replayed.Load(), Conflicts: d.counts.conflicts.Load(),
 	}

@@ -52,7 +52,7 @@ func (d *Desk) Do(r rfq.Request) (*Result, error) {
 		return nil, ErrStopped
 	default:
 	}
-	w := d.table.enter()
+	w := d.table.acquire()
 	if w == nil {
 		d.counts.busy.Add(1)
 		return nil, ErrBusy
@@ -61,17 +61,17 @@ func (d *Desk) Do(r rfq.Request) (*Result, error) {
 	var err error
 	placeKept := false
 	if head := r.Head(); head.Key == (rfq.Key{}) {
-		result, err = d.once(r, w)
+		result, err = d.doUnkeyed(r, w)
 	} else {
-		result, placeKept, err = d.keyed(r, &head.Key, w)
+		result, placeKept, err = d.doKeyed(r, &head.Key, w)
 	}
-	d.table.exit(w, placeKept)
+	d.table.release(w, placeKept)
 	return result, err
 }
 
 // once is Do without a key.
-func (d *Desk) once(r rfq.Request, w *waiter) (*Result, error) {
-	f := &w.alone
+func (d *Desk) doUnkeyed(r rfq.Request, w *waiter) (*Result, error) {
+	f := &w.unkeyed
 	f.waiters = append(f.waiters[:0], w)
 	if err := d.send(f, r, w); err != nil {
 		return nil, err
@@ -82,16 +82,16 @@ func (d *Desk) once(r rfq.Request, w *waiter) (*Result, error) {
 
 // keyed is Do with a key: the store, then the requests under way, then the
 // engine. placeKept says that w's place belongs to the flight now.
-func (d *Desk) keyed(r rfq.Request, key *rfq.Key, w *waiter) (result *Result, placeKept bool, err error) {
-	seen := d.table.landed(&key.ID)
-	if result, err = d.recalled(key); result != nil || err != nil {
+func (d *Desk) doKeyed(r rfq.Request, key *rfq.Key, w *waiter) (result *Result, placeKept bool, err error) {
+	seen := d.table.completed(&key.ID)
+	if result, err = d.storedAnswer(key); result != nil || err != nil {
 		return result, false, err
 	}
-	f, unseen := d.table.board(key, w, seen)
+	f, unseen := d.table.join(key, w, seen)
 	switch {
 	case f == nil:
 		// Another body is under way. The key's answer may have come since.
-		if result, err = d.recalled(key); result == nil && err == nil {
+		if result, err = d.storedAnswer(key); result == nil && err == nil {
 			err = d.conflict()
 		}
 		return result, false, err
@@ -99,7 +99,7 @@ func (d *Desk) keyed(r rfq.Request, key *rfq.Key, w *waiter) (result *Result, pl
 		return d.await(f, w)
 	}
 	if unseen {
-		result, err = d.recalled(key)
+		result, err = d.storedAnswer(key)
 	}
 	if result == nil && err == nil {
 		err = d.send(f, r, w)
@@ -113,7 +113,7 @@ func (d *Desk) keyed(r rfq.Request, key *rfq.Key, w *waiter) (result *Result, pl
 }
 
 // recalled returns the answer that the store has for the key, or nil.
-func (d *Desk) recalled(key *rfq.Key) (*Result, error) {
+func (d *Desk) storedAnswer(key *rfq.Key) (*Result, error) {
 	value, ok, err := d.store.Get(answerKey(make([]byte, 0, answerKeySize), &key.ID))
 	if err != nil || !ok {
 		return nil, err
@@ -138,8 +138,8 @@ func (d *Desk) conflict() error {
 }
 
 // send gives f its token and r to the engine. After an error f is where it was.
-func (d *Desk) send(f *flight, r rfq.Request, w *waiter) error {
-	if d.follow.storeless() {
+func (d *Desk) send(f *inflight, r rfq.Request, w *waiter) error {
+	if d.projector.storeFailed() {
 		return ErrReadOnly
 	}
 	f.token = NewToken(d.o.Group)
@@ -150,16 +150,16 @@ func (d *Desk) send(f *flight, r rfq.Request, w *waiter) error {
 		return fmt.Errorf("desk: %w", err)
 	}
 	w.commands = commands
-	d.table.launch(f)
+	d.table.add(f)
 	if err := d.submit.SubmitAll(commands); err != nil {
-		d.table.recall(f)
-		return d.refused(err)
+		d.table.remove(f)
+		return d.submitError(err)
 	}
 	return nil
 }
 
 // await waits for the outcome of f, which has been sent.
-func (d *Desk) await(f *flight, w *waiter) (result *Result, placeKept bool, err error) {
+func (d *Desk) await(f *inflight, w *waiter) (result *Result, placeKept bool, err error) {
 	w.timer.Reset(d.o.Timeout)
 	defer w.timer.Stop()
 	final := false

@@ -42,7 +42,7 @@
 // # Cost
 //
 // A View is published once a batch of events and only if something shown has
-// changed; Options.Viewed is told of each. Every claim is written once a state: about 190 bytes; an answer 50
+// changed; Options.OnView is told of each. Every claim is written once a state: about 190 bytes; an answer 50
 // bytes (a refusal) to 1.5 kB (a claim on a ticket with 32 tranches). A request
 // with a key reads the store once before it is sent and once when it has its
 // outcome.

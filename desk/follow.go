@@ -22,9 +22,9 @@ import (
 const (
 	// flushBytes is how much a commit gathers before it goes: some hundred claims.
 	flushBytes = 256 << 10
-	// tornWait is how long the end of a command that has no outcome may go
+	// incompleteWait is how long the end of a command that has no outcome may go
 	// unnoticed.
-	tornWait = time.Millisecond
+	incompleteWait = time.Millisecond
 	// noAnswer is follower.oldest where there are none.
 	noAnswer = math.MaxInt64
 )
@@ -36,14 +36,14 @@ const (
 // woken when the store has what they tell. What is committed again after a crash
 // is the same, byte for byte, since the cursor moves over whole commands only and
 // a command is followed from its first event.
-type follower struct {
+type projector struct {
 	desk    *Desk
 	reader  rfq.Reader
 	started bool
 	board   *rfq.Board // before Start only its tickets are the desk's
 
-	whole uint64 // all events of the commands up to it have been followed
-	at    int64  // of the last outcome
+	applied uint64 // all events of the commands up to it have been followed
+	at      int64  // of the last outcome
 
 	// The command whose records are being followed.
 	seq     uint64
@@ -54,61 +54,61 @@ type follower struct {
 	claims  []*rfq.Claim
 
 	// Since the last commit.
-	batch   kv.Batch
-	touched map[market.TicketID]struct{}
-	fresh   map[[16]byte]int64 // keys answered, with their time
-	saved   time.Time
-	flushAt int // flushBytes, but in tests
+	batch          kv.Batch
+	changedTickets map[market.TicketID]struct{}
+	newAnswers     map[[16]byte]int64 // keys answered, with their time
+	committedAt    time.Time
+	flushAt        int // flushBytes, but in tests
 
 	// The results that are to be given when the batch is in the store.
-	ready []landing
+	ready []answered
 
-	keys   uint64 // answers in the store
-	lacks  error  // what the store lacks by its own account; nil = nothing
-	added  int    // of them since prune looked
-	oldest int64  // no answer is older
-	low    []byte // no age key is lower
+	keys      uint64 // answers in the store
+	loss      error  // what the store lacks by its own account; nil = nothing
+	newKeys   int    // of them since prune looked
+	oldest    int64  // no answer is older
+	pruneFrom []byte // no age key is lower
 
 	scratch    []byte
 	keyScratch []byte
 
-	kept atomic.Uint64 // keys, as of the last commit
+	committedKeys atomic.Uint64 // keys, as of the last commit
 
 	// halfway is the Seq of a command of which events have been released and are not
-	// shown; 0 = there is none. See Desk.Shown.
-	halfway atomic.Uint64
+	// shown; 0 = there is none. See Desk.AwaitView.
+	incompleteSeq atomic.Uint64
 
 	// broken is why the store is left alone; nil while it works.
-	broken atomic.Pointer[error]
+	storeErr atomic.Pointer[error]
 }
 
 // landing is a result on its way to who waits for it.
-type landing struct {
+type answered struct {
 	token  uint64
 	result *Result
 }
 
-func (f *follower) init(d *Desk) {
+func (f *projector) init(d *Desk) {
 	f.desk = d
-	f.touched = map[market.TicketID]struct{}{}
-	f.fresh = map[[16]byte]int64{}
-	f.low = []byte{keyAge}
+	f.changedTickets = map[market.TicketID]struct{}{}
+	f.newAnswers = map[[16]byte]int64{}
+	f.pruneFrom = []byte{keyAge}
 	f.flushAt = flushBytes
 }
 
 // layout describes the desk's entries.
-func (f *follower) layout() projection.Layout {
+func (f *projector) layout() projection.Layout {
 	return projection.Layout{
 		Version: layoutVersion, Err: ErrLayout, Mark: keyMark,
 		Load: func(value []byte) (seq uint64, err error) {
-			f.whole, f.keys, err = parseCursor(value)
-			return f.whole, err
+			f.applied, f.keys, err = parseCursor(value)
+			return f.applied, err
 		},
 	}
 }
 
 // load reads the tickets and counts the answers.
-func (f *follower) load() error {
+func (f *projector) load() error {
 	var tickets []*rfq.Ticket
 	err := kv.Each(f.desk.store, []byte{keyTicket}, []byte{keyTicket + 1}, func(key, value []byte) error {
 		t, err := parseTicket(value)
@@ -122,29 +122,29 @@ func (f *follower) load() error {
 	if err == nil {
 		err = f.count()
 	}
-	f.kept.Store(f.keys)
+	f.committedKeys.Store(f.keys)
 	return err
 }
 
 // count compares the number of the answers with the one that the cursor has, so
 // that a damaged store does not take for new what has been answered.
-func (f *follower) count() error {
+func (f *projector) count() error {
 	n := uint64(0)
 	err := f.desk.store.Scan([]byte{keyAge}, []byte{keyAge + 1}, func(_, _ []byte) bool {
 		n++
 		return true
 	})
 	if err == nil && n != f.keys {
-		f.lacks = diverged("it has %d answers and should have %d", n, f.keys)
+		f.loss = diverged("it has %d answers and should have %d", n, f.keys)
 		f.keys = n
 	}
 	return err
 }
 
 // agrees holds the tickets against those of the recovered machine.
-func (f *follower) agrees(v *rfq.View) error {
-	if f.lacks != nil {
-		return f.lacks
+func (f *projector) compareTickets(v *rfq.View) error {
+	if f.loss != nil {
+		return f.loss
 	}
 	tickets := f.board.View().Tickets
 	if len(tickets) != len(v.Tickets) {
@@ -164,51 +164,51 @@ func diverged(format string, args ...any) error {
 }
 
 // start begins the desk's life after the recovery.
-func (f *follower) start(board *rfq.Board, seq uint64) error {
-	f.whole, f.board, f.started = seq, board, true
+func (f *projector) start(board *rfq.Board, seq uint64) error {
+	f.applied, f.board, f.started = seq, board, true
 	if err := f.commit(false); err != nil {
 		return err
 	}
-	return f.settle(false)
+	return f.flush(false)
 }
 
 // run follows c until it ends.
-func (f *follower) run(ctx context.Context, c projection.Consumer) error {
+func (f *projector) run(ctx context.Context, c projection.Consumer) error {
 	for {
 		events, err := f.next(ctx, c)
 		switch {
 		case errors.Is(err, io.EOF):
-			f.whole = max(f.whole, c.Whole())
-			return f.settle(true)
+			f.applied = max(f.applied, c.Whole())
+			return f.flush(true)
 		case err != nil:
 			if ctx.Err() != nil {
 				err = context.Cause(ctx)
 			}
-			return errors.Join(err, f.settle(false))
+			return errors.Join(err, f.flush(false))
 		case len(events) > 0:
 			if err := f.step(c, events); err != nil {
 				return err
 			}
 		}
 		// All that was returned has been followed: not so before.
-		f.whole = max(f.whole, c.Whole())
-		if err := f.settle(false); err != nil {
+		f.applied = max(f.applied, c.Whole())
+		if err := f.flush(false); err != nil {
 			return err
 		}
-		if f.torn() {
-			f.halfway.CompareAndSwap(0, f.seq)
+		if f.incomplete() {
+			f.incompleteSeq.CompareAndSwap(0, f.seq)
 		}
 		c.Release(len(events)) // now that it is shown: see engine.Consumer.Await and Shown
 	}
 }
 
 // next waits for events. In the midst of a command it returns none after
-// tornWait: the command may have ended without any.
-func (f *follower) next(ctx context.Context, c projection.Consumer) ([]event.Event, error) {
-	if !f.torn() {
+// incompleteWait: the command may have ended without any.
+func (f *projector) next(ctx context.Context, c projection.Consumer) ([]event.Event, error) {
+	if !f.incomplete() {
 		return c.Next(ctx)
 	}
-	wait, cancel := context.WithTimeout(ctx, tornWait)
+	wait, cancel := context.WithTimeout(ctx, incompleteWait)
 	defer cancel()
 	events, err := c.Next(wait)
 	if errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil {
@@ -219,7 +219,7 @@ func (f *follower) next(ctx context.Context, c projection.Consumer) ([]event.Eve
 
 // step follows what c has returned. Where the last command may have more events,
 // those before it are settled first: nobody waits for it but who asked for it.
-func (f *follower) step(c projection.Consumer, events []event.Event) error {
+func (f *projector) step(c projection.Consumer, events []event.Event) error {
 	last := &events[len(events)-1]
 	if last.Seq > c.Whole() {
 		n := sort.Search(len(events), func(i int) bool { return events[i].Seq >= last.Seq })
@@ -227,8 +227,8 @@ func (f *follower) step(c projection.Consumer, events []event.Event) error {
 			if err := f.follow(events[:n]); err != nil {
 				return err
 			}
-			f.whole = max(f.whole, last.Seq-1)
-			if err := f.settle(false); err != nil {
+			f.applied = max(f.applied, last.Seq-1)
+			if err := f.flush(false); err != nil {
 				return err
 			}
 			events = events[n:]
@@ -239,17 +239,17 @@ func (f *follower) step(c projection.Consumer, events []event.Event) error {
 
 // torn reports whether more records of the command that is being followed may
 // come.
-func (f *follower) torn() bool { return f.seq > f.whole }
+func (f *projector) incomplete() bool { return f.seq > f.applied }
 
 // follow takes events that follow each other and the ones before. Those of
 // commands that the store has are passed over.
-func (f *follower) follow(events []event.Event) error {
+func (f *projector) follow(events []event.Event) error {
 	for i := range events {
 		e := &events[i]
-		if e.Seq <= f.whole {
+		if e.Seq <= f.applied {
 			continue
 		}
-		f.whole = e.Seq - 1
+		f.applied = e.Seq - 1
 		if e.Kind != event.Desk {
 			continue
 		}
@@ -261,7 +261,7 @@ func (f *follower) follow(events []event.Event) error {
 			return err
 		}
 		if f.batch.Size() >= f.flushAt {
-			if err := f.settle(false); err != nil {
+			if err := f.flush(false); err != nil {
 				return err
 			}
 		}
@@ -270,10 +270,10 @@ func (f *follower) follow(events []event.Event) error {
 }
 
 // apply takes one record of the command seq.
-func (f *follower) apply(rec rfq.Record, seq uint64) error {
+func (f *projector) apply(rec rfq.Record, seq uint64) error {
 	if seq != f.seq {
 		f.seq, f.record = seq, 0
-		f.forget()
+		f.resetRequest()
 	}
 	f.record++
 	if !f.board.Fits(rec) {
@@ -282,25 +282,25 @@ func (f *follower) apply(rec rfq.Record, seq uint64) error {
 	f.board.Apply(rec, seq)
 	switch r := rec.(type) {
 	case *rfq.KeyUsed:
-		f.forget() // what came before is not the request's
+		f.resetRequest() // what came before is not the request's
 		f.key = r
 	case *rfq.Quote:
 		f.quote = r
 	case *rfq.Claim:
 		f.claims = append(f.claims, r)
 		f.desk.count(r.State)
-		f.archive(r.ID, r)
+		f.writeHistory(r.ID, r)
 	case *rfq.Payment:
 		f.payment = r
-		f.archive(r.Claim, r)
-		f.index(r)
+		f.writeHistory(r.Claim, r)
+		f.writePaymentClaim(r)
 	case *rfq.Ticket:
-		f.touched[r.ID] = struct{}{}
+		f.changedTickets[r.ID] = struct{}{}
 	case *rfq.TicketTranche:
-		f.touched[r.Ticket] = struct{}{}
+		f.changedTickets[r.Ticket] = struct{}{}
 	case *rfq.Gone:
 		if r.What == rfq.TagTicket {
-			f.touched[market.TicketID(r.ID)] = struct{}{}
+			f.changedTickets[market.TicketID(r.ID)] = struct{}{}
 		}
 	case *rfq.Outcome:
 		return f.outcome(r)
@@ -309,15 +309,15 @@ func (f *follower) apply(rec rfq.Record, seq uint64) error {
 }
 
 // forget empties what is known of the request.
-func (f *follower) forget() {
+func (f *projector) resetRequest() {
 	f.key, f.quote, f.payment = nil, nil, nil
 	clear(f.claims)
 	f.claims = f.claims[:0]
 }
 
 // outcome ends a request's records.
-func (f *follower) outcome(o *rfq.Outcome) error {
-	f.whole = f.seq
+func (f *projector) outcome(o *rfq.Outcome) error {
+	f.applied = f.seq
 	f.at = max(f.at, o.At)
 	claim, wanted := f.desk.table.find(o.Token)
 	keyed := f.key != nil && f.key.Token == o.Token
@@ -329,10 +329,10 @@ func (f *follower) outcome(o *rfq.Outcome) error {
 		return fmt.Errorf("%w: seq %d: ticket %d is unknown: events are missing", ErrLayout, f.seq, o.Ticket)
 	}
 	if wanted {
-		f.ready = append(f.ready, landing{o.Token, r})
+		f.ready = append(f.ready, answered{o.Token, r})
 	}
-	if keyed && !f.storeless() {
-		return f.fail(f.remember(r))
+	if keyed && !f.storeFailed() {
+		return f.fail(f.writeAnswer(r))
 	}
 	return nil
 }
@@ -340,7 +340,7 @@ func (f *follower) outcome(o *rfq.Outcome) error {
 // claimOf returns the claim among the request's records, or nil. What the command
 // has expired before comes before KeyUsed; without a key the claim is id, the one
 // that who waits asked about.
-func (f *follower) claimOf(id market.ClaimID) *rfq.Claim {
+func (f *projector) claimOf(id market.ClaimID) *rfq.Claim {
 	for i := len(f.claims) - 1; i >= 0; i-- {
 		if c := f.claims[i]; f.key != nil || c.ID == id {
 			return c
@@ -351,27 +351,27 @@ func (f *follower) claimOf(id market.ClaimID) *rfq.Claim {
 
 // settle commits what there is, shows it and gives the results that wait for it.
 // In the midst of a command, and before Start, it only commits.
-func (f *follower) settle(sync bool) error {
-	if sync || f.batch.Len() > 0 || len(f.touched) > 0 || time.Since(f.saved) > f.desk.o.SyncEvery {
+func (f *projector) flush(sync bool) error {
+	if sync || f.batch.Len() > 0 || len(f.changedTickets) > 0 || time.Since(f.committedAt) > f.desk.o.SyncEvery {
 		if err := f.fail(f.commit(sync)); err != nil {
 			return err
 		}
 	}
-	if f.started && !f.torn() {
+	if f.started && !f.incomplete() {
 		if v := f.board.View(); v != f.desk.view.Load() {
 			f.desk.view.Store(v)
-			f.desk.o.Viewed()
+			f.desk.o.OnView()
 		}
-		f.halfway.Store(0)
-		if !f.storeless() {
+		f.incompleteSeq.Store(0)
+		if !f.storeFailed() {
 			for i := range f.ready {
-				f.desk.table.land(f.ready[i].token, f.ready[i].result)
+				f.desk.table.complete(f.ready[i].token, f.ready[i].result)
 			}
 		}
 		clear(f.ready)
 		f.ready = f.ready[:0]
 	}
-	if f.storeless() {
+	if f.storeFailed() {
 		return nil
 	}
 	return f.fail(f.prune())
@@ -379,20 +379,20 @@ func (f *follower) settle(sync bool) error {
 
 // fail keeps an error of the store: readers are served on without it. Before
 // Start it is the caller's.
-func (f *follower) fail(err error) error {
+func (f *projector) fail(err error) error {
 	if err == nil || !f.started {
 		return err
 	}
-	f.broken.CompareAndSwap(nil, &err)
+	f.storeErr.CompareAndSwap(nil, &err)
 	return nil
 }
 
 // storeless reports whether the store has failed since Start.
-func (f *follower) storeless() bool { return f.broken.Load() != nil }
+func (f *projector) storeFailed() bool { return f.storeErr.Load() != nil }
 
 // failure is the first error of the store since Start; nil = none.
-func (f *follower) failure() error {
-	if err := f.broken.Load(); err != nil {
+func (f *projector) storeError() error {
+	if err := f.storeErr.Load(); err != nil {
 		return *err
 	}
 	return nil
@@ -400,13 +400,13 @@ func (f *follower) failure() error {
 
 // commit writes the batch, the tickets that have changed and the cursor in one
 // step. A store that has failed is left as it is: Replay makes up for it.
-func (f *follower) commit(sync bool) error {
-	if f.storeless() {
+func (f *projector) commit(sync bool) error {
+	if f.storeFailed() {
 		f.batch.Reset()
-		clear(f.touched)
+		clear(f.changedTickets)
 		return nil
 	}
-	for id := range f.touched {
+	for id := range f.changedTickets {
 		f.keyScratch = ticketKey(f.keyScratch[:0], id)
 		if t := f.board.Ticket(id); t == nil {
 			f.batch.Delete(f.keyScratch)
@@ -415,14 +415,14 @@ func (f *follower) commit(sync bool) error {
 			f.batch.Set(f.keyScratch, f.scratch)
 		}
 	}
-	clear(f.touched)
-	f.scratch = appendCursor(f.scratch[:0], f.whole, f.keys)
-	if err := f.desk.store.Commit(f.whole, f.scratch, f.batch.Fill, sync); err != nil {
+	clear(f.changedTickets)
+	f.scratch = appendCursor(f.scratch[:0], f.applied, f.keys)
+	if err := f.desk.store.Commit(f.applied, f.scratch, f.batch.Fill, sync); err != nil {
 		return err
 	}
 	f.batch.Reset()
-	clear(f.fresh)
-	f.saved = time.Now()
-	f.kept.Store(f.keys)
+	clear(f.newAnswers)
+	f.committedAt = time.Now()
+	f.committedKeys.Store(f.keys)
 	return nil
 }

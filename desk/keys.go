@@ -8,21 +8,21 @@ import (
 )
 
 // A prune takes out at most twice as many answers as came in since the last one
-// and pruneMore more, and at most pruneMost: more than one commit can bring.
+// and pruneExtra more, and at most pruneMax: more than one commit can bring.
 const (
-	pruneMore = 256
-	pruneMost = 16 << 10
+	pruneExtra = 256
+	pruneMax   = 16 << 10
 )
 
 // remember keeps the answer to the key of the request that has just ended. The
 // first answer stays until it is KeyTTL old.
-func (f *follower) remember(r *Result) error {
+func (f *projector) writeAnswer(r *Result) error {
 	id := &f.key.Key.ID
 	first, known, err := f.answeredAt(id)
 	if err != nil {
 		return err
 	}
-	if known && !f.outlived(first) {
+	if known && !f.expired(first) {
 		return nil
 	}
 	if known {
@@ -30,21 +30,21 @@ func (f *follower) remember(r *Result) error {
 		f.batch.Delete(f.keyScratch)
 	} else {
 		f.keys++
-		f.added++
+		f.newKeys++
 	}
 	f.scratch = appendAnswer(f.scratch[:0], &answer{body: f.key.Key.Body, seq: f.seq, result: *r})
 	f.keyScratch = answerKey(f.keyScratch[:0], id)
 	f.batch.Set(f.keyScratch, f.scratch)
 	f.keyScratch = ageKey(f.keyScratch[:0], r.At, id)
 	f.batch.Set(f.keyScratch, nil)
-	f.fresh[*id] = r.At
+	f.newAnswers[*id] = r.At
 	f.oldest = min(f.oldest, r.At)
 	return nil
 }
 
 // answeredAt returns when the key got the answer that it has.
-func (f *follower) answeredAt(id *[16]byte) (at int64, ok bool, err error) {
-	if at, ok = f.fresh[*id]; ok {
+func (f *projector) answeredAt(id *[16]byte) (at int64, ok bool, err error) {
+	if at, ok = f.newAnswers[*id]; ok {
 		return at, true, nil
 	}
 	f.keyScratch = answerKey(f.keyScratch[:0], id)
@@ -62,20 +62,20 @@ func (f *follower) answeredAt(id *[16]byte) (at int64, ok bool, err error) {
 // prune takes out answers that are older than KeyTTL by the time of the last
 // outcome, and the oldest ones past MaxKeys; a bounded number. It is called with
 // an empty batch.
-func (f *follower) prune() error {
-	budget := min(2*f.added+pruneMore, pruneMost)
-	f.added = 0
-	if !f.overfull() && !f.outlived(f.oldest) {
+func (f *projector) prune() error {
+	budget := min(2*f.newKeys+pruneExtra, pruneMax)
+	f.newKeys = 0
+	if !f.overLimit() && !f.expired(f.oldest) {
 		return nil
 	}
 	f.oldest = noAnswer
 	var last []byte
-	err := kv.Each(f.desk.store, f.low, []byte{keyAge + 1}, func(key, _ []byte) error {
+	err := kv.Each(f.desk.store, f.pruneFrom, []byte{keyAge + 1}, func(key, _ []byte) error {
 		if len(key) != ageKeySize {
 			return fmt.Errorf("%w: age key %x", ErrLayout, key)
 		}
 		at := int64(binary.BigEndian.Uint64(key[1:]))
-		if budget == 0 || !f.overfull() && !f.outlived(at) {
+		if budget == 0 || !f.overLimit() && !f.expired(at) {
 			f.oldest = at
 			return kv.ErrStop
 		}
@@ -90,17 +90,17 @@ func (f *follower) prune() error {
 		return err
 	}
 	// Scanning from the start again would pass over all that was deleted.
-	f.low = kv.After(last)
+	f.pruneFrom = kv.After(last)
 	return f.commit(false)
 }
 
-func (f *follower) overfull() bool { return f.keys > uint64(f.desk.o.MaxKeys) }
+func (f *projector) overLimit() bool { return f.keys > uint64(f.desk.o.MaxKeys) }
 
 // outlived reports whether an answer of the time at may go.
-func (f *follower) outlived(at int64) bool { return f.at-at >= int64(f.desk.o.KeyTTL) }
+func (f *projector) expired(at int64) bool { return f.at-at >= int64(f.desk.o.KeyTTL) }
 
-// forgetAfter takes out every answer to a command after seq.
-func (f *follower) forgetAfter(seq uint64) error {
+// deleteAnswersAfter takes out every answer to a command after seq.
+func (f *projector) deleteAnswersAfter(seq uint64) error {
 	return f.sweep(keyAnswer, func(key, value []byte) error {
 		if len(key) != answerKeySize {
 			return fmt.Errorf("%w: answer key %x", ErrLayout, key)

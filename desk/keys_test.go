@@ -219,13 +219,13 @@ func TestPruneIsBounded(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	f := &d.follow
+	f := &d.projector
 	next := uint32(0)
 	fill := func(n int) {
 		for range n {
 			next++
 			f.key = &rfq.KeyUsed{Key: rfq.Key{ID: keyID(next)}}
-			if err := f.remember(&Result{Outcome: rfq.Outcome{At: int64(next)}}); err != nil {
+			if err := f.writeAnswer(&Result{Outcome: rfq.Outcome{At: int64(next)}}); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -234,8 +234,8 @@ func TestPruneIsBounded(t *testing.T) {
 		}
 	}
 	fill(1000)
-	f.added = 0
-	for want := 1000 - pruneMore; want > 0; want -= pruneMore {
+	f.newKeys = 0
+	for want := 1000 - pruneExtra; want > 0; want -= pruneExtra {
 		if err := f.prune(); err != nil {
 			t.Fatal(err)
 		}
@@ -243,14 +243,14 @@ func TestPruneIsBounded(t *testing.T) {
 			t.Fatalf("%d answers are left; want %d", f.keys, want)
 		}
 	}
-	fill(pruneMost + 100)
-	f.added = pruneMost
+	fill(pruneMax + 100)
+	f.newKeys = pruneMax
 	had := f.keys
 	if err := f.prune(); err != nil {
 		t.Fatal(err)
 	}
-	if had-f.keys != pruneMost {
-		t.Errorf("%d were taken out; want %d", had-f.keys, pruneMost)
+	if had-f.keys != pruneMax {
+		t.Errorf("%d were taken out; want %d", had-f.keys, pruneMax)
 	}
 	before := store.Content()
 	f.desk.o.MaxKeys = 1 << 20
@@ -307,24 +307,24 @@ func TestAnswerBesideAnotherBody(t *testing.T) {
 	want := r.must(keyed(take(ticket, 1), 1, 1))
 	// The wrong body has looked before the answer came, and is about to look again.
 	key := rfq.Key{ID: keyID(1), Body: [8]byte{2, 1}}
-	w := r.table.enter()
-	f, _ := r.table.board(&key, w, 0)
+	w := r.table.acquire()
+	f, _ := r.table.join(&key, w, 0)
 	// So has the right one.
-	v := r.table.enter()
+	v := r.table.acquire()
 	req := keyed(take(ticket, 1), 1, 1)
 	store := r.store.(*kvtest.Memory)
 	value := store.Content()[string(answerKey(nil, &key.ID))]
 	hidden := &vanishing{Memory: store, times: 1}
 	r.Desk.store.Store = hidden
-	res, kept, err := r.keyed(req, &req.Key, v)
+	res, kept, err := r.doKeyed(req, &req.Key, v)
 	if err != nil || kept || res == nil || !res.Replayed || len(value) == 0 {
 		t.Fatalf("%+v, %v, %v", res, kept, err)
 	}
 	sameAnswer(t, "the right body", res, want)
-	r.table.exit(v, false)
+	r.table.release(v, false)
 	r.table.close(f, nil, ErrConflict)
 	<-w.done
-	r.table.exit(w, false)
+	r.table.release(w, false)
 	r.empty()
 }
 
@@ -389,14 +389,14 @@ func TestKeyReused(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	f := &d.follow
+	f := &d.projector
 	for i := range int64(4) {
 		at := 1 + i*int64(24*time.Hour)
 		f.at, f.key = at, &rfq.KeyUsed{Key: rfq.Key{ID: keyID(uint32(1 + i%2))}}
-		if err := f.remember(&Result{Outcome: rfq.Outcome{At: at}}); err != nil {
+		if err := f.writeAnswer(&Result{Outcome: rfq.Outcome{At: at}}); err != nil {
 			t.Fatal(err)
 		}
-		if err := f.settle(false); err != nil {
+		if err := f.flush(false); err != nil {
 			t.Fatal(err)
 		}
 		if f.keys != 1 {

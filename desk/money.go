@@ -7,14 +7,14 @@ import (
 	"blockdesk/market"
 )
 
-// ErrUnknownStray means that no unmatched payment has this signature.
-var ErrUnknownStray = errors.New("desk: unknown stray")
+// ErrNotUnmatched means that no unmatched payment has this signature.
+var ErrNotUnmatched = errors.New("desk: unknown stray")
 
-// ErrNotDoubtful means that no transaction of the claim waits for an operator's decision.
-var ErrNotDoubtful = errors.New("desk: nothing of the claim is in doubt")
+// ErrOutcomeKnown means that no transaction of the claim waits for an operator's decision.
+var ErrOutcomeKnown = errors.New("desk: nothing of the claim is in doubt")
 
-// OperatorAct is an operator and the idempotency key of the request.
-type OperatorAct struct {
+// OperatorRequest is an operator and the idempotency key of the request.
+type OperatorRequest struct {
 	Operator market.OperatorID
 	Name     string  // printable ASCII
 	Key      rfq.Key // zero = none
@@ -24,15 +24,15 @@ type OperatorAct struct {
 type MoneyKind uint8
 
 const (
-	// MoneyRefund: a payment that cannot be served; a refund is due.
-	MoneyRefund MoneyKind = 1
-	// MoneyStuck: a paid claim whose delivery fails.
-	MoneyStuck MoneyKind = 2
-	// MoneyStray: a payment that the desk cannot match to a claim.
-	MoneyStray MoneyKind = 3
-	// MoneyDoubtful: the claim's signed transaction can no longer land, and the
+	// MoneyRefundDue: a payment that cannot be served; a refund is due.
+	MoneyRefundDue MoneyKind = 1
+	// MoneyDeliveryFailing: a paid claim whose delivery fails.
+	MoneyDeliveryFailing MoneyKind = 2
+	// MoneyUnmatched: a payment that the desk cannot match to a claim.
+	MoneyUnmatched MoneyKind = 3
+	// MoneyOutcomeUnknown: the claim's signed transaction can no longer land, and the
 	// nodes cannot tell whether it has landed.
-	MoneyDoubtful MoneyKind = 4
+	MoneyOutcomeUnknown MoneyKind = 4
 )
 
 // MoneyCursor is a position in a list: the last item that the caller has. Stuck and
@@ -60,4 +60,4 @@ type MoneyItem struct {
 }
 
 // MoneyCounts are the lengths of the lists.
-type MoneyCounts struct{ Refunds, Stuck, Strays, Doubtful int }
+type MoneyCounts struct{ RefundsDue, DeliveriesFailing, Unmatched, OutcomesUnknown int }

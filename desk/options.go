@@ -64,7 +64,7 @@ type Options struct {
 	// Viewed is told of every new View, once View returns it: by Start, and by Run
 	// on the goroutine that answers wait for, so it must not block. Default: nobody
 	// is.
-	Viewed func()
+	OnView func()
 	// Group is in the ids of quotes and claims; 0 = the instruments are not split.
 	Group market.GroupID
 	// Now is the clock by which keys grow old for readers. Default time.Now.
@@ -84,8 +84,8 @@ func (o Options) withDefaults() Options {
 	if o.Failed == nil {
 		o.Failed = func() error { return nil }
 	}
-	if o.Viewed == nil {
-		o.Viewed = func() {}
+	if o.OnView == nil {
+		o.OnView = func() {}
 	}
 	if o.Now == nil {
 		o.Now = time.Now

@@ -16,20 +16,20 @@ import (
 //
 // A crash in its middle leaves a store that must be reconciled again.
 func (d *Desk) Reconcile(board *rfq.Board, seq uint64) error {
-	f := &d.follow
-	if err := f.forgetAfter(seq); err != nil {
+	f := &d.projector
+	if err := f.deleteAnswersAfter(seq); err != nil {
 		return err
 	}
-	if err := f.unwriteAfter(seq); err != nil {
+	if err := f.deleteHistoryAfter(seq); err != nil {
 		return err
 	}
 	for _, list := range [][]*rfq.Ticket{f.board.View().Tickets, board.View().Tickets} {
 		for _, t := range list {
-			f.touched[t.ID] = struct{}{}
+			f.changedTickets[t.ID] = struct{}{}
 		}
 	}
 	f.board = board
-	f.whole, f.seq, f.lacks = seq, seq, nil
+	f.applied, f.seq, f.loss = seq, seq, nil
 	if err := f.commit(true); err != nil {
 		return err
 	}
@@ -41,7 +41,7 @@ const sweepBatch = 4096
 
 // sweep shows visit every entry whose key begins with kind, and commits what it
 // puts into the batch, with the cursor as it was.
-func (f *follower) sweep(kind byte, visit func(key, value []byte) error) error {
+func (f *projector) sweep(kind byte, visit func(key, value []byte) error) error {
 	lo := []byte{kind}
 	for more := true; more; {
 		more = false

@@ -175,7 +175,7 @@ func TestEveryCrashPoint(t *testing.T) {
 		r.eo.EgressSize = 16
 		replica := r.recover()
 		if midst {
-			r.follow.flushAt = 1
+			r.projector.flushAt = 1
 		}
 		if err := r.Start(replica.State.Desk().Board(), replica.State.Seq()); err != nil {
 			t.Fatal(err)
@@ -214,7 +214,7 @@ func TestEveryCrashPoint(t *testing.T) {
 			}
 			for key, s := range all {
 				k := rfq.Key{ID: keyID(key), Body: [8]byte{1, 1}}
-				res, err := d.recalled(&k)
+				res, err := d.storedAnswer(&k)
 				if err != nil || res == nil {
 					t.Fatalf("commit %d: key %d: %+v, %v", n, key, res, err)
 				}
@@ -443,7 +443,7 @@ func TestMissingEvents(t *testing.T) {
 		{&rfq.Outcome{Token: 9, Ticket: 2}, true},
 		{&rfq.Outcome{Token: 9, Ticket: 2, Reason: event.ReasonUnknownTicket}, false},
 	} {
-		if err := d.follow.apply(c.rec, 1); errors.Is(err, ErrLayout) != c.bad {
+		if err := d.projector.apply(c.rec, 1); errors.Is(err, ErrLayout) != c.bad {
 			t.Errorf("record %d: %v", i, err)
 		}
 	}
@@ -487,7 +487,7 @@ func TestReplayPassesOver(t *testing.T) {
 			}
 		})
 	}
-	if n := d.follow.batch.Len() + len(d.follow.touched); n != 0 || d.Cursor() != replica.State.Seq() {
+	if n := d.projector.batch.Len() + len(d.projector.changedTickets); n != 0 || d.Cursor() != replica.State.Seq() {
 		t.Errorf("%d changes; cursor %d of %d", n, d.Cursor(), replica.State.Seq())
 	}
 }
@@ -517,7 +517,7 @@ func TestOutcomeEndsCommand(t *testing.T) {
 					t.Fatal(err)
 				}
 				last := i == len(events)-1
-				if whole := d.follow.whole; events[i].Kind == event.Desk && (whole == c.Seq) != last {
+				if whole := d.projector.applied; events[i].Kind == event.Desk && (whole == c.Seq) != last {
 					t.Fatalf("seq %d: event %d of %d: whole up to %d", c.Seq, i, len(events), whole)
 				}
 				if !last && d.View() != before {

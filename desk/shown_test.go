@@ -82,7 +82,7 @@ func shownAtTheEnd(t *testing.T, events []event.Event, ends bool) {
 	c := &tornConsumer{events: events, released: make(chan struct{}), over: make(chan struct{})}
 	last := c.events[len(c.events)-1].Seq
 	d := started(t)
-	if err := d.Shown(t.Context()); err != nil {
+	if err := d.AwaitView(t.Context()); err != nil {
 		t.Fatalf("nothing has happened: %v", err)
 	}
 	ran := make(chan error, 1)
@@ -92,12 +92,12 @@ func shownAtTheEnd(t *testing.T, events []event.Event, ends bool) {
 		t.Fatalf("a view of seq %d, whose end nobody knows", seq)
 	}
 	soon, stop := context.WithTimeout(t.Context(), time.Second)
-	if err := d.Shown(soon); !errors.Is(err, context.DeadlineExceeded) {
+	if err := d.AwaitView(soon); !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("the end of seq %d is not known: %v", last, err)
 	}
 	stop()
 	shown := make(chan error, 1)
-	go func() { shown <- d.Shown(context.Background()) }()
+	go func() { shown <- d.AwaitView(context.Background()) }()
 	if ends {
 		c.ended.Store(true)
 		if err := <-shown; err != nil || d.View().Seq != last {

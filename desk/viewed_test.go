@@ -13,7 +13,7 @@ func TestViewed(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	var told, last atomic.Uint64 // calls, and the Seq of the newest view at one
-	r.o.Viewed = func() {
+	r.o.OnView = func() {
 		v := r.View()
 		if last.Load() == v.Seq && v.Seq != 0 {
 			t.Errorf("told twice of the view of seq %d", v.Seq)

@@ -23,24 +23,24 @@ type waiter struct {
 	result   *Result
 	err      error
 	commands []engine.Command
-	alone    flight // of a request without a key
+	unkeyed  inflight // of a request without a key
 }
 
 // flight is one request on its way to its outcome. With a key it may have
 // several waiters, or none any more: then it goes on, since a second request
 // with the key must not be sent before its outcome is in the store.
-type flight struct {
-	token   uint64
-	key     rfq.Key
-	claim   market.ClaimID // that the request names or makes; 0 = none
-	waiters []*waiter      // guarded by the key's shard, if it has a key
-	orphan  bool           // has no waiters and keeps the place of the last one
+type inflight struct {
+	token     uint64
+	key       rfq.Key
+	claim     market.ClaimID // that the request names or makes; 0 = none
+	waiters   []*waiter      // guarded by the key's shard, if it has a key
+	abandoned bool           // has no waiters and keeps the place of the last one
 }
 
 // table has the requests under way by token and by key. The two locks of one
 // flight are never held together.
 type table struct {
-	places  atomic.Int64 // taken: calls of Do, and orphans
+	slots   atomic.Int64 // taken: calls of Do, and orphans
 	limit   int64
 	tokens  [shards]tokenShard
 	keys    [shards]keyShard
@@ -48,25 +48,25 @@ type table struct {
 }
 
 type tokenShard struct {
-	mu      sync.Mutex
-	flights map[uint64]*flight
-	_       [64]byte // another line for the next lock
+	mu       sync.Mutex
+	inflight map[uint64]*inflight
+	_        [64]byte // another line for the next lock
 }
 
 type keyShard struct {
-	mu      sync.Mutex
-	flights map[[16]byte]*flight
+	mu       sync.Mutex
+	inflight map[[16]byte]*inflight
 	// landed counts the flights that have left: who looked into the store
 	// before must look again.
-	landed uint64
-	_      [64]byte
+	completed uint64
+	_         [64]byte
 }
 
 func (t *table) init(limit int) {
 	t.limit = int64(limit)
 	for i := range t.tokens {
-		t.tokens[i].flights = map[uint64]*flight{}
-		t.keys[i].flights = map[[16]byte]*flight{}
+		t.tokens[i].inflight = map[uint64]*inflight{}
+		t.keys[i].inflight = map[[16]byte]*inflight{}
 	}
 	t.waiters.New = func() any {
 		timer := time.NewTimer(time.Hour)
@@ -80,9 +80,9 @@ func (t *table) tokenShard(token uint64) *tokenShard { return &t.tokens[token%sh
 func (t *table) keyShard(id *[16]byte) *keyShard { return &t.keys[id[0]%shards] }
 
 // enter takes a place and a waiter, or returns nil when there is none left.
-func (t *table) enter() *waiter {
-	if t.places.Add(1) > t.limit {
-		t.places.Add(-1)
+func (t *table) acquire() *waiter {
+	if t.slots.Add(1) > t.limit {
+		t.slots.Add(-1)
 		return nil
 	}
 	w := t.waiters.Get().(*waiter)
@@ -91,29 +91,29 @@ func (t *table) enter() *waiter {
 }
 
 // exit gives the waiter back, and the place unless it was left to an orphan.
-func (t *table) exit(w *waiter, placeKept bool) {
+func (t *table) release(w *waiter, placeKept bool) {
 	if !placeKept {
-		t.places.Add(-1)
+		t.slots.Add(-1)
 	}
 	w.result, w.err = nil, nil
 	t.waiters.Put(w)
 }
 
 // launch lets f's outcome be found by its token.
-func (t *table) launch(f *flight) {
+func (t *table) add(f *inflight) {
 	s := t.tokenShard(f.token)
 	s.mu.Lock()
-	s.flights[f.token] = f
+	s.inflight[f.token] = f
 	s.mu.Unlock()
 }
 
 // recall takes f back; false says that its outcome has been found.
-func (t *table) recall(f *flight) bool {
+func (t *table) remove(f *inflight) bool {
 	s := t.tokenShard(f.token)
 	s.mu.Lock()
-	there := s.flights[f.token] == f
+	there := s.inflight[f.token] == f
 	if there {
-		delete(s.flights, f.token)
+		delete(s.inflight, f.token)
 	}
 	s.mu.Unlock()
 	return there
@@ -124,7 +124,7 @@ func (t *table) recall(f *flight) bool {
 func (t *table) find(token uint64) (claim market.ClaimID, ok bool) {
 	s := t.tokenShard(token)
 	s.mu.Lock()
-	f := s.flights[token]
+	f := s.inflight[token]
 	if f != nil {
 		claim, ok = f.claim, true
 	}
@@ -134,11 +134,11 @@ func (t *table) find(token uint64) (claim market.ClaimID, ok bool) {
 
 // land gives the result to everybody who waits for token. If there is a key, the
 // store has the answer already.
-func (t *table) land(token uint64, r *Result) {
+func (t *table) complete(token uint64, r *Result) {
 	s := t.tokenShard(token)
 	s.mu.Lock()
-	f := s.flights[token]
-	delete(s.flights, token)
+	f := s.inflight[token]
+	delete(s.inflight, token)
 	s.mu.Unlock()
 	switch {
 	case f == nil:
@@ -150,20 +150,20 @@ func (t *table) land(token uint64, r *Result) {
 }
 
 // close ends a flight with a key for all of its waiters.
-func (t *table) close(f *flight, r *Result, err error) {
+func (t *table) close(f *inflight, r *Result, err error) {
 	s := t.keyShard(&f.key.ID)
 	s.mu.Lock()
-	if s.flights[f.key.ID] != f { // its last waiter has left for good
+	if s.inflight[f.key.ID] != f { // its last waiter has left for good
 		s.mu.Unlock()
 		return
 	}
-	delete(s.flights, f.key.ID)
-	s.landed++
-	waiters, orphan := f.waiters, f.orphan
+	delete(s.inflight, f.key.ID)
+	s.completed++
+	waiters, orphan := f.waiters, f.abandoned
 	f.waiters = nil
 	s.mu.Unlock()
 	if orphan {
-		t.places.Add(-1)
+		t.slots.Add(-1)
 	}
 	var again *Result
 	for _, w := range waiters {
@@ -184,49 +184,49 @@ func (w *waiter) give(r *Result, err error) {
 }
 
 // landed returns how many flights of the key's shard have landed so far.
-func (t *table) landed(id *[16]byte) uint64 {
+func (t *table) completed(id *[16]byte) uint64 {
 	s := t.keyShard(id)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.landed
+	return s.completed
 }
 
 // board puts w on the flight of the key: a flight under way with the same body
 // (joined), or a new one that w has to send. It returns nil where the flight
 // under way has another body. unseen says that a flight has landed since the
 // caller took the figure since: a new flight's answer may be in the store.
-func (t *table) board(key *rfq.Key, w *waiter, since uint64) (f *flight, unseen bool) {
+func (t *table) join(key *rfq.Key, w *waiter, since uint64) (f *inflight, unseen bool) {
 	s := t.keyShard(&key.ID)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	f = s.flights[key.ID]
+	f = s.inflight[key.ID]
 	switch {
 	case f == nil:
-		f = &flight{key: *key}
-		s.flights[key.ID] = f
+		f = &inflight{key: *key}
+		s.inflight[key.ID] = f
 	case f.key.Body != key.Body:
 		return nil, false
 	default:
 		w.joined = true
-		if f.orphan {
-			f.orphan = false
-			t.places.Add(-1)
+		if f.abandoned {
+			f.abandoned = false
+			t.slots.Add(-1)
 		}
 	}
 	f.waiters = append(f.waiters, w)
-	return f, s.landed != since
+	return f, s.completed != since
 }
 
 // leave takes w off f before its outcome. ok is false when the outcome has been
 // found and is being given. Of a flight with a key that has no waiter left, final
 // says that nobody will come back to it: then it ends. Else it keeps w's place.
-func (t *table) leave(f *flight, w *waiter, final bool) (placeKept, ok bool) {
+func (t *table) leave(f *inflight, w *waiter, final bool) (placeKept, ok bool) {
 	if f.key == (rfq.Key{}) {
-		return false, t.recall(f)
+		return false, t.remove(f)
 	}
 	s := t.keyShard(&f.key.ID)
 	s.mu.Lock()
-	if s.flights[f.key.ID] != f {
+	if s.inflight[f.key.ID] != f {
 		s.mu.Unlock()
 		return false, false
 	}
@@ -240,13 +240,13 @@ func (t *table) leave(f *flight, w *waiter, final bool) (placeKept, ok bool) {
 	}
 	empty := len(f.waiters) == 0
 	if empty && final {
-		delete(s.flights, f.key.ID)
+		delete(s.inflight, f.key.ID)
 	} else if empty {
-		f.orphan, placeKept = true, true
+		f.abandoned, placeKept = true, true
 	}
 	s.mu.Unlock()
 	if empty && final {
-		t.recall(f)
+		t.remove(f)
 	}
 	return placeKept, true
 }

@@ -52,11 +52,11 @@ func (r *rig) underWay() (tokens, keys int) {
 	for i := range r.table.tokens {
 		s := &r.table.tokens[i]
 		s.mu.Lock()
-		tokens += len(s.flights)
+		tokens += len(s.inflight)
 		s.mu.Unlock()
 		k := &r.table.keys[i]
 		k.mu.Lock()
-		keys += len(k.flights)
+		keys += len(k.inflight)
 		k.mu.Unlock()
 	}
 	return tokens, keys
@@ -264,7 +264,7 @@ func stopWaiting(t *testing.T) {
 	if took := time.Since(began); took > r.o.DrainTimeout {
 		t.Errorf("it took %v", took)
 	}
-	if err := <-r.ran; !errors.Is(err, errHeldUp) {
+	if err := <-r.ran; !errors.Is(err, errDrainTimeout) {
 		t.Errorf("Run: %v", err)
 	}
 	r.openGate()

@@ -39,7 +39,7 @@ func (s *Service) publishedFacts() *catalog.Cache {
 		if core := s.settlement.core; core != nil {
 			h := core.Health()
 			in.Settlement = &catalog.Settlement{
-				Nodes: h.Nodes, UnderWay: h.Working, RefundsDue: h.Money.Refunds, Refunds: core.RefundsDue(solana.Signature{}, maxRefunds),
+				Nodes: h.Nodes, UnderWay: h.Working, RefundsDue: h.Money.RefundsDue, Refunds: core.RefundsDue(solana.Signature{}, maxRefunds),
 			}
 		}
 		return in

@@ -19,7 +19,7 @@ func (s *Service) join() (err error) {
 		return err
 	}
 	failed := func() error { return s.eng.Stats().Failed }
-	s.desk, err = desk.New(desk.Options{Failed: failed, Viewed: s.feed.TicketsChanged, Group: s.cfg.GroupNumber()}, s.eng, s.storage.Desk)
+	s.desk, err = desk.New(desk.Options{Failed: failed, OnView: s.feed.TicketsChanged, Group: s.cfg.GroupNumber()}, s.eng, s.storage.Desk)
 	if err != nil {
 		return err
 	}

@@ -328,7 +328,7 @@ func (s *Service) listen() error {
 		RFQWrite:    rate(limits.RFQWritesPerMinute, limits.RFQWritesBurst),
 		Handshake:   rate(limits.HandshakePerMinute, max(1, limits.HandshakePerMinute)),
 		DvP:         window(limits.DvPPerMinute),
-		Leadership:  s.leadershipFor(s.events.desk, s.desk.Shown), RedirectTargets: s.cfg.NodeURLs(),
+		Leadership:  s.leadershipFor(s.events.desk, s.desk.AwaitView), RedirectTargets: s.cfg.NodeURLs(),
 		NoLimits: limits.MarketDataPerMinute == 0 && limits.PartnerPerMinute == 0 && limits.RFQWritesPerMinute == 0 &&
 			limits.HandshakePerMinute == 0 && limits.DvPPerMinute == 0,
 	}

@@ -28,7 +28,7 @@ type settlement struct {
 	access *access.Access // nil: the desk is not enabled
 	// The rest is nil where no chain is configured.
 	chain  *rpc.Client
-	core   *settle.Settle
+	core   *settle.Settlement
 	events *engine.Consumer
 }
 

@@ -11,7 +11,7 @@ import (
 // settleGateway is settlement as the REST gateway and the operators need it:
 // terms.Settlement, dvp.Cosigner and admin.Money.
 type settleGateway struct {
-	*settle.Settle
+	*settle.Settlement
 	part *settlement
 }
 
@@ -38,13 +38,13 @@ func (p *settlement) health() desk.ChainHealth {
 func (d *settleGateway) sources() admin.SettlementSources {
 	return admin.SettlementSources{
 		Chain: d.part.health, Money: d.MoneyCounts, Tokens: d.part.access.Live,
-		Counts: admin.NewMetrics("blockdesk_settlement_", d.Settle.Counts).
+		Counts: admin.NewMetrics("blockdesk_settlement_", d.Settlement.Counts).
 			Counter("packages_total", "Packages made.", func(c *settle.Counts) float64 { return float64(c.Built) }).
 			Counter("refused_total", "Submissions and packages that a guard has refused.", func(c *settle.Counts) float64 { return float64(c.Refused) }).
 			Counter("cosigned_total", "Atomic transactions that the desk has signed.", func(c *settle.Counts) float64 { return float64(c.Cosigned) }).
 			Counter("deliveries_total", "Deliveries that the desk has signed.", func(c *settle.Counts) float64 { return float64(c.Delivered) }).
 			Counter("settled_total", "Claims that were settled.", func(c *settle.Counts) float64 { return float64(c.Settled) }).
 			Counter("released_total", "Atomic claims that were given back.", func(c *settle.Counts) float64 { return float64(c.Released) }).
-			Counter("lapsed_total", "Deliveries that ended without delivering.", func(c *settle.Counts) float64 { return float64(c.Lapsed) }),
+			Counter("lapsed_total", "Deliveries that ended without delivering.", func(c *settle.Counts) float64 { return float64(c.Expired) }),
 	}
 }

@@ -30,36 +30,36 @@ type Stuck struct {
 // RefundsDue lists payments that cannot be served and are owed back, by their
 // signature, from the first one after that one; at most limit. It sorts all that
 // are due: for people.
-func (s *Settle) RefundsDue(from solana.Signature, limit int) []rfq.Payment {
+func (s *Settlement) RefundsDue(from solana.Signature, limit int) []rfq.Payment {
 	return s.refund.list(from, limit)
 }
 
-// Stuck lists claims whose work does not get through: MaxDeliveryTries have been
-// signed, or Options.StuckAfter has passed since the payment or the promise. By
+// Stuck lists claims whose work does not get through: MaxDeliveryAttempts have been
+// signed, or Options.FailingAfter has passed since the payment or the promise. By
 // their number, from the first one after that one; at most limit.
-func (s *Settle) Stuck(from market.ClaimID, limit int) []Stuck {
-	return s.work.stuck(s.now(), s.options.StuckAfter, from, max(limit, 0))
+func (s *Settlement) Stuck(from market.ClaimID, limit int) []Stuck {
+	return s.work.stuck(s.now(), s.options.FailingAfter, from, max(limit, 0))
 }
 
-// Strays lists money that the desk cannot book: store.Store.Strays.
-func (s *Settle) Strays(from solana.Signature, limit int) ([]store.Stray, error) {
-	return s.store.Strays(from, limit)
+// Strays lists money that the desk cannot book: store.Store.UnmatchedPayments.
+func (s *Settlement) Strays(from solana.Signature, limit int) ([]store.UnmatchedPayment, error) {
+	return s.store.UnmatchedPayments(from, limit)
 }
 
 // Refunded notes that a payment was paid back by a transaction. A refusal by the
 // rules is a Result with a Reason. Errors: those of the desk.
-func (s *Settle) Refunded(by desk.OperatorAct, payment, refund [64]byte) (*desk.Result, error) {
+func (s *Settlement) Refunded(by desk.OperatorRequest, payment, refund [64]byte) (*desk.Result, error) {
 	return s.act(by, &rfq.RefundPayment{Signature: payment, Proof: sha256.Sum256(refund[:])})
 }
 
 // Abandon gives up a claim that is paid for and can never be delivered: its
 // payment is due for refund. It is refused while a delivery is out. A refusal by
 // the rules is a Result with a Reason. Errors: those of the desk.
-func (s *Settle) Abandon(by desk.OperatorAct, id market.ClaimID) (*desk.Result, error) {
+func (s *Settlement) Abandon(by desk.OperatorRequest, id market.ClaimID) (*desk.Result, error) {
 	return s.act(by, &rfq.AbandonDelivery{Claim: id})
 }
 
-func (s *Settle) act(by desk.OperatorAct, r rfq.Request) (*desk.Result, error) {
+func (s *Settlement) act(by desk.OperatorRequest, r rfq.Request) (*desk.Result, error) {
 	head := r.Head()
 	head.Operator, head.Key = by.Operator, by.Key
 	result, err := s.desk.Do(r)
@@ -69,19 +69,19 @@ func (s *Settle) act(by desk.OperatorAct, r rfq.Request) (*desk.Result, error) {
 	return result, nil
 }
 
-// ResolveStray notes what a person has done about a stray. Where that was a
+// ResolveUnmatched notes what a person has done about a stray. Where that was a
 // delivery whose money is due for refund, the refund is listed from now on.
-// The first note stands. Errors: [desk.ErrUnknownStray], those of package store.
-func (s *Settle) ResolveStray(by desk.OperatorAct, stray [64]byte, note string) error {
-	switch err := s.store.ResolveStray(stray, by.Name, note, s.now()); {
-	case errors.Is(err, store.ErrUnknown):
-		return fmt.Errorf("%w: %w", desk.ErrUnknownStray, err)
+// The first note stands. Errors: [desk.ErrNotUnmatched], those of package store.
+func (s *Settlement) ResolveUnmatched(by desk.OperatorRequest, stray [64]byte, note string) error {
+	switch err := s.store.ResolveUnmatched(stray, by.Name, note, s.now()); {
+	case errors.Is(err, store.ErrNotFound):
+		return fmt.Errorf("%w: %w", desk.ErrNotUnmatched, err)
 	case errors.Is(err, store.ErrResolved):
 		return nil
 	case err != nil:
 		return err
 	}
-	x, ok, err := s.store.Stray(stray)
+	x, ok, err := s.store.UnmatchedPayment(stray)
 	if err == nil && ok && (x.Reason == strayDelivered || x.Reason == strayUnbooked) {
 		s.refund.unhold(x.Claim)
 	}
@@ -101,15 +101,15 @@ type Counts struct {
 	Delivered uint64 // deliveries that the desk has signed
 	Settled   uint64 // claims that were settled
 	Released  uint64 // atomic claims that were given back
-	Lapsed    uint64 // deliveries that ended without delivering
+	Expired   uint64 // deliveries that ended without delivering
 }
 
 // Counts returns them, each read by itself.
-func (s *Settle) Counts() Counts {
+func (s *Settlement) Counts() Counts {
 	c := &s.counts
 	return Counts{
 		Built: c.built.Load(), Refused: c.refused.Load(), Cosigned: c.cosigned.Load(), Delivered: c.delivered.Load(),
-		Settled: c.settled.Load(), Released: c.released.Load(), Lapsed: c.lapsed.Load(),
+		Settled: c.settled.Load(), Released: c.released.Load(), Expired: c.lapsed.Load(),
 	}
 }
 
@@ -129,7 +129,7 @@ type Health struct {
 }
 
 // Health returns a moment's figures. It does not block.
-func (s *Settle) Health() Health {
+func (s *Settlement) Health() Health {
 	h := Health{Desk: s.signer.Address(), Nodes: s.node.Health(), Working: s.work.count(), Tracker: s.tracker.Stats(), Money: s.MoneyCounts(), NotReady: s.Ready()}
 	if b := s.newest.Load(); b != nil {
 		h.Blockhash = *b

@@ -17,7 +17,7 @@ const strayDelivered = "delivered_refund_due"
 
 // doubt has a claim audited whose money is owed back. What is owed is not listed
 // before that has ended.
-func (s *Settle) doubt(c *rfq.Claim) {
+func (s *Settlement) doubt(c *rfq.Claim) {
 	if c.Way == rfq.Modular && c.State == rfq.ClaimRefundDue {
 		s.refund.hold(c.ID)
 		s.work.audit(c, s.now())
@@ -29,8 +29,8 @@ func (s *Settle) doubt(c *rfq.Claim) {
 // came too late for it when it was proved again. Then a person decides, and the
 // money is not listed as due before. It does not end while a delivery that was
 // signed may still land.
-func (s *Settle) audit(ctx context.Context, c *rfq.Claim) error {
-	list, err := s.store.KeptOf(c.ID)
+func (s *Settlement) audit(ctx context.Context, c *rfq.Claim) error {
+	list, err := s.store.Transactions(c.ID)
 	if err != nil {
 		return err
 	}
@@ -50,11 +50,11 @@ func (s *Settle) audit(ctx context.Context, c *rfq.Claim) error {
 		signature, slot = t.Signature(), t.Slot
 	}
 	s.log.Error("tokens were delivered for money that is due for refund", "claim", claimText(c.ID), "signature", signature.String())
-	err = s.store.AddStray(&store.Stray{Signature: signature, Reason: strayDelivered, Slot: slot, SeenAt: s.now(), Claim: c.ID})
+	err = s.store.AddUnmatched(&store.UnmatchedPayment{Signature: signature, Reason: strayDelivered, Slot: slot, SeenAt: s.now(), Claim: c.ID})
 	if err != nil {
 		return err
 	}
-	x, ok, err := s.store.Stray(signature)
+	x, ok, err := s.store.UnmatchedPayment(signature)
 	if err == nil && ok && x.Resolved != 0 { // before a restart
 		s.refund.unhold(c.ID)
 	}
@@ -64,7 +64,7 @@ func (s *Settle) audit(ctx context.Context, c *rfq.Claim) error {
 // landed looks for a delivery among those that are kept which is in a block and
 // has not failed. Errors: [ErrChain], also while one is in no block and may still
 // land.
-func (s *Settle) landed(ctx context.Context, list []store.Kept) (signature solana.Signature, slot uint64, found bool, err error) {
+func (s *Settlement) landed(ctx context.Context, list []store.Transaction) (signature solana.Signature, slot uint64, found bool, err error) {
 	var asked []solana.Signature
 	lastValid := uint64(0)
 	for i := range list {
@@ -99,9 +99,9 @@ func (s *Settle) landed(ctx context.Context, list []store.Kept) (signature solan
 
 // holdDelivered takes out of the refunds those that an audit before the start has
 // found.
-func (s *Settle) holdDelivered() error {
+func (s *Settlement) holdDelivered() error {
 	for from := (solana.Signature{}); ; {
-		list, err := s.store.Strays(from, store.MaxStraysAPage)
+		list, err := s.store.UnmatchedPayments(from, store.MaxUnmatchedPage)
 		if err != nil || len(list) == 0 {
 			return err
 		}

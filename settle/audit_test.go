@@ -84,7 +84,7 @@ func TestAuditWaits(t *testing.T) {
 		if state := l.claim(claim.ID).State; state != rfq.ClaimRefundDue {
 			t.Fatalf("state %d", state)
 		}
-		if refunds := l.settle.MoneyCounts().Refunds; refunds != 0 {
+		if refunds := l.settle.MoneyCounts().RefundsDue; refunds != 0 {
 			t.Errorf("%d refunds are counted", refunds)
 		}
 		l.end()

@@ -111,7 +111,7 @@ func TestLostPromise(t *testing.T) {
 		if x.Claim != claim.ID || x.Reason != "settled_unbooked" || x.Signature != got.Signature {
 			t.Errorf("%+v", x)
 		}
-		if err := l.settle.ResolveStray(desk.OperatorAct{Name: "ann"}, x.Signature, "booked by hand"); err != nil || len(l.strays()) != 0 {
+		if err := l.settle.ResolveUnmatched(desk.OperatorRequest{Name: "ann"}, x.Signature, "booked by hand"); err != nil || len(l.strays()) != 0 {
 			t.Errorf("%v", err)
 		}
 		l.end()
@@ -158,7 +158,7 @@ func TestDeliveredRefundDue(t *testing.T) {
 				l.end()
 				l = begin(t, c, lifeOptions{fs: disk, dir: "data", clock: clock})
 			}
-			c.must(l.settle.ResolveStray(desk.OperatorAct{Name: "ann"}, delivery, "refunded all the same"))
+			c.must(l.settle.ResolveUnmatched(desk.OperatorRequest{Name: "ann"}, delivery, "refunded all the same"))
 			if due := l.settle.RefundsDue(solana.Signature{}, 10); len(due) != 1 || due[0].Claim != claim.ID {
 				t.Errorf("due %+v", due)
 			}

@@ -27,8 +27,8 @@ const maxLooked = 32
 // while anything old could deliver: each transaction that was ever signed for the
 // claim is seen to its end first, and the chain is searched for one that no store
 // has, as after an old backup.
-func (s *Settle) deliver(ctx context.Context, c *rfq.Claim) error {
-	list, err := s.store.KeptOf(c.ID)
+func (s *Settlement) deliver(ctx context.Context, c *rfq.Claim) error {
+	list, err := s.store.Transactions(c.ID)
 	if err != nil {
 		return err
 	}
@@ -40,7 +40,7 @@ func (s *Settle) deliver(ctx context.Context, c *rfq.Claim) error {
 			return s.adopt(c.ID, list[i].Hash(), func() error { return s.tracker.Track(list[i]) })
 		}
 	}
-	if len(list) >= MaxDeliveryTries {
+	if len(list) >= MaxDeliveryAttempts {
 		return &obstacle{wordTries, fmt.Errorf("claim %s: %d deliveries were signed", claimText(c.ID), len(list))}
 	}
 	t, err := s.forgotten(ctx, c, list)
@@ -58,7 +58,7 @@ func (s *Settle) deliver(ctx context.Context, c *rfq.Claim) error {
 // adopt takes up a delivery that exists although the desk says that none is out:
 // the end of it was not booked, or its beginning was lost. The tracker finds out
 // what became of it.
-func (s *Settle) adopt(id market.ClaimID, hash solana.Hash, track func() error) error {
+func (s *Settlement) adopt(id market.ClaimID, hash solana.Hash, track func() error) error {
 	result, err := s.desk.Do(&rfq.BeginDelivery{Claim: id, Proof: hash})
 	switch {
 	case err != nil:
@@ -75,7 +75,7 @@ func (s *Settle) adopt(id market.ClaimID, hash solana.Hash, track func() error) 
 // store; nil where there is none. A stranger may name the claim's reference as
 // often as he likes, so only the newest transactions are read: this is for
 // backups, not against him.
-func (s *Settle) forgotten(ctx context.Context, c *rfq.Claim, known []store.Kept) (*ledger.Confirmed, error) {
+func (s *Settlement) forgotten(ctx context.Context, c *rfq.Claim, known []store.Transaction) (*ledger.Confirmed, error) {
 	h, ok, err := s.desk.Claim(c.ID)
 	switch {
 	case err != nil:
@@ -115,7 +115,7 @@ func (s *Settle) forgotten(ctx context.Context, c *rfq.Claim, known []store.Kept
 }
 
 // deliverNew makes, promises, signs, keeps and sends a delivery.
-func (s *Settle) deliverNew(ctx context.Context, c *rfq.Claim) error {
+func (s *Settlement) deliverNew(ctx context.Context, c *rfq.Claim) error {
 	u, lastValid, err := s.delivery(ctx, c)
 	if err != nil {
 		return fmt.Errorf("claim %s: %w", claimText(c.ID), err)
@@ -142,7 +142,7 @@ func (s *Settle) deliverNew(ctx context.Context, c *rfq.Claim) error {
 	return s.tracker.Track(kept)
 }
 
-func (s *Settle) delivery(ctx context.Context, c *rfq.Claim) (*build.Unsigned, uint64, error) {
+func (s *Settlement) delivery(ctx context.Context, c *rfq.Claim) (*build.Unsigned, uint64, error) {
 	base, err := s.base(&c.Terms)
 	if err != nil {
 		return nil, 0, err

@@ -51,7 +51,7 @@ func (l *life) delivered(claim *rfq.Claim, had uint64) {
 	}
 }
 
-func impatient(o *settle.Options) { o.StuckAfter = 300 * time.Millisecond }
+func impatient(o *settle.Options) { o.FailingAfter = 300 * time.Millisecond }
 
 // TestDeliveryWaits: what a simulation shows to fail is not signed; the claim is
 // listed with the cause, and delivered when that is gone.
@@ -103,17 +103,17 @@ func TestDeliveryFailsOnChain(t *testing.T) {
 		return nil
 	})
 	claim := l.payFor(2, w)
-	await.True(l.t, "a failure", func() bool { return l.settle.Counts().Lapsed == 1 })
+	await.True(l.t, "a failure", func() bool { return l.settle.Counts().Expired == 1 })
 	c.control("heal", nil)
 	c.setTokens(c.desk, "92C", was.Load())
 	l.delivered(claim, 0)
-	list, err := l.store.KeptOf(claim.ID)
+	list, err := l.store.Transactions(claim.ID)
 	if err != nil || len(list) != 2 || list[0].Hash() == list[1].Hash() || l.claim(claim.ID).Proof != list[1].Hash() {
 		t.Errorf("%d deliveries were signed, %v", len(list), err)
 	}
 }
 
-// TestDeliveryTries: after MaxDeliveryTries signatures nothing more is signed; a
+// TestDeliveryTries: after MaxDeliveryAttempts signatures nothing more is signed; a
 // person gives the claim up, and its money is due.
 func TestDeliveryTries(t *testing.T) {
 	c := startChain(t)
@@ -134,7 +134,7 @@ func TestDeliveryTries(t *testing.T) {
 	})
 	claim := l.payFor(1, w)
 	s := l.stuck(claim.ID, "tries_used_up")
-	if s.Tries != settle.MaxDeliveryTries || signer.calls.Load() != settle.MaxDeliveryTries || s.Signature == (solana.Signature{}) {
+	if s.Tries != settle.MaxDeliveryAttempts || signer.calls.Load() != settle.MaxDeliveryAttempts || s.Signature == (solana.Signature{}) {
 		t.Errorf("%d tries, %d signatures", s.Tries, signer.calls.Load())
 	}
 	// While two others are delivered the claim is due again, too.
@@ -143,17 +143,17 @@ func TestDeliveryTries(t *testing.T) {
 		clock.Add(int64(time.Second))
 		l.becomes(l.payFor(2, c.wallet(1)).ID, rfq.ClaimSettled)
 	}
-	if n := signer.calls.Load(); n != settle.MaxDeliveryTries+2 {
-		t.Errorf("%d signatures after the last try", n-settle.MaxDeliveryTries-2)
+	if n := signer.calls.Load(); n != settle.MaxDeliveryAttempts+2 {
+		t.Errorf("%d signatures after the last try", n-settle.MaxDeliveryAttempts-2)
 	}
-	result, err := l.settle.Abandon(desk.OperatorAct{Name: "ann"}, claim.ID)
+	result, err := l.settle.Abandon(desk.OperatorRequest{Name: "ann"}, claim.ID)
 	if err != nil || result.Reason != 0 || result.Claim.State != rfq.ClaimRefundDue {
 		t.Fatalf("%+v, %v", result, err)
 	}
 	l.expire() // else the audit waits for what may still land
 	await.True(l.t, "its refund", func() bool {
 		due := l.settle.RefundsDue([64]byte{}, 2)
-		stuck := l.settle.MoneyCounts().Stuck
+		stuck := l.settle.MoneyCounts().DeliveriesFailing
 		return len(due) == 1 && due[0].Claim == claim.ID && due[0].Why == event.ReasonUndeliverable && stuck == 0
 	})
 	if got := c.tokens(w.address, "SLUSD"); got != 0 {
@@ -171,11 +171,11 @@ func TestDeliverySignerAway(t *testing.T) {
 	w := c.wallet(0)
 	claim := l.payFor(1, w)
 	l.stuck(claim.ID, "signer_unavailable")
-	result, err := l.settle.Abandon(desk.OperatorAct{Name: "ann"}, claim.ID)
+	result, err := l.settle.Abandon(desk.OperatorRequest{Name: "ann"}, claim.ID)
 	if err != nil || result.Reason != event.ReasonClaimState {
 		t.Errorf("given up while a delivery may be out: %+v, %v", result, err)
 	}
 	signer.on(func(cosign.Job) error { return nil })
-	l.expiring("the lapse", func() bool { return l.settle.Counts().Lapsed >= 1 })
+	l.expiring("the lapse", func() bool { return l.settle.Counts().Expired >= 1 })
 	l.delivered(claim, 0)
 }

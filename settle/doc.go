@@ -91,7 +91,7 @@
 //
 // # Limits
 //
-// MaxDeliverers, MaxDeliveryTries, MaxTreasury, MinLife, stripes, maxLooked, and
+// MaxDeliverers, MaxDeliveryAttempts, MaxTreasury, MinLife, stripes, maxLooked, and
 // those of the packages below. The jobs and the refunds in memory are as many as
 // the engine's claims and refunds: rfq.MaxClaims, rfq.MaxRefunds.
 //

@@ -16,7 +16,7 @@ import (
 
 // ended books the end of a transaction. The tracker calls it again until it
 // returns nil; every step of it can be taken again.
-func (s *Settle) ended(_ context.Context, r broadcast.Result) error {
+func (s *Settlement) ended(_ context.Context, r broadcast.Result) error {
 	switch {
 	case r.End == broadcast.Finalized:
 		return s.settled(&r)
@@ -35,7 +35,7 @@ func (s *Settle) ended(_ context.Context, r broadcast.Result) error {
 // settled books that the tokens have been delivered. Where the desk does not
 // think that they were on their way, it is told so first: its tail was lost, as
 // in mode interval.
-func (s *Settle) settled(r *broadcast.Result) error {
+func (s *Settlement) settled(r *broadcast.Result) error {
 	settle := &rfq.SettleClaim{Claim: r.Claim, Proof: r.Hash}
 	result, err := s.desk.Do(settle)
 	if err != nil {
@@ -59,10 +59,10 @@ func (s *Settle) settled(r *broadcast.Result) error {
 // disagree leaves to a person what the chain has and the desk cannot book any
 // more: tokens that were delivered for a claim that has ended otherwise. It
 // happens after a journal was restored alone.
-func (s *Settle) disagree(r *broadcast.Result, result *desk.Result) error {
+func (s *Settlement) disagree(r *broadcast.Result, result *desk.Result) error {
 	s.log.Error("the chain has a settlement that the desk does not book",
 		"claim", claimText(r.Claim), "signature", r.Signature.String(), "reason", result.Reason.String(), "limit", result.Limit)
-	return s.store.AddStray(&store.Stray{
+	return s.store.AddUnmatched(&store.UnmatchedPayment{
 		Signature: r.Signature, Reason: strayUnbooked, Slot: r.Slot, SeenAt: s.now(), Claim: r.Claim,
 	})
 }
@@ -72,7 +72,7 @@ const strayUnbooked = proof.SettledUnbooked
 
 // book tells the desk of an end that gives something back. A claim that has gone
 // on since, or is forgotten, was told before.
-func (s *Settle) book(r *broadcast.Result, request rfq.Request, count *counter) error {
+func (s *Settlement) book(r *broadcast.Result, request rfq.Request, count *counter) error {
 	result, err := s.desk.Do(request)
 	if err != nil {
 		return fmt.Errorf("claim %s: %w", claimText(r.Claim), err)

@@ -14,7 +14,7 @@ import (
 // Build tells where a claim's atomic build stands; ok is false where there is
 // none, or no longer. It may ask the chain which block a transaction is in.
 // Errors: those of the desk and of package store.
-func (s *Settle) Build(ctx context.Context, id market.ClaimID) (state desk.BuildState, ok bool, err error) {
+func (s *Settlement) Build(ctx context.Context, id market.ClaimID) (state desk.BuildState, ok bool, err error) {
 	b, ok, err := s.store.Build(id)
 	if err != nil || !ok || b.Way != rfq.Atomic {
 		return desk.BuildState{}, false, err
@@ -30,7 +30,7 @@ func (s *Settle) Build(ctx context.Context, id market.ClaimID) (state desk.Build
 	state = desk.BuildState{
 		Claim: id, Taker: b.Taker, Stage: desk.BuildExpired, Hash: p.Hash, Blockhash: p.Blockhash, LastValid: p.LastValid, BuiltAt: b.BuiltAt,
 	}
-	kept, signed, err := s.store.Kept(id, p.Hash)
+	kept, signed, err := s.store.Transaction(id, p.Hash)
 	switch {
 	case err != nil:
 		return desk.BuildState{}, false, err
@@ -48,7 +48,7 @@ func (s *Settle) Build(ctx context.Context, id market.ClaimID) (state desk.Build
 // fate tells what has become of a transaction that the desk has signed; claim is
 // nil where it is not remembered. The claim's state decides; the tracker and the
 // chain are asked for the rest, and where they do not tell it the slot is 0.
-func (s *Settle) fate(ctx context.Context, claim *rfq.Claim, k *store.Kept) (desk.BuildStage, uint64) {
+func (s *Settlement) fate(ctx context.Context, claim *rfq.Claim, k *store.Transaction) (desk.BuildStage, uint64) {
 	if claim != nil && claim.State == rfq.ClaimCosigned {
 		state, _ := s.tracker.State(k.Signature())
 		return desk.BuildBroadcast, state.Slot
@@ -71,8 +71,8 @@ func (s *Settle) fate(ctx context.Context, claim *rfq.Claim, k *store.Kept) (des
 // Delivery returns what names the newest transaction that the desk signed to
 // deliver what a claim bought, of either way; ok is false where it signed none.
 // Errors: those of package store.
-func (s *Settle) Delivery(id market.ClaimID) (signature [64]byte, ok bool, err error) {
-	list, err := s.store.KeptOf(id)
+func (s *Settlement) Delivery(id market.ClaimID) (signature [64]byte, ok bool, err error) {
+	list, err := s.store.Transactions(id)
 	if err != nil || len(list) == 0 {
 		return signature, false, err
 	}

@@ -133,7 +133,7 @@ func TestHealth(t *testing.T) {
 	if h.Desk != c.desk || len(h.Nodes) != 1 || !h.Nodes[0].Available || h.NotReady != nil || h.Blockhash == (rpc.Blockhash{}) {
 		t.Errorf("%+v", h)
 	}
-	if n := l.settle.Counts(); n.Built != 1 || n.Delivered != 1 || n.Settled != 1 || n.Refused+n.Cosigned+n.Released+n.Lapsed != 0 {
+	if n := l.settle.Counts(); n.Built != 1 || n.Delivered != 1 || n.Settled != 1 || n.Refused+n.Cosigned+n.Released+n.Expired != 0 {
 		t.Errorf("%+v", n)
 	}
 }

@@ -124,7 +124,7 @@ func modularFlow(t *testing.T, l *life, w wallet, ticket market.TicketID, rail m
 	if err != nil || !ok {
 		t.Fatalf("no delivery: %v", err)
 	}
-	kept, ok, err := l.store.Kept(claim.ID, settled.Proof)
+	kept, ok, err := l.store.Transaction(claim.ID, settled.Proof)
 	if err != nil || !ok || kept.Signature() != delivery {
 		t.Fatalf("settled by another transaction than the delivery: %v, %v", ok, err)
 	}

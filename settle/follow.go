@@ -15,7 +15,7 @@ import (
 // engine or ctx ends. It waits for nothing but the engine, so the ring never
 // waits for settlement. What is in the tables comes from durable events alone;
 // they are made anew by Start, so no cursor is kept.
-func (s *Settle) follow(ctx context.Context, c Consumer) error {
+func (s *Settlement) follow(ctx context.Context, c Consumer) error {
 	var reader rfq.Reader
 	for {
 		events, err := c.Next(ctx)
@@ -37,7 +37,7 @@ func (s *Settle) follow(ctx context.Context, c Consumer) error {
 }
 
 // tell enters one record.
-func (s *Settle) tell(record rfq.Record) {
+func (s *Settlement) tell(record rfq.Record) {
 	switch r := record.(type) {
 	case *rfq.Claim:
 		s.tellClaim(r)
@@ -56,7 +56,7 @@ func (s *Settle) tell(record rfq.Record) {
 	}
 }
 
-func (s *Settle) tellClaim(c *rfq.Claim) {
+func (s *Settlement) tellClaim(c *rfq.Claim) {
 	s.payees.add(c.Terms.Rail, c.Terms.PayTo)
 	s.work.tell(c, s.now())
 }

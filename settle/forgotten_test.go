@@ -35,7 +35,7 @@ func (paidOnce) Claim(id market.ClaimID) (*desk.History, bool, error) {
 // failure of the chain, after which the claim rests for a while: it is not asked
 // for forty times a second.
 func TestForgottenUntold(t *testing.T) {
-	s := &Settle{node: inventor{}, desk: paidOnce{}}
+	s := &Settlement{node: inventor{}, desk: paidOnce{}}
 	if _, err := s.forgotten(t.Context(), &rfq.Claim{ID: 1}, nil); !errors.Is(err, ErrChain) || errors.Is(err, errLater) {
 		t.Errorf("%v", err)
 	}

@@ -103,7 +103,7 @@ func (g *ground) lacks(v *rfq.View) error {
 
 // Ready returns nil where a package can be built now, and else an [ErrNotReady]
 // that says what is missing. It does not block.
-func (s *Settle) Ready() error {
+func (s *Settlement) Ready() error {
 	v := s.desk.View()
 	if v == nil {
 		return fmt.Errorf("%w: the desk shows nothing yet", ErrNotReady)
@@ -124,7 +124,7 @@ func (s *Settle) Ready() error {
 }
 
 // surveyor keeps the newest blockhash and the ground.
-func (s *Settle) surveyor(ctx context.Context) error {
+func (s *Settlement) surveyor(ctx context.Context) error {
 	tick := time.NewTicker(s.surveyEvery())
 	defer tick.Stop()
 	var last error
@@ -142,10 +142,10 @@ func (s *Settle) surveyor(ctx context.Context) error {
 	}
 }
 
-func (s *Settle) surveyEvery() time.Duration { return min(surveyEvery, s.options.RefreshEvery) }
+func (s *Settlement) surveyEvery() time.Duration { return min(surveyEvery, s.options.RefreshEvery) }
 
 // survey looks at what is due.
-func (s *Settle) survey(ctx context.Context) error {
+func (s *Settlement) survey(ctx context.Context) error {
 	if _, err := s.blockhash(ctx); err != nil {
 		return err
 	}
@@ -165,7 +165,7 @@ func (s *Settle) survey(ctx context.Context) error {
 }
 
 // blockhash returns a recent blockhash. Errors: [ErrChain].
-func (s *Settle) blockhash(ctx context.Context) (rpc.Blockhash, error) {
+func (s *Settlement) blockhash(ctx context.Context) (rpc.Blockhash, error) {
 	b, err := s.node.Blockhash(ctx)
 	if err != nil {
 		return rpc.Blockhash{}, fmt.Errorf("%w: %w", ErrChain, err)
@@ -175,7 +175,7 @@ func (s *Settle) blockhash(ctx context.Context) (rpc.Blockhash, error) {
 }
 
 // read makes the ground for a view, from finalized accounts. Errors: [ErrChain].
-func (s *Settle) read(ctx context.Context, v *rfq.View) (*ground, error) {
+func (s *Settlement) read(ctx context.Context, v *rfq.View) (*ground, error) {
 	g := &ground{readAt: s.options.Now(), mints: map[solana.Address]token.Checked{}, wrong: map[solana.Address]error{}}
 	err := s.accounts(ctx, wanted(v), func(address solana.Address, a *rpc.Account) {
 		mint, err := s.check(address, a)
@@ -211,7 +211,7 @@ func (s *Settle) read(ctx context.Context, v *rfq.View) (*ground, error) {
 var errNoMint = errors.New("it does not exist")
 
 // check reads a mint account.
-func (s *Settle) check(address solana.Address, a *rpc.Account) (token.Checked, error) {
+func (s *Settlement) check(address solana.Address, a *rpc.Account) (token.Checked, error) {
 	if a == nil {
 		return token.Checked{}, fmt.Errorf("mint %s: %w", solana.Text(address), errNoMint)
 	}
@@ -223,7 +223,7 @@ func (s *Settle) check(address solana.Address, a *rpc.Account) (token.Checked, e
 }
 
 // accounts reads any number of accounts.
-func (s *Settle) accounts(ctx context.Context, list []solana.Address, f func(address solana.Address, a *rpc.Account)) error {
+func (s *Settlement) accounts(ctx context.Context, list []solana.Address, f func(address solana.Address, a *rpc.Account)) error {
 	for len(list) > 0 {
 		part := list[:min(len(list), rpc.MaxAccountsACall)]
 		list = list[len(part):]

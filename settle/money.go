@@ -10,15 +10,15 @@ import (
 // Money lists one kind of the money that needs an operator, after a cursor, in the
 // order of the items' cursors; at most limit items. Errors: those of the desk and
 // of package store.
-func (s *Settle) Money(kind desk.MoneyKind, after desk.MoneyCursor, limit int) (out []desk.MoneyItem, err error) {
+func (s *Settlement) Money(kind desk.MoneyKind, after desk.MoneyCursor, limit int) (out []desk.MoneyItem, err error) {
 	switch kind {
-	case desk.MoneyRefund:
+	case desk.MoneyRefundDue:
 		for _, p := range s.RefundsDue(after.Signature, limit) {
 			out = append(out, desk.MoneyItem{
 				Signature: p.Signature, Claim: p.Claim, Rail: p.Rail, Amount: p.Amount, Payer: p.Payer, Slot: p.Slot, At: p.At, Reason: p.Why.String(),
 			})
 		}
-	case desk.MoneyStuck:
+	case desk.MoneyDeliveryFailing:
 		for _, x := range s.Stuck(after.Claim, limit) {
 			item := desk.MoneyItem{
 				Claim: x.Claim.ID, Rail: x.Claim.Terms.Rail, Amount: x.Claim.Paid, Payer: x.Claim.Wallet,
@@ -29,7 +29,7 @@ func (s *Settle) Money(kind desk.MoneyKind, after desk.MoneyCursor, limit int) (
 			}
 			out = append(out, item)
 		}
-	case desk.MoneyDoubtful:
+	case desk.MoneyOutcomeUnknown:
 		list, err := s.Doubtful(after.Claim, limit)
 		if err != nil {
 			return nil, err
@@ -41,7 +41,7 @@ func (s *Settle) Money(kind desk.MoneyKind, after desk.MoneyCursor, limit int) (
 				At: x.Since, Reason: x.Word, Delivery: x.Signature,
 			})
 		}
-	case desk.MoneyStray:
+	case desk.MoneyUnmatched:
 		list, err := s.Strays(after.Signature, limit)
 		if err != nil {
 			return nil, err
@@ -57,7 +57,7 @@ func (s *Settle) Money(kind desk.MoneyKind, after desk.MoneyCursor, limit int) (
 }
 
 // addPayment adds the payment that a stuck claim was paid by.
-func (s *Settle) addPayment(item *desk.MoneyItem) error {
+func (s *Settlement) addPayment(item *desk.MoneyItem) error {
 	h, ok, err := s.desk.Claim(item.Claim)
 	if err != nil {
 		return fmt.Errorf("claim %s: %w", claimText(item.Claim), err)
@@ -74,9 +74,9 @@ func (s *Settle) addPayment(item *desk.MoneyItem) error {
 }
 
 // MoneyCounts counts the money that needs an operator. It does not block.
-func (s *Settle) MoneyCounts() desk.MoneyCounts {
+func (s *Settlement) MoneyCounts() desk.MoneyCounts {
 	return desk.MoneyCounts{
-		Refunds: s.refund.count(), Stuck: s.work.countStuck(s.now(), s.options.StuckAfter), Strays: s.store.StrayCount(),
-		Doubtful: s.DoubtfulCount(),
+		RefundsDue: s.refund.count(), DeliveriesFailing: s.work.countStuck(s.now(), s.options.FailingAfter), Unmatched: s.store.UnmatchedCount(),
+		OutcomesUnknown: s.DoubtfulCount(),
 	}
 }

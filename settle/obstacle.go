@@ -17,7 +17,7 @@ const (
 	wordFailed     = "failed_on_chain"
 	wordExpired    = "expired"       // it did not land in time
 	wordGivenUp    = "given_up"      // an operator has said that it did not land
-	wordTries      = "tries_used_up" // MaxDeliveryTries
+	wordTries      = "tries_used_up" // MaxDeliveryAttempts
 	wordChain      = "chain_unavailable"
 	wordSigner     = "signer_unavailable"
 	wordSignerNo   = "signer_refused"   // the signer's own rules

@@ -18,9 +18,9 @@ import (
 const (
 	// MaxDeliverers bounds the claims that are delivered at once.
 	MaxDeliverers = 64
-	// MaxDeliveryTries bounds the deliveries that are ever signed for one claim.
+	// MaxDeliveryAttempts bounds the deliveries that are ever signed for one claim.
 	// After as many, none of which has landed well, a person must look.
-	MaxDeliveryTries = 5
+	MaxDeliveryAttempts = 5
 	// MaxTreasury bounds Options.Treasury: the desk is one more.
 	MaxTreasury = proof.MaxWallets - 1
 	// MinLife is how many blocks the blockhash of a submitted transaction must
@@ -45,12 +45,12 @@ type Options struct {
 	// Deliverers is how many claims are delivered at once, 1 to MaxDeliverers.
 	// Default 8.
 	Deliverers int
-	// StuckAfter is how long after its payment a claim without delivery counts as
+	// FailingAfter is how long after its payment a claim without delivery counts as
 	// stuck. Default 10 min.
-	StuckAfter time.Duration
-	// RetryFirst is the pause after a first failure; it doubles up to RetryMost.
+	FailingAfter time.Duration
+	// RetryFirst is the pause after a first failure; it doubles up to RetryMax.
 	// Defaults 1 s and 1 min.
-	RetryFirst, RetryMost time.Duration
+	RetryFirst, RetryMax time.Duration
 	// RefreshEvery paces reading the mints and our accounts again. Default 30 s.
 	RefreshEvery time.Duration
 	// SignTimeout bounds one use of the signer. Default 5 s.
@@ -81,9 +81,9 @@ type Payments struct {
 
 // withDefaults fills what is zero.
 func (o Options) withDefaults() Options {
-	o.StuckAfter = cmp.Or(o.StuckAfter, 10*time.Minute)
+	o.FailingAfter = cmp.Or(o.FailingAfter, 10*time.Minute)
 	o.RetryFirst = cmp.Or(o.RetryFirst, time.Second)
-	o.RetryMost = cmp.Or(o.RetryMost, time.Minute)
+	o.RetryMax = cmp.Or(o.RetryMax, time.Minute)
 	o.RefreshEvery = cmp.Or(o.RefreshEvery, 30*time.Second)
 	o.SignTimeout = cmp.Or(o.SignTimeout, 5*time.Second)
 	o.Extensions = cmp.Or(o.Extensions, token.Harmless())
@@ -103,7 +103,7 @@ func (o Options) Validate() error {
 	if _, err := o.Budget.PriorityLamports(); err != nil {
 		return fmt.Errorf("%w: %w", ErrOptions, err)
 	}
-	for _, d := range []time.Duration{o.StuckAfter, o.RetryFirst, o.RetryMost, o.RefreshEvery, o.SignTimeout} {
+	for _, d := range []time.Duration{o.FailingAfter, o.RetryFirst, o.RetryMax, o.RefreshEvery, o.SignTimeout} {
 		if d < 0 {
 			return fmt.Errorf("%w: a negative duration", ErrOptions)
 		}
@@ -116,8 +116,8 @@ func (o Options) Validate() error {
 		return fmt.Errorf("%w: %d wallets in the treasury, at most %d", ErrOptions, len(o.Treasury), MaxTreasury)
 	case o.Deliverers < 1 || o.Deliverers > MaxDeliverers:
 		return fmt.Errorf("%w: %d deliverers, 1 to %d", ErrOptions, o.Deliverers, MaxDeliverers)
-	case o.RetryFirst > o.RetryMost:
-		return fmt.Errorf("%w: a first pause of %s, the longest of %s", ErrOptions, o.RetryFirst, o.RetryMost)
+	case o.RetryFirst > o.RetryMax:
+		return fmt.Errorf("%w: a first pause of %s, the longest of %s", ErrOptions, o.RetryFirst, o.RetryMax)
 	}
 	return nil
 }

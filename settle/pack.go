@@ -25,7 +25,7 @@ import (
 // Errors: *[desk.Refusal] with RefusalExpired where the claim's time was up before it
 // had a package, or with RefusalUnbuildable; [ErrNotReady]; [ErrChain]; ctx's; those of
 // package store.
-func (s *Settle) Package(ctx context.Context, c *rfq.Claim, payer desk.FeePayer) (desk.Package, error) {
+func (s *Settlement) Package(ctx context.Context, c *rfq.Claim, payer desk.FeePayer) (desk.Package, error) {
 	unlock, err := s.locks.lock(ctx, c.ID)
 	if err != nil {
 		return desk.Package{}, fmt.Errorf("claim %s: %w", claimText(c.ID), err)
@@ -44,7 +44,7 @@ func (s *Settle) Package(ctx context.Context, c *rfq.Claim, payer desk.FeePayer)
 }
 
 // compose builds a claim's first package and keeps it.
-func (s *Settle) compose(ctx context.Context, c *rfq.Claim, payer desk.FeePayer) (*store.Build, error) {
+func (s *Settlement) compose(ctx context.Context, c *rfq.Claim, payer desk.FeePayer) (*store.Build, error) {
 	now := s.now()
 	if now >= c.Deadline {
 		return nil, s.refuse(c.ID, desk.RefusalExpired)
@@ -73,13 +73,13 @@ func (s *Settle) compose(ctx context.Context, c *rfq.Claim, payer desk.FeePayer)
 }
 
 // common is what binds a transaction to its claim and bounds its life and cost.
-func (s *Settle) common(id market.ClaimID, hash *rpc.Blockhash) build.Common {
+func (s *Settlement) common(id market.ClaimID, hash *rpc.Blockhash) build.Common {
 	return build.Common{Blockhash: hash.Hash, Budget: s.options.Budget, Memo: binding.Memo(id), Reference: binding.Reference(id)}
 }
 
 // leg is the payment of a claim. It creates nothing: the ground has shown that
 // the account to be paid exists.
-func (s *Settle) leg(t *rfq.Terms) (build.Leg, error) {
+func (s *Settlement) leg(t *rfq.Terms) (build.Leg, error) {
 	leg := build.Leg{Rail: t.Rail, Amount: market.Amount(t.Payment), To: t.PayTo}
 	if t.Rail != market.RailUSDC {
 		return leg, nil
@@ -94,7 +94,7 @@ func (s *Settle) leg(t *rfq.Terms) (build.Leg, error) {
 }
 
 // base is the mint that a claim delivers.
-func (s *Settle) base(t *rfq.Terms) (token.Checked, error) {
+func (s *Settlement) base(t *rfq.Terms) (token.Checked, error) {
 	v := s.desk.View()
 	if v == nil || v.Pair(t.Instrument) == nil {
 		return token.Checked{}, fmt.Errorf("%w: the desk does not show instrument %d", ErrNotReady, t.Instrument)
@@ -102,7 +102,7 @@ func (s *Settle) base(t *rfq.Terms) (token.Checked, error) {
 	return s.ground.Load().mint(v.Pair(t.Instrument).BaseMint)
 }
 
-func (s *Settle) payment(c *rfq.Claim, hash *rpc.Blockhash) (*build.Unsigned, error) {
+func (s *Settlement) payment(c *rfq.Claim, hash *rpc.Blockhash) (*build.Unsigned, error) {
 	leg, err := s.leg(&c.Terms)
 	if err != nil {
 		return nil, err
@@ -111,7 +111,7 @@ func (s *Settle) payment(c *rfq.Claim, hash *rpc.Blockhash) (*build.Unsigned, er
 	return p.Build(&s.tokens)
 }
 
-func (s *Settle) atomic(c *rfq.Claim, payer desk.FeePayer, hash *rpc.Blockhash) (*build.Unsigned, error) {
+func (s *Settlement) atomic(c *rfq.Claim, payer desk.FeePayer, hash *rpc.Blockhash) (*build.Unsigned, error) {
 	leg, err := s.leg(&c.Terms)
 	if err != nil {
 		return nil, err

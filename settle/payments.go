@@ -60,7 +60,7 @@ func (p *payees) of(rail market.Rail, today solana.Address) (list []solana.Addre
 // Verify examines the payment with a signature, has the desk book it, and returns
 // its verdict for the request, with the claim's delivery: proof.Prover.Verify.
 // Errors: [ErrNotReady] too.
-func (s *Settle) Verify(ctx context.Context, r *desk.PaymentProof) (desk.Verdict, error) {
+func (s *Settlement) Verify(ctx context.Context, r *desk.PaymentProof) (desk.Verdict, error) {
 	p := s.prover.Load()
 	if p == nil {
 		return desk.Verdict{}, fmt.Errorf("%w: nobody looks at payments yet", ErrNotReady)
@@ -75,7 +75,7 @@ func (s *Settle) Verify(ctx context.Context, r *desk.PaymentProof) (desk.Verdict
 
 // watch looks for payments that nobody reports. What is watched follows the
 // desk's policy: where that changes, the watch begins anew, from its cursors.
-func (s *Settle) watch(ctx context.Context) error {
+func (s *Settlement) watch(ctx context.Context) error {
 	for {
 		rails, ok := s.rails()
 		if !ok {
@@ -96,7 +96,7 @@ func (s *Settle) watch(ctx context.Context) error {
 }
 
 // watchUntilOther runs a prover until its rails are no longer the desk's.
-func (s *Settle) watchUntilOther(ctx context.Context, p *proof.Prover, with *rails) error {
+func (s *Settlement) watchUntilOther(ctx context.Context, p *proof.Prover, with *rails) error {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
 	group, ctx := errgroup.WithContext(ctx)
@@ -131,7 +131,7 @@ func (r *rails) equal(o *rails) bool {
 // rails returns how the desk is paid now; ok is false where that is not known
 // yet, or it is not paid at all. The desk must be known: what it has signed
 // itself is no payment.
-func (s *Settle) rails() (r rails, ok bool) {
+func (s *Settlement) rails() (r rails, ok bool) {
 	v, g := s.desk.View(), s.ground.Load()
 	r.desk = s.signer.Address()
 	if v == nil || g == nil || r.desk == (solana.Address{}) {
@@ -159,7 +159,7 @@ func (s *Settle) rails() (r rails, ok bool) {
 	return r, ok
 }
 
-func (s *Settle) proofOptions(r *rails) proof.Options {
+func (s *Settlement) proofOptions(r *rails) proof.Options {
 	o := proof.Options{
 		Rails: r.by, Wallets: []solana.Address{r.desk}, ClockTolerance: s.options.Payments.ClockTolerance,
 		Retry: s.options.Payments.Retry, WatchEvery: s.options.Payments.WatchEvery, Now: s.options.Now, Logger: s.log,

@@ -48,7 +48,7 @@ func TestPayees(t *testing.T) {
 
 // TestDustTold: the proof of payments is told what is dust on each rail.
 func TestDustTold(t *testing.T) {
-	var s Settle
+	var s Settlement
 	s.options.Payments.Dust = [market.RailCount]market.Amount{market.RailUSDC: 10_000, market.RailSOL: 100_000}
 	o := s.proofOptions(&rails{})
 	for rail, want := range s.options.Payments.Dust {

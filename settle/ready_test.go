@@ -99,7 +99,7 @@ func (emptyKV) Get(key []byte) ([]byte, bool, error) {
 func (emptyKV) Scan(_, _ []byte, _ func(_, _ []byte) bool) error { return nil }
 
 // grounded is a settlement that has all it needs; it looks at no payment.
-func grounded(t testing.TB) (*Settle, *groundNode, *groundDesk, *groundSigner) {
+func grounded(t testing.TB) (*Settlement, *groundNode, *groundDesk, *groundSigner) {
 	t.Helper()
 	n := &groundNode{accounts: map[solana.Address]*rpc.Account{}, at: time.Unix(1000, 0)}
 	n.put(usdc, mintData(6))
@@ -261,7 +261,7 @@ func TestOptions(t *testing.T) {
 		"fewer deliverers": func(o *Options) { o.Deliverers = -1 },
 		"treasury":         func(o *Options) { o.Treasury = make([]solana.Address, MaxTreasury+1) },
 		"a pause":          func(o *Options) { o.RetryFirst = -1 },
-		"pauses":           func(o *Options) { o.RetryFirst, o.RetryMost = time.Minute, time.Second },
+		"pauses":           func(o *Options) { o.RetryFirst, o.RetryMax = time.Minute, time.Second },
 		"a time":           func(o *Options) { o.SignTimeout = -1 },
 		"the tracker's":    func(o *Options) { o.Broadcast.PollEvery = -1 },
 	} {

@@ -16,7 +16,7 @@ import (
 // that is still possible; in any case the transaction's end is waited for. It
 // looks once, at the claims that Start was told, and again at those that it could
 // not look at, which hold up no others.
-func (s *Settle) recall(ctx context.Context) error {
+func (s *Settlement) recall(ctx context.Context) error {
 	for {
 		s.unpromised = slices.DeleteFunc(s.unpromised, func(id market.ClaimID) bool {
 			if ctx.Err() != nil {
@@ -28,7 +28,7 @@ func (s *Settle) recall(ctx context.Context) error {
 			}
 			return err == nil
 		})
-		if len(s.unpromised) == 0 || !sleep(ctx, s.options.RetryMost) {
+		if len(s.unpromised) == 0 || !sleep(ctx, s.options.RetryMax) {
 			return nil
 		}
 	}
@@ -39,8 +39,8 @@ func mayBeUnpromised(c *rfq.Claim) bool {
 	return c.Way == rfq.Atomic && (c.State == rfq.ClaimReserved || c.State == rfq.ClaimExpired)
 }
 
-func (s *Settle) recallOne(id market.ClaimID) error {
-	list, err := s.store.KeptOf(id)
+func (s *Settlement) recallOne(id market.ClaimID) error {
+	list, err := s.store.Transactions(id)
 	if err != nil {
 		return err
 	}

@@ -33,7 +33,7 @@ func TestRecallGoesOn(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := st.Keep(storetest.Atomic(t, 2, 1, build.Desk), 1000, 1); err != nil {
+	if _, err := st.PutTransaction(storetest.Atomic(t, 2, 1, build.Desk), 1000, 1); err != nil {
 		t.Fatal(err)
 	}
 	damaged := append(binary.BigEndian.AppendUint64([]byte{3}, 1), make([]byte, 32)...)
@@ -41,8 +41,8 @@ func TestRecallGoesOn(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &Settle{
-		options: Options{RetryMost: time.Millisecond}, store: st, desk: agreeable{}, log: slog.New(slog.DiscardHandler),
+	s := &Settlement{
+		options: Options{RetryMax: time.Millisecond}, store: st, desk: agreeable{}, log: slog.New(slog.DiscardHandler),
 		unpromised: []market.ClaimID{1, 2, 3},
 	}
 	if s.tracker, err = broadcast.New(broadcast.Options{}, nil, nil); err != nil {

@@ -28,9 +28,9 @@ type Doubtful struct {
 // Doubtful lists such claims by their number, from the first one after that one; at
 // most limit. It looks at all that is under way: for people. Errors: those of the
 // desk.
-func (s *Settle) Doubtful(from market.ClaimID, limit int) ([]Doubtful, error) {
-	states := slices.DeleteFunc(s.tracker.Doubtful(broadcast.MaxTracked), func(x broadcast.State) bool {
-		return !x.Stands || x.Claim <= from
+func (s *Settlement) Doubtful(from market.ClaimID, limit int) ([]Doubtful, error) {
+	states := slices.DeleteFunc(s.tracker.Unresolved(broadcast.MaxTracked), func(x broadcast.State) bool {
+		return !x.OutcomeUnknown || x.Claim <= from
 	})
 	slices.SortFunc(states, func(a, b broadcast.State) int { return cmp.Compare(a.Claim, b.Claim) })
 	var list []Doubtful
@@ -44,7 +44,7 @@ func (s *Settle) Doubtful(from market.ClaimID, limit int) ([]Doubtful, error) {
 			return nil, err
 		}
 		if outOf(claim) && claim.Proof == x.Hash {
-			list = append(list, Doubtful{Claim: *claim, Since: x.Since.UnixNano(), Word: x.Word, Signature: x.Signature})
+			list = append(list, Doubtful{Claim: *claim, Since: x.Since.UnixNano(), Word: x.Problem, Signature: x.Signature})
 		}
 	}
 	return list, nil
@@ -52,7 +52,7 @@ func (s *Settle) Doubtful(from market.ClaimID, limit int) ([]Doubtful, error) {
 
 // DoubtfulCount is how many Doubtful lists in all, but for what the desk does not
 // know as out. It asks nobody.
-func (s *Settle) DoubtfulCount() int { return s.tracker.Standing() }
+func (s *Settlement) DoubtfulCount() int { return s.tracker.OutcomesUnknown() }
 
 // outOf reports whether a transaction of the claim, which may be nil, is out.
 func outOf(c *rfq.Claim) bool {
@@ -63,9 +63,9 @@ func outOf(c *rfq.Claim) bool {
 // transaction of a claim that [Settle.Doubtful] lists is not on the chain. An
 // atomic claim is released; the delivery of a paid one lapses, and the next one is
 // signed at once. Where the word was wrong, the desk delivers twice. A refusal by
-// the rules is a Result with a Reason. Errors: [desk.ErrNotDoubtful]; ctx's; those of the
+// the rules is a Result with a Reason. Errors: [desk.ErrOutcomeKnown]; ctx's; those of the
 // desk, after which the claim waits as before.
-func (s *Settle) Release(ctx context.Context, by desk.OperatorAct, id market.ClaimID) (*desk.Result, error) {
+func (s *Settlement) Release(ctx context.Context, by desk.OperatorRequest, id market.ClaimID) (*desk.Result, error) {
 	// No submission, and nobody who would track it again.
 	unlock, err := s.locks.lock(ctx, id)
 	if err != nil {
@@ -77,14 +77,14 @@ func (s *Settle) Release(ctx context.Context, by desk.OperatorAct, id market.Cla
 		return nil, err
 	}
 	if !outOf(c) {
-		return nil, fmt.Errorf("%w: claim %s", desk.ErrNotDoubtful, claimText(id))
+		return nil, fmt.Errorf("%w: claim %s", desk.ErrOutcomeKnown, claimText(id))
 	}
 	was, err := s.tracker.GiveUp(id, c.Proof)
 	if err != nil {
-		return nil, fmt.Errorf("%w: %w", desk.ErrNotDoubtful, err)
+		return nil, fmt.Errorf("%w: %w", desk.ErrOutcomeKnown, err)
 	}
 	s.log.Warn("an operator gives up a transaction in doubt", "claim", claimText(id), "operator", by.Name,
-		"signature", was.Signature.String(), "last_valid", was.LastValid, "word", was.Word)
+		"signature", was.Signature.String(), "last_valid", was.LastValid, "word", was.Problem)
 	result, err := s.giveBack(by, c, was.Signature)
 	if err != nil {
 		return nil, errors.Join(err, s.takeUpAgain(c))
@@ -93,7 +93,7 @@ func (s *Settle) Release(ctx context.Context, by desk.OperatorAct, id market.Cla
 }
 
 // giveBack tells the desk that a claim's transaction never landed.
-func (s *Settle) giveBack(by desk.OperatorAct, c *rfq.Claim, signature solana.Signature) (*desk.Result, error) {
+func (s *Settlement) giveBack(by desk.OperatorRequest, c *rfq.Claim, signature solana.Signature) (*desk.Result, error) {
 	if c.State == rfq.ClaimCosigned {
 		return s.counted(by, &rfq.ReleaseClaim{Claim: c.ID}, &s.counts.released)
 	}
@@ -102,7 +102,7 @@ func (s *Settle) giveBack(by desk.OperatorAct, c *rfq.Claim, signature solana.Si
 	return s.counted(by, &rfq.LapseDelivery{Claim: c.ID, Proof: c.Proof}, &s.counts.lapsed)
 }
 
-func (s *Settle) counted(by desk.OperatorAct, r rfq.Request, count *counter) (*desk.Result, error) {
+func (s *Settlement) counted(by desk.OperatorRequest, r rfq.Request, count *counter) (*desk.Result, error) {
 	result, err := s.act(by, r)
 	if err == nil && result.Reason == 0 {
 		count.Add(1)
@@ -111,7 +111,7 @@ func (s *Settle) counted(by desk.OperatorAct, r rfq.Request, count *counter) (*d
 }
 
 // takeUpAgain has the tracker wait on for what the desk did not give back.
-func (s *Settle) takeUpAgain(c *rfq.Claim) error {
+func (s *Settlement) takeUpAgain(c *rfq.Claim) error {
 	if c.State == rfq.ClaimCosigned {
 		return s.resumeLocked(c)
 	}

@@ -53,7 +53,7 @@ func (l *life) doubtful() []settle.Doubtful {
 }
 
 // beginDoubtful is a desk whose sends are lost, with an operator.
-func beginDoubtful(t *testing.T, clock *atomic.Int64, wrap func(settle.Desk) settle.Desk) (*life, *doubtfulNode, desk.OperatorAct) {
+func beginDoubtful(t *testing.T, clock *atomic.Int64, wrap func(settle.Desk) settle.Desk) (*life, *doubtfulNode, desk.OperatorRequest) {
 	t.Helper()
 	node := new(doubtfulNode)
 	l := begin(t, startChain(t), lifeOptions{clock: clock, desk: wrap, node: func(n settle.Node) settle.Node {
@@ -61,7 +61,7 @@ func beginDoubtful(t *testing.T, clock *atomic.Int64, wrap func(settle.Desk) set
 		return node
 	}}).open()
 	l.must(&rfq.SetOperator{Of: rfq.Operator{ID: 3, Name: "ann"}})
-	return l, node, desk.OperatorAct{Operator: 3, Name: "ann"}
+	return l, node, desk.OperatorRequest{Operator: 3, Name: "ann"}
 }
 
 // TestReleaseAtomic: a claim whose reference strangers have crowded waits for ever,
@@ -79,7 +79,7 @@ func TestReleaseAtomic(t *testing.T) {
 	c, w := l.chain, l.chain.wallet(0)
 	refused := func(when string, id market.ClaimID) {
 		t.Helper()
-		if _, err := l.settle.Release(t.Context(), ann, id); !errors.Is(err, desk.ErrNotDoubtful) {
+		if _, err := l.settle.Release(t.Context(), ann, id); !errors.Is(err, desk.ErrOutcomeKnown) {
 			t.Fatalf("%s: %v", when, err)
 		}
 	}
@@ -95,7 +95,7 @@ func TestReleaseAtomic(t *testing.T) {
 	l.expire()
 	await.True(l.t, "doubt", func() bool { return len(l.doubtful()) == 1 })
 	d := l.doubtful()[0]
-	if d.Claim.ID != claim.ID || d.Word != broadcast.WordHistoryLong || d.Signature != got.Signature || d.Since == 0 {
+	if d.Claim.ID != claim.ID || d.Word != broadcast.ProblemHistoryLong || d.Signature != got.Signature || d.Since == 0 {
 		t.Errorf("%+v", d)
 	}
 	if list, err := l.settle.Doubtful(claim.ID, 10); err != nil || len(list) != 0 {
@@ -137,7 +137,7 @@ func TestReleaseDelivery(t *testing.T) {
 	clock.Store(int64(broadcast.HistoryFor + time.Hour))
 	l.expire()
 	await.True(l.t, "doubt", func() bool { return len(l.doubtful()) == 1 })
-	if d := l.doubtful()[0]; d.Claim.ID != claim.ID || d.Word != broadcast.WordTooOld {
+	if d := l.doubtful()[0]; d.Claim.ID != claim.ID || d.Word != broadcast.ProblemTooOld {
 		t.Errorf("%+v", d)
 	}
 	c.control("heal", nil)

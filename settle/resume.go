@@ -9,7 +9,7 @@ import (
 
 // resumeAtomic takes up an atomic claim that was promised, unless a submission is
 // at it.
-func (s *Settle) resumeAtomic(c *rfq.Claim) error {
+func (s *Settlement) resumeAtomic(c *rfq.Claim) error {
 	unlock, ok := s.locks.try(c.ID)
 	if !ok {
 		return errLater
@@ -19,7 +19,7 @@ func (s *Settle) resumeAtomic(c *rfq.Claim) error {
 }
 
 // resumeLocked is resumeAtomic for the holder of the claim's lock.
-func (s *Settle) resumeLocked(c *rfq.Claim) error {
+func (s *Settlement) resumeLocked(c *rfq.Claim) error {
 	b, ok, err := s.store.Build(c.ID)
 	if err != nil {
 		return err
@@ -34,8 +34,8 @@ func (s *Settle) resumeLocked(c *rfq.Claim) error {
 // resume sees to it that what was promised for a claim comes to its end: its
 // signed bytes are sent, or, where there are none, it is waited for until they
 // could not land any more. Of what is tracked already nothing changes.
-func (s *Settle) resume(c *rfq.Claim, kind cosign.Kind, lastValid uint64) error {
-	kept, ok, err := s.store.Kept(c.ID, c.Proof)
+func (s *Settlement) resume(c *rfq.Claim, kind cosign.Kind, lastValid uint64) error {
+	kept, ok, err := s.store.Transaction(c.ID, c.Proof)
 	switch {
 	case err != nil:
 		return err

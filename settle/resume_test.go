@@ -192,7 +192,7 @@ func TestStartTakesUp(t *testing.T) {
 	}
 	operator := &rfq.SetOperator{Of: rfq.Operator{ID: 3, Name: "ann"}}
 	l.must(operator)
-	result, err := l.settle.Refunded(desk.OperatorAct{Operator: 3, Name: "ann"}, due[0].Signature, [64]byte{9})
+	result, err := l.settle.Refunded(desk.OperatorRequest{Operator: 3, Name: "ann"}, due[0].Signature, [64]byte{9})
 	if err != nil || result.Reason != 0 {
 		t.Fatalf("%+v, %v", result, err)
 	}

@@ -50,7 +50,7 @@ type life struct {
 	desk       *desk.Desk
 	client     *rpc.Client
 	store      *store.Store
-	settle     *settle.Settle
+	settle     *settle.Settlement
 	begun      bool
 	stopSettle context.CancelFunc
 	stopRest   context.CancelFunc
@@ -120,7 +120,7 @@ func begin(t testing.TB, c *chain, o lifeOptions) *life {
 	}
 	so := settle.Options{
 		Budget: build.Budget{Units: 200_000, MicroLamports: 1000}, SyncBuilds: true, RetryFirst: 50 * time.Millisecond,
-		RetryMost: 200 * time.Millisecond, RefreshEvery: 30 * time.Millisecond, Now: now, Logger: quiet,
+		RetryMax: 200 * time.Millisecond, RefreshEvery: 30 * time.Millisecond, Now: now, Logger: quiet,
 		SignTimeout: runtest.Patience, BlockhashLife: blockhashLife,
 		Broadcast: broadcast.Options{ResendEvery: 50 * time.Millisecond, PollEvery: 10 * time.Millisecond},
 		Payments:  settle.Payments{WatchEvery: 50 * time.Millisecond, Retry: 10 * time.Millisecond},
@@ -306,11 +306,11 @@ func (l *life) becomes(id market.ClaimID, state rfq.ClaimState) *rfq.Claim {
 }
 
 // strays lists money that nobody can book, without what the chain began with.
-func (l *life) strays() []store.Stray {
+func (l *life) strays() []store.UnmatchedPayment {
 	l.t.Helper()
-	list, err := l.settle.Strays(solana.Signature{}, store.MaxStraysAPage)
+	list, err := l.settle.Strays(solana.Signature{}, store.MaxUnmatchedPage)
 	l.chain.must(err)
-	return slices.DeleteFunc(list, func(x store.Stray) bool { return x.Slot <= l.chain.began })
+	return slices.DeleteFunc(list, func(x store.UnmatchedPayment) bool { return x.Slot <= l.chain.began })
 }
 
 func amountOf(t testing.TB, a *rpc.Account) uint64 {

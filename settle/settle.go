@@ -30,7 +30,7 @@ const (
 
 // Settle joins the desk and the chain: see the package. New, Start, then Run;
 // every other method from any goroutine once Start has returned.
-type Settle struct {
+type Settlement struct {
 	options Options
 	desk    Desk
 	node    Node
@@ -60,14 +60,14 @@ type Settle struct {
 
 // New makes a settlement. It asks nobody but the store. Errors: [ErrOptions], those
 // of package store.
-func New(o Options, d Desk, node Node, st *store.Store, signer cosign.Signer) (*Settle, error) {
+func New(o Options, d Desk, node Node, st *store.Store, signer cosign.Signer) (*Settlement, error) {
 	if err := o.Validate(); err != nil {
 		return nil, err
 	}
 	o = o.withDefaults()
-	s := &Settle{
+	s := &Settlement{
 		options: o, desk: d, node: node, store: st, signer: signer, log: o.Logger,
-		locks: newLocks(), work: newWork(o.RetryFirst, o.RetryMost), refund: newOwed(),
+		locks: newLocks(), work: newWork(o.RetryFirst, o.RetryMax), refund: newOwed(),
 	}
 	var err error
 	if s.tracker, err = broadcast.New(o.Broadcast, node, s.ended); err != nil {
@@ -77,10 +77,10 @@ func New(o Options, d Desk, node Node, st *store.Store, signer cosign.Signer) (*
 }
 
 // now is the clock in nanoseconds of Unix time.
-func (s *Settle) now() int64 { return s.options.Now().UnixNano() }
+func (s *Settlement) now() int64 { return s.options.Now().UnixNano() }
 
 // claim returns a claim as it is in what is durable, or nil.
-func (s *Settle) claim(id market.ClaimID) (*rfq.Claim, error) {
+func (s *Settlement) claim(id market.ClaimID) (*rfq.Claim, error) {
 	h, ok, err := s.desk.Claim(id)
 	switch {
 	case err != nil:
@@ -96,7 +96,7 @@ func (s *Settle) claim(id market.ClaimID) (*rfq.Claim, error) {
 // desk was reconciled with, while our store may be newer: payments are looked for from
 // then on, read before or not. Zero: the journal has lost nothing. Once, before Run, and
 // before the engine runs.
-func (s *Settle) Start(claims func(yield func(c *rfq.Claim, payments []rfq.Payment) bool), lostSince time.Time) {
+func (s *Settlement) Start(claims func(yield func(c *rfq.Claim, payments []rfq.Payment) bool), lostSince time.Time) {
 	now := s.now()
 	s.since, s.rewind = now, !lostSince.IsZero()
 	claims(func(c *rfq.Claim, payments []rfq.Payment) bool {
@@ -132,7 +132,7 @@ var errEnded = errors.New("settle: the engine has stopped")
 // Run does what claims need until ctx ends or the engine has stopped, and
 // returns nil then. What it leaves undone, the next Start takes up. It follows c
 // without ever waiting for the chain, the desk or the disk.
-func (s *Settle) Run(ctx context.Context, c Consumer) error {
+func (s *Settlement) Run(ctx context.Context, c Consumer) error {
 	group, within := errgroup.WithContext(ctx)
 	group.Go(func() error { return s.follow(within, c) })
 	group.Go(func() error { return s.surveyor(within) })
@@ -152,7 +152,7 @@ func (s *Settle) Run(ctx context.Context, c Consumer) error {
 }
 
 // dispatch hands out what is due.
-func (s *Settle) dispatch(ctx context.Context, due chan<- rfq.Claim) error {
+func (s *Settlement) dispatch(ctx context.Context, due chan<- rfq.Claim) error {
 	timer := time.NewTimer(0)
 	defer timer.Stop()
 	for {
@@ -176,7 +176,7 @@ func (s *Settle) dispatch(ctx context.Context, due chan<- rfq.Claim) error {
 }
 
 // worker does what is handed out.
-func (s *Settle) worker(ctx context.Context, due <-chan rfq.Claim) error {
+func (s *Settlement) worker(ctx context.Context, due <-chan rfq.Claim) error {
 	for {
 		select {
 		case c := <-due:
@@ -192,7 +192,7 @@ func (s *Settle) worker(ctx context.Context, due <-chan rfq.Claim) error {
 }
 
 // step does the next thing that a claim needs.
-func (s *Settle) step(ctx context.Context, c *rfq.Claim) error {
+func (s *Settlement) step(ctx context.Context, c *rfq.Claim) error {
 	switch c.State {
 	case rfq.ClaimPaid:
 		return s.deliver(ctx, c)
@@ -207,11 +207,11 @@ func (s *Settle) step(ctx context.Context, c *rfq.Claim) error {
 }
 
 // pruner drops builds that nobody signed.
-func (s *Settle) pruner(ctx context.Context) error {
+func (s *Settlement) pruner(ctx context.Context) error {
 	tick := time.NewTicker(pruneEvery)
 	defer tick.Stop()
 	for {
-		for n := store.MaxPruned; n == store.MaxPruned && ctx.Err() == nil; {
+		for n := store.MaxPrunedACall; n == store.MaxPrunedACall && ctx.Err() == nil; {
 			var err error
 			if n, err = s.store.Prune(s.now()); err != nil {
 				s.log.Warn("old builds were not dropped", "error", err)

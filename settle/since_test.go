@@ -27,7 +27,7 @@ func TestSince(t *testing.T) {
 		"paid":                {claim(rfq.ClaimPaid, rfq.Modular, time.Hour), nil, 0},
 		"its payment is seen": {claim(rfq.ClaimExpired, rfq.Modular, time.Hour), []rfq.Payment{{Claim: 1}}, 0},
 	} {
-		s := &Settle{
+		s := &Settlement{
 			options: Options{Now: func() time.Time { return now }, Payments: Payments{ClockTolerance: time.Minute}},
 			log:     slog.New(slog.DiscardHandler), work: newWork(time.Second, time.Second), refund: newOwed(),
 		}
@@ -42,7 +42,7 @@ func TestSince(t *testing.T) {
 // that, however long ago.
 func TestSinceLost(t *testing.T) {
 	now := time.Unix(1_800_000_000, 0)
-	s := &Settle{options: Options{
+	s := &Settlement{options: Options{
 		Now: func() time.Time { return now }, Payments: Payments{ClockTolerance: time.Minute},
 	}}
 	s.Start(func(func(*rfq.Claim, []rfq.Payment) bool) {}, now.Add(-100*time.Hour))

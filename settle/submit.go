@@ -26,7 +26,7 @@ import (
 // Errors: *[desk.Refusal], after which no signature of the desk exists by this
 // submission; [desk.ErrUnknownBuild]; [ErrChain]; [ErrSigner]; [ErrNotReady]; ctx's; those of the
 // desk and of package store.
-func (s *Settle) Submit(ctx context.Context, sub *desk.Submission) (desk.Submitted, error) {
+func (s *Settlement) Submit(ctx context.Context, sub *desk.Submission) (desk.Submitted, error) {
 	id := sub.Claim
 	b, ok, err := s.store.Build(id)
 	switch {
@@ -46,7 +46,7 @@ func (s *Settle) Submit(ctx context.Context, sub *desk.Submission) (desk.Submitt
 		return desk.Submitted{}, fmt.Errorf("claim %s: %w", claimText(id), err)
 	}
 	defer unlock()
-	kept, ok, err := s.store.Kept(id, signed.Hash())
+	kept, ok, err := s.store.Transaction(id, signed.Hash())
 	switch {
 	case err != nil:
 		return desk.Submitted{}, err
@@ -60,14 +60,14 @@ func (s *Settle) Submit(ctx context.Context, sub *desk.Submission) (desk.Submitt
 }
 
 // refuse makes a refusal and counts it.
-func (s *Settle) refuse(id market.ClaimID, r desk.RefusalReason) error {
+func (s *Settlement) refuse(id market.ClaimID, r desk.RefusalReason) error {
 	s.counts.refused.Add(1)
 	return &desk.Refusal{Claim: id, Reason: r}
 }
 
 // refusedSubmission says why a submission is not its taker's signature under the
 // kept bytes.
-func (s *Settle) refusedSubmission(id market.ClaimID, err error) error {
+func (s *Settlement) refusedSubmission(id market.ClaimID, err error) error {
 	switch {
 	case errors.Is(err, cosign.ErrEmptyCounterparty):
 		return s.refuse(id, desk.RefusalEmptyCounterparty)
@@ -81,7 +81,7 @@ func (s *Settle) refusedSubmission(id market.ClaimID, err error) error {
 
 // submittedBefore answers a submission of what the desk has signed. That it is
 // under way is the matter of the claim's job.
-func (s *Settle) submittedBefore(ctx context.Context, k *store.Kept) (desk.Submitted, error) {
+func (s *Settlement) submittedBefore(ctx context.Context, k *store.Transaction) (desk.Submitted, error) {
 	claim, err := s.claim(k.Claim())
 	if err != nil {
 		return desk.Submitted{}, err
@@ -92,7 +92,7 @@ func (s *Settle) submittedBefore(ctx context.Context, k *store.Kept) (desk.Submi
 
 // guard is what must hold before the desk promises its signature; the promise
 // itself checks the desk's own rules again.
-func (s *Settle) guard(ctx context.Context, b *store.Build, signed *cosign.Countersigned) error {
+func (s *Settlement) guard(ctx context.Context, b *store.Build, signed *cosign.Countersigned) error {
 	claim, err := s.claim(b.Claim)
 	switch {
 	case err != nil:
@@ -137,7 +137,7 @@ func (s *Settle) guard(ctx context.Context, b *store.Build, signed *cosign.Count
 
 // cosign has the desk promise, sign, keep and send. From the promise on the
 // caller's patience no longer counts.
-func (s *Settle) cosign(ctx context.Context, b *store.Build, signed cosign.Countersigned) (desk.Submitted, error) {
+func (s *Settlement) cosign(ctx context.Context, b *store.Build, signed cosign.Countersigned) (desk.Submitted, error) {
 	promised, err := signed.Authorize(s.desk)
 	if refused := (*cosign.Refused)(nil); errors.As(err, &refused) {
 		return desk.Submitted{}, s.refuse(b.Claim, reasonOfOutcome(&refused.Outcome))
@@ -158,14 +158,14 @@ func (s *Settle) cosign(ctx context.Context, b *store.Build, signed cosign.Count
 
 // sign uses the desk's key on what was promised, and keeps the result before
 // anybody has it. Errors: [ErrSigner], those of package store.
-func (s *Settle) sign(ctx context.Context, promised cosign.Authorized, lastValid uint64) (store.Kept, error) {
+func (s *Settlement) sign(ctx context.Context, promised cosign.Authorized, lastValid uint64) (store.Transaction, error) {
 	ctx, cancel := context.WithTimeout(ctx, s.options.SignTimeout)
 	defer cancel()
 	signed, err := promised.Sign(ctx, s.signer)
 	if err != nil {
-		return store.Kept{}, fmt.Errorf("%w: %w", ErrSigner, err)
+		return store.Transaction{}, fmt.Errorf("%w: %w", ErrSigner, err)
 	}
-	return s.store.Keep(signed, lastValid, s.now())
+	return s.store.PutTransaction(signed, lastValid, s.now())
 }
 
 // reasonOfState says why a claim in another state than reserved is not signed.

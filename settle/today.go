@@ -17,7 +17,7 @@ var errOtherDesk = errors.New("settle: the build is not of today's desk")
 // today holds what a build does against what the desk would build for the claim
 // now. A build stands for ever, and the desk's key and mints may change under it.
 // Errors: one that wraps errOtherDesk where they differ; [ErrSigner]; [ErrNotReady].
-func (s *Settle) today(c *rfq.Claim, is cosign.Shape) error {
+func (s *Settlement) today(c *rfq.Claim, is cosign.Shape) error {
 	desk := s.signer.Address()
 	switch {
 	case desk == (solana.Address{}):

@@ -53,8 +53,8 @@ It runs until Ctrl-C or SIGTERM. The service needs settle.signer_socket and sett
 			}
 			address := solana.Text(server.Address())
 			err = s.print(cmd, map[string]any{
-				"address": address, "socket": o.Path, "record": o.Record, "remembered": server.Remembered(),
-			}, fmt.Sprintf("signing for %s\n  on      %s\n  record  %s, %d messages", address, o.Path, o.Record, server.Remembered()))
+				"address": address, "socket": o.Path, "record": o.Record, "remembered": server.SignedMessages(),
+			}, fmt.Sprintf("signing for %s\n  on      %s\n  record  %s, %d messages", address, o.Path, o.Record, server.SignedMessages()))
 			if err != nil {
 				return err
 			}

@@ -31,24 +31,24 @@ type Money interface {
 	MoneyCounts() desk.MoneyCounts
 	// Refunded records that a payment was paid back by the transaction with the
 	// signature refund. Result.Payment is the payment.
-	Refunded(by desk.OperatorAct, payment, refund [64]byte) (*desk.Result, error)
+	Refunded(by desk.OperatorRequest, payment, refund [64]byte) (*desk.Result, error)
 	// Abandon gives up a claim that is paid for and can never be delivered: a refund
 	// of its payment is due. Result.Claim is the claim.
-	Abandon(by desk.OperatorAct, claim market.ClaimID) (*desk.Result, error)
+	Abandon(by desk.OperatorRequest, claim market.ClaimID) (*desk.Result, error)
 	// Release ends a transaction that waits on the chain for ever, after an operator
 	// has seen that it is not there: an atomic claim is released, the delivery of a
-	// paid claim expires. Result.Claim is the claim. Error: desk.ErrNotDoubtful.
-	Release(ctx context.Context, by desk.OperatorAct, claim market.ClaimID) (*desk.Result, error)
-	// ResolveStray records what an operator has done about an unmatched payment; the
-	// first note stands. Error: desk.ErrUnknownStray.
-	ResolveStray(by desk.OperatorAct, payment [64]byte, note string) error
+	// paid claim expires. Result.Claim is the claim. Error: desk.ErrOutcomeKnown.
+	Release(ctx context.Context, by desk.OperatorRequest, claim market.ClaimID) (*desk.Result, error)
+	// ResolveUnmatched records what an operator has done about an unmatched payment; the
+	// first note stands. Error: desk.ErrNotUnmatched.
+	ResolveUnmatched(by desk.OperatorRequest, payment [64]byte, note string) error
 }
 
 // moneyKinds are the lists, in the order of their haste.
 var moneyKinds = []struct {
 	kind desk.MoneyKind
 	name string
-}{{desk.MoneyStuck, "stuck_deliveries"}, {desk.MoneyDoubtful, "doubtful"}, {desk.MoneyRefund, "refunds_due"}, {desk.MoneyStray, "strays"}}
+}{{desk.MoneyDeliveryFailing, "stuck_deliveries"}, {desk.MoneyOutcomeUnknown, "doubtful"}, {desk.MoneyRefundDue, "refunds_due"}, {desk.MoneyUnmatched, "strays"}}
 
 // moneyAnswer is GET /desk/money: all lists from their beginning, or the one
 // that the query names.
@@ -127,9 +127,9 @@ func parseMoneyQuery(r *http.Request) (q moneyQuery, bad *wire.Problem) {
 	if text := values.Get("after"); text != "" {
 		ok := false
 		switch q.kind {
-		case desk.MoneyStuck, desk.MoneyDoubtful:
+		case desk.MoneyDeliveryFailing, desk.MoneyOutcomeUnknown:
 			q.after.Claim, ok = market.ParseClaimID([]byte(text))
-		case desk.MoneyRefund, desk.MoneyStray:
+		case desk.MoneyRefundDue, desk.MoneyUnmatched:
 			q.after.Signature, ok = wire.ParseSignature([]byte(text))
 		}
 		if !ok {
@@ -148,7 +148,7 @@ func (e *moneyEndpoints) listMoney(c *call) (any, *wire.Problem) {
 	}
 	n := e.money.MoneyCounts()
 	answer := moneyAnswer{
-		OK: true, Counts: moneyCountsJSON{Stuck: n.Stuck, Refunds: n.Refunds, Strays: n.Strays, Doubtful: n.Doubtful}, Lists: map[string]*moneyList{},
+		OK: true, Counts: moneyCountsJSON{Stuck: n.DeliveriesFailing, Refunds: n.RefundsDue, Strays: n.Unmatched, Doubtful: n.OutcomesUnknown}, Lists: map[string]*moneyList{},
 	}
 	for _, k := range moneyKinds {
 		if q.kind != 0 && q.kind != k.kind {
@@ -173,7 +173,7 @@ func listOf(kind desk.MoneyKind, items []desk.MoneyItem, limit int) *moneyList {
 	}
 	if len(items) > limit {
 		last := &list.Items[limit-1]
-		if list.Next = last.Signature; kind == desk.MoneyStuck || kind == desk.MoneyDoubtful {
+		if list.Next = last.Signature; kind == desk.MoneyDeliveryFailing || kind == desk.MoneyOutcomeUnknown {
 			list.Next = last.Claim
 		}
 	}
@@ -216,12 +216,12 @@ func parseOperatorSignature(field, text string) ([64]byte, *wire.Problem) {
 }
 
 // act has the settlement do something in the name of the operator.
-func (e *moneyEndpoints) act(c *call, do func(by desk.OperatorAct) (*desk.Result, error)) (*desk.Result, *wire.Problem) {
+func (e *moneyEndpoints) act(c *call, do func(by desk.OperatorRequest) (*desk.Result, error)) (*desk.Result, *wire.Problem) {
 	key, bad := c.key()
 	if bad != nil {
 		return nil, bad
 	}
-	result, err := do(desk.OperatorAct{Operator: c.operator.ID, Name: c.operator.Name, Key: key})
+	result, err := do(desk.OperatorRequest{Operator: c.operator.ID, Name: c.operator.Name, Key: key})
 	return e.log.outcome(c, result, err)
 }
 
@@ -243,7 +243,7 @@ func (e *moneyEndpoints) markRefunded(c *call, in *markRefundedBody) (any, *wire
 	if refund == payment {
 		return nil, wire.InvalidMember("refund_signature", "mismatch")
 	}
-	result, bad := e.act(c, func(by desk.OperatorAct) (*desk.Result, error) {
+	result, bad := e.act(c, func(by desk.OperatorRequest) (*desk.Result, error) {
 		return e.money.Refunded(by, payment, refund)
 	})
 	if bad != nil {
@@ -261,7 +261,7 @@ type abandonClaimBody struct {
 
 // abandonClaim gives up a claim that can never be delivered.
 func (e *moneyEndpoints) abandonClaim(c *call, in *abandonClaimBody) (any, *wire.Problem) {
-	return e.actOnClaim(c, in.Claim, func(_ context.Context, by desk.OperatorAct, id market.ClaimID) (*desk.Result, error) {
+	return e.actOnClaim(c, in.Claim, func(_ context.Context, by desk.OperatorRequest, id market.ClaimID) (*desk.Result, error) {
 		return e.money.Abandon(by, id)
 	})
 }
@@ -281,7 +281,7 @@ func (e *moneyEndpoints) releaseClaim(c *call, in *releaseClaimBody) (any, *wire
 
 // actOnClaim has the settlement do something with the claim that a body names.
 func (e *moneyEndpoints) actOnClaim(
-	c *call, text string, do func(context.Context, desk.OperatorAct, market.ClaimID) (*desk.Result, error),
+	c *call, text string, do func(context.Context, desk.OperatorRequest, market.ClaimID) (*desk.Result, error),
 ) (any, *wire.Problem) {
 	if text == "" {
 		return nil, wire.MissingMember("claim_id")
@@ -290,9 +290,9 @@ func (e *moneyEndpoints) actOnClaim(
 	if !ok {
 		return nil, terms.Refuse(event.ReasonUnknownClaim)
 	}
-	result, bad := e.act(c, func(by desk.OperatorAct) (*desk.Result, error) {
+	result, bad := e.act(c, func(by desk.OperatorRequest) (*desk.Result, error) {
 		result, err := do(c.Context(), by, id)
-		if errors.Is(err, desk.ErrNotDoubtful) {
+		if errors.Is(err, desk.ErrOutcomeKnown) {
 			return &desk.Result{Outcome: rfq.Outcome{Reason: event.ReasonClaimState}}, nil
 		}
 		return result, err
@@ -325,9 +325,9 @@ func (e *moneyEndpoints) resolveStray(c *call, in *resolveStrayBody) (any, *wire
 	if !isPlain(in.Note, MaxNote) {
 		return nil, invalidOperatorField("note", fmt.Sprintf("must be 1 to %d characters of printable ASCII", MaxNote))
 	}
-	if _, bad := e.act(c, func(by desk.OperatorAct) (*desk.Result, error) {
-		err := e.money.ResolveStray(by, payment, in.Note)
-		if errors.Is(err, desk.ErrUnknownStray) {
+	if _, bad := e.act(c, func(by desk.OperatorRequest) (*desk.Result, error) {
+		err := e.money.ResolveUnmatched(by, payment, in.Note)
+		if errors.Is(err, desk.ErrNotUnmatched) {
 			return &desk.Result{Outcome: rfq.Outcome{Reason: event.ReasonUnknownPayment}}, nil
 		}
 		return &desk.Result{}, err

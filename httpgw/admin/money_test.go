@@ -32,7 +32,7 @@ type ledger struct {
 
 func (l *ledger) Money(kind desk.MoneyKind, after desk.MoneyCursor, limit int) ([]desk.MoneyItem, error) {
 	from := slices.IndexFunc(l.items[kind], func(m desk.MoneyItem) bool {
-		if kind == desk.MoneyStuck || kind == desk.MoneyDoubtful {
+		if kind == desk.MoneyDeliveryFailing || kind == desk.MoneyOutcomeUnknown {
 			return m.Claim > after.Claim
 		}
 		return string(m.Signature[:]) > string(after.Signature[:])
@@ -45,28 +45,28 @@ func (l *ledger) Money(kind desk.MoneyKind, after desk.MoneyCursor, limit int) (
 }
 
 func (l *ledger) MoneyCounts() desk.MoneyCounts {
-	return desk.MoneyCounts{Refunds: len(l.items[desk.MoneyRefund]), Stuck: len(l.items[desk.MoneyStuck]), Strays: len(l.items[desk.MoneyStray]), Doubtful: len(l.items[desk.MoneyDoubtful])}
+	return desk.MoneyCounts{RefundsDue: len(l.items[desk.MoneyRefundDue]), DeliveriesFailing: len(l.items[desk.MoneyDeliveryFailing]), Unmatched: len(l.items[desk.MoneyUnmatched]), OutcomesUnknown: len(l.items[desk.MoneyOutcomeUnknown])}
 }
 
-func (l *ledger) act(by desk.OperatorAct, what string) (*desk.Result, error) {
+func (l *ledger) act(by desk.OperatorRequest, what string) (*desk.Result, error) {
 	l.acts, l.keys = append(l.acts, fmt.Sprintf("%d %s %s", by.Operator, by.Name, what)), append(l.keys, by.Key)
 	result := l.result
 	return &result, l.failing
 }
 
-func (l *ledger) Refunded(by desk.OperatorAct, payment, refund [64]byte) (*desk.Result, error) {
+func (l *ledger) Refunded(by desk.OperatorRequest, payment, refund [64]byte) (*desk.Result, error) {
 	return l.act(by, fmt.Sprintf("refunded %x %x", payment[:2], refund[:2]))
 }
 
-func (l *ledger) Abandon(by desk.OperatorAct, claim market.ClaimID) (*desk.Result, error) {
+func (l *ledger) Abandon(by desk.OperatorRequest, claim market.ClaimID) (*desk.Result, error) {
 	return l.act(by, "abandon "+gatewaytest.ClaimText(claim))
 }
 
-func (l *ledger) Release(_ context.Context, by desk.OperatorAct, claim market.ClaimID) (*desk.Result, error) {
+func (l *ledger) Release(_ context.Context, by desk.OperatorRequest, claim market.ClaimID) (*desk.Result, error) {
 	return l.act(by, "release "+gatewaytest.ClaimText(claim))
 }
 
-func (l *ledger) ResolveStray(by desk.OperatorAct, payment [64]byte, note string) error {
+func (l *ledger) ResolveUnmatched(by desk.OperatorRequest, payment [64]byte, note string) error {
 	_, err := l.act(by, fmt.Sprintf("resolve %x %s", payment[:2], note))
 	return err
 }
@@ -93,19 +93,19 @@ func signedText(n byte) string {
 func TestMoneyList(t *testing.T) {
 	rig, l := newMoneyRig(t)
 	for n := byte(1); n <= 5; n++ {
-		l.items[desk.MoneyRefund] = append(l.items[desk.MoneyRefund], desk.MoneyItem{
+		l.items[desk.MoneyRefundDue] = append(l.items[desk.MoneyRefundDue], desk.MoneyItem{
 			Signature: signed(n), Claim: 78, Rail: market.RailUSDC, Amount: 250_000_001, Payer: gatewaytest.Address(9), Slot: 4242, At: gatewaytest.ViewTime, Reason: "late_payment",
 		})
-		l.items[desk.MoneyStuck] = append(l.items[desk.MoneyStuck], desk.MoneyItem{
+		l.items[desk.MoneyDeliveryFailing] = append(l.items[desk.MoneyDeliveryFailing], desk.MoneyItem{
 			Signature: signed(n), Claim: market.ClaimID(77 + n), Rail: market.RailSOL, Amount: 1, Payer: gatewaytest.Address(9), Slot: 7, At: gatewaytest.ViewTime,
 			Reason: "no_such_account", Attempts: 3, Delivery: signed(9),
 		})
-		l.items[desk.MoneyDoubtful] = append(l.items[desk.MoneyDoubtful], desk.MoneyItem{
+		l.items[desk.MoneyOutcomeUnknown] = append(l.items[desk.MoneyOutcomeUnknown], desk.MoneyItem{
 			Claim: market.ClaimID(77 + n), Rail: market.RailUSDC, Amount: 250_000_001, Payer: gatewaytest.Address(9), At: gatewaytest.ViewTime,
 			Reason: "history_too_long", Delivery: signed(9),
 		})
 	}
-	l.items[desk.MoneyStray] = []desk.MoneyItem{{Signature: signed(1), Amount: 18_446_744_073_709_551_615, At: gatewaytest.ViewTime, Reason: "wrong_mint"}}
+	l.items[desk.MoneyUnmatched] = []desk.MoneyItem{{Signature: signed(1), Amount: 18_446_744_073_709_551_615, At: gatewaytest.ViewTime, Reason: "wrong_mint"}}
 	var all struct {
 		OK     bool
 		Counts map[string]int
@@ -207,7 +207,7 @@ func TestWrongMoneyQueries(t *testing.T) {
 	}
 	l.failing = errors.New("the store is on fire")
 	w := rig.send("GET", "/desk/money", "", annToken)
-	if l.items[desk.MoneyStuck] = nil; w.Code != 500 || strings.Contains(w.Body.String(), "fire") {
+	if l.items[desk.MoneyDeliveryFailing] = nil; w.Code != 500 || strings.Contains(w.Body.String(), "fire") {
 		t.Errorf("a store that fails: %d %s", w.Code, w.Body)
 	}
 }
@@ -320,12 +320,12 @@ func TestWrongMoneyActs(t *testing.T) {
 			t.Errorf("GET %s: %d %v", path, w.Code, w.Header())
 		}
 	}
-	l.failing = desk.ErrUnknownStray
+	l.failing = desk.ErrNotUnmatched
 	w := rig.send("POST", "/desk/money/resolve", right["/desk/money/resolve"], annToken)
 	if e := gatewaytest.DecodeError(t, w.Body.Bytes()); w.Code != 404 || e.Code != wire.CodeUnknownClaim || e.Reason != "unknown_payment" {
 		t.Errorf("no such stray: %d %s", w.Code, w.Body)
 	}
-	l.failing = desk.ErrNotDoubtful
+	l.failing = desk.ErrOutcomeKnown
 	w = rig.send("POST", "/desk/money/release", right["/desk/money/release"], annToken)
 	if e := gatewaytest.DecodeError(t, w.Body.Bytes()); w.Code != 409 || e.Reason != "claim_state" {
 		t.Errorf("not in doubt: %d %s", w.Code, w.Body)

@@ -33,10 +33,10 @@ func (s *SettlementSources) collectors() []prometheus.Collector {
 	}
 	if s.Money != nil {
 		all = append(all, NewMetrics(settlementPrefix, s.Money).
-			Gauge("stuck_deliveries", "Paid claims whose delivery does not get through.", func(n *desk.MoneyCounts) float64 { return float64(n.Stuck) }).
-			Gauge("doubtful", "Claims whose transaction can land no more, and of which the nodes cannot tell whether it has.", func(n *desk.MoneyCounts) float64 { return float64(n.Doubtful) }).
-			Gauge("refunds_due", "Payments that are owed back.", func(n *desk.MoneyCounts) float64 { return float64(n.Refunds) }).
-			Gauge("strays", "Payments that the desk cannot book and nobody has resolved.", func(n *desk.MoneyCounts) float64 { return float64(n.Strays) }))
+			Gauge("stuck_deliveries", "Paid claims whose delivery does not get through.", func(n *desk.MoneyCounts) float64 { return float64(n.DeliveriesFailing) }).
+			Gauge("doubtful", "Claims whose transaction can land no more, and of which the nodes cannot tell whether it has.", func(n *desk.MoneyCounts) float64 { return float64(n.OutcomesUnknown) }).
+			Gauge("refunds_due", "Payments that are owed back.", func(n *desk.MoneyCounts) float64 { return float64(n.RefundsDue) }).
+			Gauge("strays", "Payments that the desk cannot book and nobody has resolved.", func(n *desk.MoneyCounts) float64 { return float64(n.Unmatched) }))
 	}
 	if s.Tokens != nil {
 		all = append(all, NewMetrics(settlementPrefix, s.Tokens).

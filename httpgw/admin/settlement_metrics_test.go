@@ -18,7 +18,9 @@ func TestSettlementMetrics(t *testing.T) {
 				{Name: "main", Available: true, Slot: 10}, {Name: "spare", Slot: 3, Lag: 7}, {Name: "new"}, {Name: "main", Slot: 99},
 			}}
 		},
-		Money:  func() desk.MoneyCounts { return desk.MoneyCounts{Refunds: 1, Stuck: 2, Strays: 3, Doubtful: 7} },
+		Money: func() desk.MoneyCounts {
+			return desk.MoneyCounts{RefundsDue: 1, DeliveriesFailing: 2, Unmatched: 3, OutcomesUnknown: 7}
+		},
 		Tokens: func() int { return 5 },
 		Counts: NewMetrics(settlementPrefix, func() uint64 { return 6 }).Counter("cosigned_total", "Signatures.", func(n *uint64) float64 { return float64(*n) }),
 	}})

@@ -40,10 +40,10 @@ const (
 )
 
 const (
-	// tendEvery is how often Run writes down what time it is, pruneEvery how much
+	// maintainEvery is how often Run writes down what time it is, pruneEvery how much
 	// the log must have to lose.
-	tendEvery  = time.Minute
-	pruneEvery = 24 * time.Hour
+	maintainEvery = time.Minute
+	pruneEvery    = 24 * time.Hour
 
 	// A secret's text is a prefix, so that who finds one knows what it is, and
 	// random bytes in the URL alphabet without padding.
@@ -103,11 +103,11 @@ func (o Options) Validate() error {
 
 // Access issues, admits and revokes tokens.
 type Access struct {
-	kv      kv.Store
-	clock   clock
-	process [32]byte // key of the nonces' tags
-	burnt   burnt
-	most    int // tokens
+	kv         kv.Store
+	clock      clock
+	process    [32]byte // key of the nonces' tags
+	usedNonces usedNonces
+	maxTokens  int // tokens
 
 	// writer is held by whoever changes the log, and what follows it in memory,
 	// until the disk has it.
@@ -120,9 +120,9 @@ type Access struct {
 	past  int
 
 	// mu is held for one look at a map, or one change.
-	mu    sync.RWMutex
-	live  map[[32]byte]token // by hash: neither revoked nor, but for a while, over
-	hours map[[16]byte]int64 // when clients were issued a token, in the last hour
+	mu         sync.RWMutex
+	live       map[[32]byte]token // by hash: neither revoked nor, but for a while, over
+	lastIssued map[[16]byte]int64 // when clients were issued a token, in the last hour
 }
 
 // token is what it takes to admit one.
@@ -139,10 +139,10 @@ func Open(o Options, store kv.Store) (*Access, error) {
 	}
 	o = o.withDefaults()
 	a := &Access{
-		kv: store, clock: clock{wall: o.Now, elapsed: o.Elapsed}, most: o.MaxTokens,
-		live: map[[32]byte]token{}, hours: map[[16]byte]int64{},
+		kv: store, clock: clock{wall: o.Now, elapsed: o.Elapsed}, maxTokens: o.MaxTokens,
+		live: map[[32]byte]token{}, lastIssued: map[[16]byte]int64{},
 	}
-	a.burnt = burnt{clock: &a.clock, most: o.MaxUsedNonces}
+	a.usedNonces = usedNonces{clock: &a.clock, max: o.MaxUsedNonces}
 	rand.Read(a.process[:]) // it ends the process where it fails
 	if err := kv.CheckLayout(kv.Named(store, "access: store"), keyVersion, layoutVersion, ErrLayout); err != nil {
 		return nil, err
@@ -159,11 +159,11 @@ func (a *Access) load() error {
 	if err != nil {
 		return err
 	}
-	a.clock.since(latest)
+	a.clock.startAt(latest)
 	now := a.clock.now()
 	err = eachIssue(a.kv, now-int64(TokenLifetime), func(i *issue) error {
 		_, revoked, err := readRevocation(a.kv, i.at)
-		a.keep(i, revoked)
+		a.addIssue(i, revoked)
 		return err
 	})
 	if err == nil {
@@ -192,13 +192,13 @@ func (a *Access) Issue(key solana.Address, nonce string, signature [64]byte, cli
 	if !ok || !n.sealed(a.process) {
 		return desk.Grant{}, desk.ErrBadNonce
 	}
-	if err := a.burnt.burn(&n); err != nil {
+	if err := a.usedNonces.use(&n); err != nil {
 		return desk.Grant{}, err
 	}
 	if n.key() != key {
 		return desk.Grant{}, desk.ErrBadNonce
 	}
-	if err := a.wait(client, a.clock.now()); err != nil {
+	if err := a.checkInterval(client, a.clock.now()); err != nil {
 		return desk.Grant{}, err
 	}
 	if !eddsa.Verify(key, []byte(nonce), signature) {
@@ -208,9 +208,9 @@ func (a *Access) Issue(key solana.Address, nonce string, signature [64]byte, cli
 }
 
 // wait returns a *TooSoon while a client's hour is not over.
-func (a *Access) wait(client [16]byte, now int64) error {
+func (a *Access) checkInterval(client [16]byte, now int64) error {
 	a.mu.RLock()
-	at, there := a.hours[client]
+	at, there := a.lastIssued[client]
 	a.mu.RUnlock()
 	if rest := at + int64(IssueWindow) - now; there && rest > 0 {
 		return &desk.TooSoon{RetryAfter: time.Duration(rest)}
@@ -225,10 +225,10 @@ func (a *Access) grant(key solana.Address, client [16]byte) (desk.Grant, error) 
 	defer a.writer.Unlock()
 	now := a.clock.now()
 	a.sweep(now)
-	if err := a.wait(client, now); err != nil {
+	if err := a.checkInterval(client, now); err != nil {
 		return desk.Grant{}, err
 	}
-	if len(a.queue) >= a.most {
+	if len(a.queue) >= a.maxTokens {
 		return desk.Grant{}, desk.ErrTokensFull
 	}
 	secret := newSecret()
@@ -242,7 +242,7 @@ func (a *Access) grant(key solana.Address, client [16]byte) (desk.Grant, error) 
 	if err != nil {
 		return desk.Grant{}, fmt.Errorf("access: issue: %w", err)
 	}
-	a.keep(&i, false)
+	a.addIssue(&i, false)
 	return desk.Grant{Secret: secret, ID: idOf(i.at), ExpiresAt: i.ends, Key: key}, nil
 }
 
@@ -254,12 +254,12 @@ func newSecret() string {
 
 // keep takes a token of the log into memory. They come in the order of the log;
 // writer is held, or nobody else has a.
-func (a *Access) keep(i *issue, revoked bool) {
+func (a *Access) addIssue(i *issue, revoked bool) {
 	a.last = i.at
 	a.queue = append(a.queue, *i)
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	a.hours[i.client] = i.at
+	a.lastIssued[i.client] = i.at
 	if !revoked {
 		a.live[i.hash] = token{key: i.key, ends: i.ends}
 	}
@@ -272,8 +272,8 @@ func (a *Access) sweep(now int64) {
 		i := &a.queue[a.past]
 		a.past++
 		a.mu.Lock()
-		if a.hours[i.client] == i.at { // load has kept older ones too
-			delete(a.hours, i.client)
+		if a.lastIssued[i.client] == i.at { // load has kept older ones too
+			delete(a.lastIssued, i.client)
 		}
 		a.mu.Unlock()
 	}
@@ -318,14 +318,14 @@ func (a *Access) Live() int {
 // Run keeps memory and log short, and what time it is in the store, until ctx ends.
 // It returns the store's error where there is one: tokens are admitted on.
 func (a *Access) Run(ctx context.Context) error {
-	t := time.NewTicker(tendEvery)
+	t := time.NewTicker(maintainEvery)
 	defer t.Stop()
 	for {
 		select {
 		case <-ctx.Done():
-			return a.tend()
+			return a.maintain()
 		case <-t.C:
-			if err := a.tend(); err != nil {
+			if err := a.maintain(); err != nil {
 				return err
 			}
 		}

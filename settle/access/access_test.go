@@ -363,7 +363,7 @@ func TestOptions(t *testing.T) {
 	if at := g.ExpiresAt - int64(TokenLifetime); at < before.UnixNano() || at > time.Now().UnixNano() {
 		t.Errorf("issued at %v, after %v", time.Unix(0, at), before)
 	}
-	if a.most != 262_144 || a.burnt.most != 131_072 {
-		t.Errorf("limits %d and %d", a.most, a.burnt.most)
+	if a.maxTokens != 262_144 || a.usedNonces.max != 131_072 {
+		t.Errorf("limits %d and %d", a.maxTokens, a.usedNonces.max)
 	}
 }

@@ -11,21 +11,21 @@ import (
 type clock struct {
 	wall    func() int64         // Unix nanoseconds
 	elapsed func() time.Duration // since some moment; never goes back
-	ahead   atomic.Int64         // of elapsed; only grows
+	offset  atomic.Int64         // of elapsed; only grows
 }
 
 // since makes time t at least. Only before the first now.
-func (c *clock) since(t int64) { c.ahead.Store(t - int64(c.elapsed())) }
+func (c *clock) startAt(t int64) { c.offset.Store(t - int64(c.elapsed())) }
 
 // now is not less than what any call that has returned before it said.
 func (c *clock) now() int64 {
 	wall, elapsed := c.wall(), int64(c.elapsed())
 	for {
-		ahead := c.ahead.Load()
+		ahead := c.offset.Load()
 		if wall-elapsed <= ahead {
 			return elapsed + ahead
 		}
-		if c.ahead.CompareAndSwap(ahead, wall-elapsed) {
+		if c.offset.CompareAndSwap(ahead, wall-elapsed) {
 			return wall
 		}
 	}

@@ -157,7 +157,7 @@ func (a *Access) remembers() (tokens, live, hours int) {
 	defer a.writer.Unlock()
 	a.mu.RLock()
 	defer a.mu.RUnlock()
-	return len(a.queue), len(a.live), len(a.hours)
+	return len(a.queue), len(a.live), len(a.lastIssued)
 }
 
 // tooSoon returns how long err says to wait, and fails the test where it does not.

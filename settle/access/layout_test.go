@@ -47,7 +47,7 @@ func TestGoldenBytes(t *testing.T) {
 	r := revocation{at: day0 + 1, by: "ann"}
 	kv.Put(string(tokenKey(keyIssue, i.at)), i.value())
 	kv.Put(string(tokenKey(keyRevocation, i.at)), r.value())
-	if err := a.tend(); err != nil {
+	if err := a.maintain(); err != nil {
 		t.Fatal(err)
 	}
 	var got []string

@@ -114,7 +114,7 @@ func TestUsedNonces(t *testing.T) {
 		for len(all) > 0 && w.gone.Load()-all[0].at > 70*second {
 			all = all[1:]
 		}
-		most = max(most, len(a.burnt.young)+len(a.burnt.old))
+		most = max(most, len(a.usedNonces.young)+len(a.usedNonces.old))
 	}
 	if most > 60 {
 		t.Errorf("remembers %d, of 120 s and 3 s each", most)

@@ -102,7 +102,7 @@ func (a *Access) List(after string, limit int, ended bool) ([]Entry, error) {
 
 // tend sweeps, writes down what time it is, and lets go what the log need not keep
 // any more.
-func (a *Access) tend() error {
+func (a *Access) maintain() error {
 	a.writer.Lock()
 	defer a.writer.Unlock()
 	now := a.clock.now()

@@ -90,31 +90,31 @@ func (n *nonce) mac(process [32]byte) []byte {
 // burnt are the nonces that have been presented, by their random bytes, until they
 // have expired. They are in two halves: when the older half has expired as a whole
 // it goes, and the younger takes its place. So one stays for twice NonceTTL at most.
-type burnt struct {
+type usedNonces struct {
 	clock *clock
-	most  int // of both halves
+	max   int // of both halves
 
 	mu         sync.Mutex
 	young, old map[[32]byte]struct{}
-	turn       int64 // when young will be old
+	rotateAt   int64 // when young will be old
 }
 
 // burn takes a nonce's only presentation. The clock is read under the lock: whoever
 // comes after a half has gone sees the time at which it went. Errors:
 // [ErrNonceExpired], [ErrNonceUsed], [desk.ErrTokensFull].
-func (b *burnt) burn(n *nonce) error {
+func (b *usedNonces) use(n *nonce) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	now := b.clock.now()
 	if now >= n.expires() {
 		return ErrNonceExpired
 	}
-	if late := now - b.turn; late >= 0 {
+	if late := now - b.rotateAt; late >= 0 {
 		b.old, b.young = b.young, map[[32]byte]struct{}{}
 		if late >= int64(NonceTTL) {
 			b.old = nil
 		}
-		b.turn = now + int64(NonceTTL)
+		b.rotateAt = now + int64(NonceTTL)
 	}
 	name := n.random()
 	if _, used := b.young[name]; used {
@@ -123,7 +123,7 @@ func (b *burnt) burn(n *nonce) error {
 	if _, used := b.old[name]; used {
 		return ErrNonceUsed
 	}
-	if len(b.young)+len(b.old) >= b.most {
+	if len(b.young)+len(b.old) >= b.max {
 		return desk.ErrTokensFull
 	}
 	b.young[name] = struct{}{}

@@ -83,7 +83,7 @@ func (m *model) again() {
 
 // keepWaiting issues client 9 a token as soon as it may have one.
 func (m *model) keepWaiting() {
-	if m.a.wait(client(9), m.a.clock.now()) == nil {
+	if m.a.checkInterval(client(9), m.a.clock.now()) == nil {
 		m.hold(m.a.mustProve(m.t, m.person, client(9)))
 	}
 }
@@ -180,7 +180,7 @@ func TestOneTokenAnHour(t *testing.T) {
 			"revoke":    func(*rapid.T) { m.revoke() },
 			"restart":   func(*rapid.T) { m.restart() },
 			"tend": func(*rapid.T) {
-				if err := m.a.tend(); err != nil {
+				if err := m.a.maintain(); err != nil {
 					rt.Fatal(err)
 				}
 			},

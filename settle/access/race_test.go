@@ -124,14 +124,14 @@ func TestReadersAndWriters(t *testing.T) {
 	}
 	writers.Go(func() {
 		for range 40 {
-			if err := a.tend(); err != nil {
+			if err := a.maintain(); err != nil {
 				t.Error(err)
 			}
 		}
 	})
 	writers.Wait()
 	w.pass(hour + second)
-	if err := a.tend(); err != nil {
+	if err := a.maintain(); err != nil {
 		t.Error(err)
 	}
 	stop.Store(true)

@@ -110,7 +110,7 @@ func TestClockSetBackOverARestart(t *testing.T) {
 
 	w.pass(week - hour)
 	a.admits(t, g, false)
-	if err := a.tend(); err != nil { // as Run does each minute, and at its end
+	if err := a.maintain(); err != nil { // as Run does each minute, and at its end
 		t.Fatal(err)
 	}
 	w = w.rebooted()
@@ -156,7 +156,7 @@ func TestStoreFails(t *testing.T) {
 		if _, err := a.List("", 1, false); !errors.Is(err, errDisk) {
 			t.Errorf("list: %v", err)
 		}
-		if err := a.tend(); !errors.Is(err, errDisk) {
+		if err := a.maintain(); !errors.Is(err, errDisk) {
 			t.Errorf("tend: %v", err)
 		}
 		if _, err := Open(w.options(), a.kv); !errors.Is(err, errDisk) {
@@ -236,8 +236,8 @@ func TestEveryPrefix(t *testing.T) {
 		for _, s := range now {
 			a.admits(t, s.grant, s.ok)
 		}
-		if len(a.queue) != len(now) || len(a.hours) != len(now) {
-			t.Errorf("commit %d: %d tokens and %d hours of %d", n, len(a.queue), len(a.hours), len(now))
+		if len(a.queue) != len(now) || len(a.lastIssued) != len(now) {
+			t.Errorf("commit %d: %d tokens and %d hours of %d", n, len(a.queue), len(a.lastIssued), len(now))
 		}
 	}
 }

@@ -39,7 +39,7 @@ type scenario struct {
 // transaction is one of a scenario, and what was told of it.
 type transaction struct {
 	*made
-	kept store.Kept
+	kept store.Transaction
 	// missing is set where the bytes are lost; they may have been sent before.
 	missing *broadcast.Missing
 	told    []broadcast.Result

@@ -87,7 +87,7 @@ func cpu() time.Duration {
 // transaction's life.
 func BenchmarkTracked(b *testing.B) {
 	const underWay = 4096
-	kept := make([]store.Kept, 4*underWay)
+	kept := make([]store.Transaction, 4*underWay)
 	for i := range kept {
 		kept[i] = storetest.Forge(b, market.ClaimID(i+1), cosign.Cosign, uint64(i+1), 1<<40, 1)
 	}
@@ -122,7 +122,7 @@ func BenchmarkTracked(b *testing.B) {
 func BenchmarkChain(b *testing.B) {
 	c := startChain(b)
 	r := c.run(b)
-	kept := make([]store.Kept, b.N)
+	kept := make([]store.Transaction, b.N)
 	for i := range kept {
 		kept[i] = c.deliver(1)
 	}

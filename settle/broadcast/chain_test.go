@@ -80,11 +80,11 @@ func (c *chain) common() (build.Common, uint64) {
 }
 
 // deliver signs and keeps the delivery of so many atoms.
-func (c *chain) deliver(amount market.Amount) store.Kept {
+func (c *chain) deliver(amount market.Amount) store.Transaction {
 	c.t.Helper()
 	common, lastValid := c.common()
 	d := build.Delivery{Common: common, Desk: c.desk.Address(), Wallet: storetest.AddressOf(c.taker), Base: c.base, Amount: amount}
-	k, err := c.store.Keep(c.desk.Deliver(c.t, c.claims, storetest.Build(c.t, &d)), lastValid, time.Now().UnixNano())
+	k, err := c.store.PutTransaction(c.desk.Deliver(c.t, c.claims, storetest.Build(c.t, &d)), lastValid, time.Now().UnixNano())
 	must(c.t, err)
 	return k
 }
@@ -112,7 +112,7 @@ type run struct {
 	stop func()
 
 	// given are what the test has it track.
-	given []store.Kept
+	given []store.Transaction
 
 	mu   sync.Mutex
 	told []broadcast.Result
@@ -147,7 +147,7 @@ func (c *chain) run(t testing.TB) *run {
 }
 
 // track has it track a transaction.
-func (r *run) track(k store.Kept) {
+func (r *run) track(k store.Transaction) {
 	r.t.Helper()
 	must(r.t, r.Track(k))
 	r.given = append(r.given, k)
@@ -174,7 +174,7 @@ func (r *run) wait(n int) []broadcast.Result {
 
 // anyLanded reports whether the tracker sees one of the given in a block.
 func (r *run) anyLanded() bool {
-	return slices.ContainsFunc(r.given, func(k store.Kept) bool {
+	return slices.ContainsFunc(r.given, func(k store.Transaction) bool {
 		s, ok := r.State(k.Signature())
 		return ok && s.Level != 0
 	})
@@ -319,7 +319,7 @@ func TestChain(t *testing.T) {
 // restarts: a new tracker goes on with what another one had begun.
 func (c *chain) restarts(t *testing.T) {
 	had := c.atoms()
-	var list []store.Kept
+	var list []store.Transaction
 	for range 40 {
 		list = append(list, c.deliver(7))
 	}
@@ -357,7 +357,7 @@ func (c *chain) missing(t *testing.T) {
 	sent, lost, r := c.deliver(7), c.deliver(7), c.run(t)
 	_, err := c.client.Send(t.Context(), sent.Bytes(), rpc.SendOptions{})
 	must(t, err)
-	for _, k := range []store.Kept{sent, lost} {
+	for _, k := range []store.Transaction{sent, lost} {
 		must(t, r.Await(broadcast.Missing{
 			Claim: k.Claim(), Kind: k.Kind(), Hash: k.Hash(), Reference: binding.Reference(k.Claim()), LastValid: k.LastValid(), AllowedAt: k.SignedAt(),
 		}))
@@ -384,7 +384,7 @@ func (c *chain) resigned(t *testing.T) {
 		Payment: build.Leg{Rail: market.RailSOL, Amount: 5, To: c.desk.Address()}, Base: c.base, BaseAmount: 9, FeePayer: build.Taker, RentPayer: build.Taker,
 	}
 	u := storetest.Build(t, &a)
-	k, err := c.store.Keep(c.desk.Cosign(t, c.claims, u, c.taker), lastValid, time.Now().UnixNano())
+	k, err := c.store.PutTransaction(c.desk.Cosign(t, c.claims, u, c.taker), lastValid, time.Now().UnixNano())
 	must(t, err)
 	again := c.desk.CosignBy(t, c.claims, u, a.Taker, storetest.Resign(t, c.taker, u.Message()))
 	_, err = c.client.Send(t.Context(), again.Bytes(), rpc.SendOptions{})

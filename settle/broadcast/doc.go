@@ -6,7 +6,7 @@
 // twice. Said too late, somebody waits. So in doubt it waits.
 //
 // Invariants:
-//  1. Only bytes that a store.Kept has are sent. Nothing is ever changed in them.
+//  1. Only bytes that a store.Transaction has are sent. Nothing is ever changed in them.
 //  2. [Expired] is said only when enough nodes (Options.Quorum), and all that
 //     answer, each for itself: told that a block above the last one that the
 //     transaction can be in is finalized; then, as of that slot or later, with
@@ -66,10 +66,10 @@
 //
 // # Limits
 //
-// MaxTracked, MaxHistory, MaxSending, MaxTelling. A transaction older than
+// MaxTracked, MaxHistory, MaxSending, MaxReporting. A transaction older than
 // HistoryFor expires only where the nodes have all blocks since: they forget, and
 // then know it as little as one that never landed. One whose fee the taker pays, or
 // whose bytes are lost, and whose reference is named more often than MaxHistory does
-// not expire by itself. [Tracker.Doubtful] lists who waits, and [Tracker.GiveUp]
+// not expire by itself. [Tracker.Unresolved] lists who waits, and [Tracker.GiveUp]
 // forgets one on a person's word.
 package broadcast

@@ -33,15 +33,15 @@ type entry struct {
 	own, signature solana.Signature
 	// named: own is the desk's, which never signs a message otherwise, so that it
 	// can land under no other name.
-	named bool
+	deskPaysFee bool
 	// lastValid is a bound by the nodes' words where it is guessed, 0 before the
 	// first.
-	lastValid uint64
-	guessed   bool
+	lastValid        uint64
+	lastValidGuessed bool
 
 	sent int
-	// word is what looking meets, sendWord what sending does.
-	word, sendWord string
+	// word is what looking meets, sendProblem what sending does.
+	problem, sendProblem string
 
 	level rpc.Commitment
 	slot  uint64
@@ -60,7 +60,7 @@ type entry struct {
 // The queues, and what they are ordered by.
 const (
 	bySend   = 0 // when to send again, or to tell again; Unix nanoseconds
-	byLook   = 1 // when to look; Unix nanoseconds
+	byPoll   = 1 // when to look; Unix nanoseconds
 	bySlot   = 2 // slot of its confirmed block
 	byHeight = 3 // last valid height
 	queues   = 4

@@ -11,15 +11,15 @@ import (
 )
 
 // doubt has every node asked about an entry. The caller holds mu.
-func (t *Tracker) doubt(e *entry) {
+func (t *Tracker) queueExamination(e *entry) {
 	if e.examining || e.result.End != 0 {
 		return
 	}
 	e.examining = true
-	t.queues[byLook].Remove(e)
+	t.queues[byPoll].Remove(e)
 	t.queues[bySlot].Remove(e)
-	t.doubtful = append(t.doubtful, e)
-	wake(t.examined)
+	t.unexamined = append(t.unexamined, e)
+	wake(t.examineWake)
 }
 
 // examineAll examines who is doubtful, until the context ends.
@@ -28,28 +28,28 @@ func (t *Tracker) examineAll(ctx context.Context) {
 		select {
 		case <-ctx.Done():
 			return
-		case <-t.examined:
+		case <-t.examineWake:
 		}
-		for batch := t.takeDoubtful(); len(batch) > 0 && ctx.Err() == nil; batch = t.takeDoubtful() {
+		for batch := t.takeUnexamined(); len(batch) > 0 && ctx.Err() == nil; batch = t.takeUnexamined() {
 			t.examine(ctx, batch)
 		}
 	}
 }
 
-// takeDoubtful takes a batch out.
-func (t *Tracker) takeDoubtful() []exam {
+// takeUnexamined takes a batch out.
+func (t *Tracker) takeUnexamined() []examination {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	var batch []exam
-	for len(t.doubtful) > 0 && len(batch) < rpc.MaxStatusesACall {
-		e := t.doubtful[0]
-		t.doubtful[0], t.doubtful = nil, t.doubtful[1:]
+	var batch []examination
+	for len(t.unexamined) > 0 && len(batch) < rpc.MaxStatusesACall {
+		e := t.unexamined[0]
+		t.unexamined[0], t.unexamined = nil, t.unexamined[1:]
 		if e.result.End != 0 {
 			continue // another look has found it
 		}
 		old := t.now().Sub(time.Unix(0, e.madeAt)) > HistoryFor
-		batch = append(batch, exam{
-			entry: e, signature: e.signature, lastValid: e.lastValid, guessed: e.guessed, named: e.named, at: -1, old: old,
+		batch = append(batch, examination{
+			entry: e, signature: e.signature, lastValid: e.lastValid, lastValidGuessed: e.lastValidGuessed, deskPaysFee: e.deskPaysFee, at: -1, old: old,
 			life: t.options.BlockhashLife,
 		})
 	}
@@ -58,7 +58,7 @@ func (t *Tracker) takeDoubtful() []exam {
 
 // examine asks every node about a batch, and then about the references of those
 // that none knows by a signature.
-func (t *Tracker) examine(ctx context.Context, batch []exam) {
+func (t *Tracker) examine(ctx context.Context, batch []examination) {
 	var signatures []solana.Signature
 	for i := range batch {
 		if x := &batch[i]; x.signature != (solana.Signature{}) {
@@ -72,45 +72,45 @@ func (t *Tracker) examine(ctx context.Context, batch []exam) {
 	for i := range batch {
 		x := &batch[i]
 		if err != nil {
-			t.conclude(x, verdict{is: verdictWait, word: wordOf(err)})
+			t.applyVerdict(x, verdict{is: verdictWait, problem: problemOf(err)})
 			continue
 		}
-		if x.guessed {
-			x.guess(views, quorum)
+		if x.lastValidGuessed {
+			x.guessLastValid(views, quorum)
 		}
 		v := x.judge(views, quorum)
 		if v.is == verdictAbsent || x.at < 0 {
 			searches = append(searches, search{x, v})
 		} else {
-			t.conclude(x, v)
+			t.applyVerdict(x, v)
 		}
 	}
 	e := each[search]{list: searches, most: maxSearching, do: func(ctx context.Context, s search) {
 		// What is not absent yet may be found, and that is all.
-		if v := t.search(ctx, s.exam, views, quorum); s.so.is == verdictAbsent {
-			s.so = v
+		if v := t.search(ctx, s.examination, views, quorum); s.verdict.is == verdictAbsent {
+			s.verdict = v
 		}
-		t.conclude(s.exam, s.so)
+		t.applyVerdict(s.examination, s.verdict)
 	}}
 	e.Run(ctx)
 }
 
 // search is an exam whose reference is to be asked for, and its verdict so far.
 type search struct {
-	*exam
-	so verdict
+	*examination
+	verdict verdict
 }
 
 // conclude enters a verdict, unless the entry has changed since the question.
-func (t *Tracker) conclude(x *exam, v verdict) {
+func (t *Tracker) applyVerdict(x *examination, v verdict) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	e := x.entry
 	e.examining = false
 	switch {
 	case e.result.End != 0:
-	case e.signature != x.signature || e.guessed != x.guessed:
-		t.lookIn(e, 0) // it was found, or came with its bytes
+	case e.signature != x.signature || e.lastValidGuessed != x.lastValidGuessed:
+		t.pollIn(e, 0) // it was found, or came with its bytes
 	case v.is == verdictFinalized:
 		t.end(e, Finalized, v.status.Slot, "")
 	case v.is == verdictFailed:
@@ -118,8 +118,8 @@ func (t *Tracker) conclude(x *exam, v verdict) {
 	case v.is == verdictAbsent:
 		t.end(e, Expired, 0, "")
 	default:
-		e.word, e.lastValid = v.word, x.lastValid
-		t.lookIn(e, max(t.options.PollEvery, t.options.ResendEvery))
+		e.problem, e.lastValid = v.problem, x.lastValid
+		t.pollIn(e, max(t.options.PollEvery, t.options.ResendEvery))
 	}
 }
 
@@ -128,12 +128,12 @@ func (t *Tracker) conclude(x *exam, v verdict) {
 // looked for by its signature from now on. Of one that can have no other signature
 // nothing is read: strangers, who may name the reference as often as they pay for,
 // do not keep it from its end.
-func (t *Tracker) search(ctx context.Context, x *exam, views []rpc.View, quorum int) verdict {
+func (t *Tracker) search(ctx context.Context, x *examination, views []rpc.View, quorum int) verdict {
 	answered, asked := 0, map[solana.Signature]bool{}
 	for _, h := range t.node.SignaturesEverywhere(ctx, x.reference, views, MaxHistory) {
 		switch {
-		case errors.Is(h.Err, rpc.ErrTooMany) && !x.named:
-			return verdict{is: verdictWait, word: WordHistoryLong}
+		case errors.Is(h.Err, rpc.ErrTooMany) && !x.deskPaysFee:
+			return verdict{is: verdictWait, problem: ProblemHistoryLong}
 		case h.Err != nil && !errors.Is(h.Err, rpc.ErrTooMany):
 			continue
 		}
@@ -145,34 +145,34 @@ func (t *Tracker) search(ctx context.Context, x *exam, views []rpc.View, quorum 
 			}
 			asked[sig] = true
 			if sig == x.signature {
-				return verdict{is: verdictWait, word: WordLanding}
+				return verdict{is: verdictWait, problem: ProblemLanding}
 			}
-			if x.named {
+			if x.deskPaysFee {
 				continue
 			}
 			c, found, err := t.node.Transaction(ctx, sig, rpc.Finalized)
 			switch {
 			case err != nil || !found:
-				return verdict{is: verdictWait, word: WordUnread}
+				return verdict{is: verdictWait, problem: ProblemUnread}
 			case tx.MessageHash(c.Tx.Signed) == x.hash:
-				t.found(x, sig)
-				return verdict{is: verdictWait, word: WordLanding}
+				t.setSignature(x, sig)
+				return verdict{is: verdictWait, problem: ProblemLanding}
 			}
 		}
 	}
 	if answered < quorum {
-		return verdict{is: verdictWait, word: WordNodesDown}
+		return verdict{is: verdictWait, problem: ProblemNodesDown}
 	}
 	return verdict{is: verdictAbsent}
 }
 
 // found enters the signature under which the message is on the chain.
-func (t *Tracker) found(x *exam, sig solana.Signature) {
+func (t *Tracker) setSignature(x *examination, sig solana.Signature) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if x.result.End == 0 {
 		x.entry.signature = sig
 		t.bySignature[sig] = x.entry
-		t.passed(x.entry) // old ones are found by a search only
+		t.markPast(x.entry) // old ones are found by a search only
 	}
 }

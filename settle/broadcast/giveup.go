@@ -11,37 +11,37 @@ import (
 // stands reports whether an entry waits for a person: it is past its last block,
 // no node has it in a block, and what is in the way of saying so is not that nodes
 // are down or behind, but what they cannot tell. The caller holds mu.
-func (t *Tracker) stands(e *entry) bool {
+func (t *Tracker) outcomeUnknown(e *entry) bool {
 	past := e.past || e.lastValid != 0 && t.stats.Position.Height > e.lastValid
 	if !past || e.level != 0 || e.result.End != 0 {
 		return false
 	}
-	return e.word == WordTooOld || e.word == WordHistoryLong || e.word == WordUnread
+	return e.problem == ProblemTooOld || e.problem == ProblemHistoryLong || e.problem == ProblemUnread
 }
 
-// Standing counts what stands. It looks at all.
-func (t *Tracker) Standing() (n int) {
+// OutcomesUnknown counts what stands. It looks at all.
+func (t *Tracker) OutcomesUnknown() (n int) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for _, e := range t.byKey {
-		if t.stands(e) {
+		if t.outcomeUnknown(e) {
 			n++
 		}
 	}
 	return n
 }
 
-// GiveUp forgets a transaction that stands (State.Stands), on the word of a person
+// GiveUp forgets a transaction that stands (State.OutcomeUnknown), on the word of a person
 // who has seen that it is not on the chain. Nothing is told of it; it is not sent
 // and not looked for any more. The caller answers for what comes of it: where the
-// word was wrong, the claim may be served twice. Errors: [ErrNotDoubtful], and
+// word was wrong, the claim may be served twice. Errors: [ErrOutcomeKnown], and
 // nothing has changed then.
 func (t *Tracker) GiveUp(claim market.ClaimID, hash solana.Hash) (State, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	e, known := t.byKey[key{claim, hash}]
-	if !known || !t.stands(e) {
-		return State{}, fmt.Errorf("%w: claim %s", ErrNotDoubtful, binding.Memo(claim))
+	if !known || !t.outcomeUnknown(e) {
+		return State{}, fmt.Errorf("%w: claim %s", ErrOutcomeKnown, binding.Memo(claim))
 	}
 	s := t.stateOf(e)
 	for i := range t.queues {

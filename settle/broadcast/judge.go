@@ -7,12 +7,12 @@ import (
 
 // exam is one entry under examination as it was when the nodes were asked: it may
 // be given its bytes meanwhile.
-type exam struct {
+type examination struct {
 	*entry
-	signature solana.Signature
-	lastValid uint64
-	guessed   bool
-	named     bool
+	signature        solana.Signature
+	lastValid        uint64
+	lastValidGuessed bool
+	deskPaysFee      bool
 	// at is the signature's place in the question, -1 without one.
 	at int
 	// old: a node may have had it and forgotten it.
@@ -22,13 +22,13 @@ type exam struct {
 }
 
 // answered returns whether a view tells anything of it.
-func (x *exam) answered(v *rpc.View) bool { return v.Err == nil && x.at < len(v.Statuses) }
+func (x *examination) answered(v *rpc.View) bool { return v.Err == nil && x.at < len(v.Statuses) }
 
 // guess bounds the height of one whose blockhash is not known, by what the nodes
 // tell of their newest blocks. Each look gives a bound, since the transaction is
 // older than the look; so one that a node's lie has made too high is made good by
 // a later one.
-func (x *exam) guess(views []rpc.View, quorum int) {
+func (x *examination) guessLastValid(views []rpc.View, quorum int) {
 	answered, tip := 0, uint64(0)
 	for i := range views {
 		if v := &views[i]; x.answered(v) {
@@ -42,11 +42,11 @@ func (x *exam) guess(views []rpc.View, quorum int) {
 }
 
 // forgotten reports whether a node may have had it and not have it any more.
-func (x *exam) forgotten(v *rpc.View) bool {
+func (x *examination) mayHavePruned(v *rpc.View) bool {
 	switch {
 	case !x.old:
 		return false
-	case x.guessed:
+	case x.lastValidGuessed:
 		return v.First > 1
 	}
 	// A slot's number is at least its block's height.
@@ -55,9 +55,9 @@ func (x *exam) forgotten(v *rpc.View) bool {
 
 // verdict is what all views say of one transaction.
 type verdict struct {
-	is     verdictKind
-	word   string     // of verdictWait
-	status rpc.Status // of verdictFinalized and verdictFailed
+	is      verdictKind
+	problem string     // of verdictWait
+	status  rpc.Status // of verdictFinalized and verdictFailed
 }
 
 type verdictKind uint8
@@ -71,7 +71,7 @@ const (
 )
 
 // judge compares what all nodes say: invariants 2 and 3 of the package.
-func (x *exam) judge(views []rpc.View, quorum int) verdict {
+func (x *examination) judge(views []rpc.View, quorum int) verdict {
 	answered, finals, failed, absent, forgotten := 0, 0, 0, 0, 0
 	var final, failure rpc.Status
 	landing, apart := false, false
@@ -97,7 +97,7 @@ func (x *exam) judge(views []rpc.View, quorum int) verdict {
 			final = s
 		case s.Known:
 			landing = true
-		case x.forgotten(v):
+		case x.mayHavePruned(v):
 			forgotten++
 		default:
 			denied = max(denied, v.Finalized.Slot)
@@ -108,22 +108,22 @@ func (x *exam) judge(views []rpc.View, quorum int) verdict {
 	}
 	switch {
 	case finals > 0 && (failed > 0 || apart || denied >= final.Slot):
-		return verdict{is: verdictWait, word: WordNodesDisagree}
+		return verdict{is: verdictWait, problem: ProblemNodesDisagree}
 	case landing:
-		return verdict{is: verdictWait, word: WordLanding}
+		return verdict{is: verdictWait, problem: ProblemLanding}
 	case finals > 0 && finals+forgotten == answered:
 		return verdict{is: verdictFinalized, status: final}
 	case finals > 0:
-		return verdict{is: verdictWait, word: WordNodesBehind}
+		return verdict{is: verdictWait, problem: ProblemNodesBehind}
 	case answered < quorum:
-		return verdict{is: verdictWait, word: WordNodesDown}
+		return verdict{is: verdictWait, problem: ProblemNodesDown}
 	case failed == answered:
 		return verdict{is: verdictFailed, status: failure}
 	case absent == answered:
 		return verdict{is: verdictAbsent}
 	case forgotten > 0:
-		return verdict{is: verdictWait, word: WordTooOld}
+		return verdict{is: verdictWait, problem: ProblemTooOld}
 	default:
-		return verdict{is: verdictWait, word: WordNodesBehind}
+		return verdict{is: verdictWait, problem: ProblemNodesBehind}
 	}
 }

@@ -59,60 +59,60 @@ func TestJudge(t *testing.T) {
 		{"AA", 2, false, "absent"},
 		{"AAA", 2, false, "absent"},
 		{"AAD", 2, false, "absent"},
-		{"AD", 2, false, WordNodesDown},
-		{"ADD", 2, false, WordNodesDown},
-		{"DDD", 2, false, WordNodesDown},
-		{"", 1, false, WordNodesDown},
-		{"nA", 2, false, WordNodesDown},
-		{"AAa", 2, false, WordNodesBehind},
-		{"a", 1, false, WordNodesBehind},
-		{"As", 1, false, WordNodesBehind},
+		{"AD", 2, false, ProblemNodesDown},
+		{"ADD", 2, false, ProblemNodesDown},
+		{"DDD", 2, false, ProblemNodesDown},
+		{"", 1, false, ProblemNodesDown},
+		{"nA", 2, false, ProblemNodesDown},
+		{"AAa", 2, false, ProblemNodesBehind},
+		{"a", 1, false, ProblemNodesBehind},
+		{"As", 1, false, ProblemNodesBehind},
 		{"Ae", 2, false, "absent"},
 		// One that has it outweighs all that do not.
-		{"AAP", 2, false, WordLanding},
-		{"AAC", 2, false, WordLanding},
-		{"AAx", 2, false, WordLanding},
+		{"AAP", 2, false, ProblemLanding},
+		{"AAC", 2, false, ProblemLanding},
+		{"AAx", 2, false, ProblemLanding},
 		// All that answer must have it as final, in one block.
 		{"F", 1, false, "finalized"},
 		{"FFF", 2, false, "finalized"},
 		{"FDD", 2, false, "finalized"},
 		{"nFF", 2, false, "finalized"},
-		{"AF", 1, false, WordNodesDisagree},
-		{"AAF", 2, false, WordNodesDisagree},
-		{"FFa", 2, false, WordNodesDisagree},
-		{"FPs", 2, false, WordNodesDisagree},
-		{"Ff", 1, false, WordNodesDisagree},
-		{"FDf", 1, false, WordNodesDisagree},
-		{"FFP", 2, false, WordLanding},
-		{"FFC", 2, false, WordLanding},
-		{"FPb", 2, false, WordLanding},
-		{"FFb", 2, false, WordNodesBehind},
-		{"FX", 1, false, WordNodesDisagree},
-		{"XXF", 1, false, WordNodesDisagree},
+		{"AF", 1, false, ProblemNodesDisagree},
+		{"AAF", 2, false, ProblemNodesDisagree},
+		{"FFa", 2, false, ProblemNodesDisagree},
+		{"FPs", 2, false, ProblemNodesDisagree},
+		{"Ff", 1, false, ProblemNodesDisagree},
+		{"FDf", 1, false, ProblemNodesDisagree},
+		{"FFP", 2, false, ProblemLanding},
+		{"FFC", 2, false, ProblemLanding},
+		{"FPb", 2, false, ProblemLanding},
+		{"FFb", 2, false, ProblemNodesBehind},
+		{"FX", 1, false, ProblemNodesDisagree},
+		{"XXF", 1, false, ProblemNodesDisagree},
 		// A failure takes as many as an absence.
 		{"X", 1, false, "failed"},
 		{"XX", 2, false, "failed"},
 		{"XXD", 2, false, "failed"},
-		{"XD", 2, false, WordNodesDown},
-		{"XA", 1, false, WordNodesBehind},
-		{"XXA", 2, false, WordNodesBehind},
-		{"XXP", 2, false, WordLanding},
+		{"XD", 2, false, ProblemNodesDown},
+		{"XA", 1, false, ProblemNodesBehind},
+		{"XXA", 2, false, ProblemNodesBehind},
+		{"XXP", 2, false, ProblemLanding},
 		// Who may have forgotten says nothing by not knowing.
 		{"O", 1, true, "absent"},
-		{"o", 1, true, WordTooOld},
+		{"o", 1, true, ProblemTooOld},
 		{"o", 1, false, "absent"},
-		{"Oo", 1, true, WordTooOld},
+		{"Oo", 1, true, ProblemTooOld},
 		{"oF", 2, true, "finalized"},
-		{"OF", 1, true, WordNodesDisagree},
-		{"oF", 1, false, WordNodesDisagree},
+		{"OF", 1, true, ProblemNodesDisagree},
+		{"oF", 1, false, ProblemNodesDisagree},
 	} {
 		var views []rpc.View
 		for _, letter := range c.views {
 			views = append(views, viewOf(letter))
 		}
-		x := exam{entry: &entry{}, life: BlockhashLife, lastValid: lastValid, at: 0, old: c.old}
+		x := examination{entry: &entry{}, life: BlockhashLife, lastValid: lastValid, at: 0, old: c.old}
 		v := x.judge(views, c.quorum)
-		got := v.word
+		got := v.problem
 		if v.is != verdictWait {
 			got += words[v.is]
 		}
@@ -137,7 +137,7 @@ func TestJudgeMissing(t *testing.T) {
 		for _, letter := range views {
 			list = append(list, viewOf(letter))
 		}
-		x := exam{entry: &entry{}, life: BlockhashLife, lastValid: lastValid, at: -1}
+		x := examination{entry: &entry{}, life: BlockhashLife, lastValid: lastValid, at: -1}
 		if v := x.judge(list, 2); v.is != want {
 			t.Errorf("%q: %+v", views, v)
 		}
@@ -148,19 +148,19 @@ func TestJudgeMissing(t *testing.T) {
 	}
 	// One whose height is a guess may have been made at any time: only nodes with
 	// all blocks tell that it is not there.
-	x := exam{entry: &entry{}, life: BlockhashLife, lastValid: lastValid, at: -1, guessed: true, old: true}
+	x := examination{entry: &entry{}, life: BlockhashLife, lastValid: lastValid, at: -1, lastValidGuessed: true, old: true}
 	all, most := viewOf('A'), viewOf('A')
 	most.First = 2
 	if v := x.judge([]rpc.View{all}, 1); v.is != verdictAbsent {
 		t.Errorf("all blocks: %+v", v)
 	}
-	if v := x.judge([]rpc.View{all, most}, 1); v.word != WordTooOld {
+	if v := x.judge([]rpc.View{all, most}, 1); v.problem != ProblemTooOld {
 		t.Errorf("all but the first: %+v", v)
 	}
 }
 
 func TestGuess(t *testing.T) {
-	x := exam{entry: &entry{}, life: BlockhashLife, at: -1, guessed: true}
+	x := examination{entry: &entry{}, life: BlockhashLife, at: -1, lastValidGuessed: true}
 	step := func(want uint64, views string, tips ...uint64) {
 		t.Helper()
 		var list []rpc.View
@@ -168,7 +168,7 @@ func TestGuess(t *testing.T) {
 			list = append(list, viewOf(letter))
 			list[i].Tip = tips[i]
 		}
-		if x.guess(list, 2); x.lastValid != want {
+		if x.guessLastValid(list, 2); x.lastValid != want {
 			t.Errorf("%q %v: %d, want %d", views, tips, x.lastValid, want)
 		}
 	}
@@ -191,7 +191,7 @@ func TestQueues(t *testing.T) {
 		}
 	}
 	for range 25 {
-		e, _ := all[byLook].Pop(1000)
+		e, _ := all[byPoll].Pop(1000)
 		all[bySend].Remove(e)
 	}
 	for which, left := range [queues]int{25, 25, 50, 50} {
@@ -216,15 +216,15 @@ func TestOptions(t *testing.T) {
 		"poll":             {PollEvery: -1},
 		"sending":          {MaxSending: maxWorkers + 1},
 		"sending, below 0": {MaxSending: -1},
-		"telling":          {MaxTelling: maxWorkers + 1},
-		"telling, below 0": {MaxTelling: -1},
+		"telling":          {MaxReporting: maxWorkers + 1},
+		"telling, below 0": {MaxReporting: -1},
 		"quorum":           {Quorum: -1},
 	} {
 		if _, err := New(o, nil, nil); !errors.Is(err, ErrOptions) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	if _, err := New(Options{MaxSending: maxWorkers, MaxTelling: maxWorkers, Quorum: 99}, nil, nil); err != nil {
+	if _, err := New(Options{MaxSending: maxWorkers, MaxReporting: maxWorkers, Quorum: 99}, nil, nil); err != nil {
 		t.Errorf("at the limits: %v", err)
 	}
 	o := Options{}.withDefaults()

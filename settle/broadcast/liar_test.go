@@ -24,8 +24,8 @@ func TestInvented(t *testing.T) {
 				shown := false
 				for range 60 {
 					await.Pass(t, time.Second)
-					for _, s := range b.Doubtful(10) {
-						shown = shown || s.Claim == 1 && s.Word == broadcast.WordNodesDisagree
+					for _, s := range b.Unresolved(10) {
+						shown = shown || s.Claim == 1 && s.Problem == broadcast.ProblemNodesDisagree
 					}
 				}
 				if list := b.results(); len(list) != 0 || !shown {

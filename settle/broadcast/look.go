@@ -13,15 +13,15 @@ import (
 
 // round looks once at all that is due, in batches. How far the chain is comes
 // first: it tells for whom it is time.
-func (t *Tracker) round(ctx context.Context) {
+func (t *Tracker) pollDue(ctx context.Context) {
 	if t.idle() {
 		return
 	}
 	if p, err := t.node.Position(ctx, rpc.Finalized); err == nil {
-		t.reached(p)
+		t.chainReached(p)
 	}
 	list := t.due()
-	e := each[[]*entry]{list: slices.Collect(slices.Chunk(list, rpc.MaxStatusesACall)), most: maxLooking, do: t.look}
+	e := each[[]*entry]{list: slices.Collect(slices.Chunk(list, rpc.MaxStatusesACall)), most: maxPolling, do: t.poll}
 	e.Run(ctx)
 }
 
@@ -33,14 +33,14 @@ func (t *Tracker) idle() bool {
 
 // reached makes due whom a finalized position is for. It is one node's word: all
 // it does is to have somebody looked at.
-func (t *Tracker) reached(p rpc.Position) {
+func (t *Tracker) chainReached(p rpc.Position) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.stats.Position = p
 	now := t.now().UnixNano()
 	soon := func(e *entry) {
 		if !e.examining {
-			t.queues[byLook].Set(e, now, 0)
+			t.queues[byPoll].Set(e, now, 0)
 		}
 	}
 	slots, heights := &t.queues[bySlot], &t.queues[byHeight]
@@ -50,14 +50,14 @@ func (t *Tracker) reached(p rpc.Position) {
 	}
 	// Those whose last block is below the height.
 	for e, ok := heights.Pop(height - 1); ok; e, ok = heights.Pop(height - 1) {
-		t.passed(e)
+		t.markPast(e)
 		soon(e)
 	}
 }
 
 // passed has the nodes asked about an entry when a look does not find it. The
 // caller holds mu.
-func (t *Tracker) passed(e *entry) {
+func (t *Tracker) markPast(e *entry) {
 	if !e.past {
 		e.past = true
 		t.stats.Past++
@@ -70,10 +70,10 @@ func (t *Tracker) due() []*entry {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	var list []*entry
-	now, looks := t.now().UnixNano(), &t.queues[byLook]
+	now, looks := t.now().UnixNano(), &t.queues[byPoll]
 	for e, ok := looks.Pop(now); ok; e, ok = looks.Pop(now) {
 		if e.signature == (solana.Signature{}) {
-			t.doubt(e)
+			t.queueExamination(e)
 		} else {
 			list = append(list, e)
 		}
@@ -82,7 +82,7 @@ func (t *Tracker) due() []*entry {
 }
 
 // look asks after a batch, which nobody else looks at meanwhile.
-func (t *Tracker) look(ctx context.Context, batch []*entry) {
+func (t *Tracker) poll(ctx context.Context, batch []*entry) {
 	signatures := make([]solana.Signature, len(batch))
 	t.mu.Lock()
 	for i, e := range batch {
@@ -96,19 +96,19 @@ func (t *Tracker) look(ctx context.Context, batch []*entry) {
 		switch {
 		case e.result.End != 0:
 		case err != nil:
-			e.word = wordOf(err)
-			t.lookIn(e, t.options.PollEvery)
+			e.problem = problemOf(err)
+			t.pollIn(e, t.options.PollEvery)
 		default:
-			t.saw(e, &statuses[i])
+			t.observe(e, &statuses[i])
 		}
 	}
 }
 
 // saw enters what a look has shown. The caller holds mu.
-func (t *Tracker) saw(e *entry, s *rpc.Status) {
+func (t *Tracker) observe(e *entry, s *rpc.Status) {
 	slots := &t.queues[bySlot]
 	if s.Level != rpc.Finalized && (!e.past || s.Known) {
-		e.word = "" // else it is the examiner's
+		e.problem = "" // else it is the examiner's
 	}
 	switch {
 	case !s.Known && e.level != 0:
@@ -118,40 +118,40 @@ func (t *Tracker) saw(e *entry, s *rpc.Status) {
 		if e.sends() && !e.sending {
 			t.later(e, 0)
 		}
-		t.lookIn(e, t.options.PollEvery)
+		t.pollIn(e, t.options.PollEvery)
 	case !s.Known && e.past:
-		t.doubt(e)
+		t.queueExamination(e)
 	case !s.Known && t.now().Sub(e.since) < freshFor:
-		t.lookIn(e, t.options.PollEvery)
+		t.pollIn(e, t.options.PollEvery)
 	case !s.Known:
-		t.lookIn(e, max(t.options.PollEvery, t.options.ResendEvery))
+		t.pollIn(e, max(t.options.PollEvery, t.options.ResendEvery))
 	case s.Level == rpc.Finalized && !s.Failed && t.node.Upstreams() == 1:
 		t.end(e, Finalized, s.Slot, "") // nobody else could tell otherwise
 	case s.Level == rpc.Finalized:
 		e.level, e.slot = s.Level, s.Slot
-		t.doubt(e)
+		t.queueExamination(e)
 	case s.Level == rpc.Confirmed:
-		e.level, e.slot, e.sendWord = s.Level, s.Slot, ""
+		e.level, e.slot, e.sendProblem = s.Level, s.Slot, ""
 		t.queues[bySend].Remove(e)
 		slots.Set(e, int64(min(s.Slot, math.MaxInt64)), 0)
-		t.lookIn(e, settlingEvery)
+		t.pollIn(e, settlingEvery)
 	default:
 		e.level, e.slot = s.Level, s.Slot
-		t.lookIn(e, t.options.PollEvery)
+		t.pollIn(e, t.options.PollEvery)
 	}
 }
 
-// lookIn has an entry looked at after a pause. The caller holds mu.
-func (t *Tracker) lookIn(e *entry, pause time.Duration) {
-	t.queues[byLook].Set(e, t.now().Add(pause).UnixNano(), 0)
+// pollIn has an entry looked at after a pause. The caller holds mu.
+func (t *Tracker) pollIn(e *entry, pause time.Duration) {
+	t.queues[byPoll].Set(e, t.now().Add(pause).UnixNano(), 0)
 }
 
-// wordOf returns the word of a failed call.
-func wordOf(err error) string {
+// problemOf returns the word of a failed call.
+func problemOf(err error) string {
 	if kind := rpc.KindOf(err); kind != 0 {
 		return kind.String()
 	}
-	return WordError
+	return ProblemError
 }
 
 // retryAfter returns how long a node wants us to wait, 0 if it does not.

@@ -18,7 +18,7 @@ import (
 )
 
 // await loses the bytes of a forged transaction.
-func (b *bench) await(k store.Kept, m *made, lastValid uint64, allowedAt int64) {
+func (b *bench) await(k store.Transaction, m *made, lastValid uint64, allowedAt int64) {
 	b.t.Helper()
 	missing := broadcast.Missing{
 		Claim: k.Claim(), Kind: k.Kind(), Hash: k.Hash(), Reference: m.reference, LastValid: lastValid, AllowedAt: allowedAt,
@@ -75,7 +75,7 @@ func TestMissing(t *testing.T) {
 				t.Errorf("%s: too early: %+v", name, list)
 			}
 			if !c.known {
-				if list := b.Doubtful(10); len(list) != 1 || list[0].Claim != 1 || list[0].LastValid < k.LastValid() {
+				if list := b.Unresolved(10); len(list) != 1 || list[0].Claim != 1 || list[0].LastValid < k.LastValid() {
 					t.Errorf("%s: doubtful: %+v", name, list)
 				}
 			}
@@ -110,12 +110,12 @@ func TestMissingTooOld(t *testing.T) {
 		if r := b.one(); r.Claim != 3 || r.End != broadcast.Finalized {
 			t.Errorf("told %+v", r)
 		}
-		for _, s := range b.Doubtful(10) {
-			if s.Word != broadcast.WordTooOld {
+		for _, s := range b.Unresolved(10) {
+			if s.Problem != broadcast.ProblemTooOld {
 				t.Errorf("%+v", s)
 			}
 		}
-		if n, all := len(b.Doubtful(1)), len(b.Doubtful(10)); n != 1 || all != 2 {
+		if n, all := len(b.Unresolved(1)), len(b.Unresolved(10)); n != 1 || all != 2 {
 			t.Errorf("%d and %d are doubtful", n, all)
 		}
 		// Nodes with all blocks know.
@@ -142,7 +142,7 @@ func TestKeptTooOld(t *testing.T) {
 		await.Pass(t, broadcast.HistoryFor+time.Second)
 		b.track(k)
 		await.Pass(t, time.Minute)
-		if list := b.Doubtful(1); len(list) != 1 || list[0].Word != broadcast.WordTooOld || !list[0].Past || len(b.results()) != 0 {
+		if list := b.Unresolved(1); len(list) != 1 || list[0].Problem != broadcast.ProblemTooOld || !list[0].Past || len(b.results()) != 0 {
 			t.Errorf("%+v, told %+v", list, b.results())
 		}
 		b.world.nodes[0].set(faults{first: k.LastValid() - 151})
@@ -161,7 +161,7 @@ func TestHistory(t *testing.T) {
 		crowd int
 		word  string
 	}{
-		"at the limit": {cosign.Cosign, broadcast.MaxHistory, ""}, "one more": {cosign.Cosign, broadcast.MaxHistory + 1, broadcast.WordHistoryLong},
+		"at the limit": {cosign.Cosign, broadcast.MaxHistory, ""}, "one more": {cosign.Cosign, broadcast.MaxHistory + 1, broadcast.ProblemHistoryLong},
 		"one more, and it has one name": {cosign.Deliver, broadcast.MaxHistory + 1, ""},
 	} {
 		inBubble(t, 1, broadcast.Options{}, func(t *testing.T, b *bench) {
@@ -171,7 +171,7 @@ func TestHistory(t *testing.T) {
 			b.track(k)
 			await.Pass(t, 2*time.Minute)
 			s, waits := b.State(k.Signature())
-			if waits != (c.word != "") || s.Word != c.word {
+			if waits != (c.word != "") || s.Problem != c.word {
 				t.Errorf("%s: waits %v, %+v", name, waits, s)
 			}
 		})
@@ -185,7 +185,7 @@ func TestHistory(t *testing.T) {
 		b.world.mu.Unlock()
 		b.track(k)
 		await.Pass(t, 2*time.Minute)
-		if s, _ := b.State(k.Signature()); s.Word != broadcast.WordUnread {
+		if s, _ := b.State(k.Signature()); s.Problem != broadcast.ProblemUnread {
 			t.Errorf("%+v", s)
 		}
 		b.world.add(stranger)
@@ -206,7 +206,7 @@ func TestHistoryByFeePayer(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			k, err := s.Keep(storetest.Atomic(t, 1, 1, payer), b.world.height(startSlot)+100, time.Now().UnixNano())
+			k, err := s.PutTransaction(storetest.Atomic(t, 1, 1, payer), b.world.height(startSlot)+100, time.Now().UnixNano())
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -230,7 +230,7 @@ func TestHistoryQuorum(t *testing.T) {
 		b.world.nodes[2].set(faults{mute: true})
 		b.track(k)
 		await.Pass(t, 2*time.Minute)
-		if s, _ := b.State(k.Signature()); s.Word != broadcast.WordNodesDown {
+		if s, _ := b.State(k.Signature()); s.Problem != broadcast.ProblemNodesDown {
 			t.Errorf("%+v", s)
 		}
 		b.world.nodes[2].set(faults{})
@@ -265,7 +265,7 @@ func TestListed(t *testing.T) {
 		b.world.land(&listed, startSlot+5, false) // in the history alone
 		b.track(k)
 		await.Pass(t, 3*time.Minute)
-		if s, ok := b.State(k.Signature()); !ok || s.Word != broadcast.WordLanding {
+		if s, ok := b.State(k.Signature()); !ok || s.Problem != broadcast.ProblemLanding {
 			t.Errorf("%v %+v", ok, s)
 		}
 	})
@@ -320,7 +320,7 @@ func TestBytesLate(t *testing.T) {
 		}
 		lost, m := b.forge(2, 30)
 		b.await(lost, m, lost.LastValid(), time.Now().UnixNano())
-		await.Equal(t, "ends that are being told", 2, func() int { return b.Stats().Telling })
+		await.Equal(t, "ends that are being told", 2, func() int { return b.Stats().Reporting })
 		b.track(lost) // it has ended, and that is not taken yet
 		await.Pass(t, 20*time.Second)
 		if n := len(b.world.sends); n != sends {
@@ -338,7 +338,7 @@ func TestGiveUp(t *testing.T) {
 		b.crowd(m.reference, broadcast.MaxHistory+1)
 		refused := func(when string, hash solana.Hash) {
 			t.Helper()
-			if _, err := b.GiveUp(1, hash); !errors.Is(err, broadcast.ErrNotDoubtful) {
+			if _, err := b.GiveUp(1, hash); !errors.Is(err, broadcast.ErrOutcomeKnown) {
 				t.Errorf("%s: %v", when, err)
 			}
 		}
@@ -347,25 +347,25 @@ func TestGiveUp(t *testing.T) {
 		refused("its blockhash lives", k.Hash())
 		b.world.nodes[0].set(faults{mute: true})
 		await.Pass(t, 2*time.Minute)
-		if s, _ := b.State(k.Signature()); s.Word != broadcast.WordNodesDown || !s.Past || s.Stands {
+		if s, _ := b.State(k.Signature()); s.Problem != broadcast.ProblemNodesDown || !s.Past || s.OutcomeUnknown {
 			t.Errorf("%+v", s)
 		}
 		refused("a node is down", k.Hash())
 		b.world.nodes[0].set(faults{})
 		await.Pass(t, time.Minute)
 		refused("another message", solana.Hash{1})
-		if list := b.Doubtful(9); len(list) != 1 || !list[0].Stands || b.Standing() != 1 {
+		if list := b.Unresolved(9); len(list) != 1 || !list[0].OutcomeUnknown || b.OutcomesUnknown() != 1 {
 			t.Errorf("%+v", list)
 		}
 		s, err := b.GiveUp(1, k.Hash())
-		if err != nil || s.Signature != k.Signature() || s.Word != broadcast.WordHistoryLong {
+		if err != nil || s.Signature != k.Signature() || s.Problem != broadcast.ProblemHistoryLong {
 			t.Errorf("%+v, %v", s, err)
 		}
 		sends := len(b.world.sendsOf(k.Signature()))
 		refused("given up", k.Hash())
 		await.Pass(t, time.Minute)
 		stats := b.Stats()
-		if len(b.results()) != 0 || stats.Tracked != 0 || stats.Past != 0 || stats.GivenUp != 1 || b.Standing() != 0 || len(b.world.sendsOf(k.Signature())) != sends {
+		if len(b.results()) != 0 || stats.Tracked != 0 || stats.Past != 0 || stats.GivenUp != 1 || b.OutcomesUnknown() != 0 || len(b.world.sendsOf(k.Signature())) != sends {
 			t.Errorf("told %+v, %+v", b.results(), stats)
 		}
 		b.world.mu.Lock()

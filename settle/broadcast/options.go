@@ -17,7 +17,7 @@ const (
 	// HistoryFor is how long any node is taken to have a transaction: those of
 	// the network keep some two days.
 	HistoryFor = 12 * time.Hour
-	// maxWorkers bounds MaxSending and MaxTelling.
+	// maxWorkers bounds MaxSending and MaxReporting.
 	maxWorkers = 1024
 )
 
@@ -34,7 +34,7 @@ const (
 
 // How many calls are made at a time.
 const (
-	maxLooking   = 4 // batches of statuses
+	maxPolling   = 4 // batches of statuses
 	maxSearching = 8 // histories by reference
 )
 
@@ -55,9 +55,9 @@ var (
 	ErrFull = errors.New("broadcast: full")
 	// ErrOptions means options that cannot work.
 	ErrOptions = errors.New("broadcast: invalid options")
-	// ErrNotDoubtful means a transaction that no person may end: it is not under
+	// ErrOutcomeKnown means a transaction that no person may end: it is not under
 	// way, or ends by itself.
-	ErrNotDoubtful = errors.New("broadcast: not in doubt")
+	ErrOutcomeKnown = errors.New("broadcast: not in doubt")
 	// ErrInvalid means a zero value, which is no transaction.
 	ErrInvalid = errors.New("broadcast: not a transaction")
 )
@@ -69,8 +69,8 @@ type Options struct {
 	ResendEvery time.Duration
 	// PollEvery paces the rounds of looking.
 	PollEvery time.Duration
-	// MaxSending bounds the sends under way, MaxTelling the calls of ended.
-	MaxSending, MaxTelling int
+	// MaxSending bounds the sends under way, MaxReporting the calls of ended.
+	MaxSending, MaxReporting int
 	// Preflight has nodes simulate before they pass on; without it they do not:
 	// a transaction is simulated before the desk signs it.
 	Preflight bool
@@ -89,7 +89,7 @@ type Options struct {
 // DefaultOptions returns the defaults.
 func DefaultOptions() Options {
 	return Options{
-		ResendEvery: 2 * time.Second, PollEvery: 400 * time.Millisecond, MaxSending: 16, MaxTelling: 16,
+		ResendEvery: 2 * time.Second, PollEvery: 400 * time.Millisecond, MaxSending: 16, MaxReporting: 16,
 		BlockhashLife: BlockhashLife, Now: time.Now,
 	}
 }
@@ -99,7 +99,7 @@ func (o Options) withDefaults() Options {
 	o.ResendEvery = cmp.Or(o.ResendEvery, d.ResendEvery)
 	o.PollEvery = cmp.Or(o.PollEvery, d.PollEvery)
 	o.MaxSending = cmp.Or(o.MaxSending, d.MaxSending)
-	o.MaxTelling = cmp.Or(o.MaxTelling, d.MaxTelling)
+	o.MaxReporting = cmp.Or(o.MaxReporting, d.MaxReporting)
 	o.BlockhashLife = cmp.Or(o.BlockhashLife, d.BlockhashLife)
 	if o.Now == nil {
 		o.Now = d.Now
@@ -112,8 +112,8 @@ func (o *Options) Validate() error {
 	switch {
 	case o.ResendEvery < 0 || o.PollEvery < 0:
 		return fmt.Errorf("%w: a negative duration", ErrOptions)
-	case o.MaxSending < 0 || o.MaxSending > maxWorkers || o.MaxTelling < 0 || o.MaxTelling > maxWorkers:
-		return fmt.Errorf("%w: %d sending, %d telling: at most %d", ErrOptions, o.MaxSending, o.MaxTelling, maxWorkers)
+	case o.MaxSending < 0 || o.MaxSending > maxWorkers || o.MaxReporting < 0 || o.MaxReporting > maxWorkers:
+		return fmt.Errorf("%w: %d sending, %d telling: at most %d", ErrOptions, o.MaxSending, o.MaxReporting, maxWorkers)
 	case o.BlockhashLife != 0 && (o.BlockhashLife < BlockhashLife || o.BlockhashLife > maxBlockhashLife):
 		return fmt.Errorf("%w: a blockhash lives %d blocks: %d to %d", ErrOptions, o.BlockhashLife, BlockhashLife, maxBlockhashLife)
 	case o.Quorum < 0:

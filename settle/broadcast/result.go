@@ -82,8 +82,8 @@ type State struct {
 	Since time.Time
 	// Sent counts sends. Word says what is in the way, empty if nothing is: the
 	// kind of an rpc.Error, or one of the words of this package.
-	Sent int
-	Word string
+	Sent    int
+	Problem string
 	// Level is how settled its block is, as was seen last; 0 is not at all. Slot
 	// is the block's.
 	Level rpc.Commitment
@@ -91,29 +91,29 @@ type State struct {
 	// Past: some node has told that a block above LastValid is finalized.
 	Past bool
 	// Stands: the nodes cannot end it, and [Tracker.GiveUp] may.
-	Stands bool
+	OutcomeUnknown bool
 	// End is set when it has ended and that is still to be told.
 	End End
 }
 
 // The words of [State] beside those of rpc.Kind.
 const (
-	WordNodesDown     = "nodes_down"       // too few answer
-	WordNodesBehind   = "nodes_behind"     // one that answers is not far enough
-	WordNodesDisagree = "nodes_disagree"   // about whether it is final, where, or whether it failed
-	WordLanding       = "landing"          // a node has it in a block that is not final
-	WordTooOld        = "too_old"          // a node may have forgotten it
-	WordHistoryLong   = "history_too_long" // MaxHistory
-	WordUnread        = "history_unread"   // a transaction of the history could not be read
-	WordError         = "error"            // a call failed without a kind
+	ProblemNodesDown     = "nodes_down"       // too few answer
+	ProblemNodesBehind   = "nodes_behind"     // one that answers is not far enough
+	ProblemNodesDisagree = "nodes_disagree"   // about whether it is final, where, or whether it failed
+	ProblemLanding       = "landing"          // a node has it in a block that is not final
+	ProblemTooOld        = "too_old"          // a node may have forgotten it
+	ProblemHistoryLong   = "history_too_long" // MaxHistory
+	ProblemUnread        = "history_unread"   // a transaction of the history could not be read
+	ProblemError         = "error"            // a call failed without a kind
 )
 
 // Stats counts.
 type Stats struct {
 	// Tracked are under way, Landed of them in a block that is confirmed, Past of
-	// them past their last block by some node's word, Telling of them ended and
+	// them past their last block by some node's word, Reporting of them ended and
 	// not taken yet.
-	Tracked, Landed, Past, Telling int
+	Tracked, Landed, Past, Reporting int
 	// Missing are those of the tracked whose bytes are not there.
 	Missing int
 	// Since the start.

@@ -15,8 +15,8 @@ func (t *Tracker) Run(ctx context.Context) error {
 	for range t.options.MaxSending {
 		wg.Go(func() { t.sendAll(ctx) })
 	}
-	for range t.options.MaxTelling {
-		wg.Go(func() { t.tellAll(ctx) })
+	for range t.options.MaxReporting {
+		wg.Go(func() { t.reportAll(ctx) })
 	}
 	wg.Go(func() { t.pace(ctx) })
 	wg.Go(func() { t.examineAll(ctx) })
@@ -26,7 +26,7 @@ func (t *Tracker) Run(ctx context.Context) error {
 		select {
 		case <-ctx.Done():
 		case <-ticker.C:
-			t.round(ctx)
+			t.pollDue(ctx)
 		}
 	}
 	wg.Wait()
@@ -67,22 +67,22 @@ func (t *Tracker) pace(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		case <-timer.C:
-		case <-t.paced:
+		case <-t.dispatchWake:
 		}
-		timer.Reset(t.handOverDue())
+		timer.Reset(t.dispatchDue())
 	}
 }
 
-// handOverDue returns how long it is until the next is due.
-func (t *Tracker) handOverDue() time.Duration {
+// dispatchDue returns how long it is until the next is due.
+func (t *Tracker) dispatchDue() time.Duration {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	now, q := t.now().UnixNano(), &t.queues[bySend]
 	for e, ok := q.Pop(now); ok; e, ok = q.Pop(now) {
 		if e.result.End != 0 {
-			t.handOver(e, t.tells)
+			t.dispatch(e, t.reports)
 		} else {
-			t.handOver(e, t.again)
+			t.dispatch(e, t.again)
 		}
 	}
 	if _, due, ok := q.First(); ok {
@@ -130,8 +130,8 @@ func (t *Tracker) send(ctx context.Context, e *entry) {
 	e.sending = false
 	e.sent++
 	t.stats.Sends++
-	if e.sendWord = ""; err != nil {
-		e.sendWord = wordOf(err)
+	if e.sendProblem = ""; err != nil {
+		e.sendProblem = problemOf(err)
 		t.stats.SendErrors++
 	}
 	if e.sends() {
@@ -142,20 +142,20 @@ func (t *Tracker) send(ctx context.Context, e *entry) {
 // sends reports whether an entry is to be sent. The caller holds the tracker's mu.
 func (e *entry) sends() bool { return e.raw != nil && e.result.End == 0 && e.level < rpc.Confirmed }
 
-// tellAll tells of what has ended.
-func (t *Tracker) tellAll(ctx context.Context) {
+// reportAll tells of what has ended.
+func (t *Tracker) reportAll(ctx context.Context) {
 	for {
 		select {
 		case <-ctx.Done():
 			return
-		case e := <-t.tells:
-			t.tell(ctx, e)
+		case e := <-t.reports:
+			t.reportEnd(ctx, e)
 		}
 	}
 }
 
 // tell calls ended, and forgets the entry when that has been taken.
-func (t *Tracker) tell(ctx context.Context, e *entry) {
+func (t *Tracker) reportEnd(ctx context.Context, e *entry) {
 	// The result does not change any more.
 	err := t.ended(ctx, e.result)
 	t.mu.Lock()
@@ -165,6 +165,6 @@ func (t *Tracker) tell(ctx context.Context, e *entry) {
 		t.later(e, e.pause)
 		return
 	}
-	t.stats.Telling--
+	t.stats.Reporting--
 	t.forget(e)
 }

@@ -44,16 +44,16 @@ type Tracker struct {
 	// queues are by the numbers of bySend and the others.
 	queues [queues]schedule.Queue[*entry]
 	// doubtful wait for the examiner, in order.
-	doubtful []*entry
-	stats    Stats
+	unexamined []*entry
+	stats      Stats
 
 	// fresh and again have what is to be sent now, the first of them for the
 	// first time, tells what has ended. Each has room for all; where those that
 	// ended long ago still fill it, bySend takes the rest.
-	fresh, again, tells chan *entry
+	fresh, again, reports chan *entry
 	// paced and examined wake Run's goroutines: something may be due earlier
 	// than they think.
-	paced, examined chan struct{}
+	dispatchWake, examineWake chan struct{}
 }
 
 // New makes a tracker. It calls no node; what it is given before Run waits.
@@ -69,19 +69,19 @@ func New(o Options, node Node, ended func(context.Context, Result) error) (*Trac
 	t := &Tracker{
 		options: o.withDefaults(), node: node, ended: ended,
 		byKey: map[key]*entry{}, bySignature: map[solana.Signature]*entry{}, queues: newQueues(),
-		fresh: make(chan *entry, MaxTracked), again: make(chan *entry, MaxTracked), tells: make(chan *entry, MaxTracked),
-		paced: make(chan struct{}, 1), examined: make(chan struct{}, 1),
+		fresh: make(chan *entry, MaxTracked), again: make(chan *entry, MaxTracked), reports: make(chan *entry, MaxTracked),
+		dispatchWake: make(chan struct{}, 1), examineWake: make(chan struct{}, 1),
 	}
 	return t, nil
 }
 
 // Track takes a kept transaction. The same one again changes nothing; one that
 // was awaited gets its bytes. Errors: [ErrFull], [ErrInvalid].
-func (t *Tracker) Track(k store.Kept) error {
+func (t *Tracker) Track(k store.Transaction) error {
 	if k.Claim() == 0 || len(k.Bytes()) == 0 {
 		return fmt.Errorf("%w: claim %s", ErrInvalid, binding.Memo(k.Claim()))
 	}
-	named := deskNames(&k)
+	named := deskPaysFee(&k)
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	e, known := t.byKey[key{k.Claim(), k.Hash()}]
@@ -99,19 +99,19 @@ func (t *Tracker) Track(k store.Kept) error {
 	}
 	e.raw, e.lastValid, e.madeAt = k.Bytes(), k.LastValid(), k.SignedAt()
 	t.queues[byHeight].Set(e, int64(min(k.LastValid(), maxHeight)), 0)
-	e.own, e.named, e.guessed = k.Signature(), named, false
+	e.own, e.deskPaysFee, e.lastValidGuessed = k.Signature(), named, false
 	t.bySignature[e.own] = e
 	if e.signature == (solana.Signature{}) {
 		e.signature = e.own
 	}
-	t.queues[byLook].Set(e, t.now().Add(t.options.PollEvery).UnixNano(), 0)
-	t.handOver(e, t.fresh)
+	t.queues[byPoll].Set(e, t.now().Add(t.options.PollEvery).UnixNano(), 0)
+	t.dispatch(e, t.fresh)
 	return nil
 }
 
-// deskNames reports whether the desk pays the fee, so that the first signature is
+// deskPaysFee reports whether the desk pays the fee, so that the first signature is
 // its own.
-func deskNames(k *store.Kept) bool {
+func deskPaysFee(k *store.Transaction) bool {
 	if k.Kind() == cosign.Deliver {
 		return true
 	}
@@ -138,8 +138,8 @@ func (t *Tracker) Await(m Missing) error {
 		return err
 	}
 	t.stats.Missing++
-	if e.guessed = m.LastValid == 0; e.guessed {
-		t.doubt(e) // the nodes are asked how far they are
+	if e.lastValidGuessed = m.LastValid == 0; e.lastValidGuessed {
+		t.queueExamination(e) // the nodes are asked how far they are
 		return nil
 	}
 	t.queues[byHeight].Set(e, int64(min(m.LastValid, maxHeight)), 0)
@@ -179,7 +179,7 @@ func (t *Tracker) end(e *entry, end End, slot uint64, failure string) {
 	for i := range t.queues {
 		t.queues[i].Remove(e)
 	}
-	e.word = ""
+	e.problem = ""
 	e.result = Result{Claim: e.claim, Kind: e.kind, Hash: e.hash, Signature: e.signature, End: end, Slot: slot, Error: failure}
 	switch end {
 	case Finalized:
@@ -192,12 +192,12 @@ func (t *Tracker) end(e *entry, end End, slot uint64, failure string) {
 	if e.past {
 		t.stats.Past--
 	}
-	t.stats.Telling++
-	t.handOver(e, t.tells)
+	t.stats.Reporting++
+	t.dispatch(e, t.reports)
 }
 
-// handOver gives an entry to a worker. The caller holds mu.
-func (t *Tracker) handOver(e *entry, to chan *entry) {
+// dispatch gives an entry to a worker. The caller holds mu.
+func (t *Tracker) dispatch(e *entry, to chan *entry) {
 	select {
 	case to <- e:
 		e.sending = true
@@ -209,7 +209,7 @@ func (t *Tracker) handOver(e *entry, to chan *entry) {
 // later has an entry sent or told after a pause. The caller holds mu.
 func (t *Tracker) later(e *entry, pause time.Duration) {
 	t.queues[bySend].Set(e, t.now().Add(pause).UnixNano(), 0)
-	wake(t.paced)
+	wake(t.dispatchWake)
 }
 
 func wake(c chan struct{}) {
@@ -230,10 +230,10 @@ func (t *Tracker) State(sig solana.Signature) (s State, ok bool) {
 	return t.stateOf(e), true
 }
 
-// Doubtful lists transactions that wait for all nodes to agree: finalized, or past
+// Unresolved lists transactions that wait for all nodes to agree: finalized, or past
 // their last block, by some node's word, or of no known height. In no order, at most
 // limit. It looks at all.
-func (t *Tracker) Doubtful(limit int) []State {
+func (t *Tracker) Unresolved(limit int) []State {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	var list []State
@@ -241,7 +241,7 @@ func (t *Tracker) Doubtful(limit int) []State {
 		if len(list) >= limit {
 			break
 		}
-		if (e.past || e.guessed || e.level == rpc.Finalized) && e.result.End == 0 {
+		if (e.past || e.lastValidGuessed || e.level == rpc.Finalized) && e.result.End == 0 {
 			list = append(list, t.stateOf(e))
 		}
 	}
@@ -251,8 +251,8 @@ func (t *Tracker) Doubtful(limit int) []State {
 // stateOf is an entry's state. The caller holds mu.
 func (t *Tracker) stateOf(e *entry) State {
 	return State{
-		Claim: e.claim, Kind: e.kind, Hash: e.hash, Signature: e.signature, LastValid: e.lastValid, Since: e.since, Sent: e.sent, Word: cmp.Or(e.word, e.sendWord),
-		Level: e.level, Slot: e.slot, Past: e.past, Stands: t.stands(e), End: e.result.End,
+		Claim: e.claim, Kind: e.kind, Hash: e.hash, Signature: e.signature, LastValid: e.lastValid, Since: e.since, Sent: e.sent, Problem: cmp.Or(e.problem, e.sendProblem),
+		Level: e.level, Slot: e.slot, Past: e.past, OutcomeUnknown: t.outcomeUnknown(e), End: e.result.End,
 	}
 }
 

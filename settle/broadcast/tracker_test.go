@@ -72,12 +72,12 @@ func inBubble(t *testing.T, nodes int, o broadcast.Options, test func(t *testing
 }
 
 // forge makes a transaction that lives for some blocks.
-func (b *bench) forge(claim market.ClaimID, blocks uint64) (store.Kept, *made) {
+func (b *bench) forge(claim market.ClaimID, blocks uint64) (store.Transaction, *made) {
 	b.t.Helper()
 	return b.forgeKind(cosign.Deliver, claim, blocks)
 }
 
-func (b *bench) forgeKind(kind cosign.Kind, claim market.ClaimID, blocks uint64) (store.Kept, *made) {
+func (b *bench) forgeKind(kind cosign.Kind, claim market.ClaimID, blocks uint64) (store.Transaction, *made) {
 	b.t.Helper()
 	w := b.world
 	w.mu.Lock()
@@ -89,7 +89,7 @@ func (b *bench) forgeKind(kind cosign.Kind, claim market.ClaimID, blocks uint64)
 	return k, m
 }
 
-func (b *bench) track(k store.Kept) {
+func (b *bench) track(k store.Transaction) {
 	b.t.Helper()
 	if err := b.Track(k); err != nil {
 		b.t.Fatal(err)
@@ -122,7 +122,7 @@ func TestLife(t *testing.T) {
 		b.world.fate = func(*made) fate { return fate{lost: b.world.age() < 7*time.Second} }
 		b.track(k)
 		await.Pass(t, 5*time.Second)
-		if s, ok := b.State(k.Signature()); !ok || s.Sent != 3 || s.Level != 0 || s.Claim != 1 || s.LastValid != k.LastValid() || s.Past || s.End != 0 || s.Word != "" {
+		if s, ok := b.State(k.Signature()); !ok || s.Sent != 3 || s.Level != 0 || s.Claim != 1 || s.LastValid != k.LastValid() || s.Past || s.End != 0 || s.Problem != "" {
 			t.Errorf("%+v, %v", s, ok)
 		}
 		await.Pass(t, 5*time.Second)
@@ -140,7 +140,7 @@ func TestLife(t *testing.T) {
 		if got := fmt.Sprint(b.world.sendsOf(k.Signature())); got != "[0s 2s 4s 6s 8s]" {
 			t.Errorf("sent at %s", got)
 		}
-		if s := b.Stats(); s.Tracked != 0 || s.Landed != 0 || s.Finalized != 1 || s.Telling != 0 {
+		if s := b.Stats(); s.Tracked != 0 || s.Landed != 0 || s.Finalized != 1 || s.Reporting != 0 {
 			t.Errorf("%+v", s)
 		}
 		if _, ok := b.State(k.Signature()); ok {
@@ -253,7 +253,7 @@ func TestTold(t *testing.T) {
 		if s, ok := b.State(k.Signature()); !ok || s.End != broadcast.Finalized {
 			t.Errorf("%+v, %v", s, ok)
 		}
-		if s := b.Stats(); s.Telling != 1 || s.Tracked != 1 {
+		if s := b.Stats(); s.Reporting != 1 || s.Tracked != 1 {
 			t.Errorf("%+v", s)
 		}
 		b.track(k) // changes nothing: it has ended
@@ -263,7 +263,7 @@ func TestTold(t *testing.T) {
 		await.Pass(t, 20*time.Second)
 		n := len(b.results())
 		await.Pass(t, time.Minute)
-		if s := b.Stats(); len(b.results()) != n || s.Telling != 0 || s.Tracked != 0 || s.Finalized != 1 {
+		if s := b.Stats(); len(b.results()) != n || s.Reporting != 0 || s.Tracked != 0 || s.Finalized != 1 {
 			t.Errorf("told %d, then %d times; %+v", n, len(b.results()), s)
 		}
 		// Given again after its end, it is told again.
@@ -323,7 +323,7 @@ func TestInvalid(t *testing.T) {
 				t.Errorf("%s: %v", name, err)
 			}
 		}
-		if err := b.Track(store.Kept{}); !errors.Is(err, broadcast.ErrInvalid) {
+		if err := b.Track(store.Transaction{}); !errors.Is(err, broadcast.ErrInvalid) {
 			t.Errorf("nothing: %v", err)
 		}
 	})
@@ -368,7 +368,7 @@ func TestRateLimited(t *testing.T) {
 		if got := fmt.Sprint(b.world.sendsOf(k.Signature())); got != "[0s 7s 14s]" {
 			t.Errorf("sent at %s", got)
 		}
-		if s, _ := b.State(k.Signature()); s.Word != "rate_limited" {
+		if s, _ := b.State(k.Signature()); s.Problem != "rate_limited" {
 			t.Errorf("%+v", s)
 		}
 	})
@@ -424,7 +424,7 @@ func TestResigned(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		k, err := s.Keep(desk.Cosign(t, 1, u, taker), b.world.height(startSlot)+100, time.Now().UnixNano())
+		k, err := s.PutTransaction(desk.Cosign(t, 1, u, taker), b.world.height(startSlot)+100, time.Now().UnixNano())
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -48,7 +48,7 @@ type draft struct {
 const signatureSize = len(solana.Signature{})
 
 // place returns where a slot is in a transaction's bytes.
-func place(raw []byte, slot int) []byte {
+func slotOf(raw []byte, slot int) []byte {
 	at := 1 + slot*signatureSize
 	return raw[at : at+signatureSize : at+signatureSize]
 }
@@ -156,7 +156,7 @@ func countersign(claim market.ClaimID, raw []byte, taker solana.Address, s Submi
 	case !eddsa.Verify(taker, d.message(), signature):
 		return nil, fmt.Errorf("%w: not %s's over message %s", ErrBadSignature, solana.Text(taker), d.hash)
 	}
-	copy(place(d.raw, slot), signature[:])
+	copy(slotOf(d.raw, slot), signature[:])
 	return d, nil
 }
 
@@ -207,5 +207,5 @@ func (s *Submission) of(raw []byte, slot int) (solana.Signature, error) {
 			return solana.Signature{}, fmt.Errorf("%w: byte %d", ErrMismatch, i)
 		}
 	}
-	return solana.Signature(place(s.Transaction, slot)), nil
+	return solana.Signature(slotOf(s.Transaction, slot)), nil
 }

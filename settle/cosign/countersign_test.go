@@ -18,7 +18,7 @@ import (
 // submitted returns a built transaction with a signature in one of its slots.
 func submitted(raw []byte, slot int, s solana.Signature) []byte {
 	b := bytes.Clone(raw)
-	copy(place(b, slot), s[:])
+	copy(slotOf(b, slot), s[:])
 	return b
 }
 
@@ -191,7 +191,7 @@ func TestWrongCall(t *testing.T) {
 	three.insert(1, otherAddress)
 	three.Header.Required++
 	ofThree := takerSigned(t, three.Message)
-	clear(place(ofThree, 2))
+	clear(slotOf(ofThree, 2))
 	noReference := atomicOf(t, testClaim)
 	noReference.Reference = solana.Address{}
 	for name, c := range map[string]struct {
@@ -280,8 +280,8 @@ func FuzzCountersign(f *testing.F) {
 		if !bytes.Equal(submitted(got, o.slot, solana.Signature{}), o.raw) {
 			t.Fatalf("accepted %x", got)
 		}
-		if !ed25519.Verify(takerAddress[:], o.raw[1+2*signatureSize:], place(got, o.slot)) {
-			t.Fatalf("accepted a signature %x", place(got, o.slot))
+		if !ed25519.Verify(takerAddress[:], o.raw[1+2*signatureSize:], slotOf(got, o.slot)) {
+			t.Fatalf("accepted a signature %x", slotOf(got, o.slot))
 		}
 	})
 }

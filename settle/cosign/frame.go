@@ -24,8 +24,8 @@ import (
 const (
 	frameVersion = 1
 
-	askAddress      = 0x01
-	askSign         = 0x02
+	requestAddress  = 0x01
+	requestSign     = 0x02
 	answerAddress   = 0x81
 	answerSignature = 0x82
 	answerRefusal   = 0xff
@@ -79,7 +79,7 @@ func readFrame(r io.Reader) (frame, error) {
 // signFrame asks for a job's signature.
 func signFrame(j Job) frame {
 	body := append(make([]byte, 0, 1+len(j.Transaction())), byte(j.Kind()))
-	return frame{askSign, append(body, j.Transaction()...)}
+	return frame{requestSign, append(body, j.Transaction()...)}
 }
 
 // parse reads an answer of the type that is wanted, and of just its size. Errors:

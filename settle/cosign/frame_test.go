@@ -16,7 +16,7 @@ import (
 func TestGoldenFrames(t *testing.T) {
 	job := Job{&draft{Shape: Shape{Kind: Deliver}, raw: []byte{1, 2, 3}}}
 	for want, f := range map[string]frame{
-		"02000101":                           {askAddress, nil},
+		"02000101":                           {requestAddress, nil},
 		"0600010202010203":                   signFrame(job),
 		"22000181" + "a1" + zeros(30) + "af": addressFrame(solana.Address{0xa1, 31: 0xaf}),
 		"42000182" + "51" + zeros(62) + "5f": signatureFrame(solana.Signature{0x51, 63: 0x5f}),
@@ -57,14 +57,14 @@ func TestWords(t *testing.T) {
 
 // TestFrameLimits: the largest frame is read, one byte more is refused unread.
 func TestFrameLimits(t *testing.T) {
-	most := frame{askSign, make([]byte, MaxSignerFrame-headSize)}
+	most := frame{requestSign, make([]byte, MaxSignerFrame-headSize)}
 	if got, err := readFrame(bytes.NewReader(most.append(nil))); err != nil || len(got.body) != len(most.body) {
 		t.Errorf("the largest: %d bytes, %v", len(got.body), err)
 	}
 	if room := len(most.body) - 1; room != tx.MaxSize {
 		t.Errorf("room for a transaction of %d bytes", room)
 	}
-	more := frame{askSign, make([]byte, MaxSignerFrame-headSize+1)}
+	more := frame{requestSign, make([]byte, MaxSignerFrame-headSize+1)}
 	r := bytes.NewReader(more.append(nil))
 	if _, err := readFrame(r); !errors.Is(err, errFrame) || r.Len() != len(more.body) {
 		t.Errorf("one byte more: %v, %d bytes left", err, r.Len())
@@ -101,7 +101,7 @@ func TestParse(t *testing.T) {
 	}
 	for _, f := range []frame{
 		{},
-		{askAddress, nil},
+		{requestAddress, nil},
 		{answerAddress, nil},
 		{answerAddress, make([]byte, 31)},
 		{answerAddress, make([]byte, 33)},
@@ -124,8 +124,8 @@ func TestParse(t *testing.T) {
 // FuzzFrame: what is read is written as the same bytes, however it comes, and
 // nothing behind it is read.
 func FuzzFrame(f *testing.F) {
-	f.Add(frame{askAddress, nil}.append(nil))
-	f.Add(frame{askSign, make([]byte, 100)}.append(nil))
+	f.Add(frame{requestAddress, nil}.append(nil))
+	f.Add(frame{requestSign, make([]byte, 100)}.append(nil))
 	f.Add(refusalFrame(RefusalBusy).append(nil))
 	f.Fuzz(func(t *testing.T, b []byte) {
 		r := bytes.NewReader(b)

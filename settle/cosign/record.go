@@ -200,10 +200,10 @@ func (r *record) replay(text []byte, header block) (end int, err error) {
 		if !ok {
 			return 0, fmt.Errorf("%w: entry %d is damaged", ErrRecord, r.count+1)
 		}
-		if known, no := r.judge(&e); known || no != 0 {
+		if known, no := r.check(&e); known || no != 0 {
 			return 0, fmt.Errorf("%w: entry %d of claim %s cannot follow those before it", ErrRecord, r.count+1, binding.Memo(e.claim))
 		}
-		r.take(&e, crc)
+		r.add(&e, crc)
 	}
 	return len(text), nil
 }
@@ -211,7 +211,7 @@ func (r *record) replay(text []byte, header block) (end int, err error) {
 func isZero(b []byte) bool { return len(bytes.TrimRight(b, "\x00")) == 0 }
 
 // judge says whether a message was signed before, or why it may not be.
-func (r *record) judge(e *entry) (known bool, no Refusal) {
+func (r *record) check(e *entry) (known bool, no Refusal) {
 	s, ok := r.claims[e.claim]
 	switch {
 	case ok && s.kind != e.kind:
@@ -229,7 +229,7 @@ func (r *record) judge(e *entry) (known bool, no Refusal) {
 }
 
 // take enters a message that judge has let pass.
-func (r *record) take(e *entry, crc uint32) {
+func (r *record) add(e *entry, crc uint32) {
 	s, ok := r.claims[e.claim]
 	if ok {
 		s.more = append(s.more, e.hash)
@@ -246,7 +246,7 @@ func (r *record) take(e *entry, crc uint32) {
 func (r *record) admit(e *entry) Refusal {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	known, no := r.judge(e)
+	known, no := r.check(e)
 	switch {
 	case known || no != 0:
 		return no
@@ -262,7 +262,7 @@ func (r *record) admit(e *entry) Refusal {
 		r.failed = true
 		return RefusalRecord
 	}
-	r.take(e, crc)
+	r.add(e, crc)
 	return 0
 }
 

@@ -86,11 +86,11 @@ func (o *ServerOptions) fill() error {
 // Server signs for a gateway in another process, which it does not trust: it looks
 // at every message itself, and remembers what it has signed.
 type Server struct {
-	o       ServerOptions
-	address solana.Address
-	door    net.Listener
-	record  *record
-	places  chan struct{}
+	o        ServerOptions
+	address  solana.Address
+	listener net.Listener
+	record   *record
+	slots    chan struct{}
 
 	closing  sync.Once
 	closeErr error
@@ -109,13 +109,13 @@ func NewServer(o ServerOptions) (*Server, error) {
 	} else {
 		mode = sharedMode
 	}
-	s := &Server{o: o, address: o.Signer.Address(), places: make(chan struct{}, MaxSignerConnections)}
+	s := &Server{o: o, address: o.Signer.Address(), slots: make(chan struct{}, MaxSignerConnections)}
 	var err error
 	if s.record, err = openRecord(o.Record, s.address); err != nil {
 		return nil, err
 	}
-	if err = vacate(o.Path); err == nil {
-		s.door, err = listenPrivate(o.Path, mode)
+	if err = removeStaleSocket(o.Path); err == nil {
+		s.listener, err = listenPrivate(o.Path, mode)
 	}
 	if err != nil {
 		return nil, errors.Join(err, s.record.close())
@@ -125,7 +125,7 @@ func NewServer(o ServerOptions) (*Server, error) {
 
 // vacate removes the socket of a server that is gone. Errors: [ErrSocketInUse], or
 // the file system's.
-func vacate(path string) error {
+func removeStaleSocket(path string) error {
 	info, err := os.Lstat(path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
@@ -149,15 +149,15 @@ func vacate(path string) error {
 // Address returns the key's address.
 func (s *Server) Address() solana.Address { return s.address }
 
-// Remembered returns how many messages were signed, ever.
-func (s *Server) Remembered() int { return s.record.len() }
+// SignedMessages returns how many messages were signed, ever.
+func (s *Server) SignedMessages() int { return s.record.len() }
 
 // Close gives up the socket and the record. Run does it at its end; a second call
 // does nothing.
 func (s *Server) Close() error {
 	s.closing.Do(func() {
 		// The listener is closed first: where Run ended it already, it says so.
-		if err := s.door.Close(); !errors.Is(err, net.ErrClosed) {
+		if err := s.listener.Close(); !errors.Is(err, net.ErrClosed) {
 			s.closeErr = err
 		}
 		s.closeErr = errors.Join(s.closeErr, s.record.close())
@@ -168,11 +168,11 @@ func (s *Server) Close() error {
 // Run serves until ctx is done. What is being signed then is still answered; who
 // has not sent his request yet is cut off.
 func (s *Server) Run(ctx context.Context) error {
-	stop := context.AfterFunc(ctx, func() { s.door.Close() })
+	stop := context.AfterFunc(ctx, func() { s.listener.Close() })
 	defer stop()
 	var conns sync.WaitGroup
 	for {
-		c, err := s.door.Accept()
+		c, err := s.listener.Accept()
 		switch {
 		case errors.Is(err, net.ErrClosed):
 			conns.Wait()
@@ -186,14 +186,14 @@ func (s *Server) Run(ctx context.Context) error {
 			continue
 		}
 		select {
-		case s.places <- struct{}{}:
+		case s.slots <- struct{}{}:
 		default:
-			s.say(c, refusalFrame(RefusalBusy))
+			s.reply(c, refusalFrame(RefusalBusy))
 			c.Close()
 			continue
 		}
 		conns.Go(func() {
-			defer func() { <-s.places }()
+			defer func() { <-s.slots }()
 			defer c.Close()
 			s.serve(ctx, c)
 		})
@@ -214,9 +214,9 @@ func (s *Server) serve(ctx context.Context, c net.Conn) {
 	switch {
 	case errors.Is(err, errFrame):
 		s.o.Logger.Warn("signer_frame_refused", "uid", user)
-		s.say(c, refusalFrame(RefusalFrame))
+		s.reply(c, refusalFrame(RefusalFrame))
 	case err == nil:
-		s.say(c, s.answer(context.WithoutCancel(ctx), request))
+		s.reply(c, s.answer(context.WithoutCancel(ctx), request))
 	case !errors.Is(err, io.EOF):
 		s.o.Logger.Warn("signer_request_cut", "uid", user, "error", err)
 	}
@@ -224,7 +224,7 @@ func (s *Server) serve(ctx context.Context, c net.Conn) {
 
 // say writes an answer, and does not mind whether somebody reads it: what was
 // signed can be asked for again.
-func (s *Server) say(c net.Conn, f frame) {
+func (s *Server) reply(c net.Conn, f frame) {
 	if _, err := c.Write(f.append(nil)); err != nil {
 		s.o.Logger.Debug("signer_answer_not_taken", "error", err)
 	}
@@ -233,9 +233,9 @@ func (s *Server) say(c net.Conn, f frame) {
 // answer does what a request asks for.
 func (s *Server) answer(ctx context.Context, request frame) frame {
 	switch {
-	case request.kind == askAddress && len(request.body) == 0:
+	case request.kind == requestAddress && len(request.body) == 0:
 		return addressFrame(s.address)
-	case request.kind == askSign && len(request.body) > 0:
+	case request.kind == requestSign && len(request.body) > 0:
 		signature, refusal := s.sign(ctx, Kind(request.body[0]), request.body[1:])
 		if refusal != 0 {
 			return refusalFrame(refusal)
@@ -248,7 +248,7 @@ func (s *Server) answer(ctx context.Context, request frame) frame {
 
 // sign signs a transaction of a kind, once the record has it.
 func (s *Server) sign(ctx context.Context, kind Kind, raw []byte) (solana.Signature, Refusal) {
-	d, err := received(kind, raw, s.address)
+	d, err := decodeJob(kind, raw, s.address)
 	if err != nil {
 		refusal := RefusalShape
 		if errors.Is(err, errSlots) {
@@ -278,7 +278,7 @@ var errSlots = errors.New("cosign: signature slots")
 // received reads a job that another process sent: of the right shape, the desk's
 // slot empty, and every other signature verified. The result shares raw. Errors:
 // [ErrShape], errSlots.
-func received(kind Kind, raw []byte, desk solana.Address) (*draft, error) {
+func decodeJob(kind Kind, raw []byte, desk solana.Address) (*draft, error) {
 	t, err := tx.Decode(raw)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrShape, err)

@@ -107,8 +107,8 @@ func TestSignerProcess(t *testing.T) {
 				t.Errorf("the socket is left behind: %v", err)
 			}
 			again := start(t, o)
-			if again.Remembered() != 1 {
-				t.Errorf("%d remembered", again.Remembered())
+			if again.SignedMessages() != 1 {
+				t.Errorf("%d remembered", again.SignedMessages())
 			}
 			if got := signedBy(t, authorized(t, b), signer); !bytes.Equal(got.Bytes(), want) {
 				t.Error("other bytes after the restart")
@@ -196,7 +196,7 @@ func ask(t testing.TB, path string, request []byte) []byte {
 }
 
 func request(kind Kind, raw []byte) []byte {
-	return frame{askSign, append([]byte{byte(kind)}, raw...)}.append(nil)
+	return frame{requestSign, append([]byte{byte(kind)}, raw...)}.append(nil)
 }
 
 func refused(r Refusal) []byte { return refusalFrame(r).append(nil) }
@@ -213,19 +213,19 @@ func TestServerRefuses(t *testing.T) {
 	mine := deliveryOf(t, testClaim)
 	mine.Desk, mine.Wallet = otherAddress, deskAddress
 	taker := 1 - both.slot
-	takers := solana.Signature(place(both.raw, taker))
+	takers := solana.Signature(slotOf(both.raw, taker))
 	signedBoth := submitted(both.raw, both.slot, signatureOf(deskKey, both.message()))
 	for name, c := range map[string]struct {
 		request []byte
 		want    Refusal
 	}{
-		"nothing to sign":           {frame{askSign, nil}.append(nil), RefusalFrame},
-		"an address with a body":    {frame{askAddress, []byte{1}}.append(nil), RefusalFrame},
+		"nothing to sign":           {frame{requestSign, nil}.append(nil), RefusalFrame},
+		"an address with a body":    {frame{requestAddress, []byte{1}}.append(nil), RefusalFrame},
 		"another request":           {frame{3, nil}.append(nil), RefusalFrame},
 		"an answer":                 {addressFrame(deskAddress).append(nil), RefusalFrame},
-		"another version":           {[]byte{2, 0, 2, askAddress}, RefusalFrame},
-		"a frame too long":          {[]byte{0xff, 0xff, 1, askSign}, RefusalFrame},
-		"a frame too short":         {[]byte{1, 0, 1, askSign}, RefusalFrame},
+		"another version":           {[]byte{2, 0, 2, requestAddress}, RefusalFrame},
+		"a frame too long":          {[]byte{0xff, 0xff, 1, requestSign}, RefusalFrame},
+		"a frame too short":         {[]byte{1, 0, 1, requestSign}, RefusalFrame},
 		"no transaction":            {request(Cosign, nil), RefusalShape},
 		"no kind":                   {request(0, both.raw), RefusalShape},
 		"another kind":              {request(3, both.raw), RefusalShape},
@@ -269,8 +269,8 @@ func TestServerRefuses(t *testing.T) {
 			}
 		}
 	}
-	if s.Remembered() != 0 {
-		t.Errorf("%d remembered", s.Remembered())
+	if s.SignedMessages() != 0 {
+		t.Errorf("%d remembered", s.SignedMessages())
 	}
 	if got := ask(t, s.path, request(Cosign, both.raw)); len(got) != sizeSize+headSize+signatureSize {
 		t.Errorf("what is right: %x", got)
@@ -298,13 +298,13 @@ func takerSigned(t testing.TB, m *tx.Message) []byte {
 func TestReceivedEveryBit(t *testing.T) {
 	atomic := atomicOf(t, testClaim)
 	good := authorized(t, &atomic).authorized
-	if d, err := received(Cosign, good.raw, deskAddress); err != nil || d.Shape != good.Shape || d.slot != good.slot || d.hash != good.hash {
+	if d, err := decodeJob(Cosign, good.raw, deskAddress); err != nil || d.Shape != good.Shape || d.slot != good.slot || d.hash != good.hash {
 		t.Fatalf("the good one: %+v, %v", d, err)
 	}
 	for bit := range len(good.raw) * 8 {
 		b := bytes.Clone(good.raw)
 		b[bit/8] ^= 1 << (bit % 8)
-		if d, err := received(Cosign, b, deskAddress); !errors.Is(err, ErrShape) && !errors.Is(err, errSlots) || d != nil {
+		if d, err := decodeJob(Cosign, b, deskAddress); !errors.Is(err, ErrShape) && !errors.Is(err, errSlots) || d != nil {
 			t.Fatalf("bit %d: %v", bit, err)
 		}
 	}
@@ -318,11 +318,11 @@ func FuzzReceived(f *testing.F) {
 		f.Add(byte(d.Kind), d.raw)
 	}
 	f.Fuzz(func(t *testing.T, kind byte, raw []byte) {
-		d, err := received(Kind(kind), raw, deskAddress)
+		d, err := decodeJob(Kind(kind), raw, deskAddress)
 		if err != nil {
 			return
 		}
-		if d.Kind != Kind(kind) || d.Claim == 0 || solana.Signature(place(raw, d.slot)) != (solana.Signature{}) {
+		if d.Kind != Kind(kind) || d.Claim == 0 || solana.Signature(slotOf(raw, d.slot)) != (solana.Signature{}) {
 			t.Fatalf("kind %d, claim %d, slot %d", d.Kind, d.Claim, d.slot)
 		}
 		if d.Kind == Deliver {
@@ -360,7 +360,7 @@ func TestManyAtOnce(t *testing.T) {
 		})
 	}
 	wg.Wait()
-	if s.Remembered() != 40 {
-		t.Errorf("%d remembered", s.Remembered())
+	if s.SignedMessages() != 40 {
+		t.Errorf("%d remembered", s.SignedMessages())
 	}
 }

@@ -129,10 +129,10 @@ const (
 type access uint8
 
 const (
-	named access = 1
-	write access = 2 | named
-	sign  access = 4 | named
-	both         = write | sign
+	named     access = 1
+	write     access = 2 | named
+	sign      access = 4 | named
+	writeSign        = write | sign
 )
 
 // reader takes the instructions of a message one by one, and notes what they need
@@ -212,7 +212,7 @@ func (r *reader) budget() {
 type account struct{ payer, at, owner, mint, program solana.Address }
 
 func (r *reader) create() account {
-	c := r.take(solana.AssociatedTokenProgram, createSize, both, write, named, named, named, named)
+	c := r.take(solana.AssociatedTokenProgram, createSize, writeSign, write, named, named, named, named)
 	r.require(c.data[0] == createIdempotent, "no idempotent creation")
 	r.require(c.keys[4] == solana.SystemProgram, "an account created by no system program")
 	return account{c.keys[0], c.keys[1], c.keys[2], c.keys[3], c.keys[5]}
@@ -245,7 +245,7 @@ func (r *reader) tokens(referenced bool) transfer {
 }
 
 func (r *reader) lamports() transfer {
-	c := r.take(solana.SystemProgram, systemTransferSize, both, write, named)
+	c := r.take(solana.SystemProgram, systemTransferSize, writeSign, write, named)
 	r.require(binary.LittleEndian.Uint32(c.data[:]) == systemTransfer, "no transfer of lamports")
 	r.reference = c.keys[2]
 	return transfer{from: c.keys[0], to: c.keys[1], owner: c.keys[0], amount: market.Amount(binary.LittleEndian.Uint64(c.data[4:]))}
@@ -316,7 +316,7 @@ func (r *reader) memo() {
 // the instructions need, and no other.
 func (r *reader) finish() (Shape, error) {
 	r.require(r.next == len(r.m.Instructions), "more instructions")
-	r.needs[0] |= both // pays the fee
+	r.needs[0] |= writeSign // pays the fee
 	signers := int(r.m.Header.Required)
 	for i, key := range r.m.Keys {
 		has := named

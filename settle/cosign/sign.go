@@ -84,6 +84,6 @@ func (a Authorized) Sign(ctx context.Context, s Signer) (Signed, error) {
 		return Signed{}, fmt.Errorf("claim %s: %w: its signature does not verify", claim, ErrSigner)
 	}
 	raw := bytes.Clone(d.raw)
-	copy(place(raw, d.slot), signature[:])
-	return Signed{d, raw, solana.Signature(place(raw, 0))}, nil
+	copy(slotOf(raw, d.slot), signature[:])
+	return Signed{d, raw, solana.Signature(slotOf(raw, 0))}, nil
 }

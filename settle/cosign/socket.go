@@ -42,7 +42,7 @@ type SocketOptions struct {
 type SocketSigner struct {
 	path    string
 	timeout time.Duration
-	places  chan struct{}
+	slots   chan struct{}
 	address solana.Address
 }
 
@@ -56,11 +56,11 @@ func Dial(path string, o SocketOptions) (*SocketSigner, error) {
 	if path == "" || o.Timeout < 0 || o.MaxCalls < 1 || o.MaxCalls > MaxSignerConnections {
 		return nil, fmt.Errorf("%w: socket %q, timeout %v, %d calls", ErrOptions, path, o.Timeout, o.MaxCalls)
 	}
-	s := &SocketSigner{path: path, timeout: o.Timeout, places: make(chan struct{}, o.MaxCalls), address: o.Address}
+	s := &SocketSigner{path: path, timeout: o.Timeout, slots: make(chan struct{}, o.MaxCalls), address: o.Address}
 	if s.address != (solana.Address{}) {
 		return s, nil
 	}
-	err := s.call(context.Background(), frame{askAddress, nil}, answerAddress, s.address[:])
+	err := s.call(context.Background(), frame{requestAddress, nil}, answerAddress, s.address[:])
 	if err == nil && s.address == (solana.Address{}) {
 		err = fmt.Errorf("%w: %s: it has no address", ErrSigner, path)
 	}
@@ -88,10 +88,10 @@ func (s *SocketSigner) call(ctx context.Context, request frame, want byte, into 
 	ctx, cancel := context.WithTimeout(ctx, s.timeout)
 	defer cancel()
 	select {
-	case s.places <- struct{}{}:
-		defer func() { <-s.places }()
+	case s.slots <- struct{}{}:
+		defer func() { <-s.slots }()
 	case <-ctx.Done():
-		return fmt.Errorf("%w: %s: %d calls are under way: %w", ErrUnavailable, s.path, cap(s.places), ctx.Err())
+		return fmt.Errorf("%w: %s: %d calls are under way: %w", ErrUnavailable, s.path, cap(s.slots), ctx.Err())
 	}
 	answer, err := s.exchange(ctx, request)
 	if err == nil {

@@ -49,7 +49,7 @@ func TestSlowPeers(t *testing.T) {
 	s := start(t, options(t))
 	silent, half, drip, unread, gone := connect(t, s.path), connect(t, s.path), connect(t, s.path), connect(t, s.path), connect(t, s.path)
 	half.Write([]byte{2, 0, 1})
-	gone.Write([]byte{2, 0, 1, askAddress})
+	gone.Write([]byte{2, 0, 1, requestAddress})
 	gone.Close()
 	owed := deliveryOf(t, testClaim)
 	job := Job{authorized(t, &owed).authorized}
@@ -61,7 +61,7 @@ func TestSlowPeers(t *testing.T) {
 		}
 		signedBy(t, authorized(t, &owed), dialled(t, s.path))
 	}
-	await.Equal(t, "held connections", 3, func() int { return len(s.places) }) // not the two that are served
+	await.Equal(t, "held connections", 3, func() int { return len(s.slots) }) // not the two that are served
 	if said := ended(t, unread); len(said) != sizeSize+headSize+signatureSize {
 		t.Errorf("read late: %x", said)
 	}
@@ -82,7 +82,7 @@ func TestSlowPeersAreCutOff(t *testing.T) {
 	silent, half, drip := connect(t, s.path), connect(t, s.path), connect(t, s.path)
 	half.Write([]byte{2, 0, 1})
 	// The longest frame lasts for twelve seconds in this way.
-	drip.Write([]byte{MaxSignerFrame & 0xff, MaxSignerFrame >> 8, 1, askSign})
+	drip.Write([]byte{MaxSignerFrame & 0xff, MaxSignerFrame >> 8, 1, requestSign})
 	await.True(t, "the end of one that drips", func() bool {
 		_, err := drip.Write([]byte{0})
 		return err != nil
@@ -92,7 +92,7 @@ func TestSlowPeersAreCutOff(t *testing.T) {
 			t.Errorf("%s: told %x", name, said)
 		}
 	}
-	await.Equal(t, "held connections", 0, func() int { return len(s.places) })
+	await.Equal(t, "held connections", 0, func() int { return len(s.slots) })
 }
 
 // TestGarbage: whatever is sent, the server answers with a refusal or hangs up, and
@@ -106,7 +106,7 @@ func TestGarbage(t *testing.T) {
 			b[j] = byte(rng.Uint32())
 		}
 		if i%2 == 0 { // a head that is right
-			copy(b, frame{askSign, make([]byte, min(max(0, len(b)-4), MaxSignerFrame-headSize))}.append(nil)[:min(4, len(b))])
+			copy(b, frame{requestSign, make([]byte, min(max(0, len(b)-4), MaxSignerFrame-headSize))}.append(nil)[:min(4, len(b))])
 		}
 		c := connect(t, s.path)
 		c.Write(b)
@@ -117,8 +117,8 @@ func TestGarbage(t *testing.T) {
 	}
 	owed := deliveryOf(t, testClaim)
 	signedBy(t, authorized(t, &owed), dialled(t, s.path))
-	if s.Remembered() != 1 {
-		t.Errorf("%d remembered", s.Remembered())
+	if s.SignedMessages() != 1 {
+		t.Errorf("%d remembered", s.SignedMessages())
 	}
 }
 
@@ -130,7 +130,7 @@ func TestManyConnections(t *testing.T) {
 	for i := range held {
 		held[i] = connect(t, s.path)
 	}
-	await.Equal(t, "held connections", MaxSignerConnections, func() int { return len(s.places) })
+	await.Equal(t, "held connections", MaxSignerConnections, func() int { return len(s.slots) })
 	for range 3 {
 		if said := ended(t, connect(t, s.path)); !bytes.Equal(said, refused(RefusalBusy)) {
 			t.Errorf("one more: %x", said)
@@ -148,7 +148,7 @@ func TestManyConnections(t *testing.T) {
 	for _, c := range held {
 		c.Close()
 	}
-	await.Equal(t, "held connections", 0, func() int { return len(s.places) })
+	await.Equal(t, "held connections", 0, func() int { return len(s.slots) })
 	signedBy(t, authorized(t, &owed), signer)
 }
 
@@ -159,7 +159,7 @@ func TestWrongUser(t *testing.T) {
 	o.AllowUIDs = []uint32{us + 1, us + 2}
 	s := start(t, o)
 	c := connect(t, s.path)
-	c.Write(frame{askAddress, nil}.append(nil))
+	c.Write(frame{requestAddress, nil}.append(nil))
 	if said := ended(t, c); len(said) != 0 {
 		t.Errorf("told %x", said)
 	}
@@ -278,7 +278,7 @@ func TestDefaults(t *testing.T) {
 	if e, _, ok := decodeEntry(block(text[blockSize:2*blockSize]), header.sum()); !ok || e.at < before.UnixNano() || e.at > time.Now().UnixNano() {
 		t.Errorf("signed at %v", time.Unix(0, e.at))
 	}
-	if n := cap(signer.places); n != DefaultSignerCalls {
+	if n := cap(signer.slots); n != DefaultSignerCalls {
 		t.Errorf("%d calls at a time", n)
 	}
 }
@@ -304,7 +304,7 @@ func TestStopWithPeers(t *testing.T) {
 	o.Timeout = 10 * runtest.Patience // stop fails the test before
 	s := start(t, o)
 	c := connect(t, s.path)
-	await.Equal(t, "held connections", 1, func() int { return len(s.places) })
+	await.Equal(t, "held connections", 1, func() int { return len(s.slots) })
 	s.stop()
 	if said := ended(t, c); len(said) != 0 {
 		t.Errorf("told %x", said)

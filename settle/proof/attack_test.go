@@ -246,7 +246,7 @@ func (s *stage) again(t *testing.T, a *attack, sig solana.Signature, c *rfq.Clai
 			}
 		}
 	}
-	if err := s.prover.witness(t.Context(), sig); (err != nil) != (a.want.verdict == pending && first.Claim == nil) {
+	if err := s.prover.examineListed(t.Context(), sig); (err != nil) != (a.want.verdict == pending && first.Claim == nil) {
 		t.Errorf("the watch: %v", err)
 	}
 	s.audit(t, a, sig, c)

@@ -76,7 +76,7 @@ func BenchmarkVerifyChain(b *testing.B) {
 	for i := range payments {
 		sigs = append(sigs, s.does(s.bound(claim, due(claim)+uint64(i))...))
 	}
-	p, err := New(o, c.Client, &forgetful{claim}, newStrays())
+	p, err := New(o, c.Client, &forgetful{claim}, newMemStore())
 	c.must(err)
 	var next atomic.Int64
 	b.ReportAllocs()

@@ -191,7 +191,7 @@ func (c *chain) atoms(wallet solana.Address, m coin) uint64 {
 type stage struct {
 	*chain
 	machine *machineDesk
-	strays  *memStrays
+	strays  *memStore
 	prover  *Prover
 	usdc    coin
 	props   *props
@@ -212,7 +212,7 @@ func (c *chain) options(usdc token.Checked) Options {
 func (c *chain) stage(node Node, o Options) *stage {
 	c.t.Helper()
 	usdc := o.Rails[market.RailUSDC].Mint
-	s := &stage{chain: c, strays: newStrays(), usdc: coin{usdc.Address(), usdc.Program(), usdc.Decimals()}}
+	s := &stage{chain: c, strays: newMemStore(), usdc: coin{usdc.Address(), usdc.Program(), usdc.Decimals()}}
 	s.machine = newDesk(c.t, usdc.Address(), [market.RailCount]solana.Address{market.RailUSDC: c.treasury.addr, market.RailSOL: c.treasury.addr})
 	if node == nil {
 		node = c.Client
@@ -242,7 +242,9 @@ func (s *stage) bound(c *rfq.Claim, atoms uint64) []call {
 	return []call{s.pays(c, atoms).with(binding.Reference(c.ID)), memo(binding.Memo(c.ID))}
 }
 
-func (s *stage) stray(sig solana.Signature) (store.Stray, bool) { return s.strays.stray(sig) }
+func (s *stage) stray(sig solana.Signature) (store.UnmatchedPayment, bool) {
+	return s.strays.stray(sig)
+}
 
 // verify asks with what every client sends.
 func (s *stage) verify(sig solana.Signature, c *rfq.Claim) (desk.Verdict, error) {

@@ -23,7 +23,7 @@ import (
 var unknownClaim = payment.Reason(event.ReasonUnknownClaim.String())
 
 // sight is what a final transaction did to all that is ours.
-type sight struct {
+type effects struct {
 	*ledger.Confirmed
 	// facts by the places of the options.
 	facts []*payment.Facts
@@ -31,12 +31,12 @@ type sight struct {
 	foreign bool
 	// spilled are lamports that were sent to the token accounts to be paid. They
 	// pay nothing, and the operator can get them back.
-	spilled market.Amount
+	strandedLamports market.Amount
 }
 
 // examine reads a transaction from the chain, by all nodes that answer, and deals
 // with what it is.
-func (p *Prover) examine(ctx context.Context, l look) (finding, error) {
+func (p *Prover) examine(ctx context.Context, l lookup) (finding, error) {
 	p.counts.reads.Add(1)
 	c, found, err := p.node.TransactionEverywhere(ctx, l.signature, rpc.Finalized)
 	switch {
@@ -47,14 +47,14 @@ func (p *Prover) examine(ctx context.Context, l look) (finding, error) {
 	case !found:
 		return finding{pending: true}, nil
 	}
-	if err := authentic(c, l.signature); err != nil {
+	if err := verifySignatures(c, l.signature); err != nil {
 		return finding{}, fmt.Errorf("payment %s: %w", l.signature, err)
 	}
 	f := refusal(nil, payment.FailedOnChain)
 	if !c.Failed {
-		s, err := p.survey(c)
+		s, err := p.effectsOf(c)
 		if err == nil {
-			f, err = p.deal(ctx, s, l.key)
+			f, err = p.process(ctx, s, l.key)
 		}
 		if err != nil {
 			return finding{}, fmt.Errorf("payment %s: %w", l.signature, err)
@@ -71,7 +71,7 @@ func (p *Prover) examine(ctx context.Context, l look) (finding, error) {
 // cannot put words into a wallet's mouth. The chain has verified the signatures,
 // more strictly than is done here: this is about the node. A verifier stricter than
 // the chain's would leave payments without an answer.
-func authentic(c *ledger.Confirmed, s solana.Signature) error {
+func verifySignatures(c *ledger.Confirmed, s solana.Signature) error {
 	if c.Signature() != s {
 		return fmt.Errorf("%w: it is of transaction %s", ErrAnswer, c.Signature())
 	}
@@ -84,20 +84,20 @@ func authentic(c *ledger.Confirmed, s solana.Signature) error {
 }
 
 // survey takes the facts of every place to be paid.
-func (p *Prover) survey(c *ledger.Confirmed) (*sight, error) {
-	s := &sight{Confirmed: c, facts: make([]*payment.Facts, len(p.places))}
-	for i := range p.places {
-		t := &p.places[i].target
+func (p *Prover) effectsOf(c *ledger.Confirmed) (*effects, error) {
+	s := &effects{Confirmed: c, facts: make([]*payment.Facts, len(p.destinations))}
+	for i := range p.destinations {
+		t := &p.destinations[i].target
 		f, err := payment.Extract(c, t)
 		if err == nil {
-			err = told(c, t)
+			err = checkBalanceReported(c, t)
 		}
 		if err != nil {
 			return nil, err
 		}
 		s.facts[i] = f
 		if at := slices.Index(c.Keys, t.PayTo); at >= 0 && t.Rail != market.RailSOL && c.Before[at] > 0 && c.After[at] > c.Before[at] {
-			s.spilled += c.After[at] - c.Before[at]
+			s.strandedLamports += c.After[at] - c.Before[at]
 		}
 	}
 	s.foreign = p.gainedForeign(c)
@@ -108,7 +108,7 @@ func (p *Prover) survey(c *ledger.Confirmed) (*sight, error) {
 // end, if it is there: a node that left it out would have us refuse what was paid.
 // What it held before is for package payment to miss. Balances are recorded where a
 // token program is part of the transaction, and only there.
-func told(c *ledger.Confirmed, t *payment.Target) error {
+func checkBalanceReported(c *ledger.Confirmed, t *payment.Target) error {
 	at := slices.Index(c.Keys, t.PayTo)
 	if at < 0 || t.Rail == market.RailSOL || !slices.ContainsFunc(c.Keys, solana.IsTokenProgram) {
 		return nil
@@ -123,7 +123,7 @@ func told(c *ledger.Confirmed, t *payment.Target) error {
 // no rail's.
 func (p *Prover) gainedForeign(c *ledger.Confirmed) bool {
 	ours := func(b *ledger.TokenBalance) bool {
-		return slices.Contains(p.ours, b.Owner) && !slices.ContainsFunc(p.places, func(x place) bool {
+		return slices.Contains(p.ours, b.Owner) && !slices.ContainsFunc(p.destinations, func(x destination) bool {
 			return x.target.Mint == b.Mint && x.target.Program == b.Program
 		})
 	}
@@ -150,7 +150,7 @@ func (p *Prover) gainedForeign(c *ledger.Confirmed) bool {
 
 // named returns the claims that a transaction names, each once: by a memo that is
 // nothing else, or by an account that is a reference.
-func (s *sight) named() (list []market.ClaimID) {
+func (s *effects) claims() (list []market.ClaimID) {
 	add := func(id market.ClaimID, ok bool) {
 		if ok && !slices.Contains(list, id) {
 			list = append(list, id)
@@ -166,8 +166,8 @@ func (s *sight) named() (list []market.ClaimID) {
 }
 
 // deal finds the claim, and books or keeps what came for it.
-func (p *Prover) deal(ctx context.Context, s *sight, key rfq.Key) (finding, error) {
-	list := s.named()
+func (p *Prover) process(ctx context.Context, s *effects, key rfq.Key) (finding, error) {
+	list := s.claims()
 	var claim *rfq.Claim
 	if len(list) == 1 {
 		h, ok, err := p.desk.Claim(list[0])
@@ -181,13 +181,13 @@ func (p *Prover) deal(ctx context.Context, s *sight, key rfq.Key) (finding, erro
 	signed := slices.ContainsFunc(s.Tx.Message.Signers(), func(a solana.Address) bool { return slices.Contains(p.ours, a) })
 	switch {
 	case signed:
-		return p.signed(s, list, claim)
+		return p.signedByUs(s, list, claim)
 	case len(list) == 0:
-		return p.stray(s, 0, nil, payment.MissingReference)
+		return p.refuseUnmatched(s, 0, nil, payment.MissingReference)
 	case len(list) > 1:
-		return p.stray(s, 0, nil, payment.AmbiguousReference)
+		return p.refuseUnmatched(s, 0, nil, payment.AmbiguousReference)
 	case claim == nil:
-		return p.lost(ctx, s, list[0])
+		return p.refuseUnknownClaim(ctx, s, list[0])
 	}
 	return p.decide(s, claim, key)
 }
@@ -195,26 +195,26 @@ func (p *Prover) deal(ctx context.Context, s *sight, key rfq.Key) (finding, erro
 // signed deals with what one of ours has signed. An atomic settlement that the desk
 // does not count is kept for a person, as it is after a restore of an old backup;
 // what else we move is the operator's matter.
-func (p *Prover) signed(s *sight, list []market.ClaimID, claim *rfq.Claim) (finding, error) {
+func (p *Prover) signedByUs(s *effects, list []market.ClaimID, claim *rfq.Claim) (finding, error) {
 	f := refusal(nil, payment.MissingReference)
 	if claim != nil {
-		f = own(s.Signature(), claim)
+		f = ownTransaction(s.Signature(), claim)
 	}
-	if len(list) != 1 || claim != nil && !f.over || !p.isAtomic(s.Tx.Signed, list[0]) {
+	if len(list) != 1 || claim != nil && !f.ended || !p.isAtomic(s.Tx.Signed, list[0]) {
 		return f, nil
 	}
 	if claim == nil {
 		f = refusal(nil, unknownClaim)
-		f.over = true
+		f.ended = true
 	}
-	return f, p.add(&store.Stray{
+	return f, p.addUnmatched(&store.UnmatchedPayment{
 		Signature: s.Signature(), Reason: SettledUnbooked, Slot: s.Slot, SeenAt: p.options.Now().UnixNano(), Claim: list[0],
 	})
 }
 
 // decide holds the transaction against the terms of the claim that it names.
-func (p *Prover) decide(s *sight, c *rfq.Claim, key rfq.Key) (finding, error) {
-	at := slices.IndexFunc(p.places, func(x place) bool { return x.rail == c.Terms.Rail && x.wallet == c.Terms.PayTo })
+func (p *Prover) decide(s *effects, c *rfq.Claim, key rfq.Key) (finding, error) {
+	at := slices.IndexFunc(p.destinations, func(x destination) bool { return x.rail == c.Terms.Rail && x.wallet == c.Terms.PayTo })
 	switch {
 	case at < 0:
 		return finding{}, fmt.Errorf("%w: claim %s, %s", ErrWallet, binding.Memo(c.ID), solana.Text(c.Terms.PayTo))
@@ -234,34 +234,34 @@ func (p *Prover) decide(s *sight, c *rfq.Claim, key rfq.Key) (finding, error) {
 	case payment.AmountShort:
 	case payment.WrongMint, payment.WrongDestination:
 		other := slices.IndexFunc(s.facts, func(f *payment.Facts) bool { return f.Gained > 0 })
-		if other < 0 || p.places[other].rail == c.Terms.Rail {
-			return p.stray(s, c.ID, c, verdict.Reason)
+		if other < 0 || p.destinations[other].rail == c.Terms.Rail {
+			return p.refuseUnmatched(s, c.ID, c, verdict.Reason)
 		}
-		book.rail, book.amount, book.payer = p.places[other].rail, s.facts[other].Gained, s.facts[other].Payer()
+		book.rail, book.amount, book.payer = p.destinations[other].rail, s.facts[other].Gained, s.facts[other].Payer()
 	default:
-		return p.stray(s, c.ID, c, verdict.Reason)
+		return p.refuseUnmatched(s, c.ID, c, verdict.Reason)
 	}
 	if verdict.Reason != "" && book.amount < p.options.Rails[book.rail].Dust {
-		return p.stray(s, c.ID, c, verdict.Reason)
+		return p.refuseUnmatched(s, c.ID, c, verdict.Reason)
 	}
 	return p.book(s, &book, key)
 }
 
 // stray refuses a transaction, and keeps what it brought us, if anything, for a
 // person to look at.
-func (p *Prover) stray(s *sight, id market.ClaimID, c *rfq.Claim, why payment.Reason) (finding, error) {
+func (p *Prover) refuseUnmatched(s *effects, id market.ClaimID, c *rfq.Claim, why payment.Reason) (finding, error) {
 	f := refusal(c, why)
-	return f, p.keep(s, id, nil, why, c != nil)
+	return f, p.addUnbooked(s, id, nil, why, c != nil)
 }
 
 // keep gives to the strays what came beside a credit, or all where there is none;
 // tokens of no rail only if foreign says so. One signature is one stray: of several
 // rails the first one is told.
-func (p *Prover) keep(s *sight, id market.ClaimID, booked *credit, why payment.Reason, foreign bool) error {
-	x := store.Stray{Signature: s.Signature(), Reason: string(why), Slot: s.Slot, SeenAt: p.options.Now().UnixNano(), Claim: id}
+func (p *Prover) addUnbooked(s *effects, id market.ClaimID, booked *credit, why payment.Reason, foreign bool) error {
+	x := store.UnmatchedPayment{Signature: s.Signature(), Reason: string(why), Slot: s.Slot, SeenAt: p.options.Now().UnixNano(), Claim: id}
 	dust := false
 	for i, f := range s.facts {
-		rail, amount := p.places[i].rail, f.Gained
+		rail, amount := p.destinations[i].rail, f.Gained
 		if booked != nil && rail == booked.rail {
 			amount -= booked.amount
 		}
@@ -270,14 +270,14 @@ func (p *Prover) keep(s *sight, id market.ClaimID, booked *credit, why payment.R
 		}
 		if amount >= p.options.Rails[rail].Dust {
 			x.Rail, x.Amount, x.Payer = rail, uint64(amount), f.Payer()
-			return p.add(&x)
+			return p.addUnmatched(&x)
 		}
 		dust = true
 	}
-	if served := p.options.Rails[market.RailSOL]; s.spilled > 0 && len(served.Treasury) > 0 {
-		if s.spilled >= served.Dust {
-			x.Rail, x.Amount, x.Payer = market.RailSOL, uint64(s.spilled), s.Tx.Message.FeePayer()
-			return p.add(&x)
+	if served := p.options.Rails[market.RailSOL]; s.strandedLamports > 0 && len(served.Treasury) > 0 {
+		if s.strandedLamports >= served.Dust {
+			x.Rail, x.Amount, x.Payer = market.RailSOL, uint64(s.strandedLamports), s.Tx.Message.FeePayer()
+			return p.addUnmatched(&x)
 		}
 		dust = true
 	}
@@ -286,7 +286,7 @@ func (p *Prover) keep(s *sight, id market.ClaimID, booked *credit, why payment.R
 		p.counts.dust.Add(1)
 	case s.foreign && foreign:
 		x.Payer = s.Tx.Message.FeePayer()
-		if err := p.add(&x); !errors.Is(err, store.ErrFull) {
+		if err := p.addUnmatched(&x); !errors.Is(err, store.ErrFull) {
 			return err
 		}
 		// Tokens that are worth what somebody says must not stop the watch.
@@ -295,7 +295,7 @@ func (p *Prover) keep(s *sight, id market.ClaimID, booked *credit, why payment.R
 	return nil
 }
 
-func (p *Prover) add(x *store.Stray) error {
-	p.counts.strays.Add(1)
-	return p.strays.AddStray(x)
+func (p *Prover) addUnmatched(x *store.UnmatchedPayment) error {
+	p.counts.unmatched.Add(1)
+	return p.store.AddUnmatched(x)
 }

@@ -205,7 +205,7 @@ type table struct {
 	t      testing.TB
 	node   *fakeNode
 	desk   *machineDesk
-	strays *memStrays
+	strays *memStore
 	*Prover
 	// start and clock make the prover's time, which passes when a test says so.
 	start time.Time
@@ -214,7 +214,7 @@ type table struct {
 
 func newTable(t testing.TB, change func(o *Options)) *table {
 	t.Helper()
-	x := &table{t: t, node: newFake(), strays: newStrays(), start: time.Now()}
+	x := &table{t: t, node: newFake(), strays: newMemStore(), start: time.Now()}
 	x.desk = newDesk(t, fakeCoin.mint, [market.RailCount]solana.Address{market.RailUSDC: fakeTreasury.addr, market.RailSOL: fakeTreasury.addr})
 	x.restart(change)
 	return x

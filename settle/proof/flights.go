@@ -7,15 +7,15 @@ import (
 
 // flights lets whoever asks for the same thing at the same time share one look at
 // it. At most most things are looked at at once.
-type flights[K comparable, V any] struct {
+type sharedCalls[K comparable, V any] struct {
 	most int
 
 	mu    sync.Mutex
-	under map[K]*flight[V]
+	under map[K]*sharedCall[V]
 }
 
 // flight is one look. value, err and left are written before done is closed.
-type flight[V any] struct {
+type sharedCall[V any] struct {
 	done  chan struct{}
 	value V
 	err   error
@@ -23,13 +23,13 @@ type flight[V any] struct {
 	left bool
 }
 
-func newFlights[K comparable, V any](most int) *flights[K, V] {
-	return &flights[K, V]{most: most, under: make(map[K]*flight[V])}
+func newSharedCalls[K comparable, V any](most int) *sharedCalls[K, V] {
+	return &sharedCalls[K, V]{most: most, under: make(map[K]*sharedCall[V])}
 }
 
 // do returns what look returns, of this caller or of one who is looking already.
 // Errors: [ErrBusy], the context's, those of look.
-func (f *flights[K, V]) do(ctx context.Context, key K, look func() (V, error)) (v V, err error) {
+func (f *sharedCalls[K, V]) do(ctx context.Context, key K, look func() (V, error)) (v V, err error) {
 	for {
 		f.mu.Lock()
 		other, shared := f.under[key]
@@ -51,16 +51,16 @@ func (f *flights[K, V]) do(ctx context.Context, key K, look func() (V, error)) (
 		return v, ErrBusy
 	}
 	// Until look has returned, it has not: a panic leaves no zero value behind.
-	own := &flight[V]{done: make(chan struct{}), left: true}
+	own := &sharedCall[V]{done: make(chan struct{}), left: true}
 	f.under[key] = own
 	f.mu.Unlock()
-	defer f.land(key, own)
+	defer f.finish(key, own)
 	own.value, own.err = look()
 	own.left = own.err != nil && ctx.Err() != nil
 	return own.value, own.err
 }
 
-func (f *flights[K, V]) land(key K, own *flight[V]) {
+func (f *sharedCalls[K, V]) finish(key K, own *sharedCall[V]) {
 	f.mu.Lock()
 	delete(f.under, key)
 	f.mu.Unlock()

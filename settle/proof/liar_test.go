@@ -381,7 +381,7 @@ func (s *stage) lie(t *testing.T, l *liar, x *lie, hasty *Prover) {
 		s.prover = hasty
 	}
 	v, err := s.verify(sig, c)
-	watch := s.prover.witness(t.Context(), sig)
+	watch := s.prover.examineListed(t.Context(), sig)
 	s.prover = patient
 	l.tell(nil)
 	switch {

@@ -79,10 +79,10 @@ type Options struct {
 	Rewind bool
 	// Linger is how long the watch's cursor stays behind what has been looked at:
 	// a node may list a transaction late, behind newer ones. Default 15 s.
-	Linger time.Duration
-	// Patience is how long the watch tries what no node answers sensibly, before
+	CursorDelay time.Duration
+	// GiveUpAfter is how long the watch tries what no node answers sensibly, before
 	// it leaves that to a person. Default 10 min.
-	Patience time.Duration
+	GiveUpAfter time.Duration
 	// Now is the clock. Default time.Now.
 	Now func() time.Time
 	// Logger takes what an operator should see. Default slog.Default.
@@ -94,8 +94,8 @@ func (o Options) withDefaults() Options {
 	o.ClockTolerance = cmp.Or(o.ClockTolerance, 5*time.Minute)
 	o.Retry = cmp.Or(o.Retry, 2*time.Second)
 	o.WatchEvery = cmp.Or(o.WatchEvery, 2*time.Second)
-	o.Linger = cmp.Or(o.Linger, 15*time.Second)
-	o.Patience = cmp.Or(o.Patience, 10*time.Minute)
+	o.CursorDelay = cmp.Or(o.CursorDelay, 15*time.Second)
+	o.GiveUpAfter = cmp.Or(o.GiveUpAfter, 10*time.Minute)
 	o.MaxReading = cmp.Or(o.MaxReading, 256)
 	o.Readers = cmp.Or(o.Readers, 8)
 	if o.Now == nil {
@@ -131,7 +131,7 @@ func (o Options) Validate() error {
 	if err := checkWallets(o.Wallets); err != nil {
 		return err
 	}
-	for _, d := range []time.Duration{o.ClockTolerance, o.Retry, o.WatchEvery, o.Linger, o.Patience} {
+	for _, d := range []time.Duration{o.ClockTolerance, o.Retry, o.WatchEvery, o.CursorDelay, o.GiveUpAfter} {
 		if d < 0 {
 			return fmt.Errorf("%w: a negative duration", ErrOptions)
 		}
@@ -176,7 +176,7 @@ func (o *Options) ours() (list []solana.Address) {
 }
 
 // place is an account to be paid.
-type place struct {
+type destination struct {
 	rail   market.Rail
 	wallet solana.Address
 	target payment.Target
@@ -184,12 +184,12 @@ type place struct {
 
 // places derives every account to be paid, those of one rail together, in the
 // order of the options.
-func (o *Options) places() (list []place, err error) {
+func (o *Options) destinations() (list []destination, err error) {
 	ours := o.ours()
 	for rail := range o.Rails {
 		r := &o.Rails[rail]
 		for _, w := range r.Treasury {
-			p := place{market.Rail(rail), w, payment.Target{Rail: market.Rail(rail), PayTo: w, Treasury: ours}}
+			p := destination{market.Rail(rail), w, payment.Target{Rail: market.Rail(rail), PayTo: w, Treasury: ours}}
 			if p.rail == market.RailUSDC {
 				p.target.Mint, p.target.Program = r.Mint.Address(), r.Mint.Program()
 				if p.target.PayTo, err = solana.TokenAccount(w, r.Mint.Address(), r.Mint.Program()); err != nil {

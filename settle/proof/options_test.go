@@ -49,7 +49,7 @@ func TestOptions(t *testing.T) {
 	} {
 		o := good()
 		row.change(&o)
-		_, err := New(o, newFake(), nil, newStrays())
+		_, err := New(o, newFake(), nil, newMemStore())
 		if (err == nil) != row.good || err != nil && !errors.Is(err, ErrOptions) {
 			t.Errorf("%s: %v", row.name, err)
 		}
@@ -59,7 +59,7 @@ func TestOptions(t *testing.T) {
 	if list := o.ours(); len(list) != 3 {
 		t.Errorf("ours: %d", len(list))
 	}
-	places, err := o.places()
+	places, err := o.destinations()
 	if err != nil || len(places) != 2 || places[0].target.PayTo != fakeCoin.of(solana.Address{1}) || places[1].target.PayTo != (solana.Address{1}) {
 		t.Errorf("%+v, %v", places, err)
 	}

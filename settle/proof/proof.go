@@ -41,9 +41,9 @@ type Desk interface {
 
 // Strays keeps what the desk cannot book, and knows our own transactions:
 // [store.Store].
-type Strays interface {
-	AddStray(x *store.Stray) error
-	IsOurs(s solana.Signature) (market.ClaimID, bool, error)
+type Store interface {
+	AddUnmatched(x *store.UnmatchedPayment) error
+	ClaimOf(s solana.Signature) (market.ClaimID, bool, error)
 	Cursor(account solana.Address) (solana.Signature, bool, error)
 	SetCursor(account solana.Address, s solana.Signature) error
 }
@@ -65,13 +65,13 @@ var (
 
 // Prover proves payments: see the package. Make one with [New].
 type Prover struct {
-	options Options
-	node    Node
-	desk    Desk
-	strays  Strays
-	ours    []solana.Address
-	places  []place
-	looks   *flights[look, finding]
+	options      Options
+	node         Node
+	desk         Desk
+	store        Store
+	ours         []solana.Address
+	destinations []destination
+	lookups      *sharedCalls[lookup, finding]
 
 	counts counts
 	mu     sync.Mutex
@@ -81,18 +81,18 @@ type Prover struct {
 
 // look is what one flight is about. A request with a key has one of its own: the
 // desk's answer to a key is nobody else's.
-type look struct {
+type lookup struct {
 	signature solana.Signature
 	key       rfq.Key
 }
 
 // New makes a prover. It asks nobody. Errors: [ErrOptions].
-func New(o Options, node Node, desk Desk, strays Strays) (*Prover, error) {
+func New(o Options, node Node, desk Desk, strays Store) (*Prover, error) {
 	if err := o.Validate(); err != nil {
 		return nil, err
 	}
 	o = o.withDefaults()
-	places, err := o.places()
+	places, err := o.destinations()
 	if err != nil {
 		return nil, err
 	}
@@ -101,8 +101,8 @@ func New(o Options, node Node, desk Desk, strays Strays) (*Prover, error) {
 		watches[i].Account = places[i].target.PayTo
 	}
 	return &Prover{
-		options: o, node: node, desk: desk, strays: strays, ours: o.ours(), places: places,
-		looks: newFlights[look, finding](o.MaxReading), watches: watches,
+		options: o, node: node, desk: desk, store: strays, ours: o.ours(), destinations: places,
+		lookups: newSharedCalls[lookup, finding](o.MaxReading), watches: watches,
 	}, nil
 }
 
@@ -113,7 +113,7 @@ func New(o Options, node Node, desk Desk, strays Strays) (*Prover, error) {
 // [ErrWallet], rpc.Error, those of packages ledger and payment, of the desk and
 // of the store, and the context's.
 func (p *Prover) Verify(ctx context.Context, r *desk.PaymentProof) (desk.Verdict, error) {
-	f, err := p.find(ctx, look{r.Signature, r.Key})
+	f, err := p.find(ctx, lookup{r.Signature, r.Key})
 	if err != nil {
 		return desk.Verdict{}, err
 	}
@@ -122,21 +122,21 @@ func (p *Prover) Verify(ctx context.Context, r *desk.PaymentProof) (desk.Verdict
 
 // find returns what there is to know of a signature: from the record where it is
 // known, else from the chain.
-func (p *Prover) find(ctx context.Context, l look) (finding, error) {
-	if f, ok, err := p.recorded(l.signature); ok && !f.over || err != nil {
+func (p *Prover) find(ctx context.Context, l lookup) (finding, error) {
+	if f, ok, err := p.recorded(l.signature); ok && !f.ended || err != nil {
 		return f, err
 	}
-	return p.looks.do(ctx, l, func() (finding, error) {
+	return p.lookups.do(ctx, l, func() (finding, error) {
 		// Between the look above and this one another's may have ended.
 		known, ok, err := p.recorded(l.signature)
-		if ok && !known.over || err != nil {
+		if ok && !known.ended || err != nil {
 			return known, err
 		}
 		f, err := p.examine(ctx, l)
-		if err != nil || !ok || f.over || f.claim != nil {
+		if err != nil || !ok || f.ended || f.claim != nil {
 			return f, err
 		}
-		known.unseen = f.pending
+		known.notFinal = f.pending
 		return known, nil
 	})
 }
@@ -175,16 +175,16 @@ func disagrees(r *desk.PaymentProof, c *rfq.Claim) (event.Reason, string) {
 }
 
 // counts are figures since the start.
-type counts struct{ reads, booked, refused, strays, dust atomic.Uint64 }
+type counts struct{ reads, booked, refused, unmatched, dust atomic.Uint64 }
 
 // Stats are figures since the start, each read by itself.
 type Stats struct {
-	Reads   uint64 // transactions asked of the chain
-	Booked  uint64 // payments that the desk took, applied or due for refund
-	Refused uint64 // final transactions that it did not
-	Strays  uint64 // given to Strays, some perhaps again
-	Dust    uint64 // credits below a rail's Dust, and worthless tokens past store.ErrFull
-	Watches []Watch
+	Reads     uint64 // transactions asked of the chain
+	Booked    uint64 // payments that the desk took, applied or due for refund
+	Refused   uint64 // final transactions that it did not
+	Unmatched uint64 // given to Strays, some perhaps again
+	Dust      uint64 // credits below a rail's Dust, and worthless tokens past store.ErrFull
+	Watches   []Watch
 }
 
 // Watch tells how the watch of one account does.
@@ -203,5 +203,5 @@ func (p *Prover) Stats() Stats {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	c := &p.counts
-	return Stats{c.reads.Load(), c.booked.Load(), c.refused.Load(), c.strays.Load(), c.dust.Load(), slices.Clone(p.watches)}
+	return Stats{c.reads.Load(), c.booked.Load(), c.refused.Load(), c.unmatched.Load(), c.dust.Load(), slices.Clone(p.watches)}
 }

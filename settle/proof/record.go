@@ -25,7 +25,7 @@ type finding struct {
 	replayed bool
 	// over: our own atomic transaction, of a claim that has ended otherwise or that
 	// the desk does not know. unseen: and no node has it as final.
-	over, unseen bool
+	ended, notFinal bool
 }
 
 // refusal is the finding of a transaction that the desk books for nothing.
@@ -50,14 +50,14 @@ func (p *Prover) recorded(s solana.Signature) (f finding, ok bool, err error) {
 		}
 		if known {
 			if at := slices.IndexFunc(h.Payments, func(x rfq.Payment) bool { return x.Signature == s }); at >= 0 {
-				return settled(&h.Claim, &h.Payments[at]), true, nil
+				return bookedPayment(&h.Claim, &h.Payments[at]), true, nil
 			}
 		}
 		// So many payments came after it that it is not told any more. What the
 		// chain says leads to the same record.
 		return f, false, nil
 	}
-	id, ok, err = p.strays.IsOurs(s)
+	id, ok, err = p.store.ClaimOf(s)
 	if err != nil || !ok {
 		return f, false, err
 	}
@@ -67,14 +67,14 @@ func (p *Prover) recorded(s solana.Signature) (f finding, ok bool, err error) {
 		return f, false, fmt.Errorf("payment %s: %w", s, err)
 	case !known:
 		f = refusal(nil, unknownClaim)
-		f.over = true
+		f.ended = true
 		return f, true, nil
 	}
-	return own(s, &h.Claim), true, nil
+	return ownTransaction(s, &h.Claim), true, nil
 }
 
 // settled makes the finding of a payment that the desk has booked, as it is now.
-func settled(c *rfq.Claim, x *rfq.Payment) finding {
+func bookedPayment(c *rfq.Claim, x *rfq.Payment) finding {
 	f := finding{claim: c, payment: x}
 	if x.State == rfq.PaymentApplied {
 		return f
@@ -91,7 +91,7 @@ func settled(c *rfq.Claim, x *rfq.Payment) finding {
 
 // own makes the finding of a transaction that the desk itself has signed. The
 // claim's state tells what became of it; it is never booked as a payment.
-func own(s solana.Signature, c *rfq.Claim) finding {
+func ownTransaction(s solana.Signature, c *rfq.Claim) finding {
 	if c.Way != rfq.Atomic { // a delivery pays us nothing
 		return refusal(c, payment.WrongDestination)
 	}
@@ -103,7 +103,7 @@ func own(s solana.Signature, c *rfq.Claim) finding {
 	case rfq.ClaimReserved, rfq.ClaimCosigned:
 		return finding{claim: c, pending: true}
 	default:
-		return finding{claim: c, refused: event.ReasonClaimState, over: true}
+		return finding{claim: c, refused: event.ReasonClaimState, ended: true}
 	}
 }
 
@@ -116,10 +116,10 @@ type credit struct {
 }
 
 // book has the desk take a credit, and keeps what came beside it.
-func (p *Prover) book(s *sight, x *credit, key rfq.Key) (finding, error) {
+func (p *Prover) book(s *effects, x *credit, key rfq.Key) (finding, error) {
 	id := x.claim.ID
 	// First: once the desk has booked the signature nobody looks at it again.
-	if err := p.keep(s, id, x, payment.WrongDestination, false); err != nil {
+	if err := p.addUnbooked(s, id, x, payment.WrongDestination, false); err != nil {
 		return finding{}, err
 	}
 	o, err := p.desk.Do(&rfq.ProvePayment{
@@ -130,7 +130,7 @@ func (p *Prover) book(s *sight, x *credit, key rfq.Key) (finding, error) {
 	}
 	switch {
 	case o.Reason == event.ReasonUnknownClaim: // it is so old that only its history is left
-		f, err := p.stray(s, id, nil, unknownClaim)
+		f, err := p.refuseUnmatched(s, id, nil, unknownClaim)
 		f.replayed = o.Replayed
 		return f, err
 	case o.Reason == event.ReasonPaymentUsed || o.Reason == event.ReasonDeskFull:
@@ -151,7 +151,7 @@ func (p *Prover) book(s *sight, x *credit, key rfq.Key) (finding, error) {
 			c = &h.Claim
 		}
 	}
-	f := settled(c, o.Payment)
+	f := bookedPayment(c, o.Payment)
 	f.replayed = o.Replayed
 	return f, nil
 }

@@ -32,7 +32,7 @@ const MaxSearched = 32
 
 // lost refuses a payment of a claim that the desk does not know, and keeps it: with
 // a word of its own where the chain has what we delivered for it.
-func (p *Prover) lost(ctx context.Context, s *sight, id market.ClaimID) (finding, error) {
+func (p *Prover) refuseUnknownClaim(ctx context.Context, s *effects, id market.ClaimID) (finding, error) {
 	why := unknownClaim
 	if slices.ContainsFunc(s.facts, func(f *payment.Facts) bool { return f.Gained > 0 }) {
 		switch delivered, err := p.delivered(ctx, id, s.Signature()); {
@@ -42,7 +42,7 @@ func (p *Prover) lost(ctx context.Context, s *sight, id market.ClaimID) (finding
 			why = DeliveredUnbooked
 		}
 	}
-	return refusal(nil, unknownClaim), p.keep(s, id, nil, why, false)
+	return refusal(nil, unknownClaim), p.addUnbooked(s, id, nil, why, false)
 }
 
 // delivered searches the transactions that name a claim, but its payment, for one

@@ -230,7 +230,7 @@ func TestDeskAnswers(t *testing.T) {
 	if _, ok := x.strays.stray(sig); ok {
 		t.Error("a payment that the desk may still take was kept as a stray")
 	}
-	if err := p.witness(t.Context(), sig); !errors.Is(err, errDeskFull) {
+	if err := p.examineListed(t.Context(), sig); !errors.Is(err, errDeskFull) {
 		t.Errorf("full: the watch: %v", err)
 	}
 	if v, err := say(refuse(event.ReasonPaymentUsed), nil); err != nil || wordOf(&v) != used {
@@ -266,7 +266,7 @@ func TestRace(t *testing.T) {
 			for range questions {
 				at, with := random.IntN(claims), random.IntN(claims)
 				if random.IntN(8) == 0 {
-					if err := x.witness(t.Context(), sigs[at]); err != nil {
+					if err := x.examineListed(t.Context(), sigs[at]); err != nil {
 						t.Errorf("the watch: %v", err)
 					}
 					continue
@@ -412,14 +412,14 @@ func TestBusy(t *testing.T) {
 	if _, err := x.Verify(t.Context(), &desk.PaymentProof{Signature: solana.Signature{most}}); err != nil {
 		t.Errorf("afterwards: %v", err)
 	}
-	if len(x.looks.under) != 0 {
-		t.Errorf("%d looks are left", len(x.looks.under))
+	if len(x.lookups.under) != 0 {
+		t.Errorf("%d looks are left", len(x.lookups.under))
 	}
 }
 
 // TestPanic: a look that panics leaves nobody waiting, and no answer.
 func TestPanic(t *testing.T) {
-	f := newFlights[int, int](1)
+	f := newSharedCalls[int, int](1)
 	func() {
 		defer func() {
 			if recover() == nil {

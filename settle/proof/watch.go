@@ -52,14 +52,14 @@ type account struct {
 	floor uint64
 	// done are the signatures after the cursor that are through; failed those that
 	// are not, with the time of their first failure.
-	done   map[solana.Signature]passed
+	done   map[solana.Signature]finishedAt
 	failed map[solana.Signature]time.Time
 	// lost is since when the cursor cannot be found.
-	lost time.Time
+	cursorMissingSince time.Time
 }
 
 // passed is when a transaction was through, and its slot.
-type passed struct {
+type finishedAt struct {
 	at   time.Time
 	slot uint64
 }
@@ -71,10 +71,10 @@ type passed struct {
 func (p *Prover) Run(ctx context.Context) error {
 	since := p.options.Since.Unix() + clockAhead
 	var group errgroup.Group
-	for i := range p.places {
+	for i := range p.destinations {
 		a := &account{
-			address: p.places[i].target.PayTo, since: since,
-			done: map[solana.Signature]passed{}, failed: map[solana.Signature]time.Time{},
+			address: p.destinations[i].target.PayTo, since: since,
+			done: map[solana.Signature]finishedAt{}, failed: map[solana.Signature]time.Time{},
 		}
 		group.Go(func() error {
 			ticker := time.NewTicker(p.options.WatchEvery)
@@ -114,7 +114,7 @@ func (p *Prover) report(ctx context.Context, i int, a *account, err error) {
 // follow brings one account up to date, as far as the node and the desk let it.
 func (p *Prover) follow(ctx context.Context, a *account) error {
 	if !a.placed {
-		if err := p.place(ctx, a); err != nil {
+		if err := p.placeCursor(ctx, a); err != nil {
 			return err
 		}
 	}
@@ -122,24 +122,24 @@ func (p *Prover) follow(ctx context.Context, a *account) error {
 	if err != nil {
 		return err
 	}
-	err = p.lookAt(ctx, a, list)
+	err = p.examineNew(ctx, a, list)
 	return errors.Join(err, p.advance(a, list))
 }
 
 // place finds where to begin: at the stored cursor; the first time, after what is
 // old, so that no history is taken for money that came. So it does where it is to
 // rewind; the cursor that is stored then stays until the chain has answered.
-func (p *Prover) place(ctx context.Context, a *account) error {
-	cursor, ok, err := p.strays.Cursor(a.address)
+func (p *Prover) placeCursor(ctx context.Context, a *account) error {
+	cursor, ok, err := p.store.Cursor(a.address)
 	switch {
 	case err != nil:
 		return err
 	case !ok || p.options.Rewind:
-		if cursor, a.floor, err = p.first(ctx, a); err != nil {
+		if cursor, a.floor, err = p.newestOld(ctx, a); err != nil {
 			return err
 		}
 		a.history = true
-		if err := p.strays.SetCursor(a.address, cursor); err != nil {
+		if err := p.store.SetCursor(a.address, cursor); err != nil {
 			return err
 		}
 	case cursor != solana.Signature{}:
@@ -153,20 +153,20 @@ func (p *Prover) place(ctx context.Context, a *account) error {
 
 // slotOf returns the slot of the stored cursor. A node that does not know the
 // cursor lists everything before it too, so one is waited for that does; 0 after
-// Options.Patience.
+// Options.GiveUpAfter.
 func (p *Prover) slotOf(ctx context.Context, a *account, cursor solana.Signature) (uint64, error) {
 	c, found, err := p.node.Transaction(ctx, cursor, rpc.Finalized)
 	switch {
 	case found && err == nil:
 		return c.Slot, nil
-	case err != nil && !ofItself(err):
+	case err != nil && !concernsOneTransaction(err):
 		return 0, err
 	}
 	now := p.options.Now()
-	if a.lost.IsZero() {
-		a.lost = now
+	if a.cursorMissingSince.IsZero() {
+		a.cursorMissingSince = now
 	}
-	if now.Sub(a.lost) < p.options.Patience {
+	if now.Sub(a.cursorMissingSince) < p.options.GiveUpAfter {
 		return 0, fmt.Errorf("cursor %s: %w", cursor, errors.Join(errCursor, err))
 	}
 	return 0, nil
@@ -177,7 +177,7 @@ func (a *account) old(s rpc.SignatureInfo) bool { return s.BlockTime != 0 && s.B
 
 // first returns the newest transaction that is old, zero where there is none, and
 // its slot.
-func (p *Prover) first(ctx context.Context, a *account) (s solana.Signature, slot uint64, err error) {
+func (p *Prover) newestOld(ctx context.Context, a *account) (s solana.Signature, slot uint64, err error) {
 	err = p.pages(ctx, a, func(got []rpc.SignatureInfo) bool {
 		at := slices.IndexFunc(got, a.old)
 		if at >= 0 {
@@ -221,10 +221,10 @@ func (p *Prover) pages(ctx context.Context, a *account, f func([]rpc.SignatureIn
 	return fmt.Errorf("%w: over %d pages of signatures", ErrAnswer, MaxPages)
 }
 
-// lookAt looks at what is new, the oldest first, some at a time. It stops where
+// examineNew looks at what is new, the oldest first, some at a time. It stops where
 // the node or the desk cannot serve; what only one transaction suffers from waits
 // for the next round.
-func (p *Prover) lookAt(ctx context.Context, a *account, list []rpc.SignatureInfo) error {
+func (p *Prover) examineNew(ctx context.Context, a *account, list []rpc.SignatureInfo) error {
 	results := make([]error, len(list))
 	tried := make([]bool, len(list))
 	group, looking := errgroup.WithContext(ctx)
@@ -244,11 +244,11 @@ func (p *Prover) lookAt(ctx context.Context, a *account, list []rpc.SignatureInf
 			continue
 		}
 		group.Go(func() error {
-			err := p.witness(looking, s.Signature)
+			err := p.examineListed(looking, s.Signature)
 			if looking.Err() == nil {
 				results[i], tried[i] = err, true
 			}
-			if err != nil && !ofItself(err) {
+			if err != nil && !concernsOneTransaction(err) {
 				return err
 			}
 			return nil
@@ -265,13 +265,13 @@ func (p *Prover) lookAt(ctx context.Context, a *account, list []rpc.SignatureInf
 		since, known := a.failed[s.Signature]
 		switch {
 		case !tried[i]:
-		case p.through(s, results[i], since, now):
-			a.done[s.Signature], known = passed{now, s.Slot}, false
+		case p.finished(s, results[i], since, now):
+			a.done[s.Signature], known = finishedAt{now, s.Slot}, false
 		default:
 			if failure == nil {
 				failure = results[i]
 			}
-			if !known && ofItself(results[i]) {
+			if !known && concernsOneTransaction(results[i]) {
 				since, known = now, true
 			}
 		}
@@ -285,26 +285,26 @@ func (p *Prover) lookAt(ctx context.Context, a *account, list []rpc.SignatureInf
 
 // through reports whether a transaction need not be looked at again. One that no
 // node has given a readable answer about since so long is left to a person.
-func (p *Prover) through(s *rpc.SignatureInfo, err error, since, now time.Time) bool {
+func (p *Prover) finished(s *rpc.SignatureInfo, err error, since, now time.Time) bool {
 	switch {
 	case err == nil:
 		return true
-	case since.IsZero() || now.Sub(since) < p.options.Patience || !ofItself(err):
+	case since.IsZero() || now.Sub(since) < p.options.GiveUpAfter || !concernsOneTransaction(err):
 		return false
 	case errors.Is(err, errDeskFull) || errors.Is(err, store.ErrFull):
 		return false
 	}
-	return p.add(&store.Stray{Signature: s.Signature, Reason: Unreadable, Slot: s.Slot, SeenAt: now.UnixNano()}) == nil
+	return p.addUnmatched(&store.UnmatchedPayment{Signature: s.Signature, Reason: Unreadable, Slot: s.Slot, SeenAt: now.UnixNano()}) == nil
 }
 
 // witness has one transaction looked at; nil means that it is through, whatever
 // came of it.
-func (p *Prover) witness(ctx context.Context, s solana.Signature) error {
-	f, err := p.find(ctx, look{signature: s})
+func (p *Prover) examineListed(ctx context.Context, s solana.Signature) error {
+	f, err := p.find(ctx, lookup{signature: s})
 	switch {
 	case err != nil:
 		return err
-	case f.pending && f.claim == nil || f.unseen:
+	case f.pending && f.claim == nil || f.notFinal:
 		return fmt.Errorf("payment %s: %w", s, errNotFinal)
 	case f.refused == event.ReasonDeskFull && f.payment == nil:
 		return fmt.Errorf("payment %s: %w", s, errDeskFull)
@@ -312,9 +312,9 @@ func (p *Prover) witness(ctx context.Context, s solana.Signature) error {
 	return nil
 }
 
-// ofItself reports whether an error is a matter of the one transaction: others
+// concernsOneTransaction reports whether an error is a matter of the one transaction: others
 // may still be looked at.
-func ofItself(err error) bool {
+func concernsOneTransaction(err error) bool {
 	switch rpc.KindOf(err) {
 	case rpc.WrongAnswer, rpc.Rejected, rpc.Preflight:
 		return true
@@ -333,7 +333,7 @@ func (p *Prover) advance(a *account, list []rpc.SignatureInfo) error {
 	n := 0
 	for n < len(list) {
 		x, ok := a.done[list[n].Signature]
-		if !ok || now.Sub(x.at) < p.options.Linger {
+		if !ok || now.Sub(x.at) < p.options.CursorDelay {
 			break
 		}
 		n++
@@ -342,7 +342,7 @@ func (p *Prover) advance(a *account, list []rpc.SignatureInfo) error {
 		return nil
 	}
 	last := &list[n-1]
-	if err := p.strays.SetCursor(a.address, last.Signature); err != nil {
+	if err := p.store.SetCursor(a.address, last.Signature); err != nil {
 		return err
 	}
 	a.cursor, a.floor = last.Signature, max(a.floor, last.Slot)

@@ -24,7 +24,7 @@ import (
 func (x *table) account() *account {
 	return &account{
 		address: fakeCoin.of(fakeTreasury.addr), since: x.options.Now().Unix() - 10,
-		done: map[solana.Signature]passed{}, failed: map[solana.Signature]time.Time{},
+		done: map[solana.Signature]finishedAt{}, failed: map[solana.Signature]time.Time{},
 	}
 }
 
@@ -87,7 +87,7 @@ func TestWatch(t *testing.T) {
 		t.Errorf("%d and %d reads, %d commands", x.node.readsOf(sig), x.node.readsOf(bare), x.desk.proves)
 	}
 	// In time the cursor goes over all, and a restart asks for nothing but it.
-	x.clock = x.options.Linger
+	x.clock = x.options.CursorDelay
 	x.goes(a)
 	if x.cursor() != failed.Signature() || len(a.done) != 0 {
 		t.Errorf("cursor %s, %d done", x.cursor(), len(a.done))
@@ -133,7 +133,7 @@ func TestWatchFirst(t *testing.T) {
 	if x.state(c) != rfq.ClaimPaid {
 		t.Errorf("state %d", x.state(c))
 	}
-	x.clock += x.options.Linger
+	x.clock += x.options.CursorDelay
 	x.goes(a)
 	if x.cursor() != sig {
 		t.Errorf("cursor %s", x.cursor())
@@ -159,7 +159,7 @@ func TestWatchPages(t *testing.T) {
 				t.Fatalf("%d payments: claim %d in state %d", n, i, x.state(c))
 			}
 		}
-		x.clock = x.options.Linger
+		x.clock = x.options.CursorDelay
 		x.goes(a)
 		if x.cursor() != x.node.list[n-1].Signature || len(a.done) != 0 || x.node.count() != n {
 			t.Errorf("%d payments: cursor %s, %d done, %d reads", n, x.cursor(), len(a.done), x.node.count())
@@ -193,7 +193,7 @@ func TestWatchAhead(t *testing.T) {
 	if len(a.done) != MaxAhead {
 		t.Errorf("%d done", len(a.done))
 	}
-	x.clock = x.options.Linger
+	x.clock = x.options.CursorDelay
 	x.goes(a)
 	if x.cursor() != last || len(a.done) != 0 {
 		t.Errorf("cursor %s, %d done", x.cursor(), len(a.done))
@@ -232,7 +232,7 @@ func TestWatchLate(t *testing.T) {
 	// The list may come in another order within a slot.
 	x.node.list[3].Slot, x.node.list[4].Slot = 1003, 1003
 	x.node.list[3], x.node.list[4] = x.node.list[4], x.node.list[3]
-	x.clock = x.options.Linger
+	x.clock = x.options.CursorDelay
 	x.goes(a)
 	if reads := x.node.readsOf(sig); reads != 1 || len(a.done) != 0 {
 		t.Errorf("%d reads, %d done", reads, len(a.done))
@@ -287,7 +287,7 @@ func TestWatchLost(t *testing.T) {
 	if err := x.follow(t.Context(), a); !errors.Is(err, errCursor) {
 		t.Errorf("%v", err)
 	}
-	x.clock = x.options.Patience
+	x.clock = x.options.GiveUpAfter
 	if err := x.follow(t.Context(), a); !a.placed || a.floor != 0 {
 		t.Errorf("never placed: %v", err)
 	}
@@ -328,7 +328,7 @@ func TestWatchFaults(t *testing.T) {
 			t.Errorf("node fails at %d: %v, %d paid, %d failed", at, err, paid(), len(a.failed))
 		}
 	}
-	x.clock = x.options.Linger
+	x.clock = x.options.CursorDelay
 	x.node.set(func(f *fakeNode) { f.fail = func(solana.Signature) error { return down } })
 	if err := x.follow(t.Context(), a); !errors.Is(err, down) || x.cursor() != (solana.Signature{}) {
 		t.Errorf("%v, cursor %s", err, x.cursor())
@@ -368,7 +368,7 @@ func TestWatchForgets(t *testing.T) {
 	}
 	x.goes(a)
 	x.node.list = slices.Delete(x.node.list, 1, 3)
-	x.clock = x.options.Linger
+	x.clock = x.options.CursorDelay
 	x.goes(a)
 	if len(a.done) != 0 || x.cursor() != x.node.list[2].Signature {
 		t.Errorf("%d done, cursor %s", len(a.done), x.cursor())
@@ -399,19 +399,19 @@ func TestWatchUnreadable(t *testing.T) {
 	if x.state(c) != rfq.ClaimPaid || x.state(after) != rfq.ClaimPaid || len(a.failed) != 1 {
 		t.Errorf("states %d and %d, %d failed", x.state(c), x.state(after), len(a.failed))
 	}
-	x.clock = x.options.Patience - time.Minute
+	x.clock = x.options.GiveUpAfter - time.Minute
 	if err := x.follow(t.Context(), a); err == nil || x.cursor() != first {
 		t.Errorf("%v, cursor %s", err, x.cursor())
 	}
 	if _, ok := x.strays.stray(poison); ok {
 		t.Error("given up too soon")
 	}
-	x.clock = x.options.Patience + time.Minute
+	x.clock = x.options.GiveUpAfter + time.Minute
 	x.goes(a)
 	if kept, ok := x.strays.stray(poison); !ok || kept.Reason != Unreadable || kept.Amount != 0 || kept.Slot == 0 {
 		t.Errorf("stray %+v", kept)
 	}
-	x.clock += x.options.Linger
+	x.clock += x.options.CursorDelay
 	x.goes(a)
 	if x.cursor() != x.node.list[2].Signature || len(a.failed) != 0 {
 		t.Errorf("cursor %s", x.cursor())
@@ -432,7 +432,7 @@ func TestWatchFull(t *testing.T) {
 		if err := x.follow(t.Context(), a); !errors.Is(err, store.ErrFull) || x.state(c) != rfq.ClaimPaid {
 			t.Errorf("%v, state %d", err, x.state(c))
 		}
-		x.clock += x.options.Patience
+		x.clock += x.options.GiveUpAfter
 	}
 	x.strays.fail(nil)
 	x.goes(a)
@@ -448,7 +448,7 @@ func TestWatchFull(t *testing.T) {
 		if err := x.follow(t.Context(), a); !errors.Is(err, errDeskFull) {
 			t.Errorf("%v", err)
 		}
-		x.clock += x.options.Patience
+		x.clock += x.options.GiveUpAfter
 	}
 	d.answer = x.desk.Do
 	x.goes(a)
@@ -490,7 +490,7 @@ func TestRun(t *testing.T) {
 	c := startChain(t)
 	c.advance(4) // what made the cast is final
 	o := c.options(c.checked)
-	o.WatchEvery, o.Linger = 5*time.Millisecond, time.Millisecond
+	o.WatchEvery, o.CursorDelay = 5*time.Millisecond, time.Millisecond
 	s := c.stage(nil, o)
 	kept := newStore(t)
 	run := func(holds func(p *Prover) bool) Stats {
@@ -516,15 +516,15 @@ func TestRun(t *testing.T) {
 	s.as(sol, letter{})
 	bare := s.does(s.pays(usdc, 77))
 	run(func(*Prover) bool {
-		return in(usdc) == rfq.ClaimPaid && in(sol) == rfq.ClaimPaid && kept.StrayCount() == 1
+		return in(usdc) == rfq.ClaimPaid && in(sol) == rfq.ClaimPaid && kept.UnmatchedCount() == 1
 	})
-	if x, ok, err := kept.Stray(bare); !ok || err != nil || x.Amount != 77 || x.Rail != market.RailUSDC || x.Payer != c.payer.addr {
+	if x, ok, err := kept.UnmatchedPayment(bare); !ok || err != nil || x.Amount != 77 || x.Rail != market.RailUSDC || x.Payer != c.payer.addr {
 		t.Errorf("stray %+v, %v", x, err)
 	}
 	s.as(away, letter{}) // while nobody watches
 	stats := run(func(*Prover) bool { return in(away) == rfq.ClaimPaid })
-	if len(stats.Watches) != 2 || stats.Booked != 1 || kept.StrayCount() != 1 {
-		t.Errorf("%+v, %d strays", stats, kept.StrayCount())
+	if len(stats.Watches) != 2 || stats.Booked != 1 || kept.UnmatchedCount() != 1 {
+		t.Errorf("%+v, %d strays", stats, kept.UnmatchedCount())
 	}
 	c.control("setNode", map[string]any{"mode": "503"})
 	run(func(p *Prover) bool {
@@ -538,7 +538,7 @@ func TestRun(t *testing.T) {
 	kept, o.Rails[market.RailSOL].Treasury = newStore(t), []solana.Address{c.thief.addr}
 	moved := c.does(giveSOL(c.payer.addr, c.thief.addr, 88))
 	run(func(*Prover) bool {
-		_, ok, err := kept.Stray(moved)
+		_, ok, err := kept.UnmatchedPayment(moved)
 		return ok && err == nil
 	})
 	s.machine.check(t)

@@ -19,8 +19,8 @@ const (
 	MaxRaw = tx.MaxSize
 	// BuildRetention is how long a build that nobody signed is kept.
 	BuildRetention = 30 * 24 * time.Hour
-	// MaxPruned is how many builds one Prune drops.
-	MaxPruned = 1024
+	// MaxPrunedACall is how many builds one Prune drops.
+	MaxPrunedACall = 1024
 )
 
 // Build is the unsigned transaction of a claim, as it was handed out.
@@ -62,7 +62,7 @@ func decodeBuild(id market.ClaimID, value []byte) (*Build, error) {
 	r := reader{buf: value}
 	r.version()
 	b := &Build{Claim: id, Way: rfq.Way(r.u8()), Taker: solana.Address(r.take(32)), LastValid: r.u64(), BuiltAt: r.i64(), Raw: r.rest()}
-	if !r.whole() || b.check() != nil {
+	if !r.complete() || b.check() != nil {
 		return nil, fmt.Errorf("%w: build of claim %s", ErrDamaged, claimText(id))
 	}
 	return b, nil
@@ -119,8 +119,8 @@ func ageKey(b *Build) []byte {
 }
 
 // Prune drops builds that nobody signed and that are older than BuildRetention at
-// now, in nanoseconds of Unix time: the oldest first, MaxPruned at most. It
-// returns how many; call it again while that is MaxPruned.
+// now, in nanoseconds of Unix time: the oldest first, MaxPrunedACall at most. It
+// returns how many; call it again while that is MaxPrunedACall.
 func (s *Store) Prune(now int64) (int, error) {
 	if now <= int64(BuildRetention) {
 		return 0, nil
@@ -129,7 +129,7 @@ func (s *Store) Prune(now int64) (int, error) {
 	hi := binary.BigEndian.AppendUint64([]byte{keyBuildByAge}, uint64(now-int64(BuildRetention)))
 	err := s.kv.Scan([]byte{keyBuildByAge}, hi, func(key, _ []byte) bool {
 		old = append(old, slices.Clone(key))
-		return len(old) < MaxPruned
+		return len(old) < MaxPrunedACall
 	})
 	if err != nil {
 		return 0, err

@@ -49,13 +49,13 @@ func TestGolden(t *testing.T) {
 	_, buildErr := s.PutBuild(&store.Build{
 		Claim: goldenClaim, Way: rfq.Modular, Taker: filled[solana.Address](0xaa), Raw: []byte{0xde, 0xad}, LastValid: 0x0a0b, BuiltAt: 0x0c0d,
 	}, true)
-	stray := store.Stray{
+	stray := store.UnmatchedPayment{
 		Signature: filled[solana.Signature](0xbb), Rail: market.RailSOL, Amount: 0x0e0f, Reason: "too_old", Payer: filled[solana.Address](0xcc),
 		Slot: 0x1011, SeenAt: 0x1213, Claim: goldenClaim,
 	}
 	other := stray
 	other.Signature = filled[solana.Signature](0xdd)
-	err := errors.Join(buildErr, s.AddStray(&stray), s.AddStray(&other), s.ResolveStray(other.Signature, "ops", "µ", 0x1415),
+	err := errors.Join(buildErr, s.AddUnmatched(&stray), s.AddUnmatched(&other), s.ResolveUnmatched(other.Signature, "ops", "µ", 0x1415),
 		s.SetCursor(filled[solana.Address](0xee), filled[solana.Signature](0xff)))
 	if err != nil {
 		t.Fatal(err)
@@ -82,7 +82,7 @@ func TestGolden(t *testing.T) {
 func TestGoldenKept(t *testing.T) {
 	kv := kvtest.New()
 	x := storetest.Delivery(t, goldenClaim, 1)
-	if _, err := open(t, kv).Keep(x, 0x0a0b, 0x0c0d); err != nil {
+	if _, err := open(t, kv).PutTransaction(x, 0x0a0b, 0x0c0d); err != nil {
 		t.Fatal(err)
 	}
 	hash, sig := x.Hash(), x.Signature()
@@ -105,7 +105,7 @@ func TestRoundTrip(t *testing.T) {
 		if got, err := store.DecodeBuild(b.Claim, store.EncodeBuild(b)); err != nil || !sameBuild(got, b) {
 			t.Fatalf("%+v, %v; want %+v", got, err, b)
 		}
-		x := &store.Stray{
+		x := &store.UnmatchedPayment{
 			Signature: filled[solana.Signature](rapid.ByteRange(1, 255).Draw(t, "signature")), Rail: market.Rail(rapid.IntRange(0, 2).Draw(t, "rail")),
 			Amount: rapid.Uint64().Draw(t, "amount"), Reason: rapid.StringMatching(`[ -~]{1,40}`).Draw(t, "reason"),
 			Payer: filled[solana.Address](rapid.Byte().Draw(t, "payer")), Slot: rapid.Uint64().Draw(t, "slot"), SeenAt: rapid.Int64().Draw(t, "seen"),
@@ -115,7 +115,7 @@ func TestRoundTrip(t *testing.T) {
 			x.Resolved, x.By = rapid.Int64Min(1).Draw(t, "at"), rapid.StringMatching(`[ -~]{1,40}`).Draw(t, "by")
 			x.Note = rapid.StringMatching(`[a-zé€ ]{0,160}`).Draw(t, "note")
 		}
-		if got, err := store.DecodeStray(store.StrayKey(x.Resolved != 0, x.Signature), store.EncodeStray(x)); err != nil || *got != *x {
+		if got, err := store.DecodeUnmatched(store.UnmatchedKey(x.Resolved != 0, x.Signature), store.EncodeUnmatched(x)); err != nil || *got != *x {
 			t.Fatalf("%+v, %v; want %+v", got, err, x)
 		}
 	})
@@ -142,18 +142,18 @@ func FuzzBuild(f *testing.F) {
 func FuzzStray(f *testing.F) {
 	resolved := strayOf(1)
 	resolved.Resolved, resolved.By, resolved.Note = now, "ops", "done"
-	f.Add(false, store.EncodeStray(strayOf(1)))
-	f.Add(true, store.EncodeStray(resolved))
-	f.Add(false, store.EncodeStray(resolved))
+	f.Add(false, store.EncodeUnmatched(strayOf(1)))
+	f.Add(true, store.EncodeUnmatched(resolved))
+	f.Add(false, store.EncodeUnmatched(resolved))
 	f.Fuzz(func(t *testing.T, is bool, value []byte) {
-		x, err := store.DecodeStray(store.StrayKey(is, signature(1)), value)
+		x, err := store.DecodeUnmatched(store.UnmatchedKey(is, signature(1)), value)
 		if err != nil {
 			if !errors.Is(err, store.ErrDamaged) {
 				t.Error(err)
 			}
 			return
 		}
-		if !bytes.Equal(store.EncodeStray(x), value) || (x.Resolved != 0) != is {
+		if !bytes.Equal(store.EncodeUnmatched(x), value) || (x.Resolved != 0) != is {
 			t.Errorf("%x is read as %+v", value, x)
 		}
 	})
@@ -162,11 +162,11 @@ func FuzzStray(f *testing.F) {
 func FuzzKept(f *testing.F) {
 	for i, x := range []cosign.Signed{storetest.Delivery(f, goldenClaim, 1), storetest.Atomic(f, goldenClaim, 1, build.Taker)} {
 		kv := kvtest.New()
-		k, err := open(f, kv).Keep(x, uint64(i+1), now)
+		k, err := open(f, kv).PutTransaction(x, uint64(i+1), now)
 		if err != nil {
 			f.Fatal(err)
 		}
-		f.Add(uint64(k.Claim()), store.EncodeKept(k))
+		f.Add(uint64(k.Claim()), store.EncodeTransaction(k))
 	}
 	f.Fuzz(func(t *testing.T, claim uint64, value []byte) {
 		// The key is that of the value's message, where it has one.
@@ -175,15 +175,15 @@ func FuzzKept(f *testing.F) {
 		if x, err := tx.Decode(value[min(fields, len(value)):]); err == nil {
 			hash = tx.MessageHash(x.Signed)
 		}
-		key := store.KeptKey(market.ClaimID(claim), hash)
-		k, err := store.DecodeKept(key, value)
+		key := store.TransactionKey(market.ClaimID(claim), hash)
+		k, err := store.DecodeTransaction(key, value)
 		if err != nil {
 			if !errors.Is(err, store.ErrDamaged) {
 				t.Error(err)
 			}
 			return
 		}
-		if !bytes.Equal(store.EncodeKept(k), value) || !bytes.Equal(store.KeptKey(k.Claim(), k.Hash()), key) {
+		if !bytes.Equal(store.EncodeTransaction(k), value) || !bytes.Equal(store.TransactionKey(k.Claim(), k.Hash()), key) {
 			t.Errorf("%x, %x is read as %+v", key, value, k)
 		}
 		if k.Claim() == 0 || k.Signature() == (solana.Signature{}) || len(k.Bytes()) > store.MaxRaw {

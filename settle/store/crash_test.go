@@ -29,7 +29,7 @@ func openKV(t testing.TB, fs vfs.FS) *persist.KV {
 
 // promised is what a store has said before a crash.
 type promised struct {
-	kept     []store.Kept
+	kept     []store.Transaction
 	builds   []*store.Build
 	strays   []solana.Signature
 	resolved []solana.Signature
@@ -69,8 +69,8 @@ func work(t *testing.T, rng *rand.Rand, s *store.Store, signed []cosign.Signed) 
 		var err error
 		switch rng.IntN(5) {
 		case 0:
-			var k store.Kept
-			k, err = s.Keep(signed[rng.IntN(len(signed))], uint64(n+1), now)
+			var k store.Transaction
+			k, err = s.PutTransaction(signed[rng.IntN(len(signed))], uint64(n+1), now)
 			p.kept = append(p.kept, k)
 		case 1:
 			sync := rng.IntN(2) == 0
@@ -80,10 +80,10 @@ func work(t *testing.T, rng *rand.Rand, s *store.Store, signed []cosign.Signed) 
 				p.builds = append(p.builds, b)
 			}
 		case 2:
-			err = s.AddStray(strayOf(n))
+			err = s.AddUnmatched(strayOf(n))
 			p.strays = append(p.strays, signature(n))
 		case 3:
-			if sig := signature(rng.IntN(n + 1)); len(p.strays) > 0 && s.ResolveStray(sig, "ops", "", now) == nil {
+			if sig := signature(rng.IntN(n + 1)); len(p.strays) > 0 && s.ResolveUnmatched(sig, "ops", "", now) == nil {
 				p.resolved = append(p.resolved, sig)
 			}
 		default:
@@ -101,11 +101,11 @@ func work(t *testing.T, rng *rand.Rand, s *store.Store, signed []cosign.Signed) 
 func (p *promised) check(t *testing.T, seed uint64, s *store.Store) {
 	t.Helper()
 	for _, want := range p.kept {
-		k, ok, err := s.Kept(want.Claim(), want.Hash())
+		k, ok, err := s.Transaction(want.Claim(), want.Hash())
 		if err != nil || !ok || !bytes.Equal(k.Bytes(), want.Bytes()) || k.LastValid() != want.LastValid() {
 			t.Fatalf("seed %d: kept %v, %v: %+v, want %+v", seed, ok, err, k, want)
 		}
-		if id, ok, err := s.IsOurs(want.Signature()); err != nil || !ok || id != want.Claim() {
+		if id, ok, err := s.ClaimOf(want.Signature()); err != nil || !ok || id != want.Claim() {
 			t.Fatalf("seed %d: whose is %s: %d %v %v", seed, want.Signature(), id, ok, err)
 		}
 	}
@@ -115,17 +115,17 @@ func (p *promised) check(t *testing.T, seed uint64, s *store.Store) {
 		}
 	}
 	for _, sig := range p.strays {
-		if _, ok, err := s.Stray(sig); err != nil || !ok {
+		if _, ok, err := s.UnmatchedPayment(sig); err != nil || !ok {
 			t.Fatalf("seed %d: stray %v, %v", seed, ok, err)
 		}
 	}
 	for _, sig := range p.resolved {
-		if x, ok, err := s.Stray(sig); err != nil || !ok || x.Resolved == 0 {
+		if x, ok, err := s.UnmatchedPayment(sig); err != nil || !ok || x.Resolved == 0 {
 			t.Fatalf("seed %d: resolved %v, %v", seed, ok, err)
 		}
 	}
-	if want := len(p.strays) - len(p.resolved); s.StrayCount() != want {
-		t.Fatalf("seed %d: %d strays, want %d", seed, s.StrayCount(), want)
+	if want := len(p.strays) - len(p.resolved); s.UnmatchedCount() != want {
+		t.Fatalf("seed %d: %d strays, want %d", seed, s.UnmatchedCount(), want)
 	}
 }
 

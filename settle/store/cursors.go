@@ -32,7 +32,7 @@ func (s *Store) Cursors() (map[solana.Address]solana.Signature, error) {
 	err := kv.Each(s.kv, []byte{keyCursor}, []byte{keyCursor + 1}, func(key, value []byte) error {
 		k, v := reader{buf: key[1:]}, reader{buf: value}
 		account, sig := solana.Address(k.take(32)), solana.Signature(v.take(64))
-		if !k.whole() || !v.whole() {
+		if !k.complete() || !v.complete() {
 			return fmt.Errorf("%w: cursor of %d and %d bytes", ErrDamaged, len(key), len(value))
 		}
 		cursors[account] = sig

@@ -52,12 +52,12 @@
 // # Cost
 //
 // A build and a kept transaction are one commit each, of some 700 bytes; Keep
-// reads the claim's other transactions first. IsOurs of a stranger's signature
+// reads the claim's other transactions first. ClaimOf of a stranger's signature
 // is answered by the map's filters, as a rule.
 //
 // # Limits
 //
-// MaxRaw, MaxKept a claim, MaxStrays, MaxCursors, MaxPruned a call, and those of
+// MaxRaw, MaxTransactions a claim, MaxUnmatched, MaxCursors, MaxPrunedACall a call, and those of
 // texts. Builds of signed claims and kept transactions grow with what the desk
 // sells.
 package store

@@ -25,23 +25,23 @@ var (
 	ErrConflict = errors.New("settle store: another one is kept")
 	// ErrFull means a named limit.
 	ErrFull = errors.New("settle store: full")
-	// ErrUnknown means that there is no such stray.
-	ErrUnknown = errors.New("settle store: unknown")
+	// ErrNotFound means that there is no such stray.
+	ErrNotFound = errors.New("settle store: unknown")
 	// ErrResolved means a stray that was resolved before.
 	ErrResolved = errors.New("settle store: resolved already")
 )
 
 // The first byte of every key. Frozen.
 const (
-	keyLayout     byte = 0x01
-	keyBuild      byte = 0x02
-	keyKept       byte = 0x03
-	keySignature  byte = 0x04
-	keyStray      byte = 0x05
-	keyResolved   byte = 0x06
-	keyCursor     byte = 0x07
-	keyBuildByAge byte = 0x08
-	keyEnd        byte = 0x20 // above all of this package
+	keyLayout      byte = 0x01
+	keyBuild       byte = 0x02
+	keyTransaction byte = 0x03
+	keySignature   byte = 0x04
+	keyUnmatched   byte = 0x05
+	keyResolved    byte = 0x06
+	keyCursor      byte = 0x07
+	keyBuildByAge  byte = 0x08
+	keyEnd         byte = 0x20 // above all of this package
 
 	layoutVersion = 1
 	valueVersion  = 1
@@ -56,10 +56,10 @@ type Store struct {
 	// claims are held while a claim's entry is looked for and written.
 	claims [stripes]sync.Mutex
 
-	// strayMu is held while a stray is added or resolved; strays counts the
+	// unmatchedMu is held while a stray is added or resolved; strays counts the
 	// unresolved.
-	strayMu sync.Mutex
-	strays  int
+	unmatchedMu sync.Mutex
+	unmatched   int
 
 	cursorMu sync.Mutex
 }
@@ -79,8 +79,8 @@ func Open(store kv.Store) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	return s, s.kv.Scan([]byte{keyStray}, []byte{keyStray + 1}, func(_, _ []byte) bool {
-		s.strays++
+	return s, s.kv.Scan([]byte{keyUnmatched}, []byte{keyUnmatched + 1}, func(_, _ []byte) bool {
+		s.unmatched++
 		return true
 	})
 }

@@ -42,8 +42,8 @@ func signature(n int) (s solana.Signature) {
 	return s
 }
 
-func strayOf(n int) *store.Stray {
-	return &store.Stray{
+func strayOf(n int) *store.UnmatchedPayment {
+	return &store.UnmatchedPayment{
 		Signature: signature(n), Rail: market.RailUSDC, Amount: 250_000_000, Reason: "missing_reference",
 		Payer: solana.Address{4}, Slot: 77, SeenAt: now, Claim: 5,
 	}
@@ -191,7 +191,7 @@ func TestFirstWins(t *testing.T) {
 
 func TestPrune(t *testing.T) {
 	s := open(t, kvtest.New())
-	const old = store.MaxPruned + 10
+	const old = store.MaxPrunedACall + 10
 	for c := 1; c <= old; c++ {
 		b := buildOf(market.ClaimID(c), 1)
 		b.BuiltAt = now + int64(c)
@@ -200,7 +200,7 @@ func TestPrune(t *testing.T) {
 		}
 	}
 	// One of them was signed, one is younger.
-	if _, err := s.Keep(storetest.Atomic(t, 3, 1, build.Desk), 1000, now); err != nil {
+	if _, err := s.PutTransaction(storetest.Atomic(t, 3, 1, build.Desk), 1000, now); err != nil {
 		t.Fatal(err)
 	}
 	young := buildOf(old+1, 1)
@@ -231,11 +231,11 @@ func TestKeep(t *testing.T) {
 	kv := kvtest.New()
 	s := open(t, kv)
 	x := storetest.Atomic(t, 7, 1, build.Taker)
-	k, err := s.Keep(x, 1234, now)
+	k, err := s.PutTransaction(x, 1234, now)
 	if err != nil {
 		t.Fatal(err)
 	}
-	same := func(name string, k store.Kept) {
+	same := func(name string, k store.Transaction) {
 		t.Helper()
 		if k.Claim() != 7 || k.Kind() != cosign.Cosign || k.Hash() != x.Hash() || k.Signature() != x.Signature() ||
 			!bytes.Equal(k.Bytes(), x.Bytes()) || k.LastValid() != 1234 || k.SignedAt() != now {
@@ -243,36 +243,36 @@ func TestKeep(t *testing.T) {
 		}
 	}
 	same("kept", k)
-	k, err = s.Keep(x, 9999, now+1) // the same again is the same
+	k, err = s.PutTransaction(x, 9999, now+1) // the same again is the same
 	if err != nil {
 		t.Fatal(err)
 	}
 	same("again", k)
 	s = open(t, kv)
-	k, ok, err := s.Kept(7, x.Hash())
+	k, ok, err := s.Transaction(7, x.Hash())
 	if !ok || err != nil {
 		t.Fatal(ok, err)
 	}
 	same("after a restart", k)
-	if id, ok, err := s.IsOurs(x.Signature()); id != 7 || !ok || err != nil {
+	if id, ok, err := s.ClaimOf(x.Signature()); id != 7 || !ok || err != nil {
 		t.Errorf("whose: %d %v %v", id, ok, err)
 	}
-	if id, ok, err := s.IsOurs(signature(1)); id != 0 || ok || err != nil {
+	if id, ok, err := s.ClaimOf(signature(1)); id != 0 || ok || err != nil {
 		t.Errorf("a stranger's: %d %v %v", id, ok, err)
 	}
-	if _, ok, err := s.Kept(7, solana.Hash{1}); ok || err != nil {
+	if _, ok, err := s.Transaction(7, solana.Hash{1}); ok || err != nil {
 		t.Errorf("another hash: %v %v", ok, err)
 	}
-	if _, ok, err := s.Kept(8, x.Hash()); ok || err != nil {
+	if _, ok, err := s.Transaction(8, x.Hash()); ok || err != nil {
 		t.Errorf("another claim: %v %v", ok, err)
 	}
-	if _, err := s.Keep(cosign.Signed{}, 1, now); !errors.Is(err, store.ErrInvalid) {
+	if _, err := s.PutTransaction(cosign.Signed{}, 1, now); !errors.Is(err, store.ErrInvalid) {
 		t.Errorf("nothing signed: %v", err)
 	}
-	if _, err := s.Keep(storetest.Atomic(t, 9, 1, build.Desk), 1, 0); !errors.Is(err, store.ErrInvalid) {
+	if _, err := s.PutTransaction(storetest.Atomic(t, 9, 1, build.Desk), 1, 0); !errors.Is(err, store.ErrInvalid) {
 		t.Errorf("no time: %v", err)
 	}
-	if _, err := s.Keep(storetest.Atomic(t, 9, 1, build.Desk), 0, now); !errors.Is(err, store.ErrInvalid) {
+	if _, err := s.PutTransaction(storetest.Atomic(t, 9, 1, build.Desk), 0, now); !errors.Is(err, store.ErrInvalid) {
 		t.Errorf("no height: %v", err)
 	}
 }
@@ -293,38 +293,38 @@ func TestKeepConflict(t *testing.T) {
 	if one.Hash() != two.Hash() || one.Signature() == two.Signature() {
 		t.Fatal("the test signs the same way twice")
 	}
-	if _, err := s.Keep(one, 1, now); err != nil {
+	if _, err := s.PutTransaction(one, 1, now); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := s.Keep(two, 1, now); !errors.Is(err, store.ErrConflict) {
+	if _, err := s.PutTransaction(two, 1, now); !errors.Is(err, store.ErrConflict) {
 		t.Errorf("other signatures: %v", err)
 	}
-	if _, err := s.Keep(x, 1, now); !errors.Is(err, store.ErrConflict) {
+	if _, err := s.PutTransaction(x, 1, now); !errors.Is(err, store.ErrConflict) {
 		t.Errorf("another cosigned message: %v", err)
 	}
-	if list, err := s.KeptOf(7); len(list) != 1 || err != nil || list[0].Signature() != one.Signature() {
+	if list, err := s.Transactions(7); len(list) != 1 || err != nil || list[0].Signature() != one.Signature() {
 		t.Errorf("kept: %v, %v", list, err)
 	}
 }
 
-func TestKeptOf(t *testing.T) {
+func TestTransactions(t *testing.T) {
 	s := open(t, kvtest.New())
-	if list, err := s.KeptOf(1); len(list) != 0 || err != nil {
+	if list, err := s.Transactions(1); len(list) != 0 || err != nil {
 		t.Errorf("%v %v", list, err)
 	}
 	for _, other := range []market.ClaimID{1<<32 - 1, 1<<32 + 1} {
-		if _, err := s.Keep(storetest.Delivery(t, other, 1), 1, now); err != nil {
+		if _, err := s.PutTransaction(storetest.Delivery(t, other, 1), 1, now); err != nil {
 			t.Fatal(err)
 		}
 	}
 	// The clock goes backwards; the order is that of keeping.
-	for i := range store.MaxKept {
-		if _, err := s.Keep(storetest.Delivery(t, 1<<32, byte(i+1)), uint64(i+1), now-int64(i)); err != nil {
+	for i := range store.MaxTransactions {
+		if _, err := s.PutTransaction(storetest.Delivery(t, 1<<32, byte(i+1)), uint64(i+1), now-int64(i)); err != nil {
 			t.Fatal(err)
 		}
 	}
-	list, err := s.KeptOf(1 << 32)
-	if len(list) != store.MaxKept || err != nil {
+	list, err := s.Transactions(1 << 32)
+	if len(list) != store.MaxTransactions || err != nil {
 		t.Fatalf("%d, %v", len(list), err)
 	}
 	for i, k := range list {
@@ -332,10 +332,10 @@ func TestKeptOf(t *testing.T) {
 			t.Errorf("place %d has number %d", i, k.LastValid())
 		}
 	}
-	if _, err := s.Keep(storetest.Delivery(t, 1<<32, store.MaxKept+1), 1, now); !errors.Is(err, store.ErrFull) {
+	if _, err := s.PutTransaction(storetest.Delivery(t, 1<<32, store.MaxTransactions+1), 1, now); !errors.Is(err, store.ErrFull) {
 		t.Errorf("one more: %v", err)
 	}
-	if _, err := s.Keep(storetest.Delivery(t, 1<<32, store.MaxKept), 1, now); err != nil {
+	if _, err := s.PutTransaction(storetest.Delivery(t, 1<<32, store.MaxTransactions), 1, now); err != nil {
 		t.Errorf("the last one again: %v", err)
 	}
 }
@@ -357,20 +357,20 @@ func TestKeepFailed(t *testing.T) {
 	s := open(t, kv)
 	x := storetest.Delivery(t, 7, 1)
 	fail = true
-	if _, err := s.Keep(x, 1, now); !errors.Is(err, broken) || !strings.Contains(err.Error(), binding.Memo(7)) {
+	if _, err := s.PutTransaction(x, 1, now); !errors.Is(err, broken) || !strings.Contains(err.Error(), binding.Memo(7)) {
 		t.Errorf("%v", err)
 	}
-	if list, err := s.KeptOf(7); len(list) != 0 || err != nil {
+	if list, err := s.Transactions(7); len(list) != 0 || err != nil {
 		t.Errorf("%v %v", list, err)
 	}
 	fail = false
-	if _, err := s.Keep(x, 1, now); err != nil {
+	if _, err := s.PutTransaction(x, 1, now); err != nil {
 		t.Error(err)
 	}
 	// Even what is there is written again: the first time may have failed at the
 	// disk only.
 	fail = true
-	if _, err := s.Keep(x, 1, now); !errors.Is(err, broken) {
+	if _, err := s.PutTransaction(x, 1, now); !errors.Is(err, broken) {
 		t.Errorf("again: %v", err)
 	}
 }
@@ -432,11 +432,11 @@ func TestConcurrent(t *testing.T) {
 				x := signed[rng.IntN(len(signed))]
 				n := rng.IntN(20)
 				_, err := s.PutBuild(buildOf(x.Claim(), byte(w)), false)
-				_, keepErr := s.Keep(x, 1, now)
-				_, ofErr := s.KeptOf(x.Claim())
+				_, keepErr := s.PutTransaction(x, 1, now)
+				_, ofErr := s.Transactions(x.Claim())
 				_, pruneErr := s.Prune(now + 2*int64(store.BuildRetention))
-				strayErr := s.AddStray(strayOf(n))
-				resolveErr := s.ResolveStray(signature(n), "ops", "", now)
+				strayErr := s.AddUnmatched(strayOf(n))
+				resolveErr := s.ResolveUnmatched(signature(n), "ops", "", now)
 				if errors.Is(resolveErr, store.ErrResolved) {
 					resolveErr = nil
 				}
@@ -449,12 +449,12 @@ func TestConcurrent(t *testing.T) {
 	}
 	wg.Wait()
 	for c := 1; c <= 8; c++ {
-		list, err := s.KeptOf(market.ClaimID(c))
+		list, err := s.Transactions(market.ClaimID(c))
 		if err != nil || len(list) > 2 {
 			t.Errorf("claim %d: %d, %v", c, len(list), err)
 		}
 	}
-	if s.StrayCount() != 0 {
-		t.Errorf("%d strays", s.StrayCount())
+	if s.UnmatchedCount() != 0 {
+		t.Errorf("%d strays", s.UnmatchedCount())
 	}
 }

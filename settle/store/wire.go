@@ -38,6 +38,6 @@ func (r *reader) version() {
 }
 
 // whole reports whether all was there and nothing is left.
-func (r *reader) whole() bool { return !r.bad && len(r.buf) == 0 }
+func (r *reader) complete() bool { return !r.bad && len(r.buf) == 0 }
 
 var le = binary.LittleEndian

@@ -14,7 +14,7 @@ import (
 
 // Forge returns a kept transaction that nobody signed, for tests that need many:
 // its signature and its message are made of number alone.
-func Forge(t testing.TB, claim market.ClaimID, kind cosign.Kind, number uint64, lastValid uint64, at int64) store.Kept {
+func Forge(t testing.TB, claim market.ClaimID, kind cosign.Kind, number uint64, lastValid uint64, at int64) store.Transaction {
 	t.Helper()
 	raw := ForgedBytes(t, number)
 	hash := tx.MessageHash(raw[1+len(solana.Signature{}):])
@@ -33,7 +33,7 @@ func Forge(t testing.TB, claim market.ClaimID, kind cosign.Kind, number uint64, 
 	if err != nil {
 		t.Fatal(err)
 	}
-	k, ok, err := s.Kept(claim, hash)
+	k, ok, err := s.Transaction(claim, hash)
 	if err != nil || !ok {
 		t.Fatal(ok, err)
 	}

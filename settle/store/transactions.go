@@ -13,12 +13,12 @@ import (
 	"blockdesk/settle/cosign"
 )
 
-// MaxKept bounds the signed transactions of one claim: a cosigned one, or a
+// MaxTransactions bounds the signed transactions of one claim: a cosigned one, or a
 // delivery and those that came after it expired.
-const MaxKept = 64
+const MaxTransactions = 64
 
 // Kept is a signed transaction that is on disk. The zero value is none.
-type Kept struct {
+type Transaction struct {
 	claim     market.ClaimID
 	kind      cosign.Kind
 	ordinal   uint8
@@ -30,59 +30,59 @@ type Kept struct {
 }
 
 // Claim returns whose transaction it is.
-func (k Kept) Claim() market.ClaimID { return k.claim }
+func (k Transaction) Claim() market.ClaimID { return k.claim }
 
 // Kind returns what the desk signed.
-func (k Kept) Kind() cosign.Kind { return k.kind }
+func (k Transaction) Kind() cosign.Kind { return k.kind }
 
 // Hash returns the SHA-256 of the message.
-func (k Kept) Hash() solana.Hash { return k.hash }
+func (k Transaction) Hash() solana.Hash { return k.hash }
 
 // Signature returns the first one, which names the transaction.
-func (k Kept) Signature() solana.Signature { return k.signature }
+func (k Transaction) Signature() solana.Signature { return k.signature }
 
 // Bytes returns the exact bytes to send. Not to be written to.
-func (k Kept) Bytes() []byte { return k.raw }
+func (k Transaction) Bytes() []byte { return k.raw }
 
 // LastValid returns the height of the last block that it can be in.
-func (k Kept) LastValid() uint64 { return k.lastValid }
+func (k Transaction) LastValid() uint64 { return k.lastValid }
 
 // SignedAt returns when it was kept first, in nanoseconds of Unix time.
-func (k Kept) SignedAt() int64 { return k.signedAt }
+func (k Transaction) SignedAt() int64 { return k.signedAt }
 
-func keptKey(id market.ClaimID, hash solana.Hash) []byte {
-	return append(claimKey(keyKept, id), hash[:]...)
+func transactionKey(id market.ClaimID, hash solana.Hash) []byte {
+	return append(claimKey(keyTransaction, id), hash[:]...)
 }
 
-func appendKept(dst []byte, k *Kept) []byte {
+func appendTransaction(dst []byte, k *Transaction) []byte {
 	dst = append(dst, valueVersion, uint8(k.kind), k.ordinal)
 	dst = le.AppendUint64(dst, k.lastValid)
 	dst = le.AppendUint64(dst, uint64(k.signedAt))
 	return append(dst, k.raw...)
 }
 
-// decodeKept reads an entry: key is its whole key. The bytes are of the message
+// decodeTransaction reads an entry: key is its whole key. The bytes are of the message
 // whose hash is in the key, and their first signature slot is filled. It copies
 // nothing. Errors: [ErrDamaged].
-func decodeKept(key, value []byte) (Kept, error) {
+func decodeTransaction(key, value []byte) (Transaction, error) {
 	kr, r := reader{buf: key}, reader{buf: value}
 	kr.take(1)
-	k := Kept{claim: market.ClaimID(kr.be64()), hash: solana.Hash(kr.take(32))}
+	k := Transaction{claim: market.ClaimID(kr.be64()), hash: solana.Hash(kr.take(32))}
 	r.version()
 	k.kind, k.ordinal, k.lastValid, k.signedAt, k.raw = cosign.Kind(r.u8()), r.u8(), r.u64(), r.i64(), r.rest()
-	if !kr.whole() || !r.whole() || k.read() != nil {
-		return Kept{}, fmt.Errorf("%w: transaction %s of claim %s", ErrDamaged, k.hash, claimText(k.claim))
+	if !kr.complete() || !r.complete() || k.read() != nil {
+		return Transaction{}, fmt.Errorf("%w: transaction %s of claim %s", ErrDamaged, k.hash, claimText(k.claim))
 	}
 	return k, nil
 }
 
 // read checks the fields, and takes the name of the transaction from its bytes.
-func (k *Kept) read() error {
+func (k *Transaction) read() error {
 	t, err := tx.Decode(k.raw)
 	switch {
 	case err != nil:
 		return err
-	case k.claim == 0, k.kind != cosign.Cosign && k.kind != cosign.Deliver, k.ordinal == 0 || k.ordinal > MaxKept, k.lastValid == 0,
+	case k.claim == 0, k.kind != cosign.Cosign && k.kind != cosign.Deliver, k.ordinal == 0 || k.ordinal > MaxTransactions, k.lastValid == 0,
 		k.signedAt <= 0, len(k.raw) > MaxRaw, t.Signatures[0] == (solana.Signature{}), tx.MessageHash(t.Signed) != k.hash:
 		return ErrInvalid
 	}
@@ -94,16 +94,16 @@ func (k *Kept) read() error {
 // the height of the last block that it can be in, at is now in nanoseconds of
 // Unix time; both are above 0. The same bytes again give the [Kept] of the first time.
 // Errors: [ErrConflict] where the message is kept under other signatures, or
-// another cosigned message of the claim is kept; [ErrFull] beyond MaxKept;
+// another cosigned message of the claim is kept; [ErrFull] beyond MaxTransactions;
 // [ErrInvalid] of a zero value; [ErrDamaged]; those of the map.
-func (s *Store) Keep(x cosign.Signed, lastValid uint64, at int64) (Kept, error) {
-	k := Kept{
+func (s *Store) PutTransaction(x cosign.Signed, lastValid uint64, at int64) (Transaction, error) {
+	k := Transaction{
 		claim: x.Claim(), kind: x.Kind(), hash: x.Hash(), raw: bytes.Clone(x.Bytes()), lastValid: lastValid, signedAt: at,
 	}
 	defer s.lock(k.claim)()
-	list, err := s.KeptOf(k.claim)
+	list, err := s.Transactions(k.claim)
 	if err != nil {
-		return Kept{}, err
+		return Transaction{}, err
 	}
 	k.ordinal = uint8(len(list) + 1)
 	for i := range list {
@@ -111,24 +111,24 @@ func (s *Store) Keep(x cosign.Signed, lastValid uint64, at int64) (Kept, error) 
 		case is.hash == k.hash && bytes.Equal(is.raw, k.raw):
 			k = *is
 		case is.hash == k.hash, is.kind == cosign.Cosign && k.kind == cosign.Cosign:
-			return Kept{}, fmt.Errorf("%w: transaction %s of claim %s", ErrConflict, k.hash, claimText(k.claim))
+			return Transaction{}, fmt.Errorf("%w: transaction %s of claim %s", ErrConflict, k.hash, claimText(k.claim))
 		}
 	}
-	if k.ordinal > MaxKept {
-		return Kept{}, fmt.Errorf("%w: transaction %s of claim %s: %d are kept", ErrFull, k.hash, claimText(k.claim), len(list))
+	if k.ordinal > MaxTransactions {
+		return Transaction{}, fmt.Errorf("%w: transaction %s of claim %s: %d are kept", ErrFull, k.hash, claimText(k.claim), len(list))
 	}
 	if err := k.read(); err != nil {
-		return Kept{}, fmt.Errorf("%w: transaction %s of claim %s", ErrInvalid, k.hash, claimText(k.claim))
+		return Transaction{}, fmt.Errorf("%w: transaction %s of claim %s", ErrInvalid, k.hash, claimText(k.claim))
 	}
-	if err := s.keep(&k); err != nil {
-		return Kept{}, fmt.Errorf("transaction %s of claim %s: %w", k.hash, claimText(k.claim), err)
+	if err := s.writeTransaction(&k); err != nil {
+		return Transaction{}, fmt.Errorf("transaction %s of claim %s: %w", k.hash, claimText(k.claim), err)
 	}
 	return k, nil
 }
 
 // keep writes it, even what is there: a first try may have failed at the disk
 // only. Its claim's build is no longer one that nobody signed.
-func (s *Store) keep(k *Kept) error {
+func (s *Store) writeTransaction(k *Transaction) error {
 	name := signatureKey(keySignature, k.signature)
 	whose := append(le.AppendUint64(nil, uint64(k.claim)), k.hash[:]...)
 	if is, ok, err := s.kv.Get(name); err != nil {
@@ -141,7 +141,7 @@ func (s *Store) keep(k *Kept) error {
 		return err
 	}
 	return s.kv.Commit(func(set func(key, value []byte), deleteRange func(lo, hi []byte)) {
-		set(keptKey(k.claim, k.hash), appendKept(nil, k))
+		set(transactionKey(k.claim, k.hash), appendTransaction(nil, k))
 		set(name, whose)
 		if ok {
 			age := ageKey(build)
@@ -152,37 +152,37 @@ func (s *Store) keep(k *Kept) error {
 
 // Kept returns a claim's signed transaction of a message. Errors: [ErrDamaged],
 // those of the map.
-func (s *Store) Kept(id market.ClaimID, hash solana.Hash) (Kept, bool, error) {
-	key := keptKey(id, hash)
+func (s *Store) Transaction(id market.ClaimID, hash solana.Hash) (Transaction, bool, error) {
+	key := transactionKey(id, hash)
 	value, ok, err := s.kv.Get(key)
 	if err != nil || !ok {
-		return Kept{}, false, err
+		return Transaction{}, false, err
 	}
-	k, err := decodeKept(key, value)
+	k, err := decodeTransaction(key, value)
 	return k, err == nil, err
 }
 
-// KeptOf returns all signed transactions of a claim, the oldest first. Errors:
+// Transactions returns all signed transactions of a claim, the oldest first. Errors:
 // [ErrDamaged], those of the map.
-func (s *Store) KeptOf(id market.ClaimID) ([]Kept, error) {
-	var list []Kept
-	lo := claimKey(keyKept, id)
+func (s *Store) Transactions(id market.ClaimID) ([]Transaction, error) {
+	var list []Transaction
+	lo := claimKey(keyTransaction, id)
 	hi := append(bytes.Clone(lo), bytes.Repeat([]byte{0xff}, len(solana.Hash{})+1)...)
 	err := kv.Each(s.kv, lo, hi, func(key, value []byte) error {
-		k, err := decodeKept(key, bytes.Clone(value))
+		k, err := decodeTransaction(key, bytes.Clone(value))
 		list = append(list, k)
 		return err
 	})
 	if err != nil {
 		return nil, err
 	}
-	slices.SortFunc(list, func(a, b Kept) int { return cmp.Compare(a.ordinal, b.ordinal) })
+	slices.SortFunc(list, func(a, b Transaction) int { return cmp.Compare(a.ordinal, b.ordinal) })
 	return list, nil
 }
 
-// IsOurs returns the claim whose kept transaction a signature names. Errors:
+// ClaimOf returns the claim whose kept transaction a signature names. Errors:
 // [ErrDamaged], those of the map.
-func (s *Store) IsOurs(sig solana.Signature) (market.ClaimID, bool, error) {
+func (s *Store) ClaimOf(sig solana.Signature) (market.ClaimID, bool, error) {
 	value, ok, err := s.kv.Get(signatureKey(keySignature, sig))
 	if err != nil || !ok {
 		return 0, false, err
@@ -190,7 +190,7 @@ func (s *Store) IsOurs(sig solana.Signature) (market.ClaimID, bool, error) {
 	r := reader{buf: value}
 	id := market.ClaimID(r.u64())
 	r.take(32)
-	if !r.whole() || id == 0 {
+	if !r.complete() || id == 0 {
 		return 0, false, fmt.Errorf("%w: whose is transaction %s", ErrDamaged, sig)
 	}
 	return id, true, nil

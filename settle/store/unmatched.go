@@ -12,18 +12,18 @@ import (
 
 // Limits of strays.
 const (
-	// MaxStrays bounds those that nobody has resolved: a stranger makes one for
+	// MaxUnmatched bounds those that nobody has resolved: a stranger makes one for
 	// the price of a transaction.
-	MaxStrays = 100_000
+	MaxUnmatched = 100_000
 	// MaxWord bounds Reason and By, MaxNote bounds Note; bytes.
 	MaxWord = 40
 	MaxNote = 500
-	// MaxStraysAPage bounds what one call returns.
-	MaxStraysAPage = 1000
+	// MaxUnmatchedPage bounds what one call returns.
+	MaxUnmatchedPage = 1000
 )
 
 // Stray is money that came and that the desk cannot book. A person must look.
-type Stray struct {
+type UnmatchedPayment struct {
 	// Signature names the transaction; not zero.
 	Signature solana.Signature
 	// Rail is what came, 0 if it is neither; Amount is in its atoms.
@@ -41,12 +41,12 @@ type Stray struct {
 
 	// Resolved is when, in nanoseconds of Unix time; 0 means not yet. By is who,
 	// 1 to MaxWord bytes of printable ASCII; Note is what was done, printable and
-	// at most MaxNote bytes. ResolveStray sets them.
+	// at most MaxNote bytes. ResolveUnmatched sets them.
 	Resolved int64
 	By, Note string
 }
 
-func word(text string) bool {
+func validWord(text string) bool {
 	for i := range len(text) {
 		if text[i] < ' ' || text[i] > '~' {
 			return false
@@ -55,7 +55,7 @@ func word(text string) bool {
 	return text != "" && len(text) <= MaxWord
 }
 
-func note(text string) bool {
+func validNote(text string) bool {
 	for _, r := range text {
 		if !unicode.IsPrint(r) {
 			return false
@@ -64,16 +64,16 @@ func note(text string) bool {
 	return len(text) <= MaxNote && utf8.ValidString(text)
 }
 
-func (x *Stray) check() error {
-	resolved := x.Resolved > 0 && word(x.By) && note(x.Note)
+func (x *UnmatchedPayment) check() error {
+	resolved := x.Resolved > 0 && validWord(x.By) && validNote(x.Note)
 	open := x.Resolved == 0 && x.By == "" && x.Note == ""
-	if x.Signature == (solana.Signature{}) || x.Rail != 0 && !x.Rail.Valid() || !word(x.Reason) || !resolved && !open {
+	if x.Signature == (solana.Signature{}) || x.Rail != 0 && !x.Rail.Valid() || !validWord(x.Reason) || !resolved && !open {
 		return fmt.Errorf("%w: stray %s", ErrInvalid, x.Signature)
 	}
 	return nil
 }
 
-func appendStray(dst []byte, x *Stray) []byte {
+func appendUnmatched(dst []byte, x *UnmatchedPayment) []byte {
 	dst = append(dst, valueVersion, uint8(x.Rail))
 	dst = le.AppendUint64(dst, x.Amount)
 	dst = append(dst, x.Payer[:]...)
@@ -89,11 +89,11 @@ func appendStray(dst []byte, x *Stray) []byte {
 	return append(le.AppendUint16(dst, uint16(len(x.Note))), x.Note...)
 }
 
-// decodeStray reads an entry: key is its whole key. Errors: [ErrDamaged].
-func decodeStray(key, value []byte) (*Stray, error) {
+// decodeUnmatched reads an entry: key is its whole key. Errors: [ErrDamaged].
+func decodeUnmatched(key, value []byte) (*UnmatchedPayment, error) {
 	k, r := reader{buf: key}, reader{buf: value}
 	prefix := k.u8()
-	x := &Stray{Signature: solana.Signature(k.take(64))}
+	x := &UnmatchedPayment{Signature: solana.Signature(k.take(64))}
 	r.version()
 	x.Rail, x.Amount, x.Payer = market.Rail(r.u8()), r.u64(), solana.Address(r.take(32))
 	x.Slot, x.SeenAt, x.Claim = r.u64(), r.i64(), market.ClaimID(r.u64())
@@ -103,51 +103,51 @@ func decodeStray(key, value []byte) (*Stray, error) {
 		x.By = string(r.take(int(r.u8())))
 		x.Note = string(r.take(int(r.u16())))
 	}
-	if !k.whole() || !r.whole() || x.check() != nil || (prefix == keyResolved) != (x.Resolved != 0) {
+	if !k.complete() || !r.complete() || x.check() != nil || (prefix == keyResolved) != (x.Resolved != 0) {
 		return nil, fmt.Errorf("%w: stray %s", ErrDamaged, x.Signature)
 	}
 	return x, nil
 }
 
-// AddStray notes money for a person to look at, and returns when that is on
+// AddUnmatched notes money for a person to look at, and returns when that is on
 // disk. The same signature again, resolved or not, changes nothing. Errors:
 // [ErrInvalid], [ErrFull], those of the map.
-func (s *Store) AddStray(x *Stray) error {
+func (s *Store) AddUnmatched(x *UnmatchedPayment) error {
 	if err := x.check(); err != nil {
 		return err
 	}
 	if x.Resolved != 0 {
 		return fmt.Errorf("%w: stray %s is resolved", ErrInvalid, x.Signature)
 	}
-	s.strayMu.Lock()
-	defer s.strayMu.Unlock()
-	_, ok, err := s.Stray(x.Signature)
+	s.unmatchedMu.Lock()
+	defer s.unmatchedMu.Unlock()
+	_, ok, err := s.UnmatchedPayment(x.Signature)
 	if err != nil || ok {
 		return err
 	}
-	if s.strays >= MaxStrays {
-		return fmt.Errorf("%w: stray %s: %d are unresolved", ErrFull, x.Signature, s.strays)
+	if s.unmatched >= MaxUnmatched {
+		return fmt.Errorf("%w: stray %s: %d are unresolved", ErrFull, x.Signature, s.unmatched)
 	}
 	err = s.write(func(set func(key, value []byte)) {
-		set(signatureKey(keyStray, x.Signature), appendStray(nil, x))
+		set(signatureKey(keyUnmatched, x.Signature), appendUnmatched(nil, x))
 	}, true)
 	if err != nil {
 		return fmt.Errorf("stray %s: %w", x.Signature, err)
 	}
-	s.strays++
+	s.unmatched++
 	return nil
 }
 
 // Stray returns one, resolved or not. Errors: [ErrDamaged], those of the map.
-func (s *Store) Stray(sig solana.Signature) (*Stray, bool, error) {
-	for _, prefix := range []byte{keyStray, keyResolved} {
+func (s *Store) UnmatchedPayment(sig solana.Signature) (*UnmatchedPayment, bool, error) {
+	for _, prefix := range []byte{keyUnmatched, keyResolved} {
 		key := signatureKey(prefix, sig)
 		value, ok, err := s.kv.Get(key)
 		if err != nil {
 			return nil, false, err
 		}
 		if ok {
-			x, err := decodeStray(key, value)
+			x, err := decodeUnmatched(key, value)
 			return x, err == nil, err
 		}
 	}
@@ -156,15 +156,15 @@ func (s *Store) Stray(sig solana.Signature) (*Stray, bool, error) {
 
 // Strays lists those that nobody has resolved, by signature, from the first one
 // after that one, which is zero for the beginning; at most limit, and
-// MaxStraysAPage. Errors: [ErrDamaged], those of the map.
-func (s *Store) Strays(from solana.Signature, limit int) ([]Stray, error) {
-	var list []Stray
-	limit = min(limit, MaxStraysAPage)
+// MaxUnmatchedPage. Errors: [ErrDamaged], those of the map.
+func (s *Store) UnmatchedPayments(from solana.Signature, limit int) ([]UnmatchedPayment, error) {
+	var list []UnmatchedPayment
+	limit = min(limit, MaxUnmatchedPage)
 	if limit <= 0 {
 		return nil, nil
 	}
-	err := kv.Each(s.kv, kv.After(signatureKey(keyStray, from)), []byte{keyStray + 1}, func(key, value []byte) error {
-		x, err := decodeStray(key, value)
+	err := kv.Each(s.kv, kv.After(signatureKey(keyUnmatched, from)), []byte{keyUnmatched + 1}, func(key, value []byte) error {
+		x, err := decodeUnmatched(key, value)
 		if err != nil {
 			return err
 		}
@@ -176,17 +176,17 @@ func (s *Store) Strays(from solana.Signature, limit int) ([]Stray, error) {
 	return list, err
 }
 
-// ResolveStray notes who settled a stray, how and when, and returns when that is
-// on disk. Errors: [ErrUnknown], [ErrResolved], [ErrInvalid], those of the map.
-func (s *Store) ResolveStray(sig solana.Signature, by, note string, at int64) error {
-	s.strayMu.Lock()
-	defer s.strayMu.Unlock()
-	x, ok, err := s.Stray(sig)
+// ResolveUnmatched notes who settled a stray, how and when, and returns when that is
+// on disk. Errors: [ErrNotFound], [ErrResolved], [ErrInvalid], those of the map.
+func (s *Store) ResolveUnmatched(sig solana.Signature, by, note string, at int64) error {
+	s.unmatchedMu.Lock()
+	defer s.unmatchedMu.Unlock()
+	x, ok, err := s.UnmatchedPayment(sig)
 	switch {
 	case err != nil:
 		return err
 	case !ok:
-		return fmt.Errorf("%w: stray %s", ErrUnknown, sig)
+		return fmt.Errorf("%w: stray %s", ErrNotFound, sig)
 	case x.Resolved != 0:
 		return fmt.Errorf("%w: stray %s", ErrResolved, sig)
 	}
@@ -194,21 +194,21 @@ func (s *Store) ResolveStray(sig solana.Signature, by, note string, at int64) er
 	if err := x.check(); err != nil || at <= 0 {
 		return fmt.Errorf("%w: stray %s", ErrInvalid, sig)
 	}
-	open := signatureKey(keyStray, sig)
+	open := signatureKey(keyUnmatched, sig)
 	err = s.kv.Commit(func(set func(key, value []byte), deleteRange func(lo, hi []byte)) {
 		deleteRange(open, kv.After(open))
-		set(signatureKey(keyResolved, sig), appendStray(nil, x))
+		set(signatureKey(keyResolved, sig), appendUnmatched(nil, x))
 	}, true)
 	if err != nil {
 		return fmt.Errorf("stray %s: %w", sig, err)
 	}
-	s.strays--
+	s.unmatched--
 	return nil
 }
 
-// StrayCount returns how many nobody has resolved.
-func (s *Store) StrayCount() int {
-	s.strayMu.Lock()
-	defer s.strayMu.Unlock()
-	return s.strays
+// UnmatchedCount returns how many nobody has resolved.
+func (s *Store) UnmatchedCount() int {
+	s.unmatchedMu.Lock()
+	defer s.unmatchedMu.Unlock()
+	return s.unmatched
 }

@@ -16,36 +16,36 @@ func TestStray(t *testing.T) {
 	kv := kvtest.New()
 	s := open(t, kv)
 	for n := range 5 {
-		if err := s.AddStray(strayOf(n)); err != nil {
+		if err := s.AddUnmatched(strayOf(n)); err != nil {
 			t.Fatal(err)
 		}
 	}
 	again := strayOf(2)
 	again.Reason, again.Amount = "too_old", 1
-	if err := s.AddStray(again); err != nil {
+	if err := s.AddUnmatched(again); err != nil {
 		t.Fatal(err)
 	}
-	if x, ok, err := s.Stray(signature(2)); err != nil || !ok || *x != *strayOf(2) {
+	if x, ok, err := s.UnmatchedPayment(signature(2)); err != nil || !ok || *x != *strayOf(2) {
 		t.Errorf("the first one stays: %+v, %v", x, err)
 	}
-	if err := s.ResolveStray(signature(2), "ops", "paid back by hand – 5 µSOL", now+5); err != nil {
+	if err := s.ResolveUnmatched(signature(2), "ops", "paid back by hand – 5 µSOL", now+5); err != nil {
 		t.Fatal(err)
 	}
 	s = open(t, kv)
-	if s.StrayCount() != 4 {
-		t.Errorf("%d unresolved", s.StrayCount())
+	if s.UnmatchedCount() != 4 {
+		t.Errorf("%d unresolved", s.UnmatchedCount())
 	}
 	want := *strayOf(2)
 	want.Resolved, want.By, want.Note = now+5, "ops", "paid back by hand – 5 µSOL"
-	if x, ok, err := s.Stray(signature(2)); err != nil || !ok || *x != want {
+	if x, ok, err := s.UnmatchedPayment(signature(2)); err != nil || !ok || *x != want {
 		t.Errorf("resolved: %+v, %v", x, err)
 	}
-	if err := s.AddStray(strayOf(2)); err != nil || s.StrayCount() != 4 {
+	if err := s.AddUnmatched(strayOf(2)); err != nil || s.UnmatchedCount() != 4 {
 		t.Errorf("one that was resolved came up again: %v", err)
 	}
 	var seen []string
 	for from := (solana.Signature{}); ; {
-		page, err := s.Strays(from, 3)
+		page, err := s.UnmatchedPayments(from, 3)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -60,30 +60,30 @@ func TestStray(t *testing.T) {
 	if got := strings.Join(seen, ", "); got != "signature 00000000, signature 00000001, signature 00000003, signature 00000004" {
 		t.Errorf("listed: %s", got)
 	}
-	if list, err := s.Strays(solana.Signature{}, 0); len(list) != 0 || err != nil {
+	if list, err := s.UnmatchedPayments(solana.Signature{}, 0); len(list) != 0 || err != nil {
 		t.Errorf("none asked for: %v %v", list, err)
 	}
 }
 
 func TestStrayErrors(t *testing.T) {
 	s := open(t, kvtest.New())
-	if err := s.AddStray(strayOf(1)); err != nil {
+	if err := s.AddUnmatched(strayOf(1)); err != nil {
 		t.Fatal(err)
 	}
 	long := strings.Repeat("x", store.MaxWord+1)
-	for name, spoil := range map[string]func(x *store.Stray){
-		"no signature":  func(x *store.Stray) { x.Signature = solana.Signature{} },
-		"rail 9":        func(x *store.Stray) { x.Rail = 9 },
-		"no reason":     func(x *store.Stray) { x.Reason = "" },
-		"long reason":   func(x *store.Stray) { x.Reason = long },
-		"control":       func(x *store.Stray) { x.Reason = "a\nb" },
-		"not ASCII":     func(x *store.Stray) { x.Reason = "é" },
-		"resolved":      func(x *store.Stray) { x.Resolved, x.By = now, "ops" },
-		"half resolved": func(x *store.Stray) { x.By = "ops" },
+	for name, spoil := range map[string]func(x *store.UnmatchedPayment){
+		"no signature":  func(x *store.UnmatchedPayment) { x.Signature = solana.Signature{} },
+		"rail 9":        func(x *store.UnmatchedPayment) { x.Rail = 9 },
+		"no reason":     func(x *store.UnmatchedPayment) { x.Reason = "" },
+		"long reason":   func(x *store.UnmatchedPayment) { x.Reason = long },
+		"control":       func(x *store.UnmatchedPayment) { x.Reason = "a\nb" },
+		"not ASCII":     func(x *store.UnmatchedPayment) { x.Reason = "é" },
+		"resolved":      func(x *store.UnmatchedPayment) { x.Resolved, x.By = now, "ops" },
+		"half resolved": func(x *store.UnmatchedPayment) { x.By = "ops" },
 	} {
 		x := strayOf(2)
 		spoil(x)
-		if err := s.AddStray(x); !errors.Is(err, store.ErrInvalid) {
+		if err := s.AddUnmatched(x); !errors.Is(err, store.ErrInvalid) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -93,7 +93,7 @@ func TestStrayErrors(t *testing.T) {
 		at       int64
 		want     error
 	}{
-		"unknown":      {signature(2), "ops", "", now, store.ErrUnknown},
+		"unknown":      {signature(2), "ops", "", now, store.ErrNotFound},
 		"by nobody":    {signature(1), "", "", now, store.ErrInvalid},
 		"long by":      {signature(1), long, "", now, store.ErrInvalid},
 		"long note":    {signature(1), "ops", strings.Repeat("x", store.MaxNote+1), now, store.ErrInvalid},
@@ -102,46 +102,46 @@ func TestStrayErrors(t *testing.T) {
 		"no time":      {signature(1), "ops", "", 0, store.ErrInvalid},
 		"before 1970":  {signature(1), "ops", "", -1, store.ErrInvalid},
 	} {
-		if err := s.ResolveStray(c.sig, c.by, c.note, c.at); !errors.Is(err, c.want) {
+		if err := s.ResolveUnmatched(c.sig, c.by, c.note, c.at); !errors.Is(err, c.want) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	if s.StrayCount() != 1 {
-		t.Errorf("%d unresolved", s.StrayCount())
+	if s.UnmatchedCount() != 1 {
+		t.Errorf("%d unresolved", s.UnmatchedCount())
 	}
-	if err := s.ResolveStray(signature(1), strings.Repeat("x", store.MaxWord), strings.Repeat("x", store.MaxNote), now); err != nil {
+	if err := s.ResolveUnmatched(signature(1), strings.Repeat("x", store.MaxWord), strings.Repeat("x", store.MaxNote), now); err != nil {
 		t.Errorf("at the limits: %v", err)
 	}
-	if err := s.ResolveStray(signature(1), "ops", "", now); !errors.Is(err, store.ErrResolved) {
+	if err := s.ResolveUnmatched(signature(1), "ops", "", now); !errors.Is(err, store.ErrResolved) {
 		t.Errorf("again: %v", err)
 	}
 	other := strayOf(3)
 	other.Rail, other.Amount, other.Payer, other.Claim = 0, 0, solana.Address{}, 0 // as little as may be known
-	if err := s.AddStray(other); err != nil {
+	if err := s.AddUnmatched(other); err != nil {
 		t.Error(err)
 	}
 }
 
 func TestStrayLimit(t *testing.T) {
 	s := open(t, kvtest.New())
-	for n := range store.MaxStrays {
-		if err := s.AddStray(strayOf(n)); err != nil {
+	for n := range store.MaxUnmatched {
+		if err := s.AddUnmatched(strayOf(n)); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if err := s.AddStray(strayOf(store.MaxStrays)); !errors.Is(err, store.ErrFull) {
+	if err := s.AddUnmatched(strayOf(store.MaxUnmatched)); !errors.Is(err, store.ErrFull) {
 		t.Errorf("one more: %v", err)
 	}
-	if err := s.AddStray(strayOf(1)); err != nil {
+	if err := s.AddUnmatched(strayOf(1)); err != nil {
 		t.Errorf("one that is there: %v", err)
 	}
-	if page, err := s.Strays(solana.Signature{}, store.MaxStrays); len(page) != store.MaxStraysAPage || err != nil {
+	if page, err := s.UnmatchedPayments(solana.Signature{}, store.MaxUnmatched); len(page) != store.MaxUnmatchedPage || err != nil {
 		t.Errorf("a page of %d, %v", len(page), err)
 	}
-	if err := s.ResolveStray(signature(1), "ops", "", now); err != nil {
+	if err := s.ResolveUnmatched(signature(1), "ops", "", now); err != nil {
 		t.Fatal(err)
 	}
-	if err := s.AddStray(strayOf(store.MaxStrays)); err != nil || s.StrayCount() != store.MaxStrays {
+	if err := s.AddUnmatched(strayOf(store.MaxUnmatched)); err != nil || s.UnmatchedCount() != store.MaxUnmatched {
 		t.Errorf("after one was resolved: %v", err)
 	}
 }
@@ -151,7 +151,7 @@ func TestDamaged(t *testing.T) {
 	kv := kvtest.New()
 	s := open(t, kv)
 	x := storetest.Delivery(t, 7, 1)
-	k, err := s.Keep(x, 1, now)
+	k, err := s.PutTransaction(x, 1, now)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -163,25 +163,25 @@ func TestDamaged(t *testing.T) {
 		}
 	}
 	put(append([]byte{2}, "\x00\x00\x00\x00\x00\x00\x00\x07"...), []byte{1})
-	put(store.StrayKey(false, signature(1)), []byte{1})
+	put(store.UnmatchedKey(false, signature(1)), []byte{1})
 	sig := x.Signature()
 	put(append([]byte{4}, sig[:]...), []byte{7})
 	put(append([]byte{7}, make([]byte, 32)...), []byte{7})
 	put([]byte{8, 0}, nil)
 	_, _, buildErr := s.Build(7)
 	_, putErr := s.PutBuild(buildOf(7, 1), true)
-	_, _, strayErr := s.Stray(signature(1))
-	_, straysErr := s.Strays(solana.Signature{}, 1)
-	_, _, oursErr := s.IsOurs(sig)
+	_, _, strayErr := s.UnmatchedPayment(signature(1))
+	_, straysErr := s.UnmatchedPayments(solana.Signature{}, 1)
+	_, _, oursErr := s.ClaimOf(sig)
 	_, _, cursorErr := s.Cursor(solana.Address{})
 	_, pruneErr := s.Prune(now)
-	put(store.KeptKey(8, k.Hash()), append(store.EncodeKept(k), 0))
-	_, _, keptErr := s.Kept(8, k.Hash())
-	_, ofErr := s.KeptOf(8)
-	_, keepErr := s.Keep(storetest.Delivery(t, market.ClaimID(8), 1), 1, now)
+	put(store.TransactionKey(8, k.Hash()), append(store.EncodeTransaction(k), 0))
+	_, _, keptErr := s.Transaction(8, k.Hash())
+	_, ofErr := s.Transactions(8)
+	_, keepErr := s.PutTransaction(storetest.Delivery(t, market.ClaimID(8), 1), 1, now)
 	for name, err := range map[string]error{
 		"build": buildErr, "put": putErr, "stray": strayErr, "strays": straysErr, "ours": oursErr, "cursor": cursorErr, "prune": pruneErr,
-		"kept": keptErr, "kept of": ofErr, "keep": keepErr, "resolve": s.ResolveStray(signature(1), "ops", "", now), "add": s.AddStray(strayOf(1)),
+		"kept": keptErr, "kept of": ofErr, "keep": keepErr, "resolve": s.ResolveUnmatched(signature(1), "ops", "", now), "add": s.AddUnmatched(strayOf(1)),
 	} {
 		if !errors.Is(err, store.ErrDamaged) {
 			t.Errorf("%s: %v", name, err)

@@ -19,22 +19,22 @@ func newStore(t testing.TB) *store.Store {
 	return s
 }
 
-// memStrays are strays in memory, for what the store does not let a test do.
-type memStrays struct {
+// memStore are strays in memory, for what the store does not let a test do.
+type memStore struct {
 	mu      sync.Mutex
-	list    map[solana.Signature]store.Stray
+	list    map[solana.Signature]store.UnmatchedPayment
 	ours    map[solana.Signature]market.ClaimID
 	cursors map[solana.Address]solana.Signature
 	failing error
 }
 
-func newStrays() *memStrays {
-	return &memStrays{
-		list: map[solana.Signature]store.Stray{}, ours: map[solana.Signature]market.ClaimID{}, cursors: map[solana.Address]solana.Signature{},
+func newMemStore() *memStore {
+	return &memStore{
+		list: map[solana.Signature]store.UnmatchedPayment{}, ours: map[solana.Signature]market.ClaimID{}, cursors: map[solana.Address]solana.Signature{},
 	}
 }
 
-func (m *memStrays) AddStray(x *store.Stray) error {
+func (m *memStore) AddUnmatched(x *store.UnmatchedPayment) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if _, ok := m.list[x.Signature]; !ok && m.failing == nil {
@@ -43,21 +43,21 @@ func (m *memStrays) AddStray(x *store.Stray) error {
 	return m.failing
 }
 
-func (m *memStrays) IsOurs(s solana.Signature) (market.ClaimID, bool, error) {
+func (m *memStore) ClaimOf(s solana.Signature) (market.ClaimID, bool, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	id, ok := m.ours[s]
 	return id, ok, nil
 }
 
-func (m *memStrays) Cursor(a solana.Address) (solana.Signature, bool, error) {
+func (m *memStore) Cursor(a solana.Address) (solana.Signature, bool, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	s, ok := m.cursors[a]
 	return s, ok, nil
 }
 
-func (m *memStrays) SetCursor(a solana.Address, s solana.Signature) error {
+func (m *memStore) SetCursor(a solana.Address, s solana.Signature) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.cursors[a] = s
@@ -65,19 +65,19 @@ func (m *memStrays) SetCursor(a solana.Address, s solana.Signature) error {
 }
 
 // own notes a transaction that the desk has signed.
-func (m *memStrays) own(s solana.Signature, id market.ClaimID) {
+func (m *memStore) own(s solana.Signature, id market.ClaimID) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.ours[s] = id
 }
 
-func (m *memStrays) fail(err error) {
+func (m *memStore) fail(err error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.failing = err
 }
 
-func (m *memStrays) stray(s solana.Signature) (store.Stray, bool) {
+func (m *memStore) stray(s solana.Signature) (store.UnmatchedPayment, bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	x, ok := m.list[s]
