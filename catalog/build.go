@@ -46,8 +46,8 @@ type History interface {
 	// Candles returns those that begin before a time in Unix nanoseconds (0: the
 	// newest), oldest first.
 	Candles(in market.InstrumentID, i archive.Interval, before int64, limit int) ([]archive.Candle, error)
-	// Unbroken is the time since when no trade is missing, Unix nanoseconds.
-	Unbroken() int64
+	// CompleteSince is the time since when no trade is missing, Unix nanoseconds.
+	CompleteSince() int64
 }
 
 // Mirror is what was read of the mirrored instruments. The zero value means that

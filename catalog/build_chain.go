@@ -25,7 +25,7 @@ func (s *Settlement) chain(now Time) Chain {
 			lag := n.Lag
 			c.Active, c.LatencyMS, c.Slot, c.SlotBehind, c.Failover = n.Name, p.LatencyMS, n.Slot, &lag, i > 0
 		}
-		c.MostSlot, c.SyncedAt = max(c.MostSlot, n.Slot), max(c.SyncedAt, p.LastOkAt)
+		c.MaxSlot, c.SyncedAt = max(c.MaxSlot, n.Slot), max(c.SyncedAt, p.LastOkAt)
 		c.addProvider(p)
 	}
 	c.Synced = c.Active != "" && time.Duration(now-c.SyncedAt) < 2*Cycle
@@ -38,7 +38,7 @@ func (s *Settlement) chain(now Time) Chain {
 func mirrorChain(s *mirror.State, canonical *mirroredPair, mirrored bool) Chain {
 	c := Chain{
 		Configured: true, Selection: selectionMode, Slot: s.Slot, SyncedAt: timeOf(s.SyncedAt), LastSig: signatureText(s.LastSignature),
-		Failover: s.Failover, Active: s.Active, MostSlot: s.MaxSlot,
+		Failover: s.Failover, Active: s.Active, MaxSlot: s.MaxSlot,
 	}
 	for i := range s.Pairs {
 		c.Synced = c.Synced || s.Pairs[i].Fresh()
@@ -51,7 +51,7 @@ func mirrorChain(s *mirror.State, canonical *mirroredPair, mirrored bool) Chain 
 		}
 	}
 	if c.Slot > 0 {
-		behind := c.MostSlot - min(c.Slot, c.MostSlot)
+		behind := c.MaxSlot - min(c.Slot, c.MaxSlot)
 		c.SlotBehind = &behind
 	}
 	var reasons mirror.Reasons

@@ -109,7 +109,7 @@ func TestMirroredFigures(t *testing.T) {
 	*observed = append(*observed, (*observed)[0]) // named twice, it counts once
 	w := &s.first().Swaps
 	w.Rolling.Totals = mirror.Totals{Swaps: 5, Quote: market.Uint128{Lo: 10_000_001}}
-	w.Reconstructed = mirror.Recorded{Swaps: 2, Quote: market.Uint128{Lo: 3_000_000}}
+	w.Reconstructed = mirror.Snapshot{Swaps: 2, Quote: market.Uint128{Lo: 3_000_000}}
 	w.Traders, w.Rolling.Last.Time = 4, sceneSecond
 	f := s.facts(nil)
 	p := &f.Pairs[0]
@@ -270,14 +270,14 @@ func TestMirroredTokens(t *testing.T) {
 // they are, and the newest counts for the public totals.
 func TestMirroredSnapshots(t *testing.T) {
 	s := newChainScene()
-	recorded := mirror.Recorded{
+	recorded := mirror.Snapshot{
 		At: sceneSecond, Slot: sceneSlot, BaseBalance: 3_000_100, QuoteBalance: 2_000_050, BaseFees: 100, QuoteFees: 50,
 		Swaps: 7, Base: market.Uint128{Lo: 9_000_000}, Quote: market.Uint128{Lo: 6_000_000}, Traders: 3,
 	}
 	for i := range maxSnapshots + 1 {
 		r := recorded
 		r.At -= int64(i) * 3600
-		s.first().Swaps.Recorded = append(s.first().Swaps.Recorded, r)
+		s.first().Swaps.Snapshots = append(s.first().Swaps.Snapshots, r)
 	}
 	f := s.facts(nil)
 	if len(f.Snapshots) != maxSnapshots || f.Snapshots[0].At <= f.Snapshots[1].At {
@@ -300,7 +300,7 @@ func TestMirroredSnapshots(t *testing.T) {
 	if none := s.mirror.pairs()[1].snapshots(0, 500); none != nil {
 		t.Errorf("without a price: %v", none)
 	}
-	s.first().Swaps.Recorded = []mirror.Recorded{{At: sceneSecond, Slot: 1, BaseFees: 0}}
+	s.first().Swaps.Snapshots = []mirror.Snapshot{{At: sceneSecond, Slot: 1, BaseFees: 0}}
 	if empty := s.facts(nil).Snapshots[0]; empty.Price != 0 || empty.FeesUSD != 0 {
 		t.Errorf("of an empty pool: %+v", empty)
 	}
@@ -346,7 +346,7 @@ func TestMirroredChain(t *testing.T) {
 	s.state.Upstreams[0].Refused = errors.New("mirror: an answer from the past")
 	c := s.facts(nil).Chain
 	if c.LastSig != solana.Text(solana.Signature{0: 5}) || c.Primary != "one.example" || !slices.Equal(c.Fallbacks, []string{"two.example"}) ||
-		c.Active != "one.example" || *c.LatencyMS != 80 || *c.SlotBehind != 3 || c.MostSlot != sceneSlot+3 {
+		c.Active != "one.example" || *c.LatencyMS != 80 || *c.SlotBehind != 3 || c.MaxSlot != sceneSlot+3 {
 		t.Errorf("the chain is %+v", c)
 	}
 	if one, two := c.Providers[0], c.Providers[1]; one.LastError != "mirror: an answer from the past" || !one.Available || two.LastError != "timeout" ||

@@ -80,7 +80,7 @@ func (s *chainScene) chainState() *mirror.State {
 	pair := func(in int, pool mirror.PoolState) mirror.PairState {
 		pool.At = at
 		return mirror.PairState{
-			Instrument: &s.instruments[in], At: at, ReadAt: now.Add(-time.Second), Witnesses: 2, Pool: &pool, Price: mirror.BookPrice,
+			Instrument: &s.instruments[in], At: at, ReadAt: now.Add(-time.Second), AgreeingNodes: 2, Pool: &pool, Price: mirror.BookPrice,
 			Swaps: mirror.SwapState{Rolling: mirror.Rolling{
 				Day: mirror.Window{Status: mirror.Empty}, Week: mirror.Window{Status: mirror.Empty}, AsOf: now.Add(-time.Second),
 			}},
@@ -321,7 +321,7 @@ func TestMirroredLaws(t *testing.T) {
 			r := &p.Swaps.Rolling
 			r.Day, r.Week = window(), window()
 			r.Totals = mirror.Totals{Swaps: random.Uint64(), Quote: market.Uint128{Hi: random.Uint64() >> random.IntN(64), Lo: random.Uint64()}}
-			p.Swaps.Recorded = []mirror.Recorded{{
+			p.Swaps.Snapshots = []mirror.Snapshot{{
 				At: s.state.At.Unix(), BaseBalance: pool.BaseBalance, QuoteBalance: pool.QuoteBalance, BaseFees: pool.BaseFees,
 				QuoteFees: pool.QuoteFees, Swaps: r.Totals.Swaps, Quote: r.Totals.Quote, Base: r.Day.Quote,
 			}}

@@ -291,7 +291,7 @@ func (b *builder) week(in *market.Instrument, quote market.USDPrice) Window {
 	from := int64(b.At) - int64(mirror.Week)
 	whole := from + hour - 1
 	whole -= whole % hour // the first whole hour begins then
-	if from < b.History.Unbroken() {
+	if from < b.History.CompleteSince() {
 		return Window{Status: WindowUnproven, Why: mirror.Partial.Word("7d")}
 	}
 	w, sum := Window{Status: WindowUnproven}, market.Uint128{}

@@ -11,7 +11,7 @@ import (
 
 const (
 	// maxSnapshots bounds those that are published, the newest: a week of them and
-	// some more by default. The mirror keeps mirror.MaxRecorded.
+	// some more by default. The mirror keeps mirror.MaxSnapshots.
 	maxSnapshots = 32
 	// snapshotSource is what recorded them.
 	snapshotSource = "recorded_by_mirror_from_finalized_swaps"
@@ -23,7 +23,7 @@ func (k *mirroredPair) snapshots(quote market.USDPrice, feeBps uint16) []Snapsho
 	if k.state == nil || quote == 0 {
 		return nil
 	}
-	list := k.state.Swaps.Recorded
+	list := k.state.Swaps.Snapshots
 	list = list[:min(len(list), maxSnapshots)]
 	all := make([]Snapshot, 0, len(list))
 	for i := range list {
@@ -32,7 +32,7 @@ func (k *mirroredPair) snapshots(quote market.USDPrice, feeBps uint16) []Snapsho
 	return all
 }
 
-func (k *mirroredPair) snapshot(r *mirror.Recorded, quote market.USDPrice, feeBps uint16) Snapshot {
+func (k *mirroredPair) snapshot(r *mirror.Snapshot, quote market.USDPrice, feeBps uint16) Snapshot {
 	c := k.config
 	base := func(n market.Amount) Decimal { return wholeUnits(n, uint8(c.BaseDecimals)) }
 	held := func(n market.Amount) Decimal { return wholeUnits(n, uint8(c.QuoteDecimals)) }
@@ -59,7 +59,7 @@ func (k *mirroredPair) snapshot(r *mirror.Recorded, quote market.USDPrice, feeBp
 
 // feesInBase are the fees of both sides in atoms of the base token, those of the
 // quote at the price of the vaults, rounded down.
-func feesInBase(r *mirror.Recorded) market.Amount {
+func feesInBase(r *mirror.Snapshot) market.Amount {
 	held := r.QuoteBalance - r.QuoteFees
 	if held == 0 {
 		return r.BaseFees

@@ -22,7 +22,7 @@ type factsScene struct {
 }
 
 func (s *factsScene) View(in market.InstrumentID) *engine.View { return s.views[in] }
-func (s *factsScene) Unbroken() int64                          { return s.unbroken }
+func (s *factsScene) CompleteSince() int64                     { return s.unbroken }
 
 func (s *factsScene) Candles(in market.InstrumentID, i archive.Interval, before int64, limit int) (out []archive.Candle, _ error) {
 	for _, c := range s.candles[i] {

@@ -82,7 +82,7 @@ func (f *Facts) chainState(p *Pair) statusChain {
 			Fallbacks: listed(c.Fallbacks), Active: c.Active,
 		},
 		Health: rpcHealth{
-			Active: c.Active, LatencyMS: c.LatencyMS, Slot: c.MostSlot, Signature: c.LastSig, SyncedAt: c.SyncedAt,
+			Active: c.Active, LatencyMS: c.LatencyMS, Slot: c.MaxSlot, Signature: c.LastSig, SyncedAt: c.SyncedAt,
 			Lag: c.SlotBehind, Primary: c.Primary, Providers: []providerRecord{},
 		},
 	}

@@ -46,7 +46,7 @@ type Service struct {
 	ConfiguredAt Time
 	// Listed is the edition of the token list; zero = unknown, and the list is
 	// then 1.0.0 of ConfiguredAt.
-	Listed Edition
+	TokenListEdition Edition
 }
 
 // Limits are rate limits in requests a minute; 0 = none.
@@ -152,7 +152,7 @@ type Pair struct {
 	Halted              bool
 	// Unseen: another group has it and has not been reached lately, so nothing
 	// that changes is known.
-	Unseen            bool
+	Unreachable       bool
 	PriceDecimals     uint8
 	QtyDecimals       uint8
 	Tick, Lot, MinQty Decimal
@@ -311,7 +311,7 @@ type Chain struct {
 	Active     string
 	Providers  []Provider
 	LatencyMS  *int64
-	MostSlot   uint64 // the highest that any node has shown
+	MaxSlot    uint64 // the highest that any node has shown
 	SlotBehind *uint64
 }
 

@@ -100,7 +100,7 @@ func live() *Facts {
 	f.Chain = Chain{
 		Configured: true, Synced: true, SyncedAt: at("2026-11-20T11:59:58Z"), Slot: 330_442_322, LastSig: "EXAMPLEswapSignature11111111111111111111111111111111111111111111111111111111111111111111",
 		Selection: "preferred_primary_with_failover", Primary: "https://rpc.example", Fallbacks: []string{"https://rpc2.example"},
-		Active: "https://rpc.example", MostSlot: 330_442_325, SlotBehind: pointer(uint64(3)), LatencyMS: pointer(int64(80)),
+		Active: "https://rpc.example", MaxSlot: 330_442_325, SlotBehind: pointer(uint64(3)), LatencyMS: pointer(int64(80)),
 		Providers: []Provider{
 			{URL: "https://rpc.example", Available: true, LatestSlot: 330_442_325, LatencyMS: pointer(int64(80)), LastOkAt: at("2026-11-20T11:59:58Z")},
 			{URL: "https://rpc2.example", LastError: "timeout"},

@@ -225,7 +225,7 @@ func (f *Facts) pair(p *Pair) pairRecord {
 		FeeBps: f.Service.FeeBps,
 	}
 	switch {
-	case p.Unseen:
+	case p.Unreachable:
 		r.Status = "unknown"
 	case p.Halted:
 		r.Status = "halted"
@@ -400,10 +400,10 @@ type proofSubject struct {
 	Proof  proofRecord `json:"proof"`
 	Slot   uint64      `json:"slot"`
 	Pools  []poolState `json:"pools"`
-	Prices []priceSeen `json:"prices"`
+	Prices []priceRef  `json:"prices"`
 }
 
-type priceSeen struct {
+type priceRef struct {
 	Symbol string   `json:"symbol"`
 	Price  *Decimal `json:"price_usd"`
 	Epoch  Epoch    `json:"epoch"`
@@ -421,10 +421,10 @@ func Proof(f *Facts, schema string) any {
 }
 
 func (f *Facts) proofSubject() proofSubject {
-	s := proofSubject{At: f.At, Proof: f.proof(), Slot: f.Chain.Slot, Pools: []poolState{}, Prices: []priceSeen{}}
+	s := proofSubject{At: f.At, Proof: f.proof(), Slot: f.Chain.Slot, Pools: []poolState{}, Prices: []priceRef{}}
 	for i := range f.Pairs {
 		p := &f.Pairs[i]
-		s.Prices = append(s.Prices, priceSeen{p.Symbol, dollarPrice(p.PriceUSD), p.Epoch, p.Seq})
+		s.Prices = append(s.Prices, priceRef{p.Symbol, dollarPrice(p.PriceUSD), p.Epoch, p.Seq})
 		if p.Pool.wasRead() {
 			s.Pools = append(s.Pools, *p.Pool.record())
 		}

@@ -128,7 +128,7 @@ func CoinMarketCapTicker(f *Facts, _ string) any {
 			BaseID: f.token(p.Base).CoinMarketCapID, QuoteID: f.token(p.Quote).CoinMarketCapID,
 			Last: p.Last, BaseVolume: p.BaseVolume24h, QuoteVolume: p.QuoteVolume24h,
 		}
-		if p.Halted || p.Unseen {
+		if p.Halted || p.Unreachable {
 			row.Frozen = 1
 		}
 		all[Ticker(p.Symbol)] = row

@@ -139,13 +139,13 @@ type proofRecord struct {
 
 // poolState is onchain_pool_state.
 type poolState struct {
-	poolSeen
-	// ProofHash is the hash of poolSeen.
+	poolReading
+	// ProofHash is the hash of poolReading.
 	ProofHash string `json:"proof_hash"`
 }
 
-// poolSeen is what was read of a pool.
-type poolSeen struct {
+// poolReading is what was read of a pool.
+type poolReading struct {
 	Pool       string   `json:"pool_id"`
 	BaseMint   string   `json:"base_mint"`
 	QuoteMint  string   `json:"quote_mint"`
@@ -347,7 +347,7 @@ func (p *Pool) record() *poolState {
 	if !p.wasRead() {
 		return nil
 	}
-	seen := poolSeen{
+	seen := poolReading{
 		Pool: p.Address, BaseMint: p.BaseMint, QuoteMint: p.QuoteMint, BaseVault: p.BaseVault, QuoteVault: p.QuoteVault,
 		BaseAtoms: strconv.FormatUint(uint64(p.BaseAtoms), 10), Base: wholeUnits(p.BaseAtoms, p.BaseDecimals),
 		QuoteAtoms: strconv.FormatUint(uint64(p.QuoteAtoms), 10), Quote: wholeUnits(p.QuoteAtoms, p.QuoteDecimals),

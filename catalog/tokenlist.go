@@ -78,10 +78,10 @@ func TokenList(f *Facts, _ string) any {
 }
 
 func (s *Service) edition() Edition {
-	if s.Listed == (Edition{}) {
+	if s.TokenListEdition == (Edition{}) {
 		return Edition{ListVersion{Major: 1}, s.ConfiguredAt}
 	}
-	return s.Listed
+	return s.TokenListEdition
 }
 
 // ErrTokenList says that what should be a token list of ours is none.

@@ -37,7 +37,7 @@ func TestNextEdition(t *testing.T) {
 		"set back": {func(f *Facts) { f.Tokens, f.Service.ConfiguredAt = f.Tokens[1:], first-1 }, Edition{ListVersion{4, 0, 0}, first}},
 	} {
 		f := live()
-		f.Service.Listed = Edition{ListVersion{3, 2, 1}, first}
+		f.Service.TokenListEdition = Edition{ListVersion{3, 2, 1}, first}
 		before := Encode(TokenList(f, ""))
 		f.Service.ConfiguredAt = later
 		c.change(f)
@@ -45,7 +45,7 @@ func TestNextEdition(t *testing.T) {
 		if err != nil || got != c.want {
 			t.Errorf("%s: %+v (%v), want %+v", name, got, err, c.want)
 		}
-		f.Service.Listed = got
+		f.Service.TokenListEdition = got
 		if again, err := NextEdition(Encode(TokenList(f, "")), f); err != nil || again != got {
 			t.Errorf("%s: after a restart %+v (%v), want %+v", name, again, err, got)
 		}

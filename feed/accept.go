@@ -25,30 +25,30 @@ type limits struct {
 }
 
 // verdict says whether one more connection may come.
-type verdict uint8
+type admission uint8
 
 const (
-	welcomeIn verdict = iota + 1
-	fullIP
-	fullAll
+	admitted admission = iota + 1
+	ipFull
+	feedFull
 )
 
 // check says whether one more connection of ip may come, and counts it if take
 // is set and it may.
-func (l *limits) check(ip netip.Addr, take bool) verdict {
+func (l *limits) check(ip netip.Addr, take bool) admission {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	switch {
 	case l.all >= l.most:
-		return fullAll
+		return feedFull
 	case l.byIP[ip] >= l.perIP:
-		return fullIP
+		return ipFull
 	}
 	if take {
 		l.all++
 		l.byIP[ip]++
 	}
-	return welcomeIn
+	return admitted
 }
 
 func (l *limits) release(ip netip.Addr) {
@@ -112,11 +112,11 @@ func (f *Feed) admit(ctx *fasthttp.RequestCtx) (netip.Addr, bool) {
 	}
 	ip := limitKey(f.o.ClientIP(ctx))
 	switch f.limits.check(ip, false) {
-	case fullAll:
+	case feedFull:
 		f.stats.refused.Add(1)
 		refuse(ctx, fasthttp.StatusServiceUnavailable, "OVERLOADED", "the feed has all the connections that it can take", "connections", "")
 		return ip, false
-	case fullIP:
+	case ipFull:
 		f.stats.refused.Add(1)
 		refuse(ctx, fasthttp.StatusTooManyRequests, "RATE_LIMITED", "this address has all the connections that one may have", "connections_per_ip", "")
 		return ip, false
@@ -210,17 +210,17 @@ func randomHex() string {
 // accept takes over a connection whose HTTP is done and hands it to Run. It
 // keeps the socket alone: nothing of the server's or the library's. fasthttp
 // calls it on a goroutine that ends with it. s is set where events are spoken.
-func (f *Feed) accept(n net.Conn, ip netip.Addr, speaks dialect, s *stream) {
+func (f *Feed) accept(n net.Conn, ip netip.Addr, speaks encoding, s *stream) {
 	c, err := f.prepare(n, ip, speaks, s)
 	if err != nil {
 		f.o.Logger.Warn("connection refused", "reason", err.Error())
 		_ = n.Close()
 		return
 	}
-	if f.limits.check(ip, true) != welcomeIn {
+	if f.limits.check(ip, true) != admitted {
 		// Another connection took the place between Handler's check and now.
 		f.stats.refused.Add(1)
-		if speaks != events {
+		if speaks != eventStream {
 			var enc encoder
 			_ = c.tcp.SetWriteDeadline(time.Now().Add(time.Second))
 			_, _ = c.tcp.Write(enc.closing(CloseTryAgain, "too many connections"))
@@ -237,7 +237,7 @@ func (f *Feed) accept(n net.Conn, ip netip.Addr, speaks dialect, s *stream) {
 }
 
 // prepare makes a connection of the socket under n.
-func (f *Feed) prepare(n net.Conn, ip netip.Addr, speaks dialect, s *stream) (*conn, error) {
+func (f *Feed) prepare(n net.Conn, ip netip.Addr, speaks encoding, s *stream) (*conn, error) {
 	tcp, err := tcpConn(n)
 	if err != nil {
 		return nil, err
@@ -253,10 +253,10 @@ func (f *Feed) prepare(n net.Conn, ip netip.Addr, speaks dialect, s *stream) (*c
 	if err := errors.Join(tcp.SetWriteBuffer(f.o.SendBuffer), tcp.SetReadBuffer(receiveBuffer)); err != nil {
 		return nil, err
 	}
-	c := &conn{tcp: tcp, raw: raw, ip: ip, session: randomHex(), dialect: speaks, stream: s, early: early, drain: maxDrain}
+	c := &conn{tcp: tcp, raw: raw, ip: ip, session: randomHex(), encoding: speaks, stream: s, early: early, drainLeft: maxDrain}
 	c.in.deflate = speaks == deflated
-	if speaks == events {
-		c.deaf, c.drain = true, maxStreamInput
+	if speaks == eventStream {
+		c.ignoreInput, c.drainLeft = true, maxStreamInput
 	}
 	c.shard = f.shards[f.nextShard.Add(1)%uint64(len(f.shards))]
 	return c, nil

@@ -15,7 +15,7 @@ import (
 type subscription struct {
 	conn  *conn
 	topic *topic
-	place int // its index in topic.subs
+	index int // its index in topic.subs
 	// stale: the subscriber waits for a snapshot and gets no update before it.
 	stale bool
 	// ahead is where the subscriber is while the shard is not there yet: it has
@@ -31,56 +31,56 @@ type frame struct {
 }
 
 // dialect is how a connection takes messages.
-type dialect uint8
+type encoding uint8
 
 const (
-	plain    dialect = iota // WebSocket frames as they are encoded
-	deflated                // WebSocket frames, snapshots compressed (RFC 7692)
-	events                  // server-sent events
-	dialects                // their number
+	plain       encoding = iota // WebSocket frames as they are encoded
+	deflated                    // WebSocket frames, snapshots compressed (RFC 7692)
+	eventStream                 // server-sent events
+	encodings                   // their number
 )
 
 // phase is where a connection stands between welcome and close.
 type phase uint8
 
 const (
-	phaseOpen    phase = iota + 1
-	phaseClosing       // the close frame is queued
-	phaseShut          // all is written; the peer's end is awaited
-	phaseDead          // the socket is closed; what remains of it is forgotten
+	phaseOpen        phase = iota + 1
+	phaseClosing           // the close frame is queued
+	phaseWriteClosed       // all is written; the peer's end is awaited
+	phaseDead              // the socket is closed; what remains of it is forgotten
 )
 
 // conn is one connection, of a WebSocket or of server-sent events. What a
 // delivery touches comes first, together: a shard goes through all of its
 // connections at every update, and memory is what that costs.
 type conn struct {
-	raw     syscall.RawConn
-	dialect dialect
+	raw      syscall.RawConn
+	encoding encoding
 
 	// ——— the shard's ———
-	phase   phase
-	dirty   bool // listed in the shard's dirty
-	waiting bool // listed in the shard's waiting
-	blocked bool // the socket was full
-	pending []frame
-	offset  int // bytes of pending[0] that are written
-	bytes   int // of all pending, less offset
-	live    int // of those with a sub
-	stale   int // subscriptions that wait for a snapshot
+	phase        phase
+	dirty        bool // listed in the shard's dirty
+	waiting      bool // listed in the shard's waiting
+	blocked      bool // the socket was full
+	pending      []frame
+	offset       int // bytes of pending[0] that are written
+	pendingBytes int // of all pending, less offset
+	updateBytes  int // of those with a sub
+	staleSubs    int // subscriptions that wait for a snapshot
 	// patience is until when subscriptions may be ahead; zero = none was.
-	patience time.Time
+	aheadUntil time.Time
 
-	movedAt time.Time     // when the socket last accepted a byte, or had nothing to
-	backoff time.Duration // the wait before retryAt
-	retryAt time.Time     // when to try a full socket again
-	closeBy time.Time     // closing: when to stop being polite
+	progressAt time.Time     // when the socket last accepted a byte, or had nothing to
+	backoff    time.Duration // the wait before retryAt
+	retryAt    time.Time     // when to try a full socket again
+	closeBy    time.Time     // closing: when to stop being polite
 
-	subs      []*subscription
-	heartbeat bool
-	bareSince time.Time // since when it has had no subscription
-	owedSince time.Time // since when more than maxOwed of answers waits; zero = it does not
-	slot      int       // of the shard's wheel
-	place     int       // its index in the slot
+	subs              []*subscription
+	heartbeat         bool
+	unsubscribedSince time.Time // since when it has had no subscription
+	backlogSince      time.Time // since when more than maxBacklog of answers waits; zero = it does not
+	slot              int       // of the shard's wheel
+	slotIndex         int       // its index in the slot
 
 	// ——— everybody's, set once or atomic ———
 	shard    *shard
@@ -91,18 +91,18 @@ type conn struct {
 	inflight atomic.Int32 // requests that the shard has not served
 	// begun is when the message that the reader is within began, Unix ns; zero
 	// = it is within none.
-	begun atomic.Int64
+	messageSince atomic.Int64
 
 	// ——— its reader's ———
 	in    decoder
 	rate  ratelimit.Bucket // of messages: one second of them at once
 	early []byte           // what came behind the upgrade request and has not been read
 	// deaf: what the client still sends is thrown away, drain bytes at most.
-	deaf  bool
-	drain int
+	ignoreInput bool
+	drainLeft   int
 
 	// seat and turn are where its poll finds it; set before it is read.
-	seat, turn int32
+	pollSlot, pollGen int32
 }
 
 // keepPending is the most frames whose memory a connection with nothing pending
@@ -112,22 +112,22 @@ const keepPending = 32
 // push queues one frame. A frame with a sub counts as live.
 func (c *conn) push(data []byte, sub *subscription) {
 	c.pending = append(c.pending, frame{data: data, sub: sub})
-	c.bytes += len(data)
+	c.pendingBytes += len(data)
 	if sub != nil {
-		c.live += len(data)
+		c.updateBytes += len(data)
 	}
 }
 
 // written takes n bytes off the head of what is pending and returns how many
 // frames are done.
-func (c *conn) written(n int) (done int) {
-	c.bytes -= n
+func (c *conn) consume(n int) (done int) {
+	c.pendingBytes -= n
 	n += c.offset
 	for done < len(c.pending) && n >= len(c.pending[done].data) {
 		f := &c.pending[done]
 		n -= len(f.data)
 		if f.sub != nil {
-			c.live -= len(f.data)
+			c.updateBytes -= len(f.data)
 		}
 		*f = frame{}
 		done++
@@ -152,30 +152,30 @@ func (c *conn) written(n int) (done int) {
 func (c *conn) collapse() {
 	kept := c.pending[:0]
 	for i, f := range c.pending {
-		lasting := f.sub == nil && !c.tellsSeqs(f.data)
+		lasting := f.sub == nil && !c.reportsSeqs(f.data)
 		if lasting || i == 0 && c.offset > 0 {
 			kept = append(kept, f)
 			continue
 		}
-		c.bytes -= len(f.data)
+		c.pendingBytes -= len(f.data)
 		if f.sub == nil {
 			continue
 		}
-		c.live -= len(f.data)
+		c.updateBytes -= len(f.data)
 		c.markStale(f.sub)
 	}
 	clear(c.pending[len(kept):])
 	c.pending = kept
 	if c.stream != nil {
-		c.stream.told = mark{} // perhaps it is among what was dropped
+		c.stream.lastMark = enginePos{} // perhaps it is among what was dropped
 	}
 }
 
-// tellsSeqs reports whether a pending message says how far the streams are: a
+// reportsSeqs reports whether a pending message says how far the streams are: a
 // heartbeat, or a stream's mark. It is true only behind what it tells of, which
 // a client would else miss.
-func (c *conn) tellsSeqs(data []byte) bool {
-	if c.dialect == events {
+func (c *conn) reportsSeqs(data []byte) bool {
+	if c.encoding == eventStream {
 		return isMark(data) || bytes.HasPrefix(data, []byte("event: heartbeat\n"))
 	}
 	return len(data) > headRoom && data[0] == finText &&
@@ -185,13 +185,13 @@ func (c *conn) tellsSeqs(data []byte) bool {
 func (c *conn) markStale(sub *subscription) {
 	if !sub.stale {
 		sub.stale = true
-		c.stale++
+		c.staleSubs++
 	}
 }
 
 // knows reports whether the subscriber has had the update that leads to seq. Once
 // one comes that it has not, it is not ahead any more.
-func (sub *subscription) knows(seq uint64) bool {
+func (sub *subscription) has(seq uint64) bool {
 	if sub.ahead < seq {
 		sub.ahead = 0
 	}
@@ -199,8 +199,8 @@ func (sub *subscription) knows(seq uint64) bool {
 }
 
 // own returns a message of the encoder's in c's dialect, in memory of its own.
-func (c *conn) own(frame []byte) []byte {
-	if c.dialect == events {
+func (c *conn) encodeOwn(frame []byte) []byte {
+	if c.encoding == eventStream {
 		return appendEvent(nil, frame)
 	}
 	return bytes.Clone(frame)
@@ -209,7 +209,7 @@ func (c *conn) own(frame []byte) []byte {
 // find returns c's subscription to that instrument and channel, or nil.
 func (c *conn) find(ref topicRef) *subscription {
 	for _, sub := range c.subs {
-		if sub.topic.in == ref.in && sub.topic.kind.shares(ref.kind) {
+		if sub.topic.in == ref.in && sub.topic.kind.sameChannel(ref.kind) {
 			return sub
 		}
 	}

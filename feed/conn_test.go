@@ -34,7 +34,7 @@ func TestPendingKeepsItsCounts(t *testing.T) {
 				model = append(model, m)
 			},
 			"write": func(t *rapid.T) {
-				n := rapid.IntRange(0, c.bytes).Draw(t, "bytes")
+				n := rapid.IntRange(0, c.pendingBytes).Draw(t, "bytes")
 				done := 0
 				for left := n; left > 0; {
 					step := min(left, len(model[0].data)-written)
@@ -44,7 +44,7 @@ func TestPendingKeepsItsCounts(t *testing.T) {
 						done++
 					}
 				}
-				if got := c.written(n); got != done {
+				if got := c.consume(n); got != done {
 					t.Fatalf("%d messages done, not %d", got, done)
 				}
 			},
@@ -71,9 +71,9 @@ func TestPendingKeepsItsCounts(t *testing.T) {
 						t.Fatalf("message %d: %v", i, c.pending[i].data)
 					}
 				}
-				if len(c.pending) != len(model) || c.bytes != all || c.live != live || c.offset != written {
+				if len(c.pending) != len(model) || c.pendingBytes != all || c.updateBytes != live || c.offset != written {
 					t.Fatalf("%d messages, %d bytes, %d live, offset %d; want %d, %d, %d, %d",
-						len(c.pending), c.bytes, c.live, c.offset, len(model), all, live, written)
+						len(c.pending), c.pendingBytes, c.updateBytes, c.offset, len(model), all, live, written)
 				}
 			},
 		})
@@ -84,20 +84,20 @@ func TestPendingKeepsItsCounts(t *testing.T) {
 // would tell a client of messages that it never gets.
 func TestCollapseDropsHeartbeats(t *testing.T) {
 	in := &instruments()[0]
-	for _, speaks := range []dialect{plain, deflated, events} {
+	for _, speaks := range []encoding{plain, deflated, eventStream} {
 		var enc encoder
-		c := &conn{dialect: speaks}
-		if speaks == events {
+		c := &conn{encoding: speaks}
+		if speaks == eventStream {
 			c.stream = &stream{}
 		}
 		sub := &subscription{conn: c}
 		c.push([]byte("update"), sub)
 		enc.openHeartbeat(0)
 		enc.heartbeatSeq(in, trades, 7, false)
-		c.push(c.own(enc.closeHeartbeat()), nil)
-		c.push(c.own(enc.pong(nil, 0)), nil)
-		if speaks != events {
-			c.push(c.own(enc.pongFrame([]byte(heartbeatHead))), nil) // the client's own words
+		c.push(c.encodeOwn(enc.closeHeartbeat()), nil)
+		c.push(c.encodeOwn(enc.pong(nil, 0)), nil)
+		if speaks != eventStream {
+			c.push(c.encodeOwn(enc.pongFrame([]byte(heartbeatHead))), nil) // the client's own words
 		}
 		answers := len(c.pending) - 2
 		c.collapse()
@@ -105,8 +105,8 @@ func TestCollapseDropsHeartbeats(t *testing.T) {
 		for _, f := range c.pending {
 			rest += len(f.data)
 		}
-		if len(c.pending) != answers || c.bytes != rest || !sub.stale {
-			t.Errorf("dialect %d: %d messages of %d bytes stay, counted %d; stale %v", speaks, len(c.pending), rest, c.bytes, sub.stale)
+		if len(c.pending) != answers || c.pendingBytes != rest || !sub.stale {
+			t.Errorf("dialect %d: %d messages of %d bytes stay, counted %d; stale %v", speaks, len(c.pending), rest, c.pendingBytes, sub.stale)
 		}
 	}
 }
@@ -121,29 +121,29 @@ func TestAnswersLeftLying(t *testing.T) {
 	if within := f.o.CloseWithin; within >= slow {
 		t.Fatalf("a client has %v to close and is slow after %v: the longer one is meant to be this", within, slow)
 	}
-	for size, want := range map[int]phase{maxOwed: phaseOpen, maxOwed + 1: phaseClosing} {
+	for size, want := range map[int]phase{maxBacklog: phaseOpen, maxBacklog + 1: phaseClosing} {
 		s, c := f.shards[0], &conn{phase: phaseOpen}
 		s.add(c, topicRef{in: f.set.Get(0), kind: trades})
 		c.push(make([]byte, size), nil)
 		s.now = time.Unix(1, 0)
-		s.beat(c)
-		s.now = s.now.Add(owedWithin - 1)
-		s.beat(c)
+		s.heartbeat(c)
+		s.now = s.now.Add(backlogWithin - 1)
+		s.heartbeat(c)
 		if c.phase != phaseOpen {
-			t.Fatalf("%d bytes: closed before %v", size, owedWithin)
+			t.Fatalf("%d bytes: closed before %v", size, backlogWithin)
 		}
 		s.now = s.now.Add(1)
-		s.beat(c)
+		s.heartbeat(c)
 		if c.phase != want {
-			t.Errorf("%d bytes for %v: phase %d, want %d", size, owedWithin, c.phase, want)
+			t.Errorf("%d bytes for %v: phase %d, want %d", size, backlogWithin, c.phase, want)
 		}
 		if left := c.closeBy.Sub(s.now); want == phaseClosing && left != slow {
 			t.Errorf("a slow client has %v to read why it is closed, want %v", left, slow)
 		}
-		c.written(c.bytes - 1)
-		s.beat(c)
-		if want == phaseOpen && !c.owedSince.IsZero() {
-			t.Errorf("%d bytes left, and they count as lying", c.bytes)
+		c.consume(c.pendingBytes - 1)
+		s.heartbeat(c)
+		if want == phaseOpen && !c.backlogSince.IsZero() {
+			t.Errorf("%d bytes left, and they count as lying", c.pendingBytes)
 		}
 	}
 }
@@ -156,7 +156,7 @@ func TestSlowClientHasTheLongerTime(t *testing.T) {
 	}
 	s, c := f.shards[0], &conn{phase: phaseOpen}
 	s.now = time.Unix(1, 0)
-	s.slow(c)
+	s.closeSlow(c)
 	if left := c.closeBy.Sub(s.now); left != time.Minute {
 		t.Errorf("%v to read why it is closed", left)
 	}
@@ -169,7 +169,7 @@ func TestPendingLetsItsMemoryGo(t *testing.T) {
 		for range most {
 			c.push([]byte("x"), nil)
 		}
-		c.written(most)
+		c.consume(most)
 		if held := cap(c.pending); held > 2*keepPending || most > keepPending && held > 0 {
 			t.Errorf("after %d messages: room for %d", most, held)
 		}
@@ -184,11 +184,11 @@ func TestWheelStaysEven(t *testing.T) {
 	all := make([]*conn, size)
 	for i := range all {
 		all[i] = &conn{}
-		s.mount(all[i])
+		s.addToWheel(all[i])
 	}
 	for i := range changes { // one goes, one comes
-		s.unmount(all[i*7%size])
-		s.mount(all[i*7%size])
+		s.removeFromWheel(all[i*7%size])
+		s.addToWheel(all[i*7%size])
 	}
 	for i, slot := range s.wheel {
 		if len(slot) != size/wheelSlots {
@@ -196,7 +196,7 @@ func TestWheelStaysEven(t *testing.T) {
 		}
 	}
 	s.each(func(c *conn) {
-		if s.wheel[c.slot][c.place] != c {
+		if s.wheel[c.slot][c.slotIndex] != c {
 			t.Error("a connection is not where it says")
 		}
 	})

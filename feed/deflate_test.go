@@ -56,11 +56,11 @@ func TestDeflatedSnapshot(t *testing.T) {
 	in := instruments()[0]
 	for k := l2Depth10; k <= ticker; k++ {
 		frame := bytes.Clone(e.snapshot(&in, bookView(100), k))
-		m := message{frame: frame, large: true}
-		if got := m.in(plain, &z); !bytes.Equal(got, frame) {
+		m := encodedMessage{frame: frame, large: true}
+		if got := m.as(plain, &z); !bytes.Equal(got, frame) {
 			t.Errorf("kind %d: plain is not the frame", k)
 		}
-		got := m.in(deflated, &z)
+		got := m.as(deflated, &z)
 		if len(frame) < minDeflate {
 			if !bytes.Equal(got, frame) {
 				t.Errorf("kind %d: %d bytes were compressed", k, len(frame))
@@ -77,7 +77,7 @@ func TestDeflatedSnapshot(t *testing.T) {
 		if depth := k < trades; depth && depths[k] >= 25 && 2*len(got) > len(frame) {
 			t.Errorf("depth %d: %d bytes became %d", depths[k], len(frame), len(got))
 		}
-		if again := m.in(deflated, &z); &again[0] != &got[0] {
+		if again := m.as(deflated, &z); &again[0] != &got[0] {
 			t.Errorf("kind %d: compressed twice", k)
 		}
 	}
@@ -92,18 +92,18 @@ func TestNotDeflated(t *testing.T) {
 	noise := make([]byte, 4000)
 	random := rand.NewChaCha8([32]byte{1})
 	_, _ = random.Read(noise)
-	for _, m := range []message{
+	for _, m := range []encodedMessage{
 		{frame: frame(bytes.Repeat([]byte("a"), minDeflate-4))},
 		{frame: frame(bytes.Repeat([]byte("a"), minDeflate-5)), large: true},
 		{frame: frame(noise), large: true},
 		{large: true},
 	} {
-		if got := m.in(deflated, &z); !bytes.Equal(got, m.frame) {
+		if got := m.as(deflated, &z); !bytes.Equal(got, m.frame) {
 			t.Errorf("%d bytes became %d", len(m.frame), len(got))
 		}
 	}
-	m := message{frame: frame(bytes.Repeat([]byte("a"), minDeflate-4)), large: true}
-	if got := m.in(deflated, &z); len(got) >= len(m.frame) {
+	m := encodedMessage{frame: frame(bytes.Repeat([]byte("a"), minDeflate-4)), large: true}
+	if got := m.as(deflated, &z); len(got) >= len(m.frame) {
 		t.Error("the smallest that is compressed was not")
 	}
 }

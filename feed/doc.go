@@ -55,7 +55,7 @@
 // the desk's commands alone, so a reference price that moves by itself is told
 // with the next change; its sequence numbers are by pair and epoch, from 1. The
 // desk tells that it has something new, and a goroutine of its own looks, once in
-// ticketsEvery at most.
+// ticketsInterval at most.
 //
 // Cost: a delivery is one pointer appended and its share of one write(2);
 // what is pending on a connection goes out in one write. Batches that come

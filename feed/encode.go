@@ -59,7 +59,7 @@ func (k kind) channel() string {
 }
 
 // shares reports whether k and other are one channel: the depths of l2 are.
-func (k kind) shares(other kind) bool { return k == other || k < trades && other < trades }
+func (k kind) sameChannel(other kind) bool { return k == other || k < trades && other < trades }
 
 // seq returns the sequence number of k's channel in v, k being a market kind. All
 // depths share one.
@@ -101,7 +101,7 @@ type encoder struct {
 	buf    []byte
 	deltas []engine.LevelChange
 	digits []byte
-	books  []*strips // by instrument; nil = never encoded
+	books  []*bookText // by instrument; nil = never encoded
 	// second and clock cache the text of ts up to its fraction.
 	second int64
 	clock  []byte
@@ -109,17 +109,17 @@ type encoder struct {
 
 // strips are the texts of one instrument's last encoded book: its levels as
 // snapshots have them, and its first levels as the checksum has them.
-type strips struct {
-	bids, asks           strip
-	bidDigits, askDigits strip
+type bookText struct {
+	bids, asks           sideText
+	bidDigits, askDigits sideText
 }
 
-func (e *encoder) strips(in *market.Instrument) *strips {
+func (e *encoder) bookText(in *market.Instrument) *bookText {
 	for len(e.books) <= int(in.ID) {
 		e.books = append(e.books, nil)
 	}
 	if e.books[in.ID] == nil {
-		e.books[in.ID] = &strips{}
+		e.books[in.ID] = &bookText{}
 	}
 	return e.books[in.ID]
 }
@@ -214,14 +214,14 @@ func (e *encoder) snapshot(in *market.Instrument, v *engine.View, k kind) []byte
 	case ticker:
 		return e.ticker(in, v, "snapshot")
 	}
-	book := e.strips(in)
-	book.bids.set(in, v.Bids, -1, asPair)
-	book.asks.set(in, v.Asks, +1, asPair)
+	book := e.bookText(in)
+	book.bids.set(in, v.Bids, -1, pairFormat)
+	book.asks.set(in, v.Asks, +1, pairFormat)
 	e.open(in, k, "snapshot", k.position(v), 0)
 	e.text(`,"bids":[`)
-	e.pairs(book.bids.head(depths[k]))
+	e.pairs(book.bids.firstLevels(depths[k]))
 	e.text(`],"asks":[`)
-	e.pairs(book.asks.head(depths[k]))
+	e.pairs(book.asks.firstLevels(depths[k]))
 	e.text(`],"checksum":`)
 	e.number(uint64(e.checksum(in, v)))
 	e.text(`}`)
@@ -275,9 +275,9 @@ func (e *encoder) changes(in *market.Instrument) {
 // first ten bids, best first, each as the digits of its price and of its
 // quantity without the point and without leading zeros.
 func (e *encoder) checksum(in *market.Instrument, v *engine.View) uint32 {
-	book := e.strips(in)
-	book.askDigits.set(in, v.Asks[:min(bookLevels, len(v.Asks))], +1, asDigits)
-	book.bidDigits.set(in, v.Bids[:min(bookLevels, len(v.Bids))], -1, asDigits)
+	book := e.bookText(in)
+	book.askDigits.set(in, v.Asks[:min(bookLevels, len(v.Asks))], +1, digitFormat)
+	book.bidDigits.set(in, v.Bids[:min(bookLevels, len(v.Bids))], -1, digitFormat)
 	e.digits = append(append(e.digits[:0], book.askDigits.text...), book.bidDigits.text...)
 	return crc32.ChecksumIEEE(e.digits)
 }

@@ -28,16 +28,16 @@ var (
 const (
 	// arenaSize is the size of the chunks that updates are cut from.
 	arenaSize = 64 << 10
-	// farBehind is the number of events in one slice from which on Run stops
+	// catchUpEvents is the number of events in one slice from which on Run stops
 	// publishing at every batch: it publishes once in as many events. A stream
 	// that misses a number by it goes on with a snapshot.
-	farBehind = 8192
+	catchUpEvents = 8192
 	// maxGather bounds the publications that wait for the rest of a slice of
 	// events before the shards have them.
 	maxGather = 64
 	// unsettled is how long Run sleeps while it waits for the end of a batch whose
 	// last event has come.
-	unsettled = time.Millisecond
+	batchWait = time.Millisecond
 )
 
 // Events is where the durable events come from; *engine.Consumer is one.
@@ -85,7 +85,7 @@ type Feed struct {
 	books    []atomic.Pointer[ticketBook]
 	topics   []sharedTopic
 	shards   []*shard
-	desk     ticketDesk
+	tickets  ticketPublisher
 	upgrader websocket.FastHTTPUpgrader
 	limits   limits
 	stats    counters
@@ -98,15 +98,15 @@ type Feed struct {
 	nextShard atomic.Uint64
 
 	// Run's own.
-	enc   encoder
-	arena []byte
-	pubs  []publication
-	at    int64  // of the batch that is being applied
-	whole uint64 // last command of the last batch that was published
+	enc      encoder
+	arena    []byte
+	pubs     []publication
+	at       int64  // of the batch that is being applied
+	batchSeq uint64 // last command of the last batch that was published
 	// handed is whole as the shards know it. One that showed nothing moves it too:
 	// another machine may have told of it.
-	handed uint64
-	ripe   int // events that have been applied and not flushed
+	lastPublished uint64
+	unflushed     int // events that have been applied and not flushed
 }
 
 // New prepares a feed of these instruments on book: Open and Begin.
@@ -134,7 +134,7 @@ func Open(o Options, instruments []market.Instrument) (*Feed, error) {
 	}
 	o = o.withDefaults()
 	f := &Feed{
-		o: o, set: set.WithElsewhere(o.Elsewhere),
+		o: o, set: set.WithElsewhere(o.OtherShards),
 		views:    make([]atomic.Pointer[engine.View], set.Len()),
 		books:    make([]atomic.Pointer[ticketBook], set.Len()),
 		topics:   make([]sharedTopic, set.Len()*int(kinds)),
@@ -143,7 +143,7 @@ func Open(o Options, instruments []market.Instrument) (*Feed, error) {
 		halted:   make(chan struct{}),
 	}
 	f.limits = limits{byIP: make(map[netip.Addr]int), most: o.MaxConnections, perIP: o.MaxPerIP}
-	f.desk = ticketDesk{feed: f, wake: make(chan struct{}, 1), found: make([][]ticketRecord, set.Len())}
+	f.tickets = ticketPublisher{feed: f, wake: make(chan struct{}, 1), found: make([][]ticketRecord, set.Len())}
 	for range o.Shards {
 		f.shards = append(f.shards, newShard(f))
 	}
@@ -216,7 +216,7 @@ func (f *Feed) Run(ctx context.Context, events Events) error {
 		return err
 	}
 	var shards, readers, door, desk sync.WaitGroup
-	f.desk.follow(&desk, f.halted)
+	f.tickets.follow(&desk, f.halted)
 	for _, s := range f.shards {
 		shards.Go(s.run)
 		readers.Go(s.poll.run)
@@ -225,7 +225,7 @@ func (f *Feed) Run(ctx context.Context, events Events) error {
 		for {
 			select {
 			case c := <-f.accepted:
-				c.shard.inbox.send(letter{note: noteJoin, conn: c})
+				c.shard.inbox.send(connMessage{kind: connJoin, conn: c})
 			case <-f.halted:
 				return
 			}
@@ -291,7 +291,7 @@ func (f *Feed) follow(drain context.Context, events Events) error {
 		if !errors.Is(err, context.DeadlineExceeded) || drain.Err() != nil {
 			return err
 		}
-		f.age()
+		f.advanceWindows()
 	}
 }
 
@@ -302,30 +302,30 @@ func (f *Feed) followBusy(patience context.Context, events Events) error {
 		if err != nil {
 			return err
 		}
-		last := f.whole
+		last := f.batchSeq
 		for len(slice) > 0 {
 			last = slice[len(slice)-1].Seq
 			f.apply(slice)
 			events.Release(len(slice))
-			if slice = rest(events); len(slice) > 0 {
-				f.handOver()
+			if slice = pollRest(events); len(slice) > 0 {
+				f.publishToShards()
 			}
 		}
 		if events.Settled() {
-			f.whole = max(f.whole, last)
+			f.batchSeq = max(f.batchSeq, last)
 			f.flush()
 		}
-		f.handOver()
+		f.publishToShards()
 	}
 }
 
 // next waits for events. Inside a batch it looks again soon, and returns none
 // where the batch has ended meanwhile.
 func (f *Feed) next(patience context.Context, events Events) ([]event.Event, error) {
-	if f.ripe == 0 {
+	if f.unflushed == 0 {
 		return events.Next(patience)
 	}
-	soon, done := context.WithTimeout(patience, unsettled)
+	soon, done := context.WithTimeout(patience, batchWait)
 	defer done()
 	slice, err := events.Next(soon)
 	if errors.Is(err, context.DeadlineExceeded) && patience.Err() == nil {
@@ -336,15 +336,15 @@ func (f *Feed) next(patience context.Context, events Events) ([]event.Event, err
 
 // age brings the 24 h figures up to the clock's time: on a quiet market no event
 // does. Inside a batch nothing is quiet.
-func (f *Feed) age() {
-	if f.ripe > 0 {
+func (f *Feed) advanceWindows() {
+	if f.unflushed > 0 {
 		return
 	}
 	f.at = f.o.Clock().UnixNano()
 	f.book.Advance(f.at)
-	f.ripe = 1
+	f.unflushed = 1
 	f.flush()
-	f.handOver()
+	f.publishToShards()
 	f.stats.lag.Store(0)
 }
 
@@ -352,7 +352,7 @@ func (f *Feed) age() {
 // they end with a batch and no others have come. While the engine still writes the
 // batch's events it waits, so that no view shows a part of one; that takes the
 // engine microseconds, and not more than a few milliseconds are given.
-func rest(events Events) []event.Event {
+func pollRest(events Events) []event.Event {
 	for try := 0; ; try++ {
 		if slice := events.Poll(); len(slice) > 0 || events.Settled() || try > 100 {
 			return slice
@@ -369,8 +369,8 @@ func rest(events Events) []event.Event {
 // changes.
 func (f *Feed) apply(slice []event.Event) {
 	least := 1 // events for which it publishes
-	if len(slice) >= farBehind {
-		least = farBehind
+	if len(slice) >= catchUpEvents {
+		least = catchUpEvents
 	}
 	for i := range slice {
 		e := &slice[i]
@@ -378,8 +378,8 @@ func (f *Feed) apply(slice []event.Event) {
 			continue // they have no At and no effect on the market
 		}
 		if e.At != f.at {
-			if f.ripe >= least {
-				f.whole = e.Seq - 1
+			if f.unflushed >= least {
+				f.batchSeq = e.Seq - 1
 				f.flush()
 			}
 			f.at = e.At
@@ -388,17 +388,17 @@ func (f *Feed) apply(slice []event.Event) {
 			f.epoch.Store(e.Other)
 		}
 		f.book.Apply(e)
-		f.ripe++
+		f.unflushed++
 	}
 }
 
 // flush publishes what has changed: views first, then sinks. The shards' part is
-// gathered for handOver, at most about maxGather updates of it.
+// gathered for publishToShards, at most about maxGather updates of it.
 func (f *Feed) flush() {
-	if f.ripe == 0 {
+	if f.unflushed == 0 {
 		return
 	}
-	f.ripe = 0
+	f.unflushed = 0
 	before := len(f.pubs)
 	f.book.Flush(f.publish)
 	if len(f.pubs) == before {
@@ -407,21 +407,21 @@ func (f *Feed) flush() {
 	f.stats.batches.Add(1)
 	f.stats.lag.Store(f.o.Clock().UnixNano() - f.at)
 	if len(f.pubs) >= maxGather {
-		f.handOver()
+		f.publishToShards()
 	}
 }
 
-// handOver gives the shards what flush has gathered: batches that came together
+// publishToShards gives the shards what flush has gathered: batches that came together
 // go to a connection in one write, and a shard is woken once for them all.
-func (f *Feed) handOver() {
-	if len(f.pubs) == 0 && f.handed == f.whole {
+func (f *Feed) publishToShards() {
+	if len(f.pubs) == 0 && f.lastPublished == f.batchSeq {
 		return
 	}
-	f.handed = f.whole
+	f.lastPublished = f.batchSeq
 	for _, s := range f.shards {
-		s.inbox.publish(f.pubs, mark{epoch: f.epoch.Load(), engineSeq: f.whole})
+		s.inbox.publish(f.pubs, enginePos{epoch: f.epoch.Load(), engineSeq: f.batchSeq})
 	}
-	f.stats.published.Store(f.whole)
+	f.stats.published.Store(f.batchSeq)
 	clear(f.pubs)
 	f.pubs = f.pubs[:0]
 }
@@ -443,17 +443,17 @@ func (f *Feed) publish(_, next *engine.View, fresh []engine.Trade) {
 	sum, summed := uint32(0), false
 	for k := range marketKinds {
 		t := &f.topics[i*int(kinds)+int(k)]
-		if k.seq(next) != k.seq(prev)+1 || next.Epoch != prev.Epoch || !t.wanted() {
+		if k.seq(next) != k.seq(prev)+1 || next.Epoch != prev.Epoch || !t.needed() {
 			continue
 		}
 		if k < trades && !summed {
 			sum, summed = f.enc.checksum(in, next), true
 		}
-		data := f.keep(f.update(in, prev, next, k, fresh, sum))
+		data := f.copyToArena(f.update(in, prev, next, k, fresh, sum))
 		pub.frames[k] = data
 		f.stats.encoded.Add(1)
 		if k != ticker {
-			t.remember(k.position(prev), k.position(next), data)
+			t.addHistory(k.position(prev), k.position(next), data)
 		}
 	}
 	f.pubs = append(f.pubs, pub)
@@ -472,7 +472,7 @@ func (f *Feed) update(in *market.Instrument, prev, next *engine.View, k kind, fr
 
 // keep copies a frame to where its subscribers share it: a part of a chunk that
 // the garbage collector takes back when the last of them has sent it.
-func (f *Feed) keep(data []byte) []byte {
+func (f *Feed) copyToArena(data []byte) []byte {
 	if len(data) > arenaSize/4 {
 		return append([]byte(nil), data...)
 	}
@@ -485,11 +485,11 @@ func (f *Feed) keep(data []byte) []byte {
 }
 
 // wanted reports whether the stream's next update must be encoded.
-func (t *sharedTopic) wanted() bool {
+func (t *sharedTopic) needed() bool {
 	return t.subscribers.Load() > 0 || t.linger.Load() > 0 && t.linger.Add(-1) >= 0
 }
 
-func (t *sharedTopic) remember(prev, now position, data []byte) {
+func (t *sharedTopic) addHistory(prev, now position, data []byte) {
 	h := t.history.Load()
 	if h == nil {
 		h = &history{}

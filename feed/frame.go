@@ -27,25 +27,25 @@ const (
 
 // breach is what a client did that ends its connection: the close code that it
 // earns and the reason in the close frame, of at most 123 bytes.
-type breach struct {
+type protocolError struct {
 	code uint16
 	text string
 }
 
-func (b *breach) Error() string { return b.text }
+func (b *protocolError) Error() string { return b.text }
 
 var (
-	errUnmasked   = &breach{CloseProtocol, "frame without a mask"}
-	errReserved   = &breach{CloseProtocol, "reserved bit"}
-	errOpcode     = &breach{CloseProtocol, "unknown opcode"}
-	errControl    = &breach{CloseProtocol, "control frame over 125 bytes or in fragments"}
-	errNoBegin    = &breach{CloseProtocol, "continuation of no message"}
-	errNoEnd      = &breach{CloseProtocol, "message inside a message"}
-	errLength     = &breach{CloseProtocol, "length in more bytes than it needs"}
-	errCloseFrame = &breach{CloseProtocol, "close frame of one byte or with an invalid code"}
-	errText       = &breach{CloseBadData, "text that is not UTF-8"}
-	errTooBig     = &breach{CloseFrameTooBig, "frame too big"}
-	errFragments  = &breach{CloseTooManyMessage, "too many fragments"}
+	errUnmasked   = &protocolError{CloseProtocol, "frame without a mask"}
+	errReserved   = &protocolError{CloseProtocol, "reserved bit"}
+	errOpcode     = &protocolError{CloseProtocol, "unknown opcode"}
+	errControl    = &protocolError{CloseProtocol, "control frame over 125 bytes or in fragments"}
+	errNoBegin    = &protocolError{CloseProtocol, "continuation of no message"}
+	errNoEnd      = &protocolError{CloseProtocol, "message inside a message"}
+	errLength     = &protocolError{CloseProtocol, "length in more bytes than it needs"}
+	errCloseFrame = &protocolError{CloseProtocol, "close frame of one byte or with an invalid code"}
+	errText       = &protocolError{CloseBadData, "text that is not UTF-8"}
+	errTooBig     = &protocolError{CloseFrameTooBig, "frame too big"}
+	errFragments  = &protocolError{CloseTooManyMessage, "too many fragments"}
 )
 
 // incoming is one thing that a client said: a data message, whole, or a control
@@ -81,16 +81,16 @@ type decoder struct {
 
 // partial is what has come of a message, or of a frame, that is not whole.
 type partial struct {
-	head    [maxHeader]byte // of the frame, while it is not whole
-	have    int             // bytes of head
-	inside  bool            // h is whole, its payload is not
-	h       header
-	got     int  // bytes of h's payload
-	opcode  byte // of the data message that has begun; zero = none
-	rsv1    bool // that message is compressed
-	frames  int  // of that message
-	message []byte
-	control [maxControl]byte
+	head      [maxHeader]byte // of the frame, while it is not whole
+	have      int             // bytes of head
+	inPayload bool            // h is whole, its payload is not
+	h         header
+	got       int  // bytes of h's payload
+	opcode    byte // of the data message that has begun; zero = none
+	rsv1      bool // that message is compressed
+	frames    int  // of that message
+	message   []byte
+	control   [maxControl]byte
 }
 
 // next takes bytes from the front of buf until something is whole or buf is
@@ -99,7 +99,7 @@ type partial struct {
 // where they stand. An error is a *breach.
 func (d *decoder) next(buf []byte) (m incoming, rest []byte, err error) {
 	for len(buf) > 0 && m.opcode == 0 {
-		if d.rest != nil && d.rest.inside {
+		if d.rest != nil && d.rest.inPayload {
 			m, buf = d.payload(buf)
 			continue
 		}
@@ -112,7 +112,7 @@ func (d *decoder) next(buf []byte) (m incoming, rest []byte, err error) {
 		if !whole {
 			return incoming{}, nil, nil
 		}
-		if err := d.admit(&h); err != nil {
+		if err := d.checkSequence(&h); err != nil {
 			return incoming{}, nil, err
 		}
 		alone := h.control() || h.final && h.opcode != opContinuation
@@ -120,10 +120,10 @@ func (d *decoder) next(buf []byte) (m incoming, rest []byte, err error) {
 			m = incoming{opcode: h.opcode, deflated: h.deflated, data: buf[:h.length:h.length]}
 			unmask(m.data, h.mask, 0)
 			buf = buf[h.length:]
-			d.settle()
+			d.release()
 			continue
 		}
-		m = d.enter(&h)
+		m = d.beginFrame(&h)
 	}
 	return m, buf, nil
 }
@@ -141,7 +141,7 @@ func (d *decoder) header(buf []byte) (h header, whole bool, rest []byte, err err
 		return h, false, nil, err
 	}
 	if n == 0 {
-		p := d.hold()
+		p := d.partialFrame()
 		p.have = copy(p.head[:], src)
 		return h, false, nil, nil
 	}
@@ -199,7 +199,7 @@ func parseHeader(b []byte) (h header, n int, err error) {
 }
 
 // admit checks a frame against the message that it belongs to.
-func (d *decoder) admit(h *header) error {
+func (d *decoder) checkSequence(h *header) error {
 	if h.deflated && (!d.deflate || h.control() || h.opcode == opContinuation) {
 		return errReserved
 	}
@@ -224,9 +224,9 @@ func (d *decoder) admit(h *header) error {
 
 // enter begins a frame whose payload is not at hand in full, or that is one of
 // several. Such a frame may be empty, and so end at once.
-func (d *decoder) enter(h *header) incoming {
-	p := d.hold()
-	p.h, p.got, p.inside = *h, 0, true
+func (d *decoder) beginFrame(h *header) incoming {
+	p := d.partialFrame()
+	p.h, p.got, p.inPayload = *h, 0, true
 	if !h.control() {
 		if h.opcode != opContinuation {
 			p.opcode, p.rsv1, p.frames = h.opcode, h.deflated, 0
@@ -234,7 +234,7 @@ func (d *decoder) enter(h *header) incoming {
 		p.frames++
 	}
 	if h.length == 0 {
-		return d.leave()
+		return d.endFrame()
 	}
 	return incoming{}
 }
@@ -253,13 +253,13 @@ func (d *decoder) payload(buf []byte) (incoming, []byte) {
 	if p.got < p.h.length {
 		return incoming{}, buf[len(part):]
 	}
-	return d.leave(), buf[len(part):]
+	return d.endFrame(), buf[len(part):]
 }
 
 // leave ends a frame and returns what is whole by it.
-func (d *decoder) leave() (m incoming) {
+func (d *decoder) endFrame() (m incoming) {
 	p := d.rest
-	p.inside = false
+	p.inPayload = false
 	switch {
 	case p.h.control():
 		m = incoming{opcode: p.h.opcode, data: p.control[:p.h.length]}
@@ -267,11 +267,11 @@ func (d *decoder) leave() (m incoming) {
 		m = incoming{opcode: p.opcode, deflated: p.rsv1, data: p.message}
 		p.opcode = 0
 	}
-	d.settle()
+	d.release()
 	return m
 }
 
-func (d *decoder) hold() *partial {
+func (d *decoder) partialFrame() *partial {
 	if d.rest == nil {
 		d.rest = &partial{}
 	}
@@ -279,8 +279,8 @@ func (d *decoder) hold() *partial {
 }
 
 // settle lets the memory go if nothing is under way.
-func (d *decoder) settle() {
-	if p := d.rest; p != nil && p.opcode == 0 && !p.inside && p.have == 0 {
+func (d *decoder) release() {
+	if p := d.rest; p != nil && p.opcode == 0 && !p.inPayload && p.have == 0 {
 		d.rest = nil
 	}
 }

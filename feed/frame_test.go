@@ -51,7 +51,7 @@ func listen(d *decoder, data []byte, size int) (s said) {
 		for len(buf) > 0 {
 			m, rest, err := d.next(buf)
 			if err != nil {
-				if b := (*breach)(nil); errors.As(err, &b) {
+				if b := (*protocolError)(nil); errors.As(err, &b) {
 					s.code = b.code
 				}
 				return s

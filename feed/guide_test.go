@@ -85,7 +85,7 @@ func TestStreamGuide(t *testing.T) {
 			}
 		}
 	}
-	if got := strings.Join(channels, " "); got != "status control l2 l2 heartbeat" || s.retry != "1000" || parseMark([]byte(s.id)) != (mark{7, 90214}) {
+	if got := strings.Join(channels, " "); got != "status control l2 l2 heartbeat" || s.retry != "1000" || parseEventID([]byte(s.id)) != (enginePos{7, 90214}) {
 		t.Errorf("%s, retry %s, id %s", got, s.retry, s.id)
 	}
 }

@@ -23,7 +23,7 @@ type counters struct {
 	published     atomic.Uint64
 	deskSeq       atomic.Uint64
 	lag           atomic.Int64
-	dialects      [dialects]atomic.Int64 // connections that a shard has
+	byEncoding    [encodings]atomic.Int64 // connections that a shard has
 }
 
 // Stats is a moment's figures. All but the gauges only grow.
@@ -61,8 +61,8 @@ func (s Stats) WebSockets() int { return max(0, s.Connections-int(s.Streams)) }
 func (f *Feed) Stats() Stats {
 	return Stats{
 		Connections:   f.limits.count(),
-		Streams:       f.stats.dialects[events].Load(),
-		Compressed:    f.stats.dialects[deflated].Load(),
+		Streams:       f.stats.byEncoding[eventStream].Load(),
+		Compressed:    f.stats.byEncoding[deflated].Load(),
 		Subscriptions: f.stats.subscriptions.Load(),
 		MessagesOut:   f.stats.messages.Load(),
 		BytesOut:      f.stats.bytes.Load(),

@@ -69,7 +69,7 @@ func (h *history) empty(floor uint64) { h.count, h.used, h.next, h.floor = 0, 0,
 
 // seqAt returns the seq at which the topic stood at a mark, and reports
 // whether the history tells.
-func (h *history) seqAt(m mark) (uint64, bool) {
+func (h *history) seqAt(m enginePos) (uint64, bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if m.epoch != h.epoch || m.engineSeq < h.floor {

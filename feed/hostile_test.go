@@ -445,18 +445,18 @@ func heardAtOnce(t *testing.T, message []byte, messages int) (heard int) {
 		t.Fatal(err)
 	}
 	r := &reader{feed: f, now: time.Unix(1, 0)}
-	c := &conn{shard: f.shards[0], drain: maxDrain}
+	c := &conn{shard: f.shards[0], drainLeft: maxDrain}
 	c.in.deflate = true
 	for range messages {
-		r.take(c, bytes.Clone(message))
+		r.receive(c, bytes.Clone(message))
 	}
 	var got taken
 	f.shards[0].inbox.take(&got)
-	for _, m := range got.letters {
-		switch m.note {
-		case noteAsk, notePing:
+	for _, m := range got.messages {
+		switch m.kind {
+		case connRequest, connPing:
 			heard++
-		case noteLeave:
+		case connClose:
 			if m.code != CloseTooManyMessage {
 				t.Errorf("close code %d: %s", m.code, m.text)
 			}
@@ -576,17 +576,17 @@ func TestMessageWithin(t *testing.T) {
 	r := &reader{feed: f, now: time.Unix(1, 0)}
 	for range 2 { // a message that is whole in time counts for nothing afterwards
 		frame := sent(0x81, `{"action":"PING"}`)
-		r.take(c, frame[:3])
+		r.receive(c, frame[:3])
 		s.now = r.now.Add(f.o.MessageWithin - 1)
-		if s.beat(c); c.phase != phaseOpen {
+		if s.heartbeat(c); c.phase != phaseOpen {
 			t.Fatal("closed before its time")
 		}
 		r.now = s.now
-		r.take(c, frame[3:])
+		r.receive(c, frame[3:])
 	}
-	r.take(c, []byte{0x81})
+	r.receive(c, []byte{0x81})
 	s.now = r.now.Add(f.o.MessageWithin)
-	if s.beat(c); c.phase != phaseClosing {
+	if s.heartbeat(c); c.phase != phaseClosing {
 		t.Errorf("phase %d after %v", c.phase, f.o.MessageWithin)
 	}
 }

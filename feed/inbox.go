@@ -16,22 +16,22 @@ type publication struct {
 }
 
 // note says what a connection's reader tells its shard.
-type note uint8
+type connMessageKind uint8
 
 const (
-	noteJoin  note = iota + 1 // a new connection
-	noteAsk                   // a request
-	notePing                  // a ping frame; text is its data
-	noteLeave                 // close with code and text
-	noteGone                  // the reader has ended
+	connJoin    connMessageKind = iota + 1 // a new connection
+	connRequest                            // a request
+	connPing                               // a ping frame; text is its data
+	connClose                              // close with code and text
+	connGone                               // the reader has ended
 )
 
-type letter struct {
-	note note
-	code uint16
-	conn *conn
-	ask  *request
-	text string
+type connMessage struct {
+	kind    connMessageKind
+	code    uint16
+	conn    *conn
+	request *request
+	text    string
 }
 
 // inbox is how Run, the tickets' goroutine and the readers reach a shard: two
@@ -42,18 +42,18 @@ type letter struct {
 // snapshots. The queue of letters is bounded by the connections: each has at
 // most maxInflight requests and pings, one join, one leave and one gone in it.
 type inbox struct {
-	mu      sync.Mutex
-	pubs    []publication
-	letters []letter
-	mark    mark // of the last publish that had one
-	overrun bool
-	stop    bool
-	wake    chan struct{} // holds one: there is something to take
+	mu       sync.Mutex
+	pubs     []publication
+	messages []connMessage
+	pos      enginePos // of the last publish that had one
+	overrun  bool
+	stop     bool
+	wake     chan struct{} // holds one: there is something to take
 }
 
 func newInbox() inbox { return inbox{wake: make(chan struct{}, 1)} }
 
-func (b *inbox) ring() {
+func (b *inbox) signal() {
 	select {
 	case b.wake <- struct{}{}:
 	default:
@@ -62,10 +62,10 @@ func (b *inbox) ring() {
 
 // publish hands over copies of pubs. A mark that is not zero says where the markets
 // stand after them; one without pubs wakes nobody. It never waits.
-func (b *inbox) publish(pubs []publication, at mark) {
+func (b *inbox) publish(pubs []publication, at enginePos) {
 	b.mu.Lock()
-	if at != (mark{}) {
-		b.mark = at
+	if at != (enginePos{}) {
+		b.pos = at
 	}
 	if len(b.pubs)+len(pubs) > maxInbox {
 		clear(b.pubs)
@@ -76,41 +76,41 @@ func (b *inbox) publish(pubs []publication, at mark) {
 	}
 	b.mu.Unlock()
 	if len(pubs) > 0 {
-		b.ring()
+		b.signal()
 	}
 }
 
-func (b *inbox) send(m letter) {
+func (b *inbox) send(m connMessage) {
 	b.mu.Lock()
-	b.letters = append(b.letters, m)
+	b.messages = append(b.messages, m)
 	b.mu.Unlock()
-	b.ring()
+	b.signal()
 }
 
 func (b *inbox) halt() {
 	b.mu.Lock()
 	b.stop = true
 	b.mu.Unlock()
-	b.ring()
+	b.signal()
 }
 
 // taken is what one take found.
 type taken struct {
-	pubs    []publication
-	letters []letter
-	mark    mark
-	overrun bool
-	stop    bool
+	pubs     []publication
+	messages []connMessage
+	pos      enginePos
+	overrun  bool
+	stop     bool
 }
 
 // take swaps the queues for the empty ones in t.
 func (b *inbox) take(t *taken) {
 	clear(t.pubs)
-	clear(t.letters)
+	clear(t.messages)
 	b.mu.Lock()
 	t.pubs, b.pubs = b.pubs, t.pubs[:0]
-	t.letters, b.letters = b.letters, t.letters[:0]
+	t.messages, b.messages = b.messages, t.messages[:0]
 	t.overrun, b.overrun = b.overrun, false
-	t.mark, t.stop = b.mark, b.stop
+	t.pos, t.stop = b.pos, b.stop
 	b.mu.Unlock()
 }

@@ -122,7 +122,7 @@ func tell(t *rapid.T, rng *rand.Rand, j *journalled, from int) *saying {
 	said := &saying{updates: map[string][]byte{}, snapshots: map[string][]byte{}}
 	var got taken
 	hear := func() {
-		f.handOver()
+		f.publishToShards()
 		f.shards[0].inbox.take(&got)
 		for _, p := range got.pubs {
 			for k := range ticker {
@@ -191,7 +191,7 @@ func TestJoinersSayTheSame(t *testing.T) {
 // stands it is as the others are, and its streams go on with snapshots.
 func TestFarBehindLeavesNumbersOut(t *testing.T) {
 	var slice []event.Event
-	for seq := range uint64(2 * farBehind) {
+	for seq := range uint64(2 * catchUpEvents) {
 		slice = append(slice, rested(seq+1))
 	}
 	var views [2]*engine.View
@@ -210,11 +210,11 @@ func TestFarBehindLeavesNumbersOut(t *testing.T) {
 		}
 		f.flush()
 		views[i] = f.View(0)
-		if n, want := f.stats.encoded.Load(), []uint64{0, 2 * farBehind}[i]; n != want {
+		if n, want := f.stats.encoded.Load(), []uint64{0, 2 * catchUpEvents}[i]; n != want {
 			t.Errorf("%d updates of %d at a time, want %d", n, most, want)
 		}
 	}
-	if a, b := views[0], views[1]; a.DepthSeq != 2*farBehind || a.DepthSeq != b.DepthSeq || a.EngineSeq != b.EngineSeq || a.At != b.At {
+	if a, b := views[0], views[1]; a.DepthSeq != 2*catchUpEvents || a.DepthSeq != b.DepthSeq || a.EngineSeq != b.EngineSeq || a.At != b.At {
 		t.Errorf("far behind %+v\nin time %+v", a, b)
 	}
 }

@@ -165,15 +165,15 @@ func TestSubscribeWithin(t *testing.T) {
 		t.Fatal(err)
 	}
 	within := f.o.SubscribeWithin
-	s, c := f.shards[0], &conn{phase: phaseOpen, bareSince: time.Unix(1, 0)}
+	s, c := f.shards[0], &conn{phase: phaseOpen, unsubscribedSince: time.Unix(1, 0)}
 	beat := func(at time.Time, want phase) {
 		t.Helper()
 		s.now = at
-		if s.beat(c); c.phase != want {
+		if s.heartbeat(c); c.phase != want {
 			t.Fatalf("phase %d, want %d", c.phase, want)
 		}
 	}
-	beat(c.bareSince.Add(within-1), phaseOpen)
+	beat(c.unsubscribedSince.Add(within-1), phaseOpen)
 	sub := s.add(c, topicRef{in: f.set.Get(0), kind: trades})
 	beat(s.now.Add(10*within), phaseOpen)
 	s.remove(sub)

@@ -40,7 +40,7 @@ func TestFarBehindInARefresh(t *testing.T) {
 		level(2, market.Buy, 100, 5), level(2, market.Sell, 102, 5), mirrored(2, 70),
 		{Seq: 3, At: 3, Kind: event.MirrorTraded, Instrument: 1, OrderID: 2, Other: 9, Price: 101, Qty: 4, Aux: 6, Side: market.Sell},
 	}
-	for len(long) < farBehind {
+	for len(long) < catchUpEvents {
 		long = append(long, event.Event{Seq: 4, At: 4, Kind: event.Rejected})
 	}
 	f.apply(append(long, level(5, market.Buy, 100, -5), level(5, market.Buy, 101, 5)))

@@ -24,7 +24,7 @@ const (
 // with a parameter that is unknown, named twice or out of range is passed over
 // for the next. It must be called after the upgrader has written the response's
 // headers, since the upgrader refuses a response that names extensions.
-func negotiate(ctx *fasthttp.RequestCtx) dialect {
+func negotiate(ctx *fasthttp.RequestCtx) encoding {
 	for _, line := range ctx.Request.Header.PeekAll(extensionsHeader) {
 		for offer := range bytes.SplitSeq(line, []byte{','}) {
 			if answer := answerOffer(offer); answer != "" {

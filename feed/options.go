@@ -42,10 +42,10 @@ const (
 	// maxPendingAll bounds what waits for one connection's socket with answers
 	// and resumed updates, in bytes; beyond it the connection is slow and closed.
 	maxPendingAll = 2 << 20
-	// maxOwed bounds the part of it that may wait for longer than owedWithin: a
+	// maxBacklog bounds the part of it that may wait for longer than backlogWithin: a
 	// client that takes a byte now and then would hold megabytes for ever.
-	maxOwed    = 64 << 10
-	owedWithin = 30 * time.Second
+	maxBacklog    = 64 << 10
+	backlogWithin = 30 * time.Second
 	// maxDrain bounds what is read and thrown away from a connection that is
 	// being closed, in bytes; maxStreamInput, from a stream of server-sent events,
 	// which is then closed.
@@ -120,9 +120,9 @@ type Options struct {
 	Tickets Tickets
 	// ClientIP tells whose connection it is; default: the socket's peer.
 	ClientIP func(*fasthttp.RequestCtx) netip.Addr
-	// Elsewhere tells, by symbol, where other groups serve what is not here; nil =
+	// OtherShards tells, by symbol, where other groups serve what is not here; nil =
 	// there are none. Its URLs need no escapes in JSON.
-	Elsewhere map[string]*market.Place
+	OtherShards map[string]*market.Place
 	// Logger takes what an operator should see; default slog.Default.
 	Logger *slog.Logger
 	// Clock is the wall clock of what no event causes (pong, heartbeat, trades

@@ -28,7 +28,7 @@ type poll struct {
 	count  int // of events
 
 	mu    sync.Mutex
-	seats []seat
+	slots []pollSlot
 	free  []int32 // seats that nobody has
 
 	ready []*conn // of this pass
@@ -38,9 +38,9 @@ type poll struct {
 }
 
 // seat is where the poll finds a connection.
-type seat struct {
+type pollSlot struct {
 	conn *conn // nil = nobody
-	turn int32 // grows with each change of conn
+	gen  int32 // grows with each change of conn
 }
 
 func newPoll(f *Feed) (*poll, error) {
@@ -70,14 +70,14 @@ func (p *poll) add(c *conn) error {
 	}
 	p.mu.Lock()
 	if n := len(p.free); n > 0 {
-		c.seat, p.free = p.free[n-1], p.free[:n-1]
+		c.pollSlot, p.free = p.free[n-1], p.free[:n-1]
 	} else {
-		c.seat = int32(len(p.seats))
-		p.seats = append(p.seats, seat{})
+		c.pollSlot = int32(len(p.slots))
+		p.slots = append(p.slots, pollSlot{})
 	}
-	s := &p.seats[c.seat]
-	s.turn++
-	s.conn, c.turn = c, s.turn
+	s := &p.slots[c.pollSlot]
+	s.gen++
+	s.conn, c.pollGen = c, s.gen
 	p.mu.Unlock()
 	return p.watch(c, syscall.EPOLL_CTL_ADD, events)
 }
@@ -87,10 +87,10 @@ func (p *poll) add(c *conn) error {
 func (p *poll) remove(c *conn) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	s := &p.seats[c.seat]
-	s.turn++
+	s := &p.slots[c.pollSlot]
+	s.gen++
 	s.conn = nil
-	p.free = append(p.free, c.seat)
+	p.free = append(p.free, c.pollSlot)
 }
 
 // close ends run.
@@ -101,12 +101,12 @@ func (p *poll) close() {
 
 // run reads connections until close.
 func (p *poll) run() {
-	for p.raw.Read(p.gather) == nil {
+	for p.raw.Read(p.wait) == nil {
 		p.reader.now = time.Now()
-		p.seated()
+		p.collectReady()
 		for _, c := range p.ready {
 			if !p.read(c) {
-				p.quit(c)
+				p.stopReading(c)
 			}
 		}
 		clear(p.ready)
@@ -115,7 +115,7 @@ func (p *poll) run() {
 
 // gather takes the events that are there, and reports whether there are any. It
 // does not wait: level-triggered events that a pass leaves behind come again.
-func (p *poll) gather(fd uintptr) bool {
+func (p *poll) wait(fd uintptr) bool {
 	for {
 		n, err := syscall.EpollWait(int(fd), p.events[:], 0)
 		switch {
@@ -130,12 +130,12 @@ func (p *poll) gather(fd uintptr) bool {
 }
 
 // seated sets ready to the connections that the events mean.
-func (p *poll) seated() {
+func (p *poll) collectReady() {
 	p.ready = p.ready[:0]
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for _, e := range p.events[:p.count] {
-		if s := &p.seats[e.Fd]; s.turn == e.Pad && s.conn != nil {
+		if s := &p.slots[e.Fd]; s.gen == e.Pad && s.conn != nil {
 			p.ready = append(p.ready, s.conn)
 		}
 	}
@@ -145,14 +145,14 @@ func (p *poll) seated() {
 func (p *poll) read(c *conn) bool {
 	if early := c.early; early != nil {
 		c.early = nil
-		return p.watch(c, syscall.EPOLL_CTL_MOD, syscall.EPOLLIN) == nil && p.reader.take(c, early)
+		return p.watch(c, syscall.EPOLL_CTL_MOD, syscall.EPOLLIN) == nil && p.reader.receive(c, early)
 	}
 	if err := c.raw.Control(p.fill); err != nil {
 		return true // the shard has closed it
 	}
 	switch {
 	case p.n > 0:
-		return p.reader.take(c, p.reader.buf[:p.n])
+		return p.reader.receive(c, p.reader.buf[:p.n])
 	case errors.Is(p.err, syscall.EAGAIN), errors.Is(p.err, syscall.EINTR):
 		return true
 	default:
@@ -161,15 +161,15 @@ func (p *poll) read(c *conn) bool {
 }
 
 // quit reads c no more and tells its shard.
-func (p *poll) quit(c *conn) {
+func (p *poll) stopReading(c *conn) {
 	// Fails only on a socket that is gone already.
 	_ = p.watch(c, syscall.EPOLL_CTL_DEL, 0)
-	c.shard.inbox.send(letter{note: noteGone, conn: c})
+	c.shard.inbox.send(connMessage{kind: connGone, conn: c})
 }
 
 // watch changes what the instance looks for on c's socket.
 func (p *poll) watch(c *conn, op int, events uint32) error {
-	e := syscall.EpollEvent{Events: events, Fd: c.seat, Pad: c.turn}
+	e := syscall.EpollEvent{Events: events, Fd: c.pollSlot, Pad: c.pollGen}
 	err := errors.ErrUnsupported
 	_ = p.raw.Control(func(epoll uintptr) {
 		if e := c.raw.Control(func(fd uintptr) {

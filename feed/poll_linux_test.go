@@ -26,21 +26,21 @@ func TestSeatIsTakenOnce(t *testing.T) {
 	if err := p.add(first); err != nil {
 		t.Fatal(err)
 	}
-	p.events[0], p.count = syscall.EpollEvent{Fd: first.seat, Pad: first.turn}, 1
-	if p.seated(); len(p.ready) != 1 || p.ready[0] != first {
+	p.events[0], p.count = syscall.EpollEvent{Fd: first.pollSlot, Pad: first.pollGen}, 1
+	if p.collectReady(); len(p.ready) != 1 || p.ready[0] != first {
 		t.Fatalf("%v", p.ready)
 	}
 	p.remove(first)
-	if p.seated(); len(p.ready) != 0 {
+	if p.collectReady(); len(p.ready) != 0 {
 		t.Fatalf("a connection that is gone: %v", p.ready)
 	}
 	if err := p.add(second); err != nil {
 		t.Fatal(err)
 	}
-	if second.seat != first.seat {
-		t.Fatalf("seats %d and %d: the first was free", first.seat, second.seat)
+	if second.pollSlot != first.pollSlot {
+		t.Fatalf("seats %d and %d: the first was free", first.pollSlot, second.pollSlot)
 	}
-	if p.seated(); len(p.ready) != 0 {
+	if p.collectReady(); len(p.ready) != 0 {
 		t.Fatalf("another's event: %v", p.ready)
 	}
 }

@@ -49,12 +49,12 @@ func (p *poll) run() {
 // read hears c to its end and tells its shard.
 func (p *poll) read(c *conn) {
 	r := &reader{feed: p.feed, now: time.Now()}
-	more := r.take(c, c.early)
+	more := r.receive(c, c.early)
 	c.early = nil
 	for more {
 		n, err := c.tcp.Read(r.buf[:])
 		r.now = time.Now()
-		more = err == nil && r.take(c, r.buf[:n])
+		more = err == nil && r.receive(c, r.buf[:n])
 	}
-	c.shard.inbox.send(letter{note: noteGone, conn: c})
+	c.shard.inbox.send(connMessage{kind: connGone, conn: c})
 }

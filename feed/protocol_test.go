@@ -279,7 +279,7 @@ func TestAheadWithin(t *testing.T) {
 	}
 	s, c := f.shards[0], &conn{phase: phaseOpen, shard: f.shards[0]}
 	s.now = time.Unix(1, 0)
-	s.adopt()
+	s.reload()
 	ask := parseRequest([]byte(`{"action":"SUBSCRIBE_MARKET","channels":["l2"],"symbols":["SLUSD/USDC"],"resume":{"epoch":"e1","l2:SLUSD/USDC":9}}`), f.set, false)
 	s.serve(c, ask)
 	begin := s.now
@@ -288,7 +288,7 @@ func TestAheadWithin(t *testing.T) {
 		stale bool
 	}{{f.o.AheadWithin - 1, false}, {f.o.AheadWithin, true}} {
 		s.now = begin.Add(test.after)
-		if s.beat(c); c.subs[0].stale != test.stale {
+		if s.heartbeat(c); c.subs[0].stale != test.stale {
 			t.Errorf("after %v: a snapshot is due: %v", test.after, c.subs[0].stale)
 		}
 	}

@@ -33,7 +33,7 @@ func TestPublishAllocatesNothing(t *testing.T) {
 		prev, next := views[turn%2], views[(turn+1)%2]
 		next.DepthSeq, next.TradesSeq, next.TickerSeq = prev.DepthSeq+1, prev.TradesSeq+1, prev.TickerSeq+1
 		f.publish(prev, next, fresh)
-		f.shards[0].inbox.publish(f.pubs, mark{})
+		f.shards[0].inbox.publish(f.pubs, enginePos{})
 		f.pubs = f.pubs[:0]
 		turn++
 		f.shards[0].inbox.take(&got)
@@ -133,7 +133,7 @@ func TestGathersASlice(t *testing.T) {
 		if held := len(inbox.pubs); len(f.pubs) != test.waiting || held != test.batches-test.waiting {
 			t.Errorf("%d batches: %d wait, %d are handed over", test.batches, len(f.pubs), held)
 		}
-		if f.handOver(); len(f.pubs) != 0 || len(inbox.pubs) != test.batches {
+		if f.publishToShards(); len(f.pubs) != 0 || len(inbox.pubs) != test.batches {
 			t.Errorf("%d batches: %d wait at the end, %d are handed over", test.batches, len(f.pubs), len(inbox.pubs))
 		}
 	}
@@ -142,11 +142,11 @@ func TestGathersASlice(t *testing.T) {
 func TestInboxLimit(t *testing.T) {
 	b := newInbox()
 	pubs := make([]publication, maxInbox)
-	b.publish(pubs, mark{})
+	b.publish(pubs, enginePos{})
 	if b.overrun || len(b.pubs) != maxInbox {
 		t.Fatalf("at the limit: overrun %v, %d held", b.overrun, len(b.pubs))
 	}
-	b.publish(pubs[:1], mark{})
+	b.publish(pubs[:1], enginePos{})
 	if !b.overrun || len(b.pubs) != 0 {
 		t.Fatalf("one beyond: overrun %v, %d held", b.overrun, len(b.pubs))
 	}

@@ -16,8 +16,8 @@ const (
 )
 
 var (
-	errTooMany    = &breach{CloseTooManyMessage, "too many messages"}
-	errNotDeflate = &breach{CloseBadData, "message that is not a deflate stream"}
+	errTooMany    = &protocolError{CloseTooManyMessage, "too many messages"}
+	errNotDeflate = &protocolError{CloseBadData, "message that is not a deflate stream"}
 )
 
 // reader makes requests of what connections send and hands them to their
@@ -34,35 +34,35 @@ type reader struct {
 // take hears what has come from c, in the reader's buffer or elsewhere, and
 // reports whether more may come: a connection that sends on and on after its
 // end is not worth reading to.
-func (r *reader) take(c *conn, data []byte) bool {
-	for len(data) > 0 && !c.deaf {
+func (r *reader) receive(c *conn, data []byte) bool {
+	for len(data) > 0 && !c.ignoreInput {
 		m, rest, err := c.in.next(data)
 		if err == nil && m.opcode != 0 {
-			err = r.hear(c, &m)
+			err = r.handle(c, &m)
 		}
 		if err != nil {
-			c.leave(err)
+			c.requestClose(err)
 		}
 		if c.in.rest == nil {
-			c.begun.Store(0)
+			c.messageSince.Store(0)
 		}
 		data = rest
 	}
-	if c.in.rest != nil && c.begun.Load() == 0 {
-		c.begun.Store(r.now.UnixNano())
+	if c.in.rest != nil && c.messageSince.Load() == 0 {
+		c.messageSince.Store(r.now.UnixNano())
 	}
-	c.drain -= len(data)
-	return c.drain >= 0
+	c.drainLeft -= len(data)
+	return c.drainLeft >= 0
 }
 
 // hear acts on one message. An error is a *breach.
-func (r *reader) hear(c *conn, m *incoming) error {
+func (r *reader) handle(c *conn, m *incoming) error {
 	if m.opcode == opClose {
 		code, err := closeCode(m.data)
 		if err != nil {
 			return err
 		}
-		return &breach{code: code}
+		return &protocolError{code: code}
 	}
 	if !c.rate.Spend(r.now.UnixNano(), int64(m.cost(time.Second/time.Duration(r.feed.o.MessagesPerSecond))), int64(time.Second)) {
 		return errTooMany
@@ -71,7 +71,7 @@ func (r *reader) hear(c *conn, m *incoming) error {
 	case opPong:
 		return nil
 	case opPing:
-		return c.hand(letter{note: notePing, conn: c, text: string(m.data)})
+		return c.send(connMessage{kind: connPing, conn: c, text: string(m.data)})
 	}
 	data := m.data
 	if m.deflated {
@@ -93,7 +93,7 @@ func (r *reader) hear(c *conn, m *incoming) error {
 		// A request aliases its text, and the buffers are for the next.
 		ask = parseRequest(append([]byte(nil), data...), r.feed.set, r.feed.o.Tickets != nil)
 	}
-	return c.hand(letter{note: noteAsk, conn: c, ask: ask})
+	return c.send(connMessage{kind: connRequest, conn: c, request: ask})
 }
 
 // cost returns what m takes of its sender's rate; one is a message's share. A
@@ -107,7 +107,7 @@ func (m *incoming) cost(one time.Duration) time.Duration {
 }
 
 // hand gives m to the shard. errTooMany: it has not kept up with what was sent.
-func (c *conn) hand(m letter) error {
+func (c *conn) send(m connMessage) error {
 	if c.inflight.Add(1) > maxInflight {
 		return errTooMany
 	}
@@ -117,12 +117,12 @@ func (c *conn) hand(m letter) error {
 
 // leave asks the shard to close the connection for the reason that err gives,
 // and makes it deaf: what the peer still sends is thrown away, at most maxDrain.
-func (c *conn) leave(err error) {
-	m := letter{note: noteLeave, conn: c, code: CloseProtocol, text: "protocol error"}
-	if b := (*breach)(nil); errors.As(err, &b) {
+func (c *conn) requestClose(err error) {
+	m := connMessage{kind: connClose, conn: c, code: CloseProtocol, text: "protocol error"}
+	if b := (*protocolError)(nil); errors.As(err, &b) {
 		m.code, m.text = b.code, b.text
 	}
-	c.deaf, c.drain = true, maxDrain
+	c.ignoreInput, c.drainLeft = true, maxDrain
 	c.in.rest = nil
 	c.shard.inbox.send(m)
 }

@@ -93,7 +93,7 @@ type request struct {
 	// symbol; nil = it does not resume.
 	resumeEpoch []byte
 	resume      map[string]uint64
-	after       mark // where the client of a stream left off; zero = it does not say
+	resumeAfter enginePos // where the client of a stream left off; zero = it does not say
 
 	channels, symbols [][]byte // as they stand in JSON
 	fault             *fault   // the first defect
@@ -117,7 +117,7 @@ func parseRequest(data []byte, set *market.Instruments, desk bool) *request {
 	return r
 }
 
-func (r *request) defect(f *fault) {
+func (r *request) setFault(f *fault) {
 	if r.fault == nil {
 		r.fault = f
 	}
@@ -152,7 +152,7 @@ func (r *request) member(s *scanner, quoted []byte) bool {
 		return s.skip(maxDepthJSON - 1)
 	}
 	if f := read(s); f != nil {
-		r.defect(f)
+		r.setFault(f)
 		s.pos = start
 		return s.skip(maxDepthJSON - 1)
 	}
@@ -197,7 +197,7 @@ func (r *request) readID(s *scanner) *fault {
 
 func (r *request) readChannels(s *scanner) *fault {
 	var ok bool
-	if r.channels, ok = texts(s, maxChannels); !ok {
+	if r.channels, ok = readTexts(s, maxChannels); !ok {
 		return &faultChannels
 	}
 	return nil
@@ -205,14 +205,14 @@ func (r *request) readChannels(s *scanner) *fault {
 
 func (r *request) readSymbols(s *scanner) *fault {
 	var ok bool
-	if r.symbols, ok = texts(s, maxSymbols); !ok {
+	if r.symbols, ok = readTexts(s, maxSymbols); !ok {
 		return &faultSymbols
 	}
 	return nil
 }
 
 // texts reads a list of 1 to most strings.
-func texts(s *scanner, most int) (list [][]byte, ok bool) {
+func readTexts(s *scanner, most int) (list [][]byte, ok bool) {
 	ok = s.array(func() bool {
 		text, ok := s.text()
 		if !ok || len(text) > maxText || len(list) == most {
@@ -340,13 +340,13 @@ func (r *request) resolve(set *market.Instruments, desk bool) {
 func rejectSymbol(k kind, text []byte, at *market.Place) rejection {
 	r := rejection{channel: quotedChannel(k), symbol: text, code: "UNKNOWN_SYMBOL"}
 	if at != nil {
-		r.code, r.wsURL = codeOtherGroup, at.WS
+		r.code, r.wsURL = codeOtherShard, at.WS
 	}
 	return r
 }
 
-// codeOtherGroup: the symbol is served at another address, which is told beside.
-const codeOtherGroup = "OTHER_GROUP"
+// codeOtherShard: the symbol is served at another address, which is told beside.
+const codeOtherShard = "OTHER_GROUP"
 
 // parseChannel returns the kind that a channel's word means; book is the one that
 // l2 does.

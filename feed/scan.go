@@ -105,19 +105,19 @@ func hex4(digits []byte) (rune, bool) {
 func (s *scanner) number() ([]byte, bool) {
 	s.peek()
 	start := s.pos
-	s.one('-')
+	s.accept('-')
 	switch {
-	case s.one('0'):
+	case s.accept('0'):
 	case s.digits():
 	default:
 		return nil, false
 	}
-	if s.one('.') && !s.digits() {
+	if s.accept('.') && !s.digits() {
 		return nil, false
 	}
-	if s.one('e') || s.one('E') {
-		if !s.one('+') {
-			s.one('-')
+	if s.accept('e') || s.accept('E') {
+		if !s.accept('+') {
+			s.accept('-')
 		}
 		if !s.digits() {
 			return nil, false
@@ -126,7 +126,7 @@ func (s *scanner) number() ([]byte, bool) {
 	return s.data[start:s.pos], true
 }
 
-func (s *scanner) one(c byte) bool {
+func (s *scanner) accept(c byte) bool {
 	if s.pos >= len(s.data) || s.data[s.pos] != c {
 		return false
 	}

@@ -6,27 +6,27 @@ import (
 )
 
 // receive takes one letter of a connection's reader.
-func (s *shard) receive(m *letter) {
+func (s *shard) receive(m *connMessage) {
 	c := m.conn
-	switch m.note {
-	case noteJoin:
+	switch m.kind {
+	case connJoin:
 		s.join(c)
-	case noteGone:
+	case connGone:
 		if c.phase == phaseClosing {
 			s.flush(c) // told why, should its reader have gone because it sends on and on
 		}
 		s.drop(c)
-	case noteLeave:
+	case connClose:
 		s.close(c, m.code, m.text)
-	case notePing:
+	case connPing:
 		c.inflight.Add(-1)
 		if c.phase == phaseOpen {
 			s.answer(c, s.enc.pongFrame([]byte(m.text)))
 		}
-	case noteAsk:
+	case connRequest:
 		c.inflight.Add(-1)
 		if c.phase == phaseOpen {
-			s.serve(c, m.ask)
+			s.serve(c, m.request)
 		}
 	}
 }
@@ -34,10 +34,10 @@ func (s *shard) receive(m *letter) {
 // answer queues a message that is c's alone and is never dropped. A connection
 // with too much of it pending is slow.
 func (s *shard) answer(c *conn, data []byte) {
-	c.push(c.own(data), nil)
-	s.touch(c)
-	if c.bytes-c.live > maxPendingAll && c.phase == phaseOpen {
-		s.slow(c)
+	c.push(c.encodeOwn(data), nil)
+	s.scheduleWrite(c)
+	if c.pendingBytes-c.updateBytes > maxPendingAll && c.phase == phaseOpen {
+		s.closeSlow(c)
 	}
 }
 
@@ -63,7 +63,7 @@ func (s *shard) serve(c *conn, r *request) {
 
 // joined is one topic that a request has subscribed to, and the updates that
 // bring the client up to date; nil = a snapshot must.
-type joined struct {
+type addedSub struct {
 	sub     *subscription
 	resumed bool
 	missed  []byte
@@ -72,8 +72,8 @@ type joined struct {
 // subscribe adds topics, or begins them anew, acknowledges, and then sends what
 // brings each up to the seq that the acknowledgement names.
 func (s *shard) subscribe(c *conn, r *request) {
-	var added []joined
-	room := maxPendingAll/2 - c.bytes
+	var added []addedSub
+	room := maxPendingAll/2 - c.pendingBytes
 	for _, ref := range r.topics {
 		if old := c.find(ref); old != nil {
 			s.remove(old)
@@ -81,9 +81,9 @@ func (s *shard) subscribe(c *conn, r *request) {
 			r.rejected = append(r.rejected, reject(ref, "TOO_MANY_SUBSCRIPTIONS"))
 			continue
 		}
-		j := joined{sub: s.add(c, ref)}
-		if j.sub.ahead = s.lead(ref, r); j.sub.ahead != 0 {
-			j.resumed, c.patience = true, s.now.Add(s.feed.o.AheadWithin)
+		j := addedSub{sub: s.add(c, ref)}
+		if j.sub.ahead = s.aheadSeq(ref, r); j.sub.ahead != 0 {
+			j.resumed, c.aheadUntil = true, s.now.Add(s.feed.o.AheadWithin)
 		} else {
 			j.missed, j.resumed = s.missed(ref, r, room)
 		}
@@ -105,14 +105,14 @@ func (s *shard) subscribe(c *conn, r *request) {
 			return
 		case !j.resumed:
 			c.markStale(j.sub)
-		case len(j.missed) > 0 && c.dialect == events:
+		case len(j.missed) > 0 && c.encoding == eventStream:
 			c.push(appendEvents(nil, j.missed), nil)
 		case len(j.missed) > 0:
 			c.push(j.missed, nil)
 		}
 	}
 	s.refresh(c)
-	s.touch(c)
+	s.scheduleWrite(c)
 }
 
 // missed returns the updates between where the client says it is and the
@@ -124,7 +124,7 @@ func (s *shard) missed(ref topicRef, r *request, room int) ([]byte, bool) {
 		return nil, false
 	}
 	at := s.position(s.topic(ref))
-	from, known := s.leftOff(ref, r)
+	from, known := s.resumeSeq(ref, r)
 	if !known {
 		return nil, false
 	}
@@ -145,22 +145,22 @@ func (s *shard) missed(ref topicRef, r *request, room int) ([]byte, bool) {
 // lead returns where the client says that it is, if that is where this shard will
 // be in a moment: it was served by another one, or by another process, that had
 // heard more. Else zero.
-func (s *shard) lead(ref topicRef, r *request) uint64 {
-	if ref.kind >= ticker || r.after != (mark{}) {
+func (s *shard) aheadSeq(ref topicRef, r *request) uint64 {
+	if ref.kind >= ticker || r.resumeAfter != (enginePos{}) {
 		return 0
 	}
 	at := s.position(s.topic(ref)).seq
-	if from, known := s.leftOff(ref, r); known && from > at && from-at <= MaxResume {
+	if from, known := s.resumeSeq(ref, r); known && from > at && from-at <= MaxResume {
 		return from
 	}
 	return 0
 }
 
-// leftOff returns the seq at which the client says that it left a stream, in the
+// resumeSeq returns the seq at which the client says that it left a stream, in the
 // epoch in which that stream is.
-func (s *shard) leftOff(ref topicRef, r *request) (uint64, bool) {
-	if r.after != (mark{}) {
-		return s.seqAt(ref, r.after)
+func (s *shard) resumeSeq(ref topicRef, r *request) (uint64, bool) {
+	if r.resumeAfter != (enginePos{}) {
+		return s.seqAt(ref, r.resumeAfter)
 	}
 	epoch := s.position(s.topic(ref)).epoch
 	if r.resume == nil || string(r.resumeEpoch) != "e"+strconv.FormatUint(epoch, 10) {
@@ -185,7 +185,7 @@ func (s *shard) topic(ref topicRef) *topic {
 // add makes c a subscriber; nothing is sent yet.
 func (s *shard) add(c *conn, ref topicRef) *subscription {
 	t := s.topic(ref)
-	sub := &subscription{conn: c, topic: t, place: len(t.subs)}
+	sub := &subscription{conn: c, topic: t, index: len(t.subs)}
 	t.subs = append(t.subs, sub)
 	c.subs = append(c.subs, sub)
 	t.shared.linger.Store(MaxResume)
@@ -198,22 +198,22 @@ func (s *shard) add(c *conn, ref topicRef) *subscription {
 func (s *shard) remove(sub *subscription) {
 	c, t := sub.conn, sub.topic
 	last := len(t.subs) - 1
-	t.subs[sub.place] = t.subs[last]
-	t.subs[sub.place].place = sub.place
+	t.subs[sub.index] = t.subs[last]
+	t.subs[sub.index].index = sub.index
 	t.subs[last] = nil
 	t.subs = t.subs[:last]
 	if sub.stale {
-		c.stale--
+		c.staleSubs--
 	}
 	for i := range c.pending {
 		if c.pending[i].sub == sub {
-			c.live -= len(c.pending[i].data)
+			c.updateBytes -= len(c.pending[i].data)
 			c.pending[i].sub = nil
 		}
 	}
 	c.subs = slices.DeleteFunc(c.subs, func(other *subscription) bool { return other == sub })
 	if len(c.subs) == 0 {
-		c.bareSince = s.now
+		c.unsubscribedSince = s.now
 	}
 	t.shared.linger.Store(MaxResume)
 	t.shared.subscribers.Add(-1)
@@ -249,7 +249,7 @@ func (s *shard) resync(c *conn, r *request) {
 		c.markStale(sub)
 	}
 	s.refresh(c)
-	s.touch(c)
+	s.scheduleWrite(c)
 }
 
 // subscribed returns those of r's topics that c has, and rejects the others.

@@ -19,8 +19,8 @@ type topic struct {
 	kind   kind
 	subs   []*subscription
 	shared *sharedTopic
-	snap   message  // the last snapshot; zero = none
-	snapOf position // where the stream stood then
+	snap   encodedMessage // the last snapshot; zero = none
+	snapOf position       // where the stream stood then
 }
 
 // shard owns connections: it alone changes their state and writes to their
@@ -38,18 +38,18 @@ type shard struct {
 	books  []*ticketBook
 	topics []topic // of instrument i and kind k at i*kinds+k
 
-	wheel   [wheelSlots][]*conn
-	conns   int
-	hand    int       // the wheel's next slot
-	turnAt  time.Time // when it is due
-	dirty   []*conn   // have something to write
-	waiting []*conn   // are blocked or closing
-	lookAt  time.Time // when the first of them is due; zero = none is
-	stop    bool
+	wheel      [wheelSlots][]*conn
+	conns      int
+	nextSlot   int       // the wheel's next slot
+	tickAt     time.Time // when it is due
+	dirty      []*conn   // have something to write
+	waiting    []*conn   // are blocked or closing
+	waitingDue time.Time // when the first of them is due; zero = none is
+	stop       bool
 
-	mark     mark   // where the markets stand
-	markText []byte // says markOf, for all streams; nil = none yet
-	markOf   mark
+	pos       enginePos // where the markets stand
+	markEvent []byte    // says markPos, for all streams; nil = none yet
+	markPos   enginePos
 
 	now     time.Time // of this pass
 	scratch []byte
@@ -90,7 +90,7 @@ func newShard(f *Feed) *shard {
 // run works until it has been halted and its last connection is gone.
 func (s *shard) run() {
 	s.now = time.Now()
-	s.adopt()
+	s.reload()
 	timer := time.NewTimer(time.Hour)
 	defer timer.Stop()
 	var t taken
@@ -120,7 +120,7 @@ func (s *shard) run() {
 func (s *shard) pass(t *taken) {
 	if t.overrun {
 		s.feed.stats.overruns.Add(1)
-		s.adopt()
+		s.reload()
 	}
 	for i := range t.pubs {
 		if p := &t.pubs[i]; p.book != nil {
@@ -129,9 +129,9 @@ func (s *shard) pass(t *taken) {
 			s.publish(p)
 		}
 	}
-	s.mark = t.mark
-	for i := range t.letters {
-		s.receive(&t.letters[i])
+	s.pos = t.pos
+	for i := range t.messages {
+		s.receive(&t.messages[i])
 	}
 	if t.stop && !s.stop {
 		s.stop = true
@@ -142,10 +142,10 @@ func (s *shard) pass(t *taken) {
 			}
 		})
 	}
-	s.turn()
-	s.retry()
+	s.tick()
+	s.retryWaiting()
 	s.flushDirty()
-	s.tally()
+	s.countSent()
 }
 
 // nextDue returns when the shard must work again without being asked; zero =
@@ -154,39 +154,39 @@ func (s *shard) nextDue() time.Time {
 	if s.conns == 0 {
 		return time.Time{}
 	}
-	if !s.lookAt.IsZero() && s.lookAt.Before(s.turnAt) {
-		return s.lookAt
+	if !s.waitingDue.IsZero() && s.waitingDue.Before(s.tickAt) {
+		return s.waitingDue
 	}
-	return s.turnAt
+	return s.tickAt
 }
 
 // adopt moves to the feed's current views and books and makes every subscriber of
 // one that moved wait for a snapshot.
-func (s *shard) adopt() {
+func (s *shard) reload() {
 	for i := range s.views {
 		of := s.topics[i*int(kinds) : (i+1)*int(kinds)]
 		if cur, view := s.views[i], s.feed.views[i].Load(); cur != view {
 			s.views[i] = view
 			for k := range marketKinds {
-				s.outdate(&of[k], cur != nil && cur.Epoch == view.Epoch)
+				s.markTopicStale(&of[k], cur != nil && cur.Epoch == view.Epoch)
 			}
 		}
 		if book := s.feed.books[i].Load(); s.books[i] != book {
 			s.books[i] = book
-			s.outdate(&of[tickets], false)
+			s.markTopicStale(&of[tickets], false)
 		}
 	}
 }
 
 // outdate makes t's subscribers wait for a snapshot. Within an epoch those are left
 // alone who still are ahead.
-func (s *shard) outdate(t *topic, within bool) {
+func (s *shard) markTopicStale(t *topic, within bool) {
 	for _, sub := range t.subs {
-		if within && sub.knows(s.position(t).seq) {
+		if within && sub.has(s.position(t).seq) {
 			continue
 		}
 		sub.conn.markStale(sub)
-		s.touch(sub.conn)
+		s.scheduleWrite(sub.conn)
 	}
 }
 
@@ -212,15 +212,15 @@ func (s *shard) publish(p *publication) {
 		if len(t.subs) == 0 {
 			continue
 		}
-		m := message{frame: p.frames[k]}
+		m := encodedMessage{frame: p.frames[k]}
 		switch step := k.seq(p.next) - k.seq(cur); {
 		case p.next.Epoch != cur.Epoch || step > 1:
-			m = message{}
+			m = encodedMessage{}
 		case step == 0:
 			continue
 		}
 		for _, sub := range t.subs {
-			if p.next.Epoch == cur.Epoch && sub.knows(k.seq(p.next)) {
+			if p.next.Epoch == cur.Epoch && sub.has(k.seq(p.next)) {
 				continue
 			}
 			s.deliver(sub, &m)
@@ -240,9 +240,9 @@ func older(a, b *engine.View) bool {
 // deliver queues one update, or makes the subscriber wait for a snapshot when
 // there is none, when it is a ticker behind a full socket (which conflates to
 // the latest), or when too much is pending (which collapses).
-func (s *shard) deliver(sub *subscription, m *message) {
+func (s *shard) deliver(sub *subscription, m *encodedMessage) {
 	c := sub.conn
-	data := m.in(c.dialect, &s.zip)
+	data := m.as(c.encoding, &s.zip)
 	switch {
 	case sub.stale:
 	case data == nil:
@@ -250,26 +250,26 @@ func (s *shard) deliver(sub *subscription, m *message) {
 	case c.blocked && sub.topic.kind == ticker:
 		s.feed.stats.conflated.Add(1)
 		c.markStale(sub)
-	case c.live+len(data) > s.feed.o.MaxPending || len(c.pending) >= maxPendingFrames:
+	case c.updateBytes+len(data) > s.feed.o.MaxPending || len(c.pending) >= maxPendingFrames:
 		s.feed.stats.collapsed.Add(1)
 		c.collapse()
 		c.markStale(sub)
 	default:
 		c.push(data, sub)
 	}
-	s.touch(c)
+	s.scheduleWrite(c)
 }
 
 // snapshot returns t as the shard stands, made once a position and dialect.
-func (s *shard) snapshot(t *topic, d dialect) []byte {
+func (s *shard) snapshot(t *topic, d encoding) []byte {
 	if p := s.position(t); t.snapOf != p || t.snap.frame == nil {
-		t.snap, t.snapOf = message{frame: s.full(t), large: true}, p
+		t.snap, t.snapOf = encodedMessage{frame: s.fullFrame(t), large: true}, p
 	}
-	return t.snap.in(d, &s.zip)
+	return t.snap.as(d, &s.zip)
 }
 
 // full returns the frame of all that t shows, whose bytes never change.
-func (s *shard) full(t *topic) []byte {
+func (s *shard) fullFrame(t *topic) []byte {
 	if t.kind == tickets {
 		return s.books[t.in.ID].snapshot(t.in)
 	}
@@ -278,64 +278,64 @@ func (s *shard) full(t *topic) []byte {
 
 // refresh queues the snapshots that c waits for, as far as there is room.
 func (s *shard) refresh(c *conn) {
-	if c.stale == 0 || c.blocked || c.phase != phaseOpen {
+	if c.staleSubs == 0 || c.blocked || c.phase != phaseOpen {
 		return
 	}
 	for _, sub := range c.subs {
 		if !sub.stale {
 			continue
 		}
-		if c.live > s.feed.o.MaxPending/2 {
+		if c.updateBytes > s.feed.o.MaxPending/2 {
 			return
 		}
 		sub.stale, sub.ahead = false, 0
-		c.stale--
-		c.push(s.snapshot(sub.topic, c.dialect), sub)
+		c.staleSubs--
+		c.push(s.snapshot(sub.topic, c.encoding), sub)
 	}
 }
 
 // turn moves the wheel: each slot's connections get what is due once an
 // interval.
-func (s *shard) turn() {
+func (s *shard) tick() {
 	step := s.feed.o.Heartbeat / wheelSlots
 	if s.conns == 0 {
-		s.turnAt = s.now.Add(step)
+		s.tickAt = s.now.Add(step)
 		return
 	}
 	for range wheelSlots {
-		if s.now.Before(s.turnAt) {
+		if s.now.Before(s.tickAt) {
 			return
 		}
-		s.hand = (s.hand + 1) % wheelSlots
-		s.turnAt = s.turnAt.Add(step)
-		for _, c := range s.wheel[s.hand] {
-			s.beat(c)
+		s.nextSlot = (s.nextSlot + 1) % wheelSlots
+		s.tickAt = s.tickAt.Add(step)
+		for _, c := range s.wheel[s.nextSlot] {
+			s.heartbeat(c)
 		}
 	}
-	s.turnAt = s.now.Add(step)
+	s.tickAt = s.now.Add(step)
 }
 
 // beat sends c its heartbeat, if it wants one and is not behind, and closes it
 // if it has had no subscription for too long.
-func (s *shard) beat(c *conn) {
+func (s *shard) heartbeat(c *conn) {
 	if c.phase != phaseOpen {
 		return
 	}
-	if begun := c.begun.Load(); begun != 0 && s.now.UnixNano()-begun >= int64(s.feed.o.MessageWithin) {
+	if begun := c.messageSince.Load(); begun != 0 && s.now.UnixNano()-begun >= int64(s.feed.o.MessageWithin) {
 		s.close(c, ClosePolicy, "message took too long")
 		return
 	}
-	if s.owesTooLong(c) {
-		s.slow(c)
+	if s.backlogTooOld(c) {
+		s.closeSlow(c)
 		return
 	}
 	if len(c.subs) == 0 {
-		if s.now.Sub(c.bareSince) >= s.feed.o.SubscribeWithin {
+		if s.now.Sub(c.unsubscribedSince) >= s.feed.o.SubscribeWithin {
 			s.close(c, CloseNoSubscription, "no subscription")
 		}
 		return
 	}
-	s.overtake(c)
+	s.expireAhead(c)
 	if !c.heartbeat || c.blocked {
 		return
 	}
@@ -353,30 +353,30 @@ func (s *shard) beat(c *conn) {
 
 // overtake gives c snapshots of what it is still ahead in after its patience: it
 // names numbers that never were, or this process hangs behind.
-func (s *shard) overtake(c *conn) {
-	if c.patience.IsZero() || s.now.Before(c.patience) {
+func (s *shard) expireAhead(c *conn) {
+	if c.aheadUntil.IsZero() || s.now.Before(c.aheadUntil) {
 		return
 	}
-	c.patience = time.Time{}
+	c.aheadUntil = time.Time{}
 	for _, sub := range c.subs {
-		if sub.knows(s.position(sub.topic).seq + 1) {
+		if sub.has(s.position(sub.topic).seq + 1) {
 			c.markStale(sub)
-			s.touch(c)
+			s.scheduleWrite(c)
 		}
 	}
 }
 
-// owesTooLong reports whether c leaves more of its answers lying than one may,
+// backlogTooOld reports whether c leaves more of its answers lying than one may,
 // and has for too long.
-func (s *shard) owesTooLong(c *conn) bool {
-	if c.bytes-c.live <= maxOwed {
-		c.owedSince = time.Time{}
+func (s *shard) backlogTooOld(c *conn) bool {
+	if c.pendingBytes-c.updateBytes <= maxBacklog {
+		c.backlogSince = time.Time{}
 		return false
 	}
-	if c.owedSince.IsZero() {
-		c.owedSince = s.now
+	if c.backlogSince.IsZero() {
+		c.backlogSince = s.now
 	}
-	return s.now.Sub(c.owedSince) >= owedWithin
+	return s.now.Sub(c.backlogSince) >= backlogWithin
 }
 
 // each calls f for every connection of the shard.
@@ -390,23 +390,23 @@ func (s *shard) each(f func(*conn)) {
 
 // mount puts c into the wheel's emptiest slot: where connections come and go, as
 // many at a time, their number alone would lead to one slot again and again.
-func (s *shard) mount(c *conn) {
+func (s *shard) addToWheel(c *conn) {
 	c.slot = 0
 	for i := range s.wheel {
 		if len(s.wheel[i]) < len(s.wheel[c.slot]) {
 			c.slot = i
 		}
 	}
-	c.place = len(s.wheel[c.slot])
+	c.slotIndex = len(s.wheel[c.slot])
 	s.wheel[c.slot] = append(s.wheel[c.slot], c)
 }
 
 // unmount takes c off the wheel.
-func (s *shard) unmount(c *conn) {
+func (s *shard) removeFromWheel(c *conn) {
 	slot := s.wheel[c.slot]
 	last := len(slot) - 1
-	slot[c.place] = slot[last]
-	slot[c.place].place = c.place
+	slot[c.slotIndex] = slot[last]
+	slot[c.slotIndex].slotIndex = c.slotIndex
 	slot[last] = nil
 	s.wheel[c.slot] = slot[:last]
 }
@@ -414,12 +414,12 @@ func (s *shard) unmount(c *conn) {
 // join takes a new connection and welcomes it.
 func (s *shard) join(c *conn) {
 	s.conns++
-	s.mount(c)
+	s.addToWheel(c)
 	c.phase = phaseOpen
-	c.bareSince, c.movedAt = s.now, s.now
-	s.feed.stats.dialects[c.dialect].Add(1)
+	c.unsubscribedSince, c.progressAt = s.now, s.now
+	s.feed.stats.byEncoding[c.encoding].Add(1)
 	if c.stream != nil {
-		s.begin(c)
+		s.startStream(c)
 	} else {
 		s.answer(c, s.enc.welcome(&s.feed.o, c.session, s.feed.epoch.Load()))
 	}
@@ -427,6 +427,6 @@ func (s *shard) join(c *conn) {
 		s.close(c, CloseRestart, "restart")
 	}
 	if err := s.poll.add(c); err != nil {
-		s.kill(c)
+		s.abort(c)
 	}
 }

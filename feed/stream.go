@@ -20,9 +20,9 @@ const (
 
 // stream is what a connection with server-sent events has beside the others.
 type stream struct {
-	head []byte   // of the response; nil = queued
-	ask  *request // what the query asks for; nil = served
-	told mark     // the last mark that was queued and not dropped
+	head     []byte    // of the response; nil = queued
+	request  *request  // what the query asks for; nil = served
+	lastMark enginePos // the last mark that was queued and not dropped
 }
 
 // Stream answers GET /api/v1/market/stream with server-sent events: the messages
@@ -39,7 +39,7 @@ func (f *Feed) Stream(ctx *fasthttp.RequestCtx) {
 		refuse(ctx, fasthttp.StatusBadRequest, bad.code, bad.text, bad.reason, bad.field)
 		return
 	}
-	ask.after = lastEventID(ctx)
+	ask.resumeAfter = lastEventID(ctx)
 	ip, ok := f.admit(ctx)
 	if !ok {
 		return
@@ -50,19 +50,19 @@ func (f *Feed) Stream(ctx *fasthttp.RequestCtx) {
 	}
 	head := ctx.Response.Header.AppendBytes(nil)
 	ctx.HijackSetNoResponse(true)
-	ctx.Hijack(func(n net.Conn) { f.accept(n, ip, events, &stream{head: head, ask: ask}) })
+	ctx.Hijack(func(n net.Conn) { f.accept(n, ip, eventStream, &stream{head: head, request: ask}) })
 }
 
 // lastEventID returns where a client that comes back left off: the header that
 // browsers send, or the parameter last_event_id for those who cannot set it. The
 // zero mark says that nothing is known; a client cannot change a wrong id, so one
 // is no error.
-func lastEventID(ctx *fasthttp.RequestCtx) mark {
+func lastEventID(ctx *fasthttp.RequestCtx) enginePos {
 	id := ctx.Request.Header.Peek("Last-Event-ID")
 	if len(id) == 0 {
 		id = ctx.QueryArgs().Peek("last_event_id")
 	}
-	return parseMark(id)
+	return parseEventID(id)
 }
 
 // streamHead sets what the response says of itself. Its body ends with the
@@ -78,9 +78,9 @@ func streamHead(ctx *fasthttp.RequestCtx) {
 }
 
 // begin opens a stream: its head, the welcome, and what it asked for.
-func (s *shard) begin(c *conn) {
-	head, ask := c.stream.head, c.stream.ask
-	c.stream.head, c.stream.ask = nil, nil
+func (s *shard) startStream(c *conn) {
+	head, ask := c.stream.head, c.stream.request
+	c.stream.head, c.stream.request = nil, nil
 	c.push(appendRetry(head, reconnectAfter), nil)
 	s.answer(c, s.enc.welcome(&s.feed.o, c.session, s.feed.epoch.Load()))
 	s.serve(c, ask)
@@ -88,24 +88,24 @@ func (s *shard) begin(c *conn) {
 
 // tell queues a mark if c has one to hear and is not behind it: all that came
 // before the mark is queued, and no snapshot is owed.
-func (s *shard) tell(c *conn) {
-	if c.stream == nil || c.stale > 0 || c.blocked || c.phase != phaseOpen || c.stream.told == s.mark {
+func (s *shard) queueMark(c *conn) {
+	if c.stream == nil || c.staleSubs > 0 || c.blocked || c.phase != phaseOpen || c.stream.lastMark == s.pos {
 		return
 	}
-	if s.markText == nil || s.markOf != s.mark {
-		s.markText, s.markOf = appendMark(nil, s.mark), s.mark
+	if s.markEvent == nil || s.markPos != s.pos {
+		s.markEvent, s.markPos = appendMark(nil, s.pos), s.pos
 	}
-	c.stream.told = s.mark
-	c.push(s.markText, nil)
+	c.stream.lastMark = s.pos
+	c.push(s.markEvent, nil)
 }
 
 // seqAt returns the seq at which a stream stood at a mark, as far as that is
 // known. A ticker also changes as its trades grow old, and the tickets come on a
 // way of their own, so that no mark tells of either.
-func (s *shard) seqAt(ref topicRef, m mark) (uint64, bool) {
+func (s *shard) seqAt(ref topicRef, m enginePos) (uint64, bool) {
 	at := s.position(s.topic(ref))
 	switch {
-	case ref.kind >= ticker, m.epoch != at.epoch, m.engineSeq > s.mark.engineSeq:
+	case ref.kind >= ticker, m.epoch != at.epoch, m.engineSeq > s.pos.engineSeq:
 		return 0, false
 	case at.engineSeq <= m.engineSeq:
 		return at.seq, true
@@ -119,7 +119,7 @@ func (s *shard) seqAt(ref topicRef, m mark) (uint64, bool) {
 
 // farewell returns the last message of a connection: a WebSocket's close frame. A
 // stream has none; it is told why where it should come back later than usual.
-func (s *shard) farewell(c *conn, code uint16, text string) []byte {
+func (s *shard) lastMessage(c *conn, code uint16, text string) []byte {
 	switch {
 	case c.stream == nil:
 		return bytes.Clone(s.enc.closing(code, text))

@@ -54,13 +54,13 @@ func frameLen(data []byte) int {
 // mark is a place in the engine's order of commands: behind all that those up to
 // and with engineSeq have done to the markets. Its text is the id of a stream, as
 // in e7-1042. The zero value is no place.
-type mark struct{ epoch, engineSeq uint64 }
+type enginePos struct{ epoch, engineSeq uint64 }
 
 // appendMark appends the event that sets the id with which a client comes back.
 // By the WHATWG's standard (HTML, section 9.2.6) the id alone would do. But a
 // block without data is passed over, id and all, by Firefox and by npm's
 // eventsource; so it has some.
-func appendMark(dst []byte, m mark) []byte {
+func appendMark(dst []byte, m enginePos) []byte {
 	dst = append(dst, markHead...)
 	dst = strconv.AppendUint(dst, m.epoch, 10)
 	dst = append(dst, '-')
@@ -75,18 +75,18 @@ func appendMark(dst []byte, m mark) []byte {
 // markHead is how every mark begins, and no other event.
 const markHead = "id: e"
 
-// parseMark reads an id. What is none of ours is the zero mark.
-func parseMark(id []byte) mark {
+// parseEventID reads an id. What is none of ours is the zero mark.
+func parseEventID(id []byte) enginePos {
 	epoch, seq, _ := bytes.Cut(id, []byte{'-'})
 	if len(epoch) < 2 || epoch[0] != 'e' {
-		return mark{}
+		return enginePos{}
 	}
 	e, known := parseDigits(epoch[1:])
 	n, whole := parseDigits(seq)
 	if !known || !whole || e == 0 {
-		return mark{}
+		return enginePos{}
 	}
-	return mark{epoch: e, engineSeq: n}
+	return enginePos{epoch: e, engineSeq: n}
 }
 
 // isMark reports whether a text of a stream is a mark.

@@ -56,24 +56,24 @@ func TestEvents(t *testing.T) {
 
 // An id is read back as it was written, and nothing else is an id.
 func TestMarks(t *testing.T) {
-	for _, m := range []mark{{1, 0}, {7, 1042}, {1<<64 - 1, 1<<64 - 1}} {
+	for _, m := range []enginePos{{1, 0}, {7, 1042}, {1<<64 - 1, 1<<64 - 1}} {
 		text := appendMark(nil, m)
 		id, ok := strings.CutPrefix(strings.SplitAfter(string(text), "\n")[0], "id: ")
 		id = strings.TrimSuffix(id, "\n")
-		if !ok || !isMark(text) || parseMark([]byte(id)) != m {
-			t.Errorf("%+v is %q, which is %+v", m, text, parseMark([]byte(id)))
+		if !ok || !isMark(text) || parseEventID([]byte(id)) != m {
+			t.Errorf("%+v is %q, which is %+v", m, text, parseEventID([]byte(id)))
 		}
 	}
 	for _, id := range []string{
 		"", "e", "e7", "7-1", "e-1", "e7-", "e7-x", "ex-1", "e7-1-1", "e07-1", "e7-01", "e+7-1", "e7-+1", " e7-1", "e7-1 ", "E7-1",
 		"e18446744073709551616-1", "e1-18446744073709551616", "e0-1",
 	} {
-		if m := parseMark([]byte(id)); m != (mark{}) {
+		if m := parseEventID([]byte(id)); m != (enginePos{}) {
 			t.Errorf("%q is %+v", id, m)
 		}
 	}
 	const want = "id: e7-1042\nevent: mark\ndata: {\"channel\":\"mark\",\"epoch\":\"e7\",\"engine_seq\":1042}\n\n"
-	if text := string(appendMark(nil, mark{7, 1042})); text != want {
+	if text := string(appendMark(nil, enginePos{7, 1042})); text != want {
 		t.Errorf("%q", text)
 	}
 	if isMark(appendEvent(nil, new(encoder).restart(1))) {
@@ -85,8 +85,8 @@ func FuzzParseMark(f *testing.F) {
 	f.Add([]byte("e7-1042"))
 	f.Add([]byte("e0-0"))
 	f.Fuzz(func(t *testing.T, id []byte) {
-		m := parseMark(id)
-		if m == (mark{}) {
+		m := parseEventID(id)
+		if m == (enginePos{}) {
 			return
 		}
 		if text := string(appendMark(nil, m)); !strings.HasPrefix(text, "id: "+string(id)+"\n") {
@@ -98,18 +98,18 @@ func FuzzParseMark(f *testing.F) {
 // An id that waits behind a dropped update is dropped too, and told again later.
 // One that is half written stays: what it tells of has gone out.
 func TestCollapseMarks(t *testing.T) {
-	c := &conn{dialect: events, stream: &stream{told: mark{1, 5}}}
+	c := &conn{encoding: eventStream, stream: &stream{lastMark: enginePos{1, 5}}}
 	sub := &subscription{conn: c}
-	answer, id := []byte("event: control\ndata: {}\n\n"), appendMark(nil, mark{1, 5})
+	answer, id := []byte("event: control\ndata: {}\n\n"), appendMark(nil, enginePos{1, 5})
 	c.push(id, nil)
 	c.push([]byte("update"), sub)
 	c.push(answer, nil)
 	c.push(id, nil)
-	c.offset, c.bytes = 3, c.bytes-3
+	c.offset, c.pendingBytes = 3, c.pendingBytes-3
 	c.collapse()
 	if len(c.pending) != 2 || !isMark(c.pending[0].data) || &c.pending[1].data[0] != &answer[0] ||
-		c.bytes != len(id)-3+len(answer) || c.live != 0 || !sub.stale || c.stream.told != (mark{}) {
-		t.Errorf("%+v of %d bytes; told %+v", c.pending, c.bytes, c.stream.told)
+		c.pendingBytes != len(id)-3+len(answer) || c.updateBytes != 0 || !sub.stale || c.stream.lastMark != (enginePos{}) {
+		t.Errorf("%+v of %d bytes; told %+v", c.pending, c.pendingBytes, c.stream.lastMark)
 	}
 }
 
@@ -138,7 +138,7 @@ func TestHistorySeqAt(t *testing.T) {
 			all = append(all, at)
 		}
 		for range 20 {
-			m := mark{3, rapid.Uint64Range(first-1, at.engineSeq+2).Draw(t, "mark")}
+			m := enginePos{3, rapid.Uint64Range(first-1, at.engineSeq+2).Draw(t, "mark")}
 			want := all[0].seq
 			for _, p := range all {
 				if p.engineSeq <= m.engineSeq {
@@ -153,7 +153,7 @@ func TestHistorySeqAt(t *testing.T) {
 				t.Fatalf("at %d: not known, want %d", m.engineSeq, want)
 			}
 		}
-		if _, ok := h.seqAt(mark{4, at.engineSeq}); ok {
+		if _, ok := h.seqAt(enginePos{4, at.engineSeq}); ok {
 			t.Fatal("knows another epoch")
 		}
 	})

@@ -118,7 +118,7 @@ func streamSymbols(args *fasthttp.Args, set *market.Instruments) ([]*market.Inst
 		switch at := set.Elsewhere(word); {
 		case at != nil:
 			return nil, &refusal{
-				code: codeOtherGroup, field: field, reason: "other_group",
+				code: codeOtherShard, field: field, reason: "other_group",
 				text: named([][]byte{word}) + " is served at " + at.Base + ". A stream carries symbols of one group.",
 			}
 		case in == nil:

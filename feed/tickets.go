@@ -10,10 +10,10 @@ import (
 )
 
 const (
-	// ticketsEvery is the shortest time between two looks at the desk's tickets:
+	// ticketsInterval is the shortest time between two looks at the desk's tickets:
 	// what changes in between is one update. A look costs as much as the desk has
 	// tickets.
-	ticketsEvery = 10 * time.Millisecond
+	ticketsInterval = 10 * time.Millisecond
 	// maxTicketsUpdate bounds an update of tickets in bytes: where more has
 	// changed, as when a price of many tickets has, subscribers get a snapshot.
 	maxTicketsUpdate = 64 << 10
@@ -53,10 +53,10 @@ func (b *ticketBook) snapshot(in *market.Instrument) []byte {
 	return b.frame
 }
 
-// ticketDesk follows the desk's tickets. It looks when it is told that there is
+// ticketPublisher follows the desk's tickets. It looks when it is told that there is
 // something new, on a goroutine of its own, since Run's waits for the engine's
 // events: the tickets become visible when the desk has stored them.
-type ticketDesk struct {
+type ticketPublisher struct {
 	feed *Feed
 	wake chan struct{} // holds one: there is something to see
 
@@ -64,7 +64,7 @@ type ticketDesk struct {
 	enc     encoder
 	found   [][]ticketRecord // of this look, by instrument
 	changed []ticketRecord
-	gone    []market.TicketID
+	removed []market.TicketID
 	pubs    []publication
 }
 
@@ -72,14 +72,14 @@ type ticketDesk struct {
 // blocks; any goroutine may call it at any time.
 func (f *Feed) TicketsChanged() {
 	select {
-	case f.desk.wake <- struct{}{}:
+	case f.tickets.wake <- struct{}{}:
 	default:
 	}
 }
 
 // run looks until halted is closed.
-func (d *ticketDesk) run(halted <-chan struct{}) {
-	pause := time.NewTimer(ticketsEvery)
+func (d *ticketPublisher) run(halted <-chan struct{}) {
+	pause := time.NewTimer(ticketsInterval)
 	defer pause.Stop()
 	for {
 		select {
@@ -92,14 +92,14 @@ func (d *ticketDesk) run(halted <-chan struct{}) {
 		case <-halted:
 			return
 		}
-		d.look()
-		pause.Reset(ticketsEvery)
+		d.refresh()
+		pause.Reset(ticketsInterval)
 	}
 }
 
 // look makes new books of the instruments whose tickets have changed and
 // publishes them.
-func (d *ticketDesk) look() {
+func (d *ticketPublisher) refresh() {
 	f := d.feed
 	for i := range d.found {
 		d.found[i] = d.found[i][:0]
@@ -111,12 +111,12 @@ func (d *ticketDesk) look() {
 	})
 	now := position{epoch: f.epoch.Load(), engineSeq: seq, at: at}
 	for i := range d.found {
-		d.compare(market.InstrumentID(i), now)
+		d.publishChanges(market.InstrumentID(i), now)
 		clear(d.found[i])
 	}
 	if len(d.pubs) > 0 {
 		for _, s := range f.shards {
-			s.inbox.publish(d.pubs, mark{})
+			s.inbox.publish(d.pubs, enginePos{})
 		}
 	}
 	f.stats.deskSeq.Store(seq)
@@ -126,12 +126,12 @@ func (d *ticketDesk) look() {
 
 // compare holds what was found of one instrument against its book and makes the
 // next book where they differ.
-func (d *ticketDesk) compare(in market.InstrumentID, now position) {
+func (d *ticketPublisher) publishChanges(in market.InstrumentID, now position) {
 	f := d.feed
 	cur, found := f.books[in].Load(), d.found[in]
-	d.difference(cur.records, found)
+	d.diff(cur.records, found)
 	follows := now.epoch == cur.epoch
-	if follows && len(d.changed) == 0 && len(d.gone) == 0 {
+	if follows && len(d.changed) == 0 && len(d.removed) == 0 {
 		return
 	}
 	now.seq = 1
@@ -142,7 +142,7 @@ func (d *ticketDesk) compare(in market.InstrumentID, now position) {
 	f.books[in].Store(next)
 	pub := publication{book: next}
 	ref := topicRef{in: f.set.Get(in), kind: tickets}
-	if t := f.topic(ref); follows && t.wanted() {
+	if t := f.topic(ref); follows && t.needed() {
 		if frame := d.update(ref.in, now); frame != nil {
 			pub.frames[tickets] = frame
 			f.stats.encoded.Add(1)
@@ -154,7 +154,7 @@ func (d *ticketDesk) compare(in market.InstrumentID, now position) {
 // update returns the frame that leads to p, or nil where it would be larger than
 // maxTicketsUpdate. One that is much larger is not begun: the encoder would keep
 // its room.
-func (d *ticketDesk) update(in *market.Instrument, p position) []byte {
+func (d *ticketPublisher) update(in *market.Instrument, p position) []byte {
 	size := 0
 	for i := range d.changed {
 		size += len(d.changed[i].text)
@@ -162,7 +162,7 @@ func (d *ticketDesk) update(in *market.Instrument, p position) []byte {
 	if size > maxTicketsUpdate {
 		return nil
 	}
-	frame := d.enc.ticketsUpdate(in, p, d.changed, d.gone)
+	frame := d.enc.ticketsUpdate(in, p, d.changed, d.removed)
 	if len(frame) > maxTicketsUpdate {
 		return nil
 	}
@@ -171,11 +171,11 @@ func (d *ticketDesk) update(in *market.Instrument, p position) []byte {
 
 // difference sets changed to the records of next that are not in prev, and gone
 // to the tickets of prev that next has no more. Both are sorted by id.
-func (d *ticketDesk) difference(prev, next []ticketRecord) {
-	d.changed, d.gone = d.changed[:0], d.gone[:0]
+func (d *ticketPublisher) diff(prev, next []ticketRecord) {
+	d.changed, d.removed = d.changed[:0], d.removed[:0]
 	for _, r := range next {
 		for len(prev) > 0 && prev[0].id < r.id {
-			d.gone = append(d.gone, prev[0].id)
+			d.removed = append(d.removed, prev[0].id)
 			prev = prev[1:]
 		}
 		if len(prev) > 0 && prev[0].id == r.id {
@@ -188,7 +188,7 @@ func (d *ticketDesk) difference(prev, next []ticketRecord) {
 		d.changed = append(d.changed, r)
 	}
 	for _, r := range prev {
-		d.gone = append(d.gone, r.id)
+		d.removed = append(d.removed, r.id)
 	}
 }
 
@@ -207,9 +207,9 @@ func (s *shard) publishTickets(p *publication) {
 		return
 	}
 	s.books[i] = p.book
-	m := message{frame: p.frames[tickets]}
+	m := encodedMessage{frame: p.frames[tickets]}
 	if p.book.epoch != cur.epoch || p.book.seq != cur.seq+1 {
-		m = message{}
+		m = encodedMessage{}
 	}
 	t := s.topic(topicRef{in: s.feed.set.Get(i), kind: tickets})
 	for _, sub := range t.subs {
@@ -219,10 +219,10 @@ func (s *shard) publishTickets(p *publication) {
 
 // follow starts run, which ends with halted, and returns at once. Where the
 // service has no desk it does nothing.
-func (d *ticketDesk) follow(group *sync.WaitGroup, halted <-chan struct{}) {
+func (d *ticketPublisher) follow(group *sync.WaitGroup, halted <-chan struct{}) {
 	if d.feed.o.Tickets == nil {
 		return
 	}
-	d.look() // so that the first reader finds the books of this epoch
+	d.refresh() // so that the first reader finds the books of this epoch
 	group.Go(func() { d.run(halted) })
 }

@@ -30,13 +30,13 @@ func racks(t testing.TB, n int) (f *Feed, turn func()) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	f.desk.look()
+	f.tickets.refresh()
 	f.topic(topicRef{in: f.set.Get(0), kind: tickets}).subscribers.Store(1)
 	var got taken
 	return f, func() {
 		round++
 		shown[round%n] = records[round/n%2][round%n]
-		f.desk.look()
+		f.tickets.refresh()
 		f.shards[0].inbox.take(&got)
 	}
 }

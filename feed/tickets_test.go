@@ -331,7 +331,7 @@ func TestTicketsOverrun(t *testing.T) {
 	}
 }
 
-// However often the feed is told, it looks once every ticketsEvery at most, and
+// However often the feed is told, it looks once every ticketsInterval at most, and
 // sees the last state.
 func TestTicketsPace(t *testing.T) {
 	d, s := newShop(t)
@@ -351,7 +351,7 @@ func TestTicketsPace(t *testing.T) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for i := 1; i < len(s.looks); i++ {
-		if gap := s.looks[i].Sub(s.looks[i-1]); gap < ticketsEvery {
+		if gap := s.looks[i].Sub(s.looks[i-1]); gap < ticketsInterval {
 			t.Errorf("look %d came %v after the one before", i, gap)
 		}
 	}
@@ -445,10 +445,10 @@ func TestTicketsDifference(t *testing.T) {
 		}
 		return list
 	}
-	var d ticketDesk
+	var d ticketPublisher
 	rapid.Check(t, func(rt *rapid.T) {
 		prev, next := draw(rt, "prev"), draw(rt, "next")
-		d.difference(prev, next)
+		d.diff(prev, next)
 		now := map[market.TicketID]string{}
 		for _, r := range prev {
 			now[r.id] = string(r.text)
@@ -459,14 +459,14 @@ func TestTicketsDifference(t *testing.T) {
 			}
 			now[r.id] = string(r.text)
 		}
-		for _, id := range d.gone {
+		for _, id := range d.removed {
 			if _, there := now[id]; !there {
 				rt.Fatalf("ticket %d was not there", id)
 			}
 			delete(now, id)
 		}
-		if len(now) != len(next) || !slices.IsSorted(d.gone) {
-			rt.Fatalf("%v and gone %v of %v; want %v", now, d.gone, prev, next)
+		if len(now) != len(next) || !slices.IsSorted(d.removed) {
+			rt.Fatalf("%v and gone %v of %v; want %v", now, d.removed, prev, next)
 		}
 		for _, r := range next {
 			if now[r.id] != string(r.text) {

@@ -20,7 +20,7 @@ const (
 
 // touch lists c for writing in this pass. A blocked connection is written when
 // its retry is due.
-func (s *shard) touch(c *conn) {
+func (s *shard) scheduleWrite(c *conn) {
 	if !c.dirty && !c.blocked {
 		c.dirty = true
 		s.dirty = append(s.dirty, c)
@@ -29,7 +29,7 @@ func (s *shard) touch(c *conn) {
 
 // await lists c among those that the shard must look after in time: blocked or
 // closing. It is called when that time is set.
-func (s *shard) await(c *conn) {
+func (s *shard) awaitDue(c *conn) {
 	if !c.waiting {
 		c.waiting = true
 		s.waiting = append(s.waiting, c)
@@ -38,8 +38,8 @@ func (s *shard) await(c *conn) {
 	if c.blocked && (due.IsZero() || c.retryAt.Before(due)) {
 		due = c.retryAt
 	}
-	if s.lookAt.IsZero() || due.Before(s.lookAt) {
-		s.lookAt = due
+	if s.waitingDue.IsZero() || due.Before(s.waitingDue) {
+		s.waitingDue = due
 	}
 }
 
@@ -59,7 +59,7 @@ func (s *shard) flushDirty() {
 }
 
 // tally adds what this pass has sent to the feed's figures.
-func (s *shard) tally() {
+func (s *shard) countSent() {
 	if s.sentBytes > 0 {
 		s.feed.stats.bytes.Add(s.sentBytes)
 		s.feed.stats.messages.Add(s.sentMessages)
@@ -71,22 +71,22 @@ func (s *shard) tally() {
 // full, and reports whether it stopped only to let others have their turn.
 func (s *shard) flush(c *conn) (more bool) {
 	for range writesPerPass {
-		if c.phase >= phaseShut {
+		if c.phase >= phaseWriteClosed {
 			return false
 		}
 		if len(c.pending) == 0 {
 			c.blocked = false // what the socket refused has been dropped since
 		}
 		s.refresh(c)
-		s.tell(c)
+		s.queueMark(c)
 		if len(c.pending) == 0 {
-			c.movedAt = s.now
+			c.progressAt = s.now
 			if c.phase == phaseClosing {
-				s.shut(c)
+				s.closeWrite(c)
 			}
 			return false
 		}
-		want := s.gather(c)
+		want := s.fillOut(c)
 		// Control holds the descriptor, which is all that a write needs that
 		// does not wait; RawConn.Write also prepares to wait.
 		if err := c.raw.Control(s.write); err != nil {
@@ -94,14 +94,14 @@ func (s *shard) flush(c *conn) (more bool) {
 		}
 		s.out = nil
 		if s.sendErr != nil && !errors.Is(s.sendErr, syscall.EAGAIN) {
-			s.kill(c)
+			s.abort(c)
 			return false
 		}
 		sent := max(s.sent, 0)
 		if sent > 0 {
-			c.movedAt = s.now
+			c.progressAt = s.now
 			s.sentBytes += uint64(sent)
-			s.sentMessages += uint64(c.written(sent))
+			s.sentMessages += uint64(c.consume(sent))
 		}
 		if sent < want {
 			s.block(c, sent > 0)
@@ -109,12 +109,12 @@ func (s *shard) flush(c *conn) (more bool) {
 		}
 		c.blocked, c.backoff = false, 0
 	}
-	return len(c.pending) > 0 || c.stale > 0 || c.phase == phaseClosing
+	return len(c.pending) > 0 || c.staleSubs > 0 || c.phase == phaseClosing
 }
 
 // gather sets out to the bytes of one write and returns their number: a lone
 // frame as it is, several copied behind each other.
-func (s *shard) gather(c *conn) int {
+func (s *shard) fillOut(c *conn) int {
 	first := c.pending[0].data[c.offset:]
 	if len(c.pending) == 1 || len(first) >= scratchSize {
 		s.out = first
@@ -140,23 +140,23 @@ func (s *shard) block(c *conn, moved bool) {
 	}
 	c.blocked = true
 	c.retryAt = s.now.Add(c.backoff)
-	s.await(c)
+	s.awaitDue(c)
 }
 
 // retry looks after the connections that wait, if one of them is due: a shard
 // with many stalled ones must not go through them at every update.
-func (s *shard) retry() {
-	if s.lookAt.IsZero() || s.now.Before(s.lookAt) {
+func (s *shard) retryWaiting() {
+	if s.waitingDue.IsZero() || s.now.Before(s.waitingDue) {
 		return
 	}
-	s.lookAt = time.Time{}
+	s.waitingDue = time.Time{}
 	kept := s.waiting[:0]
 	for _, c := range s.waiting {
-		s.attend(c)
+		s.checkWaiting(c)
 		c.waiting = c.phase != phaseDead && (c.blocked || c.phase != phaseOpen)
 		if c.waiting {
 			kept = append(kept, c)
-			s.await(c)
+			s.awaitDue(c)
 		}
 	}
 	clear(s.waiting[len(kept):])
@@ -165,30 +165,30 @@ func (s *shard) retry() {
 
 // attend ends a close that takes too long, tries a full socket again, and gives
 // up on one that has taken nothing for SlowAfter.
-func (s *shard) attend(c *conn) {
+func (s *shard) checkWaiting(c *conn) {
 	switch {
 	case c.phase == phaseDead:
 	case !c.closeBy.IsZero() && !s.now.Before(c.closeBy):
-		s.kill(c)
+		s.abort(c)
 	case c.blocked && !s.now.Before(c.retryAt):
 		// The shard itself may be late, so the client is judged after another try.
 		more := s.flush(c)
-		if c.blocked && c.phase == phaseOpen && s.now.Sub(c.movedAt) >= s.feed.o.SlowAfter {
-			s.slow(c)
+		if c.blocked && c.phase == phaseOpen && s.now.Sub(c.progressAt) >= s.feed.o.SlowAfter {
+			s.closeSlow(c)
 			more = s.flush(c)
 		}
 		if more {
-			s.touch(c)
+			s.scheduleWrite(c)
 		}
 	}
 }
 
 // slow tells a connection that it is too slow, should it ever read again, and
 // closes it.
-func (s *shard) slow(c *conn) {
+func (s *shard) closeSlow(c *conn) {
 	s.feed.stats.slow.Add(1)
 	c.collapse()
-	c.push(c.own(s.enc.fault(nil, faultSlow)), nil)
+	c.push(c.encodeOwn(s.enc.fault(nil, faultSlow)), nil)
 	s.close(c, CloseSlowConsumer, "SLOW_CONSUMER")
 	// It is slow: else nobody would live to be told.
 	c.closeBy = s.now.Add(max(s.feed.o.SlowAfter, s.feed.o.CloseWithin))
@@ -201,29 +201,29 @@ func (s *shard) close(c *conn, code uint16, text string) {
 		return
 	}
 	s.unsubscribeAll(c)
-	if last := s.farewell(c, code, text); len(last) > 0 {
+	if last := s.lastMessage(c, code, text); len(last) > 0 {
 		c.push(last, nil)
 	}
 	c.phase = phaseClosing
 	c.closeBy = s.now.Add(s.feed.o.CloseWithin)
-	s.await(c)
-	s.touch(c)
+	s.awaitDue(c)
+	s.scheduleWrite(c)
 }
 
 // shut ends our half of a connection whose close frame is written. The peer has
 // CloseWithin for its own; its reader throws away what still comes, since a
 // socket closed with unread bytes would take the close frame back.
-func (s *shard) shut(c *conn) {
-	c.phase = phaseShut
+func (s *shard) closeWrite(c *conn) {
+	c.phase = phaseWriteClosed
 	c.closeBy = s.now.Add(s.feed.o.CloseWithin)
-	s.await(c)
+	s.awaitDue(c)
 	if err := c.tcp.CloseWrite(); err != nil {
-		s.kill(c)
+		s.abort(c)
 	}
 }
 
 // kill ends a connection at once and frees what the kernel holds of it.
-func (s *shard) kill(c *conn) {
+func (s *shard) abort(c *conn) {
 	if c.phase == phaseDead {
 		return
 	}
@@ -246,8 +246,8 @@ func (s *shard) drop(c *conn) {
 	s.poll.remove(c)
 	// Fails only on a socket that is gone already.
 	_ = c.tcp.Close()
-	s.unmount(c)
+	s.removeFromWheel(c)
 	s.conns--
-	s.feed.stats.dialects[c.dialect].Add(-1)
+	s.feed.stats.byEncoding[c.encoding].Add(-1)
 	s.feed.limits.release(c.ip)
 }

@@ -230,7 +230,7 @@ func (m *mergedFacts) isOf(own *catalog.Facts, w *wideView) bool {
 func unreachablePair(p *catalog.Pair) catalog.Pair {
 	never := catalog.Window{Status: catalog.WindowUnproven, Why: reasonUnreachable}
 	return catalog.Pair{
-		Symbol: p.Symbol, Base: p.Base, Quote: p.Quote, Source: p.Source, Unseen: true, PriceDecimals: p.PriceDecimals, QtyDecimals: p.QtyDecimals,
+		Symbol: p.Symbol, Base: p.Base, Quote: p.Quote, Source: p.Source, Unreachable: true, PriceDecimals: p.PriceDecimals, QtyDecimals: p.QtyDecimals,
 		Tick: p.Tick, Lot: p.Lot, MinQty: p.MinQty, Epoch: p.Epoch, PriceSource: catalog.NoPrice,
 		BaseVolume24h: catalog.Decimal{Decimals: p.BaseVolume24h.Decimals}, QuoteVolume24h: catalog.Decimal{Decimals: p.QuoteVolume24h.Decimals},
 		Windows: catalog.Windows{Day: never, Week: never}, Reasons: []string{reasonUnreachable},

@@ -81,7 +81,7 @@ func (o BackfillOptions) withDefaults() BackfillOptions {
 }
 
 // Mark is a transaction's place in the history. The zero value is none.
-type Mark struct {
+type TxRef struct {
 	Signature solana.Signature
 	Slot      uint64
 	// Time is in seconds of Unix time, 0 if unknown.
@@ -94,9 +94,9 @@ type Cursor struct {
 	// Newest and Oldest are the run's ends. Before is the newest transaction of a
 	// slot before Newest's, zero if there is none: a list that goes back to it must
 	// show Newest, in whatever order its node tells a slot.
-	Newest, Before, Oldest Mark
+	Newest, Before, Oldest TxRef
 	// Whole: the run begins with the vaults' creation.
-	Whole bool
+	Complete bool
 }
 
 // ProgressKind says what a step came to.
@@ -108,7 +108,7 @@ const (
 	ReadNewer ProgressKind = 1
 	ReadOlder ProgressKind = 2
 	// Begun: a new run begins, that need not join what was read before.
-	Begun ProgressKind = 3
+	Restarted ProgressKind = 3
 )
 
 // Progress is what a step came to; of kind 0 the run is as it was.
@@ -122,29 +122,29 @@ type Progress struct {
 	AsOf time.Time
 }
 
-// AskKind says what a [Backfill] wants to know next.
-type AskKind uint8
+// RequestKind says what a [Backfill] wants to know next.
+type RequestKind uint8
 
 const (
-	// AskList: a page of the account's history. Answer with Listed.
-	AskList AskKind = 1
-	// AskTransaction: answer with Read or Unread.
-	AskTransaction AskKind = 2
-	// AskNothing: the next transaction is listed as failed, so it moved nothing.
+	// RequestList: a page of the account's history. Answer with Listed.
+	RequestList RequestKind = 1
+	// RequestTransaction: answer with Read or Unread.
+	RequestTransaction RequestKind = 2
+	// RequestSkip: the next transaction is listed as failed, so it moved nothing.
 	// Answer with Pass.
-	AskNothing AskKind = 3
+	RequestSkip RequestKind = 3
 )
 
 // Ask is a question to a node; of kind 0 there is none until the next poll.
-type Ask struct {
-	Kind        AskKind
+type Request struct {
+	Kind        RequestKind
 	Page        rpc.Page
 	Transaction solana.Signature
 }
 
 // listed is a transaction that is in a list.
-type listed struct {
-	Mark
+type listedTx struct {
+	TxRef
 	failed, contested bool
 }
 
@@ -155,14 +155,14 @@ type edgeSlot struct {
 	read map[solana.Signature]struct{}
 }
 
-func (e *edgeSlot) add(m *Mark) {
+func (e *edgeSlot) add(m *TxRef) {
 	if e.read == nil || e.slot != m.Slot {
 		e.slot, e.read = m.Slot, map[solana.Signature]struct{}{}
 	}
 	e.read[m.Signature] = struct{}{}
 }
 
-func (e *edgeSlot) has(m *Mark) bool {
+func (e *edgeSlot) has(m *TxRef) bool {
 	_, ok := e.read[m.Signature]
 	return ok && e.slot == m.Slot
 }
@@ -188,28 +188,28 @@ type Backfill struct {
 	cursor Cursor
 	now    time.Time
 	// page collects what is newer than the run, newest first, until it joins.
-	page []listed
+	page []listedTx
 	// newer and older wait to be read. The next one is newer's last and older's
 	// first.
-	newer, older []listed
+	newer, older []listedTx
 	asOf         time.Time
 	slot         uint64
 	// polling: the list of newer ones has been asked for and does not join yet.
 	// catching: what it listed has not all been read.
-	polling, catching bool
+	polling, catchingUp bool
 	// blocked: nothing is to be asked until the next poll. dry: the nodes had no
 	// more of the past, dries how often in a row.
-	blocked, dry  bool
-	misses, dries int
+	blocked, exhausted     bool
+	misses, exhaustedPolls int
 	// How often the next transaction at each end could not be had. Each end has its
 	// own, so that one that goes on does not have the other wait for ever.
 	newerTries, olderTries int
 	// first and last are the slots at the run's ends. passed are the contested
 	// ones that have been passed over since the run last grew at its newer end,
 	// and doubts the tries that such have cost since all that is listed was read.
-	first, last edgeSlot
-	passed      map[solana.Signature]struct{}
-	doubts      int
+	first, last    edgeSlot
+	skipped        map[solana.Signature]struct{}
+	contestedTries int
 }
 
 // NewBackfill goes on from a cursor. It asks for nothing before the first Poll.
@@ -219,7 +219,7 @@ func NewBackfill(o BackfillOptions, at Cursor) (*Backfill, error) {
 		return nil, err
 	}
 	b := &Backfill{o: o.withDefaults(), cursor: at, blocked: true}
-	if at.Newest != (Mark{}) {
+	if at.Newest != (TxRef{}) {
 		b.last.add(&at.Newest)
 		b.first.add(&at.Oldest)
 	}
@@ -237,37 +237,37 @@ func (b *Backfill) Pending() int { return len(b.page) + len(b.newer) + len(b.old
 // read all that it knows of. slot is the newest final slot that the caller knows
 // of, 0 for none: lists must be as of it at least.
 func (b *Backfill) Poll(now time.Time, slot uint64) {
-	b.now, b.slot, b.blocked, b.dry = now, max(b.slot, slot), false, false
-	if !b.polling && !b.catching || b.polling && len(b.page) == 0 {
+	b.now, b.slot, b.blocked, b.exhausted = now, max(b.slot, slot), false, false
+	if !b.polling && !b.catchingUp || b.polling && len(b.page) == 0 {
 		b.polling, b.asOf = true, now
 	}
 }
 
 // Next returns what to ask now.
-func (b *Backfill) Next() Ask {
+func (b *Backfill) Next() Request {
 	switch l, _ := b.next(); {
 	case b.blocked:
-		return Ask{}
+		return Request{}
 	case b.polling:
 		page := rpc.Page{Until: b.cursor.Before.Signature, Limit: b.o.PageSize, MinSlot: b.slot}
 		if n := len(b.page); n > 0 {
 			page.Before = b.page[n-1].Signature
 		}
-		return Ask{Kind: AskList, Page: page}
+		return Request{Kind: RequestList, Page: page}
 	case l != nil && l.failed:
-		return Ask{Kind: AskNothing}
+		return Request{Kind: RequestSkip}
 	case l != nil:
-		return Ask{Kind: AskTransaction, Transaction: l.Signature}
+		return Request{Kind: RequestTransaction, Transaction: l.Signature}
 	case b.wantsOlder():
-		return Ask{Kind: AskList, Page: rpc.Page{Before: b.cursor.Oldest.Signature, Limit: b.o.PageSize, MinSlot: b.slot}}
+		return Request{Kind: RequestList, Page: rpc.Page{Before: b.cursor.Oldest.Signature, Limit: b.o.PageSize, MinSlot: b.slot}}
 	default:
-		return Ask{}
+		return Request{}
 	}
 }
 
 // next returns which transaction is to be read next, nil if none is, and to
 // which end of the run it goes.
-func (b *Backfill) next() (l *listed, newer bool) {
+func (b *Backfill) next() (l *listedTx, newer bool) {
 	switch n := len(b.newer); {
 	case n > 0:
 		return &b.newer[n-1], true
@@ -281,7 +281,7 @@ func (b *Backfill) next() (l *listed, newer bool) {
 // wantsOlder reports whether the past is to be read further.
 func (b *Backfill) wantsOlder() bool {
 	c := &b.cursor
-	return c.Oldest != (Mark{}) && !c.Whole && !b.dry && !b.past(&c.Oldest)
+	return c.Oldest != (TxRef{}) && !c.Complete && !b.exhausted && !b.beyondHorizon(&c.Oldest)
 }
 
 // PastRead reports how far the past is read: done is that the run goes back to the
@@ -289,56 +289,56 @@ func (b *Backfill) wantsOlder() bool {
 // many polls that they must have forgotten it.
 func (b *Backfill) PastRead() (done, dry bool) {
 	c := &b.cursor
-	begun := c.Oldest != (Mark{}) && len(b.older) == 0
-	return begun && (c.Whole || b.past(&c.Oldest)), begun && b.dries >= maxTries
+	begun := c.Oldest != (TxRef{}) && len(b.older) == 0
+	return begun && (c.Complete || b.beyondHorizon(&c.Oldest)), begun && b.exhaustedPolls >= maxTries
 }
 
 // past reports whether a transaction is beyond the horizon.
-func (b *Backfill) past(m *Mark) bool {
+func (b *Backfill) beyondHorizon(m *TxRef) bool {
 	return b.o.Horizon > 0 && m.Time > 0 && m.Time <= b.now.Add(-b.o.Horizon).Unix()
 }
 
 // told returns when the list was asked for that has now been read, once.
-func (b *Backfill) told() time.Time {
-	if !b.catching || len(b.newer) > 0 || b.cursor.Newest == (Mark{}) && len(b.older) > 0 {
+func (b *Backfill) caughtUp() time.Time {
+	if !b.catchingUp || len(b.newer) > 0 || b.cursor.Newest == (TxRef{}) && len(b.older) > 0 {
 		return time.Time{}
 	}
-	b.catching = false
+	b.catchingUp = false
 	if len(b.older) == 0 {
-		b.doubts = 0
+		b.contestedTries = 0
 	}
 	return b.asOf
 }
 
-// Read takes a transaction. Errors: [ErrAnswer], and as [Backfill.Unread] for one
+// Read takes a transaction. Errors: [ErrAnswer], and as [Backfill.Unavailable] for one
 // that is not as it was listed.
 func (b *Backfill) Read(c *ledger.Confirmed) (Progress, error) {
 	l, _ := b.next()
-	if b.Next().Kind != AskTransaction || c.Signature() != l.Signature {
+	if b.Next().Kind != RequestTransaction || c.Signature() != l.Signature {
 		return Progress{}, fmt.Errorf("%w: transaction %s", ErrAnswer, c.Signature())
 	}
 	if c.Slot != l.Slot || c.Failed && !l.contested || l.Time != 0 && c.BlockTime != 0 && c.BlockTime != l.Time {
-		return b.Unread(fmt.Errorf("%w: transaction %s is not as it was listed", ErrHistory, c.Signature()))
+		return b.Unavailable(fmt.Errorf("%w: transaction %s is not as it was listed", ErrHistory, c.Signature()))
 	}
 	trace, err := b.o.Pair.Decode(c)
 	if trace.Time = b.plausible(trace.Time); trace.Time == 0 {
 		trace.Time = l.Time
 	}
-	return b.grow(trace, err), nil
+	return b.extend(trace, err), nil
 }
 
 // Unread takes that a transaction cannot be had, and why. It is asked for again
 // after the next poll, and passed over with the error after enough of them.
 // Errors: [ErrAnswer], or why.
-func (b *Backfill) Unread(why error) (Progress, error) {
-	if b.Next().Kind != AskTransaction {
+func (b *Backfill) Unavailable(why error) (Progress, error) {
+	if b.Next().Kind != RequestTransaction {
 		return Progress{}, fmt.Errorf("%w: %w", ErrAnswer, why)
 	}
 	l, newer := b.next()
 	tries := &b.olderTries
 	switch {
 	case l.contested:
-		tries = &b.doubts
+		tries = &b.contestedTries
 	case newer:
 		tries = &b.newerTries
 	}
@@ -347,49 +347,49 @@ func (b *Backfill) Unread(why error) (Progress, error) {
 		return Progress{}, why
 	}
 	if l.contested {
-		return b.passOver(l, newer, why), nil
+		return b.skipContested(l, newer, why), nil
 	}
-	return b.grow(l.trace(), why), nil
+	return b.extend(l.trace(), why), nil
 }
 
-// passOver leaves a contested transaction out of the run, and in doubt.
-func (b *Backfill) passOver(l *listed, newer bool, why error) Progress {
+// skipContested leaves a contested transaction out of the run, and in doubt.
+func (b *Backfill) skipContested(l *listedTx, newer bool, why error) Progress {
 	p := Progress{Kind: ReadOlder, Trace: l.trace(), Err: why}
-	if b.passed == nil {
-		b.passed = map[solana.Signature]struct{}{}
+	if b.skipped == nil {
+		b.skipped = map[solana.Signature]struct{}{}
 	}
-	b.passed[l.Signature] = struct{}{}
+	b.skipped[l.Signature] = struct{}{}
 	if newer {
 		p.Kind, b.newer = ReadNewer, b.newer[:len(b.newer)-1]
 	} else {
 		b.older = b.older[1:]
 	}
-	p.AsOf = b.told()
+	p.AsOf = b.caughtUp()
 	return p
 }
 
 // Pass takes a failed transaction. Errors: [ErrAnswer].
-func (b *Backfill) Pass() (Progress, error) {
-	if b.Next().Kind != AskNothing {
+func (b *Backfill) Skip() (Progress, error) {
+	if b.Next().Kind != RequestSkip {
 		return Progress{}, fmt.Errorf("%w: nothing", ErrAnswer)
 	}
 	l, _ := b.next()
-	return b.grow(l.trace(), nil), nil
+	return b.extend(l.trace(), nil), nil
 }
 
 // trace is all that a list tells.
-func (l *listed) trace() Trace { return Trace{Signature: l.Signature, Slot: l.Slot, Time: l.Time} }
+func (l *listedTx) trace() Trace { return Trace{Signature: l.Signature, Slot: l.Slot, Time: l.Time} }
 
 // grow takes the next transaction into the run.
-func (b *Backfill) grow(t Trace, err error) Progress {
-	c, m := &b.cursor, Mark{t.Signature, t.Slot, t.Time}
+func (b *Backfill) extend(t Trace, err error) Progress {
+	c, m := &b.cursor, TxRef{t.Signature, t.Slot, t.Time}
 	p := Progress{Kind: ReadOlder, Trace: t, Err: err}
 	if _, newer := b.next(); newer {
 		p.Kind, b.newer, b.newerTries = ReadNewer, b.newer[:len(b.newer)-1], 0
 		if m.Slot > c.Newest.Slot {
 			c.Before = c.Newest
 		}
-		c.Newest, b.passed = m, nil
+		c.Newest, b.skipped = m, nil
 		b.last.add(&m)
 		if m.Slot == c.Oldest.Slot {
 			b.first.add(&m)
@@ -397,9 +397,9 @@ func (b *Backfill) grow(t Trace, err error) Progress {
 	} else {
 		b.older, b.olderTries = b.older[1:], 0
 		switch {
-		case c.Newest == (Mark{}):
+		case c.Newest == (TxRef{}):
 			c.Newest = m
-		case c.Before == (Mark{}) && m.Slot < c.Newest.Slot:
+		case c.Before == (TxRef{}) && m.Slot < c.Newest.Slot:
 			c.Before = m
 		}
 		if m.Slot == c.Newest.Slot {
@@ -409,11 +409,11 @@ func (b *Backfill) grow(t Trace, err error) Progress {
 		b.first.add(&m)
 	}
 	if t.Base.Created || t.Quote.Created {
-		c.Whole = true
+		c.Complete = true
 	}
-	if c.Whole || b.past(&c.Oldest) {
+	if c.Complete || b.beyondHorizon(&c.Oldest) {
 		b.older = nil
 	}
-	p.AsOf = b.told()
+	p.AsOf = b.caughtUp()
 	return p
 }

@@ -10,17 +10,17 @@ import (
 
 // How a list moves a Backfill on: what of it goes where, and what cannot be one.
 
-// Listed takes the answer to AskList. Errors: [ErrHistory], [ErrAnswer].
+// Listed takes the answer to RequestList. Errors: [ErrHistory], [ErrAnswer].
 func (b *Backfill) Listed(l List) (Progress, error) {
-	if b.Next().Kind != AskList {
+	if b.Next().Kind != RequestList {
 		return Progress{}, fmt.Errorf("%w: a list", ErrAnswer)
 	}
 	infos := make([]rpc.SignatureInfo, len(l.Entries))
-	entries := make([]listed, len(l.Entries))
+	entries := make([]listedTx, len(l.Entries))
 	for i := range l.Entries {
 		e := &l.Entries[i]
 		infos[i] = e.SignatureInfo
-		entries[i] = listed{Mark{e.Signature, e.Slot, b.plausible(e.BlockTime)}, e.Failed, e.Contested}
+		entries[i] = listedTx{TxRef{e.Signature, e.Slot, b.plausible(e.BlockTime)}, e.Failed, e.Contested}
 	}
 	if !plausibleList(infos, b.slot) {
 		return b.miss("it is no history")
@@ -40,38 +40,38 @@ func (b *Backfill) plausible(seconds int64) int64 {
 }
 
 // without returns a list without what is known, in its own array.
-func without(list []listed, known func(m *Mark) bool) []listed {
-	return slices.DeleteFunc(list, func(l listed) bool { return known(&l.Mark) })
+func without(list []listedTx, known func(m *TxRef) bool) []listedTx {
+	return slices.DeleteFunc(list, func(l listedTx) bool { return known(&l.TxRef) })
 }
 
-func (b *Backfill) wasPassed(m *Mark) bool {
-	_, ok := b.passed[m.Signature]
+func (b *Backfill) wasSkipped(m *TxRef) bool {
+	_, ok := b.skipped[m.Signature]
 	return ok
 }
 
-func (b *Backfill) listedOlder(list []listed, more bool) error {
+func (b *Backfill) listedOlder(list []listedTx, more bool) error {
 	oldest := &b.cursor.Oldest
-	list = without(list, func(m *Mark) bool { return b.first.has(m) || b.wasPassed(m) })
+	list = without(list, func(m *TxRef) bool { return b.first.has(m) || b.wasSkipped(m) })
 	if len(list) > 0 && list[0].Slot > oldest.Slot || len(list) == 0 && more {
-		b.dry = true
-		b.dries++
+		b.exhausted = true
+		b.exhaustedPolls++
 		return fmt.Errorf("%w: before %s", ErrHistory, oldest.Signature)
 	}
-	b.older, b.dry = list, len(list) == 0
-	if b.dries++; !b.dry {
-		b.dries = 0
+	b.older, b.exhausted = list, len(list) == 0
+	if b.exhaustedPolls++; !b.exhausted {
+		b.exhaustedPolls = 0
 	}
 	return nil
 }
 
-func (b *Backfill) listedNewer(list []listed, more bool) (Progress, error) {
+func (b *Backfill) listedNewer(list []listedTx, more bool) (Progress, error) {
 	newest := &b.cursor.Newest
 	if n := len(b.page); n > 0 {
 		// The next page may tell the last slot in another order.
 		last := b.page[n-1].Slot
 		told := edgeSlot{}
 		for i := n - 1; i >= 0 && b.page[i].Slot == last; i-- {
-			told.add(&b.page[i].Mark)
+			told.add(&b.page[i].TxRef)
 		}
 		list = without(list, told.has)
 		switch {
@@ -81,19 +81,19 @@ func (b *Backfill) listedNewer(list []listed, more bool) (Progress, error) {
 			return b.miss("it repeats itself")
 		}
 	}
-	if *newest == (Mark{}) {
+	if *newest == (TxRef{}) {
 		// Nothing has been read: the newest is read first, and the rest is the
 		// past.
-		list = without(list, b.wasPassed)
-		b.polling, b.catching, b.older = false, true, list
-		return Progress{Kind: Begun, AsOf: b.told()}, nil
+		list = without(list, b.wasSkipped)
+		b.polling, b.catchingUp, b.older = false, true, list
+		return Progress{Kind: Restarted, AsOf: b.caughtUp()}, nil
 	}
-	joins := slices.ContainsFunc(list, func(l listed) bool { return l.Signature == newest.Signature })
+	joins := slices.ContainsFunc(list, func(l listedTx) bool { return l.Signature == newest.Signature })
 	b.page = append(b.page, list...)
 	n := len(b.page)
 	switch {
 	case joins:
-		return b.joined()
+		return b.joinRun()
 	case n > b.o.MaxPending:
 		return b.restart(), nil
 	case n > 0 && b.page[n-1].Slot < newest.Slot:
@@ -105,35 +105,35 @@ func (b *Backfill) listedNewer(list []listed, more bool) (Progress, error) {
 }
 
 // joined takes what is newer than the run out of a list that shows the newest.
-func (b *Backfill) joined() (Progress, error) {
+func (b *Backfill) joinRun() (Progress, error) {
 	newest := &b.cursor.Newest
 	for i := range b.page {
 		if b.page[i].Signature == newest.Signature && b.page[i].Slot != newest.Slot {
 			return b.miss("it has the newest in another slot")
 		}
 	}
-	past := b.pastOfSlot()
-	b.newer = without(b.page, func(m *Mark) bool {
+	past := b.olderInSlot()
+	b.newer = without(b.page, func(m *TxRef) bool {
 		_, older := past[m.Signature]
-		return older || m.Slot < newest.Slot || b.last.has(m) || b.wasPassed(m)
+		return older || m.Slot < newest.Slot || b.last.has(m) || b.wasSkipped(m)
 	})
-	b.page, b.polling, b.catching, b.misses = nil, false, true, 0
-	return Progress{AsOf: b.told()}, nil
+	b.page, b.polling, b.catchingUp, b.misses = nil, false, true, 0
+	return Progress{AsOf: b.caughtUp()}, nil
 }
 
-// pastOfSlot returns what was before the newest transaction in its slot, of a run
+// olderInSlot returns what was before the newest transaction in its slot, of a run
 // that begins within that slot: what was listed when it began, and what the page
 // has behind the newest.
-func (b *Backfill) pastOfSlot() map[solana.Signature]struct{} {
+func (b *Backfill) olderInSlot() map[solana.Signature]struct{} {
 	newest := &b.cursor.Newest
-	if b.cursor.Oldest.Slot != newest.Slot || b.cursor.Whole {
+	if b.cursor.Oldest.Slot != newest.Slot || b.cursor.Complete {
 		return nil
 	}
 	past := map[solana.Signature]struct{}{}
 	for i := range b.older {
 		past[b.older[i].Signature] = struct{}{}
 	}
-	behind := slices.IndexFunc(b.page, func(l listed) bool { return l.Signature == newest.Signature })
+	behind := slices.IndexFunc(b.page, func(l listedTx) bool { return l.Signature == newest.Signature })
 	for i := behind; i < len(b.page); i++ {
 		past[b.page[i].Signature] = struct{}{}
 	}
@@ -153,5 +153,5 @@ func (b *Backfill) miss(why string) (Progress, error) {
 // restart forgets the run. The next list begins another.
 func (b *Backfill) restart() Progress {
 	*b = Backfill{o: b.o, now: b.now, slot: b.slot, blocked: true}
-	return Progress{Kind: Begun}
+	return Progress{Kind: Restarted}
 }

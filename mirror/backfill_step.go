@@ -23,13 +23,13 @@ type History interface {
 // later. Errors: those of the history, [ErrHistory], [ErrNotFound].
 func (b *Backfill) Step(ctx context.Context, h History) (Progress, error) {
 	switch ask := b.Next(); ask.Kind {
-	case AskList:
+	case RequestList:
 		list, err := h.List(ctx, b.o.Account, ask.Page)
 		if err != nil {
 			return Progress{}, fmt.Errorf("history of %s: %w", solana.Text(b.o.Account), err)
 		}
 		return b.Listed(list)
-	case AskTransaction:
+	case RequestTransaction:
 		c, found, err := h.Transaction(ctx, ask.Transaction, rpc.Finalized)
 		l, _ := b.next()
 		switch {
@@ -38,15 +38,15 @@ func (b *Backfill) Step(ctx context.Context, h History) (Progress, error) {
 			// pass it over would lose a swap for good.
 			return Progress{}, fmt.Errorf("%w: %w", ErrNotFound, err)
 		case unreadable(err):
-			return b.Unread(err)
+			return b.Unavailable(err)
 		case err != nil:
 			return Progress{}, fmt.Errorf("transaction %s: %w", ask.Transaction, err)
 		case !found:
-			return b.Unread(fmt.Errorf("%w: %s", ErrNotFound, ask.Transaction))
+			return b.Unavailable(fmt.Errorf("%w: %s", ErrNotFound, ask.Transaction))
 		}
 		return b.Read(c)
-	case AskNothing:
-		return b.Pass()
+	case RequestSkip:
+		return b.Skip()
 	default:
 		return Progress{}, nil
 	}

@@ -261,14 +261,14 @@ func nodeOf(c *pastChain) *pastNode { return &pastNode{pastChain: c, hidden: -1}
 func TestBackfill(t *testing.T) {
 	node := nodeOf(chainOf(20))
 	f := follow(t, node, mirror.BackfillOptions{PageSize: 4})
-	if f.Next() != (mirror.Ask{}) {
+	if f.Next() != (mirror.Request{}) {
 		t.Error("it asks before it is polled")
 	}
 	if err := f.poll(); err != nil {
 		t.Fatal(err)
 	}
 	f.wants(21)
-	if !f.Cursor().Whole || node.reads != 21 || f.Pending() != 0 {
+	if !f.Cursor().Complete || node.reads != 21 || f.Pending() != 0 {
 		t.Errorf("%+v after %d reads", f.Cursor(), node.reads)
 	}
 	// Nothing new: one list, which shows the newest again, and no read.
@@ -337,7 +337,7 @@ func TestBackfillHorizon(t *testing.T) {
 	}
 	c.add(1, 10, buys(1, 10))
 	f.Poll(time.Unix(f.now+10, 0), c.slot)
-	if ask := f.Next(); ask.Kind != mirror.AskList || ask.Page.MinSlot != c.slot || ask.Page.Until == (solana.Signature{}) {
+	if ask := f.Next(); ask.Kind != mirror.RequestList || ask.Page.MinSlot != c.slot || ask.Page.Until == (solana.Signature{}) {
 		t.Errorf("%+v", ask)
 	}
 	for range 2 {
@@ -372,8 +372,8 @@ func TestBackfillFaults(t *testing.T) {
 		"another slot":       {func(n *pastNode) { n.change = func(c *ledger.Confirmed) { c.Slot++ } }, mirror.ErrHistory, 8},
 		"another time":       {func(n *pastNode) { n.change = func(c *ledger.Confirmed) { c.BlockTime++ } }, mirror.ErrHistory, 8},
 		"failed after all":   {func(n *pastNode) { n.change = func(c *ledger.Confirmed) { c.Failed = true } }, mirror.ErrHistory, 8},
-		"vaults untold":      {func(n *pastNode) { n.change = func(c *ledger.Confirmed) { c.TokensAfter = nil } }, mirror.ErrUntold, 1},
-		"transfers left out": {func(n *pastNode) { n.change = func(c *ledger.Confirmed) { c.Inner = nil } }, mirror.ErrUnsplit, 1},
+		"vaults untold":      {func(n *pastNode) { n.change = func(c *ledger.Confirmed) { c.TokensAfter = nil } }, mirror.ErrNoBalance, 1},
+		"transfers left out": {func(n *pastNode) { n.change = func(c *ledger.Confirmed) { c.Inner = nil } }, mirror.ErrUnbalanced, 1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			node := nodeOf(chainOf(20))
@@ -543,7 +543,7 @@ func TestBackfillRestarts(t *testing.T) {
 			t.Fatalf("%d: %v", i, err)
 		}
 	}
-	if err := f.poll(); err != nil || f.kinds[mirror.Begun] != 2 || f.Cursor() != (mirror.Cursor{}) || f.windows.At(time.Unix(f.now, 0)).Totals.Swaps != 0 {
+	if err := f.poll(); err != nil || f.kinds[mirror.Restarted] != 2 || f.Cursor() != (mirror.Cursor{}) || f.windows.At(time.Unix(f.now, 0)).Totals.Swaps != 0 {
 		t.Fatalf("%v, %v", err, f.kinds)
 	}
 	if err := f.poll(); err != nil {
@@ -575,7 +575,7 @@ func TestBackfillPending(t *testing.T) {
 		}
 		// The first list begins a run; one that is given up and its successor are two
 		// more.
-		if f.kinds[mirror.Begun] != 1+2*restarts {
+		if f.kinds[mirror.Restarted] != 1+2*restarts {
 			t.Errorf("%d newer: %v", most+4*more, f.kinds)
 		}
 		f.wants(len(node.list))
@@ -595,9 +595,9 @@ func TestBackfillAnswers(t *testing.T) {
 	for range 2 {
 		_, err := f.Read(node.list[0])
 		refused("a transaction", err)
-		_, err = f.Unread(mirror.ErrNotFound)
+		_, err = f.Unavailable(mirror.ErrNotFound)
 		refused("no transaction", err)
-		_, err = f.Pass()
+		_, err = f.Skip()
 		refused("a pass", err)
 		if f.Next().Kind == 0 {
 			_, err = f.Listed(mirror.List{})

@@ -90,10 +90,10 @@ type Depth struct {
 	Bids, Asks []Level
 	// Orders is how many live orders the levels are made of.
 	Orders int
-	// Unshown is how many live orders on the way the instrument cannot express:
+	// Omitted is how many live orders on the way the instrument cannot express:
 	// below the tick, above MaxPrice, of a size past 64 bits, or pegged to an
 	// oracle that the book's accounts do not tell.
-	Unshown int
+	Omitted int
 }
 
 // Book reads the accounts of one market.
@@ -131,8 +131,8 @@ func Open(l Listing, account *rpc.Account) (Book, error) {
 func (d *Depth) reset() { *d = Depth{Bids: d.Bids[:0], Asks: d.Asks[:0]} }
 
 // take makes what has been gathered of both sides d's.
-func (d *Depth) take(bids, asks *gather) {
-	*d = Depth{bids.levels, asks.levels, bids.orders + asks.orders, bids.unshown + asks.unshown}
+func (d *Depth) take(bids, asks *levelBuilder) {
+	*d = Depth{bids.levels, asks.levels, bids.orders + asks.orders, bids.omitted + asks.omitted}
 }
 
 // count refuses an answer of another length than was asked for.

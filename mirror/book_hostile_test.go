@@ -20,8 +20,8 @@ func soundDepth(t testing.TB, l *mirror.Listing, accounts []*rpc.Account, d *mir
 		bytes += len(a.Data)
 	}
 	// No layout keeps an order in less than 72 bytes.
-	if shown := len(d.Bids) + len(d.Asks); d.Orders < shown || d.Orders > bytes/72 || d.Unshown > bytes/72 {
-		t.Fatalf("%d orders and %d unshown in %d levels, from %d bytes", d.Orders, d.Unshown, shown, bytes)
+	if shown := len(d.Bids) + len(d.Asks); d.Orders < shown || d.Orders > bytes/72 || d.Omitted > bytes/72 {
+		t.Fatalf("%d orders and %d unshown in %d levels, from %d bytes", d.Orders, d.Omitted, shown, bytes)
 	}
 	for i, side := range [][]mirror.Level{d.Bids, d.Asks} {
 		if len(side) > l.Levels {
@@ -63,7 +63,7 @@ func tryBook(t testing.TB, l mirror.Listing, accounts []*rpc.Account, at mirror.
 	}
 	if err := b.Decode(d, at, accounts); err != nil {
 		soundError(t, err)
-		if len(d.Bids)+len(d.Asks)+d.Orders+d.Unshown != 0 {
+		if len(d.Bids)+len(d.Asks)+d.Orders+d.Omitted != 0 {
 			t.Fatalf("%+v beside the error %v", d, err)
 		}
 		return

@@ -112,8 +112,8 @@ func TestManifestOnMainnet(t *testing.T) {
 		if err := book.Decode(&d, mirror.Clock{Slot: c.slot, Unix: 1}, []*rpc.Account{a}); err != nil {
 			t.Fatal(err)
 		}
-		if d.Orders != int(c.orders) || d.Unshown != 0 {
-			t.Errorf("at slot %d: %d orders, %d unshown; want %d", c.slot, d.Orders, d.Unshown, c.orders)
+		if d.Orders != int(c.orders) || d.Omitted != 0 {
+			t.Errorf("at slot %d: %d orders, %d unshown; want %d", c.slot, d.Orders, d.Omitted, c.orders)
 		}
 		if c.slot == slot {
 			checkManifest(t, &l, a, slot, &d)
@@ -237,7 +237,7 @@ func TestSerumOnMainnet(t *testing.T) {
 		}
 		m := made{listing: l, baseLot: binary.LittleEndian.Uint64(accounts[0].Data[349:]), quoteLot: binary.LittleEndian.Uint64(accounts[0].Data[357:])}
 		orders := slices.Concat(scanSerum(accounts[1], true), scanSerum(accounts[2], false))
-		if want := m.naive(orders, now); !sameDepth(&d, &want) || d.Orders != c.orders || d.Unshown != c.unshown {
+		if want := m.naive(orders, now); !sameDepth(&d, &want) || d.Orders != c.orders || d.Omitted != c.unshown {
 			t.Errorf("%s: decoded %+v\nwant    %+v", c.name, d, want)
 		}
 		if d.Bids[0] != (mirror.Level{Price: c.bid, Size: c.bidSize}) || d.Asks[0] != (mirror.Level{Price: c.ask, Size: c.askSize}) {

@@ -30,7 +30,7 @@ func (m *made) decode(into *mirror.Depth, at mirror.Clock) error {
 }
 
 func sameDepth(got, want *mirror.Depth) bool {
-	return slices.Equal(got.Bids, want.Bids) && slices.Equal(got.Asks, want.Asks) && got.Orders == want.Orders && got.Unshown == want.Unshown
+	return slices.Equal(got.Bids, want.Bids) && slices.Equal(got.Asks, want.Asks) && got.Orders == want.Orders && got.Omitted == want.Omitted
 }
 
 // TestBookAgainstNaive holds every layout against the list of orders that its
@@ -44,7 +44,7 @@ func TestBookAgainstNaive(t *testing.T) {
 				m.listing.Levels = rapid.SampledFrom([]int{1, 2, 5, mirror.MaxLevels}).Draw(t, "levels")
 				m.listing.Instrument.Tick = rapid.SampledFrom([]uint64{1, 5, 1000, math.MaxUint64}).Draw(t, "tick")
 				m.listing.Instrument.MaxPrice = market.Price(rapid.SampledFrom([]int64{1, 2_000_000, int64(market.MaxPrice)}).Draw(t, "max price"))
-				got := mirror.Depth{Bids: make([]mirror.Level, 3), Asks: make([]mirror.Level, 1, 8), Orders: 7, Unshown: 7}
+				got := mirror.Depth{Bids: make([]mirror.Level, 3), Asks: make([]mirror.Level, 1, 8), Orders: 7, Omitted: 7}
 				if err := m.decode(&got, now); err != nil {
 					t.Fatal(err)
 				}
@@ -257,7 +257,7 @@ func TestBookRefusedLater(t *testing.T) {
 			spoiled := m.clone()
 			c.spoil(spoiled)
 			err := b.Decode(&d, now, spoiled.accounts)
-			if !errors.Is(err, c.want) || len(d.Bids)+len(d.Asks)+d.Orders+d.Unshown != 0 {
+			if !errors.Is(err, c.want) || len(d.Bids)+len(d.Asks)+d.Orders+d.Omitted != 0 {
 				t.Errorf("%s, %s: %+v, %v, want %v", layout, name, d, err, c.want)
 			}
 		}
@@ -289,7 +289,7 @@ func TestBookSum(t *testing.T) {
 	price := market.Uint128{Lo: 1_000_000_000_000_000}
 	m := makeBook(mirror.Manifest, []order{{price: price, size: 1 << 63}, {price: price, size: 1 << 63}, {price: price, size: 1<<63 - 1}})
 	var d mirror.Depth
-	if err := m.decode(&d, now); err != nil || d.Orders != 2 || d.Unshown != 1 || !slices.Equal(d.Asks, []mirror.Level{{Price: 10_000, Size: math.MaxUint64}}) {
+	if err := m.decode(&d, now); err != nil || d.Orders != 2 || d.Omitted != 1 || !slices.Equal(d.Asks, []mirror.Level{{Price: 10_000, Size: math.MaxUint64}}) {
 		t.Errorf("%+v, %v", d, err)
 	}
 }
@@ -300,7 +300,7 @@ func TestOpenBookPegged(t *testing.T) {
 	u32(m.accounts[1].Data, 20, 2)
 	u32(m.accounts[2].Data, 20, 3)
 	var d mirror.Depth
-	if err := m.decode(&d, now); err != nil || d.Orders != 6 || d.Unshown != 5 {
+	if err := m.decode(&d, now); err != nil || d.Orders != 6 || d.Omitted != 5 {
 		t.Errorf("%+v, %v", d, err)
 	}
 }

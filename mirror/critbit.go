@@ -95,7 +95,7 @@ type lotLayout struct {
 	// live reports whether a leaf has not expired.
 	live func(leaf []byte, at Clock) bool
 	// most is the largest price and quantity in lots.
-	most uint64
+	maxLots uint64
 }
 
 // lotBook is a Book of a market, its bids and its asks.
@@ -148,12 +148,12 @@ func (b *lotBook) Decode(into *Depth, at Clock, accounts []*rpc.Account) error {
 	case m.closes != 0 && at.Unix > m.closes:
 		return closed(b.listing.Market)
 	}
-	bids := gather{scale: &b.scale, side: market.Buy, levels: into.Bids}
-	asks := gather{scale: &b.scale, side: market.Sell, levels: into.Asks}
-	if err := b.gather(&bids, at, accounts[1], m.bids); err != nil {
+	bids := levelBuilder{scale: &b.scale, side: market.Buy, levels: into.Bids}
+	asks := levelBuilder{scale: &b.scale, side: market.Sell, levels: into.Asks}
+	if err := b.readSide(&bids, at, accounts[1], m.bids); err != nil {
 		return err
 	}
-	if err := b.gather(&asks, at, accounts[2], m.asks); err != nil {
+	if err := b.readSide(&asks, at, accounts[2], m.asks); err != nil {
 		return err
 	}
 	into.take(&bids, &asks)
@@ -161,7 +161,7 @@ func (b *lotBook) Decode(into *Depth, at Clock, accounts []*rpc.Account) error {
 }
 
 // gather reads one side's account.
-func (b *lotBook) gather(g *gather, at Clock, a *rpc.Account, address solana.Address) error {
+func (b *lotBook) readSide(g *levelBuilder, at Clock, a *rpc.Account, address solana.Address) error {
 	if err := check(a, address, b.listing.Program); err != nil {
 		return err
 	}
@@ -169,11 +169,11 @@ func (b *lotBook) gather(g *gather, at Clock, a *rpc.Account, address solana.Add
 	if err != nil {
 		return err
 	}
-	g.unshown += unshown
+	g.omitted += unshown
 	return tree.walk(g.side == market.Buy, func(leaf []byte) (bool, error) {
 		price, quantity := binary.LittleEndian.Uint64(leaf[16:]), binary.LittleEndian.Uint64(leaf[56:])
 		switch {
-		case price > b.layout.most || quantity > b.layout.most:
+		case price > b.layout.maxLots || quantity > b.layout.maxLots:
 			return false, malformed(address, "%d lots at %d", quantity, price)
 		case quantity == 0 || !b.layout.live(leaf, at):
 			return true, nil

@@ -70,8 +70,8 @@
 // some thousand at a few prices, is walked for up to some milliseconds.
 //
 // Limits: [MaxLevels], [MaxBookAccount], [MaxPending], [MaxWindowSwaps]; a
-// service's: [MaxPairs], [MaxShownLevels], [MaxObserved], [MaxRecorded],
-// [MaxTraders], [MaxAsks], [MaxSignatures], Options.MaxUnnumbered. Of two nodes that list different
+// service's: [MaxPairs], [MaxShownLevels], [MaxObserved], [MaxSnapshots],
+// [MaxTraders], [MaxAttempts], [MaxSignatures], Options.MaxUnnumbered. Of two nodes that list different
 // transactions neither is right: the history waits for them up to 8 cycles at a
 // time, then leaves what is contested out, and its windows in doubt; where they
 // differ about more than 16 of a page it waits until they agree. A node alone is

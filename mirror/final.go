@@ -11,7 +11,7 @@ import (
 )
 
 // finalPool reads the pool as of a slot that is final, and not before from, by a
-// majority of the nodes as [reader.ask] does: what is kept for good must not be
+// majority of the nodes as [reader.query] does: what is kept for good must not be
 // rolled back. It is for the goroutine of the pair's swaps, once opened is closed.
 // Errors: as ask's, and the decoder's.
 func (r *reader) finalPool(ctx context.Context, from uint64) (PoolState, error) {
@@ -23,11 +23,11 @@ func (r *reader) finalPool(ctx context.Context, from uint64) (PoolState, error) 
 			return PoolState{}, err
 		}
 		q.add(views, r.o.Now())
-		got, witnesses, err := q.found()
+		got, witnesses, err := q.result()
 		if witnesses > 0 {
 			return r.pool.Decode(got.at, got.accounts)
 		}
-		if !errors.Is(err, errUnconfirmed) || n >= r.o.MaxAsks || !pause(ctx, r.o.AskPause) {
+		if !errors.Is(err, errUnconfirmed) || n >= r.o.MaxAttempts || !pause(ctx, r.o.AttemptPause) {
 			return PoolState{}, fmt.Errorf("snapshot: %w", err)
 		}
 	}

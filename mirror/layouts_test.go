@@ -254,7 +254,7 @@ func (m *made) naive(orders []order, at mirror.Clock) (d mirror.Depth) {
 			}
 			switch {
 			case price.Sign() == 0 || price.Cmp(big.NewInt(int64(m.listing.Instrument.MaxPrice))) > 0 || !atoms.IsUint64() || !sum.IsUint64():
-				d.Unshown++
+				d.Omitted++
 				continue
 			case joins:
 				levels[n-1].Size = market.Amount(sum.Uint64())

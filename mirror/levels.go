@@ -47,7 +47,7 @@ func (l *Listing) AppendLots(dst []market.Level, levels []Level) ([]market.Level
 }
 
 // gather joins one side's orders, which come best first, into levels.
-type gather struct {
+type levelBuilder struct {
 	scale  *scale
 	side   market.Side
 	levels []Level
@@ -58,13 +58,13 @@ type gather struct {
 	price   market.Price
 	started bool
 
-	orders, unshown int
+	orders, omitted int
 }
 
 // add takes the next live order, of size base atoms. more is false when it
 // begins a level beyond the last one wanted. ok is false when it is better than
 // the order before it: such a tree is broken.
-func (g *gather) add(raw, size market.Uint128) (more, ok bool) {
+func (g *levelBuilder) add(raw, size market.Uint128) (more, ok bool) {
 	if !g.started || raw != g.raw {
 		if g.started && (raw.Cmp(g.raw) > 0) == (g.side == market.Buy) {
 			return false, false
@@ -72,7 +72,7 @@ func (g *gather) add(raw, size market.Uint128) (more, ok bool) {
 		g.started, g.raw, g.price = true, raw, g.ticks(raw)
 	}
 	if g.price == 0 || size.Hi != 0 {
-		g.unshown++
+		g.omitted++
 		return true, true
 	}
 	n := len(g.levels)
@@ -86,7 +86,7 @@ func (g *gather) add(raw, size market.Uint128) (more, ok bool) {
 	}
 	sum, carry := bits.Add64(uint64(g.levels[n-1].Size), size.Lo, 0)
 	if carry != 0 {
-		g.unshown++
+		g.omitted++
 		return true, true
 	}
 	g.levels[n-1].Size = market.Amount(sum)
@@ -96,7 +96,7 @@ func (g *gather) add(raw, size market.Uint128) (more, ok bool) {
 
 // ticks rounds a price away from the other side, and returns 0 for one that the
 // instrument has not.
-func (g *gather) ticks(raw market.Uint128) market.Price {
+func (g *levelBuilder) ticks(raw market.Uint128) market.Price {
 	round := g.scale.price.Ceil
 	if g.side == market.Buy {
 		round = g.scale.price.Floor

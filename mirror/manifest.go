@@ -96,9 +96,9 @@ func (b *manifest) Decode(into *Depth, at Clock, accounts []*rpc.Account) error 
 		return err
 	}
 	d := accounts[0].Data
-	bids := gather{scale: &b.scale, side: market.Buy, levels: into.Bids}
-	asks := gather{scale: &b.scale, side: market.Sell, levels: into.Asks}
-	var found living
+	bids := levelBuilder{scale: &b.scale, side: market.Buy, levels: into.Bids}
+	asks := levelBuilder{scale: &b.scale, side: market.Sell, levels: into.Asks}
+	var found liveOrders
 	if err := b.side(&bids, nodes, d[156:164], at.Slot, &found); err != nil {
 		return err
 	}
@@ -111,7 +111,7 @@ func (b *manifest) Decode(into *Depth, at Clock, accounts []*rpc.Account) error 
 
 // living is where the live orders of both sides are, once that has been looked
 // for, or more of a side than there is room for.
-type living struct {
+type liveOrders struct {
 	searched   bool
 	bids, asks [manifestLive + 1]uint32
 	nBids      int
@@ -121,7 +121,7 @@ type living struct {
 // side visits a side's orders, best first. Where too many of them are dead, it
 // finds those that are alive in the order of memory, which is ten times as fast as
 // to follow links all over it.
-func (b *manifest) side(g *gather, nodes, ends []byte, slot uint64, found *living) error {
+func (b *manifest) side(g *levelBuilder, nodes, ends []byte, slot uint64, found *liveOrders) error {
 	before := *g
 	over, err := b.walk(g, nodes, ends, slot, manifestDead)
 	if !over || err != nil {
@@ -145,7 +145,7 @@ func (b *manifest) side(g *gather, nodes, ends []byte, slot uint64, found *livin
 // walk visits a side's orders from the right. ends are its root and its best
 // order, which must be the first one visited. over is that it has given up after
 // more dead orders than the most.
-func (b *manifest) walk(g *gather, nodes, ends []byte, slot uint64, most int) (over bool, err error) {
+func (b *manifest) walk(g *levelBuilder, nodes, ends []byte, slot uint64, most int) (over bool, err error) {
 	var stack [manifestHeight]uint32
 	next, best := binary.LittleEndian.Uint32(ends), binary.LittleEndian.Uint32(ends[4:])
 	if (next == manifestNil) != (best == manifestNil) {
@@ -211,7 +211,7 @@ func manifestPrice(node []byte) market.Uint128 {
 }
 
 // order adds one node's order.
-func (b *manifest) order(g *gather, node []byte) (more bool, err error) {
+func (b *manifest) order(g *levelBuilder, node []byte) (more bool, err error) {
 	price := manifestPrice(node)
 	more, ok := g.add(price, market.Uint128{Lo: binary.LittleEndian.Uint64(node[32:])})
 	if !ok {
@@ -221,7 +221,7 @@ func (b *manifest) order(g *gather, node []byte) (more bool, err error) {
 }
 
 // search finds the live orders of both sides.
-func (l *living) search(nodes []byte, slot uint64) {
+func (l *liveOrders) search(nodes []byte, slot uint64) {
 	l.searched = true
 	for at := 0; at+manifestNode <= len(nodes); at += manifestNode {
 		node := nodes[at:][:manifestNode]
@@ -239,7 +239,7 @@ func (l *living) search(nodes []byte, slot uint64) {
 
 // inTree adds a side's live orders, best first, each of which must be in its tree:
 // the links up to the root lead down again.
-func (b *manifest) inTree(g *gather, nodes []byte, live []uint32, root uint32) error {
+func (b *manifest) inTree(g *levelBuilder, nodes []byte, live []uint32, root uint32) error {
 	slices.SortStableFunc(live, func(x, y uint32) int {
 		order := manifestPrice(nodes[x:]).Cmp(manifestPrice(nodes[y:]))
 		if g.side == market.Buy {

@@ -39,10 +39,10 @@ const (
 )
 
 var openBookLayout = lotLayout{
-	market: readOpenBookMarket,
-	side:   readOpenBookSide,
-	live:   openBookLive,
-	most:   math.MaxInt64,
+	market:  readOpenBookMarket,
+	side:    readOpenBookSide,
+	live:    openBookLive,
+	maxLots: math.MaxInt64,
 }
 
 // anchorKind checks that an account has exactly size bytes and is of a kind.

@@ -21,19 +21,19 @@ const (
 	// MaxObserved bounds the accounts that are read beside a pair's own, so that
 	// all of them fit into one call.
 	MaxObserved = 64
-	// MaxRecorded bounds the snapshots that are kept of a pair; the oldest go
+	// MaxSnapshots bounds the snapshots that are kept of a pair; the oldest go
 	// first.
-	MaxRecorded = 1000
+	MaxSnapshots = 1000
 	// MaxTraders is how many takers of a pair are told apart. More are not
 	// counted.
 	MaxTraders = 1 << 20
-	// MaxAsks bounds Options.MaxAsks.
-	MaxAsks = 16
+	// MaxAttempts bounds Options.MaxAttempts.
+	MaxAttempts = 16
 
 	// maxShownQty is the most lots of a level that the engine takes.
 	maxShownQty = book.MaxLevelQty
-	// minReach is the least history that the windows need.
-	minReach = Week + Day
+	// minLookback is the least history that the windows need.
+	minLookback = Week + Day
 )
 
 // ErrOptions means options that cannot work, wrapped with the pair concerned.
@@ -71,37 +71,37 @@ type Options struct {
 	// more than time has passed for a node may run ahead of what was read last.
 	// Default 150, a minute.
 	MaxSpread uint64
-	// MaxAsks is how often in one cycle the nodes are asked until enough of them
-	// tell the same, up to the constant MaxAsks. Default 5.
-	MaxAsks int
-	// AskPause is how long to wait in between. Default 300 ms, less than a slot.
-	AskPause time.Duration
+	// MaxAttempts is how often in one cycle the nodes are asked until enough of them
+	// tell the same, up to the constant MaxAttempts. Default 5.
+	MaxAttempts int
+	// AttemptPause is how long to wait in between. Default 300 ms, less than a slot.
+	AttemptPause time.Duration
 	// StaleAfter is how old what was read may be before it counts as degraded.
 	// Default 3 × Every.
 	StaleAfter time.Duration
 	// Reach is how far back swaps are read: 8 days at least, which is the default.
 	// Negative: to the pool's beginning.
-	Reach time.Duration
+	Lookback time.Duration
 	// MaxUnnumbered is how many transactions of a pair are read back, at some 300
 	// bytes each on disk, before their swaps get their ordinals and the old ones
 	// are dropped: what is read of the past after that is counted and not told.
 	// Default 2^21.
 	MaxUnnumbered int64
-	// RecordEvery is how far snapshots are apart. Default 6 h.
-	RecordEvery time.Duration
+	// SnapshotEvery is how far snapshots are apart. Default 6 h.
+	SnapshotEvery time.Duration
 	// Now is the clock. Default time.Now.
 	Now func() time.Time
 }
 
 // Validate checks the options. Errors: [ErrOptions], [ErrListing].
 func (o *Options) Validate() error {
-	for _, d := range [...]time.Duration{o.Every, o.MaxBehind, o.MaxAhead, o.AskPause, o.StaleAfter, o.RecordEvery} {
+	for _, d := range [...]time.Duration{o.Every, o.MaxBehind, o.MaxAhead, o.AttemptPause, o.StaleAfter, o.SnapshotEvery} {
 		if d < 0 {
 			return fmt.Errorf("%w: a negative duration", ErrOptions)
 		}
 	}
-	if len(o.Pairs) > MaxPairs || o.Commitment > rpc.Finalized || o.MaxAsks < 0 || o.MaxAsks > MaxAsks || o.MaxUnnumbered < 0 || o.Reach > 0 && o.Reach < minReach {
-		return fmt.Errorf("%w: %d pairs, commitment %d, %d asks, reach %v", ErrOptions, len(o.Pairs), o.Commitment, o.MaxAsks, o.Reach)
+	if len(o.Pairs) > MaxPairs || o.Commitment > rpc.Finalized || o.MaxAttempts < 0 || o.MaxAttempts > MaxAttempts || o.MaxUnnumbered < 0 || o.Lookback > 0 && o.Lookback < minLookback {
+		return fmt.Errorf("%w: %d pairs, commitment %d, %d asks, reach %v", ErrOptions, len(o.Pairs), o.Commitment, o.MaxAttempts, o.Lookback)
 	}
 	seen := map[market.InstrumentID]bool{}
 	for i := range o.Pairs {
@@ -163,14 +163,14 @@ func (o Options) withDefaults() Options {
 	o.Every = cmp.Or(o.Every, 10*time.Second)
 	o.MaxBehind = cmp.Or(o.MaxBehind, time.Minute)
 	o.MaxAhead = cmp.Or(o.MaxAhead, time.Minute)
-	o.AskPause = cmp.Or(o.AskPause, 300*time.Millisecond)
-	o.Reach = cmp.Or(o.Reach, minReach)
-	o.RecordEvery = cmp.Or(o.RecordEvery, 6*time.Hour)
+	o.AttemptPause = cmp.Or(o.AttemptPause, 300*time.Millisecond)
+	o.Lookback = cmp.Or(o.Lookback, minLookback)
+	o.SnapshotEvery = cmp.Or(o.SnapshotEvery, 6*time.Hour)
 	o.StaleAfter = cmp.Or(o.StaleAfter, 3*o.Every)
 	o.Commitment = cmp.Or(o.Commitment, rpc.Confirmed)
 	o.MaxUnnumbered = cmp.Or(o.MaxUnnumbered, 1<<21)
 	o.MaxSpread = cmp.Or(o.MaxSpread, 150)
-	o.MaxAsks = cmp.Or(o.MaxAsks, 5)
+	o.MaxAttempts = cmp.Or(o.MaxAttempts, 5)
 	if o.Now == nil {
 		o.Now = time.Now
 	}

@@ -43,13 +43,13 @@ func TestOptions(t *testing.T) {
 		"nothing to read":   {func(o *mirror.Options) { o.Pairs[0].Pool = mirror.PoolListing{} }, mirror.ErrOptions},
 		"one mint":          {func(o *mirror.Options) { o.Pairs[0].Quote = o.Pairs[0].Base }, mirror.ErrListing},
 		"a negative time":   {func(o *mirror.Options) { o.Every = -1 }, mirror.ErrOptions},
-		"a short reach":     {func(o *mirror.Options) { o.Reach = mirror.Week }, mirror.ErrOptions},
-		"all of the past":   {func(o *mirror.Options) { o.Reach = -1 }, nil},
-		"a long reach":      {func(o *mirror.Options) { o.Reach = mirror.Week + mirror.Day }, nil},
+		"a short reach":     {func(o *mirror.Options) { o.Lookback = mirror.Week }, mirror.ErrOptions},
+		"all of the past":   {func(o *mirror.Options) { o.Lookback = -1 }, nil},
+		"a long reach":      {func(o *mirror.Options) { o.Lookback = mirror.Week + mirror.Day }, nil},
 		"no such level":     {func(o *mirror.Options) { o.Commitment = rpc.Finalized + 1 }, mirror.ErrOptions},
-		"as many asks":      {func(o *mirror.Options) { o.MaxAsks = mirror.MaxAsks }, nil},
-		"one more ask":      {func(o *mirror.Options) { o.MaxAsks = mirror.MaxAsks + 1 }, mirror.ErrOptions},
-		"a negative number": {func(o *mirror.Options) { o.MaxAsks = -1 }, mirror.ErrOptions},
+		"as many asks":      {func(o *mirror.Options) { o.MaxAttempts = mirror.MaxAttempts }, nil},
+		"one more ask":      {func(o *mirror.Options) { o.MaxAttempts = mirror.MaxAttempts + 1 }, mirror.ErrOptions},
+		"a negative number": {func(o *mirror.Options) { o.MaxAttempts = -1 }, mirror.ErrOptions},
 	} {
 		o := mirror.Options{Pairs: manyPairs(1), Every: time.Second}
 		c.change(&o)

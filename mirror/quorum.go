@@ -29,7 +29,7 @@ const slotTime = 100 * time.Millisecond
 type reading struct {
 	upstream string
 	at       Clock
-	print    [sha256.Size]byte
+	digest   [sha256.Size]byte
 	// accounts are without the clock's; nil for an answer of an earlier round.
 	accounts []*rpc.Account
 }
@@ -43,17 +43,17 @@ type reading struct {
 //  2. Its slot has been reached by as many: one that exaggerates moves nothing.
 type quorum struct {
 	o *Options
-	// reached is what was found last, and reachedAt when; zero for never.
-	reached   Clock
-	reachedAt time.Time
-	readings  []reading
-	voices    map[string]bool
+	// reached is what was found last, and lastAgreedAt when; zero for never.
+	lastAgreed   Clock
+	lastAgreedAt time.Time
+	readings     []reading
+	answered     map[string]bool
 	// refused is what is wrong with each node's last answer.
 	refused map[string]error
 }
 
 func newQuorum(o *Options, reached Clock, at time.Time) *quorum {
-	return &quorum{o: o, reached: reached, reachedAt: at, voices: map[string]bool{}, refused: map[string]error{}}
+	return &quorum{o: o, lastAgreed: reached, lastAgreedAt: at, answered: map[string]bool{}, refused: map[string]error{}}
 }
 
 // add takes a round of answers, of which the first account is the clock's.
@@ -68,7 +68,7 @@ func (q *quorum) add(views []rpc.AccountsView, now time.Time) {
 		if err != nil {
 			continue
 		}
-		q.voices[v.Upstream] = true
+		q.answered[v.Upstream] = true
 		q.readings = append(q.readings, reading{v.Upstream, at, fingerprint(v.Accounts[1:]), v.Accounts[1:]})
 	}
 }
@@ -87,10 +87,10 @@ func (q *quorum) check(v *rpc.AccountsView, now time.Time) (Clock, error) {
 		return Clock{}, fmt.Errorf("%w: %w: time %d of slot %d", errFuture, errClock, at.Unix, at.Slot)
 	case told.Before(now.Add(-q.o.MaxBehind)):
 		return Clock{}, fmt.Errorf("%w: %w: time %d of slot %d", errPast, errClock, at.Unix, at.Slot)
-	case q.reached.Slot > 0 && at.Slot > q.reached.Slot+q.o.MaxSpread+uint64(max(now.Sub(q.reachedAt), 0)/slotTime):
-		return Clock{}, fmt.Errorf("%w: slot %d, after slot %d", errFuture, at.Slot, q.reached.Slot)
-	case at.Slot < q.reached.Slot:
-		return Clock{}, fmt.Errorf("%w: slot %d, after slot %d", errPast, at.Slot, q.reached.Slot)
+	case q.lastAgreed.Slot > 0 && at.Slot > q.lastAgreed.Slot+q.o.MaxSpread+uint64(max(now.Sub(q.lastAgreedAt), 0)/slotTime):
+		return Clock{}, fmt.Errorf("%w: slot %d, after slot %d", errFuture, at.Slot, q.lastAgreed.Slot)
+	case at.Slot < q.lastAgreed.Slot:
+		return Clock{}, fmt.Errorf("%w: slot %d, after slot %d", errPast, at.Slot, q.lastAgreed.Slot)
 	}
 	return at, nil
 }
@@ -98,8 +98,8 @@ func (q *quorum) check(v *rpc.AccountsView, now time.Time) (Clock, error) {
 // found returns the newest reading that a majority stands for, and how many nodes
 // that are. Errors: errNoUpstream, errFuture where nothing else was told,
 // errContradicted, errUnconfirmed.
-func (q *quorum) found() (reading, int, error) {
-	if len(q.voices) == 0 {
+func (q *quorum) result() (reading, int, error) {
+	if len(q.answered) == 0 {
 		if q.anyRefusedFor(errFuture) {
 			return reading{}, 0, errFuture
 		}
@@ -110,7 +110,7 @@ func (q *quorum) found() (reading, int, error) {
 	for i := range q.readings {
 		r := &q.readings[i]
 		accounts, voices := q.support(r)
-		if accounts != nil && 2*voices > len(q.voices) && (witnesses == 0 || r.at.Slot > best.at.Slot) {
+		if accounts != nil && 2*voices > len(q.answered) && (witnesses == 0 || r.at.Slot > best.at.Slot) {
 			best, witnesses = *r, voices
 			best.accounts = accounts
 		}
@@ -131,7 +131,7 @@ func (q *quorum) support(r *reading) (accounts []*rpc.Account, voices int) {
 	told := map[string]bool{}
 	for i := range q.readings {
 		o := &q.readings[i]
-		if o.print != r.print || o.at.Slot < r.at.Slot || o.at.Slot-r.at.Slot > q.o.MaxSpread {
+		if o.digest != r.digest || o.at.Slot < r.at.Slot || o.at.Slot-r.at.Slot > q.o.MaxSpread {
 			continue
 		}
 		told[o.upstream] = true
@@ -148,7 +148,7 @@ func (q *quorum) conflict() bool {
 		for j := range q.readings[:i] {
 			a, b := &q.readings[i], &q.readings[j]
 			apart := max(a.at.Slot, b.at.Slot) - min(a.at.Slot, b.at.Slot)
-			if apart > q.o.MaxSpread || apart == 0 && (a.print != b.print || a.at.Unix != b.at.Unix) {
+			if apart > q.o.MaxSpread || apart == 0 && (a.digest != b.digest || a.at.Unix != b.at.Unix) {
 				return true
 			}
 		}
@@ -178,7 +178,7 @@ func (q *quorum) firstRefusal() (err error) {
 }
 
 // doubts returns what is wrong with some node though a majority was found.
-func (q *quorum) doubts() (err error) {
+func (q *quorum) warnings() (err error) {
 	if q.conflict() {
 		err = errContradicted
 	}

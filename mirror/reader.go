@@ -26,39 +26,39 @@ type reader struct {
 	pair   *Pair
 	// phase is this pair's part of the cycle, so that many do not ask the nodes, which
 	// count calls, all at once.
-	phase time.Duration
+	offset time.Duration
 
 	// What only run uses. book and pool are nil until their accounts have been
 	// read, and for good where the pair has none; whole says that none is missing.
 	// accounts are what a cycle asks.
-	book       Book
-	pool       *Pool
-	whole      bool
-	accounts   []solana.Address
-	depth      Depth
-	bids, asks []market.Level
-	reached    Clock
-	reachedAt  time.Time
+	book         Book
+	pool         *Pool
+	complete     bool
+	accounts     []solana.Address
+	depth        Depth
+	bids, asks   []market.Level
+	lastAgreed   Clock
+	lastAgreedAt time.Time
 	// vaults are the pool's, once opened is closed.
 	vaults VaultPair
 	opened chan struct{}
 
 	mu sync.Mutex
 	// shown is all but the swaps; its Reasons and Err are the last cycle's.
-	shown   PairState
-	refused map[string]error
+	published PairState
+	refused   map[string]error
 	// told is the bank that was last agreed on, and astray that there is none now
 	// because of the nodes' clocks, or ours.
-	told   Clock
-	astray bool
+	agreed      Clock
+	clockSkewed bool
 }
 
 // run reads the accounts every cycle until ctx ends.
 func (r *reader) run(ctx context.Context) {
-	every(ctx, r.o.Every, r.phase, func() {
+	every(ctx, r.o.Every, r.offset, func() {
 		err := r.cycle(ctx)
 		r.mu.Lock()
-		r.shown.Err, r.shown.Reasons = err, reasonsOf(err)
+		r.published.Err, r.published.Reasons = err, reasonsOf(err)
 		r.mu.Unlock()
 	})
 }
@@ -86,15 +86,15 @@ func every(ctx context.Context, pace, phase time.Duration, do func()) {
 // cycle reads the accounts once and tells of them.
 func (r *reader) cycle(ctx context.Context) error {
 	var missing error
-	if !r.whole {
+	if !r.complete {
 		missing = r.open(ctx)
 	}
 	if r.accounts == nil {
 		return missing
 	}
-	got, witnesses, err := r.ask(ctx, r.accounts)
+	got, witnesses, err := r.query(ctx, r.accounts)
 	if witnesses > 0 {
-		err = errors.Join(err, r.take(&got, witnesses))
+		err = errors.Join(err, r.apply(&got, witnesses))
 	}
 	return errors.Join(missing, err)
 }
@@ -103,7 +103,7 @@ func (r *reader) cycle(ctx context.Context) error {
 // them fails the other is followed all the same.
 func (r *reader) open(ctx context.Context) error {
 	listing, pool := r.pair.listing(), r.pair.poolListing()
-	got, witnesses, err := r.ask(ctx, []solana.Address{solana.ClockSysvar, listing.Market, pool.Pool})
+	got, witnesses, err := r.query(ctx, []solana.Address{solana.ClockSysvar, listing.Market, pool.Pool})
 	if witnesses == 0 {
 		return err
 	}
@@ -124,7 +124,7 @@ func (r *reader) open(ctx context.Context) error {
 	if err = errors.Join(bookErr, poolErr); err != nil && r.book == nil && r.pool == nil {
 		return err
 	}
-	r.whole = err == nil
+	r.complete = err == nil
 	r.accounts = []solana.Address{solana.ClockSysvar}
 	if r.book != nil {
 		r.accounts = append(r.accounts, r.book.Accounts()...)
@@ -138,9 +138,9 @@ func (r *reader) open(ctx context.Context) error {
 
 // ask asks the nodes until a majority tells the same. witnesses is 0 if none
 // does; an error beside it is what is wrong with the others.
-func (r *reader) ask(ctx context.Context, list []solana.Address) (got reading, witnesses int, err error) {
-	q := newQuorum(r.o, r.reached, r.reachedAt)
-	slot := max(r.reached.Slot, r.engine.Told(r.pair.Instrument.ID).Slot)
+func (r *reader) query(ctx context.Context, list []solana.Address) (got reading, witnesses int, err error) {
+	q := newQuorum(r.o, r.lastAgreed, r.lastAgreedAt)
+	slot := max(r.lastAgreed.Slot, r.engine.Durable(r.pair.Instrument.ID).Slot)
 	for n := 1; ; n++ {
 		views, err := r.node.AccountsEverywhere(ctx, list, r.o.Commitment, slot)
 		if err != nil {
@@ -148,34 +148,34 @@ func (r *reader) ask(ctx context.Context, list []solana.Address) (got reading, w
 		}
 		now := r.o.Now()
 		q.add(views, now)
-		got, witnesses, err = q.found()
-		r.note(q, got.at, witnesses)
+		got, witnesses, err = q.result()
+		r.recordAnswers(q, got.at, witnesses)
 		if witnesses > 0 {
-			r.reached, r.reachedAt = got.at, now
-			return got, witnesses, q.doubts()
+			r.lastAgreed, r.lastAgreedAt = got.at, now
+			return got, witnesses, q.warnings()
 		}
-		if !errors.Is(err, errUnconfirmed) || n >= r.o.MaxAsks || !pause(ctx, r.o.AskPause) {
+		if !errors.Is(err, errUnconfirmed) || n >= r.o.MaxAttempts || !pause(ctx, r.o.AttemptPause) {
 			return got, 0, err
 		}
 	}
 }
 
 // note keeps what other goroutines ask for.
-func (r *reader) note(q *quorum, at Clock, witnesses int) {
+func (r *reader) recordAnswers(q *quorum, at Clock, witnesses int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.refused = maps.Clone(q.refused)
-	r.astray = len(q.voices) == 0 && q.anyRefusedFor(errClock)
+	r.clockSkewed = len(q.answered) == 0 && q.anyRefusedFor(errClock)
 	if witnesses > 0 {
-		r.told = at
+		r.agreed = at
 	}
 }
 
-// inTime reports whether our clock may be right, by what the chain last told.
-func (r *reader) inTime(now time.Time) bool {
+// clockPlausible reports whether our clock may be right, by what the chain last told.
+func (r *reader) clockPlausible(now time.Time) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return !r.astray && now.Unix() >= r.told.Unix-int64(r.o.MaxAhead/time.Second)
+	return !r.clockSkewed && now.Unix() >= r.agreed.Unix-int64(r.o.MaxAhead/time.Second)
 }
 
 // pause waits and reports whether ctx goes on.
@@ -192,7 +192,7 @@ func pause(ctx context.Context, d time.Duration) bool {
 
 // take decodes what was read. A book, a pool and an observed account that fail
 // do so alone; a mint is of all.
-func (r *reader) take(got *reading, witnesses int) error {
+func (r *reader) apply(got *reading, witnesses int) error {
 	rest := got.accounts
 	next := func(n int) (part []*rpc.Account) {
 		part, rest = rest[:n], rest[n:]
@@ -206,7 +206,7 @@ func (r *reader) take(got *reading, witnesses int) error {
 		inPool = next(len(r.pool.Accounts()))
 	}
 	mints := next(2)
-	s := PairState{At: got.at, ReadAt: r.reachedAt, Witnesses: witnesses, Price: NoPrice}
+	s := PairState{At: got.at, ReadAt: r.lastAgreedAt, AgreeingNodes: witnesses, Price: NoPrice}
 	var err1, err2 error
 	if s.BaseSupply, err1 = supply(&r.pair.Base, mints[0]); err1 != nil {
 		return err1
@@ -216,10 +216,10 @@ func (r *reader) take(got *reading, witnesses int) error {
 	}
 	var errs []error
 	if r.book != nil {
-		errs = append(errs, r.takeBook(&s, inBook))
+		errs = append(errs, r.applyBook(&s, inBook))
 	}
 	if r.pool != nil {
-		errs = append(errs, r.takePool(&s, inPool))
+		errs = append(errs, r.applyPool(&s, inPool))
 	}
 	for i, a := range rest {
 		h, ok, err := holding(r.pair.Observed[i], a)
@@ -229,13 +229,13 @@ func (r *reader) take(got *reading, witnesses int) error {
 		}
 	}
 	r.mu.Lock()
-	r.shown = s
+	r.published = s
 	r.mu.Unlock()
 	return errors.Join(errs...)
 }
 
-// takeBook decodes the book and tells the engine.
-func (r *reader) takeBook(s *PairState, accounts []*rpc.Account) error {
+// applyBook decodes the book and tells the engine.
+func (r *reader) applyBook(s *PairState, accounts []*rpc.Account) error {
 	if err := r.book.Decode(&r.depth, s.At, accounts); err != nil {
 		return err
 	}
@@ -248,12 +248,12 @@ func (r *reader) takeBook(s *PairState, accounts []*rpc.Account) error {
 	}
 	tooLarge := func(l market.Level) bool { return l.Qty > maxShownQty }
 	r.bids, r.asks = slices.DeleteFunc(r.bids, tooLarge), slices.DeleteFunc(r.asks, tooLarge)
-	s.Orders, s.Unshown = r.depth.Orders, r.depth.Unshown
-	s.UnshownLevels = len(r.depth.Bids) + len(r.depth.Asks) - len(r.bids) - len(r.asks)
+	s.Orders, s.OmittedOrders = r.depth.Orders, r.depth.Omitted
+	s.OmittedLevels = len(r.depth.Bids) + len(r.depth.Asks) - len(r.bids) - len(r.asks)
 	if len(r.bids)+len(r.asks) > 0 {
 		s.Price = BookPrice
 	}
-	if s.At.Slot <= r.engine.Told(r.pair.Instrument.ID).Slot {
+	if s.At.Slot <= r.engine.Durable(r.pair.Instrument.ID).Slot {
 		return nil
 	}
 	err := r.engine.Refresh(Refresh{r.pair.Instrument.ID, s.At.Slot, r.bids, r.asks})
@@ -263,7 +263,7 @@ func (r *reader) takeBook(s *PairState, accounts []*rpc.Account) error {
 	return nil
 }
 
-func (r *reader) takePool(s *PairState, accounts []*rpc.Account) error {
+func (r *reader) applyPool(s *PairState, accounts []*rpc.Account) error {
 	p, err := r.pool.Decode(s.At, accounts)
 	if err != nil {
 		return err
@@ -305,7 +305,7 @@ func holding(address solana.Address, a *rpc.Account) (h Holding, ok bool, err er
 // state returns what is known of the accounts at now.
 func (r *reader) state(now time.Time) PairState {
 	r.mu.Lock()
-	s := r.shown
+	s := r.published
 	r.mu.Unlock()
 	s.Instrument = r.pair.Instrument
 	switch {

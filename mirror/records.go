@@ -34,11 +34,11 @@ const recordVersion = 1
 
 const scopeSize = 2 + len(solana.Address{})
 
-// mostAtOnce bounds the transactions of one scan.
-const mostAtOnce = 256
+// scanBatch bounds the transactions of one scan.
+const scanBatch = 256
 
-// swapMark is a swap's place in the history.
-type swapMark struct {
+// swapRef is a swap's place in the history.
+type swapRef struct {
 	Key  MovementKey
 	Slot uint64
 	Time int64
@@ -49,17 +49,17 @@ type head struct {
 	// Run numbers the backfill's runs: only the traces of this one count. They
 	// have the positions from First to before Next; those before Given have got
 	// their ordinals.
-	Run                uint32
-	First, Next, Given int64
-	Cursor             Cursor
-	Totals             Totals
+	Run                     uint32
+	First, Next, NumberedTo int64
+	Cursor                  Cursor
+	Totals                  Totals
 	// Numbered is the last ordinal given and Last its swap. Joining: the run may
 	// begin before Last, so that swaps up to it have their ordinals.
-	Numbered uint64
-	Last     swapMark
-	Joining  bool
-	Untold   uint64
-	Traders  uint64
+	Numbered     uint64
+	Last         swapRef
+	Joining      bool
+	OmittedSwaps uint64
+	Traders      uint64
 }
 
 // traceRecord is a trace but for its movements.
@@ -84,7 +84,7 @@ type movementRecord struct {
 // swapRecord is a swap with its ordinal.
 type swapRecord struct {
 	Ordinal     uint64
-	Mark        swapMark
+	Mark        swapRef
 	Side        market.Side
 	Price       market.Price
 	Qty         market.Qty
@@ -247,9 +247,9 @@ func (r *records) swaps(from, to uint64, f func(s *swapRecord)) error {
 }
 
 // recorded reads the snapshots, the newest first.
-func (r *records) recorded() (list []Recorded, err error) {
+func (r *records) snapshots() (list []Snapshot, err error) {
 	err = kv.Each(r.kv, r.key('r'), r.key('r', number(1<<64-1)), func(_, value []byte) error {
-		var s Recorded
+		var s Snapshot
 		err := whole(decode(value, &s))
 		list = append(list, s)
 		return err

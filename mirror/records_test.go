@@ -50,7 +50,7 @@ func TestRecordsGolden(t *testing.T) {
 	for name, size := range map[string][2]int{
 		"head":     {len(encode(nil, &head{})), 1 + 4 + 3*8 + 3*80 + 1 + (8 + 32 + 1 + 8) + 8 + (68 + 16) + 1 + 8 + 8},
 		"swap":     {len(encode(nil, &swapRecord{})), 1 + 8 + 84 + 1 + 16 + 16 + 32},
-		"recorded": {len(encode(nil, &Recorded{})), 1 + 16 + 32 + 8 + 32 + 8 + 1},
+		"recorded": {len(encode(nil, &Snapshot{})), 1 + 16 + 32 + 8 + 32 + 8 + 1},
 	} {
 		if size[0] != size[1] {
 			t.Errorf("a %s has %d bytes, not %d", name, size[0], size[1])

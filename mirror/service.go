@@ -18,7 +18,7 @@ type Service struct {
 	o       Options
 	node    Node
 	readers []*reader
-	swaps   []*swaps // nil for a pair without a pool
+	swaps   []*swapTracker // nil for a pair without a pool
 }
 
 // New makes a service. It asks the node nothing. Errors: [ErrOptions],
@@ -34,11 +34,11 @@ func New(o Options, node Node, engine Engine, kv kv.Store) (*Service, error) {
 	for i := range s.o.Pairs {
 		p := &s.o.Pairs[i]
 		r := &reader{o: &s.o, node: node, engine: engine, pair: p, opened: make(chan struct{})}
-		r.phase = s.o.Every * time.Duration(i) / time.Duration(len(s.o.Pairs))
+		r.offset = s.o.Every * time.Duration(i) / time.Duration(len(s.o.Pairs))
 		s.readers = append(s.readers, r)
-		var w *swaps
+		var w *swapTracker
 		if p.Pool.Pool != (solana.Address{}) {
-			w = &swaps{o: &s.o, lists: lists{node: node}, engine: engine, reader: r, pair: p}
+			w = &swapTracker{o: &s.o, lists: listQuorum{node: node}, engine: engine, reader: r, pair: p}
 			w.store = newRecords(kv, p.Instrument.ID, p.Pool.history())
 		}
 		s.swaps = append(s.swaps, w)
@@ -65,7 +65,7 @@ func (s *Service) State() *State {
 	now := s.o.Now()
 	out := &State{At: now, Pairs: make([]PairState, len(s.readers))}
 	refused := map[string]error{}
-	var newest Mark
+	var newest TxRef
 	for i, r := range s.readers {
 		p := r.state(now)
 		if w := s.swaps[i]; w != nil {
@@ -92,12 +92,12 @@ func (s *Service) State() *State {
 		out.Pairs[i] = p
 	}
 	out.LastSignature = newest.Signature
-	out.tellUpstreams(s.node, refused)
+	out.addUpstreams(s.node, refused)
 	return out
 }
 
-// tellUpstreams fills in what is known of the nodes.
-func (s *State) tellUpstreams(node Node, refused map[string]error) {
+// addUpstreams fills in what is known of the nodes.
+func (s *State) addUpstreams(node Node, refused map[string]error) {
 	for i, h := range node.Health() {
 		s.Upstreams = append(s.Upstreams, UpstreamState{h, refused[h.Name]})
 		s.MaxSlot = max(s.MaxSlot, h.Slot)

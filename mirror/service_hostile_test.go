@@ -147,8 +147,8 @@ func TestServiceHostile(t *testing.T) {
 				defer stop()
 				await.Value(t, "a state by two nodes", s.State, func(s *mirror.State) bool {
 					p := &s.Pairs[0]
-					return p.Witnesses == 2 && p.Pool != nil && p.Pool.BaseBalance == chain.past.vaults[0] &&
-						p.Reasons&^mirror.Reasons(0).With(mirror.HistoryBehind) == 0 && engine.Told(3).Slot != 0 && s.Upstreams[0].Refused != nil
+					return p.AgreeingNodes == 2 && p.Pool != nil && p.Pool.BaseBalance == chain.past.vaults[0] &&
+						p.Reasons&^mirror.Reasons(0).With(mirror.HistoryBehind) == 0 && engine.Durable(3).Slot != 0 && s.Upstreams[0].Refused != nil
 				})
 			})
 			t.Run("alone", func(t *testing.T) {
@@ -161,8 +161,8 @@ func TestServiceHostile(t *testing.T) {
 				})
 				stop()
 				runtime.GC()
-				if runtime.ReadMemStats(&after); engine.Told(3).Slot != 0 || after.HeapAlloc > before.HeapAlloc+(64<<20) {
-					t.Errorf("slot %d, %d bytes more", engine.Told(3).Slot, after.HeapAlloc-before.HeapAlloc)
+				if runtime.ReadMemStats(&after); engine.Durable(3).Slot != 0 || after.HeapAlloc > before.HeapAlloc+(64<<20) {
+					t.Errorf("slot %d, %d bytes more", engine.Durable(3).Slot, after.HeapAlloc-before.HeapAlloc)
 				}
 			})
 		})
@@ -183,9 +183,9 @@ func TestServiceHostileSlots(t *testing.T) {
 	s, engine, stop := serveWire(t, chain, 0, wireNode(t, chain, ahead), wireNode(t, chain, nil), wireNode(t, chain, nil))
 	defer stop()
 	await.Value(t, "a slot of the future", s.State, func(s *mirror.State) bool {
-		return s.Reasons.Has(mirror.FutureSlot) && s.Pairs[0].Witnesses == 2
+		return s.Reasons.Has(mirror.FutureSlot) && s.Pairs[0].AgreeingNodes == 2
 	})
-	if slot := engine.Told(3).Slot; slot > chain.slot() {
+	if slot := engine.Durable(3).Slot; slot > chain.slot() {
 		t.Errorf("slot %d", slot)
 	}
 }
@@ -202,7 +202,7 @@ func serveWire(t *testing.T, chain *liveChain, timeout time.Duration, nodes ...r
 		t.Fatal(err)
 	}
 	engine = &toldEngine{}
-	o := mirror.Options{Pairs: []mirror.Pair{bothPair()}, Now: chain.now, Every: 20 * time.Millisecond, AskPause: time.Millisecond, StaleAfter: runtest.Patience}
+	o := mirror.Options{Pairs: []mirror.Pair{bothPair()}, Now: chain.now, Every: 20 * time.Millisecond, AttemptPause: time.Millisecond, StaleAfter: runtest.Patience}
 	if s, err = mirror.New(o, client, engine, newMemKV()); err != nil {
 		t.Fatal(err)
 	}

@@ -20,19 +20,19 @@ import (
 func TestServiceMaxRecorded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, 1)
-		r.o.RecordEvery = time.Second
+		r.o.SnapshotEvery = time.Second
 		r.start()
-		s := r.after((mirror.MaxRecorded + 3) * cycle)
+		s := r.after((mirror.MaxSnapshots + 3) * cycle)
 		r.stop()
-		list := s.Pairs[0].Swaps.Recorded
-		if len(list) != mirror.MaxRecorded || r.kv.count('r') != mirror.MaxRecorded || list[0].At-list[len(list)-1].At != 10*(mirror.MaxRecorded-1) {
+		list := s.Pairs[0].Swaps.Snapshots
+		if len(list) != mirror.MaxSnapshots || r.kv.count('r') != mirror.MaxSnapshots || list[0].At-list[len(list)-1].At != 10*(mirror.MaxSnapshots-1) {
 			t.Errorf("%d snapshots, %d on disk", len(list), r.kv.count('r'))
 		}
 		r.kv = r.kv.crash(0)
 		r.start()
-		again := r.after(2 * cycle).Pairs[0].Swaps.Recorded
+		again := r.after(2 * cycle).Pairs[0].Swaps.Snapshots
 		r.stop()
-		if len(again) != mirror.MaxRecorded || !slices.Contains(again, list[0]) {
+		if len(again) != mirror.MaxSnapshots || !slices.Contains(again, list[0]) {
 			t.Errorf("%d snapshots after a restart", len(again))
 		}
 	})
@@ -147,7 +147,7 @@ func TestServiceReconstructed(t *testing.T) {
 		r.start()
 		r.after(2 * cycle)
 		r.chain.act(buys(10, 20))
-		if s := r.after(7 * time.Hour).Pairs[0].Swaps; s.Reconstructed != (mirror.Recorded{}) || s.Recorded[0].Swaps != 2 {
+		if s := r.after(7 * time.Hour).Pairs[0].Swaps; s.Reconstructed != (mirror.Snapshot{}) || s.Snapshots[0].Swaps != 2 {
 			t.Errorf("a whole history: %+v", s)
 		}
 		r.chain.mu.Lock()

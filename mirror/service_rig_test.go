@@ -224,7 +224,7 @@ func (e *toldEngine) Trade(t mirror.Trade) error {
 	return e.err
 }
 
-func (e *toldEngine) Told(market.InstrumentID) (t mirror.Told) {
+func (e *toldEngine) Durable(market.InstrumentID) (t mirror.Durable) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if n := len(e.refreshes); n > 0 {

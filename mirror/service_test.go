@@ -30,7 +30,7 @@ func TestServiceFollows(t *testing.T) {
 		r.start()
 		s := r.after(2*cycle + time.Second)
 		p := &s.Pairs[0]
-		if p.Witnesses != 2 || p.At.Slot != s.Slot || p.Orders != 2 || p.Price != mirror.BookPrice || p.Err != nil || p.BaseSupply != 5e12 || p.QuoteSupply != 7e12 {
+		if p.AgreeingNodes != 2 || p.At.Slot != s.Slot || p.Orders != 2 || p.Price != mirror.BookPrice || p.Err != nil || p.BaseSupply != 5e12 || p.QuoteSupply != 7e12 {
 			t.Errorf("%+v", p)
 		}
 		if p.Pool == nil || p.Pool.BaseBalance != r.chain.past.vaults[0] || p.Pool.QuoteBalance != r.chain.past.vaults[1] || p.Proof != p.Pool.Proof() {
@@ -166,7 +166,7 @@ func TestServiceDegrades(t *testing.T) {
 				if s.Reasons != want {
 					t.Errorf("%q, want %q: %v", s.Reasons.Words(), want.Words(), s.Pairs[0].Err)
 				}
-				if told := r.engine.Told(3).Slot; (told > before) != c.publishes {
+				if told := r.engine.Durable(3).Slot; (told > before) != c.publishes {
 					t.Errorf("slot %d, then %d", before, told)
 				}
 				if p := s.Pairs[0].Pool; p != nil && p.BaseBalance < 900_000 {
@@ -195,7 +195,7 @@ func TestServiceWaitsForAgreement(t *testing.T) {
 		}
 		r.start()
 		s := r.after(3 * cycle)
-		if p := &s.Pairs[0]; s.Reasons.Has(mirror.Contradicted) || s.Reasons.Has(mirror.Unconfirmed) || p.Witnesses != 2 || p.Pool == nil || p.Pool.BaseBalance != r.chain.past.vaults[0] {
+		if p := &s.Pairs[0]; s.Reasons.Has(mirror.Contradicted) || s.Reasons.Has(mirror.Unconfirmed) || p.AgreeingNodes != 2 || p.Pool == nil || p.Pool.BaseBalance != r.chain.past.vaults[0] {
 			t.Errorf("%q: %+v, %v", s.Reasons.Words(), p.Pool, p.Err)
 		}
 		r.chain.tells(func(node int, v *rpc.AccountsView) {
@@ -221,7 +221,7 @@ func TestServiceTellsNodes(t *testing.T) {
 		r.start()
 		s := r.after(time.Second)
 		r.stop()
-		if s.Upstreams[0].Refused != nil || s.Upstreams[1].Refused == nil || s.Upstreams[2].Refused != nil || s.Pairs[0].Witnesses != 2 {
+		if s.Upstreams[0].Refused != nil || s.Upstreams[1].Refused == nil || s.Upstreams[2].Refused != nil || s.Pairs[0].AgreeingNodes != 2 {
 			t.Errorf("%+v", s.Upstreams)
 		}
 		if p := &s.Pairs[0]; p.Pool != nil || p.Swaps.Numbered != 0 || p.Price != mirror.BookPrice || len(r.engine.refreshes) != 1 {
@@ -251,7 +251,7 @@ func TestServiceOpensLater(t *testing.T) {
 				r.chain.more[address] = nil
 				r.start()
 				s := r.after(2 * cycle)
-				if p := &s.Pairs[0]; !p.Reasons.Has(mirror.BadAccount) || (p.Pool == nil) != (address != atMarket) || (p.Orders == 0) != (address == atMarket) || p.Witnesses != 1 {
+				if p := &s.Pairs[0]; !p.Reasons.Has(mirror.BadAccount) || (p.Pool == nil) != (address != atMarket) || (p.Orders == 0) != (address == atMarket) || p.AgreeingNodes != 1 {
 					t.Errorf("%q %+v", s.Reasons.Words(), p)
 				}
 				r.chain.mu.Lock()
@@ -310,7 +310,7 @@ func TestServiceLeavesGiantsOut(t *testing.T) {
 		r.start()
 		s := r.after(time.Second)
 		r.stop()
-		if got := r.engine.refreshes[0]; len(got.Bids) != 1 || got.Bids[0].Price != 98_000 || len(got.Asks) != 1 || got.Asks[0].Price != 101_000 || s.Pairs[0].Err != nil || s.Pairs[0].UnshownLevels != 3 || s.Pairs[0].Unshown != 0 {
+		if got := r.engine.refreshes[0]; len(got.Bids) != 1 || got.Bids[0].Price != 98_000 || len(got.Asks) != 1 || got.Asks[0].Price != 101_000 || s.Pairs[0].Err != nil || s.Pairs[0].OmittedLevels != 3 || s.Pairs[0].OmittedOrders != 0 {
 			t.Errorf("%+v, %+v", got, s.Pairs[0])
 		}
 	})
@@ -347,7 +347,7 @@ func TestServiceRestarts(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				r := newRig(t, 1)
-				r.o.Reach = c.reach
+				r.o.Lookback = c.reach
 				for i := range c.swaps {
 					await.Pass(t, c.apart)
 					r.chain.act(buys(10, 30+market.Amount(i)))
@@ -362,7 +362,7 @@ func TestServiceRestarts(t *testing.T) {
 					after := r.after(2 * cycle).Pairs[0].Swaps
 					r.stop()
 					if after.Rolling.Totals != before.Rolling.Totals || after.Traders != before.Traders || after.Numbered != uint64(c.told) ||
-						after.Rolling.Week != before.Rolling.Week || after.Rolling.Week.Status != mirror.Exact || len(after.Recorded) != 1 {
+						after.Rolling.Week != before.Rolling.Week || after.Rolling.Week.Status != mirror.Exact || len(after.Snapshots) != 1 {
 						t.Fatalf("%+v\nwas %+v", after, before)
 					}
 				}
@@ -381,7 +381,7 @@ func TestServiceRestarts(t *testing.T) {
 func TestServiceRecords(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, 1)
-		r.o.RecordEvery = time.Hour
+		r.o.SnapshotEvery = time.Hour
 		r.start()
 		for range 5 {
 			r.after(time.Hour)
@@ -389,7 +389,7 @@ func TestServiceRecords(t *testing.T) {
 		}
 		r.after(cycle)
 		r.chain.tells(func(_ int, v *rpc.AccountsView) { v.Err = errors.New("down") })
-		list := r.after(3 * time.Hour).Pairs[0].Swaps.Recorded
+		list := r.after(3 * time.Hour).Pairs[0].Swaps.Snapshots
 		r.stop()
 		if len(list) != 6 {
 			t.Fatalf("%d snapshots", len(list))
@@ -413,10 +413,10 @@ func TestServiceRecordsAllOfThePast(t *testing.T) {
 		}
 		r.chain.slow = time.Minute // a transaction
 		r.start()
-		if s := r.after(3 * time.Minute).Pairs[0].Swaps; len(s.Recorded) != 0 || s.Rolling.Totals.Swaps == 0 || s.Rolling.Totals.Swaps >= swaps {
-			t.Errorf("after %d of %d swaps: snapshots %+v", s.Rolling.Totals.Swaps, swaps, s.Recorded)
+		if s := r.after(3 * time.Minute).Pairs[0].Swaps; len(s.Snapshots) != 0 || s.Rolling.Totals.Swaps == 0 || s.Rolling.Totals.Swaps >= swaps {
+			t.Errorf("after %d of %d swaps: snapshots %+v", s.Rolling.Totals.Swaps, swaps, s.Snapshots)
 		}
-		list := r.after(time.Hour).Pairs[0].Swaps.Recorded
+		list := r.after(time.Hour).Pairs[0].Swaps.Snapshots
 		r.stop()
 		if len(list) == 0 || list[len(list)-1].Swaps != swaps || !list[len(list)-1].Complete {
 			t.Errorf("%+v", list)
@@ -693,7 +693,7 @@ func TestServiceUntold(t *testing.T) {
 		r.start()
 		s := r.after(2 * cycle)
 		r.stop()
-		if w := &s.Pairs[0].Swaps; w.Untold != 1 || w.Numbered != 1 || w.Rolling.Day.Swaps != 2 || r.engine.trades[0].Qty != 1 {
+		if w := &s.Pairs[0].Swaps; w.OmittedSwaps != 1 || w.Numbered != 1 || w.Rolling.Day.Swaps != 2 || r.engine.trades[0].Qty != 1 {
 			t.Errorf("%+v", w)
 		}
 	})

@@ -91,7 +91,7 @@ func TestServiceMaxUnnumbered(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			const most = 64*4 - 1 // it is looked at after 64 steps, of which one is a list
 			r := newRig(t, 1)
-			r.o.Reach, r.o.MaxUnnumbered = -1, most
+			r.o.Lookback, r.o.MaxUnnumbered = -1, most
 			for range most - 2 + 65*more {
 				r.chain.act(func(s *scene) { s.buy(1, 1, 3) })
 				await.Pass(t, 2*time.Hour)
@@ -124,7 +124,7 @@ func TestServiceMaxUnnumbered(t *testing.T) {
 func TestServicePrunesUnread(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, 1)
-		r.o.Reach = -1
+		r.o.Lookback = -1
 		for range 60 {
 			r.chain.act(buys(10, 30))
 			await.Pass(t, 8*time.Hour)

@@ -64,8 +64,8 @@ func TestServiceEngineComesBack(t *testing.T) {
 		s := r.after(cycle)
 		r.stop()
 		r.sameTrades("in the end")
-		if r.engine.refused != 0 || r.engine.Told(3).Slot != s.Slot || s.Reasons != 0 {
-			t.Errorf("%d refused, slot %d: %q at %d", r.engine.refused, r.engine.Told(3).Slot, s.Reasons.Words(), s.Slot)
+		if r.engine.refused != 0 || r.engine.Durable(3).Slot != s.Slot || s.Reasons != 0 {
+			t.Errorf("%d refused, slot %d: %q at %d", r.engine.refused, r.engine.Durable(3).Slot, s.Reasons.Words(), s.Slot)
 		}
 	})
 }
@@ -123,7 +123,7 @@ func TestServiceSidesChange(t *testing.T) {
 		r.start()
 		for range 12 {
 			s := r.after(cycle)
-			if p := &s.Pairs[0]; p.Pool == nil || p.Pool.BaseBalance != r.chain.past.vaults[0] || p.Witnesses != 2 || !p.Reasons.Has(mirror.Contradicted) {
+			if p := &s.Pairs[0]; p.Pool == nil || p.Pool.BaseBalance != r.chain.past.vaults[0] || p.AgreeingNodes != 2 || !p.Reasons.Has(mirror.Contradicted) {
 				t.Errorf("turn %d: %+v %q", turn, p.Pool, p.Reasons.Words())
 			}
 			r.chain.mu.Lock()
@@ -141,7 +141,7 @@ func TestServiceCrashesPruning(t *testing.T) {
 		for at, more := 1, true; more; at++ {
 			synctest.Test(t, func(t *testing.T) {
 				r := newRig(t, 2)
-				r.o.Reach = -1
+				r.o.Lookback = -1
 				for i := range 30 {
 					await.Pass(t, 9*time.Hour)
 					r.chain.act(buys(10, 30+market.Amount(i)))

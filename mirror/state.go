@@ -146,14 +146,14 @@ type UpstreamState struct {
 type PairState struct {
 	Instrument *market.Instrument
 	// At is the bank that all but the swaps was read as of, ReadAt when, and
-	// Witnesses how many nodes told it; zero for never.
-	At        Clock
-	ReadAt    time.Time
-	Witnesses int
-	// Orders and Unshown are the book's: see [Depth]. UnshownLevels is how many of
+	// AgreeingNodes how many nodes told it; zero for never.
+	At            Clock
+	ReadAt        time.Time
+	AgreeingNodes int
+	// Orders and OmittedOrders are the book's: see [Depth]. OmittedLevels is how many of
 	// the levels that the orders make are not shown: of less than a lot, or of more
 	// lots than the engine takes.
-	Orders, Unshown, UnshownLevels int
+	Orders, OmittedOrders, OmittedLevels int
 	// Pool is nil where there is none, or it has not been read; Proof its hash.
 	Pool  *PoolState
 	Proof [32]byte
@@ -185,21 +185,21 @@ type SwapState struct {
 	Traders uint64
 	// Numbered is the ordinal of the newest swap that has one, Untold how many are
 	// too small or too large for the instrument and have none.
-	Numbered, Untold uint64
+	Numbered, OmittedSwaps uint64
 	// Pending is how many transactions are listed and not read.
 	Pending int
 	// Newest is the transaction read last.
-	Newest Mark
-	// Recorded are the snapshots, the newest first. The caller may not change it.
-	Recorded []Recorded
+	Newest TxRef
+	// Snapshot are the snapshots, the newest first. The caller may not change it.
+	Snapshots []Snapshot
 	// Reconstructed are the totals of the newest snapshot from before the history
 	// that Rolling.Totals are of; zero where that is complete.
-	Reconstructed Recorded
+	Reconstructed Snapshot
 }
 
-// Recorded is a pair as it stood at a moment (description, 2.6). Integers only,
+// Snapshot is a pair as it stood at a moment (description, 2.6). Integers only,
 // so that it is kept as it is.
-type Recorded struct {
+type Snapshot struct {
 	// At is in seconds of Unix time.
 	At   int64
 	Slot uint64

@@ -15,12 +15,12 @@ var (
 	ErrVaults = errors.New("mirror: not a pair of vaults")
 	// ErrOtherMint: a vault holds another mint than it should.
 	ErrOtherMint = errors.New("mirror: a vault of another mint")
-	// ErrUntold: a vault was there, and the answer does not tell what it held. To
+	// ErrNoBalance: a vault was there, and the answer does not tell what it held. To
 	// take that for nothing would invent a swap.
-	ErrUntold = errors.New("mirror: a vault's balance is not told")
-	// ErrUnsplit: the vaults' balances are not what the instructions add up to,
+	ErrNoBalance = errors.New("mirror: a vault's balance is not told")
+	// ErrUnbalanced: the vaults' balances are not what the instructions add up to,
 	// and nothing tells which of several calls the difference belongs to.
-	ErrUnsplit = errors.New("mirror: transfers do not add up to the balances")
+	ErrUnbalanced = errors.New("mirror: transfers do not add up to the balances")
 )
 
 // Vault is a token account of a pool, and the mint that it holds.
@@ -155,7 +155,7 @@ type Trace struct {
 // the vaults, has no movements. A node that leaves out the calls of swaps that
 // cancel out leaves no trace of them in the balances: only other nodes' answers
 // tell. Errors: [ErrVaults], [ErrOtherMint],
-// [ErrUntold], [ErrUnsplit]; the trace still tells signature, slot, time and
+// [ErrNoBalance], [ErrUnbalanced]; the trace still tells signature, slot, time and
 // payer then.
 func (p *VaultPair) Decode(c *ledger.Confirmed) (Trace, error) {
 	t := Trace{Signature: c.Signature(), Slot: c.Slot, Time: c.BlockTime, Payer: c.Tx.Message.FeePayer()}
@@ -173,7 +173,7 @@ func (p *VaultPair) decode(c *ledger.Confirmed, t *Trace) error {
 	if err := p.Validate(); err != nil {
 		return err
 	}
-	s := split{confirmed: c}
+	s := splitter{confirmed: c}
 	for i, v := range []Vault{p.Base, p.Quote} {
 		b, key, err := v.balance(c)
 		if err != nil {
@@ -213,7 +213,7 @@ func (v *Vault) balance(c *ledger.Confirmed) (b Balance, key int, err error) {
 	}
 	// An account that holds no lamports does not exist.
 	if !toldBefore && c.Before[key] != 0 || !toldAfter && c.After[key] != 0 {
-		return b, key, fmt.Errorf("%w: %s", ErrUntold, solana.Text(v.Account))
+		return b, key, fmt.Errorf("%w: %s", ErrNoBalance, solana.Text(v.Account))
 	}
 	return Balance{Named: true, Created: !toldBefore && toldAfter, Before: before, After: after}, key, nil
 }

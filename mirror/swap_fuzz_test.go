@@ -199,7 +199,7 @@ func FuzzBackfill(f *testing.F) {
 		for len(script) > 0 {
 			var p mirror.Progress
 			switch b.Next().Kind {
-			case mirror.AskList:
+			case mirror.RequestList:
 				var list mirror.List
 				for range min(take()%5, page) {
 					info := rpc.SignatureInfo{Signature: solana.Signature{take()}, Slot: uint64(take()), BlockTime: epoch + int64(int8(take()))*40}
@@ -210,15 +210,15 @@ func FuzzBackfill(f *testing.F) {
 				}
 				list.More = len(list.Entries) == page
 				p, _ = b.Listed(list)
-			case mirror.AskTransaction:
+			case mirror.RequestTransaction:
 				s := newScene().buy(1, 1+market.Amount(take()), 9)
 				s.c.Tx.Signatures[0] = b.Next().Transaction
 				s.c.Slot, s.c.BlockTime = uint64(take()), 0
 				if p, err = b.Read(s.confirmed()); err != nil {
-					p, _ = b.Unread(err)
+					p, _ = b.Unavailable(err)
 				}
-			case mirror.AskNothing:
-				p, _ = b.Pass()
+			case mirror.RequestSkip:
+				p, _ = b.Skip()
 			default:
 				now += int64(take())
 				b.Poll(time.Unix(now, 0), uint64(take()))

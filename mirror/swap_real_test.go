@@ -349,7 +349,7 @@ func TestRecordedWindows(t *testing.T) {
 			}
 		}
 		r := w.At(now)
-		if !b.Cursor().Whole || r.Day != r.Week || r.Day.Status != mirror.Exact || r.Day.Swaps != 20 ||
+		if !b.Cursor().Complete || r.Day != r.Week || r.Day.Status != mirror.Exact || r.Day.Swaps != 20 ||
 			r.Day.Base != (market.Uint128{Lo: volume[0]}) || r.Day.Quote != (market.Uint128{Lo: volume[1]}) {
 			t.Errorf("pages of %d: %+v; want 20 swaps of %d", size, r, volume)
 		}

@@ -32,7 +32,7 @@ type call struct {
 // split tells the movements of one transaction apart. Balances say what moved in
 // all; which call moved how much is told by the transfers that it made, and both
 // must agree.
-type split struct {
+type splitter struct {
 	confirmed *ledger.Confirmed
 	// keys are the vaults' numbers among the transaction's keys, -1 for one that
 	// it does not name.
@@ -41,17 +41,17 @@ type split struct {
 	calls    []call
 	// moved is what all transfers so far moved; wild: more than there was, or more
 	// than there can be, which no token program allows.
-	moved flows
-	wild  bool
+	moved     flows
+	overdrawn bool
 	// open are the calls that the instruction in hand may be part of, the
 	// innermost last.
-	open []opened
+	openCalls []openCall
 	// direct is the number of the call that transfers outside of any are of, -1
 	// while there is none.
-	direct int
+	directCall int
 }
 
-type opened struct {
+type openCall struct {
 	call  int
 	depth uint8
 }
@@ -59,14 +59,14 @@ type opened struct {
 // The depths of what a node does not tell the depth of: a call that names both
 // vaults ends the one before it, and a transfer belongs to the last such call.
 const (
-	outerDepth     = 1
-	untoldCall     = 2
-	untoldTransfer = 255
+	outerDepth           = 1
+	assumedCallDepth     = 2
+	assumedTransferDepth = 255
 )
 
 // walk visits all instructions in the order of their execution.
-func (s *split) walk() {
-	s.direct = -1
+func (s *splitter) walk() {
+	s.directCall = -1
 	list := s.confirmed.Inner
 	order := make([]int, len(list))
 	for i := range order {
@@ -85,51 +85,51 @@ func (s *split) walk() {
 }
 
 // visit takes one instruction into account. depth 0 is not told.
-func (s *split) visit(in *tx.Instruction, outer, inner int, depth uint8) {
+func (s *splitter) visit(in *tx.Instruction, outer, inner int, depth uint8) {
 	program := s.confirmed.Program(in)
 	transfers := solana.IsTokenProgram(program)
 	switch {
 	case depth != 0:
 	case transfers:
-		depth = untoldTransfer
-	case s.names(in):
-		depth = untoldCall
+		depth = assumedTransferDepth
+	case s.namesVaults(in):
+		depth = assumedCallDepth
 	default:
 		return // it may be part of the call in hand
 	}
-	for len(s.open) > 0 && s.open[len(s.open)-1].depth >= depth {
-		s.open = s.open[:len(s.open)-1]
+	for len(s.openCalls) > 0 && s.openCalls[len(s.openCalls)-1].depth >= depth {
+		s.openCalls = s.openCalls[:len(s.openCalls)-1]
 	}
 	if transfers {
 		// An instruction that is no transfer of the vaults makes no call.
 		var f flows
-		f.tokens(program, in, s.keys)
+		f.addToken(program, in, s.keys)
 		if f != (flows{}) {
-			s.at(outer, inner).merge(&f)
-			s.follow(&f)
+			s.callAt(outer, inner).merge(&f)
+			s.trackBalance(&f)
 		}
 		return
 	}
-	if !s.names(in) {
+	if !s.namesVaults(in) {
 		return
 	}
-	s.open = append(s.open, opened{len(s.calls), depth})
+	s.openCalls = append(s.openCalls, openCall{len(s.calls), depth})
 	s.calls = append(s.calls, call{instruction: uint16(outer), inner: uint16(inner), joined: 1})
 }
 
 // follow keeps account of what the vaults hold, as long as that is known.
-func (s *split) follow(f *flows) {
+func (s *splitter) trackBalance(f *flows) {
 	s.moved.merge(f)
 	for side := range s.moved {
 		m := &s.moved[side]
 		held := market.Uint128{Lo: uint64(s.balances[side].Before)}
 		addWide(&held, m.in)
-		s.wild = s.wild || !m.inexact && (held.Cmp(m.out) < 0 || less(held, m.out).Hi != 0)
+		s.overdrawn = s.overdrawn || !m.inexact && (held.Cmp(m.out) < 0 || subtract(held, m.out).Hi != 0)
 	}
 }
 
 // names reports whether an instruction names both vaults.
-func (s *split) names(in *tx.Instruction) bool {
+func (s *splitter) namesVaults(in *tx.Instruction) bool {
 	var found [sides]bool
 	for _, a := range in.Accounts {
 		for side := range found {
@@ -140,23 +140,23 @@ func (s *split) names(in *tx.Instruction) bool {
 }
 
 // at returns the call that a transfer at some place is part of.
-func (s *split) at(outer, inner int) *flows {
-	if len(s.open) > 0 {
-		return &s.calls[s.open[len(s.open)-1].call].flows
+func (s *splitter) callAt(outer, inner int) *flows {
+	if len(s.openCalls) > 0 {
+		return &s.calls[s.openCalls[len(s.openCalls)-1].call].flows
 	}
-	if s.direct < 0 {
-		s.direct = len(s.calls)
+	if s.directCall < 0 {
+		s.directCall = len(s.calls)
 		s.calls = append(s.calls, call{instruction: uint16(outer), inner: uint16(inner), joined: 1})
 	}
-	return &s.calls[s.direct].flows
+	return &s.calls[s.directCall].flows
 }
 
 // reconcile makes the calls' flows add up to the balances. A difference belongs to
 // the one inexact call; of several that all went the same way, nothing tells how
 // much was whose, and they are joined: their sum is exact.
-func (s *split) reconcile() error {
-	if s.wild {
-		return fmt.Errorf("%w: a vault pays more than it has", ErrUnsplit)
+func (s *splitter) reconcile() error {
+	if s.overdrawn {
+		return fmt.Errorf("%w: a vault pays more than it has", ErrUnbalanced)
 	}
 	for side := range s.balances {
 		in, out := market.Uint128{Lo: uint64(s.balances[side].Before)}, market.Uint128{Lo: uint64(s.balances[side].After)}
@@ -169,12 +169,12 @@ func (s *split) reconcile() error {
 		}
 		c := s.join(side)
 		if c == nil {
-			return fmt.Errorf("%w: %s and %s", ErrUnsplit, in, out)
+			return fmt.Errorf("%w: %s and %s", ErrUnbalanced, in, out)
 		}
 		if in.Cmp(out) < 0 {
-			addWide(&c.flows[side].in, less(out, in))
+			addWide(&c.flows[side].in, subtract(out, in))
 		} else {
-			addWide(&c.flows[side].out, less(in, out))
+			addWide(&c.flows[side].out, subtract(in, out))
 		}
 	}
 	return nil
@@ -182,7 +182,7 @@ func (s *split) reconcile() error {
 
 // join makes one call of all that are inexact on a side, and returns it: nil
 // where there is none, or one gained what another lost.
-func (s *split) join(side int) *call {
+func (s *splitter) join(side int) *call {
 	var first *call
 	var gained, lost [sides]bool
 	for i := range s.calls {
@@ -209,7 +209,7 @@ func (s *split) join(side int) *call {
 }
 
 // movements returns what each call did, without those that did nothing.
-func (s *split) movements() (list []Movement, err error) {
+func (s *splitter) movements() (list []Movement, err error) {
 	for i := range s.calls {
 		c := &s.calls[i]
 		m := Movement{Key: MovementKey{s.confirmed.Signature(), c.instruction, c.inner}, Calls: c.joined}
@@ -217,7 +217,7 @@ func (s *split) movements() (list []Movement, err error) {
 		m.Base, ok1 = c.flows[baseSide].delta()
 		m.Quote, ok2 = c.flows[quoteSide].delta()
 		if !ok1 || !ok2 {
-			return nil, fmt.Errorf("%w: more than a vault holds", ErrUnsplit)
+			return nil, fmt.Errorf("%w: more than a vault holds", ErrUnbalanced)
 		}
 		if m.Kind = kindOf(m.Base, m.Quote); m.Kind != 0 {
 			list = append(list, m)

@@ -86,7 +86,7 @@ func TestDecodeSwaps(t *testing.T) {
 		},
 		"a fee, of a gift too": {
 			feeOn(newScene()).pool(1).checked(2, keyUserBase, keyBaseVault, 100, 3).transfer(2, keyQuoteVault, keyUserQuote, 70).
-				pool(1).checked(2, keyUserBase, keyBaseVault, 100, 3).transfer(2, keyUserQuote, keyQuoteVault, 60), nil, mirror.ErrUnsplit,
+				pool(1).checked(2, keyUserBase, keyBaseVault, 100, 3).transfer(2, keyUserQuote, keyQuoteVault, 60), nil, mirror.ErrUnbalanced,
 		},
 		"wrapped by calls": {
 			// Whoever likes to can call a program of his own with both vaults.
@@ -163,21 +163,21 @@ func TestDecodeRefuses(t *testing.T) {
 		"before untold": {change(func(c *ledger.Confirmed) {
 			i := vault(c.TokensBefore, keyBaseVault)
 			c.TokensBefore = slices.Delete(c.TokensBefore, i, i+1)
-		}), mirror.ErrUntold},
+		}), mirror.ErrNoBalance},
 		"after untold": {change(func(c *ledger.Confirmed) {
 			i := vault(c.TokensAfter, keyQuoteVault)
 			c.TokensAfter = slices.Delete(c.TokensAfter, i, i+1)
-		}), mirror.ErrUntold},
-		"an atom more":     {change(func(c *ledger.Confirmed) { c.TokensAfter[vault(c.TokensAfter, keyBaseVault)].Amount++ }), mirror.ErrUnsplit},
-		"an atom less":     {change(func(c *ledger.Confirmed) { c.TokensAfter[vault(c.TokensAfter, keyQuoteVault)].Amount-- }), mirror.ErrUnsplit},
-		"no instructions":  {change(func(c *ledger.Confirmed) { c.Inner = nil }), mirror.ErrUnsplit},
-		"an inner one cut": {change(func(c *ledger.Confirmed) { c.Inner = c.Inner[1:] }), mirror.ErrUnsplit},
+		}), mirror.ErrNoBalance},
+		"an atom more":     {change(func(c *ledger.Confirmed) { c.TokensAfter[vault(c.TokensAfter, keyBaseVault)].Amount++ }), mirror.ErrUnbalanced},
+		"an atom less":     {change(func(c *ledger.Confirmed) { c.TokensAfter[vault(c.TokensAfter, keyQuoteVault)].Amount-- }), mirror.ErrUnbalanced},
+		"no instructions":  {change(func(c *ledger.Confirmed) { c.Inner = nil }), mirror.ErrUnbalanced},
+		"an inner one cut": {change(func(c *ledger.Confirmed) { c.Inner = c.Inner[1:] }), mirror.ErrUnbalanced},
 		"a huge amount": {change(func(c *ledger.Confirmed) {
 			copy(c.Inner[0].Data[1:], amountBytes(math.MaxUint64))
 			copy(c.Inner[2].Data[1:], amountBytes(math.MaxUint64))
-		}), mirror.ErrUnsplit},
-		"more than there is, and back": {newScene().buy(1, 10, 70).pool(1).transfer(2, keyQuoteVault, keyUserQuote, 1_000_071).transfer(2, keyUserQuote, keyQuoteVault, 1_000_071).confirmed(), mirror.ErrUnsplit},
-		"more than can be, and back":   {newScene().pool(1).transfer(2, keyUserQuote, keyQuoteVault, math.MaxUint64).transfer(2, keyQuoteVault, keyUserQuote, math.MaxUint64).confirmed(), mirror.ErrUnsplit},
+		}), mirror.ErrUnbalanced},
+		"more than there is, and back": {newScene().buy(1, 10, 70).pool(1).transfer(2, keyQuoteVault, keyUserQuote, 1_000_071).transfer(2, keyUserQuote, keyQuoteVault, 1_000_071).confirmed(), mirror.ErrUnbalanced},
+		"more than can be, and back":   {newScene().pool(1).transfer(2, keyUserQuote, keyQuoteVault, math.MaxUint64).transfer(2, keyQuoteVault, keyUserQuote, math.MaxUint64).confirmed(), mirror.ErrUnbalanced},
 	} {
 		trace, err := pair.Decode(c.confirmed)
 		if !errors.Is(err, c.want) {

@@ -64,7 +64,7 @@ func add(total *market.Uint128, atoms market.Amount) {
 }
 
 // less returns a − b, which must not be below zero.
-func less(a, b market.Uint128) market.Uint128 {
+func subtract(a, b market.Uint128) market.Uint128 {
 	lo, borrow := bits.Sub64(a.Lo, b.Lo, 0)
 	return market.Uint128{Hi: a.Hi - b.Hi - borrow, Lo: lo}
 }
@@ -73,9 +73,9 @@ func less(a, b market.Uint128) market.Uint128 {
 // can hold.
 func (f *flow) delta() (d Delta, ok bool) {
 	d.Out = f.in.Cmp(f.out) < 0
-	net := less(f.in, f.out)
+	net := subtract(f.in, f.out)
 	if d.Out {
-		net = less(f.out, f.in)
+		net = subtract(f.out, f.in)
 	}
 	d.Atoms = market.Amount(net.Lo)
 	return d, net.Hi == 0
@@ -90,41 +90,41 @@ const (
 
 // tokens adds what an instruction of a token program did to the vaults, which are
 // the transaction's keys at keys.
-func (f *flows) tokens(program solana.Address, in *tx.Instruction, keys [sides]int) {
+func (f *flows) addToken(program solana.Address, in *tx.Instruction, keys [sides]int) {
 	if len(in.Data) > 0 && in.Data[0] == tokenBatch {
-		f.batch(program, in, keys)
+		f.addBatch(program, in, keys)
 		return
 	}
-	f.one(program, in.Data, in.Accounts, keys)
+	f.addInstruction(program, in.Data, in.Accounts, keys)
 }
 
 // batch reads { accounts u8, length u8, data } again and again; the accounts are
 // taken from the instruction's own, in their order.
-func (f *flows) batch(program solana.Address, in *tx.Instruction, keys [sides]int) {
+func (f *flows) addBatch(program solana.Address, in *tx.Instruction, keys [sides]int) {
 	data, accounts := in.Data[1:], in.Accounts
 	for len(data) >= 2 {
 		n, length := int(data[0]), int(data[1])
 		data = data[2:]
 		if n > len(accounts) || length > len(data) {
-			f.doubt(accounts, keys)
+			f.markInexact(accounts, keys)
 			return
 		}
-		f.one(program, data[:length], accounts[:n], keys)
+		f.addInstruction(program, data[:length], accounts[:n], keys)
 		data, accounts = data[length:], accounts[n:]
 	}
 	if len(data) > 0 {
-		f.doubt(accounts, keys)
+		f.markInexact(accounts, keys)
 	}
 }
 
 // one adds a single instruction.
-func (f *flows) one(program solana.Address, data []byte, accounts []uint8, keys [sides]int) {
+func (f *flows) addInstruction(program solana.Address, data []byte, accounts []uint8, keys [sides]int) {
 	if len(data) > 0 && keepsAmount(data[0]) {
 		return
 	}
 	m, ok := readMove(program, data)
 	if !ok || max(m.from, m.to) >= len(accounts) {
-		f.doubt(accounts, keys)
+		f.markInexact(accounts, keys)
 		return
 	}
 	for side := range f {
@@ -181,7 +181,7 @@ func readMove(program solana.Address, data []byte) (m move, ok bool) {
 }
 
 // doubt notes that an instruction may have done anything to the vaults it names.
-func (f *flows) doubt(accounts []uint8, keys [sides]int) {
+func (f *flows) markInexact(accounts []uint8, keys [sides]int) {
 	for _, a := range accounts {
 		for side := range f {
 			if int(a) == keys[side] {

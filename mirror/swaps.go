@@ -13,18 +13,18 @@ import (
 )
 
 const (
-	// stepsAtOnce is how many transactions are read before what they did is told.
-	stepsAtOnce = 64
-	// swapsAtOnce is how many swaps get their ordinals in one commit, but for the
+	// publishEvery is how many transactions are read before what they did is told.
+	publishEvery = 64
+	// numberBatch is how many swaps get their ordinals in one commit, but for the
 	// rest of the last transaction's.
-	swapsAtOnce = 4096
-	// mostUnheard is how many trades the engine is told without hearing of them.
-	mostUnheard = 4096
-	// finalWithin is how many slots the final one may be behind the one that
+	numberBatch = 4096
+	// maxUnconfirmed is how many trades the engine is told without hearing of them.
+	maxUnconfirmed = 4096
+	// maxFinalityLag is how many slots the final one may be behind the one that
 	// accounts are read as of, before its node counts as behind.
-	finalWithin = 150
+	maxFinalityLag = 150
 	// slack is for how long traces are kept beyond the week's window.
-	slack = time.Hour
+	traceSlack = time.Hour
 )
 
 // swaps follows the swaps of one pair, and tells the engine each once.
@@ -33,7 +33,7 @@ const (
 // stored swaps get their ordinals, oldest first, and only what is on disk with its
 // ordinal is told. After a crash the engine's own last ordinal says what to tell
 // again: the same swap has the same number, and the engine takes no number twice.
-type swaps struct {
+type swapTracker struct {
 	o      *Options
 	engine Engine
 	reader *reader
@@ -42,82 +42,82 @@ type swaps struct {
 
 	// What only run uses. backfill is nil before the records have been read, and
 	// after they could not be written.
-	lists    lists
-	backfill *Backfill
-	windows  *Windows
-	head     head
-	toLots   market.Ratio
-	recorded []Recorded
+	lists     listQuorum
+	backfill  *Backfill
+	windows   *Windows
+	head      head
+	toLots    market.Ratio
+	snapshots []Snapshot
 	// sent is the last ordinal told, heard the last one that the engine has, and
-	// heardAt when that last grew, or when it was told again.
-	sent, heard uint64
-	heardAt     time.Time
+	// confirmedAt when that last grew, or when it was told again.
+	submitted, confirmed uint64
+	confirmedAt          time.Time
 
-	mu      sync.Mutex
-	shown   SwapState
-	reasons Reasons
-	err     error
+	mu        sync.Mutex
+	published SwapState
+	reasons   Reasons
+	err       error
 }
 
 // run reads the history every cycle, from when the vaults are known until ctx
 // ends.
-func (s *swaps) run(ctx context.Context) {
+func (s *swapTracker) run(ctx context.Context) {
 	select {
 	case <-ctx.Done():
 	case <-s.reader.opened:
 	}
-	every(ctx, s.o.Every, s.reader.phase, func() {
-		err := s.follow(ctx)
+	every(ctx, s.o.Every, s.reader.offset, func() {
+		err := s.poll(ctx)
 		if errors.Is(err, errStore) {
 			s.backfill = nil // memory is not what is on disk
 		}
-		s.publish(err)
+		s.publishState(err)
 	})
 }
 
 // follow reads on until there is nothing new, or what is new is to be asked for
 // again.
-func (s *swaps) follow(ctx context.Context) error {
+func (s *swapTracker) poll(ctx context.Context) error {
 	if s.backfill == nil {
 		if err := s.load(); err != nil {
 			return err
 		}
 	}
 	begun := s.o.Now()
-	if !s.reader.inTime(begun) {
+	if !s.reader.clockPlausible(begun) {
 		// What the chain tells the time of would be taken for untimed, for good.
 		return fmt.Errorf("%w: %w", ErrHistory, errClock)
 	}
 	slot := s.reader.state(begun).At.Slot
-	s.backfill.Poll(begun, slot-min(slot, finalWithin))
-	s.lists.differ = nil
+	s.backfill.Poll(begun, slot-min(slot, maxFinalityLag))
+	s.lists.disagreement = nil
 	for n := 1; ctx.Err() == nil && s.backfill.Next().Kind != 0; n++ {
 		if err := s.step(ctx); err != nil {
 			if errors.Is(err, errStore) {
 				return err
 			}
-			return errors.Join(err, s.tell())
+			return errors.Join(err, s.publishTrades())
 		}
-		if n%stepsAtOnce == 0 {
-			if err := s.tell(); err != nil {
+		if n%publishEvery == 0 {
+			if err := s.publishTrades(); err != nil {
 				return err
 			}
-			s.publish(s.lists.differ)
+			s.publishState(s.lists.disagreement)
 		}
 		if s.o.Now().Sub(begun) >= s.o.Every {
 			break // what is new comes before more of the past
 		}
 	}
-	return errors.Join(s.lists.differ, s.tell(), s.prune(), s.record(ctx))
+	return errors.Join(s.lists.disagreement, s.publishTrades(), s.prune(), s.takeSnapshot(ctx))
 }
 
 // load begins from what is stored.
-func (s *swaps) load() error {
+func (s *swapTracker) load() error {
 	s.head = head{}
 	if _, err := s.store.get(s.store.key('h'), &s.head); err != nil {
 		return err
 	}
-	told := s.engine.Told(s.pair.Instrument.ID)
+	told := s.engine.Durable(s.pair.Instrument.ID)
 	if told.Ordinal > s.head.Numbered {
 		// The store is lost or an old one, or another pool was followed meanwhile:
 		// these ordinals are of swaps that it does not know. What has been told is
@@ -125,11 +125,11 @@ func (s *swaps) load() error {
 		// block's was ahead of it: rather leave a swap out than tell it twice, or
 		// give it the ordinal of another.
 		s.head.Numbered, s.head.Joining = told.Ordinal, true
-		s.head.Last = swapMark{Time: time.Unix(0, told.TradedAt).Add(s.o.MaxAhead).Unix()}
+		s.head.Last = swapRef{Time: time.Unix(0, told.TradedAt).Add(s.o.MaxAhead).Unix()}
 	}
-	s.sent, s.heard, s.heardAt = told.Ordinal, told.Ordinal, s.o.Now()
+	s.submitted, s.confirmed, s.confirmedAt = told.Ordinal, told.Ordinal, s.o.Now()
 	var err error
-	if s.recorded, err = s.store.recorded(); err != nil {
+	if s.snapshots, err = s.store.snapshots(); err != nil {
 		return err
 	}
 	if s.windows, err = NewWindows(WindowOptions{MaxAge: s.maxAge(), MaxAhead: s.o.MaxAhead}); err != nil {
@@ -153,12 +153,12 @@ func (s *swaps) load() error {
 		return err
 	}
 	pool := s.pair.poolListing()
-	s.backfill, err = NewBackfill(BackfillOptions{Pair: s.reader.vaults, Account: pool.history(), Horizon: max(s.o.Reach, 0), MaxAhead: s.o.MaxAhead}, s.head.Cursor)
+	s.backfill, err = NewBackfill(BackfillOptions{Pair: s.reader.vaults, Account: pool.history(), Horizon: max(s.o.Lookback, 0), MaxAhead: s.o.MaxAhead}, s.head.Cursor)
 	return err
 }
 
 // step reads one thing and stores it.
-func (s *swaps) step(ctx context.Context) error {
+func (s *swapTracker) step(ctx context.Context) error {
 	p, err := s.backfill.Step(ctx, &s.lists)
 	if err != nil {
 		return err
@@ -176,8 +176,8 @@ func (s *swaps) step(ctx context.Context) error {
 	h.Cursor, h.Totals = s.backfill.Cursor(), s.windows.At(s.o.Now()).Totals
 	at := h.Next
 	switch {
-	case p.Kind == Begun:
-		return s.begin()
+	case p.Kind == Restarted:
+		return s.beginRun()
 	case !counted:
 		return nil // nothing was read, or what is stored already
 	case p.Kind == ReadNewer:
@@ -205,7 +205,7 @@ func (s *swaps) step(ctx context.Context) error {
 
 // newTrader reports whether a transaction has a swap of somebody who is to be
 // counted.
-func (s *swaps) newTrader(t *Trace, key []byte) (bool, error) {
+func (s *swapTracker) newTrader(t *Trace, key []byte) (bool, error) {
 	if t.swaps() == 0 || s.head.Traders >= MaxTraders {
 		return false, nil
 	}
@@ -218,10 +218,10 @@ func (s *swaps) newTrader(t *Trace, key []byte) (bool, error) {
 
 // begin begins a run that need not join the one before. What that one has stored
 // is dropped, but for the swaps that have their ordinals.
-func (s *swaps) begin() error {
+func (s *swapTracker) beginRun() error {
 	h := &s.head
 	h.Run++
-	h.First, h.Next, h.Given = 0, 0, math.MinInt64
+	h.First, h.Next, h.NumberedTo = 0, 0, math.MinInt64
 	h.Joining = h.Numbered > 0
 	return commit(s.store.kv, true, func(set func(key, value []byte), deleteRange func(lo, hi []byte)) {
 		deleteRange(s.store.traceKey(0, math.MinInt64), s.store.traceKey(h.Run, math.MinInt64))
@@ -230,41 +230,41 @@ func (s *swaps) begin() error {
 }
 
 // tell gives ordinals and tells the engine of what has them.
-func (s *swaps) tell() error {
+func (s *swapTracker) publishTrades() error {
 	done, dry := s.backfill.PastRead()
 	full := s.head.Next-s.head.First >= s.o.MaxUnnumbered
 	// Once the first ordinal of the run is given, what turns up before it has none.
-	for h := &s.head; done || dry || full || h.Given > math.MinInt64; {
-		from := max(h.Given, h.First)
+	for h := &s.head; done || dry || full || h.NumberedTo > math.MinInt64; {
+		from := max(h.NumberedTo, h.First)
 		if from >= h.Next {
 			break
 		}
-		if err := s.giveOrdinals(from, min(from+mostAtOnce, h.Next)); err != nil {
+		if err := s.numberSwaps(from, min(from+scanBatch, h.Next)); err != nil {
 			return err
 		}
 	}
-	told := s.engine.Told(s.pair.Instrument.ID)
+	told := s.engine.Durable(s.pair.Instrument.ID)
 	now := s.o.Now()
 	switch {
-	case told.Ordinal > s.heard || s.sent <= told.Ordinal:
-		s.heardAt = now
-	case now.Sub(s.heardAt) > max(s.o.Every, 5*time.Second):
-		s.sent, s.heardAt = told.Ordinal, now // it was lost on the way
+	case told.Ordinal > s.confirmed || s.submitted <= told.Ordinal:
+		s.confirmedAt = now
+	case now.Sub(s.confirmedAt) > max(s.o.Every, 5*time.Second):
+		s.submitted, s.confirmedAt = told.Ordinal, now // it was lost on the way
 	}
-	s.heard, s.sent = told.Ordinal, max(s.sent, told.Ordinal)
-	for s.sent < s.head.Numbered && s.sent-s.heard < mostUnheard {
+	s.confirmed, s.submitted = told.Ordinal, max(s.submitted, told.Ordinal)
+	for s.submitted < s.head.Numbered && s.submitted-s.confirmed < maxUnconfirmed {
 		var r swapRecord
-		ok, err := s.store.get(s.store.key('s', number(s.sent+1)), &r)
+		ok, err := s.store.get(s.store.key('s', number(s.submitted+1)), &r)
 		if err != nil {
 			return err
 		}
 		if !ok {
-			return fmt.Errorf("%w: %w: swap %d is missing", errStore, ErrRecord, s.sent+1)
+			return fmt.Errorf("%w: %w: swap %d is missing", errStore, ErrRecord, s.submitted+1)
 		}
 		if err := s.engine.Trade(r.trade(s.pair.Instrument.ID)); err != nil {
 			return fmt.Errorf("%w: trade %d: %w", errEngine, r.Ordinal, err)
 		}
-		s.sent++
+		s.submitted++
 	}
 	return nil
 }
@@ -273,28 +273,28 @@ func (r *swapRecord) trade(in market.InstrumentID) Trade {
 	return Trade{in, r.Ordinal, r.Price, r.Qty, r.Side, r.Mark.Time * int64(time.Second), r.Mark.Slot}
 }
 
-// giveOrdinals numbers the swaps of the traces from a position to before another
+// numberSwaps numbers the swaps of the traces from a position to before another
 // or some of them, and returns once that is on disk.
-func (s *swaps) giveOrdinals(from, to int64) error {
+func (s *swapTracker) numberSwaps(from, to int64) error {
 	h := s.head
 	var out []swapRecord
 	err := s.store.traces(h.Run, from, to, func(at int64, t *Trace, _ bool) bool {
 		for i := range t.Movements {
 			f, ok := t.swap(i)
-			if !ok || h.known(&f) {
+			if !ok || h.alreadyNumbered(&f) {
 				continue
 			}
-			r, ok := s.inUnits(&f)
+			r, ok := s.toRecord(&f)
 			if !ok {
-				h.Untold++
+				h.OmittedSwaps++
 				continue
 			}
 			h.Numbered++
 			r.Ordinal, r.Payer, h.Last = h.Numbered, t.Payer, r.Mark
 			out = append(out, r)
 		}
-		h.Given = at + 1
-		return len(out) < swapsAtOnce
+		h.NumberedTo = at + 1
+		return len(out) < numberBatch
 	})
 	if err != nil {
 		return err
@@ -313,7 +313,7 @@ func (s *swaps) giveOrdinals(from, to int64) error {
 
 // known reports whether a swap of a run that need not join the one before has
 // its ordinal from there, and notes where the runs join.
-func (h *head) known(f *CountedSwap) bool {
+func (h *head) alreadyNumbered(f *CountedSwap) bool {
 	last := &h.Last
 	switch {
 	case !h.Joining:
@@ -329,10 +329,10 @@ func (h *head) known(f *CountedSwap) bool {
 	}
 }
 
-// inUnits makes a record in the units of the instrument: a buy's price is rounded
+// toRecord makes a record in the units of the instrument: a buy's price is rounded
 // up and a sell's down, the size down. ok is false where those have no such price
 // or size, or the time is not known.
-func (s *swaps) inUnits(f *CountedSwap) (r swapRecord, ok bool) {
+func (s *swapTracker) toRecord(f *CountedSwap) (r swapRecord, ok bool) {
 	in := s.pair.Instrument
 	exp10 := int(in.PriceDecimals) + int(s.pair.Base.Decimals) - int(s.pair.Quote.Decimals)
 	ratio, err := market.NewRatio(nil, []uint64{uint64(f.Base), in.Tick}, exp10)
@@ -348,15 +348,15 @@ func (s *swaps) inUnits(f *CountedSwap) (r swapRecord, ok bool) {
 	if err1 != nil || err2 != nil || price < 1 || price > uint64(in.MaxPrice) || qty < 1 || qty > uint64(market.MaxQty) {
 		return r, false
 	}
-	mark := swapMark{f.Key, f.Slot, f.Time}
+	mark := swapRef{f.Key, f.Slot, f.Time}
 	return swapRecord{Mark: mark, Side: f.Side, Price: market.Price(price), Qty: market.Qty(qty), Base: f.Base, Quote: f.Quote}, true
 }
 
 // prune drops traces that have their ordinals and that no window will ask for
 // again. The newest of those stays: it says that the windows are whole. So does
 // the oldest while there may be more before it, which must join it.
-func (s *swaps) prune() error {
-	for range mostAtOnce {
+func (s *swapTracker) prune() error {
+	for range scanBatch {
 		if more, err := s.pruneSome(); !more || err != nil {
 			return err
 		}
@@ -364,21 +364,21 @@ func (s *swaps) prune() error {
 	return nil
 }
 
-// pruneSome drops up to mostAtOnce traces, and reports whether there may be more.
-func (s *swaps) pruneSome() (more bool, err error) {
+// pruneSome drops up to scanBatch traces, and reports whether there may be more.
+func (s *swapTracker) pruneSome() (more bool, err error) {
 	h := s.head
-	if h.Given == math.MinInt64 {
+	if h.NumberedTo == math.MinInt64 {
 		return false, nil
 	}
 	// By the chain's clock too: ours may be wrong for a while.
-	before := min(s.o.Now().Unix(), s.backfill.Cursor().Newest.Time) - int64((Week+slack)/time.Second)
-	last, first, newest := min(h.Given, h.Next), h.First, h.First
+	before := min(s.o.Now().Unix(), s.backfill.Cursor().Newest.Time) - int64((Week+traceSlack)/time.Second)
+	last, first, newest := min(h.NumberedTo, h.Next), h.First, h.First
 	var oldest []byte
 	err = s.store.traces(h.Run, first, max(last, first), func(at int64, t *Trace, failed bool) bool {
 		if at == first {
 			oldest = encodeTrace(t, failed)
 		}
-		more = at-first >= mostAtOnce
+		more = at-first >= scanBatch
 		if more || t.Time >= before {
 			return false
 		}
@@ -387,7 +387,7 @@ func (s *swaps) pruneSome() (more bool, err error) {
 		}
 		return true
 	})
-	if h.First = newest; !h.Cursor.Whole {
+	if h.First = newest; !h.Cursor.Complete {
 		h.First--
 	}
 	if err != nil || h.First <= first {
@@ -395,7 +395,7 @@ func (s *swaps) pruneSome() (more bool, err error) {
 	}
 	err = commit(s.store.kv, false, func(set func(key, value []byte), deleteRange func(lo, hi []byte)) {
 		deleteRange(s.store.traceKey(h.Run, first), s.store.traceKey(h.Run, h.First))
-		if !h.Cursor.Whole {
+		if !h.Cursor.Complete {
 			set(s.store.traceKey(h.Run, h.First), oldest)
 		}
 		set(s.store.key('h'), encode(nil, &h))
@@ -408,54 +408,54 @@ func (s *swaps) pruneSome() (more bool, err error) {
 
 // record keeps a snapshot when the next is due and what it tells is of now, and of
 // all the past that the nodes have. It is kept for good, so the pool is read anew, as of what is final.
-func (s *swaps) record(ctx context.Context) error {
+func (s *swapTracker) takeSnapshot(ctx context.Context) error {
 	now := s.o.Now()
 	state := s.reader.state(now)
 	rolling := s.windows.At(now)
-	length := int64(max(s.o.RecordEvery/time.Second, 1))
-	due := len(s.recorded) == 0 || now.Unix()/length > s.recorded[0].At/length
+	length := int64(max(s.o.SnapshotEvery/time.Second, 1))
+	due := len(s.snapshots) == 0 || now.Unix()/length > s.snapshots[0].At/length
 	done, dry := s.backfill.PastRead()
 	if !due || !done && !dry || state.Pool == nil || state.Reasons.Has(Stale) || rolling.Day.Status == Behind {
 		return nil
 	}
 	var last uint64
-	if len(s.recorded) > 0 {
-		last = s.recorded[0].Slot
+	if len(s.snapshots) > 0 {
+		last = s.snapshots[0].Slot
 	}
 	p, err := s.reader.finalPool(ctx, last)
 	if err != nil {
 		return err
 	}
 	t := &rolling.Totals
-	next := Recorded{
+	next := Snapshot{
 		now.Unix(), p.At.Slot, p.BaseBalance, p.QuoteBalance, p.BaseFees, p.QuoteFees,
 		t.Swaps, t.Base, t.Quote, s.head.Traders, t.Complete,
 	}
-	list := slices.Insert(slices.Clone(s.recorded), 0, next)
+	list := slices.Insert(slices.Clone(s.snapshots), 0, next)
 	err = commit(s.store.kv, true, func(set func(key, value []byte), deleteRange func(lo, hi []byte)) {
 		set(s.store.key('r', number(uint64(next.At))), encode(nil, &next))
-		if len(list) > MaxRecorded {
-			list = list[:MaxRecorded]
-			deleteRange(s.store.key('r'), s.store.key('r', number(uint64(list[MaxRecorded-1].At))))
+		if len(list) > MaxSnapshots {
+			list = list[:MaxSnapshots]
+			deleteRange(s.store.key('r'), s.store.key('r', number(uint64(list[MaxSnapshots-1].At))))
 		}
 	})
 	if err == nil {
-		s.recorded = list
+		s.snapshots = list
 	}
 	return err
 }
 
 // publish makes what is known now what state returns.
-func (s *swaps) publish(err error) {
+func (s *swapTracker) publishState(err error) {
 	reasons := reasonsOf(err)
 	var shown SwapState
 	if s.backfill != nil {
 		c := s.backfill.Cursor()
 		shown = SwapState{
-			Rolling: s.windows.At(s.o.Now()), Traders: s.head.Traders, Numbered: s.head.Numbered, Untold: s.head.Untold,
-			Pending: s.backfill.Pending(), Newest: c.Newest, Recorded: s.recorded,
+			Rolling: s.windows.At(s.o.Now()), Traders: s.head.Traders, Numbered: s.head.Numbered, OmittedSwaps: s.head.OmittedSwaps,
+			Pending: s.backfill.Pending(), Newest: c.Newest, Snapshots: s.snapshots,
 		}
-		shown.Reconstructed = reconstructed(s.recorded, &shown.Rolling.Totals, &c.Oldest)
+		shown.Reconstructed = reconstructed(s.snapshots, &shown.Rolling.Totals, &c.Oldest)
 		if shown.Rolling.Day.Status == Behind {
 			reasons = reasons.With(HistoryBehind)
 		}
@@ -463,21 +463,21 @@ func (s *swaps) publish(err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.backfill == nil {
-		shown = s.shown // of what was known before the store failed
+		shown = s.published // of what was known before the store failed
 	}
-	s.shown, s.reasons, s.err = shown, reasons, err
+	s.published, s.reasons, s.err = shown, reasons, err
 }
 
 // maxAge is for how long windows are proven without the chain being read.
-func (s *swaps) maxAge() time.Duration { return max(time.Minute, 6*s.o.Every) }
+func (s *swapTracker) maxAge() time.Duration { return max(time.Minute, 6*s.o.Every) }
 
 // state returns what is known of the swaps at now. Windows that were proven when
 // they were published are so no more if that is long ago: as of a store that
 // fails, or a node that takes its time.
-func (s *swaps) state(now time.Time) (SwapState, Reasons, error) {
+func (s *swapTracker) state(now time.Time) (SwapState, Reasons, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	shown, reasons := s.shown, s.reasons
+	shown, reasons := s.published, s.reasons
 	if r := &shown.Rolling; r.AsOf.IsZero() || now.Sub(r.AsOf) > s.maxAge() {
 		r.Day, r.Week = Window{Status: Behind}, Window{Status: Behind}
 		reasons = reasons.With(HistoryBehind)
@@ -487,14 +487,14 @@ func (s *swaps) state(now time.Time) (SwapState, Reasons, error) {
 
 // reconstructed returns the newest snapshot from before a history that is not
 // complete.
-func reconstructed(list []Recorded, totals *Totals, oldest *Mark) Recorded {
+func reconstructed(list []Snapshot, totals *Totals, oldest *TxRef) Snapshot {
 	if totals.Complete || oldest.Time <= 0 {
-		return Recorded{}
+		return Snapshot{}
 	}
 	for i := range list {
 		if list[i].At < oldest.Time {
 			return list[i]
 		}
 	}
-	return Recorded{}
+	return Snapshot{}
 }

@@ -186,7 +186,7 @@ func (w *Windows) Apply(p *Progress) (counted bool, err error) {
 		counted, err = w.newerTrace(p)
 	case ReadOlder:
 		counted, err = w.olderTrace(p)
-	case Begun:
+	case Restarted:
 		*w = Windows{o: w.o}
 	}
 	if err == nil && !p.AsOf.IsZero() {

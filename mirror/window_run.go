@@ -51,7 +51,7 @@ func (w *Windows) begin(t *Trace) {
 }
 
 // reach moves an edge to a transaction. It may be of the other edge's slot too.
-func (w *Windows) reach(e *edge, t *Trace) {
+func (w *Windows) moveEdge(e *edge, t *Trace) {
 	if t.Slot != e.slot {
 		e.slot = t.Slot
 		clear(e.seen)
@@ -75,7 +75,7 @@ func (w *Windows) newerTrace(p *Progress) (bool, error) {
 	if t.Slot < e.slot {
 		return false, fmt.Errorf("%w: %s of slot %d, after slot %d", ErrOrder, t.Signature, t.Slot, e.slot)
 	}
-	w.reach(e, t)
+	w.moveEdge(e, t)
 	// A block's time never runs back: what does is no time.
 	timed := t.Time > 0 && t.Time >= e.time
 	if timed {
@@ -111,7 +111,7 @@ func (w *Windows) olderTrace(p *Progress) (bool, error) {
 	if t.Slot > e.slot {
 		return false, fmt.Errorf("%w: %s of slot %d, before slot %d", ErrOrder, t.Signature, t.Slot, e.slot)
 	}
-	w.reach(e, t)
+	w.moveEdge(e, t)
 	timed := t.Time > 0 && t.Time <= e.time
 	if timed {
 		e.time = t.Time
@@ -151,9 +151,9 @@ func (w *Windows) joinNewer(p *Progress) bool {
 			continue
 		}
 		joins = joins && (!e.known[side] || b.Before >= e.held[side])
-		e.hold(side, b.After, e.time)
+		e.setBalance(side, b.After, e.time)
 		if !w.named[side] {
-			w.oldest.hold(side, b.Before, e.time)
+			w.oldest.setBalance(side, b.Before, e.time)
 			w.named[side] = true
 		}
 	}
@@ -175,9 +175,9 @@ func (w *Windows) joinOlder(p *Progress) (doubted bool, at int64) {
 		if e.known[side] && b.After > e.held[side] {
 			doubted, at = true, max(at, e.heldTime[side])
 		}
-		e.hold(side, b.Before, e.time)
+		e.setBalance(side, b.Before, e.time)
 		if !w.named[side] {
-			w.newest.hold(side, b.After, e.time)
+			w.newest.setBalance(side, b.After, e.time)
 			w.named[side] = true
 		}
 	}
@@ -185,7 +185,7 @@ func (w *Windows) joinOlder(p *Progress) (doubted bool, at int64) {
 }
 
 // hold notes what a vault held at the edge.
-func (e *edge) hold(side int, atoms market.Amount, at int64) {
+func (e *edge) setBalance(side int, atoms market.Amount, at int64) {
 	e.held[side], e.known[side], e.heldTime[side] = atoms, true, at
 }
 

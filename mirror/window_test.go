@@ -53,7 +53,7 @@ func created(p *mirror.Progress) *mirror.Progress {
 }
 
 func failing(p *mirror.Progress) *mirror.Progress {
-	p.Trace.Movements, p.Err = nil, mirror.ErrUnsplit
+	p.Trace.Movements, p.Err = nil, mirror.ErrUnbalanced
 	return p
 }
 
@@ -137,7 +137,7 @@ func TestWindowStatus(t *testing.T) {
 			"exact_from_decoded_swaps 1", "undecoded_transaction_in_7d_window 0",
 		},
 		"begun anew": {
-			[]*mirror.Progress{created(swap(newer, 1, 1, at-3*day)), asOf(at), {Kind: mirror.Begun}},
+			[]*mirror.Progress{created(swap(newer, 1, 1, at-3*day)), asOf(at), {Kind: mirror.Restarted}},
 			"not_synced_to_chain 0", "not_synced_to_chain 0",
 		},
 	} {

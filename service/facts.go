@@ -23,7 +23,7 @@ func (s *Service) publishedFacts() *catalog.Cache {
 	if err != nil {
 		s.log.Error("the token list's version may be one that its readers have seen before", "error", err)
 	}
-	about.Listed = edition
+	about.TokenListEdition = edition
 	return catalog.NewCache(func(at catalog.Time) *catalog.Input {
 		in := &catalog.Input{
 			At: at, Service: about, URLs: s.http.URLs(), Tokens: tokens, Instruments: s.instruments,

@@ -51,11 +51,11 @@ func (s *Service) openMirror(state *engine.State) error {
 	if s.mirror.chain, err = rpc.New(client); err != nil {
 		return fmt.Errorf("mirror: %w", err)
 	}
-	door := &mirrorEngine{eng: s.eng, views: s.feed, recovered: map[market.InstrumentID]mirror.Told{}}
+	door := &mirrorEngine{eng: s.eng, views: s.feed, recovered: map[market.InstrumentID]mirror.Durable{}}
 	for i := range options.Pairs {
 		in := options.Pairs[i].Instrument.ID
 		slot, ordinal := state.Mirrored(in)
-		door.recovered[in] = mirror.Told{Slot: slot, Ordinal: ordinal}
+		door.recovered[in] = mirror.Durable{Slot: slot, Ordinal: ordinal}
 	}
 	s.mirror.service, err = mirror.New(options, s.mirror.chain, door, s.storage.Mirror)
 	return err
@@ -103,8 +103,8 @@ func (s *Service) mirrorSources() (m admin.MirrorSources) {
 		for i := range state.Pairs {
 			p := &state.Pairs[i]
 			out[i] = admin.MirrorPair{
-				Symbol: p.Instrument.Symbol, Slot: p.At.Slot, AgreeingNodes: p.Witnesses, Trades: p.Swaps.Numbered,
-				OmittedSwaps: p.Swaps.Untold, Pending: p.Swaps.Pending, OmittedOrders: p.Unshown, Degraded: p.Reasons != 0,
+				Symbol: p.Instrument.Symbol, Slot: p.At.Slot, AgreeingNodes: p.AgreeingNodes, Trades: p.Swaps.Numbered,
+				OmittedSwaps: p.Swaps.OmittedSwaps, Pending: p.Swaps.Pending, OmittedOrders: p.OmittedOrders, Degraded: p.Reasons != 0,
 			}
 			if !p.ReadAt.IsZero() {
 				out[i].Age = state.At.Sub(p.ReadAt)
@@ -132,7 +132,7 @@ type mirrorEngine struct {
 		View(in market.InstrumentID) *engine.View
 	}
 	// recovered is what the journal had at the start. It does not change.
-	recovered map[market.InstrumentID]mirror.Told
+	recovered map[market.InstrumentID]mirror.Durable
 }
 
 func (d *mirrorEngine) Refresh(r mirror.Refresh) error {
@@ -156,7 +156,7 @@ func (d *mirrorEngine) Trade(t mirror.Trade) error {
 }
 
 // Told reads the view, which is of durable events only.
-func (d *mirrorEngine) Told(in market.InstrumentID) mirror.Told {
+func (d *mirrorEngine) Durable(in market.InstrumentID) mirror.Durable {
 	told := d.recovered[in]
 	v := d.views.View(in)
 	if v == nil {

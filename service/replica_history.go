@@ -24,7 +24,7 @@ func (h replicaHistory) Candles(in market.InstrumentID, i archive.Interval, befo
 }
 
 func (h replicaHistory) whole(have, limit int, err error) error {
-	if err == nil && have < limit && h.Unbroken() != 0 {
+	if err == nil && have < limit && h.CompleteSince() != 0 {
 		return marketapi.ErrLeaderOnly
 	}
 	return err

@@ -28,7 +28,7 @@ func numberList(kept Notes, f *catalog.Facts) (catalog.Edition, error) {
 		return edition, fmt.Errorf("%s: %w", kept.Place(tokenListFile), err)
 	}
 	numbered := *f
-	numbered.Service.Listed = edition
+	numbered.Service.TokenListEdition = edition
 	list := append(catalog.Encode(catalog.TokenList(&numbered, "")), '\n')
 	if bytes.Equal(list, before) {
 		return edition, nil

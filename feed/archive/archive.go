@@ -51,14 +51,14 @@ func New(o Options, store kv.Store) (*Archive, error) {
 	}
 	a := &Archive{o: o.withDefaults()}
 	f := &a.follower
-	f.archive, f.open = a, make(map[slot]*openCandle)
+	f.archive, f.open = a, make(map[series]*openCandle)
 	var err error
 	a.store, err = projection.Open(kv.Named(store, "archive"), projection.Layout{
 		Version: layoutVersion, Err: ErrLayout,
 		Load: func(value []byte) (uint64, error) {
 			var err error
-			f.place, err = parseCursor(value)
-			return f.place.whole, err
+			f.cursor, err = parseCursor(value)
+			return f.cursor.seq, err
 		},
 	})
 	return a, err
@@ -72,9 +72,9 @@ func (a *Archive) Cursor() uint64 { return a.store.Cursor() }
 // must keep the events after it.
 func (a *Archive) DurableCursor() uint64 { return a.store.DurableCursor() }
 
-// Unbroken returns since when no trade is missing, Unix nanoseconds: the end of the
+// CompleteSince returns since when no trade is missing, Unix nanoseconds: the end of the
 // last hole, 0 where there was none. What comes before Run sets it.
-func (a *Archive) Unbroken() int64 { return a.follower.place.floor }
+func (a *Archive) CompleteSince() int64 { return a.follower.cursor.gapEnd }
 
 // Version changes with whatever Trades and Candles tell.
 func (a *Archive) Version() uint64 { return a.commits.Load() }
@@ -150,13 +150,13 @@ func (a *Archive) prune(now time.Time) error {
 			batch.DeleteRange(tradeKey(nil, in, oldest-1), tradesEnd(in))
 		}
 		for i := Minute1; i < Hour1; i++ {
-			edge := i.opens(now.Add(-a.o.KeepMinutes).UnixNano())
+			edge := i.openTime(now.Add(-a.o.KeepMinutes).UnixNano())
 			if edge > 0 {
 				batch.DeleteRange(candleKey(nil, in, i, edge-1), candlesEnd(in, i))
 			}
 		}
 	}
-	a.follower.prunable = a.follower.place.trade
+	a.follower.prunableTo = a.follower.cursor.trade
 	if batch.Len() == 0 {
 		return nil
 	}
@@ -193,13 +193,13 @@ func (a *Archive) instruments() (out []market.InstrumentID, err error) {
 // might need count as after any time: what came since the last prune, and the day
 // of the last trade before that.
 func (a *Archive) firstSince(in market.InstrumentID, at int64) (market.TradeID, error) {
-	lo, hi := market.TradeID(1), a.follower.prunable+1 // the answer lies in [lo, hi]
+	lo, hi := market.TradeID(1), a.follower.prunableTo+1 // the answer lies in [lo, hi]
 	last, err := a.Trades(in, hi, 1)
 	if err != nil {
 		return 0, err
 	}
 	if len(last) > 0 && last[0].Ordinal != 0 {
-		at = min(at, Day1.opens(last[0].At))
+		at = min(at, Day1.openTime(last[0].At))
 	}
 	for lo < hi {
 		mid := lo + (hi-lo)/2

@@ -230,14 +230,14 @@ func TestSkip(t *testing.T) {
 		t.Fatal(err)
 	}
 	a = open(t, store, Options{})
-	if a.Unbroken() != 0 {
-		t.Errorf("without a hole unbroken since %d", a.Unbroken())
+	if a.CompleteSince() != 0 {
+		t.Errorf("without a hole unbroken since %d", a.CompleteSince())
 	}
 	if err := a.Skip(100, noon+2*hour+int64(time.Minute)); err != nil {
 		t.Fatal(err)
 	}
-	if got := open(t, store, Options{}).Unbroken(); got != a.Unbroken() || got <= noon+2*hour+int64(time.Minute) {
-		t.Errorf("unbroken since %d, then %d", a.Unbroken(), got)
+	if got := open(t, store, Options{}).CompleteSince(); got != a.CompleteSince() || got <= noon+2*hour+int64(time.Minute) {
+		t.Errorf("unbroken since %d, then %d", a.CompleteSince(), got)
 	}
 	after := []event.Event{
 		trade(101, 50, 0, noon+2*hour+2*int64(time.Minute), 7, 1), trade(102, 51, 0, noon+5*hour, 8, 1), trade(103, 52, 0, noon+int64(day), 9, 1),

@@ -47,7 +47,7 @@ func ParseInterval(text []byte) (Interval, bool) {
 }
 
 // opens returns when the candle that at lies in begins.
-func (i Interval) opens(at int64) int64 {
+func (i Interval) openTime(at int64) int64 {
 	length := int64(i.Length())
 	return at - at%length
 }

@@ -22,7 +22,7 @@
 // # Concurrency
 //
 // New, Replay, Skip and Reconcile come before Run and are one goroutine's. Trades,
-// Candles, Unbroken, Cursor, DurableCursor and Stats may be called from any
+// Candles, CompleteSince, Cursor, DurableCursor and Stats may be called from any
 // goroutine.
 //
 // # Cost

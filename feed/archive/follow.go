@@ -15,7 +15,7 @@ import (
 )
 
 // slot names the candle of one instrument and interval that trades go into now.
-type slot struct {
+type series struct {
 	in       market.InstrumentID
 	interval Interval
 }
@@ -29,8 +29,8 @@ type openCandle struct {
 // time: that of Replay, Skip and Reconcile, then Run's.
 type follower struct {
 	archive *Archive
-	place   cursor
-	open    map[slot]*openCandle // the changed ones of them are not in batch yet
+	cursor  cursor
+	open    map[series]*openCandle // the changed ones of them are not in batch yet
 
 	batch    kv.Batch
 	trades   int  // in batch
@@ -42,7 +42,7 @@ type follower struct {
 
 	// prunable is the last trade that the journal keeps whatever happens: of the
 	// last prune, or the recovery.
-	prunable market.TradeID
+	prunableTo market.TradeID
 }
 
 // Replay takes events that the store may not have seen, in their order: those of
@@ -51,8 +51,8 @@ func (a *Archive) Replay(events []event.Event) error {
 	f := &a.follower
 	for i := range events {
 		// The command before has no more events.
-		if whole := events[i].Seq - 1; whole > f.place.whole {
-			f.place.whole, f.moved = whole, true
+		if whole := events[i].Seq - 1; whole > f.cursor.seq {
+			f.cursor.seq, f.moved = whole, true
 		}
 		if err := f.apply(&events[i]); err != nil {
 			return err
@@ -65,10 +65,10 @@ func (a *Archive) Replay(events []event.Event) error {
 // store has seen later ones, see Reconcile; nothing has happened then.
 func (a *Archive) Start(seq uint64) error {
 	f := &a.follower
-	if f.place.whole > seq {
-		return fmt.Errorf("archive: %w: seq %d, the journal ends at %d", projection.ErrAhead, f.place.whole, seq)
+	if f.cursor.seq > seq {
+		return fmt.Errorf("archive: %w: seq %d, the journal ends at %d", projection.ErrAhead, f.cursor.seq, seq)
 	}
-	f.place.whole, f.moved, f.prunable = seq, true, f.place.trade
+	f.cursor.seq, f.moved, f.prunableTo = seq, true, f.cursor.trade
 	return f.commit(true)
 }
 
@@ -90,7 +90,7 @@ func (f *follower) run(ctx context.Context, c projection.Consumer) error {
 			if errors.Is(err, io.EOF) {
 				err = nil
 			}
-			f.reach(c.Whole())
+			f.advance(c.Whole())
 			return errors.Join(err, f.commit(true))
 		}
 		for ; len(events) > 0; events = c.Poll() {
@@ -101,22 +101,22 @@ func (f *follower) run(ctx context.Context, c projection.Consumer) error {
 			}
 			c.Release(len(events))
 		}
-		f.reach(c.Whole())
-		if err := f.settle(); err != nil {
+		f.advance(c.Whole())
+		if err := f.commitDue(); err != nil {
 			return err
 		}
 	}
 }
 
 // reach notes that all events up to whole have been followed.
-func (f *follower) reach(whole uint64) {
-	if whole > f.place.whole {
-		f.place.whole, f.moved = whole, true
+func (f *follower) advance(whole uint64) {
+	if whole > f.cursor.seq {
+		f.cursor.seq, f.moved = whole, true
 	}
 }
 
 // settle commits trades at once, and the cursor alone now and then.
-func (f *follower) settle() error {
+func (f *follower) commitDue() error {
 	now := time.Now()
 	if f.trades == 0 && (!f.moved && !f.unsynced || now.Sub(f.synced) < f.archive.o.SyncEvery) {
 		return nil
@@ -133,19 +133,19 @@ func (f *follower) apply(e *event.Event) error {
 	if e.Kind == event.Reference || e.Kind == event.Desk {
 		return nil // they have no At
 	}
-	f.place.at = max(f.place.at, e.At)
+	f.cursor.at = max(f.cursor.at, e.At)
 	t, ok := engine.TradeOf(e)
-	if !ok || t.ID <= f.place.trade {
+	if !ok || t.ID <= f.cursor.trade {
 		return nil
 	}
 	for i := Minute1; i <= Day1; i++ {
-		if err := f.sum(&t, slot{e.Instrument, i}); err != nil {
+		if err := f.addToCandle(&t, series{e.Instrument, i}); err != nil {
 			return err
 		}
 	}
 	f.key, f.value = tradeKey(f.key[:0], e.Instrument, t.ID), appendTrade(f.value[:0], &t)
 	f.batch.Set(f.key, f.value)
-	f.place.trade = t.ID
+	f.cursor.trade = t.ID
 	f.trades++
 	f.archive.trades.Add(1)
 	if f.trades >= maxBatch {
@@ -155,15 +155,15 @@ func (f *follower) apply(e *event.Event) error {
 }
 
 // sum adds a trade to the candle of at.
-func (f *follower) sum(t *engine.Trade, at slot) error {
-	open := at.interval.opens(t.At)
-	if open < f.place.floor {
+func (f *follower) addToCandle(t *engine.Trade, at series) error {
+	open := at.interval.openTime(t.At)
+	if open < f.cursor.gapEnd {
 		return nil // it would miss what is missing
 	}
 	c := f.open[at]
 	switch {
 	case c == nil:
-		kept, err := f.stored(at, open)
+		kept, err := f.storedCandle(at, open)
 		if err != nil {
 			return err
 		}
@@ -171,7 +171,7 @@ func (f *follower) sum(t *engine.Trade, at slot) error {
 		f.open[at] = c
 	case c.OpenAt != open:
 		if c.dirty { // the batch has trades of two candles
-			f.write(at, &c.Candle)
+			f.putCandle(at, &c.Candle)
 		}
 		*c = openCandle{Candle: Candle{OpenAt: open}}
 	}
@@ -181,7 +181,7 @@ func (f *follower) sum(t *engine.Trade, at slot) error {
 }
 
 // stored returns the candle that the store has there, or a new one.
-func (f *follower) stored(at slot, open int64) (Candle, error) {
+func (f *follower) storedCandle(at series, open int64) (Candle, error) {
 	key := candleKey(nil, at.in, at.interval, open)
 	value, ok, err := f.archive.store.Get(key)
 	if err != nil || !ok {
@@ -191,7 +191,7 @@ func (f *follower) stored(at slot, open int64) (Candle, error) {
 }
 
 // write adds a candle to the batch.
-func (f *follower) write(at slot, c *Candle) {
+func (f *follower) putCandle(at series, c *Candle) {
 	f.key, f.value = candleKey(f.key[:0], at.in, at.interval, c.OpenAt), appendCandle(f.value[:0], c)
 	f.batch.Set(f.key, f.value)
 }
@@ -200,12 +200,12 @@ func (f *follower) write(at slot, c *Candle) {
 func (f *follower) commit(sync bool) error {
 	for at, c := range f.open {
 		if c.dirty {
-			f.write(at, &c.Candle)
+			f.putCandle(at, &c.Candle)
 			c.dirty = false
 		}
 	}
-	f.value = appendCursor(f.value[:0], f.place)
-	if err := f.archive.store.Commit(f.place.whole, f.value, f.batch.Fill, sync); err != nil {
+	f.value = appendCursor(f.value[:0], f.cursor)
+	if err := f.archive.store.Commit(f.cursor.seq, f.value, f.batch.Fill, sync); err != nil {
 		return err
 	}
 	f.archive.commits.Add(1)

@@ -119,20 +119,20 @@ func parseCandle(key, value []byte) (c Candle, err error) {
 
 // cursor says how far the store has come.
 type cursor struct {
-	whole uint64         // commands up to it have been followed
+	seq   uint64         // commands up to it have been followed
 	trade market.TradeID // the last one
 	at    int64          // of the last trade or hole, Unix nanoseconds
 	// floor is where the last hole ends: no candle that opens before it, and was
 	// not whole before the hole, is made any more.
-	floor int64
+	gapEnd int64
 }
 
 func appendCursor(dst []byte, c cursor) []byte {
 	be := binary.BigEndian
-	dst = be.AppendUint64(dst, c.whole)
+	dst = be.AppendUint64(dst, c.seq)
 	dst = be.AppendUint64(dst, uint64(c.trade))
 	dst = be.AppendUint64(dst, uint64(c.at))
-	return be.AppendUint64(dst, uint64(c.floor))
+	return be.AppendUint64(dst, uint64(c.gapEnd))
 }
 
 func parseCursor(value []byte) (c cursor, err error) {
@@ -141,7 +141,7 @@ func parseCursor(value []byte) (c cursor, err error) {
 		return c, fmt.Errorf("%w: cursor of %d bytes", ErrLayout, len(value))
 	}
 	return cursor{
-		whole: be.Uint64(value), trade: market.TradeID(be.Uint64(value[8:])),
-		at: int64(be.Uint64(value[16:])), floor: int64(be.Uint64(value[24:])),
+		seq: be.Uint64(value), trade: market.TradeID(be.Uint64(value[8:])),
+		at: int64(be.Uint64(value[16:])), gapEnd: int64(be.Uint64(value[24:])),
 	}, nil
 }

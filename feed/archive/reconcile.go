@@ -16,7 +16,7 @@ func (a *Archive) Skip(seq uint64, at int64) error {
 		return err
 	}
 	for _, in := range list {
-		end := f.place.at
+		end := f.cursor.at
 		last, err := a.Trades(in, 0, 1)
 		if err != nil {
 			return err
@@ -26,11 +26,11 @@ func (a *Archive) Skip(seq uint64, at int64) error {
 		}
 		for i := Minute1; i <= Day1; i++ {
 			// Those that end after the last trade that can be before the hole.
-			f.batch.DeleteRange(candleKey(nil, in, i, -1), candleKey(nil, in, i, i.opens(end)-1))
+			f.batch.DeleteRange(candleKey(nil, in, i, -1), candleKey(nil, in, i, i.openTime(end)-1))
 		}
 	}
-	f.prunable = f.place.trade
-	f.place.whole, f.place.at, f.place.floor = seq, max(f.place.at, at), max(f.place.at, at)+1
+	f.prunableTo = f.cursor.trade
+	f.cursor.seq, f.cursor.at, f.cursor.gapEnd = seq, max(f.cursor.at, at), max(f.cursor.at, at)+1
 	clear(f.open)
 	return f.commit(true)
 }
@@ -57,18 +57,18 @@ func (a *Archive) Reconcile(seq uint64) error {
 		}
 		f.batch.DeleteRange(tradeKey(nil, in, ^market.TradeID(0)), tradeKey(nil, in, kept))
 		for i := Minute1; i <= Day1; i++ {
-			open := i.opens(since)
+			open := i.openTime(since)
 			f.batch.DeleteRange(candleKey(nil, in, i, -1), candleKey(nil, in, i, open-1))
-			c, err := a.make(in, open, kept)
+			c, err := a.rebuildCandle(in, open, kept)
 			if err != nil {
 				return err
 			}
-			if c.Trades > 0 && open >= f.place.floor {
-				f.write(slot{in, i}, &c)
+			if c.Trades > 0 && open >= f.cursor.gapEnd {
+				f.putCandle(series{in, i}, &c)
 			}
 		}
 	}
-	f.place.whole, f.place.trade, f.prunable = seq, last, last
+	f.cursor.seq, f.cursor.trade, f.prunableTo = seq, last, last
 	clear(f.open)
 	return f.commit(true)
 }
@@ -91,7 +91,7 @@ func (a *Archive) lastBefore(in market.InstrumentID, seq uint64) (id market.Trad
 
 // make sums up the trades of an instrument at or after open, up to the one with
 // the id last.
-func (a *Archive) make(in market.InstrumentID, open int64, last market.TradeID) (Candle, error) {
+func (a *Archive) rebuildCandle(in market.InstrumentID, open int64, last market.TradeID) (Candle, error) {
 	c := Candle{OpenAt: open}
 	err := kv.Each(a.store, tradeKey(nil, in, last), tradesEnd(in), func(key, value []byte) error {
 		t, err := parseTrade(key, value)

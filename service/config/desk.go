@@ -226,11 +226,11 @@ func (c *Config) MirrorOptions(instruments []market.Instrument) (mirror.Options,
 	m := &c.Mirror
 	tolerance := Seconds(m.ClockToleranceS)
 	o := mirror.Options{
-		Every: Millis(m.EveryMS), StaleAfter: Millis(m.StaleAfterMS), RecordEvery: Seconds(m.RecordEveryS),
-		MaxBehind: tolerance, MaxAhead: tolerance, Reach: time.Duration(m.ReachDays) * 24 * time.Hour,
+		Every: Millis(m.EveryMS), StaleAfter: Millis(m.StaleAfterMS), SnapshotEvery: Seconds(m.RecordEveryS),
+		MaxBehind: tolerance, MaxAhead: tolerance, Lookback: time.Duration(m.ReachDays) * 24 * time.Hour,
 	}
 	if m.ReachDays == 0 {
-		o.Reach = -1
+		o.Lookback = -1
 	}
 	for i := range m.Pairs {
 		p, err := m.Pairs[i].pair(instruments)

@@ -70,12 +70,12 @@ func TestDocumentedMirror(t *testing.T) {
 		p.Base.Decimals != 9 || p.Instrument != &instruments[0] || len(p.Observed) != 1 {
 		t.Errorf("%+v", p)
 	}
-	if o.Every != 10*time.Second || o.Reach != 8*24*time.Hour || o.MaxAhead != time.Minute || o.RecordEvery != 6*time.Hour {
+	if o.Every != 10*time.Second || o.Lookback != 8*24*time.Hour || o.MaxAhead != time.Minute || o.SnapshotEvery != 6*time.Hour {
 		t.Errorf("%+v", o)
 	}
 	cfg.Mirror.ReachDays = 0
-	if o, err = cfg.MirrorOptions(instruments); err != nil || o.Reach >= 0 {
-		t.Errorf("the whole history: %v, %v", o.Reach, err)
+	if o, err = cfg.MirrorOptions(instruments); err != nil || o.Lookback >= 0 {
+		t.Errorf("the whole history: %v, %v", o.Lookback, err)
 	}
 }
 

@@ -116,7 +116,7 @@ func TestListsProperty(t *testing.T) {
 				return list[from:rapid.IntRange(from, len(list)).Draw(t, "to")], nil
 			})
 		}
-		l := lists{node: rapid.Permutation(nodes).Draw(t, "order of the nodes")}
+		l := listQuorum{node: rapid.Permutation(nodes).Draw(t, "order of the nodes")}
 		page := rpc.Page{Limit: rapid.IntRange(2, 12).Draw(t, "limit")}
 		seen, contested := map[solana.Signature]rpc.SignatureInfo{}, map[solana.Signature]bool{}
 		for range 100 {

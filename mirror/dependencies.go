@@ -46,7 +46,7 @@ type Trade struct {
 
 // Told is what the engine has of an instrument for good: it is there again after
 // a crash of everything. Zero is nothing.
-type Told struct {
+type Durable struct {
 	Slot    uint64 // of the book
 	Ordinal uint64 // of the last trade
 	// TradedAt is that trade's At.
@@ -62,5 +62,5 @@ type Engine interface {
 	// Trade adds a trade.
 	Trade(t Trade) error
 	// Told may be behind what was taken, and is never ahead of what is durable.
-	Told(in market.InstrumentID) Told
+	Durable(in market.InstrumentID) Durable
 }

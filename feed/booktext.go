@@ -7,18 +7,18 @@ import (
 )
 
 // form is how a strip writes a level.
-type form uint8
+type levelFormat uint8
 
 const (
-	asPair   form = iota + 1 // ["0.999000","12.500000"],
-	asDigits                 // 99900012500000, as the checksum wants it
+	pairFormat  levelFormat = iota + 1 // ["0.999000","12.500000"],
+	digitFormat                        // 99900012500000, as the checksum wants it
 )
 
 // strip is the text of one side's first levels. When the side changes, only the
 // levels that are new are formatted: what stands before the first of them and
 // behind the last stays where it is, runs that stay in between are copied. The
 // zero value is an empty side.
-type strip struct {
+type sideText struct {
 	levels []market.Level // what text says; part of a view
 	text   []byte
 	ends   []int32 // where each level's text ends
@@ -29,7 +29,7 @@ type strip struct {
 }
 
 // head returns the text of the first n levels, all of them if there are fewer.
-func (s *strip) head(n int) []byte {
+func (s *sideText) firstLevels(n int) []byte {
 	if n = min(n, len(s.ends)); n == 0 {
 		return nil
 	}
@@ -37,7 +37,7 @@ func (s *strip) head(n int) []byte {
 }
 
 // start returns where the text of level i begins.
-func (s *strip) start(i int) int32 {
+func (s *sideText) start(i int) int32 {
 	if i == 0 {
 		return 0
 	}
@@ -46,7 +46,7 @@ func (s *strip) start(i int) int32 {
 
 // set makes s the text of levels, which are best first and never change. sign
 // is +1 for asks, whose prices rise, and -1 for bids.
-func (s *strip) set(in *market.Instrument, levels []market.Level, sign market.Price, f form) {
+func (s *sideText) set(in *market.Instrument, levels []market.Level, sign market.Price, f levelFormat) {
 	old := s.levels
 	if len(old) == len(levels) && (len(old) == 0 || &old[0] == &levels[0]) {
 		return // views share a side that has not changed
@@ -99,7 +99,7 @@ func commonTail(a, b []market.Level) int {
 
 // between makes midText and midEnds of levels from first on, with what they have
 // in common with old from there on.
-func (s *strip) between(in *market.Instrument, old, levels []market.Level, first int, sign market.Price, f form) {
+func (s *sideText) between(in *market.Instrument, old, levels []market.Level, first int, sign market.Price, f levelFormat) {
 	s.midText, s.midEnds = s.midText[:0], s.midEnds[:0]
 	base := s.start(first)
 	i := first            // the old level that may be the same
@@ -127,7 +127,7 @@ func (s *strip) between(in *market.Instrument, old, levels []market.Level, first
 
 // copyRun appends run old levels that begin with level from to the part between,
 // which begins at base.
-func (s *strip) copyRun(base int32, from, run int) {
+func (s *sideText) copyRun(base int32, from, run int) {
 	if run == 0 {
 		return
 	}
@@ -139,8 +139,8 @@ func (s *strip) copyRun(base int32, from, run int) {
 	}
 }
 
-func appendLevel(dst []byte, in *market.Instrument, l market.Level, f form) []byte {
-	if f == asDigits {
+func appendLevel(dst []byte, in *market.Instrument, l market.Level, f levelFormat) []byte {
+	if f == digitFormat {
 		dst = market.Mul(uint64(l.Price), in.Tick).AppendDecimal(dst, 0)
 		return market.Mul(uint64(l.Qty), in.Lot).AppendDecimal(dst, 0)
 	}

@@ -13,8 +13,8 @@ func TestStripAgainstFormatting(t *testing.T) {
 	in := &instruments()[2]
 	rapid.Check(t, func(t *rapid.T) {
 		sign := rapid.SampledFrom([]market.Price{-1, 1}).Draw(t, "sign")
-		f := rapid.SampledFrom([]form{asPair, asDigits}).Draw(t, "form")
-		var s strip
+		f := rapid.SampledFrom([]levelFormat{pairFormat, digitFormat}).Draw(t, "form")
+		var s sideText
 		book := map[market.Price]market.Qty{}
 		for range rapid.IntRange(1, 30).Draw(t, "changes") {
 			for range rapid.IntRange(0, 4).Draw(t, "levels") {
@@ -39,12 +39,12 @@ func TestStripAgainstFormatting(t *testing.T) {
 			var want []byte
 			for i, l := range levels {
 				want = appendLevel(want, in, l, f)
-				if got := s.head(i + 1); string(got) != string(want) {
+				if got := s.firstLevels(i + 1); string(got) != string(want) {
 					t.Fatalf("%v:\n got %s\nwant %s", levels, got, want)
 				}
 			}
-			if string(s.head(100)) != string(want) {
-				t.Fatalf("%v: %s", levels, s.head(100))
+			if string(s.firstLevels(100)) != string(want) {
+				t.Fatalf("%v: %s", levels, s.firstLevels(100))
 			}
 		}
 	})

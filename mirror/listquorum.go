@@ -39,32 +39,32 @@ type List struct {
 // so that one node can neither hide a transaction from two others nor invent one;
 // the rest is contested. What is newer than what most nodes have reached waits;
 // older than what most of them reach back to, it is on the next page, or forgotten.
-type lists struct {
+type listQuorum struct {
 	node Node
 	// differ is how the nodes contradicted each other since it was last nil.
-	differ error
+	disagreement error
 }
 
 // Transaction believes no node alone either.
-func (l *lists) Transaction(ctx context.Context, s solana.Signature, level rpc.Commitment) (*ledger.Confirmed, bool, error) {
+func (l *listQuorum) Transaction(ctx context.Context, s solana.Signature, level rpc.Commitment) (*ledger.Confirmed, bool, error) {
 	return l.node.TransactionByMost(ctx, s, level)
 }
 
 // List asks for a page. Errors: the first node's where none answers;
 // errContradicted for one that cannot be made of what they answer.
-func (l *lists) List(ctx context.Context, a solana.Address, page rpc.Page) (List, error) {
+func (l *listQuorum) List(ctx context.Context, a solana.Address, page rpc.Page) (List, error) {
 	views, err := l.node.SignaturePages(ctx, a, page, rpc.Finalized)
 	if err != nil {
 		return List{}, err
 	}
-	b := ballot{page: page}
+	b := pageVote{page: page}
 	var refused error
 	for i := range views {
 		v := &views[i]
 		switch {
 		case v.Err == nil && len(views) > 1 && !plausibleList(v.List, page.MinSlot):
-			l.differ = fmt.Errorf("%w: the list of %s", errContradicted, v.Upstream)
-			err = l.differ
+			l.disagreement = fmt.Errorf("%w: the list of %s", errContradicted, v.Upstream)
+			err = l.disagreement
 		case v.Err == nil:
 			b.add(v.List)
 			continue
@@ -83,7 +83,7 @@ func (l *lists) List(ctx context.Context, a solana.Address, page rpc.Page) (List
 	}
 	list, split, err := b.result()
 	if split || err != nil {
-		l.differ = fmt.Errorf("%w: lists of transactions", errContradicted)
+		l.disagreement = fmt.Errorf("%w: lists of transactions", errContradicted)
 	}
 	return list, err
 }
@@ -114,7 +114,7 @@ func plausibleList(list []rpc.SignatureInfo, reached uint64) bool {
 }
 
 // ballot joins several nodes' answers to one question.
-type ballot struct {
+type pageVote struct {
 	page  rpc.Page
 	pages []votedPage
 }
@@ -127,7 +127,7 @@ type votedPage struct {
 }
 
 // add takes a page, which is from new to old.
-func (b *ballot) add(list []rpc.SignatureInfo) {
+func (b *pageVote) add(list []rpc.SignatureInfo) {
 	limit := b.page.Limit
 	if limit == 0 {
 		limit = rpc.MaxSignaturesACall
@@ -157,7 +157,7 @@ func (b *ballot) add(list []rpc.SignatureInfo) {
 }
 
 // unanimous reports whether all tell the same, as one alone does.
-func (b *ballot) unanimous() bool {
+func (b *pageVote) unanimous() bool {
 	same := func(x, y rpc.SignatureInfo) bool {
 		x.Memo, y.Memo = "", "" // which nodes show as they like
 		return x == y
@@ -172,7 +172,7 @@ func (b *ballot) unanimous() bool {
 
 // span returns the slots, from new to old, that more than half of the nodes speak
 // of, without a gap, and whether most have more behind them.
-func (b *ballot) span() (slots []uint64, more bool) {
+func (b *pageVote) span() (slots []uint64, more bool) {
 	for i := range b.pages {
 		for _, s := range b.pages[i].list {
 			slots = append(slots, s.Slot)
@@ -204,28 +204,28 @@ func (b *ballot) span() (slots []uint64, more bool) {
 }
 
 // claim is what a vote is about.
-type claim struct {
+type entryKey struct {
 	signature solana.Signature
 	slot      uint64
 }
 
 // voters is a set of the pages of a ballot. A client has at most as many nodes.
-type voters uint16
+type nodeSet uint16
 
 var _ [16 - rpc.MaxUpstreams]struct{} // they fit
 
-func (v voters) count() int { return bits.OnesCount16(uint16(v)) }
+func (v nodeSet) count() int { return bits.OnesCount16(uint16(v)) }
 
 // tally is how the nodes vote on a claim.
 type tally struct {
 	// listed are those that make it, failed those of them that say it failed.
-	listed, failed voters
+	listed, failed nodeSet
 	times          []int64
 }
 
 // result returns the page that the nodes tell together, and whether they are
 // split about any of it.
-func (b *ballot) result() (list List, split bool, err error) {
+func (b *pageVote) result() (list List, split bool, err error) {
 	slots, more := b.span()
 	if len(slots) == 0 {
 		slots = []uint64{math.MaxUint64} // nothing is listed of that
@@ -239,7 +239,7 @@ func (b *ballot) result() (list List, split bool, err error) {
 		if 2*denied > n {
 			continue
 		}
-		e := Entry{SignatureInfo: rpc.SignatureInfo{Signature: c.signature, Slot: c.slot, BlockTime: mostTold(t.times), Failed: 2*failed > n}}
+		e := Entry{SignatureInfo: rpc.SignatureInfo{Signature: c.signature, Slot: c.slot, BlockTime: majorityTime(t.times), Failed: 2*failed > n}}
 		if e.Contested = !e.Failed && 2*(listed-failed) <= n; e.Contested {
 			contested++
 		}
@@ -264,14 +264,14 @@ func (b *ballot) result() (list List, split bool, err error) {
 }
 
 // count gathers what is claimed of the slots from low to top.
-func (b *ballot) count(low, top uint64) map[claim]*tally {
-	tallies := map[claim]*tally{}
+func (b *pageVote) count(low, top uint64) map[entryKey]*tally {
+	tallies := map[entryKey]*tally{}
 	for i := range b.pages {
 		for _, s := range b.pages[i].list {
 			if s.Slot < low || s.Slot > top {
 				continue
 			}
-			c := claim{s.Signature, s.Slot}
+			c := entryKey{s.Signature, s.Slot}
 			t := tallies[c]
 			if t == nil {
 				t = &tally{}
@@ -290,7 +290,7 @@ func (b *ballot) count(low, top uint64) map[claim]*tally {
 }
 
 // covering returns who speaks of a slot.
-func (b *ballot) covering(slot uint64) (set voters) {
+func (b *pageVote) covering(slot uint64) (set nodeSet) {
 	for i := range b.pages {
 		if p := &b.pages[i]; p.low <= slot && slot <= p.top {
 			set |= 1 << i
@@ -299,8 +299,8 @@ func (b *ballot) covering(slot uint64) (set voters) {
 	return set
 }
 
-// mostTold returns the time that more than half tell, 0 where there is none.
-func mostTold(times []int64) int64 {
+// majorityTime returns the time that more than half tell, 0 where there is none.
+func majorityTime(times []int64) int64 {
 	if len(times) == 0 {
 		return 0
 	}
@@ -323,7 +323,7 @@ func mostTold(times []int64) int64 {
 // there is none, into that of the node that comes first. Nodes may honestly
 // differ: old ones order a slot by signature. Contested entries come first, in such
 // an order of their own, so that a page does not end with one.
-func (b *ballot) inOrder(entries []Entry) (out []Entry) {
+func (b *pageVote) inOrder(entries []Entry) (out []Entry) {
 	for _, contested := range [...]bool{true, false} {
 		some := map[solana.Signature]Entry{}
 		for _, e := range entries {
@@ -341,7 +341,7 @@ func (b *ballot) inOrder(entries []Entry) (out []Entry) {
 			}
 			orders = append(orders, order)
 		}
-		for _, s := range prevailing(orders, len(some)) {
+		for _, s := range majorityOrder(orders, len(some)) {
 			out = append(out, some[s])
 		}
 	}
@@ -350,7 +350,7 @@ func (b *ballot) inOrder(entries []Entry) (out []Entry) {
 
 // prevailing returns the most frequent of the orders that name all n, or all that
 // they name if none does.
-func prevailing(orders [][]solana.Signature, n int) (best []solana.Signature) {
+func majorityOrder(orders [][]solana.Signature, n int) (best []solana.Signature) {
 	most := 0
 	for _, o := range orders {
 		alike := 0
