@@ -26,7 +26,7 @@ PACKAGES := ./e2e/docs ./e2e/sdk ./e2e/pages ./settle ./e2e/settle ./fixgw/... .
 # The packages where goroutines meet; the pure ones have nothing to race.
 RACE_PACKAGES := $(addprefix ./,$(addsuffix /...,$(wildcard e2e cmd service fixgw settle desk feed httpgw engine persist mirror internal/solana)))
 
-# Tests mark themselves as too slow for the detector (runtest.NotRaced);
+# Tests mark themselves as too slow for the detector (runtest.SkipUnderRace);
 # BLOCKDESK_RACE_ALL=1 make race races them all, for most of an hour.
 
 # What make stress does: the suite N times beside LOAD busy processes, on CORES

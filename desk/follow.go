@@ -99,7 +99,7 @@ func (f *projector) init(d *Desk) {
 // layout describes the desk's entries.
 func (f *projector) layout() projection.Layout {
 	return projection.Layout{
-		Version: layoutVersion, Err: ErrLayout, Mark: keyMark,
+		Version: layoutVersion, Err: ErrLayout, SyncKey: keyMark,
 		Load: func(value []byte) (seq uint64, err error) {
 			f.applied, f.keys, err = parseCursor(value)
 			return f.applied, err

@@ -85,7 +85,7 @@ func newRig(t testing.TB) *rig {
 	r := &rig{t: t, journal: &journal{}, store: kvtest.New()}
 	r.clock.Store(1_800_000_000_000_000_000)
 	r.eo.Clock = func() int64 { return r.clock.Add(int64(time.Microsecond)) }
-	r.o.Timeout = runtest.Patience
+	r.o.Timeout = runtest.HangTimeout
 	r.o.Now = func() time.Time { return time.Unix(0, r.clock.Load()) }
 	t.Cleanup(func() {
 		if r.stop != nil {

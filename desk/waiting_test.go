@@ -74,7 +74,7 @@ func gated(t *testing.T, adjust func(*Options)) (*rig, market.TicketID) {
 		r.journal.gate <- struct{}{}
 	}
 	timeout := r.o.Timeout
-	r.o.Timeout = runtest.Patience
+	r.o.Timeout = runtest.HangTimeout
 	r.start()
 	ticket := r.open(1_000_000)
 	r.Desk.o.Timeout = timeout
@@ -107,7 +107,7 @@ func nothingBeforeDurable(t *testing.T) {
 	before := r.View()
 	c := r.async(take(ticket, 1))
 	await.True(t, "the request is applied", func() bool { return r.eng.Stats().Seq > before.Seq })
-	await.Pass(t, time.Second)
+	await.VirtualSleep(t, time.Second)
 	synctest.Wait()
 	select {
 	case got := <-c:
@@ -198,7 +198,7 @@ func maxWaiting(t *testing.T) {
 	r.openGate()
 	await.True(t, "all places come back", func() bool { return r.Stats().Waiting == 0 })
 	r.empty()
-	r.Desk.o.Timeout = runtest.Patience
+	r.Desk.o.Timeout = runtest.HangTimeout
 	r.must(quote(ticket))
 }
 

@@ -268,7 +268,7 @@ func (c *client) next() *msg {
 }
 
 func (c *client) tryNext() (*msg, error) {
-	_ = c.ws.SetReadDeadline(time.Now().Add(runtest.Patience))
+	_ = c.ws.SetReadDeadline(time.Now().Add(runtest.HangTimeout))
 	_, data, err := c.ws.ReadMessage()
 	if err != nil {
 		return nil, err
@@ -282,12 +282,12 @@ func (c *client) tryNext() (*msg, error) {
 func (c *client) wait(channel, form string) *msg {
 	c.t.Helper()
 	// Heartbeats may come for ever.
-	for deadline := time.Now().Add(runtest.Patience); time.Now().Before(deadline); {
+	for deadline := time.Now().Add(runtest.HangTimeout); time.Now().Before(deadline); {
 		if m := c.next(); m.Channel == channel && (form == "" || m.Type == form) {
 			return m
 		}
 	}
-	c.t.Fatalf("no %s %s in %v; %s", channel, form, runtest.Patience, runtest.Again(c.t))
+	c.t.Fatalf("no %s %s in %v; %s", channel, form, runtest.HangTimeout, runtest.RerunCommand(c.t))
 	return nil
 }
 

@@ -77,7 +77,7 @@ func (d *desk) intrude(t *testing.T, extensions string) *intruder {
 	i := &intruder{t: t, conn: conn, in: bufio.NewReaderSize(conn, 512)}
 	i.write([]byte("GET /ws/rfq HTTP/1.1\r\nHost: x\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n" + extensions +
 		"Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n"))
-	_ = conn.SetReadDeadline(time.Now().Add(runtest.Patience))
+	_ = conn.SetReadDeadline(time.Now().Add(runtest.HangTimeout))
 	answer, err := http.ReadResponse(i.in, nil)
 	if err != nil || answer.StatusCode != http.StatusSwitchingProtocols {
 		t.Fatalf("%+v, %v", answer, err)
@@ -92,13 +92,13 @@ func (d *desk) intrude(t *testing.T, extensions string) *intruder {
 
 // write sends bytes; that the server has gone meanwhile is what reading tells.
 func (i *intruder) write(all ...[]byte) {
-	_ = i.conn.SetWriteDeadline(time.Now().Add(runtest.Patience))
+	_ = i.conn.SetWriteDeadline(time.Now().Add(runtest.HangTimeout))
 	_, _ = i.conn.Write(bytes.Join(all, nil))
 }
 
 // frame reads the server's next frame.
 func (i *intruder) frame() (head byte, payload []byte, err error) {
-	_ = i.conn.SetReadDeadline(time.Now().Add(runtest.Patience))
+	_ = i.conn.SetReadDeadline(time.Now().Add(runtest.HangTimeout))
 	var start [2]byte
 	if _, err := io.ReadFull(i.in, start[:]); err != nil {
 		return 0, nil, err

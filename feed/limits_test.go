@@ -215,7 +215,7 @@ func (r *raw) until(text string) []byte {
 	r.t.Helper()
 	var all []byte
 	buf := make([]byte, 4096)
-	_ = r.conn.SetReadDeadline(time.Now().Add(runtest.Patience))
+	_ = r.conn.SetReadDeadline(time.Now().Add(runtest.HangTimeout))
 	for !bytes.Contains(all, []byte(text)) {
 		n, err := r.conn.Read(buf)
 		all = append(all, buf[:n]...)

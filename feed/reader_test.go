@@ -53,7 +53,7 @@ func TestTalkingAfterTheEnd(t *testing.T) {
 		t.Fatalf("%d connections: it has not ended its half", n)
 	}
 	flood := make([]byte, 64<<10)
-	_ = r.conn.SetWriteDeadline(time.Now().Add(runtest.Patience))
+	_ = r.conn.SetWriteDeadline(time.Now().Add(runtest.HangTimeout))
 	written := 0
 	for written <= maxDrain {
 		n, err := r.conn.Write(flood)

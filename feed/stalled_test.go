@@ -228,7 +228,7 @@ func (c *crowd) readOn() {
 // told reads a stalled connection on and returns the code of its close frame, and
 // whether SLOW_CONSUMER came before it.
 func told(conn net.Conn) (code uint16, slow bool, err error) {
-	_ = conn.SetReadDeadline(time.Now().Add(runtest.Patience))
+	_ = conn.SetReadDeadline(time.Now().Add(runtest.HangTimeout))
 	r := &lineReader{in: bufio.NewReader(conn)}
 	if _, err := skipHead(r.in); err != nil {
 		return 0, false, err

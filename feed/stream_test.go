@@ -57,7 +57,7 @@ func (d *desk) trySource(dialer *net.Dialer, query, id string) (*source, int) {
 		id = "Last-Event-ID: " + id + "\r\n"
 	}
 	_, _ = fmt.Fprintf(conn, "GET %s%s HTTP/1.1\r\nHost: x\r\n%s\r\n", streamPath, query, id)
-	_ = conn.SetReadDeadline(time.Now().Add(runtest.Patience))
+	_ = conn.SetReadDeadline(time.Now().Add(runtest.HangTimeout))
 	response, err := http.ReadResponse(bufio.NewReader(conn), nil)
 	if err != nil {
 		d.t.Fatal(err)
@@ -70,7 +70,7 @@ func (s *source) tryNext() (*sse, error) {
 	e := &sse{}
 	var id *string
 	for {
-		_ = s.conn.SetReadDeadline(time.Now().Add(runtest.Patience))
+		_ = s.conn.SetReadDeadline(time.Now().Add(runtest.HangTimeout))
 		line, err := s.lines.ReadString('\n')
 		if err != nil {
 			return nil, err
@@ -149,12 +149,12 @@ func (s *source) tryMessage() (*msg, error) {
 func (s *source) wait(channel, form string) *msg {
 	s.t.Helper()
 	// Heartbeats may come for ever.
-	for deadline := time.Now().Add(runtest.Patience); time.Now().Before(deadline); {
+	for deadline := time.Now().Add(runtest.HangTimeout); time.Now().Before(deadline); {
 		if m := s.next(); m.Channel == channel && (form == "" || m.Type == form) {
 			return m
 		}
 	}
-	s.t.Fatalf("no %s %s in %v; %s", channel, form, runtest.Patience, runtest.Again(s.t))
+	s.t.Fatalf("no %s %s in %v; %s", channel, form, runtest.HangTimeout, runtest.RerunCommand(s.t))
 	return nil
 }
 

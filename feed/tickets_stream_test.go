@@ -25,7 +25,7 @@ type ticketStream struct {
 
 func openTicketStream(t *testing.T, address, id string) *ticketStream {
 	t.Helper()
-	ctx, end := context.WithTimeout(t.Context(), runtest.Patience)
+	ctx, end := context.WithTimeout(t.Context(), runtest.HangTimeout)
 	t.Cleanup(end)
 	ask, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+address+"/?channels=tickets&symbols=SLUSD/USDC", nil)
 	if err != nil {

@@ -79,7 +79,7 @@ func quickfixModule(t *testing.T) string {
 	defer cancel()
 	out, err := exec.CommandContext(ctx, "go", "list", "-m", "-f", "{{.Dir}}", "github.com/quickfixgo/quickfix").Output()
 	if err != nil {
-		runtest.Missing(t, "quickfix module", "go mod download")
+		runtest.SkipMissing(t, "quickfix module", "go mod download")
 	}
 	return strings.TrimSpace(string(out))
 }
@@ -103,7 +103,7 @@ func runLane(t *testing.T, compID string, dictionary *Dictionary, settings map[s
 	}
 	// A timer of quickfix's for each Logout of ours sends to the session that it was
 	// made for: while the session runs.
-	await.Pass(t, time.Minute)
+	await.VirtualSleep(t, time.Minute)
 }
 
 // pipes is a listener of connections in memory, which a bubble can see through.

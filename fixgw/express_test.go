@@ -333,7 +333,7 @@ func TestExpressChangesNothing(t *testing.T) {
 		d.quickfixOnly = !express
 		d.start()
 		// Whether a ResendRequest is one too many is a question of time.
-		d.gateway.rates.resends = ratelimit.Of(1, time.Second, 1000)
+		d.gateway.rates.resends = ratelimit.NewRate(1, time.Second, 1000)
 		for seed := range uint64(scripts) {
 			w := d.wire("MM", "8013=N|")
 			all = append(all, w.script(seed))

@@ -106,7 +106,7 @@ const cursorSize = 16
 // open checks the store's layout and reads the cursor.
 func (f *follower) open(store kv.Store) (err error) {
 	f.store, err = projection.Open(store, projection.Layout{
-		Version: layoutVersion, Err: errLayout, Mark: keyMark,
+		Version: layoutVersion, Err: errLayout, SyncKey: keyMark,
 		Load: func(value []byte) (seq uint64, err error) {
 			if len(value) != cursorSize {
 				return 0, fmt.Errorf("%w: cursor of %d bytes", errLayout, len(value))

@@ -105,7 +105,7 @@ func TestGapTimeout(t *testing.T) {
 					t.Fatalf("goes on after %v", passed)
 				}
 				r.write(d.numbered("LATE", "0", next, ""))
-				await.Pass(t, patience/10)
+				await.VirtualSleep(t, patience/10)
 			}
 			if said := <-said; strings.Count(said, "|35=2|") != 1 || !strings.Contains(said, "|58=MESSAGE_MISSING: message 2 has not come for 300ms|") {
 				t.Errorf("it said %s", said)
@@ -131,7 +131,7 @@ func TestGapTimeout(t *testing.T) {
 			const behind = 10
 			for i := range behind { // each message that fills comes in time, all of them together do not
 				r.write(d.numbered("SLOW", "0", 20+i, ""))
-				await.Pass(t, patience/5)
+				await.VirtualSleep(t, patience/5)
 				r.write(d.numbered("SLOW", "0", 2+i, filler))
 			}
 			r.write(d.numbered("SLOW", "4", 2+behind, filler+fmt.Sprintf("123=Y|36=%d|", 20+behind)))

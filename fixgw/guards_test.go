@@ -59,7 +59,7 @@ func TestSecondsBeforeLogon(t *testing.T) {
 				break
 			}
 			said++
-			await.Pass(t, pace)
+			await.VirtualSleep(t, pace)
 		}
 		if _, err := r.conn.Read(make([]byte, 1)); err == nil {
 			t.Error("it was answered")
@@ -136,7 +136,7 @@ func TestBlockedReader(t *testing.T) {
 			if sale > 0 && slow.waiting() == 0 && slow.cutBy() == nil {
 				t.Fatal("the client is not blocked")
 			}
-			await.Pass(t, time.Second)
+			await.VirtualSleep(t, time.Second)
 		}
 		if took := time.Since(began); took > 2*beat+time.Second || !errors.Is(slow.cutBy(), os.ErrDeadlineExceeded) {
 			t.Errorf("cut off after %v, want %v, by %v", took, 2*beat, slow.cutBy())

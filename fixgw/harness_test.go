@@ -136,7 +136,7 @@ func newDesk(t testing.TB, compIDs []string, change func(*Options)) *harness {
 		d.stop()
 		if virtual() {
 			// Nobody joins quickfix's readers; they see soon that their session is gone.
-			await.Pass(t, 100*time.Millisecond)
+			await.VirtualSleep(t, 100*time.Millisecond)
 		}
 	})
 	return d
@@ -358,7 +358,7 @@ func frozen() func() time.Time {
 }
 
 // wait only ends what hangs.
-const wait = runtest.Patience
+const wait = runtest.HangTimeout
 
 // next returns the next message as "35=8|37=…|" without header and trailer
 // noise, after the stock dictionary has passed it.

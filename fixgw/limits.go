@@ -13,8 +13,8 @@ type rates struct{ messages, flood, resends ratelimit.Rate }
 
 func newRates(perSecond int) rates {
 	return rates{
-		messages: ratelimit.Of(perSecond, time.Second, perSecond), flood: ratelimit.Of(hardRate*perSecond, time.Second, hardRate*perSecond),
-		resends: ratelimit.Of(1, time.Second, MaxResends),
+		messages: ratelimit.NewRate(perSecond, time.Second, perSecond), flood: ratelimit.NewRate(hardRate*perSecond, time.Second, hardRate*perSecond),
+		resends: ratelimit.NewRate(1, time.Second, MaxResends),
 	}
 }
 

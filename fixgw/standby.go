@@ -81,7 +81,7 @@ func (v *server) farewell() string { return v.deposedOr(stoppingText) }
 
 // deposedOr says that another node leads, where one does, and else text.
 func (v *server) deposedOr(text string) string {
-	if l := v.options.Leadership; l.Over() {
+	if l := v.options.Leadership; l.LostLeadership() {
 		return leaderText(l.Leader())
 	}
 	return text

@@ -55,7 +55,7 @@ func sellingDesk(t *testing.T) *desk.Desk {
 	if err != nil {
 		t.Fatal(err)
 	}
-	d, err := desk.New(desk.Options{Timeout: runtest.Patience}, eng, store)
+	d, err := desk.New(desk.Options{Timeout: runtest.HangTimeout}, eng, store)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -49,7 +49,7 @@ func TestUncopiedBodies(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer conn.Close()
-		_ = conn.SetDeadline(time.Now().Add(runtest.Patience))
+		_ = conn.SetDeadline(time.Now().Add(runtest.HangTimeout))
 		var text strings.Builder
 		in := bufio.NewReader(conn)
 		for _, r := range requests {
@@ -93,7 +93,7 @@ func TestReaderThatDoesNotRead(t *testing.T) {
 	}
 	defer conn.Close()
 	request := "GET /api/v1/market/trades?symbol=SLUSD/USDC&limit=100 HTTP/1.1\r\nHost: test\r\n\r\n"
-	_ = conn.SetDeadline(time.Now().Add(runtest.Patience))
+	_ = conn.SetDeadline(time.Now().Add(runtest.HangTimeout))
 	for {
 		_, err := io.WriteString(conn, strings.Repeat(request, 100))
 		if errors.Is(err, os.ErrDeadlineExceeded) {

@@ -66,7 +66,7 @@ func TestSlowSenders(t *testing.T) {
 // returns how many bytes were sent.
 func drip(t *testing.T, conn net.Conn, text string) (stop func() int) {
 	t.Helper()
-	if err := conn.SetDeadline(time.Now().Add(runtest.Patience)); err != nil {
+	if err := conn.SetDeadline(time.Now().Add(runtest.HangTimeout)); err != nil {
 		t.Fatal(err)
 	}
 	sent := make(chan int, 1)
@@ -229,7 +229,7 @@ func TestShutdown(t *testing.T) {
 		return map[string]bool{"ok": true}
 	}
 	o := testOptions(b)
-	o.ShutdownTimeout = runtest.Patience
+	o.ShutdownTimeout = runtest.HangTimeout
 	g, err := New(o, b, doors)
 	if err != nil {
 		t.Fatal(err)
@@ -272,7 +272,7 @@ func TestShutdownOfSilent(t *testing.T) {
 	b := gatewaytest.NewBooks(t)
 	o := testOptions(b)
 	o.ShutdownTimeout = 50 * time.Millisecond
-	o.ReadTimeout, o.IdleTimeout = 10*runtest.Patience, 10*runtest.Patience
+	o.ReadTimeout, o.IdleTimeout = 10*runtest.HangTimeout, 10*runtest.HangTimeout
 	g, err := New(o, b, testDoors())
 	if err != nil {
 		t.Fatal(err)
@@ -392,7 +392,7 @@ func TestTwoFramings(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer conn.Close()
-		if err := conn.SetDeadline(time.Now().Add(runtest.Patience)); err != nil {
+		if err := conn.SetDeadline(time.Now().Add(runtest.HangTimeout)); err != nil {
 			t.Fatal(err)
 		}
 		if _, err := io.WriteString(conn, c.raw+hidden); err != nil {

@@ -18,7 +18,7 @@ func TestMain(m *testing.M) { gatewaytest.Main(m) }
 func testOptions(b *gatewaytest.Books) Options {
 	return Options{
 		Base: "127.0.0.1:0", API: "127.0.0.1:0", WS: "127.0.0.1:0", Instruments: b.Set, NoLimits: true,
-		ReadTimeout: runtest.Patience, WriteTimeout: runtest.Patience, IdleTimeout: runtest.Patience,
+		ReadTimeout: runtest.HangTimeout, WriteTimeout: runtest.HangTimeout, IdleTimeout: runtest.HangTimeout,
 		ShutdownTimeout: time.Second,
 	}
 }

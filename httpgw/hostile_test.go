@@ -59,7 +59,7 @@ func talk(t testing.TB, addr net.Addr, raw string, half bool) string {
 		t.Fatal(err)
 	}
 	defer conn.Close()
-	if err := conn.SetDeadline(time.Now().Add(runtest.Patience)); err != nil {
+	if err := conn.SetDeadline(time.Now().Add(runtest.HangTimeout)); err != nil {
 		t.Fatal(err)
 	}
 	// Whoever has heard enough may close while we still write.
@@ -69,7 +69,7 @@ func talk(t testing.TB, addr net.Addr, raw string, half bool) string {
 	}
 	answer, err := io.ReadAll(conn)
 	if errors.Is(err, os.ErrDeadlineExceeded) {
-		t.Errorf("%.100q: still open after %v", raw, runtest.Patience)
+		t.Errorf("%.100q: still open after %v", raw, runtest.HangTimeout)
 	}
 	return string(answer)
 }
@@ -256,7 +256,7 @@ func TestExpect(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer conn.Close()
-	if err := conn.SetDeadline(time.Now().Add(runtest.Patience)); err != nil {
+	if err := conn.SetDeadline(time.Now().Add(runtest.HangTimeout)); err != nil {
 		t.Fatal(err)
 	}
 	r := bufio.NewReader(conn)

@@ -70,7 +70,7 @@ func (d *handler) leaderRedirect(r *wire.Route, path, query []byte) *wire.Proble
 	switch {
 	case !r.LeaderOnly && (!r.NotOnFollower || !l.Follower()):
 		return nil
-	case !l.Follower() && !l.Over() && (r.Post != nil || l.Confirm() == nil):
+	case !l.Follower() && !l.LostLeadership() && (r.Post != nil || l.Confirm() == nil):
 		return nil
 	}
 	return redirectToLeader(l.Leader(), d.on, wire.JoinTarget(path, query))
@@ -82,7 +82,7 @@ func (d *handler) leaderRedirect(r *wire.Route, path, query []byte) *wire.Proble
 // in the log, and the next leader answers for them.
 func (d *handler) replaceIfDeposed(bad *wire.Problem) *wire.Problem {
 	l := d.g.opts.Leadership
-	if bad == nil || bad.Status < fasthttp.StatusInternalServerError || l == nil || l.Follower() || !l.Over() && !bad.Stopping {
+	if bad == nil || bad.Status < fasthttp.StatusInternalServerError || l == nil || l.Follower() || !l.LostLeadership() && !bad.Stopping {
 		return bad
 	}
 	p := outcomeUnknown(l.Leader(), d.on)

@@ -34,7 +34,7 @@ func liveManifest(t *testing.T, g *Gateway) (m struct {
 func TestManifestURLsAnswer(t *testing.T) {
 	g := startDesk(t, nil)
 	m := liveManifest(t, g)
-	client := &http.Client{Timeout: runtest.Patience, Transport: &http.Transport{DisableKeepAlives: true}}
+	client := &http.Client{Timeout: runtest.HangTimeout, Transport: &http.Transport{DisableKeepAlives: true}}
 	n := 0
 	for in, urls := range m.Read {
 		for name, url := range urls {
@@ -56,7 +56,7 @@ func TestManifestURLsAnswer(t *testing.T) {
 // TestExamplesRun runs the manifest's command lines as they are printed.
 func TestExamplesRun(t *testing.T) {
 	if _, err := exec.LookPath("curl"); err != nil {
-		runtest.Missing(t, "curl", "apt-get install curl")
+		runtest.SkipMissing(t, "curl", "apt-get install curl")
 	}
 	m := liveManifest(t, startDesk(t, nil))
 	for name, command := range m.Examples {

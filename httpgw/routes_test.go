@@ -263,7 +263,7 @@ func TestUnreadableLate(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer conn.Close()
-	if err := conn.SetDeadline(time.Now().Add(runtest.Patience)); err != nil {
+	if err := conn.SetDeadline(time.Now().Add(runtest.HangTimeout)); err != nil {
 		t.Fatal(err)
 	}
 	r := bufio.NewReader(conn)

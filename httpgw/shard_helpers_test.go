@@ -84,7 +84,7 @@ func (r *groupRig) group() Shard {
 
 // groupsOf is what a gateway is told of all groups.
 func groupsOf(own market.GroupID, all ...Shard) *Shards {
-	return &Shards{Own: own, All: all, Secret: groupSecret, Timeout: runtest.Patience, MaxOpen: 8}
+	return &Shards{Own: own, All: all, Secret: groupSecret, Timeout: runtest.HangTimeout, MaxOpen: 8}
 }
 
 // startGroups runs two groups: eu with the symbols of NewBooks, us with others.

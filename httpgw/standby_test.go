@@ -38,7 +38,7 @@ var theLeader = leadership.Leader{ID: "b", Base: "http://10.0.0.2:8080", API: "h
 func startStandby(t *testing.T, o StandbyOptions) (*Standby, func()) {
 	t.Helper()
 	for _, d := range []*time.Duration{&o.ReadTimeout, &o.WriteTimeout, &o.IdleTimeout, &o.CloseTimeout} {
-		*d = cmp.Or(*d, runtest.Patience)
+		*d = cmp.Or(*d, runtest.HangTimeout)
 	}
 	o.Base, o.API, o.WS = "127.0.0.1:0", "127.0.0.1:0", "127.0.0.1:0"
 	s, err := NewStandby(o)
@@ -138,7 +138,7 @@ func TestStandbyWebSocket(t *testing.T) {
 		if id := resp.Header.Get("X-Request-Id"); !gatewaytest.RequestIDForm.MatchString(id) {
 			t.Errorf("%s: headers %v", name, resp.Header)
 		}
-		_ = conn.SetReadDeadline(time.Now().Add(runtest.Patience))
+		_ = conn.SetReadDeadline(time.Now().Add(runtest.HangTimeout))
 		_, _, err = conn.ReadMessage()
 		var closed *websocket.CloseError
 		if !errors.As(err, &closed) || closed.Code != websocket.CloseServiceRestart || closed.Text != c.reason {
@@ -196,7 +196,7 @@ func TestStandbyLimits(t *testing.T) {
 	if _, err := io.WriteString(slow, "GET / HTTP/1.1\r\nX"); err != nil {
 		t.Fatal(err)
 	}
-	_ = slow.SetReadDeadline(time.Now().Add(runtest.Patience))
+	_ = slow.SetReadDeadline(time.Now().Add(runtest.HangTimeout))
 	if all, err := io.ReadAll(slow); err != nil || !strings.HasPrefix(string(all), "HTTP/1.1 408 ") {
 		t.Errorf("slow: %q, %v", all, err)
 	}

@@ -53,7 +53,7 @@ type BackfillOptions struct {
 	// Horizon is how far back the history is read; 0 is to its beginning.
 	Horizon time.Duration
 	// PageSize is how many transactions one call lists, 2 to
-	// rpc.MaxSignaturesACall, which is the default.
+	// rpc.MaxSignaturesPerCall, which is the default.
 	PageSize int
 	// MaxPending bounds what is listed and not read. Default [MaxPending].
 	MaxPending int
@@ -67,14 +67,14 @@ func (o *BackfillOptions) Validate() error {
 	if err := o.Pair.Validate(); err != nil {
 		return err
 	}
-	if o.Account == (solana.Address{}) || o.Horizon < 0 || o.MaxPending < 0 || o.MaxAhead < 0 || o.PageSize != 0 && (o.PageSize < 2 || o.PageSize > rpc.MaxSignaturesACall) {
+	if o.Account == (solana.Address{}) || o.Horizon < 0 || o.MaxPending < 0 || o.MaxAhead < 0 || o.PageSize != 0 && (o.PageSize < 2 || o.PageSize > rpc.MaxSignaturesPerCall) {
 		return fmt.Errorf("%w: account %s, horizon %v, %d a page, %d pending", ErrBackfillOptions, solana.Text(o.Account), o.Horizon, o.PageSize, o.MaxPending)
 	}
 	return nil
 }
 
 func (o BackfillOptions) withDefaults() BackfillOptions {
-	o.PageSize = cmp.Or(o.PageSize, rpc.MaxSignaturesACall)
+	o.PageSize = cmp.Or(o.PageSize, rpc.MaxSignaturesPerCall)
 	o.MaxPending = cmp.Or(o.MaxPending, MaxPending)
 	o.MaxAhead = cmp.Or(o.MaxAhead, time.Minute)
 	return o

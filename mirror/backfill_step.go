@@ -33,7 +33,7 @@ func (b *Backfill) Step(ctx context.Context, h History) (Progress, error) {
 		c, found, err := h.Transaction(ctx, ask.Transaction, rpc.Finalized)
 		l, _ := b.next()
 		switch {
-		case errors.Is(err, rpc.ErrSplit) && !l.contested:
+		case errors.Is(err, rpc.ErrNoMajority) && !l.contested:
 			// Most list it and one has it: the others come to it, in however long. To
 			// pass it over would lose a swap for good.
 			return Progress{}, fmt.Errorf("%w: %w", ErrNotFound, err)
@@ -56,5 +56,5 @@ func (b *Backfill) Step(ctx context.Context, h History) (Progress, error) {
 // there is one: asking for ever would stop the mirror.
 func unreadable(err error) bool {
 	kind := rpc.KindOf(err)
-	return kind == rpc.WrongAnswer || kind == rpc.Rejected || errors.Is(err, rpc.ErrDisagree) || errors.Is(err, rpc.ErrSplit)
+	return kind == rpc.WrongAnswer || kind == rpc.Rejected || errors.Is(err, rpc.ErrDisagree) || errors.Is(err, rpc.ErrNoMajority)
 }

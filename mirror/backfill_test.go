@@ -367,7 +367,7 @@ func TestBackfillFaults(t *testing.T) {
 		"forgetful":          {func(n *pastNode) { n.floor = 22 }, mirror.ErrHistory, 0},
 		"not found":          {func(n *pastNode) { n.missing = true }, mirror.ErrNotFound, 8},
 		"a wrong answer":     {func(n *pastNode) { n.err = &rpc.Error{Kind: rpc.WrongAnswer} }, nil, 8},
-		"known to some":      {func(n *pastNode) { n.err = rpc.ErrSplit }, mirror.ErrNotFound, 0},
+		"known to some":      {func(n *pastNode) { n.err = rpc.ErrNoMajority }, mirror.ErrNotFound, 0},
 		"nodes disagree":     {func(n *pastNode) { n.err = rpc.ErrDisagree }, rpc.ErrDisagree, 8},
 		"another slot":       {func(n *pastNode) { n.change = func(c *ledger.Confirmed) { c.Slot++ } }, mirror.ErrHistory, 8},
 		"another time":       {func(n *pastNode) { n.change = func(c *ledger.Confirmed) { c.BlockTime++ } }, mirror.ErrHistory, 8},
@@ -616,7 +616,7 @@ func TestBackfillAnswers(t *testing.T) {
 		{},
 		{Pair: scenePair()},
 		{Pair: scenePair(), Account: solana.Address{1}, PageSize: 1},
-		{Pair: scenePair(), Account: solana.Address{1}, PageSize: rpc.MaxSignaturesACall + 1},
+		{Pair: scenePair(), Account: solana.Address{1}, PageSize: rpc.MaxSignaturesPerCall + 1},
 		{Pair: scenePair(), Account: solana.Address{1}, MaxPending: -1},
 		{Pair: scenePair(), Account: solana.Address{1}, Horizon: -1},
 	} {

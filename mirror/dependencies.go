@@ -11,13 +11,13 @@ import (
 
 // Node is the chain: *rpc.Client. Any goroutine may call it.
 type Node interface {
-	// AccountsEverywhere asks every node what some accounts hold.
-	AccountsEverywhere(ctx context.Context, list []solana.Address, level rpc.Commitment, minSlot uint64) ([]rpc.AccountsView, error)
-	// SignaturePages asks every node for a page of the transactions that name an
+	// AccountsFromAll asks every node what some accounts hold.
+	AccountsFromAll(ctx context.Context, list []solana.Address, level rpc.Commitment, minSlot uint64) ([]rpc.NodeAccounts, error)
+	// SignaturePageFromAll asks every node for a page of the transactions that name an
 	// account, the newest first.
-	SignaturePages(ctx context.Context, a solana.Address, page rpc.Page, level rpc.Commitment) ([]rpc.SignaturesView, error)
-	// TransactionByMost reads one as most nodes that answer tell it.
-	TransactionByMost(ctx context.Context, s solana.Signature, level rpc.Commitment) (t *ledger.Confirmed, found bool, err error)
+	SignaturePageFromAll(ctx context.Context, a solana.Address, page rpc.Page, level rpc.Commitment) ([]rpc.NodeSignatures, error)
+	// TransactionByMajority reads one as most nodes that answer tell it.
+	TransactionByMajority(ctx context.Context, s solana.Signature, level rpc.Commitment) (t *ledger.Confirmed, found bool, err error)
 	// Health tells of the nodes, in the order of the preference.
 	Health() []rpc.UpstreamHealth
 }

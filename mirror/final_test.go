@@ -18,14 +18,14 @@ func TestServiceRecordsFinal(t *testing.T) {
 		r.o.SnapshotEvery = time.Hour
 		r.chain.act(buys(10, 30))
 		const behind = 32
-		r.chain.tells(func(_ int, v *rpc.AccountsView) { hollow(v) }) // a fork
-		r.chain.final = func(v *rpc.AccountsView) { v.Err = errors.New("down") }
+		r.chain.tells(func(_ int, v *rpc.NodeAccounts) { hollow(v) }) // a fork
+		r.chain.final = func(v *rpc.NodeAccounts) { v.Err = errors.New("down") }
 		r.start()
 		if s := r.after(3 * cycle).Pairs[0]; s.Pool == nil || s.Pool.BaseBalance != 1 || len(s.Swaps.Snapshots) != 0 {
 			t.Errorf("nothing is final: %+v, recorded %+v", s.Pool, s.Swaps.Snapshots)
 		}
 		r.chain.mu.Lock()
-		r.chain.final = func(v *rpc.AccountsView) {
+		r.chain.final = func(v *rpc.NodeAccounts) {
 			for i, a := range v.Accounts {
 				v.Accounts[i] = r.chain.account(a.Address)
 			}

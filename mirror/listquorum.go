@@ -47,13 +47,13 @@ type listQuorum struct {
 
 // Transaction believes no node alone either.
 func (l *listQuorum) Transaction(ctx context.Context, s solana.Signature, level rpc.Commitment) (*ledger.Confirmed, bool, error) {
-	return l.node.TransactionByMost(ctx, s, level)
+	return l.node.TransactionByMajority(ctx, s, level)
 }
 
 // List asks for a page. Errors: the first node's where none answers;
 // errContradicted for one that cannot be made of what they answer.
 func (l *listQuorum) List(ctx context.Context, a solana.Address, page rpc.Page) (List, error) {
-	views, err := l.node.SignaturePages(ctx, a, page, rpc.Finalized)
+	views, err := l.node.SignaturePageFromAll(ctx, a, page, rpc.Finalized)
 	if err != nil {
 		return List{}, err
 	}
@@ -130,7 +130,7 @@ type votedPage struct {
 func (b *pageVote) add(list []rpc.SignatureInfo) {
 	limit := b.page.Limit
 	if limit == 0 {
-		limit = rpc.MaxSignaturesACall
+		limit = rpc.MaxSignaturesPerCall
 	}
 	p := votedPage{list: list, top: math.MaxUint64, full: len(list) >= limit}
 	n := len(list)

@@ -17,19 +17,19 @@ import (
 // toldPages is a Node that lists what each page function says.
 type toldPages []func(page rpc.Page) ([]rpc.SignatureInfo, error)
 
-func (n toldPages) SignaturePages(_ context.Context, _ solana.Address, page rpc.Page, _ rpc.Commitment) (views []rpc.SignaturesView, err error) {
+func (n toldPages) SignaturePageFromAll(_ context.Context, _ solana.Address, page rpc.Page, _ rpc.Commitment) (views []rpc.NodeSignatures, err error) {
 	for i, tell := range n {
 		list, err := tell(page)
-		views = append(views, rpc.SignaturesView{Upstream: fmt.Sprint(i), Err: err, List: list})
+		views = append(views, rpc.NodeSignatures{Upstream: fmt.Sprint(i), Err: err, List: list})
 	}
 	return views, nil
 }
 
-func (toldPages) AccountsEverywhere(context.Context, []solana.Address, rpc.Commitment, uint64) ([]rpc.AccountsView, error) {
+func (toldPages) AccountsFromAll(context.Context, []solana.Address, rpc.Commitment, uint64) ([]rpc.NodeAccounts, error) {
 	return nil, errors.ErrUnsupported
 }
 
-func (toldPages) TransactionByMost(context.Context, solana.Signature, rpc.Commitment) (*ledger.Confirmed, bool, error) {
+func (toldPages) TransactionByMajority(context.Context, solana.Signature, rpc.Commitment) (*ledger.Confirmed, bool, error) {
 	return nil, false, errors.ErrUnsupported
 }
 

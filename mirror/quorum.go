@@ -57,7 +57,7 @@ func newQuorum(o *Options, reached Clock, at time.Time) *quorum {
 }
 
 // add takes a round of answers, of which the first account is the clock's.
-func (q *quorum) add(views []rpc.AccountsView, now time.Time) {
+func (q *quorum) add(views []rpc.NodeAccounts, now time.Time) {
 	for i := range q.readings {
 		q.readings[i].accounts = nil // the print is enough: an answer that wins is of the last round too
 	}
@@ -74,7 +74,7 @@ func (q *quorum) add(views []rpc.AccountsView, now time.Time) {
 }
 
 // check reads when an answer is of, and refuses one of another time than ours.
-func (q *quorum) check(v *rpc.AccountsView, now time.Time) (Clock, error) {
+func (q *quorum) check(v *rpc.NodeAccounts, now time.Time) (Clock, error) {
 	if v.Err != nil {
 		return Clock{}, v.Err
 	}

@@ -195,14 +195,14 @@ func TestServiceHostileSlots(t *testing.T) {
 func serveWire(t *testing.T, chain *liveChain, timeout time.Duration, nodes ...rpc.Upstream) (s *mirror.Service, engine *toldEngine, stop func()) {
 	t.Helper()
 	client, err := rpc.New(rpc.Options{
-		Upstreams: nodes, Timeout: cmp.Or(timeout, runtest.Patience), AttemptTimeout: cmp.Or(timeout, runtest.Patience),
+		Upstreams: nodes, Timeout: cmp.Or(timeout, runtest.HangTimeout), AttemptTimeout: cmp.Or(timeout, runtest.HangTimeout),
 		Backoff: time.Millisecond, MaxAnswer: 1 << 16,
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
 	engine = &toldEngine{}
-	o := mirror.Options{Pairs: []mirror.Pair{bothPair()}, Now: chain.now, Every: 20 * time.Millisecond, AttemptPause: time.Millisecond, StaleAfter: runtest.Patience}
+	o := mirror.Options{Pairs: []mirror.Pair{bothPair()}, Now: chain.now, Every: 20 * time.Millisecond, AttemptPause: time.Millisecond, StaleAfter: runtest.HangTimeout}
 	if s, err = mirror.New(o, client, engine, newMemKV()); err != nil {
 		t.Fatal(err)
 	}

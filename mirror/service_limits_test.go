@@ -170,11 +170,11 @@ type askedNode struct {
 	times map[time.Time]int
 }
 
-func (n *askedNode) AccountsEverywhere(ctx context.Context, list []solana.Address, level rpc.Commitment, minSlot uint64) ([]rpc.AccountsView, error) {
+func (n *askedNode) AccountsFromAll(ctx context.Context, list []solana.Address, level rpc.Commitment, minSlot uint64) ([]rpc.NodeAccounts, error) {
 	n.mu.Lock()
 	n.times[n.now()]++
 	n.mu.Unlock()
-	return n.liveChain.AccountsEverywhere(ctx, list, level, minSlot)
+	return n.liveChain.AccountsFromAll(ctx, list, level, minSlot)
 }
 
 // TestServiceSpreadsCalls: nodes count calls, so pairs take turns within a cycle.

@@ -111,7 +111,7 @@ func TestServiceListsOfThree(t *testing.T) {
 						return list
 					}
 					for range 5 {
-						await.Pass(t, time.Minute)
+						await.VirtualSleep(t, time.Minute)
 						r.chain.act(buys(10, 30))
 						r.chain.act(func(s *scene) { s.sell(1, 7, 20) })
 						r.chain.act(func(s *scene) { s.buy(1, 1, 1).c.Failed = true })
@@ -142,7 +142,7 @@ func TestServiceListsOfTwo(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				r := newRig(t, 2)
 				for range 5 {
-					await.Pass(t, time.Minute)
+					await.VirtualSleep(t, time.Minute)
 					r.chain.act(buys(10, 30))
 				}
 				r.start()
@@ -213,7 +213,7 @@ func TestServiceListsOrders(t *testing.T) {
 				r.chain.act(buys(10, 30+market.Amount(acts%50)))
 				r.chain.act(func(s *scene) { s.sell(1, 10, 20) })
 				acts++
-				await.Pass(t, time.Second)
+				await.VirtualSleep(t, time.Second)
 			}
 		}
 		act(400)
@@ -287,7 +287,7 @@ func TestServiceOldMissing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, 1)
 		for range 5 {
-			await.Pass(t, time.Minute)
+			await.VirtualSleep(t, time.Minute)
 			r.chain.act(buys(10, 30))
 		}
 		r.chain.past.lost = r.chain.past.list[2].Signature()
@@ -311,7 +311,7 @@ func TestServiceBelievesNoEnd(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			r := newRig(t, 1)
 			for range 6 {
-				await.Pass(t, time.Minute)
+				await.VirtualSleep(t, time.Minute)
 				r.chain.act(buys(10, 30))
 			}
 			asked := 0

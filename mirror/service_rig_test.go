@@ -38,9 +38,9 @@ type liveChain struct {
 	more    map[solana.Address]*rpc.Account
 	names   []string
 	// alter changes a node's answer, and refuses lists with its error.
-	alter func(node int, v *rpc.AccountsView)
+	alter func(node int, v *rpc.NodeAccounts)
 	// final makes a view at the level of final slots of one that is not.
-	final func(v *rpc.AccountsView)
+	final func(v *rpc.NodeAccounts)
 	// alterList returns what a node lists instead.
 	alterList func(node int, page rpc.Page, list []rpc.SignatureInfo) []rpc.SignatureInfo
 	asks      int
@@ -77,7 +77,7 @@ func (c *liveChain) act(do func(s *scene)) {
 	c.past.add(0, 0, do)
 }
 
-func (c *liveChain) tells(alter func(node int, v *rpc.AccountsView)) {
+func (c *liveChain) tells(alter func(node int, v *rpc.NodeAccounts)) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.alter = alter
@@ -111,13 +111,13 @@ func (c *liveChain) account(a solana.Address) *rpc.Account {
 
 func (c *liveChain) mint(key int) []byte { a := sceneKey(key); return a[:] }
 
-func (c *liveChain) AccountsEverywhere(_ context.Context, list []solana.Address, level rpc.Commitment, minSlot uint64) ([]rpc.AccountsView, error) {
+func (c *liveChain) AccountsFromAll(_ context.Context, list []solana.Address, level rpc.Commitment, minSlot uint64) ([]rpc.NodeAccounts, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.asks++
-	views := make([]rpc.AccountsView, len(c.names))
+	views := make([]rpc.NodeAccounts, len(c.names))
 	for i, name := range c.names {
-		v := rpc.AccountsView{Upstream: name, Slot: c.slot()}
+		v := rpc.NodeAccounts{Upstream: name, Slot: c.slot()}
 		for _, a := range list {
 			v.Accounts = append(v.Accounts, c.account(a))
 		}
@@ -128,14 +128,14 @@ func (c *liveChain) AccountsEverywhere(_ context.Context, list []solana.Address,
 			c.final(&v)
 		}
 		if c.down || v.Err == nil && v.Slot < minSlot {
-			v = rpc.AccountsView{Upstream: name, Err: &rpc.Error{Kind: rpc.Behind, Upstream: name}}
+			v = rpc.NodeAccounts{Upstream: name, Err: &rpc.Error{Kind: rpc.Behind, Upstream: name}}
 		}
 		views[i] = v
 	}
 	return views, nil
 }
 
-func (c *liveChain) SignaturePages(ctx context.Context, a solana.Address, page rpc.Page, level rpc.Commitment) ([]rpc.SignaturesView, error) {
+func (c *liveChain) SignaturePageFromAll(ctx context.Context, a solana.Address, page rpc.Page, level rpc.Commitment) ([]rpc.NodeSignatures, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if a != sceneKey(keyBaseVault) {
@@ -143,10 +143,10 @@ func (c *liveChain) SignaturePages(ctx context.Context, a solana.Address, page r
 	}
 	slot := page.MinSlot
 	page.MinSlot = 0 // the chain goes on without transactions too
-	views := make([]rpc.SignaturesView, len(c.names))
+	views := make([]rpc.NodeSignatures, len(c.names))
 	for i, name := range c.names {
 		list, err := c.past.Signatures(ctx, sceneKey(keyPool), page, level)
-		views[i] = rpc.SignaturesView{Upstream: name, Err: err, List: list}
+		views[i] = rpc.NodeSignatures{Upstream: name, Err: err, List: list}
 		if c.alterList != nil && err == nil {
 			asked := page
 			asked.MinSlot = slot
@@ -156,7 +156,7 @@ func (c *liveChain) SignaturePages(ctx context.Context, a solana.Address, page r
 	return views, nil
 }
 
-func (c *liveChain) TransactionByMost(ctx context.Context, s solana.Signature, level rpc.Commitment) (*ledger.Confirmed, bool, error) {
+func (c *liveChain) TransactionByMajority(ctx context.Context, s solana.Signature, level rpc.Commitment) (*ledger.Confirmed, bool, error) {
 	time.Sleep(c.slow) // sleep: a node's answer takes so long, in virtual time
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -172,13 +172,13 @@ func (c *liveChain) Health() []rpc.UpstreamHealth {
 }
 
 // moveTo says that a view is of another slot, as its clock does.
-func moveTo(v *rpc.AccountsView, slot uint64, by time.Duration) {
+func moveTo(v *rpc.NodeAccounts, slot uint64, by time.Duration) {
 	unix := int64(binary.LittleEndian.Uint64(v.Accounts[0].Data[32:])) + int64(by/time.Second)
 	v.Slot, v.Accounts[0] = slot, clockAccount(slot, uint64(unix))
 }
 
 // hollow empties the base vault of a view of the whole pair.
-func hollow(v *rpc.AccountsView) {
+func hollow(v *rpc.NodeAccounts) {
 	for i, a := range v.Accounts {
 		if a != nil && a.Address == sceneKey(keyBaseVault) {
 			v.Accounts[i] = vaultAccount(a.Address, sceneKey(keyBaseMint), 1)
@@ -317,7 +317,7 @@ func (r *rig) start() {
 
 // after lets time pass and returns what the service knows then.
 func (r *rig) after(d time.Duration) *mirror.State {
-	await.Pass(r.t, d)
+	await.VirtualSleep(r.t, d)
 	synctest.Wait()
 	return r.s.State()
 }

@@ -24,7 +24,7 @@ func TestServiceFollows(t *testing.T) {
 		r.o.Pairs[0].Observed = []solana.Address{fees, {31: 78}}
 		r.chain.more[fees] = vaultAccount(fees, sceneKey(keyQuoteMint), 321)
 		for i := range 20 {
-			await.Pass(t, time.Minute)
+			await.VirtualSleep(t, time.Minute)
 			r.chain.act(buys(10+market.Amount(i), 30))
 		}
 		r.start()
@@ -74,21 +74,21 @@ func TestServiceDegrades(t *testing.T) {
 		"a node is alone": {1, func(*rig) {}, nil, true},
 		"no node answers": {2, func(r *rig) { r.chain.down = true }, []mirror.Reason{mirror.NoUpstream, mirror.Stale}, false},
 		"two tell different vaults at one slot": {2, func(r *rig) {
-			r.chain.alter = func(node int, v *rpc.AccountsView) {
+			r.chain.alter = func(node int, v *rpc.NodeAccounts) {
 				if node == 1 {
 					hollow(v)
 				}
 			}
 		}, []mirror.Reason{mirror.Contradicted, mirror.Stale}, false},
 		"one of three lies": {3, func(r *rig) {
-			r.chain.alter = func(node int, v *rpc.AccountsView) {
+			r.chain.alter = func(node int, v *rpc.NodeAccounts) {
 				if node == 0 {
 					hollow(v)
 				}
 			}
 		}, []mirror.Reason{mirror.Contradicted}, true},
 		"one of two is a slot ahead with another vault": {2, func(r *rig) {
-			r.chain.alter = func(node int, v *rpc.AccountsView) {
+			r.chain.alter = func(node int, v *rpc.NodeAccounts) {
 				if node == 1 {
 					hollow(v)
 					moveTo(v, v.Slot+1, 0)
@@ -96,25 +96,25 @@ func TestServiceDegrades(t *testing.T) {
 			}
 		}, []mirror.Reason{mirror.Contradicted, mirror.Stale}, false},
 		"one of two is of the future": {2, func(r *rig) {
-			r.chain.alter = func(node int, v *rpc.AccountsView) {
+			r.chain.alter = func(node int, v *rpc.NodeAccounts) {
 				if node == 0 {
 					moveTo(v, v.Slot+1_000_000, 0)
 				}
 			}
 		}, []mirror.Reason{mirror.FutureSlot}, true},
 		"all are of the future": {2, func(r *rig) {
-			r.chain.alter = func(_ int, v *rpc.AccountsView) { moveTo(v, v.Slot+1_000_000, 0) }
+			r.chain.alter = func(_ int, v *rpc.NodeAccounts) { moveTo(v, v.Slot+1_000_000, 0) }
 		}, []mirror.Reason{mirror.FutureSlot, mirror.Stale}, false},
 		"the clock is ahead of ours": {1, func(r *rig) {
-			r.chain.alter = func(_ int, v *rpc.AccountsView) { moveTo(v, v.Slot, 2*time.Minute) }
+			r.chain.alter = func(_ int, v *rpc.NodeAccounts) { moveTo(v, v.Slot, 2*time.Minute) }
 		}, []mirror.Reason{mirror.FutureSlot, mirror.Stale, mirror.HistoryBehind}, false},
 		"the chain stands still": {1, func(r *rig) {
 			slot, at := r.chain.slot(), r.chain.now()
-			r.chain.alter = func(_ int, v *rpc.AccountsView) { moveTo(v, slot, at.Sub(r.chain.now())) }
+			r.chain.alter = func(_ int, v *rpc.NodeAccounts) { moveTo(v, slot, at.Sub(r.chain.now())) }
 		}, []mirror.Reason{mirror.NoUpstream, mirror.Stale, mirror.HistoryBehind}, false},
 		"one of two stands still": {2, func(r *rig) {
 			slot, at := r.chain.slot(), r.chain.now()
-			r.chain.alter = func(node int, v *rpc.AccountsView) {
+			r.chain.alter = func(node int, v *rpc.NodeAccounts) {
 				if node == 0 {
 					hollow(v)
 					moveTo(v, slot, at.Sub(r.chain.now()))
@@ -122,10 +122,10 @@ func TestServiceDegrades(t *testing.T) {
 			}
 		}, nil, true},
 		"slots go back": {1, func(r *rig) {
-			r.chain.alter = func(_ int, v *rpc.AccountsView) { moveTo(v, v.Slot-1000, 0) }
+			r.chain.alter = func(_ int, v *rpc.NodeAccounts) { moveTo(v, v.Slot-1000, 0) }
 		}, []mirror.Reason{mirror.NoUpstream, mirror.Stale}, false},
 		"a clock of another slot": {1, func(r *rig) {
-			r.chain.alter = func(_ int, v *rpc.AccountsView) { v.Slot++ }
+			r.chain.alter = func(_ int, v *rpc.NodeAccounts) { v.Slot++ }
 		}, []mirror.Reason{mirror.NoUpstream, mirror.BadAccount, mirror.Stale}, false},
 		"the book is empty": {1, func(r *rig) { r.chain.book = nil }, []mirror.Reason{mirror.VaultPrice}, true},
 		"the book is another program's": {
@@ -183,7 +183,7 @@ func TestServiceWaitsForAgreement(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, 2)
 		apart := true
-		r.chain.alter = func(node int, v *rpc.AccountsView) {
+		r.chain.alter = func(node int, v *rpc.NodeAccounts) {
 			if node == 0 {
 				return
 			}
@@ -198,7 +198,7 @@ func TestServiceWaitsForAgreement(t *testing.T) {
 		if p := &s.Pairs[0]; s.Reasons.Has(mirror.Contradicted) || s.Reasons.Has(mirror.Unconfirmed) || p.AgreeingNodes != 2 || p.Pool == nil || p.Pool.BaseBalance != r.chain.past.vaults[0] {
 			t.Errorf("%q: %+v, %v", s.Reasons.Words(), p.Pool, p.Err)
 		}
-		r.chain.tells(func(node int, v *rpc.AccountsView) {
+		r.chain.tells(func(node int, v *rpc.NodeAccounts) {
 			if node == 1 {
 				hollow(v)
 				moveTo(v, 200_000+uint64(r.chain.asks), 0)
@@ -213,7 +213,7 @@ func TestServiceTellsNodes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, 3)
 		r.o.Pairs[0].Pool = mirror.PoolListing{}
-		r.chain.alter = func(node int, v *rpc.AccountsView) {
+		r.chain.alter = func(node int, v *rpc.NodeAccounts) {
 			if node == 1 {
 				moveTo(v, v.Slot, -time.Hour)
 			}
@@ -276,7 +276,7 @@ func TestServiceBelievesNoSlotAlone(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				r := newRig(t, 2)
-				r.chain.alter = func(node int, v *rpc.AccountsView) {
+				r.chain.alter = func(node int, v *rpc.NodeAccounts) {
 					if node == 1 {
 						moveTo(v, v.Slot+c.ahead, 0)
 					}
@@ -349,7 +349,7 @@ func TestServiceRestarts(t *testing.T) {
 				r := newRig(t, 1)
 				r.o.Lookback = c.reach
 				for i := range c.swaps {
-					await.Pass(t, c.apart)
+					await.VirtualSleep(t, c.apart)
 					r.chain.act(buys(10, 30+market.Amount(i)))
 				}
 				r.start()
@@ -388,7 +388,7 @@ func TestServiceRecords(t *testing.T) {
 			r.chain.act(buys(10, 30))
 		}
 		r.after(cycle)
-		r.chain.tells(func(_ int, v *rpc.AccountsView) { v.Err = errors.New("down") })
+		r.chain.tells(func(_ int, v *rpc.NodeAccounts) { v.Err = errors.New("down") })
 		list := r.after(3 * time.Hour).Pairs[0].Swaps.Snapshots
 		r.stop()
 		if len(list) != 6 {
@@ -488,7 +488,7 @@ func TestServiceCrashes(t *testing.T) {
 func crashAt(t *testing.T, at, unsynced int) (more bool) {
 	r := newRig(t, 1)
 	for i := range 4 {
-		await.Pass(t, time.Minute)
+		await.VirtualSleep(t, time.Minute)
 		r.chain.act(buys(10+market.Amount(i), 30))
 	}
 	r.kv.left.Store(int64(at))
@@ -658,7 +658,7 @@ func TestServiceJoinsRuns(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, 1)
 		for range 6 {
-			await.Pass(t, time.Minute)
+			await.VirtualSleep(t, time.Minute)
 			r.chain.act(func(s *scene) { s.buy(1, 10, 30).sell(1, 3, 2) })
 		}
 		r.start()

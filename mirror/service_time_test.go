@@ -24,7 +24,7 @@ func TestServiceClockJumps(t *testing.T) {
 					return r.chain.now().Add(r.chain.wrong)
 				}
 				for range 4 {
-					await.Pass(t, time.Hour)
+					await.VirtualSleep(t, time.Hour)
 					r.chain.act(buys(10, 30))
 				}
 				r.start()
@@ -63,7 +63,7 @@ func TestServiceNewBeforeOld(t *testing.T) {
 		r := newRig(t, 1)
 		for range past {
 			r.chain.act(buys(1, 3))
-			await.Pass(t, time.Second)
+			await.VirtualSleep(t, time.Second)
 		}
 		r.chain.slow = time.Second // a transaction
 		r.start()
@@ -94,7 +94,7 @@ func TestServiceMaxUnnumbered(t *testing.T) {
 			r.o.Lookback, r.o.MaxUnnumbered = -1, most
 			for range most - 2 + 65*more {
 				r.chain.act(func(s *scene) { s.buy(1, 1, 3) })
-				await.Pass(t, 2*time.Hour)
+				await.VirtualSleep(t, 2*time.Hour)
 			}
 			r.start()
 			s := r.after(3 * cycle)
@@ -127,7 +127,7 @@ func TestServicePrunesUnread(t *testing.T) {
 		r.o.Lookback = -1
 		for range 60 {
 			r.chain.act(buys(10, 30))
-			await.Pass(t, 8*time.Hour)
+			await.VirtualSleep(t, 8*time.Hour)
 		}
 		r.chain.past.list[10].BlockTime = 0
 		r.chain.past.floor = 5

@@ -81,7 +81,7 @@ func TestServiceRollback(t *testing.T) {
 				r.after(2*cycle + cycle/2)
 				for turn := range 4 {
 					// On a fork some slots ahead the vault is empty.
-					r.chain.tells(func(node int, v *rpc.AccountsView) {
+					r.chain.tells(func(node int, v *rpc.NodeAccounts) {
 						if node < forked {
 							hollow(v)
 							moveTo(v, v.Slot+6, 0)
@@ -115,7 +115,7 @@ func TestServiceSidesChange(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, 3)
 		turn := 0
-		r.chain.alter = func(node int, v *rpc.AccountsView) {
+		r.chain.alter = func(node int, v *rpc.NodeAccounts) {
 			if node == turn%3 {
 				hollow(v)
 			}
@@ -143,7 +143,7 @@ func TestServiceCrashesPruning(t *testing.T) {
 				r := newRig(t, 2)
 				r.o.Lookback = -1
 				for i := range 30 {
-					await.Pass(t, 9*time.Hour)
+					await.VirtualSleep(t, 9*time.Hour)
 					r.chain.act(buys(10, 30+market.Amount(i)))
 				}
 				r.kv.left.Store(int64(at))

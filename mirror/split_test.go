@@ -26,14 +26,14 @@ func TestBackfillContestedSplit(t *testing.T) {
 	if _, err := f.Listed(mirror.List{Entries: []mirror.Entry{invented, known}}); err != nil {
 		t.Fatal(err)
 	}
-	node.err = rpc.ErrSplit
+	node.err = rpc.ErrNoMajority
 	for i := 1; i < 8; i++ {
-		if err := f.step(); !errors.Is(err, rpc.ErrSplit) || len(f.errs) != 0 {
+		if err := f.step(); !errors.Is(err, rpc.ErrNoMajority) || len(f.errs) != 0 {
 			t.Fatalf("try %d: %v, passed over %v", i, err, f.errs)
 		}
 		f.Poll(time.Unix(f.now+10, 0), 0)
 	}
-	if err := f.step(); err != nil || len(f.errs) != 1 || !errors.Is(f.errs[0], rpc.ErrSplit) {
+	if err := f.step(); err != nil || len(f.errs) != 1 || !errors.Is(f.errs[0], rpc.ErrNoMajority) {
 		t.Errorf("%v, passed over %v", err, f.errs)
 	}
 	if f.Cursor().Newest != newest {

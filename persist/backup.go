@@ -43,7 +43,7 @@ func (s *Store) Backup(target string, progress func(done, total uint64)) error {
 		// A store that failed meanwhile has files that are only in memory.
 		return errors.Join(err, s.fault.err(), m.close())
 	}
-	return to.finish(m, at.mark(closed), s.o.Logger)
+	return to.finish(m, at.watermark(closed), s.o.Logger)
 }
 
 // checkpoint copies the frames. Pebble panics when the target's folder cannot be
@@ -99,7 +99,7 @@ func (s *Store) copySnapshots(to layout, snaps []snapshot, progress func(done, t
 }
 
 // begin makes an empty target that nobody takes for a store before finish.
-func (l layout) begin() (*mark, error) {
+func (l layout) begin() (*watermark, error) {
 	if used, err := hasFiles(l.fs, l.dir); err != nil {
 		return nil, err
 	} else if used {
@@ -108,7 +108,7 @@ func (l layout) begin() (*mark, error) {
 	if err := makeDir(l.fs, l.dir); err != nil {
 		return nil, err
 	}
-	m, err := openMark(l.fs, l.mark(), markRecord{phase: copying})
+	m, err := openWatermark(l.fs, l.watermark(), watermarkRecord{phase: copying})
 	if err != nil {
 		return nil, err
 	}
@@ -120,10 +120,10 @@ func (l layout) begin() (*mark, error) {
 
 // finish proves the copy against what it must hold and makes it a store. It
 // closes m.
-func (l layout) finish(m *mark, must markRecord, logger *slog.Logger) error {
+func (l layout) finish(m *watermark, must watermarkRecord, logger *slog.Logger) error {
 	end, err := l.prove(must, logger)
 	if err == nil {
-		err = m.write(end.mark(closed))
+		err = m.write(end.watermark(closed))
 	}
 	if err == nil {
 		err = m.sync()
@@ -134,7 +134,7 @@ func (l layout) finish(m *mark, must markRecord, logger *slog.Logger) error {
 	return nil
 }
 
-func (l layout) prove(must markRecord, logger *slog.Logger) (end chain, err error) {
+func (l layout) prove(must watermarkRecord, logger *slog.Logger) (end position, err error) {
 	src := &source{folder: folder{layout: l, fault: fault{log: logger}}, marked: must}
 	if src.snaps, _, err = listSnapshots(l.fs, l.snapshots()); err != nil {
 		return end, err
@@ -147,7 +147,7 @@ func (l layout) prove(must markRecord, logger *slog.Logger) (end chain, err erro
 	if err = src.readFrames(); err != nil {
 		return end, err
 	}
-	_, end, err = src.survey()
+	_, end, err = src.verifyFrames()
 	return end, errors.Join(err, src.release())
 }
 
@@ -171,7 +171,7 @@ func copyStore(o ToolOptions, target string) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, src.release()) }()
-	if _, _, err := src.survey(); err != nil {
+	if _, _, err := src.verifyFrames(); err != nil {
 		return err
 	}
 	from, to := src.layout, layout{fs: src.layout.fs, dir: target}

@@ -135,7 +135,7 @@ func BenchmarkJournal(b *testing.B) {
 	}
 	for _, size := range frameSizes {
 		b.Run(fmt.Sprintf("mark-every-frame/%d", size), func(b *testing.B) {
-			benchTurns(b, size, Options{MarkEveryFrame: true})
+			benchTurns(b, size, Options{SyncWatermark: true})
 		})
 	}
 }
@@ -157,7 +157,7 @@ func benchTurns(b *testing.B, size int, o Options) {
 	// its own to use in service.
 	ctx, cancel := context.WithCancel(b.Context())
 	done := make(chan error, 1)
-	go func() { done <- s.keepMark(ctx) }()
+	go func() { done <- s.syncWatermark(ctx) }()
 	turn := min(turnFrames, turnCommands/size)
 	commands := flowOf(turn*size, size, 1)
 	var seq uint64

@@ -9,7 +9,7 @@ import (
 )
 
 // chain is a place between two frames: what the next one must be.
-type chain struct {
+type position struct {
 	next  uint64 // Seq that comes next
 	hash  uint64 // HashFrame of the frame before; 0 before the first
 	epoch uint64 // in force
@@ -17,13 +17,13 @@ type chain struct {
 }
 
 // genesis is the chain before the first frame.
-func genesis() chain { return chain{next: 1} }
+func genesis() position { return position{next: 1} }
 
 // last is the Seq of the last command before the place.
-func (c *chain) last() uint64 { return c.next - 1 }
+func (c *position) last() uint64 { return c.next - 1 }
 
 // follow checks that f is the next frame and moves past it.
-func (c *chain) follow(f *Frame, hash uint64) error {
+func (c *position) advance(f *Frame, hash uint64) error {
 	switch {
 	case f.First != c.next:
 		return fmt.Errorf("frame begins at seq %d, want %d", f.First, c.next)
@@ -37,8 +37,8 @@ func (c *chain) follow(f *Frame, hash uint64) error {
 }
 
 // mark is what the high-water mark says at this place.
-func (c *chain) mark(p phase) markRecord {
-	return markRecord{phase: p, last: c.last(), first: c.first, hash: c.hash, epoch: c.epoch}
+func (c *position) watermark(p phase) watermarkRecord {
+	return watermarkRecord{phase: p, last: c.last(), first: c.first, hash: c.hash, epoch: c.epoch}
 }
 
 func frameKey(seq uint64) []byte { return binary.BigEndian.AppendUint64(nil, seq) }
@@ -88,19 +88,19 @@ func walkOver(it *pebble.Iterator, visit func(f *Frame, encoded []byte) error) e
 // survey walks all frames and returns the chain before the first and after the
 // last of them. It checks each frame, their chain, that it joins the snapshots,
 // and that it reaches the mark.
-func survey(db *pebble.DB, snaps []snapshot, m markRecord) (begin, end chain, err error) {
+func verifyFrames(db *pebble.DB, snaps []snapshot, m watermarkRecord) (begin, end position, err error) {
 	marked := m.last == 0
 	started := false
 	err = walk(db, 0, func(f *Frame, encoded []byte) error {
 		if !started {
 			started = true
-			if begin, err = joint(f, snaps); err != nil {
+			if begin, err = firstPosition(f, snaps); err != nil {
 				return err
 			}
 			end = begin
 			marked = marked || m.last <= begin.last()
 		}
-		if err := end.follow(f, HashFrame(encoded)); err != nil {
+		if err := end.advance(f, HashFrame(encoded)); err != nil {
 			return err
 		}
 		for i := range snaps {
@@ -139,7 +139,7 @@ func survey(db *pebble.DB, snaps []snapshot, m markRecord) (begin, end chain, er
 }
 
 // joint is the chain before the first frame there is: the genesis or a snapshot.
-func joint(f *Frame, snaps []snapshot) (chain, error) {
+func firstPosition(f *Frame, snaps []snapshot) (position, error) {
 	if f.First == 1 {
 		return genesis(), nil
 	}
@@ -151,7 +151,7 @@ func joint(f *Frame, snaps []snapshot) (chain, error) {
 	// Frames of before the oldest snapshot that is left: nothing says what they
 	// follow, and nothing will be replayed from there.
 	if n := len(snaps); n > 0 && snaps[n-1].seq >= f.First {
-		return chain{next: f.First, hash: f.Previous}, nil
+		return position{next: f.First, hash: f.Previous}, nil
 	}
-	return chain{}, fmt.Errorf("the commands before seq %d are missing, and no snapshot stands for them", f.First)
+	return position{}, fmt.Errorf("the commands before seq %d are missing, and no snapshot stands for them", f.First)
 }

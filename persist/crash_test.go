@@ -212,8 +212,8 @@ func crashRun(t testing.TB, seed uint64, limit int, ref *reference, bug appendFu
 	o.SnapshotEvery = uint64(100 + rng.IntN(400))
 	o.KeepSnapshots = 1 + rng.IntN(3)
 	o.MemTableBytes = MinMemTableBytes << rng.IntN(3)
-	o.Mode, o.MarkInterval = Sync, MinInterval
-	o.MarkEveryFrame = rng.IntN(4) == 0
+	o.Mode, o.WatermarkInterval = Sync, MinInterval
+	o.SyncWatermark = rng.IntN(4) == 0
 	appendWith := bug
 	if bug == nil {
 		appendWith = (*writer).append
@@ -293,7 +293,7 @@ func (c *crasher) drive(o Options, rng *rand.Rand, appendWith appendFunc) error 
 // TestCrash dies before every write and sync of random runs. The default number
 // of points is a sample; the full run is BLOCKDESK_CRASH_POINTS=20000.
 func TestCrash(t *testing.T) {
-	runtest.NotRaced(t, "it reopens thousands of stores, each on one goroutine, which faster tests do too")
+	runtest.SkipUnderRace(t, "it reopens thousands of stores, each on one goroutine, which faster tests do too")
 	want := crashPoints(t)
 	ref := newReference(deskWorkload(t, 4000, 3))
 	seed := runtest.Seed(t)
@@ -313,7 +313,7 @@ func TestCrash(t *testing.T) {
 // Planted bugs: what a journal must never do. Each is an Append that does it.
 var plantedBugs = map[string]appendFunc{
 	"no sync": func(w *writer, commands []engine.Command) error {
-		return w.plant(commands, func(s *Store, f *Frame, after chain) error {
+		return w.plant(commands, func(s *Store, f *Frame, after position) error {
 			if err := s.commit(f, false); err != nil {
 				return err
 			}
@@ -322,7 +322,7 @@ var plantedBugs = map[string]appendFunc{
 		})
 	},
 	"acknowledge before sync": func(w *writer, commands []engine.Command) error {
-		return w.plant(commands, func(s *Store, f *Frame, after chain) error {
+		return w.plant(commands, func(s *Store, f *Frame, after position) error {
 			// The sync comes, one frame late.
 			if err := s.db.LogData(nil, pebble.Sync); err != nil {
 				return err
@@ -338,7 +338,7 @@ var plantedBugs = map[string]appendFunc{
 		if commands[0].Seq%5 != 0 {
 			return w.append(commands)
 		}
-		return w.plant(commands, func(s *Store, _ *Frame, after chain) error {
+		return w.plant(commands, func(s *Store, _ *Frame, after position) error {
 			s.tail = after
 			return nil
 		})
@@ -353,7 +353,7 @@ var plantedBugs = map[string]appendFunc{
 		return s.commit(&f, true)
 	},
 	"commands applied twice": func(w *writer, commands []engine.Command) error {
-		return w.plant(commands, func(s *Store, f *Frame, after chain) error {
+		return w.plant(commands, func(s *Store, f *Frame, after position) error {
 			if len(commands) > 1 {
 				twice := append([]engine.Command(nil), commands...)
 				first := twice[len(twice)-2]
@@ -365,7 +365,7 @@ var plantedBugs = map[string]appendFunc{
 					return err
 				}
 				after = s.tail
-				if err := after.follow(f, HashFrame(s.buf)); err != nil {
+				if err := after.advance(f, HashFrame(s.buf)); err != nil {
 					return err
 				}
 			}
@@ -390,7 +390,7 @@ var plantedBugs = map[string]appendFunc{
 			return err
 		}
 		after := before
-		if err := after.follow(&first, HashFrame(one)); err != nil {
+		if err := after.advance(&first, HashFrame(one)); err != nil {
 			return err
 		}
 		for i := range commands[:cut] {
@@ -401,7 +401,7 @@ var plantedBugs = map[string]appendFunc{
 		if err != nil {
 			return err
 		}
-		if err := after.follow(&second, HashFrame(two)); err != nil {
+		if err := after.advance(&second, HashFrame(two)); err != nil {
 			return err
 		}
 		for i := range commands[cut:] {
@@ -421,7 +421,7 @@ var plantedBugs = map[string]appendFunc{
 }
 
 // plant encodes a frame as Append does and leaves the rest to a bug.
-func (w *writer) plant(commands []engine.Command, bug func(s *Store, f *Frame, after chain) error) error {
+func (w *writer) plant(commands []engine.Command, bug func(s *Store, f *Frame, after position) error) error {
 	s := w.store
 	f := Frame{Epoch: s.tail.epoch, Previous: s.tail.hash, EventHash: w.replica.Digest}
 	var err error
@@ -429,7 +429,7 @@ func (w *writer) plant(commands []engine.Command, bug func(s *Store, f *Frame, a
 		return err
 	}
 	after := s.tail
-	if err := after.follow(&f, HashFrame(s.buf)); err != nil {
+	if err := after.advance(&f, HashFrame(s.buf)); err != nil {
 		return err
 	}
 	for i := range commands {
@@ -440,7 +440,7 @@ func (w *writer) plant(commands []engine.Command, bug func(s *Store, f *Frame, a
 
 // TestPlantedBugs: the checker is worth something only if it sees these.
 func TestPlantedBugs(t *testing.T) {
-	runtest.NotRaced(t, "it reopens thousands of stores, each on one goroutine, which faster tests do too")
+	runtest.SkipUnderRace(t, "it reopens thousands of stores, each on one goroutine, which faster tests do too")
 	ref := newReference(workload(t, 600, 4))
 	for name, bug := range plantedBugs {
 		caught := error(nil)

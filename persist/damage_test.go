@@ -84,7 +84,7 @@ func storesToDamage(t testing.TB) []damagedStore {
 		half := len(all) / 2
 		w.mustAppend(t, all[:half], frame)
 		if o.SnapshotEvery < 1<<40 {
-			if err := w.store.follower.toEnd(); err != nil {
+			if err := w.store.snapshotter.catchUpToEnd(); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -173,7 +173,7 @@ var damages = []struct {
 // TestDamage: whatever happens to one file of a store, it is seen, or it was of
 // no consequence. Nothing acknowledged is ever lost in silence.
 func TestDamage(t *testing.T) {
-	runtest.NotRaced(t, "it reopens thousands of stores, each on one goroutine, which faster tests do too")
+	runtest.SkipUnderRace(t, "it reopens thousands of stores, each on one goroutine, which faster tests do too")
 	for _, d := range storesToDamage(t) {
 		t.Run(d.name, func(t *testing.T) {
 			if _, err := d.verdict(d.mem.CrashClone(vfs.CrashCloneCfg{})); err != nil {
@@ -245,7 +245,7 @@ func TestMarkBugIsCaught(t *testing.T) {
 	all := workload(t, 500, 6)
 	w := mustOpen(t, o, 0, nil)
 	for len(all) > 10 {
-		err := w.plant(all[:10], func(s *Store, f *Frame, after chain) error {
+		err := w.plant(all[:10], func(s *Store, f *Frame, after position) error {
 			s.tail = after
 			return s.commit(f, true) // and no acknowledge
 		})

@@ -73,15 +73,15 @@
 //	└────────┴─────────┴───────┴───┴───────┴──────────┴─────────────┴──────────┴───────┴─────┴────────┘
 //
 // It is written after the frame is on disk and before the acknowledgement, into
-// the page cache; Run syncs it within MarkInterval (5 ms), at once when the
+// the page cache; Run syncs it within WatermarkInterval (5 ms), at once when the
 // journal rests. Hence, what is seen at the next Open:
 //
 //	the process is killed, or closes     any loss of anything acknowledged, exactly
 //	power fails                          the same, except where the disk at the same
 //	                                     time loses synced frames of the last
-//	                                     MarkInterval and nothing before them
+//	                                     WatermarkInterval and nothing before them
 //
-// That last case is closed by MarkEveryFrame, which syncs the mark before each
+// That last case is closed by SyncWatermark, which syncs the mark before each
 // acknowledgement: two syncs that must follow each other, since a mark that is
 // made durable together with its frame cannot tell a frame that was lost from one
 // that never was. Tried: the two syncs in parallel (with the frame's bytes in the

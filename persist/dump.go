@@ -20,12 +20,12 @@ func Dump(o ToolOptions, from, to uint64, w io.Writer) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, src.release()) }()
-	begin, end, err := src.survey()
+	begin, end, err := src.verifyFrames()
 	if err != nil {
 		return err
 	}
 	first, last := max(from, begin.next), min(to, end.last())
-	p := &progress{tell: o.Progress, total: last + 1 - min(first, last+1)}
+	p := &progress{report: o.Progress, total: last + 1 - min(first, last+1)}
 	var commands []engine.Command
 	var joiner engine.Joiner
 	var line []byte
@@ -66,7 +66,7 @@ func Dump(o ToolOptions, from, to uint64, w io.Writer) (err error) {
 		}
 		return nil
 	})
-	p.end()
+	p.finish()
 	return err
 }
 

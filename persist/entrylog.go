@@ -31,12 +31,12 @@ var ErrEntryLimit = errors.New("entry log: past a limit")
 type EntryLogOptions struct {
 	// Dir is the log's own folder; OpenEntryLog makes it. Its subfolder snapshots
 	// is left to the caller.
-	Dir           string
-	FS            vfs.FS
-	MarkInterval  time.Duration
-	MemTableBytes int
-	SpareLogs     int
-	Logger        *slog.Logger
+	Dir               string
+	FS                vfs.FS
+	WatermarkInterval time.Duration
+	MemTableBytes     int
+	SpareLogs         int
+	Logger            *slog.Logger
 	// Advice is what a *DamageError says to do.
 	Advice string
 	// ReadOnly changes nothing in the folder, which must have a log (ErrNoStore).
@@ -89,18 +89,18 @@ func registerKey(name []byte) []byte { return append([]byte{registerPrefix}, nam
 // the disk.
 func OpenEntryLog(o EntryLogOptions) (*EntryLog, error) {
 	p := Options{
-		Dir: o.Dir, FS: o.FS, MarkInterval: o.MarkInterval, MemTableBytes: o.MemTableBytes, SpareLogs: o.SpareLogs, Logger: o.Logger,
+		Dir: o.Dir, FS: o.FS, WatermarkInterval: o.WatermarkInterval, MemTableBytes: o.MemTableBytes, SpareLogs: o.SpareLogs, Logger: o.Logger,
 	}
 	if err := p.Validate(); err != nil {
 		return nil, err
 	}
 	p = p.withDefaults()
 	l := &EntryLog{folder: folder{
-		o: p, layout: layout{fs: p.FS, dir: p.Dir, advice: o.Advice}, fault: fault{log: p.Logger}, markDue: make(chan struct{}, 1),
+		o: p, layout: layout{fs: p.FS, dir: p.Dir, advice: o.Advice}, fault: fault{log: p.Logger}, watermarkDue: make(chan struct{}, 1),
 	}}
 	open := l.open
 	if o.ReadOnly {
-		open = l.look
+		open = l.openReadOnly
 	}
 	if err := open(); err != nil {
 		return nil, errors.Join(err, l.release())
@@ -113,12 +113,12 @@ func (l *EntryLog) open() error {
 	if err != nil {
 		return err
 	}
-	hash, err := l.survey(m)
+	hash, err := l.verifyEntries(m)
 	if err = errors.Join(err, l.fault.err()); err != nil {
 		return l.refusal(err)
 	}
-	at := markRecord{phase: open, count: m.count, slot: m.slot, last: l.count, hash: hash}
-	if l.mark, err = openMark(l.layout.fs, l.layout.mark(), at); err != nil {
+	at := watermarkRecord{phase: open, count: m.count, slot: m.slot, last: l.count, hash: hash}
+	if l.watermark, err = openWatermark(l.layout.fs, l.layout.watermark(), at); err != nil {
 		return err
 	}
 	l.batch = l.db.NewBatch(pebble.WithMaxRetainedSizeBytes(1 << 20))
@@ -126,12 +126,12 @@ func (l *EntryLog) open() error {
 }
 
 // look opens the log of a folder that is only read.
-func (l *EntryLog) look() error {
+func (l *EntryLog) openReadOnly() error {
 	m, err := l.openToRead()
 	if err != nil {
 		return err
 	}
-	if _, err = l.survey(m); err != nil {
+	if _, err = l.verifyEntries(m); err != nil {
 		return l.refusal(err)
 	}
 	return nil
@@ -139,7 +139,7 @@ func (l *EntryLog) look() error {
 
 // survey reads everything, holds the number of writes against the mark and finds
 // the first and the last entry. It returns the hash of the last write.
-func (l *EntryLog) survey(m markRecord) (hash uint64, err error) {
+func (l *EntryLog) verifyEntries(m watermarkRecord) (hash uint64, err error) {
 	v, closer, err := l.db.Get(countKey())
 	switch {
 	case errors.Is(err, pebble.ErrNotFound):
@@ -163,10 +163,10 @@ func (l *EntryLog) survey(m markRecord) (hash uint64, err error) {
 	if err != nil {
 		return 0, err
 	}
-	return hash, errors.Join(l.surveyEntries(it), it.Close())
+	return hash, errors.Join(l.scanEntries(it), it.Close())
 }
 
-func (l *EntryLog) surveyEntries(it *pebble.Iterator) error {
+func (l *EntryLog) scanEntries(it *pebble.Iterator) error {
 	for ok := it.First(); ok; ok = it.Next() {
 		key := it.Key()
 		if len(key) != entryKeyBytes {
@@ -271,7 +271,7 @@ func (l *EntryLog) SetRegister(name, value []byte) error {
 // last ones or all, never some between. What is not there is passed over.
 // Dropping the last ones is on disk when it returns. Dropping the first ones
 // frees their space, and may be undone by a crash.
-func (l *EntryLog) Drop(from, to uint64) error {
+func (l *EntryLog) DeleteRange(from, to uint64) error {
 	l.write.Lock()
 	defer l.write.Unlock()
 	first, last := l.Bounds()
@@ -343,17 +343,17 @@ func (l *EntryLog) commit() (err error) {
 		return err
 	}
 	l.count++
-	if err := l.mark.write(markRecord{phase: open, last: l.count, hash: hash}); err != nil {
+	if err := l.watermark.write(watermarkRecord{phase: open, last: l.count, hash: hash}); err != nil {
 		return l.fault.set(err)
 	}
-	l.markMoved()
+	l.watermarkMoved()
 	return nil
 }
 
 // Run keeps the mark on disk until ctx ends; see the package's section on it. It
 // returns the log's failure.
 func (l *EntryLog) Run(ctx context.Context) error {
-	_ = l.keepMark(ctx) // the fault has what it returns
+	_ = l.syncWatermark(ctx) // the fault has what it returns
 	<-ctx.Done()
 	return l.fault.err()
 }
@@ -365,7 +365,7 @@ func (l *EntryLog) Failed() error { return l.fault.err() }
 // it writes nothing and returns that failure.
 func (l *EntryLog) Close() error {
 	err := l.fault.err()
-	if err == nil && l.mark != nil { // nil where it is only read
+	if err == nil && l.watermark != nil { // nil where it is only read
 		err = l.seal()
 	}
 	return errors.Join(err, l.release())

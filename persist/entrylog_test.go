@@ -17,7 +17,7 @@ import (
 
 func entryOptions(fs vfs.FS) EntryLogOptions {
 	o := testOptions(fs)
-	return EntryLogOptions{Dir: o.Dir, FS: fs, MemTableBytes: MinMemTableBytes, SpareLogs: -1, MarkInterval: MinInterval, Logger: o.Logger}
+	return EntryLogOptions{Dir: o.Dir, FS: fs, MemTableBytes: MinMemTableBytes, SpareLogs: -1, WatermarkInterval: MinInterval, Logger: o.Logger}
 }
 
 // entryOf is what the tests write as entry i of a generation: entries that were
@@ -82,17 +82,17 @@ func TestEntryLog(t *testing.T) {
 	wantEntries(t, l, 0, 0, 1)
 	do(appendEntries(l, 5, 200, 1))
 	wantEntries(t, l, 5, 204, 1)
-	do(l.Drop(0, 50))
+	do(l.DeleteRange(0, 50))
 	reopen()
 	wantEntries(t, l, 51, 204, 1)
-	do(l.Drop(101, 1000))
+	do(l.DeleteRange(101, 1000))
 	do(appendEntries(l, 101, 0, 1))
 	do(appendEntries(l, 101, 3, 1))
 	reopen()
 	wantEntries(t, l, 51, 103, 1)
-	do(l.Drop(51, 103))
+	do(l.DeleteRange(51, 103))
 	wantEntries(t, l, 0, 0, 1)
-	do(l.Drop(1, 10))
+	do(l.DeleteRange(1, 10))
 	do(appendEntries(l, 7000, 2, 2))
 	do(l.SetRegister([]byte("vote"), []byte("n1")))
 	reopen()
@@ -119,7 +119,7 @@ func TestEntryLogLimits(t *testing.T) {
 		"again":                 appendEntries(l, 14, 1, 1),
 		"0":                     appendEntries(l, 0, 1, 1),
 		"too long":              l.Append(15, 1, long(MaxEntryBytes+1)),
-		"the middle":            l.Drop(11, 12),
+		"the middle":            l.DeleteRange(11, 12),
 		"a register's value":    l.SetRegister([]byte("x"), make([]byte, MaxRegisterBytes+1)),
 		"the name of one":       l.SetRegister(make([]byte, MaxRegisterBytes+1), nil),
 		"the longest, once not": errors.Join(l.SetRegister(make([]byte, MaxRegisterBytes), make([]byte, MaxRegisterBytes)), ErrEntryLimit),
@@ -156,7 +156,7 @@ func TestEntryLogCutShort(t *testing.T) {
 		case "vote":
 			err = l.SetRegister([]byte("vote"), []byte("n2"))
 		case "truncation":
-			err = l.Drop(40, 50)
+			err = l.DeleteRange(40, 50)
 		}
 		if err != nil {
 			t.Fatal(err)
@@ -303,10 +303,10 @@ func TestEntryLogCrash(t *testing.T) {
 			write(next, func() error { return l.SetRegister([]byte("vote"), []byte{next.vote}) })
 		case k < 9 && at.last > at.first+5:
 			next.last -= uint64(1 + rng.IntN(4))
-			write(next, func() error { return l.Drop(next.last+1, at.last) })
+			write(next, func() error { return l.DeleteRange(next.last+1, at.last) })
 		case at.last > at.first+5:
 			next.first += 3
-			write(next, func() error { return l.Drop(at.first, next.first-1) })
+			write(next, func() error { return l.DeleteRange(at.first, next.first-1) })
 		}
 	}
 	c.off.Store(true)
@@ -335,7 +335,7 @@ func TestEntryLogFails(t *testing.T) {
 	}
 	full.Store(false)
 	for name, err := range map[string]error{
-		"append": appendEntries(l, 4, 1, 1), "register": l.SetRegister([]byte("vote"), nil), "drop": l.Drop(3, 3), "drop first": l.Drop(1, 1),
+		"append": appendEntries(l, 4, 1, 1), "register": l.SetRegister([]byte("vote"), nil), "drop": l.DeleteRange(3, 3), "drop first": l.DeleteRange(1, 1),
 		"failed": l.Failed(),
 	} {
 		if !errors.Is(err, ErrFailed) {

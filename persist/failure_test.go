@@ -64,10 +64,10 @@ func (w *writer) checkFailed(t *testing.T, mem *vfs.MemFS, o Options, all []engi
 	if err := within(t, "backup", func() error { return s.Backup("/backup", nil) }); !errors.Is(err, ErrFailed) {
 		t.Errorf("backup: %v", err)
 	}
-	if err := within(t, "reading", func() error { return s.follower.toEnd() }); err != nil {
+	if err := within(t, "reading", func() error { return s.snapshotter.catchUpToEnd() }); err != nil {
 		t.Errorf("reading: %v", err)
 	}
-	if at := s.follower.at.last(); at != acked {
+	if at := s.snapshotter.at.last(); at != acked {
 		t.Errorf("read up to seq %d, acknowledged %d", at, acked)
 	}
 	if err := within(t, "close", s.Close); !errors.Is(err, ErrFailed) || !errors.Is(err, cause) {
@@ -119,7 +119,7 @@ func TestFailedDisk(t *testing.T) {
 			disk := &failing{files: test.files, ops: test.ops, err: test.err}
 			o := testOptions(disk.wrap(mem))
 			o.Mode, o.MemTableBytes = test.mode, MinMemTableBytes
-			o.MarkEveryFrame = true
+			o.SyncWatermark = true
 			w := mustOpen(t, o, 0, nil)
 			ctx, cancel := context.WithCancel(t.Context())
 			done := make(chan error, 1)
@@ -187,7 +187,7 @@ func TestFailureEndsPrune(t *testing.T) {
 			w := mustOpen(t, o, 0, nil)
 			w.mustAppend(t, all[:500], 7)
 			disk.on.Store(true)
-			within(t, "prune", func() error { _, err := w.store.follower.follow(); return err })
+			within(t, "prune", func() error { _, err := w.store.snapshotter.catchUp(); return err })
 			if err := w.store.Health().SnapshotFailed; !errors.Is(err, ErrFailed) {
 				t.Errorf("snapshot: %v", err)
 			}
@@ -206,7 +206,7 @@ func TestPruneCannotRead(t *testing.T) {
 	w := mustOpen(t, o, 0, nil)
 	w.mustAppend(t, all[:500], 7)
 	disk.on.Store(true)
-	within(t, "prune", func() error { _, err := w.store.follower.follow(); return err })
+	within(t, "prune", func() error { _, err := w.store.snapshotter.catchUp(); return err })
 	if err := w.store.Health().SnapshotFailed; !errors.Is(err, errIO) {
 		t.Errorf("snapshot: %v", err)
 	}

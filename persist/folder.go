@@ -14,17 +14,17 @@ import (
 // process has at a time, with a Pebble in it, the mark that witnesses how far
 // Pebble reached, and the fault that ends the use of both.
 //
-// keepMark runs beside whoever writes; release comes after all other calls.
+// syncWatermark runs beside whoever writes; release comes after all other calls.
 type folder struct {
-	o      Options // with defaults; of a folder that is only read, unused
-	layout layout
-	lock   *pebble.Lock
-	db     *pebble.DB
-	batch  *pebble.Batch // the writer's own
-	mark   *mark
-	fault  fault
-	// markDue, of capacity 1, holds a token while the mark has news.
-	markDue chan struct{}
+	o         Options // with defaults; of a folder that is only read, unused
+	layout    layout
+	lock      *pebble.Lock
+	db        *pebble.DB
+	batch     *pebble.Batch // the writer's own
+	watermark *watermark
+	fault     fault
+	// watermarkDue, of capacity 1, holds a token while the mark has news.
+	watermarkDue chan struct{}
 	// poisoned: Pebble panicked with its commit lock held; see fault.catch.
 	poisoned atomic.Bool
 }
@@ -42,16 +42,16 @@ func (f *folder) takeLock() error {
 // openToWrite takes the folder and opens its frames, which it makes where there
 // is no store yet, and returns the mark that they must bear out. The caller does
 // the rest: it reads them, opens the mark and makes the batch.
-func (f *folder) openToWrite() (markRecord, error) {
+func (f *folder) openToWrite() (watermarkRecord, error) {
 	if err := makeDir(f.layout.fs, f.layout.dir); err != nil {
-		return markRecord{}, err
+		return watermarkRecord{}, err
 	}
 	if err := f.takeLock(); err != nil {
-		return markRecord{}, err
+		return watermarkRecord{}, err
 	}
-	m, bad, fresh, err := f.layout.findMark()
+	m, bad, fresh, err := f.layout.findWatermark()
 	if err != nil {
-		return markRecord{}, err
+		return watermarkRecord{}, err
 	}
 	if bad > 0 && !fresh {
 		f.fault.log.Warn("high-water mark: some slots are not whole, the newest that is counts", "slots", bad)
@@ -59,17 +59,17 @@ func (f *folder) openToWrite() (markRecord, error) {
 	if fresh {
 		o, _ := pebbleOptions(f.layout.fs, f.layout.frames(), f.o.MemTableBytes, &f.fault)
 		if err := f.layout.create(o, &f.fault); err != nil {
-			return markRecord{}, err
+			return watermarkRecord{}, err
 		}
-		m = markRecord{phase: closed}
+		m = watermarkRecord{phase: closed}
 	}
 	o, logs := pebbleOptions(f.layout.fs, f.layout.frames(), f.o.MemTableBytes, &f.fault)
 	if err := logs.fill(f.layout.spares(), max(0, f.o.SpareLogs), f.o.MemTableBytes); err != nil {
-		return markRecord{}, err
+		return watermarkRecord{}, err
 	}
 	o.ErrorIfNotExists = true
 	if f.db, err = pebble.Open(f.layout.frames(), o); err != nil {
-		return markRecord{}, f.refusal(err)
+		return watermarkRecord{}, f.refusal(err)
 	}
 	return m, nil
 }
@@ -77,19 +77,19 @@ func (f *folder) openToWrite() (markRecord, error) {
 // openToRead takes the folder, which must have a store, and opens its frames
 // without changing a file. It returns the mark that they must bear out. Errors:
 // ErrNoStore, *DamageError, those of the disk.
-func (f *folder) openToRead() (markRecord, error) {
+func (f *folder) openToRead() (watermarkRecord, error) {
 	l := f.layout
 	if used, err := hasFiles(l.fs, l.dir); err != nil || !used {
-		return markRecord{}, errors.Join(err, fmt.Errorf("%w: %s", ErrNoStore, l.dir))
+		return watermarkRecord{}, errors.Join(err, fmt.Errorf("%w: %s", ErrNoStore, l.dir))
 	}
 	if err := f.takeLock(); err != nil {
-		return markRecord{}, err
+		return watermarkRecord{}, err
 	}
-	m, _, fresh, err := l.findMark()
+	m, _, fresh, err := l.findWatermark()
 	if err != nil {
-		return markRecord{}, err
+		return watermarkRecord{}, err
 	} else if fresh {
-		return markRecord{}, fmt.Errorf("%w: %s", ErrNoStore, l.dir)
+		return watermarkRecord{}, fmt.Errorf("%w: %s", ErrNoStore, l.dir)
 	}
 	return m, f.readFrames()
 }
@@ -115,29 +115,29 @@ func (f *folder) refusal(err error) error {
 	return f.layout.damage(f.layout.frames(), err)
 }
 
-// markMoved has keepMark take the mark to the disk. It never waits.
-func (f *folder) markMoved() {
+// watermarkMoved has syncWatermark take the mark to the disk. It never waits.
+func (f *folder) watermarkMoved() {
 	select {
-	case f.markDue <- struct{}{}:
+	case f.watermarkDue <- struct{}{}:
 	default:
 	}
 }
 
-// keepMark syncs the mark soon after it moves, at most once in MarkInterval, until
+// syncWatermark syncs the mark soon after it moves, at most once in WatermarkInterval, until
 // ctx ends or the disk fails.
-func (f *folder) keepMark(ctx context.Context) error {
+func (f *folder) syncWatermark(ctx context.Context) error {
 	t := time.NewTimer(0)
 	defer t.Stop()
 	for {
 		select {
 		case <-ctx.Done():
 			return nil
-		case <-f.markDue:
+		case <-f.watermarkDue:
 		}
-		if err := f.mark.sync(); err != nil {
+		if err := f.watermark.sync(); err != nil {
 			return f.fault.set(err)
 		}
-		t.Reset(f.o.MarkInterval)
+		t.Reset(f.o.WatermarkInterval)
 		select {
 		case <-ctx.Done():
 			return nil
@@ -148,12 +148,12 @@ func (f *folder) keepMark(ctx context.Context) error {
 
 // seal says in the mark, and on the disk, that the folder was closed in good order.
 func (f *folder) seal() error {
-	m, _ := f.mark.read()
+	m, _ := f.watermark.read()
 	m.phase = closed
-	if err := f.mark.write(m); err != nil {
+	if err := f.watermark.write(m); err != nil {
 		return err
 	}
-	return f.mark.sync()
+	return f.watermark.sync()
 }
 
 // release gives back what was taken, as far as that came.
@@ -165,8 +165,8 @@ func (f *folder) release() error {
 	if f.db != nil && !f.poisoned.Load() {
 		errs = append(errs, f.closePebble())
 	}
-	if f.mark != nil {
-		errs = append(errs, f.mark.close())
+	if f.watermark != nil {
+		errs = append(errs, f.watermark.close())
 	}
 	if f.lock != nil {
 		errs = append(errs, f.lock.Close())

@@ -39,10 +39,10 @@ type guardFS struct {
 // compacting is what Pebble calls a file that a compaction writes.
 const compacting vfs.DiskWriteCategory = "pebble-compaction"
 
-func (g *guardFS) ours(path string) bool { return slices.Contains(g.dirs, g.PathDir(path)) }
+func (g *guardFS) isPebbleFile(path string) bool { return slices.Contains(g.dirs, g.PathDir(path)) }
 
 func (g *guardFS) inMemory(path string) bool {
-	if !g.fault.latched() || !g.ours(path) {
+	if !g.fault.latched() || !g.isPebbleFile(path) {
 		return false
 	}
 	_, err := g.memory.Stat(g.PathBase(path))
@@ -60,7 +60,7 @@ func (g *guardFS) ReuseForWrite(from, to string, c vfs.DiskWriteCategory) (vfs.F
 }
 
 func (g *guardFS) begin(name string, c vfs.DiskWriteCategory, create func() (vfs.File, error)) (vfs.File, error) {
-	if !g.ours(name) {
+	if !g.isPebbleFile(name) {
 		return create()
 	}
 	f := &guardFile{guard: g, name: name, table: strings.HasSuffix(name, ".sst")}
@@ -102,7 +102,7 @@ func (g *guardFS) OpenDir(name string) (vfs.File, error) {
 // Remove leaves a frozen file alone. A file that cannot be removed costs its
 // space, which is no failure.
 func (g *guardFS) Remove(name string) error {
-	if !g.ours(name) || !g.fault.latched() {
+	if !g.isPebbleFile(name) || !g.fault.latched() {
 		return g.FS.Remove(name)
 	}
 	_ = g.memory.Remove(g.PathBase(name)) // or it is on disk, and stays
@@ -111,7 +111,7 @@ func (g *guardFS) Remove(name string) error {
 
 // Rename leaves a frozen file alone.
 func (g *guardFS) Rename(from, to string) error {
-	if g.fault.latched() && (g.ours(from) || g.ours(to)) {
+	if g.fault.latched() && (g.isPebbleFile(from) || g.isPebbleFile(to)) {
 		return nil
 	}
 	return g.FS.Rename(from, to)

@@ -18,7 +18,7 @@ type storeRig struct {
 	store *Store
 }
 
-func (r *storeRig) Fickle() bool { return false }
+func (r *storeRig) MayRefuse() bool { return false }
 
 func (r *storeRig) Open() journaltest.Journal {
 	r.t.Helper()

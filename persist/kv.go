@@ -96,11 +96,11 @@ func openKV(dir string, fs vfs.FS, logger *slog.Logger, memTable int) (*KV, erro
 	return k, nil
 }
 
-// kvMaking is a file that is there while the map is being made; kvData is
+// kvIncomplete is a file that is there while the map is being made; kvData is
 // Pebble's folder.
 const (
-	kvMaking = "making"
-	kvData   = "data"
+	kvIncomplete = "making"
+	kvData       = "data"
 )
 
 // freshKV reports whether there is no map yet: an empty folder, or one where a
@@ -109,7 +109,7 @@ func freshKV(fs vfs.FS, dir string) (bool, error) {
 	if used, err := hasFiles(fs, dir); err != nil || !used {
 		return true, err
 	}
-	_, err := fs.Stat(fs.PathJoin(dir, kvMaking))
+	_, err := fs.Stat(fs.PathJoin(dir, kvIncomplete))
 	if oserror.IsNotExist(err) {
 		return false, nil
 	}
@@ -120,7 +120,7 @@ func createKV(fs vfs.FS, dir string, f *fault) error {
 	if err := makeDir(fs, dir); err != nil {
 		return err
 	}
-	making := fs.PathJoin(dir, kvMaking)
+	making := fs.PathJoin(dir, kvIncomplete)
 	file, err := fs.Create(making, "blockdesk-kv")
 	if err != nil {
 		return err
@@ -195,7 +195,7 @@ func (v *KVView) Close() error { return v.snap.Close() }
 // of it and all before it is on disk. It waits while compactions are far behind.
 // Keys and values are copied. Errors: ErrLimit; what wraps ErrFailed is final.
 func (k *KV) Commit(fill kv.Fill, sync bool) error {
-	k.room()
+	k.awaitCompactions()
 	if !sync {
 		k.mu.Lock()
 		defer k.mu.Unlock()
@@ -247,7 +247,7 @@ func (k *KV) apply(b *pebble.Batch, fill kv.Fill, how *pebble.WriteOptions) (err
 
 // room waits while compactions are too far behind, and the map works. Pebble
 // would wait by itself, but then a failure could not end it.
-func (k *KV) room() {
+func (k *KV) awaitCompactions() {
 	for k.flushed.Swap(false) && k.db.Metrics().Levels[0].Sublevels >= kvOverlaps && !k.fault.latched() {
 		k.flushed.Store(true)
 		k.waits.Add(1)

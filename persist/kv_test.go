@@ -160,7 +160,7 @@ func TestKVMaking(t *testing.T) {
 	if err := fs.MkdirAll("/kv/data", 0o755); err != nil {
 		t.Fatal(err)
 	}
-	writeFile(t, fs, "/kv/"+kvMaking, nil)
+	writeFile(t, fs, "/kv/"+kvIncomplete, nil)
 	writeFile(t, fs, "/kv/data/MANIFEST-000001", []byte("torn"))
 	k := mustOpenKV(t, fs)
 	if err := set(k, true, "a", "1"); err != nil {

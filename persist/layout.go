@@ -17,7 +17,7 @@ type layout struct {
 	advice string
 }
 
-func (l layout) mark() string      { return l.fs.PathJoin(l.dir, "mark") }
+func (l layout) watermark() string { return l.fs.PathJoin(l.dir, "mark") }
 func (l layout) frames() string    { return l.fs.PathJoin(l.dir, "frames") }
 func (l layout) logs() string      { return l.fs.PathJoin(l.frames(), logFolder) }
 func (l layout) snapshots() string { return l.fs.PathJoin(l.dir, "snapshots") }
@@ -64,18 +64,18 @@ func hasFiles(fs vfs.FS, path string) (bool, error) {
 	return len(names) > 0, nil
 }
 
-// findMark reads the mark and settles what the folder is. fresh is a folder with
+// findWatermark reads the mark and settles what the folder is. fresh is a folder with
 // no store, or one whose making was cut short: nothing was acknowledged there.
 // A folder with frames or snapshots but no readable mark is damaged.
-func (l layout) findMark() (m markRecord, bad int, fresh bool, err error) {
-	m, bad, err = readMark(l.fs, l.mark())
+func (l layout) findWatermark() (m watermarkRecord, bad int, fresh bool, err error) {
+	m, bad, err = readWatermark(l.fs, l.watermark())
 	if err == nil && m.phase == copying {
-		return m, bad, false, l.damage(l.mark(), errUnfinished)
+		return m, bad, false, l.damage(l.watermark(), errUnfinished)
 	}
 	if err == nil {
 		return m, bad, m.phase == creating, nil
 	}
-	if !errors.Is(err, errMarkMissing) && !errors.Is(err, errMarkDamaged) {
+	if !errors.Is(err, errWatermarkMissing) && !errors.Is(err, errWatermarkDamaged) {
 		return m, bad, false, err
 	}
 	for _, dir := range []string{l.frames(), l.snapshots()} {
@@ -84,7 +84,7 @@ func (l layout) findMark() (m markRecord, bad int, fresh bool, err error) {
 			return m, bad, false, lerr
 		}
 		if used {
-			return m, bad, false, l.damage(l.mark(), err)
+			return m, bad, false, l.damage(l.watermark(), err)
 		}
 	}
 	return m, bad, true, nil
@@ -93,7 +93,7 @@ func (l layout) findMark() (m markRecord, bad int, fresh bool, err error) {
 // create makes an empty store. The mark comes first and says "creating" until
 // everything else is there, so that a crash in between is known for what it is.
 func (l layout) create(o *pebble.Options, f *fault) error {
-	m, err := openMark(l.fs, l.mark(), markRecord{phase: creating})
+	m, err := openWatermark(l.fs, l.watermark(), watermarkRecord{phase: creating})
 	if err != nil {
 		return err
 	}
@@ -106,7 +106,7 @@ func (l layout) create(o *pebble.Options, f *fault) error {
 		err = createPebble(l.frames(), o, f)
 	}
 	if err == nil {
-		err = m.write(markRecord{phase: open})
+		err = m.write(watermarkRecord{phase: open})
 	}
 	if err == nil {
 		err = m.sync()

@@ -25,11 +25,11 @@ type logFS struct {
 	spares []string // paths of whole spare files
 }
 
-func (l *logFS) ours(path string) bool { return l.PathDir(path) == l.dir }
+func (l *logFS) isLog(path string) bool { return l.PathDir(path) == l.dir }
 
 // Create takes a spare where Pebble asks for a new log.
 func (l *logFS) Create(name string, c vfs.DiskWriteCategory) (vfs.File, error) {
-	if !l.ours(name) {
+	if !l.isLog(name) {
 		return l.FS.Create(name, c)
 	}
 	if spare, ok := l.take(); ok {
@@ -45,7 +45,7 @@ func (l *logFS) ReuseForWrite(from, to string, c vfs.DiskWriteCategory) (vfs.Fil
 
 // Remove keeps a log that has the size of a spare for the next start.
 func (l *logFS) Remove(name string) error {
-	if l.ours(name) {
+	if l.isLog(name) {
 		if kept, err := l.keep(name); kept || err != nil {
 			return err
 		}

@@ -66,12 +66,12 @@ type Options struct {
 	Mode Mode
 	// Interval, in mode Interval, is the time between syncs: 10 ms by default.
 	Interval time.Duration
-	// MarkInterval is how far the synced high-water mark may be behind what is
+	// WatermarkInterval is how far the synced high-water mark may be behind what is
 	// durable: 5 ms by default. See the package's section on damage.
-	MarkInterval time.Duration
-	// MarkEveryFrame syncs the mark before each acknowledgement: the last gap
+	WatermarkInterval time.Duration
+	// SyncWatermark syncs the mark before each acknowledgement: the last gap
 	// closed, at the price of a second sync a frame.
-	MarkEveryFrame bool
+	SyncWatermark bool
 	// SnapshotEvery is the number of commands between snapshots: 1,000,000 by
 	// default.
 	SnapshotEvery uint64
@@ -91,9 +91,9 @@ type Options struct {
 	SpareLogs int
 	// DiskEvery is the time between looks at the free space: 1 s by default.
 	DiskEvery time.Duration
-	// Recovering, if set, is told by Recover how many of the commands to replay are
+	// Progress, if set, is told by Recover how many of the commands to replay are
 	// done, about every 65,536 of them. An error of it ends Recover, which returns it.
-	Recovering func(done, total uint64) error
+	Progress func(done, total uint64) error
 	// DiskLow, if set, is told when the free space falls below DiskLowPercent
 	// and when it is back. It is called by Run's goroutine.
 	DiskLow func(low bool)
@@ -110,7 +110,7 @@ func (o Options) withDefaults() Options {
 	o.FS = cmp.Or(o.FS, vfs.Default)
 	o.Mode = cmp.Or(o.Mode, Sync)
 	o.Interval = cmp.Or(o.Interval, 10*time.Millisecond)
-	o.MarkInterval = cmp.Or(o.MarkInterval, 5*time.Millisecond)
+	o.WatermarkInterval = cmp.Or(o.WatermarkInterval, 5*time.Millisecond)
 	o.CloseWithin = cmp.Or(o.CloseWithin, time.Second)
 	o.DiskEvery = cmp.Or(o.DiskEvery, time.Second)
 	o.SnapshotEvery = cmp.Or(o.SnapshotEvery, 1_000_000)
@@ -146,5 +146,5 @@ func (o *Options) Validate() error {
 	case d.DiskLowPercent < 1 || d.DiskLowPercent > 99:
 		return fmt.Errorf("disk_low_percent %d: must be 1 to 99", d.DiskLowPercent)
 	}
-	return errors.Join(span("interval", d.Interval), span("mark interval", d.MarkInterval), span("disk interval", d.DiskEvery))
+	return errors.Join(span("interval", d.Interval), span("mark interval", d.WatermarkInterval), span("disk interval", d.DiskEvery))
 }

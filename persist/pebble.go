@@ -35,7 +35,7 @@ func pebbleOptions(fs vfs.FS, dir string, memTable int, f *fault) (*pebble.Optio
 	// Frames are compact already; packing them costs more time, at every flush
 	// and every replay, than the space is worth.
 	o.ApplyCompressionSettings(func() pebble.DBCompressionSettings { return pebble.DBCompressionNone })
-	o.Experimental.CompactionScheduler = calm{
+	o.Experimental.CompactionScheduler = haltingScheduler{
 		ConcurrencyLimitScheduler: pebble.NewConcurrencyLimitSchedulerWithNoPeriodicGrantingForTest(), fault: f,
 	}
 	// An excise that is queued as a flush reads tables when its turn comes; if it
@@ -48,23 +48,23 @@ func pebbleOptions(fs vfs.FS, dir string, memTable int, f *fault) (*pebble.Optio
 // calm lets compactions begin only while the store works: one that failed would
 // be tried again at once and for ever, and one that does not would fill the
 // memory. The limit never rises, so nothing need look for that now and then.
-type calm struct {
+type haltingScheduler struct {
 	*pebble.ConcurrencyLimitScheduler
 	fault *fault
 }
 
 // Register puts calm between the scheduler and the database.
-func (c calm) Register(perCompaction int, db pebble.DBForCompaction) {
-	c.ConcurrencyLimitScheduler.Register(perCompaction, calmDB{DBForCompaction: db, fault: c.fault})
+func (c haltingScheduler) Register(perCompaction int, db pebble.DBForCompaction) {
+	c.ConcurrencyLimitScheduler.Register(perCompaction, haltingDB{DBForCompaction: db, fault: c.fault})
 }
 
-type calmDB struct {
+type haltingDB struct {
 	pebble.DBForCompaction
 	fault *fault
 }
 
 // GetAllowedWithoutPermission is how many compactions may run at a time.
-func (d calmDB) GetAllowedWithoutPermission() int {
+func (d haltingDB) GetAllowedWithoutPermission() int {
 	if d.fault.latched() {
 		return 0
 	}

@@ -10,7 +10,7 @@ import (
 // keepers picks the snapshots to keep: the last keep of them, and the newest at
 // or below floor, from which the consumers would be served. All stay if there is
 // none such.
-func keepers(list []snapshot, keep int, floor uint64) []snapshot {
+func snapshotsToKeep(list []snapshot, keep int, floor uint64) []snapshot {
 	served := -1
 	for i := range list {
 		if list[i].seq <= floor {
@@ -34,7 +34,7 @@ func (s *Store) prune() error {
 	if len(list) < s.o.KeepSnapshots {
 		return nil // the genesis is the fallback
 	}
-	kept := keepers(list, s.o.KeepSnapshots, floor)
+	kept := snapshotsToKeep(list, s.o.KeepSnapshots, floor)
 	base := kept[0]
 	if base.seq > floor || s.begin.next > base.seq {
 		return nil

@@ -16,20 +16,20 @@ import (
 // that is damaged is passed over for an older one, with a warning, as long as
 // the journal from there on is complete.
 //
-// It is called once, after Open and before Run. Errors: *DamageError, projection.ErrFloor.
+// It is called once, after Open and before Run. Errors: *DamageError, projection.ErrPruned.
 func (s *Store) Recover(floor uint64, visit func([]event.Event)) (*engine.Replica, error) {
 	r, at, err := s.restore(floor)
 	if err != nil {
 		return nil, err
 	}
 	taken := at.last()
-	told := &progress{tell: s.o.Recovering, total: s.tail.last() - taken}
-	p := replay{db: s.db, at: at, to: NewestSnapshot, floor: floor, visit: visit, each: func(_ chain, count int) error { return told.add(uint64(count)) }}
+	told := &progress{report: s.o.Progress, total: s.tail.last() - taken}
+	p := replay{db: s.db, at: at, to: NewestSnapshot, floor: floor, visit: visit, each: func(_ position, count int) error { return told.add(uint64(count)) }}
 	at, err = p.run(r)
 	if told.stopped != nil {
 		return nil, told.stopped
 	}
-	told.end()
+	told.finish()
 	if err == nil && at.next != s.tail.next {
 		err = fmt.Errorf("seq %d: the journal ended at seq %d when it was opened", at.last(), s.tail.last())
 	}
@@ -40,14 +40,14 @@ func (s *Store) Recover(floor uint64, visit func([]event.Event)) (*engine.Replic
 	if err != nil {
 		return nil, fmt.Errorf("copying the replica of seq %d: %w", at.last(), err)
 	}
-	s.follower = &follower{s: s, replica: second, at: at, taken: taken, patience: s.o.CloseWithin}
-	s.snapshots.follow(at.last())
+	s.snapshotter = &snapshotter{s: s, replica: second, at: at, taken: taken, patience: s.o.CloseWithin}
+	s.snapshots.setReplicaSeq(at.last())
 	s.o.Logger.Info("journal recovered", "snapshot_seq", taken, "replayed", at.last()-taken, "last_seq", at.last())
 	return r, nil
 }
 
 // restore finds where the replay begins.
-func (s *Store) restore(floor uint64) (*engine.Replica, chain, error) {
+func (s *Store) restore(floor uint64) (*engine.Replica, position, error) {
 	list := s.snapshots.get()
 	var passed error
 	var damaged []uint64 // to set aside, once it is known that there is a way without
@@ -63,7 +63,7 @@ func (s *Store) restore(floor uint64) (*engine.Replica, chain, error) {
 			return r, snap.chain(), s.setAside(damaged)
 		}
 		if !errors.Is(err, errSnapshot) {
-			return nil, chain{}, fmt.Errorf("snapshot of seq %d: %w", list[i].seq, err)
+			return nil, position{}, fmt.Errorf("snapshot of seq %d: %w", list[i].seq, err)
 		}
 		passed = errors.Join(passed, s.layout.damage(s.layout.snapshot(list[i].seq), err))
 		damaged = append(damaged, list[i].seq)
@@ -75,9 +75,9 @@ func (s *Store) restore(floor uint64) (*engine.Replica, chain, error) {
 		return engine.NewReplica(s.o.State), genesis(), s.setAside(damaged)
 	}
 	if passed != nil {
-		return nil, chain{}, passed
+		return nil, position{}, passed
 	}
-	return nil, chain{}, fmt.Errorf("%w: seq %d; the oldest snapshot that is left serves from seq %d on", projection.ErrFloor, floor, s.begin.next)
+	return nil, position{}, fmt.Errorf("%w: seq %d; the oldest snapshot that is left serves from seq %d on", projection.ErrPruned, floor, s.begin.next)
 }
 
 // loadSnapshot reads a snapshot and restores its replica, which must be what the

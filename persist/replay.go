@@ -29,25 +29,25 @@ type block struct {
 type decodedFrame struct {
 	end       int // in block.commands
 	eventHash uint64
-	after     chain
+	after     position
 }
 
 // replay applies the frames after a place to a replica.
 type replay struct {
 	db    *pebble.DB
-	at    chain
+	at    position
 	to    uint64 // stops after the frame that holds it
 	floor uint64 // visit gets the events of commands above it
 	visit func([]event.Event)
 	// each, if set, is called after each frame.
-	each func(at chain, count int) error
+	each func(at position, count int) error
 
 	full, empty chan *block
 }
 
 // run applies to r all that there is and returns the place where it ended.
 // Errors name the Seq.
-func (p *replay) run(r *engine.Replica) (chain, error) {
+func (p *replay) run(r *engine.Replica) (position, error) {
 	p.full, p.empty = make(chan *block, blocksAhead), make(chan *block, blocksAhead)
 	for range blocksAhead {
 		p.empty <- &block{}
@@ -80,7 +80,7 @@ func (p *replay) read(ctx context.Context) error {
 		if f.First > p.to {
 			return errStop
 		}
-		if err := at.follow(f, HashFrame(encoded)); err != nil {
+		if err := at.advance(f, HashFrame(encoded)); err != nil {
 			return err
 		}
 		if b == nil {
@@ -108,7 +108,7 @@ func (p *replay) read(ctx context.Context) error {
 }
 
 // apply applies one block and returns the place after its last good frame.
-func (p *replay) apply(r *engine.Replica, b *block, end chain) (chain, error) {
+func (p *replay) apply(r *engine.Replica, b *block, end position) (position, error) {
 	begin := 0
 	for i := range b.frames {
 		f := &b.frames[i]

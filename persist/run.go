@@ -17,12 +17,12 @@ const followEvery = 20 * time.Millisecond
 // Recover comes before it. When the store fails Run stays, so that readers can
 // be served on; it returns the failure when ctx ends.
 func (s *Store) Run(ctx context.Context) error {
-	if s.follower == nil {
+	if s.snapshotter == nil {
 		return errors.New("journal: Recover must come before Run")
 	}
 	var g errgroup.Group
-	g.Go(func() error { return s.keepMark(ctx) })
-	g.Go(func() error { return every(ctx, followEvery, func() error { return s.followUp(ctx) }) })
+	g.Go(func() error { return s.syncWatermark(ctx) })
+	g.Go(func() error { return every(ctx, followEvery, func() error { return s.runSnapshotter(ctx) }) })
 	g.Go(func() error { return s.disk.Run(ctx) })
 	if s.o.Mode == Interval {
 		g.Go(func() error { return every(ctx, s.o.Interval, s.syncTail) })
@@ -32,10 +32,10 @@ func (s *Store) Run(ctx context.Context) error {
 	return s.fault.err()
 }
 
-// followUp brings the second engine to the end of the journal.
-func (s *Store) followUp(ctx context.Context) error {
+// runSnapshotter brings the second engine to the end of the journal.
+func (s *Store) runSnapshotter(ctx context.Context) error {
 	for {
-		more, err := s.follower.follow()
+		more, err := s.snapshotter.catchUp()
 		if !more || err != nil {
 			return s.failing(err)
 		}

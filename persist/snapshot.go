@@ -49,8 +49,8 @@ type snapshot struct {
 func snapshotName(seq uint64) string { return fmt.Sprintf("%020d%s", seq, snapshotSuffix) }
 
 // chain is the journal's end as the snapshot knows it.
-func (s *snapshot) chain() chain {
-	return chain{next: s.seq + 1, hash: s.hash, epoch: s.epoch}
+func (s *snapshot) chain() position {
+	return position{next: s.seq + 1, hash: s.hash, epoch: s.epoch}
 }
 
 func (s *snapshot) encode() []byte {
@@ -148,7 +148,7 @@ func (s *snapshot) write(to io.Writer, data []byte) error {
 // of the replica that data encode (engine.Replica.AppendSnapshot), which is at at
 // and has that digest and state hash. The one error is a replica of more than
 // MaxSnapshotBytes.
-func EncodeSnapshot(at Place, digest uint64, state [32]byte, data []byte) ([]byte, error) {
+func EncodeSnapshot(at Position, digest uint64, state [32]byte, data []byte) ([]byte, error) {
 	if uint64(len(data)) > MaxSnapshotBytes {
 		return nil, fmt.Errorf("%w: %d bytes: at most %d", errSnapshot, len(data), uint64(MaxSnapshotBytes))
 	}

@@ -147,9 +147,9 @@ func TestCloseDoesNotWait(t *testing.T) {
 	all := workload(t, 1200, 17)
 	w := mustOpen(t, o, 0, nil)
 	w.mustAppend(t, all, 10)
-	w.store.follower.patience = -1
+	w.store.snapshotter.patience = -1
 	w.mustClose(t)
-	if list := w.store.snapshots.get(); len(list) != 0 || w.store.follower.at.last() >= uint64(len(all)) {
+	if list := w.store.snapshots.get(); len(list) != 0 || w.store.snapshotter.at.last() >= uint64(len(all)) {
 		t.Errorf("it waited: snapshots %+v", list)
 	}
 	w = mustOpen(t, o, NewestSnapshot, nil)
@@ -184,7 +184,7 @@ func TestFloor(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := s.Recover(floor, nil); !errors.Is(err, projection.ErrFloor) {
+	if _, err := s.Recover(floor, nil); !errors.Is(err, projection.ErrPruned) {
 		t.Errorf("below the oldest snapshot: %v", err)
 	}
 	if err := s.release(); err != nil {
@@ -208,7 +208,7 @@ func TestKeepers(t *testing.T) {
 		{9, 40, 10},
 		{1, 40, 40},
 	} {
-		if got := keepers(list, test.keep, test.floor); got[0].seq != test.want {
+		if got := snapshotsToKeep(list, test.keep, test.floor); got[0].seq != test.want {
 			t.Errorf("keep %d, floor %d: oldest %d, want %d", test.keep, test.floor, got[0].seq, test.want)
 		}
 	}
@@ -236,19 +236,19 @@ func FuzzSnapshotHeader(f *testing.F) {
 
 func FuzzMark(f *testing.F) {
 	var p [markSize]byte
-	(&markRecord{phase: open, count: 3, last: 9, first: 8, hash: 7, epoch: 1}).encode(&p)
+	(&watermarkRecord{phase: open, count: 3, last: 9, first: 8, hash: 7, epoch: 1}).encode(&p)
 	f.Add(p[:])
 	f.Fuzz(func(t *testing.T, data []byte) {
 		if len(data) >= markSize {
 			binary.LittleEndian.PutUint32(data[60:], crc32.Checksum(data[:60], castagnoli))
 		}
-		r, ok := decodeMark(data)
+		r, ok := decodeWatermark(data)
 		if !ok {
 			return
 		}
 		var p [markSize]byte
 		r.encode(&p)
-		if again, ok := decodeMark(p[:]); !ok || again != r {
+		if again, ok := decodeWatermark(p[:]); !ok || again != r {
 			t.Fatalf("%+v, again %+v", r, again)
 		}
 	})

@@ -26,18 +26,18 @@ type Store struct {
 
 	ackMu   sync.Mutex // one acknowledge at a time
 	mu      sync.Mutex
-	tail    chain // after the last frame that was written
-	durable chain // after the last frame that is on disk
+	tail    position // after the last frame that was written
+	durable position // after the last frame that is on disk
 
-	begin   chain // before the first frame there is, when opened
+	begin   position // before the first frame there is, when opened
 	floor   atomic.Pointer[func() uint64]
 	wake    atomic.Pointer[chan<- struct{}]
 	pruneMu sync.Mutex // pruning against Backup
 
-	snapshots snapshotShelf
-	follower  *follower // made by Recover
-	counts    WriteCounts
-	disk      *DiskWatch
+	snapshots   snapshotList
+	snapshotter *snapshotter // made by Recover
+	counts      WriteCounts
+	disk        *DiskWatch
 }
 
 var _ engine.Journal = (*Store)(nil)
@@ -51,7 +51,7 @@ func Open(o Options) (*Store, error) {
 	}
 	o = o.withDefaults()
 	s := &Store{
-		folder: folder{o: o, layout: layout{fs: o.FS, dir: o.Dir}, fault: fault{log: o.Logger}, markDue: make(chan struct{}, 1)},
+		folder: folder{o: o, layout: layout{fs: o.FS, dir: o.Dir}, fault: fault{log: o.Logger}, watermarkDue: make(chan struct{}, 1)},
 		disk:   &DiskWatch{o: o},
 	}
 	if err := s.open(); err != nil {
@@ -65,10 +65,10 @@ func (s *Store) open() error {
 	if err != nil {
 		return err
 	}
-	if err := s.survey(m); err != nil {
+	if err := s.verifyFrames(m); err != nil {
 		return err
 	}
-	if s.mark, err = openMark(s.o.FS, s.layout.mark(), s.resumed(m)); err != nil {
+	if s.watermark, err = openWatermark(s.o.FS, s.layout.watermark(), s.resumed(m)); err != nil {
 		return err
 	}
 	s.batch = s.db.NewBatch(pebble.WithMaxRetainedSizeBytes(MaxFrameBytes))
@@ -80,20 +80,20 @@ func (s *Store) open() error {
 
 // resumed is the mark of a store that has just been surveyed. What the survey
 // found is durable: Pebble flushes what it replays.
-func (s *Store) resumed(m markRecord) markRecord {
-	r := s.durable.mark(open)
+func (s *Store) resumed(m watermarkRecord) watermarkRecord {
+	r := s.durable.watermark(open)
 	r.count, r.slot = m.count, m.slot
 	return r
 }
 
 // survey checks everything that is there against the mark and takes over at its
 // end.
-func (s *Store) survey(m markRecord) error {
+func (s *Store) verifyFrames(m watermarkRecord) error {
 	snaps, damaged, err := listSnapshots(s.o.FS, s.layout.snapshots())
 	if err != nil {
 		return err
 	}
-	begin, end, err := survey(s.db, snaps, m)
+	begin, end, err := verifyFrames(s.db, snaps, m)
 	if err = errors.Join(err, s.fault.err()); err != nil {
 		return s.refusal(err)
 	}
@@ -135,7 +135,7 @@ func (s *Store) Append(prior uint64, a, b []engine.Command) error {
 		return s.fault.set(err)
 	}
 	after := s.tail
-	if err := after.follow(&f, HashFrame(s.buf)); err != nil {
+	if err := after.advance(&f, HashFrame(s.buf)); err != nil {
 		return s.fault.set(err)
 	}
 	synced := s.o.Mode == Sync || after.epoch != s.tail.epoch
@@ -178,21 +178,21 @@ func (s *Store) commit(f *Frame, synced bool) (err error) {
 // acknowledge puts the mark at a place that is on disk. Only then may anybody be
 // told of what is before it. In mode Interval two goroutines call it, so a place
 // that is behind the last one is passed over.
-func (s *Store) acknowledge(at chain) error {
+func (s *Store) acknowledge(at position) error {
 	s.ackMu.Lock()
 	defer s.ackMu.Unlock()
 	if durable := s.durableChain(); at.next <= durable.next {
 		return nil
 	}
-	if err := s.mark.write(at.mark(open)); err != nil {
+	if err := s.watermark.write(at.watermark(open)); err != nil {
 		return s.fault.set(err)
 	}
-	if s.o.MarkEveryFrame {
-		if err := s.mark.sync(); err != nil {
+	if s.o.SyncWatermark {
+		if err := s.watermark.sync(); err != nil {
 			return s.fault.set(err)
 		}
 	} else {
-		s.markMoved()
+		s.watermarkMoved()
 	}
 	s.mu.Lock()
 	s.durable = at
@@ -230,7 +230,7 @@ func (s *Store) syncTail() (err error) {
 }
 
 // durableChain is the place up to which everything is on disk.
-func (s *Store) durableChain() chain {
+func (s *Store) durableChain() position {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.durable
@@ -257,8 +257,8 @@ type Health struct {
 	Failed error
 	// Appended, Durable and Marked are the last Seq written, on disk, and
 	// covered by the synced high-water mark.
-	Appended, Durable, Marked uint64
-	Epoch                     uint64
+	Appended, Durable, Watermark uint64
+	Epoch                        uint64
 	// DiskLow: the free share, FreePercent, is below Options.DiskLowPercent.
 	DiskLow     bool
 	FreePercent int // 100 until the first look
@@ -275,7 +275,7 @@ func (s *Store) Health() Health {
 	if s.o.Mode == Interval {
 		h.Interval = s.o.Interval
 	}
-	_, h.Marked = s.mark.read()
+	_, h.Watermark = s.watermark.read()
 	s.mu.Lock()
 	h.Appended, h.Durable, h.Epoch = s.tail.last(), s.durable.last(), s.tail.epoch
 	s.mu.Unlock()
@@ -294,8 +294,8 @@ func (s *Store) Close() error {
 	if err = s.fault.err(); err == nil && s.o.Mode == Interval {
 		err = s.syncTail()
 	}
-	if err == nil && s.follower != nil {
-		err = s.follower.finish()
+	if err == nil && s.snapshotter != nil {
+		err = s.snapshotter.finish()
 	}
 	if err == nil {
 		err = s.seal()

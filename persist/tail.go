@@ -29,7 +29,7 @@ const MaxSnapshotFile = snapshotHeaderSize + MaxSnapshotBytes + 8*(MaxSnapshotBy
 
 // Place is a point between two frames of one history. The zero value is none;
 // Genesis is the first.
-type Place struct {
+type Position struct {
 	// Next is the Seq that comes next, at least 1.
 	Next uint64
 	// Hash is the HashFrame of the frame before; 0 before the first.
@@ -39,27 +39,27 @@ type Place struct {
 }
 
 // Genesis is the place before the first frame of any journal.
-func Genesis() Place {
+func Genesis() Position {
 	c := genesis()
 	return c.place()
 }
 
 // Follow checks that f, whose HashFrame is hash, comes next at p, and moves p past
 // it. An error leaves p where it is.
-func (p *Place) Follow(f *Frame, hash uint64) error {
-	c := chain{next: p.Next, hash: p.Hash, epoch: p.Epoch}
-	if err := c.follow(f, hash); err != nil {
+func (p *Position) Advance(f *Frame, hash uint64) error {
+	c := position{next: p.Next, hash: p.Hash, epoch: p.Epoch}
+	if err := c.advance(f, hash); err != nil {
 		return err
 	}
 	*p = c.place()
 	return nil
 }
 
-func (c *chain) place() Place { return Place{Next: c.next, Hash: c.hash, Epoch: c.epoch} }
+func (c *position) place() Position { return Position{Next: c.next, Hash: c.hash, Epoch: c.epoch} }
 
 // Durable is the place up to which everything is acknowledged. Any goroutine; it
 // never waits for the disk.
-func (s *Store) Durable() Place {
+func (s *Store) Durable() Position {
 	c := s.durableChain()
 	return c.place()
 }
@@ -105,10 +105,10 @@ func (s *Store) Frames(from uint64, visit func(f *Frame, encoded []byte) bool) e
 
 // NewestSnapshot returns the place of the newest snapshot, and false where there
 // is none. Any goroutine.
-func (s *Store) NewestSnapshot() (Place, bool) {
+func (s *Store) NewestSnapshot() (Position, bool) {
 	list := s.snapshots.get()
 	if len(list) == 0 {
-		return Place{}, false
+		return Position{}, false
 	}
 	c := list[len(list)-1].chain()
 	return c.place(), true
@@ -149,17 +149,17 @@ func (s *Store) ReadSnapshot(next uint64, offset int64, p []byte) (n int, size i
 // proven, and returns the place where the journal goes on. Data are hostile until
 // it returns. Errors: engine.ErrVersion, engine.ErrSnapshot, those of a damaged
 // file.
-func RestoreSnapshot(data []byte, o engine.StateOptions) (*engine.Replica, Place, error) {
+func RestoreSnapshot(data []byte, o engine.StateOptions) (*engine.Replica, Position, error) {
 	snap, body, err := decodeSnapshot(data)
 	if err != nil {
-		return nil, Place{}, err
+		return nil, Position{}, err
 	}
 	r, err := engine.RestoreReplica(body, o)
 	if err != nil {
-		return nil, Place{}, err
+		return nil, Position{}, err
 	}
 	if r.State.Seq() != snap.seq || r.Digest != snap.digest || r.State.Hash() != snap.state {
-		return nil, Place{}, fmt.Errorf("%w: holds seq %d and digest %016x, should be %d and %016x, or has another state",
+		return nil, Position{}, fmt.Errorf("%w: holds seq %d and digest %016x, should be %d and %016x, or has another state",
 			errSnapshot, r.State.Seq(), r.Digest, snap.seq, snap.digest)
 	}
 	c := snap.chain()

@@ -30,9 +30,9 @@ func TestFrames(t *testing.T) {
 		at, read := Genesis(), []engine.Command(nil)
 		err := w.store.Frames(from, func(f *Frame, encoded []byte) bool {
 			if from > 1 && at.Next == 1 {
-				at = Place{Next: from, Hash: f.Previous}
+				at = Position{Next: from, Hash: f.Previous}
 			}
-			if err := at.Follow(f, HashFrame(encoded)); err != nil {
+			if err := at.Advance(f, HashFrame(encoded)); err != nil {
 				t.Fatal(err)
 			}
 			var err error

@@ -33,9 +33,9 @@ type ToolOptions struct {
 // source is a store that is only read.
 type source struct {
 	folder
-	marked markRecord
-	snaps  []snapshot
-	torn   []string // snapshots whose header is damaged
+	marked  watermarkRecord
+	snaps   []snapshot
+	damaged []string // snapshots whose header is damaged
 }
 
 func openSource(o ToolOptions) (*source, error) {
@@ -51,13 +51,13 @@ func (src *source) open() (err error) {
 	if src.marked, err = src.openToRead(); err != nil {
 		return err
 	}
-	src.snaps, src.torn, err = listSnapshots(src.layout.fs, src.layout.snapshots())
+	src.snaps, src.damaged, err = listSnapshots(src.layout.fs, src.layout.snapshots())
 	return err
 }
 
 // survey is survey with the damage named.
-func (src *source) survey() (begin, end chain, err error) {
-	begin, end, err = survey(src.db, src.snaps, src.marked)
+func (src *source) verifyFrames() (begin, end position, err error) {
+	begin, end, err = verifyFrames(src.db, src.snaps, src.marked)
 	if err == nil {
 		err = src.fault.err()
 	}
@@ -68,7 +68,7 @@ func (src *source) survey() (begin, end chain, err error) {
 }
 
 // oldest returns the replica that the longest possible replay begins with.
-func (src *source) oldest(begin chain, o engine.StateOptions) (*engine.Replica, chain, error) {
+func (src *source) oldest(begin position, o engine.StateOptions) (*engine.Replica, position, error) {
 	if begin.next == 1 {
 		return engine.NewReplica(o), genesis(), nil
 	}
@@ -83,13 +83,13 @@ func (src *source) oldest(begin chain, o engine.StateOptions) (*engine.Replica, 
 		}
 		errs = append(errs, src.layout.damage(src.layout.snapshot(src.snaps[i].seq), err))
 	}
-	return nil, chain{}, errors.Join(append(errs, src.layout.damage(src.layout.snapshots(),
+	return nil, position{}, errors.Join(append(errs, src.layout.damage(src.layout.snapshots(),
 		fmt.Errorf("no whole snapshot to replay from, and the journal begins at seq %d", begin.next)))...)
 }
 
 // replay applies the frames after at to r, up to the one that holds to.
-func (src *source) replay(r *engine.Replica, at chain, to uint64, p *progress, each func(chain)) (chain, error) {
-	run := replay{db: src.db, at: at, to: to, floor: NewestSnapshot, each: func(at chain, count int) error {
+func (src *source) replay(r *engine.Replica, at position, to uint64, p *progress, each func(position)) (position, error) {
+	run := replay{db: src.db, at: at, to: to, floor: NewestSnapshot, each: func(at position, count int) error {
 		each(at)
 		return p.add(uint64(count))
 	}}
@@ -102,7 +102,7 @@ func (src *source) replay(r *engine.Replica, at chain, to uint64, p *progress, e
 
 // progress calls a tool's callback now and then.
 type progress struct {
-	tell        func(done, total uint64) error
+	report      func(done, total uint64) error
 	done, total uint64
 	next        uint64
 	stopped     error // of tell
@@ -112,17 +112,17 @@ const progressStep = 1 << 16
 
 func (p *progress) add(n uint64) error {
 	p.done += n
-	if p.tell != nil && p.done >= p.next {
+	if p.report != nil && p.done >= p.next {
 		p.next = p.done + progressStep
-		p.stopped = p.tell(p.done, p.total)
+		p.stopped = p.report(p.done, p.total)
 	}
 	return p.stopped
 }
 
 // end tells of the last commands; the work is done, so nothing can end it any more.
-func (p *progress) end() {
-	if p.tell != nil && p.stopped == nil {
-		_ = p.tell(p.done, p.total)
+func (p *progress) finish() {
+	if p.report != nil && p.stopped == nil {
+		_ = p.report(p.done, p.total)
 	}
 }
 
@@ -132,9 +132,9 @@ type Report struct {
 	// is Last+1 if it holds none.
 	First, Last uint64
 	// Marked is the Seq of the high-water mark.
-	Marked uint64
-	Epoch  uint64
-	Frames uint64
+	Watermark uint64
+	Epoch     uint64
+	Frames    uint64
 	// Commands were replayed, from the state after Base (0 = the beginning).
 	Commands, Base uint64
 	// Snapshots are the Seqs of those that proved right.
@@ -156,13 +156,13 @@ func Verify(o ToolOptions) (rep Report, err error) {
 		return Report{}, err
 	}
 	defer func() { err = errors.Join(err, src.release()) }()
-	begin, end, err := src.survey()
-	rep = Report{First: begin.next, Last: end.last(), Marked: src.marked.last, Epoch: end.epoch}
+	begin, end, err := src.verifyFrames()
+	rep = Report{First: begin.next, Last: end.last(), Watermark: src.marked.last, Epoch: end.epoch}
 	if err != nil {
 		return rep, err
 	}
 	var wrong []error
-	for _, name := range src.torn {
+	for _, name := range src.damaged {
 		wrong = append(wrong, src.layout.damage(src.layout.fs.PathJoin(src.layout.snapshots(), name),
 			fmt.Errorf("%w: the header is damaged", errSnapshot)))
 	}
@@ -171,8 +171,8 @@ func Verify(o ToolOptions) (rep Report, err error) {
 		return rep, errors.Join(append(wrong, err)...)
 	}
 	rep.Base = at.last()
-	p := &progress{tell: o.Progress, total: end.last() - at.last()}
-	check := func(at chain) {
+	p := &progress{report: o.Progress, total: end.last() - at.last()}
+	check := func(at position) {
 		for i := range src.snaps {
 			if src.snaps[i].seq != at.last() {
 				continue
@@ -185,11 +185,11 @@ func Verify(o ToolOptions) (rep Report, err error) {
 		}
 	}
 	check(at)
-	at, err = src.replay(r, at, end.last(), p, func(at chain) {
+	at, err = src.replay(r, at, end.last(), p, func(at position) {
 		rep.Frames++
 		check(at)
 	})
-	p.end()
+	p.finish()
 	rep.Commands, rep.Seq, rep.Digest = p.done, at.last(), r.Digest
 	rep.StateHash, rep.BookHash = r.State.Hash(), r.State.BookHash()
 	return rep, errors.Join(append(wrong, err)...)
@@ -222,7 +222,7 @@ func Replay(o ToolOptions, to uint64) (rep Report, err error) {
 		return Report{}, err
 	}
 	defer func() { err = errors.Join(err, src.release()) }()
-	begin, end, err := src.survey()
+	begin, end, err := src.verifyFrames()
 	if err != nil {
 		return Report{}, err
 	}
@@ -230,10 +230,10 @@ func Replay(o ToolOptions, to uint64) (rep Report, err error) {
 	if err != nil {
 		return Report{}, err
 	}
-	rep = Report{First: begin.next, Last: end.last(), Marked: src.marked.last, Epoch: end.epoch, Base: at.last()}
-	p := &progress{tell: o.Progress, total: min(end.last(), to) - min(at.last(), to)}
-	at, err = src.replay(r, at, to, p, func(chain) { rep.Frames++ })
-	p.end()
+	rep = Report{First: begin.next, Last: end.last(), Watermark: src.marked.last, Epoch: end.epoch, Base: at.last()}
+	p := &progress{report: o.Progress, total: min(end.last(), to) - min(at.last(), to)}
+	at, err = src.replay(r, at, to, p, func(position) { rep.Frames++ })
+	p.finish()
 	rep.Commands, rep.Seq, rep.Digest = p.done, at.last(), r.Digest
 	rep.StateHash, rep.BookHash = r.State.Hash(), r.State.BookHash()
 	return rep, err

@@ -21,7 +21,7 @@ func toolsFor(o Options) ToolOptions {
 // snapshots makes the second engine catch up and take what is due.
 func (w *writer) catchUp(t testing.TB) {
 	t.Helper()
-	if err := w.store.follower.toEnd(); err != nil {
+	if err := w.store.snapshotter.catchUpToEnd(); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -46,7 +46,7 @@ func TestVerifyAndReplay(t *testing.T) {
 	}
 	want := replayed(all)
 	last := uint64(len(all))
-	if rep.Last != last || rep.Marked != last || rep.Seq != last || rep.Digest != want.Digest || rep.StateHash != want.State.Hash() {
+	if rep.Last != last || rep.Watermark != last || rep.Seq != last || rep.Digest != want.Digest || rep.StateHash != want.State.Hash() {
 		t.Errorf("report: %+v", rep)
 	}
 	if len(rep.Snapshots) != 3 || rep.Commands+rep.Base != last || rep.First != rep.Base+1 || rep.Epoch != 1 {
@@ -84,7 +84,7 @@ func TestProgressEnds(t *testing.T) {
 		"restore": func() error { return Restore(tool, copied) },
 		"recover": func() error {
 			stopping := o
-			stopping.Recovering = tool.Progress
+			stopping.Progress = tool.Progress
 			store, err := Open(stopping)
 			if err != nil {
 				t.Fatal(err)

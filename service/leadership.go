@@ -25,7 +25,7 @@ type Leading struct {
 	Leader func() leadership.Leader
 	Over   func() bool
 	// Confirm returns nil once a majority has confirmed, after the call, that this
-	// node leads: quorum.Term.Verify.
+	// node leads: quorum.Term.VerifyLeader.
 	Confirm func(ctx context.Context) error
 }
 

@@ -101,7 +101,7 @@ func (p *publication) run(ctx context.Context, from fanout.Journal, term uint64)
 		return err
 	}
 	p.publisher.Store(publisher)
-	group.Go(func() error { return publisher.Keep(ctx) })
+	group.Go(func() error { return publisher.RunWithRetry(ctx) })
 	return group.Wait()
 }
 

@@ -108,7 +108,7 @@ func (s *Service) floor() uint64 {
 func (s *Service) recover() (*engine.Replica, []engine.Command, error) {
 	start := time.Now()
 	replica, first, err := projection.Recover(s.storage.Journal, s.projections(), projection.Options{
-		Rebase: s.rebase, Interval: s.cfg.Durability.Mode == "interval", Hint: rebaseHint, Logger: s.log,
+		AllowReconcile: s.rebase, Interval: s.cfg.Durability.Mode == "interval", Hint: rebaseHint, Logger: s.log,
 	})
 	if err != nil {
 		return nil, nil, err
@@ -119,20 +119,20 @@ func (s *Service) recover() (*engine.Replica, []engine.Command, error) {
 }
 
 // projections are the stores that follow the journal.
-func (s *Service) projections() []projection.Member {
-	return []projection.Member{
+func (s *Service) projections() []projection.Projection {
+	return []projection.Projection{
 		{
-			Follower: s.fix, Name: "the FIX store", Has: "reports", Start: s.fix.Start, Reconcile: s.reconcileFIX,
-			Lost: func(*engine.State) error {
+			Replayer: s.fix, Name: "the FIX store", Content: "reports", Start: s.fix.Start, Reconcile: s.reconcileFIX,
+			RefuseLost: func(*engine.State) error {
 				return fmt.Errorf("the FIX store was lost or is older than the journal: %s", rebaseHint)
 			},
 		},
 		{
-			Follower: s.desk, Name: "the desk's store", Has: "answers", Unreadable: desk.ErrLayout,
+			Replayer: s.desk, Name: "the desk's store", Content: "answers", Unreadable: desk.ErrLayout,
 			Diverged:  func(err error) { s.log.Warn("the desk's store does not fit the journal", "error", err) },
 			Start:     func(state *engine.State) error { return s.desk.Start(state.Desk().Board(), state.Seq()) },
 			Reconcile: s.reconcileDesk,
-			Lost: func(state *engine.State) error {
+			RefuseLost: func(state *engine.State) error {
 				if isUnused(state.Desk()) {
 					return nil
 				}
@@ -140,7 +140,7 @@ func (s *Service) projections() []projection.Member {
 			},
 		},
 		{
-			Follower: s.history, Name: "the history", Has: "trades", Reconcile: s.reconcileHistory,
+			Replayer: s.history, Name: "the history", Content: "trades", Reconcile: s.reconcileHistory,
 			Start: func(state *engine.State) error { return s.history.Start(state.Seq()) },
 		},
 	}
@@ -200,7 +200,7 @@ func (s *Service) journalOptions() persist.Options {
 	return persist.Options{
 		Mode: mode, Interval: s.cfg.Interval(),
 		SnapshotEvery: s.cfg.Journal.SnapshotEvery, KeepSnapshots: s.cfg.Journal.KeepSnapshots,
-		State: s.cfg.StateOptions(), Logger: s.log, DiskLow: s.DiskLow, Recovering: s.recovering,
+		State: s.cfg.StateOptions(), Logger: s.log, DiskLow: s.DiskLow, Progress: s.recovering,
 	}
 }
 

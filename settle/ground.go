@@ -193,7 +193,7 @@ func (s *Settlement) read(ctx context.Context, v *rfq.View) (*ground, error) {
 	if !ok || !known {
 		return g, nil
 	}
-	account, err := s.tokens.Of(wallet, usdc.Address(), usdc.Program())
+	account, err := s.tokens.TokenAccount(wallet, usdc.Address(), usdc.Program())
 	if err != nil {
 		return nil, err
 	}
@@ -225,7 +225,7 @@ func (s *Settlement) check(address solana.Address, a *rpc.Account) (token.Checke
 // accounts reads any number of accounts.
 func (s *Settlement) accounts(ctx context.Context, list []solana.Address, f func(address solana.Address, a *rpc.Account)) error {
 	for len(list) > 0 {
-		part := list[:min(len(list), rpc.MaxAccountsACall)]
+		part := list[:min(len(list), rpc.MaxAccountsPerCall)]
 		list = list[len(part):]
 		found, _, err := s.node.Accounts(ctx, part, rpc.Finalized, 0)
 		if err != nil {

@@ -43,7 +43,7 @@ func (n *groundNode) Blockhash(context.Context) (rpc.Blockhash, error) {
 }
 
 func (n *groundNode) Accounts(_ context.Context, list []solana.Address, level rpc.Commitment, _ uint64) ([]*rpc.Account, uint64, error) {
-	if level != rpc.Finalized || len(list) > rpc.MaxAccountsACall {
+	if level != rpc.Finalized || len(list) > rpc.MaxAccountsPerCall {
 		return nil, 0, errors.New("asked wrongly")
 	}
 	n.asked++
@@ -229,7 +229,7 @@ func TestSurvey(t *testing.T) {
 func TestManyMints(t *testing.T) {
 	s, n, d, _ := grounded(t)
 	d.view.Pairs = nil
-	for i := range rpc.MaxAccountsACall + 1 {
+	for i := range rpc.MaxAccountsPerCall + 1 {
 		mint := solana.Address{6, byte(i), byte(i >> 8)}
 		n.put(mint, mintData(6))
 		d.view.Pairs = append(d.view.Pairs, rfq.Pair{Instrument: market.InstrumentID(i), BaseMint: mint, BaseDecimals: 6})
@@ -325,7 +325,7 @@ func TestRunEnds(t *testing.T) {
 	} {
 		s, _, d, _ := grounded(t)
 		d.view = nil
-		ctx, cancel := context.WithTimeout(t.Context(), runtest.Patience)
+		ctx, cancel := context.WithTimeout(t.Context(), runtest.HangTimeout)
 		if c.end == nil {
 			time.AfterFunc(20*time.Millisecond, cancel)
 		}

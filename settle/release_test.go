@@ -24,8 +24,8 @@ type doubtfulNode struct {
 	crowded, forgets atomic.Bool
 }
 
-func (n *doubtfulNode) SignaturesEverywhere(ctx context.Context, a solana.Address, views []rpc.View, most int) []rpc.History {
-	list := n.Node.SignaturesEverywhere(ctx, a, views, most)
+func (n *doubtfulNode) SignaturesFromAll(ctx context.Context, a solana.Address, views []rpc.NodeStatuses, most int) []rpc.NodeHistory {
+	list := n.Node.SignaturesFromAll(ctx, a, views, most)
 	for i := range list {
 		if n.crowded.Load() {
 			list[i].List, list[i].Err = nil, rpc.ErrTooMany
@@ -34,8 +34,8 @@ func (n *doubtfulNode) SignaturesEverywhere(ctx context.Context, a solana.Addres
 	return list
 }
 
-func (n *doubtfulNode) StatusesEverywhere(ctx context.Context, list []solana.Signature) ([]rpc.View, error) {
-	views, err := n.Node.StatusesEverywhere(ctx, list)
+func (n *doubtfulNode) StatusesFromAll(ctx context.Context, list []solana.Signature) ([]rpc.NodeStatuses, error) {
+	views, err := n.Node.StatusesFromAll(ctx, list)
 	for i := range views {
 		if n.forgets.Load() {
 			views[i].First = 1 << 40

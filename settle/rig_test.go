@@ -100,14 +100,14 @@ func begin(t testing.TB, c *chain, o lifeOptions) *life {
 	})
 	c.must(err)
 	door := &submitter{}
-	l.desk, err = desk.New(desk.Options{Timeout: runtest.Patience, Failed: door.failed, Now: now}, door, l.deskKV)
+	l.desk, err = desk.New(desk.Options{Timeout: runtest.HangTimeout, Failed: door.failed, Now: now}, door, l.deskKV)
 	c.must(err)
 	replica, err := l.journal.Recover(l.desk.Cursor(), func(events []event.Event) { c.must(l.desk.Replay(events)) })
 	c.must(err)
 	c.must(l.desk.Start(replica.State.Desk().Board(), replica.State.Seq()))
 	l.client, err = rpc.New(rpc.Options{
 		Upstreams: []rpc.Upstream{{Name: "sandbox", URL: c.local.URL()}}, HedgeAfter: -1,
-		Timeout: runtest.Patience, AttemptTimeout: runtest.Patience, BlockhashEvery: 20 * time.Millisecond, ProbeEvery: 100 * time.Millisecond,
+		Timeout: runtest.HangTimeout, AttemptTimeout: runtest.HangTimeout, BlockhashEvery: 20 * time.Millisecond, ProbeEvery: 100 * time.Millisecond,
 	})
 	c.must(err)
 	l.store, err = store.Open(o.doom.kv(l.kv))
@@ -121,7 +121,7 @@ func begin(t testing.TB, c *chain, o lifeOptions) *life {
 	so := settle.Options{
 		Budget: build.Budget{Units: 200_000, MicroLamports: 1000}, SyncBuilds: true, RetryFirst: 50 * time.Millisecond,
 		RetryMax: 200 * time.Millisecond, RefreshEvery: 30 * time.Millisecond, Now: now, Logger: quiet,
-		SignTimeout: runtest.Patience, BlockhashLife: blockhashLife,
+		SignTimeout: runtest.HangTimeout, BlockhashLife: blockhashLife,
 		Broadcast: broadcast.Options{ResendEvery: 50 * time.Millisecond, PollEvery: 10 * time.Millisecond},
 		Payments:  settle.Payments{WatchEvery: 50 * time.Millisecond, Retry: 10 * time.Millisecond},
 	}

@@ -39,7 +39,7 @@ type Settlement struct {
 	tracker *broadcast.Tracker
 	log     *slog.Logger
 
-	tokens  solana.Accounts
+	tokens  solana.AccountCache
 	locks   *locks
 	work    *work
 	refund  *owed

@@ -69,7 +69,7 @@ func TestPlaces(t *testing.T) {
 		a := build.Atomic{
 			Common: common, Taker: taker, Desk: desk, Payment: leg, Base: base, BaseAmount: 1, FeePayer: build.Desk, RentPayer: build.Taker,
 		}
-		u, err := a.Build(&solana.Accounts{})
+		u, err := a.Build(&solana.AccountCache{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -80,7 +80,7 @@ func TestPlaces(t *testing.T) {
 		calls(t, name, u, map[int]solana.Address{atomicPays: pays, atomicCreates: solana.AssociatedTokenProgram, atomicDelivers: solana.TokenProgram})
 	}
 	d := build.Delivery{Common: common, Desk: desk, Wallet: taker, Base: base, Amount: 1}
-	u, err := d.Build(&solana.Accounts{})
+	u, err := d.Build(&solana.AccountCache{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -43,7 +43,7 @@ func (s *Settlement) today(c *rfq.Claim, is cosign.Shape) error {
 		if err != nil {
 			return err
 		}
-		if want.PayTo, err = s.tokens.Of(c.Terms.PayTo, mint.Address(), mint.Program()); err != nil {
+		if want.PayTo, err = s.tokens.TokenAccount(c.Terms.PayTo, mint.Address(), mint.Program()); err != nil {
 			return err
 		}
 	}

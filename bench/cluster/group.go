@@ -70,7 +70,7 @@ func firstTerm(ctx context.Context, nodes []*quorum.Node) (*quorum.Term, error) 
 	all := make(chan led, len(nodes))
 	for _, n := range nodes {
 		go func() {
-			term, err := n.Leads(ctx)
+			term, err := n.AwaitTerm(ctx)
 			all <- led{term, err}
 		}()
 	}

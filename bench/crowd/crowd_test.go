@@ -87,7 +87,7 @@ func accept(t *testing.T, l net.Listener, n int) []net.Conn {
 			t.Fatal(err)
 		}
 		t.Cleanup(func() { _ = conn.Close() })
-		_ = conn.SetDeadline(time.Now().Add(runtest.Patience))
+		_ = conn.SetDeadline(time.Now().Add(runtest.HangTimeout))
 		all = append(all, conn)
 	}
 	return all
@@ -142,7 +142,7 @@ func TestFollows(t *testing.T) {
 	start := Now() - int64(time.Second)
 	write(t, conns, frames+frames)
 	a := answered(t, c, c.Follow("g", Schedule{Ticks: 2, Each: 3, Start: start, Every: 100 * time.Millisecond}))
-	if a.Count != 6 || a.P50 < 850e6 || a.Max < 990e6 || a.Max > int64(runtest.Patience) {
+	if a.Count != 6 || a.P50 < 850e6 || a.Max < 990e6 || a.Max > int64(runtest.HangTimeout) {
 		t.Errorf("latencies %+v", a)
 	}
 	answered(t, c, c.Leave("g"))

@@ -95,7 +95,7 @@ func TestPlannerRebuildsRecordedDays(t *testing.T) {
 	}
 	archive := filepath.Join(dir, "orderflow/lobster/LOBSTER_SampleFile_AMZN_2012-06-21_5.zip")
 	if _, err := os.Stat(archive); err != nil {
-		runtest.Missing(t, "recorded flow", "BLOCKDESK_TESTDATA must name the folder of the recorded data")
+		runtest.SkipMissing(t, "recorded flow", "BLOCKDESK_TESTDATA must name the folder of the recorded data")
 	}
 	rows, err := OpenLobsterZip(archive, 5)
 	if err != nil {

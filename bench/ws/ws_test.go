@@ -18,7 +18,7 @@ func TestWSMeasures(t *testing.T) {
 	orders, in := io.Pipe()
 	out, answers := io.Pipe()
 	ended := make(chan error, 1)
-	ctx, cancel := context.WithTimeout(context.Background(), runtest.Patience)
+	ctx, cancel := context.WithTimeout(context.Background(), runtest.HangTimeout)
 	defer cancel()
 	go func() { ended <- crowd.Serve(ctx, orders, answers) }()
 	b := &wsBench{

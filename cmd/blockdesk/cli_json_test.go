@@ -295,7 +295,7 @@ func (p *jsonPlaces) mustFail(t *testing.T, args []string, c *jsonCase) {
 // stop once it has said something.
 func runJSON(t *testing.T, args []string, in string, process, stays bool) (out, errOut string, exit int) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), runtest.Patience)
+	ctx, cancel := context.WithTimeout(context.Background(), runtest.HangTimeout)
 	defer cancel()
 	var stdout, stderr bytes.Buffer
 	if !process {

@@ -36,7 +36,7 @@ func StartChromium(t *testing.T) *Chromium {
 	node := programtest.Tool(t, "node")
 	dir := programtest.ClientDir(t, "browser")
 	if _, err := os.Stat(filepath.Join(dir, "node_modules", ".chromium")); err != nil {
-		runtest.Missing(t, "Chromium of npm", "make browser")
+		runtest.SkipMissing(t, "Chromium of npm", "make browser")
 	}
 	cmd := exec.Command(node, filepath.Join(dir, "drive.mjs"))
 	c := &Chromium{t: t, answers: make(chan []byte), said: &bytes.Buffer{}}
@@ -56,7 +56,7 @@ func StartChromium(t *testing.T) *Chromium {
 		}
 	}()
 	t.Cleanup(func() {
-		overdue := time.AfterFunc(runtest.Patience, func() { _ = cmd.Process.Kill() }) // it may have ended
+		overdue := time.AfterFunc(runtest.HangTimeout, func() { _ = cmd.Process.Kill() }) // it may have ended
 		defer overdue.Stop()
 		in.Close()
 		for range c.answers { // an answer that nobody waited for
@@ -93,8 +93,8 @@ func (c *Chromium) answer(result any) error {
 			return nil
 		}
 		return json.Unmarshal(a.Result, result)
-	case <-time.After(runtest.Patience): // a page that lays itself out on a busy machine answers nothing meanwhile
-		return errors.New("no answer in " + runtest.Patience.String())
+	case <-time.After(runtest.HangTimeout): // a page that lays itself out on a busy machine answers nothing meanwhile
+		return errors.New("no answer in " + runtest.HangTimeout.String())
 	}
 }
 

@@ -379,7 +379,7 @@ func (r *Rig) Buyer(name string, key ed25519.PrivateKey) *Buyer {
 	b := &Buyer{Rig: r, name: name, Key: key, Address: solana.Address(key[32:]), ip: ClientIPs.Next()}
 	dialer := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.ParseIP(b.ip)}}
 	b.http = &http.Client{
-		Timeout:   runtest.Patience,
+		Timeout:   runtest.HangTimeout,
 		Transport: &http.Transport{DialContext: dialer.DialContext, MaxIdleConnsPerHost: 64, IdleConnTimeout: 5 * time.Second},
 	}
 	r.T.Cleanup(b.http.CloseIdleConnections)

@@ -59,7 +59,7 @@ func passing(err error) bool {
 // MustBroadcast is broadcast that has to be taken.
 func (r *Rig) MustBroadcast(raw []byte) {
 	r.T.Helper()
-	ctx, cancel := context.WithTimeout(r.T.Context(), runtest.Patience)
+	ctx, cancel := context.WithTimeout(r.T.Context(), runtest.HangTimeout)
 	defer cancel()
 	if err := r.Broadcast(ctx, raw); err != nil {
 		r.T.Fatal(err)
@@ -114,7 +114,7 @@ func (b *Buyer) Payment(p OwnPayment, hash solana.Hash) SignedPayment {
 		},
 		Wallet: b.Address, Leg: leg,
 	}
-	return b.Sign(programtest.Must(payment.Build(&solana.Accounts{})).Bytes())
+	return b.Sign(programtest.Must(payment.Build(&solana.AccountCache{})).Bytes())
 }
 
 // ParseAtoms reads a number of atoms, and panics where there is none.

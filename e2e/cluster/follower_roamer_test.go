@@ -126,7 +126,7 @@ func (r *roamers) roam(seed uint64, stop <-chan struct{}) {
 
 // visit stays at a server for a while. A server that is away is no error.
 func (c *roamer) visit(to int, stop <-chan struct{}) error {
-	dialer := websocket.Dialer{HandshakeTimeout: runtest.Patience}
+	dialer := websocket.Dialer{HandshakeTimeout: runtest.HangTimeout}
 	conn, _, err := dialer.Dial(c.all.urls[to]+"/ws/rfq", nil)
 	if err != nil {
 		time.Sleep(20 * time.Millisecond) // sleep: before the next server, where one is away
@@ -146,7 +146,7 @@ func (c *roamer) visit(to int, stop <-chan struct{}) error {
 		default:
 		}
 		// A server that stands still, or is cut off, says nothing for a while.
-		_ = conn.SetReadDeadline(time.Now().Add(runtest.Patience))
+		_ = conn.SetReadDeadline(time.Now().Add(runtest.HangTimeout))
 		_, data, err := conn.ReadMessage()
 		if closed := new(websocket.CloseError); errors.As(err, &closed) && closed.Code == websocket.CloseServiceRestart {
 			c.all.restarts.Add(1)

@@ -305,10 +305,10 @@ func checkReadOnly(t *testing.T, r *readers) {
 // rejected with where the leader is.
 func checkFollowerFIX(t *testing.T, r *readers) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), runtest.Patience)
+	ctx, cancel := context.WithTimeout(context.Background(), runtest.HangTimeout)
 	defer cancel()
 	client, err := fixclient.Dial(ctx, fixclient.Options{
-		Addr: r.followers[0].Addresses.FIX, SenderCompID: programtest.FirmA, TargetCompID: "BLOCKDESK", Username: programtest.FirmA, Password: programtest.Password, Timeout: runtest.Patience,
+		Addr: r.followers[0].Addresses.FIX, SenderCompID: programtest.FirmA, TargetCompID: "BLOCKDESK", Username: programtest.FirmA, Password: programtest.Password, Timeout: runtest.HangTimeout,
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -349,7 +349,7 @@ func checkFollowerFIX(t *testing.T, r *readers) {
 // checkFollowerStream: the stream of a follower goes on where the leader's was.
 func checkFollowerStream(t *testing.T, r *readers) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), runtest.Patience)
+	ctx, cancel := context.WithTimeout(context.Background(), runtest.HangTimeout)
 	defer cancel()
 	id := ""
 	for _, s := range []*server.Server{r.leader, r.followers[1]} {

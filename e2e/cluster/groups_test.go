@@ -64,7 +64,7 @@ func readGroupAnswer(t *testing.T, got *http.Response, err error) (int, string, 
 func TestGroupsAsProcesses(t *testing.T) {
 	t.Parallel()
 	here, there := programtest.StartTwoGroups(t)
-	client := http.Client{Timeout: runtest.Patience}
+	client := http.Client{Timeout: runtest.HangTimeout}
 	get := func(d *programtest.Service, path string) (int, string, groupAnswer) {
 		t.Helper()
 		got, err := client.Get(d.At.Base + path)
@@ -149,7 +149,7 @@ func toldByWebSocket(t *testing.T, here, there *programtest.Service) {
 		if err := conn.WriteMessage(websocket.TextMessage, []byte(request)); err != nil {
 			t.Fatal(err)
 		}
-		if err := conn.SetReadDeadline(time.Now().Add(runtest.Patience)); err != nil {
+		if err := conn.SetReadDeadline(time.Now().Add(runtest.HangTimeout)); err != nil {
 			t.Fatal(err)
 		}
 		for ack.Type != "ack" {
@@ -176,7 +176,7 @@ func toldByWebSocket(t *testing.T, here, there *programtest.Service) {
 // stream from the address of the first.
 func followGroups(t *testing.T, d *programtest.Service, env, command string, args ...string) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), runtest.Patience)
+	ctx, cancel := context.WithTimeout(t.Context(), runtest.HangTimeout)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, command, append(args, d.At.Base, "SLUSD/USDC", "92C/SLUSD")...)
 	cmd.Env = append(os.Environ(), env)

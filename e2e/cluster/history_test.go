@@ -104,7 +104,7 @@ func linearizable(ops []porcupine.Operation, capacity int64) error {
 		case opAmend, opCancel, opStatus:
 			model = orderModel()
 		}
-		switch result := porcupine.CheckOperationsTimeout(model, part, runtest.Patience); result {
+		switch result := porcupine.CheckOperationsTimeout(model, part, runtest.HangTimeout); result {
 		case porcupine.Ok:
 		default:
 			return fmt.Errorf("%s: the history of %d operations is %s:\n%s", part[0].Input.(asked).object, len(part), result, transcript(part))

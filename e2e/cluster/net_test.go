@@ -154,7 +154,7 @@ func (g *gate) carry(in net.Conn) {
 	if err != nil || !g.net.pass(there) {
 		return
 	}
-	out, err := net.DialTimeout("tcp", g.target, runtest.Patience)
+	out, err := net.DialTimeout("tcp", g.target, runtest.HangTimeout)
 	if err != nil {
 		return
 	}

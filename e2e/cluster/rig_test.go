@@ -31,7 +31,7 @@ import (
 const (
 	clusterOperator = "the token of the group's operator"
 	// clusterPatience ends waits that hang.
-	clusterPatience = runtest.Patience
+	clusterPatience = runtest.HangTimeout
 	// roomyTimeoutMS is a time-out of elections that a busy machine does not reach. A
 	// test that measures failovers takes quickTimeoutMS.
 	roomyTimeoutMS, quickTimeoutMS = 1000, 200

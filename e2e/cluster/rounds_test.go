@@ -464,7 +464,7 @@ func spread(list []time.Duration) string {
 // BLOCKDESK_CLUSTER_ROUNDS asks for more rounds (make cluster-rounds: 200),
 // BLOCKDESK_CLUSTER_SEED for the same choices again; the moments are new each time.
 func TestClusterRounds(t *testing.T) {
-	runtest.NotRaced(t, "its nodes are processes that crash, and the tests of persist/quorum race the same code")
+	runtest.SkipUnderRace(t, "its nodes are processes that crash, and the tests of persist/quorum race the same code")
 	t.Parallel()
 	rounds := int(programtest.FromEnv(t, "BLOCKDESK_CLUSTER_ROUNDS", 4))
 	seed := programtest.FromEnv(t, "BLOCKDESK_CLUSTER_SEED", runtest.Seed(t))
@@ -496,7 +496,7 @@ func TestClusterRounds(t *testing.T) {
 			ended = true
 		})
 		if !ended && !t.Failed() {
-			runtest.Missing(t, "chain for the claims (the reason stands above)", "npm --prefix internal/sandbox ci")
+			runtest.SkipMissing(t, "chain for the claims (the reason stands above)", "npm --prefix internal/sandbox ci")
 		}
 		if t.Failed() {
 			break

@@ -93,7 +93,7 @@ func (w *signerWatch) serve(l net.Listener, node string) {
 // carry passes one request and its answer on.
 func (w *signerWatch) carry(in net.Conn, node string) {
 	defer in.Close()
-	const patience = runtest.Patience
+	const patience = runtest.HangTimeout
 	if in.SetDeadline(time.Now().Add(patience)) != nil {
 		return
 	}
@@ -257,7 +257,7 @@ func moments() []moment {
 // happens to a leader around the authorization of an atomic claim, each signature
 // that the signer gives is allowed by a command that all nodes have.
 func TestClusterSigns(t *testing.T) {
-	runtest.NotRaced(t, "its nodes are processes that crash, and the tests of persist/quorum and settle race the same code")
+	runtest.SkipUnderRace(t, "its nodes are processes that crash, and the tests of persist/quorum and settle race the same code")
 	t.Parallel()
 	rounds := max(2, int(programtest.FromEnv(t, "BLOCKDESK_CLUSTER_ROUNDS", 0))/4)
 	seed := programtest.FromEnv(t, "BLOCKDESK_CLUSTER_SEED", runtest.Seed(t))

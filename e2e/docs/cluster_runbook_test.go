@@ -31,7 +31,7 @@ import (
 const (
 	dutyToken = "the token of whoever is on duty"
 	// dutyPatience bounds what the lines and the stand-in for systemd wait for.
-	dutyPatience = runtest.Patience
+	dutyPatience = runtest.HangTimeout
 )
 
 // host is one that a node of the group runs on.
@@ -382,7 +382,7 @@ func (d *groupOnDuty) restored() {
 // machine that each is about, while a client writes all the time: no acknowledged
 // command is lost, and none is applied twice.
 func TestClusterRunbook(t *testing.T) {
-	runtest.NotRaced(t, "it runs a document's lines one after the other, which other tests race")
+	runtest.SkipUnderRace(t, "it runs a document's lines one after the other, which other tests race")
 	t.Parallel()
 	for _, name := range []string{"curl", "grep", "openssl"} {
 		programtest.Tool(t, name)

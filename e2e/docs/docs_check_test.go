@@ -121,7 +121,7 @@ func makeTarget(root, line string) error {
 	if err != nil {
 		return err
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), runtest.Patience)
+	ctx, cancel := context.WithTimeout(context.Background(), runtest.HangTimeout)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, "make", append([]string{"-n"}, words[1:]...)...)
 	cmd.Dir = root

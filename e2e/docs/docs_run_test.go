@@ -138,7 +138,7 @@ func (t *terminal) watch(line string, want *regexp.Regexp, keep bool) (printed s
 	cmd := exec.Command("/bin/sh", "-c", t.places.Replace(line))
 	cmd.Dir, cmd.Env, cmd.Stdout, cmd.Stderr = t.dir, t.env, g, g
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-	cmd.WaitDelay = runtest.Patience
+	cmd.WaitDelay = runtest.HangTimeout
 	if err := cmd.Start(); err != nil {
 		return "", err
 	}
@@ -169,7 +169,7 @@ type expectation struct {
 }
 
 // lineTime ends a line that hangs.
-const lineTime = runtest.Patience
+const lineTime = runtest.HangTimeout
 
 // silent are programs that print nothing when all is well.
 var silent = regexp.MustCompile(`^(cd|export|sleep|mkdir|mv|cp|rm|chmod|chown|ln|install|test|kill|unset|set|umask)\b`)

@@ -88,7 +88,7 @@ func readersOf(t *testing.T) map[string][]printedLine {
 }
 
 func TestDocuments(t *testing.T) {
-	runtest.NotRaced(t, "it runs a document's lines one after the other, which other tests race")
+	runtest.SkipUnderRace(t, "it runs a document's lines one after the other, which other tests race")
 	t.Parallel()
 	documents := readersOf(t)
 	for name, test := range elsewhere {

@@ -47,7 +47,7 @@ type newcomer struct {
 // A stranger clones the repository and types what README.md prints at its beginning:
 // his claim is settled on the local chain.
 func TestNewcomer(t *testing.T) {
-	runtest.NotRaced(t, "it runs a document's lines one after the other, which other tests race")
+	runtest.SkipUnderRace(t, "it runs a document's lines one after the other, which other tests race")
 	t.Parallel()
 	for _, name := range []string{"git", "make", "go", "npm", "curl"} {
 		programtest.Tool(t, name)
@@ -57,7 +57,7 @@ func TestNewcomer(t *testing.T) {
 	began := time.Now()
 	clone := fmt.Sprintf("git clone -q %s %s", programtest.Root(t), n.dir)
 	if out, err := exec.CommandContext(t.Context(), "/bin/sh", "-c", clone).CombinedOutput(); err != nil {
-		runtest.Missing(t, fmt.Sprintf("repository to clone: %v\n%s", err, out), "git clone")
+		runtest.SkipMissing(t, fmt.Sprintf("repository to clone: %v\n%s", err, out), "git clone")
 	}
 	commands := []string{clone, "cd blockdesk"}
 	text, err := os.ReadFile(filepath.Join(n.dir, "README.md"))
@@ -141,7 +141,7 @@ func (n *newcomer) lines(readme string) (out []printedLine) {
 
 // answer is what a page says with status 200, else "".
 func (n *newcomer) answer(url string) string {
-	ctx, cancel := context.WithTimeout(n.t.Context(), runtest.Patience)
+	ctx, cancel := context.WithTimeout(n.t.Context(), runtest.HangTimeout)
 	defer cancel()
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
 	if err != nil {
@@ -167,7 +167,7 @@ func (n *newcomer) serve(line string) {
 	cmd := exec.Command("/bin/sh", "-c", line)
 	cmd.Dir, cmd.Env, cmd.Stdout, cmd.Stderr = n.dir, n.env, printed, printed
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-	cmd.WaitDelay = runtest.Patience
+	cmd.WaitDelay = runtest.HangTimeout
 	if err := cmd.Start(); err != nil {
 		n.t.Fatal(err)
 	}
@@ -205,7 +205,7 @@ func (n *newcomer) serve(line string) {
 		n.t.Fatalf("%s does not serve:\n%s", line, printed)
 	}
 	if noChain() {
-		runtest.Missing(n.t, "local chain, which npm has not installed:\n"+printed.String(), "make sandbox")
+		runtest.SkipMissing(n.t, "local chain, which npm has not installed:\n"+printed.String(), "make sandbox")
 	}
 }
 

@@ -58,7 +58,7 @@ var readmePrints = []expectation{
 // service after it has been stopped. Without a chain those that settle are passed
 // over.
 func TestReadme(t *testing.T) {
-	runtest.NotRaced(t, "it runs a document's lines one after the other, which other tests race")
+	runtest.SkipUnderRace(t, "it runs a document's lines one after the other, which other tests race")
 	t.Parallel()
 	programtest.Tool(t, "curl")
 	var more []string

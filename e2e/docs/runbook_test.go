@@ -94,7 +94,7 @@ type scene struct {
 // The runbook's lines, in their order, against a desk in the trouble that they are
 // about. systemd and its journal are a stand-in's: it starts and stops the service.
 func TestRunbook(t *testing.T) {
-	runtest.NotRaced(t, "it runs a document's lines one after the other, which other tests race")
+	runtest.SkipUnderRace(t, "it runs a document's lines one after the other, which other tests race")
 	t.Parallel()
 	for _, name := range []string{"curl", "grep"} {
 		programtest.Tool(t, name)

@@ -27,7 +27,7 @@ import (
 // BLOCKDESK_FEED_SECONDS is for how long the hour may be played, and then all of
 // it must be; without it, its beginning is, for a few seconds.
 func TestFeedThroughAnHour(t *testing.T) {
-	runtest.NotRaced(t, "its clients are not Go, and the tests of feed race the same code")
+	runtest.SkipUnderRace(t, "its clients are not Go, and the tests of feed race the same code")
 	t.Parallel()
 	feedtest.FollowerDir(t)
 	const fewSeconds = 8

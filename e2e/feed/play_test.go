@@ -15,7 +15,7 @@ import (
 // The main job on real input: a recorded day through every door, and the same
 // day with the server killed in its middle, end in the same books.
 func TestRecordedDayThroughEveryDoor(t *testing.T) {
-	runtest.NotRaced(t, "it plays a day one order at a time, and the tests of engine, fixgw and feed race the same code")
+	runtest.SkipUnderRace(t, "it plays a day one order at a time, and the tests of engine, fixgw and feed race the same code")
 	t.Parallel()
 	days := []string{"own"}
 	data := os.Getenv("BLOCKDESK_TESTDATA")

@@ -55,7 +55,7 @@ func (f *ticketFeed) next() {
 		Gone      []string          `json:"gone"`
 	}
 	for m.Channel != "tickets" {
-		if err := f.conn.SetReadDeadline(time.Now().Add(runtest.Patience)); err != nil {
+		if err := f.conn.SetReadDeadline(time.Now().Add(runtest.HangTimeout)); err != nil {
 			f.t.Fatal(err)
 		}
 		_, data, err := f.conn.ReadMessage()
@@ -170,7 +170,7 @@ func TestNoTicketsWithoutDesk(t *testing.T) {
 	s := programtest.Start(t, programtest.Config(t, "rfq: {enabled: false}\n"))
 	conn := followTickets(t, s, "").conn
 	for {
-		if err := conn.SetReadDeadline(time.Now().Add(runtest.Patience)); err != nil {
+		if err := conn.SetReadDeadline(time.Now().Add(runtest.HangTimeout)); err != nil {
 			t.Fatal(err)
 		}
 		_, data, err := conn.ReadMessage()

@@ -88,7 +88,7 @@ func FollowerDir(t *testing.T) (node, dir string) {
 	t.Helper()
 	node, dir = programtest.Tool(t, "node"), programtest.ClientDir(t, "ws")
 	if _, err := os.Stat(filepath.Join(dir, "node_modules", "ws")); err != nil {
-		runtest.Missing(t, "npm's ws", "npm --prefix internal/clients/ws ci")
+		runtest.SkipMissing(t, "npm's ws", "npm --prefix internal/clients/ws ci")
 	}
 	return node, dir
 }
@@ -139,7 +139,7 @@ func (f *Follower) Finish(t *testing.T) *Followed {
 		if err != nil {
 			t.Fatalf("%s: %v\n%s", f.Name, err, &f.out)
 		}
-	case <-time.After(runtest.Patience):
+	case <-time.After(runtest.HangTimeout):
 		t.Fatalf("%s does not end", f.Name)
 	}
 	text := f.lastLine()

@@ -38,7 +38,7 @@ type FeedTrade struct {
 // FeedUntil reads the feed until a message of a channel satisfies ready.
 func FeedUntil(t *testing.T, conn *websocket.Conn, channel string, ready func(*FeedMessage) bool) *FeedMessage {
 	t.Helper()
-	if err := conn.SetReadDeadline(time.Now().Add(runtest.Patience)); err != nil {
+	if err := conn.SetReadDeadline(time.Now().Add(runtest.HangTimeout)); err != nil {
 		t.Fatal(err)
 	}
 	for {

@@ -37,7 +37,7 @@ func (c *claimant) logOn() {
 	var err error
 	c.client, err = fixclient.Dial(c.T.Context(), fixclient.Options{
 		Addr: c.Server.Addresses.FIX, SenderCompID: programtest.FirmA, TargetCompID: "BLOCKDESK", Username: programtest.FirmA, Password: programtest.Password,
-		KeepSequence: c.sender > 0, NextSender: c.sender, NextTarget: c.target, Timeout: runtest.Patience,
+		KeepSequence: c.sender > 0, NextSender: c.sender, NextTarget: c.target, Timeout: runtest.HangTimeout,
 	})
 	if err != nil {
 		c.T.Fatal(err)
@@ -99,7 +99,7 @@ func (c *claimant) hear(want map[int]string) map[int]string {
 			return m
 		}
 	}
-	for deadline := time.After(runtest.Patience); ; {
+	for deadline := time.After(runtest.HangTimeout); ; {
 		select {
 		case m := <-c.in:
 			c.heard = append(c.heard, m)

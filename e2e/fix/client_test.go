@@ -27,7 +27,7 @@ import (
 func script(t *testing.T, address, state, lines string, args ...string) (string, error) {
 	t.Helper()
 	exe := programtest.Binary(t)
-	ctx, cancel := context.WithTimeout(context.Background(), runtest.Patience)
+	ctx, cancel := context.WithTimeout(context.Background(), runtest.HangTimeout)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, exe, append([]string{
 		"fix", "client", "--address", address, "--comp-id", programtest.FirmA, "--sequence-file", filepath.Join(state, "aa.seq"),

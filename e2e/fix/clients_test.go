@@ -24,7 +24,7 @@ import (
 // A client that shares no line with us, QuickFIX C++ with its own dictionary
 // and validation on, trades through three sessions.
 func TestIndependentFIXClient(t *testing.T) {
-	runtest.NotRaced(t, "its client is not Go, and the tests of fixgw race the gateway")
+	runtest.SkipUnderRace(t, "its client is not Go, and the tests of fixgw race the gateway")
 	t.Parallel()
 	trader := buildTrader(t)
 	dictionary, err := filepath.Abs(filepath.Join("..", "..", "fixgw", "FIX44.xml"))
@@ -41,7 +41,7 @@ func buildTrader(t *testing.T) string {
 	t.Helper()
 	compiler := programtest.Tool(t, "g++")
 	if _, err := os.Stat("/usr/include/quickfix/Application.h"); err != nil {
-		runtest.Missing(t, "QuickFIX C++", "apt-get install libquickfix-dev")
+		runtest.SkipMissing(t, "QuickFIX C++", "apt-get install libquickfix-dev")
 	}
 	dir := programtest.ClientDir(t, "quickfix")
 	trader := filepath.Join(t.TempDir(), "trader")
@@ -56,12 +56,12 @@ func buildTrader(t *testing.T) string {
 // Another one, npm's jspurefix, with its stock dictionary and with ours, and its
 // checks on.
 func TestIndependentFIXClientJS(t *testing.T) {
-	runtest.NotRaced(t, "its client is not Go, and the tests of fixgw race the gateway")
+	runtest.SkipUnderRace(t, "its client is not Go, and the tests of fixgw race the gateway")
 	t.Parallel()
 	node := programtest.Tool(t, "node")
 	dir := programtest.ClientDir(t, "jspurefix")
 	if _, err := os.Stat(filepath.Join(dir, "node_modules", "jspurefix")); err != nil {
-		runtest.Missing(t, "jspurefix of npm", "npm --prefix internal/clients/jspurefix ci")
+		runtest.SkipMissing(t, "jspurefix of npm", "npm --prefix internal/clients/jspurefix ci")
 	}
 	dictionary, err := filepath.Abs(filepath.Join("..", "..", "sdk", "fix", "FIX44-blockdesk.xml"))
 	if err != nil {

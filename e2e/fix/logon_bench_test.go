@@ -47,7 +47,7 @@ func BenchmarkLogon(b *testing.B) {
 	}
 	for _, way := range []string{"PW", "KEY"} {
 		b.Run(way, func(b *testing.B) {
-			o := fixclient.Options{Addr: s.Addresses.FIX, SenderCompID: way, TargetCompID: "BLOCKDESK", KeepSequence: true, Timeout: runtest.Patience}
+			o := fixclient.Options{Addr: s.Addresses.FIX, SenderCompID: way, TargetCompID: "BLOCKDESK", KeepSequence: true, Timeout: runtest.HangTimeout}
 			if way == "KEY" {
 				o.Key = key
 			} else {

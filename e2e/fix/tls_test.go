@@ -42,7 +42,7 @@ func TestFIXOverTLS(t *testing.T) {
 	dial := func(c *tls.Config) error {
 		client, err := fixclient.Dial(context.Background(), fixclient.Options{
 			Addr: s.Addresses.FIX, SenderCompID: programtest.FirmA, TargetCompID: "BLOCKDESK", Username: programtest.FirmA, Password: programtest.Password,
-			TLS: c, Timeout: runtest.Patience,
+			TLS: c, Timeout: runtest.HangTimeout,
 		})
 		if err == nil {
 			client.Close()

@@ -80,7 +80,7 @@ func (s *Session) Expect(want map[int]string) map[int]string {
 			}
 		}
 		return m
-	case <-time.After(runtest.Patience):
+	case <-time.After(runtest.HangTimeout):
 		s.T.Fatalf("no message; want %v", want)
 		return nil
 	}
@@ -113,7 +113,7 @@ func (f *Firm) Next() *fixclient.Message {
 		return m
 	case err := <-f.ended:
 		f.t.Fatalf("ended: %v", err)
-	case <-time.After(runtest.Patience):
+	case <-time.After(runtest.HangTimeout):
 		f.t.Fatal("no message")
 	}
 	return nil
@@ -128,7 +128,7 @@ func (f *Firm) LoggedOut() string {
 			f.t.Fatalf("ended with %v", err)
 		}
 		return err.Error()
-	case <-time.After(runtest.Patience):
+	case <-time.After(runtest.HangTimeout):
 		f.t.Fatal("not logged out")
 	}
 	return ""
@@ -138,7 +138,7 @@ func (f *Firm) LoggedOut() string {
 func NewFirm(t *testing.T, address, name string) (*Firm, error) {
 	t.Helper()
 	client, err := fixclient.Dial(t.Context(), fixclient.Options{
-		Addr: address, SenderCompID: name, TargetCompID: "BLOCKDESK", Username: name, Password: programtest.Password, Timeout: runtest.Patience,
+		Addr: address, SenderCompID: name, TargetCompID: "BLOCKDESK", Username: name, Password: programtest.Password, Timeout: runtest.HangTimeout,
 	})
 	if err != nil {
 		return nil, err

@@ -101,7 +101,7 @@ func NewTrader(name string, seed uint64) *Trader {
 func (t *Trader) Connect(address string) error {
 	client, err := fixclient.Dial(context.Background(), fixclient.Options{
 		Addr: address, SenderCompID: t.Name, TargetCompID: "BLOCKDESK", Username: t.Name, Password: programtest.Password,
-		KeepSequence: t.sender > 0, NextSender: t.sender, NextTarget: t.target, LogonFields: "8013=N\x01", Timeout: cmp.Or(t.Logon, runtest.Patience),
+		KeepSequence: t.sender > 0, NextSender: t.sender, NextTarget: t.target, LogonFields: "8013=N\x01", Timeout: cmp.Or(t.Logon, runtest.HangTimeout),
 	})
 	if err != nil {
 		return fmt.Errorf("%s: %w", t.Name, err)
@@ -250,8 +250,8 @@ func Millionths(text string) uint64 {
 func (t *Trader) Trade(stop <-chan struct{}) {
 	for {
 		t.Mu.Lock()
-		deadline := time.Now().Add(runtest.Patience)
-		wake := time.AfterFunc(runtest.Patience, t.Changed.Broadcast)
+		deadline := time.Now().Add(runtest.HangTimeout)
+		wake := time.AfterFunc(runtest.HangTimeout, t.Changed.Broadcast)
 		for t.Waiting >= TraderWindow && !t.over(stop) && time.Now().Before(deadline) {
 			t.Changed.Wait()
 		}
@@ -261,7 +261,7 @@ func (t *Trader) Trade(stop <-chan struct{}) {
 			return
 		}
 		if t.Waiting >= TraderWindow {
-			t.Fail("%d requests without an answer for %v", t.Waiting, runtest.Patience)
+			t.Fail("%d requests without an answer for %v", t.Waiting, runtest.HangTimeout)
 			t.Mu.Unlock()
 			return
 		}
@@ -340,7 +340,7 @@ func (t *Trader) resting() []string {
 // Await waits until ready returns true, or the line breaks. It calls ready with mu
 // held, whenever a message has come.
 func (t *Trader) Await(what string, ready func() bool) error {
-	patience := cmp.Or(t.Patience, runtest.Patience)
+	patience := cmp.Or(t.Patience, runtest.HangTimeout)
 	deadline := time.Now().Add(patience)
 	wake := time.AfterFunc(patience, t.Changed.Broadcast)
 	defer wake.Stop()

@@ -24,7 +24,7 @@ import (
 // BLOCKDESK_MIRROR_SECONDS is for how long, with troubles and restarts by chance;
 // without it, each kind is met once. BLOCKDESK_SEED asks for the same moves again.
 func TestMirrorFollowsTheChain(t *testing.T) {
-	runtest.NotRaced(t, "it follows a chain in real time, which the detector is too slow for; the tests of mirror race the same code")
+	runtest.SkipUnderRace(t, "it follows a chain in real time, which the detector is too slow for; the tests of mirror race the same code")
 	t.Parallel()
 	seed := runtest.Seed(t)
 	r := newMirrorRig(t, seed)
@@ -59,7 +59,7 @@ func TestMirrorFollowsTheChain(t *testing.T) {
 // The local chain itself is a node that can be mirrored, as a demo does: one that is
 // alone is believed, though it tells what an open slot holds already.
 func TestMirrorFollowsTheSandbox(t *testing.T) {
-	runtest.NotRaced(t, "it follows a chain in real time, which the detector is too slow for; the tests of mirror race the same code")
+	runtest.SkipUnderRace(t, "it follows a chain in real time, which the detector is too slow for; the tests of mirror race the same code")
 	t.Parallel()
 	r := &mirrorRig{t: t, m: newChainMarket(t, programtest.FromEnv(t, "BLOCKDESK_SEED", 5))}
 	r.start(r.m.node.URL())

@@ -108,7 +108,7 @@ type landing struct {
 }
 
 func newCluster(url string, watched []string) *chainCluster {
-	return &chainCluster{url: url, watched: watched, http: &http.Client{Timeout: runtest.Patience}, may: map[uint64][]*bank{}, held: map[uint64][2]string{}, landed: map[string]landing{}, done: map[string]uint64{}}
+	return &chainCluster{url: url, watched: watched, http: &http.Client{Timeout: runtest.HangTimeout}, may: map[uint64][]*bank{}, held: map[uint64][2]string{}, landed: map[string]landing{}, done: map[string]uint64{}}
 }
 
 // read makes a bank of what the chain has now of some accounts, with the clock's.

@@ -246,7 +246,7 @@ type watcher struct {
 
 func newWatcher(r *mirrorRig) *watcher {
 	w := &watcher{
-		r: r, api: r.s.Addresses.API, stop: make(chan struct{}), client: &http.Client{Timeout: runtest.Patience}, slots: map[uint64]bool{},
+		r: r, api: r.s.Addresses.API, stop: make(chan struct{}), client: &http.Client{Timeout: runtest.HangTimeout}, slots: map[uint64]bool{},
 		trades: map[string][]mirroredTrade{}, status: map[string]bool{},
 	}
 	w.every(20*time.Millisecond, w.depth)

@@ -149,7 +149,7 @@ func (l *leaks) fix() {
 	l.secrets["wrong FIX password"] = wrong
 	for password, good := range map[string]bool{deployPassword: true, wrong: false} {
 		c, err := fixclient.Dial(l.t.Context(), fixclient.Options{
-			Addr: l.d.At.FIX, SenderCompID: "FUND1", TargetCompID: "BLOCKDESK", Username: "fund1", Password: password, Timeout: runtest.Patience,
+			Addr: l.d.At.FIX, SenderCompID: "FUND1", TargetCompID: "BLOCKDESK", Username: "fund1", Password: password, Timeout: runtest.HangTimeout,
 		})
 		if (err == nil) != good {
 			l.t.Fatalf("good %v: %v", good, err)
@@ -178,7 +178,7 @@ func (l *leaks) strange() {
 		if _, err := conn.Write([]byte("GET / HTTP/1.1\r\nHost: x\r\nX-A: " + strangers + "\x1b[31m\nlevel=ERROR msg=forged\r\nAuthorization: SECRET-cookie\r\n\r\n")); err != nil {
 			l.t.Error(err)
 		}
-		if err := conn.SetReadDeadline(time.Now().Add(runtest.Patience)); err == nil {
+		if err := conn.SetReadDeadline(time.Now().Add(runtest.HangTimeout)); err == nil {
 			_, _ = io.CopyN(&l.answers, conn, 64)
 		}
 		conn.Close()

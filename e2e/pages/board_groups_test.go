@@ -13,7 +13,7 @@ import (
 // TestBoardOfGroups: one group's board is live for all groups' pairs, each read from
 // its own group's feed, and says which are not.
 func TestBoardOfGroups(t *testing.T) {
-	runtest.NotRaced(t, "what it tests runs in a browser or in Node")
+	runtest.SkipUnderRace(t, "what it tests runs in a browser or in Node")
 	t.Parallel()
 	c := browsertest.StartChromium(t)
 	here, there := programtest.StartTwoGroups(t)

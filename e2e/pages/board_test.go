@@ -206,7 +206,7 @@ func (f firms) order(prefix string, list [][3]string) {
 
 // TestBoard: a reader's whole visit to the board, in a real browser.
 func TestBoard(t *testing.T) {
-	runtest.NotRaced(t, "what it tests runs in a browser or in Node")
+	runtest.SkipUnderRace(t, "what it tests runs in a browser or in Node")
 	t.Parallel()
 	c := browsertest.StartChromium(t)
 	s := programtest.Start(t, programtest.Config(t, "  rfq_writes_per_minute: 0\n"+programtest.DeskConfig))
@@ -264,7 +264,7 @@ const noSockets = `globalThis.WebSocket = class { constructor() { setTimeout(() 
 
 // TestBoardWithoutDesk: where no desk is enabled the board is a market's alone.
 func TestBoardWithoutDesk(t *testing.T) {
-	runtest.NotRaced(t, "what it tests runs in a browser or in Node")
+	runtest.SkipUnderRace(t, "what it tests runs in a browser or in Node")
 	t.Parallel()
 	c := browsertest.StartChromium(t)
 	s := programtest.Start(t, programtest.Config(t, "rfq: {enabled: false}\n"))
@@ -382,7 +382,7 @@ addEventListener('wallet-standard:app-ready', (event) => event.detail.register(w
 // TestBoardSettles: a demo's claim is settled by clicks alone, and a wallet that
 // proves nothing gets no token.
 func TestBoardSettles(t *testing.T) {
-	runtest.NotRaced(t, "what it tests runs in a browser or in Node")
+	runtest.SkipUnderRace(t, "what it tests runs in a browser or in Node")
 	t.Parallel()
 	c := browsertest.StartChromium(t)
 	servicetest.LocalChain(t)

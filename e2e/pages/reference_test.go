@@ -33,7 +33,7 @@ return all().length === keep.length;`
 // document, asks nobody but the service, breaks none of its policy, and can be
 // read and searched, dark or light.
 func TestReference(t *testing.T) {
-	runtest.NotRaced(t, "what it tests runs in a browser or in Node")
+	runtest.SkipUnderRace(t, "what it tests runs in a browser or in Node")
 	t.Parallel()
 	c := browsertest.StartChromium(t)
 	s := programtest.Start(t, programtest.Config(t, programtest.DeskConfig))

@@ -87,7 +87,7 @@ func (b binary) path() (exe string, err error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return "", err
 	}
-	if runtest.Raced {
+	if runtest.RaceEnabled {
 		b.name, b.build = b.name+"-race", append(slices.Clone(b.build), "-race")
 	}
 	exe = filepath.Join(dir, b.name)

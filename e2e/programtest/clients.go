@@ -17,7 +17,7 @@ func Tool(t *testing.T, name string) string {
 	t.Helper()
 	path, err := exec.LookPath(name)
 	if err != nil {
-		runtest.Missing(t, name, "apt-get install "+cmp.Or(packages[name], name))
+		runtest.SkipMissing(t, name, "apt-get install "+cmp.Or(packages[name], name))
 	}
 	return path
 }
@@ -50,7 +50,7 @@ func TypeScriptDir(t *testing.T) string {
 	}
 	for _, name := range []string{"@solana/kit", "ws", "typescript"} {
 		if _, err := os.Stat(filepath.Join(dir, "node_modules", name)); err != nil {
-			runtest.Missing(t, name+" of npm", "npm --prefix sdk/typescript ci")
+			runtest.SkipMissing(t, name+" of npm", "npm --prefix sdk/typescript ci")
 		}
 	}
 	return dir
@@ -74,4 +74,4 @@ func RunClientIn(t *testing.T, dir, command string, args ...string) (string, err
 }
 
 // ClientTime ends a client that hangs. Some compile, install or lay out pages first.
-const ClientTime = 2 * runtest.Patience
+const ClientTime = 2 * runtest.HangTimeout

@@ -22,7 +22,7 @@ func Run(t *testing.T, dir string, env []string, args ...string) (string, error)
 	if dir == "" {
 		dir = t.TempDir()
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), runtest.Patience)
+	ctx, cancel := context.WithTimeout(context.Background(), runtest.HangTimeout)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, exe, args...)
 	cmd.Dir = dir
@@ -91,7 +91,7 @@ func Shell(t *testing.T, dir, line string) string {
 // returns, nothing that the line started runs on.
 func ShellTry(t *testing.T, dir string, env []string, line string) (string, error) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), runtest.Patience)
+	ctx, cancel := context.WithTimeout(t.Context(), runtest.HangTimeout)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, "/bin/sh", "-c", line)
 	cmd.Dir, cmd.Env = dir, append(os.Environ(), env...)

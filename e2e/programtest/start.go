@@ -137,8 +137,8 @@ func StartServe(t *testing.T, data string, more ...string) *Service {
 		select {
 		case err := <-ended:
 			return err
-		case <-time.After(runtest.Patience):
-			return errors.Join(fmt.Errorf("not stopped %v after SIGTERM", runtest.Patience), cmd.Process.Kill(), <-ended)
+		case <-time.After(runtest.HangTimeout):
+			return errors.Join(fmt.Errorf("not stopped %v after SIGTERM", runtest.HangTimeout), cmd.Process.Kill(), <-ended)
 		}
 	}
 	t.Cleanup(func() {

@@ -150,7 +150,7 @@ type conformance struct {
 // TestConformance drives every path of the description on every surface, and
 // compares what comes back with the OpenAPI document.
 func TestConformance(t *testing.T) {
-	runtest.NotRaced(t, "it asks one thing after the other, thousands of times; the tests of httpgw race the same code")
+	runtest.SkipUnderRace(t, "it asks one thing after the other, thousands of times; the tests of httpgw race the same code")
 	t.Parallel()
 	config := strings.Replace(programtest.Config(t, conformanceConfig), "market_data_per_minute: 0", "market_data_per_minute: 60000000", 1)
 	s := programtest.Start(t, config)
@@ -161,7 +161,7 @@ func TestConformance(t *testing.T) {
 	c := &conformance{
 		t: t, s: s, codes: map[string]int{}, done: map[string]bool{},
 		all:  []string{s.Addresses.Base, s.Addresses.API, strings.Replace(s.Addresses.WS, "ws://", "http://", 1)},
-		http: &http.Client{Transport: &http.Transport{DisableCompression: true}, Timeout: runtest.Patience},
+		http: &http.Client{Transport: &http.Transport{DisableCompression: true}, Timeout: runtest.HangTimeout},
 		desk: &operator.Client{URL: s.Addresses.Admin, Token: token, HTTP: http.DefaultClient},
 	}
 	t.Cleanup(c.http.CloseIdleConnections)
@@ -712,7 +712,7 @@ func (c *conformance) broken(right string, post poster) {
 func (c *conformance) large() {
 	// New connections: on one whose last answer is older than the write timeout,
 	// this refusal is lost.
-	client := &http.Client{Transport: &http.Transport{DisableCompression: true, DisableKeepAlives: true}, Timeout: runtest.Patience}
+	client := &http.Client{Transport: &http.Transport{DisableCompression: true, DisableKeepAlives: true}, Timeout: runtest.HangTimeout}
 	var group errgroup.Group
 	answers := make(chan *openapitest.Answer, 100)
 	for _, o := range c.d.Operations() {

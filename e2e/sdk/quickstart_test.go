@@ -15,7 +15,7 @@ import (
 // The quick starts of sdk/fix work as they are printed, against the demo's guest;
 // only the port is another one. QuickFIX/J is not here to run its own.
 func TestFIXQuickstarts(t *testing.T) {
-	runtest.NotRaced(t, "its client is not Go, and the tests of fixgw race the gateway")
+	runtest.SkipUnderRace(t, "its client is not Go, and the tests of fixgw race the gateway")
 	t.Parallel()
 	s := programtest.Start(t, "demo: true\n")
 	_, port, err := net.SplitHostPort(s.Addresses.FIX)
@@ -38,7 +38,7 @@ func TestFIXQuickstarts(t *testing.T) {
 	t.Run("QuickFIX C++", func(t *testing.T) {
 		compiler := programtest.Tool(t, "g++")
 		if _, err := os.Stat("/usr/include/quickfix/Application.h"); err != nil {
-			runtest.Missing(t, "QuickFIX C++", "apt-get install libquickfix-dev")
+			runtest.SkipMissing(t, "QuickFIX C++", "apt-get install libquickfix-dev")
 		}
 		dir := quickstart(t, port)
 		program := filepath.Join(dir, "quickstart")
@@ -52,7 +52,7 @@ func TestFIXQuickstarts(t *testing.T) {
 		node := programtest.Tool(t, "node")
 		modules := filepath.Join(programtest.ClientDir(t, "jspurefix"), "node_modules")
 		if _, err := os.Stat(filepath.Join(modules, "jspurefix")); err != nil {
-			runtest.Missing(t, "jspurefix of npm", "npm --prefix internal/clients/jspurefix ci")
+			runtest.SkipMissing(t, "jspurefix of npm", "npm --prefix internal/clients/jspurefix ci")
 		}
 		dir := quickstart(t, port)
 		if err := os.Symlink(modules, filepath.Join(dir, "node_modules")); err != nil {

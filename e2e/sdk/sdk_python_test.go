@@ -49,7 +49,7 @@ func newPythonSDK(t *testing.T) *pythonSDK {
 	t.Helper()
 	python := programtest.Tool(t, "python3")
 	if out, err := programtest.RunClient(t, python, "-c", "import sys; assert sys.version_info >= (3, 9), sys.version"); err != nil {
-		runtest.Missing(t, "Python 3.9 (here is "+strings.TrimSpace(out)+")", "apt-get install python3")
+		runtest.SkipMissing(t, "Python 3.9 (here is "+strings.TrimSpace(out)+")", "apt-get install python3")
 	}
 	s := &pythonSDK{t: t, dir: t.TempDir(), python: python}
 	_, err := exec.LookPath("pip")
@@ -119,7 +119,7 @@ func (s *pythonSDK) script(t *testing.T, stdin, name string, args ...string) (st
 
 func (s *pythonSDK) runWith(t *testing.T, stdin string, env []string, command string, args ...string) (string, error) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), runtest.Patience)
+	ctx, cancel := context.WithTimeout(t.Context(), runtest.HangTimeout)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, command, args...)
 	cmd.Dir, cmd.Env, cmd.Stdin = s.dir, append(os.Environ(), env...), strings.NewReader(stdin)
@@ -148,7 +148,7 @@ var pythonPrints = map[string]string{
 // The README of the Python SDK works as it is printed, from pip to a settled claim,
 // its examples and unit tests included.
 func TestPythonSDK(t *testing.T) {
-	runtest.NotRaced(t, "what it tests is not Go")
+	runtest.SkipUnderRace(t, "what it tests is not Go")
 	t.Parallel()
 	s := newPythonSDK(t)
 	t.Run("readme", s.readme)

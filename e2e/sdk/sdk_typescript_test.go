@@ -29,7 +29,7 @@ import (
 // What is committed of the TypeScript SDK is what the OpenAPI document and a build
 // make of its sources.
 func TestTypeScriptBuild(t *testing.T) {
-	runtest.NotRaced(t, "what it tests is not Go")
+	runtest.SkipUnderRace(t, "what it tests is not Go")
 	t.Parallel()
 	dir, made := programtest.TypeScriptDir(t), t.TempDir()
 	if out, err := programtest.RunClientIn(t, dir, "node", "tools/generate.mjs", "--check"); err != nil {
@@ -72,7 +72,7 @@ func tree(t *testing.T, dir string) map[string][]byte {
 
 // The SDK's own tests, which need no service.
 func TestTypeScriptUnits(t *testing.T) {
-	runtest.NotRaced(t, "what it tests is not Go")
+	runtest.SkipUnderRace(t, "what it tests is not Go")
 	t.Parallel()
 	dir := programtest.TypeScriptDir(t)
 	files, err := filepath.Glob(filepath.Join(dir, "test", "*.test.mjs"))
@@ -100,11 +100,11 @@ func (c *liveCounts) enough(runs int) bool {
 // Both feeds of the SDK follow a market through broken connections, where they go
 // on from where they were, and through a crash of the service.
 func TestTypeScriptFeeds(t *testing.T) {
-	runtest.NotRaced(t, "what it tests is not Go")
+	runtest.SkipUnderRace(t, "what it tests is not Go")
 	t.Parallel()
 	dir := programtest.TypeScriptDir(t)
 	s := programtest.Start(t, programtest.Config(t, ""))
-	ctx, cancel := context.WithTimeout(t.Context(), runtest.Patience)
+	ctx, cancel := context.WithTimeout(t.Context(), runtest.HangTimeout)
 	defer cancel()
 	client := exec.CommandContext(ctx, "node", filepath.Join(dir, "test", "live.mjs"), s.Addresses.Base, programtest.Symbol)
 	var complaints bytes.Buffer
@@ -173,7 +173,7 @@ http: {market_data_per_minute: 0, rfq_writes_per_minute: 0, dvp_per_minute: 0}
 // The lines and programs of the SDK's README, and its examples, work as they are
 // printed, on what an integrator downloads.
 func TestTypeScriptReadme(t *testing.T) {
-	runtest.NotRaced(t, "what it tests is not Go")
+	runtest.SkipUnderRace(t, "what it tests is not Go")
 	t.Parallel()
 	sdk := programtest.TypeScriptDir(t)
 	for _, name := range []string{"npm", "curl", "tar"} {

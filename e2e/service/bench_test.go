@@ -39,7 +39,7 @@ func TestBench(t *testing.T) {
 // TestBenchGroups: the benchmark of groups of instruments finds its processes, asks
 // them for everything that it compares, and has a figure for each.
 func TestBenchGroups(t *testing.T) {
-	runtest.NotRaced(t, "it runs a benchmark, and the tests of httpgw race what it asks")
+	runtest.SkipUnderRace(t, "it runs a benchmark, and the tests of httpgw race what it asks")
 	t.Parallel()
 	exe := programtest.Binary(t)
 	report, err := clusterbench.Benchmark{

@@ -100,7 +100,7 @@ func TestDeskOverACrash(t *testing.T) {
 // Whatever was answered is answered the same after it; the rest is made then, and
 // once.
 func TestQuotesOverCrashesAndStops(t *testing.T) {
-	runtest.NotRaced(t, "it restarts the service again and again; the tests of settle and httpgw race the same code")
+	runtest.SkipUnderRace(t, "it restarts the service again and again; the tests of settle and httpgw race the same code")
 	t.Parallel()
 	s := programtest.Start(t, programtest.Config(t, "  rfq_writes_per_minute: 0\n"+programtest.DeskConfig))
 	programtest.CLI(t, s, "ticket", "post", "--pair", programtest.Symbol, "--label", "Block A", "--tranches", "250000")

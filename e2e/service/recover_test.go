@@ -187,7 +187,7 @@ func TestIntervalCrashReusesNoID(t *testing.T) {
 		var reported atomic.Int64 // len(got)
 		client, err := fixclient.Dial(t.Context(), fixclient.Options{
 			Addr: s.Addresses.FIX, SenderCompID: programtest.FirmA, TargetCompID: "BLOCKDESK", Username: programtest.FirmA, Password: programtest.Password,
-			Timeout: runtest.Patience,
+			Timeout: runtest.HangTimeout,
 		})
 		if err != nil {
 			t.Fatal(err)

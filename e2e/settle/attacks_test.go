@@ -143,7 +143,7 @@ func (a *attackRig) tryRaw(x *chaintest.Built, raw []byte) *chaintest.Answer {
 // signature, the desk does not sign. Each part ends with the right submission,
 // which must settle, so that no attack was refused for a reason of its own.
 func TestSubmitAttacks(t *testing.T) {
-	runtest.NotRaced(t, "it waits for a chain most of the time, and the tests of settle race the same code")
+	runtest.SkipUnderRace(t, "it waits for a chain most of the time, and the tests of settle race the same code")
 	t.Parallel()
 	a := newAttackRig(t)
 	for _, part := range []struct {
@@ -559,7 +559,7 @@ func (a *attackRig) guards() {
 
 // A submission that comes too late for the prices that it was made at is refused too.
 func TestSubmitTooLate(t *testing.T) {
-	runtest.NotRaced(t, "it waits for a chain most of the time, and the tests of settle race the same code")
+	runtest.SkipUnderRace(t, "it waits for a chain most of the time, and the tests of settle race the same code")
 	t.Parallel()
 	const maxAge = 4 // seconds
 	l := newLateRig(t, chaintest.Options{Wallets: 1, MaxAge: maxAge})
@@ -584,7 +584,7 @@ func TestSubmitTooLate(t *testing.T) {
 
 // Nor does a submission count that comes after its reservation.
 func TestSubmitAfterReservation(t *testing.T) {
-	runtest.NotRaced(t, "it waits for a chain most of the time, and the tests of settle race the same code")
+	runtest.SkipUnderRace(t, "it waits for a chain most of the time, and the tests of settle race the same code")
 	t.Parallel()
 	l := newLateRig(t, chaintest.Options{Wallets: 1, ClaimTTL: 5})
 	usdc := chaintest.Deal{Ticket: "T1", Fill: "1000", Rail: "USDC", Payer: "desk"}

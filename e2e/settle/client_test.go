@@ -27,7 +27,7 @@ func solanaClient(t *testing.T) (node, script string) {
 	node = programtest.Tool(t, "node")
 	dir := programtest.ClientDir(t, "solana")
 	if _, err := os.Stat(filepath.Join(dir, "node_modules", "@solana", "kit")); err != nil {
-		runtest.Missing(t, "@solana/kit of npm", "npm --prefix internal/clients/solana ci")
+		runtest.SkipMissing(t, "@solana/kit of npm", "npm --prefix internal/clients/solana ci")
 	}
 	return node, filepath.Join(dir, "trade.mjs")
 }
@@ -201,11 +201,11 @@ func sampleDeliver(base token.Checked) *clientLeg {
 
 // raw builds a sample.
 func raw(t *testing.T, b interface {
-	Build(*solana.Accounts) (*build.Unsigned, error)
+	Build(*solana.AccountCache) (*build.Unsigned, error)
 },
 ) []byte {
 	t.Helper()
-	u, err := b.Build(&solana.Accounts{})
+	u, err := b.Build(&solana.AccountCache{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -182,7 +182,7 @@ func TestUndeliverable(t *testing.T) {
 // A desk that comes back from an old backup has forgotten what it has delivered
 // since. The chain has not: nothing is delivered twice.
 func TestRestoreDeliversNothingTwice(t *testing.T) {
-	runtest.NotRaced(t, "it waits for a chain most of the time, and the tests of settle race the same code")
+	runtest.SkipUnderRace(t, "it waits for a chain most of the time, and the tests of settle race the same code")
 	t.Parallel()
 	r := chaintest.Start(t, chaintest.Options{Wallets: 1})
 	b := r.Wallet(1).Handshake()

@@ -50,7 +50,7 @@ type tumult struct {
 // atom. BLOCKDESK_SETTLE_ROUNDS asks for more rounds, BLOCKDESK_SEED for the same
 // choices again; the moments are new each time.
 func TestSettleKill(t *testing.T) {
-	runtest.NotRaced(t, "it waits for a chain most of the time, and the tests of settle race the same code")
+	runtest.SkipUnderRace(t, "it waits for a chain most of the time, and the tests of settle race the same code")
 	t.Parallel()
 	rounds := int(programtest.FromEnv(t, "BLOCKDESK_SETTLE_ROUNDS", 5))
 	seed := runtest.Seed(t)

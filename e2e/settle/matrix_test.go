@@ -82,7 +82,7 @@ var rentOf = map[string]string{"SLUSD": "2039280", "92C": "2074080"}
 // A client that shares nothing with us buys in every way, over both rails, with
 // both fee payers, of both token programs, and holds all balances to the atom.
 func TestSettle(t *testing.T) {
-	runtest.NotRaced(t, "it waits for a chain most of the time, and the tests of settle race the same code")
+	runtest.SkipUnderRace(t, "it waits for a chain most of the time, and the tests of settle race the same code")
 	t.Parallel()
 	r := newDemoRig(t, 2)
 	pairs := map[string]string{"SLUSD": ticketOf(r, programtest.Symbol), "92C": ticketOf(r, programtest.OtherSymbol)}

@@ -172,7 +172,7 @@ func reportAll(r *chaintest.Rig, taken []*chaintest.Built, payments []string) ma
 		err error
 	}
 	results := make(chan result)
-	ctx, cancel := context.WithTimeout(r.T.Context(), runtest.Patience)
+	ctx, cancel := context.WithTimeout(r.T.Context(), runtest.HangTimeout)
 	defer cancel()
 	sent := 0
 	for _, signature := range payments {

@@ -59,7 +59,7 @@ func TestServiceWithoutANodeThatAnswers(t *testing.T) {
 // A claim is settled by a key that the service has not: it is behind a socket, in
 // a process of its own, which may start after the service.
 func TestSignerSettles(t *testing.T) {
-	runtest.NotRaced(t, "it waits for a chain most of the time, and the tests of settle race the same code")
+	runtest.SkipUnderRace(t, "it waits for a chain most of the time, and the tests of settle race the same code")
 	t.Parallel()
 	dir := servicetest.LocalChain(t)
 	folder := t.TempDir()

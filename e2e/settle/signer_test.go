@@ -115,7 +115,7 @@ func owedBy(t *testing.T, desk solana.Address, claim market.ClaimID, n byte) cos
 		},
 		Desk: desk, Wallet: solana.Address{9, 9}, Base: base, Amount: 1,
 	}
-	u, err := d.Build(&solana.Accounts{})
+	u, err := d.Build(&solana.AccountCache{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -140,7 +140,7 @@ func TestSignerProcess(t *testing.T) {
 		t.Fatal(err)
 	}
 	p, signer := chaintest.StartSigner(t, file, socket)
-	ctx, cancel := context.WithTimeout(context.Background(), runtest.Patience)
+	ctx, cancel := context.WithTimeout(context.Background(), runtest.HangTimeout)
 	defer cancel()
 	here, err := cosign.OpenKeyFile(file)
 	if err != nil {

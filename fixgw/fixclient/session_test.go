@@ -35,7 +35,7 @@ func accept(t *testing.T, l net.Listener) (*peer, string) {
 func peerOf(t *testing.T, conn net.Conn) (*peer, string) {
 	t.Helper()
 	t.Cleanup(func() { conn.Close() })
-	conn.SetDeadline(time.Now().Add(runtest.Patience))
+	conn.SetDeadline(time.Now().Add(runtest.HangTimeout))
 	p := &peer{
 		t: t, conn: conn, in: &Client{in: bufio.NewReader(conn)},
 		out: &Client{opts: Options{SenderCompID: "DESK", TargetCompID: "MM"}},

@@ -78,7 +78,7 @@ func TestAdminSlowBody(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer conn.Close()
-		if err := conn.SetDeadline(time.Now().Add(runtest.Patience)); err != nil {
+		if err := conn.SetDeadline(time.Now().Add(runtest.HangTimeout)); err != nil {
 			t.Fatal(err)
 		}
 		if _, err := io.WriteString(conn, "POST /desk/locks HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n"+c.headers+"\r\n1"); err != nil {

@@ -188,7 +188,7 @@ func newEndpoints(o Operations, ids *wire.RequestIDs, log *slog.Logger) *endpoin
 }
 
 func operatorLimit(clock func() int64) *ratelimit.Buckets {
-	return ratelimit.NewBuckets(ratelimit.Of(operatorsPerMinute, time.Minute, operatorBurst), operatorClients, clock)
+	return ratelimit.NewBuckets(ratelimit.NewRate(operatorsPerMinute, time.Minute, operatorBurst), operatorClients, clock)
 }
 
 // register adds the endpoints to the admin's routes.

@@ -36,12 +36,12 @@ func runNode(t *testing.T, args ...string) {
 	t.Helper()
 	node, err := exec.LookPath("node")
 	if err != nil {
-		runtest.Missing(t, "node", "apt-get install nodejs")
+		runtest.SkipMissing(t, "node", "apt-get install nodejs")
 	}
 	if _, err := os.Stat("node_modules/esbuild"); err != nil {
-		runtest.Missing(t, "esbuild of npm", "npm --prefix httpgw/board ci")
+		runtest.SkipMissing(t, "esbuild of npm", "npm --prefix httpgw/board ci")
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), runtest.Patience)
+	ctx, cancel := context.WithTimeout(t.Context(), runtest.HangTimeout)
 	defer cancel()
 	if said, err := exec.CommandContext(ctx, node, args...).CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, said)
@@ -50,21 +50,21 @@ func runNode(t *testing.T, args ...string) {
 
 // TestUnits: what the pages work out, without a browser; see test/.
 func TestUnits(t *testing.T) {
-	runtest.NotRaced(t, "what it tests runs in a browser or in Node")
+	runtest.SkipUnderRace(t, "what it tests runs in a browser or in Node")
 	t.Parallel()
 	runNode(t, "test/run.mjs")
 }
 
 // TestTypes: the sources have no type that does not fit.
 func TestTypes(t *testing.T) {
-	runtest.NotRaced(t, "what it tests runs in a browser or in Node")
+	runtest.SkipUnderRace(t, "what it tests runs in a browser or in Node")
 	t.Parallel()
 	runNode(t, "node_modules/typescript/bin/tsc", "-p", "tsconfig.json")
 }
 
 // TestBuilt: dist/ is what the sources make.
 func TestBuilt(t *testing.T) {
-	runtest.NotRaced(t, "what it tests runs in a browser or in Node")
+	runtest.SkipUnderRace(t, "what it tests runs in a browser or in Node")
 	t.Parallel()
 	out := t.TempDir()
 	runNode(t, "build.mjs", out)

@@ -28,7 +28,7 @@ func Exchange(t testing.TB, addr net.Addr, raw string) (*http.Response, []byte) 
 		t.Fatal(err)
 	}
 	defer conn.Close()
-	if err := conn.SetDeadline(time.Now().Add(runtest.Patience)); err != nil {
+	if err := conn.SetDeadline(time.Now().Add(runtest.HangTimeout)); err != nil {
 		t.Fatal(err)
 	}
 	// A server that has seen enough may close while we still write.

@@ -155,7 +155,7 @@ func TestReadersDuringChanges(t *testing.T) {
 func TestCachedReadAllocatesNothing(t *testing.T) {
 	b := gatewaytest.NewBooks(t)
 	m := newPages(&Options{Instruments: b.Set, Views: b})
-	l := ratelimit.NewBuckets(ratelimit.Of(60, time.Minute, 20), 65536, func() int64 { return 1 })
+	l := ratelimit.NewBuckets(ratelimit.NewRate(60, time.Minute, 20), 65536, func() int64 { return 1 })
 	for _, c := range []struct {
 		query string
 		read  func([]byte) (*wire.Page, *wire.Problem)

@@ -46,17 +46,17 @@ func TestFiles(t *testing.T) {
 
 // TestBuilt: dist/ is what the sources and the pinned Redoc make.
 func TestBuilt(t *testing.T) {
-	runtest.NotRaced(t, "what it tests runs in a browser or in Node")
+	runtest.SkipUnderRace(t, "what it tests runs in a browser or in Node")
 	t.Parallel()
 	node, err := exec.LookPath("node")
 	if err != nil {
-		runtest.Missing(t, "node", "apt-get install nodejs")
+		runtest.SkipMissing(t, "node", "apt-get install nodejs")
 	}
 	if _, err := os.Stat("node_modules/redoc"); err != nil {
-		runtest.Missing(t, "Redoc of npm", "npm --prefix httpgw/reference ci")
+		runtest.SkipMissing(t, "Redoc of npm", "npm --prefix httpgw/reference ci")
 	}
 	out := t.TempDir()
-	ctx, cancel := context.WithTimeout(t.Context(), runtest.Patience)
+	ctx, cancel := context.WithTimeout(t.Context(), runtest.HangTimeout)
 	defer cancel()
 	if said, err := exec.CommandContext(ctx, node, "build.mjs", out).CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, said)

@@ -22,7 +22,7 @@ type Limit struct {
 // It remembers at most maxClients.
 func NewRateLimit(name string, r Rate, maxClients int, clock func() int64) *Limit {
 	return &Limit{
-		ratelimit.NewBuckets(ratelimit.Of(r.PerMinute, time.Minute, r.Burst), maxClients, clock),
+		ratelimit.NewBuckets(ratelimit.NewRate(r.PerMinute, time.Minute, r.Burst), maxClients, clock),
 		// Beside the draft's quota and window, burst is ours.
 		limitHeaderLines(name, r.PerMinute, ";burst="+strconv.Itoa(r.Burst)),
 	}

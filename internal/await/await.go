@@ -1,6 +1,6 @@
 // Package await is how tests wait: for a condition that the program reports, never
 // for a time that should be enough. A wait ends as soon as its condition holds; its
-// deadline (runtest.Patience) only ends a hang, and the failure prints what was
+// deadline (runtest.HangTimeout) only ends a hang, and the failure prints what was
 // waited for, what was there instead, and the command that runs the test again.
 //
 // Inside a testing/synctest bubble the polls sleep in virtual time and cost none.
@@ -30,7 +30,7 @@ const (
 func True(t testing.TB, what string, holds func() bool) {
 	t.Helper()
 	if err := poll(context.Background(), holds); err != nil {
-		t.Fatalf("waited for %s: %v; %s", what, err, runtest.Again(t))
+		t.Fatalf("waited for %s: %v; %s", what, err, runtest.RerunCommand(t))
 	}
 }
 
@@ -44,7 +44,7 @@ func Value[T any](t testing.TB, what string, read func() T, ok func(T) bool) T {
 		return ok(last)
 	})
 	if err != nil {
-		t.Fatalf("waited for %s: %v; last was %+v; %s", what, err, last, runtest.Again(t))
+		t.Fatalf("waited for %s: %v; last was %+v; %s", what, err, last, runtest.RerunCommand(t))
 	}
 	return last
 }
@@ -64,16 +64,16 @@ func NoError(t testing.TB, what string, try func() error) {
 // Receive waits for a value from ch and returns it. A closed channel fails the test.
 func Receive[T any](t testing.TB, what string, ch <-chan T) T {
 	t.Helper()
-	timer := time.NewTimer(runtest.Patience)
+	timer := time.NewTimer(runtest.HangTimeout)
 	defer timer.Stop()
 	select {
 	case v, ok := <-ch:
 		if !ok {
-			t.Fatalf("waited for %s: the channel is closed; %s", what, runtest.Again(t))
+			t.Fatalf("waited for %s: the channel is closed; %s", what, runtest.RerunCommand(t))
 		}
 		return v
 	case <-timer.C:
-		t.Fatalf("waited for %s: nothing came in %v; %s", what, runtest.Patience, runtest.Again(t))
+		t.Fatalf("waited for %s: nothing came in %v; %s", what, runtest.HangTimeout, runtest.RerunCommand(t))
 	}
 	panic("unreachable")
 }
@@ -81,12 +81,12 @@ func Receive[T any](t testing.TB, what string, ch <-chan T) T {
 // Closed waits until ch is closed, or a value comes from it.
 func Closed[T any](t testing.TB, what string, ch <-chan T) {
 	t.Helper()
-	timer := time.NewTimer(runtest.Patience)
+	timer := time.NewTimer(runtest.HangTimeout)
 	defer timer.Stop()
 	select {
 	case <-ch:
 	case <-timer.C:
-		t.Fatalf("waited for %s: not in %v; %s", what, runtest.Patience, runtest.Again(t))
+		t.Fatalf("waited for %s: not in %v; %s", what, runtest.HangTimeout, runtest.RerunCommand(t))
 	}
 }
 
@@ -99,10 +99,10 @@ func Poll(ctx context.Context, what string, holds func() bool) error {
 	return nil
 }
 
-var errHangs = errors.New("not in " + runtest.Patience.String())
+var errHangs = errors.New("not in " + runtest.HangTimeout.String())
 
 func poll(ctx context.Context, holds func() bool) error {
-	deadline := time.Now().Add(runtest.Patience)
+	deadline := time.Now().Add(runtest.HangTimeout)
 	for pause := firstPause; !holds(); pause = min(2*pause, lastPause) {
 		if time.Now().After(deadline) {
 			return errHangs
@@ -118,7 +118,7 @@ func poll(ctx context.Context, holds func() bool) error {
 
 // Pass lets virtual time pass in a testing/synctest bubble. It fails a test outside of
 // one, where it would be a sleep that some machine is too slow for.
-func Pass(t testing.TB, d time.Duration) {
+func VirtualSleep(t testing.TB, d time.Duration) {
 	t.Helper()
 	if time.Now().Year() > bubbleYear {
 		t.Fatal("Pass belongs in a synctest bubble; wait for a condition instead")

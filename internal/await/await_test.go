@@ -90,7 +90,7 @@ func TestPoll(t *testing.T) {
 	}
 	synctest.Test(t, func(t *testing.T) {
 		start := time.Now()
-		if err := Poll(t.Context(), "the moon", func() bool { return false }); err == nil || time.Since(start) < runtest.Patience {
+		if err := Poll(t.Context(), "the moon", func() bool { return false }); err == nil || time.Since(start) < runtest.HangTimeout {
 			t.Errorf("a hang: %v after %v", err, time.Since(start))
 		}
 	})
@@ -100,7 +100,7 @@ func TestPoll(t *testing.T) {
 func TestPass(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		start := time.Now()
-		Pass(t, time.Hour)
+		VirtualSleep(t, time.Hour)
 		if took := time.Since(start); took != time.Hour {
 			t.Errorf("%v passed", took)
 		}
@@ -111,5 +111,5 @@ func TestPass(t *testing.T) {
 			t.Error("Pass slept outside of a bubble")
 		}
 	}()
-	Pass(f, time.Nanosecond)
+	VirtualSleep(f, time.Nanosecond)
 }

@@ -16,7 +16,7 @@ type Rate struct {
 
 // Of returns the rate of so many tokens per a time, of which burst may be taken at
 // once. All three are above 0.
-func Of(tokens int, per time.Duration, burst int) Rate {
+func NewRate(tokens int, per time.Duration, burst int) Rate {
 	interval := (int64(per) + int64(tokens) - 1) / int64(tokens)
 	return Rate{interval: interval, depth: interval * int64(burst)}
 }

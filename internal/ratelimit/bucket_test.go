@@ -9,7 +9,7 @@ import (
 // not lock the client out for as long as it went back.
 func TestBucket(t *testing.T) {
 	var b Bucket
-	r, at := Of(10, time.Second, 20), time.Unix(100, 0).UnixNano()
+	r, at := NewRate(10, time.Second, 20), time.Unix(100, 0).UnixNano()
 	takes := func(n int) (got int) {
 		for range n {
 			has := b.Has(at, r)

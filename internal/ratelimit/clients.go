@@ -46,9 +46,9 @@ type table[T any] struct {
 	locks [shards]sync.Mutex // set i is under locks[i % shards]
 }
 
-type set[T any] [ways]place[T]
+type set[T any] [ways]slot[T]
 
-type place[T any] struct {
+type slot[T any] struct {
 	client Client // zero: the place is free
 	state  T
 }
@@ -72,7 +72,7 @@ func (t *table[T]) lock(c Client) (*set[T], *sync.Mutex) {
 
 // find returns the client's place, or the place that the client may take, and whether
 // it was the client's. loses reports whether a loses less than b if it is replaced.
-func (s *set[T]) find(c Client, loses func(a, b *T) bool) (p *place[T], known bool) {
+func (s *set[T]) find(c Client, loses func(a, b *T) bool) (p *slot[T], known bool) {
 	victim := &s[0]
 	for i := range s {
 		switch p := &s[i]; {
@@ -107,7 +107,7 @@ func (l *Buckets) Take(c Client) Allowance {
 	now := l.clock()
 	places, lock := l.lock(c)
 	defer lock.Unlock()
-	b := bucketOf(places, c, now)
+	b := bucketFor(places, c, now)
 	full := max(b.full, now) + l.rate.interval
 	if wait := full - now - l.rate.depth; wait > 0 {
 		return Allowance{ResetS: Seconds(b.full - now), RetryS: Seconds(wait)}
@@ -122,12 +122,12 @@ func (l *Buckets) Charge(c Client, n int64) {
 	now := l.clock()
 	places, lock := l.lock(c)
 	defer lock.Unlock()
-	b := bucketOf(places, c, now)
+	b := bucketFor(places, c, now)
 	b.full = max(b.full, now) + n*l.rate.interval
 }
 
-// bucketOf returns the client's bucket; a new one is full at now.
-func bucketOf(s *set[Bucket], c Client, now int64) *Bucket {
+// bucketFor returns the client's bucket; a new one is full at now.
+func bucketFor(s *set[Bucket], c Client, now int64) *Bucket {
 	p, known := s.find(c, fuller)
 	if !known {
 		p.client, p.state = c, Bucket{full: now}

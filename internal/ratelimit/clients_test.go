@@ -16,7 +16,7 @@ func (c *manualClock) read() int64 { return c.now }
 // TestBucketExact: the description's limit, to the nanosecond.
 func TestBucketExact(t *testing.T) {
 	clock := &manualClock{now: 12345}
-	l := NewBuckets(Of(60, time.Minute, 20), 100, clock.read)
+	l := NewBuckets(NewRate(60, time.Minute, 20), 100, clock.read)
 	key := ClientOf(netip.MustParseAddr("192.0.2.1"))
 	for i := int64(1); i <= 20; i++ {
 		if a := l.Take(key); !a.OK || a.Remaining != 20-i || a.ResetS != i || a.RetryS != 0 {
@@ -59,7 +59,7 @@ func TestBucketExact(t *testing.T) {
 func TestBucketLaw(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		perMinute, burst := rapid.IntRange(1, 100_000).Draw(t, "per minute"), rapid.IntRange(1, 50).Draw(t, "burst")
-		r := Of(perMinute, time.Minute, burst)
+		r := NewRate(perMinute, time.Minute, burst)
 		clock := &manualClock{}
 		l := NewBuckets(r, 100, clock.read)
 		granted := int64(0)
@@ -99,7 +99,7 @@ func TestClientKeys(t *testing.T) {
 // one that has used most.
 func TestTableIsBounded(t *testing.T) {
 	clock := &manualClock{}
-	l := NewBuckets(Of(60, time.Minute, 20), 1, clock.read)
+	l := NewBuckets(NewRate(60, time.Minute, 20), 1, clock.read)
 	if n := len(l.sets) * ways; n != shards*ways {
 		t.Fatalf("%d places for one client", n)
 	}

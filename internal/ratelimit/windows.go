@@ -43,7 +43,7 @@ func (l *Windows) Take(c Client) Allowance {
 	now := l.clock()
 	places, lock := l.lock(c)
 	defer lock.Unlock()
-	w := windowOf(places, c)
+	w := windowFor(places, c)
 	w.forget(now)
 	if w.count() >= l.most {
 		oldest, newest := w.at[w.from], w.at[len(w.at)-1]
@@ -53,8 +53,8 @@ func (l *Windows) Take(c Client) Allowance {
 	return Allowance{OK: true, Remaining: int64(l.most - w.count()), ResetS: Seconds(span)}
 }
 
-// windowOf returns the client's window; a new one is empty.
-func windowOf(s *set[window], c Client) *window {
+// windowFor returns the client's window; a new one is empty.
+func windowFor(s *set[window], c Client) *window {
 	p, known := s.find(c, older)
 	if !known {
 		p.client, p.state.at, p.state.from = c, p.state.at[:0], 0

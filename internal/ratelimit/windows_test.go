@@ -125,7 +125,7 @@ func TestWindowsAreBounded(t *testing.T) {
 	places := &l.sets[0]
 	client := func(i int) Client { return Client{1, byte(i)} }
 	use := func(i int) {
-		w := windowOf(places, client(i))
+		w := windowFor(places, client(i))
 		w.at = append(w.at, clock.now)
 	}
 	for i := range ways {

@@ -3,4 +3,4 @@
 package runtest
 
 // Raced reports whether the race detector is compiled in.
-const Raced = false
+const RaceEnabled = false

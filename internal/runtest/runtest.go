@@ -7,7 +7,7 @@
 //
 //   - BLOCKDESK_SEED is the seed of every test that draws one, to repeat a failure.
 //   - BLOCKDESK_TEST_ALL makes a missing tool a failure (make test-all).
-//   - BLOCKDESK_RACE_ALL runs under the race detector what is marked NotRaced.
+//   - BLOCKDESK_RACE_ALL runs under the race detector what is marked SkipUnderRace.
 package runtest
 
 import (
@@ -22,10 +22,10 @@ import (
 	"time"
 )
 
-// Patience ends a wait that hangs. It is not how long a wait should take: on an idle
+// HangTimeout ends a wait that hangs. It is not how long a wait should take: on an idle
 // machine everything that tests wait for happens within seconds, on a loaded one
 // within many.
-const Patience = 4 * time.Minute
+const HangTimeout = 4 * time.Minute
 
 // Start calls run in a goroutine of its own, with a context that ends when stop is
 // called, or else after the test, among its other cleanups. stop returns when run has
@@ -44,8 +44,8 @@ func Start(t testing.TB, run func(context.Context) error) (stop func()) {
 			if err != nil {
 				t.Errorf("Run: %v", err)
 			}
-		case <-time.After(Patience):
-			t.Errorf("Run has not returned %v after its context ended; %s", Patience, Again(t))
+		case <-time.After(HangTimeout):
+			t.Errorf("Run has not returned %v after its context ended; %s", HangTimeout, RerunCommand(t))
 		}
 	})
 	t.Cleanup(stop)
@@ -73,7 +73,7 @@ func Seed(t testing.TB) uint64 {
 }
 
 // Again returns "run again: " and the command that runs this test alone.
-func Again(t testing.TB) string { return "run again: " + command(t) }
+func RerunCommand(t testing.TB) string { return "run again: " + command(t) }
 
 func command(t testing.TB) string {
 	names := strings.Split(t.Name(), "/")
@@ -102,9 +102,9 @@ func packageDir() string {
 	return "."
 }
 
-// Missing skips the test because what it needs is not installed here, and names the
+// SkipMissing skips the test because what it needs is not installed here, and names the
 // command that installs it. Under BLOCKDESK_TEST_ALL it fails the test instead.
-func Missing(t testing.TB, what, install string) {
+func SkipMissing(t testing.TB, what, install string) {
 	t.Helper()
 	if os.Getenv("BLOCKDESK_TEST_ALL") != "" {
 		t.Fatalf("%s is missing: %s", what, install)
@@ -112,12 +112,12 @@ func Missing(t testing.TB, what, install string) {
 	t.Skipf("skipped: no %s here: %s", what, install)
 }
 
-// NotRaced skips the test under the race detector, with the reason why the detector
+// SkipUnderRace skips the test under the race detector, with the reason why the detector
 // would find nothing in it that a faster test does not show. BLOCKDESK_RACE_ALL runs
 // it nevertheless.
-func NotRaced(t testing.TB, why string) {
+func SkipUnderRace(t testing.TB, why string) {
 	t.Helper()
-	if Raced && os.Getenv("BLOCKDESK_RACE_ALL") == "" {
+	if RaceEnabled && os.Getenv("BLOCKDESK_RACE_ALL") == "" {
 		t.Skipf("skipped under the race detector: %s", why)
 	}
 }

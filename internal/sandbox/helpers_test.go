@@ -57,7 +57,7 @@ func needChain(t testing.TB, err error) {
 	if !errors.Is(err, ErrUnavailable) {
 		t.Fatal(err)
 	}
-	runtest.Missing(t, err.Error(), "make sandbox (needs Node 20 and npm)")
+	runtest.SkipMissing(t, err.Error(), "make sandbox (needs Node 20 and npm)")
 }
 
 func (c *chain) ctx() context.Context { return c.t.Context() }

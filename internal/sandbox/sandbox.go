@@ -189,7 +189,7 @@ func Start(ctx context.Context, o Options) (*Node, error) {
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	cmd := exec.CommandContext(ctx, o.node(), args...)
-	said := &tail{also: o.Stderr}
+	said := &lastOutput{also: o.Stderr}
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = stdin, stdout, said
 	cmd.Cancel = hold.Close // the server saves its state and exits
 	cmd.WaitDelay = stopWithin
@@ -220,13 +220,13 @@ func Start(ctx context.Context, o Options) (*Node, error) {
 }
 
 // tail keeps the end of what is written, and writes it on.
-type tail struct {
+type lastOutput struct {
 	mu   sync.Mutex
 	kept []byte
 	also io.Writer
 }
 
-func (t *tail) Write(p []byte) (int, error) {
+func (t *lastOutput) Write(p []byte) (int, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.kept = append(t.kept, p...)
@@ -237,7 +237,7 @@ func (t *tail) Write(p []byte) (int, error) {
 	return t.also.Write(p)
 }
 
-func (t *tail) String() string {
+func (t *lastOutput) String() string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return strings.TrimSpace(string(t.kept))

@@ -14,13 +14,13 @@ type Queue[T any] struct {
 }
 
 type entry[T any] struct {
-	due  int64
-	then uint64
-	item T
+	due      int64
+	tiebreak uint64
+	item     T
 }
 
 func (e *entry[T]) before(o *entry[T]) bool {
-	return e.due < o.due || e.due == o.due && e.then < o.then
+	return e.due < o.due || e.due == o.due && e.tiebreak < o.tiebreak
 }
 
 // New returns an empty queue. index returns a pointer to a number of the item that
@@ -43,13 +43,13 @@ func (q *Queue[T]) Set(item T, due int64, then uint64) {
 		i = len(q.heap)
 		q.heap = append(q.heap, entry[T]{})
 	}
-	q.fill(i, entry[T]{due, then, item})
+	q.place(i, entry[T]{due, then, item})
 }
 
 // Remove takes an item out, if it is there.
 func (q *Queue[T]) Remove(item T) {
 	if at := *q.index(item); at > 0 {
-		q.cut(at - 1)
+		q.removeAt(at - 1)
 	}
 }
 
@@ -68,12 +68,12 @@ func (q *Queue[T]) Pop(limit int64) (item T, ok bool) {
 		return item, false
 	}
 	item = q.heap[0].item
-	q.cut(0)
+	q.removeAt(0)
 	return item, true
 }
 
 // cut removes the entry at i.
-func (q *Queue[T]) cut(i int) {
+func (q *Queue[T]) removeAt(i int) {
 	if q.index != nil {
 		*q.index(q.heap[i].item) = 0
 	}
@@ -82,12 +82,12 @@ func (q *Queue[T]) cut(i int) {
 	q.heap[end] = entry[T]{} // the garbage collector may have the item
 	q.heap = q.heap[:end]
 	if i < end {
-		q.fill(i, last)
+		q.place(i, last)
 	}
 }
 
 // fill puts an entry where it belongs, beginning from the gap at i.
-func (q *Queue[T]) fill(i int, e entry[T]) {
+func (q *Queue[T]) place(i int, e entry[T]) {
 	for i > 0 {
 		up := (i - 1) / 2
 		if !e.before(&q.heap[up]) {

@@ -26,7 +26,7 @@ func OnCurve(a Address) bool { return sdk.IsOnCurve(a[:]) }
 
 // Derive finds a program's derived address and its bump: the first one from 255
 // downwards that is off the curve. Errors: [ErrSeeds], [ErrNoBump].
-func Derive(program Address, seeds ...[]byte) (Address, uint8, error) {
+func FindProgramAddress(program Address, seeds ...[]byte) (Address, uint8, error) {
 	// The bump is a seed too.
 	if len(seeds) >= MaxSeeds {
 		return Address{}, 0, fmt.Errorf("%w: %d", ErrSeeds, len(seeds))
@@ -45,9 +45,9 @@ func Derive(program Address, seeds ...[]byte) (Address, uint8, error) {
 
 // TokenAccount derives the associated token account of a wallet: the one that
 // wallets and we use for a mint under its token program. It takes some ten
-// microseconds: see [Accounts].
+// microseconds: see [AccountCache].
 func TokenAccount(wallet, mint, program Address) (Address, error) {
-	a, _, err := Derive(AssociatedTokenProgram, wallet[:], program[:], mint[:])
+	a, _, err := FindProgramAddress(AssociatedTokenProgram, wallet[:], program[:], mint[:])
 	if err != nil {
 		return Address{}, fmt.Errorf("token account of %s: %w", Text(wallet), err)
 	}
@@ -60,16 +60,16 @@ const MaxCachedAccounts = 1 << 13
 // accountKey is what an associated token account is derived from.
 type accountKey struct{ wallet, mint, program Address }
 
-// Accounts remembers derived token accounts: at most twice [MaxCachedAccounts],
+// AccountCache remembers derived token accounts: at most twice [MaxCachedAccounts],
 // of which the ones not asked for lately go first. A derivation never changes,
 // so an entry is never stale. The zero value is ready; safe for concurrent use.
-type Accounts struct {
+type AccountCache struct {
 	mu       sync.Mutex
 	new, old map[accountKey]Address
 }
 
 // Of is [TokenAccount], remembered.
-func (c *Accounts) Of(wallet, mint, program Address) (Address, error) {
+func (c *AccountCache) TokenAccount(wallet, mint, program Address) (Address, error) {
 	key := accountKey{wallet, mint, program}
 	if a, ok := c.lookup(key); ok {
 		return a, nil
@@ -84,7 +84,7 @@ func (c *Accounts) Of(wallet, mint, program Address) (Address, error) {
 	return a, nil
 }
 
-func (c *Accounts) lookup(key accountKey) (Address, bool) {
+func (c *AccountCache) lookup(key accountKey) (Address, bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if a, ok := c.new[key]; ok {
@@ -98,7 +98,7 @@ func (c *Accounts) lookup(key accountKey) (Address, bool) {
 }
 
 // keep enters a derivation. When the new half is full it becomes the old one.
-func (c *Accounts) keep(key accountKey, a Address) {
+func (c *AccountCache) keep(key accountKey, a Address) {
 	if c.new == nil || len(c.new) >= MaxCachedAccounts {
 		c.new, c.old = make(map[accountKey]Address), c.new
 	}
@@ -106,7 +106,7 @@ func (c *Accounts) keep(key accountKey, a Address) {
 }
 
 // Len returns how many derivations are held.
-func (c *Accounts) Len() int {
+func (c *AccountCache) Len() int {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return len(c.new) + len(c.old)

@@ -18,5 +18,5 @@
 //     ambiguous is an error.
 //
 // Concurrency: values are safe to copy and to read from several goroutines;
-// [Accounts] and rpc.Client are safe for concurrent use.
+// [AccountCache] and rpc.Client are safe for concurrent use.
 package solana

@@ -23,20 +23,20 @@ var (
 	NativeMint = Address(sdk.WrappedSol)
 	// ManifestProgram, SerumProgram (v3), OpenBookProgram (its fork, of the same
 	// layout) and OpenBookV2Program keep order books.
-	ManifestProgram   = known("MNFSTqtC93rEfYHB6hF82sKdZpUDFWkViLByLd1k1Ms")
-	SerumProgram      = known("9xQeWvG816bUx9EPjHmaT23yvVM2ZWbrrpZb9PusVFin")
-	OpenBookProgram   = known("srmqPvymJeFKQ4zGQed1GFppgkRHL9kaELCbyksJtPX")
-	OpenBookV2Program = known("opnb2LAfJYbRMAHHvqjCwQxanZn7ReEHp1k81EohpZb")
+	ManifestProgram   = mustParse("MNFSTqtC93rEfYHB6hF82sKdZpUDFWkViLByLd1k1Ms")
+	SerumProgram      = mustParse("9xQeWvG816bUx9EPjHmaT23yvVM2ZWbrrpZb9PusVFin")
+	OpenBookProgram   = mustParse("srmqPvymJeFKQ4zGQed1GFppgkRHL9kaELCbyksJtPX")
+	OpenBookV2Program = mustParse("opnb2LAfJYbRMAHHvqjCwQxanZn7ReEHp1k81EohpZb")
 	// RaydiumCPMMProgram keeps constant-product pools.
-	RaydiumCPMMProgram = known("CPMMoo8L3F4NbTegBCKVNunggL7H1ZpdTHKxQB5qKP1C")
+	RaydiumCPMMProgram = mustParse("CPMMoo8L3F4NbTegBCKVNunggL7H1ZpdTHKxQB5qKP1C")
 	// ClockSysvar tells the slot and the time of the bank that is read;
 	// SysvarOwner owns it.
 	ClockSysvar = Address(sdk.SysVarClockPubkey)
-	SysvarOwner = known("Sysvar1111111111111111111111111111111111111")
+	SysvarOwner = mustParse("Sysvar1111111111111111111111111111111111111")
 )
 
 // known reads an address that is written in this package.
-func known(text string) Address {
+func mustParse(text string) Address {
 	a, err := ParseAddress(text)
 	if err != nil {
 		panic(err) // a constant of ours is misspelt

@@ -127,10 +127,10 @@ func TestTextsByDefinition(t *testing.T) {
 }
 
 func TestDerived(t *testing.T) {
-	var cache solana.Accounts
+	var cache solana.AccountCache
 	for i := range 300 {
 		for _, program := range []solana.Address{solana.TokenProgram, solana.Token2022Program} {
-			got, err := cache.Of(wallet(i), wallet(-i), program)
+			got, err := cache.TokenAccount(wallet(i), wallet(-i), program)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -139,13 +139,13 @@ func TestDerived(t *testing.T) {
 			if got != want {
 				t.Fatalf("%d: %s, want %s", i, solana.Text(got), solana.Text(want))
 			}
-			if _, b, _ := solana.Derive(solana.AssociatedTokenProgram, owner[:], program[:], mint[:]); b != bump {
+			if _, b, _ := solana.FindProgramAddress(solana.AssociatedTokenProgram, owner[:], program[:], mint[:]); b != bump {
 				t.Fatalf("%d: bump %d, want %d", i, b, bump)
 			}
 			if solana.OnCurve(got) || solana.OnCurve(wallet(i)) != onCurve(owner) {
 				t.Fatalf("%d: on the curve or not?", i)
 			}
-			if again, err := cache.Of(wallet(i), wallet(-i), program); err != nil || again != got {
+			if again, err := cache.TokenAccount(wallet(i), wallet(-i), program); err != nil || again != got {
 				t.Fatalf("%d: remembered %s, %v", i, solana.Text(again), err)
 			}
 		}
@@ -153,25 +153,25 @@ func TestDerived(t *testing.T) {
 	if cache.Len() != 600 {
 		t.Errorf("%d remembered", cache.Len())
 	}
-	if _, _, err := solana.Derive(wallet(0), make([]byte, 33)); !errors.Is(err, solana.ErrSeeds) {
+	if _, _, err := solana.FindProgramAddress(wallet(0), make([]byte, 33)); !errors.Is(err, solana.ErrSeeds) {
 		t.Errorf("a long seed: %v", err)
 	}
-	if _, _, err := solana.Derive(wallet(0), make([][]byte, 16)...); !errors.Is(err, solana.ErrSeeds) {
+	if _, _, err := solana.FindProgramAddress(wallet(0), make([][]byte, 16)...); !errors.Is(err, solana.ErrSeeds) {
 		t.Errorf("16 seeds and the bump: %v", err)
 	}
-	if _, _, err := solana.Derive(wallet(0), make([][]byte, 15)...); err != nil {
+	if _, _, err := solana.FindProgramAddress(wallet(0), make([][]byte, 15)...); err != nil {
 		t.Errorf("15 seeds and the bump: %v", err)
 	}
 }
 
 // The cache stays within its bound.
 func TestAccountsBound(t *testing.T) {
-	var cache solana.Accounts
+	var cache solana.AccountCache
 	var wg sync.WaitGroup
 	for range 2 {
 		wg.Go(func() {
 			for i := range solana.MaxCachedAccounts + 1000 {
-				if _, err := cache.Of(wallet(i), wallet(-1), solana.TokenProgram); err != nil {
+				if _, err := cache.TokenAccount(wallet(i), wallet(-1), solana.TokenProgram); err != nil {
 					t.Error(err)
 					return
 				}
@@ -206,9 +206,9 @@ func BenchmarkTokenAccount(b *testing.B) {
 		}
 	})
 	b.Run("remembered", func(b *testing.B) {
-		var cache solana.Accounts
+		var cache solana.AccountCache
 		for b.Loop() {
-			if _, err := cache.Of(wallet(1), wallet(2), solana.TokenProgram); err != nil {
+			if _, err := cache.TokenAccount(wallet(1), wallet(2), solana.TokenProgram); err != nil {
 				b.Fatal(err)
 			}
 		}

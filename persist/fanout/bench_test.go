@@ -64,7 +64,7 @@ func BenchmarkLag(b *testing.B) {
 		if err != nil {
 			b.Fatal(err)
 		}
-		ctx, cancel := context.WithTimeout(context.Background(), runtest.Patience)
+		ctx, cancel := context.WithTimeout(context.Background(), runtest.HangTimeout)
 		replica, err := f.Join(ctx)
 		cancel()
 		if err != nil {

@@ -16,11 +16,11 @@ import (
 
 // Reasons to fill the stream anew.
 var (
-	// errHole: something stands in the stream that this publisher did not put
+	// errStreamMismatch: something stands in the stream that this publisher did not put
 	// there, or something that it did put there is missing.
-	errHole = errors.New("the stream is not what was put there")
-	// errRefused: the stream did not acknowledge.
-	errRefused = errors.New("the stream refuses")
+	errStreamMismatch = errors.New("the stream is not what was put there")
+	// errNotAcked: the stream did not acknowledge.
+	errNotAcked = errors.New("the stream refuses")
 )
 
 // filler is the cache's cursor: it keeps the stream a gapless run of the journal's
@@ -31,13 +31,13 @@ type filler struct {
 	l  *link
 	js jetstream.JetStream
 
-	at      persist.Place
+	at      persist.Position
 	last    uint64 // position in the stream of the newest message; 0 = not known
-	pending []sentPart
+	pending []sentPiece
 }
 
-// sentPart is a message on its way into the stream.
-type sentPart struct {
+// sentPiece is a message on its way into the stream.
+type sentPiece struct {
 	ack jetstream.PubAckFuture
 	end uint64 // last Seq of its frame, with the last part; else 0
 }
@@ -62,7 +62,7 @@ func (p *Publisher) fill(ctx context.Context, l *link) error {
 		case errors.As(err, &disk):
 			return fmt.Errorf("fan-out: reading the journal: %w", err)
 		}
-		anew = errors.Is(err, errHole)
+		anew = errors.Is(err, errStreamMismatch)
 		if try == 0 || anew {
 			p.o.Logger.Warn("the stream is not filled", "seq", f.at.Next, "anew", anew, "error", err)
 		}
@@ -83,15 +83,15 @@ func (f *filler) run(ctx context.Context, anew bool, well func()) error {
 	if err := f.begin(ctx, anew); err != nil {
 		return err
 	}
-	retry := time.NewTicker(f.p.o.Beat)
+	retry := time.NewTicker(f.p.o.Heartbeat)
 	defer retry.Stop()
 	for {
 		more, err := f.step(ctx)
 		if err == nil && !more {
-			err = f.settle(ctx, 0)
+			err = f.awaitAcks(ctx, 0)
 		}
 		if err != nil {
-			return errors.Join(err, f.abandon(ctx))
+			return errors.Join(err, f.drainAcks(ctx))
 		}
 		if f.last > 0 {
 			well()
@@ -143,7 +143,7 @@ func (f *filler) begin(ctx context.Context, anew bool) error {
 
 // base is where filling an empty stream begins: where a follower with the newest
 // snapshot goes on.
-func (f *filler) base() persist.Place {
+func (f *filler) base() persist.Position {
 	if place, ok := f.p.journal.NewestSnapshot(); ok {
 		return place
 	}
@@ -151,23 +151,23 @@ func (f *filler) base() persist.Place {
 }
 
 // resume finds the frame that the stream's last message ends, and goes on after
-// it. errHole: it ends none of ours.
+// it. errStreamMismatch: it ends none of ours.
 func (f *filler) resume(last []byte) error {
 	h, part, err := parseMessage(last)
-	if err != nil || h.kind != kindPart || int(h.offset)+len(part) != int(h.total) {
-		return fmt.Errorf("%w: its last message ends no frame", errHole)
+	if err != nil || h.kind != kindFramePiece || int(h.offset)+len(part) != int(h.total) {
+		return fmt.Errorf("%w: its last message ends no frame", errStreamMismatch)
 	}
 	found := false
 	err = f.p.journal.Frames(h.seq, func(frame *persist.Frame, encoded []byte) bool {
 		if len(encoded) == int(h.total) && bytes.HasSuffix(encoded, part) {
-			f.at = persist.Place{Next: frame.Last() + 1, Hash: persist.HashFrame(encoded), Epoch: frame.Epoch}
+			f.at = persist.Position{Next: frame.Last() + 1, Hash: persist.HashFrame(encoded), Epoch: frame.Epoch}
 			found = true
 		}
 		return false
 	})
 	switch {
 	case errors.Is(err, persist.ErrNoFrame) || err == nil && !found:
-		return fmt.Errorf("%w: it ends with seq %d", errHole, h.seq)
+		return fmt.Errorf("%w: it ends with seq %d", errStreamMismatch, h.seq)
 	case err != nil:
 		return journalError{err}
 	}
@@ -180,7 +180,7 @@ func (f *filler) step(ctx context.Context) (more bool, err error) {
 	size, most := 0, f.l.pieceBytes()
 	var broken error
 	err = f.p.journal.Frames(f.at.Next, func(frame *persist.Frame, encoded []byte) bool {
-		if broken = f.at.Follow(frame, persist.HashFrame(encoded)); broken != nil {
+		if broken = f.at.Advance(frame, persist.HashFrame(encoded)); broken != nil {
 			broken = journalError{broken}
 			return false
 		}
@@ -194,24 +194,24 @@ func (f *filler) step(ctx context.Context) (more bool, err error) {
 	case broken != nil:
 		return false, broken
 	case errors.Is(err, persist.ErrNoFrame):
-		return false, fmt.Errorf("%w: seq %d was pruned before it was in it", errHole, f.at.Next)
+		return false, fmt.Errorf("%w: seq %d was pruned before it was in it", errStreamMismatch, f.at.Next)
 	case err != nil:
 		return false, journalError{err}
 	}
-	return more, f.settle(ctx, CacheWindow/2)
+	return more, f.awaitAcks(ctx, CacheWindow/2)
 }
 
 // put sends one frame on its way. A frame has at most MaxFrameBytes/MinPieceBytes
 // parts, so it alone may take more than the window.
 func (f *filler) put(ctx context.Context, frame *persist.Frame, encoded []byte, most int) (err error) {
-	eachPart(encoded, most, func(offset int, part []byte) bool {
-		h := head{kind: kindPart, term: f.p.term, seq: frame.First, total: uint32(len(encoded)), offset: uint32(offset)}
+	eachPiece(encoded, most, func(offset int, part []byte) bool {
+		h := head{kind: kindFramePiece, term: f.p.term, seq: frame.First, total: uint32(len(encoded)), offset: uint32(offset)}
 		end := uint64(0)
 		if offset+len(part) == len(encoded) {
 			end = frame.Last()
 		}
 		if len(f.pending) > CacheWindow {
-			if err = f.settleOne(ctx); err != nil {
+			if err = f.awaitAck(ctx); err != nil {
 				return false
 			}
 		}
@@ -220,10 +220,10 @@ func (f *filler) put(ctx context.Context, frame *persist.Frame, encoded []byte, 
 		m.Data = appendMessage(nil, &h, part) // kept until it is acknowledged
 		ack, err = f.js.PublishMsgAsync(m, jetstream.WithMsgID(messageID(frame, offset)), jetstream.WithRetryAttempts(0))
 		if err != nil {
-			err = fmt.Errorf("%w: %w", errRefused, err)
+			err = fmt.Errorf("%w: %w", errNotAcked, err)
 			return false
 		}
-		f.pending = append(f.pending, sentPart{ack: ack, end: end})
+		f.pending = append(f.pending, sentPiece{ack: ack, end: end})
 		return true
 	})
 	return err
@@ -238,18 +238,18 @@ func messageID(frame *persist.Frame, offset int) string {
 }
 
 // settle waits until at most most messages are not acknowledged.
-func (f *filler) settle(ctx context.Context, most int) error {
+func (f *filler) awaitAcks(ctx context.Context, most int) error {
 	for len(f.pending) > most {
-		if err := f.settleOne(ctx); err != nil {
+		if err := f.awaitAck(ctx); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// settleOne waits for the oldest acknowledgement. Each must be of the position
+// awaitAck waits for the oldest acknowledgement. Each must be of the position
 // after the one before: else somebody else writes, or something is missing.
-func (f *filler) settleOne(ctx context.Context) error {
+func (f *filler) awaitAck(ctx context.Context) error {
 	s := f.pending[0]
 	select {
 	case <-ctx.Done():
@@ -257,11 +257,11 @@ func (f *filler) settleOne(ctx context.Context) error {
 	case err := <-s.ack.Err():
 		f.pending = f.pending[1:]
 		f.p.stats.Refused.Add(1)
-		return fmt.Errorf("%w: %w", errRefused, err)
+		return fmt.Errorf("%w: %w", errNotAcked, err)
 	case a := <-s.ack.Ok():
 		f.pending = f.pending[1:]
 		if a.Duplicate || a.Sequence != f.last+1 {
-			return fmt.Errorf("%w: acknowledged at %d after %d", errHole, a.Sequence, f.last)
+			return fmt.Errorf("%w: acknowledged at %d after %d", errStreamMismatch, a.Sequence, f.last)
 		}
 		f.last = a.Sequence
 		f.p.stats.Acked.Add(1)
@@ -272,9 +272,9 @@ func (f *filler) settleOne(ctx context.Context) error {
 	}
 }
 
-// abandon waits for what is still under way after a failure. errHole: something
+// abandon waits for what is still under way after a failure. errStreamMismatch: something
 // was stored after what was not.
-func (f *filler) abandon(ctx context.Context) (err error) {
+func (f *filler) drainAcks(ctx context.Context) (err error) {
 	for _, s := range f.pending {
 		select {
 		case <-ctx.Done():
@@ -283,7 +283,7 @@ func (f *filler) abandon(ctx context.Context) (err error) {
 			f.p.stats.Refused.Add(1)
 			f.p.o.Logger.Debug("a message is not in the stream", "seq", s.end, "error", cause)
 		case <-s.ack.Ok():
-			err = errHole
+			err = errStreamMismatch
 		}
 	}
 	f.pending = nil

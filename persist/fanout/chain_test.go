@@ -56,7 +56,7 @@ func overheard(t *testing.T, r *rig, l *leader, n int) [][]byte {
 	want := l.store.Durable()
 	var all [][]byte
 	for {
-		m, err := sub.NextMsg(runtest.Patience)
+		m, err := sub.NextMsg(runtest.HangTimeout)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -65,7 +65,7 @@ func overheard(t *testing.T, r *rig, l *leader, n int) [][]byte {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if h.kind == kindBeat && parseBeat(&h, body).place == want {
+		if h.kind == kindHeartbeat && parseHeartbeat(&h, body).place == want {
 			return all
 		}
 	}
@@ -113,7 +113,7 @@ func TestBadWire(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), runtest.Patience)
+	ctx, cancel := context.WithTimeout(context.Background(), runtest.HangTimeout)
 	defer cancel()
 	if _, err := first.Join(ctx); err != nil { // the leader is there
 		t.Fatal(err)
@@ -133,7 +133,7 @@ func TestBadWire(t *testing.T) {
 		s := &strict{engine.NewReplica(smallState)}
 		f.at, f.to = persist.Genesis(), s
 		for _, m := range distort(rand.New(rand.NewPCG(seed, 1)), all) {
-			if _, err := f.take(ctx, link, m); err != nil {
+			if _, err := f.handle(ctx, link, m); err != nil {
 				t.Fatalf("seed %d: %v", seed, err)
 			}
 		}
@@ -169,7 +169,7 @@ func TestForked(t *testing.T) {
 			seq := two.seq(t)
 			// It lost the first live frames where it hears of a gap only; then it may
 			// find first that the stream does not have what would come next.
-			if err := a.runs[0].wait(t); !errors.Is(err, ErrForked) && !(n > 500 && errors.Is(err, ErrBehind)) {
+			if err := a.runs[0].wait(t); !errors.Is(err, ErrDiverged) && !(n > 500 && errors.Is(err, ErrBehind)) {
 				t.Fatalf("the follower ends with %v", err)
 			}
 			for _, run := range a.runs[1:] {
@@ -196,12 +196,12 @@ func TestTerms(t *testing.T) {
 		t.Fatal(err)
 	}
 	f.at = persist.Genesis()
-	half := appendMessage(nil, &head{kind: kindPart, term: 5, seq: 1, total: 100}, make([]byte, 50))
-	old := appendBeat(nil, 4, &beat{place: persist.Place{Next: 7, Hash: 1, Epoch: 1}})
-	newer := appendBeat(nil, 6, &beat{place: persist.Genesis()})
-	ask := appendMessage(nil, &head{kind: kindAsk, term: 9})
+	half := appendMessage(nil, &head{kind: kindFramePiece, term: 5, seq: 1, total: 100}, make([]byte, 50))
+	old := appendHeartbeat(nil, 4, &heartbeat{place: persist.Position{Next: 7, Hash: 1, Epoch: 1}})
+	newer := appendHeartbeat(nil, 6, &heartbeat{place: persist.Genesis()})
+	ask := appendMessage(nil, &head{kind: kindSnapshotRequest, term: 9})
 	for i, m := range [][]byte{half, old, newer, ask} {
-		if _, err := f.take(t.Context(), nil, m); err != nil {
+		if _, err := f.handle(t.Context(), nil, m); err != nil {
 			t.Fatalf("message %d: %v", i, err)
 		}
 	}
@@ -221,7 +221,7 @@ func TestBehind(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), runtest.Patience)
+	ctx, cancel := context.WithTimeout(context.Background(), runtest.HangTimeout)
 	defer cancel()
 	if _, err := f.Join(ctx); err != nil {
 		t.Fatal(err)
@@ -238,12 +238,12 @@ func TestBehind(t *testing.T) {
 	}
 	defer link.Close()
 	await.True(t, "a connection", link.IsConnected)
-	beat := appendBeat(nil, 1, &beat{place: persist.Place{Next: 99, Hash: 1, Epoch: 1}, durable: 98})
-	if _, err := f.take(ctx, link, beat); !errors.Is(err, ErrBehind) {
+	beat := appendHeartbeat(nil, 1, &heartbeat{place: persist.Position{Next: 99, Hash: 1, Epoch: 1}, durable: 98})
+	if _, err := f.handle(ctx, link, beat); !errors.Is(err, ErrBehind) {
 		t.Errorf("without a stream: %v", err)
 	}
 	l = r.lead(t, o, flow) // fills the stream from the snapshot on
-	f.o.RefillPatience = runtest.Patience
+	f.o.RefillPatience = runtest.HangTimeout
 	if err := f.Run(ctx, f.to); !errors.Is(err, ErrBehind) {
 		t.Errorf("from before the stream: %v", err)
 	}

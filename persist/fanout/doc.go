@@ -20,14 +20,14 @@
 //     the hash of the frame before and the epoch; a frame must fit all three, its
 //     own CRC32C and the digest of all events before it. What does not fit is a
 //     gap (refilled), a duplicate (passed over), damage (dropped, so a gap) or
-//     another history (ErrForked).
+//     another history (ErrDiverged).
 //  4. A loss at the end, after which nothing comes, is seen too: the leader beats,
 //     and each beat names the place that it stands behind on the same connection.
 //  5. The stream is a cache. Positions are acknowledged one after the other; where
 //     one is not, or the newest message is no frame of this journal, the stream is
 //     deleted and filled anew from the newest snapshot on. Losing it loses nothing.
 //  6. A leader with a lower term than one that was heard is not heard. A follower
-//     that has what the leader does not have stops with ErrForked.
+//     that has what the leader does not have stops with ErrDiverged.
 //
 // # Messages
 //
@@ -57,7 +57,7 @@
 // refills. A leader of the past that publishes on for a moment is not heard by who
 // has heard the next one, and can add nothing but durable frames that are the same;
 // where two write the stream at once, the acknowledged positions show it, and the
-// leader fills it anew. cmd runs Publisher.Keep beside the service: its failures are
+// leader fills it anew. cmd runs Publisher.RunWithRetry beside the service: its failures are
 // logged and tried again, and end nothing.
 //
 // # Joining
@@ -70,7 +70,7 @@
 // and a leader with a full stream could not be joined.
 //
 // An engine cannot be moved under its consumers, so a follower that the stream does
-// not reach any more (ErrBehind), or that followed what was no history (ErrForked),
+// not reach any more (ErrBehind), or that followed what was no history (ErrDiverged),
 // starts over: Join, a new engine, new views.
 //
 // # What a follower serves

@@ -18,8 +18,8 @@ import (
 var (
 	// ErrBehind: what comes next is neither live nor in the stream.
 	ErrBehind = errors.New("too far behind the leader")
-	// ErrForked: the leader's history is not the one that was followed.
-	ErrForked = errors.New("the leader has another history")
+	// ErrDiverged: the leader's history is not the one that was followed.
+	ErrDiverged = errors.New("the leader has another history")
 )
 
 // Applier takes the commands of one frame after the other: engine.Engine made by
@@ -29,10 +29,10 @@ type Applier interface {
 	Apply(prior uint64, commands []engine.Command) error
 }
 
-// forkMargin is how much later than a command the leader must have said that it
+// divergeMargin is how much later than a command the leader must have said that it
 // does not have it, by its own clock, to be believed. Commands become durable
 // within it.
-const forkMargin = 10 * time.Second
+const divergeMargin = 10 * time.Second
 
 // Follower receives a leader's frames and holds their chain: what it hands on is
 // each frame once, in order, from where Join began.
@@ -42,7 +42,7 @@ type Follower struct {
 	lag   lagWatch
 
 	// Run's own; Join's before.
-	at       persist.Place
+	at       persist.Position
 	term     uint64
 	lastAt   int64 // of the newest command applied
 	to       Applier
@@ -82,7 +82,7 @@ func (f *Follower) Stats() *FollowerStats { return &f.stats }
 
 // Run hands the leader's frames on to to, from where Join's replica ends, until ctx
 // ends. Servers and leaders may come and go. After Join; one at a time. Errors:
-// ErrBehind, ErrForked, those of to.
+// ErrBehind, ErrDiverged, those of to.
 func (f *Follower) Run(ctx context.Context, to Applier) error {
 	if f.at.Next == 0 {
 		return errors.New("fan-out: Join must come before Run")
@@ -102,7 +102,7 @@ func (f *Follower) Run(ctx context.Context, to Applier) error {
 	}
 	f.lag.begin(f.at.Next - 1)
 	err = f.follow(ctx, l, live)
-	if ended(ctx) && !errors.Is(err, ErrForked) {
+	if ended(ctx) && !errors.Is(err, ErrDiverged) {
 		return nil
 	}
 	return err
@@ -110,8 +110,8 @@ func (f *Follower) Run(ctx context.Context, to Applier) error {
 
 // follow takes live messages until ctx ends.
 func (f *Follower) follow(ctx context.Context, l *link, live *nats.Subscription) error {
-	quiet := min(f.o.Beat, 100*time.Millisecond) // so the end of ctx is seen soon
-	settled := true                              // nothing waited since the last beat
+	quiet := min(f.o.Heartbeat, 100*time.Millisecond) // so the end of ctx is seen soon
+	settled := true                                   // nothing waited since the last beat
 	for !ended(ctx) {
 		m, err := live.NextMsg(quiet)
 		switch {
@@ -120,7 +120,7 @@ func (f *Follower) follow(ctx context.Context, l *link, live *nats.Subscription)
 		case err != nil:
 			return fmt.Errorf("fan-out: receiving: %w", err)
 		}
-		beat, err := f.take(ctx, l, m.Data)
+		beat, err := f.handle(ctx, l, m.Data)
 		if err != nil {
 			return err
 		}
@@ -128,7 +128,7 @@ func (f *Follower) follow(ctx context.Context, l *link, live *nats.Subscription)
 		if !settled {
 			if n, _, err := live.Pending(); err == nil && n == 0 {
 				settled = true
-				f.lag.level()
+				f.lag.setInSync()
 			}
 		}
 	}
@@ -137,8 +137,8 @@ func (f *Follower) follow(ctx context.Context, l *link, live *nats.Subscription)
 
 // take takes one live message and reports whether it was a beat with which this
 // follower is level.
-func (f *Follower) take(ctx context.Context, l *link, data []byte) (level bool, err error) {
-	h, body, ok := f.whole(data)
+func (f *Follower) handle(ctx context.Context, l *link, data []byte) (level bool, err error) {
+	h, body, ok := f.parse(data)
 	switch {
 	case !ok:
 		return false, nil
@@ -150,8 +150,8 @@ func (f *Follower) take(ctx context.Context, l *link, data []byte) (level bool, 
 		f.term, f.parts = h.term, assembly{}
 		f.lag.setTerm(h.term)
 	}
-	if h.kind == kindBeat {
-		return f.beat(ctx, l, parseBeat(&h, body))
+	if h.kind == kindHeartbeat {
+		return f.onHeartbeat(ctx, l, parseHeartbeat(&h, body))
 	}
 	encoded, _ := f.parts.add(&h, body) // what is lost shows as a gap
 	frame, ok := f.frame(encoded)
@@ -163,9 +163,9 @@ func (f *Follower) take(ctx context.Context, l *link, data []byte) (level bool, 
 
 // whole checks a message of the live subject or the stream, and counts one that is
 // neither a frame's piece nor a beat.
-func (f *Follower) whole(data []byte) (h head, body []byte, ok bool) {
+func (f *Follower) parse(data []byte) (h head, body []byte, ok bool) {
 	h, body, err := parseMessage(data)
-	if err != nil || h.kind != kindPart && h.kind != kindBeat {
+	if err != nil || h.kind != kindFramePiece && h.kind != kindHeartbeat {
 		f.stats.Damaged.Add(1)
 		return head{}, nil, false
 	}
@@ -195,33 +195,33 @@ func (f *Follower) liveFrame(ctx context.Context, l *link, frame *persist.Frame,
 		}
 	}
 	err := f.next(frame, encoded)
-	if errors.Is(err, errForeign) {
-		return fmt.Errorf("%w: %w", ErrForked, err)
+	if errors.Is(err, errOtherHistory) {
+		return fmt.Errorf("%w: %w", ErrDiverged, err)
 	}
 	return err
 }
 
-// errForeign is a frame that contradicts what was applied.
-var errForeign = errors.New("frame of another history")
+// errOtherHistory is a frame that contradicts what was applied.
+var errOtherHistory = errors.New("frame of another history")
 
 // next applies the frame if it comes next. One that was applied before is passed
-// over. Errors: errForeign, those of the applier.
+// over. Errors: errOtherHistory, those of the applier.
 func (f *Follower) next(frame *persist.Frame, encoded []byte) error {
 	hash := persist.HashFrame(encoded)
 	if last := frame.Last(); last < f.at.Next {
 		if last == f.at.Next-1 && hash != f.at.Hash {
-			return fmt.Errorf("%w: it ends with seq %d and is not the one that was applied", errForeign, last)
+			return fmt.Errorf("%w: it ends with seq %d and is not the one that was applied", errOtherHistory, last)
 		}
 		f.stats.Duplicates.Add(1)
 		return nil
 	}
 	after := f.at
-	if err := after.Follow(frame, hash); err != nil {
-		return fmt.Errorf("%w: %w", errForeign, err)
+	if err := after.Advance(frame, hash); err != nil {
+		return fmt.Errorf("%w: %w", errOtherHistory, err)
 	}
 	commands, err := frame.AppendCommands(f.commands[:0])
 	if err != nil {
-		return fmt.Errorf("%w: %w", errForeign, err)
+		return fmt.Errorf("%w: %w", errOtherHistory, err)
 	}
 	f.commands = commands
 	if err := f.to.Apply(frame.EventHash, commands); err != nil {
@@ -242,7 +242,7 @@ const keptCommands = 1 << 14
 
 // beat compares what the leader says with what was applied, and reports whether
 // nothing that it has sent is missing.
-func (f *Follower) beat(ctx context.Context, l *link, b beat) (level bool, err error) {
+func (f *Follower) onHeartbeat(ctx context.Context, l *link, b heartbeat) (level bool, err error) {
 	f.lag.heard(b.durable)
 	if b.place.Next > f.at.Next {
 		f.stats.Gaps.Add(1)
@@ -253,9 +253,9 @@ func (f *Follower) beat(ctx context.Context, l *link, b beat) (level bool, err e
 	last := f.at.Next - 1
 	switch {
 	case b.place.Next == f.at.Next && b.place.Hash != f.at.Hash:
-		return false, fmt.Errorf("%w: at seq %d its frames have hash %016x, those followed %016x", ErrForked, last, b.place.Hash, f.at.Hash)
-	case b.durable < last && b.at-f.lastAt > int64(forkMargin):
-		return false, fmt.Errorf("%w: it ends with seq %d, seq %d was followed", ErrForked, b.durable, last)
+		return false, fmt.Errorf("%w: at seq %d its frames have hash %016x, those followed %016x", ErrDiverged, last, b.place.Hash, f.at.Hash)
+	case b.durable < last && b.at-f.lastAt > int64(divergeMargin):
+		return false, fmt.Errorf("%w: it ends with seq %d, seq %d was followed", ErrDiverged, b.durable, last)
 	}
 	return true, nil
 }

@@ -91,7 +91,7 @@ type reign struct {
 // lead waits for a term and publishes it.
 func (g *group) lead(t *testing.T) *reign {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), runtest.Patience)
+	ctx, cancel := context.WithTimeout(t.Context(), runtest.HangTimeout)
 	defer cancel()
 	won := make(chan *reign, len(g.nodes))
 	var waiting sync.WaitGroup
@@ -100,7 +100,7 @@ func (g *group) lead(t *testing.T) *reign {
 			continue
 		}
 		waiting.Go(func() {
-			if term, err := m.node.Leads(ctx); err == nil {
+			if term, err := m.node.AwaitTerm(ctx); err == nil {
 				won <- &reign{id: id, term: term}
 				cancel()
 			}
@@ -121,7 +121,7 @@ func (g *group) lead(t *testing.T) *reign {
 	if l.publisher, err = NewPublisher(g.rig.o, l.term, l.term.Number); err != nil {
 		t.Fatal(err)
 	}
-	l.keeping, l.serving = start(l.publisher.Keep), start(l.engine.Run)
+	l.keeping, l.serving = start(l.publisher.RunWithRetry), start(l.engine.Run)
 	return l
 }
 
@@ -130,14 +130,14 @@ func (g *group) lead(t *testing.T) *reign {
 func (g *group) submit(t *testing.T, l *reign, n uint64) bool {
 	t.Helper()
 	target := l.engine.Stats().Durable + n
-	hang, cancel := context.WithTimeout(t.Context(), runtest.Patience)
+	hang, cancel := context.WithTimeout(t.Context(), runtest.HangTimeout)
 	defer cancel()
 	for l.engine.Stats().Durable < target {
 		if l.term.Err() != nil {
 			return false
 		}
 		if hang.Err() != nil {
-			t.Fatalf("seq %d is never durable; %s", target, runtest.Again(t))
+			t.Fatalf("seq %d is never durable; %s", target, runtest.RerunCommand(t))
 		}
 		c := g.flow.next()
 		if err := l.engine.Submit(&c); err != nil && !errors.Is(err, engine.ErrFull) && l.term.Err() == nil && l.engine.Stats().Failed == nil {

@@ -13,12 +13,12 @@ import (
 // damaged before they were here.
 var ErrSnapshot = errors.New("no whole snapshot could be fetched from the leader")
 
-// errSpoiled is one snapshot that is gone or damaged.
-var errSpoiled = errors.New("the snapshot is of no use")
+// errUnusable is one snapshot that is gone or damaged.
+var errUnusable = errors.New("the snapshot is of no use")
 
 // Join fetches the leader's newest snapshot and returns its replica, from which
 // Run goes on. It waits for a leader until ctx ends. Before Run; again after a Run
-// that returned ErrBehind or ErrForked. Errors: ErrSnapshot; engine.ErrVersion, of
+// that returned ErrBehind or ErrDiverged. Errors: ErrSnapshot; engine.ErrVersion, of
 // a leader that runs a newer program; ctx's.
 func (f *Follower) Join(ctx context.Context) (*engine.Replica, error) {
 	l, err := dial(&f.o, "follower", &f.stats.LinkStats)
@@ -38,7 +38,7 @@ func (f *Follower) Join(ctx context.Context) (*engine.Replica, error) {
 			return nil, ctx.Err()
 		case errors.Is(err, engine.ErrVersion):
 			return nil, err
-		case errors.Is(err, errSpoiled):
+		case errors.Is(err, errUnusable):
 			if spoiled++; spoiled == MaxSnapshotTries {
 				return nil, fmt.Errorf("%w: %w", ErrSnapshot, err)
 			}
@@ -53,30 +53,30 @@ func (f *Follower) Join(ctx context.Context) (*engine.Replica, error) {
 }
 
 // fetch carries one snapshot here, piece by piece, and restores it.
-func (f *Follower) fetch(ctx context.Context, l *link) (*engine.Replica, persist.Place, error) {
-	none := persist.Place{}
-	first, err := f.ask(ctx, l, 0, 0)
+func (f *Follower) fetch(ctx context.Context, l *link) (*engine.Replica, persist.Position, error) {
+	none := persist.Position{}
+	first, err := f.request(ctx, l, 0, 0)
 	if err != nil {
 		return nil, none, err
 	}
 	if first.size == 0 {
 		if first.place != persist.Genesis() {
-			return nil, none, fmt.Errorf("%w: an empty one of seq %d", errSpoiled, first.place.Next-1)
+			return nil, none, fmt.Errorf("%w: an empty one of seq %d", errUnusable, first.place.Next-1)
 		}
 		return engine.NewReplica(f.o.State), first.place, nil
 	}
 	if first.size > persist.MaxSnapshotFile {
-		return nil, none, fmt.Errorf("%w: %d bytes: at most %d", errSpoiled, first.size, uint64(persist.MaxSnapshotFile))
+		return nil, none, fmt.Errorf("%w: %d bytes: at most %d", errUnusable, first.size, uint64(persist.MaxSnapshotFile))
 	}
 	file := append([]byte(nil), first.bytes...)
 	for uint64(len(file)) < first.size {
-		p, err := f.askAgain(ctx, l, first.place.Next, uint64(len(file)))
+		p, err := f.requestWithRetry(ctx, l, first.place.Next, uint64(len(file)))
 		switch {
 		case err != nil:
 			return nil, none, err
 		case p.place.Next != first.place.Next || p.size != first.size || len(p.bytes) == 0 ||
 			uint64(len(file)+len(p.bytes)) > first.size:
-			return nil, none, fmt.Errorf("%w: that of seq %d is gone", errSpoiled, first.place.Next-1)
+			return nil, none, fmt.Errorf("%w: that of seq %d is gone", errUnusable, first.place.Next-1)
 		}
 		file = append(file, p.bytes...)
 		f.stats.SnapshotBytes.Add(uint64(len(p.bytes)))
@@ -85,19 +85,19 @@ func (f *Follower) fetch(ctx context.Context, l *link) (*engine.Replica, persist
 	if errors.Is(err, engine.ErrVersion) {
 		return nil, none, err
 	} else if err != nil {
-		return nil, none, fmt.Errorf("%w: %w", errSpoiled, err)
+		return nil, none, fmt.Errorf("%w: %w", errUnusable, err)
 	}
 	if place != first.place {
-		return nil, none, fmt.Errorf("%w: it is of %+v, told of %+v", errSpoiled, place, first.place)
+		return nil, none, fmt.Errorf("%w: it is of %+v, told of %+v", errUnusable, place, first.place)
 	}
 	f.stats.Snapshots.Add(1)
 	return r, place, nil
 }
 
-// askAgain asks for a piece until it comes, a few times.
-func (f *Follower) askAgain(ctx context.Context, l *link, next, offset uint64) (p piece, err error) {
+// requestWithRetry asks for a piece until it comes, a few times.
+func (f *Follower) requestWithRetry(ctx context.Context, l *link, next, offset uint64) (p piece, err error) {
 	for try := range MaxSnapshotTries {
-		if p, err = f.ask(ctx, l, next, offset); err == nil || errors.Is(err, errSpoiled) {
+		if p, err = f.request(ctx, l, next, offset); err == nil || errors.Is(err, errUnusable) {
 			return p, err
 		}
 		if !sleep(ctx, pause(try)) {
@@ -108,10 +108,10 @@ func (f *Follower) askAgain(ctx context.Context, l *link, next, offset uint64) (
 }
 
 // ask asks the leader for a piece of the snapshot before next; 0 = the newest.
-func (f *Follower) ask(ctx context.Context, l *link, next, offset uint64) (piece, error) {
+func (f *Follower) request(ctx context.Context, l *link, next, offset uint64) (piece, error) {
 	ctx, cancel := context.WithTimeout(ctx, answerTimeout)
 	defer cancel()
-	h := head{kind: kindAsk, seq: next}
+	h := head{kind: kindSnapshotRequest, seq: next}
 	h.setSnapshotOffset(offset)
 	m, err := l.RequestWithContext(ctx, f.o.snapshotSubject(), appendMessage(nil, &h))
 	if err != nil {
@@ -120,9 +120,9 @@ func (f *Follower) ask(ctx context.Context, l *link, next, offset uint64) (piece
 	got, body, err := parseMessage(m.Data)
 	switch {
 	case err != nil:
-		return piece{}, fmt.Errorf("%w: %w", errSpoiled, err)
-	case got.kind != kindPiece || got.snapshotOffset() != offset:
-		return piece{}, fmt.Errorf("%w: another answer than asked for", errSpoiled)
+		return piece{}, fmt.Errorf("%w: %w", errUnusable, err)
+	case got.kind != kindSnapshotPiece || got.snapshotOffset() != offset:
+		return piece{}, fmt.Errorf("%w: another answer than asked for", errUnusable)
 	case got.term < f.term:
 		return piece{}, fmt.Errorf("an answer of term %d, in term %d", got.term, f.term)
 	}

@@ -33,20 +33,20 @@ type Lag struct {
 type lagWatch struct {
 	clock func() time.Time
 
-	mu           sync.Mutex
-	running      bool
-	lag          Lag // without Stale and Silent
-	levelAt      time.Time
-	lastHeard    time.Time
-	everLevelled bool
+	mu         sync.Mutex
+	running    bool
+	lag        Lag // without Stale and Silent
+	inSyncAt   time.Time
+	lastHeard  time.Time
+	everInSync bool
 }
 
 func (w *lagWatch) begin(seq uint64) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.running, w.everLevelled = true, false
+	w.running, w.everInSync = true, false
 	w.lag.Seq = seq
-	w.levelAt, w.lastHeard = w.clock(), w.clock()
+	w.inSyncAt, w.lastHeard = w.clock(), w.clock()
 }
 
 func (w *lagWatch) setTerm(term uint64) {
@@ -68,10 +68,10 @@ func (w *lagWatch) applied(seq uint64, at int64) {
 	w.lag.Delay = time.Duration(w.clock().UnixNano() - at)
 }
 
-func (w *lagWatch) level() {
+func (w *lagWatch) setInSync() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.levelAt, w.everLevelled = w.clock(), true
+	w.inSyncAt, w.everInSync = w.clock(), true
 }
 
 // Lag returns how far the follower is behind. Any goroutine.
@@ -83,7 +83,7 @@ func (f *Follower) Lag() Lag {
 	lag.Commands = lag.Leader - min(lag.Leader, lag.Seq)
 	if w.running {
 		now := w.clock()
-		lag.Stale, lag.Silent = now.Sub(w.levelAt), now.Sub(w.lastHeard)
+		lag.Stale, lag.Silent = now.Sub(w.inSyncAt), now.Sub(w.lastHeard)
 	}
 	return lag
 }
@@ -94,7 +94,7 @@ func (f *Follower) Lag() Lag {
 func (f *Follower) Ready() error {
 	lag := f.Lag()
 	f.lag.mu.Lock()
-	levelled := f.lag.everLevelled
+	levelled := f.lag.everInSync
 	f.lag.mu.Unlock()
 	if levelled && lag.Stale <= f.o.MaxStale {
 		return nil

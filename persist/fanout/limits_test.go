@@ -36,14 +36,14 @@ func TestOptions(t *testing.T) {
 		"17 urls":        func(o *Options) { o.URLs = make([]string, MaxURLs+1) },
 		"prefix":         func(o *Options) { o.Prefix = "a.b" },
 		"long prefix":    func(o *Options) { o.Prefix = strings.Repeat("a", 65) },
-		"short beat":     func(o *Options) { o.Beat = MinBeat - 1 },
-		"long beat":      func(o *Options) { o.Beat = MaxBeat + 1 },
+		"short beat":     func(o *Options) { o.Heartbeat = MinHeartbeat - 1 },
+		"long beat":      func(o *Options) { o.Heartbeat = MaxHeartbeat + 1 },
 		"small stream":   func(o *Options) { o.StreamBytes = MinStreamBytes - 1 },
 		"large stream":   func(o *Options) { o.StreamBytes = MaxStreamBytes + 1 },
 		"young stream":   func(o *Options) { o.StreamAge = time.Second },
 		"two replicas":   func(o *Options) { o.StreamReplicas = 2 },
 		"seven replicas": func(o *Options) { o.StreamReplicas = 7 },
-		"stale":          func(o *Options) { o.Beat, o.MaxStale = time.Second, 2*time.Second },
+		"stale":          func(o *Options) { o.Heartbeat, o.MaxStale = time.Second, 2*time.Second },
 		"patience":       func(o *Options) { o.RefillPatience = -1 },
 		"two logons":     func(o *Options) { o.Auth = Auth{User: "u", Token: "t"} },
 		"no seed":        func(o *Options) { o.Auth = Auth{Seed: []byte("SUX")} },
@@ -105,7 +105,7 @@ func TestLogon(t *testing.T) {
 	s.Start()
 	defer s.WaitForShutdown()
 	defer s.Shutdown()
-	if !s.ReadyForConnections(runtest.Patience) {
+	if !s.ReadyForConnections(runtest.HangTimeout) {
 		t.Fatal("no server")
 	}
 	for name, c := range map[string]struct {
@@ -162,7 +162,7 @@ func TestLiveQueue(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), runtest.Patience)
+	ctx, cancel := context.WithTimeout(context.Background(), runtest.HangTimeout)
 	defer cancel()
 	if _, err := f.Join(ctx); err != nil {
 		t.Fatal(err)
@@ -214,10 +214,10 @@ func newShelfJournal(bytes int) *shelfJournal {
 	return s
 }
 
-func (s *shelfJournal) NewestSnapshot() (persist.Place, bool) { return s.Durable(), true }
+func (s *shelfJournal) NewestSnapshot() (persist.Position, bool) { return s.Durable(), true }
 
-func (s *shelfJournal) Durable() persist.Place {
-	return persist.Place{Next: s.next.Load(), Hash: 1, Epoch: 1}
+func (s *shelfJournal) Durable() persist.Position {
+	return persist.Position{Next: s.next.Load(), Hash: 1, Epoch: 1}
 }
 
 func (s *shelfJournal) SetWake(chan<- struct{}) {}
@@ -259,7 +259,7 @@ func TestSpoiledSnapshots(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			ctx, cancel := context.WithTimeout(context.Background(), runtest.Patience)
+			ctx, cancel := context.WithTimeout(context.Background(), runtest.HangTimeout)
 			defer cancel()
 			if _, err := f.Join(ctx); !errors.Is(err, ErrSnapshot) {
 				t.Errorf("got %v", err)
@@ -298,7 +298,7 @@ func TestAskQueue(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer c.Close()
-	ask := appendMessage(nil, &head{kind: kindAsk})
+	ask := appendMessage(nil, &head{kind: kindSnapshotRequest})
 	answers, err := c.SubscribeSync("answers")
 	if err != nil {
 		t.Fatal(err)
@@ -315,7 +315,7 @@ func TestAskQueue(t *testing.T) {
 		}
 	}
 	await.True(t, "an ask under way", waiting)
-	for range AskQueue + 1 {
+	for range RequestQueue + 1 {
 		if err := c.PublishRequest(r.o.snapshotSubject(), "answers", ask); err != nil {
 			t.Fatal(err)
 		}
@@ -325,15 +325,15 @@ func TestAskQueue(t *testing.T) {
 	}
 	await.True(t, "an overflow", func() bool { return p.Stats().Overflows.Load() > 0 })
 	close(held)
-	await.True(t, "the others answered", func() bool { return p.Stats().Pieces.Load() > AskQueue })
+	await.True(t, "the others answered", func() bool { return p.Stats().Pieces.Load() > RequestQueue })
 	for {
-		m, err := answers.NextMsg(runtest.Patience)
+		m, err := answers.NextMsg(runtest.HangTimeout)
 		if errors.Is(err, nats.ErrNoResponders) {
 			continue // asked before the publisher was there
 		} else if err != nil {
 			t.Fatal(err)
 		}
-		if h, _, err := parseMessage(m.Data); err != nil || h.kind != kindPiece {
+		if h, _, err := parseMessage(m.Data); err != nil || h.kind != kindSnapshotPiece {
 			t.Errorf("an answer of kind %d: %v", h.kind, err)
 		}
 		break
@@ -341,7 +341,7 @@ func TestAskQueue(t *testing.T) {
 	if err := run.stop(t); err != nil {
 		t.Error(err)
 	}
-	if n := p.Stats().Pieces.Load(); n > AskQueue+1 {
+	if n := p.Stats().Pieces.Load(); n > RequestQueue+1 {
 		t.Errorf("%d answered", n)
 	}
 }

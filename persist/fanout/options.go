@@ -27,17 +27,17 @@ const (
 	// CacheWindow is the most messages that the stream has not acknowledged yet;
 	// past it the cache's cursor waits, and nobody else.
 	CacheWindow = 256
-	// AskQueue bounds the requests for a snapshot's pieces that wait; past it they
+	// RequestQueue bounds the requests for a snapshot's pieces that wait; past it they
 	// are dropped, and the follower asks again.
-	AskQueue = 64
+	RequestQueue = 64
 	// MaxSnapshotTries is how often a join begins a snapshot anew that is gone or
 	// damaged on arrival.
 	MaxSnapshotTries = 5
 
 	MinStreamBytes = 16 << 20
 	MaxStreamBytes = 1 << 40
-	MinBeat        = 10 * time.Millisecond
-	MaxBeat        = 10 * time.Second
+	MinHeartbeat   = 10 * time.Millisecond
+	MaxHeartbeat   = 10 * time.Second
 
 	firstPause  = 50 * time.Millisecond // between two tries of anything; doubles
 	lastPause   = 2 * time.Second
@@ -76,7 +76,7 @@ type Options struct {
 	// "blockdesk".
 	Prefix string
 	// Beat is the time between two beats of the leader. Default 100 ms.
-	Beat time.Duration
+	Heartbeat time.Duration
 
 	// StreamBytes and StreamAge are what the cache keeps at most. Defaults 1 GiB
 	// and 24 h. It should hold more than the journal between two snapshots.
@@ -102,7 +102,7 @@ type Options struct {
 }
 
 func (o Options) withDefaults() Options {
-	o.Beat = cmp.Or(o.Beat, 100*time.Millisecond)
+	o.Heartbeat = cmp.Or(o.Heartbeat, 100*time.Millisecond)
 	o.StreamAge = cmp.Or(o.StreamAge, 24*time.Hour)
 	o.MaxStale = cmp.Or(o.MaxStale, 2*time.Second)
 	o.RefillPatience = cmp.Or(o.RefillPatience, 30*time.Second)
@@ -127,16 +127,16 @@ func (o *Options) Validate() error {
 		return fmt.Errorf("nats urls: %d of them: must be 1 to %d", len(d.URLs), MaxURLs)
 	case !prefixPattern.MatchString(d.Prefix):
 		return fmt.Errorf("nats prefix %q: must be 1 to 64 letters, digits, - or _", d.Prefix)
-	case d.Beat < MinBeat || d.Beat > MaxBeat:
-		return fmt.Errorf("beat %v: must be %v to %v", d.Beat, MinBeat, MaxBeat)
+	case d.Heartbeat < MinHeartbeat || d.Heartbeat > MaxHeartbeat:
+		return fmt.Errorf("beat %v: must be %v to %v", d.Heartbeat, MinHeartbeat, MaxHeartbeat)
 	case d.StreamBytes < MinStreamBytes || d.StreamBytes > MaxStreamBytes:
 		return fmt.Errorf("stream bytes %d: must be %d to %d", d.StreamBytes, MinStreamBytes, int64(MaxStreamBytes))
 	case d.StreamAge < time.Minute:
 		return fmt.Errorf("stream age %v: must be 1m at least", d.StreamAge)
 	case d.StreamReplicas < 1 || d.StreamReplicas > 5 || d.StreamReplicas%2 == 0:
 		return fmt.Errorf("stream replicas %d: must be 1, 3 or 5", d.StreamReplicas)
-	case d.MaxStale < 3*d.Beat:
-		return fmt.Errorf("max stale %v: must be three beats of %v at least", d.MaxStale, d.Beat)
+	case d.MaxStale < 3*d.Heartbeat:
+		return fmt.Errorf("max stale %v: must be three beats of %v at least", d.MaxStale, d.Heartbeat)
 	case d.RefillPatience < 0:
 		return fmt.Errorf("refill patience %v: must not be negative", d.RefillPatience)
 	}

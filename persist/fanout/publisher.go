@@ -15,13 +15,13 @@ import (
 // Journal is what a Publisher reads: persist.Store, or the quorum.Term of who leads.
 type Journal interface {
 	// Durable is the place up to which everything is acknowledged.
-	Durable() persist.Place
+	Durable() persist.Position
 	// SetWake names a channel that is sent to when Durable has moved.
 	SetWake(wake chan<- struct{})
 	// Frames visits the durable frames from the one that begins at a Seq on.
 	Frames(from uint64, visit func(f *persist.Frame, encoded []byte) bool) error
 	// NewestSnapshot returns its place; false: there is none.
-	NewestSnapshot() (persist.Place, bool)
+	NewestSnapshot() (persist.Position, bool)
 	// ReadSnapshot reads a part of a snapshot's file and tells the file's length.
 	ReadSnapshot(next uint64, offset int64, p []byte) (n int, size int64, err error)
 }
@@ -95,20 +95,20 @@ func (p *Publisher) Run(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("fan-out: subscribing: %w", err)
 	}
-	if err := asks.SetPendingLimits(AskQueue, AskQueue*MaxMessageBytes); err != nil {
+	if err := asks.SetPendingLimits(RequestQueue, RequestQueue*MaxMessageBytes); err != nil {
 		return fmt.Errorf("fan-out: limiting a queue: %w", err)
 	}
 	p.journal.SetWake(p.wake)
 	g, ctx := errgroup.WithContext(ctx)
 	g.Go(func() error { return p.live(ctx, l) })
 	g.Go(func() error { return p.fill(ctx, l) })
-	g.Go(func() error { return p.answer(ctx, l, asks) })
+	g.Go(func() error { return p.serveSnapshots(ctx, l, asks) })
 	return g.Wait()
 }
 
 // Keep is Run for a leader that goes on whatever becomes of its followers: an error
 // is logged, and Run begun again after a pause. It returns nil when ctx ends.
-func (p *Publisher) Keep(ctx context.Context) error {
+func (p *Publisher) RunWithRetry(ctx context.Context) error {
 	for try := 0; ; try++ {
 		began := p.o.Clock()
 		err := p.Run(ctx)
@@ -128,7 +128,7 @@ func (p *Publisher) Keep(ctx context.Context) error {
 // live publishes what becomes durable, and beats.
 func (p *Publisher) live(ctx context.Context, l *link) error {
 	at := p.journal.Durable()
-	beats := time.NewTicker(p.o.Beat)
+	beats := time.NewTicker(p.o.Heartbeat)
 	defer beats.Stop()
 	var buf []byte
 	for {
@@ -144,7 +144,7 @@ func (p *Publisher) live(ctx context.Context, l *link) error {
 		case <-ctx.Done():
 			return nil
 		case <-beats.C:
-			p.beat(l, at, &buf)
+			p.sendHeartbeat(l, at, &buf)
 			continue
 		default:
 		}
@@ -156,22 +156,22 @@ func (p *Publisher) live(ctx context.Context, l *link) error {
 			return nil
 		case <-p.wake:
 		case <-beats.C:
-			p.beat(l, at, &buf)
+			p.sendHeartbeat(l, at, &buf)
 		}
 	}
 }
 
 // publish sends the next durable frames and reports whether there are more.
-func (p *Publisher) publish(l *link, at *persist.Place, buf *[]byte) (more bool, err error) {
+func (p *Publisher) publish(l *link, at *persist.Position, buf *[]byte) (more bool, err error) {
 	bytes, most := 0, l.pieceBytes()
 	var broken error
 	err = p.journal.Frames(at.Next, func(f *persist.Frame, encoded []byte) bool {
-		if broken = at.Follow(f, persist.HashFrame(encoded)); broken != nil {
+		if broken = at.Advance(f, persist.HashFrame(encoded)); broken != nil {
 			return false
 		}
 		sent := true
-		eachPart(encoded, most, func(offset int, part []byte) bool {
-			h := head{kind: kindPart, term: p.term, seq: f.First, total: uint32(len(encoded)), offset: uint32(offset)}
+		eachPiece(encoded, most, func(offset int, part []byte) bool {
+			h := head{kind: kindFramePiece, term: p.term, seq: f.First, total: uint32(len(encoded)), offset: uint32(offset)}
 			*buf = appendMessage((*buf)[:0], &h, part)
 			sent = l.Publish(p.o.liveSubject(), *buf) == nil
 			return sent
@@ -204,15 +204,15 @@ func (p *Publisher) sent(f *persist.Frame, bytes, most int, ok bool) {
 }
 
 // beat tells where the live cursor is, behind all that it has published.
-func (p *Publisher) beat(l *link, at persist.Place, buf *[]byte) {
-	now := p.o.Clock().UnixNano() // before durable: see Follower.beat
-	b := beat{place: at, durable: p.journal.Durable().Next - 1, at: now}
-	*buf = appendBeat((*buf)[:0], p.term, &b)
+func (p *Publisher) sendHeartbeat(l *link, at persist.Position, buf *[]byte) {
+	now := p.o.Clock().UnixNano() // before durable: see Follower.onHeartbeat
+	b := heartbeat{place: at, durable: p.journal.Durable().Next - 1, at: now}
+	*buf = appendHeartbeat((*buf)[:0], p.term, &b)
 	_ = l.Publish(p.o.liveSubject(), *buf) // without a server there is nobody to hear it
 }
 
-// eachPart cuts a frame into pieces of at most most bytes until give says no.
-func eachPart(frame []byte, most int, give func(offset int, part []byte) bool) {
+// eachPiece cuts a frame into pieces of at most most bytes until give says no.
+func eachPiece(frame []byte, most int, give func(offset int, part []byte) bool) {
 	for offset := 0; offset < len(frame); offset += most {
 		if !give(offset, frame[offset:min(len(frame), offset+most)]) {
 			return

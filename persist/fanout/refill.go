@@ -23,8 +23,8 @@ const (
 	refillQuiet = 500 * time.Millisecond
 )
 
-// errHead: the frame that is needed is not in the stream, and will not be.
-var errHead = errors.New("the stream does not have it")
+// errNotInStream: the frame that is needed is not in the stream, and will not be.
+var errNotInStream = errors.New("the stream does not have it")
 
 // refill applies what the stream has until target comes next. Errors: ErrBehind,
 // those of the applier. It returns nil as well when ctx has ended.
@@ -39,7 +39,7 @@ func (f *Follower) refill(ctx context.Context, l *link, target uint64) error {
 			return nil
 		case errors.As(err, &apply):
 			return apply.error
-		case errors.Is(err, errHead):
+		case errors.Is(err, errNotInStream):
 			return fmt.Errorf("%w: seq %d: %w", ErrBehind, f.at.Next, err)
 		case f.at.Next > before || !l.IsConnected():
 			since, try = f.o.Clock(), 0
@@ -106,8 +106,8 @@ func (f *Follower) read(ctx context.Context, l *link, target uint64) error {
 // cached takes a message of the stream. What does not follow is passed over: only
 // the leader's own voice can say that the histories differ.
 func (f *Follower) cached(parts *assembly, data []byte) error {
-	h, body, ok := f.whole(data)
-	if !ok || h.kind != kindPart {
+	h, body, ok := f.parse(data)
+	if !ok || h.kind != kindFramePiece {
 		return nil
 	}
 	encoded, _ := parts.add(&h, body)
@@ -118,7 +118,7 @@ func (f *Follower) cached(parts *assembly, data []byte) error {
 	before := f.at.Next
 	err := f.next(&frame, encoded)
 	switch {
-	case errors.Is(err, errForeign):
+	case errors.Is(err, errOtherHistory):
 		f.stats.Foreign.Add(1)
 		return fmt.Errorf("the stream has no seq %d: %w", f.at.Next, err)
 	case err != nil:
@@ -131,7 +131,7 @@ func (f *Follower) cached(parts *assembly, data []byte) error {
 
 // find returns the stream's position of the frame that begins at seq next; 0 = it
 // is not there yet. Positions have no gaps and frames are in order, so it halves.
-// Errors: errHead, also where next lies within a frame; those of the server, also where the stream drops its oldest
+// Errors: errNotInStream, also where next lies within a frame; those of the server, also where the stream drops its oldest
 // meanwhile.
 func find(ctx context.Context, stream jetstream.Stream, next uint64) (uint64, error) {
 	info, err := stream.Info(ctx)
@@ -164,7 +164,7 @@ func find(ctx context.Context, stream jetstream.Stream, next uint64) (uint64, er
 	case i == int(n):
 		return 0, beyond(body, next)
 	case h.seq != next || h.offset != 0:
-		return 0, fmt.Errorf("%w: with seq %d, want %d", errHead, h.seq, next)
+		return 0, fmt.Errorf("%w: with seq %d, want %d", errNotInStream, h.seq, next)
 	}
 	return first + uint64(i), nil
 }
@@ -173,7 +173,7 @@ func find(ctx context.Context, stream jetstream.Stream, next uint64) (uint64, er
 // next will never begin one: it lies within.
 func beyond(body []byte, next uint64) error {
 	if frame, err := persist.ParseFrame(body); err == nil && frame.Last() >= next {
-		return fmt.Errorf("%w: seq %d lies within the frame of seq %d", errHead, next, frame.First)
+		return fmt.Errorf("%w: seq %d lies within the frame of seq %d", errNotInStream, next, frame.First)
 	}
 	return nil
 }

@@ -79,8 +79,8 @@ func newRig(t testing.TB) *rig {
 	r := &rig{so: ServerOptions{Host: journaltest.Loopback(), Dir: t.TempDir(), Logger: quiet()}}
 	r.up(t)
 	r.o = Options{
-		URLs: []string{r.url(t)}, Beat: 20 * time.Millisecond, StreamBytes: MinStreamBytes,
-		State: smallState, Logger: quiet(), RefillPatience: runtest.Patience,
+		URLs: []string{r.url(t)}, Heartbeat: 20 * time.Millisecond, StreamBytes: MinStreamBytes,
+		State: smallState, Logger: quiet(), RefillPatience: runtest.HangTimeout,
 	}
 	r.o = r.o.withDefaults()
 	t.Cleanup(func() {
@@ -99,7 +99,7 @@ func (r *rig) up(t testing.TB) {
 		t.Fatal(err)
 	}
 	r.server = start(s.Run)
-	ctx, cancel := context.WithTimeout(context.Background(), runtest.Patience)
+	ctx, cancel := context.WithTimeout(context.Background(), runtest.HangTimeout)
 	defer cancel()
 	if _, err := s.URL(ctx); err != nil {
 		t.Fatal(err)
@@ -211,7 +211,7 @@ func follow(t testing.TB, o Options) *reader {
 // rejoin starts a follower over.
 func rejoin(t testing.TB, f *Follower) *reader {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), runtest.Patience)
+	ctx, cancel := context.WithTimeout(context.Background(), runtest.HangTimeout)
 	defer cancel()
 	replica, err := f.Join(ctx)
 	if err != nil {

@@ -125,14 +125,14 @@ func (s *Server) finishRequests() {
 // of no use here.
 type serverLog struct{ log *slog.Logger }
 
-func (l serverLog) Noticef(format string, v ...any) { l.tell(slog.LevelDebug, format, v) }
-func (l serverLog) Warnf(format string, v ...any)   { l.tell(slog.LevelWarn, format, v) }
-func (l serverLog) Fatalf(format string, v ...any)  { l.tell(slog.LevelError, format, v) }
-func (l serverLog) Errorf(format string, v ...any)  { l.tell(slog.LevelError, format, v) }
+func (l serverLog) Noticef(format string, v ...any) { l.write(slog.LevelDebug, format, v) }
+func (l serverLog) Warnf(format string, v ...any)   { l.write(slog.LevelWarn, format, v) }
+func (l serverLog) Fatalf(format string, v ...any)  { l.write(slog.LevelError, format, v) }
+func (l serverLog) Errorf(format string, v ...any)  { l.write(slog.LevelError, format, v) }
 func (l serverLog) Debugf(string, ...any)           {}
 func (l serverLog) Tracef(string, ...any)           {}
 
-func (l serverLog) tell(level slog.Level, format string, v []any) {
+func (l serverLog) write(level slog.Level, format string, v []any) {
 	if l.log.Enabled(context.Background(), level) {
 		l.log.Log(context.Background(), level, "nats server", "message", fmt.Sprintf(format, v...))
 	}

@@ -16,11 +16,11 @@ var ErrMessage = errors.New("message of the fan-out")
 type kind uint8
 
 const (
-	kindPart    kind = 1 // a piece of a frame
-	kindBeat    kind = 2 // where the leader is
-	kindAsk     kind = 3 // for a piece of a snapshot
-	kindPiece   kind = 4 // of a snapshot
-	kindUnknown kind = 5 // the first that this version does not know
+	kindFramePiece      kind = 1 // a piece of a frame
+	kindHeartbeat       kind = 2 // where the leader is
+	kindSnapshotRequest kind = 3 // for a piece of a snapshot
+	kindSnapshotPiece   kind = 4 // of a snapshot
+	kindUnknown         kind = 5 // the first that this version does not know
 )
 
 const (
@@ -28,7 +28,7 @@ const (
 	messageVersion = 1
 	headSize       = 32
 	tailSize       = 4
-	beatSize       = 32
+	heartbeatSize  = 32
 	pieceHeadSize  = 24
 	// overhead is what a message has beside the piece that it carries, with room
 	// for what NATS and JetStream put before it.
@@ -104,41 +104,41 @@ func parseMessage(data []byte) (head, []byte, error) {
 	}
 	body := data[headSize:end]
 	switch {
-	case h.kind == kindPart && (h.seq == 0 || len(body) == 0 || h.total > persist.MaxFrameBytes ||
+	case h.kind == kindFramePiece && (h.seq == 0 || len(body) == 0 || h.total > persist.MaxFrameBytes ||
 		uint64(h.offset)+uint64(len(body)) > uint64(h.total)):
 		return head{}, nil, fmt.Errorf("%w: %d bytes at %d of a frame of %d, seq %d", ErrMessage, len(body), h.offset, h.total, h.seq)
-	case h.kind == kindBeat && (len(body) != beatSize || h.seq == 0):
+	case h.kind == kindHeartbeat && (len(body) != heartbeatSize || h.seq == 0):
 		return head{}, nil, fmt.Errorf("%w: a beat of %d bytes at seq %d", ErrMessage, len(body), h.seq)
-	case h.kind == kindAsk && len(body) != 0:
+	case h.kind == kindSnapshotRequest && len(body) != 0:
 		return head{}, nil, fmt.Errorf("%w: an ask with %d bytes", ErrMessage, len(body))
-	case h.kind == kindPiece && (len(body) < pieceHeadSize || h.seq == 0):
+	case h.kind == kindSnapshotPiece && (len(body) < pieceHeadSize || h.seq == 0):
 		return head{}, nil, fmt.Errorf("%w: a snapshot's piece of %d bytes, seq %d", ErrMessage, len(body), h.seq)
 	}
 	return h, body, nil
 }
 
 // beat is where a leader says it is. Its head's seq is the place's Next.
-type beat struct {
-	place   persist.Place // up to which everything has been sent
-	durable uint64        // last Seq durable, at at or later
-	at      int64         // the leader's clock, Unix ns
+type heartbeat struct {
+	place   persist.Position // up to which everything has been sent
+	durable uint64           // last Seq durable, at at or later
+	at      int64            // the leader's clock, Unix ns
 }
 
-func appendBeat(dst []byte, term uint64, b *beat) []byte {
-	var p [beatSize]byte
+func appendHeartbeat(dst []byte, term uint64, b *heartbeat) []byte {
+	var p [heartbeatSize]byte
 	le := binary.LittleEndian
 	le.PutUint64(p[0:], b.place.Hash)
 	le.PutUint64(p[8:], b.place.Epoch)
 	le.PutUint64(p[16:], b.durable)
 	le.PutUint64(p[24:], uint64(b.at))
-	return appendMessage(dst, &head{kind: kindBeat, term: term, seq: b.place.Next}, p[:])
+	return appendMessage(dst, &head{kind: kindHeartbeat, term: term, seq: b.place.Next}, p[:])
 }
 
-// parseBeat reads the body of a beat that parseMessage has let through.
-func parseBeat(h *head, body []byte) beat {
+// parseHeartbeat reads the body of a beat that parseMessage has let through.
+func parseHeartbeat(h *head, body []byte) heartbeat {
 	le := binary.LittleEndian
-	return beat{
-		place:   persist.Place{Next: h.seq, Hash: le.Uint64(body[0:]), Epoch: le.Uint64(body[8:])},
+	return heartbeat{
+		place:   persist.Position{Next: h.seq, Hash: le.Uint64(body[0:]), Epoch: le.Uint64(body[8:])},
 		durable: le.Uint64(body[16:]),
 		at:      int64(le.Uint64(body[24:])),
 	}
@@ -147,7 +147,7 @@ func parseBeat(h *head, body []byte) beat {
 // piece is a part of a snapshot's file. Its head's seq is the place's Next. A file
 // of no bytes stands for the empty replica of persist.Genesis.
 type piece struct {
-	place persist.Place
+	place persist.Position
 	size  uint64 // of the file
 	bytes []byte
 }
@@ -158,7 +158,7 @@ func appendPiece(dst []byte, term, offset uint64, p *piece) []byte {
 	le.PutUint64(b[0:], p.place.Hash)
 	le.PutUint64(b[8:], p.place.Epoch)
 	le.PutUint64(b[16:], p.size)
-	h := head{kind: kindPiece, term: term, seq: p.place.Next}
+	h := head{kind: kindSnapshotPiece, term: term, seq: p.place.Next}
 	h.setSnapshotOffset(offset)
 	return appendMessage(dst, &h, b[:], p.bytes)
 }
@@ -168,7 +168,7 @@ func appendPiece(dst []byte, term, offset uint64, p *piece) []byte {
 func parsePiece(h *head, body []byte) piece {
 	le := binary.LittleEndian
 	return piece{
-		place: persist.Place{Next: h.seq, Hash: le.Uint64(body[0:]), Epoch: le.Uint64(body[8:])},
+		place: persist.Position{Next: h.seq, Hash: le.Uint64(body[0:]), Epoch: le.Uint64(body[8:])},
 		size:  le.Uint64(body[16:]),
 		bytes: body[pieceHeadSize:],
 	}

@@ -16,19 +16,19 @@ import (
 
 // TestGoldenMessages freezes the wire.
 func TestGoldenMessages(t *testing.T) {
-	place := persist.Place{Next: 0x1122334455667788, Hash: 0x0102030405060708, Epoch: 9}
-	askHead := head{kind: kindAsk, seq: place.Next}
+	place := persist.Position{Next: 0x1122334455667788, Hash: 0x0102030405060708, Epoch: 9}
+	askHead := head{kind: kindSnapshotRequest, seq: place.Next}
 	askHead.setSnapshotOffset(0x0000000a00000005)
 	for name, c := range map[string]struct {
 		got  []byte
 		want string
 	}{
 		"part": {
-			appendMessage(nil, &head{kind: kindPart, term: 7, seq: place.Next, total: 8, offset: 3}, []byte("abc")),
+			appendMessage(nil, &head{kind: kindFramePiece, term: 7, seq: place.Next, total: 8, offset: 3}, []byte("abc")),
 			"42 44 46 4e 01 01 00 00 0700000000000000 8877665544332211 08000000 03000000 616263",
 		},
 		"beat": {
-			appendBeat(nil, 7, &beat{place: place, durable: 6, at: 5}),
+			appendHeartbeat(nil, 7, &heartbeat{place: place, durable: 6, at: 5}),
 			"42 44 46 4e 01 02 00 00 0700000000000000 8877665544332211 00000000 00000000 " +
 				"0807060504030201 0900000000000000 0600000000000000 0500000000000000",
 		},
@@ -51,8 +51,8 @@ func TestGoldenMessages(t *testing.T) {
 			t.Errorf("%s:\n%x\nwant\n%x", name, c.got, want)
 		}
 	}
-	h, body, err := parseMessage(appendBeat(nil, 7, &beat{place: place, durable: 6, at: 5}))
-	if b := parseBeat(&h, body); err != nil || b != (beat{place: place, durable: 6, at: 5}) || h.term != 7 {
+	h, body, err := parseMessage(appendHeartbeat(nil, 7, &heartbeat{place: place, durable: 6, at: 5}))
+	if b := parseHeartbeat(&h, body); err != nil || b != (heartbeat{place: place, durable: 6, at: 5}) || h.term != 7 {
 		t.Errorf("beat %+v: %v", b, err)
 	}
 	h, body, err = parseMessage(appendPiece(nil, 7, 1<<33+5, &piece{place: place, size: 3, bytes: []byte("xyz")}))
@@ -65,7 +65,7 @@ func TestGoldenMessages(t *testing.T) {
 // also with a good checksum.
 func TestHostileMessages(t *testing.T) {
 	sealed := func(change func(p []byte) []byte) []byte {
-		p := appendMessage(nil, &head{kind: kindPart, term: 1, seq: 1, total: 4}, []byte("abcd"))
+		p := appendMessage(nil, &head{kind: kindFramePiece, term: 1, seq: 1, total: 4}, []byte("abcd"))
 		p = change(p[:len(p)-tailSize])
 		return binary.LittleEndian.AppendUint32(p, crc32.Checksum(p, castagnoli))
 	}
@@ -90,10 +90,10 @@ func TestHostileMessages(t *testing.T) {
 		"a frame too long":       sealed(func(p []byte) []byte { binary.LittleEndian.PutUint32(p[24:], persist.MaxFrameBytes+1); return p }),
 		"offset wraps":           sealed(func(p []byte) []byte { binary.LittleEndian.PutUint32(p[28:], 1<<32-1); return p }),
 		"no bytes":               sealed(func(p []byte) []byte { return p[:headSize] }),
-		"a short beat":           sealed(set(5, byte(kindBeat))),
-		"an ask with a body":     sealed(set(5, byte(kindAsk))),
-		"a piece of no snapshot": sealed(set(5, byte(kindPiece))),
-		"checksum":               appendMessage(nil, &head{kind: kindPart, term: 1, seq: 1, total: 4}, []byte("abcd"))[:headSize+7],
+		"a short beat":           sealed(set(5, byte(kindHeartbeat))),
+		"an ask with a body":     sealed(set(5, byte(kindSnapshotRequest))),
+		"a piece of no snapshot": sealed(set(5, byte(kindSnapshotPiece))),
+		"checksum":               appendMessage(nil, &head{kind: kindFramePiece, term: 1, seq: 1, total: 4}, []byte("abcd"))[:headSize+7],
 	} {
 		if _, _, err := parseMessage(data); !errors.Is(err, ErrMessage) {
 			t.Errorf("%s: %v", name, err)
@@ -114,8 +114,8 @@ func TestAssembly(t *testing.T) {
 		for seq := range uint64(rapid.IntRange(1, 8).Draw(t, "frames")) {
 			frame := bytes.Repeat([]byte{byte(seq + 1)}, rapid.IntRange(1, 50).Draw(t, "bytes"))
 			frames = append(frames, frame)
-			eachPart(frame, rapid.IntRange(1, 60).Draw(t, "most"), func(offset int, p []byte) bool {
-				parts = append(parts, part{head{kind: kindPart, seq: seq + 1, total: uint32(len(frame)), offset: uint32(offset)}, p})
+			eachPiece(frame, rapid.IntRange(1, 60).Draw(t, "most"), func(offset int, p []byte) bool {
+				parts = append(parts, part{head{kind: kindFramePiece, seq: seq + 1, total: uint32(len(frame)), offset: uint32(offset)}, p})
 				return true
 			})
 		}
@@ -146,10 +146,10 @@ func TestAssembly(t *testing.T) {
 }
 
 func FuzzMessage(f *testing.F) {
-	f.Add(appendMessage(nil, &head{kind: kindPart, term: 1, seq: 1, total: 4}, []byte("abcd")), []byte("x"))
-	f.Add(appendBeat(nil, 7, &beat{place: persist.Genesis()}), []byte(nil))
+	f.Add(appendMessage(nil, &head{kind: kindFramePiece, term: 1, seq: 1, total: 4}, []byte("abcd")), []byte("x"))
+	f.Add(appendHeartbeat(nil, 7, &heartbeat{place: persist.Genesis()}), []byte(nil))
 	f.Add(appendPiece(nil, 7, 5, &piece{place: persist.Genesis(), size: 3, bytes: []byte("xyz")}), []byte("y"))
-	f.Add(appendMessage(nil, &head{kind: kindAsk}), []byte("z"))
+	f.Add(appendMessage(nil, &head{kind: kindSnapshotRequest}), []byte("z"))
 	f.Fuzz(func(t *testing.T, data, more []byte) {
 		var a assembly
 		for _, m := range [][]byte{data, more} {
@@ -161,24 +161,24 @@ func FuzzMessage(f *testing.F) {
 				continue
 			}
 			switch h.kind {
-			case kindPart:
+			case kindFramePiece:
 				if frame, _ := a.add(&h, body); len(frame) > persist.MaxFrameBytes {
 					t.Fatalf("a frame of %d bytes", len(frame))
 				}
 				if len(a.buf) > int(a.total) {
 					t.Fatalf("%d bytes of a frame of %d", len(a.buf), a.total)
 				}
-			case kindBeat:
-				b := parseBeat(&h, body)
-				if again := appendBeat(nil, h.term, &b); h.total == 0 && h.offset == 0 && !bytes.Equal(again, m) {
+			case kindHeartbeat:
+				b := parseHeartbeat(&h, body)
+				if again := appendHeartbeat(nil, h.term, &b); h.total == 0 && h.offset == 0 && !bytes.Equal(again, m) {
 					t.Fatalf("%x, again %x", m, again)
 				}
-			case kindPiece:
+			case kindSnapshotPiece:
 				p := parsePiece(&h, body)
 				if again := appendPiece(nil, h.term, h.snapshotOffset(), &p); !bytes.Equal(again, m) {
 					t.Fatalf("%x, again %x", m, again)
 				}
-			case kindAsk:
+			case kindSnapshotRequest:
 				_ = h.snapshotOffset()
 			}
 		}

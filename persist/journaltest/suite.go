@@ -27,7 +27,7 @@ type Rig interface {
 	// none.
 	Kill(percentKept int)
 	// Fickle journals may refuse any frame, as when another node is elected.
-	Fickle() bool
+	MayRefuse() bool
 }
 
 // Run holds the rigs that rigged makes to the promises of engine.Journal. Each test
@@ -109,7 +109,7 @@ func (d *driver) must(n int) {
 		if err == nil {
 			return
 		}
-		if !d.rig.Fickle() {
+		if !d.rig.MayRefuse() {
 			d.t.Fatal(err)
 		}
 		d.rig.Close()

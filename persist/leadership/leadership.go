@@ -43,7 +43,7 @@ type Leadership struct {
 func (l *Leadership) Follower() bool { return l != nil && l.ReadOnly }
 
 // Over reports whether the node led and leads no more.
-func (l *Leadership) Over() bool { return l != nil && !l.ReadOnly && l.Deposed() }
+func (l *Leadership) LostLeadership() bool { return l != nil && !l.ReadOnly && l.Deposed() }
 
 // Confirm is Barrier, and nil at once where no other node can lead or where the node
 // is a follower.

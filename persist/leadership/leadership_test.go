@@ -33,8 +33,8 @@ func TestPlaces(t *testing.T) {
 		"in doubt": {leads(false, doubt), false, false, doubt},
 		"deposed":  {leads(true, doubt), false, true, doubt},
 	} {
-		if c.l.Follower() != c.follower || c.l.Over() != c.over || !errors.Is(c.l.Confirm(), c.confirm) {
-			t.Errorf("%s: follower %v, over %v, confirm %v", name, c.l.Follower(), c.l.Over(), c.l.Confirm())
+		if c.l.Follower() != c.follower || c.l.LostLeadership() != c.over || !errors.Is(c.l.Confirm(), c.confirm) {
+			t.Errorf("%s: follower %v, over %v, confirm %v", name, c.l.Follower(), c.l.LostLeadership(), c.l.Confirm())
 		}
 	}
 }

@@ -42,10 +42,10 @@
 //
 // In all cases but the first the journal is right, and the owner's Reconcile makes
 // the store agree with it. That may forget what clients were sent, so Recover asks
-// for the operator's consent, Options.Rebase, before it takes a store that is
+// for the operator's consent, Options.AllowReconcile, before it takes a store that is
 // ahead or lost. It needs no consent for a store that is ahead where the journal loses
 // its end by design (Options.Interval), nor for a lost one where nothing is lost by
-// the owner's account (Member.Lost), nor to finish what was begun.
+// the owner's account (Member.RefuseLost), nor to finish what was begun.
 //
 // # Concurrency
 //

@@ -12,8 +12,8 @@ import (
 
 // Errors.
 var (
-	// ErrFloor says that the journal has pruned events that a store has not seen.
-	ErrFloor = errors.New("the journal does not reach back to where a consumer stopped")
+	// ErrPruned says that the journal has pruned events that a store has not seen.
+	ErrPruned = errors.New("the journal does not reach back to where a consumer stopped")
 	// ErrAhead says that a store has seen commands that the journal does not have.
 	ErrAhead = errors.New("ahead of the journal")
 	// ErrDiverged says that a store has not what the journal says that it has seen: it
@@ -38,14 +38,14 @@ const (
 type Journal interface {
 	// Recover returns a replica of everything in the journal and calls visit with
 	// the events of each command whose Seq is above floor; math.MaxUint64 asks for
-	// none. An error that wraps ErrFloor says that not all of them are left; visit
+	// none. An error that wraps ErrPruned says that not all of them are left; visit
 	// was not called then.
 	Recover(floor uint64, visit func([]event.Event)) (*engine.Replica, error)
 }
 
-// Follower is what a projection's owner has for Recover: archive.Archive, desk.Desk,
+// Replayer is what a projection's owner has for Recover: archive.Archive, desk.Desk,
 // fixgw.Gateway.
-type Follower interface {
+type Replayer interface {
 	// Cursor is Store.Cursor.
 	Cursor() uint64
 	// Replay takes events that the store may not have seen, in their order: those
@@ -54,11 +54,11 @@ type Follower interface {
 }
 
 // Member is a projection of a service.
-type Member struct {
-	Follower
+type Projection struct {
+	Replayer
 	Name string // what operators call the store: "the history"
 	// Has is what the store has, as clients know it: "trades".
-	Has string
+	Content string
 	// Unreadable is what an error of Replay wraps where the content of the store is not
 	// what the journal says; nil: every error ends Recover.
 	Unreadable error
@@ -73,14 +73,14 @@ type Member struct {
 	// commands that must be the engine's first.
 	Reconcile func(*engine.State, Relation) ([]engine.Command, error)
 	// Lost returns why a lost store is not reconciled without consent; nil: it is.
-	Lost func(*engine.State) error
+	RefuseLost func(*engine.State) error
 }
 
 // Options of Recover.
 type Options struct {
 	// Rebase is the operator's consent that the journal counts wherever a store
 	// does not fit it.
-	Rebase bool
+	AllowReconcile bool
 	// Interval: the journal may lose its last commands in a crash, so a store may
 	// be ahead of it.
 	Interval bool
@@ -92,7 +92,7 @@ type Options struct {
 // Recover replays the journal from as far back as the members need it, brings each of
 // them into step with it, and returns the recovered replica and the commands that
 // must be the engine's first, in the order of the members.
-func Recover(j Journal, members []Member, o Options) (*engine.Replica, []engine.Command, error) {
+func Recover(j Journal, members []Projection, o Options) (*engine.Replica, []engine.Command, error) {
 	r := recovery{o: o, members: members, lost: make([]bool, len(members))}
 	replica, err := r.replay(j)
 	if err != nil {
@@ -100,7 +100,7 @@ func Recover(j Journal, members []Member, o Options) (*engine.Replica, []engine.
 	}
 	var first []engine.Command
 	for i := range members {
-		commands, err := r.join(&members[i], r.lost[i], replica.State)
+		commands, err := r.recoverOne(&members[i], r.lost[i], replica.State)
 		if err != nil {
 			return nil, nil, err
 		}
@@ -111,7 +111,7 @@ func Recover(j Journal, members []Member, o Options) (*engine.Replica, []engine.
 
 type recovery struct {
 	o       Options
-	members []Member
+	members []Projection
 	lost    []bool // of each member: the journal's events do not lead on from its store
 }
 
@@ -122,9 +122,9 @@ func (r *recovery) replay(j Journal) (*engine.Replica, error) {
 		floor := r.floor()
 		var failed error
 		replica, err := j.Recover(floor, func(events []event.Event) {
-			failed = errors.Join(failed, r.feed(events))
+			failed = errors.Join(failed, r.replayEvents(events))
 		})
-		if !errors.Is(err, ErrFloor) || floor == math.MaxUint64 {
+		if !errors.Is(err, ErrPruned) || floor == math.MaxUint64 {
 			return replica, errors.Join(err, failed)
 		}
 		r.o.Logger.Warn("the journal does not reach back to where a store ends", "error", err)
@@ -147,7 +147,7 @@ func (r *recovery) floor() uint64 {
 }
 
 // feed gives events to all members that are not lost.
-func (r *recovery) feed(events []event.Event) error {
+func (r *recovery) replayEvents(events []event.Event) error {
 	var all error
 	for i := range r.members {
 		m := &r.members[i]
@@ -165,7 +165,7 @@ func (r *recovery) feed(events []event.Event) error {
 }
 
 // join brings one member into step with the recovered state.
-func (r *recovery) join(m *Member, lost bool, s *engine.State) ([]engine.Command, error) {
+func (r *recovery) recoverOne(m *Projection, lost bool, s *engine.State) ([]engine.Command, error) {
 	relation := Lost
 	switch {
 	case lost:
@@ -189,14 +189,14 @@ func (r *recovery) join(m *Member, lost bool, s *engine.State) ([]engine.Command
 }
 
 // consent returns why a store is not reconciled; nil: it may be.
-func (r *recovery) consent(m *Member, relation Relation, s *engine.State) error {
+func (r *recovery) consent(m *Projection, relation Relation, s *engine.State) error {
 	switch {
-	case r.o.Rebase || relation == Unfinished:
+	case r.o.AllowReconcile || relation == Unfinished:
 		return nil
-	case relation == Lost && m.Lost != nil:
-		return m.Lost(s)
+	case relation == Lost && m.RefuseLost != nil:
+		return m.RefuseLost(s)
 	case relation == Lost || r.o.Interval && s.Seq() > 0:
 		return nil
 	}
-	return fmt.Errorf("%s has %s up to seq %d, the journal ends at seq %d: %s", m.Name, m.Has, m.Cursor(), s.Seq(), r.o.Hint)
+	return fmt.Errorf("%s has %s up to seq %d, the journal ends at seq %d: %s", m.Name, m.Content, m.Cursor(), s.Seq(), r.o.Hint)
 }

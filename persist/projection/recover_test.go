@@ -19,7 +19,7 @@ type tape struct{ begin, end uint64 }
 
 func (j tape) Recover(floor uint64, visit func([]event.Event)) (*engine.Replica, error) {
 	if floor < j.begin {
-		return nil, fmt.Errorf("%w: seq %d", projection.ErrFloor, floor)
+		return nil, fmt.Errorf("%w: seq %d", projection.ErrPruned, floor)
 	}
 	replica := engine.NewReplica(engine.StateOptions{})
 	for seq := uint64(1); seq <= j.end; seq++ {
@@ -35,7 +35,7 @@ func (j tape) Recover(floor uint64, visit func([]event.Event)) (*engine.Replica,
 type gone struct{}
 
 func (gone) Recover(uint64, func([]event.Event)) (*engine.Replica, error) {
-	return nil, projection.ErrFloor
+	return nil, projection.ErrPruned
 }
 
 // follower is a projection that keeps the Seqs it has seen.
@@ -64,9 +64,9 @@ var (
 	errStore      = errors.New("the disk is gone")
 )
 
-func (f *follower) member(name string) projection.Member {
-	m := projection.Member{
-		Follower: f, Name: name, Has: "things", Unreadable: errUnreadable,
+func (f *follower) member(name string) projection.Projection {
+	m := projection.Projection{
+		Replayer: f, Name: name, Content: "things", Unreadable: errUnreadable,
 		Diverged: func(err error) { f.diverged = err },
 		Start: func(*engine.State) error {
 			if f.startErr == nil {
@@ -82,7 +82,7 @@ func (f *follower) member(name string) projection.Member {
 		},
 	}
 	if !f.permitsLost {
-		m.Lost = func(*engine.State) error { return errRefused }
+		m.RefuseLost = func(*engine.State) error { return errRefused }
 	}
 	return m
 }
@@ -104,16 +104,16 @@ func TestRecover(t *testing.T) {
 		"behind":                  {f: follower{cursor: 15}, did: "start", from: 16},
 		"as far as events reach":  {f: follower{cursor: 10}, did: "start", from: 11},
 		"too far behind":          {f: follower{cursor: 9}, err: "lost", behind: true},
-		"too far, with consent":   {f: follower{cursor: 9}, o: projection.Options{Rebase: true}, did: "lost", behind: true},
+		"too far, with consent":   {f: follower{cursor: 9}, o: projection.Options{AllowReconcile: true}, did: "lost", behind: true},
 		"too far, in interval":    {f: follower{cursor: 9}, o: projection.Options{Interval: true}, err: "lost", behind: true},
 		"too far, for all it is":  {f: follower{cursor: 9, permitsLost: true}, did: "lost", behind: true},
 		"new":                     {f: follower{permitsLost: true}, did: "lost", behind: true},
 		"ahead":                   {f: follower{cursor: 21}, err: ahead},
-		"ahead, with consent":     {f: follower{cursor: 21}, o: projection.Options{Rebase: true}, did: "ahead"},
+		"ahead, with consent":     {f: follower{cursor: 21}, o: projection.Options{AllowReconcile: true}, did: "ahead"},
 		"ahead, in interval":      {f: follower{cursor: 21}, o: projection.Options{Interval: true}, did: "ahead"},
 		"ahead, may be lost":      {f: follower{cursor: 21, permitsLost: true}, err: ahead},
 		"diverged":                {f: follower{cursor: 20, startErr: projection.ErrDiverged}, err: "lost", diverged: true},
-		"diverged, with consent":  {f: follower{cursor: 20, startErr: projection.ErrDiverged}, o: projection.Options{Rebase: true}, did: "lost", diverged: true},
+		"diverged, with consent":  {f: follower{cursor: 20, startErr: projection.ErrDiverged}, o: projection.Options{AllowReconcile: true}, did: "lost", diverged: true},
 		"unreadable":              {f: follower{cursor: 18, replayErr: errUnreadable}, err: "lost", from: 19, diverged: true},
 		"unreadable, permitted":   {f: follower{cursor: 18, replayErr: errUnreadable, permitsLost: true}, did: "lost", from: 19, diverged: true},
 		"unfinished":              {f: follower{cursor: 15, startErr: projection.ErrUnfinished}, did: "unfinished", from: 16},
@@ -126,7 +126,7 @@ func TestRecover(t *testing.T) {
 			f := c.f
 			var logs bytes.Buffer
 			c.o.Hint, c.o.Logger = "do this", slog.New(slog.NewTextHandler(&logs, nil))
-			replica, first, err := projection.Recover(tape{10, 20}, []projection.Member{f.member("a")}, c.o)
+			replica, first, err := projection.Recover(tape{10, 20}, []projection.Projection{f.member("a")}, c.o)
 			if (err != nil) != (c.err != "") || err != nil && !strings.Contains(err.Error(), c.err) {
 				t.Fatalf("got error %v, want %q", err, c.err)
 			}
@@ -160,7 +160,7 @@ func TestRecover(t *testing.T) {
 func TestRecoverAll(t *testing.T) {
 	t.Parallel()
 	list := []*follower{{cursor: 3, permitsLost: true}, {cursor: 12}, {cursor: 21}, {cursor: 7, permitsLost: true}, {cursor: 15}}
-	var members []projection.Member
+	var members []projection.Projection
 	for i, f := range list {
 		members = append(members, f.member(fmt.Sprint(i)))
 	}
@@ -186,10 +186,10 @@ func TestRecoverNothing(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 	f := &follower{cursor: 4, permitsLost: true}
-	if _, _, err := projection.Recover(gone{}, []projection.Member{f.member("a")}, o); !errors.Is(err, projection.ErrFloor) || f.did != "" {
+	if _, _, err := projection.Recover(gone{}, []projection.Projection{f.member("a")}, o); !errors.Is(err, projection.ErrPruned) || f.did != "" {
 		t.Errorf("did %q, %v", f.did, err)
 	}
-	if _, _, err := projection.Recover(tape{}, []projection.Member{f.member("a")}, o); err == nil || f.did != "" {
+	if _, _, err := projection.Recover(tape{}, []projection.Projection{f.member("a")}, o); err == nil || f.did != "" {
 		t.Errorf("did %q, %v", f.did, err)
 	}
 }

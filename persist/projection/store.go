@@ -23,7 +23,7 @@ type Layout struct {
 	Err error
 	// Mark is the key that Sync writes a counter to, 8 bytes. An owner that never
 	// calls Sync has none.
-	Mark byte
+	SyncKey byte
 	// Load reads the cursor's value and returns its Seq. Open calls it where there is
 	// one.
 	Load func(cursor []byte) (seq uint64, err error)
@@ -41,8 +41,8 @@ type Consumer interface {
 // Store is a kv.Store with a cursor: see the package.
 type Store struct {
 	kv.Store
-	mark  byte
-	marks uint64 // Sync's own
+	syncKey byte
+	syncs   uint64 // Sync's own
 
 	committed, durable atomic.Uint64
 }
@@ -50,7 +50,7 @@ type Store struct {
 // Open checks the layout of a store, or writes it into an empty one, and reads the
 // cursor. Errors: those of the store, Layout.Err, those of Layout.Load.
 func Open(store kv.Store, l Layout) (*Store, error) {
-	s := &Store{Store: store, mark: l.Mark}
+	s := &Store{Store: store, syncKey: l.SyncKey}
 	if err := kv.CheckLayout(s.Store, KeyVersion, l.Version, l.Err); err != nil {
 		return nil, err
 	}
@@ -96,9 +96,9 @@ func (s *Store) Sync() error {
 	if committed == s.durable.Load() {
 		return nil
 	}
-	s.marks++
+	s.syncs++
 	err := s.Store.Commit(func(set func(key, value []byte), _ func(lo, hi []byte)) {
-		set([]byte{s.mark}, binary.BigEndian.AppendUint64(nil, s.marks))
+		set([]byte{s.syncKey}, binary.BigEndian.AppendUint64(nil, s.syncs))
 	}, true)
 	if err != nil {
 		return err

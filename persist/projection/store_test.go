@@ -22,7 +22,7 @@ var errLayout = errors.New("another layout")
 // layout has a cursor of 8 bytes.
 func layout() projection.Layout {
 	return projection.Layout{
-		Version: 3, Err: errLayout, Mark: 'm',
+		Version: 3, Err: errLayout, SyncKey: 'm',
 		Load: func(cursor []byte) (uint64, error) {
 			if len(cursor) != 8 {
 				return 0, errLayout

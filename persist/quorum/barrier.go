@@ -20,13 +20,13 @@ type transport interface {
 // who has taken this node for the leader, and when it was asked. Raft's own
 // VerifyLeader counts answers of before it was asked, which may lie in a buffer for
 // as long as the process did not run, and those of nodes without a voice.
-type witness struct {
+type ackTransport struct {
 	transport
 	stall time.Duration // a pipeline's patience
 
 	mu    sync.Mutex
 	clock uint64 // counts the rounds of verification
-	heard map[raft.ServerID]confirmation
+	acked map[raft.ServerID]confirmation
 	moved chan struct{} // closed, and made anew, at each confirmation
 }
 
@@ -34,12 +34,12 @@ type witness struct {
 // later.
 type confirmation struct{ term, round uint64 }
 
-func newWitness(t transport, stall time.Duration) *witness {
-	return &witness{transport: t, stall: stall, heard: map[raft.ServerID]confirmation{}, moved: make(chan struct{})}
+func newAckTransport(t transport, stall time.Duration) *ackTransport {
+	return &ackTransport{transport: t, stall: stall, acked: map[raft.ServerID]confirmation{}, moved: make(chan struct{})}
 }
 
 // AppendEntries implements raft.Transport: heartbeats come this way.
-func (w *witness) AppendEntries(
+func (w *ackTransport) AppendEntries(
 	id raft.ServerID, to raft.ServerAddress, args *raft.AppendEntriesRequest, resp *raft.AppendEntriesResponse,
 ) error {
 	w.mu.Lock()
@@ -53,28 +53,28 @@ func (w *witness) AppendEntries(
 }
 
 // AppendEntriesPipeline implements raft.Transport.
-func (w *witness) AppendEntriesPipeline(id raft.ServerID, to raft.ServerAddress) (raft.AppendPipeline, error) {
+func (w *ackTransport) AppendEntriesPipeline(id raft.ServerID, to raft.ServerAddress) (raft.AppendPipeline, error) {
 	p, err := w.transport.AppendEntriesPipeline(id, to)
 	if err != nil {
 		return nil, err
 	}
-	return &pipeline{AppendPipeline: p, patience: w.stall}, nil
+	return &pipeline{AppendPipeline: p, timeout: w.stall}, nil
 }
 
-func (w *witness) confirm(id raft.ServerID, c confirmation) {
+func (w *ackTransport) confirm(id raft.ServerID, c confirmation) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	was := w.heard[id]
+	was := w.acked[id]
 	if c.term < was.term || c.term == was.term && c.round <= was.round {
 		return
 	}
-	w.heard[id] = c
+	w.acked[id] = c
 	close(w.moved)
 	w.moved = make(chan struct{})
 }
 
 // begin begins a round: what is asked from now on counts for it.
-func (w *witness) begin() uint64 {
+func (w *ackTransport) begin() uint64 {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.clock++
@@ -83,7 +83,7 @@ func (w *witness) begin() uint64 {
 
 // majority reports whether most of the voters have confirmed, the node itself
 // counted, and when to look again.
-func (w *witness) majority(self raft.ServerID, voters []raft.Server, c confirmation) (ok bool, again <-chan struct{}) {
+func (w *ackTransport) majority(self raft.ServerID, voters []raft.Server, c confirmation) (ok bool, again <-chan struct{}) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	have, all := 0, 0
@@ -92,7 +92,7 @@ func (w *witness) majority(self raft.ServerID, voters []raft.Server, c confirmat
 			continue
 		}
 		all++
-		if h := w.heard[voters[i].ID]; voters[i].ID == self || h.term == c.term && h.round >= c.round {
+		if h := w.acked[voters[i].ID]; voters[i].ID == self || h.term == c.term && h.round >= c.round {
 			have++
 		}
 	}
@@ -105,9 +105,9 @@ var errUnconfirmed = errors.New("no majority has confirmed it yet")
 // barrier gathers who waits for a confirmation: one round is under way at a time,
 // and all who came meanwhile share the next one.
 type barrier struct {
-	mu   sync.Mutex
-	next *round
-	kick chan struct{}
+	mu        sync.Mutex
+	next      *round
+	requested chan struct{}
 }
 
 // round is one confirmation of the leadership, for many.
@@ -118,7 +118,7 @@ type round struct {
 }
 
 func newBarrier() *barrier {
-	return &barrier{next: &round{done: make(chan struct{})}, kick: make(chan struct{}, 1)}
+	return &barrier{next: &round{done: make(chan struct{})}, requested: make(chan struct{}, 1)}
 }
 
 // join returns the round that has not begun.
@@ -126,7 +126,7 @@ func (b *barrier) join() *round {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	select {
-	case b.kick <- struct{}{}:
+	case b.requested <- struct{}{}:
 	default:
 	}
 	return b.next
@@ -147,7 +147,7 @@ func (b *barrier) begin() *round {
 // comes after is linearizable; who reads a view behind the engine also waits for that
 // one (engine.Consumer.Await). It costs a heartbeat to the others and no disk; many
 // callers share one. Errors: ctx's; else it wraps ErrDeposed.
-func (t *Term) Verify(ctx context.Context) error {
+func (t *Term) VerifyLeader(ctx context.Context) error {
 	for {
 		if err := t.Err(); err != nil {
 			return err
@@ -166,38 +166,38 @@ func (t *Term) Verify(ctx context.Context) error {
 		case errors.Is(r.err, raft.ErrLeadershipTransferInProgress):
 			return &DeposedError{Leader: t.node.Leader(), Err: r.err}
 		case r.err != nil:
-			return t.ended(r.err)
+			return t.fail(r.err)
 		case r.term != t.Number:
-			return t.ended(ErrDeposed)
+			return t.fail(ErrDeposed)
 		}
 		return t.Err()
 	}
 }
 
 // confirm runs rounds until end is closed.
-func (n *Node) confirm(end <-chan struct{}) {
+func (n *Node) runVerifications(end <-chan struct{}) {
 	for {
 		select {
 		case <-end:
 			return
-		case <-n.barrier.kick:
+		case <-n.barrier.requested:
 		}
 		r := n.barrier.begin()
-		r.term, r.err = n.confirmOnce()
+		r.term, r.err = n.verifyOnce()
 		n.counts.rounds.Add(1)
 		close(r.done)
 	}
 }
 
-// confirmOnce asks the others once.
-func (n *Node) confirmOnce() (term uint64, err error) {
-	r, err := n.hold()
+// verifyOnce asks the others once.
+func (n *Node) verifyOnce() (term uint64, err error) {
+	r, err := n.acquire()
 	if err != nil {
 		return 0, err
 	}
 	defer n.proposals.Done()
 	term = r.CurrentTerm()
-	c := confirmation{term: term, round: n.witness.begin()}
+	c := confirmation{term: term, round: n.acks.begin()}
 	if err := r.VerifyLeader().Error(); err != nil { // which sends heartbeats at once
 		return 0, err
 	}
@@ -208,7 +208,7 @@ func (n *Node) confirmOnce() (term uint64, err error) {
 		if err := members.Error(); err != nil {
 			return 0, err
 		}
-		ok, again := n.witness.majority(raft.ServerID(n.o.ID), members.Configuration().Servers, c)
+		ok, again := n.acks.majority(raft.ServerID(n.o.ID), members.Configuration().Servers, c)
 		if ok {
 			break
 		}

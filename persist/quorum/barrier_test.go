@@ -29,7 +29,7 @@ func (l *lateTransport) AppendEntries(_ raft.ServerID, _ raft.ServerAddress, _ *
 // term, by a voter who follows.
 func TestWitness(t *testing.T) {
 	late := &lateTransport{called: make(chan struct{}), answer: make(chan bool)}
-	w := newWitness(late, time.Hour)
+	w := newAckTransport(late, time.Hour)
 	voters := []raft.Server{{ID: "a"}, {ID: "b"}, {ID: "c"}, {ID: "n", Suffrage: raft.Nonvoter}}
 	var calls sync.WaitGroup
 	call := func(id raft.ServerID, term uint64) {
@@ -98,7 +98,7 @@ func (l *lateTransport) AppendEntriesPipeline(raft.ServerID, raft.ServerAddress)
 // TestStuckPipeline: a pipeline that takes nothing is closed, so that raft goes on
 // without it.
 func TestStuckPipeline(t *testing.T) {
-	p, err := newWitness(&lateTransport{}, time.Millisecond).AppendEntriesPipeline("b", "")
+	p, err := newAckTransport(&lateTransport{}, time.Millisecond).AppendEntriesPipeline("b", "")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -112,14 +112,14 @@ func TestStuckPipeline(t *testing.T) {
 func TestShare(t *testing.T) {
 	b := newBarrier()
 	first := b.join()
-	if b.join() != first || len(b.kick) != 1 {
+	if b.join() != first || len(b.requested) != 1 {
 		t.Error("two rounds for two who came before one began")
 	}
-	<-b.kick
+	<-b.requested
 	if b.begin() != first {
 		t.Error("another round begins than was joined")
 	}
-	if next := b.join(); next == first || b.join() != next || len(b.kick) != 1 {
+	if next := b.join(); next == first || b.join() != next || len(b.requested) != 1 {
 		t.Error("who comes after the round has begun shares it")
 	}
 }
@@ -139,7 +139,7 @@ func TestVerifyMany(t *testing.T) {
 		for range 50 {
 			callers.Go(func() {
 				for range 10 {
-					if err := term.Verify(t.Context()); err != nil && (n == 1 || !errors.Is(err, ErrDeposed)) {
+					if err := term.VerifyLeader(t.Context()); err != nil && (n == 1 || !errors.Is(err, ErrDeposed)) {
 						t.Errorf("%d nodes: %v", n, err)
 					}
 				}
@@ -151,13 +151,13 @@ func TestVerifyMany(t *testing.T) {
 		}
 		gone, cancel := context.WithCancel(t.Context())
 		cancel()
-		if err := term.Verify(gone); err != nil && !errors.Is(err, context.Canceled) && !errors.Is(err, ErrDeposed) {
+		if err := term.VerifyLeader(gone); err != nil && !errors.Is(err, context.Canceled) && !errors.Is(err, ErrDeposed) {
 			t.Errorf("%d nodes: for a caller that has gone: %v", n, err)
 		}
 		if err := c.stop(id); err != nil {
 			t.Fatal(err)
 		}
-		if err := term.Verify(t.Context()); !errors.Is(err, ErrDeposed) {
+		if err := term.VerifyLeader(t.Context()); !errors.Is(err, ErrDeposed) {
 			t.Errorf("%d nodes: after the stop: %v", n, err)
 		}
 	}

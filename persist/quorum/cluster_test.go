@@ -247,7 +247,7 @@ func (c *cluster) isolate(id string, cut bool) {
 // lead waits for a term on any node that runs, but not those left out.
 func (c *cluster) lead(without ...string) (id string, term *Term) {
 	c.t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), runtest.Patience)
+	ctx, cancel := context.WithTimeout(context.Background(), runtest.HangTimeout)
 	defer cancel()
 	type led struct {
 		id   string
@@ -260,7 +260,7 @@ func (c *cluster) lead(without ...string) (id string, term *Term) {
 			continue
 		}
 		waiting.Go(func() {
-			if term, err := m.node.Leads(ctx); err == nil {
+			if term, err := m.node.AwaitTerm(ctx); err == nil {
 				won <- led{id, term}
 				cancel()
 			}
@@ -321,7 +321,7 @@ func (c *cluster) agree(ref *journaltest.Reference) (seq uint64) {
 				continue
 			}
 			got := make(chan bool, 1)
-			err := m.node.warm.give(job{call: func(w *warm) error {
+			err := m.node.standby.enqueue(job{call: func(w *standby) error {
 				seq = w.replica.State.Seq()
 				seqs[seq], hashes[w.replica.State.Hash()] = true, true
 				got <- ref.Same(w.replica)

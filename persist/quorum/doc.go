@@ -24,7 +24,7 @@
 //     was proposed in a reign that is over is refused (reign: what one Term
 //     commits first; everything else that it proposes names it). So no leader of
 //     the past, also not one on the same node, has anything acknowledged.
-//  3. Frames follow each other (persist.Place), and the events before each are
+//  3. Frames follow each other (persist.Position), and the events before each are
 //     those of the leader's engine, else the node fails.
 //  4. Frames and commits of stores are one sequence. A gateway commits what it
 //     has read of durable events, so on every node and after every failover its
@@ -108,9 +108,9 @@
 //
 // MaxPeers, MaxStores, MaxKeyBytes, MaxValueBytes, MaxCommitBytes, MaxTailEvents;
 // maxPending commits under way; maxJobs frames ahead of the warm replica. A
-// gateway may be behind by TailEvents events, else Recover says projection.ErrFloor.
+// gateway may be behind by TailEvents events, else Recover says projection.ErrPruned.
 // A snapshot's replica is encoded in memory, while frames wait in maxJobs. A leader
-// whose snapshot was asked for has up to shelfFiles of them in memory until its term
+// whose snapshot was asked for has up to maxCachedSnapshots of them in memory until its term
 // ends, made anew at most every snapshotRenew; frames are found by an index of at
 // most maxIndexed. Raft's
 // snapshot files are on the disk even where Options.FS is not. A node that has

@@ -33,8 +33,8 @@ var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 type kind uint8
 
 const (
-	// reignKind begins a reign: what is proposed in it names its index.
-	reignKind kind = 1
+	// termStartKind begins a reign: what is proposed in it names its index.
+	termStartKind kind = 1
 	// frameKind is one frame of the journal, byte for byte.
 	frameKind kind = 2
 	// storeKind is one commit of a replicated store.
@@ -55,14 +55,14 @@ const (
 )
 
 type tag struct {
-	kind  kind
-	reign uint64 // index of the entry that began it; 0 in a reign's own
+	kind      kind
+	termStart uint64 // index of the entry that began it; 0 in a reign's own
 }
 
 func (t tag) encode() []byte {
 	p := make([]byte, tagSize)
 	p[0], p[1] = tagVersion, byte(t.kind)
-	binary.LittleEndian.PutUint64(p[8:], t.reign)
+	binary.LittleEndian.PutUint64(p[8:], t.termStart)
 	return p
 }
 
@@ -71,8 +71,8 @@ func decodeTag(p []byte) (tag, error) {
 		return tag{}, fmt.Errorf("%w: tag of %d bytes, version %d: this program reads %d bytes, version %d",
 			errEntry, len(p), firstByte(p), tagSize, tagVersion)
 	}
-	t := tag{kind: kind(p[1]), reign: binary.LittleEndian.Uint64(p[8:])}
-	if t.kind < reignKind || t.kind > storeKind {
+	t := tag{kind: kind(p[1]), termStart: binary.LittleEndian.Uint64(p[8:])}
+	if t.kind < termStartKind || t.kind > storeKind {
 		return tag{}, fmt.Errorf("%w: kind %d", errEntry, t.kind)
 	}
 	return t, nil

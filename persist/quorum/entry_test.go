@@ -26,8 +26,8 @@ func TestGolden(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	entry := raft.Log{Index: 7, Term: 3, Type: raft.LogCommand, Data: []byte("data"), Extensions: tag{kind: frameKind, reign: 5}.encode(), AppendedAt: time.Unix(1, 2)}
-	h := header{index: 1, reign: 2, at: persist.Place{Next: 3, Hash: 4, Epoch: 5}, digest: 6, state: [32]byte{7}, bytes: 8, floor: 9, events: 10}
+	entry := raft.Log{Index: 7, Term: 3, Type: raft.LogCommand, Data: []byte("data"), Extensions: tag{kind: frameKind, termStart: 5}.encode(), AppendedAt: time.Unix(1, 2)}
+	h := header{index: 1, termStart: 2, at: persist.Position{Next: 3, Hash: 4, Epoch: 5}, digest: 6, state: [32]byte{7}, bytes: 8, floor: 9, events: 10}
 	for name, c := range map[string]struct{ got, want string }{
 		"commit": {hex.EncodeToString(data), goldenCommit},
 		"entry":  {hex.EncodeToString(appendLog(nil, &entry)), goldenEntry},
@@ -140,7 +140,7 @@ func TestTail(t *testing.T) {
 			t.Fatalf("above seq %d: %v", tail.floor, seqs)
 		}
 	}
-	if err := tail.replay(tail.floor-1, nil); tail.floor == 0 || !errors.Is(err, projection.ErrFloor) {
+	if err := tail.replay(tail.floor-1, nil); tail.floor == 0 || !errors.Is(err, projection.ErrPruned) {
 		t.Errorf("below the floor %d: %v", tail.floor, err)
 	}
 }
@@ -175,7 +175,7 @@ func FuzzParseCommit(f *testing.F) {
 }
 
 func FuzzReadImage(f *testing.F) {
-	w := newWarm(journaltest.State(), MinTailEvents)
+	w := newStandby(journaltest.State(), MinTailEvents)
 	commands := journaltest.Commands(20, 1)
 	for i := range commands {
 		w.replica.Apply(&commands[i], w.tail.add)
@@ -193,7 +193,7 @@ func FuzzReadImage(f *testing.F) {
 	if err != nil {
 		f.Fatal(err)
 	}
-	s := &image{head: header{index: 3, at: persist.Place{Next: w.replica.State.Seq() + 1}}, stores: l.kv.View(), images: &images{}}
+	s := &fsmSnapshot{head: header{index: 3, at: persist.Position{Next: w.replica.State.Seq() + 1}}, stores: l.kv.View(), status: &snapshotStatus{}}
 	part := w.image()
 	var out bytes.Buffer
 	if err := s.write(&out, &part); err != nil {
@@ -209,7 +209,7 @@ func FuzzReadImage(f *testing.F) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		h, r, events, err := readImage(bytes.NewReader(data), l, journaltest.State())
+		h, r, events, err := readSnapshot(bytes.NewReader(data), l, journaltest.State())
 		if err == nil && (r.State.Seq()+1 != h.at.Next || len(events) != int(h.events) || l.index != h.index) {
 			t.Errorf("accepted %+v with seq %d", h, r.State.Seq())
 		}

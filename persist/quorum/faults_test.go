@@ -78,7 +78,7 @@ const pace = 3 * time.Millisecond
 
 func (s *service) run(ctx context.Context, n *Node) {
 	for {
-		term, err := n.Leads(ctx)
+		term, err := n.AwaitTerm(ctx)
 		if err != nil {
 			return
 		}

@@ -17,8 +17,8 @@ const maxIndexed = 1 << 20
 // value is of a journal that has not begun. Safe for concurrent use.
 type frameIndex struct {
 	mu   sync.Mutex
-	list []frameAt     // each frame begins where the one before it ends
-	end  persist.Place // behind the last frame; zero = before the first
+	list []frameAt        // each frame begins where the one before it ends
+	end  persist.Position // behind the last frame; zero = before the first
 }
 
 // frameAt is the Seq that a frame begins with and its entry.
@@ -26,7 +26,7 @@ type frameAt struct{ first, index uint64 }
 
 // add takes in the next frame, after which the journal is at end. kept is the first
 // entry that the log still has.
-func (x *frameIndex) add(first, index uint64, end persist.Place, kept uint64) {
+func (x *frameIndex) add(first, index uint64, end persist.Position, kept uint64) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	gone := 0
@@ -44,7 +44,7 @@ func (x *frameIndex) add(first, index uint64, end persist.Place, kept uint64) {
 }
 
 // set begins anew at end, with the frames before it that are known.
-func (x *frameIndex) set(list []frameAt, end persist.Place) {
+func (x *frameIndex) set(list []frameAt, end persist.Position) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	x.list, x.end = list, end
@@ -62,7 +62,7 @@ func (x *frameIndex) find(first uint64) (index uint64, ok bool) {
 }
 
 // place is where the judged frames end.
-func (x *frameIndex) place() persist.Place {
+func (x *frameIndex) place() persist.Position {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	if x.end.Next == 0 {
@@ -72,7 +72,7 @@ func (x *frameIndex) place() persist.Place {
 }
 
 // reaches reports whether all that comes after a place is known.
-func (x *frameIndex) reaches(at persist.Place) bool {
+func (x *frameIndex) reaches(at persist.Position) bool {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	return len(x.list) == 0 || x.list[0].first <= at.Next
@@ -81,7 +81,7 @@ func (x *frameIndex) reaches(at persist.Place) bool {
 // framesBefore finds in a log the frames that lead to a place, of entries up to last. The
 // chain of their hashes says which entries they are: the log may hold others, of
 // leaders whose word did not count.
-func framesBefore(log *persist.EntryLog, last uint64, at persist.Place) ([]frameAt, error) {
+func framesBefore(log *persist.EntryLog, last uint64, at persist.Position) ([]frameAt, error) {
 	var found []frameAt // the newest first
 	first, _ := log.Bounds()
 	for index := last; index >= max(first, 1) && at.Next > 1 && len(found) < maxIndexed; index-- {
@@ -96,7 +96,7 @@ func framesBefore(log *persist.EntryLog, last uint64, at persist.Place) ([]frame
 			}
 			if f.Last()+1 == at.Next {
 				found = append(found, frameAt{first: f.First, index: index})
-				at = persist.Place{Next: f.First, Hash: f.Previous}
+				at = persist.Position{Next: f.First, Hash: f.Previous}
 			}
 			return nil
 		})
@@ -153,7 +153,7 @@ func (n *Node) readFrames(from, before uint64, visit func(f *persist.Frame, enco
 // Durable is the place up to which everything is acknowledged: committed by a
 // majority and judged here. It never moves past the term's own frames, so one that
 // was deposed stays where it was. Any goroutine; it waits for no disk.
-func (t *Term) Durable() persist.Place {
+func (t *Term) Durable() persist.Position {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.durable
@@ -176,7 +176,7 @@ func (t *Term) Frames(from uint64, visit func(f *persist.Frame, encoded []byte) 
 // NewestSnapshot returns the place of the snapshot that ReadSnapshot gives, and
 // false while the log begins with the first frame. It is raft's newest one, or that
 // of up to snapshotRenew ago. Any goroutine; it waits for no disk.
-func (t *Term) NewestSnapshot() (persist.Place, bool) { return t.shelf.newest() }
+func (t *Term) NewestSnapshot() (persist.Position, bool) { return t.snapshots.newest() }
 
 // ReadSnapshot fills p from byte offset on with the file of the snapshot that ends
 // before seq next, as persist.RestoreSnapshot takes it, and returns how many bytes
@@ -184,7 +184,7 @@ func (t *Term) NewestSnapshot() (persist.Place, bool) { return t.shelf.newest() 
 // whole and keeps the replica's in memory. Any goroutine. Errors:
 // persist.ErrNoSnapshot, where it is not there, or no longer; those of the disk.
 func (t *Term) ReadSnapshot(next uint64, offset int64, p []byte) (n int, size int64, err error) {
-	file, err := t.shelf.file(next)
+	file, err := t.snapshots.file(next)
 	if err != nil {
 		return 0, 0, err
 	}

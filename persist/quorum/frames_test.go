@@ -20,11 +20,11 @@ import (
 var _ fanout.Journal = (*Term)(nil)
 
 // frames reads a term's durable frames from a place on, and holds their chain.
-func frames(t *testing.T, term *Term, from persist.Place) (list [][]byte, end persist.Place) {
+func frames(t *testing.T, term *Term, from persist.Position) (list [][]byte, end persist.Position) {
 	t.Helper()
 	end = from
 	err := term.Frames(from.Next, func(f *persist.Frame, encoded []byte) bool {
-		if err := end.Follow(f, persist.HashFrame(encoded)); err != nil {
+		if err := end.Advance(f, persist.HashFrame(encoded)); err != nil {
 			t.Fatal(err)
 		}
 		list = append(list, bytes.Clone(encoded))
@@ -37,7 +37,7 @@ func frames(t *testing.T, term *Term, from persist.Place) (list [][]byte, end pe
 }
 
 // file reads a snapshot in pieces.
-func file(t *testing.T, term *Term, at persist.Place) (whole []byte) {
+func file(t *testing.T, term *Term, at persist.Position) (whole []byte) {
 	t.Helper()
 	piece := make([]byte, 1000)
 	for {
@@ -135,7 +135,7 @@ func TestFrames(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	same, end := frames(t, again, persist.Place{Next: f.First, Hash: f.Previous})
+	same, end := frames(t, again, persist.Position{Next: f.First, Hash: f.Previous})
 	if !slices.EqualFunc(same, tail, bytes.Equal) || end != again.Durable() {
 		t.Errorf("after a restart: %d frames of %d, to %+v of %+v", len(same), len(tail), end, again.Durable())
 	}
@@ -173,18 +173,18 @@ func TestDeposedFrames(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if err := old.Verify(t.Context()); err != nil {
+	if err := old.VerifyLeader(t.Context()); err != nil {
 		t.Fatalf("the leader: %v", err)
 	}
 	_, before := frames(t, old, persist.Genesis())
 	c.isolate(id, true)
 	lost := make(chan error, 1)
 	go func() { lost <- w.append(ref.Commands[100:107]) }()
-	ctx, cancel := context.WithTimeout(t.Context(), runtest.Patience)
+	ctx, cancel := context.WithTimeout(t.Context(), runtest.HangTimeout)
 	defer cancel()
 	// It does not know yet that it is cut off; each of these begins after it was.
 	for n := 0; old.Err() == nil; n++ {
-		if err := old.Verify(ctx); !errors.Is(err, ErrDeposed) {
+		if err := old.VerifyLeader(ctx); !errors.Is(err, ErrDeposed) {
 			t.Fatalf("call %d: a leader that is cut off is told that it leads: %v", n, err)
 		}
 	}
@@ -198,7 +198,7 @@ func TestDeposedFrames(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if err := next.Verify(ctx); err != nil {
+	if err := next.VerifyLeader(ctx); err != nil {
 		t.Errorf("the next leader: %v", err)
 	}
 	c.isolate(id, false)
@@ -208,7 +208,7 @@ func TestDeposedFrames(t *testing.T) {
 	if old.Durable() != before || after != before {
 		t.Errorf("deposed at %+v: durable %+v, frames to %+v", before, old.Durable(), after)
 	}
-	if err := old.Verify(ctx); !errors.Is(err, ErrDeposed) {
+	if err := old.VerifyLeader(ctx); !errors.Is(err, ErrDeposed) {
 		t.Errorf("a leader of the past: %v", err)
 	}
 	if h := old.Health(); !errors.Is(h.Failed, ErrDeposed) || h.Durable != before.Next-1 {
@@ -217,7 +217,7 @@ func TestDeposedFrames(t *testing.T) {
 }
 
 // TestShelf: a file is given out for a while though there is a newer snapshot, so
-// that who fetches it can end; as many as shelfFiles are kept; at the end of a term
+// that who fetches it can end; as many as maxCachedSnapshots are kept; at the end of a term
 // there are none.
 func TestShelf(t *testing.T) {
 	t.Parallel()
@@ -226,9 +226,9 @@ func TestShelf(t *testing.T) {
 	id, term := c.lead()
 	node := c.members[id].node
 	clock := time.Unix(0, 0)
-	term.shelf.now = func() time.Time { return clock }
+	term.snapshots.now = func() time.Time { return clock }
 	w := newWriter(t, term)
-	var places []persist.Place
+	var places []persist.Position
 	for at := 0; at < 3*20; at += 20 {
 		if err := w.append(ref.Commands[at : at+20]); err != nil {
 			t.Fatal(err)
@@ -252,17 +252,17 @@ func TestShelf(t *testing.T) {
 		}
 	}
 	if _, _, err := term.ReadSnapshot(places[0].Next, 0, nil); !errors.Is(err, persist.ErrNoSnapshot) {
-		t.Errorf("one of %d files ago: %v", shelfFiles+1, err)
+		t.Errorf("one of %d files ago: %v", maxCachedSnapshots+1, err)
 	}
 	if _, size, err := term.ReadSnapshot(places[1].Next, 0, nil); err != nil || size == 0 {
 		t.Errorf("the one before the newest: %d bytes: %v", size, err)
 	}
 	term.end(ErrStopped)
-	if len(term.shelf.files) != 0 {
+	if len(term.snapshots.files) != 0 {
 		t.Error("files after the term")
 	}
-	if _, size, err := term.ReadSnapshot(places[2].Next, 0, nil); err != nil || size == 0 || len(term.shelf.files) != 0 {
-		t.Errorf("after the term: %d bytes, %d files kept: %v", size, len(term.shelf.files), err)
+	if _, size, err := term.ReadSnapshot(places[2].Next, 0, nil); err != nil || size == 0 || len(term.snapshots.files) != 0 {
+		t.Errorf("after the term: %d bytes, %d files kept: %v", size, len(term.snapshots.files), err)
 	}
 }
 
@@ -274,12 +274,12 @@ func TestFrameIndex(t *testing.T) {
 		t.Errorf("empty: %+v", at)
 	}
 	for i := range uint64(maxIndexed) {
-		x.add(1+2*i, 10+3*i, persist.Place{Next: 3 + 2*i}, 0)
+		x.add(1+2*i, 10+3*i, persist.Position{Next: 3 + 2*i}, 0)
 	}
 	if index, ok := x.find(1); len(x.list) != maxIndexed || !ok || index != 10 {
 		t.Fatalf("%d frames, the first is entry %d", len(x.list), index)
 	}
-	x.add(1+2*maxIndexed, 10+3*maxIndexed, persist.Place{Next: 3 + 2*maxIndexed}, 0)
+	x.add(1+2*maxIndexed, 10+3*maxIndexed, persist.Position{Next: 3 + 2*maxIndexed}, 0)
 	if _, ok := x.find(1); ok || len(x.list) != maxIndexed/2+1 || x.reaches(persist.Genesis()) {
 		t.Errorf("%d frames at the limit", len(x.list))
 	}
@@ -290,7 +290,7 @@ func TestFrameIndex(t *testing.T) {
 		t.Error("a seq within a frame is found")
 	}
 	kept := x.list[len(x.list)-3].index
-	x.add(3+2*maxIndexed, 13+3*maxIndexed, persist.Place{Next: 5 + 2*maxIndexed}, kept)
+	x.add(3+2*maxIndexed, 13+3*maxIndexed, persist.Position{Next: 5 + 2*maxIndexed}, kept)
 	if len(x.list) != 4 || x.list[0].index != kept || x.place().Next != 5+2*maxIndexed {
 		t.Errorf("%d frames of a log from entry %d on", len(x.list), kept)
 	}
@@ -307,7 +307,7 @@ func TestFramesBefore(t *testing.T) {
 	at := persist.Genesis()
 	var entries []*raft.Log
 	put := func(kind kind, data []byte) {
-		entries = append(entries, &raft.Log{Index: uint64(5 + len(entries)), Data: data, Extensions: tag{kind: kind, reign: 1}.encode()})
+		entries = append(entries, &raft.Log{Index: uint64(5 + len(entries)), Data: data, Extensions: tag{kind: kind, termStart: 1}.encode()})
 	}
 	var want []frameAt
 	for i := 0; i < 60; i += 6 {
@@ -319,7 +319,7 @@ func TestFramesBefore(t *testing.T) {
 			}
 			if put(frameKind, encoded); n == 6 {
 				want = append(want, frameAt{first: f.First, index: entries[len(entries)-1].Index})
-				if err := at.Follow(&f, persist.HashFrame(encoded)); err != nil {
+				if err := at.Advance(&f, persist.HashFrame(encoded)); err != nil {
 					t.Fatal(err)
 				}
 			}
@@ -327,20 +327,20 @@ func TestFramesBefore(t *testing.T) {
 		put(storeKind, []byte("anything"))
 	}
 	entries = append(entries, &raft.Log{Index: uint64(5 + len(entries)), Type: raft.LogNoop})
-	if err := (logs{log}).StoreLogs(entries); err != nil {
+	if err := (logStore{log}).StoreLogs(entries); err != nil {
 		t.Fatal(err)
 	}
 	last := entries[len(entries)-1].Index
 	if got, err := framesBefore(log, last, at); err != nil || !slices.Equal(got, want) {
 		t.Errorf("found %v, want %v: %v", got, want, err)
 	}
-	if got, err := framesBefore(log, last, persist.Place{Next: at.Next, Hash: 1}); err != nil || len(got) != 0 {
+	if got, err := framesBefore(log, last, persist.Position{Next: at.Next, Hash: 1}); err != nil || len(got) != 0 {
 		t.Errorf("before a place that it does not lead to: %v: %v", got, err)
 	}
 	if got, err := framesBefore(log, last+10, at); err != nil || len(got) != 0 {
 		t.Errorf("a log that ends before the snapshot does: %v: %v", got, err)
 	}
-	if err := log.Drop(0, 20); err != nil {
+	if err := log.DeleteRange(0, 20); err != nil {
 		t.Fatal(err)
 	}
 	if got, err := framesBefore(log, last, at); err != nil || len(got) == 0 || got[0].index <= 20 {

@@ -14,9 +14,9 @@ import (
 // ErrNotReady is why a node should not be relied on.
 var ErrNotReady = errors.New("quorum: the node is not ready")
 
-// ReadyBehind is how many committed entries a node that is ready may not have
+// MaxReadyLag is how many committed entries a node that is ready may not have
 // judged yet.
-const ReadyBehind = 1000
+const MaxReadyLag = 1000
 
 // counts are a node's own.
 type counts struct {
@@ -39,18 +39,18 @@ type Counts struct {
 	// Snapshots were written, SnapshotsFailed were not; Restores are those that were
 	// read, at the start or sent by a leader.
 	Snapshots, SnapshotsFailed, Restores uint64
-	// Verifications are the rounds of Term.Verify.
+	// Verifications are the rounds of Term.VerifyLeader.
 	Verifications uint64
 }
 
 // Counts may be called at any time, by anybody. Its figures are each read by
 // themselves.
 func (n *Node) Counts() Counts {
-	c, m := &n.counts, &n.machine.judged
+	c, m := &n.counts, &n.machine.counts
 	return Counts{
 		Commits: c.commits.Load(), Failed: c.failed.Load(), Elections: c.elections.Load(), Terms: c.terms.Load(),
 		Frames: m.frames.Load(), Bytes: m.bytes.Load(), Refused: m.refused.Load(),
-		Snapshots: n.images.taken.Load(), SnapshotsFailed: n.images.wrong.Load(), Restores: m.restores.Load(),
+		Snapshots: n.snapshotStatus.taken.Load(), SnapshotsFailed: n.snapshotStatus.wrong.Load(), Restores: m.restores.Load(),
 		Verifications: c.rounds.Load(),
 	}
 }
@@ -67,21 +67,21 @@ func (n *Node) Health() persist.Health {
 	at := n.machine.frames.place()
 	h := persist.Health{
 		Mode: persist.Quorum, Failed: n.Failed(),
-		Appended: at.Next - 1, Durable: at.Next - 1, Marked: at.Next - 1, Epoch: at.Epoch,
+		Appended: at.Next - 1, Durable: at.Next - 1, Watermark: at.Next - 1, Epoch: at.Epoch,
 	}
 	h.DiskLow, h.FreePercent = n.disk.Read()
-	if snap := n.images.place.Load(); snap != nil {
+	if snap := n.snapshotStatus.place.Load(); snap != nil {
 		h.SnapshotSeq = snap.Next - 1
 	}
-	if err := n.images.failed.Load(); err != nil {
+	if err := n.snapshotStatus.failed.Load(); err != nil {
 		h.SnapshotFailed = *err
 	}
-	h.SnapshotBehind = h.Durable - min(n.warm.seq.Load(), h.Durable)
+	h.SnapshotBehind = h.Durable - min(n.standby.seq.Load(), h.Durable)
 	return h
 }
 
 // Ready returns nil while this node takes part, knows a leader, and has judged all
-// but ReadyBehind of what it knows to be committed. Else it wraps ErrNotReady. It
+// but MaxReadyLag of what it knows to be committed. Else it wraps ErrNotReady. It
 // waits for no disk and no other node.
 func (n *Node) Ready() error {
 	if err := n.Failed(); err != nil {
@@ -94,8 +94,8 @@ func (n *Node) Ready() error {
 	if _, leader := r.LeaderWithID(); leader == "" {
 		return fmt.Errorf("%w: no leader is known", ErrNotReady)
 	}
-	if behind := int64(r.CommitIndex()) - int64(r.AppliedIndex()); behind > ReadyBehind {
-		return fmt.Errorf("%w: %d committed entries to judge, at most %d", ErrNotReady, behind, ReadyBehind)
+	if behind := int64(r.CommitIndex()) - int64(r.AppliedIndex()); behind > MaxReadyLag {
+		return fmt.Errorf("%w: %d committed entries to judge, at most %d", ErrNotReady, behind, MaxReadyLag)
 	}
 	if last := r.LastContact(); r.State() != raft.Leader && time.Since(last) > 2*n.o.Timeout {
 		return fmt.Errorf("%w: the leader is silent", ErrNotReady)
@@ -108,7 +108,7 @@ func (n *Node) Ready() error {
 func (t *Term) Health() persist.Health {
 	h := t.node.Health()
 	at := t.Durable()
-	h.Appended, h.Durable, h.Marked, h.Epoch = at.Next-1, at.Next-1, at.Next-1, at.Epoch
+	h.Appended, h.Durable, h.Watermark, h.Epoch = at.Next-1, at.Next-1, at.Next-1, at.Epoch
 	if err := t.Err(); err != nil && h.Failed == nil {
 		h.Failed = err
 	}

@@ -66,7 +66,7 @@ func TestHealth(t *testing.T) {
 	}
 	h := term.Health()
 	if h.Mode != persist.Quorum || h.Mode.String() != "quorum" || h.Failed != nil || h.SnapshotFailed != nil || h.Interval != 0 ||
-		h.Appended != 100 || h.Durable != 100 || h.Marked != 100 || h.Epoch != 1 || h.SnapshotSeq != 100 {
+		h.Appended != 100 || h.Durable != 100 || h.Watermark != 100 || h.Epoch != 1 || h.SnapshotSeq != 100 {
 		t.Errorf("health %+v", h)
 	}
 	await.True(t, "the warm replica", func() bool { return term.Health().SnapshotBehind == 0 })
@@ -146,14 +146,14 @@ func TestNotReady(t *testing.T) {
 
 // TestSnapshotFailed: a snapshot that cannot be written shows, until one is.
 func TestSnapshotFailed(t *testing.T) {
-	images := &images{}
-	at := persist.Place{Next: 5}
-	(&image{images: images, stores: emptyView(t)}).Release()
-	if err := images.failed.Load(); err == nil || !errors.Is(*err, errNoImage) || images.wrong.Load() != 1 {
+	images := &snapshotStatus{}
+	at := persist.Position{Next: 5}
+	(&fsmSnapshot{status: images, stores: emptyView(t)}).Release()
+	if err := images.failed.Load(); err == nil || !errors.Is(*err, errNoSnapshotFile) || images.wrong.Load() != 1 {
 		t.Errorf("one that raft did not begin: %v", err)
 	}
-	images.wrote(at, nil)
-	images.wrote(at, errStopped) // the node's end is no failure
+	images.written(at, nil)
+	images.written(at, errStopped) // the node's end is no failure
 	if images.failed.Load() != nil || images.taken.Load() != 1 || images.wrong.Load() != 1 || *images.place.Load() != at {
 		t.Errorf("after one that was: %d taken", images.taken.Load())
 	}

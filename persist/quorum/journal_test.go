@@ -16,7 +16,7 @@ type groupRig struct {
 	id string // who leads
 }
 
-func (g *groupRig) Fickle() bool { return len(g.c.members) > 1 }
+func (g *groupRig) MayRefuse() bool { return len(g.c.members) > 1 }
 
 func (g *groupRig) Open() journaltest.Journal {
 	for id, m := range g.c.members {

@@ -12,7 +12,7 @@ import (
 // begin with its name and a zero byte, indexKey says up to which entry of the log
 // the copy reaches. It is written without sync: what a crash takes from its end
 // the log has.
-type local struct {
+type localStores struct {
 	kv    *persist.KV
 	index uint64 // of the last entry that is in the copy; 0 = it is not whole
 }
@@ -20,12 +20,12 @@ type local struct {
 // indexKey is before every store's, whose names are letters.
 func indexKey() []byte { return []byte{0} }
 
-func openLocal(o *Options) (*local, error) {
+func openLocal(o *Options) (*localStores, error) {
 	kv, err := persist.OpenKV(o.path(storesFolder), o.FS, o.Logger)
 	if err != nil {
 		return nil, err
 	}
-	l := &local{kv: kv}
+	l := &localStores{kv: kv}
 	value, ok, err := kv.Get(indexKey())
 	if err == nil && ok && len(value) == 8 {
 		l.index = binary.LittleEndian.Uint64(value)
@@ -45,7 +45,7 @@ func prefixed(store string, key []byte) []byte {
 }
 
 // apply writes the commit that entry index holds, unless the copy has it.
-func (l *local) apply(index uint64, store string, ops []byte) error {
+func (l *localStores) apply(index uint64, store string, ops []byte) error {
 	if index <= l.index {
 		return nil
 	}
@@ -68,7 +68,7 @@ func (l *local) apply(index uint64, store string, ops []byte) error {
 }
 
 // clear empties the copy, which is not whole from then on until seal.
-func (l *local) clear() error {
+func (l *localStores) clear() error {
 	l.index = 0
 	return l.kv.Commit(func(_ func(key, value []byte), deleteRange func(lo, hi []byte)) {
 		deleteRange([]byte{0}, []byte{0xff})
@@ -76,12 +76,12 @@ func (l *local) clear() error {
 }
 
 // fill writes entries as a snapshot has them, with their stores' names.
-func (l *local) fill(each func(set func(key, value []byte))) error {
+func (l *localStores) fill(each func(set func(key, value []byte))) error {
 	return l.kv.Commit(func(set func(key, value []byte), _ func(lo, hi []byte)) { each(set) }, false)
 }
 
 // seal ends a restore: the copy is whole, as of entry index.
-func (l *local) seal(index uint64) error {
+func (l *localStores) seal(index uint64) error {
 	err := l.kv.Commit(func(set func(key, value []byte), _ func(lo, hi []byte)) {
 		set(indexKey(), binary.LittleEndian.AppendUint64(nil, index))
 	}, true)

@@ -18,7 +18,7 @@ import (
 //	│ version │ type │ tag  │ term │ appended │ tag … │ data … │
 //	│    1    │      │ len  │      │ Unix ns  │       │        │
 //	└─────────┴──────┴──────┴──────┴──────────┴───────┴────────┘
-type logs struct{ *persist.EntryLog }
+type logStore struct{ *persist.EntryLog }
 
 const (
 	logVersion = 1
@@ -26,28 +26,28 @@ const (
 )
 
 var (
-	_ raft.LogStore          = logs{}
-	_ raft.StableStore       = logs{}
-	_ raft.MonotonicLogStore = logs{}
+	_ raft.LogStore          = logStore{}
+	_ raft.StableStore       = logStore{}
+	_ raft.MonotonicLogStore = logStore{}
 )
 
 // IsMonotonic: there are no gaps between indexes.
-func (logs) IsMonotonic() bool { return true }
+func (logStore) IsMonotonic() bool { return true }
 
 // FirstIndex implements raft.LogStore.
-func (l logs) FirstIndex() (uint64, error) {
+func (l logStore) FirstIndex() (uint64, error) {
 	first, _ := l.Bounds()
 	return first, nil
 }
 
 // LastIndex implements raft.LogStore.
-func (l logs) LastIndex() (uint64, error) {
+func (l logStore) LastIndex() (uint64, error) {
 	_, last := l.Bounds()
 	return last, nil
 }
 
 // GetLog implements raft.LogStore; raft.ErrLogNotFound where there is none.
-func (l logs) GetLog(index uint64, log *raft.Log) error {
+func (l logStore) GetLog(index uint64, log *raft.Log) error {
 	ok, err := l.Entry(index, func(value []byte) error { return decodeLog(value, index, log) })
 	if err == nil && !ok {
 		return raft.ErrLogNotFound
@@ -56,10 +56,10 @@ func (l logs) GetLog(index uint64, log *raft.Log) error {
 }
 
 // StoreLog implements raft.LogStore.
-func (l logs) StoreLog(log *raft.Log) error { return l.StoreLogs([]*raft.Log{log}) }
+func (l logStore) StoreLog(log *raft.Log) error { return l.StoreLogs([]*raft.Log{log}) }
 
 // StoreLogs implements raft.LogStore: one synced write, however many they are.
-func (l logs) StoreLogs(entries []*raft.Log) error {
+func (l logStore) StoreLogs(entries []*raft.Log) error {
 	if len(entries) == 0 {
 		return nil
 	}
@@ -72,9 +72,6 @@ func (l logs) StoreLogs(entries []*raft.Log) error {
 	}
 	return l.Append(first, len(entries), func(dst []byte, i int) []byte { return appendLog(dst, entries[i]) })
 }
-
-// DeleteRange implements raft.LogStore.
-func (l logs) DeleteRange(from, to uint64) error { return l.Drop(from, to) }
 
 func appendLog(dst []byte, log *raft.Log) []byte {
 	dst = append(dst, logVersion, byte(log.Type))
@@ -123,21 +120,21 @@ func entryFrame(p []byte) (frame []byte, ok bool) {
 }
 
 // Set implements raft.StableStore.
-func (l logs) Set(key, value []byte) error { return l.SetRegister(key, value) }
+func (l logStore) Set(key, value []byte) error { return l.SetRegister(key, value) }
 
 // Get implements raft.StableStore: nothing where it was never set.
-func (l logs) Get(key []byte) ([]byte, error) {
+func (l logStore) Get(key []byte) ([]byte, error) {
 	value, _, err := l.Register(key)
 	return value, err
 }
 
 // SetUint64 implements raft.StableStore.
-func (l logs) SetUint64(key []byte, value uint64) error {
+func (l logStore) SetUint64(key []byte, value uint64) error {
 	return l.SetRegister(key, binary.LittleEndian.AppendUint64(nil, value))
 }
 
 // GetUint64 implements raft.StableStore: 0 where it was never set.
-func (l logs) GetUint64(key []byte) (uint64, error) {
+func (l logStore) GetUint64(key []byte) (uint64, error) {
 	value, ok, err := l.Register(key)
 	if err != nil || !ok {
 		return 0, err

@@ -28,28 +28,28 @@ var (
 // entry by what came before it in the log, so all nodes judge alike, and leaves
 // the frames to the warm replica's goroutine. Raft's goroutine alone calls it.
 type machine struct {
-	log    *persist.EntryLog
-	local  *local
-	warm   *warm
-	images *images
-	frames frameIndex
-	judged judged
-	fail   func(error) error // latches the node's failure and returns the first
+	log            *persist.EntryLog
+	local          *localStores
+	standby        *standby
+	snapshotStatus *snapshotStatus
+	frames         frameIndex
+	counts         applyCounts
+	fail           func(error) error // latches the node's failure and returns the first
 
-	at    persist.Place // where the committed frames end
-	reign uint64        // index of the entry that began the one in force
-	last  uint64        // index of the last entry
+	at        persist.Position // where the committed frames end
+	termStart uint64           // index of the entry that began the one in force
+	last      uint64           // index of the last entry
 }
 
 // judged counts since the start.
-type judged struct{ frames, bytes, refused, restores atomic.Uint64 }
+type applyCounts struct{ frames, bytes, refused, restores atomic.Uint64 }
 
 var _ raft.FSM = (*machine)(nil)
 
 // begun answers the entry that begins a reign.
-type begun struct {
-	reign uint64
-	at    persist.Place
+type termStarted struct {
+	index uint64
+	at    persist.Position
 }
 
 // Apply implements raft.FSM. What it returns is an error, a begun, or nil.
@@ -59,13 +59,13 @@ func (m *machine) Apply(log *raft.Log) any {
 		return m.fail(fmt.Errorf("entry %d: %w", log.Index, err))
 	}
 	m.last = log.Index
-	if t.kind == reignKind {
-		m.reign = log.Index
-		return begun{reign: m.reign, at: m.at}
+	if t.kind == termStartKind {
+		m.termStart = log.Index
+		return termStarted{index: m.termStart, at: m.at}
 	}
-	if t.reign != m.reign {
-		m.judged.refused.Add(1)
-		return fmt.Errorf("entry %d of the reign that entry %d began: %w", log.Index, t.reign, errStale)
+	if t.termStart != m.termStart {
+		m.counts.refused.Add(1)
+		return fmt.Errorf("entry %d of the reign that entry %d began: %w", log.Index, t.termStart, errStale)
 	}
 	if t.kind == frameKind {
 		err = m.frame(log.Index, log.Data)
@@ -76,7 +76,7 @@ func (m *machine) Apply(log *raft.Log) any {
 		err = fmt.Errorf("entry %d: %w", log.Index, err)
 	}
 	if errors.Is(err, errChain) {
-		m.judged.refused.Add(1)
+		m.counts.refused.Add(1)
 	} else if err != nil {
 		return m.fail(err)
 	}
@@ -99,14 +99,14 @@ func (m *machine) frame(index uint64, encoded []byte) error {
 	if f.First > m.at.Next {
 		return fmt.Errorf("%w: they end at seq %d, the next one begins at seq %d", errMissing, m.at.Next-1, f.First)
 	}
-	if err := m.at.Follow(&f, persist.HashFrame(encoded)); err != nil {
+	if err := m.at.Advance(&f, persist.HashFrame(encoded)); err != nil {
 		return fmt.Errorf("seq %d: %w: %w", f.First, errChain, err)
 	}
 	kept, _ := m.log.Bounds()
 	m.frames.add(f.First, index, m.at, kept)
-	m.judged.frames.Add(1)
-	m.judged.bytes.Add(uint64(len(encoded)))
-	return m.warm.give(job{frame: f})
+	m.counts.frames.Add(1)
+	m.counts.bytes.Add(uint64(len(encoded)))
+	return m.standby.enqueue(job{frame: f})
 }
 
 func (m *machine) store(index uint64, data []byte) error {
@@ -119,20 +119,20 @@ func (m *machine) store(index uint64, data []byte) error {
 
 // Snapshot implements raft.FSM: it takes the moment; Persist does the work.
 func (m *machine) Snapshot() (raft.FSMSnapshot, error) {
-	s := &image{
-		head: header{index: m.last, reign: m.reign, at: m.at}, stores: m.local.kv.View(), warm: make(chan warmImage, 1), images: m.images,
+	s := &fsmSnapshot{
+		head: header{index: m.last, termStart: m.termStart, at: m.at}, stores: m.local.kv.View(), standby: make(chan standbyImage, 1), status: m.snapshotStatus,
 	}
-	if err := m.warm.give(job{call: func(w *warm) error { s.warm <- w.image(); return nil }}); err != nil {
+	if err := m.standby.enqueue(job{call: func(w *standby) error { s.standby <- w.image(); return nil }}); err != nil {
 		return nil, errors.Join(err, s.stores.Close())
 	}
-	s.stopped = m.warm.stopped
+	s.stopped = m.standby.stopped
 	return s, nil
 }
 
 // Restore implements raft.FSM. The copy of the stores is kept where it is as far
 // as the snapshot or further, as after a restart.
 func (m *machine) Restore(from io.ReadCloser) error {
-	head, r, events, err := readImage(from, m.local, m.warm.state)
+	head, r, events, err := readSnapshot(from, m.local, m.standby.state)
 	if err := errors.Join(err, from.Close()); err != nil {
 		return m.fail(fmt.Errorf("restoring a snapshot: %w", err))
 	}
@@ -141,10 +141,10 @@ func (m *machine) Restore(from io.ReadCloser) error {
 		return m.fail(fmt.Errorf("the frames before a snapshot: %w", err))
 	}
 	m.frames.set(before, head.at)
-	m.images.restored(head.at)
-	m.judged.restores.Add(1)
-	m.at, m.reign, m.last = head.at, head.reign, head.index
-	return m.warm.give(job{call: func(w *warm) error {
+	m.snapshotStatus.restored(head.at)
+	m.counts.restores.Add(1)
+	m.at, m.termStart, m.last = head.at, head.termStart, head.index
+	return m.standby.enqueue(job{call: func(w *standby) error {
 		w.replica, w.next = r, head.at.Next
 		w.seq.Store(w.next - 1)
 		w.tail = tail{limit: w.tail.limit, events: events, floor: head.floor}
@@ -162,7 +162,7 @@ const (
 // warm is this node's replica of everything committed, and the events of the last
 // of it: what a new leader begins with. Its own goroutine applies the frames, so
 // that no commit waits for the engine's work.
-type warm struct {
+type standby struct {
 	state   engine.StateOptions
 	jobs    chan job
 	stopped chan struct{} // closed when nobody takes jobs any more
@@ -179,13 +179,13 @@ type warm struct {
 // job is a committed frame, or a call to be made between frames.
 type job struct {
 	frame persist.Frame
-	call  func(*warm) error
+	call  func(*standby) error
 }
 
 var errStopped = errors.New("the node has stopped")
 
-func newWarm(state engine.StateOptions, tailEvents int) *warm {
-	return &warm{
+func newStandby(state engine.StateOptions, tailEvents int) *standby {
+	return &standby{
 		state: state, jobs: make(chan job, maxJobs), stopped: make(chan struct{}),
 		replica: engine.NewReplica(state), next: 1, tail: tail{limit: tailEvents},
 	}
@@ -193,7 +193,7 @@ func newWarm(state engine.StateOptions, tailEvents int) *warm {
 
 // give leaves a job to the goroutine; it waits while maxJobs others do. The error
 // says that the node has stopped.
-func (w *warm) give(j job) error {
+func (w *standby) enqueue(j job) error {
 	select {
 	case w.jobs <- j:
 		return nil
@@ -204,7 +204,7 @@ func (w *warm) give(j job) error {
 
 // run does jobs until end is closed or one fails, which is the node's failure:
 // a committed frame that cannot be applied, here or on any other node.
-func (w *warm) run(end <-chan struct{}) error {
+func (w *standby) run(end <-chan struct{}) error {
 	defer close(w.stopped)
 	for {
 		select {
@@ -218,7 +218,7 @@ func (w *warm) run(end <-chan struct{}) error {
 	}
 }
 
-func (w *warm) do(j *job) (err error) {
+func (w *standby) do(j *job) (err error) {
 	if j.call != nil {
 		return j.call(w)
 	}
@@ -244,7 +244,7 @@ var errDiverged = errors.New("this node's engine and the leader's differ")
 // hand gives out the replica itself, after the events above floor to visit, and
 // goes on with a copy. What the caller waits for is the encoding, not the copy.
 // Where the tail does not reach down to floor the caller is told, and all stays.
-func (w *warm) hand(floor uint64, visit func([]event.Event), give chan<- handed) error {
+func (w *standby) handOver(floor uint64, visit func([]event.Event), give chan<- handover) error {
 	got := w.read(floor, visit)
 	if got.replica == nil {
 		give <- got
@@ -262,15 +262,15 @@ func (w *warm) hand(floor uint64, visit func([]event.Event), give chan<- handed)
 
 // read gives visit the events above floor and returns the replica that they led
 // to.
-func (w *warm) read(floor uint64, visit func([]event.Event)) handed {
+func (w *standby) read(floor uint64, visit func([]event.Event)) handover {
 	if err := w.tail.replay(floor, visit); err != nil {
-		return handed{err: err}
+		return handover{err: err}
 	}
-	return handed{replica: w.replica, next: w.next}
+	return handover{replica: w.replica, next: w.next}
 }
 
 // handed is a replica whose next command has Seq next, or why there is none.
-type handed struct {
+type handover struct {
 	replica *engine.Replica
 	next    uint64
 	err     error

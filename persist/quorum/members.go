@@ -129,7 +129,7 @@ type Status struct {
 
 // Status may be called at any time; it waits for no disk and no other node.
 func (n *Node) Status() Status {
-	s := Status{ID: n.o.ID, Role: Stopped, Failed: n.Failed(), Waiting: len(n.warm.jobs)}
+	s := Status{ID: n.o.ID, Role: Stopped, Failed: n.Failed(), Waiting: len(n.standby.jobs)}
 	r, err := n.running()
 	if err != nil {
 		return s

@@ -106,8 +106,8 @@ func TestStaleReign(t *testing.T) {
 	}
 	term.end(errors.New("the test says so"))
 	_, next := c.lead()
-	if next == term || next.reign <= term.reign {
-		t.Fatalf("reign %d after %d", next.reign, term.reign)
+	if next == term || next.start <= term.start {
+		t.Fatalf("reign %d after %d", next.start, term.start)
 	}
 	n := term.node
 	data, err := func() ([]byte, error) {
@@ -118,7 +118,7 @@ func TestStaleReign(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := n.commit(tag{kind: storeKind, reign: term.reign}, data); !errors.Is(err, errStale) {
+	if _, err := n.commit(tag{kind: storeKind, termStart: term.start}, data); !errors.Is(err, errStale) {
 		t.Errorf("a commit of the last reign: %v", err)
 	}
 	if _, ok, err := next.Store("fix").Get([]byte("a")); ok || err != nil {
@@ -134,7 +134,7 @@ func TestStaleReign(t *testing.T) {
 	if err := v.append(ref.Commands[10:20]); err != nil || !ref.Same(v.replica) {
 		t.Errorf("the next term: %v", err)
 	}
-	if _, err := next.Recover(0, nil); !errors.Is(err, ErrBegun) {
+	if _, err := next.Recover(0, nil); !errors.Is(err, ErrRecoverAfterAppend) {
 		t.Errorf("recover after the first frame: %v", err)
 	}
 }
@@ -228,7 +228,7 @@ func TestTLS(t *testing.T) {
 		"without one":          {RootCAs: ours.pool},
 	} {
 		config.RootCAs = ours.pool
-		ctx, cancel := context.WithTimeout(t.Context(), runtest.Patience)
+		ctx, cancel := context.WithTimeout(t.Context(), runtest.HangTimeout)
 		conn, err := (&tls.Dialer{Config: config}).DialContext(ctx, "tcp", c.peers[0].Address)
 		if err == nil {
 			_, err = conn.Read(make([]byte, 1)) // TLS 1.3 refuses after the client's last word
@@ -326,7 +326,7 @@ func TestMissing(t *testing.T) {
 		t.Fatal(err)
 	}
 	var failed error
-	alone := &machine{warm: newWarm(journaltest.State(), MinTailEvents), at: persist.Genesis(), fail: func(err error) error { failed = err; return err }}
+	alone := &machine{standby: newStandby(journaltest.State(), MinTailEvents), at: persist.Genesis(), fail: func(err error) error { failed = err; return err }}
 	got := alone.Apply(&raft.Log{Index: 2, Data: gap, Extensions: tag{kind: frameKind}.encode()})
 	if err, ok := got.(error); !ok || !errors.Is(err, errMissing) || failed == nil {
 		t.Errorf("a gap: %v, failed %v", got, failed)

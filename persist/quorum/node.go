@@ -38,20 +38,20 @@ var (
 // Node is one member of a group. Open, then Run; everything else may be called
 // from anywhere at any time, and says ErrStopped while Run does not run.
 type Node struct {
-	o         Options
-	log       *persist.EntryLog
-	local     *local
-	stream    *stream
-	snapshots *raft.FileSnapshotStore
-	warm      *warm
-	machine   *machine
-	images    *images
-	witness   *witness
-	barrier   *barrier
-	disk      *persist.DiskWatch
-	counts    counts
-	room      chan struct{}      // holds a token for each commit of a store under way
-	pending   chan pendingCommit // those, in the log's order
+	o              Options
+	log            *persist.EntryLog
+	local          *localStores
+	stream         *stream
+	snapshots      *raft.FileSnapshotStore
+	standby        *standby
+	machine        *machine
+	snapshotStatus *snapshotStatus
+	acks           *ackTransport
+	barrier        *barrier
+	disk           *persist.DiskWatch
+	counts         counts
+	slots          chan struct{}      // holds a token for each commit of a store under way
+	pending        chan pendingCommit // those, in the log's order
 
 	mu       sync.Mutex
 	raft     *raft.Raft // nil: Run has not begun
@@ -74,7 +74,7 @@ func Open(o Options) (*Node, error) {
 		return nil, err
 	}
 	n := &Node{
-		o: o.withDefaults(), room: make(chan struct{}, maxPending), pending: make(chan pendingCommit, maxPending),
+		o: o.withDefaults(), slots: make(chan struct{}, maxPending), pending: make(chan pendingCommit, maxPending),
 		changed: make(chan struct{}), broken: make(chan struct{}), barrier: newBarrier(),
 	}
 	if err := n.open(); err != nil {
@@ -98,12 +98,12 @@ func (n *Node) open() (err error) {
 	if err != nil {
 		return err
 	}
-	if err := n.joined(); err != nil {
+	if err := n.checkLogStart(); err != nil {
 		return err
 	}
-	n.warm = newWarm(n.o.State, n.o.TailEvents)
-	n.images = &images{from: n.snapshots}
-	n.machine = &machine{log: n.log, local: n.local, warm: n.warm, images: n.images, fail: n.fail, at: persist.Genesis()}
+	n.standby = newStandby(n.o.State, n.o.TailEvents)
+	n.snapshotStatus = &snapshotStatus{from: n.snapshots}
+	n.machine = &machine{log: n.log, local: n.local, standby: n.standby, snapshotStatus: n.snapshotStatus, fail: n.fail, at: persist.Genesis()}
 	if n.disk, err = persist.NewDiskWatch(n.o.diskWatch()); err != nil {
 		return err
 	}
@@ -116,7 +116,7 @@ const damageAdvice = "remove this node from its group, restore nothing, and add 
 
 // joined reports damage where the log begins after the newest snapshot's end:
 // raft would go on without what lies between.
-func (n *Node) joined() error {
+func (n *Node) checkLogStart() error {
 	first, _ := n.log.Bounds()
 	if first <= 1 {
 		return nil
@@ -149,14 +149,14 @@ func (n *Node) Run(ctx context.Context) error {
 	stores.Go(func() error { return n.disk.Run(held) })
 	end := make(chan struct{})
 	machine.Go(func() error {
-		err := n.warm.run(end)
+		err := n.standby.run(end)
 		if err != nil {
 			err = n.fail(err)
 		}
 		return err
 	})
-	machine.Go(func() error { n.settle(end); return nil })
-	machine.Go(func() error { n.confirm(end); return nil })
+	machine.Go(func() error { n.completeCommits(end); return nil })
+	machine.Go(func() error { n.runVerifications(end); return nil })
 	r, err := n.start(func(work func(<-chan struct{})) {
 		machine.Go(func() error { work(end); return nil })
 	})
@@ -184,22 +184,22 @@ func (n *Node) start(run func(func(end <-chan struct{}))) (*raft.Raft, error) {
 	c.MaxAppendEntries, c.BatchApplyCh = maxAppend, true
 	c.SnapshotThreshold, c.SnapshotInterval = n.o.SnapshotEvery, snapshotLook
 	c.TrailingLogs, c.NoLegacyTelemetry = n.o.TrailingEntries, true
-	entries := logs{n.log}
+	entries := logStore{n.log}
 	under := n.o.transport
 	if under == nil {
 		patient := newTransport(n.stream, log, stallAfter*n.o.Timeout, n.leads)
 		run(patient.run)
 		under = patient
 	}
-	n.witness = newWitness(under, stallAfter*n.o.Timeout)
-	if err := n.bootstrap(c, entries, n.witness); err != nil {
+	n.acks = newAckTransport(under, stallAfter*n.o.Timeout)
+	if err := n.bootstrap(c, entries, n.acks); err != nil {
 		return nil, err
 	}
 	cache, err := raft.NewLogCache(cachedEntries, entries)
 	if err != nil {
 		return nil, err
 	}
-	r, err := raft.NewRaft(c, n.machine, cache, entries, n.snapshots, n.witness)
+	r, err := raft.NewRaft(c, n.machine, cache, entries, n.snapshots, n.acks)
 	if err != nil {
 		return nil, err
 	}
@@ -212,7 +212,7 @@ func (n *Node) start(run func(func(end <-chan struct{}))) (*raft.Raft, error) {
 // snapshotLook is how often raft looks whether a snapshot is due.
 const snapshotLook = 2 * time.Second
 
-func (n *Node) bootstrap(c *raft.Config, entries logs, transport raft.Transport) error {
+func (n *Node) bootstrap(c *raft.Config, entries logStore, transport raft.Transport) error {
 	used, err := raft.HasExistingState(entries, entries, n.snapshots)
 	if err != nil || used || n.o.Join {
 		return err
@@ -258,13 +258,13 @@ func (n *Node) watch(ctx context.Context, r *raft.Raft) {
 			if term != nil && (r.State() != raft.Leader || r.CurrentTerm() != term.Number) {
 				term.end(ErrDeposed)
 			}
-			n.tell()
+			n.notifyChange()
 		}
 	}
 }
 
 // tell wakes who waits for a change.
-func (n *Node) tell() {
+func (n *Node) notifyChange() {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	close(n.changed)
@@ -281,7 +281,7 @@ func (n *Node) stop(r *raft.Raft) {
 	if term != nil {
 		term.end(ErrStopped)
 	}
-	n.tell()
+	n.notifyChange()
 	n.proposals.Wait()
 	_ = r.Shutdown().Error() // it has none
 }
@@ -338,7 +338,7 @@ func (n *Node) running() (*raft.Raft, error) {
 }
 
 // hold returns raft, which does not end before who got it calls proposals.Done.
-func (n *Node) hold() (*raft.Raft, error) {
+func (n *Node) acquire() (*raft.Raft, error) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if n.raft == nil || n.stopping {
@@ -351,7 +351,7 @@ func (n *Node) hold() (*raft.Raft, error) {
 // propose puts an entry into the log's queue. Who gets a future must wait for it
 // and then call proposals.Done.
 func (n *Node) propose(t tag, data []byte) (raft.ApplyFuture, error) {
-	r, err := n.hold()
+	r, err := n.acquire()
 	if err != nil {
 		return nil, err
 	}
@@ -385,7 +385,7 @@ func (n *Node) answer(f raft.ApplyFuture) (any, error) {
 
 // settle waits for the stores' commits, one after the other as they were
 // proposed, until end is closed.
-func (n *Node) settle(end <-chan struct{}) {
+func (n *Node) completeCommits(end <-chan struct{}) {
 	for {
 		select {
 		case <-end:
@@ -393,8 +393,8 @@ func (n *Node) settle(end <-chan struct{}) {
 		case p := <-n.pending:
 			_, err := n.answer(p.future)
 			n.proposals.Done()
-			p.store.settled(&p, err)
-			<-n.room
+			p.store.complete(&p, err)
+			<-n.slots
 		}
 	}
 }

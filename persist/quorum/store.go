@@ -105,7 +105,7 @@ func (s *Store) Commit(fill kv.Fill, sync bool) error {
 	}
 	n := s.term.node
 	select {
-	case n.room <- struct{}{}:
+	case n.slots <- struct{}{}:
 	case <-s.term.done:
 		return s.term.Err()
 	}
@@ -118,8 +118,8 @@ func (s *Store) Commit(fill kv.Fill, sync bool) error {
 	}
 	s.mu.Unlock()
 	if err != nil {
-		<-n.room
-		return s.term.ended(err)
+		<-n.slots
+		return s.term.fail(err)
 	}
 	return nil
 }
@@ -131,7 +131,7 @@ func (s *Store) propose(data []byte) (uint64, error) {
 		return 0, err
 	}
 	n := s.term.node
-	future, err := n.propose(tag{kind: storeKind, reign: s.term.reign}, data)
+	future, err := n.propose(tag{kind: storeKind, termStart: s.term.start}, data)
 	if err != nil {
 		return 0, err
 	}
@@ -162,7 +162,7 @@ func (s *Store) wait(number uint64) error {
 }
 
 // settled takes in what came of a commit.
-func (s *Store) settled(p *pendingCommit, err error) {
+func (s *Store) complete(p *pendingCommit, err error) {
 	if err != nil {
 		s.term.end(err) // who waits is told
 		return

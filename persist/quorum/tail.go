@@ -36,10 +36,10 @@ func (t *tail) drop(n int) {
 }
 
 // replay gives visit the events of each command above floor, in order. The error
-// is projection.ErrFloor.
+// is projection.ErrPruned.
 func (t *tail) replay(floor uint64, visit func([]event.Event)) error {
 	if floor < t.floor {
-		return fmt.Errorf("%w: seq %d; this node has the events from seq %d on", projection.ErrFloor, floor, t.floor+1)
+		return fmt.Errorf("%w: seq %d; this node has the events from seq %d on", projection.ErrPruned, floor, t.floor+1)
 	}
 	if visit == nil {
 		return nil

@@ -16,8 +16,8 @@ import (
 	"blockdesk/persist"
 )
 
-// ErrBegun refuses a Recover after the first Append.
-var ErrBegun = errors.New("quorum: the term's journal has begun")
+// ErrRecoverAfterAppend refuses a Recover after the first Append.
+var ErrRecoverAfterAppend = errors.New("quorum: the term's journal has begun")
 
 // DeposedError says that a term is over and who leads now. It wraps ErrDeposed
 // and, in Err, what ended the term: what was under way then may be committed or
@@ -51,21 +51,21 @@ type Term struct {
 	Number uint64
 
 	node  *Node
-	reign uint64 // index of the entry that began it
+	start uint64 // index of the entry that began it
 
-	wake  atomic.Pointer[chan<- struct{}]
-	shelf *shelf
+	wake      atomic.Pointer[chan<- struct{}]
+	snapshots *snapshotCache
 
 	mu      sync.Mutex
 	over    error // set once
 	done    chan struct{}
 	stores  map[string]*Store
-	durable persist.Place // where what was acknowledged ends
+	durable persist.Position // where what was acknowledged ends
 
 	// Append's own.
-	at     persist.Place
-	begun  bool
-	frames []byte
+	at       persist.Position
+	appended bool
+	frames   []byte
 }
 
 var _ engine.Journal = (*Term)(nil)
@@ -74,7 +74,7 @@ var _ engine.Journal = (*Term)(nil)
 // When it returns, everything that any leader before has acknowledged is in this
 // node's log, and nothing of them can come after. Errors: ctx's; ErrStopped; the
 // node's failure.
-func (n *Node) Leads(ctx context.Context) (*Term, error) {
+func (n *Node) AwaitTerm(ctx context.Context) (*Term, error) {
 	// A transfer that fails leaves this node the leader, and tells nobody.
 	again := time.NewTicker(n.o.Timeout)
 	defer again.Stop()
@@ -122,16 +122,16 @@ func deposed(err error) bool {
 // everything before it in the log is too.
 func (n *Node) begin(r *raft.Raft) (*Term, error) {
 	number := r.CurrentTerm()
-	got, err := n.commit(tag{kind: reignKind}, nil)
+	got, err := n.commit(tag{kind: termStartKind}, nil)
 	if err != nil {
 		return nil, err
 	}
-	b, ok := got.(begun)
+	b, ok := got.(termStarted)
 	if !ok {
 		return nil, fmt.Errorf("quorum: a reign was answered by %T", got)
 	}
-	t := &Term{Number: number, node: n, reign: b.reign, at: b.at, durable: b.at, done: make(chan struct{}), stores: map[string]*Store{}}
-	t.shelf = &shelf{images: n.images, frames: &n.machine.frames, now: time.Now}
+	t := &Term{Number: number, node: n, start: b.index, at: b.at, durable: b.at, done: make(chan struct{}), stores: map[string]*Store{}}
+	t.snapshots = &snapshotCache{status: n.snapshotStatus, frames: &n.machine.frames, now: time.Now}
 	n.mu.Lock()
 	n.term = t
 	n.mu.Unlock()
@@ -157,7 +157,7 @@ func (t *Term) Err() error {
 }
 
 // ended ends the term, if nothing has, and returns its error.
-func (t *Term) ended(why error) error {
+func (t *Term) fail(why error) error {
 	t.end(why)
 	return t.Err()
 }
@@ -178,32 +178,32 @@ func (t *Term) end(why error) {
 	for _, s := range stores {
 		s.wake()
 	}
-	t.shelf.close()
-	t.node.tell()
+	t.snapshots.close()
+	t.node.notifyChange()
 }
 
 // Recover returns the replica of everything committed, after visit, which may be
 // nil, got the events of each command above floor, in order; it must not keep the
 // slice. It may be called again, with another floor, before the first Append. The
-// error wraps projection.ErrFloor where this node has not all of these events, or
+// error wraps projection.ErrPruned where this node has not all of these events, or
 // ErrDeposed.
 func (t *Term) Recover(floor uint64, visit func([]event.Event)) (*engine.Replica, error) {
-	if t.begun {
-		return nil, ErrBegun
+	if t.appended {
+		return nil, ErrRecoverAfterAppend
 	}
-	give := make(chan handed, 1)
-	call := func(w *warm) error { return w.hand(floor, visit, give) }
-	if err := t.node.warm.give(job{call: call}); err != nil {
-		return nil, t.ended(ErrStopped)
+	give := make(chan handover, 1)
+	call := func(w *standby) error { return w.handOver(floor, visit, give) }
+	if err := t.node.standby.enqueue(job{call: call}); err != nil {
+		return nil, t.fail(ErrStopped)
 	}
 	select {
 	case got := <-give:
 		if got.err == nil && got.next != t.at.Next {
-			return nil, t.ended(fmt.Errorf("seq %d: the replica is not where the term began, at seq %d: %w", got.next-1, t.at.Next-1, errStale))
+			return nil, t.fail(fmt.Errorf("seq %d: the replica is not where the term began, at seq %d: %w", got.next-1, t.at.Next-1, errStale))
 		}
 		return got.replica, got.err
-	case <-t.node.warm.stopped:
-		return nil, t.ended(ErrStopped)
+	case <-t.node.standby.stopped:
+		return nil, t.fail(ErrStopped)
 	}
 }
 
@@ -215,20 +215,20 @@ func (t *Term) Append(prior uint64, a, b []engine.Command) error {
 	if err := t.Err(); err != nil {
 		return err
 	}
-	t.begun = true
+	t.appended = true
 	f := persist.Frame{Epoch: t.at.Epoch, Previous: t.at.Hash, EventHash: prior}
 	var err error
 	if t.frames, err = persist.AppendFrame(t.frames[:0], &f, a, b); err != nil {
-		return t.ended(err)
+		return t.fail(err)
 	}
 	after := t.at
-	if err := after.Follow(&f, persist.HashFrame(t.frames)); err != nil {
-		return t.ended(err)
+	if err := after.Advance(&f, persist.HashFrame(t.frames)); err != nil {
+		return t.fail(err)
 	}
 	began := time.Now()
 	// Raft keeps the bytes.
-	if _, err := t.node.commit(tag{kind: frameKind, reign: t.reign}, bytes.Clone(t.frames)); err != nil {
-		return t.ended(err)
+	if _, err := t.node.commit(tag{kind: frameKind, termStart: t.start}, bytes.Clone(t.frames)); err != nil {
+		return t.fail(err)
 	}
 	t.node.counts.acks.Wrote(len(t.frames))
 	t.node.counts.acks.Synced(began)
@@ -238,7 +238,7 @@ func (t *Term) Append(prior uint64, a, b []engine.Command) error {
 }
 
 // acknowledge moves Durable and wakes who reads the frames.
-func (t *Term) acknowledge(at persist.Place) {
+func (t *Term) acknowledge(at persist.Position) {
 	t.mu.Lock()
 	t.durable = at
 	t.mu.Unlock()

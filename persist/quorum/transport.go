@@ -33,19 +33,19 @@ type stream struct {
 	reach     func(to string, timeout time.Duration) (net.Conn, error)
 
 	mu     sync.Mutex
-	open   map[*held]struct{} // the connections both ways
+	open   map[*trackedConn]struct{} // the connections both ways
 	closed bool
 }
 
 // held is a connection that ends with its stream: raft leaves those to the peers.
-type held struct {
+type trackedConn struct {
 	net.Conn
 	of       *stream
 	accepted bool
 }
 
 // Close implements net.Conn.
-func (h *held) Close() error {
+func (h *trackedConn) Close() error {
 	h.of.mu.Lock()
 	delete(h.of.open, h)
 	h.of.mu.Unlock()
@@ -53,8 +53,8 @@ func (h *held) Close() error {
 }
 
 // hold takes a connection in; it closes it where the stream is.
-func (s *stream) hold(conn net.Conn, accepted bool) (net.Conn, error) {
-	h := &held{Conn: conn, of: s, accepted: accepted}
+func (s *stream) track(conn net.Conn, accepted bool) (net.Conn, error) {
+	h := &trackedConn{Conn: conn, of: s, accepted: accepted}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.closed {
@@ -70,7 +70,7 @@ func (s *stream) Accept() (net.Conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	return s.hold(conn, true)
+	return s.track(conn, true)
 }
 
 // reset ends what peers have dialled: they dial again.
@@ -108,7 +108,7 @@ func listen(o *Options) (*stream, error) {
 	if err != nil {
 		return nil, fmt.Errorf("node %s: %w", o.ID, err)
 	}
-	s := &stream{Listener: l, advertise: l.Addr(), reach: o.dial, open: map[*held]struct{}{}}
+	s := &stream{Listener: l, advertise: l.Addr(), reach: o.dial, open: map[*trackedConn]struct{}{}}
 	if s.reach == nil {
 		s.reach = dial
 	}
@@ -135,7 +135,7 @@ func (s *stream) Dial(to raft.ServerAddress, timeout time.Duration) (net.Conn, e
 	if err != nil {
 		return nil, err
 	}
-	return s.hold(conn, false)
+	return s.track(conn, false)
 }
 
 func (s *stream) dial(to raft.ServerAddress, timeout time.Duration) (net.Conn, error) {
@@ -167,21 +167,21 @@ func dial(to string, timeout time.Duration) (net.Conn, error) {
 // anything to that peer again, and no shutdown would end.
 type pipeline struct {
 	raft.AppendPipeline
-	patience time.Duration
+	timeout time.Duration
 }
 
 // AppendEntries implements raft.AppendPipeline. After the patience the pipeline is
 // closed, upon which raft sends what is missing call by call, and makes a new one.
 func (p *pipeline) AppendEntries(args *raft.AppendEntriesRequest, resp *raft.AppendEntriesResponse) (raft.AppendFuture, error) {
-	stuck := time.AfterFunc(p.patience, func() { _ = p.Close() })
+	stuck := time.AfterFunc(p.timeout, func() { _ = p.Close() })
 	defer stuck.Stop()
 	return p.AppendPipeline.AppendEntries(args, resp)
 }
 
 // newTransport makes the transport, which wants to run; leads says whether this node
 // still leads in a term, stall how long a snapshot that comes in may stand.
-func newTransport(s *stream, log hclog.Logger, stall time.Duration, leads func(term uint64) bool) *patient {
-	return &patient{stream: s, stall: stall, leads: leads, calls: make(chan raft.RPC), NetworkTransport: raft.NewNetworkTransportWithConfig(&raft.NetworkTransportConfig{
+func newTransport(s *stream, log hclog.Logger, stall time.Duration, leads func(term uint64) bool) *retryTransport {
+	return &retryTransport{stream: s, stall: stall, leads: leads, calls: make(chan raft.RPC), NetworkTransport: raft.NewNetworkTransportWithConfig(&raft.NetworkTransportConfig{
 		Stream: s, MaxPool: transportPool, MaxRPCsInFlight: pipelined, Timeout: transportTimeout, Logger: log,
 	})}
 }
@@ -199,7 +199,7 @@ const (
 // would have no part in a majority for as long as it was away, and the group would
 // stand still if another went meanwhile. In the second it would read for as long as
 // the connection stands, and vote for nobody.
-type patient struct {
+type retryTransport struct {
 	*raft.NetworkTransport
 	stream *stream
 	stall  time.Duration
@@ -208,10 +208,10 @@ type patient struct {
 }
 
 // Consumer implements raft.Transport.
-func (p *patient) Consumer() <-chan raft.RPC { return p.calls }
+func (p *retryTransport) Consumer() <-chan raft.RPC { return p.calls }
 
 // run hands on what comes in, until end is closed.
-func (p *patient) run(end <-chan struct{}) {
+func (p *retryTransport) run(end <-chan struct{}) {
 	for {
 		select {
 		case <-end:
@@ -232,7 +232,7 @@ func (p *patient) run(end <-chan struct{}) {
 // incoming is a snapshot while it comes in.
 type incoming struct {
 	from io.Reader
-	of   *patient
+	of   *retryTransport
 }
 
 // Read implements io.Reader. Where nothing comes for too long the connections are
@@ -245,7 +245,7 @@ func (i *incoming) Read(b []byte) (int, error) {
 
 // AppendEntries implements raft.Transport. It may wait: each peer has a goroutine of
 // its own for it. What arrives late is of a term, which the peer looks at.
-func (p *patient) AppendEntries(id raft.ServerID, to raft.ServerAddress, ask *raft.AppendEntriesRequest, answer *raft.AppendEntriesResponse) error {
+func (p *retryTransport) AppendEntries(id raft.ServerID, to raft.ServerAddress, ask *raft.AppendEntriesRequest, answer *raft.AppendEntriesResponse) error {
 	end := time.Now().Add(awayLongest)
 	for {
 		err := p.NetworkTransport.AppendEntries(id, to, ask, answer)

@@ -28,7 +28,7 @@ func TestStreamEnds(t *testing.T) {
 	}
 	join := func(from, to *stream) (dialled, accepted net.Conn) {
 		t.Helper()
-		dialled, err := from.Dial(raft.ServerAddress(to.Addr().String()), runtest.Patience)
+		dialled, err := from.Dial(raft.ServerAddress(to.Addr().String()), runtest.HangTimeout)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -47,11 +47,11 @@ func TestStreamEnds(t *testing.T) {
 		t.Errorf("%d connections after the end: %v", len(s.open), err)
 	}
 	for _, conn := range []net.Conn{out, in} {
-		if err := conn.SetDeadline(time.Now().Add(runtest.Patience)); !errors.Is(err, net.ErrClosed) {
+		if err := conn.SetDeadline(time.Now().Add(runtest.HangTimeout)); !errors.Is(err, net.ErrClosed) {
 			t.Errorf("a connection is left: %v", err)
 		}
 	}
-	if conn, err := s.Dial(raft.ServerAddress(peer.Addr().String()), runtest.Patience); !errors.Is(err, net.ErrClosed) {
+	if conn, err := s.Dial(raft.ServerAddress(peer.Addr().String()), runtest.HangTimeout); !errors.Is(err, net.ErrClosed) {
 		t.Errorf("dialled after the end: %v, %v", conn, err)
 	}
 	if err := peer.Close(); err != nil {

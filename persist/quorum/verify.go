@@ -46,18 +46,18 @@ func Verify(o VerifyOptions) (rep persist.Report, err error) {
 		return rep, err
 	}
 	defer func() { err = errors.Join(err, log.Close()) }()
-	v := &verifier{o: &o, log: logs{log}, path: path}
-	v.warm = newWarm(o.State, MinTailEvents)
+	v := &verifier{o: &o, log: logStore{log}, path: path}
+	v.standby = newStandby(o.State, MinTailEvents)
 	v.machine = &machine{
 		// A copy of the stores that is ahead of every entry takes none.
-		local: &local{index: math.MaxUint64}, log: log, warm: v.warm,
+		local: &localStores{index: math.MaxUint64}, log: log, standby: v.standby,
 		fail: func(err error) error { v.failure = err; return err }, at: persist.Genesis(),
 	}
 	err = v.run()
 	if o.Progress != nil && v.stopped == nil {
 		_ = o.Progress(v.rep.Commands, v.rep.Commands) // the work is done
 	}
-	r := v.warm.replica
+	r := v.standby.replica
 	v.rep.Epoch, v.rep.Seq, v.rep.Digest = v.machine.at.Epoch, r.State.Seq(), r.Digest
 	v.rep.Last, v.rep.StateHash, v.rep.BookHash = r.State.Seq(), r.State.Hash(), r.State.BookHash()
 	return v.rep, errors.Join(append(v.wrong, err)...)
@@ -66,9 +66,9 @@ func Verify(o VerifyOptions) (rep persist.Report, err error) {
 // verifier replays a node's log as the node's own machine would.
 type verifier struct {
 	o       *VerifyOptions
-	log     logs
+	log     logStore
 	path    string
-	warm    *warm
+	standby *standby
 	machine *machine
 	rep     persist.Report
 
@@ -114,7 +114,7 @@ func (v *verifier) begin(first uint64) error {
 	if err != nil {
 		return err
 	}
-	var base *handed
+	var base *handover
 	for _, meta := range list {
 		head, r, err := v.snapshot(store, meta.ID)
 		if err != nil {
@@ -123,13 +123,13 @@ func (v *verifier) begin(first uint64) error {
 		}
 		v.heads = append(v.heads, head)
 		if first == 0 && base == nil || first > 1 && meta.Index+1 >= first {
-			base = &handed{replica: r, next: head.at.Next}
-			v.machine.at, v.machine.reign, v.machine.last = head.at, head.reign, head.index
+			base = &handover{replica: r, next: head.at.Next}
+			v.machine.at, v.machine.termStart, v.machine.last = head.at, head.termStart, head.index
 		}
 	}
 	switch {
 	case base != nil:
-		v.warm.replica, v.warm.next = base.replica, base.next
+		v.standby.replica, v.standby.next = base.replica, base.next
 		v.rep.Snapshots = append(v.rep.Snapshots, base.next-1)
 	case first > 1:
 		return v.damage(fmt.Errorf("%w: the log begins at entry %d, and no whole snapshot stands for those before", errMissing, first))
@@ -142,7 +142,7 @@ func (v *verifier) snapshot(store *raft.FileSnapshotStore, id string) (header, *
 	if err != nil {
 		return header{}, nil, err
 	}
-	head, r, _, err := readImage(content, v.machine.local, v.o.State)
+	head, r, _, err := readSnapshot(content, v.machine.local, v.o.State)
 	return head, r, errors.Join(err, content.Close())
 }
 
@@ -156,9 +156,9 @@ func (v *verifier) entry(index uint64) error {
 		return nil
 	}
 	v.machine.Apply(&log) // what it answers is the proposer's
-	if v.failure == nil && len(v.warm.jobs) > 0 {
-		j := <-v.warm.jobs
-		if err := v.warm.do(&j); err != nil {
+	if v.failure == nil && len(v.standby.jobs) > 0 {
+		j := <-v.standby.jobs
+		if err := v.standby.do(&j); err != nil {
 			return v.damage(fmt.Errorf("entry %d: %w", index, err))
 		}
 		if err := v.frame(&log); err != nil {
@@ -172,7 +172,7 @@ func (v *verifier) entry(index uint64) error {
 		if h.index != index {
 			continue
 		}
-		if r := v.warm.replica; h.at != v.machine.at || h.digest != r.Digest || h.state != r.State.Hash() {
+		if r := v.standby.replica; h.at != v.machine.at || h.digest != r.Digest || h.state != r.State.Hash() {
 			v.wrong = append(v.wrong, v.damage(fmt.Errorf("%w: entry %d: the snapshot has another state", errEntries, index)))
 			continue
 		}
@@ -188,9 +188,9 @@ const verifyStep = 1 << 16
 func (v *verifier) frame(log *raft.Log) error {
 	before := v.rep.Commands
 	v.rep.Frames++
-	v.rep.Commands += uint64(len(v.warm.commands))
+	v.rep.Commands += uint64(len(v.standby.commands))
 	if v.o.Frame != nil {
-		v.stopped = v.o.Frame(log.Index, log.Term, v.warm.commands)
+		v.stopped = v.o.Frame(log.Index, log.Term, v.standby.commands)
 	}
 	if v.o.Progress != nil && v.stopped == nil && before/verifyStep != v.rep.Commands/verifyStep {
 		v.stopped = v.o.Progress(v.rep.Commands, 0)

@@ -112,17 +112,17 @@ func TestVerifyFindsDamage(t *testing.T) {
 		entry := raft.Log{Index: last + 1, Term: 1, Type: raft.LogCommand, Data: data}
 		for i := last; i > 0 && len(entry.Extensions) == 0; i-- { // the reign in force
 			var l raft.Log
-			if err := (logs{log}).GetLog(i, &l); err != nil {
+			if err := (logStore{log}).GetLog(i, &l); err != nil {
 				return err
 			}
 			if tag, err := decodeTag(l.Extensions); err == nil && tag.kind == frameKind {
 				entry.Extensions = l.Extensions
 			}
 		}
-		return logs{log}.StoreLog(&entry)
+		return logStore{log}.StoreLog(&entry)
 	}
 	for name, change := range map[string]func(*persist.EntryLog, *engine.Replica) error{
-		"the first entries are gone": func(log *persist.EntryLog, _ *engine.Replica) error { return log.Drop(1, 2) },
+		"the first entries are gone": func(log *persist.EntryLog, _ *engine.Replica) error { return log.DeleteRange(1, 2) },
 		"an entry is no frame":       func(log *persist.EntryLog, _ *engine.Replica) error { return add(log, []byte("BDFJ?")) },
 	} {
 		m := build(change)

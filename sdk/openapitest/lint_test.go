@@ -21,11 +21,11 @@ func TestLint(t *testing.T) {
 	t.Parallel()
 	node, err := exec.LookPath("node")
 	if err != nil {
-		runtest.Missing(t, "node", "apt-get install nodejs")
+		runtest.SkipMissing(t, "node", "apt-get install nodejs")
 	}
 	cli := filepath.Join(linterFolder, "node_modules", "@redocly", "cli", "bin", "cli.js")
 	if _, err := os.Stat(cli); err != nil {
-		runtest.Missing(t, "Redocly's linter", "make lint-openapi")
+		runtest.SkipMissing(t, "Redocly's linter", "make lint-openapi")
 	}
 	text, err := os.ReadFile(filepath.Join("..", "openapi", "svc_public_api_v1.json"))
 	if err != nil {
@@ -37,7 +37,7 @@ func TestLint(t *testing.T) {
 		if err := os.WriteFile(file, document, 0o600); err != nil {
 			t.Fatal(err)
 		}
-		ctx, cancel := context.WithTimeout(t.Context(), runtest.Patience)
+		ctx, cancel := context.WithTimeout(t.Context(), runtest.HangTimeout)
 		defer cancel()
 		cmd := exec.CommandContext(ctx, node, cli, "lint", "--config", filepath.Join(linterFolder, "redocly.yaml"), "--format", "stylish", file)
 		cmd.Env = append(os.Environ(), "REDOCLY_TELEMETRY=off", "REDOCLY_SUPPRESS_UPDATE_NOTICE=true")

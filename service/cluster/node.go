@@ -179,7 +179,7 @@ func (m *Node) earlySessions() (*fixgw.Early, error) {
 func (m *Node) follow(ctx context.Context) (term *quorum.Term, err error) {
 	o := standby.Options{Config: m.cfg, Log: m.log, Pool: &m.pool, Leader: m.leader, Admin: m.standbyAdmin()}
 	err = standby.While(ctx, o, func(ctx context.Context) error {
-		term, err = m.node.Leads(ctx)
+		term, err = m.node.AwaitTerm(ctx)
 		return err
 	})
 	return term, err
@@ -282,7 +282,7 @@ func (m *Node) storage(term *quorum.Term) *service.Storage {
 	g := service.NewStorage(func(name string) service.Store { return term.Store(name) })
 	g.Journal, g.Term, g.Metrics, g.Cluster = termJournal{term}, term.Number, m.collectors(), groupAdmin{m}
 	g.Notes = service.StoreNotes(term.Store("notes"))
-	g.Leading = &service.Leading{Leader: m.leader, Over: func() bool { return term.Err() != nil }, Confirm: term.Verify}
+	g.Leading = &service.Leading{Leader: m.leader, Over: func() bool { return term.Err() != nil }, Confirm: term.VerifyLeader}
 	return g
 }
 

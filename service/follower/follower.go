@@ -125,7 +125,7 @@ func (f *Follower) turns(ctx context.Context) error {
 		switch {
 		case ctx.Err() != nil:
 			return ctx.Err()
-		case errors.Is(err, fanout.ErrBehind), errors.Is(err, fanout.ErrForked), errors.Is(err, fanout.ErrSnapshot), errors.Is(err, engine.ErrDiverged):
+		case errors.Is(err, fanout.ErrBehind), errors.Is(err, fanout.ErrDiverged), errors.Is(err, fanout.ErrSnapshot), errors.Is(err, engine.ErrDiverged):
 			f.rejoins.Add(1)
 			f.log.Warn("begins anew", "error", err)
 		default:

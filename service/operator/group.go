@@ -227,7 +227,7 @@ func judgeNode(m admin.ClusterMember, leader *admin.ClusterStatus, answers []nod
 		row.Problem = "knows no leader"
 	case s.Leader.ID != leader.ID:
 		row.Problem = "follows " + cmp.Or(s.Leader.ID, "nobody")
-	case row.Behind > quorum.ReadyBehind:
+	case row.Behind > quorum.MaxReadyLag:
 		row.Problem = fmt.Sprintf("%d entries behind", row.Behind)
 	default:
 		row.Level = true

@@ -31,7 +31,7 @@ func payment(t *testing.T, from *Wallet) []byte {
 		Common: build.Common{Blockhash: solana.Hash{1}, Budget: build.Budget{Units: 1000}, Memo: "C", Reference: solana.Address{2}},
 		Wallet: from.address(), Leg: build.Leg{Rail: market.RailSOL, Amount: 5, To: solana.Address(demo.Key(demo.TreasurySOL)[ed25519.SeedSize:])},
 	}
-	u, err := p.Build(&solana.Accounts{})
+	u, err := p.Build(&solana.AccountCache{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -263,22 +263,22 @@ func TestRun(t *testing.T) {
 			return len(list)
 		}
 		start := time.Now()
-		await.Pass(t, 10*time.Minute+time.Second)
+		await.VirtualSleep(t, 10*time.Minute+time.Second)
 		if at, err := readTime(kv); err != nil || at != start.Add(10*time.Minute).UnixNano() {
 			t.Errorf("wrote down %d, %v", at-start.UnixNano(), err)
 		}
 		if tokens, live, hours := a.remembers(); tokens != 1 || live != 0 || hours != 1 {
 			t.Errorf("%d tokens, %d live, %d hours after 10 minutes", tokens, live, hours)
 		}
-		await.Pass(t, TokenLifetime)
+		await.VirtualSleep(t, TokenLifetime)
 		if tokens, live, hours := a.remembers(); tokens+live+hours != 0 {
 			t.Errorf("%d tokens, %d live, %d hours after a week", tokens, live, hours)
 		}
-		await.Pass(t, Retention-TokenLifetime-12*time.Minute)
+		await.VirtualSleep(t, Retention-TokenLifetime-12*time.Minute)
 		if count() != 1 {
 			t.Error("the log has lost a token before its time")
 		}
-		await.Pass(t, pruneEvery+2*time.Minute)
+		await.VirtualSleep(t, pruneEvery+2*time.Minute)
 		synctest.Wait()
 		if n, r := count(), len(kv.Content()); n != 0 || r != 2 { // version and time
 			t.Errorf("the log keeps %d tokens, the store %d entries", n, r)
@@ -286,7 +286,7 @@ func TestRun(t *testing.T) {
 		if days := int(time.Since(start) / pruneEvery); kv.cuts < 2 || kv.cuts > 2*(days+1) {
 			t.Errorf("cut the log %d times in %d days", kv.cuts, days)
 		}
-		await.Pass(t, time.Second)
+		await.VirtualSleep(t, time.Second)
 		cancel()
 		if err := <-done; err != nil {
 			t.Errorf("run: %v", err)

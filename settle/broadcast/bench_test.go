@@ -65,11 +65,11 @@ func (e *express) Transaction(context.Context, solana.Signature, rpc.Commitment)
 
 func (e *express) Upstreams() int { return 1 }
 
-func (e *express) StatusesEverywhere(context.Context, []solana.Signature) ([]rpc.View, error) {
+func (e *express) StatusesFromAll(context.Context, []solana.Signature) ([]rpc.NodeStatuses, error) {
 	return nil, errUnasked
 }
 
-func (e *express) SignaturesEverywhere(context.Context, solana.Address, []rpc.View, int) []rpc.History {
+func (e *express) SignaturesFromAll(context.Context, solana.Address, []rpc.NodeStatuses, int) []rpc.NodeHistory {
 	return nil
 }
 

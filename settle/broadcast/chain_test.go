@@ -44,7 +44,7 @@ func startChain(t testing.TB) *chain {
 	t.Helper()
 	local := sandboxtest.Start(t, sandbox.Options{ManualSlots: true, FinalizeSlots: 4, Seed: "broadcast"})
 	setup := local.Setup
-	client := local.Client(rpc.Options{Timeout: runtest.Patience, AttemptTimeout: runtest.Patience}, "one", "two")
+	client := local.Client(rpc.Options{Timeout: runtest.HangTimeout, AttemptTimeout: runtest.HangTimeout}, "one", "two")
 	hasty := local.Client(rpc.Options{Timeout: time.Second, AttemptTimeout: 300 * time.Millisecond, Attempts: 2}, "one", "two")
 	s, err := store.Open(kvtest.New())
 	must(t, err)

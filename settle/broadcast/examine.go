@@ -41,7 +41,7 @@ func (t *Tracker) takeUnexamined() []examination {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	var batch []examination
-	for len(t.unexamined) > 0 && len(batch) < rpc.MaxStatusesACall {
+	for len(t.unexamined) > 0 && len(batch) < rpc.MaxStatusesPerCall {
 		e := t.unexamined[0]
 		t.unexamined[0], t.unexamined = nil, t.unexamined[1:]
 		if e.result.End != 0 {
@@ -66,7 +66,7 @@ func (t *Tracker) examine(ctx context.Context, batch []examination) {
 			signatures = append(signatures, x.signature)
 		}
 	}
-	views, err := t.node.StatusesEverywhere(ctx, signatures)
+	views, err := t.node.StatusesFromAll(ctx, signatures)
 	quorum := t.options.quorum(len(views))
 	var searches []search
 	for i := range batch {
@@ -128,9 +128,9 @@ func (t *Tracker) applyVerdict(x *examination, v verdict) {
 // looked for by its signature from now on. Of one that can have no other signature
 // nothing is read: strangers, who may name the reference as often as they pay for,
 // do not keep it from its end.
-func (t *Tracker) search(ctx context.Context, x *examination, views []rpc.View, quorum int) verdict {
+func (t *Tracker) search(ctx context.Context, x *examination, views []rpc.NodeStatuses, quorum int) verdict {
 	answered, asked := 0, map[solana.Signature]bool{}
-	for _, h := range t.node.SignaturesEverywhere(ctx, x.reference, views, MaxHistory) {
+	for _, h := range t.node.SignaturesFromAll(ctx, x.reference, views, MaxHistory) {
 		switch {
 		case errors.Is(h.Err, rpc.ErrTooMany) && !x.deskPaysFee:
 			return verdict{is: verdictWait, problem: ProblemHistoryLong}

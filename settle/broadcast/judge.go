@@ -22,13 +22,15 @@ type examination struct {
 }
 
 // answered returns whether a view tells anything of it.
-func (x *examination) answered(v *rpc.View) bool { return v.Err == nil && x.at < len(v.Statuses) }
+func (x *examination) answered(v *rpc.NodeStatuses) bool {
+	return v.Err == nil && x.at < len(v.Statuses)
+}
 
 // guess bounds the height of one whose blockhash is not known, by what the nodes
 // tell of their newest blocks. Each look gives a bound, since the transaction is
 // older than the look; so one that a node's lie has made too high is made good by
 // a later one.
-func (x *examination) guessLastValid(views []rpc.View, quorum int) {
+func (x *examination) guessLastValid(views []rpc.NodeStatuses, quorum int) {
 	answered, tip := 0, uint64(0)
 	for i := range views {
 		if v := &views[i]; x.answered(v) {
@@ -42,7 +44,7 @@ func (x *examination) guessLastValid(views []rpc.View, quorum int) {
 }
 
 // forgotten reports whether a node may have had it and not have it any more.
-func (x *examination) mayHavePruned(v *rpc.View) bool {
+func (x *examination) mayHavePruned(v *rpc.NodeStatuses) bool {
 	switch {
 	case !x.old:
 		return false
@@ -71,7 +73,7 @@ const (
 )
 
 // judge compares what all nodes say: invariants 2 and 3 of the package.
-func (x *examination) judge(views []rpc.View, quorum int) verdict {
+func (x *examination) judge(views []rpc.NodeStatuses, quorum int) verdict {
 	answered, finals, failed, absent, forgotten := 0, 0, 0, 0, 0
 	var final, failure rpc.Status
 	landing, apart := false, false

@@ -12,11 +12,11 @@ import (
 // Views of one transaction whose last valid height is 1000, by a letter.
 const lastValid = 1000
 
-func viewOf(letter rune) rpc.View {
-	v := rpc.View{Finalized: rpc.Position{Slot: 5000, Height: lastValid + 1}, Tip: lastValid + 33, First: 1, Slot: 5033, Statuses: make([]rpc.Status, 1)}
+func viewOf(letter rune) rpc.NodeStatuses {
+	v := rpc.NodeStatuses{Finalized: rpc.Position{Slot: 5000, Height: lastValid + 1}, Tip: lastValid + 33, First: 1, Slot: 5033, Statuses: make([]rpc.Status, 1)}
 	switch letter {
 	case 'D': // down
-		return rpc.View{Err: errors.New("down")}
+		return rpc.NodeStatuses{Err: errors.New("down")}
 	case 'A': // absent
 	case 'a': // absent, but its last block may still come
 		v.Finalized.Height = lastValid
@@ -106,7 +106,7 @@ func TestJudge(t *testing.T) {
 		{"OF", 1, true, ProblemNodesDisagree},
 		{"oF", 1, false, ProblemNodesDisagree},
 	} {
-		var views []rpc.View
+		var views []rpc.NodeStatuses
 		for _, letter := range c.views {
 			views = append(views, viewOf(letter))
 		}
@@ -133,7 +133,7 @@ func TestJudge(t *testing.T) {
 // TestJudgeMissing: without a signature the heights alone count.
 func TestJudgeMissing(t *testing.T) {
 	for views, want := range map[string]verdictKind{"AA": verdictAbsent, "nn": verdictAbsent, "ss": verdictAbsent, "Aa": verdictWait, "AD": verdictWait} {
-		var list []rpc.View
+		var list []rpc.NodeStatuses
 		for _, letter := range views {
 			list = append(list, viewOf(letter))
 		}
@@ -151,10 +151,10 @@ func TestJudgeMissing(t *testing.T) {
 	x := examination{entry: &entry{}, life: BlockhashLife, lastValid: lastValid, at: -1, lastValidGuessed: true, old: true}
 	all, most := viewOf('A'), viewOf('A')
 	most.First = 2
-	if v := x.judge([]rpc.View{all}, 1); v.is != verdictAbsent {
+	if v := x.judge([]rpc.NodeStatuses{all}, 1); v.is != verdictAbsent {
 		t.Errorf("all blocks: %+v", v)
 	}
-	if v := x.judge([]rpc.View{all, most}, 1); v.problem != ProblemTooOld {
+	if v := x.judge([]rpc.NodeStatuses{all, most}, 1); v.problem != ProblemTooOld {
 		t.Errorf("all but the first: %+v", v)
 	}
 }
@@ -163,7 +163,7 @@ func TestGuess(t *testing.T) {
 	x := examination{entry: &entry{}, life: BlockhashLife, at: -1, lastValidGuessed: true}
 	step := func(want uint64, views string, tips ...uint64) {
 		t.Helper()
-		var list []rpc.View
+		var list []rpc.NodeStatuses
 		for i, letter := range views {
 			list = append(list, viewOf(letter))
 			list[i].Tip = tips[i]

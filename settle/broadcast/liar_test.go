@@ -23,7 +23,7 @@ func TestInvented(t *testing.T) {
 				b.track(k)
 				shown := false
 				for range 60 {
-					await.Pass(t, time.Second)
+					await.VirtualSleep(t, time.Second)
 					for _, s := range b.Unresolved(10) {
 						shown = shown || s.Claim == 1 && s.Problem == broadcast.ProblemNodesDisagree
 					}
@@ -35,7 +35,7 @@ func TestInvented(t *testing.T) {
 					t.Errorf("%s: sent %d times", name, n)
 				}
 				b.world.nodes[0].set(faults{})
-				await.Pass(t, time.Minute)
+				await.VirtualSleep(t, time.Minute)
 				end, slot := broadcast.Expired, uint64(0)
 				if lands {
 					end, slot = broadcast.Finalized, m.slot
@@ -60,7 +60,7 @@ func TestInventedAlone(t *testing.T) {
 			}
 			k, _ := b.forge(1, 100)
 			b.track(k)
-			await.Pass(t, 10*time.Second)
+			await.VirtualSleep(t, 10*time.Second)
 			if r := b.one(); r.End != broadcast.Finalized || r.Slot != invented {
 				t.Errorf("of %d: %+v", nodes, r)
 			}
@@ -75,11 +75,11 @@ func TestFinalizedByAll(t *testing.T) {
 		b.world.nodes[1].set(faults{lag: 50}) // 20 s
 		k, m := b.forge(1, 150)
 		b.track(k)
-		await.Pass(t, 30*time.Second)
+		await.VirtualSleep(t, 30*time.Second)
 		if list := b.results(); len(list) != 0 {
 			t.Errorf("too early: %+v", list)
 		}
-		await.Pass(t, 15*time.Second)
+		await.VirtualSleep(t, 15*time.Second)
 		if r := b.one(); r.End != broadcast.Finalized || r.Slot != m.slot {
 			t.Errorf("%+v", r)
 		}
@@ -93,7 +93,7 @@ func TestOneNode(t *testing.T) {
 		inBubble(t, nodes, broadcast.Options{}, func(t *testing.T, b *bench) {
 			k, _ := b.forge(1, 150)
 			b.track(k)
-			await.Pass(t, 30*time.Second)
+			await.VirtualSleep(t, 30*time.Second)
 			if r := b.one(); r.End != broadcast.Finalized || b.world.examined != want {
 				t.Errorf("%d nodes: %+v after %d examinations", nodes, r, b.world.examined)
 			}

@@ -21,7 +21,7 @@ func (t *Tracker) pollDue(ctx context.Context) {
 		t.chainReached(p)
 	}
 	list := t.due()
-	e := each[[]*entry]{list: slices.Collect(slices.Chunk(list, rpc.MaxStatusesACall)), most: maxPolling, do: t.poll}
+	e := each[[]*entry]{list: slices.Collect(slices.Chunk(list, rpc.MaxStatusesPerCall)), most: maxPolling, do: t.poll}
 	e.Run(ctx)
 }
 

@@ -70,7 +70,7 @@ func TestMissing(t *testing.T) {
 				height = k.LastValid()
 			}
 			b.await(k, m, height, time.Now().UnixNano())
-			await.Pass(t, c.after)
+			await.VirtualSleep(t, c.after)
 			if list := b.results(); len(list) != 0 {
 				t.Errorf("%s: too early: %+v", name, list)
 			}
@@ -79,7 +79,7 @@ func TestMissing(t *testing.T) {
 					t.Errorf("%s: doubtful: %+v", name, list)
 				}
 			}
-			await.Pass(t, 90*time.Second)
+			await.VirtualSleep(t, 90*time.Second)
 			r := b.one()
 			want := broadcast.Result{Claim: 1, Kind: k.Kind(), Hash: k.Hash(), End: c.want, Error: r.Error}
 			if c.landed {
@@ -106,7 +106,7 @@ func TestMissingTooOld(t *testing.T) {
 		found, m := b.forge(3, 100)
 		b.world.land(m, startSlot, false)
 		b.await(found, m, 0, long)
-		await.Pass(t, 10*time.Minute)
+		await.VirtualSleep(t, 10*time.Minute)
 		if r := b.one(); r.Claim != 3 || r.End != broadcast.Finalized {
 			t.Errorf("told %+v", r)
 		}
@@ -122,7 +122,7 @@ func TestMissingTooOld(t *testing.T) {
 		for _, u := range b.world.nodes {
 			u.set(faults{first: 1})
 		}
-		await.Pass(t, time.Minute)
+		await.VirtualSleep(t, time.Minute)
 		ends := map[market.ClaimID]broadcast.End{}
 		for _, r := range b.results() {
 			ends[r.Claim] = r.End
@@ -139,14 +139,14 @@ func TestKeptTooOld(t *testing.T) {
 	inBubble(t, 1, broadcast.Options{}, func(t *testing.T, b *bench) {
 		k, _ := b.forge(1, 10)
 		b.world.fate = func(*made) fate { return fate{lost: true} }
-		await.Pass(t, broadcast.HistoryFor+time.Second)
+		await.VirtualSleep(t, broadcast.HistoryFor+time.Second)
 		b.track(k)
-		await.Pass(t, time.Minute)
+		await.VirtualSleep(t, time.Minute)
 		if list := b.Unresolved(1); len(list) != 1 || list[0].Problem != broadcast.ProblemTooOld || !list[0].Past || len(b.results()) != 0 {
 			t.Errorf("%+v, told %+v", list, b.results())
 		}
 		b.world.nodes[0].set(faults{first: k.LastValid() - 151})
-		await.Pass(t, time.Minute)
+		await.VirtualSleep(t, time.Minute)
 		if r := b.one(); r.End != broadcast.Expired {
 			t.Errorf("%+v", r)
 		}
@@ -169,7 +169,7 @@ func TestHistory(t *testing.T) {
 			k, m := b.forgeKind(c.kind, 1, 100)
 			b.crowd(m.reference, c.crowd)
 			b.track(k)
-			await.Pass(t, 2*time.Minute)
+			await.VirtualSleep(t, 2*time.Minute)
 			s, waits := b.State(k.Signature())
 			if waits != (c.word != "") || s.Problem != c.word {
 				t.Errorf("%s: waits %v, %+v", name, waits, s)
@@ -184,12 +184,12 @@ func TestHistory(t *testing.T) {
 		delete(b.world.made, stranger.signature) // listed, and not to be had
 		b.world.mu.Unlock()
 		b.track(k)
-		await.Pass(t, 2*time.Minute)
+		await.VirtualSleep(t, 2*time.Minute)
 		if s, _ := b.State(k.Signature()); s.Problem != broadcast.ProblemUnread {
 			t.Errorf("%+v", s)
 		}
 		b.world.add(stranger)
-		await.Pass(t, 10*time.Second)
+		await.VirtualSleep(t, 10*time.Second)
 		if r := b.one(); r.End != broadcast.Expired {
 			t.Errorf("%+v", r)
 		}
@@ -213,7 +213,7 @@ func TestHistoryByFeePayer(t *testing.T) {
 			b.world.add(&made{raw: k.Bytes(), lastValid: k.LastValid(), reference: binding.Reference(1)})
 			b.crowd(binding.Reference(1), broadcast.MaxHistory+1)
 			b.track(k)
-			await.Pass(t, 2*time.Minute)
+			await.VirtualSleep(t, 2*time.Minute)
 			if _, still := b.State(k.Signature()); still != waits {
 				t.Errorf("fee payer %d: waits %v", payer, still)
 			}
@@ -229,12 +229,12 @@ func TestHistoryQuorum(t *testing.T) {
 		b.world.nodes[0].set(faults{mute: true})
 		b.world.nodes[2].set(faults{mute: true})
 		b.track(k)
-		await.Pass(t, 2*time.Minute)
+		await.VirtualSleep(t, 2*time.Minute)
 		if s, _ := b.State(k.Signature()); s.Problem != broadcast.ProblemNodesDown {
 			t.Errorf("%+v", s)
 		}
 		b.world.nodes[2].set(faults{})
-		await.Pass(t, 10*time.Second)
+		await.VirtualSleep(t, 10*time.Second)
 		if r := b.one(); r.End != broadcast.Expired {
 			t.Errorf("%+v", r)
 		}
@@ -246,9 +246,9 @@ func TestFoundOld(t *testing.T) {
 	inBubble(t, 2, broadcast.Options{}, func(t *testing.T, b *bench) {
 		k, m := b.forge(1, 100)
 		b.world.land(m, startSlot, false)
-		await.Pass(t, (recent+50)*slotTime)
+		await.VirtualSleep(t, (recent+50)*slotTime)
 		b.await(k, m, 0, time.Now().UnixNano())
-		await.Pass(t, 10*time.Second)
+		await.VirtualSleep(t, 10*time.Second)
 		if r := b.one(); r.End != broadcast.Finalized || r.Slot != m.slot {
 			t.Errorf("%+v", r)
 		}
@@ -264,7 +264,7 @@ func TestListed(t *testing.T) {
 		listed := *m
 		b.world.land(&listed, startSlot+5, false) // in the history alone
 		b.track(k)
-		await.Pass(t, 3*time.Minute)
+		await.VirtualSleep(t, 3*time.Minute)
 		if s, ok := b.State(k.Signature()); !ok || s.Problem != broadcast.ProblemLanding {
 			t.Errorf("%v %+v", ok, s)
 		}
@@ -279,14 +279,14 @@ func TestUpgrade(t *testing.T) {
 		for n := range 50 {
 			k, m := b.forge(market.ClaimID(n+1), 150)
 			b.await(k, m, 0, time.Now().UnixNano())
-			await.Pass(t, time.Duration(n)*37*time.Millisecond)
+			await.VirtualSleep(t, time.Duration(n)*37*time.Millisecond)
 			b.track(k)
-			await.Pass(t, time.Second)
+			await.VirtualSleep(t, time.Second)
 			if s, ok := b.State(k.Signature()); !ok || s.LastValid != k.LastValid() {
 				t.Errorf("%v %+v, and it lives to %d", ok, s, k.LastValid())
 			}
 		}
-		await.Pass(t, time.Minute)
+		await.VirtualSleep(t, time.Minute)
 		list := b.results()
 		for _, r := range list {
 			if r.End != broadcast.Finalized {
@@ -309,11 +309,11 @@ func TestBytesLate(t *testing.T) {
 		b.refuse = func(broadcast.Result) error { return refused }
 		await.Equal(t, "transactions under examination", 1, func() int { return b.Stats().Past })
 		b.track(k)
-		await.Pass(t, time.Second)
+		await.VirtualSleep(t, time.Second)
 		if s := b.Stats(); s.Past > 1 || s.Tracked != 1 {
 			t.Errorf("%+v", s)
 		}
-		await.Pass(t, time.Minute)
+		await.VirtualSleep(t, time.Minute)
 		sends := len(b.world.sendsOf(k.Signature()))
 		if list := b.results(); len(list) == 0 || list[0].End != broadcast.Expired || b.Stats().Past != 0 {
 			t.Errorf("%+v, %+v", list, b.Stats())
@@ -322,7 +322,7 @@ func TestBytesLate(t *testing.T) {
 		b.await(lost, m, lost.LastValid(), time.Now().UnixNano())
 		await.Equal(t, "ends that are being told", 2, func() int { return b.Stats().Reporting })
 		b.track(lost) // it has ended, and that is not taken yet
-		await.Pass(t, 20*time.Second)
+		await.VirtualSleep(t, 20*time.Second)
 		if n := len(b.world.sends); n != sends {
 			t.Errorf("sent %d times, then %d", sends, n)
 		}
@@ -346,13 +346,13 @@ func TestGiveUp(t *testing.T) {
 		b.track(k)
 		refused("its blockhash lives", k.Hash())
 		b.world.nodes[0].set(faults{mute: true})
-		await.Pass(t, 2*time.Minute)
+		await.VirtualSleep(t, 2*time.Minute)
 		if s, _ := b.State(k.Signature()); s.Problem != broadcast.ProblemNodesDown || !s.Past || s.OutcomeUnknown {
 			t.Errorf("%+v", s)
 		}
 		refused("a node is down", k.Hash())
 		b.world.nodes[0].set(faults{})
-		await.Pass(t, time.Minute)
+		await.VirtualSleep(t, time.Minute)
 		refused("another message", solana.Hash{1})
 		if list := b.Unresolved(9); len(list) != 1 || !list[0].OutcomeUnknown || b.OutcomesUnknown() != 1 {
 			t.Errorf("%+v", list)
@@ -363,7 +363,7 @@ func TestGiveUp(t *testing.T) {
 		}
 		sends := len(b.world.sendsOf(k.Signature()))
 		refused("given up", k.Hash())
-		await.Pass(t, time.Minute)
+		await.VirtualSleep(t, time.Minute)
 		stats := b.Stats()
 		if len(b.results()) != 0 || stats.Tracked != 0 || stats.Past != 0 || stats.GivenUp != 1 || b.OutcomesUnknown() != 0 || len(b.world.sendsOf(k.Signature())) != sends {
 			t.Errorf("told %+v, %+v", b.results(), stats)
@@ -372,7 +372,7 @@ func TestGiveUp(t *testing.T) {
 		b.world.named[m.reference] = nil
 		b.world.mu.Unlock()
 		b.track(k)
-		await.Pass(t, time.Minute)
+		await.VirtualSleep(t, time.Minute)
 		if r := b.one(); r.End != broadcast.Expired {
 			t.Errorf("%+v", r)
 		}

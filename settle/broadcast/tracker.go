@@ -26,10 +26,10 @@ type Node interface {
 	Transaction(ctx context.Context, s solana.Signature, level rpc.Commitment) (*ledger.Confirmed, bool, error)
 	// Upstreams is how many nodes are configured.
 	Upstreams() int
-	// StatusesEverywhere and SignaturesEverywhere ask each node that is
+	// StatusesFromAll and SignaturesFromAll ask each node that is
 	// configured; their answers have one element for each, in the same order.
-	StatusesEverywhere(ctx context.Context, list []solana.Signature) ([]rpc.View, error)
-	SignaturesEverywhere(ctx context.Context, a solana.Address, views []rpc.View, most int) []rpc.History
+	StatusesFromAll(ctx context.Context, list []solana.Signature) ([]rpc.NodeStatuses, error)
+	SignaturesFromAll(ctx context.Context, a solana.Address, views []rpc.NodeStatuses, most int) []rpc.NodeHistory
 }
 
 // Tracker sends transactions until they end.

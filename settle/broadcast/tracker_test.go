@@ -121,18 +121,18 @@ func TestLife(t *testing.T) {
 		k, m := b.forge(1, 150)
 		b.world.fate = func(*made) fate { return fate{lost: b.world.age() < 7*time.Second} }
 		b.track(k)
-		await.Pass(t, 5*time.Second)
+		await.VirtualSleep(t, 5*time.Second)
 		if s, ok := b.State(k.Signature()); !ok || s.Sent != 3 || s.Level != 0 || s.Claim != 1 || s.LastValid != k.LastValid() || s.Past || s.End != 0 || s.Problem != "" {
 			t.Errorf("%+v, %v", s, ok)
 		}
-		await.Pass(t, 5*time.Second)
+		await.VirtualSleep(t, 5*time.Second)
 		if s, _ := b.State(k.Signature()); s.Level != rpc.Confirmed || s.Slot != m.slot {
 			t.Errorf("%+v", s)
 		}
 		if s := b.Stats(); s.Tracked != 1 || s.Landed != 1 || s.Sends != 5 || s.SendErrors != 0 || s.Position.Slot == 0 {
 			t.Errorf("%+v", s)
 		}
-		await.Pass(t, 15*time.Second)
+		await.VirtualSleep(t, 15*time.Second)
 		r := b.one()
 		if r != (broadcast.Result{Claim: 1, Kind: cosign.Deliver, Hash: k.Hash(), Signature: k.Signature(), End: broadcast.Finalized, Slot: m.slot}) {
 			t.Errorf("%+v", r)
@@ -159,7 +159,7 @@ func TestForked(t *testing.T) {
 			return fate{forked: forks < 4}
 		}
 		b.track(k)
-		await.Pass(t, 40*time.Second)
+		await.VirtualSleep(t, 40*time.Second)
 		if r := b.one(); r.End != broadcast.Finalized || forks != 4 {
 			t.Errorf("%+v after %d sends", r, forks)
 		}
@@ -168,7 +168,7 @@ func TestForked(t *testing.T) {
 		k, _ := b.forge(1, 150)
 		b.world.fate = func(*made) fate { return fate{forked: b.world.age() == 0, lost: b.world.age() > 0} }
 		b.track(k)
-		await.Pass(t, 20*time.Second)
+		await.VirtualSleep(t, 20*time.Second)
 		// Once more when it is seen to be dropped, and then at the usual pace.
 		if n := len(b.world.sendsOf(k.Signature())); n < 10 || n > 12 {
 			t.Errorf("sent %d times", n)
@@ -182,14 +182,14 @@ func TestConfirmedDropped(t *testing.T) {
 	inBubble(t, 1, broadcast.Options{}, func(t *testing.T, b *bench) {
 		k, m := b.forge(1, 150)
 		b.track(k)
-		await.Pass(t, 4*time.Second)
+		await.VirtualSleep(t, 4*time.Second)
 		if s, _ := b.State(k.Signature()); s.Level != rpc.Confirmed {
 			t.Fatalf("%+v", s)
 		}
 		b.world.mu.Lock()
 		m.slot = 0
 		b.world.mu.Unlock()
-		await.Pass(t, 30*time.Second)
+		await.VirtualSleep(t, 30*time.Second)
 		if r := b.one(); r.End != broadcast.Finalized || len(b.world.sendsOf(k.Signature())) < 2 {
 			t.Errorf("%+v, sent at %v", r, b.world.sendsOf(k.Signature()))
 		}
@@ -205,7 +205,7 @@ func TestFailedAndExpired(t *testing.T) {
 		b.world.fate = func(m *made) fate { return fate{lost: m.signature == lost.Signature()} }
 		b.track(failing)
 		b.track(lost)
-		await.Pass(t, 40*time.Second)
+		await.VirtualSleep(t, 40*time.Second)
 		r := b.one()
 		if r.Claim != 1 || r.End != broadcast.Failed || r.Slot != m.slot || r.Error != `{"InstructionError":[2,"Custom"]}` {
 			t.Errorf("%+v", r)
@@ -213,7 +213,7 @@ func TestFailedAndExpired(t *testing.T) {
 		if s := b.Stats(); s.Past != 0 {
 			t.Errorf("%+v", s)
 		}
-		await.Pass(t, 30*time.Second)
+		await.VirtualSleep(t, 30*time.Second)
 		if list := b.results(); len(list) != 2 || list[1].Claim != 2 || list[1].End != broadcast.Expired || list[1].Slot != 0 || list[1].Signature != lost.Signature() {
 			t.Errorf("%+v", list)
 		}
@@ -236,7 +236,7 @@ func TestTold(t *testing.T) {
 		refused := errors.New("refused")
 		b.refuse = func(broadcast.Result) error { return refused }
 		b.track(k)
-		await.Pass(t, 80*time.Second)
+		await.VirtualSleep(t, 80*time.Second)
 		list := b.results()
 		var pauses []time.Duration
 		for i := range list {
@@ -260,15 +260,15 @@ func TestTold(t *testing.T) {
 		b.mu.Lock()
 		refused = nil
 		b.mu.Unlock()
-		await.Pass(t, 20*time.Second)
+		await.VirtualSleep(t, 20*time.Second)
 		n := len(b.results())
-		await.Pass(t, time.Minute)
+		await.VirtualSleep(t, time.Minute)
 		if s := b.Stats(); len(b.results()) != n || s.Reporting != 0 || s.Tracked != 0 || s.Finalized != 1 {
 			t.Errorf("told %d, then %d times; %+v", n, len(b.results()), s)
 		}
 		// Given again after its end, it is told again.
 		b.track(k)
-		await.Pass(t, 20*time.Second)
+		await.VirtualSleep(t, 20*time.Second)
 		if list := b.results(); len(list) != n+1 || list[n].Result != list[0].Result {
 			t.Errorf("told %d, then %d times", n, len(list))
 		}
@@ -285,7 +285,7 @@ func TestTwice(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		await.Pass(t, time.Second)
+		await.VirtualSleep(t, time.Second)
 		if n := len(b.world.sendsOf(k.Signature())); n != 1 {
 			t.Errorf("sent %d times", n)
 		}
@@ -297,12 +297,12 @@ func TestTwice(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		await.Pass(t, time.Second)
+		await.VirtualSleep(t, time.Second)
 		if s := b.Stats(); s.Tracked != 2 {
 			t.Errorf("%+v", s)
 		}
 		b.track(late)
-		await.Pass(t, 20*time.Second)
+		await.VirtualSleep(t, 20*time.Second)
 		if list := b.results(); len(list) != 2 || list[0].End != broadcast.Finalized || list[1].End != broadcast.Finalized {
 			t.Errorf("%+v", list)
 		}
@@ -348,7 +348,7 @@ func TestFull(t *testing.T) {
 		if err := b.Await(missing); !errors.Is(err, broadcast.ErrFull) {
 			t.Errorf("one more to wait for: %v", err)
 		}
-		await.Pass(t, 25*time.Second)
+		await.VirtualSleep(t, 25*time.Second)
 		if s := b.Stats(); len(b.results()) != broadcast.MaxTracked || s.Tracked != 0 || s.Finalized != broadcast.MaxTracked || s.Sends != broadcast.MaxTracked {
 			t.Errorf("told %d; %+v", len(b.results()), s)
 		}
@@ -364,7 +364,7 @@ func TestRateLimited(t *testing.T) {
 			return fate{lost: true, err: &rpc.Error{Kind: rpc.RateLimited, RetryAfter: 7 * time.Second}}
 		}
 		b.track(k)
-		await.Pass(t, 20*time.Second)
+		await.VirtualSleep(t, 20*time.Second)
 		if got := fmt.Sprint(b.world.sendsOf(k.Signature())); got != "[0s 7s 14s]" {
 			t.Errorf("sent at %s", got)
 		}
@@ -377,7 +377,7 @@ func TestRateLimited(t *testing.T) {
 // TestIdle: with nothing under way no node is asked.
 func TestIdle(t *testing.T) {
 	inBubble(t, 1, broadcast.Options{}, func(t *testing.T, b *bench) {
-		await.Pass(t, time.Minute)
+		await.VirtualSleep(t, time.Minute)
 		if n := b.world.nodes[0].calls; n != 0 {
 			t.Errorf("%d calls", n)
 		}
@@ -389,7 +389,7 @@ func TestLooks(t *testing.T) {
 	inBubble(t, 1, broadcast.Options{}, func(t *testing.T, b *bench) {
 		k, _ := b.forge(1, 150)
 		b.track(k)
-		await.Pass(t, time.Minute)
+		await.VirtualSleep(t, time.Minute)
 		rounds := int(b.results()[0].at / (400 * time.Millisecond))
 		if looks := b.world.nodes[0].calls - 1 - rounds; b.one().End != broadcast.Finalized || looks > 6 {
 			t.Errorf("%d looks in %d rounds", looks, rounds)
@@ -405,7 +405,7 @@ func TestStop(t *testing.T) {
 			k, _ := b.forge(market.ClaimID(n+1), 150)
 			b.track(k)
 		}
-		await.Pass(t, 10*time.Second)
+		await.VirtualSleep(t, 10*time.Second)
 	})
 }
 
@@ -433,9 +433,9 @@ func TestResigned(t *testing.T) {
 		other := &made{raw: again.Bytes(), lastValid: k.LastValid(), reference: binding.Reference(1)}
 		b.world.add(other)
 		b.track(k)
-		await.Pass(t, 10*time.Second)
+		await.VirtualSleep(t, 10*time.Second)
 		b.world.land(other, b.world.tip(), false)
-		await.Pass(t, 90*time.Second)
+		await.VirtualSleep(t, 90*time.Second)
 		want := broadcast.Result{Claim: 1, Kind: cosign.Cosign, Hash: k.Hash(), Signature: again.Signature(), End: broadcast.Finalized, Slot: other.slot}
 		if r := b.one(); r != want {
 			t.Errorf("%+v, want %+v", r, want)

@@ -290,7 +290,7 @@ func (u *upstream) statuses(ctx context.Context, list []solana.Signature, search
 	if err != nil {
 		return nil, 0, err
 	}
-	if len(list) > rpc.MaxStatusesACall {
+	if len(list) > rpc.MaxStatusesPerCall {
 		return nil, 0, rpc.ErrTooMany
 	}
 	u.mu.Lock()
@@ -322,8 +322,8 @@ func (u *upstream) statuses(ctx context.Context, list []solana.Signature, search
 	return out, tip, nil
 }
 
-func (u *upstream) view(ctx context.Context, list []solana.Signature) rpc.View {
-	v := rpc.View{Upstream: u.name, First: firstSlot}
+func (u *upstream) view(ctx context.Context, list []solana.Signature) rpc.NodeStatuses {
+	v := rpc.NodeStatuses{Upstream: u.name, First: firstSlot}
 	if v.Finalized, v.Tip, v.Err = u.position(ctx); v.Err == nil {
 		v.Statuses, v.Slot, v.Err = u.statuses(ctx, list, true)
 	}
@@ -331,12 +331,12 @@ func (u *upstream) view(ctx context.Context, list []solana.Signature) rpc.View {
 		v.First = first
 	}
 	if v.Err != nil {
-		return rpc.View{Upstream: u.name, Err: v.Err}
+		return rpc.NodeStatuses{Upstream: u.name, Err: v.Err}
 	}
 	return v
 }
 
-func (u *upstream) history(ctx context.Context, a solana.Address, least uint64, most int) (h rpc.History) {
+func (u *upstream) history(ctx context.Context, a solana.Address, least uint64, most int) (h rpc.NodeHistory) {
 	h.Upstream = u.name
 	f, tip, err := u.call(ctx)
 	if f.mute {
@@ -407,24 +407,24 @@ func (w *world) Transaction(ctx context.Context, s solana.Signature, _ rpc.Commi
 
 func (w *world) Upstreams() int { return len(w.nodes) }
 
-func (w *world) StatusesEverywhere(ctx context.Context, list []solana.Signature) ([]rpc.View, error) {
-	if len(list) > rpc.MaxStatusesACall {
+func (w *world) StatusesFromAll(ctx context.Context, list []solana.Signature) ([]rpc.NodeStatuses, error) {
+	if len(list) > rpc.MaxStatusesPerCall {
 		return nil, rpc.ErrTooMany
 	}
 	w.mu.Lock()
 	w.examined++
 	w.mu.Unlock()
-	views := make([]rpc.View, len(w.nodes))
+	views := make([]rpc.NodeStatuses, len(w.nodes))
 	for i, u := range w.nodes {
 		views[i] = u.view(ctx, list)
 	}
 	return views, nil
 }
 
-func (w *world) SignaturesEverywhere(ctx context.Context, a solana.Address, views []rpc.View, most int) []rpc.History {
-	list := make([]rpc.History, len(w.nodes))
+func (w *world) SignaturesFromAll(ctx context.Context, a solana.Address, views []rpc.NodeStatuses, most int) []rpc.NodeHistory {
+	list := make([]rpc.NodeHistory, len(w.nodes))
 	for i, u := range w.nodes {
-		if list[i] = (rpc.History{Upstream: u.name, Err: views[i].Err}); views[i].Err == nil {
+		if list[i] = (rpc.NodeHistory{Upstream: u.name, Err: views[i].Err}); views[i].Err == nil {
 			list[i] = u.history(ctx, a, views[i].Finalized.Slot, most)
 		}
 	}

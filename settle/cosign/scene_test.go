@@ -84,12 +84,12 @@ func deliveryOf(t testing.TB, claim market.ClaimID) build.Delivery {
 
 // builder is either of them.
 type builder interface {
-	Build(*solana.Accounts) (*build.Unsigned, error)
+	Build(*solana.AccountCache) (*build.Unsigned, error)
 }
 
 func built(t testing.TB, b builder) *build.Unsigned {
 	t.Helper()
-	u, err := b.Build(&solana.Accounts{})
+	u, err := b.Build(&solana.AccountCache{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -183,7 +183,7 @@ func signedBy(t testing.TB, a Authorized, s Signer) Signed {
 }
 
 func testContext(t testing.TB) context.Context {
-	ctx, cancel := context.WithTimeout(context.Background(), runtest.Patience)
+	ctx, cancel := context.WithTimeout(context.Background(), runtest.HangTimeout)
 	t.Cleanup(cancel)
 	return ctx
 }

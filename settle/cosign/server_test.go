@@ -56,7 +56,7 @@ func options(t testing.TB) ServerOptions {
 	}
 	t.Cleanup(func() { os.RemoveAll(dir) })
 	return ServerOptions{
-		Path: filepath.Join(dir, "s"), Record: filepath.Join(dir, "r"), Signer: deskSigner(), Timeout: runtest.Patience,
+		Path: filepath.Join(dir, "s"), Record: filepath.Join(dir, "r"), Signer: deskSigner(), Timeout: runtest.HangTimeout,
 		Now: func() time.Time { return time.Unix(1_700_000_000, 0) },
 	}
 }
@@ -75,7 +75,7 @@ func start(t testing.TB, o ServerOptions) *service {
 
 func dialled(t testing.TB, path string) *SocketSigner {
 	t.Helper()
-	s, err := Dial(path, SocketOptions{Timeout: runtest.Patience})
+	s, err := Dial(path, SocketOptions{Timeout: runtest.HangTimeout})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -184,7 +184,7 @@ func ask(t testing.TB, path string, request []byte) []byte {
 		t.Fatal(err)
 	}
 	defer c.Close()
-	c.SetDeadline(time.Now().Add(runtest.Patience))
+	c.SetDeadline(time.Now().Add(runtest.HangTimeout))
 	if _, err := c.Write(request); err != nil {
 		t.Fatal(err)
 	}
@@ -344,7 +344,7 @@ func TestManyAtOnce(t *testing.T) {
 	for i := range 40 {
 		wg.Go(func() {
 			d := deliveryOf(t, market.ClaimID(i+1))
-			u, err := d.Build(&solana.Accounts{})
+			u, err := d.Build(&solana.AccountCache{})
 			if err != nil {
 				t.Error(err)
 				return

@@ -461,7 +461,7 @@ func TestShapeOf(t *testing.T) {
 
 // TestAnyTerms: what is built of any values has the shape that tells those values.
 func TestAnyTerms(t *testing.T) {
-	var accounts solana.Accounts
+	var accounts solana.AccountCache
 	classic, token2022 := checkedMint(t, 7, solana.TokenProgram, 9), checkedMint(t, 8, solana.Token2022Program, 9)
 	usdc := checkedMint(t, 6, solana.TokenProgram, 6)
 	rapid.Check(t, func(t *rapid.T) {
@@ -490,7 +490,7 @@ func TestAnyTerms(t *testing.T) {
 		if rapid.Bool().Draw(t, "usdc") {
 			leg = build.Leg{Rail: market.RailUSDC, Mint: usdc, Amount: paid, To: treasury, CreateAccount: rapid.Bool().Draw(t, "create")}
 			want.PayMint = usdc.Address()
-			if want.PayTo, err = accounts.Of(treasury, usdc.Address(), usdc.Program()); err != nil {
+			if want.PayTo, err = accounts.TokenAccount(treasury, usdc.Address(), usdc.Program()); err != nil {
 				t.Fatal(err)
 			}
 		}

@@ -29,7 +29,7 @@ func connect(t testing.TB, path string) *net.UnixConn {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { c.Close() })
-	c.SetDeadline(time.Now().Add(runtest.Patience))
+	c.SetDeadline(time.Now().Add(runtest.HangTimeout))
 	return c.(*net.UnixConn)
 }
 
@@ -137,7 +137,7 @@ func TestManyConnections(t *testing.T) {
 		}
 	}
 	owed := deliveryOf(t, testClaim)
-	signer, err := Dial(s.path, SocketOptions{Address: deskAddress, Timeout: runtest.Patience})
+	signer, err := Dial(s.path, SocketOptions{Address: deskAddress, Timeout: runtest.HangTimeout})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -262,7 +262,7 @@ func TestDefaults(t *testing.T) {
 		t.Fatal(err)
 	}
 	stop := runtest.Start(t, server.Run)
-	signer, err := Dial(o.Path, SocketOptions{Timeout: runtest.Patience})
+	signer, err := Dial(o.Path, SocketOptions{Timeout: runtest.HangTimeout})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -301,7 +301,7 @@ func TestStaleSocket(t *testing.T) {
 // TestStopWithPeers: a connection that says nothing does not hold up the end.
 func TestStopWithPeers(t *testing.T) {
 	o := options(t)
-	o.Timeout = 10 * runtest.Patience // stop fails the test before
+	o.Timeout = 10 * runtest.HangTimeout // stop fails the test before
 	s := start(t, o)
 	c := connect(t, s.path)
 	await.Equal(t, "held connections", 1, func() int { return len(s.slots) })
@@ -327,7 +327,7 @@ func imposter(t testing.TB, answer func(c net.Conn)) string {
 			if err != nil {
 				return
 			}
-			c.SetDeadline(time.Now().Add(runtest.Patience))
+			c.SetDeadline(time.Now().Add(runtest.HangTimeout))
 			answer(c)
 			c.Close()
 		}
@@ -367,7 +367,7 @@ func TestImposter(t *testing.T) {
 		"of another message":     {say(signatureFrame(signatureOf(deskKey, []byte("x"))).append(nil)), ErrSigner},
 	} {
 		t.Run(name, func(t *testing.T) {
-			o := SocketOptions{Address: deskAddress, Timeout: runtest.Patience / 2} // a longer wait is cut by the imposter
+			o := SocketOptions{Address: deskAddress, Timeout: runtest.HangTimeout / 2} // a longer wait is cut by the imposter
 			if name == "says nothing" {
 				o.Timeout = 20 * time.Millisecond
 			}
@@ -426,7 +426,7 @@ func TestDial(t *testing.T) {
 		readFrame(c)
 		c.Write(addressFrame(solana.Address{}).append(nil))
 	})
-	if s, err := Dial(nobody, SocketOptions{Timeout: runtest.Patience}); !errors.Is(err, ErrSigner) || s != nil {
+	if s, err := Dial(nobody, SocketOptions{Timeout: runtest.HangTimeout}); !errors.Is(err, ErrSigner) || s != nil {
 		t.Errorf("nobody's address: %v", err)
 	}
 }
@@ -441,7 +441,7 @@ func TestCallLimit(t *testing.T) {
 		asked.Add(1)
 		<-hold
 	})
-	signer, err := Dial(path, SocketOptions{Address: deskAddress, Timeout: runtest.Patience, MaxCalls: 1})
+	signer, err := Dial(path, SocketOptions{Address: deskAddress, Timeout: runtest.HangTimeout, MaxCalls: 1})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -169,7 +169,7 @@ func (s *stage) atomic(c claim) (signature, solana.Hash) {
 		Payment: build.Leg{Rail: market.RailUSDC, Mint: s.checked, Amount: market.Amount(due(c)), To: s.treasury.addr},
 		Base:    s.check(s.slusd, token.Harmless()),
 	}
-	u, err := a.Build(&solana.Accounts{})
+	u, err := a.Build(&solana.AccountCache{})
 	s.must(err)
 	m, err := tx.DecodeMessage(u.Message())
 	s.must(err)

@@ -142,7 +142,7 @@ func TestAttacks(t *testing.T) {
 	run(s, lifeAttacks())
 	run(s, restoredAttacks())
 
-	taxed := c.stage(nil, c.options(c.check(s.props.taxed, token.Of(token.TransferFee))))
+	taxed := c.stage(nil, c.options(c.check(s.props.taxed, token.ExtensionSet(token.TransferFee))))
 	taxed.props = s.props
 	run(taxed, taxedAttacks())
 	taxed.machine.check(t)

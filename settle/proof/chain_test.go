@@ -39,7 +39,7 @@ func startChain(t testing.TB) *chain {
 	t.Helper()
 	local := sandboxtest.Start(t, sandbox.Options{ManualSlots: true, ConfirmSlots: 1, FinalizeSlots: 2, Seed: "proof"})
 	c, setup := &chain{t: t, local: local}, local.Setup
-	c.Client = local.Client(rpc.Options{Attempts: 3, Timeout: runtest.Patience, AttemptTimeout: runtest.Patience})
+	c.Client = local.Client(rpc.Options{Attempts: 3, Timeout: runtest.HangTimeout, AttemptTimeout: runtest.HangTimeout})
 	for _, p := range []struct {
 		at *person
 		of sandbox.Party

@@ -57,7 +57,7 @@ func TestEveryNode(t *testing.T) {
 	} {
 		t.Run(x.name, func(t *testing.T) {
 			liars := make([]*liar, len(x.nodes))
-			o := rpc.Options{HedgeAfter: -1, Attempts: 1, Timeout: runtest.Patience, AttemptTimeout: runtest.Patience}
+			o := rpc.Options{HedgeAfter: -1, Attempts: 1, Timeout: runtest.HangTimeout, AttemptTimeout: runtest.HangTimeout}
 			for i := range liars {
 				liars[i] = newLiar(t, c.local.URL())
 				o.Upstreams = append(o.Upstreams, rpc.Upstream{Name: fmt.Sprint("node ", i), URL: liars[i].URL})

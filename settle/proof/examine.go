@@ -38,7 +38,7 @@ type effects struct {
 // with what it is.
 func (p *Prover) examine(ctx context.Context, l lookup) (finding, error) {
 	p.counts.reads.Add(1)
-	c, found, err := p.node.TransactionEverywhere(ctx, l.signature, rpc.Finalized)
+	c, found, err := p.node.TransactionFromAll(ctx, l.signature, rpc.Finalized)
 	switch {
 	case errors.Is(err, rpc.ErrDisagree):
 		return finding{}, fmt.Errorf("payment %s: %w: %w", l.signature, ErrAnswer, err)

@@ -65,7 +65,7 @@ func (f *fakeNode) Transaction(ctx context.Context, s solana.Signature, _ rpc.Co
 	return c, c != nil, nil
 }
 
-func (f *fakeNode) TransactionEverywhere(ctx context.Context, s solana.Signature, level rpc.Commitment) (*ledger.Confirmed, bool, error) {
+func (f *fakeNode) TransactionFromAll(ctx context.Context, s solana.Signature, level rpc.Commitment) (*ledger.Confirmed, bool, error) {
 	return f.Transaction(ctx, s, level)
 }
 
@@ -93,7 +93,7 @@ func (f *fakeNode) Signatures(_ context.Context, a solana.Address, page rpc.Page
 	}
 	got := slices.Clone(f.list[min(from, to):to])
 	slices.Reverse(got)
-	got = got[:min(len(got), rpc.MaxSignaturesACall)]
+	got = got[:min(len(got), rpc.MaxSignaturesPerCall)]
 	f.told += len(got)
 	return got, nil
 }

@@ -19,7 +19,7 @@ import (
 // booked once. Two nodes of which one works are as good as one.
 func TestFaults(t *testing.T) {
 	c := startChain(t)
-	s := c.stage(c.local.Client(rpc.Options{Attempts: 1, Timeout: runtest.Patience, AttemptTimeout: runtest.Patience}), c.options(c.checked))
+	s := c.stage(c.local.Client(rpc.Options{Attempts: 1, Timeout: runtest.HangTimeout, AttemptTimeout: runtest.HangTimeout}), c.options(c.checked))
 	patient := s.prover
 	hasty, err := New(c.options(c.checked), c.local.Client(rpc.Options{Attempts: 1, Timeout: 100 * time.Millisecond}), s.machine, s.strays)
 	c.must(err)

@@ -203,7 +203,7 @@ func membersLies() []lie {
 		{name: "no balances after", tell: drop("postBalances"), err: ledger.ErrInconsistent},
 		{name: "no token balances before", tell: drop("preTokenBalances"), err: ledger.ErrIncomplete},
 		{name: "null token balances after", tell: set("postTokenBalances", nil), err: ledger.ErrIncomplete},
-		{name: "token balances before left empty", tell: set("preTokenBalances", []any{}), err: payment.ErrUntold},
+		{name: "token balances before left empty", tell: set("preTokenBalances", []any{}), err: payment.ErrUnknownBalance},
 		{name: "token balances after left empty", tell: set("postTokenBalances", []any{}), err: ErrAnswer},
 		{name: "token balances left empty", tell: meta(func(m object) { m["preTokenBalances"], m["postTokenBalances"] = []any{}, []any{} }), err: ErrAnswer},
 		{name: "the treasury's balance left out", tell: meta(func(m object) {
@@ -352,7 +352,7 @@ func TestLies(t *testing.T) {
 		t.Cleanup(client.Close)
 		return client
 	}
-	s := c.stage(client(runtest.Patience), c.options(c.checked))
+	s := c.stage(client(runtest.HangTimeout), c.options(c.checked))
 	hasty, err := New(c.options(c.checked), client(20*time.Millisecond), s.machine, s.strays)
 	c.must(err)
 	names := map[string]bool{}

@@ -20,8 +20,8 @@ import (
 
 // Node is the chain: [rpc.Client].
 type Node interface {
-	// TransactionEverywhere is for what is booked, and asks all nodes.
-	TransactionEverywhere(ctx context.Context, s solana.Signature, level rpc.Commitment) (t *ledger.Confirmed, found bool, err error)
+	// TransactionFromAll is for what is booked, and asks all nodes.
+	TransactionFromAll(ctx context.Context, s solana.Signature, level rpc.Commitment) (t *ledger.Confirmed, found bool, err error)
 	Transaction(ctx context.Context, s solana.Signature, level rpc.Commitment) (t *ledger.Confirmed, found bool, err error)
 	Signatures(ctx context.Context, a solana.Address, page rpc.Page, level rpc.Commitment) ([]rpc.SignatureInfo, error)
 }

@@ -95,7 +95,7 @@ func (s *stage) lookup() (solana.Address, []solana.Address) {
 	slot, err := s.Slot(s.t.Context(), rpc.Finalized)
 	s.must(err)
 	owner := s.payer.addr
-	table, bump, err := solana.Derive(tableProgram, owner[:], u64(nil, slot))
+	table, bump, err := solana.FindProgramAddress(tableProgram, owner[:], u64(nil, slot))
 	s.must(err)
 	looked := []solana.Address{s.usdc.of(s.treasury.addr), s.treasury.addr, binding.Reference(1), s.usdc.mint}
 	data := u64(u32(nil, 2), uint64(len(looked)))

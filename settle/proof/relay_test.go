@@ -159,7 +159,7 @@ func (c *chain) deploy(code []byte) solana.Address {
 	c.t.Helper()
 	file := elf(code)
 	at, buffer, owner := c.somebody().addr, c.somebody().addr, c.payer.addr
-	data, _, err := solana.Derive(loaderProgram, at[:])
+	data, _, err := solana.FindProgramAddress(loaderProgram, at[:])
 	c.must(err)
 	c.does(createAccount(owner, buffer, 1e9, uint64(37+len(file)), loaderProgram), call{loaderProgram, []use{wr(buffer), rd(owner)}, u32(nil, 0)})
 	for from := 0; from < len(file); from += 900 {

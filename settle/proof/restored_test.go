@@ -68,7 +68,7 @@ func (s *stage) delivers(c *rfq.Claim) {
 		},
 		Desk: s.desk.addr, Wallet: c.Wallet, Base: s.check(s.slusd, token.Harmless()), Amount: 1000,
 	}
-	u, err := d.Build(&solana.Accounts{})
+	u, err := d.Build(&solana.AccountCache{})
 	s.must(err)
 	m, err := tx.DecodeMessage(u.Message())
 	s.must(err)

@@ -322,7 +322,7 @@ func concernsOneTransaction(err error) bool {
 		return false
 	}
 	return slices.ContainsFunc([]error{
-		errNotFinal, errDeskFull, ErrAnswer, ErrWallet, payment.ErrOverflow, payment.ErrUntold,
+		errNotFinal, errDeskFull, ErrAnswer, ErrWallet, payment.ErrOverflow, payment.ErrUnknownBalance,
 		ledger.ErrMalformed, ledger.ErrIncomplete, ledger.ErrInconsistent, store.ErrFull,
 	}, func(e error) bool { return errors.Is(err, e) })
 }

@@ -43,7 +43,7 @@ func Start(t testing.TB, o sandbox.Options) *Chain {
 	// A cleanup still talks to it: it ends by Stop, and not with the test's context.
 	node, err := sandbox.Start(context.WithoutCancel(t.Context()), o)
 	if errors.Is(err, sandbox.ErrUnavailable) {
-		runtest.Missing(t, err.Error(), "make sandbox (needs Node 20 and npm)")
+		runtest.SkipMissing(t, err.Error(), "make sandbox (needs Node 20 and npm)")
 	}
 	if err != nil {
 		t.Fatal(err)
@@ -87,7 +87,7 @@ func (c *Chain) Client(o rpc.Options, names ...string) *rpc.Client {
 		o.Upstreams = append(o.Upstreams, rpc.Upstream{Name: name, URL: c.URL()})
 	}
 	o.HedgeAfter, o.MaxBlockhashAge = -1, time.Nanosecond
-	o.Timeout = cmp.Or(o.Timeout, runtest.Patience)
+	o.Timeout = cmp.Or(o.Timeout, runtest.HangTimeout)
 	o.AttemptTimeout = cmp.Or(o.AttemptTimeout, o.Timeout)
 	client, err := rpc.New(o)
 	if err != nil {

@@ -149,7 +149,7 @@ type Leg struct {
 }
 
 // instructions pay the leg from a wallet.
-func (l *Leg) instructions(from solana.Address, references []solana.Address, accounts *solana.Accounts) ([]sdk.Instruction, error) {
+func (l *Leg) instructions(from solana.Address, references []solana.Address, accounts *solana.AccountCache) ([]sdk.Instruction, error) {
 	if l.Amount == 0 || l.To == from || l.To == (solana.Address{}) {
 		return nil, fmt.Errorf("%w: %d atoms from %s to %s", ErrTerms, l.Amount, solana.Text(from), solana.Text(l.To))
 	}
@@ -160,28 +160,28 @@ func (l *Leg) instructions(from solana.Address, references []solana.Address, acc
 		}
 		return []sdk.Instruction{transferLamports(from, l.To, l.Amount, references)}, nil
 	case market.RailUSDC:
-		return move(l.Mint, from, l.To, l.Amount, creator{l.CreateAccount, from}, references, accounts)
+		return transfer(l.Mint, from, l.To, l.Amount, accountCreation{l.CreateAccount, from}, references, accounts)
 	default:
 		return nil, fmt.Errorf("%w: rail %d", ErrUnknown, l.Rail)
 	}
 }
 
 // creator says whether and by whom the receiving account is created.
-type creator struct {
+type accountCreation struct {
 	create bool
 	payer  solana.Address
 }
 
 // move transfers tokens between the associated accounts of two wallets.
-func move(mint token.Checked, from, to solana.Address, amount market.Amount, by creator, references []solana.Address, accounts *solana.Accounts) ([]sdk.Instruction, error) {
+func transfer(mint token.Checked, from, to solana.Address, amount market.Amount, by accountCreation, references []solana.Address, accounts *solana.AccountCache) ([]sdk.Instruction, error) {
 	if mint.IsZero() {
 		return nil, fmt.Errorf("%w: no mint", ErrTerms)
 	}
-	source, err := accounts.Of(from, mint.Address(), mint.Program())
+	source, err := accounts.TokenAccount(from, mint.Address(), mint.Program())
 	if err != nil {
 		return nil, err
 	}
-	target, err := accounts.Of(to, mint.Address(), mint.Program())
+	target, err := accounts.TokenAccount(to, mint.Address(), mint.Program())
 	if err != nil {
 		return nil, err
 	}
@@ -202,7 +202,7 @@ type Payment struct {
 
 // Build makes the transaction. Errors: [ErrTerms], [ErrBudget], [ErrMemo],
 // [ErrUnknown].
-func (p *Payment) Build(accounts *solana.Accounts) (*Unsigned, error) {
+func (p *Payment) Build(accounts *solana.AccountCache) (*Unsigned, error) {
 	if err := p.check(); err != nil {
 		return nil, err
 	}
@@ -242,7 +242,7 @@ type Atomic struct {
 }
 
 // Build makes the transaction. Errors: as [Payment.Build].
-func (a *Atomic) Build(accounts *solana.Accounts) (*Unsigned, error) {
+func (a *Atomic) Build(accounts *solana.AccountCache) (*Unsigned, error) {
 	if err := a.check(); err != nil {
 		return nil, err
 	}
@@ -262,7 +262,7 @@ func (a *Atomic) Build(accounts *solana.Accounts) (*Unsigned, error) {
 	if err != nil {
 		return nil, err
 	}
-	deliver, err := move(a.Base, a.Desk, a.Taker, a.BaseAmount, creator{true, rentPayer}, nil, accounts)
+	deliver, err := transfer(a.Base, a.Desk, a.Taker, a.BaseAmount, accountCreation{true, rentPayer}, nil, accounts)
 	if err != nil {
 		return nil, err
 	}
@@ -296,7 +296,7 @@ type Delivery struct {
 }
 
 // Build makes the transaction. Errors: as [Payment.Build].
-func (d *Delivery) Build(accounts *solana.Accounts) (*Unsigned, error) {
+func (d *Delivery) Build(accounts *solana.AccountCache) (*Unsigned, error) {
 	if err := d.check(); err != nil {
 		return nil, err
 	}
@@ -309,7 +309,7 @@ func (d *Delivery) Build(accounts *solana.Accounts) (*Unsigned, error) {
 	case d.Reference == zero || d.Reference == d.Desk || d.Reference == d.Wallet:
 		return nil, fmt.Errorf("%w: reference %s of wallet %s", ErrTerms, solana.Text(d.Reference), solana.Text(d.Wallet))
 	}
-	deliver, err := move(d.Base, d.Desk, d.Wallet, d.Amount, creator{true, d.Desk}, d.references(), accounts)
+	deliver, err := transfer(d.Base, d.Desk, d.Wallet, d.Amount, accountCreation{true, d.Desk}, d.references(), accounts)
 	if err != nil {
 		return nil, err
 	}

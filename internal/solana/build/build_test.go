@@ -74,7 +74,7 @@ func delivery(t testing.TB) build.Delivery {
 
 // builder is one of the three.
 type builder interface {
-	Build(*solana.Accounts) (*build.Unsigned, error)
+	Build(*solana.AccountCache) (*build.Unsigned, error)
 }
 
 // golden are the transactions whose bytes are frozen.
@@ -101,7 +101,7 @@ func golden(t testing.TB) map[string]builder {
 // TestGolden: the bytes, and what solana-go reads in them.
 func TestGolden(t *testing.T) {
 	for name, b := range golden(t) {
-		u, err := b.Build(&solana.Accounts{})
+		u, err := b.Build(&solana.AccountCache{})
 		if err != nil {
 			t.Fatalf("%s: %v", name, err)
 		}
@@ -204,7 +204,7 @@ func tell(t testing.TB, program sdk.PublicKey, metas []*sdk.AccountMeta, data []
 
 func TestSizes(t *testing.T) {
 	for name, most := range map[string]int{"payment_usdc": 480, "payment_sol": 400, "atomic_usdc": 670, "atomic_sol": 610, "delivery": 530} {
-		u, err := golden(t)[name].Build(&solana.Accounts{})
+		u, err := golden(t)[name].Build(&solana.AccountCache{})
 		if err != nil || len(u.Bytes()) > most {
 			t.Errorf("%s: %d bytes, %v; want at most %d", name, len(u.Bytes()), err, most)
 		}
@@ -242,7 +242,7 @@ func TestPaymentRefuses(t *testing.T) {
 	} {
 		p := payment(t)
 		c.spoil(&p)
-		if u, err := p.Build(&solana.Accounts{}); !errors.Is(err, c.want) || u != nil {
+		if u, err := p.Build(&solana.AccountCache{}); !errors.Is(err, c.want) || u != nil {
 			t.Errorf("%s: %v, %v", name, u, err)
 		}
 	}
@@ -277,7 +277,7 @@ func TestAtomicRefuses(t *testing.T) {
 	} {
 		a := atomic(t)
 		c.spoil(&a)
-		if u, err := a.Build(&solana.Accounts{}); !errors.Is(err, c.want) || u != nil {
+		if u, err := a.Build(&solana.AccountCache{}); !errors.Is(err, c.want) || u != nil {
 			t.Errorf("%s: %v, %v", name, u, err)
 		}
 	}
@@ -302,7 +302,7 @@ func TestDeliveryRefuses(t *testing.T) {
 	} {
 		d := delivery(t)
 		c.spoil(&d)
-		if u, err := d.Build(&solana.Accounts{}); !errors.Is(err, c.want) || u != nil {
+		if u, err := d.Build(&solana.AccountCache{}); !errors.Is(err, c.want) || u != nil {
 			t.Errorf("%s: %v, %v", name, u, err)
 		}
 	}
@@ -311,7 +311,7 @@ func TestDeliveryRefuses(t *testing.T) {
 // TestAnyDelivery: the desk signs alone, pays all, and its tokens move once, to
 // the wallet's own account.
 func TestAnyDelivery(t *testing.T) {
-	var accounts solana.Accounts
+	var accounts solana.AccountCache
 	rapid.Check(t, func(rt *rapid.T) {
 		d := delivery(t)
 		d.Wallet = solana.Address(rapid.SliceOfN(rapid.Byte(), 32, 32).Draw(rt, "wallet"))
@@ -360,7 +360,7 @@ func TestAnyTerms(t *testing.T) {
 	key := func(t *rapid.T, name string) solana.Address {
 		return solana.Address(rapid.SliceOfN(rapid.Byte(), 32, 32).Draw(t, name))
 	}
-	var accounts solana.Accounts
+	var accounts solana.AccountCache
 	rapid.Check(t, func(rt *rapid.T) {
 		a := atomic(t)
 		a.Taker, a.Desk, a.Payment.To, a.Reference = key(rt, "taker"), key(rt, "desk"), key(rt, "treasury"), key(rt, "reference")
@@ -381,7 +381,7 @@ func TestAnyTerms(t *testing.T) {
 			rt.Fatal(err)
 		}
 		unsigned(t, "any", u)
-		again, err := a.Build(&solana.Accounts{})
+		again, err := a.Build(&solana.AccountCache{})
 		if err != nil || !bytes.Equal(again.Bytes(), u.Bytes()) {
 			rt.Fatalf("other bytes the second time (%v)", err)
 		}
@@ -406,7 +406,7 @@ func TestAnyTerms(t *testing.T) {
 func BenchmarkBuild(b *testing.B) {
 	for _, name := range []string{"payment_usdc", "atomic_usdc", "atomic_sol", "delivery"} {
 		b.Run(name, func(b *testing.B) {
-			what, accounts := golden(b)[name], &solana.Accounts{}
+			what, accounts := golden(b)[name], &solana.AccountCache{}
 			b.ReportAllocs()
 			for b.Loop() {
 				if _, err := what.Build(accounts); err != nil {

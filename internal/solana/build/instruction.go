@@ -70,11 +70,11 @@ func compile(feePayer solana.Address, blockhash solana.Hash, list []sdk.Instruct
 	for i, in := range list {
 		accounts[i] = in.Accounts()
 		for _, a := range accounts[i] {
-			used = use(used, *a)
+			used = addAccount(used, *a)
 		}
-		used = use(used, sdk.AccountMeta{PublicKey: in.ProgramID()})
+		used = addAccount(used, sdk.AccountMeta{PublicKey: in.ProgramID()})
 	}
-	slices.SortStableFunc(used, func(a, b sdk.AccountMeta) int { return cmp.Compare(run(a), run(b)) })
+	slices.SortStableFunc(used, func(a, b sdk.AccountMeta) int { return cmp.Compare(keyClass(a), keyClass(b)) })
 	m := tx.Message{Version: tx.V0, Blockhash: blockhash, Keys: make([]solana.Address, len(used)), Instructions: make([]tx.Instruction, len(list))}
 	for i, a := range used {
 		m.Keys[i] = solana.Address(a.PublicKey)
@@ -86,17 +86,17 @@ func compile(feePayer solana.Address, blockhash solana.Hash, list []sdk.Instruct
 			return nil, fmt.Errorf("build: instruction %d: %w", i, err)
 		}
 		out := &m.Instructions[i]
-		out.Program, out.Data = number(m.Keys, in.ProgramID()), data
+		out.Program, out.Data = keyIndex(m.Keys, in.ProgramID()), data
 		out.Accounts = make([]uint8, len(accounts[i]))
 		for j, a := range accounts[i] {
-			out.Accounts[j] = number(m.Keys, a.PublicKey)
+			out.Accounts[j] = keyIndex(m.Keys, a.PublicKey)
 		}
 	}
 	return seal(&m)
 }
 
 // run is the number of the run of a message's keys that an account belongs to.
-func run(a sdk.AccountMeta) int {
+func keyClass(a sdk.AccountMeta) int {
 	n := 0
 	if !a.IsSigner {
 		n += 2
@@ -120,7 +120,7 @@ func count(h *tx.Header, a sdk.AccountMeta) {
 }
 
 // use enters an account, or what else is done with it.
-func use(used []sdk.AccountMeta, a sdk.AccountMeta) []sdk.AccountMeta {
+func addAccount(used []sdk.AccountMeta, a sdk.AccountMeta) []sdk.AccountMeta {
 	for i := range used {
 		if used[i].PublicKey == a.PublicKey {
 			used[i].IsSigner = used[i].IsSigner || a.IsSigner
@@ -132,7 +132,7 @@ func use(used []sdk.AccountMeta, a sdk.AccountMeta) []sdk.AccountMeta {
 }
 
 // number returns a key's place. Every key has been entered by use.
-func number(keys []solana.Address, key sdk.PublicKey) uint8 {
+func keyIndex(keys []solana.Address, key sdk.PublicKey) uint8 {
 	for i := range keys {
 		if keys[i] == solana.Address(key) {
 			return uint8(i)

@@ -241,7 +241,7 @@ func TestUntold(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if f, err := payment.Extract(c, target(market.RailUSDC)); !errors.Is(err, payment.ErrUntold) || f != nil {
+		if f, err := payment.Extract(c, target(market.RailUSDC)); !errors.Is(err, payment.ErrUnknownBalance) || f != nil {
 			t.Errorf("%s: %v, %v", name, f, err)
 		}
 	}

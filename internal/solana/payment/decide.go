@@ -77,7 +77,7 @@ func refuse(f *Facts, t *Terms) Reason {
 		return FailedOnChain
 	case t.MintRefused:
 		return UnsupportedExtension
-	case !bound(f, t):
+	case !namesClaim(f, t):
 		return MissingReference
 	case namesOther(f, t):
 		return AmbiguousReference
@@ -96,7 +96,7 @@ func refuse(f *Facts, t *Terms) Reason {
 }
 
 // bound reports whether the payment names the claim.
-func bound(f *Facts, t *Terms) bool {
+func namesClaim(f *Facts, t *Terms) bool {
 	if t.Reference != (solana.Address{}) && f.Has(t.Reference) {
 		return true
 	}

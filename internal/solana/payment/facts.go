@@ -35,9 +35,9 @@ import (
 var (
 	// ErrOverflow: balances that no mint's supply allows.
 	ErrOverflow = errors.New("payment: balances overflow")
-	// ErrUntold: a token account of ours was there before, and the answer does
+	// ErrUnknownBalance: a token account of ours was there before, and the answer does
 	// not tell what it held. To take that for nothing would invent a payment.
-	ErrUntold = errors.New("payment: a balance before is not told")
+	ErrUnknownBalance = errors.New("payment: a balance before is not told")
 	// ErrTarget: the target to look at is not complete.
 	ErrTarget = errors.New("payment: incomplete target")
 )
@@ -134,7 +134,7 @@ func (f *Facts) Lost(owner solana.Address) market.Amount {
 // found so.
 func (f *Facts) Has(account solana.Address) bool { return slices.Contains(f.Keys, account) }
 
-// Extract reads the facts. Errors: [ErrTarget], [ErrOverflow], [ErrUntold].
+// Extract reads the facts. Errors: [ErrTarget], [ErrOverflow], [ErrUnknownBalance].
 func Extract(c *ledger.Confirmed, t *Target) (*Facts, error) {
 	if err := t.check(); err != nil {
 		return nil, err
@@ -147,12 +147,12 @@ func Extract(c *ledger.Confirmed, t *Target) (*Facts, error) {
 	if c.Failed {
 		return f, nil
 	}
-	var b book
+	var b balances
 	var paid sums
 	if t.Rail == market.RailSOL {
 		paid = b.addLamports(c, t)
 	} else {
-		if err := told(c, t); err != nil {
+		if err := checkBalancesBefore(c, t); err != nil {
 			return nil, fmt.Errorf("transaction %s: %w", f.Signature, err)
 		}
 		paid = b.addTokens(c, t)
@@ -197,27 +197,27 @@ func (s sums) gain() market.Amount {
 func (s sums) loss() market.Amount { return sums{s.after, s.before}.gain() }
 
 // book sums balances by owner.
-type book struct {
-	owners   []owned
+type balances struct {
+	owners   []ownerBalance
 	overflow bool
 }
 
-type owned struct {
+type ownerBalance struct {
 	owner solana.Address
 	sums
 }
 
-func (b *book) add(owner solana.Address, s sums) {
+func (b *balances) add(owner solana.Address, s sums) {
 	for i := range b.owners {
 		if b.owners[i].owner == owner {
 			b.merge(&b.owners[i].sums, s)
 			return
 		}
 	}
-	b.owners = append(b.owners, owned{owner, s})
+	b.owners = append(b.owners, ownerBalance{owner, s})
 }
 
-func (b *book) merge(into *sums, s sums) {
+func (b *balances) merge(into *sums, s sums) {
 	var c1, c2 uint64
 	into.before, c1 = bits.Add64(into.before, s.before, 0)
 	into.after, c2 = bits.Add64(into.after, s.after, 0)
@@ -226,14 +226,14 @@ func (b *book) merge(into *sums, s sums) {
 
 // told checks that of our token accounts after, those that existed before have a
 // balance before. One that did not exist held no lamports.
-func told(c *ledger.Confirmed, t *Target) error {
+func checkBalancesBefore(c *ledger.Confirmed, t *Target) error {
 	for i := range c.TokensAfter {
 		after := &c.TokensAfter[i]
 		if !t.owns(after.Owner) || c.Before[after.Account] == 0 {
 			continue
 		}
 		if !slices.ContainsFunc(c.TokensBefore, func(b ledger.TokenBalance) bool { return b.Account == after.Account }) {
-			return fmt.Errorf("%w: of %s", ErrUntold, solana.Text(c.Keys[after.Account]))
+			return fmt.Errorf("%w: of %s", ErrUnknownBalance, solana.Text(c.Keys[after.Account]))
 		}
 	}
 	return nil
@@ -241,7 +241,7 @@ func told(c *ledger.Confirmed, t *Target) error {
 
 // addTokens sums the target's mint by owner, each side by the owner of its time,
 // and returns what the account to be paid held.
-func (b *book) addTokens(c *ledger.Confirmed, t *Target) (paid sums) {
+func (b *balances) addTokens(c *ledger.Confirmed, t *Target) (paid sums) {
 	ours := func(tb *ledger.TokenBalance) bool { return tb.Mint == t.Mint && tb.Program == t.Program }
 	for i := range c.TokensBefore {
 		tb := &c.TokensBefore[i]
@@ -268,7 +268,7 @@ func (b *book) addTokens(c *ledger.Confirmed, t *Target) (paid sums) {
 
 // addLamports sums lamports by owner: a token account's are its owner's, so that
 // who pays by unwrapping is seen to pay. The fee is put back: it is no payment.
-func (b *book) addLamports(c *ledger.Confirmed, t *Target) (paid sums) {
+func (b *balances) addLamports(c *ledger.Confirmed, t *Target) (paid sums) {
 	owners := slices.Clone(c.Keys)
 	for _, list := range [][]ledger.TokenBalance{c.TokensAfter, c.TokensBefore} {
 		for i := range list {

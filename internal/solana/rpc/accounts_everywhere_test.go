@@ -18,7 +18,7 @@ func TestAccountsEverywhere(t *testing.T) {
 	behind := newNode(t, result(`{"context":{"slot":69},"value":[null,null]}`))
 	broken := newNode(t, status(503, ""))
 	c := newClient(t, options(ahead, equal, behind, broken))
-	views, err := c.AccountsEverywhere(t.Context(), list, rpc.Confirmed, 70)
+	views, err := c.AccountsFromAll(t.Context(), list, rpc.Confirmed, 70)
 	if err != nil || len(views) != 4 {
 		t.Fatal(views, err)
 	}
@@ -37,10 +37,10 @@ func TestAccountsEverywhere(t *testing.T) {
 	if n := len(broken.calls()); n != 1 {
 		t.Errorf("a node that fails was asked %d times", n)
 	}
-	if _, err := c.AccountsEverywhere(t.Context(), make([]solana.Address, rpc.MaxAccountsACall+1), rpc.Confirmed, 0); !errors.Is(err, rpc.ErrTooMany) {
+	if _, err := c.AccountsFromAll(t.Context(), make([]solana.Address, rpc.MaxAccountsPerCall+1), rpc.Confirmed, 0); !errors.Is(err, rpc.ErrTooMany) {
 		t.Error(err)
 	}
-	if views, err := c.AccountsEverywhere(t.Context(), list, rpc.Confirmed, 0); err != nil || views[2].Err != nil || views[2].Slot != 69 {
+	if views, err := c.AccountsFromAll(t.Context(), list, rpc.Confirmed, 0); err != nil || views[2].Err != nil || views[2].Slot != 69 {
 		t.Errorf("as of any slot: %+v, %v", views, err)
 	}
 }
@@ -49,7 +49,7 @@ func TestAccountsEverywhere(t *testing.T) {
 func TestAccountsEverywhereOfOne(t *testing.T) {
 	n := newNode(t, status(503, ""))
 	c := newClient(t, options(n))
-	views, err := c.AccountsEverywhere(t.Context(), nil, rpc.Confirmed, 0)
+	views, err := c.AccountsFromAll(t.Context(), nil, rpc.Confirmed, 0)
 	if err != nil || len(views) != 1 || views[0].Upstream != "a" || rpc.KindOf(views[0].Err) != rpc.Down {
 		t.Errorf("%+v, %v", views, err)
 	}

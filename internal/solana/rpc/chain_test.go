@@ -24,7 +24,7 @@ type chain struct {
 	*rpc.Client
 	t                         testing.TB
 	local                     *sandboxtest.Chain
-	accounts                  solana.Accounts
+	accounts                  solana.AccountCache
 	desk, treasury, taker     solana.Address
 	deskKey, takerKey, second ed25519.PrivateKey
 	mints                     map[string]token.Checked
@@ -131,7 +131,7 @@ func (c *chain) target(rail market.Rail) *payment.Target {
 		return &payment.Target{Rail: rail, PayTo: c.treasury, Treasury: []solana.Address{c.treasury, c.desk}}
 	}
 	usdc := c.mints["USDC"]
-	at, err := c.accounts.Of(c.treasury, usdc.Address(), usdc.Program())
+	at, err := c.accounts.TokenAccount(c.treasury, usdc.Address(), usdc.Program())
 	c.must(err)
 	return &payment.Target{Rail: rail, Mint: usdc.Address(), Program: usdc.Program(), PayTo: at, Treasury: []solana.Address{c.treasury, c.desk}}
 }

@@ -94,7 +94,7 @@ func (c *Client) Health() []UpstreamHealth {
 		h := u.snapshot()
 		list[i] = UpstreamHealth{
 			Name: u.name, Available: c.available(&h, best, now), Slot: h.slot, Lag: best - min(h.slot, best), Latency: h.latency,
-			LastOK: h.lastOK, LastErrorAt: h.errorAt, LastError: h.lastError, FailuresInARow: h.failures, Calls: h.calls, Errors: h.errors,
+			LastOK: h.lastOK, LastErrorAt: h.errorAt, LastError: h.lastError, ConsecutiveFailures: h.failures, Calls: h.calls, Errors: h.errors,
 		}
 	}
 	return list
@@ -110,7 +110,7 @@ func (c *Client) bestSlot() (best uint64) {
 // available: not failing, not rate limiting us, not behind. A node of which no
 // slot is known is not behind.
 func (c *Client) available(h *health, best uint64, now time.Time) bool {
-	return h.failures < unavailableAfter && !now.Before(h.quietTill) && (h.slot == 0 || best-min(h.slot, best) <= c.options.MaxLag)
+	return h.failures < unavailableAfter && !now.Before(h.rateLimitedUntil) && (h.slot == 0 || best-min(h.slot, best) <= c.options.MaxLag)
 }
 
 // plan returns which node each try of a call asks: the available ones in the
@@ -134,9 +134,9 @@ func (c *Client) plan() []*upstream {
 }
 
 // race asks nodes for one thing until one answers well.
-type race[T any] struct {
+type hedgedCall[T any] struct {
 	client *Client
-	question[T]
+	request[T]
 	// hedge allows two nodes at a time.
 	hedge bool
 	tries []*upstream
@@ -151,7 +151,7 @@ type try[T any] struct {
 
 // Run makes the tries and returns when all that were begun have ended. The error
 // is the last try's, or the context's.
-func (r *race[T]) Run(ctx context.Context) error {
+func (r *hedgedCall[T]) Run(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, r.client.options.Timeout)
 	results := make(chan try[T], len(r.tries))
 	begun, ended := 0, 0
@@ -179,7 +179,7 @@ func (r *race[T]) Run(ctx context.Context) error {
 				r.answer = got.answer
 				return nil
 			}
-			if r.over(KindOf(got.err), begun, ended) {
+			if r.failed(KindOf(got.err), begun, ended) {
 				return got.err
 			}
 			switch {
@@ -203,25 +203,25 @@ func (r *race[T]) Run(ctx context.Context) error {
 
 // over reports whether a failure ends the race: no node would do better, or none
 // is left to ask. One that limits us is not asked again in the same call.
-func (r *race[T]) over(kind Kind, begun, ended int) bool {
-	if !kind.elsewhere() {
+func (r *hedgedCall[T]) failed(kind Kind, begun, ended int) bool {
+	if !kind.retryable() {
 		return true
 	}
 	return ended == begun && (begun == len(r.tries) || kind == RateLimited && begun >= r.nodes())
 }
 
 // nodes is how many tries ask a node for the first time.
-func (r *race[T]) nodes() int { return min(len(r.client.upstreams), len(r.tries)) }
+func (r *hedgedCall[T]) nodes() int { return min(len(r.client.upstreams), len(r.tries)) }
 
 // arm sets the timer for a hedge: one at a time, on a node not asked yet.
-func (r *race[T]) arm(timer *time.Timer, begun int) {
+func (r *hedgedCall[T]) arm(timer *time.Timer, begun int) {
 	if r.hedge && r.client.options.HedgeAfter >= 0 && begun < r.nodes() {
 		timer.Reset(r.client.options.HedgeAfter)
 	}
 }
 
-func (r *race[T]) ask(ctx context.Context, u *upstream) (t try[T]) {
-	t.answer, t.err = attempt(ctx, r.client, u, &r.question)
+func (r *hedgedCall[T]) ask(ctx context.Context, u *upstream) (t try[T]) {
+	t.answer, t.err = attempt(ctx, r.client, u, &r.request)
 	if t.err == nil {
 		r.client.active.Store(u)
 	}
@@ -230,15 +230,15 @@ func (r *race[T]) ask(ctx context.Context, u *upstream) (t try[T]) {
 
 // question is one request, and how its result is read. What parse refuses is a
 // wrong answer.
-type question[T any] struct {
+type request[T any] struct {
 	method string
 	id     uint64
 	body   []byte
 	parse  func(json.RawMessage) (T, error)
 }
 
-func newQuestion[T any](c *Client, method string, parse func(json.RawMessage) (T, error), params []any) (question[T], error) {
-	q := question[T]{method: method, id: c.ids.Add(1), parse: parse}
+func newRequest[T any](c *Client, method string, parse func(json.RawMessage) (T, error), params []any) (request[T], error) {
+	q := request[T]{method: method, id: c.ids.Add(1), parse: parse}
 	if params == nil {
 		params = []any{}
 	}
@@ -250,7 +250,7 @@ func newQuestion[T any](c *Client, method string, parse func(json.RawMessage) (T
 }
 
 // attempt asks one node once, and enters how it went.
-func attempt[T any](ctx context.Context, c *Client, u *upstream, q *question[T]) (answer T, err error) {
+func attempt[T any](ctx context.Context, c *Client, u *upstream, q *request[T]) (answer T, err error) {
 	ctx, cancel := context.WithTimeout(ctx, c.options.AttemptTimeout)
 	defer cancel()
 	start := time.Now()
@@ -261,17 +261,17 @@ func attempt[T any](ctx context.Context, c *Client, u *upstream, q *question[T])
 		}
 	}
 	now := time.Now()
-	u.ended(err, now, now.Sub(start))
+	u.record(err, now, now.Sub(start))
 	return answer, err
 }
 
 // call asks the nodes. hedge is for reads.
 func call[T any](ctx context.Context, c *Client, hedge bool, method string, parse func(json.RawMessage) (T, error), params ...any) (answer T, err error) {
-	q, err := newQuestion(c, method, parse, params)
+	q, err := newRequest(c, method, parse, params)
 	if err != nil {
 		return answer, err
 	}
-	r := race[T]{client: c, question: q, hedge: hedge, tries: c.plan()}
+	r := hedgedCall[T]{client: c, request: q, hedge: hedge, tries: c.plan()}
 	if err := r.Run(ctx); err != nil {
 		return answer, err
 	}

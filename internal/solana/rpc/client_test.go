@@ -135,7 +135,7 @@ func TestFailover(t *testing.T) {
 		t.Errorf("%d and %d calls: a node that failed three times is asked last", len(a.calls()), len(b.calls()))
 	}
 	h := c.Health()
-	if h[0].Available || !h[1].Available || h[0].FailuresInARow != 3 || h[1].LastOK.IsZero() || h[1].Latency <= 0 {
+	if h[0].Available || !h[1].Available || h[0].ConsecutiveFailures != 3 || h[1].LastOK.IsZero() || h[1].Latency <= 0 {
 		t.Errorf("health %+v", h)
 	}
 	// When the other one fails too, the first is asked again, and is back.
@@ -170,7 +170,7 @@ func TestHedge(t *testing.T) {
 	if slot, err := c.Slot(t.Context(), rpc.Confirmed); err != nil || slot != 2 {
 		t.Errorf("%d, %v", slot, err)
 	}
-	if h := c.Health(); h[0].FailuresInARow != 0 || h[0].Calls != 0 || h[1].Calls != 1 {
+	if h := c.Health(); h[0].ConsecutiveFailures != 0 || h[0].Calls != 0 || h[1].Calls != 1 {
 		t.Errorf("a call that we gave up counts: %+v", h)
 	}
 	// A send is not hedged: the second node sees it only when the first fails.
@@ -212,12 +212,12 @@ func TestDeadlines(t *testing.T) {
 	if _, err := c.Slot(t.Context(), rpc.Confirmed); rpc.KindOf(err) != rpc.Down || c.Health()[0].Errors != 2 {
 		t.Errorf("%v after %d tries", err, c.Health()[0].Errors)
 	}
-	o.AttemptTimeout, o.Timeout = runtest.Patience, 10*time.Millisecond
+	o.AttemptTimeout, o.Timeout = runtest.HangTimeout, 10*time.Millisecond
 	c = newClient(t, o)
 	if _, err := c.Slot(t.Context(), rpc.Confirmed); rpc.KindOf(err) != rpc.Down || !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("%v", err)
 	}
-	o.Timeout, o.Backoff = 2*runtest.Patience, runtest.Patience
+	o.Timeout, o.Backoff = 2*runtest.HangTimeout, runtest.HangTimeout
 	down := newNode(t, status(http.StatusBadGateway, ""))
 	o.Upstreams[0].URL = down.URL
 	c = newClient(t, o)

@@ -47,7 +47,7 @@ func (k Kind) String() string {
 }
 
 // elsewhere reports whether another node may do better.
-func (k Kind) elsewhere() bool { return k != Preflight && k != Rejected }
+func (k Kind) retryable() bool { return k != Preflight && k != Rejected }
 
 // Error is what a call failed with on one node.
 type Error struct {

@@ -126,13 +126,13 @@ func TestAccounts(t *testing.T) {
 	if err != nil || slot != 7 || list[0] != nil || list[1].Address != (solana.Address{2}) || list[1].Owner != solana.TokenProgram || list[1].Lamports != 5 || string(list[1].Data) != "\x01\x02\x03" {
 		t.Errorf("%v, %d, %v", list, slot, err)
 	}
-	if _, _, err := c.Accounts(t.Context(), make([]solana.Address, rpc.MaxAccountsACall+1), rpc.Confirmed, 0); !errors.Is(err, rpc.ErrTooMany) {
+	if _, _, err := c.Accounts(t.Context(), make([]solana.Address, rpc.MaxAccountsPerCall+1), rpc.Confirmed, 0); !errors.Is(err, rpc.ErrTooMany) {
 		t.Errorf("101 accounts: %v", err)
 	}
-	if _, _, err := c.Statuses(t.Context(), make([]solana.Signature, rpc.MaxStatusesACall+1), false); !errors.Is(err, rpc.ErrTooMany) {
+	if _, _, err := c.Statuses(t.Context(), make([]solana.Signature, rpc.MaxStatusesPerCall+1), false); !errors.Is(err, rpc.ErrTooMany) {
 		t.Errorf("257 statuses: %v", err)
 	}
-	if _, err := c.Signatures(t.Context(), solana.Address{}, rpc.Page{Limit: rpc.MaxSignaturesACall + 1}, rpc.Confirmed); !errors.Is(err, rpc.ErrTooMany) {
+	if _, err := c.Signatures(t.Context(), solana.Address{}, rpc.Page{Limit: rpc.MaxSignaturesPerCall + 1}, rpc.Confirmed); !errors.Is(err, rpc.ErrTooMany) {
 		t.Errorf("1001 signatures: %v", err)
 	}
 	if len(n.calls()) != 1 {

@@ -22,18 +22,18 @@ func TestTransactionByMost(t *testing.T) {
 		"all":                    {nodes: replies{has, has}, found: true, time: 50},
 		"the first is silent":    {nodes: replies{timeless, has, hides}, found: true, time: 50},
 		"two times":              {nodes: replies{has, landed(t, 4, "51")}, err: rpc.ErrDisagree},
-		"unknown to one of two":  {nodes: replies{has, hides}, err: rpc.ErrSplit},
+		"unknown to one of two":  {nodes: replies{has, hides}, err: rpc.ErrNoMajority},
 		"unknown to the first":   {nodes: replies{hides, has, has}, found: true, time: 50},
-		"unknown to two of four": {nodes: replies{has, has, hides, hides}, err: rpc.ErrSplit},
+		"unknown to two of four": {nodes: replies{has, has, hides, hides}, err: rpc.ErrNoMajority},
 		"unknown to all":         {nodes: replies{hides, down, hides}},
 		"the first differs":      {nodes: replies{other, has, has}, found: true, time: 50},
-		"each tells otherwise":   {nodes: replies{other, has, hides}, err: rpc.ErrSplit},
+		"each tells otherwise":   {nodes: replies{other, has, hides}, err: rpc.ErrNoMajority},
 		"two differ":             {nodes: replies{other, has}, err: rpc.ErrDisagree},
 		"two by two":             {nodes: replies{other, other, has, has}, err: rpc.ErrDisagree},
 		"one alone answers":      {nodes: replies{down, has, behind}, found: true, time: 50},
 		"none answers":           {nodes: replies{behind, down}, kind: rpc.Behind},
 	} {
-		c.ask(t, name, (*rpc.Client).TransactionByMost)
+		c.ask(t, name, (*rpc.Client).TransactionByMajority)
 	}
 }
 
@@ -47,7 +47,7 @@ func TestTransactionByMostWaitsForNone(t *testing.T) {
 	t.Cleanup(func() { close(over) }) // before the nodes are closed
 	o := options(nodes...)
 	c := newClient(t, o)
-	if got, found, err := c.TransactionByMost(t.Context(), signature, rpc.Finalized); !found || err != nil || got.Slot != 4 {
+	if got, found, err := c.TransactionByMajority(t.Context(), signature, rpc.Finalized); !found || err != nil || got.Slot != 4 {
 		t.Errorf("%+v, %t, %v", got, found, err)
 	}
 	if h := c.Health()[0]; h.Errors != 0 {
@@ -56,14 +56,14 @@ func TestTransactionByMostWaitsForNone(t *testing.T) {
 
 	nodes[1].says(result("null"))
 	var err error
-	for o.Timeout = 50 * time.Millisecond; o.Timeout < runtest.Patience; o.Timeout *= 2 { // until the other two answer as quickly
+	for o.Timeout = 50 * time.Millisecond; o.Timeout < runtest.HangTimeout; o.Timeout *= 2 { // until the other two answer as quickly
 		o.AttemptTimeout = o.Timeout
 		var got *ledger.Confirmed
 		var found bool
-		if got, found, err = newClient(t, o).TransactionByMost(t.Context(), signature, rpc.Finalized); found {
+		if got, found, err = newClient(t, o).TransactionByMajority(t.Context(), signature, rpc.Finalized); found {
 			t.Fatalf("one of two knows it: %+v", got)
 		}
-		if errors.Is(err, rpc.ErrSplit) {
+		if errors.Is(err, rpc.ErrNoMajority) {
 			return
 		}
 	}

@@ -85,7 +85,7 @@ func (n *node) calls() []asked {
 // options are over some nodes, named a, b, c. No call times out.
 func options(nodes ...*node) rpc.Options {
 	o := rpc.Options{
-		Timeout: runtest.Patience, AttemptTimeout: runtest.Patience, MaxBlockhashAge: time.Hour, Backoff: time.Millisecond, HedgeAfter: -1,
+		Timeout: runtest.HangTimeout, AttemptTimeout: runtest.HangTimeout, MaxBlockhashAge: time.Hour, Backoff: time.Millisecond, HedgeAfter: -1,
 		ProbeEvery: 5 * time.Millisecond, BlockhashEvery: 5 * time.Millisecond, MaxAnswer: 1 << 16,
 	}
 	for i, n := range nodes {

@@ -33,9 +33,9 @@ import (
 // Limits of the interface, by Agave.
 const (
 	MaxUpstreams         = 16
-	MaxAccountsACall     = 100
-	MaxStatusesACall     = 256
-	MaxSignaturesACall   = 1000
+	MaxAccountsPerCall   = 100
+	MaxStatusesPerCall   = 256
+	MaxSignaturesPerCall = 1000
 	maxAttempts          = 16
 	unavailableAfter     = 3 // failures in a row
 	maxRateLimitedFor    = 30 * time.Second

@@ -19,15 +19,15 @@ import (
 // [WrongAnswer], of calls that cannot be made, and of answers that contradict each
 // other.
 var (
-	errMissing = errors.New("a member is missing")
-	errCount   = errors.New("not as many values as were asked for")
-	errOther   = errors.New("it tells of something else")
+	errMissing  = errors.New("a member is missing")
+	errCount    = errors.New("not as many values as were asked for")
+	errMismatch = errors.New("it tells of something else")
 	// ErrTooMany: more in one call than the interface takes.
 	ErrTooMany = errors.New("rpc: too many in one call")
 	// ErrDisagree: nodes tell different things of what is final.
 	ErrDisagree = errors.New("rpc: the nodes disagree")
-	// ErrSplit: some nodes know what is final, and too many do not.
-	ErrSplit = errors.New("rpc: not known to most nodes")
+	// ErrNoMajority: some nodes know what is final, and too many do not.
+	ErrNoMajority = errors.New("rpc: not known to most nodes")
 )
 
 // object is a parameter with members.
@@ -121,11 +121,11 @@ func (w *wireAccount) read(address solana.Address) (*Account, error) {
 	return &Account{address, owner, market.Amount(*w.Lamports), data, w.Executable}, nil
 }
 
-// Accounts reads up to MaxAccountsACall accounts as of one slot; one that does
+// Accounts reads up to MaxAccountsPerCall accounts as of one slot; one that does
 // not exist is nil. minSlot, if not 0, refuses a node that is behind it. Errors:
 // [Error], [ErrTooMany].
 func (c *Client) Accounts(ctx context.Context, list []solana.Address, level Commitment, minSlot uint64) ([]*Account, uint64, error) {
-	if len(list) > MaxAccountsACall {
+	if len(list) > MaxAccountsPerCall {
 		return nil, 0, fmt.Errorf("%w: %d accounts", ErrTooMany, len(list))
 	}
 	texts, options := accountsAt(list, level, minSlot)
@@ -238,7 +238,7 @@ func transactionOf(s solana.Signature) func(json.RawMessage) (*ledger.Confirmed,
 			return nil, err
 		}
 		if t.Signature() != s {
-			return nil, fmt.Errorf("transaction %s: %w", t.Signature(), errOther)
+			return nil, fmt.Errorf("transaction %s: %w", t.Signature(), errMismatch)
 		}
 		return t, nil
 	}
@@ -248,7 +248,7 @@ func transactionOf(s solana.Signature) func(json.RawMessage) (*ledger.Confirmed,
 // newer than Until; zero is no bound.
 type Page struct {
 	Before, Until solana.Signature
-	// Limit is 1 to MaxSignaturesACall; 0 is the largest.
+	// Limit is 1 to MaxSignaturesPerCall; 0 is the largest.
 	Limit int
 	// MinSlot, if not 0, refuses a node that is behind it.
 	MinSlot uint64
@@ -277,14 +277,14 @@ func (c *Client) Signatures(ctx context.Context, a solana.Address, page Page, le
 
 func (p *Page) limit() int {
 	if p.Limit == 0 {
-		return MaxSignaturesACall
+		return MaxSignaturesPerCall
 	}
 	return p.Limit
 }
 
 // options are getSignaturesForAddress's.
 func (p *Page) options(level Commitment) (object, error) {
-	if p.Limit < 0 || p.Limit > MaxSignaturesACall {
+	if p.Limit < 0 || p.Limit > MaxSignaturesPerCall {
 		return nil, fmt.Errorf("%w: %d signatures", ErrTooMany, p.Limit)
 	}
 	options := object{"commitment": level, "limit": p.limit()}

@@ -24,18 +24,18 @@ type Blockhash struct {
 // Blockhash returns a recent blockhash: the one that Run keeps, or, where that
 // is older than Options.MaxBlockhashAge, one asked for now.
 func (c *Client) Blockhash(ctx context.Context) (Blockhash, error) {
-	if b, ok := c.kept(); ok {
+	if b, ok := c.cachedBlockhash(); ok {
 		return b, nil
 	}
 	c.fetching.Lock()
 	defer c.fetching.Unlock()
-	if b, ok := c.kept(); ok { // somebody else has fetched it meanwhile
+	if b, ok := c.cachedBlockhash(); ok { // somebody else has fetched it meanwhile
 		return b, nil
 	}
 	return c.refresh(ctx)
 }
 
-func (c *Client) kept() (Blockhash, bool) {
+func (c *Client) cachedBlockhash() (Blockhash, bool) {
 	c.hashMu.Lock()
 	defer c.hashMu.Unlock()
 	return c.hash, !c.hash.FetchedAt.IsZero() && time.Since(c.hash.FetchedAt) < c.options.MaxBlockhashAge
@@ -106,11 +106,11 @@ func every(ctx context.Context, pace time.Duration, do func()) {
 
 // probe asks one node for its slot.
 func (c *Client) probe(ctx context.Context, u *upstream) {
-	q, err := newQuestion(c, "getSlot", number, []any{object{"commitment": Processed}})
+	q, err := newRequest(c, "getSlot", number, []any{object{"commitment": Processed}})
 	if err != nil {
 		return // it is always the same request, which a test sends
 	}
 	if slot, err := attempt(ctx, c, u, &q); err == nil {
-		u.saw(slot)
+		u.setSlot(slot)
 	}
 }

@@ -52,7 +52,7 @@ func (c *Client) Send(ctx context.Context, raw []byte, o SendOptions) (solana.Si
 			return want, err
 		}
 		if text != want.String() {
-			return want, fmt.Errorf("signature %q: %w", cut(text, maxMessage), errOther)
+			return want, fmt.Errorf("signature %q: %w", cut(text, maxMessage), errMismatch)
 		}
 		return want, nil
 	}, base64.StdEncoding.EncodeToString(raw), options)
@@ -116,11 +116,11 @@ type Status struct {
 	Error  string
 }
 
-// Statuses asks after up to MaxStatusesACall transactions at once, and returns
+// Statuses asks after up to MaxStatusesPerCall transactions at once, and returns
 // as many, in the same order. search looks beyond the recent ones, which is
 // slow. Errors: [Error], [ErrTooMany].
 func (c *Client) Statuses(ctx context.Context, list []solana.Signature, search bool) ([]Status, uint64, error) {
-	if len(list) > MaxStatusesACall {
+	if len(list) > MaxStatusesPerCall {
 		return nil, 0, fmt.Errorf("%w: %d signatures", ErrTooMany, len(list))
 	}
 	a, err := call(ctx, c, true, "getSignatureStatuses", statusesOf(len(list)), texts(list), object{"searchTransactionHistory": search})
@@ -174,7 +174,7 @@ func (w *wireStatus) read() (Status, error) {
 	s := Status{Known: true, Failed: failed(w.Err)}
 	for s.Level = Processed; s.Level.String() != w.Level; s.Level++ {
 		if s.Level == Finalized {
-			return s, fmt.Errorf("confirmation %q: %w", cut(w.Level, maxMessage), errOther)
+			return s, fmt.Errorf("confirmation %q: %w", cut(w.Level, maxMessage), errMismatch)
 		}
 	}
 	if w.Slot == nil {

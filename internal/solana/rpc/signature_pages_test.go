@@ -18,7 +18,7 @@ func TestSignaturePages(t *testing.T) {
 	broken := newNode(t, status(503, ""))
 	c := newClient(t, options(two, none, long, broken))
 	page := rpc.Page{Before: signature, Until: solana.Signature{9}, Limit: 2, MinSlot: 7}
-	views, err := c.SignaturePages(t.Context(), solana.Address{31: 1}, page, rpc.Finalized)
+	views, err := c.SignaturePageFromAll(t.Context(), solana.Address{31: 1}, page, rpc.Finalized)
 	if err != nil || len(views) != 4 {
 		t.Fatal(views, err)
 	}
@@ -38,7 +38,7 @@ func TestSignaturePages(t *testing.T) {
 	if asked := two.calls(); len(asked) != 1 || string(asked[0].Params[1]) != want || len(broken.calls()) != 1 {
 		t.Errorf("asked %v, want %s", asked, want)
 	}
-	if _, err := c.SignaturePages(t.Context(), solana.Address{}, rpc.Page{Limit: rpc.MaxSignaturesACall + 1}, rpc.Finalized); !errors.Is(err, rpc.ErrTooMany) {
+	if _, err := c.SignaturePageFromAll(t.Context(), solana.Address{}, rpc.Page{Limit: rpc.MaxSignaturesPerCall + 1}, rpc.Finalized); !errors.Is(err, rpc.ErrTooMany) {
 		t.Error(err)
 	}
 }
@@ -46,7 +46,7 @@ func TestSignaturePages(t *testing.T) {
 // TestSignaturePagesOfOne has the tries of any call.
 func TestSignaturePagesOfOne(t *testing.T) {
 	n := newNode(t, status(503, ""))
-	views, err := newClient(t, options(n)).SignaturePages(t.Context(), solana.Address{}, rpc.Page{}, rpc.Finalized)
+	views, err := newClient(t, options(n)).SignaturePageFromAll(t.Context(), solana.Address{}, rpc.Page{}, rpc.Finalized)
 	if err != nil || len(views) != 1 || views[0].Upstream != "a" || rpc.KindOf(views[0].Err) != rpc.Down || len(n.calls()) < 2 {
 		t.Errorf("%+v, %v, %d calls", views, err, len(n.calls()))
 	}

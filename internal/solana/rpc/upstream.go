@@ -33,15 +33,15 @@ type upstream struct {
 
 // health is guarded by upstream.mu.
 type health struct {
-	slot      uint64
-	latency   time.Duration
-	lastOK    time.Time
-	lastError string
-	errorAt   time.Time
-	failures  int
-	quietTill time.Time
-	calls     uint64
-	errors    uint64
+	slot             uint64
+	latency          time.Duration
+	lastOK           time.Time
+	lastError        string
+	errorAt          time.Time
+	failures         int
+	rateLimitedUntil time.Time
+	calls            uint64
+	errors           uint64
 }
 
 // UpstreamHealth tells of one node.
@@ -57,9 +57,9 @@ type UpstreamHealth struct {
 	// LastOK and LastErrorAt are zero if there was none.
 	LastOK, LastErrorAt time.Time
 	LastError           string
-	// FailuresInARow, and calls and errors since the start.
-	FailuresInARow int
-	Calls, Errors  uint64
+	// ConsecutiveFailures, and calls and errors since the start.
+	ConsecutiveFailures int
+	Calls, Errors       uint64
 }
 
 // response is JSON-RPC 2.0's. Requests are solana-go's types, answers are our own:
@@ -181,7 +181,7 @@ func retryAfter(text string) time.Duration {
 
 // ended enters a call that ended at now, after took. A call that we gave up says
 // nothing about the node, and a request that any node refuses nothing bad.
-func (u *upstream) ended(err error, now time.Time, took time.Duration) {
+func (u *upstream) record(err error, now time.Time, took time.Duration) {
 	if errors.Is(err, context.Canceled) {
 		return
 	}
@@ -193,14 +193,14 @@ func (u *upstream) ended(err error, now time.Time, took time.Duration) {
 		h.lastError, h.errorAt = cut(e.Error(), maxMessage), now
 		h.errors++
 		if e.Kind == RateLimited {
-			h.quietTill = now.Add(e.RetryAfter)
+			h.rateLimitedUntil = now.Add(e.RetryAfter)
 		}
-		if e.Kind.elsewhere() {
+		if e.Kind.retryable() {
 			h.failures++
 			return
 		}
 	}
-	h.failures, h.quietTill, h.lastOK = 0, time.Time{}, now
+	h.failures, h.rateLimitedUntil, h.lastOK = 0, time.Time{}, now
 	if h.latency == 0 {
 		h.latency = took
 	}
@@ -208,7 +208,7 @@ func (u *upstream) ended(err error, now time.Time, took time.Duration) {
 }
 
 // saw enters a slot that the node told of.
-func (u *upstream) saw(slot uint64) {
+func (u *upstream) setSlot(slot uint64) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	u.health.slot = slot

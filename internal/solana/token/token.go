@@ -75,7 +75,7 @@ const extensionsInOneSet = 64
 type Extensions uint64
 
 // Of makes a set. What has no bit is left out.
-func Of(list ...Extension) (s Extensions) {
+func ExtensionSet(list ...Extension) (s Extensions) {
 	for _, e := range list {
 		if e < extensionsInOneSet {
 			s |= 1 << e
@@ -90,7 +90,7 @@ func (s Extensions) Has(e Extension) bool { return e < extensionsInOneSet && s>>
 // Harmless returns the extensions that only describe a mint: they change nothing
 // about what a transfer delivers, or who can take it back.
 func Harmless() Extensions {
-	return Of(MetadataPointer, Metadata, GroupPointer, Group, GroupMemberPointer, GroupMember)
+	return ExtensionSet(MetadataPointer, Metadata, GroupPointer, Group, GroupMemberPointer, GroupMember)
 }
 
 // MaxDecimals bounds a mint's decimals: a whole unit fits in 64 bits.

@@ -81,7 +81,7 @@ func TestCheck(t *testing.T) {
 		if harmless != (err == nil) || harmless == c.IsZero() || !harmless && !errors.Is(err, token.ErrExtension) {
 			t.Errorf("extension %d: %v, %v", e, c, err)
 		}
-		if _, err := m.Check(token.Harmless() | token.Of(e)); (err == nil) != (e < 64) {
+		if _, err := m.Check(token.Harmless() | token.ExtensionSet(e)); (err == nil) != (e < 64) {
 			t.Errorf("extension %d, allowed: %v", e, err)
 		}
 	}

@@ -135,13 +135,13 @@ func Atomic(t testing.TB, claim market.ClaimID, blockhash byte, feePayer build.P
 
 // Builder is a transaction of package build.
 type Builder interface {
-	Build(accounts *solana.Accounts) (*build.Unsigned, error)
+	Build(accounts *solana.AccountCache) (*build.Unsigned, error)
 }
 
 // Build builds it.
 func Build(t testing.TB, b Builder) *build.Unsigned {
 	t.Helper()
-	u, err := b.Build(&solana.Accounts{})
+	u, err := b.Build(&solana.AccountCache{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -32,8 +32,8 @@ const (
 	copying  phase = 4 // a backup or a restore that is not whole yet
 )
 
-// markRecord says how far the journal is known to reach.
-type markRecord struct {
+// watermarkRecord says how far the journal is known to reach.
+type watermarkRecord struct {
 	phase phase
 	count uint64 // of marks written; the highest is the newest
 	last  uint64 // Seq of the last durable command; 0 = none
@@ -45,9 +45,9 @@ type markRecord struct {
 }
 
 var (
-	errMarkMissing = errors.New("the high-water mark is missing")
-	errMarkDamaged = errors.New("the high-water mark is damaged in every slot")
-	errUnfinished  = errors.New("a backup or a restore into this folder was cut short")
+	errWatermarkMissing = errors.New("the high-water mark is missing")
+	errWatermarkDamaged = errors.New("the high-water mark is damaged in every slot")
+	errUnfinished       = errors.New("a backup or a restore into this folder was cut short")
 )
 
 // mark is the high-water mark: the one witness outside Pebble of how far the
@@ -60,19 +60,19 @@ var (
 // two of them, the third is whole.
 //
 // write may be called by one goroutine, sync by another.
-type mark struct {
+type watermark struct {
 	file vfs.File
 
 	mu     sync.Mutex // write against the turn of slots in sync
 	slot   int        // takes writes
-	newest markRecord
+	newest watermarkRecord
 	dirty  bool // newest is not known to be on disk
 
 	syncMu sync.Mutex // one sync at a time
 	synced uint64     // last of the newest record on disk; under mu
 }
 
-func (r *markRecord) encode(p *[markSize]byte) {
+func (r *watermarkRecord) encode(p *[markSize]byte) {
 	clear(p[:])
 	binary.LittleEndian.PutUint32(p[0:], markMagic)
 	binary.LittleEndian.PutUint16(p[4:], markVersion)
@@ -85,14 +85,14 @@ func (r *markRecord) encode(p *[markSize]byte) {
 	binary.LittleEndian.PutUint32(p[60:], crc32.Checksum(p[:60], castagnoli))
 }
 
-// decodeMark reads one slot; ok is false for anything but a whole record.
-func decodeMark(p []byte) (r markRecord, ok bool) {
+// decodeWatermark reads one slot; ok is false for anything but a whole record.
+func decodeWatermark(p []byte) (r watermarkRecord, ok bool) {
 	if len(p) < markSize || binary.LittleEndian.Uint32(p) != markMagic ||
 		binary.LittleEndian.Uint16(p[4:]) != markVersion ||
 		binary.LittleEndian.Uint32(p[60:]) != crc32.Checksum(p[:60], castagnoli) {
-		return markRecord{}, false
+		return watermarkRecord{}, false
 	}
-	r = markRecord{
+	r = watermarkRecord{
 		phase: phase(p[6]),
 		count: binary.LittleEndian.Uint64(p[8:]),
 		last:  binary.LittleEndian.Uint64(p[16:]),
@@ -103,20 +103,20 @@ func decodeMark(p []byte) (r markRecord, ok bool) {
 	return r, r.phase >= creating && r.phase <= copying
 }
 
-// readMark returns the newest record of the file and how many slots are not
-// whole. Errors: errMarkMissing, errMarkDamaged, those of reading.
-func readMark(fs vfs.FS, path string) (r markRecord, bad int, err error) {
+// readWatermark returns the newest record of the file and how many slots are not
+// whole. Errors: errWatermarkMissing, errWatermarkDamaged, those of reading.
+func readWatermark(fs vfs.FS, path string) (r watermarkRecord, bad int, err error) {
 	f, err := fs.Open(path)
 	if oserror.IsNotExist(err) {
-		return markRecord{}, markSlots, errMarkMissing
+		return watermarkRecord{}, markSlots, errWatermarkMissing
 	} else if err != nil {
-		return markRecord{}, 0, fmt.Errorf("opening the high-water mark: %w", err)
+		return watermarkRecord{}, 0, fmt.Errorf("opening the high-water mark: %w", err)
 	}
 	var buf [markFileSize]byte
 	n, err := io.ReadFull(f, buf[:])
 	err = errors.Join(ignoreEOF(err), f.Close())
 	if err != nil {
-		return markRecord{}, 0, fmt.Errorf("reading the high-water mark: %w", err)
+		return watermarkRecord{}, 0, fmt.Errorf("reading the high-water mark: %w", err)
 	}
 	for slot := range markSlots {
 		start := slot * markSlotStep
@@ -124,7 +124,7 @@ func readMark(fs vfs.FS, path string) (r markRecord, bad int, err error) {
 			bad++
 			continue
 		}
-		got, ok := decodeMark(buf[start:min(n, start+markSlotStep)])
+		got, ok := decodeWatermark(buf[start:min(n, start+markSlotStep)])
 		if !ok {
 			bad++
 		} else if got.count > r.count {
@@ -132,7 +132,7 @@ func readMark(fs vfs.FS, path string) (r markRecord, bad int, err error) {
 		}
 	}
 	if bad == markSlots {
-		return markRecord{}, bad, errMarkDamaged
+		return watermarkRecord{}, bad, errWatermarkDamaged
 	}
 	return r, bad, nil
 }
@@ -144,16 +144,16 @@ func ignoreEOF(err error) error {
 	return err
 }
 
-// openMark opens the file for writing, makes it if need be, writes r into every
+// openWatermark opens the file for writing, makes it if need be, writes r into every
 // slot, that of the record before last, and syncs it with its directory.
-func openMark(fs vfs.FS, path string, r markRecord) (*mark, error) {
+func openWatermark(fs vfs.FS, path string, r watermarkRecord) (*watermark, error) {
 	f, err := fs.OpenReadWrite(path, "blockdesk-mark")
 	if err != nil {
 		return nil, fmt.Errorf("opening the high-water mark: %w", err)
 	}
 	// One slot after the other, the newest record's last, so that a crash in
 	// between loses neither.
-	m := &mark{file: f, newest: r, slot: (r.slot + 1) % markSlots}
+	m := &watermark{file: f, newest: r, slot: (r.slot + 1) % markSlots}
 	for range markSlots {
 		if err := m.write(r); err != nil {
 			return nil, errors.Join(err, f.Close())
@@ -170,7 +170,7 @@ func openMark(fs vfs.FS, path string, r markRecord) (*mark, error) {
 
 // write makes r the newest record; its count is set here. On return it survives
 // the process, not yet the machine.
-func (m *mark) write(r markRecord) error {
+func (m *watermark) write(r watermarkRecord) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	r.count = m.newest.count + 1
@@ -185,7 +185,7 @@ func (m *mark) write(r markRecord) error {
 
 // sync takes the newest record to the disk, if it is not there already. A
 // failed sync must not be asked for again.
-func (m *mark) sync() error {
+func (m *watermark) sync() error {
 	m.syncMu.Lock()
 	defer m.syncMu.Unlock()
 	m.mu.Lock()
@@ -206,13 +206,13 @@ func (m *mark) sync() error {
 }
 
 // read returns the newest record and the last Seq that is safe on disk.
-func (m *mark) read() (newest markRecord, synced uint64) {
+func (m *watermark) read() (newest watermarkRecord, synced uint64) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.newest, m.synced
 }
 
-func (m *mark) close() error { return m.file.Close() }
+func (m *watermark) close() error { return m.file.Close() }
 
 // syncDir makes the names in a directory durable.
 func syncDir(fs vfs.FS, path string) error {

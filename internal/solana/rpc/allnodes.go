@@ -30,7 +30,7 @@ func position(result json.RawMessage) (p Position, err error) {
 		return p, errMissing
 	}
 	if *v.Height > *v.Slot {
-		return p, fmt.Errorf("height %d at slot %d: %w", *v.Height, *v.Slot, errOther)
+		return p, fmt.Errorf("height %d at slot %d: %w", *v.Height, *v.Slot, errMismatch)
 	}
 	return Position{*v.Slot, *v.Height}, nil
 }
@@ -41,7 +41,7 @@ func (c *Client) Position(ctx context.Context, level Commitment) (Position, erro
 }
 
 // View is what one node alone tells of the chain and of some transactions.
-type View struct {
+type NodeStatuses struct {
 	// Upstream is the node's name.
 	Upstream string
 	// Err is why it told nothing: all that follows is zero then.
@@ -56,46 +56,46 @@ type View struct {
 	Statuses []Status
 }
 
-// StatusesEverywhere asks every node, at the same time and once, after up to
-// MaxStatusesACall transactions, old ones too. The views are in the order of the
+// StatusesFromAll asks every node, at the same time and once, after up to
+// MaxStatusesPerCall transactions, old ones too. The views are in the order of the
 // options. A list that is empty asks how far the nodes are. Errors: [ErrTooMany],
 // the context's once it has ended; a node's own is in its view.
-func (c *Client) StatusesEverywhere(ctx context.Context, list []solana.Signature) ([]View, error) {
-	if len(list) > MaxStatusesACall {
+func (c *Client) StatusesFromAll(ctx context.Context, list []solana.Signature) ([]NodeStatuses, error) {
+	if len(list) > MaxStatusesPerCall {
 		return nil, fmt.Errorf("%w: %d signatures", ErrTooMany, len(list))
 	}
-	e := everywhere[View]{client: c, ask: func(ctx context.Context, u *upstream, _ int) View { return c.view(ctx, u, list) }}
+	e := allNodes[NodeStatuses]{client: c, ask: func(ctx context.Context, u *upstream, _ int) NodeStatuses { return c.nodeStatuses(ctx, u, list) }}
 	return e.Run(ctx)
 }
 
 // view asks one node. How far it is comes first: the statuses are at least as new
 // if their slot is.
-func (c *Client) view(ctx context.Context, u *upstream, list []solana.Signature) View {
-	v := View{Upstream: u.name}
+func (c *Client) nodeStatuses(ctx context.Context, u *upstream, list []solana.Signature) NodeStatuses {
+	v := NodeStatuses{Upstream: u.name}
 	v.Err = firstError(
 		func() (err error) {
-			v.Finalized, err = askOne(ctx, c, u, "getEpochInfo", position, object{"commitment": Finalized})
+			v.Finalized, err = callNode(ctx, c, u, "getEpochInfo", position, object{"commitment": Finalized})
 			return err
 		},
 		func() (err error) {
-			v.Tip, err = askOne(ctx, c, u, "getBlockHeight", number, object{"commitment": Processed})
+			v.Tip, err = callNode(ctx, c, u, "getBlockHeight", number, object{"commitment": Processed})
 			return err
 		},
 		func() (err error) {
-			v.First, err = askOne(ctx, c, u, "getFirstAvailableBlock", number)
+			v.First, err = callNode(ctx, c, u, "getFirstAvailableBlock", number)
 			return err
 		},
 		func() error {
 			if len(list) == 0 {
 				return nil
 			}
-			a, err := askOne(ctx, c, u, "getSignatureStatuses", statusesOf(len(list)), texts(list), object{"searchTransactionHistory": true})
+			a, err := callNode(ctx, c, u, "getSignatureStatuses", statusesOf(len(list)), texts(list), object{"searchTransactionHistory": true})
 			v.Slot, v.Statuses = a.slot, a.statuses
 			return err
 		},
 	)
 	if v.Err != nil {
-		return View{Upstream: u.name, Err: v.Err}
+		return NodeStatuses{Upstream: u.name, Err: v.Err}
 	}
 	return v
 }
@@ -113,8 +113,8 @@ func firstError(steps ...func() error) error {
 // Upstreams returns how many nodes there are.
 func (c *Client) Upstreams() int { return len(c.upstreams) }
 
-// AccountsView is what one node alone tells of some accounts.
-type AccountsView struct {
+// NodeAccounts is what one node alone tells of some accounts.
+type NodeAccounts struct {
 	Upstream string
 	// Err is why it told nothing: all that follows is zero then.
 	Err error
@@ -124,43 +124,43 @@ type AccountsView struct {
 	Accounts []*Account
 }
 
-// AccountsEverywhere is [Client.Accounts] where nobody is to be believed alone: it
+// AccountsFromAll is [Client.Accounts] where nobody is to be believed alone: it
 // asks every node, at the same time and once; of one node it is the same as
 // Accounts, with its tries. The views are in the order of the options. It takes as
 // long as the slowest node does, Options.AttemptTimeout at most. Errors:
 // [ErrTooMany], the context's once it has ended; a node's own is in its view.
-func (c *Client) AccountsEverywhere(ctx context.Context, list []solana.Address, level Commitment, minSlot uint64) ([]AccountsView, error) {
-	if len(list) > MaxAccountsACall {
+func (c *Client) AccountsFromAll(ctx context.Context, list []solana.Address, level Commitment, minSlot uint64) ([]NodeAccounts, error) {
+	if len(list) > MaxAccountsPerCall {
 		return nil, fmt.Errorf("%w: %d accounts", ErrTooMany, len(list))
 	}
 	if len(c.upstreams) == 1 {
 		accounts, slot, err := c.Accounts(ctx, list, level, minSlot)
-		return []AccountsView{viewOf(c.upstreams[0], accountsAnswer{accounts, slot}, err)}, nil
+		return []NodeAccounts{viewOf(c.upstreams[0], accountsAnswer{accounts, slot}, err)}, nil
 	}
 	texts, options := accountsAt(list, level, minSlot)
 	parse := accountsOf(list, minSlot)
-	e := everywhere[AccountsView]{client: c, ask: func(ctx context.Context, u *upstream, _ int) AccountsView {
-		a, err := askOne(ctx, c, u, "getMultipleAccounts", parse, texts, options)
+	e := allNodes[NodeAccounts]{client: c, ask: func(ctx context.Context, u *upstream, _ int) NodeAccounts {
+		a, err := callNode(ctx, c, u, "getMultipleAccounts", parse, texts, options)
 		return viewOf(u, a, err)
 	}}
 	return e.Run(ctx)
 }
 
-func viewOf(u *upstream, a accountsAnswer, err error) AccountsView {
+func viewOf(u *upstream, a accountsAnswer, err error) NodeAccounts {
 	if err != nil {
-		return AccountsView{Upstream: u.name, Err: err}
+		return NodeAccounts{Upstream: u.name, Err: err}
 	}
-	return AccountsView{Upstream: u.name, Slot: a.slot, Accounts: a.accounts}
+	return NodeAccounts{Upstream: u.name, Slot: a.slot, Accounts: a.accounts}
 }
 
 // sighting is what one node alone tells of a transaction; nil is that it does not
 // know it.
-type sighting struct {
+type nodeTransaction struct {
 	*ledger.Confirmed
 	err error
 }
 
-// TransactionEverywhere is [Client.Transaction] where nobody is to be believed
+// TransactionFromAll is [Client.Transaction] where nobody is to be believed
 // alone. It asks every node, at the same time and once; all that answer must have
 // the transaction, and tell the same of it. One that fails to answer, for whatever
 // reason, does not count; one that answers and does not know it makes found false.
@@ -168,37 +168,37 @@ type sighting struct {
 // Options.AttemptTimeout at most. Of one node it is the same as Transaction, with
 // its tries. Errors: [ErrDisagree]; the context's once it has ended; the first
 // node's [Error] where none answers.
-func (c *Client) TransactionEverywhere(ctx context.Context, s solana.Signature, level Commitment) (t *ledger.Confirmed, found bool, err error) {
+func (c *Client) TransactionFromAll(ctx context.Context, s solana.Signature, level Commitment) (t *ledger.Confirmed, found bool, err error) {
 	if len(c.upstreams) == 1 {
 		return c.Transaction(ctx, s, level)
 	}
-	list, err := c.sightings(ctx, s, level, nil)
+	list, err := c.transactions(ctx, s, level, nil)
 	if err != nil {
 		return nil, false, err
 	}
-	return c.agreed(list)
+	return c.unanimous(list)
 }
 
-// TransactionByMost is [Client.TransactionEverywhere] where a minority is
+// TransactionByMajority is [Client.TransactionFromAll] where a minority is
 // overruled: more than half of the nodes that answer must tell the same of the
 // transaction. found is false where none knows it. It waits for no node that could
-// not change what the others say. Errors: [ErrSplit] where some know it and no
+// not change what the others say. Errors: [ErrNoMajority] where some know it and no
 // majority does: it may not be final yet where the others are; [ErrDisagree] where
 // all know it and no majority tells the same; the context's once it has ended; the
 // first node's [Error] where none answers.
-func (c *Client) TransactionByMost(ctx context.Context, s solana.Signature, level Commitment) (t *ledger.Confirmed, found bool, err error) {
+func (c *Client) TransactionByMajority(ctx context.Context, s solana.Signature, level Commitment) (t *ledger.Confirmed, found bool, err error) {
 	if len(c.upstreams) == 1 {
 		return c.Transaction(ctx, s, level)
 	}
-	list, err := c.sightings(ctx, s, level, settled)
+	list, err := c.transactions(ctx, s, level, hasMajority)
 	if err != nil {
 		return nil, false, err
 	}
-	return mostly(s, list)
+	return byMajority(s, list)
 }
 
 // settled reports whether more than half of all nodes tell the same.
-func settled(list []sighting) bool {
+func hasMajority(list []nodeTransaction) bool {
 	for i := range list {
 		alike := 0
 		for j := range list {
@@ -214,12 +214,12 @@ func settled(list []sighting) bool {
 }
 
 // same reports whether two nodes know the transaction and tell the same of it.
-func (s *sighting) same(o *sighting) bool {
+func (s *nodeTransaction) same(o *nodeTransaction) bool {
 	return s.Confirmed != nil && o.Confirmed != nil && s.Difference(o.Confirmed) == ""
 }
 
 // mostly counts what the nodes tell.
-func mostly(s solana.Signature, list []sighting) (t *ledger.Confirmed, found bool, err error) {
+func byMajority(s solana.Signature, list []nodeTransaction) (t *ledger.Confirmed, found bool, err error) {
 	answers, known := 0, 0
 	for i := range list {
 		if list[i].err == nil {
@@ -255,23 +255,23 @@ func mostly(s solana.Signature, list []sighting) (t *ledger.Confirmed, found boo
 	case answers:
 		return nil, false, fmt.Errorf("%w: about %s", ErrDisagree, s)
 	default:
-		return nil, false, fmt.Errorf("%w: %s", ErrSplit, s)
+		return nil, false, fmt.Errorf("%w: %s", ErrNoMajority, s)
 	}
 }
 
 // sightings asks every node, until enough says so where that is not nil.
-func (c *Client) sightings(ctx context.Context, s solana.Signature, level Commitment, enough func([]sighting) bool) ([]sighting, error) {
+func (c *Client) transactions(ctx context.Context, s solana.Signature, level Commitment, enough func([]nodeTransaction) bool) ([]nodeTransaction, error) {
 	name, options, parse := s.String(), transactionAt(level), transactionOf(s)
-	e := everywhere[sighting]{client: c, enough: enough, ask: func(ctx context.Context, u *upstream, _ int) sighting {
-		t, err := askOne(ctx, c, u, "getTransaction", parse, name, options)
-		return sighting{t, err}
+	e := allNodes[nodeTransaction]{client: c, enough: enough, ask: func(ctx context.Context, u *upstream, _ int) nodeTransaction {
+		t, err := callNode(ctx, c, u, "getTransaction", parse, name, options)
+		return nodeTransaction{t, err}
 	}}
 	return e.Run(ctx)
 }
 
 // agreed joins what the nodes tell. That one does not know it comes before all
 // differences: it may not be final yet.
-func (c *Client) agreed(list []sighting) (t *ledger.Confirmed, found bool, err error) {
+func (c *Client) unanimous(list []nodeTransaction) (t *ledger.Confirmed, found bool, err error) {
 	first, unknown := -1, false
 	for i := range list {
 		switch {
@@ -303,8 +303,8 @@ func (c *Client) agreed(list []sighting) (t *ledger.Confirmed, found bool, err e
 	return t, true, nil
 }
 
-// SignaturesView is what one node alone lists of an account's transactions.
-type SignaturesView struct {
+// NodeSignatures is what one node alone lists of an account's transactions.
+type NodeSignatures struct {
 	Upstream string
 	// Err is why List is nil.
 	Err error
@@ -312,31 +312,31 @@ type SignaturesView struct {
 	List []SignatureInfo
 }
 
-// SignaturePages is [Client.Signatures] where nobody is to be believed alone: it
+// SignaturePageFromAll is [Client.Signatures] where nobody is to be believed alone: it
 // asks every node for the same page, at the same time and once; of one node it is
 // the same as Signatures, with its tries. The views are in the order of the
 // options. It takes as long as the slowest node does, Options.AttemptTimeout at
 // most. Errors: [ErrTooMany], the context's once it has ended; a node's own is in
 // its view.
-func (c *Client) SignaturePages(ctx context.Context, a solana.Address, page Page, level Commitment) ([]SignaturesView, error) {
+func (c *Client) SignaturePageFromAll(ctx context.Context, a solana.Address, page Page, level Commitment) ([]NodeSignatures, error) {
 	options, err := page.options(level)
 	if err != nil {
 		return nil, err
 	}
 	if len(c.upstreams) == 1 {
 		list, err := c.Signatures(ctx, a, page, level)
-		return []SignaturesView{{c.upstreams[0].name, err, list}}, nil
+		return []NodeSignatures{{c.upstreams[0].name, err, list}}, nil
 	}
 	text, parse := solana.Text(a), signaturesOf(page.limit())
-	e := everywhere[SignaturesView]{client: c, ask: func(ctx context.Context, u *upstream, _ int) SignaturesView {
-		list, err := askOne(ctx, c, u, "getSignaturesForAddress", parse, text, options)
-		return SignaturesView{u.name, err, list}
+	e := allNodes[NodeSignatures]{client: c, ask: func(ctx context.Context, u *upstream, _ int) NodeSignatures {
+		list, err := callNode(ctx, c, u, "getSignaturesForAddress", parse, text, options)
+		return NodeSignatures{u.name, err, list}
 	}}
 	return e.Run(ctx)
 }
 
-// History is what one node alone tells of an account's transactions.
-type History struct {
+// NodeHistory is what one node alone tells of an account's transactions.
+type NodeHistory struct {
 	Upstream string
 	// Err is why List is nil. One that is behind what it was asked to be as of,
 	// or that has more than were asked for ([ErrTooMany]), tells nothing.
@@ -345,13 +345,13 @@ type History struct {
 	List []SignatureInfo
 }
 
-// SignaturesEverywhere asks the nodes of some views, at the same time, for all
+// SignaturesFromAll asks the nodes of some views, at the same time, for all
 // finalized transactions that name an account, each as of its own finalized slot
 // at least. A view with an error gives a history with the same, a context that has
 // ended all with its error. A node that has more than most tells nothing.
-func (c *Client) SignaturesEverywhere(ctx context.Context, a solana.Address, views []View, most int) []History {
-	e := everywhere[History]{client: c, ask: func(ctx context.Context, u *upstream, i int) History {
-		h := History{Upstream: u.name}
+func (c *Client) SignaturesFromAll(ctx context.Context, a solana.Address, views []NodeStatuses, most int) []NodeHistory {
+	e := allNodes[NodeHistory]{client: c, ask: func(ctx context.Context, u *upstream, i int) NodeHistory {
+		h := NodeHistory{Upstream: u.name}
 		switch {
 		case i >= len(views) || views[i].Upstream != u.name:
 			h.Err = &Error{Kind: Down, Upstream: u.name, Method: "getSignaturesForAddress", Err: errMissing}
@@ -365,7 +365,7 @@ func (c *Client) SignaturesEverywhere(ctx context.Context, a solana.Address, vie
 	list, err := e.Run(ctx)
 	if err != nil {
 		for _, u := range c.upstreams {
-			list = append(list, History{Upstream: u.name, Err: err})
+			list = append(list, NodeHistory{Upstream: u.name, Err: err})
 		}
 	}
 	return list
@@ -375,11 +375,11 @@ func (c *Client) SignaturesEverywhere(ctx context.Context, a solana.Address, vie
 func (c *Client) history(ctx context.Context, u *upstream, a solana.Address, slot uint64, most int) ([]SignatureInfo, error) {
 	var list []SignatureInfo
 	for {
-		options := object{"commitment": Finalized, "limit": MaxSignaturesACall, "minContextSlot": slot}
+		options := object{"commitment": Finalized, "limit": MaxSignaturesPerCall, "minContextSlot": slot}
 		if len(list) > 0 {
 			options["before"] = list[len(list)-1].Signature.String()
 		}
-		page, err := askOne(ctx, c, u, "getSignaturesForAddress", signaturesOf(MaxSignaturesACall), solana.Text(a), options)
+		page, err := callNode(ctx, c, u, "getSignaturesForAddress", signaturesOf(MaxSignaturesPerCall), solana.Text(a), options)
 		if err != nil {
 			return nil, err
 		}
@@ -387,14 +387,14 @@ func (c *Client) history(ctx context.Context, u *upstream, a solana.Address, slo
 		switch {
 		case len(list) > most:
 			return nil, fmt.Errorf("%w: %s is named more than %d times", ErrTooMany, solana.Text(a), most)
-		case len(page) < MaxSignaturesACall:
+		case len(page) < MaxSignaturesPerCall:
 			return list, nil
 		}
 	}
 }
 
 // everywhere asks all nodes at once.
-type everywhere[T any] struct {
+type allNodes[T any] struct {
 	client *Client
 	ask    func(ctx context.Context, u *upstream, i int) T
 	// enough, where it is not nil, sees each new answer among the others, which are
@@ -406,7 +406,7 @@ type everywhere[T any] struct {
 // Run returns the answers when all have come, enough have, or Options.Timeout has
 // passed. The error is the context's, if that has ended: whom it has cut off may have told
 // otherwise than the others, so that these are no majority.
-func (e *everywhere[T]) Run(whole context.Context) ([]T, error) {
+func (e *allNodes[T]) Run(whole context.Context) ([]T, error) {
 	ctx, cancel := context.WithTimeout(whole, e.client.options.Timeout)
 	defer cancel()
 	e.answers = make([]T, len(e.client.upstreams))
@@ -430,9 +430,9 @@ func (e *everywhere[T]) Run(whole context.Context) ([]T, error) {
 	return e.answers, nil
 }
 
-// askOne asks one node once.
-func askOne[T any](ctx context.Context, c *Client, u *upstream, method string, parse func(json.RawMessage) (T, error), params ...any) (T, error) {
-	q, err := newQuestion(c, method, parse, params)
+// callNode asks one node once.
+func callNode[T any](ctx context.Context, c *Client, u *upstream, method string, parse func(json.RawMessage) (T, error), params ...any) (T, error) {
+	q, err := newRequest(c, method, parse, params)
 	if err != nil {
 		var none T
 		return none, err

@@ -87,11 +87,11 @@ func TestStatusesEverywhere(t *testing.T) {
 	short := newNode(t, told(with(position(1000, 600), "getSignatureStatuses", `{"context":{"slot":1000},"value":[null]}`)))
 	pruned := newNode(t, told(with(position(1000, 600), "getFirstAvailableBlock", "null")))
 	c := newClient(t, options(well, behind, down, liar, short, pruned))
-	views, err := c.StatusesEverywhere(t.Context(), []solana.Signature{{1}, {2}})
+	views, err := c.StatusesFromAll(t.Context(), []solana.Signature{{1}, {2}})
 	if err != nil || len(views) != 6 {
 		t.Fatalf("%d views, %v", len(views), err)
 	}
-	for i, want := range []rpc.View{
+	for i, want := range []rpc.NodeStatuses{
 		{
 			Upstream: "a", Finalized: rpc.Position{Slot: 1000, Height: 600}, Tip: 632, First: 7, Slot: 1032,
 			Statuses: []rpc.Status{{}, {Known: true, Slot: 999, Level: rpc.Finalized}},
@@ -135,10 +135,10 @@ func TestStatusesEverywhere(t *testing.T) {
 func TestStatusesEverywhereLimits(t *testing.T) {
 	n := newNode(t, told(position(1000, 600)))
 	c := newClient(t, options(n))
-	if _, err := c.StatusesEverywhere(t.Context(), make([]solana.Signature, rpc.MaxStatusesACall+1)); !errors.Is(err, rpc.ErrTooMany) {
+	if _, err := c.StatusesFromAll(t.Context(), make([]solana.Signature, rpc.MaxStatusesPerCall+1)); !errors.Is(err, rpc.ErrTooMany) {
 		t.Errorf("one too many: %v", err)
 	}
-	views, err := c.StatusesEverywhere(t.Context(), nil)
+	views, err := c.StatusesFromAll(t.Context(), nil)
 	if err != nil || views[0].Err != nil || views[0].Finalized.Height != 600 || strings.Contains(methodsOf(n), "Statuses") {
 		t.Errorf("none asked for: %+v, %v, %s", views, err, methodsOf(n))
 	}
@@ -151,11 +151,11 @@ func TestEverywhereHanging(t *testing.T) {
 	hanging := newNode(t, func(http.ResponseWriter, asked) { <-release })
 	defer close(release)
 	o := options(newNode(t, told(position(1000, 600))), hanging)
-	var views []rpc.View
-	for o.Timeout = 50 * time.Millisecond; o.Timeout < runtest.Patience; o.Timeout *= 2 { // until the other one answers as quickly
+	var views []rpc.NodeStatuses
+	for o.Timeout = 50 * time.Millisecond; o.Timeout < runtest.HangTimeout; o.Timeout *= 2 { // until the other one answers as quickly
 		o.AttemptTimeout = o.Timeout / 2
 		var err error
-		views, err = newClient(t, o).StatusesEverywhere(t.Context(), []solana.Signature{{1}, {2}})
+		views, err = newClient(t, o).StatusesFromAll(t.Context(), []solana.Signature{{1}, {2}})
 		if err != nil || rpc.KindOf(views[1].Err) != rpc.Down {
 			t.Fatalf("%+v, %v", views, err)
 		}
@@ -208,13 +208,13 @@ func TestSignaturesEverywhere(t *testing.T) {
 	o := options(nodes...)
 	o.MaxAnswer = 1 << 20
 	c := newClient(t, o)
-	views := make([]rpc.View, len(nodes))
+	views := make([]rpc.NodeStatuses, len(nodes))
 	for i := range views {
-		views[i] = rpc.View{Upstream: string(rune('a' + i)), Finalized: rpc.Position{Slot: 5000}}
+		views[i] = rpc.NodeStatuses{Upstream: string(rune('a' + i)), Finalized: rpc.Position{Slot: 5000}}
 	}
 	broken := errors.New("broken")
 	views[6].Err = broken
-	list := c.SignaturesEverywhere(t.Context(), solana.Address{9}, views, 2345)
+	list := c.SignaturesFromAll(t.Context(), solana.Address{9}, views, 2345)
 	for i, want := range []struct {
 		n   int
 		err error
@@ -236,7 +236,7 @@ func TestSignaturesEverywhere(t *testing.T) {
 		t.Errorf("one without a view was asked %d times", n)
 	}
 	// Views of other nodes tell nothing.
-	for _, h := range c.SignaturesEverywhere(t.Context(), solana.Address{9}, views[1:2], 10) {
+	for _, h := range c.SignaturesFromAll(t.Context(), solana.Address{9}, views[1:2], 10) {
 		if h.Err == nil {
 			t.Errorf("%s answered as of another's view", h.Upstream)
 		}
@@ -303,7 +303,7 @@ func TestTransactionEverywhere(t *testing.T) {
 		"unknown, one down":           {nodes: replies{down, hides}},
 		"none answers":                {nodes: replies{behind, down, wrong}, kind: rpc.Behind},
 	} {
-		nodes := c.ask(t, name, (*rpc.Client).TransactionEverywhere)
+		nodes := c.ask(t, name, (*rpc.Client).TransactionFromAll)
 		for i, n := range nodes {
 			calls := n.calls()
 			if len(nodes) > 1 && len(calls) != 1 { // once each
@@ -325,7 +325,7 @@ func TestTransactionOfOneNode(t *testing.T) {
 		status(http.StatusServiceUnavailable, "no")(w, c)
 	})
 	c := newClient(t, options(n))
-	if got, found, err := c.TransactionEverywhere(t.Context(), signature, rpc.Finalized); err != nil || !found || got.Slot != 4 || c.Upstreams() != 1 {
+	if got, found, err := c.TransactionFromAll(t.Context(), signature, rpc.Finalized); err != nil || !found || got.Slot != 4 || c.Upstreams() != 1 {
 		t.Errorf("%+v, %t, %v", got, found, err)
 	}
 }
@@ -341,7 +341,7 @@ func TestEverywhereOnChain(t *testing.T) {
 	landed := c.land(c.sign(u.Bytes(), c.takerKey), rpc.SendOptions{})
 	position, err := two.Position(t.Context(), rpc.Finalized)
 	c.must(err)
-	views, err := two.StatusesEverywhere(t.Context(), []solana.Signature{landed.Signature(), {1}})
+	views, err := two.StatusesFromAll(t.Context(), []solana.Signature{landed.Signature(), {1}})
 	c.must(err)
 	for _, v := range views {
 		if v.Err != nil || v.Finalized != position || v.Slot < v.Finalized.Slot || v.Tip < v.Finalized.Height || v.First == 0 || v.First > landed.Slot {
@@ -351,13 +351,13 @@ func TestEverywhereOnChain(t *testing.T) {
 			t.Errorf("%s: %+v", v.Upstream, s)
 		}
 	}
-	for _, h := range two.SignaturesEverywhere(t.Context(), common.Reference, views, 10) {
+	for _, h := range two.SignaturesFromAll(t.Context(), common.Reference, views, 10) {
 		if h.Err != nil || len(h.List) != 1 || h.List[0].Signature != landed.Signature() {
 			t.Errorf("%+v", h)
 		}
 	}
 	views[1].Finalized.Slot += 100
-	if h := two.SignaturesEverywhere(t.Context(), common.Reference, views, 10)[1]; rpc.KindOf(h.Err) != rpc.Behind {
+	if h := two.SignaturesFromAll(t.Context(), common.Reference, views, 10)[1]; rpc.KindOf(h.Err) != rpc.Behind {
 		t.Errorf("as of a slot to come: %+v", h)
 	}
 }

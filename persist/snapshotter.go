@@ -11,41 +11,41 @@ import (
 	"blockdesk/engine"
 )
 
-// snapshotShelf is which snapshots there are, and how the next one comes along.
+// snapshotList is which snapshots there are, and how the next one comes along.
 // Safe for concurrent use.
-type snapshotShelf struct {
+type snapshotList struct {
 	mu     sync.Mutex
 	list   []snapshot // whole ones, oldest first
 	at     uint64     // the second engine's place
 	failed error      // of the last attempt
 }
 
-func (s *snapshotShelf) set(list []snapshot) {
+func (s *snapshotList) set(list []snapshot) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.list = list
 }
 
-func (s *snapshotShelf) get() []snapshot {
+func (s *snapshotList) get() []snapshot {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return append([]snapshot(nil), s.list...)
 }
 
-func (s *snapshotShelf) follow(at uint64) {
+func (s *snapshotList) setReplicaSeq(at uint64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.at = at
 }
 
-func (s *snapshotShelf) fail(err error) {
+func (s *snapshotList) fail(err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.failed = err
 }
 
 // remove takes one off the list.
-func (s *snapshotShelf) remove(seq uint64) {
+func (s *snapshotList) remove(seq uint64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	var kept []snapshot
@@ -57,7 +57,7 @@ func (s *snapshotShelf) remove(seq uint64) {
 	s.list = kept
 }
 
-func (s *snapshotShelf) health() (newest, at uint64, failed error) {
+func (s *snapshotList) health() (newest, at uint64, failed error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if n := len(s.list); n > 0 {
@@ -69,10 +69,10 @@ func (s *snapshotShelf) health() (newest, at uint64, failed error) {
 // follower is the second engine: it applies what is durable, in its own
 // goroutine and out of Pebble, and makes the snapshots, so that the live engine
 // never stops for one.
-type follower struct {
+type snapshotter struct {
 	s        *Store
 	replica  *engine.Replica
-	at       chain // after the last frame applied
+	at       position // after the last frame applied
 	taken    uint64
 	patience time.Duration // of finish
 	until    time.Time     // follow stops then; zero = it does not
@@ -81,7 +81,7 @@ type follower struct {
 
 // follow applies every durable frame that it has not, up to the next snapshot,
 // which it takes. It reports whether there is more.
-func (w *follower) follow() (more bool, err error) {
+func (w *snapshotter) catchUp() (more bool, err error) {
 	durable := w.s.durableChain()
 	if w.at.next >= durable.next {
 		return false, nil
@@ -103,7 +103,7 @@ func (w *follower) follow() (more bool, err error) {
 	if err = errors.Join(err, it.Close()); err != nil {
 		return false, fmt.Errorf("the second engine: %w", err)
 	}
-	w.s.snapshots.follow(w.at.last())
+	w.s.snapshots.setReplicaSeq(w.at.last())
 	if w.at.last() >= due {
 		w.s.snapshots.fail(w.snapshot())
 		return true, nil
@@ -114,10 +114,10 @@ func (w *follower) follow() (more bool, err error) {
 	return false, nil
 }
 
-// toEnd follows until there is no more.
-func (w *follower) toEnd() error {
+// catchUpToEnd follows until there is no more.
+func (w *snapshotter) catchUpToEnd() error {
 	for {
-		if more, err := w.follow(); !more || err != nil {
+		if more, err := w.catchUp(); !more || err != nil {
 			return err
 		}
 	}
@@ -125,8 +125,8 @@ func (w *follower) toEnd() error {
 
 // apply applies one frame, after checking that it is the next and that both
 // engines have seen the same events.
-func (w *follower) apply(f *Frame, encoded []byte) (err error) {
-	if err := w.at.follow(f, HashFrame(encoded)); err != nil {
+func (w *snapshotter) apply(f *Frame, encoded []byte) (err error) {
+	if err := w.at.advance(f, HashFrame(encoded)); err != nil {
 		return err
 	}
 	if w.replica.Digest != f.EventHash {
@@ -143,12 +143,12 @@ func (w *follower) apply(f *Frame, encoded []byte) (err error) {
 
 // snapshot writes one of where the second engine is, and drops what it makes
 // superfluous. A failure costs no data: the journal has it all.
-func (w *follower) snapshot() error {
+func (w *snapshotter) snapshot() error {
 	if err := w.s.fault.err(); err != nil {
 		return err
 	}
 	// The mark must not be behind a snapshot, or the frame it names may be gone.
-	if err := w.s.mark.sync(); err != nil {
+	if err := w.s.watermark.sync(); err != nil {
 		return w.s.fault.set(err)
 	}
 	snap := snapshot{
@@ -165,13 +165,13 @@ func (w *follower) snapshot() error {
 	return w.s.prune()
 }
 
-func (w *follower) late() bool { return !w.until.IsZero() && time.Now().After(w.until) }
+func (w *snapshotter) late() bool { return !w.until.IsZero() && time.Now().After(w.until) }
 
 // finish catches up and takes the snapshot of a clean close. A second engine that
 // is far behind takes none: the next start replays the journal instead.
-func (w *follower) finish() error {
+func (w *snapshotter) finish() error {
 	w.until = time.Now().Add(w.patience)
-	if err := w.toEnd(); err != nil {
+	if err := w.catchUpToEnd(); err != nil {
 		return err
 	}
 	if behind := w.s.durableChain().next - w.at.next; behind > 0 {

@@ -20,11 +20,11 @@ func TestPatientTransport(t *testing.T) {
 	var leads atomic.Bool
 	leads.Store(true)
 	var dialled atomic.Int64
-	open := func(bind string) *patient {
+	open := func(bind string) *retryTransport {
 		return openPatient(t, Options{ID: "n", Bind: bind, dial: func(to string, timeout time.Duration) (net.Conn, error) {
 			dialled.Add(1)
 			return dial(to, timeout)
-		}}, runtest.Patience, func(term uint64) bool { return term == 7 && leads.Load() })
+		}}, runtest.HangTimeout, func(term uint64) bool { return term == 7 && leads.Load() })
 	}
 	leader := open(freeAddress(t))
 	away := freeAddress(t)
@@ -61,7 +61,7 @@ func TestPatientTransport(t *testing.T) {
 	}
 }
 
-func openPatient(t *testing.T, o Options, stall time.Duration, leads func(uint64) bool) *patient {
+func openPatient(t *testing.T, o Options, stall time.Duration, leads func(uint64) bool) *retryTransport {
 	t.Helper()
 	s, err := listen(&o)
 	if err != nil {
@@ -85,7 +85,7 @@ func openPatient(t *testing.T, o Options, stall time.Duration, leads func(uint64
 // node can vote.
 func TestSilentSnapshot(t *testing.T) {
 	nobody := func(uint64) bool { return false }
-	open := func() *patient {
+	open := func() *retryTransport {
 		return openPatient(t, Options{ID: "n", Bind: freeAddress(t)}, 100*time.Millisecond, nobody)
 	}
 	leader, peer := open(), open()

@@ -19,32 +19,32 @@ func TestEverywhereCutOff(t *testing.T) {
 	answers["getMultipleAccounts"] = `{"context":{"slot":72},"value":[null]}`
 	answers["getTransaction"] = "null"
 	answers["getSignaturesForAddress"] = "[]"
-	views := []rpc.View{{Upstream: "a"}, {Upstream: "b"}, {Upstream: "c"}}
+	views := []rpc.NodeStatuses{{Upstream: "a"}, {Upstream: "b"}, {Upstream: "c"}}
 	cutOff := false
 	for name, ask := range map[string]func(ctx context.Context, c *rpc.Client) error{
 		"statuses": func(ctx context.Context, c *rpc.Client) error {
-			_, err := c.StatusesEverywhere(ctx, []solana.Signature{{1}, {2}})
+			_, err := c.StatusesFromAll(ctx, []solana.Signature{{1}, {2}})
 			return err
 		},
 		"accounts": func(ctx context.Context, c *rpc.Client) error {
-			_, err := c.AccountsEverywhere(ctx, []solana.Address{{1}}, rpc.Finalized, 0)
+			_, err := c.AccountsFromAll(ctx, []solana.Address{{1}}, rpc.Finalized, 0)
 			return err
 		},
 		"transaction": func(ctx context.Context, c *rpc.Client) error {
-			_, _, err := c.TransactionEverywhere(ctx, solana.Signature{1}, rpc.Finalized)
+			_, _, err := c.TransactionFromAll(ctx, solana.Signature{1}, rpc.Finalized)
 			return err
 		},
 		"transaction by most": func(ctx context.Context, c *rpc.Client) error {
-			_, _, err := c.TransactionByMost(ctx, solana.Signature{1}, rpc.Finalized)
+			_, _, err := c.TransactionByMajority(ctx, solana.Signature{1}, rpc.Finalized)
 			return err
 		},
 		"pages": func(ctx context.Context, c *rpc.Client) error {
-			_, err := c.SignaturePages(ctx, solana.Address{1}, rpc.Page{}, rpc.Finalized)
+			_, err := c.SignaturePageFromAll(ctx, solana.Address{1}, rpc.Page{}, rpc.Finalized)
 			return err
 		},
 		"histories": func(ctx context.Context, c *rpc.Client) error {
 			var first error
-			for i, h := range c.SignaturesEverywhere(ctx, solana.Address{1}, views, 10) {
+			for i, h := range c.SignaturesFromAll(ctx, solana.Address{1}, views, 10) {
 				if h.Upstream != views[i].Upstream || cutOff && (h.List != nil || h.Err == nil) {
 					t.Errorf("a history is %+v", h)
 				}

@@ -11,7 +11,7 @@ import (
 
 // answer gives pieces of snapshots to who asks, one at a time: what waits is
 // bounded, and what is too much is asked for again.
-func (p *Publisher) answer(ctx context.Context, l *link, asks *nats.Subscription) error {
+func (p *Publisher) serveSnapshots(ctx context.Context, l *link, asks *nats.Subscription) error {
 	var buf []byte
 	chunk := make([]byte, MaxPieceBytes)
 	for {
@@ -25,7 +25,7 @@ func (p *Publisher) answer(ctx context.Context, l *link, asks *nats.Subscription
 			return err
 		}
 		h, _, err := parseMessage(m.Data)
-		if err != nil || h.kind != kindAsk || m.Reply == "" {
+		if err != nil || h.kind != kindSnapshotRequest || m.Reply == "" {
 			p.stats.Unanswered.Add(1)
 			continue
 		}
@@ -62,7 +62,7 @@ func (p *Publisher) piece(dst []byte, ask *head, chunk []byte) []byte {
 		return dst
 	}
 	if next != place.Next {
-		place = persist.Place{Next: next} // an older one, whose file says the rest
+		place = persist.Position{Next: next} // an older one, whose file says the rest
 	}
 	return appendPiece(dst, p.term, offset, &piece{place: place, size: uint64(size), bytes: chunk[:n]})
 }

@@ -16,25 +16,25 @@ import (
 )
 
 const (
-	// shelfFiles is how many snapshots' files are in memory at most: who fetches the
+	// maxCachedSnapshots is how many snapshots' files are in memory at most: who fetches the
 	// one before the newest may end.
-	shelfFiles = 2
+	maxCachedSnapshots = 2
 	// snapshotRenew is how often the file given out is made anew at most.
 	snapshotRenew = time.Minute
 )
 
 // images is what this node's disk has of raft's snapshots. Safe for concurrent use.
-type images struct {
+type snapshotStatus struct {
 	from raft.SnapshotStore
 
-	place  atomic.Pointer[persist.Place] // of the newest; nil = there is none
-	failed atomic.Pointer[error]         // why the last attempt failed
-	taken  atomic.Uint64                 // written since the start
-	wrong  atomic.Uint64                 // and not written
+	place  atomic.Pointer[persist.Position] // of the newest; nil = there is none
+	failed atomic.Pointer[error]            // why the last attempt failed
+	taken  atomic.Uint64                    // written since the start
+	wrong  atomic.Uint64                    // and not written
 }
 
 // wrote says what came of a snapshot of this node's.
-func (s *images) wrote(at persist.Place, err error) {
+func (s *snapshotStatus) written(at persist.Position, err error) {
 	switch {
 	case err == nil:
 		s.taken.Add(1)
@@ -48,10 +48,10 @@ func (s *images) wrote(at persist.Place, err error) {
 
 // restored says that the newest snapshot came of another node, or was there at the
 // start.
-func (s *images) restored(at persist.Place) { s.place.Store(&at) }
+func (s *snapshotStatus) restored(at persist.Position) { s.place.Store(&at) }
 
 // read makes the file of raft's newest snapshot, if it is of that place.
-func (s *images) read(at persist.Place) (file []byte, err error) {
+func (s *snapshotStatus) read(at persist.Position) (file []byte, err error) {
 	list, err := s.from.List()
 	if err != nil {
 		return nil, err
@@ -66,7 +66,7 @@ func (s *images) read(at persist.Place) (file []byte, err error) {
 	defer func() { err = errors.Join(err, content.Close()) }()
 	head := make([]byte, headerSize)
 	if _, err := io.ReadFull(content, head); err != nil {
-		return nil, fmt.Errorf("%w: reading the header: %w", errImage, err)
+		return nil, fmt.Errorf("%w: reading the header: %w", errSnapshot, err)
 	}
 	h, err := decodeHeader(head)
 	if err != nil {
@@ -77,7 +77,7 @@ func (s *images) read(at persist.Place) (file []byte, err error) {
 	}
 	var replica bytes.Buffer
 	if _, err := io.CopyN(&replica, content, int64(h.bytes)); err != nil {
-		return nil, fmt.Errorf("%w: reading the replica: %w", errImage, err)
+		return nil, fmt.Errorf("%w: reading the replica: %w", errSnapshot, err)
 	}
 	return persist.EncodeSnapshot(h.at, h.digest, h.state, replica.Bytes())
 }
@@ -85,26 +85,26 @@ func (s *images) read(at persist.Place) (file []byte, err error) {
 // shelf gives out raft's snapshots as files of persist's, while a term lasts. Raft's
 // have the replica's encoding already, so the engine and the warm replica take no
 // part. Safe for concurrent use.
-type shelf struct {
-	images *images
+type snapshotCache struct {
+	status *snapshotStatus
 	frames *frameIndex
 	now    func() time.Time
 
 	reading sync.Mutex // one file at a time
 
 	mu     sync.Mutex
-	files  []shelved // the newest last
+	files  []cachedSnapshot // the newest last
 	closed bool
 }
 
-type shelved struct {
-	at    persist.Place
+type cachedSnapshot struct {
+	at    persist.Position
 	since time.Time
 	file  []byte
 }
 
 // newest is the place of the snapshot to give out.
-func (s *shelf) newest() (persist.Place, bool) {
+func (s *snapshotCache) newest() (persist.Position, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if n := len(s.files); n > 0 {
@@ -112,33 +112,33 @@ func (s *shelf) newest() (persist.Place, bool) {
 			return last.at, true
 		}
 	}
-	if at := s.images.place.Load(); at != nil {
+	if at := s.status.place.Load(); at != nil {
 		return *at, true
 	}
-	return persist.Place{}, false
+	return persist.Position{}, false
 }
 
 // file returns the whole file of the snapshot before Seq next, which must not be
 // changed.
-func (s *shelf) file(next uint64) ([]byte, error) {
+func (s *snapshotCache) file(next uint64) ([]byte, error) {
 	s.reading.Lock()
 	defer s.reading.Unlock()
-	if file := s.kept(next); file != nil {
+	if file := s.cached(next); file != nil {
 		return file, nil
 	}
-	at := s.images.place.Load()
+	at := s.status.place.Load()
 	if at == nil || at.Next != next {
 		return nil, fmt.Errorf("seq %d: %w", next, persist.ErrNoSnapshot)
 	}
-	file, err := s.images.read(*at)
+	file, err := s.status.read(*at)
 	if err != nil {
 		return nil, fmt.Errorf("snapshot of seq %d: %w", next-1, err)
 	}
-	s.keep(shelved{at: *at, since: s.now(), file: file})
+	s.add(cachedSnapshot{at: *at, since: s.now(), file: file})
 	return file, nil
 }
 
-func (s *shelf) kept(next uint64) []byte {
+func (s *snapshotCache) cached(next uint64) []byte {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for i := range s.files {
@@ -149,20 +149,20 @@ func (s *shelf) kept(next uint64) []byte {
 	return nil
 }
 
-func (s *shelf) keep(f shelved) {
+func (s *snapshotCache) add(f cachedSnapshot) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.closed {
 		return
 	}
-	if len(s.files) == shelfFiles {
+	if len(s.files) == maxCachedSnapshots {
 		s.files = slices.Delete(s.files, 0, 1)
 	}
 	s.files = append(s.files, f)
 }
 
 // close forgets the files. It waits for no disk.
-func (s *shelf) close() {
+func (s *snapshotCache) close() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.files, s.closed = nil, true

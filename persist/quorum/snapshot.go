@@ -31,37 +31,37 @@ import (
 // An entry of the stores: key bytes u16, value bytes u32, key (with its store's
 // name), value; the end is one of no key.
 const (
-	imageMagic   = "BDQS"
-	imageVersion = 1
-	headerSize   = 116 + 4
-	entryHeader  = 6
+	snapshotMagic   = "BDQS"
+	snapshotVersion = 1
+	headerSize      = 116 + 4
+	entryHeader     = 6
 	// fillBytes is after how much of the stores a restore commits.
 	fillBytes = 1 << 20
 	// maxTailEvents bounds what a snapshot may hold of them.
 	maxTailEvents = 1 << 24
 )
 
-// errImage is what is wrong with a snapshot's content.
-var errImage = errors.New("snapshot")
+// errSnapshot is what is wrong with a snapshot's content.
+var errSnapshot = errors.New("snapshot")
 
 // header is what a snapshot says of itself.
 type header struct {
-	index  uint64 // of the last entry in it
-	reign  uint64
-	at     persist.Place
-	digest uint64
-	state  [32]byte
-	bytes  uint64 // of the replica's encoding
-	floor  uint64 // of the events
-	events uint64
+	index     uint64 // of the last entry in it
+	termStart uint64
+	at        persist.Position
+	digest    uint64
+	state     [32]byte
+	bytes     uint64 // of the replica's encoding
+	floor     uint64 // of the events
+	events    uint64
 }
 
 func (h *header) encode() []byte {
 	le := binary.LittleEndian
-	p := append(make([]byte, 0, headerSize), imageMagic...)
-	p = le.AppendUint16(p, imageVersion)
+	p := append(make([]byte, 0, headerSize), snapshotMagic...)
+	p = le.AppendUint16(p, snapshotVersion)
 	p = le.AppendUint16(p, 0)
-	for _, v := range []uint64{h.index, h.reign, h.at.Next, h.at.Hash, h.at.Epoch, h.digest} {
+	for _, v := range []uint64{h.index, h.termStart, h.at.Next, h.at.Hash, h.at.Epoch, h.digest} {
 		p = le.AppendUint64(p, v)
 	}
 	p = append(p, h.state[:]...)
@@ -75,27 +75,27 @@ func (h *header) encode() []byte {
 func decodeHeader(p []byte) (h header, err error) {
 	le := binary.LittleEndian
 	switch {
-	case len(p) != headerSize || string(p[:4]) != imageMagic:
-		return h, fmt.Errorf("%w: not one of a quorum", errImage)
+	case len(p) != headerSize || string(p[:4]) != snapshotMagic:
+		return h, fmt.Errorf("%w: not one of a quorum", errSnapshot)
 	case le.Uint32(p[headerSize-4:]) != crc32.Checksum(p[:headerSize-4], castagnoli):
-		return h, fmt.Errorf("%w: checksum of the header", errImage)
-	case le.Uint16(p[4:]) != imageVersion:
-		return h, fmt.Errorf("snapshot version %d, this program reads %d: %w", le.Uint16(p[4:]), imageVersion, engine.ErrVersion)
+		return h, fmt.Errorf("%w: checksum of the header", errSnapshot)
+	case le.Uint16(p[4:]) != snapshotVersion:
+		return h, fmt.Errorf("snapshot version %d, this program reads %d: %w", le.Uint16(p[4:]), snapshotVersion, engine.ErrVersion)
 	}
-	for i, v := range []*uint64{&h.index, &h.reign, &h.at.Next, &h.at.Hash, &h.at.Epoch, &h.digest} {
+	for i, v := range []*uint64{&h.index, &h.termStart, &h.at.Next, &h.at.Hash, &h.at.Epoch, &h.digest} {
 		*v = le.Uint64(p[8+8*i:])
 	}
 	copy(h.state[:], p[56:88])
 	h.bytes, h.floor, h.events = le.Uint64(p[88:]), le.Uint64(p[96:]), le.Uint64(p[104:])
 	if h.bytes > persist.MaxSnapshotBytes || h.events > maxTailEvents {
 		return h, fmt.Errorf("%w: %d bytes and %d events: at most %d and %d",
-			errImage, h.bytes, h.events, uint64(persist.MaxSnapshotBytes), uint64(maxTailEvents))
+			errSnapshot, h.bytes, h.events, uint64(persist.MaxSnapshotBytes), uint64(maxTailEvents))
 	}
 	return h, nil
 }
 
-// warmImage is the warm replica's part of a snapshot.
-type warmImage struct {
+// standbyImage is the warm replica's part of a snapshot.
+type standbyImage struct {
 	digest  uint64
 	state   [32]byte
 	replica []byte
@@ -103,35 +103,35 @@ type warmImage struct {
 	events  []event.Event
 }
 
-func (w *warm) image() warmImage {
-	return warmImage{
+func (w *standby) image() standbyImage {
+	return standbyImage{
 		digest: w.replica.Digest, state: w.replica.State.Hash(), replica: w.replica.AppendSnapshot(nil),
 		floor: w.tail.floor, events: append([]event.Event(nil), w.tail.events...),
 	}
 }
 
 // image is a snapshot as of one entry: raft's FSMSnapshot.
-type image struct {
+type fsmSnapshot struct {
 	head    header
 	stores  *persist.KVView
-	warm    chan warmImage
+	standby chan standbyImage
 	stopped <-chan struct{}
-	images  *images
+	status  *snapshotStatus
 	tried   bool // Persist was called
 }
 
 // Persist implements raft.FSMSnapshot.
-func (s *image) Persist(sink raft.SnapshotSink) error {
+func (s *fsmSnapshot) Persist(sink raft.SnapshotSink) error {
 	s.tried = true
 	err := s.persist(sink)
-	s.images.wrote(s.head.at, err)
+	s.status.written(s.head.at, err)
 	return err
 }
 
-func (s *image) persist(sink raft.SnapshotSink) error {
-	var w warmImage
+func (s *fsmSnapshot) persist(sink raft.SnapshotSink) error {
+	var w standbyImage
 	select {
-	case w = <-s.warm:
+	case w = <-s.standby:
 	case <-s.stopped:
 		return errors.Join(errStopped, sink.Cancel())
 	}
@@ -142,17 +142,17 @@ func (s *image) persist(sink raft.SnapshotSink) error {
 }
 
 // Release implements raft.FSMSnapshot.
-func (s *image) Release() {
+func (s *fsmSnapshot) Release() {
 	if !s.tried {
-		s.images.wrote(s.head.at, errNoImage) // raft had no place to put it
+		s.status.written(s.head.at, errNoSnapshotFile) // raft had no place to put it
 	}
 	_ = s.stores.Close() // only reading: nothing to lose
 }
 
-// errNoImage: raft could not begin a snapshot.
-var errNoImage = errors.New("no file could be made for a snapshot")
+// errNoSnapshotFile: raft could not begin a snapshot.
+var errNoSnapshotFile = errors.New("no file could be made for a snapshot")
 
-func (s *image) write(to io.Writer, w *warmImage) error {
+func (s *fsmSnapshot) write(to io.Writer, w *standbyImage) error {
 	sum := xxhash.New()
 	out := bufio.NewWriterSize(io.MultiWriter(to, sum), 256<<10)
 	h := s.head
@@ -180,7 +180,7 @@ func (s *image) write(to io.Writer, w *warmImage) error {
 	return err
 }
 
-func (s *image) writeStores(out *bufio.Writer) error {
+func (s *fsmSnapshot) writeStores(out *bufio.Writer) error {
 	var failed error
 	var head []byte
 	err := s.stores.Scan([]byte{1}, nil, func(key, value []byte) bool {
@@ -211,14 +211,14 @@ func (s *summed) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// readImage reads a snapshot whole, fills the copy of the stores where that is
+// readSnapshot reads a snapshot whole, fills the copy of the stores where that is
 // further behind, and returns the replica, which is what the header says. Memory
 // grows with what is there, not with what a header claims.
-func readImage(from io.Reader, stores *local, o engine.StateOptions) (h header, r *engine.Replica, events []event.Event, err error) {
+func readSnapshot(from io.Reader, stores *localStores, o engine.StateOptions) (h header, r *engine.Replica, events []event.Event, err error) {
 	in := &summed{from: bufio.NewReaderSize(from, 256<<10), sum: xxhash.New()}
 	head := make([]byte, headerSize)
 	if _, err := io.ReadFull(in, head); err != nil {
-		return h, nil, nil, fmt.Errorf("%w: reading the header: %w", errImage, err)
+		return h, nil, nil, fmt.Errorf("%w: reading the header: %w", errSnapshot, err)
 	}
 	if h, err = decodeHeader(head); err != nil {
 		return h, nil, nil, err
@@ -238,7 +238,7 @@ func readImage(from io.Reader, stores *local, o engine.StateOptions) (h header, 
 func readReplica(in io.Reader, h *header, o engine.StateOptions) (*engine.Replica, error) {
 	var data bytes.Buffer
 	if _, err := io.CopyN(&data, in, int64(h.bytes)); err != nil {
-		return nil, fmt.Errorf("%w: seq %d: reading the replica: %w", errImage, h.at.Next-1, err)
+		return nil, fmt.Errorf("%w: seq %d: reading the replica: %w", errSnapshot, h.at.Next-1, err)
 	}
 	r, err := engine.RestoreReplica(data.Bytes(), o)
 	if err != nil {
@@ -246,7 +246,7 @@ func readReplica(in io.Reader, h *header, o engine.StateOptions) (*engine.Replic
 	}
 	if r.State.Seq()+1 != h.at.Next || r.Digest != h.digest || r.State.Hash() != h.state {
 		return nil, fmt.Errorf("%w: holds seq %d and digest %016x, should be %d and %016x",
-			errImage, r.State.Seq(), r.Digest, h.at.Next-1, h.digest)
+			errSnapshot, r.State.Seq(), r.Digest, h.at.Next-1, h.digest)
 	}
 	return r, nil
 }
@@ -256,12 +256,12 @@ func readEvents(in io.Reader, h *header) ([]event.Event, error) {
 	var data [event.Size]byte
 	for range h.events {
 		if _, err := io.ReadFull(in, data[:]); err != nil {
-			return nil, fmt.Errorf("%w: reading the events: %w", errImage, err)
+			return nil, fmt.Errorf("%w: reading the events: %w", errSnapshot, err)
 		}
 		var e event.Event
 		e.Decode(&data)
 		if e.Seq <= h.floor || e.Seq >= h.at.Next || len(events) > 0 && e.Seq < events[len(events)-1].Seq {
-			return nil, fmt.Errorf("%w: event of seq %d out of order", errImage, e.Seq)
+			return nil, fmt.Errorf("%w: event of seq %d out of order", errSnapshot, e.Seq)
 		}
 		events = append(events, e)
 	}
@@ -269,7 +269,7 @@ func readEvents(in io.Reader, h *header) ([]event.Event, error) {
 }
 
 // readStores reads the stores' entries and the sum at the end.
-func readStores(in *summed, h *header, stores *local) error {
+func readStores(in *summed, h *header, stores *localStores) error {
 	keep := stores.index >= h.index && stores.index > 0
 	if !keep {
 		if err := stores.clear(); err != nil {
@@ -292,7 +292,7 @@ func readStores(in *summed, h *header, stores *local) error {
 	want := in.sum.Sum64()
 	var sum [8]byte
 	if _, err := io.ReadFull(in, sum[:]); err != nil || binary.LittleEndian.Uint64(sum[:]) != want {
-		return fmt.Errorf("%w: checksum of the whole", errImage)
+		return fmt.Errorf("%w: checksum of the whole", errSnapshot)
 	}
 	if keep {
 		return nil
@@ -307,21 +307,21 @@ func readSome(in io.Reader, set func(key, value []byte)) (more bool, err error) 
 	var data []byte
 	for n := 0; n < fillBytes; n += len(data) + opBytes {
 		if _, err := io.ReadFull(in, head[:]); err != nil {
-			return false, fmt.Errorf("%w: reading the stores: %w", errImage, err)
+			return false, fmt.Errorf("%w: reading the stores: %w", errSnapshot, err)
 		}
 		key, value := int(binary.LittleEndian.Uint16(head[:])), int(binary.LittleEndian.Uint32(head[2:]))
 		if key == 0 {
 			return false, nil
 		}
 		if key > persist.MaxKeyBytes || value > persist.MaxValueBytes {
-			return false, fmt.Errorf("%w: an entry of %d and %d bytes", errImage, key, value)
+			return false, fmt.Errorf("%w: an entry of %d and %d bytes", errSnapshot, key, value)
 		}
 		if cap(data) < key+value {
 			data = make([]byte, key+value)
 		}
 		data = data[:key+value]
 		if _, err := io.ReadFull(in, data); err != nil {
-			return false, fmt.Errorf("%w: reading the stores: %w", errImage, err)
+			return false, fmt.Errorf("%w: reading the stores: %w", errSnapshot, err)
 		}
 		set(data[:key], data[key:])
 	}
