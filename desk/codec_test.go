@@ -138,7 +138,7 @@ func TestWritingChangesNothing(t *testing.T) {
 func TestGoldenBytes(t *testing.T) {
 	t.Parallel()
 	claim := &rfq.Claim{
-		ID: 1<<40 | 5, Quote: 1<<40 | 4, Way: rfq.Atomic, State: rfq.ClaimCosigned,
+		ID: 1<<40 | 5, Quote: 1<<40 | 4, Mode: rfq.Atomic, State: rfq.ClaimCosigned,
 		Terms: rfq.Terms{
 			Ticket: 7, Tranche: 2, Instrument: 3, Fill: 1, Rail: market.RailSOL, DiscountBps: 150, FeeBps: 10,
 			Reference: 1_000_000_000, Price: 985_000_000, Base: 253_807_106, Payment: 1_666_666_667, PayTo: market.Address{0xaa},
@@ -147,7 +147,7 @@ func TestGoldenBytes(t *testing.T) {
 		Deadline: 1_800_000_060_000_000_000, ChangedAt: 1_800_000_001_000_000_000, Proof: [32]byte{0xcc},
 	}
 	payment := &rfq.Payment{
-		Signature: [64]byte{0xdd}, Claim: claim.ID, Rail: market.RailSOL, State: rfq.PaymentRefundDue, Why: 81, Amount: 5,
+		Signature: [64]byte{0xdd}, Claim: claim.ID, Rail: market.RailSOL, State: rfq.PaymentRefundDue, Reason: 81, Amount: 5,
 		Payer: market.Address{0xee}, Slot: 250_000_000, At: 1_800_000_002_000_000_000,
 	}
 	ticket := &rfq.Ticket{

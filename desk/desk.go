@@ -75,12 +75,12 @@ func (d *Desk) Replay(events []event.Event) error {
 	return d.projector.flush(false)
 }
 
-// Start ends the recovery: board is Machine.Board of the recovered state, seq its
+// Start ends the recovery: board is Machine.ReadModel of the recovered state, seq its
 // State.Seq. The store must have seen the events of every command up to seq.
 // Errors: projection.ErrAhead where it has seen later ones, see Reconcile;
 // projection.ErrDiverged where it has not kept what they said, or was another journal's.
 // After either, nothing has happened.
-func (d *Desk) Start(board *rfq.Board, seq uint64) error {
+func (d *Desk) Start(board *rfq.ReadModel, seq uint64) error {
 	if d.projector.applied > seq {
 		return fmt.Errorf("desk store: %w: it has seen seq %d, the journal ends at %d", projection.ErrAhead, d.projector.applied, seq)
 	}

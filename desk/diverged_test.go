@@ -31,7 +31,7 @@ func TestDiverged(t *testing.T) {
 		spoil(store)
 		r.store = store
 		replica := r.recover()
-		board, seq := replica.State.Desk().Board(), replica.State.Seq()
+		board, seq := replica.State.Desk().ReadModel(), replica.State.Seq()
 		if err := r.Start(board, seq); !errors.Is(err, projection.ErrDiverged) {
 			t.Errorf("%s: Start: %v; want %v", name, err, projection.ErrDiverged)
 		}
@@ -39,7 +39,7 @@ func TestDiverged(t *testing.T) {
 			t.Fatalf("%s: Reconcile: %v", name, err)
 		}
 		again := r.recover()
-		if err := r.Start(again.State.Desk().Board(), seq); err != nil {
+		if err := r.Start(again.State.Desk().ReadModel(), seq); err != nil {
 			t.Errorf("%s: Start after Reconcile: %v", name, err)
 		}
 	}

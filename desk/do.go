@@ -60,7 +60,7 @@ func (d *Desk) Do(r rfq.Request) (*Result, error) {
 	var result *Result
 	var err error
 	placeKept := false
-	if head := r.Head(); head.Key == (rfq.Key{}) {
+	if head := r.Head(); head.Key == (rfq.IdempotencyKey{}) {
 		result, err = d.doUnkeyed(r, w)
 	} else {
 		result, placeKept, err = d.doKeyed(r, &head.Key, w)
@@ -82,7 +82,7 @@ func (d *Desk) doUnkeyed(r rfq.Request, w *waiter) (*Result, error) {
 
 // keyed is Do with a key: the store, then the requests under way, then the
 // engine. placeKept says that w's place belongs to the flight now.
-func (d *Desk) doKeyed(r rfq.Request, key *rfq.Key, w *waiter) (result *Result, placeKept bool, err error) {
+func (d *Desk) doKeyed(r rfq.Request, key *rfq.IdempotencyKey, w *waiter) (result *Result, placeKept bool, err error) {
 	seen := d.table.completed(&key.ID)
 	if result, err = d.storedAnswer(key); result != nil || err != nil {
 		return result, false, err
@@ -113,7 +113,7 @@ func (d *Desk) doKeyed(r rfq.Request, key *rfq.Key, w *waiter) (result *Result, 
 }
 
 // recalled returns the answer that the store has for the key, or nil.
-func (d *Desk) storedAnswer(key *rfq.Key) (*Result, error) {
+func (d *Desk) storedAnswer(key *rfq.IdempotencyKey) (*Result, error) {
 	value, ok, err := d.store.Get(answerKey(make([]byte, 0, answerKeySize), &key.ID))
 	if err != nil || !ok {
 		return nil, err
@@ -188,11 +188,11 @@ func (d *Desk) await(f *inflight, w *waiter) (result *Result, placeKept bool, er
 // claims are tokens, and a client that knows a quote's id can use it up, so nobody may
 // guess one. Two alike among all that the machine remembers are not to be expected; it
 // refuses the second. It bears the group. Any goroutine.
-func NewToken(group market.GroupID) uint64 {
+func NewToken(group market.ShardID) uint64 {
 	for {
 		var b [8]byte
 		_, _ = rand.Read(b[:]) // never fails: it ends the program instead
-		if token := market.GroupWord(group, binary.LittleEndian.Uint64(b[:])); token != 0 {
+		if token := market.ShardWord(group, binary.LittleEndian.Uint64(b[:])); token != 0 {
 			return token
 		}
 	}
@@ -208,7 +208,7 @@ func claimOf(r rfq.Request) market.ClaimID {
 		return r.Claim
 	case *rfq.BeginDelivery:
 		return r.Claim
-	case *rfq.LapseDelivery:
+	case *rfq.ExpireDelivery:
 		return r.Claim
 	case *rfq.SettleClaim:
 		return r.Claim

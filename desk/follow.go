@@ -40,7 +40,7 @@ type projector struct {
 	desk    *Desk
 	reader  rfq.Reader
 	started bool
-	board   *rfq.Board // before Start only its tickets are the desk's
+	board   *rfq.ReadModel // before Start only its tickets are the desk's
 
 	applied uint64 // all events of the commands up to it have been followed
 	at      int64  // of the last outcome
@@ -118,7 +118,7 @@ func (f *projector) load() error {
 		tickets = append(tickets, t)
 		return err
 	})
-	f.board = rfq.NewBoard(tickets)
+	f.board = rfq.NewReadModel(tickets)
 	if err == nil {
 		err = f.count()
 	}
@@ -164,7 +164,7 @@ func diverged(format string, args ...any) error {
 }
 
 // start begins the desk's life after the recovery.
-func (f *projector) start(board *rfq.Board, seq uint64) error {
+func (f *projector) start(board *rfq.ReadModel, seq uint64) error {
 	f.applied, f.board, f.started = seq, board, true
 	if err := f.commit(false); err != nil {
 		return err
@@ -178,7 +178,7 @@ func (f *projector) run(ctx context.Context, c projection.Consumer) error {
 		events, err := f.next(ctx, c)
 		switch {
 		case errors.Is(err, io.EOF):
-			f.applied = max(f.applied, c.Whole())
+			f.applied = max(f.applied, c.CompleteSeq())
 			return f.flush(true)
 		case err != nil:
 			if ctx.Err() != nil {
@@ -191,7 +191,7 @@ func (f *projector) run(ctx context.Context, c projection.Consumer) error {
 			}
 		}
 		// All that was returned has been followed: not so before.
-		f.applied = max(f.applied, c.Whole())
+		f.applied = max(f.applied, c.CompleteSeq())
 		if err := f.flush(false); err != nil {
 			return err
 		}
@@ -221,7 +221,7 @@ func (f *projector) next(ctx context.Context, c projection.Consumer) ([]event.Ev
 // those before it are settled first: nobody waits for it but who asked for it.
 func (f *projector) step(c projection.Consumer, events []event.Event) error {
 	last := &events[len(events)-1]
-	if last.Seq > c.Whole() {
+	if last.Seq > c.CompleteSeq() {
 		n := sort.Search(len(events), func(i int) bool { return events[i].Seq >= last.Seq })
 		if n > 0 {
 			if err := f.follow(events[:n]); err != nil {
@@ -276,7 +276,7 @@ func (f *projector) apply(rec rfq.Record, seq uint64) error {
 		f.resetRequest()
 	}
 	f.record++
-	if !f.board.Fits(rec) {
+	if !f.board.CanApply(rec) {
 		return fmt.Errorf("%w: seq %d: a change of an unknown ticket: events are missing", ErrLayout, seq)
 	}
 	f.board.Apply(rec, seq)
@@ -298,7 +298,7 @@ func (f *projector) apply(rec rfq.Record, seq uint64) error {
 		f.changedTickets[r.ID] = struct{}{}
 	case *rfq.TicketTranche:
 		f.changedTickets[r.Ticket] = struct{}{}
-	case *rfq.Gone:
+	case *rfq.Removed:
 		if r.What == rfq.TagTicket {
 			f.changedTickets[market.TicketID(r.ID)] = struct{}{}
 		}

@@ -145,7 +145,7 @@ func (r *rig) recover() *engine.Replica {
 func (r *rig) start() *rig {
 	r.t.Helper()
 	replica := r.recover()
-	if err := r.Start(replica.State.Desk().Board(), replica.State.Seq()); err != nil {
+	if err := r.Start(replica.State.Desk().ReadModel(), replica.State.Seq()); err != nil {
 		r.t.Fatal(err)
 	}
 	r.run()
@@ -219,7 +219,7 @@ func quote(t market.TicketID) *rfq.RequestQuote {
 }
 
 func take(t market.TicketID, wallet byte) *rfq.TakeClaim {
-	return &rfq.TakeClaim{Ticket: t, Tranche: 1, Fill: 1, Rail: market.RailUSDC, Way: rfq.Modular, Wallet: market.Address{wallet}}
+	return &rfq.TakeClaim{Ticket: t, Tranche: 1, Fill: 1, Rail: market.RailUSDC, Mode: rfq.Modular, Wallet: market.Address{wallet}}
 }
 
 // keyed gives the request a key and a body.

@@ -224,7 +224,7 @@ func TestPruneIsBounded(t *testing.T) {
 	fill := func(n int) {
 		for range n {
 			next++
-			f.key = &rfq.KeyUsed{Key: rfq.Key{ID: keyID(next)}}
+			f.key = &rfq.KeyUsed{Key: rfq.IdempotencyKey{ID: keyID(next)}}
 			if err := f.writeAnswer(&Result{Outcome: rfq.Outcome{At: int64(next)}}); err != nil {
 				t.Fatal(err)
 			}
@@ -306,7 +306,7 @@ func TestAnswerBesideAnotherBody(t *testing.T) {
 	ticket := r.open(1000).ID
 	want := r.must(keyed(take(ticket, 1), 1, 1))
 	// The wrong body has looked before the answer came, and is about to look again.
-	key := rfq.Key{ID: keyID(1), Body: [8]byte{2, 1}}
+	key := rfq.IdempotencyKey{ID: keyID(1), Body: [8]byte{2, 1}}
 	w := r.table.acquire()
 	f, _ := r.table.join(&key, w, 0)
 	// So has the right one.
@@ -392,7 +392,7 @@ func TestKeyReused(t *testing.T) {
 	f := &d.projector
 	for i := range int64(4) {
 		at := 1 + i*int64(24*time.Hour)
-		f.at, f.key = at, &rfq.KeyUsed{Key: rfq.Key{ID: keyID(uint32(1 + i%2))}}
+		f.at, f.key = at, &rfq.KeyUsed{Key: rfq.IdempotencyKey{ID: keyID(uint32(1 + i%2))}}
 		if err := f.writeAnswer(&Result{Outcome: rfq.Outcome{At: at}}); err != nil {
 			t.Fatal(err)
 		}

@@ -16,8 +16,8 @@ var ErrOutcomeKnown = errors.New("desk: nothing of the claim is in doubt")
 // OperatorRequest is an operator and the idempotency key of the request.
 type OperatorRequest struct {
 	Operator market.OperatorID
-	Name     string  // printable ASCII
-	Key      rfq.Key // zero = none
+	Name     string             // printable ASCII
+	Key      rfq.IdempotencyKey // zero = none
 }
 
 // MoneyKind is the reason why an amount needs an operator.

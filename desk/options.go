@@ -66,7 +66,7 @@ type Options struct {
 	// is.
 	OnView func()
 	// Group is in the ids of quotes and claims; 0 = the instruments are not split.
-	Group market.GroupID
+	Group market.ShardID
 	// Now is the clock by which keys grow old for readers. Default time.Now.
 	Now func() time.Time
 }

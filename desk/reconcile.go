@@ -15,7 +15,7 @@ import (
 // states of those claims. board and seq are as for Start.
 //
 // A crash in its middle leaves a store that must be reconciled again.
-func (d *Desk) Reconcile(board *rfq.Board, seq uint64) error {
+func (d *Desk) Reconcile(board *rfq.ReadModel, seq uint64) error {
 	f := &d.projector
 	if err := f.deleteAnswersAfter(seq); err != nil {
 		return err

@@ -177,7 +177,7 @@ func TestEveryCrashPoint(t *testing.T) {
 		if midst {
 			r.projector.flushAt = 1
 		}
-		if err := r.Start(replica.State.Desk().Board(), replica.State.Seq()); err != nil {
+		if err := r.Start(replica.State.Desk().ReadModel(), replica.State.Seq()); err != nil {
 			t.Fatal(err)
 		}
 		r.run()
@@ -197,7 +197,7 @@ func TestEveryCrashPoint(t *testing.T) {
 		for n := range store.Commits() + 1 {
 			r.store = store.Prefix(n)
 			d, replica := r.replay(nil)
-			if err := d.Start(replica.State.Desk().Board(), replica.State.Seq()); err != nil {
+			if err := d.Start(replica.State.Desk().ReadModel(), replica.State.Seq()); err != nil {
 				t.Fatalf("commit %d: %v", n, err)
 			}
 			if d.Cursor() != replica.State.Seq() {
@@ -213,7 +213,7 @@ func TestEveryCrashPoint(t *testing.T) {
 				t.Fatalf("commit %d of %d: another store: %d entries, want %d", n, store.Commits(), len(got), len(want))
 			}
 			for key, s := range all {
-				k := rfq.Key{ID: keyID(key), Body: [8]byte{1, 1}}
+				k := rfq.IdempotencyKey{ID: keyID(key), Body: [8]byte{1, 1}}
 				res, err := d.storedAnswer(&k)
 				if err != nil || res == nil {
 					t.Fatalf("commit %d: key %d: %+v, %v", n, key, res, err)
@@ -306,7 +306,7 @@ func TestReplayOfARunningEngine(t *testing.T) {
 		r := newRig(t)
 		replica := r.recover()
 		c := r.eng.Consumer("desk")
-		if err := r.Start(replica.State.Desk().Board(), replica.State.Seq()); err != nil {
+		if err := r.Start(replica.State.Desk().ReadModel(), replica.State.Seq()); err != nil {
 			t.Fatal(err)
 		}
 		commands, err := engine.DeskCommands(nil, &rfq.SetPair{Header: rfq.Header{Token: 1}, Pair: rfq.Pair{
@@ -320,7 +320,7 @@ func TestReplayOfARunningEngine(t *testing.T) {
 		}
 		r.runAfter(c, func() {
 			var events []event.Event
-			await.True(t, "the pair's events", func() bool { events = c.Poll(); return c.Whole() >= 1+uint64(len(commands)) })
+			await.True(t, "the pair's events", func() bool { events = c.Poll(); return c.CompleteSeq() >= 1+uint64(len(commands)) })
 			n := min(cut, len(events))
 			for i := range n {
 				if err := r.Replay(events[i : i+1]); err != nil {
@@ -359,7 +359,7 @@ func TestReconcile(t *testing.T) {
 	}
 	r.journal.commands = r.journal.commands[:cut]
 	replica := r.recover()
-	board, seq := replica.State.Desk().Board(), replica.State.Seq()
+	board, seq := replica.State.Desk().ReadModel(), replica.State.Seq()
 	if err := r.Start(board, seq); !errors.Is(err, projection.ErrAhead) {
 		t.Fatalf("Start: %v; want %v", err, projection.ErrAhead)
 	}
@@ -373,10 +373,10 @@ func TestReconcile(t *testing.T) {
 		r.store = store.Prefix(n)
 		again := r.recover()
 		if again.State.Seq() < r.Cursor() {
-			if err := r.Reconcile(again.State.Desk().Board(), seq); err != nil {
+			if err := r.Reconcile(again.State.Desk().ReadModel(), seq); err != nil {
 				t.Fatal(err)
 			}
-		} else if err := r.Start(again.State.Desk().Board(), seq); err != nil {
+		} else if err := r.Start(again.State.Desk().ReadModel(), seq); err != nil {
 			t.Fatalf("commit %d: %v", n, err)
 		}
 		r.run()
@@ -410,7 +410,7 @@ func TestReconcile(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := d.Reconcile(replica.State.Desk().Board(), seq); err != nil {
+	if err := d.Reconcile(replica.State.Desk().ReadModel(), seq); err != nil {
 		t.Fatal(err)
 	}
 	if d.Cursor() != seq || d.DurableCursor() != seq {
@@ -439,7 +439,7 @@ func TestMissingEvents(t *testing.T) {
 		{&rfq.TicketTranche{Ticket: 1, Tranche: rfq.Tranche{ID: 0}}, true},
 		{&rfq.TicketTranche{Ticket: 1, Tranche: rfq.Tranche{ID: 1}}, false},
 		{&rfq.TicketTranche{Ticket: 1, Tranche: rfq.Tranche{ID: 2}}, false},
-		{&rfq.KeyUsed{Token: 9, Key: rfq.Key{ID: keyID(1)}}, false},
+		{&rfq.KeyUsed{Token: 9, Key: rfq.IdempotencyKey{ID: keyID(1)}}, false},
 		{&rfq.Outcome{Token: 9, Ticket: 2}, true},
 		{&rfq.Outcome{Token: 9, Ticket: 2, Reason: event.ReasonUnknownTicket}, false},
 	} {
@@ -455,7 +455,7 @@ func TestForgottenTicket(t *testing.T) {
 	r := newRig(t).start()
 	kept, gone := r.open(1000).ID, r.post(250).ID
 	r.must(&rfq.WithdrawTicket{Ticket: gone})
-	r.clock.Add(rfq.ForgetTickets + 1e9)
+	r.clock.Add(rfq.TicketRetention + 1e9)
 	r.must(&rfq.SetAnchor{Instrument: pair, Price: 1_000_000_000})
 	for _, id := range []market.TicketID{kept, gone} {
 		_, stored, _ := r.store.Get(ticketKey(nil, id))
@@ -505,7 +505,7 @@ func TestOutcomeEndsCommand(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := d.Start(&rfq.Board{}, 0); err != nil {
+	if err := d.Start(&rfq.ReadModel{}, 0); err != nil {
 		t.Fatal(err)
 	}
 	replica := engine.NewReplica(engine.StateOptions{})
@@ -564,7 +564,7 @@ func (c *cutConsumer) Next(ctx context.Context) ([]event.Event, error) {
 func (c *cutConsumer) Poll() []event.Event { return nil }
 func (c *cutConsumer) Release(n int)       { c.freed += n }
 
-func (c *cutConsumer) Whole() uint64 {
+func (c *cutConsumer) CompleteSeq() uint64 {
 	last := c.events[c.given-1].Seq
 	if c.lags || c.given < len(c.events) && c.events[c.given].Seq == last {
 		return last - 1
@@ -624,10 +624,10 @@ func TestCutSlices(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := d.Start(&rfq.Board{}, 0); err != nil {
+		if err := d.Start(&rfq.ReadModel{}, 0); err != nil {
 			t.Fatal(err)
 		}
-		var board rfq.Board
+		var board rfq.ReadModel
 		var reader rfq.Reader
 		seen, expect := 0, board.View()
 		c := &cutConsumer{t: t, rng: rand.New(rand.NewPCG(seed, 5)), events: events}
@@ -640,11 +640,11 @@ func TestCutSlices(t *testing.T) {
 				if rec, seq, ok := reader.Add(e); ok {
 					board.Apply(rec, seq)
 				}
-				if endsRequest(e) || seen == c.given-1 && c.Whole() == e.Seq {
+				if endsRequest(e) || seen == c.given-1 && c.CompleteSeq() == e.Seq {
 					expect = board.View()
 				}
 			}
-			if c.given > 0 && c.Whole() == events[c.given-1].Seq {
+			if c.given > 0 && c.CompleteSeq() == events[c.given-1].Seq {
 				expect = board.View()
 			}
 			if !reflect.DeepEqual(d.View(), expect) {

@@ -46,7 +46,7 @@ type PaymentProof struct {
 	Rail      market.Rail
 	// Key is the idempotency key of the command that reports the payment to the
 	// desk. Zero: none. The desk books a signature once in any case.
-	Key rfq.Key
+	Key rfq.IdempotencyKey
 }
 
 // Verdict is the outcome of a PaymentProof. The first of Pending and Refused that

@@ -47,7 +47,7 @@ func (c *tornConsumer) Release(n int) {
 	}
 }
 
-func (c *tornConsumer) Whole() uint64 {
+func (c *tornConsumer) CompleteSeq() uint64 {
 	last := c.events[len(c.events)-1].Seq
 	if !c.ended.Load() {
 		last--
@@ -122,7 +122,7 @@ func started(t *testing.T) *Desk {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := d.Start(&rfq.Board{}, 0); err != nil {
+	if err := d.Start(&rfq.ReadModel{}, 0); err != nil {
 		t.Fatal(err)
 	}
 	return d

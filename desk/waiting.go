@@ -31,7 +31,7 @@ type waiter struct {
 // with the key must not be sent before its outcome is in the store.
 type inflight struct {
 	token     uint64
-	key       rfq.Key
+	key       rfq.IdempotencyKey
 	claim     market.ClaimID // that the request names or makes; 0 = none
 	waiters   []*waiter      // guarded by the key's shard, if it has a key
 	abandoned bool           // has no waiters and keeps the place of the last one
@@ -142,7 +142,7 @@ func (t *table) complete(token uint64, r *Result) {
 	s.mu.Unlock()
 	switch {
 	case f == nil:
-	case f.key == rfq.Key{}:
+	case f.key == rfq.IdempotencyKey{}:
 		f.waiters[0].give(r, nil)
 	default:
 		t.close(f, r, nil)
@@ -195,7 +195,7 @@ func (t *table) completed(id *[16]byte) uint64 {
 // (joined), or a new one that w has to send. It returns nil where the flight
 // under way has another body. unseen says that a flight has landed since the
 // caller took the figure since: a new flight's answer may be in the store.
-func (t *table) join(key *rfq.Key, w *waiter, since uint64) (f *inflight, unseen bool) {
+func (t *table) join(key *rfq.IdempotencyKey, w *waiter, since uint64) (f *inflight, unseen bool) {
 	s := t.keyShard(&key.ID)
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -221,7 +221,7 @@ func (t *table) join(key *rfq.Key, w *waiter, since uint64) (f *inflight, unseen
 // found and is being given. Of a flight with a key that has no waiter left, final
 // says that nobody will come back to it: then it ends. Else it keeps w's place.
 func (t *table) leave(f *inflight, w *waiter, final bool) (placeKept, ok bool) {
-	if f.key == (rfq.Key{}) {
+	if f.key == (rfq.IdempotencyKey{}) {
 		return false, t.remove(f)
 	}
 	s := t.keyShard(&f.key.ID)

@@ -322,13 +322,13 @@ func TestReadOnlyIntake(t *testing.T) {
 	t.Parallel()
 	r := newRig(t).start()
 	ticket := r.open(1000).ID
-	r.eng.SetIntake(engine.IntakeCancels)
+	r.eng.SetAdmission(engine.AdmitCancels)
 	for _, req := range []rfq.Request{quote(ticket), keyed(quote(ticket), 1, 1)} {
 		_, err := r.Do(req)
 		wantErr(t, "a quote", err, ErrReadOnly)
 	}
 	r.must(&rfq.WithdrawTicket{Ticket: ticket})
-	r.eng.SetIntake(engine.IntakeAll)
+	r.eng.SetAdmission(engine.AdmitAll)
 	if res, err := r.Do(keyed(quote(ticket), 1, 1)); err != nil || res.Replayed {
 		t.Errorf("after the refusal: %+v, %v", res, err)
 	}
@@ -475,7 +475,7 @@ func TestStress(t *testing.T) {
 					t.Errorf("%T: %+v, %v", req, res, err)
 				case res.Claim != nil:
 					claims.Store(res.Claim.ID, true)
-					if k := req.Head().Key; k != (rfq.Key{}) {
+					if k := req.Head().Key; k != (rfq.IdempotencyKey{}) {
 						if was, ok := distinct.LoadOrStore(k, res.Claim.ID); ok && was != res.Claim.ID {
 							t.Errorf("key %x made claims %d and %d", k.ID, was, res.Claim.ID)
 						}

@@ -7,11 +7,11 @@ import (
 	"sync/atomic"
 )
 
-// Mark returns a point in the engine's events: everything that anybody has been
+// Position returns a point in the engine's events: everything that anybody has been
 // told by now lies before it. Consumer.Await waits for it. Safe from any goroutine.
-func (e *Engine) Mark() uint64 { return e.egress.published.Load() }
+func (e *Engine) Position() uint64 { return e.egress.published.Load() }
 
-// Await returns nil once all events before mark, of this engine's Mark, are durable
+// Await returns nil once all events before mark, of this engine's Position, are durable
 // and c has released them: who reads, behind c, what those events have changed then
 // knows what any other consumer had told before the mark was taken. It is for reads
 // that must not be older than what another surface has acknowledged. Other than c's

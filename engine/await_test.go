@@ -17,16 +17,16 @@ func TestAwait(t *testing.T) {
 	j := &slowJournal{gate: make(chan struct{})}
 	e := newEngine(t, Options{Journal: j, MaxBatch: 1})
 	c := e.Consumer("reader")
-	if err := c.Await(context.Background(), e.Mark()); err != nil {
+	if err := c.Await(context.Background(), e.Position()); err != nil {
 		t.Fatalf("nothing has happened: %v", err)
 	}
 	e.start(t)
-	await.True(t, "the first event", func() bool { return e.Mark() == 1 })
-	early := e.Mark()
+	await.True(t, "the first event", func() bool { return e.Position() == 1 })
+	early := e.Position()
 	first := awaiting(c, early)
 	e.mustSubmit(t, head()...)
-	await.True(t, "more events", func() bool { return e.Mark() > 1 })
-	late := e.Mark()
+	await.True(t, "more events", func() bool { return e.Position() > 1 })
+	late := e.Position()
 	later := awaiting(c, late)
 
 	waits(t, c, early, first, "nothing is durable")
@@ -58,21 +58,21 @@ func TestAwaitEnds(t *testing.T) {
 	e := newEngine(t, Options{Journal: j})
 	c, closed := e.Consumer("reader"), e.Consumer("closed")
 	e.start(t)
-	await.True(t, "the first event", func() bool { return e.Mark() == 1 })
+	await.True(t, "the first event", func() bool { return e.Position() == 1 })
 
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
-	if err := c.Await(ctx, e.Mark()); !errors.Is(err, context.Canceled) {
+	if err := c.Await(ctx, e.Position()); !errors.Is(err, context.Canceled) {
 		t.Fatalf("ctx has ended: %v", err)
 	}
-	waiting := awaiting(closed, e.Mark())
-	waits(t, closed, e.Mark(), waiting, "the consumer is open")
+	waiting := awaiting(closed, e.Position())
+	waits(t, closed, e.Position(), waiting, "the consumer is open")
 	closed.Close()
 	if err := <-waiting; !errors.Is(err, ErrStopped) {
 		t.Fatalf("the consumer is closed: %v", err)
 	}
-	waiting = awaiting(c, e.Mark())
-	waits(t, c, e.Mark(), waiting, "the engine runs")
+	waiting = awaiting(c, e.Position())
+	waits(t, c, e.Position(), waiting, "the engine runs")
 	close(j.gate)
 	if err := e.finish(t); err != nil {
 		t.Fatal(err)
@@ -80,7 +80,7 @@ func TestAwaitEnds(t *testing.T) {
 	if err := <-waiting; !errors.Is(err, ErrStopped) {
 		t.Fatalf("the engine has ended: %v", err)
 	}
-	if err := c.Await(context.Background(), e.Mark()); !errors.Is(err, ErrStopped) {
+	if err := c.Await(context.Background(), e.Position()); !errors.Is(err, ErrStopped) {
 		t.Fatalf("the engine had ended: %v", err)
 	}
 }
@@ -94,9 +94,9 @@ func TestAwaitFailedJournal(t *testing.T) {
 	e.start(t)
 	j.gate <- struct{}{}
 	e.mustSubmit(t, head()...)
-	await.True(t, "more events", func() bool { return e.Mark() > 1 })
-	waiting := awaiting(c, e.Mark())
-	waits(t, c, e.Mark(), waiting, "the journal works")
+	await.True(t, "more events", func() bool { return e.Position() > 1 })
+	waiting := awaiting(c, e.Position())
+	waits(t, c, e.Position(), waiting, "the journal works")
 	close(j.gate)
 	if err := <-waiting; !errors.Is(err, ErrReadOnly) {
 		t.Fatalf("the journal has failed: %v", err)
@@ -131,7 +131,7 @@ func TestAwaitManyReaders(t *testing.T) {
 	for range readers {
 		work.Go(func() {
 			for range reads {
-				mark := e.Mark()
+				mark := e.Position()
 				if err := c.Await(context.Background(), mark); err != nil {
 					t.Error(err)
 					return

@@ -20,7 +20,7 @@ func (s *State) BookHash() [sha256.Size]byte {
 		b = binary.LittleEndian.AppendUint16(b[:0], uint16(in.ID))
 		b = binary.LittleEndian.AppendUint64(b, uint64(s.instruments[in.ID].book.lastTrade()))
 		h.Write(b)
-		s.Orders(in.ID, func(r book.Resting) {
+		s.Orders(in.ID, func(r book.LiveOrder) {
 			b = binary.LittleEndian.AppendUint16(b[:0], uint16(r.Participant))
 			waiting := byte(0)
 			if r.Waiting {

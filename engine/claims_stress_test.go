@@ -109,7 +109,7 @@ func (r *rush) take(producer, claims int) error {
 		on := n*rushTickets/claims + 1
 		request := &rfq.TakeClaim{
 			Ticket: market.TicketID(min(on+rng.IntN(2), rushTickets)), Tranche: market.TrancheID(1 + rng.IntN(4)),
-			Fill: 1, Rail: market.Rail(1 + rng.IntN(2)), Way: rfq.Modular, Wallet: testAddress(byte(rng.IntN(64))),
+			Fill: 1, Rail: market.Rail(1 + rng.IntN(2)), Mode: rfq.Modular, Wallet: testAddress(byte(rng.IntN(64))),
 		}
 		switch roll := rng.IntN(100); {
 		case roll < 20:
@@ -161,7 +161,7 @@ func (r *rush) settle() error {
 type ledger struct {
 	claims   map[market.ClaimID]rfq.Claim
 	tranches map[[2]uint64]rfq.Tranche // as the desk tells them
-	board    rfq.Board
+	board    rfq.ReadModel
 	outcomes map[event.Reason]int // of TakeClaim
 	states   map[rfq.ClaimState]int
 }
@@ -230,7 +230,7 @@ func (l *ledger) check(desk *rfq.Machine) error {
 			return fmt.Errorf("tranche %v: %+v, its claims make %+v", key, t, sold[key])
 		}
 	}
-	for _, view := range []*rfq.View{desk.Board().View(), l.board.View()} {
+	for _, view := range []*rfq.View{desk.ReadModel().View(), l.board.View()} {
 		p := view.Pair(0)
 		if p.Reserved != reserved || p.Sold != delivered {
 			return fmt.Errorf("pair: reserved %d, sold %d; the claims make %d, %d", p.Reserved, p.Sold, reserved, delivered)

@@ -38,20 +38,20 @@ const (
 	// StartEpoch begins epoch Arg: one life of one leader. Order.Qty is the
 	// limit of live orders an instrument from here on; 0 leaves it as it is.
 	StartEpoch Kind = 10
-	// Attach carries a piece of a request to the RFQ desk, Desk the last one:
+	// Fragment carries a piece of a request to the RFQ desk, Desk the last one:
 	// see DeskCommands.
-	Attach Kind = 11
-	Desk   Kind = 12
+	Fragment Kind = 11
+	Desk     Kind = 12
 	// MirrorRefresh carries the last piece of a refresh of a mirrored instrument,
-	// those before it travel in Attach: see MirrorRefreshCommands.
+	// those before it travel in Fragment: see MirrorRefreshCommands.
 	MirrorRefresh Kind = 13
 	// MirrorTrade tells a trade that the chain made: see MirrorTradeCommand.
 	MirrorTrade Kind = 14
 )
 
-// piece reports whether commands of the kind carry pieces, which a Joiner puts
-// together: Attach, Desk and MirrorRefresh.
-func (k Kind) piece() bool { return k-Attach <= MirrorRefresh-Attach }
+// piece reports whether commands of the kind carry pieces, which an Assembler puts
+// together: Fragment, Desk and MirrorRefresh.
+func (k Kind) piece() bool { return k-Fragment <= MirrorRefresh-Fragment }
 
 // Values of Command.Status.
 const (
@@ -93,7 +93,7 @@ const CommandSize = 128
 
 var _ [CommandSize]byte = [unsafe.Sizeof(Command{})]byte{}
 
-// IsPiece reports whether c carries a piece of something longer, for a Joiner.
+// IsPiece reports whether c carries a piece of something longer, for an Assembler.
 func (c *Command) IsPiece() bool { return c.Kind.piece() }
 
 // SetRef stores the client's own id and reports whether it fits (1..MaxRef

@@ -26,7 +26,7 @@ type Consumer struct {
 	next   uint64 // first position not released
 	seen   uint64 // position after the last event returned
 	last   uint64 // Seq of the last event returned
-	final  uint64 // Whole at Close
+	final  uint64 // CompleteSeq at Close
 	closed bool
 
 	_      cacheLine
@@ -73,7 +73,7 @@ func (c *Consumer) Next(ctx context.Context) ([]event.Event, error) {
 // they lie together in the ring; nothing if there are none. The slice is the
 // ring itself: it must not be written, and not be read after its events have
 // been released. It may end, and begin, in the middle of a command's events:
-// see Whole.
+// see CompleteSeq.
 func (c *Consumer) Poll() []event.Event {
 	if c.closed {
 		return nil
@@ -106,11 +106,11 @@ func (c *Consumer) Release(n int) {
 	c.engine.egress.room.wake()
 }
 
-// Whole returns the highest Seq up to which every command is durable and Next
+// CompleteSeq returns the highest Seq up to which every command is durable and Next
 // and Poll have returned all of its events. A command's last event may have been
-// returned while Whole still leaves it out; the next Poll settles that. After
+// returned while CompleteSeq still leaves it out; the next Poll settles that. After
 // Close it stays what it was.
-func (c *Consumer) Whole() uint64 {
+func (c *Consumer) CompleteSeq() uint64 {
 	if c.closed {
 		return c.final
 	}
@@ -130,12 +130,12 @@ func (c *Consumer) Whole() uint64 {
 	}
 }
 
-// Settled reports whether what Next and Poll have returned ends with a batch:
+// AtBatchEnd reports whether what Next and Poll have returned ends with a batch:
 // every batch of which they have returned something is returned whole, and
 // nothing more is visible. A batch's last event may have been returned while
-// Settled still says no; that ends within the time that the engine needs to look
+// AtBatchEnd still says no; that ends within the time that the engine needs to look
 // up from it, or never where the engine has failed within the batch.
-func (c *Consumer) Settled() bool {
+func (c *Consumer) AtBatchEnd() bool {
 	e := c.engine
 	// Loaded before what is visible: all that a batch applied by now has caused
 	// is visible then.
@@ -149,7 +149,7 @@ func (c *Consumer) Settled() bool {
 // Close takes the consumer off the ring: the engine no longer waits for it, and
 // it sees nothing any more. Idempotent.
 func (c *Consumer) Close() {
-	c.final, c.closed = c.Whole(), true
+	c.final, c.closed = c.CompleteSeq(), true
 	c.cursor.Store(math.MaxUint64)
 	c.awaited.reach(math.MaxUint64)
 	c.engine.egress.room.wake()

@@ -43,10 +43,10 @@ func TestOneCommandOverflowsEgress(t *testing.T) {
 			}
 			summed = summed || events[i].Kind == event.MassCancelled
 		}
-		if got := c.Whole(); got < whole || got > events[len(events)-1].Seq {
+		if got := c.CompleteSeq(); got < whole || got > events[len(events)-1].Seq {
 			t.Fatalf("whole %d after %d, last event of %d", got, whole, events[len(events)-1].Seq)
 		}
-		whole = c.Whole()
+		whole = c.CompleteSeq()
 		if cancelled > 0 && cancelled < orders && whole != events[0].Seq-1 && events[0].Seq == events[len(events)-1].Seq {
 			t.Fatalf("whole %d in the middle of the events of %d", whole, events[0].Seq)
 		}
@@ -60,8 +60,8 @@ func TestOneCommandOverflowsEgress(t *testing.T) {
 	if summed = summed || len(rest) == 1 && rest[0].Kind == event.MassCancelled; !summed {
 		t.Fatalf("after the cancels: %+v", rest)
 	}
-	if c.Whole() != e.replica.State.Seq() {
-		t.Fatalf("whole %d, want %d", c.Whole(), e.replica.State.Seq())
+	if c.CompleteSeq() != e.replica.State.Seq() {
+		t.Fatalf("whole %d, want %d", c.CompleteSeq(), e.replica.State.Seq())
 	}
 }
 
@@ -103,7 +103,7 @@ func TestHeldUp(t *testing.T) {
 	e.start(t)
 	await.True(t, "a full ring", func() bool { return e.Stats().Egress == 2 })
 	err := e.finish(t)
-	if !errors.Is(err, ErrHeldUp) || !strings.Contains(err.Error(), "the sleeper") {
+	if !errors.Is(err, ErrDrainTimeout) || !strings.Contains(err.Error(), "the sleeper") {
 		t.Fatalf("Run: %v", err)
 	}
 	if events := c.Poll(); len(events) != 2 || events[0].Seq != 1 {
@@ -120,22 +120,22 @@ func TestHeldUpIsNotWhole(t *testing.T) {
 	e.mustSubmit(t, order(1, 1, market.Buy, 10, 5))
 	e.start(t)
 	await.True(t, "full ring", func() bool { return e.Stats().Egress == 4 })
-	if err := e.finish(t); !errors.Is(err, ErrHeldUp) {
-		t.Fatalf("%v, want ErrHeldUp", err)
+	if err := e.finish(t); !errors.Is(err, ErrDrainTimeout) {
+		t.Fatalf("%v, want ErrDrainTimeout", err)
 	}
 	last := uint64(0)
 	n, err := drain(c, 1, func(ev *event.Event) error { last = ev.Seq; return nil })
 	if err != nil || n != 4 {
 		t.Fatalf("%d events: %v", n, err)
 	}
-	if c.Whole() != last {
-		t.Errorf("whole up to %d, but the last event is of %d", c.Whole(), last)
+	if c.CompleteSeq() != last {
+		t.Errorf("whole up to %d, but the last event is of %d", c.CompleteSeq(), last)
 	}
 }
 
 // TestClose: a closed consumer holds nothing up, and sees nothing.
 func TestClose(t *testing.T) {
-	e := newEngine(t, Options{EgressSize: 2, DrainTimeout: runtest.HangTimeout})
+	e := newEngine(t, Options{EgressSize: 2, DrainTimeout: runtest.Patience})
 	gone, reader := e.Consumer("gone"), e.Consumer("reader")
 	e.mustSubmit(t, head()...)
 	e.start(t)
@@ -143,7 +143,7 @@ func TestClose(t *testing.T) {
 	if _, err := gone.Next(context.Background()); err != nil {
 		t.Fatal(err)
 	}
-	whole := gone.Whole()
+	whole := gone.CompleteSeq()
 	gone.Close()
 	if err := e.finish(t); err != nil {
 		t.Fatal(err)
@@ -153,8 +153,8 @@ func TestClose(t *testing.T) {
 	}
 	gone.Close()
 	gone.Release(0)
-	if _, err := gone.Next(context.Background()); !errors.Is(err, io.EOF) || gone.Poll() != nil || gone.Whole() != whole {
-		t.Fatalf("after Close: %v, whole %d, it was %d", err, gone.Whole(), whole)
+	if _, err := gone.Next(context.Background()); !errors.Is(err, io.EOF) || gone.Poll() != nil || gone.CompleteSeq() != whole {
+		t.Fatalf("after Close: %v, whole %d, it was %d", err, gone.CompleteSeq(), whole)
 	}
 	if lag := e.Stats().Consumers[0]; lag != (Lag{Name: "gone"}) {
 		t.Fatalf("%+v", lag)
@@ -166,8 +166,8 @@ func TestClose(t *testing.T) {
 func TestConsumerSemantics(t *testing.T) {
 	e := newEngine(t, Options{})
 	c := e.Consumer("reader")
-	if c.Poll() != nil || c.Whole() != 0 {
-		t.Fatalf("events before Run; whole %d", c.Whole())
+	if c.Poll() != nil || c.CompleteSeq() != 0 {
+		t.Fatalf("events before Run; whole %d", c.CompleteSeq())
 	}
 	e.mustSubmit(t, head()...)
 	e.start(t)
@@ -179,8 +179,8 @@ func TestConsumerSemantics(t *testing.T) {
 		}
 	}
 	c.Release(want - 1)
-	if events := c.Poll(); len(events) != 1 || c.Whole() != uint64(want) {
-		t.Fatalf("%d events, whole %d", len(events), c.Whole())
+	if events := c.Poll(); len(events) != 1 || c.CompleteSeq() != uint64(want) {
+		t.Fatalf("%d events, whole %d", len(events), c.CompleteSeq())
 	}
 	func() {
 		defer func() {

@@ -20,7 +20,7 @@ const (
 	tokenAt    = 2 // where a request has its Token
 )
 
-// flagRelief in Order.Flags of a Desk command: IntakeCancels lets the request
+// flagRelief in Order.Flags of a Desk command: AdmitCancels lets the request
 // in. DeskCommands sets it, so that Submit has nothing to decode.
 const flagRelief book.Flag = 1
 
@@ -30,7 +30,7 @@ const flagRelief book.Flag = 1
 // request with a Ref. Errors wrap rfq.ErrRequest: the desk could not read r.
 //
 // A request's encoding (rfq.AppendRequest) is cut into pieces of MaxPiece bytes.
-// All but the last travel in Attach commands, the last in a Desk command; their
+// All but the last travel in Fragment commands, the last in a Desk command; their
 // Seqs follow each other. A piece lies in the words of its command, little-endian,
 // then in its Ref; what it does not fill is zero:
 //
@@ -38,11 +38,11 @@ const flagRelief book.Flag = 1
 //	┌──────────┬─────────────┬────────────┬───────────┬───────────────┬────────────────┬─────┬─────┐
 //	│ Order.ID │ Order.Price │ Order.Stop │ Order.Qty │ Order.Display │ Order.ExpireAt │ Arg │ Ref │
 //	└──────────┴─────────────┴────────────┴───────────┴───────────────┴────────────────┴─────┴─────┘
-//	Status       the piece's bytes: 1..96, 96 in an Attach
+//	Status       the piece's bytes: 1..96, 96 in a Fragment
 //	RefLen       Status - 56, or 0
 //	Order.Side   the piece's number in its request, from 0
 //	Instrument   the low 16 bits of the request's Token
-//	Order.Flags  1 in a Desk that IntakeCancels lets in
+//	Order.Flags  1 in a Desk that AdmitCancels lets in
 func DeskCommands(dst []Command, r rfq.Request) ([]Command, error) {
 	var buf [rfq.MaxRequestBytes]byte
 	data := rfq.AppendRequest(buf[:0], r)
@@ -62,7 +62,7 @@ func appendPieces(dst []Command, data []byte, last Kind, token uint64) []Command
 	for number := 0; len(data) > 0; number++ {
 		piece := data[:min(len(data), MaxPiece)]
 		data = data[len(piece):]
-		c := Command{Kind: Attach, Instrument: market.InstrumentID(token)}
+		c := Command{Kind: Fragment, Instrument: market.InstrumentID(token)}
 		if len(data) == 0 {
 			c.Kind = last
 		}
@@ -78,7 +78,7 @@ func bringsRelief(r rfq.Request) bool {
 	switch r := r.(type) {
 	case *rfq.SetLock:
 		return r.Locked
-	case *rfq.WithdrawTicket, *rfq.ProvePayment, *rfq.LapseDelivery, *rfq.SettleClaim, *rfq.ReleaseClaim, *rfq.RefundPayment,
+	case *rfq.WithdrawTicket, *rfq.ProvePayment, *rfq.ExpireDelivery, *rfq.SettleClaim, *rfq.ReleaseClaim, *rfq.RefundPayment,
 		*rfq.AbandonDelivery:
 		return true
 	}
@@ -117,28 +117,28 @@ func (c *Command) appendPiece(dst []byte) []byte {
 func (c *Command) wellCut() bool {
 	size := int(c.Status)
 	return size >= 1 && size <= MaxPiece && len(c.RefText()) == max(size, pieceWords)-pieceWords &&
-		(c.Kind != Attach || size == MaxPiece && c.Order.Side < MaxPieces-1)
+		(c.Kind != Fragment || size == MaxPiece && c.Order.Side < MaxPieces-1)
 }
 
-// A Joiner puts requests to the desk and refreshes of mirrored books together
+// An Assembler puts requests to the desk and refreshes of mirrored books together
 // from their commands, in the order of the journal. The zero value is ready. What
 // is not whole is torn: it is dropped, as soon as a piece shows it.
-type Joiner struct {
+type Assembler struct {
 	data [MaxPieces * MaxPiece]byte
 	size int    // bytes gathered, of whole pieces
 	next uint64 // Seq at which the next piece must come
 }
 
 // Add takes the next command that IsPiece. It returns a request or a refresh once
-// it is whole, which aliases the Joiner until the next Add; the kind of the last
+// it is whole, which aliases the Assembler until the next Add; the kind of the last
 // command says which. torn says that this piece or those before it were dropped;
 // pieces that a command of another kind cut off are forgotten without it.
-func (j *Joiner) Add(c *Command) (request []byte, torn bool) {
+func (j *Assembler) Add(c *Command) (request []byte, torn bool) {
 	number := int(c.Order.Side)
-	if number == 0 && j.Wants(c.Seq) > 0 {
+	if number == 0 && j.NextPiece(c.Seq) > 0 {
 		torn, j.size = true, 0
 	}
-	if number != j.Wants(c.Seq) || !c.wellCut() {
+	if number != j.NextPiece(c.Seq) || !c.wellCut() {
 		j.size = 0
 		return nil, true
 	}
@@ -147,7 +147,7 @@ func (j *Joiner) Add(c *Command) (request []byte, torn bool) {
 	if binary.LittleEndian.Uint16(j.data[tokenAt:]) != uint16(c.Instrument) {
 		return nil, true
 	}
-	if c.Kind != Attach {
+	if c.Kind != Fragment {
 		return whole, torn
 	}
 	j.size = len(whole)
@@ -156,7 +156,7 @@ func (j *Joiner) Add(c *Command) (request []byte, torn bool) {
 
 // Wants returns the number of the piece that the command seq would have to
 // carry: 0 when no request is under way there.
-func (j *Joiner) Wants(seq uint64) int {
+func (j *Assembler) NextPiece(seq uint64) int {
 	if j.next != seq {
 		return 0
 	}
@@ -165,10 +165,10 @@ func (j *Joiner) Wants(seq uint64) int {
 
 // pending returns what has been gathered of a request that the command seq may
 // go on with.
-func (j *Joiner) pending(seq uint64) []byte { return j.data[:j.Wants(seq)*MaxPiece] }
+func (j *Assembler) pending(seq uint64) []byte { return j.data[:j.NextPiece(seq)*MaxPiece] }
 
 // restore undoes pending, and reports whether data can be that.
-func (j *Joiner) restore(data []byte, seq uint64) bool {
+func (j *Assembler) restore(data []byte, seq uint64) bool {
 	if len(data)%MaxPiece != 0 || len(data) > (MaxPieces-1)*MaxPiece {
 		return false
 	}

@@ -83,7 +83,7 @@ func (f *flow) request() {
 		d.locked = !d.locked
 		r = &rfq.SetLock{Scope: rfq.LockAll, Locked: d.locked, Reason: "drill"}
 	case roll < 350:
-		take := &rfq.TakeClaim{Ticket: ticket, Tranche: tranche, Fill: fill, Rail: rail, Way: rfq.Way(1 + f.rng.IntN(2)), Wallet: testAddress(byte(f.rng.IntN(5)))}
+		take := &rfq.TakeClaim{Ticket: ticket, Tranche: tranche, Fill: fill, Rail: rail, Mode: rfq.SettlementMode(1 + f.rng.IntN(2)), Wallet: testAddress(byte(f.rng.IntN(5)))}
 		if f.rng.IntN(4) == 0 {
 			take.Quote = d.quote
 		}

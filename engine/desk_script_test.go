@@ -84,7 +84,7 @@ func (a arguments) deskRequest(kind string) rfq.Request {
 		return &rfq.RequestQuote{Ticket: ticket, Tranche: tranche, Fill: fill, Rail: rail}
 	case "take-claim":
 		return &rfq.TakeClaim{
-			Ticket: ticket, Tranche: tranche, Fill: fill, Rail: rail, Way: rfq.Modular,
+			Ticket: ticket, Tranche: tranche, Fill: fill, Rail: rail, Mode: rfq.Modular,
 			Quote: market.QuoteID(a.number("quote", 0)), Wallet: testAddress(byte(a.number("wallet", 1))), Participant: market.ParticipantID(a.number("as", 0)),
 		}
 	case "prove-payment":
@@ -140,7 +140,7 @@ func describeRecord(record rfq.Record) string {
 		return fmt.Sprintf("quote %d reference=%d until=%d", r.ID, r.Terms.Reference, r.ValidUntil)
 	case *rfq.Claim:
 		return fmt.Sprintf("claim %d state=%d reference=%d deadline=%d", r.ID, r.State, r.Terms.Reference, r.Deadline)
-	case *rfq.Gone:
+	case *rfq.Removed:
 		return fmt.Sprintf("gone what=%d id=%d", r.What, r.ID)
 	}
 	return tagWords[record.Tag()]

@@ -34,7 +34,7 @@ func everyRequest() []rfq.Request {
 	return []rfq.Request{
 		&rfq.SetPolicy{}, &rfq.SetPair{}, &rfq.SetOperator{}, &rfq.SetAnchor{}, &rfq.SetRailPrice{}, &rfq.SetInventory{},
 		&rfq.SetLock{}, &rfq.PostTicket{}, &rfq.AmendTicket{}, &rfq.SetTranche{}, &rfq.WithdrawTicket{}, &rfq.RequestQuote{},
-		&rfq.TakeClaim{}, &rfq.ProvePayment{}, &rfq.BeginDelivery{}, &rfq.LapseDelivery{}, &rfq.SettleClaim{},
+		&rfq.TakeClaim{}, &rfq.ProvePayment{}, &rfq.BeginDelivery{}, &rfq.ExpireDelivery{}, &rfq.SettleClaim{},
 		&rfq.CosignClaim{}, &rfq.ReleaseClaim{}, &rfq.RefundPayment{}, &rfq.AbandonDelivery{}, longRequest(1),
 	}
 }
@@ -43,7 +43,7 @@ func everyRequest() []rfq.Request {
 // they keep to the layout that the journal has.
 func TestDeskCommands(t *testing.T) {
 	seq := uint64(7)
-	var j Joiner
+	var j Assembler
 	for i, r := range everyRequest() {
 		r.Head().Token = uint64(i + 1)
 		if r.Kind() != everyRequest()[i].Kind() {
@@ -59,7 +59,7 @@ func TestDeskCommands(t *testing.T) {
 			c.Seq = seq
 			seq++
 			last := n == len(cs)-1
-			if (c.Kind == Desk) != last || !last && c.Kind != Attach || !last && c.Status != MaxPiece || int(c.Order.Side) != n {
+			if (c.Kind == Desk) != last || !last && c.Kind != Fragment || !last && c.Status != MaxPiece || int(c.Order.Side) != n {
 				t.Fatalf("kind %d: command %d of %d: %+v", r.Kind(), n, len(cs), c)
 			}
 			if int(c.RefLen) != max(int(c.Status)-56, 0) {
@@ -86,15 +86,15 @@ func TestDeskCommandsRefuses(t *testing.T) {
 	}
 }
 
-// TestWhatBringsRelief: what IntakeCancels lets in, request by request.
+// TestWhatBringsRelief: what AdmitCancels lets in, request by request.
 func TestWhatBringsRelief(t *testing.T) {
 	want := map[rfq.RequestKind]bool{
-		rfq.KindWithdrawTicket: true, rfq.KindProvePayment: true, rfq.KindLapseDelivery: true,
+		rfq.KindWithdrawTicket: true, rfq.KindProvePayment: true, rfq.KindExpireDelivery: true,
 		rfq.KindSettleClaim: true, rfq.KindReleaseClaim: true, rfq.KindRefundPayment: true,
 		rfq.KindAbandonDelivery: true,
 	}
 	e := newEngine(t, Options{})
-	e.SetIntake(IntakeCancels)
+	e.SetAdmission(AdmitCancels)
 	try := func(r rfq.Request, want bool) {
 		t.Helper()
 		cs := deskCommands(t, r)
@@ -165,7 +165,7 @@ func TestJoinerDropsTheTorn(t *testing.T) {
 		"ref and length differ": {[]Command{change(short[0], func(c *Command) { c.Status = 60 })}, []int{0}, nil},
 		"a bad piece cuts off":  {[]Command{long[0], change(short[0], func(c *Command) { c.Status = 0 }), long[1]}, []int{1, 2}, nil},
 	} {
-		var j Joiner
+		var j Assembler
 		var torn, whole []int
 		for i, command := range c.commands {
 			if command.Kind == Tick {
@@ -186,9 +186,9 @@ func TestJoinerDropsTheTorn(t *testing.T) {
 	}
 }
 
-// A request has at most MaxPieces: one Attach more is one too many.
+// A request has at most MaxPieces: one Fragment more is one too many.
 func TestJoinerLimit(t *testing.T) {
-	var j Joiner
+	var j Assembler
 	attach := deskCommands(t, longRequest(1))[0]
 	for n := range MaxPieces {
 		attach.Seq, attach.Order.Side = uint64(n+1), market.Side(n)
@@ -209,7 +209,7 @@ func TestJoinerLimit(t *testing.T) {
 }
 
 // TestJoinerGivesOnlyNeighbours: under any mix of pieces, a request comes exactly
-// where all of its pieces stand one behind the other; and a Joiner that is saved
+// where all of its pieces stand one behind the other; and an Assembler that is saved
 // and restored at any place goes on alike.
 func TestJoinerGivesOnlyNeighbours(t *testing.T) {
 	var pool [][]Command
@@ -236,13 +236,13 @@ func TestJoinerGivesOnlyNeighbours(t *testing.T) {
 				commands, marks = append(commands, pool[k][n]), append(marks, mark{k, n})
 			}
 		}
-		var j, again Joiner
+		var j, again Assembler
 		for i := range commands {
 			seq := uint64(i + 1)
 			commands[i].Seq = seq
 			if rapid.IntRange(0, 3).Draw(t, "save") == 0 {
 				saved := bytes.Clone(again.pending(seq))
-				again = Joiner{}
+				again = Assembler{}
 				if !again.restore(saved, seq) {
 					t.Fatalf("%d bytes do not come back", len(saved))
 				}
@@ -270,13 +270,13 @@ func TestJoinerGivesOnlyNeighbours(t *testing.T) {
 }
 
 func TestPendingIsCanonical(t *testing.T) {
-	var j Joiner
+	var j Assembler
 	for _, n := range []int{1, MaxPiece - 1, MaxPiece + 1, MaxPieces * MaxPiece} {
 		if j.restore(make([]byte, n), 5) {
 			t.Errorf("%d bytes of pieces: restored", n)
 		}
 	}
-	if !j.restore(make([]byte, (MaxPieces-1)*MaxPiece), 5) || j.Wants(5) != MaxPieces-1 || j.Wants(6) != 0 {
+	if !j.restore(make([]byte, (MaxPieces-1)*MaxPiece), 5) || j.NextPiece(5) != MaxPieces-1 || j.NextPiece(6) != 0 {
 		t.Error("all but the last piece: not restored")
 	}
 }

@@ -13,7 +13,7 @@
 // commit overlaps with matching and costs the matcher nothing.
 //
 // Where matcher, journaler and a consumer sleep, who has placed a command may do
-// their work himself (Turn): waking three goroutines one after the other takes
+// their work himself (RunInline): waking three goroutines one after the other takes
 // longer than all of it. A turn is taken from a goroutine that sleeps and looks at
 // nothing, by one compare-and-swap, and given back by a store; so there is one
 // writer as before, and no lock.

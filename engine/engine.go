@@ -21,18 +21,18 @@ var (
 	ErrReadOnly = errors.New("engine: read-only")
 	// ErrStopped: the context of Run has ended.
 	ErrStopped = errors.New("engine: stopped")
-	// ErrCount: SubmitAll was given no commands, or more than MaxSubmitAll.
-	ErrCount = errors.New("engine: no commands, or too many at once")
+	// ErrCommandCount: SubmitAll was given no commands, or more than MaxSubmitAll.
+	ErrCommandCount = errors.New("engine: no commands, or too many at once")
 )
 
 // Errors of Run.
 var (
 	// ErrJournal wraps the journal's error.
 	ErrJournal = errors.New("engine: the journal failed")
-	// ErrHeldUp: after the end of its context the engine waited DrainTimeout for
+	// ErrDrainTimeout: after the end of its context the engine waited DrainTimeout for
 	// a consumer that released nothing. Nothing durable is lost: the events that
 	// were not seen come again when the journal is replayed.
-	ErrHeldUp = errors.New("engine: a consumer held up the stop")
+	ErrDrainTimeout = errors.New("engine: a consumer held up the stop")
 )
 
 // Limits of Options.
@@ -70,8 +70,8 @@ type Options struct {
 	MaxBatch int
 	// Wait says how the goroutines wait. Default Park.
 	Wait WaitMode
-	// ReadyJournal: Append waits for no disk, so that a Turn may do it.
-	ReadyJournal bool
+	// InlineJournal: Append waits for no disk, so that a RunInline may do it.
+	InlineJournal bool
 	// DrainTimeout bounds how long Run waits, after the end of its context, for
 	// consumers to make room. Default 10 s.
 	DrainTimeout time.Duration
@@ -111,38 +111,38 @@ func (o Options) Validate() error {
 
 func ringSize(n int) bool { return n >= MinRing && n <= MaxRing && n&(n-1) == 0 }
 
-// Intake says which commands Submit and SubmitAll let in.
-type Intake uint32
+// Admission says which commands Submit and SubmitAll let in.
+type Admission uint32
 
 const (
-	IntakeAll Intake = 1
-	// IntakeCancels lets in what only takes risk away or says what has happened:
+	AdmitAll Admission = 1
+	// AdmitCancels lets in what only takes risk away or says what has happened:
 	// CancelOrder, MassCancel, SetParticipant, Tick, and of the desk's requests
 	// a lock, a withdrawal, a payment's proof, the end or the lapse of a
 	// delivery, a release and a refund. For a disk that is nearly full.
-	IntakeCancels Intake = 2
-	IntakeNone    Intake = 3
+	AdmitCancels Admission = 2
+	AdmitNone    Admission = 3
 )
 
-func (i Intake) admits(c *Command) bool {
+func (i Admission) admits(c *Command) bool {
 	switch i {
-	case IntakeAll:
+	case AdmitAll:
 		return true
-	case IntakeCancels:
+	case AdmitCancels:
 		return relieves(c)
 	default:
 		return false
 	}
 }
 
-// admitsAll judges an Attach by the Desk command that ends its request.
-func (i Intake) admitsAll(cs []Command) bool {
-	if i == IntakeAll {
+// admitsAll judges a Fragment by the Desk command that ends its request.
+func (i Admission) admitsAll(cs []Command) bool {
+	if i == AdmitAll {
 		return true
 	}
 	ok := false
 	for n := len(cs) - 1; n >= 0; n-- {
-		if cs[n].Kind != Attach {
+		if cs[n].Kind != Fragment {
 			ok = i.admits(&cs[n])
 		}
 		if !ok {
@@ -152,7 +152,7 @@ func (i Intake) admitsAll(cs []Command) bool {
 	return true
 }
 
-// relieves reports whether c is what IntakeCancels lets in.
+// relieves reports whether c is what AdmitCancels lets in.
 func relieves(c *Command) bool {
 	switch c.Kind {
 	case CancelOrder, MassCancel, SetParticipant, Tick:
@@ -165,8 +165,8 @@ func relieves(c *Command) bool {
 }
 
 // Engine is the sequencer: two rings and the goroutines between them. Submit,
-// SubmitAll, SetIntake, OrderIDs and Stats may be called from any goroutine at any time
-// after Begin; Consumer before Run; Run once.
+// SubmitAll, SetAdmission, OrderIDs and Stats may be called from any goroutine at any time
+// after BeginEpoch; Consumer before Run; Run once.
 type Engine struct {
 	options Options
 	replica *Replica
@@ -182,10 +182,10 @@ type Engine struct {
 	journalWait *waiter
 	expiryWait  *waiter
 
-	running atomic.Bool
-	intake  atomic.Uint32
-	refused atomic.Uint64
-	failure atomic.Pointer[error]
+	running   atomic.Bool
+	admission atomic.Uint32
+	refused   atomic.Uint64
+	failure   atomic.Pointer[error]
 	// nextExpiry is when the earliest order, quote, claim or ticket expires, Unix
 	// ns; 0 = none does.
 	nextExpiry atomic.Int64
@@ -209,11 +209,11 @@ type Engine struct {
 	_       cacheLine
 }
 
-// New prepares an engine that goes on where r ends: Open and Begin. Errors: theirs.
+// New prepares an engine that goes on where r ends: Open and BeginEpoch. Errors: theirs.
 func New(o Options, r *Replica) (*Engine, error) {
 	e, err := Open(o)
 	if err == nil {
-		err = e.Begin(r)
+		err = e.BeginEpoch(r)
 	}
 	if err != nil {
 		return nil, err
@@ -222,7 +222,7 @@ func New(o Options, r *Replica) (*Engine, error) {
 }
 
 // Open makes an engine without a state, for what has to be given the engine before the
-// journal is replayed. Until Begin only Consumer may be called. Errors: those of
+// journal is replayed. Until BeginEpoch only Consumer may be called. Errors: those of
 // Options.Validate.
 func Open(o Options) (*Engine, error) {
 	if err := o.Validate(); err != nil {
@@ -239,11 +239,11 @@ func Open(o Options) (*Engine, error) {
 	return e, nil
 }
 
-// Begin has the engine go on where r ends, and places StartEpoch of the next epoch as
+// BeginEpoch has the engine go on where r ends, and places StartEpoch of the next epoch as
 // its first command. The engine owns r.State until Run has returned; then r.State and
 // r.Digest are those of the last applied command. It never touches r.Market. Once, and
 // before Run. Error: the epochs are used up.
-func (e *Engine) Begin(r *Replica) error {
+func (e *Engine) BeginEpoch(r *Replica) error {
 	epoch := r.State.Epoch() + 1
 	if epoch > MaxEpoch {
 		return fmt.Errorf("engine: epoch %d: at most %d", epoch, uint64(MaxEpoch))
@@ -260,13 +260,13 @@ func (e *Engine) Begin(r *Replica) error {
 		e.durable.Store(math.MaxUint64)
 		e.ingress.journaled.Store(math.MaxUint64)
 	}
-	e.intake.Store(uint32(IntakeAll))
+	e.admission.Store(uint32(AdmitAll))
 	begin := Command{Kind: StartEpoch, Arg: epoch}
 	begin.Order.Qty = market.Qty(e.options.MaxOrders)
 	return e.ingress.put(&begin)
 }
 
-// Epoch returns the epoch that Begin began, or in which Follow took over.
+// Epoch returns the epoch that BeginEpoch began, or in which Follow took over.
 func (e *Engine) Epoch() uint64 { return e.ids.epoch }
 
 // OrderIDs returns the source of ids for new orders.
@@ -283,9 +283,9 @@ func (e *Engine) Consumer(name string) *Consumer {
 	return c
 }
 
-// SetIntake changes which commands Submit lets in from now on. IntakeAll at the
+// SetAdmission changes which commands Submit lets in from now on. AdmitAll at the
 // start. A failed journal keeps everything out, whatever the intake.
-func (e *Engine) SetIntake(i Intake) { e.intake.Store(uint32(i)) }
+func (e *Engine) SetAdmission(i Admission) { e.admission.Store(uint32(i)) }
 
 // Submit copies c into the ingress ring; what it has in Seq and At is ignored. A
 // nil error says that c will be applied in the order of the ring, unless the
@@ -293,7 +293,7 @@ func (e *Engine) SetIntake(i Intake) { e.intake.Store(uint32(i)) }
 // allocates. Errors: ErrFull, ErrReadOnly, ErrStopped.
 func (e *Engine) Submit(c *Command) error {
 	err := ErrReadOnly
-	if Intake(e.intake.Load()).admits(c) {
+	if Admission(e.admission.Load()).admits(c) {
 		err = e.ingress.put(c)
 	}
 	if err != nil {
@@ -307,14 +307,14 @@ func (e *Engine) Submit(c *Command) error {
 // SubmitAll submits cs, 1 to MaxSubmitAll of them, as neighbours: nothing comes
 // between them, and where it is refused none of them goes in. Else as Submit. A
 // crash may leave the first few of them in the journal without the others.
-// Errors: those of Submit, and ErrCount. ErrFull where there are not as many
+// Errors: those of Submit, and ErrCommandCount. ErrFull where there are not as many
 // free slots as commands, so always in a ring of fewer slots.
 func (e *Engine) SubmitAll(cs []Command) error {
 	err := ErrReadOnly
 	switch {
 	case len(cs) == 0 || len(cs) > MaxSubmitAll:
-		err = ErrCount
-	case Intake(e.intake.Load()).admitsAll(cs):
+		err = ErrCommandCount
+	case Admission(e.admission.Load()).admitsAll(cs):
 		err = e.ingress.putAll(cs)
 	}
 	if err != nil {
@@ -340,7 +340,7 @@ type Stats struct {
 	Ingress, IngressSize int // commands in the ring, and its slots
 	Egress, EgressSize   int // events that the slowest consumer has not released, and the slots
 
-	Intake    Intake
+	Admission Admission
 	Consumers []Lag
 	Failed    error // why the engine is read-only; nil = it is not
 }
@@ -351,7 +351,7 @@ func (e *Engine) Stats() Stats {
 	s := Stats{
 		Seq: e.ingress.firstSeq + applied - 1, Refused: e.refused.Load(),
 		IngressSize: len(e.ingress.slots), EgressSize: len(e.egress.events),
-		Intake: Intake(e.intake.Load()), Failed: e.failed(),
+		Admission: Admission(e.admission.Load()), Failed: e.failed(),
 	}
 	s.Durable = e.durable.Load()
 	if e.options.Journal == nil {
@@ -381,7 +381,7 @@ func (e *Engine) failed() error {
 //
 // When the journal fails, the engine stays up but lets nothing in and shows
 // nothing more; readers keep what was durable, and Stats says why. Run then
-// returns at the end of ctx as well, with ErrJournal. ErrHeldUp is its other
+// returns at the end of ctx as well, with ErrJournal. ErrDrainTimeout is its other
 // error. A second call panics.
 func (e *Engine) Run(ctx context.Context) error {
 	if !e.running.CompareAndSwap(false, true) {
@@ -425,7 +425,7 @@ func (e *Engine) drain(matched <-chan struct{}) error {
 		return nil
 	case <-patience.C:
 	}
-	err := fmt.Errorf("%w: %s", ErrHeldUp, e.egress.laggard())
+	err := fmt.Errorf("%w: %s", ErrDrainTimeout, e.egress.laggard())
 	e.abandoned.Store(true)
 	e.egress.room.wake()
 	<-matched

@@ -65,7 +65,7 @@ func startBench(b *testing.B, o Options) (*Engine, *Consumer, func()) {
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)
 	go func() { done <- e.Run(ctx) }()
-	for c.Whole() < uint64(1+len(head())) {
+	for c.CompleteSeq() < uint64(1+len(head())) {
 		c.Release(len(c.Poll()))
 	}
 	return e, c, func() {
@@ -147,7 +147,7 @@ func BenchmarkThroughput(b *testing.B) {
 			sent := 0
 			b.ReportAllocs()
 			b.ResetTimer()
-			for c.Whole() < last {
+			for c.CompleteSeq() < last {
 				for burst := 0; burst < 64 && sent < b.N && e.Submit(&commands[sent]) == nil; burst++ {
 					sent++
 				}
@@ -161,7 +161,7 @@ func BenchmarkThroughput(b *testing.B) {
 // benchEvents are the events of the flow, of b.N commands or more.
 func benchEvents(n int) []event.Event {
 	s := NewState(StateOptions{})
-	sink := event.NewGrowing(1 << 16)
+	sink := event.NewGrowingSink(1 << 16)
 	for i, c := range append(head(), benchFlow(n)...) {
 		c.Seq, c.At = uint64(i+1), int64(i+1)*1000
 		s.Apply(&c, sink)

@@ -32,8 +32,8 @@ func TestStress(t *testing.T) {
 		stress(t, newEngine(t, Options{IngressSize: 64, EgressSize: 128}), nil, false)
 	})
 	for name, o := range map[string]Options{
-		"turns":                {ReadyJournal: true},
-		"turns, small rings":   {ReadyJournal: true, IngressSize: 16, EgressSize: 512},
+		"turns":                {InlineJournal: true},
+		"turns, small rings":   {InlineJournal: true, IngressSize: 16, EgressSize: 512},
 		"turns, journal waits": {},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -71,7 +71,7 @@ func stress(t *testing.T, e *running, j *slowJournal, turns bool) {
 			return errors.New("Seq falls")
 		case j != nil && ev.Seq > j.durable.Load():
 			return errors.New("an event is seen before it is durable")
-		case c.Whole() < s.last && c.Whole()+1 < ev.Seq:
+		case c.CompleteSeq() < s.last && c.CompleteSeq()+1 < ev.Seq:
 			return errors.New("Whole is behind what has been seen")
 		}
 		s.last = ev.Seq
@@ -101,9 +101,9 @@ func stress(t *testing.T, e *running, j *slowJournal, turns bool) {
 			if c.Ref[1]%2 == 0 {
 				return e.Submit(c)
 			}
-			err := e.Place(c)
+			err := e.Enqueue(c)
 			if err == nil {
-				e.Turn(consumers[0], step)
+				e.RunInline(consumers[0], step)
 			}
 			return err
 		}
@@ -167,7 +167,7 @@ func stress(t *testing.T, e *running, j *slowJournal, turns bool) {
 		if s.digest != e.replica.Digest {
 			t.Fatalf("consumer %d: digest %x, the engine's %x", i, s.digest, e.replica.Digest)
 		}
-		if got, want := consumers[i].Whole(), e.replica.State.Seq(); got != want {
+		if got, want := consumers[i].CompleteSeq(), e.replica.State.Seq(); got != want {
 			t.Fatalf("consumer %d: whole up to %d, want %d", i, got, want)
 		}
 	}

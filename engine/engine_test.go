@@ -202,8 +202,8 @@ func TestGoesOn(t *testing.T) {
 	}
 	second := &running{Engine: next, replica: e.replica, err: make(chan error, 1)}
 	c := second.Consumer("reader")
-	if c.Whole() != seq {
-		t.Fatalf("whole %d at the start, want %d", c.Whole(), seq)
+	if c.CompleteSeq() != seq {
+		t.Fatalf("whole %d at the start, want %d", c.CompleteSeq(), seq)
 	}
 	if next.Epoch() != e.Epoch()+1 || second.OrderIDs().Next() <= first {
 		t.Fatalf("epoch %d after %d", next.Epoch(), e.Epoch())
@@ -233,7 +233,7 @@ func TestExpiry(t *testing.T) {
 	gtd.Order.TIF, gtd.Order.ExpireAt = book.GTD, second+int64(10*time.Millisecond)
 	e.start(t)
 	e.mustSubmit(t, gtd)
-	ctx, cancel := context.WithTimeout(context.Background(), runtest.HangTimeout)
+	ctx, cancel := context.WithTimeout(context.Background(), runtest.Patience)
 	defer cancel()
 	for {
 		events, err := c.Next(ctx)
@@ -268,12 +268,12 @@ func TestClaimExpires(t *testing.T) {
 	c := e.Consumer("reader")
 	f := newDeskFlow(1)
 	e.mustSubmit(t, f.head...)
-	take := &rfq.TakeClaim{Ticket: 1, Tranche: 1, Fill: 1, Rail: market.RailUSDC, Way: rfq.Modular, Wallet: testAddress(1)}
+	take := &rfq.TakeClaim{Ticket: 1, Tranche: 1, Fill: 1, Rail: market.RailUSDC, Mode: rfq.Modular, Wallet: testAddress(1)}
 	e.start(t)
 	if err := e.SubmitAll(f.desk.pack(take)); err != nil {
 		t.Fatal(err)
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), runtest.HangTimeout)
+	ctx, cancel := context.WithTimeout(context.Background(), runtest.Patience)
 	defer cancel()
 	var desk rfq.Reader
 	var deadline int64
@@ -308,11 +308,11 @@ func TestClaimExpires(t *testing.T) {
 // TestTickRespectsIntake: no tick where nothing may come in.
 func TestTickRespectsIntake(t *testing.T) {
 	e := newEngine(t, Options{})
-	e.SetIntake(IntakeNone)
+	e.SetAdmission(AdmitNone)
 	if nap := e.tickNow(); nap != tickNap || e.ingress.end() != 1 {
 		t.Fatalf("nap %v, %d commands", nap, e.ingress.end())
 	}
-	e.SetIntake(IntakeCancels)
+	e.SetAdmission(AdmitCancels)
 	if nap := e.tickNow(); nap != tickPause || e.ingress.end() != 2 {
 		t.Fatalf("nap %v, %d commands", nap, e.ingress.end())
 	}
@@ -326,22 +326,22 @@ func TestIntake(t *testing.T) {
 	e := newEngine(t, Options{})
 	kinds := []Kind{
 		NewOrder, AmendOrder, CancelOrder, MassCancel, Tick,
-		DefineInstrument, SetRisk, SetInstrument, SetParticipant, StartEpoch, Attach, Desk,
+		DefineInstrument, SetRisk, SetInstrument, SetParticipant, StartEpoch, Fragment, Desk,
 	}
-	for intake, admitted := range map[Intake][]Kind{
-		IntakeAll:     kinds,
-		IntakeCancels: {CancelOrder, MassCancel, Tick, SetParticipant},
-		IntakeNone:    nil,
-		0:             nil,
+	for intake, admitted := range map[Admission][]Kind{
+		AdmitAll:     kinds,
+		AdmitCancels: {CancelOrder, MassCancel, Tick, SetParticipant},
+		AdmitNone:    nil,
+		0:            nil,
 	} {
-		e.SetIntake(intake)
+		e.SetAdmission(intake)
 		for _, k := range kinds {
 			err := e.Submit(&Command{Kind: k})
 			if ok := slices.Contains(admitted, k); ok != (err == nil) || err != nil && !errors.Is(err, ErrReadOnly) {
 				t.Fatalf("intake %d, kind %d: %v", intake, k, err)
 			}
 		}
-		if e.Stats().Intake != intake {
+		if e.Stats().Admission != intake {
 			t.Fatal("Stats does not say the intake")
 		}
 	}

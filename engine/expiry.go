@@ -43,7 +43,7 @@ func (e *Engine) tick(ctx context.Context) {
 // refusals are not counted: a full ring brings the time forward by itself.
 func (e *Engine) tickNow() time.Duration {
 	tick := Command{Kind: Tick}
-	if !Intake(e.intake.Load()).admits(&tick) {
+	if !Admission(e.admission.Load()).admits(&tick) {
 		return tickNap
 	}
 	err := e.ingress.put(&tick)

@@ -14,13 +14,13 @@ import (
 // Errors of Apply. The first two are final: nothing of the commands was applied,
 // and no more will be.
 var (
-	// ErrNext: the commands are not the next ones.
-	ErrNext = errors.New("engine: not the commands that come next")
+	// ErrOutOfSequence: the commands are not the next ones.
+	ErrOutOfSequence = errors.New("engine: not the commands that come next")
 	// ErrDiverged: the commands before these caused other events here than where
 	// they were made durable.
 	ErrDiverged = errors.New("engine: other events than the leader's")
-	// ErrLeading: the engine was made by New and takes commands by Submit.
-	ErrLeading = errors.New("engine: it leads and does not follow")
+	// ErrNotFollower: the engine was made by New and takes commands by Submit.
+	ErrNotFollower = errors.New("engine: it leads and does not follow")
 )
 
 // following is what an engine has beside its rings when it follows another's
@@ -54,7 +54,7 @@ func Follow(o Options, r *Replica) (*Engine, error) {
 	e.durable.Store(math.MaxUint64)
 	e.ingress.journaled.Store(math.MaxUint64)
 	e.ingress.tail.Store(tailFailed)
-	e.intake.Store(uint32(IntakeNone))
+	e.admission.Store(uint32(AdmitNone))
 	return e, nil
 }
 
@@ -63,12 +63,12 @@ func Follow(o Options, r *Replica) (*Engine, error) {
 // before them. It waits while the ring of events is full, until Run's end. The
 // commands are not kept. One goroutine, while Run works.
 //
-// Errors: ErrNext, ErrDiverged; ErrStopped once Run has ended, or where consumers
-// held up its end; ErrLeading.
+// Errors: ErrOutOfSequence, ErrDiverged; ErrStopped once Run has ended, or where consumers
+// held up its end; ErrNotFollower.
 func (e *Engine) Apply(prior uint64, commands []Command) error {
 	f := e.following
 	if f == nil {
-		return ErrLeading
+		return ErrNotFollower
 	}
 	f.turn.Lock()
 	defer f.turn.Unlock()
@@ -84,7 +84,7 @@ func (e *Engine) Apply(prior uint64, commands []Command) error {
 	next := e.ingress.firstSeq + m.next
 	for i := range commands {
 		if c := &commands[i]; c.Seq != next+uint64(i) {
-			return e.diverge(fmt.Errorf("%w: seq %d, want %d", ErrNext, c.Seq, next+uint64(i)))
+			return e.diverge(fmt.Errorf("%w: seq %d, want %d", ErrOutOfSequence, c.Seq, next+uint64(i)))
 		}
 	}
 	if prior != m.digest {
@@ -154,7 +154,7 @@ func (e *Engine) followRun(ctx context.Context) error {
 		return failure
 	}
 	if e.matcher.blind {
-		return fmt.Errorf("%w: %s", ErrHeldUp, e.egress.laggard())
+		return fmt.Errorf("%w: %s", ErrDrainTimeout, e.egress.laggard())
 	}
 	return nil
 }

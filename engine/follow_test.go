@@ -143,9 +143,9 @@ func TestFollowRefuses(t *testing.T) {
 		commands []Command
 		want     error
 	}{
-		"a gap":         {second, later[:1], ErrNext},
-		"twice":         {first, begin, ErrNext},
-		"a torn frame":  {second, append(append([]Command(nil), next...), begin[0]), ErrNext},
+		"a gap":         {second, later[:1], ErrOutOfSequence},
+		"twice":         {first, begin, ErrOutOfSequence},
+		"a torn frame":  {second, append(append([]Command(nil), next...), begin[0]), ErrOutOfSequence},
 		"other history": {second + 1, next, ErrDiverged},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -159,12 +159,12 @@ func TestFollowRefuses(t *testing.T) {
 				t.Fatal(err)
 			}
 			c1 := Command{Kind: Tick}
-			for _, err := range []error{e.Submit(&c1), e.SubmitAll([]Command{c1}), e.Place(&c1)} {
+			for _, err := range []error{e.Submit(&c1), e.SubmitAll([]Command{c1}), e.Enqueue(&c1)} {
 				if !errors.Is(err, ErrReadOnly) {
 					t.Errorf("a command of its own: %v", err)
 				}
 			}
-			e.Turn(nil, nil)
+			e.RunInline(nil, nil)
 			if err := e.Apply(c.prior, c.commands); !errors.Is(err, c.want) {
 				t.Errorf("got %v, want %v", err, c.want)
 			}
@@ -180,7 +180,7 @@ func TestFollowRefuses(t *testing.T) {
 		})
 	}
 	e := newEngine(t, Options{})
-	if err := e.Apply(0, begin); !errors.Is(err, ErrLeading) {
+	if err := e.Apply(0, begin); !errors.Is(err, ErrNotFollower) {
 		t.Errorf("Apply on a leader: %v", err)
 	}
 	if digest, seq := e.Digest(); digest != 0 || seq != 0 {
@@ -206,7 +206,7 @@ func TestFollowHeldUp(t *testing.T) {
 	go func() { applied <- j.eachFrame(0, e.Apply) }()
 	await.True(t, "a full ring", func() bool { return e.Stats().Egress == 16 })
 	seen := len(slow.Poll())
-	if err := run.finish(t); !errors.Is(err, ErrHeldUp) {
+	if err := run.finish(t); !errors.Is(err, ErrDrainTimeout) {
 		t.Errorf("Run: %v", err)
 	}
 	if err := <-applied; !errors.Is(err, ErrStopped) {

@@ -445,7 +445,7 @@ func checkDelta(t *rapid.T, prev, next *View) {
 
 func checkView(t *rapid.T, s *State, v *View) {
 	sides := map[market.Side]map[market.Price]market.Qty{market.Buy: {}, market.Sell: {}}
-	s.Orders(v.Instrument, func(o book.Resting) {
+	s.Orders(v.Instrument, func(o book.LiveOrder) {
 		if !o.Waiting {
 			sides[o.Side][o.Price] += o.Shown
 		}

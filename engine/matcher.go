@@ -9,7 +9,7 @@ import (
 const blindBuffer = 1 << 10
 
 // matcher is the one writer: it turns filled commands into published events.
-// Its goroutine alone touches it while Run works, or who has its turn: Turn.
+// Its goroutine alone touches it while Run works, or who has its turn: RunInline.
 type matcher struct {
 	engine *Engine
 	sink   event.Sink
@@ -22,7 +22,7 @@ type matcher struct {
 	lastAt int64
 	expiry int64 // as last told
 	// blind: nobody will see what is written from here on; see Engine.close and
-	// ErrHeldUp. The ring's content stays, for those who still read it.
+	// ErrDrainTimeout. The ring's content stays, for those who still read it.
 	blind bool
 }
 
@@ -30,7 +30,7 @@ func (m *matcher) init(e *Engine) {
 	m.engine = e
 	m.digest = e.replica.Digest
 	m.lastAt = e.replica.State.At()
-	m.sink = event.Sink{Buf: e.egress.events, Limit: uint64(len(e.egress.events)), Room: m.makeRoom}
+	m.sink = event.Sink{Buf: e.egress.events, Limit: uint64(len(e.egress.events)), MakeRoom: m.makeRoom}
 	m.ready = func() bool { return e.ingress.filled(e.ingress.applied.Load()) || e.stopping.Load() }
 	m.room = func() bool {
 		return m.sink.Pos < e.egress.limit(m.sink.Pos) || m.hopeless()

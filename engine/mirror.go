@@ -108,7 +108,7 @@ func (b *MirrorBook) append(dst []byte) []byte {
 	return dst
 }
 
-// DecodeMirrorBook reads what a Joiner has put together of MirrorRefresh. It
+// DecodeMirrorBook reads what an Assembler has put together of MirrorRefresh. It
 // keeps nothing of data, and takes no more memory than MaxMirrorLevels need.
 // Errors wrap ErrMirror.
 func DecodeMirrorBook(data []byte) (MirrorBook, error) {
@@ -162,7 +162,7 @@ type MirrorSwap struct {
 	// Ordinal is the trade's number in its instrument, from 1 without gaps, by
 	// which the engine takes each once. The mirror gives them in the order of the
 	// chain, and none to a swap of less than a lot or a tick. Which is next is the
-	// engine's to say: State.Mirrored when it begins, then the trades of views.
+	// engine's to say: State.MirrorPosition when it begins, then the trades of views.
 	Ordinal uint64
 	Price   market.Price // 1..market.MaxPrice ticks
 	Qty     market.Qty   // 1..market.MaxQty lots

@@ -63,7 +63,7 @@ func TestMirrorRefreshCommands(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		var j Joiner
+		var j Assembler
 		for i := range cs {
 			cs[i].Seq = uint64(i + 1)
 			data, torn := j.Add(&cs[i])
@@ -220,7 +220,7 @@ func TestMirrorIsWhatWasTold(t *testing.T) {
 	if !slices.Equal(m.bids, want.Bids) || !slices.Equal(m.asks, want.Asks) {
 		t.Errorf("bids %v, want %v\nasks %v, want %v", m.bids, want.Bids, m.asks, want.Asks)
 	}
-	if slot, ordinal := r.State.Mirrored(2); slot != want.Slot || ordinal != flow.mirror.ordinal {
+	if slot, ordinal := r.State.MirrorPosition(2); slot != want.Slot || ordinal != flow.mirror.ordinal {
 		t.Errorf("slot %d, ordinal %d; want %d, %d", slot, ordinal, want.Slot, flow.mirror.ordinal)
 	}
 	kinds, reasons := map[event.Kind]int{}, map[event.Reason]int{}
@@ -264,7 +264,7 @@ func TestMirroredOfOthers(t *testing.T) {
 	c, err := DefineInstrumentCommand(&in)
 	mustApply(t, s, c, err)
 	for _, id := range []market.InstrumentID{0, 1, AllInstruments} {
-		if slot, ordinal := s.Mirrored(id); slot != 0 || ordinal != 0 {
+		if slot, ordinal := s.MirrorPosition(id); slot != 0 || ordinal != 0 {
 			t.Errorf("instrument %d: slot %d, ordinal %d", id, slot, ordinal)
 		}
 	}
@@ -454,7 +454,7 @@ func TestRefreshThroughSmallRings(t *testing.T) {
 	if told := <-views; told == 0 || told > refreshes {
 		t.Errorf("%d views of %d refreshes", told, refreshes)
 	}
-	if slot, _ := e.replica.State.Mirrored(0); slot != refreshes {
+	if slot, _ := e.replica.State.MirrorPosition(0); slot != refreshes {
 		t.Errorf("slot %d at the end", slot)
 	}
 	if err := e.SubmitAll(refreshCommands(t, books[0])[:1]); !errors.Is(err, ErrStopped) {
@@ -466,7 +466,7 @@ func TestRefreshThroughSmallRings(t *testing.T) {
 // is nearly full.
 func TestMirrorWaitsForTheDisk(t *testing.T) {
 	e := newEngine(t, Options{})
-	e.SetIntake(IntakeCancels)
+	e.SetAdmission(AdmitCancels)
 	trade, err := MirrorTradeCommand(&MirrorSwap{Ordinal: 1, Price: 1, Qty: 1, Side: market.Buy, At: 1})
 	if err != nil {
 		t.Fatal(err)

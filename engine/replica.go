@@ -26,7 +26,7 @@ type Replica struct {
 
 // NewReplica returns an empty one. It panics on options that do not Validate.
 func NewReplica(o StateOptions) *Replica {
-	return &Replica{State: NewState(o), Market: NewMarketData(), sink: event.NewGrowing(64)}
+	return &Replica{State: NewState(o), Market: NewMarketData(), sink: event.NewGrowingSink(64)}
 }
 
 // Apply applies one stamped command and gives visit (which may be nil) its
@@ -43,7 +43,7 @@ func (r *Replica) Apply(c *Command, visit func([]event.Event)) {
 		visit(events)
 	}
 	if len(r.sink.Buf) > keptEvents {
-		r.sink = event.NewGrowing(64)
+		r.sink = event.NewGrowingSink(64)
 	}
 }
 
@@ -102,7 +102,7 @@ func RestoreReplica(data []byte, o StateOptions) (*Replica, error) {
 	if err := checkMarket(state, md); err != nil {
 		return nil, err
 	}
-	return &Replica{State: state, Market: md, Digest: le.Uint64(data[8:]), sink: event.NewGrowing(64)}, nil
+	return &Replica{State: state, Market: md, Digest: le.Uint64(data[8:]), sink: event.NewGrowingSink(64)}, nil
 }
 
 // checkMarket compares what two independent encodings say about the same
@@ -134,7 +134,7 @@ func checkMarket(s *State, m *MarketData) error {
 
 // displayed sums what a book shows by price, best first.
 func displayed(b twin) (bids, asks []market.Level) {
-	b.export(func(r book.Resting) {
+	b.export(func(r book.LiveOrder) {
 		if r.Waiting {
 			return
 		}

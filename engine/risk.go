@@ -123,7 +123,7 @@ func checkRisk(o *book.Order, in *instrument, l *limits) (event.Reason, int64) {
 		hi, lo := bits.Mul64(uint64(o.Price), uint64(o.Qty))
 		if (hi < l.maxNotional.Hi || hi == l.maxNotional.Hi && lo <= l.maxNotional.Lo) &&
 			last != 0 && (l.bandBps == 0 || away*MaxBandBps <= last*market.Price(l.bandBps)) &&
-			b.Open(o.Participant) < int(l.maxOpen) {
+			b.OpenOrders(o.Participant) < int(l.maxOpen) {
 			return event.ReasonNone, 0
 		}
 	}

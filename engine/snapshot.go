@@ -147,11 +147,11 @@ func appendInstrument(dst []byte, in *instrument) []byte {
 	dst = le.AppendUint64(dst, uint64(in.book.lastTrade()))
 	dst = le.AppendUint32(dst, uint32(in.book.orders()))
 	dst = append(dst, d.Symbol...)
-	in.book.export(func(r book.Resting) { dst = appendOrder(dst, &r) })
+	in.book.export(func(r book.LiveOrder) { dst = appendOrder(dst, &r) })
 	return dst
 }
 
-func appendOrder(dst []byte, r *book.Resting) []byte {
+func appendOrder(dst []byte, r *book.LiveOrder) []byte {
 	le := binary.LittleEndian
 	dst = le.AppendUint64(dst, uint64(r.ID))
 	dst = le.AppendUint64(dst, uint64(r.Price))
@@ -161,7 +161,7 @@ func appendOrder(dst []byte, r *book.Resting) []byte {
 	dst = le.AppendUint64(dst, uint64(r.ExpireAt))
 	dst = le.AppendUint64(dst, uint64(r.Open))
 	dst = le.AppendUint64(dst, uint64(r.Shown))
-	dst = le.AppendUint64(dst, r.Entered)
+	dst = le.AppendUint64(dst, r.EnteredSeq)
 	dst = le.AppendUint16(dst, uint16(r.Participant))
 	var waiting uint8
 	if r.Waiting {

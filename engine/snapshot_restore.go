@@ -59,7 +59,7 @@ func RestoreState(data []byte, o StateOptions) (*State, error) {
 	if err != nil {
 		return nil, err
 	}
-	var orders []book.Resting
+	var orders []book.LiveOrder
 	var bounds []int
 	for i := range h.instruments {
 		if orders, err = s.restoreInstrument(r, market.InstrumentID(i), orders); err != nil {
@@ -121,7 +121,7 @@ func (s *State) restoreHeader(r *snapReader) (h stateHeader, err error) {
 
 // restoreInstrument reads one instrument without its book's content: the orders
 // go to the end of the list.
-func (s *State) restoreInstrument(r *snapReader, id market.InstrumentID, orders []book.Resting) ([]book.Resting, error) {
+func (s *State) restoreInstrument(r *snapReader, id market.InstrumentID, orders []book.LiveOrder) ([]book.LiveOrder, error) {
 	length := int(r.u8())
 	def := market.Instrument{ID: id, PriceDecimals: r.u8(), QtyDecimals: r.u8(), Source: market.BookSource(r.u8())}
 	status := r.u8()
@@ -150,14 +150,14 @@ func (s *State) restoreInstrument(r *snapReader, id market.InstrumentID, orders 
 	return orders, nil
 }
 
-func readOrder(r *snapReader) book.Resting {
-	var o book.Resting
+func readOrder(r *snapReader) book.LiveOrder {
+	var o book.LiveOrder
 	o.ID = market.OrderID(r.u64())
 	o.Price, o.Stop = market.Price(r.u64()), market.Price(r.u64())
 	o.Qty, o.Display = market.Qty(r.u64()), market.Qty(r.u64())
 	o.ExpireAt = int64(r.u64())
 	o.Open, o.Shown = market.Qty(r.u64()), market.Qty(r.u64())
-	o.Entered = r.u64()
+	o.EnteredSeq = r.u64()
 	o.Participant = market.ParticipantID(r.u16())
 	o.Side, o.Type = market.Side(r.u8()), book.Type(r.u8())
 	o.TIF, o.Flags, o.STP = book.TIF(r.u8()), book.Flag(r.u8()), book.STP(r.u8())
@@ -222,7 +222,7 @@ func (s *State) restoreDesk(r *snapReader) error {
 
 // restoreOrders fills the books. bounds has, by instrument, where its orders
 // end.
-func (s *State) restoreOrders(orders []book.Resting, bounds []int) error {
+func (s *State) restoreOrders(orders []book.LiveOrder, bounds []int) error {
 	start := 0
 	for i, end := range bounds {
 		b := s.instruments[i].book

@@ -17,7 +17,7 @@ import (
 
 func sampleState(t testing.TB, naive bool, commands []Command) *State {
 	t.Helper()
-	s, out := NewState(StateOptions{Naive: naive, MaxOrders: 100}), event.NewGrowing(8)
+	s, out := NewState(StateOptions{Naive: naive, MaxOrders: 100}), event.NewGrowingSink(8)
 	for i := range commands {
 		c := commands[i]
 		c.Seq = s.Seq() + 1
@@ -56,7 +56,7 @@ func lines(s string, width int) (out []string) {
 func TestSnapshotSizesMatchTheDiagram(t *testing.T) {
 	s := NewState(StateOptions{})
 	size := func() int { return len(s.AppendSnapshot(nil)) }
-	out := event.NewGrowing(8)
+	out := event.NewGrowingSink(8)
 	apply := func(c Command, err error) int {
 		t.Helper()
 		if err != nil {
@@ -202,7 +202,7 @@ func FuzzRestoreState(f *testing.F) {
 		if !bytes.Equal(s.AppendSnapshot(nil), data) {
 			t.Fatal("accepted what is not canonical")
 		}
-		a, b := event.NewGrowing(8), event.NewGrowing(8)
+		a, b := event.NewGrowingSink(8), event.NewGrowingSink(8)
 		for _, c := range commands {
 			c.Seq = s.Seq() + 1
 			a.Reset()

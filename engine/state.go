@@ -39,7 +39,7 @@ func (o StateOptions) Validate() error {
 //  1. A command's events are, in this order: its Reference if it carries a
 //     client's own id, what expires by its time (the books by instrument, then
 //     the desk), its own effect.
-//  2. Every command but Tick and Attach has an effect or a refusal that names
+//  2. Every command but Tick and Fragment has an effect or a refusal that names
 //     the reason, the limit and the value.
 //  3. A halted instrument and a killed participant take cancels and nothing
 //     else; the desk gives a killed one no quote and no claim. A mirrored
@@ -72,7 +72,7 @@ type State struct {
 	naive     bool
 
 	desk   *rfq.Machine
-	joiner Joiner // of requests to the desk and refreshes of mirrored books
+	joiner Assembler // of requests to the desk and refreshes of mirrored books
 }
 
 // instrument is what an order needs of its instrument first, then the rest.
@@ -154,7 +154,7 @@ func (s *State) LastTrade(in market.InstrumentID) market.Price {
 
 // Orders gives every live order of an instrument in canonical order (book rule
 // 9).
-func (s *State) Orders(in market.InstrumentID, f func(book.Resting)) {
+func (s *State) Orders(in market.InstrumentID, f func(book.LiveOrder)) {
 	if int(in) < len(s.instruments) {
 		s.instruments[in].book.export(f)
 	}

@@ -198,7 +198,7 @@ func (s *State) startEpoch(c *Command, out *event.Sink) (event.Reason, int64) {
 	*out.Next() = event.Event{
 		Seq: s.seq, At: s.at, Other: s.epoch, Kind: event.EpochStarted, Instrument: AllInstruments,
 	}
-	if wanted := s.joiner.Wants(s.seq); wanted > 0 {
+	if wanted := s.joiner.NextPiece(s.seq); wanted > 0 {
 		s.tellTorn(0, wanted, out)
 	}
 	return event.ReasonNone, 0

@@ -57,7 +57,7 @@ func BenchmarkRefresh(b *testing.B) {
 		}
 		books[i] = refreshCommands(b, book)
 	}
-	out := event.NewGrowing(1024)
+	out := event.NewGrowingSink(1024)
 	b.ReportAllocs()
 	for i := 0; b.Loop(); i++ {
 		s.instruments[0].mirror.slot = 0

@@ -57,19 +57,19 @@ func (b twin) nextExpiry() int64 {
 
 func (b twin) open(who market.ParticipantID) int {
 	if b.fast != nil {
-		return b.fast.Open(who)
+		return b.fast.OpenOrders(who)
 	}
-	return b.slow.Open(who)
+	return b.slow.OpenOrders(who)
 }
 
 func (b twin) orders() int {
 	if b.fast != nil {
-		return b.fast.Orders()
+		return b.fast.OrderCount()
 	}
-	return b.slow.Orders()
+	return b.slow.OrderCount()
 }
 
-func (b twin) get(id market.OrderID) (book.Resting, bool) {
+func (b twin) get(id market.OrderID) (book.LiveOrder, bool) {
 	if b.fast != nil {
 		return b.fast.Get(id)
 	}
@@ -109,7 +109,7 @@ func (b twin) setMaxOrders(n int) {
 	b.slow.SetMaxOrders(n)
 }
 
-func (b twin) export(f func(book.Resting)) {
+func (b twin) export(f func(book.LiveOrder)) {
 	if b.fast != nil {
 		b.fast.Export(f)
 		return
@@ -117,7 +117,7 @@ func (b twin) export(f func(book.Resting)) {
 	b.slow.Export(f)
 }
 
-func (b twin) restore(r book.Resting) error {
+func (b twin) restore(r book.LiveOrder) error {
 	if b.fast != nil {
 		return b.fast.Import(r)
 	}

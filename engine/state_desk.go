@@ -13,7 +13,7 @@ func (s *State) Desk() *rfq.Machine { return s.desk }
 // piece takes a piece of a request to the desk or of a refresh, and applies what
 // is whole by it.
 func (s *State) piece(c *Command, out *event.Sink) {
-	wanted := s.joiner.Wants(c.Seq)
+	wanted := s.joiner.NextPiece(c.Seq)
 	request, torn := s.joiner.Add(c)
 	if request != nil && c.Kind == Desk {
 		referenceDesk(c, request, out)
@@ -32,7 +32,7 @@ func (s *State) piece(c *Command, out *event.Sink) {
 		return
 	}
 	by := c.Order.Participant
-	s.desk.Apply(request, rfq.Stamp{Seq: s.seq, At: s.at, By: by, Barred: s.barredFromDesk(by)}, s, out)
+	s.desk.Apply(request, rfq.Stamp{Seq: s.seq, At: s.at, Participant: by, Blocked: s.barredFromDesk(by)}, s, out)
 	s.expiresAt(s.desk.NextExpiry())
 }
 

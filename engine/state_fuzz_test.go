@@ -120,7 +120,7 @@ func FuzzApply(f *testing.F) {
 	f.Add(all)
 	f.Fuzz(func(t *testing.T, data []byte) {
 		fast, slow := NewState(StateOptions{MaxOrders: 20}), NewState(StateOptions{MaxOrders: 20, Naive: true})
-		a, b := event.NewGrowing(8), event.NewGrowing(8)
+		a, b := event.NewGrowingSink(8), event.NewGrowingSink(8)
 		for len(data) >= rawSize {
 			c := rawCommand(data)
 			data = data[rawSize:]

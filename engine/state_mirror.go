@@ -13,9 +13,9 @@ type mirrored struct {
 	tradedAt   int64  // when it was, Unix nanoseconds
 }
 
-// Mirrored returns the slot of a mirrored instrument's book and the ordinal of
+// MirrorPosition returns the slot of a mirrored instrument's book and the ordinal of
 // its last trade: 0 where there was none yet, and for what is not mirrored.
-func (s *State) Mirrored(in market.InstrumentID) (slot, ordinal uint64) {
+func (s *State) MirrorPosition(in market.InstrumentID) (slot, ordinal uint64) {
 	if m, why := s.mirror(in); why == event.ReasonNone {
 		return m.slot, m.ordinal
 	}

@@ -199,7 +199,7 @@ func stopLimit(hasStop bool, in *instrument) int64 {
 }
 
 // checkAmend says which rule an amend of r breaks, form first, then risk.
-func checkAmend(o *book.Order, r *book.Resting, in *instrument, l *limits) (event.Reason, int64) {
+func checkAmend(o *book.Order, r *book.LiveOrder, in *instrument, l *limits) (event.Reason, int64) {
 	done := r.Qty - r.Open // traded or lost
 	total := o.Qty
 	switch {

@@ -9,7 +9,7 @@ import (
 )
 
 func applyTo(s *State, c Command) []event.Event {
-	out := event.NewGrowing(8)
+	out := event.NewGrowingSink(8)
 	c.Seq = s.Seq() + 1
 	s.Apply(&c, out)
 	return out.Events()
@@ -30,7 +30,7 @@ func mustApply(t testing.TB, s *State, c Command, err error) {
 func TestSeqMustFollow(t *testing.T) {
 	s := sampleState(t, false, sampleCommands()[:5])
 	for _, seq := range []uint64{0, 1, 5, 7, math.MaxUint64} {
-		before, out := s.Hash(), event.NewGrowing(8)
+		before, out := s.Hash(), event.NewGrowingSink(8)
 		c := testOrder(9, 1)
 		c.Seq, c.At = seq, 77
 		s.Apply(&c, out)

@@ -53,7 +53,7 @@ type script struct {
 }
 
 func newScript(naive bool) *script {
-	return &script{state: NewState(StateOptions{Naive: naive, MaxOrders: 100}), out: event.NewGrowing(8)}
+	return &script{state: NewState(StateOptions{Naive: naive, MaxOrders: 100}), out: event.NewGrowingSink(8)}
 }
 
 func roundTrip(t *testing.T, s *State) *State {

@@ -15,14 +15,14 @@ import (
 
 func TestSubmitAllCounts(t *testing.T) {
 	e := newEngine(t, Options{})
-	for n, want := range map[int]error{0: ErrCount, 1: nil, MaxSubmitAll: nil, MaxSubmitAll + 1: ErrCount} {
+	for n, want := range map[int]error{0: ErrCommandCount, 1: nil, MaxSubmitAll: nil, MaxSubmitAll + 1: ErrCommandCount} {
 		before, refused := e.ingress.end(), e.Stats().Refused
 		err := e.SubmitAll(make([]Command, n))
 		if !errors.Is(err, want) || want != nil && (e.ingress.end() != before || e.Stats().Refused != refused+1) {
 			t.Errorf("%d commands: %v, %d went in", n, err, e.ingress.end()-before)
 		}
 	}
-	e.SetIntake(IntakeNone)
+	e.SetAdmission(AdmitNone)
 	if err := e.SubmitAll(make([]Command, 1)); !errors.Is(err, ErrReadOnly) {
 		t.Errorf("with nothing let in: %v", err)
 	}

@@ -6,15 +6,15 @@ package engine
 // other, each for one step. There is still one writer at a time; who is awake is
 // never disturbed, and finds what came meanwhile.
 
-// turnCommands is the most commands that one Turn applies. What is more goes to
+// turnCommands is the most commands that one RunInline applies. What is more goes to
 // the matcher's own goroutine.
 const turnCommands = 16
 
-// Place is Submit that wakes nobody: the caller calls Turn at once, from the same
+// Enqueue is Submit that wakes nobody: the caller calls RunInline at once, from the same
 // goroutine. Errors: those of Submit.
-func (e *Engine) Place(c *Command) error {
+func (e *Engine) Enqueue(c *Command) error {
 	err := ErrReadOnly
-	if Intake(e.intake.Load()).admits(c) {
+	if Admission(e.admission.Load()).admits(c) {
 		err = e.ingress.put(c)
 	}
 	if err != nil {
@@ -23,14 +23,14 @@ func (e *Engine) Place(c *Command) error {
 	return err
 }
 
-// Turn has what Place has placed applied, journaled and followed: as far as the
+// RunInline has what Enqueue has placed applied, journaled and followed: as far as the
 // engine's goroutines sleep by the caller itself, else by them. The journaler's
-// part is the caller's with Options.ReadyJournal alone. Then, where the consumer
+// part is the caller's with Options.InlineJournal alone. Then, where the consumer
 // first (nil = none) waits in Next, step is called in its place: it may use first
 // as the goroutine in Next may, until it returns. Any goroutine; it waits for
 // nothing but what step and the journal wait for, and for a consumer that lags
 // only where one command fills half the ring of events.
-func (e *Engine) Turn(first *Consumer, step func()) {
+func (e *Engine) RunInline(first *Consumer, step func()) {
 	if !e.matcherWait.take() {
 		e.matcherWait.wake()
 		return
@@ -40,7 +40,7 @@ func (e *Engine) Turn(first *Consumer, step func()) {
 	if !journal {
 		return
 	}
-	if !e.options.ReadyJournal || !e.journalWait.take() {
+	if !e.options.InlineJournal || !e.journalWait.take() {
 		e.journalWait.wake()
 		return
 	}

@@ -7,16 +7,16 @@ import (
 	"blockdesk/internal/await"
 )
 
-// asleep reports whether all that a Turn needs sleeps.
+// asleep reports whether all that a RunInline needs sleeps.
 func (r *running) asleep(c *Consumer) func() bool {
 	return func() bool { return r.matcherWait.sleeps() && r.journalWait.sleeps() && c.waiting.sleeps() }
 }
 
 // TestTurn: where the engine is idle, the command that was placed is applied,
-// durable and followed when Turn returns, and no goroutine was needed.
+// durable and followed when RunInline returns, and no goroutine was needed.
 func TestTurn(t *testing.T) {
 	j := &slowJournal{}
-	e := newEngine(t, Options{Journal: j, ReadyJournal: true})
+	e := newEngine(t, Options{Journal: j, InlineJournal: true})
 	c, other := e.Consumer("first"), e.Consumer("other")
 	e.mustSubmit(t, head()...)
 	e.start(t)
@@ -28,11 +28,11 @@ func TestTurn(t *testing.T) {
 	for range 1000 {
 		await.True(t, "sleep", e.asleep(c))
 		command := flow.next()
-		if err := e.Place(&command); err != nil {
+		if err := e.Enqueue(&command); err != nil {
 			t.Fatal(err)
 		}
 		seq := e.Stats().Seq + 1
-		e.Turn(c, func() {
+		e.RunInline(c, func() {
 			for events := c.Poll(); len(events) > 0; events = c.Poll() {
 				if events[len(events)-1].Seq != seq {
 					t.Errorf("step sees Seq %d, want %d", events[len(events)-1].Seq, seq)
@@ -68,11 +68,11 @@ func TestTurnWakes(t *testing.T) {
 	await.True(t, "sleep", e.asleep(c))
 	command := newFlow(1).next()
 	command.Kind = Tick
-	if err := e.Place(&command); err != nil {
+	if err := e.Enqueue(&command); err != nil {
 		t.Fatal(err)
 	}
 	seq := e.Stats().Seq + 1
-	e.Turn(c, func() { t.Error("lent before it was durable") })
+	e.RunInline(c, func() { t.Error("lent before it was durable") })
 	await.True(t, "the journaler", func() bool { return e.Stats().Durable == seq })
 	if err := e.finish(t); err != nil {
 		t.Fatal(err)
@@ -81,15 +81,15 @@ func TestTurnWakes(t *testing.T) {
 
 // TestTurnOfFailedJournal: a failure in a turn is a failure of the engine.
 func TestTurnOfFailedJournal(t *testing.T) {
-	e := newEngine(t, Options{Journal: &slowJournal{failAt: 2}, ReadyJournal: true})
+	e := newEngine(t, Options{Journal: &slowJournal{failAt: 2}, InlineJournal: true})
 	c := e.Consumer("first")
 	e.start(t)
 	await.True(t, "sleep", func() bool { return e.matcherWait.sleeps() && e.journalWait.sleeps() })
 	command := Command{Kind: Tick}
-	if err := e.Place(&command); err != nil {
+	if err := e.Enqueue(&command); err != nil {
 		t.Fatal(err)
 	}
-	e.Turn(c, func() { t.Error("lent what is not durable") })
+	e.RunInline(c, func() { t.Error("lent what is not durable") })
 	if err := e.Submit(&command); !errors.Is(err, ErrReadOnly) {
 		t.Errorf("got %v", err)
 	}

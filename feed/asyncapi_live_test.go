@@ -117,7 +117,7 @@ func TestAsyncAPISession(t *testing.T) {
 	s, records := &shop{}, restTickets(t)
 	d := newDesk(t, func(o *Options) {
 		o.MaxSubscriptions, o.Heartbeat = 5, 50*time.Millisecond
-		o.OtherShards = map[string]*market.Place{"E/F": {Group: "us", WS: "ws://127.0.0.2:8081"}}
+		o.OtherShards = map[string]*market.Shard{"E/F": {Name: "us", WS: "ws://127.0.0.2:8081"}}
 		o.Tickets = func(each func(market.InstrumentID, market.TicketID, []byte)) (uint64, int64) {
 			seq, _ := s.tell(each)
 			return seq, time.Now().UnixNano()

@@ -87,7 +87,7 @@ func (s *script) Next(ctx context.Context) ([]event.Event, error) {
 
 func (s *script) Poll() []event.Event { return nil }
 func (s *script) Release(int)         {}
-func (s *script) Settled() bool       { return true }
+func (s *script) AtBatchEnd() bool    { return true }
 
 // rested is an order that comes to rest at a price of its own, as a batch of
 // its own.

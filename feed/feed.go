@@ -49,9 +49,9 @@ type Events interface {
 	Poll() []event.Event
 	// Release gives n events back.
 	Release(n int)
-	// Settled reports whether what Next and Poll have returned ends with a batch.
+	// AtBatchEnd reports whether what Next and Poll have returned ends with a batch.
 	// Where it says no, either more comes or the next yes.
-	Settled() bool
+	AtBatchEnd() bool
 }
 
 // Book turns events into views; *engine.MarketData is one.
@@ -134,7 +134,7 @@ func Open(o Options, instruments []market.Instrument) (*Feed, error) {
 	}
 	o = o.withDefaults()
 	f := &Feed{
-		o: o, set: set.WithElsewhere(o.OtherShards),
+		o: o, set: set.WithOtherShards(o.OtherShards),
 		views:    make([]atomic.Pointer[engine.View], set.Len()),
 		books:    make([]atomic.Pointer[ticketBook], set.Len()),
 		topics:   make([]sharedTopic, set.Len()*int(kinds)),
@@ -311,7 +311,7 @@ func (f *Feed) followBusy(patience context.Context, events Events) error {
 				f.publishToShards()
 			}
 		}
-		if events.Settled() {
+		if events.AtBatchEnd() {
 			f.batchSeq = max(f.batchSeq, last)
 			f.flush()
 		}
@@ -354,7 +354,7 @@ func (f *Feed) advanceWindows() {
 // engine microseconds, and not more than a few milliseconds are given.
 func pollRest(events Events) []event.Event {
 	for try := 0; ; try++ {
-		if slice := events.Poll(); len(slice) > 0 || events.Settled() || try > 100 {
+		if slice := events.Poll(); len(slice) > 0 || events.AtBatchEnd() || try > 100 {
 			return slice
 		}
 		if try < 10 {

@@ -122,7 +122,7 @@ type Options struct {
 	ClientIP func(*fasthttp.RequestCtx) netip.Addr
 	// OtherShards tells, by symbol, where other groups serve what is not here; nil =
 	// there are none. Its URLs need no escapes in JSON.
-	OtherShards map[string]*market.Place
+	OtherShards map[string]*market.Shard
 	// Logger takes what an operator should see; default slog.Default.
 	Logger *slog.Logger
 	// Clock is the wall clock of what no event causes (pong, heartbeat, trades

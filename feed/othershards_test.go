@@ -10,8 +10,8 @@ import (
 
 // A symbol of another group is no unknown one: who asks is told where it is.
 func TestSymbolsOfOtherGroups(t *testing.T) {
-	us := &market.Place{Group: "us", Base: "http://us:8080", WS: "ws://us:8081"}
-	set := testSet(t).WithElsewhere(map[string]*market.Place{"X/Y": us})
+	us := &market.Shard{Name: "us", Base: "http://us:8080", WS: "ws://us:8081"}
+	set := testSet(t).WithOtherShards(map[string]*market.Shard{"X/Y": us})
 	r := parseRequest([]byte(`{"action":"SUBSCRIBE_MARKET","channels":["l2","trades"],"symbols":["X/Y","A/B"]}`), set, false)
 	if r.fault != nil || len(r.topics) != 0 || len(r.rejected) != 4 {
 		t.Fatalf("%+v", r)

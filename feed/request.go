@@ -324,7 +324,7 @@ func (r *request) resolve(set *market.Instruments, desk bool) {
 		}
 		for _, k := range found {
 			if in == nil {
-				r.rejected = append(r.rejected, rejectSymbol(k, text, set.Elsewhere(unquote(buf[:0], text))))
+				r.rejected = append(r.rejected, rejectSymbol(k, text, set.OtherShard(unquote(buf[:0], text))))
 				continue
 			}
 			r.topics = append(r.topics, topicRef{in: in, kind: k})
@@ -337,7 +337,7 @@ func (r *request) resolve(set *market.Instruments, desk bool) {
 
 // rejectSymbol says why there is no topic of a symbol, which text quotes: another
 // group serves it, or nobody.
-func rejectSymbol(k kind, text []byte, at *market.Place) rejection {
+func rejectSymbol(k kind, text []byte, at *market.Shard) rejection {
 	r := rejection{channel: quotedChannel(k), symbol: text, code: "UNKNOWN_SYMBOL"}
 	if at != nil {
 		r.code, r.wsURL = codeOtherShard, at.WS

@@ -115,7 +115,7 @@ func streamSymbols(args *fasthttp.Args, set *market.Instruments) ([]*market.Inst
 	var unknown [][]byte
 	for _, word := range words {
 		in := set.Lookup(word)
-		switch at := set.Elsewhere(word); {
+		switch at := set.OtherShard(word); {
 		case at != nil:
 			return nil, &refusal{
 				code: codeOtherShard, field: field, reason: "other_group",

@@ -102,7 +102,7 @@ type halves struct {
 	settled atomic.Bool
 }
 
-func (h *halves) Settled() bool { return h.settled.Load() }
+func (h *halves) AtBatchEnd() bool { return h.settled.Load() }
 
 // serveHalves runs a feed of such events behind a server.
 func serveHalves(t *testing.T) (*desk, *halves) {

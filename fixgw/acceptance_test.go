@@ -379,7 +379,7 @@ func (noEvents) Poll() []event.Event { return nil }
 
 func (noEvents) Release(int) {}
 
-func (noEvents) Whole() uint64 { return 0 }
+func (noEvents) CompleteSeq() uint64 { return 0 }
 
 // echo is the module's test application over our session callbacks: it sends
 // each D and d back, but one that comes again under PossResend.

@@ -16,7 +16,7 @@ type blotter struct {
 	// Guarded by the session's turn.
 	//
 	// alone: nothing else has been read of the connection, so a command may be
-	// placed and done at once. placed: one was, and wants Engine.Turn.
+	// placed and done at once. placed: one was, and wants Engine.RunInline.
 	alone, placed bool
 
 	// Only the follower:

@@ -104,7 +104,7 @@ func (f *follower) wants(t rfq.Tag) bool {
 	switch t {
 	case rfq.TagQuote, rfq.TagOutcome:
 		return f.ref.blotter != nil
-	case rfq.TagPolicy, rfq.TagPair, rfq.TagTicket, rfq.TagLock, rfq.TagClaim, rfq.TagPayment, rfq.TagGone:
+	case rfq.TagPolicy, rfq.TagPair, rfq.TagTicket, rfq.TagLock, rfq.TagClaim, rfq.TagPayment, rfq.TagRemoved:
 		return true
 	}
 	return false
@@ -152,7 +152,7 @@ func (f *follower) followDesk(e *event.Event) error {
 					r.Scope == rfq.LockRail && r.Rail == t.Rail
 			})
 		}
-	case *rfq.Gone:
+	case *rfq.Removed:
 		return f.gone(r)
 	case *rfq.Outcome:
 		return f.outcome(e, r)
@@ -297,10 +297,10 @@ func (f *follower) paymentKnown(e *event.Event, r *rfq.Payment) error {
 	c.Refund = told
 	c.owner.mu.Unlock()
 	f.touchClaim(c)
-	if c.Status != wire.StatusCancelled && (r.Why == event.ReasonLatePayment || r.Why == event.ReasonUndeliverable) {
+	if c.Status != wire.StatusCancelled && (r.Reason == event.ReasonLatePayment || r.Reason == event.ReasonUndeliverable) {
 		return nil
 	}
-	f.text = wire.AppendRefundText(f.text[:0], r.Why)
+	f.text = wire.AppendRefundText(f.text[:0], r.Reason)
 	return f.reportClaim(e, c, wire.ExecStatus, r.At, f.text, false)
 }
 
@@ -392,7 +392,7 @@ func (f *follower) moment(s *blotter, msgType string, firstTag int, body []byte)
 
 // gone follows what the desk has forgotten: a quote that was used or has
 // expired, and a claim that ended long ago.
-func (f *follower) gone(r *rfq.Gone) error {
+func (f *follower) gone(r *rfq.Removed) error {
 	switch r.What {
 	case rfq.TagQuote:
 		q := f.desk.quotes[market.QuoteID(r.ID)]

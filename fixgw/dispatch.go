@@ -48,7 +48,7 @@ func (s *blotter) request(msgType byte, r *wire.OrderRequest, alone bool) (place
 }
 
 // runInline implements handler.
-func (s *blotter) runInline() { s.gateway.engine.Turn(s.gateway.follower.step) }
+func (s *blotter) runInline() { s.gateway.engine.RunInline(s.gateway.follower.step) }
 
 // wished implements handler.
 func (s *blotter) wished() { s.gateway.copies.follow(s) }

@@ -171,7 +171,7 @@
 //
 // The follower is one goroutine at a time, under its mutex: its own, or a reader
 // that has read one request alone and had the engine do it at once
-// (engine.Engine.Turn). That reader holds no session's turn by then.
+// (engine.Engine.RunInline). That reader holds no session's turn by then.
 //
 // One goroutine a session and one an acceptor (quickfix's), two a connection and
 // one that writes (before the logon one that reads and one that writes, both

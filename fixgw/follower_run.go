@@ -22,7 +22,7 @@ func (f *follower) Run(ctx context.Context, c projection.Consumer) error {
 		events, err := c.Next(ctx)
 		switch {
 		case errors.Is(err, io.EOF):
-			return f.end(c.Whole())
+			return f.end(c.CompleteSeq())
 		case err != nil:
 			return errors.Join(err, f.end(0))
 		}
@@ -44,7 +44,7 @@ func (f *follower) end(whole uint64) error {
 	return f.commit()
 }
 
-// lent does what Run would, in its place, while it waits: engine.Engine.Turn
+// lent does what Run would, in its place, while it waits: engine.Engine.RunInline
 // calls it.
 func (f *follower) lent() {
 	if err := f.take(f.consumer.Poll(), f.consumer); err != nil {

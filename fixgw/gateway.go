@@ -25,10 +25,10 @@ type Engine interface {
 	SubmitAll([]engine.Command) error
 	// Place is Submit that wakes nobody. Turn must be called right after it: it
 	// has the engine work, by the caller where it is idle, and then, where Run's
-	// consumer waits, calls step in the place of who waits: engine.Engine.Place
+	// consumer waits, calls step in the place of who waits: engine.Engine.Enqueue
 	// and Turn.
-	Place(*engine.Command) error
-	Turn(step func())
+	Enqueue(*engine.Command) error
+	RunInline(step func())
 	// NextOrderID returns an id that no order has had: engine.OrderIDs.Next.
 	NextOrderID() market.OrderID
 }

@@ -66,7 +66,7 @@ type engineDoor struct {
 	orders *engine.Consumer
 }
 
-func (e engineDoor) Turn(step func()) { e.Engine.Turn(e.orders, step) }
+func (e engineDoor) RunInline(step func()) { e.Engine.RunInline(e.orders, step) }
 
 func (e engineDoor) NextOrderID() market.OrderID { return e.OrderIDs().Next() }
 
@@ -183,8 +183,8 @@ func (d *harness) start() {
 		}
 	}
 	fresh := len(d.journal.commands) == 0
-	d.offers.follow(replica.State.Desk().Board())
-	d.engine, err = engine.New(engine.Options{Journal: d.journal, Clock: d.now, ReadyJournal: true}, replica)
+	d.offers.follow(replica.State.Desk().ReadModel())
+	d.engine, err = engine.New(engine.Options{Journal: d.journal, Clock: d.now, InlineJournal: true}, replica)
 	if err != nil {
 		d.t.Fatal(err)
 	}

@@ -32,7 +32,7 @@ type Options struct {
 	DrainTimeout time.Duration
 
 	// Group is in the ids of quotes and claims; 0 = the instruments are not split.
-	Group market.GroupID
+	Group market.ShardID
 }
 
 // batchReports is how many reports are sent before their state is committed.

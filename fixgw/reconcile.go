@@ -51,7 +51,7 @@ func (g *Gateway) Reconcile(s *engine.State) ([]engine.Command, error) {
 	var cancels []engine.Command
 	found := make(map[market.OrderID]bool, len(f.orders))
 	for _, in := range s.Instruments() {
-		s.Orders(in.ID, func(r book.Resting) {
+		s.Orders(in.ID, func(r book.LiveOrder) {
 			if o := f.orders[r.ID]; o != nil && o.Live() {
 				found[r.ID] = true
 				if o.Leaves == r.Open {
@@ -108,7 +108,7 @@ func (f *follower) loseOrder(o *order) error {
 // reconcileDesk makes the claims of sessions agree with the desk's.
 func (f *follower) reconcileDesk(desk *rfq.Machine) error {
 	for _, id := range sortedKeys(f.desk.quotes) {
-		if err := f.gone(&rfq.Gone{What: rfq.TagQuote, ID: uint64(id)}); err != nil {
+		if err := f.gone(&rfq.Removed{What: rfq.TagQuote, ID: uint64(id)}); err != nil {
 			return err
 		}
 	}

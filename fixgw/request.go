@@ -64,7 +64,7 @@ func (s *blotter) submit(kind engine.Kind, in market.InstrumentID, o book.Order,
 	}
 	hand := s.gateway.engine.Submit
 	if s.alone {
-		hand, s.placed = s.gateway.engine.Place, true
+		hand, s.placed = s.gateway.engine.Enqueue, true
 	}
 	err := hand(&c)
 	if err == nil {

@@ -85,7 +85,7 @@ func (s *blotter) decodeAcceptance(a *wire.Acceptance, entry *ref) (*rfq.TakeCla
 	entry.claim = &claim{owner: s, ClientClaim: wire.ClientClaim{Ref: entry.clOrdID, Digits: q.Digits, Status: wire.StatusPendingNew}}
 	entry.claim.Quote, entry.claim.Terms, entry.claim.State = q.ID, *t, rfq.ClaimReserved
 	return &rfq.TakeClaim{
-		Ticket: t.Ticket, Tranche: t.Tranche, Fill: t.Fill, Rail: t.Rail, Way: rfq.Modular, Quote: q.ID,
+		Ticket: t.Ticket, Tranche: t.Tranche, Fill: t.Fill, Rail: t.Rail, Mode: rfq.Modular, Quote: q.ID,
 		Wallet: wallet, Participant: s.participant.Number,
 	}, nil
 }

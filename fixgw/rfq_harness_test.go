@@ -20,14 +20,14 @@ import (
 
 // offers is what the REST desk is for the gateway: views of what is durable.
 type offers struct {
-	board  *rfq.Board
+	board  *rfq.ReadModel
 	reader rfq.Reader
 	last   atomic.Pointer[rfq.View]
 }
 
 func (o *offers) View() *rfq.View { return o.last.Load() }
 
-func (o *offers) follow(board *rfq.Board) {
+func (o *offers) follow(board *rfq.ReadModel) {
 	o.board = board
 	o.publish()
 }

@@ -302,11 +302,11 @@ func (b *busy) Submit(c *engine.Command) error {
 	return b.engineDoor.Submit(c)
 }
 
-func (b *busy) Place(c *engine.Command) error {
+func (b *busy) Enqueue(c *engine.Command) error {
 	if why := b.why.Load(); why != nil {
 		return *why
 	}
-	return b.engineDoor.Place(c)
+	return b.engineDoor.Enqueue(c)
 }
 
 // TestSequenceResetIsBounded: no NewSeqNo moves the session to where no message

@@ -431,7 +431,7 @@ func (s *soak) compare(traders []*trader) {
 	}
 	s.pairs(fills)
 	for _, in := range replica.State.Instruments() {
-		replica.State.Orders(in.ID, func(r book.Resting) {
+		replica.State.Orders(in.ID, func(r book.LiveOrder) {
 			id := fmt.Sprint(r.ID)
 			if o := live[id]; o == nil || o.leaves != r.Open || o.in.ID != in.ID || o.side != string('0'+byte(r.Side)) {
 				s.t.Errorf("the book has %d open of order %s, its client was told %+v", r.Open, id, o)

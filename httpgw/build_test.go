@@ -58,7 +58,7 @@ func TestBuild(t *testing.T) {
 			continue
 		}
 		asked := c.request
-		asked.Ticket, asked.Tranche, asked.Fill, asked.Way, asked.Wallet = 7, 2, 1, rfq.Atomic, takerKey()
+		asked.Ticket, asked.Tranche, asked.Fill, asked.Mode, asked.Wallet = 7, 2, 1, rfq.Atomic, takerKey()
 		if got := rig.desk.Last().(*rfq.TakeClaim); *got != asked {
 			t.Errorf("%s: asked %+v, want %+v", member, got, asked)
 		}
@@ -197,7 +197,7 @@ func TestBuildRefusals(t *testing.T) {
 // TestBuildKeys: which builds are the same to the desk.
 func TestBuildKeys(t *testing.T) {
 	rig := newDvPRig(t)
-	keyOf := func(body, key string) rfq.Key {
+	keyOf := func(body, key string) rfq.IdempotencyKey {
 		t.Helper()
 		if got := rig.post(t, terms.PathBuild, body, bearer, "Idempotency-Key: "+key); got.status != 200 {
 			t.Fatalf("status %d: %s", got.status, got.body)
@@ -206,7 +206,7 @@ func TestBuildKeys(t *testing.T) {
 	}
 	with := func(member string) string { return strings.Replace(buildBody, "}", member+"}", 1) }
 	one := keyOf(buildBody, "k")
-	if one == (rfq.Key{}) {
+	if one == (rfq.IdempotencyKey{}) {
 		t.Fatal("no key")
 	}
 	spaced := ` {"taker":"` + taker + `", "rail":"USDC","fill_usd":250,"tranche_id":"T7-2","order_id":"\u00547","quote_id":null} `
@@ -231,7 +231,7 @@ func TestBuildKeys(t *testing.T) {
 		t.Error("another key has the same id")
 	}
 	rig.post(t, terms.PathBuild, buildBody, bearer)
-	if none := rig.desk.Last().Head().Key; none != (rfq.Key{}) {
+	if none := rig.desk.Last().Head().Key; none != (rfq.IdempotencyKey{}) {
 		t.Errorf("without the header: %x", none)
 	}
 	rig.desk.Result = func(r rfq.Request) (*desk.Result, error) {
@@ -251,7 +251,7 @@ func TestBuildKeys(t *testing.T) {
 // TestBuildState: each stage on the wire, and what is no build.
 func TestBuildState(t *testing.T) {
 	rig := newDvPRig(t)
-	claim := gatewaytest.Grant(rig.desk.Current, &rfq.TakeClaim{Ticket: 7, Tranche: 2, Fill: 1, Rail: market.RailUSDC, Way: rfq.Atomic, Wallet: takerKey()}).Claim
+	claim := gatewaytest.Grant(rig.desk.Current, &rfq.TakeClaim{Ticket: 7, Tranche: 2, Fill: 1, Rail: market.RailUSDC, Mode: rfq.Atomic, Wallet: takerKey()}).Claim
 	b := desk.BuildState{
 		Claim: claim.ID, Taker: takerKey(), Stage: desk.BuildOpen, Hash: [32]byte{0xab}, Blockhash: gatewaytest.Address(90), LastValid: 4711, BuiltAt: gatewaytest.ViewTime + 1e6,
 	}

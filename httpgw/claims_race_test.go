@@ -59,7 +59,7 @@ func sellingDesk(t *testing.T) *desk.Desk {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := d.Start(replica.State.Desk().Board(), replica.State.Seq()); err != nil {
+	if err := d.Start(replica.State.Desk().ReadModel(), replica.State.Seq()); err != nil {
 		t.Fatal(err)
 	}
 	ctx, stop := context.WithCancel(context.Background())
@@ -133,8 +133,8 @@ type told struct {
 
 // send makes one request over any surface. It repeats what was refused for being
 // too busy.
-func (r *racer) send(key, body string, way rfq.Way) told {
-	paths := map[rfq.Way][3]string{
+func (r *racer) send(key, body string, way rfq.SettlementMode) told {
+	paths := map[rfq.SettlementMode][3]string{
 		rfq.Modular: {rfqapi.PathNativeModular, rfqapi.PathModular, rfqapi.PathModular}, rfq.Atomic: {rfqapi.PathNativeAtomic, rfqapi.PathAtomic, rfqapi.PathAtomic},
 	}
 	surface := r.rng.IntN(3)
@@ -168,7 +168,7 @@ func (r *racer) claim(n int64, most market.FillUSD) {
 	wallet[0] = byte(n>>8) | 1
 	body := fmt.Sprintf(`{"bot_wallet":"%s","order_id":"T%d","tranche_id":"T%d-%d","fill_usd":%s}`,
 		base58.Encode(wallet[:]), r.ticket, r.ticket, 1+rng.IntN(2), market.FillUSD(1+rng.IntN(int(most))))
-	r.told[n] = r.send(strconv.FormatInt(n, 10), body, rfq.Way(1+rng.IntN(2)))
+	r.told[n] = r.send(strconv.FormatInt(n, 10), body, rfq.SettlementMode(1+rng.IntN(2)))
 }
 
 // TestClaimsRace: many clients claim through all three surfaces at once, each

@@ -103,7 +103,7 @@ func checkDvP(t *testing.T, rig *dvpRig, path string, body []byte) {
 			quote = string(market.AppendQuoteID(nil, r.Quote))
 		}
 		if base58.Encode(r.Wallet[:]) != want.Taker || want.Taker != taker || string(market.AppendTicketID(nil, r.Ticket)) != want.Order ||
-			string(market.AppendTrancheID(nil, r.Ticket, r.Tranche)) != want.Tranche || quote != want.Quote || r.Way != rfq.Atomic {
+			string(market.AppendTrancheID(nil, r.Ticket, r.Tranche)) != want.Tranche || quote != want.Quote || r.Mode != rfq.Atomic {
 			t.Fatalf("asked %+v for %q", r, body)
 		}
 		if payer := rig.chain.payers[len(rig.chain.payers)-1]; (payer == desk.TakerPays) != (want.Payer == "taker") {

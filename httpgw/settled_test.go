@@ -24,7 +24,7 @@ import (
 // TestVerifyPayment: what each verdict of the settlement is on the wire.
 func TestVerifyPayment(t *testing.T) {
 	claim := &rfq.Claim{
-		ID: 78, Way: rfq.Modular, State: rfq.ClaimPaid, Wallet: gatewaytest.Address(9),
+		ID: 78, Mode: rfq.Modular, State: rfq.ClaimPaid, Wallet: gatewaytest.Address(9),
 		Terms: rfq.Terms{Ticket: 7, Tranche: 2, Fill: 1, Rail: market.RailUSDC, Base: 250_626_566, Payment: 250_000_001},
 	}
 	payment := &rfq.Payment{
@@ -110,7 +110,7 @@ func TestPaymentProof(t *testing.T) {
 	}
 	bytesOf, _ := wire.ParseSignature([]byte(signature))
 	bare := proof(0, rfqapi.PathNativeVerify, paymentBody)
-	if want := (desk.PaymentProof{Ticket: 7, Tranche: 2, Signature: bytesOf, Key: bare.Key}); bare != want || bare.Key == (rfq.Key{}) {
+	if want := (desk.PaymentProof{Ticket: 7, Tranche: 2, Signature: bytesOf, Key: bare.Key}); bare != want || bare.Key == (rfq.IdempotencyKey{}) {
 		t.Errorf("bare: %+v", bare)
 	}
 	for at, path := range []string{rfqapi.PathAliasVerify, rfqapi.PathFallbackVerify} {
@@ -139,12 +139,12 @@ func TestPaymentProof(t *testing.T) {
 func TestClaimHistory(t *testing.T) {
 	chain := &fakeChain{}
 	w := newWriter(t, chain)
-	c := gatewaytest.Grant(w.desk.Current, &rfq.TakeClaim{Ticket: 7, Tranche: 2, Fill: 1, Rail: market.RailUSDC, Way: rfq.Modular, Wallet: gatewaytest.Address(9)}).Claim
+	c := gatewaytest.Grant(w.desk.Current, &rfq.TakeClaim{Ticket: 7, Tranche: 2, Fill: 1, Rail: market.RailUSDC, Mode: rfq.Modular, Wallet: gatewaytest.Address(9)}).Claim
 	later := *c
 	later.State, later.ChangedAt, later.Paid = rfq.ClaimRefundDue, gatewaytest.ViewTime+5e9, 250_000_001
 	w.desk.History[c.ID] = &desk.History{
 		Claim: later, States: []rfq.Claim{*c, later},
-		Payments: []rfq.Payment{{Signature: [64]byte{7}, Claim: c.ID, Rail: market.RailUSDC, State: rfq.PaymentRefundDue, Why: event.ReasonLatePayment, Amount: 1}},
+		Payments: []rfq.Payment{{Signature: [64]byte{7}, Claim: c.ID, Rail: market.RailUSDC, State: rfq.PaymentRefundDue, Reason: event.ReasonLatePayment, Amount: 1}},
 	}
 	for _, d := range w.doors[:2] {
 		got := do(t, d, "GET "+claimsPath+gatewaytest.ClaimText(c.ID)+" HTTP/1.1\r\nHost: test\r\n\r\n")

@@ -23,7 +23,7 @@ var groupSecret = bytes.Repeat([]byte{7}, minShardSecret)
 // groupRig is one of several groups, each a gateway on sockets of its own.
 type groupRig struct {
 	name   string
-	number market.GroupID
+	number market.ShardID
 	books  *gatewaytest.Books
 	desk   *gatewaytest.ScriptedDesk
 	doors  Dependencies
@@ -34,7 +34,7 @@ type groupRig struct {
 }
 
 // newGroup binds the addresses of a group, whose symbols begin with prefix.
-func newGroup(t testing.TB, name string, number market.GroupID, prefix string) *groupRig {
+func newGroup(t testing.TB, name string, number market.ShardID, prefix string) *groupRig {
 	t.Helper()
 	r := &groupRig{name: name, number: number, books: gatewaytest.NewBooks(t), listen: map[string]net.Listener{}}
 	var list []market.Instrument
@@ -83,7 +83,7 @@ func (r *groupRig) group() Shard {
 }
 
 // groupsOf is what a gateway is told of all groups.
-func groupsOf(own market.GroupID, all ...Shard) *Shards {
+func groupsOf(own market.ShardID, all ...Shard) *Shards {
 	return &Shards{Own: own, All: all, Secret: groupSecret, Timeout: runtest.HangTimeout, MaxOpen: 8}
 }
 

@@ -32,7 +32,7 @@ import (
 // A request with the header is never forwarded, so there are no loops; one whose
 // header is not right is refused, and not taken for a client's.
 type internalRequest struct {
-	from   market.GroupID
+	from   market.ShardID
 	client netip.Addr
 	taker  market.Address // zero = no token, or one that only the other group may know
 }
@@ -91,13 +91,13 @@ func (r *shardRouter) verify(lines [][]byte, request *fasthttp.Request) (*intern
 	to, err2 := strconv.ParseUint(string(fields[2]), 10, 8)
 	ms, err3 := strconv.ParseInt(string(fields[3]), 10, 64)
 	client, err4 := netip.ParseAddr(string(fields[4]))
-	if err1 != nil || err2 != nil || err3 != nil || err4 != nil || market.GroupID(to) != r.own {
+	if err1 != nil || err2 != nil || err3 != nil || err4 != nil || market.ShardID(to) != r.own {
 		return nil, false
 	}
 	if age := r.now()/int64(time.Millisecond) - ms; age > internalLifetime.Milliseconds() || age < -internalLifetime.Milliseconds() {
 		return nil, false
 	}
-	h := &internalRequest{from: market.GroupID(from), client: client}
+	h := &internalRequest{from: market.ShardID(from), client: client}
 	if text := fields[5]; string(text) != "-" {
 		var ok bool
 		if h.taker, ok = wire.ParseAddress(text); !ok {
@@ -108,7 +108,7 @@ func (r *shardRouter) verify(lines [][]byte, request *fasthttp.Request) (*intern
 }
 
 // appendInternalHeader appends the header's value for a request to a raw target.
-func (r *shardRouter) appendInternalHeader(dst []byte, h *internalRequest, to market.GroupID, raw []byte, request *fasthttp.Request) []byte {
+func (r *shardRouter) appendInternalHeader(dst []byte, h *internalRequest, to market.ShardID, raw []byte, request *fasthttp.Request) []byte {
 	taker := "-"
 	if h.taker != (market.Address{}) {
 		taker = base58.Encode(h.taker[:])

@@ -18,7 +18,7 @@ import (
 )
 
 // hopRoutes are those of a group at a time.
-func hopRoutes(own market.GroupID, now time.Time) *shardRouter {
+func hopRoutes(own market.ShardID, now time.Time) *shardRouter {
 	return &shardRouter{own: own, macs: newMACs(groupSecret), now: now.UnixNano}
 }
 

@@ -39,8 +39,8 @@ const (
 
 // Groups are all groups of processes, alike in each of them.
 type Shards struct {
-	Own    market.GroupID // ours
-	All    []Shard        // 2..market.MaxGroups, ours too
+	Own    market.ShardID // ours
+	All    []Shard        // 2..market.MaxShards, ours too
 	Secret []byte         // what gateways sign with: 32 bytes or more, alike everywhere
 	// Timeout is how long a request to another group may take, all tries included.
 	Timeout time.Duration
@@ -50,7 +50,7 @@ type Shards struct {
 // Group is one of them.
 type Shard struct {
 	Name   string // lower case letters, digits and dashes
-	Number market.GroupID
+	Number market.ShardID
 	// Instruments are all that it has, in its order. Their IDs are not read.
 	Instruments []market.Instrument
 	Nodes       []ShardNode
@@ -63,17 +63,17 @@ type ShardNode struct{ Base, API, WS string }
 // Validate reports the first thing that is not as Groups says.
 func (o *Shards) Validate() error {
 	switch {
-	case len(o.All) < 2 || len(o.All) > market.MaxGroups:
-		return fmt.Errorf("httpgw: %d groups: 2 to %d", len(o.All), market.MaxGroups)
+	case len(o.All) < 2 || len(o.All) > market.MaxShards:
+		return fmt.Errorf("httpgw: %d groups: 2 to %d", len(o.All), market.MaxShards)
 	case len(o.Secret) < minShardSecret:
 		return fmt.Errorf("httpgw: the groups' secret has %d bytes: %d or more", len(o.Secret), minShardSecret)
 	case o.Timeout <= 0 || o.MaxOpen < 1:
 		return errors.New("httpgw: groups: a limit is not positive")
 	}
-	numbers := map[market.GroupID]bool{}
+	numbers := map[market.ShardID]bool{}
 	for i := range o.All {
 		g := &o.All[i]
-		if g.Name == "" || g.Number < 1 || g.Number > market.MaxGroups || numbers[g.Number] || len(g.Nodes) == 0 {
+		if g.Name == "" || g.Number < 1 || g.Number > market.MaxShards || numbers[g.Number] || len(g.Nodes) == 0 {
 			return fmt.Errorf("httpgw: group %d (%s) has no name, no nodes, or no number of its own", g.Number, g.Name)
 		}
 		numbers[g.Number] = true
@@ -86,14 +86,14 @@ func (o *Shards) Validate() error {
 
 // shardRouter finds the group that a request is for, and asks it.
 type shardRouter struct {
-	own     market.GroupID
+	own     market.ShardID
 	name    string     // ours
 	macs    *sync.Pool // see newMACs
 	timeout time.Duration
 	now     func() int64 // Unix nanoseconds
 	// By what a client may name: numbers in ids, symbols and tickers. Ours are in
 	// neither.
-	byNumber map[market.GroupID]*remoteShard
+	byNumber map[market.ShardID]*remoteShard
 	byName   map[string]*remoteShard
 	all      []*remoteShard // in the order of the configuration
 
@@ -103,7 +103,7 @@ type shardRouter struct {
 func newShardRouter(o *Shards, now func() int64) (*shardRouter, error) {
 	r := &shardRouter{
 		own: o.Own, macs: newMACs(o.Secret), timeout: o.Timeout, now: now,
-		byNumber: map[market.GroupID]*remoteShard{}, byName: map[string]*remoteShard{},
+		byNumber: map[market.ShardID]*remoteShard{}, byName: map[string]*remoteShard{},
 		forwarded: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "blockdesk_http_forwarded_requests_total",
 			Help: "Requests that were for another group, by that group and what became of them: answered, unreachable, overloaded.",
@@ -246,7 +246,7 @@ func (g *Gateway) shardOfSegment(segment []byte) *remoteShard {
 // shardOfClaim is for the claim in its number. One that was made before the
 // instruments were split may have any number, and is ours if we know it.
 func (g *Gateway) shardOfClaim(id market.ClaimID) *remoteShard {
-	to := g.shards.byNumber[id.Group()]
+	to := g.shards.byNumber[id.Shard()]
 	if to == nil || g.desk == nil {
 		return to
 	}
@@ -270,7 +270,7 @@ func (g *Gateway) shardOfBody(body []byte) *remoteShard {
 		return nil
 	}
 	if ticket, ok := market.ParseTicketID(m.Get(0)); ok {
-		return g.shards.byNumber[ticket.Group()]
+		return g.shards.byNumber[ticket.Shard()]
 	}
 	if build, ok := market.ParseBuildID(m.Get(1)); ok {
 		return g.shardOfClaim(build)

@@ -24,14 +24,14 @@ import (
 	"blockdesk/persist/leadership"
 )
 
-const usTicket = market.TicketsOfGroup + 7
+const usTicket = market.TicketsPerShard + 7
 
 // A client gets of either group the same answer about everything.
 func TestGroupsAnswerForEachOther(t *testing.T) {
 	t.Parallel()
-	claim := market.ClaimID(market.GroupWord(2, 99))
+	claim := market.ClaimID(market.ShardWord(2, 99))
 	eu, us := startGroups(t, func(_, us *groupRig) {
-		c := rfq.Claim{ID: claim, State: rfq.ClaimReserved, Way: rfq.Modular, Terms: gatewaytest.Grant(us.desk.Current, &rfq.RequestQuote{
+		c := rfq.Claim{ID: claim, State: rfq.ClaimReserved, Mode: rfq.Modular, Terms: gatewaytest.Grant(us.desk.Current, &rfq.RequestQuote{
 			Ticket: usTicket, Tranche: 2, Fill: 1, Rail: market.RailUSDC,
 		}).Quote.Terms}
 		us.desk.History[claim] = &desk.History{Claim: c, States: []rfq.Claim{c}}
@@ -65,7 +65,7 @@ func TestGroupsAnswerForEachOther(t *testing.T) {
 	if got.StatusCode != 200 || !bytes.Contains(body, []byte(`"order_id":"T1000000007"`)) {
 		t.Errorf("quote: %v %s", got, body)
 	}
-	if r, ok := us.desk.Last().(*rfq.RequestQuote); !ok || r.Ticket != usTicket || r.Key == (rfq.Key{}) {
+	if r, ok := us.desk.Last().(*rfq.RequestQuote); !ok || r.Ticket != usTicket || r.Key == (rfq.IdempotencyKey{}) {
 		t.Errorf("the other desk was asked %+v", us.desk.Last())
 	}
 	if eu.desk.Last() != nil {
@@ -405,7 +405,7 @@ func TestGroupsLists(t *testing.T) {
 	}
 	// The desk's own text channel has its own tickets alone.
 	eu.g.Tickets(func(in market.InstrumentID, id market.TicketID, _ []byte) {
-		if int(in) >= eu.books.Set.Len() || id.Group() != 1 {
+		if int(in) >= eu.books.Set.Len() || id.Shard() != 1 {
 			t.Errorf("ticket %d of instrument %d", id, in)
 		}
 	})

@@ -137,7 +137,7 @@ func settlementFails(t *testing.T, c *conforming, rig *dvpRig, ask func(path, bo
 func buildStates(t *testing.T, c *conforming, rig *dvpRig, get func(path, target, more string, status int) *openapitest.Answer) {
 	t.Helper()
 	const path = terms.PathBuilds + terms.BuildSegment
-	claim := gatewaytest.Grant(c.desk.Current, &rfq.TakeClaim{Ticket: 7, Tranche: 2, Fill: 1, Rail: market.RailUSDC, Way: rfq.Atomic, Wallet: takerKey()}).Claim
+	claim := gatewaytest.Grant(c.desk.Current, &rfq.TakeClaim{Ticket: 7, Tranche: 2, Fill: 1, Rail: market.RailUSDC, Mode: rfq.Atomic, Wallet: takerKey()}).Claim
 	c.desk.History[claim.ID] = &desk.History{Claim: *claim}
 	rig.dvp.failing = nil
 	target := terms.PathBuilds + string(market.AppendBuildID(nil, claim.ID))

@@ -234,13 +234,13 @@ func TestSettledAnswersAreDescribed(t *testing.T) {
 			c.post(t, path, body, 200)
 		}
 	}
-	claim := gatewaytest.Grant(c.desk.Current, &rfq.TakeClaim{Ticket: 7, Tranche: 2, Fill: 1, Rail: market.RailUSDC, Way: rfq.Modular, Wallet: gatewaytest.Address(9)}).Claim
+	claim := gatewaytest.Grant(c.desk.Current, &rfq.TakeClaim{Ticket: 7, Tranche: 2, Fill: 1, Rail: market.RailUSDC, Mode: rfq.Modular, Wallet: gatewaytest.Address(9)}).Claim
 	payment := &rfq.Payment{
 		Signature: [64]byte{1, 2}, Claim: claim.ID, Rail: market.RailUSDC, State: rfq.PaymentApplied, Amount: 250_000_001,
 		Payer: gatewaytest.Address(9), Slot: 4242, At: gatewaytest.ViewTime,
 	}
 	surplus := *payment
-	surplus.State, surplus.Why = rfq.PaymentRefundDue, event.ReasonLatePayment
+	surplus.State, surplus.Reason = rfq.PaymentRefundDue, event.ReasonLatePayment
 	for _, verdict := range []struct {
 		desk.Verdict
 		status int

@@ -97,7 +97,7 @@ type claimAnswer struct {
 func TestClaim(t *testing.T) {
 	chain := &fakeChain{}
 	w := newWriter(t, chain)
-	for path, way := range map[string]rfq.Way{
+	for path, way := range map[string]rfq.SettlementMode{
 		rfqapi.PathModular: rfq.Modular, rfqapi.PathNativeModular: rfq.Modular, rfqapi.PathAtomic: rfq.Atomic, rfqapi.PathNativeAtomic: rfq.Atomic,
 	} {
 		body := strings.Replace(claimBody, "}", `,"payment_rail":"SOL","quote_id":"Q000000000002d"}`, 1)
@@ -108,10 +108,10 @@ func TestClaim(t *testing.T) {
 		}
 		asked := w.desk.Last().(*rfq.TakeClaim)
 		address, _ := wire.ParseAddress([]byte(wallet))
-		if *asked != (rfq.TakeClaim{Ticket: 7, Tranche: 2, Fill: 1, Rail: market.RailSOL, Way: way, Quote: 77, Wallet: address}) {
+		if *asked != (rfq.TakeClaim{Ticket: 7, Tranche: 2, Fill: 1, Rail: market.RailSOL, Mode: way, Quote: 77, Wallet: address}) {
 			t.Errorf("%s: asked %+v", path, asked)
 		}
-		if !a.OK || a.ClaimID != gatewaytest.ClaimText(78) || a.State != "reserved" || a.Claim.Way != map[rfq.Way]string{rfq.Modular: "modular", rfq.Atomic: "atomic"}[way] || a.Claim.Wallet != wallet ||
+		if !a.OK || a.ClaimID != gatewaytest.ClaimText(78) || a.State != "reserved" || a.Claim.Way != map[rfq.SettlementMode]string{rfq.Modular: "modular", rfq.Atomic: "atomic"}[way] || a.Claim.Wallet != wallet ||
 			*a.Claim.Quote != "Q000000000002d" || a.Claim.Order != "T7" || a.Claim.Fill != "250" || a.Claim.Base != "250626566" {
 			t.Errorf("%s: %s", path, got.body)
 		}
@@ -294,7 +294,7 @@ func TestDeskErrors(t *testing.T) {
 // TestIdempotencyKeys: which requests are the same to the desk.
 func TestIdempotencyKeys(t *testing.T) {
 	w := newWriter(t, &fakeChain{})
-	keyOf := func(path, body, key string) rfq.Key {
+	keyOf := func(path, body, key string) rfq.IdempotencyKey {
 		t.Helper()
 		if got := w.post(t, path, body, "Idempotency-Key: "+key); got.status != 200 {
 			t.Fatalf("%s: status %d: %s", path, got.status, got.body)
@@ -304,10 +304,10 @@ func TestIdempotencyKeys(t *testing.T) {
 	spaced := "\n{ \"fill_usd\" : 250,\t\"tranche_id\":\"T7-2\", \"order_id\":\"T7\",\"bot_wallet\":\"" + wallet +
 		`","payment_rail":"USDC","quote_id":null}`
 	one := keyOf(rfqapi.PathModular, claimBody, "k")
-	if one == (rfq.Key{}) {
+	if one == (rfq.IdempotencyKey{}) {
 		t.Fatal("no key")
 	}
-	for _, same := range []rfq.Key{keyOf(rfqapi.PathNativeModular, claimBody, "k"), keyOf(rfqapi.PathModular, spaced, "k")} {
+	for _, same := range []rfq.IdempotencyKey{keyOf(rfqapi.PathNativeModular, claimBody, "k"), keyOf(rfqapi.PathModular, spaced, "k")} {
 		if same != one {
 			t.Errorf("the alias, other white space, 250 for \"250\", a default written out: %x, want %x", same, one)
 		}
@@ -315,7 +315,7 @@ func TestIdempotencyKeys(t *testing.T) {
 	if other := keyOf(rfqapi.PathModular, strings.Replace(claimBody, `"250"`, `"1000"`, 1), "k"); other.ID != one.ID || other.Body == one.Body {
 		t.Errorf("another body: %x, %x", other, one)
 	}
-	for name, other := range map[string]rfq.Key{
+	for name, other := range map[string]rfq.IdempotencyKey{
 		"another key": keyOf(rfqapi.PathModular, claimBody, "K"), "another operation": keyOf(rfqapi.PathAtomic, claimBody, "k"),
 		"a quote": keyOf(rfqapi.PathRFQ+"quote", quoteBody, "k"),
 	} {
@@ -324,7 +324,7 @@ func TestIdempotencyKeys(t *testing.T) {
 		}
 	}
 	w.post(t, rfqapi.PathModular, claimBody)
-	if none := w.desk.Last().Head().Key; none != (rfq.Key{}) {
+	if none := w.desk.Last().Head().Key; none != (rfq.IdempotencyKey{}) {
 		t.Errorf("without the header: %x", none)
 	}
 	w.desk.Result = func(r rfq.Request) (*desk.Result, error) {
@@ -355,7 +355,7 @@ func TestIdempotencyHeader(t *testing.T) {
 	} {
 		got := w.post(t, rfqapi.PathRFQ+"quote", quoteBody, c.lines)
 		if c.reason == "" {
-			if got.status != 200 || w.desk.Last().Head().Key == (rfq.Key{}) {
+			if got.status != 200 || w.desk.Last().Head().Key == (rfq.IdempotencyKey{}) {
 				t.Errorf("%q: status %d: %s", c.lines, got.status, got.body)
 			}
 			continue

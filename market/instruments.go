@@ -21,7 +21,7 @@ type Instruments struct {
 	list     []Instrument
 	bySymbol map[string]*Instrument
 	// elsewhere has what other groups serve; nil = nothing is known of any.
-	elsewhere map[string]*Place
+	otherShards map[string]*Shard
 }
 
 // NewInstruments copies list and checks it: every instrument is valid, has its

@@ -128,42 +128,42 @@ type QuoteID uint64
 // ClaimID is a random number too. 0 is none.
 type ClaimID uint64
 
-// GroupID numbers the groups that instruments are split over, 1..MaxGroups; 0 is
+// ShardID numbers the groups that instruments are split over, 1..MaxShards; 0 is
 // none, where they are not split. What a group makes bears its number: tickets in
-// their number, quotes and claims in their highest groupBits bits. The numbers
+// their number, quotes and claims in their highest shardBits bits. The numbers
 // are on disk and at clients: frozen.
-type GroupID uint8
+type ShardID uint8
 
 const (
-	groupBits = 6
-	// MaxGroups is the most groups that there are.
-	MaxGroups = 1<<groupBits - 1
-	// TicketsOfGroup is how many tickets a group has numbers for.
-	TicketsOfGroup = 1_000_000_000
+	shardBits = 6
+	// MaxShards is the most groups that there are.
+	MaxShards = 1<<shardBits - 1
+	// TicketsPerShard is how many tickets a group has numbers for.
+	TicketsPerShard = 1_000_000_000
 )
 
-// FirstTicket returns the first ticket of a group, which must be 1..MaxGroups.
-func FirstTicket(g GroupID) TicketID { return TicketID(g-1)*TicketsOfGroup + 1 }
+// FirstTicket returns the first ticket of a group, which must be 1..MaxShards.
+func FirstTicket(g ShardID) TicketID { return TicketID(g-1)*TicketsPerShard + 1 }
 
 // Group returns the group whose ticket id is, 0 where no group has such a number.
-func (id TicketID) Group() GroupID {
-	if id == 0 || id > MaxGroups*TicketsOfGroup {
+func (id TicketID) Shard() ShardID {
+	if id == 0 || id > MaxShards*TicketsPerShard {
 		return 0
 	}
-	return GroupID((id-1)/TicketsOfGroup + 1)
+	return ShardID((id-1)/TicketsPerShard + 1)
 }
 
 // Group returns the group that has made the claim. One of a service that was not
 // split has any.
-func (id ClaimID) Group() GroupID { return GroupID(id >> (64 - groupBits)) }
+func (id ClaimID) Shard() ShardID { return ShardID(id >> (64 - shardBits)) }
 
-// GroupWord returns a random word with the number of a group in it, for the id of
+// ShardWord returns a random word with the number of a group in it, for the id of
 // a quote or a claim; of group 0 it is the word itself.
-func GroupWord(g GroupID, word uint64) uint64 {
+func ShardWord(g ShardID, word uint64) uint64 {
 	if g == 0 {
 		return word
 	}
-	return word<<groupBits>>groupBits | uint64(g)<<(64-groupBits)
+	return word<<shardBits>>shardBits | uint64(g)<<(64-shardBits)
 }
 
 // OperatorID numbers the operators that the configuration names, from 1; 0 is

@@ -67,35 +67,35 @@ func TestFills(t *testing.T) {
 func TestGroups(t *testing.T) {
 	for _, c := range []struct {
 		ticket TicketID
-		want   GroupID
+		want   ShardID
 	}{
 		{0, 0},
 		{1, 1},
-		{TicketsOfGroup, 1},
-		{TicketsOfGroup + 1, 2},
-		{2 * TicketsOfGroup, 2},
-		{MaxGroups * TicketsOfGroup, MaxGroups},
-		{MaxGroups*TicketsOfGroup + 1, 0},
+		{TicketsPerShard, 1},
+		{TicketsPerShard + 1, 2},
+		{2 * TicketsPerShard, 2},
+		{MaxShards * TicketsPerShard, MaxShards},
+		{MaxShards*TicketsPerShard + 1, 0},
 		{1<<64 - 1, 0},
 	} {
-		if got := c.ticket.Group(); got != c.want {
+		if got := c.ticket.Shard(); got != c.want {
 			t.Errorf("ticket %d is of group %d, want %d", c.ticket, got, c.want)
 		}
 	}
-	for g := GroupID(1); g <= MaxGroups; g++ {
-		if got := FirstTicket(g).Group(); got != g {
+	for g := ShardID(1); g <= MaxShards; g++ {
+		if got := FirstTicket(g).Shard(); got != g {
 			t.Errorf("the first ticket of group %d is of %d", g, got)
 		}
 		for _, word := range []uint64{0, 1, 1<<64 - 1} {
-			if got := ClaimID(GroupWord(g, word)).Group(); got != g {
+			if got := ClaimID(ShardWord(g, word)).Shard(); got != g {
 				t.Errorf("word %x of group %d is of %d", word, g, got)
 			}
 		}
 	}
-	if got := GroupWord(0, 1<<64-1); got != 1<<64-1 {
+	if got := ShardWord(0, 1<<64-1); got != 1<<64-1 {
 		t.Errorf("of no group: %x", got)
 	}
-	if a, b := GroupWord(5, 1), GroupWord(5, 2); a == b {
+	if a, b := ShardWord(5, 1), ShardWord(5, 2); a == b {
 		t.Error("two words of a group are one")
 	}
 }

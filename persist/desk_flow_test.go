@@ -80,7 +80,7 @@ func deskRequest(rng *rand.Rand, token uint64) rfq.Request {
 	default:
 		return &rfq.TakeClaim{
 			Ticket: market.TicketID(1 + rng.IntN(3)), Tranche: market.TrancheID(1 + rng.IntN(3)), Fill: 1,
-			Rail: market.RailUSDC, Way: rfq.Modular, Wallet: address(byte(10 + rng.IntN(9))),
+			Rail: market.RailUSDC, Mode: rfq.Modular, Wallet: address(byte(10 + rng.IntN(9))),
 		}
 	}
 }
@@ -93,8 +93,8 @@ func TestDeskWorkload(t *testing.T) {
 		kinds[c.Kind]++
 		r.Apply(&c, nil)
 	}
-	v := r.State.Desk().Board().View()
-	if len(v.Tickets) < 3 || v.Pair(0) == nil || v.Pair(0).Reserved == 0 || kinds[engine.Attach] == 0 || kinds[engine.Desk] < 100 {
+	v := r.State.Desk().ReadModel().View()
+	if len(v.Tickets) < 3 || v.Pair(0) == nil || v.Pair(0).Reserved == 0 || kinds[engine.Fragment] == 0 || kinds[engine.Desk] < 100 {
 		t.Errorf("%d tickets, pair %+v, commands by kind %v", len(v.Tickets), v.Pair(0), kinds)
 	}
 }

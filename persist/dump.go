@@ -27,7 +27,7 @@ func Dump(o ToolOptions, from, to uint64, w io.Writer) (err error) {
 	first, last := max(from, begin.next), min(to, end.last())
 	p := &progress{report: o.Progress, total: last + 1 - min(first, last+1)}
 	var commands []engine.Command
-	var joiner engine.Joiner
+	var joiner engine.Assembler
 	var line []byte
 	// Keys are first Seqs: the frame that holds from may begin before it. The
 	// pieces of its first request may be in frames before that.
@@ -92,7 +92,7 @@ func kindName(k engine.Kind) string {
 		return "set_participant"
 	case engine.StartEpoch:
 		return "start_epoch"
-	case engine.Attach:
+	case engine.Fragment:
 		return "attach"
 	case engine.Desk:
 		return "desk"

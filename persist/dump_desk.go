@@ -52,7 +52,7 @@ func appendRequest(dst, data []byte) []byte {
 	head := r.Head()
 	o.number("token", head.Token)
 	o.present("operator", uint64(head.Operator))
-	if head.Key != (rfq.Key{}) {
+	if head.Key != (rfq.IdempotencyKey{}) {
 		o.hex("key", head.Key.ID[:])
 		o.hex("body", head.Key.Body[:])
 	}
@@ -69,9 +69,9 @@ func requestName(k rfq.RequestKind) string {
 		rfq.KindSetLock: "set_lock", rfq.KindPostTicket: "post_ticket", rfq.KindAmendTicket: "amend_ticket",
 		rfq.KindSetTranche: "set_tranche", rfq.KindWithdrawTicket: "withdraw_ticket", rfq.KindRequestQuote: "request_quote",
 		rfq.KindTakeClaim: "take_claim", rfq.KindProvePayment: "prove_payment", rfq.KindBeginDelivery: "begin_delivery",
-		rfq.KindLapseDelivery: "lapse_delivery", rfq.KindSettleClaim: "settle_claim", rfq.KindCosignClaim: "cosign_claim",
+		rfq.KindExpireDelivery: "lapse_delivery", rfq.KindSettleClaim: "settle_claim", rfq.KindCosignClaim: "cosign_claim",
 		rfq.KindReleaseClaim: "release_claim", rfq.KindRefundPayment: "refund_payment",
-		rfq.KindAbandonDelivery: "abandon_delivery", rfq.KindNumberTickets: "number_tickets",
+		rfq.KindAbandonDelivery: "abandon_delivery", rfq.KindSetFirstTicket: "number_tickets",
 	}
 	return names[k]
 }
@@ -137,7 +137,7 @@ func (o *object) claimRequest(r rfq.Request) {
 	case *rfq.BeginDelivery:
 		o.claim(r.Claim)
 		o.hex("proof", r.Proof[:])
-	case *rfq.LapseDelivery:
+	case *rfq.ExpireDelivery:
 		o.claim(r.Claim)
 		o.hex("proof", r.Proof[:])
 	case *rfq.SettleClaim:
@@ -150,7 +150,7 @@ func (o *object) claimRequest(r rfq.Request) {
 		o.claim(r.Claim)
 	case *rfq.AbandonDelivery:
 		o.claim(r.Claim)
-	case *rfq.NumberTickets:
+	case *rfq.SetFirstTicket:
 		o.name("first")
 		o.dst = append(market.AppendTicketID(append(o.dst, '"'), r.First), '"')
 	case *rfq.RefundPayment:
@@ -225,7 +225,7 @@ func (o *object) take(r *rfq.TakeClaim) {
 	o.tranche(r.Ticket, r.Tranche)
 	o.fill(r.Fill)
 	o.rail("rail", r.Rail)
-	o.word("way", uint64(r.Way), map[uint64]string{uint64(rfq.Modular): "modular", uint64(rfq.Atomic): "atomic"})
+	o.word("way", uint64(r.Mode), map[uint64]string{uint64(rfq.Modular): "modular", uint64(rfq.Atomic): "atomic"})
 	if r.Quote != 0 {
 		o.name("quote_id")
 		o.dst = append(market.AppendQuoteID(append(o.dst, '"'), r.Quote), '"')

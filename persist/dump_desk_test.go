@@ -22,7 +22,7 @@ func sampleRequests() []struct {
 	request rfq.Request
 	want    string
 } {
-	head := rfq.Header{Token: 1<<40 + 5, Operator: 2, Key: rfq.Key{ID: [16]byte{0xab}, Body: [8]byte{7: 0xcd}}, Ref: `a"b`}
+	head := rfq.Header{Token: 1<<40 + 5, Operator: 2, Key: rfq.IdempotencyKey{ID: [16]byte{0xab}, Body: [8]byte{7: 0xcd}}, Ref: `a"b`}
 	policy := rfq.Policy{
 		QuoteTTL: 15e9, ClaimTTL: 300e9, LateWindow: 0, FeeBps: 500, Discounts: [market.FillCount]uint16{1, 2, 3, 4, 5, 6},
 		WalletClaims: 9, USDCMint: address(1), PayTo: [market.RailCount]market.Address{market.RailSOL: address(2)},
@@ -55,15 +55,15 @@ func sampleRequests() []struct {
 		{&rfq.WithdrawTicket{Ticket: 7}, `{"kind":"withdraw_ticket","token":0,"order_id":"T7"}`},
 		{&rfq.RequestQuote{Ticket: 7, Tranche: 1, Fill: 2, Rail: market.RailUSDC}, `{"kind":"request_quote","token":0,"tranche_id":"T7-1","fill_usd":"1000","rail":"USDC"}`},
 		{&rfq.RequestQuote{Ticket: 7, Tranche: 1, Fill: 9, Rail: 8}, `{"kind":"request_quote","token":0,"tranche_id":"T7-1","fill_usd":9,"rail":8}`},
-		{&rfq.TakeClaim{Ticket: 7, Tranche: 1, Fill: 1, Rail: market.RailSOL, Way: rfq.Atomic, Quote: 33, Wallet: address(4), Participant: 6}, `{"kind":"take_claim","token":0,"tranche_id":"T7-1","fill_usd":"250","rail":"SOL","way":"atomic","quote_id":"Q0000000000011","wallet":"11111111111111111111111111111115","participant":6}`},
+		{&rfq.TakeClaim{Ticket: 7, Tranche: 1, Fill: 1, Rail: market.RailSOL, Mode: rfq.Atomic, Quote: 33, Wallet: address(4), Participant: 6}, `{"kind":"take_claim","token":0,"tranche_id":"T7-1","fill_usd":"250","rail":"SOL","way":"atomic","quote_id":"Q0000000000011","wallet":"11111111111111111111111111111115","participant":6}`},
 		{&rfq.ProvePayment{Claim: 32, Rail: market.RailUSDC, Signature: [64]byte{63: 1}, Payer: address(5), Amount: 250e6, Slot: 77}, `{"kind":"prove_payment","token":0,"claim_id":"C0000000000010","rail":"USDC","signature":"` + strings.Repeat("1", 63) + `2","payer":"11111111111111111111111111111116","amount_atoms":"250000000","slot":77}`},
 		{&rfq.BeginDelivery{Claim: 32, Proof: proof}, `{"kind":"begin_delivery","token":0,"claim_id":"C0000000000010","proof":"01` + strings.Repeat("0", 60) + `02"}`},
-		{&rfq.LapseDelivery{Claim: 32, Proof: proof}, `{"kind":"lapse_delivery","token":0,"claim_id":"C0000000000010","proof":"01` + strings.Repeat("0", 60) + `02"}`},
+		{&rfq.ExpireDelivery{Claim: 32, Proof: proof}, `{"kind":"lapse_delivery","token":0,"claim_id":"C0000000000010","proof":"01` + strings.Repeat("0", 60) + `02"}`},
 		{&rfq.SettleClaim{Claim: 32, Proof: proof}, `{"kind":"settle_claim","token":0,"claim_id":"C0000000000010","proof":"01` + strings.Repeat("0", 60) + `02"}`},
 		{&rfq.CosignClaim{Claim: 32, Proof: proof}, `{"kind":"cosign_claim","token":0,"claim_id":"C0000000000010","proof":"01` + strings.Repeat("0", 60) + `02"}`},
 		{&rfq.ReleaseClaim{Claim: 32}, `{"kind":"release_claim","token":0,"claim_id":"C0000000000010"}`},
 		{&rfq.AbandonDelivery{Claim: 32}, `{"kind":"abandon_delivery","token":0,"claim_id":"C0000000000010"}`},
-		{&rfq.NumberTickets{First: 1_000_000_001}, `{"kind":"number_tickets","token":0,"first":"T1000000001"}`},
+		{&rfq.SetFirstTicket{First: 1_000_000_001}, `{"kind":"number_tickets","token":0,"first":"T1000000001"}`},
 		{&rfq.RefundPayment{Signature: [64]byte{63: 1}, Proof: proof}, `{"kind":"refund_payment","token":0,"signature":"` + strings.Repeat("1", 63) + `2","proof":"01` + strings.Repeat("0", 60) + `02"}`},
 	}
 }
@@ -77,8 +77,8 @@ func TestDumpTellsRequests(t *testing.T) {
 			t.Errorf("%T\ngot  %s\nwant %s", c.request, got, c.want)
 		}
 	}
-	if len(kinds) != int(rfq.KindNumberTickets) {
-		t.Errorf("%d kinds of %d", len(kinds), rfq.KindNumberTickets)
+	if len(kinds) != int(rfq.KindSetFirstTicket) {
+		t.Errorf("%d kinds of %d", len(kinds), rfq.KindSetFirstTicket)
 	}
 	if got := string(appendRequest(nil, []byte{7, 1, 0xff})); got != `"0701ff"` {
 		t.Errorf("what is no request: %s", got)

@@ -64,7 +64,7 @@ func TestMirrorsAreKept(t *testing.T) {
 		}
 		w := mustOpen(t, o, NewestSnapshot, nil)
 		sameReplica(t, w.replica, replayed(all))
-		slot, ordinal := w.replica.State.Mirrored(2)
+		slot, ordinal := w.replica.State.MirrorPosition(2)
 		if last := all[len(all)-1]; slot != last.Arg || ordinal != uint64(last.Order.ID) {
 			t.Errorf("slot %d, ordinal %d; want %d, %d", slot, ordinal, last.Arg, last.Order.ID)
 		}

@@ -72,7 +72,7 @@ type fixEngine struct {
 }
 
 // Turn implements fixgw.Engine.
-func (e fixEngine) Turn(step func()) { e.Engine.Turn(e.reports, step) }
+func (e fixEngine) RunInline(step func()) { e.Engine.RunInline(e.reports, step) }
 
 // NextOrderID implements fixgw.Engine.
 func (e fixEngine) NextOrderID() market.OrderID { return e.OrderIDs().Next() }

@@ -59,7 +59,7 @@ func (s *Service) barrier(behind *engine.Consumer, shown func(context.Context) e
 	return func() error {
 		ctx, cancel := context.WithTimeout(context.Background(), readTimeout)
 		defer cancel()
-		mark := s.eng.Mark()
+		mark := s.eng.Position()
 		if err := s.storage.Leading.Confirm(ctx); err != nil {
 			return err
 		}

@@ -54,7 +54,7 @@ func (s *Service) openMirror(state *engine.State) error {
 	door := &mirrorEngine{eng: s.eng, views: s.feed, recovered: map[market.InstrumentID]mirror.Durable{}}
 	for i := range options.Pairs {
 		in := options.Pairs[i].Instrument.ID
-		slot, ordinal := state.Mirrored(in)
+		slot, ordinal := state.MirrorPosition(in)
 		door.recovered[in] = mirror.Durable{Slot: slot, Ordinal: ordinal}
 	}
 	s.mirror.service, err = mirror.New(options, s.mirror.chain, door, s.storage.Mirror)

@@ -62,7 +62,7 @@ func gatewayGroups(c *config.Config) (*httpgw.Shards, error) {
 	}
 	for i := range c.Groups {
 		g := &c.Groups[i]
-		one := httpgw.Shard{Name: g.Name, Number: market.GroupID(g.Number)}
+		one := httpgw.Shard{Name: g.Name, Number: market.ShardID(g.Number)}
 		for _, symbol := range g.Instruments {
 			in, err := c.InstrumentOf(symbol)
 			if err != nil {

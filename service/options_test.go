@@ -35,7 +35,7 @@ func TestMirrorWithoutParticipants(t *testing.T) {
 func TestRoutes(t *testing.T) {
 	secret := servicetest.SecretFile(t, minSecretBytes)
 	right := servicetest.TwoGroups(secret, servicetest.EUNode, servicetest.USNode)
-	for name, number := range map[string]market.GroupID{"eu": 1, "us": 2} {
+	for name, number := range map[string]market.ShardID{"eu": 1, "us": 2} {
 		cfg, err := servicetest.Load(t, strings.Replace(right, "group: eu", "group: "+name, 1))
 		if err != nil {
 			t.Fatal(err)

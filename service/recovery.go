@@ -40,7 +40,7 @@ func (s *Service) open(ctx context.Context) error {
 	if s.watch, err = s.newParticipantsWatch(); err != nil {
 		return err
 	}
-	if err := s.eng.Begin(replica); err != nil {
+	if err := s.eng.BeginEpoch(replica); err != nil {
 		return err
 	}
 	if err := s.feed.Begin(replica.Market, s.eng.Epoch()); err != nil {
@@ -90,7 +90,7 @@ func (s *Service) resolve() error {
 	if s.set, err = market.NewInstruments(s.instruments); err != nil {
 		return err
 	}
-	s.set = s.set.WithElsewhere(s.cfg.OtherPlaces())
+	s.set = s.set.WithOtherShards(s.cfg.OtherPlaces())
 	s.participantsState = ParticipantsFileState(&s.cfg.FIX) // before: a change while it is read is one
 	s.participants, err = LoadParticipantsOr(s.cfg, s.participantsBefore, s.log)
 	return err
@@ -130,7 +130,7 @@ func (s *Service) projections() []projection.Projection {
 		{
 			Replayer: s.desk, Name: "the desk's store", Content: "answers", Unreadable: desk.ErrLayout,
 			Diverged:  func(err error) { s.log.Warn("the desk's store does not fit the journal", "error", err) },
-			Start:     func(state *engine.State) error { return s.desk.Start(state.Desk().Board(), state.Seq()) },
+			Start:     func(state *engine.State) error { return s.desk.Start(state.Desk().ReadModel(), state.Seq()) },
 			Reconcile: s.reconcileDesk,
 			RefuseLost: func(state *engine.State) error {
 				if isUnused(state.Desk()) {
@@ -162,13 +162,13 @@ func (s *Service) reconcileDesk(state *engine.State, r projection.Relation) ([]e
 		s.log.Warn("desk's store and journal did not fit: answers to idempotency keys and claim histories may be gone",
 			"desk_cursor", s.desk.Cursor(), "seq", state.Seq())
 	}
-	return nil, s.desk.Reconcile(state.Desk().Board(), state.Seq())
+	return nil, s.desk.Reconcile(state.Desk().ReadModel(), state.Seq())
 }
 
 // isUnused reports whether nothing was ever asked of a desk: then its store has
 // nothing to lose.
 func isUnused(m *rfq.Machine) bool {
-	v := m.Board().View()
+	v := m.ReadModel().View()
 	return len(v.Tickets)+len(v.Pairs)+len(v.Operators) == 0
 }
 
@@ -216,6 +216,6 @@ func (s *Service) engineOptions() engine.Options {
 	return engine.Options{
 		Journal: s.storage.Journal, IngressSize: s.cfg.Engine.IngressSize, EgressSize: s.cfg.Engine.EgressSize,
 		MaxOrders: s.cfg.Engine.MaxOrders, MaxBatch: s.cfg.Engine.MaxBatch, Wait: wait,
-		DrainTimeout: drainTimeout, ReadyJournal: s.cfg.Durability.Mode == "interval", Clock: s.clock,
+		DrainTimeout: drainTimeout, InlineJournal: s.cfg.Durability.Mode == "interval", Clock: s.clock,
 	}
 }

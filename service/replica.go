@@ -63,7 +63,7 @@ func (s *Service) openReplica(replica *engine.Replica) error {
 		return err
 	}
 	state := replica.State
-	if err := errors.Join(s.desk.Reconcile(state.Desk().Board(), state.Seq()), s.history.Skip(state.Seq(), state.At())); err != nil {
+	if err := errors.Join(s.desk.Reconcile(state.Desk().ReadModel(), state.Seq()), s.history.Skip(state.Seq(), state.At())); err != nil {
 		return err
 	}
 	if err := s.feed.Begin(replica.Market, s.eng.Epoch()); err != nil {

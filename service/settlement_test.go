@@ -73,7 +73,7 @@ func TestLostSince(t *testing.T) {
 		want   time.Time
 	}{{rebase: true}, {rebase: true, seq: 1, want: time.Unix(0, 7)}, {seq: 2}} {
 		if c.seq > 0 {
-			state.Apply(&engine.Command{Kind: engine.Tick, Seq: c.seq, At: 7}, event.NewGrowing(4))
+			state.Apply(&engine.Command{Kind: engine.Tick, Seq: c.seq, At: 7}, event.NewGrowingSink(4))
 		}
 		if got := (&Service{rebase: c.rebase}).lostSince(state); !got.Equal(c.want) {
 			t.Errorf("%+v: %v", c, got)

@@ -37,9 +37,9 @@ func (s *Service) setIntake() {
 	switch {
 	case !s.intake.open:
 	case s.intake.low:
-		s.eng.SetIntake(engine.IntakeCancels)
+		s.eng.SetAdmission(engine.AdmitCancels)
 	default:
-		s.eng.SetIntake(engine.IntakeAll)
+		s.eng.SetAdmission(engine.AdmitAll)
 	}
 }
 

@@ -83,7 +83,7 @@ type deskSetup struct {
 	operators []string // names
 	sol       solPrice // zero = none by the configuration
 	symbols   []string // of the instruments, by ID
-	group     market.GroupID
+	group     market.ShardID
 }
 
 // solPrice is comparable: what was applied last is held against it.
@@ -177,7 +177,7 @@ func (d *deskSetup) requests(v *rfq.View, was appliedDesk) (out []setupRequest, 
 		}
 	}
 	if d.group != 0 {
-		add("routing.group", &rfq.NumberTickets{First: market.FirstTicket(d.group)})
+		add("routing.group", &rfq.SetFirstTicket{First: market.FirstTicket(d.group)})
 	}
 	if v.Policy != d.policy {
 		add("rfq", &rfq.SetPolicy{Policy: d.policy})

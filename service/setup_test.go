@@ -21,11 +21,11 @@ func TestSetupOnALowDisk(t *testing.T) {
 	if err := s.submitSetup(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if got := e.Stats().Intake; got != engine.IntakeCancels {
+	if got := e.Stats().Admission; got != engine.AdmitCancels {
 		t.Errorf("intake %d after the setup on a low disk", got)
 	}
 	s.DiskLow(false)
-	if got := e.Stats().Intake; got != engine.IntakeAll {
+	if got := e.Stats().Admission; got != engine.AdmitAll {
 		t.Errorf("intake %d when there is room again", got)
 	}
 }

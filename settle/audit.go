@@ -18,7 +18,7 @@ const strayDelivered = "delivered_refund_due"
 // doubt has a claim audited whose money is owed back. What is owed is not listed
 // before that has ended.
 func (s *Settlement) doubt(c *rfq.Claim) {
-	if c.Way == rfq.Modular && c.State == rfq.ClaimRefundDue {
+	if c.Mode == rfq.Modular && c.State == rfq.ClaimRefundDue {
 		s.refund.hold(c.ID)
 		s.work.audit(c, s.now())
 	}

@@ -127,7 +127,7 @@ func TestDeliveryTries(t *testing.T) {
 		return nil
 	})
 	hooked.on(func(r rfq.Request) error {
-		if r.Kind() == rfq.KindLapseDelivery {
+		if r.Kind() == rfq.KindExpireDelivery {
 			c.setTokens(c.desk, "SLUSD", was.Load())
 		}
 		return nil
@@ -154,7 +154,7 @@ func TestDeliveryTries(t *testing.T) {
 	await.True(l.t, "its refund", func() bool {
 		due := l.settle.RefundsDue([64]byte{}, 2)
 		stuck := l.settle.MoneyCounts().DeliveriesFailing
-		return len(due) == 1 && due[0].Claim == claim.ID && due[0].Why == event.ReasonUndeliverable && stuck == 0
+		return len(due) == 1 && due[0].Claim == claim.ID && due[0].Reason == event.ReasonUndeliverable && stuck == 0
 	})
 	if got := c.tokens(w.address, "SLUSD"); got != 0 {
 		t.Errorf("%d atoms were delivered", got)

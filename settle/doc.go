@@ -49,14 +49,14 @@
 //	2   paid on the chain                 the watch, or whoever verifies, finds it
 //	3   ProvePayment durable              Start: paid. It is delivered
 //	4   BeginDelivery durable             Start: delivering, no bytes. The tracker waits
-//	                                      until it can never land: LapseDelivery, then 3
+//	                                      until it can never land: ExpireDelivery, then 3
 //	5   signed                            as 4
 //	6   signed bytes kept                 Start: delivering, with bytes. They are sent
 //	7   sent, again and again             as 6
 //	8   end seen                          as 6
-//	9   SettleClaim, LapseDelivery durable  settled; or 3
+//	9   SettleClaim, ExpireDelivery durable  settled; or 3
 //
-// A claim is paid again after LapseDelivery. Before another delivery is made, each
+// A claim is paid again after ExpireDelivery. Before another delivery is made, each
 // kept one of the claim that was not seen to end since the start is begun and
 // tracked once more; and the chain is searched by the claim's reference for one
 // that is in no store. So a journal or a store from an old backup costs time, not

@@ -29,7 +29,7 @@ func (s *Settlement) ended(_ context.Context, r broadcast.Result) error {
 	}
 	// Before the desk knows, so that the pause is there when it tells of it.
 	s.work.lapsed(r.Claim, r.Hash, r.Signature != (solana.Signature{}), word)
-	return s.book(&r, &rfq.LapseDelivery{Claim: r.Claim, Proof: r.Hash}, &s.counts.lapsed)
+	return s.book(&r, &rfq.ExpireDelivery{Claim: r.Claim, Proof: r.Hash}, &s.counts.lapsed)
 }
 
 // settled books that the tokens have been delivered. Where the desk does not

@@ -33,7 +33,7 @@ func (d *answeringDesk) Do(r rfq.Request) (*desk.Result, error) {
 		d.proofs = append(d.proofs, r.Proof)
 	case *rfq.BeginDelivery:
 		d.proofs = append(d.proofs, r.Proof)
-	case *rfq.LapseDelivery:
+	case *rfq.ExpireDelivery:
 		d.proofs = append(d.proofs, r.Proof)
 	}
 	answer := d.answers[0]
@@ -51,7 +51,7 @@ func TestEnded(t *testing.T) {
 	in := func(state rfq.ClaimState) rfq.Outcome {
 		return rfq.Outcome{Reason: event.ReasonClaimState, Limit: int64(state)}
 	}
-	settle, begin, lapse, release := rfq.KindSettleClaim, rfq.KindBeginDelivery, rfq.KindLapseDelivery, rfq.KindReleaseClaim
+	settle, begin, lapse, release := rfq.KindSettleClaim, rfq.KindBeginDelivery, rfq.KindExpireDelivery, rfq.KindReleaseClaim
 	for name, c := range map[string]struct {
 		kind    cosign.Kind
 		end     broadcast.End

@@ -43,12 +43,12 @@ func (s *Settlement) tell(record rfq.Record) {
 		s.tellClaim(r)
 		s.doubt(r)
 	case *rfq.Payment:
-		if r.State == rfq.PaymentRefundDue && (r.Why == event.ReasonLatePayment || r.Why == event.ReasonUndeliverable) {
+		if r.State == rfq.PaymentRefundDue && (r.Reason == event.ReasonLatePayment || r.Reason == event.ReasonUndeliverable) {
 			// Its claim is told after it, or was before.
-			s.doubt(&rfq.Claim{ID: r.Claim, Way: rfq.Modular, State: rfq.ClaimRefundDue, ChangedAt: r.At})
+			s.doubt(&rfq.Claim{ID: r.Claim, Mode: rfq.Modular, State: rfq.ClaimRefundDue, ChangedAt: r.At})
 		}
 		s.refund.tell(r)
-	case *rfq.Gone:
+	case *rfq.Removed:
 		if r.What == rfq.TagClaim {
 			s.work.forget(market.ClaimID(r.ID))
 			s.refund.unhold(market.ClaimID(r.ID))

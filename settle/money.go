@@ -15,7 +15,7 @@ func (s *Settlement) Money(kind desk.MoneyKind, after desk.MoneyCursor, limit in
 	case desk.MoneyRefundDue:
 		for _, p := range s.RefundsDue(after.Signature, limit) {
 			out = append(out, desk.MoneyItem{
-				Signature: p.Signature, Claim: p.Claim, Rail: p.Rail, Amount: p.Amount, Payer: p.Payer, Slot: p.Slot, At: p.At, Reason: p.Why.String(),
+				Signature: p.Signature, Claim: p.Claim, Rail: p.Rail, Amount: p.Amount, Payer: p.Payer, Slot: p.Slot, At: p.At, Reason: p.Reason.String(),
 			})
 		}
 	case desk.MoneyDeliveryFailing:

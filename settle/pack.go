@@ -54,7 +54,7 @@ func (s *Settlement) compose(ctx context.Context, c *rfq.Claim, payer desk.FeePa
 		return nil, err
 	}
 	var u *build.Unsigned
-	if c.Way == rfq.Atomic {
+	if c.Mode == rfq.Atomic {
 		u, err = s.atomic(c, payer, &hash)
 	} else {
 		u, err = s.payment(c, &hash)
@@ -68,7 +68,7 @@ func (s *Settlement) compose(ctx context.Context, c *rfq.Claim, payer desk.FeePa
 	}
 	s.counts.built.Add(1)
 	return s.store.PutBuild(&store.Build{
-		Claim: c.ID, Way: c.Way, Taker: c.Wallet, Raw: u.Bytes(), LastValid: hash.LastValidBlockHeight, BuiltAt: now,
+		Claim: c.ID, Way: c.Mode, Taker: c.Wallet, Raw: u.Bytes(), LastValid: hash.LastValidBlockHeight, BuiltAt: now,
 	}, s.options.SyncBuilds)
 }
 

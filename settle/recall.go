@@ -36,7 +36,7 @@ func (s *Settlement) recall(ctx context.Context) error {
 
 // mayBeUnpromised reports whether a claim is one that recall looks at.
 func mayBeUnpromised(c *rfq.Claim) bool {
-	return c.Way == rfq.Atomic && (c.State == rfq.ClaimReserved || c.State == rfq.ClaimExpired)
+	return c.Mode == rfq.Atomic && (c.State == rfq.ClaimReserved || c.State == rfq.ClaimExpired)
 }
 
 func (s *Settlement) recallOne(id market.ClaimID) error {

@@ -99,7 +99,7 @@ func (s *Settlement) giveBack(by desk.OperatorRequest, c *rfq.Claim, signature s
 	}
 	// Before the desk knows: else its job would take up the same one again.
 	s.work.lapsed(c.ID, c.Proof, signature != (solana.Signature{}), wordGivenUp)
-	return s.counted(by, &rfq.LapseDelivery{Claim: c.ID, Proof: c.Proof}, &s.counts.lapsed)
+	return s.counted(by, &rfq.ExpireDelivery{Claim: c.ID, Proof: c.Proof}, &s.counts.lapsed)
 }
 
 func (s *Settlement) counted(by desk.OperatorRequest, r rfq.Request, count *counter) (*desk.Result, error) {

@@ -183,7 +183,7 @@ func TestStartTakesUp(t *testing.T) {
 	l.end()
 	l = begin(t, c, lifeOptions{dir: dir}).ready()
 	due := l.settle.RefundsDue([64]byte{}, 10)
-	if len(due) != 1 || due[0].Signature != [64]byte{7, 1} || due[0].Why != event.ReasonClaimState {
+	if len(due) != 1 || due[0].Signature != [64]byte{7, 1} || due[0].Reason != event.ReasonClaimState {
 		t.Fatalf("due: %+v", due)
 	}
 	l.expiring("its end", func() bool { return l.claim(claim.ID).State == rfq.ClaimSettled })

@@ -104,7 +104,7 @@ func begin(t testing.TB, c *chain, o lifeOptions) *life {
 	c.must(err)
 	replica, err := l.journal.Recover(l.desk.Cursor(), func(events []event.Event) { c.must(l.desk.Replay(events)) })
 	c.must(err)
-	c.must(l.desk.Start(replica.State.Desk().Board(), replica.State.Seq()))
+	c.must(l.desk.Start(replica.State.Desk().ReadModel(), replica.State.Seq()))
 	l.client, err = rpc.New(rpc.Options{
 		Upstreams: []rpc.Upstream{{Name: "sandbox", URL: c.local.URL()}}, HedgeAfter: -1,
 		Timeout: runtest.HangTimeout, AttemptTimeout: runtest.HangTimeout, BlockhashEvery: 20 * time.Millisecond, ProbeEvery: 100 * time.Millisecond,
@@ -263,9 +263,9 @@ func (l *life) ready() *life {
 }
 
 // take reserves the smallest fill of a ticket.
-func (l *life) take(way rfq.Way, ticket market.TicketID, rail market.Rail, w wallet) *rfq.Claim {
+func (l *life) take(way rfq.SettlementMode, ticket market.TicketID, rail market.Rail, w wallet) *rfq.Claim {
 	l.t.Helper()
-	return l.must(&rfq.TakeClaim{Ticket: ticket, Tranche: 1, Fill: 1, Rail: rail, Way: way, Wallet: w.address}).Claim
+	return l.must(&rfq.TakeClaim{Ticket: ticket, Tranche: 1, Fill: 1, Rail: rail, Mode: way, Wallet: w.address}).Claim
 }
 
 // submit submits what a taker brings.

@@ -123,7 +123,7 @@ func (s *Settlement) Start(claims func(yield func(c *rfq.Claim, payments []rfq.P
 // mayBePaid reports whether a payment of a claim may be on the chain that the desk
 // has not seen.
 func mayBePaid(c *rfq.Claim, payments []rfq.Payment) bool {
-	return c.Way == rfq.Modular && len(payments) == 0 && (c.State == rfq.ClaimReserved || c.State == rfq.ClaimExpired)
+	return c.Mode == rfq.Modular && len(payments) == 0 && (c.State == rfq.ClaimReserved || c.State == rfq.ClaimExpired)
 }
 
 // errEnded ends Run when the engine's events do.

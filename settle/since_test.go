@@ -12,8 +12,8 @@ import (
 // paid and may be, but not further than a day; without one it begins at the start.
 func TestSince(t *testing.T) {
 	now := time.Unix(1_800_000_000, 0)
-	claim := func(state rfq.ClaimState, way rfq.Way, age time.Duration) rfq.Claim {
-		return rfq.Claim{ID: 1, Way: way, State: state, ReservedAt: now.Add(-age).UnixNano()}
+	claim := func(state rfq.ClaimState, way rfq.SettlementMode, age time.Duration) rfq.Claim {
+		return rfq.Claim{ID: 1, Mode: way, State: state, ReservedAt: now.Add(-age).UnixNano()}
 	}
 	for name, c := range map[string]struct {
 		claim rfq.Claim

@@ -139,7 +139,7 @@ func TimeEngine(name string, setup, commands []engine.Command) (*bench.Series, e
 // ringSink is a sink that overwrites its oldest events, as the egress ring does
 // when its consumers keep up.
 func ringSink(size int) *event.Sink {
-	return &event.Sink{Buf: make([]event.Event, size), Limit: uint64(size), Room: func(s *event.Sink) { s.Limit = s.Pos + uint64(len(s.Buf)) }}
+	return &event.Sink{Buf: make([]event.Event, size), Limit: uint64(size), MakeRoom: func(s *event.Sink) { s.Limit = s.Pos + uint64(len(s.Buf)) }}
 }
 
 func applyBare(l *yardstick.Ladder, c *engine.Command) {

@@ -33,7 +33,7 @@ func playArena(b arenaBook, flow []ArenaRecord) (digest string, lines int) {
 }
 
 func reportArena(b arenaBook, flow []ArenaRecord, reports *ArenaReports) (digest string, lines int) {
-	out := event.NewGrowing(64)
+	out := event.NewGrowingSink(64)
 	for i := range flow {
 		r := &flow[i]
 		o := r.Order()

@@ -83,7 +83,7 @@ func NewMix(o MixOptions) (*Mix, error) {
 	}
 	m := &Mix{
 		o: o, rng: rand.New(rand.NewPCG(o.Seed, 0x6d6978)), state: engine.NewState(engine.StateOptions{}),
-		sink: event.NewGrowing(64), where: map[uint64]int{},
+		sink: event.NewGrowingSink(64), where: map[uint64]int{},
 	}
 	if err := m.makeSetup(); err != nil {
 		return nil, err

@@ -49,13 +49,13 @@ func TestMixKeepsItsProportions(t *testing.T) {
 	near("resting", len(m.live), 17_000, 2_000)
 
 	resting, refused := 0, 0
-	m.State().Orders(0, func(book.Resting) { resting++ })
+	m.State().Orders(0, func(book.LiveOrder) { resting++ })
 	if resting != len(m.live) {
 		t.Errorf("the mix counts %d resting orders, its engine %d", len(m.live), resting)
 	}
 	again := newMix(t, MixOptions{Seed: 1})
 	replica, state := again.Setup(), engine.NewState(engine.StateOptions{})
-	out := event.NewGrowing(64)
+	out := event.NewGrowingSink(64)
 	for _, c := range append(replica, again.Take(commands)...) {
 		out.Reset()
 		state.Apply(&c, out)

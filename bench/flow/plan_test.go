@@ -17,7 +17,7 @@ import (
 func playBook(t *testing.T, rows []LobsterRow, levels int) (exact, unaided int) {
 	t.Helper()
 	b := naive.New(book.Options{MaxOrders: 1 << 20})
-	out := event.NewGrowing(64)
+	out := event.NewGrowingSink(64)
 	seq := uint64(0)
 	do := func(actions []Action) {
 		for _, a := range actions {

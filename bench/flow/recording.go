@@ -40,7 +40,7 @@ const (
 // seed: for tests where no recorded file is at hand.
 func NewLobster(seed uint64, rows, levels int) []LobsterRow {
 	r := &recorder{
-		rng: rand.New(rand.NewPCG(seed, 0)), book: naive.New(book.Options{MaxOrders: 1 << 16}), out: event.NewGrowing(64),
+		rng: rand.New(rand.NewPCG(seed, 0)), book: naive.New(book.Options{MaxOrders: 1 << 16}), out: event.NewGrowingSink(64),
 		levels: make([]market.Level, 0, levels), orders: map[int64]recordedOrder{},
 	}
 	result := make([]LobsterRow, 0, rows)
@@ -119,7 +119,7 @@ func (r *recorder) remove() LobsterMessage {
 // records one row a maker.
 func (r *recorder) execute() LobsterMessage {
 	side, head := market.Side(1+r.rng.IntN(2)), int64(0)
-	r.book.Export(func(o book.Resting) {
+	r.book.Export(func(o book.LiveOrder) {
 		if head == 0 && o.Side == side {
 			head = int64(o.ID)
 		}

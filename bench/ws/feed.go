@@ -61,7 +61,7 @@ func (s wsScript) Next(ctx context.Context) ([]event.Event, error) {
 
 func (wsScript) Poll() []event.Event { return nil }
 func (wsScript) Release(int)         {}
-func (wsScript) Settled() bool       { return true }
+func (wsScript) AtBatchEnd() bool    { return true }
 
 // startFeed runs a feed with a full book. Settings that would end a quiet client
 // are out of the way; o's others stay.

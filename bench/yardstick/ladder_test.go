@@ -16,7 +16,7 @@ func TestLadderTradesAsTheNaiveBook(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	const prices = 1 << 14
 	bare, ours := NewLadder(prices, 1<<16), naive.New(book.Options{MaxOrders: 1 << 16})
-	out := event.NewGrowing(64)
+	out := event.NewGrowingSink(64)
 	var ids []uint64
 	var traded uint64
 	for id := uint64(1); id <= 20_000; id++ {

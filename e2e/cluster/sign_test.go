@@ -162,7 +162,7 @@ func readSignerFrame(from io.Reader) ([]byte, error) {
 
 // authorizations are the messages that a log of commands allows to be signed.
 type authorizations struct {
-	joiner engine.Joiner
+	joiner engine.Assembler
 	hashes map[[32]byte]bool
 }
 

@@ -15,14 +15,14 @@
 //	                                                         // who 0 = everybody, side 0 = both; no summary event
 //	Expire(at int64, seq uint64, out *event.Sink)            // every order with 0 < ExpireAt <= at
 //	NextExpiry() int64                                       // 0 = none; may be earlier than the true one, never later
-//	Open(who market.ParticipantID) int                       // live orders (resting + stops) of a participant
-//	Orders() int                                             // live orders
-//	Get(id market.OrderID) (Resting, bool)                   // a live order as Export would give it
+//	OpenOrders(who market.ParticipantID) int                 // live orders (resting + stops) of a participant
+//	OrderCount() int                                         // live orders
+//	Get(id market.OrderID) (LiveOrder, bool)                   // a live order as Export would give it
 //	Best(side market.Side) (market.Price, market.Qty)        // displayed; 0, 0 when empty
 //	LastTrade() market.Price                                 // 0 = none yet
 //	Depth(side market.Side, dst []market.Level) []market.Level // displayed levels, best first, from dst[0] up to cap(dst)
-//	Export(func(Resting))                                    // canonical order, see below
-//	Import(Resting) error                                    // in the order that Export gave; see CheckResting
+//	Export(func(LiveOrder))                                    // canonical order, see below
+//	Import(LiveOrder) error                                    // in the order that Export gave; see CheckLiveOrder
 //	SetLastTrade(market.Price)                               // restore
 //	SetMaxOrders(n int)                                      // from now on; a book that has more keeps them
 //
@@ -186,17 +186,17 @@ type Order struct {
 	_           uint8
 }
 
-// Resting is one live order as Export gives it: all that a snapshot needs, the
+// LiveOrder is one live order as Export gives it: all that a snapshot needs, the
 // same for both implementations. Flags holds FlagPostOnly alone.
-type Resting struct {
+type LiveOrder struct {
 	Order            // Qty is the total (as amended), Price the limit it has now
 	Open  market.Qty // not yet traded
 	Shown market.Qty // displayed now; 0 for a waiting stop
 	// Stop orders that still wait have Waiting set.
 	Waiting bool
-	// Entered orders waiting stops of equal trigger: the Seq that placed it.
+	// EnteredSeq orders waiting stops of equal trigger: the Seq that placed it.
 	// 0 for what rests.
-	Entered uint64
+	EnteredSeq uint64
 }
 
 // MaxLevelQty bounds the summed open quantity of one price level, hidden parts

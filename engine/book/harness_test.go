@@ -19,14 +19,14 @@ type orderBook interface {
 	MassCancel(who market.ParticipantID, side market.Side, why event.Reason, at int64, seq uint64, out *event.Sink) int
 	Expire(at int64, seq uint64, out *event.Sink)
 	NextExpiry() int64
-	Open(who market.ParticipantID) int
-	Orders() int
-	Get(id market.OrderID) (book.Resting, bool)
+	OpenOrders(who market.ParticipantID) int
+	OrderCount() int
+	Get(id market.OrderID) (book.LiveOrder, bool)
 	Best(side market.Side) (market.Price, market.Qty)
 	LastTrade() market.Price
 	Depth(side market.Side, dst []market.Level) []market.Level
-	Export(func(book.Resting))
-	Import(book.Resting) error
+	Export(func(book.LiveOrder))
+	Import(book.LiveOrder) error
 	SetLastTrade(market.Price)
 }
 
@@ -44,9 +44,9 @@ var implementations = []struct {
 	{"ladder", func(o book.Options) orderBook { return ladder.New(o) }},
 }
 
-func export(b orderBook) []book.Resting {
-	var all []book.Resting
-	b.Export(func(r book.Resting) { all = append(all, r) })
+func export(b orderBook) []book.LiveOrder {
+	var all []book.LiveOrder
+	b.Export(func(r book.LiveOrder) { all = append(all, r) })
 	return all
 }
 
@@ -162,7 +162,7 @@ type twin struct {
 
 func newTwin(tb failer, opt book.Options) *twin {
 	return &twin{
-		tb: tb, a: naive.New(opt), b: ladder.New(opt), outA: event.NewGrowing(64), outB: event.NewGrowing(64),
+		tb: tb, a: naive.New(opt), b: ladder.New(opt), outA: event.NewGrowingSink(64), outB: event.NewGrowingSink(64),
 		laws: newLaws(),
 	}
 }
@@ -195,8 +195,8 @@ func (t *twin) step(o op, whole bool) {
 func (t *twin) compare(whole bool) {
 	t.tb.Helper()
 	a, b := t.a, t.b
-	if a.Orders() != b.Orders() || a.LastTrade() != b.LastTrade() {
-		t.fail("naive: %d orders, last trade %d; ladder: %d, %d", a.Orders(), a.LastTrade(), b.Orders(), b.LastTrade())
+	if a.OrderCount() != b.OrderCount() || a.LastTrade() != b.LastTrade() {
+		t.fail("naive: %d orders, last trade %d; ladder: %d, %d", a.OrderCount(), a.LastTrade(), b.OrderCount(), b.LastTrade())
 	}
 	for s := market.Buy; s <= market.Sell; s++ {
 		pa, qa := a.Best(s)
@@ -239,8 +239,8 @@ func (t *twin) compareWhole() {
 	if err := t.laws.compareExport(ra); err != nil {
 		t.fail("%v", err)
 	}
-	if len(ra) != t.b.Orders() {
-		t.fail("export gives %d orders of %d", len(ra), t.b.Orders())
+	if len(ra) != t.b.OrderCount() {
+		t.fail("export gives %d orders of %d", len(ra), t.b.OrderCount())
 	}
 	var truth int64
 	open := map[market.ParticipantID]int{}
@@ -257,15 +257,15 @@ func (t *twin) compareWhole() {
 				t.fail("%T.Get(%d) = %+v, %v, want %+v", x, ra[i].ID, got, ok, ra[i])
 			}
 		}
-		if got, ok := x.Get(1 << 60); ok || got != (book.Resting{}) {
+		if got, ok := x.Get(1 << 60); ok || got != (book.LiveOrder{}) {
 			t.fail("%T.Get of no order: %+v, %v", x, got, ok)
 		}
 		if next := x.NextExpiry(); truth != 0 && (next == 0 || next > truth) || truth == 0 && next != 0 {
 			t.fail("%T: next expiry %d, the true one is %d", x, next, truth)
 		}
 		for who := market.ParticipantID(0); who < 8; who++ {
-			if x.Open(who) != open[who] {
-				t.fail("%T: participant %d has %d open, should be %d", x, who, x.Open(who), open[who])
+			if x.OpenOrders(who) != open[who] {
+				t.fail("%T: participant %d has %d open, should be %d", x, who, x.OpenOrders(who), open[who])
 			}
 		}
 	}

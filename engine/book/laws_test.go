@@ -116,7 +116,7 @@ func (l *laws) compareDepth(s market.Side, levels []market.Level) error {
 }
 
 // compareExport checks the open quantities of the events against live orders.
-func (l *laws) compareExport(live []book.Resting) error {
+func (l *laws) compareExport(live []book.LiveOrder) error {
 	if len(live) != len(l.left) {
 		return fmt.Errorf("the events leave %d orders live, the book has %d", len(l.left), len(live))
 	}
@@ -124,7 +124,7 @@ func (l *laws) compareExport(live []book.Resting) error {
 		if r := &live[i]; l.left[r.ID] != r.Open {
 			return fmt.Errorf("order %d: %d open by the events, %d in the book", r.ID, l.left[r.ID], r.Open)
 		}
-		if err := book.CheckResting(&live[i]); err != nil {
+		if err := book.CheckLiveOrder(&live[i]); err != nil {
 			return err
 		}
 	}

@@ -9,16 +9,16 @@ import (
 
 // Errors of Import, wrapped with the order's ID.
 var (
-	ErrResting   = errors.New("not a live order that a book can hold")
+	ErrLiveOrder = errors.New("not a live order that a book can hold")
 	ErrDuplicate = errors.New("order is live already")
 	ErrFull      = errors.New("the book or the level is full")
 	ErrCrossed   = errors.New("order would cross the book")
 )
 
-// CheckResting reports whether r is a live order by itself, as ErrResting with
+// CheckLiveOrder reports whether r is a live order by itself, as ErrLiveOrder with
 // the first rule that it breaks. Import refuses an order that fails it, so that
 // a damaged snapshot never becomes a damaged book.
-func CheckResting(r *Resting) error {
+func CheckLiveOrder(r *LiveOrder) error {
 	switch {
 	case r.ID == 0:
 		return broken(r, "id 0")
@@ -47,7 +47,7 @@ func CheckResting(r *Resting) error {
 		return checkWaiting(r)
 	}
 	switch {
-	case r.Type != Limit || r.Stop != 0 || r.Entered != 0:
+	case r.Type != Limit || r.Stop != 0 || r.EnteredSeq != 0:
 		return broken(r, "type of what rests")
 	case r.TIF == IOC || r.TIF == FOK:
 		return broken(r, "time in force of what rests")
@@ -59,7 +59,7 @@ func CheckResting(r *Resting) error {
 	return nil
 }
 
-func checkWaiting(r *Resting) error {
+func checkWaiting(r *LiveOrder) error {
 	switch {
 	case r.Type != Stop && r.Type != StopLimit:
 		return broken(r, "type of a waiting stop")
@@ -73,6 +73,6 @@ func checkWaiting(r *Resting) error {
 	return nil
 }
 
-func broken(r *Resting, rule string) error {
-	return fmt.Errorf("order %d: %s: %w", r.ID, rule, ErrResting)
+func broken(r *LiveOrder, rule string) error {
+	return fmt.Errorf("order %d: %s: %w", r.ID, rule, ErrLiveOrder)
 }

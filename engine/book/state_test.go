@@ -26,7 +26,7 @@ func TestRestore(t *testing.T) {
 				f := flow{shape: rapid.SampledFrom(shapes).Draw(rt, "shape"), src: rapidSource{rt}}
 				ours, theirs := new(market.TradeID), new(market.TradeID)
 				a := impl.make(book.Options{MaxOrders: f.max, Trades: ours})
-				out := event.NewGrowing(64)
+				out := event.NewGrowingSink(64)
 				seq := uint64(0)
 				for range rapid.IntRange(1, 80).Draw(rt, "before") {
 					seq++
@@ -42,7 +42,7 @@ func TestRestore(t *testing.T) {
 				b.SetLastTrade(a.LastTrade())
 				*theirs = *ours
 				requireSame(rt, a, b)
-				other := event.NewGrowing(64)
+				other := event.NewGrowingSink(64)
 				for range rapid.IntRange(1, 40).Draw(rt, "after") {
 					seq++
 					out.Reset()
@@ -63,66 +63,66 @@ func TestRestore(t *testing.T) {
 func requireSame(t failer, a, b orderBook) {
 	t.Helper()
 	x, y := export(a), export(b)
-	if !slices.Equal(x, y) || a.NextExpiry() != b.NextExpiry() || a.Orders() != b.Orders() || a.LastTrade() != b.LastTrade() {
+	if !slices.Equal(x, y) || a.NextExpiry() != b.NextExpiry() || a.OrderCount() != b.OrderCount() || a.LastTrade() != b.LastTrade() {
 		t.Fatalf("undisturbed:\n%+v\nrestored:\n%+v", x, y)
 	}
 }
 
 // TestImportRefuses feeds Import what a damaged snapshot could hold.
 func TestImportRefuses(t *testing.T) {
-	good := book.Resting{Order: limitOrder(1, market.Buy, 10, 100), Open: 7, Shown: 7}
-	stop := book.Resting{Order: limitOrder(2, market.Sell, 10, 90), Open: 10, Waiting: true, Entered: 3}
+	good := book.LiveOrder{Order: limitOrder(1, market.Buy, 10, 100), Open: 7, Shown: 7}
+	stop := book.LiveOrder{Order: limitOrder(2, market.Sell, 10, 90), Open: 10, Waiting: true, EnteredSeq: 3}
 	stop.Type, stop.Stop = book.StopLimit, 95
 	cases := []struct {
 		name string
-		from book.Resting
-		harm func(*book.Resting)
+		from book.LiveOrder
+		harm func(*book.LiveOrder)
 		want error
 	}{
-		{"id 0", good, func(r *book.Resting) { r.ID = 0 }, book.ErrResting},
-		{"side", good, func(r *book.Resting) { r.Side = 3 }, book.ErrResting},
-		{"no time in force", good, func(r *book.Resting) { r.TIF = 0 }, book.ErrResting},
-		{"unknown time in force", good, func(r *book.Resting) { r.TIF = 6 }, book.ErrResting},
-		{"resting IOC", good, func(r *book.Resting) { r.TIF = book.IOC }, book.ErrResting},
-		{"resting FOK", good, func(r *book.Resting) { r.TIF = book.FOK }, book.ErrResting},
-		{"self-trade prevention", good, func(r *book.Resting) { r.STP = 5 }, book.ErrResting},
-		{"flags", good, func(r *book.Resting) { r.Flags = book.FlagOpenQty }, book.ErrResting},
-		{"quantity", good, func(r *book.Resting) { r.Qty = market.MaxQty + 1 }, book.ErrResting},
-		{"open 0", good, func(r *book.Resting) { r.Open, r.Shown = 0, 0 }, book.ErrResting},
-		{"open above total", good, func(r *book.Resting) { r.Open, r.Shown = 11, 11 }, book.ErrResting},
-		{"shown 0", good, func(r *book.Resting) { r.Shown = 0 }, book.ErrResting},
-		{"hidden without display", good, func(r *book.Resting) { r.Shown = 6 }, book.ErrResting},
-		{"shown above display", good, func(r *book.Resting) { r.Display, r.Shown = 3, 4 }, book.ErrResting},
-		{"negative display", good, func(r *book.Resting) { r.Display = -1 }, book.ErrResting},
-		{"slices", good, func(r *book.Resting) { r.Qty, r.Open, r.Display, r.Shown = 101, 101, 1, 1 }, book.ErrResting},
-		{"price 0", good, func(r *book.Resting) { r.Price = 0 }, book.ErrResting},
-		{"price", good, func(r *book.Resting) { r.Price = market.MaxPrice + 1 }, book.ErrResting},
-		{"negative price", good, func(r *book.Resting) { r.Price = -1 }, book.ErrResting},
-		{"GTC that expires", good, func(r *book.Resting) { r.ExpireAt = 5 }, book.ErrResting},
-		{"GTD that does not", good, func(r *book.Resting) { r.TIF = book.GTD }, book.ErrResting},
-		{"negative expiry", good, func(r *book.Resting) { r.TIF, r.ExpireAt = book.Day, -5 }, book.ErrResting},
-		{"resting market order", good, func(r *book.Resting) { r.Type = book.Market }, book.ErrResting},
-		{"resting stop", good, func(r *book.Resting) { r.Type, r.Stop = book.StopLimit, 9 }, book.ErrResting},
-		{"trigger of what rests", good, func(r *book.Resting) { r.Stop = 9 }, book.ErrResting},
-		{"entered of what rests", good, func(r *book.Resting) { r.Entered = 9 }, book.ErrResting},
-		{"waiting limit order", stop, func(r *book.Resting) { r.Type = book.Limit }, book.ErrResting},
-		{"trigger 0", stop, func(r *book.Resting) { r.Stop = 0 }, book.ErrResting},
-		{"trigger", stop, func(r *book.Resting) { r.Stop = market.MaxPrice + 1 }, book.ErrResting},
-		{"shown stop", stop, func(r *book.Resting) { r.Shown = 1 }, book.ErrResting},
-		{"stop with a limit", stop, func(r *book.Resting) { r.Type = book.Stop }, book.ErrResting},
-		{"post-only IOC", stop, func(r *book.Resting) { r.TIF, r.Flags = book.IOC, book.FlagPostOnly }, book.ErrResting},
-		{"live already", good, func(r *book.Resting) { r.ID = 50 }, book.ErrDuplicate},
-		{"waiting and live already", stop, func(r *book.Resting) { r.ID = 51 }, book.ErrDuplicate},
-		{"crossed", good, func(r *book.Resting) { r.Price = 200 }, book.ErrCrossed},
+		{"id 0", good, func(r *book.LiveOrder) { r.ID = 0 }, book.ErrLiveOrder},
+		{"side", good, func(r *book.LiveOrder) { r.Side = 3 }, book.ErrLiveOrder},
+		{"no time in force", good, func(r *book.LiveOrder) { r.TIF = 0 }, book.ErrLiveOrder},
+		{"unknown time in force", good, func(r *book.LiveOrder) { r.TIF = 6 }, book.ErrLiveOrder},
+		{"resting IOC", good, func(r *book.LiveOrder) { r.TIF = book.IOC }, book.ErrLiveOrder},
+		{"resting FOK", good, func(r *book.LiveOrder) { r.TIF = book.FOK }, book.ErrLiveOrder},
+		{"self-trade prevention", good, func(r *book.LiveOrder) { r.STP = 5 }, book.ErrLiveOrder},
+		{"flags", good, func(r *book.LiveOrder) { r.Flags = book.FlagOpenQty }, book.ErrLiveOrder},
+		{"quantity", good, func(r *book.LiveOrder) { r.Qty = market.MaxQty + 1 }, book.ErrLiveOrder},
+		{"open 0", good, func(r *book.LiveOrder) { r.Open, r.Shown = 0, 0 }, book.ErrLiveOrder},
+		{"open above total", good, func(r *book.LiveOrder) { r.Open, r.Shown = 11, 11 }, book.ErrLiveOrder},
+		{"shown 0", good, func(r *book.LiveOrder) { r.Shown = 0 }, book.ErrLiveOrder},
+		{"hidden without display", good, func(r *book.LiveOrder) { r.Shown = 6 }, book.ErrLiveOrder},
+		{"shown above display", good, func(r *book.LiveOrder) { r.Display, r.Shown = 3, 4 }, book.ErrLiveOrder},
+		{"negative display", good, func(r *book.LiveOrder) { r.Display = -1 }, book.ErrLiveOrder},
+		{"slices", good, func(r *book.LiveOrder) { r.Qty, r.Open, r.Display, r.Shown = 101, 101, 1, 1 }, book.ErrLiveOrder},
+		{"price 0", good, func(r *book.LiveOrder) { r.Price = 0 }, book.ErrLiveOrder},
+		{"price", good, func(r *book.LiveOrder) { r.Price = market.MaxPrice + 1 }, book.ErrLiveOrder},
+		{"negative price", good, func(r *book.LiveOrder) { r.Price = -1 }, book.ErrLiveOrder},
+		{"GTC that expires", good, func(r *book.LiveOrder) { r.ExpireAt = 5 }, book.ErrLiveOrder},
+		{"GTD that does not", good, func(r *book.LiveOrder) { r.TIF = book.GTD }, book.ErrLiveOrder},
+		{"negative expiry", good, func(r *book.LiveOrder) { r.TIF, r.ExpireAt = book.Day, -5 }, book.ErrLiveOrder},
+		{"resting market order", good, func(r *book.LiveOrder) { r.Type = book.Market }, book.ErrLiveOrder},
+		{"resting stop", good, func(r *book.LiveOrder) { r.Type, r.Stop = book.StopLimit, 9 }, book.ErrLiveOrder},
+		{"trigger of what rests", good, func(r *book.LiveOrder) { r.Stop = 9 }, book.ErrLiveOrder},
+		{"entered of what rests", good, func(r *book.LiveOrder) { r.EnteredSeq = 9 }, book.ErrLiveOrder},
+		{"waiting limit order", stop, func(r *book.LiveOrder) { r.Type = book.Limit }, book.ErrLiveOrder},
+		{"trigger 0", stop, func(r *book.LiveOrder) { r.Stop = 0 }, book.ErrLiveOrder},
+		{"trigger", stop, func(r *book.LiveOrder) { r.Stop = market.MaxPrice + 1 }, book.ErrLiveOrder},
+		{"shown stop", stop, func(r *book.LiveOrder) { r.Shown = 1 }, book.ErrLiveOrder},
+		{"stop with a limit", stop, func(r *book.LiveOrder) { r.Type = book.Stop }, book.ErrLiveOrder},
+		{"post-only IOC", stop, func(r *book.LiveOrder) { r.TIF, r.Flags = book.IOC, book.FlagPostOnly }, book.ErrLiveOrder},
+		{"live already", good, func(r *book.LiveOrder) { r.ID = 50 }, book.ErrDuplicate},
+		{"waiting and live already", stop, func(r *book.LiveOrder) { r.ID = 51 }, book.ErrDuplicate},
+		{"crossed", good, func(r *book.LiveOrder) { r.Price = 200 }, book.ErrCrossed},
 	}
 	for _, impl := range implementations {
 		for _, c := range cases {
 			t.Run(impl.name+"/"+c.name, func(t *testing.T) {
 				b := impl.make(book.Options{MaxOrders: 4})
-				ask := book.Resting{Order: limitOrder(50, market.Sell, 1, 200), Open: 1, Shown: 1}
+				ask := book.LiveOrder{Order: limitOrder(50, market.Sell, 1, 200), Open: 1, Shown: 1}
 				wait := stop
 				wait.ID = 51
-				for _, r := range []book.Resting{ask, wait} {
+				for _, r := range []book.LiveOrder{ask, wait} {
 					if err := b.Import(r); err != nil {
 						t.Fatal(err)
 					}
@@ -132,8 +132,8 @@ func TestImportRefuses(t *testing.T) {
 				if err := b.Import(r); !errors.Is(err, c.want) {
 					t.Fatalf("Import: %v, want %v", err, c.want)
 				}
-				if err := b.Import(c.from); err != nil || b.Orders() != 3 {
-					t.Fatalf("after the refusal the sound order gives %v, %d orders live", err, b.Orders())
+				if err := b.Import(c.from); err != nil || b.OrderCount() != 3 {
+					t.Fatalf("after the refusal the sound order gives %v, %d orders live", err, b.OrderCount())
 				}
 			})
 		}
@@ -146,13 +146,13 @@ func TestFull(t *testing.T) {
 	for _, impl := range implementations {
 		t.Run(impl.name, func(t *testing.T) {
 			b := impl.make(book.Options{MaxOrders: limit})
-			out := event.NewGrowing(64)
+			out := event.NewGrowingSink(64)
 			for i := range market.OrderID(limit) {
 				o := limitOrder(i+1, market.Buy, 1, 100+market.Price(i%7))
 				b.Submit(&o, 0, uint64(i), out)
 			}
-			if b.Orders() != limit {
-				t.Fatalf("%d orders live, want %d", b.Orders(), limit)
+			if b.OrderCount() != limit {
+				t.Fatalf("%d orders live, want %d", b.OrderCount(), limit)
 			}
 			out.Reset()
 			o := limitOrder(limit+1, market.Buy, 1, 100)
@@ -160,13 +160,13 @@ func TestFull(t *testing.T) {
 			if e := out.Events()[0]; e.Kind != event.Rejected || event.Reason(e.Code) != event.ReasonBookFull || e.Aux != limit {
 				t.Fatalf("order %d of %d: %s", limit+1, limit, describe(&e))
 			}
-			if err := b.Import(book.Resting{Order: o, Open: 1, Shown: 1}); !errors.Is(err, book.ErrFull) {
+			if err := b.Import(book.LiveOrder{Order: o, Open: 1, Shown: 1}); !errors.Is(err, book.ErrFull) {
 				t.Fatalf("Import: %v", err)
 			}
 			b.Cancel(5, 0, 0, limit, out)
 			b.Submit(&o, 0, limit, out)
-			if b.Orders() != limit {
-				t.Fatalf("after a cancel: %d orders live, want %d", b.Orders(), limit)
+			if b.OrderCount() != limit {
+				t.Fatalf("after a cancel: %d orders live, want %d", b.OrderCount(), limit)
 			}
 		})
 	}
@@ -178,7 +178,7 @@ func TestLevelFull(t *testing.T) {
 	for _, impl := range implementations {
 		t.Run(impl.name, func(t *testing.T) {
 			b := impl.make(book.Options{})
-			out := event.NewGrowing(64)
+			out := event.NewGrowingSink(64)
 			seq := uint64(0)
 			try := func(o op) event.Event {
 				t.Helper()
@@ -194,7 +194,7 @@ func TestLevelFull(t *testing.T) {
 				}
 			}
 			for i := range fill {
-				r := book.Resting{Order: limitOrder(market.OrderID(i+1), market.Buy, market.MaxQty, 100), Open: market.MaxQty, Shown: market.MaxQty}
+				r := book.LiveOrder{Order: limitOrder(market.OrderID(i+1), market.Buy, market.MaxQty, 100), Open: market.MaxQty, Shown: market.MaxQty}
 				if i%2 == 1 { // hidden quantity counts
 					r.Display, r.Shown = market.MaxQty/2, market.MaxQty/2
 				}
@@ -207,7 +207,7 @@ func TestLevelFull(t *testing.T) {
 			hidden := limitOrder(90_001, market.Buy, 50, 100)
 			hidden.Display = 1
 			refused("submit an iceberg", try(op{kind: opSubmit, order: hidden}), event.Rejected)
-			if err := b.Import(book.Resting{Order: more, Open: 1, Shown: 1}); !errors.Is(err, book.ErrFull) {
+			if err := b.Import(book.LiveOrder{Order: more, Open: 1, Shown: 1}); !errors.Is(err, book.ErrFull) {
 				t.Fatalf("Import: %v", err)
 			}
 			beside := limitOrder(90_012, market.Buy, 5, 99)
@@ -263,7 +263,7 @@ func TestOptions(t *testing.T) {
 func TestTradesAreShared(t *testing.T) {
 	for _, impl := range implementations {
 		trades := market.TradeID(41)
-		out := event.NewGrowing(64)
+		out := event.NewGrowingSink(64)
 		for i := range 2 {
 			b := impl.make(book.Options{Instrument: market.InstrumentID(i), Trades: &trades})
 			maker, taker := limitOrder(1, market.Buy, 1, 100), limitOrder(2, market.Sell, 1, 100)

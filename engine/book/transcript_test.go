@@ -54,7 +54,7 @@ type story struct {
 
 func (s *story) reset(t *testing.T, maxOrders int) {
 	t.Helper()
-	s.book, s.seq, s.out, s.laws = s.make(book.Options{MaxOrders: maxOrders}), 0, event.NewGrowing(64), newLaws()
+	s.book, s.seq, s.out, s.laws = s.make(book.Options{MaxOrders: maxOrders}), 0, event.NewGrowingSink(64), newLaws()
 }
 
 func (s *story) command(t *testing.T, d *datadriven.TestData) string {
@@ -111,12 +111,12 @@ func (s *story) run(t *testing.T, d *datadriven.TestData, line string, answer *s
 
 // describeBook writes what is live, in canonical order.
 func (s *story) describeBook(answer *strings.Builder) {
-	fmt.Fprintf(answer, "book: %d live, last %d", s.book.Orders(), s.book.LastTrade())
+	fmt.Fprintf(answer, "book: %d live, last %d", s.book.OrderCount(), s.book.LastTrade())
 	if next := s.book.NextExpiry(); next != 0 {
 		fmt.Fprintf(answer, ", next expiry %d", next)
 	}
 	answer.WriteString("\n")
-	s.book.Export(func(r book.Resting) {
+	s.book.Export(func(r book.LiveOrder) {
 		if r.Waiting {
 			fmt.Fprintf(answer, "    %v stop %d at %d: %d of %d@%d\n", r.Side, r.ID, r.Stop, r.Open, r.Qty, r.Price)
 			return

@@ -74,7 +74,7 @@ func TestReferenceCarriesTheClientsID(t *testing.T) {
 }
 
 func TestSinkGrowsAndKeepsItsOrder(t *testing.T) {
-	s := NewGrowing(1)
+	s := NewGrowingSink(1)
 	for round := range 2 {
 		for i := range 1000 {
 			*s.Next() = Event{Seq: uint64(i)}
@@ -93,7 +93,7 @@ func TestSinkGrowsAndKeepsItsOrder(t *testing.T) {
 
 func TestSinkAsksForRoomAtItsLimit(t *testing.T) {
 	asked := 0
-	s := &Sink{Buf: make([]Event, 4), Limit: 4, Room: func(s *Sink) { asked++; s.Limit += 2 }}
+	s := &Sink{Buf: make([]Event, 4), Limit: 4, MakeRoom: func(s *Sink) { asked++; s.Limit += 2 }}
 	for i := range 8 {
 		*s.Next() = Event{Seq: uint64(i)}
 	}

@@ -11,16 +11,16 @@ import (
 // for its slowest consumer) or grows the buffer (a replay, a test). Not for
 // concurrent use.
 type Sink struct {
-	Buf   []Event // length is a power of two
-	Pos   uint64  // position of the next event, from 0 for ever
-	Limit uint64  // first position that may not be written yet
-	Room  func(*Sink)
+	Buf      []Event // length is a power of two
+	Pos      uint64  // position of the next event, from 0 for ever
+	Limit    uint64  // first position that may not be written yet
+	MakeRoom func(*Sink)
 }
 
 // Next returns the slot of the next event. Its old content is not cleared.
 func (s *Sink) Next() *Event {
 	if s.Pos >= s.Limit {
-		s.Room(s)
+		s.MakeRoom(s)
 	}
 	e := &s.Buf[s.Pos&uint64(len(s.Buf)-1)]
 	s.Pos++
@@ -30,11 +30,11 @@ func (s *Sink) Next() *Event {
 // At returns the event at position pos, which must still be in the buffer.
 func (s *Sink) At(pos uint64) *Event { return &s.Buf[pos&uint64(len(s.Buf)-1)] }
 
-// NewGrowing returns a Sink that keeps everything written since the last Reset,
+// NewGrowingSink returns a Sink that keeps everything written since the last Reset,
 // growing as needed: for replays and tests, not for the live engine.
-func NewGrowing(capacity int) *Sink {
+func NewGrowingSink(capacity int) *Sink {
 	n := 1 << bits.Len(uint(max(capacity, 2)-1))
-	return &Sink{Buf: make([]Event, n), Limit: uint64(n), Room: grow}
+	return &Sink{Buf: make([]Event, n), Limit: uint64(n), MakeRoom: grow}
 }
 
 func grow(s *Sink) {

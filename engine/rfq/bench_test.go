@@ -41,7 +41,7 @@ type play struct {
 func newPlay() *play {
 	return &play{
 		quote: RequestQuote{Ticket: 1, Tranche: 1, Fill: 1, Rail: market.RailSOL},
-		claim: TakeClaim{Ticket: 1, Tranche: 1, Fill: 1, Rail: market.RailSOL, Way: Modular, Wallet: address("a")},
+		claim: TakeClaim{Ticket: 1, Tranche: 1, Fill: 1, Rail: market.RailSOL, Mode: Modular, Wallet: address("a")},
 		pay:   ProvePayment{Rail: market.RailSOL, Amount: 1 << 60},
 	}
 }
@@ -92,7 +92,7 @@ func BenchmarkQuote(b *testing.B) {
 
 func BenchmarkClaim(b *testing.B) {
 	r, p := newRunner(b), newPlay()
-	p.claim.Way = Atomic
+	p.claim.Mode = Atomic
 	r.m.policy.WalletClaims = 65535
 	cosign, release := CosignClaim{}, ReleaseClaim{}
 	b.ReportAllocs()

@@ -87,9 +87,9 @@ func lockOn(locks []Lock, in market.InstrumentID, rail market.Rail) *Lock {
 	return nil
 }
 
-// Board follows records and makes Views. It starts from Machine.Board; a zero
-// Board is that of a new machine. Not for concurrent use.
-type Board struct {
+// ReadModel follows records and makes Views. It starts from Machine.ReadModel; a zero
+// ReadModel is that of a new machine. Not for concurrent use.
+type ReadModel struct {
 	now  View // its slices and tickets are shared with the last View unless owned
 	last *View
 	// What may be changed in place: not in a View yet.
@@ -97,25 +97,25 @@ type Board struct {
 	fresh                                                  map[market.TicketID]struct{}
 }
 
-// NewBoard returns a board that has these tickets, by ID, and nothing else: for a
+// NewReadModel returns a board that has these tickets, by ID, and nothing else: for a
 // reader of tickets. They are the board's from then on.
-func NewBoard(tickets []*Ticket) *Board { return &Board{now: View{Tickets: tickets}} }
+func NewReadModel(tickets []*Ticket) *ReadModel { return &ReadModel{now: View{Tickets: tickets}} }
 
 // Ticket returns the ticket as the last record has left it, or nil. Like a View's, it
 // never changes.
-func (b *Board) Ticket(id market.TicketID) *Ticket {
+func (b *ReadModel) Ticket(id market.TicketID) *Ticket {
 	delete(b.fresh, id)
 	return b.now.Ticket(id)
 }
 
 // Fits reports whether Apply can take a record: a reader that does not know all that
 // came before it asks first.
-func (b *Board) Fits(rec Record) bool {
+func (b *ReadModel) CanApply(rec Record) bool {
 	switch r := rec.(type) {
 	case *TicketTranche:
 		t := b.now.Ticket(r.Ticket)
 		return t != nil && r.ID != 0 && int(r.ID) <= len(t.Tranches)+1
-	case *Gone:
+	case *Removed:
 		return r.What != TagTicket || b.now.Ticket(market.TicketID(r.ID)) != nil
 	}
 	return true
@@ -123,7 +123,7 @@ func (b *Board) Fits(rec Record) bool {
 
 // Apply takes the next record of the stream and the Seq of its command. A record
 // that does not fit what came before it panics: the engine is broken.
-func (b *Board) Apply(rec Record, seq uint64) {
+func (b *ReadModel) Apply(rec Record, seq uint64) {
 	switch r := rec.(type) {
 	case *Policy:
 		b.now.Policy = *r
@@ -147,7 +147,7 @@ func (b *Board) Apply(rec Record, seq uint64) {
 	case *TicketTranche:
 		b.putTranche(r)
 		b.changed(seq)
-	case *Gone:
+	case *Removed:
 		if r.What == TagTicket {
 			b.dropTicket(market.TicketID(r.ID))
 			b.changed(seq)
@@ -161,7 +161,7 @@ func (b *Board) Apply(rec Record, seq uint64) {
 	}
 }
 
-func (b *Board) changed(seq uint64) {
+func (b *ReadModel) changed(seq uint64) {
 	b.now.Seq = seq
 	b.last = nil
 }
@@ -169,7 +169,7 @@ func (b *Board) changed(seq uint64) {
 // View returns what the records so far amount to: the same View until one
 // changes something shown. Call it where a command's records end. It copies a
 // pointer a ticket; what has not changed is shared with the View before.
-func (b *Board) View() *View {
+func (b *ReadModel) View() *View {
 	if b.last != nil {
 		return b.last
 	}
@@ -244,7 +244,7 @@ func compareLocks(a, b Lock) int {
 }
 
 // own returns the ticket at index i, which may be changed until the next View.
-func (b *Board) own(i int) *Ticket {
+func (b *ReadModel) own(i int) *Ticket {
 	b.ownList()
 	t := b.now.Tickets[i]
 	if _, ok := b.fresh[t.ID]; ok {
@@ -257,20 +257,20 @@ func (b *Board) own(i int) *Ticket {
 	return &clone
 }
 
-func (b *Board) ownList() {
+func (b *ReadModel) ownList() {
 	if !b.ownTickets {
 		b.now.Tickets, b.ownTickets = slices.Clone(b.now.Tickets), true
 	}
 }
 
-func (b *Board) markFresh(id market.TicketID) {
+func (b *ReadModel) markFresh(id market.TicketID) {
 	if b.fresh == nil {
 		b.fresh = map[market.TicketID]struct{}{}
 	}
 	b.fresh[id] = struct{}{}
 }
 
-func (b *Board) putTicket(r *Ticket) {
+func (b *ReadModel) putTicket(r *Ticket) {
 	i, ok := ticketIndex(b.now.Tickets, r.ID)
 	if !ok {
 		b.ownList()
@@ -285,7 +285,7 @@ func (b *Board) putTicket(r *Ticket) {
 	t.Tranches = tranches
 }
 
-func (b *Board) putTranche(r *TicketTranche) {
+func (b *ReadModel) putTranche(r *TicketTranche) {
 	i, ok := ticketIndex(b.now.Tickets, r.Ticket)
 	if !ok {
 		panic("desk board: a tranche of an unknown ticket")
@@ -301,7 +301,7 @@ func (b *Board) putTranche(r *TicketTranche) {
 	}
 }
 
-func (b *Board) dropTicket(id market.TicketID) {
+func (b *ReadModel) dropTicket(id market.TicketID) {
 	i, ok := ticketIndex(b.now.Tickets, id)
 	if !ok {
 		panic("desk board: an unknown ticket is gone")

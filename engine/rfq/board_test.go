@@ -24,7 +24,7 @@ func TestViewSharing(t *testing.T) {
 		t.Fatal("a quote and a refusal changed the view")
 	}
 	before := fmt.Sprintf("%+v %+v %+v", *old, *old.Tickets[0], *old.Tickets[1])
-	d.must(t, &TakeClaim{Header: Header{Token: 53}, Ticket: 1, Tranche: 1, Fill: 1, Rail: 1, Way: Modular, Wallet: address("a")})
+	d.must(t, &TakeClaim{Header: Header{Token: 53}, Ticket: 1, Tranche: 1, Fill: 1, Rail: 1, Mode: Modular, Wallet: address("a")})
 	now := d.board.View()
 	switch {
 	case now == old || now.Seq != d.seq || now.At != d.at:
@@ -48,7 +48,7 @@ func TestViewSharing(t *testing.T) {
 // TestBoardOfMachine: the board that a machine gives is its own, and goes on.
 func TestBoardOfMachine(t *testing.T) {
 	d := busyDesk(t)
-	b := d.m.Board()
+	b := d.m.ReadModel()
 	old := b.View()
 	shown := fmt.Sprintf("%+v %+v", *old, *old.Tickets[0])
 	d.board = b
@@ -70,10 +70,10 @@ func TestBoardRefusesWhatDoesNotFit(t *testing.T) {
 		"tranche of nothing":     &TicketTranche{Ticket: 9},
 		"tranche out of order":   &TicketTranche{Ticket: 1, Tranche: Tranche{ID: 3}},
 		"tranche 0":              &TicketTranche{Ticket: 1},
-		"unknown ticket is gone": &Gone{What: TagTicket, ID: 9},
+		"unknown ticket is gone": &Removed{What: TagTicket, ID: 9},
 	} {
 		t.Run(name, func(t *testing.T) {
-			b := openDesk(t, 1000).m.Board()
+			b := openDesk(t, 1000).m.ReadModel()
 			defer func() {
 				if recover() == nil {
 					t.Error("the board took it")
@@ -147,7 +147,7 @@ func TestViewLocked(t *testing.T) {
 // whatever the others are.
 func TestViewOfThousand(t *testing.T) {
 	const tickets, bound = 1000, 6
-	var b Board
+	var b ReadModel
 	for id := market.TicketID(1); id <= tickets; id++ {
 		b.Apply(&Ticket{ID: id, State: TicketOpen}, uint64(id))
 		b.Apply(&TicketTranche{Ticket: id, Tranche: Tranche{ID: 1, Capacity: 1 << 40}}, uint64(id))
@@ -219,7 +219,7 @@ func TestOffer(t *testing.T) {
 // TestBoardTicket: a ticket that a board has given stays as it was; Fits says what
 // Apply would panic over.
 func TestBoardTicket(t *testing.T) {
-	b := NewBoard([]*Ticket{{ID: 3, Label: "a"}, {ID: 5}})
+	b := NewReadModel([]*Ticket{{ID: 3, Label: "a"}, {ID: 5}})
 	tranche := func(ticket market.TicketID, id market.TrancheID, capacity market.USD) *TicketTranche {
 		return &TicketTranche{Ticket: ticket, Tranche: Tranche{ID: id, Capacity: capacity}}
 	}
@@ -230,19 +230,19 @@ func TestBoardTicket(t *testing.T) {
 		{tranche(4, 1, 1), false},
 		{tranche(3, 0, 1), false},
 		{tranche(3, 2, 1), false},
-		{&Gone{What: TagTicket, ID: 4}, false},
-		{&Gone{What: TagQuote, ID: 4}, true},
+		{&Removed{What: TagTicket, ID: 4}, false},
+		{&Removed{What: TagQuote, ID: 4}, true},
 		{tranche(3, 1, 1), true},
 		{tranche(3, 1, 2), true},
 		{tranche(3, 2, 1), true},
 		{&Ticket{ID: 4}, true},
 		{tranche(4, 1, 1), true},
-		{&Gone{What: TagTicket, ID: 5}, true},
+		{&Removed{What: TagTicket, ID: 5}, true},
 		{&Ticket{ID: 3, Label: "b"}, true},
 	} {
 		given := b.Ticket(3)
 		before := fmt.Sprintf("%+v", *given)
-		if b.Fits(c.rec) != c.fits {
+		if b.CanApply(c.rec) != c.fits {
 			t.Fatalf("record %d fits: %v", n, !c.fits)
 		}
 		if c.fits {

@@ -27,11 +27,11 @@ func (s ClaimState) Live() bool {
 
 func (m *Machine) takeClaim(r *TakeClaim) refusal {
 	a := ask{r.Ticket, r.Tranche, r.Fill, r.Rail}
-	if r.Way != Modular && r.Way != Atomic || r.Wallet == (market.Address{}) || r.Participant != 0 && r.Participant != m.call.By {
+	if r.Mode != Modular && r.Mode != Atomic || r.Wallet == (market.Address{}) || r.Participant != 0 && r.Participant != m.call.Participant {
 		return refusal{reason: event.ReasonInvalidCommand}
 	}
-	if m.call.Barred != 0 {
-		return refusal{reason: m.call.Barred}
+	if m.call.Blocked != 0 {
+		return refusal{reason: m.call.Blocked}
 	}
 	on, no := m.offered(a)
 	if no.reason != 0 {
@@ -61,7 +61,7 @@ func (m *Machine) takeClaim(r *TakeClaim) refusal {
 	slot := m.claims.add(id)
 	c := m.claims.at(slot)
 	c.Claim = Claim{
-		ID: id, Quote: r.Quote, Way: r.Way, Terms: terms, Wallet: r.Wallet, Participant: r.Participant,
+		ID: id, Quote: r.Quote, Mode: r.Mode, Terms: terms, Wallet: r.Wallet, Participant: r.Participant,
 		ReservedAt: m.call.At, Deadline: later(m.call.At, m.policy.ClaimTTL),
 	}
 	m.hold(&c.Terms)
@@ -246,7 +246,7 @@ func (m *Machine) beginDelivery(r *BeginDelivery) refusal {
 	return refusal{}
 }
 
-func (m *Machine) lapseDelivery(r *LapseDelivery) refusal {
+func (m *Machine) lapseDelivery(r *ExpireDelivery) refusal {
 	slot, no := m.named(r.Claim)
 	if no.reason != 0 {
 		return no
@@ -291,7 +291,7 @@ func (m *Machine) cosignClaim(r *CosignClaim) refusal {
 	switch {
 	case c.State == ClaimCosigned && c.Proof == r.Proof:
 		return m.again(c)
-	case c.State != ClaimReserved || c.Way != Atomic:
+	case c.State != ClaimReserved || c.Mode != Atomic:
 		return refuseState(c)
 	case lockOn(m.locks, c.Terms.Instrument, c.Terms.Rail) != nil:
 		return refusal{reason: event.ReasonLocked}

@@ -113,7 +113,7 @@ func inLines(data []byte) string {
 // eventBytes are the pieces of a record, one after the other, without their
 // padding.
 func eventBytes(rec Record) (data []byte) {
-	out := event.NewGrowing(8)
+	out := event.NewGrowingSink(8)
 	writeRecord(rec, 7, &wire{}, out)
 	for i := range out.Events() {
 		c, _ := out.Events()[i].Desk()
@@ -133,12 +133,12 @@ func busyDesk(t testing.TB) *desk {
 		&PostTicket{Label: "gone", Capacities: []market.USD{500_000_000}},
 		&WithdrawTicket{Ticket: 3},
 		&RequestQuote{Ticket: 1, Tranche: 1, Fill: 1, Rail: market.RailUSDC},
-		&TakeClaim{Ticket: 1, Tranche: 1, Fill: 2, Rail: market.RailUSDC, Way: Modular, Wallet: wallet},
+		&TakeClaim{Ticket: 1, Tranche: 1, Fill: 2, Rail: market.RailUSDC, Mode: Modular, Wallet: wallet},
 		&ProvePayment{Claim: 107, Rail: market.RailUSDC, Signature: signature("s1"), Payer: wallet, Amount: 1_000_000_000, Slot: 5},
 		&ProvePayment{Claim: 107, Rail: market.RailSOL, Signature: signature("s2"), Payer: wallet, Amount: 1, Slot: 6},
-		&TakeClaim{Ticket: 1, Tranche: 2, Fill: 1, Rail: market.RailUSDC, Way: Atomic, Wallet: wallet},
+		&TakeClaim{Ticket: 1, Tranche: 2, Fill: 1, Rail: market.RailUSDC, Mode: Atomic, Wallet: wallet},
 		&CosignClaim{Claim: 110, Proof: proof("message")},
-		&TakeClaim{Ticket: 1, Tranche: 2, Fill: 1, Rail: market.RailUSDC, Way: Modular, Wallet: wallet},
+		&TakeClaim{Ticket: 1, Tranche: 2, Fill: 1, Rail: market.RailUSDC, Mode: Modular, Wallet: wallet},
 	} {
 		r.Head().Token = uint64(101 + i)
 		d.must(t, r)
@@ -185,7 +185,7 @@ func TestRequestRoundTrip(t *testing.T) {
 			t.Errorf("%T: peek %+v", r, peek)
 		}
 	}
-	if newRequest(0) != nil || newRequest(KindNumberTickets+1) != nil {
+	if newRequest(0) != nil || newRequest(KindSetFirstTicket+1) != nil {
 		t.Error("there is a request of no kind")
 	}
 }
@@ -254,7 +254,7 @@ func TestLargestRequest(t *testing.T) {
 
 // TestRecordRoundTrip: records of every length come out of their pieces.
 func TestRecordRoundTrip(t *testing.T) {
-	out := event.NewGrowing(8)
+	out := event.NewGrowingSink(8)
 	var want []Record
 	for k := Tag(1); newRecord(k) != nil; k++ {
 		rec := newRecord(k)
@@ -313,7 +313,7 @@ func storedRecord(t *testing.T, rec Record) {
 
 // TestReaderRefusesTornRecords: only a broken engine writes such a stream.
 func TestReaderRefusesTornRecords(t *testing.T) {
-	whole := event.NewGrowing(8)
+	whole := event.NewGrowingSink(8)
 	claim := newRecord(TagClaim)
 	writeRecord(claim, 7, &wire{}, whole)
 	pieces := whole.Events()
@@ -333,8 +333,8 @@ func TestReaderRefusesTornRecords(t *testing.T) {
 		"another count":        {pieces[0], made(7, event.DeskChunk{Tag: 8, Index: 1, Count: 2, Data: []byte{1}})},
 		"no piece at all":      {made(7, event.DeskChunk{Tag: 8})},
 		"no such tag":          {made(7, event.DeskChunk{Tag: 99, Count: 1, Data: []byte{1}})},
-		"too short":            {made(7, event.DeskChunk{Tag: uint16(TagGone), Count: 1, Data: []byte{1}})},
-		"too long":             {made(7, event.DeskChunk{Tag: uint16(TagGone), Count: 1, Data: make([]byte, 40)})},
+		"too short":            {made(7, event.DeskChunk{Tag: uint16(TagRemoved), Count: 1, Data: []byte{1}})},
+		"too long":             {made(7, event.DeskChunk{Tag: uint16(TagRemoved), Count: 1, Data: make([]byte, 40)})},
 	} {
 		t.Run(name, func(t *testing.T) {
 			defer func() {
@@ -433,7 +433,7 @@ func FuzzRestore(f *testing.F) {
 		if !m.same(data) {
 			t.Fatal("not the same bytes again")
 		}
-		out := event.NewGrowing(64)
+		out := event.NewGrowingSink(64)
 		for i, at := range []int64{m.shown.At, later(m.shown.At, hour), later(m.shown.At, 40*day)} {
 			for _, slot := range m.claims.slots {
 				c := &m.claims.at(slot).Claim
@@ -451,7 +451,7 @@ func FuzzRestore(f *testing.F) {
 			if err := checkSums(m); err != nil {
 				t.Fatal(err)
 			}
-			m.Board().View()
+			m.ReadModel().View()
 		}
 	})
 }

@@ -1,6 +1,6 @@
 // Package rfq is the desk: tickets, tranches, quotes, claims and payments as one
 // pure state machine. Requests go in as bytes of the journal, records come out
-// as events; see [Machine], [Record] and [Board].
+// as events; see [Machine], [Record] and [ReadModel].
 //
 // # Invariants
 //
@@ -23,12 +23,12 @@
 //
 // # Tickets
 //
-//	             SetTranche, claim,     WithdrawTicket   ExpiresAt reached   ForgetTickets after the last
+//	             SetTranche, claim,     WithdrawTicket   ExpiresAt reached   TicketRetention after the last
 //	             expiry, release                                             change, nothing reserved
 //	open         open or exhausted¹     withdrawn        expired             -
 //	exhausted    open or exhausted¹     withdrawn        expired             -
-//	withdrawn    withdrawn²             refused          withdrawn           Gone
-//	expired      expired²               refused          expired             Gone
+//	withdrawn    withdrawn²             refused          withdrawn           Removed
+//	expired      expired²               refused          expired             Removed
 //
 // ¹ open while a tranche has room for the smallest fill. ² SetTranche,
 // AmendTicket, quotes and claims are refused with TicketWithdrawn or
@@ -48,7 +48,7 @@
 //
 //	             RequestQuote       TakeClaim names it  ValidUntil reached
 //	none         live               QuoteExpired        -
-//	live         -                  used: Gone          Gone
+//	live         -                  used: Removed          Removed
 //
 // A quote is a firm price, good until just before ValidUntil, for one claim; it
 // reserves nothing. A claim that names a live quote gets its terms: an amended
@@ -59,7 +59,7 @@
 //
 // # Claims
 //
-//	Modular      ProvePayment       BeginDelivery  LapseDelivery  SettleClaim  AbandonDelivery  Deadline
+//	Modular      ProvePayment       BeginDelivery  ExpireDelivery  SettleClaim  AbandonDelivery  Deadline
 //	reserved     paid³              refused        refused        refused      refused          expired
 //	paid         paid⁴              delivering     refused        refused      refund_due⁹      paid
 //	delivering   delivering⁴        again⁶         paid⁸          settled      refused          delivering

@@ -34,9 +34,9 @@ const (
 	// MaxCapacity bounds a tranche: a trillion dollars. Past it: ReasonInvalidQty.
 	MaxCapacity market.USD = 1_000_000_000_000_000_000
 
-	// ForgetTickets is how long an ended ticket stays in the book after it last
+	// TicketRetention is how long an ended ticket stays in the book after it last
 	// changed; one that reserves something stays longer.
-	ForgetTickets = day // nanoseconds
+	TicketRetention = day // nanoseconds
 )
 
 // NoInstrument in Pair.Via means that the quote asset counts as a dollar.
@@ -184,12 +184,12 @@ type Quote struct {
 	ValidUntil int64
 }
 
-// Way says how a claim is to be settled.
-type Way uint8
+// SettlementMode says how a claim is to be settled.
+type SettlementMode uint8
 
 const (
-	Modular Way = 1 // pay, prove it, get delivery
-	Atomic  Way = 2 // both legs in one transaction
+	Modular SettlementMode = 1 // pay, prove it, get delivery
+	Atomic  SettlementMode = 2 // both legs in one transaction
 )
 
 // ClaimState says where a claim stands: see the package doc. The numbers are on
@@ -223,7 +223,7 @@ func (s ClaimState) Word() string {
 type Claim struct {
 	ID          market.ClaimID
 	Quote       market.QuoteID // that gave the price; 0 = none
-	Way         Way
+	Mode        SettlementMode
 	State       ClaimState
 	Terms       Terms
 	Wallet      market.Address
@@ -250,7 +250,7 @@ type Payment struct {
 	Claim     market.ClaimID
 	Rail      market.Rail
 	State     PaymentState
-	Why       event.Reason // of RefundDue
+	Reason    event.Reason // of RefundDue
 	Amount    uint64       // atoms
 	Payer     market.Address
 	Slot      uint64

@@ -26,7 +26,7 @@ type desk struct {
 	mids   books
 	out    *event.Sink
 	reader Reader
-	board  *Board
+	board  *ReadModel
 	ledger *ledger
 }
 
@@ -39,7 +39,7 @@ func (b books) Mid(in market.InstrumentID) (market.USDPrice, bool) {
 }
 
 func newDesk() *desk {
-	return &desk{m: New(), mids: books{}, out: event.NewGrowing(64), board: &Board{}, ledger: newLedger()}
+	return &desk{m: New(), mids: books{}, out: event.NewGrowingSink(64), board: &ReadModel{}, ledger: newLedger()}
 }
 
 // apply does a request and returns its records, the outcome last.
@@ -121,7 +121,7 @@ func (d *desk) check(t fatal) {
 	if err := d.ledger.agrees(d.m); err != nil {
 		t.Fatalf("seq %d: %v", d.seq, err)
 	}
-	if err := sameView(d.board.View(), d.m.Board().View()); err != nil {
+	if err := sameView(d.board.View(), d.m.ReadModel().View()); err != nil {
 		t.Fatalf("seq %d: the board that followed differs: %v", d.seq, err)
 	}
 }
@@ -211,7 +211,7 @@ func newLedger() *ledger {
 }
 
 // claimEdges are the moves of the claim tables. State 0 is no claim yet.
-var claimEdges = map[Way]map[ClaimState][]ClaimState{
+var claimEdges = map[SettlementMode]map[ClaimState][]ClaimState{
 	Modular: {
 		0:               {ClaimReserved},
 		ClaimReserved:   {ClaimPaid, ClaimExpired},
@@ -237,7 +237,7 @@ func (l *ledger) follow(rec Record) error {
 	case *Claim:
 		old := l.claims[r.ID]
 		l.claims[r.ID] = *r
-		if old != *r && !slices.Contains(claimEdges[r.Way][old.State], r.State) {
+		if old != *r && !slices.Contains(claimEdges[r.Mode][old.State], r.State) {
 			return fmt.Errorf("claim %d went from %d to %d", r.ID, old.State, r.State)
 		}
 		if old.State != 0 && old.Terms != r.Terms {
@@ -246,7 +246,7 @@ func (l *ledger) follow(rec Record) error {
 		return checkTerms(&r.Terms)
 	case *Payment:
 		return l.pay(r)
-	case *Gone:
+	case *Removed:
 		return l.forget(r)
 	}
 	return nil
@@ -266,7 +266,7 @@ func (l *ledger) pay(p *Payment) error {
 		l.in[p.Rail] += p.Amount
 		l.due[p.Rail] += p.Amount
 		return nil
-	case known && old.State == PaymentApplied && p.State == PaymentRefundDue && p.Why == event.ReasonUndeliverable &&
+	case known && old.State == PaymentApplied && p.State == PaymentRefundDue && p.Reason == event.ReasonUndeliverable &&
 		p.Amount == old.Amount && p.Rail == old.Rail:
 		l.applied[p.Rail] -= p.Amount
 		l.due[p.Rail] += p.Amount
@@ -279,7 +279,7 @@ func (l *ledger) pay(p *Payment) error {
 	return fmt.Errorf("payment %x: %+v became %+v", p.Signature[:4], old, *p)
 }
 
-func (l *ledger) forget(g *Gone) error {
+func (l *ledger) forget(g *Removed) error {
 	switch g.What {
 	case TagQuote:
 		if _, ok := l.quotes[market.QuoteID(g.ID)]; !ok {
@@ -329,7 +329,7 @@ func (l *ledger) agrees(m *Machine) error {
 			}
 			applied[p.Claim] = p.Amount
 		}
-		if losesClaim(p.Why) {
+		if losesClaim(p.Reason) {
 			lost[p.Claim] = true
 		}
 	}

@@ -48,7 +48,7 @@ type game struct {
 }
 
 func newGame(t *rapid.T) *game {
-	g := &game{desk: newDesk(), out2: event.NewGrowing(64)}
+	g := &game{desk: newDesk(), out2: event.NewGrowingSink(64)}
 	g.at = testAt
 	if rapid.Bool().Draw(t, "small") {
 		g.m.bounds = bounds{tickets: 3, quotes: 3, claims: 5, payments: 3, refunds: 2}
@@ -157,12 +157,12 @@ func (g *game) witness(records []Record, seen map[string]int) {
 		case *Payment:
 			late = r
 			seen["payment "+paymentStates[r.State]]++
-			if r.State == PaymentRefundDue && r.Why == event.ReasonUndeliverable {
+			if r.State == PaymentRefundDue && r.Reason == event.ReasonUndeliverable {
 				seen["abandoned"]++
 			}
 		case *Ticket:
 			seen["ticket "+ticketStates[r.State]]++
-		case *Gone:
+		case *Removed:
 			seen[fmt.Sprint("gone ", r.What)]++
 		case *Outcome:
 			seen["refused "+r.Reason.String()]++
@@ -275,7 +275,7 @@ func (g *game) drawTicket(t *rapid.T) market.TicketID {
 }
 
 func (g *game) drawClaim(t *rapid.T, r *TakeClaim) Request {
-	r.Way = rapid.SampledFrom([]Way{Modular, Modular, Atomic}).Draw(t, "way")
+	r.Mode = rapid.SampledFrom([]SettlementMode{Modular, Modular, Atomic}).Draw(t, "way")
 	r.Wallet = address(rapid.SampledFrom([]string{"a", "a", "b", "c"}).Draw(t, "wallet"))
 	if ids := sortedKeys(g.ledger.quotes); len(ids) != 0 && rapid.Bool().Draw(t, "quoted") {
 		q := g.ledger.quotes[rapid.SampledFrom(ids).Draw(t, "quote")]
@@ -303,7 +303,7 @@ func (g *game) drawStep(t *rapid.T) Request {
 	case 0, 1:
 		return &BeginDelivery{Claim: c.ID, Proof: p}
 	case 2:
-		return &LapseDelivery{Claim: c.ID, Proof: p}
+		return &ExpireDelivery{Claim: c.ID, Proof: p}
 	case 3, 4:
 		return &SettleClaim{Claim: c.ID, Proof: p}
 	case 5:
@@ -344,7 +344,7 @@ func (g *game) drawStep(t *rapid.T) Request {
 func sensible(t *rapid.T, c *Claim) int {
 	switch c.State {
 	case ClaimReserved:
-		if c.Way == Atomic {
+		if c.Mode == Atomic {
 			return 5
 		}
 		return 8

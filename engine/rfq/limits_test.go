@@ -26,7 +26,7 @@ func TestMaxTickets(t *testing.T) {
 	d.refuse(t, post, event.ReasonDeskFull, MaxTickets)
 	d.must(t, &WithdrawTicket{Header: token(0), Ticket: 7})
 	d.refuse(t, post, event.ReasonDeskFull, MaxTickets)
-	d.at += ForgetTickets
+	d.at += TicketRetention
 	if id := last[*Ticket](t, d.must(t, post)).ID; id != MaxTickets+1 {
 		t.Errorf("ticket %d", id)
 	}
@@ -95,7 +95,7 @@ func (d *taker) take(t *testing.T, wallet string) market.ClaimID {
 	t.Helper()
 	d.n++
 	c := &TakeClaim{
-		Header: token(d.n), Ticket: 1, Tranche: 1, Fill: 1, Rail: market.RailUSDC, Way: Modular,
+		Header: token(d.n), Ticket: 1, Tranche: 1, Fill: 1, Rail: market.RailUSDC, Mode: Modular,
 		Wallet: address(wallet),
 	}
 	return last[*Claim](t, d.must(t, c)).ID
@@ -127,7 +127,7 @@ func TestMaxClaims(t *testing.T) {
 	c := d.take(t, "c")
 	o := d.take(t, "o")
 	d.take(t, "o")
-	full := &TakeClaim{Header: token(99), Ticket: 1, Tranche: 1, Fill: 1, Rail: market.RailUSDC, Way: Modular, Wallet: address("d")}
+	full := &TakeClaim{Header: token(99), Ticket: 1, Tranche: 1, Fill: 1, Rail: market.RailUSDC, Mode: Modular, Wallet: address("d")}
 	d.refuse(t, full, event.ReasonDeskFull, 5)
 	d.settle(t, b)
 	d.refuse(t, full, event.ReasonDeskFull, 5) // not more than a quarter
@@ -283,7 +283,7 @@ func TestMaxRefundsAbandon(t *testing.T) {
 	d.must(t, abandon) // again, though it is full
 	d.check(t)
 	d.restart(t)
-	if p := d.m.payments.get(signature("whole")); p.State != PaymentRefundDue || p.Why != event.ReasonUndeliverable || d.m.dues != 1 {
+	if p := d.m.payments.get(signature("whole")); p.State != PaymentRefundDue || p.Reason != event.ReasonUndeliverable || d.m.dues != 1 {
 		t.Errorf("%+v, %d refunds due", p, d.m.dues)
 	}
 }
@@ -298,7 +298,7 @@ func TestWalletLimit(t *testing.T) {
 	}
 	policy.WalletClaims = 100
 	d.must(t, &SetPolicy{Header: token(0), Policy: policy})
-	full := &TakeClaim{Header: token(999), Ticket: 1, Tranche: 1, Fill: 1, Rail: 1, Way: Modular, Wallet: address("a")}
+	full := &TakeClaim{Header: token(999), Ticket: 1, Tranche: 1, Fill: 1, Rail: 1, Mode: Modular, Wallet: address("a")}
 	d.refuse(t, full, event.ReasonWalletClaims, 100)
 	d.at += 300 * second
 	d.must(t, full)
@@ -318,13 +318,13 @@ func TestAtomsPastAnInt64(t *testing.T) {
 	} {
 		d.must(t, r)
 	}
-	take := &TakeClaim{Header: token(7), Ticket: 2, Tranche: 1, Fill: 1, Rail: 1, Way: Atomic, Wallet: address("a")}
+	take := &TakeClaim{Header: token(7), Ticket: 2, Tranche: 1, Fill: 1, Rail: 1, Mode: Atomic, Wallet: address("a")}
 	d.refuse(t, take, event.ReasonInventory, 1<<63-1)
 	inventory.Atoms = ^uint64(0)
 	d.must(t, inventory)
 	// Without the ledger, which knows six decimals.
 	d.seq++
-	d.m.Apply(AppendRequest(nil, take), Stamp{Seq: d.seq, At: d.at}, nil, event.NewGrowing(64))
+	d.m.Apply(AppendRequest(nil, take), Stamp{Seq: d.seq, At: d.at}, nil, event.NewGrowingSink(64))
 	c := d.m.claims.get(market.ClaimID(take.Token))
 	if c == nil || c.Terms.Base != 17857142857142857142 {
 		t.Fatalf("%+v", c)

@@ -12,10 +12,10 @@ import (
 type Stamp struct {
 	Seq uint64
 	At  int64 // Unix ns, 0 or more; never falls
-	// By is the participant that commands over FIX; 0 = nobody does. Barred says
+	// Participant is the one that commands over FIX; 0 = nobody does. Blocked says
 	// why it may have no quote and no claim; 0 = it may.
-	By     market.ParticipantID
-	Barred event.Reason
+	Participant market.ParticipantID
+	Blocked     event.Reason
 }
 
 // Machine is the desk: see the package doc for what it does. It is one
@@ -45,8 +45,8 @@ type Machine struct {
 
 	bounds bounds
 	call   call
-	inbox  [KindNumberTickets + 1]Request // read into, one a kind
-	in, w  wire                           // scratch memory to read and to write with
+	inbox  [KindSetFirstTicket + 1]Request // read into, one a kind
+	in, w  wire                            // scratch memory to read and to write with
 }
 
 // bounds are the limits of memory: lower in tests alone.
@@ -58,7 +58,7 @@ type call struct {
 	out     *event.Sink
 	outcome Outcome
 	key     KeyUsed
-	gone    Gone
+	gone    Removed
 	tranche TicketTranche
 	outlook outlook
 }
@@ -98,7 +98,7 @@ func (m *Machine) Apply(data []byte, s Stamp, px Prices, out *event.Sink) {
 	} else {
 		head := r.Head()
 		o.Token, o.Kind = head.Token, r.Kind()
-		if head.Key != (Key{}) {
+		if head.Key != (IdempotencyKey{}) {
 			m.call.key = KeyUsed{head.Token, head.Key}
 			m.tell(&m.call.key)
 		}
@@ -174,7 +174,7 @@ func (m *Machine) do(r Request) refusal {
 		return m.provePayment(r)
 	case *BeginDelivery:
 		return m.beginDelivery(r)
-	case *LapseDelivery:
+	case *ExpireDelivery:
 		return m.lapseDelivery(r)
 	case *SettleClaim:
 		return m.settleClaim(r)
@@ -186,7 +186,7 @@ func (m *Machine) do(r Request) refusal {
 		return m.refundPayment(r)
 	case *AbandonDelivery:
 		return m.abandonDelivery(r)
-	case *NumberTickets:
+	case *SetFirstTicket:
 		return m.numberTickets(r)
 	}
 	return refusal{reason: event.ReasonInvalidCommand}
@@ -202,7 +202,7 @@ func (m *Machine) tell(rec Record) {
 }
 
 func (m *Machine) tellGone(what Tag, id uint64) {
-	m.call.gone = Gone{what, id, m.call.At}
+	m.call.gone = Removed{what, id, m.call.At}
 	m.tell(&m.call.gone)
 	if what == TagTicket {
 		m.shown = Stamp{Seq: m.call.Seq, At: m.call.At}
@@ -242,10 +242,10 @@ func (m *Machine) NextExpiry() int64 {
 	return next
 }
 
-// Board returns a reader's copy of what is shown, as if it had followed the
+// ReadModel returns a reader's copy of what is shown, as if it had followed the
 // records.
-func (m *Machine) Board() *Board {
-	b := &Board{now: View{
+func (m *Machine) ReadModel() *ReadModel {
+	b := &ReadModel{now: View{
 		Seq: m.shown.Seq, At: m.shown.At, Policy: m.policy,
 		Pairs: slices.Clone(m.pairs), RailPrices: slices.Clone(m.rails),
 		Locks: slices.Clone(m.locks), Operators: slices.Clone(m.operators),

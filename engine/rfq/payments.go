@@ -35,7 +35,7 @@ func (m *Machine) provePayment(r *ProvePayment) refusal {
 	p := m.addPayment(slot, r)
 	late := c.State == ClaimExpired
 	if why != 0 {
-		p.State, p.Why = PaymentRefundDue, why
+		p.State, p.Reason = PaymentRefundDue, why
 		m.owe(c, +1)
 		m.tell(&p.Payment)
 		if late && why == event.ReasonLatePayment { // not by what does not fit: dust would bar the real payment
@@ -120,7 +120,7 @@ func (m *Machine) whyRefund(c *Claim, r *ProvePayment) event.Reason {
 		return event.ReasonClaimState
 	}
 	switch {
-	case c.Way != Modular:
+	case c.Mode != Modular:
 		return event.ReasonClaimState
 	case r.Rail != c.Terms.Rail || r.Amount < c.Terms.Payment:
 		return event.ReasonPaymentMismatch
@@ -194,7 +194,7 @@ func (m *Machine) abandonDelivery(r *AbandonDelivery) refusal {
 		return refusal{event.ReasonDeskFull, int64(m.bounds.refunds)}
 	}
 	p := m.paymentOf(c, applied)
-	p.State, p.Why = PaymentRefundDue, event.ReasonUndeliverable
+	p.State, p.Reason = PaymentRefundDue, event.ReasonUndeliverable
 	m.owe(c, +1)
 	m.tell(&p.Payment)
 	m.release(&c.Terms)
@@ -216,7 +216,7 @@ func (m *Machine) paymentOf(c *claimItem, such func(*Payment) bool) *paymentItem
 }
 
 func applied(p *Payment) bool       { return p.State == PaymentApplied }
-func undeliverable(p *Payment) bool { return p.Why == event.ReasonUndeliverable }
+func undeliverable(p *Payment) bool { return p.Reason == event.ReasonUndeliverable }
 
 // refundPayment notes that the operator has paid back what was due.
 func (m *Machine) refundPayment(r *RefundPayment) refusal {

@@ -88,8 +88,8 @@ func (m *Machine) room(t *Terms, tr *Tranche) refusal {
 }
 
 func (m *Machine) requestQuote(r *RequestQuote) refusal {
-	if m.call.Barred != 0 {
-		return refusal{reason: m.call.Barred}
+	if m.call.Blocked != 0 {
+		return refusal{reason: m.call.Blocked}
 	}
 	a := ask{r.Ticket, r.Tranche, r.Fill, r.Rail}
 	slot, no := m.offered(a)

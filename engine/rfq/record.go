@@ -23,12 +23,12 @@ const (
 	TagRailPrice Tag = 10
 	TagKeyUsed   Tag = 11
 	TagOutcome   Tag = 12
-	TagGone      Tag = 13
+	TagRemoved   Tag = 13
 )
 
 // Record is what the desk tells of itself: *Policy, *Pair, *Operator, *Lock,
 // *Ticket, *TicketTranche, *Quote, *Claim, *Payment, *RailPrice as they are
-// after a change; *KeyUsed, *Outcome and *Gone. As events it is its walk, cut
+// after a change; *KeyUsed, *Outcome and *Removed. As events it is its walk, cut
 // into pieces of event.MaxDeskChunk bytes.
 type Record interface {
 	Tag() Tag
@@ -46,7 +46,7 @@ type TicketTranche struct {
 // refused or not.
 type KeyUsed struct {
 	Token uint64
-	Key   Key
+	Key   IdempotencyKey
 }
 
 // Outcome is the last record of every request, and each has exactly one.
@@ -60,9 +60,9 @@ type Outcome struct {
 	Ticket market.TicketID // that the request was about or made; 0 = none or unknown
 }
 
-// Gone says that the machine has forgotten something: a quote that was used or
+// Removed says that the machine has forgotten something: a quote that was used or
 // has expired, a ticket, a claim with all its payments.
-type Gone struct {
+type Removed struct {
 	What Tag // TagQuote, TagTicket or TagClaim
 	ID   uint64
 	At   int64
@@ -104,8 +104,8 @@ func (*KeyUsed) Tag() Tag { return TagKeyUsed }
 // Tag returns TagOutcome.
 func (*Outcome) Tag() Tag { return TagOutcome }
 
-// Tag returns TagGone.
-func (*Gone) Tag() Tag { return TagGone }
+// Tag returns TagRemoved.
+func (*Removed) Tag() Tag { return TagRemoved }
 
 func (t *TicketTranche) walk(w *wire) {
 	u64(w, &t.Ticket)
@@ -126,7 +126,7 @@ func (o *Outcome) walk(w *wire) {
 	u64(w, &o.Ticket)
 }
 
-func (g *Gone) walk(w *wire) {
+func (g *Removed) walk(w *wire) {
 	u16(w, &g.What)
 	u64(w, &g.ID)
 	w.i64(&g.At)
@@ -159,8 +159,8 @@ func newRecord(t Tag) Record {
 		return new(KeyUsed)
 	case TagOutcome:
 		return new(Outcome)
-	case TagGone:
-		return new(Gone)
+	case TagRemoved:
+		return new(Removed)
 	}
 	return nil
 }

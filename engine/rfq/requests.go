@@ -21,13 +21,13 @@ const (
 	KindTakeClaim       RequestKind = 13
 	KindProvePayment    RequestKind = 14
 	KindBeginDelivery   RequestKind = 15
-	KindLapseDelivery   RequestKind = 16
+	KindExpireDelivery  RequestKind = 16
 	KindSettleClaim     RequestKind = 17
 	KindCosignClaim     RequestKind = 18
 	KindReleaseClaim    RequestKind = 19
 	KindRefundPayment   RequestKind = 20
 	KindAbandonDelivery RequestKind = 21
-	KindNumberTickets   RequestKind = 22
+	KindSetFirstTicket  RequestKind = 22
 )
 
 // Header is what every request has.
@@ -36,13 +36,13 @@ type Header struct {
 	// that it makes. Random, so that no client can guess one.
 	Token    uint64
 	Operator market.OperatorID // who commands; 0 = the service or a client
-	Key      Key               // zero = none
+	Key      IdempotencyKey    // zero = none
 	Ref      string            // a FIX client's own id, 0..MaxText bytes
 }
 
 // Key is a client's idempotency key: a hash of the key with the client's
 // surface-independent scope, and one of the body that came with it.
-type Key struct {
+type IdempotencyKey struct {
 	ID   [16]byte
 	Body [8]byte
 }
@@ -150,10 +150,10 @@ type (
 		Tranche     market.TrancheID
 		Fill        market.FillUSD
 		Rail        market.Rail
-		Way         Way
+		Mode        SettlementMode
 		Quote       market.QuoteID // 0 = price it now
 		Wallet      market.Address
-		Participant market.ParticipantID // Stamp.By or 0, else InvalidCommand
+		Participant market.ParticipantID // Stamp.Participant or 0, else InvalidCommand
 	}
 	// ProvePayment tells of a finalized transfer to the desk that names the
 	// claim. It is never sent for the desk's own atomic transaction: SettleClaim
@@ -173,10 +173,10 @@ type (
 		Claim market.ClaimID
 		Proof [32]byte
 	}
-	// LapseDelivery notes that a delivery can never land any more: Proof says
+	// ExpireDelivery notes that a delivery can never land any more: Proof says
 	// which, as its BeginDelivery did. So one that is told late, or twice, does
 	// not open the way for a second delivery while another is still out.
-	LapseDelivery struct {
+	ExpireDelivery struct {
 		Header
 		Claim market.ClaimID
 		Proof [32]byte
@@ -213,11 +213,11 @@ type (
 		Header
 		Claim market.ClaimID
 	}
-	// NumberTickets has tickets numbered from First on, the first number of a
+	// SetFirstTicket has tickets numbered from First on, the first number of a
 	// group (market.FirstTicket), else InvalidCommand. A desk that has posted
 	// tickets of another group refuses with InvalidCombination; for one of this
 	// group nothing changes.
-	NumberTickets struct {
+	SetFirstTicket struct {
 		Header
 		First market.TicketID
 	}

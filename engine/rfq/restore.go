@@ -85,7 +85,7 @@ func (r *restorer) setup() (err error) {
 	var h header
 	h.walk(r.w)
 	if r.w.bad || h.version != snapshotVersion || h.policy != (Policy{}) && !h.policy.valid() || h.shown.At < 0 ||
-		h.lastTicket > market.MaxGroups*market.TicketsOfGroup || h.lastTicket%market.TicketsOfGroup > h.shown.Seq || h.operators > MaxOperators {
+		h.lastTicket > market.MaxShards*market.TicketsPerShard || h.lastTicket%market.TicketsPerShard > h.shown.Seq || h.operators > MaxOperators {
 		return fmt.Errorf("header: %w", ErrSnapshot)
 	}
 	m.policy, m.lastTicket, m.shown = h.policy, market.TicketID(h.lastTicket), h.shown
@@ -251,11 +251,11 @@ func (r *restorer) claimOK(c *Claim) bool {
 	switch c.State {
 	case ClaimReserved, ClaimExpired, ClaimSettled:
 	case ClaimPaid, ClaimDelivering, ClaimRefundDue:
-		if c.Way != Modular {
+		if c.Mode != Modular {
 			return false
 		}
 	case ClaimCosigned, ClaimReleased:
-		if c.Way != Atomic {
+		if c.Mode != Atomic {
 			return false
 		}
 	default:
@@ -267,7 +267,7 @@ func (r *restorer) claimOK(c *Claim) bool {
 			return false
 		}
 	}
-	return (c.Way == Modular || c.Way == Atomic) && r.termsOK(&c.Terms) && c.Wallet != (market.Address{}) &&
+	return (c.Mode == Modular || c.Mode == Atomic) && r.termsOK(&c.Terms) && c.Wallet != (market.Address{}) &&
 		c.ReservedAt >= 0 && c.Deadline >= c.ReservedAt && c.ChangedAt >= c.ReservedAt
 }
 
@@ -289,7 +289,7 @@ func (r *restorer) payments(slot uint32) error {
 		at := r.m.payments.add(p.Signature)
 		r.m.payments.at(at).Payment = p
 		r.m.link(c, at)
-		lost = lost || losesClaim(p.Why)
+		lost = lost || losesClaim(p.Reason)
 		if undeliverable(&p) {
 			given++
 		}
@@ -315,7 +315,7 @@ func (r *restorer) payments(slot uint32) error {
 
 // paidFor reports whether a payment was applied to the claim.
 func (c *Claim) paidFor() bool {
-	return c.Way == Modular && (c.State == ClaimPaid || c.State == ClaimDelivering || c.State == ClaimSettled)
+	return c.Mode == Modular && (c.State == ClaimPaid || c.State == ClaimDelivering || c.State == ClaimSettled)
 }
 
 // fits reports whether p pays the claim's terms.
@@ -329,11 +329,11 @@ func paymentOK(p *Payment, c *Claim) bool {
 	}
 	switch p.State {
 	case PaymentApplied:
-		return p.Why == 0 && p.Proof == [32]byte{} && p.Amount == c.Paid && p.fits(c)
+		return p.Reason == 0 && p.Proof == [32]byte{} && p.Amount == c.Paid && p.fits(c)
 	case PaymentRefundDue:
-		return refundable(p.Why) && p.Proof == [32]byte{} && (!undeliverable(p) || p.fits(c))
+		return refundable(p.Reason) && p.Proof == [32]byte{} && (!undeliverable(p) || p.fits(c))
 	case PaymentRefunded:
-		return refundable(p.Why) && (!undeliverable(p) || p.fits(c))
+		return refundable(p.Reason) && (!undeliverable(p) || p.fits(c))
 	}
 	return false
 }

@@ -79,15 +79,15 @@ func (p *Pair) valid() bool {
 		p.CorridorBps >= 1 && p.CorridorBps < market.MaxBps && p.MaxAge >= 0
 }
 
-func (m *Machine) numberTickets(r *NumberTickets) refusal {
-	group := r.First.Group()
+func (m *Machine) numberTickets(r *SetFirstTicket) refusal {
+	group := r.First.Shard()
 	if group == 0 || r.First != market.FirstTicket(group) {
 		return refusal{reason: event.ReasonInvalidCommand}
 	}
 	switch {
 	case m.lastTicket == 0:
 		m.lastTicket = r.First - 1
-	case m.lastTicket != r.First-1 && m.lastTicket.Group() != group:
+	case m.lastTicket != r.First-1 && m.lastTicket.Shard() != group:
 		return refusal{reason: event.ReasonInvalidCombination}
 	}
 	return refusal{}

@@ -58,7 +58,7 @@ func damage(t *testing.T, data []byte) {
 			t.Fatalf("bit %d: %v", i, err)
 		}
 		at := later(m.shown.At, 40*day)
-		m.Expire(Stamp{Seq: m.shown.Seq + 1, At: at}, event.NewGrowing(64))
+		m.Expire(Stamp{Seq: m.shown.Seq + 1, At: at}, event.NewGrowingSink(64))
 		if err := checkSums(m); err != nil {
 			t.Fatalf("bit %d: after expiry: %v", i, err)
 		}
@@ -75,11 +75,11 @@ func TestRestoreRefuses(t *testing.T) {
 	ticket := func(m *Machine, id market.TicketID) *Ticket { return m.tickets.get(id) }
 	settle := func(m *Machine) {
 		for _, r := range []Request{&BeginDelivery{Header: token(1), Claim: 107}, &SettleClaim{Header: token(2), Claim: 107}} {
-			m.Apply(AppendRequest(nil, r), m.shown, nil, event.NewGrowing(64))
+			m.Apply(AppendRequest(nil, r), m.shown, nil, event.NewGrowingSink(64))
 		}
 	}
 	giveBack := func(m *Machine, id market.ClaimID) {
-		m.begin(m.shown, event.NewGrowing(64))
+		m.begin(m.shown, event.NewGrowingSink(64))
 		m.release(&claim(m, id).Terms)
 		m.end()
 	}
@@ -104,7 +104,7 @@ func TestRestoreRefuses(t *testing.T) {
 		"time before time":            func(m *Machine) { m.shown.At = -1 },
 		"more tickets than commands":  func(m *Machine) { m.lastTicket = market.TicketID(m.shown.Seq) + 1 },
 		"more tickets in its group":   func(m *Machine) { m.lastTicket = market.FirstTicket(2) + market.TicketID(m.shown.Seq) },
-		"ticket of no group":          func(m *Machine) { m.lastTicket = market.MaxGroups*market.TicketsOfGroup + 1 },
+		"ticket of no group":          func(m *Machine) { m.lastTicket = market.MaxShards*market.TicketsPerShard + 1 },
 		"ticket after the last":       func(m *Machine) { m.lastTicket = 2 },
 		"ticket without a label":      func(m *Machine) { ticket(m, 1).Label = "" },
 		"ticket of an unknown pair":   func(m *Machine) { ticket(m, 2).Instrument = 9 },
@@ -123,7 +123,7 @@ func TestRestoreRefuses(t *testing.T) {
 		"quote over no rail":          func(m *Machine) { m.quotes.get(106).Terms.Rail = 3 },
 		"quote that ends before":      func(m *Machine) { m.quotes.get(106).ValidUntil = 0 },
 		"quote of another tranche":    func(m *Machine) { m.quotes.get(106).Terms.Tranche = 3 },
-		"claim of no way":             func(m *Machine) { claim(m, 112).Way = 0 },
+		"claim of no way":             func(m *Machine) { claim(m, 112).Mode = 0 },
 		"claim of no state":           func(m *Machine) { claim(m, 112).State = 0 },
 		"claim of no wallet":          func(m *Machine) { claim(m, 112).Wallet = market.Address{} },
 		"claim that gave up":          func(m *Machine) { claim(m, 112).State = ClaimExpired },
@@ -137,7 +137,7 @@ func TestRestoreRefuses(t *testing.T) {
 		"refund due of dust": func(m *Machine) {
 			claim(m, 107).State, claim(m, 107).Paid = ClaimRefundDue, 0
 			p := m.payments.get(signature("s1"))
-			p.State, p.Why = PaymentRefundDue, event.ReasonPaymentMismatch
+			p.State, p.Reason = PaymentRefundDue, event.ReasonPaymentMismatch
 			giveBack(m, 107)
 		},
 		"atomic refund due": func(m *Machine) {
@@ -146,15 +146,15 @@ func TestRestoreRefuses(t *testing.T) {
 		},
 		"given up, and still delivered": func(m *Machine) {
 			p := m.payments.get(signature("s2"))
-			p.Why, p.Rail, p.Amount = event.ReasonUndeliverable, market.RailUSDC, 1_000_000_000
+			p.Reason, p.Rail, p.Amount = event.ReasonUndeliverable, market.RailUSDC, 1_000_000_000
 		},
-		"late payment of a live claim": func(m *Machine) { m.payments.get(signature("s2")).Why = event.ReasonLatePayment },
+		"late payment of a live claim": func(m *Machine) { m.payments.get(signature("s2")).Reason = event.ReasonLatePayment },
 		"claim before its ticket":      func(m *Machine) { claim(m, 112).Terms.Ticket = 9 },
 		"claim of a ticket gone":       func(m *Machine) { m.tickets.drop(1) },
 		"payment of another claim":     func(m *Machine) { m.payments.get(signature("s1")).Claim = 110 },
 		"payment of nothing":           func(m *Machine) { m.payments.get(signature("s2")).Amount = 0 },
-		"payment without a reason":     func(m *Machine) { m.payments.get(signature("s2")).Why = 0 },
-		"payment with a reason":        func(m *Machine) { m.payments.get(signature("s1")).Why = event.ReasonLatePayment },
+		"payment without a reason":     func(m *Machine) { m.payments.get(signature("s2")).Reason = 0 },
+		"payment with a reason":        func(m *Machine) { m.payments.get(signature("s1")).Reason = event.ReasonLatePayment },
 		"payment without a signature":  func(m *Machine) { m.payments.get(signature("s2")).Signature = [64]byte{} },
 		"payment of no state":          func(m *Machine) { m.payments.get(signature("s2")).State = 0 },
 		"the same payment twice":       func(m *Machine) { m.payments.get(signature("s2")).Signature = signature("s1") },
@@ -185,7 +185,7 @@ func TestRestoreRefusesAbandoned(t *testing.T) {
 		"short, back": func(m *Machine) { payment(m, "s1").State, payment(m, "s1").Amount = PaymentRefunded, 999_999_999 },
 		"twice": func(m *Machine) {
 			p := payment(m, "s2")
-			p.Why, p.Rail, p.Amount = event.ReasonUndeliverable, market.RailUSDC, 1_000_000_000
+			p.Reason, p.Rail, p.Amount = event.ReasonUndeliverable, market.RailUSDC, 1_000_000_000
 		},
 		"expired":       func(m *Machine) { m.claims.get(107).State = ClaimExpired },
 		"still paid":    func(m *Machine) { m.claims.get(107).Paid = 1_000_000_000 },
@@ -253,7 +253,7 @@ func TestRestoreMaxRefunds(t *testing.T) {
 
 func ExampleMachine() {
 	m := New()
-	out := event.NewGrowing(16)
+	out := event.NewGrowingSink(16)
 	request := AppendRequest(nil, &SetOperator{Header: Header{Token: 1}, Of: Operator{ID: 1, Name: "ann"}})
 	m.Apply(request, Stamp{Seq: 1, At: 1_800_000_000_000_000_000}, nil, out)
 	var r Reader

@@ -187,7 +187,7 @@ func (m *Machine) touch(slot uint32) {
 
 func (m *Machine) armForget(slot uint32) {
 	if t := m.tickets.at(slot); t.Ended() && !t.reserves() {
-		m.forgets.set(slot, later(t.UpdatedAt, ForgetTickets), uint64(t.ID))
+		m.forgets.set(slot, later(t.UpdatedAt, TicketRetention), uint64(t.ID))
 	} else {
 		m.forgets.remove(slot)
 	}

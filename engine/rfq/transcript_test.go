@@ -281,7 +281,7 @@ func (l *words) request() Request {
 			Reference: l.price("reference"), ExpiresAt: l.expires(),
 		}
 	case "number":
-		return &NumberTickets{First: l.ticket()}
+		return &SetFirstTicket{First: l.ticket()}
 	case "tranche":
 		ticket, tranche := l.tranche()
 		return &SetTranche{Ticket: ticket, Tranche: tranche, Capacity: l.dollars(l.word(1))}
@@ -297,7 +297,7 @@ func (l *words) request() Request {
 			way = Atomic
 		}
 		return &TakeClaim{
-			Ticket: ticket, Tranche: tranche, Fill: l.fill(1), Rail: l.rail(l.word(2)), Way: way,
+			Ticket: ticket, Tranche: tranche, Fill: l.fill(1), Rail: l.rail(l.word(2)), Mode: way,
 			Quote: market.QuoteID(l.number("quote", 0)), Wallet: address(l.text("wallet")),
 		}
 	}
@@ -320,7 +320,7 @@ func (l *words) step() Request {
 	case "deliver":
 		return &BeginDelivery{Claim: l.claim(), Proof: proof(l.text("proof"))}
 	case "lapse":
-		return &LapseDelivery{Claim: l.claim(), Proof: proof(l.text("proof"))}
+		return &ExpireDelivery{Claim: l.claim(), Proof: proof(l.text("proof"))}
 	case "settle":
 		return &SettleClaim{Claim: l.claim(), Proof: proof(l.text("proof"))}
 	case "cosign":
@@ -386,7 +386,7 @@ func (l *words) lock() Request {
 var (
 	ticketStates  = map[TicketState]string{1: "open", 2: "exhausted", 3: "withdrawn", 4: "expired"}
 	paymentStates = map[PaymentState]string{1: "applied", 2: "refund_due", 3: "refunded"}
-	wayNames      = map[Way]string{1: "modular", 2: "atomic"}
+	wayNames      = map[SettlementMode]string{1: "modular", 2: "atomic"}
 )
 
 func tellRecord(rec Record) string {
@@ -423,7 +423,7 @@ func tellDeal(rec Record) string {
 	case *Quote:
 		return fmt.Sprintf("quote Q%d %s until %s", r.ID, tellTerms(&r.Terms), when(r.ValidUntil))
 	case *Claim:
-		text := fmt.Sprintf("claim C%d %s %s", r.ID, wayNames[r.Way], r.State.Word())
+		text := fmt.Sprintf("claim C%d %s %s", r.ID, wayNames[r.Mode], r.State.Word())
 		if r.State == ClaimReserved {
 			text += fmt.Sprintf(" %s for %s until %s", tellTerms(&r.Terms), short(r.Wallet[:]), when(r.Deadline))
 		}
@@ -439,14 +439,14 @@ func tellDeal(rec Record) string {
 		return text + " at " + when(r.ChangedAt)
 	case *Payment:
 		text := fmt.Sprintf("payment %s for C%d: %s %v %s", short(r.Signature[:]), r.Claim, amount(r.Amount, r.Rail.Decimals()), r.Rail, paymentStates[r.State])
-		if r.Why != 0 {
-			text += fmt.Sprintf(" (%v)", r.Why)
+		if r.Reason != 0 {
+			text += fmt.Sprintf(" (%v)", r.Reason)
 		}
 		if r.Proof != [32]byte{} {
 			text += " proof " + short(r.Proof[:])
 		}
 		return text
-	case *Gone:
+	case *Removed:
 		return fmt.Sprintf("gone %s%d", map[Tag]string{TagQuote: "Q", TagTicket: "T", TagClaim: "C"}[r.What], r.ID)
 	case *Outcome:
 		text := fmt.Sprintf("%d done", r.Token)

@@ -109,7 +109,7 @@ func (q *Quote) walk(w *wire) {
 func (c *Claim) walk(w *wire) {
 	u64(w, &c.ID)
 	u64(w, &c.Quote)
-	u8(w, &c.Way)
+	u8(w, &c.Mode)
 	u8(w, &c.State)
 	c.Terms.walk(w)
 	w.address(&c.Wallet)
@@ -126,7 +126,7 @@ func (p *Payment) walk(w *wire) {
 	u64(w, &p.Claim)
 	u8(w, &p.Rail)
 	u8(w, &p.State)
-	u16(w, &p.Why)
+	u16(w, &p.Reason)
 	u64(w, &p.Amount)
 	w.address(&p.Payer)
 	u64(w, &p.Slot)

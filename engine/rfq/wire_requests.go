@@ -123,8 +123,8 @@ func newRequest(k RequestKind) Request {
 		return new(ProvePayment)
 	case KindBeginDelivery:
 		return new(BeginDelivery)
-	case KindLapseDelivery:
-		return new(LapseDelivery)
+	case KindExpireDelivery:
+		return new(ExpireDelivery)
 	case KindSettleClaim:
 		return new(SettleClaim)
 	case KindCosignClaim:
@@ -135,8 +135,8 @@ func newRequest(k RequestKind) Request {
 		return new(RefundPayment)
 	case KindAbandonDelivery:
 		return new(AbandonDelivery)
-	case KindNumberTickets:
-		return new(NumberTickets)
+	case KindSetFirstTicket:
+		return new(SetFirstTicket)
 	}
 	return nil
 }
@@ -151,7 +151,7 @@ func (h *Header) walk(w *wire) {
 	w.text(&h.Ref)
 }
 
-func (k *Key) walk(w *wire) {
+func (k *IdempotencyKey) walk(w *wire) {
 	w.bytes(k.ID[:])
 	w.bytes(k.Body[:])
 }
@@ -201,8 +201,8 @@ func (*ProvePayment) Kind() RequestKind { return KindProvePayment }
 // Kind returns KindBeginDelivery.
 func (*BeginDelivery) Kind() RequestKind { return KindBeginDelivery }
 
-// Kind returns KindLapseDelivery.
-func (*LapseDelivery) Kind() RequestKind { return KindLapseDelivery }
+// Kind returns KindExpireDelivery.
+func (*ExpireDelivery) Kind() RequestKind { return KindExpireDelivery }
 
 // Kind returns KindSettleClaim.
 func (*SettleClaim) Kind() RequestKind { return KindSettleClaim }
@@ -219,8 +219,8 @@ func (*RefundPayment) Kind() RequestKind { return KindRefundPayment }
 // Kind returns KindAbandonDelivery.
 func (*AbandonDelivery) Kind() RequestKind { return KindAbandonDelivery }
 
-// Kind returns KindNumberTickets.
-func (*NumberTickets) Kind() RequestKind { return KindNumberTickets }
+// Kind returns KindSetFirstTicket.
+func (*SetFirstTicket) Kind() RequestKind { return KindSetFirstTicket }
 
 func (r *SetPolicy) walk(w *wire)   { r.Policy.walk(w) }
 func (r *SetPair) walk(w *wire)     { r.Pair.walkRules(w) }
@@ -288,7 +288,7 @@ func (r *TakeClaim) walk(w *wire) {
 	u16(w, &r.Tranche)
 	u8(w, &r.Fill)
 	u8(w, &r.Rail)
-	u8(w, &r.Way)
+	u8(w, &r.Mode)
 	u64(w, &r.Quote)
 	w.address(&r.Wallet)
 	u16(w, &r.Participant)
@@ -308,7 +308,7 @@ func (r *BeginDelivery) walk(w *wire) {
 	w.bytes(r.Proof[:])
 }
 
-func (r *LapseDelivery) walk(w *wire) {
+func (r *ExpireDelivery) walk(w *wire) {
 	u64(w, &r.Claim)
 	w.bytes(r.Proof[:])
 }
@@ -332,4 +332,4 @@ func (r *RefundPayment) walk(w *wire) {
 
 func (r *AbandonDelivery) walk(w *wire) { u64(w, &r.Claim) }
 
-func (r *NumberTickets) walk(w *wire) { u64(w, &r.First) }
+func (r *SetFirstTicket) walk(w *wire) { u64(w, &r.First) }

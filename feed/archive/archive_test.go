@@ -371,7 +371,7 @@ func (c *tape) Next(ctx context.Context) ([]event.Event, error) {
 
 func (c *tape) Poll() []event.Event { return nil }
 func (c *tape) Release(int)         {}
-func (c *tape) Whole() uint64       { return c.whole }
+func (c *tape) CompleteSeq() uint64 { return c.whole }
 
 // TestRun: what is followed can be read at once, is synced within SyncEvery, and
 // at the end.

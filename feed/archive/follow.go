@@ -90,7 +90,7 @@ func (f *follower) run(ctx context.Context, c projection.Consumer) error {
 			if errors.Is(err, io.EOF) {
 				err = nil
 			}
-			f.advance(c.Whole())
+			f.advance(c.CompleteSeq())
 			return errors.Join(err, f.commit(true))
 		}
 		for ; len(events) > 0; events = c.Poll() {
@@ -101,7 +101,7 @@ func (f *follower) run(ctx context.Context, c projection.Consumer) error {
 			}
 			c.Release(len(events))
 		}
-		f.advance(c.Whole())
+		f.advance(c.CompleteSeq())
 		if err := f.commitDue(); err != nil {
 			return err
 		}

@@ -12,12 +12,12 @@ const codeOtherGroup = "OTHER_GROUP"
 
 // SymbolText says why a symbol names no instrument here.
 func SymbolText(set *market.Instruments, symbol []byte) string {
-	at := set.Elsewhere(symbol)
+	at := set.OtherShard(symbol)
 	switch {
 	case at == nil:
 		return fmt.Sprintf("%s: Symbol (55) %.40q", CodeUnknownSymbol, symbol)
 	case at.FIX == "":
-		return fmt.Sprintf("%s: %s is served by group %s", codeOtherGroup, symbol, at.Group)
+		return fmt.Sprintf("%s: %s is served by group %s", codeOtherGroup, symbol, at.Name)
 	default:
 		return fmt.Sprintf("%s: %s is served at %s", codeOtherGroup, symbol, at.FIX)
 	}

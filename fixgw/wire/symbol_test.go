@@ -8,8 +8,8 @@ import (
 )
 
 func TestSymbolsOfOtherGroups(t *testing.T) {
-	set := wiretest.Instruments(t).WithElsewhere(map[string]*market.Place{
-		"X/Y": {Group: "us", FIX: "10.0.0.2:9878"}, "V/W": {Group: "us"},
+	set := wiretest.Instruments(t).WithOtherShards(map[string]*market.Shard{
+		"X/Y": {Name: "us", FIX: "10.0.0.2:9878"}, "V/W": {Name: "us"},
 	})
 	for symbol, want := range map[string]string{
 		"X/Y": "OTHER_GROUP: X/Y is served at 10.0.0.2:9878",

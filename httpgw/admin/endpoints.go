@@ -469,17 +469,17 @@ func checkOnce(values url.Values, names ...string) *wire.Problem {
 
 // key hashes the Idempotency-Key, if there is one: each operator has keys of his
 // own, and the path is part of the body.
-func (c *call) key() (rfq.Key, *wire.Problem) {
+func (c *call) key() (rfq.IdempotencyKey, *wire.Problem) {
 	keys := c.Header.Values(wire.IdempotencyHeader)
 	switch {
 	case len(keys) == 0:
-		return rfq.Key{}, nil
+		return rfq.IdempotencyKey{}, nil
 	case len(keys) > 1 || keys[0] == "" || len(keys[0]) > wire.MaxIdempotencyKey:
-		return rfq.Key{}, invalidOperatorField(wire.IdempotencyHeader, fmt.Sprintf("must come once, with 1 to %d bytes", wire.MaxIdempotencyKey))
+		return rfq.IdempotencyKey{}, invalidOperatorField(wire.IdempotencyHeader, fmt.Sprintf("must come once, with 1 to %d bytes", wire.MaxIdempotencyKey))
 	}
 	id := sha256.Sum256(fmt.Appendf(nil, "operator %d %s", c.operator.ID, keys[0]))
 	body := sha256.Sum256(fmt.Appendf(nil, "%s %s", c.URL.Path, c.body))
-	return rfq.Key{ID: [16]byte(id[:]), Body: [8]byte(body[:])}, nil
+	return rfq.IdempotencyKey{ID: [16]byte(id[:]), Body: [8]byte(body[:])}, nil
 }
 
 type backupBody struct {

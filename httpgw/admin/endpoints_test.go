@@ -295,7 +295,7 @@ func TestOperatorToken(t *testing.T) {
 // path and body.
 func TestOperatorKeys(t *testing.T) {
 	rig := newOperatorRig(t)
-	key := func(token, path, body string, keys ...string) rfq.Key {
+	key := func(token, path, body string, keys ...string) rfq.IdempotencyKey {
 		t.Helper()
 		var headers []string
 		for _, k := range keys {
@@ -307,13 +307,13 @@ func TestOperatorKeys(t *testing.T) {
 		return rig.desk.Last().Head().Key
 	}
 	first := key(annToken, "/desk/tickets/T7/withdraw", "{}", "k")
-	if none := key(annToken, "/desk/tickets/T7/withdraw", "{}"); first == (rfq.Key{}) || none != (rfq.Key{}) {
+	if none := key(annToken, "/desk/tickets/T7/withdraw", "{}"); first == (rfq.IdempotencyKey{}) || none != (rfq.IdempotencyKey{}) {
 		t.Errorf("keys %v and %v", first, none)
 	}
 	if again := key(annToken, "/desk/tickets/T7/withdraw", "{}", "k"); again != first {
 		t.Error("the same request has another key")
 	}
-	for name, other := range map[string]rfq.Key{
+	for name, other := range map[string]rfq.IdempotencyKey{
 		"another path": key(annToken, "/desk/tickets/T8/withdraw", "{}", "k"),
 		"another body": key(annToken, "/desk/tickets/T7/withdraw", "{ }", "k"),
 	} {

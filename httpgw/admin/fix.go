@@ -265,29 +265,29 @@ type fixKeys struct {
 }
 
 type fixKey struct {
-	rfq.Key
+	rfq.IdempotencyKey
 	at     int64
 	answer any
 }
 
 // find returns the answer that key has had, or nil. desk.ErrConflict: another body
 // had it.
-func (k *fixKeys) find(key rfq.Key, now int64) (any, error) {
+func (k *fixKeys) find(key rfq.IdempotencyKey, now int64) (any, error) {
 	held := k.byID[key.ID]
 	switch {
-	case key == rfq.Key{} || held == nil || now-held.at >= fixKeyLife:
+	case key == rfq.IdempotencyKey{} || held == nil || now-held.at >= fixKeyLife:
 		return nil, nil
-	case held.Key != key:
+	case held.IdempotencyKey != key:
 		return nil, desk.ErrConflict
 	}
 	return held.answer, nil
 }
 
-func (k *fixKeys) keep(key rfq.Key, answer any, now int64) {
-	if (key == rfq.Key{}) {
+func (k *fixKeys) keep(key rfq.IdempotencyKey, answer any, now int64) {
+	if (key == rfq.IdempotencyKey{}) {
 		return
 	}
-	fresh := &fixKey{Key: key, at: now, answer: answer}
+	fresh := &fixKey{IdempotencyKey: key, at: now, answer: answer}
 	if len(k.ring) < MaxFIXKeys {
 		k.ring = append(k.ring, fresh)
 	} else {

@@ -154,7 +154,7 @@ func TestOperatorFIXKeys(t *testing.T) {
 // TestFIXKeysAreBounded: at the limit, one past it, and when their life is over.
 func TestFIXKeysAreBounded(t *testing.T) {
 	k := &fixKeys{byID: make(map[[16]byte]*fixKey)}
-	key := func(i int) rfq.Key { return rfq.Key{ID: [16]byte{byte(i), byte(i >> 8), 1}} }
+	key := func(i int) rfq.IdempotencyKey { return rfq.IdempotencyKey{ID: [16]byte{byte(i), byte(i >> 8), 1}} }
 	for i := range MaxFIXKeys {
 		k.keep(key(i), i, 0)
 	}

@@ -27,7 +27,7 @@ type ledger struct {
 	failing error
 	result  desk.Result
 	acts    []string // what was asked, and by whom
-	keys    []rfq.Key
+	keys    []rfq.IdempotencyKey
 }
 
 func (l *ledger) Money(kind desk.MoneyKind, after desk.MoneyCursor, limit int) ([]desk.MoneyItem, error) {
@@ -218,7 +218,7 @@ func TestMoneyActs(t *testing.T) {
 	rig, l := newMoneyRig(t)
 	l.result = desk.Result{
 		Payment: &rfq.Payment{
-			Signature: signed(1), Claim: 78, Rail: market.RailUSDC, State: rfq.PaymentRefunded, Why: event.ReasonLatePayment, Amount: 7, Slot: 8, At: gatewaytest.ViewTime,
+			Signature: signed(1), Claim: 78, Rail: market.RailUSDC, State: rfq.PaymentRefunded, Reason: event.ReasonLatePayment, Amount: 7, Slot: 8, At: gatewaytest.ViewTime,
 		},
 		Claim: &rfq.Claim{ID: 78, State: rfq.ClaimRefundDue},
 	}
@@ -245,7 +245,7 @@ func TestMoneyActs(t *testing.T) {
 		if w.Code != 200 || strings.TrimSpace(w.Body.String()) != c.want || l.acts[len(l.acts)-1] != c.act {
 			t.Errorf("%s: %d %s, acts %v\nwant %s", c.path, w.Code, w.Body, l.acts, c.want)
 		}
-		if rig.send("POST", c.path, c.body, bobToken); l.keys[len(l.keys)-2] == (rfq.Key{}) || l.keys[len(l.keys)-1] != (rfq.Key{}) {
+		if rig.send("POST", c.path, c.body, bobToken); l.keys[len(l.keys)-2] == (rfq.IdempotencyKey{}) || l.keys[len(l.keys)-1] != (rfq.IdempotencyKey{}) {
 			t.Errorf("%s: keys %x", c.path, l.keys[len(l.keys)-2:])
 		}
 	}

@@ -51,7 +51,7 @@ func parseBuild(p *wire.Post, v *rfq.View) (*rfq.TakeClaim, desk.FeePayer, *wire
 	if bad := wire.DecodeObject(p.Body, buildMembers, &m); bad != nil {
 		return nil, 0, bad
 	}
-	r := &rfq.TakeClaim{Way: rfq.Atomic}
+	r := &rfq.TakeClaim{Mode: rfq.Atomic}
 	var ok bool
 	var bad *wire.Problem
 	if r.Fill, bad = terms.ParseFill(m.Get(buildFill)); bad != nil {
@@ -101,7 +101,7 @@ func parseTaker(text []byte, of market.Address) (market.Address, *wire.Problem) 
 
 // takersKey is idempotency for a request that comes with a token: each taker has
 // keys of its own.
-func takersKey(op terms.Operation, p *wire.Post, canonical []byte) rfq.Key {
+func takersKey(op terms.Operation, p *wire.Post, canonical []byte) rfq.IdempotencyKey {
 	return terms.IdempotencyKey(op+terms.Operation(" "+base58.Encode(p.Taker[:])), p.Key, canonical)
 }
 

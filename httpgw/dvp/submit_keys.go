@@ -29,7 +29,7 @@ type submitKeys struct {
 }
 
 type submitKey struct {
-	rfq.Key
+	rfq.IdempotencyKey
 	at   int64
 	kept bool // a submission with it has been answered
 }
@@ -40,8 +40,8 @@ func newSubmitKeys(now func() int64) *submitKeys {
 
 // hold takes a key for a body; false means that another body has it. The zero
 // key is none.
-func (k *submitKeys) claim(key rfq.Key) bool {
-	if key == (rfq.Key{}) {
+func (k *submitKeys) claim(key rfq.IdempotencyKey) bool {
+	if key == (rfq.IdempotencyKey{}) {
 		return true
 	}
 	k.mu.Lock()
@@ -51,23 +51,23 @@ func (k *submitKeys) claim(key rfq.Key) bool {
 		k.drop(e)
 	}
 	if e := k.byID[key.ID]; e != nil {
-		return e.Value.(*submitKey).Key == key
+		return e.Value.(*submitKey).IdempotencyKey == key
 	}
 	if len(k.byID) == MaxSubmitKeys {
 		k.drop(k.age.Front())
 	}
-	k.byID[key.ID] = k.age.PushBack(&submitKey{Key: key, at: now})
+	k.byID[key.ID] = k.age.PushBack(&submitKey{IdempotencyKey: key, at: now})
 	return true
 }
 
 // end records the outcome of a submission that hold was called for: kept, its key
 // stays with its body; else it is free again, unless the same body has been
 // answered meanwhile.
-func (k *submitKeys) finish(key rfq.Key, kept bool) {
+func (k *submitKeys) finish(key rfq.IdempotencyKey, kept bool) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	e := k.byID[key.ID]
-	if e == nil || e.Value.(*submitKey).Key != key {
+	if e == nil || e.Value.(*submitKey).IdempotencyKey != key {
 		return
 	}
 	if held := e.Value.(*submitKey); kept {

@@ -11,8 +11,8 @@ import (
 func TestSubmitKeysAreBounded(t *testing.T) {
 	now := int64(0)
 	k := newSubmitKeys(func() int64 { return now })
-	key := func(i int, body byte) rfq.Key {
-		return rfq.Key{ID: [16]byte{1, byte(i >> 16), byte(i >> 8), byte(i)}, Body: [8]byte{body}}
+	key := func(i int, body byte) rfq.IdempotencyKey {
+		return rfq.IdempotencyKey{ID: [16]byte{1, byte(i >> 16), byte(i >> 8), byte(i)}, Body: [8]byte{body}}
 	}
 	for i := range MaxSubmitKeys {
 		if now++; !k.claim(key(i, 1)) {
@@ -39,7 +39,7 @@ func TestSubmitKeysAreBounded(t *testing.T) {
 	if !k.claim(key(0, 3)) || len(k.byID) != 1 || k.age.Len() != 1 {
 		t.Errorf("a day later: %d keys", len(k.byID))
 	}
-	if k.finish(rfq.Key{}, false); !k.claim(rfq.Key{}) || len(k.byID) != 1 {
+	if k.finish(rfq.IdempotencyKey{}, false); !k.claim(rfq.IdempotencyKey{}) || len(k.byID) != 1 {
 		t.Error("no key is kept as one")
 	}
 }

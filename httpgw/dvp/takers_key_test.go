@@ -13,7 +13,7 @@ import (
 
 // TestTakersKeys: each taker has keys of its own, and so has each operation.
 func TestTakersKeys(t *testing.T) {
-	keyOf := func(taker market.Address) rfq.Key {
+	keyOf := func(taker market.Address) rfq.IdempotencyKey {
 		t.Helper()
 		v := &rfq.View{Tickets: []*rfq.Ticket{{ID: 7, Tranches: []rfq.Tranche{{ID: 1}}}}}
 		body := `{"order_id":"T7","tranche_id":"T7-1","fill_usd":"250","rail":"USDC","taker":"` + base58.Encode(taker[:]) + `"}`

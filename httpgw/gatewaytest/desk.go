@@ -77,7 +77,7 @@ func Grant(v *rfq.View, r rfq.Request) *desk.Result {
 		return &desk.Result{
 			Outcome: rfq.Outcome{Ticket: r.Ticket}, Ticket: v.Ticket(r.Ticket),
 			Claim: &rfq.Claim{
-				ID: 78, Quote: r.Quote, Way: r.Way, State: rfq.ClaimReserved, Wallet: r.Wallet,
+				ID: 78, Quote: r.Quote, Mode: r.Mode, State: rfq.ClaimReserved, Wallet: r.Wallet,
 				Terms: terms(r.Ticket, r.Tranche, r.Fill, r.Rail), ReservedAt: ViewTime, ChangedAt: ViewTime, Deadline: ViewTime + 120e9,
 			},
 		}

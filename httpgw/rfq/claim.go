@@ -94,12 +94,12 @@ var claimMembers = []wire.Member{
 }
 
 // parseClaim reads the body of a claim of either way.
-func parseClaim(p *wire.Post, v *rfq.View, way rfq.Way) (*rfq.TakeClaim, *wire.Problem) {
+func parseClaim(p *wire.Post, v *rfq.View, way rfq.SettlementMode) (*rfq.TakeClaim, *wire.Problem) {
 	var m wire.Members
 	if bad := wire.DecodeObject(p.Body, claimMembers, &m); bad != nil {
 		return nil, bad
 	}
-	r := &rfq.TakeClaim{Way: way}
+	r := &rfq.TakeClaim{Mode: way}
 	var ok bool
 	var bad *wire.Problem
 	if r.Wallet, ok = wire.ParseAddress(m.Get(claimWallet)); !ok {
@@ -137,12 +137,12 @@ func (e *Endpoints) postAtomicClaim(p *wire.Post) (*wire.Answer, *wire.Problem) 
 
 // payerOf are the payers of claims' transactions: the wallet pays for what it
 // sends itself, the desk sponsors what it signs too (contract, section D).
-var payerOf = map[rfq.Way]desk.FeePayer{rfq.Modular: desk.TakerPays, rfq.Atomic: desk.DeskPays}
+var payerOf = map[rfq.SettlementMode]desk.FeePayer{rfq.Modular: desk.TakerPays, rfq.Atomic: desk.DeskPays}
 
 // takeClaim reserves a piece of a tranche and answers how to pay for it. What is
 // wrong with the request is answered even while the chain is unavailable; then
 // nothing is reserved.
-func (e *Endpoints) takeClaim(p *wire.Post, way rfq.Way) (*wire.Answer, *wire.Problem) {
+func (e *Endpoints) takeClaim(p *wire.Post, way rfq.SettlementMode) (*wire.Answer, *wire.Problem) {
 	r, bad := parseClaim(p, e.backend.View(), way)
 	if bad != nil {
 		return nil, bad
@@ -169,7 +169,7 @@ func appendClaimPackage(w *terms.Writer, c *rfq.Claim, label string, pack *desk.
 	dst = wire.AppendMillis(append(dst, `,"expires_at":`...), c.Deadline)
 	dst = append(append(dst, `,"verify":{"url":"`...), urls.Native...)
 	dst = appendFields(append(dst, PathNativeVerify+`",`...), paymentFields[:])
-	if c.Way == rfq.Atomic {
+	if c.Mode == rfq.Atomic {
 		dst = append(append(dst, `},"submit":{"url":"`...), urls.Base...)
 		dst = market.AppendBuildID(append(dst, terms.PathSubmit+`","build_id":"`...), c.ID)
 		dst = appendFields(append(dst, `",`...), terms.SubmitFields[:])

@@ -83,13 +83,13 @@ const (
 // of members, 250 for "250", and a default written out make no other body. The
 // key belongs to no address: a client may send it again from anywhere, and so
 // must choose one that nobody else chooses. No key gives no key.
-func IdempotencyKey(op Operation, key, canonical []byte) rfq.Key {
+func IdempotencyKey(op Operation, key, canonical []byte) rfq.IdempotencyKey {
 	if key == nil {
-		return rfq.Key{}
+		return rfq.IdempotencyKey{}
 	}
 	id := sha256.Sum256(fmt.Appendf(nil, "POST %s %s", op, key))
 	body := sha256.Sum256(canonical)
-	return rfq.Key{ID: [16]byte(id[:]), Body: [8]byte(body[:])}
+	return rfq.IdempotencyKey{ID: [16]byte(id[:]), Body: [8]byte(body[:])}
 }
 
 // SetIdempotencyKey gives a request, whose header is empty, its key.

@@ -95,7 +95,7 @@ func (w *Writer) Fee(dst []byte, t *rfq.Terms) []byte {
 	return append(dst, '}')
 }
 
-var ways = map[rfq.Way]string{rfq.Modular: "modular", rfq.Atomic: "atomic"}
+var ways = map[rfq.SettlementMode]string{rfq.Modular: "modular", rfq.Atomic: "atomic"}
 
 // AppendClaimHead appends what an answer about a claim begins with.
 func AppendClaimHead(dst []byte, c *rfq.Claim) []byte {
@@ -109,7 +109,7 @@ func AppendClaimHead(dst []byte, c *rfq.Claim) []byte {
 // Claim appends the object with the terms of a Claim.
 func (w *Writer) Claim(dst []byte, c *rfq.Claim, label string) []byte {
 	dst = append(dst, `{"way":"`...)
-	dst = append(dst, ways[c.Way]...)
+	dst = append(dst, ways[c.Mode]...)
 	dst = append(dst, `","bot_wallet":`...)
 	dst = wire.AppendAddress(dst, c.Wallet)
 	dst = AppendQuoteID(append(dst, `,"quote_id":`...), c.Quote)
@@ -159,8 +159,8 @@ func AppendPayment(dst []byte, p *rfq.Payment) []byte {
 	dst = append(dst, `,"state":"`...)
 	dst = append(dst, paymentStates[p.State]...)
 	dst = append(dst, `","reason":`...)
-	if p.Why != event.ReasonNone {
-		dst = append(append(append(dst, '"'), p.Why.String()...), '"')
+	if p.Reason != event.ReasonNone {
+		dst = append(append(append(dst, '"'), p.Reason.String()...), '"')
 	} else {
 		dst = append(dst, "null"...)
 	}

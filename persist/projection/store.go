@@ -35,7 +35,7 @@ type Consumer interface {
 	Poll() []event.Event
 	Release(n int)
 	// Whole returns the highest Seq whose events have all been returned.
-	Whole() uint64
+	CompleteSeq() uint64
 }
 
 // Store is a kv.Store with a cursor: see the package.

@@ -155,9 +155,9 @@ func (c *Config) together(a, b string) bool {
 }
 
 // GroupNumber returns the number of our group, 0 if the instruments are not split.
-func (c *Config) GroupNumber() market.GroupID {
+func (c *Config) GroupNumber() market.ShardID {
 	if g := c.ownGroup(); g != nil {
-		return market.GroupID(g.Number)
+		return market.ShardID(g.Number)
 	}
 	return 0
 }
@@ -210,15 +210,15 @@ func keep[T any](list []T, wanted func(*T) bool) []T {
 
 // OtherPlaces returns, by symbol, the addresses of the groups that serve the other
 // instruments: those of their first node, which redirects to the leader.
-func (c *Config) OtherPlaces() map[string]*market.Place {
-	places := map[string]*market.Place{}
+func (c *Config) OtherPlaces() map[string]*market.Shard {
+	places := map[string]*market.Shard{}
 	for i := range c.Groups {
 		g := &c.Groups[i]
 		if g.Name == c.Routing.Group {
 			continue
 		}
 		n := &g.Nodes[0]
-		at := &market.Place{Group: g.Name, Base: n.Base, API: n.API, WS: n.WS, FIX: n.FIX}
+		at := &market.Shard{Name: g.Name, Base: n.Base, API: n.API, WS: n.WS, FIX: n.FIX}
 		for _, symbol := range g.Instruments {
 			places[symbol] = at
 		}

@@ -44,7 +44,7 @@ func TestGroupsAreTaken(t *testing.T) {
 	secret := secretFile(t)
 	for name, want := range map[string]struct {
 		symbol, other string
-		number        market.GroupID
+		number        market.ShardID
 	}{"eu": {"SLUSD/USDC", "92C/SLUSD", 1}, "us": {"92C/SLUSD", "SLUSD/USDC", 2}} {
 		cfg, err := loadYAML(t, strings.Replace(groupsYAML(secret, euNodeYAML, usNodeYAML), "group: eu", "group: "+name, 1))
 		if err != nil {

@@ -80,8 +80,8 @@ func TestLimitsOfPackages(t *testing.T) {
 	for path, want := range map[string][2]int{
 		"peers":                         {0, quorum.MaxPeers},
 		"operators":                     {0, rfq.MaxOperators / 2},
-		"groups":                        {0, market.MaxGroups},
-		"groups[].number":               {1, market.MaxGroups},
+		"groups":                        {0, market.MaxShards},
+		"groups[].number":               {1, market.MaxShards},
 		"http.partner_per_minute":       {0, MaxPerMinute},
 		"http.partner_burst":            {1, MaxBurst},
 		"instruments[].price_decimals":  {0, market.MaxDecimals},

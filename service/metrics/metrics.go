@@ -50,7 +50,7 @@ func Engine(read func() engine.Stats) prometheus.Collector {
 		Gauge("egress_ring_capacity_events", "Room of the egress ring (engine.egress_size). Where it is full, the engine waits for its slowest consumer.", func(s *engine.Stats) float64 { return float64(s.EgressSize) }).
 		Counter("commands_refused_total", "Commands refused at the door of the engine: ring full, read-only, or stopped.", func(s *engine.Stats) float64 { return float64(s.Refused) }).
 		Gauge("read_only", "1 while no order is taken, since it could not be made durable.", func(s *engine.Stats) float64 { return admin.BoolValue(s.Failed != nil) }).
-		Gauge("cancels_only", "1 while only cancels and the like are taken: the disk is nearly full, or the start is not over.", func(s *engine.Stats) float64 { return admin.BoolValue(s.Intake != engine.IntakeAll) })
+		Gauge("cancels_only", "1 while only cancels and the like are taken: the disk is nearly full, or the start is not over.", func(s *engine.Stats) float64 { return admin.BoolValue(s.Admission != engine.AdmitAll) })
 }
 
 // ConsumerLags returns the metrics of the consumers of the engine's events, by their names.

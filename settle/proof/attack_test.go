@@ -206,7 +206,7 @@ func (s *stage) audit(t *testing.T, a *attack, sig solana.Signature, c *rfq.Clai
 	switch {
 	case w.state == 0 && got != nil:
 		t.Errorf("booked: %+v", *got)
-	case w.state != 0 && (got == nil || got.State != w.state || got.Why != w.why || got.Rail != w.rail || got.Amount != w.amount):
+	case w.state != 0 && (got == nil || got.State != w.state || got.Reason != w.why || got.Rail != w.rail || got.Amount != w.amount):
 		t.Errorf("booked: %+v", got)
 	}
 	if got != nil && got.State == rfq.PaymentApplied && got.Payer != c.Wallet {

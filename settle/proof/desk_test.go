@@ -27,8 +27,8 @@ type machineDesk struct {
 	claims  map[market.ClaimID]rfq.Claim
 	paid    map[market.ClaimID][]rfq.Payment
 	index   map[[64]byte]market.ClaimID
-	keys    map[rfq.Key]desk.Result // answers to keys
-	bodies  map[[16]byte]rfq.Key
+	keys    map[rfq.IdempotencyKey]desk.Result // answers to keys
+	bodies  map[[16]byte]rfq.IdempotencyKey
 	proves  int   // ProvePayments that reached the machine
 	failing error // of the next calls, while not nil
 }
@@ -44,8 +44,8 @@ const (
 func newDesk(t testing.TB, usdc solana.Address, treasury [market.RailCount]solana.Address) *machineDesk {
 	t.Helper()
 	d := &machineDesk{
-		m: rfq.New(), out: event.NewGrowing(64), claims: map[market.ClaimID]rfq.Claim{}, paid: map[market.ClaimID][]rfq.Payment{},
-		index: map[[64]byte]market.ClaimID{}, keys: map[rfq.Key]desk.Result{}, bodies: map[[16]byte]rfq.Key{},
+		m: rfq.New(), out: event.NewGrowingSink(64), claims: map[market.ClaimID]rfq.Claim{}, paid: map[market.ClaimID][]rfq.Payment{},
+		index: map[[64]byte]market.ClaimID{}, keys: map[rfq.IdempotencyKey]desk.Result{}, bodies: map[[16]byte]rfq.IdempotencyKey{},
 	}
 	policy := rfq.Policy{
 		QuoteTTL: int64(15 * time.Second), ClaimTTL: int64(claimTTL), LateWindow: int64(lateWindow), FeeBps: 500, WalletClaims: 60_000,
@@ -130,7 +130,7 @@ func (d *machineDesk) Do(r rfq.Request) (*desk.Result, error) {
 		return nil, d.failing
 	}
 	key := r.Head().Key
-	if key != (rfq.Key{}) {
+	if key != (rfq.IdempotencyKey{}) {
 		if first, ok := d.bodies[key.ID]; ok && first != key {
 			return nil, fmt.Errorf("%w: conflict", errDesk)
 		}
@@ -141,7 +141,7 @@ func (d *machineDesk) Do(r rfq.Request) (*desk.Result, error) {
 	}
 	d.proves++
 	o := d.apply(r)
-	if key != (rfq.Key{}) {
+	if key != (rfq.IdempotencyKey{}) {
 		d.keys[key], d.bodies[key.ID] = o, key
 	}
 	return &o, nil
@@ -190,12 +190,12 @@ func (d *machineDesk) forget(id market.ClaimID) (undo func()) {
 }
 
 // take reserves a fill of 250 dollars; way and rail as told.
-func (d *machineDesk) take(t testing.TB, wallet solana.Address, rail market.Rail, way rfq.Way, ticket market.TicketID) *rfq.Claim {
+func (d *machineDesk) take(t testing.TB, wallet solana.Address, rail market.Rail, way rfq.SettlementMode, ticket market.TicketID) *rfq.Claim {
 	t.Helper()
 	d.mu.Lock()
 	id := market.ClaimID(0x9e37_79b9_7f4a_7c15 * (d.seq + 1)) // no two alike
 	d.mu.Unlock()
-	o := d.must(t, &rfq.TakeClaim{Header: rfq.Header{Token: uint64(id)}, Ticket: ticket, Tranche: 1, Fill: 1, Rail: rail, Way: way, Wallet: wallet})
+	o := d.must(t, &rfq.TakeClaim{Header: rfq.Header{Token: uint64(id)}, Ticket: ticket, Tranche: 1, Fill: 1, Rail: rail, Mode: way, Wallet: wallet})
 	if o.Reason != 0 || o.Claim == nil {
 		t.Fatalf("claim: %v", o.Reason)
 	}
@@ -221,7 +221,7 @@ func (d *machineDesk) check(t testing.TB) {
 				applied = payments[i].Amount
 			}
 		}
-		if c.Paid != applied || applied != 0 && applied < c.Terms.Payment || (applied != 0) != (c.State == rfq.ClaimPaid || c.State == rfq.ClaimDelivering || c.State == rfq.ClaimSettled && c.Way == rfq.Modular) {
+		if c.Paid != applied || applied != 0 && applied < c.Terms.Payment || (applied != 0) != (c.State == rfq.ClaimPaid || c.State == rfq.ClaimDelivering || c.State == rfq.ClaimSettled && c.Mode == rfq.Modular) {
 			t.Errorf("claim %d in state %d: %d applied, %d told, %d due", c.ID, c.State, applied, c.Paid, c.Terms.Payment)
 		}
 		return true

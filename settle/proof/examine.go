@@ -166,7 +166,7 @@ func (s *effects) claims() (list []market.ClaimID) {
 }
 
 // deal finds the claim, and books or keeps what came for it.
-func (p *Prover) process(ctx context.Context, s *effects, key rfq.Key) (finding, error) {
+func (p *Prover) process(ctx context.Context, s *effects, key rfq.IdempotencyKey) (finding, error) {
 	list := s.claims()
 	var claim *rfq.Claim
 	if len(list) == 1 {
@@ -213,7 +213,7 @@ func (p *Prover) signedByUs(s *effects, list []market.ClaimID, claim *rfq.Claim)
 }
 
 // decide holds the transaction against the terms of the claim that it names.
-func (p *Prover) decide(s *effects, c *rfq.Claim, key rfq.Key) (finding, error) {
+func (p *Prover) decide(s *effects, c *rfq.Claim, key rfq.IdempotencyKey) (finding, error) {
 	at := slices.IndexFunc(p.destinations, func(x destination) bool { return x.rail == c.Terms.Rail && x.wallet == c.Terms.PayTo })
 	switch {
 	case at < 0:

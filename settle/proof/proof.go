@@ -83,7 +83,7 @@ type Prover struct {
 // desk's answer to a key is nobody else's.
 type lookup struct {
 	signature solana.Signature
-	key       rfq.Key
+	key       rfq.IdempotencyKey
 }
 
 // New makes a prover. It asks nobody. Errors: [ErrOptions].

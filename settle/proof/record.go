@@ -79,8 +79,8 @@ func bookedPayment(c *rfq.Claim, x *rfq.Payment) finding {
 	if x.State == rfq.PaymentApplied {
 		return f
 	}
-	f.refused = x.Why
-	if x.Why == event.ReasonPaymentMismatch {
+	f.refused = x.Reason
+	if x.Reason == event.ReasonPaymentMismatch {
 		f.mismatch = string(payment.AmountShort)
 		if x.Rail != c.Terms.Rail {
 			f.mismatch = string(payment.WrongMint)
@@ -92,7 +92,7 @@ func bookedPayment(c *rfq.Claim, x *rfq.Payment) finding {
 // own makes the finding of a transaction that the desk itself has signed. The
 // claim's state tells what became of it; it is never booked as a payment.
 func ownTransaction(s solana.Signature, c *rfq.Claim) finding {
-	if c.Way != rfq.Atomic { // a delivery pays us nothing
+	if c.Mode != rfq.Atomic { // a delivery pays us nothing
 		return refusal(c, payment.WrongDestination)
 	}
 	switch c.State {
@@ -116,7 +116,7 @@ type credit struct {
 }
 
 // book has the desk take a credit, and keeps what came beside it.
-func (p *Prover) book(s *effects, x *credit, key rfq.Key) (finding, error) {
+func (p *Prover) book(s *effects, x *credit, key rfq.IdempotencyKey) (finding, error) {
 	id := x.claim.ID
 	// First: once the desk has booked the signature nobody looks at it again.
 	if err := p.addUnbooked(s, id, x, payment.WrongDestination, false); err != nil {

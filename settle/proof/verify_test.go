@@ -78,14 +78,14 @@ func TestKeys(t *testing.T) {
 	x := newTable(t, nil)
 	c, other := x.take(), x.take()
 	sig, second := x.node.pays(t, c), x.node.pays(t, other)
-	key := rfq.Key{ID: [16]byte{1}, Body: [8]byte{1}}
+	key := rfq.IdempotencyKey{ID: [16]byte{1}, Body: [8]byte{1}}
 	r := request(sig, c)
 	r.Key = key
 	if v := x.wants(r, verified, ""); v.Replayed {
 		t.Error("replayed at once")
 	}
 	wrong := request(second, other)
-	wrong.Key = rfq.Key{ID: key.ID, Body: [8]byte{2}}
+	wrong.Key = rfq.IdempotencyKey{ID: key.ID, Body: [8]byte{2}}
 	if v, err := x.Verify(t.Context(), wrong); !errors.Is(err, errDesk) {
 		t.Errorf("%+v, %v", v, err)
 	}

@@ -27,7 +27,7 @@ const (
 type Build struct {
 	// Claim is not 0.
 	Claim market.ClaimID
-	Way   rfq.Way
+	Way   rfq.SettlementMode
 	// Taker is the wallet that is to sign; not zero.
 	Taker solana.Address
 	// Raw is the whole transaction, its signature slots zero. 1 to MaxRaw bytes.
@@ -61,7 +61,7 @@ func appendBuild(dst []byte, b *Build) []byte {
 func decodeBuild(id market.ClaimID, value []byte) (*Build, error) {
 	r := reader{buf: value}
 	r.version()
-	b := &Build{Claim: id, Way: rfq.Way(r.u8()), Taker: solana.Address(r.take(32)), LastValid: r.u64(), BuiltAt: r.i64(), Raw: r.rest()}
+	b := &Build{Claim: id, Way: rfq.SettlementMode(r.u8()), Taker: solana.Address(r.take(32)), LastValid: r.u64(), BuiltAt: r.i64(), Raw: r.rest()}
 	if !r.complete() || b.check() != nil {
 		return nil, fmt.Errorf("%w: build of claim %s", ErrDamaged, claimText(id))
 	}

@@ -98,7 +98,7 @@ func TestGoldenKept(t *testing.T) {
 func TestRoundTrip(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		b := &store.Build{
-			Claim: market.ClaimID(rapid.Uint64Min(1).Draw(t, "claim")), Way: rfq.Way(rapid.IntRange(1, 2).Draw(t, "way")),
+			Claim: market.ClaimID(rapid.Uint64Min(1).Draw(t, "claim")), Way: rfq.SettlementMode(rapid.IntRange(1, 2).Draw(t, "way")),
 			Taker: filled[solana.Address](rapid.ByteRange(1, 255).Draw(t, "taker")), Raw: rapid.SliceOfN(rapid.Byte(), 1, store.MaxRaw).Draw(t, "raw"),
 			LastValid: rapid.Uint64().Draw(t, "last valid"), BuiltAt: rapid.Int64Min(1).Draw(t, "built at"),
 		}

@@ -35,7 +35,7 @@ const mixResting = 17_000
 func (m mix) flow(n int) []step {
 	rng := rand.New(rand.NewPCG(1, 2))
 	b := New(book.Options{})
-	sink := event.NewGrowing(16)
+	sink := event.NewGrowingSink(16)
 	var live []market.OrderID
 	steps := make([]step, 0, n)
 	middle := m.middles[0]
@@ -45,7 +45,7 @@ func (m mix) flow(n int) []step {
 		}
 		var s step
 		switch roll := rng.IntN(100); {
-		case roll < 48 || len(steps) < mixResting || b.Orders() < mixResting/2:
+		case roll < 48 || len(steps) < mixResting || b.OrderCount() < mixResting/2:
 			s.order = m.order(rng, id, middle, book.GTC, 100)
 			live = append(live, id)
 			id++
@@ -63,7 +63,7 @@ func (m mix) flow(n int) []step {
 		default:
 			// An IOC takes as much as keeps the book at its size.
 			size := 20
-			if b.Orders() > mixResting {
+			if b.OrderCount() > mixResting {
 				size = 120
 			}
 			s.order = m.order(rng, id, middle, book.IOC, size)
@@ -150,5 +150,5 @@ func (m mix) run(b *testing.B) {
 	}
 	cpu += threadTime() - start
 	b.ReportMetric(float64(cpu)/float64(b.N), "cpu-ns/op")
-	b.ReportMetric(float64(lob.Orders()), "resting")
+	b.ReportMetric(float64(lob.OrderCount()), "resting")
 }

@@ -135,7 +135,7 @@ func (b *Book) Submit(o *book.Order, at int64, seq uint64, out *event.Sink) {
 	b.live++
 
 	if out.Pos >= out.Limit {
-		out.Room(out)
+		out.MakeRoom(out)
 	}
 	e := out.At(out.Pos)
 	out.Pos++
@@ -173,7 +173,7 @@ func (b *Book) Cancel(id market.OrderID, who market.ParticipantID, at int64, seq
 	b.free = slot
 
 	if out.Pos >= out.Limit {
-		out.Room(out)
+		out.MakeRoom(out)
 	}
 	e := out.At(out.Pos)
 	out.Pos++
@@ -246,7 +246,7 @@ func (b *Book) endQueue(li int32, who market.ParticipantID, why event.Reason, c 
 func (b *Book) MassCancel(who market.ParticipantID, side market.Side, why event.Reason, at int64, seq uint64, out *event.Sink) int {
 	c := command{at, seq, out, b.instrument}
 	before := b.live
-	if who == 0 || b.Open(who) > 0 {
+	if who == 0 || b.OpenOrders(who) > 0 {
 		for s := market.Buy; s <= market.Sell; s++ {
 			if side == 0 || side == s {
 				b.massCancelSide(who, s, why, &c)

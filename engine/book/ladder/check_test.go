@@ -171,7 +171,7 @@ func (b *Book) checkSlab(seen map[int32]bool) error {
 func TestInvariants(t *testing.T) {
 	rng := rand.New(rand.NewPCG(11, 13))
 	b := New(book.Options{MaxOrders: 2000})
-	out := event.NewGrowing(64)
+	out := event.NewGrowingSink(64)
 	middle := market.Price(1 << 20)
 	slides, grown := 0, 0
 	for seq := uint64(1); seq <= 4000; seq++ {

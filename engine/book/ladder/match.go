@@ -116,7 +116,7 @@ func (t *taker) slice() market.Qty {
 // paragraph of rule 5.
 func (b *Book) fillable(t *taker) market.Qty {
 	opp := t.side.Opposite()
-	owns := t.who != 0 && b.Open(t.who) > 0
+	owns := t.who != 0 && b.OpenOrders(t.who) > 0
 	var sum market.Qty
 	for key := b.best[opp&3]; key+t.reach >= 0 && sum < t.rem; {
 		p := market.Price(key * sign(opp))

@@ -7,8 +7,8 @@ import (
 	"blockdesk/market"
 )
 
-// Open returns how many live orders who has.
-func (b *Book) Open(who market.ParticipantID) int {
+// OpenOrders returns how many live orders who has.
+func (b *Book) OpenOrders(who market.ParticipantID) int {
 	if int(who) >= len(b.open) {
 		return 0
 	}
@@ -16,7 +16,7 @@ func (b *Book) Open(who market.ParticipantID) int {
 }
 
 // Orders returns how many orders are live.
-func (b *Book) Orders() int { return b.live }
+func (b *Book) OrderCount() int { return b.live }
 
 // LastTrade returns the price of the last trade, 0 before the first.
 func (b *Book) LastTrade() market.Price { return b.last }
@@ -62,18 +62,18 @@ func (b *Book) Depth(side market.Side, dst []market.Level) []market.Level {
 }
 
 // Get returns a live order as Export would give it.
-func (b *Book) Get(id market.OrderID) (book.Resting, bool) {
+func (b *Book) Get(id market.OrderID) (book.LiveOrder, bool) {
 	slot, _ := b.find(id, hashOf(id))
 	if slot == 0 {
-		return book.Resting{}, false
+		return book.LiveOrder{}, false
 	}
 	return b.resting(slot), true
 }
 
-func (b *Book) resting(slot int32) book.Resting {
+func (b *Book) resting(slot int32) book.LiveOrder {
 	x, d := &b.orders[slot], &b.cold[slot]
 	open := b.openOf(slot)
-	r := book.Resting{Open: open, Shown: x.qty()}
+	r := book.LiveOrder{Open: open, Shown: x.qty()}
 	r.ID, r.Price, r.Participant = x.id, x.price(), x.participant()
 	r.Side, r.TIF, r.STP, r.Type = x.side(), tifOf(x.state), stpOf(x.state), book.Limit
 	r.Qty = open + b.takenOf(slot)
@@ -87,7 +87,7 @@ func (b *Book) resting(slot int32) book.Resting {
 		r.ExpireAt = d.expireAt
 	}
 	if x.state&flagWaiting != 0 {
-		r.Waiting, r.Shown, r.Stop, r.Entered, r.Type = true, 0, d.stop, d.entered, book.StopLimit
+		r.Waiting, r.Shown, r.Stop, r.EnteredSeq, r.Type = true, 0, d.stop, d.entered, book.StopLimit
 		if x.state&flagMarket != 0 {
 			r.Type = book.Stop
 		}
@@ -96,7 +96,7 @@ func (b *Book) resting(slot int32) book.Resting {
 }
 
 // Export gives every live order in canonical order.
-func (b *Book) Export(give func(book.Resting)) {
+func (b *Book) Export(give func(book.LiveOrder)) {
 	for s := market.Buy; s <= market.Sell; s++ {
 		for key := b.best[s]; key != noBest; {
 			p := market.Price(key * sign(s))
@@ -111,16 +111,16 @@ func (b *Book) Export(give func(book.Resting)) {
 	}
 }
 
-func (b *Book) exportQueue(li int32, give func(book.Resting)) {
+func (b *Book) exportQueue(li int32, give func(book.LiveOrder)) {
 	for slot := b.levels[li].head; slot != 0; slot = b.orders[slot].next {
 		give(b.resting(slot))
 	}
 }
 
 // Import adds an order that Export gave, behind those added before. Errors:
-// book.ErrResting, ErrDuplicate, ErrFull, ErrCrossed.
-func (b *Book) Import(r book.Resting) error {
-	if err := book.CheckResting(&r); err != nil {
+// book.ErrLiveOrder, ErrDuplicate, ErrFull, ErrCrossed.
+func (b *Book) Import(r book.LiveOrder) error {
+	if err := book.CheckLiveOrder(&r); err != nil {
 		return err
 	}
 	if slot, _ := b.find(r.ID, hashOf(r.ID)); slot != 0 {
@@ -135,7 +135,7 @@ func (b *Book) Import(r book.Resting) error {
 		if taken := r.Qty - r.Open; taken > 0 {
 			b.take(slot, taken)
 		}
-		b.placeStop(slot, r.Stop, r.Entered)
+		b.placeStop(slot, r.Stop, r.EnteredSeq)
 		return nil
 	}
 	t := taker{

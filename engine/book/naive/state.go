@@ -90,8 +90,8 @@ func (b *Book) NextExpiry() int64 {
 	return next
 }
 
-// Open returns how many live orders who has.
-func (b *Book) Open(who market.ParticipantID) int {
+// OpenOrders returns how many live orders who has.
+func (b *Book) OpenOrders(who market.ParticipantID) int {
 	n := 0
 	for _, m := range b.all() {
 		if m.Participant == who {
@@ -102,7 +102,7 @@ func (b *Book) Open(who market.ParticipantID) int {
 }
 
 // Orders returns how many orders are live.
-func (b *Book) Orders() int { return len(b.live) }
+func (b *Book) OrderCount() int { return len(b.live) }
 
 // LastTrade returns the price of the last trade, 0 before the first.
 func (b *Book) LastTrade() market.Price { return b.last }
@@ -138,31 +138,31 @@ func (b *Book) Depth(side market.Side, dst []market.Level) []market.Level {
 }
 
 // Get returns a live order as Export would give it.
-func (b *Book) Get(id market.OrderID) (book.Resting, bool) {
+func (b *Book) Get(id market.OrderID) (book.LiveOrder, bool) {
 	if m := b.live[id]; m != nil {
 		return resting(m), true
 	}
-	return book.Resting{}, false
+	return book.LiveOrder{}, false
 }
 
-func resting(m *order) book.Resting {
-	return book.Resting{Order: m.Order, Open: m.open, Shown: m.shown, Waiting: m.waiting, Entered: m.entered}
+func resting(m *order) book.LiveOrder {
+	return book.LiveOrder{Order: m.Order, Open: m.open, Shown: m.shown, Waiting: m.waiting, EnteredSeq: m.entered}
 }
 
 // Export gives every live order in canonical order.
-func (b *Book) Export(give func(book.Resting)) {
+func (b *Book) Export(give func(book.LiveOrder)) {
 	for _, m := range b.all() {
 		give(resting(m))
 	}
 }
 
 // Import adds an order that Export gave, behind those added before. Errors:
-// book.ErrResting, ErrDuplicate, ErrFull, ErrCrossed.
-func (b *Book) Import(r book.Resting) error {
-	if err := book.CheckResting(&r); err != nil {
+// book.ErrLiveOrder, ErrDuplicate, ErrFull, ErrCrossed.
+func (b *Book) Import(r book.LiveOrder) error {
+	if err := book.CheckLiveOrder(&r); err != nil {
 		return err
 	}
-	m := &order{Order: r.Order, open: r.Open, entered: r.Entered, waiting: r.Waiting}
+	m := &order{Order: r.Order, open: r.Open, entered: r.EnteredSeq, waiting: r.Waiting}
 	if why, _ := b.refusal(m); why == event.ReasonDuplicateOrder {
 		return fmt.Errorf("order %d: %w", r.ID, book.ErrDuplicate)
 	} else if why == event.ReasonBookFull || why == event.ReasonLevelFull {

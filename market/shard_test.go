@@ -2,28 +2,28 @@ package market
 
 import "testing"
 
-func TestElsewhere(t *testing.T) {
+func TestOtherShard(t *testing.T) {
 	set, err := NewInstruments([]Instrument{{
 		Symbol: "A/B", Base: "A", Quote: "B", Source: Matched, Tick: 1, Lot: 1, MinQty: 1, MaxQty: 10, MaxPrice: 10,
 	}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if set.Elsewhere([]byte("C/D")) != nil {
+	if set.OtherShard([]byte("C/D")) != nil {
 		t.Error("a set of its own knows places")
 	}
-	us := &Place{Group: "us"}
-	wide := set.WithElsewhere(map[string]*Place{"A/B": us, "C/D": us})
+	us := &Shard{Name: "us"}
+	wide := set.WithOtherShards(map[string]*Shard{"A/B": us, "C/D": us})
 	switch {
-	case wide.Elsewhere([]byte("C/D")) != us:
+	case wide.OtherShard([]byte("C/D")) != us:
 		t.Error("the place is not found")
-	case wide.Elsewhere([]byte("A/B")) != nil:
+	case wide.OtherShard([]byte("A/B")) != nil:
 		t.Error("what is in the set is elsewhere")
-	case wide.Elsewhere([]byte("c/d")) != nil, wide.Elsewhere(nil) != nil:
+	case wide.OtherShard([]byte("c/d")) != nil, wide.OtherShard(nil) != nil:
 		t.Error("what is nowhere has a place")
 	case wide.Lookup([]byte("A/B")) == nil || wide.Lookup([]byte("C/D")) != nil:
 		t.Error("the set itself has changed")
-	case set.Elsewhere([]byte("C/D")) != nil:
+	case set.OtherShard([]byte("C/D")) != nil:
 		t.Error("the first set has changed")
 	}
 }
