@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -88,12 +89,14 @@ func each(cmd *cobra.Command, visit func(*cobra.Command)) {
 // cliReference writes the document: topics, then all commands as the help has them.
 func cliReference(tree *cobra.Command) string {
 	var b strings.Builder
-	b.WriteString("# Commands\n\nMade from the program by `UPDATE_GOLDEN=1 go test ./cmd/blockdesk -run TestCLIDocument`: change the help, not this file.\n\n")
+	b.WriteString("# Commands\n\nFor operators and engineers who type commands: each one with its flags and examples, as `blockdesk help` prints them. Made by `UPDATE_GOLDEN=1 go test ./cmd/blockdesk -run TestCLIDocument`: change the help, not this file.\n\n")
 	top := describe(tree)
 	fmt.Fprintf(&b, "%s\n\nEvery command takes these flags:\n\n", top.Text)
 	for _, f := range flagLines(flagsHelp(tree.PersistentFlags())) {
 		fmt.Fprintf(&b, "- `%s`: %s\n", f[0], code(f[1]))
 	}
+	b.WriteString("\nA command also takes the flags of the command that it belongs to.\n")
+	writeOperatorFlags(&b, tree)
 	group := ""
 	for _, c := range top.Commands {
 		if c.Group != group {
@@ -117,19 +120,37 @@ func cliReference(tree *cobra.Command) string {
 	return b.String()
 }
 
+// askingFlags are shown once: every command that asks the running service has them.
+var askingFlags = []string{"admin", "operator-token"}
+
+// writeOperatorFlags names the commands that take askingFlags.
+func writeOperatorFlags(b *strings.Builder, tree *cobra.Command) {
+	var names []string
+	var flags []flagHelp
+	each(tree, func(cmd *cobra.Command) {
+		if cmd.PersistentFlags().Lookup(askingFlags[0]) == nil {
+			return
+		}
+		names = append(names, "`"+strings.TrimPrefix(cmd.CommandPath(), tree.Name()+" ")+"`")
+		flags = slices.DeleteFunc(flagsHelp(cmd.PersistentFlags()), func(f flagHelp) bool { return !slices.Contains(askingFlags, f.Name) })
+	})
+	fmt.Fprintf(b, "\nCommands that ask the running service (%s) also take:\n\n", strings.Join(names, ", "))
+	for _, f := range flagLines(flags) {
+		fmt.Fprintf(b, "- `%s`: %s\n", f[0], code(f[1]))
+	}
+}
+
 func writeCommand(b *strings.Builder, cmd *cobra.Command) {
 	h := describe(cmd)
-	fmt.Fprintf(b, "\n### %s\n\n%s\n\n```text\n%s\n```\n", h.Command, code(h.Text), h.Usage)
+	fmt.Fprintf(b, "\n### %s\n\n%s\n\n```text\n%s\n", h.Command, code(h.Text), h.Usage)
 	if h.Examples != "" {
-		fmt.Fprintf(b, "\n```text\n%s\n```\n", h.Examples)
+		fmt.Fprintf(b, "\n%s\n", h.Examples)
 	}
-	var own []flagHelp
-	for _, f := range append(h.Flags, h.Shared...) {
-		if f.Name != "help" && cmd.Root().PersistentFlags().Lookup(f.Name) == nil {
-			own = append(own, f)
-		}
-	}
-	if len(own) == 0 || cmd.HasSubCommands() && !cmd.HasLocalFlags() {
+	b.WriteString("```\n")
+	own := slices.DeleteFunc(h.Flags, func(f flagHelp) bool {
+		return f.Name == "help" || slices.Contains(askingFlags, f.Name) || cmd.Root().PersistentFlags().Lookup(f.Name) != nil
+	})
+	if len(own) == 0 {
 		return
 	}
 	b.WriteString("\n")
