@@ -5,7 +5,7 @@ import (
 	"strconv"
 )
 
-// adapterCatalog is the answer of market/adapters (description, 2.8).
+// adapterCatalog is the answer of market/adapters (docs/specification.md 2.8).
 type adapterCatalog struct {
 	OK       bool                     `json:"ok"`
 	Version  string                   `json:"api_version"`
@@ -29,7 +29,7 @@ type adapterFamily struct {
 	Blocker   string            `json:"blocker,omitempty"`
 }
 
-// consumable says whether a family's consumers need nothing but the files.
+// consumable says whether a family's consumers need only the public files.
 type consumable uint8
 
 const (
@@ -37,7 +37,7 @@ const (
 	partially
 )
 
-// MarshalJSON writes true, or "partially" (description, 2.8).
+// MarshalJSON writes true, or "partially" (docs/specification.md 2.8).
 func (c consumable) MarshalJSON() ([]byte, error) {
 	if c == partially {
 		return []byte(`"partially"`), nil
@@ -45,8 +45,8 @@ func (c consumable) MarshalJSON() ([]byte, error) {
 	return strconv.AppendBool(nil, c == fully), nil
 }
 
-// family is a row of the description's table of mappings (4.2, last part): the
-// market reads that a family of consumers uses, and the pages beside them.
+// family is a family of consumers with the reads and pages that it uses
+// (docs/specification.md 4.2).
 type family struct {
 	name      string
 	consumers []string
@@ -61,7 +61,7 @@ type family struct {
 	blocker   string
 }
 
-// families in the order of the description.
+// families returns the families in the order of docs/specification.md 4.2.
 func families() []family {
 	return []family{
 		{

@@ -14,24 +14,23 @@ import (
 	"blockdesk/mirror"
 )
 
-// Cycle is how long facts are valid (description, 1.4).
+// Cycle is how long facts are valid (docs/specification.md 1.4).
 const Cycle = 10 * time.Second
 
-// Input is everything that facts are computed from, read at one moment.
+// Input is everything from which facts are computed, read at one moment.
 type Input struct {
 	At      Time
 	Service Service
 	URLs    URLs
-	// Tokens are described by the configuration; NewFacts adds what was read from
-	// the chain to a copy.
+	// Tokens come from the configuration. NewFacts adds supplies and balances to a copy.
 	Tokens      []Token
 	Instruments []market.Instrument
 	Views       Views
 	History     History
 	Mirror      Mirror
 	Settlement  *Settlement // nil without a chain
-	// Desk is the RFQ desk's state. It may be nil before the first event, and always
-	// is where the desk is not enabled.
+	// Desk is the RFQ desk's state. It may be nil before the first event, and is nil if
+	// the desk is not enabled.
 	DeskEnabled bool
 	Desk        *rfq.View
 }
@@ -41,29 +40,29 @@ type Views interface {
 	View(in market.InstrumentID) *engine.View
 }
 
-// History returns trades that are older than those of the views: *archive.Archive.
+// History has the trades that are older than those of the views; *archive.Archive is one.
 type History interface {
-	// Candles returns those that begin before a time in Unix nanoseconds (0: the
+	// Candles returns the candles that open before a time in Unix nanoseconds (0: the
 	// newest), oldest first.
 	Candles(in market.InstrumentID, i archive.Interval, before int64, limit int) ([]archive.Candle, error)
-	// CompleteSince is the time since when no trade is missing, Unix nanoseconds.
+	// CompleteSince returns the time since which no trade is missing, Unix nanoseconds.
 	CompleteSince() int64
 }
 
-// Mirror is what was read of the mirrored instruments. The zero value means that
-// nothing is read from a chain.
+// Mirror is the state of the mirrored instruments. The zero value means that no chain is
+// read.
 type Mirror struct {
 	Pairs  []MirrorPair
 	State  *mirror.State
 	Trades TradeFinder // may be nil
 }
 
-// MirrorPair is what the configuration says of one mirrored instrument.
+// MirrorPair is the configuration of one mirrored instrument.
 type MirrorPair struct {
 	Symbol                      string
 	BaseMint, QuoteMint         string
 	BaseDecimals, QuoteDecimals int
-	// Pool has the members that are known before the pool is read; nil = none.
+	// Pool has the members that the configuration sets; nil = no pool.
 	Pool *Pool
 	// PoolFees: the pool's program counts the fees that it owes.
 	PoolFees bool
@@ -71,11 +70,11 @@ type MirrorPair struct {
 	Observed []Account
 }
 
-// Settlement is what settlement reports of its nodes and its open work.
+// Settlement is the state of settlement's nodes and its open work.
 type Settlement struct {
 	Nodes    []rpc.UpstreamHealth
 	UnderWay int
-	// RefundsDue counts all refunds that are due; Refunds may be cut off at a limit.
+	// RefundsDue counts all refunds due; Refunds may be truncated.
 	RefundsDue int
 	Refunds    []rfq.Payment
 }
@@ -105,7 +104,7 @@ type builder struct {
 	mirrored []mirroredPair // in the order of Mirror.Pairs
 }
 
-// desk sums up tickets and refunds.
+// desk sums up tickets, claims and refunds.
 func (in *Input) desk() Desk {
 	d := Desk{Enabled: true}
 	if v := in.Desk; v != nil {
@@ -138,8 +137,8 @@ func (in *Input) desk() Desk {
 	return d
 }
 
-// Cache keeps the facts of the current cycle. The first request in a cycle
-// computes them; no order waits for that.
+// Cache keeps the facts of the current cycle. The first request of a cycle computes them,
+// outside of the order path.
 type Cache struct {
 	read  func(at Time) *Input
 	clock func() time.Time
@@ -159,8 +158,9 @@ func NewCache(read func(at Time) *Input, clock func() time.Time) *Cache {
 	return &Cache{read: read, clock: clock}
 }
 
-// Facts returns the facts of the current cycle. While another goroutine computes
-// them, it returns those of the previous cycle, or waits if there are none.
+// Facts returns the facts of the current cycle. While another goroutine computes them, it
+// returns those of the previous cycle, or waits if there are none. Any goroutine may call
+// it.
 func (c *Cache) Facts() *Facts {
 	begin := c.clock().Truncate(Cycle)
 	current := c.current.Load()

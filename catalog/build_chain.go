@@ -11,8 +11,8 @@ import (
 // selectionMode is rpc_policy.selection_mode.
 const selectionMode = "preferred_primary_with_failover"
 
-// chain is what settlement knows of its nodes; it is published where no market is
-// read from the chain.
+// chain returns the state of settlement's RPC nodes. It is published if no market is
+// mirrored.
 func (s *Settlement) chain(now Time) Chain {
 	if s == nil {
 		return Chain{Selection: "none"}
@@ -32,9 +32,8 @@ func (s *Settlement) chain(now Time) Chain {
 	return c
 }
 
-// mirrorChain is what the mirror knows of the chain and its nodes. Where the
-// canonical pair is mirrored, its reading alone decides how current the chain's
-// data is.
+// mirrorChain returns the mirror's state of the chain and its nodes. If the canonical pair
+// is mirrored, only its reading decides how current the chain data is.
 func mirrorChain(s *mirror.State, canonical *mirroredPair, mirrored bool) Chain {
 	c := Chain{
 		Configured: true, Selection: selectionMode, Slot: s.Slot, SyncedAt: timeOf(s.SyncedAt), LastSig: signatureText(s.LastSignature),
@@ -86,7 +85,7 @@ func (c *Chain) addProvider(p Provider) {
 	c.Providers = append(c.Providers, p)
 }
 
-// provider describes a node by its name, which unlike its URL holds no secret.
+// provider describes a node by its name, because its URL may hold a secret.
 func provider(h *rpc.UpstreamHealth) Provider {
 	p := Provider{URL: h.Name, Available: h.Available, LatestSlot: h.Slot, LastError: h.LastError, LastOkAt: timeOf(h.LastOK)}
 	if !h.LastOK.IsZero() {
@@ -96,7 +95,7 @@ func provider(h *rpc.UpstreamHealth) Provider {
 	return p
 }
 
-// timeOf converts a time; the zero time is none.
+// timeOf converts a time; the zero time becomes 0.
 func timeOf(t time.Time) Time {
 	if t.IsZero() {
 		return 0

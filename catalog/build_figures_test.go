@@ -24,8 +24,8 @@ func sceneWindow(quote uint64, last market.Amount) mirror.Window {
 	}
 }
 
-// TestMirroredWindows: what is proven is published to the atom, rounded down; anything
-// else is zero with the word for why.
+// TestMirroredWindows: proven figures are published to the atom, rounded down. Others are
+// zero, with a status that says why.
 func TestMirroredWindows(t *testing.T) {
 	for _, c := range []struct {
 		status mirror.WindowStatus
@@ -67,8 +67,8 @@ func TestMirroredWindows(t *testing.T) {
 	}
 }
 
-// TestMirroredWindowsInDollars: a quote token that is no dollar counts at its
-// price, rounded down; without one there are swaps, and no dollars.
+// TestMirroredWindowsInDollars: a quote token other than USDC counts at its price, rounded
+// down; without a price there are swaps and no dollars.
 func TestMirroredWindowsInDollars(t *testing.T) {
 	s := newChainScene()
 	s.second().Swaps.Rolling.Day = sceneWindow(1_000_001, 1_000_000)
@@ -82,7 +82,7 @@ func TestMirroredWindowsInDollars(t *testing.T) {
 	}
 	s = newChainScene()
 	s.first().Swaps.Rolling.Day = sceneWindow(1<<62, 1)
-	if day := s.facts(nil).Pairs[0].Windows.Day; day.VolumeUSD != mostUSD || day.Status != WindowExact {
+	if day := s.facts(nil).Pairs[0].Windows.Day; day.VolumeUSD != maxUSD || day.Status != WindowExact {
 		t.Errorf("the most dollars: %+v", day)
 	}
 	s.first().Swaps.Rolling.Day = sceneWindow(1<<62+1, 1)
@@ -91,7 +91,7 @@ func TestMirroredWindowsInDollars(t *testing.T) {
 	}
 }
 
-// finder knows the trades of instrument 0 from ordinal 1 on.
+// finder has the trades of instrument 0 from ordinal 1 on.
 type finder struct{ known uint64 }
 
 func (f finder) Signature(in market.InstrumentID, ordinal uint64) (sig solana.Signature, ok bool, err error) {
@@ -101,12 +101,12 @@ func (f finder) Signature(in market.InstrumentID, ordinal uint64) (sig solana.Si
 	return solana.Signature{0: byte(ordinal)}, in == 0 && ordinal <= f.known, nil
 }
 
-// TestMirroredFigures: totals, fees, guarantee and pool are the chain's, in dollars
-// to the atom and rounded down.
+// TestMirroredFigures: totals, fees, guarantee and pool follow from the chain, in dollars
+// rounded down.
 func TestMirroredFigures(t *testing.T) {
 	s := newChainScene()
 	observed := &s.mirror.Pairs[1].Observed
-	*observed = append(*observed, (*observed)[0]) // named twice, it counts once
+	*observed = append(*observed, (*observed)[0]) // configured twice, it counts once
 	w := &s.first().Swaps
 	w.Rolling.Totals = mirror.Totals{Swaps: 5, Quote: market.Uint128{Lo: 10_000_001}}
 	w.Reconstructed = mirror.Snapshot{Swaps: 2, Quote: market.Uint128{Lo: 3_000_000}}
@@ -143,8 +143,7 @@ func TestMirroredFigures(t *testing.T) {
 	}
 }
 
-// TestMirroredVisible: a book counts as offers and liquidity while it is the
-// chain's of now.
+// TestMirroredVisible: only a current book counts as offers and liquidity.
 func TestMirroredVisible(t *testing.T) {
 	s := newChainScene()
 	f := s.facts(nil)
@@ -189,8 +188,8 @@ func TestMirroredSignature(t *testing.T) {
 	}
 }
 
-// TestMirroredReasons: a pair has its own reasons, and the canonical one's record
-// none of the other's.
+// TestMirroredReasons: a pair has its own reasons, and the canonical pair's record has none
+// of the other's.
 func TestMirroredReasons(t *testing.T) {
 	s := newChainScene()
 	s.views[0].Ticker.LastAt = factsNow
@@ -221,8 +220,8 @@ func TestMirroredReasons(t *testing.T) {
 	}
 }
 
-// TestMirroredTokens: each token has its mint, its supply and its accounts, each
-// once and as it was read last, guarantees first.
+// TestMirroredTokens: each token has its mint, its supply and its accounts, each once with
+// its latest reading, guarantees first.
 func TestMirroredTokens(t *testing.T) {
 	s := newChainScene()
 	tokenText := func() string {
@@ -266,8 +265,8 @@ func TestMirroredTokens(t *testing.T) {
 	}
 }
 
-// TestMirroredSnapshots: each is of its own moment, in dollars; raw fees stay what
-// they are, and the newest counts for the public totals.
+// TestMirroredSnapshots: each snapshot has its own time and is in dollars; raw fees are
+// unchanged, and the newest snapshot determines the public totals.
 func TestMirroredSnapshots(t *testing.T) {
 	s := newChainScene()
 	recorded := mirror.Snapshot{
@@ -306,8 +305,8 @@ func TestMirroredSnapshots(t *testing.T) {
 	}
 }
 
-// TestMirroredChain: what is known of the chain is what the canonical pair knows,
-// and nodes are named without their URLs.
+// TestMirroredChain: the chain's state is that of the canonical pair's reading, and nodes
+// are named without their URLs.
 func TestMirroredChain(t *testing.T) {
 	type chain struct {
 		synced   bool

@@ -10,19 +10,19 @@ import (
 	"blockdesk/mirror"
 )
 
-// TradeFinder returns the transaction of a mirrored instrument's trade:
-// *mirror.Service.
+// TradeFinder finds the transaction of a mirrored instrument's trade; *mirror.Service is
+// one.
 type TradeFinder interface {
 	Signature(in market.InstrumentID, ordinal uint64) (sig solana.Signature, ok bool, err error)
 }
 
-// mirroredPair is what is known of one mirrored instrument. The zero value is one
-// of which nothing is read.
+// mirroredPair is the configuration and state of one mirrored instrument. The zero value
+// is an instrument that the mirror does not read.
 type mirroredPair struct {
 	config *MirrorPair
 	state  *mirror.PairState
-	// accounts exist and hold what their role allows. wrongAccount: one that holds
-	// something else was left out.
+	// accounts are the observed ones that hold a mint of their role. wrongAccount: an
+	// account with another mint was left out.
 	accounts     []observedAccount
 	wrongAccount bool
 }
@@ -45,8 +45,7 @@ func (m *Mirror) pairs() (all []mirroredPair) {
 	return all
 }
 
-// mirroredPair returns the pair of an instrument, the zero value where nothing is
-// read of it.
+// mirroredPair returns the pair of an instrument; the zero value if it is not read.
 func (b *builder) mirroredPair(symbol string) *mirroredPair {
 	for i := range b.mirrored {
 		if b.mirrored[i].config.Symbol == symbol {
@@ -56,10 +55,10 @@ func (b *builder) mirroredPair(symbol string) *mirroredPair {
 	return &mirroredPair{}
 }
 
-// wasRead reports whether the pair was ever read from the chain.
+// wasRead reports whether the pair was read from the chain since the start.
 func (k *mirroredPair) wasRead() bool { return k.state != nil && !k.state.Reasons.Has(mirror.NotRead) }
 
-// fresh reports whether the reading is current: only a current one makes a price.
+// fresh reports whether the reading is current. Only a current reading prices the pair.
 func (k *mirroredPair) fresh() bool { return k.state != nil && k.state.Fresh() }
 
 // hasBook reports whether the engine's book is the chain's current book.
@@ -67,8 +66,8 @@ func (k *mirroredPair) hasBook() bool {
 	return k.fresh() && k.state.Price == mirror.BookPrice && !k.state.Reasons.Has(mirror.EngineRefuses)
 }
 
-// spot is the price that the pool's reserves make, in dollars and rounded down,
-// where the quote asset is worth quote; 0 = there is none.
+// spot returns the price of the pool's reserves in dollars, rounded down, at the price
+// quote of the quote asset; 0 if there is none.
 func (k *mirroredPair) spot(quote market.USDPrice) market.USDPrice {
 	if !k.fresh() || k.state.Pool == nil {
 		return 0
@@ -78,8 +77,8 @@ func (k *mirroredPair) spot(quote market.USDPrice) market.USDPrice {
 	return spotFloor(base, held, int(pool.Base.Decimals)-int(pool.Quote.Decimals), quote)
 }
 
-// spotFloor is held ÷ base at the quote asset's price, rounded down; scale is by
-// how many decimals the base token has more. 0 = there is no such price.
+// spotFloor returns held ÷ base at the quote asset's price, rounded down; 0 if it is out
+// of range. scale is the base token's decimals less the quote token's.
 func spotFloor(base, held market.Amount, scale int, quote market.USDPrice) market.USDPrice {
 	if base == 0 {
 		return 0
@@ -95,11 +94,11 @@ func spotFloor(base, held market.Amount, scale int, quote market.USDPrice) marke
 	return market.USDPrice(price)
 }
 
-// reasonPoolStopped is a reason of degradation beside the mirror's own.
+// reasonPoolStopped is a degradation reason beside the mirror's own.
 const reasonPoolStopped = "onchain_pool_stopped"
 
-// reasons are why the pair's chain data is degraded. A price of the vaults is not
-// among them: it follows from the price source, which may be the operator's anchor.
+// reasons returns why the pair's chain data is degraded. mirror.VaultPrice is not among
+// them: it follows from the price source, which may be the operator's anchor.
 func (k *mirroredPair) reasons() []string {
 	if k.state == nil {
 		return []string{mirror.NotRead.String()}
@@ -115,8 +114,8 @@ func (k *mirroredPair) reasons() []string {
 	return words
 }
 
-// describe fills in what was read of a mirrored pair that already has its price.
-// quote is the price of its quote asset, 0 = there is none.
+// describe fills in the chain state of a mirrored pair that already has its price. quote
+// is the price of its quote asset; 0 = none.
 func (k *mirroredPair) describe(p *Pair, quote market.USDPrice) {
 	p.Reasons, p.Pool = k.reasons(), k.pool(quote)
 	if k.state != nil {
@@ -128,8 +127,8 @@ func (k *mirroredPair) describe(p *Pair, quote market.USDPrice) {
 	p.Totals, p.GuaranteeUSD = k.totals(p.PriceUSD, quote), k.guarantee(p.PriceUSD, quote)
 }
 
-// signature is the transaction of the view's newest trade; empty where it is not
-// known. The mirror reports a store that fails.
+// signature returns the transaction of the view's newest trade; empty if unknown. The
+// mirror itself reports a failing store.
 func (m *Mirror) signature(v *engine.View) string {
 	if m.Trades == nil || len(v.Trades) == 0 || v.Trades[0].Ordinal == 0 {
 		return ""
@@ -141,8 +140,7 @@ func (m *Mirror) signature(v *engine.View) string {
 	return solana.Text(signature)
 }
 
-// blockTime converts a time of the chain, which counts seconds; a time that no
-// block can have is none.
+// blockTime converts a block's time, in seconds; an impossible one becomes 0.
 func blockTime(seconds int64) Time {
 	if seconds <= 0 || seconds > math.MaxInt64/int64(time.Second) {
 		return 0

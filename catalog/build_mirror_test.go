@@ -19,14 +19,13 @@ import (
 	"blockdesk/mirror"
 )
 
-// chainScene is a market of two mirrored pairs, SLUSD/USDC and 92C/SLUSD, that a
-// test puts together: nothing of it is read from anywhere.
+// chainScene is a made-up market of two mirrored pairs, SLUSD/USDC and 92C/SLUSD.
 type chainScene struct {
 	*factsScene
 	state *mirror.State
 }
 
-// factsAddress is one of many.
+// factsAddress returns the nth test address.
 func factsAddress(n byte) solana.Address { return solana.Address{0: n, 31: 1} }
 
 // Addresses of the scene.
@@ -36,7 +35,7 @@ var (
 	sceneReserve, sceneFees         = factsAddress(30), factsAddress(31)
 )
 
-// sceneSlot is what all was read as of, sceneSecond when that was.
+// sceneSlot and sceneSecond are the slot and the Unix time of all readings.
 const sceneSlot = 330_442_322
 
 var sceneSecond = factsNow/int64(time.Second) - 2
@@ -73,7 +72,7 @@ func newChainScene() *chainScene {
 	return s
 }
 
-// chainState is a state in which all is well.
+// chainState returns a healthy state.
 func (s *chainScene) chainState() *mirror.State {
 	at := mirror.Clock{Slot: sceneSlot, Unix: sceneSecond}
 	now := time.Unix(0, factsNow)
@@ -114,7 +113,7 @@ func (s *chainScene) chainState() *mirror.State {
 func (s *chainScene) first() *mirror.PairState  { return &s.state.Pairs[1] }
 func (s *chainScene) second() *mirror.PairState { return &s.state.Pairs[0] }
 
-// facts are what documents are made of.
+// facts returns the facts of the scene.
 func (s *chainScene) facts(desk *rfq.View) *Facts {
 	in := s.input(desk)
 	in.Service = Service{FeeBps: 500, Network: "solana-mainnet-beta", ProgramID: solana.Text(solana.RaydiumCPMMProgram)}
@@ -126,7 +125,7 @@ func (s *chainScene) facts(desk *rfq.View) *Facts {
 	return NewFacts(in)
 }
 
-// statusText is what a test reads of a status record.
+// statusText has the members of a status record that tests read.
 type statusText struct {
 	Price  *string `json:"spot_price_usd"`
 	Day    string  `json:"volume_24h_usd"`
@@ -145,7 +144,7 @@ type statusText struct {
 
 const statusSchemaName = "svc_market_status_v1"
 
-// statusSchema is the one that is served.
+// statusSchema compiles the published schema of the status record.
 func statusSchema(t *testing.T) *jsonschema.Schema {
 	t.Helper()
 	var served struct{ Schemas map[string]json.RawMessage }
@@ -162,7 +161,7 @@ func statusSchema(t *testing.T) *jsonschema.Schema {
 	return schema
 }
 
-// statusOf renders the status record, holds it to its schema and reads it.
+// statusOf renders the status record, validates it against its schema and decodes it.
 func statusOf(t *testing.T, schema *jsonschema.Schema, f *Facts) (r statusText) {
 	t.Helper()
 	text := Encode(Status(f, statusSchemaName))
@@ -179,7 +178,7 @@ func statusOf(t *testing.T, schema *jsonschema.Schema, f *Facts) (r statusText) 
 	return r
 }
 
-// lawful holds what the facts say to the description's rules.
+// lawful checks the facts against docs/specification.md.
 func lawful(t *testing.T, schema *jsonschema.Schema, name string, f *Facts) {
 	t.Helper()
 	const vaults = "live_price_using_verified_vault_snapshot"
@@ -205,9 +204,9 @@ func lawful(t *testing.T, schema *jsonschema.Schema, name string, f *Facts) {
 	}
 }
 
-// TestMirroredPrices: the chain's book comes first, then the vaults, then the
-// operator; what is stale or was never read makes no price, and neither does what
-// only the engine still has.
+// TestMirroredPrices: the on-chain book comes first, then the vaults, then the operator.
+// A reading that is stale or missing makes no price, and neither does a book that only the
+// engine still has.
 func TestMirroredPrices(t *testing.T) {
 	schema := statusSchema(t)
 	type price struct {
@@ -288,8 +287,8 @@ func TestMirroredPrices(t *testing.T) {
 	}
 }
 
-// TestMirroredLaws: whatever the chain and the nodes return, no document says more
-// than is known, and every record is of its schema.
+// TestMirroredLaws: whatever the chain and the nodes return, the facts keep the rules and
+// every record matches its schema.
 func TestMirroredLaws(t *testing.T) {
 	schema, random := statusSchema(t), rand.New(rand.NewPCG(7, 7))
 	amount := func() market.Amount { // small ones and the largest alike

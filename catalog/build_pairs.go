@@ -10,7 +10,7 @@ import (
 	"blockdesk/mirror"
 )
 
-// oneDollar is a dollar as a price.
+// oneDollar is the price of a dollar.
 const oneDollar = market.USDPrice(1_000_000_000)
 
 func (b *builder) pairs() []Pair {
@@ -24,8 +24,7 @@ func (b *builder) pairs() []Pair {
 		b.all[i] = pairOf(in, views[i])
 		b.all[i].Candle = b.candle(in)
 	}
-	// A pair may be priced in the base token of another one, which need not come
-	// before it.
+	// The quote token of a pair may be the base token of a later one.
 	for b.priceByMarkets(views) || b.priceByDesk() {
 	}
 	for i := range b.all {
@@ -34,7 +33,7 @@ func (b *builder) pairs() []Pair {
 	return b.all
 }
 
-// pairOf returns what the view contains.
+// pairOf returns the members that follow from the view.
 func pairOf(in *market.Instrument, v *engine.View) Pair {
 	t := &v.Ticker
 	p := Pair{
@@ -67,8 +66,8 @@ func pairOf(in *market.Instrument, v *engine.View) Pair {
 	return p
 }
 
-// change is the change of a price in hundredths of a percent, rounded towards
-// zero; nil where there is none to compare with.
+// change returns the change of a price in basis points, rounded towards zero; nil if one
+// of the prices is missing.
 func change(from, to market.Price) *Percent {
 	const whole = 10_000
 	if from <= 0 || to <= 0 {
@@ -101,18 +100,18 @@ func qtyText(in *market.Instrument, q market.Qty) Decimal {
 	return Decimal{Units: market.Mul(uint64(q), in.Lot), Decimals: int(in.QtyDecimals)}
 }
 
-// quoteText is an amount of the quote asset, exact.
+// quoteText returns an exact amount of the quote asset.
 func quoteText(in *market.Instrument, n market.Uint128) Decimal {
 	text := in.AppendTickLots(nil, n)
 	units, err := market.ParseUint128(text, in.NotionalDecimals())
-	if err != nil { // it was printed from such a number
+	if err != nil { // unreachable: AppendTickLots printed it
 		return Decimal{}
 	}
 	return Decimal{Units: units, Decimals: in.NotionalDecimals()}
 }
 
-// candle is the newest hour with a trade; nil where there is none, or where the
-// history cannot be read, which its readiness check reports.
+// candle returns the newest hour with a trade; nil if there is none, or if the history
+// cannot be read, which its readiness check reports.
 func (b *builder) candle(in *market.Instrument) *Candle {
 	candles, err := b.History.Candles(in.ID, archive.Hour1, 0, 1)
 	if err != nil || len(candles) == 0 {
@@ -137,8 +136,8 @@ func (b *builder) priceByMarkets(views []*engine.View) (some bool) {
 	return some
 }
 
-// marketPrice is the middle of a pair's book, else the price of its pool's vaults.
-// A book and a pool on chain count while their reading is current.
+// marketPrice returns the mid price of a pair's book, else the price of its pool's vaults.
+// An on-chain book or pool counts only while its reading is current.
 func (b *builder) marketPrice(in *market.Instrument, v *engine.View) (market.USDPrice, PriceSource) {
 	quote := b.dollars(in.Quote)
 	source, live := FromBook, true
@@ -160,9 +159,9 @@ func (b *builder) marketPrice(in *market.Instrument, v *engine.View) (market.USD
 	return 0, NoPrice
 }
 
-// priceByDesk prices one pair that has no market by the desk's anchor. It prefers a
-// pair whose quote asset has a price, because the markets of the others may only
-// wait for that price. It reports whether it priced one.
+// priceByDesk prices one pair without a market by the desk's anchor and reports whether it
+// did. It prefers a pair whose quote asset has a price, because the others may get a
+// market price once their quote asset is priced.
 func (b *builder) priceByDesk() bool {
 	waiting := -1
 	for i := range b.all {
@@ -184,7 +183,7 @@ func (b *builder) priceByDesk() bool {
 	return true
 }
 
-// anchor is the operator's price of a pair; 0 if there is none or it is too old.
+// anchor returns the operator's price of a pair; 0 if there is none or it is too old.
 func (b *builder) anchor(in *market.Instrument) market.USDPrice {
 	if b.Desk == nil {
 		return 0
@@ -196,8 +195,8 @@ func (b *builder) anchor(in *market.Instrument) market.USDPrice {
 	return pair.Anchor
 }
 
-// dollars is the price of an asset: a dollar for USDC, else that of the first
-// pair that sells it and has a price; 0 = none.
+// dollars returns the price of an asset: one dollar for USDC, else the price of the first
+// pair that sells it and has one; 0 if there is none.
 func (b *builder) dollars(symbol string) market.USDPrice {
 	if symbol == settlementSymbol {
 		return oneDollar
@@ -210,8 +209,8 @@ func (b *builder) dollars(symbol string) market.USDPrice {
 	return 0
 }
 
-// inDollars fills in what needs the price of the quote asset. Everything is at
-// its present price, rounded down.
+// inDollars fills in the members that need the price of the quote asset, at its present
+// price and rounded down.
 func (b *builder) inDollars(p *Pair, in *market.Instrument, v *engine.View) {
 	p.Floor = b.floor(in)
 	quote := b.dollars(in.Quote)
@@ -221,7 +220,7 @@ func (b *builder) inDollars(p *Pair, in *market.Instrument, v *engine.View) {
 		p.LastSignature = b.Mirror.signature(v)
 		if k.hasBook() {
 			p.VisibleUSD = visible(in, v, quote)
-		} else { // documents take these for current offers; depth has its slot and time
+		} else { // the documents publish Bid and Ask as current
 			p.Bid, p.Ask = nil, nil
 		}
 		return
@@ -237,7 +236,7 @@ func (b *builder) inDollars(p *Pair, in *market.Instrument, v *engine.View) {
 	p.Windows.Week, p.Totals = b.week(in, quote), b.matched(in, quote)
 }
 
-// visible is the value of the displayed book; 0 if it does not fit.
+// visible returns the value of the displayed book; 0 if it overflows.
 func visible(in *market.Instrument, v *engine.View, quote market.USDPrice) market.USD {
 	sum := market.Uint128{}
 	for _, side := range [][]market.Level{v.Bids, v.Asks} {
@@ -253,10 +252,10 @@ func visible(in *market.Instrument, v *engine.View, quote market.USDPrice) marke
 	return usd
 }
 
-// matched are the totals of a pair with a book of our own, at the present price
-// of the quote asset, rounded down. They cover the last archive.MaxCandles days with
-// a trade, which is all that one read of the history returns. Where the history
-// cannot be read they are zero; its readiness check reports that.
+// matched returns the totals of a pair with our own book, at the present price of the
+// quote asset, rounded down. They cover the last archive.MaxCandles days with a trade,
+// which is what one read returns. They are zero if the history cannot be read, which its
+// readiness check reports.
 func (b *builder) matched(in *market.Instrument, quote market.USDPrice) (t Totals) {
 	days, err := b.History.Candles(in.ID, archive.Day1, 0, archive.MaxCandles)
 	if err != nil {
@@ -277,20 +276,19 @@ func (b *builder) matched(in *market.Instrument, quote market.USDPrice) (t Total
 	return t
 }
 
-// worthUSD turns price × qty, in ticks × lots, into dollars.
+// worthUSD converts price × qty, in ticks × lots, to dollars.
 func worthUSD(in *market.Instrument, n market.Uint128, quote market.USDPrice) (market.USD, bool) {
 	text := quoteText(in, n)
 	return usdFloor(text.Units, text.Decimals, quote)
 }
 
-// week sums up our own trades of the last seven days, by the minute as those of
-// the last day: the minutes that began within them, and then the hours. It is not
-// proven where trades of that time were lost with their store.
+// week sums up our own trades of the last seven days: the minutes of the first hour that
+// began within them, then whole hours. It is unproven if trades of that time were lost.
 func (b *builder) week(in *market.Instrument, quote market.USDPrice) Window {
 	const hour = int64(time.Hour)
 	from := int64(b.At) - int64(mirror.Week)
 	whole := from + hour - 1
-	whole -= whole % hour // the first whole hour begins then
+	whole -= whole % hour // start of the first whole hour
 	if from < b.History.CompleteSince() {
 		return Window{Status: WindowUnproven, Why: mirror.Partial.Word("7d")}
 	}
@@ -326,8 +324,8 @@ func (b *builder) week(in *market.Instrument, quote market.USDPrice) Window {
 	return w
 }
 
-// floor is the lowest price that the desk may sell at: the corridor's end less
-// the largest discount. 0 = it has no anchor, or does not sell the pair.
+// floor returns the lowest price at which the desk may sell: the corridor's lower end less
+// the largest discount; 0 if the desk has no anchor or does not sell the pair.
 func (b *builder) floor(in *market.Instrument) market.USDPrice {
 	if b.Desk == nil {
 		return 0

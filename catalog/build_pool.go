@@ -6,15 +6,14 @@ import (
 	"blockdesk/mirror"
 )
 
-// tradersFrom says how traders are counted (activity_totals).
+// tradersFrom is how traders are counted (activity_totals).
 const tradersFrom = "distinct_fee_payers_of_decoded_swaps"
 
-// mostUSD bounds each figure in dollars, so that a few of them add up to one that
-// fits: 4.6 million millions.
-const mostUSD = market.USD(1) << 62
+// maxUSD bounds each figure in dollars (4.6e12), so that sums of a few cannot overflow.
+const maxUSD = market.USD(1) << 62
 
-// usdFloor is an amount of so many decimals at a price, in dollars rounded down; ok
-// is false above mostUSD, and without a price.
+// usdFloor returns the value of an amount at a price, in dollars rounded down; ok is false
+// above maxUSD and without a price.
 func usdFloor(units market.Uint128, decimals int, price market.USDPrice) (usd market.USD, ok bool) {
 	if price == 0 {
 		return 0, false
@@ -24,22 +23,21 @@ func usdFloor(units market.Uint128, decimals int, price market.USDPrice) (usd ma
 		return 0, false
 	}
 	n, err := ratio.Floor(units)
-	if err != nil || n > uint64(mostUSD) {
+	if err != nil || n > uint64(maxUSD) {
 		return 0, false
 	}
 	return market.USD(n), true
 }
 
-// usdSum is what both sides are worth, each rounded down; a side without a price
-// counts nothing.
+// usdSum returns the value of both sides, each rounded down; a side without a price counts
+// as zero.
 func (k *mirroredPair) usdSum(base, held market.Uint128, price, quote market.USDPrice) market.USD {
 	first, _ := usdFloor(base, k.config.BaseDecimals, price)
 	second, _ := usdFloor(held, k.config.QuoteDecimals, quote)
 	return first + second
 }
 
-// pool is what the configuration and the chain say of the pair's pool; nil where
-// it has none.
+// pool returns the pair's pool from the configuration and the chain; nil if it has none.
 func (k *mirroredPair) pool(quote market.USDPrice) *Pool {
 	if k.config == nil || k.config.Pool == nil {
 		return nil
@@ -58,11 +56,11 @@ func (k *mirroredPair) pool(quote market.USDPrice) *Pool {
 	return p
 }
 
-// noDollars is the word of a window whose swaps are proven but whose dollars are
-// not, because nothing prices the quote asset.
+// noDollars is the status of a window whose swaps are proven but have no value in dollars,
+// because nothing prices the quote asset.
 const noDollars = "quote_asset_not_priced"
 
-// windows are those of decoded swaps, at the quote asset's present price.
+// windows returns the windows of decoded swaps, at the quote asset's present price.
 func (k *mirroredPair) windows(quote market.USDPrice) Windows {
 	if k.state == nil {
 		unproven := Window{Status: WindowUnproven}
@@ -74,7 +72,7 @@ func (k *mirroredPair) windows(quote market.USDPrice) Windows {
 	}
 }
 
-// window is one of them by its name.
+// window converts one window; name is "24h" or "7d".
 func (k *mirroredPair) window(w *mirror.Window, name string, quote market.USDPrice) Window {
 	switch w.Status {
 	case 0: // no history is read
@@ -95,10 +93,10 @@ func (k *mirroredPair) window(w *mirror.Window, name string, quote market.USDPri
 	return out
 }
 
-// percent is the change of the price in hundredths of a percent, rounded towards
-// zero; nil where it does not fit.
+// percent returns the change of the price in basis points, rounded towards zero; nil if it
+// overflows.
 func percent(w *mirror.Window) *Percent {
-	const millionths = 100 // of a hundredth of a percent
+	const millionths = 100 // in a basis point
 	change, ok := w.Delta()
 	if !ok {
 		return nil
@@ -107,9 +105,8 @@ func percent(w *mirror.Window) *Percent {
 	return &p
 }
 
-// totals count from the beginning of what is known. Dollars are at the present
-// prices and rounded down. Fees are raw: what the pool owes, and what the fee
-// vaults hold.
+// totals returns the cumulative figures. Dollars are at present prices and rounded down.
+// Fees are those that the pool owes and those in the fee vaults.
 func (k *mirroredPair) totals(price, quote market.USDPrice) Totals {
 	if k.state == nil {
 		return Totals{}
@@ -129,7 +126,7 @@ func (k *mirroredPair) totals(price, quote market.USDPrice) Totals {
 	return t
 }
 
-// fees are the pool's own counters and what the fee vaults hold, in atoms.
+// fees returns the pool's own fee counters plus the balances of the fee vaults, in atoms.
 func (k *mirroredPair) fees() (base, held market.Uint128) {
 	if p := k.state.Pool; p != nil {
 		base, held = market.Uint128{Lo: uint64(p.BaseFees)}, market.Uint128{Lo: uint64(p.QuoteFees)}
@@ -137,7 +134,7 @@ func (k *mirroredPair) fees() (base, held market.Uint128) {
 	return plus(base, k.heldBy(FeeVaultBase, k.config.BaseMint)), plus(held, k.heldBy(FeeVaultQuote, k.config.QuoteMint))
 }
 
-// guarantee is what the guarantee accounts hold, in dollars.
+// guarantee returns the value of the guarantee accounts in dollars.
 func (k *mirroredPair) guarantee(price, quote market.USDPrice) market.USD {
 	if k.state == nil {
 		return 0
@@ -145,7 +142,7 @@ func (k *mirroredPair) guarantee(price, quote market.USDPrice) market.USD {
 	return k.usdSum(k.heldBy(GuaranteeReserve, k.config.BaseMint), k.heldBy(GuaranteeReserve, k.config.QuoteMint), price, quote)
 }
 
-// plus adds up amounts of 64 bits, of which there are too few to overflow.
+// plus adds amounts of 64 bits, of which there are too few to overflow.
 func plus(a, b market.Uint128) market.Uint128 {
 	sum, _ := a.Add(b)
 	return sum

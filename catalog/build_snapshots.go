@@ -10,15 +10,15 @@ import (
 )
 
 const (
-	// maxSnapshots bounds those that are published, the newest: a week of them and
-	// some more by default. The mirror keeps mirror.MaxSnapshots.
+	// maxSnapshots bounds the published snapshots, which by default is more than a week.
+	// The mirror keeps mirror.MaxSnapshots.
 	maxSnapshots = 32
-	// snapshotSource is what recorded them.
+	// snapshotSource is snapshot_source.
 	snapshotSource = "recorded_by_mirror_from_finalized_swaps"
 )
 
-// snapshots are the recorded states of the pair, newest first. All are in dollars
-// at quote, the present price of the quote asset; without it there are none.
+// snapshots returns the recorded states of the pair, newest first, in dollars at the
+// present price of the quote asset; nil without a price.
 func (k *mirroredPair) snapshots(quote market.USDPrice, feeBps uint16) []Snapshot {
 	if k.state == nil || quote == 0 {
 		return nil
@@ -46,7 +46,7 @@ func (k *mirroredPair) snapshot(r *mirror.Snapshot, quote market.USDPrice, feeBp
 		Key: at.Format("20060102T150405Z"), Label: at.Format("2006-01-02 15:04 UTC"), Heading: c.Symbol + " at " + reference,
 		At: blockTime(r.At), Pool: pool.Address, LPMint: pool.LPMint,
 		BaseVault: base(r.BaseBalance), QuoteVault: held(r.QuoteBalance), UserBase: base(r.BaseFees), UserQuote: held(r.QuoteFees),
-		// The fees are in the vaults: they are part of them, not added.
+		// The fees lie in the vaults, so the totals already include them.
 		TotalBase: base(r.BaseBalance), TotalQuote: held(r.QuoteBalance),
 		Swaps: r.Swaps, Traders: r.Traders, VolumeTokens: Decimal{Units: r.Base, Decimals: c.BaseDecimals},
 		FeesTokens: base(feesInBase(r)), FeeBps: feeBps, Source: snapshotSource, Reference: reference,
@@ -57,8 +57,8 @@ func (k *mirroredPair) snapshot(r *mirror.Snapshot, quote market.USDPrice, feeBp
 	return s
 }
 
-// feesInBase are the fees of both sides in atoms of the base token, those of the
-// quote at the price of the vaults, rounded down.
+// feesInBase returns the fees of both sides in atoms of the base token. The quote fees are
+// converted at the price of the vaults, rounded down.
 func feesInBase(r *mirror.Snapshot) market.Amount {
 	held := r.QuoteBalance - r.QuoteFees
 	if held == 0 {

@@ -10,8 +10,8 @@ import (
 	"blockdesk/market"
 )
 
-// factsScene is a market that a test puts together: 92C/SLUSD comes first, so
-// that its price waits for the second pair's.
+// factsScene is a made-up market. 92C/SLUSD comes first, so that its price depends on a
+// later pair.
 type factsScene struct {
 	instruments []market.Instrument
 	views       [2]*engine.View
@@ -49,7 +49,7 @@ func newFactsScene() *factsScene {
 	}}
 }
 
-// quoted is a view with one level a side, of one base unit each.
+// quoted returns a view with one level a side, of one base unit each.
 func quoted(in market.InstrumentID, bid, ask market.Price) *engine.View {
 	const unit = 1_000_000
 	return &engine.View{
@@ -66,9 +66,8 @@ func (s *factsScene) pairs(desk *rfq.View) []Pair {
 	return NewFacts(s.input(desk)).Pairs
 }
 
-// TestPairPrices: a book prices its pair, in dollars by the pair that sells its
-// quote asset, whatever their order; else the desk's anchor does while it is
-// fresh; else nothing.
+// TestPairPrices: a book prices its pair, in dollars by the pair that sells its quote
+// asset, in any order; else the desk's anchor prices it while it is fresh; else nothing.
 func TestPairPrices(t *testing.T) {
 	s := newFactsScene()
 	anchored := func(at int64) *rfq.View {
@@ -114,8 +113,8 @@ func TestPairPrices(t *testing.T) {
 	}
 }
 
-// TestPairFigures: volumes are of real trades, at the quote asset's present
-// price, and zero with their status where nothing proves them.
+// TestPairFigures: volumes are those of real trades, at the quote asset's present price;
+// unproven ones are zero with their status.
 func TestPairFigures(t *testing.T) {
 	s := newFactsScene()
 	v := quoted(0, 499_999, 500_001)
@@ -155,8 +154,8 @@ func TestPairFigures(t *testing.T) {
 	}
 }
 
-// TestWeekByTheMinute: of the hour that the week begins in, the minutes count that
-// began within it, and of all others the whole hour.
+// TestWeekByTheMinute: the week's first hour counts from its first whole minute, all other
+// hours count entirely.
 func TestWeekByTheMinute(t *testing.T) {
 	s := newFactsScene()
 	s.views[1] = quoted(1, 1_000_000, 1_000_000)
@@ -223,8 +222,8 @@ func TestChange(t *testing.T) {
 	}
 }
 
-// TestMatchedTotals: the trades of all days count, at the quote asset's present
-// price, and nothing where it has none; those of a window are among them.
+// TestMatchedTotals: the trades of all days count, those of a window among them, at the
+// quote asset's present price; without a price the totals are zero.
 func TestMatchedTotals(t *testing.T) {
 	s := newFactsScene()
 	day := func(ago int, dollars uint64) archive.Candle {

@@ -9,14 +9,14 @@ import (
 	"blockdesk/market"
 )
 
-// observedAccount is an account that the configuration names, with its balance.
+// observedAccount is a configured account with its balance.
 type observedAccount struct {
 	Account
 	mint string
 }
 
-// observe finds the configured accounts that exist and hold what their role
-// allows, each once, in the order of the configuration.
+// observe finds the configured accounts that exist and hold a mint of their role, each
+// once, in the order of the configuration.
 func (k *mirroredPair) observe() {
 	read := map[string]int{}
 	for i := range k.state.Observed {
@@ -28,7 +28,7 @@ func (k *mirroredPair) observe() {
 		if !ok {
 			continue
 		}
-		delete(read, a.Address) // an account that is named twice counts once
+		delete(read, a.Address) // an account that is configured twice counts once
 		h := &k.state.Observed[at]
 		a.mint, a.Amount, a.Slot = solana.Text(h.Mint), h.Amount, k.state.At.Slot
 		if !k.config.allows(a.Role, a.mint) {
@@ -51,7 +51,7 @@ func (c *MirrorPair) allows(role AccountRole, mint string) bool {
 	}
 }
 
-// heldBy is what the accounts of a role hold of a mint.
+// heldBy returns the balance of a mint over the accounts of a role.
 func (k *mirroredPair) heldBy(role AccountRole, mint string) (sum market.Uint128) {
 	for i := range k.accounts {
 		if a := &k.accounts[i]; a.Role == role && a.mint == mint {
@@ -61,8 +61,8 @@ func (k *mirroredPair) heldBy(role AccountRole, mint string) (sum market.Uint128
 	return sum
 }
 
-// addReadings fills in what was read of tokens: their supply and the accounts that
-// hold them. Where two pairs have read the same, the later reading counts.
+// addReadings fills in the tokens' supplies and accounts. If two pairs have read the same
+// account, the later reading counts.
 func (b *builder) addReadings(tokens []Token) {
 	supplied := map[string]uint64{} // the slot of each token's supply
 	add := func(k *mirroredPair, symbol, mint string, supply market.Amount) {
@@ -92,13 +92,13 @@ func (b *builder) addReadings(tokens []Token) {
 		add(k, base, k.config.BaseMint, k.state.BaseSupply)
 		add(k, quote, k.config.QuoteMint, k.state.QuoteSupply)
 	}
-	for i := range tokens { // guarantees first: documents name the first one
+	for i := range tokens { // guarantees first: documents name the first account
 		slices.SortStableFunc(tokens[i].Accounts, func(a, b Account) int { return cmp.Compare(a.Role, b.Role) })
 	}
 }
 
-// accountsOf are the accounts that hold tokens of one of the pair's mints: the
-// observed ones and the pool's vault.
+// accountsOf returns the accounts that hold one of the pair's mints: the observed ones and
+// the pool's vault.
 func (k *mirroredPair) accountsOf(mint string) (all []Account) {
 	pool, label := "", ""
 	if k.config.Pool != nil {

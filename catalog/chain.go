@@ -2,7 +2,7 @@ package catalog
 
 import "slices"
 
-// statusChain is what the record says of the chain and the nodes that tell it.
+// statusChain is the status record's part about the chain and the RPC nodes.
 type statusChain struct {
 	Slot        uint64      `json:"slot"`
 	AgeSeconds  int64       `json:"data_freshness_seconds"`
@@ -64,42 +64,39 @@ type providerRecord struct {
 	LastError *string `json:"lastError"`
 }
 
-func (f *Facts) chainState(p *Pair) statusChain {
+func newStatusChain(f *Facts, p *Pair) statusChain {
 	c := &f.Chain
-	reasons := f.reasons(p)
-	age := f.chainAge()
+	reasons := degradedBy(f, p)
+	age := chainAge(f)
 	s := statusChain{
-		Slot: c.Slot, AgeSeconds: age, ProofHash: hashOf(f.proofSubject()), SyncedAt: c.SyncedAt, Active: c.Active,
+		Slot: c.Slot, AgeSeconds: age, ProofHash: hashOf(newProofSubject(f)), SyncedAt: c.SyncedAt, Active: c.Active,
 		Degradation: degradation{
 			Degraded: len(reasons) > 0, Reasons: reasons, Failover: c.Failover,
 			Upstreams: len(c.Providers), PriceSource: p.PriceSource.String(),
 		},
 		Freshness: freshness{
-			AgeSeconds: age, SyncedAt: c.SyncedAt, LastAt: p.Windows.LastAt, LastAge: f.age(p.Windows.LastAt),
+			AgeSeconds: age, SyncedAt: c.SyncedAt, LastAt: p.Windows.LastAt, LastAge: ageAt(f, p.Windows.LastAt),
 		},
 		Policy: rpcPolicy{
-			Selection: c.Selection, Count: len(c.Providers), Upstreams: c.urls(), Primary: c.Primary,
-			Fallbacks: listed(c.Fallbacks), Active: c.Active,
+			Selection: c.Selection, Count: len(c.Providers), Primary: c.Primary,
+			Upstreams: records(f, c.Providers, func(_ *Facts, p *Provider) string { return p.URL }),
+			Fallbacks: append([]string{}, c.Fallbacks...), Active: c.Active,
 		},
 		Health: rpcHealth{
 			Active: c.Active, LatencyMS: c.LatencyMS, Slot: c.MaxSlot, Signature: c.LastSig, SyncedAt: c.SyncedAt,
-			Lag: c.SlotBehind, Primary: c.Primary, Providers: []providerRecord{},
+			Lag: c.SlotBehind, Primary: c.Primary, Providers: records(f, c.Providers, newProviderRecord),
 		},
 	}
 	s.Freshness.Windows.Day, s.Freshness.Windows.Week = p.Windows.Day.brief(), p.Windows.Week.brief()
 	if len(c.Fallbacks) > 0 {
 		s.Health.Fallback = c.Fallbacks[0]
 	}
-	for i := range c.Providers {
-		s.Health.Providers = append(s.Health.Providers, c.Providers[i].record())
-	}
 	return s
 }
 
-// chainAge is for how many seconds nothing was read from the chain: since the
-// start where nothing was yet. Without a chain all figures are the engine's, of
-// now.
-func (f *Facts) chainAge() int64 {
+// chainAge returns the seconds since the last reading of the chain, or since the start
+// if there was none. Without a chain it is 0: all figures are the engine's own.
+func chainAge(f *Facts) int64 {
 	switch {
 	case !f.Chain.Configured:
 		return 0
@@ -110,8 +107,8 @@ func (f *Facts) chainAge() int64 {
 	}
 }
 
-// Reasons of degradation that follow from the facts; the last is the
-// description's (2.5), the others are our choice.
+// Reasons of degradation that follow from the facts. The last is from
+// docs/specification.md 2.5, the others are our choice.
 const (
 	reasonNoChain   = "chain_not_configured"
 	reasonNotSynced = "chain_not_synced"
@@ -121,8 +118,8 @@ const (
 	reasonVaults    = "live_price_using_verified_vault_snapshot"
 )
 
-// reasons are all why what a pair shows is less than it should be.
-func (f *Facts) reasons(p *Pair) []string {
+// degradedBy returns all reasons why a pair is degraded.
+func degradedBy(f *Facts, p *Pair) []string {
 	c := &f.Chain
 	all := append([]string{}, c.Reasons...)
 	for _, reason := range p.Reasons {
@@ -148,20 +145,6 @@ func (f *Facts) reasons(p *Pair) []string {
 	return all
 }
 
-func (p *Provider) record() providerRecord {
-	r := providerRecord{
-		URL: p.URL, Available: p.Available, Slot: p.LatestSlot, LatencyMS: p.LatencyMS, LastOkAt: p.LastOkAt,
-	}
-	if p.LastError != "" {
-		r.LastError = &p.LastError
-	}
-	return r
-}
-
-func (c *Chain) urls() []string {
-	all := make([]string, 0, len(c.Providers))
-	for i := range c.Providers {
-		all = append(all, c.Providers[i].URL)
-	}
-	return all
+func newProviderRecord(_ *Facts, p *Provider) providerRecord {
+	return providerRecord{p.URL, p.Available, p.LatestSlot, p.LatencyMS, p.LastOkAt, known(p.LastError)}
 }

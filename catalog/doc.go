@@ -1,47 +1,42 @@
-// Package catalog is what the service says about its markets to those who list,
-// show, route or audit them: the market status record, the token catalog, pairs,
-// pools, fees, proof, and the small files of integrators.
+// Package catalog makes the documents that the service publishes about its markets for
+// listing sites, wallets, routers and auditors: the market status record, the token
+// catalog, pairs, pools, fees, the proof, and the integrators' small files.
 //
-// All of it is made of one value, Facts: the state of everything at one moment.
-// A document is a pure function of Facts, so no two files can disagree, and a file
-// that is served under several paths is one document.
+// All documents are made from one value, Facts: the state of everything at one moment. A
+// document is a pure function of Facts, so two files can never disagree. A document with
+// several paths has the same bytes on each.
 //
 //	configuration ─┐
 //	views, history ├─▶ Input ─▶ Facts (once a cycle) ─▶ Documents ─▶ pages
 //	mirror, desk  ─┘
 //
-// NewFacts does the arithmetic of prices, volumes, windows and totals; Cache keeps
-// its result for a cycle.
-//
-// The JSON Schemas in schemas/ are made of the types by the package's tests, are
-// what integrators read, and every document is held to its own.
+// NewFacts does the arithmetic of prices, volumes, windows and totals. Cache keeps its
+// result for a cycle. The package's tests generate the JSON Schemas in schemas/ from the
+// types, and validate every document against its schema.
 //
 // Invariants:
-//  1. Nothing is invented: what is not known is null, an empty text or zero, with
-//     the status that says so beside it.
-//  2. Money is a decimal text of exact integers; every rounding is named where it
+//  1. Nothing is invented: what is unknown is null, an empty text or zero, next to the
+//     status that says so.
+//  2. Money is a decimal string of exact integers. Every rounding is named where it
 //     happens.
-//  3. What two documents tell of one thing is the same, to the character; a test
-//     walks all of them and holds each to every other.
-//  4. Facts do not change once they are made, so any number of goroutines may
-//     render them.
+//  3. Two documents that publish the same value publish the same text. A test walks all
+//     documents and compares every value with every other.
+//  4. Facts are immutable, so any number of goroutines may render them.
 //
-// Names and types of the members are the description's where it gives them (parts
-// 2.5 to 2.8), and the aggregators' in what is made for them; all else is our
-// choice. So is what follows:
-//   - A price that nothing tells is null, though the description types it as text.
-//   - fallback_active: the chain's figures are not live, or there is no chain.
-//   - Documents of the configuration alone bear the time since when it is in force
-//     and no other, so their bytes change with a restart. The pool registry's do
-//     too when a program tells the vaults of its pool.
-//   - proof_hash of the status record is that of the proof document: SHA-256 of
-//     what the service says of the chain and the prices. A pool's is of the pool.
-//   - The token list's version comes from the list before it, which the caller
-//     remembers, since consumers ignore one that is not above theirs.
-//   - Windows of a pair with a book of our own count its trades by the minute, those
-//     of a mirrored pair its decoded swaps to the second; both are at the present
-//     price of the quote asset, and status_24h and status_7d say why one is not
-//     proven.
-//   - Raw fees of a snapshot are no public total where they do not fit its volume:
-//     what the fee rate makes of the volume is.
+// Names and types follow docs/specification.md 2.5 to 2.8, and the aggregators' own
+// formats in the documents for them. The rest is our choice, also:
+//   - An unknown price is null, although the specification types it as a string.
+//   - fallback_active: the chain figures are not live, or there is no chain.
+//   - Documents that depend on the configuration only carry the time when it took effect
+//     and no other, so their bytes change only with a restart. The pool registry also
+//     changes when a program names the vaults of its pool.
+//   - proof_hash of the status record is that of the proof document: the SHA-256 of the
+//     published chain state and prices. A pool's proof_hash covers the pool.
+//   - The token list's version follows from the list published before, which the caller
+//     stores, because consumers ignore a version that is not above their own.
+//   - Windows count a matched pair's trades by the minute and a mirrored pair's decoded
+//     swaps by the second. Both are at the present price of the quote asset. status_24h
+//     and status_7d say why a window is not proven.
+//   - Recorded fees of a snapshot that do not match its volume do not enter the public
+//     totals; volume × fee rate does.
 package catalog

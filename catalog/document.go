@@ -5,39 +5,68 @@ import (
 	"encoding/json"
 )
 
-// Document is one thing that the service says, under one or more paths.
+// Document is one published document, served under one or more paths.
 type Document struct {
-	// Name is the path below /api/v1/market/; "" = there is none.
+	// Name is the path below /api/v1/market/.
 	Name string
 	// Schema names the document's JSON Schema.
 	Schema string
-	// Files are its other paths, on the main and the API address alike.
+	// Files are its other paths, on the main and the API address.
 	Files []string
-	// Legacy is a path on the API address alone; "" = there is none.
+	// Legacy is a path on the API address only; may be empty.
 	Legacy string
-	// Fixed: the configuration alone makes it, so it changes with a restart.
+	// Fixed: the document depends on the configuration only.
 	Fixed bool
-	// Partner: aggregators poll it, so it has their rate limit.
+	// Partner: aggregators poll it, so their rate limit applies.
 	Partner bool
 	// Render returns a value for encoding/json. It must not change the facts.
-	// schema is Schema, for the document to name.
+	// schema is the Schema that the document names.
 	Render func(f *Facts, schema string) any
 }
 
-// Encode returns the JSON of a document: one line, its texts as they are. It
-// panics where the value is none of this package.
+// header begins the documents whose layout is our choice.
+type header struct {
+	OK      bool   `json:"ok"`
+	Schema  string `json:"schema"`
+	Version string `json:"api_version"`
+	At      Time   `json:"timestamp_exact"`
+	Network string `json:"execution_network"`
+}
+
+func newHeader(f *Facts, schema string) header {
+	return header{OK: true, Schema: schema, Version: APIVersion, At: f.At, Network: f.Service.Network}
+}
+
+// configHeader returns the header of a document that depends on the configuration only.
+func configHeader(f *Facts, schema string) header {
+	h := newHeader(f, schema)
+	h.At = f.Service.ConfiguredAt
+	return h
+}
+
+// records returns a record of each element of list; never nil, so that JSON has [].
+func records[T, R any](f *Facts, list []T, record func(*Facts, *T) R) []R {
+	all := make([]R, 0, len(list))
+	for i := range list {
+		all = append(all, record(f, &list[i]))
+	}
+	return all
+}
+
+// Encode returns the JSON of a document on one line, without HTML escapes. It panics
+// if the value cannot be encoded.
 func Encode(value any) []byte {
 	var out bytes.Buffer
 	e := json.NewEncoder(&out)
 	e.SetEscapeHTML(false)
 	if err := e.Encode(value); err != nil {
-		panic("catalog: a value that cannot be encoded: " + err.Error())
+		panic("catalog: encode a document: " + err.Error())
 	}
 	return bytes.TrimSuffix(out.Bytes(), []byte{'\n'})
 }
 
-// Documents returns the table: what is served, and everywhere it is. Paths that
-// depend on a query, such as trades, are not in it.
+// Documents returns all documents with their paths. Paths that depend on a query, such
+// as trades, are not among them.
 func Documents() []Document {
 	return []Document{
 		{Name: "status", Schema: "svc_market_status_v1", Legacy: "/status", Files: []string{"/market.json"}, Render: Status},

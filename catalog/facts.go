@@ -1,22 +1,23 @@
 package catalog
 
 import (
+	"slices"
+
 	"blockdesk/market"
 )
 
-// Facts is everything that the documents are made of, at one moment. Slices and
-// what pointers lead to must not change any more.
+// Facts is the state at one moment from which all documents are made. It is immutable,
+// with everything that it points to.
 type Facts struct {
-	// At is when the facts were put together; they stand for a cycle (description,
-	// 1.4).
+	// At is when the facts were computed; they are valid for one Cycle.
 	At      Time
 	Service Service
 	URLs    URLs
 	// Tokens are those of the pairs and USDC, each once, in the order of the
 	// configuration.
 	Tokens []Token
-	// Pairs are all instruments, in the order of the configuration. The first one
-	// is canonical.
+	// Pairs are all instruments, in the order of the configuration. The first one is
+	// the canonical pair.
 	Pairs []Pair
 	Chain Chain
 	// Snapshots are the recorded states of the market, newest first.
@@ -24,35 +25,117 @@ type Facts struct {
 	Desk      Desk
 }
 
-// Service is what the configuration says of who runs this.
+// canonical returns the first pair; an empty one if there is none.
+func (f *Facts) canonical() *Pair {
+	if len(f.Pairs) == 0 {
+		return &Pair{}
+	}
+	return &f.Pairs[0]
+}
+
+// pair returns the pair of that symbol. If there is none, or f is nil, it returns nil.
+func (f *Facts) pair(symbol string) *Pair {
+	if f != nil {
+		for i := range f.Pairs {
+			if f.Pairs[i].Symbol == symbol {
+				return &f.Pairs[i]
+			}
+		}
+	}
+	return nil
+}
+
+// token returns the token of that symbol; one with nothing but its symbol if the
+// configuration does not describe it.
+func (f *Facts) token(symbol string) *Token {
+	i := slices.IndexFunc(f.Tokens, func(t Token) bool { return t.Symbol == symbol })
+	if i < 0 {
+		return &Token{Symbol: symbol, Name: symbol}
+	}
+	return &f.Tokens[i]
+}
+
+// priceOf returns the dollar price of a token: that of the first pair that sells it, or
+// one dollar for USDC, which the desk takes at par; 0 if nothing prices it.
+func (f *Facts) priceOf(symbol string) market.USDPrice {
+	for i := range f.Pairs {
+		if f.Pairs[i].Base == symbol && f.Pairs[i].PriceUSD != 0 {
+			return f.Pairs[i].PriceUSD
+		}
+	}
+	if symbol == settlementSymbol {
+		return oneDollar
+	}
+	return 0
+}
+
+// PriceUSD returns the price of a pair's base token as the documents publish it, and its
+// source. The price is 0 if nothing prices the pair, or f is nil.
+func (f *Facts) PriceUSD(symbol string) (market.USDPrice, PriceSource) {
+	if p := f.pair(symbol); p != nil {
+		return p.PriceUSD, p.PriceSource
+	}
+	return 0, NoPrice
+}
+
+// ChainBook returns when a mirrored pair was last read from the chain (0 = never) and
+// whether the documents publish a current bid or ask of it.
+func (f *Facts) ChainBook(symbol string) (readAt Time, live bool) {
+	if p := f.pair(symbol); p != nil {
+		return p.ReadAt, p.Bid != nil || p.Ask != nil
+	}
+	return 0, false
+}
+
+// Reasons returns why the documents publish a pair as degraded; nil if there is no such
+// pair, or f is nil.
+func (f *Facts) Reasons(symbol string) []string {
+	if p := f.pair(symbol); p != nil {
+		return degradedBy(f, p)
+	}
+	return nil
+}
+
+// HasPool reports whether a pair has the pool of that address, read or not.
+func (f *Facts) HasPool(address string) bool { return slices.Contains(f.poolAddresses(), address) }
+
+func (f *Facts) poolAddresses() []string {
+	all := []string{}
+	for i := range f.Pairs {
+		if p := f.Pairs[i].Pool; p != nil && !slices.Contains(all, p.Address) {
+			all = append(all, p.Address)
+		}
+	}
+	return all
+}
+
+// Service describes the service and its operator, from the configuration.
 type Service struct {
 	Name     string
 	Operator string
-	Market   string // the market's name
+	Market   string
 	Website  string // URL; may be empty
 	GitHub   string // URL; may be empty
-	// Build identifies the program that runs.
-	Build Build
-	// FeeBps is the fixed fee, 1/10,000 of the payment (description, 1.11).
+	Build    Build
+	// FeeBps is the fixed fee in basis points of the payment (docs/specification.md 1.11).
 	FeeBps uint16
-	// Limits are the rate limits of what is read here, a client IP.
 	Limits Limits
-	// Network is where trades execute, "solana-mainnet-beta"; ProgramID is the
-	// DEX's program there, empty without a chain.
+	// Network is where trades execute, "solana-mainnet-beta"; ProgramID is the DEX's
+	// program there, empty without a chain.
 	Network   string
 	ProgramID string
-	// ConfiguredAt is since when the configuration is in force. Documents that it
-	// alone makes bear this time and no other, so that they stay the same bytes.
+	// ConfiguredAt is when the configuration took effect. Documents that depend on the
+	// configuration only carry no other time, so that their bytes stay the same.
 	ConfiguredAt Time
 	// Listed is the edition of the token list; zero = unknown, and the list is
 	// then 1.0.0 of ConfiguredAt.
 	TokenListEdition Edition
 }
 
-// Limits are rate limits in requests a minute; 0 = none.
+// Limits are the rate limits of one client IP in requests a minute; 0 = none.
 type Limits struct{ Market, MarketBurst, Partner, PartnerBurst int }
 
-// Build is what a reader can hold a running program to.
+// Build identifies the running program.
 type Build struct {
 	Version        string
 	SourceCommit   string // 40 hexadecimal digits; empty = unknown
@@ -62,7 +145,7 @@ type Build struct {
 // URLs are the public addresses, without a slash at the end.
 type URLs struct{ Base, API, WS, Mirror, Native string }
 
-// Role is what a token is for.
+// Role is a token's use.
 type Role uint8
 
 const (
@@ -71,8 +154,7 @@ const (
 	RoleSettlement
 )
 
-// String returns the wire word of the description (2.7); settlement is our
-// choice.
+// String returns the JSON value (docs/specification.md 2.7); "settlement" is our choice.
 func (r Role) String() string {
 	switch r {
 	case RoleBase:
@@ -89,23 +171,23 @@ func (r Role) String() string {
 // Token is one mint.
 type Token struct {
 	Mint          string // base58; empty = not configured
-	Symbol        string // as the pairs name it
-	OnchainSymbol string // where the chain's metadata differ; may be empty
+	Symbol        string // as in the pairs' symbols
+	OnchainSymbol string // of the on-chain metadata, if it differs; may be empty
 	Name          string
 	Decimals      uint8
 	Role          Role
 	LogoURI       string // may be empty
 	MetadataURI   string // may be empty
-	ImageURI      string // where the image comes from; may be empty
-	ImageIPFS     string // ipfs:// URI of it; may be empty
-	ImageGateway  string // http URL of the same; may be empty
+	ImageURI      string // source of the image; may be empty
+	ImageIPFS     string // its ipfs:// URI; may be empty
+	ImageGateway  string // its http URL; may be empty
 	Supply        *market.Amount
-	// CoinMarketCapID is its number in that catalog; nil = it has none.
+	// CoinMarketCapID is the token's id at CoinMarketCap; nil = none.
 	CoinMarketCapID *uint64
 	Accounts        []Account // observed on chain
 }
 
-// AccountRole says what an observed account holds tokens for (description, 2.7).
+// AccountRole says what an observed account is for (docs/specification.md 2.7).
 type AccountRole uint8
 
 const (
@@ -116,7 +198,7 @@ const (
 	DeskInventory
 )
 
-// String returns the wire word; the last two are our choice.
+// String returns the JSON value; the last two are our choice.
 func (r AccountRole) String() string {
 	switch r {
 	case GuaranteeReserve:
@@ -140,7 +222,7 @@ type Account struct {
 	Amount    market.Amount
 	Role      AccountRole
 	Label     string
-	Pool      string // address of the pool it belongs to; empty = none
+	Pool      string // address of its pool; empty = none
 	PoolLabel string
 	Slot      uint64
 }
@@ -158,40 +240,38 @@ type Pair struct {
 	Tick, Lot, MinQty Decimal
 
 	// Last, Bid and Ask are in quote units; nil = none. A mirrored book that is not
-	// the chain's of now has neither bid nor ask here.
+	// current has neither bid nor ask.
 	Last, Bid, Ask  *Decimal
 	High24h, Low24h *Decimal
 	LastAt          Time
 	LastTrade       market.TradeID // 0 = none
-	LastSignature   string         // of the transaction that it was on chain; empty = it was on no chain
+	LastSignature   string         // of the trade's transaction; empty = matched here
 	Side            market.Side
 	LastQty         *Decimal
 	BaseVolume24h   Decimal
 	QuoteVolume24h  Decimal
 	Trades24h       uint64
 	Epoch           Epoch
-	Seq             uint64  // of the ticker, the same as the WebSocket's
+	Seq             uint64  // of the ticker, as on the WebSocket
 	Candle          *Candle // the newest hour with a trade; nil = none
 
-	// PriceUSD is one base unit in dollars, 0 where nothing prices it, and where
-	// it comes from.
+	// PriceUSD is the price of one base unit in dollars; 0 = nothing prices the pair.
 	PriceUSD    market.USDPrice
 	PriceSource PriceSource
-	// Floor is the lowest price that the desk's policy lets it sell at; 0 = there
-	// is none.
+	// Floor is the lowest price at which the desk's policy sells; 0 = none.
 	Floor market.USDPrice
-	// VisibleUSD is what the displayed book holds on both sides; GuaranteeUSD what
-	// the guarantee accounts hold at PriceUSD. Rounded down.
+	// VisibleUSD is the value of both sides of the displayed book, GuaranteeUSD that of
+	// the guarantee accounts at PriceUSD. Rounded down.
 	VisibleUSD, GuaranteeUSD market.USD
 
-	// ReadAt is when a mirrored pair was last read from the chain; 0 = never since
-	// the start, or it is matched.
+	// ReadAt is when a mirrored pair was last read from the chain; 0 = never since the
+	// start, or the pair is matched here.
 	ReadAt  Time
 	Pool    *Pool // on chain; nil = none
 	Windows Windows
 	Totals  Totals
-	// Reasons are why what the chain tells of the pair is degraded, beside those
-	// that follow from the other members.
+	// Reasons are why the pair's chain data is degraded, beside those that follow from
+	// the other members.
 	Reasons []string
 }
 
@@ -203,8 +283,8 @@ type Candle struct {
 	Trades                  uint64
 }
 
-// PriceSource says what a price is from (degradation_state.price_source; our
-// words but for the one that the description shows).
+// PriceSource is where a price comes from (degradation_state.price_source). All values
+// but verified_vault_snapshot are our choice.
 type PriceSource uint8
 
 const (
@@ -215,7 +295,7 @@ const (
 	FromVaultSnapshot
 )
 
-// String returns the wire word.
+// String returns the JSON value.
 func (s PriceSource) String() string {
 	switch s {
 	case FromBook:
@@ -231,10 +311,10 @@ func (s PriceSource) String() string {
 	}
 }
 
-// Pool is what the chain says of a pool (description, 2.5: onchain_pool_state).
+// Pool is an on-chain pool (onchain_pool_state, docs/specification.md 2.5).
 type Pool struct {
 	Address, Program      string
-	Layout                string // how it is read: "raydium_cpmm", "vault_pair"
+	Layout                string // "raydium_cpmm" or "vault_pair"
 	BaseMint, QuoteMint   string
 	BaseVault, QuoteVault string
 	LPMint                string // may be empty
@@ -243,15 +323,15 @@ type Pool struct {
 	QuoteDecimals         uint8
 	FeeBps                *uint16         // the program's own; nil = unknown
 	Spot                  market.USDPrice // 0 = unknown
-	// Slot is what it was read as of; 0 = it has not been read yet, and but for
-	// what the configuration says nothing is known of it.
+	// Slot is the slot of the reading; 0 = not read yet, and only the configured members
+	// are known.
 	Slot uint64
 	At   Time
-	// BaseFees and QuoteFees are collected on chain, raw; nil = unknown.
+	// BaseFees and QuoteFees are the fees collected on chain, in atoms; nil = unknown.
 	BaseFees, QuoteFees *market.Amount
 }
 
-// WindowStatus says what a window's figures rest on (rolling_windows).
+// WindowStatus says whether a window's figures are proven (rolling_windows).
 type WindowStatus uint8
 
 const (
@@ -260,49 +340,48 @@ const (
 	WindowUnproven
 )
 
-// Window is a span of time up to the facts' moment.
+// Window is a time span that ends at Facts.At.
 type Window struct {
 	Status       WindowStatus
-	Why          string     // the word for why it is unproven; empty = window_not_proven
+	Why          string     // why it is unproven, as in JSON; empty = window_not_proven
 	VolumeUSD    market.USD // zero unless exact
 	Trades       uint64
-	DeltaPercent *Percent // nil = no reference trade
-	ReferenceAt  Time     // of the trade that the change is counted from
+	DeltaPercent *Percent // price change; nil = no reference trade
+	ReferenceAt  Time     // time of the reference trade
 }
 
 // Windows are the rolling windows of one pair.
 type Windows struct {
 	Day, Week Window
-	LastAt    Time // of the newest trade that is indexed
+	LastAt    Time // of the newest indexed trade
 }
 
-// Totals count from the beginning of what was recorded.
+// Totals are cumulative from the beginning of the records.
 type Totals struct {
 	OnchainSwaps, ReconstructedSwaps uint64
 	OnchainUSD, ReconstructedUSD     market.USD
-	// Trades and their volume in our own book, on which no fee is taken; 0 for a
+	// MatchedTrades and MatchedUSD are of our own book, which charges no fee; 0 for a
 	// mirrored pair.
 	MatchedTrades uint64
 	MatchedUSD    market.USD
-	// FeesBase, FeesQuote and FeesUnknown are raw, as the chain shows them, and
-	// FeesUSD the same in dollars.
+	// FeesBase, FeesQuote and FeesUnknown are the fees on chain, and FeesUSD their value.
 	FeesBase, FeesQuote, FeesUnknown Decimal
 	FeesUSD                          market.USD
 	Traders                          uint64
 	TradersFrom                      string // how they were counted
 }
 
-// Chain is what is known of the chain and of the nodes that tell it.
+// Chain is the state of the chain and of the RPC nodes.
 type Chain struct {
 	Configured bool
-	// Synced: what was read last is not stale. Where the canonical pair is
-	// mirrored, this, SyncedAt, Slot and LastSig are of that pair.
+	// Synced: the last reading is not stale. If the canonical pair is mirrored, Synced,
+	// SyncedAt, Slot and LastSig are those of that pair.
 	Synced   bool
 	SyncedAt Time
 	Slot     uint64
 	LastSig  string
-	// Reasons are why what the chain tells is degraded for all pairs, beside those
-	// that follow from the other members.
+	// Reasons are why chain data is degraded for all pairs, beside those that follow from
+	// the other members.
 	Reasons    []string
 	Failover   bool   // a fallback is in use
 	Selection  string // selection_mode
@@ -311,11 +390,11 @@ type Chain struct {
 	Active     string
 	Providers  []Provider
 	LatencyMS  *int64
-	MaxSlot    uint64 // the highest that any node has shown
+	MaxSlot    uint64 // the highest slot of any node
 	SlotBehind *uint64
 }
 
-// Provider is one upstream node.
+// Provider is one RPC node.
 type Provider struct {
 	URL        string // without secrets
 	Available  bool
@@ -325,14 +404,14 @@ type Provider struct {
 	LastError  string // empty = none
 }
 
-// Snapshot is a recorded state of the market (description, 2.6).
+// Snapshot is a recorded state of the market (docs/specification.md 2.6).
 type Snapshot struct {
 	Key, Label, Heading   string
 	At                    Time
 	Pool, LPMint          string
 	BaseVault, QuoteVault Decimal
-	// UserBase and UserQuote are fees, held in accounts of their own or still in the
-	// vaults; the totals are the vaults' and such accounts', each atom once.
+	// UserBase and UserQuote are fees, in accounts of their own or still in the vaults;
+	// the totals count the vaults and those accounts, each atom once.
 	UserBase, UserQuote   Decimal
 	TotalBase, TotalQuote Decimal
 	Swaps, Traders        uint64
@@ -344,17 +423,17 @@ type Snapshot struct {
 	Source, Reference     string
 }
 
-// Desk sums up what the RFQ desk has promised and delivered.
+// Desk sums up the RFQ desk's tickets and claims.
 type Desk struct {
 	Enabled     bool
 	OpenTickets uint64
-	// Capacity and Available are of open tickets. Reserved is that of claims whose
-	// end is open (reserved, paid, cosigned, delivering), Settled that of those
-	// that were delivered, of all tickets that the desk still has.
+	// CapacityUSD and AvailableUSD are those of open tickets. ReservedUSD is the value of
+	// open claims (reserved, paid, cosigned, delivering), SettledUSD that of delivered
+	// ones, over all tickets that the desk still has.
 	CapacityUSD, AvailableUSD, ReservedUSD, SettledUSD market.USD
-	// UnderWay are signed transactions whose end is not known.
+	// UnderWay is the number of signed transactions with an open outcome.
 	UnderWay uint64
-	// RefundsDue are payments that are owed back, in atoms of their rail.
+	// RefundsDue is the number of refunds due; the amounts are in atoms of their rail.
 	RefundsDue              uint64
 	RefundsUSDC, RefundsSOL market.Amount
 }

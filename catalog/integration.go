@@ -2,7 +2,7 @@ package catalog
 
 import (
 	"fmt"
-	"slices"
+	"maps"
 	"strings"
 )
 
@@ -29,15 +29,15 @@ type manifestDocument struct {
 	Schema string   `json:"schema"`
 }
 
-// manifestRead is what is no document of Documents: most take a query.
+// manifestRead is a read that is not in Documents; most take a query.
 type manifestRead struct {
 	Name  string   `json:"name"`
 	URL   string   `json:"url"`
 	Files []string `json:"files"`
 }
 
-// reads are the names under /api/v1/market/ of what is no document, each with its
-// static file; "" = there is none.
+// reads returns the reads below /api/v1/market/ that are not in Documents, each with its
+// static file; "" = none.
 func reads() [][2]string {
 	return [][2]string{
 		{"symbols", ""},
@@ -62,12 +62,13 @@ func reads() [][2]string {
 	}
 }
 
-// IntegrationManifest says where everything is that an integrator reads.
+// IntegrationManifest lists the URLs, files and limits of everything that integrators
+// read.
 func IntegrationManifest(f *Facts, schema string) any {
 	d := &integrationManifest{
-		header: f.fixed(schema), Name: f.Service.Name, Operator: f.Service.Operator, Market: f.Service.Market,
+		header: configHeader(f, schema), Name: f.Service.Name, Operator: f.Service.Operator, Market: f.Service.Market,
 		Canonical: f.canonical().Symbol, Specification: f.URLs.Base + specificationFile, SDK: f.URLs.Base + sdkFolder,
-		Endpoints: f.endpoints(), Roles: f.roles(), FIX: f.URLs.Base + sdkFolder + "fix/",
+		Endpoints: endpointSets(f), Roles: serviceRoles(f), FIX: f.URLs.Base + sdkFolder + "fix/",
 		Limits: map[string]string{
 			"market_data":  perMinute(f.Service.Limits.Market, f.Service.Limits.MarketBurst),
 			"adapters":     perMinute(f.Service.Limits.Partner, f.Service.Limits.PartnerBurst),
@@ -76,16 +77,25 @@ func IntegrationManifest(f *Facts, schema string) any {
 		},
 	}
 	for _, row := range Documents() {
-		d.Documents = append(d.Documents, f.listed(&row))
+		d.Documents = append(d.Documents, manifestDocument{row.Name, f.URLs.Base + marketPath(row.Name), f.URLs.files(row.Files...), row.Schema})
 	}
 	for _, row := range reads() {
 		r := manifestRead{Name: row[0], URL: f.URLs.Base + marketPath(row[0]), Files: []string{}}
 		if row[1] != "" {
-			r.Files = append(r.Files, f.URLs.Base+row[1])
+			r.Files = f.URLs.files(row[1])
 		}
 		d.Reads = append(d.Reads, r)
 	}
 	return d
+}
+
+// files returns the URLs of files; never nil.
+func (u *URLs) files(paths ...string) []string {
+	all := make([]string, 0, len(paths))
+	for _, path := range paths {
+		all = append(all, u.Base+path)
+	}
+	return all
 }
 
 func perMinute(n, burst int) string {
@@ -95,22 +105,13 @@ func perMinute(n, burst int) string {
 	return fmt.Sprintf("%d requests a minute and IP, burst %d", n, burst)
 }
 
-// Where the service's own documents are (description, 2.4 and 4.2).
+// Paths of the OpenAPI document and of the SDK (docs/specification.md 2.4 and 4.2).
 const (
 	specificationFile = "/public-sdk/openapi/svc_public_api_v1.json"
 	sdkFolder         = "/public-sdk/"
 )
 
-func (f *Facts) listed(row *Document) manifestDocument {
-	d := manifestDocument{Name: row.Name, URL: f.URLs.Base + marketPath(row.Name), Files: []string{}, Schema: row.Schema}
-	for _, file := range row.Files {
-		d.Files = append(d.Files, f.URLs.Base+file)
-	}
-	return d
-}
-
-// packs are what one kind of consumer needs to list the market, each file by its
-// URL.
+// packs lists, for each family of consumers, what it needs to list the market.
 type packs struct {
 	header
 	Count int    `json:"count"`
@@ -127,42 +128,34 @@ type pack struct {
 	Blocker   string            `json:"blocker,omitempty"`
 }
 
-// SubmissionPacks has, for each family of consumers, what a listing form asks for.
+// SubmissionPacks returns, for each family of consumers, the answers to a listing form.
 func SubmissionPacks(f *Facts, schema string) any {
-	d := &packs{header: f.fixed(schema), Packs: []pack{}}
-	for _, row := range families() {
-		d.Packs = append(d.Packs, f.pack(&row, f.submission()))
-	}
-	d.Count = len(d.Packs)
-	return d
+	return newPacks(f, schema, listingFields)
 }
 
-// ProviderPacks has, for each family, the endpoints that a provider polls.
+// ProviderPacks returns, for each family, the endpoints that a provider polls.
 func ProviderPacks(f *Facts, schema string) any {
-	d := &packs{header: f.fixed(schema), Packs: []pack{}}
-	for _, row := range families() {
+	return newPacks(f, schema, func(f *Facts, row *family) map[string]string {
 		polled := map[string]string{}
 		for _, name := range row.reads {
 			polled[name] = f.URLs.Base + marketPath(name)
 		}
-		d.Packs = append(d.Packs, f.pack(&row, polled))
-	}
-	d.Count = len(d.Packs)
-	return d
+		return polled
+	})
 }
 
-func (f *Facts) pack(row *family, facts map[string]string) pack {
-	p := pack{
-		For: row.name, Consumers: row.consumers, Facts: facts, Auto: row.auto, External: row.external, Blocker: row.blocker,
-	}
-	for _, file := range row.files {
-		p.Files = append(p.Files, f.URLs.Base+file)
-	}
-	return p
+func newPacks(f *Facts, schema string, facts func(*Facts, *family) map[string]string) *packs {
+	all := records(f, families(), func(f *Facts, row *family) pack {
+		return pack{
+			For: row.name, Consumers: row.consumers, Facts: facts(f, row), Files: f.URLs.files(row.files...),
+			Auto: row.auto, External: row.external, Blocker: row.blocker,
+		}
+	})
+	return &packs{configHeader(f, schema), len(all), all}
 }
 
-// submission is what listing forms ask for; what is not configured is left out.
-func (f *Facts) submission() map[string]string {
+// listingFields returns what listing forms ask for, without what is not configured.
+func listingFields(f *Facts, _ *family) map[string]string {
 	p := f.canonical()
 	all := map[string]string{
 		"exchange_name": f.Service.Market, "operator": f.Service.Operator, "website": f.Service.Website,
@@ -174,11 +167,7 @@ func (f *Facts) submission() map[string]string {
 	if p.Pool != nil {
 		all["pool_id"] = p.Pool.Address
 	}
-	for name, value := range all {
-		if value == "" {
-			delete(all, name)
-		}
-	}
+	maps.DeleteFunc(all, func(_, value string) bool { return value == "" })
 	return all
 }
 
@@ -194,13 +183,13 @@ type example struct {
 	Command string `json:"command"`
 }
 
-// Examples are command lines that run in a POSIX shell as they are printed.
+// Examples returns command lines that run in a POSIX shell as they are printed.
 func Examples(f *Facts, schema string) any {
 	symbol := strings.ReplaceAll(f.canonical().Symbol, "/", "%2F")
 	read := func(name, says, path string) example {
 		return example{Name: name, Says: says, Command: "curl -sS '" + f.URLs.Base + path + "'"}
 	}
-	d := &examples{header: f.fixed(schema), Examples: []example{
+	d := &examples{header: configHeader(f, schema), Examples: []example{
 		read("status", "the market status record", marketPath("status")),
 		read("symbols", "what is traded, with tick and lot", marketPath("symbols")),
 		read("depth", "the best 20 levels a side", marketPath("depth")+"?symbol="+symbol+"&limit=20"),
@@ -216,8 +205,8 @@ func Examples(f *Facts, schema string) any {
 	return d
 }
 
-// discovery is the shape of the files under /.well-known/ (description, 4.2), but
-// for svc-rfq.json, which the desk has.
+// discovery is a file under /.well-known/ (docs/specification.md 4.2). svc-rfq.json is
+// not one of them; the RFQ gateway serves it.
 type discovery struct {
 	header
 	Name     string            `json:"name"`
@@ -267,13 +256,13 @@ func WellKnowns() []WellKnown {
 		{
 			File: "svc-ecosystem.json", Schema: "svc_ecosystem_v1", subject: "tokens and pairs",
 			links: []string{"tokens", "pairs", "pair-metadata", "tokenlist"},
-			more:  func(f *Facts, d *discovery) { d.Tokens = f.liteTokens() },
+			more:  func(f *Facts, d *discovery) { d.Tokens = records(f, f.Tokens, newLiteToken) },
 		},
 		{
 			File: "svc-wallets.json", Schema: "svc_wallets_v1", subject: "what wallets show",
 			links: []string{"wallet-index", "tokenlist", "metadata", "proof"},
 			more: func(f *Facts, d *discovery) {
-				d.Tokens = f.liteTokens()
+				d.Tokens = records(f, f.Tokens, newLiteToken)
 				d.Links["wallet_page"] = f.URLs.Base + "/wallet"
 			},
 		},
@@ -303,7 +292,7 @@ func WellKnowns() []WellKnown {
 // Render returns the file's value for encoding/json.
 func (w *WellKnown) Render(f *Facts) any {
 	d := &discovery{
-		header: f.fixed(w.Schema), Name: f.Service.Name, Operator: f.Service.Operator, Subject: w.subject,
+		header: configHeader(f, w.Schema), Name: f.Service.Name, Operator: f.Service.Operator, Subject: w.subject,
 		Links: map[string]string{
 			"service": f.URLs.Base + "/", "specification": f.URLs.Base + specificationFile, "sdk": f.URLs.Base + sdkFolder,
 		},
@@ -315,22 +304,4 @@ func (w *WellKnown) Render(f *Facts) any {
 		w.more(f, d)
 	}
 	return d
-}
-
-func (f *Facts) poolAddresses() []string {
-	all := []string{}
-	for i := range f.Pairs {
-		if p := f.Pairs[i].Pool; p != nil && !slices.Contains(all, p.Address) {
-			all = append(all, p.Address)
-		}
-	}
-	return all
-}
-
-func (f *Facts) liteTokens() []liteToken {
-	all := []liteToken{}
-	for i := range f.Tokens {
-		all = append(all, liteToken{f.Tokens[i].Symbol, f.Tokens[i].Mint, f.Tokens[i].Decimals})
-	}
-	return all
 }

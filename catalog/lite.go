@@ -2,8 +2,8 @@ package catalog
 
 import "blockdesk/market"
 
-// The lite documents are small projections of the others, for consumers that
-// fetch one thing often.
+// The lite documents are extracts of the others, for consumers that poll one thing often.
+
 type liteSummary struct {
 	header
 	Pairs []liteMarket `json:"pairs"`
@@ -21,15 +21,12 @@ type liteMarket struct {
 
 // LiteSummary returns price and volume of each pair.
 func LiteSummary(f *Facts, schema string) any {
-	d := &liteSummary{header: f.header(schema), Pairs: []liteMarket{}}
-	for i := range f.Pairs {
-		p := &f.Pairs[i]
-		d.Pairs = append(d.Pairs, liteMarket{
+	return &liteSummary{newHeader(f, schema), records(f, f.Pairs, func(_ *Facts, p *Pair) liteMarket {
+		return liteMarket{
 			Symbol: p.Symbol, Price: dollarPrice(p.PriceUSD), Last: p.Last, Volume: p.BaseVolume24h, Quote: p.QuoteVolume24h,
 			Trades: p.Trades24h, Delta: p.Windows.Day.DeltaPercent,
-		})
-	}
-	return d
+		}
+	})}
 }
 
 type litePairs struct {
@@ -46,12 +43,9 @@ type litePair struct {
 
 // LitePairs returns the mints of each pair.
 func LitePairs(f *Facts, schema string) any {
-	d := &litePairs{header: f.fixed(schema), Pairs: []litePair{}}
-	for i := range f.Pairs {
-		p := &f.Pairs[i]
-		d.Pairs = append(d.Pairs, litePair{p.Symbol, f.token(p.Base).Mint, f.token(p.Quote).Mint, p.Source.String()})
-	}
-	return d
+	return &litePairs{configHeader(f, schema), records(f, f.Pairs, func(f *Facts, p *Pair) litePair {
+		return litePair{p.Symbol, f.token(p.Base).Mint, f.token(p.Quote).Mint, p.Source.String()}
+	})}
 }
 
 type liteTokens struct {
@@ -65,9 +59,11 @@ type liteToken struct {
 	Decimals uint8  `json:"decimals"`
 }
 
+func newLiteToken(_ *Facts, t *Token) liteToken { return liteToken{t.Symbol, t.Mint, t.Decimals} }
+
 // LiteTokens returns mint and decimals of each token.
 func LiteTokens(f *Facts, schema string) any {
-	return &liteTokens{header: f.fixed(schema), Tokens: f.liteTokens()}
+	return &liteTokens{configHeader(f, schema), records(f, f.Tokens, newLiteToken)}
 }
 
 type litePools struct {
@@ -82,7 +78,7 @@ type litePool struct {
 
 // LitePools returns the address of each pool.
 func LitePools(f *Facts, schema string) any {
-	d := &litePools{header: f.fixed(schema), Pools: []litePool{}}
+	d := &litePools{header: configHeader(f, schema), Pools: []litePool{}}
 	for i := range f.Pairs {
 		if p := f.Pairs[i].Pool; p != nil {
 			d.Pools = append(d.Pools, litePool{p.Address, f.Pairs[i].Symbol})
@@ -98,7 +94,7 @@ type latestPrice struct {
 
 // LatestPrice returns the canonical pair's price.
 func LatestPrice(f *Facts, schema string) any {
-	return &latestPrice{f.header(schema), f.price(f.canonical())}
+	return &latestPrice{newHeader(f, schema), newPriceRecord(f, f.canonical())}
 }
 
 type latestCandle struct {
@@ -122,7 +118,7 @@ type candleRecord struct {
 // LatestCandle returns the canonical pair's newest hour with a trade.
 func LatestCandle(f *Facts, schema string) any {
 	p := f.canonical()
-	d := &latestCandle{header: f.header(schema), Symbol: p.Symbol, Timeframe: "1h"}
+	d := &latestCandle{header: newHeader(f, schema), Symbol: p.Symbol, Timeframe: "1h"}
 	if c := p.Candle; c != nil {
 		d.Candle = &candleRecord{c.Open, c.O, c.H, c.L, c.C, c.BaseVolume, c.QuoteVolume, c.Trades}
 	}
@@ -148,7 +144,7 @@ type tradeRecord struct {
 // LatestTrade returns the canonical pair's newest trade.
 func LatestTrade(f *Facts, schema string) any {
 	p := f.canonical()
-	d := &latestTrade{header: f.header(schema), Symbol: p.Symbol}
+	d := &latestTrade{header: newHeader(f, schema), Symbol: p.Symbol}
 	if p.LastTrade != 0 {
 		d.Trade = &tradeRecord{
 			p.LastTrade, p.Last, p.LastQty, p.Side.String(), p.LastAt, known(p.LastSignature), p.Source.String(),
@@ -165,8 +161,8 @@ type latestFees struct {
 	Fees    Decimal `json:"fees_cumulative_usd"`
 }
 
-// LatestFees returns the fee and what it came to.
+// LatestFees returns the fee and the cumulative fees.
 func LatestFees(f *Facts, schema string) any {
-	t := f.totals(f.canonical())
-	return &latestFees{f.header(schema), f.Service.FeeBps, rate(f.Service.FeeBps), feeModel(f.Service.FeeBps), t.Fees}
+	t := newStatusTotals(f, f.canonical())
+	return &latestFees{newHeader(f, schema), f.Service.FeeBps, rate(f.Service.FeeBps), feeModel(f.Service.FeeBps), t.Fees}
 }

@@ -3,31 +3,9 @@ package catalog
 import (
 	"crypto/sha256"
 	"encoding/hex"
-	"slices"
 
 	"blockdesk/market"
 )
-
-// header begins the documents whose shape is our choice. At is the moment that
-// the document is of.
-type header struct {
-	OK      bool   `json:"ok"`
-	Schema  string `json:"schema"`
-	Version string `json:"api_version"`
-	At      Time   `json:"timestamp_exact"`
-	Network string `json:"execution_network"`
-}
-
-func (f *Facts) header(schema string) header {
-	return header{OK: true, Schema: schema, Version: APIVersion, At: f.At, Network: f.Service.Network}
-}
-
-// fixed is header for what the configuration alone makes.
-func (f *Facts) fixed(schema string) header {
-	h := f.header(schema)
-	h.At = f.Service.ConfiguredAt
-	return h
-}
 
 type priceList struct {
 	header
@@ -50,20 +28,16 @@ type priceRecord struct {
 	Degraded bool     `json:"degraded"`
 }
 
-// Prices tells what each pair is worth now and where that is from.
+// Prices returns the price of each pair and its source.
 func Prices(f *Facts, schema string) any {
-	d := &priceList{header: f.header(schema), Canonical: f.canonical().Symbol, Prices: []priceRecord{}}
-	for i := range f.Pairs {
-		d.Prices = append(d.Prices, f.price(&f.Pairs[i]))
-	}
-	return d
+	return &priceList{newHeader(f, schema), f.canonical().Symbol, records(f, f.Pairs, newPriceRecord)}
 }
 
-func (f *Facts) price(p *Pair) priceRecord {
+func newPriceRecord(f *Facts, p *Pair) priceRecord {
 	return priceRecord{
 		Symbol: p.Symbol, Price: dollarPrice(p.PriceUSD), Net: dollarPrice(lessFee(p.PriceUSD, f.Service.FeeBps)),
 		Last: p.Last, Bid: p.Bid, Ask: p.Ask, Source: p.PriceSource.String(), LastAt: p.LastAt,
-		Epoch: p.Epoch, Seq: p.Seq, Delta: p.Windows.Day.DeltaPercent, Degraded: len(f.reasons(p)) > 0,
+		Epoch: p.Epoch, Seq: p.Seq, Delta: p.Windows.Day.DeltaPercent, Degraded: len(degradedBy(f, p)) > 0,
 	}
 }
 
@@ -81,16 +55,12 @@ type capRecord struct {
 	Status string   `json:"status"`
 }
 
-// MarketCaps tells supply × price of each token that a pair prices, rounded down.
+// MarketCaps returns supply × price of each token that a pair prices, rounded down.
 func MarketCaps(f *Facts, schema string) any {
-	d := &capList{header: f.header(schema), Tokens: []capRecord{}}
-	for i := range f.Tokens {
-		d.Tokens = append(d.Tokens, f.capOf(&f.Tokens[i]))
-	}
-	return d
+	return &capList{newHeader(f, schema), records(f, f.Tokens, newCapRecord)}
 }
 
-func (f *Facts) capOf(t *Token) capRecord {
+func newCapRecord(f *Facts, t *Token) capRecord {
 	price := f.priceOf(t.Symbol)
 	r := capRecord{Symbol: t.Symbol, Mint: t.Mint, Price: dollarPrice(price), Status: "exact"}
 	if t.Supply == nil {
@@ -109,8 +79,8 @@ func (f *Facts) capOf(t *Token) capRecord {
 	return r
 }
 
-// worth is an amount at a price, in dollars rounded down; nil past 2^64
-// millionths.
+// worth returns the value of an amount at a price, in dollars rounded down; nil above
+// 2^64 millionths.
 func worth(n market.Amount, decimals uint8, price market.USDPrice) *Decimal {
 	const toUSD = market.USDPriceDecimals - market.USDDecimals
 	product := market.Mul(uint64(n), uint64(price))
@@ -120,60 +90,6 @@ func worth(n market.Amount, decimals uint8, price market.USDPrice) *Decimal {
 	}
 	value := dollars(market.USD(whole / market.Pow10(toUSD)))
 	return &value
-}
-
-// PriceUSD returns what a pair's base unit is worth and where that is from, as
-// every document tells it; 0 where nothing prices it, or f is nil.
-func (f *Facts) PriceUSD(symbol string) (market.USDPrice, PriceSource) {
-	if f != nil {
-		for i := range f.Pairs {
-			if f.Pairs[i].Symbol == symbol {
-				return f.Pairs[i].PriceUSD, f.Pairs[i].PriceSource
-			}
-		}
-	}
-	return 0, NoPrice
-}
-
-// ChainBook returns when a mirrored pair was last read from the chain, 0 for never,
-// and whether its book has a bid or an ask that is of now, as every document tells
-// it. There is neither where there is no such pair, or f is nil.
-func (f *Facts) ChainBook(symbol string) (readAt Time, live bool) {
-	if f != nil {
-		for i := range f.Pairs {
-			if p := &f.Pairs[i]; p.Symbol == symbol {
-				return p.ReadAt, p.Bid != nil || p.Ask != nil
-			}
-		}
-	}
-	return 0, false
-}
-
-// Reasons returns why what a pair shows is less than it should be, as every
-// document tells it; none where there is no such pair, or f is nil.
-func (f *Facts) Reasons(symbol string) []string {
-	if f != nil {
-		for i := range f.Pairs {
-			if f.Pairs[i].Symbol == symbol {
-				return f.reasons(&f.Pairs[i])
-			}
-		}
-	}
-	return nil
-}
-
-// priceOf is the dollar price of a token: that of the first pair that sells it,
-// or a dollar for USDC, which the desk takes for one.
-func (f *Facts) priceOf(symbol string) market.USDPrice {
-	for i := range f.Pairs {
-		if f.Pairs[i].Base == symbol && f.Pairs[i].PriceUSD != 0 {
-			return f.Pairs[i].PriceUSD
-		}
-	}
-	if symbol == settlementSymbol {
-		return market.USDPrice(market.Pow10(market.USDPriceDecimals))
-	}
-	return 0
 }
 
 type pairList struct {
@@ -205,18 +121,12 @@ type pairRecord struct {
 	Pool          *string  `json:"pool_id"`
 }
 
-// Pairs lists what is traded.
+// Pairs lists the pairs.
 func Pairs(f *Facts, schema string) any {
-	d := &pairList{
-		header: f.header(schema), Canonical: f.canonical().Symbol, Count: len(f.Pairs), Pairs: []pairRecord{},
-	}
-	for i := range f.Pairs {
-		d.Pairs = append(d.Pairs, f.pair(&f.Pairs[i]))
-	}
-	return d
+	return &pairList{newHeader(f, schema), f.canonical().Symbol, len(f.Pairs), records(f, f.Pairs, newPairRecord)}
 }
 
-func (f *Facts) pair(p *Pair) pairRecord {
+func newPairRecord(f *Facts, p *Pair) pairRecord {
 	r := pairRecord{
 		ID: p.Symbol, Symbol: p.Symbol, Base: p.Base, BaseMint: f.token(p.Base).Mint, Quote: p.Quote,
 		QuoteMint: f.token(p.Quote).Mint, Source: p.Source.String(), Status: "trading",
@@ -251,30 +161,28 @@ type poolRecord struct {
 	Liquidity *Decimal `json:"liquidity_usd"`
 }
 
-// Pools lists the pools on chain that back the pairs.
+// Pools lists the on-chain pools of the pairs.
 func Pools(f *Facts, schema string) any {
-	d := &poolList{header: f.header(schema), Pools: []poolRecord{}}
+	d := &poolList{header: newHeader(f, schema), Pools: []poolRecord{}}
 	for i := range f.Pairs {
 		if f.Pairs[i].Pool.wasRead() {
-			d.Pools = append(d.Pools, f.pool(&f.Pairs[i]))
+			d.Pools = append(d.Pools, newPoolRecord(f, &f.Pairs[i]))
 		}
 	}
 	d.Count = len(d.Pools)
 	return d
 }
 
-func (f *Facts) pool(p *Pair) poolRecord {
-	r := poolRecord{
+func newPoolRecord(f *Facts, p *Pair) poolRecord {
+	return poolRecord{
 		Symbol: p.Symbol, Program: p.Pool.Program, LPMint: known(p.Pool.LPMint), FeeBps: p.Pool.FeeBps,
-		poolState: *p.Pool.record(),
+		poolState: *p.Pool.record(), Liquidity: poolLiquidity(f, p),
 	}
-	r.Liquidity = f.liquidity(p)
-	return r
 }
 
-// liquidity is what both vaults of a pair's pool hold in dollars, each rounded
-// down; nil where one of them has no price.
-func (f *Facts) liquidity(p *Pair) *Decimal {
+// poolLiquidity returns the value of both vaults of a pair's pool in dollars, each
+// rounded down; nil if one of them has no price.
+func poolLiquidity(f *Facts, p *Pair) *Decimal {
 	price := f.priceOf(p.Quote)
 	if !p.Pool.wasRead() || p.PriceUSD == 0 || price == 0 {
 		return nil
@@ -290,19 +198,16 @@ func (f *Facts) liquidity(p *Pair) *Decimal {
 	return &Decimal{Units: sum, Decimals: market.USDDecimals}
 }
 
-// PoolAt returns the record of one pool by its address; false where there is none
-// that has been read.
+// PoolAt returns the record of the pool with that address; false if there is none or
+// it has not been read yet.
 func PoolAt(f *Facts, schema, address string) (any, bool) {
 	for i := range f.Pairs {
 		if f.Pairs[i].Pool.wasRead() && f.Pairs[i].Pool.Address == address {
-			return &poolDocument{f.header(schema), f.pool(&f.Pairs[i])}, true
+			return &poolDocument{newHeader(f, schema), newPoolRecord(f, &f.Pairs[i])}, true
 		}
 	}
 	return nil, false
 }
-
-// HasPool reports whether a pair has the pool of this address, read or not.
-func (f *Facts) HasPool(address string) bool { return slices.Contains(f.poolAddresses(), address) }
 
 type poolDocument struct {
 	header
@@ -328,23 +233,24 @@ type pairFees struct {
 	Coherence feeCoherence `json:"fee_coherence"`
 }
 
-// settledFees is the fee on what the desk has delivered, rounded down.
-func (f *Facts) settledFees() market.USD { return feeOf(f.Desk.SettledUSD, f.Service.FeeBps) }
+// settledFees returns the fee on all settled claims, rounded down.
+func settledFees(f *Facts) market.USD { return feeOf(f.Desk.SettledUSD, f.Service.FeeBps) }
 
-// Fees tells the fee model and what was collected, the chain's raw figures apart.
+// Fees returns the fee model and the fees collected, with the chain's raw figures
+// apart.
 func Fees(f *Facts, schema string) any {
-	d := &feeList{
-		header: f.header(schema), FeeBps: f.Service.FeeBps, FeeRate: rate(f.Service.FeeBps), Model: feeModel(f.Service.FeeBps),
-		Settled: dollars(f.settledFees()), Pairs: []pairFees{},
+	return &feeList{
+		header: newHeader(f, schema), FeeBps: f.Service.FeeBps, FeeRate: rate(f.Service.FeeBps), Model: feeModel(f.Service.FeeBps),
+		Settled: dollars(settledFees(f)), Pairs: records(f, f.Pairs, newPairFees),
 	}
-	for i := range f.Pairs {
-		p, t := &f.Pairs[i], &f.Pairs[i].Totals
-		d.Pairs = append(d.Pairs, pairFees{
-			Symbol: p.Symbol, Volume: dollars(t.OnchainUSD), Raw: dollars(t.FeesUSD), Base: t.FeesBase, Quote: t.FeesQuote,
-			Unknown: t.FeesUnknown, Coherence: coherence(t.OnchainSwaps, t.OnchainUSD, t.FeesUSD, f.Service.FeeBps),
-		})
+}
+
+func newPairFees(f *Facts, p *Pair) pairFees {
+	t := &p.Totals
+	return pairFees{
+		Symbol: p.Symbol, Volume: dollars(t.OnchainUSD), Raw: dollars(t.FeesUSD), Base: t.FeesBase, Quote: t.FeesQuote,
+		Unknown: t.FeesUnknown, Coherence: coherence(t.OnchainSwaps, t.OnchainUSD, t.FeesUSD, f.Service.FeeBps),
 	}
-	return d
 }
 
 type claimTotals struct {
@@ -362,7 +268,7 @@ type claimTotals struct {
 func Claims(f *Facts, schema string) any {
 	k := &f.Desk
 	return &claimTotals{
-		header: f.header(schema), Enabled: k.Enabled, Open: k.OpenTickets, Capacity: dollars(k.CapacityUSD),
+		header: newHeader(f, schema), Enabled: k.Enabled, Open: k.OpenTickets, Capacity: dollars(k.CapacityUSD),
 		Available: dollars(k.AvailableUSD), Reserved: dollars(k.ReservedUSD), Settled: dollars(k.SettledUSD), UnderWay: k.UnderWay,
 	}
 }
@@ -376,12 +282,12 @@ type debtRecord struct {
 	SOL      Decimal `json:"refunds_due_sol"`
 }
 
-// Debt tells what the desk owes: what claims whose end is open were promised, and
-// payments that are to go back, each in its own money.
+// Debt returns what the desk owes: the value of open claims, and the refunds due, each
+// in its own currency.
 func Debt(f *Facts, schema string) any {
 	k := &f.Desk
 	return &debtRecord{
-		header: f.header(schema), Promised: dollars(k.ReservedUSD), UnderWay: k.UnderWay, Refunds: k.RefundsDue,
+		header: newHeader(f, schema), Promised: dollars(k.ReservedUSD), UnderWay: k.UnderWay, Refunds: k.RefundsDue,
 		USDC: wholeUnits(k.RefundsUSDC, uint8(market.RailUSDC.Decimals())), SOL: wholeUnits(k.RefundsSOL, uint8(market.RailSOL.Decimals())),
 	}
 }
@@ -394,7 +300,7 @@ type proofDocument struct {
 	How     string       `json:"recompute"`
 }
 
-// proofSubject is what the proof hash is of.
+// proofSubject is the value that proof_hash is the hash of.
 type proofSubject struct {
 	At     Time        `json:"timestamp_exact"`
 	Proof  proofRecord `json:"proof"`
@@ -410,18 +316,18 @@ type priceRef struct {
 	Seq    uint64   `json:"seq"`
 }
 
-// Proof tells what program runs, from what source, and a hash over what it says
-// of the chain and the prices, which a reader can compute again.
+// Proof returns the program that runs, its source, and a hash over the published chain
+// state and prices, which a reader can recompute.
 func Proof(f *Facts, schema string) any {
-	subject := f.proofSubject()
+	subject := newProofSubject(f)
 	return &proofDocument{
-		header: f.header(schema), Proof: subject.Proof, Subject: subject, Hash: hashOf(subject),
+		header: newHeader(f, schema), Proof: subject.Proof, Subject: subject, Hash: hashOf(subject),
 		How: "sha256 of the member subject as it stands in this document, without spaces; a pool's, of the pool as it stands in subject, but for its proof_hash",
 	}
 }
 
-func (f *Facts) proofSubject() proofSubject {
-	s := proofSubject{At: f.At, Proof: f.proof(), Slot: f.Chain.Slot, Pools: []poolState{}, Prices: []priceRef{}}
+func newProofSubject(f *Facts) proofSubject {
+	s := proofSubject{At: f.At, Proof: newProofRecord(f), Slot: f.Chain.Slot, Pools: []poolState{}, Prices: []priceRef{}}
 	for i := range f.Pairs {
 		p := &f.Pairs[i]
 		s.Prices = append(s.Prices, priceRef{p.Symbol, dollarPrice(p.PriceUSD), p.Epoch, p.Seq})

@@ -8,7 +8,7 @@ type metadataList struct {
 	Tokens []metadataRecord `json:"tokens"`
 }
 
-// metadataRecord has the fields of Metaplex's token standard, and the mint's own.
+// metadataRecord has the fields of Metaplex's token metadata standard, and the mint.
 type metadataRecord struct {
 	Mint        string             `json:"mint"`
 	Name        string             `json:"name"`
@@ -40,14 +40,10 @@ type metadataFile struct {
 
 // Metadata lists what wallets and explorers show of each token.
 func Metadata(f *Facts, schema string) any {
-	d := &metadataList{header: f.fixed(schema), Count: len(f.Tokens), Tokens: []metadataRecord{}}
-	for i := range f.Tokens {
-		d.Tokens = append(d.Tokens, f.metadata(&f.Tokens[i]))
-	}
-	return d
+	return &metadataList{configHeader(f, schema), len(f.Tokens), records(f, f.Tokens, newMetadataRecord)}
 }
 
-func (f *Facts) metadata(t *Token) metadataRecord {
+func newMetadataRecord(f *Facts, t *Token) metadataRecord {
 	r := metadataRecord{
 		Mint: t.Mint, Name: t.Name, Symbol: t.Symbol, Onchain: t.OnchainSymbol, Image: t.LogoURI, External: f.Service.Website,
 		Description: t.Name + ", " + t.Role.String() + " token of " + f.Service.Market,
@@ -61,7 +57,7 @@ func (f *Facts) metadata(t *Token) metadataRecord {
 	return r
 }
 
-// mediaOf guesses an image's media type by the end of its name.
+// mediaOf derives an image's media type from the end of its name; PNG by default.
 func mediaOf(uri string) string {
 	switch {
 	case strings.HasSuffix(uri, ".svg"):
@@ -90,21 +86,15 @@ type pairMetadataRecord struct {
 
 // PairMetadata lists each pair with both of its tokens.
 func PairMetadata(f *Facts, schema string) any {
-	d := &pairMetadataList{
-		header: f.header(schema), Count: len(f.Pairs), Pairs: []pairMetadataRecord{},
+	return &pairMetadataList{newHeader(f, schema), len(f.Pairs), records(f, f.Pairs, newPairMetadata)}
+}
+
+func newPairMetadata(f *Facts, p *Pair) pairMetadataRecord {
+	links := map[string]string{}
+	for _, read := range []string{"ticker", "depth", "trades", "candles"} {
+		links[read] = f.URLs.Base + marketPath(read) + "?symbol=" + strings.ReplaceAll(p.Symbol, "/", "%2F")
 	}
-	for i := range f.Pairs {
-		p := &f.Pairs[i]
-		query := "?symbol=" + strings.ReplaceAll(p.Symbol, "/", "%2F")
-		d.Pairs = append(d.Pairs, pairMetadataRecord{
-			pairRecord: f.pair(p), BaseToken: f.metadata(f.token(p.Base)), QuoteToken: f.metadata(f.token(p.Quote)),
-			Links: map[string]string{
-				"ticker": f.URLs.Base + marketPath("ticker") + query, "depth": f.URLs.Base + marketPath("depth") + query,
-				"trades": f.URLs.Base + marketPath("trades") + query, "candles": f.URLs.Base + marketPath("candles") + query,
-			},
-		})
-	}
-	return d
+	return pairMetadataRecord{newPairRecord(f, p), newMetadataRecord(f, f.token(p.Base)), newMetadataRecord(f, f.token(p.Quote)), links}
 }
 
 type walletIndex struct {
@@ -121,10 +111,10 @@ type walletRecord struct {
 	Slot   uint64 `json:"slot"`
 }
 
-// WalletIndex lists every account that the service watches on chain.
+// WalletIndex lists every on-chain account that the service observes.
 func WalletIndex(f *Facts, schema string) any {
 	d := &walletIndex{
-		header: f.header(schema), Page: f.URLs.Base + "/wallet",
+		header: newHeader(f, schema), Page: f.URLs.Base + "/wallet",
 		Scope: "observed accounts of this service; balances as of their slot", Wallets: []walletRecord{},
 	}
 	for i := range f.Tokens {
@@ -156,10 +146,10 @@ type registryPool struct {
 	Kind       string  `json:"kind"`
 }
 
-// PoolRegistry lists where routers find the pools; no balances, so that it changes
-// with the configuration alone.
+// PoolRegistry lists the pools and their vaults for routers. It has no balances, so it
+// changes only with the configuration.
 func PoolRegistry(f *Facts, schema string) any {
-	d := &poolRegistry{header: f.fixed(schema), Pools: []registryPool{}}
+	d := &poolRegistry{header: configHeader(f, schema), Pools: []registryPool{}}
 	for i := range f.Pairs {
 		p := f.Pairs[i].Pool
 		if p == nil {

@@ -7,8 +7,8 @@ import (
 	"blockdesk/market"
 )
 
-// TestPoolNotRead: of a pool that has not been read documents say where it is, and
-// nothing of what it holds.
+// TestPoolNotRead: documents publish the address of a pool that was not read yet, and no
+// balance.
 func TestPoolNotRead(t *testing.T) {
 	f := live()
 	p := f.Pairs[0].Pool
@@ -26,52 +26,52 @@ func TestPoolNotRead(t *testing.T) {
 	if registry := PoolRegistry(f, "").(*poolRegistry); registry.Count != 1 || registry.Pools[0].Pool != p.Address {
 		t.Errorf("the registry: %+v", registry)
 	}
-	if f.liquidity(&f.Pairs[0]) != nil || len(Proof(f, "").(*proofDocument).Subject.Pools) != 0 {
+	if poolLiquidity(f, &f.Pairs[0]) != nil || len(Proof(f, "").(*proofDocument).Subject.Pools) != 0 {
 		t.Error("the pool has liquidity or a proof")
 	}
 }
 
-// TestRawFeesAreNotPromoted: recorded fees that do not fit their volume stay in the
-// snapshot; the public totals have what the rate makes (description, 2.6).
+// TestRawFeesAreNotPromoted: recorded fees that do not match their volume stay in the
+// snapshot. The public totals have volume × fee rate (docs/specification.md 2.6).
 func TestRawFeesAreNotPromoted(t *testing.T) {
 	f := live()
 	for _, c := range []struct {
 		raw          market.USD
 		status, fees string
 	}{
-		{600_000_120, coherent, "600.000120"}, // 120 swaps of 12,000 dollars, rounded by an atom each
+		{600_000_120, coherent, "600.000120"}, // 120 swaps of 12,000 dollars, each rounded by a millionth
 		{600_000_121, mismatch, "600.000000"},
 		{0, mismatch, "600.000000"},
 	} {
 		f.Snapshots[1].FeesUSD = c.raw
-		s := f.snapshotsState()
+		s := newStatusSnapshots(f)
 		if s.Current.Coherence.Status != c.status || s.Current.Fees != dollars(c.raw) {
 			t.Errorf("%d: the snapshot is %+v", c.raw, s.Current.snapshotRecord)
 		}
-		if got := f.totals(f.canonical()).Fees.String(); got != c.fees {
+		if got := newStatusTotals(f, f.canonical()).Fees.String(); got != c.fees {
 			t.Errorf("%d: public fees are %s, want %s", c.raw, got, c.fees)
 		}
 	}
 }
 
-// TestPairReasons: a pair's reasons are its own, and each is told once.
+// TestPairReasons: a pair has its own reasons and those of all pairs, each once.
 func TestPairReasons(t *testing.T) {
 	f := live()
 	f.Chain.Reasons = []string{"of_all"}
 	f.Pairs[0].Reasons = []string{"of_all", reasonHalted, "of_one"}
 	f.Pairs[0].Halted, f.Pairs[1].PriceUSD = true, 1
-	f.Pairs[1].Windows.LastAt = f.At // it was traded, though the engine has not been told
-	if got := f.reasons(&f.Pairs[0]); !slices.Equal(got, []string{"of_all", reasonHalted, "of_one"}) {
+	f.Pairs[1].Windows.LastAt = f.At // traded on chain, not yet in the engine
+	if got := degradedBy(f, &f.Pairs[0]); !slices.Equal(got, []string{"of_all", reasonHalted, "of_one"}) {
 		t.Errorf("the first pair's: %v", got)
 	}
-	if got := f.reasons(&f.Pairs[1]); !slices.Equal(got, []string{"of_all"}) {
+	if got := degradedBy(f, &f.Pairs[1]); !slices.Equal(got, []string{"of_all"}) {
 		t.Errorf("the second pair's: %v", got)
 	}
 	w := Window{Status: WindowUnproven}
-	if got := w.word(""); got != statusUnproven {
+	if got := w.status(""); got != statusUnproven {
 		t.Errorf("unproven is %s", got)
 	}
-	if w.Why = "not_synced_to_chain"; w.word("") != w.Why || w.brief() == statusExact {
-		t.Errorf("unproven is %s", w.word(""))
+	if w.Why = "not_synced_to_chain"; w.status("") != w.Why || w.brief() == statusExact {
+		t.Errorf("unproven is %s", w.status(""))
 	}
 }

@@ -9,19 +9,19 @@ import (
 	"blockdesk/market"
 )
 
-// Decimal is an exact decimal that is not negative. In JSON it is a text with all
-// its decimals. The zero value is "0".
+// Decimal is an exact, non-negative decimal. In JSON it is a string with all its decimals.
+// The zero value is "0".
 type Decimal struct {
 	Units    market.Uint128
 	Decimals int // 0..market.MaxWideDecimals
 }
 
-// dollars has six decimals.
+// dollars returns an amount with six decimals.
 func dollars(n market.USD) Decimal {
 	return Decimal{Units: market.Uint128{Lo: uint64(n)}, Decimals: market.USDDecimals}
 }
 
-// dollarPrice has nine decimals; nil for 0, which is no price.
+// dollarPrice returns a price with nine decimals; nil for 0, which means no price.
 func dollarPrice(n market.USDPrice) *Decimal {
 	if n == 0 {
 		return nil
@@ -29,14 +29,14 @@ func dollarPrice(n market.USDPrice) *Decimal {
 	return &Decimal{Units: market.Uint128{Lo: uint64(n)}, Decimals: market.USDPriceDecimals}
 }
 
-// lessFee returns what is left of a price after a fee, rounded down.
+// lessFee returns a price less a fee, rounded down.
 func lessFee(n market.USDPrice, bps uint16) market.USDPrice {
 	if bps > market.MaxBps {
 		return 0
 	}
 	left, err := market.MulDivFloor(uint64(n), uint64(market.MaxBps-bps), market.MaxBps)
 	if err != nil {
-		return 0 // cannot be: the result is not larger than n
+		return 0 // unreachable: the result is at most n
 	}
 	return market.USDPrice(left)
 }
@@ -45,59 +45,44 @@ func lessFee(n market.USDPrice, bps uint16) market.USDPrice {
 func feeOf(n market.USD, bps uint16) market.USD {
 	fee, err := market.MulDivFloor(uint64(n), uint64(bps), market.MaxBps)
 	if err != nil {
-		return n // a fee above 100 % of nearly all there is
+		return n // a fee above 100 % of an amount near 2^64
 	}
 	return market.USD(fee)
 }
 
-// wholeUnits is an amount of a token.
+// wholeUnits returns an amount of atoms in units of the token.
 func wholeUnits(n market.Amount, decimals uint8) Decimal {
 	return Decimal{Units: market.Uint128{Lo: uint64(n)}, Decimals: int(decimals)}
 }
 
-// MarshalJSON writes the text in quotes.
+// MarshalJSON writes the decimal in quotes.
 func (d Decimal) MarshalJSON() ([]byte, error) {
 	return append(d.Units.AppendDecimal([]byte{'"'}, d.Decimals), '"'), nil
 }
 
-// String returns the text.
+// String returns all decimals: "1234567.500000".
 func (d Decimal) String() string { return string(d.Units.AppendDecimal(nil, d.Decimals)) }
 
-// Formatted returns the text with a comma after each thousand, without zeros at
-// its end: "1,234,567.5".
+// Formatted returns the decimal with thousands separators and without trailing zeros:
+// "1,234,567.5".
 func (d Decimal) Formatted() string {
-	text := d.String()
-	whole, fraction := text, ""
-	for i := range text {
-		if text[i] == '.' {
-			whole, fraction = text[:i], trimZeros(text[i:])
-			break
-		}
-	}
-	out := make([]byte, 0, len(text)+len(whole)/3)
+	whole, fraction, _ := strings.Cut(d.String(), ".")
+	out := make([]byte, 0, len(whole)+len(whole)/3)
 	for i := range whole {
 		if i > 0 && (len(whole)-i)%3 == 0 {
 			out = append(out, ',')
 		}
 		out = append(out, whole[i])
 	}
-	return string(append(out, fraction...))
+	return string(out) + trimZeros("."+fraction)
 }
 
-// trimZeros takes a fraction with its point and drops what says nothing.
+// trimZeros removes trailing zeros from a fraction, and its point if nothing is left.
 func trimZeros(fraction string) string {
-	end := len(fraction)
-	for end > 0 && fraction[end-1] == '0' {
-		end--
-	}
-	if end == 1 {
-		end = 0 // the point alone
-	}
-	return fraction[:end]
+	return strings.TrimSuffix(strings.TrimRight(fraction, "0"), ".")
 }
 
-// Compact returns at most three digits and a letter for the thousands, rounded
-// down: "1.23M".
+// Compact returns two decimals and a letter for the thousands, rounded down: "1.23M".
 func (d Decimal) Compact() string {
 	n := d.whole()
 	letters := [...]string{"", "K", "M", "B", "T", "P", "E"}
@@ -108,24 +93,13 @@ func (d Decimal) Compact() string {
 			return strconv.FormatUint(hundredths/100, 10) + trimZeros("."+twoDigits(hundredths%100)) + letters[i]
 		}
 	}
-	return d.small()
-}
-
-// small is Compact below a thousand: the whole and two decimals, rounded down.
-func (d Decimal) small() string {
-	text := d.String()
-	for i := range text {
-		if text[i] == '.' {
-			return text[:i] + trimZeros(text[i:min(i+3, len(text))])
-		}
-	}
-	return text
+	whole, fraction, _ := strings.Cut(d.String(), ".")
+	return whole + trimZeros("."+fraction[:min(2, len(fraction))])
 }
 
 func twoDigits(n uint64) string { return strconv.FormatUint(100+n, 10)[1:] }
 
-// whole returns the part before the point, or the largest number where it does
-// not fit.
+// whole returns the integer part, or the largest uint64 if it does not fit.
 func (d Decimal) whole() uint64 {
 	hi, lo := d.Units.Hi, d.Units.Lo
 	for left := d.Decimals; left > 0; {
@@ -142,8 +116,7 @@ func (d Decimal) whole() uint64 {
 	return lo
 }
 
-// Percent counts hundredths of a percent; it may be negative. In JSON it is a
-// number, as the description types it.
+// Percent is a signed number of basis points. In JSON it is a number of percent.
 type Percent int64
 
 // MarshalJSON writes the number.
@@ -155,27 +128,27 @@ func (p Percent) MarshalJSON() ([]byte, error) {
 	return market.AppendDecimal(dst, n, 2), nil
 }
 
-// Epoch numbers the starts of the engine. In JSON it is "e" and the number, as on
-// the WebSocket.
+// Epoch counts the starts of the engine. In JSON it is "e" and the number, as on the
+// WebSocket.
 type Epoch uint64
 
-// MarshalJSON writes the text.
+// MarshalJSON writes the string.
 func (e Epoch) MarshalJSON() ([]byte, error) {
 	return append(strconv.AppendUint([]byte(`"e`), uint64(e), 10), '"'), nil
 }
 
-// rate is a share in basis points. In JSON it is a number: 500 is 0.05.
+// rate is a number of basis points. In JSON it is a fraction: 500 is 0.05.
 type rate uint16
 
-// MarshalJSON writes the number without zeros at its end.
+// MarshalJSON writes the number without trailing zeros.
 func (r rate) MarshalJSON() ([]byte, error) {
 	text := string(market.AppendDecimal(nil, uint64(r), 4))
 	whole, fraction, _ := strings.Cut(text, ".")
 	return []byte(whole + trimZeros("."+fraction)), nil
 }
 
-// Time is a moment, Unix nanoseconds; 0 = none, which is null in JSON. It is
-// rounded down to milliseconds.
+// Time is in Unix nanoseconds. In JSON it is rounded down to milliseconds; 0 means none
+// and is null.
 type Time int64
 
 // MarshalJSON writes String in quotes, or null.

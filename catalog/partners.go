@@ -1,12 +1,14 @@
 package catalog
 
-import "strings"
+import (
+	"cmp"
+	"strings"
+)
 
-// The documents of this file are in the public formats that aggregators ask
-// exchanges for: members by their names and no other. Those that depend on a query
-// are the gateway's.
+// The documents of this file have exactly the members of the aggregators' public formats.
+// The HTTP gateway makes those that depend on a query.
 
-// Ticker is a pair's name among aggregators: "SLUSD_USDC".
+// Ticker returns the aggregators' name of a pair: "SLUSD_USDC".
 func Ticker(symbol string) string { return strings.ReplaceAll(symbol, "/", "_") }
 
 // geckoTicker is a row of CoinGecko's tickers.
@@ -25,16 +27,14 @@ type geckoTicker struct {
 	Liquidity    *Decimal `json:"liquidity_in_usd"`
 }
 
-// CoinGeckoTickers lists price and volume of each pair. base_currency and
-// target_currency are mints where there are such, as CoinGecko asks of a DEX.
+// CoinGeckoTickers lists price and volume of each pair. CoinGecko asks a DEX for mints in
+// base_currency and target_currency; a token without a mint has its symbol there.
 func CoinGeckoTickers(f *Facts, _ string) any {
-	all := []geckoTicker{}
-	for i := range f.Pairs {
-		p := &f.Pairs[i]
+	all := records(f, f.Pairs, func(f *Facts, p *Pair) geckoTicker {
 		row := geckoTicker{
 			ID: Ticker(p.Symbol), Base: f.token(p.Base).asset(), Target: f.token(p.Quote).asset(), Pool: Ticker(p.Symbol),
 			Last: p.Last, BaseVolume: p.BaseVolume24h, TargetVolume: p.QuoteVolume24h, Bid: p.Bid, Ask: p.Ask,
-			High: p.High24h, Low: p.Low24h, Liquidity: f.liquidity(p),
+			High: p.High24h, Low: p.Low24h, Liquidity: poolLiquidity(f, p),
 		}
 		if p.Pool != nil {
 			row.Pool = p.Pool.Address
@@ -42,19 +42,13 @@ func CoinGeckoTickers(f *Facts, _ string) any {
 			visible := dollars(p.VisibleUSD)
 			row.Liquidity = &visible
 		}
-		all = append(all, row)
-	}
+		return row
+	})
 	return &all
 }
 
-// asset names a token among aggregators: its mint, or its symbol where it has
-// none.
-func (t *Token) asset() string {
-	if t.Mint != "" {
-		return t.Mint
-	}
-	return t.Symbol
-}
+// asset returns the aggregators' id of a token: its mint, or its symbol without one.
+func (t *Token) asset() string { return cmp.Or(t.Mint, t.Symbol) }
 
 // capSummary is a row of CoinMarketCap's summary.
 type capSummary struct {
@@ -73,20 +67,18 @@ type capSummary struct {
 
 // CoinMarketCapSummary lists price and volume of each pair.
 func CoinMarketCapSummary(f *Facts, _ string) any {
-	all := []capSummary{}
-	for i := range f.Pairs {
-		p := &f.Pairs[i]
-		all = append(all, capSummary{
+	all := records(f, f.Pairs, func(_ *Facts, p *Pair) capSummary {
+		return capSummary{
 			Pair: Ticker(p.Symbol), Base: p.Base, Quote: p.Quote, Last: p.Last, Ask: p.Ask, Bid: p.Bid,
 			BaseVolume: p.BaseVolume24h, QuoteVolume: p.QuoteVolume24h, Change: p.Windows.Day.DeltaPercent,
 			High: p.High24h, Low: p.Low24h,
-		})
-	}
+		}
+	})
 	return &all
 }
 
-// capAsset is a member of CoinMarketCap's assets. Nothing is deposited here or
-// withdrawn: trades settle on chain.
+// capAsset is a member of CoinMarketCap's assets. There are no deposits and no
+// withdrawals, because trades settle on chain.
 type capAsset struct {
 	Name        string  `json:"name"`
 	ID          *uint64 `json:"unified_cryptoasset_id"` // null: not configured
@@ -97,7 +89,7 @@ type capAsset struct {
 	Contract    string  `json:"contractAddress"`
 }
 
-// CoinMarketCapAssets describes each token, by its symbol.
+// CoinMarketCapAssets returns each token by its symbol.
 func CoinMarketCapAssets(f *Facts, _ string) any {
 	all := map[string]capAsset{}
 	for i := range f.Tokens {
@@ -119,7 +111,7 @@ type capTicker struct {
 	Frozen      int      `json:"isFrozen"` // 1 = halted
 }
 
-// CoinMarketCapTicker has price and volume of each pair, by its name.
+// CoinMarketCapTicker returns price and volume of each pair by its Ticker.
 func CoinMarketCapTicker(f *Facts, _ string) any {
 	all := map[string]capTicker{}
 	for i := range f.Pairs {
@@ -157,8 +149,7 @@ type ScreenerPair struct {
 	} `json:"pair"`
 }
 
-// AssetAt returns a token as DEX Screener asks for it, by the id that pairs name
-// it with; false where there is none.
+// AssetAt returns the token with that id in DEX Screener's format; false if there is none.
 func AssetAt(f *Facts, id string) (*ScreenerAsset, bool) {
 	for i := range f.Tokens {
 		t := &f.Tokens[i]
@@ -176,8 +167,8 @@ func AssetAt(f *Facts, id string) (*ScreenerAsset, bool) {
 	return nil, false
 }
 
-// PairAt returns a pair as DEX Screener asks for it, by its Ticker; false where
-// there is none.
+// PairAt returns the pair with that Ticker in DEX Screener's format; false if there is
+// none.
 func PairAt(f *Facts, id string) (*ScreenerPair, bool) {
 	for i := range f.Pairs {
 		p := &f.Pairs[i]

@@ -7,11 +7,11 @@ import (
 	"strings"
 )
 
-// PoolSchema names the JSON Schema of what PoolAt returns.
+// PoolSchema names the JSON Schema of the document that PoolAt returns.
 const PoolSchema = "svc_market_pool_v1"
 
-// schemaFiles are made of the types by the tests, which also hold every document
-// to them.
+// schemaFiles are generated from the types by the tests, which also validate every
+// document against them.
 //
 //go:embed schemas/*.json
 var schemaFiles embed.FS
@@ -25,7 +25,7 @@ type schemaCatalog struct {
 	Schemas map[string]json.RawMessage `json:"schemas"` // by the name in a document's member schema
 }
 
-// SchemasSchema names the document of schemas itself. No schema in it is its own.
+// SchemasSchema names the document of schemas, which has no schema itself.
 const SchemasSchema = "svc_market_schemas_v1"
 
 // Schemas returns the JSON Schemas (draft 2020-12) of all documents.
@@ -40,7 +40,7 @@ func Schemas() any {
 		return err
 	})
 	if err != nil {
-		panic("catalog: an embedded file that cannot be read: " + err.Error())
+		panic("catalog: read an embedded schema: " + err.Error())
 	}
 	c.Count = len(c.Schemas)
 	return c

@@ -14,8 +14,7 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 )
 
-// described are all documents with what they look like, by the name of their
-// schema.
+// described returns all documents by the name of their schema.
 func described(f *Facts) map[string]any {
 	all := map[string]any{}
 	for _, d := range Documents() {
@@ -30,8 +29,8 @@ func described(f *Facts) map[string]any {
 	return all
 }
 
-// schemaOf makes the schema of a document's type: every member that is not
-// omitted when it is empty is required, and there is no other.
+// schemaOf generates the schema of a document's type. Every member without omitempty is
+// required, and no other members are allowed.
 func schemaOf(t *testing.T, name string, document any) []byte {
 	t.Helper()
 	decimal := &generate.Schema{Type: "string", Pattern: `^(0|[1-9][0-9]*)(\.[0-9]+)?$`}
@@ -57,7 +56,7 @@ func schemaOf(t *testing.T, name string, document any) []byte {
 	return append(text, '\n')
 }
 
-// plainLists: no list of ours is null.
+// plainLists makes arrays not nullable, because no list of ours is null.
 func plainLists(s *generate.Schema) {
 	if s == nil {
 		return
@@ -72,8 +71,8 @@ func plainLists(s *generate.Schema) {
 	}
 }
 
-// TestSchemasAreOfTheTypes: the files are those that the types make, one each.
-// After a change that is meant: UPDATE_GOLDEN=1 go test ./catalog
+// TestSchemasAreOfTheTypes: the schema files equal those generated from the types. After
+// an intended change: UPDATE_GOLDEN=1 go test ./catalog
 func TestSchemasAreOfTheTypes(t *testing.T) {
 	wanted := map[string]bool{}
 	for name, document := range described(live()) {
@@ -90,7 +89,7 @@ func TestSchemasAreOfTheTypes(t *testing.T) {
 			t.Fatal(err)
 		}
 		if !bytes.Equal(got, want) {
-			t.Errorf("%s is not of its type any more", file)
+			t.Errorf("%s differs from its type", file)
 		}
 	}
 	files, err := os.ReadDir("schemas")
@@ -99,13 +98,13 @@ func TestSchemasAreOfTheTypes(t *testing.T) {
 	}
 	for _, file := range files {
 		if !wanted[file.Name()] {
-			t.Errorf("%s is of no document", file.Name())
+			t.Errorf("%s has no document", file.Name())
 		}
 	}
 }
 
-// TestDocumentsMatchTheirSchemas: with a chain and without one, and with nothing
-// at all. It is another library that judges than the one that made the schemas.
+// TestDocumentsMatchTheirSchemas validates all documents with a chain, without one, and of
+// empty facts, with another library than the one that generated the schemas.
 func TestDocumentsMatchTheirSchemas(t *testing.T) {
 	text, err := json.Marshal(Schemas())
 	if err != nil {
@@ -116,7 +115,7 @@ func TestDocumentsMatchTheirSchemas(t *testing.T) {
 		Schemas map[string]json.RawMessage
 	}
 	if err := json.Unmarshal(text, &served); err != nil || served.Count != len(served.Schemas) || served.Count < 30 {
-		t.Fatalf("%d schemas, told as %d: %v", len(served.Schemas), served.Count, err)
+		t.Fatalf("%d schemas, count says %d: %v", len(served.Schemas), served.Count, err)
 	}
 	for state, f := range map[string]*Facts{"nothing": {}, "bare": bare(), "live": live()} {
 		for name, document := range described(f) {
@@ -151,8 +150,8 @@ func matches(schema, document []byte) error {
 	return compiled.Validate(v)
 }
 
-// TestTokenListSchema holds the list to the schema that Uniswap publishes (npm
-// @uniswap/token-lists 1.0.0-beta.35, MIT), which its consumers validate with.
+// TestTokenListSchema validates the list against Uniswap's published schema (npm
+// @uniswap/token-lists 1.0.0-beta.35, MIT), which consumers use.
 func TestTokenListSchema(t *testing.T) {
 	schema, err := os.ReadFile(filepath.Join("testdata", "uniswap", "tokenlist.schema.json"))
 	if err != nil {

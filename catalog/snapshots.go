@@ -1,13 +1,13 @@
 package catalog
 
 import (
+	"cmp"
 	"slices"
 
 	"blockdesk/market"
 )
 
-// statusSnapshots are the members of the status record that tell of snapshots
-// (description, 2.6).
+// statusSnapshots is the status record's part about snapshots (docs/specification.md 2.6).
 type statusSnapshots struct {
 	Current       *activeSnapshot   `json:"current_active_snapshot"`
 	History       []snapshotRecord  `json:"historical_snapshots"`
@@ -43,7 +43,7 @@ type snapshotRecord struct {
 	Coherence  feeCoherence `json:"fee_coherence"`
 }
 
-// activeSnapshot is the snapshot that public totals are of.
+// activeSnapshot is the snapshot from which the public totals are taken.
 type activeSnapshot struct {
 	snapshotRecord
 	CurrentVolume  Decimal  `json:"current_volume_usd"`
@@ -55,8 +55,7 @@ type activeSnapshot struct {
 	CurrentAt      Time     `json:"current_timestamp"`
 }
 
-// snapshotFeed is the variant of a snapshot with the pool's and the fee accounts'
-// balances in upper case.
+// snapshotFeed is the variant of a snapshot with balances in upper-case members.
 type snapshotFeed struct {
 	Key            string   `json:"key"`
 	BaseVault      Decimal  `json:"BASE_VAULT"`
@@ -76,8 +75,8 @@ type snapshotFeed struct {
 	TradersLabel   string   `json:"negociants_label"`
 }
 
-// snapshotHierarchy says which snapshot counts. A member is null where there is
-// no such snapshot.
+// snapshotHierarchy says which snapshot is current. A member is null if there is no such
+// snapshot.
 type snapshotHierarchy struct {
 	Rule         string  `json:"selection_rule"`
 	SelectedKey  *string `json:"selected_current_snapshot_key"`
@@ -91,7 +90,7 @@ type snapshotHierarchy struct {
 	IsLatest     bool    `json:"current_is_latest"`
 }
 
-// metricsLayers names the layers and what each may be used for; our choice.
+// metricsLayers describes the layers of totals; our choice.
 type metricsLayers struct {
 	Exact         string `json:"onchain_exact"`
 	Reconstructed string `json:"historical_reconstructed"`
@@ -99,7 +98,7 @@ type metricsLayers struct {
 	Public        string `json:"public_totals"`
 }
 
-// publicMetrics are totals of one layer.
+// newPublicMetrics are totals of one layer.
 type publicMetrics struct {
 	Swaps   uint64  `json:"swaps_total"`
 	Volume  Decimal `json:"volume_usd"`
@@ -115,10 +114,8 @@ type coherenceCheck struct {
 
 const selectionRule = "latest_snapshot_by_timestamp"
 
-// current returns the latest snapshot by its time. There must be one.
-func (f *Facts) current() *Snapshot { return &f.Snapshots[f.currentIndex()] }
-
-func (f *Facts) currentIndex() int {
+// currentIndex returns the index of the latest snapshot by its time. There must be one.
+func currentIndex(f *Facts) int {
 	latest := 0
 	for i := range f.Snapshots {
 		if f.Snapshots[i].At > f.Snapshots[latest].At {
@@ -132,8 +129,8 @@ func (s *Snapshot) coherence() feeCoherence {
 	return coherence(s.Swaps, s.VolumeUSD, s.FeesUSD, s.FeeBps)
 }
 
-// publicFees are the fees that count for public totals: the recorded ones, or
-// where they do not fit the volume what the rate makes of it (2.6, rule 1).
+// publicFees returns the fees for the public totals: the recorded fees, or volume × fee
+// rate if they do not match (docs/specification.md 2.6, rule 1).
 func (s *Snapshot) publicFees() market.USD {
 	if s.coherence().Status != coherent {
 		return feeOf(s.VolumeUSD, s.FeeBps)
@@ -167,7 +164,7 @@ func (s *Snapshot) feed() snapshotFeed {
 	return v
 }
 
-func (f *Facts) snapshotsState() statusSnapshots {
+func newStatusSnapshots(f *Facts) statusSnapshots {
 	p := f.canonical()
 	s := statusSnapshots{
 		History: []snapshotRecord{}, Feeds: []snapshotFeed{},
@@ -178,7 +175,7 @@ func (f *Facts) snapshotsState() statusSnapshots {
 			Matched:       "trades of the service's own order book, from its journal; no fee is taken on them",
 			Public:        "the current active snapshot, the latest by its time; without one, the sum of the layers",
 		},
-		Estimated:     f.publicMetrics(p),
+		Estimated:     newPublicMetrics(f, p),
 		Reconstructed: publicMetrics{Swaps: p.Totals.ReconstructedSwaps, Volume: dollars(p.Totals.ReconstructedUSD), Fees: dollars(feeOf(p.Totals.ReconstructedUSD, f.Service.FeeBps))},
 	}
 	fees := coherence(p.Totals.OnchainSwaps, p.Totals.OnchainUSD, p.Totals.FeesUSD, f.Service.FeeBps)
@@ -190,17 +187,17 @@ func (f *Facts) snapshotsState() statusSnapshots {
 		s.HistoryAlias = s.History
 		return s
 	}
-	f.tellSnapshots(&s)
+	addSnapshots(f, &s)
 	return s
 }
 
-// tellSnapshots fills in what needs a snapshot. The history is what is not
-// current, newest first.
-func (f *Facts) tellSnapshots(s *statusSnapshots) {
-	at := f.currentIndex()
+// addSnapshots fills in the members that need a snapshot. The history is all snapshots but
+// the current one, newest first.
+func addSnapshots(f *Facts, s *statusSnapshots) {
+	at := currentIndex(f)
 	current := &f.Snapshots[at]
 	past := slices.Delete(slices.Clone(f.Snapshots), at, at+1)
-	slices.SortStableFunc(past, func(a, b Snapshot) int { return int(min(1, max(-1, b.At-a.At))) })
+	slices.SortStableFunc(past, func(a, b Snapshot) int { return cmp.Compare(b.At, a.At) })
 	record := current.record(true)
 	s.Current = &activeSnapshot{
 		snapshotRecord: record, CurrentVolume: record.Volume, CurrentSwaps: record.Swaps, CurrentTraders: record.Traders,
@@ -222,7 +219,7 @@ func (f *Facts) tellSnapshots(s *statusSnapshots) {
 	}
 }
 
-func (f *Facts) publicMetrics(p *Pair) publicMetrics {
-	t := f.totals(p)
+func newPublicMetrics(f *Facts, p *Pair) publicMetrics {
+	t := newStatusTotals(f, p)
 	return publicMetrics{Swaps: t.Swaps, Volume: t.Volume, Fees: t.Fees, Traders: t.Traders}
 }

@@ -1,12 +1,11 @@
 package catalog
 
 import (
-	"maps"
-	"slices"
+	"cmp"
 	"strconv"
 )
 
-// Constants of the service (description, 1.7, 1.11, part 2 and 9).
+// Constants of the service (docs/specification.md 1.7, 1.11, 2 and 9).
 const (
 	APIVersion       = "1.1.0"
 	ControlChainID   = 1492
@@ -16,7 +15,7 @@ const (
 	settlementRole   = "canonical_settlement_rail"
 )
 
-// feeModel names the fee; the description's word where it is the description's.
+// feeModel returns fee_model, "fixed_5_percent" for 500.
 func feeModel(bps uint16) string {
 	const whole = 100 // basis points of a percent
 	if bps%whole == 0 {
@@ -25,8 +24,8 @@ func feeModel(bps uint16) string {
 	return "fixed_" + strconv.Itoa(int(bps)) + "_bps"
 }
 
-// statusRecord is the market status record (description, 2.5), members in its
-// order.
+// statusRecord is the market status record, members in the order of
+// docs/specification.md 2.5.
 type statusRecord struct {
 	OK       bool   `json:"ok"`
 	DataMode string `json:"data_mode"`
@@ -78,8 +77,8 @@ type statusAssets struct {
 	SettlementRole  string `json:"settlement_role"`
 }
 
-// statusPrices: gross is what a buyer pays, net what is left after the fee,
-// rounded down. Every price is null where nothing prices the pair.
+// statusPrices are the canonical pair's prices. The gross price includes the fee, the
+// net price does not and is rounded down. All are null if nothing prices the pair.
 type statusPrices struct {
 	Spot        *Decimal `json:"spot_price_usd"`
 	Live        *Decimal `json:"current_live_price_usd"`
@@ -113,15 +112,15 @@ type rolling struct {
 // windowPolicy is rolling_windows.policy.
 const windowPolicy = "exact_from_trades_no_synthetic_volume"
 
-// statusBacking: visible is what stands in the displayed book, guarantee what the
-// guarantee accounts hold at the pair's price, rounded down.
+// statusBacking is the value of the displayed book and of the guarantee accounts at the
+// pair's price, rounded down.
 type statusBacking struct {
 	Visible   Decimal `json:"visible_liquidity_usd"`
 	Guarantee Decimal `json:"guarantee_liquidity_usd"`
 	Total     Decimal `json:"total_backing_estimate_usd"`
 }
 
-// serviceRole is one surface of the service (description, 1.8).
+// serviceRole is one surface of the service (docs/specification.md 1.8).
 type serviceRole struct {
 	Role      string   `json:"role"`
 	BaseURL   string   `json:"base_url"`
@@ -144,7 +143,7 @@ type poolState struct {
 	ProofHash string `json:"proof_hash"`
 }
 
-// poolReading is what was read of a pool.
+// poolReading is a pool's state as read from the chain.
 type poolReading struct {
 	Pool       string   `json:"pool_id"`
 	BaseMint   string   `json:"base_mint"`
@@ -164,31 +163,23 @@ type poolReading struct {
 func Status(f *Facts, schema string) any {
 	pair := f.canonical()
 	r := &statusRecord{
-		OK: true, DataMode: f.dataMode(), Fallback: f.fallback(), Version: APIVersion,
-		Source: pair.source(), Schema: schema, Scope: f.proofScope(), Network: f.Service.Network,
+		OK: true, DataMode: dataMode(f), Fallback: chainFallback(f), Version: APIVersion,
+		Source: pair.source(), Schema: schema, Scope: proofScope(f), Network: f.Service.Network,
 		statusPair: statusPair{
 			Canonical: pair.Symbol, Pair: pair.Symbol, Label: pair.Base + " / " + pair.Quote, Market: f.Service.Market,
 		},
-		ControlChain: ControlChainID, ChainRole: ControlChainRole, At: f.At, UpdatedAt: f.updatedAt(),
-		statusAssets: f.assets(pair), statusPrices: f.prices(pair), statusTotals: f.totals(pair),
-		statusSnapshots: f.snapshotsState(), Pool: pair.Pool.record(), Rolling: f.rolling(pair), statusBacking: f.backing(pair),
-		LastTradeAt: pair.LastAt, LastTrade: pair.LastSignature, statusChain: f.chainState(pair),
-		Sources: f.sources(), Endpoints: f.endpoints(), Roles: f.roles(), Proof: f.proof(),
+		ControlChain: ControlChainID, ChainRole: ControlChainRole, At: f.At, UpdatedAt: updatedAt(f),
+		statusAssets: newStatusAssets(f, pair), statusPrices: newStatusPrices(f, pair), statusTotals: newStatusTotals(f, pair),
+		statusSnapshots: newStatusSnapshots(f), Pool: pair.Pool.record(), Rolling: newRolling(f, pair), statusBacking: newStatusBacking(f, pair),
+		LastTradeAt: pair.LastAt, LastTrade: pair.LastSignature, statusChain: newStatusChain(f, pair),
+		Sources: sourceURLs(f.URLs.Base), Endpoints: endpointSets(f), Roles: serviceRoles(f), Proof: newProofRecord(f),
 	}
-	r.Activity = f.activity(pair, &r.statusTotals)
+	r.Activity = newActivityTotals(f, pair, &r.statusTotals)
 	return r
 }
 
-// canonical returns the first pair; an empty one where there is none.
-func (f *Facts) canonical() *Pair {
-	if len(f.Pairs) == 0 {
-		return &Pair{}
-	}
-	return &f.Pairs[0]
-}
-
-// dataMode says how the figures came about; our words.
-func (f *Facts) dataMode() string {
+// dataMode returns data_mode. Its values are our choice.
+func dataMode(f *Facts) string {
 	switch {
 	case !f.Chain.Configured:
 		return "engine_live"
@@ -199,8 +190,8 @@ func (f *Facts) dataMode() string {
 	}
 }
 
-// proofScope says what the figures can be proven with; our words.
-func (f *Facts) proofScope() string {
+// proofScope returns proof_scope. Its values are our choice.
+func proofScope(f *Facts) string {
 	if !f.Chain.Configured {
 		return "matched_books"
 	}
@@ -209,8 +200,8 @@ func (f *Facts) proofScope() string {
 
 func (p *Pair) source() string { return p.Source.String() + "_book" }
 
-// updatedAt is when something that the facts show last changed.
-func (f *Facts) updatedAt() Time {
+// updatedAt returns the time of the last change.
+func updatedAt(f *Facts) Time {
 	last := f.Chain.SyncedAt
 	for i := range f.Pairs {
 		last = max(last, f.Pairs[i].LastAt)
@@ -221,18 +212,10 @@ func (f *Facts) updatedAt() Time {
 	return last
 }
 
-func (f *Facts) token(symbol string) *Token {
-	i := slices.IndexFunc(f.Tokens, func(t Token) bool { return t.Symbol == symbol })
-	if i < 0 {
-		return &Token{Symbol: symbol, Name: symbol}
-	}
-	return &f.Tokens[i]
-}
-
-func (f *Facts) assets(p *Pair) statusAssets {
+func newStatusAssets(f *Facts, p *Pair) statusAssets {
 	quote := f.token(p.Quote)
 	a := statusAssets{
-		ProgramID: f.Service.ProgramID, Base: p.Base, QuoteOnchain: quote.onchain(), QuotePublic: quote.Symbol,
+		ProgramID: f.Service.ProgramID, Base: p.Base, QuoteOnchain: cmp.Or(quote.OnchainSymbol, quote.Symbol), QuotePublic: quote.Symbol,
 		QuoteLabel: quote.Name, Settlement: settlementSymbol, SettlementLabel: f.token(settlementSymbol).Name,
 		SettlementRole: settlementRole,
 	}
@@ -242,15 +225,7 @@ func (f *Facts) assets(p *Pair) statusAssets {
 	return a
 }
 
-// onchain is the symbol in the chain's own metadata.
-func (t *Token) onchain() string {
-	if t.OnchainSymbol != "" {
-		return t.OnchainSymbol
-	}
-	return t.Symbol
-}
-
-func (f *Facts) prices(p *Pair) statusPrices {
+func newStatusPrices(f *Facts, p *Pair) statusPrices {
 	day := &p.Windows.Day
 	price, floor := dollarPrice(p.PriceUSD), dollarPrice(p.Floor)
 	net := dollarPrice(lessFee(p.PriceUSD, f.Service.FeeBps))
@@ -266,7 +241,7 @@ func (f *Facts) prices(p *Pair) statusPrices {
 	return s
 }
 
-// summary is a sentence for people.
+// summary returns price_source_summary.
 func (s PriceSource) summary() string {
 	switch s {
 	case FromBook:
@@ -282,7 +257,8 @@ func (s PriceSource) summary() string {
 	}
 }
 
-// Words of windows; the first three are the description's, the others our choice.
+// Window statuses. The first three are from docs/specification.md 2.5, the others are
+// our choice.
 const (
 	statusNone24h     = "no_indexed_swaps_in_24h_window"
 	statusNone7d      = "no_indexed_swaps_in_7d_window"
@@ -291,21 +267,19 @@ const (
 	statusUnproven    = "window_not_proven"
 )
 
-// word returns the status of a window; none is the word for no trades.
-func (w *Window) word(none string) string {
+// status returns status_24h or status_7d; none is the value for a window without trades.
+func (w *Window) status(none string) string {
 	switch w.Status {
 	case WindowExact:
 		return statusExact
 	case WindowNoTrades:
 		return none
+	default:
+		return cmp.Or(w.Why, statusUnproven)
 	}
-	if w.Why != "" {
-		return w.Why
-	}
-	return statusUnproven
 }
 
-// brief is the status in freshness.rolling_window_status.
+// brief returns the status in freshness.rolling_window_status.
 func (w *Window) brief() string {
 	if w.Status == WindowExact {
 		return statusExact
@@ -313,17 +287,17 @@ func (w *Window) brief() string {
 	return "degraded_or_empty"
 }
 
-func (f *Facts) rolling(p *Pair) rolling {
+func newRolling(f *Facts, p *Pair) rolling {
 	w := &p.Windows
 	return rolling{
-		Day: dollars(w.Day.VolumeUSD), Week: dollars(w.Week.VolumeUSD), Delta: w.Day.DeltaPercent, LastAt: w.LastAt, LastAge: f.age(w.LastAt),
-		ReferenceAt: w.Day.ReferenceAt, DayStatus: w.Day.word(statusNone24h), WeekStatus: w.Week.word(statusNone7d),
+		Day: dollars(w.Day.VolumeUSD), Week: dollars(w.Week.VolumeUSD), Delta: w.Day.DeltaPercent, LastAt: w.LastAt, LastAge: ageAt(f, w.LastAt),
+		ReferenceAt: w.Day.ReferenceAt, DayStatus: w.Day.status(statusNone24h), WeekStatus: w.Week.status(statusNone7d),
 		WindowPolicy: windowPolicy,
 	}
 }
 
-// age returns the whole seconds since then; nil = never.
-func (f *Facts) age(then Time) *int64 {
+// ageAt returns the age of then at Facts.At in whole seconds; nil if then is none.
+func ageAt(f *Facts, then Time) *int64 {
 	if then == 0 {
 		return nil
 	}
@@ -331,18 +305,10 @@ func (f *Facts) age(then Time) *int64 {
 	return &age
 }
 
-// listed returns a list that is [] in JSON where it is empty.
-func listed(s []string) []string {
-	if s == nil {
-		return []string{}
-	}
-	return s
-}
-
-// wasRead reports whether there is a pool whose state is known.
+// wasRead reports whether there is a pool and it was read.
 func (p *Pool) wasRead() bool { return p != nil && p.Slot > 0 }
 
-// record returns onchain_pool_state; nil without one that is known.
+// record returns onchain_pool_state; nil unless the pool was read.
 func (p *Pool) record() *poolState {
 	if !p.wasRead() {
 		return nil
@@ -356,7 +322,7 @@ func (p *Pool) record() *poolState {
 	return &poolState{seen, hashOf(seen)}
 }
 
-func (f *Facts) proof() proofRecord {
+func newProofRecord(f *Facts) proofRecord {
 	p := proofRecord{
 		Truth: "journal_of_the_engine", Verification: "reproducible_by_replay",
 		Executable: f.Service.Build.ExecutableHash, Commit: f.Service.Build.SourceCommit,
@@ -367,36 +333,28 @@ func (f *Facts) proof() proofRecord {
 	return p
 }
 
-// sources are where a reader finds what the record sums up.
-func (f *Facts) sources() map[string]string {
-	const at = "/api/v1/market/"
+// sourceURLs returns the reads that the status record summarizes, on one address.
+func sourceURLs(base string) map[string]string {
 	all := map[string]string{}
 	for _, name := range []string{"status", "ticker", "depth", "trades", "klines", "pools", "proof"} {
-		all[name] = f.URLs.Base + at + name
+		all[name] = base + marketPath(name)
 	}
 	return all
 }
 
-// endpoints are the same reads on each address.
-func (f *Facts) endpoints() map[string]map[string]string {
-	on := func(base string) map[string]string {
-		own := maps.Clone(f.sources())
-		for name, url := range own {
-			own[name] = base + url[len(f.URLs.Base):]
-		}
-		return own
-	}
+// endpointSets returns those reads on each address, and the streams.
+func endpointSets(f *Facts) map[string]map[string]string {
 	return map[string]map[string]string{
-		"public": on(f.URLs.Base), "registry": on(f.URLs.API),
+		"public": sourceURLs(f.URLs.Base), "registry": sourceURLs(f.URLs.API),
 		"stream": {
 			"websocket": f.URLs.WS + "/ws/rfq", "websocket_health": f.URLs.API + "/ws/rfq/health",
-			"server_sent_events": f.URLs.Base + "/api/v1/market/stream",
+			"server_sent_events": f.URLs.Base + marketPath("stream"),
 		},
 	}
 }
 
-// roles are the surfaces of the description (1.8).
-func (f *Facts) roles() map[string]serviceRole {
+// serviceRoles returns the service's surfaces (docs/specification.md 1.8).
+func serviceRoles(f *Facts) map[string]serviceRole {
 	check := func(base, path string) []string { return []string{base + path} }
 	return map[string]serviceRole{
 		"public_mirror": {

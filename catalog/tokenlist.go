@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 )
@@ -12,8 +13,8 @@ import (
 // uniswapSolana is the chain id of Solana in Uniswap's token lists.
 const uniswapSolana = 501000101
 
-// tokenList is a list by the public schema of Uniswap's token lists: no member
-// more, or it does not validate.
+// tokenList follows the public schema of Uniswap's token lists, which allows no other
+// members.
 type tokenList struct {
 	Name      string        `json:"name"`
 	Timestamp Time          `json:"timestamp"`
@@ -23,15 +24,15 @@ type tokenList struct {
 	Tokens    []listedToken `json:"tokens"`
 }
 
-// ListVersion is a list's semantic version.
+// ListVersion is a token list's semantic version.
 type ListVersion struct {
 	Major int `json:"major"`
 	Minor int `json:"minor"`
 	Patch int `json:"patch"`
 }
 
-// Edition is the version of a token list and since when it stands. Both change
-// when the list does and stay over restarts that change nothing.
+// Edition is the version of a token list and the time of its last change. A restart that
+// changes no token keeps both.
 type Edition struct {
 	Version ListVersion
 	At      Time
@@ -53,8 +54,8 @@ const (
 	maxExtension = 42
 )
 
-// TokenList returns the tokens that have a mint. Where none has, the list is
-// empty, which the public schema does not take.
+// TokenList returns the tokens that have a mint. Without any, the list is empty, and the
+// public schema refuses it.
 func TokenList(f *Facts, _ string) any {
 	edition := f.Service.edition()
 	d := &tokenList{
@@ -62,7 +63,7 @@ func TokenList(f *Facts, _ string) any {
 		Keywords: []string{"solana", "rfq", "dvp"}, Tokens: []listedToken{},
 	}
 	if d.Name == "" {
-		d.Name = "token list" // the market's name has no letter that a list's may have
+		d.Name = "token list" // the market's name has no letter that the schema allows
 	}
 	for i := range f.Tokens {
 		t := &f.Tokens[i]
@@ -84,15 +85,14 @@ func (s *Service) edition() Edition {
 	return s.TokenListEdition
 }
 
-// ErrTokenList says that what should be a token list of ours is none.
+// ErrTokenList means that the stored token list cannot be read.
 var ErrTokenList = errors.New("catalog: not a token list")
 
-// NextEdition returns the edition of the list that these facts make, where the
-// list before it is the JSON that TokenList made then; empty = there was none. By
-// the public rules a token that is gone, by its mint, is a new major version, one
-// that has come a new minor version, and any other change a patch; nothing changed
-// is the same edition. Consumers ignore a version that is not above the one they
-// have, so that it cannot be made of the content alone. It fails with ErrTokenList.
+// NextEdition returns the edition of the facts' token list. before is the JSON of the
+// list published before; empty if there was none. By the public rules a removed mint is a
+// new major version, an added one a new minor version, any other change a patch; without a
+// change the edition stays. Consumers ignore a version that is not above their own, so the
+// content alone cannot determine it. Errors: ErrTokenList.
 func NextEdition(before []byte, f *Facts) (Edition, error) {
 	first := Edition{ListVersion{Major: 1}, f.Service.ConfiguredAt}
 	if len(before) == 0 {
@@ -111,11 +111,10 @@ func NextEdition(before []byte, f *Facts) (Edition, error) {
 	}
 	same := Edition{v, Time(old.Timestamp.UnixNano())}
 	next, _ := TokenList(f, "").(*tokenList)
-	gone, come := tokensBut(old.Tokens, next.Tokens), tokensBut(next.Tokens, old.Tokens)
 	switch {
-	case gone:
+	case lacksAny(next.Tokens, old.Tokens):
 		v = ListVersion{Major: v.Major + 1}
-	case come:
+	case lacksAny(old.Tokens, next.Tokens):
 		v = ListVersion{Major: v.Major, Minor: v.Minor + 1}
 	default:
 		next.Version, next.Timestamp = v, same.At
@@ -124,26 +123,21 @@ func NextEdition(before []byte, f *Facts) (Edition, error) {
 		}
 		v.Patch++
 	}
-	// A clock that was set back does not make the later edition the older one.
+	// The later edition is never older, even if the clock was set back.
 	return Edition{v, max(same.At, first.At)}, nil
 }
 
-// tokensBut reports whether all has a mint that is not in others.
-func tokensBut(all, others []listedToken) bool {
-	known := make(map[string]bool, len(others))
-	for i := range others {
-		known[others[i].Address] = true
+// lacksAny reports whether a mint of tokens is missing in list.
+func lacksAny(list, tokens []listedToken) bool {
+	mints := make(map[string]bool, len(list))
+	for i := range list {
+		mints[list[i].Address] = true
 	}
-	for i := range all {
-		if !known[all[i].Address] {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(tokens, func(t listedToken) bool { return !mints[t.Address] })
 }
 
-// listName keeps what the schema allows in a name: letters, digits, "_" and
-// spaces.
+// listName reduces a name to the characters that the schema allows: letters, digits, "_"
+// and spaces.
 func listName(name string) string {
 	var out []byte
 	for _, c := range []byte(name) {

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// TestListName: what the token-list schema takes.
+// TestListName: the name has only characters that the token-list schema allows.
 func TestListName(t *testing.T) {
 	for name, want := range map[string]string{
 		"SLUSD market (demo)": "SLUSD market demo", strings.Repeat("x", 40): strings.Repeat("x", 30), "é": "",
@@ -18,8 +18,8 @@ func TestListName(t *testing.T) {
 	}
 }
 
-// TestNextEdition: a list's version grows by the public rules, and only where its
-// content has changed; the time of an edition stays as long as it does.
+// TestNextEdition: a list's version grows by the public rules, and only if its content has
+// changed. An unchanged edition keeps its time.
 func TestNextEdition(t *testing.T) {
 	first, later := at("2026-11-19T08:00:00Z"), at("2026-11-21T08:00:00Z")
 	for name, c := range map[string]struct {
@@ -66,7 +66,7 @@ func TestNextEdition(t *testing.T) {
 	}
 }
 
-// TestListOfNoName: the schema wants a name.
+// TestListOfNoName: the schema requires a name.
 func TestListOfNoName(t *testing.T) {
 	f := live()
 	f.Service.Market = "é"

@@ -8,7 +8,7 @@ import (
 	"blockdesk/market"
 )
 
-// tokenCatalog is the answer of market/tokens (description, 2.7).
+// tokenCatalog is the answer of market/tokens (docs/specification.md 2.7).
 type tokenCatalog struct {
 	OK        bool          `json:"ok"`
 	DataMode  string        `json:"data_mode"`
@@ -64,22 +64,18 @@ type accountRecord struct {
 
 // Tokens returns the token catalog.
 func Tokens(f *Facts, schema string) any {
-	c := &tokenCatalog{
-		OK: true, DataMode: f.dataMode(), Fallback: f.fallback(), Version: APIVersion, Source: f.canonical().source(),
+	return &tokenCatalog{
+		OK: true, DataMode: dataMode(f), Fallback: chainFallback(f), Version: APIVersion, Source: f.canonical().source(),
 		Network: f.Service.Network, Canonical: f.canonical().Symbol, ChainID: ControlChainID, ChainRole: ControlChainRole,
-		At: f.At, Scope: f.proofScope(), Schema: schema, Count: len(f.Tokens), Tokens: []tokenRecord{},
+		At: f.At, Scope: proofScope(f), Schema: schema, Count: len(f.Tokens), Tokens: records(f, f.Tokens, newTokenRecord),
 	}
-	for i := range f.Tokens {
-		c.Tokens = append(c.Tokens, f.Tokens[i].record(f))
-	}
-	return c
 }
 
 // fallback: the chain's figures are not live; they are the last known ones, or
 // there are none.
-func (f *Facts) fallback() bool { return !f.Chain.Configured || !f.Chain.Synced }
+func chainFallback(f *Facts) bool { return !f.Chain.Configured || !f.Chain.Synced }
 
-func (t *Token) record(f *Facts) tokenRecord {
+func newTokenRecord(_ *Facts, t *Token) tokenRecord {
 	r := tokenRecord{
 		Mint: t.Mint, Symbol: t.Symbol, OnchainSymbol: t.OnchainSymbol, Name: t.Name, Decimals: t.Decimals,
 		Role: t.Role.String(), Logo: t.LogoURI, Metadata: t.MetadataURI, ImageOrigin: t.ImageURI,
@@ -104,8 +100,8 @@ func (t *Token) record(f *Facts) tokenRecord {
 	return r
 }
 
-// observed is what all observed accounts hold. A mint's supply is a 64-bit
-// number of atoms, so the sum is one too.
+// observed returns the balance of all observed accounts. It cannot overflow: a mint's
+// supply is a 64-bit number of atoms.
 func (t *Token) observed() Decimal {
 	var sum market.Amount
 	for i := range t.Accounts {
@@ -114,8 +110,7 @@ func (t *Token) observed() Decimal {
 	return wholeUnits(sum, t.Decimals)
 }
 
-// localLogo is a picture that needs no fetch: a disc with the symbol's first
-// letters.
+// localLogo returns an SVG as a data URI: a disc with the symbol's first letters.
 func (t *Token) localLogo() string {
 	const letters = 3
 	picture := `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 64 64"><circle cx="32" cy="32" r="32" fill="#345"/>` +
@@ -133,7 +128,7 @@ func (a *Account) record(decimals uint8) accountRecord {
 	}
 }
 
-// known returns a text that is null in JSON where it is empty.
+// known returns a pointer to text; nil, JSON's null, if text is empty.
 func known(text string) *string {
 	if text == "" {
 		return nil

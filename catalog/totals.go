@@ -2,10 +2,9 @@ package catalog
 
 import "blockdesk/market"
 
-// statusTotals are the cumulative figures. The public ones are those of the
-// current snapshot, the latest by its time (description, 2.6, rule 1); without a
-// snapshot they are the sum of what was decoded, what was reconstructed, and what
-// our own book has matched.
+// statusTotals are the cumulative figures. The public ones are those of the current
+// snapshot, the latest by its time (docs/specification.md 2.6, rule 1). Without a
+// snapshot they are the sum of decoded swaps, reconstructed swaps and our own trades.
 type statusTotals struct {
 	Swaps              uint64  `json:"swaps_total"`
 	SwapsOnchain       uint64  `json:"swaps_total_onchain"`
@@ -30,7 +29,7 @@ type statusTotals struct {
 	TradersAlias       uint64  `json:"estimated_traders_total"`
 }
 
-// activityTotals repeats the totals with where they come from.
+// activityTotals repeats the totals with their sources.
 type activityTotals struct {
 	statusTotals
 	TradersEstimated uint64        `json:"traders_estimated"`
@@ -42,8 +41,7 @@ type activityTotals struct {
 	Coherence        *feeCoherence `json:"fee_coherence"`
 }
 
-// layer is one source of totals by itself: what the chain shows, raw, or what was
-// reconstructed from history.
+// layer is one source of totals: decoded from the chain, or reconstructed.
 type layer struct {
 	Swaps     uint64  `json:"swaps_total"`
 	Volume    Decimal `json:"volume_usd"`
@@ -53,18 +51,17 @@ type layer struct {
 	Status    string  `json:"onchain_fee_volume_status"`
 }
 
-// matchedLayer are the trades of our own book, on which no fee is taken (our
-// choice).
+// matchedLayer are the totals of our own book, which charges no fee (our choice).
 type matchedLayer struct {
 	Trades uint64  `json:"trades_total"`
 	Volume Decimal `json:"volume_usd"`
 }
 
-// separated says that fees are shown apart since they do not fit the volume
-// (description, 2.5).
+// separated is the status of fees that do not match the volume (docs/specification.md
+// 2.5).
 const separated = "separated_due_to_fee_volume_mismatch"
 
-func (f *Facts) totals(p *Pair) statusTotals {
+func newStatusTotals(f *Facts, p *Pair) statusTotals {
 	t := &p.Totals
 	s := statusTotals{
 		Swaps: t.OnchainSwaps + t.ReconstructedSwaps + t.MatchedTrades, SwapsOnchain: t.OnchainSwaps, SwapsReconstructed: t.ReconstructedSwaps,
@@ -73,20 +70,20 @@ func (f *Facts) totals(p *Pair) statusTotals {
 		VolumeOnchain: dollars(t.OnchainUSD), VolumeReconstruct: dollars(t.ReconstructedUSD),
 		Fees:           dollars(feeOf(t.OnchainUSD+t.ReconstructedUSD, f.Service.FeeBps)),
 		FeesOnchainRaw: dollars(t.FeesUSD), FeesReconstructed: dollars(feeOf(t.ReconstructedUSD, f.Service.FeeBps)),
-		FeesPaid: dollars(f.settledFees()), FeesCollected: dollars(f.settledFees()),
+		FeesPaid: dollars(settledFees(f)), FeesCollected: dollars(settledFees(f)),
 		FeesBase: t.FeesBase, FeesQuote: t.FeesQuote, FeesUnknown: t.FeesUnknown,
 		FeeBps: f.Service.FeeBps, FeeRate: rate(f.Service.FeeBps), FeeModel: feeModel(f.Service.FeeBps),
 		Traders: t.Traders, TradersAlias: t.Traders,
 	}
 	if len(f.Snapshots) > 0 {
-		current := f.current()
+		current := &f.Snapshots[currentIndex(f)]
 		s.Swaps, s.Volume, s.Fees = current.Swaps, dollars(current.VolumeUSD), dollars(current.publicFees())
 		s.Traders, s.TradersAlias = current.Traders, current.Traders
 	}
 	return s
 }
 
-func (f *Facts) activity(p *Pair, s *statusTotals) activityTotals {
+func newActivityTotals(f *Facts, p *Pair, s *statusTotals) activityTotals {
 	t := &p.Totals
 	chain := coherence(t.OnchainSwaps, t.OnchainUSD, t.FeesUSD, f.Service.FeeBps)
 	a := activityTotals{
@@ -111,13 +108,13 @@ func (f *Facts) activity(p *Pair, s *statusTotals) activityTotals {
 	return a
 }
 
-func (f *Facts) backing(p *Pair) statusBacking {
+func newStatusBacking(f *Facts, p *Pair) statusBacking {
 	return statusBacking{
 		Visible: dollars(p.VisibleUSD), Guarantee: dollars(p.GuaranteeUSD), Total: dollars(p.VisibleUSD + p.GuaranteeUSD),
 	}
 }
 
-// feeCoherence holds reported fees to volume × fee rate.
+// feeCoherence compares reported fees with volume × fee rate.
 type feeCoherence struct {
 	Status     string  `json:"status"`
 	Expected   Decimal `json:"expected_fees_usd"`
@@ -125,14 +122,14 @@ type feeCoherence struct {
 	Difference Decimal `json:"difference_usd"` // without its sign
 }
 
-// Words of fee_coherence.status (description, 2.5).
+// Values of fee_coherence.status (docs/specification.md 2.5).
 const (
 	coherent = "coherent"
 	mismatch = "fee_volume_mismatch"
 )
 
-// coherence compares. Each swap may have been rounded by an atom of a dollar, and
-// no more.
+// coherence compares reported fees with the expected ones. It allows a difference of one
+// millionth of a dollar a swap, for rounding.
 func coherence(swaps uint64, volume, reported market.USD, bps uint16) feeCoherence {
 	expected := feeOf(volume, bps)
 	difference := max(expected, reported) - min(expected, reported)

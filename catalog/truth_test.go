@@ -13,13 +13,12 @@ import (
 	"blockdesk/market"
 )
 
-// The test of this file needs no list of what documents must agree on: wherever
-// two of them tell the same member of the same thing, they must tell the same. A
-// thing is a pair, a token, a pool, an account, a snapshot, a trade, a candle, a
-// provider or a family of consumers, or the service itself.
+// The test of this file compares all documents without a list of what they share: if two
+// documents publish the same member of the same subject, the values must be equal. A
+// subject is a pair, a token, a pool, an account, a snapshot, a trade, a candle, a
+// provider, a family of consumers, or the service itself.
 
-// sameAs are names of one truth in different documents, by the name that stands
-// for all of them.
+// sameAs maps the different names of one value to the name under which it is compared.
 var sameAs = map[string]string{
 	"current_live_price_usd": "price_usd", "current_live_price_gross_usd": "price_usd", "price_gross_usd": "price_usd",
 	"pair.spot_price_usd": "price_usd", "current_live_price_net_usd": "price_net_usd", "current_live_floor_price_usd": "locked_floor_price_usd",
@@ -89,35 +88,34 @@ var sameAs = map[string]string{
 	"pair.maker_fee":                 "fee_rate",
 }
 
-// telling are the objects whose members are about what holds them, with the name
-// that members of theirs keep where sameAs has it.
-var telling = []string{
+// nested are the objects whose members describe the enclosing subject.
+var nested = []string{
 	"rolling_windows", "freshness", "degradation_state", "activity_totals", "rpc_policy", "rpc_health", "fee_coherence", "coherence_check",
 	"snapshot_hierarchy", "trade", "estimated_public", "reconstructed_public_metrics", "onchain_exact", "historical_reconstructed", "proof", "subject",
 }
 
-// own are members that say something else in each document, whatever holds them.
-var own = []string{
+// ignored are members with another meaning in each document.
+var ignored = []string{
 	"schema", "count", "fee_coherence.status", "historical_reconstructed.fees_base_ui", "historical_reconstructed.fees_quote_ui",
 	"historical_reconstructed.onchain_fee_volume_status", "historical_reconstructed.traders", "pair.pair_label", "reconstructed_public_metrics.traders_estimated", "recompute", "name", "description",
 }
 
-// truths are what documents have told: by thing and member, each value with
-// where it was told first.
+// truths collects published values: by subject and member, each value with the document
+// that published it first.
 type truths struct {
 	f    *Facts
 	doc  string
-	told map[string]map[string]string
-	by   map[string]map[string]bool // the documents that tell it
+	seen map[string]map[string]string
+	by   map[string]map[string]bool // the documents that publish the member
 }
 
-func (s *truths) tell(thing, holder, member string, value any) {
-	kind, _, _ := strings.Cut(thing, " ")
-	if slices.Contains(own, member) || slices.Contains(own, holder+"."+member) {
+func (s *truths) add(subject, holder, member string, value any) {
+	kind, _, _ := strings.Cut(subject, " ")
+	if slices.Contains(ignored, member) || slices.Contains(ignored, holder+"."+member) {
 		return
 	}
-	if s.doc == "adapters/coingecko/tickers" && member == "pool_id" && value == any(Ticker(strings.TrimPrefix(thing, "pair "))) {
-		value = nil // CoinGecko wants an id; a pair without a pool is its own
+	if s.doc == "adapters/coingecko/tickers" && member == "pool_id" && value == any(Ticker(strings.TrimPrefix(subject, "pair "))) {
+		value = nil // CoinGecko requires an id; a pair without a pool has its own
 	}
 	_, format, _ := strings.Cut(s.doc, "/")
 	format, _, _ = strings.Cut(format, "/")
@@ -128,20 +126,20 @@ func (s *truths) tell(thing, holder, member string, value any) {
 		}
 	}
 	if value == any("") {
-		value = nil // members that the description types as text are empty where others are null
+		value = nil // members that the specification types as text are empty instead of null
 	}
-	key := thing + ": " + strings.TrimPrefix(member, kind+".")
-	if s.told[key] == nil {
-		s.told[key], s.by[key] = map[string]string{}, map[string]bool{}
+	key := subject + ": " + strings.TrimPrefix(member, kind+".")
+	if s.seen[key] == nil {
+		s.seen[key], s.by[key] = map[string]string{}, map[string]bool{}
 	}
 	s.by[key][s.doc] = true
-	if text := string(Encode(value)); s.told[key][text] == "" {
-		s.told[key][text] = s.doc
+	if text := string(Encode(value)); s.seen[key][text] == "" {
+		s.seen[key][text] = s.doc
 	}
 }
 
-// thing names what an object is about; holder's thing where it is about that.
-func (s *truths) thing(of, member string, v map[string]any) string {
+// subject names what an object describes; of, the enclosing subject, for a nested one.
+func (s *truths) subject(of, member string, v map[string]any) string {
 	is := func(name string) string { text, _ := v[name].(string); return text }
 	for _, by := range []struct{ kind, name string }{
 		{"candle", "open_ts"}, {"snapshot", "key"}, {"provider", "available"}, {"family", "for"},
@@ -171,7 +169,7 @@ func (s *truths) thing(of, member string, v map[string]any) string {
 		return "pool " + is("pool_id")
 	case s.pairOf(is("symbol")) != "":
 		return "pair " + s.pairOf(is("symbol"))
-	case slices.Contains(telling, member):
+	case slices.Contains(nested, member):
 		return of
 	case member == "sources", member == "public", member == "links" && !strings.HasPrefix(of, "pair "):
 		return "addresses"
@@ -195,37 +193,37 @@ func (s *truths) isToken(symbol string) bool {
 
 func (s *truths) tokenOf(mint string) string { return mint }
 
-// walk tells everything in an object that is about a thing.
-func (s *truths) walk(thing, holder string, v map[string]any) {
+// walk adds all values of an object that describes a subject.
+func (s *truths) walk(subject, holder string, v map[string]any) {
 	for member, value := range v {
 		switch value := value.(type) {
 		case map[string]any:
-			s.walk(s.thing(thing, member, value), member, value)
+			s.walk(s.subject(subject, member, value), member, value)
 		case []any:
-			s.list(thing, holder, member, value)
+			s.list(subject, holder, member, value)
 		default:
-			s.tell(thing, holder, member, value)
+			s.add(subject, holder, member, value)
 		}
 	}
 }
 
-func (s *truths) list(thing, holder, member string, values []any) {
+func (s *truths) list(subject, holder, member string, values []any) {
 	for i, value := range values {
 		row, ok := value.(map[string]any)
-		if !ok { // a list of words or numbers is one value
-			s.tell(thing, holder, member, values)
+		if !ok { // a list of scalars is one value
+			s.add(subject, holder, member, values)
 			return
 		}
-		at := s.thing(thing, member, row)
-		if at == thing+"/"+member {
+		at := s.subject(subject, member, row)
+		if at == subject+"/"+member {
 			at += strconv.Itoa(i)
 		}
 		s.walk(at, member, row)
 	}
 }
 
-// read takes in a document. What it says at its top is of the canonical pair
-// where it names one, else of the service.
+// read adds a document. Its top level describes the canonical pair if it names one, else
+// the service.
 func (s *truths) read(t *testing.T, name string, document any) {
 	t.Helper()
 	s.doc = name
@@ -243,22 +241,22 @@ func (s *truths) read(t *testing.T, name string, document any) {
 	for _, member := range []string{"ok", "api_version", "execution_network", "timestamp_exact", "control_chain_id", "control_chain_role", "fee_model"} {
 		if value, ok := root[member]; ok {
 			if member != "timestamp_exact" || value != any(fixedAt) {
-				s.tell("service", "", member, value)
+				s.add("service", "", member, value)
 			}
 			delete(root, member)
 		}
 	}
-	thing := s.thing(name, "", root)
+	subject := s.subject(name, "", root)
 	if name == "status" || strings.HasPrefix(name, "lite/latest-") && root["symbol"] == nil {
-		thing = "pair " + s.f.canonical().Symbol
+		subject = "pair " + s.f.canonical().Symbol
 	}
-	s.walk(thing, "", root)
+	s.walk(subject, "", root)
 }
 
-// fixedAt is the time of documents of the configuration alone, in live().
+// fixedAt is the time of documents that depend on the configuration only, in live().
 const fixedAt = "2026-11-19T08:00:00.000Z"
 
-// common are truths that many documents tell, with how many at least.
+// common are members that many documents publish, with the least number of documents.
 var common = map[string]int{
 	"price_usd": 6, "price_net_usd": 3, "last": 7, "bid": 4, "ask": 4, "volume_24h": 5, "quote_volume_24h": 5, "trades_24h": 3,
 	"delta_24h_percent": 5, "last_trade_ts": 4, "last_trade_signature": 2, "price_source": 3, "book_source": 4, "pool_id": 4,
@@ -277,31 +275,31 @@ func TestOneTruth(t *testing.T) {
 	second.Pairs[0], second.Pairs[1] = second.Pairs[1], second.Pairs[0] // the canonical pair is the one without a pool
 	for state, f := range map[string]*Facts{"bare": bare(), "live": live(), "degraded": degraded, "second": second} {
 		s := truthsOf(t, f)
-		for _, key := range slices.Sorted(maps.Keys(s.told)) {
-			if values := s.told[key]; len(values) > 1 {
-				t.Errorf("%s: %s is told as %v", state, key, values)
+		for _, key := range slices.Sorted(maps.Keys(s.seen)) {
+			if values := s.seen[key]; len(values) > 1 {
+				t.Errorf("%s: %s has several values: %v", state, key, values)
 			}
 		}
-		s.hold(t, f)
-		// What a token is worth is what the first pair that sells it says.
+		s.checkCommon(t, f)
+		// A token's price is that of the first pair that sells it.
 		for i := range f.Pairs {
 			mint := f.token(f.Pairs[i].Base).Mint
-			pair, token := s.told["pair "+f.Pairs[i].Symbol+": price_usd"], s.told["token "+mint+": price_usd"]
+			pair, token := s.seen["pair "+f.Pairs[i].Symbol+": price_usd"], s.seen["token "+mint+": price_usd"]
 			if !slices.Equal(slices.Collect(maps.Keys(pair)), slices.Collect(maps.Keys(token))) {
-				t.Errorf("%s: %s is worth %v, its pair says %v", state, mint, token, pair)
+				t.Errorf("%s: the price of %s is %v, its pair has %v", state, mint, token, pair)
 			}
 		}
 	}
 }
 
-// hold holds what the documents tell of the canonical pair to common; without a
-// trade some of them have nothing to tell.
-func (s *truths) hold(t *testing.T, f *Facts) {
+// checkCommon checks that enough documents publish each common member of the canonical
+// pair, unless it has no trade.
+func (s *truths) checkCommon(t *testing.T, f *Facts) {
 	t.Helper()
 	pair := f.canonical()
 	for member, least := range common {
 		if got := len(s.by["pair "+pair.Symbol+": "+member]); got < least && pair.LastTrade != 0 {
-			t.Errorf("%s of the canonical pair is told by %d documents, want %d", member, got, least)
+			t.Errorf("%d documents publish %s of the canonical pair, want %d", got, member, least)
 		}
 	}
 }
@@ -309,7 +307,7 @@ func (s *truths) hold(t *testing.T, f *Facts) {
 // truthsOf reads every document of these facts.
 func truthsOf(t *testing.T, f *Facts) *truths {
 	t.Helper()
-	s := &truths{f: f, told: map[string]map[string]string{}, by: map[string]map[string]bool{}}
+	s := &truths{f: f, seen: map[string]map[string]string{}, by: map[string]map[string]bool{}}
 	for _, d := range Documents() {
 		s.read(t, d.Name, d.Render(f, d.Schema))
 	}
@@ -325,7 +323,7 @@ func truthsOf(t *testing.T, f *Facts) *truths {
 	return s
 }
 
-// TestTruthsAreNoticed: a document that tells anything else is found out.
+// TestTruthsAreNoticed: the test finds a document that differs.
 func TestTruthsAreNoticed(t *testing.T) {
 	f, other := live(), live()
 	other.Pairs[0].Last, other.Tokens[0].Decimals, other.URLs.Base = other.Pairs[0].Bid, 9, "https://other.example"
@@ -339,8 +337,8 @@ func TestTruthsAreNoticed(t *testing.T) {
 				s.read(t, name, d.Render(other, d.Schema))
 			}
 		}
-		if len(s.told[want]) != 2 {
-			t.Errorf("%s tells another %s, and it is not noticed: %v", name, want, s.told[want])
+		if len(s.seen[want]) != 2 {
+			t.Errorf("%s differs in %s, and the test did not find it: %v", name, want, s.seen[want])
 		}
 	}
 }

@@ -1,6 +1,6 @@
 package catalog
 
-// WalletFacts is what the wallet page shows: texts as the documents have them.
+// WalletFacts is the content of the wallet page, with texts as in the documents.
 type WalletFacts struct {
 	Market, Operator, Network string
 	At                        string // RFC 3339
@@ -9,19 +9,19 @@ type WalletFacts struct {
 	Links                     []string // URLs
 }
 
-// WalletToken is one row of tokens; an empty text is not known.
+// WalletToken is a row of tokens; an empty text is unknown.
 type WalletToken struct {
 	Symbol, Name, Role, Price, Mint string
 	Decimals                        uint8
 }
 
-// WalletAccount is one row of observed accounts.
+// WalletAccount is a row of observed accounts.
 type WalletAccount struct {
 	Address, Label, Role, Balance, Symbol string
 	Slot                                  uint64
 }
 
-// WalletView returns what the wallet page shows of these facts.
+// WalletView returns the content of the wallet page.
 func WalletView(f *Facts) *WalletFacts {
 	v := &WalletFacts{
 		Market: f.Service.Market, Operator: f.Service.Operator, Network: f.Service.Network, At: f.At.String(),
