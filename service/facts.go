@@ -19,7 +19,7 @@ const maxRefunds = 10_000
 func (s *Service) publishedFacts() *catalog.Cache {
 	about := s.describeService()
 	tokens, pairs := catalogTokens(s.cfg), catalogPairs(s.cfg)
-	edition, err := numberList(s.storage.Notes, &catalog.Facts{Service: about, Tokens: tokens})
+	edition, err := numberList(s.storage.Files, &catalog.Facts{Service: about, Tokens: tokens})
 	if err != nil {
 		s.log.Error("the token list's version may be one that its readers have seen before", "error", err)
 	}

@@ -96,6 +96,6 @@ func (s *Service) openFeed() (*feed.Feed, error) {
 	}
 	return feed.Open(feed.Options{
 		MaxConnections: s.cfg.Feed.MaxConnections, MaxPerIP: s.cfg.Feed.ConnectionsPerIP,
-		Tickets: s.tickets(), ClientIP: wire.ClientIP(proxies, ""), OtherShards: s.cfg.OtherPlaces(), Logger: s.log,
+		Tickets: s.tickets(), ClientIP: wire.ClientIP(proxies, ""), OtherShards: s.cfg.OtherShards(), Logger: s.log,
 	}, s.instruments)
 }

@@ -22,8 +22,8 @@ const (
 type Leading struct {
 	// Leader returns the current leader; Over reports whether this node is not it any
 	// more.
-	Leader func() leadership.Leader
-	Over   func() bool
+	Leader  func() leadership.Leader
+	Deposed func() bool
 	// Confirm returns nil once a majority has confirmed, after the call, that this
 	// node leads: quorum.Term.VerifyLeader.
 	Confirm func(ctx context.Context) error
@@ -36,7 +36,7 @@ func (s *Service) leadershipFor(behind *engine.Consumer, shown func(context.Cont
 	case s.upstream != nil:
 		return &leadership.Leadership{Leader: s.upstream.Leader, ReadOnly: true}
 	case t != nil:
-		return &leadership.Leadership{Leader: t.Leader, Deposed: t.Over, Barrier: s.barrier(behind, shown)}
+		return &leadership.Leadership{Leader: t.Leader, Deposed: t.Deposed, Barrier: s.barrier(behind, shown)}
 	}
 	return nil
 }

@@ -16,7 +16,7 @@ import (
 	"blockdesk/market"
 	"blockdesk/mirror"
 	"blockdesk/service/config"
-	"blockdesk/service/part"
+	"blockdesk/service/task"
 )
 
 // chainMirror is the room that reads mirrored instruments from the chain; the zero
@@ -66,7 +66,7 @@ func (s *Service) runMirror(ctx context.Context, group *errgroup.Group) {
 	if s.mirror.service == nil {
 		return
 	}
-	part.Go(ctx, group, part.Part{Name: "mirror's nodes", Run: s.mirror.chain.Run}, part.Part{Name: "mirror", Run: s.mirror.service.Run})
+	task.Go(ctx, group, task.Task{Name: "mirror's nodes", Run: s.mirror.chain.Run}, task.Task{Name: "mirror", Run: s.mirror.service.Run})
 }
 
 // mirrorState is what is known of the chain's markets; nil where nothing is read.

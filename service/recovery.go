@@ -90,8 +90,8 @@ func (s *Service) resolve() error {
 	if s.set, err = market.NewInstruments(s.instruments); err != nil {
 		return err
 	}
-	s.set = s.set.WithOtherShards(s.cfg.OtherPlaces())
-	s.participantsState = ParticipantsFileState(&s.cfg.FIX) // before: a change while it is read is one
+	s.set = s.set.WithOtherShards(s.cfg.OtherShards())
+	s.participantsState = ParticipantsFileStamp(&s.cfg.FIX) // before: a change while it is read is one
 	s.participants, err = LoadParticipantsOr(s.cfg, s.participantsBefore, s.log)
 	return err
 }

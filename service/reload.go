@@ -33,15 +33,15 @@ type participantsWatch struct {
 	// limits are those that the engine has been told, by instrument; who was taken
 	// out of the file keeps his.
 	limits map[market.ParticipantID][]engine.Limits
-	tried  FileState // of the file that was read last
+	tried  FileStamp // of the file that was read last
 
 	mu      sync.Mutex
 	status  admin.FIXParticipants
 	reloads uint64
 }
 
-// FileState is what tells that a file has changed; zero = it cannot be seen.
-type FileState struct {
+// FileStamp is what tells that a file has changed; zero = it cannot be seen.
+type FileStamp struct {
 	size     int64
 	modified time.Time
 }
@@ -75,14 +75,14 @@ func (s *Service) limitsOf(p *participants.Participant) ([]engine.Limits, error)
 	return all, nil
 }
 
-// ParticipantsFileState returns the size and the time of the participants file, the
+// ParticipantsFileStamp returns the size and the time of the participants file, the
 // zero state where there is none.
-func ParticipantsFileState(c *config.FIX) FileState {
+func ParticipantsFileStamp(c *config.FIX) FileStamp {
 	info, err := os.Stat(c.ParticipantsFile)
 	if err != nil {
-		return FileState{}
+		return FileStamp{}
 	}
-	return FileState{info.Size(), info.ModTime()}
+	return FileStamp{info.Size(), info.ModTime()}
 }
 
 // Run watches until ctx ends.
@@ -100,10 +100,10 @@ func (w *participantsWatch) Run(ctx context.Context) error {
 	for {
 		select {
 		case <-hangUp:
-			last = ParticipantsFileState(&w.service.cfg.FIX)
+			last = ParticipantsFileStamp(&w.service.cfg.FIX)
 			w.reload(ctx, last)
 		case <-tick.C:
-			now := ParticipantsFileState(&w.service.cfg.FIX)
+			now := ParticipantsFileStamp(&w.service.cfg.FIX)
 			if now == last && now != w.tried {
 				w.reload(ctx, now)
 			}
@@ -115,7 +115,7 @@ func (w *participantsWatch) Run(ctx context.Context) error {
 }
 
 // reload reads the file, whose state is known, and says what has come of it.
-func (w *participantsWatch) reload(ctx context.Context, state FileState) {
+func (w *participantsWatch) reload(ctx context.Context, state FileStamp) {
 	w.tried = state
 	list, err := readParticipantsFile(&w.service.cfg.FIX)
 	var done fixgw.Reloaded
@@ -123,7 +123,7 @@ func (w *participantsWatch) reload(ctx context.Context, state FileState) {
 		done, err = w.apply(ctx, append(list, w.demo...))
 	}
 	if errors.Is(err, errTryAgain) {
-		w.tried = FileState{}
+		w.tried = FileStamp{}
 	}
 	log := w.service.log.With("file", w.service.cfg.FIX.ParticipantsFile)
 	w.mu.Lock()

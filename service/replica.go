@@ -13,7 +13,7 @@ import (
 	"blockdesk/persist/fanout"
 	"blockdesk/persist/leadership"
 	"blockdesk/service/metrics"
-	"blockdesk/service/part"
+	"blockdesk/service/task"
 )
 
 // Upstream is the leader that a replica follows. Any goroutine, Run apart.
@@ -79,13 +79,13 @@ func (s *Service) runReplica(ctx context.Context) error {
 	defer stop(nil)
 	stopStores := s.runStores(ctx, stop)
 	group, ctx := errgroup.WithContext(ctx)
-	part.Go(ctx, group,
-		part.Part{Name: "engine", Run: s.eng.Run},
-		part.Part{Name: "follower", Run: func(ctx context.Context) error { return s.upstream.Run(ctx, s.followed) }},
-		part.Part{Name: "feed", Run: s.runFeed}, part.Part{Name: "desk", Run: s.runDesk}, part.Part{Name: "history", Run: s.runHistory},
+	task.Go(ctx, group,
+		task.Task{Name: "engine", Run: s.eng.Run},
+		task.Task{Name: "follower", Run: func(ctx context.Context) error { return s.upstream.Run(ctx, s.followed) }},
+		task.Task{Name: "feed", Run: s.runFeed}, task.Task{Name: "desk", Run: s.runDesk}, task.Task{Name: "history", Run: s.runHistory},
 		// The leader sends the reports of orders and fills.
-		part.Part{Name: "fix", Run: func(ctx context.Context) error { return s.sitOut(ctx, "fix", s.fix.Run(ctx, nil)) }},
-		part.Part{Name: "participants", Run: s.watch.Run}, part.Part{Name: "http", Run: s.http.Run}, part.Part{Name: "admin", Run: s.admin.Run},
+		task.Task{Name: "fix", Run: func(ctx context.Context) error { return s.sitOut(ctx, "fix", s.fix.Run(ctx, nil)) }},
+		task.Task{Name: "participants", Run: s.watch.Run}, task.Task{Name: "http", Run: s.http.Run}, task.Task{Name: "admin", Run: s.admin.Run},
 	)
 	err := group.Wait()
 	if errors.Is(err, context.Canceled) {

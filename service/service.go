@@ -36,9 +36,9 @@ import (
 	"blockdesk/service/config"
 	"blockdesk/service/demo"
 	"blockdesk/service/operator"
-	"blockdesk/service/part"
 	"blockdesk/service/program"
 	"blockdesk/service/systemd"
+	"blockdesk/service/task"
 )
 
 // Options are what a service is opened with.
@@ -96,7 +96,7 @@ type Service struct {
 	setup      []engine.Command // brings the state up to the configuration
 	// participantsState is of the file that participants are from; watch looks for
 	// others.
-	participantsState FileState
+	participantsState FileStamp
 	watch             *participantsWatch
 	deskPlan          *deskPlan     // nil: the desk is not enabled
 	chain             *sandbox.Node // the demo's own; nil: none runs
@@ -162,19 +162,19 @@ func (s *Service) run(ctx context.Context) error {
 	group, ctx := errgroup.WithContext(ctx)
 	// A consumer whose reader has ended is closed, so that the engine does not
 	// wait for it while it stops.
-	part.Go(ctx, group, part.Part{Name: "engine", Run: s.eng.Run}, part.Part{Name: "feed", Run: s.runFeed},
-		part.Part{Name: "desk", Run: s.runDesk}, part.Part{Name: "history", Run: s.runHistory})
+	task.Go(ctx, group, task.Task{Name: "engine", Run: s.eng.Run}, task.Task{Name: "feed", Run: s.runFeed},
+		task.Task{Name: "desk", Run: s.runDesk}, task.Task{Name: "history", Run: s.runHistory})
 	s.runSettlement(ctx, group)
 	// An end of ctx while setting up is a clean stop: the next start sets up anew.
 	if err := s.submitSetup(ctx); err != nil && ctx.Err() == nil {
 		s.log.Error("setup failed", "error", err)
-		group.Go(func() error { return part.Named("setup", err) })
+		group.Go(func() error { return task.Named("setup", err) })
 	}
 	s.runMirror(ctx, group)
-	part.Go(ctx, group, part.Part{Name: "fix", Run: s.runFIX}, part.Part{Name: "participants", Run: s.watch.Run},
-		part.Part{Name: "http", Run: s.http.Run}, part.Part{Name: "admin", Run: s.admin.Run}, part.Part{Name: "fan-out", Run: s.publish})
+	task.Go(ctx, group, task.Task{Name: "fix", Run: s.runFIX}, task.Task{Name: "participants", Run: s.watch.Run},
+		task.Task{Name: "http", Run: s.http.Run}, task.Task{Name: "admin", Run: s.admin.Run}, task.Task{Name: "fan-out", Run: s.publish})
 	if s.storage.Leading == nil {
-		part.Go(ctx, group, part.Part{Name: "systemd", Run: systemd.New(s.eng.Stats, s.log).Run})
+		task.Go(ctx, group, task.Task{Name: "systemd", Run: systemd.New(s.eng.Stats, s.log).Run})
 	}
 	if s.cfg.Demo {
 		s.runDemo(ctx, group)
@@ -209,11 +209,11 @@ func (s *Service) runFIX(ctx context.Context) error {
 
 // runDemo starts the demo's traders and its operator.
 func (s *Service) runDemo(ctx context.Context, group *errgroup.Group) {
-	part.Go(ctx, group, part.Part{Name: "demo", Run: func(ctx context.Context) error {
+	task.Go(ctx, group, task.Task{Name: "demo", Run: func(ctx context.Context) error {
 		return demo.Trade(ctx, s.fix.Addr().String(), s.cfg.FIX.CompID, s.instruments, s.log)
 	}})
 	if s.cfg.RFQ.Enabled {
-		part.Go(ctx, group, part.Part{Name: "demo's operator", Run: func(ctx context.Context) error {
+		task.Go(ctx, group, task.Task{Name: "demo's operator", Run: func(ctx context.Context) error {
 			return demo.Operate(ctx, s.adminURL(), s.deskPlan.demoToken, s.deskPlan.wanted.pairs, s.log)
 		}})
 	}
@@ -290,7 +290,7 @@ func (s *Service) runStores(ctx context.Context, stop context.CancelCauseFunc) (
 	var stores errgroup.Group
 	for _, p := range s.storage.parts {
 		stores.Go(func() error {
-			err := part.Named(p.Name, s.sitOut(ctx, p.Name, p.Run(ctx)))
+			err := task.Named(p.Name, s.sitOut(ctx, p.Name, p.Run(ctx)))
 			stop(err)
 			return err
 		})
@@ -392,13 +392,13 @@ func (s *Service) Close() error {
 	s.backup.wait()
 	var errs []error
 	if s.http != nil {
-		errs = append(errs, part.IgnoreClosed(s.http.Close()))
+		errs = append(errs, task.IgnoreClosed(s.http.Close()))
 	}
 	if s.admin != nil {
-		errs = append(errs, part.IgnoreClosed(s.admin.Close()))
+		errs = append(errs, task.IgnoreClosed(s.admin.Close()))
 	}
 	if s.fix != nil {
-		errs = append(errs, part.IgnoreClosed(s.fix.Close()))
+		errs = append(errs, task.IgnoreClosed(s.fix.Close()))
 	}
 	if s.settlement.chain != nil {
 		s.settlement.chain.Close()

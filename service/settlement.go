@@ -14,7 +14,7 @@ import (
 	"blockdesk/internal/solana/rpc"
 	"blockdesk/market"
 	"blockdesk/service/config"
-	"blockdesk/service/part"
+	"blockdesk/service/task"
 	"blockdesk/settle"
 	"blockdesk/settle/access"
 	"blockdesk/settle/broadcast"
@@ -150,12 +150,12 @@ func (s *Service) settleOptions() (settle.Options, error) {
 func (s *Service) runSettlement(ctx context.Context, group *errgroup.Group) {
 	p := &s.settlement
 	if p.access != nil {
-		part.Go(ctx, group, part.Part{Name: "tokens", Run: func(ctx context.Context) error { return s.sitOut(ctx, "tokens", p.access.Run(ctx)) }})
+		task.Go(ctx, group, task.Task{Name: "tokens", Run: func(ctx context.Context) error { return s.sitOut(ctx, "tokens", p.access.Run(ctx)) }})
 	}
 	if p.core == nil {
 		return
 	}
-	part.Go(ctx, group, part.Part{Name: "chain", Run: p.chain.Run}, part.Part{Name: "settlement", Run: func(ctx context.Context) error {
+	task.Go(ctx, group, task.Task{Name: "chain", Run: p.chain.Run}, task.Task{Name: "settlement", Run: func(ctx context.Context) error {
 		defer p.events.Close()
 		return s.sitOut(ctx, "settlement", p.core.Run(ctx, p.events))
 	}})

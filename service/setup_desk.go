@@ -38,7 +38,7 @@ func (s *Service) planDesk() (*deskPlan, error) {
 	if p.wanted, err = newDeskSetup(s.cfg, names); err != nil {
 		return nil, err
 	}
-	was, err := readApplied(s.storage.Notes)
+	was, err := readApplied(s.storage.Files)
 	if err != nil {
 		return nil, err
 	}
@@ -73,7 +73,7 @@ func (s *Service) submitDesk(ctx context.Context) error {
 			return err
 		}
 	}
-	return s.deskPlan.applied.write(s.storage.Notes)
+	return s.deskPlan.applied.write(s.storage.Files)
 }
 
 // deskSetup is what the desk should be by the configuration.
@@ -127,7 +127,7 @@ type appliedDesk struct {
 
 const appliedFile = "rfq.applied.json"
 
-func readApplied(kept Notes) (a appliedDesk, err error) {
+func readApplied(kept StateFiles) (a appliedDesk, err error) {
 	text, err := kept.Read(appliedFile)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
@@ -136,7 +136,7 @@ func readApplied(kept Notes) (a appliedDesk, err error) {
 		return a, err
 	}
 	if err := json.Unmarshal(text, &a); err != nil {
-		return a, fmt.Errorf("%s: %w (delete it to keep what the desk has)", kept.Place(appliedFile), err)
+		return a, fmt.Errorf("%s: %w (delete it to keep what the desk has)", kept.Location(appliedFile), err)
 	}
 	return a, nil
 }
@@ -144,12 +144,12 @@ func readApplied(kept Notes) (a appliedDesk, err error) {
 // OperatorNumbers returns the numbers by which the journal of a data folder knows
 // operators, by their names; empty if the folder does not have them.
 func OperatorNumbers(dataDir string) (map[string]market.OperatorID, error) {
-	applied, err := readApplied(folderNotes(dataDir))
+	applied, err := readApplied(folderFiles(dataDir))
 	return applied.Operators, err
 }
 
 // write replaces the note, or leaves the old one whole.
-func (a *appliedDesk) write(kept Notes) error {
+func (a *appliedDesk) write(kept StateFiles) error {
 	text, err := json.MarshalIndent(a, "", "  ")
 	if err != nil {
 		return err

@@ -17,7 +17,7 @@ import (
 	"blockdesk/persist"
 	"blockdesk/persist/fanout"
 	"blockdesk/persist/kv"
-	"blockdesk/service/part"
+	"blockdesk/service/task"
 )
 
 // Storage is where a service keeps its data: a journal and the stores that follow
@@ -27,7 +27,7 @@ type Storage struct {
 	Journal Journal
 	// Term is the term of the group's leader; 0 on a single node.
 	Term  uint64
-	Notes Notes
+	Files StateFiles
 	// Metrics are those of the group, Leading is the term that this node leads in,
 	// and Cluster is the group's state for operators; nil on a single node.
 	Metrics []prometheus.Collector
@@ -40,7 +40,7 @@ type Storage struct {
 	backupJournal func(target string, progress func(done, total uint64)) error
 
 	// parts run for as long as anything writes; close comes after them.
-	parts []part.Part
+	parts []task.Task
 	close func() error
 }
 
@@ -109,7 +109,7 @@ func openStorage(dir string, o persist.Options, log *slog.Logger) (*Storage, err
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, err
 	}
-	g := &Storage{Notes: folderNotes(dir), close: func() error { return nil }}
+	g := &Storage{Files: folderFiles(dir), close: func() error { return nil }}
 	if err := g.openStores(dir, log, g.stores()); err != nil {
 		return nil, err
 	}
@@ -121,7 +121,7 @@ func openStorage(dir string, o persist.Options, log *slog.Logger) (*Storage, err
 	closeStores := g.close
 	g.close = func() error { return errors.Join(journal.Close(), closeStores()) }
 	g.Journal, g.backupJournal = journal, journal.Backup
-	g.parts = append([]part.Part{{Name: "journal", Run: journal.Run}}, g.parts...)
+	g.parts = append([]task.Task{{Name: "journal", Run: journal.Run}}, g.parts...)
 	return g, nil
 }
 
@@ -136,7 +136,7 @@ func openViews(dir string, fix Store, log *slog.Logger) (*Storage, error) {
 	if err := os.MkdirAll(views, 0o700); err != nil {
 		return nil, err
 	}
-	g := &Storage{FIX: fix, Notes: folderNotes(dir), close: func() error { return nil }}
+	g := &Storage{FIX: fix, Files: folderFiles(dir), close: func() error { return nil }}
 	err := g.openStores(views, log, []namedStore{{deskFolder, "desk store", &g.Desk}, {historyFolder, "history store", &g.History}})
 	if err != nil {
 		return nil, err
@@ -156,39 +156,39 @@ func (g *Storage) openStores(dir string, log *slog.Logger, stores []namedStore) 
 		}
 		before := g.close
 		g.close = func() error { return errors.Join(before(), opened.Close()) }
-		g.parts = append(g.parts, part.Part{Name: s.name, Run: opened.Run})
+		g.parts = append(g.parts, task.Task{Name: s.name, Run: opened.Run})
 		*s.into = opened
 	}
 	return nil
 }
 
 // Notes are small texts that a service writes for its next start.
-type Notes interface {
+type StateFiles interface {
 	// Read returns an error that is fs.ErrNotExist if there is no such note.
 	Read(name string) ([]byte, error)
 	// Write replaces a note whole, or leaves it as it was.
 	Write(name string, text []byte) error
 	// Place says for a person where a note is.
-	Place(name string) string
+	Location(name string) string
 }
 
-// folderNotes are files.
-type folderNotes string
+// folderFiles are files.
+type folderFiles string
 
-func (f folderNotes) Place(name string) string         { return filepath.Join(string(f), name) }
-func (f folderNotes) Read(name string) ([]byte, error) { return os.ReadFile(f.Place(name)) }
-func (f folderNotes) Write(name string, text []byte) error {
-	return atomicfile.Write(f.Place(name), text)
+func (f folderFiles) Location(name string) string      { return filepath.Join(string(f), name) }
+func (f folderFiles) Read(name string) ([]byte, error) { return os.ReadFile(f.Location(name)) }
+func (f folderFiles) Write(name string, text []byte) error {
+	return atomicfile.Write(f.Location(name), text)
 }
 
-// StoreNotes returns the notes that are entries of a store, by their names.
-func StoreNotes(store Store) Notes { return storeNotes{store} }
+// StoreFiles returns the notes that are entries of a store, by their names.
+func StoreFiles(store Store) StateFiles { return storeFiles{store} }
 
-type storeNotes struct{ store Store }
+type storeFiles struct{ store Store }
 
-func (s storeNotes) Place(name string) string { return "the group's " + name }
+func (s storeFiles) Location(name string) string { return "the group's " + name }
 
-func (s storeNotes) Read(name string) ([]byte, error) {
+func (s storeFiles) Read(name string) ([]byte, error) {
 	text, ok, err := s.store.Get([]byte(name))
 	if err == nil && !ok {
 		err = fs.ErrNotExist
@@ -196,6 +196,6 @@ func (s storeNotes) Read(name string) ([]byte, error) {
 	return text, err
 }
 
-func (s storeNotes) Write(name string, text []byte) error {
+func (s storeFiles) Write(name string, text []byte) error {
 	return s.store.Commit(func(set func(key, value []byte), _ func(lo, hi []byte)) { set([]byte(name), text) }, true)
 }

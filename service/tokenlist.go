@@ -17,7 +17,7 @@ const tokenListFile = "tokenlist.json"
 // stored one, and stores the list if it changed. An error comes with an edition
 // that can be published, which is the first one if the file cannot be read; the
 // file stays as it is, for the operator to repair.
-func numberList(kept Notes, f *catalog.Facts) (catalog.Edition, error) {
+func numberList(kept StateFiles, f *catalog.Facts) (catalog.Edition, error) {
 	before, err := kept.Read(tokenListFile)
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
 		edition, _ := catalog.NextEdition(nil, f)
@@ -25,7 +25,7 @@ func numberList(kept Notes, f *catalog.Facts) (catalog.Edition, error) {
 	}
 	edition, err := catalog.NextEdition(before, f)
 	if err != nil {
-		return edition, fmt.Errorf("%s: %w", kept.Place(tokenListFile), err)
+		return edition, fmt.Errorf("%s: %w", kept.Location(tokenListFile), err)
 	}
 	numbered := *f
 	numbered.Service.TokenListEdition = edition

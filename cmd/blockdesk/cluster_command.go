@@ -65,7 +65,7 @@ func (f *clusterFlags) dial(s *settings) (*groupClient, error) {
 }
 
 func (g *groupClient) look(ctx context.Context) (*operator.Group, error) {
-	return operator.LookAtGroup(ctx, g.seeds)
+	return operator.ReadGroup(ctx, g.seeds)
 }
 
 // ask has the leader do something.
@@ -295,7 +295,7 @@ func (g *groupClient) add(ctx context.Context, id, address string, within time.D
 	if err := g.ask(ctx, v, "/desk/cluster/members", member{id, address, false}); err != nil {
 		return nil, err
 	}
-	v, err = g.await(ctx, within, func(v *operator.Group) bool { n := v.Node(id); return n != nil && n.Level })
+	v, err = g.await(ctx, within, func(v *operator.Group) bool { n := v.Node(id); return n != nil && n.InSync })
 	if err != nil {
 		if v != nil {
 			if n := v.Node(id); n != nil {
@@ -307,7 +307,7 @@ func (g *groupClient) add(ctx context.Context, id, address string, within time.D
 	if err := g.ask(ctx, v, "/desk/cluster/members", member{id, address, true}); err != nil {
 		return nil, err
 	}
-	return g.await(ctx, memberWait, func(v *operator.Group) bool { n := v.Node(id); return v.OK && n != nil && n.Voter && n.Level })
+	return g.await(ctx, memberWait, func(v *operator.Group) bool { n := v.Node(id); return v.OK && n != nil && n.Voter && n.InSync })
 }
 
 // memberWait bounds how long a change is waited for that the group has taken up.

@@ -25,7 +25,7 @@ func printGroup(w io.Writer, v *operator.Group) error {
 		n := &v.Nodes[i]
 		yes := map[bool]string{true: "yes", false: "no"}
 		if n.Status == nil {
-			fmt.Fprintf(t, "%s\t-\t%s\t%s\t-\t-\t-\t-\t-\t-\t-\t-\t-\t%s\t%s\t%s\n", n.ID, yes[n.Voter], yes[n.Level], n.Address, dash(n.AdminURL), n.Problem)
+			fmt.Fprintf(t, "%s\t-\t%s\t%s\t-\t-\t-\t-\t-\t-\t-\t-\t-\t%s\t%s\t%s\n", n.ID, yes[n.Voter], yes[n.InSync], n.Address, dash(n.AdminURL), n.Problem)
 			continue
 		}
 		s := n.Status
@@ -34,7 +34,7 @@ func printGroup(w io.Writer, v *operator.Group) error {
 			heard = (time.Duration(s.ContactMS) * time.Millisecond).String()
 		}
 		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%d\t%d\t%d\t%d\t%d\t%s\t%d %%\t%s\t%s\t%s\t%s\t%s\n",
-			n.ID, s.Role, yes[n.Voter], yes[n.Level], s.Term, s.LogIndex, s.CommittedIndex, s.AppliedIndex, n.Behind, heard,
+			n.ID, s.Role, yes[n.Voter], yes[n.InSync], s.Term, s.LogIndex, s.CommittedIndex, s.AppliedIndex, n.Behind, heard,
 			s.DiskFreePercent, time.Duration(s.UptimeS)*time.Second, s.Version, n.Address, n.AdminURL, dash(n.Problem))
 	}
 	return t.Flush()

@@ -91,7 +91,7 @@ func (f *fixClientFlags) options(s *settings, interactive bool, prompt io.Writer
 	if f.compID == "" {
 		return o, usagef("--comp-id is needed")
 	}
-	if err := config.Between("--heartbeat", f.heartBt, 10, 60); err != nil {
+	if err := config.CheckRange("--heartbeat", f.heartBt, 10, 60); err != nil {
 		return o, usageError{err}
 	}
 	if f.wait <= 0 || f.wait > time.Hour {

@@ -40,10 +40,10 @@ func fixCertCommand(s *settings) *cobra.Command {
 		Example: "  blockdesk fix cert certs\n" +
 			"  blockdesk serve --set fix.tls_cert_file=certs/server.pem --set fix.tls_key_file=certs/server.key",
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := config.Between("--days", days, 1, maxCertDays); err != nil {
+			if err := config.CheckRange("--days", days, 1, maxCertDays); err != nil {
 				return usageError{err}
 			}
-			if err := config.Between("--host", len(hosts), 1, maxCertHosts); err != nil {
+			if err := config.CheckRange("--host", len(hosts), 1, maxCertHosts); err != nil {
 				return usageError{err}
 			}
 			if err := testcert.Write(args[0], hosts, time.Now(), time.Duration(days)*24*time.Hour); err != nil {

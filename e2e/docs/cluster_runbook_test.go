@@ -276,7 +276,7 @@ func (d *groupOnDuty) await(state string, nodes ...string) *operator.Group {
 		seeds = append(seeds, d.machines[id].admin())
 	}
 	return await.Value(d.t, "a group that is "+state, func() *operator.Group {
-		v, err := operator.LookAtGroup(d.t.Context(), seeds)
+		v, err := operator.ReadGroup(d.t.Context(), seeds)
 		if err != nil {
 			return &operator.Group{Error: err.Error()}
 		}

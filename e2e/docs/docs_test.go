@@ -14,7 +14,7 @@ import (
 	"blockdesk/e2e/programtest"
 	"blockdesk/internal/await"
 	"blockdesk/internal/runtest"
-	"blockdesk/service/part"
+	"blockdesk/service/task"
 	"blockdesk/service/servicetest"
 )
 
@@ -148,7 +148,7 @@ func judgeInline(root string, term *terminal, p printedLine) error {
 	}
 	err := checkInline(root, p.text)
 	if !errors.Is(err, errNotOurs) {
-		return part.Named(p.String(), err)
+		return task.Named(p.String(), err)
 	}
 	if elsewhere[p.file] != "" && p.file != "README.md" {
 		return nil

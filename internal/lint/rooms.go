@@ -28,7 +28,7 @@ var (
 )
 
 // roles are what a process of a group or a follower is made of.
-var roles = []string{"engine", "persist/leadership", "fixgw", "fixgw/participants", "httpgw", "httpgw/admin", "service", "service/config", "service/part", "service/program", "service/metrics", "service/standby", "service/systemd"}
+var roles = []string{"engine", "persist/leadership", "fixgw", "fixgw/participants", "httpgw", "httpgw/admin", "service", "service/config", "service/task", "service/program", "service/metrics", "service/standby", "service/systemd"}
 
 // rooms is the table. What is not here may not exist.
 var rooms = []room{
@@ -79,14 +79,14 @@ var rooms = []room{
 	{path: "service/config", may: append([]string{"persist/quorum", "persist/fanout", "mirror", "settle", "internal", "internal/solana"}, outer...)},
 
 	// The application. A part is a row of its own where others stand on it.
-	{path: "service/part"},
+	{path: "service/task"},
 	{path: "service/systemd", may: []string{"engine", "internal"}},
 	{path: "service/program", may: []string{"fixgw", "httpgw/site", "sdk"}},
 	{path: "service/metrics", may: append([]string{"service/program"}, everything...)},
 	{path: "service/operator", may: []string{"httpgw/admin", "persist/quorum", "service/config", "internal"}}, // client of the admin address
 	{path: "service/demo", may: []string{"market", "engine/book", "fixgw/participants", "fixgw/fixclient", "service/config", "service/operator", "internal"}},
-	{path: "service", may: append([]string{"service/config", "service/part", "service/systemd", "service/program", "service/metrics", "service/operator", "service/demo"}, everything...)},
-	{path: "service/standby", may: []string{"persist/leadership", "fixgw", "httpgw", "httpgw/admin", "service", "service/config", "service/operator", "service/part"}},
+	{path: "service", may: append([]string{"service/config", "service/task", "service/systemd", "service/program", "service/metrics", "service/operator", "service/demo"}, everything...)},
+	{path: "service/standby", may: []string{"persist/leadership", "fixgw", "httpgw", "httpgw/admin", "service", "service/config", "service/operator", "service/task"}},
 	{path: "service/cluster", may: slices.Concat(roles, []string{"persist/quorum", "service/operator", "internal"})},
 	{path: "service/follower", may: slices.Concat(roles, []string{"persist", "persist/fanout", "internal"})},
 	{path: "service/audit", may: []string{"market", "persist"}},                    // who commanded the desk

@@ -27,7 +27,7 @@ type configWatch struct {
 	log   *slog.Logger
 	seeds []string // admin addresses of peers
 
-	tried service.FileState // of the participants file that was read last; zero: none was
+	tried service.FileStamp // of the participants file that was read last; zero: none was
 
 	mu  sync.Mutex
 	own config.Fingerprint
@@ -60,7 +60,7 @@ func (w *configWatch) Run(ctx context.Context) error {
 // look asks the nodes once.
 func (w *configWatch) look(ctx context.Context) {
 	w.readParticipants()
-	v, err := operator.LookAtGroup(ctx, w.seeds)
+	v, err := operator.ReadGroup(ctx, w.seeds)
 	if err != nil {
 		return // nobody answers, which others tell
 	}
@@ -74,7 +74,7 @@ func (w *configWatch) look(ctx context.Context) {
 		case n.Status == nil:
 			parts = before[n.ID]
 		case n.Status.ConfigFingerprint != "": // else its program is older
-			parts = config.PartsApart(own.Parts, n.Status.ConfigParts)
+			parts = config.DifferentParts(own.Parts, n.Status.ConfigParts)
 		}
 		if len(parts) > 0 {
 			apart[n.ID] = parts
@@ -96,7 +96,7 @@ func (w *configWatch) look(ctx context.Context) {
 // readParticipants brings the fingerprint up to the participants file where that has
 // changed. One that is refused changes nothing: the list of before is in force.
 func (w *configWatch) readParticipants() {
-	now := service.ParticipantsFileState(&w.cfg.FIX)
+	now := service.ParticipantsFileStamp(&w.cfg.FIX)
 	if now == w.tried {
 		return
 	}

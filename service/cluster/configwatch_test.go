@@ -109,7 +109,7 @@ func TestConfigWatchReadsParticipants(t *testing.T) {
 			t.Fatal(err)
 		}
 		w.readParticipants()
-		if apart := len(config.PartsApart(was.Parts, w.fingerprint().Parts)) > 0; apart != c.apart {
+		if apart := len(config.DifferentParts(was.Parts, w.fingerprint().Parts)) > 0; apart != c.apart {
 			t.Errorf("differs: %t, with\n%s", apart, c.text)
 		}
 	}

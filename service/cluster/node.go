@@ -19,10 +19,10 @@ import (
 	"blockdesk/persist/quorum"
 	"blockdesk/service"
 	"blockdesk/service/config"
-	"blockdesk/service/part"
 	"blockdesk/service/program"
 	"blockdesk/service/standby"
 	"blockdesk/service/systemd"
+	"blockdesk/service/task"
 )
 
 // handOver is how long a node that is to stop waits for another one to lead.
@@ -120,7 +120,7 @@ func (m *Node) Run(ctx context.Context) error {
 	nodeCtx, stopNode := context.WithCancel(context.WithoutCancel(ctx))
 	defer stopNode()
 	group, ctx := errgroup.WithContext(ctx)
-	group.Go(func() error { return part.Named("node", m.node.Run(nodeCtx)) })
+	group.Go(func() error { return task.Named("node", m.node.Run(nodeCtx)) })
 	group.Go(func() error { return systemd.New(m.stats, m.log).Run(ctx) })
 	group.Go(func() error { return m.config.Run(ctx) })
 	group.Go(func() error {
@@ -178,7 +178,7 @@ func (m *Node) earlySessions() (*fixgw.Early, error) {
 // follow has the standby hold the addresses until this node leads.
 func (m *Node) follow(ctx context.Context) (term *quorum.Term, err error) {
 	o := standby.Options{Config: m.cfg, Log: m.log, Pool: &m.pool, Leader: m.leader, Admin: m.standbyAdmin()}
-	err = standby.While(ctx, o, func(ctx context.Context) error {
+	err = standby.Serve(ctx, o, func(ctx context.Context) error {
 		term, err = m.node.AwaitTerm(ctx)
 		return err
 	})
@@ -281,8 +281,8 @@ func (m *Node) handOver(term *quorum.Term) {
 func (m *Node) storage(term *quorum.Term) *service.Storage {
 	g := service.NewStorage(func(name string) service.Store { return term.Store(name) })
 	g.Journal, g.Term, g.Metrics, g.Cluster = termJournal{term}, term.Number, m.collectors(), groupAdmin{m}
-	g.Notes = service.StoreNotes(term.Store("notes"))
-	g.Leading = &service.Leading{Leader: m.leader, Over: func() bool { return term.Err() != nil }, Confirm: term.VerifyLeader}
+	g.Files = service.StoreFiles(term.Store("notes"))
+	g.Leading = &service.Leading{Leader: m.leader, Deposed: func() bool { return term.Err() != nil }, Confirm: term.VerifyLeader}
 	return g
 }
 

@@ -208,9 +208,9 @@ func keep[T any](list []T, wanted func(*T) bool) []T {
 	return out
 }
 
-// OtherPlaces returns, by symbol, the addresses of the groups that serve the other
+// OtherShards returns, by symbol, the addresses of the groups that serve the other
 // instruments: those of their first node, which redirects to the leader.
-func (c *Config) OtherPlaces() map[string]*market.Shard {
+func (c *Config) OtherShards() map[string]*market.Shard {
 	places := map[string]*market.Shard{}
 	for i := range c.Groups {
 		g := &c.Groups[i]

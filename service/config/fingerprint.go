@@ -88,9 +88,9 @@ func sealed(sums map[string]hash.Hash) Fingerprint {
 	return f
 }
 
-// PartsApart returns the sorted parts in which two fingerprints differ, including
+// DifferentParts returns the sorted parts in which two fingerprints differ, including
 // parts that only one of them has.
-func PartsApart(a, b map[string]string) []string {
+func DifferentParts(a, b map[string]string) []string {
 	names := map[string]bool{}
 	for _, parts := range []map[string]string{a, b} {
 		for name := range parts {

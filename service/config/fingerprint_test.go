@@ -62,7 +62,7 @@ func TestFingerprint(t *testing.T) {
 			told++
 		}
 		seen[key] = true
-		if apart := PartsApart(was.Parts, now.Parts); !slices.Equal(apart, want) || (now.Whole == was.Whole) != (want == nil) {
+		if apart := DifferentParts(was.Parts, now.Parts); !slices.Equal(apart, want) || (now.Whole == was.Whole) != (want == nil) {
 			t.Errorf("%s: %v differ, want %v", at, apart, want)
 		}
 	})
@@ -81,7 +81,7 @@ func TestFingerprintOfSecrets(t *testing.T) {
 	t.Parallel()
 	with, without := filledConfig(), filledConfig()
 	with.Chain.RPCURLs, without.Chain.RPCURLs = "https://node.example/?key=secret", ""
-	if apart := PartsApart(FingerprintOf[any](&with, nil).Parts, FingerprintOf[any](&without, nil).Parts); !slices.Equal(apart, []string{"chain"}) {
+	if apart := DifferentParts(FingerprintOf[any](&with, nil).Parts, FingerprintOf[any](&without, nil).Parts); !slices.Equal(apart, []string{"chain"}) {
 		t.Errorf("with nodes and without: %v", apart)
 	}
 }
@@ -104,10 +104,10 @@ func TestFingerprintOfGroups(t *testing.T) {
 		*cfg = cfg.SelectGroup()
 	}
 	was := FingerprintOf[any](eu, nil)
-	if apart := PartsApart(was.Parts, FingerprintOf[any](changed, nil).Parts); !slices.Equal(apart, []string{"instruments"}) {
+	if apart := DifferentParts(was.Parts, FingerprintOf[any](changed, nil).Parts); !slices.Equal(apart, []string{"instruments"}) {
 		t.Errorf("another group's instrument: %v", apart)
 	}
-	if apart := PartsApart(was.Parts, FingerprintOf[any](us, nil).Parts); !slices.Contains(apart, "routing") {
+	if apart := DifferentParts(was.Parts, FingerprintOf[any](us, nil).Parts); !slices.Contains(apart, "routing") {
 		t.Errorf("another group: %v", apart)
 	}
 	if all := slices.Sorted(maps.Keys(was.Parts)); !slices.Contains(all, "risk") || slices.Contains(all, "listen") {

@@ -58,14 +58,14 @@ func TestGroupsAreTaken(t *testing.T) {
 		if len(cfg.RFQ.Pairs) != 1 || cfg.RFQ.Pairs[0].Symbol != want.symbol {
 			t.Errorf("%s: pairs %v", name, cfg.RFQ.Pairs)
 		}
-		places := cfg.OtherPlaces()
+		places := cfg.OtherShards()
 		if len(places) != 1 || places[want.other] == nil || places[want.other].FIX == "" {
 			t.Errorf("%s: %v", name, places)
 		}
 	}
 	cfg := Default()
 	cfg = cfg.SelectGroup()
-	if len(cfg.OtherPlaces()) != 0 || cfg.GroupNumber() != 0 || len(cfg.Instruments) != 2 {
+	if len(cfg.OtherShards()) != 0 || cfg.GroupNumber() != 0 || len(cfg.Instruments) != 2 {
 		t.Errorf("without groups: %+v", cfg.Instruments)
 	}
 }

@@ -132,7 +132,7 @@ func (k *Key) check(path string, v reflect.Value) error {
 		if v.CanInt() {
 			size = func() int { return int(v.Int()) }
 		}
-		if err := Between(path, size(), k.low, k.high); err != nil {
+		if err := CheckRange(path, size(), k.low, k.high); err != nil {
 			return err
 		}
 	}
@@ -155,8 +155,8 @@ func (k *Key) check(path string, v reflect.Value) error {
 	return nil
 }
 
-// Between checks low <= value <= high; the error names the key.
-func Between(key string, value, low, high int) error {
+// CheckRange checks low <= value <= high; the error names the key.
+func CheckRange(key string, value, low, high int) error {
 	if value < low || value > high {
 		return fmt.Errorf("%s: %d is outside %d to %d", key, value, low, high)
 	}

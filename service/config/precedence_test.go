@@ -48,11 +48,11 @@ func TestFingerprintOfParticipants(t *testing.T) {
 	} {
 		list := parse(one)
 		change(&list[0])
-		if apart := config.PartsApart(was.Parts, config.FingerprintOf(&cfg, list).Parts); !slices.Equal(apart, []string{config.ParticipantsPart}) {
+		if apart := config.DifferentParts(was.Parts, config.FingerprintOf(&cfg, list).Parts); !slices.Equal(apart, []string{config.ParticipantsPart}) {
 			t.Errorf("%+v: %v", list[0], apart)
 		}
 	}
-	if apart := config.PartsApart(was.Parts, config.FingerprintOf[any](&cfg, nil).Parts); !slices.Equal(apart, []string{config.ParticipantsPart}) {
+	if apart := config.DifferentParts(was.Parts, config.FingerprintOf[any](&cfg, nil).Parts); !slices.Equal(apart, []string{config.ParticipantsPart}) {
 		t.Errorf("without participants: %v", apart)
 	}
 }

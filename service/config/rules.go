@@ -177,13 +177,13 @@ func (c *Config) checkChain() error {
 		return fmt.Errorf("settle.micro_lamports: %d for each of %d units: more than %d lamports for one transaction",
 			c.Settle.MicroLamports, c.Settle.Units, build.MaxPriorityLamports)
 	}
-	return Between("chain.attempt_timeout_ms", c.Chain.AttemptTimeoutMS, 100, c.Chain.TimeoutMS)
+	return CheckRange("chain.attempt_timeout_ms", c.Chain.AttemptTimeoutMS, 100, c.Chain.TimeoutMS)
 }
 
 // checkMirror checks the section mirror, with pairs or without.
 func (c *Config) checkMirror() error {
 	m := &c.Mirror
-	if err := Between("mirror.stale_after_ms", m.StaleAfterMS, m.EveryMS, 24*3_600_000); err != nil {
+	if err := CheckRange("mirror.stale_after_ms", m.StaleAfterMS, m.EveryMS, 24*3_600_000); err != nil {
 		return err
 	}
 	if least := int((mirror.Week + mirror.Day) / mirror.Day); m.ReachDays > 0 && m.ReachDays < least {

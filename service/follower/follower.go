@@ -21,10 +21,10 @@ import (
 	"blockdesk/service"
 	"blockdesk/service/config"
 	"blockdesk/service/metrics"
-	"blockdesk/service/part"
 	"blockdesk/service/program"
 	"blockdesk/service/standby"
 	"blockdesk/service/systemd"
+	"blockdesk/service/task"
 )
 
 // Follower is a process that only reads: it follows a leader's durable frames and
@@ -92,7 +92,7 @@ func (f *Follower) Run(ctx context.Context) error {
 	storeCtx, stopStore := context.WithCancel(context.WithoutCancel(ctx))
 	defer stopStore()
 	group, ctx := errgroup.WithContext(ctx)
-	group.Go(func() error { return part.Named("fix store", f.fixStore.Run(storeCtx)) })
+	group.Go(func() error { return task.Named("fix store", f.fixStore.Run(storeCtx)) })
 	group.Go(func() error { return systemd.New(f.stats, f.log).Run(ctx) })
 	group.Go(func() error { return f.leaders.Run(ctx) })
 	group.Go(func() error {
@@ -143,7 +143,7 @@ func (f *Follower) join(ctx context.Context) (replica *engine.Replica, err error
 		Collectors: append(metrics.Process(f.cfg.Durability.Mode), f.metrics()),
 	}
 	o := standby.Options{Config: f.cfg, Log: f.log, Pool: &f.pool, Leader: f.leaders.leader, Admin: address}
-	err = standby.While(ctx, o, func(ctx context.Context) error {
+	err = standby.Serve(ctx, o, func(ctx context.Context) error {
 		replica, err = f.follower.Join(ctx)
 		return err
 	})

@@ -58,7 +58,7 @@ type Group struct {
 	Leader string `json:"leader,omitempty"`
 	Term   uint64 `json:"term"`
 	Voters int    `json:"voters"`
-	Level  int    `json:"voters_level"`
+	InSync int    `json:"voters_level"`
 	// CanLose is how many more voters the group can lose and still acknowledge;
 	// negative if it cannot acknowledge now.
 	CanLose int `json:"can_lose"`
@@ -75,7 +75,7 @@ type Node struct {
 	Address  string               `json:"address"`
 	Voter    bool                 `json:"voter"`
 	AdminURL string               `json:"admin_url"`
-	Level    bool                 `json:"level"` // it could lead in a moment, or does
+	InSync   bool                 `json:"level"` // it could lead in a moment, or does
 	Behind   uint64               `json:"behind_entries"`
 	Problem  string               `json:"problem,omitempty"`
 	Status   *admin.ClusterStatus `json:"status,omitempty"` // nil: it does not answer
@@ -88,9 +88,9 @@ type nodeAnswer struct {
 	err    error
 }
 
-// LookAtGroup asks the nodes at these admin addresses, and the nodes that they name,
+// ReadGroup asks the nodes at these admin addresses, and the nodes that they name,
 // for their status. It fails if no node answers, with the errors of all.
-func LookAtGroup(ctx context.Context, seeds []string) (*Group, error) {
+func ReadGroup(ctx context.Context, seeds []string) (*Group, error) {
 	var answers []nodeAnswer
 	asked := map[string]bool{}
 	for next := seeds; len(next) > 0; {
@@ -186,12 +186,12 @@ func judge(answers []nodeAnswer) *Group {
 		row := judgeNode(m, leader, answers)
 		v.Nodes = append(v.Nodes, row)
 		if s := row.Status; s != nil && s.ConfigFingerprint != best.ConfigFingerprint && s.ConfigFingerprint != "" && best.ConfigFingerprint != "" {
-			v.ConfigDiffers[m.ID] = config.PartsApart(best.ConfigParts, s.ConfigParts) // else a program is older than fingerprints
+			v.ConfigDiffers[m.ID] = config.DifferentParts(best.ConfigParts, s.ConfigParts) // else a program is older than fingerprints
 		}
 		if m.Voter {
 			v.Voters++
-			if row.Level {
-				v.Level++
+			if row.InSync {
+				v.InSync++
 			}
 		}
 	}
@@ -230,7 +230,7 @@ func judgeNode(m admin.ClusterMember, leader *admin.ClusterStatus, answers []nod
 	case row.Behind > quorum.MaxReadyLag:
 		row.Problem = fmt.Sprintf("%d entries behind", row.Behind)
 	default:
-		row.Level = true
+		row.InSync = true
 	}
 	return row
 }
@@ -238,19 +238,19 @@ func judgeNode(m admin.ClusterMember, leader *admin.ClusterStatus, answers []nod
 // conclude fills in what the rows come to.
 func (v *Group) conclude(leader *admin.ClusterStatus) {
 	majority := v.Voters/2 + 1
-	v.CanLose = v.Level - majority
+	v.CanLose = v.InSync - majority
 	var wrong []string
 	answer := 0
 	for i := range v.Nodes {
 		n := &v.Nodes[i]
-		if n.Voter && !n.Level {
+		if n.Voter && !n.InSync {
 			wrong = append(wrong, n.ID+" "+n.Problem)
 		}
 		if n.Voter && n.Status != nil {
 			answer++
 		}
 	}
-	level := fmt.Sprintf("%s leads, %d of %d voters are level", v.Leader, v.Level, v.Voters)
+	level := fmt.Sprintf("%s leads, %d of %d voters are level", v.Leader, v.InSync, v.Voters)
 	switch {
 	case leader == nil:
 		v.State = GroupNoLeader
@@ -287,8 +287,8 @@ func (v *Group) RemovalProblem(id string) string {
 	if n == nil || !n.Voter {
 		return ""
 	}
-	voters, level := v.Voters-1, v.Level
-	if n.Level {
+	voters, level := v.Voters-1, v.InSync
+	if n.InSync {
 		level--
 	}
 	if need := voters/2 + 1; level < need {
@@ -307,7 +307,7 @@ func (v *Group) HandedOver(now *Group) bool {
 	}
 	return !slices.ContainsFunc(v.Nodes, func(was Node) bool {
 		is := now.Node(was.ID)
-		return was.Level && is != nil && is.Status != nil && !is.Status.Failed && !is.Level
+		return was.InSync && is != nil && is.Status != nil && !is.Status.Failed && !is.InSync
 	})
 }
 

@@ -187,12 +187,12 @@ func TestLookAtGroup(t *testing.T) {
 		fmt.Fprintf(w, `{"ok":true,"id":"a","role":"leader","serves":true,"level":true,"leader":{"id":"a"},"members":[
 			{"id":"a","voter":true},{"id":"b","voter":true,"admin_url":%q},{"id":"c","voter":true},{"id":"d","voter":true,"admin_url":%q}]}`, other.URL, single.URL)
 	})
-	v, err := LookAtGroup(t.Context(), []string{"", first.URL, first.URL})
+	v, err := ReadGroup(t.Context(), []string{"", first.URL, first.URL})
 	if err != nil {
 		t.Fatal(err)
 	}
 	for id, want := range map[string]string{"a": "", "b": "", "c": "not asked: no peers entry has its admin_url", "d": "does not answer"} {
-		if n := v.Node(id); n == nil || n.Problem != want || n.Level != (want == "") {
+		if n := v.Node(id); n == nil || n.Problem != want || n.InSync != (want == "") {
 			t.Errorf("%s: %+v", id, n)
 		}
 	}
@@ -200,7 +200,7 @@ func TestLookAtGroup(t *testing.T) {
 		t.Errorf("%d requests to three addresses", n)
 	}
 	for _, s := range []*httptest.Server{single, endless} {
-		if v, err := LookAtGroup(t.Context(), []string{s.URL}); err == nil {
+		if v, err := ReadGroup(t.Context(), []string{s.URL}); err == nil {
 			t.Errorf("%+v", v)
 		}
 	}

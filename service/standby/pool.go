@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"blockdesk/service/config"
-	"blockdesk/service/part"
+	"blockdesk/service/task"
 )
 
 // Pool is a listener pool: it keeps addresses bound for the life of the process and
@@ -84,7 +84,7 @@ func (l *Pool) Close() (err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for _, kept := range l.bound {
-		err = errors.Join(err, part.IgnoreClosed(kept.Close()))
+		err = errors.Join(err, task.IgnoreClosed(kept.Close()))
 	}
 	return err
 }

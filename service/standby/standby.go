@@ -18,7 +18,7 @@ import (
 	"blockdesk/persist/leadership"
 	"blockdesk/service/config"
 	"blockdesk/service/operator"
-	"blockdesk/service/part"
+	"blockdesk/service/task"
 )
 
 // grace is how long requests to the admin address may take when the standby ends,
@@ -37,7 +37,7 @@ type Options struct {
 
 // While answers on the process's addresses until wait returns, whose error it
 // returns: clients are sent to the leader.
-func While(ctx context.Context, o Options, wait func(context.Context) error) (err error) {
+func Serve(ctx context.Context, o Options, wait func(context.Context) error) (err error) {
 	secure, err := o.Config.FIX.ServerTLS()
 	if err != nil {
 		return err
@@ -56,7 +56,7 @@ func While(ctx context.Context, o Options, wait func(context.Context) error) (er
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, part.IgnoreClosed(web.Close())) }()
+	defer func() { err = errors.Join(err, task.IgnoreClosed(web.Close())) }()
 	fix, err := fixgw.NewStandby(fixgw.StandbyOptions{
 		Address: listen.FIX, Listen: o.Pool.Listen, TLS: secure, CompID: o.Config.FIX.CompID, Logger: o.Log,
 		Leader: o.Leader,
@@ -64,19 +64,19 @@ func While(ctx context.Context, o Options, wait func(context.Context) error) (er
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, part.IgnoreClosed(fix.Close())) }()
+	defer func() { err = errors.Join(err, task.IgnoreClosed(fix.Close())) }()
 	o.Admin.ShutdownTimeout = grace
 	o.Admin.Collectors = append(o.Admin.Collectors, web.Collectors()...)
 	address, err := admin.New(o.Admin)
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, part.IgnoreClosed(address.Close())) }()
+	defer func() { err = errors.Join(err, task.IgnoreClosed(address.Close())) }()
 
 	held, stop := context.WithCancel(ctx)
 	defer stop()
 	group, held := errgroup.WithContext(held)
-	part.Go(held, group, part.Part{Name: "http", Run: web.Run}, part.Part{Name: "fix", Run: fix.Run}, part.Part{Name: "admin", Run: address.Run})
+	task.Go(held, group, task.Task{Name: "http", Run: web.Run}, task.Task{Name: "fix", Run: fix.Run}, task.Task{Name: "admin", Run: address.Run})
 	err = wait(held)
 	stop()
 	if failed := group.Wait(); failed != nil && !errors.Is(failed, context.Canceled) {

@@ -1,0 +1,42 @@
+// Package task runs the tasks of a process concurrently and names the one that failed.
+package task
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+
+	"golang.org/x/sync/errgroup"
+)
+
+// Task runs until its context ends.
+type Task struct {
+	Name string // in errors
+	Run  func(context.Context) error
+}
+
+// Go starts tasks in a group whose context is ctx. The first task that fails ends the
+// group with an error that names it.
+func Go(ctx context.Context, group *errgroup.Group, tasks ...Task) {
+	for _, t := range tasks {
+		group.Go(func() error { return Named(t.Name, t.Run(ctx)) })
+	}
+}
+
+// Named prefixes an error with the name of its task. It returns nil for nil and for
+// context.Canceled, the error of a task whose context has ended.
+func Named(name string, err error) error {
+	if err == nil || errors.Is(err, context.Canceled) {
+		return nil
+	}
+	return fmt.Errorf("%s: %w", name, err)
+}
+
+// IgnoreClosed returns nil if err says that a listener is closed already.
+func IgnoreClosed(err error) error {
+	if errors.Is(err, net.ErrClosed) {
+		return nil
+	}
+	return err
+}
