@@ -135,7 +135,7 @@ func TestHeldUpIsNotWhole(t *testing.T) {
 
 // TestClose: a closed consumer holds nothing up, and sees nothing.
 func TestClose(t *testing.T) {
-	e := newEngine(t, Options{EgressSize: 2, DrainTimeout: runtest.Patience})
+	e := newEngine(t, Options{EgressSize: 2, DrainTimeout: runtest.HangTimeout})
 	gone, reader := e.Consumer("gone"), e.Consumer("reader")
 	e.mustSubmit(t, head()...)
 	e.start(t)

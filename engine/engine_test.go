@@ -233,7 +233,7 @@ func TestExpiry(t *testing.T) {
 	gtd.Order.TIF, gtd.Order.ExpireAt = book.GTD, second+int64(10*time.Millisecond)
 	e.start(t)
 	e.mustSubmit(t, gtd)
-	ctx, cancel := context.WithTimeout(context.Background(), runtest.Patience)
+	ctx, cancel := context.WithTimeout(context.Background(), runtest.HangTimeout)
 	defer cancel()
 	for {
 		events, err := c.Next(ctx)
@@ -273,7 +273,7 @@ func TestClaimExpires(t *testing.T) {
 	if err := e.SubmitAll(f.desk.pack(take)); err != nil {
 		t.Fatal(err)
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), runtest.Patience)
+	ctx, cancel := context.WithTimeout(context.Background(), runtest.HangTimeout)
 	defer cancel()
 	var desk rfq.Reader
 	var deadline int64
