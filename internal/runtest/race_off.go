@@ -2,5 +2,5 @@
 
 package runtest
 
-// Raced reports whether the race detector is compiled in.
+// RaceEnabled reports whether the race detector is compiled in.
 const RaceEnabled = false
