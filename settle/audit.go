@@ -2,112 +2,78 @@ package settle
 
 import (
 	"context"
-	"fmt"
+	"log/slog"
 
 	"blockdesk/engine/rfq"
 	"blockdesk/internal/solana"
-	"blockdesk/internal/solana/rpc"
-	"blockdesk/settle/cosign"
+	"blockdesk/settle/proof"
 	"blockdesk/settle/store"
 )
 
-// strayDelivered is the word of a stray that is a delivery of ours: the desk owes
-// the money back that bought it.
-const strayDelivered = "delivered_refund_due"
+// Reasons of unmatched payments that are transactions of the desk.
+const (
+	// reasonDelivered is a delivery for a payment whose refund is due.
+	reasonDelivered = "delivered_refund_due"
+	// reasonUnbooked is a settlement that the desk's rules refuse to book.
+	reasonUnbooked = proof.SettledUnbooked
+)
 
-// doubt has a claim audited whose money is owed back. What is owed is not listed
-// before that has ended.
-func (s *Settlement) doubt(c *rfq.Claim) {
-	if c.Mode == rfq.Modular && c.State == rfq.ClaimRefundDue {
-		s.refund.hold(c.ID)
-		s.work.audit(c, s.now())
-	}
+// audits look for deliveries of claims whose refund is due.
+type audits struct {
+	store   *store.Store
+	refunds *refunds
+	search  *search
+	log     *slog.Logger
+	now     func() int64
 }
 
-// audit looks whether the tokens of a claim whose money is owed back were
-// delivered all the same: the journal is older than the delivery, and its payment
-// came too late for it when it was proved again. Then a person decides, and the
-// money is not listed as due before. It does not end while a delivery that was
-// signed may still land.
-func (s *Settlement) audit(ctx context.Context, c *rfq.Claim) error {
-	list, err := s.store.Transactions(c.ID)
+// audit looks whether the tokens of a claim whose refund is due were delivered all
+// the same: if the journal is older than the delivery, the payment is proved again
+// and is too late for the claim. Then a person decides, and until then the refund is
+// not listed. The audit fails while a signed delivery may still land.
+func (a *audits) audit(ctx context.Context, c *rfq.Claim) error {
+	list, err := a.store.Transactions(c.ID)
 	if err != nil {
 		return err
 	}
-	signature, slot, found, err := s.landed(ctx, list)
+	signature, slot, found, err := a.search.landedDelivery(ctx, list)
 	if err != nil {
 		return err
 	}
 	if !found {
-		t, err := s.forgotten(ctx, c, list)
+		t, err := a.search.unrecordedDelivery(ctx, c, list)
 		if err != nil {
 			return err
 		}
 		if t == nil {
-			s.refund.unhold(c.ID)
+			a.refunds.unhold(c.ID)
 			return nil
 		}
 		signature, slot = t.Signature(), t.Slot
 	}
-	s.log.Error("tokens were delivered for money that is due for refund", "claim", claimText(c.ID), "signature", signature.String())
-	err = s.store.AddUnmatched(&store.UnmatchedPayment{Signature: signature, Reason: strayDelivered, Slot: slot, SeenAt: s.now(), Claim: c.ID})
+	a.log.Error("tokens were delivered for a payment whose refund is due", "claim", claimText(c.ID), "signature", signature.String())
+	err = a.store.AddUnmatched(&store.UnmatchedPayment{Signature: signature, Reason: reasonDelivered, Slot: slot, SeenAt: a.now(), Claim: c.ID})
 	if err != nil {
 		return err
 	}
-	x, ok, err := s.store.UnmatchedPayment(signature)
+	x, ok, err := a.store.UnmatchedPayment(signature)
 	if err == nil && ok && x.Resolved != 0 { // before a restart
-		s.refund.unhold(c.ID)
+		a.refunds.unhold(c.ID)
 	}
 	return err
 }
 
-// landed looks for a delivery among those that are kept which is in a block and
-// has not failed. Errors: [ErrChain], also while one is in no block and may still
-// land.
-func (s *Settlement) landed(ctx context.Context, list []store.Transaction) (signature solana.Signature, slot uint64, found bool, err error) {
-	var asked []solana.Signature
-	lastValid := uint64(0)
-	for i := range list {
-		if list[i].Kind() == cosign.Deliver {
-			asked = append(asked, list[i].Signature())
-			lastValid = max(lastValid, list[i].LastValid())
-		}
-	}
-	if len(asked) == 0 {
-		return signature, 0, false, nil
-	}
-	claim := claimText(list[0].Claim())
-	// First: what is unknown after it will not land.
-	reached, err := s.node.Position(ctx, rpc.Finalized)
-	if err != nil {
-		return signature, 0, false, fmt.Errorf("claim %s: %w: %w", claim, ErrChain, err)
-	}
-	statuses, _, err := s.node.Statuses(ctx, asked, true)
-	if err != nil {
-		return signature, 0, false, fmt.Errorf("claim %s: %w: %w", claim, ErrChain, err)
-	}
-	for i := range statuses {
-		if statuses[i].Known && !statuses[i].Failed && statuses[i].Level != rpc.Processed {
-			return asked[i], statuses[i].Slot, true, nil
-		}
-	}
-	if reached.Height <= lastValid {
-		return signature, 0, false, fmt.Errorf("claim %s: %w: a delivery may still land", claim, ErrChain)
-	}
-	return signature, 0, false, nil
-}
-
-// holdDelivered takes out of the refunds those that an audit before the start has
-// found.
-func (s *Settlement) holdDelivered() error {
+// holdDelivered holds the refunds of claims whose delivery an audit of an earlier
+// run has found.
+func holdDelivered(st *store.Store, r *refunds) error {
 	for from := (solana.Signature{}); ; {
-		list, err := s.store.UnmatchedPayments(from, store.MaxUnmatchedPage)
+		list, err := st.UnmatchedPayments(from, store.MaxUnmatchedPage)
 		if err != nil || len(list) == 0 {
 			return err
 		}
 		for i := range list {
-			if list[i].Reason == strayDelivered {
-				s.refund.hold(list[i].Claim)
+			if list[i].Reason == reasonDelivered {
+				r.hold(list[i].Claim)
 			}
 		}
 		from = list[len(list)-1].Signature

@@ -92,7 +92,7 @@ func TestAuditWaits(t *testing.T) {
 	l = begin(t, c, lifeOptions{fs: disk, dir: "data", clock: clock})
 	l.expire()
 	await.Equal(t, "refunds that are due", 1, due)
-	if list := l.strays(); len(list) != 0 {
+	if list := l.unmatched(); len(list) != 0 {
 		t.Errorf("strays %+v", list)
 	}
 	l.end()

@@ -69,7 +69,7 @@ func TestOldBackupDelivers(t *testing.T) {
 			if n, now := signer.calls.Load(), l.claim(claim.ID); n != 0 || now.Proof != proof {
 				t.Errorf("%d signatures; settled by %x, not %x", n, now.Proof, proof)
 			}
-			if strays := l.strays(); len(strays) != 0 {
+			if strays := l.unmatched(); len(strays) != 0 {
 				t.Errorf("strays %+v", strays)
 			}
 			l.end()
@@ -106,12 +106,12 @@ func TestLostPromise(t *testing.T) {
 		clock.Store(int64(700 * time.Second))
 		l := begin(t, c, lifeOptions{fs: copyOf(t, apart(backup, disk)), dir: "data", clock: clock})
 		l.becomes(claim.ID, rfq.ClaimExpired)
-		await.True(l.t, "a stray", func() bool { return len(l.strays()) == 1 })
-		x := l.strays()[0]
+		await.True(l.t, "a stray", func() bool { return len(l.unmatched()) == 1 })
+		x := l.unmatched()[0]
 		if x.Claim != claim.ID || x.Reason != "settled_unbooked" || x.Signature != got.Signature {
 			t.Errorf("%+v", x)
 		}
-		if err := l.settle.ResolveUnmatched(desk.OperatorRequest{Name: "ann"}, x.Signature, "booked by hand"); err != nil || len(l.strays()) != 0 {
+		if err := l.settle.ResolveUnmatched(desk.OperatorRequest{Name: "ann"}, x.Signature, "booked by hand"); err != nil || len(l.unmatched()) != 0 {
 			t.Errorf("%v", err)
 		}
 		l.end()
@@ -151,8 +151,8 @@ func TestDeliveredRefundDue(t *testing.T) {
 			}
 			l.becomes(claim.ID, rfq.ClaimRefundDue)
 			for range 2 { // and after a restart
-				await.True(l.t, "a stray and no refund", func() bool { return len(l.strays()) == 1 && len(l.settle.RefundsDue(solana.Signature{}, 10)) == 0 })
-				if x := l.strays()[0]; x.Signature != delivery || x.Reason != "delivered_refund_due" || x.Claim != claim.ID {
+				await.True(l.t, "a stray and no refund", func() bool { return len(l.unmatched()) == 1 && len(l.settle.RefundsDue(solana.Signature{}, 10)) == 0 })
+				if x := l.unmatched()[0]; x.Signature != delivery || x.Reason != "delivered_refund_due" || x.Claim != claim.ID {
 					t.Errorf("%+v", x)
 				}
 				l.end()

@@ -208,7 +208,7 @@ func (s *saga) settledRight() {
 		delete(want, name)
 	}
 	reconcile(s.t, got, want)
-	if refunds, strays := s.l.settle.RefundsDue(solana.Signature{}, 10), s.l.strays(); len(refunds)+len(strays) != 0 {
+	if refunds, strays := s.l.settle.RefundsDue(solana.Signature{}, 10), s.l.unmatched(); len(refunds)+len(strays) != 0 {
 		s.t.Errorf("refunds %+v are due, strays %+v", refunds, strays)
 	}
 	if s.t.Failed() {

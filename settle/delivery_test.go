@@ -24,12 +24,20 @@ func (l *life) payFor(ticket market.TicketID, w wallet) *rfq.Claim {
 	return claim
 }
 
-// stuck waits until the claim is listed, and returns it.
-func (l *life) stuck(id market.ClaimID, problem string) (found settle.Stuck) {
+// listFailing lists one failing delivery, from claim id on.
+func (l *life) listFailing(id market.ClaimID) []desk.MoneyItem {
 	l.t.Helper()
-	await.True(l.t, "stuck: "+problem, func() bool {
-		list := l.settle.Stuck(id-1, 1)
-		if len(list) != 1 || list[0].Claim.ID != id || list[0].Problem != problem {
+	list, err := l.settle.Money(desk.MoneyDeliveryFailing, desk.MoneyCursor{Claim: id - 1}, 1)
+	l.chain.must(err)
+	return list
+}
+
+// fails waits until the claim's delivery is listed as failing, and returns the item.
+func (l *life) fails(id market.ClaimID, problem string) (found desk.MoneyItem) {
+	l.t.Helper()
+	await.True(l.t, "failing: "+problem, func() bool {
+		list := l.listFailing(id)
+		if len(list) != 1 || list[0].Claim != id || list[0].Reason != problem {
 			return false
 		}
 		found = list[0]
@@ -46,8 +54,8 @@ func (l *life) delivered(claim *rfq.Claim, had uint64) {
 	if got := l.chain.tokens(claim.Wallet, symbols[claim.Terms.Instrument]) - had; got != claim.Terms.Base {
 		l.t.Errorf("%d atoms were delivered, %d bought", got, claim.Terms.Base)
 	}
-	if list := l.settle.Stuck(claim.ID-1, 1); len(list) == 1 && list[0].Claim.ID == claim.ID {
-		l.t.Errorf("still stuck: %+v", list[0])
+	if list := l.listFailing(claim.ID); len(list) == 1 && list[0].Claim == claim.ID {
+		l.t.Errorf("still failing: %+v", list[0])
 	}
 }
 
@@ -77,9 +85,9 @@ func TestDeliveryWaits(t *testing.T) {
 			l.must(&rfq.ProvePayment{
 				Claim: claim.ID, Rail: market.RailUSDC, Signature: [64]byte{byte(len(problem))}, Payer: w.address, Amount: claim.Terms.Payment, Slot: 1,
 			})
-			s := l.stuck(claim.ID, problem)
-			if s.Tries != 0 || signer.calls.Load() != before {
-				t.Errorf("%d tries, %d signatures", s.Tries, signer.calls.Load()-before)
+			s := l.fails(claim.ID, problem)
+			if s.Attempts != 0 || signer.calls.Load() != before {
+				t.Errorf("%d tries, %d signatures", s.Attempts, signer.calls.Load()-before)
 			}
 			undo()
 			l.delivered(claim, had)
@@ -133,9 +141,9 @@ func TestDeliveryTries(t *testing.T) {
 		return nil
 	})
 	claim := l.payFor(1, w)
-	s := l.stuck(claim.ID, "tries_used_up")
-	if s.Tries != settle.MaxDeliveryAttempts || signer.calls.Load() != settle.MaxDeliveryAttempts || s.Signature == (solana.Signature{}) {
-		t.Errorf("%d tries, %d signatures", s.Tries, signer.calls.Load())
+	s := l.fails(claim.ID, "tries_used_up")
+	if s.Attempts != settle.MaxDeliveryAttempts || signer.calls.Load() != settle.MaxDeliveryAttempts || s.Delivery == (solana.Signature{}) {
+		t.Errorf("%d tries, %d signatures", s.Attempts, signer.calls.Load())
 	}
 	// While two others are delivered the claim is due again, too.
 	signer.on(func(cosign.Job) error { return nil })
@@ -170,7 +178,7 @@ func TestDeliverySignerAway(t *testing.T) {
 	signer.on(func(cosign.Job) error { return errAway })
 	w := c.wallet(0)
 	claim := l.payFor(1, w)
-	l.stuck(claim.ID, "signer_unavailable")
+	l.fails(claim.ID, "signer_unavailable")
 	result, err := l.settle.Abandon(desk.OperatorRequest{Name: "ann"}, claim.ID)
 	if err != nil || result.Reason != event.ReasonClaimState {
 		t.Errorf("given up while a delivery may be out: %+v, %v", result, err)

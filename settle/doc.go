@@ -1,104 +1,110 @@
-// Package settle turns claims into settlements on the chain: it makes what a
-// client signs, gives the desk's signature, delivers what was paid for, and books
-// how each transaction ended. The packages below it each hold one promise:
+// Package settle settles the desk's claims on Solana: it builds what a client signs,
+// countersigns, delivers what is paid, and books how each transaction ended. The
+// packages below it each keep one promise:
 //
 //	binding    ties a transaction to its claim
-//	cosign     who may have the desk's signature, and who holds its key
-//	store      what must be found again after a restart
-//	broadcast  signed bytes until their end
-//	proof      payments on the chain, proved to the desk
-//	access     tokens for those who may submit
+//	cosign     what may be signed with the desk's key, and who holds the key
+//	store      what must survive a restart
+//	broadcast  sends signed transactions until their end
+//	proof      proves payments on the chain to the desk
+//	access     tokens of those who may submit
+//
+// The types of this package, from the bottom: chainState (blockhash, mints) and
+// builder make unsigned transactions; guard checks them; deskKey signs and stores;
+// packages, submissions and deliveries are the three paths to a signature; resumer and
+// recovery continue what a crash has left; outcomes books ends; payments proves and
+// watches; audits and refunds decide which refunds are listed; operations are an
+// operator's lists and decisions; jobs, workers and tables drive it all.
 //
 // # Invariants
 //
 //  1. No token of the desk leaves before its payment: an atomic transaction pays
-//     in the same instant, a delivery is signed only for a claim that is paid.
-//  2. The desk's key is used for what the engine has allowed durably, by the
-//     message's hash, and for nothing else: the types of package cosign have no
-//     other way.
-//  3. What was signed is on disk before it is sent, and before anybody else has it.
-//  4. Of one claim, one atomic message is ever signed. A delivery is signed only
-//     once each one before it is known to have ended without delivering.
-//  5. A transaction's end moves its claim once, and is told until it has.
-//  6. A refused submission leaves no signature. One that was taken gives the same
-//     answer for ever.
-//  7. Whoever follows the engine never waits for the chain, the disk or the key.
+//     in the same instant, and a delivery is signed only for a claim that is paid.
+//  2. The desk's key signs only what the engine has durably allowed, by the
+//     message's hash: the types of package cosign allow nothing else.
+//  3. A signed transaction is on disk before it is sent or handed out.
+//  4. At most one atomic message is ever signed for a claim. A delivery is signed
+//     only after each earlier one is known to have ended without delivering.
+//  5. A transaction's end changes its claim once, and is reported until it has.
+//  6. A refused submission leaves no signature. An accepted one gives the same
+//     answer forever.
+//  7. The engine's consumer never waits for the chain, the disk or the key.
 //
-// # The way of an atomic claim, and what a crash leaves
+// # An atomic claim, and what a crash leaves
 //
-//	    step                              crash right after it
-//	1   build kept                        the claim's package is the same ever after
-//	2   taker's signature verified,       nothing has happened
-//	    claim, height, simulation
-//	3   CosignClaim durable               Start: cosigned, no bytes. A submission
-//	                                      signs; without one the tracker waits until
-//	                                      it can never land, and the claim is released
-//	4   signed                            as 3: the signature was nobody's, and is the
-//	                                      same when it is made again
-//	5   signed bytes kept                 Start: cosigned, with bytes. They are sent
-//	6   sent, again and again             as 5: the same bytes land once
+//	    step                              a crash right after it
+//	1   build stored                      the claim keeps its package
+//	2   taker's signature, claim, block   nothing has happened
+//	    height and simulation checked
+//	3   CosignClaim durable               Start finds it cosigned without bytes. A
+//	                                      submission signs; without one the tracker
+//	                                      waits until the transaction can no longer
+//	                                      land, and the claim is released
+//	4   signed                            as 3: nobody has the signature, and signing
+//	                                      again gives the same one
+//	5   signed bytes stored               Start finds the bytes and sends them
+//	6   sent, repeatedly                  as 5: the same bytes land once
 //	7   end seen                          as 5: it is seen again
-//	8   SettleClaim, ReleaseClaim durable nothing is left; told again, nothing changes
+//	8   SettleClaim, ReleaseClaim durable nothing; booking it again changes nothing
 //
-// Before 3 a claim ends by its deadline.
+// Before step 3 a claim ends at its deadline.
 //
-// # The way of a modular claim
+// # A modular claim
 //
-//	    step                              crash right after it
-//	1   build kept                        as above
-//	2   paid on the chain                 the watch, or whoever verifies, finds it
-//	3   ProvePayment durable              Start: paid. It is delivered
-//	4   BeginDelivery durable             Start: delivering, no bytes. The tracker waits
-//	                                      until it can never land: ExpireDelivery, then 3
+//	    step                              a crash right after it
+//	1   build stored                      as above
+//	2   paid on the chain                 the watch, or a client's proof, finds it
+//	3   ProvePayment durable              Start finds it paid, and delivers
+//	4   BeginDelivery durable             Start finds it delivering without bytes. The
+//	                                      tracker waits until they can no longer land:
+//	                                      ExpireDelivery, then 3
 //	5   signed                            as 4
-//	6   signed bytes kept                 Start: delivering, with bytes. They are sent
-//	7   sent, again and again             as 6
+//	6   signed bytes stored               Start finds the bytes and sends them
+//	7   sent, repeatedly                  as 6
 //	8   end seen                          as 6
 //	9   SettleClaim, ExpireDelivery durable  settled; or 3
 //
-// A claim is paid again after ExpireDelivery. Before another delivery is made, each
-// kept one of the claim that was not seen to end since the start is begun and
-// tracked once more; and the chain is searched by the claim's reference for one
-// that is in no store. So a journal or a store from an old backup costs time, not
-// tokens. An atomic transaction whose promise the journal has lost is found by
-// recall. What the chain has and the desk can no longer book becomes a stray. Money
-// that is owed back is listed only after an audit: a delivery that it has bought
-// after all is searched for in the same way.
+// After ExpireDelivery a claim is paid again. Before the next delivery is made, each
+// stored one that was not seen to end since the start is begun and tracked again, and
+// the chain is searched by the claim's reference for one that is in no store. So an
+// old backup of the journal or the store costs time, not tokens. An atomic
+// transaction whose promise the journal has lost is found by recovery. A settlement on
+// the chain that the desk can no longer book becomes an unmatched payment. A refund is
+// listed only after an audit, which searches for a delivery in the same way.
 //
-// # Who resumes
+// # What continues after a start
 //
-//	Start, and the events after it ─▶ work: paid, delivering, cosigned ─▶ workers
-//	                               └▶ owed: refunds that are due; work: their audits
+//	Start, then the engine's records ─▶ jobs: paid, delivering, cosigned, audits ─▶ workers
+//	                                 └▶ refunds
 //	worker: paid ─▶ deliver;  delivering, cosigned ─▶ tracker (Track, or Await)
-//	tracker ─▶ ended ─▶ desk ─▶ events ─▶ work
+//	tracker ─▶ outcomes ─▶ desk ─▶ records ─▶ jobs
 //
-// Nothing of this is kept on disk but what package store has: the tables are made
-// of the engine's claims at each start.
+// Only package store keeps data on disk. The tables in memory are made of the
+// engine's claims at each start.
 //
 // # Concurrency
 //
-// A claim has one lock of a striped table: its package, its submissions and the
-// worker that takes it up wait for each other. A job is one worker's at a time.
-// The table of jobs has a mutex that is never held during a call. Every method but
-// New and Start may be called from any goroutine while Run runs.
+// A claim has one lock of a striped table, held by its package, its submissions and
+// the worker that resumes it. One worker at a time has a job. The table of jobs has a
+// mutex that is never held during a call. Every method but New and Start may be called
+// from any goroutine while Run runs.
 //
 // # Cost
 //
-// A package costs one derivation of accounts and one commit. A submission asks a
-// node once, to simulate, the desk once and the disk once. A delivery asks a node
-// twice before it is signed: for the claim's reference, and to simulate.
-// Benchmarks tell the times.
+// A package costs one derivation of accounts and one commit. A submission costs one
+// simulation by a node, one request of the desk and one sync. A delivery costs two
+// calls of a node before it is signed: the search and the simulation. The benchmarks
+// have the times.
 //
 // # Limits
 //
-// MaxDeliverers, MaxDeliveryAttempts, MaxTreasury, MinLife, stripes, maxLooked, and
-// those of the packages below. The jobs and the refunds in memory are as many as
-// the engine's claims and refunds: rfq.MaxClaims, rfq.MaxRefunds.
+// MaxDeliverers, MaxDeliveryAttempts, MaxTreasury, MinLife, stripes, maxSearched, and
+// those of the packages below. Jobs and refunds in memory are at most the engine's
+// claims and refunds: rfq.MaxClaims, rfq.MaxRefunds.
 //
-// The check of the desk's rules and the chain's last word lie apart: a price that
-// leaves the corridor between the promise and the block does not stop the
-// transaction. A stranger who names a claim's reference often enough hides an old
-// delivery from the search, which is there for backups. A signer that is away for
-// longer than a blockhash lives costs each paid claim one lapse, and the wait for
-// it.
+// Time passes between the desk's rules and the block: a price that leaves the corridor
+// after the promise does not stop the transaction. A stranger who names a claim's
+// reference often enough hides an old delivery from the search, which is there for
+// restored backups. A signer that is away for longer than a blockhash's life costs each
+// paid claim one expired delivery, and the wait for it.
 package settle

@@ -6,39 +6,37 @@ import (
 	"blockdesk/market"
 )
 
-// stripes is how many claims can be worked on at once: claims share a lock by
-// their number, which is random. A power of two.
+// stripes is the number of locks. Claims share a lock by their number, which is
+// random. A power of two.
 const stripes = 1024
 
-// locks keep two who work on one claim apart. Unlike a mutex, one can be waited
-// for until a context ends: its holder may be asking a node.
-type locks [stripes]chan struct{}
+// claimLocks serialise the work on one claim. Unlike a mutex, a lock can be waited
+// for until a context ends: its holder may be waiting for a node.
+type claimLocks [stripes]chan struct{}
 
-func newLocks() *locks {
-	l := new(locks)
+func newClaimLocks() *claimLocks {
+	l := new(claimLocks)
 	for i := range l {
 		l[i] = make(chan struct{}, 1)
 	}
 	return l
 }
 
-func (l *locks) of(id market.ClaimID) chan struct{} { return l[uint64(id)%stripes] }
-
-// lock waits for the claim's lock, and returns what gives it back. The error is
-// the context's.
-func (l *locks) lock(ctx context.Context, id market.ClaimID) (unlock func(), err error) {
-	stripe := l.of(id)
+// lock waits for the claim's lock and returns the function that releases it. The
+// error is the context's.
+func (l *claimLocks) lock(ctx context.Context, id market.ClaimID) (unlock func(), err error) {
+	stripe := l[uint64(id)%stripes]
 	select {
 	case stripe <- struct{}{}:
 		return func() { <-stripe }, nil
 	case <-ctx.Done():
-		return nil, ctx.Err()
+		return nil, claimError(id, ctx.Err())
 	}
 }
 
-// try is lock for one who has something else to do.
-func (l *locks) try(id market.ClaimID) (unlock func(), ok bool) {
-	stripe := l.of(id)
+// try is lock without waiting.
+func (l *claimLocks) try(id market.ClaimID) (unlock func(), ok bool) {
+	stripe := l[uint64(id)%stripes]
 	select {
 	case stripe <- struct{}{}:
 		return func() { <-stripe }, true

@@ -1,82 +1,122 @@
 package settle
 
 import (
-	"fmt"
+	"cmp"
+	"slices"
 
 	"blockdesk/desk"
 	"blockdesk/engine/rfq"
+	"blockdesk/internal/solana"
+	"blockdesk/market"
+	"blockdesk/settle/broadcast"
 )
 
 // Money lists one kind of the money that needs an operator, after a cursor, in the
-// order of the items' cursors; at most limit items. Errors: those of the desk and
-// of package store.
-func (s *Settlement) Money(kind desk.MoneyKind, after desk.MoneyCursor, limit int) (out []desk.MoneyItem, err error) {
+// order of the items' cursors; at most limit items. It sorts all items of the kind,
+// and is made for people. Errors: those of the desk and of package store.
+//
+// The delivery of a claim is failing after MaxDeliveryAttempts, or when
+// Options.FailingAfter has passed since its payment or its promise. The outcome of a
+// transaction is unknown if it can no longer land and the nodes cannot say whether it
+// has landed.
+func (o *operations) Money(kind desk.MoneyKind, after desk.MoneyCursor, limit int) ([]desk.MoneyItem, error) {
 	switch kind {
 	case desk.MoneyRefundDue:
-		for _, p := range s.RefundsDue(after.Signature, limit) {
-			out = append(out, desk.MoneyItem{
-				Signature: p.Signature, Claim: p.Claim, Rail: p.Rail, Amount: p.Amount, Payer: p.Payer, Slot: p.Slot, At: p.At, Reason: p.Reason.String(),
-			})
-		}
+		return o.listRefunds(after.Signature, limit), nil
 	case desk.MoneyDeliveryFailing:
-		for _, x := range s.Stuck(after.Claim, limit) {
-			item := desk.MoneyItem{
-				Claim: x.Claim.ID, Rail: x.Claim.Terms.Rail, Amount: x.Claim.Paid, Payer: x.Claim.Wallet,
-				At: x.Since, Reason: x.Problem, Attempts: x.Tries, Delivery: x.Signature,
-			}
-			if err := s.addPayment(&item); err != nil {
-				return nil, err
-			}
-			out = append(out, item)
-		}
+		return o.listFailing(after.Claim, limit)
 	case desk.MoneyOutcomeUnknown:
-		list, err := s.Doubtful(after.Claim, limit)
-		if err != nil {
-			return nil, err
-		}
-		for i := range list {
-			x := &list[i]
-			out = append(out, desk.MoneyItem{
-				Claim: x.Claim.ID, Rail: x.Claim.Terms.Rail, Amount: x.Claim.Terms.Payment, Payer: x.Claim.Wallet,
-				At: x.Since, Reason: x.Word, Delivery: x.Signature,
-			})
-		}
+		return o.listUnknown(after.Claim, limit)
 	case desk.MoneyUnmatched:
-		list, err := s.Strays(after.Signature, limit)
+		return o.listUnmatched(after.Signature, limit)
+	}
+	return nil, nil
+}
+
+// MoneyCounts counts the money that needs an operator. It does not block. It counts
+// unknown outcomes also of claims that the desk has forgotten.
+func (o *operations) MoneyCounts() desk.MoneyCounts {
+	return desk.MoneyCounts{
+		RefundsDue: o.refunds.count(), DeliveriesFailing: o.jobs.countFailing(o.now(), o.failingAfter),
+		Unmatched: o.store.UnmatchedCount(), OutcomesUnknown: o.tracker.OutcomesUnknown(),
+	}
+}
+
+// RefundsDue lists payments whose refund is due, by signature, beginning after one;
+// at most limit. It sorts all of them.
+func (o *operations) RefundsDue(after solana.Signature, limit int) []rfq.Payment {
+	return o.refunds.list(after, limit)
+}
+
+func (o *operations) listRefunds(after solana.Signature, limit int) (out []desk.MoneyItem) {
+	for _, p := range o.refunds.list(after, limit) {
+		out = append(out, desk.MoneyItem{
+			Signature: p.Signature, Claim: p.Claim, Rail: p.Rail, Amount: p.Amount, Payer: p.Payer, Slot: p.Slot, At: p.At, Reason: p.Reason.String(),
+		})
+	}
+	return out
+}
+
+func (o *operations) listFailing(after market.ClaimID, limit int) ([]desk.MoneyItem, error) {
+	list := o.jobs.failing(o.now(), o.failingAfter, after, max(limit, 0))
+	for i := range list {
+		item := &list[i]
+		h, ok, err := o.desk.Claim(item.Claim)
+		if err != nil {
+			return nil, claimError(item.Claim, err)
+		}
+		if !ok {
+			continue
+		}
+		for j := range h.Payments {
+			if p := &h.Payments[j]; p.State == rfq.PaymentApplied {
+				item.Signature, item.Payer, item.Slot = p.Signature, p.Payer, p.Slot
+			}
+		}
+	}
+	return list, nil
+}
+
+func (o *operations) listUnknown(after market.ClaimID, limit int) (out []desk.MoneyItem, err error) {
+	states := slices.DeleteFunc(o.tracker.Unresolved(broadcast.MaxTracked), func(x broadcast.State) bool {
+		return !x.OutcomeUnknown || x.Claim <= after
+	})
+	slices.SortFunc(states, func(a, b broadcast.State) int { return cmp.Compare(a.Claim, b.Claim) })
+	for i := range states {
+		if len(out) >= limit {
+			break
+		}
+		x := &states[i]
+		claim, err := claimOf(o.desk, x.Claim)
 		if err != nil {
 			return nil, err
 		}
-		for i := range list {
-			x := &list[i]
+		if hasTransactionOut(claim) && claim.Proof == x.Hash {
 			out = append(out, desk.MoneyItem{
-				Signature: x.Signature, Claim: x.Claim, Rail: x.Rail, Amount: x.Amount, Payer: x.Payer, Slot: x.Slot, At: x.SeenAt, Reason: x.Reason,
+				Claim: claim.ID, Rail: claim.Terms.Rail, Amount: claim.Terms.Payment, Payer: claim.Wallet,
+				At: x.Since.UnixNano(), Reason: x.Problem, Delivery: x.Signature,
 			})
 		}
 	}
 	return out, nil
 }
 
-// addPayment adds the payment that a stuck claim was paid by.
-func (s *Settlement) addPayment(item *desk.MoneyItem) error {
-	h, ok, err := s.desk.Claim(item.Claim)
-	if err != nil {
-		return fmt.Errorf("claim %s: %w", claimText(item.Claim), err)
-	}
-	if !ok {
-		return nil
-	}
-	for i := range h.Payments {
-		if p := &h.Payments[i]; p.State == rfq.PaymentApplied {
-			item.Signature, item.Payer, item.Slot = p.Signature, p.Payer, p.Slot
-		}
-	}
-	return nil
+// hasTransactionOut reports whether a transaction of the claim, which may be nil, is
+// promised and has not ended.
+func hasTransactionOut(c *rfq.Claim) bool {
+	return c != nil && (c.State == rfq.ClaimCosigned || c.State == rfq.ClaimDelivering)
 }
 
-// MoneyCounts counts the money that needs an operator. It does not block.
-func (s *Settlement) MoneyCounts() desk.MoneyCounts {
-	return desk.MoneyCounts{
-		RefundsDue: s.refund.count(), DeliveriesFailing: s.work.countStuck(s.now(), s.options.FailingAfter), Unmatched: s.store.UnmatchedCount(),
-		OutcomesUnknown: s.DoubtfulCount(),
+func (o *operations) listUnmatched(after solana.Signature, limit int) (out []desk.MoneyItem, err error) {
+	list, err := o.store.UnmatchedPayments(after, limit)
+	if err != nil {
+		return nil, err
 	}
+	for i := range list {
+		x := &list[i]
+		out = append(out, desk.MoneyItem{
+			Signature: x.Signature, Claim: x.Claim, Rail: x.Rail, Amount: x.Amount, Payer: x.Payer, Slot: x.Slot, At: x.SeenAt, Reason: x.Reason,
+		})
+	}
+	return out, nil
 }

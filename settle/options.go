@@ -16,54 +16,54 @@ import (
 
 // Limits (our choice).
 const (
-	// MaxDeliverers bounds the claims that are delivered at once.
+	// MaxDeliverers bounds the claims that are delivered at the same time.
 	MaxDeliverers = 64
 	// MaxDeliveryAttempts bounds the deliveries that are ever signed for one claim.
-	// After as many, none of which has landed well, a person must look.
+	// If none of them has succeeded, a person must look.
 	MaxDeliveryAttempts = 5
-	// MaxTreasury bounds Options.Treasury: the desk is one more.
+	// MaxTreasury bounds Options.Treasury: the desk is one more wallet.
 	MaxTreasury = proof.MaxWallets - 1
-	// MinLife is how many blocks the blockhash of a submitted transaction must
-	// have left: with fewer the desk would give a signature for nothing.
+	// MinLife is the least number of blocks that the blockhash of a submitted
+	// transaction must have left: with fewer it would probably not land.
 	MinLife = 10
 )
 
-// Options of a Settle. The zero value of a field is its default, but Budget has
+// Options of a Settlement. The zero value of a field is its default, but Budget has
 // none.
 type Options struct {
-	// Treasury are our further wallets: what moves between ours is no payment. The
-	// desk's own, and those that the policy and the claims name to be paid, are
-	// known without.
+	// Treasury are further wallets of ours: a transfer between our wallets is no
+	// payment. The desk's own wallet and the payees of the policy and the claims
+	// are known without it.
 	Treasury []solana.Address
 	// Budget is the compute limit and price of our transactions.
 	Budget build.Budget
 	// Extensions are those that a mint may have. Default token.Harmless.
 	Extensions token.Extensions
 	// SyncBuilds: a package is on disk before it is handed out, not only soon
-	// after. For the mode where acknowledged means on disk.
+	// after. For durability mode sync.
 	SyncBuilds bool
-	// Deliverers is how many claims are delivered at once, 1 to MaxDeliverers.
-	// Default 8.
+	// Deliverers is how many claims are delivered at the same time, 1 to
+	// MaxDeliverers. Default 8.
 	Deliverers int
-	// FailingAfter is how long after its payment a claim without delivery counts as
-	// stuck. Default 10 min.
+	// FailingAfter is how long after its payment a claim without delivery is listed
+	// as failing. Default 10 min.
 	FailingAfter time.Duration
 	// RetryFirst is the pause after a first failure; it doubles up to RetryMax.
 	// Defaults 1 s and 1 min.
 	RetryFirst, RetryMax time.Duration
-	// RefreshEvery paces reading the mints and our accounts again. Default 30 s.
+	// RefreshEvery is the age at which the mints and our accounts are read again.
+	// Default 30 s.
 	RefreshEvery time.Duration
-	// SignTimeout bounds one use of the signer. Default 5 s.
+	// SignTimeout bounds one call of the signer. Default 5 s.
 	SignTimeout time.Duration
 
-	// BlockhashLife is how many blocks above its own a blockhash is good for: that
-	// of package broadcast. Default broadcast.BlockhashLife.
+	// BlockhashLife is the number of blocks after its own in which a blockhash is
+	// valid. Default broadcast.BlockhashLife.
 	BlockhashLife uint64
 
-	// Broadcast are those of the tracker; its Now and BlockhashLife are these.
+	// Broadcast are the tracker's options. Now and BlockhashLife of it are ignored.
 	Broadcast broadcast.Options
-	// Payments paces the proof of payments; zero values take the defaults of
-	// package proof.
+	// Payments are options of package proof; zero values take its defaults.
 	Payments Payments
 
 	// Now is the clock. Default time.Now.
@@ -72,14 +72,14 @@ type Options struct {
 	Logger *slog.Logger
 }
 
-// Payments are the options of package proof that are not known from the desk.
+// Payments are the options of package proof that the desk does not know.
 type Payments struct {
 	ClockTolerance, Retry, WatchEvery time.Duration
-	// Dust is by rail that of proof.Rail.
+	// Dust is proof.Rail.Dust of each rail.
 	Dust [market.RailCount]market.Amount
 }
 
-// withDefaults fills what is zero.
+// withDefaults fills fields that are zero.
 func (o Options) withDefaults() Options {
 	o.FailingAfter = cmp.Or(o.FailingAfter, 10*time.Minute)
 	o.RetryFirst = cmp.Or(o.RetryFirst, time.Second)
@@ -117,7 +117,7 @@ func (o Options) Validate() error {
 	case o.Deliverers < 1 || o.Deliverers > MaxDeliverers:
 		return fmt.Errorf("%w: %d deliverers, 1 to %d", ErrOptions, o.Deliverers, MaxDeliverers)
 	case o.RetryFirst > o.RetryMax:
-		return fmt.Errorf("%w: a first pause of %s, the longest of %s", ErrOptions, o.RetryFirst, o.RetryMax)
+		return fmt.Errorf("%w: the first pause %s is longer than the longest, %s", ErrOptions, o.RetryFirst, o.RetryMax)
 	}
 	return nil
 }

@@ -4,107 +4,115 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"log/slog"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"golang.org/x/sync/errgroup"
 
 	"blockdesk/desk"
+	"blockdesk/engine/rfq"
 	"blockdesk/internal/solana"
 	"blockdesk/market"
+	"blockdesk/settle/cosign"
 	"blockdesk/settle/proof"
+	"blockdesk/settle/store"
 )
 
-// payees are the wallets that claims name to be paid, by rail, those told last at
-// the end: those of claims that are remembered, whose money may still come, and of
-// the policy. Safe for concurrent use.
-type payees struct {
-	mu   sync.Mutex
-	list [market.RailCount][]solana.Address
+// maxLookBack bounds how far back the watch of an account without a cursor begins.
+const maxLookBack = 24 * time.Hour
+
+// payments proves payments, and watches for those that no client reports.
+type payments struct {
+	options  Payments
+	treasury []solana.Address
+	desk     Desk
+	node     Node
+	store    *store.Store
+	signer   cosign.Signer
+	chain    *chainState
+	log      *slog.Logger
+	now      func() time.Time
+
+	payees  payees
+	tooMany sync.Once
+	prover  atomic.Pointer[proof.Prover]
+	// since is where the watch of an account without a cursor begins, Unix ns. With
+	// rewind every watch begins there, even if its cursor is newer.
+	since  int64
+	rewind bool
 }
 
-// add enters a wallet, or moves it to the end. Of more than can be watched the one
-// that was told longest ago gives way: its claims are the oldest.
-func (p *payees) add(rail market.Rail, wallet solana.Address) {
-	if !rail.Valid() || wallet == (solana.Address{}) {
-		return
+// watchFrom has the watch begin at now, or before lostSince if that is not zero.
+// Before Run.
+func (p *payments) watchFrom(now int64, lostSince time.Time) {
+	p.since, p.rewind = now, !lostSince.IsZero()
+	if p.rewind {
+		p.since = min(p.since, lostSince.UnixNano()-int64(p.options.ClockTolerance))
 	}
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	list := p.list[rail]
-	if n := len(list); n > 0 && list[n-1] == wallet {
-		return
-	}
-	list = append(slices.DeleteFunc(list, func(a solana.Address) bool { return a == wallet }), wallet)
-	p.list[rail] = list[max(0, len(list)-proof.MaxWallets):]
 }
 
-// of returns the wallets to be watched, proof.MaxWallets at most: today's, if it
-// is one, and those told last. They are in the order of their bytes: which claim
-// came last is no reason to watch anew. full reports whether there is room for no more:
-// money for others is perhaps not noticed, and Verify says so.
-func (p *payees) of(rail market.Rail, today solana.Address) (list []solana.Address, full bool) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	list = slices.Clone(p.list[rail])
-	full = len(list) == proof.MaxWallets
-	if today != (solana.Address{}) && !slices.Contains(list, today) {
-		list = append(list, today)
-		list = list[max(0, len(list)-proof.MaxWallets):]
+// recovered has the watch begin before a claim of the recovered state, if a payment
+// of it may be on the chain that the desk has not seen. Before Run.
+func (p *payments) recovered(c *rfq.Claim, list []rfq.Payment, now int64) {
+	if c.Mode == rfq.Modular && len(list) == 0 && (c.State == rfq.ClaimReserved || c.State == rfq.ClaimExpired) {
+		p.since = min(p.since, max(c.ReservedAt-int64(p.options.ClockTolerance), now-int64(maxLookBack)))
 	}
-	slices.SortFunc(list, func(a, b solana.Address) int { return bytes.Compare(a[:], b[:]) })
-	return list, full
 }
 
 // Verify examines the payment with a signature, has the desk book it, and returns
-// its verdict for the request, with the claim's delivery: proof.Prover.Verify.
+// the verdict for the request, with the claim's delivery: see [proof.Prover.Verify].
 // Errors: [ErrNotReady] too.
-func (s *Settlement) Verify(ctx context.Context, r *desk.PaymentProof) (desk.Verdict, error) {
-	p := s.prover.Load()
-	if p == nil {
-		return desk.Verdict{}, fmt.Errorf("%w: nobody looks at payments yet", ErrNotReady)
+func (p *payments) Verify(ctx context.Context, r *desk.PaymentProof) (desk.Verdict, error) {
+	prover := p.prover.Load()
+	if prover == nil {
+		return desk.Verdict{}, errNoProver
 	}
-	v, err := p.Verify(ctx, r)
+	v, err := prover.Verify(ctx, r)
 	if err != nil || v.Claim == nil {
 		return v, err
 	}
-	v.Delivery, _, err = s.Delivery(v.Claim.ID)
+	list, err := p.store.Transactions(v.Claim.ID)
+	if n := len(list); n > 0 {
+		v.Delivery = list[n-1].Signature()
+	}
 	return v, err
 }
 
-// watch looks for payments that nobody reports. What is watched follows the
-// desk's policy: where that changes, the watch begins anew, from its cursors.
-func (s *Settlement) watch(ctx context.Context) error {
+// watch watches for payments until ctx ends. The watched accounts follow the desk's
+// policy: when that changes, a new prover begins at the stored cursors.
+func (p *payments) watch(ctx context.Context) error {
 	for {
-		rails, ok := s.rails()
+		rails, ok := p.rails()
 		if !ok {
-			if !sleep(ctx, s.surveyEvery()) {
+			if !sleep(ctx, p.chain.checkEvery()) {
 				return nil
 			}
 			continue
 		}
-		p, err := proof.New(s.proofOptions(&rails), s.node, s.desk, s.store)
+		prover, err := proof.New(p.proofOptions(&rails), p.node, p.desk, p.store)
 		if err != nil {
 			return fmt.Errorf("settle: %w", err)
 		}
-		s.prover.Store(p)
-		if err := s.watchUntilOther(ctx, p, &rails); err != nil || ctx.Err() != nil {
+		p.prover.Store(prover)
+		if err := p.watchUntilChanged(ctx, prover, &rails); err != nil || ctx.Err() != nil {
 			return err
 		}
 	}
 }
 
-// watchUntilOther runs a prover until its rails are no longer the desk's.
-func (s *Settlement) watchUntilOther(ctx context.Context, p *proof.Prover, with *rails) error {
+// watchUntilChanged runs a prover until the desk's rails differ from its own.
+func (p *payments) watchUntilChanged(ctx context.Context, prover *proof.Prover, with *rails) error {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
 	group, ctx := errgroup.WithContext(ctx)
-	group.Go(func() error { return p.Run(ctx) })
+	group.Go(func() error { return prover.Run(ctx) })
 	group.Go(func() error {
 		defer stop()
-		for sleep(ctx, s.surveyEvery()) {
-			if now, ok := s.rails(); ok && !now.equal(with) {
+		for sleep(ctx, p.chain.checkEvery()) {
+			if now, ok := p.rails(); ok && !now.equal(with) {
 				return nil
 			}
 		}
@@ -113,7 +121,7 @@ func (s *Settlement) watchUntilOther(ctx context.Context, p *proof.Prover, with 
 	return group.Wait()
 }
 
-// rails are how the desk is paid, and who it is.
+// rails are how the desk is paid, and its own address.
 type rails struct {
 	by   [market.RailCount]proof.Rail
 	desk solana.Address
@@ -128,29 +136,29 @@ func (r *rails) equal(o *rails) bool {
 	return r.desk == o.desk
 }
 
-// rails returns how the desk is paid now; ok is false where that is not known
-// yet, or it is not paid at all. The desk must be known: what it has signed
-// itself is no payment.
-func (s *Settlement) rails() (r rails, ok bool) {
-	v, g := s.desk.View(), s.ground.Load()
-	r.desk = s.signer.Address()
-	if v == nil || g == nil || r.desk == (solana.Address{}) {
+// rails returns how the desk is paid now; ok is false if that is unknown yet, or the
+// desk is not paid at all. The desk's address must be known, because what the desk
+// has signed itself is no payment.
+func (p *payments) rails() (r rails, ok bool) {
+	v, accounts := p.desk.View(), p.chain.accounts.Load()
+	r.desk = p.signer.Address()
+	if v == nil || accounts == nil || r.desk == (solana.Address{}) {
 		return r, false
 	}
 	for rail := range r.by {
-		list, full := s.payees.of(market.Rail(rail), v.Policy.PayTo[rail])
+		list, full := p.payees.of(market.Rail(rail), v.Policy.PayTo[rail])
 		if full {
-			s.tooMany.Do(func() {
-				s.log.Warn("as many wallets to be paid as can be watched: those of some old claims may be left out", "rail", market.Rail(rail).String())
+			p.tooMany.Do(func() {
+				p.log.Warn("too many wallets to watch: payments of old claims may be missed", "rail", market.Rail(rail).String())
 			})
 		}
 		if len(list) == 0 {
 			continue
 		}
 		if market.Rail(rail) == market.RailUSDC {
-			mint, err := g.mint(v.Policy.USDCMint)
+			mint, err := accounts.mint(v.Policy.USDCMint)
 			if err != nil {
-				continue // the other rail goes on without
+				continue // the other rail works without it
 			}
 			r.by[rail].Mint = mint
 		}
@@ -159,16 +167,16 @@ func (s *Settlement) rails() (r rails, ok bool) {
 	return r, ok
 }
 
-func (s *Settlement) proofOptions(r *rails) proof.Options {
+func (p *payments) proofOptions(r *rails) proof.Options {
 	o := proof.Options{
-		Rails: r.by, Wallets: []solana.Address{r.desk}, ClockTolerance: s.options.Payments.ClockTolerance,
-		Retry: s.options.Payments.Retry, WatchEvery: s.options.Payments.WatchEvery, Now: s.options.Now, Logger: s.log,
-		Since: time.Unix(0, s.since), Rewind: s.rewind,
+		Rails: r.by, Wallets: []solana.Address{r.desk}, ClockTolerance: p.options.ClockTolerance,
+		Retry: p.options.Retry, WatchEvery: p.options.WatchEvery, Now: p.now, Logger: p.log,
+		Since: time.Unix(0, p.since), Rewind: p.rewind,
 	}
-	for rail, atoms := range s.options.Payments.Dust {
+	for rail, atoms := range p.options.Dust {
 		o.Rails[rail].Dust = atoms
 	}
-	for _, w := range s.options.Treasury {
+	for _, w := range p.treasury {
 		if w != r.desk {
 			o.Wallets = append(o.Wallets, w)
 		}
@@ -176,7 +184,47 @@ func (s *Settlement) proofOptions(r *rails) proof.Options {
 	return o
 }
 
-// sleep waits, and reports false where the context has ended.
+// payees are the wallets that the terms of remembered claims name to be paid, by
+// rail, in the order in which they were added last. Safe for concurrent use.
+type payees struct {
+	mu   sync.Mutex
+	list [market.RailCount][]solana.Address
+}
+
+// add appends a wallet, or moves it to the end. Beyond proof.MaxWallets the one that
+// was added longest ago goes: its claims are the oldest.
+func (p *payees) add(rail market.Rail, wallet solana.Address) {
+	if !rail.Valid() || wallet == (solana.Address{}) {
+		return
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	list := p.list[rail]
+	if n := len(list); n > 0 && list[n-1] == wallet {
+		return
+	}
+	list = append(slices.DeleteFunc(list, func(a solana.Address) bool { return a == wallet }), wallet)
+	p.list[rail] = list[max(0, len(list)-proof.MaxWallets):]
+}
+
+// of returns the wallets to watch, at most proof.MaxWallets: the policy's, if it is
+// not zero, and those added last. They are sorted by their bytes, so that the order
+// of claims does not restart the watch. full reports that there is no room for
+// another wallet: payments to others may not be noticed.
+func (p *payees) of(rail market.Rail, policy solana.Address) (list []solana.Address, full bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	list = slices.Clone(p.list[rail])
+	full = len(list) == proof.MaxWallets
+	if policy != (solana.Address{}) && !slices.Contains(list, policy) {
+		list = append(list, policy)
+		list = list[max(0, len(list)-proof.MaxWallets):]
+	}
+	slices.SortFunc(list, func(a, b solana.Address) int { return bytes.Compare(a[:], b[:]) })
+	return list, full
+}
+
+// sleep waits for d, and reports false if ctx ended first.
 func sleep(ctx context.Context, d time.Duration) bool {
 	timer := time.NewTimer(d)
 	defer timer.Stop()

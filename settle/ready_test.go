@@ -23,14 +23,14 @@ import (
 )
 
 var (
-	usdc     = solana.Address{1, 1}
-	base     = solana.Address{2, 2}
-	treasury = solana.Address{3, 3}
-	deskKey  = solana.Address{4, 4}
+	usdc        = solana.Address{1, 1}
+	base        = solana.Address{2, 2}
+	treasury    = solana.Address{3, 3}
+	deskAddress = solana.Address{4, 4}
 )
 
-// groundNode has accounts, and a blockhash of now.
-type groundNode struct {
+// chainNode has accounts, and a blockhash of now.
+type chainNode struct {
 	Node
 	accounts map[solana.Address]*rpc.Account
 	err      error
@@ -38,11 +38,11 @@ type groundNode struct {
 	asked    int
 }
 
-func (n *groundNode) Blockhash(context.Context) (rpc.Blockhash, error) {
+func (n *chainNode) Blockhash(context.Context) (rpc.Blockhash, error) {
 	return rpc.Blockhash{Hash: solana.Hash{1}, LastValidBlockHeight: 1000, Slot: 1, FetchedAt: n.at}, n.err
 }
 
-func (n *groundNode) Accounts(_ context.Context, list []solana.Address, level rpc.Commitment, _ uint64) ([]*rpc.Account, uint64, error) {
+func (n *chainNode) Accounts(_ context.Context, list []solana.Address, level rpc.Commitment, _ uint64) ([]*rpc.Account, uint64, error) {
 	if level != rpc.Finalized || len(list) > rpc.MaxAccountsPerCall {
 		return nil, 0, errors.New("asked wrongly")
 	}
@@ -54,7 +54,7 @@ func (n *groundNode) Accounts(_ context.Context, list []solana.Address, level rp
 	return found, 1, n.err
 }
 
-func (n *groundNode) put(a solana.Address, data []byte) {
+func (n *chainNode) put(a solana.Address, data []byte) {
 	n.accounts[a] = &rpc.Account{Address: a, Owner: solana.TokenProgram, Lamports: 1, Data: data}
 }
 
@@ -72,20 +72,20 @@ func tokenData(mint, owner solana.Address) []byte {
 	return data
 }
 
-// groundDesk shows one view.
-type groundDesk struct {
+// viewDesk has one view.
+type viewDesk struct {
 	Desk
 	view *rfq.View
 }
 
-func (d *groundDesk) View() *rfq.View { return d.view }
+func (d *viewDesk) View() *rfq.View { return d.view }
 
-type groundSigner struct {
+type addressSigner struct {
 	cosign.Signer
 	address solana.Address
 }
 
-func (s *groundSigner) Address() solana.Address { return s.address }
+func (s *addressSigner) Address() solana.Address { return s.address }
 
 // emptyKV is a store that has nothing.
 type emptyKV struct{ kv.Store }
@@ -98,10 +98,10 @@ func (emptyKV) Get(key []byte) ([]byte, bool, error) {
 }
 func (emptyKV) Scan(_, _ []byte, _ func(_, _ []byte) bool) error { return nil }
 
-// grounded is a settlement that has all it needs; it looks at no payment.
-func grounded(t testing.TB) (*Settlement, *groundNode, *groundDesk, *groundSigner) {
+// readySettlement is a settlement that has all it needs, with an empty prover.
+func readySettlement(t testing.TB) (*Settlement, *chainNode, *viewDesk, *addressSigner) {
 	t.Helper()
-	n := &groundNode{accounts: map[solana.Address]*rpc.Account{}, at: time.Unix(1000, 0)}
+	n := &chainNode{accounts: map[solana.Address]*rpc.Account{}, at: time.Unix(1000, 0)}
 	n.put(usdc, mintData(6))
 	n.put(base, mintData(9))
 	account, err := solana.TokenAccount(treasury, usdc, solana.TokenProgram)
@@ -111,7 +111,7 @@ func grounded(t testing.TB) (*Settlement, *groundNode, *groundDesk, *groundSigne
 	n.put(account, tokenData(usdc, treasury))
 	v := &rfq.View{Pairs: []rfq.Pair{{Instrument: 1, BaseMint: base, BaseDecimals: 9}}}
 	v.Policy.USDCMint, v.Policy.PayTo[market.RailUSDC] = usdc, treasury
-	d, signer := &groundDesk{view: v}, &groundSigner{address: deskKey}
+	d, signer := &viewDesk{view: v}, &addressSigner{address: deskAddress}
 	st, err := store.Open(emptyKV{})
 	if err != nil {
 		t.Fatal(err)
@@ -120,33 +120,33 @@ func grounded(t testing.TB) (*Settlement, *groundNode, *groundDesk, *groundSigne
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.prover.Store(&proof.Prover{})
+	s.payments.prover.Store(&proof.Prover{})
 	return s, n, d, signer
 }
 
-// TestReady: what is missing is told, and nothing is asked for it.
+// TestReady: Ready says what is missing, and asks no node for it.
 func TestReady(t *testing.T) {
 	account, err := solana.TokenAccount(treasury, usdc, solana.TokenProgram)
 	if err != nil {
 		t.Fatal(err)
 	}
 	for name, c := range map[string]struct {
-		spoil func(n *groundNode, d *groundDesk, s *groundSigner)
+		spoil func(n *chainNode, d *viewDesk, s *addressSigner)
 		want  string // "" = ready
 	}{
-		"nothing": {func(*groundNode, *groundDesk, *groundSigner) {}, ""},
-		"view":    {func(_ *groundNode, d *groundDesk, _ *groundSigner) { d.view = nil }, "the desk shows nothing"},
-		"signer":  {func(_ *groundNode, _ *groundDesk, s *groundSigner) { s.address = solana.Address{} }, "the signer has not told"},
-		"blockhash": {func(n *groundNode, _ *groundDesk, _ *groundSigner) {
+		"nothing": {func(*chainNode, *viewDesk, *addressSigner) {}, ""},
+		"view":    {func(_ *chainNode, d *viewDesk, _ *addressSigner) { d.view = nil }, "the desk has published no view"},
+		"signer":  {func(_ *chainNode, _ *viewDesk, s *addressSigner) { s.address = solana.Address{} }, "the signer's address is unknown"},
+		"blockhash": {func(n *chainNode, _ *viewDesk, _ *addressSigner) {
 			n.at = time.Unix(1001, 0).Add(-maxBlockhashAge - 1)
 		}, "no recent blockhash"},
-		"chain":         {func(n *groundNode, _ *groundDesk, _ *groundSigner) { n.err = errAny }, "no recent blockhash"},
-		"USDC mint":     {func(n *groundNode, _ *groundDesk, _ *groundSigner) { delete(n.accounts, usdc) }, "does not exist: USDC"},
-		"USDC decimals": {func(n *groundNode, _ *groundDesk, _ *groundSigner) { n.put(usdc, mintData(9)) }, "has 9 decimals"},
-		"base mint":     {func(n *groundNode, _ *groundDesk, _ *groundSigner) { delete(n.accounts, base) }, "does not exist: base of instrument 1"},
-		"base decimals": {func(n *groundNode, _ *groundDesk, _ *groundSigner) { n.put(base, mintData(6)) }, "instrument 1 has 9 decimals"},
-		"no mint":       {func(n *groundNode, _ *groundDesk, _ *groundSigner) { n.put(base, nil) }, "malformed"},
-		"a fee on transfers": {func(n *groundNode, _ *groundDesk, _ *groundSigner) {
+		"chain":         {func(n *chainNode, _ *viewDesk, _ *addressSigner) { n.err = errAny }, "no recent blockhash"},
+		"USDC mint":     {func(n *chainNode, _ *viewDesk, _ *addressSigner) { delete(n.accounts, usdc) }, "does not exist: USDC"},
+		"USDC decimals": {func(n *chainNode, _ *viewDesk, _ *addressSigner) { n.put(usdc, mintData(9)) }, "has 9 decimals"},
+		"base mint":     {func(n *chainNode, _ *viewDesk, _ *addressSigner) { delete(n.accounts, base) }, "does not exist: base of instrument 1"},
+		"base decimals": {func(n *chainNode, _ *viewDesk, _ *addressSigner) { n.put(base, mintData(6)) }, "instrument 1 has 9 decimals"},
+		"no mint":       {func(n *chainNode, _ *viewDesk, _ *addressSigner) { n.put(base, nil) }, "malformed"},
+		"a fee on transfers": {func(n *chainNode, _ *viewDesk, _ *addressSigner) {
 			data := append(make([]byte, 165), 1)
 			copy(data, mintData(9))
 			data = binary.LittleEndian.AppendUint16(data, 1)
@@ -154,55 +154,55 @@ func TestReady(t *testing.T) {
 			n.put(base, data)
 			n.accounts[base].Owner = solana.Token2022Program
 		}, "unsupported mint extension"},
-		"no account":        {func(n *groundNode, _ *groundDesk, _ *groundSigner) { delete(n.accounts, account) }, "has no USDC account"},
-		"another's account": {func(n *groundNode, _ *groundDesk, _ *groundSigner) { n.put(account, tokenData(usdc, base)) }, "has no USDC account"},
-		"a frozen account": {func(n *groundNode, _ *groundDesk, _ *groundSigner) {
+		"no account":        {func(n *chainNode, _ *viewDesk, _ *addressSigner) { delete(n.accounts, account) }, "has no USDC account"},
+		"another's account": {func(n *chainNode, _ *viewDesk, _ *addressSigner) { n.put(account, tokenData(usdc, base)) }, "has no USDC account"},
+		"a frozen account": {func(n *chainNode, _ *viewDesk, _ *addressSigner) {
 			n.put(account, tokenData(usdc, treasury))
 			n.accounts[account].Data[108] = 2
 		}, "has no USDC account"},
-		"no USDC at all": {func(n *groundNode, d *groundDesk, _ *groundSigner) {
+		"no USDC at all": {func(n *chainNode, d *viewDesk, _ *addressSigner) {
 			d.view.Policy.PayTo[market.RailUSDC] = solana.Address{}
 			delete(n.accounts, usdc)
 		}, ""},
 	} {
-		s, n, d, signer := grounded(t)
+		s, n, d, signer := readySettlement(t)
 		c.spoil(n, d, signer)
-		err := s.survey(t.Context())
+		err := s.chain.refresh(t.Context())
 		if ready := s.Ready(); c.want == "" && ready != nil || c.want != "" && (!errors.Is(ready, ErrNotReady) || !strings.Contains(ready.Error(), c.want)) {
-			t.Errorf("%s: %v; the survey: %v", name, ready, err)
+			t.Errorf("%s: %v; the refresh: %v", name, ready, err)
 		}
 	}
 }
 
-// TestReadyToVerify: who takes a claim can have its payment verified.
+// TestReadyToVerify: settlement is not ready before payments can be verified.
 func TestReadyToVerify(t *testing.T) {
-	s, _, _, _ := grounded(t)
-	s.prover.Store(nil)
-	if err := s.survey(t.Context()); err != nil {
+	s, _, _, _ := readySettlement(t)
+	s.payments.prover.Store(nil)
+	if err := s.chain.refresh(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if err := s.Ready(); !errors.Is(err, ErrNotReady) || !strings.Contains(err.Error(), "looks at payments") {
+	if err := s.Ready(); !errors.Is(err, ErrNotReady) || !strings.Contains(err.Error(), "the watch for payments") {
 		t.Error(err)
 	}
 }
 
-// TestSurvey: accounts are read when something is missing or they are old, and not
-// else; what is known stays known while the chain is away.
-func TestSurvey(t *testing.T) {
-	s, n, d, _ := grounded(t)
+// TestRefresh: accounts are read if one is missing or they are old, and not
+// otherwise; what is known stays known while the chain is away.
+func TestRefresh(t *testing.T) {
+	s, n, d, _ := readySettlement(t)
 	now := time.Unix(1000, 0)
-	s.options.Now = func() time.Time { return now }
+	s.chain.now = func() time.Time { return now }
 	look := func(want int) {
 		t.Helper()
 		before := n.asked
-		_ = s.survey(t.Context())
+		_ = s.chain.refresh(t.Context())
 		if n.asked-before != want {
 			t.Errorf("asked %d times, want %d", n.asked-before, want)
 		}
 	}
 	look(2) // the mints, then the treasury's account
 	look(0)
-	now = now.Add(s.options.RefreshEvery)
+	now = now.Add(s.chain.refreshEvery)
 	n.at = now
 	look(2)
 	more := solana.Address{5, 5}
@@ -217,9 +217,9 @@ func TestSurvey(t *testing.T) {
 	n.put(more, mintData(6))
 	look(2)
 	n.err = errAny
-	now = now.Add(s.options.RefreshEvery)
+	now = now.Add(s.chain.refreshEvery)
 	look(0)
-	now = now.Add(-s.options.RefreshEvery)
+	now = now.Add(-s.chain.refreshEvery)
 	if err := s.Ready(); err != nil {
 		t.Error(err)
 	}
@@ -227,21 +227,21 @@ func TestSurvey(t *testing.T) {
 
 // TestManyMints: more mints than one call takes.
 func TestManyMints(t *testing.T) {
-	s, n, d, _ := grounded(t)
+	s, n, d, _ := readySettlement(t)
 	d.view.Pairs = nil
 	for i := range rpc.MaxAccountsPerCall + 1 {
 		mint := solana.Address{6, byte(i), byte(i >> 8)}
 		n.put(mint, mintData(6))
 		d.view.Pairs = append(d.view.Pairs, rfq.Pair{Instrument: market.InstrumentID(i), BaseMint: mint, BaseDecimals: 6})
 	}
-	if err := s.survey(t.Context()); err != nil || s.Ready() != nil {
+	if err := s.chain.refresh(t.Context()); err != nil || s.Ready() != nil {
 		t.Error(err, s.Ready())
 	}
 }
 
 func TestReadyAllocates(t *testing.T) {
-	s, _, _, _ := grounded(t)
-	if err := s.survey(t.Context()); err != nil {
+	s, _, _, _ := readySettlement(t)
+	if err := s.chain.refresh(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	if n := testing.AllocsPerRun(100, func() { _ = s.Ready() }); n != 0 {
@@ -270,16 +270,16 @@ func TestOptions(t *testing.T) {
 		if err := o.Validate(); !errors.Is(err, ErrOptions) {
 			t.Errorf("%s: %v", name, err)
 		}
-		if s, err := New(o, &groundDesk{}, &groundNode{}, nil, nil); !errors.Is(err, ErrOptions) || s != nil {
+		if s, err := New(o, &viewDesk{}, &chainNode{}, nil, nil); !errors.Is(err, ErrOptions) || s != nil {
 			t.Errorf("%s: a settlement: %v", name, err)
 		}
 	}
 }
 
-// TestLocks: two of one claim wait, two of different claims do not, and waiting
-// ends with the context.
+// TestLocks: two calls for one claim wait for each other, two for different claims do
+// not, and waiting ends with the context.
 func TestLocks(t *testing.T) {
-	l := newLocks()
+	l := newClaimLocks()
 	unlock, err := l.lock(t.Context(), 5)
 	if err != nil {
 		t.Fatal(err)
@@ -305,7 +305,7 @@ func TestLocks(t *testing.T) {
 	}
 }
 
-// endingConsumer has no events, and ends as it is told to.
+// endingConsumer has no events, and ends with an error.
 type endingConsumer struct{ end error }
 
 func (c endingConsumer) Next(ctx context.Context) ([]event.Event, error) {
@@ -318,12 +318,12 @@ func (c endingConsumer) Next(ctx context.Context) ([]event.Event, error) {
 
 func (endingConsumer) Release(int) {}
 
-// TestRunEnds: with the engine, with the context, and with an error that is told.
+// TestRunEnds: Run ends with the engine, with the context, or with an error.
 func TestRunEnds(t *testing.T) {
 	for name, c := range map[string]struct{ end, want error }{
 		"the engine stops": {io.EOF, nil}, "the engine fails": {errAny, errAny}, "told to stop": {nil, nil},
 	} {
-		s, _, d, _ := grounded(t)
+		s, _, d, _ := readySettlement(t)
 		d.view = nil
 		ctx, cancel := context.WithTimeout(t.Context(), runtest.HangTimeout)
 		if c.end == nil {

@@ -17,14 +17,14 @@ import (
 	"blockdesk/settle/broadcast"
 )
 
-// doubtfulNode is nodes that cannot tell of the past: histories are too long, or
+// forgettingNode is nodes that cannot tell of the past: histories are too long, or
 // old blocks are forgotten.
-type doubtfulNode struct {
+type forgettingNode struct {
 	settle.Node
 	crowded, forgets atomic.Bool
 }
 
-func (n *doubtfulNode) SignaturesFromAll(ctx context.Context, a solana.Address, views []rpc.NodeStatuses, most int) []rpc.NodeHistory {
+func (n *forgettingNode) SignaturesFromAll(ctx context.Context, a solana.Address, views []rpc.NodeStatuses, most int) []rpc.NodeHistory {
 	list := n.Node.SignaturesFromAll(ctx, a, views, most)
 	for i := range list {
 		if n.crowded.Load() {
@@ -34,7 +34,7 @@ func (n *doubtfulNode) SignaturesFromAll(ctx context.Context, a solana.Address, 
 	return list
 }
 
-func (n *doubtfulNode) StatusesFromAll(ctx context.Context, list []solana.Signature) ([]rpc.NodeStatuses, error) {
+func (n *forgettingNode) StatusesFromAll(ctx context.Context, list []solana.Signature) ([]rpc.NodeStatuses, error) {
 	views, err := n.Node.StatusesFromAll(ctx, list)
 	for i := range views {
 		if n.forgets.Load() {
@@ -44,18 +44,18 @@ func (n *doubtfulNode) StatusesFromAll(ctx context.Context, list []solana.Signat
 	return views, err
 }
 
-// doubtful lists who waits for a word.
-func (l *life) doubtful() []settle.Doubtful {
+// listUnknown lists transactions with unknown outcome, beginning after a claim.
+func (l *life) listUnknown(after market.ClaimID, limit int) []desk.MoneyItem {
 	l.t.Helper()
-	list, err := l.settle.Doubtful(0, 10)
+	list, err := l.settle.Money(desk.MoneyOutcomeUnknown, desk.MoneyCursor{Claim: after}, limit)
 	l.chain.must(err)
 	return list
 }
 
-// beginDoubtful is a desk whose sends are lost, with an operator.
-func beginDoubtful(t *testing.T, clock *atomic.Int64, wrap func(settle.Desk) settle.Desk) (*life, *doubtfulNode, desk.OperatorRequest) {
+// beginUnknown is a desk whose sends are lost, with an operator.
+func beginUnknown(t *testing.T, clock *atomic.Int64, wrap func(settle.Desk) settle.Desk) (*life, *forgettingNode, desk.OperatorRequest) {
 	t.Helper()
-	node := new(doubtfulNode)
+	node := new(forgettingNode)
 	l := begin(t, startChain(t), lifeOptions{clock: clock, desk: wrap, node: func(n settle.Node) settle.Node {
 		node.Node = n
 		return node
@@ -75,7 +75,7 @@ func TestReleaseAtomic(t *testing.T) {
 		}
 		return nil
 	}}
-	l, node, ann := beginDoubtful(t, nil, func(d settle.Desk) settle.Desk { hooked.Desk = d; return hooked })
+	l, node, ann := beginUnknown(t, nil, func(d settle.Desk) settle.Desk { hooked.Desk = d; return hooked })
 	c, w := l.chain, l.chain.wallet(0)
 	refused := func(when string, id market.ClaimID) {
 		t.Helper()
@@ -93,31 +93,31 @@ func TestReleaseAtomic(t *testing.T) {
 	c.must(err)
 	refused("it may land", claim.ID)
 	l.expire()
-	await.True(l.t, "doubt", func() bool { return len(l.doubtful()) == 1 })
-	d := l.doubtful()[0]
-	if d.Claim.ID != claim.ID || d.Word != broadcast.ProblemHistoryLong || d.Signature != got.Signature || d.Since == 0 {
+	await.True(l.t, "doubt", func() bool { return len(l.listUnknown(0, 10)) == 1 })
+	d := l.listUnknown(0, 10)[0]
+	if d.Claim != claim.ID || d.Reason != broadcast.ProblemHistoryLong || d.Delivery != got.Signature || d.At == 0 {
 		t.Errorf("%+v", d)
 	}
-	if list, err := l.settle.Doubtful(claim.ID, 10); err != nil || len(list) != 0 {
-		t.Errorf("after it: %+v, %v", list, err)
+	if list := l.listUnknown(claim.ID, 10); len(list) != 0 {
+		t.Errorf("after it: %+v", list)
 	}
-	if list, err := l.settle.Doubtful(0, 0); err != nil || len(list) != 0 {
-		t.Errorf("none: %+v, %v", list, err)
+	if list := l.listUnknown(0, 0); len(list) != 0 {
+		t.Errorf("none: %+v", list)
 	}
-	if n := l.settle.DoubtfulCount(); n != 1 {
-		t.Errorf("%d in doubt", n)
+	if n := l.settle.MoneyCounts().OutcomesUnknown; n != 1 {
+		t.Errorf("%d unknown outcomes", n)
 	}
 	away.Store(1)
 	if _, err := l.settle.Release(t.Context(), ann, claim.ID); !errors.Is(err, errAway) {
 		t.Fatalf("the desk is away: %v", err)
 	}
-	await.True(l.t, "doubt again", func() bool { return len(l.doubtful()) == 1 })
+	await.True(l.t, "doubt again", func() bool { return len(l.listUnknown(0, 10)) == 1 })
 	result, err := l.settle.Release(t.Context(), ann, claim.ID)
 	if err != nil || result.Reason != 0 || result.Claim.State != rfq.ClaimReleased {
 		t.Fatalf("%+v, %v", result, err)
 	}
 	refused("released", claim.ID)
-	if h := l.settle.Health(); len(l.doubtful()) != 0 || h.Tracker.Tracked != 0 || l.desk.View().Pair(1).Reserved != 0 || l.settle.Counts().Released != 1 {
+	if h := l.settle.Health(); len(l.listUnknown(0, 10)) != 0 || h.Tracker.Tracked != 0 || l.desk.View().Pair(1).Reserved != 0 || l.settle.Counts().Released != 1 {
 		t.Errorf("%+v, counts %+v", h.Tracker, l.settle.Counts())
 	}
 }
@@ -126,7 +126,7 @@ func TestReleaseAtomic(t *testing.T) {
 // operator's word, and the next one settles the claim.
 func TestReleaseDelivery(t *testing.T) {
 	clock := new(atomic.Int64)
-	l, node, ann := beginDoubtful(t, clock, nil)
+	l, node, ann := beginUnknown(t, clock, nil)
 	c, w := l.chain, l.chain.wallet(0)
 	claim := l.take(rfq.Modular, 1, market.RailUSDC, w)
 	node.forgets.Store(true)
@@ -136,8 +136,8 @@ func TestReleaseDelivery(t *testing.T) {
 	await.True(l.t, "its signature", func() bool { _, ok, err := l.settle.Delivery(claim.ID); return ok && err == nil })
 	clock.Store(int64(broadcast.HistoryFor + time.Hour))
 	l.expire()
-	await.True(l.t, "doubt", func() bool { return len(l.doubtful()) == 1 })
-	if d := l.doubtful()[0]; d.Claim.ID != claim.ID || d.Word != broadcast.ProblemTooOld {
+	await.True(l.t, "doubt", func() bool { return len(l.listUnknown(0, 10)) == 1 })
+	if d := l.listUnknown(0, 10)[0]; d.Claim != claim.ID || d.Reason != broadcast.ProblemTooOld {
 		t.Errorf("%+v", d)
 	}
 	c.control("heal", nil)

@@ -5,22 +5,46 @@ import (
 	"blockdesk/settle/binding"
 	"blockdesk/settle/broadcast"
 	"blockdesk/settle/cosign"
+	"blockdesk/settle/store"
 )
 
-// resumeAtomic takes up an atomic claim that was promised, unless a submission is
-// at it.
-func (s *Settlement) resumeAtomic(c *rfq.Claim) error {
-	unlock, ok := s.locks.try(c.ID)
+// resumer gives the tracker the transactions that the desk has promised.
+type resumer struct {
+	store   *store.Store
+	tracker *broadcast.Tracker
+	locks   *claimLocks
+}
+
+// resume tracks a claim's promised transaction: its signed bytes are sent, or, if
+// there are none, the tracker waits until they can no longer land. Nothing changes
+// for a transaction that is tracked already.
+func (r *resumer) resume(c *rfq.Claim, kind cosign.Kind, lastValid uint64) error {
+	t, ok, err := r.store.Transaction(c.ID, c.Proof)
+	switch {
+	case err != nil:
+		return err
+	case ok:
+		return r.tracker.Track(t)
+	}
+	return r.tracker.Await(broadcast.Missing{
+		Claim: c.ID, Kind: kind, Hash: c.Proof, Reference: binding.Reference(c.ID), LastValid: lastValid, AllowedAt: c.ChangedAt,
+	})
+}
+
+// tryAtomic resumes a promised atomic claim, unless a submission holds its lock.
+// Errors: errLater.
+func (r *resumer) tryAtomic(c *rfq.Claim) error {
+	unlock, ok := r.locks.try(c.ID)
 	if !ok {
 		return errLater
 	}
 	defer unlock()
-	return s.resumeLocked(c)
+	return r.atomic(c)
 }
 
-// resumeLocked is resumeAtomic for the holder of the claim's lock.
-func (s *Settlement) resumeLocked(c *rfq.Claim) error {
-	b, ok, err := s.store.Build(c.ID)
+// atomic resumes a promised atomic claim. The caller holds the claim's lock.
+func (r *resumer) atomic(c *rfq.Claim) error {
+	b, ok, err := r.store.Build(c.ID)
 	if err != nil {
 		return err
 	}
@@ -28,21 +52,5 @@ func (s *Settlement) resumeLocked(c *rfq.Claim) error {
 	if ok {
 		lastValid = b.LastValid
 	}
-	return s.resume(c, cosign.Cosign, lastValid)
-}
-
-// resume sees to it that what was promised for a claim comes to its end: its
-// signed bytes are sent, or, where there are none, it is waited for until they
-// could not land any more. Of what is tracked already nothing changes.
-func (s *Settlement) resume(c *rfq.Claim, kind cosign.Kind, lastValid uint64) error {
-	kept, ok, err := s.store.Transaction(c.ID, c.Proof)
-	switch {
-	case err != nil:
-		return err
-	case ok:
-		return s.tracker.Track(kept)
-	}
-	return s.tracker.Await(broadcast.Missing{
-		Claim: c.ID, Kind: kind, Hash: c.Proof, Reference: binding.Reference(c.ID), LastValid: lastValid, AllowedAt: c.ChangedAt,
-	})
+	return r.resume(c, cosign.Cosign, lastValid)
 }

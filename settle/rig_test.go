@@ -305,10 +305,10 @@ func (l *life) becomes(id market.ClaimID, state rfq.ClaimState) *rfq.Claim {
 	return c
 }
 
-// strays lists money that nobody can book, without what the chain began with.
-func (l *life) strays() []store.UnmatchedPayment {
+// unmatched lists unmatched payments, without those from before the test.
+func (l *life) unmatched() []store.UnmatchedPayment {
 	l.t.Helper()
-	list, err := l.settle.Strays(solana.Signature{}, store.MaxUnmatchedPage)
+	list, err := l.store.UnmatchedPayments(solana.Signature{}, store.MaxUnmatchedPage)
 	l.chain.must(err)
 	return slices.DeleteFunc(list, func(x store.UnmatchedPayment) bool { return x.Slot <= l.chain.began })
 }

@@ -8,48 +8,46 @@ import (
 	"blockdesk/settle/store"
 )
 
-// Where an instruction stands in our transactions: those of the budget come
-// first.
+// Positions of the instructions in our transactions, after those of the budget.
 const (
 	atomicPays, atomicCreates, atomicDelivers = 2, 3, 4
 	deliveryCreates, deliveryMoves            = 2, 3
 )
 
-// noInstruction is fault.at where the runtime refused the transaction itself.
+// noInstruction is fault.instruction if the runtime refused the transaction itself.
 const noInstruction = -1
 
-// The runtime's names of what we tell apart.
+// The runtime's names of the errors that we tell apart.
 const (
-	faultBlockhash = "BlockhashNotFound"
-	faultAgain     = "AlreadyProcessed"
-	faultFee       = "InsufficientFundsForFee"
-	faultRent      = "InsufficientFundsForRent"
-	faultNoPayer   = "AccountNotFound"
-	faultNoAccount = "InvalidAccountData" // of an account that does not exist, too
-	faultCustom    = "Custom"
+	faultBlockhash        = "BlockhashNotFound"
+	faultAlreadyProcessed = "AlreadyProcessed"
+	faultFee              = "InsufficientFundsForFee"
+	faultRent             = "InsufficientFundsForRent"
+	faultNoPayer          = "AccountNotFound"
+	faultInvalidAccount   = "InvalidAccountData" // also of an account that does not exist
+	faultCustom           = "Custom"
 )
 
 // Numbers of programs' own errors.
 const (
-	// tooLittle is the token programs' and, with another name, the system
-	// program's: the balance does not cover it.
-	tooLittle = 1
-	frozen    = 17
+	// insufficientFunds is the token programs' number, and the system program's of
+	// the same meaning: the balance is too low.
+	insufficientFunds = 1
+	accountFrozen     = 17
 )
 
-// fault is what the runtime says is wrong.
+// fault is a failed simulation's error.
 type fault struct {
-	at     int    // which instruction; or noInstruction
-	name   string // as the interface has it
-	custom uint32 // where name is faultCustom
-	// account is which one lacks rent, where name is faultRent.
-	account int
+	instruction int    // position; or noInstruction
+	name        string // as in the RPC interface
+	custom      uint32 // if name is faultCustom
+	account     int    // that lacks rent, if name is faultRent
 }
 
-// parseFault reads the runtime's error as JSON. What it does not know has no
-// name.
+// parseFault parses the runtime's error, which is JSON. One that it does not know has
+// no name.
 func parseFault(text string) fault {
-	f := fault{at: noInstruction}
+	f := fault{instruction: noInstruction}
 	if json.Unmarshal([]byte(text), &f.name) == nil {
 		return f
 	}
@@ -66,8 +64,8 @@ func parseFault(text string) fault {
 		f.name, f.account = faultRent, e.Rent.Account
 		return f
 	}
-	if len(e.Instruction) != 2 || json.Unmarshal(e.Instruction[0], &f.at) != nil || f.at < 0 {
-		return fault{at: noInstruction}
+	if len(e.Instruction) != 2 || json.Unmarshal(e.Instruction[0], &f.instruction) != nil || f.instruction < 0 {
+		return fault{instruction: noInstruction}
 	}
 	if json.Unmarshal(e.Instruction[1], &f.name) == nil {
 		return f
@@ -81,28 +79,28 @@ func parseFault(text string) fault {
 	return f
 }
 
-// short reports whether an instruction lacks what it is to move.
-func (f *fault) short() bool {
-	return f.name == faultCustom && f.custom == tooLittle || f.name == faultNoAccount
+// lacksFunds reports whether an instruction lacks what it is to move.
+func (f *fault) lacksFunds() bool {
+	return f.name == faultCustom && f.custom == insufficientFunds || f.name == faultInvalidAccount
 }
 
-// reasonOfAtomic says why an atomic transaction would fail. takerPays says who
-// pays its fee.
-func reasonOfAtomic(text string, takerPays bool) desk.RefusalReason {
+// atomicRefusal returns the refusal for an atomic transaction whose simulation failed.
+// takerPays: the taker pays its fee.
+func atomicRefusal(text string, takerPays bool) desk.RefusalReason {
 	f := parseFault(text)
 	switch {
-	case f.at == noInstruction && f.name == faultBlockhash:
+	case f.instruction == noInstruction && f.name == faultBlockhash:
 		return desk.RefusalExpired
-	case f.at == noInstruction && f.name == faultAgain:
+	case f.instruction == noInstruction && f.name == faultAlreadyProcessed:
 		return desk.RefusalAlreadySettled
-	case f.at == noInstruction && (f.name == faultFee || f.name == faultNoPayer || f.name == faultRent && f.account == 0):
+	case f.instruction == noInstruction && (f.name == faultFee || f.name == faultNoPayer || f.name == faultRent && f.account == 0):
 		if takerPays {
 			return desk.RefusalTakerFunds
 		}
-		return desk.RefusalSimulationFailed // the desk lacks what a fee costs: see Attention
-	case f.at == atomicPays && f.short(), f.at == atomicCreates && f.short():
+		return desk.RefusalSimulationFailed // the desk cannot pay the fee
+	case f.instruction == atomicPays && f.lacksFunds(), f.instruction == atomicCreates && f.lacksFunds():
 		return desk.RefusalTakerFunds
-	case f.at == atomicDelivers && f.short():
+	case f.instruction == atomicDelivers && f.lacksFunds():
 		return desk.RefusalInventory
 	}
 	return desk.RefusalSimulationFailed
@@ -114,22 +112,22 @@ func takerPays(b *store.Build) bool {
 	return err == nil && t.Message.FeePayer() == b.Taker
 }
 
-// wordOfDelivery says why a delivery would fail.
-func wordOfDelivery(text string) string {
+// problemOfSimulation returns the problem of a delivery whose simulation failed.
+func problemOfSimulation(text string) string {
 	f := parseFault(text)
 	switch {
-	case f.at == noInstruction && f.name == faultBlockhash: // it is new: the node is behind
-		return wordChain
-	case f.at == noInstruction && (f.name == faultFee || f.name == faultNoPayer || f.name == faultRent):
-		return wordFunds
-	case f.at == deliveryCreates && f.name == faultCustom && f.custom == tooLittle:
-		return wordFunds
-	case f.at == deliveryCreates:
-		return wordAccount
-	case f.at == deliveryMoves && f.name == faultCustom && f.custom == frozen:
-		return wordFrozen
-	case f.at == deliveryMoves && f.short():
-		return wordInventory
+	case f.instruction == noInstruction && f.name == faultBlockhash: // it is new, so the node lags
+		return problemChain
+	case f.instruction == noInstruction && (f.name == faultFee || f.name == faultNoPayer || f.name == faultRent):
+		return problemFunds
+	case f.instruction == deliveryCreates && f.name == faultCustom && f.custom == insufficientFunds:
+		return problemFunds
+	case f.instruction == deliveryCreates:
+		return problemAccount
+	case f.instruction == deliveryMoves && f.name == faultCustom && f.custom == accountFrozen:
+		return problemFrozen
+	case f.instruction == deliveryMoves && f.lacksFunds():
+		return problemInventory
 	}
-	return wordSimulation
+	return problemSimulation
 }

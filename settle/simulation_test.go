@@ -11,49 +11,49 @@ import (
 	"blockdesk/market"
 )
 
-// TestReasons: what the runtime says, and what a taker and an operator are told.
+// TestReasons: the runtime's error becomes the taker's refusal and the operator's problem.
 func TestReasons(t *testing.T) {
 	for text, want := range map[string]struct {
 		desk, taker desk.RefusalReason // of an atomic transaction, by who pays its fee
-		word        string             // of a delivery
+		problem     string             // of a delivery
 	}{
-		`"BlockhashNotFound"`:                                    {desk.RefusalExpired, desk.RefusalExpired, wordChain},
-		`"AlreadyProcessed"`:                                     {desk.RefusalAlreadySettled, desk.RefusalAlreadySettled, wordSimulation},
-		`"InsufficientFundsForFee"`:                              {desk.RefusalSimulationFailed, desk.RefusalTakerFunds, wordFunds},
-		`"AccountNotFound"`:                                      {desk.RefusalSimulationFailed, desk.RefusalTakerFunds, wordFunds},
-		`{"InsufficientFundsForRent":{"account_index":0}}`:       {desk.RefusalSimulationFailed, desk.RefusalTakerFunds, wordFunds},
-		`{"InsufficientFundsForRent":{"account_index":4}}`:       {desk.RefusalSimulationFailed, desk.RefusalSimulationFailed, wordFunds},
-		`{"InstructionError":[2,{"Custom":1}]}`:                  {desk.RefusalTakerFunds, desk.RefusalTakerFunds, wordFunds},
-		`{"InstructionError":[2,"InvalidAccountData"]}`:          {desk.RefusalTakerFunds, desk.RefusalTakerFunds, wordAccount},
-		`{"InstructionError":[3,{"Custom":1}]}`:                  {desk.RefusalTakerFunds, desk.RefusalTakerFunds, wordInventory},
-		`{"InstructionError":[3,{"Custom":17}]}`:                 {desk.RefusalSimulationFailed, desk.RefusalSimulationFailed, wordFrozen},
-		`{"InstructionError":[3,"InvalidAccountData"]}`:          {desk.RefusalTakerFunds, desk.RefusalTakerFunds, wordInventory},
-		`{"InstructionError":[4,{"Custom":1}]}`:                  {desk.RefusalInventory, desk.RefusalInventory, wordSimulation},
-		`{"InstructionError":[4,"InvalidAccountData"]}`:          {desk.RefusalInventory, desk.RefusalInventory, wordSimulation},
-		`{"InstructionError":[5,{"Custom":1}]}`:                  {desk.RefusalSimulationFailed, desk.RefusalSimulationFailed, wordSimulation},
-		`{"InstructionError":[2,"ComputationalBudgetExceeded"]}`: {desk.RefusalSimulationFailed, desk.RefusalSimulationFailed, wordAccount},
-		`{"InstructionError":[2,{"BorshIoError":"x"}]}`:          {desk.RefusalSimulationFailed, desk.RefusalSimulationFailed, wordAccount},
-		`{"InstructionError":[-1,"BlockhashNotFound"]}`:          {desk.RefusalSimulationFailed, desk.RefusalSimulationFailed, wordSimulation},
-		`{"InstructionError":[2]}`:                               {desk.RefusalSimulationFailed, desk.RefusalSimulationFailed, wordSimulation},
-		`{"InstructionError":["2",{"Custom":1}]}`:                {desk.RefusalSimulationFailed, desk.RefusalSimulationFailed, wordSimulation},
-		`{"InstructionError":[4,{"Cust`:                          {desk.RefusalSimulationFailed, desk.RefusalSimulationFailed, wordSimulation},
-		`null`:                                                   {desk.RefusalSimulationFailed, desk.RefusalSimulationFailed, wordSimulation},
-		``:                                                       {desk.RefusalSimulationFailed, desk.RefusalSimulationFailed, wordSimulation},
+		`"BlockhashNotFound"`:                                    {desk.RefusalExpired, desk.RefusalExpired, problemChain},
+		`"AlreadyProcessed"`:                                     {desk.RefusalAlreadySettled, desk.RefusalAlreadySettled, problemSimulation},
+		`"InsufficientFundsForFee"`:                              {desk.RefusalSimulationFailed, desk.RefusalTakerFunds, problemFunds},
+		`"AccountNotFound"`:                                      {desk.RefusalSimulationFailed, desk.RefusalTakerFunds, problemFunds},
+		`{"InsufficientFundsForRent":{"account_index":0}}`:       {desk.RefusalSimulationFailed, desk.RefusalTakerFunds, problemFunds},
+		`{"InsufficientFundsForRent":{"account_index":4}}`:       {desk.RefusalSimulationFailed, desk.RefusalSimulationFailed, problemFunds},
+		`{"InstructionError":[2,{"Custom":1}]}`:                  {desk.RefusalTakerFunds, desk.RefusalTakerFunds, problemFunds},
+		`{"InstructionError":[2,"InvalidAccountData"]}`:          {desk.RefusalTakerFunds, desk.RefusalTakerFunds, problemAccount},
+		`{"InstructionError":[3,{"Custom":1}]}`:                  {desk.RefusalTakerFunds, desk.RefusalTakerFunds, problemInventory},
+		`{"InstructionError":[3,{"Custom":17}]}`:                 {desk.RefusalSimulationFailed, desk.RefusalSimulationFailed, problemFrozen},
+		`{"InstructionError":[3,"InvalidAccountData"]}`:          {desk.RefusalTakerFunds, desk.RefusalTakerFunds, problemInventory},
+		`{"InstructionError":[4,{"Custom":1}]}`:                  {desk.RefusalInventory, desk.RefusalInventory, problemSimulation},
+		`{"InstructionError":[4,"InvalidAccountData"]}`:          {desk.RefusalInventory, desk.RefusalInventory, problemSimulation},
+		`{"InstructionError":[5,{"Custom":1}]}`:                  {desk.RefusalSimulationFailed, desk.RefusalSimulationFailed, problemSimulation},
+		`{"InstructionError":[2,"ComputationalBudgetExceeded"]}`: {desk.RefusalSimulationFailed, desk.RefusalSimulationFailed, problemAccount},
+		`{"InstructionError":[2,{"BorshIoError":"x"}]}`:          {desk.RefusalSimulationFailed, desk.RefusalSimulationFailed, problemAccount},
+		`{"InstructionError":[-1,"BlockhashNotFound"]}`:          {desk.RefusalSimulationFailed, desk.RefusalSimulationFailed, problemSimulation},
+		`{"InstructionError":[2]}`:                               {desk.RefusalSimulationFailed, desk.RefusalSimulationFailed, problemSimulation},
+		`{"InstructionError":["2",{"Custom":1}]}`:                {desk.RefusalSimulationFailed, desk.RefusalSimulationFailed, problemSimulation},
+		`{"InstructionError":[4,{"Cust`:                          {desk.RefusalSimulationFailed, desk.RefusalSimulationFailed, problemSimulation},
+		`null`:                                                   {desk.RefusalSimulationFailed, desk.RefusalSimulationFailed, problemSimulation},
+		``:                                                       {desk.RefusalSimulationFailed, desk.RefusalSimulationFailed, problemSimulation},
 	} {
-		if got := reasonOfAtomic(text, false); got != want.desk {
+		if got := atomicRefusal(text, false); got != want.desk {
 			t.Errorf("%s, the desk pays: %s, want %s", text, got, want.desk)
 		}
-		if got := reasonOfAtomic(text, true); got != want.taker {
+		if got := atomicRefusal(text, true); got != want.taker {
 			t.Errorf("%s, the taker pays: %s, want %s", text, got, want.taker)
 		}
-		if got := wordOfDelivery(text); got != want.word {
-			t.Errorf("%s, a delivery: %s, want %s", text, got, want.word)
+		if got := problemOfSimulation(text); got != want.problem {
+			t.Errorf("%s, a delivery: %s, want %s", text, got, want.problem)
 		}
 	}
 }
 
-// TestPlaces: the instructions stand where the reasons take them to be.
-func TestPlaces(t *testing.T) {
+// TestPositions: the instructions are at the positions that the reasons assume.
+func TestPositions(t *testing.T) {
 	mint := func(n byte, program solana.Address) token.Checked {
 		m := token.Mint{Address: solana.Address{n, n}, Program: program, Decimals: 6}
 		c, err := m.Check(0)
@@ -109,14 +109,14 @@ func FuzzFault(f *testing.F) {
 	reasons := map[desk.RefusalReason]bool{
 		desk.RefusalExpired: true, desk.RefusalAlreadySettled: true, desk.RefusalTakerFunds: true, desk.RefusalInventory: true, desk.RefusalSimulationFailed: true,
 	}
-	words := map[string]bool{wordFunds: true, wordAccount: true, wordFrozen: true, wordInventory: true, wordSimulation: true, wordChain: true}
+	words := map[string]bool{problemFunds: true, problemAccount: true, problemFrozen: true, problemInventory: true, problemSimulation: true, problemChain: true}
 	f.Fuzz(func(t *testing.T, text string) {
 		for _, takerPays := range []bool{true, false} {
-			if r := reasonOfAtomic(text, takerPays); !reasons[r] {
+			if r := atomicRefusal(text, takerPays); !reasons[r] {
 				t.Errorf("%q: %s", text, r)
 			}
 		}
-		if w := wordOfDelivery(text); !words[w] {
+		if w := problemOfSimulation(text); !words[w] {
 			t.Errorf("%q: %s", text, w)
 		}
 	})

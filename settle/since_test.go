@@ -1,15 +1,33 @@
 package settle
 
 import (
-	"log/slog"
 	"testing"
 	"time"
 
 	"blockdesk/engine/rfq"
+	"blockdesk/internal/solana/build"
+	"blockdesk/settle/store"
 )
 
-// TestSince: a watch that has no cursor goes back to the oldest claim that is not
-// paid and may be, but not further than a day; without one it begins at the start.
+// settlementAt is a settlement whose clock stands still.
+func settlementAt(t *testing.T, now time.Time) *Settlement {
+	t.Helper()
+	st, err := store.Open(emptyKV{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := New(Options{
+		Budget: build.Budget{Units: 1}, Now: func() time.Time { return now }, Payments: Payments{ClockTolerance: time.Minute},
+	}, nil, nil, st, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// TestSince: the watch of an account without a cursor begins before the oldest claim
+// whose payment may be unseen, at most a day back, and without such a claim at the
+// start.
 func TestSince(t *testing.T) {
 	now := time.Unix(1_800_000_000, 0)
 	claim := func(state rfq.ClaimState, way rfq.SettlementMode, age time.Duration) rfq.Claim {
@@ -22,35 +40,30 @@ func TestSince(t *testing.T) {
 	}{
 		"reserved":            {claim(rfq.ClaimReserved, rfq.Modular, time.Hour), nil, time.Hour + time.Minute},
 		"expired":             {claim(rfq.ClaimExpired, rfq.Modular, time.Hour), nil, time.Hour + time.Minute},
-		"too long ago":        {claim(rfq.ClaimExpired, rfq.Modular, 100*time.Hour), nil, lookBack},
+		"too long ago":        {claim(rfq.ClaimExpired, rfq.Modular, 100*time.Hour), nil, maxLookBack},
 		"atomic":              {claim(rfq.ClaimReserved, rfq.Atomic, time.Hour), nil, 0},
 		"paid":                {claim(rfq.ClaimPaid, rfq.Modular, time.Hour), nil, 0},
 		"its payment is seen": {claim(rfq.ClaimExpired, rfq.Modular, time.Hour), []rfq.Payment{{Claim: 1}}, 0},
 	} {
-		s := &Settlement{
-			options: Options{Now: func() time.Time { return now }, Payments: Payments{ClockTolerance: time.Minute}},
-			log:     slog.New(slog.DiscardHandler), work: newWork(time.Second, time.Second), refund: newOwed(),
-		}
+		s := settlementAt(t, now)
 		s.Start(func(yield func(*rfq.Claim, []rfq.Payment) bool) { yield(&c.claim, c.paid) }, time.Time{})
-		if o := s.proofOptions(&rails{}); !o.Since.Equal(now.Add(-c.want)) {
+		if o := s.payments.proofOptions(&rails{}); !o.Since.Equal(now.Add(-c.want)) {
 			t.Errorf("%s: %v before the start, not %v", name, now.Sub(o.Since), c.want)
 		}
 	}
 }
 
-// TestSinceLost: where the journal has lost its end, the watch goes back to before
-// that, however long ago.
+// TestSinceLost: if the journal has lost its end, the watch begins before that,
+// however long ago.
 func TestSinceLost(t *testing.T) {
 	now := time.Unix(1_800_000_000, 0)
-	s := &Settlement{options: Options{
-		Now: func() time.Time { return now }, Payments: Payments{ClockTolerance: time.Minute},
-	}}
+	s := settlementAt(t, now)
 	s.Start(func(func(*rfq.Claim, []rfq.Payment) bool) {}, now.Add(-100*time.Hour))
-	if o := s.proofOptions(&rails{}); !o.Rewind || !o.Since.Equal(now.Add(-100*time.Hour-time.Minute)) {
+	if o := s.payments.proofOptions(&rails{}); !o.Rewind || !o.Since.Equal(now.Add(-100*time.Hour-time.Minute)) {
 		t.Errorf("rewinds: %v, to %v", o.Rewind, o.Since)
 	}
 	s.Start(func(func(*rfq.Claim, []rfq.Payment) bool) {}, time.Time{})
-	if o := s.proofOptions(&rails{}); o.Rewind || !o.Since.Equal(now) {
+	if o := s.payments.proofOptions(&rails{}); o.Rewind || !o.Since.Equal(now) {
 		t.Errorf("nothing is lost; rewinds: %v, to %v", o.Rewind, o.Since)
 	}
 }

@@ -9,7 +9,7 @@ import (
 
 func EncodeBuild(b *Build) []byte                                 { return appendBuild(nil, b) }
 func DecodeBuild(id market.ClaimID, value []byte) (*Build, error) { return decodeBuild(id, value) }
-func EncodeTransaction(k Transaction) []byte { return appendTransaction(nil, &k) }
+func EncodeTransaction(k Transaction) []byte                      { return appendTransaction(nil, &k) }
 
 func DecodeTransaction(key, value []byte) (Transaction, error) { return decodeTransaction(key, value) }
 

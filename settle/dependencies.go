@@ -2,6 +2,7 @@ package settle
 
 import (
 	"context"
+	"fmt"
 
 	"blockdesk/desk"
 	"blockdesk/engine/event"
@@ -9,6 +10,7 @@ import (
 	"blockdesk/internal/solana"
 	"blockdesk/internal/solana/rpc"
 	"blockdesk/market"
+	"blockdesk/settle/binding"
 	"blockdesk/settle/broadcast"
 	"blockdesk/settle/proof"
 )
@@ -17,10 +19,10 @@ import (
 type Desk interface {
 	// Do submits r and returns once its outcome is durable. A refusal by the
 	// rules is a Result with a Reason; an error means that nothing has happened,
-	// or that what has happened is not known.
+	// or that the outcome is unknown.
 	Do(r rfq.Request) (*desk.Result, error)
-	// Claim returns a claim as it is in what is durable, with the payments that
-	// named it. It may be a moment behind Consumer.
+	// Claim returns the durable state of a claim, with the payments that named it.
+	// It may be a moment behind Consumer.
 	Claim(id market.ClaimID) (*desk.History, bool, error)
 	// PaymentClaim returns the claim that a payment's signature was booked for.
 	PaymentClaim(signature [64]byte) (market.ClaimID, bool, error)
@@ -42,4 +44,29 @@ type Node interface {
 	Simulate(ctx context.Context, raw []byte, o rpc.SimulateOptions) (rpc.Simulation, error)
 	Accounts(ctx context.Context, list []solana.Address, level rpc.Commitment, minSlot uint64) ([]*rpc.Account, uint64, error)
 	Health() []rpc.UpstreamHealth
+}
+
+// claimOf returns the durable state of a claim; nil if the desk does not know it.
+func claimOf(d Desk, id market.ClaimID) (*rfq.Claim, error) {
+	h, ok, err := d.Claim(id)
+	switch {
+	case err != nil:
+		return nil, claimError(id, err)
+	case !ok:
+		return nil, nil
+	}
+	return &h.Claim, nil
+}
+
+// claimText names a claim in errors and logs.
+func claimText(id market.ClaimID) string { return binding.Memo(id) }
+
+// claimError wraps err with the claim that it concerns.
+func claimError(id market.ClaimID, err error) error {
+	return fmt.Errorf("claim %s: %w", claimText(id), err)
+}
+
+// chainError wraps a node's error with the claim that it concerns.
+func chainError(id market.ClaimID, err error) error {
+	return fmt.Errorf("claim %s: %w: %w", claimText(id), ErrChain, err)
 }

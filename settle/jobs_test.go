@@ -14,17 +14,17 @@ import (
 
 var errAny = errors.New("any")
 
-func told(id market.ClaimID, state rfq.ClaimState, at int64) *rfq.Claim {
+func claimIn(id market.ClaimID, state rfq.ClaimState, at int64) *rfq.Claim {
 	return &rfq.Claim{ID: id, State: state, ChangedAt: at}
 }
 
-// TestWorkInTurn: what was told first is taken first; nobody else gets what is
-// taken, and what was told meanwhile is not forgotten.
-func TestWorkInTurn(t *testing.T) {
-	w := newWork(time.Second, 8*time.Second)
-	w.tell(told(2, rfq.ClaimPaid, 5), 10)
-	w.tell(told(1, rfq.ClaimCosigned, 5), 20)
-	w.tell(told(3, rfq.ClaimReserved, 5), 1)
+// TestJobsInOrder: the job that is due first is taken first, by one worker; a record
+// that comes meanwhile is not forgotten.
+func TestJobsInOrder(t *testing.T) {
+	w := newJobs(time.Second, 8*time.Second)
+	w.set(claimIn(2, rfq.ClaimPaid, 5), 10)
+	w.set(claimIn(1, rfq.ClaimCosigned, 5), 20)
+	w.set(claimIn(3, rfq.ClaimReserved, 5), 1)
 	if _, wait, ok := w.take(9); ok || wait != 1 {
 		t.Fatalf("before its time: %v, %v", ok, wait)
 	}
@@ -36,30 +36,30 @@ func TestWorkInTurn(t *testing.T) {
 	if _, _, ok := w.take(1 << 60); ok || w.count() != 2 {
 		t.Fatal("taken twice")
 	}
-	w.tell(told(2, rfq.ClaimDelivering, 30), 30)
+	w.set(claimIn(2, rfq.ClaimDelivering, 30), 30)
 	w.done(2, 31, nil)
 	if c, _, ok := w.take(31); !ok || c.ID != 2 || c.State != rfq.ClaimDelivering {
-		t.Fatalf("what was told meanwhile: %+v, %v", c, ok)
+		t.Fatalf("the record that came meanwhile: %+v, %v", c, ok)
 	}
 	w.done(2, 32, nil)
 	w.done(1, 32, errLater)
-	if c, _, ok := w.take(32 + int64(laterIn)); !ok || c.ID != 1 {
+	if c, _, ok := w.take(32 + int64(laterPause)); !ok || c.ID != 1 {
 		t.Fatalf("later: %d, %v", c.ID, ok)
 	}
-	w.tell(told(1, rfq.ClaimSettled, 40), 40)
-	w.done(1, 41, errAny) // it has ended while somebody worked on it
-	w.forget(2)
-	w.forget(7)
+	w.set(claimIn(1, rfq.ClaimSettled, 40), 40)
+	w.done(1, 41, errAny) // it has ended while a worker had it
+	w.remove(2)
+	w.remove(7)
 	if _, _, ok := w.take(1 << 60); ok || w.count() != 0 || w.due.Len() != 0 {
 		t.Errorf("%d are left", w.count())
 	}
 }
 
-// TestWorkBacksOff: failures in a row double the pause up to the longest, whoever
-// tells of them; a claim whose transaction is out is looked at at once.
-func TestWorkBacksOff(t *testing.T) {
-	w := newWork(time.Second, 5*time.Second)
-	w.tell(told(1, rfq.ClaimPaid, 0), 0)
+// TestJobsBackOff: failures in a row double the pause up to the longest, whoever
+// reports them; a claim whose transaction is out does not wait.
+func TestJobsBackOff(t *testing.T) {
+	w := newJobs(time.Second, 5*time.Second)
+	w.set(claimIn(1, rfq.ClaimPaid, 0), 0)
 	now := int64(0)
 	for _, pause := range []time.Duration{1, 2, 4, 5, 5} {
 		if _, _, ok := w.take(now); !ok {
@@ -74,27 +74,27 @@ func TestWorkBacksOff(t *testing.T) {
 	}
 	w.take(now)
 	w.done(1, now, nil)
-	w.lapsed(1, solana.Hash{1}, true, "x")
-	w.lapsed(1, solana.Hash{1}, true, "x")
-	if !w.hasEnded(1, solana.Hash{1}) || w.hasEnded(1, solana.Hash{2}) || w.hasEnded(2, solana.Hash{1}) || w.jobs[1].failures != 6 {
-		t.Errorf("%+v", w.jobs[1])
+	w.setEnded(1, solana.Hash{1}, true, "x")
+	w.setEnded(1, solana.Hash{1}, true, "x")
+	if !w.hasEnded(1, solana.Hash{1}) || w.hasEnded(1, solana.Hash{2}) || w.hasEnded(2, solana.Hash{1}) || w.byID[1].failures != 6 {
+		t.Errorf("%+v", w.byID[1])
 	}
-	w.tell(told(1, rfq.ClaimDelivering, 0), now)
+	w.set(claimIn(1, rfq.ClaimDelivering, 0), now)
 	if _, _, ok := w.take(now); !ok {
 		t.Error("one that is out waits")
 	}
 	w.done(1, now, nil)
-	w.tell(told(1, rfq.ClaimPaid, 0), now)
+	w.set(claimIn(1, rfq.ClaimPaid, 0), now)
 	if _, wait, ok := w.take(now); ok || wait != 5*time.Second {
 		t.Errorf("paid again: %v, %v", wait, ok)
 	}
 }
 
-// TestWorkOnce: an audit is done once, repeated while it fails.
-func TestWorkOnce(t *testing.T) {
-	w := newWork(1, 1)
-	w.audit(told(1, rfq.ClaimRefundDue, 0), 0)
-	w.audit(told(1, rfq.ClaimRefundDue, 0), 0)
+// TestAuditOnce: an audit is done once, repeated while it fails.
+func TestAuditOnce(t *testing.T) {
+	w := newJobs(1, 1)
+	w.addAudit(claimIn(1, rfq.ClaimRefundDue, 0), 0)
+	w.addAudit(claimIn(1, rfq.ClaimRefundDue, 0), 0)
 	for _, err := range []error{errAny, errLater, nil} {
 		if _, _, ok := w.take(1 << 60); !ok {
 			t.Fatal("not due")
@@ -104,8 +104,8 @@ func TestWorkOnce(t *testing.T) {
 	if w.count() != 0 || w.audits.Len() != 0 {
 		t.Errorf("%d are left", w.count())
 	}
-	w.audit(told(1, rfq.ClaimRefundDue, 0), 0)
-	w.tell(told(2, rfq.ClaimPaid, 0), 5)
+	w.addAudit(claimIn(1, rfq.ClaimRefundDue, 0), 0)
+	w.set(claimIn(2, rfq.ClaimPaid, 0), 5)
 	for _, want := range []market.ClaimID{2, 1} {
 		if c, _, ok := w.take(9); !ok || c.ID != want {
 			t.Errorf("took %d, want %d: tokens before audits", c.ID, want)
@@ -113,43 +113,43 @@ func TestWorkOnce(t *testing.T) {
 	}
 }
 
-// TestWorkStuck: who is listed, in which order, and how many.
-func TestWorkStuck(t *testing.T) {
-	w := newWork(1, 1)
+// TestJobsFailing: which claims are listed, in which order, and how many.
+func TestJobsFailing(t *testing.T) {
+	w := newJobs(1, 1)
 	for id := market.ClaimID(1); id <= 4; id++ {
-		w.tell(told(id, rfq.ClaimPaid, int64(id)*10), 0)
+		w.set(claimIn(id, rfq.ClaimPaid, int64(id)*10), 0)
 	}
-	w.signed(4, 2, 25, solana.Signature{4})
+	w.setSigned(4, 2, 25, solana.Signature{4})
 	w.take(0)
-	w.done(1, 0, &obstacle{wordTries, errAny})
-	if n := w.countStuck(30, 10); n != 2 { // 1 by its word, 2 by its age; 4 was signed at 25
-		t.Errorf("%d are stuck", n)
+	w.done(1, 0, &deliveryProblem{problemAttempts, errAny})
+	if n := w.countFailing(30, 10); n != 2 { // 1 by its problem, 2 by its age; 4 was signed at 25
+		t.Errorf("%d are failing", n)
 	}
-	list := w.stuck(35, 10, 1, 2)
-	if len(list) != 2 || list[0].Claim.ID != 2 || list[1].Claim.ID != 4 || list[1].Tries != 2 || list[1].Signature != (solana.Signature{4}) {
+	list := w.failing(35, 10, 1, 2)
+	if len(list) != 2 || list[0].Claim != 2 || list[1].Claim != 4 || list[1].Attempts != 2 || list[1].Delivery != (solana.Signature{4}) {
 		t.Errorf("%+v", list)
 	}
-	if first := w.stuck(35, 10, 0, 1); len(first) != 1 || first[0].Claim.ID != 1 || first[0].Problem != wordTries {
+	if first := w.failing(35, 10, 0, 1); len(first) != 1 || first[0].Claim != 1 || first[0].Reason != problemAttempts {
 		t.Errorf("%+v", first)
 	}
 }
 
-// TestWorkKeepsAll: whatever is told and done in whatever order, each claim that
-// needs work can be taken in the end, once, as it was told last, and no other.
-func TestWorkKeepsAll(t *testing.T) {
+// TestJobsKeepAll: in whatever order records come and jobs are done, each claim that
+// needs work can be taken in the end, once, with its newest record, and no other.
+func TestJobsKeepAll(t *testing.T) {
 	states := []rfq.ClaimState{
 		rfq.ClaimReserved, rfq.ClaimPaid, rfq.ClaimDelivering, rfq.ClaimSettled, rfq.ClaimExpired, rfq.ClaimCosigned,
 		rfq.ClaimReleased, rfq.ClaimRefundDue,
 	}
 	rapid.Check(t, func(rt *rapid.T) {
-		w := newWork(time.Millisecond, time.Second)
+		w := newJobs(time.Millisecond, time.Second)
 		want, taken, now := map[market.ClaimID]rfq.ClaimState{}, map[market.ClaimID]bool{}, int64(0)
 		for range rapid.IntRange(1, 60).Draw(rt, "steps") {
 			now += rapid.Int64Range(0, 2e9).Draw(rt, "pause")
 			switch rapid.IntRange(0, 2).Draw(rt, "what") {
 			case 0:
 				id, state := market.ClaimID(rapid.IntRange(1, 5).Draw(rt, "claim")), rapid.SampledFrom(states).Draw(rt, "state")
-				w.tell(told(id, state, now), now)
+				w.set(claimIn(id, state, now), now)
 				if needsWork(state) {
 					want[id] = state
 				} else {

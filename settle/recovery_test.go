@@ -25,9 +25,9 @@ func (agreeable) Do(r rfq.Request) (*desk.Result, error) {
 	return &desk.Result{Outcome: rfq.Outcome{Kind: r.Kind()}}, nil
 }
 
-// TestRecallGoesOn: a claim whose kept transaction cannot be read holds up no
-// other one.
-func TestRecallGoesOn(t *testing.T) {
+// TestRecoveryGoesOn: a claim whose stored transaction cannot be read does not hold
+// up the others.
+func TestRecoveryGoesOn(t *testing.T) {
 	kv := kvtest.New()
 	st, err := store.Open(kv)
 	if err != nil {
@@ -41,21 +41,21 @@ func TestRecallGoesOn(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &Settlement{
-		options: Options{RetryMax: time.Millisecond}, store: st, desk: agreeable{}, log: slog.New(slog.DiscardHandler),
-		unpromised: []market.ClaimID{1, 2, 3},
+	r := &recovery{
+		retryEvery: time.Millisecond, store: st, desk: agreeable{}, log: slog.New(slog.DiscardHandler),
+		claims: []market.ClaimID{1, 2, 3},
 	}
-	if s.tracker, err = broadcast.New(broadcast.Options{}, nil, nil); err != nil {
+	if r.tracker, err = broadcast.New(broadcast.Options{}, nil, nil); err != nil {
 		t.Fatal(err)
 	}
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 		defer cancel()
-		if err := s.recall(ctx); err != nil {
+		if err := r.run(ctx); err != nil {
 			t.Fatal(err)
 		}
 	})
-	if n := s.tracker.Stats().Tracked; n != 1 || len(s.unpromised) != 1 || s.unpromised[0] != 1 {
-		t.Errorf("%d are tracked, left is %v", n, s.unpromised)
+	if n := r.tracker.Stats().Tracked; n != 1 || len(r.claims) != 1 || r.claims[0] != 1 {
+		t.Errorf("%d are tracked, left is %v", n, r.claims)
 	}
 }

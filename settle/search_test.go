@@ -13,7 +13,7 @@ import (
 	"blockdesk/market"
 )
 
-// inventor lists a transaction that no node tells of.
+// inventor lists a transaction that no node returns.
 type inventor struct{ Node }
 
 func (inventor) Signatures(context.Context, solana.Address, rpc.Page, rpc.Commitment) ([]rpc.SignatureInfo, error) {
@@ -31,12 +31,12 @@ func (paidOnce) Claim(id market.ClaimID) (*desk.History, bool, error) {
 	return &desk.History{Claim: rfq.Claim{ID: id}, Payments: []rfq.Payment{{Claim: id}}}, true, nil
 }
 
-// TestForgottenUntold: a transaction that is listed and that no node tells of is a
-// failure of the chain, after which the claim rests for a while: it is not asked
-// for forty times a second.
-func TestForgottenUntold(t *testing.T) {
-	s := &Settlement{node: inventor{}, desk: paidOnce{}}
-	if _, err := s.forgotten(t.Context(), &rfq.Claim{ID: 1}, nil); !errors.Is(err, ErrChain) || errors.Is(err, errLater) {
+// TestListedNotFound: a transaction that is listed and that no node returns is a
+// failure of the chain, after which the claim's job waits: it is not errLater, which
+// would repeat it forty times a second.
+func TestListedNotFound(t *testing.T) {
+	s := &search{node: inventor{}, desk: paidOnce{}}
+	if _, err := s.unrecordedDelivery(t.Context(), &rfq.Claim{ID: 1}, nil); !errors.Is(err, ErrChain) || errors.Is(err, errLater) {
 		t.Errorf("%v", err)
 	}
 }

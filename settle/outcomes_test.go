@@ -5,6 +5,7 @@ import (
 	"log/slog"
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 
@@ -18,7 +19,7 @@ import (
 	"blockdesk/settle/store"
 )
 
-// answeringDesk gives prepared answers, in turn, and keeps what it was asked.
+// answeringDesk gives prepared answers in their order, and keeps the requests.
 type answeringDesk struct {
 	Desk
 	answers []any // an error, or an Outcome
@@ -44,21 +45,21 @@ func (d *answeringDesk) Do(r rfq.Request) (*desk.Result, error) {
 	return &desk.Result{Outcome: answer.(rfq.Outcome)}, nil
 }
 
-// TestEnded: each end is booked by its request with the message's hash, again
-// after an error; what the desk cannot book of what the chain has is for a person.
-func TestEnded(t *testing.T) {
+// TestOutcomes: each end is booked by its request with the message's hash, again
+// after an error; a settlement that the desk cannot book becomes an unmatched payment.
+func TestOutcomes(t *testing.T) {
 	done, away := rfq.Outcome{}, errAny
 	in := func(state rfq.ClaimState) rfq.Outcome {
 		return rfq.Outcome{Reason: event.ReasonClaimState, Limit: int64(state)}
 	}
 	settle, begin, lapse, release := rfq.KindSettleClaim, rfq.KindBeginDelivery, rfq.KindExpireDelivery, rfq.KindReleaseClaim
 	for name, c := range map[string]struct {
-		kind    cosign.Kind
-		end     broadcast.End
-		answers []any
-		asked   []rfq.RequestKind
-		err     error
-		stray   bool
+		kind      cosign.Kind
+		end       broadcast.End
+		answers   []any
+		asked     []rfq.RequestKind
+		err       error
+		unmatched bool
 	}{
 		"delivered":             {cosign.Deliver, broadcast.Finalized, []any{done}, []rfq.RequestKind{settle}, nil, false},
 		"exchanged":             {cosign.Cosign, broadcast.Finalized, []any{done}, []rfq.RequestKind{settle}, nil, false},
@@ -82,15 +83,18 @@ func TestEnded(t *testing.T) {
 				t.Fatal(err)
 			}
 			defer kv.Close()
-			s, _, _, _ := grounded(t)
-			if s.store, err = store.Open(kv); err != nil {
+			st, err := store.Open(kv)
+			if err != nil {
 				t.Fatal(err)
 			}
 			d := &answeringDesk{answers: c.answers}
-			s.desk, s.log = d, slog.New(slog.DiscardHandler)
-			s.work.tell(told(7, rfq.ClaimDelivering, 1), 1)
+			o := &outcomes{
+				desk: d, store: st, jobs: newJobs(time.Second, time.Minute), counts: &counters{}, log: slog.New(slog.DiscardHandler),
+				now: func() int64 { return 1 },
+			}
+			o.jobs.set(claimIn(7, rfq.ClaimDelivering, 1), 1)
 			r := broadcast.Result{Claim: 7, Kind: c.kind, Hash: solana.Hash{1, 2}, Signature: solana.Signature{3}, End: c.end, Slot: 5}
-			if err := s.ended(t.Context(), r); !errors.Is(err, c.err) || (err == nil) != (c.err == nil) {
+			if err := o.book(t.Context(), r); !errors.Is(err, c.err) || (err == nil) != (c.err == nil) {
 				t.Errorf("%v, want %v", err, c.err)
 			}
 			if !slices.Equal(d.asked, c.asked) {
@@ -101,15 +105,15 @@ func TestEnded(t *testing.T) {
 					t.Errorf("proof %x", proof)
 				}
 			}
-			if lapsed := slices.Contains(c.asked, lapse); s.work.hasEnded(7, r.Hash) != lapsed {
+			if lapsed := slices.Contains(c.asked, lapse); o.jobs.hasEnded(7, r.Hash) != lapsed {
 				t.Errorf("seen to end: %v", !lapsed)
 			}
-			strays, err := s.Strays(solana.Signature{}, 2)
-			if err != nil || (len(strays) == 1) != c.stray {
-				t.Fatalf("strays %+v, %v", strays, err)
+			unmatched, err := st.UnmatchedPayments(solana.Signature{}, 2)
+			if err != nil || (len(unmatched) == 1) != c.unmatched {
+				t.Fatalf("unmatched %+v, %v", unmatched, err)
 			}
-			if c.stray && (strays[0].Signature != r.Signature || strays[0].Reason != strayUnbooked || strays[0].Claim != 7) {
-				t.Errorf("%+v", strays[0])
+			if c.unmatched && (unmatched[0].Signature != r.Signature || unmatched[0].Reason != reasonUnbooked || unmatched[0].Claim != 7) {
+				t.Errorf("%+v", unmatched[0])
 			}
 		})
 	}

@@ -1,0 +1,239 @@
+package settle
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"sync/atomic"
+	"time"
+
+	"blockdesk/engine/rfq"
+	"blockdesk/internal/solana"
+	"blockdesk/internal/solana/rpc"
+	"blockdesk/internal/solana/token"
+	"blockdesk/market"
+)
+
+const (
+	// maxBlockhashAge is the age from which the newest blockhash is not used.
+	maxBlockhashAge = 30 * time.Second
+	// refreshCheckEvery is the pause between two looks at what is missing, if
+	// Options.RefreshEvery is not shorter.
+	refreshCheckEvery = time.Second
+)
+
+// chainState is what the desk's transactions need to know of the chain: a recent
+// blockhash, the mints, and the account that USDC is paid to.
+type chainState struct {
+	node         Node
+	desk         Desk
+	extensions   token.Extensions // that a mint may have
+	refreshEvery time.Duration
+	log          *slog.Logger
+	now          func() time.Time
+
+	accounts atomic.Pointer[accounts]
+	newest   atomic.Pointer[rpc.Blockhash]
+}
+
+// accounts are the mints and the payee's account as finalized at readAt. Immutable.
+type accounts struct {
+	readAt time.Time
+	mints  map[solana.Address]token.Checked
+	// payee is the wallet that has an account of payMint; zero if it has none.
+	payee, payMint solana.Address
+	// untradable has the mints that cannot be traded, with the reason.
+	untradable map[solana.Address]error
+}
+
+// mint returns a mint that may be traded. Errors: [ErrNotReady].
+func (a *accounts) mint(address solana.Address) (token.Checked, error) {
+	if a == nil {
+		return token.Checked{}, fmt.Errorf("%w: no mint has been read from the chain", ErrNotReady)
+	}
+	if m, ok := a.mints[address]; ok {
+		return m, nil
+	}
+	if err := a.untradable[address]; err != nil {
+		return token.Checked{}, fmt.Errorf("%w: %w", ErrNotReady, err)
+	}
+	return token.Checked{}, fmt.Errorf("%w: mint %s has not been read from the chain", ErrNotReady, solana.Text(address))
+}
+
+// check returns nil if the accounts have all that the desk's view needs. Errors:
+// [ErrNotReady].
+func (a *accounts) check(v *rfq.View) error {
+	if wallet, ok := usdcPayee(v); ok {
+		mint, err := a.mint(v.Policy.USDCMint)
+		if err != nil {
+			return fmt.Errorf("%w: USDC", err)
+		}
+		if mint.Decimals() != uint8(market.RailUSDC.Decimals()) {
+			return fmt.Errorf("%w: USDC mint %s has %d decimals", ErrNotReady, solana.Text(mint.Address()), mint.Decimals())
+		}
+		if a.payee != wallet || a.payMint != v.Policy.USDCMint {
+			return fmt.Errorf("%w: %s has no USDC account: create its associated token account, so that clients can pay to it",
+				ErrNotReady, solana.Text(wallet))
+		}
+	}
+	for i := range v.Pairs {
+		p := &v.Pairs[i]
+		mint, err := a.mint(p.BaseMint)
+		if err != nil {
+			return fmt.Errorf("%w: base of instrument %d", err, p.Instrument)
+		}
+		if mint.Decimals() != p.BaseDecimals {
+			return fmt.Errorf("%w: instrument %d has %d decimals, its mint %s %d", ErrNotReady,
+				p.Instrument, p.BaseDecimals, solana.Text(p.BaseMint), mint.Decimals())
+		}
+	}
+	return nil
+}
+
+// usdcPayee returns the wallet that new claims pay USDC to, if they do.
+func usdcPayee(v *rfq.View) (wallet solana.Address, ok bool) {
+	wallet = v.Policy.PayTo[market.RailUSDC]
+	return wallet, wallet != solana.Address{}
+}
+
+// mintsOf lists the mints of a view, each once.
+func mintsOf(v *rfq.View) (list []solana.Address) {
+	if v.Policy.USDCMint != (solana.Address{}) { // old claims may be paid in it, if no new ones
+		list = append(list, v.Policy.USDCMint)
+	}
+	for i := range v.Pairs {
+		if mint := v.Pairs[i].BaseMint; !slices.Contains(list, mint) {
+			list = append(list, mint)
+		}
+	}
+	return list
+}
+
+// ready returns nil if transactions for v can be built now. Errors: [ErrNotReady].
+func (s *chainState) ready(v *rfq.View) error {
+	if b := s.newest.Load(); b == nil || s.now().Sub(b.FetchedAt) > maxBlockhashAge {
+		return fmt.Errorf("%w: there is no recent blockhash", ErrNotReady)
+	}
+	return s.accounts.Load().check(v)
+}
+
+// mint is accounts.mint of what was read last.
+func (s *chainState) mint(address solana.Address) (token.Checked, error) {
+	return s.accounts.Load().mint(address)
+}
+
+// checkEvery is the pause between two refreshes.
+func (s *chainState) checkEvery() time.Duration { return min(refreshCheckEvery, s.refreshEvery) }
+
+// keepFresh refreshes until ctx ends.
+func (s *chainState) keepFresh(ctx context.Context) error {
+	tick := time.NewTicker(s.checkEvery())
+	defer tick.Stop()
+	var last error
+	for {
+		err := s.refresh(ctx)
+		if err != nil && ctx.Err() == nil && (last == nil || last.Error() != err.Error()) {
+			s.log.Warn("settlement is not ready", "error", err)
+		}
+		last = err
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-tick.C:
+		}
+	}
+}
+
+// refresh gets a blockhash, and reads the accounts if some are missing or old.
+func (s *chainState) refresh(ctx context.Context) error {
+	if _, err := s.blockhash(ctx); err != nil {
+		return err
+	}
+	v, a := s.desk.View(), s.accounts.Load()
+	if v == nil || a != nil && a.check(v) == nil && s.now().Sub(a.readAt) < s.refreshEvery {
+		return nil
+	}
+	next, err := s.read(ctx, v)
+	if err != nil {
+		return err
+	}
+	if newer := s.desk.View(); newer != v && next.check(newer) != nil && a.check(newer) == nil {
+		return nil // the policy has changed meanwhile, and the old accounts serve it
+	}
+	s.accounts.Store(next)
+	return next.check(v)
+}
+
+// blockhash returns a recent blockhash. Errors: [ErrChain].
+func (s *chainState) blockhash(ctx context.Context) (rpc.Blockhash, error) {
+	b, err := s.node.Blockhash(ctx)
+	if err != nil {
+		return rpc.Blockhash{}, fmt.Errorf("%w: %w", ErrChain, err)
+	}
+	s.newest.Store(&b)
+	return b, nil
+}
+
+// read reads the finalized accounts that a view needs. Errors: [ErrChain].
+func (s *chainState) read(ctx context.Context, v *rfq.View) (*accounts, error) {
+	a := &accounts{readAt: s.now(), mints: map[solana.Address]token.Checked{}, untradable: map[solana.Address]error{}}
+	err := s.readEach(ctx, mintsOf(v), func(address solana.Address, account *rpc.Account) {
+		mint, err := s.checkMint(address, account)
+		if err != nil {
+			a.untradable[address] = err
+			return
+		}
+		a.mints[address] = mint
+	})
+	if err != nil {
+		return nil, err
+	}
+	wallet, ok := usdcPayee(v)
+	usdc, known := a.mints[v.Policy.USDCMint]
+	if !ok || !known {
+		return a, nil
+	}
+	address, err := solana.TokenAccount(wallet, usdc.Address(), usdc.Program())
+	if err != nil {
+		return nil, err
+	}
+	return a, s.readEach(ctx, []solana.Address{address}, func(_ solana.Address, account *rpc.Account) {
+		if account == nil {
+			return
+		}
+		held, err := token.ParseAccount(account.Owner, account.Data)
+		if err == nil && held.Owner == wallet && held.Mint == usdc.Address() && held.State == token.Initialized {
+			a.payee, a.payMint = wallet, held.Mint
+		}
+	})
+}
+
+var errNoMint = errors.New("it does not exist")
+
+// checkMint returns the mint of an account, which is nil if it does not exist.
+func (s *chainState) checkMint(address solana.Address, a *rpc.Account) (token.Checked, error) {
+	if a == nil {
+		return token.Checked{}, fmt.Errorf("mint %s: %w", solana.Text(address), errNoMint)
+	}
+	mint, err := token.ParseMint(address, a.Owner, a.Data)
+	if err != nil {
+		return token.Checked{}, err
+	}
+	return mint.Check(s.extensions)
+}
+
+// readEach calls f with each account, nil if it does not exist.
+func (s *chainState) readEach(ctx context.Context, list []solana.Address, f func(solana.Address, *rpc.Account)) error {
+	for part := range slices.Chunk(list, rpc.MaxAccountsPerCall) {
+		found, _, err := s.node.Accounts(ctx, part, rpc.Finalized, 0)
+		if err != nil {
+			return fmt.Errorf("%w: %w", ErrChain, err)
+		}
+		for i := range part {
+			f(part[i], found[i])
+		}
+	}
+	return nil
+}

@@ -1,0 +1,33 @@
+package settle
+
+import (
+	"errors"
+	"fmt"
+)
+
+// Errors, wrapped with the claim and the detail.
+var (
+	// ErrOptions means options that cannot work.
+	ErrOptions = errors.New("settle: invalid options")
+	// ErrNotReady means that no package can be built now; the text says what is missing.
+	ErrNotReady = errors.New("settle: not ready")
+	// ErrChain means that no node gave a usable answer. Nothing has been signed.
+	ErrChain = errors.New("settle: the chain is unavailable")
+	// ErrSigner means that the signer gave no valid signature. The desk's promise
+	// stands, and the same submission again continues from there.
+	ErrSigner = errors.New("settle: the signer gave no signature")
+	// ErrRefused means that the desk's rules refuse a request; the text has the reason.
+	ErrRefused = errors.New("settle: refused by the desk")
+)
+
+var (
+	errNoView   = fmt.Errorf("%w: the desk has published no view", ErrNotReady)
+	errNoProver = fmt.Errorf("%w: the watch for payments has not started", ErrNotReady)
+	// errEngineStopped ends Run when the engine's events end.
+	errEngineStopped = errors.New("settle: the engine has stopped")
+	// errLater ends a step that has to wait for somebody else. It is no failure.
+	errLater = errors.New("settle: later")
+	// errOutdated means that the desk would build another transaction for the claim
+	// today, because a mint or its key has changed since the build.
+	errOutdated = errors.New("settle: outdated build")
+)

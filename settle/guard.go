@@ -1,0 +1,91 @@
+package settle
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+
+	"blockdesk/desk"
+	"blockdesk/engine/rfq"
+	"blockdesk/internal/solana/build"
+	"blockdesk/internal/solana/rpc"
+	"blockdesk/settle/cosign"
+	"blockdesk/settle/store"
+)
+
+// guard checks what must hold before the desk promises a signature. The engine
+// checks the desk's own rules (price, locks, state) again with the promise.
+type guard struct {
+	desk          Desk
+	node          Node
+	chain         *chainState
+	builder       *builder
+	blockhashLife uint64
+	counts        *counters
+	log           *slog.Logger
+}
+
+// countersignature checks an atomic transaction that its taker has signed. Errors:
+// *[desk.Refusal]; [ErrNotReady]; [ErrSigner]; [ErrChain]; the desk's.
+func (g *guard) countersignature(ctx context.Context, b *store.Build, signed *cosign.Countersigned) error {
+	claim, err := claimOf(g.desk, b.Claim)
+	switch {
+	case err != nil:
+		return err
+	case claim == nil:
+		return g.counts.refuse(b.Claim, desk.RefusalExpired)
+	case claim.State == rfq.ClaimCosigned && claim.Proof == signed.Hash(): // promised, but not signed
+	case claim.State != rfq.ClaimReserved:
+		return g.counts.refuse(b.Claim, refusalOfState(claim.State))
+	}
+	err = g.builder.checkCurrent(claim, signed.Shape())
+	if errors.Is(err, errOutdated) {
+		g.log.Warn("submission of an outdated build", "claim", claimText(b.Claim), "error", err)
+		return g.counts.refuse(b.Claim, desk.RefusalExpired)
+	}
+	if err != nil {
+		return claimError(b.Claim, err)
+	}
+	newest, err := g.chain.blockhash(ctx)
+	if err != nil {
+		return claimError(b.Claim, err)
+	}
+	if b.LastValid+g.blockhashLife < newest.LastValidBlockHeight+MinLife {
+		return g.counts.refuse(b.Claim, desk.RefusalExpired)
+	}
+	// The stored bytes are simulated, because the runtime checks no signature here.
+	run, err := g.node.Simulate(ctx, b.Raw, rpc.SimulateOptions{})
+	if err != nil {
+		return chainError(b.Claim, err)
+	}
+	if !run.Failed {
+		return nil
+	}
+	g.log.Debug("submission failed simulation", "claim", claimText(b.Claim), "error", run.Error)
+	reason := atomicRefusal(run.Error, takerPays(b))
+	if reason == desk.RefusalExpired && run.Slot < newest.Slot { // a lagging node does not know the blockhash yet
+		return chainError(b.Claim, fmt.Errorf("simulated as of slot %d, behind slot %d", run.Slot, newest.Slot))
+	}
+	return g.counts.refuse(b.Claim, reason)
+}
+
+// delivery checks a delivery. Errors: *deliveryProblem, [ErrChain].
+func (g *guard) delivery(ctx context.Context, c *rfq.Claim, u *build.Unsigned) error {
+	run, err := g.node.Simulate(ctx, u.Bytes(), rpc.SimulateOptions{})
+	if err != nil {
+		return chainError(c.ID, err)
+	}
+	if run.Failed {
+		return &deliveryProblem{problemOfSimulation(run.Error), claimError(c.ID, errors.New(run.Error))}
+	}
+	return nil
+}
+
+// refusalOfState returns why a claim in another state than reserved is not signed.
+func refusalOfState(state rfq.ClaimState) desk.RefusalReason {
+	if state == rfq.ClaimSettled || state == rfq.ClaimCosigned {
+		return desk.RefusalAlreadySettled
+	}
+	return desk.RefusalExpired
+}

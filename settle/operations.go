@@ -1,0 +1,135 @@
+package settle
+
+import (
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"blockdesk/desk"
+	"blockdesk/engine/rfq"
+	"blockdesk/internal/solana"
+	"blockdesk/market"
+	"blockdesk/settle/broadcast"
+	"blockdesk/settle/cosign"
+	"blockdesk/settle/store"
+)
+
+// operations are what an operator sees of settlement's money and decides about it.
+type operations struct {
+	desk         Desk
+	store        *store.Store
+	tracker      *broadcast.Tracker
+	jobs         *jobs
+	refunds      *refunds
+	resumer      *resumer
+	locks        *claimLocks
+	failingAfter time.Duration
+	counts       *counters
+	log          *slog.Logger
+	now          func() int64
+}
+
+// Refunded records that a payment was paid back by a transaction. A refusal by the
+// rules is a Result with a Reason. Errors: those of the desk.
+func (o *operations) Refunded(by desk.OperatorRequest, payment, refund [64]byte) (*desk.Result, error) {
+	return o.do(by, &rfq.RefundPayment{Signature: payment, Proof: sha256.Sum256(refund[:])})
+}
+
+// Abandon gives up a claim that is paid and can never be delivered: the refund of
+// its payment is due. The desk refuses it while a delivery is under way. A refusal
+// by the rules is a Result with a Reason. Errors: those of the desk.
+func (o *operations) Abandon(by desk.OperatorRequest, id market.ClaimID) (*desk.Result, error) {
+	return o.do(by, &rfq.AbandonDelivery{Claim: id})
+}
+
+// do submits an operator's request.
+func (o *operations) do(by desk.OperatorRequest, r rfq.Request) (*desk.Result, error) {
+	head := r.Head()
+	head.Operator, head.Key = by.Operator, by.Key
+	result, err := o.desk.Do(r)
+	if err != nil {
+		return nil, fmt.Errorf("settle: operator %d: %w", by.Operator, err)
+	}
+	return result, nil
+}
+
+// ResolveUnmatched records what an operator has done about an unmatched payment. If
+// that is a delivery of ours for a payment whose refund is due, the refund is listed
+// from now on. The first note stands. Errors: [desk.ErrNotUnmatched], those of
+// package store.
+func (o *operations) ResolveUnmatched(by desk.OperatorRequest, payment [64]byte, note string) error {
+	switch err := o.store.ResolveUnmatched(payment, by.Name, note, o.now()); {
+	case errors.Is(err, store.ErrNotFound):
+		return fmt.Errorf("%w: %w", desk.ErrNotUnmatched, err)
+	case errors.Is(err, store.ErrResolved):
+		return nil
+	case err != nil:
+		return err
+	}
+	x, ok, err := o.store.UnmatchedPayment(payment)
+	if err == nil && ok && (x.Reason == reasonDelivered || x.Reason == reasonUnbooked) {
+		o.refunds.unhold(x.Claim)
+	}
+	return err
+}
+
+// Release ends the wait for a transaction whose outcome is unknown, on the word of
+// an operator who has seen that it is not on the chain. An atomic claim is released;
+// the delivery of a paid claim expires and the next one is signed at once. If the
+// operator is wrong, the desk delivers twice. A refusal by the rules is a Result with
+// a Reason. Errors: [desk.ErrOutcomeKnown]; ctx's; those of the desk, after which the
+// claim waits as before.
+func (o *operations) Release(ctx context.Context, by desk.OperatorRequest, id market.ClaimID) (*desk.Result, error) {
+	// The lock keeps out submissions and workers, which would track it again.
+	unlock, err := o.locks.lock(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	defer unlock()
+	c, err := claimOf(o.desk, id)
+	if err != nil {
+		return nil, err
+	}
+	if !hasTransactionOut(c) {
+		return nil, fmt.Errorf("%w: claim %s", desk.ErrOutcomeKnown, claimText(id))
+	}
+	was, err := o.tracker.GiveUp(id, c.Proof)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", desk.ErrOutcomeKnown, err)
+	}
+	o.log.Warn("operator gave up a transaction with unknown outcome", "claim", claimText(id), "operator", by.Name,
+		"signature", was.Signature.String(), "last_valid", was.LastValid, "word", was.Problem)
+	result, err := o.bookGivenUp(by, c, was.Signature)
+	if err != nil {
+		return nil, errors.Join(err, o.resume(c))
+	}
+	return result, nil
+}
+
+// bookGivenUp books that a claim's transaction never landed.
+func (o *operations) bookGivenUp(by desk.OperatorRequest, c *rfq.Claim, signature solana.Signature) (*desk.Result, error) {
+	var request rfq.Request = &rfq.ReleaseClaim{Claim: c.ID}
+	count := &o.counts.released
+	if c.State != rfq.ClaimCosigned {
+		// Before the desk's record of it arrives, or the job would adopt the same one.
+		o.jobs.setEnded(c.ID, c.Proof, signature != (solana.Signature{}), problemGivenUp)
+		request, count = &rfq.ExpireDelivery{Claim: c.ID, Proof: c.Proof}, &o.counts.expired
+	}
+	result, err := o.do(by, request)
+	if err == nil && result.Reason == 0 {
+		count.Add(1)
+	}
+	return result, err
+}
+
+// resume has the tracker wait on for what the desk has not booked. The caller holds
+// the claim's lock.
+func (o *operations) resume(c *rfq.Claim) error {
+	if c.State == rfq.ClaimCosigned {
+		return o.resumer.atomic(c)
+	}
+	return o.resumer.resume(c, cosign.Deliver, 0)
+}

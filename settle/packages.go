@@ -1,0 +1,110 @@
+package settle
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+
+	"blockdesk/desk"
+	"blockdesk/engine/rfq"
+	"blockdesk/internal/solana/build"
+	"blockdesk/internal/solana/tx"
+	"blockdesk/market"
+	"blockdesk/settle/binding"
+	"blockdesk/settle/broadcast"
+	"blockdesk/settle/store"
+)
+
+// packages builds what clients sign, and knows how far the desk's transactions are.
+type packages struct {
+	desk       Desk
+	node       Node
+	store      *store.Store
+	tracker    *broadcast.Tracker
+	builder    *builder
+	locks      *claimLocks
+	syncBuilds bool
+	counts     *counters
+	log        *slog.Logger
+	now        func() int64
+}
+
+// Package returns what the client signs to settle a claim that has just been
+// reserved: the wallet's payment, or, of an atomic claim, both legs in one
+// transaction, whose fee payer pays; 0 is desk.DeskPays. The first package of a
+// claim is stored for good, whatever later calls say of the payer. Package does not
+// sign, and needs the chain only for a blockhash, which is usually cached.
+//
+// Errors: *[desk.Refusal] with RefusalExpired if the claim's time was up before it
+// had a package, or with RefusalUnbuildable; [ErrNotReady]; [ErrChain]; ctx's; those of
+// package store.
+func (p *packages) Package(ctx context.Context, c *rfq.Claim, payer desk.FeePayer) (desk.Package, error) {
+	unlock, err := p.locks.lock(ctx, c.ID)
+	if err != nil {
+		return desk.Package{}, err
+	}
+	defer unlock()
+	b, ok, err := p.store.Build(c.ID)
+	if err != nil {
+		return desk.Package{}, err
+	}
+	if !ok {
+		if b, err = p.build(ctx, c, payer); err != nil {
+			return desk.Package{}, claimError(c.ID, err)
+		}
+	}
+	return packageOf(b)
+}
+
+// build builds a claim's first package and stores it.
+func (p *packages) build(ctx context.Context, c *rfq.Claim, payer desk.FeePayer) (*store.Build, error) {
+	now := p.now()
+	if now >= c.Deadline {
+		return nil, p.counts.refuse(c.ID, desk.RefusalExpired)
+	}
+	hash, err := p.builder.chain.blockhash(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var u *build.Unsigned
+	if c.Mode == rfq.Atomic {
+		u, err = p.builder.atomic(c, payer, &hash)
+	} else {
+		u, err = p.builder.payment(c, &hash)
+	}
+	if errors.Is(err, build.ErrTerms) { // for example, the wallet is one of ours
+		p.log.Warn("claim's transaction cannot be built", "claim", claimText(c.ID), "error", err)
+		return nil, p.counts.refuse(c.ID, desk.RefusalUnbuildable)
+	}
+	if err != nil {
+		return nil, err
+	}
+	p.counts.built.Add(1)
+	return p.store.PutBuild(&store.Build{
+		Claim: c.ID, Way: c.Mode, Taker: c.Wallet, Raw: u.Bytes(), LastValid: hash.LastValidBlockHeight, BuiltAt: now,
+	}, p.syncBuilds)
+}
+
+// packageOf returns the package of a stored build.
+func packageOf(b *store.Build) (desk.Package, error) {
+	t, err := tx.Decode(b.Raw)
+	if err != nil {
+		return desk.Package{}, fmt.Errorf("%w: build of claim %s: %w", store.ErrDamaged, claimText(b.Claim), err)
+	}
+	return desk.Package{
+		Transaction: b.Raw, Hash: tx.MessageHash(t.Signed), Blockhash: t.Message.Blockhash, LastValid: b.LastValid,
+		Reference: binding.Reference(b.Claim), Memo: binding.Memo(b.Claim), Signers: t.Message.Signers(),
+	}, nil
+}
+
+// Delivery returns the first signature of the newest transaction that the desk
+// signed to deliver what a claim bought, modular or atomic; ok is false if it signed
+// none. Errors: those of package store.
+func (p *packages) Delivery(id market.ClaimID) (signature [64]byte, ok bool, err error) {
+	list, err := p.store.Transactions(id)
+	if err != nil || len(list) == 0 {
+		return signature, false, err
+	}
+	return list[len(list)-1].Signature(), true, nil
+}

@@ -1,0 +1,216 @@
+package settle
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"blockdesk/desk"
+	"blockdesk/engine/rfq"
+	"blockdesk/internal/solana"
+	"blockdesk/internal/solana/rpc"
+	"blockdesk/settle/broadcast"
+	"blockdesk/settle/cosign"
+	"blockdesk/settle/store"
+)
+
+// pruneEvery is the pause between two prunings of old builds.
+const pruneEvery = time.Hour
+
+// Settlement settles the desk's claims on the chain: see the package documentation.
+// Call New, Start, then Run. Every other method may be called from any goroutine
+// after Start.
+type Settlement struct {
+	*packages    // Package, Build, Delivery
+	*submissions // Submit
+	*payments    // Verify
+	*operations  // Money, MoneyCounts, RefundsDue and what an operator decides
+
+	desk     Desk
+	node     Node
+	store    *store.Store
+	signer   cosign.Signer
+	chain    *chainState
+	jobs     *jobs
+	tables   *tables
+	tracker  *broadcast.Tracker
+	recovery *recovery
+	workers  *workers
+	counts   *counters
+	log      *slog.Logger
+	now      func() int64
+
+	deliverers int
+}
+
+// New returns a Settlement. It reads the store and calls nothing else. Errors:
+// [ErrOptions], those of package store.
+func New(o Options, d Desk, node Node, st *store.Store, signer cosign.Signer) (*Settlement, error) {
+	if err := o.Validate(); err != nil {
+		return nil, err
+	}
+	o = o.withDefaults()
+	now := func() int64 { return o.Now().UnixNano() }
+	s := &Settlement{
+		desk: d, node: node, store: st, signer: signer, counts: &counters{}, log: o.Logger, now: now, deliverers: o.Deliverers,
+	}
+	s.jobs = newJobs(o.RetryFirst, o.RetryMax)
+	refunds := newRefunds()
+	if err := holdDelivered(st, refunds); err != nil {
+		return nil, err
+	}
+	outcomes := &outcomes{desk: d, store: st, jobs: s.jobs, counts: s.counts, log: s.log, now: now}
+	var err error
+	if s.tracker, err = broadcast.New(o.Broadcast, node, outcomes.book); err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrOptions, err)
+	}
+	s.chain = &chainState{node: node, desk: d, extensions: o.Extensions, refreshEvery: o.RefreshEvery, log: s.log, now: o.Now}
+	builder := &builder{chain: s.chain, desk: d, signer: signer, budget: o.Budget}
+	locks := newClaimLocks()
+	guard := &guard{desk: d, node: node, chain: s.chain, builder: builder, blockhashLife: o.BlockhashLife, counts: s.counts, log: s.log}
+	key := &deskKey{signer: signer, store: st, timeout: o.SignTimeout, now: now}
+	search := &search{desk: d, node: node, signer: signer}
+	resumer := &resumer{store: st, tracker: s.tracker, locks: locks}
+
+	s.packages = &packages{
+		desk: d, node: node, store: st, tracker: s.tracker, builder: builder, locks: locks, syncBuilds: o.SyncBuilds,
+		counts: s.counts, log: s.log, now: now,
+	}
+	s.submissions = &submissions{
+		desk: d, store: st, tracker: s.tracker, packages: s.packages, guard: guard, key: key, locks: locks, counts: s.counts, log: s.log,
+	}
+	s.payments = &payments{
+		options: o.Payments, treasury: o.Treasury, desk: d, node: node, store: st, signer: signer, chain: s.chain, log: s.log, now: o.Now,
+	}
+	s.operations = &operations{
+		desk: d, store: st, tracker: s.tracker, jobs: s.jobs, refunds: refunds, resumer: resumer, locks: locks,
+		failingAfter: o.FailingAfter, counts: s.counts, log: s.log, now: now,
+	}
+	s.tables = &tables{payees: &s.payments.payees, jobs: s.jobs, refunds: refunds, now: now}
+	s.recovery = &recovery{desk: d, store: st, tracker: s.tracker, retryEvery: o.RetryMax, log: s.log}
+	s.workers = &workers{
+		jobs: s.jobs, resumer: resumer, log: s.log, now: now,
+		deliveries: &deliveries{
+			desk: d, store: st, tracker: s.tracker, jobs: s.jobs, builder: builder, guard: guard, key: key, search: search,
+			counts: s.counts, now: now,
+		},
+		audits: &audits{store: st, refunds: refunds, search: search, log: s.log, now: now},
+	}
+	return s, nil
+}
+
+// Start enters the claims of the recovered state; claims is rfq.Machine.EachClaim.
+// lostSince is the time of the journal's end if the desk was reconciled with a
+// journal that has lost commands: payments since then are looked for again, even
+// those that were read before. Zero: the journal has lost nothing. Start is called
+// once, before Run and before the engine runs.
+func (s *Settlement) Start(claims func(yield func(c *rfq.Claim, payments []rfq.Payment) bool), lostSince time.Time) {
+	now := s.now()
+	s.payments.watchFrom(now, lostSince)
+	claims(func(c *rfq.Claim, payments []rfq.Payment) bool {
+		s.tables.setClaim(c)
+		s.payments.recovered(c, payments, now)
+		s.recovery.recovered(c)
+		for i := range payments {
+			s.tables.refunds.set(&payments[i])
+			if payments[i].State == rfq.PaymentRefundDue {
+				s.tables.queueAudit(c)
+			}
+		}
+		return true
+	})
+}
+
+// Run works until ctx ends or the engine has stopped, and returns nil then. The
+// next Start continues what Run leaves undone. Run follows c and never waits for
+// the chain, the desk or the disk while it does.
+func (s *Settlement) Run(ctx context.Context, c Consumer) error {
+	group, ctxAll := errgroup.WithContext(ctx)
+	group.Go(func() error { return s.tables.follow(ctxAll, c) })
+	group.Go(func() error { return s.chain.keepFresh(ctxAll) })
+	group.Go(func() error { return s.tracker.Run(ctxAll) })
+	group.Go(func() error { return s.payments.watch(ctxAll) })
+	group.Go(func() error { return s.recovery.run(ctxAll) })
+	group.Go(func() error { return s.pruneBuilds(ctxAll) })
+	due := make(chan rfq.Claim)
+	group.Go(func() error { return s.workers.dispatch(ctxAll, due) })
+	for range s.deliverers {
+		group.Go(func() error { return s.workers.work(ctxAll, due) })
+	}
+	if err := group.Wait(); !errors.Is(err, errEngineStopped) && ctx.Err() == nil {
+		return err
+	}
+	return nil
+}
+
+// pruneBuilds deletes old builds that nobody signed.
+func (s *Settlement) pruneBuilds(ctx context.Context) error {
+	tick := time.NewTicker(pruneEvery)
+	defer tick.Stop()
+	for {
+		for n := store.MaxPrunedACall; n == store.MaxPrunedACall && ctx.Err() == nil; {
+			var err error
+			if n, err = s.store.Prune(s.now()); err != nil {
+				s.log.Warn("pruning old builds failed", "error", err)
+			}
+		}
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-tick.C:
+		}
+	}
+}
+
+// Ready returns nil if a package can be built now, and otherwise an [ErrNotReady]
+// that says what is missing. It does not block.
+func (s *Settlement) Ready() error {
+	v := s.desk.View()
+	if v == nil {
+		return errNoView
+	}
+	if s.signer.Address() == (solana.Address{}) {
+		return fmt.Errorf("%w: the signer's address is unknown", ErrNotReady)
+	}
+	if err := s.chain.ready(v); err != nil {
+		return err
+	}
+	if s.payments.prover.Load() == nil {
+		return errNoProver
+	}
+	return nil
+}
+
+// Health is the state of settlement and of its nodes.
+type Health struct {
+	// Desk is the wallet that delivers, co-signs and sponsors; zero while the
+	// signer's address is unknown.
+	Desk  solana.Address
+	Nodes []rpc.UpstreamHealth
+	// Blockhash is the newest one; the zero value if there is none.
+	Blockhash rpc.Blockhash
+	// Working counts the claims whose transaction is to be made or on its way.
+	Working  int
+	Tracker  broadcast.Stats
+	Money    desk.MoneyCounts // needs an operator
+	NotReady error            // the result of Ready
+}
+
+// Health returns the current figures. It does not block.
+func (s *Settlement) Health() Health {
+	h := Health{
+		Desk: s.signer.Address(), Nodes: s.node.Health(), Working: s.jobs.count(), Tracker: s.tracker.Stats(),
+		Money: s.MoneyCounts(), NotReady: s.Ready(),
+	}
+	if b := s.chain.newest.Load(); b != nil {
+		h.Blockhash = *b
+	}
+	return h
+}
+
+// Counts returns the counters, each read by itself.
+func (s *Settlement) Counts() Counts { return s.counts.read() }
