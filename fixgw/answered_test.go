@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"blockdesk/fixgw/session"
 	"blockdesk/persist/kv/kvtest"
 )
 
@@ -23,7 +24,7 @@ func TestAnswered(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	a := newAnswered(&Gateway{store: store, options: Options{SessionOptions: SessionOptions{Now: func() time.Time { return now }}}})
+	a := newAnswered(&Gateway{store: store, options: Options{Options: session.Options{Now: func() time.Time { return now }}}})
 	if !a.perhaps(today, 7, []byte("new")) {
 		t.Error("denied before the store was read")
 	}

@@ -1,11 +1,15 @@
 package fixgw
 
-import "bytes"
+import (
+	"bytes"
+
+	"blockdesk/fixgw/session"
+)
 
 // reportBatch is messages of one session that go out together, with the first answers
 // to requests that are among them.
 type reportBatch struct {
-	batch
+	session.Batch
 	answers []firstAnswer
 }
 
@@ -14,31 +18,31 @@ type reportBatch struct {
 // Earlier, a repetition could be answered ahead of it. Later, one from a client who
 // has the message could find the request unanswered, and be left without a word.
 type firstAnswer struct {
-	ref  *ref
+	ref  *request
 	code byte // ref.answer
 	body []byte
 }
 
 // answer notes that the messages have the first answer to what r has asked for. It
 // copies body.
-func (b *reportBatch) answer(r *ref, code byte, body []byte) {
+func (b *reportBatch) answer(r *request, code byte, body []byte) {
 	b.answers = append(b.answers, firstAnswer{r, code, bytes.Clone(body)})
 }
 
-func (b *reportBatch) empty() bool { return len(b.drafts) == 0 && len(b.answers) == 0 }
+func (b *reportBatch) empty() bool { return len(b.Drafts) == 0 && len(b.answers) == 0 }
 
 func (b *reportBatch) clear() {
 	clear(b.answers) // an idle batch holds on to no request
 	b.answers = b.answers[:0]
-	b.batch.clear()
+	b.Batch.Clear()
 }
 
 // deliver is session.deliver. Whoever asks for the same again from then on is
 // answered, after the messages of r.
-func (s *blotter) deliver(r *reportBatch) error { return s.session.deliver(&r.batch) }
+func (s *blotter) deliver(r *reportBatch) error { return s.Session.Deliver(&r.Batch) }
 
 // store is session.store.
-func (s *blotter) store(r *reportBatch) error { return s.session.store(&r.batch) }
+func (s *blotter) store(r *reportBatch) error { return s.Session.Store(&r.Batch) }
 
 // publishAnswers makes the answers of the reports those of their requests.
 func (s *blotter) publishAnswers() {

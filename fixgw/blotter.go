@@ -3,6 +3,7 @@ package fixgw
 import (
 	"sync"
 
+	"blockdesk/fixgw/session"
 	"blockdesk/market"
 )
 
@@ -10,7 +11,7 @@ import (
 // by ClOrdID, and its live orders, quotes and claims. It handles the messages of its
 // session.
 type blotter struct {
-	*session
+	*session.Session
 	gateway *Gateway
 
 	// Guarded by the session's turn.
@@ -20,8 +21,8 @@ type blotter struct {
 	alone, placed bool
 
 	// Only the follower:
-	reports reportBatch // not sent
-	owed    bool        // its sent reports wait for the commit
+	reports     reportBatch // not sent
+	uncommitted bool        // its sent reports wait for the commit
 
 	mu sync.Mutex
 	requestIndex
@@ -30,27 +31,27 @@ type blotter struct {
 	claims map[market.ClaimID]*claim // live ones
 }
 
-func newBlotter(g *Gateway, s *session) *blotter {
+func newBlotter(g *Gateway, s *session.Session) *blotter {
 	b := &blotter{
-		session: s, gateway: g, requestIndex: requestIndex{refs: make(map[string]*ref)},
+		Session: s, gateway: g, requestIndex: requestIndex{refs: make(map[string]*request)},
 		orders: make(map[market.OrderID]*order),
 		quotes: make(map[market.QuoteID]*quote), claims: make(map[market.ClaimID]*claim),
 	}
-	b.reports.before = b.publishAnswers
+	b.reports.Before = b.publishAnswers
 	return b
 }
 
 // adopt takes a live order from the store, before Run.
-func (s *blotter) adopt(o *order) {
+func (s *blotter) restoreOrder(o *order) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.orders[o.ID] = o
-	s.refs[o.ClOrdID] = &ref{clOrdID: o.ClOrdID, msgType: 'D', id: o.ID, order: o, answer: '8'}
+	s.refs[o.ClOrdID] = &request{clOrdID: o.ClOrdID, msgType: 'D', id: o.ID, order: o, answer: '8'}
 }
 
 // enter registers a request under a ClOrdID that is new, before it is
 // submitted, or says that too many have no answer yet.
-func (s *blotter) enter(r *ref) bool {
+func (s *blotter) enter(r *request) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.addRef(r, s.gateway.options.MaxPendingOrders)
@@ -58,7 +59,7 @@ func (s *blotter) enter(r *ref) bool {
 
 // withdraw takes back what enter has registered, when the engine has not taken
 // the command.
-func (s *blotter) withdraw(r *ref) {
+func (s *blotter) withdraw(r *request) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.removeRef(r)
@@ -74,7 +75,7 @@ func (s *blotter) targetOf(clOrdID []byte) string {
 }
 
 // settled lets go of the answer of r, which is in the store now.
-func (s *blotter) settled(r *ref) {
+func (s *blotter) settled(r *request) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	r.body = nil
@@ -85,14 +86,14 @@ func (s *blotter) settled(r *ref) {
 }
 
 // retire moves r to the ring of those that may be forgotten.
-func (s *blotter) retire(r *ref) {
+func (s *blotter) retire(r *request) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.retireLocked(r)
 }
 
 // retireLocked needs mu.
-func (s *blotter) retireLocked(r *ref) { s.closeRef(r, s.gateway.options.ClosedRefs) }
+func (s *blotter) retireLocked(r *request) { s.closeRef(r, s.gateway.options.ClosedRefs) }
 
 // forget drops an order that has ended and is in the store as such.
 func (s *blotter) forget(o *order) {

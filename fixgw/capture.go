@@ -37,14 +37,14 @@ type dropCopies struct {
 func (d *dropCopies) follow(s *blotter) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	in := s.dropCopy.Load()
+	in := s.DropCopy.Load()
 	if in == slices.Contains(d.all(), s) {
 		return
 	}
 	list := slices.DeleteFunc(slices.Clone(d.all()), func(other *blotter) bool { return other == s })
 	if in {
 		list = append(list, s)
-		slices.SortFunc(list, func(a, b *blotter) int { return cmp.Compare(a.number, b.number) })
+		slices.SortFunc(list, func(a, b *blotter) int { return cmp.Compare(a.Number, b.Number) })
 	}
 	d.list.Store(&list)
 }
@@ -58,7 +58,7 @@ func (d *dropCopies) all() []*blotter {
 
 // copyFill sends the drop copies of the fill of o that r has just been sent of, under
 // the ExecID of r.
-func (f *follower) copyFill(e *event.Event, o *order, r *wire.ExecutionReport) error {
+func (f *reporter) copyFill(e *event.Event, o *order, r *wire.ExecutionReport) error {
 	in := f.gateway.instruments.Get(e.Instrument)
 	if in == nil || len(f.gateway.copies.all()) == 0 { // without the instrument r was not sent either
 		return nil
@@ -69,16 +69,16 @@ func (f *follower) copyFill(e *event.Event, o *order, r *wire.ExecutionReport) e
 	body = in.AppendPrice(append(body, "\x0131="...), r.LastPx)
 	f.text = strconv.AppendUint(f.text[:0], uint64(o.ID), 10)
 	f.capture = (&wire.CaptureSide{
-		At: e.At, Side: '0' + byte(o.Side), OrderID: f.text, ClOrdID: o.ClOrdID, CompID: o.owner.id.TargetCompID,
+		At: e.At, Side: '0' + byte(o.Side), OrderID: f.text, ClOrdID: o.ClOrdID, CompID: o.owner.CompID(),
 	}).Append(body)
 	return f.copyTo(o.owner, nil)
 }
 
 // copyTo sends the TradeCaptureReport in f.capture to the drop copies of the
 // owner's participant; custom: see emitCapture.
-func (f *follower) copyTo(owner *blotter, custom []byte) error {
+func (f *reporter) copyTo(owner *blotter, custom []byte) error {
 	for _, s := range f.gateway.copies.all() {
-		if s.participant.Number != owner.participant.Number {
+		if s.Participant.Number != owner.Participant.Number {
 			continue
 		}
 		if err := f.emitCapture(s, custom); err != nil {
@@ -90,9 +90,9 @@ func (f *follower) copyTo(owner *blotter, custom []byte) error {
 
 // emitCapture sends the TradeCaptureReport in f.capture to s, with the custom
 // fields behind it where the session takes them.
-func (f *follower) emitCapture(s *blotter, custom []byte) error {
+func (f *reporter) emitCapture(s *blotter, custom []byte) error {
 	body := f.capture
-	if s.custom.Load() {
+	if s.Custom.Load() {
 		body = append(body, custom...)
 	}
 	return f.emitType(s, "AE", wire.TagTradeReportID, body)
@@ -100,7 +100,7 @@ func (f *follower) emitCapture(s *blotter, custom []byte) error {
 
 // captureClaim reports a claim that is settled, under the ExecID of the report that
 // said so: to the session that took it, and to the drop copies of its participant.
-func (f *follower) captureClaim(c *claim, execID []byte) error {
+func (f *reporter) captureClaim(c *claim, execID []byte) error {
 	in := f.gateway.instruments.Get(c.Terms.Instrument)
 	if in == nil { // the report was not sent either
 		return nil
@@ -111,14 +111,14 @@ func (f *follower) captureClaim(c *claim, execID []byte) error {
 	body = wire.AppendUSDPrice(append(body, "\x0131="...), c.Terms.Price)
 	f.text = market.AppendClaimID(f.text[:0], c.ID)
 	side := wire.CaptureSide{
-		At: c.ChangedAt, Side: '1', OrderID: f.text, QuoteID: c.Quote, ClOrdID: c.Ref, CompID: c.owner.id.TargetCompID,
+		At: c.ChangedAt, Side: '1', OrderID: f.text, QuoteID: c.Quote, ClOrdID: c.Ref, CompID: c.owner.CompID(),
 	}
 	if strings.HasPrefix(c.Ref, wire.QuoteRespMark) {
 		side.ClOrdID = ""
 	}
 	f.capture = side.Append(body)
 	custom := wire.AppendCustomText(nil, wire.TagClaimState, c.State.Word())
-	if !c.owner.dropCopy.Load() {
+	if !c.owner.DropCopy.Load() {
 		if err := f.emitCapture(c.owner, custom); err != nil {
 			return err
 		}

@@ -10,6 +10,8 @@ import (
 	"blockdesk/engine"
 	"blockdesk/engine/event"
 	"blockdesk/fixgw/fixclient"
+	"blockdesk/fixgw/session"
+	"blockdesk/fixgw/session/sessiontest"
 	"blockdesk/fixgw/wire/wiretest"
 	"blockdesk/internal/await"
 	"blockdesk/persist/kv/kvtest"
@@ -51,18 +53,18 @@ func TestDropCopy(t *testing.T) {
 	fill := tk.want("35=8 11=x 150=F 39=2")
 	copied := tk.want("35=AE 487=0 856=0 570=N 150=F 39=2 55=SLUSD/USDC 32=4.00 31=1.5000 552=1 54=2 11=x 453=1 448=TK 447=D 452=36")
 	for _, tag := range []int{17, 37, 60} {
-		if copied.get(tag) != fill.get(tag) {
-			t.Errorf("tag %d is %q, of the report %q", tag, copied.get(tag), fill.get(tag))
+		if copied.Get(tag) != fill.Get(tag) {
+			t.Errorf("tag %d is %q, of the report %q", tag, copied.Get(tag), fill.Get(tag))
 		}
 	}
-	if copied.get(571) != fill.get(17) || copied.get(75) != fill.get(60)[:8] || copied.get(880) == "" {
+	if copied.Get(571) != fill.Get(17) || copied.Get(75) != fill.Get(60)[:8] || copied.Get(880) == "" {
 		t.Errorf("571, 75 or 880 of %s", copied)
 	}
-	if again := tkc.want("35=AE 448=TK 11=x"); again.pick(571, 17, 880) != copied.pick(571, 17, 880) {
+	if again := tkc.want("35=AE 448=TK 11=x"); again.Pick(571, 17, 880) != copied.Pick(571, 17, 880) {
 		t.Errorf("two sessions are told of one fill: %s and %s", copied, again)
 	}
-	other := mmc.want("35=AE 39=1 32=4.00 31=1.5000 54=1 11=a 448=MM 37=" + resting.get(37))
-	if other.get(880) != copied.get(880) || other.get(571) == copied.get(571) {
+	other := mmc.want("35=AE 39=1 32=4.00 31=1.5000 54=1 11=a 448=MM 37=" + resting.Get(37))
+	if other.Get(880) != copied.Get(880) || other.Get(571) == copied.Get(571) {
 		t.Errorf("sides of one trade: %s and %s", copied, other)
 	}
 	mm.want("35=8 11=a 150=F 39=1")
@@ -132,7 +134,7 @@ func TestDropCopyIsRemembered(t *testing.T) {
 	d.store = left
 	d.start()
 	mmc = d.dial("MMC", copying(keep(sender, target-1))) // as one who has lost it
-	mmc.want("35=AE 11=a 97=Y 571=" + first.get(571))
+	mmc.want("35=AE 11=a 97=Y 571=" + first.Get(571))
 }
 
 // TestDropCopyCrash: whatever of the store a crash leaves, every fill is copied, a
@@ -187,15 +189,15 @@ func recordCopies(t *testing.T, k *client, copies map[string]string) {
 			if err := k.checker.Check(raw); err != nil {
 				t.Fatalf("%v\n%s", err, wiretest.Show(raw))
 			}
-			m := msg(raw)
-			if m.get(35) == "B" { // the service says that it stops
+			m := sessiontest.Message(raw)
+			if m.Get(35) == "B" { // the service says that it stops
 				continue
 			}
-			text := m.pick(11, 32, 31, 37, 60)
-			if was, ok := copies[m.get(571)]; m.get(35) != "AE" || ok && was != text {
+			text := m.Pick(11, 32, 31, 37, 60)
+			if was, ok := copies[m.Get(571)]; m.Get(35) != "AE" || ok && was != text {
 				t.Errorf("%s, before it was %q", m, was)
 			}
-			copies[m.get(571)] = text
+			copies[m.Get(571)] = text
 		default:
 			return
 		}
@@ -221,11 +223,9 @@ func collectFills(t *testing.T, d *harness, fills map[string]string) {
 			}
 		})
 	}
-	s := g.sessionNamed("MM")
-	s.messages.replay = 1 << 20
-	err = s.messages.IterateMessages(1, s.messages.NextSenderMsgSeqNum(), func(m []byte) error {
-		if msg(m).get(150) == "F" {
-			fills[msg(m).get(17)] = msg(m).pick(11, 32, 31, 37, 60)
+	err = session.Hooks{Server: g.Server}.Session("MM").EachMessage(func(m []byte) error {
+		if sessiontest.Message(m).Get(150) == "F" {
+			fills[sessiontest.Message(m).Get(17)] = sessiontest.Message(m).Pick(11, 32, 31, 37, 60)
 		}
 		return nil
 	})
@@ -242,25 +242,25 @@ func TestClaimCapture(t *testing.T) {
 	tk, tkc := d.dial("TK", nil), d.dial("TKC", copying(func(o *fixclient.Options) { o.LogonFields = "5600=Y\x01" }))
 	mmc := d.dial("MMC", copying(nil))
 	report := tk.claimed("c1")
-	settle := func(claim string, signature byte) msg {
+	settle := func(claim string, signature byte) sessiontest.Message {
 		t.Helper()
 		d.pay(claim, signature, 250_000_000)
 		tk.hear("35=8 150=0 37=" + claim)
 		d.deliver(claim)
 		return tk.hear("35=8 150=F 37=" + claim)
 	}
-	claim := report.get(37)
+	claim := report.Get(37)
 	fill := settle(claim, 1)
 	const same = "487=0 570=N 150=F 39=2 55=SLUSD/USDC 48=T1/T1-1 32=252.525252 31=0.990000000 552=1 54=1 448=TK "
 	captured := tk.await("35=AE 37=" + claim)
-	captured.want(t, same+"11=c1 571="+fill.get(17)+" 17="+fill.get(17)+" 60="+fill.get(60)+" 198="+report.get(198))
-	tkc.await("35=AE 37="+claim).want(t, same+"11=c1 5612=settled 571="+fill.get(17))
+	captured.Want(t, same+"11=c1 571="+fill.Get(17)+" 17="+fill.Get(17)+" 60="+fill.Get(60)+" 198="+report.Get(198))
+	tkc.await("35=AE 37="+claim).Want(t, same+"11=c1 5612=settled 571="+fill.Get(17))
 
 	// One that was taken by AJ has no ClOrdID; a session that has asked for copies
 	// gets one of its own.
 	quote := tkc.quoted("r2", "")
-	tkc.send("AJ", "693=a1|117="+quote.get(117)+"|694=1|55=SLUSD/USDC|")
-	claim = tkc.hear("35=8 693=a1 150=A").get(37)
+	tkc.send("AJ", "693=a1|117="+quote.Get(117)+"|694=1|55=SLUSD/USDC|")
+	claim = tkc.hear("35=8 693=a1 150=A").Get(37)
 	d.pay(claim, 2, 250_000_000)
 	tkc.hear("35=8 150=0")
 	d.deliver(claim)
@@ -275,16 +275,16 @@ func TestClaimCapture(t *testing.T) {
 // them, which is sent when it is made.
 func (k *client) without(kind string) {
 	k.t.Helper()
-	k.pass(func(m msg) bool { return m.get(35) != kind })
+	k.pass(func(m sessiontest.Message) bool { return m.Get(35) != kind })
 }
 
 // await takes messages up to the first of the type that fields begin with.
-func (k *client) await(fields string) msg {
+func (k *client) await(fields string) sessiontest.Message {
 	k.t.Helper()
 	kind, _, _ := strings.Cut(fields, " ")
 	for {
-		if m := k.next(); "35="+m.get(35) == kind {
-			m.want(k.t, fields)
+		if m := k.next(); "35="+m.Get(35) == kind {
+			m.Want(k.t, fields)
 			return m
 		}
 	}
@@ -294,9 +294,9 @@ func (k *client) await(fields string) msg {
 // it once.
 func TestDropCopiesList(t *testing.T) {
 	var d dropCopies
-	list := []*blotter{{session: &session{number: 3}}, {session: &session{number: 1}}, {session: &session{number: 2}}}
+	list := []*blotter{{Session: &session.Session{Number: 3}}, {Session: &session.Session{Number: 1}}, {Session: &session.Session{Number: 2}}}
 	wish := func(s *blotter, copies bool) {
-		s.dropCopy.Store(copies)
+		s.DropCopy.Store(copies)
 		d.follow(s)
 		d.follow(s)
 	}

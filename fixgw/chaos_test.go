@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"blockdesk/fixgw/session/sessiontest"
 	"blockdesk/fixgw/wire"
 	"blockdesk/fixgw/wire/wiretest"
 	"blockdesk/internal/await"
@@ -45,7 +46,7 @@ func TestRandomMessages(t *testing.T) {
 			return fmt.Sprintf("35=%s|34=%d|49=MAD|52=%s|56=DESK|", msgType, seq, time.Now().UTC().Format("20060102-15:04:05.000"))
 		}
 		var sent bytes.Buffer
-		sent.Write(wiretest.Message(header("A", 1) + "98=0|108=60|141=Y|8013=N|553=mad|554=" + testPassword + "|"))
+		sent.Write(wiretest.Message(header("A", 1) + "98=0|108=60|141=Y|8013=N|553=mad|554=" + sessiontest.Password + "|"))
 		seq := 2
 		for range 60 {
 			body := ""

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"blockdesk/engine/rfq"
+	"blockdesk/fixgw/session"
 	"blockdesk/fixgw/wire"
 	"blockdesk/market"
 )
@@ -28,7 +29,7 @@ const (
 
 func (c *claim) appendRecord(dst []byte) []byte {
 	dst = append(dst, claimRecordVersion)
-	dst = binary.BigEndian.AppendUint16(dst, c.owner.number)
+	dst = binary.BigEndian.AppendUint16(dst, c.owner.Number)
 	dst = append(dst, c.Digits, c.Status)
 	dst = binary.BigEndian.AppendUint64(dst, uint64(c.Refund.At))
 	dst = append(dst, c.Refund.Signature[:]...)
@@ -36,12 +37,12 @@ func (c *claim) appendRecord(dst []byte) []byte {
 	return rfq.AppendRecord(dst, &c.Claim)
 }
 
-// parseClaimRecord reads what appendRecord wrote. session returns the session of
-// a number, or nil where there is none any more; such a claim is nil, and so is
+// parseClaimRecord reads what appendRecord wrote. blotterOf returns the blotter of
+// a session number, or nil where there is no such session; such a claim is nil, and so is
 // one whose session is another participant's by now.
-func parseClaimRecord(id market.ClaimID, value []byte, session func(uint16) *blotter) (*claim, error) {
+func parseClaimRecord(id market.ClaimID, value []byte, blotterOf func(uint16) *blotter) (*claim, error) {
 	bad := func() (*claim, error) {
-		return nil, fmt.Errorf("%w: claim %s: %d bytes", errLayout, market.AppendClaimID(nil, id), len(value))
+		return nil, fmt.Errorf("%w: claim %s: %d bytes", session.ErrLayout, market.AppendClaimID(nil, id), len(value))
 	}
 	if len(value) < claimRecordHead || value[0] != claimRecordVersion || len(value) < claimRecordHead+int(value[77]) {
 		return bad()
@@ -52,8 +53,8 @@ func parseClaimRecord(id market.ClaimID, value []byte, session func(uint16) *blo
 	if err != nil || !ok || len(rest) != 0 || told.ID != id || refEnd == claimRecordHead {
 		return bad()
 	}
-	s := session(binary.BigEndian.Uint16(value[1:]))
-	if s == nil || s.participant.Number != told.Participant {
+	s := blotterOf(binary.BigEndian.Uint16(value[1:]))
+	if s == nil || s.Participant.Number != told.Participant {
 		return nil, nil
 	}
 	c := &claim{owner: s, ClientClaim: wire.ClientClaim{
@@ -82,7 +83,7 @@ func (s *blotter) liveClaim(id market.ClaimID) (c claim, ok bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if known := s.claims[id]; known != nil {
-		return known.shown(), true
+		return known.snapshot(), true
 	}
 	return claim{}, false
 }
@@ -96,7 +97,7 @@ func (s *blotter) claimUnder(key string) (c claim, ok bool, err error) {
 	if r != nil {
 		id = r.id
 		if r.claim != nil {
-			c, ok = r.claim.shown(), true
+			c, ok = r.claim.snapshot(), true
 		}
 	}
 	s.mu.Unlock()
@@ -117,7 +118,7 @@ func (s *blotter) claimUnder(key string) (c claim, ok bool, err error) {
 }
 
 // shown returns a copy without what is the follower's alone.
-func (c *claim) shown() claim {
+func (c *claim) snapshot() claim {
 	return claim{ClientClaim: c.ClientClaim, owner: c.owner}
 }
 
@@ -135,12 +136,12 @@ func (g *Gateway) storedClaim(id market.ClaimID) (*claim, error) {
 	return nil, nil
 }
 
-// adoptClaim takes a live claim from the store, before Run.
-func (s *blotter) adoptClaim(c *claim) {
+// restoreClaim takes a live claim from the store, before Run.
+func (s *blotter) restoreClaim(c *claim) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.claims[c.ID] = c
-	s.refs[c.Ref] = &ref{clOrdID: c.Ref, id: market.OrderID(c.ID), claim: c, answer: '8'}
+	s.refs[c.Ref] = &request{clOrdID: c.Ref, id: market.OrderID(c.ID), claim: c, answer: '8'}
 }
 
 // forgetClaim drops a claim that is over and is in the store as such.

@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"blockdesk/fixgw/fixclient"
+	"blockdesk/fixgw/session"
+	"blockdesk/fixgw/session/sessiontest"
 	"blockdesk/internal/await"
 )
 
@@ -44,10 +46,10 @@ func TestResetSequence(t *testing.T) {
 	mm := d.dial("MM", keep(1, 1))
 	mm.order("a", "1", "1", "1", "59=1|")
 	mm.want("35=8 11=a 150=0")
-	if err := d.gateway.ResetSequence("MM", false); !errors.Is(err, ErrLoggedOn) {
+	if err := d.gateway.ResetSequence("MM", false); !errors.Is(err, session.ErrLoggedOn) {
 		t.Errorf("of one that is logged on: %v", err)
 	}
-	if err := d.gateway.ResetSequence("XX", false); !errors.Is(err, ErrUnknownSession) {
+	if err := d.gateway.ResetSequence("XX", false); !errors.Is(err, session.ErrUnknownSession) {
 		t.Errorf("of an unknown one: %v", err)
 	}
 	if err := d.gateway.ResetSequence("MM", true); err != nil {
@@ -98,11 +100,11 @@ func TestResetWhileReported(t *testing.T) {
 		}
 	}
 	// What came after the last reset is there under the numbers from 1 on.
-	messages := d.gateway.sessionNamed("MM").messages
+	messages := d.gateway.SessionNamed("MM").Messages
 	next := messages.NextSenderMsgSeqNum()
 	want := 1
 	err := messages.IterateMessages(1, next-1, func(raw []byte) error {
-		if n := msg(raw).get(34); n != strconv.Itoa(want) {
+		if n := sessiontest.Message(raw).Get(34); n != strconv.Itoa(want) {
 			t.Errorf("number %s, want %d", n, want)
 		}
 		want++
@@ -116,20 +118,20 @@ func TestResetWhileReported(t *testing.T) {
 func TestKick(t *testing.T) {
 	t.Parallel()
 	d := newDesk(t, []string{"MM"}, nil)
-	if err := d.gateway.Kick("MM", "x"); !errors.Is(err, ErrNotLoggedOn) {
+	if err := d.gateway.Kick("MM", "x"); !errors.Is(err, session.ErrNotLoggedOn) {
 		t.Errorf("one that is not logged on: %v", err)
 	}
-	if err := d.gateway.Kick("XX", "x"); !errors.Is(err, ErrUnknownSession) {
+	if err := d.gateway.Kick("XX", "x"); !errors.Is(err, session.ErrUnknownSession) {
 		t.Errorf("an unknown one: %v", err)
 	}
 	mm := d.dial("MM", nil)
 	d.awaitLoggedOn("MM")
-	for _, text := range []string{"", "a\x01b", "é", strings.Repeat("x", MaxOperatorText+1)} {
-		if err := d.gateway.Kick("MM", text); !errors.Is(err, ErrText) {
+	for _, text := range []string{"", "a\x01b", "é", strings.Repeat("x", session.MaxOperatorText+1)} {
+		if err := d.gateway.Kick("MM", text); !errors.Is(err, session.ErrText) {
 			t.Errorf("text %q: %v", text, err)
 		}
 	}
-	text := strings.Repeat("x", MaxOperatorText)
+	text := strings.Repeat("x", session.MaxOperatorText)
 	if err := d.gateway.Kick("MM", text); err != nil {
 		t.Fatal(err)
 	}
@@ -149,7 +151,7 @@ func TestAnnounce(t *testing.T) {
 		t.Fatalf("%d, %v", n, err)
 	}
 	for _, k := range []*client{mm, tk} {
-		if m := k.want("35=B 33=1"); m.get(148) != "MAINTENANCE: down at 18:00 UTC" || m.get(58) != "down at 18:00 UTC" {
+		if m := k.want("35=B 33=1"); m.Get(148) != "MAINTENANCE: down at 18:00 UTC" || m.Get(58) != "down at 18:00 UTC" {
 			t.Errorf("%s", m)
 		}
 	}
@@ -158,13 +160,13 @@ func TestAnnounce(t *testing.T) {
 	}
 	tk.want("35=B 58=x")
 	mm.none()
-	if _, err := d.gateway.Announce("OFF", "x"); !errors.Is(err, ErrNotLoggedOn) {
+	if _, err := d.gateway.Announce("OFF", "x"); !errors.Is(err, session.ErrNotLoggedOn) {
 		t.Errorf("one that is not logged on: %v", err)
 	}
-	if _, err := d.gateway.Announce("XX", "x"); !errors.Is(err, ErrUnknownSession) {
+	if _, err := d.gateway.Announce("XX", "x"); !errors.Is(err, session.ErrUnknownSession) {
 		t.Errorf("an unknown one: %v", err)
 	}
-	if _, err := d.gateway.Announce("", "a\nb"); !errors.Is(err, ErrText) {
+	if _, err := d.gateway.Announce("", "a\nb"); !errors.Is(err, session.ErrText) {
 		t.Errorf("a text of two lines: %v", err)
 	}
 }
@@ -181,7 +183,7 @@ func TestStopTellsClients(t *testing.T) {
 	if text := mm.loggedOut(); !strings.Contains(text, "MAINTENANCE: the service is stopping") {
 		t.Errorf("logged out with %s", text)
 	}
-	if _, err := d.gateway.Reload(testParticipants("MM")); !errors.Is(err, ErrStopped) {
+	if _, err := d.gateway.Reload(sessiontest.Participants("MM")); !errors.Is(err, session.ErrStopped) {
 		t.Errorf("a reload after the stop: %v", err)
 	}
 }

@@ -5,13 +5,14 @@ import (
 
 	"blockdesk/desk"
 	"blockdesk/engine/rfq"
+	"blockdesk/fixgw/marketdata"
 )
 
 // Dependencies answer the gateway's messages. A nil one means that there is no such
 // part in this process: a request that needs it is refused with its reason.
 type Dependencies struct {
 	// MarketData is behind MarketDataRequests.
-	MarketData MarketData
+	MarketData marketdata.Source
 	// Desk is behind QuoteRequests and orders that name a quote.
 	Desk Desk
 	// Settlement is behind claims and proofs of payment.

@@ -12,7 +12,7 @@ import (
 	"blockdesk/market"
 )
 
-// deskFollower is the follower's part that tells sessions what the RFQ desk has
+// deskReports is the follower's part that tells sessions what the RFQ desk has
 // done for them. It has a place in every event, as the rest of the follower:
 //
 //   - A record is taken at its last piece. The pieces before it are read again
@@ -23,7 +23,7 @@ import (
 //     again by the same ExecID.
 //   - What is told depends on the record and on what is committed, on nothing
 //     else.
-type deskFollower struct {
+type deskReports struct {
 	reader rfq.Reader
 	quotes map[market.QuoteID]*quote // that the desk has not forgotten
 	claims map[market.ClaimID]*claim // live, or changed since the last commit
@@ -52,13 +52,13 @@ type claimHooks struct {
 	reserved func(s *blotter, c *claim, again bool)
 	// settled is called once the report of the fill is made, with execID its ExecID:
 	// what it sends by the follower comes again after a crash as that report does.
-	settled func(f *follower, c *claim, execID []byte) error
+	settled func(f *reporter, c *claim, execID []byte) error
 }
 
 // startDesk learns the facts from the desk's own view, where no record has told
 // them since the store was made, and calls the hook of claims that wait for their
 // payment. They are safe before a request can need them.
-func (f *follower) startDesk() error {
+func (f *reporter) startDesk() error {
 	g := f.gateway
 	if g.dependencies.Desk == nil {
 		return nil
@@ -79,20 +79,20 @@ func (f *follower) startDesk() error {
 	}
 	for _, id := range sortedKeys(f.desk.claims) {
 		if c := f.desk.claims[id]; c.State == rfq.ClaimReserved {
-			shown := c.shown()
+			shown := c.snapshot()
 			g.hooks.reserved(c.owner, &shown, true)
 		}
 	}
 	return nil
 }
 
-func (d *deskFollower) learnPair(p *rfq.Pair) {
+func (d *deskReports) learnPair(p *rfq.Pair) {
 	if digits, ok := d.facts.digits[p.Instrument]; !ok || digits != p.BaseDecimals {
 		d.facts.digits[p.Instrument], d.changedFacts = p.BaseDecimals, true
 	}
 }
 
-func (d *deskFollower) learnPolicy(p *rfq.Policy) {
+func (d *deskReports) learnPolicy(p *rfq.Policy) {
 	if d.facts.mint != p.USDCMint {
 		d.facts.mint, d.changedFacts = p.USDCMint, true
 	}
@@ -100,10 +100,10 @@ func (d *deskFollower) learnPolicy(p *rfq.Policy) {
 
 // wants reports whether records of a tag can matter to a session. A Quote and an
 // Outcome do in a session's own command alone.
-func (f *follower) wants(t rfq.Tag) bool {
+func (f *reporter) wants(t rfq.Tag) bool {
 	switch t {
 	case rfq.TagQuote, rfq.TagOutcome:
-		return f.ref.blotter != nil
+		return f.command.blotter != nil
 	case rfq.TagPolicy, rfq.TagPair, rfq.TagTicket, rfq.TagLock, rfq.TagClaim, rfq.TagPayment, rfq.TagRemoved:
 		return true
 	}
@@ -111,7 +111,7 @@ func (f *follower) wants(t rfq.Tag) bool {
 }
 
 // followDesk takes one piece of a record of the desk's.
-func (f *follower) followDesk(e *event.Event) error {
+func (f *reporter) followDesk(e *event.Event) error {
 	piece, _ := e.Desk()
 	if !f.wants(rfq.Tag(piece.Tag)) {
 		return nil
@@ -120,9 +120,9 @@ func (f *follower) followDesk(e *event.Event) error {
 	if !whole {
 		return nil
 	}
-	if f.place.before(f.done) {
+	if f.next.before(f.stored) {
 		if f.answeredBy(record) {
-			f.ref.answered = true
+			f.command.answered = true
 		}
 		return nil
 	}
@@ -136,7 +136,7 @@ func (f *follower) followDesk(e *event.Event) error {
 	case *rfq.Claim:
 		return f.claimed(e, r)
 	case *rfq.Payment:
-		return f.paymentKnown(e, r)
+		return f.paymentRecorded(e, r)
 	case *rfq.Ticket:
 		if r.Ended() {
 			reason := event.ReasonTicketWithdrawn
@@ -153,7 +153,7 @@ func (f *follower) followDesk(e *event.Event) error {
 			})
 		}
 	case *rfq.Removed:
-		return f.gone(r)
+		return f.removed(r)
 	case *rfq.Outcome:
 		return f.outcome(e, r)
 	}
@@ -162,12 +162,12 @@ func (f *follower) followDesk(e *event.Event) error {
 
 // answeredBy reports whether a record is the first answer to the command's own
 // request.
-func (f *follower) answeredBy(record rfq.Record) bool {
+func (f *reporter) answeredBy(record rfq.Record) bool {
 	switch r := record.(type) {
 	case *rfq.Quote:
-		return market.OrderID(r.ID) == f.ref.id
+		return market.OrderID(r.ID) == f.command.id
 	case *rfq.Claim:
-		return market.OrderID(r.ID) == f.ref.id
+		return market.OrderID(r.ID) == f.command.id
 	case *rfq.Outcome:
 		return r.Reason != event.ReasonNone
 	}
@@ -175,11 +175,11 @@ func (f *follower) answeredBy(record rfq.Record) bool {
 }
 
 // quoted answers an R.
-func (f *follower) quoted(r *rfq.Quote) error {
-	s := f.ref.blotter
+func (f *reporter) quoted(r *rfq.Quote) error {
+	s := f.command.blotter
 	in := f.gateway.instruments.Get(r.Terms.Instrument)
 	digits, known := f.desk.facts.digits[r.Terms.Instrument]
-	if market.OrderID(r.ID) != f.ref.id {
+	if market.OrderID(r.ID) != f.command.id {
 		return nil
 	}
 	if in == nil || !known {
@@ -187,22 +187,22 @@ func (f *follower) quoted(r *rfq.Quote) error {
 		return nil
 	}
 	f.at = r.IssuedAt
-	q := &quote{owner: s, ClientQuote: wire.ClientQuote{Quote: *r, Ref: string(f.ref.clOrdID()), Digits: digits}}
+	q := &quote{owner: s, ClientQuote: wire.ClientQuote{Quote: *r, Ref: string(f.command.clOrdID()), Digits: digits}}
 	f.desk.quotes[q.ID] = q
 	s.mu.Lock()
 	s.quotes[q.ID] = q
 	s.mu.Unlock()
-	f.touchQuote(q)
-	body := q.AppendBody(f.out.scratch[:0], in.Symbol)
-	if s.custom.Load() {
+	f.markQuoteChanged(q)
+	body := q.AppendBody(f.out.Scratch[:0], in.Symbol)
+	if s.Custom.Load() {
 		body = wire.AppendCustomTerms(body, &q.Terms, f.desk.facts.mint)
 	}
-	f.out.scratch = body
+	f.out.Scratch = body
 	return f.answerDesk(s, wire.AnswerQuote, body, nil)
 }
 
 // claimed follows a claim of a session's.
-func (f *follower) claimed(e *event.Event, r *rfq.Claim) error {
+func (f *reporter) claimed(e *event.Event, r *rfq.Claim) error {
 	if r.Participant == 0 {
 		return nil
 	}
@@ -221,7 +221,7 @@ func (f *follower) claimed(e *event.Event, r *rfq.Claim) error {
 		c.owner.claims[c.ID] = c
 	}
 	c.owner.mu.Unlock()
-	f.touchClaim(c)
+	f.markClaimChanged(c)
 	if status == before {
 		return nil
 	}
@@ -237,7 +237,7 @@ func (f *follower) claimed(e *event.Event, r *rfq.Claim) error {
 }
 
 // whyRefund says why c, which was in the state was, is refund_due.
-func (f *follower) whyRefund(c *claim, was rfq.ClaimState) event.Reason {
+func (f *reporter) whyRefund(c *claim, was rfq.ClaimState) event.Reason {
 	switch {
 	case c.State != rfq.ClaimRefundDue:
 		return event.ReasonNone
@@ -248,23 +248,23 @@ func (f *follower) whyRefund(c *claim, was rfq.ClaimState) event.Reason {
 }
 
 // reserved follows a claim that the session's command has just taken.
-func (f *follower) reserved(e *event.Event, r *rfq.Claim) error {
-	s := f.ref.blotter
+func (f *reporter) reserved(e *event.Event, r *rfq.Claim) error {
+	s := f.command.blotter
 	in := f.gateway.instruments.Get(r.Terms.Instrument)
 	digits, known := f.desk.facts.digits[r.Terms.Instrument]
-	if s == nil || market.OrderID(r.ID) != f.ref.id || in == nil || !known {
+	if s == nil || market.OrderID(r.ID) != f.command.id || in == nil || !known {
 		f.lost.Add(1)
 		return nil
 	}
 	f.at = r.ChangedAt
 	c := &claim{owner: s, ClientClaim: wire.ClientClaim{
-		Claim: *r, Ref: string(f.ref.clOrdID()), Digits: digits, Status: wire.ClaimStatus(r.State),
+		Claim: *r, Ref: string(f.command.clOrdID()), Digits: digits, Status: wire.ClaimStatus(r.State),
 	}}
 	f.desk.claims[c.ID] = c
 	s.mu.Lock()
 	s.claims[c.ID] = c
 	s.mu.Unlock()
-	f.touchClaim(c)
+	f.markClaimChanged(c)
 	f.text = wire.ClaimText(f.text[:0], &c.ClientClaim, false, event.ReasonNone)
 	if err := f.reportClaim(e, c, wire.ExecPendingNew, r.ReservedAt, f.text, true); err != nil {
 		return err
@@ -273,15 +273,15 @@ func (f *follower) reserved(e *event.Event, r *rfq.Claim) error {
 		if err := f.deliver(); err != nil { // what the hook sends comes after
 			return err
 		}
-		shown := c.shown()
+		shown := c.snapshot()
 		f.gateway.hooks.reserved(s, &shown, false)
 	}
 	return nil
 }
 
-// paymentKnown tells of money that is owed back, where the claim's own record,
+// paymentRecorded tells of money that is owed back, where the claim's own record,
 // which comes after it, does not.
-func (f *follower) paymentKnown(e *event.Event, r *rfq.Payment) error {
+func (f *reporter) paymentRecorded(e *event.Event, r *rfq.Payment) error {
 	if r.State != rfq.PaymentRefundDue {
 		return nil
 	}
@@ -296,7 +296,7 @@ func (f *follower) paymentKnown(e *event.Event, r *rfq.Payment) error {
 	c.owner.mu.Lock()
 	c.Refund = told
 	c.owner.mu.Unlock()
-	f.touchClaim(c)
+	f.markClaimChanged(c)
 	if c.Status != wire.StatusCancelled && (r.Reason == event.ReasonLatePayment || r.Reason == event.ReasonUndeliverable) {
 		return nil
 	}
@@ -306,24 +306,24 @@ func (f *follower) paymentKnown(e *event.Event, r *rfq.Payment) error {
 
 // reportClaim sends an execution report of c; answers says that it is the first
 // answer to its request.
-func (f *follower) reportClaim(e *event.Event, c *claim, execType byte, at int64, text []byte, answers bool) error {
+func (f *reporter) reportClaim(e *event.Event, c *claim, execType byte, at int64, text []byte, answers bool) error {
 	f.setExecID(e)
 	return f.sendClaim(c, execType, at, text, answers)
 }
 
 // sendClaim is reportClaim by the ExecID that f.execID is.
-func (f *follower) sendClaim(c *claim, execType byte, at int64, text []byte, answers bool) error {
+func (f *reporter) sendClaim(c *claim, execType byte, at int64, text []byte, answers bool) error {
 	in := f.gateway.instruments.Get(c.Terms.Instrument)
 	if in == nil { // configured no more
 		f.lost.Add(1)
 		return nil
 	}
 	r := wire.ClaimReport{Claim: &c.ClientClaim, Symbol: in.Symbol, ExecID: f.execID, ExecType: execType, At: at, Text: text}
-	body := r.AppendBody(f.out.scratch[:0])
-	if c.owner.custom.Load() {
+	body := r.AppendBody(f.out.Scratch[:0])
+	if c.owner.Custom.Load() {
 		body = f.appendCustomClaim(body, c)
 	}
-	f.out.scratch = body
+	f.out.Scratch = body
 	if answers {
 		return f.answerDesk(c.owner, '8', body, c)
 	}
@@ -331,14 +331,14 @@ func (f *follower) sendClaim(c *claim, execType byte, at int64, text []byte, ans
 }
 
 // appendCustomClaim appends what standard fields have no place for.
-func (f *follower) appendCustomClaim(dst []byte, c *claim) []byte {
+func (f *reporter) appendCustomClaim(dst []byte, c *claim) []byte {
 	dst = wire.AppendCustomTerms(dst, &c.Terms, f.desk.facts.mint)
 	return wire.AppendCustomText(dst, wire.TagClaimState, c.State.Word())
 }
 
 // removeQuotes tells that the quotes whose terms match cannot be taken any more:
 // Z, then AI.
-func (f *follower) removeQuotes(at int64, why event.Reason, match func(*rfq.Terms) bool) error {
+func (f *reporter) removeQuotes(at int64, why event.Reason, match func(*rfq.Terms) bool) error {
 	for _, id := range sortedKeys(f.desk.quotes) {
 		q := f.desk.quotes[id]
 		if !match(&q.Terms) {
@@ -348,8 +348,8 @@ func (f *follower) removeQuotes(at int64, why event.Reason, match func(*rfq.Term
 		if !f.endQuote(q) || in == nil {
 			continue
 		}
-		f.out.scratch = q.AppendCancel(f.out.scratch[:0], in.Symbol)
-		if err := f.moment(q.owner, "Z", wire.TagQuoteID, f.out.scratch); err != nil {
+		f.out.Scratch = q.AppendCancel(f.out.Scratch[:0], in.Symbol)
+		if err := f.emitTransient(q.owner, "Z", wire.TagQuoteID, f.out.Scratch); err != nil {
 			return err
 		}
 		if err := f.quoteStatus(q, wire.QuoteRemoved, at, wire.DeskText(why, 0)); err != nil {
@@ -360,30 +360,30 @@ func (f *follower) removeQuotes(at int64, why event.Reason, match func(*rfq.Term
 }
 
 // endQuote marks a quote as over, and reports whether it was not before.
-func (f *follower) endQuote(q *quote) bool {
+func (f *reporter) endQuote(q *quote) bool {
 	q.owner.mu.Lock()
 	was := q.over
 	q.over = true
 	q.owner.mu.Unlock()
 	if !was {
-		f.touchQuote(q)
+		f.markQuoteChanged(q)
 	}
 	return !was
 }
 
 // quoteStatus sends an AI.
-func (f *follower) quoteStatus(q *quote, status string, at int64, text string) error {
+func (f *reporter) quoteStatus(q *quote, status string, at int64, text string) error {
 	in := f.gateway.instruments.Get(q.Terms.Instrument)
 	if in == nil { // configured no more
 		return nil
 	}
-	f.out.scratch = q.AppendStatus(f.out.scratch[:0], in.Symbol, status, at, text)
-	return f.moment(q.owner, "AI", wire.TagQuoteID, f.out.scratch)
+	f.out.Scratch = q.AppendStatus(f.out.Scratch[:0], in.Symbol, status, at, text)
+	return f.emitTransient(q.owner, "AI", wire.TagQuoteID, f.out.Scratch)
 }
 
 // moment sends what is worth nothing later: quotes and what becomes of them. It
 // is not kept for a resend, so what a crash has swallowed stays unsaid.
-func (f *follower) moment(s *blotter, msgType string, firstTag int, body []byte) error {
+func (f *reporter) emitTransient(s *blotter, msgType string, firstTag int, body []byte) error {
 	if f.replaying {
 		return nil
 	}
@@ -392,15 +392,15 @@ func (f *follower) moment(s *blotter, msgType string, firstTag int, body []byte)
 
 // gone follows what the desk has forgotten: a quote that was used or has
 // expired, and a claim that ended long ago.
-func (f *follower) gone(r *rfq.Removed) error {
+func (f *reporter) removed(r *rfq.Removed) error {
 	switch r.What {
 	case rfq.TagQuote:
 		q := f.desk.quotes[market.QuoteID(r.ID)]
 		if q == nil {
 			return nil
 		}
-		f.touchQuote(q)
-		q.gone = true
+		f.markQuoteChanged(q)
+		q.forgotten = true
 		delete(f.desk.quotes, q.ID)
 		q.owner.mu.Lock()
 		delete(q.owner.quotes, q.ID)
@@ -421,25 +421,25 @@ func (f *follower) gone(r *rfq.Removed) error {
 }
 
 // outcome answers a request that the desk has refused.
-func (f *follower) outcome(e *event.Event, r *rfq.Outcome) error {
-	s := f.ref.blotter
-	if r.Reason == event.ReasonNone || market.OrderID(r.Token) != f.ref.id {
+func (f *reporter) outcome(e *event.Event, r *rfq.Outcome) error {
+	s := f.command.blotter
+	if r.Reason == event.ReasonNone || market.OrderID(r.Token) != f.command.id {
 		return nil
 	}
 	f.at = r.At
-	key := string(f.ref.clOrdID())
+	key := string(f.command.clOrdID())
 	symbol := f.gateway.symbolAsked(s, key)
 	f.text = append(f.text[:0], wire.DeskText(r.Reason, r.Limit)...)
-	body := f.out.scratch[:0]
+	body := f.out.Scratch[:0]
 	switch r.Kind {
 	case rfq.KindRequestQuote:
 		body = wire.AppendQuoteReject(body, strings.TrimPrefix(key, wire.QuoteReqMark), symbol, wire.DeskReasonOf(r.Reason).QuoteReason, f.text)
-		f.out.scratch = body
+		f.out.Scratch = body
 		return f.answerDesk(s, wire.AnswerQuoteReject, body, nil)
 	case rfq.KindTakeClaim:
 		f.setExecID(e)
 		body = wire.AppendClaimReject(body, key, f.execID, symbol, wire.DeskReasonOf(r.Reason).OrderReason, r.At, f.text)
-		f.out.scratch = body
+		f.out.Scratch = body
 		return f.answerDesk(s, '8', body, nil)
 	}
 	return nil
@@ -447,26 +447,26 @@ func (f *follower) outcome(e *event.Event, r *rfq.Outcome) error {
 
 // answerDesk is answer for requests to the desk: c is the claim that one has
 // made, or nil.
-func (f *follower) answerDesk(s *blotter, code byte, body []byte, c *claim) error {
+func (f *reporter) answerDesk(s *blotter, code byte, body []byte, c *claim) error {
 	f.keepAnswer(s, code, body, nil, c)
 	msgType, first := wire.AnswerForm(code)
 	if code == '8' {
 		return f.emitType(s, msgType, first, body)
 	}
-	return f.moment(s, msgType, first, body)
+	return f.emitTransient(s, msgType, first, body)
 }
 
 // claim returns what is known of a session's claim, or nil. One that is over may
 // come from the store.
-func (f *follower) claim(id market.ClaimID) (*claim, error) {
+func (f *reporter) claim(id market.ClaimID) (*claim, error) {
 	if c := f.desk.claims[id]; c != nil {
 		return c, nil
 	}
 	return f.gateway.storedClaim(id)
 }
 
-// touchClaim marks c for the next commit.
-func (f *follower) touchClaim(c *claim) {
+// markClaimChanged marks c for the next commit.
+func (f *reporter) markClaimChanged(c *claim) {
 	f.desk.claims[c.ID] = c
 	if !c.dirty {
 		c.dirty = true
@@ -474,8 +474,8 @@ func (f *follower) touchClaim(c *claim) {
 	}
 }
 
-// touchQuote marks q for the next commit.
-func (f *follower) touchQuote(q *quote) {
+// markQuoteChanged marks q for the next commit.
+func (f *reporter) markQuoteChanged(q *quote) {
 	if !q.dirty {
 		q.dirty = true
 		f.desk.changedQuotes = append(f.desk.changedQuotes, q)

@@ -5,13 +5,14 @@ import (
 	"errors"
 	"fmt"
 
+	"blockdesk/fixgw/session"
 	"blockdesk/market"
 	"blockdesk/persist/kv"
 )
 
 // loadDesk reads the live quotes and claims, and the facts. Quotes of sessions that
 // are no more are forgotten: nobody would follow their end. Claims stay.
-func (f *follower) loadDesk() error {
+func (f *reporter) loadDesk() error {
 	d := &f.desk
 	d.quotes, d.claims = make(map[market.QuoteID]*quote), make(map[market.ClaimID]*claim)
 	d.facts.digits = make(map[market.InstrumentID]uint8)
@@ -21,7 +22,7 @@ func (f *follower) loadDesk() error {
 	case err != nil:
 		return err
 	case ok && !d.facts.parse(value):
-		return fmt.Errorf("%w: desk's facts of %d bytes", errLayout, len(value))
+		return fmt.Errorf("%w: desk's facts of %d bytes", session.ErrLayout, len(value))
 	}
 	each := func(kind byte, take func(id uint64, value []byte) error) error {
 		return kv.Each(f.store, []byte{kind}, []byte{kind + 1}, func(key, value []byte) error {
@@ -48,7 +49,7 @@ func (f *follower) loadDesk() error {
 			return err
 		}
 		d.claims[c.ID] = c
-		c.owner.adoptClaim(c)
+		c.owner.restoreClaim(c)
 		return nil
 	}))
 	if err != nil || len(orphans) == 0 {
@@ -64,15 +65,15 @@ func (f *follower) loadDesk() error {
 
 // waits reports whether something of the desk's has changed since the last
 // commit.
-func (d *deskFollower) waits() bool {
+func (d *deskReports) changed() bool {
 	return len(d.changedQuotes) > 0 || len(d.changedClaims) > 0 || len(d.forgotten) > 0 || d.changedFacts
 }
 
 // commit writes what has changed.
-func (d *deskFollower) commit(set func(key, value []byte), deleteRange func(lo, hi []byte)) {
+func (d *deskReports) commit(set func(key, value []byte), deleteRange func(lo, hi []byte)) {
 	drop := func(key []byte) { deleteRange(key, kv.After(key)) }
 	for _, q := range d.changedQuotes {
-		if key := quoteKey(nil, q.ID); q.gone {
+		if key := quoteKey(nil, q.ID); q.forgotten {
 			drop(key)
 		} else {
 			q.owner.mu.Lock() // its client may pass on it now
@@ -100,7 +101,7 @@ func (d *deskFollower) commit(set func(key, value []byte), deleteRange func(lo, 
 }
 
 // settle lets go of what a commit has made safe.
-func (d *deskFollower) settle() {
+func (d *deskReports) afterCommit() {
 	for _, q := range d.changedQuotes {
 		q.dirty = false
 	}

@@ -3,15 +3,16 @@ package fixgw
 import (
 	"fmt"
 
+	"blockdesk/fixgw/session"
 	"blockdesk/fixgw/wire"
 )
 
 // message implements handler.
-func (s *blotter) message(msgType, frame []byte) *wire.Reject {
+func (s *blotter) Message(msgType, frame []byte) *wire.Reject {
 	g := s.gateway
 	if g.options.Leadership.Follower() && isLeadersPart(msgType) {
-		g.rejects.Add(1)
-		return wire.BusinessReject(wire.RejNotAvailable, wire.BusinessIDOf(frame), leaderText(g.options.Leadership.Leader()))
+		g.Rejects.Add(1)
+		return wire.BusinessReject(wire.RejNotAvailable, wire.BusinessIDOf(frame), session.LeaderText(g.options.Leadership.Leader()))
 	}
 	switch string(msgType) {
 	case "D", "F", "G", "H", "q":
@@ -27,40 +28,40 @@ func (s *blotter) message(msgType, frame []byte) *wire.Reject {
 	case "AE":
 		return s.tradeReport(frame)
 	case "V":
-		return g.market.request(s.session, frame)
+		return g.market.Request(s.Session, frame)
 	case "x":
-		return s.securityList(frame)
+		return g.securities.List(s.Session, frame)
 	case "c":
-		return s.securityDefinition(frame)
+		return g.securities.Define(s.Session, frame)
 	case "e":
-		return g.statuses.request(s.session, frame)
+		return g.statuses.Request(s.Session, frame)
 	}
-	g.rejects.Add(1)
+	g.Rejects.Add(1)
 	return wire.BusinessReject(wire.RejUnknownType, wire.BusinessIDOf(frame), fmt.Sprintf("%s: MsgType (35) %.4q", wire.CodeUnsupported, msgType))
 }
 
 // request implements handler.
-func (s *blotter) request(msgType byte, r *wire.OrderRequest, alone bool) (placed bool, no *wire.Reject) {
+func (s *blotter) OrderRequest(msgType byte, r *wire.OrderRequest, alone bool) (placed bool, no *wire.Reject) {
 	s.alone = alone
 	no = s.handleOrder(msgType, r)
 	placed, s.alone, s.placed = s.placed, false, false
 	return placed, no
 }
 
-// runInline implements handler.
-func (s *blotter) runInline() { s.gateway.engine.RunInline(s.gateway.follower.step) }
+// RunInline implements handler.
+func (s *blotter) RunInline() { s.gateway.engine.RunInline(s.gateway.reporter.step) }
 
 // wished implements handler.
-func (s *blotter) wished() { s.gateway.copies.follow(s) }
+func (s *blotter) LogonFlagsChanged() { s.gateway.copies.follow(s) }
 
-// loggedOut implements handler.
-func (s *blotter) loggedOut() {
-	s.gateway.market.drop(s.session)
-	s.gateway.statuses.drop(s.session)
+// LoggedOut implements handler.
+func (s *blotter) LoggedOut() {
+	s.gateway.market.Drop(s.Session)
+	s.gateway.statuses.Drop(s.Session)
 }
 
-// cancelOrders implements handler.
-func (s *blotter) cancelOrders() { s.gateway.sweeper.add(s) }
+// CancelOrders implements handler.
+func (s *blotter) CancelOrders() { s.gateway.canceller.add(s) }
 
 // isLeadersPart reports whether only the leader can answer messages of a type:
 // orders, quotes, payments, and what became of them.

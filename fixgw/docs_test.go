@@ -16,6 +16,9 @@ import (
 	"github.com/quickfixgo/quickfix/datadictionary"
 
 	"blockdesk/engine/event"
+	"blockdesk/fixgw/marketdata"
+	"blockdesk/fixgw/session"
+	"blockdesk/fixgw/session/sessiontest"
 	"blockdesk/fixgw/wire"
 	"blockdesk/fixgw/wire/wiretest"
 	"blockdesk/internal/solana/eddsa"
@@ -42,7 +45,7 @@ type docSection struct {
 	types    []string
 	names    map[int]string
 	required map[int]bool
-	examples map[string]msg
+	examples map[string]sessiontest.Message
 }
 
 func readDocument(t *testing.T, name string) string {
@@ -60,7 +63,7 @@ func readReference(t *testing.T) []docSection {
 	places := append(docHeading.FindAllStringSubmatchIndex(text, -1), []int{len(text)})
 	var sections []docSection
 	for i, place := range places[:len(places)-1] {
-		s := docSection{title: text[place[2]:place[3]], names: map[int]string{}, required: map[int]bool{}, examples: map[string]msg{}}
+		s := docSection{title: text[place[2]:place[3]], names: map[int]string{}, required: map[int]bool{}, examples: map[string]sessiontest.Message{}}
 		for _, m := range docTypes.FindAllStringSubmatch(s.title, -1) {
 			s.types = append(s.types, m[1])
 		}
@@ -76,7 +79,7 @@ func readReference(t *testing.T) []docSection {
 			s.names[tag], s.required[tag] = m[2], m[3] == "Y"
 		}
 		for _, m := range docExample.FindAllStringSubmatch(body, -1) {
-			s.examples[m[1]] = msg(strings.ReplaceAll(strings.TrimSpace(m[2]), "|", "\x01"))
+			s.examples[m[1]] = sessiontest.Message(strings.ReplaceAll(strings.TrimSpace(m[2]), "|", "\x01"))
 		}
 		sections = append(sections, s)
 	}
@@ -142,7 +145,7 @@ func checkTable(t *testing.T, s *docSection, def *datadictionary.MessageDef) {
 }
 
 // checkExample: a valid message that has the table's fields and no others.
-func checkExample(t *testing.T, custom *wiretest.Checker, s *docSection, around map[int]string, name string, example msg) {
+func checkExample(t *testing.T, custom *wiretest.Checker, s *docSection, around map[int]string, name string, example sessiontest.Message) {
 	t.Helper()
 	if len(example) == 0 {
 		t.Errorf("example %s is empty", name)
@@ -180,7 +183,7 @@ func TestDocumentedSignature(t *testing.T) {
 	if err != nil || len(key) != ed25519.PublicKeySize {
 		t.Fatalf("no key: %q", found[1])
 	}
-	var signed msg
+	var signed sessiontest.Message
 	for _, s := range readReference(t) {
 		if example := s.examples["logon-signed"]; example != nil {
 			signed = example
@@ -244,22 +247,22 @@ func TestDocumentedLimits(t *testing.T) {
 		fmt.Sprintf("%d connections may be in that state, %d of one address", o.MaxPending, o.MaxPendingPerIP),
 		fmt.Sprintf("%d sessions may be configured", o.MaxSessions),
 		fmt.Sprintf("A message is at most %d KiB", o.MaxMessage>>10),
-		fmt.Sprintf("%d KiB of bytes that are no FIX message", MaxGarbage>>10),
+		fmt.Sprintf("%d KiB of bytes that are no FIX message", session.MaxGarbage>>10),
 		fmt.Sprintf("cut off when %d MiB waits", o.MaxOutbox>>20),
 		fmt.Sprintf("HeartBtInt (108) from %d to %d", wire.MinHeartBtInt, wire.MaxHeartBtInt),
-		fmt.Sprintf("within %d s of the service's clock", MaxLogonSkew/time.Second),
+		fmt.Sprintf("within %d s of the service's clock", session.MaxLogonSkew/time.Second),
 		fmt.Sprintf("%d s after it came whatever the reason", o.RefuseDelay/time.Second),
 		fmt.Sprintf("newest %s kept messages", thousands(o.MaxReplay)),
 		fmt.Sprintf("%s numbers are kept", thousands(o.KeepMessages)),
 		fmt.Sprintf("by at most %s: ask for the gap", thousands(o.ReserveSeqs)),
-		fmt.Sprintf("%d ResendRequests at once", MaxResends),
-		fmt.Sprintf("up to %d KiB. We ask", MaxAhead>>10),
+		fmt.Sprintf("%d ResendRequests at once", session.MaxResends),
+		fmt.Sprintf("up to %d KiB. We ask", session.MaxAhead>>10),
 		fmt.Sprintf("does not come for %d s", o.GapTimeout/time.Second),
 		fmt.Sprintf("%d messages a second and session", o.Rate),
 		fmt.Sprintf("%s requests of a session may wait", thousands(o.MaxPendingOrders)),
 		fmt.Sprintf("waits %d s for a session", o.RestartGrace/time.Second),
 		fmt.Sprintf("%d subscriptions a session", o.MaxSubscriptions),
-		fmt.Sprintf("When you are %d KiB behind", staleBytes>>10),
+		fmt.Sprintf("When you are %d KiB behind", marketdata.StaleBytes>>10),
 		fmt.Sprintf("%d reports of a session may wait", o.MaxSessionProofs),
 	} {
 		if !strings.Contains(rules, want) {

@@ -1,13 +1,14 @@
 package fixgw
 
 import (
-	"errors"
 	"fmt"
 	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"blockdesk/fixgw/session"
+	"blockdesk/fixgw/session/sessiontest"
 	"blockdesk/fixgw/wire/wiretest"
 	"blockdesk/internal/await"
 )
@@ -38,7 +39,7 @@ const filler = "43=Y|122=19990101-00:00:00|" // of a message that fills a gap
 // message, would be too low then, and waited for for ever.
 func TestRefusedMessageKeepsItsNumber(t *testing.T) {
 	t.Parallel()
-	const tries = MaxResends + 3
+	const tries = session.MaxResends + 3
 	d := newDesk(t, []string{"ABOVE", "BELOW", "TURN"}, func(o *Options) { o.Now = frozen() })
 	for compID, play := range map[string]func(r *rawConn) (next int){
 		"ABOVE": func(r *rawConn) int {
@@ -80,7 +81,7 @@ func (d *harness) rawOf(t *testing.T, compID string) *rawConn {
 	t.Helper()
 	r := d.raw()
 	r.t = t
-	r.write(wiretest.Message(d.logonText(compID, "108=60|553="+strings.ToLower(compID)+"|554="+testPassword+"|")))
+	r.write(wiretest.Message(d.logonText(compID, "108=60|553="+strings.ToLower(compID)+"|554="+sessiontest.Password+"|")))
 	r.until("|35=A|")
 	return r
 }
@@ -112,7 +113,7 @@ func TestGapTimeout(t *testing.T) {
 			}
 			d.awaitFree("LATE")
 			r = d.raw()
-			r.write(d.numbered("LATE", "A", next, "98=0|108=60|553=late|554="+testPassword+"|"))
+			r.write(d.numbered("LATE", "A", next, "98=0|108=60|553=late|554="+sessiontest.Password+"|"))
 			r.until("|7=2|16=0|")
 			r.write(d.numbered("LATE", "4", 2, filler+fmt.Sprintf("123=Y|36=%d|", next+1)))
 			r.write(d.numbered("LATE", "1", next+1, "112=alive|"))
@@ -139,37 +140,4 @@ func TestGapTimeout(t *testing.T) {
 			await.Closed(t, "the answer", alive)
 		})
 	})
-}
-
-func TestGapFollow(t *testing.T) {
-	t.Parallel()
-	const most = time.Second
-	began := time.Unix(1_800_000_000, 0)
-	for name, c := range map[string]struct {
-		expected, seq uint64
-		msgType       string
-		after         time.Duration
-		ends          bool
-	}{
-		"in time":         {5, 8, "0", most - 1, false},
-		"late":            {5, 8, "0", most, true},
-		"got on":          {6, 8, "0", most, false},
-		"in turn":         {5, 5, "0", most, false},
-		"below":           {5, 4, "0", most, false},
-		"ResendRequest":   {5, 8, "2", most, false},
-		"SequenceReset":   {5, 8, "4", most, false},
-		"Logout":          {5, 8, "5", most, false},
-		"Logon":           {5, 8, "A", most, false},
-		"begun anew by 1": {1, 2, "0", most, false},
-	} {
-		g := gap{}
-		for _, seq := range []uint64{5, 6, 7} { // 5 is missed when 6 has come
-			if err := g.follow(5, seq, "0", began, most); err != nil {
-				t.Fatal(err)
-			}
-		}
-		if err := g.follow(c.expected, c.seq, c.msgType, began.Add(c.after), most); errors.Is(err, errMissing) != c.ends {
-			t.Errorf("%s: %v", name, err)
-		}
-	}
 }

@@ -4,13 +4,15 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strconv"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"blockdesk/engine"
 	"blockdesk/engine/event"
+	"blockdesk/fixgw/marketdata"
+	"blockdesk/fixgw/session"
+	"blockdesk/fixgw/wire"
 	"blockdesk/market"
 	"blockdesk/persist/kv"
 	"blockdesk/persist/projection"
@@ -33,33 +35,27 @@ type Engine interface {
 	NextOrderID() market.OrderID
 }
 
-// MarketData is where snapshots come from: engine.MarketData or feed.Feed. View
-// may be called from any goroutine; nil = nothing yet.
-type MarketData interface {
-	View(market.InstrumentID) *engine.View
-}
-
 // Gateway is the FIX acceptor. New opens its socket and reads its store; Replay
 // brings it up to the engine; Run works.
 type Gateway struct {
-	*server
+	*session.Server
 	options      Options
 	engine       Engine
 	store        kv.Store
 	dependencies Dependencies
 	hooks        claimHooks // set before Replay and Run
 	instruments  *market.Instruments
-	follower     *follower
+	reporter     *reporter
 	answered     *answered
-	market       *marketData
-	statuses     *statuses
-	sweeper      *sweeper
+	market       *marketdata.Books
+	statuses     *marketdata.Statuses
+	securities   *marketdata.Securities
+	canceller    *disconnectCanceller
 	copies       dropCopies
-	packer       *packer
-	prover       *prover
+	packages     *packageSender
+	payments     *paymentVerifier
 
-	idPrefix string
-	idCount  atomic.Uint64
+	ids *wire.IDs // of messages that no event causes
 
 	duplicates, overloaded atomic.Uint64
 }
@@ -94,44 +90,45 @@ func New(o Options, e Engine, store kv.Store, dependencies Dependencies, instrum
 	o = o.withDefaults()
 	g := &Gateway{
 		options: o, engine: e, store: kv.Named(store, "FIX store"), dependencies: dependencies, instruments: instruments,
-		idPrefix: "G" + strconv.FormatInt(o.Now().UnixNano(), 36) + "-",
+		ids: wire.NewIDs(o.Now()),
 	}
-	g.follower = &follower{gateway: g, orders: make(map[market.OrderID]*order), wake: make(chan struct{}, 1)}
-	g.follower.step = g.follower.lent
+	g.reporter = &reporter{gateway: g, orders: make(map[market.OrderID]*order), wake: make(chan struct{}, 1)}
+	g.reporter.step = g.reporter.runInline
 	g.answered = newAnswered(g)
-	g.market = newMarketData(g, dependencies.MarketData)
-	g.statuses = newStatuses(g)
-	g.sweeper = newSweeper(g)
-	g.packer, g.prover = newPacker(g), newProver(g)
-	g.hooks = claimHooks{reserved: g.packer.reserved, settled: (*follower).captureClaim}
-	if err := g.follower.open(g.store); err != nil {
+	g.canceller = newDisconnectCanceller(g)
+	g.packages, g.payments = newPackageSender(g), newPaymentVerifier(g)
+	g.hooks = claimHooks{reserved: g.packages.reserved, settled: (*reporter).captureClaim}
+	if err := g.reporter.open(g.store); err != nil {
 		return nil, err
 	}
 	var err error
-	if g.server, err = openServer(o.SessionOptions, g.store, g); err != nil {
+	if g.Server, err = session.Open(o.Options, g.store, g); err != nil {
 		return nil, err
 	}
-	if err := g.follower.load(); err != nil {
+	g.market = marketdata.NewBooks(g.Server, dependencies.MarketData, instruments, o.MaxSubscriptions)
+	g.statuses = marketdata.NewStatuses(g.market, o.Now)
+	g.securities = &marketdata.Securities{Server: g.Server, Instruments: instruments, IDs: g.ids}
+	if err := g.reporter.load(); err != nil {
 		return nil, err
 	}
-	if err := g.prover.load(); err != nil {
+	if err := g.payments.load(); err != nil {
 		return nil, err
 	}
-	if err := g.listen(); err != nil {
+	if err := g.Listen(); err != nil {
 		return nil, err
 	}
 	return g, nil
 }
 
 // open implements application.
-func (g *Gateway) open(s *session) handler { return newBlotter(g, s) }
+func (g *Gateway) NewHandler(s *session.Session) session.Handler { return newBlotter(g, s) }
 
 // blotterOf returns the blotter of a session.
-func (g *Gateway) blotterOf(s *session) *blotter { return s.handler.(*blotter) }
+func (g *Gateway) blotterOf(s *session.Session) *blotter { return s.Handler.(*blotter) }
 
 // blotterNumbered returns the blotter of a session by its number, or nil. Any goroutine.
 func (g *Gateway) blotterNumbered(number uint16) *blotter {
-	if s := g.numbered(number); s != nil {
+	if s := g.Numbered(number); s != nil {
 		return g.blotterOf(s)
 	}
 	return nil
@@ -139,7 +136,7 @@ func (g *Gateway) blotterNumbered(number uint16) *blotter {
 
 // blotters returns those of all sessions, by their number. Any goroutine.
 func (g *Gateway) blotters() []*blotter {
-	sessions := g.sessions()
+	sessions := g.All()
 	list := make([]*blotter, 0, len(sessions))
 	for _, s := range sessions {
 		list = append(list, g.blotterOf(s))
@@ -149,11 +146,11 @@ func (g *Gateway) blotters() []*blotter {
 
 // Sessions returns every session, by its number: also those that were removed
 // while this process runs.
-func (g *Gateway) Sessions() []SessionStatus {
+func (g *Gateway) Sessions() []session.Status {
 	blotters := g.blotters()
-	list := make([]SessionStatus, 0, len(blotters))
+	list := make([]session.Status, 0, len(blotters))
 	for _, b := range blotters {
-		status := b.describe()
+		status := b.Status()
 		b.mu.Lock()
 		status.LiveOrders, status.PendingRequests = len(b.orders), b.pending
 		b.mu.Unlock()
@@ -162,54 +159,49 @@ func (g *Gateway) Sessions() []SessionStatus {
 	return list
 }
 
-// localID appends an ExecID for a report that no event causes.
-func (g *Gateway) localID(dst []byte) []byte {
-	return strconv.AppendUint(append(dst, g.idPrefix...), g.idCount.Add(1), 10)
-}
-
 // Cursor returns the Seq up to which all reports are in the store, though
 // perhaps not synced. Replay wants the events of every later command.
-func (g *Gateway) Cursor() uint64 { return g.follower.store.Cursor() }
+func (g *Gateway) Cursor() uint64 { return g.reporter.store.Cursor() }
 
 // DurableCursor returns the Cursor that a crash of the machine leaves: the journal
 // must keep the events after it.
-func (g *Gateway) DurableCursor() uint64 { return g.follower.store.DurableCursor() }
+func (g *Gateway) DurableCursor() uint64 { return g.reporter.store.DurableCursor() }
 
 // Replay makes the reports of events that a crash has kept from the store.
 // Before Run; events in their order, from Seq Cursor()+1 or before. The clients
 // get them when they ask for what they have missed.
 func (g *Gateway) Replay(events []event.Event) error {
-	g.follower.replaying = true
-	defer func() { g.follower.replaying = false }()
-	if err := g.follower.follow(events); err != nil {
+	g.reporter.replaying = true
+	defer func() { g.reporter.replaying = false }()
+	if err := g.reporter.follow(events); err != nil {
 		return err
 	}
-	return g.follower.deliver()
+	return g.reporter.deliver()
 }
 
 // MarketUpdate takes an instrument's new view: engine.MarketSink.
 func (g *Gateway) MarketUpdate(_, next *engine.View, trades []engine.Trade) {
-	g.market.update(next, trades)
+	g.market.Update(next, trades)
 }
 
 // Stats returns the gateway's figures. Any goroutine.
 func (g *Gateway) Stats() Stats {
 	s := Stats{
-		MessagesIn: g.in.Load(), MessagesOut: g.out.Load(), Rejects: g.rejects.Load(),
-		Duplicates: g.duplicates.Load(), RateLimited: g.rateLimited.Load(), Overloaded: g.overloaded.Load(),
-		Kicked: g.kicks.Load(), RefusedLogons: g.refusedLogons.Load(), LostEvents: g.follower.lost.Load(),
+		MessagesIn: g.In.Load(), MessagesOut: g.Out.Load(), Rejects: g.Rejects.Load(),
+		Duplicates: g.duplicates.Load(), RateLimited: g.RateLimited.Load(), Overloaded: g.overloaded.Load(),
+		Kicked: g.Kicks.Load(), RefusedLogons: g.RefusedLogons.Load(), LostEvents: g.reporter.lost.Load(),
 		Cursor: g.Cursor(),
 	}
 	if log := g.options.MessageLog; log != nil {
 		s.UnloggedMessages = log.Lost()
 	}
-	s.Connections, s.Sessions, s.RefusedConns = g.figures()
+	s.Connections, s.Sessions, s.RefusedConns = g.Figures()
 	for _, b := range g.blotters() {
 		b.mu.Lock()
 		s.LiveOrders += len(b.orders)
 		b.mu.Unlock()
 	}
-	s.Subscriptions, s.ConflatedUpdates, s.DroppedTrades = g.market.figures()
+	s.Subscriptions, s.ConflatedUpdates, s.DroppedTrades = g.market.Figures()
 	return s
 }
 
@@ -217,7 +209,7 @@ func (g *Gateway) Stats() Stats {
 // engine by the same ctx. Then the sessions are logged out and the stores closed.
 // On a follower c is not read, and may be nil.
 func (g *Gateway) Run(ctx context.Context, c projection.Consumer) error {
-	if err := g.acceptors.start(g.server); err != nil {
+	if err := g.StartSessions(); err != nil {
 		return errors.Join(err, g.Close())
 	}
 	base := context.WithoutCancel(ctx)
@@ -233,35 +225,35 @@ func (g *Gateway) Run(ctx context.Context, c projection.Consumer) error {
 			followed <- nil
 			return
 		}
-		followed <- g.follower.Run(following, c)
+		followed <- g.reporter.Run(following, c)
 	}()
 	start := func(run func(context.Context) error) {
 		work.Add(1)
 		go func() {
 			defer work.Done()
 			if err := run(working); err != nil {
-				g.fail(err)
+				g.Fail(err)
 			}
 		}()
 	}
 	start(g.market.Run)
-	start(g.sweeper.Run)
-	start(saver{g.follower}.Run)
+	start(g.canceller.Run)
+	start(committer{g.reporter}.Run)
 	start(g.answered.Run)
-	start(g.packer.agenda.Run)
-	start(g.prover.agenda.Run)
-	start((&keeper{gateway: g}).Run)
-	conns.Go(func() { g.runConns(serving, &conns) })
-	endLog := g.options.MessageLog.run(base)
+	start(g.packages.queue.Run)
+	start(g.payments.queue.Run)
+	start((&maintenance{gateway: g}).Run)
+	conns.Go(func() { g.Serve(serving, &conns) })
+	endLog := g.options.MessageLog.Start(base)
 
 	var result error
 	select {
 	case <-ctx.Done():
-	case result = <-g.failed:
+	case result = <-g.FirstError():
 	case result = <-followed:
 		followed <- nil
 	}
-	g.shut()
+	g.Shut()
 	select {
 	case err := <-followed:
 		result = errors.Join(result, err)
@@ -271,10 +263,10 @@ func (g *Gateway) Run(ctx context.Context, c projection.Consumer) error {
 	}
 	stopWork()
 	work.Wait()
-	g.logOut()
+	g.LogOut()
 	flushed := time.AfterFunc(2*g.options.FlushTimeout, cutConns)
 	conns.Wait()
 	flushed.Stop()
 	cutConns()
-	return errors.Join(result, endLog(), g.closeStores())
+	return errors.Join(result, endLog(), g.CloseStores())
 }

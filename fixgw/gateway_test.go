@@ -3,11 +3,15 @@ package fixgw
 import (
 	"errors"
 	"flag"
-	"os"
-	"strings"
 	"testing"
 
 	"go.uber.org/goleak"
+
+	"blockdesk/fixgw/session"
+	"blockdesk/fixgw/session/sessiontest"
+	"blockdesk/fixgw/wire/wiretest"
+	"blockdesk/persist/kv/kvtest"
+	"blockdesk/persist/projection"
 )
 
 // quickfix v0.9.11 arms timers that send to a session's channel: one for each
@@ -37,13 +41,13 @@ func TestOrderLife(t *testing.T) {
 	mm, tk := d.dial("MM", nil), d.dial("TK", nil)
 	mm.order("a", "1", "10", "1.5", "59=1|")
 	m := mm.want("35=8 11=a 150=0 39=0 55=SLUSD/USDC 54=1 38=10.00 44=1.5000 151=10.00 14=0.00 6=0 40=2 59=1 41=")
-	id := m.get(37)
+	id := m.Get(37)
 	tk.order("x", "2", "4", "1.4", "59=3|")
 	tk.want("35=8 11=x 150=0 39=0")
 	fill := tk.want("35=8 11=x 150=F 39=2 32=4.00 31=1.5000 151=0.00 14=4.00 6=1.5000")
 	maker := mm.want("35=8 11=a 150=F 39=1 32=4.00 31=1.5000 151=6.00 14=4.00 6=1.5000 37=" + id)
-	if fill.get(17)+"M" != maker.get(17) {
-		t.Errorf("ExecIDs %s and %s are not of one trade", fill.get(17), maker.get(17))
+	if fill.Get(17)+"M" != maker.Get(17) {
+		t.Errorf("ExecIDs %s and %s are not of one trade", fill.Get(17), maker.Get(17))
 	}
 	mm.send("G", "11=b|41=a|55=SLUSD/USDC|54=1|38=12|40=2|44=1.6|"+now60)
 	mm.want("35=8 11=b 41=a 150=5 39=1 38=12.00 44=1.6000 151=8.00 14=4.00 37=" + id)
@@ -55,22 +59,10 @@ func TestOrderLife(t *testing.T) {
 	mm.want("35=9 11=e 41=nope 434=1 102=1 39=8 37=NONE")
 }
 
-// TestDictionaryIsStock: the embedded dictionary is QuickFIX's, unchanged.
-func TestDictionaryIsStock(t *testing.T) {
-	t.Parallel()
-	license, err := os.ReadFile("FIX44.LICENSE")
-	if err != nil || !strings.Contains(string(license), "The QuickFIX Software License") {
-		t.Errorf("the licence is not beside it: %v", err)
-	}
-	if _, err := newValidator(); err != nil {
-		t.Error(err)
-	}
-}
-
 func TestOptionsValidate(t *testing.T) {
 	t.Parallel()
-	good := Options{SessionOptions: SessionOptions{Address: "127.0.0.1:0", Participants: testParticipants("A", "B")}}
-	nobody := Options{SessionOptions: SessionOptions{Address: good.Address}}
+	good := Options{Options: session.Options{Address: "127.0.0.1:0", Participants: sessiontest.Participants("A", "B")}}
+	nobody := Options{Options: session.Options{Address: good.Address}}
 	if err := errors.Join(good.Validate(), nobody.Validate()); err != nil {
 		t.Fatal(err)
 	}
@@ -91,6 +83,23 @@ func TestOptionsValidate(t *testing.T) {
 		change(&bad)
 		if bad.Validate() == nil {
 			t.Errorf("%+v passed", bad)
+		}
+	}
+}
+
+func TestBadRecordsAreRefused(t *testing.T) {
+	t.Parallel()
+	for name, key := range map[string][]byte{
+		"layout": {projection.KeyVersion}, "session": {'s', 0, 1}, "reservation": {'r', 0, 1}, "cursor": {projection.KeyCursor}, "order": liveKey(nil, 9),
+	} {
+		disk := kvtest.New()
+		disk.Commit(func(set func(key, value []byte), _ func(lo, hi []byte)) { set(key, []byte{7, 7}) }, true)
+		g, err := New(Options{Options: session.Options{Address: "127.0.0.1:0", Participants: sessiontest.Participants("A")}}, nil, disk, Dependencies{}, wiretest.Instruments(t))
+		if !errors.Is(err, session.ErrLayout) {
+			t.Errorf("%s: %v", name, err)
+		}
+		if g != nil {
+			g.Close()
 		}
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"blockdesk/fixgw/session/sessiontest"
 	"blockdesk/fixgw/wire"
 	"blockdesk/fixgw/wire/wiretest"
 	"blockdesk/internal/await"
@@ -54,7 +55,7 @@ func TestSecondsBeforeLogon(t *testing.T) {
 		r := d.raw()
 		const pace = 45 * time.Millisecond
 		said := 0
-		for _, b := range wiretest.Message(d.logonText("MM", "108=60|553=mm|554="+testPassword+"|")) {
+		for _, b := range wiretest.Message(d.logonText("MM", "108=60|553=mm|554="+sessiontest.Password+"|")) {
 			if _, err := r.conn.Write([]byte{b}); err != nil {
 				break
 			}
@@ -76,7 +77,7 @@ func TestMessageSize(t *testing.T) {
 	t.Parallel()
 	d := newDesk(t, []string{"MM"}, nil)
 	r := d.raw()
-	r.write(wiretest.Message(d.logonText("MM", "108=60|553=mm|554="+testPassword+"|")))
+	r.write(wiretest.Message(d.logonText("MM", "108=60|553=mm|554="+sessiontest.Password+"|")))
 	head := func(seq int) string {
 		return fmt.Sprintf("35=D|34=%d|49=MM|52=%s|56=%s|11=a|55=SLUSD/USDC|54=1|38=1|40=2|44=1|59=1|%s",
 			seq, time.Now().UTC().Format("20060102-15:04:05.000"), d.options.CompID, now60)
@@ -95,7 +96,7 @@ func TestHardRate(t *testing.T) {
 	const rate = 50
 	d := newDesk(t, []string{"MM"}, func(o *Options) { o.Rate, o.Now = rate, frozen() })
 	mm := d.dial("MM", nil)
-	bodies := make([][]byte, 2*hardRate*rate)
+	bodies := make([][]byte, 2*4*rate)
 	for i := range bodies {
 		bodies[i] = []byte("112=x\x01")
 	}
@@ -116,12 +117,12 @@ func TestBlockedReader(t *testing.T) {
 		const beat = 10 * time.Second
 		d := newDesk(t, []string{"SLOW", "MM"}, nil)
 		r := d.raw()
-		r.write(wiretest.Message(d.logonText("SLOW", "108=10|8013=N|553=slow|554="+testPassword+"|")))
+		r.write(wiretest.Message(d.logonText("SLOW", "108=10|8013=N|553=slow|554="+sessiontest.Password+"|")))
 		r.until("|35=A|")
 		r.write(d.numbered("SLOW", "D", 2, "11=rest|55=SLUSD/USDC|54=1|38=90000|40=2|44=1|59=1|"+now60))
 		r.until("|11=rest|")
 		mm := d.dial("MM", nil)
-		slow := d.gateway.sessionNamed("SLOW").conn.Load()
+		slow := d.hooks.Session("SLOW").Conn()
 		began := time.Now()
 		for sale := 0; d.gateway.Stats().Connections == 2; sale++ {
 			// Heartbeats of its own keep the session in: what cuts it off is the writing.
@@ -133,22 +134,15 @@ func TestBlockedReader(t *testing.T) {
 			if took := time.Since(start); took != 0 {
 				t.Fatalf("the other session is answered after %v", took)
 			}
-			if sale > 0 && slow.waiting() == 0 && slow.cutBy() == nil {
+			if sale > 0 && slow.Waiting() == 0 && slow.Cut() == nil {
 				t.Fatal("the client is not blocked")
 			}
 			await.VirtualSleep(t, time.Second)
 		}
-		if took := time.Since(began); took > 2*beat+time.Second || !errors.Is(slow.cutBy(), os.ErrDeadlineExceeded) {
-			t.Errorf("cut off after %v, want %v, by %v", took, 2*beat, slow.cutBy())
+		if took := time.Since(began); took > 2*beat+time.Second || !errors.Is(slow.Cut(), os.ErrDeadlineExceeded) {
+			t.Errorf("cut off after %v, want %v, by %v", took, 2*beat, slow.Cut())
 		}
 	})
-}
-
-// cutBy returns why the connection was cut; nil = it was not.
-func (c *conn) cutBy() error {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.cut
 }
 
 // TestKickGrace: who does not read the Logout that ends its session is cut off.
@@ -158,7 +152,7 @@ func TestKickGrace(t *testing.T) {
 		const grace = 100 * time.Millisecond // quickfix gives up after 2 s
 		d := newDesk(t, []string{"MM"}, func(o *Options) { o.KickGrace = grace })
 		r := d.raw()
-		r.write(wiretest.Message(d.logonText("MM", "108=60|553=mm|554="+testPassword+"|")))
+		r.write(wiretest.Message(d.logonText("MM", "108=60|553=mm|554="+sessiontest.Password+"|")))
 		r.until("|35=A|")
 		d.awaitLoggedOn("MM")
 		began := time.Now()

@@ -9,7 +9,6 @@ import (
 	"log/slog"
 	"net"
 	"os"
-	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -17,11 +16,10 @@ import (
 	"time"
 
 	"blockdesk/engine"
-	"blockdesk/engine/book"
 	"blockdesk/engine/event"
 	"blockdesk/fixgw/fixclient"
-	"blockdesk/fixgw/participants"
-	"blockdesk/fixgw/participants/participantstest"
+	"blockdesk/fixgw/session"
+	"blockdesk/fixgw/session/sessiontest"
 	"blockdesk/fixgw/wire"
 	"blockdesk/fixgw/wire/wiretest"
 	"blockdesk/internal/await"
@@ -30,23 +28,6 @@ import (
 	"blockdesk/persist/kv"
 	"blockdesk/persist/kv/kvtest"
 )
-
-const testPassword = "correct horse"
-
-// testHash is a cheap hash of testPassword.
-var testHash = sync.OnceValue(func() string { return participantstest.Hash(testPassword) })
-
-// testParticipants: one for each CompID, number 1 on.
-func testParticipants(compIDs ...string) []participants.Participant {
-	var list []participants.Participant
-	for i, id := range compIDs {
-		list = append(list, participants.Participant{
-			Name: strings.ToLower(id), Number: market.ParticipantID(i + 1), CompIDs: []string{id},
-			PasswordHash: testHash(), STP: book.STPCancelNewest,
-		})
-	}
-	return list
-}
 
 // memJournal keeps commands in memory; durable as soon as they are there.
 type memJournal struct {
@@ -83,6 +64,7 @@ type harness struct {
 	replica *engine.Replica // the engine's own: to be read when it has stopped
 	engine  *engine.Engine
 	gateway *Gateway
+	hooks   session.Hooks
 	md      *engine.MarketData
 	views   *views
 	offers  *offers
@@ -92,7 +74,7 @@ type harness struct {
 	cancel  context.CancelFunc
 	done    chan error
 	stopped bool
-	pipes   *pipes // what it listens on in a bubble; nil = TCP
+	pipes   *sessiontest.Pipes // what it listens on in a bubble; nil = TCP
 	// quickfixOnly: no request goes past quickfix.
 	quickfixOnly bool
 }
@@ -102,20 +84,20 @@ type harness struct {
 func newDesk(t testing.TB, compIDs []string, change func(*Options)) *harness {
 	d := &harness{
 		t: t, set: wiretest.Instruments(t), journal: &memJournal{}, store: kvtest.New(), bank: &bank{},
-		options: Options{SessionOptions: SessionOptions{
+		options: Options{Options: session.Options{
 			Address: "127.0.0.1:0", CompID: strings.Map(func(r rune) rune {
 				if r == '/' || r == '#' {
 					return '-'
 				}
 				return r
-			}, t.Name())[:min(len(t.Name()), wire.MaxCompID)], Participants: testParticipants(compIDs...),
+			}, t.Name())[:min(len(t.Name()), wire.MaxCompID)], Participants: sessiontest.Participants(compIDs...),
 			RefuseDelay: 20 * time.Millisecond, Rate: 100_000,
 			LogonTimeout: wait, LogonGrace: wait, KickGrace: wait, FlushTimeout: wait, GapTimeout: wait,
 		}, DrainTimeout: wait},
 	}
 	if virtual() {
 		d.options.Listen = func(string, string) (net.Listener, error) {
-			d.pipes = newPipes()
+			d.pipes = sessiontest.NewPipes()
 			return d.pipes, nil
 		}
 	}
@@ -161,7 +143,10 @@ func (d *harness) start() {
 	if err != nil {
 		d.t.Fatal(err)
 	}
-	d.gateway.layer.express = d.gateway.layer.express && !d.quickfixOnly
+	d.hooks = session.Hooks{Server: d.gateway.Server}
+	if d.quickfixOnly {
+		d.hooks.QuickfixOnly()
+	}
 	cursor := d.gateway.Cursor()
 	for i := range d.journal.commands {
 		c := &d.journal.commands[i]
@@ -266,7 +251,7 @@ func (d *harness) stop() {
 
 // blotter returns that of a session.
 func (d *harness) blotter(compID string) *blotter {
-	return d.gateway.blotterOf(d.gateway.sessionNamed(compID))
+	return d.gateway.blotterOf(d.gateway.SessionNamed(compID))
 }
 
 func (d *harness) addr() string { return d.gateway.Addr().String() }
@@ -277,7 +262,7 @@ func virtual() bool { return time.Now().Year() < 2010 }
 // connect returns a new connection to the gateway.
 func (d *harness) connect() (net.Conn, error) {
 	if d.pipes != nil {
-		return d.pipes.dial()
+		return d.pipes.Dial()
 	}
 	return net.Dial("tcp", d.addr())
 }
@@ -327,7 +312,7 @@ func (d *harness) dial(compID string, change func(*fixclient.Options)) *client {
 	d.t.Helper()
 	o := fixclient.Options{
 		Addr: d.addr(), SenderCompID: compID, TargetCompID: d.options.CompID,
-		Username: strings.ToLower(compID), Password: testPassword, Timeout: wait,
+		Username: strings.ToLower(compID), Password: sessiontest.Password, Timeout: wait,
 		DialContext: func(context.Context, string, string) (net.Conn, error) { return d.connect() },
 	}
 	if change != nil {
@@ -362,13 +347,13 @@ const wait = runtest.HangTimeout
 
 // next returns the next message as "35=8|37=…|" without header and trailer
 // noise, after the stock dictionary has passed it.
-func (k *client) next() msg {
+func (k *client) next() sessiontest.Message {
 	k.t.Helper()
 	raw := await.Receive(k.t, "a message to "+k.compID, k.in)
 	if err := k.checker.Check(raw); err != nil {
 		k.t.Fatalf("our message breaks the stock dictionary: %v\n%s", err, wiretest.Show(raw))
 	}
-	return msg(raw)
+	return sessiontest.Message(raw)
 }
 
 // barriers counts the orders of pass: each has a ClOrdID of its own.
@@ -377,14 +362,14 @@ var barriers atomic.Uint64
 // pass takes the messages up to the answer to an order that the engine refuses: what
 // engine and follower have to say of anything before it comes before it. It fails
 // where a message comes that may does not allow.
-func (k *client) pass(may func(msg) bool) {
+func (k *client) pass(may func(sessiontest.Message) bool) {
 	k.t.Helper()
 	id := fmt.Sprint("barrier", barriers.Add(1))
 	k.send("D", "11="+id+"|55=MIR/USDC|54=1|38=1|40=2|44=1|"+now60)
 	for {
 		m := k.next()
-		if m.get(11) == id {
-			m.want(k.t, "35=8 150=8 58=not_matched")
+		if m.Get(11) == id {
+			m.Want(k.t, "35=8 150=8 58=not_matched")
 			return
 		}
 		if !may(m) {
@@ -396,7 +381,7 @@ func (k *client) pass(may func(msg) bool) {
 // none fails when a message comes that something before has caused.
 func (k *client) none() {
 	k.t.Helper()
-	k.pass(func(msg) bool { return false })
+	k.pass(func(sessiontest.Message) bool { return false })
 }
 
 // send sends one message, written with | for SOH.
@@ -415,48 +400,13 @@ func (k *client) order(id, side, qty, price, more string) {
 	k.send("D", fmt.Sprintf("11=%s|55=SLUSD/USDC|54=%s|38=%s|40=2|44=%s|%s%s", id, side, qty, price, now60, more))
 }
 
-// msg is a received message.
-type msg []byte
-
-func (m msg) get(tag int) string {
-	value := ""
-	wire.EachField(m, func(t int, v []byte) {
-		if t == tag && value == "" {
-			value = string(v)
-		}
-	})
-	return value
-}
-
-// pick returns the named fields as "39=0 151=10.00".
-func (m msg) pick(tags ...int) string {
-	var b strings.Builder
-	for _, tag := range tags {
-		fmt.Fprintf(&b, "%d=%s ", tag, m.get(tag))
-	}
-	return strings.TrimSuffix(b.String(), " ")
-}
-
-func (m msg) String() string { return wiretest.Show(m) }
-
 // want compares fields of the next message.
-func (k *client) want(fields string) msg {
+func (k *client) want(fields string) sessiontest.Message {
 	k.t.Helper()
 	m := k.next()
-	m.want(k.t, fields)
+	m.Want(k.t, fields)
 	return m
 }
 
-func (m msg) want(t testing.TB, fields string) {
-	t.Helper()
-	for _, f := range strings.Fields(fields) {
-		tag, value, _ := strings.Cut(f, "=")
-		n, err := strconv.Atoi(tag)
-		if err != nil {
-			t.Fatalf("bad expectation %q", f)
-		}
-		if got := m.get(n); got != value {
-			t.Fatalf("tag %d is %q, want %q in %s", n, got, value, m)
-		}
-	}
-}
+// sessionNumberKey is where the FIX store keeps the number of a CompID's session.
+func sessionNumberKey(compID string) []byte { return append([]byte{'a'}, compID...) }

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"blockdesk/fixgw/session/sessiontest"
 	"blockdesk/fixgw/wire/wiretest"
 	"blockdesk/internal/await"
 )
@@ -39,7 +40,7 @@ func FuzzSession(f *testing.F) {
 				t.Fatal(err)
 			}
 			c.SetDeadline(time.Now().Add(wait))
-			c.Write(wiretest.Message(d.logonText("MM", "108=60|141=Y|553=mm|554="+testPassword+"|")))
+			c.Write(wiretest.Message(d.logonText("MM", "108=60|141=Y|553=mm|554="+sessiontest.Password+"|")))
 			var head [512]byte
 			if n, err := c.Read(head[:]); err == nil && bytes.Contains(head[:n], []byte("\x0135=A\x01")) {
 				return c

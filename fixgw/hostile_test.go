@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"blockdesk/fixgw/session/sessiontest"
 	"blockdesk/fixgw/wire/wiretest"
 	"blockdesk/internal/await"
 )
@@ -20,7 +21,7 @@ func TestReaderEndsWithItsSession(t *testing.T) {
 	d := newDesk(t, []string{"MM"}, nil)
 	for life := range 3 {
 		r := d.raw()
-		out := wiretest.Message(d.logonText("MM", "108=60|141=Y|553=mm|554="+testPassword+"|"))
+		out := wiretest.Message(d.logonText("MM", "108=60|141=Y|553=mm|554="+sessiontest.Password+"|"))
 		for seq := 2; seq < 400; seq++ {
 			msgType := "0"
 			if seq == 20 {

@@ -1,7 +1,6 @@
 package fixgw
 
 import (
-	"errors"
 	"fmt"
 	"net"
 	"slices"
@@ -13,6 +12,7 @@ import (
 	"pgregory.net/rapid"
 
 	"blockdesk/engine"
+	"blockdesk/fixgw/session/sessiontest"
 	"blockdesk/fixgw/wire"
 	"blockdesk/fixgw/wire/wiretest"
 	"blockdesk/internal/await"
@@ -22,8 +22,8 @@ import (
 // shownBook is a client's idea of one side, built from W and X.
 type shownBook map[string]map[string]string // by 269 and 270: 271
 
-func (b shownBook) apply(t testing.TB, m msg) {
-	if m.get(35) == "W" {
+func (b shownBook) apply(t testing.TB, m sessiontest.Message) {
+	if m.Get(35) == "W" {
 		b["0"], b["1"] = map[string]string{}, map[string]string{}
 	}
 	action, kind, price := "0", "", ""
@@ -80,23 +80,23 @@ func TestMarketData(t *testing.T) {
 	mm.order("b3", "1", "2", "0.9", "59=1|")
 	tk.want("35=X 262=sub 268=1 279=1 269=0 55=SLUSD/USDC 270=0.9000 271=7.00")
 	mm.send("F", "11=c|41=s1|55=SLUSD/USDC|54=2|"+now60)
-	if m := tk.want("35=X 268=1 279=2 269=1 270=1.1000"); m.get(271) != "" {
+	if m := tk.want("35=X 268=1 279=2 269=1 270=1.1000"); m.Get(271) != "" {
 		t.Errorf("a deleted level has a size: %s", m)
 	}
 	tk.order("x", "2", "10", "1", "59=3|")
 	var seen []string
 	for len(seen) < 3 {
 		m := tk.next()
-		switch m.get(35) {
+		switch m.Get(35) {
 		case "X":
-			m.want(t, "268=2 279=2 269=0 270=1.0000")
+			m.Want(t, "268=2 279=2 269=0 270=1.0000")
 			text := m.String()
 			if i := strings.Index(text, "|279=0|269=2|55=SLUSD/USDC|270=1.0000|271=10.00|272=20"); i < 0 {
 				t.Errorf("no trade in %s", text)
 			}
 			seen = append(seen, "X")
 		case "8":
-			seen = append(seen, m.get(150))
+			seen = append(seen, m.Get(150))
 		}
 	}
 	tk.send("V", "262=sub|263=2|264=0|267=1|269=0|146=1|55=SLUSD/USDC|")
@@ -131,8 +131,8 @@ func TestMarketDataRefused(t *testing.T) {
 		{"262=r|263=2|264=1|" + rest, "", `UNKNOWN_SUBSCRIPTION: MDReqID (262) "r"`},
 	} {
 		mm.send("V", c.body)
-		if m := mm.want("35=Y 281=" + c.reason); m.get(58) != c.text {
-			t.Errorf("%s: %s, want %s", c.body, m.get(58), c.text)
+		if m := mm.want("35=Y 281=" + c.reason); m.Get(58) != c.text {
+			t.Errorf("%s: %s, want %s", c.body, m.Get(58), c.text)
 		}
 	}
 	mm.send("V", "262=r|263=1|264=1|265=1|"+rest)
@@ -169,7 +169,7 @@ func TestIncrementsFit(t *testing.T) {
 		}
 		return all
 	}
-	body := func(msgType, rest string) msg {
+	body := func(msgType, rest string) sessiontest.Message {
 		m := wiretest.Message("35=" + msgType + "|34=2|49=A|52=20260101-00:00:00.000|56=B|262=r" + strings.ReplaceAll(rest, "\x01", "|") + "|")
 		if err := wiretest.StockChecker().Check(m); err != nil {
 			panic(fmt.Sprint(err, wiretest.Show(m)))
@@ -214,7 +214,7 @@ func TestSlowReader(t *testing.T) {
 	d := newDesk(t, []string{"SLOW", "MM"}, func(o *Options) { o.MaxOutbox = 128 << 10 })
 	r := d.raw()
 	r.conn.(*net.TCPConn).SetReadBuffer(4 << 10)
-	r.write(wiretest.Message(d.logonText("SLOW", "108=60|8013=N|553=slow|554="+testPassword+"|")))
+	r.write(wiretest.Message(d.logonText("SLOW", "108=60|8013=N|553=slow|554="+sessiontest.Password+"|")))
 	seq := 1
 	send := func(msgType, fields string) {
 		seq++
@@ -225,10 +225,8 @@ func TestSlowReader(t *testing.T) {
 	mm := d.dial("MM", nil)
 	d.awaitOrders(1)
 	// How long it is blocked is not what it is cut off for here, nor that it says nothing.
-	blocked := d.gateway.sessionNamed("SLOW").conn.Load()
-	blocked.mu.Lock()
-	blocked.patience = time.Hour
-	blocked.mu.Unlock()
+	blocked := d.hooks.Session("SLOW").Conn()
+	blocked.SetPatience(time.Hour)
 	// Each sale fills the slow client's order: reports are never conflated.
 	var slowest time.Duration
 	sales := 0
@@ -242,8 +240,8 @@ func TestSlowReader(t *testing.T) {
 		await.Receive(t, "a report to MM", mm.in)
 		slowest = max(slowest, time.Since(start))
 	}
-	if sales == 20_000 || !errors.Is(blocked.cutBy(), errSlowReader) {
-		t.Fatalf("after %d sales the slow reader was cut off by: %v", sales, blocked.cutBy())
+	if sales == 20_000 || !strings.Contains(fmt.Sprint(blocked.Cut()), "client reads too slowly") {
+		t.Fatalf("after %d sales the slow reader was cut off by: %v", sales, blocked.Cut())
 	}
 	t.Logf("cut off after %d sales; slowest answer to another session %v; %d updates conflated", sales, slowest, d.gateway.Stats().ConflatedUpdates)
 	if d.gateway.Stats().ConflatedUpdates == 0 {
@@ -252,46 +250,7 @@ func TestSlowReader(t *testing.T) {
 	// It gets what it has missed when it comes back.
 	d.awaitStats("1 sessions logged on", func(s Stats) bool { return s.Sessions == 1 })
 	slow := d.dial("SLOW", keep(seq+1, 2))
-	if m := slow.want("35=8 43=Y"); m.get(11) != "rest" {
+	if m := slow.want("35=8 43=Y"); m.Get(11) != "rest" {
 		t.Errorf("%s", m)
-	}
-}
-
-// TestWriteDeadline: even when little is sent, a blocked socket is cut within
-// two heartbeats.
-func TestWriteDeadline(t *testing.T) {
-	t.Parallel()
-	d := newDesk(t, []string{"SLOW"}, nil)
-	client, server := net.Pipe() // takes nothing that is not read
-	defer client.Close()
-	c := newConn(d.gateway.server, server)
-	c.patience = 50 * time.Millisecond
-	done := make(chan error, 1)
-	go func() { done <- c.Run(t.Context()) }()
-	if _, err := c.Write([]byte("x")); err != nil {
-		t.Fatal(err)
-	}
-	if err := await.Receive(t, "the end of the connection", done); err == nil {
-		t.Error("no error")
-	}
-	if _, err := c.Write([]byte("x")); err == nil {
-		t.Error("a cut connection takes bytes")
-	}
-}
-
-func TestOutboxLimit(t *testing.T) {
-	t.Parallel()
-	d := newDesk(t, []string{"SLOW"}, func(o *Options) { o.MaxOutbox = 64 << 10 })
-	client, server := net.Pipe()
-	defer client.Close()
-	c := newConn(d.gateway.server, server)
-	if _, err := c.Write(make([]byte, 64<<10)); err != nil {
-		t.Errorf("at the limit: %v", err)
-	}
-	if _, err := c.Write([]byte("x")); err == nil {
-		t.Error("one byte above the limit passed")
-	}
-	if err := c.Run(t.Context()); !errors.Is(err, errSlowReader) {
-		t.Errorf("it ended with %v", err)
 	}
 }

@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"blockdesk/fixgw/session/sessiontest"
 	"blockdesk/fixgw/wire"
 	"blockdesk/fixgw/wire/wiretest"
 	"blockdesk/internal/await"
@@ -34,7 +35,7 @@ func (d *harness) life(compID string, r *rand.Rand) error {
 		seq++
 		return wiretest.Message(fmt.Sprintf("35=%s|34=%d|49=%s|52=%s|56=%s|%s", msgType, seq, compID, stampNow(), d.options.CompID, body))
 	}
-	out := frame("A", fmt.Sprintf("98=0|108=60|141=Y|8013=%c|553=%s|554=%s|", "YN"[r.IntN(2)], strings.ToLower(compID), testPassword))
+	out := frame("A", fmt.Sprintf("98=0|108=60|141=Y|8013=%c|553=%s|554=%s|", "YN"[r.IntN(2)], strings.ToLower(compID), sessiontest.Password))
 	out = append(out, frame("V", "262=r|263=1|264=0|265=1|267=3|269=0|269=1|269=2|146=1|55=SLUSD/USDC|")...)
 	for range 1 + r.IntN(8) {
 		for range r.IntN(30) {
@@ -83,20 +84,20 @@ func inOrder(conn net.Conn) error {
 			if n == 0 {
 				break
 			}
-			m := msg(bytes.Clone(in[:n]))
+			m := sessiontest.Message(bytes.Clone(in[:n]))
 			in = in[n:]
 			seq := 0
-			fmt.Sscan(m.get(34), &seq)
+			fmt.Sscan(m.Get(34), &seq)
 			switch {
-			case m.get(43) == "Y":
-			case next == 0 && m.get(35) != "A" && m.get(35) != "5":
+			case m.Get(43) == "Y":
+			case next == 0 && m.Get(35) != "A" && m.Get(35) != "5":
 				return fmt.Errorf("the first is %s", m)
-			case next > 0 && seq != next && m.get(35) != "A":
+			case next > 0 && seq != next && m.Get(35) != "A":
 				return fmt.Errorf("number %d is due: %s", next, m)
 			default:
 				next = seq + 1
 			}
-			if m.get(35) == "5" {
+			if m.Get(35) == "5" {
 				io.Copy(io.Discard, conn)
 				return nil
 			}
@@ -167,8 +168,8 @@ func TestOperatorsUnderTraffic(t *testing.T) {
 	t.Logf("%d connections, %+v", lives.Load(), d.gateway.Stats())
 	d.reload(list)
 	for _, id := range ids {
-		s := d.gateway.sessionNamed(id)
-		await.True(t, id+" to be logged out", func() bool { return s.conn.Load() == nil && !s.loggedOn.Load() })
+		s := d.gateway.SessionNamed(id)
+		await.True(t, id+" to be logged out", func() bool { return !s.Connected() && !s.LoggedOn() })
 		k := d.dial(id, nil)
 		k.order("last", "1", "1", "0.0001", "59=3|")
 		k.want("35=8 11=last 150=0")

@@ -4,13 +4,14 @@ import (
 	"cmp"
 	"time"
 
+	"blockdesk/fixgw/session"
 	"blockdesk/market"
 )
 
 // Options of a Gateway. The zero value of every field but Address and
 // Participants means its default. Without participants nobody can log on.
 type Options struct {
-	SessionOptions
+	session.Options
 
 	MaxPendingOrders int // requests of a session that the engine has not answered
 	ClosedRefs       int // answered ClOrdIDs a session kept in memory
@@ -39,7 +40,7 @@ type Options struct {
 const batchReports = 512
 
 func (o Options) withDefaults() Options {
-	o.SessionOptions = o.SessionOptions.withDefaults()
+	o.Options = o.Options.WithDefaults()
 	o.MaxPendingOrders = cmp.Or(o.MaxPendingOrders, 10_000)
 	o.ClosedRefs = cmp.Or(o.ClosedRefs, 256)
 	o.MaxQuotes = cmp.Or(o.MaxQuotes, 64)
@@ -57,20 +58,20 @@ func (o Options) withDefaults() Options {
 // Validate reports the first rule that the options break, defaults filled in.
 func (o Options) Validate() error {
 	o = o.withDefaults()
-	if err := o.SessionOptions.Validate(); err != nil {
+	if err := o.Options.Validate(); err != nil {
 		return err
 	}
 	return cmp.Or(
-		inRange("max_pending_orders", o.MaxPendingOrders, 1, 1_000_000),
-		inRange("closed_refs", o.ClosedRefs, 1, 1_000_000),
-		inRange("max_quotes", o.MaxQuotes, 1, 10_000),
-		inRange("max_subscriptions", o.MaxSubscriptions, 1, 10_000),
-		inRange("max_packages", o.MaxPackages, 1, 1_000_000),
-		inRange("max_proofs", o.MaxProofs, 1, 1_000_000),
-		inRange("max_session_proofs", o.MaxSessionProofs, 1, 1_000_000),
-		atMostHour("sync_every", o.SyncEvery),
-		atMostHour("restart_grace", o.RestartGrace),
-		atMostHour("drain_timeout", o.DrainTimeout),
-		atMostHour("proof_timeout", o.ProofTimeout),
+		session.InRange("max_pending_orders", o.MaxPendingOrders, 1, 1_000_000),
+		session.InRange("closed_refs", o.ClosedRefs, 1, 1_000_000),
+		session.InRange("max_quotes", o.MaxQuotes, 1, 10_000),
+		session.InRange("max_subscriptions", o.MaxSubscriptions, 1, 10_000),
+		session.InRange("max_packages", o.MaxPackages, 1, 1_000_000),
+		session.InRange("max_proofs", o.MaxProofs, 1, 1_000_000),
+		session.InRange("max_session_proofs", o.MaxSessionProofs, 1, 1_000_000),
+		session.AtMostHour("sync_every", o.SyncEvery),
+		session.AtMostHour("restart_grace", o.RestartGrace),
+		session.AtMostHour("drain_timeout", o.DrainTimeout),
+		session.AtMostHour("proof_timeout", o.ProofTimeout),
 	)
 }

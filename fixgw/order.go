@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"blockdesk/engine/book"
+	"blockdesk/fixgw/session"
 	"blockdesk/fixgw/wire"
 	"blockdesk/market"
 )
@@ -29,7 +30,7 @@ const (
 
 func (o *order) appendRecord(dst []byte) []byte {
 	dst = append(dst, orderRecordVersion)
-	dst = binary.BigEndian.AppendUint16(dst, o.owner.number)
+	dst = binary.BigEndian.AppendUint16(dst, o.owner.Number)
 	dst = binary.BigEndian.AppendUint16(dst, uint16(o.Instrument))
 	dst = append(dst, byte(o.Side), byte(o.Type), byte(o.TIF), o.Status)
 	for _, n := range [...]uint64{uint64(o.Price), uint64(o.Total), uint64(o.Leaves), uint64(o.Cum), o.Notional.Hi, o.Notional.Lo} {
@@ -38,14 +39,14 @@ func (o *order) appendRecord(dst []byte) []byte {
 	return append(dst, o.ClOrdID...)
 }
 
-// parseOrderRecord reads what appendRecord wrote. session returns the session of
-// a number, or nil where there is none any more; such an order is nil.
-func parseOrderRecord(id market.OrderID, value []byte, session func(uint16) *blotter) (*order, error) {
+// parseOrderRecord reads what appendRecord wrote. blotterOf returns the blotter of
+// a session number, or nil where there is no such session; such an order is nil.
+func parseOrderRecord(id market.OrderID, value []byte, blotterOf func(uint16) *blotter) (*order, error) {
 	if len(value) <= orderRecordSize || value[0] != orderRecordVersion {
-		return nil, fmt.Errorf("%w: order %d: %d bytes", errLayout, id, len(value))
+		return nil, fmt.Errorf("%w: order %d: %d bytes", session.ErrLayout, id, len(value))
 	}
 	number := func(at int) uint64 { return binary.BigEndian.Uint64(value[at:]) }
-	s := session(binary.BigEndian.Uint16(value[1:]))
+	s := blotterOf(binary.BigEndian.Uint16(value[1:]))
 	if s == nil {
 		return nil, nil
 	}
@@ -83,7 +84,7 @@ func appendAnswer(dst []byte, a answer) []byte {
 
 func parseAnswer(value []byte) (answer, error) {
 	if len(value) <= answerRecordSize || value[0] != answerRecordVersion {
-		return answer{}, fmt.Errorf("%w: answer of %d bytes", errLayout, len(value))
+		return answer{}, fmt.Errorf("%w: answer of %d bytes", session.ErrLayout, len(value))
 	}
 	return answer{
 		request: value[1], id: market.OrderID(binary.BigEndian.Uint64(value[2:])),

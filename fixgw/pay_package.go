@@ -12,6 +12,7 @@ import (
 
 	"blockdesk/desk"
 	"blockdesk/engine/rfq"
+	"blockdesk/fixgw/session"
 	"blockdesk/fixgw/wire"
 	"blockdesk/market"
 )
@@ -43,9 +44,9 @@ const (
 var errNoChain = errors.New("no chain is configured")
 
 // packer sends packages. Its agenda's goroutines work.
-type packer struct {
+type packageSender struct {
 	gateway *Gateway
-	agenda  *agenda
+	queue   *retryQueue
 
 	mu    sync.Mutex // guards tasks and behind; never taken with a session's held
 	tasks map[market.ClaimID]*packageTask
@@ -53,29 +54,29 @@ type packer struct {
 	behind bool
 
 	sending sync.Mutex // guards out and body
-	out     outbox
+	out     session.Outbox
 	body    []byte
 }
 
 // packageTask is the package of one claim.
 type packageTask struct {
-	packer     *packer
+	sender     *packageSender
 	owner      *blotter
 	claim      rfq.Claim     // as it was reserved
 	possResend bool          // a News may have been sent before a crash
 	pause      time.Duration // before the next attempt
 }
 
-func newPacker(g *Gateway) *packer {
-	return &packer{
-		gateway: g, agenda: newAgenda(packageWorkers),
+func newPackageSender(g *Gateway) *packageSender {
+	return &packageSender{
+		gateway: g, queue: newRetryQueue(packageWorkers),
 		tasks: make(map[market.ClaimID]*packageTask),
 	}
 }
 
 // reserved takes a claim of s that waits for its payment; again says that it may
 // have been taken before the process's start. It does not wait. Any goroutine.
-func (p *packer) reserved(s *blotter, c *claim, again bool) {
+func (p *packageSender) reserved(s *blotter, c *claim, again bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.tasks[c.ID] != nil {
@@ -85,13 +86,13 @@ func (p *packer) reserved(s *blotter, c *claim, again bool) {
 		p.behind = true
 		return
 	}
-	t := &packageTask{packer: p, owner: s, claim: c.Claim, possResend: again}
+	t := &packageTask{sender: p, owner: s, claim: c.Claim, possResend: again}
 	p.tasks[c.ID] = t
-	p.agenda.add(t, 0)
+	p.queue.add(t, 0)
 }
 
 // refill takes the claims that there was no room for.
-func (p *packer) refill() {
+func (p *packageSender) refill() {
 	for _, s := range p.gateway.blotters() {
 		for _, c := range s.reservedClaims() {
 			p.reserved(s, &c, true)
@@ -105,7 +106,7 @@ func (s *blotter) reservedClaims() (list []claim) {
 	defer s.mu.Unlock()
 	for _, c := range s.claims {
 		if c.State == rfq.ClaimReserved {
-			list = append(list, c.shown())
+			list = append(list, c.snapshot())
 		}
 	}
 	return list
@@ -122,16 +123,16 @@ func packedKey(dst []byte, c *rfq.Claim) []byte {
 func (t *packageTask) attempt(ctx context.Context) time.Duration {
 	again, err := t.pack(ctx)
 	if err != nil {
-		t.packer.gateway.fail(err)
+		t.sender.gateway.Fail(err)
 	}
 	if again == 0 {
-		t.packer.done(t)
+		t.sender.done(t)
 	}
 	return again
 }
 
 func (t *packageTask) pack(ctx context.Context) (again time.Duration, err error) {
-	p := t.packer
+	p := t.sender
 	if needed, err := t.needed(); err != nil || !needed {
 		return 0, err
 	}
@@ -161,7 +162,7 @@ func (t *packageTask) needed() (bool, error) {
 	if err != nil || !ok || c.State != rfq.ClaimReserved {
 		return false, err
 	}
-	_, sent, err := t.packer.gateway.store.Get(packedKey(nil, &t.claim))
+	_, sent, err := t.sender.gateway.store.Get(packedKey(nil, &t.claim))
 	if err != nil {
 		return false, fmt.Errorf("claim %s: %w", market.AppendClaimID(nil, t.claim.ID), err)
 	}
@@ -171,11 +172,11 @@ func (t *packageTask) needed() (bool, error) {
 // again returns the pause before the next attempt; 0 = there is no time for one.
 func (t *packageTask) again() time.Duration {
 	t.pause = min(max(packagePause, 2*t.pause), packageMaxPause)
-	left := time.Duration(t.claim.Deadline-t.packer.gateway.options.Now().UnixNano()) - packageMargin
+	left := time.Duration(t.claim.Deadline-t.sender.gateway.options.Now().UnixNano()) - packageMargin
 	return max(0, min(t.pause, left))
 }
 
-func (p *packer) ask(ctx context.Context, c *rfq.Claim) (desk.Package, error) {
+func (p *packageSender) ask(ctx context.Context, c *rfq.Claim) (desk.Package, error) {
 	settlement := p.gateway.dependencies.Settlement
 	if settlement == nil {
 		return desk.Package{}, errNoChain
@@ -186,21 +187,20 @@ func (p *packer) ask(ctx context.Context, c *rfq.Claim) (desk.Package, error) {
 }
 
 // send sends the News that appendBody writes and marks the claim.
-func (p *packer) send(t *packageTask, appendBody func([]byte) []byte) error {
+func (p *packageSender) send(t *packageTask, appendBody func([]byte) []byte) error {
 	p.sending.Lock()
 	defer p.sending.Unlock()
 	p.body = appendBody(p.body[:0])
-	p.gateway.out.Add(1)
-	if err := p.out.send(t.owner.session, "B", tagHeadline, p.body, t.possResend); err != nil {
+	if err := p.out.Send(t.owner.Session, "B", session.TagHeadline, p.body, t.possResend); err != nil {
 		return err
 	}
-	return t.owner.messages.saveWith(func(set func(key, value []byte), _ func(lo, hi []byte)) {
+	return t.owner.Messages.SaveWith(func(set func(key, value []byte), _ func(lo, hi []byte)) {
 		set(packedKey(nil, &t.claim), nil)
 	})
 }
 
 // done lets go of a task, and takes in what had no room.
-func (p *packer) done(t *packageTask) {
+func (p *packageSender) done(t *packageTask) {
 	p.mu.Lock()
 	delete(p.tasks, t.claim.ID)
 	more := p.behind && len(p.tasks) <= p.gateway.options.MaxPackages/2
@@ -228,7 +228,7 @@ func (p *packer) done(t *packageTask) {
 //
 // The transaction itself is in RawData (96), in base64. Who signs it and sends it to
 // the chain has paid; who makes a payment of his own needs the other lines.
-func (p *packer) appendPackage(dst []byte, t *packageTask, made *desk.Package) []byte {
+func (p *packageSender) appendPackage(dst []byte, t *packageTask, made *desk.Package) []byte {
 	terms := &t.claim.Terms
 	amount := market.AppendDecimal(nil, terms.Payment, terms.Rail.Decimals())
 	mint := p.gateway.mintOf(terms.Rail)
@@ -248,7 +248,7 @@ func (p *packer) appendPackage(dst []byte, t *packageTask, made *desk.Package) [
 	dst = strconv.AppendInt(append(dst, "\x0158=TRANSACTION "...), int64(len(made.Transaction)), 10)
 	dst = strconv.AppendInt(append(dst, "\x0195="...), int64(base64.StdEncoding.EncodedLen(len(made.Transaction))), 10)
 	dst = base64.StdEncoding.AppendEncode(append(dst, "\x0196="...), made.Transaction)
-	if !t.owner.custom.Load() {
+	if !t.owner.Custom.Load() {
 		return dst
 	}
 	dst = wire.AppendCustomText(dst, wire.TagPaymentAmount, string(amount))

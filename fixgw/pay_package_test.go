@@ -13,22 +13,10 @@ import (
 
 	"blockdesk/desk"
 	"blockdesk/fixgw/fixclient"
-	"blockdesk/fixgw/wire"
+	"blockdesk/fixgw/session/sessiontest"
 	"blockdesk/internal/await"
 	"blockdesk/market"
 )
-
-// lines returns the Texts (58) of a News, by their first word.
-func (m msg) lines() map[string]string {
-	out := map[string]string{}
-	wire.EachField(m, func(tag int, value []byte) {
-		if tag == 58 {
-			word, rest, _ := strings.Cut(string(value), " ")
-			out[word] = rest
-		}
-	})
-	return out
-}
 
 func account58(n byte) string {
 	a := testAccount(n)
@@ -41,31 +29,31 @@ func TestPackage(t *testing.T) {
 	d, _ := newTillShop(t, []string{"TK", "MM"}, nil)
 	tk := d.dial("TK", nil)
 	report := tk.claimed("c1")
-	id := claimID(t, report.get(37))
+	id := claimID(t, report.Get(37))
 	m := tk.want("35=B 33=8 95=400 146=1 55=SLUSD/USDC 97=")
-	if got := m.get(148); got != "CLAIM "+report.get(37) {
+	if got := m.Get(148); got != "CLAIM "+report.Get(37) {
 		t.Errorf("148=%s", got)
 	}
-	if m.get(42) != report.get(60) {
-		t.Errorf("42=%s, the claim was reserved at %s", m.get(42), report.get(60))
+	if m.Get(42) != report.Get(60) {
+		t.Errorf("42=%s, the claim was reserved at %s", m.Get(42), report.Get(60))
 	}
-	if raw, err := base64.StdEncoding.DecodeString(m.get(96)); err != nil || len(raw) != 300 || raw[0] != byte(id) {
-		t.Errorf("96=%s: %v", m.get(96), err)
+	if raw, err := base64.StdEncoding.DecodeString(m.Get(96)); err != nil || len(raw) != 300 || raw[0] != byte(id) {
+		t.Errorf("96=%s: %v", m.Get(96), err)
 	}
 	want := map[string]string{
 		"PAY": "250.000000 USDC", "TO": account58(201), "MINT": account58(200), "FROM": account58(1),
-		"REFERENCE": account58(byte(id)), "MEMO": report.get(37), "UNTIL": report.get(126), "TRANSACTION": "300",
+		"REFERENCE": account58(byte(id)), "MEMO": report.Get(37), "UNTIL": report.Get(126), "TRANSACTION": "300",
 	}
-	if got := m.lines(); fmt.Sprint(got) != fmt.Sprint(want) {
+	if got := m.Lines(); fmt.Sprint(got) != fmt.Sprint(want) {
 		t.Errorf("lines %v, want %v", got, want)
 	}
 
 	mm := d.dial("MM", func(o *fixclient.Options) { o.LogonFields = "5600=Y\x01" })
 	mm.take("c2", mm.quoted("r2", "152=250|15=SOL|"))
 	report = mm.hear("35=8 150=A")
-	id = claimID(t, report.get(37))
-	m = mm.want("35=B 5605=2.500000000 5606=2500000000 5607=" + account58(202) + " 5608= 5609=" + account58(byte(id)) + " 5610=" + report.get(37))
-	if got := m.lines(); got["PAY"] != "2.500000000 SOL" || got["MINT"] != nativeMint {
+	id = claimID(t, report.Get(37))
+	m = mm.want("35=B 5605=2.500000000 5606=2500000000 5607=" + account58(202) + " 5608= 5609=" + account58(byte(id)) + " 5610=" + report.Get(37))
+	if got := m.Lines(); got["PAY"] != "2.500000000 SOL" || got["MINT"] != nativeMint {
 		t.Errorf("lines %v", got)
 	}
 }
@@ -77,33 +65,26 @@ func TestPackageWaitsForTheChain(t *testing.T) {
 	d, bank := newTillShop(t, []string{"TK"}, nil)
 	bank.set(func() { bank.away = errAway })
 	tk := d.dial("TK", nil)
-	ended := tk.claimed("c1").get(37)
+	ended := tk.claimed("c1").Get(37)
 	d.later(testClaimTTL)
 	tk.hear("35=8 150=C 37=" + ended)
-	paid := tk.claimed("c2").get(37)
+	paid := tk.claimed("c2").Get(37)
 	d.pay(paid, 1, 250_000_000)
 	tk.hear("35=8 150=0 37=" + paid)
 	// The engine's clock is ahead of ours by now, and deadlines are the engine's.
-	waits := tk.claimed("c3").get(37)
+	waits := tk.claimed("c3").Get(37)
 	await.True(t, "a second look", func() bool {
 		bank.mu.Lock()
 		defer bank.mu.Unlock()
 		return bank.packed[claimID(t, waits)] > 1
 	})
 	bank.set(func() { bank.away = nil })
-	tk.want("35=B 33=8 97=").headline(t, waits)
-	await.Equal(t, "packages that are being made", 0, d.gateway.packer.waiting)
+	tk.want("35=B 33=8 97=").Headline(t, waits)
+	await.Equal(t, "packages that are being made", 0, d.gateway.packages.waiting)
 	tk.none()
 }
 
-func (m msg) headline(t testing.TB, claim string) {
-	t.Helper()
-	if got := m.get(148); got != "CLAIM "+claim {
-		t.Errorf("148=%s, want that of %s in %s", got, claim, m)
-	}
-}
-
-func (p *packer) waiting() int {
+func (p *packageSender) waiting() int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return len(p.tasks)
@@ -118,17 +99,17 @@ func TestNoPackage(t *testing.T) {
 	})
 	tk := d.dial("TK", nil)
 	bank.set(func() { bank.refused = &desk.Refusal{Reason: desk.RefusalUnbuildable} })
-	claim := tk.claimed("c1").get(37)
+	claim := tk.claimed("c1").Get(37)
 	m := tk.want("35=B 33=1 95= 96=")
-	m.headline(t, claim)
-	m.text(t, "REFUS_DVP: ")
+	m.Headline(t, claim)
+	m.Text(t, "REFUS_DVP: ")
 
 	bank.set(func() { bank.away, bank.refused = errAway, nil })
-	claim = tk.claimed("c2").get(37)
+	claim = tk.claimed("c2").Get(37)
 	ahead.Store(int64(testClaimTTL)) // so the claim has no time left
 	m = tk.want("35=B 33=1 95= 96=")
-	m.headline(t, claim)
-	m.text(t, "CHAIN_UNAVAILABLE: ")
+	m.Headline(t, claim)
+	m.Text(t, "CHAIN_UNAVAILABLE: ")
 	if strings.Contains(m.String(), "10.0.0.1") {
 		t.Errorf("an error goes out: %s", m)
 	}
@@ -144,15 +125,15 @@ func TestPackageOverRestarts(t *testing.T) {
 	tk.claimed("c1")
 	tk.want("35=B")
 	bank.set(func() { bank.away = errAway })
-	waits := tk.claimed("c2").get(37)
+	waits := tk.claimed("c2").Get(37)
 	sender, target := tk.leave()
 	d.stop()
 	d.start()
 	bank.set(func() { bank.away = nil })
-	await.Equal(t, "packages that are being made", 0, d.gateway.packer.waiting)
+	await.Equal(t, "packages that are being made", 0, d.gateway.packages.waiting)
 	tk = d.dial("TK", keep(sender, target))
 	m := tk.want("35=B 33=8 43=Y 97=Y")
-	m.headline(t, waits)
+	m.Headline(t, waits)
 	tk.none()
 }
 
@@ -172,7 +153,7 @@ func TestPackageCrash(t *testing.T) {
 			id := fmt.Sprintf("%d-%d", life, i)
 			tk.rfq("r"+id, "48=T1/T1-2|22=8|152=250|")
 			quote := tk.next()
-			for ; quote.get(35) != "S"; quote = tk.next() {
+			for ; quote.Get(35) != "S"; quote = tk.next() {
 				seen.note(quote)
 			}
 			tk.take("c"+id, quote)
@@ -204,13 +185,13 @@ type packagesSeen struct {
 	packages map[string]int
 }
 
-func (p packagesSeen) note(m msg) {
+func (p packagesSeen) note(m sessiontest.Message) {
 	p.t.Helper()
-	claim, ok := strings.CutPrefix(m.get(148), "CLAIM ")
+	claim, ok := strings.CutPrefix(m.Get(148), "CLAIM ")
 	if !ok {
 		return
 	}
-	if p.packages[claim]++; p.packages[claim] > 1 && m.get(97) != "Y" {
+	if p.packages[claim]++; p.packages[claim] > 1 && m.Get(97) != "Y" {
 		p.t.Errorf("came before: %s", m)
 	}
 }
@@ -240,19 +221,19 @@ func TestMaxPackages(t *testing.T) {
 		for i := range most + 3 {
 			quote := tk.quoted(fmt.Sprint("r", i), "48=T1/T1-2|22=8|152=250|")
 			tk.take(fmt.Sprint("c", i), quote)
-			claims[tk.hear("35=8 150=A").get(37)] = true
+			claims[tk.hear("35=8 150=A").Get(37)] = true
 		}
-		await.Equal(t, "packages that are being made", most, d.gateway.packer.waiting)
+		await.Equal(t, "packages that are being made", most, d.gateway.packages.waiting)
 		bank.set(func() { bank.away = nil })
 		for range most + 3 {
 			m := tk.want("35=B 33=8")
-			claim := strings.TrimPrefix(m.get(148), "CLAIM ")
+			claim := strings.TrimPrefix(m.Get(148), "CLAIM ")
 			if !claims[claim] {
 				t.Errorf("%s comes again, or was not claimed", claim)
 			}
 			delete(claims, claim)
 		}
-		await.Equal(t, "packages that are being made", 0, d.gateway.packer.waiting)
+		await.Equal(t, "packages that are being made", 0, d.gateway.packages.waiting)
 		tk.none()
 	}
 }

@@ -9,6 +9,7 @@ import (
 
 	"blockdesk/desk"
 	"blockdesk/engine/event"
+	"blockdesk/fixgw/session"
 	"blockdesk/fixgw/wire"
 	"blockdesk/market"
 	"blockdesk/persist/kv"
@@ -26,16 +27,16 @@ import (
 // the desk says of one payment and claim the same for ever.
 
 // prover answers reports of payments. Its agenda's goroutines work.
-type prover struct {
+type paymentVerifier struct {
 	gateway *Gateway
-	agenda  *agenda
+	queue   *retryQueue
 
 	mu   sync.Mutex // guards open and held; never taken with a session's held
 	open map[proofKey]*proofTask
 	held map[uint16]int // of open, by session
 
 	sending sync.Mutex // guards out and body
-	out     outbox
+	out     session.Outbox
 	body    []byte
 }
 
@@ -47,7 +48,7 @@ type proofKey struct {
 
 // proofTask is one report that is not answered yet.
 type proofTask struct {
-	prover     *prover
+	verifier   *paymentVerifier
 	owner      *blotter
 	id         string // TradeReportID
 	proof      desk.PaymentProof
@@ -58,9 +59,9 @@ type proofTask struct {
 	unproven *wire.PaymentRefusal
 }
 
-func newProver(g *Gateway) *prover {
-	return &prover{
-		gateway: g, agenda: newAgenda(wire.ProofWorkers),
+func newPaymentVerifier(g *Gateway) *paymentVerifier {
+	return &paymentVerifier{
+		gateway: g, queue: newRetryQueue(wire.ProofWorkers),
 		open: make(map[proofKey]*proofTask), held: make(map[uint16]int),
 	}
 }
@@ -75,7 +76,7 @@ const (
 )
 
 func (t *proofTask) key() []byte {
-	return append(binary.BigEndian.AppendUint16([]byte{keyProof}, t.owner.number), t.id...)
+	return append(binary.BigEndian.AppendUint16([]byte{keyProof}, t.owner.Number), t.id...)
 }
 
 func (t *proofTask) record() []byte {
@@ -88,17 +89,17 @@ func (t *proofTask) record() []byte {
 
 // parse reads what key and record wrote; nil where there is no such session any
 // more.
-func (p *prover) parse(key, value []byte) (*proofTask, error) {
+func (p *paymentVerifier) parse(key, value []byte) (*proofTask, error) {
 	const head = 3
 	if len(key) <= head || len(value) != proofRecordSize || value[0] != proofRecordVersion {
-		return nil, fmt.Errorf("%w: report of a payment %x: %d bytes", errLayout, key, len(value))
+		return nil, fmt.Errorf("%w: report of a payment %x: %d bytes", session.ErrLayout, key, len(value))
 	}
 	s := p.gateway.blotterNumbered(binary.BigEndian.Uint16(key[1:]))
 	if s == nil {
 		return nil, nil
 	}
 	t := &proofTask{
-		prover: p, owner: s, id: string(key[head:]), possResend: true,
+		verifier: p, owner: s, id: string(key[head:]), possResend: true,
 		instrument: market.InstrumentID(binary.BigEndian.Uint16(value[19:])),
 		proof: desk.PaymentProof{
 			Claim:   market.ClaimID(binary.BigEndian.Uint64(value[1:])),
@@ -111,7 +112,7 @@ func (p *prover) parse(key, value []byte) (*proofTask, error) {
 }
 
 // load takes the reports that the last run has left without an answer. Before Run.
-func (p *prover) load() error {
+func (p *paymentVerifier) load() error {
 	return kv.Each(p.gateway.store, []byte{keyProof}, []byte{keyProof + 1}, func(key, value []byte) error {
 		t, err := p.parse(key, value)
 		if t != nil {
@@ -122,20 +123,20 @@ func (p *prover) load() error {
 }
 
 // add needs mu, or to be alone.
-func (p *prover) add(t *proofTask) {
+func (p *paymentVerifier) add(t *proofTask) {
 	t.until = p.gateway.options.Now().Add(p.gateway.options.ProofTimeout)
-	p.open[proofKey{t.owner.number, t.id}] = t
-	p.held[t.owner.number]++
-	p.agenda.add(t, 0)
+	p.open[proofKey{t.owner.Number, t.id}] = t
+	p.held[t.owner.Number]++
+	p.queue.add(t, 0)
 }
 
 // take takes a report, or says why not. One that is on its way already is taken by
 // that. The error is the store's.
-func (p *prover) take(t *proofTask) (*wire.PaymentRefusal, error) {
+func (p *paymentVerifier) take(t *proofTask) (*wire.PaymentRefusal, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	o := &p.gateway.options
-	switch known := p.open[proofKey{t.owner.number, t.id}]; {
+	switch known := p.open[proofKey{t.owner.Number, t.id}]; {
 	case known != nil && known.proof != t.proof:
 		return wire.RefusePayment(wire.CodeInvalidField, "TradeReportID (571) %.64q: another report of this id waits for its answer", t.id), nil
 	case known != nil:
@@ -143,7 +144,7 @@ func (p *prover) take(t *proofTask) (*wire.PaymentRefusal, error) {
 		return nil, nil
 	case p.gateway.dependencies.Settlement == nil:
 		return wire.RefusePayment(wire.CodeChainUnavailable, "no chain is configured"), nil
-	case p.held[t.owner.number] >= o.MaxSessionProofs:
+	case p.held[t.owner.Number] >= o.MaxSessionProofs:
 		return wire.RefusePayment(wire.CodeOverloaded, "%d reports of this session wait for an answer", o.MaxSessionProofs), nil
 	case len(p.open) >= o.MaxProofs:
 		return wire.RefusePayment(wire.CodeOverloaded, "%d reports wait for an answer, try again", o.MaxProofs), nil
@@ -162,8 +163,8 @@ func (t *proofTask) attempt(ctx context.Context) time.Duration {
 	if again > 0 {
 		return again
 	}
-	if err := t.prover.answer(t, no); err != nil {
-		t.prover.gateway.fail(err)
+	if err := t.verifier.answer(t, no); err != nil {
+		t.verifier.gateway.Fail(err)
 	}
 	return 0
 }
@@ -172,7 +173,7 @@ func (t *proofTask) attempt(ctx context.Context) time.Duration {
 // to look again. Where the chain hangs, the next turn comes late: what is out of
 // time then is answered without one more look, or the others would wait for it.
 func (t *proofTask) look(ctx context.Context) (no *wire.PaymentRefusal, again time.Duration) {
-	g := t.prover.gateway
+	g := t.verifier.gateway
 	if t.unproven != nil && !g.options.Now().Before(t.until) {
 		return t.unproven, 0
 	}
@@ -227,7 +228,7 @@ func refusedPayment(v *desk.Verdict) *wire.PaymentRefusal {
 
 // answer sends the AR and forgets the report, in memory before, so that a client
 // who has the AR and reports the same again at once is not taken for one who waits.
-func (p *prover) answer(t *proofTask, no *wire.PaymentRefusal) error {
+func (p *paymentVerifier) answer(t *proofTask, no *wire.PaymentRefusal) error {
 	a := wire.PaymentAck{
 		ID: t.id, Claim: string(market.AppendClaimID(nil, t.proof.Claim)), Signature: wire.Base58(t.proof.Signature[:]),
 		Refusal: no, At: p.gateway.options.Now().UnixNano(),
@@ -235,40 +236,39 @@ func (p *prover) answer(t *proofTask, no *wire.PaymentRefusal) error {
 	if in := p.gateway.instruments.Get(t.instrument); in != nil {
 		a.Symbol = in.Symbol
 	}
-	p.letGo(t)
+	p.release(t)
 	if err := p.send(t, &a); err != nil {
 		return err
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.open[proofKey{t.owner.number, t.id}] != nil {
-		return t.owner.messages.save() // the record is that of the report said again
+	if p.open[proofKey{t.owner.Number, t.id}] != nil {
+		return t.owner.Messages.Save() // the record is that of the report said again
 	}
-	return t.owner.messages.saveWith(func(_ func(key, value []byte), deleteRange func(lo, hi []byte)) {
+	return t.owner.Messages.SaveWith(func(_ func(key, value []byte), deleteRange func(lo, hi []byte)) {
 		key := t.key()
 		deleteRange(key, kv.After(key))
 	})
 }
 
-// letGo counts t no more.
-func (p *prover) letGo(t *proofTask) {
+// releaseSession counts t no more.
+func (p *paymentVerifier) release(t *proofTask) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	delete(p.open, proofKey{t.owner.number, t.id})
-	if p.held[t.owner.number]--; p.held[t.owner.number] == 0 {
-		delete(p.held, t.owner.number)
+	delete(p.open, proofKey{t.owner.Number, t.id})
+	if p.held[t.owner.Number]--; p.held[t.owner.Number] == 0 {
+		delete(p.held, t.owner.Number)
 	}
 }
 
-func (p *prover) send(t *proofTask, a *wire.PaymentAck) error {
+func (p *paymentVerifier) send(t *proofTask, a *wire.PaymentAck) error {
 	p.sending.Lock()
 	defer p.sending.Unlock()
 	p.body = a.AppendBody(p.body[:0])
-	p.gateway.out.Add(1)
 	if a.Refusal != nil {
-		p.gateway.rejects.Add(1)
+		p.gateway.Rejects.Add(1)
 	}
-	return p.out.send(t.owner.session, "AR", wire.TagTradeReportID, p.body, t.possResend)
+	return p.out.Send(t.owner.Session, "AR", wire.TagTradeReportID, p.body, t.possResend)
 }
 
 // PaymentReport handles an AE of the client's.
@@ -276,21 +276,21 @@ func (s *blotter) tradeReport(frame []byte) *wire.Reject {
 	r := wire.ScanPaymentReport(frame)
 	t, no, err := s.checkTradeReport(&r)
 	if err == nil && no == nil {
-		no, err = s.gateway.prover.take(t)
+		no, err = s.gateway.payments.take(t)
 	}
 	if err != nil {
-		s.gateway.fail(err)
-		return wire.BusinessReject(wire.RejNotAvailable, r.ID, s.gateway.unserved("the store has failed"))
+		s.gateway.Fail(err)
+		return wire.BusinessReject(wire.RejNotAvailable, r.ID, s.gateway.Unserved("the store has failed"))
 	}
 	if no == nil {
 		return nil
 	}
-	s.gateway.rejects.Add(1)
+	s.gateway.Rejects.Add(1)
 	a := wire.PaymentAck{
 		ID: string(r.ID), Claim: string(r.Claim), Signature: string(r.Signature), Symbol: string(r.Symbol),
 		Refusal: no, At: s.gateway.options.Now().UnixNano(),
 	}
-	s.out.scratch = a.AppendBody(s.out.scratch[:0])
-	s.sendType("AR", wire.TagTradeReportID, s.out.scratch, false)
+	s.Out.Scratch = a.AppendBody(s.Out.Scratch[:0])
+	s.SendType("AR", wire.TagTradeReportID, s.Out.Scratch, false)
 	return nil
 }

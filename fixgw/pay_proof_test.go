@@ -11,27 +11,28 @@ import (
 	"blockdesk/desk"
 	"blockdesk/engine/event"
 	"blockdesk/fixgw/fixclient"
+	"blockdesk/fixgw/session/sessiontest"
 	"blockdesk/fixgw/wire"
 	"blockdesk/fixgw/wire/wiretest"
 	"blockdesk/internal/await"
 )
 
 // reportFields are those of a report of a payment for a claim, by tag.
-func reportFields(claim msg, id, signature string) map[int]string {
+func reportFields(claim sessiontest.Message, id, signature string) map[int]string {
 	return map[int]string{
-		571: id, 572: claim.get(37), 818: signature, 570: "N", 55: "SLUSD/USDC", 32: claim.get(38), 31: claim.get(44),
-		75: "20260101", 60: "20260101-00:00:00", 552: "1", 54: "1", 37: claim.get(37),
+		571: id, 572: claim.Get(37), 818: signature, 570: "N", 55: "SLUSD/USDC", 32: claim.Get(38), 31: claim.Get(44),
+		75: "20260101", 60: "20260101-00:00:00", 552: "1", 54: "1", 37: claim.Get(37),
 	}
 }
 
 // report reports a payment for a claim.
-func (k *client) report(claim msg, id, signature string) {
+func (k *client) report(claim sessiontest.Message, id, signature string) {
 	k.t.Helper()
 	k.send("AE", wiretest.PaymentReportBody(reportFields(claim, id, signature)))
 }
 
 // acked takes messages up to the next AR.
-func (k *client) acked(fields string) msg {
+func (k *client) acked(fields string) sessiontest.Message {
 	k.t.Helper()
 	return k.await("35=AR " + fields)
 }
@@ -47,11 +48,11 @@ func TestProof(t *testing.T) {
 	bank.set(func() { bank.known[signature] = desk.Verdict{} })
 	tk.report(claim, "p1", text)
 	const accepted = "571=p1 150=F 939=0 751= 58= 55=SLUSD/USDC 97= "
-	tk.acked(accepted + "572=" + claim.get(37) + " 818=" + text)
+	tk.acked(accepted + "572=" + claim.Get(37) + " 818=" + text)
 	tk.report(claim, "p1", text)
 	tk.acked(accepted)
 	for asked := range bank.proved {
-		if want := (desk.PaymentProof{Claim: claimID(t, claim.get(37)), Ticket: 1, Tranche: 1, Signature: signature}); asked != want {
+		if want := (desk.PaymentProof{Claim: claimID(t, claim.Get(37)), Ticket: 1, Tranche: 1, Signature: signature}); asked != want {
 			t.Errorf("asked %+v, want %+v", asked, want)
 		}
 	}
@@ -82,9 +83,9 @@ func TestProofRefused(t *testing.T) {
 		id := fmt.Sprint("p", i)
 		tk.report(claim, id, text)
 		m := tk.acked("939=1 571=" + id)
-		m.text(t, c.want)
-		if want := map[bool]string{true: "3", false: "99"}[c.v.Refused == event.ReasonUnknownPayment]; m.get(751) != want {
-			t.Errorf("751=%s, want %s in %s", m.get(751), want, m)
+		m.Text(t, c.want)
+		if want := map[bool]string{true: "3", false: "99"}[c.v.Refused == event.ReasonUnknownPayment]; m.Get(751) != want {
+			t.Errorf("751=%s, want %s in %s", m.Get(751), want, m)
 		}
 	}
 }
@@ -116,9 +117,9 @@ func TestProofForm(t *testing.T) {
 		{856, "6", "99", `UNSUPPORTED: TradeReportType (856) "6": only 0`},
 		{150, "4", "99", `UNSUPPORTED: ExecType (150) "4": only F`},
 		{572, "C1", "3", "UNKNOWN_CLAIM: "},
-		{572, "Q" + claim.get(37)[1:], "3", "UNKNOWN_CLAIM: "},
+		{572, "Q" + claim.Get(37)[1:], "3", "UNKNOWN_CLAIM: "},
 		{572, "C0000000000001", "3", "UNKNOWN_CLAIM: "},
-		{572, others.get(37), "3", "UNKNOWN_CLAIM: "},
+		{572, others.Get(37), "3", "UNKNOWN_CLAIM: "},
 		{55, "XX/YY", "2", "UNKNOWN_SYMBOL: "},
 		{55, "92C/SLUSD", "99", "PAYMENT_MISMATCH: terms_mismatch: Symbol (55)"},
 		{32, "252.525253", "99", "PAYMENT_MISMATCH: terms_mismatch: LastQty (32)"},
@@ -133,17 +134,17 @@ func TestProofForm(t *testing.T) {
 		}
 		tk.send("AE", wiretest.PaymentReportBody(fields))
 		m := tk.acked("939=1 751=" + c.reason)
-		m.text(t, c.want)
+		m.Text(t, c.want)
 	}
 	// Two sides, which the dictionary takes.
 	tk.send("AE", strings.Replace(wiretest.PaymentReportBody(reportFields(claim, "p1", text)), "552=1|", "552=2|54=1|37=x|", 1))
-	tk.acked("939=1 571=p1").text(t, `INVALID_FIELD: NoSides (552) "2": must be 1`)
+	tk.acked("939=1 571=p1").Text(t, `INVALID_FIELD: NoSides (552) "2": must be 1`)
 	// What the dictionary demands is a session reject.
 	for tag, want := range map[int]string{570: "371=570", 60: "371=60", 37: "371=37"} {
 		fields := reportFields(claim, "p1", text)
 		delete(fields, tag)
 		tk.send("AE", wiretest.PaymentReportBody(fields))
-		tk.await("35=3").want(t, want)
+		tk.await("35=3").Want(t, want)
 	}
 	if _, proofs := bank.calls(); proofs != 0 {
 		t.Errorf("asked %d times", proofs)
@@ -155,7 +156,7 @@ func TestProofForm(t *testing.T) {
 	fields[31], fields[32], fields[487], fields[856], fields[150], fields[570] = "00.99", "252.5252520000", "0", "0", "F", "Y"
 	tkc := d.dial("TKC", func(o *fixclient.Options) { o.Username = "tk" })
 	tkc.send("AE", wiretest.PaymentReportBody(fields))
-	tkc.acked("939=0 571=p2 572=" + claim.get(37))
+	tkc.acked("939=0 571=p2 572=" + claim.Get(37))
 }
 
 // TestProofWaits: a payment that is not final is looked for again and again, up to
@@ -175,28 +176,28 @@ func TestProofWaits(t *testing.T) {
 		_, text = paidBy(2)
 		start := time.Now()
 		tk.report(claim, "p2", text)
-		tk.acked("939=1 751=99 571=p2").text(t, "PENDING_TIMEOUT: not final on the chain after 400ms")
+		tk.acked("939=1 751=99 571=p2").Text(t, "PENDING_TIMEOUT: not final on the chain after 400ms")
 		if took := time.Since(start); took != d.options.ProofTimeout {
 			t.Errorf("given up after %s", took)
 		}
 		bank.set(func() { bank.away = errAway })
 		tk.report(claim, "p3", text)
 		m := tk.acked("939=1 751=99 571=p3")
-		m.text(t, "CHAIN_UNAVAILABLE: ")
+		m.Text(t, "CHAIN_UNAVAILABLE: ")
 		if strings.Contains(m.String(), "10.0.0.1") {
 			t.Errorf("an error goes out: %s", m)
 		}
 		full, word := paidBy(3)
 		bank.set(func() { bank.away, bank.known[full] = nil, desk.Verdict{Refused: event.ReasonDeskFull} })
 		tk.report(claim, "p4", word)
-		tk.acked("939=1 571=p4").text(t, "OVERLOADED: desk_full")
+		tk.acked("939=1 571=p4").Text(t, "OVERLOADED: desk_full")
 
 		// A chain that does not answer at all holds nobody up.
 		held := make(chan struct{})
 		bank.set(func() { bank.held = held })
 		tk.report(claim, "p5", text)
 		for i := range 3 {
-			tk.send("H", fmt.Sprintf("11=h%d|37=%s|55=SLUSD/USDC|54=1|", i, claim.get(37)))
+			tk.send("H", fmt.Sprintf("11=h%d|37=%s|55=SLUSD/USDC|54=1|", i, claim.Get(37)))
 			tk.await("35=8 150=I")
 		}
 		bank.set(func() { bank.held = nil })
@@ -211,7 +212,7 @@ func TestProofOutOfTime(t *testing.T) {
 	t.Parallel()
 	bank := newTill()
 	g := &Gateway{options: Options{}.withDefaults(), dependencies: Dependencies{Settlement: bank}}
-	task := &proofTask{prover: newProver(g), until: time.Now().Add(time.Hour)}
+	task := &proofTask{verifier: newPaymentVerifier(g), until: time.Now().Add(time.Hour)}
 	if no, again := task.look(t.Context()); no != nil || again == 0 {
 		t.Errorf("at first: %+v, again after %s", no, again)
 	}
@@ -222,7 +223,7 @@ func TestProofOutOfTime(t *testing.T) {
 	if _, proofs := bank.calls(); proofs != 1 {
 		t.Errorf("%d looks, want 1", proofs)
 	}
-	late := &proofTask{prover: task.prover, until: task.until}
+	late := &proofTask{verifier: task.verifier, until: task.until}
 	if late.look(t.Context()); bank.proved[late.proof] != 2 {
 		t.Error("answered without any look")
 	}
@@ -240,7 +241,7 @@ func TestProofWithoutChain(t *testing.T) {
 	tk = d.dial("TK", nil)
 	_, text := paidBy(1)
 	tk.report(claim, "p1", text)
-	tk.acked("939=1 571=p1").text(t, "CHAIN_UNAVAILABLE: ")
+	tk.acked("939=1 571=p1").Text(t, "CHAIN_UNAVAILABLE: ")
 }
 
 // TestProofLimits: what waits is bounded for a session and in all, a repetition is
@@ -254,22 +255,22 @@ func TestProofLimits(t *testing.T) {
 		_, text := paidBy(n)
 		tk.report(claim, fmt.Sprint("p", n), text)
 	}
-	await.Equal(t, "reports of payments that wait", 3, d.gateway.prover.waiting)
+	await.Equal(t, "reports of payments that wait", 3, d.gateway.payments.waiting)
 	_, text := paidBy(1)
 	tk.report(claim, "p1", text)
 	d.awaitStats("1 duplicates", func(s Stats) bool { return s.Duplicates == 1 })
 	_, text = paidBy(9)
 	tk.report(claim, "p1", text)
-	tk.acked("939=1 571=p1").text(t, "INVALID_FIELD: TradeReportID (571)")
+	tk.acked("939=1 571=p1").Text(t, "INVALID_FIELD: TradeReportID (571)")
 	tk.report(claim, "p3", text)
-	tk.acked("939=1 571=p3").text(t, "OVERLOADED: 3 reports of this session")
+	tk.acked("939=1 571=p3").Text(t, "OVERLOADED: 3 reports of this session")
 	for n := range byte(2) {
 		_, text := paidBy(10 + n)
 		mm.report(others, fmt.Sprint("q", n), text)
 	}
-	await.Equal(t, "reports of payments that wait", 5, d.gateway.prover.waiting)
+	await.Equal(t, "reports of payments that wait", 5, d.gateway.payments.waiting)
 	mm.report(others, "q2", text)
-	mm.acked("939=1 571=q2").text(t, "OVERLOADED: 5 reports wait")
+	mm.acked("939=1 571=q2").Text(t, "OVERLOADED: 5 reports wait")
 	bank.set(func() {
 		for _, n := range []byte{0, 1, 2, 10, 11} {
 			signature, _ := paidBy(n)
@@ -278,21 +279,21 @@ func TestProofLimits(t *testing.T) {
 	})
 	got := map[string]bool{}
 	for range 3 {
-		got[tk.acked("939=0").get(571)] = true
+		got[tk.acked("939=0").Get(571)] = true
 	}
 	if !got["p0"] || !got["p1"] || !got["p2"] {
 		t.Errorf("answered: %v", got)
 	}
 	mm.acked("939=0")
 	mm.acked("939=0")
-	await.Equal(t, "reports of payments that wait", 0, d.gateway.prover.waiting)
-	if len(d.gateway.prover.held) != 0 {
-		t.Errorf("held: %v", d.gateway.prover.held)
+	await.Equal(t, "reports of payments that wait", 0, d.gateway.payments.waiting)
+	if len(d.gateway.payments.held) != 0 {
+		t.Errorf("held: %v", d.gateway.payments.held)
 	}
 	tk.none()
 }
 
-func (p *prover) waiting() int {
+func (p *paymentVerifier) waiting() int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return len(p.open)
@@ -312,7 +313,7 @@ func TestProofOverRestarts(t *testing.T) {
 	d.stop()
 	bank.set(func() { bank.known[signature] = desk.Verdict{} })
 	d.start()
-	await.Equal(t, "reports of payments that wait", 0, d.gateway.prover.waiting)
+	await.Equal(t, "reports of payments that wait", 0, d.gateway.payments.waiting)
 	tk = d.dial("TK", keep(sender, target))
 	tk.acked("939=0 571=p1 97=Y 43=Y")
 	sender, target = tk.leave()
@@ -345,11 +346,11 @@ func TestProofCrash(t *testing.T) {
 			}
 		})
 	}
-	note := func(m msg) {
-		if m.get(35) != "AR" {
+	note := func(m sessiontest.Message) {
+		if m.Get(35) != "AR" {
 			return
 		}
-		id, text := m.get(571), m.pick(572, 818, 939, 58)
+		id, text := m.Get(571), m.Pick(572, 818, 939, 58)
 		if was, ok := answered[id]; ok && was != text {
 			t.Errorf("%s, before it was %s", m, was)
 		}

@@ -8,7 +8,7 @@ import (
 // checkTradeReport holds a report to what we take, and to the terms of the claim
 // that it names: what is sent must agree with them. The error is the store's.
 func (s *blotter) checkTradeReport(r *wire.PaymentReport) (*proofTask, *wire.PaymentRefusal, error) {
-	t := &proofTask{prover: s.gateway.prover, owner: s, id: string(r.ID)}
+	t := &proofTask{verifier: s.gateway.payments, owner: s, id: string(r.ID)}
 	if no := r.CheckForm(); no != nil {
 		return nil, no, nil
 	}
@@ -39,14 +39,14 @@ func (s *blotter) checkTradeReport(r *wire.PaymentReport) (*proofTask, *wire.Pay
 func (s *blotter) participantClaim(id market.ClaimID) (claim, bool, error) {
 	// Those of today first: the store has a new claim a moment later.
 	for _, other := range s.gateway.blotters() {
-		if other.participant.Number == s.participant.Number {
+		if other.Participant.Number == s.Participant.Number {
 			if c, ok := other.liveClaim(id); ok {
 				return c, true, nil
 			}
 		}
 	}
 	stored, err := s.gateway.storedClaim(id)
-	if err != nil || stored == nil || stored.owner.participant.Number != s.participant.Number {
+	if err != nil || stored == nil || stored.owner.Participant.Number != s.Participant.Number {
 		return claim{}, false, err
 	}
 	return *stored, true, nil

@@ -17,6 +17,7 @@ import (
 	"github.com/quickfixgo/quickfix/config"
 
 	"blockdesk/fixgw/fixclient"
+	"blockdesk/fixgw/session/sessiontest"
 	"blockdesk/internal/await"
 )
 
@@ -25,7 +26,7 @@ type initiator struct {
 	id       quickfix.SessionID
 	password string
 	logon    map[quickfix.Tag]string // further fields of its Logon
-	in       chan msg
+	in       chan sessiontest.Message
 	on       chan bool
 }
 
@@ -44,20 +45,20 @@ func (i *initiator) ToAdmin(m *quickfix.Message, id quickfix.SessionID) {
 func (i *initiator) ToApp(*quickfix.Message, quickfix.SessionID) error { return nil }
 func (i *initiator) FromAdmin(m *quickfix.Message, _ quickfix.SessionID) quickfix.MessageRejectError {
 	if t, _ := m.MsgType(); t == "3" || t == "5" {
-		i.in <- msg(strings.Clone(m.String()))
+		i.in <- sessiontest.Message(strings.Clone(m.String()))
 	}
 	return nil
 }
 
 func (i *initiator) FromApp(m *quickfix.Message, _ quickfix.SessionID) quickfix.MessageRejectError {
-	i.in <- msg(strings.Clone(m.String()))
+	i.in <- sessiontest.Message(strings.Clone(m.String()))
 	return nil
 }
 
-func (i *initiator) want(t testing.TB, fields string) msg {
+func (i *initiator) want(t testing.TB, fields string) sessiontest.Message {
 	t.Helper()
 	m := await.Receive(t, "a message to "+i.id.SenderCompID, i.in)
-	m.want(t, fields)
+	m.Want(t, fields)
 	return m
 }
 
@@ -142,7 +143,7 @@ func (d *harness) initiate(compID, dictionary string, logon map[quickfix.Tag]str
 	t := d.t
 	t.Helper()
 	host, port, _ := strings.Cut(d.addr(), ":")
-	i := &initiator{password: testPassword, logon: logon, in: make(chan msg, 1000), on: make(chan bool, 10)}
+	i := &initiator{password: sessiontest.Password, logon: logon, in: make(chan sessiontest.Message, 1000), on: make(chan bool, 10)}
 	settings := quickfix.NewSettings()
 	s := quickfix.NewSessionSettings()
 	for k, v := range map[string]string{
@@ -173,7 +174,7 @@ func (d *harness) initiate(compID, dictionary string, logon map[quickfix.Tag]str
 func TestStockClient(t *testing.T) {
 	t.Parallel()
 	d := newDesk(t, []string{"QF", "TK"}, nil)
-	i := d.initiate("QF", "FIX44.xml", nil)
+	i := d.initiate("QF", "session/FIX44.xml", nil)
 	tk := d.dial("TK", nil)
 	const at = "60=20260101-00:00:00.000"
 	i.send(t, "D", "11=a", "55=SLUSD/USDC", "54=1", "38=10", "40=2", "44=1", "59=1", at)
@@ -183,9 +184,9 @@ func TestStockClient(t *testing.T) {
 	tk.order("x", "2", "4", "1", "59=3|")
 	reports, updates := 0, 0
 	for reports == 0 || updates == 0 {
-		switch m := i.want(t, ""); m.get(35) {
+		switch m := i.want(t, ""); m.Get(35) {
 		case "8":
-			m.want(t, "11=a 150=F 39=1 32=4.00")
+			m.Want(t, "11=a 150=F 39=1 32=4.00")
 			reports++
 		case "X":
 			updates++
@@ -194,7 +195,7 @@ func TestStockClient(t *testing.T) {
 		}
 	}
 	i.send(t, "G", "11=b", "41=a", "55=SLUSD/USDC", "54=1", "38=8", "40=2", "44=1", at)
-	for m := i.want(t, ""); m.get(35) != "8"; m = i.want(t, "") {
+	for m := i.want(t, ""); m.Get(35) != "8"; m = i.want(t, "") {
 	}
 	i.send(t, "H", "11=b", "55=SLUSD/USDC", "54=1")
 	i.send(t, "F", "11=c", "41=b", "55=SLUSD/USDC", "54=1", "38=8", at)
@@ -205,7 +206,7 @@ func TestStockClient(t *testing.T) {
 	i.send(t, "B", "148=x", "33=1\x0158=x")
 	got := map[string]int{}
 	for got["8"] < 3 || got["9"] < 1 || got["r"] < 1 || got["Y"] < 1 || got["j"] < 1 {
-		got[i.want(t, "").get(35)]++
+		got[i.want(t, "").Get(35)]++
 	}
 	if got["3"]+got["5"] > 0 {
 		t.Errorf("session messages among %v", got)

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"blockdesk/engine/rfq"
+	"blockdesk/fixgw/session"
 	"blockdesk/fixgw/wire"
 	"blockdesk/market"
 )
@@ -17,8 +18,8 @@ type quote struct {
 	owner *blotter
 	over  bool // told as ended, though the desk still has it: nothing more is told, and no claim takes it
 
-	dirty bool // changed since the last commit; the follower's, without the lock
-	gone  bool // the desk has forgotten it; the follower's
+	dirty     bool // changed since the last commit; the follower's, without the lock
+	forgotten bool // the desk has forgotten it; the follower's
 }
 
 // A quote's record:
@@ -35,15 +36,15 @@ func (q *quote) appendRecord(dst []byte) []byte {
 	if q.over {
 		over = 1
 	}
-	dst = binary.BigEndian.AppendUint16(append(dst, quoteRecordVersion), q.owner.number)
+	dst = binary.BigEndian.AppendUint16(append(dst, quoteRecordVersion), q.owner.Number)
 	dst = append(append(dst, q.Digits, over, byte(len(q.Ref))), q.Ref...)
 	return rfq.AppendRecord(dst, &q.Quote)
 }
 
 // parseQuoteRecord reads what appendRecord wrote, as parseClaimRecord does.
-func parseQuoteRecord(id market.QuoteID, value []byte, session func(uint16) *blotter) (*quote, error) {
+func parseQuoteRecord(id market.QuoteID, value []byte, blotterOf func(uint16) *blotter) (*quote, error) {
 	bad := func() (*quote, error) {
-		return nil, fmt.Errorf("%w: quote %s: %d bytes", errLayout, market.AppendQuoteID(nil, id), len(value))
+		return nil, fmt.Errorf("%w: quote %s: %d bytes", session.ErrLayout, market.AppendQuoteID(nil, id), len(value))
 	}
 	if len(value) < quoteRecordHead || value[0] != quoteRecordVersion || value[4] > 1 || len(value) < quoteRecordHead+int(value[5]) {
 		return bad()
@@ -54,7 +55,7 @@ func parseQuoteRecord(id market.QuoteID, value []byte, session func(uint16) *blo
 	if err != nil || !ok || len(rest) != 0 || told.ID != id || refEnd == quoteRecordHead {
 		return bad()
 	}
-	s := session(binary.BigEndian.Uint16(value[1:]))
+	s := blotterOf(binary.BigEndian.Uint16(value[1:]))
 	if s == nil {
 		return nil, nil
 	}

@@ -12,8 +12,8 @@ import (
 	"blockdesk/persist/projection"
 )
 
-// reconciledRef is the ClOrdID of the last command of a Reconcile. Journals have it.
-const reconciledRef = "\x01rebased"
+// reconciledClOrdID is the ClOrdID of the last command of a Reconcile. Journals have it.
+const reconciledClOrdID = "\x01rebased"
 
 // lostReason is the text (58) of a report of an order that the engine has lost.
 const lostReason = "lost_by_restart"
@@ -22,7 +22,7 @@ const lostReason = "lost_by_restart"
 // projection.ErrUnfinished: a crash came before the end of a Reconcile, which must be called
 // again.
 func (g *Gateway) Start(*engine.State) error {
-	if g.follower.storedUnfinished {
+	if g.reporter.storedUnfinished {
 		return fmt.Errorf("FIX store: %w", projection.ErrUnfinished)
 	}
 	return nil
@@ -41,12 +41,12 @@ func (g *Gateway) Start(*engine.State) error {
 // A claim that only the store has is reported as cancelled, one that the two know
 // differently as restated. Quotes end without a report.
 func (g *Gateway) Reconcile(s *engine.State) ([]engine.Command, error) {
-	f := g.follower
+	f := g.reporter
 	f.replaying = true
 	defer func() { f.replaying = false }()
 	f.at = g.options.Now().UnixNano()
-	f.place, f.done, f.unfinished = position{seq: s.Seq() + 1}, position{}, true
-	f.epoch, f.ended = s.Epoch(), s.Epoch()
+	f.next, f.stored, f.unfinished = position{seq: s.Seq() + 1}, position{}, true
+	f.epoch, f.storedEpoch = s.Epoch(), s.Epoch()
 
 	var cancels []engine.Command
 	found := make(map[market.OrderID]bool, len(f.orders))
@@ -76,12 +76,12 @@ func (g *Gateway) Reconcile(s *engine.State) ([]engine.Command, error) {
 		return nil, err
 	}
 	last := engine.Command{Kind: engine.Tick}
-	last.SetRef([]byte(reconciledRef))
+	last.SetRef([]byte(reconciledClOrdID))
 	return append(cancels, last), f.commit()
 }
 
 // commitIfFull commits where as many reports wait as one commit takes.
-func (f *follower) commitIfFull() error {
+func (f *reporter) commitIfFull() error {
 	if f.reports < batchReports {
 		return nil
 	}
@@ -89,26 +89,26 @@ func (f *follower) commitIfFull() error {
 }
 
 // loseOrder reports the end of an order that the engine does not have.
-func (f *follower) loseOrder(o *order) error {
+func (f *reporter) loseOrder(o *order) error {
 	o.owner.mu.Lock()
 	o.Status = wire.StatusCancelled
 	o.owner.mu.Unlock()
-	f.touch(o)
+	f.markChanged(o)
 	in := f.gateway.instruments.Get(o.Instrument)
 	if in == nil { // configured no more
 		f.lost.Add(1)
 		return nil
 	}
-	f.execID = f.gateway.localID(f.execID[:0])
+	f.execID = f.gateway.ids.Append(f.execID[:0])
 	r := wire.ExecutionReport{Instrument: in, Order: &o.ClientOrder, ExecType: wire.ExecCancelled, ExecID: f.execID, At: f.at, Text: []byte(lostReason)}
-	f.out.scratch = r.AppendBody(f.out.scratch[:0])
-	return f.emit(o.owner, '8', f.out.scratch)
+	f.out.Scratch = r.AppendBody(f.out.Scratch[:0])
+	return f.emit(o.owner, '8', f.out.Scratch)
 }
 
 // reconcileDesk makes the claims of sessions agree with the desk's.
-func (f *follower) reconcileDesk(desk *rfq.Machine) error {
+func (f *reporter) reconcileDesk(desk *rfq.Machine) error {
 	for _, id := range sortedKeys(f.desk.quotes) {
-		if err := f.gone(&rfq.Removed{What: rfq.TagQuote, ID: uint64(id)}); err != nil {
+		if err := f.removed(&rfq.Removed{What: rfq.TagQuote, ID: uint64(id)}); err != nil {
 			return err
 		}
 	}
@@ -154,7 +154,7 @@ func (f *follower) reconcileDesk(desk *rfq.Machine) error {
 }
 
 // restateClaim reports a claim that the desk knows in another state.
-func (f *follower) restateClaim(c *claim, is *rfq.Claim) error {
+func (f *reporter) restateClaim(c *claim, is *rfq.Claim) error {
 	if c.Claim == *is {
 		return nil
 	}
@@ -165,26 +165,26 @@ func (f *follower) restateClaim(c *claim, is *rfq.Claim) error {
 		c.owner.claims[c.ID] = c
 	}
 	c.owner.mu.Unlock()
-	f.touchClaim(c)
+	f.markClaimChanged(c)
 	if c.Status == before {
 		return nil
 	}
-	f.execID = f.gateway.localID(f.execID[:0])
+	f.execID = f.gateway.ids.Append(f.execID[:0])
 	return f.sendClaim(c, wire.ExecRestated, f.at, []byte(lostReason), false)
 }
 
 // loseClaim reports the end of a claim that the desk does not have, and forgets
 // it.
-func (f *follower) loseClaim(c *claim) error {
+func (f *reporter) loseClaim(c *claim) error {
 	live := !c.Over()
 	c.owner.mu.Lock()
 	c.State, c.Status = rfq.ClaimReleased, wire.StatusCancelled
 	c.owner.mu.Unlock()
-	f.touchClaim(c)
+	f.markClaimChanged(c)
 	f.desk.forgotten = append(f.desk.forgotten, c.ID)
 	if !live {
 		return nil
 	}
-	f.execID = f.gateway.localID(f.execID[:0])
+	f.execID = f.gateway.ids.Append(f.execID[:0])
 	return f.sendClaim(c, wire.ExecCancelled, f.at, []byte(lostReason), false)
 }

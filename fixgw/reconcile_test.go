@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"blockdesk/engine"
+	"blockdesk/fixgw/session/sessiontest"
 	"blockdesk/persist/kv/kvtest"
 )
 
@@ -16,8 +17,8 @@ func TestJournalBehindStore(t *testing.T) {
 	d := newDesk(t, []string{"MM", "TK"}, nil)
 	mm, tk := d.dial("MM", keep(1, 1)), d.dial("TK", keep(1, 1))
 	seen := map[string]bool{}
-	note := func(m msg) msg {
-		if id := m.get(17); seen[id] {
+	note := func(m sessiontest.Message) sessiontest.Message {
+		if id := m.Get(17); seen[id] {
 			t.Errorf("ExecID %s comes twice", id)
 		} else {
 			seen[id] = true
@@ -50,7 +51,7 @@ func TestJournalBehindStore(t *testing.T) {
 	d.journal.commands = d.journal.commands[:kept]
 	// A crash in the middle of it: the cancels and their mark are not there yet.
 	d.start()
-	if d.stop(); d.gateway.follower.storedUnfinished {
+	if d.stop(); d.gateway.reporter.storedUnfinished {
 		t.Error("still unfinished after a clean stop")
 	}
 	for kept < len(d.journal.commands) && d.journal.commands[kept].Kind != engine.CancelOrder {
@@ -64,8 +65,8 @@ func TestJournalBehindStore(t *testing.T) {
 	ended := map[string]string{}
 	for range 5 {
 		m := note(mm.want("150=4 39=4 151=0.00"))
-		ended[m.get(11)] = m.get(14)
-		if m.get(11) != "filled" && m.get(58) != lostReason {
+		ended[m.Get(11)] = m.Get(14)
+		if m.Get(11) != "filled" && m.Get(58) != lostReason {
 			t.Errorf("%s", m)
 		}
 	}

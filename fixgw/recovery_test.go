@@ -12,10 +12,11 @@ import (
 	"blockdesk/engine/event"
 	"blockdesk/engine/rfq"
 	"blockdesk/fixgw/fixclient"
+	"blockdesk/fixgw/session"
+	"blockdesk/fixgw/session/sessiontest"
 	"blockdesk/fixgw/wire"
 	"blockdesk/fixgw/wire/wiretest"
 	"blockdesk/internal/await"
-	"blockdesk/market"
 	"blockdesk/persist/kv/kvtest"
 )
 
@@ -44,12 +45,12 @@ func TestDuplicates(t *testing.T) {
 	mm := d.dial("MM", keep(1, 1))
 	mm.order("a", "1", "10", "1", "59=1|")
 	first := mm.want("35=8 11=a 150=0 97=")
-	again := func(want msg) {
+	again := func(want sessiontest.Message) {
 		t.Helper()
 		m := mm.want("35=8 97=Y")
 		for _, tag := range []int{37, 11, 41, 17, 150, 39, 38, 151, 14, 6, 60} {
-			if m.get(tag) != want.get(tag) {
-				t.Errorf("tag %d of the answer again is %q, was %q", tag, m.get(tag), want.get(tag))
+			if m.Get(tag) != want.Get(tag) {
+				t.Errorf("tag %d of the answer again is %q, was %q", tag, m.Get(tag), want.Get(tag))
 			}
 		}
 	}
@@ -110,7 +111,7 @@ func TestChangeRefused(t *testing.T) {
 	d := newDesk(t, []string{"MM", "TK"}, nil)
 	mm, tk := d.dial("MM", nil), d.dial("TK", nil)
 	mm.order("a", "1", "10", "1", "59=1|")
-	id := mm.want("150=0").get(37)
+	id := mm.want("150=0").Get(37)
 	for _, c := range []struct{ msgType, body, want, text string }{
 		{"G", "11=b|41=a|55=92C/SLUSD|54=1|38=9|40=2|44=1|", "434=2 102=99 39=0", `INVALID_FIELD: Symbol (55) "92C/SLUSD": not the order's`},
 		{"G", "11=b|41=a|55=SLUSD/USDC|54=2|38=9|40=2|44=1|", "434=2 102=99", `INVALID_FIELD: Side (54) "2": not the order's`},
@@ -122,8 +123,8 @@ func TestChangeRefused(t *testing.T) {
 	} {
 		mm.send(c.msgType, c.body+now60)
 		m := mm.want("35=9 41=a 37=" + id + " " + c.want)
-		if c.text != "" && m.get(58) != c.text {
-			t.Errorf("%s %s: %s, want %s", c.msgType, c.body, m.get(58), c.text)
+		if c.text != "" && m.Get(58) != c.text {
+			t.Errorf("%s %s: %s, want %s", c.msgType, c.body, m.Get(58), c.text)
 		}
 	}
 	// Another session's order is not to be had, by either name.
@@ -144,9 +145,9 @@ func TestChangeTooLate(t *testing.T) {
 		id, change := fmt.Sprintf("a%d", i), fmt.Sprintf("b%d", i)
 		mm.order(id, "1", "10", "1", "59=3|") // the session passes both on before it knows the end
 		mm.send(c.msgType, "11="+change+"|41="+id+"|55=SLUSD/USDC|54=1|38=9|"+c.more+now60)
-		order := mm.want("11=" + id + " 150=0").get(37)
+		order := mm.want("11=" + id + " 150=0").Get(37)
 		mm.want("11=" + id + " 150=4 39=4")
-		mm.want("35=9 11="+change+" 41="+id+" 37="+order+" 39=4 102=0").want(t, "434="+fmt.Sprint(i+1))
+		mm.want("35=9 11="+change+" 41="+id+" 37="+order+" 39=4 102=0").Want(t, "434="+fmt.Sprint(i+1))
 	}
 }
 
@@ -171,8 +172,8 @@ func TestMassCancelAndStatus(t *testing.T) {
 	id := ""
 	for range 3 {
 		m := mm.want("35=8 150=0")
-		if m.get(11) == "a" {
-			id = m.get(37)
+		if m.Get(11) == "a" {
+			id = m.Get(37)
 		}
 	}
 	tk.order("x", "2", "4", "1", "59=3|")
@@ -191,7 +192,7 @@ func TestMassCancelAndStatus(t *testing.T) {
 	mm.want("35=8 11=b 41= 150=4 39=4 58=mass_cancel")
 	mm.want("35=r 11=q2 530=1 531=1 533=1 55=SLUSD/USDC 54=2")
 	mm.send("q", "11=q3|530=7|"+now60)
-	gone := []string{mm.want("35=8 150=4").get(11), mm.want("35=8 150=4").get(11)}
+	gone := []string{mm.want("35=8 150=4").Get(11), mm.want("35=8 150=4").Get(11)}
 	slices.Sort(gone)
 	if strings.Join(gone, ",") != "a,c" {
 		t.Errorf("cancelled %v", gone)
@@ -223,7 +224,7 @@ func TestOrderKinds(t *testing.T) {
 	for cum := 0; cum < 3; {
 		m := tk.want("11=fok2 150=F")
 		mm.want("11=ice 150=F")
-		cum = int(m.get(14)[0] - '0')
+		cum = int(m.Get(14)[0] - '0')
 	}
 	// A stop waits and is triggered by a trade.
 	tk.send("D", "11=stop|55=SLUSD/USDC|54=2|38=1|40=3|99=1.5|59=1|"+now60)
@@ -257,16 +258,16 @@ func TestOrderKinds(t *testing.T) {
 
 // waitMD asks for snapshots until one has these fields: views come a moment
 // after reports.
-func waitMD(t testing.TB, k *client, reqID string, fields ...string) msg {
+func waitMD(t testing.TB, k *client, reqID string, fields ...string) sessiontest.Message {
 	t.Helper()
 	first := true
-	return await.Value(t, fmt.Sprintf("a snapshot with %v", fields), func() msg {
+	return await.Value(t, fmt.Sprintf("a snapshot with %v", fields), func() sessiontest.Message {
 		if !first {
 			k.send("V", "262="+reqID+"|263=0|264=5|267=3|269=0|269=1|269=2|146=1|55=SLUSD/USDC|")
 		}
 		first = false
 		return k.want("35=W 262=" + reqID)
-	}, func(m msg) bool {
+	}, func(m sessiontest.Message) bool {
 		text := "|" + m.String()
 		return !slices.ContainsFunc(fields, func(f string) bool { return !strings.Contains(text, "|"+f+"|") })
 	})
@@ -286,7 +287,7 @@ func TestOfflineReportsAreDelivered(t *testing.T) {
 		tk.want("150=0")
 		tk.want("150=F")
 	}
-	await.True(t, "the reports of 3 fills", func() bool { return d.gateway.sessionNamed("MM").messages.NextSenderMsgSeqNum() >= target+3 })
+	await.True(t, "the reports of 3 fills", func() bool { return d.gateway.SessionNamed("MM").Messages.NextSenderMsgSeqNum() >= target+3 })
 	mm = d.dial("MM", keep(sender, target))
 	for _, cum := range []string{"1.00", "2.00", "3.00"} {
 		mm.want("35=8 11=a 150=F 43=Y 14=" + cum)
@@ -381,11 +382,11 @@ func TestCrash(t *testing.T) {
 // An event of the RFQ desk has no time: taken for one, its bytes would put what
 // is stored with the next report on another day.
 func TestFollowerPassesOverTheDesk(t *testing.T) {
-	f := &follower{at: 5}
+	f := &reporter{at: 5}
 	var e event.Event
 	e.SetDesk(3, event.DeskChunk{Count: 1, Data: []byte(strings.Repeat("~", event.MaxDeskChunk))})
-	if err := f.follow([]event.Event{e, e}); err != nil || f.at != 5 || f.place != (position{seq: 3, index: 2}) {
-		t.Errorf("at %d, at place %+v: %v", f.at, f.place, err)
+	if err := f.follow([]event.Event{e, e}); err != nil || f.at != 5 || f.next != (position{seq: 3, index: 2}) {
+		t.Errorf("at %d, at place %+v: %v", f.at, f.next, err)
 	}
 }
 
@@ -398,18 +399,20 @@ func TestReplayFromBeforeTheStore(t *testing.T) {
 		return event.Event{Seq: seq, At: int64(seq), Kind: event.EpochStarted, Other: epoch}
 	}
 	reconciled := event.Event{}
-	reconciled.SetReference(7, event.Ref{Text: []byte(reconciledRef)})
+	reconciled.SetReference(7, event.Ref{Text: []byte(reconciledClOrdID)})
 	cancelled := event.Event{Seq: 8, At: 8, Kind: event.Cancelled, OrderID: 1}
-	g := &Gateway{server: &server{}}
-	g.roster.Store(&roster{})
-	f := &follower{
-		gateway: g, done: position{seq: 10}, epoch: 2, ended: 2, unfinished: true,
-		orders: map[market.OrderID]*order{1: {ClientOrder: wire.ClientOrder{ID: 1, Status: wire.StatusNew}, owner: &blotter{session: &session{}}}},
+	g, err := New(Options{Options: session.Options{Address: "127.0.0.1:0"}}, nil, kvtest.New(), Dependencies{}, wiretest.Instruments(t))
+	if err != nil {
+		t.Fatal(err)
 	}
+	defer g.Close()
+	f := g.reporter
+	f.stored, f.epoch, f.storedEpoch, f.unfinished = position{seq: 10}, 2, 2, true
+	f.orders[1] = &order{ClientOrder: wire.ClientOrder{ID: 1, Status: wire.StatusNew}, owner: &blotter{}}
 	if err := f.follow([]event.Event{begins(4, 1), begins(6, 2), reconciled, cancelled}); err != nil {
 		t.Fatal(err)
 	}
-	if place, epoch := f.reached(); f.at != 0 || !f.unfinished || !f.orders[1].Live() || place != f.done || epoch != 2 {
+	if place, epoch := f.reached(); f.at != 0 || !f.unfinished || !f.orders[1].Live() || place != f.stored || epoch != 2 {
 		t.Errorf("what the store has was followed again: %+v, order %+v", f, f.orders[1])
 	}
 	if err := f.follow([]event.Event{begins(9, 3)}); err != nil {
@@ -452,10 +455,10 @@ func catchUp(t testing.TB, k *client, seen map[string]string) {
 				if err := k.checker.Check(raw); err != nil {
 					t.Fatalf("%v\n%s", err, wiretest.Show(raw))
 				}
-				if msg(raw).get(11) == "question" {
+				if sessiontest.Message(raw).Get(11) == "question" {
 					return true
 				}
-				record(t, msg(raw), seen)
+				record(t, sessiontest.Message(raw), seen)
 				continue
 			default:
 			}
@@ -476,7 +479,7 @@ func note(t testing.TB, k *client, seen map[string]string) {
 	for {
 		select {
 		case raw := <-k.in:
-			record(t, msg(raw), seen)
+			record(t, sessiontest.Message(raw), seen)
 		default:
 			return
 		}
@@ -484,16 +487,16 @@ func note(t testing.TB, k *client, seen map[string]string) {
 }
 
 // record notes a report; one that comes again must say the same.
-func record(t testing.TB, m msg, seen map[string]string) {
+func record(t testing.TB, m sessiontest.Message, seen map[string]string) {
 	t.Helper()
-	if m.get(35) != "8" || m.get(150) == "I" {
+	if m.Get(35) != "8" || m.Get(150) == "I" {
 		return
 	}
-	text := m.pick(11, 150, 39, 37, 32, 151, 14, 6, 60)
-	if was, ok := seen[m.get(17)]; ok && was != text {
-		t.Errorf("ExecID %s was %q, now %q", m.get(17), was, text)
+	text := m.Pick(11, 150, 39, 37, 32, 151, 14, 6, 60)
+	if was, ok := seen[m.Get(17)]; ok && was != text {
+		t.Errorf("ExecID %s was %q, now %q", m.Get(17), was, text)
 	}
-	seen[m.get(17)] = text
+	seen[m.Get(17)] = text
 }
 
 // crash stops everything at once and returns what is left of the store.
@@ -516,8 +519,8 @@ func (d *harness) expected(t testing.TB) map[string]map[string]string {
 	o.KeepMessages = 1 << 20
 	fresh := kvtest.New()
 	fresh.Commit(func(set func(key, value []byte), _ func(lo, hi []byte)) {
-		set(assignKey("MM"), []byte{0, 1})
-		set(assignKey("TK"), []byte{0, 2})
+		set(sessionNumberKey("MM"), []byte{0, 1})
+		set(sessionNumberKey("TK"), []byte{0, 2})
 	}, true)
 	g, err := New(o, nil, fresh, Dependencies{MarketData: d.views}, d.set)
 	if err != nil {
@@ -532,10 +535,10 @@ func (d *harness) expected(t testing.TB) map[string]map[string]string {
 		replica.Apply(&commands[i], func(events []event.Event) { g.Replay(events) })
 	}
 	all := map[string]map[string]string{}
-	for id, s := range g.roster.Load().byCompID {
+	for _, s := range g.All() {
+		id := s.CompID()
 		all[id] = map[string]string{}
-		s.messages.replay = 1 << 20
-		s.messages.IterateMessages(1, s.messages.NextSenderMsgSeqNum(), func(m []byte) error {
+		session.Hooks{Server: g.Server}.Session(id).EachMessage(func(m []byte) error {
 			record(t, m, all[id])
 			return nil
 		})
@@ -563,7 +566,7 @@ func TestCancelOnDisconnect(t *testing.T) {
 	tk.want("150=4")
 	// The reports of the cancels wait for the client.
 	mm = d.dial("MM", keep(4, 4))
-	got := []string{mm.want("150=4 41= 58=cancel_on_disconnect").get(11), mm.want("150=4 58=cancel_on_disconnect").get(11)}
+	got := []string{mm.want("150=4 41= 58=cancel_on_disconnect").Get(11), mm.want("150=4 58=cancel_on_disconnect").Get(11)}
 	slices.Sort(got)
 	if strings.Join(got, ",") != "a,b" {
 		t.Errorf("cancelled %v", got)
@@ -601,8 +604,8 @@ func TestStoreFailureStopsTheGateway(t *testing.T) {
 	<-d.done
 	await.Closed(t, "the end of the connection", mm.done)
 	for len(mm.in) > 0 {
-		if m := msg(<-mm.in); m.get(35) != "B" { // the service says that it stops
-			m.want(t, "35=8 11=b 150=0")
+		if m := sessiontest.Message(<-mm.in); m.Get(35) != "B" { // the service says that it stops
+			m.Want(t, "35=8 11=b 150=0")
 		}
 	}
 }

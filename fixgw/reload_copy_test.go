@@ -1,6 +1,10 @@
 package fixgw
 
-import "testing"
+import (
+	"testing"
+
+	"blockdesk/fixgw/session/sessiontest"
+)
 
 // TestDropCopyJoinsByReload: a CompID that asked for copies, was taken out and is
 // in the file again gets none before its reload is through: until then quickfix
@@ -12,11 +16,11 @@ func TestDropCopyJoinsByReload(t *testing.T) {
 	d.awaitFree("MMC") // who is still there is told of the stop
 	d.stop()
 	all := d.options.Participants
-	d.options.Participants = testParticipants("MM", "TK")
+	d.options.Participants = sessiontest.Participants("MM", "TK")
 	d.start()
 
 	// A reload that comes to nothing after this leaves nothing behind.
-	if _, err := d.gateway.enlist(d.gateway.roster.Load(), all); err != nil {
+	if err := d.hooks.Prepare(all); err != nil {
 		t.Fatal(err)
 	}
 	d.trade("a")

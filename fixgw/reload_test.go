@@ -17,12 +17,14 @@ import (
 	"blockdesk/fixgw/fixclient"
 	"blockdesk/fixgw/participants"
 	"blockdesk/fixgw/participants/participantstest"
+	"blockdesk/fixgw/session"
+	"blockdesk/fixgw/session/sessiontest"
 	"blockdesk/internal/await"
 )
 
 // reload tells the engine about the participants of list and makes it the
 // gateway's.
-func (d *harness) reload(list []participants.Participant) Reloaded {
+func (d *harness) reload(list []participants.Participant) session.Reloaded {
 	d.t.Helper()
 	for i := range list {
 		c, err := engine.SetRiskCommand(list[i].Number, engine.AllInstruments, engine.Limits{})
@@ -45,7 +47,7 @@ func (d *harness) refused(compID string, change func(*fixclient.Options)) string
 	d.t.Helper()
 	o := fixclient.Options{
 		Addr: d.addr(), SenderCompID: compID, TargetCompID: d.options.CompID,
-		Username: strings.ToLower(compID), Password: testPassword, Timeout: wait,
+		Username: strings.ToLower(compID), Password: sessiontest.Password, Timeout: wait,
 	}
 	if change != nil {
 		change(&o)
@@ -61,7 +63,7 @@ func (d *harness) refused(compID string, change func(*fixclient.Options)) string
 	return err.Error()
 }
 
-// loggedOut waits for the Logout that ends k's session and returns its text.
+// LoggedOut waits for the Logout that ends k's session and returns its text.
 func (k *client) loggedOut() string {
 	k.t.Helper()
 	err := await.Receive(k.t, "the end of the session of "+k.compID, k.done)
@@ -76,7 +78,7 @@ func (k *client) loggedOut() string {
 func TestReload(t *testing.T) {
 	t.Parallel()
 	d := newDesk(t, []string{"MM", "TK"}, nil)
-	list := testParticipants("MM", "TK", "NEW")
+	list := sessiontest.Participants("MM", "TK", "NEW")
 	mm := d.dial("MM", keep(1, 1)) // 8013=N
 	tk := d.dial("TK", nil)
 	mm.order("m", "1", "10", "1", "59=1|")
@@ -121,7 +123,7 @@ func TestReload(t *testing.T) {
 	back := d.dial("MM", keep(sender, target))
 	back.want("35=8 11=m 150=F 39=2 32=9.00 43=Y")
 	d.dial("TK", nil)
-	if n := len(d.gateway.acceptors.list); n != 2 {
+	if n := d.hooks.Acceptors(); n != 2 {
 		t.Errorf("%d acceptors of quickfix, want the first and NEW's", n)
 	}
 }
@@ -132,7 +134,7 @@ func TestReloadCredentials(t *testing.T) {
 	t.Parallel()
 	d := newDesk(t, []string{"MM"}, nil)
 	mm := d.dial("MM", keep(1, 1))
-	list := testParticipants("MM")
+	list := sessiontest.Participants("MM")
 	list[0].PasswordHash = participantstest.Hash("another")
 	d.reload(list)
 	mm.order("a", "1", "1", "1", "")
@@ -153,7 +155,7 @@ func TestReloadRefused(t *testing.T) {
 	t.Parallel()
 	d := newDesk(t, []string{"MM", "TK"}, func(o *Options) { o.MaxSessions = 3 })
 	change := func(f func([]participants.Participant)) []participants.Participant {
-		list := testParticipants("MM", "TK")
+		list := sessiontest.Participants("MM", "TK")
 		f(list)
 		return list
 	}
@@ -167,50 +169,24 @@ func TestReloadRefused(t *testing.T) {
 		{"number of another", change(func(l []participants.Participant) { l[1].Name = "zz" }), true, `the number 2 is that of "tk", not of "zz"`},
 		{"CompID of another", change(func(l []participants.Participant) { l[0].CompIDs, l[1].CompIDs = []string{"MM", "TK"}, []string{"T2"} }), true, `comp_id "TK" is of "tk", not of "mm"`},
 		{"nobody", nil, false, "the list is empty"},
-		{"too many", testParticipants("MM", "TK", "A", "B"), false, "4 comp_ids: at most 3 sessions"},
+		{"too many", sessiontest.Participants("MM", "TK", "A", "B"), false, "4 comp_ids: at most 3 sessions"},
 		{"no password", change(func(l []participants.Participant) { l[0].PasswordHash = "" }), false, "password_hash and ed25519 are empty"},
 	} {
 		_, err := d.gateway.Reload(c.list)
-		if err == nil || !strings.Contains(err.Error(), c.want) || errors.Is(err, ErrIdentity) != c.identity {
+		if err == nil || !strings.Contains(err.Error(), c.want) || errors.Is(err, session.ErrIdentity) != c.identity {
 			t.Errorf("%s: %v, want %s", c.name, err, c.want)
 		}
 	}
-	d.reload(testParticipants("MM", "TK", "A")) // as many as there may be
+	d.reload(sessiontest.Participants("MM", "TK", "A")) // as many as there may be
 	for _, compID := range []string{"MM", "TK", "A"} {
 		d.dial(compID, func(o *fixclient.Options) { o.Timeout = wait })
 	}
 	// A removed participant's number stays its own.
-	d.reload(testParticipants("MM", "TK"))
-	list := testParticipants("MM", "TK", "A")
+	d.reload(sessiontest.Participants("MM", "TK"))
+	list := sessiontest.Participants("MM", "TK", "A")
 	list[2].Name = "other"
-	if _, err := d.gateway.Reload(list); !errors.Is(err, ErrIdentity) {
+	if _, err := d.gateway.Reload(list); !errors.Is(err, session.ErrIdentity) {
 		t.Errorf("a removed participant's number to another: %v", err)
-	}
-}
-
-// TestForgottenCompIDsAreBounded: at the limit and one past it.
-func TestForgottenCompIDsAreBounded(t *testing.T) {
-	t.Parallel()
-	d := newDesk(t, []string{"MM"}, nil)
-	r := d.gateway.roster.Load()
-	for i := range maxForgotten - 1 {
-		s := newSession(d.gateway.server, &participants.Participant{Name: fmt.Sprint(i), Number: 9}, fmt.Sprint("X", i), uint16(i+10), r.byCompID["MM"].messages)
-		s.removed.Store(true)
-		r.byCompID[s.id.TargetCompID] = s // nobody else is here
-	}
-	if _, err := d.gateway.enlist(r, testParticipants("TK")); err != nil {
-		t.Errorf("%d CompIDs: %v", maxForgotten, err)
-	}
-	s := newSession(d.gateway.server, &participants.Participant{Name: "y", Number: 9}, "Y", 5000, r.byCompID["MM"].messages)
-	s.removed.Store(true)
-	r.byCompID["Y"] = s
-	if _, err := d.gateway.enlist(r, testParticipants("TK")); err == nil {
-		t.Error("one more was taken")
-	}
-	for id := range r.byCompID {
-		if id != "MM" {
-			delete(r.byCompID, id)
-		}
 	}
 }
 
@@ -225,7 +201,7 @@ func TestReloadsUnderTraffic(t *testing.T) {
 	for i := range guests {
 		all = append(all, fmt.Sprintf("G%d", i))
 	}
-	list := testParticipants(all...)
+	list := sessiontest.Participants(all...)
 	mm := d.dial("MM", func(o *fixclient.Options) { o.LogonFields = "8013=N\x01" })
 	for i := range guests {
 		d.reload(list[:2+i]) // each brings one CompID
@@ -234,7 +210,7 @@ func TestReloadsUnderTraffic(t *testing.T) {
 	visit := func(compID string) bool {
 		c, err := fixclient.Dial(t.Context(), fixclient.Options{
 			Addr: d.addr(), SenderCompID: compID, TargetCompID: d.options.CompID,
-			Username: strings.ToLower(compID), Password: testPassword, Timeout: wait,
+			Username: strings.ToLower(compID), Password: sessiontest.Password, Timeout: wait,
 		})
 		if err == nil {
 			_ = c.Close()
@@ -292,7 +268,7 @@ func TestReloadsUnderTraffic(t *testing.T) {
 	if err := wrong.Load(); err != nil {
 		t.Errorf("a visitor: %v", *err)
 	}
-	if n := len(d.gateway.acceptors.list); n != 1+guests {
+	if n := d.hooks.Acceptors(); n != 1+guests {
 		t.Errorf("%d acceptors, want one for each reload that brought a CompID", n)
 	}
 	settled()
@@ -305,8 +281,8 @@ func TestReloadsUnderTraffic(t *testing.T) {
 func TestStockClientOfAReload(t *testing.T) {
 	t.Parallel()
 	d := newDesk(t, []string{"MM"}, nil)
-	d.reload(testParticipants("MM", "QF"))
-	i := d.initiate("QF", "FIX44.xml", nil)
+	d.reload(sessiontest.Participants("MM", "QF"))
+	i := d.initiate("QF", "session/FIX44.xml", nil)
 	i.send(t, "D", "11=a", "55=SLUSD/USDC", "54=1", "38=10", "40=2", "44=1", "59=1", "60=20260101-00:00:00.000")
 	i.want(t, "35=8 11=a 150=0 39=0")
 }

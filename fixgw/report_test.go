@@ -5,13 +5,14 @@ import (
 
 	"pgregory.net/rapid"
 
+	"blockdesk/fixgw/session"
 	"blockdesk/fixgw/wire"
 	"blockdesk/market"
 )
 
 func TestOrderRecord(t *testing.T) {
 	t.Parallel()
-	s := &blotter{session: &session{number: 7}}
+	s := &blotter{Session: &session.Session{Number: 7}}
 	find := func(n uint16) *blotter {
 		if n == 7 {
 			return s
@@ -37,7 +38,7 @@ func TestOrderRecord(t *testing.T) {
 			t.Errorf("%x passed", bad)
 		}
 	}
-	other := order{owner: &blotter{session: &session{number: 8}}, ClientOrder: wire.ClientOrder{ClOrdID: "x"}}
+	other := order{owner: &blotter{Session: &session.Session{Number: 8}}, ClientOrder: wire.ClientOrder{ClOrdID: "x"}}
 	if o, err := parseOrderRecord(1, other.appendRecord(nil), find); o != nil || err != nil {
 		t.Errorf("order of a session that is no more: %v, %v", o, err)
 	}

@@ -8,6 +8,7 @@ import (
 
 	"blockdesk/engine"
 	"blockdesk/engine/book"
+	"blockdesk/fixgw/session"
 	"blockdesk/fixgw/wire"
 	"blockdesk/market"
 	"blockdesk/persist/leadership"
@@ -45,16 +46,16 @@ func (s *blotter) newOrder(r *wire.OrderRequest) *wire.Reject {
 		return s.rejectNew(r, order, in, no)
 	}
 	order.ID = s.gateway.engine.NextOrderID()
-	order.Participant, order.STP = s.participant.Number, s.terms.Load().STP
-	return s.submit(engine.NewOrder, in.ID, order, r, &ref{
+	order.Participant, order.STP = s.Participant.Number, s.Terms().STP
+	return s.submit(engine.NewOrder, in.ID, order, r, &request{
 		clOrdID: string(r.ClOrdID), msgType: 'D', id: order.ID,
 		instrument: in.ID, side: order.Side, typ: order.Type,
 	})
 }
 
 // submit hands a command to the engine.
-func (s *blotter) submit(kind engine.Kind, in market.InstrumentID, o book.Order, r *wire.OrderRequest, entry *ref) *wire.Reject {
-	c := engine.Command{Kind: kind, Instrument: in, Origin: s.number, Order: o}
+func (s *blotter) submit(kind engine.Kind, in market.InstrumentID, o book.Order, r *wire.OrderRequest, entry *request) *wire.Reject {
+	c := engine.Command{Kind: kind, Instrument: in, Origin: s.Number, Order: o}
 	if !c.SetRef(r.ClOrdID) {
 		return wire.BusinessReject(wire.RejOther, r.ClOrdID, fmt.Sprintf("%s: ClOrdID (11): must be 1 to %d bytes", wire.CodeInvalidField, wire.MaxClOrdID))
 	}
@@ -76,9 +77,9 @@ func (s *blotter) submit(kind engine.Kind, in market.InstrumentID, o book.Order,
 		s.gateway.overloaded.Add(1)
 		return wire.BusinessReject(wire.RejNotAvailable, r.ClOrdID, wire.CodeOverloaded+": the engine's queue is full, try again")
 	case errors.Is(err, engine.ErrReadOnly), errors.Is(err, engine.ErrStopped):
-		return wire.BusinessReject(wire.RejNotAvailable, r.ClOrdID, s.gateway.unserved(err.Error()))
+		return wire.BusinessReject(wire.RejNotAvailable, r.ClOrdID, s.gateway.Unserved(err.Error()))
 	}
-	return wire.BusinessReject(wire.RejOther, r.ClOrdID, s.gateway.unserved("not accepted"))
+	return wire.BusinessReject(wire.RejOther, r.ClOrdID, s.gateway.Unserved("not accepted"))
 }
 
 // repeated answers a ClOrdID that the session has used before with its first
@@ -104,8 +105,8 @@ func (s *blotter) repeatedAs(key []byte) (done bool, no *wire.Reject) {
 	if known == nil || !waits && first.body == nil {
 		stored, ok, err := s.stored(key)
 		if err != nil {
-			s.gateway.fail(err)
-			return true, wire.BusinessReject(wire.RejNotAvailable, wire.Unmarked(key), s.gateway.unserved("the store has failed"))
+			s.gateway.Fail(err)
+			return true, wire.BusinessReject(wire.RejNotAvailable, wire.Unmarked(key), s.gateway.Unserved("the store has failed"))
 		}
 		if known == nil && !ok {
 			return false, nil
@@ -115,10 +116,10 @@ func (s *blotter) repeatedAs(key []byte) (done bool, no *wire.Reject) {
 	s.gateway.duplicates.Add(1)
 	if len(first.body) > 0 {
 		msgType, tag := wire.AnswerForm(first.msgType)
-		if !s.custom.Load() { // which it may have been at the first answer
+		if !s.Custom.Load() { // which it may have been at the first answer
 			first.body = wire.WithoutCustom(first.body)
 		}
-		s.sendType(msgType, tag, first.body, true)
+		s.SendType(msgType, tag, first.body, true)
 	}
 	return true, nil
 }
@@ -127,10 +128,10 @@ func (s *blotter) repeatedAs(key []byte) (done bool, no *wire.Reject) {
 func (s *blotter) stored(clOrdID []byte) (answer, bool, error) {
 	today := dayOf(s.gateway.options.Now().UnixNano())
 	for _, day := range [...]uint32{today, today - 1, today + 1} {
-		if !s.gateway.answered.perhaps(day, s.number, clOrdID) {
+		if !s.gateway.answered.perhaps(day, s.Number, clOrdID) {
 			continue
 		}
-		value, ok, err := s.gateway.store.Get(answerKey(nil, day, s.number, clOrdID))
+		value, ok, err := s.gateway.store.Get(answerKey(nil, day, s.Number, clOrdID))
 		if err != nil {
 			return answer{}, false, err
 		}
@@ -160,16 +161,16 @@ func (s *blotter) storedOrder(id market.OrderID) (*order, error) {
 // send sends an application message of the session's own goroutine; its first
 // field is OrderID (37).
 func (s *blotter) send(msgType byte, body []byte, possResend bool) {
-	s.sendType(string(msgType), wire.TagOrderID, body, possResend)
+	s.SendType(string(msgType), wire.TagOrderID, body, possResend)
 }
 
 // rejectNew answers a D that is not passed on. Its ClOrdID may be used again.
 func (s *blotter) rejectNew(r *wire.OrderRequest, o book.Order, in *market.Instrument, no *wire.Refusal) *wire.Reject {
-	s.gateway.rejects.Add(1)
+	s.gateway.Rejects.Add(1)
 	now := s.gateway.options.Now().UnixNano()
-	b := append(s.out.scratch[:0], "NONE"...)
+	b := append(s.Out.Scratch[:0], "NONE"...)
 	b = append(wire.AppendText(append(b, "\x0111="...), string(r.ClOrdID)), "\x0117="...)
-	b = s.gateway.localID(b)
+	b = s.gateway.ids.Append(b)
 	b = r.AppendSymbol(append(b, "\x01150=8\x0139=8"...))
 	side := byte('1')
 	if len(r.Side) == 1 {
@@ -186,7 +187,7 @@ func (s *blotter) rejectNew(r *wire.OrderRequest, o book.Order, in *market.Instr
 	b = wire.AppendTime(b, now)
 	b = wire.AppendText(append(b, "\x0158="...), no.Text)
 	b = strconv.AppendInt(append(b, "\x01103="...), int64(no.Reason), 10)
-	s.out.scratch = b
+	s.Out.Scratch = b
 	s.send('8', b, false)
 	return nil
 }
@@ -285,12 +286,12 @@ func (s *blotter) change(r *wire.OrderRequest, amend bool) *wire.Reject {
 	}
 	t, found, err := s.find(r.OrderID, r.OrigClOrdID)
 	if err != nil {
-		s.gateway.fail(err)
-		return wire.BusinessReject(wire.RejNotAvailable, r.ClOrdID, s.gateway.unserved("the store has failed"))
+		s.gateway.Fail(err)
+		return wire.BusinessReject(wire.RejNotAvailable, r.ClOrdID, s.gateway.Unserved("the store has failed"))
 	}
 	if !found {
 		if c, ok, err := s.claimNamed(r.OrderID, r.OrigClOrdID); ok || err != nil {
-			return s.keepClaim(r, &c, amend, err)
+			return s.rejectClaimChange(r, &c, amend, err)
 		}
 	}
 	no := r.CheckClOrdID()
@@ -302,7 +303,7 @@ func (s *blotter) change(r *wire.OrderRequest, amend bool) *wire.Reject {
 	case t.ended:
 		no = wire.Refuse(wire.CxlRejTooLate, wire.CodeTooLate, "order %d has ended", t.id)
 	}
-	o := book.Order{ID: t.id, Participant: s.participant.Number, Side: t.side}
+	o := book.Order{ID: t.id, Participant: s.Participant.Number, Side: t.side}
 	if no == nil {
 		no = s.checkTarget(r, &t)
 	}
@@ -312,7 +313,7 @@ func (s *blotter) change(r *wire.OrderRequest, amend bool) *wire.Reject {
 	if no != nil {
 		return s.rejectChange(r, &t, amend, no)
 	}
-	entry := &ref{clOrdID: string(r.ClOrdID), msgType: 'F', id: t.id, target: string(r.OrigClOrdID), instrument: t.instrument, side: t.side, typ: t.typ}
+	entry := &request{clOrdID: string(r.ClOrdID), msgType: 'F', id: t.id, target: string(r.OrigClOrdID), instrument: t.instrument, side: t.side, typ: t.typ}
 	kind := engine.CancelOrder
 	if amend {
 		kind, entry.msgType = engine.AmendOrder, 'G'
@@ -333,7 +334,7 @@ func (s *blotter) checkTarget(r *wire.OrderRequest, t *target) *wire.Refusal {
 }
 
 func (s *blotter) rejectChange(r *wire.OrderRequest, t *target, amend bool, no *wire.Refusal) *wire.Reject {
-	s.gateway.rejects.Add(1)
+	s.gateway.Rejects.Add(1)
 	reason := no.Reason
 	if reason != wire.CxlRejTooLate && reason != wire.CxlRejUnknownOrder {
 		reason = wire.CxlRejOther
@@ -346,8 +347,8 @@ func (s *blotter) rejectChange(r *wire.OrderRequest, t *target, amend bool, no *
 	if len(reject.OrigClOrdID) == 0 {
 		reject.OrigClOrdID = reject.ClOrdID
 	}
-	s.out.scratch = reject.AppendBody(s.out.scratch[:0])
-	s.send('9', s.out.scratch, false)
+	s.Out.Scratch = reject.AppendBody(s.Out.Scratch[:0])
+	s.send('9', s.Out.Scratch, false)
 	return nil
 }
 
@@ -379,33 +380,33 @@ func (s *blotter) massCancel(r *wire.OrderRequest) *wire.Reject {
 		}
 	}
 	if no != nil {
-		s.gateway.rejects.Add(1)
+		s.gateway.Rejects.Add(1)
 		report := wire.MassCancelReport{
 			ID: []byte("NONE"), ClOrdID: wire.AppendText(nil, string(r.ClOrdID)), Rejected: no.Reason,
 			At: s.gateway.options.Now().UnixNano(), Text: wire.AppendText(nil, no.Text),
 		}
-		s.out.scratch = report.AppendBody(s.out.scratch[:0])
-		s.send('r', s.out.scratch, false)
+		s.Out.Scratch = report.AppendBody(s.Out.Scratch[:0])
+		s.send('r', s.Out.Scratch, false)
 		return nil
 	}
-	o := book.Order{Participant: s.participant.Number, Side: side}
-	return s.submit(engine.MassCancel, in, o, r, &ref{clOrdID: string(r.ClOrdID), msgType: 'q'})
+	o := book.Order{Participant: s.Participant.Number, Side: side}
+	return s.submit(engine.MassCancel, in, o, r, &request{clOrdID: string(r.ClOrdID), msgType: 'q'})
 }
 
 // status handles an H: the order as the last durable event has left it.
 func (s *blotter) status(r *wire.OrderRequest) *wire.Reject {
 	if s.gateway.options.Leadership.Confirm() != nil {
-		return wire.BusinessReject(wire.RejNotAvailable, r.ClOrdID, s.gateway.deposedOr(leaderText(leadership.Leader{})))
+		return wire.BusinessReject(wire.RejNotAvailable, r.ClOrdID, s.gateway.DeposedOr(session.LeaderText(leadership.Leader{})))
 	}
 	t, found, err := s.find(r.OrderID, r.ClOrdID)
 	if err != nil {
-		s.gateway.fail(err)
-		return wire.BusinessReject(wire.RejNotAvailable, r.ClOrdID, s.gateway.unserved("the store has failed"))
+		s.gateway.Fail(err)
+		return wire.BusinessReject(wire.RejNotAvailable, r.ClOrdID, s.gateway.Unserved("the store has failed"))
 	}
 	now := s.gateway.options.Now()
 	if !found {
 		if c, ok, err := s.claimNamed(r.OrderID, r.ClOrdID); ok || err != nil {
-			return s.claimShown(r, &c, now, err)
+			return s.reportClaimStatus(r, &c, now, err)
 		}
 		no := wire.Refuse(wire.OrdRejUnknownOrder, wire.CodeUnknownOrder, "ClOrdID (11) %.40q", r.ClOrdID)
 		s.statusUnknown(r, no, now)
@@ -421,7 +422,7 @@ func (s *blotter) status(r *wire.OrderRequest) *wire.Reject {
 	if o == nil {
 		stored, err := s.storedOrder(t.id)
 		if err != nil {
-			s.gateway.fail(err)
+			s.gateway.Fail(err)
 		}
 		if stored != nil {
 			copied = stored.ClientOrder
@@ -434,20 +435,20 @@ func (s *blotter) status(r *wire.OrderRequest) *wire.Reject {
 	}
 	report := wire.ExecutionReport{
 		Order: &copied, Instrument: s.gateway.instruments.Get(copied.Instrument), ExecType: wire.ExecStatus,
-		ExecID: s.gateway.localID(nil), At: now.UnixNano(),
+		ExecID: s.gateway.ids.Append(nil), At: now.UnixNano(),
 	}
 	if report.Instrument == nil {
 		return wire.BusinessReject(wire.RejOther, r.ClOrdID, wire.CodeUnknownSymbol+": the order's instrument is not configured")
 	}
-	s.out.scratch = report.AppendBody(s.out.scratch[:0])
-	s.send('8', s.out.scratch, false)
+	s.Out.Scratch = report.AppendBody(s.Out.Scratch[:0])
+	s.send('8', s.Out.Scratch, false)
 	return nil
 }
 
 func (s *blotter) statusUnknown(r *wire.OrderRequest, no *wire.Refusal, now time.Time) {
-	b := append(s.out.scratch[:0], "NONE"...)
+	b := append(s.Out.Scratch[:0], "NONE"...)
 	b = append(wire.AppendText(append(b, "\x0111="...), string(r.ClOrdID)), "\x0117="...)
-	b = r.AppendSymbol(append(s.gateway.localID(b), "\x01150=I\x0139=8"...))
+	b = r.AppendSymbol(append(s.gateway.ids.Append(b), "\x01150=I\x0139=8"...))
 	b = append(b, "\x0154="...)
 	side := byte('1')
 	if len(r.Side) == 1 {
@@ -455,6 +456,6 @@ func (s *blotter) statusUnknown(r *wire.OrderRequest, no *wire.Refusal, now time
 	}
 	b = append(append(b, side), "\x01151=0\x0114=0\x016=0\x0160="...)
 	b = wire.AppendText(append(wire.AppendTime(b, now.UnixNano()), "\x0158="...), no.Text)
-	s.out.scratch = strconv.AppendInt(append(b, "\x01103="...), int64(no.Reason), 10)
-	s.send('8', s.out.scratch, false)
+	s.Out.Scratch = strconv.AppendInt(append(b, "\x01103="...), int64(no.Reason), 10)
+	s.send('8', s.Out.Scratch, false)
 }

@@ -6,7 +6,7 @@ import (
 )
 
 // ref is what a session has said under one ClOrdID. Guarded by blotter.mu.
-type ref struct {
+type request struct {
 	clOrdID string
 	msgType byte // D F G q, R, J for AJ; 0 after a restart
 	id      market.OrderID
@@ -29,36 +29,36 @@ type ref struct {
 // requestIndex is what a session has asked for, by ClOrdID: what is not answered, is
 // live, or was closed lately. Guarded by blotter.mu.
 type requestIndex struct {
-	refs    map[string]*ref
-	pending int    // refs without an answer
-	asking  int    // of them, those of QuoteRequests
-	closed  []*ref // ring of the answered refs that live orders do not need
-	oldest  int    // next place in closed
+	refs          map[string]*request
+	pending       int        // refs without an answer
+	pendingQuotes int        // of them, those of QuoteRequests
+	closed        []*request // ring of the answered refs that live orders do not need
+	oldest        int        // next place in closed
 }
 
 // addRef registers a request that has no answer yet, unless there are most of them.
-func (x *requestIndex) addRef(r *ref, most int) bool {
+func (x *requestIndex) addRef(r *request, most int) bool {
 	if x.pending >= most {
 		return false
 	}
 	x.pending++
 	if r.msgType == 'R' {
-		x.asking++
+		x.pendingQuotes++
 	}
 	x.refs[r.clOrdID] = r
 	return true
 }
 
 // refAnswered counts out a request that gets its first answer.
-func (x *requestIndex) refAnswered(r *ref) {
+func (x *requestIndex) refAnswered(r *request) {
 	x.pending--
 	if r.msgType == 'R' {
-		x.asking--
+		x.pendingQuotes--
 	}
 }
 
 // removeRef takes a request out that will get no answer.
-func (x *requestIndex) removeRef(r *ref) {
+func (x *requestIndex) removeRef(r *request) {
 	if x.refs[r.clOrdID] == r && r.answer == 0 {
 		delete(x.refs, r.clOrdID)
 		x.refAnswered(r)
@@ -66,7 +66,7 @@ func (x *requestIndex) removeRef(r *ref) {
 }
 
 // closeRef moves r to the ring of the most refs that may be forgotten, the oldest first.
-func (x *requestIndex) closeRef(r *ref, most int) {
+func (x *requestIndex) closeRef(r *request, most int) {
 	if r.retired || x.refs[r.clOrdID] != r {
 		return
 	}

@@ -7,12 +7,13 @@ import (
 	"time"
 
 	"blockdesk/engine"
+	"blockdesk/fixgw/session/sessiontest"
 	"blockdesk/fixgw/wire"
 	"blockdesk/fixgw/wire/wiretest"
 )
 
 // frame returns the next message; rest is what has come behind it.
-func (r *rawConn) frame(rest *[]byte) msg {
+func (r *rawConn) frame(rest *[]byte) sessiontest.Message {
 	r.t.Helper()
 	for {
 		skip, n, err := wire.ScanFrame(*rest, 1<<20)
@@ -20,7 +21,7 @@ func (r *rawConn) frame(rest *[]byte) msg {
 		case err != nil || skip > 0:
 			r.t.Fatalf("%d bytes of no message, %v: %s", skip, err, wiretest.Show(*rest))
 		case n > 0:
-			m := msg((*rest)[:n:n])
+			m := sessiontest.Message((*rest)[:n:n])
 			*rest = (*rest)[n:]
 			return m
 		}
@@ -47,8 +48,8 @@ func TestResendOfAConversation(t *testing.T) {
 		mm.send(msgType, body)
 		for range answers {
 			m := mm.next()
-			if answer := m.get(35); answer == "8" || answer == "9" || answer == "r" || answer == "j" {
-				kept += answer + "=" + m.get(34) + " "
+			if answer := m.Get(35); answer == "8" || answer == "9" || answer == "r" || answer == "j" {
+				kept += answer + "=" + m.Get(34) + " "
 			}
 		}
 	}
@@ -70,27 +71,27 @@ func TestResendOfAConversation(t *testing.T) {
 	r := d.raw()
 	next := 2 // the first number is the Logon's
 	write := func(msgType, fields string) {
-		sender := d.gateway.sessionNamed("MM").messages.NextTargetMsgSeqNum()
+		sender := d.gateway.SessionNamed("MM").Messages.NextTargetMsgSeqNum()
 		r.write(wiretest.Message(fmt.Sprintf("35=%s|34=%d|49=MM|52=%s|56=%s|%s", msgType, sender,
 			time.Now().UTC().Format("20060102-15:04:05.000"), d.options.CompID, fields)))
 	}
-	write("A", "98=0|108=60|8013=N|553=mm|554="+testPassword+"|")
+	write("A", "98=0|108=60|8013=N|553=mm|554="+sessiontest.Password+"|")
 	d.awaitStats("1 sessions logged on", func(s Stats) bool { return s.Sessions == 1 })
 	write("2", fmt.Sprintf("7=%d|16=%d|", next, target-1))
 	replayed := ""
 	for rest := []byte(nil); next < target; {
 		m := r.frame(&rest)
-		switch m.get(35) {
+		switch m.Get(35) {
 		case "4":
-			m.want(t, fmt.Sprintf("34=%d 43=Y 123=Y", next))
-			_, err := fmt.Sscan(m.get(36), &next)
+			m.Want(t, fmt.Sprintf("34=%d 43=Y 123=Y", next))
+			_, err := fmt.Sscan(m.Get(36), &next)
 			if err != nil {
 				t.Fatal(err)
 			}
 		case "A", "0", "1":
 		default:
-			m.want(t, fmt.Sprintf("34=%d 43=Y", next))
-			replayed += m.get(35) + "=" + m.get(34) + " "
+			m.Want(t, fmt.Sprintf("34=%d 43=Y", next))
+			replayed += m.Get(35) + "=" + m.Get(34) + " "
 			next++
 		}
 	}

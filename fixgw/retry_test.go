@@ -1,7 +1,6 @@
 package fixgw
 
 import (
-	"bytes"
 	"fmt"
 	"testing"
 
@@ -10,30 +9,13 @@ import (
 	"blockdesk/internal/await"
 )
 
-// onSight has hook called once, as soon as messages of s with a field have gone to
-// the client, and before whoever sends them does anything else. The line is held
-// meanwhile.
-func (s *session) onSight(field string, hook func()) {
-	l := &s.line
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	show := l.show
-	l.show = func(first, next, handed uint64, messages []byte) {
-		show(first, next, handed, messages)
-		if bytes.Contains(messages, []byte("\x01"+field+"\x01")) {
-			l.show = show
-			hook()
-		}
-	}
-}
-
 // TestRetryAtOnce: who says a request again the moment he has its answer gets it
 // again, whatever the request was and whoever has answered it.
 func TestRetryAtOnce(t *testing.T) {
 	t.Parallel()
 	d := newShop(t, []string{"TK"}, nil)
 	tk := d.dial("TK", nil)
-	s := d.blotter("TK")
+	s, hooks := d.blotter("TK"), d.hooks.Session("TK")
 	ordered, hit := tk.quoted("q1", ""), tk.quoted("q2", "")
 	const order = "55=SLUSD/USDC|54=1|" + now60
 	const ask = "146=1|55=SLUSD/USDC|48=T1/T1-1|22=8|152="
@@ -44,14 +26,14 @@ func TestRetryAtOnce(t *testing.T) {
 		{"q", "mass", "11=mass", "530=7|" + now60, "35=r"},
 		{"R", wire.QuoteReqMark + "ask", "131=ask", ask + "250|", "35=S"},
 		{"R", wire.QuoteReqMark + "much", "131=much", ask + "2500000|", "35=AG 658=3"},
-		{"D", "take", "11=take", "40=D|152=250|117=" + ordered.get(117) + "|" + order, "35=8 150=A"},
-		{"AJ", wire.QuoteRespMark + "hit", "693=hit", "694=1|55=SLUSD/USDC|117=" + hit.get(117) + "|", "35=8 150=A"},
+		{"D", "take", "11=take", "40=D|152=250|117=" + ordered.Get(117) + "|" + order, "35=8 150=A"},
+		{"AJ", wire.QuoteRespMark + "hit", "693=hit", "694=1|55=SLUSD/USDC|117=" + hit.Get(117) + "|", "35=8 150=A"},
 	} {
-		s.onSight(c.id, func() {
+		hooks.OnSend(c.id, func() {
 			before := d.gateway.duplicates.Load()
 			go func() {
-				s.turn.Lock()
-				defer s.turn.Unlock()
+				hooks.Lock()
+				defer hooks.Unlock()
 				if known, no := s.repeatedAs([]byte(c.key)); !known || no != nil {
 					t.Errorf("%s said again is new, or refused: %v", c.id, no)
 				}
@@ -62,7 +44,7 @@ func TestRetryAtOnce(t *testing.T) {
 		})
 		tk.send(c.msgType, c.id+"|"+c.body)
 		first := tk.hear(c.answer + " 97= " + c.id)
-		tk.hear(fmt.Sprintf("%s 97=Y %s 17=%s", c.answer, c.id, first.get(17)))
+		tk.hear(fmt.Sprintf("%s 97=Y %s 17=%s", c.answer, c.id, first.Get(17)))
 	}
 }
 
@@ -77,8 +59,7 @@ func TestRetryTooEarly(t *testing.T) {
 	mm := d.dial("MM", nil)
 	s := d.blotter("MM")
 	func() {
-		s.line.mu.Lock()
-		defer s.line.mu.Unlock()
+		defer d.hooks.Session("MM").HoldOutbound()()
 		mm.order("a", "1", "1", "0.5", "")
 		await.True(t, "the order in the session", func() bool {
 			s.mu.Lock()
@@ -102,21 +83,21 @@ func TestProofAgainAtOnce(t *testing.T) {
 	tk := d.dial("TK", nil)
 	claim := tk.claimed("c1")
 	signature, _ := paidBy(1)
-	s, p := d.blotter("TK"), d.gateway.prover
+	s, p := d.blotter("TK"), d.gateway.payments
 	report := func() *proofTask {
 		return &proofTask{
-			prover: p, owner: s, id: "p1",
-			proof: desk.PaymentProof{Claim: claimID(t, claim.get(37)), Ticket: 1, Tranche: 1, Signature: signature},
+			verifier: p, owner: s, id: "p1",
+			proof: desk.PaymentProof{Claim: claimID(t, claim.Get(37)), Ticket: 1, Tranche: 1, Signature: signature},
 		}
 	}
 	held := make(chan struct{})
 	bank.set(func() { bank.known[signature], bank.held = desk.Verdict{}, held })
 	first := report() // of which no worker knows: the test answers it
 	p.mu.Lock()
-	p.open[proofKey{s.number, first.id}] = first
-	p.held[s.number]++
+	p.open[proofKey{s.Number, first.id}] = first
+	p.held[s.Number]++
 	p.mu.Unlock()
-	s.onSight("571=p1", func() {
+	d.hooks.Session("TK").OnSend("571=p1", func() {
 		if no, err := p.take(report()); no != nil || err != nil {
 			t.Errorf("said again: %+v, %v", no, err)
 		}

@@ -35,7 +35,7 @@ func (s *blotter) accept(a *wire.Acceptance) *wire.Reject {
 			return err
 		}
 	}
-	entry := &ref{clOrdID: key, msgType: 'D'}
+	entry := &request{clOrdID: key, msgType: 'D'}
 	if a.Response {
 		entry.msgType = 'J'
 	}
@@ -53,7 +53,7 @@ func (s *blotter) accept(a *wire.Acceptance) *wire.Reject {
 // of it. What is wrong with the request is told even while the chain is
 // unavailable; then nothing is reserved. The reason of a refusal is an
 // OrdRejReason.
-func (s *blotter) decodeAcceptance(a *wire.Acceptance, entry *ref) (*rfq.TakeClaim, *wire.Refusal) {
+func (s *blotter) decodeAcceptance(a *wire.Acceptance, entry *request) (*rfq.TakeClaim, *wire.Refusal) {
 	if no := a.CheckID(); no != nil {
 		return nil, no
 	}
@@ -72,7 +72,7 @@ func (s *blotter) decodeAcceptance(a *wire.Acceptance, entry *ref) (*rfq.TakeCla
 	if no := a.Check(q, in); no != nil {
 		return nil, no
 	}
-	wallet, err := s.terms.Load().WalletAddress()
+	wallet, err := s.Terms().WalletAddress()
 	if err != nil || wallet == (market.Address{}) {
 		return nil, wire.Refuse(wire.OrdRejBroker, wire.CodeMissingField, "wallet of the participant: there is nowhere to deliver to")
 	}
@@ -86,7 +86,7 @@ func (s *blotter) decodeAcceptance(a *wire.Acceptance, entry *ref) (*rfq.TakeCla
 	entry.claim.Quote, entry.claim.Terms, entry.claim.State = q.ID, *t, rfq.ClaimReserved
 	return &rfq.TakeClaim{
 		Ticket: t.Ticket, Tranche: t.Tranche, Fill: t.Fill, Rail: t.Rail, Mode: rfq.Modular, Quote: q.ID,
-		Wallet: wallet, Participant: s.participant.Number,
+		Wallet: wallet, Participant: s.Participant.Number,
 	}, nil
 }
 
@@ -109,16 +109,16 @@ func (s *blotter) quoteNamed(text []byte) (*wire.ClientQuote, *wire.Refusal) {
 
 // rejectClaim answers a request for a claim that is not passed on.
 func (s *blotter) rejectClaim(a *wire.Acceptance, no *wire.Refusal) {
-	s.gateway.rejects.Add(1)
+	s.gateway.Rejects.Add(1)
 	key := string(wire.AppendText(nil, string(a.ClOrdID)))
 	if a.Response {
 		key = wire.QuoteRespMark + string(wire.AppendText(nil, string(a.RespID)))
 	}
-	execID := s.gateway.localID(nil)
+	execID := s.gateway.ids.Append(nil)
 	symbol := string(wire.AppendText(nil, string(a.Symbol)))
 	now := s.gateway.options.Now().UnixNano()
-	s.out.scratch = wire.AppendClaimReject(s.out.scratch[:0], key, execID, symbol, no.Reason, now, wire.AppendText(nil, no.Text))
-	s.send('8', s.out.scratch, false)
+	s.Out.Scratch = wire.AppendClaimReject(s.Out.Scratch[:0], key, execID, symbol, no.Reason, now, wire.AppendText(nil, no.Text))
+	s.send('8', s.Out.Scratch, false)
 }
 
 // pass ends a quote for its client: AI says so. The desk forgets it when its time
@@ -137,13 +137,13 @@ func (s *blotter) pass(a *wire.Acceptance) {
 	s.mu.Unlock()
 	if passed != nil {
 		if in := s.gateway.instruments.Get(passed.Terms.Instrument); in != nil {
-			s.out.scratch = passed.AppendStatus(s.out.scratch[:0], in.Symbol, wire.QuotePassed, now, "")
-			s.sendType("AI", wire.TagQuoteID, s.out.scratch, false)
+			s.Out.Scratch = passed.AppendStatus(s.Out.Scratch[:0], in.Symbol, wire.QuotePassed, now, "")
+			s.SendType("AI", wire.TagQuoteID, s.Out.Scratch, false)
 			return
 		}
 	}
-	s.gateway.rejects.Add(1)
-	b := s.out.scratch[:0]
+	s.gateway.Rejects.Add(1)
+	b := s.Out.Scratch[:0]
 	if b = wire.AppendText(b, string(a.QuoteID)); len(b) == 0 {
 		b = append(b, "NONE"...)
 	}
@@ -152,6 +152,6 @@ func (s *blotter) pass(a *wire.Acceptance) {
 	}
 	b = wire.AppendTime(append(b, "\x01297="+wire.QuoteNotFound+"\x0160="...), now)
 	b = append(append(b, "\x0158="...), wire.DeskText(event.ReasonQuoteExpired, 0)...)
-	s.out.scratch = b
-	s.sendType("AI", wire.TagQuoteID, b, false)
+	s.Out.Scratch = b
+	s.SendType("AI", wire.TagQuoteID, b, false)
 }

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"blockdesk/engine/rfq"
+	"blockdesk/fixgw/session"
 	"blockdesk/fixgw/wire"
 	"blockdesk/market"
 )
@@ -22,7 +23,7 @@ func FuzzQuoteRequest(f *testing.F) {
 	s, view := d.blotter("TK"), d.offers.View()
 	f.Fuzz(func(t *testing.T, body []byte) {
 		r := wire.ScanQuoteRequest(bytes.ReplaceAll(body, []byte("|"), []byte("\x01")))
-		entry := &ref{}
+		entry := &request{}
 		ask, no := s.decodeQuoteRequest(&r, entry)
 		if (ask == nil) == (no == nil) {
 			t.Fatalf("%+v and %+v", ask, no)
@@ -60,7 +61,7 @@ func FuzzAcceptance(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, body []byte, response bool) {
 		a := wire.ScanAcceptance(bytes.ReplaceAll(body, []byte("|"), []byte("\x01")), response)
-		take, no := s.decodeAcceptance(&a, &ref{clOrdID: a.Key()})
+		take, no := s.decodeAcceptance(&a, &request{clOrdID: a.Key()})
 		if (take == nil) == (no == nil) {
 			t.Fatalf("%+v and %+v", take, no)
 		}
@@ -76,7 +77,7 @@ func FuzzAcceptance(f *testing.F) {
 // FuzzDeskRecords: the store's records are refused, or are what would be written
 // again.
 func FuzzDeskRecords(f *testing.F) {
-	s := &blotter{session: &session{number: 3}}
+	s := &blotter{Session: &session.Session{Number: 3}}
 	c := &claim{owner: s, ClientClaim: wire.ClientClaim{
 		Ref: "c", Digits: 6, Status: wire.StatusPendingNew, Refund: wire.Refund{Signature: [64]byte{1}, At: 9},
 	}}
@@ -89,7 +90,7 @@ func FuzzDeskRecords(f *testing.F) {
 	f.Add(facts.append(nil))
 	f.Add([]byte{1})
 	sessionOf := func(n uint16) *blotter {
-		if n == s.number {
+		if n == s.Number {
 			return s
 		}
 		return nil

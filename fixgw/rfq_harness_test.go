@@ -14,6 +14,7 @@ import (
 	"blockdesk/engine"
 	"blockdesk/engine/event"
 	"blockdesk/engine/rfq"
+	"blockdesk/fixgw/session/sessiontest"
 	"blockdesk/internal/await"
 	"blockdesk/market"
 )
@@ -175,20 +176,20 @@ func (k *client) rfq(id, more string) {
 }
 
 // quoted asks for a quote and returns it.
-func (k *client) quoted(id, more string) msg {
+func (k *client) quoted(id, more string) sessiontest.Message {
 	k.t.Helper()
 	k.rfq(id, more)
 	return k.hear("35=S 131=" + id + " 537=1 55=SLUSD/USDC")
 }
 
 // take accepts a quote by an order.
-func (k *client) take(clOrdID string, quote msg) {
+func (k *client) take(clOrdID string, quote sessiontest.Message) {
 	k.t.Helper()
-	k.send("D", fmt.Sprintf("11=%s|40=D|117=%s|55=SLUSD/USDC|54=1|152=%s|%s", clOrdID, quote.get(117), quote.get(152), now60))
+	k.send("D", fmt.Sprintf("11=%s|40=D|117=%s|55=SLUSD/USDC|54=1|152=%s|%s", clOrdID, quote.Get(117), quote.Get(152), now60))
 }
 
 // claimed asks for a quote, takes it, and returns the report of the reservation.
-func (k *client) claimed(clOrdID string) msg {
+func (k *client) claimed(clOrdID string) sessiontest.Message {
 	k.t.Helper()
 	k.take(clOrdID, k.quoted("r-"+clOrdID, ""))
 	return k.hear("35=8 11=" + clOrdID + " 150=A 39=A 58=AWAIT_PAYMENT")
@@ -196,12 +197,12 @@ func (k *client) claimed(clOrdID string) msg {
 
 // hear is want for the next message that is neither a claim's package (35=B) nor
 // the capture of its trade (35=AE).
-func (k *client) hear(fields string) msg {
+func (k *client) hear(fields string) sessiontest.Message {
 	k.t.Helper()
 	for {
 		m := k.next()
-		if kind := m.get(35); kind != "B" && kind != "AE" {
-			m.want(k.t, fields)
+		if kind := m.Get(35); kind != "B" && kind != "AE" {
+			m.Want(k.t, fields)
 			return m
 		}
 	}
@@ -210,5 +211,5 @@ func (k *client) hear(fields string) msg {
 // quiet is none for what hear takes.
 func (k *client) quiet() {
 	k.t.Helper()
-	k.pass(func(m msg) bool { return m.get(35) == "B" || m.get(35) == "AE" })
+	k.pass(func(m sessiontest.Message) bool { return m.Get(35) == "B" || m.Get(35) == "AE" })
 }

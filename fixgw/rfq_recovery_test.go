@@ -9,6 +9,8 @@ import (
 	"blockdesk/engine"
 	"blockdesk/engine/event"
 	"blockdesk/engine/rfq"
+	"blockdesk/fixgw/session"
+	"blockdesk/fixgw/session/sessiontest"
 	"blockdesk/fixgw/wire"
 	"blockdesk/persist/kv/kvtest"
 )
@@ -19,15 +21,15 @@ func converse(t *testing.T) *harness {
 	d := newShop(t, []string{"MM", "TK"}, nil)
 	mm, tk := d.dial("MM", keep(1, 1)), d.dial("TK", keep(1, 1))
 	quote := mm.quoted("r2", "48=T1/T1-1|22=8|54=1|152=1000|")
-	settled, lost := tk.claimed("settled").get(37), tk.claimed("lost").get(37)
+	settled, lost := tk.claimed("settled").Get(37), tk.claimed("lost").Get(37)
 	end := time.Now().Add(testClaimTTL / 2).UTC().Format("20060102-15:04:05.000")
 	mm.order("gtd", "1", "1", "1", "59=6|126="+end+"|") // ends in a command of the desk's
 	mm.hear("11=gtd 150=0")
 	mm.take("full", quote) // 500 dollars are left
-	mm.hear("35=8 11=full 150=8 103=3").text(t, "CAPACITY_EXHAUSTED: capacity_exhausted: ")
+	mm.hear("35=8 11=full 150=8 103=3").Text(t, "CAPACITY_EXHAUSTED: capacity_exhausted: ")
 	quote = mm.quoted("r3", "152=250|15=SOL|")
-	mm.send("AJ", "693=aj|117="+quote.get(117)+"|694=1|55=SLUSD/USDC|")
-	late := mm.hear("35=8 693=aj 150=A").get(37)
+	mm.send("AJ", "693=aj|117="+quote.Get(117)+"|694=1|55=SLUSD/USDC|")
+	late := mm.hear("35=8 693=aj 150=A").Get(37)
 	d.pay(settled, 1, 250_000_000)
 	tk.hear("11=settled 150=0")
 	d.pay(settled, 2, 7)
@@ -39,14 +41,14 @@ func converse(t *testing.T) *harness {
 	d.ahead.Add(int64(testClaimTTL))
 	d.ask(&rfq.AbandonDelivery{Claim: claimID(t, lost)})
 	mm.hear("11=gtd 150=C")
-	if m := mm.hear("35=AI 297=7"); m.get(131) != "r2" { // r3 was used
+	if m := mm.hear("35=AI 297=7"); m.Get(131) != "r2" { // r3 was used
 		t.Errorf("%s", m)
 	}
 	mm.hear("693=aj 150=C 39=C")
 	tk.hear("11=lost 150=4 39=4")
 	d.ask(&rfq.WithdrawTicket{Ticket: 1})
 	d.ask(&rfq.ProvePayment{Claim: claimID(t, late), Rail: 2, Signature: [64]byte{9}, Payer: testAccount(1), Amount: 1e12, Slot: 5})
-	mm.hear("693=aj 150=4 39=4").text(t, "REFUND_DUE: late_payment")
+	mm.hear("693=aj 150=4 39=4").Text(t, "REFUND_DUE: late_payment")
 	mm.leave()
 	tk.leave()
 	d.stop()
@@ -70,20 +72,19 @@ func deskRecords(s *kvtest.Memory) map[string]string {
 func reports(t *testing.T, g *Gateway) map[string]map[string]string {
 	t.Helper()
 	all := map[string]map[string]string{}
-	for _, s := range g.sessions() {
+	for _, s := range g.All() {
 		seen := map[string]string{}
-		all[s.id.TargetCompID] = seen
-		s.messages.replay = 1 << 20
-		err := s.messages.IterateMessages(1, s.messages.NextSenderMsgSeqNum(), func(raw []byte) error {
-			m := msg(raw)
-			if m.get(35) != "8" || m.get(17)[0] == 'G' {
+		all[s.CompID()] = seen
+		err := session.Hooks{Server: g.Server}.Session(s.CompID()).EachMessage(func(raw []byte) error {
+			m := sessiontest.Message(raw)
+			if m.Get(35) != "8" || m.Get(17)[0] == 'G' {
 				return nil
 			}
-			text := m.pick(11, 693, 37, 150, 39, 48, 38, 44, 32, 31, 151, 14, 6, 60, 58, 103)
-			if was, ok := seen[m.get(17)]; ok && was != text {
-				t.Errorf("ExecID %s was %q, now %q", m.get(17), was, text)
+			text := m.Pick(11, 693, 37, 150, 39, 48, 38, 44, 32, 31, 151, 14, 6, 60, 58, 103)
+			if was, ok := seen[m.Get(17)]; ok && was != text {
+				t.Errorf("ExecID %s was %q, now %q", m.Get(17), was, text)
 			}
-			seen[m.get(17)] = text
+			seen[m.Get(17)] = text
 			return nil
 		})
 		if err != nil {
@@ -114,7 +115,7 @@ func (d *harness) reopened(store *kvtest.Memory, commands []engine.Command) *Gat
 			}
 		})
 	}
-	if err := g.follower.commit(); err != nil {
+	if err := g.reporter.commit(); err != nil {
 		d.t.Fatal(err)
 	}
 	return g
@@ -158,7 +159,9 @@ func TestDeskCrashInsideRecords(t *testing.T) {
 	commands := d.journal.commands
 	store := kvtest.New()
 	for i, id := range []string{"MM", "TK"} {
-		store.Commit(func(set func(key, value []byte), _ func(lo, hi []byte)) { set(assignKey(id), []byte{0, byte(i + 1)}) }, true)
+		store.Commit(func(set func(key, value []byte), _ func(lo, hi []byte)) {
+			set(sessionNumberKey(id), []byte{0, byte(i + 1)})
+		}, true)
 	}
 	g := d.reopened(store, nil)
 	var ends []int // commits of the store after each event
@@ -169,7 +172,7 @@ func TestDeskCrashInsideRecords(t *testing.T) {
 				if err := g.Replay(events[j : j+1]); err != nil {
 					t.Fatal(err)
 				}
-				if err := g.follower.commit(); err != nil {
+				if err := g.reporter.commit(); err != nil {
 					t.Fatal(err)
 				}
 				ends = append(ends, store.Commits())
@@ -193,9 +196,9 @@ func TestDeskCrashInsideRecords(t *testing.T) {
 		}
 		// What was answered is answered again.
 		for _, key := range []string{"settled", wire.QuoteReqMark + "r2", wire.QuoteRespMark + "aj", "full"} {
-			s := again.blotterOf(again.sessionNamed("MM"))
+			s := again.blotterOf(again.SessionNamed("MM"))
 			if key == "settled" {
-				s = again.blotterOf(again.sessionNamed("TK"))
+				s = again.blotterOf(again.SessionNamed("TK"))
 			}
 			if r := s.refs[key]; r == nil || r.answer == 0 {
 				if _, ok, err := s.stored([]byte(key)); !ok || err != nil {
@@ -214,19 +217,19 @@ func TestQuoteOutlivesARestart(t *testing.T) {
 	d := newShop(t, []string{"TK"}, nil)
 	tk := d.dial("TK", keep(1, 1))
 	first, second := tk.quoted("r1", ""), tk.quoted("r2", "")
-	claim := tk.claimed("before").get(37)
+	claim := tk.claimed("before").Get(37)
 	sender, target := tk.leave()
 	d.stop()
 	d.start()
 	tk = d.dial("TK", keep(sender, target))
 	tk.rfq("r1", "")
-	tk.hear("35=S 97=Y 131=r1 117=" + first.get(117))
+	tk.hear("35=S 97=Y 131=r1 117=" + first.Get(117))
 	tk.take("c1", first)
-	tk.hear("35=8 11=c1 150=A 198=" + first.get(117))
+	tk.hear("35=8 11=c1 150=A 198=" + first.Get(117))
 	tk.take("before", second)
 	tk.hear("35=8 97=Y 11=before 150=A 37=" + claim)
 	d.later(testQuoteTTL)
-	tk.hear("35=AI 297=7 117=" + second.get(117))
+	tk.hear("35=AI 297=7 117=" + second.Get(117))
 	tk.send("H", "11=before|55=SLUSD/USDC|54=1|")
 	tk.hear("35=8 11=before 150=I 39=A 37=" + claim)
 	tk.quiet()
@@ -238,14 +241,14 @@ func TestClaimsAfterALostJournal(t *testing.T) {
 	t.Parallel()
 	d := newShop(t, []string{"TK"}, nil)
 	tk := d.dial("TK", keep(1, 1))
-	kept := tk.claimed("kept").get(37)
+	kept := tk.claimed("kept").Get(37)
 	d.journal.mu.Lock()
 	n := len(d.journal.commands)
 	d.journal.mu.Unlock()
 	d.pay(kept, 1, 250_000_000)
 	tk.hear("11=kept 150=0")
 	tk.claimed("gone")
-	over := tk.claimed("over").get(37)
+	over := tk.claimed("over").Get(37)
 	d.pay(over, 2, 250_000_000)
 	tk.hear("11=over 150=0")
 	d.deliver(over)
@@ -257,12 +260,12 @@ func TestClaimsAfterALostJournal(t *testing.T) {
 	d.start()
 	tk = d.dial("TK", keep(sender, target))
 	for range 2 {
-		if m := tk.hear("35=8"); m.get(58) != lostReason {
+		if m := tk.hear("35=8"); m.Get(58) != lostReason {
 			t.Errorf("%s", m)
-		} else if m.get(11) == "kept" {
-			m.want(t, "150=D 39=A 37="+kept)
+		} else if m.Get(11) == "kept" {
+			m.Want(t, "150=D 39=A 37="+kept)
 		} else {
-			m.want(t, "11=gone 150=4 39=4 151=0.000000")
+			m.Want(t, "11=gone 150=4 39=4 151=0.000000")
 		}
 	}
 	tk.take("c1", quote)

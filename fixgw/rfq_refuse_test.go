@@ -10,6 +10,8 @@ import (
 	"blockdesk/engine"
 	"blockdesk/engine/event"
 	"blockdesk/engine/rfq"
+	"blockdesk/fixgw/session"
+	"blockdesk/fixgw/session/sessiontest"
 	"blockdesk/fixgw/wire"
 	"blockdesk/fixgw/wire/wiretest"
 	"blockdesk/market"
@@ -46,8 +48,8 @@ func TestQuoteRequestRefused(t *testing.T) {
 	} {
 		tk.send("R", c.body)
 		m := tk.hear("35=AG 146=1 658=" + c.reason)
-		m.text(t, c.text)
-		if !strings.HasPrefix(c.body, "131="+m.get(131)+"|") {
+		m.Text(t, c.text)
+		if !strings.HasPrefix(c.body, "131="+m.Get(131)+"|") {
 			t.Errorf("%s answers %s", m, c.body)
 		}
 	}
@@ -66,23 +68,23 @@ func TestDeskRefuses(t *testing.T) {
 	live, rare := tk.quoted("live", ""), tk.quoted("rare", "")
 	xx.take("x", xx.quoted("x", "48=T2/T2-1|22=8|152=250|"))
 	xx.hear("35=8 11=x 150=A")
-	refuse := func(id, quoteReason, orderReason, text string, quote msg) {
+	refuse := func(id, quoteReason, orderReason, text string, quote sessiontest.Message) {
 		t.Helper()
 		if quoteReason != "" {
 			tk.rfq("q"+id, "48=T1/T1-1|22=8|152=250|")
-			tk.hear("35=AG 131=q"+id+" 658="+quoteReason).text(t, text)
+			tk.hear("35=AG 131=q"+id+" 658="+quoteReason).Text(t, text)
 		}
 		if quote != nil {
 			tk.take("d"+id, quote)
 			m := tk.hear("35=8 37=NONE 150=8 39=8 55=SLUSD/USDC 151=0 11=d" + id + " 103=" + orderReason)
-			m.text(t, text)
-			tk.send("AJ", "693=d"+id+"|117="+quote.get(117)+"|694=1|55=SLUSD/USDC|")
-			tk.hear("35=8 37=NONE 150=8 103="+orderReason+" 693=d"+id).text(t, text)
+			m.Text(t, text)
+			tk.send("AJ", "693=d"+id+"|117="+quote.Get(117)+"|694=1|55=SLUSD/USDC|")
+			tk.hear("35=8 37=NONE 150=8 103="+orderReason+" 693=d"+id).Text(t, text)
 		}
 	}
 	refuse("sold", "", "3", "CAPACITY_EXHAUSTED: capacity_exhausted: ", sold)
 	// A participant who is stopped; what it has claimed goes on.
-	claim := tk.claimed("before").get(37)
+	claim := tk.claimed("before").Get(37)
 	stop := engine.Command{Kind: engine.SetParticipant, Status: engine.StatusKilled}
 	stop.Order.Participant = 1
 	d.submit(stop, nil)
@@ -104,8 +106,8 @@ func TestDeskRefuses(t *testing.T) {
 	// Locks and the end of a ticket end the quote as well, which TestQuoteEnds holds.
 	d.ask(&rfq.SetLock{Scope: rfq.LockAll, Locked: true})
 	for range 2 {
-		id := tk.hear("35=Z").get(117)
-		if tk.hear("35=AI 297=6 117=" + id); id != rare.get(117) && id != sold.get(117) {
+		id := tk.hear("35=Z").Get(117)
+		if tk.hear("35=AI 297=6 117=" + id); id != rare.Get(117) && id != sold.Get(117) {
 			t.Errorf("quote %s has ended", id)
 		}
 	}
@@ -121,7 +123,7 @@ func TestAcceptanceRefused(t *testing.T) {
 	d := newShop(t, []string{"TK", "NW"}, func(o *Options) { o.Participants[1].Wallet = "" })
 	tk, nw := d.dial("TK", nil), d.dial("NW", nil)
 	quote := tk.quoted("r", "")
-	id := quote.get(117)
+	id := quote.Get(117)
 	for _, c := range []struct{ body, reason, text string }{
 		{"11=c|40=D|55=SLUSD/USDC|54=1|152=250|", "99", "MISSING_FIELD: QuoteID (117)"},
 		{"11=c|40=D|117=nonsense|55=SLUSD/USDC|54=1|152=250|", "4", "CLAIM_EXPIRED: quote_expired"},
@@ -139,27 +141,27 @@ func TestAcceptanceRefused(t *testing.T) {
 		{"11=" + strings.Repeat("x", wire.MaxClOrdID+1) + "|40=D|117=" + id + "|55=SLUSD/USDC|54=1|152=250|", "99", "INVALID_FIELD: ClOrdID (11)"},
 	} {
 		tk.send("D", c.body+now60)
-		tk.hear("35=8 37=NONE 150=8 39=8 103="+c.reason).text(t, c.text)
+		tk.hear("35=8 37=NONE 150=8 39=8 103="+c.reason).Text(t, c.text)
 	}
 	tk.send("AJ", "693="+strings.Repeat("x", wire.MaxQuoteReqID+1)+"|117="+id+"|694=1|55=SLUSD/USDC|")
-	tk.hear("35=8 150=8 103=99").text(t, "INVALID_FIELD: QuoteRespID (693)")
+	tk.hear("35=8 150=8 103=99").Text(t, "INVALID_FIELD: QuoteRespID (693)")
 	tk.send("AJ", "693=a|117="+id+"|694=1|55=SLUSD/USDC|133=0.98|")
-	tk.hear("35=8 150=8 103=99 693=a").text(t, "INVALID_FIELD: OfferPx (133)")
+	tk.hear("35=8 150=8 103=99 693=a").Text(t, "INVALID_FIELD: OfferPx (133)")
 	d.bank.closed.Store(true)
 	tk.take("c", quote)
-	tk.hear("35=8 150=8 103=0").text(t, "CHAIN_UNAVAILABLE: ")
+	tk.hear("35=8 150=8 103=0").Text(t, "CHAIN_UNAVAILABLE: ")
 	d.bank.closed.Store(false)
 	nw.take("c", nw.quoted("r", ""))
-	nw.hear("35=8 150=8 103=0").text(t, "MISSING_FIELD: wallet")
+	nw.hear("35=8 150=8 103=0").Text(t, "MISSING_FIELD: wallet")
 	// None of them has used the quote or the id up.
 	tk.send("D", "11=c|40=D|117="+id+"|55=SLUSD/USDC|48=T1/T1-2|22=8|54=1|38=252.525252|44=0.99|15=USDC|59=4|"+now60)
-	tk.hear("35=8 150=8").text(t, "INVALID_FIELD: SecurityID (48)")
+	tk.hear("35=8 150=8").Text(t, "INVALID_FIELD: SecurityID (48)")
 	tk.send("D", "11=c|40=D|117="+id+"|55=SLUSD/USDC|48=T1/T1-1|22=8|54=1|38=252.525252|44=0.99|15=USDC|59=4|"+now60)
 	first := tk.hear("35=8 11=c 150=A")
 	tk.take("c", quote)
-	tk.hear("35=8 97=Y 11=c 150=A 17=" + first.get(17))
+	tk.hear("35=8 97=Y 11=c 150=A 17=" + first.Get(17))
 	tk.take("c2", quote)
-	tk.hear("35=8 11=c2 150=8 103=4").text(t, "CLAIM_EXPIRED: quote_expired")
+	tk.hear("35=8 11=c2 150=8 103=4").Text(t, "CLAIM_EXPIRED: quote_expired")
 }
 
 // TestLastCapacity: of two that race for it one gets it, on whatever quote.
@@ -171,7 +173,7 @@ func TestLastCapacity(t *testing.T) {
 	for i := range rounds {
 		d.post(0, 250)
 		offer := fmt.Sprintf("T%d/T%d-1", i+2, i+2)
-		var quotes []msg
+		var quotes []sessiontest.Message
 		for _, k := range clients {
 			quotes = append(quotes, k.quoted(fmt.Sprint("r", i), "48="+offer+"|22=8|152=250|"))
 		}
@@ -180,7 +182,7 @@ func TestLastCapacity(t *testing.T) {
 		}
 		var types []string
 		for _, k := range clients {
-			types = append(types, k.hear("35=8 11="+fmt.Sprint("c", i)).get(150))
+			types = append(types, k.hear("35=8 11="+fmt.Sprint("c", i)).Get(150))
 		}
 		if slices.Sort(types); strings.Join(types, "") != "8A" {
 			t.Fatalf("round %d: %v", i, types)
@@ -194,17 +196,17 @@ func TestQuoteLimit(t *testing.T) {
 	t.Parallel()
 	d := newShop(t, []string{"TK"}, func(o *Options) { o.MaxQuotes = 3 })
 	tk := d.dial("TK", nil)
-	var quotes []msg
+	var quotes []sessiontest.Message
 	for i := range 3 {
 		quotes = append(quotes, tk.quoted(fmt.Sprint("r", i), ""))
 	}
 	full := func() {
 		t.Helper()
 		tk.rfq("over", "")
-		tk.hear("35=AG 131=over 658=3").text(t, "OVERLOADED: 3 quotes of this session")
+		tk.hear("35=AG 131=over 658=3").Text(t, "OVERLOADED: 3 quotes of this session")
 	}
 	full()
-	tk.send("AJ", "693=p|117="+quotes[0].get(117)+"|694=6|55=SLUSD/USDC|")
+	tk.send("AJ", "693=p|117="+quotes[0].Get(117)+"|694=6|55=SLUSD/USDC|")
 	tk.hear("35=AI 297=11")
 	full()
 	tk.take("c", quotes[1]) // a claim makes room
@@ -224,19 +226,19 @@ func TestQuoteLimit(t *testing.T) {
 func TestPendingQuotes(t *testing.T) {
 	t.Parallel()
 	g := &Gateway{options: Options{MaxPendingOrders: 2, MaxQuotes: 10}.withDefaults()}
-	s := newBlotter(g, &session{})
+	s := newBlotter(g, &session.Session{})
 	for i := range 3 {
-		no := s.enterDesk(&ref{clOrdID: fmt.Sprint(wire.QuoteReqMark, i), msgType: 'R'})
+		no := s.enterDesk(&request{clOrdID: fmt.Sprint(wire.QuoteReqMark, i), msgType: 'R'})
 		if full := i == 2; (no != nil) != full {
 			t.Errorf("request %d: %+v", i, no)
 		}
 	}
-	if s.asking != 2 || s.pending != 2 {
-		t.Errorf("%d asked for, %d pending", s.asking, s.pending)
+	if s.pendingQuotes != 2 || s.pending != 2 {
+		t.Errorf("%d asked for, %d pending", s.pendingQuotes, s.pending)
 	}
 	s.withdraw(s.refs[fmt.Sprint(wire.QuoteReqMark, 0)])
-	if s.asking != 1 || s.pending != 1 {
-		t.Errorf("%d asked for, %d pending", s.asking, s.pending)
+	if s.pendingQuotes != 1 || s.pending != 1 {
+		t.Errorf("%d asked for, %d pending", s.pendingQuotes, s.pending)
 	}
 }
 
@@ -246,7 +248,7 @@ func TestNoDesk(t *testing.T) {
 	d := newDesk(t, []string{"TK"}, nil)
 	tk := d.dial("TK", nil)
 	tk.rfq("r", "")
-	tk.hear("35=AG 131=r 658=8").text(t, "REFUS_DVP: unknown_pair")
+	tk.hear("35=AG 131=r 658=8").Text(t, "REFUS_DVP: unknown_pair")
 	g := &Gateway{}
 	if _, no := g.deskView(); no == nil || !strings.HasPrefix(no.Text, wire.CodeUnsupported) {
 		t.Errorf("no desk: %+v", no)

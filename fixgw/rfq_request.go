@@ -26,7 +26,7 @@ func (s *blotter) quoteRequest(frame []byte) *wire.Reject {
 			return err
 		}
 	}
-	entry := &ref{clOrdID: key, msgType: 'R'}
+	entry := &request{clOrdID: key, msgType: 'R'}
 	ask, no := s.decodeQuoteRequest(&r, entry)
 	if no == nil {
 		no = s.submitDesk(ask, entry)
@@ -39,7 +39,7 @@ func (s *blotter) quoteRequest(frame []byte) *wire.Reject {
 
 // decodeQuoteRequest makes the desk's request of an R, and fills in what the
 // session keeps of it. The reason of a refusal is a QuoteRequestRejectReason.
-func (s *blotter) decodeQuoteRequest(r *wire.QuoteRequest, entry *ref) (*rfq.RequestQuote, *wire.Refusal) {
+func (s *blotter) decodeQuoteRequest(r *wire.QuoteRequest, entry *request) (*rfq.RequestQuote, *wire.Refusal) {
 	if len(r.ID) == 0 || len(r.ID) > wire.MaxQuoteReqID {
 		return nil, wire.Refuse(wire.QuoteRejOther, wire.CodeInvalidField, "QuoteReqID (131) %.60q: must be 1 to %d bytes", r.ID, wire.MaxQuoteReqID)
 	}
@@ -138,7 +138,7 @@ func refuseDesk(reason event.Reason) *wire.Refusal {
 }
 
 // submitDesk hands a request to the engine under entry's name.
-func (s *blotter) submitDesk(request rfq.Request, entry *ref) *wire.Refusal {
+func (s *blotter) submitDesk(request rfq.Request, entry *request) *wire.Refusal {
 	head := request.Head()
 	head.Token, head.Ref = desk.NewToken(s.gateway.options.Group), entry.clOrdID
 	entry.id = market.OrderID(head.Token)
@@ -150,7 +150,7 @@ func (s *blotter) submitDesk(request rfq.Request, entry *ref) *wire.Refusal {
 		return wire.Refuse(wire.QuoteRejOther, wire.CodeInvalidField, "%s", err)
 	}
 	last := &commands[len(commands)-1]
-	last.Origin, last.Order.Participant = s.number, s.participant.Number
+	last.Origin, last.Order.Participant = s.Number, s.Participant.Number
 	if no := s.enterDesk(entry); no != nil {
 		s.gateway.overloaded.Add(1)
 		return no
@@ -163,15 +163,15 @@ func (s *blotter) submitDesk(request rfq.Request, entry *ref) *wire.Refusal {
 		s.gateway.overloaded.Add(1)
 		return wire.Refuse(wire.QuoteRejOther, wire.CodeOverloaded, "the engine's queue is full, try again")
 	}
-	code, text, _ := strings.Cut(s.gateway.unserved(err.Error()), ": ")
+	code, text, _ := strings.Cut(s.gateway.Unserved(err.Error()), ": ")
 	return wire.Refuse(wire.QuoteRejOther, code, "%s", text)
 }
 
 // enterDesk is enter for requests to the desk, and holds a session to its quotes.
-func (s *blotter) enterDesk(entry *ref) *wire.Refusal {
+func (s *blotter) enterDesk(entry *request) *wire.Refusal {
 	most := s.gateway.options.MaxQuotes
 	s.mu.Lock()
-	quotes := len(s.quotes) + s.asking
+	quotes := len(s.quotes) + s.pendingQuotes
 	s.mu.Unlock()
 	switch {
 	case entry.msgType == 'R' && quotes >= most:
@@ -184,13 +184,13 @@ func (s *blotter) enterDesk(entry *ref) *wire.Refusal {
 
 // rejectQuoteRequest answers an R that is not passed on.
 func (s *blotter) rejectQuoteRequest(r *wire.QuoteRequest, no *wire.Refusal) {
-	s.gateway.rejects.Add(1)
+	s.gateway.Rejects.Add(1)
 	symbol := wire.NoSymbol
 	if len(r.Symbol) > 0 {
 		symbol = string(wire.AppendText(nil, string(r.Symbol)))
 	}
-	s.out.scratch = wire.AppendQuoteReject(s.out.scratch[:0], string(wire.AppendText(nil, string(r.ID))), symbol, no.Reason, wire.AppendText(nil, no.Text))
-	s.sendType("AG", wire.TagQuoteReqID, s.out.scratch, false)
+	s.Out.Scratch = wire.AppendQuoteReject(s.Out.Scratch[:0], string(wire.AppendText(nil, string(r.ID))), symbol, no.Reason, wire.AppendText(nil, no.Text))
+	s.SendType("AG", wire.TagQuoteReqID, s.Out.Scratch, false)
 }
 
 // symbolAsked returns the symbol of a request that has no answer yet.

@@ -22,39 +22,39 @@ func (s *blotter) claimNamed(orderID, clOrdID []byte) (c claim, ok bool, err err
 	return s.claimUnder(string(clOrdID))
 }
 
-// claimShown answers an H: the claim as the last durable event has left it.
-func (s *blotter) claimShown(r *wire.OrderRequest, c *claim, now time.Time, err error) *wire.Reject {
+// reportClaimStatus answers an H: the claim as the last durable event has left it.
+func (s *blotter) reportClaimStatus(r *wire.OrderRequest, c *claim, now time.Time, err error) *wire.Reject {
 	if err != nil {
-		s.gateway.fail(err)
-		return wire.BusinessReject(wire.RejNotAvailable, r.ClOrdID, s.gateway.unserved("the store has failed"))
+		s.gateway.Fail(err)
+		return wire.BusinessReject(wire.RejNotAvailable, r.ClOrdID, s.gateway.Unserved("the store has failed"))
 	}
 	in := s.gateway.instruments.Get(c.Terms.Instrument)
 	if in == nil {
 		return wire.BusinessReject(wire.RejOther, r.ClOrdID, wire.CodeUnknownSymbol+": the claim's instrument is not configured")
 	}
 	report := wire.ClaimReport{
-		Claim: &c.ClientClaim, Symbol: in.Symbol, ExecID: s.gateway.localID(nil), ExecType: wire.ExecStatus, At: now.UnixNano(),
+		Claim: &c.ClientClaim, Symbol: in.Symbol, ExecID: s.gateway.ids.Append(nil), ExecType: wire.ExecStatus, At: now.UnixNano(),
 		Text: wire.ClaimText(nil, &c.ClientClaim, false, event.ReasonNone),
 	}
-	body := report.AppendBody(s.out.scratch[:0])
-	if s.custom.Load() {
+	body := report.AppendBody(s.Out.Scratch[:0])
+	if s.Custom.Load() {
 		if view, no := s.gateway.deskView(); no == nil {
 			body = wire.AppendCustomTerms(body, &c.Terms, view.Policy.USDCMint)
 		}
 		body = wire.AppendCustomText(body, wire.TagClaimState, c.State.Word())
 	}
-	s.out.scratch = body
+	s.Out.Scratch = body
 	s.send('8', body, false)
 	return nil
 }
 
-// keepClaim refuses an F or a G: a claim ends by its payment or by its deadline.
-func (s *blotter) keepClaim(r *wire.OrderRequest, c *claim, amend bool, err error) *wire.Reject {
+// rejectClaimChange refuses an F or a G: a claim ends by its payment or by its deadline.
+func (s *blotter) rejectClaimChange(r *wire.OrderRequest, c *claim, amend bool, err error) *wire.Reject {
 	if err != nil {
-		s.gateway.fail(err)
-		return wire.BusinessReject(wire.RejNotAvailable, r.ClOrdID, s.gateway.unserved("the store has failed"))
+		s.gateway.Fail(err)
+		return wire.BusinessReject(wire.RejNotAvailable, r.ClOrdID, s.gateway.Unserved("the store has failed"))
 	}
-	s.gateway.rejects.Add(1)
+	s.gateway.Rejects.Add(1)
 	reason, text := wire.CxlRejOther, wire.CodeUnsupported+": a claim ends by its payment or by its deadline"
 	if c.Over() {
 		reason, text = wire.CxlRejTooLate, wire.CodeTooLate+": the claim is over"
@@ -63,7 +63,7 @@ func (s *blotter) keepClaim(r *wire.OrderRequest, c *claim, amend bool, err erro
 	if amend {
 		to = '2'
 	}
-	b := market.AppendClaimID(s.out.scratch[:0], c.ID)
+	b := market.AppendClaimID(s.Out.Scratch[:0], c.ID)
 	b = wire.AppendText(append(b, "\x0111="...), string(r.ClOrdID))
 	b = append(b, "\x0141="...)
 	if len(r.OrigClOrdID) > 0 {
@@ -75,7 +75,7 @@ func (s *blotter) keepClaim(r *wire.OrderRequest, c *claim, amend bool, err erro
 	b = strconv.AppendInt(append(append(append(b, "\x01434="...), to), "\x01102="...), int64(reason), 10)
 	b = wire.AppendTime(append(b, "\x0160="...), s.gateway.options.Now().UnixNano())
 	b = append(append(b, "\x0158="...), text...)
-	s.out.scratch = b
+	s.Out.Scratch = b
 	s.send('9', b, false)
 	return nil
 }

@@ -8,6 +8,7 @@ import (
 
 	"blockdesk/engine/rfq"
 	"blockdesk/fixgw/fixclient"
+	"blockdesk/fixgw/session/sessiontest"
 	"blockdesk/fixgw/wire/wiretest"
 	"blockdesk/internal/await"
 	"blockdesk/market"
@@ -20,14 +21,14 @@ func TestQuoteToSettledClaim(t *testing.T) {
 	tk := d.dial("TK", nil)
 	tk.rfq("r1", "48=T1/T1-1|22=8|54=1|152=250|15=USDC|")
 	quote := tk.hear("35=S 131=r1 537=1 55=SLUSD/USDC 48=T1/T1-1 22=8 54=1 152=250 15=USDC 133=0.990000000 135=252.525252")
-	if quote.get(62) <= quote.get(60) {
-		t.Errorf("valid until %s, issued at %s", quote.get(62), quote.get(60))
+	if quote.Get(62) <= quote.Get(60) {
+		t.Errorf("valid until %s, issued at %s", quote.Get(62), quote.Get(60))
 	}
 	tk.take("c1", quote)
 	m := tk.hear("35=8 11=c1 150=A 39=A 55=SLUSD/USDC 48=T1/T1-1 54=1 40=D 38=252.525252 152=250 44=0.990000000 15=USDC 151=252.525252 14=0.000000 6=0 58=AWAIT_PAYMENT")
-	claim := m.get(37)
-	if m.get(198) != quote.get(117) || m.get(126) <= m.get(60) {
-		t.Errorf("quote %s, deadline %s", m.get(198), m.get(126))
+	claim := m.Get(37)
+	if m.Get(198) != quote.Get(117) || m.Get(126) <= m.Get(60) {
+		t.Errorf("quote %s, deadline %s", m.Get(198), m.Get(126))
 	}
 	d.pay(claim, 1, 250_000_000)
 	tk.hear("35=8 11=c1 150=0 39=0 58=PAID 151=252.525252 37=" + claim)
@@ -44,11 +45,11 @@ func TestResponseToSettledClaim(t *testing.T) {
 	d := newShop(t, []string{"TK"}, nil)
 	tk := d.dial("TK", nil)
 	quote := tk.quoted("r1", "")
-	tk.send("AJ", "693=a1|117="+quote.get(117)+"|694=1|55=SLUSD/USDC|")
+	tk.send("AJ", "693=a1|117="+quote.Get(117)+"|694=1|55=SLUSD/USDC|")
 	first := tk.hear("35=8 693=a1 11= 150=A 39=A")
-	claim := first.get(37)
-	tk.send("AJ", "693=a1|117="+quote.get(117)+"|694=1|55=SLUSD/USDC|")
-	tk.hear("35=8 693=a1 150=A 97=Y 17=" + first.get(17) + " 37=" + claim)
+	claim := first.Get(37)
+	tk.send("AJ", "693=a1|117="+quote.Get(117)+"|694=1|55=SLUSD/USDC|")
+	tk.hear("35=8 693=a1 150=A 97=Y 17=" + first.Get(17) + " 37=" + claim)
 	tk.send("H", "11=x|37="+claim+"|55=SLUSD/USDC|54=1|")
 	tk.hear("35=8 693=a1 150=I 39=A 58=AWAIT_PAYMENT 37=" + claim)
 	for i, c := range []struct{ msgType, more string }{{"F", ""}, {"G", "40=2|44=1|"}} {
@@ -73,25 +74,25 @@ func TestQuoteEnds(t *testing.T) {
 	t.Parallel()
 	d := newShop(t, []string{"TK", "MM"}, nil)
 	tk, mm := d.dial("TK", nil), d.dial("MM", nil)
-	gone := func(id string, quote msg) {
+	gone := func(id string, quote sessiontest.Message) {
 		t.Helper()
 		tk.take(id, quote)
-		tk.hear("35=8 37=NONE 150=8 39=8 103=4 11="+id).text(t, "CLAIM_EXPIRED: quote_expired: ")
+		tk.hear("35=8 37=NONE 150=8 39=8 103=4 11="+id).Text(t, "CLAIM_EXPIRED: quote_expired: ")
 	}
 	q := tk.quoted("r1", "")
-	tk.send("AJ", "693=p|117="+q.get(117)+"|694=6|55=SLUSD/USDC|")
-	tk.hear("35=AI 131=r1 297=11 117=" + q.get(117))
+	tk.send("AJ", "693=p|117="+q.Get(117)+"|694=6|55=SLUSD/USDC|")
+	tk.hear("35=AI 131=r1 297=11 117=" + q.Get(117))
 	gone("c1", q)
 	tk.send("AJ", "693=p2|117=Q0000000000001|694=6|55=SLUSD/USDC|")
 	tk.hear("35=AI 117=Q0000000000001 297=9")
-	tk.send("AJ", "693=p3|117="+q.get(117)+"|694=2|55=SLUSD/USDC|")
-	tk.hear("35=8 693=p3 150=8 103=11").text(t, "UNSUPPORTED: QuoteRespType (694)")
+	tk.send("AJ", "693=p3|117="+q.Get(117)+"|694=2|55=SLUSD/USDC|")
+	tk.hear("35=8 693=p3 150=8 103=11").Text(t, "UNSUPPORTED: QuoteRespType (694)")
 
 	q = tk.quoted("r2", "")
 	mm.take("c1", q) // another session's
 	mm.hear("35=8 11=c1 150=8 103=4")
 	d.later(testQuoteTTL)
-	tk.hear("35=AI 131=r2 297=7 117=" + q.get(117)) // of r1, which was passed, nothing
+	tk.hear("35=AI 131=r2 297=7 117=" + q.Get(117)) // of r1, which was passed, nothing
 	gone("c2", q)
 
 	left := ""
@@ -107,11 +108,11 @@ func TestQuoteEnds(t *testing.T) {
 		id := string(rune('a' + i))
 		q, sol := tk.quoted("q"+id, ""), tk.quoted("s"+id, "152=250|15=SOL|")
 		d.ask(shut.by)
-		ends := []string{q.get(117)}
+		ends := []string{q.Get(117)}
 		if i == 2 { // the other rail is open still
-			left = sol.get(117)
+			left = sol.Get(117)
 		} else {
-			ends = append(ends, sol.get(117))
+			ends = append(ends, sol.Get(117))
 		}
 		if i == 3 {
 			ends = append(ends, left)
@@ -119,7 +120,7 @@ func TestQuoteEnds(t *testing.T) {
 		slices.Sort(ends)
 		for _, id := range ends {
 			tk.hear("35=Z 298=1 295=1 55=SLUSD/USDC 48=T1/T1-1 117=" + id)
-			tk.hear("35=AI 297=6 117="+id).text(t, shut.word)
+			tk.hear("35=AI 297=6 117="+id).Text(t, shut.word)
 		}
 		gone("g"+id, q)
 		if shut.open != nil {
@@ -131,26 +132,18 @@ func TestQuoteEnds(t *testing.T) {
 	tk.quiet()
 }
 
-// text holds the beginning of Text (58).
-func (m msg) text(t testing.TB, prefix string) {
-	t.Helper()
-	if got := m.get(58); len(got) < len(prefix) || got[:len(prefix)] != prefix {
-		t.Errorf("58=%s, want %s… in %s", got, prefix, m)
-	}
-}
-
 // TestClaimEnds: what a claim is told that is not paid, is paid late, is paid for
 // nothing, or cannot be delivered.
 func TestClaimEnds(t *testing.T) {
 	t.Parallel()
 	d := newShop(t, []string{"TK"}, nil)
 	tk := d.dial("TK", nil)
-	honoured, late := tk.claimed("c1").get(37), tk.claimed("c2").get(37)
+	honoured, late := tk.claimed("c1").Get(37), tk.claimed("c2").Get(37)
 	d.pay(late, 1, 1) // dust
-	tk.hear("35=8 11=c2 150=I 39=A").text(t, "REFUND_DUE: payment_mismatch")
+	tk.hear("35=8 11=c2 150=I 39=A").Text(t, "REFUND_DUE: payment_mismatch")
 	d.pay(late, 1, 1)
 	d.later(testClaimTTL)
-	for _, id := range []string{tk.hear("35=8 150=C 39=C 151=0.000000 14=0.000000").get(11), tk.hear("35=8 150=C 39=C").get(11)} {
+	for _, id := range []string{tk.hear("35=8 150=C 39=C 151=0.000000 14=0.000000").Get(11), tk.hear("35=8 150=C 39=C").Get(11)} {
 		if id != "c1" && id != "c2" {
 			t.Errorf("%s has expired", id)
 		}
@@ -164,18 +157,18 @@ func TestClaimEnds(t *testing.T) {
 		return len(s.claims) == 0
 	})
 	d.pay(honoured, 2, 250_000_000)
-	tk.hear("35=8 11=c1 150=0 39=0 151=252.525252").text(t, "PAID: late")
+	tk.hear("35=8 11=c1 150=0 39=0 151=252.525252").Text(t, "PAID: late")
 	tk.send("H", "11=c1|55=SLUSD/USDC|54=1|")
 	tk.hear("35=8 11=c1 150=I 39=0 151=252.525252 37=" + honoured)
 	d.pay(honoured, 3, 250_000_000) // surplus
-	tk.hear("35=8 11=c1 150=I 39=0").text(t, "REFUND_DUE: claim_state")
+	tk.hear("35=8 11=c1 150=I 39=0").Text(t, "REFUND_DUE: claim_state")
 	d.ask(&rfq.AbandonDelivery{Claim: claimID(t, honoured)})
-	tk.hear("35=8 11=c1 150=4 39=4 151=0.000000").text(t, "REFUND_DUE: undeliverable")
+	tk.hear("35=8 11=c1 150=4 39=4 151=0.000000").Text(t, "REFUND_DUE: undeliverable")
 	d.ask(&rfq.WithdrawTicket{Ticket: 1})
 	d.pay(late, 4, 250_000_000)
-	tk.hear("35=8 11=c2 150=4 39=4").text(t, "REFUND_DUE: late_payment")
+	tk.hear("35=8 11=c2 150=4 39=4").Text(t, "REFUND_DUE: late_payment")
 	d.pay(late, 5, 250_000_000)
-	tk.hear("35=8 11=c2 150=I 39=4").text(t, "REFUND_DUE: late_payment")
+	tk.hear("35=8 11=c2 150=I 39=4").Text(t, "REFUND_DUE: late_payment")
 	d.pay(late, 4, 250_000_000) // told before
 	tk.quiet()
 }
@@ -191,13 +184,13 @@ func TestCustomFieldsOfQuotes(t *testing.T) {
 	terms := "5601=250 5602=USDC 5603=100 5604=1.000000000 5605=250.000000 5606=250000000 5611=252525252 5614=50 5607=" +
 		base58.Encode(payTo[:]) + " 5608=" + base58.Encode(mint[:])
 	quote := k.quoted("r", "")
-	quote.want(t, terms)
+	quote.Want(t, terms)
 	k.take("c", quote)
 	m := k.hear("35=8 11=c 150=A 5612=reserved " + terms)
 	k.send("H", "11=c|55=SLUSD/USDC|54=1|")
 	k.hear("35=8 11=c 150=I 5612=reserved " + terms)
-	d.pay(m.get(37), 1, 250_000_000)
+	d.pay(m.Get(37), 1, 250_000_000)
 	k.hear("35=8 11=c 150=0 5612=paid")
 	sol := k.quoted("sol", "152=250|15=SOL|")
-	sol.want(t, "5602=SOL 5605=2.500000000 5606=2500000000 5608=")
+	sol.Want(t, "5602=SOL 5605=2.500000000 5606=2500000000 5608=")
 }

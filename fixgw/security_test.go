@@ -22,7 +22,7 @@ func TestSecurityList(t *testing.T) {
 	mm := d.dial("MM", nil)
 	mm.send("x", "320=one|559=0|55=SLUSD/USDC|")
 	m := mm.want("35=y 320=one 560=0 393=1 893=Y 146=1 55=SLUSD/USDC 460=12 167=NONE 15=USDC 561=0.01 562=0.01")
-	if m.get(322) == "" || m.get(107) != "SLUSD priced in USDC" || m.get(58) != slTerms {
+	if m.Get(322) == "" || m.Get(107) != "SLUSD priced in USDC" || m.Get(58) != slTerms {
 		t.Errorf("%s", m)
 	}
 	for _, more := range []string{"", "263=0|", "263=1|"} {
@@ -40,7 +40,7 @@ func TestSecurityList(t *testing.T) {
 		{"559=3|336=X|", "1"},
 	} {
 		mm.send("x", "320=r|"+c.body)
-		if m := mm.want("35=y 320=r 560=" + c.result); m.get(146) != "" {
+		if m := mm.want("35=y 320=r 560=" + c.result); m.Get(146) != "" {
 			t.Errorf("a refusal lists instruments: %s", m)
 		}
 	}
@@ -49,7 +49,7 @@ func TestSecurityList(t *testing.T) {
 	mm.send("x", "320="+long+"|559=4|")
 	mm.want("35=y 320=" + long)
 	mm.send("x", "320="+long+"r|559=4|")
-	if m := mm.want("35=j 372=x 380=0 379=" + long); m.get(58) != "INVALID_FIELD: SecurityReqID (320): at most 64 bytes" {
+	if m := mm.want("35=j 372=x 380=0 379=" + long); m.Get(58) != "INVALID_FIELD: SecurityReqID (320): at most 64 bytes" {
 		t.Errorf("%s", m)
 	}
 }
@@ -59,7 +59,7 @@ func TestSecurityList(t *testing.T) {
 func TestSecurityListFragments(t *testing.T) {
 	t.Parallel()
 	var list []market.Instrument
-	for i := range 2*listFragment + 1 {
+	for i := range 2*50 + 1 {
 		base := fmt.Sprint("T", i)
 		list = append(list, market.Instrument{
 			ID: market.InstrumentID(i), Symbol: base + "/USDC", Base: base, Quote: "USDC", Tick: 1, Lot: 1, MinQty: 1, MaxQty: 1, MaxPrice: 1, Source: market.Mirrored,
@@ -70,7 +70,7 @@ func TestSecurityListFragments(t *testing.T) {
 		t.Fatal(err)
 	}
 	d := newDesk(t, []string{"MM"}, nil)
-	d.gateway.instruments = set // before any client
+	d.gateway.securities.Instruments = set // before any client
 	mm := d.dial("MM", nil)
 	mm.send("x", "320=all|559=4|")
 	seen := 0
@@ -99,7 +99,7 @@ func TestSecurityDefinition(t *testing.T) {
 	d := newDesk(t, []string{"MM"}, nil)
 	mm := d.dial("MM", nil)
 	mm.send("c", "320=one|321=0|55=MIR/USDC|")
-	if m := mm.want("35=d 320=one 323=1 55=MIR/USDC 460=12 167=NONE 15=USDC 561=0.01 562=0.01"); m.get(322) == "" || m.get(58) != mirTerms {
+	if m := mm.want("35=d 320=one 323=1 55=MIR/USDC 460=12 167=NONE 15=USDC 561=0.01 562=0.01"); m.Get(322) == "" || m.Get(58) != mirTerms {
 		t.Errorf("%s", m)
 	}
 	for _, c := range []struct{ body, response, text string }{
@@ -110,7 +110,7 @@ func TestSecurityDefinition(t *testing.T) {
 		{"321=3|", "5", `UNSUPPORTED: SecurityRequestType (321) "3": only 0; SecurityListRequest (x) lists all`},
 	} {
 		mm.send("c", "320=r|"+c.body)
-		if m := mm.want("35=d 320=r 323=" + c.response); m.get(58) != c.text {
+		if m := mm.want("35=d 320=r 323=" + c.response); m.Get(58) != c.text {
 			t.Errorf("%s: %s", c.body, m)
 		}
 	}
@@ -130,13 +130,13 @@ func TestSecurityStatus(t *testing.T) {
 	mm, tk := d.dial("MM", nil), d.dial("TK", nil)
 	d.awaitView(2, "a view", func(*engine.View) bool { return true })
 	mm.send("e", "324=now|55=SLUSD/USDC|263=0|")
-	if m := mm.want("35=f 324=now 55=SLUSD/USDC 325=N 326=17"); m.get(60) == "" {
+	if m := mm.want("35=f 324=now 55=SLUSD/USDC 325=N 326=17"); m.Get(60) == "" {
 		t.Errorf("%s", m)
 	}
 	mm.send("e", "324=mir|55=MIR/USDC|263=0|")
 	mm.want("35=f 324=mir 325=N 326=18")
 	mm.send("e", "324=no|55=NO/PE|263=1|")
-	if m := mm.want("35=f 324=no 55=NO/PE 325=N 326=20"); m.get(58) != `UNKNOWN_SYMBOL: Symbol (55) "NO/PE"` {
+	if m := mm.want("35=f 324=no 55=NO/PE 325=N 326=20"); m.Get(58) != `UNKNOWN_SYMBOL: Symbol (55) "NO/PE"` {
 		t.Errorf("%s", m)
 	}
 	mm.send("e", "324=a|55=SLUSD/USDC|263=1|")
@@ -157,14 +157,14 @@ func TestSecurityStatus(t *testing.T) {
 		{"324=b|55=SLUSD/USDC|263=2|", "380=1 379=b", "UNKNOWN_SUBSCRIPTION: SecurityStatusReqID (324)"},
 	} {
 		mm.send("e", c.body)
-		if m := mm.want("35=j 372=e " + c.fields); m.get(58) != c.text {
+		if m := mm.want("35=j 372=e " + c.fields); m.Get(58) != c.text {
 			t.Errorf("%s: %s", c.body, m)
 		}
 	}
 	mm.send("e", "324=b|55=SLUSD/USDC|263=1|")
 	mm.want("35=f 324=b 326=17")
 	mm.send("e", "324=c|55=SLUSD/USDC|263=1|")
-	if m := mm.want("35=j 372=e 380=4 379=c"); m.get(58) != "OVERLOADED: more than 2 subscriptions of a session" {
+	if m := mm.want("35=j 372=e 380=4 379=c"); m.Get(58) != "OVERLOADED: more than 2 subscriptions of a session" {
 		t.Errorf("%s", m)
 	}
 	mm.send("e", "324=c|55=SLUSD/USDC|263=0|") // one answer is no subscription
@@ -175,7 +175,7 @@ func TestSecurityStatus(t *testing.T) {
 	d.setStatus(0, engine.StatusHalted)
 	mm.want("35=f 324=b 326=2")
 	mm.c.Close()
-	await.Equal(t, "subscriptions", 1, d.gateway.statuses.count)
+	await.Equal(t, "subscriptions", 1, d.gateway.statuses.Count)
 }
 
 // TestSecurityStatusAfterRestart: what was set before the gateway's first event

@@ -13,6 +13,8 @@ import (
 
 	"blockdesk/engine"
 	"blockdesk/fixgw/fixclient"
+	"blockdesk/fixgw/session"
+	"blockdesk/fixgw/session/sessiontest"
 	"blockdesk/fixgw/wire"
 	"blockdesk/fixgw/wire/wiretest"
 	"blockdesk/internal/await"
@@ -59,11 +61,11 @@ func (d *harness) logonText(compID, fields string) string {
 func TestLogonRefused(t *testing.T) {
 	t.Parallel()
 	d := newDesk(t, []string{"MM"}, func(o *Options) { o.RefuseDelay = 200 * time.Millisecond })
-	const good = "553=mm|554=" + testPassword + "|"
+	const good = "553=mm|554=" + sessiontest.Password + "|"
 	for _, c := range []struct{ name, message, want string }{
 		{"wrong password", d.logonText("MM", "108=60|553=mm|554=wrong|"), "LOGON_REFUSED: username, password or CompID is wrong"},
 		{"no password", d.logonText("MM", "108=60|"), "LOGON_REFUSED: username, password or CompID is wrong"},
-		{"wrong user", d.logonText("MM", "108=60|553=tk|554="+testPassword+"|"), "LOGON_REFUSED: username, password or CompID is wrong"},
+		{"wrong user", d.logonText("MM", "108=60|553=tk|554="+sessiontest.Password+"|"), "LOGON_REFUSED: username, password or CompID is wrong"},
 		{"unknown CompID", d.logonText("XX", "108=60|"+good), "LOGON_REFUSED: username, password or CompID is wrong"},
 		{"heartbeat 9", d.logonText("MM", "108=9|"+good), `INVALID_FIELD: HeartBtInt (108) "9": must be 10 to 60`},
 		{"heartbeat 61", d.logonText("MM", "108=61|"+good), `INVALID_FIELD: HeartBtInt (108) "61": must be 10 to 60`},
@@ -110,7 +112,7 @@ func TestSecondConnectionIsRefused(t *testing.T) {
 	d := newDesk(t, []string{"MM"}, nil)
 	first := d.dial("MM", nil)
 	r := d.raw()
-	r.write(wiretest.Message(d.logonText("MM", "108=60|553=mm|554="+testPassword+"|")))
+	r.write(wiretest.Message(d.logonText("MM", "108=60|553=mm|554="+sessiontest.Password+"|")))
 	if answer := r.rest(); !strings.Contains(answer, "58=LOGON_REFUSED: session MM is already connected") {
 		t.Errorf("answer %q", answer)
 	}
@@ -185,7 +187,7 @@ func TestBadBytesEndTheSession(t *testing.T) {
 	for name, c := range map[string]struct{ bytes, want string }{
 		"large":         {"8=FIX.4.4\x019=2000000000\x01", "MESSAGE_TOO_LARGE: BodyLength (9) is above 16384"},
 		"one too large": {"8=FIX.4.4\x019=16385\x01", "MESSAGE_TOO_LARGE: BodyLength (9) is above 16384"},
-		"garbage":       {strings.Repeat("x", MaxGarbage+10), "INVALID_MESSAGE: bytes are not FIX"},
+		"garbage":       {strings.Repeat("x", session.MaxGarbage+10), "INVALID_MESSAGE: bytes are not FIX"},
 		"empty number":  {string(wiretest.Message("35=0|34=|49=MM|52=20260101-00:00:00|56=X|")), "INVALID_FIELD: MsgSeqNum (34)"},
 		"xml data":      {string(wiretest.Message("35=n|34=2|212=999|213=a|")), "INVALID_FIELD: XmlData (213) is not supported"},
 	} {
@@ -193,7 +195,7 @@ func TestBadBytesEndTheSession(t *testing.T) {
 			t.Parallel()
 			d := newDesk(t, []string{"MM"}, func(o *Options) { o.CompID = "BB-" + strings.ReplaceAll(name, " ", "-") })
 			r := d.raw()
-			r.write(wiretest.Message(d.logonText("MM", "108=60|553=mm|554="+testPassword+"|")))
+			r.write(wiretest.Message(d.logonText("MM", "108=60|553=mm|554="+sessiontest.Password+"|")))
 			r.write([]byte(c.bytes))
 			answer := r.rest()
 			if !strings.Contains(answer, "|35=A|") || !strings.Contains(answer, "|35=5|") || !strings.Contains(answer, "58="+c.want) {
@@ -208,7 +210,7 @@ func TestGarbledMessageIsAskedAgain(t *testing.T) {
 	t.Parallel()
 	d := newDesk(t, []string{"MM"}, nil)
 	r := d.raw()
-	r.write(wiretest.Message(d.logonText("MM", "108=60|553=mm|554="+testPassword+"|")))
+	r.write(wiretest.Message(d.logonText("MM", "108=60|553=mm|554="+sessiontest.Password+"|")))
 	head := func(seq int, more string) string {
 		return fmt.Sprintf("35=0|34=%d|49=MM|52=%s|56=%s|%s", seq, time.Now().UTC().Format("20060102-15:04:05.000"), d.options.CompID, more)
 	}
@@ -244,12 +246,12 @@ func TestRateLimit(t *testing.T) {
 	}
 	accepted, limited := 0, 0
 	for range 30 {
-		switch m := mm.next(); m.get(35) {
+		switch m := mm.next(); m.Get(35) {
 		case "8":
 			accepted++
 		case "j":
-			m.want(t, "372=D 380=4")
-			if m.get(58) != "RATE_LIMITED: more than 20 messages a second" || !strings.HasPrefix(m.get(379), "o") {
+			m.Want(t, "372=D 380=4")
+			if m.Get(58) != "RATE_LIMITED: more than 20 messages a second" || !strings.HasPrefix(m.Get(379), "o") {
 				t.Errorf("reject %s", m)
 			}
 			limited++
@@ -275,7 +277,7 @@ func TestResendLimit(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := newDesk(t, []string{"MM"}, nil)
 		mm := d.dial("MM", nil)
-		for range MaxResends + 5 {
+		for range session.MaxResends + 5 {
 			mm.send("2", "7=1|16=0|")
 		}
 		mm.want("35=3 372=2 373=99 ")
@@ -339,7 +341,7 @@ func TestEngineRefuses(t *testing.T) {
 	} {
 		b.why.Store(&c.err)
 		mm.order("b", "1", "1", "1", "")
-		if m := mm.want("35=j 372=D 379=b 380=4"); m.get(58) != c.text {
+		if m := mm.want("35=j 372=D 379=b 380=4"); m.Get(58) != c.text {
 			t.Errorf("%v: %s", c.err, m)
 		}
 		mm.send("F", "11=c|41=a|55=SLUSD/USDC|54=1|38=1|"+now60)
@@ -360,7 +362,7 @@ func TestPendingOrderLimit(t *testing.T) {
 	mm.order("a", "1", "1", "1", "")
 	mm.order("b", "1", "1", "1", "")
 	mm.order("c", "1", "1", "1", "")
-	if m := mm.want("35=j 379=c 380=4"); !strings.HasPrefix(m.get(58), "OVERLOADED: 2 requests") {
+	if m := mm.want("35=j 379=c 380=4"); !strings.HasPrefix(m.Get(58), "OVERLOADED: 2 requests") {
 		t.Errorf("%s", m)
 	}
 }
@@ -372,7 +374,7 @@ func TestUnsupported(t *testing.T) {
 	mm.send("B", "148=hello|33=1|58=x|")
 	mm.want("35=j 372=B 380=3")
 	mm.send("D", "11=a|55=SLUSD/USDC|54=1|38=1|40=2|44=1|") // no TransactTime
-	if m := mm.want("35=3 372=D 371=60 373=1"); m.get(58) != "MISSING_FIELD: tag 60: Required tag missing" {
+	if m := mm.want("35=3 372=D 371=60 373=1"); m.Get(58) != "MISSING_FIELD: tag 60: Required tag missing" {
 		t.Errorf("%s", m)
 	}
 	mm.send("D", "11=a|55=SLUSD/USDC|54=1|38=x|40=2|44=1|"+now60)
@@ -422,7 +424,7 @@ func TestTwentySessions(t *testing.T) {
 					done <- err
 					return
 				}
-				switch msg(raw).get(150) {
+				switch sessiontest.Message(raw).Get(150) {
 				case "0":
 					acks++
 				case "F":

@@ -12,6 +12,8 @@ import (
 	"github.com/gagliardetto/solana-go/base58"
 
 	"blockdesk/fixgw/fixclient"
+	"blockdesk/fixgw/session"
+	"blockdesk/fixgw/session/sessiontest"
 	"blockdesk/fixgw/wire/wiretest"
 	"blockdesk/internal/await"
 )
@@ -65,8 +67,8 @@ func (d *harness) answer(fields string) string {
 func (d *harness) awaitFree(compID string) {
 	d.t.Helper()
 	await.True(d.t, compID+" to be let go", func() bool {
-		s := d.gateway.sessionNamed(compID)
-		return s == nil || s.conn.Load() == nil
+		s := d.gateway.SessionNamed(compID)
+		return s == nil || !s.Connected()
 	})
 }
 
@@ -75,7 +77,7 @@ func (d *harness) awaitFree(compID string) {
 func (d *harness) awaitLoggedOn(compIDs ...string) {
 	d.t.Helper()
 	for _, compID := range compIDs {
-		await.True(d.t, compID+" to be logged on", func() bool { return d.gateway.sessionNamed(compID).loggedOn.Load() })
+		await.True(d.t, compID+" to be logged on", func() bool { return d.gateway.SessionNamed(compID).LoggedOn() })
 	}
 }
 
@@ -117,11 +119,11 @@ func TestSignedLogonRefused(t *testing.T) {
 			"length is missing":      {strings.Replace(good, "|95=88|", "|", 1), "INVALID_FIELD: RawDataLength (95)"},
 			"no padding":             {strings.Replace(strings.Replace(good, "|95=88|", "|95=86|", 1), "==|98", "|98", 1), "INVALID_FIELD: RawData (96)"},
 			"empty":                  {"35=A|34=1|49=MM|56=" + d.options.CompID + "|95=0|96=|98=0|108=60|", "INVALID_FIELD: RawData (96)"},
-			"clock behind":           {d.signedLogon("MM", mm, now.Add(-MaxLogonSkew-5*time.Second), ""), "LOGON_REFUSED: SendingTime (52) is more than 30s"},
-			"clock ahead":            {d.signedLogon("MM", mm, now.Add(MaxLogonSkew+time.Minute), ""), "LOGON_REFUSED: SendingTime (52) is more than 30s"},
-			"password without a key": {d.logonText("MM", "108=60|553=mm|554="+testPassword+"|"), "LOGON_REFUSED: username, password or CompID is wrong"},
+			"clock behind":           {d.signedLogon("MM", mm, now.Add(-session.MaxLogonSkew-5*time.Second), ""), "LOGON_REFUSED: SendingTime (52) is more than 30s"},
+			"clock ahead":            {d.signedLogon("MM", mm, now.Add(session.MaxLogonSkew+time.Minute), ""), "LOGON_REFUSED: SendingTime (52) is more than 30s"},
+			"password without a key": {d.logonText("MM", "108=60|553=mm|554="+sessiontest.Password+"|"), "LOGON_REFUSED: username, password or CompID is wrong"},
 			"password beside a bad signature": {
-				d.signedLogon("TK", mm, now, "553=tk|554="+testPassword+"|"), wrong,
+				d.signedLogon("TK", mm, now, "553=tk|554="+sessiontest.Password+"|"), wrong,
 			},
 		} {
 			if got := d.answer(c.message); !strings.Contains(got, "|35=5|34=1|") || !strings.Contains(got, c.want) {
@@ -158,7 +160,7 @@ func TestSignedLogonOpensOnce(t *testing.T) {
 		d.start()
 		refuse("the same after a restart", at)
 		k := d.dial("MM", func(o *fixclient.Options) { o.Password, o.Key = "", testKey("MM") })
-		busy := time.Now().Add(MaxLogonSkew / 2)
+		busy := time.Now().Add(session.MaxLogonSkew / 2)
 		if got := d.answer(d.signedLogon("MM", testKey("MM"), busy, "")); !strings.Contains(got, "already connected") {
 			t.Error(got)
 		}

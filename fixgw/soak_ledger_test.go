@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 
+	"blockdesk/fixgw/session/sessiontest"
 	"blockdesk/fixgw/wire"
 	"blockdesk/market"
 )
@@ -61,7 +62,7 @@ func newLedger(set *market.Instruments) *ledger {
 
 // sayings returns a message without what differs between the first time and a
 // resend.
-func sayings(m msg) string {
+func sayings(m sessiontest.Message) string {
 	var b strings.Builder
 	wire.EachField(m, func(tag int, value []byte) {
 		switch tag {
@@ -74,10 +75,10 @@ func sayings(m msg) string {
 }
 
 // number notes the number of a message that is no gap fill.
-func (l *ledger) number(seq int, m msg) error {
+func (l *ledger) number(seq int, m sessiontest.Message) error {
 	said := sayings(m)
 	was, known := l.numbers[seq]
-	again := m.get(43) == "Y"
+	again := m.Get(43) == "Y"
 	switch {
 	case known && was != said:
 		return fmt.Errorf("number %d is used for two messages: %s and %s", seq, was, said)
@@ -90,19 +91,19 @@ func (l *ledger) number(seq int, m msg) error {
 }
 
 // take follows an application message that has come in its turn.
-func (l *ledger) take(m msg) error {
-	switch typ := m.get(35); typ {
+func (l *ledger) take(m sessiontest.Message) error {
+	switch typ := m.Get(35); typ {
 	case "8":
 		return l.report(m)
 	case "9":
 		// One that the gateway gives itself uses no ClOrdID up, and what the engine
 		// says again after a crash may know less: see follower.refused.
-		return l.answer(m.get(11), "")
+		return l.answer(m.Get(11), "")
 	case "r":
-		if m.get(531) == "0" {
-			return l.answer(m.get(11), "")
+		if m.Get(531) == "0" {
+			return l.answer(m.Get(11), "")
 		}
-		return l.answer(m.get(11), m.pick(37, 530, 531, 533))
+		return l.answer(m.Get(11), m.Pick(37, 530, 531, 533))
 	}
 	return nil
 }
@@ -138,8 +139,8 @@ func parsePlace(execID string) (p place, local bool, err error) {
 }
 
 // report follows an 8.
-func (l *ledger) report(m msg) error {
-	execID, said := m.get(17), sayings(m)
+func (l *ledger) report(m sessiontest.Message) error {
+	execID, said := m.Get(17), sayings(m)
 	if was, known := l.reports[execID]; known {
 		if was != said {
 			return fmt.Errorf("ExecID %s said %s, now %s", execID, was, said)
@@ -151,9 +152,9 @@ func (l *ledger) report(m msg) error {
 	switch {
 	case err != nil:
 		return err
-	case local && m.get(150) == "8":
+	case local && m.Get(150) == "8":
 		return nil // refused before the engine: the ClOrdID is free
-	case local && m.get(150) == "I":
+	case local && m.Get(150) == "I":
 		return nil
 	case local:
 		return fmt.Errorf("a report that no event has caused: %s", said)
@@ -161,7 +162,7 @@ func (l *ledger) report(m msg) error {
 		return fmt.Errorf("report %s comes after that of %v", execID, l.newest)
 	}
 	l.newest, l.places[execID] = at, at
-	if err := l.answer(m.get(11), ""); err != nil {
+	if err := l.answer(m.Get(11), ""); err != nil {
 		return err
 	}
 	if err := l.follow(m); err != nil {
@@ -171,24 +172,24 @@ func (l *ledger) report(m msg) error {
 }
 
 // follow applies a new report of an event to its order.
-func (l *ledger) follow(m msg) error {
-	o := l.orders[m.get(37)]
-	typ := m.get(150)
+func (l *ledger) follow(m sessiontest.Message) error {
+	o := l.orders[m.Get(37)]
+	typ := m.Get(150)
 	if typ == "0" || typ == "8" {
 		if o != nil {
-			return fmt.Errorf("order %s begins twice", m.get(37))
+			return fmt.Errorf("order %s begins twice", m.Get(37))
 		}
 		return l.begin(m, typ == "8")
 	}
 	switch {
 	case o == nil:
-		return fmt.Errorf("order %s has not begun", m.get(37))
+		return fmt.Errorf("order %s has not begun", m.Get(37))
 	case o.ended:
-		return fmt.Errorf("order %s goes on after its end", m.get(37))
-	case o.side != m.get(54) || o.in.Symbol != m.get(55):
+		return fmt.Errorf("order %s goes on after its end", m.Get(37))
+	case o.side != m.Get(54) || o.in.Symbol != m.Get(55):
 		return fmt.Errorf("not the order's side or symbol")
 	}
-	status := m.get(39)
+	status := m.Get(39)
 	switch typ {
 	case "F":
 		if err := l.fill(o, m); err != nil {
@@ -202,16 +203,16 @@ func (l *ledger) follow(m msg) error {
 			return fmt.Errorf("OrdStatus after a fill is %s, want %s", status, want)
 		}
 	case "5", "D":
-		total, err := o.in.ParseQty([]byte(m.get(38)))
+		total, err := o.in.ParseQty([]byte(m.Get(38)))
 		if err != nil {
 			return err
 		}
 		o.total, o.leaves = total, total-o.cum
 		if typ == "5" {
-			if m.get(41) != o.clOrdID {
+			if m.Get(41) != o.clOrdID {
 				return fmt.Errorf("OrigClOrdID is not %s", o.clOrdID)
 			}
-			o.clOrdID = m.get(11)
+			o.clOrdID = m.Get(11)
 		}
 	case "4", "C":
 		o.leaves, o.ended = 0, true
@@ -225,54 +226,54 @@ func (l *ledger) follow(m msg) error {
 }
 
 // begin opens an order, or notes one that was refused.
-func (l *ledger) begin(m msg, refused bool) error {
-	in := l.set.Lookup([]byte(m.get(55)))
+func (l *ledger) begin(m sessiontest.Message, refused bool) error {
+	in := l.set.Lookup([]byte(m.Get(55)))
 	if in == nil {
-		return fmt.Errorf("symbol %q", m.get(55))
+		return fmt.Errorf("symbol %q", m.Get(55))
 	}
-	total, err := in.ParseQty([]byte(m.get(38)))
+	total, err := in.ParseQty([]byte(m.Get(38)))
 	if err != nil {
 		return err
 	}
-	o := &told{in: in, clOrdID: m.get(11), side: m.get(54), total: total, leaves: total, notional: new(big.Int)}
-	l.orders[m.get(37)] = o
+	o := &told{in: in, clOrdID: m.Get(11), side: m.Get(54), total: total, leaves: total, notional: new(big.Int)}
+	l.orders[m.Get(37)] = o
 	if refused {
 		o.leaves, o.ended = 0, true
 	}
 	return o.check(m)
 }
 
-func (l *ledger) fill(o *told, m msg) error {
-	qty, err := o.in.ParseQty([]byte(m.get(32)))
+func (l *ledger) fill(o *told, m sessiontest.Message) error {
+	qty, err := o.in.ParseQty([]byte(m.Get(32)))
 	if err != nil {
 		return err
 	}
-	price, err := o.in.ParsePrice([]byte(m.get(31)))
+	price, err := o.in.ParsePrice([]byte(m.Get(31)))
 	if err != nil {
 		return err
 	}
 	o.cum += qty
 	o.leaves = o.total - o.cum
 	o.notional.Add(o.notional, new(big.Int).Mul(big.NewInt(int64(qty)), big.NewInt(int64(price))))
-	l.fills[m.get(17)] = fill{m.get(55), m.get(54), m.get(32), m.get(31)}
+	l.fills[m.Get(17)] = fill{m.Get(55), m.Get(54), m.Get(32), m.Get(31)}
 	return nil
 }
 
 // check compares the quantities and the average of a report with what the ones
 // before it add up to.
-func (o *told) check(m msg) error {
+func (o *told) check(m sessiontest.Message) error {
 	for _, c := range []struct {
 		tag  int
 		want market.Qty
 	}{{38, o.total}, {14, o.cum}, {151, o.leaves}} {
-		if got := string(o.in.AppendQty(nil, c.want)); m.get(c.tag) != got {
+		if got := string(o.in.AppendQty(nil, c.want)); m.Get(c.tag) != got {
 			return fmt.Errorf("tag %d is not %d lots", c.tag, c.want)
 		}
 	}
 	if o.leaves < 0 {
 		return fmt.Errorf("%d lots are left", o.leaves)
 	}
-	if want := o.average(); m.get(6) != want {
+	if want := o.average(); m.Get(6) != want {
 		return fmt.Errorf("AvgPx is not %s", want)
 	}
 	return nil

@@ -5,6 +5,8 @@ import (
 	"net"
 	"strings"
 	"time"
+
+	"blockdesk/fixgw/session"
 )
 
 // What a trader of the soak does, by its dice.
@@ -173,7 +175,7 @@ func (k *trader) flood() {
 // glut asks for much, more often than it may, and reads nothing: more than is kept
 // for anybody.
 func (k *trader) glut() {
-	for range MaxResends + 3 {
+	for range session.MaxResends + 3 {
 		k.send("2", "", fmt.Sprintf("7=%d|16=%d|", max(1, k.nextIn-500), k.nextIn-1))
 	}
 	k.soak.pause(500 * time.Millisecond)
@@ -199,7 +201,7 @@ func (k *trader) part() error {
 	case 3:
 		last = k.frame("n", k.nextOut, "", "212=3|213=a=b|")
 	case 4:
-		last = []byte(strings.Repeat("x", MaxGarbage+1))
+		last = []byte(strings.Repeat("x", session.MaxGarbage+1))
 	case 5: // a reset of the connection
 		if tcp, ok := k.conn.(*net.TCPConn); ok {
 			tcp.SetLinger(0)

@@ -10,6 +10,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"math/big"
 	"math/rand/v2"
 	"os"
@@ -27,6 +28,8 @@ import (
 	"blockdesk/engine/book"
 	"blockdesk/engine/event"
 	"blockdesk/fixgw/participants"
+	"blockdesk/fixgw/session"
+	"blockdesk/fixgw/session/sessiontest"
 	"blockdesk/fixgw/wire/wiretest"
 	"blockdesk/internal/await"
 	"blockdesk/internal/runtest"
@@ -128,7 +131,7 @@ func newSoak(t *testing.T) *soak {
 	s.desk = &harness{
 		t: t, set: wiretest.Instruments(t), journal: &memJournal{}, disk: s.disk,
 		options: Options{
-			SessionOptions: SessionOptions{
+			Options: session.Options{
 				Address: "127.0.0.1:0", CompID: "SOAK", Participants: soakParticipants(s.sessions),
 				RefuseDelay: 20 * time.Millisecond, Rate: 100, MaxOutbox: 64 << 10, MaxPendingPerIP: 64,
 				ReserveSeqs: 100, KeepMessages: 1 << 20, GapTimeout: 2 * time.Second,
@@ -157,7 +160,7 @@ func soakParticipants(sessions int) []participants.Participant {
 	var list []participants.Participant
 	for i := 0; sessions > 0; i++ {
 		name := fmt.Sprintf("P%02d", i)
-		p := testParticipants(name)[0]
+		p := sessiontest.Participants(name)[0]
 		p.Number, p.STP = market.ParticipantID(i+1), book.STPCancelNewest+book.STP(i%4)
 		if i%3 == 0 && sessions > 1 {
 			p.CompIDs = append(p.CompIDs, name+"-B")
@@ -392,18 +395,16 @@ func (s *soak) quiet(before int) {
 	s.desk.awaitConnections(0)
 	await.Value(s.t, fmt.Sprintf("%d goroutines, as before", before), goroutines, func(left []string) bool { return len(left) <= before })
 	g := s.desk.gateway
-	g.door.mu.Lock()
-	if len(g.door.conns)+len(g.door.from)+g.door.pending != 0 {
-		s.t.Errorf("the door still holds %d connections, %d addresses, %d pending", len(g.door.conns), len(g.door.from), g.door.pending)
+	if conns, addresses, pending := s.desk.hooks.Connections(); conns+addresses+pending != 0 {
+		s.t.Errorf("the listener still counts %d connections, %d addresses, %d pending", conns, addresses, pending)
 	}
-	g.door.mu.Unlock()
-	if n, _, _ := g.market.figures(); n != 0 {
+	if n, _, _ := g.market.Figures(); n != 0 {
 		s.t.Errorf("%d subscriptions of nobody", n)
 	}
 	for _, session := range g.blotters() {
 		session.mu.Lock()
 		if most := len(session.orders) + g.options.ClosedRefs; session.pending != 0 || len(session.refs) > most || len(session.closed) > g.options.ClosedRefs {
-			s.t.Errorf("session %d: %d pending, %d refs (at most %d), %d closed", session.number, session.pending, len(session.refs), most, len(session.closed))
+			s.t.Errorf("session %d: %d pending, %d refs (at most %d), %d closed", session.Number, session.pending, len(session.refs), most, len(session.closed))
 		}
 		session.mu.Unlock()
 	}
@@ -468,8 +469,8 @@ func (s *soak) replay() (map[string]map[string]string, *engine.Replica) {
 	o.ReserveSeqs = 1_000_000
 	fresh := kvtest.New()
 	err := fresh.Commit(func(set func(key, value []byte), _ func(lo, hi []byte)) {
-		for _, session := range s.desk.gateway.sessions() {
-			set(assignKey(session.id.TargetCompID), []byte{byte(session.number >> 8), byte(session.number)})
+		for _, one := range s.desk.gateway.All() {
+			set(sessionNumberKey(one.CompID()), []byte{byte(one.Number >> 8), byte(one.Number)})
 		}
 	}, true)
 	if err != nil {
@@ -489,13 +490,12 @@ func (s *soak) replay() (map[string]map[string]string, *engine.Replica) {
 		})
 	}
 	all := map[string]map[string]string{}
-	for _, session := range g.sessions() {
+	for _, one := range g.All() {
 		reports := map[string]string{}
-		all[session.id.TargetCompID] = reports
-		session.messages.replay = 1 << 20
-		err := session.messages.IterateMessages(1, session.messages.NextSenderMsgSeqNum(), func(raw []byte) error {
-			if m := msg(raw); m.get(35) == "8" {
-				reports[m.get(17)] = sayings(m)
+		all[one.CompID()] = reports
+		err := session.Hooks{Server: g.Server}.Session(one.CompID()).EachMessage(func(raw []byte) error {
+			if m := sessiontest.Message(raw); m.Get(35) == "8" {
+				reports[m.Get(17)] = sayings(m)
 			}
 			return nil
 		})
@@ -517,7 +517,11 @@ type crashDisk struct {
 }
 
 func newCrashDisk(t *testing.T, fs *vfs.MemFS) *crashDisk {
-	return &crashDisk{t: t, fs: fs, kv: openKV(t, fs)}
+	kv, err := persist.OpenKV("fix", fs, slog.New(slog.DiscardHandler))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &crashDisk{t: t, fs: fs, kv: kv}
 }
 
 func (d *crashDisk) Get(key []byte) ([]byte, bool, error) { return d.kv.Get(key) }

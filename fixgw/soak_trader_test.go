@@ -13,6 +13,8 @@ import (
 	"testing"
 	"time"
 
+	"blockdesk/fixgw/session"
+	"blockdesk/fixgw/session/sessiontest"
 	"blockdesk/fixgw/wire"
 	"blockdesk/fixgw/wire/wiretest"
 )
@@ -51,11 +53,11 @@ const (
 )
 
 // note keeps what has happened.
-func (k *trader) note(what string, m msg) {
+func (k *trader) note(what string, m sessiontest.Message) {
 	if len(k.trace) >= maxTrace {
 		k.trace = append(k.trace[:0], k.trace[maxTrace/2:]...)
 	}
-	k.trace = append(k.trace, what+" "+m.pick(34, 35, 43, 97, 7, 16, 36, 11, 17, 150, 58))
+	k.trace = append(k.trace, what+" "+m.Pick(34, 35, 43, 97, 7, 16, 36, 11, 17, 150, 58))
 }
 
 // said is an application message as it can be sent again.
@@ -113,7 +115,7 @@ func (k *trader) connect(keepOrders bool) error {
 	if keepOrders {
 		more = "8013=N|"
 	}
-	k.send("A", "", "98=0|108=30|553="+k.user+"|554="+testPassword+"|"+more)
+	k.send("A", "", "98=0|108=30|553="+k.user+"|554="+sessiontest.Password+"|"+more)
 	for end := time.Now().Add(maxRepeatPause); !k.logged && !k.over && time.Now().Before(end); {
 		if err := k.receive(50 * time.Millisecond); err != nil {
 			return err
@@ -207,7 +209,7 @@ func (k *trader) receive(d time.Duration) error {
 		if n == 0 {
 			break
 		}
-		m := msg(bytes.Clone(k.in[:n]))
+		m := sessiontest.Message(bytes.Clone(k.in[:n]))
 		k.in = k.in[:copy(k.in, k.in[n:])]
 		k.note("<", m)
 		k.heard = time.Now()
@@ -225,11 +227,11 @@ func (k *trader) receive(d time.Duration) error {
 }
 
 // handle takes one message, in its turn or not.
-func (k *trader) handle(m msg) error {
+func (k *trader) handle(m sessiontest.Message) error {
 	if err := wiretest.StockChecker().Check(m); err != nil {
 		return fmt.Errorf("breaks the stock dictionary: %w", err)
 	}
-	typ, seqText := m.get(35), m.get(34)
+	typ, seqText := m.Get(35), m.Get(34)
 	seq, err := strconv.Atoi(seqText)
 	if err != nil {
 		return err
@@ -249,19 +251,19 @@ func (k *trader) handle(m msg) error {
 	case "A":
 		k.logged = true
 	case "5":
-		if strings.Contains(m.get(58), "too low") {
+		if strings.Contains(m.Get(58), "too low") {
 			return fmt.Errorf("the gateway has numbers that were never sent")
 		}
 		k.over = true
 	case "2":
-		if m.get(43) != "Y" {
+		if m.Get(43) != "Y" {
 			k.resend(m)
 		}
 	}
 	switch {
 	case seq > k.nextIn:
 		return nil // comes again
-	case seq < k.nextIn && m.get(43) != "Y":
+	case seq < k.nextIn && m.Get(43) != "Y":
 		return fmt.Errorf("number %d after %d", seq, k.nextIn-1)
 	case seq < k.nextIn:
 		return nil
@@ -269,11 +271,11 @@ func (k *trader) handle(m msg) error {
 	k.nextIn++
 	switch typ {
 	case "0":
-		k.beat = m.get(112)
+		k.beat = m.Get(112)
 	case "1":
-		k.send("0", "", "112="+m.get(112)+"|")
+		k.send("0", "", "112="+m.Get(112)+"|")
 	case "3":
-		if m.get(372) != "" && strings.Contains("DFGHqV", m.get(372)) {
+		if m.Get(372) != "" && strings.Contains("DFGHqV", m.Get(372)) {
 			return fmt.Errorf("a good message is rejected")
 		}
 	}
@@ -283,12 +285,12 @@ func (k *trader) handle(m msg) error {
 	return err
 }
 
-func (k *trader) gapFilled(m msg, seq int) error {
-	next, err := strconv.Atoi(m.get(36))
+func (k *trader) gapFilled(m sessiontest.Message, seq int) error {
+	next, err := strconv.Atoi(m.Get(36))
 	switch {
 	case err != nil:
 		return err
-	case m.get(123) != "Y" || m.get(43) != "Y":
+	case m.Get(123) != "Y" || m.Get(43) != "Y":
 		return fmt.Errorf("a reset that nobody asked for")
 	case next <= seq:
 		return fmt.Errorf("a gap fill that goes back")
@@ -311,8 +313,8 @@ func (k *trader) askResend() {
 
 // resend answers a ResendRequest: with the messages, or by saying that there are
 // none worth having.
-func (k *trader) resend(m msg) {
-	from, err := strconv.Atoi(m.get(7))
+func (k *trader) resend(m sessiontest.Message) {
+	from, err := strconv.Atoi(m.Get(7))
 	if err != nil {
 		return
 	}
@@ -359,7 +361,7 @@ func (k *trader) silent() error {
 		return nil
 	}
 	return fmt.Errorf("%s: no answer for %v; next number %d, largest seen %d; ours is %d, expected is %d",
-		k.compID, maxSilence, k.nextIn, k.high, k.nextOut, k.soak.desk.gateway.sessionNamed(k.compID).messages.NextTargetMsgSeqNum())
+		k.compID, maxSilence, k.nextIn, k.high, k.nextOut, k.soak.desk.gateway.SessionNamed(k.compID).Messages.NextTargetMsgSeqNum())
 }
 
 // repeats is how a trader that has come to its end asks again. Asked for everything
@@ -444,7 +446,7 @@ func (k *trader) finish() error {
 				tried = true
 				k.nextOut++
 				k.newOrder()
-				for range MaxResends + 3 {
+				for range session.MaxResends + 3 {
 					k.send("2", "", "7=1|16=1|")
 				}
 			}

@@ -5,7 +5,7 @@ import (
 	"os"
 	"path/filepath"
 
-	"blockdesk/fixgw"
+	"blockdesk/fixgw/session"
 	"blockdesk/service/config"
 	"blockdesk/service/operator"
 )
@@ -23,7 +23,7 @@ func Check(cfg *config.Config) error {
 	if err != nil {
 		return err
 	}
-	sessions := fixgw.SessionOptions{
+	sessions := session.Options{
 		Address: cfg.Listen.FIX, CompID: cfg.FIX.CompID, Participants: participants,
 		MaxSessions: cfg.FIX.MaxSessions, Rate: cfg.FIX.MessagesPerSecond,
 	}

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"blockdesk/fixgw"
+	"blockdesk/fixgw/session"
 	"blockdesk/httpgw/admin"
 )
 
@@ -63,8 +64,8 @@ func (d fixSessions) Announce(compID, text string) (int, error) {
 // address's words.
 func fixSessionError(err error) error {
 	for inner, outer := range map[error]error{
-		fixgw.ErrUnknownSession: admin.ErrFIXUnknownSession, fixgw.ErrLoggedOn: admin.ErrFIXLoggedOn,
-		fixgw.ErrNotLoggedOn: admin.ErrFIXNotLoggedOn, fixgw.ErrText: admin.ErrFIXText,
+		session.ErrUnknownSession: admin.ErrFIXUnknownSession, session.ErrLoggedOn: admin.ErrFIXLoggedOn,
+		session.ErrNotLoggedOn: admin.ErrFIXNotLoggedOn, session.ErrText: admin.ErrFIXText,
 	} {
 		if errors.Is(err, inner) {
 			return fmt.Errorf("%w: %w", outer, err)

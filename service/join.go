@@ -8,6 +8,7 @@ import (
 	"blockdesk/feed"
 	"blockdesk/feed/archive"
 	"blockdesk/fixgw"
+	"blockdesk/fixgw/session"
 	"blockdesk/httpgw/wire"
 	"blockdesk/market"
 )
@@ -56,10 +57,10 @@ func (s *Service) openFIX() error {
 	if err != nil {
 		return err
 	}
-	options := fixgw.Options{SessionOptions: fixgw.SessionOptions{
+	options := fixgw.Options{Options: session.Options{
 		Address: s.cfg.Listen.FIX, Listen: s.listenOn, TLS: secure, CompID: s.cfg.FIX.CompID, Participants: s.participants,
 		Dictionary: s.program.Dictionary, MaxSessions: s.cfg.FIX.MaxSessions, Rate: s.cfg.FIX.MessagesPerSecond, MessageLog: messages,
-		Early: s.early, Leadership: s.leadershipFor(s.events.fix, nil), Logger: s.log,
+		Prepared: s.early, Leadership: s.leadershipFor(s.events.fix, nil), Logger: s.log,
 	}, Group: s.cfg.GroupNumber()}
 	s.fix, err = fixgw.New(options, fixEngine{s.eng, s.events.fix}, s.storage.FIX, uses, s.set)
 	return err

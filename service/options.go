@@ -10,7 +10,7 @@ import (
 
 	"blockdesk/catalog"
 	"blockdesk/feed/archive"
-	"blockdesk/fixgw"
+	"blockdesk/fixgw/messagelog"
 	"blockdesk/httpgw"
 	"blockdesk/httpgw/wire"
 	"blockdesk/market"
@@ -105,11 +105,11 @@ func accountRole(c *config.Observed) catalog.AccountRole {
 }
 
 // openMessageLog opens the message log, nil if none is configured.
-func openMessageLog(c *config.FIX, logger *slog.Logger) (*fixgw.MessageLog, error) {
+func openMessageLog(c *config.FIX, logger *slog.Logger) (*messagelog.Log, error) {
 	if c.MessageLogDir == "" {
 		return nil, nil
 	}
-	return fixgw.OpenMessageLog(fixgw.MessageLogOptions{
+	return messagelog.Open(messagelog.Options{
 		Dir: c.MessageLogDir, FileBytes: int64(c.MessageLogFileMiB) << 20, KeepFiles: c.MessageLogFiles, Logger: logger,
 	})
 }

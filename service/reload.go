@@ -12,8 +12,8 @@ import (
 	"time"
 
 	"blockdesk/engine"
-	"blockdesk/fixgw"
 	"blockdesk/fixgw/participants"
+	"blockdesk/fixgw/session"
 	"blockdesk/httpgw/admin"
 	"blockdesk/market"
 	"blockdesk/service/config"
@@ -118,7 +118,7 @@ func (w *participantsWatch) Run(ctx context.Context) error {
 func (w *participantsWatch) reload(ctx context.Context, state FileStamp) {
 	w.tried = state
 	list, err := readParticipantsFile(&w.service.cfg.FIX)
-	var done fixgw.Reloaded
+	var done session.Reloaded
 	if err == nil {
 		done, err = w.apply(ctx, append(list, w.demo...))
 	}
@@ -144,7 +144,7 @@ var errTryAgain = errors.New("the engine takes no limits now")
 // apply brings list in force: the limits first, so that nobody trades without, as
 // far as they have changed; those of a follower are its leader's to set. Only a fault
 // of the FIX store can come after them.
-func (w *participantsWatch) apply(ctx context.Context, list []participants.Participant) (done fixgw.Reloaded, err error) {
+func (w *participantsWatch) apply(ctx context.Context, list []participants.Participant) (done session.Reloaded, err error) {
 	if err := w.service.fix.Check(list); err != nil {
 		return done, err
 	}

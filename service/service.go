@@ -26,6 +26,7 @@ import (
 	"blockdesk/feed/archive"
 	"blockdesk/fixgw"
 	"blockdesk/fixgw/participants"
+	"blockdesk/fixgw/session"
 	"blockdesk/httpgw"
 	"blockdesk/httpgw/admin"
 	"blockdesk/httpgw/wire"
@@ -53,7 +54,7 @@ type Options struct {
 	// Clock is the engine's, in Unix nanoseconds; nil: the machine's.
 	Clock func() int64
 	// Sessions are the FIX sessions, if they were made ahead.
-	Sessions *fixgw.Early
+	Sessions *session.Prepared
 	// Participants are in force if the participants file is refused now; nil: the
 	// start fails then.
 	Participants []participants.Participant
@@ -85,7 +86,7 @@ type Service struct {
 	clock      func() int64 // the engine's; nil: the machine's
 	eng        *engine.Engine
 	feed       *feed.Feed
-	early      *fixgw.Early // sessions for fix; nil: it makes them
+	early      *session.Prepared // sessions for fix; nil: it makes them
 	fix        *fixgw.Gateway
 	desk       *desk.Desk
 	history    *archive.Archive

@@ -15,7 +15,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"blockdesk/fixgw"
+	"blockdesk/fixgw/messagelog"
 	"blockdesk/fixgw/wire"
 	"blockdesk/sdk"
 )
@@ -115,7 +115,7 @@ func (p *logPrinter) run(ctx context.Context, path string, follow bool) error {
 	}
 	list := func() ([]string, error) { return []string{path}, nil }
 	if info.IsDir() {
-		list = func() ([]string, error) { return fixgw.MessageLogFiles(path) }
+		list = func() ([]string, error) { return messagelog.Files(path) }
 	}
 	var done []string
 	for {

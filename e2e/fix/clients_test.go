@@ -27,7 +27,7 @@ func TestIndependentFIXClient(t *testing.T) {
 	runtest.SkipUnderRace(t, "its client is not Go, and the tests of fixgw race the gateway")
 	t.Parallel()
 	trader := buildTrader(t)
-	dictionary, err := filepath.Abs(filepath.Join("..", "..", "fixgw", "FIX44.xml"))
+	dictionary, err := filepath.Abs(filepath.Join("..", "..", "fixgw", "session", "FIX44.xml"))
 	if err != nil {
 		t.Fatal(err)
 	}

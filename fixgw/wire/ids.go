@@ -1,6 +1,12 @@
 package wire
 
-import "github.com/gagliardetto/solana-go/base58"
+import (
+	"strconv"
+	"sync/atomic"
+	"time"
+
+	"github.com/gagliardetto/solana-go/base58"
+)
 
 const (
 	// MaxCompID is the longest CompID and participant name, in bytes.
@@ -47,3 +53,20 @@ func printable(text []byte) bool {
 
 // Base58 returns data in base58.
 func Base58(data []byte) string { return base58.Encode(data) }
+
+// IDs makes ids of messages that no event causes: ExecIDs of refusals, ids of answers.
+// None comes again, over restarts too, as long as the clock goes on. Any goroutine.
+type IDs struct {
+	prefix string
+	last   atomic.Uint64
+}
+
+// NewIDs returns the ids of a process that starts now.
+func NewIDs(now time.Time) *IDs {
+	return &IDs{prefix: "G" + strconv.FormatInt(now.UnixNano(), 36) + "-"}
+}
+
+// Append appends the next id.
+func (i *IDs) Append(dst []byte) []byte {
+	return strconv.AppendUint(append(dst, i.prefix...), i.last.Add(1), 10)
+}

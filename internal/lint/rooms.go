@@ -22,13 +22,13 @@ var (
 	vocabulary = []string{"market", "engine/event", "engine/book", "engine/rfq"}
 	outer      = append([]string{"engine"}, vocabulary...)
 	everything = append([]string{
-		"engine/book/ladder", "engine/book/naive", "persist", "persist/kv", "persist/projection", "persist/leadership", "persist/quorum", "persist/fanout", "desk", "feed", "fixgw", "fixgw/wire", "fixgw/participants", "fixgw/fixclient", "fixgw/fixterm",
+		"engine/book/ladder", "engine/book/naive", "persist", "persist/kv", "persist/projection", "persist/leadership", "persist/quorum", "persist/fanout", "desk", "feed", "fixgw", "fixgw/wire", "fixgw/participants", "fixgw/messagelog", "fixgw/session", "fixgw/marketdata", "fixgw/fixclient", "fixgw/fixterm",
 		"httpgw", "httpgw/wire", "httpgw/terms", "httpgw/market", "httpgw/rfq", "httpgw/dvp", "httpgw/site", "httpgw/admin", "catalog", "mirror", "settle", "sdk", "internal", "internal/ratelimit", "internal/schedule", "internal/solana", "internal/solana/eddsa",
 	}, outer...)
 )
 
 // roles are what a process of a group or a follower is made of.
-var roles = []string{"engine", "persist/leadership", "fixgw", "fixgw/participants", "httpgw", "httpgw/admin", "service", "service/config", "service/task", "service/program", "service/metrics", "service/standby", "service/systemd"}
+var roles = []string{"engine", "persist/leadership", "fixgw", "fixgw/participants", "fixgw/session", "httpgw", "httpgw/admin", "service", "service/config", "service/task", "service/program", "service/metrics", "service/standby", "service/systemd"}
 
 // rooms is the table. What is not here may not exist.
 var rooms = []room{
@@ -51,7 +51,11 @@ var rooms = []room{
 	{path: "feed", may: append([]string{"persist/kv", "persist/projection", "internal/ratelimit"}, outer...)},
 	{path: "fixgw/wire", may: outer},                                                                     // bytes of FIX to values and back
 	{path: "fixgw/participants", may: append([]string{"fixgw/wire", "internal/solana/eddsa"}, outer...)}, // who may log on, and as what
-	{path: "fixgw", may: append([]string{"fixgw/wire", "fixgw/participants", "desk", "internal/solana/eddsa", "persist/kv", "persist/projection", "internal/ratelimit", "internal/schedule", "persist/leadership"}, outer...)}, // logons by signature
+	{path: "fixgw/messagelog", may: []string{"fixgw/wire"}},                                              // the messages of all sessions in files
+	// Connections, logons and sequence numbers, on quickfix; logons by signature.
+	{path: "fixgw/session", may: append([]string{"fixgw/wire", "fixgw/participants", "fixgw/messagelog", "internal/solana/eddsa", "persist/kv", "internal/ratelimit", "persist/leadership"}, outer...)},
+	{path: "fixgw/marketdata", may: append([]string{"fixgw/wire", "fixgw/session"}, outer...)}, // books, statuses and terms of instruments to subscribers
+	{path: "fixgw", may: append([]string{"fixgw/wire", "fixgw/participants", "fixgw/session", "fixgw/marketdata", "desk", "persist/kv", "persist/projection", "persist/leadership", "internal/schedule"}, outer...)},
 	{path: "fixgw/fixclient", may: []string{"market"}},
 	{path: "fixgw/fixterm", may: []string{"fixgw/fixclient", "fixgw/wire"}},
 	{path: "catalog", may: append([]string{"feed", "mirror", "internal/solana"}, outer...)}, // every published market document
@@ -81,12 +85,12 @@ var rooms = []room{
 	// The application. A part is a row of its own where others stand on it.
 	{path: "service/task"},
 	{path: "service/systemd", may: []string{"engine", "internal"}},
-	{path: "service/program", may: []string{"fixgw", "httpgw/site", "sdk"}},
+	{path: "service/program", may: []string{"fixgw/session", "httpgw/site", "sdk"}},
 	{path: "service/metrics", may: append([]string{"service/program"}, everything...)},
 	{path: "service/operator", may: []string{"httpgw/admin", "persist/quorum", "service/config", "internal"}}, // client of the admin address
 	{path: "service/demo", may: []string{"market", "engine/book", "fixgw/participants", "fixgw/fixclient", "service/config", "service/operator", "internal"}},
 	{path: "service", may: append([]string{"service/config", "service/task", "service/systemd", "service/program", "service/metrics", "service/operator", "service/demo"}, everything...)},
-	{path: "service/standby", may: []string{"persist/leadership", "fixgw", "httpgw", "httpgw/admin", "service", "service/config", "service/operator", "service/task"}},
+	{path: "service/standby", may: []string{"persist/leadership", "fixgw/session", "httpgw", "httpgw/admin", "service", "service/config", "service/operator", "service/task"}},
 	{path: "service/cluster", may: slices.Concat(roles, []string{"persist/quorum", "service/operator", "internal"})},
 	{path: "service/follower", may: slices.Concat(roles, []string{"persist", "persist/fanout", "internal"})},
 	{path: "service/audit", may: []string{"market", "persist"}},                    // who commanded the desk
@@ -141,7 +145,7 @@ type library struct {
 }
 
 var libraries = []library{
-	{"github.com/quickfixgo", []string{"fixgw", "bench"}},
+	{"github.com/quickfixgo", []string{"fixgw/session", "bench"}},
 	{"github.com/cockroachdb/pebble", []string{"persist", "bench"}},
 	{"github.com/cespare/xxhash", []string{"persist"}},
 	{"github.com/cockroachdb/errors", []string{"persist"}}, // Pebble's own error kinds

@@ -12,8 +12,8 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"blockdesk/engine"
-	"blockdesk/fixgw"
 	"blockdesk/fixgw/participants"
+	"blockdesk/fixgw/session"
 	"blockdesk/httpgw/admin"
 	"blockdesk/persist/leadership"
 	"blockdesk/persist/quorum"
@@ -49,8 +49,8 @@ type Node struct {
 	node    *quorum.Node
 	pool    standby.Pool
 	program program.Program
-	spares  fixgw.Spares                    // FIX sessions of later services
-	early   *fixgw.Early                    // FIX sessions of the next service
+	spares  session.Pool                    // FIX sessions of later services
+	early   *session.Prepared               // FIX sessions of the next service
 	service atomic.Pointer[service.Service] // of this node's term; nil: it does not lead
 	config  *configWatch
 
@@ -165,12 +165,12 @@ func (m *Node) turn(ctx context.Context) (err error) {
 }
 
 // earlySessions makes the FIX sessions of the next service ahead.
-func (m *Node) earlySessions() (*fixgw.Early, error) {
+func (m *Node) earlySessions() (*session.Prepared, error) {
 	participants, err := service.LoadParticipantsOr(m.cfg, m.participants, m.log)
 	if err != nil {
 		return nil, err
 	}
-	return m.spares.Next(fixgw.SessionOptions{
+	return m.spares.Next(session.Options{
 		Address: m.cfg.Listen.FIX, CompID: m.cfg.FIX.CompID, Participants: participants, MaxSessions: m.cfg.FIX.MaxSessions, Logger: m.log,
 	})
 }

@@ -10,7 +10,7 @@ import (
 	"os"
 	"runtime/debug"
 
-	"blockdesk/fixgw"
+	"blockdesk/fixgw/session"
 	"blockdesk/httpgw/site"
 	"blockdesk/sdk"
 )
@@ -23,7 +23,7 @@ const Version = "0.1.0"
 // not change.
 type Program struct {
 	Downloads  *site.Downloads
-	Dictionary *fixgw.Dictionary
+	Dictionary *session.Dictionary
 	Hash       string // SHA-256 of the executable, "sha256:…"; empty if it cannot be read
 }
 
@@ -33,7 +33,7 @@ func Read(log *slog.Logger) (p Program, err error) {
 	if p.Downloads, err = site.ReadDownloads(sdk.Files); err != nil {
 		return p, err
 	}
-	if p.Dictionary, err = fixgw.ReadDictionary(); err != nil {
+	if p.Dictionary, err = session.ReadDictionary(); err != nil {
 		return p, err
 	}
 	if p.Hash, err = executableHash(); err != nil {

@@ -12,7 +12,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"blockdesk/fixgw"
+	"blockdesk/fixgw/session"
 	"blockdesk/httpgw"
 	"blockdesk/httpgw/admin"
 	"blockdesk/persist/leadership"
@@ -57,7 +57,7 @@ func Serve(ctx context.Context, o Options, wait func(context.Context) error) (er
 		return err
 	}
 	defer func() { err = errors.Join(err, task.IgnoreClosed(web.Close())) }()
-	fix, err := fixgw.NewStandby(fixgw.StandbyOptions{
+	fix, err := session.NewStandby(session.StandbyOptions{
 		Address: listen.FIX, Listen: o.Pool.Listen, TLS: secure, CompID: o.Config.FIX.CompID, Logger: o.Log,
 		Leader: o.Leader,
 	})

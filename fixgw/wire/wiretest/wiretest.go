@@ -56,7 +56,7 @@ type Checker struct {
 
 var (
 	// StockChecker returns the one with QuickFIX's dictionary.
-	StockChecker = sync.OnceValue(func() *Checker { return newChecker("fixgw", "FIX44.xml") })
+	StockChecker = sync.OnceValue(func() *Checker { return newChecker("fixgw", "session", "FIX44.xml") })
 	// CustomChecker returns the one with the dictionary of a session with 5600=Y.
 	CustomChecker = sync.OnceValue(func() *Checker { return newChecker("sdk", "fix", "FIX44-blockdesk.xml") })
 )

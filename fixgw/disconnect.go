@@ -1,0 +1,107 @@
+package fixgw
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	"blockdesk/engine"
+	"blockdesk/engine/book"
+	"blockdesk/market"
+)
+
+// sweeper cancels the orders of sessions that have gone.
+type disconnectCanceller struct {
+	gateway *Gateway
+	wake    chan struct{} // capacity 1
+
+	mu    sync.Mutex
+	tasks []pendingCancel
+}
+
+// sweep is one order to cancel.
+type pendingCancel struct {
+	owner      *blotter
+	id         market.OrderID
+	instrument market.InstrumentID
+}
+
+// cancelPause is how long to wait when the engine's queue is full.
+const cancelPause = time.Millisecond
+
+func newDisconnectCanceller(g *Gateway) *disconnectCanceller {
+	return &disconnectCanceller{gateway: g, wake: make(chan struct{}, 1)}
+}
+
+// add takes every order that s has now, accepted or on its way.
+func (w *disconnectCanceller) add(s *blotter) {
+	s.mu.Lock()
+	var tasks []pendingCancel
+	for id, o := range s.orders {
+		tasks = append(tasks, pendingCancel{s, id, o.Instrument})
+	}
+	for _, r := range s.refs {
+		if r.answer == 0 && r.msgType == 'D' {
+			tasks = append(tasks, pendingCancel{s, r.id, r.instrument})
+		}
+	}
+	s.mu.Unlock()
+	w.mu.Lock()
+	w.tasks = append(w.tasks, tasks...)
+	w.mu.Unlock()
+	select {
+	case w.wake <- struct{}{}:
+	default:
+	}
+}
+
+// Run cancels until ctx ends. Some time after the start it also takes the
+// sessions that want cancel on disconnect and have not come back.
+func (w *disconnectCanceller) Run(ctx context.Context) error {
+	grace := time.NewTimer(w.gateway.options.RestartGrace)
+	defer grace.Stop()
+	for {
+		w.mu.Lock()
+		tasks := w.tasks
+		w.tasks = nil
+		w.mu.Unlock()
+		for i := range tasks {
+			if !w.cancel(ctx, &tasks[i]) {
+				return nil
+			}
+		}
+		select {
+		case <-w.wake:
+		case <-grace.C:
+			for _, s := range w.gateway.blotters() {
+				if !s.Connected() && s.CancelOnDisconnect.Load() {
+					w.add(s)
+				}
+			}
+		case <-ctx.Done():
+			return nil
+		}
+	}
+}
+
+// cancel submits one cancel, waiting while the engine is full. False ends the
+// sweeper.
+func (w *disconnectCanceller) cancel(ctx context.Context, t *pendingCancel) bool {
+	c := engine.Command{
+		Kind: engine.CancelOrder, Instrument: t.instrument, Origin: t.owner.Number,
+		Order: book.Order{ID: t.id, Participant: t.owner.Participant.Number},
+	}
+	c.SetRef([]byte(disconnectClOrdID))
+	for {
+		err := w.gateway.engine.Submit(&c)
+		if !errors.Is(err, engine.ErrFull) {
+			return !errors.Is(err, engine.ErrStopped)
+		}
+		select {
+		case <-time.After(cancelPause):
+		case <-ctx.Done():
+			return false
+		}
+	}
+}

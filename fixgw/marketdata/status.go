@@ -1,0 +1,171 @@
+package marketdata
+
+import (
+	"fmt"
+	"sync"
+	"time"
+
+	"blockdesk/engine"
+	"blockdesk/engine/event"
+	"blockdesk/fixgw/session"
+	"blockdesk/fixgw/wire"
+	"blockdesk/market"
+)
+
+// Values of SecurityTradingStatus (326).
+const (
+	tradingHalted  = "2"  // only cancels
+	tradingReady   = "17" // orders welcome
+	tradingNot     = "18" // mirrored: no orders; or the engine does not have it yet
+	tradingUnknown = "20" // no such instrument
+)
+
+// statuses answers e with f, and tells each change of an instrument's trading
+// status to who has subscribed, from the durable events of the engine.
+//
+// Until the follower has seen a change, the status is that of the instrument's
+// view, which knows all that happened before the gateway's first event. A view
+// that is ahead of the follower costs at most an f that says what was said.
+type Statuses struct {
+	instruments *market.Instruments
+	books       *Books
+	limit       int // subscriptions of a session
+	now         func() time.Time
+
+	// mu is held while messages are handed to quickfix, as Books's is, so
+	// that none comes after the end of its subscription.
+	mu            sync.Mutex
+	followed      map[market.InstrumentID]uint8 // engine status, by the last event followed
+	subscriptions map[*session.Session]map[string]*statusSubscription
+	body          []byte
+}
+
+// watch is one session's subscription, by its SecurityStatusReqID (324).
+type statusSubscription struct {
+	in   *market.Instrument
+	sent string // the last SecurityTradingStatus
+}
+
+// NewStatuses takes the instruments, and the limit of subscriptions, of books.
+func NewStatuses(books *Books, now func() time.Time) *Statuses {
+	return &Statuses{
+		instruments: books.instruments, books: books, limit: books.limit, now: now,
+		followed:      make(map[market.InstrumentID]uint8),
+		subscriptions: make(map[*session.Session]map[string]*statusSubscription),
+	}
+}
+
+// Request handles an e, on the session's goroutine.
+func (t *Statuses) Request(s *session.Session, frame []byte) *wire.Reject {
+	r := wire.ScanSecurityRequest(frame)
+	if err := r.CheckID("SecurityStatusReqID (324)"); err != nil {
+		return err
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	watches := t.subscriptions[s]
+	used := watches[string(r.ID)] != nil
+	in := t.instruments.Lookup(r.Symbol)
+	const snapshot, subscribe, unsubscribe = "0", "1", "2"
+	switch action := string(r.Subscription); {
+	case action == unsubscribe && !used:
+		return wire.BusinessReject(wire.RejUnknownID, r.ID, wire.CodeUnknownSubscription+": SecurityStatusReqID (324)")
+	case action == unsubscribe:
+		delete(watches, string(r.ID))
+		return nil
+	case used:
+		return wire.BusinessReject(wire.RejOther, r.ID, wire.CodeInvalidField+": SecurityStatusReqID (324) is in use")
+	case r.Symbol == nil:
+		return wire.BusinessReject(wire.RejConditional, r.ID, wire.CodeMissingField+": Symbol (55)")
+	case in == nil:
+		b := t.begin(r.ID, string(r.Symbol), false, tradingUnknown, t.now().UnixNano())
+		t.body = wire.AppendText(append(b, "\x0158="...), wire.SymbolText(t.instruments, r.Symbol))
+		s.SendType("f", wire.TagStatusReqID, t.body, false)
+		return nil
+	case action == subscribe && len(watches) >= t.limit:
+		return wire.BusinessReject(wire.RejNotAvailable, r.ID, fmt.Sprintf("%s: more than %d subscriptions of a session", wire.CodeOverloaded, t.limit))
+	}
+	status := tradingStatus(in, t.present(in))
+	if string(r.Subscription) == subscribe {
+		if watches == nil {
+			watches = make(map[string]*statusSubscription)
+			t.subscriptions[s] = watches
+		}
+		watches[string(r.ID)] = &statusSubscription{in: in, sent: status}
+	}
+	t.body = t.begin(r.ID, in.Symbol, false, status, t.now().UnixNano())
+	s.SendType("f", wire.TagStatusReqID, t.body, false)
+	return nil
+}
+
+// present returns the engine's status of an instrument; 0 = it has none. It
+// needs mu.
+func (t *Statuses) present(in *market.Instrument) uint8 {
+	if status := t.followed[in.ID]; status != 0 {
+		return status
+	}
+	return t.books.view(in).Status
+}
+
+func tradingStatus(in *market.Instrument, status uint8) string {
+	switch {
+	case in.Source != market.Matched:
+		return tradingNot
+	case status == engine.StatusTrading:
+		return tradingReady
+	case status == engine.StatusHalted:
+		return tradingHalted
+	}
+	return tradingNot
+}
+
+// begin appends an f's body after the name of its first field. It needs mu.
+func (t *Statuses) begin(reqID []byte, symbol string, changed bool, status string, at int64) []byte {
+	b := wire.AppendText(t.body[:0], string(reqID))
+	b = wire.AppendText(append(b, "\x0155="...), symbol)
+	unsolicited := byte('N')
+	if changed {
+		unsolicited = 'Y'
+	}
+	b = append(append(b, "\x01325="...), unsolicited)
+	b = append(append(b, "\x01326="...), status...)
+	return wire.AppendTime(append(b, "\x0160="...), at)
+}
+
+// Changed tells an InstrumentSet, on the follower's goroutine, to who watches.
+func (t *Statuses) Changed(e *event.Event, send func(s *session.Session, body []byte) error) error {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.followed[e.Instrument] = uint8(e.Code)
+	for s, watches := range t.subscriptions {
+		for reqID, w := range watches {
+			status := tradingStatus(w.in, uint8(e.Code))
+			if w.in.ID != e.Instrument || status == w.sent {
+				continue
+			}
+			w.sent = status
+			t.body = t.begin([]byte(reqID), w.in.Symbol, true, status, e.At)
+			if err := send(s, t.body); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// Drop ends all subscriptions of a session.
+func (t *Statuses) Drop(s *session.Session) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	delete(t.subscriptions, s)
+}
+
+// Count returns how many subscriptions there are.
+func (t *Statuses) Count() (n int) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for _, watches := range t.subscriptions {
+		n += len(watches)
+	}
+	return n
+}

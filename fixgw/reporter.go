@@ -1,0 +1,307 @@
+package fixgw
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"blockdesk/engine/event"
+	"blockdesk/fixgw/session"
+	"blockdesk/fixgw/wire"
+	"blockdesk/market"
+	"blockdesk/persist/kv"
+	"blockdesk/persist/projection"
+)
+
+// position is a place in the engine's events: the event that follows the first
+// index events of the command seq.
+type position struct {
+	seq   uint64
+	index uint32
+}
+
+func (p position) before(q position) bool {
+	return p.seq < q.seq || p.seq == q.seq && p.index < q.index
+}
+
+// whole returns the Seq up to which all events lie before p.
+func (p position) whole() uint64 { return p.seq - min(p.seq, 1) }
+
+// follower turns durable events into reports. One goroutine at a time: Replay's
+// caller before Run, then Run's.
+//
+// The reports of a batch of events are sent when the batch has been followed.
+// They, the orders' state, the answers and the position are committed together,
+// soon afterwards: see commit. After a crash, events past the position are
+// followed again: they give the same reports with the same ExecIDs, marked
+// PossResend, since a client may have seen them.
+//
+// An ExecID is Seq-index-epoch. The epoch is in it because a Seq may come twice:
+// where the journal has lost commands that were seen (mode interval, a backup),
+// the next life gives their Seqs to others, in another epoch.
+type reporter struct {
+	gateway *Gateway
+	store   *projection.Store
+	// mu is held while events are followed, and by the saver while it commits.
+	mu     sync.Mutex
+	out    session.Outbox            // its scratch alone
+	orders map[market.OrderID]*order // live, or closed since the last commit
+
+	at          int64    // of the last event, Unix nanoseconds
+	next        position // of the next event
+	stored      position // events before it are in the store: Replay skips them
+	epoch       uint64   // of the events being followed
+	storedEpoch uint64   // epoch of the events before done
+	// unfinished: a Reconcile has not reached its end; storedUnfinished: the store says so.
+	unfinished, storedUnfinished bool
+	command                      commandRef
+	consumer                     projection.Consumer // Run's
+	step                         func()              // lent, bound once
+	// replaying: quickfix's sessions do not run yet; reports go straight into
+	// the message stores.
+	replaying bool
+
+	senders     []*blotter    // with reports that are not sent
+	uncommitted []*blotter    // whose sent reports wait for the commit
+	wake        chan struct{} // to the saver; capacity 1
+
+	changed []*order // since the last commit
+	answers []*request
+	owners  []*blotter // of answers
+	retired []*request // whose order has another ClOrdID now
+	reports int        // since the last commit
+	saved   time.Time
+	key     []byte
+	value   []byte
+	cursor  []byte
+	text    []byte
+	execID  []byte
+	capture []byte // body of a TradeCaptureReport
+
+	desk deskReports
+
+	lost atomic.Uint64 // events of sessions that are no more
+}
+
+// reference is the session and ClOrdID of the command whose events are being
+// followed.
+type commandRef struct {
+	blotter  *blotter // nil = the command came from no session
+	id       market.OrderID
+	text     [event.MaxText]byte
+	size     int
+	answered bool
+}
+
+func (r *commandRef) clOrdID() []byte { return r.text[:r.size] }
+
+// disconnectClOrdID is the ClOrdID of a cancel on disconnect.
+const disconnectClOrdID = "\x01disconnect"
+
+// cursorSize is the size of the cursor's record: Seq u64, index u32, epoch u32.
+const cursorSize = 16
+
+// open checks the store's layout and reads the cursor.
+func (f *reporter) open(store kv.Store) (err error) {
+	f.store, err = projection.Open(store, projection.Layout{
+		Version: layoutVersion, Err: session.ErrLayout, SyncKey: keyMark,
+		Load: func(value []byte) (seq uint64, err error) {
+			if len(value) != cursorSize {
+				return 0, fmt.Errorf("%w: cursor of %d bytes", session.ErrLayout, len(value))
+			}
+			f.stored = position{binary.BigEndian.Uint64(value), binary.BigEndian.Uint32(value[8:])}
+			f.storedEpoch = uint64(binary.BigEndian.Uint32(value[12:]))
+			f.epoch = f.storedEpoch
+			return f.stored.whole(), nil
+		},
+	})
+	return err
+}
+
+// load reads the live orders and what the desk has for sessions.
+func (f *reporter) load() error {
+	var err error
+	if _, f.storedUnfinished, err = f.store.Get([]byte{keyUnfinished}); err != nil {
+		return err
+	}
+	f.unfinished = f.storedUnfinished
+	err = kv.Each(f.store, []byte{keyLive}, []byte{keyLive + 1}, func(key, value []byte) error {
+		if len(value) == 0 {
+			return nil
+		}
+		id := market.OrderID(binary.BigEndian.Uint64(key[1:]))
+		o, err := parseOrderRecord(id, value, f.gateway.blotterNumbered)
+		switch {
+		case err != nil:
+			return err
+		case o == nil:
+			f.lost.Add(1)
+			return nil
+		}
+		f.orders[id] = o
+		o.owner.restoreOrder(o)
+		return nil
+	})
+	return errors.Join(err, f.loadDesk())
+}
+
+// follow applies events that follow each other and the ones before.
+func (f *reporter) follow(events []event.Event) error {
+	for i := range events {
+		e := &events[i]
+		if e.Seq != f.next.seq {
+			f.next = position{seq: e.Seq}
+			f.command.blotter, f.command.answered = nil, false
+		}
+		if err := f.apply(e); err != nil {
+			return err
+		}
+		f.next.index++
+		if err := f.commitIfFull(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// apply follows one event. Of events that the store has already, it takes only
+// what later events of the same command need.
+func (f *reporter) apply(e *event.Event) error {
+	switch e.Kind {
+	case event.Reference:
+		f.startCommand(e)
+		return nil
+	case event.Desk:
+		return f.followDesk(e)
+	case event.EpochStarted:
+		f.epoch = e.Other
+		// An epoch after the store's last is never in the store already, whatever
+		// its Seqs: see Reconcile. One that is comes again where another follower of
+		// the journal is further behind.
+		if f.epoch > f.storedEpoch {
+			f.stored = position{}
+		}
+	}
+	if f.next.before(f.stored) {
+		f.command.answered = f.command.answered || f.answersRequest(e)
+		return nil
+	}
+	f.at = e.At
+	switch e.Kind {
+	case event.Accepted:
+		return f.accepted(e)
+	case event.Rejected:
+		return f.rejected(e)
+	case event.Traded:
+		return f.traded(e)
+	case event.Cancelled:
+		return f.cancelled(e)
+	case event.Reduced, event.Amended:
+		return f.amended(e)
+	case event.AmendRejected, event.CancelRejected:
+		return f.refused(e)
+	case event.MassCancelled:
+		return f.massCancelled(e)
+	case event.InstrumentSet:
+		return f.gateway.statuses.Changed(e, func(s *session.Session, body []byte) error {
+			return f.emitType(f.gateway.blotterOf(s), "f", wire.TagStatusReqID, body)
+		})
+	}
+	return nil
+}
+
+// answersRequest reports whether an event is the first answer to the command's
+// own request, and not what the command's time has brought about before it.
+func (f *reporter) answersRequest(e *event.Event) bool {
+	switch e.Kind {
+	case event.MassCancelled:
+		return true
+	case event.Accepted, event.Rejected, event.AmendRejected, event.CancelRejected:
+		return f.asked(e.OrderID)
+	case event.Reduced, event.Amended:
+		return f.asked(e.OrderID) && event.Reason(e.Code) != event.ReasonSelfTrade
+	case event.Cancelled:
+		reason := event.Reason(e.Code)
+		return f.asked(e.OrderID) && (reason == event.ReasonUser || reason == event.ReasonAmendedAway)
+	}
+	return false
+}
+
+func (f *reporter) startCommand(e *event.Event) {
+	r, _ := e.Reference()
+	f.command = commandRef{blotter: f.gateway.blotterNumbered(r.Origin), id: r.OrderID}
+	f.command.size = copy(f.command.text[:], r.Text)
+	if r.Origin == 0 && string(r.Text) == reconciledClOrdID && !f.next.before(f.stored) {
+		f.unfinished = false
+	}
+	// A store that was lost may number the sessions in another way than the
+	// journal; nobody gets another participant's reports.
+	if s := f.command.blotter; s != nil && s.Participant.Number != r.Participant {
+		f.command.blotter = nil
+	}
+	if f.command.blotter == nil && r.Origin != 0 {
+		f.lost.Add(1)
+	}
+}
+
+// asked reports whether the command being followed is a client's own and is
+// about the order.
+func (f *reporter) asked(id market.OrderID) bool {
+	return f.command.blotter != nil && f.command.id == id && f.command.size > 0 && f.command.text[0] != wire.InternalMark
+}
+
+// answer sends the first answer to the command's ClOrdID and keeps it for its
+// repetitions.
+func (f *reporter) answer(s *blotter, msgType byte, body []byte, o *order) error {
+	f.keepAnswer(s, msgType, body, o, nil)
+	return f.emit(s, msgType, body)
+}
+
+// keepAnswer keeps the first answer to the command's ClOrdID, with the order or
+// the claim that it has made.
+func (f *reporter) keepAnswer(s *blotter, code byte, body []byte, o *order, c *claim) {
+	if f.command.answered {
+		return
+	}
+	f.command.answered = true
+	s.mu.Lock()
+	r := s.refs[string(f.command.clOrdID())]
+	switch {
+	case r == nil:
+		r = &request{clOrdID: string(f.command.clOrdID())}
+		s.refs[r.clOrdID] = r
+	case r.answer == 0:
+		s.refAnswered(r)
+	}
+	r.id, r.order, r.claim = f.command.id, o, c
+	f.leaving(s).answer(r, code, body)
+	if o != nil && o.Live() {
+		s.orders[o.ID] = o
+	}
+	s.mu.Unlock()
+	f.answers, f.owners = append(f.answers, r), append(f.owners, s)
+}
+
+// emit sends a message, whose first field is OrderID (37), with the next deliver.
+// body is in the form of draft; it is copied.
+func (f *reporter) emit(s *blotter, msgType byte, body []byte) error {
+	return f.emitType(s, string(msgType), wire.TagOrderID, body)
+}
+
+// emitType is emit for messages that begin with another field.
+func (f *reporter) emitType(s *blotter, msgType string, firstTag int, body []byte) error {
+	f.reports++
+	f.leaving(s).Add(msgType, firstTag, body, f.replaying)
+	return nil
+}
+
+// leaving returns the batch that goes to s with the next deliver.
+func (f *reporter) leaving(s *blotter) *reportBatch {
+	if s.reports.empty() {
+		f.senders = append(f.senders, s)
+	}
+	return &s.reports
+}

@@ -1,0 +1,198 @@
+package fixgw
+
+import (
+	"context"
+	"encoding/binary"
+	"time"
+
+	"blockdesk/persist/kv"
+)
+
+// How the follower's work gets into the store. A commit takes reports, orders,
+// answers and position of some milliseconds together, since it costs as much for
+// one as for ten.
+
+const (
+	// saveDelay is how long the reports that have been sent wait for more before
+	// they are committed.
+	saveDelay = 2 * time.Millisecond
+	// maxCommitBytes is how many bytes of messages one commit takes in.
+	maxCommitBytes = 4 << 20
+)
+
+// saver commits what the follower has done.
+type committer struct{ follower *reporter }
+
+// Run commits until ctx ends or the store fails.
+func (v committer) Run(ctx context.Context) error {
+	f := v.follower
+	pause := time.NewTimer(0)
+	defer pause.Stop()
+	for {
+		select {
+		case <-f.wake:
+		case <-ctx.Done():
+			return nil
+		}
+		pause.Reset(saveDelay)
+		select {
+		case <-pause.C:
+		case <-ctx.Done():
+			return nil
+		}
+		f.mu.Lock()
+		err := f.commit()
+		f.mu.Unlock()
+		if err != nil {
+			return err
+		}
+	}
+}
+
+// owes reports whether a commit is due.
+func (f *reporter) commitDue() bool {
+	return f.reports > 0 || len(f.changed) > 0 || f.desk.changed() || time.Since(f.saved) > f.gateway.options.SyncEvery
+}
+
+// touch marks o for the next commit.
+func (f *reporter) markChanged(o *order) {
+	if !o.dirty {
+		o.dirty = true
+		f.changed = append(f.changed, o)
+	}
+}
+
+// deliver sends the reports of one batch of events, a session's in one go. While
+// replaying it only stores them.
+func (f *reporter) deliver() error {
+	for _, s := range f.senders {
+		deliver := s.deliver
+		if f.replaying {
+			deliver = s.store
+		}
+		if err := deliver(&s.reports); err != nil {
+			return err
+		}
+		s.reports.clear()
+		if !s.uncommitted {
+			s.uncommitted = true
+			f.uncommitted = append(f.uncommitted, s)
+		}
+	}
+	f.senders = f.senders[:0]
+	return nil
+}
+
+// commit writes everything that has changed, the messages that say so, and the
+// position, in one step. The stores of the messages stay locked meanwhile, so
+// that a resend finds a message either waiting or stored.
+func (f *reporter) commit() error { return f.commitSynced(false) }
+
+// commitSynced is commit, on disk when it returns where sync is true.
+func (f *reporter) commitSynced(sync bool) error {
+	if err := f.deliver(); err != nil {
+		return err
+	}
+	if err := f.spread(); err != nil {
+		return err
+	}
+	for _, s := range f.uncommitted {
+		s.Messages.Lock()
+	}
+	place, epoch := f.reached()
+	f.cursor = binary.BigEndian.AppendUint64(f.cursor[:0], place.seq)
+	f.cursor = binary.BigEndian.AppendUint32(f.cursor, place.index)
+	f.cursor = binary.BigEndian.AppendUint32(f.cursor, uint32(epoch))
+	err := f.store.Commit(place.whole(), f.cursor, f.fill, sync)
+	for _, s := range f.uncommitted {
+		if failed := s.Messages.Filled(err); err == nil {
+			err = failed
+		}
+		s.uncommitted = false
+		s.Messages.Unlock()
+	}
+	f.uncommitted = f.uncommitted[:0]
+	if err != nil {
+		return err
+	}
+	f.afterCommit()
+	return nil
+}
+
+// spread commits the messages alone, a session's at a time, where they are too
+// many for one commit. Messages may be stored ahead of the position.
+func (f *reporter) spread() error {
+	waiting := 0
+	for _, s := range f.uncommitted {
+		waiting += s.Messages.UnsavedBytes()
+	}
+	if waiting <= maxCommitBytes {
+		return nil
+	}
+	for _, s := range f.uncommitted {
+		if err := s.Messages.Save(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// fill adds what commit writes. It has the locks of owing.
+func (f *reporter) fill(set func(key, value []byte), deleteRange func(lo, hi []byte)) {
+	for _, s := range f.uncommitted {
+		s.Messages.Fill(set, deleteRange)
+	}
+	day := dayOf(f.at)
+	for _, o := range f.changed {
+		f.value = o.appendRecord(f.value[:0])
+		f.key = liveKey(f.key[:0], o.ID)
+		if o.Live() {
+			set(f.key, f.value)
+			continue
+		}
+		deleteRange(f.key, kv.After(f.key))
+		f.key = closedKey(f.key[:0], day, o.ID)
+		set(f.key, f.value)
+	}
+	for i, r := range f.answers {
+		f.gateway.answered.add(day, f.owners[i].Number, []byte(r.clOrdID))
+		f.key = answerKey(f.key[:0], day, f.owners[i].Number, []byte(r.clOrdID))
+		f.value = appendAnswer(f.value[:0], answer{request: r.msgType, id: r.id, msgType: r.answer, body: r.body})
+		set(f.key, f.value)
+	}
+	if key := []byte{keyUnfinished}; f.unfinished {
+		set(key, nil)
+	} else if f.storedUnfinished {
+		deleteRange(key, kv.After(key))
+	}
+	f.desk.commit(set, deleteRange)
+}
+
+// reached returns the larger of place and done, and its epoch.
+func (f *reporter) reached() (position, uint64) {
+	if f.next.before(f.stored) {
+		return f.stored, f.storedEpoch
+	}
+	return f.next, f.epoch
+}
+
+// settle lets go of what a commit has made safe.
+func (f *reporter) afterCommit() {
+	f.storedUnfinished = f.unfinished
+	f.desk.afterCommit()
+	for i, r := range f.answers {
+		f.owners[i].settled(r)
+	}
+	for _, r := range f.retired {
+		r.order.owner.retire(r)
+	}
+	for _, o := range f.changed {
+		o.dirty = false
+		if !o.Live() {
+			delete(f.orders, o.ID)
+			o.owner.forget(o)
+		}
+	}
+	f.changed, f.answers, f.owners, f.retired = f.changed[:0], f.answers[:0], f.owners[:0], f.retired[:0]
+	f.reports, f.saved = 0, time.Now()
+}

@@ -1,0 +1,232 @@
+package fixgw
+
+import (
+	"bytes"
+	"fmt"
+	"strconv"
+
+	"blockdesk/engine/book"
+	"blockdesk/engine/event"
+	"blockdesk/fixgw/wire"
+	"blockdesk/market"
+)
+
+// What an order's events come to: its state here, and the reports and rejects that
+// tell of it.
+
+func (f *reporter) accepted(e *event.Event) error {
+	if f.command.blotter == nil {
+		return nil
+	}
+	o := &order{owner: f.command.blotter, ClientOrder: wire.ClientOrder{
+		ID: e.OrderID, ClOrdID: string(f.command.clOrdID()), Instrument: e.Instrument,
+		Side: e.Side, Type: book.Type(e.Code & 0xff), TIF: book.TIF(e.Code >> 8), Status: wire.StatusNew,
+		Price: e.Price, Total: e.Qty, Leaves: e.Qty,
+	}}
+	f.orders[o.ID] = o
+	f.markChanged(o)
+	return f.report(e, o, wire.ExecutionReport{ExecType: wire.ExecNew}, true)
+}
+
+// rejected answers a refused D with an order that has never lived.
+func (f *reporter) rejected(e *event.Event) error {
+	s := f.command.blotter
+	if s == nil || !f.asked(e.OrderID) {
+		return nil
+	}
+	o := &order{owner: s, ClientOrder: wire.ClientOrder{
+		ID: e.OrderID, ClOrdID: string(f.command.clOrdID()), Instrument: e.Instrument,
+		Side: e.Side, Status: wire.StatusRejected, Price: e.Price, Total: e.Qty,
+	}}
+	if !o.Side.Valid() {
+		o.Side = market.Buy
+	}
+	f.markChanged(o)
+	return f.report(e, o, wire.ExecutionReport{ExecType: wire.ExecRejected, OrdRej: wire.OrdRejOf(event.Reason(e.Code))}, true)
+}
+
+func (f *reporter) traded(e *event.Event) error {
+	for i, id := range [...]market.OrderID{e.OrderID, market.OrderID(e.Other)} {
+		o := f.orders[id]
+		if o == nil || !o.Live() {
+			continue
+		}
+		o.owner.mu.Lock()
+		err := o.Trade(e.Price, e.Qty)
+		o.owner.mu.Unlock()
+		if err != nil {
+			return err
+		}
+		f.markChanged(o)
+		r := wire.ExecutionReport{ExecType: wire.ExecTrade, LastQty: e.Qty, LastPx: e.Price}
+		if err := f.send(e, o, r, i == 1, false); err != nil {
+			return err
+		}
+		if err := f.copyFill(e, o, &r); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// cancelled ends an order: for its owner's F or G, or for another reason, which
+// the text then names.
+func (f *reporter) cancelled(e *event.Event) error {
+	o := f.orders[e.OrderID]
+	if o == nil || !o.Live() {
+		return nil
+	}
+	r := wire.ExecutionReport{ExecType: wire.ExecCancelled}
+	status := wire.StatusCancelled
+	reason := event.Reason(e.Code)
+	if reason == event.ReasonExpired {
+		r.ExecType, status = wire.ExecExpired, wire.StatusExpired
+	}
+	answers := f.asked(o.ID) && (reason == event.ReasonUser || reason == event.ReasonAmendedAway)
+	if answers {
+		r.ClOrdID, r.OrigClOrdID = f.command.clOrdID(), []byte(o.ClOrdID)
+	}
+	f.text = append(f.text[:0], reason.String()...)
+	if bytes.Equal(f.command.clOrdID(), []byte(disconnectClOrdID)) && f.command.blotter != nil {
+		f.text = append(f.text[:0], "cancel_on_disconnect"...)
+	}
+	r.Text = f.text
+	o.owner.mu.Lock()
+	o.Status = status
+	o.owner.mu.Unlock()
+	f.markChanged(o)
+	return f.report(e, o, r, answers)
+}
+
+// amended follows a change of price or quantity: by the owner's G, or by
+// self-trade prevention, which is reported as a restatement.
+func (f *reporter) amended(e *event.Event) error {
+	o := f.orders[e.OrderID]
+	if o == nil || !o.Live() {
+		return nil
+	}
+	answers := f.asked(o.ID) && event.Reason(e.Code) != event.ReasonSelfTrade
+	r := wire.ExecutionReport{ExecType: wire.ExecReplaced}
+	was := o.ClOrdID
+	o.owner.mu.Lock()
+	o.Leaves = e.Qty
+	o.Total = o.Cum + e.Qty
+	if e.Kind == event.Amended {
+		o.Price = e.Price
+	}
+	if answers {
+		o.ClOrdID = string(f.command.clOrdID())
+		if old := o.owner.refs[was]; old != nil {
+			f.retired = append(f.retired, old)
+			f.markChanged(o)
+		}
+	}
+	o.owner.mu.Unlock()
+	f.markChanged(o)
+	if answers {
+		r.OrigClOrdID = []byte(was)
+	} else {
+		const partialDecline = 5
+		r.ExecType, r.Restated = wire.ExecRestated, partialDecline
+		f.text = append(f.text[:0], event.Reason(e.Code).String()...)
+		r.Text = f.text
+	}
+	return f.report(e, o, r, answers)
+}
+
+// refused answers an F or G that the engine has refused. An order that it does
+// not know any more while we do has ended before the request came to it.
+func (f *reporter) refused(e *event.Event) error {
+	s := f.command.blotter
+	if s == nil || !f.asked(e.OrderID) {
+		return nil
+	}
+	r := wire.CancelReject{
+		OrderID: e.OrderID, ClOrdID: f.command.clOrdID(), Status: wire.StatusRejected,
+		Amend: e.Kind == event.AmendRejected, Reason: wire.CxlRejOther, At: e.At,
+	}
+	o := f.orders[e.OrderID]
+	if o != nil {
+		r.Status, r.OrigClOrdID = o.Status, []byte(o.ClOrdID)
+	}
+	if target := s.targetOf(f.command.clOrdID()); target != "" {
+		r.OrigClOrdID = []byte(target)
+	}
+	if o == nil {
+		var err error
+		if r.Status, err = s.statusOf(e.OrderID, r.OrigClOrdID); err != nil {
+			return err
+		}
+	}
+	if r.OrigClOrdID == nil { // the request was followed by a crash
+		r.OrigClOrdID = r.ClOrdID
+	}
+	f.text = f.text[:0]
+	unknown := event.Reason(e.Code) == event.ReasonUnknownOrder
+	switch in := f.gateway.instruments.Get(e.Instrument); {
+	case unknown && r.Status != wire.StatusRejected:
+		r.Reason = wire.CxlRejTooLate
+		f.text = fmt.Appendf(f.text, "%s: order %d has ended", wire.CodeTooLate, e.OrderID)
+	case unknown:
+		r.Reason = wire.CxlRejUnknownOrder
+		f.text = append(f.text, event.ReasonUnknownOrder.String()...)
+	case in != nil:
+		f.text = wire.AppendReason(f.text, in, e)
+	default:
+		f.text = append(f.text, event.Reason(e.Code).String()...)
+	}
+	r.Text = f.text
+	f.out.Scratch = r.AppendBody(f.out.Scratch[:0])
+	return f.answer(s, '9', f.out.Scratch, nil)
+}
+
+func (f *reporter) massCancelled(e *event.Event) error {
+	s := f.command.blotter
+	if s == nil || f.command.size == 0 || f.command.text[0] == wire.InternalMark {
+		return nil
+	}
+	f.setExecID(e)
+	r := wire.MassCancelReport{ID: f.execID, ClOrdID: f.command.clOrdID(), Side: e.Side, Rejected: -1, Orders: int64(e.Qty), At: e.At}
+	if in := f.gateway.instruments.Get(e.Instrument); in != nil {
+		r.Symbol = in.Symbol
+	}
+	f.out.Scratch = r.AppendBody(f.out.Scratch[:0])
+	return f.answer(s, 'r', f.out.Scratch, nil)
+}
+
+// report sends an execution report to its order's session; answers says that it
+// is the first answer to the command's ClOrdID.
+func (f *reporter) report(e *event.Event, o *order, r wire.ExecutionReport, answers bool) error {
+	return f.send(e, o, r, false, answers)
+}
+
+// send fills in what o and the event say and sends r. maker tells the two reports of
+// one trade apart.
+func (f *reporter) send(e *event.Event, o *order, r wire.ExecutionReport, maker, answers bool) error {
+	r.Instrument = f.gateway.instruments.Get(e.Instrument)
+	if r.Instrument == nil { // configured no more
+		f.lost.Add(1)
+		return nil
+	}
+	f.setExecID(e)
+	if maker {
+		f.execID = append(f.execID, 'M')
+	}
+	r.Order, r.ExecID, r.At = &o.ClientOrder, f.execID, e.At
+	if r.ExecType == wire.ExecRejected {
+		f.text = wire.AppendReason(f.text[:0], r.Instrument, e)
+		r.Text = f.text
+	}
+	f.out.Scratch = r.AppendBody(f.out.Scratch[:0])
+	if answers {
+		return f.answer(o.owner, '8', f.out.Scratch, o)
+	}
+	return f.emit(o.owner, '8', f.out.Scratch)
+}
+
+// setExecID makes the ExecID of e, which is being followed.
+func (f *reporter) setExecID(e *event.Event) {
+	f.execID = strconv.AppendUint(f.execID[:0], e.Seq, 10)
+	f.execID = strconv.AppendUint(append(f.execID, '-'), uint64(f.next.index), 10)
+	f.execID = strconv.AppendUint(append(f.execID, '-'), f.epoch, 10)
+}

@@ -1,0 +1,96 @@
+package fixgw
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"blockdesk/internal/schedule"
+)
+
+// agenda is work that asks the chain, which is slow, or away, or wants to be asked
+// again: tasks, each with the time at which it is due, and a few goroutines that do
+// what is due. Who adds one never waits, and bounds how many there are.
+type retryQueue struct {
+	workers int // goroutines
+	wake    chan struct{}
+
+	mu      sync.Mutex
+	started time.Time            // due times are nanoseconds after it, on the monotonic clock
+	added   uint64               // tasks ever
+	waiting schedule.Queue[task] // tasks due at once in the order in which they came
+}
+
+// task is one piece of work. attempt does what can be done now, and returns after
+// what time it is to be tried again; 0 = it is done. When ctx ends it returns soon
+// and need not have done anything. One goroutine at a time.
+type task interface {
+	attempt(ctx context.Context) (again time.Duration)
+}
+
+func newRetryQueue(workers int) *retryQueue {
+	return &retryQueue{workers: workers, wake: make(chan struct{}, 1), started: time.Now(), waiting: schedule.New[task](nil)}
+}
+
+// add takes a task that is due after a while. Any goroutine.
+func (a *retryQueue) add(t task, after time.Duration) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.added++
+	a.waiting.Set(t, int64(time.Since(a.started)+after), a.added)
+	select {
+	case a.wake <- struct{}{}:
+	default:
+	}
+}
+
+// Run works until ctx ends. What is not done then is not done.
+func (a *retryQueue) Run(ctx context.Context) error {
+	due := make(chan task)
+	var workers sync.WaitGroup
+	defer workers.Wait()
+	defer close(due)
+	for range a.workers {
+		workers.Go(func() {
+			for t := range due {
+				if again := t.attempt(ctx); again > 0 {
+					a.add(t, again)
+				}
+			}
+		})
+	}
+	timer := time.NewTimer(0)
+	defer timer.Stop()
+	for {
+		t, wait := a.next()
+		if t != nil {
+			select {
+			case due <- t:
+				continue
+			case <-ctx.Done():
+				return nil
+			}
+		}
+		timer.Reset(wait)
+		select {
+		case <-timer.C:
+		case <-a.wake:
+		case <-ctx.Done():
+			return nil
+		}
+	}
+}
+
+// next takes the next task that is due, or returns nil and how long to wait.
+func (a *retryQueue) next() (task, time.Duration) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	now := int64(time.Since(a.started))
+	if t, ok := a.waiting.Pop(now); ok {
+		return t, 0
+	}
+	if _, due, ok := a.waiting.First(); ok {
+		return nil, time.Duration(due - now)
+	}
+	return nil, time.Hour
+}

@@ -1,0 +1,170 @@
+package session
+
+import (
+	"crypto/tls"
+	"fmt"
+	"net"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/quickfixgo/quickfix"
+	"github.com/quickfixgo/quickfix/config"
+)
+
+// acceptor is one Acceptor of quickfix with the sessions that it was made for: it
+// takes no other while it runs, so each reload that brings new CompIDs makes one
+// more. It is also the listener which that Acceptor accepts from: what comes out
+// of it are connections whose Logon the gate has proven, each for a session of
+// this acceptor.
+type acceptor struct {
+	quickfix *quickfix.Acceptor
+	sessions []quickfix.SessionID // as quickfix calls them: all with the same Qualifier
+	address  net.Addr
+	conns    chan *conn
+	awake    time.Time // when the sessions have woken
+	done     chan struct{}
+	shut     sync.Once
+}
+
+// wakeMargin is how long after the full second that quickfix's session goroutines
+// sleep to they are taken for awake.
+const wakeMargin = 20 * time.Millisecond
+
+// ownSet is the Qualifier of the sessions that a gateway makes itself. quickfix knows
+// a session once in a process, by CompIDs and Qualifier, which is no part of a
+// message: sessions of the same CompIDs may be made ahead under another (see Spares).
+// None has the empty one, by which an Acceptor that stops forgets its sessions: it
+// would be somebody else's.
+const ownSet = "own"
+
+// startAcceptor starts quickfix's sessions for ours. Stop it.
+func (v *Server) startAcceptor(sessions []*Session) (*acceptor, error) {
+	messages := make(storeFactory, len(sessions))
+	for _, s := range sessions {
+		messages[s.id.TargetCompID] = s.Messages
+	}
+	a, err := newAcceptor(v.Addr(), &v.options, &v.profile, messages, ownSet)
+	if err != nil {
+		return nil, err
+	}
+	for _, s := range sessions {
+		s.serveBy(a, ownSet)
+	}
+	return a, nil
+}
+
+// newAcceptor starts a session of quickfix for each message store; set is their
+// Qualifier. Stop it.
+func newAcceptor(address net.Addr, o *Options, l *profile, messages storeFactory, set string) (*acceptor, error) {
+	settings, err := acceptorSettings(address, o, l, messages, set)
+	if err != nil {
+		return nil, err
+	}
+	a := &acceptor{address: address, conns: make(chan *conn), done: make(chan struct{})}
+	for compID := range messages {
+		a.sessions = append(a.sessions, sessionID(o, compID, set))
+	}
+	if a.quickfix, err = quickfix.NewAcceptor(l.application, messages, settings, logFactory{o.Logger, messages}); err != nil {
+		a.unregister()
+		return nil, fmt.Errorf("fix: %w", err)
+	}
+	a.quickfix.SetNewListenerCallback(func(string, *tls.Config) (net.Listener, error) { return a, nil })
+	if err := a.quickfix.Start(); err != nil {
+		a.unregister()
+		return nil, fmt.Errorf("fix: %w", err)
+	}
+	a.awake = time.Now().Truncate(time.Second).Add(time.Second + wakeMargin)
+	return a, nil
+}
+
+// sessionID is how quickfix calls the session of a CompID in a set of them.
+func sessionID(o *Options, compID, set string) quickfix.SessionID {
+	return quickfix.SessionID{BeginString: quickfix.BeginStringFIX44, SenderCompID: o.CompID, TargetCompID: compID, Qualifier: set}
+}
+
+// stop logs the sessions out and waits for quickfix's goroutines; those that have
+// just been made must wake first.
+func (a *acceptor) stop() {
+	a.quickfix.Stop()
+	a.unregister()
+}
+
+// unregister has quickfix forget the sessions. Its Acceptor looks for them without
+// the Qualifier, and finds none.
+func (a *acceptor) unregister() {
+	for _, id := range a.sessions {
+		// One that is not there was not made.
+		_ = quickfix.UnregisterSession(id)
+	}
+}
+
+// hand gives quickfix a connection whose Logon is proven. A session that has just
+// been made is asleep until the next full second; the Logon waits for it, since a
+// connection handed to a session that stops in its sleep is never let go.
+func (a *acceptor) hand(c *conn) error {
+	if wait := time.Until(a.awake); wait > 0 {
+		select {
+		case <-time.After(wait):
+		case <-a.done:
+		}
+	}
+	select {
+	case a.conns <- c:
+		return nil
+	case <-a.done:
+		return errClosed
+	}
+}
+
+// Accept gives quickfix the next connection.
+func (a *acceptor) Accept() (net.Conn, error) {
+	select {
+	case c := <-a.conns:
+		return c, nil
+	case <-a.done:
+		return nil, net.ErrClosed
+	}
+}
+
+// Close ends Accept and hand.
+func (a *acceptor) Close() error {
+	a.shut.Do(func() { close(a.done) })
+	return nil
+}
+
+// Addr returns the address that the gateway listens on.
+func (a *acceptor) Addr() net.Addr { return a.address }
+
+// stores gives quickfix the message stores that there are already, by CompID.
+type storeFactory map[string]*messageStore
+
+// Create implements quickfix.MessageStoreFactory.
+func (f storeFactory) Create(id quickfix.SessionID) (quickfix.MessageStore, error) {
+	s := f[id.TargetCompID]
+	if s == nil {
+		return nil, fmt.Errorf("session %s is not configured", id.TargetCompID)
+	}
+	return s, nil
+}
+
+func acceptorSettings(address net.Addr, o *Options, l *profile, messages storeFactory, set string) (*quickfix.Settings, error) {
+	settings := quickfix.NewSettings()
+	global := settings.GlobalSettings()
+	global.Set(config.SocketAcceptPort, strconv.Itoa(address.(*net.TCPAddr).Port))
+	global.Set(config.BeginString, quickfix.BeginStringFIX44)
+	global.Set(config.SenderCompID, o.CompID)
+	global.Set(config.SessionQualifier, set)
+	global.Set(config.InChanCapacity, strconv.Itoa(2*inChanCapacity))
+	for name, value := range l.settings {
+		global.Set(name, value)
+	}
+	for compID := range messages {
+		one := quickfix.NewSessionSettings()
+		one.Set(config.TargetCompID, compID)
+		if _, err := settings.AddSession(one); err != nil {
+			return nil, fmt.Errorf("fix: session %s: %w", compID, err)
+		}
+	}
+	return settings, nil
+}

@@ -1,0 +1,173 @@
+package session
+
+import (
+	"fmt"
+
+	"github.com/quickfixgo/quickfix"
+
+	"blockdesk/fixgw/wire"
+)
+
+// app is quickfix's Application. Its callbacks run on the session's goroutine;
+// ToApp and ToAdmin also on that of whoever sends, and with locks held.
+type app struct{ server *Server }
+
+var _ quickfix.Application = app{}
+
+// OnCreate does nothing: sessions are made before quickfix's.
+func (app) OnCreate(quickfix.SessionID) {}
+
+// OnLogon notes that the session may trade.
+func (a app) OnLogon(id quickfix.SessionID) {
+	if s := a.server.SessionNamed(id.TargetCompID); s != nil {
+		s.lock.Lock()
+		defer s.lock.Unlock()
+		s.limits.strikes = 0
+		s.history.loggedOn(a.server.options.Now())
+		s.loggedOn.Store(true)
+		a.server.options.Logger.Info("session_logged_on", "comp_id", id.TargetCompID)
+	}
+}
+
+// OnLogout takes the session's market data away and, if it wants that, its
+// orders.
+func (a app) OnLogout(id quickfix.SessionID) {
+	s := a.server.SessionNamed(id.TargetCompID)
+	if s == nil || !s.end() {
+		return
+	}
+	a.server.options.Logger.Info("session_logged_out", "comp_id", id.TargetCompID)
+	s.Handler.LoggedOut()
+	if s.CancelOnDisconnect.Load() && !a.server.stopping.Load() {
+		s.Handler.CancelOrders()
+	}
+}
+
+// ToAdmin lets every session message out as quickfix has made it, but that the
+// Logout by which we stop says why.
+func (a app) ToAdmin(m *quickfix.Message, id quickfix.SessionID) {
+	msgType, err := m.Header.GetBytes(35)
+	if err != nil {
+		return
+	}
+	a.server.SessionNamed(id.TargetCompID).outbound.admin(msgType)
+	if a.server.stopping.Load() && !m.Body.Has(tagText) && string(msgType) == "5" {
+		m.Body.SetString(tagText, a.server.farewell())
+	}
+}
+
+// ToApp lets every application message out; what must not be sent again is not
+// kept (see messageStore). The carrier stands for messages that go another way.
+func (a app) ToApp(m *quickfix.Message, id quickfix.SessionID) error {
+	if l := &a.server.SessionNamed(id.TargetCompID).outbound; m == l.placeholder {
+		l.numberBatch()
+		return quickfix.ErrDoNotSend
+	}
+	return nil
+}
+
+// FromAdmin takes a session message.
+func (a app) FromAdmin(m *quickfix.Message, id quickfix.SessionID) quickfix.MessageRejectError {
+	s := a.server.SessionNamed(id.TargetCompID)
+	s.lock.Lock()
+	defer s.lock.Unlock()
+	no := a.admin(s, m)
+	seq, err := m.Header.GetInt(tagMsgSeqNum)
+	s.Messages.keepTarget = no != nil && err == nil && seq != s.Messages.NextTargetMsgSeqNum()
+	return no
+}
+
+// admin holds session messages to the dictionary and to our limits.
+func (a app) admin(s *Session, m *quickfix.Message) quickfix.MessageRejectError {
+	a.server.In.Add(1)
+	s.Messages.activity.Add(1)
+	msgType, err := m.Header.GetBytes(35)
+	if err != nil {
+		return err
+	}
+	if string(msgType) == "A" && !s.opening.Swap(false) && !s.loggedOn.Load() {
+		// quickfix still reads what came behind the end of the session.
+		return quickfix.RejectLogon{Text: wire.CodeLogonRefused + ": the session has ended"}
+	}
+	if err := withCode(a.server.validator.Validate(m)); err != nil {
+		a.server.Rejects.Add(1)
+		return err
+	}
+	if s.over(a.server.options.Now()) {
+		// Not refused: a Heartbeat or Logout must count. It was counted.
+		a.server.RateLimited.Add(1)
+	}
+	switch string(msgType) {
+	case "A":
+		if _, err := wire.ParseLogon(m.Bytes(), a.server.options.CompID, a.server.profile.minHeartBt); err != nil {
+			return quickfix.RejectLogon{Text: err.Error()}
+		}
+		if s.removed.Load() { // since the gate has proven it
+			return quickfix.RejectLogon{Text: removedText}
+		}
+	case "4":
+		// quickfix lets the number overflow, and what no message can have would
+		// lock the session until it is reset.
+		newSeqNo, err := m.Body.GetBytes(tagNewSeqNo)
+		if err != nil {
+			return err
+		}
+		if _, err := wire.ParseSeq(newSeqNo); err != nil {
+			a.server.Rejects.Add(1)
+			tag := quickfix.Tag(tagNewSeqNo)
+			return quickfix.NewMessageRejectError(fmt.Sprintf("%s: NewSeqNo (36): must be 1 to below 10^9", wire.CodeInvalidField), sessionRejectValue, &tag)
+		}
+	case "2":
+		if !s.limits.resends.Take(a.server.options.Now().UnixNano(), a.server.rates.resends) {
+			a.server.RateLimited.Add(1)
+			return quickfix.NewMessageRejectError(fmt.Sprintf("%s: at most %d ResendRequests at once and one a second", wire.CodeRateLimited, MaxResends), sessionRejectOther, nil)
+		}
+	}
+	return nil
+}
+
+// Values of SessionRejectReason (373).
+const (
+	sessionRejectValue = 5
+	sessionRejectOther = 99
+)
+
+const (
+	tagMsgSeqNum = 34
+	tagNewSeqNo  = 36
+	tagText      = 58
+)
+
+// FromApp takes an application message.
+func (a app) FromApp(m *quickfix.Message, id quickfix.SessionID) quickfix.MessageRejectError {
+	v := a.server
+	s := v.SessionNamed(id.TargetCompID)
+	s.lock.Lock()
+	defer s.lock.Unlock()
+	v.In.Add(1)
+	s.Messages.activity.Add(1)
+	if s.over(a.server.options.Now()) {
+		v.RateLimited.Add(1)
+		return quickfixReject(wire.BusinessReject(wire.RejNotAvailable, wire.BusinessIDOf(m.Bytes()), fmt.Sprintf("%s: more than %d messages a second", wire.CodeRateLimited, v.options.Rate)))
+	}
+	if err := withCode(v.validator.Validate(m)); err != nil {
+		v.Rejects.Add(1)
+		return err
+	}
+	if !s.loggedOn.Load() || s.removed.Load() { // what quickfix still had when the session ended
+		return quickfixReject(wire.BusinessReject(wire.RejNotAvailable, wire.BusinessIDOf(m.Bytes()), wire.CodeReadOnly+": the session has ended"))
+	}
+	msgType, err := m.Header.GetBytes(35)
+	if err != nil {
+		return err
+	}
+	return quickfixReject(s.Handler.Message(msgType, m.Bytes()))
+}
+
+// quickfixReject returns a reject as quickfix sends it.
+func quickfixReject(no *wire.Reject) quickfix.MessageRejectError {
+	if no == nil {
+		return nil
+	}
+	return quickfix.NewBusinessMessageRejectErrorWithRefID(no.Text, no.Reason, no.RefID, nil)
+}

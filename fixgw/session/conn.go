@@ -1,0 +1,366 @@
+package session
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"blockdesk/fixgw/wire"
+	"blockdesk/internal/ratelimit"
+)
+
+// conn is one client's connection as quickfix sees it. Between it and the socket
+// stand the rules that quickfix does not have.
+//
+// Reading: until the logon has been proven (see gate.go) quickfix has no part in
+// it; afterwards it gets whole messages, one a Read, each measured and its checksum
+// checked. Never more of them than its channel takes wait for the session: when
+// that ends, quickfix's reading goroutine waits here, not at a channel that nobody
+// empties any more, and ends too.
+//
+// Writing: Write and push copy into a buffer and return at once, so that neither
+// quickfix's session loop nor the follower ever waits for a socket. What the
+// socket takes without waiting is written there and then, the rest by Run, all
+// that has gathered in one call. A client that leaves the buffer full, or a call
+// unfinished for two heartbeats, is cut off.
+type conn struct {
+	net.Conn
+	server   *Server
+	accepted time.Time
+	session  atomic.Pointer[Session] // nil before the logon
+
+	// Reading; the gate's goroutine until the logon, then quickfix's.
+	in         []byte // received
+	from       int    // of in: what is not looked at begins there
+	used       int    // bytes that the last message takes, from there
+	frame      []byte // rest of the message that Read hands over; aliases in
+	toQuickfix quickfixInput
+	request    wire.Ordinary
+	placed     bool // the request was: handler.RunInline is to be called
+	gap        gap
+	garbage    int
+	ahead      int // bytes of messages with numbers too high, in this gap
+	flood      ratelimit.Bucket
+	delivered  uint64 // messages handed to quickfix, beside those that the session had begun with before
+
+	mu sync.Mutex
+	writeQueue
+	closing  bool          // write what is there, then close
+	ended    bool          // Run has returned
+	cut      error         // no more reading or writing: why
+	patience time.Duration // how long a write may take
+
+	wake chan struct{} // capacity 1: out, closing or cut has changed
+}
+
+// inChanCapacity is how many messages may lie between a connection and its
+// session. quickfix's channel takes twice as many: what its last connection has
+// left may be counted for this one.
+const inChanCapacity = 64
+
+// roomPause is how long to wait for a session that has enough to do.
+const roomPause = 200 * time.Microsecond
+
+var (
+	errSlowReader = errors.New("client reads too slowly")
+	errClosed     = errors.New("connection is closed")
+	errRate       = errors.New(wire.CodeRateLimited)
+)
+
+func newConn(v *Server, inner net.Conn) *conn {
+	c := &conn{
+		Conn: inner, server: v, accepted: v.options.Now(), wake: make(chan struct{}, 1),
+		patience: v.options.FlushTimeout, in: make([]byte, 0, v.options.LogonBytes),
+	}
+	c.writeQueue.init(inner)
+	return c
+}
+
+// Read gives quickfix the next whole message, or what is left of it; the first is
+// the Logon.
+func (c *conn) Read(p []byte) (int, error) {
+	if len(c.frame) == 0 {
+		if err := c.next(); err != nil {
+			return 0, err
+		}
+		if err := c.waitForRoom(); err != nil {
+			return 0, err
+		}
+	}
+	n := copy(p, c.frame)
+	c.frame = c.frame[n:]
+	return n, nil
+}
+
+// next makes frame the next message for quickfix; ordinary requests it handles
+// itself (see express.go). A message that breaks a rule of the connection ends the
+// session with a Logout that says so.
+func (c *conn) next() error {
+	s := c.session.Load()
+	for {
+		frame, err := c.receive(c.server.options.MaxMessage)
+		if err != nil {
+			return c.end(err)
+		}
+		c.note(wire.Received, frame)
+		if s.kicked.Load() {
+			continue
+		}
+		now := c.server.options.Now()
+		if !c.flood.Take(now.UnixNano(), c.server.rates.flood) {
+			return c.end(fmt.Errorf("%w: more than %d messages a second", errRate, hardRate*c.server.options.Rate))
+		}
+		x := &c.request
+		if x.Scan(frame, s.id.TargetCompID, s.id.SenderCompID) && c.quickfixIdle(s, x.Seq, now) && s.handleDirect(c, x, now) {
+			if c.placed {
+				s.Handler.RunInline()
+			}
+			continue
+		}
+		seq, err := wire.CheckFrame(frame)
+		if err != nil {
+			return c.end(err)
+		}
+		if err := c.countAhead(s, seq, len(frame)); err != nil {
+			return c.end(err)
+		}
+		if err := c.gap.follow(s.Messages.target.Load(), seq, wire.MsgType(frame), now, c.server.options.GapTimeout); err != nil {
+			return c.end(err)
+		}
+		c.toQuickfix.note(frame, seq, now)
+		c.frame = frame
+		return nil
+	}
+}
+
+// waitForRoom waits until the session has room for one message more, or has ended.
+func (c *conn) waitForRoom() error {
+	begun := &c.session.Load().Messages.begun
+	for int64(c.delivered-begun.Load()) >= inChanCapacity {
+		if c.leaving() {
+			return errClosed
+		}
+		time.Sleep(roomPause)
+	}
+	c.delivered++
+	return nil
+}
+
+// end logs the session out with the reason, when it is one for the client. A
+// Logout sent before quickfix has answered the Logon would be thrown away.
+func (c *conn) end(err error) error {
+	if errors.Is(err, wire.ErrTooLarge) || errors.Is(err, wire.ErrField) || errors.Is(err, wire.ErrNotFIX) || errors.Is(err, errRate) || errors.Is(err, errMissing) {
+		s := c.session.Load()
+		for limit := time.Now().Add(c.server.options.LogonGrace); !s.loggedOn.Load() && !c.leaving() && time.Now().Before(limit); {
+			time.Sleep(logonPause)
+		}
+		if s.loggedOn.Load() {
+			s.kick(err.Error())
+		}
+	}
+	return err
+}
+
+// leaving reports whether the connection is closed or about to be.
+func (c *conn) leaving() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.closing || c.cut != nil
+}
+
+// logonPause is in which steps to wait for quickfix to answer a Logon.
+const logonPause = 2 * time.Millisecond
+
+// countAhead bounds the messages that quickfix keeps while a gap is open. The
+// session may be as many messages behind as lie between it and this goroutine.
+func (c *conn) countAhead(s *Session, seq uint64, size int) error {
+	expected := uint64(s.Messages.NextTargetMsgSeqNum())
+	if expected > c.toQuickfix.highest {
+		c.ahead = 0 // the gap is closed: nothing is kept
+	}
+	if seq <= expected+inChanCapacity+2 {
+		if seq == expected {
+			c.ahead = max(0, c.ahead-size)
+		}
+		return nil
+	}
+	if c.ahead += size; c.ahead > MaxAhead {
+		return fmt.Errorf("%w: more than %d bytes wait for the message %d", errRate, MaxAhead, expected)
+	}
+	return nil
+}
+
+// receive returns the next message whose length and checksum are right. It
+// aliases in until the next call.
+func (c *conn) receive(most int) ([]byte, error) {
+	c.from += c.used
+	c.used = 0
+	for {
+		skip, n, err := wire.ScanFrame(c.in[c.from:], most)
+		switch {
+		case err != nil:
+			return nil, err
+		case n > 0:
+			c.used = n
+			return c.in[c.from : c.from+n], nil
+		case skip > 0:
+			if c.garbage += skip; c.garbage > MaxGarbage {
+				return nil, fmt.Errorf("%w: more than %d bytes", wire.ErrNotFIX, MaxGarbage)
+			}
+			c.from += skip
+			continue
+		}
+		if err := c.fill(most); err != nil {
+			return nil, err
+		}
+	}
+}
+
+// fill reads what the socket has, at least one byte.
+func (c *conn) fill(most int) error {
+	c.in = c.in[:copy(c.in, c.in[c.from:])]
+	c.from = 0
+	if len(c.in) == cap(c.in) {
+		if most += wire.MaxHeader; cap(c.in) >= most {
+			return wire.ErrTooLarge
+		}
+		grown := make([]byte, len(c.in), min(most, max(2*cap(c.in), minRead)))
+		copy(grown, c.in)
+		c.in = grown
+	}
+	n, err := c.Conn.Read(c.in[len(c.in):cap(c.in)])
+	c.in = c.in[:len(c.in)+n]
+	if n > 0 {
+		return nil
+	}
+	return err
+}
+
+const minRead = 4 << 10
+
+// waiting returns the bytes that the client has not taken from us.
+func (c *conn) waiting() int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return len(c.out) + len(c.held)
+}
+
+// Close writes what waits, for at most Options.FlushTimeout, and closes the socket. It
+// does not wait for it. quickfix calls it when its session has let go.
+func (c *conn) Close() error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.closing = true
+	c.signal()
+	c.releaseSession()
+	if c.cut != nil {
+		return nil // a later deadline would undo the cut's
+	}
+	return c.Conn.SetWriteDeadline(time.Now().Add(c.server.options.FlushTimeout))
+}
+
+// releaseSession gives the session back once quickfix has closed the connection and
+// nothing is written to it any more: earlier, quickfix would refuse the next
+// connection of the session without a word. It needs mu.
+func (c *conn) releaseSession() {
+	if s := c.session.Load(); s != nil && c.closing && c.ended {
+		s.conn.CompareAndSwap(c, nil)
+	}
+}
+
+// cutOff ends the connection without a further word.
+func (c *conn) cutOff(why error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.cutLocked(why)
+}
+
+func (c *conn) cutLocked(why error) {
+	if c.cut == nil {
+		c.cut = why
+		c.Conn.SetDeadline(time.Unix(1, 0)) // wakes a Read and a Write that wait
+	}
+	c.signal()
+}
+
+func (c *conn) signal() {
+	select {
+	case c.wake <- struct{}{}:
+	default:
+	}
+}
+
+// Run writes to the socket until the connection is closed or cut, or ctx ends.
+func (c *conn) Run(ctx context.Context) error {
+	defer func() {
+		c.Conn.Close()
+		c.server.listener.gone(c)
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		c.ended = true
+		c.releaseSession()
+	}()
+	stop := context.AfterFunc(ctx, func() { c.cutOff(ctx.Err()) })
+	defer stop()
+	var batch []byte
+	for {
+		c.mu.Lock()
+		batch, c.out = c.out, batch[:0]
+		c.writing = len(batch) > 0
+		closing, cut := c.closing, c.cut
+		c.mu.Unlock()
+		switch {
+		case cut != nil:
+			return cut
+		case len(batch) > 0:
+			if err := c.write(batch); err != nil {
+				return err
+			}
+			if cap(batch) > maxKeptBatch {
+				batch = nil
+			}
+		case closing:
+			return nil
+		default:
+			<-c.wake
+		}
+	}
+}
+
+// maxKeptBatch is the largest buffer that a quiet connection holds on to.
+const maxKeptBatch = 64 << 10
+
+// write takes its deadline together with the look at what may end it: set later,
+// it would undo the one by which cutOff wakes a write.
+func (c *conn) write(batch []byte) error {
+	c.mu.Lock()
+	patience, err := c.patience, c.cut
+	if c.closing {
+		patience = c.server.options.FlushTimeout
+	}
+	if err == nil {
+		err = c.Conn.SetWriteDeadline(time.Now().Add(patience))
+	}
+	c.mu.Unlock()
+	if err != nil {
+		return err
+	}
+	if _, err := c.Conn.Write(batch); err != nil {
+		c.cutOff(err)
+		return err
+	}
+	return nil
+}
+
+// note keeps messages of c's session, where there is a log and a session. It
+// never waits for the disk.
+func (c *conn) note(d wire.Direction, messages []byte) {
+	log, s := c.server.options.MessageLog, c.session.Load()
+	if log != nil && s != nil {
+		log.Record(d, s.id.TargetCompID, c.server.options.Now(), messages)
+	}
+}

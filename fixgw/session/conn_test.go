@@ -1,0 +1,54 @@
+package session
+
+import (
+	"errors"
+	"net"
+	"testing"
+	"time"
+
+	"blockdesk/internal/await"
+)
+
+// bareServer returns a server without sessions, store and socket.
+func bareServer(o Options) *Server {
+	v := &Server{options: o.WithDefaults()}
+	v.listener = newListener(v, nil)
+	return v
+}
+
+// TestWriteDeadline: even when little is sent, a blocked socket is cut within
+// two heartbeats.
+func TestWriteDeadline(t *testing.T) {
+	t.Parallel()
+	client, server := net.Pipe() // takes nothing that is not read
+	defer client.Close()
+	c := newConn(bareServer(Options{}), server)
+	c.patience = 50 * time.Millisecond
+	done := make(chan error, 1)
+	go func() { done <- c.Run(t.Context()) }()
+	if _, err := c.Write([]byte("x")); err != nil {
+		t.Fatal(err)
+	}
+	if err := await.Receive(t, "the end of the connection", done); err == nil {
+		t.Error("no error")
+	}
+	if _, err := c.Write([]byte("x")); err == nil {
+		t.Error("a cut connection takes bytes")
+	}
+}
+
+func TestOutboxLimit(t *testing.T) {
+	t.Parallel()
+	client, server := net.Pipe()
+	defer client.Close()
+	c := newConn(bareServer(Options{MaxOutbox: 64 << 10}), server)
+	if _, err := c.Write(make([]byte, 64<<10)); err != nil {
+		t.Errorf("at the limit: %v", err)
+	}
+	if _, err := c.Write([]byte("x")); err == nil {
+		t.Error("one byte above the limit passed")
+	}
+	if err := c.Run(t.Context()); !errors.Is(err, errSlowReader) {
+		t.Errorf("it ended with %v", err)
+	}
+}

@@ -1,0 +1,216 @@
+package session
+
+import (
+	"errors"
+	"fmt"
+	"strconv"
+	"sync"
+	"time"
+
+	"blockdesk/fixgw/wire"
+)
+
+// What operators do to sessions. Any goroutine may call the methods of this file,
+// while Run works.
+
+// Texts that we end sessions with begin with these codes.
+const (
+	codeRemoved     = "SESSION_REMOVED"
+	codeLoggedOut   = "LOGGED_OUT"
+	codeMaintenance = "MAINTENANCE"
+
+	stoppingText = codeMaintenance + ": the service is stopping"
+	resetText    = codeLoggedOut + ": the sequence numbers are being reset"
+)
+
+// MaxOperatorText is the longest text of an operator to clients, in bytes of
+// printable ASCII.
+const MaxOperatorText = 256
+
+var (
+	// ErrUnknownSession means that no session has this CompID.
+	ErrUnknownSession = errors.New("fix: unknown session")
+	// ErrLoggedOn means that a session must not be logged on for this, and is.
+	ErrLoggedOn = errors.New("fix: session is logged on")
+	// ErrNotLoggedOn means that a session must be logged on for this, and is not.
+	ErrNotLoggedOn = errors.New("fix: session is not logged on")
+	// ErrText means that a text is empty, too long, or not printable ASCII.
+	ErrText = errors.New("fix: text must be 1 to " + strconv.Itoa(MaxOperatorText) + " printable ASCII characters")
+)
+
+// Status is what there is to say of a session.
+type Status struct {
+	CompID      string
+	Participant string
+	Number      uint16 // of the session, in journaled commands
+	Removed     bool   // no more configured; kept for its orders
+	LoggedOn    bool
+	Since       time.Time // of the Logon; zero = not logged on
+	Remote      string    // host:port; "" = not connected
+
+	NextIn, NextOut uint64 // sequence numbers: expected next, sent next
+	LiveOrders      int
+	PendingRequests int    // without an answer of the engine yet
+	WaitingBytes    int    // that the client has not taken
+	RateRefusals    uint64 // messages over the rate, since the start
+
+	CancelOnDisconnect bool
+	DropCopy           bool
+	CustomFields       bool
+	LastLogon          time.Time // since the start; zero = none
+	LastRefusal        time.Time // of a Logon in its name, since the start; zero = none
+	Refusal            string    // its reason
+}
+
+// history is what a session remembers for SessionStatus.
+type logonHistory struct {
+	mu             sync.Mutex
+	logon, refusal time.Time
+	reason         string
+}
+
+// loggedOn remembers when the session has logged on.
+func (h *logonHistory) loggedOn(at time.Time) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.logon = at
+}
+
+// refused remembers that a Logon in the name of the session was refused.
+func (h *logonHistory) refused(at time.Time, why error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.refusal, h.reason = at, string(wire.AppendText(nil, why.Error()))
+}
+
+// noteRefusal remembers that a Logon in the name of a session was refused.
+func (v *Server) noteRefusal(l *wire.Logon, why error, at time.Time) {
+	if s := v.SessionNamed(string(l.Sender)); s != nil {
+		s.history.refused(at, why)
+	}
+}
+
+// Status returns what the server knows of a session.
+func (s *Session) Status() Status {
+	st := Status{
+		CompID: s.id.TargetCompID, Participant: s.Participant.Name, Number: s.Number,
+		Removed: s.removed.Load(), LoggedOn: s.loggedOn.Load(),
+		NextIn: uint64(s.Messages.NextTargetMsgSeqNum()), NextOut: uint64(s.Messages.NextSenderMsgSeqNum()),
+		RateRefusals: s.limits.limited.Load(), CancelOnDisconnect: s.CancelOnDisconnect.Load(),
+		DropCopy: s.DropCopy.Load(), CustomFields: s.Custom.Load(),
+	}
+	if c := s.conn.Load(); c != nil {
+		st.Remote, st.WaitingBytes = c.RemoteAddr().String(), c.waiting()
+	}
+	s.history.mu.Lock()
+	defer s.history.mu.Unlock()
+	st.LastLogon, st.LastRefusal, st.Refusal = s.history.logon, s.history.refusal, s.history.reason
+	if st.LoggedOn {
+		st.Since = st.LastLogon
+	}
+	return st
+}
+
+// resetPause is in which steps a forced reset waits for the client to be gone.
+const resetPause = 10 * time.Millisecond
+
+// ResetSequence starts both numbers of a session at 1 and deletes the messages
+// that it has been sent, synced: a client asks for the state of its orders then.
+// The session must not be logged on; with force it is logged out first. A Logon
+// that comes meanwhile waits.
+func (v *Server) ResetSequence(compID string, force bool) error {
+	s := v.SessionNamed(compID)
+	if s == nil {
+		return fmt.Errorf("%w: %s", ErrUnknownSession, compID)
+	}
+	s.entry.Lock()
+	defer s.entry.Unlock()
+	if force && s.loggedOn.Load() {
+		s.kick(resetText)
+	}
+	most := v.options.KickGrace + 2*v.options.FlushTimeout
+	for end := time.Now().Add(most); force && s.conn.Load() != nil && time.Now().Before(end); {
+		time.Sleep(resetPause)
+	}
+	if s.conn.Load() != nil {
+		return fmt.Errorf("%w: %s", ErrLoggedOn, compID)
+	}
+	if err := s.Messages.Reset(); err != nil {
+		v.Fail(err)
+		return err
+	}
+	v.options.Logger.Info("sequence_reset", "comp_id", compID)
+	return nil
+}
+
+// Kick logs a session out with a text. The client may log on again at once.
+func (v *Server) Kick(compID, text string) error {
+	if !isOperatorText(text) {
+		return ErrText
+	}
+	s := v.SessionNamed(compID)
+	if s == nil {
+		return fmt.Errorf("%w: %s", ErrUnknownSession, compID)
+	}
+	if !s.loggedOn.Load() {
+		return fmt.Errorf("%w: %s", ErrNotLoggedOn, compID)
+	}
+	s.kick(codeLoggedOut + ": " + text)
+	return nil
+}
+
+// announcer sends News (35=B).
+type newsSender struct {
+	mu  sync.Mutex
+	out Outbox
+}
+
+// TagHeadline is the first field of News.
+const TagHeadline = 148
+
+// Announce sends maintenance news to one session, or with an empty CompID to all
+// that are logged on, and returns to how many.
+func (v *Server) Announce(compID, text string) (int, error) {
+	if !isOperatorText(text) {
+		return 0, ErrText
+	}
+	list := v.All()
+	if compID != "" {
+		s := v.SessionNamed(compID)
+		if s == nil {
+			return 0, fmt.Errorf("%w: %s", ErrUnknownSession, compID)
+		}
+		if !s.loggedOn.Load() {
+			return 0, fmt.Errorf("%w: %s", ErrNotLoggedOn, compID)
+		}
+		list = []*Session{s}
+	}
+	return v.announce(list, codeMaintenance+": "+text, text)
+}
+
+// announce sends news to those of list that are logged on.
+func (v *Server) announce(list []*Session, headline, text string) (sent int, err error) {
+	v.news.mu.Lock()
+	defer v.news.mu.Unlock()
+	body := fmt.Appendf(nil, "%s\x0133=1\x0158=%s", headline, text)
+	for _, s := range list {
+		if !s.loggedOn.Load() || s.kicked.Load() {
+			continue
+		}
+		if err := v.news.out.Send(s, "B", TagHeadline, body, false); err != nil {
+			v.Fail(err)
+			return sent, err
+		}
+		sent++
+	}
+	return sent, nil
+}
+
+func isOperatorText(text string) bool {
+	for i := range len(text) {
+		if text[i] < ' ' || text[i] > '~' {
+			return false
+		}
+	}
+	return text != "" && len(text) <= MaxOperatorText
+}

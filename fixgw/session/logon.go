@@ -1,0 +1,187 @@
+package session
+
+import (
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"time"
+
+	"blockdesk/fixgw/wire"
+	"blockdesk/internal/solana/eddsa"
+)
+
+// A logon is proven here, on a goroutine of the connection's own, before quickfix
+// sees a byte. Were it proven in the session, anybody who knows a CompID could
+// hold its session, and each refusal would move the session's sequence numbers,
+// so that the rightful owner could no longer log on.
+//
+// Every refusal is a Logout with MsgSeqNum 1, sent RefuseDelay after the message
+// came, whatever the reason was; a password is always checked, against a hash
+// that nobody has where the user is unknown. A connection that never says a
+// whole message is closed without a word. Logons by signature: signature.go.
+
+// errConnected is wrapped by the refusal of a Logon to a session that another
+// connection has.
+var errConnected = errors.New(wire.CodeLogonRefused)
+
+// errBadLogon is the one answer to a wrong name, CompID or password.
+var errBadLogon = errors.New(wire.CodeLogonRefused + ": username, password or CompID is wrong")
+
+// admit reads the first message, proves the logon and takes the session. After
+// an error the connection is closed, or about to be.
+func (c *conn) admit() error {
+	v := c.server
+	c.Conn.SetReadDeadline(c.accepted.Add(v.options.LogonTimeout))
+	frame, err := c.receive(v.options.LogonBytes - wire.MaxHeader)
+	if err != nil {
+		c.cutOff(err)
+		return err
+	}
+	c.Conn.SetReadDeadline(time.Time{})
+	came := time.Now()
+	s, l, err := v.prove(frame)
+	if err == nil {
+		err = s.attach(c, &l)
+		// Who logs out and on again at once may be faster than we let go. A refusal
+		// takes RefuseDelay in any case.
+		for errors.Is(err, errConnected) && time.Since(came) < v.options.RefuseDelay && !v.stopping.Load() {
+			time.Sleep(logonPause)
+			err = s.attach(c, &l)
+		}
+	}
+	if err != nil {
+		v.RefusedLogons.Add(1)
+		v.noteRefusal(&l, err, came)
+		v.options.Logger.Info("logon_refused", "remote", c.RemoteAddr().String(), "reason", err.Error())
+		select {
+		case <-time.After(time.Until(came.Add(v.options.RefuseDelay))):
+		case <-v.listener.done:
+		}
+		if v.profile.silentRefuse {
+			return err
+		}
+		if _, sent := c.Write(refuseLogon(frame, v.options.CompID, err.Error())); sent != nil {
+			return sent
+		}
+		return err
+	}
+	v.listener.loggedOn(c, s)
+	c.note(wire.Received, frame)
+	c.toQuickfix = quickfixInput{every: time.Duration(l.HeartBtInt) * time.Second / 2}
+	seq, _ := wire.ParseSeq(l.SeqNum) // prove has checked it
+	c.toQuickfix.note(frame, seq, v.options.Now())
+	// What fills the gap before such a Logon is behind the first request, which must
+	// not wait for it.
+	c.toQuickfix.stuck = seq > s.Messages.target.Load()
+	c.frame = frame
+	c.mu.Lock()
+	c.patience = 2 * time.Duration(l.HeartBtInt) * time.Second
+	c.mu.Unlock()
+	return nil
+}
+
+// prove returns the session of a Logon whose signature is right, or, where it has
+// none, its password.
+func (v *Server) prove(frame []byte) (*Session, wire.Logon, error) {
+	seq, err := wire.CheckFrame(frame)
+	if err == nil && seq == 0 {
+		// Let through, it would cost the session a number of ours.
+		err = fmt.Errorf("%w: MsgSeqNum (34) of a Logon must not be 0", wire.ErrField)
+	}
+	if err != nil {
+		return nil, wire.Logon{}, err
+	}
+	l, err := wire.ParseLogon(frame, v.options.CompID, v.profile.minHeartBt)
+	if err != nil {
+		return nil, l, err
+	}
+	s := v.SessionNamed(string(l.Sender))
+	if s != nil && s.removed.Load() {
+		s = nil
+	}
+	if l.Signature != nil {
+		return s, l, v.proveSignature(s, &l)
+	}
+	hash := v.noHash
+	if s != nil {
+		if own := s.terms.Load().hash; own != nil {
+			hash = own
+		}
+	}
+	v.verifying <- struct{}{}
+	right := hash.Verify(l.Password)
+	<-v.verifying
+	if s == nil || !right || string(l.Username) != s.Participant.Name {
+		return nil, l, errBadLogon
+	}
+	return s, l, nil
+}
+
+// refuseLogon returns the Logout that answers frame.
+func refuseLogon(frame []byte, ourCompID, text string) []byte {
+	var sender []byte
+	wire.EachField(frame, func(tag int, value []byte) {
+		if tag == 49 {
+			sender = value
+		}
+	})
+	if !wire.IsCompID(string(sender)) {
+		sender = []byte("UNKNOWN")
+	}
+	body := wire.AppendText([]byte("58="), text)
+	return wire.AppendMessage(nil, wire.Header{MsgType: "5", Sender: ourCompID, Target: string(sender), Seq: 1, At: time.Now()}, body)
+}
+
+// A participant that has a key may log on by a signature instead of a password.
+// RawData (96) is the base64 of its Ed25519 signature over the values of
+// MsgType (35), SenderCompID (49), TargetCompID (56), MsgSeqNum (34) and
+// SendingTime (52) as they stand in the Logon, joined by SOH; RawDataLength (95)
+// is the length of that text.
+//
+// Who overhears a signed Logon cannot use it: SendingTime must be close to our
+// clock and later than that of the session's last signed Logon, which is kept
+// over restarts. It counts from the moment that the signature was right, whatever
+// became of the Logon.
+
+// MaxLogonSkew is how far SendingTime (52) of a signed Logon may be from our
+// clock.
+const MaxLogonSkew = 30 * time.Second
+
+// errBadSignature is the one answer to a wrong name, CompID or signature, and
+// where there is no key to check it with.
+var errBadSignature = errors.New(wire.CodeLogonRefused + ": username, signature or CompID is wrong")
+
+// proveSignature reports what is wrong with a signed Logon; s is nil where its
+// CompID is nobody's. Only who has the key learns more than that it is wrong.
+func (v *Server) proveSignature(s *Session, l *wire.Logon) error {
+	var key *[32]byte
+	if s != nil {
+		key = s.terms.Load().key
+	}
+	raw, err := base64.StdEncoding.Strict().DecodeString(string(l.Signature))
+	switch {
+	case err != nil || len(raw) != 64 || key == nil:
+		return errBadSignature
+	case l.Username != nil && string(l.Username) != s.Participant.Name:
+		return errBadSignature
+	case !eddsa.Verify(*key, l.SignedText(), [64]byte(raw)):
+		return errBadSignature
+	}
+	at, err := time.Parse("20060102-15:04:05", string(l.SendingTime))
+	if err != nil {
+		return fmt.Errorf("%w: SendingTime (52) %.30q is no UTCTimestamp", wire.ErrField, l.SendingTime)
+	}
+	if now := v.options.Now(); at.Sub(now).Abs() > MaxLogonSkew {
+		return fmt.Errorf("%s: SendingTime (52) is more than %s from our clock, which says %s",
+			wire.CodeLogonRefused, MaxLogonSkew, wire.AppendTime(nil, now.UnixNano()))
+	}
+	later, err := s.Messages.signedLogon(at.UnixNano())
+	if err != nil {
+		v.Fail(err)
+		return errors.New(wire.CodeLogonRefused + ": out of service")
+	}
+	if !later {
+		return fmt.Errorf("%s: SendingTime (52) is not later than that of the last signed Logon", wire.CodeLogonRefused)
+	}
+	return nil
+}

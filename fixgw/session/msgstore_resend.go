@@ -1,0 +1,103 @@
+package session
+
+import (
+	"bytes"
+	"encoding/binary"
+	"fmt"
+	"strconv"
+
+	"blockdesk/fixgw/wire"
+)
+
+// What of a session's messages is kept for a resend, and how one reads it.
+
+// GetMessages returns the messages that a resend of these numbers replays.
+func (s *messageStore) GetMessages(beginSeqNum, endSeqNum int) ([][]byte, error) {
+	var messages [][]byte
+	err := s.IterateMessages(beginSeqNum, endSeqNum, func(msg []byte) error {
+		messages = append(messages, bytes.Clone(msg))
+		return nil
+	})
+	return messages, err
+}
+
+// IterateMessages calls f for the kept messages of these numbers, ascending: the
+// newest Options.MaxReplay of them. When the last number is of a message that is
+// not kept, f gets a Heartbeat with that number, since quickfix fills a gap only
+// in front of a message. Custom fields are left out where the last Logon has not
+// asked for them. It holds no lock while f runs.
+func (s *messageStore) IterateMessages(beginSeqNum, endSeqNum int, f func([]byte) error) error {
+	if err := s.Save(); err != nil {
+		return err
+	}
+	begin, end := uint64(max(beginSeqNum, 1)), uint64(max(endSeqNum, 0))
+	if begin > end {
+		return nil
+	}
+	hi := messageKey(nil, s.session, end+1)
+	newest := make([]uint64, s.replay) // a ring of the newest numbers
+	count := 0
+	err := s.store.Scan(messageKey(nil, s.session, begin), hi, func(key, _ []byte) bool {
+		newest[count%s.replay] = messageNumber(key)
+		count++
+		return true
+	})
+	if err != nil {
+		return fmt.Errorf("session %d: %w", s.session, err)
+	}
+	if count > s.replay {
+		begin = newest[count%s.replay]
+	}
+	s.mu.Lock()
+	plain := s.flags&wire.FlagCustomFields == 0
+	s.mu.Unlock()
+	last, failed := uint64(0), error(nil)
+	err = s.store.Scan(messageKey(nil, s.session, begin), hi, func(key, value []byte) bool {
+		last = messageNumber(key)
+		if value = bytes.Clone(value); plain { // quickfix keeps it
+			value = wire.MessageWithoutCustom(value)
+		}
+		failed = f(value)
+		return failed == nil
+	})
+	switch {
+	case failed != nil:
+		return failed
+	case err != nil:
+		return fmt.Errorf("session %d: %w", s.session, err)
+	case last < end:
+		return f(heartbeat(end))
+	}
+	return nil
+}
+
+func messageNumber(key []byte) uint64 { return binary.BigEndian.Uint64(key[len(key)-8:]) }
+
+// heartbeat returns the least message that quickfix parses as a Heartbeat of
+// that number; it is not sent.
+func heartbeat(seq uint64) []byte {
+	body := append(strconv.AppendUint([]byte("35=0\x0134="), seq, 10), 1)
+	msg := append(strconv.AppendInt([]byte("8=FIX.4.4\x019="), int64(len(body)), 10), 1)
+	return append(append(msg, body...), "10=000\x01"...)
+}
+
+// keptForResend reports whether a sent message is one that a client must not
+// miss. Every message begins with BeginString, BodyLength and MsgType.
+func keptForResend(msg []byte) bool {
+	_, rest, found := bytes.Cut(msg, []byte("\x0135="))
+	end := bytes.IndexByte(rest, wire.SOH)
+	return found && end > 0 && keptType(string(rest[:end]))
+}
+
+// keptType reports whether messages of a type are kept: neither session messages,
+// nor what only tells how things stood at a moment: market data, instruments and
+// their status, quotes.
+func keptType(msgType string) bool {
+	switch msgType {
+	case "0", "1", "2", "3", "4", "5", "A",
+		"W", "X", "Y", "y", "d", "f",
+		"S", "Z", "AG", "AI":
+		return false
+	}
+	return true
+}

@@ -1,0 +1,173 @@
+package session
+
+import (
+	"cmp"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"time"
+
+	"blockdesk/fixgw/messagelog"
+	"blockdesk/fixgw/participants"
+	"blockdesk/fixgw/wire"
+	"blockdesk/persist/leadership"
+)
+
+// Options are the options of connections and sessions. The zero value of every
+// field but Address and Participants means its default.
+type Options struct {
+	Address string // host:port to listen on; port 0 picks one
+	// Listen binds Address; default net.Listen.
+	Listen       func(network, addr string) (net.Listener, error)
+	TLS          *tls.Config // nil = plain TCP
+	CompID       string      // ours; default "BLOCKDESK"
+	Participants []participants.Participant
+	Dictionary   *Dictionary // nil = New reads it
+
+	MaxSessions int // configured CompIDs, and so connections logged on
+	MaxPending  int // connections that have not logged on yet
+	// MaxPendingPerIP is how many of them one address (IPv6: one /64) may have, so that one
+	// alone does not shut the others out.
+	MaxPendingPerIP int
+
+	// Before the logon: bytes and time that a connection has, and how long a
+	// refusal takes whatever its reason.
+	LogonBytes   int
+	LogonTimeout time.Duration
+	RefuseDelay  time.Duration
+
+	// LogonGrace is how long the reason of a Logout may wait for the answer to the
+	// Logon, which goes before it.
+	LogonGrace time.Duration
+	// KickGrace is how long a client has to read the Logout that ends its session.
+	KickGrace time.Duration
+	// FlushTimeout is how long a closing connection has to take its last messages.
+	FlushTimeout time.Duration
+
+	MaxMessage int // bytes of an incoming message
+	MaxOutbox  int // bytes waiting for a client that reads slowly
+	Rate       int // incoming messages a second and session
+
+	// GapTimeout is how long a session may wait for a message of the client's that
+	// is missing before it is ended. It is looked at when a later one comes.
+	GapTimeout time.Duration
+
+	MaxReplay    int // messages replayed for one ResendRequest
+	KeepMessages int // outgoing numbers whose messages are kept
+	ReserveSeqs  int // outgoing numbers reserved ahead: see messageStore
+
+	// Early has sessions that were made ahead (Spares.Next): a node that becomes the
+	// leader serves them at once. Where they are not those of Participants, New closes
+	// it and makes others. Default nil: Run makes them.
+	Prepared *Prepared
+
+	// Leadership is the node's place in its group. Where this node leads no more, what
+	// cannot be taken is refused with the leader, which is the Logout's text too. A
+	// follower makes no reports, and rejects all but questions about the market. An
+	// order's status waits for Barrier. Default nil: the node is no group's.
+	Leadership *leadership.Leadership
+
+	// MessageLog keeps the sessions' messages; nil = nothing does. Run runs it.
+	MessageLog *messagelog.Log
+
+	Now    func() time.Time
+	Logger *slog.Logger
+}
+
+// Limits that are not options.
+const (
+	// MaxGarbage is how many bytes that are no FIX message a connection may
+	// send in all.
+	MaxGarbage = 4 << 10
+	// MaxAhead is how many bytes of messages with numbers too high may wait for
+	// a gap to be filled: quickfix keeps them in memory.
+	MaxAhead = 512 << 10
+	// MaxResends is how many ResendRequests a session may make at once; one
+	// more every second.
+	MaxResends = 10
+	// MaxVerifies is how many passwords are checked at a time: each takes the
+	// memory of its hash.
+	// A flood of wrong passwords gets one core at most.
+	MaxVerifies = 1
+	// hardRate times Options.Rate is where a connection is cut at once.
+	hardRate = 4
+)
+
+func (o Options) WithDefaults() Options {
+	o.CompID = cmp.Or(o.CompID, "BLOCKDESK")
+	o.MaxSessions = cmp.Or(o.MaxSessions, 256)
+	o.MaxPending = cmp.Or(o.MaxPending, 64)
+	o.MaxPendingPerIP = cmp.Or(o.MaxPendingPerIP, 32)
+	o.LogonBytes = cmp.Or(o.LogonBytes, 4<<10)
+	o.LogonTimeout = cmp.Or(o.LogonTimeout, 5*time.Second)
+	o.RefuseDelay = cmp.Or(o.RefuseDelay, time.Second)
+	o.LogonGrace = cmp.Or(o.LogonGrace, time.Second)
+	o.KickGrace = cmp.Or(o.KickGrace, 500*time.Millisecond)
+	o.FlushTimeout = cmp.Or(o.FlushTimeout, time.Second)
+	o.MaxMessage = cmp.Or(o.MaxMessage, 16<<10)
+	o.MaxOutbox = cmp.Or(o.MaxOutbox, 1<<20)
+	o.Rate = cmp.Or(o.Rate, 500)
+	o.GapTimeout = cmp.Or(o.GapTimeout, 10*time.Second)
+	o.MaxReplay = cmp.Or(o.MaxReplay, 1000)
+	o.KeepMessages = cmp.Or(o.KeepMessages, 100_000)
+	o.ReserveSeqs = cmp.Or(o.ReserveSeqs, 10_000)
+	if o.Listen == nil {
+		o.Listen = net.Listen
+	}
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	o.Logger = cmp.Or(o.Logger, slog.New(slog.DiscardHandler))
+	return o
+}
+
+// Validate reports the first rule that the options break, defaults filled in.
+func (o Options) Validate() error {
+	o = o.WithDefaults()
+	if o.Address == "" {
+		return errors.New("fix: address is missing")
+	}
+	if !wire.IsCompID(o.CompID) {
+		return fmt.Errorf("fix: comp_id %q: %s", o.CompID, wire.CompIDRule)
+	}
+	err := cmp.Or(
+		InRange("max_sessions", o.MaxSessions, 1, 10_000),
+		InRange("max_pending", o.MaxPending, 1, 10_000),
+		InRange("max_pending_per_ip", o.MaxPendingPerIP, 1, 10_000),
+		InRange("logon_bytes", o.LogonBytes, 256, 64<<10),
+		InRange("max_message", o.MaxMessage, 1<<10, 1<<20),
+		InRange("max_outbox", o.MaxOutbox, 64<<10, 64<<20),
+		InRange("messages_per_second", o.Rate, 1, 1_000_000),
+		InRange("max_replay", o.MaxReplay, 1, 100_000),
+		InRange("keep_messages", o.KeepMessages, 1, 100_000_000),
+		InRange("reserve_seqs", o.ReserveSeqs, 2, 1_000_000),
+		AtMostHour("logon_timeout", o.LogonTimeout),
+		AtMostHour("refuse_delay", o.RefuseDelay),
+		AtMostHour("logon_grace", o.LogonGrace),
+		AtMostHour("kick_grace", o.KickGrace),
+		AtMostHour("flush_timeout", o.FlushTimeout),
+		AtMostHour("gap_timeout", o.GapTimeout),
+	)
+	if err != nil || len(o.Participants) == 0 {
+		return err
+	}
+	return participants.Validate(o.Participants, o.MaxSessions)
+}
+
+// InRange reports an option that is not lo to hi.
+func InRange(name string, n, lo, hi int) error {
+	if n < lo || n > hi {
+		return fmt.Errorf("fix: %s %d: must be %d to %d", name, n, lo, hi)
+	}
+	return nil
+}
+
+// AtMostHour reports an option that is not 0 to an hour.
+func AtMostHour(name string, d time.Duration) error {
+	if d < 0 || d > time.Hour {
+		return fmt.Errorf("fix: %s %s: must be 0 to 1h", name, d)
+	}
+	return nil
+}

@@ -1,0 +1,271 @@
+package session
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"sync"
+
+	"blockdesk/fixgw/participants"
+	"blockdesk/market"
+)
+
+// ErrIdentity is wrapped by what refuses a list of participants that gives
+// somebody's number, name or CompID to somebody else.
+var ErrIdentity = errors.New("participants: who has been here keeps number, name and CompIDs")
+
+// maxForgotten is how many CompIDs that are no more configured a process keeps:
+// their orders may still live, and quickfix has a goroutine for each. A restart
+// lets go of them.
+const maxForgotten = 1024
+
+// roster is every session that this process has had, and whose they are. It
+// never changes: a reload publishes another. A CompID that is taken out of the
+// participants file stays in it, as a session that is removed, so that what its
+// orders do is still reported into its message store, and so that it finds
+// everything again when it comes back.
+type registry struct {
+	byCompID map[string]*Session
+	byNumber []*Session                      // index = session number
+	numbers  map[string]market.ParticipantID // by participant's name
+	names    map[market.ParticipantID]string
+}
+
+// identity is what a session's participant is in commands and events: for ever.
+type identity struct {
+	Name   string
+	Number market.ParticipantID
+}
+
+// terms are what the participants file says of a session, replaced as a whole.
+type terms struct {
+	*participants.Participant
+	hash *participants.PasswordHash // nil = no logon by password
+	key  *[32]byte                  // nil = no logon by signature
+}
+
+// SessionNamed returns the session of a CompID, or nil. Any goroutine.
+func (v *Server) SessionNamed(compID string) *Session { return v.registry.Load().byCompID[compID] }
+
+// Numbered returns the session of a number, or nil. Any goroutine.
+func (v *Server) Numbered(number uint16) *Session {
+	r := v.registry.Load()
+	if int(number) >= len(r.byNumber) {
+		return nil
+	}
+	return r.byNumber[number]
+}
+
+// All returns all sessions, by their number. Any goroutine.
+func (v *Server) All() []*Session {
+	return slices.DeleteFunc(slices.Clone(v.registry.Load().byNumber), func(s *Session) bool { return s == nil })
+}
+
+// check reports whom a list of participants contradicts r about. A number means
+// the same participant in every journaled command, and a session's orders are
+// its participant's.
+func (r *registry) check(list []participants.Participant) error {
+	for i := range list {
+		p := &list[i]
+		if number, known := r.numbers[p.Name]; known && number != p.Number {
+			return fmt.Errorf("%w: %q has the number %d, not %d", ErrIdentity, p.Name, number, p.Number)
+		}
+		if name, known := r.names[p.Number]; known && name != p.Name {
+			return fmt.Errorf("%w: the number %d is that of %q, not of %q", ErrIdentity, p.Number, name, p.Name)
+		}
+		for _, compID := range p.CompIDs {
+			if s := r.byCompID[compID]; s != nil && s.Participant.Number != p.Number {
+				return fmt.Errorf("%w: comp_id %q is of %q, not of %q", ErrIdentity, compID, s.Participant.Name, p.Name)
+			}
+		}
+	}
+	return nil
+}
+
+// enlisting is what a list of participants makes of a roster.
+type registryChange struct {
+	next    *registry
+	terms   map[*Session]*terms // of every session of the list
+	added   []*Session          // not in the roster before
+	removed []*Session          // in the roster, not in the list, and not removed yet
+}
+
+// enlist makes the sessions of list that r does not have. Their numbers are in
+// the store when it returns; nothing else has happened yet.
+func (v *Server) prepare(r *registry, list []participants.Participant) (*registryChange, error) {
+	e := &registryChange{
+		next: &registry{
+			byCompID: maps.Clone(r.byCompID), byNumber: slices.Clone(r.byNumber),
+			numbers: maps.Clone(r.numbers), names: maps.Clone(r.names),
+		},
+		terms: make(map[*Session]*terms),
+	}
+	var sessions []sessionOwner
+	for i := range list {
+		for _, compID := range list[i].CompIDs {
+			sessions = append(sessions, sessionOwner{compID, list[i].Number})
+		}
+	}
+	numbers, err := sessionNumbers(v.store, sessions)
+	if err != nil {
+		return nil, err
+	}
+	for i := range list {
+		p := &list[i]
+		e.next.numbers[p.Name], e.next.names[p.Number] = p.Number, p.Name
+		hash, key, err := p.Credentials()
+		if err != nil {
+			return nil, fmt.Errorf("participant %q: %w", p.Name, err)
+		}
+		for _, compID := range p.CompIDs {
+			s := r.byCompID[compID]
+			if s == nil {
+				if s, err = v.openSession(p, compID, numbers[sessionOwner{compID, p.Number}]); err != nil {
+					return nil, err
+				}
+				e.added = append(e.added, s)
+				e.next.add(s)
+			}
+			e.terms[s] = &terms{Participant: p, hash: hash, key: key}
+		}
+	}
+	for _, s := range r.byCompID {
+		if e.terms[s] == nil && !s.removed.Load() {
+			e.removed = append(e.removed, s)
+		}
+	}
+	if forgotten := len(e.next.byCompID) - len(e.terms); forgotten > maxForgotten {
+		return nil, fmt.Errorf("participants: %d comp_ids were taken out since the start: at most %d, restart the service", forgotten, maxForgotten)
+	}
+	return e, nil
+}
+
+func (v *Server) openSession(p *participants.Participant, compID string, number uint16) (*Session, error) {
+	messages := v.options.Prepared.messages(compID)
+	if err := messages.open(v.store, number, &v.options); err != nil {
+		return nil, err
+	}
+	return newSession(v, p, compID, number, messages), nil
+}
+
+// add puts a session into a roster that nobody else has yet.
+func (r *registry) add(s *Session) {
+	r.byCompID[s.id.TargetCompID] = s
+	for len(r.byNumber) <= int(s.Number) {
+		r.byNumber = append(r.byNumber, nil)
+	}
+	r.byNumber[s.Number] = s
+}
+
+// ErrStopped means that the gateway is stopping or has stopped.
+var ErrStopped = errors.New("fix: the gateway is stopping")
+
+// removedText ends the session of a CompID that was taken out of the file.
+const removedText = codeRemoved + ": this CompID is no more configured"
+
+// acceptors are quickfix's, oldest first.
+type acceptors struct {
+	mu      sync.Mutex // held by a whole reload: one at a time
+	running bool       // between the start and the stop of Run
+	stopped bool
+	list    []*acceptor
+}
+
+// StartSessions has quickfix run the sessions that there are.
+func (v *Server) StartSessions() error {
+	a := &v.acceptors
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	first := v.options.Prepared.take(v)
+	if first == nil {
+		var err error
+		if first, err = v.startAcceptor(v.All()); err != nil {
+			return err
+		}
+	}
+	a.list, a.running = append(a.list, first), true
+	return nil
+}
+
+// stop logs all sessions out and waits for quickfix's goroutines. No reload
+// follows.
+func (a *acceptors) stop() {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.running, a.stopped = false, true
+	var stops sync.WaitGroup
+	for _, one := range a.list {
+		stops.Go(one.stop)
+	}
+	stops.Wait()
+}
+
+// Reloaded says what a reload has changed, in CompIDs.
+type Reloaded struct {
+	Added    []string // new to this process
+	Returned []string // taken out earlier, and back with their numbers and messages
+	Removed  []string // logged out, no logon any more
+}
+
+// Check reports why Reload would refuse list. It changes nothing. Any goroutine.
+func (v *Server) Check(list []participants.Participant) error {
+	if err := participants.Validate(list, v.options.MaxSessions); err != nil {
+		return err
+	}
+	return v.registry.Load().check(list)
+}
+
+// Reload makes list the participants, all of it or, with an error, nothing of it.
+// list must not change afterwards. Risk limits are the engine's: whoever calls
+// this has told it about new participants before. Any goroutine.
+//
+// A new CompID can log on when Reload returns; within the first second its Logon
+// waits until quickfix's session has woken. One that is not in the list any more
+// is logged out with a text and cannot log on. Its live orders are treated as when
+// a client goes: cancelled where its last Logon asked for that, else they live on,
+// and what they do is stored for the day when the CompID comes back. Passwords and
+// keys hold from the next Logon on: who is logged on stays so. Self-trade
+// prevention and wallet hold from the next request on.
+func (v *Server) Reload(list []participants.Participant) (Reloaded, error) {
+	var done Reloaded
+	a := &v.acceptors
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.stopped || v.stopping.Load() {
+		return done, ErrStopped
+	}
+	if err := v.Check(list); err != nil {
+		return done, err
+	}
+	e, err := v.prepare(v.registry.Load(), list)
+	if err != nil {
+		return done, err
+	}
+	if a.running && len(e.added) > 0 {
+		started, err := v.startAcceptor(e.added)
+		if err != nil {
+			return done, err
+		}
+		a.list = append(a.list, started)
+	}
+	for s, terms := range e.terms {
+		s.terms.Store(terms)
+		if s.removed.CompareAndSwap(true, false) {
+			done.Returned = append(done.Returned, s.id.TargetCompID)
+		}
+	}
+	v.registry.Store(e.next)
+	for _, s := range e.added {
+		s.Handler.LogonFlagsChanged()
+		done.Added = append(done.Added, s.id.TargetCompID)
+	}
+	for _, s := range e.removed {
+		s.remove()
+		done.Removed = append(done.Removed, s.id.TargetCompID)
+	}
+	slices.Sort(done.Added)
+	slices.Sort(done.Returned)
+	slices.Sort(done.Removed)
+	return done, nil
+}

@@ -1,0 +1,34 @@
+package session
+
+import (
+	"fmt"
+	"testing"
+
+	"blockdesk/fixgw/participants"
+	"blockdesk/fixgw/session/sessiontest"
+	"blockdesk/persist/kv/kvtest"
+)
+
+// TestForgottenCompIDsAreBounded: at the limit and one past it.
+func TestForgottenCompIDsAreBounded(t *testing.T) {
+	t.Parallel()
+	v, err := Open(Options{Address: "127.0.0.1:0", Participants: sessiontest.Participants("MM")}.WithDefaults(), kvtest.New(), noHandler{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := v.registry.Load()
+	for i := range maxForgotten - 1 {
+		s := newSession(v, &participants.Participant{Name: fmt.Sprint(i), Number: 9}, fmt.Sprint("X", i), uint16(i+10), r.byCompID["MM"].Messages)
+		s.removed.Store(true)
+		r.byCompID[s.id.TargetCompID] = s // nobody else is here
+	}
+	if _, err := v.prepare(r, sessiontest.Participants("TK")); err != nil {
+		t.Errorf("%d CompIDs: %v", maxForgotten, err)
+	}
+	s := newSession(v, &participants.Participant{Name: "y", Number: 9}, "Y", 5000, r.byCompID["MM"].Messages)
+	s.removed.Store(true)
+	r.byCompID["Y"] = s
+	if _, err := v.prepare(r, sessiontest.Participants("TK")); err == nil {
+		t.Error("one more was taken")
+	}
+}

@@ -1,0 +1,28 @@
+package sessiontest
+
+import (
+	"strings"
+	"sync"
+
+	"blockdesk/engine/book"
+	"blockdesk/fixgw/participants"
+	"blockdesk/fixgw/participants/participantstest"
+	"blockdesk/market"
+)
+
+const Password = "correct horse"
+
+// testHash is a cheap hash of Password.
+var testHash = sync.OnceValue(func() string { return participantstest.Hash(Password) })
+
+// Participants: one for each CompID, number 1 on.
+func Participants(compIDs ...string) []participants.Participant {
+	var list []participants.Participant
+	for i, id := range compIDs {
+		list = append(list, participants.Participant{
+			Name: strings.ToLower(id), Number: market.ParticipantID(i + 1), CompIDs: []string{id},
+			PasswordHash: testHash(), STP: book.STPCancelNewest,
+		})
+	}
+	return list
+}
