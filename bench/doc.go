@@ -1,8 +1,9 @@
-// Package bench is what the benchmarks of `blockdesk bench` share: the report, the
-// accounts of CPU time and memory, the open loop. Each subject is a package below it
-// whose Benchmark is a value with a Run: engine, fix, ws, rest, settle, cluster. They
-// stand on flow (workloads), yardstick and echo (what they are measured against), server
-// (a running service with its clients) and crowd (many readers); play replays a day.
+// Package bench holds what the benchmarks of `blockdesk bench` share: the report, the
+// counting of CPU time and memory, and the open loop. Each subject is a package below it
+// with a Benchmark that runs: engine, fix, ws, rest, settle, cluster. They use flow
+// (workloads), yardstick and echo (the work to compare with), server (a running service
+// and connections to it) and clients (many market-data clients in a process of their
+// own). replay sends a recorded day through a service.
 //
 // Rules:
 //  1. A speed claim is a ratio: ours and the yardstick's on the same work, in

@@ -28,8 +28,8 @@ const (
 )
 
 // costLane is a leader with its followers. The first lane publishes nothing; the
-// last is the one before it once more: what two equal lanes differ by is the
-// spread that no difference below it can be told from.
+// last repeats the one before it: the difference between two equal lanes is noise, and
+// no smaller difference means anything.
 type costLane struct {
 	name      string
 	publishes bool

@@ -109,6 +109,6 @@ func judgeSplit(b *clusterBench, one, two *splitLane) {
 			l.name, bench.Middle(slices.Clone(l.rates)), slices.Min(l.rates), slices.Max(l.rates)))
 	}
 	b.report.Notes = append(b.report.Notes, fmt.Sprintf(
-		"commands of groups: the mix with a client's id on every command, %d turns of %d, one producer an engine; engines, producers and journals share this machine's cores and its one disk, so it is what a second group costs, and says nothing of what a second machine gains; no doors and no consumers",
+		"commands of groups: the mix with a client's id on every command, %d turns of %d, one producer an engine; engines, producers and journals share this machine's cores and its one disk, so it is what a second group costs, and says nothing of what a second machine gains; no gateways and no consumers",
 		b.o.Rounds, splitTurn))
 }

@@ -103,8 +103,8 @@ func watchViews(e *engine.Engine, instruments []market.Instrument, data *engine.
 	return w, nil
 }
 
-// MarketUpdate implements engine.MarketSink, on the feed's goroutine. What changes
-// no view is shown with the next that does.
+// MarketUpdate implements engine.MarketSink, on the feed's goroutine. A command that
+// changes no view is counted with the next one that does.
 func (w *viewWatch) MarketUpdate(_, next *engine.View, _ []engine.Trade) {
 	lap := w.lap.Load()
 	if lap == nil || next.EngineSeq <= lap.base {

@@ -165,6 +165,6 @@ func judgeRates(b *clusterBench, majority, single *rateLane) {
 		bench.Ratio{Name: "commands a second, majority / single node, median of the turns", Value: bench.Paired(majority.rates, single.rates)},
 	)
 	b.report.Notes = append(b.report.Notes, fmt.Sprintf(
-		"rate: the mix of bench engine with a client's id on every command, %d turns of %d commands each, from one producer that never waits; the majority's three nodes apply every command a second time; no doors and no consumers; CPU is of all nodes together",
+		"rate: the mix of bench engine with a client's id on every command, %d turns of %d commands each, from one producer that never waits; the majority's three nodes apply every command a second time; no gateways and no consumers; CPU is of all nodes together",
 		rateRounds, rateTurn))
 }

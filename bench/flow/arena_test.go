@@ -24,7 +24,7 @@ import (
 type arenaBook interface {
 	Submit(o *book.Order, at int64, seq uint64, out *event.Sink)
 	Amend(o *book.Order, at int64, seq uint64, out *event.Sink)
-	Cancel(id market.OrderID, who market.ParticipantID, at int64, seq uint64, out *event.Sink)
+	Cancel(id market.OrderID, participant market.ParticipantID, at int64, seq uint64, out *event.Sink)
 }
 
 // playArena runs a flow through a book and returns the digest of its reports.

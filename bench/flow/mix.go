@@ -53,7 +53,7 @@ type Mix struct {
 type mixOrder struct {
 	counter uint64
 	open    market.Qty
-	who     market.ParticipantID
+	owner   market.ParticipantID
 	in      market.InstrumentID
 }
 
@@ -172,8 +172,8 @@ func (m *Mix) place(c *engine.Command, tif book.TIF) {
 	qty := 1 + m.rng.IntN(mixMaxQty)
 	if tif == book.IOC {
 		away = -away
-		// What adds bring beyond cancels, IOCs take: more when the book has
-		// grown past its size, less when it has shrunk.
+		// IOCs take what adds bring beyond cancels: more when the book has grown
+		// past its size, less when it has shrunk.
 		qty = 1 + qty*len(m.live)/m.o.Resting*3/5
 	}
 	o := &c.Order
@@ -192,7 +192,7 @@ func (m *Mix) cancel(c *engine.Command) {
 	victim := m.live[m.rng.IntN(len(m.live))]
 	*c = engine.Command{Kind: engine.CancelOrder, Instrument: victim.in}
 	c.Order.ID = market.OrderID(mixEpoch<<40 | victim.counter)
-	c.Order.Participant = victim.who
+	c.Order.Participant = victim.owner
 	m.reference(c)
 }
 

@@ -88,13 +88,13 @@ func TestMixOptionsOutOfRange(t *testing.T) {
 	}
 }
 
-// Every kind of event must occur in a wild stream, or the laws that are tested
+// Every kind of event must occur in a random stream, or the laws that are tested
 // on it are tested on less than they claim.
-func TestWildReachesEveryEvent(t *testing.T) {
+func TestRandomReachesEveryEvent(t *testing.T) {
 	seen := map[event.Kind]int{}
 	reasons := map[event.Reason]int{}
 	r := engine.NewReplica(engine.StateOptions{MaxOrders: 40})
-	w := NewWild(1)
+	w := NewRandom(1)
 	var c engine.Command
 	for range 200_000 {
 		w.Next(&c)
@@ -124,7 +124,7 @@ func TestWildReachesEveryEvent(t *testing.T) {
 
 // The journal decides everything: the book's implementation, the moments at
 // which somebody saves and restores, do not.
-func TestWildSameOnBothBooks(t *testing.T) {
+func TestRandomSameOnBothBooks(t *testing.T) {
 	seeds := uint64(12)
 	if testing.Short() {
 		seeds = 2
@@ -132,7 +132,7 @@ func TestWildSameOnBothBooks(t *testing.T) {
 	for seed := range seeds {
 		fast := engine.NewReplica(engine.StateOptions{MaxOrders: 300})
 		slow := engine.NewReplica(engine.StateOptions{MaxOrders: 300, Naive: true})
-		w := NewWild(seed)
+		w := NewRandom(seed)
 		for i := range 20_000 {
 			var c engine.Command
 			w.Next(&c)
@@ -175,8 +175,8 @@ func swapBooks(t *testing.T, fast, slow *engine.Replica) (*engine.Replica, *engi
 }
 
 // The number of processors, and others at work beside, change nothing.
-func TestWildSameOnAnyProcessors(t *testing.T) {
-	commands := NewWild(42).Take(5_000)
+func TestRandomSameOnAnyProcessors(t *testing.T) {
+	commands := NewRandom(42).Take(5_000)
 	replay := func() uint64 {
 		r := engine.NewReplica(engine.StateOptions{MaxOrders: 300})
 		for i := range commands {
@@ -269,7 +269,7 @@ func compare(b *testing.B, setup, commands []engine.Command) {
 		runBare(bare, setup)
 		b.StartTimer()
 		for at := 0; at+chunk <= len(commands) && done < b.N; at, done = at+chunk, done+chunk {
-			// Whoever is second finds the commands in the cache: take turns.
+			// The second one finds the commands in the cache, so they alternate.
 			cs, engineFirst := commands[at:at+chunk], at/chunk%2 == 0
 			if engineFirst {
 				engineTimes = append(engineTimes, timed(func() { runEngine(cs) }))

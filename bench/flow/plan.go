@@ -32,7 +32,7 @@ type Action struct {
 // chooses the makers itself: an execution is sent as an immediate-or-cancel
 // order against the book.
 //
-// What the file does not tell has to be supplied: it shows only the best N
+// The planner supplies what the file does not have: the file shows only the best N
 // levels, so a level that comes into that window from beyond it is placed from
 // the row that shows it (Supplied counts such levels), and orders whose level
 // leaves the window are removed, since what happens to them is no longer in the

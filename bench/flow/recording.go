@@ -49,7 +49,7 @@ func NewLobster(seed uint64, rows, levels int) []LobsterRow {
 		m := r.act()
 		r.out.Reset()
 		newBids, newAsks := r.top(market.Buy), r.top(market.Sell)
-		// A venue's file tells only of what changes its window.
+		// A venue's file has only the messages that change its window.
 		if !slices.Equal(bids, newBids) || !slices.Equal(asks, newAsks) {
 			m.At = opening + time.Duration(len(result))*between
 			result = append(result, LobsterRow{Message: m, Bids: newBids, Asks: newAsks})

@@ -108,7 +108,7 @@ func (b *restBench) judge(w *wrkResult, before, after map[string]answers, most t
 		perMinute, burst int
 	}{{"reads", readsPerMinute, readsBurst}, {"quotes", writesPerMinute, writesBurst}} {
 		// The first and the last request lie somewhere within the time that wrk
-		// ran, and cover all but a moment of what it was told.
+		// ran, and cover all but a moment of its duration.
 		allowed := func(d time.Duration) float64 {
 			return float64(class.burst + int(d*time.Duration(class.perMinute)/time.Minute))
 		}

@@ -211,8 +211,8 @@ func (b *restBench) compare(ctx context.Context, read restRead) error {
 	return nil
 }
 
-// prepare asks each server once: all bodies must be equal, but for the time that
-// the RFQ book tells, which moves every 10 s.
+// prepare asks each server once: all bodies must be equal, but for the time in
+// the RFQ book, which moves every 10 s.
 func prepare(sides []*restSide, read restRead) error {
 	var first []byte
 	for i, side := range sides {

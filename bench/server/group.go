@@ -28,7 +28,7 @@ func StartGroup(ctx context.Context, exe, dir, config string, n int, timeout tim
 	peers.WriteString("peers:\n")
 	binds := make([]string, n)
 	for i := range n {
-		s, err := placed(exe, filepath.Join(dir, fmt.Sprintf("n%d", i+1)))
+		s, err := prepared(exe, filepath.Join(dir, fmt.Sprintf("n%d", i+1)))
 		if err != nil {
 			return nil, err
 		}
@@ -60,9 +60,9 @@ func StartGroup(ctx context.Context, exe, dir, config string, n int, timeout tim
 	return g, nil
 }
 
-// placed is a server that has its folder and its ports and does not run yet, so that
-// others can be told where it will be.
-func placed(exe, dir string) (*Server, error) {
+// prepared returns a server that has its folder and its ports and does not run yet, so
+// that other configurations can name its addresses.
+func prepared(exe, dir string) (*Server, error) {
 	s := &Server{exe: exe, dir: dir, core: -1, config: filepath.Join(dir, "config.yaml")}
 	return s, errors.Join(os.MkdirAll(dir, 0o700), s.choosePorts())
 }

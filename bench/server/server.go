@@ -122,11 +122,10 @@ const (
 	portTries = 100
 )
 
-// FreePort finds a port that nobody listens on, and holds it against other callers,
-// of other processes too, for as long as held is open: who looks for a TCP port here
-// takes the UDP port of its number first. The server itself may be away meanwhile,
-// as one is that was killed and starts again. What is forgotten is closed when it is
-// collected.
+// FreePort returns a TCP port without a listener and reserves it against other callers
+// of FreePort, those of other processes too, for as long as held is open: FreePort binds
+// the UDP port of the same number. So a server that is killed finds its port free when
+// it starts again. The garbage collector closes a held that its caller has lost.
 func FreePort() (port int, held net.PacketConn, err error) {
 	for range portTries {
 		port = firstPort + rand.IntN(lastPort-firstPort)

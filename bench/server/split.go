@@ -38,7 +38,7 @@ func StartSplit(ctx context.Context, core int, exe, dir, config string, symbols 
 	var groups strings.Builder
 	groups.WriteString("groups:\n")
 	for i, list := range symbols {
-		s, err := placed(exe, filepath.Join(dir, fmt.Sprintf("g%d", i+1)))
+		s, err := prepared(exe, filepath.Join(dir, fmt.Sprintf("g%d", i+1)))
 		if err != nil {
 			return all, err
 		}

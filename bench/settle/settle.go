@@ -303,10 +303,10 @@ func (b *settleBench) trades(ctx context.Context) error {
 	return nil
 }
 
-// proofs pays for claims on the chain, many times each, then verifies the
-// payments: first as they are new to the desk, then again. One payment of each
-// claim is followed by its delivery, the others are booked as owed back: so it is
-// the proofs that are measured, and not deliveries.
+// proofs pays for claims on the chain, many times each, and has the desk verify the
+// payments: first when they are new to it, then again. One payment of each claim leads
+// to a delivery, the others to a refund due, so that proofs are measured and not
+// deliveries.
 func (b *settleBench) proofs(ctx context.Context) error {
 	requests, err := b.payments(ctx)
 	if err != nil {
@@ -327,7 +327,7 @@ func (b *settleBench) proofs(ctx context.Context) error {
 		b.r.Ratios = append(b.r.Ratios, bench.Ratio{Name: pass.name, Value: float64(s.Ops) / s.Elapsed.Seconds(), Goal: pass.goal})
 		due, err := b.metric("refunds_due")
 		if want := len(requests) - len(requests)/settleEach; err == nil && due != want {
-			err = fmt.Errorf("%s: %d payments are owed back, not %d", pass.name, due, want)
+			err = fmt.Errorf("%s: %d refunds are due, not %d", pass.name, due, want)
 		}
 		if err != nil {
 			return err
@@ -377,7 +377,7 @@ func (b *settleBench) payments(ctx context.Context) ([][]byte, error) {
 	return requests, nil
 }
 
-// maxStatuses is how many the chain tells at once.
+// maxStatuses is how many statuses one call returns.
 const maxStatuses = 256
 
 // finalized waits until all of the transactions are.
@@ -420,7 +420,7 @@ func (b *settleBench) volley(ctx context.Context, requests [][]byte, s *bench.Se
 				return err
 			}
 			defer l.Socket.Close()
-			l.Refusals = true // what is owed back
+			l.Refusals = true // a refund due is answered with an error
 			for i := lane; i < len(requests); i += settleFlight {
 				if err := l.Trips(ctx, requests[i], 1, lanes[lane].Hist); err != nil {
 					return err

@@ -41,8 +41,7 @@ var errOtherDocument = errors.New("encoding/json makes another document")
 
 // encode compares a snapshot's encoding with encoding/json's of the same
 // document: from the same view, and of one whose texts are all there already.
-// From one snapshot to the next two levels differ; what it costs where all do is
-// told too.
+// From one snapshot to the next two levels differ; a note has the cost where all do.
 func (b *wsBench) encode(ctx context.Context) error {
 	in := wsInstrument()
 	views := [2]*engine.View{deepView(0), deepView(0)}

@@ -8,14 +8,14 @@ import (
 	"time"
 
 	"blockdesk/bench"
-	"blockdesk/bench/crowd"
+	"blockdesk/bench/clients"
 	"blockdesk/feed"
 )
 
 const (
 	// wsTurn is the ticks that one side has before the other has its turn.
 	wsTurn = 25
-	// wsGap lets the crowd go back to sleep between two ticks.
+	// wsGap lets the clients go back to sleep between two ticks.
 	wsGap = time.Millisecond
 )
 
@@ -60,19 +60,19 @@ func (b *wsBench) fanout(ctx context.Context) (err error) {
 	return nil
 }
 
-func (b *wsBench) join(g crowd.Group) error {
-	if err := b.crowd.Join(g); err != nil {
+func (b *wsBench) join(g clients.Group) error {
+	if err := b.clients.Join(g); err != nil {
 		return err
 	}
-	_, err := b.crowd.Answer()
+	_, err := b.clients.Answer()
 	return err
 }
 
 func (b *wsBench) leave(name string) error {
-	if err := b.crowd.Leave(name); err != nil {
+	if err := b.clients.Leave(name); err != nil {
 		return err
 	}
-	_, err := b.crowd.Answer()
+	_, err := b.clients.Answer()
 	return err
 }
 
@@ -107,7 +107,7 @@ func (p *fanPair) open(ctx context.Context) (err error) {
 	if err := p.b.join(p.feed.subscribers(p.group("feed"), p.b.o.Clients, false)); err != nil {
 		return err
 	}
-	if p.raw, err = joinRaw(p.b.crowd, p.group("raw"), p.b.o.Clients, wsSendBuffer); err != nil {
+	if p.raw, err = joinRaw(p.b.clients, p.group("raw"), p.b.o.Clients, wsSendBuffer); err != nil {
 		return err
 	}
 	shards, loops := fmt.Sprintf("feed, %d shards", p.writers), fmt.Sprintf("write(2), %d loops", p.writers)
@@ -186,18 +186,18 @@ func (b *wsBench) turn(ctx context.Context, l *fanLane, counted bool) error {
 	return nil
 }
 
-// tick times one tick to the first and to the last client. The crowd has had time
+// tick times one tick to the first and to the last client. The clients have had time
 // to fall asleep before it.
 func (b *wsBench) tick(ctx context.Context, l *fanLane) (first, last int64, err error) {
-	if err := b.crowd.Await(l.group, l.each); err != nil {
+	if err := b.clients.Await(l.group, l.each); err != nil {
 		return 0, 0, err
 	}
 	time.Sleep(wsGap)
-	start := crowd.Now()
+	start := clients.Now()
 	if err := errors.Join(ctx.Err(), l.tick()); err != nil {
 		return 0, 0, err
 	}
-	a, err := b.crowd.Answer()
+	a, err := b.clients.Answer()
 	if err != nil {
 		return 0, 0, err
 	}

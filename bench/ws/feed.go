@@ -12,7 +12,7 @@ import (
 
 	"github.com/valyala/fasthttp"
 
-	"blockdesk/bench/crowd"
+	"blockdesk/bench/clients"
 	"blockdesk/bench/server"
 	"blockdesk/engine"
 	"blockdesk/engine/event"
@@ -67,7 +67,7 @@ func (wsScript) AtBatchEnd() bool    { return true }
 // are out of the way; o's others stay.
 func startFeed(ctx context.Context, o feed.Options) (*wsFeed, error) {
 	o.MaxConnections, o.MaxPerIP = wsMostClients, wsMostClients
-	o.SubscribeWithin = time.Minute // of which a crowd needs some to join
+	o.SubscribeWithin = time.Minute // many clients need a while to join
 	o.Logger = slog.New(slog.DiscardHandler)
 	f, err := feed.New(o, []market.Instrument{wsInstrument()}, engine.NewMarketData(), 1)
 	if err != nil {
@@ -150,9 +150,9 @@ func (w *wsFeed) size(before feed.Stats) int {
 
 // subscribers is a group of clients of one l2 stream. With the stream's
 // snapshot they have read three messages.
-func (w *wsFeed) subscribers(name string, conns int, heartbeat bool) crowd.Group {
-	return crowd.Group{
-		Name: name, Addr: w.addr, Conns: conns, Form: crowd.Frames,
+func (w *wsFeed) subscribers(name string, conns int, heartbeat bool) clients.Group {
+	return clients.Group{
+		Name: name, Addr: w.addr, Conns: conns, Form: clients.Frames,
 		Request: []byte("GET /ws/rfq HTTP/1.1\r\nHost: bench\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n" +
 			"Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n"),
 		Then: clientFrame(fmt.Sprintf(`{"action":"SUBSCRIBE_MARKET","channels":["l2"],"symbols":[%q],"heartbeat":%t}`, server.Symbol, heartbeat)),
@@ -163,9 +163,9 @@ func (w *wsFeed) subscribers(name string, conns int, heartbeat bool) crowd.Group
 const streamPath = "/api/v1/market/stream"
 
 // streamed is subscribers by server-sent events.
-func (w *wsFeed) streamed(name string, conns int) crowd.Group {
-	return crowd.Group{
-		Name: name, Addr: w.addr, Conns: conns, Form: crowd.Events,
+func (w *wsFeed) streamed(name string, conns int) clients.Group {
+	return clients.Group{
+		Name: name, Addr: w.addr, Conns: conns, Form: clients.Events,
 		Request: []byte("GET " + streamPath + "?channels=l2&symbols=" + server.Symbol + " HTTP/1.1\r\nHost: bench\r\n\r\n"),
 		Skip:    2, // welcome, snapshot
 	}

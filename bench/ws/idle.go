@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"blockdesk/bench"
-	"blockdesk/bench/crowd"
+	"blockdesk/bench/clients"
 	"blockdesk/feed"
 )
 
@@ -21,11 +21,11 @@ var errNotDeflated = errors.New("the server does not compress")
 func (b *wsBench) idle(ctx context.Context) error {
 	for _, kind := range []struct {
 		name  string
-		group func(*wsFeed) crowd.Group
+		group func(*wsFeed) clients.Group
 	}{
-		{"WebSocket", func(f *wsFeed) crowd.Group { return f.subscribers("idle", b.o.Many, true) }},
-		{"WebSocket with compression", func(f *wsFeed) crowd.Group { return f.deflated("idle", b.o.Many) }},
-		{"server-sent events", func(f *wsFeed) crowd.Group { return f.streamed("idle", b.o.Many) }},
+		{"WebSocket", func(f *wsFeed) clients.Group { return f.subscribers("idle", b.o.Many, true) }},
+		{"WebSocket with compression", func(f *wsFeed) clients.Group { return f.deflated("idle", b.o.Many) }},
+		{"server-sent events", func(f *wsFeed) clients.Group { return f.streamed("idle", b.o.Many) }},
 	} {
 		perConn, goroutines, inKernel, err := b.idleOf(ctx, kind.group)
 		if err != nil {
@@ -39,7 +39,7 @@ func (b *wsBench) idle(ctx context.Context) error {
 
 // idleOf returns the bytes of one group's heap and stacks, and of the kernel's
 // memory, for each connection, and how many goroutines they all take.
-func (b *wsBench) idleOf(ctx context.Context, group func(*wsFeed) crowd.Group) (perConn float64, goroutines int, inKernel float64, err error) {
+func (b *wsBench) idleOf(ctx context.Context, group func(*wsFeed) clients.Group) (perConn float64, goroutines int, inKernel float64, err error) {
 	f, err := startFeed(ctx, feed.Options{Heartbeat: b.o.Hold / 4})
 	if err != nil {
 		return 0, 0, 0, err
@@ -50,10 +50,10 @@ func (b *wsBench) idleOf(ctx context.Context, group func(*wsFeed) crowd.Group) (
 	if err != nil {
 		return 0, 0, 0, err
 	}
-	if err := b.crowd.Join(group(f)); err != nil {
+	if err := b.clients.Join(group(f)); err != nil {
 		return 0, 0, 0, err
 	}
-	a, err := b.crowd.Answer()
+	a, err := b.clients.Answer()
 	if err != nil {
 		return 0, 0, 0, err
 	}
@@ -72,7 +72,7 @@ func (b *wsBench) idleOf(ctx context.Context, group func(*wsFeed) crowd.Group) (
 const deflateOffer = "Sec-WebSocket-Extensions: permessage-deflate; server_no_context_takeover; client_no_context_takeover\r\n"
 
 // deflated is subscribers with compression.
-func (w *wsFeed) deflated(name string, conns int) crowd.Group {
+func (w *wsFeed) deflated(name string, conns int) clients.Group {
 	g := w.subscribers(name, conns, true)
 	g.Request = []byte(strings.Replace(string(g.Request), "\r\n", "\r\n"+deflateOffer, 1))
 	return g

@@ -7,7 +7,7 @@ import (
 	"sync"
 	"syscall"
 
-	"blockdesk/bench/crowd"
+	"blockdesk/bench/clients"
 )
 
 // rawWriter is the yardstick of a fan-out: one loop of write(2) over as many
@@ -18,14 +18,14 @@ type rawWriter struct {
 	frame []byte
 }
 
-// joinRaw has a crowd connect to a raw writer of so many sockets.
-func joinRaw(c *crowd.Crowd, name string, conns, sendBuffer int) (_ *rawWriter, err error) {
+// joinRaw connects clients to a raw writer of so many sockets.
+func joinRaw(c *clients.Process, name string, conns, sendBuffer int) (_ *rawWriter, err error) {
 	listener, err := net.Listen("tcp4", "127.0.0.1:0")
 	if err != nil {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, listener.Close()) }()
-	if err := c.Join(crowd.Group{Name: name, Addr: listener.Addr().String(), Conns: conns, Form: crowd.Frames}); err != nil {
+	if err := c.Join(clients.Group{Name: name, Addr: listener.Addr().String(), Conns: conns, Form: clients.Frames}); err != nil {
 		return nil, err
 	}
 	w := &rawWriter{}

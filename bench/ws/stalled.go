@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"blockdesk/bench"
-	"blockdesk/bench/crowd"
+	"blockdesk/bench/clients"
 	"blockdesk/feed"
 )
 
@@ -18,7 +18,7 @@ const (
 	wsFill = 20
 	// wsDeliveries is how many updates all healthy clients together are sent a second.
 	wsDeliveries = 50_000
-	// wsCloseWithin leaves stalled clients the time to read what they are told.
+	// wsCloseWithin is how long stalled clients have to read why they are closed.
 	wsCloseWithin = 20 * time.Second
 	// wsStalledRounds is the runs of each kind.
 	wsStalledRounds = 3
@@ -26,8 +26,8 @@ const (
 	wsPending = 128 << 10
 )
 
-// errNotTold says that a stalled client was not closed as it should be.
-var errNotTold = errors.New("stalled clients were not told")
+// errNotClosed means that a stalled client was not closed with its reason.
+var errNotClosed = errors.New("stalled clients were not told")
 
 // stalled compares the latency of as many healthy clients with and without a tenth
 // of clients that do not read, and takes the memory that these cost.
@@ -63,7 +63,7 @@ func (b *wsBench) stalled(ctx context.Context) error {
 
 // wsLoaded is what one run came to.
 type wsLoaded struct {
-	latency *crowd.Answer
+	latency *clients.Answer
 	heap    float64 // the most, in bytes
 }
 
@@ -88,10 +88,10 @@ func (b *wsBench) loaded(ctx context.Context, s *bench.Series, healthy, stalled 
 	}
 	for range wsFill {
 		f.tick(wsBurst)
-		if err := b.crowd.Await("healthy", wsBurst); err != nil {
+		if err := b.clients.Await("healthy", wsBurst); err != nil {
 			return nil, err
 		}
-		if _, err := b.crowd.Answer(); err != nil {
+		if _, err := b.clients.Answer(); err != nil {
 			return nil, err
 		}
 	}
@@ -100,7 +100,7 @@ func (b *wsBench) loaded(ctx context.Context, s *bench.Series, healthy, stalled 
 		return nil, err
 	}
 	if stalled > 0 {
-		if err := b.told(f, stalled); err != nil {
+		if err := b.awaitCloseReasons(f, stalled); err != nil {
 			return nil, err
 		}
 	}
@@ -111,10 +111,10 @@ func (b *wsBench) loaded(ctx context.Context, s *bench.Series, healthy, stalled 
 func (b *wsBench) load(ctx context.Context, f *wsFeed, s *bench.Series, healthy int) (*wsLoaded, error) {
 	perSecond := wsDeliveries / healthy
 	ticks := int(b.o.Hold.Seconds() * float64(perSecond))
-	const ahead = 20 * time.Millisecond // for the crowd to begin
+	const ahead = 20 * time.Millisecond // for the clients to begin
 	start := time.Now().Add(ahead)
-	if err := b.crowd.Follow("healthy", crowd.Schedule{
-		Ticks: ticks, Each: 1, Start: crowd.Now() + int64(ahead), Every: time.Second / time.Duration(perSecond),
+	if err := b.clients.Follow("healthy", clients.Schedule{
+		Ticks: ticks, Each: 1, Start: clients.Now() + int64(ahead), Every: time.Second / time.Duration(perSecond),
 	}); err != nil {
 		return nil, err
 	}
@@ -128,7 +128,7 @@ func (b *wsBench) load(ctx context.Context, f *wsFeed, s *bench.Series, healthy 
 	if err != nil {
 		return nil, err
 	}
-	if result.latency, err = b.crowd.Answer(); err != nil {
+	if result.latency, err = b.clients.Answer(); err != nil {
 		return nil, err
 	}
 	a := result.latency
@@ -139,33 +139,32 @@ func (b *wsBench) load(ctx context.Context, f *wsFeed, s *bench.Series, healthy 
 	return result, nil
 }
 
-// told sees to it that each stalled client has been cut off and, once it reads,
-// finds out why.
-func (b *wsBench) told(f *wsFeed, stalled int) error {
+// awaitCloseReasons checks that each stalled client has been cut off and, once it reads,
+// gets the reason.
+func (b *wsBench) awaitCloseReasons(f *wsFeed, stalled int) error {
 	deadline := time.Now().Add(wsCloseWithin)
 	for f.Stats().SlowConsumers < uint64(stalled) {
 		if time.Now().After(deadline) {
-			return fmt.Errorf("%w: %d of %d closed", errNotTold, f.Stats().SlowConsumers, stalled)
+			return fmt.Errorf("%w: %d of %d closed", errNotClosed, f.Stats().SlowConsumers, stalled)
 		}
 		time.Sleep(10 * time.Millisecond)
 	}
 	const reason = "SLOW_CONSUMER"
 	tail := append([]byte{0x88, 2 + byte(len(reason)), feed.CloseSlowConsumer >> 8, feed.CloseSlowConsumer & 0xff}, reason...)
-	if err := b.crowd.End("stalled", tail); err != nil {
+	if err := b.clients.End("stalled", tail); err != nil {
 		return err
 	}
-	a, err := b.crowd.Answer()
+	a, err := b.clients.Answer()
 	if err != nil {
 		return err
 	}
-	if a.Told != stalled {
-		return fmt.Errorf("%w: %d of %d", errNotTold, a.Told, stalled)
+	if a.Ended != stalled {
+		return fmt.Errorf("%w: %d of %d", errNotClosed, a.Ended, stalled)
 	}
 	return b.leave("stalled")
 }
 
-// heapNow is the heap's size with what no collection has found yet. It stops
-// nobody.
+// heapNow returns the heap's size, garbage included, without stopping the world.
 func heapNow() float64 {
 	sample := []metrics.Sample{{Name: "/memory/classes/heap/objects:bytes"}}
 	metrics.Read(sample)

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"blockdesk/bench"
-	"blockdesk/bench/crowd"
+	"blockdesk/bench/clients"
 )
 
 // Goals of the WebSocket benchmark.
@@ -49,9 +49,9 @@ type Benchmark struct {
 
 // wsBench is one run.
 type wsBench struct {
-	o      Benchmark
-	report *bench.Report
-	crowd  *crowd.Crowd
+	o       Benchmark
+	report  *bench.Report
+	clients *clients.Process
 }
 
 // Run measures the feed: what a delivery costs beside a raw write(2), what a
@@ -71,10 +71,10 @@ func (o Benchmark) Run(ctx context.Context) (_ *bench.Report, err error) {
 		o.Hold = wsDefaultHold
 	}
 	b := &wsBench{o: o, report: bench.NewReport("ws")}
-	if b.crowd, err = crowd.Start(ctx, o.Exe, "bench", "crowd"); err != nil {
+	if b.clients, err = clients.Start(ctx, o.Exe, "bench", "clients"); err != nil {
 		return nil, err
 	}
-	defer func() { err = errors.Join(err, b.crowd.Close()) }()
+	defer func() { err = errors.Join(err, b.clients.Close()) }()
 	return b.report, b.run(ctx)
 }
 

@@ -8,11 +8,11 @@ import (
 	"time"
 
 	"blockdesk/bench"
-	"blockdesk/bench/crowd"
+	"blockdesk/bench/clients"
 	"blockdesk/internal/runtest"
 )
 
-// Every part that needs no program of its own measures something, with a crowd
+// Every part that needs no program of its own measures something, with clients
 // in this process: the wire between them is the same.
 func TestWSMeasures(t *testing.T) {
 	orders, in := io.Pipe()
@@ -20,19 +20,19 @@ func TestWSMeasures(t *testing.T) {
 	ended := make(chan error, 1)
 	ctx, cancel := context.WithTimeout(context.Background(), runtest.HangTimeout)
 	defer cancel()
-	go func() { ended <- crowd.Serve(ctx, orders, answers) }()
+	go func() { ended <- clients.Serve(ctx, orders, answers) }()
 	b := &wsBench{
 		o: Benchmark{
 			Clients: 20, Many: 40, Rounds: 1, Hold: 400 * time.Millisecond,
 			Parts: []string{"encode", "fanout", "idle", "stalled"},
 		},
-		report: bench.NewReport("ws"),
-		crowd:  crowd.Over(in, out, func() error { return <-ended }),
+		report:  bench.NewReport("ws"),
+		clients: clients.Over(in, out, func() error { return <-ended }),
 	}
 	if err := b.run(ctx); err != nil {
 		t.Fatal(err)
 	}
-	if err := b.crowd.Close(); err != nil {
+	if err := b.clients.Close(); err != nil {
 		t.Fatal(err)
 	}
 	for _, s := range b.report.Series {
@@ -45,7 +45,7 @@ func TestWSMeasures(t *testing.T) {
 		if q.Goal != 0 {
 			goals++
 		}
-		// What is over a base line may be below it by the noise of a busy machine.
+		// A difference to a base line may be negative by the noise of a busy machine.
 		if math.IsNaN(q.Value) || math.IsInf(q.Value, 0) {
 			t.Errorf("%s: %v", q.Name, q.Value)
 		}

@@ -1,6 +1,6 @@
-// Package yardstick holds what the engine, the journal and the doors are
-// measured against: the least work that could do the same job, with nothing of
-// what makes ours useful. It is not for use.
+// Package yardstick holds what the engine, the journal and the gateways
+// are measured against: the least work that could do the same job, without anything
+// that makes ours useful. It is not for use.
 package yardstick
 
 import "math/bits"

@@ -17,11 +17,11 @@ import (
 
 	"blockdesk/bench"
 	clusterbench "blockdesk/bench/cluster"
-	"blockdesk/bench/crowd"
+	"blockdesk/bench/clients"
 	"blockdesk/bench/echo"
 	enginebench "blockdesk/bench/engine"
 	"blockdesk/bench/fix"
-	"blockdesk/bench/play"
+	"blockdesk/bench/replay"
 	"blockdesk/bench/rest"
 	"blockdesk/bench/settle"
 	"blockdesk/bench/ws"
@@ -91,7 +91,7 @@ func benchCommand(s *settings) *cobra.Command {
 			},
 		})
 	}
-	cmd.AddCommand(benchAllCommand(cmd, s, &f), playCommand(s, &f), echoCommand(), crowdCommand(), followersCommand())
+	cmd.AddCommand(benchAllCommand(cmd, s, &f), playCommand(s, &f), echoCommand(), clientsCommand(), followersCommand())
 	return cmd
 }
 
@@ -142,12 +142,12 @@ func echoCommand() *cobra.Command {
 	}
 }
 
-// crowdCommand is a child of bench ws.
-func crowdCommand() *cobra.Command {
+// clientsCommand is a child of bench ws.
+func clientsCommand() *cobra.Command {
 	return &cobra.Command{
-		Use: "crowd", Short: "The clients of bench ws", Args: cobra.NoArgs, Hidden: true,
+		Use: "clients", Short: "The clients of bench ws", Args: cobra.NoArgs, Hidden: true,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return crowd.Serve(cmd.Context(), cmd.InOrStdin(), cmd.OutOrStdout())
+			return clients.Serve(cmd.Context(), cmd.InOrStdin(), cmd.OutOrStdout())
 		},
 	}
 }
@@ -242,7 +242,7 @@ func (f *benchFlags) recorded(parts ...string) string {
 }
 
 func playCommand(s *settings, f *benchFlags) *cobra.Command {
-	var day play.Day
+	var day replay.Day
 	cmd := &cobra.Command{
 		Use: "play", Args: cobra.NoArgs,
 		Short: "Play a recorded day through the FIX gateway and compare the feed and REST with the true book",
@@ -251,7 +251,7 @@ func playCommand(s *settings, f *benchFlags) *cobra.Command {
 			"way. The days amzn and aapl need the recorded inputs (--testdata); own needs no file.",
 		Example: "  blockdesk bench play --day own --rows 500",
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if !slices.Contains(play.Days, day.Name) {
+			if !slices.Contains(replay.Days, day.Name) {
 				return usagef("--day %s: amzn, aapl or own", day.Name)
 			}
 			exe, err := os.Executable()
@@ -272,7 +272,7 @@ func playCommand(s *settings, f *benchFlags) *cobra.Command {
 	return cmd
 }
 
-func runPlay(cmd *cobra.Command, s *settings, day *play.Day) error {
+func runPlay(cmd *cobra.Command, s *settings, day *replay.Day) error {
 	b := s.newBar(cmd.ErrOrStderr(), "playing "+day.Name, inSteps)
 	day.Progress = func(done, total int) {
 		if done%100 == 0 {

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"blockdesk/bench/play"
+	"blockdesk/bench/replay"
 	"blockdesk/e2e/programtest"
 	"blockdesk/internal/runtest"
 )
@@ -32,7 +32,7 @@ func TestRecordedDayThroughEveryDoor(t *testing.T) {
 		t.Logf("recorded flow absent, our own sample alone is played (set BLOCKDESK_TESTDATA): %v", err)
 	}
 	type answer struct {
-		Result   play.Result `json:"result"`
+		Result   replay.Result `json:"result"`
 		BookHash string      `json:"book_hash"`
 	}
 	for _, day := range days {

@@ -1,4 +1,4 @@
-package crowd
+package clients
 
 import (
 	"context"
@@ -44,8 +44,8 @@ func TestCountsWholeMessages(t *testing.T) {
 	}
 }
 
-// crowdFor runs a crowd and a server in this process.
-func crowdFor(t *testing.T) (*Crowd, net.Listener) {
+// startClients runs Serve in this process, and a listener for its clients.
+func startClients(t *testing.T) (*Process, net.Listener) {
 	t.Helper()
 	orders, in := io.Pipe()
 	out, answers := io.Pipe()
@@ -66,7 +66,7 @@ func crowdFor(t *testing.T) (*Crowd, net.Listener) {
 }
 
 // answered is the answer to an order that was sent with err.
-func answered(t *testing.T, c *Crowd, err error) *Answer {
+func answered(t *testing.T, c *Process, err error) *Answer {
 	t.Helper()
 	if err != nil {
 		t.Fatal(err)
@@ -105,7 +105,7 @@ func write(t *testing.T, conns []net.Conn, text string) {
 // A group asks, reads what comes behind the head, waits for the last of its
 // members and takes the latency of each.
 func TestFollows(t *testing.T) {
-	c, listener := crowdFor(t)
+	c, listener := startClients(t)
 	err := c.Join(Group{
 		Name: "g", Addr: listener.Addr().String(), Conns: 3, Form: Frames,
 		Request: []byte("GET / HTTP/1.1\r\n\r\n"), Then: []byte("then"), Skip: 3,
@@ -151,9 +151,9 @@ func TestFollows(t *testing.T) {
 	}
 }
 
-// Those that are told their end are counted, those that are cut off are not.
-func TestCountsTheTold(t *testing.T) {
-	c, listener := crowdFor(t)
+// A connection whose last bytes are the tail is counted, one that is cut off is not.
+func TestCountsEnds(t *testing.T) {
+	c, listener := startClients(t)
 	if err := c.Join(Group{Name: "g", Addr: listener.Addr().String(), Conns: 3, Form: Frames}); err != nil {
 		t.Fatal(err)
 	}
@@ -168,13 +168,13 @@ func TestCountsTheTold(t *testing.T) {
 		_ = conn.Close()
 	}
 	a := answered(t, c, c.End("g", []byte("bye")))
-	if a.Told != 1 && a.Told != 2 { // a reset may overtake what was written
-		t.Errorf("%d were told", a.Told)
+	if a.Ended != 1 && a.Ended != 2 { // a reset may overtake what was written
+		t.Errorf("%d ended with the tail", a.Ended)
 	}
 }
 
 func TestSaysWhatIsWrong(t *testing.T) {
-	c, listener := crowdFor(t)
+	c, listener := startClients(t)
 	group := Group{Name: "cut", Addr: listener.Addr().String(), Conns: 1, Form: Frames}
 	if err := c.Join(group); err != nil {
 		t.Fatal(err)
@@ -203,7 +203,7 @@ func TestSaysWhatIsWrong(t *testing.T) {
 
 // A refusal before the stream begins ends the joining.
 func TestSaysThatTheServerRefused(t *testing.T) {
-	c, listener := crowdFor(t)
+	c, listener := startClients(t)
 	if err := c.Join(Group{Name: "g", Addr: listener.Addr().String(), Conns: 1, Form: Frames, Request: []byte("x")}); err != nil {
 		t.Fatal(err)
 	}

@@ -1,4 +1,4 @@
-package crowd
+package clients
 
 import (
 	"bytes"
@@ -9,21 +9,20 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// errHead says that a response head is too long or refuses.
+// errHead means that a response head is too long or no success.
 var errHead = errors.New("the server refused")
 
 // conn is one connection and where its reading stands.
 type conn struct {
-	fd       int
-	messages int // that have come in full
-	left     int // bytes of a frame's payload that are still to come
-	head     [10]byte
-	have     int  // bytes of head
-	newline  bool // events: the last byte was one
+	fd        int
+	messages  int // that have arrived in full
+	left      int // bytes of a frame's payload that are still to come
+	head      [10]byte
+	headBytes int  // bytes of head
+	newline   bool // events: the last byte was one
 }
 
-// ask sends a request and reads the response's head. What comes behind it
-// counts as messages.
+// ask sends a request and reads the response's head. Bytes behind it count as messages.
 func (c *conn) ask(form Form, request []byte) ([]byte, error) {
 	if _, err := unix.Write(c.fd, request); err != nil {
 		return nil, err
@@ -77,14 +76,14 @@ func (c *conn) take(form Form, data []byte) {
 	}
 	for len(data) > 0 {
 		if c.left == 0 {
-			c.head[c.have] = data[0]
-			c.have++
+			c.head[c.headBytes] = data[0]
+			c.headBytes++
 			data = data[1:]
 			size := c.payload()
 			if size < 0 {
 				continue
 			}
-			c.have, c.left = 0, size
+			c.headBytes, c.left = 0, size
 			if size == 0 {
 				c.messages++
 			}
@@ -101,13 +100,13 @@ func (c *conn) take(form Form, data []byte) {
 // payload returns the payload's length once the header is whole, else -1.
 func (c *conn) payload() int {
 	switch {
-	case c.have < 2:
+	case c.headBytes < 2:
 		return -1
 	case c.head[1] < 126:
 		return int(c.head[1])
-	case c.head[1] == 126 && c.have == 4:
+	case c.head[1] == 126 && c.headBytes == 4:
 		return int(binary.BigEndian.Uint16(c.head[2:]))
-	case c.have == len(c.head):
+	case c.headBytes == len(c.head):
 		return int(binary.BigEndian.Uint64(c.head[2:]))
 	}
 	return -1

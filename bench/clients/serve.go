@@ -1,4 +1,4 @@
-package crowd
+package clients
 
 import (
 	"bytes"
@@ -17,7 +17,7 @@ import (
 const (
 	// readSize is the most that one read(2) takes.
 	readSize = 256 << 10
-	// eventBatch is the most that one epoll_wait(2) tells.
+	// eventBatch is the most that one epoll_wait(2) returns.
 	eventBatch = 512
 	// tailSize is how much of a connection's end is kept.
 	tailSize = 256
@@ -25,11 +25,11 @@ const (
 	headSize = 4 << 10
 )
 
-// errOrder says that an order made no sense.
+// errOrder means that a request is malformed.
 var errOrder = errors.New("no such order")
 
-// Serve is the child: it takes orders from in and answers on out until in or
-// ctx ends.
+// Serve is the child process: it reads requests from in and writes answers to out until
+// in or ctx ends.
 func Serve(ctx context.Context, in io.Reader, out io.Writer) error {
 	s := &server{groups: make(map[string]*group), buf: make([]byte, readSize)}
 	defer s.close()
@@ -42,7 +42,7 @@ func Serve(ctx context.Context, in io.Reader, out io.Writer) error {
 			}
 			return err
 		}
-		a, err := s.obey(&o)
+		a, err := s.serve(&o)
 		if err != nil {
 			a = &Answer{Err: fmt.Sprintf("%s %s: %v", o.Do, o.Name, err)}
 		}
@@ -53,7 +53,7 @@ func Serve(ctx context.Context, in io.Reader, out io.Writer) error {
 	return ctx.Err()
 }
 
-// server is a crowd's state. One goroutine.
+// server is the child's state. One goroutine uses it.
 type server struct {
 	groups map[string]*group
 	buf    []byte
@@ -65,7 +65,7 @@ func (s *server) close() {
 	}
 }
 
-func (s *server) obey(o *order) (*Answer, error) {
+func (s *server) serve(o *order) (*Answer, error) {
 	if o.Do == doJoin {
 		return s.join(o.Group)
 	}
@@ -80,8 +80,8 @@ func (s *server) obey(o *order) (*Answer, error) {
 	case doFollow:
 		return g.follow(s.buf, o.Schedule)
 	case doEnd:
-		told, err := g.end(s.buf, o.Tail)
-		return &Answer{Told: told}, err
+		ended, err := g.end(s.buf, o.Tail)
+		return &Answer{Ended: ended}, err
 	case doLeave:
 		g.close()
 		delete(s.groups, o.Name)
@@ -119,10 +119,10 @@ func (s *server) join(spec *Group) (*Answer, error) {
 
 // group is equal connections behind one epoll.
 type group struct {
-	form  Form
-	poll  int
-	conns []conn
-	mark  int // messages that each has been awaited for so far
+	form    Form
+	poll    int
+	conns   []conn
+	awaited int // messages that each connection has been read up to so far
 }
 
 func (g *group) close() {
@@ -177,10 +177,10 @@ func (g *group) dial(addr netip.AddrPort, spec *Group) (head []byte, err error) 
 // when the first and when the last had them. got, unless nil, is called after a read with the
 // messages beyond the order before that the connection had and has.
 func (g *group) await(buf []byte, messages int, got func(before, now int)) (first, last int64, err error) {
-	missing, from := 0, g.mark
-	g.mark += messages
+	missing, from := 0, g.awaited
+	g.awaited += messages
 	for i := range g.conns {
-		if g.conns[i].messages < g.mark {
+		if g.conns[i].messages < g.awaited {
 			missing++
 		}
 	}
@@ -197,7 +197,7 @@ func (g *group) await(buf []byte, messages int, got func(before, now int)) (firs
 		if got != nil && c.messages > before {
 			got(before-from, c.messages-from)
 		}
-		if before < g.mark && c.messages >= g.mark {
+		if before < g.awaited && c.messages >= g.awaited {
 			if first == 0 {
 				first = Now()
 			}
@@ -239,8 +239,8 @@ func (g *group) each(buf []byte, step func(i int, data []byte) (done bool, err e
 	}
 }
 
-// read returns what connection i has, nil at its end, after which no event
-// tells of it.
+// read returns what connection i has received. It returns nil at its end, after which
+// epoll reports the connection no more.
 func (g *group) read(i int, buf []byte) ([]byte, error) {
 	fd := g.conns[i].fd
 	n, err := unix.Read(fd, buf)
@@ -272,13 +272,13 @@ func (g *group) follow(buf []byte, s *Schedule) (*Answer, error) {
 }
 
 // end reads each connection to its end and returns how many ended with tail.
-func (g *group) end(buf, tail []byte) (told int, err error) {
+func (g *group) end(buf, tail []byte) (ended int, err error) {
 	left := len(g.conns)
 	tails := make([][]byte, left)
 	err = g.each(buf, func(i int, data []byte) (done bool, err error) {
 		if data == nil {
 			if left--; bytes.HasSuffix(tails[i], tail) {
-				told++
+				ended++
 			}
 			return left == 0, nil
 		}
@@ -286,5 +286,5 @@ func (g *group) end(buf, tail []byte) (told int, err error) {
 		tails[i] = append(tails[i][:0], all[max(len(all)-tailSize, 0):]...)
 		return false, nil
 	})
-	return told, err
+	return ended, err
 }

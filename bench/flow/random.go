@@ -9,48 +9,48 @@ import (
 )
 
 const (
-	wildInstruments  = 3 // the last one is mirrored
-	wildParticipants = 6
-	wildMemory       = 64 // orders that amends and cancels choose from
-	wildMiddle       = 100
+	randomInstruments  = 3 // the last one is mirrored
+	randomParticipants = 6
+	randomMemory       = 64 // orders that amends and cancels choose from
+	randomMiddle       = 100
 )
 
-// Wild makes a seeded stream of commands of every kind, with every order type,
+// Random makes a seeded stream of commands of every kind, with every order type,
 // many of them refused: what the engine's laws are tested on. Same seed, same
 // commands. They are stamped and ready for State.Apply on an empty State; the
 // first dozen bring up instruments and participants.
-type Wild struct {
+type Random struct {
 	rng    *rand.Rand
 	seq    uint64
 	at     int64
 	epoch  uint64
 	placed uint64
-	recent [wildMemory]wildOrder
+	recent [randomMemory]randomOrder
 	start  []engine.Command
 }
 
-type wildOrder struct {
-	id  market.OrderID
-	who market.ParticipantID
-	in  market.InstrumentID
+type randomOrder struct {
+	id    market.OrderID
+	owner market.ParticipantID
+	in    market.InstrumentID
 }
 
-// NewWild returns the stream of a seed.
-func NewWild(seed uint64) *Wild {
-	w := &Wild{rng: rand.New(rand.NewPCG(seed, 0x77696c64)), at: mixStart}
+// NewRandom returns the stream of a seed.
+func NewRandom(seed uint64) *Random {
+	w := &Random{rng: rand.New(rand.NewPCG(seed, 0x77696c64)), at: mixStart}
 	w.start = append(w.start, engine.Command{Kind: engine.StartEpoch, Arg: 1})
 	w.epoch = 1
-	for i := range wildInstruments {
+	for i := range randomInstruments {
 		w.start = append(w.start, w.definition(market.InstrumentID(i)))
 	}
-	for who := market.ParticipantID(1); who <= wildParticipants; who++ {
-		w.start = append(w.start, w.risk(who, engine.AllInstruments))
+	for participant := market.ParticipantID(1); participant <= randomParticipants; participant++ {
+		w.start = append(w.start, w.risk(participant, engine.AllInstruments))
 	}
 	return w
 }
 
 // Take makes the next n commands.
-func (w *Wild) Take(n int) []engine.Command {
+func (w *Random) Take(n int) []engine.Command {
 	commands := make([]engine.Command, n)
 	for i := range commands {
 		w.Next(&commands[i])
@@ -59,7 +59,7 @@ func (w *Wild) Take(n int) []engine.Command {
 }
 
 // Next makes the next command.
-func (w *Wild) Next(c *engine.Command) {
+func (w *Random) Next(c *engine.Command) {
 	if len(w.start) > 0 {
 		*c, w.start = w.start[0], w.start[1:]
 	} else {
@@ -70,15 +70,15 @@ func (w *Wild) Next(c *engine.Command) {
 	c.Seq, c.At = w.seq, w.at
 }
 
-func (w *Wild) make(c *engine.Command) {
-	*c = engine.Command{Instrument: market.InstrumentID(w.rng.IntN(wildInstruments - 1))}
+func (w *Random) make(c *engine.Command) {
+	*c = engine.Command{Instrument: market.InstrumentID(w.rng.IntN(randomInstruments - 1))}
 	switch {
 	case w.one(50):
-		c.Instrument = wildInstruments - 1
+		c.Instrument = randomInstruments - 1
 	case w.one(50):
 		c.Instrument = market.InstrumentID(w.rng.IntN(1 << 16))
 	}
-	c.Order.Participant = market.ParticipantID(1 + w.rng.IntN(wildParticipants))
+	c.Order.Participant = market.ParticipantID(1 + w.rng.IntN(randomParticipants))
 	if w.one(50) {
 		c.Order.Participant = market.ParticipantID(w.rng.IntN(20))
 	}
@@ -110,16 +110,16 @@ func (w *Wild) make(c *engine.Command) {
 }
 
 // service makes what participants cannot: a 965 <= roll < 1000 chooses.
-func (w *Wild) service(c *engine.Command, roll int) {
+func (w *Random) service(c *engine.Command, roll int) {
 	switch {
 	case roll < 972:
-		*c = w.definition(market.InstrumentID(w.rng.IntN(wildInstruments + 1)))
+		*c = w.definition(market.InstrumentID(w.rng.IntN(randomInstruments + 1)))
 	case roll < 980:
-		in := market.InstrumentID(w.rng.IntN(wildInstruments + 1))
+		in := market.InstrumentID(w.rng.IntN(randomInstruments + 1))
 		if w.one(2) {
 			in = engine.AllInstruments
 		}
-		*c = w.risk(market.ParticipantID(1+w.rng.IntN(wildParticipants)), in)
+		*c = w.risk(market.ParticipantID(1+w.rng.IntN(randomParticipants)), in)
 	case roll < 986:
 		c.Kind, c.Status = engine.SetInstrument, w.status(engine.StatusTrading)
 	case roll < 994:
@@ -137,40 +137,40 @@ func (w *Wild) service(c *engine.Command, roll int) {
 }
 
 // status is most often the one that lets orders through.
-func (w *Wild) status(usual uint8) uint8 {
+func (w *Random) status(usual uint8) uint8 {
 	if w.one(8) {
 		return uint8(w.rng.IntN(4))
 	}
 	return usual
 }
 
-func (w *Wild) one(in int) bool { return w.rng.IntN(in) == 0 }
+func (w *Random) one(in int) bool { return w.rng.IntN(in) == 0 }
 
-func (w *Wild) price() market.Price {
+func (w *Random) price() market.Price {
 	switch {
 	case w.one(40):
 		return market.Price(w.rng.Int64N(1<<48) - 1<<46)
 	case w.one(20):
 		return 0
 	default:
-		return market.Price(wildMiddle - 12 + w.rng.IntN(25))
+		return market.Price(randomMiddle - 12 + w.rng.IntN(25))
 	}
 }
 
-func (w *Wild) qty() market.Qty {
+func (w *Random) qty() market.Qty {
 	if w.one(40) {
 		return market.Qty(w.rng.Int64N(1<<48) - 1<<46)
 	}
 	return market.Qty(1 + w.rng.IntN(50))
 }
 
-func (w *Wild) order(c *engine.Command) {
+func (w *Random) order(c *engine.Command) {
 	c.Kind = engine.NewOrder
 	w.placed++
 	o := &c.Order
 	o.ID = market.OrderID(w.epoch<<40 | w.placed)
 	if w.one(100) {
-		o.ID = w.recent[w.rng.IntN(wildMemory)].id
+		o.ID = w.recent[w.rng.IntN(randomMemory)].id
 	}
 	o.Side = market.Side(1 + w.rng.IntN(2))
 	o.Type = book.Limit
@@ -201,11 +201,11 @@ func (w *Wild) order(c *engine.Command) {
 	if w.one(60) {
 		w.damage(o)
 	}
-	w.recent[w.rng.IntN(wildMemory)] = wildOrder{o.ID, o.Participant, c.Instrument}
+	w.recent[w.rng.IntN(randomMemory)] = randomOrder{o.ID, o.Participant, c.Instrument}
 }
 
 // damage puts anything at all into one small field.
-func (w *Wild) damage(o *book.Order) {
+func (w *Random) damage(o *book.Order) {
 	any8 := uint8(w.rng.IntN(256))
 	switch w.rng.IntN(7) {
 	case 0:
@@ -226,15 +226,15 @@ func (w *Wild) damage(o *book.Order) {
 }
 
 // choose names an order placed before, most often by its owner.
-func (w *Wild) choose(c *engine.Command) {
-	r := w.recent[w.rng.IntN(wildMemory)]
+func (w *Random) choose(c *engine.Command) {
+	r := w.recent[w.rng.IntN(randomMemory)]
 	c.Order.ID, c.Instrument = r.id, r.in
 	if !w.one(20) {
-		c.Order.Participant = r.who
+		c.Order.Participant = r.owner
 	}
 }
 
-func (w *Wild) amend(c *engine.Command) {
+func (w *Random) amend(c *engine.Command) {
 	c.Kind = engine.AmendOrder
 	w.choose(c)
 	if !w.one(3) {
@@ -251,20 +251,20 @@ func (w *Wild) amend(c *engine.Command) {
 	}
 }
 
-func (w *Wild) cancel(c *engine.Command) {
+func (w *Random) cancel(c *engine.Command) {
 	c.Kind = engine.CancelOrder
 	w.choose(c)
 }
 
 // definition defines an instrument as before but for its limits, or, sometimes,
 // not as before.
-func (w *Wild) definition(id market.InstrumentID) engine.Command {
+func (w *Random) definition(id market.InstrumentID) engine.Command {
 	base := string(rune('A' + id))
 	in := market.Instrument{
 		ID: id, Symbol: base + "/USD", Base: base, Quote: "USD", PriceDecimals: 2, QtyDecimals: 3,
 		Tick: 1, Lot: 1, MinQty: market.Qty(1 + w.rng.IntN(2)), MaxQty: 1 << 40, MaxPrice: 1 << 40, Source: market.Matched,
 	}
-	if id >= wildInstruments-1 {
+	if id >= randomInstruments-1 {
 		in.Source = market.Mirrored
 	}
 	if w.seq > 0 && w.one(8) {
@@ -273,13 +273,13 @@ func (w *Wild) definition(id market.InstrumentID) engine.Command {
 	return must(engine.DefineInstrumentCommand(&in))
 }
 
-func (w *Wild) risk(who market.ParticipantID, in market.InstrumentID) engine.Command {
+func (w *Random) risk(participant market.ParticipantID, in market.InstrumentID) engine.Command {
 	var l engine.Limits
 	if w.one(2) {
 		l.MaxQty = market.Qty(30 + w.rng.IntN(30))
 	}
 	if w.one(2) {
-		l.MaxNotional = market.Mul(uint64(30+w.rng.IntN(30)), wildMiddle)
+		l.MaxNotional = market.Mul(uint64(30+w.rng.IntN(30)), randomMiddle)
 	}
 	if w.one(2) {
 		l.MaxOpenOrders = int32(1 + w.rng.IntN(40))
@@ -287,7 +287,7 @@ func (w *Wild) risk(who market.ParticipantID, in market.InstrumentID) engine.Com
 	if w.one(2) {
 		l.BandBps = uint16(200 + w.rng.IntN(2_000))
 	}
-	return must(engine.SetRiskCommand(who, in, l))
+	return must(engine.SetRiskCommand(participant, in, l))
 }
 
 // must is for values that are right by construction.

@@ -1,4 +1,4 @@
-// Package play sends a recorded order flow through the FIX gateway of a running
+// Package replay sends a recorded order flow through the FIX gateway of a running
 // server and compares the book that comes out of the WebSocket feed and of REST
 // with the recorded true book, row by row.
 //
@@ -6,7 +6,7 @@
 // so that every recorded row has a moment of its own in the feed. A report's
 // ExecID begins with the engine's sequence number, and so does every feed
 // message's engine_seq: this is how a row finds its book.
-package play
+package replay
 
 import (
 	"context"
@@ -50,7 +50,7 @@ type Result struct {
 	Trades   int `json:"trades"`   // fills reported to takers
 	// Exact rows: all levels of both sides as recorded, from the feed.
 	Exact int `json:"exact"`
-	// Unaided rows needed no level that the file does not tell of, and
+	// Unaided rows needed no level that the file does not have, and
 	// UnaidedExact of them were exact.
 	Unaided      int           `json:"unaided"`
 	UnaidedExact int           `json:"unaided_exact"`
