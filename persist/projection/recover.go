@@ -12,74 +12,72 @@ import (
 
 // Errors.
 var (
-	// ErrPruned says that the journal has pruned events that a store has not seen.
-	ErrPruned = errors.New("the journal does not reach back to where a consumer stopped")
-	// ErrAhead says that a store has seen commands that the journal does not have.
+	// ErrPruned says that the journal has pruned events that a store needs.
+	ErrPruned = errors.New("the journal no longer has the events after the store's cursor")
+	// ErrAhead says that a store has commands that the journal does not have.
 	ErrAhead = errors.New("ahead of the journal")
-	// ErrDiverged says that a store has not what the journal says that it has seen: it
-	// was damaged, or belongs to another journal.
-	ErrDiverged = errors.New("not the journal's")
-	// ErrUnfinished says that a Reconcile was begun and has not reached its end.
+	// ErrDiverged says that the content of a store contradicts the journal: the store
+	// is damaged, or belongs to another journal.
+	ErrDiverged = errors.New("the store contradicts the journal")
+	// ErrUnfinished says that a Reconcile was interrupted.
 	ErrUnfinished = errors.New("a reconciliation with the journal is not finished")
 )
 
-// Relation says how a store that is not behind its journal differs from it: see the
-// package.
+// Relation says how a store that needs a Reconcile differs from its journal. The
+// package documentation defines the values.
 type Relation uint8
 
-// The relations that a Reconcile ends.
 const (
 	Ahead Relation = iota + 1
 	Lost
 	Unfinished
 )
 
-// Journal is what Recover replays: persist.Store, or the term of a group's leader.
+// Journal is what Recover replays: persist.Store or quorum.Term.
 type Journal interface {
 	// Recover returns a replica of everything in the journal and calls visit with
 	// the events of each command whose Seq is above floor; math.MaxUint64 asks for
-	// none. An error that wraps ErrPruned says that not all of them are left; visit
-	// was not called then.
+	// none. If some of them were pruned, the error wraps ErrPruned and visit was not
+	// called.
 	Recover(floor uint64, visit func([]event.Event)) (*engine.Replica, error)
 }
 
-// Replayer is what a projection's owner has for Recover: archive.Archive, desk.Desk,
+// Replayer is the owner of a projection as Recover sees it: archive.Archive, desk.Desk,
 // fixgw.Gateway.
 type Replayer interface {
 	// Cursor is Store.Cursor.
 	Cursor() uint64
-	// Replay takes events that the store may not have seen, in their order: those
-	// after Cursor, or from before it.
+	// Replay applies events in their order. They begin at Cursor or before it.
 	Replay(events []event.Event) error
 }
 
-// Member is a projection of a service.
+// Projection is one store of a service, with the functions that recover it.
 type Projection struct {
 	Replayer
-	Name string // what operators call the store: "the history"
-	// Has is what the store has, as clients know it: "trades".
-	Content string
-	// Unreadable is what an error of Replay wraps where the content of the store is not
-	// what the journal says; nil: every error ends Recover.
+	Name    string // what operators call the store: "the history"
+	Content string // what the store has, as clients know it: "trades"
+	// Unreadable, if set, marks errors of Replay (errors.Is) that mean that the
+	// content of the store contradicts the journal. Other errors end Recover.
 	Unreadable error
-	// Diverged logs such an error, or the ErrDiverged of Start. Required where there
-	// is one of the two.
+	// Diverged logs such an error, or the ErrDiverged of Start. Required if Unreadable
+	// is set or Start returns ErrDiverged.
 	Diverged func(error)
-	// Start ends the recovery of a store that is behind: it has seen the events of every
-	// command that the state has. ErrDiverged and ErrUnfinished ask for Reconcile; after them
-	// nothing has happened.
+	// Start ends the recovery of a store that has been given all events of the state.
+	// After ErrDiverged and ErrUnfinished, which change nothing, Recover calls
+	// Reconcile instead.
 	Start func(*engine.State) error
-	// Reconcile makes the store agree with the state, in place of Start, and returns
-	// commands that must be the engine's first.
+	// Reconcile makes the store agree with the state and returns commands that the
+	// engine must run first.
 	Reconcile func(*engine.State, Relation) ([]engine.Command, error)
-	// Lost returns why a lost store is not reconciled without consent; nil: it is.
+	// RefuseLost, if set, returns why a lost store may not be reconciled without
+	// consent, or nil if it may.
 	RefuseLost func(*engine.State) error
 }
 
 // Options of Recover.
 type Options struct {
-	// Rebase is the operator's consent that the journal counts wherever a store
-	// does not fit it.
+	// AllowReconcile is the operator's consent (--rebase) to make every store agree
+	// with the journal.
 	AllowReconcile bool
 	// Interval: the journal may lose its last commands in a crash, so a store may
 	// be ahead of it.
@@ -89,18 +87,18 @@ type Options struct {
 	Logger *slog.Logger
 }
 
-// Recover replays the journal from as far back as the members need it, brings each of
-// them into step with it, and returns the recovered replica and the commands that
-// must be the engine's first, in the order of the members.
-func Recover(j Journal, members []Projection, o Options) (*engine.Replica, []engine.Command, error) {
-	r := recovery{o: o, members: members, lost: make([]bool, len(members))}
+// Recover replays the journal from the lowest cursor of the projections, starts or
+// reconciles each of them, and returns the recovered replica and the commands that the
+// engine must run first, in the order of the projections.
+func Recover(j Journal, projections []Projection, o Options) (*engine.Replica, []engine.Command, error) {
+	r := recovery{o: o, projections: projections, lost: make([]bool, len(projections))}
 	replica, err := r.replay(j)
 	if err != nil {
 		return nil, nil, err
 	}
 	var first []engine.Command
-	for i := range members {
-		commands, err := r.recoverOne(&members[i], r.lost[i], replica.State)
+	for i := range projections {
+		commands, err := r.finish(&projections[i], r.lost[i], replica.State)
 		if err != nil {
 			return nil, nil, err
 		}
@@ -110,53 +108,53 @@ func Recover(j Journal, members []Projection, o Options) (*engine.Replica, []eng
 }
 
 type recovery struct {
-	o       Options
-	members []Projection
-	lost    []bool // of each member: the journal's events do not lead on from its store
+	o           Options
+	projections []Projection
+	lost        []bool // by projection: the journal cannot bring its store up to date
 }
 
-// replay recovers the state from as far back as the members need it. One that the
-// journal does not reach back to is left out, and lost.
+// replay recovers the replica and replays the events after the lowest cursor. A store
+// whose events were pruned is lost and left out.
 func (r *recovery) replay(j Journal) (*engine.Replica, error) {
 	for {
 		floor := r.floor()
 		var failed error
 		replica, err := j.Recover(floor, func(events []event.Event) {
-			failed = errors.Join(failed, r.replayEvents(events))
+			failed = errors.Join(failed, r.apply(events))
 		})
 		if !errors.Is(err, ErrPruned) || floor == math.MaxUint64 {
 			return replica, errors.Join(err, failed)
 		}
 		r.o.Logger.Warn("the journal does not reach back to where a store ends", "error", err)
-		for i := range r.members {
-			r.lost[i] = r.lost[i] || r.members[i].Cursor() == floor
+		for i := range r.projections {
+			r.lost[i] = r.lost[i] || r.projections[i].Cursor() == floor
 		}
 	}
 }
 
-// floor returns the lowest cursor of those that are not lost, math.MaxUint64 where all
-// are.
+// floor returns the lowest cursor of the stores that are not lost, math.MaxUint64 if
+// all are.
 func (r *recovery) floor() uint64 {
 	floor := uint64(math.MaxUint64)
-	for i := range r.members {
+	for i := range r.projections {
 		if !r.lost[i] {
-			floor = min(floor, r.members[i].Cursor())
+			floor = min(floor, r.projections[i].Cursor())
 		}
 	}
 	return floor
 }
 
-// feed gives events to all members that are not lost.
-func (r *recovery) replayEvents(events []event.Event) error {
+// apply passes events to all projections that are not lost.
+func (r *recovery) apply(events []event.Event) error {
 	var all error
-	for i := range r.members {
-		m := &r.members[i]
+	for i := range r.projections {
+		p := &r.projections[i]
 		if r.lost[i] {
 			continue
 		}
-		err := m.Replay(events)
-		if m.Unreadable != nil && errors.Is(err, m.Unreadable) {
-			m.Diverged(err)
+		err := p.Replay(events)
+		if p.Unreadable != nil && errors.Is(err, p.Unreadable) {
+			p.Diverged(err)
 			r.lost[i], err = true, nil
 		}
 		all = errors.Join(all, err)
@@ -164,39 +162,39 @@ func (r *recovery) replayEvents(events []event.Event) error {
 	return all
 }
 
-// join brings one member into step with the recovered state.
-func (r *recovery) recoverOne(m *Projection, lost bool, s *engine.State) ([]engine.Command, error) {
+// finish starts one projection on the recovered state, or reconciles it.
+func (r *recovery) finish(p *Projection, lost bool, s *engine.State) ([]engine.Command, error) {
 	relation := Lost
 	switch {
 	case lost:
-	case m.Cursor() > s.Seq():
+	case p.Cursor() > s.Seq():
 		relation = Ahead
 	default:
-		err := m.Start(s)
+		err := p.Start(s)
 		switch {
 		case errors.Is(err, ErrUnfinished):
 			relation = Unfinished
 		case errors.Is(err, ErrDiverged):
-			m.Diverged(err)
+			p.Diverged(err)
 		default:
 			return nil, err
 		}
 	}
-	if err := r.consent(m, relation, s); err != nil {
+	if err := r.refuse(p, relation, s); err != nil {
 		return nil, err
 	}
-	return m.Reconcile(s, relation)
+	return p.Reconcile(s, relation)
 }
 
-// consent returns why a store is not reconciled; nil: it may be.
-func (r *recovery) consent(m *Projection, relation Relation, s *engine.State) error {
+// refuse returns why a store may not be reconciled, or nil if it may.
+func (r *recovery) refuse(p *Projection, relation Relation, s *engine.State) error {
 	switch {
 	case r.o.AllowReconcile || relation == Unfinished:
 		return nil
-	case relation == Lost && m.RefuseLost != nil:
-		return m.RefuseLost(s)
+	case relation == Lost && p.RefuseLost != nil:
+		return p.RefuseLost(s)
 	case relation == Lost || r.o.Interval && s.Seq() > 0:
 		return nil
 	}
-	return fmt.Errorf("%s has %s up to seq %d, the journal ends at seq %d: %s", m.Name, m.Content, m.Cursor(), s.Seq(), r.o.Hint)
+	return fmt.Errorf("%s has %s up to seq %d, the journal ends at seq %d: %s", p.Name, p.Content, p.Cursor(), s.Seq(), r.o.Hint)
 }

@@ -3,6 +3,7 @@ package projection
 import (
 	"context"
 	"encoding/binary"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -21,15 +22,15 @@ type Layout struct {
 	Version byte
 	// Err is wrapped by the error of Open where the store has another version.
 	Err error
-	// Mark is the key that Sync writes a counter to, 8 bytes. An owner that never
-	// calls Sync has none.
+	// SyncKey is the key of a counter, 8 bytes, that Sync writes. Not needed by an
+	// owner that never calls Sync.
 	SyncKey byte
-	// Load reads the cursor's value and returns its Seq. Open calls it where there is
-	// one.
+	// Load decodes the cursor's value and returns its Seq. Open calls it if the store
+	// has a cursor.
 	Load func(cursor []byte) (seq uint64, err error)
 }
 
-// Consumer is what the owner of a projection follows: engine.Consumer.
+// Consumer delivers the events to the owner of a projection: engine.Consumer.
 type Consumer interface {
 	Next(ctx context.Context) ([]event.Event, error)
 	Poll() []event.Event
@@ -38,17 +39,19 @@ type Consumer interface {
 	CompleteSeq() uint64
 }
 
-// Store is a kv.Store with a cursor: see the package.
+// Store is a kv.Store with a cursor. See the package documentation.
 type Store struct {
 	kv.Store
-	syncKey byte
-	syncs   uint64 // Sync's own
+	syncKey            byte
+	committed, durable atomic.Uint64 // cursors
 
-	committed, durable atomic.Uint64
+	// syncing keeps Sync from raising the durable cursor while a Commit lowers it.
+	syncing sync.Mutex
+	syncs   uint64 // calls of Sync that wrote
 }
 
-// Open checks the layout of a store, or writes it into an empty one, and reads the
-// cursor. Errors: those of the store, Layout.Err, those of Layout.Load.
+// Open checks the layout version of a store, or writes it into an empty one, and reads
+// the cursor. Errors: those of the store, Layout.Err, those of Layout.Load.
 func Open(store kv.Store, l Layout) (*Store, error) {
 	s := &Store{Store: store, syncKey: l.SyncKey}
 	if err := kv.CheckLayout(s.Store, KeyVersion, l.Version, l.Err); err != nil {
@@ -64,17 +67,21 @@ func Open(store kv.Store, l Layout) (*Store, error) {
 	return s, err
 }
 
-// Cursor returns the Seq up to which everything is in the store, though perhaps not
-// synced: the events of every later command must be replayed.
+// Cursor returns the Seq up to which the store has the changes of every command,
+// perhaps not synced. The events of all later commands must be replayed.
 func (s *Store) Cursor() uint64 { return s.committed.Load() }
 
-// DurableCursor returns the Cursor that a crash of the machine leaves.
+// DurableCursor returns a Seq that Cursor is not below after a crash of the machine.
 func (s *Store) DurableCursor() uint64 { return s.durable.Load() }
 
-// Commit applies the changes that fill asks for and writes the cursor, which says that
-// the store then has everything up to seq, in one step; with sync, it returns when they are
-// durable. seq may be lower than before: a Reconcile takes the cursor back.
+// Commit applies the changes of fill and writes the cursor in one atomic step; with
+// sync it returns when both are durable. cursor is the owner's encoding of seq. A seq
+// below the last one takes the cursor back, as a Reconcile does.
 func (s *Store) Commit(seq uint64, cursor []byte, fill kv.Fill, sync bool) error {
+	if seq < s.committed.Load() {
+		s.syncing.Lock()
+		defer s.syncing.Unlock()
+	}
 	err := s.Store.Commit(func(set func(key, value []byte), deleteRange func(lo, hi []byte)) {
 		fill(set, deleteRange)
 		set([]byte{KeyCursor}, cursor)
@@ -89,9 +96,10 @@ func (s *Store) Commit(seq uint64, cursor []byte, fill kv.Fill, sync bool) error
 	return nil
 }
 
-// Sync makes durable what was committed before the call. One goroutine at a time; it
-// may be another one than Commit's.
+// Sync makes durable what was committed before the call. Any goroutine.
 func (s *Store) Sync() error {
+	s.syncing.Lock()
+	defer s.syncing.Unlock()
 	committed := s.committed.Load()
 	if committed == s.durable.Load() {
 		return nil
@@ -103,15 +111,15 @@ func (s *Store) Sync() error {
 	if err != nil {
 		return err
 	}
-	// A Commit beside it may have synced more.
+	// A concurrent Commit may have synced more.
 	for old := s.durable.Load(); old < committed && !s.durable.CompareAndSwap(old, committed); old = s.durable.Load() {
 	}
 	return nil
 }
 
-// Drain returns a context that ends d after ctx, with cause as its context.Cause:
-// for a Run that follows the engine's last events past the end of its own context,
-// but not for ever. cancel ends it at once.
+// Drain returns a context that ends d after ctx, with cause as its context.Cause. A
+// Run uses it to consume the engine's last events after its own context has ended, for
+// a bounded time. cancel ends it at once.
 func Drain(ctx context.Context, d time.Duration, cause error) (drained context.Context, cancel func()) {
 	drained, end := context.WithCancelCause(context.WithoutCancel(ctx))
 	unhook := context.AfterFunc(ctx, func() {

@@ -59,7 +59,7 @@ func wants(t *testing.T, what string, s *projection.Store, cursor, durable uint6
 	}
 }
 
-// TestCursor: whatever a crash takes, the cursor is that of the content that is left;
+// TestCursor: whatever a crash loses, the cursor fits the content that is left, and
 // what was synced stays.
 func TestCursor(t *testing.T) {
 	t.Parallel()
@@ -138,6 +138,27 @@ func TestSync(t *testing.T) {
 	if err := s.Sync(); err != nil || store.Commits() != before {
 		t.Errorf("synced for nothing: %v", err)
 	}
+}
+
+// TestSyncBesideReconcile: a sync under way does not raise the durable cursor above a
+// cursor that a commit takes back meanwhile.
+func TestSyncBesideReconcile(t *testing.T) {
+	t.Parallel()
+	store := &syncStore{Memory: kvtest.New()}
+	s := open(t, store)
+	commit(t, s, 5, "", false)
+	done := make(chan struct{})
+	store.onSync = func() {
+		go func() {
+			defer close(done)
+			commit(t, s, 3, "", false)
+		}()
+	}
+	if err := s.Sync(); err != nil {
+		t.Fatal(err)
+	}
+	<-done
+	wants(t, "taken back", s, 3, 3)
 }
 
 // TestLayout: a store of another layout, or whose cursor cannot be read, is refused.
