@@ -11,13 +11,14 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
 
-// ErrNotEmpty refuses to write a copy into a folder that has something in it.
+// ErrNotEmpty says that the target folder of a copy is not empty.
 var ErrNotEmpty = errors.New("the target folder is not empty")
 
-// Backup copies a running store into an empty or missing folder, as of a moment
-// during the call, and proves the copy by reading all of it. The engine does not
-// stop; pruning waits. On one disk Pebble links its tables instead of copying
-// them, so a backup against a bad disk must be carried to another. progress, if set, is told the bytes of snapshots copied.
+// Backup copies a running store, as of a moment during the call, into an empty or
+// missing folder and verifies the copy by reading all of it. The engine goes on;
+// pruning waits. On one disk Pebble links its tables instead of copying them, so a
+// backup that must survive the disk has to be moved to another one. progress, if set,
+// gets the bytes of snapshots copied.
 func (s *Store) Backup(target string, progress func(done, total uint64)) error {
 	s.pruneMu.Lock()
 	defer s.pruneMu.Unlock()
@@ -29,9 +30,9 @@ func (s *Store) Backup(target string, progress func(done, total uint64)) error {
 	if err != nil {
 		return err
 	}
-	// The snapshots of before the checkpoint, so that none is ahead of its
-	// frames; the mark of before it is what the copy must at least hold.
-	snaps, at := s.snapshots.get(), s.durableChain()
+	// List the snapshots before the checkpoint, so that none is ahead of its frames.
+	// The copy must reach at least the watermark of this moment.
+	snaps, at := s.snapshots.get(), s.durablePosition()
 	err = s.checkpoint(to)
 	if err == nil {
 		err = to.sortLogs()
@@ -40,14 +41,14 @@ func (s *Store) Backup(target string, progress func(done, total uint64)) error {
 		err = s.copySnapshots(to, snaps, progress)
 	}
 	if err != nil {
-		// A store that failed meanwhile has files that are only in memory.
+		// After a failure of the store, some of its files are only in memory.
 		return errors.Join(err, s.fault.err(), m.close())
 	}
 	return to.finish(m, at.watermark(closed), s.o.Logger)
 }
 
-// checkpoint copies the frames. Pebble panics when the target's folder cannot be
-// synced; it holds no lock then, and the journal is none the worse.
+// checkpoint copies the frames. Pebble panics if it cannot sync the target folder; it
+// holds no lock then, and the journal is unharmed.
 func (s *Store) checkpoint(to layout) (err error) {
 	defer func() {
 		if r := recover(); r != nil {
@@ -60,8 +61,8 @@ func (s *Store) checkpoint(to layout) (err error) {
 	return nil
 }
 
-// sortLogs puts the logs where Open looks for them: a checkpoint lays them
-// beside the tables.
+// sortLogs moves the logs where Open looks for them: a checkpoint puts them beside the
+// tables.
 func (l layout) sortLogs() error {
 	logs := l.logs()
 	if err := l.fs.MkdirAll(logs, 0o755); err != nil {
@@ -98,7 +99,7 @@ func (s *Store) copySnapshots(to layout, snaps []snapshot, progress func(done, t
 	return syncDir(s.o.FS, to.snapshots())
 }
 
-// begin makes an empty target that nobody takes for a store before finish.
+// begin creates an empty target, which is not a valid store before finish.
 func (l layout) begin() (*watermark, error) {
 	if used, err := hasFiles(l.fs, l.dir); err != nil {
 		return nil, err
@@ -118,8 +119,8 @@ func (l layout) begin() (*watermark, error) {
 	return m, nil
 }
 
-// finish proves the copy against what it must hold and makes it a store. It
-// closes m.
+// finish verifies that the copy reaches the watermark must, and makes it a store. It
+// closes w.
 func (l layout) finish(m *watermark, must watermarkRecord, logger *slog.Logger) error {
 	end, err := l.prove(must, logger)
 	if err == nil {
@@ -135,7 +136,7 @@ func (l layout) finish(m *watermark, must watermarkRecord, logger *slog.Logger) 
 }
 
 func (l layout) prove(must watermarkRecord, logger *slog.Logger) (end position, err error) {
-	src := &source{folder: folder{layout: l, fault: fault{log: logger}}, marked: must}
+	src := &source{folder: folder{layout: l, fault: fault{log: logger}}, watermark: must}
 	if src.snaps, _, err = listSnapshots(l.fs, l.snapshots()); err != nil {
 		return end, err
 	}
@@ -151,13 +152,13 @@ func (l layout) prove(must watermarkRecord, logger *slog.Logger) (end position, 
 	return end, errors.Join(err, src.release())
 }
 
-// BackupStopped copies a store that no process has open into an empty or missing
-// folder and proves the copy. Progress is told the bytes copied.
+// BackupStopped copies a store that no process has open into an empty or missing folder
+// and verifies the copy. Progress gets the bytes copied.
 func BackupStopped(o ToolOptions, target string) error { return copyStore(o, target) }
 
-// Restore copies a backup into an empty or missing folder, which then is a
-// store, and proves the copy. The backup stays as it is. Progress is told the
-// bytes copied. ErrNotEmpty: the target is in use.
+// Restore copies a backup into an empty or missing folder, which is then a store, and
+// verifies the copy. Progress gets the bytes copied. Errors: ErrNotEmpty if the target
+// is in use.
 func Restore(o ToolOptions, target string) error { return copyStore(o, target) }
 
 func copyStore(o ToolOptions, target string) (err error) {
@@ -182,11 +183,11 @@ func copyStore(o ToolOptions, target string) (err error) {
 	if err := from.copyAll(to, o.Progress); err != nil {
 		return errors.Join(err, m.close())
 	}
-	return to.finish(m, src.marked, src.fault.log)
+	return to.finish(m, src.watermark, src.fault.log)
 }
 
 // copyAll copies frames and snapshots, file by file.
-func (l layout) copyAll(to layout, tell func(done, total uint64) error) error {
+func (l layout) copyAll(to layout, report func(done, total uint64) error) error {
 	type job struct {
 		from, to string
 		size     uint64
@@ -220,10 +221,10 @@ func (l layout) copyAll(to layout, tell func(done, total uint64) error) error {
 			return err
 		}
 		done += j.size
-		if tell == nil {
+		if report == nil {
 			continue
 		}
-		if err := tell(done, total); err != nil {
+		if err := report(done, total); err != nil {
 			return err
 		}
 	}
@@ -234,8 +235,8 @@ func (l layout) copyAll(to layout, tell func(done, total uint64) error) error {
 	return errors.Join(errs...)
 }
 
-// copyFile copies and syncs one file. Nothing is linked: a log is written again
-// in place when it is recycled, and a copy should not share a bad block.
+// copyFile copies and syncs one file. It never links: Pebble overwrites recycled logs
+// in place, and a copy should not share a bad block.
 func copyFile(fs vfs.FS, from, to string) error {
 	if err := vfs.Copy(fs, from, to); err != nil {
 		return fmt.Errorf("copying %s: %w", from, err)

@@ -21,8 +21,8 @@ import (
 	"blockdesk/internal/runtest"
 )
 
-// defaultCrashPoints is what `go test` tries; BLOCKDESK_CRASH_POINTS asks for
-// another number, 20000 for the full run.
+// defaultCrashPoints is the number of crash points of a `go test`;
+// BLOCKDESK_CRASH_POINTS sets another one, 20000 for the full run.
 const defaultCrashPoints = 2000
 
 func crashPoints(t testing.TB) int {
@@ -37,8 +37,8 @@ func crashPoints(t testing.TB) int {
 	return n
 }
 
-// oneAtATime keeps crash clones and the calls of MemFS apart that take its clone
-// lock twice and would wait for ever if a clone came in between.
+// oneAtATime keeps crash clones apart from the calls of MemFS that take its clone lock
+// twice and would deadlock if a clone came in between.
 type oneAtATime struct {
 	vfs.FS
 	mu *sync.Mutex
@@ -56,7 +56,7 @@ func (f oneAtATime) Link(from, to string) error {
 	return f.FS.Link(from, to)
 }
 
-// reference is what the state must be after each command.
+// reference has the expected state after each command.
 type reference struct {
 	commands []engine.Command
 	digest   []uint64   // after command i, at i; 0 is before all
@@ -76,7 +76,7 @@ func newReference(commands []engine.Command) *reference {
 	return ref
 }
 
-// check holds a replica against the state after its own last command.
+// check compares a replica with the expected state after its own last command.
 func (ref *reference) check(r *engine.Replica) error {
 	seq := r.State.Seq()
 	if seq >= uint64(len(ref.digest)) {
@@ -98,7 +98,7 @@ type crashPoint struct {
 	issued  uint64 // at most these may be there
 }
 
-// crasher takes a clone before every writing operation and checks each.
+// crasher clones the disk before every writing operation and checks each clone.
 type crasher struct {
 	t       testing.TB
 	o       Options
@@ -141,8 +141,8 @@ func (c *crasher) MaybeError(op errorfs.Op) error {
 
 func (c *crasher) String() string { return "crash clones" }
 
-// check opens a clone and asks for everything acknowledged, nothing that was
-// not issued, and the state of an undisturbed run.
+// check opens a clone: it must have everything acknowledged, nothing that was not
+// issued, and the state of an undisturbed run.
 func (c *crasher) check(p crashPoint) error {
 	o := c.o
 	o.FS = p.fs
@@ -242,8 +242,8 @@ func crashRun(t testing.TB, seed uint64, limit int, ref *reference, bug appendFu
 	return int(c.taken.Load()), int(c.refused.Load()), errors.Join(err, runErr)
 }
 
-// drive opens, appends, closes and opens again, until the commands are used up
-// or there are points enough.
+// drive opens, appends, closes and opens again, until there are no commands left or
+// enough points.
 func (c *crasher) drive(o Options, rng *rand.Rand, appendWith appendFunc) error {
 	at := 0
 	for at < len(c.ref.commands) && !c.off.Load() && len(c.found) == 0 {
@@ -290,8 +290,8 @@ func (c *crasher) drive(o Options, rng *rand.Rand, appendWith appendFunc) error 
 	return nil
 }
 
-// TestCrash dies before every write and sync of random runs. The default number
-// of points is a sample; the full run is BLOCKDESK_CRASH_POINTS=20000.
+// TestCrash crashes before every write and sync of random runs. The default number of
+// points is a sample; BLOCKDESK_CRASH_POINTS=20000 is the full run.
 func TestCrash(t *testing.T) {
 	runtest.SkipUnderRace(t, "it reopens thousands of stores, each on one goroutine, which faster tests do too")
 	want := crashPoints(t)
@@ -349,7 +349,7 @@ var plantedBugs = map[string]appendFunc{
 		}
 		// The same frame under the place of the next.
 		s := w.store
-		f := Frame{First: s.tail.next}
+		f := Frame{First: s.tail.Next}
 		return s.commit(&f, true)
 	},
 	"commands applied twice": func(w *writer, commands []engine.Command) error {
@@ -384,7 +384,7 @@ var plantedBugs = map[string]appendFunc{
 		s := w.store
 		cut := len(commands) / 2
 		before := s.tail
-		first, second := Frame{Epoch: before.epoch, Previous: before.hash, EventHash: w.replica.Digest}, Frame{}
+		first, second := Frame{Epoch: before.Epoch, Previous: before.Hash, EventHash: w.replica.Digest}, Frame{}
 		one, err := AppendFrame(nil, &first, commands[:cut], nil)
 		if err != nil {
 			return err
@@ -396,7 +396,7 @@ var plantedBugs = map[string]appendFunc{
 		for i := range commands[:cut] {
 			w.replica.Apply(&commands[i], nil)
 		}
-		second = Frame{Epoch: after.epoch, Previous: after.hash, EventHash: w.replica.Digest}
+		second = Frame{Epoch: after.Epoch, Previous: after.Hash, EventHash: w.replica.Digest}
 		two, err := AppendFrame(nil, &second, commands[cut:], nil)
 		if err != nil {
 			return err
@@ -420,10 +420,10 @@ var plantedBugs = map[string]appendFunc{
 	},
 }
 
-// plant encodes a frame as Append does and leaves the rest to a bug.
+// plant encodes a frame as Append does; the planted bug does the rest.
 func (w *writer) plant(commands []engine.Command, bug func(s *Store, f *Frame, after position) error) error {
 	s := w.store
-	f := Frame{Epoch: s.tail.epoch, Previous: s.tail.hash, EventHash: w.replica.Digest}
+	f := Frame{Epoch: s.tail.Epoch, Previous: s.tail.Hash, EventHash: w.replica.Digest}
 	var err error
 	if s.buf, err = AppendFrame(s.buf[:0], &f, commands, nil); err != nil {
 		return err
@@ -438,7 +438,7 @@ func (w *writer) plant(commands []engine.Command, bug func(s *Store, f *Frame, a
 	return bug(s, &f, after)
 }
 
-// TestPlantedBugs: the checker is worth something only if it sees these.
+// TestPlantedBugs: the crash checker finds each of these bugs.
 func TestPlantedBugs(t *testing.T) {
 	runtest.SkipUnderRace(t, "it reopens thousands of stores, each on one goroutine, which faster tests do too")
 	ref := newReference(workload(t, 600, 4))

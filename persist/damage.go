@@ -2,20 +2,16 @@ package persist
 
 import "fmt"
 
-// DamageError says that the disk does not hold what the journal was promised to
-// hold, and where. A store that sees damage does not start and changes nothing.
+// DamageError says that the disk does not have what the journal has acknowledged, and
+// where. A store that finds damage does not start and changes nothing.
 type DamageError struct {
-	// Dir is the store's folder.
-	Dir string
-	// Where names the file, the sequence number, or both.
-	Where string
-	// Err is what is wrong there.
-	Err error
-	// Advice is what to do; empty for a journal of one node.
-	Advice string
+	Dir    string
+	Where  string // file, sequence number, or both
+	Err    error
+	Advice string // what to do; empty: the advice for a journal of one node
 }
 
-// Error says where, what, and what to do.
+// Error says where the damage is, what it is and what to do.
 func (e *DamageError) Error() string {
 	advice := e.Advice
 	if advice == "" {
@@ -25,5 +21,5 @@ func (e *DamageError) Error() string {
 	return fmt.Sprintf("journal %s is damaged at %s: %v. Nothing was changed. To go on: %s", e.Dir, e.Where, e.Err, advice)
 }
 
-// Unwrap is Err.
+// Unwrap returns Err.
 func (e *DamageError) Unwrap() error { return e.Err }

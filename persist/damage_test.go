@@ -15,7 +15,7 @@ import (
 	"blockdesk/internal/runtest"
 )
 
-// allFiles lists every file below dir but the locks, which hold nothing.
+// allFiles lists every file below dir but the locks, which are empty.
 func allFiles(t testing.TB, fs vfs.FS, dir string) []string {
 	t.Helper()
 	names, err := fs.List(dir)
@@ -64,7 +64,8 @@ func writeFile(t testing.TB, fs vfs.FS, path string, data []byte) {
 	}
 }
 
-// damagedStore is a store to damage: what is on its disk, and what it must hold.
+// damagedStore is a store to damage: the content of its disk, and the commands that it
+// must have.
 type damagedStore struct {
 	name string
 	mem  *vfs.MemFS
@@ -72,7 +73,7 @@ type damagedStore struct {
 	want *engine.Replica
 }
 
-// storesToDamage makes stores in the states that a disk can be found in.
+// storesToDamage returns stores in all states that a disk can have.
 func storesToDamage(t testing.TB) []damagedStore {
 	all := workload(t, 4000, 5)
 	want := replayed(all)
@@ -115,8 +116,8 @@ func storesToDamage(t testing.TB) []damagedStore {
 	}
 }
 
-// verdict opens a damaged store: seen says that it was refused, with an error
-// that names a place and the way back; otherwise it must hold everything.
+// verdict opens a damaged store: seen says that it was refused with an error that names
+// the place and the remedy; otherwise the store must have everything.
 func (d *damagedStore) verdict(fs vfs.FS) (seen bool, err error) {
 	o := d.o
 	o.FS = fs
@@ -170,8 +171,8 @@ var damages = []struct {
 	{"emptied", 1, func(*rand.Rand, []byte) []byte { return nil }},
 }
 
-// TestDamage: whatever happens to one file of a store, it is seen, or it was of
-// no consequence. Nothing acknowledged is ever lost in silence.
+// TestDamage: damage to any one file of a store is detected or harmless. Nothing
+// acknowledged is lost silently.
 func TestDamage(t *testing.T) {
 	runtest.SkipUnderRace(t, "it reopens thousands of stores, each on one goroutine, which faster tests do too")
 	for _, d := range storesToDamage(t) {
@@ -218,7 +219,7 @@ func TestDamage(t *testing.T) {
 	}
 }
 
-// TestLogCutShort cuts the log at every frame: each cut is seen.
+// TestLogCutShort cuts the log at every frame: each cut is detected.
 func TestLogCutShort(t *testing.T) {
 	d := storesToDamage(t)[0]
 	var log string
@@ -237,8 +238,8 @@ func TestLogCutShort(t *testing.T) {
 	}
 }
 
-// TestMarkBugIsCaught: a store that does not write its mark loses the end of a
-// cut log in silence, so TestLogCutShort is worth something.
+// TestMarkBugIsCaught: a store that does not write its high-water mark loses the end of
+// a cut log silently, so TestLogCutShort proves something.
 func TestMarkBugIsCaught(t *testing.T) {
 	mem := vfs.NewCrashableMem()
 	o := testOptions(mem)

@@ -9,8 +9,8 @@ import (
 	"blockdesk/market"
 )
 
-// deskWorkload is a workload with requests to the desk between its orders: of
-// one piece and of several, that frames and crashes may cut.
+// deskWorkload is a workload with desk requests between its orders, of one piece and of
+// several, which frames and crashes may cut.
 func deskWorkload(t testing.TB, n int, seed uint64) []engine.Command {
 	t.Helper()
 	rng := rand.New(rand.NewPCG(seed, 2))
@@ -85,7 +85,7 @@ func deskRequest(rng *rand.Rand, token uint64) rfq.Request {
 	}
 }
 
-// TestDeskWorkload: it has what it is for.
+// TestDeskWorkload: the workload has requests of one piece and of several.
 func TestDeskWorkload(t *testing.T) {
 	r := engine.NewReplica(smallState)
 	kinds := map[engine.Kind]int{}

@@ -6,18 +6,17 @@ import (
 	"sync"
 )
 
-// DiskWatch looks at the free space of the disk that a folder is on. Safe for
-// concurrent use.
+// DiskWatch checks the free space of a folder's disk. Safe for concurrent use.
 type DiskWatch struct {
 	o Options
 
 	mu   sync.Mutex
 	low  bool
-	used int // per cent, so that the zero value is "nothing wrong"
+	used int // per cent; the zero value means that nothing is wrong
 }
 
-// NewDiskWatch prepares a watch by Dir, FS, DiskEvery, DiskLow, DiskLowPercent and
-// Logger of o. Errors: those of Options.Validate.
+// NewDiskWatch returns a watch configured by Dir, FS, DiskEvery, DiskLow,
+// DiskLowPercent and Logger of o. Errors: those of Options.Validate.
 func NewDiskWatch(o Options) (*DiskWatch, error) {
 	if err := o.Validate(); err != nil {
 		return nil, err
@@ -25,27 +24,26 @@ func NewDiskWatch(o Options) (*DiskWatch, error) {
 	return &DiskWatch{o: o.withDefaults()}, nil
 }
 
-// Run looks at once and then every DiskEvery, until ctx ends. It returns nil: what
-// cannot be looked at is logged, and what was found before stands.
+// Run checks at once and then every DiskEvery, until ctx ends, and returns nil. If the
+// free space cannot be read it logs that and keeps the last result.
 func (d *DiskWatch) Run(ctx context.Context) error {
-	return every(ctx, d.o.DiskEvery, func() error { d.look(); return nil })
+	return every(ctx, d.o.DiskEvery, func() error { d.check(); return nil })
 }
 
-// Read returns what the last look found: whether the free share is below
-// DiskLowPercent, and that share; false and 100 before the first. It never waits
-// for the disk.
+// Read returns the last result: whether the free share is below DiskLowPercent, and
+// that share; false and 100 before the first check. It never waits for the disk.
 func (d *DiskWatch) Read() (low bool, freePercent int) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return d.low, 100 - d.used
 }
 
-// look reads the free space and tells DiskLow when the answer changes.
-func (d *DiskWatch) look() {
+// check reads the free space and calls DiskLow when the answer changes.
+func (d *DiskWatch) check() {
 	usage, err := d.o.FS.GetDiskUsage(d.o.Dir)
 	if err != nil || usage.TotalBytes == 0 {
 		if err != nil {
-			d.o.Logger.Warn("cannot tell the free space", "error", err)
+			d.o.Logger.Warn("cannot read the free disk space", "error", err)
 		}
 		return
 	}

@@ -1,7 +1,7 @@
 // Package persist makes commands durable: the write-ahead journal on Pebble, its
-// snapshots and their recovery, backup, the FIX gateway's store (KV), and the log
-// that a group of nodes keeps for its consensus (EntryLog; persist/quorum). It is
-// the only room that knows Pebble.
+// snapshots and their recovery, backups, the key-value stores of the gateways (KV), and
+// the log of a raft group (EntryLog; see persist/quorum). It is the only package that
+// imports Pebble.
 //
 // A store is a folder:
 //
@@ -14,25 +14,24 @@
 //
 // Invariants:
 //  1. In mode Sync, Append returns nil only when its frame is on disk and the
-//     mark names it. In mode Interval it returns when the frame is written, and
-//     Health.Durable says what is on disk.
-//  2. Frames follow each other: no gap in Seq, each names the hash of the one
+//     high-water mark names it. In mode Interval it returns when the frame is written,
+//     and Health.Durable says what is on disk.
+//  2. Frames form a chain: Seq has no gap, and each frame has the hash of the frame
 //     before and the digest of all events before its first command.
-//  3. After the first failed write or sync nothing is acknowledged, nothing is
-//     retried and Pebble's folder is frozen as it is; Pebble goes on in memory.
-//     So no call waits for what the disk did not do: what writes returns
-//     ErrFailed, Close too, and reading goes on.
-//  4. Open and Recover either give back everything acknowledged, or refuse with
-//     a *DamageError and change nothing.
-//  5. A snapshot stands at the end of a durable frame; frames go only when as
-//     many snapshots as are to be kept are there, the oldest of them has been
-//     read whole, and every consumer is past it (SetFloor).
+//  3. After the first failed write or sync nothing is acknowledged or retried, and the
+//     files of Pebble stay as they are; Pebble continues in memory. So no call waits
+//     for a disk that has failed: writes and Close return ErrFailed, reads go on.
+//  4. Open and Recover either return everything acknowledged, or refuse with a
+//     *DamageError and change nothing.
+//  5. A snapshot is at the end of a durable frame. Frames are pruned only if
+//     KeepSnapshots snapshots exist, the oldest of them was read and is valid, and
+//     every consumer is past it (SetFloor).
 //
 // # Frame
 //
-// One record a frame, all commands that became durable together; the same bytes
-// on disk, in a raft log and on the wire. Schema version 1, little-endian,
-// frozen by a golden test:
+// A frame is one record with all commands that became durable together. It has the same
+// bytes on disk, in a raft log and on the wire. Schema version 1, little-endian, frozen
+// by a golden test:
 //
 //	 0        4         6        8       16      24      28        32        40       48
 //	┌────────┬─────────┬────────┬───────┬───────┬───────┬─────────┬─────────┬────────┬─────────┬────────┐
@@ -40,10 +39,10 @@
 //	│        │    1    │  = 48  │       │  seq  │       │  bytes  │  hash   │  hash  │    …    │        │
 //	└────────┴─────────┴────────┴───────┴───────┴───────┴─────────┴─────────┴────────┴─────────┴────────┘
 //
-// epoch is that in force after the last command; previous hash is the XXH64 of
-// the whole frame before (0 for the first); event hash is engine.Replica.Digest
-// before the first command; CRC32C covers all bytes before it. The payload is
-// count records, one a command; Seq is not stored, it counts up from first:
+// epoch is the one after the last command; previous hash is the XXH64 of the whole frame
+// before (0 for the first); event hash is engine.Replica.Digest before the first
+// command; CRC32C covers all bytes before it. The payload has count records, one a
+// command. Seq is not stored: it counts up from first.
 //
 //	 0        1         2      3        4      5      6     7       8     9
 //	┌────────┬─────────┬──────┬────────┬──────┬──────┬─────┬───────┬─────┬─────────┐
@@ -53,18 +52,18 @@
 //	│ 10 participant   │ 12 instrument │ 14 origin   │ 16 words … then the ref …   │
 //	└──────────────────┴───────────────┴─────────────┴─────────────────────────────┘
 //
-// The words are 8 bytes each, in this order, each there only if its bit of
-// present (from bit 0) is set: At, order id, price, stop, qty, display,
-// expire at, arg. At is left out when it is that of the record before (0 before
-// the first), the others when they are zero. So a command has one encoding, and
-// a usual one takes 34 to 50 bytes.
+// The words are 8 bytes each, in this order, each present only if its bit of present
+// (from bit 0) is set: At, order id, price, stop, qty, display, expire at, arg. At is
+// left out if it equals that of the record before (0 before the first), the others if
+// they are zero. So a command has one encoding; a usual one takes 34 to 50 bytes.
 //
-// # Mark
+// # High-water mark
 //
-// Pebble takes the end of its log for the end of the data: a log that was cut
-// short, or damaged near its end, opens without a word and with less in it. The
-// mark is the witness outside. Three slots, each 64 bytes at the start of a
-// 4096-byte block; the whole one with the highest count is the newest:
+// Pebble takes the end of its log for the end of the data: a log that was cut short, or
+// damaged near its end, opens without an error and with less content. The high-water
+// mark is a record outside Pebble that detects this. Its file has three slots, each 64
+// bytes at the start of a 4096-byte block; the valid one with the highest count is the
+// newest:
 //
 //	 0        4         6       7   8       16         24            32         40      48    60
 //	┌────────┬─────────┬───────┬───┬───────┬──────────┬─────────────┬──────────┬───────┬─────┬────────┐
@@ -72,50 +71,47 @@
 //	│        │    1    │       │   │       │ durable  │ of its frame│ its frame│       │     │        │
 //	└────────┴─────────┴───────┴───┴───────┴──────────┴─────────────┴──────────┴───────┴─────┴────────┘
 //
-// It is written after the frame is on disk and before the acknowledgement, into
-// the page cache; Run syncs it within WatermarkInterval (5 ms), at once when the
-// journal rests. Hence, what is seen at the next Open:
+// It is written after the frame is on disk and before the acknowledgement, into the page
+// cache. Run syncs it within WatermarkInterval (5 ms), at once when the journal is idle.
+// So the next Open detects:
 //
-//	the process is killed, or closes     any loss of anything acknowledged, exactly
-//	power fails                          the same, except where the disk at the same
-//	                                     time loses synced frames of the last
-//	                                     WatermarkInterval and nothing before them
+//	after a kill or a close     any loss of anything acknowledged
+//	after a power failure       the same, unless the disk loses synced frames of the last
+//	                            WatermarkInterval only, and the watermark with them
 //
-// That last case is closed by SyncWatermark, which syncs the mark before each
-// acknowledgement: two syncs that must follow each other, since a mark that is
-// made durable together with its frame cannot tell a frame that was lost from one
-// that never was. Tried: the two syncs in parallel (with the frame's bytes in the
-// side file) cost 1.5 to 1.7 of one.
+// SyncWatermark closes that gap: it syncs the watermark before each acknowledgement. The
+// two syncs must follow each other, because a watermark that becomes durable together
+// with its frame cannot tell a lost frame from one that never existed. (Two parallel
+// syncs, with the frame's bytes in the side file, cost 1.5 to 1.7 of one.)
 //
-// A torn tail, a frame that was never acknowledged, is cut at the last whole
-// frame, and said in the log.
+// Open cuts an incomplete tail, a frame that was never acknowledged, at the last complete
+// frame and logs it.
 //
 // # Snapshot
 //
-// Header of 96 bytes (magic "BDFS", version, seq, epoch, hash of the frame that
-// ends there, event digest, SHA-256 of the state, length and XXH64 of the
-// content, CRC32C), then chunks of 256 KiB, each with its length and CRC32C. The
-// content is engine.Replica.AppendSnapshot. A second engine makes it: it reads
-// the durable frames back from Pebble in its own goroutine.
+// A snapshot has a header of 96 bytes (magic "BDFS", version, seq, epoch, hash of the
+// frame that ends there, event digest, SHA-256 of the state, length and XXH64 of the
+// content, CRC32C), then chunks of 256 KiB, each with its length and CRC32C. The content
+// is engine.Replica.AppendSnapshot. A second replica makes it, which reads the durable
+// frames back from Pebble in its own goroutine, so the live engine never stops.
 //
 // # Concurrency
 //
-// Append belongs to the engine's journaler, with one call outstanding. Run's
-// goroutines keep the mark, the second engine, the interval and the disk watch.
-// Health, SetFloor and Backup are safe from anywhere, and so are Durable, SetWake,
-// Frames, NewestSnapshot and ReadSnapshot, by which package fanout reads along.
+// The engine's journaler calls Append, one call at a time. Run's goroutines sync the
+// watermark and, in mode Interval, the frames, make snapshots and watch the disk. Health,
+// SetFloor, Backup, Durable, SetWake, Frames, NewestSnapshot and ReadSnapshot may be
+// called from any goroutine; persist/fanout reads the journal with them.
 //
 // # Cost
 //
-// Encoding 15 to 22 ns a command, decoding 33 to 44, hashing 4. One pwrite of 64
-// bytes a frame for the mark. A spare log makes the first syncs as cheap as the
-// later ones. See BenchmarkJournal for the ratio to a plain file and
-// BenchmarkRecovery.
+// Encoding takes 15 to 22 ns a command, decoding 33 to 44, hashing 4. The watermark costs
+// one pwrite of 64 bytes a frame. Spare logs make the first syncs as fast as the later
+// ones. BenchmarkJournal compares with a plain file; see also BenchmarkRecovery.
 //
 // # Limits
 //
-// MaxFrameCommands, MaxFrameBytes, MaxSnapshotBytes; MaxEntryBytes; MaxKeyBytes, MaxValueBytes
-// and MaxCommitBytes of a KV; those of Options. After a failure the memory holds,
-// as tables, what Pebble's write buffers held: five times MemTableBytes at most.
-// A disk that neither does nor fails holds up who asked it.
+// MaxFrameCommands, MaxFrameBytes, MaxSnapshotBytes; MaxEntryBytes; MaxKeyBytes,
+// MaxValueBytes and MaxCommitBytes of a KV; those of Options. After a failure, memory
+// holds what Pebble's write buffers held, as tables: at most five times MemTableBytes. A
+// hung disk, which neither succeeds nor fails, blocks the caller.
 package persist

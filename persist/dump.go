@@ -10,10 +10,10 @@ import (
 	"blockdesk/engine"
 )
 
-// Dump writes the commands with Seq from..to, one JSON object a line, to w. All
-// fields of a command are there that are not zero; "time" is "at" made readable.
-// A request to the RFQ desk stands with the last of its commands, its fields by
-// name (see appendRequest), and a refresh of a mirrored book too. It stops at the first error, of the journal or of w.
+// Dump writes the commands with Seq from..to to w, one JSON object a line, with all
+// fields that are not zero; "time" is "at" in RFC 3339. A request to the RFQ desk, with
+// its fields by name, and a refresh of a mirrored book are in the line of their last
+// command. Dump stops at the first error of the journal or of w.
 func Dump(o ToolOptions, from, to uint64, w io.Writer) (err error) {
 	src, err := openSource(o)
 	if err != nil {
@@ -24,13 +24,13 @@ func Dump(o ToolOptions, from, to uint64, w io.Writer) (err error) {
 	if err != nil {
 		return err
 	}
-	first, last := max(from, begin.next), min(to, end.last())
+	first, last := max(from, begin.Next), min(to, end.Last())
 	p := &progress{report: o.Progress, total: last + 1 - min(first, last+1)}
 	var commands []engine.Command
 	var joiner engine.Assembler
 	var line []byte
-	// Keys are first Seqs: the frame that holds from may begin before it. The
-	// pieces of its first request may be in frames before that.
+	// A key is the Seq of a frame's first command, so the frame that contains from may
+	// begin before it. The pieces of its first request may be in earlier frames.
 	err = walk(src.db, 0, func(f *Frame, _ []byte) (err error) {
 		if f.Last()+engine.MaxPieces < from {
 			return nil
@@ -44,16 +44,16 @@ func Dump(o ToolOptions, from, to uint64, w io.Writer) (err error) {
 		for i := range commands {
 			c := &commands[i]
 			var request []byte
-			torn := false
+			incomplete := false
 			if c.IsPiece() {
-				request, torn = joiner.Add(c)
+				request, incomplete = joiner.Add(c)
 			}
 			if c.Seq < from || c.Seq > to {
 				continue
 			}
 			line = appendHead(line[:0], f, c)
 			if c.IsPiece() {
-				line = appendPieceJSON(line, c, request, torn)
+				line = appendPieceJSON(line, c, request, incomplete)
 			} else {
 				line = appendCommandJSON(line, c)
 			}
@@ -105,7 +105,7 @@ func kindName(k engine.Kind) string {
 	}
 }
 
-// appendHead begins the line of a command with what every one has.
+// appendHead begins a command's line with the fields of every kind.
 func appendHead(dst []byte, f *Frame, c *engine.Command) []byte {
 	dst = append(dst, `{"seq":`...)
 	dst = strconv.AppendUint(dst, c.Seq, 10)
@@ -120,52 +120,35 @@ func appendHead(dst []byte, f *Frame, c *engine.Command) []byte {
 	return append(dst, '"')
 }
 
-// appendCommandJSON ends the line of a command.
+// appendCommandJSON ends a command's line.
 func appendCommandJSON(dst []byte, c *engine.Command) []byte {
-	o := &c.Order
 	id, expiry, arg := "order_id", "expire_at", "arg"
 	if c.Kind == engine.MirrorTrade {
 		id, expiry, arg = "ordinal", "block_at", "slot"
 	}
-	number := func(name string, v int64) {
-		if v != 0 {
-			dst = append(append(append(dst, `,"`...), name...), `":`...)
-			dst = strconv.AppendInt(dst, v, 10)
-		}
-	}
-	// Instrument 0 is an instrument, so it is always written.
-	dst = append(dst, `,"instrument":`...)
-	dst = strconv.AppendUint(dst, uint64(c.Instrument), 10)
-	unsigned := func(name string, v uint64) {
-		if v != 0 {
-			dst = append(append(append(dst, `,"`...), name...), `":`...)
-			dst = strconv.AppendUint(dst, v, 10)
-		}
-	}
-	unsigned(id, uint64(o.ID))
-	number("participant", int64(o.Participant))
-	number("side", int64(o.Side))
-	number("type", int64(o.Type))
-	number("tif", int64(o.TIF))
-	number("stp", int64(o.STP))
-	number("flags", int64(o.Flags))
-	number("price_ticks", int64(o.Price))
-	number("stop_ticks", int64(o.Stop))
-	number("qty_lots", int64(o.Qty))
-	number("display_lots", int64(o.Display))
-	number(expiry, o.ExpireAt)
-	number("status", int64(c.Status))
-	number("origin", int64(c.Origin))
-	unsigned(arg, c.Arg)
-	if c.RefLen > 0 {
-		dst = append(dst, `,"ref":`...)
-		dst = appendJSONText(dst, c.RefText())
-	}
-	return append(dst, '}', '\n')
+	o, order := object{dst}, &c.Order
+	o.number("instrument", uint64(c.Instrument)) // 0 is a valid instrument
+	o.present(id, uint64(order.ID))
+	o.present("participant", uint64(order.Participant))
+	o.present("side", uint64(order.Side))
+	o.present("type", uint64(order.Type))
+	o.present("tif", uint64(order.TIF))
+	o.present("stp", uint64(order.STP))
+	o.present("flags", uint64(order.Flags))
+	o.signed("price_ticks", int64(order.Price))
+	o.signed("stop_ticks", int64(order.Stop))
+	o.signed("qty_lots", int64(order.Qty))
+	o.signed("display_lots", int64(order.Display))
+	o.signed(expiry, order.ExpireAt)
+	o.present("status", uint64(c.Status))
+	o.present("origin", uint64(c.Origin))
+	o.present(arg, c.Arg)
+	o.text("ref", string(c.RefText()))
+	return append(o.dst, '}', '\n')
 }
 
-// appendJSONText writes bytes as a JSON string, every byte outside printable
-// ASCII as the code point of its value, so that no id is lost or misread.
+// appendJSONText writes bytes as a JSON string, and every byte outside printable ASCII
+// as its code point, so that no id is lost or misread.
 func appendJSONText(dst, text []byte) []byte {
 	const hex = "0123456789abcdef"
 	dst = append(dst, '"')

@@ -12,14 +12,14 @@ import (
 	"blockdesk/market"
 )
 
-// appendPieceJSON ends the line of a command with a piece. request is what it
-// makes whole; torn says that a piece was dropped here, or that it lies before
-// what the journal still has.
-func appendPieceJSON(dst []byte, c *engine.Command, request []byte, torn bool) []byte {
+// appendPieceJSON ends the line of a command that carries a piece. request is the
+// request that it completes. incomplete says that an earlier piece is missing: it was
+// dropped, or is before the journal's first command.
+func appendPieceJSON(dst []byte, c *engine.Command, request []byte, incomplete bool) []byte {
 	o := object{dst}
 	o.number("piece", uint64(c.Order.Side))
 	o.number("bytes", uint64(c.Status))
-	if torn {
+	if incomplete {
 		o.boolean("torn", true)
 	}
 	if c.Kind == engine.Desk {
@@ -38,10 +38,10 @@ func appendPieceJSON(dst []byte, c *engine.Command, request []byte, torn bool) [
 	return append(o.dst, '}', '\n')
 }
 
-// appendRequest writes a request to the desk as JSON, for people: ids as the
-// surfaces show them, dollars as decimals, addresses and signatures in base58,
-// keys and hashes in hex, times in RFC 3339. What is not set is left out. Bytes
-// that are no request stand as hex.
+// appendRequest writes a request to the desk as readable JSON: ids as in the API,
+// dollars as decimals, addresses and signatures in base58, keys and hashes in hex,
+// times in RFC 3339. Unset fields are left out. Bytes that are not a request are
+// written in hex.
 func appendRequest(dst, data []byte) []byte {
 	r, err := rfq.DecodeRequest(data)
 	if err != nil {
@@ -61,7 +61,7 @@ func appendRequest(dst, data []byte) []byte {
 	return append(o.dst, '}')
 }
 
-// requestName is the word of a kind of request.
+// requestName returns the name of a kind of request.
 func requestName(k rfq.RequestKind) string {
 	names := [...]string{
 		rfq.KindSetPolicy: "set_policy", rfq.KindSetPair: "set_pair", rfq.KindSetOperator: "set_operator",
@@ -76,7 +76,7 @@ func requestName(k rfq.RequestKind) string {
 	return names[k]
 }
 
-// object appends members to a JSON object that has one already.
+// object appends members to a JSON object that already has one.
 type object struct{ dst []byte }
 
 func (o *object) request(r rfq.Request) {
@@ -124,7 +124,7 @@ func (o *object) request(r rfq.Request) {
 	}
 }
 
-// claimRequest writes the requests about a claim that is there, and its money.
+// claimRequest writes the requests about an existing claim and its money.
 func (o *object) claimRequest(r rfq.Request) {
 	switch r := r.(type) {
 	case *rfq.ProvePayment:
@@ -243,10 +243,18 @@ func (o *object) number(name string, v uint64) {
 	o.dst = strconv.AppendUint(o.dst, v, 10)
 }
 
-// present is number, left out for zero.
+// present writes a number unless it is 0.
 func (o *object) present(name string, v uint64) {
 	if v != 0 {
 		o.number(name, v)
+	}
+}
+
+// signed writes a number unless it is 0.
+func (o *object) signed(name string, v int64) {
+	if v != 0 {
+		o.name(name)
+		o.dst = strconv.AppendInt(o.dst, v, 10)
 	}
 }
 
@@ -262,7 +270,7 @@ func (o *object) text(name, v string) {
 	}
 }
 
-// word writes the word of a value; the number of one that has none.
+// word writes the name of a value, or its number if it has none.
 func (o *object) word(name string, v uint64, words map[uint64]string) {
 	if words[v] == "" {
 		o.number(name, v)
@@ -279,7 +287,7 @@ func (o *object) rail(name string, r market.Rail) {
 	}
 }
 
-// rails writes a set; the bits of one that has others than there are.
+// rails writes a set of rails, as a number if it has unknown bits.
 func (o *object) rails(name string, set market.Rails) {
 	if set&^market.AllRails != 0 {
 		o.number(name, uint64(set))
@@ -330,7 +338,7 @@ func (o *object) usd(name string, v market.USD) {
 	o.decimal(uint64(v), market.USDDecimals)
 }
 
-// price leaves out zero, which is no price.
+// price writes a price unless it is 0, which means none.
 func (o *object) price(name string, v market.USDPrice) {
 	if v != 0 {
 		o.name(name)
@@ -365,7 +373,7 @@ func appendHex(dst, v []byte) []byte { return append(hex.AppendEncode(append(dst
 
 func (o *object) base58(name string, v []byte) { o.text(name, base58.Encode(v)) }
 
-// address leaves out zero, which is none.
+// address writes an address unless it is zero, which means none.
 func (o *object) address(name string, a market.Address) {
 	if a != (market.Address{}) {
 		o.base58(name, a[:])

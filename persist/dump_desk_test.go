@@ -16,8 +16,7 @@ import (
 
 func address(n byte) market.Address { return market.Address{31: n} }
 
-// sampleRequests has every kind of request, with what it has set and unset, and
-// how the dump tells it.
+// sampleRequests has every kind of request, with fields set and unset, and its dump.
 func sampleRequests() []struct {
 	request rfq.Request
 	want    string
@@ -133,8 +132,8 @@ const wantDeskDump = `{"seq":2,"frame":2,"at":5,"time":"1970-01-01T00:00:00.0000
 {"seq":6,"frame":4,"at":5,"time":"1970-01-01T00:00:00.000000005Z","kind":"attach","piece":1,"bytes":96,"torn":true}
 `
 
-// TestDumpJoinsRequests: over the frames that its pieces came in, also where the
-// dump begins inside it; what was torn is said to be.
+// TestDumpJoinsRequests: the dump joins a request from all frames of its pieces, also
+// if it begins inside the request, and marks an incomplete one.
 func TestDumpJoinsRequests(t *testing.T) {
 	r := &rfq.PostTicket{Label: "a block of some length", Capacities: slices.Repeat([]market.USD{250e6}, 15)}
 	r.Token, r.Operator = 9, 1

@@ -7,8 +7,8 @@ import (
 	"blockdesk/market"
 )
 
-// appendRefresh writes a refresh of a mirrored book as JSON, its levels best first
-// as [ticks, lots]. Bytes that are none stand as hex.
+// appendRefresh writes a refresh of a mirrored book as JSON, its levels best first as
+// [ticks, lots]. Bytes that are not a refresh are written in hex.
 func appendRefresh(dst, data []byte) []byte {
 	b, err := engine.DecodeMirrorBook(data)
 	if err != nil {

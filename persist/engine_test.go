@@ -37,8 +37,8 @@ func TestEngine(t *testing.T) {
 	}
 }
 
-// runEngine submits commands to an engine on the store, lets it drain, and adds
-// what a consumer sees to digest. It returns how many it submitted.
+// runEngine submits commands to an engine on the store, lets it drain, and adds what a
+// consumer sees to digest. It returns the number of commands.
 func runEngine(t *testing.T, w *writer, commands []engine.Command, digest *uint64) int {
 	t.Helper()
 	now := w.replica.State.At()

@@ -22,15 +22,15 @@ const (
 	MaxRegisterBytes = 1 << 10
 )
 
-// ErrEntryLimit refuses an entry or a register that is too long, or entries that
-// do not follow the last one. Nothing of it was written.
+// ErrEntryLimit says that an entry or a register is too long, or that entries do not
+// follow the last one. Nothing was written.
 var ErrEntryLimit = errors.New("entry log: past a limit")
 
-// EntryLogOptions of an EntryLog. The zero value of each field but Dir is its
-// default, which is that of Options.
+// EntryLogOptions are the options of an EntryLog. The zero value of each field but Dir
+// means the default of Options.
 type EntryLogOptions struct {
-	// Dir is the log's own folder; OpenEntryLog makes it. Its subfolder snapshots
-	// is left to the caller.
+	// Dir is the log's own folder; OpenEntryLog creates it. The caller may use its
+	// subfolder snapshots.
 	Dir               string
 	FS                vfs.FS
 	WatermarkInterval time.Duration
@@ -39,26 +39,24 @@ type EntryLogOptions struct {
 	Logger            *slog.Logger
 	// Advice is what a *DamageError says to do.
 	Advice string
-	// ReadOnly changes nothing in the folder, which must have a log (ErrNoStore).
-	// Such a log takes no writes and does not Run.
+	// ReadOnly opens a log that exists (else ErrNoStore) without changing the folder.
+	// Such a log takes no writes and must not Run.
 	ReadOnly bool
 }
 
-// EntryLog is what a consensus library keeps: entries under indexes without a
-// gap, of which the first and the last may be dropped, and a few registers
-// beside them. It is the journal's store with its guards: what a call has
-// returned nil for is on disk, the first failure is final, and a folder that
-// holds less than was promised is refused with a *DamageError.
+// EntryLog stores what a consensus library needs: entries under consecutive indexes, of
+// which the first or the last may be deleted, and a few registers. It guards its data
+// as Store does: a call that returned nil is on disk, the first failure is final, and a
+// folder with less than was acknowledged is refused with a *DamageError.
 //
-// Each write also counts itself, under a key of its own and in the mark, so that
-// an end that was cut off shows, be it of entries, of a truncation or of a
-// register.
+// Each write also counts itself, in the database and in the high-water mark, so that a
+// lost end is detected, be it of entries, of a truncation or of a register.
 //
-// Safe for concurrent use; writes are made one after the other.
+// Safe for concurrent use; writes are serialized.
 type EntryLog struct {
 	folder
 
-	write sync.Mutex // one write at a time; guards the folder's batch and what follows
+	write sync.Mutex // one write at a time; guards the folder's batch, buf and count
 	buf   []byte
 	count uint64 // of writes
 
@@ -66,10 +64,8 @@ type EntryLog struct {
 	first, last uint64 // 0, 0: there are no entries
 }
 
-var _ interface{ Failed() error } = (*EntryLog)(nil)
-
-// Keys: an entry's begins with 'e', a register's with 'r'; countKey has the
-// number of writes, u64, and the hash of the last one, u64, little-endian.
+// Keys: an entry's begins with 'e', a register's with 'r'. countKey has the number of
+// writes (u64) and the hash of the last one (u64), little-endian.
 const (
 	entryPrefix    = 'e'
 	registerPrefix = 'r'
@@ -84,9 +80,9 @@ func entryKey(index uint64) []byte {
 
 func registerKey(name []byte) []byte { return append([]byte{registerPrefix}, name...) }
 
-// OpenEntryLog opens the log in o.Dir, or makes one in an empty folder, and reads
-// all of it. Errors: *DamageError if it does not hold what was promised; those of
-// the disk.
+// OpenEntryLog opens the log in o.Dir, or creates one in an empty folder, and reads all
+// of it. Errors: *DamageError if it does not have what was acknowledged; those of the
+// disk.
 func OpenEntryLog(o EntryLogOptions) (*EntryLog, error) {
 	p := Options{
 		Dir: o.Dir, FS: o.FS, WatermarkInterval: o.WatermarkInterval, MemTableBytes: o.MemTableBytes, SpareLogs: o.SpareLogs, Logger: o.Logger,
@@ -125,7 +121,6 @@ func (l *EntryLog) open() error {
 	return nil
 }
 
-// look opens the log of a folder that is only read.
 func (l *EntryLog) openReadOnly() error {
 	m, err := l.openToRead()
 	if err != nil {
@@ -137,8 +132,8 @@ func (l *EntryLog) openReadOnly() error {
 	return nil
 }
 
-// survey reads everything, holds the number of writes against the mark and finds
-// the first and the last entry. It returns the hash of the last write.
+// verifyEntries reads everything, compares the number of writes with the high-water
+// mark and finds the first and the last entry. It returns the hash of the last write.
 func (l *EntryLog) verifyEntries(m watermarkRecord) (hash uint64, err error) {
 	v, closer, err := l.db.Get(countKey())
 	switch {
@@ -155,7 +150,7 @@ func (l *EntryLog) verifyEntries(m watermarkRecord) (hash uint64, err error) {
 	}
 	switch {
 	case l.count < m.last:
-		return 0, fmt.Errorf("the log ends after write %d, but %d were promised", l.count, m.last)
+		return 0, fmt.Errorf("the log ends after write %d, but %d were acknowledged", l.count, m.last)
 	case l.count == m.last && hash != m.hash:
 		return 0, fmt.Errorf("write %d is not the one that the high-water mark names: hash %016x, want %016x", l.count, hash, m.hash)
 	}
@@ -187,7 +182,7 @@ func (l *EntryLog) scanEntries(it *pebble.Iterator) error {
 	return it.Error()
 }
 
-// Bounds are the indexes of the first and the last entry; 0 and 0 if there are
+// Bounds returns the indexes of the first and the last entry, 0 and 0 if there are
 // none.
 func (l *EntryLog) Bounds() (first, last uint64) {
 	l.mu.RLock()
@@ -195,14 +190,13 @@ func (l *EntryLog) Bounds() (first, last uint64) {
 	return l.first, l.last
 }
 
-// Entry gives use the entry, which is valid during the call. ok is false, and
-// use not called, where there is none.
+// Entry calls use with the entry, which is valid only during the call. ok is false, and
+// use is not called, if there is no such entry.
 func (l *EntryLog) Entry(index uint64, use func(value []byte) error) (ok bool, err error) {
 	return l.get(entryKey(index), use)
 }
 
-// Register returns a copy of a register's value; ok is false where it was never
-// set.
+// Register returns a copy of a register's value; ok is false if it was never set.
 func (l *EntryLog) Register(name []byte) (value []byte, ok bool, err error) {
 	ok, err = l.get(registerKey(name), func(v []byte) error { value = append([]byte{}, v...); return nil })
 	return value, ok, err
@@ -218,10 +212,9 @@ func (l *EntryLog) get(key []byte, use func(value []byte) error) (ok bool, err e
 	return true, errors.Join(use(v), closer.Close())
 }
 
-// Append writes n entries under first, first+1, … in one step, synced. encode
-// appends the i-th to dst. They follow the last entry there is; where there is
-// none they begin anywhere but at 0. Errors: ErrEntryLimit; what wraps ErrFailed
-// is final.
+// Append writes n entries under first, first+1, … in one synced step. encode appends
+// entry i to dst. first must follow the last entry; in an empty log it is any number
+// but 0. Errors: ErrEntryLimit; an error that wraps ErrFailed is final.
 func (l *EntryLog) Append(first uint64, n int, encode func(dst []byte, i int) []byte) error {
 	if n == 0 {
 		return nil
@@ -267,10 +260,10 @@ func (l *EntryLog) SetRegister(name, value []byte) error {
 	return l.commit()
 }
 
-// Drop removes the entries from through to, both with it: the first ones, the
-// last ones or all, never some between. What is not there is passed over.
-// Dropping the last ones is on disk when it returns. Dropping the first ones
-// frees their space, and may be undone by a crash.
+// DeleteRange deletes the entries from through to, inclusive: the first ones, the last
+// ones or all, never some in between. Missing entries are ignored. Deleting the last
+// ones is on disk when it returns. Deleting the first ones frees their space and may be
+// undone by a crash.
 func (l *EntryLog) DeleteRange(from, to uint64) error {
 	l.write.Lock()
 	defer l.write.Unlock()
@@ -280,14 +273,14 @@ func (l *EntryLog) DeleteRange(from, to uint64) error {
 	case last == 0 || from > to:
 		return nil
 	case to == last:
-		return l.dropLast(from)
+		return l.deleteLast(from)
 	case from == first:
-		return l.dropFirst(to)
+		return l.deleteFirst(to)
 	}
-	return fmt.Errorf("%w: dropping entries %d to %d of %d to %d", ErrEntryLimit, from, to, first, last)
+	return fmt.Errorf("%w: deleting entries %d to %d of %d to %d", ErrEntryLimit, from, to, first, last)
 }
 
-func (l *EntryLog) dropLast(from uint64) error {
+func (l *EntryLog) deleteLast(from uint64) error {
 	l.batch.Reset()
 	_, last := l.Bounds()
 	if err := l.batch.DeleteRange(entryKey(from), entryKey(last+1), nil); err != nil {
@@ -305,24 +298,24 @@ func (l *EntryLog) dropLast(from uint64) error {
 	return nil
 }
 
-// dropFirst excises, since that unlinks whole tables; see Store.prune.
-func (l *EntryLog) dropFirst(to uint64) error {
+// deleteFirst excises, because that unlinks whole tables; see Store.prune.
+func (l *EntryLog) deleteFirst(to uint64) error {
 	if err := l.fault.err(); err != nil {
 		return err
 	}
-	// Readers are told first, lest one be sent to an entry that is gone.
+	// Move the bound first, so that no reader looks for a deleted entry.
 	l.mu.Lock()
 	l.first = to + 1
 	l.mu.Unlock()
 	span := pebble.KeyRange{Start: entryKey(0), End: entryKey(to + 1)}
 	if err := l.db.Excise(context.Background(), span); err != nil {
-		return l.fault.set(fmt.Errorf("dropping entries up to %d: %w", to, err))
+		return l.fault.set(fmt.Errorf("deleting entries up to %d: %w", to, err))
 	}
 	return l.fault.err()
 }
 
-// commit makes the batch durable, counts it and moves the mark. The caller holds
-// write.
+// commit makes the batch durable, counts it and moves the high-water mark. The caller
+// holds write.
 func (l *EntryLog) commit() (err error) {
 	if err := l.fault.err(); err != nil {
 		return err
@@ -350,23 +343,22 @@ func (l *EntryLog) commit() (err error) {
 	return nil
 }
 
-// Run keeps the mark on disk until ctx ends; see the package's section on it. It
-// returns the log's failure.
+// Run syncs the high-water mark until ctx ends. It returns the log's failure.
 func (l *EntryLog) Run(ctx context.Context) error {
-	_ = l.syncWatermark(ctx) // the fault has what it returns
+	_ = l.syncWatermark(ctx) // l.fault keeps the error
 	<-ctx.Done()
 	return l.fault.err()
 }
 
-// Failed is why the log is read-only; nil while it works.
+// Failed returns why the log is read-only, nil while it works.
 func (l *EntryLog) Failed() error { return l.fault.err() }
 
-// Close lets go of the folder. No other call may be under way. After a failure
-// it writes nothing and returns that failure.
+// Close releases the folder. No other call may be under way. After a failure it writes
+// nothing and returns the failure.
 func (l *EntryLog) Close() error {
 	err := l.fault.err()
-	if err == nil && l.watermark != nil { // nil where it is only read
-		err = l.seal()
+	if err == nil && l.watermark != nil { // nil if read-only
+		err = l.markClosed()
 	}
 	return errors.Join(err, l.release())
 }

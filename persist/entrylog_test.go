@@ -20,8 +20,8 @@ func entryOptions(fs vfs.FS) EntryLogOptions {
 	return EntryLogOptions{Dir: o.Dir, FS: fs, MemTableBytes: MinMemTableBytes, SpareLogs: -1, WatermarkInterval: MinInterval, Logger: o.Logger}
 }
 
-// entryOf is what the tests write as entry i of a generation: entries that were
-// dropped come again with other content.
+// entryOf returns entry i of a generation: a deleted entry is written again with other
+// content.
 func entryOf(i uint64, generation int) []byte {
 	return bytes.Repeat(fmt.Appendf(nil, "%d.%d ", i, generation), 1+int(i%40))
 }
@@ -62,7 +62,8 @@ func wantEntries(t testing.TB, l *EntryLog, first, last uint64, generation int) 
 	}
 }
 
-// TestEntryLog: appended, dropped at either end, dropped whole, and opened again.
+// TestEntryLog: entries are appended, deleted at either end or all, and found again
+// after a restart.
 func TestEntryLog(t *testing.T) {
 	o := entryOptions(vfs.NewMem())
 	l := mustEntryLog(t, o)
@@ -137,8 +138,8 @@ func TestEntryLogLimits(t *testing.T) {
 	}
 }
 
-// TestEntryLogCutShort: Pebble opens a log whose end is missing without a word;
-// the mark does not, be it entries that are gone or only a vote.
+// TestEntryLogCutShort: Pebble opens a log without its end and reports nothing; the
+// high-water mark detects it, be it entries that are missing or only a vote.
 func TestEntryLogCutShort(t *testing.T) {
 	for _, last := range []string{"entries", "vote", "truncation"} {
 		mem := vfs.NewMem()
@@ -169,7 +170,7 @@ func TestEntryLogCutShort(t *testing.T) {
 		cutLog(t, copied, l.layout.logs(), before)
 		o.FS = copied
 		var damage *DamageError
-		if _, err := OpenEntryLog(o); !errors.As(err, &damage) || !strings.Contains(err.Error(), "promised") {
+		if _, err := OpenEntryLog(o); !errors.As(err, &damage) || !strings.Contains(err.Error(), "acknowledged") {
 			t.Errorf("%s cut off: %v", last, err)
 		}
 		if err := l.Close(); err != nil {
@@ -222,8 +223,8 @@ type entryCrasher struct {
 	taken atomic.Int64
 }
 
-// entryState is what must be there at a moment: the state of before the write
-// under way, or that of after it.
+// entryState is what the log must have after a crash: the state before the write under
+// way, or the one after it.
 type entryState struct{ before, after entryContent }
 
 type entryContent struct {
@@ -316,7 +317,7 @@ func TestEntryLogCrash(t *testing.T) {
 	t.Logf("%d crash points", c.taken.Load())
 }
 
-// TestEntryLogFails: a disk that fails is not asked again.
+// TestEntryLogFails: the log does not use a disk again that has failed.
 func TestEntryLogFails(t *testing.T) {
 	var full atomic.Bool
 	fs := errorfs.Wrap(vfs.NewMem(), errorfs.InjectorFunc(func(op errorfs.Op) error {

@@ -17,7 +17,7 @@ import (
 	"blockdesk/internal/await"
 )
 
-// What a failing disk does not do.
+// The operations that a failing disk refuses.
 var (
 	failCreate = []errorfs.OpKind{errorfs.OpCreate, errorfs.OpReuseForWrite}
 	failWrite  = []errorfs.OpKind{errorfs.OpFileWrite, errorfs.OpFileWriteAt, errorfs.OpFilePreallocate}
@@ -69,7 +69,7 @@ func within[T any](t testing.TB, what string, call func() T) T {
 	return await.Receive(t, what, done)
 }
 
-// rests looks that nothing is tried again and again: each try of Pebble is a
+// rests checks that Pebble does not retry without end: each try of Pebble is a
 // goroutine.
 func rests(t testing.TB) {
 	t.Helper()
@@ -84,7 +84,7 @@ func rests(t testing.TB) {
 	}
 }
 
-// stallLog is a logger that tells when Pebble begins to stall writes.
+// stallLog is a logger that reports when Pebble begins to stall writes.
 type stallLog struct {
 	slog.Handler
 	once    sync.Once

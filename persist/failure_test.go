@@ -24,7 +24,7 @@ var (
 	errIO   = errors.New("input/output error")
 )
 
-// content is every file below dir and what is in it.
+// content returns every file below dir with its content.
 func content(t testing.TB, fs vfs.FS, dir string) map[string]string {
 	t.Helper()
 	files := map[string]string{}
@@ -45,9 +45,9 @@ func (w *writer) appendUntilRefused(commands []engine.Command) (acked int, err e
 	return len(commands), nil
 }
 
-// checkFailed holds a store on a failed disk against what is promised: nothing
-// more is acknowledged, nothing waits or spins, it can be read and closed, and
-// the disk stays as it was and gives back what was acknowledged.
+// checkFailed checks a store on a failed disk: nothing more is acknowledged, nothing
+// waits or spins, it can be read and closed, and the disk stays as it was and has
+// everything acknowledged.
 func (w *writer) checkFailed(t *testing.T, mem *vfs.MemFS, o Options, all []engine.Command, cause error) {
 	t.Helper()
 	s := w.store
@@ -67,7 +67,7 @@ func (w *writer) checkFailed(t *testing.T, mem *vfs.MemFS, o Options, all []engi
 	if err := within(t, "reading", func() error { return s.snapshotter.catchUpToEnd() }); err != nil {
 		t.Errorf("reading: %v", err)
 	}
-	if at := s.snapshotter.at.last(); at != acked {
+	if at := s.snapshotter.at.Last(); at != acked {
 		t.Errorf("read up to seq %d, acknowledged %d", at, acked)
 	}
 	if err := within(t, "close", s.Close); !errors.Is(err, ErrFailed) || !errors.Is(err, cause) {
@@ -140,8 +140,7 @@ func TestFailedDisk(t *testing.T) {
 	}
 }
 
-// TestFailureEndsStall: a writer that waits for a flush does not wait for one
-// that cannot be.
+// TestFailureEndsStall: a writer does not wait for a flush that cannot end.
 func TestFailureEndsStall(t *testing.T) {
 	all := workload(t, 8000, 8)
 	for _, test := range []struct {
@@ -196,8 +195,8 @@ func TestFailureEndsPrune(t *testing.T) {
 	}
 }
 
-// TestPruneCannotRead: pruning reads the table that it cuts; when it cannot, the
-// frames stay, and that is all.
+// TestPruneCannotRead: pruning reads the table that it cuts. If it cannot, the frames
+// stay and nothing else happens.
 func TestPruneCannotRead(t *testing.T) {
 	all := workload(t, 600, 9)
 	disk := &failing{files: "*.sst", ops: failRead, err: errIO}
@@ -251,8 +250,8 @@ func TestFailedRemove(t *testing.T) {
 	}
 }
 
-// openFailing opens on a disk that fails meanwhile; it must say so, without
-// calling it damage, if anything did fail.
+// openFailing opens on a disk that fails meanwhile. If anything failed, the error must
+// say so and not call it damage.
 func openFailing(t testing.TB, o Options, mem vfs.FS, disk *failing) error {
 	t.Helper()
 	o.FS = disk.wrap(mem)
@@ -296,8 +295,8 @@ func TestBackupToFailedDisk(t *testing.T) {
 	}
 }
 
-// TestOpenOnFailedDisk: opening flushes what it replays; on a full disk it says
-// so, and that is not damage.
+// TestOpenOnFailedDisk: Open flushes what it replays; on a full disk it returns an
+// error that is no damage.
 func TestOpenOnFailedDisk(t *testing.T) {
 	all := workload(t, 3000, 11)
 	mem := vfs.NewCrashableMem()
@@ -322,7 +321,7 @@ func TestOpenOnFailedDisk(t *testing.T) {
 	}
 }
 
-// TestCreateOnFailedDisk: a store that was not made whole is not taken for one.
+// TestCreateOnFailedDisk: a store whose creation failed is created anew.
 func TestCreateOnFailedDisk(t *testing.T) {
 	for _, files := range []string{"*.log", "MANIFEST-*", "OPTIONS-*", "marker.*", "mark", "frames", "log"} {
 		for name, ops := range map[string][]errorfs.OpKind{"create": failCreate, "write": failWrite, "sync": failSync} {
@@ -337,7 +336,7 @@ func TestCreateOnFailedDisk(t *testing.T) {
 	}
 }
 
-// TestKVFailureEndsStall: as TestFailureEndsStall, for the map.
+// TestKVFailureEndsStall is TestFailureEndsStall for a KV.
 func TestKVFailureEndsStall(t *testing.T) {
 	mem, log := vfs.NewCrashableMem(), newStallLog()
 	disk := &failing{files: "*.sst", ops: failWrite, err: errFull, after: log.stalled}
@@ -390,7 +389,7 @@ func TestKVFailureEndsStall(t *testing.T) {
 	}
 }
 
-// compactionFails is a disk on which no compaction can write, and says so late.
+// compactionFails is a disk on which every compaction fails, and late.
 type compactionFails struct {
 	vfs.FS
 	begun, fail chan struct{}
@@ -414,7 +413,7 @@ func TestKVWaitsForCompactions(t *testing.T) {
 	disk := &compactionFails{FS: vfs.NewMem(), begun: make(chan struct{}, 1), fail: make(chan struct{})}
 	k := mustOpenKV(t, disk)
 	err := within(t, "filling", func() (err error) {
-		for err == nil && k.db.Metrics().Levels[0].Sublevels < kvOverlaps {
+		for err == nil && k.db.Metrics().Levels[0].Sublevels < kvMaxSublevels {
 			err = errors.Join(set(k, false, "a", "1", "z", "1"), k.db.Flush())
 		}
 		<-disk.begun
@@ -442,8 +441,8 @@ func TestKVWaitsForCompactions(t *testing.T) {
 	}
 }
 
-// TestKVDamagedTable: Pebble looks at every table after opening; one that it
-// cannot read is a failure, and not one that burns a core.
+// TestKVDamagedTable: Pebble reads every table after opening. One that it cannot read
+// is a failure, which must not burn a core.
 func TestKVDamagedTable(t *testing.T) {
 	fs := vfs.NewMem()
 	k := mustOpenKV(t, fs)

@@ -11,20 +11,20 @@ import (
 	"github.com/cockroachdb/pebble/v2"
 )
 
-// ErrFailed is what every call wraps that comes after the store has failed. It
-// is final: only a restart, which reads the disk again, can end it.
+// ErrFailed is wrapped by every error after the store has failed. It is final: only a
+// restart, which reads the disk again, can end it.
 var ErrFailed = errors.New("journal failed: read-only until restarted")
 
-// fault is the latch between a working store and a failed one. A failed write
-// or sync may have lost any part of what the kernel held, and asking again can
-// answer "done" for data that is gone, so nothing is ever retried: the first
-// failure is kept and everything after it is refused. Safe for concurrent use.
+// fault latches the first failure of a store. A failed write or sync may have lost any
+// part of what the kernel held, and a retry can succeed for data that is gone. So
+// nothing is retried: the first failure is kept and every later write is refused. Safe
+// for concurrent use.
 type fault struct {
 	first atomic.Pointer[error]
 	log   *slog.Logger
 }
 
-// latch keeps err if it is the first, and reports whether it is.
+// latch keeps err if it is the first failure, and reports whether it is.
 func (f *fault) latch(err error) bool {
 	first := f.first.CompareAndSwap(nil, &err)
 	if first {
@@ -35,13 +35,14 @@ func (f *fault) latch(err error) bool {
 
 func (f *fault) latched() bool { return f.first.Load() != nil }
 
-// set latches err if it is the first and returns the one that was.
+// set latches err and returns the first failure.
 func (f *fault) set(err error) error {
 	f.latch(err)
 	return f.err()
 }
 
-// err is nil while the store works, else it wraps ErrFailed and the cause.
+// err returns nil while the store works, else an error that wraps ErrFailed and the
+// cause.
 func (f *fault) err() error {
 	if p := f.first.Load(); p != nil {
 		return fmt.Errorf("%w: %w", ErrFailed, *p)
@@ -49,9 +50,9 @@ func (f *fault) err() error {
 	return nil
 }
 
-// catch turns a panic of Pebble into a failure. Pebble panics with its commit
-// lock held when a write to the log fails, so after a catch no call that writes
-// or closes may be made: poisoned says so.
+// catch turns a panic of Pebble into a failure. Pebble panics with its commit lock held
+// when a write to the log fails, so after a catch no call that writes or closes may be
+// made; poisoned records that.
 func (f *fault) catch(poisoned *atomic.Bool, err *error) {
 	if r := recover(); r != nil {
 		poisoned.Store(true)
@@ -59,10 +60,9 @@ func (f *fault) catch(poisoned *atomic.Bool, err *error) {
 	}
 }
 
-// pebbleLogger carries Pebble's words into slog. Pebble calls Fatalf where it
-// would have the process die, then goes on as if nothing had happened if the
-// call returns: Apply returns nil. So whoever writes asks the fault after each
-// call, before believing it.
+// pebbleLogger writes Pebble's log to slog. Pebble calls Fatalf where it expects the
+// process to end; if the call returns, it continues as if nothing had happened, and
+// Apply returns nil. So every writer checks the fault after each call.
 type pebbleLogger struct{ fault *fault }
 
 func (l pebbleLogger) Infof(format string, args ...any) {
@@ -79,14 +79,14 @@ func (l pebbleLogger) Fatalf(format string, args ...any) {
 	l.fault.latch(fmt.Errorf("pebble: "+format, args...))
 }
 
-// retryPause holds Pebble back from asking again at once, and for ever, for what
-// has failed, as it does with the statistics of a table that it cannot read. It
-// is short, since Pebble may hold its lock.
+// retryPause slows Pebble down, which retries at once and for ever, as it does with the
+// statistics of a table that it cannot read. It is short, because Pebble may hold its
+// lock.
 const retryPause = 10 * time.Millisecond
 
-// events makes every error of Pebble's own work a failure: a table that it cannot
-// read is a broken disk, though nobody else may ask for that table for long.
-// Cancelled compactions are not among them.
+// events makes every error of Pebble's background work a failure: a table that it
+// cannot read is a broken disk, even if nobody else needs that table for long.
+// Cancelled compactions are not errors.
 func (l pebbleLogger) events() *pebble.EventListener {
 	return &pebble.EventListener{
 		BackgroundError: func(err error) {

@@ -10,26 +10,25 @@ import (
 	"github.com/cockroachdb/pebble/v2"
 )
 
-// folder is what a Store, an EntryLog and the tools stand on: a folder that one
-// process has at a time, with a Pebble in it, the mark that witnesses how far
-// Pebble reached, and the fault that ends the use of both.
+// folder is what Store, EntryLog and the tools share: a folder that one process has at
+// a time, with a Pebble database, the high-water mark that records how far it reached,
+// and the fault that ends the use of both.
 //
-// syncWatermark runs beside whoever writes; release comes after all other calls.
+// syncWatermark runs beside the writer; release comes after all other calls.
 type folder struct {
-	o         Options // with defaults; of a folder that is only read, unused
+	o         Options // with defaults; unused if read-only
 	layout    layout
 	lock      *pebble.Lock
 	db        *pebble.DB
-	batch     *pebble.Batch // the writer's own
+	batch     *pebble.Batch // used by the writer alone
 	watermark *watermark
 	fault     fault
-	// watermarkDue, of capacity 1, holds a token while the mark has news.
+	// watermarkDue, of capacity 1, holds a token while the watermark is not synced.
 	watermarkDue chan struct{}
-	// poisoned: Pebble panicked with its commit lock held; see fault.catch.
+	// poisoned: Pebble panicked with its commit lock held, see fault.catch.
 	poisoned atomic.Bool
 }
 
-// takeLock keeps other processes out.
 func (f *folder) takeLock() error {
 	lock, err := pebble.LockDirectory(f.layout.dir, f.layout.fs)
 	if err != nil {
@@ -39,9 +38,9 @@ func (f *folder) takeLock() error {
 	return nil
 }
 
-// openToWrite takes the folder and opens its frames, which it makes where there
-// is no store yet, and returns the mark that they must bear out. The caller does
-// the rest: it reads them, opens the mark and makes the batch.
+// openToWrite locks the folder, opens its database, which it creates if there is none,
+// and returns the watermark that the database must reach. The caller verifies the
+// content, opens the watermark for writing and makes the batch.
 func (f *folder) openToWrite() (watermarkRecord, error) {
 	if err := makeDir(f.layout.fs, f.layout.dir); err != nil {
 		return watermarkRecord{}, err
@@ -54,7 +53,7 @@ func (f *folder) openToWrite() (watermarkRecord, error) {
 		return watermarkRecord{}, err
 	}
 	if bad > 0 && !fresh {
-		f.fault.log.Warn("high-water mark: some slots are not whole, the newest that is counts", "slots", bad)
+		f.fault.log.Warn("high-water mark: some slots are invalid, using the newest valid one", "slots", bad)
 	}
 	if fresh {
 		o, _ := pebbleOptions(f.layout.fs, f.layout.frames(), f.o.MemTableBytes, &f.fault)
@@ -74,9 +73,9 @@ func (f *folder) openToWrite() (watermarkRecord, error) {
 	return m, nil
 }
 
-// openToRead takes the folder, which must have a store, and opens its frames
-// without changing a file. It returns the mark that they must bear out. Errors:
-// ErrNoStore, *DamageError, those of the disk.
+// openToRead locks the folder, which must have a store, opens its database without
+// changing a file and returns the watermark that it must reach. Errors: ErrNoStore,
+// *DamageError, those of the disk.
 func (f *folder) openToRead() (watermarkRecord, error) {
 	l := f.layout
 	if used, err := hasFiles(l.fs, l.dir); err != nil || !used {
@@ -106,8 +105,8 @@ func (f *folder) readFrames() error {
 	return nil
 }
 
-// refusal is why the frames were not opened: damage, unless the disk would not
-// take what opening writes.
+// refusal returns why the frames cannot be used: damage, unless the disk failed to
+// write what opening writes.
 func (f *folder) refusal(err error) error {
 	if failed := f.fault.err(); errors.Is(failed, errDisk) {
 		return failed
@@ -115,7 +114,7 @@ func (f *folder) refusal(err error) error {
 	return f.layout.damage(f.layout.frames(), err)
 }
 
-// watermarkMoved has syncWatermark take the mark to the disk. It never waits.
+// watermarkMoved makes syncWatermark sync soon. It never waits.
 func (f *folder) watermarkMoved() {
 	select {
 	case f.watermarkDue <- struct{}{}:
@@ -123,8 +122,8 @@ func (f *folder) watermarkMoved() {
 	}
 }
 
-// syncWatermark syncs the mark soon after it moves, at most once in WatermarkInterval, until
-// ctx ends or the disk fails.
+// syncWatermark syncs the watermark soon after it moves, at most once in
+// WatermarkInterval, until ctx ends or the disk fails.
 func (f *folder) syncWatermark(ctx context.Context) error {
 	t := time.NewTimer(0)
 	defer t.Stop()
@@ -146,8 +145,8 @@ func (f *folder) syncWatermark(ctx context.Context) error {
 	}
 }
 
-// seal says in the mark, and on the disk, that the folder was closed in good order.
-func (f *folder) seal() error {
+// markClosed records in the watermark, synced, that the folder was closed cleanly.
+func (f *folder) markClosed() error {
 	m, _ := f.watermark.read()
 	m.phase = closed
 	if err := f.watermark.write(m); err != nil {
@@ -156,7 +155,7 @@ func (f *folder) seal() error {
 	return f.watermark.sync()
 }
 
-// release gives back what was taken, as far as that came.
+// release closes what is open.
 func (f *folder) release() error {
 	var errs []error
 	if f.batch != nil && !f.poisoned.Load() {

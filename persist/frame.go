@@ -12,7 +12,7 @@ import (
 	"blockdesk/engine"
 )
 
-// Limits of one frame. They are part of the format: frozen.
+// Limits of one frame, part of the format: frozen.
 const (
 	// MaxFrameCommands is the largest number of commands in one frame.
 	MaxFrameCommands = 1 << 17
@@ -29,20 +29,20 @@ const (
 
 // Errors of the frame codec.
 var (
-	// ErrFrame is what every decoding error of a frame wraps.
+	// ErrFrame is wrapped by every decoding error of a frame.
 	ErrFrame = errors.New("frame")
-	// ErrFrameCommands refuses to encode a frame whose commands break the
-	// journal's rules: none or too many, a gap in Seq, a falling At.
+	// ErrFrameCommands says that the commands cannot be encoded: none or too many, a
+	// gap in Seq, a falling At.
 	ErrFrameCommands = errors.New("commands of a frame")
 )
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-// Frame is one record of the journal: the commands that became durable
-// together. It is the same on disk, in a raft log and on the wire; the package
-// doc has the bytes.
+// Frame is one record of the journal: the commands that became durable together. The
+// bytes are the same on disk, in a raft log and on the wire; the package documentation
+// has them.
 type Frame struct {
-	// Epoch is the epoch in force at the frame's last command.
+	// Epoch is the epoch after the frame's last command.
 	Epoch uint64
 	// First is the Seq of the first command, at least 1.
 	First uint64
@@ -56,17 +56,16 @@ type Frame struct {
 	payload []byte // aliases the decoded bytes
 }
 
-// Last is the Seq of the frame's last command.
+// Last returns the Seq of the frame's last command.
 func (f *Frame) Last() uint64 { return f.First + uint64(f.Count) - 1 }
 
-// HashFrame is the hash (XXH64) of a whole encoded frame, by which the next
-// frame names it.
+// HashFrame returns the XXH64 of an encoded frame, which the next frame contains.
 func HashFrame(encoded []byte) uint64 { return xxhash.Sum64(encoded) }
 
-// AppendFrame appends the encoding of one frame that holds the commands of a,
-// then of b. It reads Epoch (in force before them), Previous and EventHash of f
-// and sets First, Count and Epoch. It allocates only when dst is too small. The
-// one error is ErrFrameCommands, with dst as it was.
+// AppendFrame appends the encoding of one frame with the commands of a, then of b. It
+// reads Epoch (before the commands), Previous and EventHash of f and sets First, Count
+// and Epoch. It allocates only if dst is too small. The only error is ErrFrameCommands,
+// which leaves dst as it was.
 func AppendFrame(dst []byte, f *Frame, a, b []engine.Command) ([]byte, error) {
 	count := len(a) + len(b)
 	if count == 0 || count > MaxFrameCommands {
@@ -102,9 +101,8 @@ func AppendFrame(dst []byte, f *Frame, a, b []engine.Command) ([]byte, error) {
 	return dst[:start+n+frameTrailerSize], nil
 }
 
-// ParseFrame reads a frame's header and checks everything but the commands
-// themselves: magic, version, lengths, checksum. The result aliases data. Every
-// error wraps ErrFrame.
+// ParseFrame decodes a frame's header and checks everything but the commands: magic,
+// version, lengths, checksum. The result aliases data. Every error wraps ErrFrame.
 func ParseFrame(data []byte) (Frame, error) {
 	if len(data) < frameHeaderSize+frameTrailerSize {
 		return Frame{}, fmt.Errorf("%w: %d bytes: shorter than a header", ErrFrame, len(data))
@@ -144,9 +142,9 @@ func ParseFrame(data []byte) (Frame, error) {
 	return f, nil
 }
 
-// AppendCommands decodes the frame's commands and appends them to dst, stamped
-// with their Seq and At. Memory grows by Count commands, which ParseFrame has
-// held against the payload's length. Every error wraps ErrFrame.
+// AppendCommands decodes the frame's commands and appends them to dst, with Seq and At.
+// Memory grows by Count commands, which ParseFrame has compared with the length of the
+// payload. Every error wraps ErrFrame.
 func (f *Frame) AppendCommands(dst []engine.Command) ([]engine.Command, error) {
 	start := len(dst)
 	dst = slices.Grow(dst, f.Count)[:start+f.Count]
@@ -156,7 +154,7 @@ func (f *Frame) AppendCommands(dst []engine.Command) ([]engine.Command, error) {
 		c := &dst[start+i]
 		n := d.get(p, c)
 		if n == 0 {
-			return dst[:start], fmt.Errorf("%w: seq %d: not a command as this version writes it", ErrFrame, f.First+uint64(i))
+			return dst[:start], fmt.Errorf("%w: seq %d: not a command in this version's encoding", ErrFrame, f.First+uint64(i))
 		}
 		c.Seq = f.First + uint64(i)
 		p = p[n:]

@@ -124,8 +124,8 @@ func drawCommands(t *rapid.T, first uint64) []engine.Command {
 	return commands
 }
 
-// TestFrameLaws: decoding gives back what was encoded, in any split of the two
-// slices, and the epoch is that of the last StartEpoch.
+// TestFrameLaws: decoding returns what was encoded, in any split of the two slices, and
+// the epoch is that of the last StartEpoch.
 func TestFrameLaws(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		first := rapid.Uint64Range(1, 1<<60).Draw(t, "first")
@@ -161,7 +161,7 @@ func TestFrameLaws(t *testing.T) {
 	})
 }
 
-// TestFrameSeesEveryFlip: no single bit of a frame can change unseen.
+// TestFrameSeesEveryFlip: every flipped bit of a frame is detected.
 func TestFrameSeesEveryFlip(t *testing.T) {
 	data := goldenFrame(t)
 	for i := range len(data) * 8 {
@@ -178,8 +178,8 @@ func TestFrameSeesEveryFlip(t *testing.T) {
 	}
 }
 
-// reseal gives changed bytes a right checksum, so that tests and fuzzing reach
-// what lies behind it.
+// reseal gives changed bytes a valid checksum, so that tests and fuzzing reach the code
+// behind it.
 func reseal(data []byte) {
 	if body := len(data) - frameTrailerSize; body >= 0 {
 		binary.LittleEndian.PutUint32(data[body:], crc32.Checksum(data[:body], castagnoli))

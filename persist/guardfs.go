@@ -9,26 +9,24 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
 
-// errDisk is a change that the disk did not take. It is no damage: what is there
-// is whole.
+// errDisk says that the disk did not take a change. It is no damage: the content is
+// intact.
 var errDisk = errors.New("the disk failed")
 
-// guardFS stands between Pebble and its folder and keeps a failing disk from
-// Pebble, which has no answer to one: it brings down the process when a log, the
-// manifest or a folder cannot be synced, and tries again at once and for ever
-// when a table cannot be written, while writers wait in its write stall for the
-// flush that never ends.
+// guardFS shields Pebble from a failing disk, because Pebble cannot handle one: it ends
+// the process when it cannot sync a log, the manifest or a folder, and it retries at
+// once and for ever when it cannot write a table, while writers wait in its write stall
+// for that flush.
 //
-// The first change that fails is latched in the fault, and from then on the
-// folder is frozen: nothing in it is written, synced, renamed or removed. Pebble
-// is told that all is well and goes on in memory, so its flushes end, whoever
-// waits for one returns, and all can still be read and closed. That is safe
-// because whoever writes asks the fault before believing Pebble, and because
-// Pebble removes nothing before it was told that what replaces it is on disk: the
-// frozen folder holds everything that was acknowledged.
+// The first change that fails is latched in the fault. From then on the folder is
+// frozen: nothing in it is written, synced, renamed or removed. Pebble gets success and
+// continues in memory, so its flushes end, nobody waits for them for ever, and reading
+// and closing still work. That is safe because writers check the fault before they
+// trust Pebble, and because Pebble removes a file only after it was told that the
+// replacement is on disk: the frozen folder has everything that was acknowledged.
 //
-// What goes to memory is what was not flushed when the disk failed, since nothing
-// new is accepted, and compactions stop (see calm).
+// Memory holds what was not flushed when the disk failed: no new data is accepted, and
+// compactions stop (see haltingScheduler).
 type guardFS struct {
 	vfs.FS
 	dirs   []string // Pebble's own and that of its logs
@@ -36,7 +34,7 @@ type guardFS struct {
 	memory *vfs.MemFS // files begun after the failure, by their base names
 }
 
-// compacting is what Pebble calls a file that a compaction writes.
+// compacting is Pebble's category of a file that a compaction writes.
 const compacting vfs.DiskWriteCategory = "pebble-compaction"
 
 func (g *guardFS) isPebbleFile(path string) bool { return slices.Contains(g.dirs, g.PathDir(path)) }
@@ -49,7 +47,7 @@ func (g *guardFS) inMemory(path string) bool {
 	return err == nil
 }
 
-// Create begins a file, in memory if the disk does not or must not.
+// Create creates a file, in memory if the disk fails or is frozen.
 func (g *guardFS) Create(name string, c vfs.DiskWriteCategory) (vfs.File, error) {
 	return g.begin(name, c, func() (vfs.File, error) { return g.FS.Create(name, c) })
 }
@@ -69,12 +67,12 @@ func (g *guardFS) begin(name string, c vfs.DiskWriteCategory, create func() (vfs
 		return f, nil
 	}
 	if c == compacting {
-		return nil, err // nobody waits for it, and it can be long
+		return nil, err // nobody waits for a compaction, and its output can be large
 	}
 	return g.memory.Create(g.PathBase(name), c)
 }
 
-// Open reads what is in memory from there.
+// Open opens the file in memory if there is one.
 func (g *guardFS) Open(name string, options ...vfs.OpenOption) (vfs.File, error) {
 	if g.inMemory(name) {
 		return g.memory.Open(g.PathBase(name), options...)
@@ -82,7 +80,7 @@ func (g *guardFS) Open(name string, options ...vfs.OpenOption) (vfs.File, error)
 	return g.FS.Open(name, options...)
 }
 
-// Stat looks where Open reads.
+// Stat looks where Open does.
 func (g *guardFS) Stat(name string) (vfs.FileInfo, error) {
 	if g.inMemory(name) {
 		return g.memory.Stat(g.PathBase(name))
@@ -90,7 +88,7 @@ func (g *guardFS) Stat(name string) (vfs.FileInfo, error) {
 	return g.FS.Stat(name)
 }
 
-// OpenDir is for syncing a folder.
+// OpenDir opens a folder to sync it.
 func (g *guardFS) OpenDir(name string) (vfs.File, error) {
 	f, err := g.FS.OpenDir(name)
 	if err != nil || !slices.Contains(g.dirs, name) {
@@ -99,17 +97,17 @@ func (g *guardFS) OpenDir(name string) (vfs.File, error) {
 	return &guardFile{File: f, guard: g, name: name}, nil
 }
 
-// Remove leaves a frozen file alone. A file that cannot be removed costs its
-// space, which is no failure.
+// Remove ignores a frozen file. A file that cannot be removed only costs its space,
+// which is no failure.
 func (g *guardFS) Remove(name string) error {
 	if !g.isPebbleFile(name) || !g.fault.latched() {
 		return g.FS.Remove(name)
 	}
-	_ = g.memory.Remove(g.PathBase(name)) // or it is on disk, and stays
+	_ = g.memory.Remove(g.PathBase(name)) // a file on disk stays
 	return nil
 }
 
-// Rename leaves a frozen file alone.
+// Rename ignores a frozen file.
 func (g *guardFS) Rename(from, to string) error {
 	if g.fault.latched() && (g.isPebbleFile(from) || g.isPebbleFile(to)) {
 		return nil
@@ -117,7 +115,7 @@ func (g *guardFS) Rename(from, to string) error {
 	return g.FS.Rename(from, to)
 }
 
-// Unwrap is the file system below.
+// Unwrap returns the file system below.
 func (g *guardFS) Unwrap() vfs.FS { return g.FS }
 
 // guardFile is a file, or a folder, open for writing on disk.
@@ -128,9 +126,9 @@ type guardFile struct {
 	table bool
 }
 
-// change does what changes the disk, unless that is frozen. Pebble is told of a
-// failure only where it would read back what it wrote: a table half on disk is
-// given up, and written again in memory.
+// change runs do, which changes the disk, unless the disk is frozen. Pebble gets the
+// error only for a table, which it would read back: it gives up the half-written table
+// and writes it again, in memory.
 func (f *guardFile) change(doing string, do func() error) error {
 	fault := f.guard.fault
 	if !fault.latched() {

@@ -31,35 +31,34 @@ const (
 	kvMemTable  = 16 << 20
 	kvCache     = 64 << 20
 	kvSyncEvery = 10 * time.Millisecond
-	// kvOverlaps is how many tables a read may have to merge: beyond it Commit
-	// waits for compactions, and looks again after kvPause.
-	kvOverlaps = 64
-	kvPause    = 10 * time.Millisecond
+	// kvMaxSublevels is how many tables a read may have to merge. Above it Commit waits
+	// for compactions and checks again every kvPause.
+	kvMaxSublevels = 64
+	kvPause        = 10 * time.Millisecond
 )
 
-// ErrLimit refuses a Commit whose keys, values or whole are too long, or whose
-// key is empty. Nothing of it was written.
+// ErrLimit says that a key, a value or a whole commit is too long, or a key is empty.
+// Nothing was written.
 var ErrLimit = errors.New("kv: past a limit")
 
-// KV is an ordered map of bytes on a Pebble of its own: what a gateway must find
-// again after a restart. What was committed without sync may be lost with the
-// process or the machine, but only from the end: a Commit is there whole or not,
-// and only if all before it are. Safe for concurrent use; readers wait for
-// nobody.
+// KV is a kv.Store on a Pebble database of its own, for what a gateway must find after
+// a restart. Commits without sync may be lost with the process or the machine, but only
+// from the end: a commit survives whole or not at all, and only if all commits before
+// it survive. Safe for concurrent use; readers wait for nobody.
 type KV struct {
 	db       *pebble.DB
 	fault    fault
 	poisoned atomic.Bool
-	dirty    atomic.Bool   // something is not synced
-	flushed  atomic.Bool   // a table more since room looked
+	dirty    atomic.Bool   // some commits are not synced
+	flushed  atomic.Bool   // a flush ended since awaitCompactions checked
 	waits    atomic.Uint64 // pauses of commits for compactions
 
 	mu    sync.Mutex // one Commit at a time
 	batch *pebble.Batch
 }
 
-// OpenKV opens the map in dir, or makes one in an empty or missing folder. fs
-// nil is the disk, logger nil slog's default.
+// OpenKV opens the store in dir, or creates one in an empty or missing folder. A nil fs
+// is the disk, a nil logger slog's default.
 func OpenKV(dir string, fs vfs.FS, logger *slog.Logger) (*KV, error) {
 	return openKV(dir, fs, logger, kvMemTable)
 }
@@ -82,8 +81,8 @@ func openKV(dir string, fs vfs.FS, logger *slog.Logger, memTable int) (*KV, erro
 	o.CacheSize = kvCache
 	o.EventListener.FlushEnd = func(pebble.FlushInfo) { k.flushed.Store(true) }
 	for i := range o.Levels {
-		// Most keys that the FIX gateway asks for are not there: it asks whether
-		// a client's id has been used.
+		// Most keys that the FIX gateway looks up are absent: it asks whether a
+		// client's id was used.
 		o.Levels[i].FilterPolicy = bloom.FilterPolicy(10)
 	}
 	if k.db, err = pebble.Open(data, o); err != nil {
@@ -96,15 +95,15 @@ func openKV(dir string, fs vfs.FS, logger *slog.Logger, memTable int) (*KV, erro
 	return k, nil
 }
 
-// kvIncomplete is a file that is there while the map is being made; kvData is
+// kvIncomplete is a file that exists while the store is being created; kvData is
 // Pebble's folder.
 const (
 	kvIncomplete = "making"
 	kvData       = "data"
 )
 
-// freshKV reports whether there is no map yet: an empty folder, or one where a
-// crash cut the making short.
+// freshKV reports whether there is no store yet: the folder is empty, or a crash
+// interrupted its creation.
 func freshKV(fs vfs.FS, dir string) (bool, error) {
 	if used, err := hasFiles(fs, dir); err != nil || !used {
 		return true, err
@@ -120,8 +119,8 @@ func createKV(fs vfs.FS, dir string, f *fault) error {
 	if err := makeDir(fs, dir); err != nil {
 		return err
 	}
-	making := fs.PathJoin(dir, kvIncomplete)
-	file, err := fs.Create(making, "blockdesk-kv")
+	incomplete := fs.PathJoin(dir, kvIncomplete)
+	file, err := fs.Create(incomplete, "blockdesk-kv")
 	if err != nil {
 		return err
 	}
@@ -136,10 +135,10 @@ func createKV(fs vfs.FS, dir string, f *fault) error {
 	if err := createPebble(data, o, f); err != nil {
 		return err
 	}
-	return errors.Join(fs.Remove(making), syncDir(fs, dir))
+	return errors.Join(fs.Remove(incomplete), syncDir(fs, dir))
 }
 
-// Get returns a copy of the value of key.
+// Get implements kv.Reader.
 func (k *KV) Get(key []byte) (value []byte, ok bool, err error) {
 	v, closer, err := k.db.Get(key)
 	if errors.Is(err, pebble.ErrNotFound) {
@@ -151,9 +150,7 @@ func (k *KV) Get(key []byte) (value []byte, ok bool, err error) {
 	return value, true, closer.Close()
 }
 
-// Scan calls f with each entry in [lo, hi), in key order, as of one moment, until
-// f returns false. nil hi is no end. Key and value are valid during the call; f
-// may Commit.
+// Scan implements kv.Reader.
 func (k *KV) Scan(lo, hi []byte, f func(key, value []byte) bool) error {
 	return scanOver(k.db, lo, hi, f)
 }
@@ -175,25 +172,23 @@ func scanOver(db pebble.Reader, lo, hi []byte, f func(key, value []byte) bool) e
 	return it.Close() // returns the iterator's error too
 }
 
-// KVView is a KV as of one moment. It holds the space of what was deleted since
-// until it is closed.
+// KVView is a KV as of one moment. Until it is closed it holds the space of what was
+// deleted since.
 type KVView struct{ snap *pebble.Snapshot }
 
-// View returns what has been committed so far. Close it before the map.
+// View returns a view of what has been committed so far. Close it before the KV.
 func (k *KV) View() *KVView { return &KVView{k.db.NewSnapshot()} }
 
-// Scan is KV.Scan as of the view's moment.
+// Scan is KV.Scan on the view.
 func (v *KVView) Scan(lo, hi []byte, f func(key, value []byte) bool) error {
 	return scanOver(v.snap, lo, hi, f)
 }
 
-// Close lets go of it.
+// Close releases the view.
 func (v *KVView) Close() error { return v.snap.Close() }
 
-// Commit writes at once, whole or not at all, what fill sets and deletes; later
-// calls of fill's functions win over earlier ones. With sync it returns when all
-// of it and all before it is on disk. It waits while compactions are far behind.
-// Keys and values are copied. Errors: ErrLimit; what wraps ErrFailed is final.
+// Commit implements kv.Store. It waits while compactions are far behind. Errors:
+// ErrLimit; an error that wraps ErrFailed is final.
 func (k *KV) Commit(fill kv.Fill, sync bool) error {
 	k.awaitCompactions()
 	if !sync {
@@ -202,13 +197,13 @@ func (k *KV) Commit(fill kv.Fill, sync bool) error {
 		k.batch.Reset()
 		return k.apply(k.batch, fill, pebble.NoSync)
 	}
-	return k.synced(k.db.NewBatch(), fill)
+	return k.commitSynced(k.db.NewBatch(), fill)
 }
 
-// synced applies under the lock and waits for the disk without it, so that
-// commits without sync go on meanwhile. It closes b, but not after an error:
-// Pebble may still hold it then, and the map is done with anyway.
-func (k *KV) synced(b *pebble.Batch, fill kv.Fill) error {
+// commitSynced applies b under the lock and waits for the disk without it, so that
+// commits without sync continue. It closes b unless there is an error: Pebble may still
+// hold b then.
+func (k *KV) commitSynced(b *pebble.Batch, fill kv.Fill) error {
 	k.mu.Lock()
 	err := k.apply(b, fill, pebble.Sync)
 	k.mu.Unlock()
@@ -224,7 +219,7 @@ func (k *KV) synced(b *pebble.Batch, fill kv.Fill) error {
 	return b.Close()
 }
 
-// apply fills b and hands it to Pebble. The caller holds mu.
+// apply fills b and passes it to Pebble. The caller holds mu.
 func (k *KV) apply(b *pebble.Batch, fill kv.Fill, how *pebble.WriteOptions) (err error) {
 	if err := k.fault.err(); err != nil {
 		return err
@@ -245,10 +240,10 @@ func (k *KV) apply(b *pebble.Batch, fill kv.Fill, how *pebble.WriteOptions) (err
 	return k.fault.err()
 }
 
-// room waits while compactions are too far behind, and the map works. Pebble
-// would wait by itself, but then a failure could not end it.
+// awaitCompactions waits while compactions are too far behind. Pebble would wait by
+// itself, but a failure could not end that wait.
 func (k *KV) awaitCompactions() {
-	for k.flushed.Swap(false) && k.db.Metrics().Levels[0].Sublevels >= kvOverlaps && !k.fault.latched() {
+	for k.flushed.Swap(false) && k.db.Metrics().Levels[0].Sublevels >= kvMaxSublevels && !k.fault.latched() {
 		k.flushed.Store(true)
 		k.waits.Add(1)
 		time.Sleep(kvPause)
@@ -277,8 +272,8 @@ func fillBatch(b *pebble.Batch, fill kv.Fill) error {
 		switch {
 		case !check(lo, len(hi)) || !check(hi, 0):
 		case len(hi) == len(lo)+1 && hi[len(lo)] == 0 && bytes.HasPrefix(hi, lo):
-			// One key. Pebble sorts all range tombstones of its memtable anew at
-			// the first Get after one is written: 0.5 ms when there are many.
+			// One key. After each new range tombstone Pebble sorts all those of its
+			// memtable at the first Get: 0.5 ms if there are many.
 			refused = b.Delete(lo, nil)
 		default:
 			refused = b.DeleteRange(lo, hi, nil)
@@ -293,17 +288,17 @@ func (k *KV) Sync() error {
 		return err
 	}
 	b := k.db.NewBatch()
-	// An empty record: all before it is on disk when it is.
+	// When this empty record is on disk, so is everything before it.
 	if err := b.LogData(nil, nil); err != nil {
 		return err
 	}
-	return k.synced(b, func(func(key, value []byte), func(lo, hi []byte)) {})
+	return k.commitSynced(b, func(func(key, value []byte), func(lo, hi []byte)) {})
 }
 
-// Run syncs what was committed without, every 10 ms, until ctx ends.
+// Run syncs the commits made without sync, every 10 ms, until ctx ends.
 func (k *KV) Run(ctx context.Context) error { return every(ctx, kvSyncEvery, k.Sync) }
 
-// Failed is why the map is read-only; nil while it works.
+// Failed returns why the store is read-only, nil while it works.
 func (k *KV) Failed() error { return k.fault.err() }
 
 // Close syncs and closes. No other call may be under way.

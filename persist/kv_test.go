@@ -108,8 +108,8 @@ func TestKVLimits(t *testing.T) {
 	}
 }
 
-// TestKVCrash: what is synced stays, what is not is lost only from the end, and
-// a crash while the map is made leaves an empty one.
+// TestKVCrash: synced commits survive, others are lost only from the end, and a crash
+// while the store is created leaves an empty one.
 func TestKVCrash(t *testing.T) {
 	for seed := range uint64(60) {
 		rng := rand.New(rand.NewPCG(seed, 1))
@@ -154,7 +154,7 @@ func TestKVCrash(t *testing.T) {
 	}
 }
 
-// TestKVMaking: a crash before the map was whole is made good.
+// TestKVMaking: a store whose creation was interrupted is created again.
 func TestKVMaking(t *testing.T) {
 	fs := vfs.NewMem()
 	if err := fs.MkdirAll("/kv/data", 0o755); err != nil {

@@ -9,12 +9,11 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
 
-// layout is where a store keeps what.
+// layout has the paths of a store.
 type layout struct {
-	fs  vfs.FS
-	dir string
-	// advice is DamageError's.
-	advice string
+	fs     vfs.FS
+	dir    string
+	advice string // of a DamageError
 }
 
 func (l layout) watermark() string { return l.fs.PathJoin(l.dir, "mark") }
@@ -30,7 +29,7 @@ func (l layout) damage(where string, err error) error {
 	return &DamageError{Dir: l.dir, Where: where, Err: err, Advice: l.advice}
 }
 
-// makeDir makes path and makes it durable with all its parents.
+// makeDir creates path and syncs all parents that it has created.
 func makeDir(fs vfs.FS, path string) error {
 	var made []string
 	for p := path; ; p = fs.PathDir(p) {
@@ -52,8 +51,7 @@ func makeDir(fs vfs.FS, path string) error {
 	return nil
 }
 
-// hasFiles reports whether a directory holds any file; one that is not there
-// holds none.
+// hasFiles reports whether a directory has any file; a missing one has none.
 func hasFiles(fs vfs.FS, path string) (bool, error) {
 	names, err := fs.List(path)
 	if oserror.IsNotExist(err) {
@@ -64,9 +62,9 @@ func hasFiles(fs vfs.FS, path string) (bool, error) {
 	return len(names) > 0, nil
 }
 
-// findWatermark reads the mark and settles what the folder is. fresh is a folder with
-// no store, or one whose making was cut short: nothing was acknowledged there.
-// A folder with frames or snapshots but no readable mark is damaged.
+// findWatermark reads the watermark. fresh reports a folder without a store, or one
+// whose creation was interrupted: nothing was acknowledged there. A folder with frames
+// or snapshots but without a valid watermark is damaged.
 func (l layout) findWatermark() (m watermarkRecord, bad int, fresh bool, err error) {
 	m, bad, err = readWatermark(l.fs, l.watermark())
 	if err == nil && m.phase == copying {
@@ -90,8 +88,8 @@ func (l layout) findWatermark() (m watermarkRecord, bad int, fresh bool, err err
 	return m, bad, true, nil
 }
 
-// create makes an empty store. The mark comes first and says "creating" until
-// everything else is there, so that a crash in between is known for what it is.
+// create creates an empty store. The watermark comes first and says "creating" until
+// everything else is there, so that a crash in between is recognized.
 func (l layout) create(o *pebble.Options, f *fault) error {
 	m, err := openWatermark(l.fs, l.watermark(), watermarkRecord{phase: creating})
 	if err != nil {

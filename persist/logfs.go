@@ -10,9 +10,9 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
 
-// logFS gives Pebble log files that were written once before. A sync of a file
-// that grows also syncs its metadata and costs two to three times as much; Pebble
-// recycles its logs for that reason, but begins each run with new ones.
+// logFS gives Pebble log files that were written before. A sync of a growing file also
+// syncs its metadata and takes two to three times as long. Pebble recycles its logs for
+// that reason, but starts each run with new ones.
 type logFS struct {
 	vfs.FS
 	dir string // of the logs
@@ -27,7 +27,7 @@ type logFS struct {
 
 func (l *logFS) isLog(path string) bool { return l.PathDir(path) == l.dir }
 
-// Create takes a spare where Pebble asks for a new log.
+// Create uses a spare file if Pebble creates a new log.
 func (l *logFS) Create(name string, c vfs.DiskWriteCategory) (vfs.File, error) {
 	if !l.isLog(name) {
 		return l.FS.Create(name, c)
@@ -43,7 +43,7 @@ func (l *logFS) ReuseForWrite(from, to string, c vfs.DiskWriteCategory) (vfs.Fil
 	return asLog(l.FS.ReuseForWrite(from, to, c))
 }
 
-// Remove keeps a log that has the size of a spare for the next start.
+// Remove keeps a log that is as large as a spare, for the next start.
 func (l *logFS) Remove(name string) error {
 	if l.isLog(name) {
 		if kept, err := l.keep(name); kept || err != nil {
@@ -71,7 +71,7 @@ func (l *logFS) keep(name string) (bool, error) {
 	return true, nil
 }
 
-// Unwrap is the file system below.
+// Unwrap returns the file system below.
 func (l *logFS) Unwrap() vfs.FS { return l.FS }
 
 // logFile is a log open for writing.
@@ -84,9 +84,8 @@ func asLog(f vfs.File, err error) (vfs.File, error) {
 	return logFile{f}, nil
 }
 
-// Preallocate does nothing: a log is a spare or a recycled one, whose blocks are
-// there, or one of the few at the beginning, which a reservation does not make
-// faster.
+// Preallocate does nothing: a log is a spare or recycled, so its blocks exist, or one
+// of the first few, which a reservation does not speed up.
 func (logFile) Preallocate(int64, int64) error { return nil }
 
 func (l *logFS) take() (string, bool) {
@@ -100,8 +99,8 @@ func (l *logFS) take() (string, bool) {
 	return spare, true
 }
 
-// fill sees to it that dir holds count spares of size bytes, and nothing else.
-// Spares of an earlier run are taken over if they are whole.
+// fill makes sure that dir has count spares of size bytes and nothing else. It uses
+// complete spares of an earlier run.
 func (l *logFS) fill(dir string, count, size int) error {
 	l.spare, l.count, l.size = dir, count, size
 	if err := l.MkdirAll(dir, 0o755); err != nil {
@@ -138,8 +137,8 @@ func (l *logFS) fill(dir string, count, size int) error {
 
 const spareSuffix = ".spare"
 
-// prewrite makes a file of zeros whose blocks are on disk. Pebble reads zeros at
-// the end of a log as its end.
+// prewrite writes a file of zeros to disk. Pebble takes zeros at the end of a log for
+// its end.
 func (l *logFS) prewrite(path string, size int) error {
 	f, err := l.FS.Create(path, "blockdesk-spare")
 	if err != nil {

@@ -46,8 +46,8 @@ func mirrorWorkload(t testing.TB, n int) []engine.Command {
 	return all
 }
 
-// TestMirrorsAreKept: what the chain told comes back from the journal, from
-// snapshots of before and after it was told, and from the middle of a refresh.
+// TestMirrorsAreKept: mirrored books and trades come back from the journal, from
+// snapshots before and after them, and from the middle of a refresh.
 func TestMirrorsAreKept(t *testing.T) {
 	all := mirrorWorkload(t, 1_000)
 	for _, every := range []uint64{70, 1 << 40} {

@@ -13,23 +13,23 @@ import (
 	"blockdesk/engine"
 )
 
-// Mode says what durable means.
+// Mode says when a command is acknowledged.
 type Mode uint8
 
 const (
-	// Sync: acknowledged means on disk.
+	// Sync: when it is on disk.
 	Sync Mode = 1
-	// Interval: acknowledged means written; at most Options.Interval of it may
-	// be lost when the machine or the process dies. The Seqs and TradeIDs of
-	// what was lost come again with other content, in another epoch: epochs are
-	// never lost, so (epoch, Seq) and (epoch, TradeID) stay unique.
+	// Interval: when it is written. If the machine or the process dies, the commands of
+	// at most Options.Interval are lost. Their Seqs and TradeIDs come again with other
+	// content, in another epoch. Epochs are never lost, so (epoch, Seq) and (epoch,
+	// TradeID) stay unique.
 	Interval Mode = 2
-	// Quorum: acknowledged means on the disks of a majority. A Store refuses it:
-	// it is what persist/quorum says of itself.
+	// Quorum: when it is on the disks of a majority. Only persist/quorum reports this
+	// mode; Store refuses it.
 	Quorum Mode = 3
 )
 
-// String returns the word of the configuration.
+// String returns the configuration value.
 func (m Mode) String() string {
 	switch m {
 	case Sync:
@@ -53,59 +53,60 @@ const (
 	MaxSpareLogs     = 16
 )
 
-// NewestSnapshot, as the floor of Recover, asks for the newest snapshot.
+// NewestSnapshot, as the floor of Recover, means the newest snapshot.
 const NewestSnapshot uint64 = math.MaxUint64
 
-// Options of a Store. The zero value of each field but Dir is its default.
+// Options are the options of a Store. The zero value of each field but Dir means its
+// default.
 type Options struct {
-	// Dir is the store's own folder; Open makes it.
+	// Dir is the store's own folder; Open creates it.
 	Dir string
-	// FS is where Dir lives; nil is the disk.
+	// FS is the file system of Dir; nil is the disk.
 	FS vfs.FS
 	// Mode is Sync by default.
 	Mode Mode
 	// Interval, in mode Interval, is the time between syncs: 10 ms by default.
 	Interval time.Duration
-	// WatermarkInterval is how far the synced high-water mark may be behind what is
-	// durable: 5 ms by default. See the package's section on damage.
+	// WatermarkInterval is how long the synced high-water mark may lag behind what is
+	// durable: 5 ms by default. The package documentation says what that means after a
+	// crash.
 	WatermarkInterval time.Duration
-	// SyncWatermark syncs the mark before each acknowledgement: the last gap
-	// closed, at the price of a second sync a frame.
+	// SyncWatermark syncs the high-water mark before each acknowledgement. It closes
+	// the last gap and costs a second sync a frame.
 	SyncWatermark bool
 	// SnapshotEvery is the number of commands between snapshots: 1,000,000 by
 	// default.
 	SnapshotEvery uint64
-	// KeepSnapshots is how many of the last snapshots stay: 3 by default.
+	// KeepSnapshots is the number of snapshots to keep: 3 by default.
 	KeepSnapshots int
-	// CloseWithin is how long Close waits for the second engine, which takes the
-	// snapshot of a clean close: 1 s by default, so that a stop under load stays short.
+	// CloseWithin bounds the time that Close spends to take a last snapshot: 1 s by
+	// default, so that a stop under load stays short.
 	CloseWithin time.Duration
 	// MemTableBytes is Pebble's write buffer and the size of a log file: 16 MB
 	// by default. Four of them may be in memory.
 	MemTableBytes int
-	// SpareLogs is how many log files are written ahead at Open, so that the
-	// first syncs are as fast as the later ones: 8 by default, none if negative.
-	// Pebble's first buffer is 256 KB and each next one twice that; it flushes,
-	// and so has a log to recycle, when half of a full one has come together.
-	// From 256 KB to 16 MB that takes 8 logs.
+	// SpareLogs is how many log files Open writes ahead, so that the first syncs are as
+	// fast as later ones: 8 by default, none if negative. Pebble's first buffer is 256
+	// KB and each next one twice as large; it flushes, and so has a log to recycle,
+	// when half of a full one has come together. From 256 KB to 16 MB that takes 8
+	// logs.
 	SpareLogs int
-	// DiskEvery is the time between looks at the free space: 1 s by default.
+	// DiskEvery is the interval between checks of the free space: 1 s by default.
 	DiskEvery time.Duration
-	// Progress, if set, is told by Recover how many of the commands to replay are
-	// done, about every 65,536 of them. An error of it ends Recover, which returns it.
+	// Progress, if set, is called by Recover about every 65,536 replayed commands. Its
+	// error ends Recover, which returns it.
 	Progress func(done, total uint64) error
-	// DiskLow, if set, is told when the free space falls below DiskLowPercent
-	// and when it is back. It is called by Run's goroutine.
+	// DiskLow, if set, is called by Run's goroutine when the free space falls below
+	// DiskLowPercent and when it is back.
 	DiskLow func(low bool)
 	// DiskLowPercent is 10 by default.
 	DiskLowPercent int
-	// State is how replicas are made.
+	// State configures replicas.
 	State engine.StateOptions
 	// Logger is slog's default by default.
 	Logger *slog.Logger
 }
 
-// withDefaults fills in what is zero.
 func (o Options) withDefaults() Options {
 	o.FS = cmp.Or(o.FS, vfs.Default)
 	o.Mode = cmp.Or(o.Mode, Sync)
@@ -122,8 +123,8 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
-// Validate reports the first option that is out of its range. Zero values are
-// in range: they stand for the defaults.
+// Validate returns an error for the first option that is out of range. Zero values are
+// in range: they mean the defaults.
 func (o *Options) Validate() error {
 	d := o.withDefaults()
 	span := func(name string, v time.Duration) error {

@@ -8,13 +8,12 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
 
-// pebbleOptions is what journal and KV share: the newest format, whose log has
-// the sync chunks that tell damage from an end; no delay between syncs, which
-// would be a delay of every frame; and errors that reach the fault.
+// pebbleOptions returns the options that the journal and KV share: the newest format,
+// whose sync chunks distinguish damage from an end; no delay between syncs, which would
+// delay every frame; and errors that reach the fault.
 //
-// Pebble's own wait for compactions, when reads would have to merge too many
-// tables, is off: nothing but a compaction ends it. A KV waits by itself; the
-// journal need not, since its tables never overlap.
+// Pebble's own write stall on compactions is off, because only a compaction ends it. A
+// KV waits by itself; the journal need not, because its tables never overlap.
 func pebbleOptions(fs vfs.FS, dir string, memTable int, f *fault) (*pebble.Options, *logFS) {
 	log := pebbleLogger{fault: f}
 	logs := fs.PathJoin(dir, logFolder)
@@ -32,28 +31,27 @@ func pebbleOptions(fs vfs.FS, dir string, memTable int, f *fault) (*pebble.Optio
 		Logger:                      log,
 		EventListener:               log.events(),
 	}
-	// Frames are compact already; packing them costs more time, at every flush
-	// and every replay, than the space is worth.
+	// Frames are compact already. Compression would cost more time, at every flush and
+	// replay, than the space is worth.
 	o.ApplyCompressionSettings(func() pebble.DBCompressionSettings { return pebble.DBCompressionNone })
 	o.Experimental.CompactionScheduler = haltingScheduler{
 		ConcurrencyLimitScheduler: pebble.NewConcurrencyLimitSchedulerWithNoPeriodicGrantingForTest(), fault: f,
 	}
-	// An excise that is queued as a flush reads tables when its turn comes; if it
-	// could not, Pebble would try for ever. So it waits for the flushes before it
-	// and fails where it was asked for.
+	// A queued excise reads tables later; if it cannot, Pebble retries for ever. So an
+	// excise waits for the flushes before it and returns its error to the caller.
 	o.Experimental.DisableIngestAsFlushable = func() bool { return true }
 	return o, spared
 }
 
-// calm lets compactions begin only while the store works: one that failed would
-// be tried again at once and for ever, and one that does not would fill the
-// memory. The limit never rises, so nothing need look for that now and then.
+// haltingScheduler starts compactions only while the store works. After a failure a
+// failing one would be retried at once and for ever, and a working one would fill the
+// memory. Because the limit only falls, no periodic check is needed.
 type haltingScheduler struct {
 	*pebble.ConcurrencyLimitScheduler
 	fault *fault
 }
 
-// Register puts calm between the scheduler and the database.
+// Register puts the limit between the scheduler and the database.
 func (c haltingScheduler) Register(perCompaction int, db pebble.DBForCompaction) {
 	c.ConcurrencyLimitScheduler.Register(perCompaction, haltingDB{DBForCompaction: db, fault: c.fault})
 }
@@ -63,7 +61,7 @@ type haltingDB struct {
 	fault *fault
 }
 
-// GetAllowedWithoutPermission is how many compactions may run at a time.
+// GetAllowedWithoutPermission returns how many compactions may run at a time.
 func (d haltingDB) GetAllowedWithoutPermission() int {
 	if d.fault.latched() {
 		return 0
@@ -71,12 +69,12 @@ func (d haltingDB) GetAllowedWithoutPermission() int {
 	return d.DBForCompaction.GetAllowedWithoutPermission()
 }
 
-// logFolder is where Pebble keeps its logs, in its own folder.
+// logFolder is the folder of Pebble's logs inside its own.
 const logFolder = "log"
 
-// createPebble makes a new database. The first log of a database is begun
-// before its format is raised, so without a second Open it would lack the sync
-// chunks, and damage in the middle of it would pass for its end.
+// createPebble creates a database and closes it. The first log of a database is started
+// before its format is raised; without a second Open it would lack the sync chunks, and
+// damage in its middle would look like its end.
 func createPebble(dir string, o *pebble.Options, f *fault) error {
 	o.ErrorIfExists = true
 	db, err := pebble.Open(dir, o)

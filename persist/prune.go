@@ -7,22 +7,22 @@ import (
 	"github.com/cockroachdb/pebble/v2"
 )
 
-// keepers picks the snapshots to keep: the last keep of them, and the newest at
-// or below floor, from which the consumers would be served. All stay if there is
-// none such.
+// snapshotsToKeep returns the last keep snapshots, and the newest one at or below
+// floor, from which the slowest consumer can be served. It returns all of them if none
+// is at or below floor.
 func snapshotsToKeep(list []snapshot, keep int, floor uint64) []snapshot {
-	served := -1
+	newest := -1
 	for i := range list {
 		if list[i].seq <= floor {
-			served = i
+			newest = i
 		}
 	}
-	return list[max(0, min(len(list)-keep, served)):]
+	return list[max(0, min(len(list)-keep, newest)):]
 }
 
-// prune drops the snapshots that need not be kept, then the frames that only
-// they needed. The oldest that stays is read whole first: nothing is dropped on
-// the word of a damaged one.
+// prune removes the snapshots that need not be kept, then the frames before the oldest
+// one left. It reads that snapshot whole first, because a damaged snapshot must not be
+// the reason to remove frames.
 func (s *Store) prune() error {
 	s.pruneMu.Lock()
 	defer s.pruneMu.Unlock()
@@ -32,15 +32,15 @@ func (s *Store) prune() error {
 	list := s.snapshots.get()
 	floor := s.floorSeq()
 	if len(list) < s.o.KeepSnapshots {
-		return nil // the genesis is the fallback
+		return nil // Genesis is still the fallback
 	}
 	kept := snapshotsToKeep(list, s.o.KeepSnapshots, floor)
 	base := kept[0]
-	if base.seq > floor || s.begin.next > base.seq {
+	if base.seq > floor || s.begin.Next > base.seq {
 		return nil
 	}
 	if _, _, err := readSnapshot(s.o.FS, s.layout.snapshot(base.seq), true); err != nil {
-		return fmt.Errorf("nothing pruned: seq %d: %w", base.seq, err)
+		return fmt.Errorf("nothing pruned: the snapshot of seq %d: %w", base.seq, err)
 	}
 	dropped := list[:len(list)-len(kept)]
 	for i := range dropped {
@@ -49,8 +49,8 @@ func (s *Store) prune() error {
 		}
 		s.snapshots.remove(dropped[i].seq)
 	}
-	// Excise unlinks whole tables; DeleteRange would only write a tombstone, and
-	// free nothing until compactions have reached the bottom.
+	// Excise unlinks whole tables. DeleteRange would only write a tombstone and free
+	// nothing before compactions have reached the bottom level.
 	span := pebble.KeyRange{Start: frameKey(0), End: frameKey(base.seq + 1)}
 	if err := s.db.Excise(context.Background(), span); err != nil {
 		return fmt.Errorf("pruning up to seq %d: %w", base.seq, err)
@@ -58,7 +58,7 @@ func (s *Store) prune() error {
 	if err := s.fault.err(); err != nil {
 		return err
 	}
-	s.begin = base.chain()
+	s.begin = base.position()
 	s.o.Logger.Info("journal pruned", "up_to_seq", base.seq, "snapshots_dropped", len(dropped))
 	return nil
 }

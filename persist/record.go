@@ -16,20 +16,18 @@ const (
 	maxRecordSize = minRecordSize + 8*8 + engine.MaxRef
 )
 
-// encoder carries what one record leaves to the next.
+// encoder holds what one record passes to the next.
 type encoder struct {
 	seq   uint64 // the next command's
 	at    int64
 	epoch uint64
 }
 
-// put writes the commands' records into buf from n on and returns the end. buf
-// must have maxRecordSize bytes for each. It reports false where Seq has a gap
-// or At falls.
+// put writes the commands' records into buf from n on and returns their end. buf must
+// have maxRecordSize bytes for each. It reports false if Seq has a gap or At falls.
 //
-// Every word is written, and the end moves past it only if it is to stay: the
-// fields of real flows are present or not as in a lottery, and a mispredicted
-// branch costs more than a store.
+// It writes every word and moves the end only past those that are present: real flows
+// are unpredictable, and a mispredicted branch costs more than a store.
 func (e *encoder) put(buf []byte, n int, commands []engine.Command) (int, bool) {
 	for i := range commands {
 		c := &commands[i]
@@ -107,15 +105,15 @@ func bit(b bool) int {
 	return 0
 }
 
-// decoder carries what one record leaves to the next.
+// decoder holds what one record passes to the next.
 type decoder struct {
 	at    int64
 	epoch uint64
 }
 
-// get decodes the record at the head of p into c, all but Seq, and returns its
-// length. It returns 0 for anything that the encoder would not have written, so
-// that one command has one encoding.
+// get decodes the record at the start of p into c, all but Seq, and returns its length.
+// It returns 0 for anything that the encoder would not write, so that a command has one
+// encoding.
 func (d *decoder) get(p []byte, c *engine.Command) int {
 	if len(p) < minRecordSize {
 		return 0
@@ -124,8 +122,7 @@ func (d *decoder) get(p []byte, c *engine.Command) int {
 	if refLen > engine.MaxRef || size > len(p) || size != minRecordSize+8*bits.OnesCount8(present)+refLen {
 		return 0
 	}
-	// Words are read without a branch, so there must be something to read past
-	// the last record.
+	// Words are read without a branch, so the last record needs bytes after it.
 	var r *[maxRecordSize]byte
 	if len(p) >= maxRecordSize {
 		r = (*[maxRecordSize]byte)(p)
@@ -172,9 +169,8 @@ func (d *decoder) get(p []byte, c *engine.Command) int {
 	return size
 }
 
-// word returns the word at n if bit 0 of present is set, else 0, and moves n
-// past it. It reports false for a word that is present and zero: the encoder
-// leaves those out.
+// word returns the word at n if bit 0 of present is set, else 0, and moves n past it.
+// It reports false for a present word that is zero, which the encoder leaves out.
 func word(r *[maxRecordSize]byte, n *int, present uint8) (uint64, bool) {
 	on := uint64(present & 1)
 	v := binary.LittleEndian.Uint64(r[*n:]) & -on

@@ -9,79 +9,77 @@ import (
 	"blockdesk/persist/projection"
 )
 
-// Recover returns a replica of everything in the journal: the newest whole
-// snapshot at or below floor (NewestSnapshot: the newest of all), then every
-// frame after it. visit gets the events of each replayed command whose Seq is
-// above floor, in order; it may be nil and must not keep the slice. A snapshot
-// that is damaged is passed over for an older one, with a warning, as long as
-// the journal from there on is complete.
+// Recover returns a replica of everything in the journal: it restores the newest valid
+// snapshot at or below floor (NewestSnapshot: the newest of all) and replays every
+// frame after it. visit gets the events of each replayed command whose Seq is above
+// floor, in order; it may be nil and must not keep the slice. A damaged snapshot is
+// skipped, with a warning, if an older one and the journal after it are complete.
 //
-// It is called once, after Open and before Run. Errors: *DamageError, projection.ErrPruned.
+// Call it once, after Open and before Run. Errors: *DamageError, projection.ErrPruned.
 func (s *Store) Recover(floor uint64, visit func([]event.Event)) (*engine.Replica, error) {
 	r, at, err := s.restore(floor)
 	if err != nil {
 		return nil, err
 	}
-	taken := at.last()
-	told := &progress{report: s.o.Progress, total: s.tail.last() - taken}
-	p := replay{db: s.db, at: at, to: NewestSnapshot, floor: floor, visit: visit, each: func(_ position, count int) error { return told.add(uint64(count)) }}
+	restored := at.Last()
+	progress := &progress{report: s.o.Progress, total: s.tail.Last() - restored}
+	p := replay{db: s.db, at: at, to: NewestSnapshot, floor: floor, visit: visit, each: func(_ position, count int) error { return progress.add(uint64(count)) }}
 	at, err = p.run(r)
-	if told.stopped != nil {
-		return nil, told.stopped
+	if progress.stopped != nil {
+		return nil, progress.stopped
 	}
-	told.finish()
-	if err == nil && at.next != s.tail.next {
-		err = fmt.Errorf("seq %d: the journal ended at seq %d when it was opened", at.last(), s.tail.last())
+	progress.finish()
+	if err == nil && at.Next != s.tail.Next {
+		err = fmt.Errorf("seq %d: the journal ended at seq %d when it was opened", at.Last(), s.tail.Last())
 	}
 	if err != nil {
 		return nil, s.layout.damage(s.layout.frames(), err)
 	}
 	second, err := engine.RestoreReplica(r.AppendSnapshot(nil), s.o.State)
 	if err != nil {
-		return nil, fmt.Errorf("copying the replica of seq %d: %w", at.last(), err)
+		return nil, fmt.Errorf("copying the replica of seq %d: %w", at.Last(), err)
 	}
-	s.snapshotter = &snapshotter{s: s, replica: second, at: at, taken: taken, patience: s.o.CloseWithin}
-	s.snapshots.setReplicaSeq(at.last())
-	s.o.Logger.Info("journal recovered", "snapshot_seq", taken, "replayed", at.last()-taken, "last_seq", at.last())
+	s.snapshotter = &snapshotter{s: s, replica: second, at: at, lastSnapshot: restored, closeTimeout: s.o.CloseWithin}
+	s.snapshots.setReplicaSeq(at.Last())
+	s.o.Logger.Info("journal recovered", "snapshot_seq", restored, "replayed", at.Last()-restored, "last_seq", at.Last())
 	return r, nil
 }
 
-// restore finds where the replay begins.
+// restore returns the replica that the replay begins with, and its position.
 func (s *Store) restore(floor uint64) (*engine.Replica, position, error) {
 	list := s.snapshots.get()
-	var passed error
-	var damaged []uint64 // to set aside, once it is known that there is a way without
+	var damage error
+	var damaged []uint64 // set aside once another start is found
 	for i := len(list) - 1; i >= 0; i-- {
-		if list[i].seq > floor || list[i].seq+1 < s.begin.next {
+		if list[i].seq > floor || list[i].seq+1 < s.begin.Next {
 			continue
 		}
 		snap, r, err := s.layout.loadSnapshot(list[i].seq, s.o.State)
 		if err == nil {
-			if passed != nil {
-				s.o.Logger.Warn("an older snapshot takes the place of a damaged one", "seq", snap.seq, "damage", passed)
+			if damage != nil {
+				s.o.Logger.Warn("snapshot damaged: using an older one", "seq", snap.seq, "damage", damage)
 			}
-			return r, snap.chain(), s.setAside(damaged)
+			return r, snap.position(), s.setAside(damaged)
 		}
 		if !errors.Is(err, errSnapshot) {
 			return nil, position{}, fmt.Errorf("snapshot of seq %d: %w", list[i].seq, err)
 		}
-		passed = errors.Join(passed, s.layout.damage(s.layout.snapshot(list[i].seq), err))
+		damage = errors.Join(damage, s.layout.damage(s.layout.snapshot(list[i].seq), err))
 		damaged = append(damaged, list[i].seq)
 	}
-	if s.begin.next == 1 {
-		if passed != nil {
-			s.o.Logger.Warn("the whole journal takes the place of a damaged snapshot", "damage", passed)
+	if s.begin.Next == 1 {
+		if damage != nil {
+			s.o.Logger.Warn("snapshot damaged: replaying the whole journal", "damage", damage)
 		}
-		return engine.NewReplica(s.o.State), genesis(), s.setAside(damaged)
+		return engine.NewReplica(s.o.State), position{Position: Genesis()}, s.setAside(damaged)
 	}
-	if passed != nil {
-		return nil, position{}, passed
+	if damage != nil {
+		return nil, position{}, damage
 	}
-	return nil, position{}, fmt.Errorf("%w: seq %d; the oldest snapshot that is left serves from seq %d on", projection.ErrPruned, floor, s.begin.next)
+	return nil, position{}, fmt.Errorf("%w: cursor at seq %d, the oldest snapshot serves from seq %d on", projection.ErrPruned, floor, s.begin.Next)
 }
 
-// loadSnapshot reads a snapshot and restores its replica, which must be what the
-// header says.
+// loadSnapshot reads a snapshot, restores its replica and checks it against the header.
 func (l layout) loadSnapshot(seq uint64, o engine.StateOptions) (snapshot, *engine.Replica, error) {
 	snap, data, err := readSnapshot(l.fs, l.snapshot(seq), true)
 	if err != nil {
@@ -100,7 +98,7 @@ func (l layout) loadSnapshot(seq uint64, o engine.StateOptions) (snapshot, *engi
 	return snap, r, nil
 }
 
-// setAside takes damaged snapshots out of service without deleting them.
+// setAside renames damaged snapshots, so that they are kept but no longer used.
 func (s *Store) setAside(damaged []uint64) error {
 	for _, seq := range damaged {
 		s.snapshots.remove(seq)

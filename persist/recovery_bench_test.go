@@ -10,7 +10,7 @@ import (
 	"blockdesk/engine"
 )
 
-// recoveryCommands is how many commands the recovery is measured on.
+// recoveryCommands is the number of commands that the recovery is measured with.
 const recoveryCommands = 1_000_000
 
 // BenchmarkRecovery measures a start after a kill: Open, which reads and checks
@@ -63,7 +63,7 @@ func writeForRecovery(b *testing.B, o Options, size int) {
 	}
 }
 
-// BenchmarkApply is the part of a replay that is the engine's.
+// BenchmarkApply measures the engine's part of a replay.
 func BenchmarkApply(b *testing.B) {
 	commands := workload(b, recoveryCommands-len(setup(b)), 1)
 	for b.Loop() {

@@ -2,7 +2,6 @@ package persist
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
 	"github.com/cockroachdb/pebble/v2"
@@ -12,27 +11,26 @@ import (
 	"blockdesk/engine/event"
 )
 
-// A replay reads, checks and decodes on one core and applies on another.
+// A replay reads, checks and decodes frames on one core and applies them on another.
 const (
-	blockCommands = 8192 // after which a block is handed over
+	blockCommands = 8192 // in a block, at least
 	blocksAhead   = 3
 )
 
-// block is decoded frames on their way from the reader to the engine.
+// block carries decoded frames from the reader to the applier.
 type block struct {
 	frames   []decodedFrame
 	commands []engine.Command
 }
 
-// decodedFrame is what the engine must know of a frame: where it ends and which
-// events came before it.
+// decodedFrame says where a frame ends in its block and which events came before it.
 type decodedFrame struct {
 	end       int // in block.commands
 	eventHash uint64
 	after     position
 }
 
-// replay applies the frames after a place to a replica.
+// replay applies the frames after a position to a replica.
 type replay struct {
 	db    *pebble.DB
 	at    position
@@ -45,8 +43,8 @@ type replay struct {
 	full, empty chan *block
 }
 
-// run applies to r all that there is and returns the place where it ended.
-// Errors name the Seq.
+// run applies the frames to r and returns the position after the last one. Errors name
+// the Seq.
 func (p *replay) run(r *engine.Replica) (position, error) {
 	p.full, p.empty = make(chan *block, blocksAhead), make(chan *block, blocksAhead)
 	for range blocksAhead {
@@ -76,7 +74,7 @@ func (p *replay) run(r *engine.Replica) (position, error) {
 func (p *replay) read(ctx context.Context) error {
 	at := p.at
 	var b *block
-	err := walk(p.db, at.next, func(f *Frame, encoded []byte) (err error) {
+	err := walk(p.db, at.Next, func(f *Frame, encoded []byte) (err error) {
 		if f.First > p.to {
 			return errStop
 		}
@@ -107,7 +105,7 @@ func (p *replay) read(ctx context.Context) error {
 	return err
 }
 
-// apply applies one block and returns the place after its last good frame.
+// apply applies one block and returns the position after its last good frame.
 func (p *replay) apply(r *engine.Replica, b *block, end position) (position, error) {
 	begin := 0
 	for i := range b.frames {
@@ -125,7 +123,7 @@ func (p *replay) apply(r *engine.Replica, b *block, end position) (position, err
 		}
 		if p.each != nil {
 			if err := p.each(f.after, f.end-begin); err != nil {
-				return f.after, fmt.Errorf("seq %d: %w", f.after.last(), err)
+				return f.after, fmt.Errorf("seq %d: %w", f.after.Last(), err)
 			}
 		}
 		begin, end = f.end, f.after
@@ -133,9 +131,6 @@ func (p *replay) apply(r *engine.Replica, b *block, end position) (position, err
 	return end, nil
 }
 
-// errDigest: replaying gave other events than the engine once did.
-var errDigest = errors.New("other events than when it was written")
-
 func digestError(got, want uint64) error {
-	return fmt.Errorf("%w: replay gives the events before this frame digest %016x, the frame says %016x", errDigest, got, want)
+	return fmt.Errorf("replay made other events than when the frame was written: digest %016x, the frame says %016x", got, want)
 }

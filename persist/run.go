@@ -8,55 +8,44 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// followEvery is how often the second engine looks for new frames.
-const followEvery = 20 * time.Millisecond
+// catchUpEvery is the interval at which the snapshotter looks for new frames.
+const catchUpEvery = 20 * time.Millisecond
 
-// Run keeps the high-water mark on disk, syncs by interval, follows the journal
-// for snapshots, prunes and watches the free space, until ctx ends. It must run
-// for as long as Append is called, so its context must outlive the engine's.
-// Recover comes before it. When the store fails Run stays, so that readers can
-// be served on; it returns the failure when ctx ends.
+// Run syncs the high-water mark, syncs frames in mode Interval, takes snapshots, prunes
+// and watches the free space, until ctx ends. It must run as long as Append is called,
+// so its context must outlive the engine's. Call Recover first. Run stays after a
+// failure, because readers go on; it returns the failure when ctx ends.
 func (s *Store) Run(ctx context.Context) error {
 	if s.snapshotter == nil {
-		return errors.New("journal: Recover must come before Run")
+		return errors.New("journal: call Recover before Run")
 	}
 	var g errgroup.Group
 	g.Go(func() error { return s.syncWatermark(ctx) })
-	g.Go(func() error { return every(ctx, followEvery, func() error { return s.runSnapshotter(ctx) }) })
+	g.Go(func() error { return every(ctx, catchUpEvery, func() error { return s.runSnapshotter(ctx) }) })
 	g.Go(func() error { return s.disk.Run(ctx) })
 	if s.o.Mode == Interval {
 		g.Go(func() error { return every(ctx, s.o.Interval, s.syncTail) })
 	}
 	<-ctx.Done()
-	_ = g.Wait() // the fault has what they return
+	_ = g.Wait() // s.fault keeps their errors
 	return s.fault.err()
 }
 
-// runSnapshotter brings the second engine to the end of the journal.
+// runSnapshotter applies all durable frames and takes the snapshots that are due. What
+// it cannot replay no restart can, so an error is a failure of the store.
 func (s *Store) runSnapshotter(ctx context.Context) error {
 	for {
 		more, err := s.snapshotter.catchUp()
-		if !more || err != nil {
-			return s.failing(err)
+		if err != nil {
+			return s.fault.set(err)
 		}
-		select {
-		case <-ctx.Done():
-			return nil
-		default:
+		if !more || ctx.Err() != nil {
+			return s.fault.err()
 		}
 	}
 }
 
-// failing makes an error of the second engine a failure of the store: what the
-// second engine cannot replay, no restart can.
-func (s *Store) failing(err error) error {
-	if err == nil {
-		return s.fault.err()
-	}
-	return s.fault.set(err)
-}
-
-// every calls f at once and then with a pause of d, until ctx ends or f fails.
+// every calls f at once and then every d, until ctx ends or f fails.
 func every(ctx context.Context, d time.Duration, f func() error) error {
 	t := time.NewTicker(d)
 	defer t.Stop()

@@ -2,6 +2,7 @@ package persist
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -30,12 +31,11 @@ const (
 	MaxSnapshotBytes = 4 << 30
 )
 
-// errSnapshot is what is wrong with a snapshot that is damaged. One that cannot
-// be opened, or is of another version (engine.ErrVersion), is not damaged, and is
-// never set aside.
+// errSnapshot marks a damaged snapshot. A snapshot that cannot be opened, or that has
+// another version (engine.ErrVersion), is not damaged and is never set aside.
 var errSnapshot = errors.New("snapshot")
 
-// snapshot is what the file says of the replica in it.
+// snapshot is the header of a snapshot file.
 type snapshot struct {
 	seq    uint64 // of the last command applied; the end of a frame
 	epoch  uint64
@@ -48,9 +48,9 @@ type snapshot struct {
 
 func snapshotName(seq uint64) string { return fmt.Sprintf("%020d%s", seq, snapshotSuffix) }
 
-// chain is the journal's end as the snapshot knows it.
-func (s *snapshot) chain() position {
-	return position{next: s.seq + 1, hash: s.hash, epoch: s.epoch}
+// position returns the journal's position after the last command in the snapshot.
+func (s *snapshot) position() position {
+	return position{Position: Position{Next: s.seq + 1, Hash: s.hash, Epoch: s.epoch}}
 }
 
 func (s *snapshot) encode() []byte {
@@ -95,9 +95,9 @@ func decodeSnapshotHeader(p []byte) (snapshot, error) {
 	return s, nil
 }
 
-// writeSnapshot stores data, the replica's encoding, and fills in length and
-// sum. The file has its name only once it is whole and on disk; of a failure
-// nothing is left, since the disk may be full.
+// writeSnapshot writes data, the replica's encoding, and fills in length and sum. The
+// file gets its name once it is complete and synced. A failure leaves nothing behind,
+// because the disk may be full.
 func writeSnapshot(fs vfs.FS, dir string, s *snapshot, data []byte) error {
 	if uint64(len(data)) > MaxSnapshotBytes {
 		return fmt.Errorf("%w: %d bytes: at most %d", errSnapshot, len(data), uint64(MaxSnapshotBytes))
@@ -108,8 +108,8 @@ func writeSnapshot(fs vfs.FS, dir string, s *snapshot, data []byte) error {
 	if err != nil {
 		return fmt.Errorf("creating snapshot: %w", err)
 	}
-	// Written back as it goes, so that the sync at the end does not hold up the
-	// journal's own syncs.
+	// Written back as it goes, so that the sync at the end does not delay the journal's
+	// own syncs.
 	f = vfs.NewSyncingFile(f, vfs.SyncingFileOptions{BytesPerSync: snapshotChunk})
 	if err = s.write(f, data); err == nil {
 		err = f.Sync()
@@ -121,13 +121,12 @@ func writeSnapshot(fs vfs.FS, dir string, s *snapshot, data []byte) error {
 		err = syncDir(fs, dir)
 	}
 	if err != nil {
-		_ = fs.Remove(path + tempSuffix) // it may be gone; Open looks again
+		_ = fs.Remove(path + tempSuffix) // Open removes what is left
 		return fmt.Errorf("writing snapshot %s: %w", path, err)
 	}
 	return nil
 }
 
-// write puts the whole file out.
 func (s *snapshot) write(to io.Writer, data []byte) error {
 	_, err := to.Write(s.encode())
 	var head [8]byte
@@ -144,10 +143,10 @@ func (s *snapshot) write(to io.Writer, data []byte) error {
 	return err
 }
 
-// EncodeSnapshot returns the whole file of a snapshot, as RestoreSnapshot takes it:
-// of the replica that data encode (engine.Replica.AppendSnapshot), which is at at
-// and has that digest and state hash. The one error is a replica of more than
-// MaxSnapshotBytes.
+// EncodeSnapshot returns the whole file of a snapshot, as RestoreSnapshot takes it.
+// data is the replica's encoding (engine.Replica.AppendSnapshot); at, digest and state
+// are the position, event digest and state hash of the replica. The only error is a
+// replica of more than MaxSnapshotBytes.
 func EncodeSnapshot(at Position, digest uint64, state [32]byte, data []byte) ([]byte, error) {
 	if uint64(len(data)) > MaxSnapshotBytes {
 		return nil, fmt.Errorf("%w: %d bytes: at most %d", errSnapshot, len(data), uint64(MaxSnapshotBytes))
@@ -165,8 +164,8 @@ func EncodeSnapshot(at Position, digest uint64, state [32]byte, data []byte) ([]
 	return file.Bytes(), nil
 }
 
-// readSnapshot returns a snapshot's header and, if body is set, the replica's
-// encoding, checked. Memory is bounded by the file's size.
+// readSnapshot returns a snapshot's header and, if body is set, the replica's encoding,
+// verified. Memory is bounded by the size of the file.
 func readSnapshot(fs vfs.FS, path string, body bool) (s snapshot, data []byte, err error) {
 	f, err := fs.Open(path)
 	if err != nil {
@@ -200,7 +199,7 @@ func readSnapshot(fs vfs.FS, path string, body bool) (s snapshot, data []byte, e
 		if _, err := io.ReadFull(f, chunk); err != nil {
 			return snapshot{}, nil, fmt.Errorf("%w: offset %d: %w", errSnapshot, n, err)
 		}
-		if !chunkWhole(head, chunk) {
+		if !chunkValid(head, chunk) {
 			return snapshot{}, nil, fmt.Errorf("%w: checksum of the chunk at offset %d", errSnapshot, n)
 		}
 	}
@@ -210,13 +209,13 @@ func readSnapshot(fs vfs.FS, path string, body bool) (s snapshot, data []byte, e
 	return s, data, nil
 }
 
-// chunkWhole reports whether a chunk is what its head says.
-func chunkWhole(head, chunk []byte) bool {
+// chunkValid reports whether a chunk has the length and the checksum of its head.
+func chunkValid(head, chunk []byte) bool {
 	return binary.LittleEndian.Uint32(head) == uint32(len(chunk)) &&
 		binary.LittleEndian.Uint32(head[4:]) == crc32.Checksum(chunk, castagnoli)
 }
 
-// sweepSnapshots removes what crashes have left of snapshots half written.
+// sweepSnapshots removes the half-written snapshots that crashes have left.
 func sweepSnapshots(fs vfs.FS, dir string) error {
 	names, err := fs.List(dir)
 	if err != nil {
@@ -225,17 +224,16 @@ func sweepSnapshots(fs vfs.FS, dir string) error {
 	for _, name := range names {
 		if strings.HasSuffix(name, snapshotSuffix+tempSuffix) {
 			if err := fs.Remove(fs.PathJoin(dir, name)); err != nil {
-				return fmt.Errorf("removing a snapshot half written: %w", err)
+				return fmt.Errorf("removing a half-written snapshot: %w", err)
 			}
 		}
 	}
 	return nil
 }
 
-// listSnapshots returns the headers of all snapshots whose header is whole,
-// oldest first, and the names of those that are not. Errors: engine.ErrVersion,
-// those of opening.
-func listSnapshots(fs vfs.FS, dir string) (whole []snapshot, damaged []string, err error) {
+// listSnapshots returns the headers of all snapshots whose header is valid, oldest
+// first, and the names of the others. Errors: engine.ErrVersion, those of opening.
+func listSnapshots(fs vfs.FS, dir string) (valid []snapshot, damaged []string, err error) {
 	names, err := fs.List(dir)
 	if err != nil {
 		return nil, nil, fmt.Errorf("listing snapshots: %w", err)
@@ -258,13 +256,8 @@ func listSnapshots(fs vfs.FS, dir string) (whole []snapshot, damaged []string, e
 		default:
 			return nil, nil, fmt.Errorf("%s: %w", name, err)
 		}
-		whole = append(whole, s)
+		valid = append(valid, s)
 	}
-	slices.SortFunc(whole, func(a, b snapshot) int {
-		if a.seq < b.seq {
-			return -1
-		}
-		return 1
-	})
-	return whole, damaged, nil
+	slices.SortFunc(valid, func(a, b snapshot) int { return cmp.Compare(a.seq, b.seq) })
+	return valid, damaged, nil
 }

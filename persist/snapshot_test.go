@@ -12,8 +12,8 @@ import (
 	"blockdesk/persist/projection"
 )
 
-// TestSnapshotFallback: a damaged snapshot gives way to an older one, with the
-// journal behind it; with nothing behind it the store does not start.
+// TestSnapshotFallback: recovery uses an older snapshot, or the whole journal, in place
+// of a damaged one; without either the store does not start.
 func TestSnapshotFallback(t *testing.T) {
 	for _, keep := range []int{1, 2, 100} {
 		o := testOptions(vfs.NewMem())
@@ -61,8 +61,8 @@ func TestSnapshotFallback(t *testing.T) {
 	}
 }
 
-// TestSnapshotOfAnotherVersion: a program that cannot read a snapshot says so. It
-// is no damage, so nothing is set aside and the right program still starts.
+// TestSnapshotOfAnotherVersion: a program that cannot read a snapshot's version says
+// so. It is no damage, so nothing is set aside and the right program still starts.
 func TestSnapshotOfAnotherVersion(t *testing.T) {
 	all := workload(t, 1200, 16)
 	for name, change := range map[string]func(head, body []byte){
@@ -114,8 +114,7 @@ func TestSnapshotOfAnotherVersion(t *testing.T) {
 	}
 }
 
-// TestSnapshotLeftovers: neither a failure nor a crash leaves a snapshot half
-// written for ever.
+// TestSnapshotLeftovers: no half-written snapshot stays after a failure or a crash.
 func TestSnapshotLeftovers(t *testing.T) {
 	mem := vfs.NewMem()
 	disk := &failing{files: "*" + tempSuffix, ops: failSync, err: errFull}
@@ -140,16 +139,16 @@ func TestSnapshotLeftovers(t *testing.T) {
 	w.mustClose(t)
 }
 
-// TestCloseDoesNotWait: a second engine that is far behind does not hold up a
-// close; the next start replays what it has not seen.
+// TestCloseDoesNotWait: a snapshot replica that is far behind does not delay a close;
+// the next start replays the rest.
 func TestCloseDoesNotWait(t *testing.T) {
 	o := testOptions(vfs.NewMem())
 	all := workload(t, 1200, 17)
 	w := mustOpen(t, o, 0, nil)
 	w.mustAppend(t, all, 10)
-	w.store.snapshotter.patience = -1
+	w.store.snapshotter.closeTimeout = -1
 	w.mustClose(t)
-	if list := w.store.snapshots.get(); len(list) != 0 || w.store.snapshotter.at.last() >= uint64(len(all)) {
+	if list := w.store.snapshots.get(); len(list) != 0 || w.store.snapshotter.at.Last() >= uint64(len(all)) {
 		t.Errorf("it waited: snapshots %+v", list)
 	}
 	w = mustOpen(t, o, NewestSnapshot, nil)
@@ -160,7 +159,7 @@ func TestCloseDoesNotWait(t *testing.T) {
 	}
 }
 
-// TestFloor: what a consumer has not taken in stays, and is visited again.
+// TestFloor: events that a consumer has not taken stay and are visited again.
 func TestFloor(t *testing.T) {
 	o := testOptions(vfs.NewMem())
 	o.SnapshotEvery, o.KeepSnapshots = 500, 2
@@ -173,7 +172,7 @@ func TestFloor(t *testing.T) {
 	w.mustClose(t)
 	w = mustOpen(t, o, floor, nil)
 	sameReplica(t, w.replica, replayed(all))
-	if b := w.store.begin.next; b <= 1 || b > floor {
+	if b := w.store.begin.Next; b <= 1 || b > floor {
 		t.Errorf("the journal begins at seq %d, the consumer stopped at %d", b, floor)
 	}
 	// Without the floor the next snapshot drops it, and the consumer is told.

@@ -3,6 +3,7 @@ package persist
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -11,13 +12,13 @@ import (
 	"blockdesk/engine"
 )
 
-// snapshotList is which snapshots there are, and how the next one comes along.
-// Safe for concurrent use.
+// snapshotList is the list of valid snapshots and the progress of the next one. Safe
+// for concurrent use.
 type snapshotList struct {
 	mu     sync.Mutex
-	list   []snapshot // whole ones, oldest first
-	at     uint64     // the second engine's place
-	failed error      // of the last attempt
+	list   []snapshot // valid ones, oldest first
+	at     uint64     // last command that the snapshot replica has applied
+	failed error      // why the last snapshot failed
 }
 
 func (s *snapshotList) set(list []snapshot) {
@@ -29,7 +30,7 @@ func (s *snapshotList) set(list []snapshot) {
 func (s *snapshotList) get() []snapshot {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return append([]snapshot(nil), s.list...)
+	return slices.Clone(s.list)
 }
 
 func (s *snapshotList) setReplicaSeq(at uint64) {
@@ -44,17 +45,10 @@ func (s *snapshotList) fail(err error) {
 	s.failed = err
 }
 
-// remove takes one off the list.
 func (s *snapshotList) remove(seq uint64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	var kept []snapshot
-	for _, v := range s.list {
-		if v.seq != seq {
-			kept = append(kept, v)
-		}
-	}
-	s.list = kept
+	s.list = slices.DeleteFunc(slices.Clone(s.list), func(v snapshot) bool { return v.seq == seq })
 }
 
 func (s *snapshotList) health() (newest, at uint64, failed error) {
@@ -66,28 +60,29 @@ func (s *snapshotList) health() (newest, at uint64, failed error) {
 	return newest, s.at, s.failed
 }
 
-// follower is the second engine: it applies what is durable, in its own
-// goroutine and out of Pebble, and makes the snapshots, so that the live engine
-// never stops for one.
+// snapshotter makes the snapshots from a replica of its own, to which it applies the
+// durable frames out of Pebble, in its own goroutine. The live engine never stops for a
+// snapshot.
 type snapshotter struct {
 	s        *Store
 	replica  *engine.Replica
 	at       position // after the last frame applied
-	taken    uint64
-	patience time.Duration // of finish
-	until    time.Time     // follow stops then; zero = it does not
 	commands []engine.Command
+
+	lastSnapshot uint64        // Seq
+	closeTimeout time.Duration // of finish
+	deadline     time.Time     // catchUp stops then; zero: never
 }
 
-// follow applies every durable frame that it has not, up to the next snapshot,
-// which it takes. It reports whether there is more.
+// catchUp applies the durable frames up to the next snapshot and takes it if it is due.
+// more reports whether frames may be left.
 func (w *snapshotter) catchUp() (more bool, err error) {
-	durable := w.s.durableChain()
-	if w.at.next >= durable.next {
+	durable := w.s.durablePosition()
+	if w.at.Next >= durable.Next {
 		return false, nil
 	}
-	due := w.taken + w.s.o.SnapshotEvery
-	it, err := w.s.db.NewIter(&pebble.IterOptions{LowerBound: frameKey(w.at.next), UpperBound: frameKey(durable.next)})
+	due := w.lastSnapshot + w.s.o.SnapshotEvery
+	it, err := w.s.db.NewIter(&pebble.IterOptions{LowerBound: frameKey(w.at.Next), UpperBound: frameKey(durable.Next)})
 	if err != nil {
 		return false, err
 	}
@@ -95,26 +90,25 @@ func (w *snapshotter) catchUp() (more bool, err error) {
 		if err := w.apply(f, encoded); err != nil {
 			return err
 		}
-		if w.at.last() >= due || w.late() {
+		if w.at.Last() >= due || w.pastDeadline() {
 			return errStop
 		}
 		return nil
 	})
 	if err = errors.Join(err, it.Close()); err != nil {
-		return false, fmt.Errorf("the second engine: %w", err)
+		return false, fmt.Errorf("snapshot replica: %w", err)
 	}
-	w.s.snapshots.setReplicaSeq(w.at.last())
-	if w.at.last() >= due {
+	w.s.snapshots.setReplicaSeq(w.at.Last())
+	if w.at.Last() >= due {
 		w.s.snapshots.fail(w.snapshot())
 		return true, nil
 	}
-	if w.at.next < durable.next && !w.late() {
-		return false, fmt.Errorf("the second engine: seq %d: durable frames are missing up to seq %d", w.at.next, durable.last())
+	if w.at.Next < durable.Next && !w.pastDeadline() {
+		return false, fmt.Errorf("snapshot replica: seq %d: durable frames are missing up to seq %d", w.at.Next, durable.Last())
 	}
 	return false, nil
 }
 
-// catchUpToEnd follows until there is no more.
 func (w *snapshotter) catchUpToEnd() error {
 	for {
 		if more, err := w.catchUp(); !more || err != nil {
@@ -123,8 +117,8 @@ func (w *snapshotter) catchUpToEnd() error {
 	}
 }
 
-// apply applies one frame, after checking that it is the next and that both
-// engines have seen the same events.
+// apply applies one frame, after checking that it is the next one and that the replica
+// has made the same events as the live engine.
 func (w *snapshotter) apply(f *Frame, encoded []byte) (err error) {
 	if err := w.at.advance(f, HashFrame(encoded)); err != nil {
 		return err
@@ -141,21 +135,22 @@ func (w *snapshotter) apply(f *Frame, encoded []byte) (err error) {
 	return nil
 }
 
-// snapshot writes one of where the second engine is, and drops what it makes
-// superfluous. A failure costs no data: the journal has it all.
+// snapshot writes a snapshot of the replica and prunes. A failure loses no data,
+// because the journal has it all.
 func (w *snapshotter) snapshot() error {
 	if err := w.s.fault.err(); err != nil {
 		return err
 	}
-	// The mark must not be behind a snapshot, or the frame it names may be gone.
+	// The high-water mark must not be behind a snapshot: the frame that it names may be
+	// pruned.
 	if err := w.s.watermark.sync(); err != nil {
 		return w.s.fault.set(err)
 	}
 	snap := snapshot{
-		seq: w.at.last(), epoch: w.at.epoch, hash: w.at.hash,
+		seq: w.at.Last(), epoch: w.at.Epoch, hash: w.at.Hash,
 		digest: w.replica.Digest, state: w.replica.State.Hash(),
 	}
-	w.taken = snap.seq
+	w.lastSnapshot = snap.seq
 	if err := writeSnapshot(w.s.o.FS, w.s.layout.snapshots(), &snap, w.replica.AppendSnapshot(nil)); err != nil {
 		w.s.o.Logger.Error("snapshot failed: the journal keeps growing", "seq", snap.seq, "error", err)
 		return err
@@ -165,20 +160,22 @@ func (w *snapshotter) snapshot() error {
 	return w.s.prune()
 }
 
-func (w *snapshotter) late() bool { return !w.until.IsZero() && time.Now().After(w.until) }
+func (w *snapshotter) pastDeadline() bool {
+	return !w.deadline.IsZero() && time.Now().After(w.deadline)
+}
 
-// finish catches up and takes the snapshot of a clean close. A second engine that
-// is far behind takes none: the next start replays the journal instead.
+// finish catches up and takes the snapshot of a clean close. If the replica is far
+// behind it takes none, and the next start replays the journal instead.
 func (w *snapshotter) finish() error {
-	w.until = time.Now().Add(w.patience)
+	w.deadline = time.Now().Add(w.closeTimeout)
 	if err := w.catchUpToEnd(); err != nil {
 		return err
 	}
-	if behind := w.s.durableChain().next - w.at.next; behind > 0 {
-		w.s.o.Logger.Warn("no snapshot at the close: the second engine is behind", "commands", behind)
+	if behind := w.s.durablePosition().Next - w.at.Next; behind > 0 {
+		w.s.o.Logger.Warn("no snapshot at close: the snapshot replica is behind", "commands", behind)
 		return nil
 	}
-	if w.at.last() == w.taken {
+	if w.at.Last() == w.lastSnapshot {
 		return nil
 	}
 	return w.snapshot()

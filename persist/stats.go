@@ -13,41 +13,39 @@ var syncBounds = [...]time.Duration{
 	100 * time.Millisecond, 200 * time.Millisecond, 500 * time.Millisecond, time.Second, 2 * time.Second, 5 * time.Second, 10 * time.Second,
 }
 
-// Stats are what a store has done since it was opened.
+// Stats counts since the store was opened.
 type Stats struct {
 	Frames uint64 // written
 	Bytes  uint64 // of those frames, before compression
 	Syncs  SyncTimes
 }
 
-// SyncTimes is how long the writes took that put frames on disk: in mode Sync one
-// a frame, in mode Interval one a beat, and one at the begin of an epoch. In mode
-// Quorum: until a majority had them on disk.
+// SyncTimes says how long the writes took that put frames on disk: one a frame in mode
+// Sync; one an interval, and one at the start of an epoch, in mode Interval. In mode
+// Quorum it is the time until a majority had the frame on disk.
 type SyncTimes struct {
 	Count uint64
 	Sum   time.Duration
-	// Within[b] are those that took b at most.
+	// Within[b] is the number of writes that took at most b.
 	Within map[time.Duration]uint64
 }
 
-// WriteCounts are what Stats come of: whoever writes counts, anybody reads. The
-// zero value is ready to use.
+// WriteCounts counts for Stats. One goroutine writes, any reads. The zero value is
+// ready to use.
 type WriteCounts struct {
 	frames, bytes atomic.Uint64
-	took          [len(syncBounds) + 1]atomic.Uint64 // each in its own bound's; the last is longer than all
+	took          [len(syncBounds) + 1]atomic.Uint64 // by bound; the last counter has those longer than all bounds
 	sum           atomic.Int64
 }
 
-// Wrote counts a frame of so many bytes.
+// Wrote counts a frame of that many bytes.
 func (c *WriteCounts) Wrote(bytes int) {
 	c.frames.Add(1)
 	c.bytes.Add(uint64(bytes))
 }
 
-// Synced counts a write to the disk that began then.
-func (c *WriteCounts) Synced(since time.Time) {
-	c.syncTook(time.Since(since))
-}
+// Synced counts a write to the disk that began at since.
+func (c *WriteCounts) Synced(since time.Time) { c.syncTook(time.Since(since)) }
 
 func (c *WriteCounts) syncTook(took time.Duration) {
 	at, _ := slices.BinarySearch(syncBounds[:], took)
@@ -55,7 +53,7 @@ func (c *WriteCounts) syncTook(took time.Duration) {
 	c.sum.Add(int64(took))
 }
 
-// Stats returns the figures, each read by itself.
+// Stats returns the counters, each read by itself.
 func (c *WriteCounts) Stats() Stats {
 	st := Stats{Frames: c.frames.Load(), Bytes: c.bytes.Load()}
 	st.Syncs = SyncTimes{Sum: time.Duration(c.sum.Load()), Within: make(map[time.Duration]uint64, len(syncBounds))}
@@ -67,6 +65,6 @@ func (c *WriteCounts) Stats() Stats {
 	return st
 }
 
-// Stats may be called at any time, by anybody; it never waits for the disk. Its
-// figures are each read by themselves.
+// Stats returns the counters, each read by itself. Any goroutine; it never waits for
+// the disk.
 func (s *Store) Stats() Stats { return s.counts.Stats() }

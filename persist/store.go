@@ -12,15 +12,12 @@ import (
 	"blockdesk/engine"
 )
 
-// Store is a journal on Pebble. It implements engine.Journal.
-//
-// Append belongs to one goroutine, Recover comes before it, Run beside it, Close
-// after both. Health, Stats, SetFloor and Backup may be called from anywhere between
-// Open and Close.
+// Append belongs to one goroutine; call Recover before it, run Run beside it and Close
+// after both. Health, Stats, SetFloor and Backup may be called from any goroutine
+// between Open and Close.
 type Store struct {
 	folder
 
-	// Append's own, as the folder's batch is.
 	buf []byte
 	key [8]byte
 
@@ -29,7 +26,7 @@ type Store struct {
 	tail    position // after the last frame that was written
 	durable position // after the last frame that is on disk
 
-	begin   position // before the first frame there is, when opened
+	begin   position // before the first frame
 	floor   atomic.Pointer[func() uint64]
 	wake    atomic.Pointer[chan<- struct{}]
 	pruneMu sync.Mutex // pruning against Backup
@@ -42,9 +39,9 @@ type Store struct {
 
 var _ engine.Journal = (*Store)(nil)
 
-// Open opens the store in o.Dir, or makes one in an empty folder. It reads every
-// frame there is and checks it. Errors: *DamageError if the folder does not hold
-// what was acknowledged; those of Options.Validate; those of the disk.
+// Open opens the store in o.Dir, or creates one in an empty folder. It reads and checks
+// every frame. Errors: *DamageError if the folder does not have what was acknowledged;
+// those of Options.Validate; those of the disk.
 func Open(o Options) (*Store, error) {
 	if err := o.Validate(); err != nil {
 		return nil, err
@@ -78,16 +75,16 @@ func (s *Store) open() error {
 	return nil
 }
 
-// resumed is the mark of a store that has just been surveyed. What the survey
-// found is durable: Pebble flushes what it replays.
+// resumed returns the watermark of a store that was just verified. All frames found are
+// durable, because Pebble flushes what it replays.
 func (s *Store) resumed(m watermarkRecord) watermarkRecord {
 	r := s.durable.watermark(open)
 	r.count, r.slot = m.count, m.slot
 	return r
 }
 
-// survey checks everything that is there against the mark and takes over at its
-// end.
+// verifyFrames checks the frames and snapshots against the watermark and continues at
+// their end.
 func (s *Store) verifyFrames(m watermarkRecord) error {
 	snaps, damaged, err := listSnapshots(s.o.FS, s.layout.snapshots())
 	if err != nil {
@@ -98,7 +95,7 @@ func (s *Store) verifyFrames(m watermarkRecord) error {
 		return s.refusal(err)
 	}
 	for _, name := range damaged {
-		s.o.Logger.Warn("snapshot is damaged and is set aside", "file", name)
+		s.o.Logger.Warn("snapshot damaged: set aside", "file", name)
 		if err := s.layout.setAside(name); err != nil {
 			return err
 		}
@@ -109,27 +106,26 @@ func (s *Store) verifyFrames(m watermarkRecord) error {
 	s.begin, s.tail, s.durable = begin, end, end
 	s.snapshots.set(snaps)
 	if m.phase == closed {
-		s.o.Logger.Info("journal opened", "mode", s.o.Mode.String(), "last_seq", end.last(), "epoch", end.epoch)
+		s.o.Logger.Info("journal opened", "mode", s.o.Mode.String(), "last_seq", end.Last(), "epoch", end.Epoch)
 	} else {
-		s.o.Logger.Warn("journal was not closed: cut at the last whole frame; what came after was never acknowledged",
-			"mode", s.o.Mode.String(), "last_seq", end.last(), "marked_seq", m.last, "epoch", end.epoch)
+		s.o.Logger.Warn("journal was not closed cleanly: cut at the last complete frame",
+			"mode", s.o.Mode.String(), "last_seq", end.Last(), "marked_seq", m.last, "epoch", end.Epoch)
 	}
 	if s.o.Mode == Interval {
-		s.o.Logger.Warn("durability is by interval: this much may be lost", "interval", s.o.Interval)
+		s.o.Logger.Warn("durability mode interval: a crash may lose the last commands", "interval", s.o.Interval)
 	}
 	return nil
 }
 
-// Append implements engine.Journal. In mode Sync it returns when the frame is on
-// disk; in mode Interval when it is written, but a frame that begins an epoch is
-// synced in any mode: ids name the epoch, so one that anybody has seen must not
-// be begun again. It blocks for the disk. Every error wraps ErrFailed and is
-// final.
+// Append implements engine.Journal. In mode Sync it returns when the frame is on disk;
+// in mode Interval when it is written. A frame that begins an epoch is synced in any
+// mode, because ids contain the epoch and an epoch that was seen must not begin again.
+// It blocks for the disk. Every error wraps ErrFailed and is final.
 func (s *Store) Append(prior uint64, a, b []engine.Command) error {
 	if err := s.fault.err(); err != nil {
 		return err
 	}
-	f := Frame{Epoch: s.tail.epoch, Previous: s.tail.hash, EventHash: prior}
+	f := Frame{Epoch: s.tail.Epoch, Previous: s.tail.Hash, EventHash: prior}
 	var err error
 	if s.buf, err = AppendFrame(s.buf[:0], &f, a, b); err != nil {
 		return s.fault.set(err)
@@ -138,7 +134,7 @@ func (s *Store) Append(prior uint64, a, b []engine.Command) error {
 	if err := after.advance(&f, HashFrame(s.buf)); err != nil {
 		return s.fault.set(err)
 	}
-	synced := s.o.Mode == Sync || after.epoch != s.tail.epoch
+	synced := s.o.Mode == Sync || after.Epoch != s.tail.Epoch
 	if err := s.commit(&f, synced); err != nil {
 		return err
 	}
@@ -151,7 +147,8 @@ func (s *Store) Append(prior uint64, a, b []engine.Command) error {
 	return nil
 }
 
-// commit writes the frame in s.buf; synced puts it, and all before it, on disk.
+// commit writes the frame in s.buf; with synced it returns when the frame and all
+// before it are on disk.
 func (s *Store) commit(f *Frame, synced bool) (err error) {
 	defer s.fault.catch(&s.poisoned, &err)
 	binary.BigEndian.PutUint64(s.key[:], f.First)
@@ -175,13 +172,13 @@ func (s *Store) commit(f *Frame, synced bool) (err error) {
 	return s.fault.err()
 }
 
-// acknowledge puts the mark at a place that is on disk. Only then may anybody be
-// told of what is before it. In mode Interval two goroutines call it, so a place
-// that is behind the last one is passed over.
+// acknowledge moves the high-water mark and Durable to at, which is on disk. Nothing
+// before at is published earlier. In mode Interval two goroutines call it, so it
+// ignores a position that is behind.
 func (s *Store) acknowledge(at position) error {
 	s.ackMu.Lock()
 	defer s.ackMu.Unlock()
-	if durable := s.durableChain(); at.next <= durable.next {
+	if durable := s.durablePosition(); at.Next <= durable.Next {
 		return nil
 	}
 	if err := s.watermark.write(at.watermark(open)); err != nil {
@@ -206,7 +203,8 @@ func (s *Store) acknowledge(at position) error {
 	return nil
 }
 
-// syncTail makes everything written so far durable: the beat of mode Interval.
+// syncTail makes everything written so far durable. Mode Interval calls it every
+// Interval.
 func (s *Store) syncTail() (err error) {
 	if err := s.fault.err(); err != nil {
 		return err
@@ -214,7 +212,7 @@ func (s *Store) syncTail() (err error) {
 	s.mu.Lock()
 	tail, durable := s.tail, s.durable
 	s.mu.Unlock()
-	if tail.next == durable.next {
+	if tail.Next == durable.Next {
 		return nil
 	}
 	defer s.fault.catch(&s.poisoned, &err)
@@ -229,19 +227,19 @@ func (s *Store) syncTail() (err error) {
 	return s.acknowledge(tail)
 }
 
-// durableChain is the place up to which everything is on disk.
-func (s *Store) durableChain() position {
+// durablePosition returns the position up to which everything is on disk.
+func (s *Store) durablePosition() position {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.durable
 }
 
-// SetFloor names the function that tells up to which Seq every consumer has
-// durably taken the events in. Nothing that Recover needs to start from there is
-// ever dropped. It is called by Run's goroutine.
+// SetFloor sets the function that returns the Seq up to which every consumer has
+// durably taken the events. Pruning keeps everything that Recover needs to start from
+// there. Run's goroutine calls it.
 func (s *Store) SetFloor(floor func() uint64) { s.floor.Store(&floor) }
 
-// floorSeq is NewestSnapshot while nobody has set a floor.
+// floorSeq returns NewestSnapshot until a floor is set.
 func (s *Store) floorSeq() uint64 {
 	if f := s.floor.Load(); f != nil {
 		return (*f)()
@@ -249,27 +247,28 @@ func (s *Store) floorSeq() uint64 {
 	return NewestSnapshot
 }
 
-// Health is what a store says of itself.
+// Health is the state of a journal.
 type Health struct {
 	Mode     Mode
-	Interval time.Duration // what may be lost; 0 but in mode Interval
+	Interval time.Duration // what a crash may lose; 0 except in mode Interval
 	// Failed is why the store is read-only; nil while it works.
 	Failed error
-	// Appended, Durable and Marked are the last Seq written, on disk, and
-	// covered by the synced high-water mark.
+	// Appended, Durable and Watermark are the last Seq written, on disk, and covered by
+	// the synced high-water mark.
 	Appended, Durable, Watermark uint64
 	Epoch                        uint64
-	// DiskLow: the free share, FreePercent, is below Options.DiskLowPercent.
+	// DiskLow says that FreePercent is below Options.DiskLowPercent.
 	DiskLow     bool
-	FreePercent int // 100 until the first look
-	// SnapshotSeq is the newest snapshot's, SnapshotBehind how far the second
-	// engine is behind Durable, SnapshotFailed why the last snapshot failed.
+	FreePercent int // 100 before the first check
+	// SnapshotSeq is the newest snapshot's. SnapshotBehind is the number of commands
+	// that the snapshot replica is behind Durable. SnapshotFailed is why the last
+	// snapshot failed.
 	SnapshotSeq    uint64
 	SnapshotBehind uint64
 	SnapshotFailed error
 }
 
-// Health may be called at any time, by anybody; it never waits for the disk.
+// Health never waits for the disk. Any goroutine.
 func (s *Store) Health() Health {
 	h := Health{Mode: s.o.Mode, Failed: s.fault.err()}
 	if s.o.Mode == Interval {
@@ -277,7 +276,7 @@ func (s *Store) Health() Health {
 	}
 	_, h.Watermark = s.watermark.read()
 	s.mu.Lock()
-	h.Appended, h.Durable, h.Epoch = s.tail.last(), s.durable.last(), s.tail.epoch
+	h.Appended, h.Durable, h.Epoch = s.tail.Last(), s.durable.Last(), s.tail.Epoch
 	s.mu.Unlock()
 	h.DiskLow, h.FreePercent = s.disk.Read()
 	var at uint64
@@ -286,9 +285,8 @@ func (s *Store) Health() Health {
 	return h
 }
 
-// Close makes everything durable, takes a last snapshot and lets go of the
-// folder. Append and Run must have ended. After a failure it writes nothing and
-// returns that failure.
+// Close makes everything durable, takes a last snapshot and releases the folder. Append
+// and Run must have ended. After a failure it writes nothing and returns the failure.
 func (s *Store) Close() error {
 	var err error
 	if err = s.fault.err(); err == nil && s.o.Mode == Interval {
@@ -298,7 +296,7 @@ func (s *Store) Close() error {
 		err = s.snapshotter.finish()
 	}
 	if err == nil {
-		err = s.seal()
+		err = s.markClosed()
 	}
 	return errors.Join(err, s.release())
 }

@@ -19,7 +19,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// quiet is a logger for runs whose log nobody reads.
+// quiet is a logger that discards everything.
 func quiet() *slog.Logger { return slog.New(slog.DiscardHandler) }
 
 // testOptions are small and in memory.
@@ -33,8 +33,8 @@ func testOptions(fs vfs.FS) Options {
 // smallState keeps the books small, since tests make thousands.
 var smallState = engine.StateOptions{MaxOrders: 4096}
 
-// setup are the commands that a journal begins with: an epoch, two instruments,
-// three participants. They are not stamped.
+// setup returns the first commands of a journal, not stamped: an epoch, two
+// instruments, three participants.
 func setup(t testing.TB) []engine.Command {
 	commands := []engine.Command{{Kind: engine.StartEpoch, Arg: 1}}
 	for i, symbol := range []string{"SLUSD/USDC", "92C/SLUSD"} {
@@ -130,7 +130,7 @@ func (w *writer) mustClose(t testing.TB) {
 	}
 }
 
-// replayed is an undisturbed replica of the commands.
+// replayed returns a replica of the commands from an undisturbed run.
 func replayed(commands []engine.Command) *engine.Replica {
 	r := engine.NewReplica(smallState)
 	for i := range commands {
@@ -147,8 +147,7 @@ func sameReplica(t testing.TB, got, want *engine.Replica) {
 	}
 }
 
-// TestRestart: what was appended is what is recovered, over several restarts,
-// with and without snapshots, and the visitor sees each later event once.
+// TestRestart: what was appended is recovered, over several restarts,
 func TestRestart(t *testing.T) {
 	for _, mode := range []Mode{Sync, Interval} {
 		fs := vfs.NewMem()
@@ -194,8 +193,8 @@ func TestRun(t *testing.T) {
 	w.mustClose(t)
 	w = mustOpen(t, o, NewestSnapshot, nil)
 	sameReplica(t, w.replica, replayed(all))
-	if w.store.begin.next < 3000 {
-		t.Errorf("journal begins at seq %d: not pruned", w.store.begin.next)
+	if w.store.begin.Next < 3000 {
+		t.Errorf("journal begins at seq %d: not pruned", w.store.begin.Next)
 	}
 	if list := w.store.snapshots.get(); len(list) != 3 {
 		t.Errorf("%d snapshots: %+v", len(list), list)
@@ -203,7 +202,7 @@ func TestRun(t *testing.T) {
 	w.mustClose(t)
 }
 
-// nextTicks extends a flow by n commands that do nothing and returns them.
+// nextTicks appends n commands without effect to a flow and returns them.
 func nextTicks(all *[]engine.Command, n int) []engine.Command {
 	last := (*all)[len(*all)-1]
 	for i := range n {
@@ -275,7 +274,7 @@ func TestDiskLow(t *testing.T) {
 	w.mustClose(t)
 }
 
-// TestInterval: in mode Interval the beat makes what was written durable.
+// TestInterval: in mode Interval, the interval's sync makes written frames durable.
 func TestInterval(t *testing.T) {
 	mem := vfs.NewCrashableMem()
 	o := testOptions(mem)
@@ -297,9 +296,8 @@ func TestInterval(t *testing.T) {
 	w.mustClose(t)
 }
 
-// TestIntervalKeepsEpochs: whatever a crash takes in mode Interval, it does not
-// take an epoch of which anything was seen, so the next life has another one and
-// its ids are new.
+// TestIntervalKeepsEpochs: a crash in mode Interval never loses an epoch that was seen,
+// so the next run has another epoch and its ids are unique.
 func TestIntervalKeepsEpochs(t *testing.T) {
 	mem := vfs.NewCrashableMem()
 	o := testOptions(mem)
@@ -327,8 +325,8 @@ func TestIntervalKeepsEpochs(t *testing.T) {
 	w.mustClose(t)
 }
 
-// TestAppendRefuses: commands that do not follow the journal's end are a bug of
-// the caller; they are not written, and end the store.
+// TestAppendRefuses: commands that do not follow the journal's end are the caller's
+// bug: they are not written, and the store fails.
 func TestAppendRefuses(t *testing.T) {
 	all := workload(t, 100, 14)
 	for name, change := range map[string]func([]engine.Command){
@@ -353,7 +351,7 @@ func TestAppendRefuses(t *testing.T) {
 	}
 }
 
-// TestAppendAllocates bounds what one Append costs the collector.
+// TestAppendAllocates bounds the allocations of one Append.
 func TestAppendAllocates(t *testing.T) {
 	w := mustOpen(t, testOptions(vfs.NewMem()), 0, nil)
 	all := workload(t, 5000, 15)

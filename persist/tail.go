@@ -13,73 +13,39 @@ import (
 	"blockdesk/engine"
 )
 
-// ErrNoFrame says that no durable frame begins at a Seq: it was pruned, or it lies
-// within a frame.
+// ErrNoFrame says that no durable frame begins at a Seq: the frame was pruned, or the
+// Seq is inside one.
 var ErrNoFrame = errors.New("no frame of the journal begins there")
 
 // ErrNoSnapshot says that there is no snapshot of a Seq, or no longer.
 var ErrNoSnapshot = errors.New("no such snapshot")
 
-// SnapshotChunk is how many bytes of a snapshot's file are worth asking for at
-// once.
+// SnapshotChunk is a good number of bytes to ask ReadSnapshot for.
 const SnapshotChunk = snapshotChunk
 
 // MaxSnapshotFile is the longest file of a snapshot.
 const MaxSnapshotFile = snapshotHeaderSize + MaxSnapshotBytes + 8*(MaxSnapshotBytes/snapshotChunk)
 
-// Place is a point between two frames of one history. The zero value is none;
-// Genesis is the first.
-type Position struct {
-	// Next is the Seq that comes next, at least 1.
-	Next uint64
-	// Hash is the HashFrame of the frame before; 0 before the first.
-	Hash uint64
-	// Epoch is the one in force; 0 before the first.
-	Epoch uint64
-}
+// Durable returns the position up to which everything is acknowledged. Any goroutine;
+// it never waits for the disk.
+func (s *Store) Durable() Position { return s.durablePosition().Position }
 
-// Genesis is the place before the first frame of any journal.
-func Genesis() Position {
-	c := genesis()
-	return c.place()
-}
-
-// Follow checks that f, whose HashFrame is hash, comes next at p, and moves p past
-// it. An error leaves p where it is.
-func (p *Position) Advance(f *Frame, hash uint64) error {
-	c := position{next: p.Next, hash: p.Hash, epoch: p.Epoch}
-	if err := c.advance(f, hash); err != nil {
-		return err
-	}
-	*p = c.place()
-	return nil
-}
-
-func (c *position) place() Position { return Position{Next: c.next, Hash: c.hash, Epoch: c.epoch} }
-
-// Durable is the place up to which everything is acknowledged. Any goroutine; it
-// never waits for the disk.
-func (s *Store) Durable() Position {
-	c := s.durableChain()
-	return c.place()
-}
-
-// SetWake names a channel that is sent to, if it takes it at once, whenever
-// Durable has moved. It should have room for one. Any goroutine.
+// SetWake sets a channel that gets a value, if it takes it at once, whenever Durable
+// has moved. It should have capacity 1. Any goroutine.
 func (s *Store) SetWake(wake chan<- struct{}) { s.wake.Store(&wake) }
 
-// Frames calls visit with each durable frame from the one that begins at seq from
-// on, until it returns false or there are no more. The frame and its bytes are
-// valid only during the call. While it runs it keeps Pebble's buffers and tables
-// from going, so a visit of many should end and come back. Any goroutine, between
-// Open and Close. Errors: ErrNoFrame, where something durable comes after from and
-// no frame begins there; those of the disk, with the Seq.
+// Frames calls visit with each durable frame from the one that begins at seq from on,
+// until visit returns false or there are no more. The frame and its bytes are valid
+// only during the call. Pebble cannot free its buffers and tables meanwhile, so a visit
+// of many frames should end and come back. Any goroutine, between Open and Close.
+// Errors: ErrNoFrame if something durable comes after from and no frame begins there;
+// those of the disk, with the Seq.
 func (s *Store) Frames(from uint64, visit func(f *Frame, encoded []byte) bool) error {
-	durable := s.durableChain()
-	if from >= durable.next {
+	durable := s.durablePosition()
+	if from >= durable.Next {
 		return nil
 	}
-	it, err := s.db.NewIter(&pebble.IterOptions{LowerBound: frameKey(from), UpperBound: frameKey(durable.next)})
+	it, err := s.db.NewIter(&pebble.IterOptions{LowerBound: frameKey(from), UpperBound: frameKey(durable.Next)})
 	if err != nil {
 		return fmt.Errorf("reading from seq %d: %w", from, err)
 	}
@@ -103,25 +69,22 @@ func (s *Store) Frames(from uint64, visit func(f *Frame, encoded []byte) bool) e
 	return nil
 }
 
-// NewestSnapshot returns the place of the newest snapshot, and false where there
-// is none. Any goroutine.
+// NewestSnapshot returns the position of the newest snapshot; false: there is none. Any
+// goroutine.
 func (s *Store) NewestSnapshot() (Position, bool) {
 	list := s.snapshots.get()
 	if len(list) == 0 {
 		return Position{}, false
 	}
-	c := list[len(list)-1].chain()
-	return c.place(), true
+	return list[len(list)-1].position().Position, true
 }
 
-// ReadSnapshot fills p from byte offset on with the file of the snapshot that ends
-// before seq next, as it is on disk, and returns how many bytes it has put there
-// and how long the file is. Who has them all gives them to RestoreSnapshot. Any
-// goroutine. Errors: ErrNoSnapshot, where it is not there (it may have been pruned
-// between two calls); those of the disk.
+// ReadSnapshot reads into p, from byte offset on, the file of the snapshot that ends
+// before seq next, and returns the number of bytes read and the length of the file.
+// RestoreSnapshot takes the whole file. Any goroutine. Errors: ErrNoSnapshot if the
+// snapshot is not there (it may be pruned between two calls); those of the disk.
 func (s *Store) ReadSnapshot(next uint64, offset int64, p []byte) (n int, size int64, err error) {
-	known := slices.ContainsFunc(s.snapshots.get(), func(v snapshot) bool { return v.seq+1 == next })
-	if !known {
+	if !slices.ContainsFunc(s.snapshots.get(), func(v snapshot) bool { return v.seq+1 == next }) {
 		return 0, 0, fmt.Errorf("seq %d: %w", next, ErrNoSnapshot)
 	}
 	f, err := s.o.FS.Open(s.layout.snapshot(next - 1))
@@ -145,10 +108,9 @@ func (s *Store) ReadSnapshot(next uint64, offset int64, p []byte) (n int, size i
 	return n, info.Size(), nil
 }
 
-// RestoreSnapshot makes the replica of a snapshot's whole file, all checksums
-// proven, and returns the place where the journal goes on. Data are hostile until
-// it returns. Errors: engine.ErrVersion, engine.ErrSnapshot, those of a damaged
-// file.
+// RestoreSnapshot verifies all checksums of a snapshot's whole file and returns its
+// replica and the position where the journal continues. It treats data as untrusted.
+// Errors: engine.ErrVersion, engine.ErrSnapshot, those of a damaged file.
 func RestoreSnapshot(data []byte, o engine.StateOptions) (*engine.Replica, Position, error) {
 	snap, body, err := decodeSnapshot(data)
 	if err != nil {
@@ -162,12 +124,11 @@ func RestoreSnapshot(data []byte, o engine.StateOptions) (*engine.Replica, Posit
 		return nil, Position{}, fmt.Errorf("%w: holds seq %d and digest %016x, should be %d and %016x, or has another state",
 			errSnapshot, r.State.Seq(), r.Digest, snap.seq, snap.digest)
 	}
-	c := snap.chain()
-	return r, c.place(), nil
+	return r, snap.position().Position, nil
 }
 
-// decodeSnapshot checks a snapshot's whole file and returns what is in it. Memory
-// is bounded by the file's length.
+// decodeSnapshot verifies a snapshot's whole file and returns its header and content.
+// Memory is bounded by the length of the file.
 func decodeSnapshot(data []byte) (snapshot, []byte, error) {
 	snap, err := decodeSnapshotHeader(data)
 	if err != nil {
@@ -181,7 +142,7 @@ func decodeSnapshot(data []byte) (snapshot, []byte, error) {
 	for rest := data[snapshotHeaderSize:]; len(rest) > 0; {
 		n := min(snapshotChunk, int(snap.length)-len(body))
 		chunk := rest[8 : 8+n]
-		if !chunkWhole(rest[:8], chunk) {
+		if !chunkValid(rest[:8], chunk) {
 			return snapshot{}, nil, fmt.Errorf("%w: checksum of the chunk at offset %d", errSnapshot, len(body))
 		}
 		body = append(body, chunk...)

@@ -9,8 +9,8 @@ import (
 	"blockdesk/engine"
 )
 
-// TestFrames: what is durable can be read back from any frame on, whole and in
-// its chain, and nothing else; who waits is woken.
+// TestFrames: all durable frames can be read from any frame on, complete and in order,
+// and nothing else; the wake channel gets a value.
 func TestFrames(t *testing.T) {
 	o := testOptions(vfs.NewMem())
 	all := workload(t, 1000, 31)
@@ -61,8 +61,8 @@ func TestFrames(t *testing.T) {
 	w.mustClose(t)
 }
 
-// TestFramesDurableOnly: in mode Interval, what is written and not on disk is not
-// told.
+// TestFramesDurableOnly: in mode Interval, Frames does not return what is written and
+// not on disk.
 func TestFramesDurableOnly(t *testing.T) {
 	o := testOptions(vfs.NewMem())
 	o.Mode = Interval
@@ -76,8 +76,8 @@ func TestFramesDurableOnly(t *testing.T) {
 	w.mustClose(t)
 }
 
-// TestSnapshotByChunks: a snapshot's file carried away in pieces is the replica,
-// and the journal goes on from its place; a damaged one is refused, wherever.
+// TestSnapshotByChunks: a snapshot file read in pieces restores the replica, and the
+// journal continues at its position; a damaged one is refused.
 func TestSnapshotByChunks(t *testing.T) {
 	o := testOptions(vfs.NewMem())
 	o.SnapshotEvery, o.KeepSnapshots = 500, 2

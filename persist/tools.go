@@ -11,31 +11,31 @@ import (
 	"blockdesk/engine"
 )
 
-// ErrNoStore says that there is no journal in the folder.
+// ErrNoStore says that the folder has no journal.
 var ErrNoStore = errors.New("no journal here")
 
-// ToolOptions say which stopped store a tool reads. Tools change nothing in it;
-// they fail while a process has it open.
+// ToolOptions are the options of the tools that read a stopped store. They change
+// nothing in it and fail while a process has it open.
 type ToolOptions struct {
 	Dir string
 	// FS is the disk if nil.
 	FS vfs.FS
-	// State is how replicas are made; with Naive set a replay checks the fast
-	// book against the obvious one.
+	// State configures replicas; with Naive set a replay checks the fast book against
+	// the naive one.
 	State engine.StateOptions
-	// Progress, if set, is called about every 65,536 commands, and at the end. An
-	// error of it ends the work, which then returns it.
+	// Progress, if set, is called about every 65,536 commands, and at the end. Its
+	// error ends the work, which then returns it.
 	Progress func(done, total uint64) error
 	// Logger is slog's default if nil.
 	Logger *slog.Logger
 }
 
-// source is a store that is only read.
+// source is a store opened read-only.
 type source struct {
 	folder
-	marked  watermarkRecord
-	snaps   []snapshot
-	damaged []string // snapshots whose header is damaged
+	watermark watermarkRecord
+	snaps     []snapshot
+	damaged   []string // snapshots whose header is damaged
 }
 
 func openSource(o ToolOptions) (*source, error) {
@@ -48,16 +48,17 @@ func openSource(o ToolOptions) (*source, error) {
 }
 
 func (src *source) open() (err error) {
-	if src.marked, err = src.openToRead(); err != nil {
+	if src.watermark, err = src.openToRead(); err != nil {
 		return err
 	}
 	src.snaps, src.damaged, err = listSnapshots(src.layout.fs, src.layout.snapshots())
 	return err
 }
 
-// survey is survey with the damage named.
+// verifyFrames checks the frames against the high-water mark and the snapshots. An
+// error is a *DamageError.
 func (src *source) verifyFrames() (begin, end position, err error) {
-	begin, end, err = verifyFrames(src.db, src.snaps, src.marked)
+	begin, end, err = verifyFrames(src.db, src.snaps, src.watermark)
 	if err == nil {
 		err = src.fault.err()
 	}
@@ -67,27 +68,28 @@ func (src *source) verifyFrames() (begin, end position, err error) {
 	return begin, end, err
 }
 
-// oldest returns the replica that the longest possible replay begins with.
+// oldest returns the replica that the longest possible replay begins with, and its
+// position.
 func (src *source) oldest(begin position, o engine.StateOptions) (*engine.Replica, position, error) {
-	if begin.next == 1 {
-		return engine.NewReplica(o), genesis(), nil
+	if begin.Next == 1 {
+		return engine.NewReplica(o), position{Position: Genesis()}, nil
 	}
 	var errs []error
 	for i := range src.snaps {
-		if src.snaps[i].seq+1 < begin.next {
+		if src.snaps[i].seq+1 < begin.Next {
 			continue
 		}
 		snap, r, err := src.layout.loadSnapshot(src.snaps[i].seq, o)
 		if err == nil {
-			return r, snap.chain(), nil
+			return r, snap.position(), nil
 		}
 		errs = append(errs, src.layout.damage(src.layout.snapshot(src.snaps[i].seq), err))
 	}
 	return nil, position{}, errors.Join(append(errs, src.layout.damage(src.layout.snapshots(),
-		fmt.Errorf("no whole snapshot to replay from, and the journal begins at seq %d", begin.next)))...)
+		fmt.Errorf("no valid snapshot to replay from, and the journal begins at seq %d", begin.Next)))...)
 }
 
-// replay applies the frames after at to r, up to the one that holds to.
+// replay applies the frames after at to r, up to the one that contains Seq to.
 func (src *source) replay(r *engine.Replica, at position, to uint64, p *progress, each func(position)) (position, error) {
 	run := replay{db: src.db, at: at, to: to, floor: NewestSnapshot, each: func(at position, count int) error {
 		each(at)
@@ -100,12 +102,12 @@ func (src *source) replay(r *engine.Replica, at position, to uint64, p *progress
 	return at, err
 }
 
-// progress calls a tool's callback now and then.
+// progress reports to a callback every progressStep commands.
 type progress struct {
 	report      func(done, total uint64) error
 	done, total uint64
 	next        uint64
-	stopped     error // of tell
+	stopped     error // of report
 }
 
 const progressStep = 1 << 16
@@ -119,37 +121,38 @@ func (p *progress) add(n uint64) error {
 	return p.stopped
 }
 
-// end tells of the last commands; the work is done, so nothing can end it any more.
+// finish reports the last commands. The work is done, so the callback's error does not
+// matter.
 func (p *progress) finish() {
 	if p.report != nil && p.stopped == nil {
 		_ = p.report(p.done, p.total)
 	}
 }
 
-// Report is what Verify and Replay found.
+// Report is the result of Verify and Replay.
 type Report struct {
-	// First and Last are the first and last Seq that the journal holds; First
-	// is Last+1 if it holds none.
+	// First and Last are the first and last Seq in the journal; First is Last+1 if it
+	// is empty.
 	First, Last uint64
-	// Marked is the Seq of the high-water mark.
+	// Watermark is the Seq of the high-water mark.
 	Watermark uint64
 	Epoch     uint64
 	Frames    uint64
-	// Commands were replayed, from the state after Base (0 = the beginning).
+	// Commands is the number of commands replayed, from the state after Seq Base (0:
+	// the beginning).
 	Commands, Base uint64
-	// Snapshots are the Seqs of those that proved right.
+	// Snapshots are the Seqs of the valid snapshots.
 	Snapshots []uint64
-	// Seq, Digest, StateHash and BookHash are where the replay ended.
+	// Seq, Digest, StateHash and BookHash describe the state at the end of the replay.
 	Seq       uint64
 	Digest    uint64
 	StateHash [32]byte
 	BookHash  [32]byte
 }
 
-// Verify proves a journal: every checksum, the chain of frames, the sequence,
-// the high-water mark, the events of every command by their digest, and the
-// state at each snapshot. The error joins all that is wrong; each part is a
-// *DamageError.
+// Verify checks a journal: every checksum, the chain of frames, the sequence, the
+// high-water mark, the digest of every command's events, and the state at each
+// snapshot. The error joins all that is wrong; each part is a *DamageError.
 func Verify(o ToolOptions) (rep Report, err error) {
 	src, err := openSource(o)
 	if err != nil {
@@ -157,46 +160,46 @@ func Verify(o ToolOptions) (rep Report, err error) {
 	}
 	defer func() { err = errors.Join(err, src.release()) }()
 	begin, end, err := src.verifyFrames()
-	rep = Report{First: begin.next, Last: end.last(), Watermark: src.marked.last, Epoch: end.epoch}
+	rep = Report{First: begin.Next, Last: end.Last(), Watermark: src.watermark.last, Epoch: end.Epoch}
 	if err != nil {
 		return rep, err
 	}
-	var wrong []error
+	var problems []error
 	for _, name := range src.damaged {
-		wrong = append(wrong, src.layout.damage(src.layout.fs.PathJoin(src.layout.snapshots(), name),
+		problems = append(problems, src.layout.damage(src.layout.fs.PathJoin(src.layout.snapshots(), name),
 			fmt.Errorf("%w: the header is damaged", errSnapshot)))
 	}
 	r, at, err := src.oldest(begin, o.State)
 	if err != nil {
-		return rep, errors.Join(append(wrong, err)...)
+		return rep, errors.Join(append(problems, err)...)
 	}
-	rep.Base = at.last()
-	p := &progress{report: o.Progress, total: end.last() - at.last()}
+	rep.Base = at.Last()
+	p := &progress{report: o.Progress, total: end.Last() - at.Last()}
 	check := func(at position) {
 		for i := range src.snaps {
-			if src.snaps[i].seq != at.last() {
+			if src.snaps[i].seq != at.Last() {
 				continue
 			}
 			if err := src.checkSnapshot(&src.snaps[i], r, o.State); err != nil {
-				wrong = append(wrong, src.layout.damage(src.layout.snapshot(at.last()), err))
+				problems = append(problems, src.layout.damage(src.layout.snapshot(at.Last()), err))
 			} else {
-				rep.Snapshots = append(rep.Snapshots, at.last())
+				rep.Snapshots = append(rep.Snapshots, at.Last())
 			}
 		}
 	}
 	check(at)
-	at, err = src.replay(r, at, end.last(), p, func(at position) {
+	at, err = src.replay(r, at, end.Last(), p, func(at position) {
 		rep.Frames++
 		check(at)
 	})
 	p.finish()
-	rep.Commands, rep.Seq, rep.Digest = p.done, at.last(), r.Digest
+	rep.Commands, rep.Seq, rep.Digest = p.done, at.Last(), r.Digest
 	rep.StateHash, rep.BookHash = r.State.Hash(), r.State.BookHash()
-	return rep, errors.Join(append(wrong, err)...)
+	return rep, errors.Join(append(problems, err)...)
 }
 
-// checkSnapshot holds a snapshot's whole content against the replica that the
-// frames led to.
+// checkSnapshot compares a snapshot's whole content with the replica that the frames
+// led to.
 func (src *source) checkSnapshot(want *snapshot, r *engine.Replica, o engine.StateOptions) error {
 	_, got, err := src.layout.loadSnapshot(want.seq, o)
 	if err != nil {
@@ -207,15 +210,15 @@ func (src *source) checkSnapshot(want *snapshot, r *engine.Replica, o engine.Sta
 	case hash != want.state:
 		return fmt.Errorf("%w: state hash %x, replay gives %x", errSnapshot, want.state[:8], hash[:8])
 	case got.State.Hash() != hash:
-		return fmt.Errorf("%w: its content has another state hash than its header, %x", errSnapshot, hash[:8])
+		return fmt.Errorf("%w: its content does not have the state hash of its header, %x", errSnapshot, hash[:8])
 	case r.Digest != want.digest:
 		return fmt.Errorf("%w: event digest %016x, replay gives %016x", errSnapshot, want.digest, r.Digest)
 	}
 	return nil
 }
 
-// Replay replays the longest part of the journal that there is, up to the frame
-// that holds command to (NewestSnapshot: all), and returns the hash it leads to.
+// Replay replays the journal from as early as possible up to the frame that contains
+// command to (NewestSnapshot: all of it) and returns the resulting hashes.
 func Replay(o ToolOptions, to uint64) (rep Report, err error) {
 	src, err := openSource(o)
 	if err != nil {
@@ -230,11 +233,11 @@ func Replay(o ToolOptions, to uint64) (rep Report, err error) {
 	if err != nil {
 		return Report{}, err
 	}
-	rep = Report{First: begin.next, Last: end.last(), Watermark: src.marked.last, Epoch: end.epoch, Base: at.last()}
-	p := &progress{report: o.Progress, total: min(end.last(), to) - min(at.last(), to)}
+	rep = Report{First: begin.Next, Last: end.Last(), Watermark: src.watermark.last, Epoch: end.Epoch, Base: at.Last()}
+	p := &progress{report: o.Progress, total: min(end.Last(), to) - min(at.Last(), to)}
 	at, err = src.replay(r, at, to, p, func(position) { rep.Frames++ })
 	p.finish()
-	rep.Commands, rep.Seq, rep.Digest = p.done, at.last(), r.Digest
+	rep.Commands, rep.Seq, rep.Digest = p.done, at.Last(), r.Digest
 	rep.StateHash, rep.BookHash = r.State.Hash(), r.State.BookHash()
 	return rep, err
 }

@@ -18,7 +18,7 @@ func toolsFor(o Options) ToolOptions {
 	return ToolOptions{Dir: o.Dir, FS: o.FS, State: o.State, Logger: quiet()}
 }
 
-// snapshots makes the second engine catch up and take what is due.
+// snapshots lets the snapshotter catch up and take the snapshots that are due.
 func (w *writer) catchUp(t testing.TB) {
 	t.Helper()
 	if err := w.store.snapshotter.catchUpToEnd(); err != nil {
@@ -65,8 +65,8 @@ func TestVerifyAndReplay(t *testing.T) {
 	}
 }
 
-// TestProgressEnds: what tells how far long work is may end it. The journal stays
-// whole, and a copy that was broken off is not taken for one.
+// TestProgressEnds: a progress callback may end long work. The journal stays as it is,
+// and an unfinished copy is not a store.
 func TestProgressEnds(t *testing.T) {
 	o := testOptions(vfs.NewMem())
 	all := workload(t, 500, 8)
@@ -256,7 +256,7 @@ func TestBackup(t *testing.T) {
 	}
 }
 
-// TestUnfinishedBackup: a copy that was cut short is not a store.
+// TestUnfinishedBackup: an interrupted copy is not a store.
 func TestUnfinishedBackup(t *testing.T) {
 	fs := vfs.NewMem()
 	m, err := layout{fs: fs, dir: "/backup"}.begin()

@@ -12,7 +12,7 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
 
-// The mark's file: markSlots slots, each at the start of its own block.
+// The file has watermarkSlots slots, each at the start of its own block.
 const (
 	markMagic    = 0x4d464442 // "BDFM" in little-endian bytes
 	markVersion  = 1
@@ -22,26 +22,26 @@ const (
 	markFileSize = markSlots * markSlotStep
 )
 
-// phase is what a store is going through. On disk: frozen.
+// phase is the life cycle of a store. On disk: frozen.
 type phase uint8
 
 const (
-	creating phase = 1 // Pebble may not be whole yet; nothing was acknowledged
-	open     phase = 2 // in use, or ended without a Close
-	closed   phase = 3 // closed in good order
-	copying  phase = 4 // a backup or a restore that is not whole yet
+	creating phase = 1 // the database may be incomplete; nothing was acknowledged
+	open     phase = 2 // in use, or crashed
+	closed   phase = 3 // closed cleanly
+	copying  phase = 4 // an incomplete backup or restore
 )
 
 // watermarkRecord says how far the journal is known to reach.
 type watermarkRecord struct {
 	phase phase
-	count uint64 // of marks written; the highest is the newest
+	count uint64 // of records written; the highest is the newest
 	last  uint64 // Seq of the last durable command; 0 = none
 	first uint64 // first Seq of the frame that ends there
 	hash  uint64 // HashFrame of that frame
 	epoch uint64
 
-	slot int // where it was read; not on disk
+	slot int // slot that it was read from; not on disk
 }
 
 var (
@@ -50,20 +50,19 @@ var (
 	errUnfinished       = errors.New("a backup or a restore into this folder was cut short")
 )
 
-// mark is the high-water mark: the one witness outside Pebble of how far the
-// journal reached. Pebble takes the end of its log for the end of the data,
-// wherever that end is; the mark knows better.
+// watermark is the file of the high-water mark, the only record outside Pebble of how
+// far the journal reached. Pebble takes the end of its log for the end of the data,
+// wherever it is; the watermark shows a log that was cut.
 //
-// A write goes into the page cache, so it survives the death of the process; a
-// sync takes it to the disk. Three slots: one that is safe on disk, one that is
-// being synced, one that takes writes; so whatever a power failure leaves of
-// two of them, the third is whole.
+// A write goes to the page cache and survives the death of the process; a sync takes it
+// to the disk. Of the three slots one is safe on disk, one is being synced and one
+// takes writes, so whatever a power failure leaves of two of them, the third is valid.
 //
-// write may be called by one goroutine, sync by another.
+// write and sync may be called by two goroutines.
 type watermark struct {
 	file vfs.File
 
-	mu     sync.Mutex // write against the turn of slots in sync
+	mu     sync.Mutex // orders write and the change of slots in sync
 	slot   int        // takes writes
 	newest watermarkRecord
 	dirty  bool // newest is not known to be on disk
@@ -85,7 +84,7 @@ func (r *watermarkRecord) encode(p *[markSize]byte) {
 	binary.LittleEndian.PutUint32(p[60:], crc32.Checksum(p[:60], castagnoli))
 }
 
-// decodeWatermark reads one slot; ok is false for anything but a whole record.
+// decodeWatermark decodes one slot; ok is false unless the record is valid.
 func decodeWatermark(p []byte) (r watermarkRecord, ok bool) {
 	if len(p) < markSize || binary.LittleEndian.Uint32(p) != markMagic ||
 		binary.LittleEndian.Uint16(p[4:]) != markVersion ||
@@ -103,8 +102,8 @@ func decodeWatermark(p []byte) (r watermarkRecord, ok bool) {
 	return r, r.phase >= creating && r.phase <= copying
 }
 
-// readWatermark returns the newest record of the file and how many slots are not
-// whole. Errors: errWatermarkMissing, errWatermarkDamaged, those of reading.
+// readWatermark returns the newest record of the file and the number of invalid slots.
+// Errors: errWatermarkMissing, errWatermarkDamaged, those of reading.
 func readWatermark(fs vfs.FS, path string) (r watermarkRecord, bad int, err error) {
 	f, err := fs.Open(path)
 	if oserror.IsNotExist(err) {
@@ -144,15 +143,15 @@ func ignoreEOF(err error) error {
 	return err
 }
 
-// openWatermark opens the file for writing, makes it if need be, writes r into every
-// slot, that of the record before last, and syncs it with its directory.
+// openWatermark opens the file for writing, or creates it, writes r into every slot,
+// the oldest record's first, and syncs the file and its directory.
 func openWatermark(fs vfs.FS, path string, r watermarkRecord) (*watermark, error) {
 	f, err := fs.OpenReadWrite(path, "blockdesk-mark")
 	if err != nil {
 		return nil, fmt.Errorf("opening the high-water mark: %w", err)
 	}
-	// One slot after the other, the newest record's last, so that a crash in
-	// between loses neither.
+	// One slot after the other, the newest record's last, so that a crash in between
+	// loses neither.
 	m := &watermark{file: f, newest: r, slot: (r.slot + 1) % markSlots}
 	for range markSlots {
 		if err := m.write(r); err != nil {
@@ -168,8 +167,8 @@ func openWatermark(fs vfs.FS, path string, r watermarkRecord) (*watermark, error
 	return m, nil
 }
 
-// write makes r the newest record; its count is set here. On return it survives
-// the process, not yet the machine.
+// write makes r the newest record and sets its count. When it returns, r survives the
+// process, not yet the machine.
 func (m *watermark) write(r watermarkRecord) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -183,8 +182,8 @@ func (m *watermark) write(r watermarkRecord) error {
 	return nil
 }
 
-// sync takes the newest record to the disk, if it is not there already. A
-// failed sync must not be asked for again.
+// sync puts the newest record on disk unless it is there. A failed sync must not be
+// repeated.
 func (m *watermark) sync() error {
 	m.syncMu.Lock()
 	defer m.syncMu.Unlock()
@@ -205,7 +204,7 @@ func (m *watermark) sync() error {
 	return nil
 }
 
-// read returns the newest record and the last Seq that is safe on disk.
+// read returns the newest record and the last Seq that is on disk.
 func (m *watermark) read() (newest watermarkRecord, synced uint64) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -26,7 +26,7 @@ var (
 // filler is the cache's cursor: it keeps the stream a gapless run of the journal's
 // frames that ends with the newest. Everything in the stream can be had from the
 // journal again, so whenever the two may differ the stream is made anew.
-type filler struct {
+type streamFiller struct {
 	p  *Publisher
 	l  *link
 	js jetstream.JetStream
@@ -53,7 +53,7 @@ func (p *Publisher) fill(ctx context.Context, l *link) error {
 	// lose a goroutine where the two come close together.
 	anew := false
 	for try := 0; !ended(ctx); try++ {
-		f := &filler{p: p, l: l, js: js}
+		f := &streamFiller{p: p, l: l, js: js}
 		err := f.run(ctx, anew, func() { try = 0 })
 		var disk journalError
 		switch {
@@ -79,7 +79,7 @@ type journalError struct{ error }
 func (e journalError) Unwrap() error { return e.error }
 
 // run fills until something fails; well is called when something was stored.
-func (f *filler) run(ctx context.Context, anew bool, well func()) error {
+func (f *streamFiller) run(ctx context.Context, anew bool, well func()) error {
 	if err := f.begin(ctx, anew); err != nil {
 		return err
 	}
@@ -109,7 +109,7 @@ func (f *filler) run(ctx context.Context, anew bool, well func()) error {
 }
 
 // begin makes sure that there is a stream and finds where it ends in our journal.
-func (f *filler) begin(ctx context.Context, anew bool) error {
+func (f *streamFiller) begin(ctx context.Context, anew bool) error {
 	ctx, cancel := context.WithTimeout(ctx, answerTimeout)
 	defer cancel()
 	o := &f.p.o
@@ -143,7 +143,7 @@ func (f *filler) begin(ctx context.Context, anew bool) error {
 
 // base is where filling an empty stream begins: where a follower with the newest
 // snapshot goes on.
-func (f *filler) base() persist.Position {
+func (f *streamFiller) base() persist.Position {
 	if place, ok := f.p.journal.NewestSnapshot(); ok {
 		return place
 	}
@@ -152,7 +152,7 @@ func (f *filler) base() persist.Position {
 
 // resume finds the frame that the stream's last message ends, and goes on after
 // it. errStreamMismatch: it ends none of ours.
-func (f *filler) resume(last []byte) error {
+func (f *streamFiller) resume(last []byte) error {
 	h, part, err := parseMessage(last)
 	if err != nil || h.kind != kindFramePiece || int(h.offset)+len(part) != int(h.total) {
 		return fmt.Errorf("%w: its last message ends no frame", errStreamMismatch)
@@ -176,7 +176,7 @@ func (f *filler) resume(last []byte) error {
 }
 
 // step publishes the next frames and reports whether there are more.
-func (f *filler) step(ctx context.Context) (more bool, err error) {
+func (f *streamFiller) step(ctx context.Context) (more bool, err error) {
 	size, most := 0, f.l.pieceBytes()
 	var broken error
 	err = f.p.journal.Frames(f.at.Next, func(frame *persist.Frame, encoded []byte) bool {
@@ -203,7 +203,7 @@ func (f *filler) step(ctx context.Context) (more bool, err error) {
 
 // put sends one frame on its way. A frame has at most MaxFrameBytes/MinPieceBytes
 // parts, so it alone may take more than the window.
-func (f *filler) put(ctx context.Context, frame *persist.Frame, encoded []byte, most int) (err error) {
+func (f *streamFiller) put(ctx context.Context, frame *persist.Frame, encoded []byte, most int) (err error) {
 	eachPiece(encoded, most, func(offset int, part []byte) bool {
 		h := head{kind: kindFramePiece, term: f.p.term, seq: frame.First, total: uint32(len(encoded)), offset: uint32(offset)}
 		end := uint64(0)
@@ -238,7 +238,7 @@ func messageID(frame *persist.Frame, offset int) string {
 }
 
 // settle waits until at most most messages are not acknowledged.
-func (f *filler) awaitAcks(ctx context.Context, most int) error {
+func (f *streamFiller) awaitAcks(ctx context.Context, most int) error {
 	for len(f.pending) > most {
 		if err := f.awaitAck(ctx); err != nil {
 			return err
@@ -249,7 +249,7 @@ func (f *filler) awaitAcks(ctx context.Context, most int) error {
 
 // awaitAck waits for the oldest acknowledgement. Each must be of the position
 // after the one before: else somebody else writes, or something is missing.
-func (f *filler) awaitAck(ctx context.Context) error {
+func (f *streamFiller) awaitAck(ctx context.Context) error {
 	s := f.pending[0]
 	select {
 	case <-ctx.Done():
@@ -274,7 +274,7 @@ func (f *filler) awaitAck(ctx context.Context) error {
 
 // abandon waits for what is still under way after a failure. errStreamMismatch: something
 // was stored after what was not.
-func (f *filler) drainAcks(ctx context.Context) (err error) {
+func (f *streamFiller) drainAcks(ctx context.Context) (err error) {
 	for _, s := range f.pending {
 		select {
 		case <-ctx.Done():

@@ -65,7 +65,7 @@ func overheard(t *testing.T, r *rig, l *leader, n int) [][]byte {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if h.kind == kindHeartbeat && parseHeartbeat(&h, body).place == want {
+		if h.kind == kindHeartbeat && parseHeartbeat(&h, body).position == want {
 			return all
 		}
 	}
@@ -197,8 +197,8 @@ func TestTerms(t *testing.T) {
 	}
 	f.at = persist.Genesis()
 	half := appendMessage(nil, &head{kind: kindFramePiece, term: 5, seq: 1, total: 100}, make([]byte, 50))
-	old := appendHeartbeat(nil, 4, &heartbeat{place: persist.Position{Next: 7, Hash: 1, Epoch: 1}})
-	newer := appendHeartbeat(nil, 6, &heartbeat{place: persist.Genesis()})
+	old := appendHeartbeat(nil, 4, &heartbeat{position: persist.Position{Next: 7, Hash: 1, Epoch: 1}})
+	newer := appendHeartbeat(nil, 6, &heartbeat{position: persist.Genesis()})
 	ask := appendMessage(nil, &head{kind: kindSnapshotRequest, term: 9})
 	for i, m := range [][]byte{half, old, newer, ask} {
 		if _, err := f.handle(t.Context(), nil, m); err != nil {
@@ -230,7 +230,7 @@ func TestBehind(t *testing.T) {
 	l.seq(t)
 	l.stop(t) // takes a snapshot
 	deleteStream(t, r)
-	f.o.RefillPatience = 10 * time.Millisecond
+	f.o.RefillTimeout = 10 * time.Millisecond
 	f.to, f.at = &strict{engine.NewReplica(smallState)}, persist.Genesis()
 	link, err := dial(&r.o, "test", &LinkStats{})
 	if err != nil {
@@ -238,12 +238,12 @@ func TestBehind(t *testing.T) {
 	}
 	defer link.Close()
 	await.True(t, "a connection", link.IsConnected)
-	beat := appendHeartbeat(nil, 1, &heartbeat{place: persist.Position{Next: 99, Hash: 1, Epoch: 1}, durable: 98})
+	beat := appendHeartbeat(nil, 1, &heartbeat{position: persist.Position{Next: 99, Hash: 1, Epoch: 1}, durable: 98})
 	if _, err := f.handle(ctx, link, beat); !errors.Is(err, ErrBehind) {
 		t.Errorf("without a stream: %v", err)
 	}
 	l = r.lead(t, o, flow) // fills the stream from the snapshot on
-	f.o.RefillPatience = runtest.HangTimeout
+	f.o.RefillTimeout = runtest.HangTimeout
 	if err := f.Run(ctx, f.to); !errors.Is(err, ErrBehind) {
 		t.Errorf("from before the stream: %v", err)
 	}

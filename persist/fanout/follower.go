@@ -158,7 +158,7 @@ func (f *Follower) handle(ctx context.Context, l *link, data []byte) (level bool
 	if !ok {
 		return false, nil
 	}
-	return false, f.liveFrame(ctx, l, &frame, encoded)
+	return false, f.handleFrame(ctx, l, &frame, encoded)
 }
 
 // whole checks a message of the live subject or the stream, and counts one that is
@@ -185,16 +185,16 @@ func (f *Follower) frame(encoded []byte) (persist.Frame, bool) {
 	return frame, err == nil
 }
 
-// liveFrame takes a frame of the leader's own voice: one that does not fit to what
+// handleFrame takes a frame of the leader's own voice: one that does not fit to what
 // was followed says that the histories differ.
-func (f *Follower) liveFrame(ctx context.Context, l *link, frame *persist.Frame, encoded []byte) error {
+func (f *Follower) handleFrame(ctx context.Context, l *link, frame *persist.Frame, encoded []byte) error {
 	if frame.First > f.at.Next {
 		f.stats.Gaps.Add(1)
 		if err := f.refill(ctx, l, frame.First); err != nil || ended(ctx) {
 			return err
 		}
 	}
-	err := f.next(frame, encoded)
+	err := f.applyNext(frame, encoded)
 	if errors.Is(err, errOtherHistory) {
 		return fmt.Errorf("%w: %w", ErrDiverged, err)
 	}
@@ -206,7 +206,7 @@ var errOtherHistory = errors.New("frame of another history")
 
 // next applies the frame if it comes next. One that was applied before is passed
 // over. Errors: errOtherHistory, those of the applier.
-func (f *Follower) next(frame *persist.Frame, encoded []byte) error {
+func (f *Follower) applyNext(frame *persist.Frame, encoded []byte) error {
 	hash := persist.HashFrame(encoded)
 	if last := frame.Last(); last < f.at.Next {
 		if last == f.at.Next-1 && hash != f.at.Hash {
@@ -244,16 +244,16 @@ const keptCommands = 1 << 14
 // nothing that it has sent is missing.
 func (f *Follower) onHeartbeat(ctx context.Context, l *link, b heartbeat) (level bool, err error) {
 	f.lag.heard(b.durable)
-	if b.place.Next > f.at.Next {
+	if b.position.Next > f.at.Next {
 		f.stats.Gaps.Add(1)
-		if err := f.refill(ctx, l, b.place.Next); err != nil || ended(ctx) {
+		if err := f.refill(ctx, l, b.position.Next); err != nil || ended(ctx) {
 			return false, err
 		}
 	}
 	last := f.at.Next - 1
 	switch {
-	case b.place.Next == f.at.Next && b.place.Hash != f.at.Hash:
-		return false, fmt.Errorf("%w: at seq %d its frames have hash %016x, those followed %016x", ErrDiverged, last, b.place.Hash, f.at.Hash)
+	case b.position.Next == f.at.Next && b.position.Hash != f.at.Hash:
+		return false, fmt.Errorf("%w: at seq %d its frames have hash %016x, those followed %016x", ErrDiverged, last, b.position.Hash, f.at.Hash)
 	case b.durable < last && b.at-f.lastAt > int64(divergeMargin):
 		return false, fmt.Errorf("%w: it ends with seq %d, seq %d was followed", ErrDiverged, b.durable, last)
 	}

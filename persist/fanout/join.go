@@ -60,23 +60,23 @@ func (f *Follower) fetch(ctx context.Context, l *link) (*engine.Replica, persist
 		return nil, none, err
 	}
 	if first.size == 0 {
-		if first.place != persist.Genesis() {
-			return nil, none, fmt.Errorf("%w: an empty one of seq %d", errUnusable, first.place.Next-1)
+		if first.position != persist.Genesis() {
+			return nil, none, fmt.Errorf("%w: an empty one of seq %d", errUnusable, first.position.Next-1)
 		}
-		return engine.NewReplica(f.o.State), first.place, nil
+		return engine.NewReplica(f.o.State), first.position, nil
 	}
 	if first.size > persist.MaxSnapshotFile {
 		return nil, none, fmt.Errorf("%w: %d bytes: at most %d", errUnusable, first.size, uint64(persist.MaxSnapshotFile))
 	}
 	file := append([]byte(nil), first.bytes...)
 	for uint64(len(file)) < first.size {
-		p, err := f.requestWithRetry(ctx, l, first.place.Next, uint64(len(file)))
+		p, err := f.requestWithRetry(ctx, l, first.position.Next, uint64(len(file)))
 		switch {
 		case err != nil:
 			return nil, none, err
-		case p.place.Next != first.place.Next || p.size != first.size || len(p.bytes) == 0 ||
+		case p.position.Next != first.position.Next || p.size != first.size || len(p.bytes) == 0 ||
 			uint64(len(file)+len(p.bytes)) > first.size:
-			return nil, none, fmt.Errorf("%w: that of seq %d is gone", errUnusable, first.place.Next-1)
+			return nil, none, fmt.Errorf("%w: that of seq %d is gone", errUnusable, first.position.Next-1)
 		}
 		file = append(file, p.bytes...)
 		f.stats.SnapshotBytes.Add(uint64(len(p.bytes)))
@@ -87,8 +87,8 @@ func (f *Follower) fetch(ctx context.Context, l *link) (*engine.Replica, persist
 	} else if err != nil {
 		return nil, none, fmt.Errorf("%w: %w", errUnusable, err)
 	}
-	if place != first.place {
-		return nil, none, fmt.Errorf("%w: it is of %+v, told of %+v", errUnusable, place, first.place)
+	if place != first.position {
+		return nil, none, fmt.Errorf("%w: it is of %+v, told of %+v", errUnusable, place, first.position)
 	}
 	f.stats.Snapshots.Add(1)
 	return r, place, nil

@@ -44,7 +44,7 @@ func TestOptions(t *testing.T) {
 		"two replicas":   func(o *Options) { o.StreamReplicas = 2 },
 		"seven replicas": func(o *Options) { o.StreamReplicas = 7 },
 		"stale":          func(o *Options) { o.Heartbeat, o.MaxStale = time.Second, 2*time.Second },
-		"patience":       func(o *Options) { o.RefillPatience = -1 },
+		"patience":       func(o *Options) { o.RefillTimeout = -1 },
 		"two logons":     func(o *Options) { o.Auth = Auth{User: "u", Token: "t"} },
 		"no seed":        func(o *Options) { o.Auth = Auth{Seed: []byte("SUX")} },
 	} {

@@ -90,9 +90,9 @@ type Options struct {
 	// MaxStale is how long a follower may be without what the leader has said,
 	// and still be ready. Default 2 s; at least three beats.
 	MaxStale time.Duration
-	// RefillPatience is how long a gap may stay unfilled, with a leader that is
+	// RefillTimeout is how long a gap may stay unfilled, with a leader that is
 	// heard, until Run gives up with ErrBehind. Default 30 s.
-	RefillPatience time.Duration
+	RefillTimeout time.Duration
 	// State is how a follower's replica is made.
 	State engine.StateOptions
 	// Clock is the time, for lags and beats. Default the system's.
@@ -105,7 +105,7 @@ func (o Options) withDefaults() Options {
 	o.Heartbeat = cmp.Or(o.Heartbeat, 100*time.Millisecond)
 	o.StreamAge = cmp.Or(o.StreamAge, 24*time.Hour)
 	o.MaxStale = cmp.Or(o.MaxStale, 2*time.Second)
-	o.RefillPatience = cmp.Or(o.RefillPatience, 30*time.Second)
+	o.RefillTimeout = cmp.Or(o.RefillTimeout, 30*time.Second)
 	o.Name = cmp.Or(o.Name, "blockdesk")
 	o.Prefix = cmp.Or(o.Prefix, "blockdesk")
 	o.StreamBytes = cmp.Or(o.StreamBytes, 1<<30)
@@ -137,8 +137,8 @@ func (o *Options) Validate() error {
 		return fmt.Errorf("stream replicas %d: must be 1, 3 or 5", d.StreamReplicas)
 	case d.MaxStale < 3*d.Heartbeat:
 		return fmt.Errorf("max stale %v: must be three beats of %v at least", d.MaxStale, d.Heartbeat)
-	case d.RefillPatience < 0:
-		return fmt.Errorf("refill patience %v: must not be negative", d.RefillPatience)
+	case d.RefillTimeout < 0:
+		return fmt.Errorf("refill patience %v: must not be negative", d.RefillTimeout)
 	}
 	_, err := d.Auth.option()
 	return err

@@ -206,7 +206,7 @@ func (p *Publisher) sent(f *persist.Frame, bytes, most int, ok bool) {
 // beat tells where the live cursor is, behind all that it has published.
 func (p *Publisher) sendHeartbeat(l *link, at persist.Position, buf *[]byte) {
 	now := p.o.Clock().UnixNano() // before durable: see Follower.onHeartbeat
-	b := heartbeat{place: at, durable: p.journal.Durable().Next - 1, at: now}
+	b := heartbeat{position: at, durable: p.journal.Durable().Next - 1, at: now}
 	*buf = appendHeartbeat((*buf)[:0], p.term, &b)
 	_ = l.Publish(p.o.liveSubject(), *buf) // without a server there is nobody to hear it
 }

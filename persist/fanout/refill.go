@@ -43,8 +43,8 @@ func (f *Follower) refill(ctx context.Context, l *link, target uint64) error {
 			return fmt.Errorf("%w: seq %d: %w", ErrBehind, f.at.Next, err)
 		case f.at.Next > before || !l.IsConnected():
 			since, try = f.o.Clock(), 0
-		case f.o.Clock().Sub(since) > f.o.RefillPatience:
-			return fmt.Errorf("%w: seq %d: not in the stream within %v: %w", ErrBehind, f.at.Next, f.o.RefillPatience, errors.Join(err))
+		case f.o.Clock().Sub(since) > f.o.RefillTimeout:
+			return fmt.Errorf("%w: seq %d: not in the stream within %v: %w", ErrBehind, f.at.Next, f.o.RefillTimeout, errors.Join(err))
 		}
 		if f.at.Next < target && !sleep(ctx, pause(try)) {
 			return nil
@@ -72,7 +72,7 @@ func (f *Follower) read(ctx context.Context, l *link, target uint64) error {
 	if err != nil {
 		return err
 	}
-	start, err := find(short, stream, f.at.Next)
+	start, err := findFrame(short, stream, f.at.Next)
 	if err != nil || start == 0 {
 		return err
 	}
@@ -96,7 +96,7 @@ func (f *Follower) read(ctx context.Context, l *link, target uint64) error {
 		} else if err != nil {
 			return err
 		}
-		if err := f.cached(&parts, m.Data()); err != nil {
+		if err := f.applyCached(&parts, m.Data()); err != nil {
 			return err
 		}
 	}
@@ -105,7 +105,7 @@ func (f *Follower) read(ctx context.Context, l *link, target uint64) error {
 
 // cached takes a message of the stream. What does not follow is passed over: only
 // the leader's own voice can say that the histories differ.
-func (f *Follower) cached(parts *assembly, data []byte) error {
+func (f *Follower) applyCached(parts *assembly, data []byte) error {
 	h, body, ok := f.parse(data)
 	if !ok || h.kind != kindFramePiece {
 		return nil
@@ -116,7 +116,7 @@ func (f *Follower) cached(parts *assembly, data []byte) error {
 		return nil
 	}
 	before := f.at.Next
-	err := f.next(&frame, encoded)
+	err := f.applyNext(&frame, encoded)
 	switch {
 	case errors.Is(err, errOtherHistory):
 		f.stats.Foreign.Add(1)
@@ -133,7 +133,7 @@ func (f *Follower) cached(parts *assembly, data []byte) error {
 // is not there yet. Positions have no gaps and frames are in order, so it halves.
 // Errors: errNotInStream, also where next lies within a frame; those of the server, also where the stream drops its oldest
 // meanwhile.
-func find(ctx context.Context, stream jetstream.Stream, next uint64) (uint64, error) {
+func findFrame(ctx context.Context, stream jetstream.Stream, next uint64) (uint64, error) {
 	info, err := stream.Info(ctx)
 	if err != nil || info.State.Msgs == 0 {
 		return 0, err

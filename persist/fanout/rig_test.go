@@ -80,7 +80,7 @@ func newRig(t testing.TB) *rig {
 	r.up(t)
 	r.o = Options{
 		URLs: []string{r.url(t)}, Heartbeat: 20 * time.Millisecond, StreamBytes: MinStreamBytes,
-		State: smallState, Logger: quiet(), RefillPatience: runtest.HangTimeout,
+		State: smallState, Logger: quiet(), RefillTimeout: runtest.HangTimeout,
 	}
 	r.o = r.o.withDefaults()
 	t.Cleanup(func() {

@@ -13,10 +13,10 @@ import (
 	"github.com/nats-io/nats-server/v2/server"
 )
 
-// startPatience bounds the start of a Server, and stopPatience its last requests.
+// startTimeout bounds the start of a Server, and stopPatience its last requests.
 const (
-	startPatience = 10 * time.Second
-	stopPatience  = time.Second
+	startTimeout = 10 * time.Second
+	stopPatience = time.Second
 )
 
 // ServerOptions are those of a server inside this process.
@@ -98,7 +98,7 @@ func (s *Server) port() int {
 // Run serves until ctx ends. Once.
 func (s *Server) Run(ctx context.Context) error {
 	s.s.Start()
-	if !s.s.ReadyForConnections(startPatience) {
+	if !s.s.ReadyForConnections(startTimeout) {
 		s.err = fmt.Errorf("nats server: does not listen on %s:%d", s.o.Host, s.o.Port)
 	}
 	close(s.ready)

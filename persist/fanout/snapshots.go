@@ -43,7 +43,7 @@ func (p *Publisher) piece(dst []byte, ask *head, chunk []byte) []byte {
 	place, ok := p.journal.NewestSnapshot()
 	if next == 0 && !ok {
 		// The journal still begins with its first frame: nothing to carry.
-		return appendPiece(dst, p.term, 0, &piece{place: persist.Genesis()})
+		return appendPiece(dst, p.term, 0, &piece{position: persist.Genesis()})
 	}
 	if next == 0 {
 		next, offset = place.Next, 0
@@ -64,5 +64,5 @@ func (p *Publisher) piece(dst []byte, ask *head, chunk []byte) []byte {
 	if next != place.Next {
 		place = persist.Position{Next: next} // an older one, whose file says the rest
 	}
-	return appendPiece(dst, p.term, offset, &piece{place: place, size: uint64(size), bytes: chunk[:n]})
+	return appendPiece(dst, p.term, offset, &piece{position: place, size: uint64(size), bytes: chunk[:n]})
 }

@@ -119,46 +119,46 @@ func parseMessage(data []byte) (head, []byte, error) {
 
 // beat is where a leader says it is. Its head's seq is the place's Next.
 type heartbeat struct {
-	place   persist.Position // up to which everything has been sent
-	durable uint64           // last Seq durable, at at or later
-	at      int64            // the leader's clock, Unix ns
+	position persist.Position // up to which everything has been sent
+	durable  uint64           // last Seq durable, at at or later
+	at       int64            // the leader's clock, Unix ns
 }
 
 func appendHeartbeat(dst []byte, term uint64, b *heartbeat) []byte {
 	var p [heartbeatSize]byte
 	le := binary.LittleEndian
-	le.PutUint64(p[0:], b.place.Hash)
-	le.PutUint64(p[8:], b.place.Epoch)
+	le.PutUint64(p[0:], b.position.Hash)
+	le.PutUint64(p[8:], b.position.Epoch)
 	le.PutUint64(p[16:], b.durable)
 	le.PutUint64(p[24:], uint64(b.at))
-	return appendMessage(dst, &head{kind: kindHeartbeat, term: term, seq: b.place.Next}, p[:])
+	return appendMessage(dst, &head{kind: kindHeartbeat, term: term, seq: b.position.Next}, p[:])
 }
 
 // parseHeartbeat reads the body of a beat that parseMessage has let through.
 func parseHeartbeat(h *head, body []byte) heartbeat {
 	le := binary.LittleEndian
 	return heartbeat{
-		place:   persist.Position{Next: h.seq, Hash: le.Uint64(body[0:]), Epoch: le.Uint64(body[8:])},
-		durable: le.Uint64(body[16:]),
-		at:      int64(le.Uint64(body[24:])),
+		position: persist.Position{Next: h.seq, Hash: le.Uint64(body[0:]), Epoch: le.Uint64(body[8:])},
+		durable:  le.Uint64(body[16:]),
+		at:       int64(le.Uint64(body[24:])),
 	}
 }
 
 // piece is a part of a snapshot's file. Its head's seq is the place's Next. A file
 // of no bytes stands for the empty replica of persist.Genesis.
 type piece struct {
-	place persist.Position
-	size  uint64 // of the file
-	bytes []byte
+	position persist.Position
+	size     uint64 // of the file
+	bytes    []byte
 }
 
 func appendPiece(dst []byte, term, offset uint64, p *piece) []byte {
 	var b [pieceHeadSize]byte
 	le := binary.LittleEndian
-	le.PutUint64(b[0:], p.place.Hash)
-	le.PutUint64(b[8:], p.place.Epoch)
+	le.PutUint64(b[0:], p.position.Hash)
+	le.PutUint64(b[8:], p.position.Epoch)
 	le.PutUint64(b[16:], p.size)
-	h := head{kind: kindSnapshotPiece, term: term, seq: p.place.Next}
+	h := head{kind: kindSnapshotPiece, term: term, seq: p.position.Next}
 	h.setSnapshotOffset(offset)
 	return appendMessage(dst, &h, b[:], p.bytes)
 }
@@ -168,9 +168,9 @@ func appendPiece(dst []byte, term, offset uint64, p *piece) []byte {
 func parsePiece(h *head, body []byte) piece {
 	le := binary.LittleEndian
 	return piece{
-		place: persist.Position{Next: h.seq, Hash: le.Uint64(body[0:]), Epoch: le.Uint64(body[8:])},
-		size:  le.Uint64(body[16:]),
-		bytes: body[pieceHeadSize:],
+		position: persist.Position{Next: h.seq, Hash: le.Uint64(body[0:]), Epoch: le.Uint64(body[8:])},
+		size:     le.Uint64(body[16:]),
+		bytes:    body[pieceHeadSize:],
 	}
 }
 

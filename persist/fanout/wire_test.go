@@ -28,7 +28,7 @@ func TestGoldenMessages(t *testing.T) {
 			"42 44 46 4e 01 01 00 00 0700000000000000 8877665544332211 08000000 03000000 616263",
 		},
 		"beat": {
-			appendHeartbeat(nil, 7, &heartbeat{place: place, durable: 6, at: 5}),
+			appendHeartbeat(nil, 7, &heartbeat{position: place, durable: 6, at: 5}),
 			"42 44 46 4e 01 02 00 00 0700000000000000 8877665544332211 00000000 00000000 " +
 				"0807060504030201 0900000000000000 0600000000000000 0500000000000000",
 		},
@@ -37,7 +37,7 @@ func TestGoldenMessages(t *testing.T) {
 			"42 44 46 4e 01 03 00 00 0000000000000000 8877665544332211 05000000 0a000000",
 		},
 		"piece": {
-			appendPiece(nil, 7, 0x0000000a00000005, &piece{place: place, size: 3, bytes: []byte("xyz")}),
+			appendPiece(nil, 7, 0x0000000a00000005, &piece{position: place, size: 3, bytes: []byte("xyz")}),
 			"42 44 46 4e 01 04 00 00 0700000000000000 8877665544332211 05000000 0a000000 " +
 				"0807060504030201 0900000000000000 0300000000000000 78797a",
 		},
@@ -51,12 +51,12 @@ func TestGoldenMessages(t *testing.T) {
 			t.Errorf("%s:\n%x\nwant\n%x", name, c.got, want)
 		}
 	}
-	h, body, err := parseMessage(appendHeartbeat(nil, 7, &heartbeat{place: place, durable: 6, at: 5}))
-	if b := parseHeartbeat(&h, body); err != nil || b != (heartbeat{place: place, durable: 6, at: 5}) || h.term != 7 {
+	h, body, err := parseMessage(appendHeartbeat(nil, 7, &heartbeat{position: place, durable: 6, at: 5}))
+	if b := parseHeartbeat(&h, body); err != nil || b != (heartbeat{position: place, durable: 6, at: 5}) || h.term != 7 {
 		t.Errorf("beat %+v: %v", b, err)
 	}
-	h, body, err = parseMessage(appendPiece(nil, 7, 1<<33+5, &piece{place: place, size: 3, bytes: []byte("xyz")}))
-	if p := parsePiece(&h, body); err != nil || p.place != place || p.size != 3 || string(p.bytes) != "xyz" || h.snapshotOffset() != 1<<33+5 {
+	h, body, err = parseMessage(appendPiece(nil, 7, 1<<33+5, &piece{position: place, size: 3, bytes: []byte("xyz")}))
+	if p := parsePiece(&h, body); err != nil || p.position != place || p.size != 3 || string(p.bytes) != "xyz" || h.snapshotOffset() != 1<<33+5 {
 		t.Errorf("piece %+v of %+v: %v", p, h, err)
 	}
 }
@@ -147,8 +147,8 @@ func TestAssembly(t *testing.T) {
 
 func FuzzMessage(f *testing.F) {
 	f.Add(appendMessage(nil, &head{kind: kindFramePiece, term: 1, seq: 1, total: 4}, []byte("abcd")), []byte("x"))
-	f.Add(appendHeartbeat(nil, 7, &heartbeat{place: persist.Genesis()}), []byte(nil))
-	f.Add(appendPiece(nil, 7, 5, &piece{place: persist.Genesis(), size: 3, bytes: []byte("xyz")}), []byte("y"))
+	f.Add(appendHeartbeat(nil, 7, &heartbeat{position: persist.Genesis()}), []byte(nil))
+	f.Add(appendPiece(nil, 7, 5, &piece{position: persist.Genesis(), size: 3, bytes: []byte("xyz")}), []byte("y"))
 	f.Add(appendMessage(nil, &head{kind: kindSnapshotRequest}), []byte("z"))
 	f.Fuzz(func(t *testing.T, data, more []byte) {
 		var a assembly

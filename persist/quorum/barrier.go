@@ -24,10 +24,10 @@ type ackTransport struct {
 	transport
 	stall time.Duration // a pipeline's patience
 
-	mu    sync.Mutex
-	clock uint64 // counts the rounds of verification
-	acked map[raft.ServerID]confirmation
-	moved chan struct{} // closed, and made anew, at each confirmation
+	mu      sync.Mutex
+	round   uint64 // counts the rounds of verification
+	acked   map[raft.ServerID]confirmation
+	changed chan struct{} // closed, and made anew, at each confirmation
 }
 
 // confirmation: a peer has followed the leader of term when asked at round or
@@ -35,7 +35,7 @@ type ackTransport struct {
 type confirmation struct{ term, round uint64 }
 
 func newAckTransport(t transport, stall time.Duration) *ackTransport {
-	return &ackTransport{transport: t, stall: stall, acked: map[raft.ServerID]confirmation{}, moved: make(chan struct{})}
+	return &ackTransport{transport: t, stall: stall, acked: map[raft.ServerID]confirmation{}, changed: make(chan struct{})}
 }
 
 // AppendEntries implements raft.Transport: heartbeats come this way.
@@ -43,7 +43,7 @@ func (w *ackTransport) AppendEntries(
 	id raft.ServerID, to raft.ServerAddress, args *raft.AppendEntriesRequest, resp *raft.AppendEntriesResponse,
 ) error {
 	w.mu.Lock()
-	round := w.clock
+	round := w.round
 	w.mu.Unlock()
 	err := w.transport.AppendEntries(id, to, args, resp)
 	if err == nil && resp.Success {
@@ -69,16 +69,16 @@ func (w *ackTransport) confirm(id raft.ServerID, c confirmation) {
 		return
 	}
 	w.acked[id] = c
-	close(w.moved)
-	w.moved = make(chan struct{})
+	close(w.changed)
+	w.changed = make(chan struct{})
 }
 
 // begin begins a round: what is asked from now on counts for it.
 func (w *ackTransport) begin() uint64 {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.clock++
-	return w.clock
+	w.round++
+	return w.round
 }
 
 // majority reports whether most of the voters have confirmed, the node itself
@@ -96,7 +96,7 @@ func (w *ackTransport) majority(self raft.ServerID, voters []raft.Server, c conf
 			have++
 		}
 	}
-	return 2*have > all, w.moved
+	return 2*have > all, w.changed
 }
 
 // errUnconfirmed: a majority has not answered within Options.Timeout.

@@ -194,7 +194,7 @@ func FuzzReadImage(f *testing.F) {
 		f.Fatal(err)
 	}
 	s := &fsmSnapshot{head: header{index: 3, at: persist.Position{Next: w.replica.State.Seq() + 1}}, stores: l.kv.View(), status: &snapshotStatus{}}
-	part := w.image()
+	part := w.snapshotPart()
 	var out bytes.Buffer
 	if err := s.write(&out, &part); err != nil {
 		f.Fatal(err)

@@ -62,7 +62,7 @@ func (x *frameIndex) find(first uint64) (index uint64, ok bool) {
 }
 
 // place is where the judged frames end.
-func (x *frameIndex) place() persist.Position {
+func (x *frameIndex) position() persist.Position {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	if x.end.Next == 0 {

@@ -270,7 +270,7 @@ func TestShelf(t *testing.T) {
 // limit.
 func TestFrameIndex(t *testing.T) {
 	var x frameIndex
-	if at := x.place(); at != persist.Genesis() || !x.reaches(at) {
+	if at := x.position(); at != persist.Genesis() || !x.reaches(at) {
 		t.Errorf("empty: %+v", at)
 	}
 	for i := range uint64(maxIndexed) {
@@ -291,7 +291,7 @@ func TestFrameIndex(t *testing.T) {
 	}
 	kept := x.list[len(x.list)-3].index
 	x.add(3+2*maxIndexed, 13+3*maxIndexed, persist.Position{Next: 5 + 2*maxIndexed}, kept)
-	if len(x.list) != 4 || x.list[0].index != kept || x.place().Next != 5+2*maxIndexed {
+	if len(x.list) != 4 || x.list[0].index != kept || x.position().Next != 5+2*maxIndexed {
 		t.Errorf("%d frames of a log from entry %d on", len(x.list), kept)
 	}
 }

@@ -50,7 +50,7 @@ func (n *Node) Counts() Counts {
 	return Counts{
 		Commits: c.commits.Load(), Failed: c.failed.Load(), Elections: c.elections.Load(), Terms: c.terms.Load(),
 		Frames: m.frames.Load(), Bytes: m.bytes.Load(), Refused: m.refused.Load(),
-		Snapshots: n.snapshotStatus.taken.Load(), SnapshotsFailed: n.snapshotStatus.wrong.Load(), Restores: m.restores.Load(),
+		Snapshots: n.snapshotStatus.taken.Load(), SnapshotsFailed: n.snapshotStatus.failures.Load(), Restores: m.restores.Load(),
 		Verifications: c.rounds.Load(),
 	}
 }
@@ -64,13 +64,13 @@ func (n *Node) Stats() persist.Stats { return n.counts.acks.Stats() }
 // Appended, Durable and Marked are one: the last Seq committed and judged here.
 // SnapshotBehind is how far the warm replica is behind it. It waits for no disk.
 func (n *Node) Health() persist.Health {
-	at := n.machine.frames.place()
+	at := n.machine.frames.position()
 	h := persist.Health{
 		Mode: persist.Quorum, Failed: n.Failed(),
 		Appended: at.Next - 1, Durable: at.Next - 1, Watermark: at.Next - 1, Epoch: at.Epoch,
 	}
 	h.DiskLow, h.FreePercent = n.disk.Read()
-	if snap := n.snapshotStatus.place.Load(); snap != nil {
+	if snap := n.snapshotStatus.newest.Load(); snap != nil {
 		h.SnapshotSeq = snap.Next - 1
 	}
 	if err := n.snapshotStatus.failed.Load(); err != nil {

@@ -149,12 +149,12 @@ func TestSnapshotFailed(t *testing.T) {
 	images := &snapshotStatus{}
 	at := persist.Position{Next: 5}
 	(&fsmSnapshot{status: images, stores: emptyView(t)}).Release()
-	if err := images.failed.Load(); err == nil || !errors.Is(*err, errNoSnapshotFile) || images.wrong.Load() != 1 {
+	if err := images.failed.Load(); err == nil || !errors.Is(*err, errNoSnapshotFile) || images.failures.Load() != 1 {
 		t.Errorf("one that raft did not begin: %v", err)
 	}
 	images.written(at, nil)
 	images.written(at, errStopped) // the node's end is no failure
-	if images.failed.Load() != nil || images.taken.Load() != 1 || images.wrong.Load() != 1 || *images.place.Load() != at {
+	if images.failed.Load() != nil || images.taken.Load() != 1 || images.failures.Load() != 1 || *images.newest.Load() != at {
 		t.Errorf("after one that was: %d taken", images.taken.Load())
 	}
 }

@@ -76,7 +76,7 @@ func (l *localStores) clear() error {
 }
 
 // fill writes entries as a snapshot has them, with their stores' names.
-func (l *localStores) fill(each func(set func(key, value []byte))) error {
+func (l *localStores) write(each func(set func(key, value []byte))) error {
 	return l.kv.Commit(func(set func(key, value []byte), _ func(lo, hi []byte)) { each(set) }, false)
 }
 

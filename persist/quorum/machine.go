@@ -38,7 +38,7 @@ type machine struct {
 
 	at        persist.Position // where the committed frames end
 	termStart uint64           // index of the entry that began the one in force
-	last      uint64           // index of the last entry
+	lastIndex uint64           // index of the last entry
 }
 
 // judged counts since the start.
@@ -58,7 +58,7 @@ func (m *machine) Apply(log *raft.Log) any {
 	if err != nil {
 		return m.fail(fmt.Errorf("entry %d: %w", log.Index, err))
 	}
-	m.last = log.Index
+	m.lastIndex = log.Index
 	if t.kind == termStartKind {
 		m.termStart = log.Index
 		return termStarted{index: m.termStart, at: m.at}
@@ -68,9 +68,9 @@ func (m *machine) Apply(log *raft.Log) any {
 		return fmt.Errorf("entry %d of the reign that entry %d began: %w", log.Index, t.termStart, errStale)
 	}
 	if t.kind == frameKind {
-		err = m.frame(log.Index, log.Data)
+		err = m.applyFrame(log.Index, log.Data)
 	} else {
-		err = m.store(log.Index, log.Data)
+		err = m.applyCommit(log.Index, log.Data)
 	}
 	if err != nil {
 		err = fmt.Errorf("entry %d: %w", log.Index, err)
@@ -91,7 +91,7 @@ func asResponse(err error) any {
 	return err
 }
 
-func (m *machine) frame(index uint64, encoded []byte) error {
+func (m *machine) applyFrame(index uint64, encoded []byte) error {
 	f, err := persist.ParseFrame(encoded)
 	if err != nil {
 		return err
@@ -109,7 +109,7 @@ func (m *machine) frame(index uint64, encoded []byte) error {
 	return m.standby.enqueue(job{frame: f})
 }
 
-func (m *machine) store(index uint64, data []byte) error {
+func (m *machine) applyCommit(index uint64, data []byte) error {
 	name, ops, err := parseCommit(data)
 	if err != nil {
 		return err
@@ -120,9 +120,9 @@ func (m *machine) store(index uint64, data []byte) error {
 // Snapshot implements raft.FSM: it takes the moment; Persist does the work.
 func (m *machine) Snapshot() (raft.FSMSnapshot, error) {
 	s := &fsmSnapshot{
-		head: header{index: m.last, termStart: m.termStart, at: m.at}, stores: m.local.kv.View(), standby: make(chan standbyImage, 1), status: m.snapshotStatus,
+		head: header{index: m.lastIndex, termStart: m.termStart, at: m.at}, stores: m.local.kv.View(), standby: make(chan standbyImage, 1), status: m.snapshotStatus,
 	}
-	if err := m.standby.enqueue(job{call: func(w *standby) error { s.standby <- w.image(); return nil }}); err != nil {
+	if err := m.standby.enqueue(job{call: func(w *standby) error { s.standby <- w.snapshotPart(); return nil }}); err != nil {
 		return nil, errors.Join(err, s.stores.Close())
 	}
 	s.stopped = m.standby.stopped
@@ -143,7 +143,7 @@ func (m *machine) Restore(from io.ReadCloser) error {
 	m.frames.set(before, head.at)
 	m.snapshotStatus.restored(head.at)
 	m.counts.restores.Add(1)
-	m.at, m.termStart, m.last = head.at, head.termStart, head.index
+	m.at, m.termStart, m.lastIndex = head.at, head.termStart, head.index
 	return m.standby.enqueue(job{call: func(w *standby) error {
 		w.replica, w.next = r, head.at.Next
 		w.seq.Store(w.next - 1)
@@ -211,14 +211,14 @@ func (w *standby) run(end <-chan struct{}) error {
 		case <-end:
 			return nil
 		case j := <-w.jobs:
-			if err := w.do(&j); err != nil {
+			if err := w.apply(&j); err != nil {
 				return err
 			}
 		}
 	}
 }
 
-func (w *standby) do(j *job) (err error) {
+func (w *standby) apply(j *job) (err error) {
 	if j.call != nil {
 		return j.call(w)
 	}

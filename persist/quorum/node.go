@@ -102,7 +102,7 @@ func (n *Node) open() (err error) {
 		return err
 	}
 	n.standby = newStandby(n.o.State, n.o.TailEvents)
-	n.snapshotStatus = &snapshotStatus{from: n.snapshots}
+	n.snapshotStatus = &snapshotStatus{store: n.snapshots}
 	n.machine = &machine{log: n.log, local: n.local, standby: n.standby, snapshotStatus: n.snapshotStatus, fail: n.fail, at: persist.Genesis()}
 	if n.disk, err = persist.NewDiskWatch(n.o.diskWatch()); err != nil {
 		return err
@@ -182,7 +182,7 @@ func (n *Node) start(run func(func(end <-chan struct{}))) (*raft.Raft, error) {
 	c.LeaderLeaseTimeout = n.o.Timeout * 3 / 4
 	c.CommitTimeout = n.o.Timeout / 5
 	c.MaxAppendEntries, c.BatchApplyCh = maxAppend, true
-	c.SnapshotThreshold, c.SnapshotInterval = n.o.SnapshotEvery, snapshotLook
+	c.SnapshotThreshold, c.SnapshotInterval = n.o.SnapshotEvery, snapshotCheckEvery
 	c.TrailingLogs, c.NoLegacyTelemetry = n.o.TrailingEntries, true
 	entries := logStore{n.log}
 	under := n.o.transport
@@ -209,8 +209,8 @@ func (n *Node) start(run func(func(end <-chan struct{}))) (*raft.Raft, error) {
 	return r, nil
 }
 
-// snapshotLook is how often raft looks whether a snapshot is due.
-const snapshotLook = 2 * time.Second
+// snapshotCheckEvery is how often raft looks whether a snapshot is due.
+const snapshotCheckEvery = 2 * time.Second
 
 func (n *Node) bootstrap(c *raft.Config, entries logStore, transport raft.Transport) error {
 	used, err := raft.HasExistingState(entries, entries, n.snapshots)
@@ -224,12 +224,12 @@ func (n *Node) bootstrap(c *raft.Config, entries logStore, transport raft.Transp
 	return raft.BootstrapCluster(c, entries, entries, n.snapshots, transport, servers)
 }
 
-// seenElections is how many elections may wait to be counted.
-const seenElections = 16
+// electionBacklog is how many elections may wait to be counted.
+const electionBacklog = 16
 
 // watch tells of each change of leadership until ctx ends or the node fails.
 func (n *Node) watch(ctx context.Context, r *raft.Raft) {
-	elected := make(chan raft.Observation, seenElections)
+	elected := make(chan raft.Observation, electionBacklog)
 	observer := raft.NewObserver(elected, false, func(o *raft.Observation) bool { _, ok := o.Data.(raft.LeaderObservation); return ok })
 	r.RegisterObserver(observer)
 	defer r.DeregisterObserver(observer)

@@ -103,7 +103,7 @@ type standbyImage struct {
 	events  []event.Event
 }
 
-func (w *standby) image() standbyImage {
+func (w *standby) snapshotPart() standbyImage {
 	return standbyImage{
 		digest: w.replica.Digest, state: w.replica.State.Hash(), replica: w.replica.AppendSnapshot(nil),
 		floor: w.tail.floor, events: append([]event.Event(nil), w.tail.events...),
@@ -112,17 +112,17 @@ func (w *standby) image() standbyImage {
 
 // image is a snapshot as of one entry: raft's FSMSnapshot.
 type fsmSnapshot struct {
-	head    header
-	stores  *persist.KVView
-	standby chan standbyImage
-	stopped <-chan struct{}
-	status  *snapshotStatus
-	tried   bool // Persist was called
+	head      header
+	stores    *persist.KVView
+	standby   chan standbyImage
+	stopped   <-chan struct{}
+	status    *snapshotStatus
+	persisted bool // Persist was called
 }
 
 // Persist implements raft.FSMSnapshot.
 func (s *fsmSnapshot) Persist(sink raft.SnapshotSink) error {
-	s.tried = true
+	s.persisted = true
 	err := s.persist(sink)
 	s.status.written(s.head.at, err)
 	return err
@@ -143,7 +143,7 @@ func (s *fsmSnapshot) persist(sink raft.SnapshotSink) error {
 
 // Release implements raft.FSMSnapshot.
 func (s *fsmSnapshot) Release() {
-	if !s.tried {
+	if !s.persisted {
 		s.status.written(s.head.at, errNoSnapshotFile) // raft had no place to put it
 	}
 	_ = s.stores.Close() // only reading: nothing to lose
@@ -200,12 +200,12 @@ func (s *fsmSnapshot) writeStores(out *bufio.Writer) error {
 }
 
 // summed reads and adds up what was read.
-type summed struct {
+type hashingReader struct {
 	from *bufio.Reader
 	sum  hash.Hash64
 }
 
-func (s *summed) Read(p []byte) (int, error) {
+func (s *hashingReader) Read(p []byte) (int, error) {
 	n, err := s.from.Read(p)
 	s.sum.Write(p[:n]) // never fails
 	return n, err
@@ -215,7 +215,7 @@ func (s *summed) Read(p []byte) (int, error) {
 // further behind, and returns the replica, which is what the header says. Memory
 // grows with what is there, not with what a header claims.
 func readSnapshot(from io.Reader, stores *localStores, o engine.StateOptions) (h header, r *engine.Replica, events []event.Event, err error) {
-	in := &summed{from: bufio.NewReaderSize(from, 256<<10), sum: xxhash.New()}
+	in := &hashingReader{from: bufio.NewReaderSize(from, 256<<10), sum: xxhash.New()}
 	head := make([]byte, headerSize)
 	if _, err := io.ReadFull(in, head); err != nil {
 		return h, nil, nil, fmt.Errorf("%w: reading the header: %w", errSnapshot, err)
@@ -269,7 +269,7 @@ func readEvents(in io.Reader, h *header) ([]event.Event, error) {
 }
 
 // readStores reads the stores' entries and the sum at the end.
-func readStores(in *summed, h *header, stores *localStores) error {
+func readStores(in *hashingReader, h *header, stores *localStores) error {
 	keep := stores.index >= h.index && stores.index > 0
 	if !keep {
 		if err := stores.clear(); err != nil {
@@ -278,12 +278,12 @@ func readStores(in *summed, h *header, stores *localStores) error {
 	}
 	for more := true; more; {
 		var failed error
-		read := func(set func(key, value []byte)) { more, failed = readSome(in, set) }
+		read := func(set func(key, value []byte)) { more, failed = readEntries(in, set) }
 		var err error
 		if keep {
 			read(func([]byte, []byte) {})
 		} else {
-			err = stores.fill(read)
+			err = stores.write(read)
 		}
 		if err := errors.Join(failed, err); err != nil {
 			return err
@@ -300,9 +300,9 @@ func readStores(in *summed, h *header, stores *localStores) error {
 	return stores.seal(h.index)
 }
 
-// readSome sets entries until they are fillBytes, and reports whether more
+// readEntries sets entries until they are fillBytes, and reports whether more
 // follow.
-func readSome(in io.Reader, set func(key, value []byte)) (more bool, err error) {
+func readEntries(in io.Reader, set func(key, value []byte)) (more bool, err error) {
 	var head [entryHeader]byte
 	var data []byte
 	for n := 0; n < fillBytes; n += len(data) + opBytes {

@@ -25,12 +25,12 @@ const (
 
 // images is what this node's disk has of raft's snapshots. Safe for concurrent use.
 type snapshotStatus struct {
-	from raft.SnapshotStore
+	store raft.SnapshotStore
 
-	place  atomic.Pointer[persist.Position] // of the newest; nil = there is none
-	failed atomic.Pointer[error]            // why the last attempt failed
-	taken  atomic.Uint64                    // written since the start
-	wrong  atomic.Uint64                    // and not written
+	newest   atomic.Pointer[persist.Position] // of the newest; nil = there is none
+	failed   atomic.Pointer[error]            // why the last attempt failed
+	taken    atomic.Uint64                    // written since the start
+	failures atomic.Uint64                    // and not written
 }
 
 // wrote says what came of a snapshot of this node's.
@@ -39,27 +39,27 @@ func (s *snapshotStatus) written(at persist.Position, err error) {
 	case err == nil:
 		s.taken.Add(1)
 		s.failed.Store(nil)
-		s.place.Store(&at)
+		s.newest.Store(&at)
 	case !errors.Is(err, errStopped):
-		s.wrong.Add(1)
+		s.failures.Add(1)
 		s.failed.Store(&err)
 	}
 }
 
 // restored says that the newest snapshot came of another node, or was there at the
 // start.
-func (s *snapshotStatus) restored(at persist.Position) { s.place.Store(&at) }
+func (s *snapshotStatus) restored(at persist.Position) { s.newest.Store(&at) }
 
 // read makes the file of raft's newest snapshot, if it is of that place.
 func (s *snapshotStatus) read(at persist.Position) (file []byte, err error) {
-	list, err := s.from.List()
+	list, err := s.store.List()
 	if err != nil {
 		return nil, err
 	}
 	if len(list) == 0 {
 		return nil, persist.ErrNoSnapshot
 	}
-	_, content, err := s.from.Open(list[0].ID) // which proves raft's own checksum
+	_, content, err := s.store.Open(list[0].ID) // which proves raft's own checksum
 	if err != nil {
 		return nil, err
 	}
@@ -112,7 +112,7 @@ func (s *snapshotCache) newest() (persist.Position, bool) {
 			return last.at, true
 		}
 	}
-	if at := s.status.place.Load(); at != nil {
+	if at := s.status.newest.Load(); at != nil {
 		return *at, true
 	}
 	return persist.Position{}, false
@@ -126,7 +126,7 @@ func (s *snapshotCache) file(next uint64) ([]byte, error) {
 	if file := s.cached(next); file != nil {
 		return file, nil
 	}
-	at := s.status.place.Load()
+	at := s.status.newest.Load()
 	if at == nil || at.Next != next {
 		return nil, fmt.Errorf("seq %d: %w", next, persist.ErrNoSnapshot)
 	}

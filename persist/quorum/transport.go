@@ -22,7 +22,7 @@ const (
 	// its size.
 	transportTimeout = 5 * time.Second
 	// pipelined is how many calls to a peer may be under way: raft's advice.
-	pipelined = 2
+	maxInFlight = 2
 )
 
 // stream is raft's way to and from the peers: TCP, or TLS over it.
@@ -182,15 +182,15 @@ func (p *pipeline) AppendEntries(args *raft.AppendEntriesRequest, resp *raft.App
 // still leads in a term, stall how long a snapshot that comes in may stand.
 func newTransport(s *stream, log hclog.Logger, stall time.Duration, leads func(term uint64) bool) *retryTransport {
 	return &retryTransport{stream: s, stall: stall, leads: leads, calls: make(chan raft.RPC), NetworkTransport: raft.NewNetworkTransportWithConfig(&raft.NetworkTransportConfig{
-		Stream: s, MaxPool: transportPool, MaxRPCsInFlight: pipelined, Timeout: transportTimeout, Logger: log,
+		Stream: s, MaxPool: transportPool, MaxRPCsInFlight: maxInFlight, Timeout: transportTimeout, Logger: log,
 	})}
 }
 
 const (
-	// awayRetry is after how long a peer that is away is tried again, and awayLongest
+	// retryInterval is after how long a peer that is away is tried again, and retryLimit
 	// how long that goes on in one call: a peer that was removed is away for good.
-	awayRetry   = 50 * time.Millisecond
-	awayLongest = time.Minute
+	retryInterval = 50 * time.Millisecond
+	retryLimit    = time.Minute
 )
 
 // patient is a transport that waits for a peer that is away, and not for one that
@@ -218,7 +218,7 @@ func (p *retryTransport) run(end <-chan struct{}) {
 			return
 		case call := <-p.NetworkTransport.Consumer():
 			if call.Reader != nil {
-				call.Reader = &incoming{from: call.Reader, of: p}
+				call.Reader = &snapshotReader{from: call.Reader, of: p}
 			}
 			select {
 			case p.calls <- call:
@@ -230,14 +230,14 @@ func (p *retryTransport) run(end <-chan struct{}) {
 }
 
 // incoming is a snapshot while it comes in.
-type incoming struct {
+type snapshotReader struct {
 	from io.Reader
 	of   *retryTransport
 }
 
 // Read implements io.Reader. Where nothing comes for too long the connections are
 // ended, this one among them.
-func (i *incoming) Read(b []byte) (int, error) {
+func (i *snapshotReader) Read(b []byte) (int, error) {
 	stuck := time.AfterFunc(i.of.stall, i.of.stream.reset)
 	defer stuck.Stop()
 	return i.from.Read(b)
@@ -246,13 +246,13 @@ func (i *incoming) Read(b []byte) (int, error) {
 // AppendEntries implements raft.Transport. It may wait: each peer has a goroutine of
 // its own for it. What arrives late is of a term, which the peer looks at.
 func (p *retryTransport) AppendEntries(id raft.ServerID, to raft.ServerAddress, ask *raft.AppendEntriesRequest, answer *raft.AppendEntriesResponse) error {
-	end := time.Now().Add(awayLongest)
+	end := time.Now().Add(retryLimit)
 	for {
 		err := p.NetworkTransport.AppendEntries(id, to, ask, answer)
 		if err == nil || isHeartbeat(ask) || time.Now().After(end) || !p.leads(ask.Term) {
 			return err
 		}
-		time.Sleep(awayRetry)
+		time.Sleep(retryInterval)
 		if !p.leads(ask.Term) {
 			return err
 		}

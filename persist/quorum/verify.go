@@ -60,7 +60,7 @@ func Verify(o VerifyOptions) (rep persist.Report, err error) {
 	r := v.standby.replica
 	v.rep.Epoch, v.rep.Seq, v.rep.Digest = v.machine.at.Epoch, r.State.Seq(), r.Digest
 	v.rep.Last, v.rep.StateHash, v.rep.BookHash = r.State.Seq(), r.State.Hash(), r.State.BookHash()
-	return v.rep, errors.Join(append(v.wrong, err)...)
+	return v.rep, errors.Join(append(v.problems, err)...)
 }
 
 // verifier replays a node's log as the node's own machine would.
@@ -72,10 +72,10 @@ type verifier struct {
 	machine *machine
 	rep     persist.Report
 
-	heads   []header // of the snapshots that are whole, newest first
-	wrong   []error
-	failure error // of the machine
-	stopped error // of a callback
+	headers  []header // of the snapshots that are whole, newest first
+	problems []error
+	failure  error // of the machine
+	stopped  error // of a callback
 }
 
 func (v *verifier) damage(err error) error {
@@ -88,17 +88,17 @@ func (v *verifier) run() error {
 		return err
 	}
 	v.rep.Base, v.rep.First = v.machine.at.Next-1, v.machine.at.Next
-	for index := max(first, v.machine.last+1); index <= last && last > 0; index++ {
-		if err := v.entry(index); err != nil {
+	for index := max(first, v.machine.lastIndex+1); index <= last && last > 0; index++ {
+		if err := v.verifyEntry(index); err != nil {
 			return err
 		}
 		if v.o.To > 0 && v.machine.at.Next > v.o.To {
 			return nil
 		}
 	}
-	for _, h := range v.heads {
-		if h.index > v.machine.last {
-			v.wrong = append(v.wrong, v.damage(fmt.Errorf("%w: one is of entry %d, the log ends at %d", errEntries, h.index, v.machine.last)))
+	for _, h := range v.headers {
+		if h.index > v.machine.lastIndex {
+			v.problems = append(v.problems, v.damage(fmt.Errorf("%w: one is of entry %d, the log ends at %d", errEntries, h.index, v.machine.lastIndex)))
 		}
 	}
 	return nil
@@ -118,13 +118,13 @@ func (v *verifier) begin(first uint64) error {
 	for _, meta := range list {
 		head, r, err := v.snapshot(store, meta.ID)
 		if err != nil {
-			v.wrong = append(v.wrong, v.damage(fmt.Errorf("snapshot %s: %w", meta.ID, err)))
+			v.problems = append(v.problems, v.damage(fmt.Errorf("snapshot %s: %w", meta.ID, err)))
 			continue
 		}
-		v.heads = append(v.heads, head)
+		v.headers = append(v.headers, head)
 		if first == 0 && base == nil || first > 1 && meta.Index+1 >= first {
 			base = &handover{replica: r, next: head.at.Next}
-			v.machine.at, v.machine.termStart, v.machine.last = head.at, head.termStart, head.index
+			v.machine.at, v.machine.termStart, v.machine.lastIndex = head.at, head.termStart, head.index
 		}
 	}
 	switch {
@@ -147,7 +147,7 @@ func (v *verifier) snapshot(store *raft.FileSnapshotStore, id string) (header, *
 }
 
 // entry judges one entry, and holds the snapshots of that moment to it.
-func (v *verifier) entry(index uint64) error {
+func (v *verifier) verifyEntry(index uint64) error {
 	var log raft.Log
 	if err := v.log.GetLog(index, &log); err != nil {
 		return v.damage(fmt.Errorf("entry %d: %w", index, err))
@@ -158,7 +158,7 @@ func (v *verifier) entry(index uint64) error {
 	v.machine.Apply(&log) // what it answers is the proposer's
 	if v.failure == nil && len(v.standby.jobs) > 0 {
 		j := <-v.standby.jobs
-		if err := v.standby.do(&j); err != nil {
+		if err := v.standby.apply(&j); err != nil {
 			return v.damage(fmt.Errorf("entry %d: %w", index, err))
 		}
 		if err := v.frame(&log); err != nil {
@@ -168,12 +168,12 @@ func (v *verifier) entry(index uint64) error {
 	if v.failure != nil {
 		return v.damage(v.failure)
 	}
-	for _, h := range v.heads {
+	for _, h := range v.headers {
 		if h.index != index {
 			continue
 		}
 		if r := v.standby.replica; h.at != v.machine.at || h.digest != r.Digest || h.state != r.State.Hash() {
-			v.wrong = append(v.wrong, v.damage(fmt.Errorf("%w: entry %d: the snapshot has another state", errEntries, index)))
+			v.problems = append(v.problems, v.damage(fmt.Errorf("%w: entry %d: the snapshot has another state", errEntries, index)))
 			continue
 		}
 		v.rep.Snapshots = append(v.rep.Snapshots, h.at.Next-1)
