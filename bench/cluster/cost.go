@@ -133,7 +133,7 @@ func (p *pinned) pin() {
 	}
 }
 
-// pinnedJournal pins who appends.
+// pinnedJournal locks the goroutine that appends to its thread, so that the thread can be measured.
 type pinnedJournal struct {
 	engine.Journal
 	thread *pinned

@@ -91,5 +91,5 @@ func firstTerm(ctx context.Context, nodes []*quorum.Node) (*quorum.Term, error) 
 	return won, won.Err()
 }
 
-// benchState has room for every order of a benchmark's mix.
+// benchState holds every order of a benchmark's mix.
 func benchState() engine.StateOptions { return engine.StateOptions{MaxOrders: 1 << 20} }

@@ -279,7 +279,7 @@ func newTrader(ctx context.Context, o fixclient.Options) (*trader, error) {
 
 func (t *trader) close() {
 	t.cancel()
-	<-t.ended //nolint:errcheck // await has told how it ended, or this ends it
+	<-t.ended //nolint:errcheck // await returned the end, or Close causes it
 }
 
 func (t *trader) receive(m *fixclient.Message) error {

@@ -27,7 +27,7 @@ const (
 )
 
 // errNotClosed means that a stalled client was not closed with its reason.
-var errNotClosed = errors.New("stalled clients were not told")
+var errNotClosed = errors.New("stalled clients were not closed with SLOW_CONSUMER")
 
 // stalled compares the latency of as many healthy clients with and without a tenth
 // of clients that do not read, and takes the memory that these cost.
@@ -56,7 +56,7 @@ func (b *wsBench) stalled(ctx context.Context) error {
 			bench.Ratio{Name: fmt.Sprintf("bytes of heap more a stalled client, of %d", stalled), Value: bench.Middle(memory), Goal: wsPending, AtMost: true},
 		)
 	}
-	b.report.Notes = append(b.report.Notes, fmt.Sprintf("stalled: %d deliveries a second, open loop, for %v; stalled clients do not read from the start, block after %d updates, are closed after %v and have all been told so (SLOW_CONSUMER, 4008); the table has the last of %d runs in turn, the ratio is the runs' median",
+	b.report.Notes = append(b.report.Notes, fmt.Sprintf("stalled: %d deliveries a second, open loop, for %v; stalled clients do not read from the start, block after %d updates, and are all closed after %v (SLOW_CONSUMER, 4008); the table has the last of %d runs in turn, the ratio is the runs' median",
 		wsDeliveries, b.o.Hold, wsFill*wsBurst, b.o.Hold/2, min(wsStalledRounds, b.o.Rounds)))
 	return nil
 }
