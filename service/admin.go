@@ -5,19 +5,23 @@ import (
 	"slices"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
+
 	"blockdesk/engine"
 	"blockdesk/httpgw/admin"
+	"blockdesk/service/metrics"
+	"blockdesk/settle/broadcast"
 )
 
-// maxFeedLag is how long readers may be behind before the service says that it
-// is not ready: our choice.
+// maxFeedLag is how far the feed may be behind before the service is not ready: our
+// choice.
 const maxFeedLag = 5 * time.Second
 
 // feedConsumer is the feed's name among the engine's consumers.
 const feedConsumer = "feed"
 
-// chainWait is how long a start waits for the chain before it is ready without
-// it: orders, market data and quotes need none.
+// chainWait is how long a start waits for the chain before the service is ready without
+// it: orders, market data and quotes do not need it.
 const chainWait = 30 * time.Second
 
 func (s *Service) adminOptions() admin.Options {
@@ -28,7 +32,7 @@ func (s *Service) adminOptions() admin.Options {
 		return nil
 	}
 	o := admin.Options{
-		Addr: s.cfg.Listen.Admin, Listen: s.listenOn, Operate: s.operate(),
+		Addr: s.cfg.Listen.Admin, Listen: s.o.Listen, Operate: s.operations(),
 		Ready: []admin.Check{
 			{Name: "engine", Err: readOnly},
 			{Name: "journal", Err: func() error { return s.storage.Journal.Health().Failed }},
@@ -52,25 +56,25 @@ func (s *Service) adminOptions() admin.Options {
 	if s.storage.Leading != nil {
 		o.ShutdownTimeout = deposedGrace
 	}
-	if s.mirror.service != nil {
-		o.Ready = append(o.Ready, admin.Check{Name: "mirror", Err: s.mirrorReady, Grace: mirrorWait(&s.cfg.Mirror)})
-		o.Mirror = s.mirrorSources()
+	if s.mirror != nil {
+		o.Ready = append(o.Ready, admin.Check{Name: "mirror", Err: s.mirror.ready, Grace: mirrorWait(&s.cfg.Mirror)})
+		o.Mirror = s.mirror.sources()
 	}
-	if core := s.settleGateway(); core != nil {
-		o.Ready = append(o.Ready, admin.Check{Name: "chain", Err: core.Ready, Grace: chainWait})
-		o.Settlement = core.sources()
+	if s.settlement != nil {
+		o.Ready = append(o.Ready, admin.Check{Name: "chain", Err: s.settlement.Ready, Grace: chainWait})
+		o.Settlement = s.settlement.sources()
 	}
 	return o
 }
 
-// feedReady returns nil where readers are not far behind.
+// feedReady returns nil if the feed is not far behind.
 func (s *Service) feedReady() error {
 	return feedBehind(s.feed.Stats().Lag, s.eng.Stats().Consumers)
 }
 
-// feedBehind is the error of a feed whose last batch was late by lag while further
-// events wait for it. If none do it is level, whenever the last ones were of: a
-// follower may begin on a quiet market with a batch that is an hour old.
+// feedBehind returns an error if the feed's last batch was late by more than maxFeedLag
+// while further events wait. Without waiting events the feed is current: a follower may
+// begin on a quiet market with a batch that is an hour old.
 func feedBehind(lag time.Duration, consumers []engine.Lag) error {
 	if lag <= maxFeedLag || !slices.ContainsFunc(consumers, func(c engine.Lag) bool { return c.Name == feedConsumer && c.Events > 0 }) {
 		return nil
@@ -78,21 +82,45 @@ func feedBehind(lag time.Duration, consumers []engine.Lag) error {
 	return fmt.Errorf("readers are %v behind", lag.Round(time.Millisecond))
 }
 
-// operate is what operators command.
-func (s *Service) operate() *admin.Operations {
+// operations are what operators can do.
+func (s *Service) operations() *admin.Operations {
 	o := &admin.Operations{
-		Instruments: s.set, Operators: s.operators, Backup: s.backUp, FIX: fixSessions{s.fix, s.watch}, Cluster: s.storage.Cluster,
+		Instruments: s.set, Operators: s.setup.operators, Backup: s.backups.run, FIX: fixSessions{s.fix, s.watch}, Cluster: s.storage.Cluster,
 	}
 	if s.cfg.RFQ.Enabled {
 		o.Desk = s.desk
 	}
-	if core := s.settleGateway(); core != nil {
-		o.Money = core
+	if s.settlement != nil {
+		o.Money = s.settlement
 	}
-	if tokens := s.settlement.access; tokens != nil {
-		o.Tokens = tokenAdmin{tokens}
+	if s.tokens != nil {
+		o.Tokens = tokenAdmin{s.tokens}
 	}
 	return o
 }
 
 func (s *Service) adminURL() string { return "http://" + s.admin.Addr().String() }
+
+// collectors returns the metrics of all packages.
+func (s *Service) collectors() []prometheus.Collector {
+	all := append(metrics.Process(s.cfg.Durability.Mode),
+		metrics.Engine(s.eng.Stats), metrics.ConsumerLags(s.eng.Stats),
+		metrics.Journal(s.storage.Journal.Health), metrics.JournalWrites(s.storage.Journal.Stats),
+		metrics.JournalSyncs(s.storage.Journal.Stats),
+		metrics.Feed(s.feed.Stats), metrics.History(s.history.Stats), metrics.FIX(s.fix.Stats), s.watch.collector(),
+	)
+	if secure := s.o.Inputs.tls; secure != nil {
+		end := secure.Certificates[0].Leaf.NotAfter
+		all = append(all, admin.NewMetrics("blockdesk_fix_", func() time.Time { return end }).
+			Gauge("certificate_expiry_timestamp_seconds", "When the certificate of the FIX address, as it was read at the start, ends. After that no client gets in.",
+				func(t *time.Time) float64 { return float64(t.Unix()) }))
+	}
+	if s.settlement != nil {
+		all = append(all, metrics.Broadcast(func() broadcast.Stats { return s.settlement.Health().Tracker }))
+	}
+	if s.publication != nil {
+		all = append(all, s.publication.collector())
+	}
+	all = append(all, s.storage.Metrics...)
+	return append(all, s.http.Collectors()...)
+}

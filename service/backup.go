@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"sync"
@@ -15,19 +16,29 @@ import (
 	"blockdesk/settle/store"
 )
 
-// copiedFiles are what a backup has beside the journal and the stores. The
-// operator's token is no part of it: a restored service makes a new one.
+// copiedFiles are the files of a backup besides the journal and the stores. The
+// operator's token is not copied: a restored service makes a new one.
 var copiedFiles = []string{appliedFile, tokenListFile}
 
-// backupState is the one backup that may be under way.
-type backupState struct {
-	running sync.Mutex // held for as long as it takes
+// backups copies the data of a running service, one copy at a time.
+type backups struct {
+	storage *Storage
+	dataDir string
+	settles bool
+	cursor  func() uint64 // Seq from which on the stores need the journal
+	log     *slog.Logger
+
+	running sync.Mutex // held during a backup
 	mu      sync.Mutex
 	pinned  uint64 // the stores are copied as of this Seq or later; 0 = no backup
 }
 
-// floor keeps the journal from dropping what the copied stores have not seen.
-func (b *backupState) floor() uint64 {
+func newBackups(s *Storage, dataDir string, settles bool, cursor func() uint64, log *slog.Logger) *backups {
+	return &backups{storage: s, dataDir: dataDir, settles: settles, cursor: cursor, log: log}
+}
+
+// floor returns the Seq from which on the copied stores need the journal.
+func (b *backups) floor() uint64 {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.pinned == 0 {
@@ -36,85 +47,84 @@ func (b *backupState) floor() uint64 {
 	return b.pinned
 }
 
-func (b *backupState) pin(seq uint64) {
+func (b *backups) pin(seq uint64) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.pinned = seq
 }
 
-// wait returns when no backup is under way, and lets no other begin.
-func (b *backupState) wait() { b.running.Lock() }
+// wait returns when no backup is under way. No further backup begins.
+func (b *backups) wait() { b.running.Lock() }
 
-// backUp copies the running service's data into an empty or missing folder. The
-// stores that follow the journal are copied before it, so that it has all that
-// they have seen; what it has more, a restored service gives them again.
+// run copies the running service's data into an empty or missing folder. The stores
+// that follow the journal are copied first, so that the copied journal has every command
+// that they have seen. A restored service replays the rest to them.
 //
-// Settlement's store comes after the journal. The journal has the promise of
-// every signature, the store the signed bytes: so a promise in the copy finds its
-// bytes there, and is not taken for one that was broken off, which costs waiting
-// and a search of the chain. Bytes whose promise the copied journal has not are
-// harmless: whoever has to settle that claim finds them. How far the treasury has
-// been read is that of before: what was paid meanwhile is in no copied journal.
-func (s *Service) backUp(ctx context.Context, target string) (err error) {
-	if !s.backup.running.TryLock() {
+// Settlement's store is copied after the journal. The journal has the promise of every
+// signature and the store has the signed bytes, so each promise in the copy finds its
+// bytes; otherwise it would look interrupted, which costs a search of the chain. Bytes
+// without their promise are harmless. The treasury's cursors are those from before the
+// journal was copied: payments that arrived meanwhile are in no copied journal.
+func (b *backups) run(ctx context.Context, target string) (err error) {
+	if !b.running.TryLock() {
 		return errors.New("another backup is under way, or the service stops")
 	}
-	defer s.backup.running.Unlock()
-	if s.storage.backupJournal == nil {
+	defer b.running.Unlock()
+	if b.storage.backupJournal == nil {
 		return errors.New("a node of a group is not backed up while it runs: stop one that does not lead, and copy its data folder")
 	}
-	s.backup.pin(max(1, s.floor()))
-	defer s.backup.pin(0)
+	b.pin(max(1, min(b.cursor(), b.floor())))
+	defer b.pin(0)
 	if err := makeEmpty(target); err != nil {
 		return err
 	}
-	for folder, kv := range map[string]Store{FIXFolder: s.storage.FIX, deskFolder: s.storage.Desk, historyFolder: s.storage.History} {
-		if err := s.copyStore(ctx, kv, filepath.Join(target, folder)); err != nil {
+	for folder, kv := range map[string]Store{FIXFolder: b.storage.FIX, deskFolder: b.storage.Desk, historyFolder: b.storage.History} {
+		if err := copyStore(ctx, b.log, kv, filepath.Join(target, folder)); err != nil {
 			return fmt.Errorf("%s store: %w", folder, err)
 		}
 	}
-	if err := copyFiles(s.cfg.DataDir, target); err != nil {
+	if err := copyFiles(b.dataDir, target); err != nil {
 		return err
 	}
-	cursors, err := s.cursors()
+	cursors, err := b.cursors()
 	if err != nil {
 		return fmt.Errorf("%s store: %w", settleFolder, err)
 	}
-	if err := s.storage.backupJournal(filepath.Join(target, JournalFolder), nil); err != nil {
+	if err := b.storage.backupJournal(filepath.Join(target, JournalFolder), nil); err != nil {
 		return err
 	}
-	if err := s.copyStore(ctx, s.storage.Settlement, filepath.Join(target, settleFolder)); err != nil {
+	if err := copyStore(ctx, b.log, b.storage.Settlement, filepath.Join(target, settleFolder)); err != nil {
 		return fmt.Errorf("%s store: %w", settleFolder, err)
 	}
-	// The mirror has each swap with its ordinal on disk before the engine is told, so
-	// a later copy has all that the copied journal has, and tells the rest again.
-	if err := s.copyStore(ctx, s.storage.Mirror, filepath.Join(target, mirrorFolder)); err != nil {
+	// The mirror stores each swap with its ordinal before it submits it, so a later copy
+	// has every swap of the copied journal, and submits the rest again.
+	if err := copyStore(ctx, b.log, b.storage.Mirror, filepath.Join(target, mirrorFolder)); err != nil {
 		return fmt.Errorf("%s store: %w", mirrorFolder, err)
 	}
-	if err := s.setCursors(filepath.Join(target, settleFolder), cursors); err != nil {
+	if err := b.setCursors(filepath.Join(target, settleFolder), cursors); err != nil {
 		return fmt.Errorf("%s store: %w", settleFolder, err)
 	}
 	return nil
 }
 
-// cursors returns how far the treasury has been read: nil where nobody reads it.
-func (s *Service) cursors() (map[market.Address]solana.Signature, error) {
-	if s.settlement.core == nil {
+// cursors returns how far each treasury account is read; nil without settlement.
+func (b *backups) cursors() (map[market.Address]solana.Signature, error) {
+	if !b.settles {
 		return nil, nil
 	}
-	st, err := store.Open(s.storage.Settlement)
+	st, err := store.Open(b.storage.Settlement)
 	if err != nil {
 		return nil, err
 	}
 	return st.Cursors()
 }
 
-// setCursors has the copied store of a folder begin to read where cursors say.
-func (s *Service) setCursors(dir string, cursors map[market.Address]solana.Signature) (err error) {
+// setCursors sets how far the treasury accounts are read in the copied store of a folder.
+func (b *backups) setCursors(dir string, cursors map[market.Address]solana.Signature) (err error) {
 	if len(cursors) == 0 {
 		return nil
 	}
-	kv, err := persist.OpenKV(dir, nil, s.log)
+	kv, err := persist.OpenKV(dir, nil, b.log)
 	if err != nil {
 		return err
 	}
@@ -131,9 +141,9 @@ func (s *Service) setCursors(dir string, cursors map[market.Address]solana.Signa
 	return kv.Sync()
 }
 
-// copyStore copies a store as of one moment.
-func (s *Service) copyStore(ctx context.Context, from Store, dir string) (err error) {
-	to, err := persist.OpenKV(dir, nil, s.log)
+// copyStore copies one snapshot of a store.
+func copyStore(ctx context.Context, log *slog.Logger, from Store, dir string) (err error) {
+	to, err := persist.OpenKV(dir, nil, log)
 	if err != nil {
 		return err
 	}
@@ -164,7 +174,7 @@ func (s *Service) copyStore(ctx context.Context, from Store, dir string) (err er
 	return errors.Join(flush(), to.Sync())
 }
 
-// makeEmpty makes a folder, or refuses one that has something in it.
+// makeEmpty makes a folder, and fails if it is not empty.
 func makeEmpty(dir string) error {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return err
@@ -176,7 +186,7 @@ func makeEmpty(dir string) error {
 	return err
 }
 
-// copyFiles copies what there is of copiedFiles.
+// copyFiles copies those of copiedFiles that exist.
 func copyFiles(from, to string) error {
 	for _, name := range copiedFiles {
 		text, err := os.ReadFile(filepath.Join(from, name))

@@ -37,11 +37,11 @@ func TestBackupCursors(t *testing.T) {
 	if err := kv.Close(); err != nil {
 		t.Fatal(err)
 	}
-	s := &Service{log: slog.New(slog.DiscardHandler)}
-	if cursors, err := s.cursors(); cursors != nil || err != nil {
+	b := &backups{log: slog.New(slog.DiscardHandler)}
+	if cursors, err := b.cursors(); cursors != nil || err != nil {
 		t.Fatalf("without settlement: %v, %v", cursors, err)
 	}
-	if err := s.setCursors(dir, map[market.Address]solana.Signature{{1}: before, {2}: before}); err != nil {
+	if err := b.setCursors(dir, map[market.Address]solana.Signature{{1}: before, {2}: before}); err != nil {
 		t.Fatal(err)
 	}
 	kv, st = open()

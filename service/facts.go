@@ -11,44 +11,9 @@ import (
 	"blockdesk/service/program"
 )
 
-// maxRefunds bounds the refunds that are summed up; they are counted beyond it.
-const maxRefunds = 10_000
-
-// publishedFacts returns the facts that documents are made of, with the token list
-// numbered.
-func (s *Service) publishedFacts() *catalog.Cache {
-	about := s.describeService()
-	tokens, pairs := catalogTokens(s.cfg), catalogPairs(s.cfg)
-	edition, err := numberList(s.storage.Files, &catalog.Facts{Service: about, Tokens: tokens})
-	if err != nil {
-		s.log.Error("the token list's version may be one that its readers have seen before", "error", err)
-	}
-	about.TokenListEdition = edition
-	return catalog.NewCache(func(at catalog.Time) *catalog.Input {
-		in := &catalog.Input{
-			At: at, Service: about, URLs: s.http.URLs(), Tokens: tokens, Instruments: s.instruments,
-			Views: s.feed, History: s.history, Mirror: catalog.Mirror{Pairs: pairs, State: s.mirrorState()},
-			DeskEnabled: s.cfg.RFQ.Enabled,
-		}
-		if s.mirror.service != nil {
-			in.Mirror.Trades = s.mirror.service
-		}
-		if in.DeskEnabled {
-			in.Desk = s.desk.View()
-		}
-		if core := s.settlement.core; core != nil {
-			h := core.Health()
-			in.Settlement = &catalog.Settlement{
-				Nodes: h.Nodes, UnderWay: h.Working, RefundsDue: h.Money.RefundsDue, Refunds: core.RefundsDue(solana.Signature{}, maxRefunds),
-			}
-		}
-		return in
-	}, time.Now)
-}
-
-// describeService is what the configuration and the program say of the service.
-func (s *Service) describeService() catalog.Service {
-	c := s.cfg
+// describeService returns the facts of the configuration and the program; hash is that of
+// the executable.
+func describeService(c *config.Config, hash string) catalog.Service {
 	return catalog.Service{
 		Name: "blockdesk", Operator: c.Operator.Name, Market: c.Operator.Market, Website: c.Operator.Website, GitHub: c.Operator.GitHub,
 		FeeBps: uint16(c.RFQ.FeeBps), Network: catalog.ExecutionNetwork, ConfiguredAt: catalog.Time(time.Now().UnixNano()),
@@ -56,7 +21,7 @@ func (s *Service) describeService() catalog.Service {
 			Market: c.HTTP.MarketDataPerMinute, MarketBurst: c.HTTP.MarketDataBurst,
 			Partner: c.HTTP.PartnerPerMinute, PartnerBurst: c.HTTP.PartnerBurst,
 		},
-		Build:     catalog.Build{Version: program.Version, SourceCommit: program.SourceCommit(), ExecutableHash: s.program.Hash},
+		Build:     catalog.Build{Version: program.Version, SourceCommit: program.SourceCommit(), ExecutableHash: hash},
 		ProgramID: programID(c),
 	}
 }

@@ -3,15 +3,15 @@ package service
 import (
 	"context"
 	"errors"
-	"fmt"
+	"log/slog"
 	"time"
 
 	"golang.org/x/sync/errgroup"
 
 	"blockdesk/desk"
 	"blockdesk/engine"
+	"blockdesk/feed"
 	"blockdesk/httpgw/admin"
-	marketapi "blockdesk/httpgw/market"
 	"blockdesk/internal/solana/rpc"
 	"blockdesk/market"
 	"blockdesk/mirror"
@@ -19,71 +19,62 @@ import (
 	"blockdesk/service/task"
 )
 
-// chainMirror is the room that reads mirrored instruments from the chain; the zero
-// value where nothing is read. Its nodes are asked by a client of its own, so that
-// a book of many megabytes is in no settlement's way.
+// chainMirror reads mirrored instruments from the chain. Its client is its own, so that
+// a book of many megabytes does not delay settlement.
 type chainMirror struct {
-	service *mirror.Service
-	chain   *rpc.Client
+	*mirror.Service
+	chain *rpc.Client
 }
 
-// openMirror joins the room to the recovered state. It asks no node. It comes
-// after the feed, whose views tell what is durable.
-func (s *Service) openMirror(state *engine.State) error {
-	for _, symbol := range s.cfg.UnreadInstruments() {
-		s.log.Warn("nothing is read for a mirrored instrument: mirror.pairs does not name it", "symbol", symbol)
+// openMirror makes the mirror on the recovered state; nil if no markets are mirrored.
+// It sends nothing to a node.
+func openMirror(c *config.Config, instruments []market.Instrument, eng *engine.Engine, views *feed.Feed, state *engine.State, kv Store, log *slog.Logger) (*chainMirror, error) {
+	for _, symbol := range c.UnreadInstruments() {
+		log.Warn("mirrored instrument is not in mirror.pairs: it gets no data", "symbol", symbol)
 	}
-	if !s.cfg.Mirrors() {
-		return nil
+	if !c.Mirrors() {
+		return nil, nil
 	}
-	options, err := s.cfg.MirrorOptions(s.instruments)
+	options, err := c.MirrorOptions(instruments)
 	if err != nil {
-		return err
-	}
-	nodes, err := s.cfg.MirrorNodes()
-	if err != nil {
-		return err
+		return nil, err
 	}
 	client := rpc.DefaultOptions()
-	client.Upstreams, client.MaxAnswer = nodes, mirrorAnswer
-	client.Timeout, client.AttemptTimeout = config.Millis(s.cfg.Chain.TimeoutMS), config.Millis(s.cfg.Chain.AttemptTimeoutMS)
-	client.ProbeEvery, client.BlockhashEvery = min(mirrorProbe, options.Every), noBlockhash
-	if s.mirror.chain, err = rpc.New(client); err != nil {
-		return fmt.Errorf("mirror: %w", err)
+	if client.Upstreams, err = c.MirrorNodes(); err != nil {
+		return nil, err
 	}
-	door := &mirrorEngine{eng: s.eng, views: s.feed, recovered: map[market.InstrumentID]mirror.Durable{}}
+	client.MaxAnswer = mirrorAnswer
+	client.Timeout, client.AttemptTimeout = config.Millis(c.Chain.TimeoutMS), config.Millis(c.Chain.AttemptTimeoutMS)
+	client.ProbeEvery, client.BlockhashEvery = min(mirrorProbe, options.Every), noBlockhash
+	m := &chainMirror{}
+	if m.chain, err = rpc.New(client); err != nil {
+		return nil, err
+	}
+	port := &mirrorEngine{eng: eng, views: views, recovered: map[market.InstrumentID]mirror.Durable{}}
 	for i := range options.Pairs {
 		in := options.Pairs[i].Instrument.ID
 		slot, ordinal := state.MirrorPosition(in)
-		door.recovered[in] = mirror.Durable{Slot: slot, Ordinal: ordinal}
+		port.recovered[in] = mirror.Durable{Slot: slot, Ordinal: ordinal}
 	}
-	s.mirror.service, err = mirror.New(options, s.mirror.chain, door, s.storage.Mirror)
-	return err
+	if m.Service, err = mirror.New(options, m.chain, port, kv); err != nil {
+		m.chain.Close()
+		return nil, err
+	}
+	return m, nil
 }
 
-// runMirror runs what there is of the room. The instruments must be defined.
-func (s *Service) runMirror(ctx context.Context, group *errgroup.Group) {
-	if s.mirror.service == nil {
-		return
-	}
-	task.Go(ctx, group, task.Task{Name: "mirror's nodes", Run: s.mirror.chain.Run}, task.Task{Name: "mirror", Run: s.mirror.service.Run})
+// run starts the mirror's goroutines in a group. The instruments must be defined.
+func (m *chainMirror) run(ctx context.Context, group *errgroup.Group) {
+	task.Go(ctx, group, task.Task{Name: "mirror's nodes", Run: m.chain.Run}, task.Task{Name: "mirror", Run: m.Run})
 }
 
-// mirrorState is what is known of the chain's markets; nil where nothing is read.
-func (s *Service) mirrorState() *mirror.State {
-	if s.mirror.service == nil {
-		return nil
-	}
-	return s.mirror.service.State()
-}
-
-// errNotMirrored means that no mirrored instrument is of now.
+// errNotMirrored means that every mirrored instrument is stale.
 var errNotMirrored = errors.New("no mirrored instrument has been read lately")
 
-// mirrorReady returns nil where one mirrored instrument at least is of now: of the
-// others the documents tell.
-func (s *Service) mirrorReady() error {
-	state := s.mirrorState()
+// ready returns nil if at least one mirrored instrument is fresh; the documents report
+// the others.
+func (m *chainMirror) ready() error {
+	state := m.State()
 	for i := range state.Pairs {
 		if state.Pairs[i].Fresh() {
 			return nil
@@ -92,13 +83,10 @@ func (s *Service) mirrorReady() error {
 	return errNotMirrored
 }
 
-// mirrorSources are what metrics are made of; nil functions where nothing is read.
-func (s *Service) mirrorSources() (m admin.MirrorSources) {
-	if s.mirror.service == nil {
-		return m
-	}
+// sources are what /metrics reads of the mirror.
+func (m *chainMirror) sources() admin.MirrorSources {
 	return admin.MirrorSources{Pairs: func() []admin.MirrorPair {
-		state := s.mirrorState()
+		state := m.State()
 		out := make([]admin.MirrorPair, len(state.Pairs))
 		for i := range state.Pairs {
 			p := &state.Pairs[i]
@@ -112,7 +100,7 @@ func (s *Service) mirrorSources() (m admin.MirrorSources) {
 		}
 		return out
 	}, Nodes: func() []desk.ChainNode {
-		state := s.mirrorState()
+		state := m.State()
 		out := make([]desk.ChainNode, len(state.Upstreams))
 		for i := range state.Upstreams {
 			u := &state.Upstreams[i]
@@ -120,6 +108,16 @@ func (s *Service) mirrorSources() (m admin.MirrorSources) {
 		}
 		return out
 	}}
+}
+
+// Signatures implements marketapi.Signatures: it returns the transactions of trades.
+func (m *chainMirror) Signatures(in market.InstrumentID, from, to uint64) ([][64]byte, error) {
+	list, err := m.Service.Signatures(in, from, to)
+	out := make([][64]byte, len(list))
+	for i := range list {
+		out[i] = list[i]
+	}
+	return out, err
 }
 
 // mirrorEngine is the engine as the mirror uses it.
@@ -131,7 +129,7 @@ type mirrorEngine struct {
 	views interface {
 		View(in market.InstrumentID) *engine.View
 	}
-	// recovered is what the journal had at the start. It does not change.
+	// recovered is the position of the journal at the start.
 	recovered map[market.InstrumentID]mirror.Durable
 }
 
@@ -155,50 +153,31 @@ func (d *mirrorEngine) Trade(t mirror.Trade) error {
 	return d.eng.Submit(&c)
 }
 
-// Told reads the view, which is of durable events only.
+// Durable reads the view, which has durable events only.
 func (d *mirrorEngine) Durable(in market.InstrumentID) mirror.Durable {
-	told := d.recovered[in]
+	durable := d.recovered[in]
 	v := d.views.View(in)
 	if v == nil {
-		return told
+		return durable
 	}
-	told.Slot = max(told.Slot, v.Slot)
-	if len(v.Trades) > 0 && v.Trades[0].Ordinal >= told.Ordinal {
-		told.Ordinal, told.TradedAt = v.Trades[0].Ordinal, v.Trades[0].At
+	durable.Slot = max(durable.Slot, v.Slot)
+	if len(v.Trades) > 0 && v.Trades[0].Ordinal >= durable.Ordinal {
+		durable.Ordinal, durable.TradedAt = v.Trades[0].Ordinal, v.Trades[0].At
 	}
-	return told
-}
-
-// tradeSignatures tells REST of which transactions trades were.
-type tradeSignatures struct{ service *mirror.Service }
-
-func (t tradeSignatures) Signatures(in market.InstrumentID, from, to uint64) ([][64]byte, error) {
-	list, err := t.service.Signatures(in, from, to)
-	out := make([][64]byte, len(list))
-	for i := range list {
-		out[i] = list[i]
-	}
-	return out, err
-}
-
-// signatures is nil where nothing is read from a chain.
-func (s *Service) signatures() marketapi.Signatures {
-	if s.mirror.service == nil {
-		return nil
-	}
-	return tradeSignatures{s.mirror.service}
+	return durable
 }
 
 // mirrorWait is how long a start waits for the chain's markets before it is ready
 // without them: two cycles at least.
 func mirrorWait(c *config.Mirror) time.Duration { return max(chainWait, 2*config.Millis(c.EveryMS)) }
 
-// mirrorAnswer bounds a node's answer: the largest book's account in base64, and
-// what is around it.
+// mirrorAnswer bounds a node's answer, in bytes: the account of the largest book in
+// base64.
 const mirrorAnswer = 16 << 20
 
-// mirrorProbe is how often each node is asked how it is.
+// mirrorProbe is the time between two health checks of a node.
 const mirrorProbe = 5 * time.Second
 
-// noBlockhash is how often a blockhash is asked for that nobody here needs.
+// noBlockhash is the time between two fetches of a blockhash, which the mirror does not
+// need.
 const noBlockhash = 24 * time.Hour

@@ -4,13 +4,10 @@ import (
 	"bytes"
 	"encoding/hex"
 	"fmt"
-	"log/slog"
 	"os"
 	"time"
 
 	"blockdesk/catalog"
-	"blockdesk/feed/archive"
-	"blockdesk/fixgw/messagelog"
 	"blockdesk/httpgw"
 	"blockdesk/httpgw/wire"
 	"blockdesk/market"
@@ -25,13 +22,8 @@ const (
 	maxSecretBytes = 64
 )
 
-func archiveOptions(c config.History) archive.Options {
-	const day = 24 * time.Hour
-	return archive.Options{KeepTrades: time.Duration(c.TradesDays) * day, KeepMinutes: time.Duration(c.MinutesDays) * day}
-}
-
-// rate is a limit of so many a minute; 0 is the largest that there is, which
-// nobody reaches.
+// rate returns a limit a minute; 0 is the largest possible, which no client
+// reaches.
 func rate(perMinute, burst int) wire.Rate {
 	if perMinute == 0 {
 		return wire.Rate{PerMinute: config.MaxPerMinute, Burst: config.MaxBurst}
@@ -39,7 +31,7 @@ func rate(perMinute, burst int) wire.Rate {
 	return wire.Rate{PerMinute: perMinute, Burst: burst}
 }
 
-// window is a limit of so many in any minute; 0 is the largest that there is.
+// window returns a limit in any minute; 0 is the largest possible.
 func window(perMinute int) wire.Window {
 	if perMinute == 0 {
 		return wire.Window{PerMinute: wire.MaxWindow}
@@ -47,9 +39,9 @@ func window(perMinute int) wire.Window {
 	return wire.Window{PerMinute: perMinute}
 }
 
-// gatewayGroups is what the REST gateway routes by; nil where there is nobody to route
-// to. Errors name the key.
-func gatewayGroups(c *config.Config) (*httpgw.Shards, error) {
+// gatewayShards returns the shards that the REST gateway forwards to; nil if the
+// instruments are not sharded. Errors name the key.
+func gatewayShards(c *config.Config) (*httpgw.Shards, error) {
 	if len(c.Groups) < 2 {
 		return nil, nil
 	}
@@ -92,7 +84,7 @@ func readSecret(path string) ([]byte, error) {
 	return secret, nil
 }
 
-// accountRole returns what the account is for; 0 where the word is none.
+// accountRole returns the role of an observed account; 0 if its word is unknown.
 func accountRole(c *config.Observed) catalog.AccountRole {
 	for _, r := range []catalog.AccountRole{
 		catalog.GuaranteeReserve, catalog.FeeVaultBase, catalog.FeeVaultQuote, catalog.DeskInventory,
@@ -102,14 +94,4 @@ func accountRole(c *config.Observed) catalog.AccountRole {
 		}
 	}
 	return 0
-}
-
-// openMessageLog opens the message log, nil if none is configured.
-func openMessageLog(c *config.FIX, logger *slog.Logger) (*messagelog.Log, error) {
-	if c.MessageLogDir == "" {
-		return nil, nil
-	}
-	return messagelog.Open(messagelog.Options{
-		Dir: c.MessageLogDir, FileBytes: int64(c.MessageLogFileMiB) << 20, KeepFiles: c.MessageLogFiles, Logger: logger,
-	})
 }

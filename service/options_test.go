@@ -41,14 +41,14 @@ func TestRoutes(t *testing.T) {
 			t.Fatal(err)
 		}
 		cfg = cfg.SelectGroup()
-		routes, err := gatewayGroups(&cfg)
+		routes, err := gatewayShards(&cfg)
 		if err != nil || routes.Validate() != nil || routes.Own != number || routes.All[1].Instruments[0].Symbol != "92C/SLUSD" {
 			t.Errorf("%s: %+v %v", name, routes, err)
 		}
 	}
 	cfg := config.Default()
 	cfg = cfg.SelectGroup()
-	if routes, err := gatewayGroups(&cfg); routes != nil || err != nil {
+	if routes, err := gatewayShards(&cfg); routes != nil || err != nil {
 		t.Errorf("without groups: %+v %v", routes, err)
 	}
 	short := servicetest.SecretFile(t, minSecretBytes-1)
@@ -57,7 +57,7 @@ func TestRoutes(t *testing.T) {
 		t.Fatal(err)
 	}
 	cfg = cfg.SelectGroup()
-	if _, err := gatewayGroups(&cfg); err == nil || !strings.Contains(err.Error(), "routing.secret_file: ") {
+	if _, err := gatewayShards(&cfg); err == nil || !strings.Contains(err.Error(), "routing.secret_file: ") {
 		t.Errorf("a short secret: %v", err)
 	}
 }

@@ -61,18 +61,24 @@ func LoadParticipants(c *config.Config) ([]participants.Participant, error) {
 func LoadParticipantsOr(c *config.Config, before []participants.Participant, log *slog.Logger) ([]participants.Participant, error) {
 	list, err := LoadParticipants(c)
 	if err != nil && before != nil {
-		log.Error("the participants file is refused: those of before stay in force", "error", err)
+		log.Error("participants file refused: the previous participants stay in force", "error", err)
 		return before, nil
 	}
 	return list, err
 }
 
-// limitsOf returns what a participant may do on an instrument: its own entry, or
-// the default.
-func limitsOf(c *config.Config, p *participants.Participant, in *market.Instrument) (engine.Limits, error) {
-	l, own := p.LimitOn(in.Symbol)
-	if !own {
-		l = participants.Limit{MaxQty: c.Risk.MaxQty, MaxNotional: c.Risk.MaxNotional, MaxOpenOrders: c.Risk.MaxOpenOrders, BandBps: c.Risk.BandBps}
+// allLimits returns a participant's limits on every instrument: its own, or the default.
+func allLimits(c *config.Config, p *participants.Participant, instruments []market.Instrument) ([]engine.Limits, error) {
+	all := make([]engine.Limits, len(instruments))
+	for i := range instruments {
+		l, own := p.LimitOn(instruments[i].Symbol)
+		if !own {
+			l = participants.Limit{MaxQty: c.Risk.MaxQty, MaxNotional: c.Risk.MaxNotional, MaxOpenOrders: c.Risk.MaxOpenOrders, BandBps: c.Risk.BandBps}
+		}
+		var err error
+		if all[i], err = l.Limits(&instruments[i]); err != nil {
+			return nil, fmt.Errorf("participant %s on %s: %w", p.Name, instruments[i].Symbol, err)
+		}
 	}
-	return l.Limits(in)
+	return all, nil
 }

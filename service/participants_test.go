@@ -10,12 +10,12 @@ import (
 	"blockdesk/service/config"
 )
 
-// A participants file that has gone bad fails a start, and does not end a node that
-// comes to lead: those of before stay in force.
+// TestParticipantsOfBefore: a refused participants file fails a start, but not a new term
+// of a node: the previous participants stay in force.
 func TestParticipantsOfBefore(t *testing.T) {
 	cfg := config.Default()
 	cfg.FIX.ParticipantsFile = filepath.Join(t.TempDir(), "none.yaml")
-	if err := (&Service{cfg: &cfg, log: slog.New(slog.DiscardHandler)}).resolve(); err == nil {
+	if _, err := ReadInputs(&cfg, nil, slog.New(slog.DiscardHandler)); err == nil {
 		t.Fatal("a start without participants")
 	}
 	hash, err := participants.HashPassword("pw")
@@ -23,8 +23,8 @@ func TestParticipantsOfBefore(t *testing.T) {
 		t.Fatal(err)
 	}
 	before := []participants.Participant{{Name: "mm", Number: 1, CompIDs: []string{"MM"}, PasswordHash: hash, STP: book.STPCancelNewest}}
-	s := &Service{cfg: &cfg, log: slog.New(slog.DiscardHandler), participantsBefore: before}
-	if err := s.resolve(); err != nil || len(s.participants) != 1 || s.participants[0].Name != "mm" {
-		t.Fatalf("%v, %v", s.participants, err)
+	in, err := ReadInputs(&cfg, before, slog.New(slog.DiscardHandler))
+	if err != nil || len(in.Participants) != 1 || in.Participants[0].Name != "mm" {
+		t.Fatalf("%v, %v", in, err)
 	}
 }

@@ -8,36 +8,40 @@ import (
 	"blockdesk/desk"
 	"blockdesk/engine"
 	"blockdesk/engine/rfq"
+	"blockdesk/feed/archive"
 	"blockdesk/market"
 	"blockdesk/persist"
 	"blockdesk/persist/projection"
+	"blockdesk/service/demo"
+	"blockdesk/settle/access"
 )
 
-// open joins the packages and recovers the state. Nothing but FIX listens yet.
+// open recovers the state and connects the packages. Only the FIX address is bound.
 func (s *Service) open(ctx context.Context) error {
-	if err := s.resolve(); err != nil {
+	err := s.resolveInstruments()
+	if err != nil {
 		return err
 	}
-	if err := s.startChain(ctx); err != nil {
+	if s.chain, s.chainNote, err = demo.StartChain(ctx, s.cfg, s.log); err != nil {
 		return err
 	}
-	var err error
 	if s.eng, err = engine.Open(s.engineOptions()); err != nil {
 		return err
 	}
 	s.events.feed, s.events.fix, s.events.desk = s.eng.Consumer(feedConsumer), s.eng.Consumer("fix"), s.eng.Consumer("desk")
 	s.events.history = s.eng.Consumer("history")
-	if err := s.join(); err != nil {
+	if err := s.connect(); err != nil {
 		return err
 	}
 	replica, cancels, err := s.recover()
 	if err != nil {
 		return err
 	}
-	if err := s.plan(replica.State, cancels); err != nil {
+	state := replica.State
+	if s.setup, err = planSetup(&s.o, s.storage, state, s.desk.View(), s.instruments, cancels); err != nil {
 		return err
 	}
-	if s.watch, err = s.newParticipantsWatch(); err != nil {
+	if s.watch, err = newParticipantsWatch(&s.o, s.instruments, s.eng, s.fix, false); err != nil {
 		return err
 	}
 	if err := s.eng.BeginEpoch(replica); err != nil {
@@ -46,44 +50,70 @@ func (s *Service) open(ctx context.Context) error {
 	if err := s.feed.Begin(replica.Market, s.eng.Epoch()); err != nil {
 		return err
 	}
-	s.startSettlement(replica.State)
-	if err := s.openMirror(replica.State); err != nil {
+	if s.settlement != nil {
+		s.settlement.start(state, lostSince(state, s.o.Reconcile), s.cfg.ChainHosts())
+	} else if n := unsettled(state.Desk()); n > 0 && s.cfg.RFQ.Enabled {
+		s.log.Warn("claims wait for a chain: none is configured", "claims", n)
+	}
+	if s.mirror, err = openMirror(s.cfg, s.instruments, s.eng, s.feed, state, s.storage.Mirror, s.log); err != nil {
 		return fmt.Errorf("mirror: %w", err)
 	}
-	s.storage.Journal.SetFloor(s.floor)
-	return s.openFanout()
+	s.backups = newBackups(s.storage, s.cfg.DataDir, s.settlement != nil, s.durableCursor, s.log)
+	s.storage.Journal.SetFloor(func() uint64 { return min(s.durableCursor(), s.backups.floor()) })
+	s.publication, err = openPublication(s.cfg, s.log)
+	return err
 }
 
-// plan compares the recovered state with the configuration: s.setup and s.deskPlan bring
-// the one to the other, first the commands that reconciling the stores asks for.
-func (s *Service) plan(state *engine.State, first []engine.Command) error {
-	configured, err := s.reconcile(state)
+// connect makes the packages that use the engine. Those that follow the journal must
+// exist before it is replayed. FIX comes last, because it uses the others.
+func (s *Service) connect() (err error) {
+	if s.feed, err = s.newFeed(); err != nil {
+		return err
+	}
+	failed := func() error { return s.eng.Stats().Failed }
+	s.desk, err = desk.New(desk.Options{Failed: failed, OnView: s.feed.TicketsChanged, Group: s.cfg.GroupNumber()}, s.eng, s.storage.Desk)
 	if err != nil {
 		return err
 	}
-	changes := s.storage.Leading != nil && state.Seq() > 0 // of a group's state
-	if n := len(configured); n > 0 && changes {
-		s.log.Warn("this node's configuration changes the group's state: nodes that are configured differently do so at each change of the leader", "commands", n)
+	const day = 24 * time.Hour
+	keep := archive.Options{KeepTrades: time.Duration(s.cfg.History.TradesDays) * day, KeepMinutes: time.Duration(s.cfg.History.MinutesDays) * day}
+	if s.history, err = archive.New(keep, s.storage.History); err != nil {
+		return fmt.Errorf("history store: %w", err)
 	}
-	s.setup = append(first, configured...)
-	if !s.cfg.RFQ.Enabled {
-		s.operators, err = PlainOperators(s.cfg)
+	if err := s.connectSettlement(); err != nil {
 		return err
 	}
-	if s.deskPlan, err = s.planDesk(); err != nil {
+	if err := s.listenFIX(); err != nil {
 		return err
 	}
-	s.operators = s.deskPlan.operators
-	if n := len(s.deskPlan.requests); n > 0 && changes {
-		s.log.Warn("this node's configuration changes the group's desk: nodes that are configured differently do so at each change of the leader",
-			"first", s.deskPlan.requests[0].key, "requests", n)
-	}
+	s.feed.Attach(s.fix)
 	return nil
 }
 
-// resolve turns the configuration into what the rooms take.
-func (s *Service) resolve() error {
-	var err error
+// connectSettlement opens the access tokens, which exist without a chain too, and
+// settlement. A replica settles nothing.
+func (s *Service) connectSettlement() (err error) {
+	if !s.cfg.RFQ.Enabled || s.upstream != nil {
+		return nil
+	}
+	if s.tokens, err = access.Open(access.Options{}, s.storage.Settlement); err != nil {
+		return fmt.Errorf("settlement store: %w", err)
+	}
+	if !s.cfg.Settles() {
+		return nil
+	}
+	signer := s.o.Inputs.signer
+	if signer == nil {
+		if signer, err = openSigner(&s.cfg.Settle); err != nil {
+			return err
+		}
+	}
+	s.settlement, err = openSettlement(s.cfg, signer, s.desk, s.eng, s.storage.Settlement, s.tokens, s.log)
+	return err
+}
+
+// resolveInstruments makes the instruments of the configuration.
+func (s *Service) resolveInstruments() (err error) {
 	if s.instruments, err = s.cfg.MarketInstruments(); err != nil {
 		return err
 	}
@@ -91,24 +121,21 @@ func (s *Service) resolve() error {
 		return err
 	}
 	s.set = s.set.WithOtherShards(s.cfg.OtherShards())
-	s.participantsState = ParticipantsFileStamp(&s.cfg.FIX) // before: a change while it is read is one
-	s.participants, err = LoadParticipantsOr(s.cfg, s.participantsBefore, s.log)
-	return err
+	return nil
 }
 
-// floor is the Seq from which on the journal is still needed: by the FIX gateway
-// and the desk after a crash, or by a backup of their stores under way.
-func (s *Service) floor() uint64 {
-	return min(s.fix.DurableCursor(), s.desk.DurableCursor(), s.history.DurableCursor(), s.backup.floor())
+// durableCursor returns the Seq from which on the stores need the journal after a crash.
+func (s *Service) durableCursor() uint64 {
+	return min(s.fix.DurableCursor(), s.desk.DurableCursor(), s.history.DurableCursor())
 }
 
-// recover replays the journal and brings the stores that follow it into step with it.
-// It returns the commands that must be the engine's first: cancels of the orders that
-// the FIX store and the journal do not agree on.
+// recover replays the journal and the stores that follow it. It returns the commands
+// that must be the engine's first: cancels of the orders on which the FIX store and the
+// journal disagree.
 func (s *Service) recover() (*engine.Replica, []engine.Command, error) {
 	start := time.Now()
 	replica, first, err := projection.Recover(s.storage.Journal, s.projections(), projection.Options{
-		AllowReconcile: s.rebase, Interval: s.cfg.Durability.Mode == "interval", Hint: rebaseHint, Logger: s.log,
+		AllowReconcile: s.o.Reconcile, Interval: s.cfg.Durability.Mode == "interval", Hint: rebaseHint, Logger: s.log,
 	})
 	if err != nil {
 		return nil, nil, err
@@ -129,7 +156,7 @@ func (s *Service) projections() []projection.Projection {
 		},
 		{
 			Replayer: s.desk, Name: "the desk's store", Content: "answers", Unreadable: desk.ErrLayout,
-			Diverged:  func(err error) { s.log.Warn("the desk's store does not fit the journal", "error", err) },
+			Diverged:  func(err error) { s.log.Warn("desk store does not match the journal", "error", err) },
 			Start:     func(state *engine.State) error { return s.desk.Start(state.Desk().ReadModel(), state.Seq()) },
 			Reconcile: s.reconcileDesk,
 			RefuseLost: func(state *engine.State) error {
@@ -152,41 +179,39 @@ func (s *Service) reconcileFIX(state *engine.State, _ projection.Relation) ([]en
 	if err != nil {
 		return nil, err
 	}
-	s.log.Warn("FIX store and journal did not fit: orders that they do not agree on are cancelled",
+	s.log.Warn("FIX store and journal diverged: orders on which they disagree are cancelled",
 		"fix_cursor", cursor, "seq", state.Seq(), "cancelled_in_book", len(cancels))
 	return cancels, nil
 }
 
 func (s *Service) reconcileDesk(state *engine.State, r projection.Relation) ([]engine.Command, error) {
 	if r == projection.Ahead || !isUnused(state.Desk()) {
-		s.log.Warn("desk's store and journal did not fit: answers to idempotency keys and claim histories may be gone",
+		s.log.Warn("desk store and journal diverged: answers to idempotency keys and claim histories may be lost",
 			"desk_cursor", s.desk.Cursor(), "seq", state.Seq())
 	}
 	return nil, s.desk.Reconcile(state.Desk().ReadModel(), state.Seq())
 }
 
-// isUnused reports whether nothing was ever asked of a desk: then its store has
-// nothing to lose.
+// isUnused reports whether a desk has had no request: its store is empty then.
 func isUnused(m *rfq.Machine) bool {
 	v := m.ReadModel().View()
 	return len(v.Tickets)+len(v.Pairs)+len(v.Operators) == 0
 }
 
-// reconcileHistory lets a history that was lost go on with a hole: no money depends on
-// it, and nothing is left to fill it from.
+// reconcileHistory continues a lost history with a gap: trade history is not financial
+// state, and the journal no longer has the trades.
 func (s *Service) reconcileHistory(state *engine.State, r projection.Relation) ([]engine.Command, error) {
 	cursor, seq := s.history.Cursor(), state.Seq()
 	if r == projection.Lost {
-		s.log.Warn("the journal does not reach back to where the history ends: trades between are missing", "history_cursor", cursor, "seq", seq)
+		s.log.Warn("trade history lost: continuing with a gap", "history_cursor", cursor, "seq", seq)
 		return nil, s.history.Skip(seq, state.At())
 	}
-	s.log.Warn("history and journal did not fit: trades that only the history has are taken out", "history_cursor", cursor, "seq", seq)
+	s.log.Warn("trade history is ahead of the journal: truncating", "history_cursor", cursor, "seq", seq)
 	return nil, s.history.Reconcile(seq)
 }
 
-// deskHint is for a desk's store that cannot be used: all that is in it comes
-// from the journal.
-const deskHint = "delete its folder: what the journal still has of it is made again"
+// deskHint: the desk's store is derived from the journal.
+const deskHint = "delete its folder: it is rebuilt from what the journal still has"
 
 const rebaseHint = "restore all of the data folder from one backup, or start once with --rebase"
 
@@ -200,7 +225,7 @@ func (s *Service) journalOptions() persist.Options {
 	return persist.Options{
 		Mode: mode, Interval: s.cfg.Interval(),
 		SnapshotEvery: s.cfg.Journal.SnapshotEvery, KeepSnapshots: s.cfg.Journal.KeepSnapshots,
-		State: s.cfg.StateOptions(), Logger: s.log, DiskLow: s.DiskLow, Progress: s.recovering,
+		State: s.cfg.StateOptions(), Logger: s.log, DiskLow: s.DiskLow, Progress: s.o.Replaying,
 	}
 }
 
@@ -216,6 +241,6 @@ func (s *Service) engineOptions() engine.Options {
 	return engine.Options{
 		Journal: s.storage.Journal, IngressSize: s.cfg.Engine.IngressSize, EgressSize: s.cfg.Engine.EgressSize,
 		MaxOrders: s.cfg.Engine.MaxOrders, MaxBatch: s.cfg.Engine.MaxBatch, Wait: wait,
-		DrainTimeout: drainTimeout, InlineJournal: s.cfg.Durability.Mode == "interval", Clock: s.clock,
+		DrainTimeout: drainTimeout, InlineJournal: s.cfg.Durability.Mode == "interval", Clock: s.o.Clock,
 	}
 }

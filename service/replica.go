@@ -16,20 +16,20 @@ import (
 	"blockdesk/service/task"
 )
 
-// Upstream is the leader that a replica follows. Any goroutine, Run apart.
+// Upstream is the leader that a replica follows. Safe for concurrent use, except Run.
 type Upstream struct {
 	// Leader returns the current leader; zero if none is known.
 	Leader func() leadership.Leader
-	// Run hands the leader's durable frames to an engine until ctx ends.
+	// Run applies the leader's durable frames to an engine until ctx ends.
 	Run func(ctx context.Context, to fanout.Applier) error
 	// Ready returns nil if the frames are recent.
 	Ready   func() error
 	Metrics prometheus.Collector
 }
 
-// OpenReplica joins the packages of a process that only reads, on a replica of the
-// leader's state, and binds the addresses. fix outlives the service; what else it
-// stores is made anew in the data folder. After an error nothing is open.
+// OpenReplica opens a service that only reads, on a replica of the leader's state, and
+// binds the addresses. fix outlives the service; its other stores are recreated in the
+// data folder. After an error nothing is open.
 func OpenReplica(o Options, upstream Upstream, replica *engine.Replica, fix Store) (*Service, error) {
 	s := newService(o)
 	s.upstream = &upstream
@@ -47,19 +47,19 @@ func OpenReplica(o Options, upstream Upstream, replica *engine.Replica, fix Stor
 }
 
 func (s *Service) openReplica(replica *engine.Replica) error {
-	if err := s.resolve(); err != nil {
+	if err := s.resolveInstruments(); err != nil {
 		return err
 	}
-	if err := agree(replica.State.Instruments(), s.instruments); err != nil {
+	if err := checkInstruments(replica.State.Instruments(), s.instruments); err != nil {
 		return err
 	}
 	var err error
 	if s.eng, err = engine.Follow(s.engineOptions(), replica); err != nil {
 		return err
 	}
-	s.followed = &followedEngine{eng: s.eng, own: s.instruments, log: s.log}
+	s.replica = &replicaEngine{eng: s.eng, own: s.instruments, log: s.log}
 	s.events.feed, s.events.desk, s.events.history = s.eng.Consumer(feedConsumer), s.eng.Consumer("desk"), s.eng.Consumer("history")
-	if err := s.join(); err != nil {
+	if err := s.connect(); err != nil {
 		return err
 	}
 	state := replica.State
@@ -69,11 +69,11 @@ func (s *Service) openReplica(replica *engine.Replica) error {
 	if err := s.feed.Begin(replica.Market, s.eng.Epoch()); err != nil {
 		return err
 	}
-	s.watch, err = s.newParticipantsWatch()
+	s.watch, err = newParticipantsWatch(&s.o, s.instruments, s.eng, s.fix, true)
 	return err
 }
 
-// runReplica serves until ctx ends or the leader cannot be followed any more.
+// runReplica serves until ctx ends or the replica cannot follow the leader.
 func (s *Service) runReplica(ctx context.Context) error {
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
@@ -81,10 +81,10 @@ func (s *Service) runReplica(ctx context.Context) error {
 	group, ctx := errgroup.WithContext(ctx)
 	task.Go(ctx, group,
 		task.Task{Name: "engine", Run: s.eng.Run},
-		task.Task{Name: "follower", Run: func(ctx context.Context) error { return s.upstream.Run(ctx, s.followed) }},
+		task.Task{Name: "follower", Run: func(ctx context.Context) error { return s.upstream.Run(ctx, s.replica) }},
 		task.Task{Name: "feed", Run: s.runFeed}, task.Task{Name: "desk", Run: s.runDesk}, task.Task{Name: "history", Run: s.runHistory},
 		// The leader sends the reports of orders and fills.
-		task.Task{Name: "fix", Run: func(ctx context.Context) error { return s.sitOut(ctx, "fix", s.fix.Run(ctx, nil)) }},
+		task.Task{Name: "fix", Run: func(ctx context.Context) error { return sitOut(ctx, s.log, "fix", s.fix.Run(ctx, nil)) }},
 		task.Task{Name: "participants", Run: s.watch.Run}, task.Task{Name: "http", Run: s.http.Run}, task.Task{Name: "admin", Run: s.admin.Run},
 	)
 	err := group.Wait()
@@ -97,10 +97,10 @@ func (s *Service) runReplica(ctx context.Context) error {
 // replicaAdmin returns the options of a replica's admin address.
 func (s *Service) replicaAdmin() admin.Options {
 	return admin.Options{
-		Addr: s.cfg.Listen.Admin, Listen: s.listenOn, Logger: s.log,
+		Addr: s.cfg.Listen.Admin, Listen: s.o.Listen, Logger: s.log,
 		Ready: []admin.Check{
 			{Name: "follower", Err: s.upstream.Ready},
-			{Name: "instruments", Err: s.followed.agrees},
+			{Name: "instruments", Err: s.replica.complete},
 			{Name: "engine", Err: func() error { return s.eng.Stats().Failed }},
 			{Name: "fix_store", Err: s.storage.FIX.Failed},
 			{Name: "desk_store", Err: s.storage.Desk.Failed},

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"strings"
 	"sync/atomic"
 
@@ -11,14 +12,14 @@ import (
 	"blockdesk/market"
 )
 
-// errLacksInstruments: the leader has instruments that this process cannot show.
+// errLacksInstruments: the leader has instruments that are not configured here.
 var errLacksInstruments = errors.New("a follower needs its leader's instruments")
 
-// agree holds the instruments that a leader has defined so far against a follower's
-// own. It may have more: they come as the leader defines them. Errors wrap
-// errLacksInstruments where it has fewer, which leaves the others as they are; any
-// other says that one is not what it is called here.
-func agree(leader, own []market.Instrument) error {
+// checkInstruments compares the instruments that the leader has defined with a follower's
+// own. The follower may have more: the leader defines them later. An error that wraps
+// errLacksInstruments says that it has fewer, and the others can be served; any other
+// error says that an instrument differs.
+func checkInstruments(leader, own []market.Instrument) error {
 	for i := range min(len(leader), len(own)) {
 		if err := engine.CheckRedefinition(&leader[i], &own[i]); err != nil {
 			return fmt.Errorf("instrument %s: the leader has another: %w", own[i].Symbol, err)
@@ -34,43 +35,39 @@ func agree(leader, own []market.Instrument) error {
 	return fmt.Errorf("the leader has %s, the configuration does not: %w", strings.Join(more, ", "), errLacksInstruments)
 }
 
-// followedEngine gives the engine what its leader's frames have, and looks what
-// instruments they define. A leader may come to have one after this process has
-// joined; then the books of the others go on, and it is not ready.
-type followedEngine struct {
+// replicaEngine applies the leader's frames to the engine, and checks the instruments that
+// they define. If the leader defines an instrument that is not configured here, the other
+// books continue and the service is not ready.
+type replicaEngine struct {
 	eng   *engine.Engine
 	own   []market.Instrument
 	log   *slog.Logger
-	lacks atomic.Pointer[error] // wraps errLacksInstruments; nil: it has all
+	lacks atomic.Pointer[error] // wraps errLacksInstruments; nil: none is missing
 }
 
-// Apply implements fanout.Applier. Errors: those of the engine, and where the leader
-// has defined an instrument that is another one here: its book must not be shown.
-func (f *followedEngine) Apply(prior uint64, commands []engine.Command) error {
-	if err := f.eng.Apply(prior, commands); err != nil {
+// Apply implements fanout.Applier. It fails if the engine does, or if the leader has
+// defined an instrument that is another one here: its book must not be shown.
+func (r *replicaEngine) Apply(prior uint64, commands []engine.Command) error {
+	if err := r.eng.Apply(prior, commands); err != nil {
 		return err
 	}
-	defines := false
-	for i := range commands {
-		defines = defines || commands[i].Kind == engine.DefineInstrument
-	}
-	if !defines {
+	if !slices.ContainsFunc(commands, func(c engine.Command) bool { return c.Kind == engine.DefineInstrument }) {
 		return nil
 	}
-	err := agree(f.eng.Instruments(), f.own)
+	err := checkInstruments(r.eng.Instruments(), r.own)
 	if !errors.Is(err, errLacksInstruments) {
 		return err
 	}
-	if was := f.lacks.Swap(&err); was == nil || (*was).Error() != err.Error() {
-		f.log.Error("not ready until a restart with the leader's instruments", "error", err)
+	if was := r.lacks.Swap(&err); was == nil || (*was).Error() != err.Error() {
+		r.log.Error("not ready until a restart with the leader's instruments", "error", err)
 	}
 	return nil
 }
 
-// agrees is why this process cannot show all that its leader has; nil: it can. Any
-// goroutine.
-func (f *followedEngine) agrees() error {
-	if err := f.lacks.Load(); err != nil {
+// complete returns nil if all of the leader's instruments are configured here. Safe for
+// concurrent use.
+func (r *replicaEngine) complete() error {
+	if err := r.lacks.Load(); err != nil {
 		return *err
 	}
 	return nil

@@ -28,9 +28,9 @@ func defined(t *testing.T, symbols ...string) (list []market.Instrument) {
 	return list
 }
 
-// TestAgree: a leader may have fewer instruments and other limits than its follower;
+// TestCheckInstruments: a leader may have fewer instruments and other limits than its follower;
 // more are told by their names, others are refused.
-func TestAgree(t *testing.T) {
+func TestCheckInstruments(t *testing.T) {
 	t.Parallel()
 	limited := defined(t, "A/X", "B/X")
 	limited[1].MaxQty = 50
@@ -46,7 +46,7 @@ func TestAgree(t *testing.T) {
 		{defined(t, "A/X", "B/X"), defined(t, "A/X", "C/X"), "instrument C/X: the leader has another", false},
 		{defined(t, "B/X", "C/X"), defined(t, "A/X"), "instrument A/X: the leader has another", false},
 	} {
-		err := agree(c.leader, c.own)
+		err := checkInstruments(c.leader, c.own)
 		if (err == nil) != (c.says == "") || err != nil && !strings.Contains(err.Error(), c.says) || errors.Is(err, errLacksInstruments) != c.lacks {
 			t.Errorf("%v at %v: %v", c.leader, c.own, err)
 		}
@@ -66,7 +66,7 @@ func TestFollowedEngine(t *testing.T) {
 	ended := make(chan error, 1)
 	go func() { ended <- eng.Run(ctx) }()
 	var log bytes.Buffer
-	f := &followedEngine{eng: eng, own: defined(t, "A/X"), log: slog.New(slog.NewTextHandler(&log, nil))}
+	f := &replicaEngine{eng: eng, own: defined(t, "A/X"), log: slog.New(slog.NewTextHandler(&log, nil))}
 	apply := func(in *market.Instrument) error {
 		t.Helper()
 		c, err := engine.DefineInstrumentCommand(in)
@@ -92,7 +92,7 @@ func TestFollowedEngine(t *testing.T) {
 		if err := apply(step.define); err != nil {
 			t.Fatalf("step %d: %v", i, err)
 		}
-		err := f.agrees()
+		err := f.complete()
 		if (err == nil) != (step.lacks == "") || err != nil && !strings.Contains(err.Error(), step.lacks) || strings.Count(log.String(), "\n") != step.lines {
 			t.Errorf("step %d: %v; said:\n%s", i, err, &log)
 		}

@@ -7,23 +7,23 @@ import (
 	"blockdesk/market"
 )
 
-// replicaHistory is the archive of a follower, which begins where it has joined:
-// what reaches further back is the leader's to answer.
+// replicaHistory is the archive of a follower. It begins where the follower has joined;
+// the leader answers requests that reach further back.
 type replicaHistory struct{ *archive.Archive }
 
-// Trades returns marketapi.ErrAtLeader where older ones might be missing.
+// Trades returns marketapi.ErrAtLeader if older ones may be missing.
 func (h replicaHistory) Trades(in market.InstrumentID, before market.TradeID, limit int) ([]engine.Trade, error) {
 	trades, err := h.Archive.Trades(in, before, limit)
-	return trades, h.whole(len(trades), limit, err)
+	return trades, h.complete(len(trades), limit, err)
 }
 
-// Candles returns marketapi.ErrAtLeader where older ones might be missing.
+// Candles returns marketapi.ErrAtLeader if older ones may be missing.
 func (h replicaHistory) Candles(in market.InstrumentID, i archive.Interval, before int64, limit int) ([]archive.Candle, error) {
 	candles, err := h.Archive.Candles(in, i, before, limit)
-	return candles, h.whole(len(candles), limit, err)
+	return candles, h.complete(len(candles), limit, err)
 }
 
-func (h replicaHistory) whole(have, limit int, err error) error {
+func (h replicaHistory) complete(have, limit int, err error) error {
 	if err == nil && have < limit && h.CompleteSince() != 0 {
 		return marketapi.ErrLeaderOnly
 	}

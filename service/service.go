@@ -17,48 +17,44 @@ import (
 	"os"
 	"time"
 
+	"blockdesk/fixgw/session"
+
 	"golang.org/x/sync/errgroup"
 
-	"blockdesk/catalog"
 	"blockdesk/desk"
 	"blockdesk/engine"
 	"blockdesk/feed"
 	"blockdesk/feed/archive"
 	"blockdesk/fixgw"
-	"blockdesk/fixgw/participants"
-	"blockdesk/fixgw/session"
 	"blockdesk/httpgw"
 	"blockdesk/httpgw/admin"
-	"blockdesk/httpgw/wire"
 	"blockdesk/internal/sandbox"
 	"blockdesk/market"
 	"blockdesk/persist"
-	"blockdesk/sdk"
 	"blockdesk/service/config"
 	"blockdesk/service/demo"
 	"blockdesk/service/operator"
 	"blockdesk/service/program"
 	"blockdesk/service/systemd"
 	"blockdesk/service/task"
+	"blockdesk/settle/access"
 )
 
-// Options are what a service is opened with.
+// Options of a service.
 type Options struct {
 	Config  *config.Config
 	Log     *slog.Logger
 	Program program.Program
+	Inputs  *Inputs
 	// Storage is that of a leader's term; nil: Open opens the data folder.
 	Storage *Storage
 	// Listen binds the addresses; nil: net.Listen.
 	Listen func(network, addr string) (net.Listener, error)
 	// Clock is the engine's, in Unix nanoseconds; nil: the machine's.
 	Clock func() int64
-	// Sessions are the FIX sessions, if they were made ahead.
+	// Sessions are FIX sessions that were prepared; nil: the gateway prepares them.
 	Sessions *session.Prepared
-	// Participants are in force if the participants file is refused now; nil: the
-	// start fails then.
-	Participants []participants.Participant
-	// Reconcile starts a service whose stores do not fit its journal: the journal
+	// Reconcile starts a service whose stores and journal have diverged: the journal
 	// counts.
 	Reconcile bool
 	// Replaying receives the progress of the replay at the start, in commands; an
@@ -66,55 +62,39 @@ type Options struct {
 	Replaying func(done, total uint64) error
 }
 
-// Service is everything that runs, joined: Open or OpenReplica, then Run once, then
-// Close, which may also come without Run. The other methods may be called from any
-// goroutine between Open and Close.
+// Service is a running blockdesk: Open or OpenReplica, then Run once, then Close, with
+// or without Run. The other methods are safe for concurrent use between Open and Close.
 type Service struct {
-	cfg          *config.Config
-	log          *slog.Logger
-	rebase       bool                           // Options.Reconcile
-	recovering   func(done, total uint64) error // Options.Replaying
-	instruments  []market.Instrument
-	set          *market.Instruments
-	participants []participants.Participant // of the start
-	// participantsBefore are Options.Participants.
-	participantsBefore []participants.Participant
-	operators          []admin.Operator
+	o           Options
+	cfg         *config.Config
+	log         *slog.Logger
+	instruments []market.Instrument
+	set         *market.Instruments
 
-	storage    *Storage
-	listenOn   func(network, addr string) (net.Listener, error)
-	clock      func() int64 // the engine's; nil: the machine's
-	eng        *engine.Engine
-	feed       *feed.Feed
-	early      *session.Prepared // sessions for fix; nil: it makes them
-	fix        *fixgw.Gateway
-	desk       *desk.Desk
-	history    *archive.Archive
-	settlement settlement
-	mirror     chainMirror
-	http       *httpgw.Gateway
-	admin      *admin.Server
-	setup      []engine.Command // brings the state up to the configuration
-	// participantsState is of the file that participants are from; watch looks for
-	// others.
-	participantsState FileStamp
-	watch             *participantsWatch
-	deskPlan          *deskPlan     // nil: the desk is not enabled
-	chain             *sandbox.Node // the demo's own; nil: none runs
-	chainNote         string        // why the demo's chain does not run
-	intake            intake
-	backup            backupState
-	program           program.Program
-	publication       *publication // nil: nobody follows
-	upstream          *Upstream    // nil: this process leads
-	followed          *followedEngine
-	events            struct{ feed, fix, desk, history *engine.Consumer }
-
-	// certificateEnds is when that of the FIX address does; zero: it speaks plain FIX.
-	certificateEnds time.Time
+	storage     *Storage
+	eng         *engine.Engine
+	events      struct{ feed, fix, desk, history *engine.Consumer }
+	feed        *feed.Feed
+	desk        *desk.Desk
+	history     *archive.Archive
+	fix         *fixgw.Gateway
+	http        *httpgw.Gateway
+	admin       *admin.Server
+	setup       *setup
+	watch       *participantsWatch
+	admission   admission
+	backups     *backups
+	tokens      *access.Access // nil: the desk is not enabled, or a replica
+	settlement  *settlement    // nil: no chain is configured
+	mirror      *chainMirror   // nil: no markets are mirrored
+	publication *publication   // nil: no followers
+	chain       *sandbox.Node  // the demo's own; nil: none runs
+	chainNote   string         // why the demo's chain does not run
+	upstream    *Upstream      // nil: this process leads
+	replica     *replicaEngine // nil: this process leads
 }
 
-// Open recovers the state, joins the packages, and binds the addresses, so that a
+// Open recovers the state, connects the packages, and binds the addresses, so that a
 // taken port is an error at once. After an error nothing is open.
 func Open(ctx context.Context, o Options) (*Service, error) {
 	s := newService(o)
@@ -125,14 +105,10 @@ func Open(ctx context.Context, o Options) (*Service, error) {
 }
 
 func newService(o Options) *Service {
-	s := &Service{
-		cfg: o.Config, log: o.Log, program: o.Program, storage: o.Storage, listenOn: o.Listen, clock: o.Clock, early: o.Sessions,
-		participantsBefore: o.Participants, rebase: o.Reconcile, recovering: o.Replaying,
+	if o.Listen == nil {
+		o.Listen = net.Listen
 	}
-	if s.listenOn == nil {
-		s.listenOn = net.Listen
-	}
-	return s
+	return &Service{o: o, cfg: o.Config, log: o.Log, storage: o.Storage}
 }
 
 func (s *Service) openAll(ctx context.Context) (err error) {
@@ -147,13 +123,15 @@ func (s *Service) openAll(ctx context.Context) (err error) {
 	return s.listen()
 }
 
-// Run serves until ctx ends, and returns why it ended; nil if ctx has asked for it.
+// Run serves until ctx ends, and returns nil then, or until a task fails.
 func (s *Service) Run(ctx context.Context) error {
 	if s.upstream != nil {
 		return s.runReplica(ctx)
 	}
-	stopChain := s.runChain()
-	return errors.Join(s.run(ctx), stopChain())
+	stopChain := runChain(s.chain, s.log)
+	err := errors.Join(s.run(ctx), stopChain())
+	s.chain = nil // stopped
+	return err
 }
 
 func (s *Service) run(ctx context.Context) error {
@@ -161,19 +139,34 @@ func (s *Service) run(ctx context.Context) error {
 	defer stop(nil)
 	stopStores := s.runStores(ctx, stop)
 	group, ctx := errgroup.WithContext(ctx)
-	// A consumer whose reader has ended is closed, so that the engine does not
-	// wait for it while it stops.
+	// Each task closes its consumer, so that a stopping engine does not wait for it.
 	task.Go(ctx, group, task.Task{Name: "engine", Run: s.eng.Run}, task.Task{Name: "feed", Run: s.runFeed},
 		task.Task{Name: "desk", Run: s.runDesk}, task.Task{Name: "history", Run: s.runHistory})
-	s.runSettlement(ctx, group)
-	// An end of ctx while setting up is a clean stop: the next start sets up anew.
-	if err := s.submitSetup(ctx); err != nil && ctx.Err() == nil {
+	if s.tokens != nil {
+		task.Go(ctx, group, task.Task{Name: "tokens", Run: func(ctx context.Context) error {
+			return sitOut(ctx, s.log, "tokens", s.tokens.Run(ctx))
+		}})
+	}
+	if s.settlement != nil {
+		s.settlement.run(ctx, group)
+	}
+	// If ctx ends during the setup the service stops cleanly: the next start repeats it.
+	if err := s.setup.submit(ctx, s.eng, s.desk, s.followFIX); err != nil && ctx.Err() == nil {
 		s.log.Error("setup failed", "error", err)
 		group.Go(func() error { return task.Named("setup", err) })
+	} else if err == nil {
+		s.admission.open(s.eng)
 	}
-	s.runMirror(ctx, group)
+	if s.mirror != nil {
+		s.mirror.run(ctx, group)
+	}
+	if s.publication != nil {
+		task.Go(ctx, group, task.Task{Name: "fan-out", Run: func(ctx context.Context) error {
+			return s.publication.serve(ctx, s.storage.Journal, s.term(), s.log)
+		}})
+	}
 	task.Go(ctx, group, task.Task{Name: "fix", Run: s.runFIX}, task.Task{Name: "participants", Run: s.watch.Run},
-		task.Task{Name: "http", Run: s.http.Run}, task.Task{Name: "admin", Run: s.admin.Run}, task.Task{Name: "fan-out", Run: s.publish})
+		task.Task{Name: "http", Run: s.http.Run}, task.Task{Name: "admin", Run: s.admin.Run})
 	if s.storage.Leading == nil {
 		task.Go(ctx, group, task.Task{Name: "systemd", Run: systemd.New(s.eng.Stats, s.log).Run})
 	}
@@ -199,13 +192,31 @@ func (s *Service) runDesk(ctx context.Context) error {
 
 func (s *Service) runHistory(ctx context.Context) error {
 	defer s.events.history.Close()
-	return s.sitOut(ctx, "history", s.history.Run(ctx, s.events.history))
+	return sitOut(ctx, s.log, "history", s.history.Run(ctx, s.events.history))
 }
 
 func (s *Service) runFIX(ctx context.Context) error {
 	err := s.fix.Run(ctx, s.events.fix)
 	s.events.fix.Close()
-	return s.sitOut(ctx, "fix", err)
+	return sitOut(ctx, s.log, "fix", err)
+}
+
+// followFIX passes waiting events to the FIX gateway, or waits a moment if there are
+// none: the gateway does not run during the setup, and the rings must not fill.
+func (s *Service) followFIX(ctx context.Context) error {
+	if events := s.events.fix.Poll(); len(events) > 0 {
+		if err := s.fix.Replay(events); err != nil {
+			return err
+		}
+		s.events.fix.Release(len(events))
+		return nil
+	}
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-time.After(time.Millisecond):
+		return nil
+	}
 }
 
 // runDemo starts the demo's traders and its operator.
@@ -215,38 +226,39 @@ func (s *Service) runDemo(ctx context.Context, group *errgroup.Group) {
 	}})
 	if s.cfg.RFQ.Enabled {
 		task.Go(ctx, group, task.Task{Name: "demo's operator", Run: func(ctx context.Context) error {
-			return demo.Operate(ctx, s.adminURL(), s.deskPlan.demoToken, s.deskPlan.wanted.pairs, s.log)
+			return demo.Operate(ctx, s.adminURL(), s.setup.demoToken, s.setup.desk.wanted.pairs, s.log)
 		}})
 	}
 }
 
-// startChain starts the local chain of a demo.
-func (s *Service) startChain(ctx context.Context) (err error) {
-	s.chain, s.chainNote, err = demo.StartChain(ctx, s.cfg, s.log)
-	return err
-}
-
-// runChain follows the demo's local chain until the function that it returns is
-// called, which stops the chain: that comes last, and saves its state. If the chain
-// ends by itself the service goes on.
-func (s *Service) runChain() (stop func() error) {
-	if s.chain == nil {
+// runChain runs the demo's local chain, if there is one, until the returned function is
+// called: the chain must stop last, and saves its state then. If the chain ends earlier
+// the service continues.
+func runChain(chain *sandbox.Node, log *slog.Logger) (stop func() error) {
+	if chain == nil {
 		return func() error { return nil }
 	}
 	ctx, cancel := context.WithCancel(context.Background())
-	var follow errgroup.Group
-	follow.Go(func() error {
-		if err := s.chain.Run(ctx); err != nil {
-			s.log.Error("no claims until the service is started again", "error", err)
+	var run errgroup.Group
+	run.Go(func() error {
+		if err := chain.Run(ctx); err != nil {
+			log.Error("local chain ended: no claims until a restart", "error", err)
 		}
 		return nil
 	})
 	return func() error {
 		cancel()
-		err := follow.Wait()
-		s.chain = nil
-		return err
+		return run.Wait()
 	}
+}
+
+// term returns a number that is higher than that of every earlier service on any node:
+// the group's term, or the epoch of a single node, which its journal may not have yet.
+func (s *Service) term() uint64 {
+	if s.storage.Term > 0 {
+		return s.storage.Term
+	}
+	return s.eng.Epoch()
 }
 
 // Addresses returns where the service listens.
@@ -259,12 +271,9 @@ func (s *Service) Addresses() operator.Addresses {
 	return a
 }
 
-// ChainNote returns why the demo's local chain does not run; empty if it does, or if
-// there is nothing to run.
+// ChainNote returns why the demo's local chain does not run; empty if it runs or is not
+// wanted.
 func (s *Service) ChainNote() string { return s.chainNote }
-
-// Participants returns those that were in force at the start.
-func (s *Service) Participants() []participants.Participant { return s.participants }
 
 // Epoch returns the engine's.
 func (s *Service) Epoch() uint64 { return s.eng.Epoch() }
@@ -272,26 +281,25 @@ func (s *Service) Epoch() uint64 { return s.eng.Epoch() }
 // Stats returns the engine's.
 func (s *Service) Stats() engine.Stats { return s.eng.Stats() }
 
-// sitOut returns err, at once or, if a part has ended because its store has failed, as
-// on a full disk, at the end of ctx: readers are served on, and the part's readiness
-// check says what is wrong.
-func (s *Service) sitOut(ctx context.Context, part string, err error) error {
+// sitOut returns err. If a task has ended because its store failed, as on a full disk,
+// sitOut waits for ctx first: readers are served, and readiness reports the store.
+func sitOut(ctx context.Context, log *slog.Logger, name string, err error) error {
 	if errors.Is(err, persist.ErrFailed) && ctx.Err() == nil {
-		s.log.Error("its store has failed: out of service until a restart", "part", part, "error", err)
+		log.Error("store failed: out of service until a restart", "part", name, "error", err)
 		<-ctx.Done()
 	}
 	return err
 }
 
-// runStores runs the journal and the stores until the function that it returns is
-// called, because they must outlive their writers. A store that has failed does not
-// end the service, so that readers are served on; one that ends otherwise does.
+// runStores runs the journal and the stores until the returned function is called,
+// because they must outlive their writers. A failed store does not end the service, so
+// that readers are served; any other end of a store does.
 func (s *Service) runStores(ctx context.Context, stop context.CancelCauseFunc) (end func() error) {
 	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	var stores errgroup.Group
-	for _, p := range s.storage.parts {
+	for _, p := range s.storage.tasks {
 		stores.Go(func() error {
-			err := task.Named(p.Name, s.sitOut(ctx, p.Name, p.Run(ctx)))
+			err := task.Named(p.Name, sitOut(ctx, s.log, p.Name, p.Run(ctx)))
 			stop(err)
 			return err
 		})
@@ -302,95 +310,14 @@ func (s *Service) runStores(ctx context.Context, stop context.CancelCauseFunc) (
 	}
 }
 
-// listen binds the addresses, so that a taken port is an error at once.
-func (s *Service) listen() error {
-	proxies, err := s.cfg.ProxyPrefixes()
-	if err != nil {
-		return err
-	}
-	specification, err := sdk.Files.ReadFile(sdk.Specification)
-	if err != nil {
-		return err
-	}
-	groups, err := gatewayGroups(s.cfg)
-	if err != nil {
-		return err
-	}
-	limits := &s.cfg.HTTP
-	options := httpgw.Options{
-		Base: s.cfg.Listen.Base, API: s.cfg.Listen.API, WS: s.cfg.Listen.WS, Listen: s.listenOn,
-		URLs: catalog.URLs{
-			Base: s.cfg.URLs.Base, API: s.cfg.URLs.API, WS: s.cfg.URLs.WS, Mirror: s.cfg.URLs.Mirror, Native: s.cfg.URLs.Native,
-		},
-		Instruments: s.set, Shards: groups, Specification: specification, Downloads: s.program.Downloads, DemoChain: s.demoChain(), TrustedProxies: proxies, Logger: s.log,
-		Description: wire.Description{Operator: s.cfg.Operator.Name, Contacts: s.cfg.Operator.Contacts, GitHub: s.cfg.Operator.GitHub},
-		Market:      rate(limits.MarketDataPerMinute, limits.MarketDataBurst),
-		Partner:     rate(limits.PartnerPerMinute, limits.PartnerBurst),
-		RFQWrite:    rate(limits.RFQWritesPerMinute, limits.RFQWritesBurst),
-		Handshake:   rate(limits.HandshakePerMinute, max(1, limits.HandshakePerMinute)),
-		DvP:         window(limits.DvPPerMinute),
-		Leadership:  s.leadershipFor(s.events.desk, s.desk.AwaitView), RedirectTargets: s.cfg.NodeURLs(),
-		NoLimits: limits.MarketDataPerMinute == 0 && limits.PartnerPerMinute == 0 && limits.RFQWritesPerMinute == 0 &&
-			limits.HandshakePerMinute == 0 && limits.DvPPerMinute == 0,
-	}
-	if s.storage.Leading != nil {
-		options.ShutdownTimeout = deposedGrace
-	}
-	if s.http, err = httpgw.New(options, s.feed, s.dependencies()); err != nil {
-		return err
-	}
-	of := s.adminOptions
-	if s.upstream != nil {
-		of = s.replicaAdmin
-	}
-	s.admin, err = admin.New(of())
-	return err
-}
+// DiskLow lets only cancels in while the disk is nearly full.
+func (s *Service) DiskLow(low bool) { s.admission.diskLow(low) }
 
-// dependencies returns what the REST gateway finds behind its routes. If no chain is
-// configured there is no settlement, and claims answer that the chain is not reached.
-func (s *Service) dependencies() httpgw.Dependencies {
-	d := httpgw.Dependencies{
-		History: s.history, Signatures: s.signatures(), Facts: s.publishedFacts().Facts,
-	}
-	if s.upstream != nil {
-		d.History = replicaHistory{s.history}
-	}
-	if s.cfg.Role != config.RoleNode {
-		d.WebSocket, d.Stream, d.WebSocketHealth = s.feed.Handler, s.feed.Stream, func() any { return s.feed.Health() }
-	}
-	if s.cfg.RFQ.Enabled {
-		d.Desk = s.desk
-		if s.upstream == nil {
-			d.Handshake = s.settlement.access
-		}
-	}
-	if core := s.settleGateway(); core != nil {
-		d.Settlement, d.Cosigner, d.ChainHealth = core, core, s.settlement.health
-	}
-	return d
-}
-
-// demoChain returns the URL of the local chain that runs for this demo; empty if none
-// does. Pages for people fund their sandbox wallet there.
-func (s *Service) demoChain() string {
-	if s.chain == nil {
-		return ""
-	}
-	return s.chain.URL()
-}
-
-// settleGateway returns settlement as gateways use it; nil if there is none.
-func (s *Service) settleGateway() *settleGateway {
-	if s.settlement.core == nil {
-		return nil
-	}
-	return &settleGateway{s.settlement.core, &s.settlement}
-}
-
-// Close closes what is open. After Run has returned, or without Run.
+// Close closes what is open. Call it after Run has returned, or without Run.
 func (s *Service) Close() error {
-	s.backup.wait()
+	if s.backups != nil {
+		s.backups.wait()
+	}
 	var errs []error
 	if s.http != nil {
 		errs = append(errs, task.IgnoreClosed(s.http.Close()))
@@ -401,10 +328,10 @@ func (s *Service) Close() error {
 	if s.fix != nil {
 		errs = append(errs, task.IgnoreClosed(s.fix.Close()))
 	}
-	if s.settlement.chain != nil {
+	if s.settlement != nil {
 		s.settlement.chain.Close()
 	}
-	if s.mirror.chain != nil {
+	if s.mirror != nil {
 		s.mirror.chain.Close()
 	}
 	if s.storage != nil {

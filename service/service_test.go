@@ -15,14 +15,13 @@ import (
 func TestFailedStoreStopsNobody(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		s := &Service{log: slog.New(slog.DiscardHandler)}
 		ctx, stop := context.WithCancel(t.Context())
 		other, failed := errors.New("other"), fmt.Errorf("fix: %w", persist.ErrFailed)
-		if err := s.sitOut(ctx, "fix", other); !errors.Is(err, other) {
+		if err := sitOut(ctx, slog.New(slog.DiscardHandler), "fix", other); !errors.Is(err, other) {
 			t.Errorf("another error: %v", err)
 		}
 		var ended error
-		go func() { ended = s.sitOut(ctx, "fix", failed) }()
+		go func() { ended = sitOut(ctx, slog.New(slog.DiscardHandler), "fix", failed) }()
 		synctest.Wait()
 		if ended != nil {
 			t.Errorf("it ends at once: %v", ended)

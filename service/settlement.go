@@ -4,12 +4,15 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"time"
 
 	"golang.org/x/sync/errgroup"
 
+	"blockdesk/desk"
 	"blockdesk/engine"
 	"blockdesk/engine/rfq"
+	"blockdesk/httpgw/admin"
 	"blockdesk/internal/solana"
 	"blockdesk/internal/solana/rpc"
 	"blockdesk/market"
@@ -22,76 +25,59 @@ import (
 	"blockdesk/settle/store"
 )
 
-// settlement is the room that claims are settled in. Tokens are given without a
-// chain too: whoever has one is told that there is none.
+// settlement settles claims on a chain. It is what the gateways and the operators use
+// of it: terms.Settlement, dvp.Cosigner and admin.Money.
 type settlement struct {
-	access *access.Access // nil: the desk is not enabled
-	// The rest is nil where no chain is configured.
+	*settle.Settlement
 	chain  *rpc.Client
-	core   *settle.Settlement
 	events *engine.Consumer
+	access *access.Access
+	log    *slog.Logger
 }
 
-// openSettlement joins the package to the desk. It asks no node. A replica settles
-// nothing.
-func (s *Service) openSettlement() error {
-	if !s.cfg.RFQ.Enabled || s.upstream != nil {
-		return nil
-	}
-	var err error
-	if s.settlement.access, err = access.Open(access.Options{}, s.storage.Settlement); err != nil {
-		return fmt.Errorf("settlement store: %w", err)
-	}
-	if !s.cfg.Settles() {
-		return nil
-	}
-	stored, err := store.Open(s.storage.Settlement)
+// openSettlement makes the settlement of a desk. It sends nothing to a node.
+func openSettlement(c *config.Config, signer cosign.Signer, d *desk.Desk, eng *engine.Engine, kv Store, tokens *access.Access, log *slog.Logger) (*settlement, error) {
+	stored, err := store.Open(kv)
 	if err != nil {
-		return fmt.Errorf("settlement store: %w", err)
+		return nil, fmt.Errorf("settlement store: %w", err)
 	}
-	signer, err := s.openSigner()
+	nodes, err := c.Chain.RPCOptions()
 	if err != nil {
-		return err
+		return nil, err
 	}
-	nodes, err := s.cfg.Chain.RPCOptions()
+	options, err := settleOptions(c, log)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	if s.settlement.chain, err = rpc.New(nodes); err != nil {
-		return fmt.Errorf("chain: %w", err)
+	p := &settlement{access: tokens, log: log}
+	if p.chain, err = rpc.New(nodes); err != nil {
+		return nil, fmt.Errorf("chain: %w", err)
 	}
-	options, err := s.settleOptions()
-	if err != nil {
-		return err
+	if p.Settlement, err = settle.New(options, d, p.chain, stored, signer); err != nil {
+		p.chain.Close()
+		return nil, err
 	}
-	if s.settlement.core, err = settle.New(options, s.desk, s.settlement.chain, stored, signer); err != nil {
-		return err
-	}
-	s.settlement.events = s.eng.Consumer("settle")
-	s.log.Info("settlement is on", "nodes", s.cfg.ChainHosts(), "desk", solana.Text(signer.Address()))
-	return nil
+	p.events = eng.Consumer("settle")
+	return p, nil
 }
 
-// startSettlement gives settlement the claims of the recovered state.
-func (s *Service) startSettlement(state *engine.State) {
-	recovered := state.Desk()
-	if core := s.settlement.core; core != nil {
-		core.Start(recovered.EachClaim, s.lostSince(state))
-	} else if n := unsettled(recovered); n > 0 && s.cfg.RFQ.Enabled {
-		s.log.Warn("claims wait for a chain: none is configured", "claims", n)
-	}
+// start gives settlement the claims of the recovered state. searchSince is when the
+// journal may have lost commands: payments from then on are looked for again.
+func (p *settlement) start(state *engine.State, searchSince time.Time, nodes []string) {
+	p.Start(state.Desk().EachClaim, searchSince)
+	p.log.Info("settlement is on", "nodes", nodes, "desk", solana.Text(p.Health().Desk))
 }
 
-// lostSince is when the journal ends, where it counts more than the stores: what
-// was booked later is to be found again. Zero: it is whole, or empty.
-func (s *Service) lostSince(state *engine.State) (at time.Time) {
-	if s.rebase && state.Seq() > 0 {
+// lostSince returns the end of a journal that the stores were reconciled with. Zero:
+// the journal is complete or empty.
+func lostSince(state *engine.State, reconciled bool) (at time.Time) {
+	if reconciled && state.Seq() > 0 {
 		at = time.Unix(0, state.At())
 	}
 	return at
 }
 
-// unsettled counts the claims that somebody has paid or signed for.
+// unsettled counts the claims that are paid or signed.
 func unsettled(m *rfq.Machine) (n int) {
 	m.EachClaim(func(c *rfq.Claim, _ []rfq.Payment) bool {
 		if c.State.Live() && c.State != rfq.ClaimReserved {
@@ -102,74 +88,98 @@ func unsettled(m *rfq.Machine) (n int) {
 	return n
 }
 
-// openSigner finds the desk's key, in its file or behind its socket.
-func (s *Service) openSigner() (cosign.Signer, error) {
+// openSigner opens the desk's key file, or connects to the signer process.
+func openSigner(c *config.Settle) (cosign.Signer, error) {
 	var address market.Address
-	if s.cfg.Settle.Desk != "" {
+	if c.Desk != "" {
 		var err error
-		if address, err = config.ParseAddress(s.cfg.Settle.Desk); err != nil {
+		if address, err = config.ParseAddress(c.Desk); err != nil {
 			return nil, fmt.Errorf("settle.desk: %w", err)
 		}
 	}
-	if path := s.cfg.Settle.SignerSocket; path != "" {
+	if path := c.SignerSocket; path != "" {
 		signer, err := cosign.Dial(path, cosign.SocketOptions{Address: address})
 		if err != nil {
 			return nil, fmt.Errorf("settle.signer_socket: %w", err)
 		}
 		return signer, nil
 	}
-	signer, err := cosign.OpenKeyHardened(s.cfg.Settle.KeyFile)
+	signer, err := cosign.OpenKeyHardened(c.KeyFile)
 	if err != nil {
 		return nil, fmt.Errorf("settle.key_file: %w", err)
 	}
 	if address != (market.Address{}) && address != signer.Address() {
-		return nil, fmt.Errorf("settle.key_file: the key is that of %s, and settle.desk is %s", solana.Text(signer.Address()), s.cfg.Settle.Desk)
+		return nil, fmt.Errorf("settle.key_file: the key is that of %s, and settle.desk is %s", solana.Text(signer.Address()), c.Desk)
 	}
 	return signer, nil
 }
 
-func (s *Service) settleOptions() (settle.Options, error) {
-	c := &s.cfg.Settle
+func settleOptions(cfg *config.Config, log *slog.Logger) (settle.Options, error) {
+	c := &cfg.Settle
 	treasury, err := c.TreasuryWallets()
 	if err != nil {
 		return settle.Options{}, err
 	}
 	dust, err := c.DustByRail()
 	return settle.Options{
-		Treasury: treasury, Budget: c.Budget(), SyncBuilds: s.cfg.Durability.Mode != "interval",
-		BlockhashLife: uint64(s.cfg.Chain.BlockhashSlots),
+		Treasury: treasury, Budget: c.Budget(), SyncBuilds: cfg.Durability.Mode != "interval",
+		BlockhashLife: uint64(cfg.Chain.BlockhashSlots),
 		Broadcast:     broadcast.Options{ResendEvery: config.Millis(c.ResendMS), PollEvery: config.Millis(c.PollMS)},
 		Payments: settle.Payments{
 			ClockTolerance: config.Seconds(c.ClockToleranceS), WatchEvery: config.Millis(c.WatchMS), Dust: dust,
 		},
-		Logger: s.log,
+		Logger: log,
 	}, err
 }
 
-// runSettlement runs what there is of the package.
-func (s *Service) runSettlement(ctx context.Context, group *errgroup.Group) {
-	p := &s.settlement
-	if p.access != nil {
-		task.Go(ctx, group, task.Task{Name: "tokens", Run: func(ctx context.Context) error { return s.sitOut(ctx, "tokens", p.access.Run(ctx)) }})
-	}
-	if p.core == nil {
-		return
-	}
+// run starts the settlement's goroutines in a group.
+func (p *settlement) run(ctx context.Context, group *errgroup.Group) {
 	task.Go(ctx, group, task.Task{Name: "chain", Run: p.chain.Run}, task.Task{Name: "settlement", Run: func(ctx context.Context) error {
 		defer p.events.Close()
-		return s.sitOut(ctx, "settlement", p.core.Run(ctx, p.events))
+		return sitOut(ctx, p.log, "settlement", p.Run(ctx, p.events))
 	}})
 }
 
-// errNoNode means that no node has answered for a while.
+// errNoNode means that no node of the chain has answered lately.
 var errNoNode = errors.New("no node of the chain answers")
 
-// ready returns nil where a claim can be settled now.
-func (p *settlement) ready() error {
+// Ready returns nil if a claim can be settled now.
+func (p *settlement) Ready() error {
 	for _, node := range p.chain.Health() {
 		if node.Available {
-			return p.core.Ready()
+			return p.Settlement.Ready()
 		}
 	}
 	return errNoNode
+}
+
+// chainHealth returns the state of the chain as gateways publish it.
+func (p *settlement) chainHealth() desk.ChainHealth {
+	h := p.Health()
+	out := desk.ChainHealth{Desk: h.Desk, Tracked: h.Working, Landed: h.Tracker.Landed}
+	if !h.Blockhash.FetchedAt.IsZero() {
+		out.BlockhashAge = max(time.Since(h.Blockhash.FetchedAt), 1)
+		out.BlockhashSlot = h.Blockhash.Slot
+	}
+	for i := range h.Nodes {
+		n := &h.Nodes[i]
+		out.Nodes = append(out.Nodes, desk.ChainNode{Name: n.Name, Available: n.Available, Slot: n.Slot, Lag: n.Lag})
+		out.Slot = max(out.Slot, n.Slot)
+	}
+	return out
+}
+
+// sources are what /metrics reads of settlement.
+func (p *settlement) sources() admin.SettlementSources {
+	return admin.SettlementSources{
+		Chain: p.chainHealth, Money: p.MoneyCounts, Tokens: p.access.Live,
+		Counts: admin.NewMetrics("blockdesk_settlement_", p.Settlement.Counts).
+			Counter("packages_total", "Transactions built for clients.", func(c *settle.Counts) float64 { return float64(c.Built) }).
+			Counter("refused_total", "Submits and packages that a guard has refused.", func(c *settle.Counts) float64 { return float64(c.Refused) }).
+			Counter("cosigned_total", "Atomic transactions that the desk has signed.", func(c *settle.Counts) float64 { return float64(c.Cosigned) }).
+			Counter("deliveries_total", "Deliveries that the desk has signed.", func(c *settle.Counts) float64 { return float64(c.Delivered) }).
+			Counter("settled_total", "Claims that were settled.", func(c *settle.Counts) float64 { return float64(c.Settled) }).
+			Counter("released_total", "Atomic claims that were released.", func(c *settle.Counts) float64 { return float64(c.Released) }).
+			Counter("lapsed_total", "Deliveries that expired without delivering.", func(c *settle.Counts) float64 { return float64(c.Expired) }),
+	}
 }

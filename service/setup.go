@@ -4,57 +4,150 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"sync"
-	"time"
 
+	"blockdesk/desk"
 	"blockdesk/engine"
+	"blockdesk/engine/rfq"
+	"blockdesk/fixgw/participants"
+	"blockdesk/httpgw/admin"
+	"blockdesk/market"
+	"blockdesk/service/config"
 )
 
-// intake is what the disk allows, once the setup is in: that has to come in on a
-// full disk too, or nobody could cancel after a restart.
-type intake struct {
-	mu        sync.Mutex
-	low, open bool
+// admission is the engine's admission control: everything, or only cancels while the
+// disk is nearly full. It has no effect before open, because the setup must be
+// submitted on a full disk too: nobody could cancel after a restart otherwise. Safe for
+// concurrent use.
+type admission struct {
+	mu  sync.Mutex
+	low bool
+	eng *engine.Engine // nil: not open
 }
 
-// DiskLow lets only cancels in while the disk is nearly full.
-func (s *Service) DiskLow(low bool) {
-	s.intake.mu.Lock()
-	defer s.intake.mu.Unlock()
-	s.intake.low = low
-	s.setIntake()
+// diskLow notes whether the disk is nearly full.
+func (a *admission) diskLow(low bool) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.low = low
+	a.apply()
 }
 
-// openIntake says that the setup is in.
-func (s *Service) openIntake() {
-	s.intake.mu.Lock()
-	defer s.intake.mu.Unlock()
-	s.intake.open = true
-	s.setIntake()
+// open begins to admit commands. The setup is submitted.
+func (a *admission) open(eng *engine.Engine) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.eng = eng
+	a.apply()
 }
 
-func (s *Service) setIntake() {
+func (a *admission) apply() {
 	switch {
-	case !s.intake.open:
-	case s.intake.low:
-		s.eng.SetAdmission(engine.AdmitCancels)
+	case a.eng == nil:
+	case a.low:
+		a.eng.SetAdmission(engine.AdmitCancels)
 	default:
-		s.eng.SetAdmission(engine.AdmitAll)
+		a.eng.SetAdmission(engine.AdmitAll)
 	}
 }
 
-// reconcile returns the commands that bring the recovered state up to the
-// configuration. Configuration is journaled like everything else, so that a
-// replay needs nothing but the journal.
-func (s *Service) reconcile(state *engine.State) ([]engine.Command, error) {
+// setup brings the recovered state up to the configuration. It is journaled like
+// everything else, so that a replay needs only the journal.
+type setup struct {
+	commands  []engine.Command
+	desk      *deskPlan // nil: the desk is not enabled
+	operators []admin.Operator
+	demoToken string // of the demo's operator
+	files     StateFiles
+}
+
+// planSetup compares the recovered state and the desk's view with the configuration. first
+// are commands that must come before all others.
+func planSetup(o *Options, storage *Storage, state *engine.State, view *rfq.View, instruments []market.Instrument, first []engine.Command) (*setup, error) {
+	configured, err := configure(o.Config, state, instruments, o.Inputs.Participants)
+	if err != nil {
+		return nil, err
+	}
+	p := &setup{commands: append(first, configured...), files: storage.Files}
+	if err := p.planDesk(o.Config, view, o.Log); err != nil {
+		return nil, err
+	}
+	if storage.Leading == nil || state.Seq() == 0 {
+		return p, nil
+	}
+	// The state is a group's.
+	const warning = "this node's configuration changes the group's state: each new leader applies its own"
+	if n := len(configured); n > 0 {
+		o.Log.Warn(warning, "commands", n)
+	}
+	if p.desk != nil && len(p.desk.requests) > 0 {
+		o.Log.Warn(warning, "first", p.desk.requests[0].key, "requests", len(p.desk.requests))
+	}
+	return p, nil
+}
+
+// planDesk numbers the operators, and compares the desk with the configuration.
+func (p *setup) planDesk(c *config.Config, view *rfq.View, log *slog.Logger) (err error) {
+	if !c.RFQ.Enabled {
+		p.operators, err = PlainOperators(c)
+		return err
+	}
+	if p.operators, p.demoToken, err = makeOperators(c); err != nil {
+		return err
+	}
+	if p.desk, err = newDeskPlan(c, view, p.operators, p.files); err != nil {
+		return err
+	}
+	if keys := c.Placeholders(); len(keys) > 0 && !c.Demo {
+		log.Warn("placeholder addresses: nothing can be settled with them", "keys", keys)
+	}
+	return nil
+}
+
+// submit sends the commands and then the desk's requests. The gateways run after it, so
+// that the setup comes first; followFIX empties the FIX consumer meanwhile.
+func (p *setup) submit(ctx context.Context, eng *engine.Engine, d *desk.Desk, followFIX func(context.Context) error) error {
+	for i := range p.commands {
+		err := eng.Submit(&p.commands[i])
+		for ; errors.Is(err, engine.ErrFull); err = eng.Submit(&p.commands[i]) {
+			if err := followFIX(ctx); err != nil {
+				return err
+			}
+		}
+		if err != nil {
+			return err
+		}
+	}
+	if p.desk == nil {
+		return nil
+	}
+	for _, r := range p.desk.requests {
+		result, err := d.Do(r.Request)
+		if err != nil {
+			return fmt.Errorf("%s: %w", r.key, err)
+		}
+		if result.Reason != 0 {
+			return fmt.Errorf("%s: the desk refuses it: %s (limit %d)", r.key, result.Reason, result.Limit)
+		}
+		if err := followFIX(ctx); err != nil {
+			return err
+		}
+	}
+	return p.desk.applied.write(p.files)
+}
+
+// configure returns the commands that bring the recovered state up to the configured
+// instruments and limits.
+func configure(c *config.Config, state *engine.State, instruments []market.Instrument, list []participants.Participant) ([]engine.Command, error) {
 	known := state.Instruments()
-	if len(known) > len(s.instruments) {
-		return nil, fmt.Errorf("the journal has instrument %s, the configuration does not: instruments may be added at the end, not taken away",
-			known[len(s.instruments)].Symbol)
+	if len(known) > len(instruments) {
+		return nil, fmt.Errorf("the journal has instrument %s, the configuration does not: instruments may be added at the end, not removed",
+			known[len(instruments)].Symbol)
 	}
 	var out []engine.Command
-	for i := range s.instruments {
-		in := &s.instruments[i]
+	for i := range instruments {
+		in := &instruments[i]
 		if i < len(known) {
 			if err := engine.CheckRedefinition(&known[i], in); err != nil {
 				return nil, fmt.Errorf("instrument %s: the journal has another: %w", in.Symbol, err)
@@ -69,61 +162,22 @@ func (s *Service) reconcile(state *engine.State) ([]engine.Command, error) {
 		}
 		out = append(out, c)
 	}
-	for i := range s.participants {
-		p := &s.participants[i]
-		for j := range s.instruments {
-			limits, err := limitsOf(s.cfg, p, &s.instruments[j])
-			if err != nil {
-				return nil, fmt.Errorf("participant %s on %s: %w", p.Name, s.instruments[j].Symbol, err)
-			}
-			if now, known := state.Limits(p.Number, s.instruments[j].ID); known && now == limits {
+	for i := range list {
+		p := &list[i]
+		limits, err := allLimits(c, p, instruments)
+		if err != nil {
+			return nil, err
+		}
+		for j := range instruments {
+			if now, known := state.Limits(p.Number, instruments[j].ID); known && now == limits[j] {
 				continue
 			}
-			c, err := engine.SetRiskCommand(p.Number, s.instruments[j].ID, limits)
+			c, err := engine.SetRiskCommand(p.Number, instruments[j].ID, limits[j])
 			if err != nil {
-				return nil, fmt.Errorf("participant %s on %s: %w", p.Name, s.instruments[j].Symbol, err)
+				return nil, fmt.Errorf("participant %s on %s: %w", p.Name, instruments[j].Symbol, err)
 			}
 			out = append(out, c)
 		}
 	}
 	return out, nil
-}
-
-// submitSetup sends the reconciling commands, then the desk's requests, and lets
-// everything in. They come first, because the doors open after it has returned.
-func (s *Service) submitSetup(ctx context.Context) error {
-	for i := range s.setup {
-		err := s.eng.Submit(&s.setup[i])
-		for ; errors.Is(err, engine.ErrFull); err = s.eng.Submit(&s.setup[i]) {
-			if err := s.followFIX(ctx); err != nil {
-				return err
-			}
-		}
-		if err != nil {
-			return err
-		}
-	}
-	if err := s.submitDesk(ctx); err != nil {
-		return err
-	}
-	s.openIntake()
-	return nil
-}
-
-// followFIX gives the FIX gateway what has happened, or waits a moment where
-// nothing has: nobody else follows its events yet, and the rings must not fill.
-func (s *Service) followFIX(ctx context.Context) error {
-	if events := s.events.fix.Poll(); len(events) > 0 {
-		if err := s.fix.Replay(events); err != nil {
-			return err
-		}
-		s.events.fix.Release(len(events))
-		return nil
-	}
-	select {
-	case <-ctx.Done():
-		return ctx.Err()
-	case <-time.After(time.Millisecond):
-		return nil
-	}
 }

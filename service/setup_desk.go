@@ -1,7 +1,6 @@
 package service
 
 import (
-	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -15,78 +14,49 @@ import (
 	"blockdesk/service/config"
 )
 
-// deskPlan is how the desk comes to be as the configuration has it.
+// deskPlan has the requests that bring the desk up to the configuration.
 type deskPlan struct {
-	wanted    deskSetup
-	requests  []setupRequest
-	applied   appliedDesk // once the requests are done
-	operators []admin.Operator
-	demoToken string
+	wanted   deskSetup
+	requests []setupRequest
+	applied  appliedDesk // once the requests are done
 }
 
-// planDesk holds the recovered desk against the configuration.
-func (s *Service) planDesk() (*deskPlan, error) {
+// newDeskPlan compares a desk with the configuration, and numbers its operators.
+func newDeskPlan(c *config.Config, view *rfq.View, operators []admin.Operator, files StateFiles) (*deskPlan, error) {
+	var names []string
+	for i := range operators {
+		names = append(names, operators[i].Name)
+	}
 	var p deskPlan
 	var err error
-	if p.operators, p.demoToken, err = makeOperators(s.cfg); err != nil {
+	if p.wanted, err = newDeskSetup(c, names); err != nil {
 		return nil, err
 	}
-	var names []string
-	for i := range p.operators {
-		names = append(names, p.operators[i].Name)
-	}
-	if p.wanted, err = newDeskSetup(s.cfg, names); err != nil {
-		return nil, err
-	}
-	was, err := readApplied(s.storage.Files)
+	was, err := readApplied(files)
 	if err != nil {
 		return nil, err
 	}
 	var ids map[string]market.OperatorID
-	if p.requests, ids, p.applied, err = p.wanted.requests(s.desk.View(), was); err != nil {
+	if p.requests, ids, p.applied, err = p.wanted.requests(view, was); err != nil {
 		return nil, err
 	}
-	for i := range p.operators {
-		p.operators[i].ID = ids[p.operators[i].Name]
-	}
-	if keys := s.cfg.Placeholders(); len(keys) > 0 && !s.cfg.Demo {
-		s.log.Warn("placeholder addresses: nothing can be settled with them", "keys", keys)
+	for i := range operators {
+		operators[i].ID = ids[operators[i].Name]
 	}
 	return &p, nil
 }
 
-// submitDesk sends the desk's requests, one by one, and remembers what the
-// configuration has said. A refusal names the key.
-func (s *Service) submitDesk(ctx context.Context) error {
-	if s.deskPlan == nil {
-		return nil
-	}
-	for _, r := range s.deskPlan.requests {
-		result, err := s.desk.Do(r.Request)
-		if err != nil {
-			return fmt.Errorf("%s: %w", r.key, err)
-		}
-		if result.Reason != 0 {
-			return fmt.Errorf("%s: the desk refuses it: %s (limit %d)", r.key, result.Reason, result.Limit)
-		}
-		if err := s.followFIX(ctx); err != nil {
-			return err
-		}
-	}
-	return s.deskPlan.applied.write(s.storage.Files)
-}
-
-// deskSetup is what the desk should be by the configuration.
+// deskSetup is the desk of the configuration.
 type deskSetup struct {
 	policy    rfq.Policy
 	pairs     []config.PairSetup
 	operators []string // names
-	sol       solPrice // zero = none by the configuration
+	sol       solPrice // zero = not configured
 	symbols   []string // of the instruments, by ID
 	group     market.ShardID
 }
 
-// solPrice is comparable: what was applied last is held against it.
+// solPrice is the configured price of SOL.
 type solPrice struct {
 	Price  market.USDPrice `json:"price"`
 	MaxAge int64           `json:"max_age"` // ns
@@ -111,24 +81,23 @@ func newDeskSetup(c *config.Config, operators []string) (d deskSetup, err error)
 	return d, err
 }
 
-// appliedDesk is what the configuration has said last of the values that an
-// operator may change while the service runs, by symbol. Such a value is applied
-// where there is none yet, or where the configuration says something new: so a
-// restart does not undo an operator's command. Where the note of it is lost, what
-// the desk has stands.
+// appliedDesk holds the last configured values of what an operator may change while the
+// service runs, by symbol. A value is applied if the desk has none, or if the
+// configuration has changed, so that a restart does not undo an operator's command. If
+// the file is lost the desk's values stay.
 type appliedDesk struct {
 	Anchors   map[string]market.USDPrice `json:"anchors"`
 	Inventory map[string]uint64          `json:"inventory"` // atoms
 	SOL       solPrice                   `json:"sol"`
-	// Operators are the numbers that the journal knows them by, by name: for the
-	// audit of a journal that begins after they got them.
+	// Operators are the operators' numbers in the journal, by name, for the audit of a
+	// journal that begins after they got them.
 	Operators map[string]market.OperatorID `json:"operators"`
 }
 
 const appliedFile = "rfq.applied.json"
 
-func readApplied(kept StateFiles) (a appliedDesk, err error) {
-	text, err := kept.Read(appliedFile)
+func readApplied(files StateFiles) (a appliedDesk, err error) {
+	text, err := files.Read(appliedFile)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return a, nil
@@ -136,36 +105,36 @@ func readApplied(kept StateFiles) (a appliedDesk, err error) {
 		return a, err
 	}
 	if err := json.Unmarshal(text, &a); err != nil {
-		return a, fmt.Errorf("%s: %w (delete it to keep what the desk has)", kept.Location(appliedFile), err)
+		return a, fmt.Errorf("%s: %w (delete it to keep the desk's values)", files.Location(appliedFile), err)
 	}
 	return a, nil
 }
 
-// OperatorNumbers returns the numbers by which the journal of a data folder knows
-// operators, by their names; empty if the folder does not have them.
+// OperatorNumbers returns the numbers of operators in the journal of a data folder, by
+// name; empty if the folder does not have them.
 func OperatorNumbers(dataDir string) (map[string]market.OperatorID, error) {
 	applied, err := readApplied(folderFiles(dataDir))
 	return applied.Operators, err
 }
 
 // write replaces the note, or leaves the old one whole.
-func (a *appliedDesk) write(kept StateFiles) error {
+func (a *appliedDesk) write(files StateFiles) error {
 	text, err := json.MarshalIndent(a, "", "  ")
 	if err != nil {
 		return err
 	}
-	return kept.Write(appliedFile, append(text, '\n'))
+	return files.Write(appliedFile, append(text, '\n'))
 }
 
-// setupRequest is a request to the desk with the key that it comes from.
+// setupRequest is a request to the desk with the configuration key behind it.
 type setupRequest struct {
 	key string
 	rfq.Request
 }
 
-// requests returns what brings a desk that looks like v up to d, the ids of the
-// operators, and what is applied then. It fails where the desk has a pair that
-// the configuration has no more.
+// requests returns the requests that bring the desk of view v up to d, the operators'
+// ids, and the values that are applied then. It fails if the desk has a pair that the
+// configuration lacks.
 func (d *deskSetup) requests(v *rfq.View, was appliedDesk) (out []setupRequest, ids map[string]market.OperatorID, now appliedDesk, err error) {
 	add := func(key string, r rfq.Request) { out = append(out, setupRequest{key, r}) }
 	if ids, err = d.operatorIDs(v); err != nil {
@@ -218,18 +187,18 @@ func (d *deskSetup) requests(v *rfq.View, was appliedDesk) (out []setupRequest, 
 	return out, ids, now, nil
 }
 
-// due reports whether a configured value is to be applied: there is none yet, or
-// it is not the one that was applied last.
+// due reports whether a configured value must be applied: the desk has none, or the
+// value differs from the one applied last.
 func due[T comparable](set bool, was map[string]T, symbol string, value T) bool {
 	last, known := was[symbol]
 	return !set || known && last != value
 }
 
-// addPairs adds what changes pairs: those that others are priced by come first.
+// addPairs adds the requests that change pairs. Pairs that price others come first.
 func (d *deskSetup) addPairs(v *rfq.View, add func(string, rfq.Request)) error {
 	for i := range v.Pairs {
 		if d.setup(v.Pairs[i].Instrument) == nil {
-			return fmt.Errorf("rfq.pairs: the desk has a pair for %s, the configuration does not: pairs may be added, not taken away; "+
+			return fmt.Errorf("rfq.pairs: the desk has a pair for %s, the configuration does not: pairs may be added, not removed; "+
 				"blockdesk lock --pair stops one", d.symbols[v.Pairs[i].Instrument])
 		}
 	}
@@ -265,8 +234,8 @@ func (d *deskSetup) setup(id market.InstrumentID) *config.PairSetup {
 	return nil
 }
 
-// operatorIDs numbers the operators: a name keeps its number for ever, since the
-// journal names operators by it.
+// operatorIDs numbers the operators. A name keeps its number, because the journal
+// records it.
 func (d *deskSetup) operatorIDs(v *rfq.View) (map[string]market.OperatorID, error) {
 	ids := map[string]market.OperatorID{}
 	next := market.OperatorID(1)
@@ -280,7 +249,7 @@ func (d *deskSetup) operatorIDs(v *rfq.View) (map[string]market.OperatorID, erro
 		}
 	}
 	if next > rfq.MaxOperators+1 {
-		return nil, fmt.Errorf("operators: with those that the journal names there are more than %d", rfq.MaxOperators)
+		return nil, fmt.Errorf("operators: with those in the journal there are more than %d", rfq.MaxOperators)
 	}
 	return ids, nil
 }

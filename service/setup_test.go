@@ -6,7 +6,7 @@ import (
 	"blockdesk/engine"
 )
 
-// On a disk that is nearly full the setup still comes in, and then cancels do.
+// TestSetupOnALowDisk: on a nearly full disk the setup is admitted, and then cancels only.
 func TestSetupOnALowDisk(t *testing.T) {
 	e, err := engine.New(engine.Options{}, engine.NewReplica(engine.StateOptions{}))
 	if err != nil {
@@ -16,16 +16,18 @@ func TestSetupOnALowDisk(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &Service{eng: e, setup: []engine.Command{limits}}
-	s.DiskLow(true)
-	if err := s.submitSetup(t.Context()); err != nil {
+	var a admission
+	a.diskLow(true)
+	p := &setup{commands: []engine.Command{limits}}
+	if err := p.submit(t.Context(), e, nil, nil); err != nil {
 		t.Fatal(err)
 	}
+	a.open(e)
 	if got := e.Stats().Admission; got != engine.AdmitCancels {
-		t.Errorf("intake %d after the setup on a low disk", got)
+		t.Errorf("admission %d after the setup on a low disk", got)
 	}
-	s.DiskLow(false)
+	a.diskLow(false)
 	if got := e.Stats().Admission; got != engine.AdmitAll {
-		t.Errorf("intake %d when there is room again", got)
+		t.Errorf("admission %d with free space again", got)
 	}
 }

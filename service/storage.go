@@ -20,9 +20,8 @@ import (
 	"blockdesk/service/task"
 )
 
-// Storage is where a service keeps its data: a journal and the stores that follow
-// it. A single node has its own in its data folder. The leader of a group has those
-// of its term (NewStorage).
+// Storage is the journal of a service, the stores that follow it, and its state files:
+// those of a single node's data folder, or those of a leader's term (NewStorage).
 type Storage struct {
 	Journal Journal
 	// Term is the term of the group's leader; 0 on a single node.
@@ -36,26 +35,25 @@ type Storage struct {
 
 	FIX, Desk, History, Settlement, Mirror Store
 
-	// backupJournal copies the journal into a folder; nil: that is not possible.
+	// backupJournal copies the journal into a folder; nil: the journal cannot be copied.
 	backupJournal func(target string, progress func(done, total uint64)) error
 
-	// parts run for as long as anything writes; close comes after them.
-	parts []task.Task
+	// tasks run for as long as anything writes; close comes after them.
+	tasks []task.Task
 	close func() error
 }
 
-// NewStorage returns a storage whose stores are what open returns for their names
-// and whose lifetime is the caller's. The other fields are the caller's to set.
+// NewStorage returns a storage of the stores that open returns for their names. The
+// caller closes them, and sets the other fields.
 func NewStorage(open func(name string) Store) *Storage {
-	g := &Storage{close: func() error { return nil }}
-	for _, s := range g.stores() {
-		*s.into = open(s.folder)
+	s := &Storage{close: func() error { return nil }}
+	for _, store := range s.stores() {
+		*store.into = open(store.folder)
 	}
-	return g
+	return s
 }
 
-// Journal is what a service needs of its journal: persist.Store, or the term of a
-// group's leader.
+// Journal is the journal of a service: persist.Store, or the term of a group's leader.
 type Journal interface {
 	engine.Journal
 	fanout.Journal
@@ -70,30 +68,29 @@ type Journal interface {
 // Store is a store of the service: persist.KV, or a replicated store.
 type Store interface {
 	kv.Store
-	// Failed returns why nothing is stored any more; nil if it is.
+	// Failed returns why the store no longer writes; nil if it does.
 	Failed() error
 }
 
-// namedStore is a field of Storage with the name of its folder, or of its replicated
+// namedStore is a store of Storage with the name of its folder, or of the replicated
 // store, and its name in errors.
 type namedStore struct {
 	folder, name string
 	into         *Store
 }
 
-// stores returns all of them.
-func (g *Storage) stores() []namedStore {
+// stores returns all stores.
+func (s *Storage) stores() []namedStore {
 	return []namedStore{
-		{FIXFolder, "fix store", &g.FIX},
-		{deskFolder, "desk store", &g.Desk},
-		{historyFolder, "history store", &g.History},
-		{settleFolder, "settlement store", &g.Settlement},
-		{mirrorFolder, "mirror store", &g.Mirror},
+		{FIXFolder, "fix store", &s.FIX},
+		{deskFolder, "desk store", &s.Desk},
+		{historyFolder, "history store", &s.History},
+		{settleFolder, "settlement store", &s.Settlement},
+		{mirrorFolder, "mirror store", &s.Mirror},
 	}
 }
 
-// Folders of the data folder. Those of stores are also the names of replicated
-// ones.
+// Folders of the data folder. The names of stores are also those of replicated stores.
 const (
 	JournalFolder = "journal"
 	FIXFolder     = "fix"
@@ -103,31 +100,30 @@ const (
 	mirrorFolder  = "mirror"
 )
 
-// openStorage opens the journal and the stores in a node's own data folder, or
-// makes them.
+// openStorage opens or makes the journal and the stores of a data folder.
 func openStorage(dir string, o persist.Options, log *slog.Logger) (*Storage, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, err
 	}
-	g := &Storage{Files: folderFiles(dir), close: func() error { return nil }}
-	if err := g.openStores(dir, log, g.stores()); err != nil {
+	s := &Storage{Files: folderFiles(dir), close: func() error { return nil }}
+	if err := s.openStores(dir, log, s.stores()); err != nil {
 		return nil, err
 	}
 	o.Dir = filepath.Join(dir, JournalFolder)
 	journal, err := persist.Open(o)
 	if err != nil {
-		return nil, errors.Join(err, g.close())
+		return nil, errors.Join(err, s.close())
 	}
-	closeStores := g.close
-	g.close = func() error { return errors.Join(journal.Close(), closeStores()) }
-	g.Journal, g.backupJournal = journal, journal.Backup
-	g.parts = append([]task.Task{{Name: "journal", Run: journal.Run}}, g.parts...)
-	return g, nil
+	closeStores := s.close
+	s.close = func() error { return errors.Join(journal.Close(), closeStores()) }
+	s.Journal, s.backupJournal = journal, journal.Backup
+	s.tasks = append([]task.Task{{Name: "journal", Run: journal.Run}}, s.tasks...)
+	return s, nil
 }
 
-// openViews returns the storage of a replica, which has no journal. Its stores are
-// made anew in dir, because what they have follows from the snapshot that the replica
-// begins with; only the FIX store outlives it.
+// openViews returns the storage of a replica, which has no journal. Its stores in dir are
+// recreated, because they follow from the snapshot that the replica begins with; only
+// the FIX store survives.
 func openViews(dir string, fix Store, log *slog.Logger) (*Storage, error) {
 	views := filepath.Join(dir, viewsFolder)
 	if err := os.RemoveAll(views); err != nil {
@@ -136,43 +132,43 @@ func openViews(dir string, fix Store, log *slog.Logger) (*Storage, error) {
 	if err := os.MkdirAll(views, 0o700); err != nil {
 		return nil, err
 	}
-	g := &Storage{FIX: fix, Files: folderFiles(dir), close: func() error { return nil }}
-	err := g.openStores(views, log, []namedStore{{deskFolder, "desk store", &g.Desk}, {historyFolder, "history store", &g.History}})
+	s := &Storage{FIX: fix, Files: folderFiles(dir), close: func() error { return nil }}
+	err := s.openStores(views, log, []namedStore{{deskFolder, "desk store", &s.Desk}, {historyFolder, "history store", &s.History}})
 	if err != nil {
 		return nil, err
 	}
-	return g, nil
+	return s, nil
 }
 
-// viewsFolder has a replica's stores.
+// viewsFolder, in the data folder, has a replica's stores.
 const viewsFolder = "views"
 
-// openStores opens stores below dir. After an error none is open.
-func (g *Storage) openStores(dir string, log *slog.Logger, stores []namedStore) error {
-	for _, s := range stores {
-		opened, err := persist.OpenKV(filepath.Join(dir, s.folder), nil, log)
+// openStores opens stores in dir. After an error none is open.
+func (s *Storage) openStores(dir string, log *slog.Logger, stores []namedStore) error {
+	for _, store := range stores {
+		opened, err := persist.OpenKV(filepath.Join(dir, store.folder), nil, log)
 		if err != nil {
-			return errors.Join(fmt.Errorf("%s: %w", s.name, err), g.close())
+			return errors.Join(fmt.Errorf("%s: %w", store.name, err), s.close())
 		}
-		before := g.close
-		g.close = func() error { return errors.Join(before(), opened.Close()) }
-		g.parts = append(g.parts, task.Task{Name: s.name, Run: opened.Run})
-		*s.into = opened
+		before := s.close
+		s.close = func() error { return errors.Join(before(), opened.Close()) }
+		s.tasks = append(s.tasks, task.Task{Name: store.name, Run: opened.Run})
+		*store.into = opened
 	}
 	return nil
 }
 
-// Notes are small texts that a service writes for its next start.
+// StateFiles are small files that a service writes for its next start.
 type StateFiles interface {
-	// Read returns an error that is fs.ErrNotExist if there is no such note.
+	// Read returns fs.ErrNotExist if there is no such file.
 	Read(name string) ([]byte, error)
-	// Write replaces a note whole, or leaves it as it was.
+	// Write replaces a file atomically.
 	Write(name string, text []byte) error
 	// Place says for a person where a note is.
 	Location(name string) string
 }
 
-// folderFiles are files.
+// folderFiles are the files of a folder.
 type folderFiles string
 
 func (f folderFiles) Location(name string) string      { return filepath.Join(string(f), name) }
@@ -181,7 +177,7 @@ func (f folderFiles) Write(name string, text []byte) error {
 	return atomicfile.Write(f.Location(name), text)
 }
 
-// StoreFiles returns the notes that are entries of a store, by their names.
+// StoreFiles returns state files that are entries of a store.
 func StoreFiles(store Store) StateFiles { return storeFiles{store} }
 
 type storeFiles struct{ store Store }

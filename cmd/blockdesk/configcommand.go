@@ -144,7 +144,7 @@ func configCheckCommand(s *settings) *cobra.Command {
 
 // checkConfig prints whether a service would start with a configuration.
 func checkConfig(s *settings, cmd *cobra.Command, cfg *config.Config) error {
-	if err := service.Check(cfg); err != nil {
+	if _, err := service.Check(cfg); err != nil {
 		return configError{err}
 	}
 	return s.print(cmd, map[string]any{"valid": true}, "configuration is valid")

@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"errors"
-	"io"
 	"log/slog"
 	"os"
 	"os/signal"
@@ -46,10 +45,11 @@ func serveCommand(s *settings) *cobra.Command {
 			if check {
 				return checkConfig(s, cmd, &cfg)
 			}
-			if err := service.Check(&cfg); err != nil {
+			in, err := service.Check(&cfg)
+			if err != nil {
 				return configError{err}
 			}
-			return serve(cmd.Context(), &cfg, rebase, s, cmd)
+			return serve(cmd, s, &cfg, in, rebase)
 		},
 	}
 	cmd.Flags().StringVar(&role, "role", "", "all, node or follower: what this process is (default: as configured)")
@@ -62,68 +62,69 @@ func serveCommand(s *settings) *cobra.Command {
 	return cmd
 }
 
-// serve runs the process that the configured role asks for, until ctx ends.
-func serve(ctx context.Context, cfg *config.Config, rebase bool, from *settings, cmd *cobra.Command) (err error) {
-	logger := newLogger(cfg.Log, cmd.ErrOrStderr())
-	// An operator signals all nodes to read the participants anew. A process that does
-	// not, such as a standby, must not end by the signal.
+// serve runs the process of the configured role until the command's context ends.
+func serve(cmd *cobra.Command, s *settings, cfg *config.Config, in *service.Inputs, rebase bool) (err error) {
+	log := newLogger(cfg.Log, cmd.ErrOrStderr())
+	// An operator signals all nodes to read the participants file again. Processes that
+	// do not, such as a standby, must survive the signal.
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGHUP)
 	switch {
 	case cfg.Role == config.RoleFollower:
-		err = serveFollower(ctx, cfg, from, logger, cmd.OutOrStdout())
+		err = serveFollower(cmd, s, cfg, log)
 	case cfg.Clustered():
-		err = serveNode(ctx, cfg, from, logger, cmd.OutOrStdout())
+		err = serveNode(cmd, s, cfg, in, log)
 	default:
-		told := from.newBar(cmd.ErrOrStderr(), "replaying the journal", inCommands)
-		err = serveAlone(ctx, cfg, rebase, from, told, logger, cmd.OutOrStdout())
+		err = serveAlone(cmd, s, cfg, in, rebase, log)
 	}
-	logger.Info("stopped", "clean", err == nil)
+	log.Info("stopped", "clean", err == nil)
 	return err
 }
 
 // serveAlone runs a service on a journal of its own.
-func serveAlone(ctx context.Context, cfg *config.Config, rebase bool, from *settings, told *bar, logger *slog.Logger, out io.Writer) error {
-	own, err := program.Read(logger)
+func serveAlone(cmd *cobra.Command, s *settings, cfg *config.Config, in *service.Inputs, rebase bool, log *slog.Logger) error {
+	own, err := program.Read(log)
 	if err != nil {
 		return err
 	}
-	s, err := service.Open(ctx, service.Options{
-		Config: cfg, Log: logger, Program: own, Reconcile: rebase, Replaying: told.progress(ctx),
+	ctx := cmd.Context()
+	b := s.newBar(cmd.ErrOrStderr(), "replaying the journal", inCommands)
+	running, err := service.Open(ctx, service.Options{
+		Config: cfg, Log: log, Program: own, Inputs: in, Reconcile: rebase, Replaying: b.progress(ctx),
 	})
-	told.end()
+	b.end()
 	if ctx.Err() != nil && errors.Is(err, context.Canceled) {
-		return nil // the end came before it was up: nothing has happened yet
+		return nil // stopped before it served
 	}
 	if err != nil {
 		return err
 	}
-	if err = announce(from, out, cfg, s); err == nil {
-		err = s.Run(ctx)
+	if err = announce(s, cmd.OutOrStdout(), cfg, running); err == nil {
+		err = running.Run(ctx)
 	}
-	return errors.Join(err, s.Close())
+	return errors.Join(err, running.Close())
 }
 
 // serveNode runs a node of a group.
-func serveNode(ctx context.Context, cfg *config.Config, from *settings, logger *slog.Logger, out io.Writer) error {
-	n, err := cluster.Open(cluster.Options{Config: cfg, Log: logger, Clock: from.machine.clock, Disk: from.machine.disk})
+func serveNode(cmd *cobra.Command, s *settings, cfg *config.Config, in *service.Inputs, log *slog.Logger) error {
+	n, err := cluster.Open(cluster.Options{Config: cfg, Log: log, Inputs: in, Clock: s.machine.clock, Disk: s.machine.disk})
 	if err != nil {
 		return err
 	}
 	what := "node " + cfg.Cluster.ID + " of a group, for the others at " + n.Addr()
-	if err = announceBound(from, out, cfg, what, "while it leads"); err == nil {
-		err = n.Run(ctx)
+	if err = announceBound(s, cmd.OutOrStdout(), cfg, what, "while it leads"); err == nil {
+		err = n.Run(cmd.Context())
 	}
 	return errors.Join(err, n.Close())
 }
 
-// serveFollower runs a process that only reads.
-func serveFollower(ctx context.Context, cfg *config.Config, from *settings, logger *slog.Logger, out io.Writer) error {
-	f, err := follower.Open(cfg, logger)
+// serveFollower runs a read-only process.
+func serveFollower(cmd *cobra.Command, s *settings, cfg *config.Config, log *slog.Logger) error {
+	f, err := follower.Open(cfg, log)
 	if err != nil {
 		return err
 	}
-	if err = announceBound(from, out, cfg, "a follower", "reads only, once it has joined"); err == nil {
-		err = f.Run(ctx)
+	if err = announceBound(s, cmd.OutOrStdout(), cfg, "a follower", "reads only, once it has joined"); err == nil {
+		err = f.Run(cmd.Context())
 	}
 	return errors.Join(err, f.Close())
 }

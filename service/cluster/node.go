@@ -32,6 +32,7 @@ const handOver = 2 * time.Second
 type Options struct {
 	Config *config.Config
 	Log    *slog.Logger
+	Inputs *service.Inputs // of the start; each term reads them again
 	// Clock is the engine's, in Unix nanoseconds; nil: the machine's.
 	Clock func() int64
 	// Disk changes the options of the quorum, such as its file system; may be nil.
@@ -64,7 +65,7 @@ type Node struct {
 // Open joins the quorum, binds the addresses, and has the configuration name what they
 // are. Nothing is served yet. After an error nothing is open.
 func Open(o Options) (*Node, error) {
-	m := &Node{cfg: o.Config, log: o.Log, clock: o.Clock, started: time.Now()}
+	m := &Node{cfg: o.Config, log: o.Log, clock: o.Clock, participants: o.Inputs.Participants, started: time.Now()}
 	if err := m.open(o.Disk); err != nil {
 		return nil, errors.Join(err, m.Close())
 	}
@@ -91,9 +92,6 @@ func (m *Node) open(disk func(*quorum.Options)) error {
 		return err
 	}
 	if m.operators, err = service.PlainOperators(m.cfg); err != nil {
-		return err
-	}
-	if m.participants, err = service.LoadParticipants(m.cfg); err != nil {
 		return err
 	}
 	m.config = newConfigWatch(m.cfg, m.participants, m.log)
@@ -247,14 +245,18 @@ func (m *Node) lead(ctx context.Context, term *quorum.Term) error {
 
 // stand builds the service on a term and runs it until ctx ends.
 func (m *Node) stand(ctx context.Context, term *quorum.Term, began time.Time) (err error) {
+	in, err := service.ReadInputs(m.cfg, m.participants, m.log)
+	if err != nil {
+		return err
+	}
 	s, err := service.Open(ctx, service.Options{
-		Config: m.cfg, Log: m.log, Program: m.program, Storage: m.storage(term), Listen: m.pool.Listen, Clock: m.clock,
-		Sessions: m.early, Participants: m.participants,
+		Config: m.cfg, Log: m.log, Program: m.program, Inputs: in, Storage: m.storage(term), Listen: m.pool.Listen, Clock: m.clock,
+		Sessions: m.early,
 	})
 	if err != nil {
 		return err
 	}
-	m.participants = s.Participants()
+	m.participants = in.Participants
 	defer func() {
 		m.service.Store(nil)
 		err = errors.Join(err, s.Close())

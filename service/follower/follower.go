@@ -157,7 +157,11 @@ var errJoining = errors.New("joining: waits for a snapshot of the leader's")
 func (f *Follower) stand(ctx context.Context, replica *engine.Replica) (err error) {
 	began := time.Now()
 	upstream := service.Upstream{Leader: f.leaders.leader, Run: f.follower.Run, Ready: f.follower.Ready, Metrics: f.metrics()}
-	s, err := service.OpenReplica(service.Options{Config: f.cfg, Log: f.log, Program: f.program, Listen: f.pool.Listen}, upstream, replica, f.fixStore)
+	in, err := service.ReadInputs(f.cfg, nil, f.log)
+	if err != nil {
+		return err
+	}
+	s, err := service.OpenReplica(service.Options{Config: f.cfg, Log: f.log, Program: f.program, Inputs: in, Listen: f.pool.Listen}, upstream, replica, f.fixStore)
 	if err != nil {
 		return err
 	}

@@ -9,11 +9,11 @@ import (
 	"blockdesk/settle/access"
 )
 
-// What the gateway asks for is what settlement gives.
+// settlement implements what the gateways depend on.
 var (
 	_ settle.Desk      = (*desk.Desk)(nil)
-	_ terms.Settlement = (*settleGateway)(nil)
-	_ dvp.Cosigner     = (*settleGateway)(nil)
-	_ admin.Money      = (*settleGateway)(nil)
+	_ terms.Settlement = (*settlement)(nil)
+	_ dvp.Cosigner     = (*settlement)(nil)
+	_ admin.Money      = (*settlement)(nil)
 	_ dvp.Handshake    = (*access.Access)(nil)
 )

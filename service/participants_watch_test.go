@@ -21,8 +21,7 @@ func TestParticipantsOfTheDemoStay(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &Service{cfg: &cfg, participants: list}
-	w, err := s.newParticipantsWatch()
+	w, err := newParticipantsWatch(&Options{Config: &cfg, Inputs: &Inputs{Participants: list}}, nil, nil, nil, false)
 	if err != nil {
 		t.Fatal(err)
 	}
