@@ -4,13 +4,12 @@ import (
 	"context"
 	"time"
 
-	"blockdesk/fixgw/messagelog"
-	"blockdesk/fixgw/session"
-
 	"blockdesk/catalog"
 	"blockdesk/engine"
 	"blockdesk/feed"
 	"blockdesk/fixgw"
+	"blockdesk/fixgw/messagelog"
+	"blockdesk/fixgw/session"
 	"blockdesk/httpgw"
 	"blockdesk/httpgw/admin"
 	"blockdesk/httpgw/wire"

@@ -7,9 +7,8 @@ import (
 	"os"
 	"path/filepath"
 
-	"blockdesk/fixgw/session"
-
 	"blockdesk/fixgw/participants"
+	"blockdesk/fixgw/session"
 	"blockdesk/httpgw"
 	"blockdesk/service/config"
 	"blockdesk/service/operator"

@@ -12,13 +12,12 @@ import (
 	"syscall"
 	"time"
 
-	"blockdesk/fixgw/session"
-
 	"github.com/prometheus/client_golang/prometheus"
 
 	"blockdesk/engine"
 	"blockdesk/fixgw"
 	"blockdesk/fixgw/participants"
+	"blockdesk/fixgw/session"
 	"blockdesk/httpgw/admin"
 	"blockdesk/market"
 	"blockdesk/service/config"

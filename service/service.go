@@ -17,8 +17,6 @@ import (
 	"os"
 	"time"
 
-	"blockdesk/fixgw/session"
-
 	"golang.org/x/sync/errgroup"
 
 	"blockdesk/desk"
@@ -26,6 +24,7 @@ import (
 	"blockdesk/feed"
 	"blockdesk/feed/archive"
 	"blockdesk/fixgw"
+	"blockdesk/fixgw/session"
 	"blockdesk/httpgw"
 	"blockdesk/httpgw/admin"
 	"blockdesk/internal/sandbox"
