@@ -27,16 +27,15 @@ type blotter struct {
 	mu sync.Mutex
 	requestIndex
 	orders map[market.OrderID]*order // live ones
-	quotes map[market.QuoteID]*quote // that the desk has not forgotten
-	claims map[market.ClaimID]*claim // live ones
+	desk   *deskClient
 }
 
 func newBlotter(g *Gateway, s *session.Session) *blotter {
 	b := &blotter{
 		Session: s, gateway: g, requestIndex: requestIndex{refs: make(map[string]*request)},
 		orders: make(map[market.OrderID]*order),
-		quotes: make(map[market.QuoteID]*quote), claims: make(map[market.ClaimID]*claim),
 	}
+	b.desk = &deskClient{blotter: b, quotes: make(map[market.QuoteID]*quote), claims: make(map[market.ClaimID]*claim)}
 	b.reports.Before = b.publishAnswers
 	return b
 }

@@ -4,13 +4,11 @@ import (
 	"cmp"
 	"slices"
 	"strconv"
-	"strings"
 	"sync"
 	"sync/atomic"
 
 	"blockdesk/engine/event"
 	"blockdesk/fixgw/wire"
-	"blockdesk/market"
 )
 
 // A TradeCaptureReport (35=AE) of ours tells the owner of one side of a trade that
@@ -96,32 +94,4 @@ func (f *reporter) emitCapture(s *blotter, custom []byte) error {
 		body = append(body, custom...)
 	}
 	return f.emitType(s, "AE", wire.TagTradeReportID, body)
-}
-
-// captureClaim reports a claim that is settled, under the ExecID of the report that
-// said so: to the session that took it, and to the drop copies of its participant.
-func (f *reporter) captureClaim(c *claim, execID []byte) error {
-	in := f.gateway.instruments.Get(c.Terms.Instrument)
-	if in == nil { // the report was not sent either
-		return nil
-	}
-	body := wire.AppendCaptureHead(f.capture[:0], execID, c.Status, in.Symbol)
-	body = wire.AppendOffered(body, &c.Terms)
-	body = market.AppendDecimal(append(body, "\x0132="...), c.Terms.Base, int(c.Digits))
-	body = wire.AppendUSDPrice(append(body, "\x0131="...), c.Terms.Price)
-	f.text = market.AppendClaimID(f.text[:0], c.ID)
-	side := wire.CaptureSide{
-		At: c.ChangedAt, Side: '1', OrderID: f.text, QuoteID: c.Quote, ClOrdID: c.Ref, CompID: c.owner.CompID(),
-	}
-	if strings.HasPrefix(c.Ref, wire.QuoteRespMark) {
-		side.ClOrdID = ""
-	}
-	f.capture = side.Append(body)
-	custom := wire.AppendCustomText(nil, wire.TagClaimState, c.State.Word())
-	if !c.owner.DropCopy.Load() {
-		if err := f.emitCapture(c.owner, custom); err != nil {
-			return err
-		}
-	}
-	return f.copyTo(c.owner, custom)
 }

@@ -10,11 +10,19 @@ import (
 	"blockdesk/market"
 )
 
+// deskClient is what one session's client has of the RFQ desk. It handles the messages
+// that are about it. The blotter's mutex guards it.
+type deskClient struct {
+	*blotter
+	quotes map[market.QuoteID]*quote // that the desk has not forgotten
+	claims map[market.ClaimID]*claim // live ones
+}
+
 // claim is a claim that a session has taken. The follower alone changes it, under
 // its owner's mutex; the session reads it under the same lock.
 type claim struct {
 	wire.ClientClaim
-	owner *blotter
+	owner *deskClient
 	dirty bool // changed since the last commit; the follower's, without the lock
 }
 
@@ -37,10 +45,10 @@ func (c *claim) appendRecord(dst []byte) []byte {
 	return rfq.AppendRecord(dst, &c.Claim)
 }
 
-// parseClaimRecord reads what appendRecord wrote. blotterOf returns the blotter of
+// parseClaimRecord reads what appendRecord wrote. clientOf returns that of
 // a session number, or nil where there is no such session; such a claim is nil, and so is
 // one whose session is another participant's by now.
-func parseClaimRecord(id market.ClaimID, value []byte, blotterOf func(uint16) *blotter) (*claim, error) {
+func parseClaimRecord(id market.ClaimID, value []byte, clientOf func(uint16) *deskClient) (*claim, error) {
 	bad := func() (*claim, error) {
 		return nil, fmt.Errorf("%w: claim %s: %d bytes", session.ErrLayout, market.AppendClaimID(nil, id), len(value))
 	}
@@ -53,7 +61,7 @@ func parseClaimRecord(id market.ClaimID, value []byte, blotterOf func(uint16) *b
 	if err != nil || !ok || len(rest) != 0 || told.ID != id || refEnd == claimRecordHead {
 		return bad()
 	}
-	s := blotterOf(binary.BigEndian.Uint16(value[1:]))
+	s := clientOf(binary.BigEndian.Uint16(value[1:]))
 	if s == nil || s.Participant.Number != told.Participant {
 		return nil, nil
 	}
@@ -67,7 +75,7 @@ func parseClaimRecord(id market.ClaimID, value []byte, blotterOf func(uint16) *b
 
 // claimOf returns a copy of a claim of the session's, live or over; ok is false
 // where it has none of that id. Any goroutine but one that holds its mutex.
-func (s *blotter) claimOf(id market.ClaimID) (c claim, ok bool, err error) {
+func (s *deskClient) claimOf(id market.ClaimID) (c claim, ok bool, err error) {
 	if c, ok = s.liveClaim(id); ok {
 		return c, true, nil
 	}
@@ -79,7 +87,7 @@ func (s *blotter) claimOf(id market.ClaimID) (c claim, ok bool, err error) {
 }
 
 // liveClaim returns a copy of a claim of the session's that is not over.
-func (s *blotter) liveClaim(id market.ClaimID) (c claim, ok bool) {
+func (s *deskClient) liveClaim(id market.ClaimID) (c claim, ok bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if known := s.claims[id]; known != nil {
@@ -90,7 +98,7 @@ func (s *blotter) liveClaim(id market.ClaimID) (c claim, ok bool) {
 
 // claimUnder returns a copy of the claim that was taken under a ClOrdID, or
 // under QuoteRespMark and a QuoteRespID, today or yesterday.
-func (s *blotter) claimUnder(key string) (c claim, ok bool, err error) {
+func (s *deskClient) claimUnder(key string) (c claim, ok bool, err error) {
 	s.mu.Lock()
 	r := s.refs[key]
 	var id market.OrderID
@@ -130,14 +138,14 @@ func (g *Gateway) storedClaim(id market.ClaimID) (*claim, error) {
 			return nil, err
 		}
 		if ok {
-			return parseClaimRecord(id, value, g.blotterNumbered)
+			return parseClaimRecord(id, value, g.deskClientNumbered)
 		}
 	}
 	return nil, nil
 }
 
 // restoreClaim takes a live claim from the store, before Run.
-func (s *blotter) restoreClaim(c *claim) {
+func (s *deskClient) restoreClaim(c *claim) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.claims[c.ID] = c
@@ -145,7 +153,7 @@ func (s *blotter) restoreClaim(c *claim) {
 }
 
 // forgetClaim drops a claim that is over and is in the store as such.
-func (s *blotter) forgetClaim(c *claim) {
+func (s *deskClient) forgetClaim(c *claim) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	delete(s.claims, c.ID)
@@ -155,4 +163,16 @@ func (s *blotter) forgetClaim(c *claim) {
 			s.retireLocked(r)
 		}
 	}
+}
+
+// reservedClaims returns copies of the session's claims that wait for a payment.
+func (s *deskClient) reservedClaims() (list []rfq.Claim) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, c := range s.claims {
+		if c.State == rfq.ClaimReserved {
+			list = append(list, c.Claim)
+		}
+	}
+	return list
 }

@@ -24,10 +24,11 @@ import (
 //   - What is told depends on the record and on what is committed, on nothing
 //     else.
 type deskReports struct {
-	reader rfq.Reader
-	quotes map[market.QuoteID]*quote // that the desk has not forgotten
-	claims map[market.ClaimID]*claim // live, or changed since the last commit
-	facts  deskFacts
+	reporter *reporter
+	reader   rfq.Reader
+	quotes   map[market.QuoteID]*quote // that the desk has not forgotten
+	claims   map[market.ClaimID]*claim // live, or changed since the last commit
+	facts    deskFacts
 
 	// Since the last commit:
 	changedQuotes []*quote
@@ -43,44 +44,28 @@ type deskFacts struct {
 	mint   market.Address                // of USDC
 }
 
-// claimHooks are told what becomes of sessions' claims, on the follower's
-// goroutine: they must not block. Either may be nil.
-type claimHooks struct {
-	// reserved is called with a copy of each claim that is reserved, once its first
-	// report is made; and, with again true, at the start of Run of each that still is,
-	// whether it was called before or not.
-	reserved func(s *blotter, c *claim, again bool)
-	// settled is called once the report of the fill is made, with execID its ExecID:
-	// what it sends by the follower comes again after a crash as that report does.
-	settled func(f *reporter, c *claim, execID []byte) error
-}
-
-// startDesk learns the facts from the desk's own view, where no record has told
-// them since the store was made, and calls the hook of claims that wait for their
-// payment. They are safe before a request can need them.
-func (f *reporter) startDesk() error {
-	g := f.gateway
+// start learns the facts from the desk's own view, because the store may be newer than
+// their records, and has packages made for the claims that wait for their payment. The
+// facts are synced before a request can need them.
+func (d *deskReports) start() error {
+	g := d.reporter.gateway
 	if g.dependencies.Desk == nil {
 		return nil
 	}
 	if v := g.dependencies.Desk.View(); v != nil {
 		for i := range v.Pairs {
-			f.desk.learnPair(&v.Pairs[i])
+			d.learnPair(&v.Pairs[i])
 		}
-		f.desk.learnPolicy(&v.Policy)
+		d.learnPolicy(&v.Policy)
 	}
-	if f.desk.changedFacts {
-		if err := f.commitSynced(true); err != nil {
+	if d.changedFacts {
+		if err := d.reporter.commitSynced(true); err != nil {
 			return err
 		}
 	}
-	if g.hooks.reserved == nil {
-		return nil
-	}
-	for _, id := range sortedKeys(f.desk.claims) {
-		if c := f.desk.claims[id]; c.State == rfq.ClaimReserved {
-			shown := c.snapshot()
-			g.hooks.reserved(c.owner, &shown, true)
+	for _, id := range sortedKeys(d.claims) {
+		if c := d.claims[id]; c.State == rfq.ClaimReserved {
+			g.packages.reserved(c.owner, c.Claim, true)
 		}
 	}
 	return nil
@@ -100,74 +85,74 @@ func (d *deskReports) learnPolicy(p *rfq.Policy) {
 
 // wants reports whether records of a tag can matter to a session. A Quote and an
 // Outcome do in a session's own command alone.
-func (f *reporter) wants(t rfq.Tag) bool {
+func (d *deskReports) wants(t rfq.Tag) bool {
 	switch t {
 	case rfq.TagQuote, rfq.TagOutcome:
-		return f.command.blotter != nil
+		return d.reporter.command.blotter != nil
 	case rfq.TagPolicy, rfq.TagPair, rfq.TagTicket, rfq.TagLock, rfq.TagClaim, rfq.TagPayment, rfq.TagRemoved:
 		return true
 	}
 	return false
 }
 
-// followDesk takes one piece of a record of the desk's.
-func (f *reporter) followDesk(e *event.Event) error {
+// follow takes one piece of a record of the desk's.
+func (d *deskReports) follow(e *event.Event) error {
 	piece, _ := e.Desk()
-	if !f.wants(rfq.Tag(piece.Tag)) {
+	if !d.wants(rfq.Tag(piece.Tag)) {
 		return nil
 	}
-	record, _, whole := f.desk.reader.Add(e)
+	record, _, whole := d.reader.Add(e)
 	if !whole {
 		return nil
 	}
-	if f.next.before(f.stored) {
-		if f.answeredBy(record) {
-			f.command.answered = true
+	if d.reporter.next.before(d.reporter.stored) {
+		if d.answeredBy(record) {
+			d.reporter.command.answered = true
 		}
 		return nil
 	}
 	switch r := record.(type) {
 	case *rfq.Policy:
-		f.desk.learnPolicy(r)
+		d.learnPolicy(r)
 	case *rfq.Pair:
-		f.desk.learnPair(r)
+		d.learnPair(r)
 	case *rfq.Quote:
-		return f.quoted(r)
+		return d.quoted(r)
 	case *rfq.Claim:
-		return f.claimed(e, r)
+		return d.claimed(e, r)
 	case *rfq.Payment:
-		return f.paymentRecorded(e, r)
+		return d.paymentRecorded(e, r)
 	case *rfq.Ticket:
 		if r.Ended() {
 			reason := event.ReasonTicketWithdrawn
 			if r.State == rfq.TicketExpired {
 				reason = event.ReasonTicketExpired
 			}
-			return f.removeQuotes(r.UpdatedAt, reason, func(t *rfq.Terms) bool { return t.Ticket == r.ID })
+			return d.removeQuotes(r.UpdatedAt, reason, func(t *rfq.Terms) bool { return t.Ticket == r.ID })
 		}
 	case *rfq.Lock:
 		if r.Locked {
-			return f.removeQuotes(r.Since, event.ReasonLocked, func(t *rfq.Terms) bool {
+			return d.removeQuotes(r.Since, event.ReasonLocked, func(t *rfq.Terms) bool {
 				return r.Scope == rfq.LockAll || r.Scope == rfq.LockPair && r.Instrument == t.Instrument ||
 					r.Scope == rfq.LockRail && r.Rail == t.Rail
 			})
 		}
 	case *rfq.Removed:
-		return f.removed(r)
+		return d.removed(r)
 	case *rfq.Outcome:
-		return f.outcome(e, r)
+		return d.outcome(e, r)
 	}
 	return nil
 }
 
 // answeredBy reports whether a record is the first answer to the command's own
 // request.
-func (f *reporter) answeredBy(record rfq.Record) bool {
+func (d *deskReports) answeredBy(record rfq.Record) bool {
 	switch r := record.(type) {
 	case *rfq.Quote:
-		return market.OrderID(r.ID) == f.command.id
+		return market.OrderID(r.ID) == d.reporter.command.id
 	case *rfq.Claim:
-		return market.OrderID(r.ID) == f.command.id
+		return market.OrderID(r.ID) == d.reporter.command.id
 	case *rfq.Outcome:
 		return r.Reason != event.ReasonNone
 	}
@@ -175,43 +160,43 @@ func (f *reporter) answeredBy(record rfq.Record) bool {
 }
 
 // quoted answers an R.
-func (f *reporter) quoted(r *rfq.Quote) error {
-	s := f.command.blotter
-	in := f.gateway.instruments.Get(r.Terms.Instrument)
-	digits, known := f.desk.facts.digits[r.Terms.Instrument]
-	if market.OrderID(r.ID) != f.command.id {
+func (d *deskReports) quoted(r *rfq.Quote) error {
+	s := d.reporter.command.deskClient()
+	in := d.reporter.gateway.instruments.Get(r.Terms.Instrument)
+	digits, known := d.facts.digits[r.Terms.Instrument]
+	if market.OrderID(r.ID) != d.reporter.command.id {
 		return nil
 	}
 	if in == nil || !known {
-		f.lost.Add(1)
+		d.reporter.lost.Add(1)
 		return nil
 	}
-	f.at = r.IssuedAt
-	q := &quote{owner: s, ClientQuote: wire.ClientQuote{Quote: *r, Ref: string(f.command.clOrdID()), Digits: digits}}
-	f.desk.quotes[q.ID] = q
+	d.reporter.at = r.IssuedAt
+	q := &quote{owner: s, ClientQuote: wire.ClientQuote{Quote: *r, Ref: string(d.reporter.command.clOrdID()), Digits: digits}}
+	d.quotes[q.ID] = q
 	s.mu.Lock()
 	s.quotes[q.ID] = q
 	s.mu.Unlock()
-	f.markQuoteChanged(q)
-	body := q.AppendBody(f.out.Scratch[:0], in.Symbol)
+	d.markQuoteChanged(q)
+	body := q.AppendBody(d.reporter.out.Scratch[:0], in.Symbol)
 	if s.Custom.Load() {
-		body = wire.AppendCustomTerms(body, &q.Terms, f.desk.facts.mint)
+		body = wire.AppendCustomTerms(body, &q.Terms, d.facts.mint)
 	}
-	f.out.Scratch = body
-	return f.answerDesk(s, wire.AnswerQuote, body, nil)
+	d.reporter.out.Scratch = body
+	return d.answerDesk(s.blotter, wire.AnswerQuote, body, nil)
 }
 
 // claimed follows a claim of a session's.
-func (f *reporter) claimed(e *event.Event, r *rfq.Claim) error {
+func (d *deskReports) claimed(e *event.Event, r *rfq.Claim) error {
 	if r.Participant == 0 {
 		return nil
 	}
-	c, err := f.claim(r.ID)
+	c, err := d.claim(r.ID)
 	if err != nil {
 		return err
 	}
 	if c == nil {
-		return f.reserved(e, r)
+		return d.reserved(e, r)
 	}
 	status, was := wire.ClaimStatus(r.State), c.State
 	c.owner.mu.Lock()
@@ -221,23 +206,23 @@ func (f *reporter) claimed(e *event.Event, r *rfq.Claim) error {
 		c.owner.claims[c.ID] = c
 	}
 	c.owner.mu.Unlock()
-	f.markClaimChanged(c)
+	d.markClaimChanged(c)
 	if status == before {
 		return nil
 	}
-	f.at = r.ChangedAt
-	f.text = wire.ClaimText(f.text[:0], &c.ClientClaim, was == rfq.ClaimExpired, f.whyRefund(c, was))
-	if err := f.reportClaim(e, c, wire.ClaimExec(status), r.ChangedAt, f.text, false); err != nil {
+	d.reporter.at = r.ChangedAt
+	d.reporter.text = wire.ClaimText(d.reporter.text[:0], &c.ClientClaim, was == rfq.ClaimExpired, d.whyRefund(c, was))
+	if err := d.reportClaim(e, c, wire.ClaimExec(status), r.ChangedAt, d.reporter.text, false); err != nil {
 		return err
 	}
-	if status == wire.StatusFilled && f.gateway.hooks.settled != nil {
-		return f.gateway.hooks.settled(f, c, f.execID)
+	if status == wire.StatusFilled {
+		return d.captureClaim(c, d.reporter.execID)
 	}
 	return nil
 }
 
 // whyRefund says why c, which was in the state was, is refund_due.
-func (f *reporter) whyRefund(c *claim, was rfq.ClaimState) event.Reason {
+func (d *deskReports) whyRefund(c *claim, was rfq.ClaimState) event.Reason {
 	switch {
 	case c.State != rfq.ClaimRefundDue:
 		return event.ReasonNone
@@ -248,44 +233,43 @@ func (f *reporter) whyRefund(c *claim, was rfq.ClaimState) event.Reason {
 }
 
 // reserved follows a claim that the session's command has just taken.
-func (f *reporter) reserved(e *event.Event, r *rfq.Claim) error {
-	s := f.command.blotter
-	in := f.gateway.instruments.Get(r.Terms.Instrument)
-	digits, known := f.desk.facts.digits[r.Terms.Instrument]
-	if s == nil || market.OrderID(r.ID) != f.command.id || in == nil || !known {
-		f.lost.Add(1)
+func (d *deskReports) reserved(e *event.Event, r *rfq.Claim) error {
+	s := d.reporter.command.deskClient()
+	in := d.reporter.gateway.instruments.Get(r.Terms.Instrument)
+	digits, known := d.facts.digits[r.Terms.Instrument]
+	if s == nil || market.OrderID(r.ID) != d.reporter.command.id || in == nil || !known {
+		d.reporter.lost.Add(1)
 		return nil
 	}
-	f.at = r.ChangedAt
+	d.reporter.at = r.ChangedAt
 	c := &claim{owner: s, ClientClaim: wire.ClientClaim{
-		Claim: *r, Ref: string(f.command.clOrdID()), Digits: digits, Status: wire.ClaimStatus(r.State),
+		Claim: *r, Ref: string(d.reporter.command.clOrdID()), Digits: digits, Status: wire.ClaimStatus(r.State),
 	}}
-	f.desk.claims[c.ID] = c
+	d.claims[c.ID] = c
 	s.mu.Lock()
 	s.claims[c.ID] = c
 	s.mu.Unlock()
-	f.markClaimChanged(c)
-	f.text = wire.ClaimText(f.text[:0], &c.ClientClaim, false, event.ReasonNone)
-	if err := f.reportClaim(e, c, wire.ExecPendingNew, r.ReservedAt, f.text, true); err != nil {
+	d.markClaimChanged(c)
+	d.reporter.text = wire.ClaimText(d.reporter.text[:0], &c.ClientClaim, false, event.ReasonNone)
+	if err := d.reportClaim(e, c, wire.ExecPendingNew, r.ReservedAt, d.reporter.text, true); err != nil {
 		return err
 	}
-	if f.gateway.hooks.reserved != nil && !f.replaying {
-		if err := f.deliver(); err != nil { // what the hook sends comes after
+	if !d.reporter.replaying {
+		if err := d.reporter.deliver(); err != nil { // the package comes after the report
 			return err
 		}
-		shown := c.snapshot()
-		f.gateway.hooks.reserved(s, &shown, false)
+		d.reporter.gateway.packages.reserved(s, c.Claim, false)
 	}
 	return nil
 }
 
 // paymentRecorded tells of money that is owed back, where the claim's own record,
 // which comes after it, does not.
-func (f *reporter) paymentRecorded(e *event.Event, r *rfq.Payment) error {
+func (d *deskReports) paymentRecorded(e *event.Event, r *rfq.Payment) error {
 	if r.State != rfq.PaymentRefundDue {
 		return nil
 	}
-	c, err := f.claim(r.Claim)
+	c, err := d.claim(r.Claim)
 	if err != nil || c == nil {
 		return err
 	}
@@ -296,63 +280,63 @@ func (f *reporter) paymentRecorded(e *event.Event, r *rfq.Payment) error {
 	c.owner.mu.Lock()
 	c.Refund = told
 	c.owner.mu.Unlock()
-	f.markClaimChanged(c)
+	d.markClaimChanged(c)
 	if c.Status != wire.StatusCancelled && (r.Reason == event.ReasonLatePayment || r.Reason == event.ReasonUndeliverable) {
 		return nil
 	}
-	f.text = wire.AppendRefundText(f.text[:0], r.Reason)
-	return f.reportClaim(e, c, wire.ExecStatus, r.At, f.text, false)
+	d.reporter.text = wire.AppendRefundText(d.reporter.text[:0], r.Reason)
+	return d.reportClaim(e, c, wire.ExecStatus, r.At, d.reporter.text, false)
 }
 
 // reportClaim sends an execution report of c; answers says that it is the first
 // answer to its request.
-func (f *reporter) reportClaim(e *event.Event, c *claim, execType byte, at int64, text []byte, answers bool) error {
-	f.setExecID(e)
-	return f.sendClaim(c, execType, at, text, answers)
+func (d *deskReports) reportClaim(e *event.Event, c *claim, execType byte, at int64, text []byte, answers bool) error {
+	d.reporter.setExecID(e)
+	return d.sendClaim(c, execType, at, text, answers)
 }
 
-// sendClaim is reportClaim by the ExecID that f.execID is.
-func (f *reporter) sendClaim(c *claim, execType byte, at int64, text []byte, answers bool) error {
-	in := f.gateway.instruments.Get(c.Terms.Instrument)
+// sendClaim is reportClaim by the ExecID that d.reporter.execID is.
+func (d *deskReports) sendClaim(c *claim, execType byte, at int64, text []byte, answers bool) error {
+	in := d.reporter.gateway.instruments.Get(c.Terms.Instrument)
 	if in == nil { // configured no more
-		f.lost.Add(1)
+		d.reporter.lost.Add(1)
 		return nil
 	}
-	r := wire.ClaimReport{Claim: &c.ClientClaim, Symbol: in.Symbol, ExecID: f.execID, ExecType: execType, At: at, Text: text}
-	body := r.AppendBody(f.out.Scratch[:0])
+	r := wire.ClaimReport{Claim: &c.ClientClaim, Symbol: in.Symbol, ExecID: d.reporter.execID, ExecType: execType, At: at, Text: text}
+	body := r.AppendBody(d.reporter.out.Scratch[:0])
 	if c.owner.Custom.Load() {
-		body = f.appendCustomClaim(body, c)
+		body = d.appendCustomClaim(body, c)
 	}
-	f.out.Scratch = body
+	d.reporter.out.Scratch = body
 	if answers {
-		return f.answerDesk(c.owner, '8', body, c)
+		return d.answerDesk(c.owner.blotter, '8', body, c)
 	}
-	return f.emit(c.owner, '8', body)
+	return d.reporter.emit(c.owner.blotter, '8', body)
 }
 
 // appendCustomClaim appends what standard fields have no place for.
-func (f *reporter) appendCustomClaim(dst []byte, c *claim) []byte {
-	dst = wire.AppendCustomTerms(dst, &c.Terms, f.desk.facts.mint)
+func (d *deskReports) appendCustomClaim(dst []byte, c *claim) []byte {
+	dst = wire.AppendCustomTerms(dst, &c.Terms, d.facts.mint)
 	return wire.AppendCustomText(dst, wire.TagClaimState, c.State.Word())
 }
 
 // removeQuotes tells that the quotes whose terms match cannot be taken any more:
 // Z, then AI.
-func (f *reporter) removeQuotes(at int64, why event.Reason, match func(*rfq.Terms) bool) error {
-	for _, id := range sortedKeys(f.desk.quotes) {
-		q := f.desk.quotes[id]
+func (d *deskReports) removeQuotes(at int64, why event.Reason, match func(*rfq.Terms) bool) error {
+	for _, id := range sortedKeys(d.quotes) {
+		q := d.quotes[id]
 		if !match(&q.Terms) {
 			continue
 		}
-		in := f.gateway.instruments.Get(q.Terms.Instrument)
-		if !f.endQuote(q) || in == nil {
+		in := d.reporter.gateway.instruments.Get(q.Terms.Instrument)
+		if !d.endQuote(q) || in == nil {
 			continue
 		}
-		f.out.Scratch = q.AppendCancel(f.out.Scratch[:0], in.Symbol)
-		if err := f.emitTransient(q.owner, "Z", wire.TagQuoteID, f.out.Scratch); err != nil {
+		d.reporter.out.Scratch = q.AppendCancel(d.reporter.out.Scratch[:0], in.Symbol)
+		if err := d.emitTransient(q.owner.blotter, "Z", wire.TagQuoteID, d.reporter.out.Scratch); err != nil {
 			return err
 		}
-		if err := f.quoteStatus(q, wire.QuoteRemoved, at, wire.DeskText(why, 0)); err != nil {
+		if err := d.quoteStatus(q, wire.QuoteRemoved, at, wire.DeskText(why, 0)); err != nil {
 			return err
 		}
 	}
@@ -360,48 +344,48 @@ func (f *reporter) removeQuotes(at int64, why event.Reason, match func(*rfq.Term
 }
 
 // endQuote marks a quote as over, and reports whether it was not before.
-func (f *reporter) endQuote(q *quote) bool {
+func (d *deskReports) endQuote(q *quote) bool {
 	q.owner.mu.Lock()
 	was := q.over
 	q.over = true
 	q.owner.mu.Unlock()
 	if !was {
-		f.markQuoteChanged(q)
+		d.markQuoteChanged(q)
 	}
 	return !was
 }
 
 // quoteStatus sends an AI.
-func (f *reporter) quoteStatus(q *quote, status string, at int64, text string) error {
-	in := f.gateway.instruments.Get(q.Terms.Instrument)
+func (d *deskReports) quoteStatus(q *quote, status string, at int64, text string) error {
+	in := d.reporter.gateway.instruments.Get(q.Terms.Instrument)
 	if in == nil { // configured no more
 		return nil
 	}
-	f.out.Scratch = q.AppendStatus(f.out.Scratch[:0], in.Symbol, status, at, text)
-	return f.emitTransient(q.owner, "AI", wire.TagQuoteID, f.out.Scratch)
+	d.reporter.out.Scratch = q.AppendStatus(d.reporter.out.Scratch[:0], in.Symbol, status, at, text)
+	return d.emitTransient(q.owner.blotter, "AI", wire.TagQuoteID, d.reporter.out.Scratch)
 }
 
 // moment sends what is worth nothing later: quotes and what becomes of them. It
 // is not kept for a resend, so what a crash has swallowed stays unsaid.
-func (f *reporter) emitTransient(s *blotter, msgType string, firstTag int, body []byte) error {
-	if f.replaying {
+func (d *deskReports) emitTransient(s *blotter, msgType string, firstTag int, body []byte) error {
+	if d.reporter.replaying {
 		return nil
 	}
-	return f.emitType(s, msgType, firstTag, body)
+	return d.reporter.emitType(s, msgType, firstTag, body)
 }
 
 // gone follows what the desk has forgotten: a quote that was used or has
 // expired, and a claim that ended long ago.
-func (f *reporter) removed(r *rfq.Removed) error {
+func (d *deskReports) removed(r *rfq.Removed) error {
 	switch r.What {
 	case rfq.TagQuote:
-		q := f.desk.quotes[market.QuoteID(r.ID)]
+		q := d.quotes[market.QuoteID(r.ID)]
 		if q == nil {
 			return nil
 		}
-		f.markQuoteChanged(q)
+		d.markQuoteChanged(q)
 		q.forgotten = true
-		delete(f.desk.quotes, q.ID)
+		delete(d.quotes, q.ID)
 		q.owner.mu.Lock()
 		delete(q.owner.quotes, q.ID)
 		over := q.over
@@ -409,77 +393,105 @@ func (f *reporter) removed(r *rfq.Removed) error {
 		if over || r.At < q.ValidUntil { // told before, or used: the claim tells
 			return nil
 		}
-		return f.quoteStatus(q, wire.QuoteExpired, r.At, "")
+		return d.quoteStatus(q, wire.QuoteExpired, r.At, "")
 	case rfq.TagClaim:
-		c, err := f.claim(market.ClaimID(r.ID))
+		c, err := d.claim(market.ClaimID(r.ID))
 		if err != nil || c == nil {
 			return err
 		}
-		f.desk.forgotten = append(f.desk.forgotten, c.ID)
+		d.forgotten = append(d.forgotten, c.ID)
 	}
 	return nil
 }
 
 // outcome answers a request that the desk has refused.
-func (f *reporter) outcome(e *event.Event, r *rfq.Outcome) error {
-	s := f.command.blotter
-	if r.Reason == event.ReasonNone || market.OrderID(r.Token) != f.command.id {
+func (d *deskReports) outcome(e *event.Event, r *rfq.Outcome) error {
+	s := d.reporter.command.blotter
+	if r.Reason == event.ReasonNone || market.OrderID(r.Token) != d.reporter.command.id {
 		return nil
 	}
-	f.at = r.At
-	key := string(f.command.clOrdID())
-	symbol := f.gateway.symbolAsked(s, key)
-	f.text = append(f.text[:0], wire.DeskText(r.Reason, r.Limit)...)
-	body := f.out.Scratch[:0]
+	d.reporter.at = r.At
+	key := string(d.reporter.command.clOrdID())
+	symbol := d.reporter.gateway.symbolAsked(s, key)
+	d.reporter.text = append(d.reporter.text[:0], wire.DeskText(r.Reason, r.Limit)...)
+	body := d.reporter.out.Scratch[:0]
 	switch r.Kind {
 	case rfq.KindRequestQuote:
-		body = wire.AppendQuoteReject(body, strings.TrimPrefix(key, wire.QuoteReqMark), symbol, wire.DeskReasonOf(r.Reason).QuoteReason, f.text)
-		f.out.Scratch = body
-		return f.answerDesk(s, wire.AnswerQuoteReject, body, nil)
+		body = wire.AppendQuoteReject(body, strings.TrimPrefix(key, wire.QuoteReqMark), symbol, wire.DeskReasonOf(r.Reason).QuoteReason, d.reporter.text)
+		d.reporter.out.Scratch = body
+		return d.answerDesk(s, wire.AnswerQuoteReject, body, nil)
 	case rfq.KindTakeClaim:
-		f.setExecID(e)
-		body = wire.AppendClaimReject(body, key, f.execID, symbol, wire.DeskReasonOf(r.Reason).OrderReason, r.At, f.text)
-		f.out.Scratch = body
-		return f.answerDesk(s, '8', body, nil)
+		d.reporter.setExecID(e)
+		body = wire.AppendClaimReject(body, key, d.reporter.execID, symbol, wire.DeskReasonOf(r.Reason).OrderReason, r.At, d.reporter.text)
+		d.reporter.out.Scratch = body
+		return d.answerDesk(s, '8', body, nil)
 	}
 	return nil
 }
 
 // answerDesk is answer for requests to the desk: c is the claim that one has
 // made, or nil.
-func (f *reporter) answerDesk(s *blotter, code byte, body []byte, c *claim) error {
-	f.keepAnswer(s, code, body, nil, c)
+func (d *deskReports) answerDesk(s *blotter, code byte, body []byte, c *claim) error {
+	d.reporter.keepAnswer(s, code, body, nil, c)
 	msgType, first := wire.AnswerForm(code)
 	if code == '8' {
-		return f.emitType(s, msgType, first, body)
+		return d.reporter.emitType(s, msgType, first, body)
 	}
-	return f.emitTransient(s, msgType, first, body)
+	return d.emitTransient(s, msgType, first, body)
 }
 
 // claim returns what is known of a session's claim, or nil. One that is over may
 // come from the store.
-func (f *reporter) claim(id market.ClaimID) (*claim, error) {
-	if c := f.desk.claims[id]; c != nil {
+func (d *deskReports) claim(id market.ClaimID) (*claim, error) {
+	if c := d.claims[id]; c != nil {
 		return c, nil
 	}
-	return f.gateway.storedClaim(id)
+	return d.reporter.gateway.storedClaim(id)
 }
 
 // markClaimChanged marks c for the next commit.
-func (f *reporter) markClaimChanged(c *claim) {
-	f.desk.claims[c.ID] = c
+func (d *deskReports) markClaimChanged(c *claim) {
+	d.claims[c.ID] = c
 	if !c.dirty {
 		c.dirty = true
-		f.desk.changedClaims = append(f.desk.changedClaims, c)
+		d.changedClaims = append(d.changedClaims, c)
 	}
 }
 
 // markQuoteChanged marks q for the next commit.
-func (f *reporter) markQuoteChanged(q *quote) {
+func (d *deskReports) markQuoteChanged(q *quote) {
 	if !q.dirty {
 		q.dirty = true
-		f.desk.changedQuotes = append(f.desk.changedQuotes, q)
+		d.changedQuotes = append(d.changedQuotes, q)
 	}
 }
 
 func sortedKeys[K cmp.Ordered, V any](m map[K]V) []K { return slices.Sorted(maps.Keys(m)) }
+
+// captureClaim reports a claim that is settled, under the ExecID of the report that
+// said so: to the session that took it, and to the drop copies of its participant.
+func (d *deskReports) captureClaim(c *claim, execID []byte) error {
+	in := d.reporter.gateway.instruments.Get(c.Terms.Instrument)
+	if in == nil { // the report was not sent either
+		return nil
+	}
+	body := wire.AppendCaptureHead(d.reporter.capture[:0], execID, c.Status, in.Symbol)
+	body = wire.AppendOffered(body, &c.Terms)
+	body = market.AppendDecimal(append(body, "\x0132="...), c.Terms.Base, int(c.Digits))
+	body = wire.AppendUSDPrice(append(body, "\x0131="...), c.Terms.Price)
+	d.reporter.text = market.AppendClaimID(d.reporter.text[:0], c.ID)
+	side := wire.CaptureSide{
+		At: c.ChangedAt, Side: '1', OrderID: d.reporter.text, QuoteID: c.Quote, ClOrdID: c.Ref, CompID: c.owner.CompID(),
+	}
+	if strings.HasPrefix(c.Ref, wire.QuoteRespMark) {
+		side.ClOrdID = ""
+	}
+	d.reporter.capture = side.Append(body)
+	custom := wire.AppendCustomText(nil, wire.TagClaimState, c.State.Word())
+	if !c.owner.DropCopy.Load() {
+		if err := d.reporter.emitCapture(c.owner.blotter, custom); err != nil {
+			return err
+		}
+	}
+	return d.reporter.copyTo(c.owner.blotter, custom)
+}

@@ -5,19 +5,20 @@ import (
 	"errors"
 	"fmt"
 
+	"blockdesk/engine/rfq"
 	"blockdesk/fixgw/session"
+	"blockdesk/fixgw/wire"
 	"blockdesk/market"
 	"blockdesk/persist/kv"
 )
 
-// loadDesk reads the live quotes and claims, and the facts. Quotes of sessions that
+// load reads the live quotes and claims, and the facts. Quotes of sessions that
 // are no more are forgotten: nobody would follow their end. Claims stay.
-func (f *reporter) loadDesk() error {
-	d := &f.desk
+func (d *deskReports) load() error {
 	d.quotes, d.claims = make(map[market.QuoteID]*quote), make(map[market.ClaimID]*claim)
 	d.facts.digits = make(map[market.InstrumentID]uint8)
-	g := f.gateway
-	value, ok, err := f.store.Get([]byte{keyFacts})
+	g := d.reporter.gateway
+	value, ok, err := d.reporter.store.Get([]byte{keyFacts})
 	switch {
 	case err != nil:
 		return err
@@ -25,7 +26,7 @@ func (f *reporter) loadDesk() error {
 		return fmt.Errorf("%w: desk's facts of %d bytes", session.ErrLayout, len(value))
 	}
 	each := func(kind byte, take func(id uint64, value []byte) error) error {
-		return kv.Each(f.store, []byte{kind}, []byte{kind + 1}, func(key, value []byte) error {
+		return kv.Each(d.reporter.store, []byte{kind}, []byte{kind + 1}, func(key, value []byte) error {
 			if len(value) == 0 {
 				return nil
 			}
@@ -34,18 +35,18 @@ func (f *reporter) loadDesk() error {
 	}
 	var orphans []market.QuoteID
 	err = errors.Join(each(keyQuote, func(id uint64, value []byte) error {
-		q, err := parseQuoteRecord(market.QuoteID(id), value, g.blotterNumbered)
+		q, err := parseQuoteRecord(market.QuoteID(id), value, g.deskClientNumbered)
 		if q == nil {
-			f.lost.Add(1)
+			d.reporter.lost.Add(1)
 			orphans = append(orphans, market.QuoteID(id))
 			return err
 		}
 		d.quotes[q.ID], q.owner.quotes[q.ID] = q, q
 		return nil
 	}), each(keyClaim, func(id uint64, value []byte) error {
-		c, err := parseClaimRecord(market.ClaimID(id), value, g.blotterNumbered)
+		c, err := parseClaimRecord(market.ClaimID(id), value, g.deskClientNumbered)
 		if c == nil {
-			f.lost.Add(1)
+			d.reporter.lost.Add(1)
 			return err
 		}
 		d.claims[c.ID] = c
@@ -141,4 +142,88 @@ func (f *deskFacts) parse(value []byte) bool {
 		f.digits[market.InstrumentID(binary.BigEndian.Uint16(pairs))] = pairs[2]
 	}
 	return true
+}
+
+// reconcile makes the claims of sessions agree with the desk's.
+func (d *deskReports) reconcile(desk *rfq.Machine) error {
+	for _, id := range sortedKeys(d.quotes) {
+		if err := d.removed(&rfq.Removed{What: rfq.TagQuote, ID: uint64(id)}); err != nil {
+			return err
+		}
+	}
+	now := make(map[market.ClaimID]rfq.Claim)
+	desk.EachClaim(func(c *rfq.Claim, _ []rfq.Payment) bool {
+		if c.Participant != 0 {
+			now[c.ID] = *c
+		}
+		return true
+	})
+	known := sortedKeys(d.claims)
+	err := d.reporter.store.Scan([]byte{keyClaimOver}, []byte{keyClaimOver + 1}, func(key, _ []byte) bool {
+		known = append(known, market.ClaimID(binary.BigEndian.Uint64(key[1:])))
+		return true
+	})
+	if err != nil {
+		return err
+	}
+	for _, id := range known {
+		c, err := d.claim(id)
+		if err != nil {
+			return err
+		}
+		is, there := now[id]
+		delete(now, id)
+		switch {
+		case c == nil: // of a session that is configured no more
+			continue
+		case there:
+			err = d.restateClaim(c, &is)
+		default:
+			err = d.loseClaim(c)
+		}
+		if err != nil {
+			return fmt.Errorf("claim %s: %w", market.AppendClaimID(nil, id), err)
+		}
+		if err := d.reporter.commitIfFull(); err != nil {
+			return err
+		}
+	}
+	d.reporter.lost.Add(uint64(len(now))) // nobody knows whose they are
+	return nil
+}
+
+// restateClaim reports a claim that the desk knows in another state.
+func (d *deskReports) restateClaim(c *claim, is *rfq.Claim) error {
+	if c.Claim == *is {
+		return nil
+	}
+	before := c.Status
+	c.owner.mu.Lock()
+	c.Claim, c.Status = *is, wire.ClaimStatus(is.State)
+	if is.State.Live() {
+		c.owner.claims[c.ID] = c
+	}
+	c.owner.mu.Unlock()
+	d.markClaimChanged(c)
+	if c.Status == before {
+		return nil
+	}
+	d.reporter.execID = d.reporter.gateway.ids.Append(d.reporter.execID[:0])
+	return d.sendClaim(c, wire.ExecRestated, d.reporter.at, []byte(lostReason), false)
+}
+
+// loseClaim reports the end of a claim that the desk does not have, and forgets
+// it.
+func (d *deskReports) loseClaim(c *claim) error {
+	live := !c.Over()
+	c.owner.mu.Lock()
+	c.State, c.Status = rfq.ClaimReleased, wire.StatusCancelled
+	c.owner.mu.Unlock()
+	d.markClaimChanged(c)
+	d.forgotten = append(d.forgotten, c.ID)
+	if !live {
+		return nil
+	}
+	d.reporter.execID = d.reporter.gateway.ids.Append(d.reporter.execID[:0])
+	return d.sendClaim(c, wire.ExecCancelled, d.reporter.at, []byte(lostReason), false)
 }

@@ -18,15 +18,15 @@ func (s *blotter) Message(msgType, frame []byte) *wire.Reject {
 	case "D", "F", "G", "H", "q":
 		r := wire.ScanOrderRequest(frame)
 		if msgType[0] == 'D' && string(r.OrdType) == wire.OrdTypeQuoted {
-			return s.orderQuoted(frame)
+			return s.desk.orderQuoted(frame)
 		}
 		return s.handleOrder(msgType[0], &r)
 	case "R":
-		return s.quoteRequest(frame)
+		return s.desk.quoteRequest(frame)
 	case "AJ":
-		return s.quoteResponse(frame)
+		return s.desk.quoteResponse(frame)
 	case "AE":
-		return s.tradeReport(frame)
+		return s.desk.tradeReport(frame)
 	case "V":
 		return g.market.Request(s.Session, frame)
 	case "x":

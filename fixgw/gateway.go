@@ -43,7 +43,6 @@ type Gateway struct {
 	engine       Engine
 	store        kv.Store
 	dependencies Dependencies
-	hooks        claimHooks // set before Replay and Run
 	instruments  *market.Instruments
 	reporter     *reporter
 	answered     *answered
@@ -93,11 +92,10 @@ func New(o Options, e Engine, store kv.Store, dependencies Dependencies, instrum
 		ids: wire.NewIDs(o.Now()),
 	}
 	g.reporter = &reporter{gateway: g, orders: make(map[market.OrderID]*order), wake: make(chan struct{}, 1)}
-	g.reporter.step = g.reporter.runInline
+	g.reporter.desk.reporter, g.reporter.step = g.reporter, g.reporter.runInline
 	g.answered = newAnswered(g)
 	g.canceller = newDisconnectCanceller(g)
 	g.packages, g.payments = newPackageSender(g), newPaymentVerifier(g)
-	g.hooks = claimHooks{reserved: g.packages.reserved, settled: (*reporter).captureClaim}
 	if err := g.reporter.open(g.store); err != nil {
 		return nil, err
 	}
@@ -130,6 +128,14 @@ func (g *Gateway) blotterOf(s *session.Session) *blotter { return s.Handler.(*bl
 func (g *Gateway) blotterNumbered(number uint16) *blotter {
 	if s := g.Numbered(number); s != nil {
 		return g.blotterOf(s)
+	}
+	return nil
+}
+
+// deskClientNumbered is blotterNumbered for what the session has of the desk.
+func (g *Gateway) deskClientNumbered(number uint16) *deskClient {
+	if b := g.blotterNumbered(number); b != nil {
+		return b.desk
 	}
 	return nil
 }

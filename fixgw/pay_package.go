@@ -61,7 +61,7 @@ type packageSender struct {
 // packageTask is the package of one claim.
 type packageTask struct {
 	sender     *packageSender
-	owner      *blotter
+	owner      *deskClient
 	claim      rfq.Claim     // as it was reserved
 	possResend bool          // a News may have been sent before a crash
 	pause      time.Duration // before the next attempt
@@ -76,7 +76,7 @@ func newPackageSender(g *Gateway) *packageSender {
 
 // reserved takes a claim of s that waits for its payment; again says that it may
 // have been taken before the process's start. It does not wait. Any goroutine.
-func (p *packageSender) reserved(s *blotter, c *claim, again bool) {
+func (p *packageSender) reserved(s *deskClient, c rfq.Claim, again bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.tasks[c.ID] != nil {
@@ -86,30 +86,18 @@ func (p *packageSender) reserved(s *blotter, c *claim, again bool) {
 		p.behind = true
 		return
 	}
-	t := &packageTask{sender: p, owner: s, claim: c.Claim, possResend: again}
+	t := &packageTask{sender: p, owner: s, claim: c, possResend: again}
 	p.tasks[c.ID] = t
 	p.queue.add(t, 0)
 }
 
 // refill takes the claims that there was no room for.
 func (p *packageSender) refill() {
-	for _, s := range p.gateway.blotters() {
-		for _, c := range s.reservedClaims() {
-			p.reserved(s, &c, true)
+	for _, b := range p.gateway.blotters() {
+		for _, c := range b.desk.reservedClaims() {
+			p.reserved(b.desk, c, true)
 		}
 	}
-}
-
-// reservedClaims returns copies of the session's claims that wait for a payment.
-func (s *blotter) reservedClaims() (list []claim) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for _, c := range s.claims {
-		if c.State == rfq.ClaimReserved {
-			list = append(list, c.snapshot())
-		}
-	}
-	return list
 }
 
 // packedKey is the mark that a claim's News was sent. It goes with the day of the

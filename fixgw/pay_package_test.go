@@ -168,7 +168,7 @@ func TestPackageCrash(t *testing.T) {
 		d.start()
 	}
 	tk := d.dial("TK", keep(sender, target))
-	reserved := d.blotter("TK").reservedClaims()
+	reserved := d.blotter("TK").desk.reservedClaims()
 	if len(reserved) == 0 {
 		t.Fatal("no claim is reserved")
 	}

@@ -49,14 +49,14 @@ type proofKey struct {
 // proofTask is one report that is not answered yet.
 type proofTask struct {
 	verifier   *paymentVerifier
-	owner      *blotter
+	owner      *deskClient
 	id         string // TradeReportID
 	proof      desk.PaymentProof
 	instrument market.InstrumentID
 	possResend bool      // an answer may have been sent before a crash
 	until      time.Time // when it is answered whatever is known
 	// unproven is what the last look has left to say at until; nil = there was none.
-	unproven *wire.PaymentRefusal
+	unproven *wire.Refusal
 }
 
 func newPaymentVerifier(g *Gateway) *paymentVerifier {
@@ -94,7 +94,7 @@ func (p *paymentVerifier) parse(key, value []byte) (*proofTask, error) {
 	if len(key) <= head || len(value) != proofRecordSize || value[0] != proofRecordVersion {
 		return nil, fmt.Errorf("%w: report of a payment %x: %d bytes", session.ErrLayout, key, len(value))
 	}
-	s := p.gateway.blotterNumbered(binary.BigEndian.Uint16(key[1:]))
+	s := p.gateway.deskClientNumbered(binary.BigEndian.Uint16(key[1:]))
 	if s == nil {
 		return nil, nil
 	}
@@ -132,22 +132,22 @@ func (p *paymentVerifier) add(t *proofTask) {
 
 // take takes a report, or says why not. One that is on its way already is taken by
 // that. The error is the store's.
-func (p *paymentVerifier) take(t *proofTask) (*wire.PaymentRefusal, error) {
+func (p *paymentVerifier) take(t *proofTask) (*wire.Refusal, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	o := &p.gateway.options
 	switch known := p.open[proofKey{t.owner.Number, t.id}]; {
 	case known != nil && known.proof != t.proof:
-		return wire.RefusePayment(wire.CodeInvalidField, "TradeReportID (571) %.64q: another report of this id waits for its answer", t.id), nil
+		return wire.Refuse(wire.TradeRejOther, wire.CodeInvalidField, "TradeReportID (571) %.64q: another report of this id waits for its answer", t.id), nil
 	case known != nil:
 		p.gateway.duplicates.Add(1)
 		return nil, nil
 	case p.gateway.dependencies.Settlement == nil:
-		return wire.RefusePayment(wire.CodeChainUnavailable, "no chain is configured"), nil
+		return wire.Refuse(wire.TradeRejOther, wire.CodeChainUnavailable, "no chain is configured"), nil
 	case p.held[t.owner.Number] >= o.MaxSessionProofs:
-		return wire.RefusePayment(wire.CodeOverloaded, "%d reports of this session wait for an answer", o.MaxSessionProofs), nil
+		return wire.Refuse(wire.TradeRejOther, wire.CodeOverloaded, "%d reports of this session wait for an answer", o.MaxSessionProofs), nil
 	case len(p.open) >= o.MaxProofs:
-		return wire.RefusePayment(wire.CodeOverloaded, "%d reports wait for an answer, try again", o.MaxProofs), nil
+		return wire.Refuse(wire.TradeRejOther, wire.CodeOverloaded, "%d reports wait for an answer, try again", o.MaxProofs), nil
 	}
 	err := p.gateway.store.Commit(func(set func(key, value []byte), _ func(lo, hi []byte)) { set(t.key(), t.record()) }, false)
 	if err != nil {
@@ -172,7 +172,7 @@ func (t *proofTask) attempt(ctx context.Context) time.Duration {
 // look returns what the answer is, nil where the payment serves its claim, or when
 // to look again. Where the chain hangs, the next turn comes late: what is out of
 // time then is answered without one more look, or the others would wait for it.
-func (t *proofTask) look(ctx context.Context) (no *wire.PaymentRefusal, again time.Duration) {
+func (t *proofTask) look(ctx context.Context) (no *wire.Refusal, again time.Duration) {
 	g := t.verifier.gateway
 	if t.unproven != nil && !g.options.Now().Before(t.until) {
 		return t.unproven, 0
@@ -190,11 +190,11 @@ func (t *proofTask) look(ctx context.Context) (no *wire.PaymentRefusal, again ti
 	case err == nil && v.Pending == 0 && v.Refused != event.ReasonDeskFull:
 		return refusedPayment(&v), 0
 	case err != nil:
-		t.unproven = wire.RefusePayment(wire.CodeChainUnavailable, "the payment has not been looked at; it is booked when it is seen")
+		t.unproven = wire.Refuse(wire.TradeRejOther, wire.CodeChainUnavailable, "the payment has not been looked at; it is booked when it is seen")
 	case v.Pending == 0:
 		t.unproven = refusedPayment(&v)
 	default:
-		t.unproven = wire.RefusePayment(wire.CodePendingTimeout, "not final on the chain after %s; it is booked when it is", g.options.ProofTimeout)
+		t.unproven = wire.Refuse(wire.TradeRejOther, wire.CodePendingTimeout, "not final on the chain after %s; it is booked when it is", g.options.ProofTimeout)
 	}
 	if g.options.Now().Before(t.until) {
 		return nil, pause
@@ -206,7 +206,7 @@ func (t *proofTask) look(ctx context.Context) (no *wire.PaymentRefusal, again ti
 }
 
 // refusedPayment says why a payment does not serve its claim; nil where it does.
-func refusedPayment(v *desk.Verdict) *wire.PaymentRefusal {
+func refusedPayment(v *desk.Verdict) *wire.Refusal {
 	word := v.Refused.String()
 	switch v.Refused {
 	case event.ReasonNone:
@@ -215,20 +215,20 @@ func refusedPayment(v *desk.Verdict) *wire.PaymentRefusal {
 		if v.Mismatch != "" {
 			word = v.Mismatch
 		}
-		return wire.RefusePayment(wire.CodePaymentMismatch, "%s", word)
+		return wire.Refuse(wire.TradeRejOther, wire.CodePaymentMismatch, "%s", word)
 	case event.ReasonPaymentUsed:
-		return wire.RefusePayment(wire.CodePaymentUsed, "%s", word)
+		return wire.Refuse(wire.TradeRejOther, wire.CodePaymentUsed, "%s", word)
 	case event.ReasonUnknownClaim, event.ReasonUnknownPayment:
 		return wire.UnknownClaim()
 	case event.ReasonLatePayment, event.ReasonClaimState, event.ReasonUndeliverable:
-		return wire.RefusePayment(wire.CodeClaimExpired, "%s", word)
+		return wire.Refuse(wire.TradeRejOther, wire.CodeClaimExpired, "%s", word)
 	}
-	return &wire.PaymentRefusal{Reason: wire.TradeRejOther, Text: wire.DeskText(v.Refused, 0)}
+	return &wire.Refusal{Reason: wire.TradeRejOther, Text: wire.DeskText(v.Refused, 0)}
 }
 
 // answer sends the AR and forgets the report, in memory before, so that a client
 // who has the AR and reports the same again at once is not taken for one who waits.
-func (p *paymentVerifier) answer(t *proofTask, no *wire.PaymentRefusal) error {
+func (p *paymentVerifier) answer(t *proofTask, no *wire.Refusal) error {
 	a := wire.PaymentAck{
 		ID: t.id, Claim: string(market.AppendClaimID(nil, t.proof.Claim)), Signature: wire.Base58(t.proof.Signature[:]),
 		Refusal: no, At: p.gateway.options.Now().UnixNano(),
@@ -272,7 +272,7 @@ func (p *paymentVerifier) send(t *proofTask, a *wire.PaymentAck) error {
 }
 
 // PaymentReport handles an AE of the client's.
-func (s *blotter) tradeReport(frame []byte) *wire.Reject {
+func (s *deskClient) tradeReport(frame []byte) *wire.Reject {
 	r := wire.ScanPaymentReport(frame)
 	t, no, err := s.checkTradeReport(&r)
 	if err == nil && no == nil {
@@ -293,4 +293,51 @@ func (s *blotter) tradeReport(frame []byte) *wire.Reject {
 	s.Out.Scratch = a.AppendBody(s.Out.Scratch[:0])
 	s.SendType("AR", wire.TagTradeReportID, s.Out.Scratch, false)
 	return nil
+}
+
+// checkTradeReport holds a report to what we take, and to the terms of the claim
+// that it names: what is sent must agree with them. The error is the store's.
+func (s *deskClient) checkTradeReport(r *wire.PaymentReport) (*proofTask, *wire.Refusal, error) {
+	t := &proofTask{verifier: s.gateway.payments, owner: s, id: string(r.ID)}
+	if no := r.CheckForm(); no != nil {
+		return nil, no, nil
+	}
+	if !wire.ParseBase58(t.proof.Signature[:], string(r.Signature)) || t.proof.Signature == ([64]byte{}) {
+		return nil, wire.Refuse(wire.TradeRejOther, wire.CodeInvalidField, "SecondaryTradeReportID (818) %.100q: must be a transaction's signature, 64 bytes in base58", r.Signature), nil
+	}
+	if s.gateway.instruments.Lookup(r.Symbol) == nil {
+		return nil, &wire.Refusal{Reason: wire.TradeRejUnknownInstrument, Text: wire.CodeUnknownSymbol + ": Symbol (55): no instrument of that name"}, nil
+	}
+	id, ok := market.ParseClaimID(r.Claim)
+	if !ok {
+		return nil, wire.UnknownClaim(), nil
+	}
+	c, ok, err := s.participantClaim(id)
+	switch {
+	case err != nil:
+		return nil, nil, err
+	case !ok:
+		return nil, wire.UnknownClaim(), nil
+	}
+	t.proof.Claim, t.proof.Ticket, t.proof.Tranche = id, c.Terms.Ticket, c.Terms.Tranche
+	t.instrument = c.Terms.Instrument
+	return t, r.CheckTerms(&c.ClientClaim, s.gateway.instruments), nil
+}
+
+// participantClaim returns a copy of a claim that a session of the participant's
+// has taken.
+func (s *deskClient) participantClaim(id market.ClaimID) (claim, bool, error) {
+	// Those of today first: the store has a new claim a moment later.
+	for _, other := range s.gateway.blotters() {
+		if other.Participant.Number == s.Participant.Number {
+			if c, ok := other.desk.liveClaim(id); ok {
+				return c, true, nil
+			}
+		}
+	}
+	stored, err := s.gateway.storedClaim(id)
+	if err != nil || stored == nil || stored.owner.Participant.Number != s.Participant.Number {
+		return claim{}, false, err
+	}
+	return *stored, true, nil
 }

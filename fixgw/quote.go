@@ -15,7 +15,7 @@ import (
 // it under the same lock, and sets over where its client passes.
 type quote struct {
 	wire.ClientQuote
-	owner *blotter
+	owner *deskClient
 	over  bool // told as ended, though the desk still has it: nothing more is told, and no claim takes it
 
 	dirty     bool // changed since the last commit; the follower's, without the lock
@@ -42,7 +42,7 @@ func (q *quote) appendRecord(dst []byte) []byte {
 }
 
 // parseQuoteRecord reads what appendRecord wrote, as parseClaimRecord does.
-func parseQuoteRecord(id market.QuoteID, value []byte, blotterOf func(uint16) *blotter) (*quote, error) {
+func parseQuoteRecord(id market.QuoteID, value []byte, clientOf func(uint16) *deskClient) (*quote, error) {
 	bad := func() (*quote, error) {
 		return nil, fmt.Errorf("%w: quote %s: %d bytes", session.ErrLayout, market.AppendQuoteID(nil, id), len(value))
 	}
@@ -55,7 +55,7 @@ func parseQuoteRecord(id market.QuoteID, value []byte, blotterOf func(uint16) *b
 	if err != nil || !ok || len(rest) != 0 || told.ID != id || refEnd == quoteRecordHead {
 		return bad()
 	}
-	s := blotterOf(binary.BigEndian.Uint16(value[1:]))
+	s := clientOf(binary.BigEndian.Uint16(value[1:]))
 	if s == nil {
 		return nil, nil
 	}

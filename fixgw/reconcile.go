@@ -1,12 +1,10 @@
 package fixgw
 
 import (
-	"encoding/binary"
 	"fmt"
 
 	"blockdesk/engine"
 	"blockdesk/engine/book"
-	"blockdesk/engine/rfq"
 	"blockdesk/fixgw/wire"
 	"blockdesk/market"
 	"blockdesk/persist/projection"
@@ -72,7 +70,7 @@ func (g *Gateway) Reconcile(s *engine.State) ([]engine.Command, error) {
 			return nil, err
 		}
 	}
-	if err := f.reconcileDesk(s.Desk()); err != nil {
+	if err := f.desk.reconcile(s.Desk()); err != nil {
 		return nil, err
 	}
 	last := engine.Command{Kind: engine.Tick}
@@ -103,88 +101,4 @@ func (f *reporter) loseOrder(o *order) error {
 	r := wire.ExecutionReport{Instrument: in, Order: &o.ClientOrder, ExecType: wire.ExecCancelled, ExecID: f.execID, At: f.at, Text: []byte(lostReason)}
 	f.out.Scratch = r.AppendBody(f.out.Scratch[:0])
 	return f.emit(o.owner, '8', f.out.Scratch)
-}
-
-// reconcileDesk makes the claims of sessions agree with the desk's.
-func (f *reporter) reconcileDesk(desk *rfq.Machine) error {
-	for _, id := range sortedKeys(f.desk.quotes) {
-		if err := f.removed(&rfq.Removed{What: rfq.TagQuote, ID: uint64(id)}); err != nil {
-			return err
-		}
-	}
-	now := make(map[market.ClaimID]rfq.Claim)
-	desk.EachClaim(func(c *rfq.Claim, _ []rfq.Payment) bool {
-		if c.Participant != 0 {
-			now[c.ID] = *c
-		}
-		return true
-	})
-	known := sortedKeys(f.desk.claims)
-	err := f.store.Scan([]byte{keyClaimOver}, []byte{keyClaimOver + 1}, func(key, _ []byte) bool {
-		known = append(known, market.ClaimID(binary.BigEndian.Uint64(key[1:])))
-		return true
-	})
-	if err != nil {
-		return err
-	}
-	for _, id := range known {
-		c, err := f.claim(id)
-		if err != nil {
-			return err
-		}
-		is, there := now[id]
-		delete(now, id)
-		switch {
-		case c == nil: // of a session that is configured no more
-			continue
-		case there:
-			err = f.restateClaim(c, &is)
-		default:
-			err = f.loseClaim(c)
-		}
-		if err != nil {
-			return fmt.Errorf("claim %s: %w", market.AppendClaimID(nil, id), err)
-		}
-		if err := f.commitIfFull(); err != nil {
-			return err
-		}
-	}
-	f.lost.Add(uint64(len(now))) // nobody knows whose they are
-	return nil
-}
-
-// restateClaim reports a claim that the desk knows in another state.
-func (f *reporter) restateClaim(c *claim, is *rfq.Claim) error {
-	if c.Claim == *is {
-		return nil
-	}
-	before := c.Status
-	c.owner.mu.Lock()
-	c.Claim, c.Status = *is, wire.ClaimStatus(is.State)
-	if is.State.Live() {
-		c.owner.claims[c.ID] = c
-	}
-	c.owner.mu.Unlock()
-	f.markClaimChanged(c)
-	if c.Status == before {
-		return nil
-	}
-	f.execID = f.gateway.ids.Append(f.execID[:0])
-	return f.sendClaim(c, wire.ExecRestated, f.at, []byte(lostReason), false)
-}
-
-// loseClaim reports the end of a claim that the desk does not have, and forgets
-// it.
-func (f *reporter) loseClaim(c *claim) error {
-	live := !c.Over()
-	c.owner.mu.Lock()
-	c.State, c.Status = rfq.ClaimReleased, wire.StatusCancelled
-	c.owner.mu.Unlock()
-	f.markClaimChanged(c)
-	f.desk.forgotten = append(f.desk.forgotten, c.ID)
-	if !live {
-		return nil
-	}
-	f.execID = f.gateway.ids.Append(f.execID[:0])
-	return f.sendClaim(c, wire.ExecCancelled, f.at, []byte(lostReason), false)
 }

@@ -383,6 +383,7 @@ func TestCrash(t *testing.T) {
 // is stored with the next report on another day.
 func TestFollowerPassesOverTheDesk(t *testing.T) {
 	f := &reporter{at: 5}
+	f.desk.reporter = f
 	var e event.Event
 	e.SetDesk(3, event.DeskChunk{Count: 1, Data: []byte(strings.Repeat("~", event.MaxDeskChunk))})
 	if err := f.follow([]event.Event{e, e}); err != nil || f.at != 5 || f.next != (position{seq: 3, index: 2}) {

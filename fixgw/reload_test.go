@@ -145,7 +145,7 @@ func TestReloadCredentials(t *testing.T) {
 		t.Errorf("the old password: %s", answer)
 	}
 	d.dial("MM", func(o *fixclient.Options) { keep(sender, target)(o); o.Password = "another" })
-	if st := d.gateway.Sessions()[0]; !strings.HasPrefix(st.Refusal, "LOGON_REFUSED") || st.LastRefusal.IsZero() {
+	if st := d.gateway.Sessions()[0]; !strings.HasPrefix(st.Refusal, "LOGON_REFUSED") || st.LastRefusal == 0 {
 		t.Errorf("the refusal is not remembered: %+v", st)
 	}
 }

@@ -1,9 +1,11 @@
 package fixgw
 
 import (
+	"context"
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"io"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -96,6 +98,14 @@ type commandRef struct {
 	answered bool
 }
 
+// deskClient returns that of the command's session; nil where it came from none.
+func (r *commandRef) deskClient() *deskClient {
+	if r.blotter == nil {
+		return nil
+	}
+	return r.blotter.desk
+}
+
 func (r *commandRef) clOrdID() []byte { return r.text[:r.size] }
 
 // disconnectClOrdID is the ClOrdID of a cancel on disconnect.
@@ -145,7 +155,7 @@ func (f *reporter) load() error {
 		o.owner.restoreOrder(o)
 		return nil
 	})
-	return errors.Join(err, f.loadDesk())
+	return errors.Join(err, f.desk.load())
 }
 
 // follow applies events that follow each other and the ones before.
@@ -175,7 +185,7 @@ func (f *reporter) apply(e *event.Event) error {
 		f.startCommand(e)
 		return nil
 	case event.Desk:
-		return f.followDesk(e)
+		return f.desk.follow(e)
 	case event.EpochStarted:
 		f.epoch = e.Other
 		// An epoch after the store's last is never in the store already, whatever
@@ -304,4 +314,63 @@ func (f *reporter) leaving(s *blotter) *reportBatch {
 		f.senders = append(f.senders, s)
 	}
 	return &s.reports
+}
+
+// Run follows c until it ends or a store fails.
+func (f *reporter) Run(ctx context.Context, c projection.Consumer) error {
+	if err := f.desk.start(); err != nil {
+		return err
+	}
+	f.consumer = c
+	for {
+		events, err := c.Next(ctx)
+		switch {
+		case errors.Is(err, io.EOF):
+			return f.end(c.CompleteSeq())
+		case err != nil:
+			return errors.Join(err, f.end(0))
+		}
+		if err := f.process(events, c); err != nil {
+			return err
+		}
+	}
+}
+
+// end commits what is left. Commands up to whole have been followed, also those
+// without events, so that a restart begins with the snapshot that a clean stop
+// takes.
+func (f *reporter) end(whole uint64) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if whole > 0 && whole >= f.next.seq {
+		f.next = position{seq: whole + 1}
+	}
+	return f.commit()
+}
+
+// lent does what Run would, in its place, while it waits: engine.Engine.RunInline
+// calls it.
+func (f *reporter) runInline() {
+	if err := f.process(f.consumer.Poll(), f.consumer); err != nil {
+		f.gateway.Fail(err)
+	}
+}
+
+// take follows events and what has come meanwhile, and sends what they cause.
+func (f *reporter) process(events []event.Event, c projection.Consumer) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for ; len(events) > 0; events = c.Poll() {
+		if err := errors.Join(f.follow(events), f.deliver()); err != nil {
+			return err
+		}
+		c.Release(len(events))
+	}
+	if f.commitDue() {
+		select {
+		case f.wake <- struct{}{}:
+		default:
+		}
+	}
+	return nil
 }

@@ -290,8 +290,8 @@ func (s *blotter) change(r *wire.OrderRequest, amend bool) *wire.Reject {
 		return wire.BusinessReject(wire.RejNotAvailable, r.ClOrdID, s.gateway.Unserved("the store has failed"))
 	}
 	if !found {
-		if c, ok, err := s.claimNamed(r.OrderID, r.OrigClOrdID); ok || err != nil {
-			return s.rejectClaimChange(r, &c, amend, err)
+		if c, ok, err := s.desk.claimNamed(r.OrderID, r.OrigClOrdID); ok || err != nil {
+			return s.desk.rejectClaimChange(r, &c, amend, err)
 		}
 	}
 	no := r.CheckClOrdID()
@@ -405,8 +405,8 @@ func (s *blotter) status(r *wire.OrderRequest) *wire.Reject {
 	}
 	now := s.gateway.options.Now()
 	if !found {
-		if c, ok, err := s.claimNamed(r.OrderID, r.ClOrdID); ok || err != nil {
-			return s.reportClaimStatus(r, &c, now, err)
+		if c, ok, err := s.desk.claimNamed(r.OrderID, r.ClOrdID); ok || err != nil {
+			return s.desk.reportClaimStatus(r, &c, now, err)
 		}
 		no := wire.Refuse(wire.OrdRejUnknownOrder, wire.CodeUnknownOrder, "ClOrdID (11) %.40q", r.ClOrdID)
 		s.statusUnknown(r, no, now)

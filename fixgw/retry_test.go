@@ -83,7 +83,7 @@ func TestProofAgainAtOnce(t *testing.T) {
 	tk := d.dial("TK", nil)
 	claim := tk.claimed("c1")
 	signature, _ := paidBy(1)
-	s, p := d.blotter("TK"), d.gateway.payments
+	s, p := d.blotter("TK").desk, d.gateway.payments
 	report := func() *proofTask {
 		return &proofTask{
 			verifier: p, owner: s, id: "p1",

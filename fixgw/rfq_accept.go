@@ -8,13 +8,13 @@ import (
 )
 
 // orderQuoted handles a D with OrdType D, previously quoted.
-func (s *blotter) orderQuoted(frame []byte) *wire.Reject {
+func (s *deskClient) orderQuoted(frame []byte) *wire.Reject {
 	a := wire.ScanAcceptance(frame, false)
 	return s.accept(&a)
 }
 
 // quoteResponse handles an AJ.
-func (s *blotter) quoteResponse(frame []byte) *wire.Reject {
+func (s *deskClient) quoteResponse(frame []byte) *wire.Reject {
 	a := wire.ScanAcceptance(frame, true)
 	switch string(a.RespType) {
 	case wire.RespHit:
@@ -28,7 +28,7 @@ func (s *blotter) quoteResponse(frame []byte) *wire.Reject {
 }
 
 // accept makes a claim of a quote.
-func (s *blotter) accept(a *wire.Acceptance) *wire.Reject {
+func (s *deskClient) accept(a *wire.Acceptance) *wire.Reject {
 	key := a.Key()
 	if a.CheckID() == nil {
 		if done, err := s.repeatedAs([]byte(key)); done {
@@ -53,7 +53,7 @@ func (s *blotter) accept(a *wire.Acceptance) *wire.Reject {
 // of it. What is wrong with the request is told even while the chain is
 // unavailable; then nothing is reserved. The reason of a refusal is an
 // OrdRejReason.
-func (s *blotter) decodeAcceptance(a *wire.Acceptance, entry *request) (*rfq.TakeClaim, *wire.Refusal) {
+func (s *deskClient) decodeAcceptance(a *wire.Acceptance, entry *request) (*rfq.TakeClaim, *wire.Refusal) {
 	if no := a.CheckID(); no != nil {
 		return nil, no
 	}
@@ -91,7 +91,7 @@ func (s *blotter) decodeAcceptance(a *wire.Acceptance, entry *request) (*rfq.Tak
 }
 
 // quoteNamed returns a copy of a live quote of the session's.
-func (s *blotter) quoteNamed(text []byte) (*wire.ClientQuote, *wire.Refusal) {
+func (s *deskClient) quoteNamed(text []byte) (*wire.ClientQuote, *wire.Refusal) {
 	if text == nil {
 		return nil, wire.Refuse(wire.OrdRejOther, wire.CodeMissingField, "QuoteID (117)")
 	}
@@ -108,7 +108,7 @@ func (s *blotter) quoteNamed(text []byte) (*wire.ClientQuote, *wire.Refusal) {
 }
 
 // rejectClaim answers a request for a claim that is not passed on.
-func (s *blotter) rejectClaim(a *wire.Acceptance, no *wire.Refusal) {
+func (s *deskClient) rejectClaim(a *wire.Acceptance, no *wire.Refusal) {
 	s.gateway.Rejects.Add(1)
 	key := string(wire.AppendText(nil, string(a.ClOrdID)))
 	if a.Response {
@@ -123,7 +123,7 @@ func (s *blotter) rejectClaim(a *wire.Acceptance, no *wire.Refusal) {
 
 // pass ends a quote for its client: AI says so. The desk forgets it when its time
 // has come; until then it counts as one of the session's.
-func (s *blotter) pass(a *wire.Acceptance) {
+func (s *deskClient) pass(a *wire.Acceptance) {
 	id, _ := market.ParseQuoteID(a.QuoteID)
 	now := s.gateway.options.Now().UnixNano()
 	s.mu.Lock()

@@ -20,7 +20,7 @@ func FuzzQuoteRequest(f *testing.F) {
 		f.Add([]byte(seed))
 	}
 	d := newShop(f, []string{"TK"}, nil)
-	s, view := d.blotter("TK"), d.offers.View()
+	s, view := d.blotter("TK").desk, d.offers.View()
 	f.Fuzz(func(t *testing.T, body []byte) {
 		r := wire.ScanQuoteRequest(bytes.ReplaceAll(body, []byte("|"), []byte("\x01")))
 		entry := &request{}
@@ -45,7 +45,7 @@ func FuzzQuoteRequest(f *testing.F) {
 // nothing.
 func FuzzAcceptance(f *testing.F) {
 	d := newShop(f, []string{"TK"}, nil)
-	s := d.blotter("TK")
+	s := d.blotter("TK").desk
 	q := &quote{owner: s, ClientQuote: wire.ClientQuote{Ref: wire.QuoteReqMark + "r", Digits: 6}}
 	q.ID, q.Terms = 7, rfq.Terms{Ticket: 1, Tranche: 1, Fill: 1, Rail: market.RailUSDC, Price: 990_000_000, Base: 252_525_252}
 	s.mu.Lock()
@@ -77,7 +77,7 @@ func FuzzAcceptance(f *testing.F) {
 // FuzzDeskRecords: the store's records are refused, or are what would be written
 // again.
 func FuzzDeskRecords(f *testing.F) {
-	s := &blotter{Session: &session.Session{Number: 3}}
+	s := &deskClient{blotter: &blotter{Session: &session.Session{Number: 3}}}
 	c := &claim{owner: s, ClientClaim: wire.ClientClaim{
 		Ref: "c", Digits: 6, Status: wire.StatusPendingNew, Refund: wire.Refund{Signature: [64]byte{1}, At: 9},
 	}}
@@ -89,7 +89,7 @@ func FuzzDeskRecords(f *testing.F) {
 	f.Add(q.appendRecord(nil))
 	f.Add(facts.append(nil))
 	f.Add([]byte{1})
-	sessionOf := func(n uint16) *blotter {
+	sessionOf := func(n uint16) *deskClient {
 		if n == s.Number {
 			return s
 		}

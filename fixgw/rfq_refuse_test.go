@@ -228,7 +228,7 @@ func TestPendingQuotes(t *testing.T) {
 	g := &Gateway{options: Options{MaxPendingOrders: 2, MaxQuotes: 10}.withDefaults()}
 	s := newBlotter(g, &session.Session{})
 	for i := range 3 {
-		no := s.enterDesk(&request{clOrdID: fmt.Sprint(wire.QuoteReqMark, i), msgType: 'R'})
+		no := s.desk.enterDesk(&request{clOrdID: fmt.Sprint(wire.QuoteReqMark, i), msgType: 'R'})
 		if full := i == 2; (no != nil) != full {
 			t.Errorf("request %d: %+v", i, no)
 		}

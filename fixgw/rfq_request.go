@@ -18,7 +18,7 @@ import (
 // follower when its events are durable.
 
 // QuoteRequest handles an R.
-func (s *blotter) quoteRequest(frame []byte) *wire.Reject {
+func (s *deskClient) quoteRequest(frame []byte) *wire.Reject {
 	r := wire.ScanQuoteRequest(frame)
 	key := wire.QuoteReqMark + string(r.ID)
 	if len(r.ID) > 0 {
@@ -39,7 +39,7 @@ func (s *blotter) quoteRequest(frame []byte) *wire.Reject {
 
 // decodeQuoteRequest makes the desk's request of an R, and fills in what the
 // session keeps of it. The reason of a refusal is a QuoteRequestRejectReason.
-func (s *blotter) decodeQuoteRequest(r *wire.QuoteRequest, entry *request) (*rfq.RequestQuote, *wire.Refusal) {
+func (s *deskClient) decodeQuoteRequest(r *wire.QuoteRequest, entry *request) (*rfq.RequestQuote, *wire.Refusal) {
 	if len(r.ID) == 0 || len(r.ID) > wire.MaxQuoteReqID {
 		return nil, wire.Refuse(wire.QuoteRejOther, wire.CodeInvalidField, "QuoteReqID (131) %.60q: must be 1 to %d bytes", r.ID, wire.MaxQuoteReqID)
 	}
@@ -138,7 +138,7 @@ func refuseDesk(reason event.Reason) *wire.Refusal {
 }
 
 // submitDesk hands a request to the engine under entry's name.
-func (s *blotter) submitDesk(request rfq.Request, entry *request) *wire.Refusal {
+func (s *deskClient) submitDesk(request rfq.Request, entry *request) *wire.Refusal {
 	head := request.Head()
 	head.Token, head.Ref = desk.NewToken(s.gateway.options.Group), entry.clOrdID
 	entry.id = market.OrderID(head.Token)
@@ -168,7 +168,7 @@ func (s *blotter) submitDesk(request rfq.Request, entry *request) *wire.Refusal 
 }
 
 // enterDesk is enter for requests to the desk, and holds a session to its quotes.
-func (s *blotter) enterDesk(entry *request) *wire.Refusal {
+func (s *deskClient) enterDesk(entry *request) *wire.Refusal {
 	most := s.gateway.options.MaxQuotes
 	s.mu.Lock()
 	quotes := len(s.quotes) + s.pendingQuotes
@@ -183,7 +183,7 @@ func (s *blotter) enterDesk(entry *request) *wire.Refusal {
 }
 
 // rejectQuoteRequest answers an R that is not passed on.
-func (s *blotter) rejectQuoteRequest(r *wire.QuoteRequest, no *wire.Refusal) {
+func (s *deskClient) rejectQuoteRequest(r *wire.QuoteRequest, no *wire.Refusal) {
 	s.gateway.Rejects.Add(1)
 	symbol := wire.NoSymbol
 	if len(r.Symbol) > 0 {

@@ -13,7 +13,7 @@ import (
 
 // claimNamed returns a copy of the session's claim by its id, as OrderID (37) has
 // it, or by the ClOrdID that it was taken under.
-func (s *blotter) claimNamed(orderID, clOrdID []byte) (c claim, ok bool, err error) {
+func (s *deskClient) claimNamed(orderID, clOrdID []byte) (c claim, ok bool, err error) {
 	if id, isClaim := market.ParseClaimID(orderID); isClaim {
 		if c, ok, err = s.claimOf(id); ok || err != nil {
 			return c, ok, err
@@ -23,7 +23,7 @@ func (s *blotter) claimNamed(orderID, clOrdID []byte) (c claim, ok bool, err err
 }
 
 // reportClaimStatus answers an H: the claim as the last durable event has left it.
-func (s *blotter) reportClaimStatus(r *wire.OrderRequest, c *claim, now time.Time, err error) *wire.Reject {
+func (s *deskClient) reportClaimStatus(r *wire.OrderRequest, c *claim, now time.Time, err error) *wire.Reject {
 	if err != nil {
 		s.gateway.Fail(err)
 		return wire.BusinessReject(wire.RejNotAvailable, r.ClOrdID, s.gateway.Unserved("the store has failed"))
@@ -49,7 +49,7 @@ func (s *blotter) reportClaimStatus(r *wire.OrderRequest, c *claim, now time.Tim
 }
 
 // rejectClaimChange refuses an F or a G: a claim ends by its payment or by its deadline.
-func (s *blotter) rejectClaimChange(r *wire.OrderRequest, c *claim, amend bool, err error) *wire.Reject {
+func (s *deskClient) rejectClaimChange(r *wire.OrderRequest, c *claim, amend bool, err error) *wire.Reject {
 	if err != nil {
 		s.gateway.Fail(err)
 		return wire.BusinessReject(wire.RejNotAvailable, r.ClOrdID, s.gateway.Unserved("the store has failed"))

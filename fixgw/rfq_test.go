@@ -151,7 +151,7 @@ func TestClaimEnds(t *testing.T) {
 	tk.send("F", "11=f|41=c1|55=SLUSD/USDC|54=1|"+now60)
 	tk.hear("35=9 11=f 41=c1 39=C 102=0")
 	await.True(t, "the claims to be in the store alone", func() bool {
-		s := d.blotter("TK")
+		s := d.blotter("TK").desk
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		return len(s.claims) == 0

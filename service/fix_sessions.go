@@ -3,7 +3,6 @@ package service
 import (
 	"errors"
 	"fmt"
-	"time"
 
 	"blockdesk/fixgw"
 	"blockdesk/fixgw/session"
@@ -19,26 +18,11 @@ type fixSessions struct {
 // Sessions lists them all.
 func (d fixSessions) Sessions() []admin.FIXSession {
 	list := d.gateway.Sessions()
-	out := make([]admin.FIXSession, 0, len(list))
-	for i := range list {
-		s := &list[i]
-		out = append(out, admin.FIXSession{
-			CompID: s.CompID, Participant: s.Participant, Number: s.Number, Removed: s.Removed, LoggedOn: s.LoggedOn,
-			Since: unixNanos(s.Since), Remote: s.Remote, NextIn: s.NextIn, NextOut: s.NextOut,
-			LiveOrders: s.LiveOrders, PendingRequests: s.PendingRequests, WaitingBytes: s.WaitingBytes, RateRefusals: s.RateRefusals,
-			CancelOnDisconnect: s.CancelOnDisconnect, DropCopy: s.DropCopy, CustomFields: s.CustomFields,
-			LastLogon: unixNanos(s.LastLogon), LastRefusal: unixNanos(s.LastRefusal), Refusal: s.Refusal,
-		})
+	out := make([]admin.FIXSession, len(list))
+	for i, s := range list {
+		out[i] = admin.FIXSession(s)
 	}
 	return out
-}
-
-// unixNanos returns Unix nanoseconds, 0 for the zero time.
-func unixNanos(t time.Time) int64 {
-	if t.IsZero() {
-		return 0
-	}
-	return t.UnixNano()
 }
 
 // Participants tells what of the participants file is in force.

@@ -333,13 +333,13 @@ func (m *Books) Request(s *session.Session, frame []byte) *wire.Reject {
 	r.Custom = s.Custom.Load()
 	if r.Action == '2' {
 		if !m.unsubscribe(s, r.ReqID) {
-			return m.refuse(s, &r, wire.RefuseMarketData(0, wire.CodeUnknownSubscription, "MDReqID (262) %.64q", r.ReqID))
+			return m.refuse(s, &r, wire.Refuse(0, wire.CodeUnknownSubscription, "MDReqID (262) %.64q", r.ReqID))
 		}
 		return nil
 	}
 	n, used := m.count(s, r.ReqID)
 	if used {
-		return m.refuse(s, &r, wire.RefuseMarketData('1', wire.CodeInvalidField, "MDReqID (262) %.64q is in use", r.ReqID))
+		return m.refuse(s, &r, wire.Refuse('1', wire.CodeInvalidField, "MDReqID (262) %.64q is in use", r.ReqID))
 	}
 	if r.Action == '0' {
 		for _, in := range r.Instruments {
@@ -351,7 +351,7 @@ func (m *Books) Request(s *session.Session, frame []byte) *wire.Reject {
 		return nil
 	}
 	if n+len(r.Instruments) > m.limit {
-		return m.refuse(s, &r, wire.RefuseMarketData('2', wire.CodeOverloaded, "more than %d subscriptions of a session", m.limit))
+		return m.refuse(s, &r, wire.Refuse('2', wire.CodeOverloaded, "more than %d subscriptions of a session", m.limit))
 	}
 	if err := m.subscribe(s, &r); err != nil {
 		m.server.Fail(err)
@@ -359,11 +359,11 @@ func (m *Books) Request(s *session.Session, frame []byte) *wire.Reject {
 	return nil
 }
 
-func (m *Books) refuse(s *session.Session, r *wire.MarketDataRequest, no *wire.MarketDataRefusal) *wire.Reject {
+func (m *Books) refuse(s *session.Session, r *wire.MarketDataRequest, no *wire.Refusal) *wire.Reject {
 	m.server.Rejects.Add(1)
 	s.Out.Scratch = append(s.Out.Scratch[:0], r.ReqID[:min(len(r.ReqID), wire.MaxMDReqID)]...)
 	if no.Reason != 0 {
-		s.Out.Scratch = append(append(s.Out.Scratch, "\x01281="...), no.Reason)
+		s.Out.Scratch = append(append(s.Out.Scratch, "\x01281="...), byte(no.Reason))
 	}
 	s.Out.Scratch = wire.AppendText(append(s.Out.Scratch, "\x0158="...), no.Text)
 	m.sendOwn(s, "Y")

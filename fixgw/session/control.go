@@ -38,15 +38,15 @@ var (
 	ErrText = errors.New("fix: text must be 1 to " + strconv.Itoa(MaxOperatorText) + " printable ASCII characters")
 )
 
-// Status is what there is to say of a session.
+// Status is a session as operators see it. Times are Unix nanoseconds, 0 = never.
 type Status struct {
 	CompID      string
 	Participant string
 	Number      uint16 // of the session, in journaled commands
 	Removed     bool   // no more configured; kept for its orders
 	LoggedOn    bool
-	Since       time.Time // of the Logon; zero = not logged on
-	Remote      string    // host:port; "" = not connected
+	Since       int64  // of the Logon; 0 = not logged on
+	Remote      string // host:port; "" = not connected
 
 	NextIn, NextOut uint64 // sequence numbers: expected next, sent next
 	LiveOrders      int
@@ -57,15 +57,15 @@ type Status struct {
 	CancelOnDisconnect bool
 	DropCopy           bool
 	CustomFields       bool
-	LastLogon          time.Time // since the start; zero = none
-	LastRefusal        time.Time // of a Logon in its name, since the start; zero = none
-	Refusal            string    // its reason
+	LastLogon          int64  // since the start
+	LastRefusal        int64  // of a Logon in its name, since the start
+	Refusal            string // its reason
 }
 
 // history is what a session remembers for SessionStatus.
 type logonHistory struct {
 	mu             sync.Mutex
-	logon, refusal time.Time
+	logon, refusal int64 // Unix nanoseconds
 	reason         string
 }
 
@@ -73,14 +73,14 @@ type logonHistory struct {
 func (h *logonHistory) loggedOn(at time.Time) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.logon = at
+	h.logon = at.UnixNano()
 }
 
 // refused remembers that a Logon in the name of the session was refused.
 func (h *logonHistory) refused(at time.Time, why error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.refusal, h.reason = at, string(wire.AppendText(nil, why.Error()))
+	h.refusal, h.reason = at.UnixNano(), string(wire.AppendText(nil, why.Error()))
 }
 
 // noteRefusal remembers that a Logon in the name of a session was refused.

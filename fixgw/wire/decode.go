@@ -3,7 +3,6 @@ package wire
 import (
 	"bytes"
 	"errors"
-	"fmt"
 	"time"
 
 	"blockdesk/engine"
@@ -43,17 +42,6 @@ const (
 	CxlRejUnknownOrder = 1
 	CxlRejOther        = 99
 )
-
-// Refusal is why a request is not passed on to the engine.
-type Refusal struct {
-	Text   string // begins with the code
-	Reason int    // OrdRejReason; CxlRejReason is made from it
-}
-
-// Refuse returns a refusal whose text is the code and what format says.
-func Refuse(reason int, code, format string, args ...any) *Refusal {
-	return &Refusal{Text: code + ": " + fmt.Sprintf(format, args...), Reason: reason}
-}
 
 // OrderRequest holds the raw values of a D, F, G, H or q; nil = absent. They alias
 // the message.

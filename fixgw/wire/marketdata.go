@@ -2,7 +2,6 @@ package wire
 
 import (
 	"cmp"
-	"fmt"
 	"strconv"
 	"time"
 
@@ -197,24 +196,13 @@ func (r *MarketDataRequest) Format(in *market.Instrument) BookFormat {
 	return BookFormat{Instrument: in, Depth: r.depth, Kinds: r.kinds, custom: r.Custom}
 }
 
-// MarketDataRefusal is why a V is refused.
-type MarketDataRefusal struct {
-	Reason byte // MDReqRejReason (281); 0 = none
-	Text   string
-}
-
-// RefuseMarketData returns a refusal whose text is the code and what format says.
-func RefuseMarketData(reason byte, code, format string, args ...any) *MarketDataRefusal {
-	return &MarketDataRefusal{reason, code + ": " + fmt.Sprintf(format, args...)}
-}
-
 // DecodeMarketData reads a V that the dictionary has let through. Instruments named
 // twice count once; at most `most` may be named. What ends a subscription is
 // known by its MDReqID alone: the dictionary wants the rest, and it means
 // nothing.
-func DecodeMarketData(frame []byte, set *market.Instruments, most int) (r MarketDataRequest, no *MarketDataRefusal) {
-	var asked *MarketDataRefusal // of what is asked for
-	note := func(n *MarketDataRefusal) {
+func DecodeMarketData(frame []byte, set *market.Instruments, most int) (r MarketDataRequest, no *Refusal) {
+	var asked *Refusal // of what is asked for
+	note := func(n *Refusal) {
 		if asked == nil {
 			asked = n
 		}
@@ -223,27 +211,27 @@ func DecodeMarketData(frame []byte, set *market.Instruments, most int) (r Market
 		switch tag {
 		case 262:
 			if r.ReqID = value; len(value) > MaxMDReqID {
-				no = RefuseMarketData(0, CodeInvalidField, "MDReqID (262): at most %d bytes", MaxMDReqID)
+				no = Refuse(0, CodeInvalidField, "MDReqID (262): at most %d bytes", MaxMDReqID)
 			}
 		case 263:
 			if r.Action = firstByte(value); len(value) != 1 || r.Action < '0' || r.Action > '2' {
-				note(RefuseMarketData('4', CodeInvalidField, "SubscriptionRequestType (263) %.20q: must be 0, 1 or 2", value))
+				note(Refuse('4', CodeInvalidField, "SubscriptionRequestType (263) %.20q: must be 0, 1 or 2", value))
 			}
 		case 264:
 			n, err := strconv.Atoi(string(value))
 			if r.depth = n; err != nil || n < 0 || n > engine.MaxDepth {
-				note(RefuseMarketData('5', CodeInvalidField, "MarketDepth (264) %.20q: must be 0 (all we show) to %d", value, engine.MaxDepth))
+				note(Refuse('5', CodeInvalidField, "MarketDepth (264) %.20q: must be 0 (all we show) to %d", value, engine.MaxDepth))
 			}
 			if n == 0 {
 				r.depth = engine.MaxDepth
 			}
 		case 265:
 			if string(value) != "1" {
-				note(RefuseMarketData('6', CodeUnsupported, "MDUpdateType (265) %.20q: only 1 (incremental)", value))
+				note(Refuse('6', CodeUnsupported, "MDUpdateType (265) %.20q: only 1 (incremental)", value))
 			}
 		case 266:
 			if string(value) != "Y" {
-				note(RefuseMarketData('7', CodeUnsupported, "AggregatedBook (266) %.20q: only Y", value))
+				note(Refuse('7', CodeUnsupported, "AggregatedBook (266) %.20q: only Y", value))
 			}
 		case 269:
 			switch string(value) {
@@ -254,7 +242,7 @@ func DecodeMarketData(frame []byte, set *market.Instruments, most int) (r Market
 			case "2":
 				r.kinds |= KindTrade
 			default:
-				note(RefuseMarketData('8', CodeUnsupported, "MDEntryType (269) %.20q: only 0, 1 and 2", value))
+				note(Refuse('8', CodeUnsupported, "MDEntryType (269) %.20q: only 0, 1 and 2", value))
 			}
 		case 55:
 			note(r.addSymbol(value, set, most))
@@ -266,7 +254,7 @@ func DecodeMarketData(frame []byte, set *market.Instruments, most int) (r Market
 	case no != nil || r.Action == '2':
 		return r, no
 	case asked == nil && (len(r.Instruments) == 0 || r.kinds == 0):
-		asked = RefuseMarketData(0, CodeMissingField, "Symbol (55) and MDEntryType (269)")
+		asked = Refuse(0, CodeMissingField, "Symbol (55) and MDEntryType (269)")
 	}
 	return r, asked
 }
@@ -274,20 +262,20 @@ func DecodeMarketData(frame []byte, set *market.Instruments, most int) (r Market
 // refuseExtra refuses what a V may ask for beyond what we have: there is one
 // session that never closes, one local book whose levels are deleted one by one,
 // and what waits for a slow client is always replaced by a snapshot.
-func refuseExtra(tag int, value []byte) *MarketDataRefusal {
+func refuseExtra(tag int, value []byte) *Refusal {
 	switch {
 	case tag == 336:
-		return RefuseMarketData('9', CodeUnsupported, "TradingSessionID (336) %.20q: there is one session", value)
+		return Refuse('9', CodeUnsupported, "TradingSessionID (336) %.20q: there is one session", value)
 	case tag == 546 && string(value) != "1":
-		return RefuseMarketData('A', CodeUnsupported, "Scope (546) %.20q: only 1 (local)", value)
+		return Refuse('A', CodeUnsupported, "Scope (546) %.20q: only 1 (local)", value)
 	case tag == 286:
-		return RefuseMarketData('B', CodeUnsupported, "OpenCloseSettlFlag (286) %.20q: trading never opens or closes", value)
+		return Refuse('B', CodeUnsupported, "OpenCloseSettlFlag (286) %.20q: trading never opens or closes", value)
 	case tag == 547 && string(value) != "N":
-		return RefuseMarketData('C', CodeUnsupported, "MDImplicitDelete (547) %.20q: only N", value)
+		return Refuse('C', CodeUnsupported, "MDImplicitDelete (547) %.20q: only N", value)
 	case tag == 812:
-		return RefuseMarketData(0, CodeUnsupported, "ApplQueueMax (812) %.20q", value)
+		return Refuse(0, CodeUnsupported, "ApplQueueMax (812) %.20q", value)
 	case tag == 815 && string(value) != "0":
-		return RefuseMarketData(0, CodeUnsupported, "ApplQueueAction (815) %.20q: only 0", value)
+		return Refuse(0, CodeUnsupported, "ApplQueueAction (815) %.20q: only 0", value)
 	}
 	return nil
 }
@@ -299,10 +287,10 @@ func firstByte(value []byte) byte {
 	return value[0]
 }
 
-func (r *MarketDataRequest) addSymbol(symbol []byte, set *market.Instruments, most int) *MarketDataRefusal {
+func (r *MarketDataRequest) addSymbol(symbol []byte, set *market.Instruments, most int) *Refusal {
 	in := set.Lookup(symbol)
 	if in == nil {
-		return &MarketDataRefusal{'0', SymbolText(set, symbol)}
+		return RefuseSymbol('0', set, symbol)
 	}
 	for _, known := range r.Instruments {
 		if known == in {
@@ -310,7 +298,7 @@ func (r *MarketDataRequest) addSymbol(symbol []byte, set *market.Instruments, mo
 		}
 	}
 	if len(r.Instruments) >= most {
-		return RefuseMarketData('2', CodeOverloaded, "more than %d subscriptions of a session", most)
+		return Refuse('2', CodeOverloaded, "more than %d subscriptions of a session", most)
 	}
 	r.Instruments = append(r.Instruments, in)
 	return nil

@@ -2,7 +2,6 @@ package wire
 
 import (
 	"cmp"
-	"fmt"
 	"strconv"
 	"time"
 
@@ -37,9 +36,9 @@ const (
 
 // PaymentAck is one TradeCaptureReportAck (35=AR).
 type PaymentAck struct {
-	ID, Claim, Signature, Symbol string          // as the client has written them
-	Refusal                      *PaymentRefusal // nil = accepted
-	At                           int64           // Unix nanoseconds
+	ID, Claim, Signature, Symbol string   // as the client has written them
+	Refusal                      *Refusal // nil = accepted
+	At                           int64    // Unix nanoseconds
 }
 
 // maxEcho is how much of a value of the client's an answer repeats, in bytes.
@@ -64,21 +63,10 @@ func (a *PaymentAck) AppendBody(dst []byte) []byte {
 	return AppendText(append(dst, "\x0158="...), a.Refusal.Text)
 }
 
-// PaymentRefusal is why a TradeCaptureReport is not accepted.
-type PaymentRefusal struct {
-	Reason int    // TradeReportRejectReason (751)
-	Text   string // begins with the code
-}
-
-// RefusePayment returns a refusal for another reason than FIX has a number for.
-func RefusePayment(code, format string, args ...any) *PaymentRefusal {
-	return &PaymentRefusal{TradeRejOther, code + ": " + fmt.Sprintf(format, args...)}
-}
-
 // UnknownClaim is the one answer to a claim that there is not, and to one that is
 // another participant's.
-func UnknownClaim() *PaymentRefusal {
-	return &PaymentRefusal{tradeRejNotAuthorized, codeUnknownClaim + ": TradeReportRefID (572): no claim of yours"}
+func UnknownClaim() *Refusal {
+	return Refuse(tradeRejNotAuthorized, codeUnknownClaim, "TradeReportRefID (572): no claim of yours")
 }
 
 // PaymentReport holds the raw values of an AE that the dictionary has let through;
@@ -133,24 +121,24 @@ func (r *PaymentReport) field(tag int) *[]byte {
 }
 
 // CheckForm checks what every report has to have.
-func (r *PaymentReport) CheckForm() *PaymentRefusal {
+func (r *PaymentReport) CheckForm() *Refusal {
 	switch {
 	case len(r.ID) > MaxTradeReportID || !printable(r.ID):
-		return RefusePayment(CodeInvalidField, "TradeReportID (571): must be 1 to %d printable ASCII characters", MaxTradeReportID)
+		return Refuse(TradeRejOther, CodeInvalidField, "TradeReportID (571): must be 1 to %d printable ASCII characters", MaxTradeReportID)
 	case r.Claim == nil:
-		return RefusePayment(CodeMissingField, "TradeReportRefID (572): the claim's id")
+		return Refuse(TradeRejOther, CodeMissingField, "TradeReportRefID (572): the claim's id")
 	case r.Signature == nil:
-		return RefusePayment(CodeMissingField, "SecondaryTradeReportID (818): the payment's signature")
+		return Refuse(TradeRejOther, CodeMissingField, "SecondaryTradeReportID (818): the payment's signature")
 	case r.Symbol == nil:
-		return RefusePayment(CodeMissingField, "Symbol (55)")
+		return Refuse(TradeRejOther, CodeMissingField, "Symbol (55)")
 	case r.transType != nil && string(r.transType) != "0":
-		return RefusePayment(CodeUnsupported, "TradeReportTransType (487) %.20q: only 0 (new)", r.transType)
+		return Refuse(TradeRejOther, CodeUnsupported, "TradeReportTransType (487) %.20q: only 0 (new)", r.transType)
 	case r.reportType != nil && string(r.reportType) != "0":
-		return RefusePayment(CodeUnsupported, "TradeReportType (856) %.20q: only 0 (submit)", r.reportType)
+		return Refuse(TradeRejOther, CodeUnsupported, "TradeReportType (856) %.20q: only 0 (submit)", r.reportType)
 	case r.execType != nil && string(r.execType) != "F":
-		return RefusePayment(CodeUnsupported, "ExecType (150) %.20q: only F (trade)", r.execType)
+		return Refuse(TradeRejOther, CodeUnsupported, "ExecType (150) %.20q: only F (trade)", r.execType)
 	case string(r.sides) != "1":
-		return RefusePayment(CodeInvalidField, "NoSides (552) %.20q: must be 1", r.sides)
+		return Refuse(TradeRejOther, CodeInvalidField, "NoSides (552) %.20q: must be 1", r.sides)
 	}
 	return nil
 }
@@ -160,7 +148,7 @@ func (r *PaymentReport) CheckForm() *PaymentRefusal {
 const termsMismatch = "terms_mismatch"
 
 // CheckTerms holds what the report tells of the claim to the claim.
-func (r *PaymentReport) CheckTerms(c *ClientClaim, set *market.Instruments) *PaymentRefusal {
+func (r *PaymentReport) CheckTerms(c *ClientClaim, set *market.Instruments) *Refusal {
 	qty, badQty := market.ParseDecimal(r.qty, int(c.Digits))
 	price, badPrice := market.ParseDecimal(r.price, market.USDPriceDecimals)
 	in := set.Get(c.Terms.Instrument)
@@ -179,5 +167,5 @@ func (r *PaymentReport) CheckTerms(c *ClientClaim, set *market.Instruments) *Pay
 	default:
 		return nil
 	}
-	return RefusePayment(CodePaymentMismatch, termsMismatch+": %s is not the claim's", field)
+	return Refuse(TradeRejOther, CodePaymentMismatch, termsMismatch+": %s is not the claim's", field)
 }

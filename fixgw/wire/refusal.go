@@ -1,11 +1,27 @@
 package wire
 
 import (
+	"fmt"
 	"strconv"
 
 	"blockdesk/engine/event"
 	"blockdesk/market"
 )
+
+// Refusal is why the gateway does not pass a request on.
+type Refusal struct {
+	Text string // begins with the code
+	// Reason is a value of the field that the answer has for it: OrdRejReason (103), of
+	// which CxlRejReason (102) is made, QuoteRequestRejectReason (658),
+	// TradeReportRejectReason (751), or the character of an MDReqRejReason (281), where
+	// 0 = none.
+	Reason int
+}
+
+// Refuse returns a refusal whose text is the code and what format says.
+func Refuse(reason int, code, format string, args ...any) *Refusal {
+	return &Refusal{Text: code + ": " + fmt.Sprintf(format, args...), Reason: reason}
+}
 
 // Codes of contract C at the front of Text (58) that only the desk's messages
 // have.
