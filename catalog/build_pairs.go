@@ -147,9 +147,9 @@ func (b *builder) marketPrice(in *market.Instrument, v *engine.View) (market.USD
 		source, live = FromChainBook, chain.hasBook()
 	}
 	if live && len(v.Bids) > 0 && len(v.Asks) > 0 {
-		mid := in.MidPrice(v.Bids[0].Price, v.Asks[0].Price)
+		mid, ok := in.MidPrice(v.Bids[0].Price, v.Asks[0].Price)
 		n, err := market.MulDivCeil(uint64(mid), uint64(quote), uint64(oneDollar))
-		if err == nil && n > 0 && n <= uint64(market.MaxUSDPrice) {
+		if ok && mid <= market.MaxUSDPrice && err == nil && n > 0 && n <= uint64(market.MaxUSDPrice) {
 			return market.USDPrice(n), source
 		}
 	}

@@ -83,12 +83,10 @@ func (s *State) expireDesk(out *event.Sink) {
 	s.expiresAt(next)
 }
 
-// Mid returns the middle between the best displayed bid and ask of an
-// instrument, in 10^-9 of the quote asset for a whole unit of the base asset,
-// rounded up. ok is false without both sides, for a price that does not fit, for a
-// mirrored instrument, whose book may be old, and while the instrument is halted:
-// a book that takes cancels alone moves to whoever has orders to take away. The
-// State is the desk's rfq.Prices.
+// Mid returns the mid price of an instrument's book: see market.Instrument.MidPrice. ok
+// is false without both sides; for a mirrored instrument, because its book may be stale;
+// and while the instrument is halted, because participants could move the price of a book
+// that accepts only cancels by cancelling. Mid implements rfq.Prices.
 func (s *State) Mid(id market.InstrumentID) (mid market.USDPrice, ok bool) {
 	if int(id) >= len(s.instruments) {
 		return 0, false
@@ -101,17 +99,5 @@ func (s *State) Mid(id market.InstrumentID) (mid market.USDPrice, ok bool) {
 	if bid == 0 || ask == 0 {
 		return 0, false
 	}
-	return midOf(uint64(bid+ask), in.def.Tick, int(in.def.PriceDecimals))
-}
-
-// midOf returns ticks × tick × 10^-decimals ÷ 2 in 10^-9, rounded up.
-func midOf(ticks, tick uint64, decimals int) (market.USDPrice, bool) {
-	twice := market.Mul(ticks, tick) // in 10^-decimals
-	if decimals >= market.USDPriceDecimals {
-		mid, err := twice.DivCeil(2 * market.Pow10(decimals-market.USDPriceDecimals))
-		return market.USDPrice(mid), err == nil
-	}
-	factor := 5 * market.Pow10(market.USDPriceDecimals-1-decimals) // 10 ÷ 2 × …
-	mid := market.Mul(twice.Lo, factor)
-	return market.USDPrice(mid.Lo), twice.Hi == 0 && mid.Hi == 0
+	return in.def.MidPrice(bid, ask)
 }

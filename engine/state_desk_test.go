@@ -22,7 +22,8 @@ func TestMid(t *testing.T) {
 		divisor := new(big.Int).Exp(big.NewInt(10), big.NewInt(int64(decimals)), nil)
 		divisor.Mul(divisor, big.NewInt(2))
 		want.Add(want, divisor).Sub(want, big.NewInt(1)).Div(want, divisor)
-		got, ok := midOf(ticks, tick, decimals)
+		in := market.Instrument{PriceDecimals: uint8(decimals), Tick: tick}
+		got, ok := in.MidPrice(market.Price(ticks/2), market.Price(ticks-ticks/2))
 		if ok != want.IsUint64() || ok && uint64(got) != want.Uint64() {
 			t.Fatalf("%d × %d at %d decimals: %d %v, want %v", ticks, tick, decimals, got, ok, want)
 		}

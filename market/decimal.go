@@ -5,20 +5,20 @@ import (
 	"math/bits"
 )
 
-// MaxDecimals is the largest number of fractional digits of a price, a quantity
-// or an amount: 10^18 is the last power of ten that a signed 64-bit word holds.
+// MaxDecimals is the most fractional digits of a price, quantity or amount: 10^18 is
+// the largest power of ten that fits an int64.
 const MaxDecimals = 18
 
-// MaxWideDecimals is the same for a Uint128: a notional has the fractional
-// digits of its price and of its quantity together.
+// MaxWideDecimals is the most fractional digits of a Uint128: a notional has those of
+// its price plus those of its quantity.
 const MaxWideDecimals = 2 * MaxDecimals
 
-// MaxDecimalText bounds the text of a decimal from outside, in bytes: the 39
-// digits of a Uint128, a point, and room for superfluous zeros.
+// MaxDecimalText bounds the text of a decimal, in bytes: the 39 digits of a Uint128, a
+// point, and room for extra zeros.
 const MaxDecimalText = 64
 
-// Errors of ParseDecimal and ParseUint128. Each names what is wrong with the
-// text, never the text itself.
+// Errors of ParseDecimal and ParseUint128. They do not quote the text, because it is
+// client input.
 var (
 	ErrDecimalSyntax    = errors.New("not a plain decimal number")
 	ErrDecimalTooLong   = errors.New("decimal is longer than 64 bytes")
@@ -34,12 +34,11 @@ var pow10 = [MaxDecimals + 2]uint64{
 // Pow10 returns 10^n for n in 0..19, and panics outside.
 func Pow10(n int) uint64 { return pow10[n] }
 
-// ParseDecimal reads an unsigned decimal such as "1", "0.50" or "007.1" as a
-// count of 10^-decimals units, exactly; decimals is 0..MaxDecimals. No sign,
-// exponent, blank or digit group is accepted; zeros beyond the scale are, any
-// other digit there is ErrDecimalPrecision. Other errors: ErrDecimalSyntax,
-// ErrDecimalTooLong, ErrDecimalScale, ErrOverflow. Of several defects the first
-// from the left is reported. It does not keep text.
+// ParseDecimal parses an unsigned decimal such as "1", "0.50" or "007.1" exactly, into a
+// count of 10^-decimals units; decimals is 0..MaxDecimals. It accepts no sign, exponent,
+// space or digit separator. Digits beyond decimals must be 0, else ErrDecimalPrecision.
+// Other errors: ErrDecimalSyntax, ErrDecimalTooLong, ErrDecimalScale, ErrOverflow; the
+// leftmost defect decides. ParseDecimal does not keep text.
 func ParseDecimal(text []byte, decimals int) (uint64, error) {
 	if decimals > MaxDecimals {
 		return 0, ErrDecimalScale
@@ -54,8 +53,7 @@ func ParseDecimal(text []byte, decimals int) (uint64, error) {
 	return v.Lo, nil
 }
 
-// ParseUint128 is ParseDecimal for a 128-bit value; decimals is
-// 0..MaxWideDecimals.
+// ParseUint128 is ParseDecimal for 128 bits; decimals is 0..MaxWideDecimals.
 func ParseUint128(text []byte, decimals int) (Uint128, error) {
 	if decimals < 0 || decimals > MaxWideDecimals {
 		return Uint128{}, ErrDecimalScale
@@ -100,7 +98,7 @@ func ParseUint128(text []byte, decimals int) (Uint128, error) {
 	return value, nil
 }
 
-// shift returns 10u + digit, and false past 128 bits.
+// shift returns 10u + digit, or false if that needs more than 128 bits.
 func (u Uint128) shift(digit byte) (Uint128, bool) {
 	if u.Hi == 0 && u.Lo < 1<<60 {
 		return Uint128{Lo: 10*u.Lo + uint64(digit)}, true
@@ -112,7 +110,7 @@ func (u Uint128) shift(digit byte) (Uint128, bool) {
 	return Uint128{hi, lo}, over == 0 && carry == 0
 }
 
-// digitPairs are 00 to 99.
+// digitPairs is 00 to 99.
 const digitPairs = "00010203040506070809" +
 	"10111213141516171819" +
 	"20212223242526272829" +
@@ -124,14 +122,13 @@ const digitPairs = "00010203040506070809" +
 	"80818283848586878889" +
 	"90919293949596979899"
 
-// AppendDecimal appends value × 10^-decimals with exactly that many fractional
-// digits, and returns the extended slice. It allocates only when dst is full.
-// decimals must be 0..MaxDecimals.
+// AppendDecimal appends value × 10^-decimals with exactly decimals (0..MaxDecimals)
+// fractional digits and returns the extended slice. It allocates only if dst is full.
 func AppendDecimal(dst []byte, value uint64, decimals int) []byte {
 	var buf [24]byte
 	i := len(buf)
 	n := decimals
-	for ; n >= 2; n -= 2 { // two digits a division, which is most of the time
+	for ; n >= 2; n -= 2 { // two digits per division, because divisions dominate
 		i -= 2
 		pair := value % 100 * 2
 		value /= 100
@@ -157,9 +154,8 @@ func AppendDecimal(dst []byte, value uint64, decimals int) []byte {
 	return append(dst, buf[i:]...)
 }
 
-// AppendDecimal appends u × 10^-decimals with exactly that many fractional
-// digits, and returns the extended slice. It allocates only when dst is full.
-// decimals must be 0..MaxWideDecimals.
+// AppendDecimal is the function AppendDecimal for 128 bits; decimals must be
+// 0..MaxWideDecimals.
 func (u Uint128) AppendDecimal(dst []byte, decimals int) []byte {
 	if u.Hi == 0 && decimals <= MaxDecimals {
 		return AppendDecimal(dst, u.Lo, decimals)

@@ -148,7 +148,7 @@ func TestDecimalParseOfAppend(t *testing.T) {
 		value, decimals := rapid.Uint64().Draw(t, "value"), rapid.IntRange(0, MaxDecimals).Draw(t, "decimals")
 		text := AppendDecimal(nil, value, decimals)
 		if got, err := ParseDecimal(text, decimals); got != value || err != nil {
-			t.Fatalf("%d at %d decimals is %q and parses as %d, %v", value, decimals, text, got, err)
+			t.Fatalf("%d at %d decimals is %q, parsed as %d, %v", value, decimals, text, got, err)
 		}
 		wide, decimals := drawUint128(t, "wide"), rapid.IntRange(0, MaxWideDecimals).Draw(t, "wide decimals")
 		text = wide.AppendDecimal(nil, decimals)

@@ -5,29 +5,29 @@ import (
 	"strings"
 )
 
-// The texts of the desk's ids, as every surface shows them (our choice):
+// The text form of the desk's ids in every message (our choice):
 //
-//	ticket   "T7"             the number in plain digits
-//	tranche  "T7-1"           its ticket's, and its number there
+//	ticket   "T7"             decimal number
+//	tranche  "T7-1"           its ticket, "-", its number in the ticket
 //	quote    "Q" + 13 digits  Crockford's base 32 in lower case, most significant first
 //	claim    "C" + 13 digits  the same
-//	build    "B" + 13 digits  its claim's number: a claim has one build, for ever
+//	build    "B" + 13 digits  the number of its claim, because a claim has one build
 //
-// The Parse functions take exactly what the Append functions write, and no id 0.
+// The Parse functions accept exactly what the Append functions write, and no id 0. The
+// Append functions allocate only if dst is full.
 
-// crockford are the digits of Crockford's base 32.
+// crockford is the alphabet of Crockford's base 32.
 const crockford = "0123456789abcdefghjkmnpqrstvwxyz"
 
-// wordDigits is how many of them a 64-bit word takes: the first has four bits.
+// wordDigits is the length of a 64-bit id in base 32; the first digit has four bits.
 const wordDigits = 13
 
-// AppendTicketID appends "T" and the number. It allocates only when dst is full,
-// as all Append functions here.
+// AppendTicketID appends "T" and the number.
 func AppendTicketID(dst []byte, id TicketID) []byte {
 	return AppendDecimal(append(dst, 'T'), uint64(id), 0)
 }
 
-// AppendTrancheID appends the ticket's text, "-" and the tranche's number.
+// AppendTrancheID appends the ticket, "-" and the tranche's number.
 func AppendTrancheID(dst []byte, ticket TicketID, id TrancheID) []byte {
 	return AppendDecimal(append(AppendTicketID(dst, ticket), '-'), uint64(id), 0)
 }
@@ -41,7 +41,7 @@ func AppendClaimID(dst []byte, id ClaimID) []byte { return appendWord(append(dst
 // AppendBuildID appends "B" and 13 digits: the build of claim id.
 func AppendBuildID(dst []byte, id ClaimID) []byte { return appendWord(append(dst, 'B'), uint64(id)) }
 
-// ParseTicketID reads what AppendTicketID writes.
+// ParseTicketID parses the text of a ticket id.
 func ParseTicketID(text []byte) (TicketID, bool) {
 	if len(text) == 0 || text[0] != 'T' {
 		return 0, false
@@ -50,7 +50,7 @@ func ParseTicketID(text []byte) (TicketID, bool) {
 	return TicketID(n), ok
 }
 
-// ParseTrancheID reads what AppendTrancheID writes.
+// ParseTrancheID parses the text of a tranche id.
 func ParseTrancheID(text []byte) (TicketID, TrancheID, bool) {
 	dash := bytes.IndexByte(text, '-')
 	if dash < 0 {
@@ -64,25 +64,25 @@ func ParseTrancheID(text []byte) (TicketID, TrancheID, bool) {
 	return ticket, TrancheID(n), true
 }
 
-// ParseQuoteID reads what AppendQuoteID writes.
+// ParseQuoteID parses the text of a quote id.
 func ParseQuoteID(text []byte) (QuoteID, bool) {
 	id, ok := parseWord('Q', text)
 	return QuoteID(id), ok
 }
 
-// ParseClaimID reads what AppendClaimID writes.
+// ParseClaimID parses the text of a claim id.
 func ParseClaimID(text []byte) (ClaimID, bool) {
 	id, ok := parseWord('C', text)
 	return ClaimID(id), ok
 }
 
-// ParseBuildID reads what AppendBuildID writes, and returns the build's claim.
+// ParseBuildID parses the text of a build id and returns the build's claim.
 func ParseBuildID(text []byte) (ClaimID, bool) {
 	id, ok := parseWord('B', text)
 	return ClaimID(id), ok
 }
 
-// parseNumber reads plain digits without a leading zero.
+// parseNumber parses decimal digits without a leading zero.
 func parseNumber(text []byte) (uint64, bool) {
 	if len(text) == 0 || text[0] == '0' || bytes.IndexByte(text, '.') >= 0 {
 		return 0, false

@@ -9,10 +9,8 @@ import (
 type BookSource uint8
 
 const (
-	// Matched: our own order book; orders are welcome.
-	Matched BookSource = 1
-	// Mirrored: a read-only copy of an on-chain book; orders are refused.
-	Mirrored BookSource = 2
+	Matched  BookSource = 1 // our own order book: takes orders
+	Mirrored BookSource = 2 // read-only copy of an on-chain book: refuses orders
 )
 
 // String returns the wire word of `book_source`.
@@ -30,9 +28,9 @@ func (b BookSource) String() string {
 // MaxSymbol is the longest symbol in bytes, e.g. "SLUSD/USDC".
 const MaxSymbol = 32
 
-// Instrument describes one tradable pair. It is immutable once the engine has
-// it. A price of n ticks is n × Tick × 10^-PriceDecimals quote units per base
-// unit; a quantity of n lots is n × Lot × 10^-QtyDecimals base units.
+// Instrument describes one tradable pair. It is immutable once the engine has it. A
+// price of n ticks is n × Tick × 10^-PriceDecimals quote units per base unit; a
+// quantity of n lots is n × Lot × 10^-QtyDecimals base units.
 type Instrument struct {
 	ID     InstrumentID
 	Symbol string // "BASE/QUOTE"
@@ -44,22 +42,20 @@ type Instrument struct {
 	Tick          uint64 // in 10^-PriceDecimals quote units, at least 1
 	Lot           uint64 // in 10^-QtyDecimals base units, at least 1
 
-	MinQty Qty // at least 1
-	MaxQty Qty // at most the constant MaxQty
-	// MaxPrice is the highest price an order may carry, in ticks.
-	MaxPrice Price
+	MinQty   Qty   // at least 1
+	MaxQty   Qty   // at most the constant MaxQty
+	MaxPrice Price // highest price of an order, in ticks
 	Source   BookSource
 }
 
-// Errors of Instrument.ParsePrice and ParseQty beside those of ParseDecimal.
+// Errors of Instrument.ParsePrice and ParseQty, in addition to those of ParseDecimal.
 var (
 	ErrNotOnTick = errors.New("price is not a multiple of the tick")
 	ErrNotOnLot  = errors.New("quantity is not a multiple of the lot")
 	ErrZero      = errors.New("must be greater than zero")
 )
 
-// Validate reports the first rule that the instrument breaks, naming the field
-// and its value.
+// Validate returns an error that names the first invalid field and its value.
 func (in *Instrument) Validate() error {
 	if err := in.validateNames(); err != nil {
 		return err
@@ -91,9 +87,8 @@ func (in *Instrument) Validate() error {
 	return nil
 }
 
-// validateNames holds the asset codes to characters that need no escape in
-// JSON, in a FIX field, in a URL's path or in a metric's label, since every
-// surface copies them as they are.
+// validateNames allows only characters that need no escape in JSON, FIX fields, URL
+// paths and metric labels, because every gateway copies symbols unescaped.
 func (in *Instrument) validateNames() error {
 	switch {
 	case in.Symbol == "" || len(in.Symbol) > MaxSymbol:
@@ -121,16 +116,16 @@ func isAssetCode(code string) bool {
 	return code != ""
 }
 
-// ParsePrice reads a decimal price as ticks. Errors: those of ParseDecimal,
-// ErrZero, ErrNotOnTick, and ErrOverflow above the constant MaxPrice. The
-// instrument's own MaxPrice is the engine's rule, not the parser's.
+// ParsePrice parses a decimal price into ticks. Errors: those of ParseDecimal, ErrZero,
+// ErrNotOnTick, and ErrOverflow above the constant MaxPrice. The engine, not the
+// parser, enforces the instrument's own MaxPrice.
 func (in *Instrument) ParsePrice(text []byte) (Price, error) {
 	n, err := parseUnits(text, int(in.PriceDecimals), in.Tick, uint64(MaxPrice), ErrNotOnTick)
 	return Price(n), err
 }
 
-// ParseQty reads a decimal quantity as lots. Errors: those of ParseDecimal,
-// ErrZero, ErrNotOnLot, and ErrOverflow above the constant MaxQty.
+// ParseQty parses a decimal quantity into lots. Errors: those of ParseDecimal, ErrZero,
+// ErrNotOnLot, and ErrOverflow above the constant MaxQty.
 func (in *Instrument) ParseQty(text []byte) (Qty, error) {
 	n, err := parseUnits(text, int(in.QtyDecimals), in.Lot, uint64(MaxQty), ErrNotOnLot)
 	return Qty(n), err
@@ -151,16 +146,14 @@ func parseUnits(text []byte, decimals int, unit, most uint64, notOnUnit error) (
 	return v / unit, nil
 }
 
-// AppendPrice appends p as a decimal with PriceDecimals fractional digits,
-// exactly. A negative p, which no valid order carries, keeps its sign, so that
-// a refusal can name it.
+// AppendPrice appends p as an exact decimal with PriceDecimals fractional digits. It
+// keeps the sign of a negative p, so that a reject can show the invalid price.
 func (in *Instrument) AppendPrice(dst []byte, p Price) []byte {
 	return appendUnits(dst, int64(p), in.Tick, int(in.PriceDecimals))
 }
 
-// AppendQty appends q as a decimal with QtyDecimals fractional digits, exactly
-// for every q: a level's summed quantity is far above MaxQty. A negative q keeps
-// its sign.
+// AppendQty appends q as an exact decimal with QtyDecimals fractional digits. q may
+// exceed MaxQty, as the sum of a level does, or be negative.
 func (in *Instrument) AppendQty(dst []byte, q Qty) []byte {
 	return appendUnits(dst, int64(q), in.Lot, int(in.QtyDecimals))
 }

@@ -3,30 +3,29 @@ package market
 import (
 	"errors"
 	"fmt"
+	"slices"
 )
 
-// MaxInstruments bounds one set: what one engine is meant to hold (our choice).
+// MaxInstruments is the most instruments of one engine (our choice).
 const MaxInstruments = 1000
 
-// Errors of NewInstruments that concern the set, not one instrument.
+// Errors of NewInstruments about the set as a whole.
 var (
 	ErrNoInstruments      = errors.New("no instruments")
 	ErrTooManyInstruments = fmt.Errorf("more than %d instruments", MaxInstruments)
 )
 
-// Instruments is the set of instruments that one engine knows, in the order of
-// their IDs. It never changes after NewInstruments, so any number of goroutines
-// may read it.
+// Instruments is the set of instruments of one engine, ordered by ID. It is immutable:
+// any number of goroutines may read it.
 type Instruments struct {
-	list     []Instrument
-	bySymbol map[string]*Instrument
-	// elsewhere has what other groups serve; nil = nothing is known of any.
-	otherShards map[string]*Shard
+	list        []Instrument
+	bySymbol    map[string]*Instrument
+	otherShards map[string]*Shard // by symbol; nil = none known
 }
 
-// NewInstruments copies list and checks it: every instrument is valid, has its
-// index as ID, and a symbol of its own. Errors: ErrNoInstruments,
-// ErrTooManyInstruments, or a text that names the instrument and the rule.
+// NewInstruments copies and checks list: every instrument must be valid, have its
+// index as ID, and a unique symbol. Errors: ErrNoInstruments, ErrTooManyInstruments,
+// or an error that names the instrument and the rule.
 func NewInstruments(list []Instrument) (*Instruments, error) {
 	switch {
 	case len(list) == 0:
@@ -35,7 +34,7 @@ func NewInstruments(list []Instrument) (*Instruments, error) {
 		return nil, fmt.Errorf("%w: %d", ErrTooManyInstruments, len(list))
 	}
 	set := &Instruments{
-		list:     append([]Instrument(nil), list...),
+		list:     slices.Clone(list),
 		bySymbol: make(map[string]*Instrument, len(list)),
 	}
 	for i := range set.list {
@@ -57,8 +56,7 @@ func NewInstruments(list []Instrument) (*Instruments, error) {
 // Len returns the number of instruments; IDs are 0..Len()-1.
 func (s *Instruments) Len() int { return len(s.list) }
 
-// Get returns the instrument with that ID, or nil. The caller must not change
-// it.
+// Get returns the instrument with that ID, or nil. The caller must not change it.
 func (s *Instruments) Get(id InstrumentID) *Instrument {
 	if int(id) >= len(s.list) {
 		return nil
@@ -66,8 +64,6 @@ func (s *Instruments) Get(id InstrumentID) *Instrument {
 	return &s.list[id]
 }
 
-// Lookup returns the instrument with that symbol, or nil. The caller must not
-// change it. Letter case counts. It does not allocate and does not keep symbol.
-func (s *Instruments) Lookup(symbol []byte) *Instrument {
-	return s.bySymbol[string(symbol)]
-}
+// Lookup returns the instrument with that symbol (case-sensitive), or nil. The caller
+// must not change it. Lookup does not allocate and does not keep symbol.
+func (s *Instruments) Lookup(symbol []byte) *Instrument { return s.bySymbol[string(symbol)] }

@@ -1,28 +1,25 @@
 package market
 
-// A notional is price × quantity, or a sum of such products. The engine, the
-// gateways and the views keep it as ticks × lots in a Uint128: Mul(price, qty),
-// summed by Uint128.Add. It becomes text here, once, exactly.
+// A notional is price × quantity, or a sum of such products, in ticks × lots:
+// Mul(price, qty), added with Uint128.Add.
 
-// NotionalDecimals is the number of fractional digits of a notional as text:
-// PriceDecimals + QtyDecimals, at most MaxWideDecimals.
-func (in *Instrument) NotionalDecimals() int {
-	return int(in.PriceDecimals) + int(in.QtyDecimals)
-}
+// NotionalDecimals returns the fractional digits of a notional as text: PriceDecimals +
+// QtyDecimals, at most MaxWideDecimals.
+func (in *Instrument) NotionalDecimals() int { return int(in.PriceDecimals) + int(in.QtyDecimals) }
 
-// AppendTickLots appends n, in ticks × lots, as a decimal amount of the quote
-// asset with NotionalDecimals fractional digits. It is exact for every n: the
-// product with Tick and Lot is held in 256 bits.
+// AppendTickLots appends a notional as a decimal amount of the quote asset with
+// NotionalDecimals fractional digits. It is exact for every n, because the product
+// with Tick and Lot is computed in 256 bits.
 func (in *Instrument) AppendTickLots(dst []byte, n Uint128) []byte {
 	w, _ := wide{n.Lo, n.Hi}.times(in.Tick) // 192 bits
 	w, _ = w.times(in.Lot)                  // 256 bits
 	return w.appendDecimal(dst, in.NotionalDecimals())
 }
 
-// ParseTickLotsFloor reads a decimal amount of the quote asset, such as a limit,
-// as ticks × lots rounded towards zero: a product passes the result exactly when
-// it passes the amount. Errors: those of ParseUint128, and ErrZero for less than
-// one tick × lot.
+// ParseTickLotsFloor parses a decimal amount of the quote asset, such as a risk limit,
+// into ticks × lots, rounded down. A notional exceeds the result exactly when it
+// exceeds the amount. Errors: those of ParseUint128, and ErrZero for less than one
+// tick × lot.
 func (in *Instrument) ParseTickLotsFloor(text []byte) (Uint128, error) {
 	n, err := ParseUint128(text, in.NotionalDecimals())
 	if err != nil {
@@ -36,23 +33,15 @@ func (in *Instrument) ParseTickLotsFloor(text []byte) (Uint128, error) {
 	return n, nil
 }
 
-// MidPrice returns (bid + ask) ÷ 2 in 10^-9 quote units, rounded up; 0 past the
-// largest price.
-func (in *Instrument) MidPrice(bid, ask Price) USDPrice {
-	sum := Mul(uint64(bid+ask), in.Tick) // of 10^-PriceDecimals
+// MidPrice returns (bid + ask) ÷ 2 in 10^-9 quote units, rounded up. ok is false if that
+// needs more than 64 bits; the result may exceed MaxUSDPrice.
+func (in *Instrument) MidPrice(bid, ask Price) (mid USDPrice, ok bool) {
+	sum := Mul(uint64(bid+ask), in.Tick) // in 10^-PriceDecimals
 	shift := int(in.PriceDecimals) - USDPriceDecimals
-	var n uint64
-	var err error
-	switch {
-	case shift >= 0:
-		n, err = sum.DivCeil(2 * Pow10(shift))
-	case sum.Hi != 0:
-		return 0
-	default:
-		n, err = MulDivCeil(sum.Lo, Pow10(-shift), 2)
+	if shift >= 0 {
+		n, err := sum.DivCeil(2 * Pow10(shift))
+		return USDPrice(n), err == nil
 	}
-	if err != nil || n > uint64(MaxUSDPrice) {
-		return 0
-	}
-	return USDPrice(n)
+	n, err := MulDivCeil(sum.Lo, Pow10(-shift), 2)
+	return USDPrice(n), err == nil && sum.Hi == 0
 }

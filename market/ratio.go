@@ -2,18 +2,17 @@ package market
 
 import "fmt"
 
-// MaxRatioExponent bounds the power of ten in a Ratio: what two words hold.
+// MaxRatioExponent bounds the power of ten in a Ratio, which is stored in two words.
 const MaxRatioExponent = 2 * (MaxDecimals + 1)
 
-// Ratio is an exact factor between two units, such as from an on-chain price to
-// ticks: at most two words and a power of ten, over at most two words. It is
-// made once and used often; it is never rounded itself. The zero value is none:
-// see [NewRatio].
+// Ratio is an exact conversion factor between two units, such as from an on-chain price
+// to ticks: a fraction of products of 64-bit words. The zero value is invalid; make one
+// with [NewRatio] and reuse it.
 type Ratio struct{ up, down [4]uint64 }
 
-// NewRatio returns up × 10^exp10 ÷ down, where up and down are products of at
-// most two words; none is 1. Errors: ErrDivideByZero; ErrOverflow for more words
-// or for |exp10| above MaxRatioExponent.
+// NewRatio returns up × 10^exp10 ÷ down, where up and down are products of 0 to 2
+// words. Errors: ErrDivideByZero; ErrOverflow for more words or |exp10| above
+// MaxRatioExponent.
 func NewRatio(up, down []uint64, exp10 int) (Ratio, error) {
 	r := Ratio{[4]uint64{1, 1, 1, 1}, [4]uint64{1, 1, 1, 1}}
 	if copy(r.up[:2], up) < len(up) || copy(r.down[:2], down) < len(down) {
@@ -31,20 +30,20 @@ func NewRatio(up, down []uint64, exp10 int) (Ratio, error) {
 	if exp10 < 0 {
 		powers, n = r.down[2:], -exp10
 	}
-	const chunk = MaxDecimals + 1 // of the largest power of ten in one word
+	const chunk = MaxDecimals + 1 // exponent of the largest power of ten in one word
 	powers[0], powers[1] = pow10[min(n, chunk)], pow10[max(n-chunk, 0)]
 	return r, nil
 }
 
-// Floor returns u × r rounded towards zero. Errors: ErrOverflow when the result
-// needs more than 64 bits, or the product before the divisions more than 256;
-// ErrDivideByZero for the zero Ratio.
+// Floor returns u × r rounded down. Errors: ErrOverflow if the result needs more than 64
+// bits or the product before the divisions more than 256; ErrDivideByZero for the zero
+// Ratio.
 func (r *Ratio) Floor(u Uint128) (uint64, error) {
 	q, _, err := r.apply(u)
 	return q, err
 }
 
-// Ceil returns u × r rounded away from zero. Errors as Floor.
+// Ceil returns u × r rounded up. Errors: those of Floor.
 func (r *Ratio) Ceil(u Uint128) (uint64, error) {
 	q, exact, err := r.apply(u)
 	switch {
@@ -56,9 +55,9 @@ func (r *Ratio) Ceil(u Uint128) (uint64, error) {
 	return q + 1, nil
 }
 
-// apply returns u × r towards zero, and whether that is exact. To divide by one
-// word after the other and round each time is to divide by their product and
-// round once.
+// apply returns u × r rounded down, and whether that is exact. Dividing by one word
+// after the other, rounding down each time, equals dividing by their product and
+// rounding down once.
 func (r *Ratio) apply(u Uint128) (q uint64, exact bool, err error) {
 	if r.down[0] == 0 {
 		return 0, false, ErrDivideByZero

@@ -1,11 +1,10 @@
 package market
 
-// USD counts millionths of a dollar. One USDC atom is one of them: the desk
-// takes a USDC for a dollar (our choice).
+// USD is an amount in 10^-6 dollars, which is one USDC atom: the desk values a USDC at
+// one dollar (our choice).
 type USD uint64
 
-// USDPrice is what one whole unit of an asset costs, in 10^-9 dollars. Zero
-// means "no price".
+// USDPrice is the price of one whole unit of an asset, in 10^-9 dollars. 0 is no price.
 type USDPrice uint64
 
 // Decimals of USD and USDPrice.
@@ -14,16 +13,17 @@ const (
 	USDPriceDecimals = 9
 )
 
-// MaxUSDPrice bounds a price: a billion dollars a unit.
+// MaxUSDPrice is a billion dollars per unit.
 const MaxUSDPrice USDPrice = 1_000_000_000_000_000_000
 
-// MaxBps is the whole, in basis points.
+// MaxBps is 100 % in basis points.
 const MaxBps = 10_000
 
-// Address is a Solana account: a wallet, a mint, a program.
+// Address is the address of a Solana account: a wallet, a mint, a program.
 type Address [32]byte
 
-// Rail is a way of paying. The numbers are on disk: frozen.
+// Rail is a payment asset (docs/specification.md 2.2). The numbers are on disk and never
+// change.
 type Rail uint8
 
 const (
@@ -33,10 +33,10 @@ const (
 	RailCount = 3
 )
 
-// railNames are the wire words, in the order of rail_priority (spec 2.2).
+// railNames is in the order of rail_priority.
 var railNames = [RailCount]string{RailUSDC: "USDC", RailSOL: "SOL"}
 
-// String returns the wire word.
+// String returns the name of the rail in messages.
 func (r Rail) String() string {
 	if r.Valid() {
 		return railNames[r]
@@ -47,8 +47,8 @@ func (r Rail) String() string {
 // Valid reports whether r is one of the rails.
 func (r Rail) Valid() bool { return r >= RailUSDC && r < RailCount }
 
-// Decimals returns how many decimals the rail's asset has: a USDC is 10^6
-// atoms, a SOL 10^9. r must be Valid.
+// Decimals returns the decimals of the rail's asset: a USDC is 10^6 atoms, a SOL 10^9
+// lamports. r must be Valid.
 func (r Rail) Decimals() int {
 	if r == RailSOL {
 		return 9
@@ -56,7 +56,7 @@ func (r Rail) Decimals() int {
 	return USDDecimals
 }
 
-// ParseRail reads a wire word, exactly as String writes it.
+// ParseRail parses what String writes.
 func ParseRail(text []byte) (Rail, bool) {
 	for r := RailUSDC; r < RailCount; r++ {
 		if string(text) == railNames[r] {
@@ -69,7 +69,7 @@ func ParseRail(text []byte) (Rail, bool) {
 // Rails is a set of rails: bit r-1 for Rail r.
 type Rails uint8
 
-// AllRails is every rail there is.
+// AllRails is the set of all rails.
 const AllRails Rails = 1<<(RailCount-1) - 1
 
 // Has reports whether r is in the set.
@@ -78,26 +78,26 @@ func (s Rails) Has(r Rail) bool { return r.Valid() && s&(1<<(r-1)) != 0 }
 // With returns the set with r, which must be Valid.
 func (s Rails) With(r Rail) Rails { return s | 1<<(r-1) }
 
-// FillUSD is a step of the public ladder, 1..FillCount (spec 1.3). The numbers
-// are on disk: frozen.
+// FillUSD is the number of a fill size, 1..FillCount (docs/specification.md 1.3). The
+// numbers are on disk and never change.
 type FillUSD uint8
 
-// FillCount is the number of steps.
+// FillCount is the number of fill sizes.
 const FillCount = 6
 
-// fillDollars are the fill sizes; fillTexts their wire form, in order.
+// fillDollars holds the fill sizes, fillTexts their text in messages.
 var (
 	fillDollars = [FillCount + 1]uint64{0, 250, 1000, 25_000, 250_000, 1_000_000, 2_500_000}
 	fillTexts   = [FillCount + 1]string{"0", "250", "1000", "25000", "250000", "1000000", "2500000"}
 )
 
-// Valid reports whether f is a step of the ladder.
+// Valid reports whether f is one of the fill sizes.
 func (f FillUSD) Valid() bool { return f >= 1 && f <= FillCount }
 
-// USD returns the fill's size. f must be Valid.
+// USD returns the size of the fill. f must be Valid.
 func (f FillUSD) USD() USD { return USD(fillDollars[f] * 1_000_000) }
 
-// String returns the wire form, whole dollars.
+// String returns the size in whole dollars.
 func (f FillUSD) String() string {
 	if f.Valid() {
 		return fillTexts[f]
@@ -105,7 +105,7 @@ func (f FillUSD) String() string {
 	return "fill?"
 }
 
-// ParseFill reads whole dollars exactly as String writes them.
+// ParseFill parses what String writes.
 func ParseFill(text []byte) (FillUSD, bool) {
 	for f := FillUSD(1); f <= FillCount; f++ {
 		if string(text) == fillTexts[f] {
@@ -115,37 +115,37 @@ func ParseFill(text []byte) (FillUSD, bool) {
 	return 0, false
 }
 
-// TicketID numbers the tickets of one engine, without gaps: from 1, or from
-// FirstTicket of its group. 0 is none.
+// TicketID numbers the tickets of one engine without gaps, from 1 or from FirstTicket of
+// its shard. 0 is no ticket.
 type TicketID uint64
 
-// TrancheID numbers the tranches of one ticket from 1. 0 is none.
+// TrancheID numbers the tranches of one ticket from 1. 0 is no tranche.
 type TrancheID uint16
 
-// QuoteID is a random number, so that nobody can guess another's. 0 is none.
+// QuoteID is random, so that clients cannot guess each other's quotes. 0 is no quote.
 type QuoteID uint64
 
-// ClaimID is a random number too. 0 is none.
+// ClaimID is random, so that clients cannot guess each other's claims. 0 is no claim.
 type ClaimID uint64
 
-// ShardID numbers the groups that instruments are split over, 1..MaxShards; 0 is
-// none, where they are not split. What a group makes bears its number: tickets in
-// their number, quotes and claims in their highest shardBits bits. The numbers
-// are on disk and at clients: frozen.
+// ShardID numbers the shards of the instruments, 1..MaxShards; 0 means that there is
+// only one. The ids that a shard issues contain its number: tickets by their range,
+// quotes and claims in the highest shardBits bits. The numbers are on disk and known to
+// clients, and never change.
 type ShardID uint8
 
 const (
 	shardBits = 6
-	// MaxShards is the most groups that there are.
+	// MaxShards is the most shards.
 	MaxShards = 1<<shardBits - 1
-	// TicketsPerShard is how many tickets a group has numbers for.
+	// TicketsPerShard is the number of ticket ids of a shard.
 	TicketsPerShard = 1_000_000_000
 )
 
-// FirstTicket returns the first ticket of a group, which must be 1..MaxShards.
+// FirstTicket returns the first ticket id of a shard, which must be 1..MaxShards.
 func FirstTicket(g ShardID) TicketID { return TicketID(g-1)*TicketsPerShard + 1 }
 
-// Group returns the group whose ticket id is, 0 where no group has such a number.
+// Shard returns the shard whose range contains id, or 0.
 func (id TicketID) Shard() ShardID {
 	if id == 0 || id > MaxShards*TicketsPerShard {
 		return 0
@@ -153,12 +153,12 @@ func (id TicketID) Shard() ShardID {
 	return ShardID((id-1)/TicketsPerShard + 1)
 }
 
-// Group returns the group that has made the claim. One of a service that was not
-// split has any.
+// Shard returns the shard that issued the claim. It is meaningless for a claim of a
+// service without shards.
 func (id ClaimID) Shard() ShardID { return ShardID(id >> (64 - shardBits)) }
 
-// ShardWord returns a random word with the number of a group in it, for the id of
-// a quote or a claim; of group 0 it is the word itself.
+// ShardWord returns the random word with the shard's number in it, as the id of a quote
+// or claim. For shard 0 it returns word itself.
 func ShardWord(g ShardID, word uint64) uint64 {
 	if g == 0 {
 		return word
@@ -166,6 +166,5 @@ func ShardWord(g ShardID, word uint64) uint64 {
 	return word<<shardBits>>shardBits | uint64(g)<<(64-shardBits)
 }
 
-// OperatorID numbers the operators that the configuration names, from 1; 0 is
-// the service itself.
+// OperatorID numbers the configured operators from 1; 0 is the service itself.
 type OperatorID uint16

@@ -62,9 +62,9 @@ func TestFills(t *testing.T) {
 	}
 }
 
-// What a group makes names it; what a service without groups has made names none
-// but the first by its tickets.
-func TestGroups(t *testing.T) {
+// TestShards: ids contain the shard that issued them; the tickets of a service without
+// shards are those of shard 1.
+func TestShards(t *testing.T) {
 	for _, c := range []struct {
 		ticket TicketID
 		want   ShardID
@@ -79,23 +79,23 @@ func TestGroups(t *testing.T) {
 		{1<<64 - 1, 0},
 	} {
 		if got := c.ticket.Shard(); got != c.want {
-			t.Errorf("ticket %d is of group %d, want %d", c.ticket, got, c.want)
+			t.Errorf("ticket %d is of shard %d, want %d", c.ticket, got, c.want)
 		}
 	}
 	for g := ShardID(1); g <= MaxShards; g++ {
 		if got := FirstTicket(g).Shard(); got != g {
-			t.Errorf("the first ticket of group %d is of %d", g, got)
+			t.Errorf("the first ticket of shard %d is of %d", g, got)
 		}
 		for _, word := range []uint64{0, 1, 1<<64 - 1} {
 			if got := ClaimID(ShardWord(g, word)).Shard(); got != g {
-				t.Errorf("word %x of group %d is of %d", word, g, got)
+				t.Errorf("word %x of shard %d is of %d", word, g, got)
 			}
 		}
 	}
 	if got := ShardWord(0, 1<<64-1); got != 1<<64-1 {
-		t.Errorf("of no group: %x", got)
+		t.Errorf("of no shard: %x", got)
 	}
 	if a, b := ShardWord(5, 1), ShardWord(5, 2); a == b {
-		t.Error("two words of a group are one")
+		t.Error("two words of a shard are equal")
 	}
 }

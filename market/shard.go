@@ -2,25 +2,26 @@ package market
 
 import "maps"
 
-// Shard is where another group's instruments are served. Empty = it is not told.
+// Shard holds the public addresses of a shard: the processes that serve some of the
+// instruments. An empty address is not configured.
 type Shard struct {
-	Name string // its name: lower case letters, digits and dashes
-	// Base, API and WS are URLs without a slash at the end, FIX is host:port.
+	Name string // lower case letters, digits and dashes
+	// Base, API and WS are URLs without a trailing slash; FIX is host:port.
 	Base, API, WS, FIX string
 }
 
-// WithOtherShards returns the same set that knows, by symbol, where instruments
-// are served that are not in it. A symbol of the set itself is left out.
-func (s *Instruments) WithOtherShards(places map[string]*Shard) *Instruments {
+// WithOtherShards returns a copy of the set that also knows which shard serves the
+// symbols in shards. Symbols of the set itself are ignored.
+func (s *Instruments) WithOtherShards(shards map[string]*Shard) *Instruments {
 	out := *s
-	out.otherShards = maps.Clone(places)
+	out.otherShards = maps.Clone(shards)
 	for symbol := range s.bySymbol {
 		delete(out.otherShards, symbol)
 	}
 	return &out
 }
 
-// OtherShard returns where an instrument that is not in the set is served, nil
-// where that is not known. The caller must not change it. It does not allocate
-// and does not keep symbol.
+// OtherShard returns the shard that serves symbol, or nil if the set serves it or no
+// shard is known to. The caller must not change the result. OtherShard does not
+// allocate and does not keep symbol.
 func (s *Instruments) OtherShard(symbol []byte) *Shard { return s.otherShards[string(symbol)] }

@@ -10,20 +10,20 @@ func TestOtherShard(t *testing.T) {
 		t.Fatal(err)
 	}
 	if set.OtherShard([]byte("C/D")) != nil {
-		t.Error("a set of its own knows places")
+		t.Error("a set without shards knows one")
 	}
 	us := &Shard{Name: "us"}
 	wide := set.WithOtherShards(map[string]*Shard{"A/B": us, "C/D": us})
 	switch {
 	case wide.OtherShard([]byte("C/D")) != us:
-		t.Error("the place is not found")
+		t.Error("the shard of C/D is not found")
 	case wide.OtherShard([]byte("A/B")) != nil:
-		t.Error("what is in the set is elsewhere")
+		t.Error("a symbol of the set has another shard")
 	case wide.OtherShard([]byte("c/d")) != nil, wide.OtherShard(nil) != nil:
-		t.Error("what is nowhere has a place")
+		t.Error("an unknown symbol has a shard")
 	case wide.Lookup([]byte("A/B")) == nil || wide.Lookup([]byte("C/D")) != nil:
-		t.Error("the set itself has changed")
+		t.Error("WithOtherShards changed Lookup")
 	case set.OtherShard([]byte("C/D")) != nil:
-		t.Error("the first set has changed")
+		t.Error("WithOtherShards changed its receiver")
 	}
 }

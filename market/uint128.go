@@ -11,8 +11,7 @@ var ErrOverflow = errors.New("value does not fit")
 // ErrDivideByZero is returned by the divisions of this package.
 var ErrDivideByZero = errors.New("division by zero")
 
-// Uint128 is an unsigned 128-bit integer: the product of a price and a
-// quantity before anything is divided away.
+// Uint128 is an unsigned 128-bit integer, such as price × quantity.
 type Uint128 struct{ Hi, Lo uint64 }
 
 // Mul returns a × b, exact.
@@ -21,7 +20,7 @@ func Mul(a, b uint64) Uint128 {
 	return Uint128{hi, lo}
 }
 
-// Add returns u + v, or ErrOverflow past 128 bits.
+// Add returns u + v, or ErrOverflow if that needs more than 128 bits.
 func (u Uint128) Add(v Uint128) (Uint128, error) {
 	lo, carry := bits.Add64(u.Lo, v.Lo, 0)
 	hi, carry := bits.Add64(u.Hi, v.Hi, carry)
@@ -46,15 +45,15 @@ func (u Uint128) Cmp(v Uint128) int {
 // String returns u in decimal digits.
 func (u Uint128) String() string { return string(u.AppendDecimal(nil, 0)) }
 
-// quoRem returns u ÷ d towards zero and the remainder. d is not zero.
+// quoRem returns the quotient and remainder of u ÷ d. d must not be zero.
 func (u Uint128) quoRem(d uint64) (Uint128, uint64) {
 	hi, rest := u.Hi/d, u.Hi%d
 	lo, rest := bits.Div64(rest, u.Lo, d)
 	return Uint128{hi, lo}, rest
 }
 
-// DivFloor returns u ÷ d rounded towards zero. Errors: ErrDivideByZero,
-// ErrOverflow when the quotient needs more than 64 bits.
+// DivFloor returns u ÷ d rounded down. Errors: ErrDivideByZero, ErrOverflow if the
+// quotient needs more than 64 bits.
 func (u Uint128) DivFloor(d uint64) (uint64, error) {
 	if d == 0 {
 		return 0, ErrDivideByZero
@@ -66,7 +65,7 @@ func (u Uint128) DivFloor(d uint64) (uint64, error) {
 	return q, nil
 }
 
-// DivCeil returns u ÷ d rounded away from zero. Errors as DivFloor.
+// DivCeil returns u ÷ d rounded up. Errors: those of DivFloor.
 func (u Uint128) DivCeil(d uint64) (uint64, error) {
 	if d == 0 {
 		return 0, ErrDivideByZero
@@ -84,19 +83,18 @@ func (u Uint128) DivCeil(d uint64) (uint64, error) {
 	return q, nil
 }
 
-// MulDivFloor returns a × b ÷ d rounded towards zero, with a 128-bit
-// intermediate. Errors as Uint128.DivFloor.
+// MulDivFloor returns a × b ÷ d rounded down, with a 128-bit product. Errors: those of
+// Uint128.DivFloor.
 func MulDivFloor(a, b, d uint64) (uint64, error) { return Mul(a, b).DivFloor(d) }
 
-// MulDivCeil returns a × b ÷ d rounded away from zero, with a 128-bit
-// intermediate. Errors as Uint128.DivFloor.
+// MulDivCeil returns a × b ÷ d rounded up, with a 128-bit product. Errors: those of
+// Uint128.DivFloor.
 func MulDivCeil(a, b, d uint64) (uint64, error) { return Mul(a, b).DivCeil(d) }
 
-// wide is an unsigned 256-bit integer, least significant word first: a sum of
-// price × quantity in wire units.
+// wide is an unsigned 256-bit integer, least significant word first.
 type wide [4]uint64
 
-// times returns w × by, and false past 256 bits.
+// times returns w × by, or false if that needs more than 256 bits.
 func (w wide) times(by uint64) (wide, bool) {
 	var carry uint64
 	for i, word := range w {
@@ -108,7 +106,7 @@ func (w wide) times(by uint64) (wide, bool) {
 	return w, carry == 0
 }
 
-// quoRem returns w ÷ d towards zero and the remainder. d is not zero.
+// quoRem returns the quotient and remainder of w ÷ d. d must not be zero.
 func (w wide) quoRem(d uint64) (wide, uint64) {
 	var rest uint64
 	for i := len(w) - 1; i >= 0; i-- {

@@ -1,26 +1,23 @@
 package market
 
-// Price counts ticks of one instrument. Range 1..MaxPrice for an order; zero
-// means "no price" (a market order, an empty side).
+// Price counts ticks of one instrument. An order has 1..MaxPrice; 0 means "no price"
+// (a market order, an empty side).
 type Price int64
 
-// Qty counts lots of one instrument. Range 1..MaxQty for an order; zero means
-// nothing.
+// Qty counts lots of one instrument. An order has 1..MaxQty.
 type Qty int64
 
 // Amount counts atoms of one mint (1 USDC = 1,000,000 atoms).
 type Amount uint64
 
 const (
-	// MaxPrice and MaxQty bound what an order may carry. Their product fits
-	// in 94 bits and price × 16,384 in a signed 64-bit word, so that the band
-	// check needs no wide arithmetic.
+	// MaxPrice and MaxQty bound an order. Their product fits in 94 bits, and price ×
+	// 16,384 in an int64, so that the price band check needs no wide arithmetic.
 	MaxPrice Price = 1 << 47
 	MaxQty   Qty   = 1 << 47
 )
 
-// Side says which side of the book an order is on. The values are those of
-// FIX tag 54.
+// Side is a side of the book. The values are those of FIX tag 54.
 type Side uint8
 
 const (
@@ -28,14 +25,13 @@ const (
 	Sell Side = 2
 )
 
-// Opposite returns the side that s trades against. s must be Valid.
+// Opposite returns the other side. s must be Valid.
 func (s Side) Opposite() Side { return 3 - s }
 
 // Valid reports whether s is Buy or Sell.
 func (s Side) Valid() bool { return s == Buy || s == Sell }
 
-// String returns "buy" or "sell", the wire words of the REST and WebSocket
-// surfaces.
+// String returns "buy" or "sell", as REST and WebSocket messages show it.
 func (s Side) String() string {
 	switch s {
 	case Buy:
@@ -47,23 +43,21 @@ func (s Side) String() string {
 	}
 }
 
-// InstrumentID is an instrument's index in the configured list, from 0. It is
-// stable for the life of a journal.
+// InstrumentID is an instrument's index in the configured list, from 0. It never
+// changes during the life of a journal.
 type InstrumentID uint16
 
-// ParticipantID is a trading participant's number. 0 is nobody: a command of
-// the service itself.
+// ParticipantID is the number of a trading participant. 0 is the service itself.
 type ParticipantID uint16
 
-// OrderID identifies one order for ever. The producer of the command chooses
-// it (see engine.OrderIDs); the engine refuses one that is live already.
-// 0 is no order.
+// OrderID identifies an order for all time. The producer of the command chooses it
+// (engine.OrderIDs); the engine rejects an ID that is live. 0 is no order.
 type OrderID uint64
 
 // TradeID numbers the trades of one engine from 1, without gaps.
 type TradeID uint64
 
-// Level is one price of a book and the quantity displayed there.
+// Level is a price and the quantity displayed at it.
 type Level struct {
 	Price Price
 	Qty   Qty
