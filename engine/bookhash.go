@@ -8,11 +8,11 @@ import (
 	"blockdesk/market"
 )
 
-// BookHash is the SHA-256 of every live order as the market sees it: owner,
-// side, prices, quantities, kind and priority, instrument by instrument, each
-// mirrored level, and each last trade. Unlike Hash it leaves out ids, times and sequence numbers, so
-// two runs of one order flow have the same BookHash although their clocks,
-// epochs and restarts differ. It allocates: not for the order path.
+// BookHash returns the SHA-256 of what the market sees: owner, side, prices, quantities,
+// type and priority of every live order, every mirrored level and every last trade, by
+// instrument. Unlike Hash it leaves out ids, times and sequence numbers, so two runs of the
+// same orders have the same BookHash despite different clocks, epochs and restarts. It
+// allocates, and is not for the order path.
 func (s *State) BookHash() [sha256.Size]byte {
 	h := sha256.New()
 	var b []byte

@@ -8,72 +8,68 @@ import (
 	"blockdesk/market"
 )
 
-// Kind names what a command asks for. The numbers are on disk: frozen.
+// Kind is the kind of a command. The numbers are on disk and never change.
 type Kind uint8
 
 const (
-	// NewOrder places Command.Order.
+	// NewOrder submits Command.Order.
 	NewOrder Kind = 1
-	// AmendOrder changes the order Order.ID (see book rule 7).
+	// AmendOrder changes the order Order.ID (book rule 7).
 	AmendOrder Kind = 2
-	// CancelOrder ends the order Order.ID of Order.Participant.
+	// CancelOrder cancels the order Order.ID of Order.Participant.
 	CancelOrder Kind = 3
-	// MassCancel ends every order of Order.Participant on Instrument (or
-	// AllInstruments) and Order.Side (0 = both). Status carries no meaning.
+	// MassCancel cancels every order of Order.Participant on Instrument (or
+	// AllInstruments) and Order.Side (0 = both).
 	MassCancel Kind = 4
-	// Tick does nothing but bring time forward, so that orders expire on a
-	// quiet market.
+	// Tick only advances the time, so that orders expire in a quiet market.
 	Tick Kind = 5
-	// DefineInstrument tells the engine of one instrument: see
-	// DefineInstrumentCommand.
+	// DefineInstrument defines an instrument: see DefineInstrumentCommand.
 	DefineInstrument Kind = 6
-	// SetRisk sets the limits of Order.Participant on Instrument: see
-	// SetRiskCommand.
+	// SetRisk sets the limits of Order.Participant on Instrument: see SetRiskCommand.
 	SetRisk Kind = 7
 	// SetInstrument halts or resumes Instrument (Status).
 	SetInstrument Kind = 8
-	// SetParticipant kills or revives Order.Participant (Status); a kill also
+	// SetParticipant sets the kill switch of Order.Participant (Status). Killing also
 	// cancels all of the participant's orders.
 	SetParticipant Kind = 9
-	// StartEpoch begins epoch Arg: one life of one leader. Order.Qty is the
-	// limit of live orders an instrument from here on; 0 leaves it as it is.
+	// StartEpoch starts epoch Arg. Order.Qty is the new limit of live orders per
+	// instrument; 0 leaves it unchanged.
 	StartEpoch Kind = 10
-	// Fragment carries a piece of a request to the RFQ desk, Desk the last one:
-	// see DeskCommands.
+	// Fragment carries a leading piece of a request to the desk or of a mirror refresh. Desk
+	// carries the last piece of a request: see DeskCommands.
 	Fragment Kind = 11
 	Desk     Kind = 12
-	// MirrorRefresh carries the last piece of a refresh of a mirrored instrument,
-	// those before it travel in Fragment: see MirrorRefreshCommands.
+	// MirrorRefresh carries the last piece of a refresh of a mirrored instrument, after
+	// Fragments with the others: see MirrorRefreshCommands.
 	MirrorRefresh Kind = 13
-	// MirrorTrade tells a trade that the chain made: see MirrorTradeCommand.
+	// MirrorTrade reports an on-chain trade: see MirrorTradeCommand.
 	MirrorTrade Kind = 14
 )
 
-// piece reports whether commands of the kind carry pieces, which an Assembler puts
-// together: Fragment, Desk and MirrorRefresh.
+// piece reports whether commands of the kind carry a piece for an Assembler: Fragment, Desk
+// and MirrorRefresh.
 func (k Kind) piece() bool { return k-Fragment <= MirrorRefresh-Fragment }
 
 // Values of Command.Status.
 const (
-	StatusTrading uint8 = 1 // SetInstrument: orders welcome
-	StatusHalted  uint8 = 2 // SetInstrument: only cancels
-	StatusKilled  uint8 = 1 // SetParticipant: only cancels, and all orders go
-	StatusLive    uint8 = 2 // SetParticipant: orders welcome
+	StatusTrading uint8 = 1 // SetInstrument: the instrument takes orders
+	StatusHalted  uint8 = 2 // SetInstrument: the instrument takes only cancels
+	StatusKilled  uint8 = 1 // SetParticipant: the participant may only cancel
+	StatusLive    uint8 = 2 // SetParticipant: the participant may trade
 )
 
 // AllInstruments in a MassCancel or SetRisk means every instrument.
 const AllInstruments market.InstrumentID = 1<<16 - 1
 
-// MaxRef is the longest id of a client's own (FIX ClOrdID), in bytes.
+// MaxRef is the longest client id of an order (FIX ClOrdID), in bytes.
 const MaxRef = event.MaxText
 
-// Command is everything that can happen, in 128 bytes without pointers. A
-// producer fills all but Seq and At, which the engine stamps; what it fills
-// beyond the fields of its Kind must be zero. Commands are what the journal
-// keeps: see persist for their encoding.
+// Command is everything that can happen, in 128 bytes without pointers. The producer fills
+// the fields of its Kind and leaves the others zero; the engine stamps Seq and At. The
+// journal consists of commands: see persist for their encoding.
 type Command struct {
-	Seq uint64 // stamped: position in the journal, from 1, without gaps
-	At  int64  // stamped: Unix nanoseconds, once a batch, never falling
+	Seq uint64 // position in the journal, from 1, without gaps
+	At  int64  // Unix nanoseconds, the same for a whole batch, never falling
 
 	Order book.Order
 
@@ -82,9 +78,9 @@ type Command struct {
 	Kind       Kind
 	RefLen     uint8
 	Status     uint8
-	first      bool // starts a batch; not journaled
+	first      bool // first of a batch; not journaled
 	Instrument market.InstrumentID
-	Origin     uint16 // the gateway's session number; 0 is no session
+	Origin     uint16 // session number of the gateway; 0 = none
 	Ref        [MaxRef]byte
 }
 
@@ -93,11 +89,10 @@ const CommandSize = 128
 
 var _ [CommandSize]byte = [unsafe.Sizeof(Command{})]byte{}
 
-// IsPiece reports whether c carries a piece of something longer, for an Assembler.
+// IsPiece reports whether c carries a piece for an Assembler.
 func (c *Command) IsPiece() bool { return c.Kind.piece() }
 
-// SetRef stores the client's own id and reports whether it fits (1..MaxRef
-// bytes).
+// SetRef stores the client's id (1..MaxRef bytes) and reports whether it fits.
 func (c *Command) SetRef(text []byte) bool {
 	if len(text) == 0 || len(text) > MaxRef {
 		return false
@@ -106,5 +101,5 @@ func (c *Command) SetRef(text []byte) bool {
 	return true
 }
 
-// RefText returns the client's own id. It aliases c.
+// RefText returns the client's id. It aliases c.
 func (c *Command) RefText() []byte { return c.Ref[:min(int(c.RefLen), MaxRef)] }

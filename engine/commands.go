@@ -8,13 +8,12 @@ import (
 	"blockdesk/market"
 )
 
-// DefineInstrumentCommand packs an instrument into a command. The symbol goes
-// into Ref; Arg has the decimals and the source; Tick is Order.ID, Lot is
-// Order.Stop, MinQty Order.Display, MaxQty Order.Qty, MaxPrice Order.Price. The
-// error is the instrument's own Validate.
+// DefineInstrumentCommand packs an instrument into a command: the symbol in Ref, decimals
+// and source in Arg, Tick in Order.ID, Lot in Order.Stop, MinQty in Order.Display, MaxQty
+// in Order.Qty, MaxPrice in Order.Price. Errors: those of Instrument.Validate.
 //
-// The engine takes IDs in their order, without a hole. A second definition may
-// change the limits (MinQty, MaxQty, MaxPrice) and nothing else.
+// The engine requires consecutive IDs from 0. A second definition may change only MinQty,
+// MaxQty and MaxPrice.
 func DefineInstrumentCommand(in *market.Instrument) (Command, error) {
 	if err := in.Validate(); err != nil {
 		return Command{}, err
@@ -46,8 +45,8 @@ func definition(c *Command) (market.Instrument, error) {
 	return in, in.Validate()
 }
 
-// CheckRedefinition reports why next may not replace the definition now: the
-// first field, other than a limit, that differs.
+// CheckRedefinition returns an error that names the first field in which next, a new
+// definition of an instrument, may not differ from now.
 func CheckRedefinition(now, next *market.Instrument) error {
 	switch {
 	case now.ID != next.ID:
@@ -68,21 +67,20 @@ func CheckRedefinition(now, next *market.Instrument) error {
 	return nil
 }
 
-// SetRiskCommand packs the limits of a participant on an instrument, or on
-// AllInstruments: those replace what was set for single ones, and hold for
-// instruments that are defined later. MaxQty is Order.Qty, MaxNotional is Arg
-// and (its high half) Order.ID, MaxOpenOrders is Order.Stop, BandBps
-// Order.Display.
-func SetRiskCommand(who market.ParticipantID, in market.InstrumentID, l Limits) (Command, error) {
-	if who == 0 {
+// SetRiskCommand packs the limits of a participant on an instrument or on AllInstruments.
+// Limits on AllInstruments replace those on single ones and apply to later instruments too.
+// MaxQty is in Order.Qty, MaxNotional in Arg and (high half) Order.ID, MaxOpenOrders in
+// Order.Stop, BandBps in Order.Display.
+func SetRiskCommand(participant market.ParticipantID, in market.InstrumentID, l Limits) (Command, error) {
+	if participant == 0 {
 		return Command{}, fmt.Errorf("participant 0 is the service: it has no limits")
 	}
 	if err := l.Validate(); err != nil {
-		return Command{}, fmt.Errorf("participant %d: %w", who, err)
+		return Command{}, fmt.Errorf("participant %d: %w", participant, err)
 	}
 	c := Command{Kind: SetRisk, Instrument: in, Arg: l.MaxNotional.Lo}
 	c.Order.ID = market.OrderID(l.MaxNotional.Hi)
-	c.Order.Participant = who
+	c.Order.Participant = participant
 	c.Order.Qty = l.MaxQty
 	c.Order.Stop = market.Price(l.MaxOpenOrders)
 	c.Order.Display = market.Qty(l.BandBps)

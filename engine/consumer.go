@@ -6,54 +6,53 @@ import (
 	"io"
 	"math"
 	"sort"
+	"sync"
 	"sync/atomic"
 
 	"blockdesk/engine/event"
 )
 
-// Consumer is one reader of the engine's events. It sees every event from the
-// engine's first on, in order, once its command is durable. What it has not
-// released stays in the ring, so a consumer that stands still stops the engine
-// when the ring is full; Close ends that.
+// Consumer reads all events of the engine in order, each once its command is durable.
+// Events stay in the egress ring until the consumer releases them, so a stalled consumer
+// stops the engine when the ring is full, until Close.
 //
-// One goroutine at a time may use a Consumer; Await alone is for any.
+// One goroutine at a time may use a Consumer; only Await may be called from any.
 type Consumer struct {
 	name    string
 	engine  *Engine
 	waiting *waiter
-	ready   func() bool // more, bound once so that Next does not allocate
+	ready   func() bool // hasWork, bound once so that Next does not allocate
 
-	next   uint64 // first position not released
-	seen   uint64 // position after the last event returned
-	last   uint64 // Seq of the last event returned
-	final  uint64 // CompleteSeq at Close
-	closed bool
+	next       uint64 // first position not released
+	seen       uint64 // position after the last event returned
+	last       uint64 // Seq of the last event returned
+	seqAtClose uint64 // CompleteSeq at Close
+	closed     bool
 
 	_      cacheLine
 	cursor atomic.Uint64 // = next, for the matcher; the largest number once closed
 	_      cacheLine
 
-	awaited awaited // who waits for the cursor
+	waiters cursorWaiters // callers of Await
 }
 
 func newConsumer(name string, e *Engine) *Consumer {
 	c := &Consumer{name: name, engine: e, waiting: newWaiter(e.options.Wait), last: e.ingress.firstSeq - 1}
-	c.ready = c.more
-	c.awaited.lowest.Store(math.MaxUint64)
+	c.ready = c.hasWork
+	c.waiters.lowest.Store(math.MaxUint64)
 	return c
 }
 
 // Name returns the name given to Engine.Consumer.
 func (c *Consumer) Name() string { return c.name }
 
-// Next waits for at least one durable event and returns the oldest ones that
-// have not been released, as Poll does. Called again without a Release it
-// returns the same events, perhaps more of them.
+// Next waits for at least one durable event that is not released, and returns what Poll
+// does. Without a Release in between it returns the same events again, or more.
 //
-// Errors: io.EOF when the engine has stopped and everything durable has been
-// released, or after Close; ctx's error when ctx ends while there is nothing to
-// return. A consumer that must see everything passes a context that outlives
-// that of Engine.Run, and ends on io.EOF.
+// Errors: io.EOF once the engine has stopped and all durable events are released, or
+// after Close; ctx's error if ctx ends while there is nothing to return. A consumer that
+// must see every event passes a context that outlives that of Engine.Run and stops on
+// io.EOF.
 func (c *Consumer) Next(ctx context.Context) ([]event.Event, error) {
 	for {
 		ended := c.engine.ended.Load()
@@ -69,11 +68,10 @@ func (c *Consumer) Next(ctx context.Context) ([]event.Event, error) {
 	}
 }
 
-// Poll returns the oldest durable events that have not been released, as far as
-// they lie together in the ring; nothing if there are none. The slice is the
-// ring itself: it must not be written, and not be read after its events have
-// been released. It may end, and begin, in the middle of a command's events:
-// see CompleteSeq.
+// Poll returns the oldest durable events that are not released, up to the end of the
+// ring's memory, or nothing. The slice is the ring itself: the caller must not write to
+// it, nor read it after releasing the events. It may begin and end between the events of
+// one command: see CompleteSeq.
 func (c *Consumer) Poll() []event.Event {
 	if c.closed {
 		return nil
@@ -91,35 +89,31 @@ func (c *Consumer) Poll() []event.Event {
 	return ring[first : first+end-c.next]
 }
 
-// Release gives the n oldest events back to the ring. n is at most the length of
-// what Next or Poll returned last; more than that panics.
+// Release returns the n oldest events to the ring. It panics if n is larger than the
+// length of what Next or Poll returned last.
 func (c *Consumer) Release(n int) {
 	if c.closed {
 		return
 	}
 	if n < 0 || uint64(n) > c.seen-c.next {
-		panic(fmt.Sprintf("engine: consumer %s releases %d events of %d", c.name, n, c.seen-c.next))
+		panic(fmt.Sprintf("engine: consumer %s releases %d events but holds %d", c.name, n, c.seen-c.next))
 	}
 	c.next += uint64(n)
 	c.cursor.Store(c.next)
-	c.awaited.reach(c.next)
-	c.engine.egress.room.wake()
+	c.waiters.notify(c.next)
+	c.engine.egress.roomWait.wake()
 }
 
-// CompleteSeq returns the highest Seq up to which every command is durable and Next
-// and Poll have returned all of its events. A command's last event may have been
-// returned while CompleteSeq still leaves it out; the next Poll settles that. After
-// Close it stays what it was.
+// CompleteSeq returns the highest Seq up to which all commands are durable and Next and
+// Poll have returned all their events. It may lag behind by the last command returned
+// until the next Poll. After Close it no longer changes.
 func (c *Consumer) CompleteSeq() uint64 {
 	if c.closed {
-		return c.final
+		return c.seqAtClose
 	}
 	e := c.engine
-	// Loaded before published, so all that these commands caused is below it.
-	applied, durable := e.ingress.firstSeq+e.ingress.applied.Load()-1, e.durable.Load()
-	if blind := e.blindFrom.Load(); blind != 0 {
-		applied = min(applied, blind-1)
-	}
+	// Loaded before published, so that all events of these commands are below published.
+	applied, durable := e.publishedSeq(), e.durable.Load()
 	switch {
 	case c.seen < e.egress.published.Load():
 		return min(e.egress.at(c.seen).Seq-1, durable)
@@ -130,35 +124,38 @@ func (c *Consumer) CompleteSeq() uint64 {
 	}
 }
 
-// AtBatchEnd reports whether what Next and Poll have returned ends with a batch:
-// every batch of which they have returned something is returned whole, and
-// nothing more is visible. A batch's last event may have been returned while
-// AtBatchEnd still says no; that ends within the time that the engine needs to look
-// up from it, or never where the engine has failed within the batch.
+// AtBatchEnd reports whether Next and Poll have returned every visible event and the last
+// one ends a batch. It may still be false right after the last event of a batch, until
+// the matcher has finished the batch; it stays false if the engine fails within one.
 func (c *Consumer) AtBatchEnd() bool {
-	e := c.engine
-	// Loaded before what is visible: all that a batch applied by now has caused
-	// is visible then.
-	applied := e.ingress.firstSeq + e.ingress.applied.Load() - 1
-	if blind := e.blindFrom.Load(); blind != 0 {
-		applied = min(applied, blind-1)
-	}
+	// Loaded before visible, so that all events of these commands are visible.
+	applied := c.engine.publishedSeq()
 	return applied >= c.last && c.visible() == c.seen
 }
 
-// Close takes the consumer off the ring: the engine no longer waits for it, and
-// it sees nothing any more. Idempotent.
-func (c *Consumer) Close() {
-	c.final, c.closed = c.CompleteSeq(), true
-	c.cursor.Store(math.MaxUint64)
-	c.awaited.reach(math.MaxUint64)
-	c.engine.egress.room.wake()
+// publishedSeq returns the last command that was applied and all of whose events were
+// published.
+func (e *Engine) publishedSeq() uint64 {
+	applied := e.ingress.firstSeq + e.ingress.applied.Load() - 1
+	if first := e.firstUnpublished.Load(); first != 0 {
+		return min(applied, first-1)
+	}
+	return applied
 }
 
-// more reports whether Next has a reason to return.
-func (c *Consumer) more() bool { return c.engine.ended.Load() || c.visible() != c.next }
+// Close removes the consumer from the ring: the engine no longer waits for it, and it
+// returns no more events. Close may be called again.
+func (c *Consumer) Close() {
+	c.seqAtClose, c.closed = c.CompleteSeq(), true
+	c.cursor.Store(math.MaxUint64)
+	c.waiters.notify(math.MaxUint64)
+	c.engine.egress.roomWait.wake()
+}
 
-// visible returns the position after the last event that may be seen.
+// hasWork reports whether Next can return.
+func (c *Consumer) hasWork() bool { return c.engine.ended.Load() || c.visible() != c.next }
+
+// visible returns the position after the last durable event.
 func (c *Consumer) visible() uint64 {
 	durable := c.engine.durable.Load()
 	g := &c.engine.egress
@@ -170,4 +167,87 @@ func (c *Consumer) visible() uint64 {
 		return g.at(c.next+uint64(i)).Seq > durable
 	})
 	return c.next + uint64(n)
+}
+
+// Await returns nil once all events before pos, a value of Engine.Position, are durable
+// and c has released them. With it a read of the state behind c is linearizable: it is not
+// older than what any other consumer had shown when pos was taken. Any number of
+// goroutines may call Await at once.
+//
+// Errors: ErrStopped once the engine has ended or c is closed; ErrReadOnly once the
+// journal has failed, because events before pos may never become durable; ctx's.
+func (c *Consumer) Await(ctx context.Context, pos uint64) error {
+	for {
+		// Usually pos is reached already, and the consumer's goroutine has nothing to do.
+		if done, err := c.checkPosition(pos); done {
+			return err
+		}
+		again := c.waiters.add(pos)
+		if done, err := c.checkPosition(pos); done {
+			return err
+		}
+		select {
+		case <-again:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}
+
+// checkPosition reports whether the cursor has reached pos, or will never reach it (err).
+func (c *Consumer) checkPosition(pos uint64) (done bool, err error) {
+	switch cursor := c.cursor.Load(); {
+	case cursor == math.MaxUint64:
+		return true, ErrStopped
+	case cursor >= pos:
+		return true, nil
+	case c.engine.ended.Load():
+		return true, ErrStopped
+	case c.engine.failed() != nil:
+		return true, ErrReadOnly
+	}
+	return false, nil
+}
+
+// wakeAwaits wakes every Await, because its position may never be reached.
+func (g *egress) wakeAwaits() {
+	for _, c := range g.consumers {
+		c.waiters.notify(math.MaxUint64)
+	}
+}
+
+// cursorWaiters wakes all callers of Await when the cursor reaches the lowest position
+// that one of them waits for. It costs the consumer one load while nobody waits.
+type cursorWaiters struct {
+	lowest atomic.Uint64 // math.MaxUint64: nobody waits
+
+	mu      sync.Mutex
+	reached chan struct{} // closed when lowest is reached; nil while nobody waits
+}
+
+// add registers a wait for pos. The returned channel is closed once the lowest registered
+// position is reached; the caller must check its own again.
+func (a *cursorWaiters) add(pos uint64) <-chan struct{} {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.reached == nil {
+		a.reached = make(chan struct{})
+	}
+	a.lowest.Store(min(a.lowest.Load(), pos))
+	return a.reached
+}
+
+// notify wakes the waiters if the cursor, pos, has reached lowest. The caller stores the
+// cursor first, so that a concurrent add cannot miss it.
+func (a *cursorWaiters) notify(pos uint64) {
+	if pos < a.lowest.Load() {
+		return
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.lowest.Store(math.MaxUint64)
+	if a.reached != nil {
+		close(a.reached)
+		a.reached = nil
+	}
 }

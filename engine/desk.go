@@ -10,39 +10,37 @@ import (
 )
 
 const (
-	// MaxPiece is how many bytes of a request one command carries.
+	// MaxPiece is the most bytes of a request in one command.
 	MaxPiece = pieceWords + MaxRef
-	// MaxPieces is the most commands of one request to the desk or one refresh of
-	// a mirrored book.
+	// MaxPieces is the most commands of one desk request or mirror refresh.
 	MaxPieces = (max(rfq.MaxRequestBytes, maxMirrorBytes) + MaxPiece - 1) / MaxPiece
 
 	pieceWords = 7 * 8
-	tokenAt    = 2 // where a request has its Token
+	tokenAt    = 2 // offset of the Token in a request
 )
 
-// flagRelief in Order.Flags of a Desk command: AdmitCancels lets the request
-// in. DeskCommands sets it, so that Submit has nothing to decode.
-const flagRelief book.Flag = 1
+// flagReducesRisk in Order.Flags of a Desk command: AdmitCancels admits the request.
+// DeskCommands sets it, so that Submit has nothing to decode.
+const flagReducesRisk book.Flag = 1
 
-// DeskCommands appends to dst the 1..MaxPieces commands that carry r, for one
-// SubmitAll, and returns the extended slice. Origin and Order.Participant of the
-// last one are the caller's to set: they go into the Reference event of a
-// request with a Ref. Errors wrap rfq.ErrRequest: the desk could not read r.
+// DeskCommands appends to dst the 1..MaxPieces commands that carry r, for one SubmitAll,
+// and returns the extended slice. The caller sets Origin and Order.Participant of the last
+// one, for the Reference event of a request with a Ref. Errors wrap rfq.ErrRequest: the
+// desk could not decode r.
 //
-// A request's encoding (rfq.AppendRequest) is cut into pieces of MaxPiece bytes.
-// All but the last travel in Fragment commands, the last in a Desk command; their
-// Seqs follow each other. A piece lies in the words of its command, little-endian,
-// then in its Ref; what it does not fill is zero:
+// The encoded request (rfq.AppendRequest) is split into pieces of MaxPiece bytes. All but
+// the last travel in Fragment commands, the last in a Desk command, with consecutive Seqs.
+// A piece fills the words of its command, little-endian, then its Ref, and zeros:
 //
 //	 0          8             16           24          32              40               48    56    96
 //	┌──────────┬─────────────┬────────────┬───────────┬───────────────┬────────────────┬─────┬─────┐
 //	│ Order.ID │ Order.Price │ Order.Stop │ Order.Qty │ Order.Display │ Order.ExpireAt │ Arg │ Ref │
 //	└──────────┴─────────────┴────────────┴───────────┴───────────────┴────────────────┴─────┴─────┘
-//	Status       the piece's bytes: 1..96, 96 in a Fragment
+//	Status       length of the piece: 1..96, 96 in a Fragment
 //	RefLen       Status - 56, or 0
-//	Order.Side   the piece's number in its request, from 0
+//	Order.Side   number of the piece in its request, from 0
 //	Instrument   the low 16 bits of the request's Token
-//	Order.Flags  1 in a Desk that AdmitCancels lets in
+//	Order.Flags  1 in a Desk that AdmitCancels admits
 func DeskCommands(dst []Command, r rfq.Request) ([]Command, error) {
 	var buf [rfq.MaxRequestBytes]byte
 	data := rfq.AppendRequest(buf[:0], r)
@@ -50,14 +48,14 @@ func DeskCommands(dst []Command, r rfq.Request) ([]Command, error) {
 		return dst, fmt.Errorf("request %d of kind %d: %w", r.Head().Token, r.Kind(), err)
 	}
 	dst = appendPieces(dst, data, Desk, r.Head().Token)
-	if bringsRelief(r) {
-		dst[len(dst)-1].Order.Flags = flagRelief
+	if requestReducesRisk(r) {
+		dst[len(dst)-1].Order.Flags = flagReducesRisk
 	}
 	return dst, nil
 }
 
-// appendPieces cuts data, which is not empty, into commands, the last one of a
-// kind of its own. token is what data has at tokenAt.
+// appendPieces splits data, which must not be empty, into commands, the last of kind last.
+// token is the word at tokenAt of data.
 func appendPieces(dst []Command, data []byte, last Kind, token uint64) []Command {
 	for number := 0; len(data) > 0; number++ {
 		piece := data[:min(len(data), MaxPiece)]
@@ -73,8 +71,8 @@ func appendPieces(dst []Command, data []byte, last Kind, token uint64) []Command
 	return dst
 }
 
-// bringsRelief reports whether r takes risk away or says what has happened.
-func bringsRelief(r rfq.Request) bool {
+// requestReducesRisk reports whether r only reduces risk or records a fact.
+func requestReducesRisk(r rfq.Request) bool {
 	switch r := r.(type) {
 	case *rfq.SetLock:
 		return r.Locked
@@ -100,7 +98,7 @@ func (c *Command) setPiece(piece []byte) {
 	}
 }
 
-// appendPiece appends the piece that the command carries.
+// appendPiece appends the piece that c carries.
 func (c *Command) appendPiece(dst []byte) []byte {
 	le, o := binary.LittleEndian, &c.Order
 	end := len(dst) + int(c.Status)
@@ -112,50 +110,49 @@ func (c *Command) appendPiece(dst []byte) []byte {
 	return append(dst, c.RefText()...)[:end]
 }
 
-// wellCut reports whether the command holds a piece as appendPieces makes them.
-// It looks at nothing that the journal does not keep as it is.
-func (c *Command) wellCut() bool {
+// validPiece reports whether c carries a piece in the form of setPiece. It checks only fields
+// that the journal keeps unchanged.
+func (c *Command) validPiece() bool {
 	size := int(c.Status)
 	return size >= 1 && size <= MaxPiece && len(c.RefText()) == max(size, pieceWords)-pieceWords &&
 		(c.Kind != Fragment || size == MaxPiece && c.Order.Side < MaxPieces-1)
 }
 
-// An Assembler puts requests to the desk and refreshes of mirrored books together
-// from their commands, in the order of the journal. The zero value is ready. What
-// is not whole is torn: it is dropped, as soon as a piece shows it.
+// Assembler joins the pieces of desk requests and mirror refreshes in journal order. The zero
+// value is ready. An incomplete request is dropped as soon as a later command shows it.
 type Assembler struct {
 	data [MaxPieces * MaxPiece]byte
-	size int    // bytes gathered, of whole pieces
-	next uint64 // Seq at which the next piece must come
+	size int    // bytes of the pieces so far
+	next uint64 // Seq that the next piece must have
 }
 
-// Add takes the next command that IsPiece. It returns a request or a refresh once
-// it is whole, which aliases the Assembler until the next Add; the kind of the last
-// command says which. torn says that this piece or those before it were dropped;
-// pieces that a command of another kind cut off are forgotten without it.
-func (j *Assembler) Add(c *Command) (request []byte, torn bool) {
+// Add takes the next command that IsPiece. It returns a request or refresh once that is
+// complete; the kind of the last command says which, and the slice is valid until the next
+// Add. incomplete reports that this piece or earlier ones were dropped, but not pieces cut off
+// by a command of another kind.
+func (j *Assembler) Add(c *Command) (request []byte, incomplete bool) {
 	number := int(c.Order.Side)
 	if number == 0 && j.NextPiece(c.Seq) > 0 {
-		torn, j.size = true, 0
+		incomplete, j.size = true, 0
 	}
-	if number != j.NextPiece(c.Seq) || !c.wellCut() {
+	if number != j.NextPiece(c.Seq) || !c.validPiece() {
 		j.size = 0
 		return nil, true
 	}
-	whole := c.appendPiece(j.data[:number*MaxPiece])
+	joined := c.appendPiece(j.data[:number*MaxPiece])
 	j.size, j.next = 0, c.Seq+1
 	if binary.LittleEndian.Uint16(j.data[tokenAt:]) != uint16(c.Instrument) {
 		return nil, true
 	}
 	if c.Kind != Fragment {
-		return whole, torn
+		return joined, incomplete
 	}
-	j.size = len(whole)
-	return nil, torn
+	j.size = len(joined)
+	return nil, incomplete
 }
 
-// Wants returns the number of the piece that the command seq would have to
-// carry: 0 when no request is under way there.
+// NextPiece returns the number of the piece that the command seq must carry; 0 = the first of
+// a new request.
 func (j *Assembler) NextPiece(seq uint64) int {
 	if j.next != seq {
 		return 0
@@ -163,11 +160,10 @@ func (j *Assembler) NextPiece(seq uint64) int {
 	return j.size / MaxPiece
 }
 
-// pending returns what has been gathered of a request that the command seq may
-// go on with.
+// pending returns the pieces so far of a request that the command seq may continue.
 func (j *Assembler) pending(seq uint64) []byte { return j.data[:j.NextPiece(seq)*MaxPiece] }
 
-// restore undoes pending, and reports whether data can be that.
+// restore undoes pending. It reports whether data is valid.
 func (j *Assembler) restore(data []byte, seq uint64) bool {
 	if len(data)%MaxPiece != 0 || len(data) > (MaxPieces-1)*MaxPiece {
 		return false

@@ -26,7 +26,7 @@ func crashInside(t *testing.T, f *flow) {
 	for n := range commands {
 		replayed, _ := replay(t, commands[:n], nil)
 		restored, _ := replay(t, commands[:n], []int{n - 1})
-		cut := replayed.State.joiner.NextPiece(replayed.State.Seq()+1) > 0
+		cut := replayed.State.assembler.NextPiece(replayed.State.Seq()+1) > 0
 		if cut {
 			inside++
 		}

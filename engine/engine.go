@@ -13,34 +13,32 @@ import (
 	"blockdesk/market"
 )
 
-// Errors of Submit and SubmitAll. What they refuse leaves no trace.
+// Errors of Submit and SubmitAll. A command that they refuse has no effect.
 var (
 	// ErrFull: the ingress ring has no free slot.
 	ErrFull = errors.New("engine: the ingress ring is full")
-	// ErrReadOnly: the journal has failed, or the intake keeps this kind out.
+	// ErrReadOnly: the journal has failed, or the Admission does not admit the command.
 	ErrReadOnly = errors.New("engine: read-only")
 	// ErrStopped: the context of Run has ended.
 	ErrStopped = errors.New("engine: stopped")
-	// ErrCommandCount: SubmitAll was given no commands, or more than MaxSubmitAll.
-	ErrCommandCount = errors.New("engine: no commands, or too many at once")
+	// ErrCommandCount: SubmitAll was given no commands or more than MaxSubmitAll.
+	ErrCommandCount = fmt.Errorf("engine: SubmitAll takes 1 to %d commands", MaxSubmitAll)
 )
 
 // Errors of Run.
 var (
 	// ErrJournal wraps the journal's error.
 	ErrJournal = errors.New("engine: the journal failed")
-	// ErrDrainTimeout: after the end of its context the engine waited DrainTimeout for
-	// a consumer that released nothing. Nothing durable is lost: the events that
-	// were not seen come again when the journal is replayed.
-	ErrDrainTimeout = errors.New("engine: a consumer held up the stop")
+	// ErrDrainTimeout: a consumer released nothing for DrainTimeout after Run's context
+	// ended. Nothing durable is lost: a replay of the journal repeats the events.
+	ErrDrainTimeout = errors.New("engine: shutdown timed out waiting for a consumer")
 )
 
 // Limits of Options.
 const (
 	MinRing = 2       // slots of a ring
 	MaxRing = 1 << 24 // slots of a ring
-	// MaxFrame is the most commands that one Journal.Append is given, and the
-	// largest MaxBatch.
+	// MaxFrame is the most commands of one Journal.Append, and the largest MaxBatch.
 	MaxFrame = 8192
 	// MaxConsumers is the most consumers of one engine.
 	MaxConsumers = 16
@@ -48,32 +46,31 @@ const (
 	MaxSubmitAll = MaxPieces
 )
 
-// Options of an Engine. The zero value of a field is its default.
+// Options of an Engine. A zero field means its default.
 type Options struct {
-	// Clock returns the time in Unix nanoseconds; it is read once a batch and
-	// may jump. Default: the system's.
+	// Clock returns the time in Unix nanoseconds. The engine reads it once a batch; it
+	// may jump. Default: the system clock.
 	Clock func() int64
-	// Journal makes commands durable. Nil: none does, everything applied is
-	// seen at once, and a restart forgets it; for benchmarks.
+	// Journal makes commands durable. Nil: events are visible once applied, and a restart
+	// loses them; for benchmarks.
 	Journal Journal
-	// IngressSize is the number of commands under way, EgressSize that of
-	// events not yet released; powers of two, MinRing to MaxRing. Defaults
-	// 1<<14 (2 MB) and 1<<17 (8 MB).
+	// IngressSize is the slots of the ring of commands, EgressSize those of the ring of
+	// events: powers of two, MinRing to MaxRing. Defaults 1<<14 (2 MB) and 1<<17 (8 MB).
 	IngressSize int
 	EgressSize  int
-	// MaxOrders bounds the live orders of one instrument from this epoch on, up
-	// to book.MaxMaxOrders. It travels in StartEpoch, so that a replay needs no
-	// configuration. Default: as it was.
+	// MaxOrders bounds the live orders of one instrument from this epoch on, up to
+	// book.MaxMaxOrders. StartEpoch carries it, so that a replay needs no configuration.
+	// Default: unchanged.
 	MaxOrders int
-	// MaxBatch is the most commands that share one At, 1 to MaxFrame. Default
-	// 1024.
+	// MaxBatch is the most commands that share one At, 1 to MaxFrame. Default 1024.
 	MaxBatch int
 	// Wait says how the goroutines wait. Default Park.
 	Wait WaitMode
-	// InlineJournal: Append waits for no disk, so that a RunInline may do it.
+	// InlineJournal lets RunInline call Journal.Append. Set it only if Append does not
+	// wait for a disk.
 	InlineJournal bool
-	// DrainTimeout bounds how long Run waits, after the end of its context, for
-	// consumers to make room. Default 10 s.
+	// DrainTimeout bounds how long Run waits for consumers after its context has ended.
+	// Default 10 s.
 	DrainTimeout time.Duration
 }
 
@@ -89,7 +86,7 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
-// Validate reports the first field that is out of its range.
+// Validate returns an error that names the first field out of its range.
 func (o Options) Validate() error {
 	o = o.withDefaults()
 	switch {
@@ -111,15 +108,14 @@ func (o Options) Validate() error {
 
 func ringSize(n int) bool { return n >= MinRing && n <= MaxRing && n&(n-1) == 0 }
 
-// Admission says which commands Submit and SubmitAll let in.
+// Admission says which commands Submit and SubmitAll admit.
 type Admission uint32
 
 const (
 	AdmitAll Admission = 1
-	// AdmitCancels lets in what only takes risk away or says what has happened:
-	// CancelOrder, MassCancel, SetParticipant, Tick, and of the desk's requests
-	// a lock, a withdrawal, a payment's proof, the end or the lapse of a
-	// delivery, a release and a refund. For a disk that is nearly full.
+	// AdmitCancels admits only commands that reduce risk or record facts, for when the
+	// disk is nearly full: CancelOrder, MassCancel, SetParticipant, Tick, and the desk
+	// requests of requestReducesRisk.
 	AdmitCancels Admission = 2
 	AdmitNone    Admission = 3
 )
@@ -129,13 +125,13 @@ func (i Admission) admits(c *Command) bool {
 	case AdmitAll:
 		return true
 	case AdmitCancels:
-		return relieves(c)
+		return c.reducesRisk()
 	default:
 		return false
 	}
 }
 
-// admitsAll judges a Fragment by the Desk command that ends its request.
+// admitsAll judges a Fragment by the command that ends its request.
 func (i Admission) admitsAll(cs []Command) bool {
 	if i == AdmitAll {
 		return true
@@ -152,27 +148,26 @@ func (i Admission) admitsAll(cs []Command) bool {
 	return true
 }
 
-// relieves reports whether c is what AdmitCancels lets in.
-func relieves(c *Command) bool {
+// reducesRisk reports whether AdmitCancels admits c.
+func (c *Command) reducesRisk() bool {
 	switch c.Kind {
 	case CancelOrder, MassCancel, SetParticipant, Tick:
 		return true
 	case Desk:
-		return c.Order.Flags&flagRelief != 0
+		return c.Order.Flags&flagReducesRisk != 0
 	default:
 		return false
 	}
 }
 
-// Engine is the sequencer: two rings and the goroutines between them. Submit,
-// SubmitAll, SetAdmission, OrderIDs and Stats may be called from any goroutine at any time
-// after BeginEpoch; Consumer before Run; Run once.
+// Engine is the sequencer: two rings and the goroutines between them. After BeginEpoch any
+// goroutine may call Submit, SubmitAll, SetAdmission, OrderIDs and Stats. Consumer must be
+// called before Run, and Run once.
 type Engine struct {
-	options Options
-	replica *Replica
-	ids     OrderIDs
-	// following: the commands come by Apply; nil = by Submit.
-	following *following
+	options  Options
+	replica  *Replica
+	ids      OrderIDs
+	follower *follower // nil = commands come from Submit, not from Apply
 
 	ingress ingress
 	egress  egress
@@ -186,30 +181,25 @@ type Engine struct {
 	admission atomic.Uint32
 	refused   atomic.Uint64
 	failure   atomic.Pointer[error]
-	// nextExpiry is when the earliest order, quote, claim or ticket expires, Unix
-	// ns; 0 = none does.
+	// nextExpiry is State.NextExpiry for the ticker; 0 = nothing expires.
 	nextExpiry atomic.Int64
 
-	_ cacheLine
-	// stopping: no new position will be claimed. The matcher polls it.
-	stopping atomic.Bool
-	// abandoned: the matcher waits for no consumer any more.
-	abandoned atomic.Bool
-	// matched: the matcher has ended. ended: nothing more becomes visible.
-	matched atomic.Bool
-	ended   atomic.Bool
-	// blindFrom is the first Seq of which not all events were published; 0 =
-	// there is none.
-	blindFrom atomic.Uint64
+	_            cacheLine
+	stopping     atomic.Bool // no new command is taken; the matcher polls it
+	drainExpired atomic.Bool // the matcher no longer waits for consumers
+	matcherDone  atomic.Bool // the matcher has ended
+	ended        atomic.Bool // nothing more becomes visible
+	// firstUnpublished is the first Seq with unpublished events; 0 = none.
+	firstUnpublished atomic.Uint64
 
 	_ cacheLine
-	// durable is the highest Seq whose events may be seen; the largest number
-	// where there is no journal.
+	// durable is the watermark: the highest Seq whose events consumers may see;
+	// math.MaxUint64 without a journal.
 	durable atomic.Uint64
 	_       cacheLine
 }
 
-// New prepares an engine that goes on where r ends: Open and BeginEpoch. Errors: theirs.
+// New returns an engine that continues from r: Open and BeginEpoch. Errors: theirs.
 func New(o Options, r *Replica) (*Engine, error) {
 	e, err := Open(o)
 	if err == nil {
@@ -221,7 +211,7 @@ func New(o Options, r *Replica) (*Engine, error) {
 	return e, nil
 }
 
-// Open makes an engine without a state, for what has to be given the engine before the
+// Open returns an engine without a state, for callers that need the engine before the
 // journal is replayed. Until BeginEpoch only Consumer may be called. Errors: those of
 // Options.Validate.
 func Open(o Options) (*Engine, error) {
@@ -232,45 +222,54 @@ func Open(o Options) (*Engine, error) {
 	e := &Engine{
 		options:     o,
 		matcherWait: newWaiter(o.Wait), journalWait: newWaiter(o.Wait),
-		// It sleeps for milliseconds and more: spinning has nothing to win.
-		expiryWait: newWaiter(Park),
+		expiryWait: newWaiter(Park), // sleeps for milliseconds and more, so it never spins
 	}
 	e.egress.init(o.EgressSize, o.Wait)
 	return e, nil
 }
 
-// BeginEpoch has the engine go on where r ends, and places StartEpoch of the next epoch as
-// its first command. The engine owns r.State until Run has returned; then r.State and
-// r.Digest are those of the last applied command. It never touches r.Market. Once, and
-// before Run. Error: the epochs are used up.
+// BeginEpoch lets the engine continue from r and enqueues the StartEpoch of the next epoch
+// as its first command. It must be called once, before Run. The engine owns r.State until
+// Run has returned; r.State and r.Digest are then those of the last command. It never uses
+// r.Market. Error: no epoch is left.
 func (e *Engine) BeginEpoch(r *Replica) error {
 	epoch := r.State.Epoch() + 1
 	if epoch > MaxEpoch {
 		return fmt.Errorf("engine: epoch %d: at most %d", epoch, uint64(MaxEpoch))
 	}
-	firstSeq := r.State.Seq() + 1
-	e.replica, e.ids.epoch = r, epoch
-	e.ingress.init(e.options.IngressSize, firstSeq)
-	e.matcher.init(e)
-	for _, c := range e.egress.consumers {
-		c.last = firstSeq - 1
-	}
-	e.durable.Store(firstSeq - 1)
-	if e.options.Journal == nil {
-		e.durable.Store(math.MaxUint64)
-		e.ingress.journaled.Store(math.MaxUint64)
-	}
+	e.attach(r)
+	e.ids.epoch = epoch
 	e.admission.Store(uint32(AdmitAll))
 	begin := Command{Kind: StartEpoch, Arg: epoch}
 	begin.Order.Qty = market.Qty(e.options.MaxOrders)
 	return e.ingress.put(&begin)
 }
 
-// Epoch returns the epoch that BeginEpoch began, or in which Follow took over.
+// attach makes r the state of the engine.
+func (e *Engine) attach(r *Replica) {
+	seq := r.State.Seq()
+	e.replica = r
+	e.ingress.init(e.options.IngressSize, seq+1)
+	e.matcher.init(e)
+	for _, c := range e.egress.consumers {
+		c.last = seq
+	}
+	e.durable.Store(seq)
+	if e.options.Journal == nil {
+		e.durable.Store(math.MaxUint64)
+		e.ingress.journaled.Store(math.MaxUint64)
+	}
+}
+
+// Epoch returns the epoch that BeginEpoch started, or that of the replica given to Follow.
 func (e *Engine) Epoch() uint64 { return e.ids.epoch }
 
 // OrderIDs returns the source of ids for new orders.
 func (e *Engine) OrderIDs() *OrderIDs { return &e.ids }
+
+// Position returns the position after the last published event. Use it with Consumer.Await
+// for a linearizable read. Any goroutine.
+func (e *Engine) Position() uint64 { return e.egress.published.Load() }
 
 // Consumer adds a reader of all events, whose first one is that of StartEpoch.
 // It panics once Run has begun, and past MaxConsumers.
@@ -283,32 +282,38 @@ func (e *Engine) Consumer(name string) *Consumer {
 	return c
 }
 
-// SetAdmission changes which commands Submit lets in from now on. AdmitAll at the
-// start. A failed journal keeps everything out, whatever the intake.
+// SetAdmission changes which commands Submit admits from now on. The default is AdmitAll.
+// Once the journal has failed, Submit refuses every command.
 func (e *Engine) SetAdmission(i Admission) { e.admission.Store(uint32(i)) }
 
-// Submit copies c into the ingress ring; what it has in Seq and At is ignored. A
-// nil error says that c will be applied in the order of the ring, unless the
-// journal fails first; its events say what came of it. Never blocks, never
-// allocates. Errors: ErrFull, ErrReadOnly, ErrStopped.
+// Submit copies c into the ingress ring, ignoring its Seq and At. After a nil error c will
+// be applied in the order of the ring, unless the journal fails first; its events carry
+// the result. Submit never blocks or allocates. Errors: ErrFull, ErrReadOnly, ErrStopped.
 func (e *Engine) Submit(c *Command) error {
-	err := ErrReadOnly
-	if Admission(e.admission.Load()).admits(c) {
-		err = e.ingress.put(c)
-	}
-	if err != nil {
-		e.refused.Add(1)
+	if err := e.Enqueue(c); err != nil {
 		return err
 	}
 	e.matcherWait.wake()
 	return nil
 }
 
-// SubmitAll submits cs, 1 to MaxSubmitAll of them, as neighbours: nothing comes
-// between them, and where it is refused none of them goes in. Else as Submit. A
-// crash may leave the first few of them in the journal without the others.
-// Errors: those of Submit, and ErrCommandCount. ErrFull where there are not as many
-// free slots as commands, so always in a ring of fewer slots.
+// Enqueue is Submit without waking the matcher. The caller must call RunInline next, in
+// the same goroutine.
+func (e *Engine) Enqueue(c *Command) error {
+	err := ErrReadOnly
+	if Admission(e.admission.Load()).admits(c) {
+		err = e.ingress.put(c)
+	}
+	if err != nil {
+		e.refused.Add(1)
+	}
+	return err
+}
+
+// SubmitAll submits 1 to MaxSubmitAll commands with consecutive Seqs: all of them or none.
+// A crash may leave only the first few in the journal. Otherwise it is like Submit.
+// Errors: those of Submit, and ErrCommandCount; ErrFull unless the ring has a free slot
+// for each command.
 func (e *Engine) SubmitAll(cs []Command) error {
 	err := ErrReadOnly
 	switch {
@@ -325,27 +330,27 @@ func (e *Engine) SubmitAll(cs []Command) error {
 	return nil
 }
 
-// Lag is one consumer's part of Stats.
+// Lag is the backlog of one consumer.
 type Lag struct {
 	Name   string
-	Events int // published and not yet released; 0 once closed
+	Events int // published but not released; 0 once closed
 }
 
-// Stats are a moment's figures, each read by itself.
+// Stats are the engine's figures. They are read one by one, not as of one moment.
 type Stats struct {
 	Seq     uint64 // last command applied
-	Durable uint64 // last command durable; Seq where there is no journal
-	Refused uint64 // Submits and SubmitAlls that returned an error
+	Durable uint64 // last durable command; Seq without a journal
+	Refused uint64 // calls of Submit, Enqueue and SubmitAll that returned an error
 
 	Ingress, IngressSize int // commands in the ring, and its slots
-	Egress, EgressSize   int // events that the slowest consumer has not released, and the slots
+	Egress, EgressSize   int // events that the slowest consumer has not released, and slots
 
 	Admission Admission
 	Consumers []Lag
-	Failed    error // why the engine is read-only; nil = it is not
+	Failed    error // the failure that made the engine read-only; nil = none
 }
 
-// Stats returns the engine's figures. It allocates: for metrics and health.
+// Stats returns the engine's figures, for metrics and health checks. It allocates.
 func (e *Engine) Stats() Stats {
 	applied := e.ingress.applied.Load()
 	s := Stats{
@@ -375,30 +380,28 @@ func (e *Engine) failed() error {
 	return nil
 }
 
-// Run works until ctx ends: then it lets no more commands in, applies and
-// journals those that are in, publishes their events and returns nil. Consumers
-// may go on reading what they have not released; then their Next says io.EOF.
+// Run runs the engine until ctx ends. It then refuses new commands, applies and journals
+// those in the ring, publishes their events and returns nil. Consumers may read on until
+// Next returns io.EOF.
 //
-// When the journal fails, the engine stays up but lets nothing in and shows
-// nothing more; readers keep what was durable, and Stats says why. Run then
-// returns at the end of ctx as well, with ErrJournal. ErrDrainTimeout is its other
-// error. A second call panics.
+// When the journal fails, the engine becomes read-only until ctx ends: it refuses commands
+// and publishes nothing more, durable events remain readable, and Stats has the error. Run
+// then returns ErrJournal. Its other error is ErrDrainTimeout. A second call panics.
 func (e *Engine) Run(ctx context.Context) error {
 	if !e.running.CompareAndSwap(false, true) {
 		panic("engine: Run was called twice")
 	}
-	if e.following != nil {
-		return e.followRun(ctx)
+	if e.follower != nil {
+		return e.runFollower(ctx)
 	}
 	matched, journaled, ticked := make(chan struct{}), make(chan struct{}), make(chan struct{})
 	go func() { defer close(matched); e.matcher.run() }()
-	go func() { defer close(journaled); e.journal() }()
-	go func() { defer close(ticked); e.tick(ctx) }()
-
+	go func() { defer close(journaled); e.runJournaler() }()
+	go func() { defer close(ticked); e.runTicker(ctx) }()
 	<-ctx.Done()
 	e.close(tailStopped)
 	err := e.drain(matched)
-	e.matched.Store(true)
+	e.matcherDone.Store(true)
 	e.journalWait.wake()
 	<-journaled
 	<-ticked
@@ -409,36 +412,36 @@ func (e *Engine) Run(ctx context.Context) error {
 	return err
 }
 
-// end tells consumers, and who awaits them, that nothing more comes.
+// end wakes the consumers and callers of Await, because no more events will be published.
 func (e *Engine) end() {
 	e.ended.Store(true)
 	e.egress.wake()
-	e.egress.giveUp()
+	e.egress.wakeAwaits()
 }
 
-// drain waits for the matcher to end, and makes it end after DrainTimeout.
+// drain waits for the matcher to end, and forces it to after DrainTimeout.
 func (e *Engine) drain(matched <-chan struct{}) error {
-	patience := time.NewTimer(e.options.DrainTimeout)
-	defer patience.Stop()
+	timeout := time.NewTimer(e.options.DrainTimeout)
+	defer timeout.Stop()
 	select {
 	case <-matched:
 		return nil
-	case <-patience.C:
+	case <-timeout.C:
 	}
-	err := fmt.Errorf("%w: %s", ErrDrainTimeout, e.egress.laggard())
-	e.abandoned.Store(true)
-	e.egress.room.wake()
+	err := fmt.Errorf("%w: %s", ErrDrainTimeout, e.egress.slowestConsumer())
+	e.drainExpired.Store(true)
+	e.egress.roomWait.wake()
 	<-matched
-	if !e.matcher.blind {
+	if !e.matcher.discarding {
 		return nil
 	}
 	return err
 }
 
-// close lets no more commands in and tells the matcher why.
-func (e *Engine) close(why uint64) {
-	e.ingress.tail.Or(why)
+// close refuses new commands from now on; flag, tailStopped or tailFailed, is why.
+func (e *Engine) close(flag uint64) {
+	e.ingress.tail.Or(flag)
 	e.stopping.Store(true)
 	e.matcherWait.wake()
-	e.egress.room.wake()
+	e.egress.roomWait.wake()
 }

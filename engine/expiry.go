@@ -7,18 +7,16 @@ import (
 )
 
 const (
-	// tickPause is the shortest time between two ticks of the engine's own.
-	tickPause = time.Millisecond
-	// tickNap is the longest sleep while something has an expiry, so that a
-	// clock that jumps is noticed.
-	tickNap = time.Second
+	// minTickInterval is the shortest time between two ticks.
+	minTickInterval = time.Millisecond
+	// maxTickSleep bounds a sleep, so that a clock that jumps is noticed.
+	maxTickSleep = time.Second
 )
 
-// tick submits a Tick when the time of an order or of something of the desk's has
-// come and no other command has brought the time forward since. It sleeps while
-// nothing has an expiry.
-func (e *Engine) tick(ctx context.Context) {
-	timer := time.NewTimer(tickNap)
+// runTicker submits a Tick when something expires and no other command has advanced the
+// time since. It sleeps while nothing expires.
+func (e *Engine) runTicker(ctx context.Context) {
+	timer := time.NewTimer(maxTickSleep)
 	defer timer.Stop()
 	has := func() bool { return e.nextExpiry.Load() != 0 }
 	for e.expiryWait.wait(has, ctx.Done()) {
@@ -26,11 +24,11 @@ func (e *Engine) tick(ctx context.Context) {
 		if due == 0 {
 			continue
 		}
-		nap := time.Duration(due - e.options.Clock())
-		if nap <= 0 {
-			nap = e.tickNow()
+		sleep := time.Duration(due - e.options.Clock())
+		if sleep <= 0 {
+			sleep = e.submitTick()
 		}
-		timer.Reset(min(nap, tickNap))
+		timer.Reset(min(sleep, maxTickSleep))
 		select {
 		case <-ctx.Done():
 			return
@@ -39,21 +37,21 @@ func (e *Engine) tick(ctx context.Context) {
 	}
 }
 
-// tickNow submits a Tick and returns how long to wait before looking again. Its
-// refusals are not counted: a full ring brings the time forward by itself.
-func (e *Engine) tickNow() time.Duration {
+// submitTick submits a Tick and returns how long to wait before the next check. A refused
+// Tick is not counted: the commands of a full ring advance the time too.
+func (e *Engine) submitTick() time.Duration {
 	tick := Command{Kind: Tick}
 	if !Admission(e.admission.Load()).admits(&tick) {
-		return tickNap
+		return maxTickSleep
 	}
 	err := e.ingress.put(&tick)
 	switch {
 	case err == nil:
 		e.matcherWait.wake()
-		return tickPause
+		return minTickInterval
 	case errors.Is(err, ErrFull):
-		return tickPause
+		return minTickInterval
 	default:
-		return tickNap
+		return maxTickSleep
 	}
 }

@@ -8,53 +8,49 @@ import (
 	"blockdesk/market"
 )
 
-// MarketSink takes market data as it changes, on the feed's goroutine. It must
-// not block. All it is given is immutable and may be kept.
+// MarketSink receives changes of market data on the feed's goroutine. It must not block. Its
+// arguments are immutable and may be kept.
 type MarketSink interface {
-	// MarketUpdate says that next replaces prev (nil: the first one); trades are
-	// the new ones in between, oldest first. When next.Epoch is not prev.Epoch,
-	// all Seqs have begun again.
+	// MarketUpdate replaces prev (nil: the first view) with next. trades are the trades in
+	// between, oldest first. If next.Epoch differs from prev.Epoch, all Seqs start again.
 	MarketUpdate(prev, next *View, trades []Trade)
 }
 
-// MarketData turns events into views: the displayed book, the last trades and
-// the 24 h ticker of every instrument. It is a function of the events, as the
-// L2 column of package event's table has them, and of the calls of Advance.
+// MarketData computes views from events: displayed book, last trades and 24 h ticker of every
+// instrument. It is a function of the events (column L2 of the table in package event) and of
+// the calls of Advance.
 //
 // Invariants:
-//  1. A level has quantity; one without is not there. An event that would make
-//     a level negative is a broken engine, and panics.
-//  2. A view is never changed after Flush made it. It shares the parts that did
-//     not change with the one before.
-//  3. A view of a mirrored instrument shows the book of one slot. Its trades
-//     count when they happened on chain, however late they are told.
-//  4. A view's DepthSeq, TradesSeq, EngineSeq and At are functions of the events
-//     alone: they move once a batch (the events of one At), whoever calls Flush
-//     and however often, and a snapshot has them. So two machines that have read
-//     the same journal, from wherever each began, count alike. The TickerSeq
-//     counts the views made here, since Advance goes by each machine's clock.
+//  1. A level has a positive quantity. An event that would make it negative panics, because
+//     only a broken engine writes one.
+//  2. A view never changes after Flush. It shares unchanged parts with the view before.
+//  3. A view of a mirrored instrument shows the book of one slot. Its trades count at their
+//     on-chain time, however late they are reported.
+//  4. DepthSeq, TradesSeq, EngineSeq and At of a view are functions of the events alone: they
+//     change at most once a batch (the events of one At), however often Flush is called, and
+//     snapshots contain them. So machines that have read the same journal have the same
+//     numbers, wherever each began. TickerSeq counts the views of this machine, because
+//     Advance depends on its clock.
 //
-// Cost: Apply does not allocate beyond the growth of the book, and a new block
-// of memory every few hundred trades; a level is found in O(log levels), near
-// the best price at once. Flush costs what has changed. Memory: 16 B a level,
-// 64 B a minute with trades, at most 1,440 of them an instrument.
+// Cost: Apply allocates only for the growth of a book, and a block of memory every few hundred
+// trades. It finds a level in O(log levels), near the best price in O(1). Flush costs as much
+// as changed. Memory: 16 B a level and 64 B a minute with trades, at most 1,440 an instrument.
 //
-// One goroutine at a time. Between two calls of Flush every trade is kept for
-// it, so who has called Flush once goes on doing so; before the first call only
-// the last MaxTape are.
+// One goroutine at a time. After the first Flush every trade is kept for the next, so Flush
+// must be called again and again; before it only the last MaxTape trades are kept.
 type MarketData struct {
 	epoch   uint64
 	seq     uint64 // of the last event
 	at      int64  // of the last event
-	minute  int64  // the newest minute of all windows
+	minute  int64  // latest minute of all windows
 	flushed bool   // Flush has been called
 
-	listings []*listing             // by ID; nil where nothing is known
-	changed  []market.InstrumentID  // by first change since the last Flush
-	scratch  [MaxDepth]market.Level // of Flush
+	data    []*instrumentData      // by ID; nil = unknown
+	changed []market.InstrumentID  // changed since the last Flush, in order of first change
+	scratch [MaxDepth]market.Level // of Flush
 }
 
-// change is a set of parts of a listing that may differ from its view.
+// change is a set of parts of an instrument that may differ from its view.
 type change uint8
 
 const (
@@ -67,13 +63,13 @@ const (
 	changedAll change = 1<<iota - 1
 )
 
-// listing is one instrument.
-type listing struct {
+// instrumentData is the market data of one instrument.
+type instrumentData struct {
 	id      market.InstrumentID
 	status  uint8
 	changed change // since the last Flush
-	counted change // of the batch at stand.at
-	stand   stand
+	counted change // in the batch of seqs.at
+	seqs    viewSeqs
 	bids    levels
 	asks    levels
 	tape    tape
@@ -82,22 +78,21 @@ type listing struct {
 	view    *View // of the last Flush
 
 	slot uint64 // of a mirrored book
-	// torn: more events of the refresh under way come. No view shows half of it.
-	torn bool
+	// midRefresh: more events of the current refresh follow. No view shows half a refresh.
+	midRefresh bool
 }
 
-// stand is where a listing is after the last event that changed it, as View has
-// it.
-type stand struct {
+// viewSeqs are the fields of a View after the last event that changed the instrument.
+type viewSeqs struct {
 	depthSeq, tradesSeq uint64
 	engineSeq           uint64
 	at                  int64
 }
 
-// NewMarketData returns one that knows no instrument.
+// NewMarketData returns a MarketData without instruments.
 func NewMarketData() *MarketData { return &MarketData{} }
 
-// Apply takes the next event.
+// Apply applies the next event.
 func (m *MarketData) Apply(e *event.Event) {
 	m.seq = e.Seq
 	if e.Kind == event.Reference || e.Kind == event.Desk {
@@ -127,24 +122,24 @@ func (m *MarketData) Apply(e *event.Event) {
 	case event.MirrorTraded:
 		m.trade(e)
 	case event.InstrumentSet:
-		l := m.listing(e.Instrument)
-		if status := uint8(e.Code); status != l.status || l.stand.depthSeq == 0 {
+		l := m.instrument(e.Instrument)
+		if status := uint8(e.Code); status != l.status || l.seqs.depthSeq == 0 {
 			l.status = status
-			m.touch(l, changedStatus)
+			m.changedBy(l, changedStatus)
 		}
 	case event.EpochStarted:
 		m.epoch = e.Other
-		for _, l := range m.listings {
+		for _, l := range m.data {
 			if l != nil {
-				l.stand.depthSeq, l.stand.tradesSeq, l.counted = 0, 0, 0
-				m.touch(l, changedAll)
+				l.seqs.depthSeq, l.seqs.tradesSeq, l.counted = 0, 0, 0
+				m.changedBy(l, changedAll)
 			}
 		}
 	}
 }
 
 func (m *MarketData) display(e *event.Event, side market.Side, delta int64) {
-	l := m.listing(e.Instrument)
+	l := m.instrument(e.Instrument)
 	book, part, key := &l.bids, changedBids, int64(e.Price)
 	if side == market.Sell {
 		book, part, key = &l.asks, changedAsks, -int64(e.Price)
@@ -155,103 +150,98 @@ func (m *MarketData) display(e *event.Event, side market.Side, delta int64) {
 			e.Seq, -delta, e.Price, e.Instrument))
 	}
 	if rank < MaxDepth {
-		m.touch(l, part)
+		m.changedBy(l, part)
 	}
 }
 
 func (m *MarketData) trade(e *event.Event) {
-	l := m.listing(e.Instrument)
+	l := m.instrument(e.Instrument)
 	t, _ := TradeOf(e)
 	l.tape.add(t, m.flushed)
 	l.ticker.Last, l.ticker.LastQty, l.ticker.LastAt = t.Price, t.Qty, t.At
 	if t.At/nanosPerMinute > m.minute-windowMinutes {
 		l.window.add(&t, &l.ticker)
 	}
-	m.touch(l, changedTape|changedTicker)
+	m.changedBy(l, changedTape|changedTicker)
 }
 
-// refresh takes what a refresh of a mirrored book has beside its levels.
-func (m *MarketData) refresh(e *event.Event, torn bool) {
-	l := m.listing(e.Instrument)
-	l.torn = torn
-	if !torn && l.slot != e.Other {
+// refresh applies the slot of a mirrored book, or notes that its refresh goes on (more).
+func (m *MarketData) refresh(e *event.Event, more bool) {
+	l := m.instrument(e.Instrument)
+	l.midRefresh = more
+	if !more && l.slot != e.Other {
 		l.slot = e.Other
-		m.touch(l, changedSlot)
+		m.changedBy(l, changedSlot)
 	}
 }
 
-// Advance moves the 24 h windows on to time at, Unix ns, as an event of that
-// time would. For a quiet market: where no event comes, trades age only by it.
-// An earlier time than the latest seen does nothing.
+// Advance moves the 24 h windows to time at, Unix ns, as an event of that time would. In a
+// quiet market trades age only by it. A time before the latest one has no effect.
 func (m *MarketData) Advance(at int64) {
 	minute := at / nanosPerMinute
 	if minute <= m.minute {
 		return
 	}
 	m.minute = minute
-	for _, l := range m.listings {
+	for _, l := range m.data {
 		if l != nil && l.window.expire(minute, &l.ticker) {
-			m.mark(l, changedTicker)
+			m.markChanged(l, changedTicker)
 		}
 	}
 }
 
-// listing returns the instrument's, made if need be. The engine writes no event
-// that changes anything for an instrument that it does not have, so an id out
-// of range is a broken engine.
-func (m *MarketData) listing(id market.InstrumentID) *listing {
-	if int(id) < len(m.listings) && m.listings[id] != nil {
-		return m.listings[id]
+// instrument returns the data of an instrument, creating it if need be. It panics on an id out
+// of range, because only a broken engine writes such an event.
+func (m *MarketData) instrument(id market.InstrumentID) *instrumentData {
+	if int(id) < len(m.data) && m.data[id] != nil {
+		return m.data[id]
 	}
 	if id >= market.MaxInstruments {
 		panic(fmt.Sprintf("engine: an event of instrument %d, at most %d", id, market.MaxInstruments-1))
 	}
-	for len(m.listings) <= int(id) {
-		m.listings = append(m.listings, nil)
+	for len(m.data) <= int(id) {
+		m.data = append(m.data, nil)
 	}
-	m.listings[id] = &listing{id: id, status: StatusTrading}
-	return m.listings[id]
+	m.data[id] = &instrumentData{id: id, status: StatusTrading}
+	return m.data[id]
 }
 
-// touch is mark for an event that the view tells of, if only by its EngineSeq. Of a
-// batch it counts a part once, at the first touch, whatever becomes of it in the
-// end.
-func (m *MarketData) touch(l *listing, c change) {
+// changedBy is markChanged for a change by an event: it also updates seqs. It counts a part
+// once a batch, at its first change, even if later events undo the change.
+func (m *MarketData) changedBy(l *instrumentData, c change) {
 	const depth = changedBids | changedAsks
-	s := &l.stand
+	s := &l.seqs
 	if s.at != m.at {
 		l.counted = 0
 	}
 	if s.depthSeq == 0 {
-		c |= depth | changedTape // all is new in this epoch
+		c |= depth | changedTape // everything is new in this epoch
 	}
 	s.depthSeq += one(c&depth != 0 && l.counted&depth == 0)
 	s.tradesSeq += one(c&changedTape != 0 && l.counted&changedTape == 0)
 	s.engineSeq, s.at = m.seq, m.at
 	l.counted |= c
-	m.mark(l, c)
+	m.markChanged(l, c)
 }
 
-func (m *MarketData) mark(l *listing, c change) {
+func (m *MarketData) markChanged(l *instrumentData, c change) {
 	if l.changed == 0 {
 		m.changed = append(m.changed, l.id)
 	}
 	l.changed |= c
 }
 
-// Flush makes a new view of each instrument that differs from its last one, and
-// gives it to pub (which may be nil) together with the one before and the trades
-// since then. It is called between two batches, since one counts as one change.
-// Order: by the first event that changed each. The first
-// Flush of all has no trades to tell: what happened before is in the views. An
-// instrument in the middle of a refresh waits for a later Flush. A view of which
-// only the Slot is new has the Seqs of the one before; one that has several
-// batches since then has Seqs that have grown by more than one.
+// Flush makes a new view of every instrument that differs from its last view, and calls pub
+// (which may be nil) with the last view, the new one and the trades in between, in order of
+// first change. It must be called between two batches, because the changes of one batch count
+// as one. The first Flush passes no trades. An instrument in the middle of a refresh waits for
+// a later Flush. A view with only a new Slot has the Seqs of the last one; a view after several
+// batches may have skipped Seqs.
 func (m *MarketData) Flush(pub func(prev, next *View, trades []Trade)) {
 	waiting := m.changed[:0]
 	for _, id := range m.changed {
-		l := m.listings[id]
-		if l.torn {
+		l := m.data[id]
+		if l.midRefresh {
 			waiting = append(waiting, id)
 			continue
 		}
@@ -259,7 +249,7 @@ func (m *MarketData) Flush(pub func(prev, next *View, trades []Trade)) {
 		if !m.render(l) {
 			continue
 		}
-		trades := l.tape.take(m.flushed)
+		trades := l.tape.takeRecent(m.flushed)
 		if pub != nil {
 			pub(prev, l.view, trades)
 		}
@@ -268,8 +258,8 @@ func (m *MarketData) Flush(pub func(prev, next *View, trades []Trade)) {
 	m.flushed = true
 }
 
-// render replaces l's view if it is out of date, and reports whether it was.
-func (m *MarketData) render(l *listing) bool {
+// render replaces the view of l if it is out of date, and reports whether it was.
+func (m *MarketData) render(l *instrumentData) bool {
 	parts, prev := l.changed, l.view
 	l.changed = 0
 	if prev == nil {
@@ -277,8 +267,8 @@ func (m *MarketData) render(l *listing) bool {
 	}
 	next := *prev
 	next.Instrument, next.Status, next.Epoch = l.id, l.status, m.epoch
-	next.DepthSeq, next.TradesSeq = l.stand.depthSeq, l.stand.tradesSeq
-	next.EngineSeq, next.At = l.stand.engineSeq, l.stand.at
+	next.DepthSeq, next.TradesSeq = l.seqs.depthSeq, l.seqs.tradesSeq
+	next.EngineSeq, next.At = l.seqs.engineSeq, l.seqs.at
 	next.Ticker, next.Slot = l.ticker, l.slot
 	if parts&changedBids != 0 {
 		next.Bids = m.side(&l.bids, +1, prev.Bids)
@@ -286,7 +276,7 @@ func (m *MarketData) render(l *listing) bool {
 	if parts&changedAsks != 0 {
 		next.Asks = m.side(&l.asks, -1, prev.Asks)
 	}
-	if l.tape.pending() {
+	if l.tape.hasRecent() {
 		next.Trades = l.tape.last(prev.Trades)
 	}
 	ticker := next.Ticker != prev.Ticker || next.Status != prev.Status ||
@@ -303,7 +293,7 @@ func (m *MarketData) render(l *listing) bool {
 	return true
 }
 
-// side returns the top of book: old itself when nothing there has changed.
+// side returns the top of a side, which is old itself if nothing changed.
 func (m *MarketData) side(book *levels, sign market.Price, old []market.Level) []market.Level {
 	top := book.top(m.scratch[:0], MaxDepth, sign)
 	if slices.Equal(top, old) {
@@ -326,10 +316,10 @@ func one(b bool) uint64 {
 	return 0
 }
 
-// View returns the instrument's last flushed view; nil = there is none.
+// View returns the last flushed view of an instrument, or nil.
 func (m *MarketData) View(in market.InstrumentID) *View {
-	if int(in) >= len(m.listings) || m.listings[in] == nil {
+	if int(in) >= len(m.data) || m.data[in] == nil {
 		return nil
 	}
-	return m.listings[in].view
+	return m.data[in].view
 }

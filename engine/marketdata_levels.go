@@ -7,37 +7,37 @@ import (
 )
 
 const (
-	// levelPage is the number of levels in a page, 2 KB.
+	// levelPage is the most levels of a page, 2 KB.
 	levelPage = 128
-	// freePages bounds the empty pages kept for reuse.
+	// freePages is the most empty pages kept for reuse.
 	freePages = 64
 )
 
-// level is one displayed price. Keys rise towards the best price: the price
-// itself for bids, its negative for asks.
+// level is one displayed price. Keys rise towards the best price: the price itself for bids,
+// its negative for asks.
 type level struct {
 	key int64
 	qty int64
 }
 
-// levels is one side of a displayed book: sorted pages of sorted levels, the
-// best at the end of the last page, where most changes are and moving costs
-// least. A change far from the best moves one page, never the whole side.
+// levels is one side of a displayed book: sorted pages of sorted levels. The best level is at
+// the end of the last page, where most changes happen and moving levels is cheapest. A change
+// far from the best moves one page, never the whole side.
 type levels struct {
 	pages [][]level // none empty; capacity levelPage each
 	spare [][]level
 }
 
-// add changes the quantity at key by delta, making and removing the level as
-// needed. rank is the number of better levels, at least exact below MaxDepth.
-// ok is false, and nothing has changed, if the quantity would be negative.
+// add changes the quantity at key by delta, inserting or removing the level as needed. rank is
+// the number of better levels, exact below MaxDepth. ok is false, and nothing changes, if the
+// quantity would be negative.
 func (s *levels) add(key, delta int64) (rank int, ok bool) {
 	p := s.page(key)
 	if p < 0 {
 		if delta < 0 {
 			return 0, false
 		}
-		s.pages = append(s.pages, append(s.empty(), level{key, delta}))
+		s.pages = append(s.pages, append(s.newPage(), level{key, delta}))
 		return 0, true
 	}
 	page := s.pages[p]
@@ -65,14 +65,14 @@ func (s *levels) add(key, delta int64) (rank int, ok bool) {
 	return rank, true
 }
 
-// page returns the page that key belongs to: the last one that does not begin
-// above it, or the first; -1 when there is none at all.
+// page returns the index of the page for key: the last page that does not begin above it, or
+// the first; -1 without pages.
 func (s *levels) page(key int64) int {
 	last := len(s.pages) - 1
 	if last <= 0 || s.pages[last][0].key <= key {
 		return last
 	}
-	lo, hi := 0, last // the first page above key is in lo … hi
+	lo, hi := 0, last // the first page above key is in lo..hi
 	for lo < hi {
 		mid := int(uint(lo+hi) >> 1)
 		if s.pages[mid][0].key > key {
@@ -84,8 +84,8 @@ func (s *levels) page(key int64) int {
 	return max(lo-1, 0)
 }
 
-// position returns where key is, or where it belongs. The end is looked at
-// first: there it mostly is.
+// position returns the index of key, or where to insert it. It searches the end first, where
+// most keys are.
 func position(page []level, key int64) (i int, found bool) {
 	const near = 8
 	hi := len(page)
@@ -114,7 +114,7 @@ func (s *levels) insert(p, i int, l level) {
 	page := s.pages[p]
 	if len(page) == levelPage {
 		const half = levelPage / 2
-		upper := append(s.empty(), page[half:]...)
+		upper := append(s.newPage(), page[half:]...)
 		page = page[:half]
 		s.pages[p] = page
 		s.pages = slices.Insert(s.pages, p+1, upper)
@@ -142,7 +142,7 @@ func (s *levels) remove(p, i int) {
 	s.pages = slices.Delete(s.pages, p, p+1)
 }
 
-func (s *levels) empty() []level {
+func (s *levels) newPage() []level {
 	if n := len(s.spare); n > 0 {
 		page := s.spare[n-1]
 		s.spare = s.spare[:n-1]
@@ -151,8 +151,7 @@ func (s *levels) empty() []level {
 	return make([]level, 0, levelPage)
 }
 
-// top appends the n best levels to dst, best first. sign is +1 for bids, -1 for
-// asks.
+// top appends the n best levels to dst, best first. sign is +1 for bids, -1 for asks.
 func (s *levels) top(dst []market.Level, n int, sign market.Price) []market.Level {
 	for p := len(s.pages) - 1; p >= 0; p-- {
 		page := s.pages[p]

@@ -144,14 +144,14 @@ func TestMirroredDataGolden(t *testing.T) {
 }
 
 func TestRestoreMirroredDataRefuses(t *testing.T) {
-	good := mirroredData().md.appendSnapshot(nil, uncountedMarketVersion)
+	good := mirroredData().md.appendSnapshot(nil, marketVersion2)
 	good[marketHeaderSize+3] = 0
-	const slot = marketHeaderSize + listingHeaderSize
+	const slot = marketHeaderSize + dataHeaderSize
 	const trade = slot + slotSize + levelSize
 	for name, spoil := range map[string]func(b []byte){
 		"nothing mirrored": func(b []byte) { b[slot], b[trade+tradeSize] = 0, 0 },
 		"counted":          func(b []byte) { b[marketHeaderSize+3] = 1 },
-		"version 1":        func(b []byte) { b[4] = plainMarketVersion },
+		"version 1":        func(b []byte) { b[4] = marketVersion1 },
 		"more trades":      func(b []byte) { b[marketHeaderSize+12]++ },
 		"more asks":        func(b []byte) { binary.LittleEndian.PutUint32(b[marketHeaderSize+8:], 8) },
 	} {
@@ -167,7 +167,7 @@ func TestRestoreMirroredDataRefuses(t *testing.T) {
 		}
 	}
 	m, rest, err := RestoreMarketData(good)
-	if err != nil || len(rest) != 0 || !bytes.Equal(m.appendSnapshot(nil, uncountedMarketVersion), good) {
+	if err != nil || len(rest) != 0 || !bytes.Equal(m.appendSnapshot(nil, marketVersion2), good) {
 		t.Errorf("the snapshot itself: %v", err)
 	}
 }

@@ -9,9 +9,8 @@ import (
 	"blockdesk/market"
 )
 
-// MarketData's snapshot, version 3: what later events depend on, in one possible
-// order; which views were flushed is not part of it. Little-endian; no checksum
-// of its own (persist has one around it).
+// MarketData's snapshot, version 3: what later events depend on, in one canonical order,
+// without what was flushed. Little-endian; no checksum, because persist adds one.
 //
 //	header
 //	 0        4         6             8       16     24     32
@@ -29,7 +28,7 @@ import (
 //	│ slot │ depth seq │ trades seq │ engine seq │ at │  then bids and asks (each worst
 //	└──────┴───────────┴────────────┴────────────┴────┘  first), trades and buckets (each
 //	                                                     oldest first)
-//	  c is what the batch of that at has counted, as change's bits.
+//	  c is instrumentData.counted
 //
 //	level             trade
 //	 0       8     16  0    8     16   24      32    40     41        49
@@ -43,32 +42,31 @@ import (
 //	│ minute │ open │ high │ low │ volume │ quote volume (high, low)│ trades │
 //	└────────┴──────┴──────┴─────┴────────┴─────────────────────────┴────────┘
 //
-// Version 2 has neither c nor what follows the slot: an epoch that it is of counts
-// its views anew. Version 1 also lacks the slot and the ordinals: nothing was
-// mirrored yet. Both are read and not written any more.
+// Version 2 lacks c and what follows the slot, so its epoch counts views from the start
+// again. Version 1 also lacks the slot and the ordinals. Both are read but not written.
 const (
 	marketMagic   = "BDMD"
 	marketVersion = 3
-	// uncountedMarketVersion has no Seqs of views.
-	uncountedMarketVersion = 2
-	// plainMarketVersion has no mirrored instruments either.
-	plainMarketVersion = 1
+	// marketVersion2 lacks the Seqs of views.
+	marketVersion2 = 2
+	// marketVersion1 also lacks mirrored instruments.
+	marketVersion1 = 1
 
-	marketHeaderSize  = 32
-	listingHeaderSize = 40
-	levelSize         = 16
-	tradeSize         = 41
-	bucketSize        = 64
-	ordinalSize       = 8  // of a trade, from version 2 on
-	slotSize          = 8  // of an instrument, from version 2 on
-	standSize         = 32 // of an instrument, from version 3 on
+	marketHeaderSize = 32
+	dataHeaderSize   = 40
+	levelSize        = 16
+	tradeSize        = 41
+	bucketSize       = 64
+	ordinalSize      = 8  // of a trade, since version 2
+	slotSize         = 8  // of an instrument, since version 2
+	viewSeqsSize     = 32 // of an instrument, since version 3
 )
 
-// AppendSnapshot appends m's encoding and returns the extended slice.
+// AppendSnapshot appends the encoding of m and returns the extended slice.
 func (m *MarketData) AppendSnapshot(dst []byte) []byte { return m.appendSnapshot(dst, marketVersion) }
 
-// appendSnapshot writes an older version where it is asked to, to tell whether
-// what was read is in its form.
+// appendSnapshot can also write older versions, so that RestoreMarketData can check that what
+// it has read is canonical.
 func (m *MarketData) appendSnapshot(dst []byte, version uint16) []byte {
 	le := binary.LittleEndian
 	dst = append(dst, marketMagic...)
@@ -79,7 +77,7 @@ func (m *MarketData) appendSnapshot(dst []byte, version uint16) []byte {
 	dst = le.AppendUint64(dst, m.seq)
 	dst = le.AppendUint64(dst, uint64(m.at))
 	var n uint16
-	for _, l := range m.listings {
+	for _, l := range m.data {
 		if l != nil {
 			dst = l.append(dst, version)
 			n++
@@ -89,7 +87,7 @@ func (m *MarketData) appendSnapshot(dst []byte, version uint16) []byte {
 	return dst
 }
 
-func (l *listing) append(dst []byte, version uint16) []byte {
+func (l *instrumentData) append(dst []byte, version uint16) []byte {
 	le := binary.LittleEndian
 	var old []Trade
 	if l.view != nil {
@@ -105,14 +103,14 @@ func (l *listing) append(dst []byte, version uint16) []byte {
 	dst = le.AppendUint64(dst, uint64(l.ticker.Last))
 	dst = le.AppendUint64(dst, uint64(l.ticker.LastQty))
 	dst = le.AppendUint64(dst, uint64(l.ticker.LastAt))
-	if version > plainMarketVersion {
+	if version > marketVersion1 {
 		dst = le.AppendUint64(dst, l.slot)
 	}
-	if version > uncountedMarketVersion {
-		dst = le.AppendUint64(dst, l.stand.depthSeq)
-		dst = le.AppendUint64(dst, l.stand.tradesSeq)
-		dst = le.AppendUint64(dst, l.stand.engineSeq)
-		dst = le.AppendUint64(dst, uint64(l.stand.at))
+	if version > marketVersion2 {
+		dst = le.AppendUint64(dst, l.seqs.depthSeq)
+		dst = le.AppendUint64(dst, l.seqs.tradesSeq)
+		dst = le.AppendUint64(dst, l.seqs.engineSeq)
+		dst = le.AppendUint64(dst, uint64(l.seqs.at))
 	}
 	dst = l.bids.append(dst, +1)
 	dst = l.asks.append(dst, -1)
@@ -124,7 +122,7 @@ func (l *listing) append(dst []byte, version uint16) []byte {
 		dst = le.AppendUint64(dst, uint64(t.Price))
 		dst = le.AppendUint64(dst, uint64(t.Qty))
 		dst = append(dst, uint8(t.Side))
-		if version > plainMarketVersion {
+		if version > marketVersion1 {
 			dst = le.AppendUint64(dst, t.Ordinal)
 		}
 	}
@@ -153,19 +151,18 @@ func (s *levels) append(dst []byte, sign int64) []byte {
 	return dst
 }
 
-// RestoreMarketData reads what AppendSnapshot wrote, and returns what follows it
-// in data. It refuses, with ErrSnapshot, what AppendSnapshot cannot have
-// written. Memory stays in proportion to data. Everything counts as changed: the
-// next Flush makes every view.
+// RestoreMarketData decodes a snapshot and returns the rest of data. It refuses, with
+// ErrSnapshot, what AppendSnapshot cannot have written. Memory stays proportional to data. The
+// next Flush makes a view of every instrument.
 func RestoreMarketData(data []byte) (*MarketData, []byte, error) {
 	r := &snapReader{data: data}
 	if string(r.take(4)) != marketMagic {
 		return nil, nil, fmt.Errorf("not market data: %w", ErrSnapshot)
 	}
 	version := r.u16()
-	if version < plainMarketVersion || version > marketVersion {
+	if version < marketVersion1 || version > marketVersion {
 		return nil, nil, fmt.Errorf("market data snapshot version %d, this program reads %d to %d: %w",
-			version, plainMarketVersion, marketVersion, ErrVersion)
+			version, marketVersion1, marketVersion, ErrVersion)
 	}
 	m := NewMarketData()
 	count := int(r.u16())
@@ -176,54 +173,54 @@ func RestoreMarketData(data []byte) (*MarketData, []byte, error) {
 	m.minute = m.at / nanosPerMinute
 	next, mirrors := 0, false
 	for range count {
-		l, err := m.restoreListing(r, next, version)
+		l, err := m.restoreInstrument(r, next, version)
 		if err != nil {
 			return nil, nil, err
 		}
 		next = int(l.id) + 1
-		mirrors = mirrors || l.slot != 0 || len(l.tape.news) > 0 && l.tape.news[0].Ordinal != 0
+		mirrors = mirrors || l.slot != 0 || len(l.tape.recent) > 0 && l.tape.recent[0].Ordinal != 0
 	}
 	used := data[:len(data)-len(r.data)]
-	if r.short || version == uncountedMarketVersion && !mirrors ||
+	if r.short || version == marketVersion2 && !mirrors ||
 		!bytes.Equal(m.appendSnapshot(make([]byte, 0, len(used)), version), used) {
 		return nil, nil, fmt.Errorf("market data is not in canonical form: %w", ErrSnapshot)
 	}
 	return m, r.data, nil
 }
 
-// restoreListing reads an instrument whose ID is at least least.
-func (m *MarketData) restoreListing(r *snapReader, least int, version uint16) (*listing, error) {
+// restoreInstrument decodes an instrument, whose ID must be least or more.
+func (m *MarketData) restoreInstrument(r *snapReader, least int, version uint16) (*instrumentData, error) {
 	id, status, counted := market.InstrumentID(r.u16()), r.u8(), change(r.u8())
 	bids, asks := int(r.u32()), int(r.u32())
 	trades, buckets := int(r.u16()), int(r.u16())
 	ticker := Ticker{Last: market.Price(r.u64()), LastQty: market.Qty(r.u64()), LastAt: int64(r.u64())}
 	size := (bids+asks)*levelSize + trades*tradeSize + buckets*bucketSize
-	if version > plainMarketVersion {
+	if version > marketVersion1 {
 		size += slotSize + trades*ordinalSize
 	}
-	if version > uncountedMarketVersion {
-		size += standSize
+	if version > marketVersion2 {
+		size += viewSeqsSize
 	}
 	if int(id) < least || id >= market.MaxInstruments || trades > MaxTape || buckets > windowMinutes ||
-		size > len(r.data) || counted > changedAll || version <= uncountedMarketVersion && counted != 0 || r.short {
+		size > len(r.data) || counted > changedAll || version <= marketVersion2 && counted != 0 || r.short {
 		return nil, fmt.Errorf("market data of instrument %d: %w", id, ErrSnapshot)
 	}
-	l := m.listing(id)
+	l := m.instrument(id)
 	l.status, l.ticker = status, ticker
-	if version > plainMarketVersion {
+	if version > marketVersion1 {
 		l.slot = r.u64()
 	}
-	l.counted, l.stand = counted, stand{engineSeq: m.seq, at: m.at}
-	if version > uncountedMarketVersion {
-		l.stand = stand{depthSeq: r.u64(), tradesSeq: r.u64(), engineSeq: r.u64(), at: int64(r.u64())}
+	l.counted, l.seqs = counted, viewSeqs{engineSeq: m.seq, at: m.at}
+	if version > marketVersion2 {
+		l.seqs = viewSeqs{depthSeq: r.u64(), tradesSeq: r.u64(), engineSeq: r.u64(), at: int64(r.u64())}
 	}
 	ok := l.bids.restore(r, bids, +1) && l.asks.restore(r, asks, -1) &&
-		l.tape.restore(r, trades, m.at, version > plainMarketVersion) && l.window.restore(r, buckets, m.minute)
-	if !ok || l.stand.engineSeq > m.seq || l.stand.at < 0 || l.stand.at > m.at || ticker.Last < 0 || ticker.LastQty < 0 || ticker.LastAt < 0 || ticker.LastAt > m.at {
+		l.tape.restore(r, trades, m.at, version > marketVersion1) && l.window.restore(r, buckets, m.minute)
+	if !ok || l.seqs.engineSeq > m.seq || l.seqs.at < 0 || l.seqs.at > m.at || ticker.Last < 0 || ticker.LastQty < 0 || ticker.LastAt < 0 || ticker.LastAt > m.at {
 		return nil, fmt.Errorf("market data of instrument %d: %w", id, ErrSnapshot)
 	}
 	l.window.sum(&l.ticker)
-	m.mark(l, changedAll)
+	m.markChanged(l, changedAll)
 	return l, nil
 }
 
@@ -242,7 +239,7 @@ func (s *levels) restore(r *snapReader, n int, sign int64) bool {
 			}
 		}
 		if last < 0 || len(s.pages[last]) == levelPage {
-			s.pages = append(s.pages, s.empty())
+			s.pages = append(s.pages, s.newPage())
 			last++
 		}
 		s.pages[last] = append(s.pages[last], level{key, qty})

@@ -138,8 +138,8 @@ func TestRestoreMarketDataRefuses(t *testing.T) {
 	m.trade(market.Sell, 10, 1)
 	good := m.md.AppendSnapshot(nil)
 	const listing = marketHeaderSize
-	const stand = listing + listingHeaderSize + slotSize
-	const bids = stand + standSize
+	const stand = listing + dataHeaderSize + slotSize
+	const bids = stand + viewSeqsSize
 	const trade = bids + 2*levelSize
 	const bucket = trade + tradeSize + ordinalSize
 	for name, spoil := range map[string]func(b []byte){
@@ -215,7 +215,7 @@ func FuzzRestoreMarketData(f *testing.F) {
 		}
 		m.Advance(m.at + 2*windowMinutes*minute)
 		m.Flush(nil)
-		for _, l := range m.listings {
+		for _, l := range m.data {
 			if l != nil && l.view.Ticker.Trades24h != 0 {
 				t.Fatalf("trades of two days ago: %+v", l.view.Ticker)
 			}

@@ -1,42 +1,41 @@
 package engine
 
 const (
-	// tapeBlock and newsBlock are how many trades are allocated at once.
-	tapeBlock = 4 * MaxTape
-	newsBlock = 256
+	// tapeBlock and recentBlock are the trades allocated at once.
+	tapeBlock   = 4 * MaxTape
+	recentBlock = 256
 )
 
-// tape is the last trades of one instrument. Views share its memory: what a
-// view can see is never written again.
+// tape holds the last trades of one instrument. Views share its memory: what a view can see is
+// never written again.
 type tape struct {
-	// news are the trades since the last Flush, oldest first; before the first
-	// one, the last MaxTape to 2×MaxTape of all.
-	news []Trade
-	// block holds the flushed tape newest first and is filled from its end
-	// downwards, so that a new trade is put before the others without moving
-	// them. It is free below index low.
+	// recent holds the trades since the last Flush, oldest first; before the first Flush, the
+	// last MaxTape to 2×MaxTape trades.
+	recent []Trade
+	// block holds the flushed trades newest first. It is filled from its end downwards, so that
+	// a new trade goes before the others without moving them; it is free below low.
 	block []Trade
 	low   int
 }
 
-func (t *tape) pending() bool { return len(t.news) > 0 }
+func (t *tape) hasRecent() bool { return len(t.recent) > 0 }
 
-// add takes a trade. Unless all are wanted, old ones go.
+// add adds a trade. Unless all is set, it drops old ones.
 func (t *tape) add(trade Trade, all bool) {
-	if !all && len(t.news) == 2*MaxTape {
-		t.news = t.news[:copy(t.news, t.news[MaxTape:])]
+	if !all && len(t.recent) == 2*MaxTape {
+		t.recent = t.recent[:copy(t.recent, t.recent[MaxTape:])]
 	}
-	if len(t.news) == cap(t.news) {
-		// What was handed out before stays in the old memory.
-		t.news = append(make([]Trade, 0, max(newsBlock, 2*len(t.news))), t.news...)
+	if len(t.recent) == cap(t.recent) {
+		// Slices returned before keep the old memory.
+		t.recent = append(make([]Trade, 0, max(recentBlock, 2*len(t.recent))), t.recent...)
 	}
-	t.news = append(t.news, trade)
+	t.recent = append(t.recent, trade)
 }
 
-// last returns the last trades, newest first, at most MaxTape: news before old,
-// which is what the last call returned (nil for the first).
+// last returns the last trades, newest first, at most MaxTape: recent before old, the result of
+// the previous call (nil for the first).
 func (t *tape) last(old []Trade) []Trade {
-	k := min(len(t.news), MaxTape)
+	k := min(len(t.recent), MaxTape)
 	keep := min(len(old), MaxTape-k)
 	if t.low < k {
 		block := make([]Trade, tapeBlock)
@@ -44,30 +43,29 @@ func (t *tape) last(old []Trade) []Trade {
 		copy(block[t.low:], old[:keep])
 		t.block = block
 	}
-	for _, trade := range t.news[len(t.news)-k:] {
+	for _, trade := range t.recent[len(t.recent)-k:] {
 		t.low--
 		t.block[t.low] = trade
 	}
 	return t.block[t.low : t.low+k+keep : t.low+k+keep]
 }
 
-// take returns the news and forgets them; none are told if they are not news to
-// anybody, before the first Flush.
-func (t *tape) take(told bool) []Trade {
-	news := t.news
-	t.news = t.news[len(t.news):]
-	if !told {
+// takeRecent clears recent and returns it, or nil before the first Flush.
+func (t *tape) takeRecent(flushed bool) []Trade {
+	news := t.recent
+	t.recent = t.recent[len(t.recent):]
+	if !flushed {
 		return nil
 	}
 	return news[:len(news):len(news)]
 }
 
-// appendLast appends the last trades, oldest first, at most MaxTape. old is what
-// last returned last.
+// appendLast appends the last trades, oldest first, at most MaxTape. old is the last result of
+// last.
 func (t *tape) appendLast(dst, old []Trade) []Trade {
-	k := min(len(t.news), MaxTape)
+	k := min(len(t.recent), MaxTape)
 	for i := min(len(old), MaxTape-k) - 1; i >= 0; i-- {
 		dst = append(dst, old[i])
 	}
-	return append(dst, t.news[len(t.news)-k:]...)
+	return append(dst, t.recent[len(t.recent)-k:]...)
 }

@@ -271,7 +271,7 @@ func TestMarketDataBeforeFlush(t *testing.T) {
 	for range 10 * MaxTape {
 		m.trade(market.Buy, 100, 1)
 	}
-	if n := len(m.md.listings[0].tape.news); n > 2*MaxTape {
+	if n := len(m.md.data[0].tape.recent); n > 2*MaxTape {
 		t.Fatalf("%d trades kept without a Flush, at most %d", n, 2*MaxTape)
 	}
 	v, news := m.mustFlush(t)

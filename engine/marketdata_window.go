@@ -7,14 +7,14 @@ import (
 )
 
 const (
-	// nanosPerMinute is the width of a window's bucket.
+	// nanosPerMinute is the width of a bucket.
 	nanosPerMinute int64 = 60_000_000_000
-	// windowMinutes is the length of the ticker's window: the minute of the
-	// latest event and the 1,439 before it, so 23 h 59 min to 24 h.
+	// windowMinutes is the length of the ticker's window: the minute of the latest event and the
+	// 1,439 before it, so 23 h 59 min to 24 h.
 	windowMinutes = 24 * 60
 )
 
-// bucket sums up the trades of one minute.
+// bucket summarizes the trades of one minute.
 type bucket struct {
 	minute int64 // since 1970
 	open   market.Price
@@ -28,7 +28,7 @@ type bucket struct {
 // window holds the buckets of the last 24 h that have trades, oldest first.
 type window []bucket
 
-// add takes a trade into its minute's bucket and into the ticker.
+// add adds a trade to the bucket of its minute and to the ticker.
 func (w *window) add(t *Trade, sum *Ticker) {
 	minute := t.At / nanosPerMinute
 	if n := len(*w); n == 0 || (*w)[n-1].minute < minute {
@@ -50,8 +50,8 @@ func (w *window) add(t *Trade, sum *Ticker) {
 	sum.Trades24h++
 }
 
-// expire drops what is too old when the newest minute is the given one, and
-// reports whether the ticker has changed by it.
+// expire drops the buckets that are too old at minute newest, and reports whether the ticker
+// changed.
 func (w *window) expire(newest int64, sum *Ticker) bool {
 	old := 0
 	for old < len(*w) && (*w)[old].minute <= newest-windowMinutes {
@@ -65,7 +65,7 @@ func (w *window) expire(newest int64, sum *Ticker) bool {
 	return true
 }
 
-// sum sets the window's figures of a ticker from all buckets.
+// sum computes the ticker's 24 h figures from all buckets.
 func (w *window) sum(sum *Ticker) {
 	*sum = Ticker{Last: sum.Last, LastQty: sum.LastQty, LastAt: sum.LastAt}
 	for i := range *w {
@@ -80,8 +80,7 @@ func (w *window) sum(sum *Ticker) {
 	}
 }
 
-// addQty and addQuote stay at the largest value instead of overflowing: a
-// volume that no market has is shown as at least that.
+// addQty and addQuote saturate instead of overflowing.
 func addQty(a, b market.Qty) market.Qty {
 	if a > math.MaxInt64-b {
 		return math.MaxInt64

@@ -4,26 +4,25 @@ import (
 	"blockdesk/engine/event"
 )
 
-// blindBuffer is the number of event slots that a blind matcher writes over and
-// over.
-const blindBuffer = 1 << 10
+// discardBuffer is the size of the ring that a discarding matcher overwrites.
+const discardBuffer = 1 << 10
 
-// matcher is the one writer: it turns filled commands into published events.
-// Its goroutine alone touches it while Run works, or who has its turn: RunInline.
+// matcher is the single writer: it turns commands into published events. While Run works,
+// only its goroutine or the caller of RunInline that has taken over its role uses it.
 type matcher struct {
 	engine *Engine
 	sink   event.Sink
-	ready  func() bool // idle's opposite, bound once
+	ready  func() bool // there is work, or the engine stops; bound once
 	room   func() bool
 
-	next   uint64 // first position not yet stamped; between batches the ring's applied
-	folded uint64 // egress position up to which digest has gone
-	digest uint64
-	lastAt int64
-	expiry int64 // as last told
-	// blind: nobody will see what is written from here on; see Engine.close and
-	// ErrDrainTimeout. The ring's content stays, for those who still read it.
-	blind bool
+	next     uint64 // first position not yet stamped; between batches = ingress.applied
+	digested uint64 // egress position up to which digest is computed
+	digest   uint64
+	lastAt   int64
+	expiry   int64 // last published
+	// discarding: events from here on will never be visible, because the journal has
+	// failed or the drain timed out. The ring's content stays for its readers.
+	discarding bool
 }
 
 func (m *matcher) init(e *Engine) {
@@ -33,17 +32,17 @@ func (m *matcher) init(e *Engine) {
 	m.sink = event.Sink{Buf: e.egress.events, Limit: uint64(len(e.egress.events)), MakeRoom: m.makeRoom}
 	m.ready = func() bool { return e.ingress.filled(e.ingress.applied.Load()) || e.stopping.Load() }
 	m.room = func() bool {
-		return m.sink.Pos < e.egress.limit(m.sink.Pos) || m.hopeless()
+		return m.sink.Pos < e.egress.limit(m.sink.Pos) || m.cannotWait()
 	}
 }
 
-// run applies batches until the engine stops and everything claimed is applied,
-// or until the journal fails.
+// run applies batches until the engine stops and every claimed slot is applied, or until
+// the journal fails.
 func (m *matcher) run() {
 	e := m.engine
-	m.tellExpiry()
+	m.publishExpiry()
 	for e.failure.Load() == nil {
-		n := e.ingress.run(m.next, e.options.MaxBatch)
+		n := e.ingress.countFilled(m.next, e.options.MaxBatch)
 		if n > 0 {
 			m.batch(uint64(n), true)
 			continue
@@ -60,14 +59,14 @@ func (m *matcher) run() {
 	e.replica.Digest = m.digest
 }
 
-// batch stamps n commands, hands them to the journaler, and applies them while
-// it works; without wake the journaler is the caller's to wake.
+// batch stamps n commands, hands them to the journaler and applies them at the same time.
+// Without wake the caller must wake the journaler.
 func (m *matcher) batch(n uint64, wake bool) {
 	e := m.engine
 	r := &e.ingress
 	at := max(e.options.Clock(), m.lastAt+1)
 	m.lastAt = at
-	r.prior[m.next&r.mask] = m.digest
+	r.priorDigest[m.next&r.mask] = m.digest
 	end := m.next + n
 	for p := m.next; p < end; p++ {
 		c := &r.slots[p&r.mask]
@@ -87,66 +86,66 @@ func (m *matcher) batch(n uint64, wake bool) {
 	m.publish()
 	m.next = end
 	r.applied.Store(end)
-	m.tellExpiry()
+	m.publishExpiry()
 }
 
-// publish folds what has been written into the digest and shows it to the
-// consumers, who see of it what is durable.
+// publish adds the written events to the digest and publishes them. Consumers see those
+// that are durable.
 func (m *matcher) publish() {
 	e := m.engine
-	if m.folded == m.sink.Pos {
+	if m.digested == m.sink.Pos {
 		return
 	}
-	sum, oldest := m.digest, m.sink.At(m.folded).Seq
-	for p := m.folded; p < m.sink.Pos; p++ {
+	sum, oldest := m.digest, m.sink.At(m.digested).Seq
+	for p := m.digested; p < m.sink.Pos; p++ {
 		sum = event.Digest(sum, m.sink.At(p))
 	}
-	m.digest, m.folded = sum, m.sink.Pos
-	if m.blind {
+	m.digest, m.digested = sum, m.sink.Pos
+	if m.discarding {
 		return
 	}
 	e.egress.published.Store(m.sink.Pos)
-	// If nothing of this is durable yet, the journaler will wake them: it
-	// stores durable before it looks who sleeps, so one of the two does.
+	// If none of these events is durable yet, the journaler wakes the consumers: it stores
+	// durable before it looks for sleepers, so one of the two wakes them.
 	if oldest <= e.durable.Load() {
 		e.egress.wake()
 	}
 }
 
-// makeRoom is the sink's slow path: the ring is full as far as the sink knows.
-// What is written is published, also in the middle of a command, so that one
-// command may have more events than the ring has slots.
+// makeRoom is called when the ring is full as far as the sink knows. It publishes what is
+// written, even in the middle of a command, because one command may have more events than
+// the ring has slots.
 func (m *matcher) makeRoom(s *event.Sink) {
 	e := m.engine
 	m.publish()
-	if m.blind {
-		s.Limit = s.Pos + blindBuffer
+	if m.discarding {
+		s.Limit = s.Pos + discardBuffer
 		return
 	}
 	s.Limit = e.egress.limit(s.Pos)
 	if s.Pos < s.Limit {
 		return
 	}
-	e.egress.room.wait(m.room, nil)
+	e.egress.roomWait.wait(m.room, nil)
 	s.Limit = e.egress.limit(s.Pos)
 	if s.Pos < s.Limit && e.failure.Load() == nil {
 		return
 	}
-	m.blind = true
-	e.blindFrom.Store(e.replica.State.Seq())
-	s.Buf = make([]event.Event, blindBuffer)
-	s.Limit = s.Pos + blindBuffer
+	m.discarding = true
+	e.firstUnpublished.Store(e.replica.State.Seq())
+	s.Buf = make([]event.Event, discardBuffer)
+	s.Limit = s.Pos + discardBuffer
 }
 
-// hopeless reports that waiting for consumers has no end: what they would have
-// to release will never be shown to them, or they had their time.
-func (m *matcher) hopeless() bool {
+// cannotWait reports that waiting for consumers is pointless: they will never see the
+// events that they would have to release, or the drain timed out.
+func (m *matcher) cannotWait() bool {
 	e := m.engine
-	return e.failure.Load() != nil || e.abandoned.Load()
+	return e.failure.Load() != nil || e.drainExpired.Load()
 }
 
-// tellExpiry wakes the ticker when the earliest expiry has changed.
-func (m *matcher) tellExpiry() {
+// publishExpiry wakes the ticker when the earliest expiry has changed.
+func (m *matcher) publishExpiry() {
 	e := m.engine
 	if at := e.replica.State.NextExpiry(); at != m.expiry {
 		m.expiry = at

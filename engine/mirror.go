@@ -10,49 +10,48 @@ import (
 )
 
 const (
-	// MaxMirrorLevels is the most levels a side of a mirrored book.
+	// MaxMirrorLevels is the most levels on a side of a mirrored book.
 	MaxMirrorLevels = MaxDepth
-	// MaxMirrorQty is the most lots that a level of a mirrored book shows.
+	// MaxMirrorQty is the largest quantity of a level of a mirrored book, in lots.
 	MaxMirrorQty = book.MaxLevelQty
 
 	mirrorVersion    = 1
 	mirrorHeaderSize = 16
-	// mirrorLevelBytes is the longest a level is: a price of up to 47 bits and a
+	// mirrorLevelBytes is the longest encoding of a level: a price of up to 47 bits and a
 	// quantity of up to 61.
 	mirrorLevelBytes = 7 + 9
 	maxMirrorBytes   = mirrorHeaderSize + 2*MaxMirrorLevels*mirrorLevelBytes
 )
 
-// ErrMirror is what is wrong with a refresh or a trade that the chain cannot
-// have made.
+// ErrMirror: a refresh or trade that the chain cannot have produced.
 var ErrMirror = errors.New("engine: not a market's")
 
 // MirrorBook is the displayed book of a mirrored instrument at one slot.
 type MirrorBook struct {
 	Instrument market.InstrumentID
 	Slot       uint64 // at least 1
-	// Bids and Asks are best first, each price once, at most MaxMirrorLevels.
-	// Prices are 1..market.MaxPrice ticks, quantities 1..MaxMirrorQty lots. A bid
-	// may be above an ask: some chains leave such orders for a while.
+	// Bids and Asks are best first, each price once, at most MaxMirrorLevels. Prices are
+	// 1..market.MaxPrice ticks, quantities 1..MaxMirrorQty lots. A bid may exceed an ask,
+	// because some chains leave crossed orders for a while.
 	Bids, Asks []market.Level
 }
 
-// MirrorRefreshCommands appends to dst the 1..MaxPieces commands that make a
-// mirrored instrument's book what b says, for one SubmitAll, and returns the
-// extended slice. It keeps nothing of b. Errors wrap ErrMirror.
+// MirrorRefreshCommands appends to dst the 1..MaxPieces commands that set a mirrored
+// instrument's book to b, for one SubmitAll, and returns the extended slice. It keeps
+// nothing of b. Errors wrap ErrMirror.
 //
-// The encoding travels as a request to the desk does (DeskCommands), its last
-// piece in a MirrorRefresh. Little-endian; a level is two varints, the distance
-// from the price before it (from 0 the first time) and the quantity:
+// The encoding is split like a desk request (DeskCommands), with the last piece in a
+// MirrorRefresh. Little-endian; a level is two varints, the distance from the price before
+// it (from 0 for the first) and the quantity:
 //
 //	 0         1   2            4      12     14     16
 //	┌─────────┬───┬────────────┬──────┬──────┬──────┐
 //	│ version │ 0 │ instrument │ slot │ bids │ asks │  then bids and asks, best first
 //	└─────────┴───┴────────────┴──────┴──────┴──────┘
 //
-// The engine refuses a slot that is not after the one it has (ReasonStaleSlot)
-// and an instrument of our own (ReasonNotMirrored), and drops what is torn, see
-// State rule 6: whatever is refused changes nothing.
+// The engine rejects a slot that is not after the current one (ReasonStaleSlot) and a
+// matched instrument (ReasonNotMirrored), and drops an incomplete refresh (State rule 6).
+// A rejected refresh changes nothing.
 func MirrorRefreshCommands(dst []Command, b *MirrorBook) ([]Command, error) {
 	var buf [maxMirrorBytes]byte
 	if err := b.validate(); err != nil {
@@ -74,8 +73,8 @@ func (b *MirrorBook) validate() error {
 	return nil
 }
 
-// checkLevels reports what is wrong with a side of a mirrored book, whose prices
-// go the way of sign from the best on.
+// checkLevels checks one side of a mirrored book. sign is +1 if prices rise from the best on,
+// -1 if they fall.
 func checkLevels(levels []market.Level, sign market.Price) error {
 	if len(levels) > MaxMirrorLevels {
 		return fmt.Errorf("%w: %d levels, at most %d", ErrMirror, len(levels), MaxMirrorLevels)
@@ -89,7 +88,7 @@ func checkLevels(levels []market.Level, sign market.Price) error {
 	return nil
 }
 
-// append appends the encoding of a book that is valid.
+// append appends the encoding of a valid book.
 func (b *MirrorBook) append(dst []byte) []byte {
 	le := binary.LittleEndian
 	dst = append(dst, mirrorVersion, 0)
@@ -108,9 +107,8 @@ func (b *MirrorBook) append(dst []byte) []byte {
 	return dst
 }
 
-// DecodeMirrorBook reads what an Assembler has put together of MirrorRefresh. It
-// keeps nothing of data, and takes no more memory than MaxMirrorLevels need.
-// Errors wrap ErrMirror.
+// DecodeMirrorBook decodes a refresh that an Assembler has joined. It keeps nothing of data
+// and allocates at most what MaxMirrorLevels need. Errors wrap ErrMirror.
 func DecodeMirrorBook(data []byte) (MirrorBook, error) {
 	if len(data) < mirrorHeaderSize || data[0] != mirrorVersion || data[1] != 0 {
 		return MirrorBook{}, fmt.Errorf("%w: header", ErrMirror)
@@ -128,8 +126,8 @@ func DecodeMirrorBook(data []byte) (MirrorBook, error) {
 	return b, b.validate()
 }
 
-// readLevels reads n levels off data. Their order and range are the caller's to
-// check; what it returns cannot overflow.
+// readLevels decodes n levels. The caller checks their order and range; prices cannot
+// overflow.
 func readLevels(data []byte, n int, sign market.Price) (levels []market.Level, rest []byte, ok bool) {
 	if n > MaxMirrorLevels {
 		return nil, nil, false
@@ -156,29 +154,27 @@ func readLevels(data []byte, n int, sign market.Price) (levels []market.Level, r
 	return levels, data, true
 }
 
-// MirrorSwap is one trade of a mirrored instrument, made on chain.
+// MirrorSwap is one on-chain trade of a mirrored instrument.
 type MirrorSwap struct {
 	Instrument market.InstrumentID
-	// Ordinal is the trade's number in its instrument, from 1 without gaps, by
-	// which the engine takes each once. The mirror gives them in the order of the
-	// chain, and none to a swap of less than a lot or a tick. Which is next is the
-	// engine's to say: State.MirrorPosition when it begins, then the trades of views.
+	// Ordinal numbers the instrument's trades from 1 without gaps; the engine takes each once.
+	// The mirror numbers them in chain order and skips swaps of less than a lot or a tick. It
+	// continues from State.MirrorPosition.
 	Ordinal uint64
 	Price   market.Price // 1..market.MaxPrice ticks
 	Qty     market.Qty   // 1..market.MaxQty lots
 	Side    market.Side  // of the aggressor
 	// At is the block's time, Unix nanoseconds, above 0.
 	At   int64
-	Slot uint64 // for the journal's readers
+	Slot uint64 // for readers of the journal
 }
 
-// MirrorTradeCommand packs a trade: the ordinal into Order.ID, the block's time
-// into Order.ExpireAt, the slot into Arg. Errors wrap ErrMirror.
+// MirrorTradeCommand packs a trade: the ordinal in Order.ID, the block's time in
+// Order.ExpireAt, the slot in Arg. Errors wrap ErrMirror.
 //
-// The engine refuses whatever is not the trade after the instrument's last one:
-// ReasonOutOfTurn, the ordinal wanted in Aux. The trades of an instrument never go
-// back in time nor ahead of the engine: a block's time before that of the last
-// trade counts as that, one after the command's own time as this.
+// The engine rejects every trade but the one after the instrument's last: ReasonOutOfTurn,
+// with the expected ordinal in Aux. It clamps the block's time to between the time of the
+// last trade and that of the command.
 func MirrorTradeCommand(t *MirrorSwap) (Command, error) {
 	c := Command{Kind: MirrorTrade, Instrument: t.Instrument, Arg: t.Slot}
 	c.Order = book.Order{

@@ -326,7 +326,7 @@ func TestMirroredSnapshotGolden(t *testing.T) {
 	if got := hex.EncodeToString(whole[len(whole)-len(want)/2:]); got != want || whole[4] != 3 {
 		t.Errorf("version %d, at the end %s, want %s", whole[4], got, want)
 	}
-	s.instruments[0].mirror = &mirrored{}
+	s.instruments[0].mirror = &mirrorState{}
 	plain := s.AppendSnapshot(nil)
 	if plain[4] != 2 || !bytes.Equal(plain[5:], whole[5:len(whole)-len(want)/2]) {
 		t.Error("version 2 is not the beginning of version 3")

@@ -6,15 +6,15 @@ import (
 	"blockdesk/market"
 )
 
-// orderIDBits is how many low bits of an order id count within an epoch: 10^12
-// orders, twelve days at a million a second.
+// orderIDBits is the size of the counter in an order id: 10^12 orders an epoch, twelve days
+// at a million a second.
 const orderIDBits = 40
 
-// MaxEpoch is the largest epoch that an order id holds.
+// MaxEpoch is the largest epoch that fits an order id.
 const MaxEpoch = 1<<(64-orderIDBits) - 1
 
-// OrderIDs gives out order ids that no order of any epoch has had: the epoch in
-// the high bits, a counter below. Any number of goroutines may use it.
+// OrderIDs issues order ids that are unique over all epochs: the epoch in the high bits, a
+// counter in the low ones. Any number of goroutines may use it.
 type OrderIDs struct {
 	epoch uint64
 	_     cacheLine
@@ -22,8 +22,8 @@ type OrderIDs struct {
 	_     cacheLine
 }
 
-// Next returns the next id. When the epoch's ids are used up it returns 0, which
-// is no order and is refused by the engine; a restart begins a new epoch.
+// Next returns the next id. Once the ids of the epoch are used up it returns 0, which the
+// engine refuses; a restart begins a new epoch.
 func (o *OrderIDs) Next() market.OrderID {
 	n := o.given.Add(1)
 	if n>>orderIDBits != 0 {

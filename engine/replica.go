@@ -10,12 +10,12 @@ import (
 	"blockdesk/market"
 )
 
-// keptEvents bounds the memory that a Replica keeps between commands; a mass
+// maxRetainedEvents bounds the event buffer that a Replica keeps between commands. A mass
 // cancel may need more for a moment.
-const keptEvents = 1 << 16
+const maxRetainedEvents = 1 << 16
 
-// Replica is what a journal replays into: the state, the market data that its
-// events make, and the digest of all events so far. One goroutine at a time.
+// Replica is the result of replaying a journal: the state, the market data of its events, and
+// the digest of all events so far. One goroutine at a time.
 type Replica struct {
 	State  *State
 	Market *MarketData
@@ -24,13 +24,13 @@ type Replica struct {
 	sink *event.Sink
 }
 
-// NewReplica returns an empty one. It panics on options that do not Validate.
+// NewReplica returns an empty Replica. It panics on invalid options.
 func NewReplica(o StateOptions) *Replica {
 	return &Replica{State: NewState(o), Market: NewMarketData(), sink: event.NewGrowingSink(64)}
 }
 
-// Apply applies one stamped command and gives visit (which may be nil) its
-// events, if there are any. The slice is overwritten by the next Apply.
+// Apply applies one stamped command and calls visit (which may be nil) with its events, if it
+// has any. The slice is valid until the next Apply.
 func (r *Replica) Apply(c *Command, visit func([]event.Event)) {
 	r.sink.Reset()
 	r.State.Apply(c, r.sink)
@@ -42,7 +42,7 @@ func (r *Replica) Apply(c *Command, visit func([]event.Event)) {
 	if visit != nil && len(events) > 0 {
 		visit(events)
 	}
-	if len(r.sink.Buf) > keptEvents {
+	if len(r.sink.Buf) > maxRetainedEvents {
 		r.sink = event.NewGrowingSink(64)
 	}
 }
@@ -59,7 +59,7 @@ const (
 	replicaHeaderSize = 24
 )
 
-// AppendSnapshot appends r's encoding and returns the extended slice.
+// AppendSnapshot appends the encoding of r and returns the extended slice.
 func (r *Replica) AppendSnapshot(dst []byte) []byte {
 	le := binary.LittleEndian
 	dst = append(dst, replicaMagic...)
@@ -73,8 +73,8 @@ func (r *Replica) AppendSnapshot(dst []byte) []byte {
 	return r.Market.AppendSnapshot(dst)
 }
 
-// RestoreReplica reads a whole snapshot, and refuses one whose market data are
-// not those of its state. Errors: those of RestoreState and RestoreMarketData.
+// RestoreReplica decodes a snapshot. It refuses one whose market data do not match its state.
+// Errors: those of RestoreState and RestoreMarketData.
 func RestoreReplica(data []byte, o StateOptions) (*Replica, error) {
 	le := binary.LittleEndian
 	if len(data) < replicaHeaderSize || string(data[:4]) != replicaMagic {
@@ -99,24 +99,24 @@ func RestoreReplica(data []byte, o StateOptions) (*Replica, error) {
 	if len(rest) != 0 {
 		return nil, fmt.Errorf("%d bytes after the market data: %w", len(rest), ErrSnapshot)
 	}
-	if err := checkMarket(state, md); err != nil {
+	if err := checkMarketData(state, md); err != nil {
 		return nil, err
 	}
 	return &Replica{State: state, Market: md, Digest: le.Uint64(data[8:]), sink: event.NewGrowingSink(64)}, nil
 }
 
-// checkMarket compares what two independent encodings say about the same
-// books: a replica in which they differ would break at some later event.
-func checkMarket(s *State, m *MarketData) error {
-	if m.seq > s.seq || m.at > s.at || m.epoch != s.epoch || len(m.listings) != len(s.instruments) {
+// checkMarketData compares what two independent encodings contain of the same books, because a
+// mismatch would fail at some later event.
+func checkMarketData(s *State, m *MarketData) error {
+	if m.seq > s.seq || m.at > s.at || m.epoch != s.epoch || len(m.data) != len(s.instruments) {
 		return fmt.Errorf("market data of another time, epoch or list of instruments: %w", ErrSnapshot)
 	}
-	for i, l := range m.listings {
+	for i, l := range m.data {
 		in := &s.instruments[i]
 		if l == nil || l.status != in.status || l.ticker.Last != in.book.lastTrade() {
 			return fmt.Errorf("instrument %d: its market data differ: %w", i, ErrSnapshot)
 		}
-		bids, asks := displayed(in.book)
+		bids, asks := displayedLevels(in.book)
 		slot := uint64(0)
 		if in.mirror != nil {
 			slot, bids, asks = in.mirror.slot, in.mirror.bids, in.mirror.asks
@@ -132,9 +132,9 @@ func checkMarket(s *State, m *MarketData) error {
 	return nil
 }
 
-// displayed sums what a book shows by price, best first.
-func displayed(b twin) (bids, asks []market.Level) {
-	b.export(func(r book.LiveOrder) {
+// displayedLevels returns the displayed quantities of a book by price, best first.
+func displayedLevels(b instrumentBook) (bids, asks []market.Level) {
+	b.stored().Export(func(r book.LiveOrder) {
 		if r.Waiting {
 			return
 		}

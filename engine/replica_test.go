@@ -114,13 +114,13 @@ func TestReplicaGivesMemoryBack(t *testing.T) {
 	for _, c := range setup {
 		apply(c)
 	}
-	for id := range keptEvents {
+	for id := range maxRetainedEvents {
 		apply(testOrder(market.OrderID(1+id), 1))
 	}
-	if n := apply(Command{Kind: MassCancel, Instrument: AllInstruments}); n != keptEvents+1 {
+	if n := apply(Command{Kind: MassCancel, Instrument: AllInstruments}); n != maxRetainedEvents+1 {
 		t.Errorf("%d events", n)
 	}
-	if n := len(r.sink.Buf); n > keptEvents {
+	if n := len(r.sink.Buf); n > maxRetainedEvents {
 		t.Errorf("room for %d events is kept", n)
 	}
 }

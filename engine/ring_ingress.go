@@ -6,43 +6,43 @@ import (
 	"unsafe"
 )
 
-// Flags in the top bits of ingress.tail. Setting one makes every claim under way
-// fail its compare-and-swap, so what tail counts is final: a Submit that races
-// with the end is either processed or refused.
+// Flags in the top bits of ingress.tail. Setting one makes every claim under way fail its
+// compare-and-swap, so the count in tail is final: a Submit that races with shutdown is
+// either processed or refused.
 const (
 	tailStopped uint64 = 1 << 63
 	tailFailed  uint64 = 1 << 62
 	tailFlags          = tailStopped | tailFailed
 )
 
-// ingress is the bounded ring of commands: many producers, then the matcher,
-// then the journaler. Positions count from 0 for ever; position p lives in slot
-// p modulo the size, and becomes the command Seq = firstSeq + p.
+// ingress is the bounded ring of commands: many producers, then the matcher, then the
+// journaler. Positions count from 0 without end; position p is in slot p modulo the size
+// and becomes the command with Seq = firstSeq + p.
 //
-// A slot belongs to the producer that claimed its position until the slot's Seq
-// is that position's, then to the matcher until stamped passes it, then to the
-// matcher and the journaler as readers until applied and journaled have both
-// passed it, then to the producers again.
+// A slot belongs to the producer that claimed its position until the slot's Seq is that of
+// the position; then to the matcher until stamped passes it; then to the matcher and the
+// journaler as readers until applied and journaled have both passed it; then to the
+// producers again.
 //
-// Seq itself says that a slot is filled, and it is stored last. An array of
-// ready marks beside the slots was tried: it costs the matcher one more cache
-// line from another core for a command that comes alone, a hundred nanoseconds.
+// A slot's Seq is stored last and marks it as filled. A separate array of flags was
+// measured and rejected: the matcher reads one more cache line of another core, which costs
+// a lone command a hundred nanoseconds.
 type ingress struct {
 	slots    []Command
 	firstSeq uint64
-	// prior[p modulo size], where a batch starts at p, is the digest of all
-	// events before it. Written by the matcher before stamped.
-	prior []uint64
-	mask  uint64
+	// priorDigest[p modulo size] is the digest of all events before the batch that starts
+	// at p. The matcher writes it before stamped.
+	priorDigest []uint64
+	mask        uint64
 
 	_    cacheLine
 	tail atomic.Uint64 // next position to claim, and flags
 	_    cacheLine
-	// limit is a position that tail may grow to; perhaps not the largest such.
+	// limit is a position up to which tail may grow, perhaps not the highest.
 	limit atomic.Uint64
 	_     cacheLine
-	// stamped, applied: how far the matcher is. journaled: how far the
-	// journaler is; the largest number where there is none.
+	// stamped and applied are the progress of the matcher, journaled that of the
+	// journaler (math.MaxUint64 without one).
 	stamped   atomic.Uint64
 	_         cacheLine
 	applied   atomic.Uint64
@@ -53,7 +53,7 @@ type ingress struct {
 
 func (r *ingress) init(size int, firstSeq uint64) {
 	r.slots, r.firstSeq = make([]Command, size), firstSeq
-	r.prior = make([]uint64, size)
+	r.priorDigest = make([]uint64, size)
 	r.mask = uint64(size - 1)
 	r.limit.Store(uint64(size))
 }
@@ -68,7 +68,7 @@ func (r *ingress) put(c *Command) error {
 			return ErrReadOnly
 		case t&tailStopped != 0:
 			return ErrStopped
-		case t >= r.limit.Load() && t >= r.freed():
+		case t >= r.limit.Load() && t >= r.updateLimit():
 			return ErrFull
 		}
 		if r.tail.CompareAndSwap(t, t+1) {
@@ -80,9 +80,8 @@ func (r *ingress) put(c *Command) error {
 	}
 }
 
-// putAll copies cs, which are not empty, into neighbouring slots: all of them or
-// none. Any goroutine. Errors: as put. A ring that has fewer slots is always
-// full.
+// putAll copies cs, which must not be empty, into consecutive slots: all or none. Any
+// goroutine. Errors: those of put. A ring with fewer slots is always full.
 func (r *ingress) putAll(cs []Command) error {
 	n := uint64(len(cs))
 	for {
@@ -92,7 +91,7 @@ func (r *ingress) putAll(cs []Command) error {
 			return ErrReadOnly
 		case t&tailStopped != 0:
 			return ErrStopped
-		case t+n > r.limit.Load() && t+n > r.freed():
+		case t+n > r.limit.Load() && t+n > r.updateLimit():
 			return ErrFull
 		}
 		if r.tail.CompareAndSwap(t, t+n) {
@@ -107,26 +106,26 @@ func (r *ingress) putAll(cs []Command) error {
 	}
 }
 
-// afterSeq returns all of c but Seq, which comes first.
+// afterSeq returns all of c but Seq, its first field.
 func afterSeq(c *Command) *[CommandSize - 8]byte {
 	return (*[CommandSize - 8]byte)(unsafe.Add(unsafe.Pointer(c), 8))
 }
 
-// freed looks how far tail may grow now, and remembers it. Of two that store
-// limit at once the smaller may win, which costs the next claim another look.
-func (r *ingress) freed() uint64 {
+// updateLimit recomputes and returns limit. If two callers store it at once, the smaller
+// value may win, which only costs the next claim another update.
+func (r *ingress) updateLimit() uint64 {
 	limit := min(r.applied.Load(), r.journaled.Load()) + uint64(len(r.slots))
 	r.limit.Store(limit)
 	return limit
 }
 
-// filled reports whether position p can be read.
+// filled reports whether the command at position p is complete.
 func (r *ingress) filled(p uint64) bool {
 	return atomic.LoadUint64(&r.slots[p&r.mask].Seq) == r.firstSeq+p
 }
 
-// run returns how many positions from p on are filled, at most limit.
-func (r *ingress) run(p uint64, limit int) int {
+// countFilled returns how many positions from p on are filled, at most limit.
+func (r *ingress) countFilled(p uint64, limit int) int {
 	n := 0
 	for n < limit && r.filled(p+uint64(n)) {
 		n++
@@ -134,18 +133,18 @@ func (r *ingress) run(p uint64, limit int) int {
 	return n
 }
 
-// end returns the position after the last claimed one; final once a flag is set.
+// end returns the position after the last claimed one. It is final once a flag is set.
 func (r *ingress) end() uint64 { return r.tail.Load() &^ tailFlags }
 
-// awaitFilled waits for a producer that has claimed p and is about to fill it.
+// awaitFilled waits for the producer that has claimed p to fill it.
 func (r *ingress) awaitFilled(p uint64) {
 	for !r.filled(p) {
 		runtime.Gosched()
 	}
 }
 
-// segments returns the commands of positions a to b-1: two runs, the second one
-// empty unless they wrap.
+// segments returns the commands at positions a to b-1 in two slices; the second is empty
+// unless they wrap around.
 func (r *ingress) segments(a, b uint64) (first, second []Command) {
 	i, j := a&r.mask, b&r.mask
 	if i < j {
@@ -154,9 +153,9 @@ func (r *ingress) segments(a, b uint64) (first, second []Command) {
 	return r.slots[i:], r.slots[:j]
 }
 
-// cut returns the largest batch boundary in a+1 … min(b, a+limit). a and b are
+// frameEnd returns the last batch boundary in a+1 … min(b, a+limit). a and b are batch
 // boundaries, and no batch is longer than limit.
-func (r *ingress) cut(a, b uint64, limit int) uint64 {
+func (r *ingress) frameEnd(a, b uint64, limit int) uint64 {
 	if b-a <= uint64(limit) {
 		return b
 	}

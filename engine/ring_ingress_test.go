@@ -83,7 +83,7 @@ func TestIngressProducers(t *testing.T) {
 	}
 	var next [producers]uint64
 	for pos := uint64(0); pos < producers*each; {
-		n := r.run(pos, 16)
+		n := r.countFilled(pos, 16)
 		if n == 0 {
 			runtime.Gosched() // on one core the producers wait for it
 		}
@@ -101,7 +101,7 @@ func TestIngressProducers(t *testing.T) {
 		r.applied.Store(pos)
 	}
 	wg.Wait()
-	if r.run(producers*each, 1) != 0 || r.end() != producers*each {
+	if r.countFilled(producers*each, 1) != 0 || r.end() != producers*each {
 		t.Fatalf("%d commands, want %d", r.end(), producers*each)
 	}
 }
@@ -125,7 +125,7 @@ func TestIngressPutAll(t *testing.T) {
 		if went := r.end() - before; c.want != nil && went != 0 || c.want == nil && went != uint64(c.n) {
 			t.Fatalf("step %d: %d of %d commands went in", i, went, c.n)
 		}
-		if n := r.run(before, 8); c.want == nil && n != c.n {
+		if n := r.countFilled(before, 8); c.want == nil && n != c.n {
 			t.Fatalf("step %d: %d of %d can be read", i, n, c.n)
 		}
 	}
@@ -159,7 +159,7 @@ func TestIngressFrames(t *testing.T) {
 				break
 			}
 		}
-		cut := r.cut(from, to, limit)
+		cut := r.frameEnd(from, to, limit)
 		if cut <= from || cut > to || cut-from > uint64(limit) || cut != to && !starts[cut] {
 			t.Fatalf("cut(%d, %d, %d) = %d; batches start at %v", from, to, limit, cut, starts)
 		}

@@ -10,29 +10,28 @@ import (
 	"blockdesk/market"
 )
 
-// MaxBandBps is the widest price band: 100 %.
+// MaxBandBps is the widest price band, 100 %.
 const MaxBandBps = 10_000
 
-// Limits bound what one participant may do on one instrument. A zero field is
-// no limit; the instrument's own limits hold in any case.
+// Limits bound one participant's orders on one instrument. A zero field is no limit; the
+// instrument's own limits always apply.
 type Limits struct {
 	MaxQty market.Qty // of one order, in lots
-	// MaxNotional bounds price × quantity of one order, in tick × lot. A market
-	// order is judged at the reference price or the best opposite price,
-	// whichever is higher; a stop at its trigger.
+	// MaxNotional bounds price × quantity of one order, in tick × lot. A market order counts at
+	// the reference price or the best opposite price, whichever is higher; a stop at its
+	// trigger.
 	MaxNotional market.Uint128
-	// MaxOpenOrders bounds the live orders, waiting stops among them. It does
-	// not concern an order that never rests.
+	// MaxOpenOrders bounds the live orders, waiting stops included. It does not apply to an
+	// order that never rests.
 	MaxOpenOrders int32
-	// BandBps bounds how far a limit price may lie from the reference price, in
-	// basis points of it, either way (our choice: a fat finger and a forgotten
-	// order alike). The reference is the last trade, or the mid when nothing has
-	// traded and both sides have orders; without one the band is off. A
-	// stop-limit is judged against its own trigger.
+	// BandBps bounds the distance of a limit price from the reference price in either
+	// direction, in basis points (our choice: it catches fat fingers and forgotten orders).
+	// The reference price is the last trade; or the mid price, if nothing has traded; with
+	// neither, the band does not apply. A stop-limit is compared with its own trigger.
 	BandBps uint16
 }
 
-// Validate reports the first limit that is out of its range.
+// Validate returns an error that names the first limit out of its range.
 func (l Limits) Validate() error {
 	switch {
 	case l.MaxQty < 0 || l.MaxQty > market.MaxQty:
@@ -45,8 +44,8 @@ func (l Limits) Validate() error {
 	return nil
 }
 
-// limits is Limits with "no limit" written as the largest value, so that the
-// order path only compares. 32 bytes.
+// limits is Limits with the largest value for "no limit", so that the order path only
+// compares. 32 bytes.
 type limits struct {
 	maxQty      market.Qty
 	maxNotional market.Uint128
@@ -70,8 +69,8 @@ func (l Limits) compile() limits {
 	return c
 }
 
-// public undoes compile.
-func (l limits) public() Limits {
+// export undoes compile.
+func (l limits) export() Limits {
 	p := Limits{l.maxQty, l.maxNotional, l.maxOpen, l.bandBps}
 	if p.MaxQty == math.MaxInt64 {
 		p.MaxQty = 0
@@ -85,7 +84,7 @@ func (l limits) public() Limits {
 	return p
 }
 
-// limitsOn returns the limits that hold on an instrument.
+// limitsOn returns the limits that apply to an instrument.
 func (p *participant) limitsOn(in market.InstrumentID) *limits {
 	if int(in) < len(p.own) {
 		return &p.own[in]
@@ -93,17 +92,16 @@ func (p *participant) limitsOn(in market.InstrumentID) *limits {
 	return &p.common
 }
 
-// Limits returns what SetRisk has set for a participant on an instrument; ok is
-// false for a participant that no SetRisk has named.
+// Limits returns a participant's limits on an instrument; ok is false for an unknown
+// participant.
 func (s *State) Limits(who market.ParticipantID, in market.InstrumentID) (l Limits, ok bool) {
 	if int(who) >= len(s.participants) || s.participants[who].status == 0 {
 		return Limits{}, false
 	}
-	return s.participants[who].limitsOn(in).public(), true
+	return s.participants[who].limitsOn(in).export(), true
 }
 
-// ParticipantStatus returns StatusKilled or StatusLive, or 0 for a participant
-// that no SetRisk has named.
+// ParticipantStatus returns StatusKilled or StatusLive, or 0 for an unknown participant.
 func (s *State) ParticipantStatus(who market.ParticipantID) uint8 {
 	if int(who) >= len(s.participants) {
 		return 0
@@ -111,8 +109,8 @@ func (s *State) ParticipantStatus(who market.ParticipantID) uint8 {
 	return s.participants[who].status
 }
 
-// checkRisk says which limit a new order of good form breaks. A limit order on a
-// fast book that has traded passes here; explainRisk knows all the rules.
+// checkRisk returns the limit that a well-formed new order breaks. A limit order on a fast
+// book that has traded passes here; explainRisk checks every limit.
 func checkRisk(o *book.Order, in *instrument, l *limits) (event.Reason, int64) {
 	if b := in.book.fast; b != nil && o.Type == book.Limit && o.Qty <= l.maxQty {
 		last := b.LastTrade()
@@ -142,7 +140,7 @@ func explainRisk(o *book.Order, in *instrument, l *limits) (event.Reason, int64)
 			return why, limit
 		}
 	}
-	// An IOC or FOK stop is live while it waits.
+	// IOC and FOK stops are live until they trigger.
 	waits := o.Type == book.Stop || o.Type == book.StopLimit
 	rests := o.Type == book.Limit && o.TIF != book.IOC && o.TIF != book.FOK
 	if (waits || rests) && l.maxOpen != math.MaxInt32 && in.book.open(o.Participant) >= int(l.maxOpen) {
@@ -151,9 +149,8 @@ func explainRisk(o *book.Order, in *instrument, l *limits) (event.Reason, int64)
 	return event.ReasonNone, 0
 }
 
-// checkAmendRisk is checkRisk for an order that becomes another. What gets
-// smaller at an unchanged price is always welcome, also under limits that have
-// become tighter.
+// checkAmendRisk is checkRisk for an amend of the order was into o. Reducing the quantity at
+// an unchanged price always passes, even under limits that were tightened since.
 func checkAmendRisk(o, was *book.Order, in *instrument, l *limits) (event.Reason, int64) {
 	moved := o.Price != was.Price || o.Stop != was.Stop
 	if o.Qty > was.Qty && o.Qty > l.maxQty {
@@ -173,35 +170,35 @@ func checkAmendRisk(o, was *book.Order, in *instrument, l *limits) (event.Reason
 func checkNotional(o *book.Order, in *instrument, l *limits) (event.Reason, int64) {
 	price := o.Price
 	if price == 0 {
-		price = priceOfMarket(o, in)
+		price = marketOrderPrice(o, in)
 	}
 	hi, lo := bits.Mul64(uint64(price), uint64(o.Qty))
 	if hi > l.maxNotional.Hi || hi == l.maxNotional.Hi && lo > l.maxNotional.Lo {
-		return event.ReasonMaxNotional, saturated(l.maxNotional)
+		return event.ReasonMaxNotional, clampToInt64(l.maxNotional)
 	}
 	return event.ReasonNone, 0
 }
 
-// saturated is u in an event's Aux: all that fits.
-func saturated(u market.Uint128) int64 {
+// clampToInt64 returns u, or math.MaxInt64 if u is larger.
+func clampToInt64(u market.Uint128) int64 {
 	if u.Hi != 0 || u.Lo > math.MaxInt64 {
 		return math.MaxInt64
 	}
 	return int64(u.Lo)
 }
 
-// priceOfMarket is the price at which an order without one is judged.
-func priceOfMarket(o *book.Order, in *instrument) market.Price {
+// marketOrderPrice returns the price at which an order without a limit price is valued.
+func marketOrderPrice(o *book.Order, in *instrument) market.Price {
 	if o.Stop != 0 {
 		return o.Stop
 	}
 	best := in.book.best(o.Side.Opposite())
-	return max(best, (doubleReference(in)+1)>>1)
+	return max(best, (doubledReference(in)+1)>>1)
 }
 
-// doubleReference is twice the reference price, exact also for a mid between
-// two ticks; 0 = none.
-func doubleReference(in *instrument) market.Price {
+// doubledReference returns twice the reference price, so that a mid price between two ticks is
+// exact; 0 = none.
+func doubledReference(in *instrument) market.Price {
 	if last := in.book.lastTrade(); last != 0 {
 		return 2 * last
 	}
@@ -213,12 +210,12 @@ func doubleReference(in *instrument) market.Price {
 	return bid + ask
 }
 
-// checkBand compares |price − reference| × 10,000 with reference × bps, both
-// doubled: at most 2^48 × 2^14.
+// checkBand compares |price − reference| × 10,000 with reference × bps, both doubled: at most
+// 2^48 × 2^14.
 func checkBand(o *book.Order, in *instrument, bps uint16) (event.Reason, int64) {
 	double := 2 * o.Stop
 	if double == 0 {
-		double = doubleReference(in)
+		double = doubledReference(in)
 	}
 	away := 2*o.Price - double
 	if away < 0 {
@@ -230,7 +227,7 @@ func checkBand(o *book.Order, in *instrument, bps uint16) (event.Reason, int64) 
 	return event.ReasonPriceBand, bandEdge(o, double, bps)
 }
 
-// bandEdge is the last price inside the band on the side where o left it.
+// bandEdge returns the last price inside the band, on the side where o lies outside.
 func bandEdge(o *book.Order, double market.Price, bps uint16) int64 {
 	const whole = 2 * MaxBandBps
 	if 2*o.Price > double {

@@ -174,7 +174,7 @@ func TestBandEdgeIsTheLastPrice(t *testing.T) {
 		c, err := DefineInstrumentCommand(&def)
 		mustApplyRapid(t, s, c, err)
 		in := &s.instruments[0]
-		in.book.setLastTrade(market.Price(rapid.Int64Range(1, int64(market.MaxPrice)).Draw(t, "last")))
+		in.book.stored().SetLastTrade(market.Price(rapid.Int64Range(1, int64(market.MaxPrice)).Draw(t, "last")))
 		bps := rapid.Uint16Range(1, MaxBandBps).Draw(t, "band")
 		o := &book.Order{Price: market.Price(rapid.Int64Range(1, int64(market.MaxPrice)).Draw(t, "price"))}
 		why, edge := checkBand(o, in, bps)
@@ -196,7 +196,7 @@ func TestBandEdgeIsTheLastPrice(t *testing.T) {
 
 func TestLimitsCompileBack(t *testing.T) {
 	for _, l := range []Limits{{}, {MaxQty: 1}, {MaxNotional: market.Uint128{Lo: 1}}, {MaxOpenOrders: 1}, {BandBps: 1}} {
-		if got := l.compile().public(); got != l {
+		if got := l.compile().export(); got != l {
 			t.Errorf("%+v became %+v", l, got)
 		}
 	}

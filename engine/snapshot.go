@@ -8,10 +8,9 @@ import (
 	"blockdesk/market"
 )
 
-// A State's snapshot, version 2 or 3. It has all that later commands depend on and
-// nothing else, in one possible order, so that equal states have equal bytes on
-// both books. Little-endian; zero where nothing is named; no checksum of its own
-// (persist has one around it).
+// A State's snapshot, version 2 or 3: exactly what later commands depend on, in one
+// canonical order, so that equal states have equal bytes with both book implementations.
+// Little-endian; unnamed bytes are zero; no checksum, because persist adds one.
 //
 //	header
 //	 0        4         6             8              10  12         16       24
@@ -51,17 +50,17 @@ import (
 //	└────────┴────────┴───┴─────┴───┴────────┘   │         │ (high, low)   │          │ bps  │   │
 //	  then own × limits, of instrument 0..own-1  └─────────┴───────────────┴──────────┴──────┴───┘
 //
-//	desk                      request under way, of which the last command was a piece
+//	desk                      incomplete request, if the last command was a piece
 //	 0        8      8+len     0        4       4+len
 //	┌────────┬──────┐         ┌────────┬────────┐
 //	│ length │ desk │         │ length │ pieces │  0..MaxPieces-1 of MaxPiece bytes
 //	└────────┴──────┘         └────────┴────────┘
-//	  as package rfq has it
+//	  in the form of package rfq
 //
 //	mirrored (version 3)
 //	 0       2
 //	┌───────┬──────────────────────────────────────────────────────────────────┐
-//	│ count │ as many mirrored instruments by ID, those that have been told of │
+//	│ count │ the mirrored instruments that have data, by ID                  │
 //	└───────┴──────────────────────────────────────────────────────────────────┘
 //	 0    2      4      6   8      16        24          32
 //	┌────┬──────┬──────┬───┬──────┬─────────┬───────────┬─────────────────────┐
@@ -69,14 +68,13 @@ import (
 //	└────┴──────┴──────┴───┴──────┴─────────┴───────────┴─────────────────────┘
 //	  a level: price u64, qty u64
 //
-// A state of which no mirrored instrument has been told is written as version 2,
-// so that it has the bytes and the hash that it had before there were any.
-// Version 1 had no desk.
+// A state without data of mirrored instruments is written as version 2, so that its bytes
+// and hash stay those of earlier programs. Version 1 had no desk.
 const (
 	stateMagic   = "BDST"
 	stateVersion = 3
-	// plainVersion has no mirrored instruments.
-	plainVersion = 2
+	// stateVersion2 lacks mirrored instruments.
+	stateVersion2 = 2
 
 	stateHeaderSize       = 48
 	instrumentHeaderSize  = 60
@@ -88,18 +86,18 @@ const (
 	mirroredHeaderSize    = 32
 )
 
-// AppendSnapshot appends s's encoding and returns the extended slice.
+// AppendSnapshot appends the encoding of s and returns the extended slice.
 func (s *State) AppendSnapshot(dst []byte) []byte {
 	le := binary.LittleEndian
-	told := s.told()
-	version := uint16(plainVersion)
-	if told > 0 {
+	mirrored := s.mirroredCount()
+	version := uint16(stateVersion2)
+	if mirrored > 0 {
 		version = stateVersion
 	}
 	dst = append(dst, stateMagic...)
 	dst = le.AppendUint16(dst, version)
 	dst = le.AppendUint16(dst, uint16(len(s.instruments)))
-	dst = le.AppendUint16(dst, uint16(s.known))
+	dst = le.AppendUint16(dst, uint16(s.participantCount))
 	dst = le.AppendUint16(dst, 0)
 	dst = le.AppendUint32(dst, uint32(s.maxOrders))
 	dst = le.AppendUint64(dst, s.seq)
@@ -115,8 +113,8 @@ func (s *State) AppendSnapshot(dst []byte) []byte {
 		}
 	}
 	dst = s.appendDesk(dst)
-	if told > 0 {
-		dst = s.appendMirrored(dst, told)
+	if mirrored > 0 {
+		dst = s.appendMirrored(dst, mirrored)
 	}
 	return dst
 }
@@ -127,12 +125,13 @@ func (s *State) appendDesk(dst []byte) []byte {
 	dst = le.AppendUint64(dst, 0)
 	dst = s.desk.AppendSnapshot(dst)
 	le.PutUint64(dst[start:], uint64(len(dst)-start-deskHeaderSize))
-	pieces := s.joiner.pending(s.seq + 1)
+	pieces := s.assembler.pending(s.seq + 1)
 	dst = le.AppendUint32(dst, uint32(len(pieces)))
 	return append(dst, pieces...)
 }
 
-// Hash is the SHA-256 of the snapshot: equal for equal states, on either book.
+// Hash returns the SHA-256 of the snapshot: equal states have equal hashes, whatever the book
+// implementation.
 func (s *State) Hash() [32]byte { return sha256.Sum256(s.AppendSnapshot(nil)) }
 
 func appendInstrument(dst []byte, in *instrument) []byte {
@@ -147,7 +146,7 @@ func appendInstrument(dst []byte, in *instrument) []byte {
 	dst = le.AppendUint64(dst, uint64(in.book.lastTrade()))
 	dst = le.AppendUint32(dst, uint32(in.book.orders()))
 	dst = append(dst, d.Symbol...)
-	in.book.export(func(r book.LiveOrder) { dst = appendOrder(dst, &r) })
+	in.book.stored().Export(func(r book.LiveOrder) { dst = appendOrder(dst, &r) })
 	return dst
 }
 
@@ -185,7 +184,7 @@ func appendParticipant(dst []byte, number market.ParticipantID, p *participant) 
 
 func appendLimits(dst []byte, l *limits) []byte {
 	le := binary.LittleEndian
-	p := l.public()
+	p := l.export()
 	dst = le.AppendUint64(dst, uint64(p.MaxQty))
 	dst = le.AppendUint64(dst, p.MaxNotional.Hi)
 	dst = le.AppendUint64(dst, p.MaxNotional.Lo)

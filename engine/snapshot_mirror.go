@@ -9,25 +9,25 @@ import (
 	"blockdesk/market"
 )
 
-// told returns how many mirrored instruments have been told of.
-func (s *State) told() (n int) {
+// mirroredCount returns the number of mirrored instruments with data.
+func (s *State) mirroredCount() (n int) {
 	for i := range s.instruments {
-		if m := s.instruments[i].mirror; m != nil && m.told() {
+		if m := s.instruments[i].mirror; m != nil && m.hasData() {
 			n++
 		}
 	}
 	return n
 }
 
-func (m *mirrored) told() bool { return m.slot != 0 || m.ordinal != 0 }
+func (m *mirrorState) hasData() bool { return m.slot != 0 || m.ordinal != 0 }
 
-// appendMirrored appends the told mirrored instruments.
+// appendMirrored appends the mirrored instruments with data.
 func (s *State) appendMirrored(dst []byte, told int) []byte {
 	le := binary.LittleEndian
 	dst = le.AppendUint16(dst, uint16(told))
 	for i := range s.instruments {
 		m := s.instruments[i].mirror
-		if m == nil || !m.told() {
+		if m == nil || !m.hasData() {
 			continue
 		}
 		dst = le.AppendUint16(dst, uint16(i))
@@ -50,7 +50,7 @@ func appendLevels(dst []byte, levels []market.Level) []byte {
 	return dst
 }
 
-// restoreMirrored reads what the version has of mirrored instruments.
+// restoreMirrored decodes the mirrored instruments, if the version has them.
 func (s *State) restoreMirrored(r *snapReader, version uint16) error {
 	count := 0
 	if version == stateVersion {
@@ -74,9 +74,9 @@ func (s *State) restoreMirrored(r *snapReader, version uint16) error {
 	return nil
 }
 
-// restore reads what follows the instrument's id, and reports whether it can be
-// that at time latest.
-func (m *mirrored) restore(r *snapReader, latest int64) bool {
+// restore decodes what follows the instrument's id, and reports whether it is valid at time
+// latest.
+func (m *mirrorState) restore(r *snapReader, latest int64) bool {
 	bids, asks := int(r.u16()), int(r.u16())
 	r.u16()
 	m.slot, m.ordinal, m.tradedAt = r.u64(), r.u64(), int64(r.u64())

@@ -13,15 +13,14 @@ import (
 	"blockdesk/market"
 )
 
-// ErrSnapshot is what is wrong with every snapshot that RestoreState and
-// RestoreReplica refuse; the text around it says where.
+// ErrSnapshot is wrapped by the errors of RestoreState and RestoreReplica about a damaged
+// snapshot.
 var ErrSnapshot = errors.New("damaged snapshot")
 
-// ErrVersion is what is wrong with a whole snapshot of another program version.
+// ErrVersion is wrapped by errors about an intact snapshot of another program version.
 var ErrVersion = errors.New("written by another version of the program")
 
-// snapReader reads fields off a snapshot. Past the end it returns zeros and
-// remembers.
+// snapReader decodes the fields of a snapshot. Past the end it returns zeros and sets short.
 type snapReader struct {
 	data  []byte
 	short bool
@@ -43,16 +42,15 @@ func (r *snapReader) u16() uint16 { return binary.LittleEndian.Uint16(r.take(2))
 func (r *snapReader) u32() uint32 { return binary.LittleEndian.Uint32(r.take(4)) }
 func (r *snapReader) u64() uint64 { return binary.LittleEndian.Uint64(r.take(8)) }
 
-// RestoreState reads a whole snapshot. It refuses, with ErrSnapshot, whatever
-// AppendSnapshot cannot have written: every record is checked by itself, and the
-// restored state must have the same bytes again. o.MaxOrders does not count: the
-// snapshot has its own. Memory stays in proportion to data.
+// RestoreState decodes a snapshot. It refuses, with ErrSnapshot, what AppendSnapshot cannot have
+// written: it checks every record, and the restored state must encode to the same bytes.
+// o.MaxOrders is ignored, because the snapshot has its own. Memory stays proportional to data.
 func RestoreState(data []byte, o StateOptions) (*State, error) {
 	if err := o.Validate(); err != nil {
 		return nil, err
 	}
 	s := NewState(o)
-	// A limit that was lowered may be below what is live.
+	// The limit may have been lowered below the number of live orders.
 	s.maxOrders = book.MaxMaxOrders
 	r := &snapReader{data: data}
 	h, err := s.restoreHeader(r)
@@ -91,7 +89,7 @@ func RestoreState(data []byte, o StateOptions) (*State, error) {
 	return s, nil
 }
 
-// stateHeader is what the header says of what follows it.
+// stateHeader is the header of a State's snapshot.
 type stateHeader struct {
 	version                              uint16
 	instruments, participants, maxOrders int
@@ -101,9 +99,9 @@ func (s *State) restoreHeader(r *snapReader) (h stateHeader, err error) {
 	if string(r.take(4)) != stateMagic {
 		return h, fmt.Errorf("not a state: %w", ErrSnapshot)
 	}
-	if h.version = r.u16(); h.version < plainVersion || h.version > stateVersion {
+	if h.version = r.u16(); h.version < stateVersion2 || h.version > stateVersion {
 		return h, fmt.Errorf("state snapshot version %d, this program reads %d and %d: %w",
-			h.version, plainVersion, stateVersion, ErrVersion)
+			h.version, stateVersion2, stateVersion, ErrVersion)
 	}
 	h.instruments, h.participants = int(r.u16()), int(r.u16())
 	r.u16()
@@ -143,7 +141,7 @@ func (s *State) restoreInstrument(r *snapReader, id market.InstrumentID, orders 
 	s.addInstrument(def)
 	in := &s.instruments[id]
 	in.setStatus(status)
-	in.book.setLastTrade(last)
+	in.book.stored().SetLastTrade(last)
 	for range count {
 		orders = append(orders, readOrder(r))
 	}
@@ -214,7 +212,7 @@ func (s *State) restoreDesk(r *snapReader) error {
 	s.desk = desk
 	s.expiresAt(desk.NextExpiry())
 	pieces := r.u32()
-	if uint64(pieces) > uint64(len(r.data)) || !s.joiner.restore(r.take(int(pieces)), s.seq+1) {
+	if uint64(pieces) > uint64(len(r.data)) || !s.assembler.restore(r.take(int(pieces)), s.seq+1) {
 		return fmt.Errorf("desk: %d bytes of a request: %w", pieces, ErrSnapshot)
 	}
 	return nil
@@ -225,13 +223,13 @@ func (s *State) restoreDesk(r *snapReader) error {
 func (s *State) restoreOrders(orders []book.LiveOrder, bounds []int) error {
 	start := 0
 	for i, end := range bounds {
-		b := s.instruments[i].book
+		b := s.instruments[i].book.stored()
 		for k := start; k < end; k++ {
 			o := &orders[k]
 			if s.ParticipantStatus(o.Participant) == 0 {
 				return fmt.Errorf("instrument %d: order %d of unknown participant %d: %w", i, o.ID, o.Participant, ErrSnapshot)
 			}
-			if err := b.restore(*o); err != nil {
+			if err := b.Import(*o); err != nil {
 				return fmt.Errorf("instrument %d: %w: %w", i, err, ErrSnapshot)
 			}
 			s.expiresAt(o.ExpireAt)

@@ -166,7 +166,7 @@ func TestRestoreDoesNotTrustCounts(t *testing.T) {
 	for name, at := range map[string][2]int{
 		"instruments": {6, 2}, "participants": {8, 2}, "max orders": {12, 4},
 		"orders": {stateHeaderSize + 56, 4}, "own limits": {participants + 4, 2},
-		"desk": {desk, 8}, "pieces": {len(whole) - len(s.joiner.pending(s.seq+1)) - piecesHeaderSize, piecesHeaderSize},
+		"desk": {desk, 8}, "pieces": {len(whole) - len(s.assembler.pending(s.seq+1)) - piecesHeaderSize, piecesHeaderSize},
 	} {
 		lying := bytes.Clone(whole)
 		for i := range at[1] {

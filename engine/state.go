@@ -10,92 +10,86 @@ import (
 	"blockdesk/market"
 )
 
-// MaxParticipants bounds how many participants one engine knows (our choice).
+// MaxParticipants bounds the participants of one engine (our choice).
 const MaxParticipants = 4096
 
 // noExpiry is State.nextExpiry while nothing expires.
 const noExpiry = math.MaxInt64
 
-// StateOptions says how a State is built.
+// StateOptions configures a State.
 type StateOptions struct {
-	// Naive takes the obvious book instead of the fast one: same events, same
-	// hash.
+	// Naive selects the simple book implementation: same events, same hash.
 	Naive bool
-	// MaxOrders bounds the live orders of one instrument until a StartEpoch
-	// says otherwise; 0 is book.DefaultMaxOrders. Snapshots carry their own.
+	// MaxOrders bounds the live orders of one instrument until a StartEpoch changes it; 0 is
+	// book.DefaultMaxOrders. A snapshot has its own.
 	MaxOrders int
 }
 
-// Validate reports the first option that is out of its range.
+// Validate returns an error that names the first option out of its range.
 func (o StateOptions) Validate() error {
 	return book.Options{MaxOrders: o.MaxOrders}.Validate()
 }
 
-// State is everything that the journal decides: the instruments with their
-// books, the participants with their limits, the RFQ desk, the counters. It is a
-// function of the commands alone.
+// State is everything that the journal determines: instruments with their books,
+// participants with their limits, the RFQ desk, counters. It is a function of the commands.
 //
-// Rules, beside those of packages book and rfq:
-//  1. A command's events are, in this order: its Reference if it carries a
-//     client's own id, what expires by its time (the books by instrument, then
-//     the desk), its own effect.
-//  2. Every command but Tick and Fragment has an effect or a refusal that names
-//     the reason, the limit and the value.
-//  3. A halted instrument and a killed participant take cancels and nothing
-//     else; the desk gives a killed one no quote and no claim. A mirrored
-//     instrument takes no orders at all: its book and its trades are those that
-//     MirrorRefresh and MirrorTrade tell, also while it is halted.
-//  4. A participant exists once SetRisk has named it; participant 0 is the
-//     service: it may cancel anybody's orders and place none.
-//  5. Apply ends well for every content of a Command.
-//  6. A request to the desk, or a refresh of a mirrored book, of which a piece is
-//     missing or stands in another place is dropped whole. It is told by a
-//     Rejected event with ReasonInvalidCommand, the number of the piece in Qty and
-//     the one wanted in Aux: at the piece that does not fit, or at the StartEpoch
-//     that cuts it off, after EpochStarted.
+// Rules, in addition to those of packages book and rfq:
+//  1. The events of a command are, in this order: its Reference, if it carries a client's
+//     id; what expires at its time (books by instrument, then the desk); its own effect.
+//  2. Every command but Tick and Fragment has an effect or a reject with the reason, the
+//     limit and the value.
+//  3. A halted instrument and a killed participant accept only cancels, and the desk gives a
+//     killed participant no quote and no claim. A mirrored instrument accepts no orders; its
+//     book and trades come from MirrorRefresh and MirrorTrade, even while it is halted.
+//  4. A participant exists once SetRisk has named it. Participant 0 is the service: it may
+//     cancel all orders and place none.
+//  5. Apply never panics, whatever the Command contains.
+//  6. A desk request or mirror refresh with a missing or misplaced piece is dropped as a
+//     whole. The reject has ReasonInvalidCommand, the number of the piece in Qty and the
+//     expected number in Aux; it is emitted at the piece that does not fit, or after the
+//     EpochStarted that interrupts the request.
 //
-// Cost: beside the book's work some 5 ns a command. No allocation, except for
-// DefineInstrument, SetRisk, the desk, a refresh and the growth of a book. One
-// goroutine at a time.
+// Cost: about 5 ns a command plus the book's work. It allocates only for DefineInstrument,
+// SetRisk, the desk, a refresh and the growth of a book. One goroutine at a time.
 type State struct {
 	seq        uint64
 	at         int64
-	nextExpiry int64 // when the first order or thing of the desk's expires, or earlier; noExpiry
+	nextExpiry int64 // not after the next expiry of the books and the desk; noExpiry
 
-	instruments  []instrument  // by ID, without holes
-	participants []participant // by number, grown to the highest known one
+	instruments  []instrument  // by ID, without gaps
+	participants []participant // by number, up to the highest known
 
-	epoch     uint64
-	trades    market.TradeID // last given; the books count it up
-	known     int            // participants with a status
-	maxOrders int
-	naive     bool
+	epoch            uint64
+	trades           market.TradeID // last issued; the books increment it
+	participantCount int            // participants with a status
+	maxOrders        int
+	naive            bool
 
-	desk   *rfq.Machine
-	joiner Assembler // of requests to the desk and refreshes of mirrored books
+	desk      *rfq.Machine
+	assembler Assembler // of desk requests and mirror refreshes
 }
 
-// instrument is what an order needs of its instrument first, then the rest.
+// instrument begins with the fields that every order needs.
 type instrument struct {
-	book     twin
-	minQty   market.Qty
-	maxQty   market.Qty
-	maxPrice market.Price
-	open     bool  // matched and trading
-	status   uint8 // StatusTrading or StatusHalted
-	def      market.Instrument
-	mirror   *mirrored // nil = matched
+	book          instrumentBook
+	minQty        market.Qty
+	maxQty        market.Qty
+	maxPrice      market.Price
+	acceptsOrders bool  // matched and trading
+	status        uint8 // StatusTrading or StatusHalted
+	def           market.Instrument
+	mirror        *mirrorState // nil = matched
 }
 
-// participant is one line of the cache, limits of single instruments aside.
+// participant fits a cache line, without its limits on single instruments.
 type participant struct {
-	common limits   // where own has none
-	own    []limits // by instrument; shorter than the list of instruments
+	common limits   // of instruments beyond own
+	own    []limits // by instrument
 	status uint8    // 0 = unknown, StatusKilled, StatusLive
 }
 
-// NewState returns an empty machine: no instruments, no participants, Seq 0.
-// It panics on options that do not Validate.
+// NewState returns a state without instruments and participants, at Seq 0. It panics on
+// invalid options.
 func NewState(o StateOptions) *State {
 	if err := o.Validate(); err != nil {
 		panic("engine: " + err.Error())
@@ -108,17 +102,17 @@ func NewState(o StateOptions) *State {
 	}
 }
 
-// Seq returns the Seq of the last command applied; 0 = none yet.
+// Seq returns the Seq of the last command applied; 0 = none.
 func (s *State) Seq() uint64 { return s.seq }
 
-// Epoch returns the last epoch begun; 0 = none yet.
+// Epoch returns the current epoch; 0 = none.
 func (s *State) Epoch() uint64 { return s.epoch }
 
-// At returns the latest time seen, in Unix nanoseconds.
+// At returns the latest time of a command, in Unix nanoseconds.
 func (s *State) At() int64 { return s.at }
 
-// NextExpiry returns when the next order, quote, claim or ticket expires, or a
-// moment before; 0 = none does.
+// NextExpiry returns when the next order, quote, claim or ticket expires, or an earlier time;
+// 0 = nothing expires.
 func (s *State) NextExpiry() int64 {
 	if s.nextExpiry == noExpiry {
 		return 0
@@ -126,7 +120,7 @@ func (s *State) NextExpiry() int64 {
 	return s.nextExpiry
 }
 
-// Instruments returns a copy of the instruments defined so far, by ID.
+// Instruments returns a copy of the defined instruments, by ID.
 func (s *State) Instruments() []market.Instrument {
 	list := make([]market.Instrument, len(s.instruments))
 	for i := range s.instruments {
@@ -135,8 +129,7 @@ func (s *State) Instruments() []market.Instrument {
 	return list
 }
 
-// Status returns StatusTrading or StatusHalted, or 0 for an instrument that is
-// not defined.
+// Status returns StatusTrading or StatusHalted, or 0 for an undefined instrument.
 func (s *State) Status(in market.InstrumentID) uint8 {
 	if int(in) >= len(s.instruments) {
 		return 0
@@ -144,7 +137,7 @@ func (s *State) Status(in market.InstrumentID) uint8 {
 	return s.instruments[in].status
 }
 
-// LastTrade returns the price of an instrument's last trade; 0 = none yet.
+// LastTrade returns the price of an instrument's last trade; 0 = none.
 func (s *State) LastTrade(in market.InstrumentID) market.Price {
 	if int(in) >= len(s.instruments) {
 		return 0
@@ -152,31 +145,29 @@ func (s *State) LastTrade(in market.InstrumentID) market.Price {
 	return s.instruments[in].book.lastTrade()
 }
 
-// Orders gives every live order of an instrument in canonical order (book rule
-// 9).
+// Orders calls f with every live order of an instrument in canonical order (book rule 9).
 func (s *State) Orders(in market.InstrumentID, f func(book.LiveOrder)) {
 	if int(in) < len(s.instruments) {
-		s.instruments[in].book.export(f)
+		s.instruments[in].book.stored().Export(f)
 	}
 }
 
-// Apply turns one command into its events. c is stamped: its Seq is Seq()+1 and
-// its At is not before At(). A Seq that does not follow changes nothing and is
-// told by a Rejected event with ReasonInvalidCommand, the Seq wanted in Aux and
-// Seq() as its own; an At in the past counts as At(). c is not kept.
+// Apply applies one stamped command and writes its events. If c.Seq is not Seq()+1, Apply
+// changes nothing and writes a Rejected event with ReasonInvalidCommand, Seq() as its Seq and
+// the expected Seq in Aux. A c.At before At() counts as At(). Apply does not keep c.
 func (s *State) Apply(c *Command, out *event.Sink) {
 	if c.Seq != s.seq+1 {
-		s.outOfSequence(c, out)
+		s.rejectSequence(c, out)
 		return
 	}
 	s.seq = c.Seq
 	s.at = max(s.at, c.At)
 	if c.Kind.piece() {
-		s.piece(c, out)
+		s.addPiece(c, out)
 		return
 	}
 	if c.RefLen > 0 && c.Kind != DefineInstrument {
-		reference(c, out)
+		emitReference(c, out)
 	}
 	if s.at >= s.nextExpiry {
 		s.expire(out)
@@ -196,21 +187,21 @@ func (s *State) Apply(c *Command, out *event.Sink) {
 	}
 }
 
-func (s *State) outOfSequence(c *Command, out *event.Sink) {
+func (s *State) rejectSequence(c *Command, out *event.Sink) {
 	*out.Next() = event.Event{
 		Seq: s.seq, At: s.at, OrderID: c.Order.ID, Aux: int64(s.seq + 1), Kind: event.Rejected,
 		Instrument: c.Instrument, Participant: c.Order.Participant, Code: uint16(event.ReasonInvalidCommand),
 	}
 }
 
-func reference(c *Command, out *event.Sink) {
+func emitReference(c *Command, out *event.Sink) {
 	out.Next().SetReference(c.Seq, event.Ref{
 		OrderID: c.Order.ID, Instrument: c.Instrument, Participant: c.Order.Participant,
 		Origin: c.Origin, Text: c.RefText(),
 	})
 }
 
-// expire ends what is due in every book, by instrument, and of the desk's.
+// expire ends what is due in the books, by instrument, then at the desk.
 func (s *State) expire(out *event.Sink) {
 	s.nextExpiry = noExpiry
 	for i := range s.instruments {
@@ -225,17 +216,16 @@ func (s *State) expire(out *event.Sink) {
 	s.expireDesk(out)
 }
 
-// expiresAt notes that something ends at t; 0 = nothing does.
+// expiresAt lowers nextExpiry to t; 0 = no expiry.
 func (s *State) expiresAt(t int64) {
 	if t != 0 && t < s.nextExpiry {
 		s.nextExpiry = t
 	}
 }
 
-// refuse writes the event that answers c with a reason. limit is that of the
-// rule broken. Price and Qty are the order's own; where the stop or the display
-// is what is wrong, they are those.
-func (s *State) refuse(c *Command, kind event.Kind, side market.Side, why event.Reason, limit int64, out *event.Sink) {
+// reject writes the reject event of an order command. limit is that of the broken rule. Price
+// and Qty are those of the order, or the stop or display if that is what is wrong.
+func (s *State) reject(c *Command, kind event.Kind, side market.Side, why event.Reason, limit int64, out *event.Sink) {
 	o := &c.Order
 	price, qty := o.Price, o.Qty
 	switch why {
@@ -251,5 +241,5 @@ func (s *State) refuse(c *Command, kind event.Kind, side market.Side, why event.
 }
 
 func (s *State) String() string {
-	return fmt.Sprintf("seq %d, epoch %d, %d instruments, %d participants", s.seq, s.epoch, len(s.instruments), s.known)
+	return fmt.Sprintf("seq %d, epoch %d, %d instruments, %d participants", s.seq, s.epoch, len(s.instruments), s.participantCount)
 }

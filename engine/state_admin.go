@@ -6,8 +6,8 @@ import (
 	"blockdesk/market"
 )
 
-// administer applies the commands of the service itself. Their refusals carry no
-// order: the fields of an order mean other things in them.
+// administer applies the commands of the service. Their rejects carry no order, because the
+// order's fields have other meanings in them.
 func (s *State) administer(c *Command, out *event.Sink) {
 	var why event.Reason
 	var limit int64
@@ -28,19 +28,19 @@ func (s *State) administer(c *Command, out *event.Sink) {
 		why = event.ReasonInvalidCommand
 	}
 	if why != event.ReasonNone {
-		s.refuseService(c, why, limit, out)
+		s.rejectAdmin(c, why, limit, out)
 	}
 }
 
-// refuseService refuses a command of the service itself.
-func (s *State) refuseService(c *Command, why event.Reason, limit int64, out *event.Sink) {
+// rejectAdmin writes the reject of a command of the service.
+func (s *State) rejectAdmin(c *Command, why event.Reason, limit int64, out *event.Sink) {
 	*out.Next() = event.Event{
 		Seq: s.seq, At: s.at, Aux: limit, Kind: event.Rejected, Instrument: c.Instrument,
 		Participant: c.Order.Participant, Code: uint16(why),
 	}
 }
 
-// define takes a new instrument, or new limits for one that it has.
+// define adds an instrument, or changes the limits of a known one.
 func (s *State) define(c *Command, out *event.Sink) (event.Reason, int64) {
 	def, err := definition(c)
 	id := int(c.Instrument)
@@ -58,7 +58,7 @@ func (s *State) define(c *Command, out *event.Sink) (event.Reason, int64) {
 		s.addInstrument(def)
 	}
 	s.instruments[id].setLimits(def)
-	s.tellInstrument(c.Instrument, out)
+	s.emitInstrumentSet(c.Instrument, out)
 	return event.ReasonNone, 0
 }
 
@@ -73,13 +73,13 @@ func (s *State) hasSymbol(symbol string) bool {
 
 func (s *State) addInstrument(def market.Instrument) {
 	s.instruments = append(s.instruments, instrument{
-		book: newTwin(s.naive, book.Options{Instrument: def.ID, MaxOrders: s.maxOrders, Trades: &s.trades}),
+		book: newInstrumentBook(s.naive, book.Options{Instrument: def.ID, MaxOrders: s.maxOrders, Trades: &s.trades}),
 	})
 	in := &s.instruments[def.ID]
 	in.setLimits(def)
 	in.setStatus(StatusTrading)
 	if def.Source == market.Mirrored {
-		in.mirror = &mirrored{}
+		in.mirror = &mirrorState{}
 	}
 }
 
@@ -90,10 +90,10 @@ func (in *instrument) setLimits(def market.Instrument) {
 
 func (in *instrument) setStatus(status uint8) {
 	in.status = status
-	in.open = status == StatusTrading && in.def.Source == market.Matched
+	in.acceptsOrders = status == StatusTrading && in.def.Source == market.Matched
 }
 
-func (s *State) tellInstrument(id market.InstrumentID, out *event.Sink) {
+func (s *State) emitInstrumentSet(id market.InstrumentID, out *event.Sink) {
 	*out.Next() = event.Event{
 		Seq: s.seq, At: s.at, Kind: event.InstrumentSet, Instrument: id,
 		Code: uint16(s.instruments[id].status),
@@ -108,11 +108,11 @@ func (s *State) setInstrument(c *Command, out *event.Sink) (event.Reason, int64)
 		return event.ReasonInvalidCommand, 0
 	}
 	s.instruments[c.Instrument].setStatus(c.Status)
-	s.tellInstrument(c.Instrument, out)
+	s.emitInstrumentSet(c.Instrument, out)
 	return event.ReasonNone, 0
 }
 
-// setRisk sets limits, and makes their participant known.
+// setRisk sets limits and makes their participant known.
 func (s *State) setRisk(c *Command, out *event.Sink) (event.Reason, int64) {
 	l, err := limitsOf(c)
 	who := c.Order.Participant
@@ -123,7 +123,7 @@ func (s *State) setRisk(c *Command, out *event.Sink) (event.Reason, int64) {
 		return event.ReasonUnknownParticipant, 0
 	case c.Instrument != AllInstruments && int(c.Instrument) >= len(s.instruments):
 		return event.ReasonUnknownInstrument, 0
-	case s.ParticipantStatus(who) == 0 && s.known == MaxParticipants:
+	case s.ParticipantStatus(who) == 0 && s.participantCount == MaxParticipants:
 		return event.ReasonInvalidCommand, MaxParticipants
 	}
 	p := s.participantAt(who)
@@ -135,11 +135,11 @@ func (s *State) setRisk(c *Command, out *event.Sink) (event.Reason, int64) {
 		}
 		p.own[c.Instrument] = l.compile()
 	}
-	s.tellParticipant(who, out)
+	s.emitParticipantSet(who, out)
 	return event.ReasonNone, 0
 }
 
-// participantAt returns a participant, known from now on.
+// participantAt returns a participant, creating it if need be.
 func (s *State) participantAt(who market.ParticipantID) *participant {
 	for int(who) >= len(s.participants) {
 		s.participants = append(s.participants, participant{common: Limits{}.compile()})
@@ -147,12 +147,12 @@ func (s *State) participantAt(who market.ParticipantID) *participant {
 	p := &s.participants[who]
 	if p.status == 0 {
 		p.status = StatusLive
-		s.known++
+		s.participantCount++
 	}
 	return p
 }
 
-func (s *State) tellParticipant(who market.ParticipantID, out *event.Sink) {
+func (s *State) emitParticipantSet(who market.ParticipantID, out *event.Sink) {
 	*out.Next() = event.Event{
 		Seq: s.seq, At: s.at, Kind: event.ParticipantSet, Instrument: AllInstruments, Participant: who,
 		Code: uint16(s.participants[who].status),
@@ -168,24 +168,23 @@ func (s *State) setParticipant(c *Command, out *event.Sink) (event.Reason, int64
 		return event.ReasonInvalidCommand, 0
 	}
 	s.participants[who].status = c.Status
-	s.tellParticipant(who, out)
+	s.emitParticipantSet(who, out)
 	if c.Status == StatusKilled {
 		s.cancelAll(who, AllInstruments, 0, event.ReasonKilled, out)
 	}
 	return event.ReasonNone, 0
 }
 
-// setMaxOrders changes how many orders may be live in each book. What is live
-// already stays.
+// setMaxOrders changes the limit of live orders of each book. Live orders stay.
 func (s *State) setMaxOrders(n int) {
 	s.maxOrders = n
 	for i := range s.instruments {
-		s.instruments[i].book.setMaxOrders(n)
+		s.instruments[i].book.stored().SetMaxOrders(n)
 	}
 }
 
-// startEpoch takes the epoch after the last one and no other, so that no two
-// leaders can hold the same.
+// startEpoch accepts only the epoch after the current one, so that no two leaders have the
+// same.
 func (s *State) startEpoch(c *Command, out *event.Sink) (event.Reason, int64) {
 	limit := c.Order.Qty
 	if c.Arg != s.epoch+1 || c.Arg > MaxEpoch || limit < 0 || limit > book.MaxMaxOrders {
@@ -198,8 +197,8 @@ func (s *State) startEpoch(c *Command, out *event.Sink) (event.Reason, int64) {
 	*out.Next() = event.Event{
 		Seq: s.seq, At: s.at, Other: s.epoch, Kind: event.EpochStarted, Instrument: AllInstruments,
 	}
-	if wanted := s.joiner.NextPiece(s.seq); wanted > 0 {
-		s.tellTorn(0, wanted, out)
+	if wanted := s.assembler.NextPiece(s.seq); wanted > 0 {
+		s.emitIncomplete(0, wanted, out)
 	}
 	return event.ReasonNone, 0
 }

@@ -71,18 +71,18 @@ func TestApplyDoesNotAllocate(t *testing.T) {
 // hotFunctions are what runs for a participant's command. The compiler must not
 // move anything of theirs to the heap.
 var hotFunctions = map[string][]string{
-	"state.go": {"State.Apply", "reference", "State.expire", "State.expiresAt", "State.refuse"},
+	"state.go": {"State.Apply", "emitReference", "State.expire", "State.expiresAt", "State.reject"},
 	"state_orders.go": {
-		"State.newOrder", "State.admit", "barred", "State.amendOrder", "State.cancelOrder", "State.refuseCancel",
+		"State.newOrder", "State.admit", "tradeRejection", "State.amendOrder", "State.cancelOrder", "State.rejectCancel",
 		"State.massCancel", "State.cancelAll", "checkShape", "explainShape", "checkAmend",
 	},
 	"state_book.go": {
-		"twin.amend", "twin.massCancel", "twin.expire", "twin.nextExpiry",
-		"twin.open", "twin.orders", "twin.get", "twin.best", "twin.lastTrade",
+		"instrumentBook.amend", "instrumentBook.massCancel", "instrumentBook.expire", "instrumentBook.nextExpiry",
+		"instrumentBook.open", "instrumentBook.orders", "instrumentBook.get", "instrumentBook.best", "instrumentBook.lastTrade",
 	},
 	"risk.go": {
-		"participant.limitsOn", "checkRisk", "explainRisk", "checkAmendRisk", "checkNotional", "saturated", "priceOfMarket",
-		"doubleReference", "checkBand", "bandEdge",
+		"participant.limitsOn", "checkRisk", "explainRisk", "checkAmendRisk", "checkNotional", "clampToInt64", "marketOrderPrice",
+		"doubledReference", "checkBand", "bandEdge",
 	},
 }
 

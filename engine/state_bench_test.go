@@ -21,7 +21,7 @@ func BenchmarkChecks(b *testing.B) {
 		})
 		mustApply(b, s, c, err)
 	}
-	s.instruments[0].book.setLastTrade(100)
+	s.instruments[0].book.stored().SetLastTrade(100)
 	list := make([]Command, orders)
 	for i := range list {
 		list[i] = testOrder(market.OrderID(i+1), market.ParticipantID(1+i*7%participants))

@@ -6,23 +6,23 @@ import (
 	"blockdesk/market"
 )
 
-// Desk returns the state of the RFQ desk. It belongs to the State: who has an
-// Engine at work on it must not touch it.
+// Desk returns the state of the RFQ desk. It belongs to the State: it must not be used while
+// an Engine runs on the State.
 func (s *State) Desk() *rfq.Machine { return s.desk }
 
-// piece takes a piece of a request to the desk or of a refresh, and applies what
-// is whole by it.
-func (s *State) piece(c *Command, out *event.Sink) {
-	wanted := s.joiner.NextPiece(c.Seq)
-	request, torn := s.joiner.Add(c)
+// addPiece takes a piece of a desk request or mirror refresh, and applies the request if the
+// piece completes it.
+func (s *State) addPiece(c *Command, out *event.Sink) {
+	wanted := s.assembler.NextPiece(c.Seq)
+	request, incomplete := s.assembler.Add(c)
 	if request != nil && c.Kind == Desk {
-		referenceDesk(c, request, out)
+		emitDeskReference(c, request, out)
 	}
 	if s.at >= s.nextExpiry {
 		s.expire(out)
 	}
-	if torn {
-		s.tellTorn(int(c.Order.Side), wanted, out)
+	if incomplete {
+		s.emitIncomplete(int(c.Order.Side), wanted, out)
 	}
 	if request == nil {
 		return
@@ -32,20 +32,20 @@ func (s *State) piece(c *Command, out *event.Sink) {
 		return
 	}
 	by := c.Order.Participant
-	s.desk.Apply(request, rfq.Stamp{Seq: s.seq, At: s.at, Participant: by, Blocked: s.barredFromDesk(by)}, s, out)
+	s.desk.Apply(request, rfq.Stamp{Seq: s.seq, At: s.at, Participant: by, Blocked: s.deskRejection(by)}, s, out)
 	s.expiresAt(s.desk.NextExpiry())
 }
 
-// barredFromDesk says why a participant may have no quote and no claim; 0 = it
-// may, as whoever comes by another way than FIX.
-func (s *State) barredFromDesk(who market.ParticipantID) event.Reason {
+// deskRejection returns why a participant gets no quote and no claim; 0 = it may have them.
+// Participant 0 is a client of another gateway than FIX.
+func (s *State) deskRejection(participant market.ParticipantID) event.Reason {
 	switch {
-	case who == 0:
+	case participant == 0:
 		return event.ReasonNone
-	case int(who) >= len(s.participants):
+	case int(participant) >= len(s.participants):
 		return event.ReasonUnknownParticipant
 	}
-	switch s.participants[who].status {
+	switch s.participants[participant].status {
 	case StatusLive:
 		return event.ReasonNone
 	case StatusKilled:
@@ -54,8 +54,8 @@ func (s *State) barredFromDesk(who market.ParticipantID) event.Reason {
 	return event.ReasonUnknownParticipant
 }
 
-// referenceDesk writes the Reference of a request that has a client's own id.
-func referenceDesk(c *Command, request []byte, out *event.Sink) {
+// emitDeskReference writes the Reference event of a request with a client's id.
+func emitDeskReference(c *Command, request []byte, out *event.Sink) {
 	if p, ok := rfq.PeekRequest(request); ok && len(p.Ref) > 0 {
 		out.Next().SetReference(c.Seq, event.Ref{
 			OrderID: market.OrderID(p.Token), Instrument: AllInstruments, Participant: c.Order.Participant,
@@ -64,16 +64,16 @@ func referenceDesk(c *Command, request []byte, out *event.Sink) {
 	}
 }
 
-// tellTorn says that a request to the desk or a refresh has been dropped, at the
-// piece number where another was wanted.
-func (s *State) tellTorn(number, wanted int, out *event.Sink) {
+// emitIncomplete writes the reject of a dropped desk request or refresh: piece number came
+// where piece wanted was expected.
+func (s *State) emitIncomplete(number, wanted int, out *event.Sink) {
 	*out.Next() = event.Event{
 		Seq: s.seq, At: s.at, Qty: market.Qty(number), Aux: int64(wanted), Kind: event.Rejected,
 		Instrument: AllInstruments, Code: uint16(event.ReasonInvalidCommand),
 	}
 }
 
-// expireDesk ends what is due of the desk's.
+// expireDesk ends what is due at the desk.
 func (s *State) expireDesk(out *event.Sink) {
 	next := s.desk.NextExpiry()
 	if next != 0 && next <= s.at {
@@ -92,7 +92,7 @@ func (s *State) Mid(id market.InstrumentID) (mid market.USDPrice, ok bool) {
 		return 0, false
 	}
 	in := &s.instruments[id]
-	if !in.open {
+	if !in.acceptsOrders {
 		return 0, false
 	}
 	bid, ask := in.book.best(market.Buy), in.book.best(market.Sell)

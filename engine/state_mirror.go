@@ -5,16 +5,16 @@ import (
 	"blockdesk/market"
 )
 
-// mirrored is what the chain has told of a mirrored instrument.
-type mirrored struct {
-	slot       uint64 // of the last refresh; 0 = none yet
+// mirrorState is the on-chain book and trades of a mirrored instrument.
+type mirrorState struct {
+	slot       uint64 // of the last refresh; 0 = none
 	bids, asks []market.Level
-	ordinal    uint64 // of the last trade; 0 = none yet
-	tradedAt   int64  // when it was, Unix nanoseconds
+	ordinal    uint64 // of the last trade; 0 = none
+	tradedAt   int64  // on-chain time of the last trade, Unix nanoseconds
 }
 
-// MirrorPosition returns the slot of a mirrored instrument's book and the ordinal of
-// its last trade: 0 where there was none yet, and for what is not mirrored.
+// MirrorPosition returns the slot of a mirrored instrument's book and the ordinal of its last
+// trade, or zeros.
 func (s *State) MirrorPosition(in market.InstrumentID) (slot, ordinal uint64) {
 	if m, why := s.mirror(in); why == event.ReasonNone {
 		return m.slot, m.ordinal
@@ -22,7 +22,7 @@ func (s *State) MirrorPosition(in market.InstrumentID) (slot, ordinal uint64) {
 	return 0, 0
 }
 
-func (s *State) mirror(in market.InstrumentID) (*mirrored, event.Reason) {
+func (s *State) mirror(in market.InstrumentID) (*mirrorState, event.Reason) {
 	switch {
 	case int(in) >= len(s.instruments):
 		return nil, event.ReasonUnknownInstrument
@@ -32,8 +32,8 @@ func (s *State) mirror(in market.InstrumentID) (*mirrored, event.Reason) {
 	return s.instruments[in].mirror, event.ReasonNone
 }
 
-// mirrorRefresh takes a whole refresh. A halt concerns orders alone: the chain
-// goes on. The largest, of which every level is new, takes some 15 µs.
+// mirrorRefresh applies a whole refresh, even while the instrument is halted, because the
+// chain trades on. The largest refresh, with every level new, takes about 15 µs.
 func (s *State) mirrorRefresh(c *Command, data []byte, out *event.Sink) {
 	b, err := DecodeMirrorBook(data)
 	m, why := s.mirror(c.Instrument)
@@ -45,20 +45,20 @@ func (s *State) mirrorRefresh(c *Command, data []byte, out *event.Sink) {
 		why, limit = event.ReasonStaleSlot, int64(m.slot)
 	}
 	if why != event.ReasonNone {
-		s.refuseService(c, why, limit, out)
+		s.rejectAdmin(c, why, limit, out)
 		return
 	}
-	changed := s.tellLevels(c.Instrument, market.Buy, m.bids, b.Bids, out) +
-		s.tellLevels(c.Instrument, market.Sell, m.asks, b.Asks, out)
+	changed := s.emitLevels(c.Instrument, market.Buy, m.bids, b.Bids, out) +
+		s.emitLevels(c.Instrument, market.Sell, m.asks, b.Asks, out)
 	m.slot, m.bids, m.asks = b.Slot, b.Bids, b.Asks
 	*out.Next() = event.Event{
 		Seq: s.seq, At: s.at, Other: b.Slot, Qty: market.Qty(changed), Kind: event.Mirrored, Instrument: c.Instrument,
 	}
 }
 
-// tellLevels tells what turns one side of a book into another, best first, and
-// returns how many levels that are.
-func (s *State) tellLevels(in market.InstrumentID, side market.Side, was, is []market.Level, out *event.Sink) (changed int) {
+// emitLevels writes the changes that turn one side of a book into another, best first, and
+// returns their number.
+func (s *State) emitLevels(in market.InstrumentID, side market.Side, was, is []market.Level, out *event.Sink) (changed int) {
 	for len(was)+len(is) > 0 {
 		var old, now market.Level
 		switch {
@@ -83,7 +83,7 @@ func (s *State) tellLevels(in market.InstrumentID, side market.Side, was, is []m
 	return changed
 }
 
-// better reports whether a comes before b on its side of a book.
+// better reports whether price a ranks before b on a side of a book.
 func better(side market.Side, a, b market.Price) bool {
 	if side == market.Buy {
 		return a > b
@@ -91,7 +91,7 @@ func better(side market.Side, a, b market.Price) bool {
 	return a < b
 }
 
-// mirrorTrade takes the trade after the instrument's last one.
+// mirrorTrade applies the trade after the instrument's last one.
 func (s *State) mirrorTrade(c *Command, out *event.Sink) (event.Reason, int64) {
 	o := &c.Order
 	m, why := s.mirror(c.Instrument)
@@ -108,7 +108,7 @@ func (s *State) mirrorTrade(c *Command, out *event.Sink) (event.Reason, int64) {
 	m.ordinal = uint64(o.ID)
 	m.tradedAt = max(m.tradedAt, min(o.ExpireAt, s.at))
 	s.trades++
-	s.instruments[c.Instrument].book.setLastTrade(o.Price)
+	s.instruments[c.Instrument].book.stored().SetLastTrade(o.Price)
 	*out.Next() = event.Event{
 		Seq: s.seq, At: s.at, OrderID: market.OrderID(m.tradedAt), Other: m.ordinal, Price: o.Price, Qty: o.Qty,
 		Aux: int64(s.trades), Kind: event.MirrorTraded, Side: o.Side, Instrument: c.Instrument,

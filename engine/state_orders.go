@@ -16,7 +16,7 @@ func (s *State) newOrder(c *Command, out *event.Sink) {
 		why, limit = checkRisk(o, in, who.limitsOn(c.Instrument))
 	}
 	if why != event.ReasonNone {
-		s.refuse(c, event.Rejected, o.Side, why, limit, out)
+		s.reject(c, event.Rejected, o.Side, why, limit, out)
 		return
 	}
 	if b := in.book.fast; b != nil {
@@ -27,8 +27,8 @@ func (s *State) newOrder(c *Command, out *event.Sink) {
 	s.expiresAt(o.ExpireAt)
 }
 
-// admit finds the instrument and the participant of an order or an amend, and
-// says whether they may trade at all.
+// admit returns the instrument and participant of an order or amend, or the reason why the
+// participant may not trade the instrument.
 func (s *State) admit(c *Command) (*instrument, *participant, event.Reason, int64) {
 	if int(c.Instrument) >= len(s.instruments) {
 		return nil, nil, event.ReasonUnknownInstrument, 0
@@ -37,13 +37,13 @@ func (s *State) admit(c *Command) (*instrument, *participant, event.Reason, int6
 		return nil, nil, event.ReasonUnknownParticipant, 0
 	}
 	in, who := &s.instruments[c.Instrument], &s.participants[c.Order.Participant]
-	if !in.open || who.status != StatusLive {
-		return nil, nil, barred(in, who), 0
+	if !in.acceptsOrders || who.status != StatusLive {
+		return nil, nil, tradeRejection(in, who), 0
 	}
 	return in, who, event.ReasonNone, 0
 }
 
-func barred(in *instrument, who *participant) event.Reason {
+func tradeRejection(in *instrument, who *participant) event.Reason {
 	switch {
 	case who.status == StatusKilled:
 		return event.ReasonKilled
@@ -70,7 +70,7 @@ func (s *State) amendOrder(c *Command, out *event.Sink) {
 		}
 	}
 	if why != event.ReasonNone {
-		s.refuse(c, event.AmendRejected, side, why, limit, out)
+		s.reject(c, event.AmendRejected, side, why, limit, out)
 		return
 	}
 	in.book.amend(o, s.at, s.seq, out)
@@ -78,7 +78,7 @@ func (s *State) amendOrder(c *Command, out *event.Sink) {
 
 func (s *State) cancelOrder(c *Command, out *event.Sink) {
 	if int(c.Instrument) >= len(s.instruments) {
-		s.refuseCancel(c, event.ReasonUnknownInstrument, out)
+		s.rejectCancel(c, event.ReasonUnknownInstrument, out)
 		return
 	}
 	in := &s.instruments[c.Instrument]
@@ -89,7 +89,7 @@ func (s *State) cancelOrder(c *Command, out *event.Sink) {
 	}
 }
 
-func (s *State) refuseCancel(c *Command, why event.Reason, out *event.Sink) {
+func (s *State) rejectCancel(c *Command, why event.Reason, out *event.Sink) {
 	*out.Next() = event.Event{
 		Seq: s.seq, At: s.at, OrderID: c.Order.ID, Kind: event.CancelRejected,
 		Instrument: c.Instrument, Participant: c.Order.Participant, Code: uint16(why),
@@ -100,10 +100,10 @@ func (s *State) massCancel(c *Command, out *event.Sink) {
 	who, side := c.Order.Participant, c.Order.Side
 	switch {
 	case c.Instrument != AllInstruments && int(c.Instrument) >= len(s.instruments):
-		s.refuseCancel(c, event.ReasonUnknownInstrument, out)
+		s.rejectCancel(c, event.ReasonUnknownInstrument, out)
 		return
 	case side > market.Sell:
-		s.refuseCancel(c, event.ReasonInvalidSide, out)
+		s.rejectCancel(c, event.ReasonInvalidSide, out)
 		return
 	}
 	gone := s.cancelAll(who, c.Instrument, side, event.ReasonMassCancel, out)
@@ -113,8 +113,8 @@ func (s *State) massCancel(c *Command, out *event.Sink) {
 	}
 }
 
-// cancelAll cancels the orders of who (0 = everybody) on one instrument or all,
-// by instrument, and returns how many there were.
+// cancelAll cancels the participant's orders (0 = everybody's) on one instrument or all, by
+// instrument, and returns their number.
 func (s *State) cancelAll(who market.ParticipantID, on market.InstrumentID, side market.Side, why event.Reason, out *event.Sink) int {
 	if on != AllInstruments {
 		return s.instruments[on].book.massCancel(who, side, why, s.at, s.seq, out)
@@ -129,15 +129,15 @@ func (s *State) cancelAll(who market.ParticipantID, on market.InstrumentID, side
 	return gone
 }
 
-// Which times in force each order type may carry: bit 8×type + tif. A market
-// order is over at once, so nothing that waits for a date.
+// tifOfType is the set of times in force of each order type: bit 8×type + tif. A market order
+// never rests, so it has no expiry date.
 const tifOfType uint64 = (1<<book.GTC|1<<book.IOC|1<<book.FOK|1<<book.GTD|1<<book.Day)<<(8*book.Limit) |
 	(1<<book.GTC|1<<book.IOC|1<<book.FOK)<<(8*book.Market) |
 	(1<<book.GTC|1<<book.IOC|1<<book.FOK|1<<book.GTD|1<<book.Day)<<(8*book.Stop) |
 	(1<<book.GTC|1<<book.IOC|1<<book.FOK|1<<book.GTD|1<<book.Day)<<(8*book.StopLimit)
 
-// checkShape says which rule of form a new order breaks, and that rule's limit.
-// The common orders pass by few comparisons; explainShape does the rest.
+// checkShape returns the first rule of form that a new order breaks, and its limit. Common
+// orders pass with a few comparisons; explainShape checks every rule.
 func checkShape(o *book.Order, in *instrument, at int64) (event.Reason, int64) {
 	if o.Type == book.Limit && o.Flags == 0 &&
 		o.TIF-book.GTC <= book.FOK-book.GTC && o.Side-market.Buy <= market.Sell-market.Buy &&
@@ -198,9 +198,9 @@ func stopLimit(hasStop bool, in *instrument) int64 {
 	return 0
 }
 
-// checkAmend says which rule an amend of r breaks, form first, then risk.
+// checkAmend returns the first rule that an amend of r breaks: form first, then risk.
 func checkAmend(o *book.Order, r *book.LiveOrder, in *instrument, l *limits) (event.Reason, int64) {
-	done := r.Qty - r.Open // traded or lost
+	done := r.Qty - r.Open // traded, or lost to self-trade prevention
 	total := o.Qty
 	switch {
 	case o.Qty < 0:

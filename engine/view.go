@@ -6,13 +6,13 @@ import (
 )
 
 const (
-	// MaxDepth is the largest number of levels a side that a view shows.
+	// MaxDepth is the most levels a side of a view.
 	MaxDepth = 100
-	// MaxTape is the number of last trades that a view shows.
+	// MaxTape is the most trades of a view.
 	MaxTape = 100
 )
 
-// Trade is one print.
+// Trade is one trade.
 type Trade struct {
 	ID    market.TradeID
 	Seq   uint64 // of the command that caused it
@@ -20,14 +20,12 @@ type Trade struct {
 	Price market.Price
 	Qty   market.Qty
 	Side  market.Side // of the aggressor
-	// Ordinal is the number of a mirrored instrument's trade, from 1 without
-	// gaps; At is then the chain's time, earlier than Seq's. 0 = a trade of our
-	// own book.
+	// Ordinal numbers the trades of a mirrored instrument from 1 without gaps; At is then the
+	// on-chain time, earlier than that of Seq. 0 = a trade of our own book.
 	Ordinal uint64
 }
 
-// TradeOf returns the trade that an event tells; ok is false where it tells
-// none.
+// TradeOf returns the trade of an event; ok is false for events of other kinds.
 func TradeOf(e *event.Event) (t Trade, ok bool) {
 	t = Trade{ID: market.TradeID(e.Aux), Seq: e.Seq, At: e.At, Price: e.Price, Qty: e.Qty, Side: e.Side}
 	switch e.Kind {
@@ -40,8 +38,8 @@ func TradeOf(e *event.Event) (t Trade, ok bool) {
 	return Trade{}, false
 }
 
-// Ticker sums up one instrument. Window figures cover the last 24 h of real
-// trades, by the minute; zero where there were none.
+// Ticker summarizes one instrument. The 24 h figures cover the trades of the last 24 h, by the
+// minute; they are zero without trades.
 type Ticker struct {
 	Last      market.Price // 0 = no trade yet
 	LastQty   market.Qty
@@ -56,22 +54,21 @@ type Ticker struct {
 	Trades24h      uint64
 }
 
-// View is what readers see of one instrument: immutable once published, built
-// from durable events only. Bids, Asks and Trades must not be changed.
+// View is what readers see of one instrument, built from durable events only. It is immutable
+// once published: Bids, Asks and Trades must not be changed.
 type View struct {
 	Instrument market.InstrumentID
 	Status     uint8  // StatusTrading or StatusHalted
-	Epoch      uint64 // grows with every start of the engine
-	EngineSeq  uint64 // last command that has changed this view; all before are in it
+	Epoch      uint64 // grows at every start of the engine
+	EngineSeq  uint64 // last command that changed this view; it includes all earlier ones
 	At         int64  // of that command
-	// Slot is where the chain was when a mirrored book looked like this; it may
-	// grow by itself. 0 = a book of our own, or not read yet.
+	// Slot is the slot of a mirrored book; it may grow while the book stays the same. 0 = a
+	// book of our own, or not read yet.
 	Slot uint64
 
-	// Each grows by one when its part of the view changes; from 1 in an epoch. 0:
-	// what was recovered, before anything of the epoch. The first two grow once a
-	// batch and are the same on every machine that has read it; the TickerSeq
-	// counts one machine's views.
+	// Each counts the changes of its part of the view from 1 in an epoch; 0 = recovered state,
+	// before any event of the epoch. DepthSeq and TradesSeq grow once a batch and are equal on
+	// every machine that has read it; TickerSeq counts the views of one machine.
 	DepthSeq, TradesSeq, TickerSeq uint64
 
 	Bids, Asks []market.Level // best first, at most MaxDepth

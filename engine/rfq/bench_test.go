@@ -13,7 +13,7 @@ type runner struct {
 	seq uint64
 	at  int64
 	out *event.Sink
-	w   wire
+	w   codec
 	mid Prices
 }
 
@@ -62,7 +62,7 @@ func (p *play) next(r *runner) {
 func TestAllocs(t *testing.T) {
 	const bound = 0
 	r, p := newRunner(t), newPlay()
-	r.m.bounds.claims, r.m.bounds.payments = 1000, 1000
+	r.m.limits.claims, r.m.limits.payments = 1000, 1000
 	whole := func() {
 		p.next(r)
 		for _, q := range [...]Request{&p.quote, &p.claim, &p.pay, &p.deliver, &p.settle} {

@@ -46,7 +46,7 @@ func (v *View) Pair(in market.InstrumentID) *Pair { return findPair(v.Pairs, in)
 // Locked returns the first lock that keeps the pair or the rail shut, or nil. A
 // Rail that is not Valid asks for the pair alone.
 func (v *View) Locked(in market.InstrumentID, rail market.Rail) *Lock {
-	return lockOn(v.Locks, in, rail)
+	return findLock(v.Locks, in, rail)
 }
 
 // Reference returns the price before discounts that a quote of t would have at
@@ -56,7 +56,7 @@ func (v *View) Reference(t *Ticket, books Prices, at int64) (market.USDPrice, ev
 	if p == nil {
 		return 0, event.ReasonUnknownPair
 	}
-	o := outlook{pairs: v.Pairs, books: books, at: at}
+	o := pricing{pairs: v.Pairs, books: books, at: at}
 	ref, r := o.reference(p, t.Reference)
 	return ref, r.reason
 }
@@ -77,7 +77,7 @@ func ticketIndex(tickets []*Ticket, id market.TicketID) (int, bool) {
 	return slices.BinarySearchFunc(tickets, id, func(t *Ticket, id market.TicketID) int { return cmp.Compare(t.ID, id) })
 }
 
-func lockOn(locks []Lock, in market.InstrumentID, rail market.Rail) *Lock {
+func findLock(locks []Lock, in market.InstrumentID, rail market.Rail) *Lock {
 	for i := range locks {
 		l := &locks[i]
 		if l.Locked && (l.Scope == LockAll || l.Scope == LockPair && l.Instrument == in || l.Scope == LockRail && l.Rail == rail) {
@@ -90,33 +90,33 @@ func lockOn(locks []Lock, in market.InstrumentID, rail market.Rail) *Lock {
 // ReadModel follows records and makes Views. It starts from Machine.ReadModel; a zero
 // ReadModel is that of a new machine. Not for concurrent use.
 type ReadModel struct {
-	now  View // its slices and tickets are shared with the last View unless owned
-	last *View
+	current View // its slices and tickets are shared with the last View unless owned
+	last    *View
 	// What may be changed in place: not in a View yet.
 	ownPairs, ownRails, ownLocks, ownOperators, ownTickets bool
-	fresh                                                  map[market.TicketID]struct{}
+	unpublished                                            map[market.TicketID]struct{}
 }
 
 // NewReadModel returns a board that has these tickets, by ID, and nothing else: for a
 // reader of tickets. They are the board's from then on.
-func NewReadModel(tickets []*Ticket) *ReadModel { return &ReadModel{now: View{Tickets: tickets}} }
+func NewReadModel(tickets []*Ticket) *ReadModel { return &ReadModel{current: View{Tickets: tickets}} }
 
 // Ticket returns the ticket as the last record has left it, or nil. Like a View's, it
 // never changes.
 func (b *ReadModel) Ticket(id market.TicketID) *Ticket {
-	delete(b.fresh, id)
-	return b.now.Ticket(id)
+	delete(b.unpublished, id)
+	return b.current.Ticket(id)
 }
 
-// Fits reports whether Apply can take a record: a reader that does not know all that
+// CanApply reports whether Apply can take a record: a reader that does not know all that
 // came before it asks first.
 func (b *ReadModel) CanApply(rec Record) bool {
 	switch r := rec.(type) {
 	case *TicketTranche:
-		t := b.now.Ticket(r.Ticket)
+		t := b.current.Ticket(r.Ticket)
 		return t != nil && r.ID != 0 && int(r.ID) <= len(t.Tranches)+1
 	case *Removed:
-		return r.What != TagTicket || b.now.Ticket(market.TicketID(r.ID)) != nil
+		return r.What != TagTicket || b.current.Ticket(market.TicketID(r.ID)) != nil
 	}
 	return true
 }
@@ -126,43 +126,43 @@ func (b *ReadModel) CanApply(rec Record) bool {
 func (b *ReadModel) Apply(rec Record, seq uint64) {
 	switch r := rec.(type) {
 	case *Policy:
-		b.now.Policy = *r
+		b.current.Policy = *r
 		b.changed(seq)
 	case *Pair:
-		b.ownPairs = put(&b.now.Pairs, *r, b.ownPairs, comparePairs)
+		b.ownPairs = put(&b.current.Pairs, *r, b.ownPairs, comparePairs)
 		b.changed(seq)
 	case *RailPrice:
-		b.ownRails = put(&b.now.RailPrices, *r, b.ownRails, compareRailPrices)
+		b.ownRails = put(&b.current.RailPrices, *r, b.ownRails, compareRailPrices)
 		b.changed(seq)
 	case *Lock:
-		b.ownLocks = put(&b.now.Locks, *r, b.ownLocks, compareLocks)
+		b.ownLocks = put(&b.current.Locks, *r, b.ownLocks, compareLocks)
 		b.changed(seq)
 	case *Operator:
-		b.ownOperators = put(&b.now.Operators, *r, b.ownOperators, compareOperators)
+		b.ownOperators = put(&b.current.Operators, *r, b.ownOperators, compareOperators)
 		b.changed(seq)
 	case *Ticket:
 		b.putTicket(r)
 		b.changed(seq)
-		b.now.At = r.UpdatedAt
+		b.current.At = r.UpdatedAt
 	case *TicketTranche:
 		b.putTranche(r)
 		b.changed(seq)
 	case *Removed:
 		if r.What == TagTicket {
-			b.dropTicket(market.TicketID(r.ID))
+			b.removeTicket(market.TicketID(r.ID))
 			b.changed(seq)
-			b.now.At = r.At
+			b.current.At = r.At
 		}
 	case *Outcome:
-		if b.now.Seq == seq {
-			b.now.At = r.At
+		if b.current.Seq == seq {
+			b.current.At = r.At
 			b.last = nil
 		}
 	}
 }
 
 func (b *ReadModel) changed(seq uint64) {
-	b.now.Seq = seq
+	b.current.Seq = seq
 	b.last = nil
 }
 
@@ -173,10 +173,10 @@ func (b *ReadModel) View() *View {
 	if b.last != nil {
 		return b.last
 	}
-	v := b.now
+	v := b.current
 	v.Sellable = Sellable(v.Tickets)
 	b.ownPairs, b.ownRails, b.ownLocks, b.ownOperators, b.ownTickets = false, false, false, false, false
-	clear(b.fresh)
+	clear(b.unpublished)
 	b.last = &v
 	return b.last
 }
@@ -243,54 +243,54 @@ func compareLocks(a, b Lock) int {
 	return cmp.Or(cmp.Compare(a.Scope, b.Scope), cmp.Compare(a.Instrument, b.Instrument), cmp.Compare(a.Rail, b.Rail))
 }
 
-// own returns the ticket at index i, which may be changed until the next View.
-func (b *ReadModel) own(i int) *Ticket {
-	b.ownList()
-	t := b.now.Tickets[i]
-	if _, ok := b.fresh[t.ID]; ok {
+// writableTicket returns the ticket at index i, which may be changed until the next View.
+func (b *ReadModel) writableTicket(i int) *Ticket {
+	b.cloneTickets()
+	t := b.current.Tickets[i]
+	if _, ok := b.unpublished[t.ID]; ok {
 		return t
 	}
 	clone := *t
 	clone.Tranches = slices.Clone(t.Tranches)
-	b.now.Tickets[i] = &clone
-	b.markFresh(t.ID)
+	b.current.Tickets[i] = &clone
+	b.markUnpublished(t.ID)
 	return &clone
 }
 
-func (b *ReadModel) ownList() {
+func (b *ReadModel) cloneTickets() {
 	if !b.ownTickets {
-		b.now.Tickets, b.ownTickets = slices.Clone(b.now.Tickets), true
+		b.current.Tickets, b.ownTickets = slices.Clone(b.current.Tickets), true
 	}
 }
 
-func (b *ReadModel) markFresh(id market.TicketID) {
-	if b.fresh == nil {
-		b.fresh = map[market.TicketID]struct{}{}
+func (b *ReadModel) markUnpublished(id market.TicketID) {
+	if b.unpublished == nil {
+		b.unpublished = map[market.TicketID]struct{}{}
 	}
-	b.fresh[id] = struct{}{}
+	b.unpublished[id] = struct{}{}
 }
 
 func (b *ReadModel) putTicket(r *Ticket) {
-	i, ok := ticketIndex(b.now.Tickets, r.ID)
+	i, ok := ticketIndex(b.current.Tickets, r.ID)
 	if !ok {
-		b.ownList()
+		b.cloneTickets()
 		t := *r
-		b.now.Tickets = slices.Insert(b.now.Tickets, i, &t)
-		b.markFresh(t.ID)
+		b.current.Tickets = slices.Insert(b.current.Tickets, i, &t)
+		b.markUnpublished(t.ID)
 		return
 	}
-	t := b.own(i)
+	t := b.writableTicket(i)
 	tranches := t.Tranches
 	*t = *r
 	t.Tranches = tranches
 }
 
 func (b *ReadModel) putTranche(r *TicketTranche) {
-	i, ok := ticketIndex(b.now.Tickets, r.Ticket)
+	i, ok := ticketIndex(b.current.Tickets, r.Ticket)
 	if !ok {
 		panic("desk board: a tranche of an unknown ticket")
 	}
-	t := b.own(i)
+	t := b.writableTicket(i)
 	switch at := int(r.ID) - 1; {
 	case at >= 0 && at < len(t.Tranches):
 		t.Tranches[at] = r.Tranche
@@ -301,11 +301,11 @@ func (b *ReadModel) putTranche(r *TicketTranche) {
 	}
 }
 
-func (b *ReadModel) dropTicket(id market.TicketID) {
-	i, ok := ticketIndex(b.now.Tickets, id)
+func (b *ReadModel) removeTicket(id market.TicketID) {
+	i, ok := ticketIndex(b.current.Tickets, id)
 	if !ok {
 		panic("desk board: an unknown ticket is gone")
 	}
-	b.ownList()
-	b.now.Tickets = slices.Delete(b.now.Tickets, i, i+1)
+	b.cloneTickets()
+	b.current.Tickets = slices.Delete(b.current.Tickets, i, i+1)
 }

@@ -11,7 +11,7 @@ import (
 type claimItem struct {
 	Claim
 	first, last uint32 // 1 + slot; 0 = none
-	dues        uint32 // payments that are to be refunded
+	refundsDue  uint32 // payments that are to be refunded
 }
 
 func compareClaims(a, b *claimItem) int { return cmp.Compare(a.ID, b.ID) }
@@ -26,81 +26,81 @@ func (s ClaimState) Live() bool {
 }
 
 func (m *Machine) takeClaim(r *TakeClaim) refusal {
-	a := ask{r.Ticket, r.Tranche, r.Fill, r.Rail}
-	if r.Mode != Modular && r.Mode != Atomic || r.Wallet == (market.Address{}) || r.Participant != 0 && r.Participant != m.call.Participant {
+	a := fillRequest{r.Ticket, r.Tranche, r.Fill, r.Rail}
+	if r.Mode != Modular && r.Mode != Atomic || r.Wallet == (market.Address{}) || r.Participant != 0 && r.Participant != m.current.Participant {
 		return refusal{reason: event.ReasonInvalidCommand}
 	}
-	if m.call.Blocked != 0 {
-		return refusal{reason: m.call.Blocked}
+	if m.current.Blocked != 0 {
+		return refusal{reason: m.current.Blocked}
 	}
-	on, no := m.offered(a)
+	on, no := m.ticketForSale(a)
 	if no.reason != 0 {
 		return no
 	}
 	t := m.tickets.at(on)
 	var terms Terms
 	if r.Quote != 0 {
-		no = m.quoted(r.Quote, a, &terms)
+		no = m.quotedTerms(r.Quote, a, &terms)
 	} else {
-		no = m.price(a, t, &terms)
+		no = m.computeTerms(a, t, &terms)
 	}
 	if no.reason != 0 {
 		return no
 	}
-	if no := m.room(&terms, t.Tranche(a.tranche)); no.reason != 0 {
+	if no := m.checkCapacityLeft(&terms, t.Tranche(a.tranche)); no.reason != 0 {
 		return no
 	}
 	id := market.ClaimID(r.Token)
-	if no := m.roomForClaim(id, r.Wallet); no.reason != 0 {
+	if no := m.makeRoomForClaim(id, r.Wallet); no.reason != 0 {
 		return no
 	}
 	if r.Quote != 0 {
 		slot, _ := m.quotes.find(r.Quote)
-		m.dropQuote(slot)
+		m.removeQuote(slot)
 	}
 	slot := m.claims.add(id)
 	c := m.claims.at(slot)
 	c.Claim = Claim{
 		ID: id, Quote: r.Quote, Mode: r.Mode, Terms: terms, Wallet: r.Wallet, Participant: r.Participant,
-		ReservedAt: m.call.At, Deadline: later(m.call.At, m.policy.ClaimTTL),
+		ReservedAt: m.current.At, Deadline: addTime(m.current.At, m.policy.ClaimTTL),
 	}
-	m.hold(&c.Terms)
-	m.become(slot, ClaimReserved)
+	m.reserve(&c.Terms)
+	m.setClaimState(slot, ClaimReserved)
 	return refusal{}
 }
 
-// roomForClaim checks the limits on claims, and forgets an old one for a new.
-func (m *Machine) roomForClaim(id market.ClaimID, wallet market.Address) refusal {
+// makeRoomForClaim checks the limits on claims, and forgets an old one for a new.
+func (m *Machine) makeRoomForClaim(id market.ClaimID, wallet market.Address) refusal {
 	if m.claims.get(id) != nil {
 		return refusal{reason: event.ReasonInvalidCommand}
 	}
 	if most := uint32(m.policy.WalletClaims); m.wallets[wallet] >= most {
 		return refusal{event.ReasonWalletClaims, int64(most)}
 	}
-	if m.claims.len() >= m.bounds.claims {
-		from := &m.endedFree
-		if len(m.endedPaid.heap) > m.bounds.claims/4 {
-			from = &m.endedPaid
+	if m.claims.len() >= m.limits.claims {
+		from := &m.removableUnpaid
+		if len(m.removablePaid.heap) > m.limits.claims/4 {
+			from = &m.removablePaid
 		}
 		oldest, ok := from.first()
 		if !ok {
-			return refusal{event.ReasonDeskFull, int64(m.bounds.claims)}
+			return refusal{event.ReasonDeskFull, int64(m.limits.claims)}
 		}
-		m.forgetClaim(oldest)
+		m.removeClaim(oldest)
 	}
 	return refusal{}
 }
 
-// hold takes the capacity and the atoms that terms need out of what is free.
-func (m *Machine) hold(t *Terms) {
+// reserve takes the capacity and the atoms that terms need out of what is free.
+func (m *Machine) reserve(t *Terms) {
 	m.move(t, func(tr *Tranche, p *Pair) {
 		tr.Reserved += t.Fill.USD()
 		p.Reserved += t.Base
 	})
 }
 
-// release gives them back.
-func (m *Machine) release(t *Terms) {
+// unreserve gives them back.
+func (m *Machine) unreserve(t *Terms) {
 	m.move(t, func(tr *Tranche, p *Pair) {
 		tr.Reserved -= t.Fill.USD()
 		p.Reserved -= t.Base
@@ -127,25 +127,25 @@ func (m *Machine) move(t *Terms, change func(tr *Tranche, p *Pair)) {
 	ticket, p := m.tickets.at(slot), findPair(m.pairs, t.Instrument)
 	tr := ticket.Tranche(t.Tranche)
 	change(tr, p)
-	m.tell(p)
-	m.touch(slot)
-	m.tellTranche(ticket, tr)
+	m.emit(p)
+	m.ticketChanged(slot)
+	m.emitTranche(ticket, tr)
 }
 
-// become moves a claim to its next state and writes it.
-func (m *Machine) become(slot uint32, next ClaimState) {
+// setClaimState moves a claim to its next state and writes it.
+func (m *Machine) setClaimState(slot uint32, next ClaimState) {
 	c := m.claims.at(slot)
 	if c.State == ClaimReserved {
 		m.claimEnds.remove(slot)
 		m.countWallet(c.Wallet, -1)
 	}
-	c.State, c.ChangedAt = next, m.call.At
+	c.State, c.ChangedAt = next, m.current.At
 	if next == ClaimReserved {
 		m.claimEnds.set(slot, c.Deadline, uint64(c.ID))
 		m.countWallet(c.Wallet, +1)
 	}
-	m.armEnded(slot)
-	m.tell(&c.Claim)
+	m.updateEnded(slot)
+	m.emit(&c.Claim)
 }
 
 // EachClaim calls f with every claim that is remembered and the payments that
@@ -174,107 +174,107 @@ func (m *Machine) countWallet(wallet market.Address, by int) {
 	}
 }
 
-// armEnded notes whether the claim may be forgotten: it has ended and no refund
+// updateEnded notes whether the claim may be forgotten: it has ended and no refund
 // is due.
-func (m *Machine) armEnded(slot uint32) {
+func (m *Machine) updateEnded(slot uint32) {
 	c := m.claims.at(slot)
-	m.endedFree.remove(slot)
-	m.endedPaid.remove(slot)
+	m.removableUnpaid.remove(slot)
+	m.removablePaid.remove(slot)
 	switch {
-	case c.State.Live() || c.dues != 0:
+	case c.State.Live() || c.refundsDue != 0:
 	case c.first != 0:
-		m.endedPaid.set(slot, c.ChangedAt, uint64(c.ID))
+		m.removablePaid.set(slot, c.ChangedAt, uint64(c.ID))
 	default:
-		m.endedFree.set(slot, c.ChangedAt, uint64(c.ID))
+		m.removableUnpaid.set(slot, c.ChangedAt, uint64(c.ID))
 	}
 }
 
 func (m *Machine) expireClaim(slot uint32) {
-	m.release(&m.claims.at(slot).Terms)
-	m.become(slot, ClaimExpired)
+	m.unreserve(&m.claims.at(slot).Terms)
+	m.setClaimState(slot, ClaimExpired)
 }
 
-// forgetClaim drops a claim and its payments.
-func (m *Machine) forgetClaim(slot uint32) {
+// removeClaim drops a claim and its payments.
+func (m *Machine) removeClaim(slot uint32) {
 	c := m.claims.at(slot)
 	id := c.ID
 	for at := c.first; at != 0; {
 		p := m.payments.at(at - 1)
 		at = p.next
-		m.payments.drop(p.Signature)
+		m.payments.remove(p.Signature)
 	}
-	m.endedFree.remove(slot)
-	m.endedPaid.remove(slot)
-	m.claims.drop(id)
-	m.tellGone(TagClaim, uint64(id))
+	m.removableUnpaid.remove(slot)
+	m.removablePaid.remove(slot)
+	m.claims.remove(id)
+	m.emitRemoved(TagClaim, uint64(id))
 }
 
-// named returns the slot of the claim that a request is about.
-func (m *Machine) named(id market.ClaimID) (uint32, refusal) {
+// findClaim returns the slot of the claim that a request is about.
+func (m *Machine) findClaim(id market.ClaimID) (uint32, refusal) {
 	slot, ok := m.claims.find(id)
 	if !ok {
 		return 0, refusal{reason: event.ReasonUnknownClaim}
 	}
-	m.call.outcome.Ticket = m.claims.at(slot).Terms.Ticket
+	m.current.outcome.Ticket = m.claims.at(slot).Terms.Ticket
 	return slot, refusal{}
 }
 
-func refuseState(c *claimItem) refusal {
+func rejectState(c *claimItem) refusal {
 	return refusal{event.ReasonClaimState, int64(c.State)}
 }
 
-// again answers a step that has been taken already, with the same proof.
-func (m *Machine) again(c *claimItem) refusal {
-	m.tell(&c.Claim)
+// repeatClaim answers a step that has been taken already, with the same proof.
+func (m *Machine) repeatClaim(c *claimItem) refusal {
+	m.emit(&c.Claim)
 	return refusal{}
 }
 
 func (m *Machine) beginDelivery(r *BeginDelivery) refusal {
-	slot, no := m.named(r.Claim)
+	slot, no := m.findClaim(r.Claim)
 	if no.reason != 0 {
 		return no
 	}
 	c := m.claims.at(slot)
 	switch {
 	case c.State == ClaimDelivering && c.Proof == r.Proof:
-		return m.again(c)
+		return m.repeatClaim(c)
 	case c.State != ClaimPaid:
-		return refuseState(c)
+		return rejectState(c)
 	}
 	c.Proof = r.Proof
-	m.become(slot, ClaimDelivering)
+	m.setClaimState(slot, ClaimDelivering)
 	return refusal{}
 }
 
-func (m *Machine) lapseDelivery(r *ExpireDelivery) refusal {
-	slot, no := m.named(r.Claim)
+func (m *Machine) expireDelivery(r *ExpireDelivery) refusal {
+	slot, no := m.findClaim(r.Claim)
 	if no.reason != 0 {
 		return no
 	}
 	c := m.claims.at(slot)
 	if c.State != ClaimDelivering || c.Proof != r.Proof {
-		return refuseState(c)
+		return rejectState(c)
 	}
 	c.Proof = [32]byte{}
-	m.become(slot, ClaimPaid)
+	m.setClaimState(slot, ClaimPaid)
 	return refusal{}
 }
 
 func (m *Machine) settleClaim(r *SettleClaim) refusal {
-	slot, no := m.named(r.Claim)
+	slot, no := m.findClaim(r.Claim)
 	if no.reason != 0 {
 		return no
 	}
 	c := m.claims.at(slot)
 	switch {
 	case c.State == ClaimSettled && c.Proof == r.Proof:
-		return m.again(c)
+		return m.repeatClaim(c)
 	case c.State != ClaimDelivering && c.State != ClaimCosigned:
-		return refuseState(c)
+		return rejectState(c)
 	}
 	c.Proof = r.Proof
 	m.sell(&c.Terms)
-	m.become(slot, ClaimSettled)
+	m.setClaimState(slot, ClaimSettled)
 	return refusal{}
 }
 
@@ -283,50 +283,50 @@ func (m *Machine) settleClaim(r *SettleClaim) refusal {
 // than that of its worth, and no inventory that was lowered below what is
 // promised.
 func (m *Machine) cosignClaim(r *CosignClaim) refusal {
-	slot, no := m.named(r.Claim)
+	slot, no := m.findClaim(r.Claim)
 	if no.reason != 0 {
 		return no
 	}
 	c := m.claims.at(slot)
 	switch {
 	case c.State == ClaimCosigned && c.Proof == r.Proof:
-		return m.again(c)
+		return m.repeatClaim(c)
 	case c.State != ClaimReserved || c.Mode != Atomic:
-		return refuseState(c)
-	case lockOn(m.locks, c.Terms.Instrument, c.Terms.Rail) != nil:
+		return rejectState(c)
+	case findLock(m.locks, c.Terms.Instrument, c.Terms.Rail) != nil:
 		return refusal{reason: event.ReasonLocked}
 	}
 	p := findPair(m.pairs, c.Terms.Instrument)
-	if no := m.call.outlook.anchored(p); no.reason != 0 {
+	if no := m.current.pricing.checkAnchor(p); no.reason != 0 {
 		return no
 	}
-	if no := within(p, c.Terms.Reference); no.reason != 0 {
+	if no := checkCorridor(p, c.Terms.Reference); no.reason != 0 {
 		return no
 	}
-	if no := m.stillWorth(p, &c.Terms); no.reason != 0 {
+	if no := m.checkPaymentValue(p, &c.Terms); no.reason != 0 {
 		return no
 	}
 	if p.Reserved+p.Sold > p.Inventory {
-		return refusal{event.ReasonInventory, limitOf(p.Inventory)}
+		return refusal{event.ReasonInventory, clampToInt64(p.Inventory)}
 	}
 	c.Proof = r.Proof
-	m.become(slot, ClaimCosigned)
+	m.setClaimState(slot, ClaimCosigned)
 	return refusal{}
 }
 
 func (m *Machine) releaseClaim(r *ReleaseClaim) refusal {
-	slot, no := m.named(r.Claim)
+	slot, no := m.findClaim(r.Claim)
 	if no.reason != 0 {
 		return no
 	}
 	c := m.claims.at(slot)
 	switch c.State {
 	case ClaimReleased:
-		return m.again(c)
+		return m.repeatClaim(c)
 	case ClaimCosigned:
-		m.release(&c.Terms)
-		m.become(slot, ClaimReleased)
+		m.unreserve(&c.Terms)
+		m.setClaimState(slot, ClaimReleased)
 		return refusal{}
 	}
-	return refuseState(c)
+	return rejectState(c)
 }

@@ -114,7 +114,7 @@ func inLines(data []byte) string {
 // padding.
 func eventBytes(rec Record) (data []byte) {
 	out := event.NewGrowingSink(8)
-	writeRecord(rec, 7, &wire{}, out)
+	writeRecord(rec, 7, &codec{}, out)
 	for i := range out.Events() {
 		c, _ := out.Events()[i].Desk()
 		data = append(data, c.Data...)
@@ -270,7 +270,7 @@ func TestRecordRoundTrip(t *testing.T) {
 		}
 		want = append(want, rec)
 		storedRecord(t, rec)
-		writeRecord(rec, uint64(k), &wire{}, out)
+		writeRecord(rec, uint64(k), &codec{}, out)
 		*out.Next() = event.Event{Seq: uint64(k), Kind: event.Accepted}
 	}
 	var r Reader
@@ -297,7 +297,7 @@ func storedRecord(t *testing.T, rec Record) {
 	if err != nil || string(rest) != "after" || !reflect.DeepEqual(got, rec) {
 		t.Errorf("%T: %+v, %d bytes left, %v", rec, got, len(rest), err)
 	}
-	if !bytes.Equal(data[recordHead:], eventBytes(rec)) {
+	if !bytes.Equal(data[recordHeaderSize:], eventBytes(rec)) {
 		t.Errorf("%T: the store has other bytes than the events", rec)
 	}
 	damaged := [][]byte{append([]byte{99}, data[1:]...), append([]byte{data[0], data[1] + 1, data[2]}, append(bytes.Clone(data[3:]), 0)...)}
@@ -315,7 +315,7 @@ func storedRecord(t *testing.T, rec Record) {
 func TestReaderRefusesTornRecords(t *testing.T) {
 	whole := event.NewGrowingSink(8)
 	claim := newRecord(TagClaim)
-	writeRecord(claim, 7, &wire{}, whole)
+	writeRecord(claim, 7, &codec{}, whole)
 	pieces := whole.Events()
 	if len(pieces) < 3 {
 		t.Fatalf("a claim has %d pieces", len(pieces))
@@ -354,19 +354,19 @@ func TestReaderRefusesTornRecords(t *testing.T) {
 // none.
 func TestWireFlag(t *testing.T) {
 	for b, want := range map[byte]bool{0: true, 1: true, 2: false, 255: false} {
-		w := wire{buf: []byte{b}, reading: true}
+		w := codec{buf: []byte{b}, reading: true}
 		var v bool
-		if w.flag(&v); w.whole() != want {
-			t.Errorf("flag %d: %v", b, w.whole())
+		if w.flag(&v); w.complete() != want {
+			t.Errorf("flag %d: %v", b, w.complete())
 		}
 	}
 	rapid.Check(t, func(t *rapid.T) {
 		data := rapid.SliceOfN(rapid.Byte(), 0, 60).Draw(t, "data")
-		w := wire{buf: data, reading: true}
+		w := codec{buf: data, reading: true}
 		text := "old"
 		w.text(&text)
-		if want := len(data) > 0 && int(data[0]) == len(data)-1 && len(data)-1 <= MaxText; w.whole() != want {
-			t.Fatalf("text: %v", w.whole())
+		if want := len(data) > 0 && int(data[0]) == len(data)-1 && len(data)-1 <= MaxText; w.complete() != want {
+			t.Fatalf("text: %v", w.complete())
 		} else if want && text != string(data[1:]) {
 			t.Fatalf("text %q", text)
 		}
@@ -430,24 +430,24 @@ func FuzzRestore(f *testing.F) {
 		if err != nil {
 			return
 		}
-		if !m.same(data) {
+		if !m.sameSnapshot(data) {
 			t.Fatal("not the same bytes again")
 		}
 		out := event.NewGrowingSink(64)
-		for i, at := range []int64{m.shown.At, later(m.shown.At, hour), later(m.shown.At, 40*day)} {
+		for i, at := range []int64{m.lastShown.At, addTime(m.lastShown.At, hour), addTime(m.lastShown.At, 40*day)} {
 			for _, slot := range m.claims.slots {
 				c := &m.claims.at(slot).Claim
 				m.Apply(AppendRequest(nil, &ProvePayment{
 					Header: Header{Token: 1}, Claim: c.ID, Rail: c.Terms.Rail, Amount: c.Terms.Payment, Signature: signature(fmt.Sprint(i)),
-				}), Stamp{Seq: m.shown.Seq + 1, At: at}, books{}, out)
+				}), Stamp{Seq: m.lastShown.Seq + 1, At: at}, books{}, out)
 				for _, r := range []Request{
 					&SettleClaim{Header: Header{Token: 1}, Claim: c.ID}, &AbandonDelivery{Header: Header{Token: 1}, Claim: c.ID},
 				} {
-					m.Apply(AppendRequest(nil, r), Stamp{Seq: m.shown.Seq + 1, At: at}, books{}, out)
+					m.Apply(AppendRequest(nil, r), Stamp{Seq: m.lastShown.Seq + 1, At: at}, books{}, out)
 				}
 				break
 			}
-			m.Expire(Stamp{Seq: m.shown.Seq + 1, At: at}, out)
+			m.Expire(Stamp{Seq: m.lastShown.Seq + 1, At: at}, out)
 			if err := checkSums(m); err != nil {
 				t.Fatal(err)
 			}

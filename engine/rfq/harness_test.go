@@ -137,7 +137,7 @@ func (d *desk) restart(t fatal) {
 	if d.m.NextExpiry() != m.NextExpiry() {
 		t.Fatalf("seq %d: next expiry %d became %d", d.seq, d.m.NextExpiry(), m.NextExpiry())
 	}
-	m.bounds = d.m.bounds
+	m.limits = d.m.limits
 	d.m = m
 }
 
@@ -329,7 +329,7 @@ func (l *ledger) agrees(m *Machine) error {
 			}
 			applied[p.Claim] = p.Amount
 		}
-		if losesClaim(p.Reason) {
+		if endsClaim(p.Reason) {
 			lost[p.Claim] = true
 		}
 	}

@@ -51,10 +51,10 @@ func newGame(t *rapid.T) *game {
 	g := &game{desk: newDesk(), out2: event.NewGrowingSink(64)}
 	g.at = testAt
 	if rapid.Bool().Draw(t, "small") {
-		g.m.bounds = bounds{tickets: 3, quotes: 3, claims: 5, payments: 3, refunds: 2}
+		g.m.limits = memoryLimits{tickets: 3, quotes: 3, claims: 5, payments: 3, refunds: 2}
 	}
 	g.twin = New()
-	g.twin.bounds = g.m.bounds
+	g.twin.limits = g.m.limits
 	policy := testPolicy()
 	policy.WalletClaims = 1
 	ticket := &PostTicket{Label: "first", Capacities: []market.USD{1_000_000_000, 50_000_000_000}}
@@ -92,7 +92,7 @@ func (g *game) step(t *rapid.T, seen map[string]int) {
 		if err != nil {
 			t.Fatalf("seq %d: %v", g.seq, err)
 		}
-		m.bounds = g.twin.bounds
+		m.limits = g.twin.limits
 		g.twin = m
 	}
 	due := g.m.NextExpiry()

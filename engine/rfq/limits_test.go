@@ -10,8 +10,8 @@ import (
 )
 
 func TestBoundsAreTheLimits(t *testing.T) {
-	if want := (bounds{MaxTickets, MaxQuotes, MaxClaims, MaxPayments, MaxRefunds}); New().bounds != want {
-		t.Errorf("%+v", New().bounds)
+	if want := (memoryLimits{MaxTickets, MaxQuotes, MaxClaims, MaxPayments, MaxRefunds}); New().limits != want {
+		t.Errorf("%+v", New().limits)
 	}
 }
 
@@ -121,7 +121,7 @@ func (d *taker) knows(id market.ClaimID) bool { return d.m.claims.get(id) != nil
 // lives, or owes a refund, does not.
 func TestMaxClaims(t *testing.T) {
 	d := &taker{desk: openDesk(t, 1_000_000)}
-	d.m.bounds.claims = 5
+	d.m.limits.claims = 5
 	a := d.take(t, "a")
 	b := d.take(t, "b")
 	c := d.take(t, "c")
@@ -160,10 +160,10 @@ func TestMaxClaims(t *testing.T) {
 // ones go first where they are more than a quarter.
 func TestFreeClaimsForgetNoPayment(t *testing.T) {
 	d := &taker{desk: openDesk(t, 1_000_000)}
-	d.m.bounds.claims = 8
+	d.m.limits.claims = 8
 	flood := func() {
 		t.Helper()
-		for i := range 2 * d.m.bounds.claims {
+		for i := range 2 * d.m.limits.claims {
 			d.take(t, fmt.Sprint("nobody ", i))
 			d.at += 300 * second
 		}
@@ -199,7 +199,7 @@ func TestFreeClaimsForgetNoPayment(t *testing.T) {
 // payments makes room, but never the one that is being paid.
 func TestMaxPayments(t *testing.T) {
 	d := &taker{desk: openDesk(t, 1_000_000)}
-	d.m.bounds.payments = 2
+	d.m.limits.payments = 2
 	a, b, c := d.take(t, "a"), d.take(t, "b"), d.take(t, "c")
 	lapsed := d.take(t, "d")
 	d.settle(t, a)
@@ -234,7 +234,7 @@ func TestMaxPayments(t *testing.T) {
 // for ever, and never what pays its claim.
 func TestMaxRefunds(t *testing.T) {
 	d := &taker{desk: openDesk(t, 1_000_000)}
-	d.m.bounds.payments, d.m.bounds.refunds = 4, 2
+	d.m.limits.payments, d.m.limits.refunds = 4, 2
 	dusty, old, honest := d.take(t, "a"), d.take(t, "b"), d.take(t, "c")
 	d.settle(t, old)
 	dust := &ProvePayment{Header: token(99), Claim: dusty, Rail: market.RailUSDC, Amount: 1}
@@ -272,7 +272,7 @@ func TestMaxRefunds(t *testing.T) {
 // noted.
 func TestMaxRefundsAbandon(t *testing.T) {
 	d := &taker{desk: openDesk(t, 1_000_000)}
-	d.m.bounds.refunds = 1
+	d.m.limits.refunds = 1
 	dusty, paid := d.take(t, "a"), d.take(t, "b")
 	d.pay(t, paid, "whole")
 	d.must(t, &ProvePayment{Header: token(0), Claim: dusty, Rail: market.RailUSDC, Amount: 1, Signature: signature("dust")})
@@ -283,8 +283,8 @@ func TestMaxRefundsAbandon(t *testing.T) {
 	d.must(t, abandon) // again, though it is full
 	d.check(t)
 	d.restart(t)
-	if p := d.m.payments.get(signature("whole")); p.State != PaymentRefundDue || p.Reason != event.ReasonUndeliverable || d.m.dues != 1 {
-		t.Errorf("%+v, %d refunds due", p, d.m.dues)
+	if p := d.m.payments.get(signature("whole")); p.State != PaymentRefundDue || p.Reason != event.ReasonUndeliverable || d.m.refundsDue != 1 {
+		t.Errorf("%+v, %d refunds due", p, d.m.refundsDue)
 	}
 }
 

@@ -32,35 +32,35 @@ type Machine struct {
 	claims     table[market.ClaimID, claimItem]
 	payments   table[[64]byte, paymentItem]
 	wallets    map[market.Address]uint32 // claims reserved
-	dues       int                       // payments due for refund
+	refundsDue int                       // payments due for refund
 	lastTicket market.TicketID
 
 	quoteEnds, claimEnds, ticketEnds timers
-	// forgets has the tickets that have ended and reserve nothing; endedPaid and
-	// endedFree the claims that may be forgotten, with payments and without, by
+	// ticketRemovals has the tickets that have ended and reserve nothing; removablePaid and
+	// removableUnpaid the claims that may be forgotten, with payments and without, by
 	// ChangedAt.
-	forgets, endedPaid, endedFree timers
+	ticketRemovals, removablePaid, removableUnpaid timers
 
-	shown Stamp // of the last change that a View shows
+	lastShown Stamp // of the last change that a View shows
 
-	bounds bounds
-	call   call
-	inbox  [KindSetFirstTicket + 1]Request // read into, one a kind
-	in, w  wire                            // scratch memory to read and to write with
+	limits   memoryLimits
+	current  currentCommand
+	requests [KindSetFirstTicket + 1]Request // read into, one a kind
+	in, w    codec                           // scratch memory to read and to write with
 }
 
-// bounds are the limits of memory: lower in tests alone.
-type bounds struct{ tickets, quotes, claims, payments, refunds int }
+// memoryLimits are the limits of memory: lower in tests alone.
+type memoryLimits struct{ tickets, quotes, claims, payments, refunds int }
 
-// call is what handlers know of the command at hand, and their scratch memory.
-type call struct {
+// currentCommand is what handlers know of the command at hand, and their scratch memory.
+type currentCommand struct {
 	Stamp
 	out     *event.Sink
 	outcome Outcome
 	key     KeyUsed
-	gone    Removed
+	removed Removed
 	tranche TicketTranche
-	outlook outlook
+	pricing pricing
 }
 
 // New returns a desk that has nothing: no policy, so nothing is priced.
@@ -71,7 +71,7 @@ func New() *Machine {
 		claims:   newTable[market.ClaimID, claimItem](),
 		payments: newTable[[64]byte, paymentItem](),
 		wallets:  map[market.Address]uint32{},
-		bounds: bounds{
+		limits: memoryLimits{
 			tickets: MaxTickets, quotes: MaxQuotes, claims: MaxClaims, payments: MaxPayments, refunds: MaxRefunds,
 		},
 	}
@@ -85,8 +85,8 @@ func New() *Machine {
 func (m *Machine) Apply(data []byte, s Stamp, px Prices, out *event.Sink) {
 	m.Expire(s, out)
 	m.begin(s, out)
-	m.call.outlook = outlook{pairs: m.pairs, books: px, at: s.At}
-	o := &m.call.outcome
+	m.current.pricing = pricing{pairs: m.pairs, books: px, at: s.At}
+	o := &m.current.outcome
 	*o = Outcome{At: s.At}
 	r := m.read(data)
 	var no refusal
@@ -99,37 +99,37 @@ func (m *Machine) Apply(data []byte, s Stamp, px Prices, out *event.Sink) {
 		head := r.Head()
 		o.Token, o.Kind = head.Token, r.Kind()
 		if head.Key != (IdempotencyKey{}) {
-			m.call.key = KeyUsed{head.Token, head.Key}
-			m.tell(&m.call.key)
+			m.current.key = KeyUsed{head.Token, head.Key}
+			m.emit(&m.current.key)
 		}
 		if no = m.admit(head); no.reason == 0 {
 			no = m.do(r)
 		}
 	}
 	o.Reason, o.Limit = no.reason, no.limit
-	m.tell(o)
+	m.emit(o)
 	m.end()
 }
 
-func (m *Machine) begin(s Stamp, out *event.Sink) { m.call.Stamp, m.call.out = s, out }
+func (m *Machine) begin(s Stamp, out *event.Sink) { m.current.Stamp, m.current.out = s, out }
 
-func (m *Machine) end() { m.call.out, m.call.outlook = nil, outlook{} }
+func (m *Machine) end() { m.current.out, m.current.pricing = nil, pricing{} }
 
 // read returns the request that data is, or nil. It is good until the next.
 func (m *Machine) read(data []byte) Request {
-	if len(data) == 0 || int(data[0]) >= len(m.inbox) {
+	if len(data) == 0 || int(data[0]) >= len(m.requests) {
 		return nil
 	}
 	k := RequestKind(data[0])
-	if m.inbox[k] == nil {
-		if m.inbox[k] = newRequest(k); m.inbox[k] == nil {
+	if m.requests[k] == nil {
+		if m.requests[k] = newRequest(k); m.requests[k] == nil {
 			return nil
 		}
 	}
-	if !readRequest(m.inbox[k], data, &m.in) {
+	if !readRequest(m.requests[k], data, &m.in) {
 		return nil
 	}
-	return m.inbox[k]
+	return m.requests[k]
 }
 
 func (m *Machine) admit(h *Header) refusal {
@@ -175,7 +175,7 @@ func (m *Machine) do(r Request) refusal {
 	case *BeginDelivery:
 		return m.beginDelivery(r)
 	case *ExpireDelivery:
-		return m.lapseDelivery(r)
+		return m.expireDelivery(r)
 	case *SettleClaim:
 		return m.settleClaim(r)
 	case *CosignClaim:
@@ -187,25 +187,25 @@ func (m *Machine) do(r Request) refusal {
 	case *AbandonDelivery:
 		return m.abandonDelivery(r)
 	case *SetFirstTicket:
-		return m.numberTickets(r)
+		return m.setFirstTicket(r)
 	}
 	return refusal{reason: event.ReasonInvalidCommand}
 }
 
-// tell writes a record, and notes the change where a View shows it.
-func (m *Machine) tell(rec Record) {
-	writeRecord(rec, m.call.Seq, &m.w, m.call.out)
+// emit writes a record, and notes the change where a View shows it.
+func (m *Machine) emit(rec Record) {
+	writeRecord(rec, m.current.Seq, &m.w, m.current.out)
 	switch rec.Tag() {
 	case TagPolicy, TagPair, TagRailPrice, TagLock, TagOperator, TagTicket, TagTranche:
-		m.shown = Stamp{Seq: m.call.Seq, At: m.call.At}
+		m.lastShown = Stamp{Seq: m.current.Seq, At: m.current.At}
 	}
 }
 
-func (m *Machine) tellGone(what Tag, id uint64) {
-	m.call.gone = Removed{what, id, m.call.At}
-	m.tell(&m.call.gone)
+func (m *Machine) emitRemoved(what Tag, id uint64) {
+	m.current.removed = Removed{what, id, m.current.At}
+	m.emit(&m.current.removed)
 	if what == TagTicket {
-		m.shown = Stamp{Seq: m.call.Seq, At: m.call.At}
+		m.lastShown = Stamp{Seq: m.current.Seq, At: m.current.At}
 	}
 }
 
@@ -216,7 +216,7 @@ func (m *Machine) tellGone(what Tag, id uint64) {
 func (m *Machine) Expire(s Stamp, out *event.Sink) {
 	m.begin(s, out)
 	for slot, ok := m.quoteEnds.due(s.At); ok; slot, ok = m.quoteEnds.due(s.At) {
-		m.dropQuote(slot)
+		m.removeQuote(slot)
 	}
 	for slot, ok := m.claimEnds.due(s.At); ok; slot, ok = m.claimEnds.due(s.At) {
 		m.expireClaim(slot)
@@ -224,8 +224,8 @@ func (m *Machine) Expire(s Stamp, out *event.Sink) {
 	for slot, ok := m.ticketEnds.due(s.At); ok; slot, ok = m.ticketEnds.due(s.At) {
 		m.endTicket(slot, TicketExpired)
 	}
-	for slot, ok := m.forgets.due(s.At); ok; slot, ok = m.forgets.due(s.At) {
-		m.forgetTicket(slot)
+	for slot, ok := m.ticketRemovals.due(s.At); ok; slot, ok = m.ticketRemovals.due(s.At) {
+		m.removeTicket(slot)
 	}
 	m.end()
 }
@@ -234,7 +234,7 @@ func (m *Machine) Expire(s Stamp, out *event.Sink) {
 // stand.
 func (m *Machine) NextExpiry() int64 {
 	next := int64(0)
-	for _, t := range [...]*timers{&m.quoteEnds, &m.claimEnds, &m.ticketEnds, &m.forgets} {
+	for _, t := range [...]*timers{&m.quoteEnds, &m.claimEnds, &m.ticketEnds, &m.ticketRemovals} {
 		if len(t.heap) != 0 && (next == 0 || t.heap[0].at < next) {
 			next = t.heap[0].at
 		}
@@ -245,21 +245,21 @@ func (m *Machine) NextExpiry() int64 {
 // ReadModel returns a reader's copy of what is shown, as if it had followed the
 // records.
 func (m *Machine) ReadModel() *ReadModel {
-	b := &ReadModel{now: View{
-		Seq: m.shown.Seq, At: m.shown.At, Policy: m.policy,
+	b := &ReadModel{current: View{
+		Seq: m.lastShown.Seq, At: m.lastShown.At, Policy: m.policy,
 		Pairs: slices.Clone(m.pairs), RailPrices: slices.Clone(m.rails),
 		Locks: slices.Clone(m.locks), Operators: slices.Clone(m.operators),
 	}}
 	for _, t := range m.tickets.sorted(compareTickets) {
 		shown := *t
 		shown.Tranches = slices.Clone(t.Tranches)
-		b.now.Tickets = append(b.now.Tickets, &shown)
+		b.current.Tickets = append(b.current.Tickets, &shown)
 	}
 	return b
 }
 
-// later is at + d, or the end of time.
-func later(at, d int64) int64 {
+// addTime is at + d, or the end of time.
+func addTime(at, d int64) int64 {
 	if at > math.MaxInt64-d {
 		return math.MaxInt64
 	}

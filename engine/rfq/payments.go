@@ -18,67 +18,67 @@ func (m *Machine) provePayment(r *ProvePayment) refusal {
 		return refusal{reason: event.ReasonInvalidCommand}
 	}
 	if p := m.payments.get(r.Signature); p != nil {
-		return m.provedBefore(r, p)
+		return m.repeatPayment(r, p)
 	}
-	slot, no := m.named(r.Claim)
+	slot, no := m.findClaim(r.Claim)
 	if no.reason != 0 {
 		return no
 	}
 	c := m.claims.at(slot)
-	why := m.whyRefund(&c.Claim, r)
-	if why != 0 && m.dues >= m.bounds.refunds {
-		return refusal{event.ReasonDeskFull, int64(m.bounds.refunds)}
+	why := m.refundReason(&c.Claim, r)
+	if why != 0 && m.refundsDue >= m.limits.refunds {
+		return refusal{event.ReasonDeskFull, int64(m.limits.refunds)}
 	}
-	if no := m.roomForPayment(slot); no.reason != 0 {
+	if no := m.makeRoomForPayment(slot); no.reason != 0 {
 		return no
 	}
 	p := m.addPayment(slot, r)
 	late := c.State == ClaimExpired
 	if why != 0 {
 		p.State, p.Reason = PaymentRefundDue, why
-		m.owe(c, +1)
-		m.tell(&p.Payment)
+		m.countRefundDue(c, +1)
+		m.emit(&p.Payment)
 		if late && why == event.ReasonLatePayment { // not by what does not fit: dust would bar the real payment
-			m.become(slot, ClaimRefundDue)
+			m.setClaimState(slot, ClaimRefundDue)
 		} else {
-			m.armEnded(slot)
+			m.updateEnded(slot)
 		}
 		return refusal{}
 	}
 	p.State = PaymentApplied
 	c.Paid = r.Amount
-	m.tell(&p.Payment)
+	m.emit(&p.Payment)
 	if late {
-		m.hold(&c.Terms)
+		m.reserve(&c.Terms)
 	}
-	m.become(slot, ClaimPaid)
+	m.setClaimState(slot, ClaimPaid)
 	return refusal{}
 }
 
-// provedBefore answers a signature that is known: as it was answered, for the
+// repeatPayment answers a signature that is known: as it was answered, for the
 // same claim.
-func (m *Machine) provedBefore(r *ProvePayment, p *paymentItem) refusal {
+func (m *Machine) repeatPayment(r *ProvePayment, p *paymentItem) refusal {
 	if p.Claim != r.Claim {
 		return refusal{reason: event.ReasonPaymentUsed}
 	}
-	m.call.outcome.Ticket = m.claims.get(p.Claim).Terms.Ticket
-	m.tell(&p.Payment)
+	m.current.outcome.Ticket = m.claims.get(p.Claim).Terms.Ticket
+	m.emit(&p.Payment)
 	return refusal{}
 }
 
-// roomForPayment keeps to the limit: the oldest claim that has ended, is paid
+// makeRoomForPayment keeps to the limit: the oldest claim that has ended, is paid
 // and owes nothing is forgotten with its payments, but not the one in slot.
-func (m *Machine) roomForPayment(slot uint32) refusal {
-	if m.payments.len() < m.bounds.payments {
+func (m *Machine) makeRoomForPayment(slot uint32) refusal {
+	if m.payments.len() < m.limits.payments {
 		return refusal{}
 	}
-	m.endedPaid.remove(slot)
-	oldest, ok := m.endedPaid.first()
+	m.removablePaid.remove(slot)
+	oldest, ok := m.removablePaid.first()
 	if !ok {
-		m.armEnded(slot)
-		return refusal{event.ReasonDeskFull, int64(m.bounds.payments)}
+		m.updateEnded(slot)
+		return refusal{event.ReasonDeskFull, int64(m.limits.payments)}
 	}
-	m.forgetClaim(oldest)
+	m.removeClaim(oldest)
 	return refusal{}
 }
 
@@ -88,20 +88,20 @@ func (m *Machine) addPayment(slot uint32, r *ProvePayment) *paymentItem {
 	p := m.payments.at(at)
 	p.Payment = Payment{
 		Signature: r.Signature, Claim: r.Claim, Rail: r.Rail, Amount: r.Amount,
-		Payer: r.Payer, Slot: r.Slot, At: m.call.At,
+		Payer: r.Payer, Slot: r.Slot, At: m.current.At,
 	}
-	m.link(m.claims.at(slot), at)
+	m.appendPayment(m.claims.at(slot), at)
 	return p
 }
 
-// owe counts what is due for refund.
-func (m *Machine) owe(c *claimItem, by int) {
-	c.dues += uint32(by)
-	m.dues += by
+// countRefundDue counts what is due for refund.
+func (m *Machine) countRefundDue(c *claimItem, by int) {
+	c.refundsDue += uint32(by)
+	m.refundsDue += by
 }
 
-// link makes the payment in slot at the last of c's.
-func (m *Machine) link(c *claimItem, at uint32) {
+// appendPayment makes the payment in slot at the last of c's.
+func (m *Machine) appendPayment(c *claimItem, at uint32) {
 	if c.first == 0 {
 		c.first = at + 1
 	} else {
@@ -110,8 +110,8 @@ func (m *Machine) link(c *claimItem, at uint32) {
 	c.last = at + 1
 }
 
-// whyRefund says why money that came for c cannot be taken; 0 = it is.
-func (m *Machine) whyRefund(c *Claim, r *ProvePayment) event.Reason {
+// refundReason says why money that came for c cannot be taken; 0 = it is.
+func (m *Machine) refundReason(c *Claim, r *ProvePayment) event.Reason {
 	switch c.State {
 	case ClaimReserved, ClaimExpired:
 	case ClaimRefundDue:
@@ -124,7 +124,7 @@ func (m *Machine) whyRefund(c *Claim, r *ProvePayment) event.Reason {
 		return event.ReasonClaimState
 	case r.Rail != c.Terms.Rail || r.Amount < c.Terms.Payment:
 		return event.ReasonPaymentMismatch
-	case c.State == ClaimExpired && !m.canHonour(c):
+	case c.State == ClaimExpired && !m.canServeLate(c):
 		return event.ReasonLatePayment
 	}
 	return 0
@@ -132,36 +132,36 @@ func (m *Machine) whyRefund(c *Claim, r *ProvePayment) event.Reason {
 
 // refundable reports whether why is what a payment that is owed back may say.
 func refundable(why event.Reason) bool {
-	return why == event.ReasonClaimState || why == event.ReasonPaymentMismatch || losesClaim(why)
+	return why == event.ReasonClaimState || why == event.ReasonPaymentMismatch || endsClaim(why)
 }
 
-// losesClaim reports whether why says of a payment that its claim is refund_due.
-func losesClaim(why event.Reason) bool {
+// endsClaim reports whether why says of a payment that its claim is refund_due.
+func endsClaim(why event.Reason) bool {
 	return why == event.ReasonLatePayment || why == event.ReasonUndeliverable
 }
 
-// canHonour reports whether an expired claim can still be served on its terms:
+// canServeLate reports whether an expired claim can still be served on its terms:
 // what a new claim and the last look of CosignClaim ask for, and money that is
 // still worth the fill. Else it would be an option on the price, free until the
 // window ends: paid where the market has moved the client's way, left where not.
-func (m *Machine) canHonour(c *Claim) bool {
+func (m *Machine) canServeLate(c *Claim) bool {
 	t := m.tickets.get(c.Terms.Ticket)
-	if m.call.At-c.Deadline > m.policy.LateWindow || t == nil || t.Ended() ||
-		lockOn(m.locks, c.Terms.Instrument, c.Terms.Rail) != nil ||
-		m.room(&c.Terms, t.Tranche(c.Terms.Tranche)).reason != 0 {
+	if m.current.At-c.Deadline > m.policy.LateWindow || t == nil || t.Ended() ||
+		findLock(m.locks, c.Terms.Instrument, c.Terms.Rail) != nil ||
+		m.checkCapacityLeft(&c.Terms, t.Tranche(c.Terms.Tranche)).reason != 0 {
 		return false
 	}
 	p := findPair(m.pairs, c.Terms.Instrument)
-	return m.call.outlook.anchored(p).reason == 0 && within(p, c.Terms.Reference).reason == 0 &&
-		m.stillWorth(p, &c.Terms).reason == 0
+	return m.current.pricing.checkAnchor(p).reason == 0 && checkCorridor(p, c.Terms.Reference).reason == 0 &&
+		m.checkPaymentValue(p, &c.Terms).reason == 0
 }
 
-// stillWorth checks that the payment of terms is worth their fill at the rail's
+// checkPaymentValue checks that the payment of terms is worth their fill at the rail's
 // price of now, less the corridor of their pair: the least that is taken is
 // payment now × (1 - corridor), both steps rounded up, for the desk. Refused where
 // the rail has no price that is young enough, and as PriceCorridor, with that
 // least in atoms as limit, where the payment is below it.
-func (m *Machine) stillWorth(p *Pair, t *Terms) refusal {
+func (m *Machine) checkPaymentValue(p *Pair, t *Terms) refusal {
 	price, no := m.priceOfRail(t.Rail)
 	if no.reason != 0 {
 		return no
@@ -172,7 +172,7 @@ func (m *Machine) stillWorth(p *Pair, t *Terms) refusal {
 	}
 	least, err := market.MulDivCeil(now, market.MaxBps-uint64(p.CorridorBps), market.MaxBps)
 	if err != nil || least > t.Payment {
-		return refusal{event.ReasonPriceCorridor, limitOf(least)}
+		return refusal{event.ReasonPriceCorridor, clampToInt64(least)}
 	}
 	return refusal{}
 }
@@ -180,26 +180,26 @@ func (m *Machine) stillWorth(p *Pair, t *Terms) refusal {
 // abandonDelivery ends a paid claim that cannot be delivered: what it holds is
 // free again, and its money is owed back.
 func (m *Machine) abandonDelivery(r *AbandonDelivery) refusal {
-	slot, no := m.named(r.Claim)
+	slot, no := m.findClaim(r.Claim)
 	if no.reason != 0 {
 		return no
 	}
 	c := m.claims.at(slot)
 	switch {
 	case c.State == ClaimRefundDue && m.paymentOf(c, undeliverable) != nil:
-		return m.again(c)
+		return m.repeatClaim(c)
 	case c.State != ClaimPaid:
-		return refuseState(c)
-	case m.dues >= m.bounds.refunds:
-		return refusal{event.ReasonDeskFull, int64(m.bounds.refunds)}
+		return rejectState(c)
+	case m.refundsDue >= m.limits.refunds:
+		return refusal{event.ReasonDeskFull, int64(m.limits.refunds)}
 	}
 	p := m.paymentOf(c, applied)
 	p.State, p.Reason = PaymentRefundDue, event.ReasonUndeliverable
-	m.owe(c, +1)
-	m.tell(&p.Payment)
-	m.release(&c.Terms)
+	m.countRefundDue(c, +1)
+	m.emit(&p.Payment)
+	m.unreserve(&c.Terms)
 	c.Paid = 0
-	m.become(slot, ClaimRefundDue)
+	m.setClaimState(slot, ClaimRefundDue)
 	return refusal{}
 }
 
@@ -224,20 +224,20 @@ func (m *Machine) refundPayment(r *RefundPayment) refusal {
 	if p == nil {
 		return refusal{reason: event.ReasonUnknownPayment}
 	}
-	slot, no := m.named(p.Claim)
+	slot, no := m.findClaim(p.Claim)
 	if no.reason != 0 {
 		return no
 	}
 	switch {
 	case p.State == PaymentRefunded && p.Proof == r.Proof:
-		m.tell(&p.Payment)
+		m.emit(&p.Payment)
 		return refusal{}
 	case p.State != PaymentRefundDue:
 		return refusal{reason: event.ReasonPaymentUsed}
 	}
 	p.State, p.Proof = PaymentRefunded, r.Proof
-	m.owe(m.claims.at(slot), -1)
-	m.armEnded(slot)
-	m.tell(&p.Payment)
+	m.countRefundDue(m.claims.at(slot), -1)
+	m.updateEnded(slot)
+	m.emit(&p.Payment)
 	return refusal{}
 }

@@ -51,12 +51,12 @@ type refusal struct {
 	limit  int64
 }
 
-// limitOf is a number of atoms as a limit: what passes an int64 is its largest.
-func limitOf(atoms uint64) int64 { return int64(min(atoms, math.MaxInt64)) }
+// clampToInt64 is a number of atoms as a limit: what passes an int64 is its largest.
+func clampToInt64(atoms uint64) int64 { return int64(min(atoms, math.MaxInt64)) }
 
-// outlook is what pricing looks at: the pairs in order of their instruments, the
+// pricing is what pricing looks at: the pairs in order of their instruments, the
 // books, and the time.
-type outlook struct {
+type pricing struct {
 	pairs []Pair
 	books Prices
 	at    int64
@@ -74,22 +74,22 @@ func findPair(pairs []Pair, in market.InstrumentID) *Pair {
 
 // reference returns the price before discounts of p, or of a ticket on p that
 // has its own. It lies in the corridor.
-func (o *outlook) reference(p *Pair, own market.USDPrice) (market.USDPrice, refusal) {
-	if r := o.anchored(p); r.reason != 0 {
+func (o *pricing) reference(p *Pair, own market.USDPrice) (market.USDPrice, refusal) {
+	if r := o.checkAnchor(p); r.reason != 0 {
 		return 0, r
 	}
 	ref := own
 	if ref == 0 {
 		var r refusal
-		if ref, r = o.source(p, true); r.reason != 0 {
+		if ref, r = o.sourcePrice(p, true); r.reason != 0 {
 			return 0, r
 		}
 	}
-	return ref, within(p, ref)
+	return ref, checkCorridor(p, ref)
 }
 
-// anchored checks that p has an anchor young enough.
-func (o *outlook) anchored(p *Pair) refusal {
+// checkAnchor checks that p has an anchor young enough.
+func (o *pricing) checkAnchor(p *Pair) refusal {
 	switch {
 	case p.Anchor == 0:
 		return refusal{reason: event.ReasonPriceUnavailable}
@@ -99,9 +99,9 @@ func (o *outlook) anchored(p *Pair) refusal {
 	return refusal{}
 }
 
-// within checks that ref lies in p's corridor. The limit is the edge that it is
+// checkCorridor checks that ref lies in p's corridor. The limit is the edge that it is
 // beyond.
-func within(p *Pair, ref market.USDPrice) refusal {
+func checkCorridor(p *Pair, ref market.USDPrice) refusal {
 	lowest, highest := Corridor(p)
 	switch {
 	case ref < lowest:
@@ -114,9 +114,9 @@ func within(p *Pair, ref market.USDPrice) refusal {
 
 func tooOld(at, since, maxAge int64) bool { return maxAge != 0 && at-since > maxAge }
 
-// source returns the reference that p's source gives. A book's quote asset is
+// sourcePrice returns the reference that p's source gives. A book's quote asset is
 // turned into dollars by the pair Via, whose own source may not need another.
-func (o *outlook) source(p *Pair, direct bool) (market.USDPrice, refusal) {
+func (o *pricing) sourcePrice(p *Pair, direct bool) (market.USDPrice, refusal) {
 	if p.Source == SourceOperator {
 		return p.Anchor, refusal{}
 	}
@@ -135,14 +135,14 @@ func (o *outlook) source(p *Pair, direct bool) (market.USDPrice, refusal) {
 	if !direct || via == nil {
 		return 0, none
 	}
-	if r := o.anchored(via); r.reason != 0 {
+	if r := o.checkAnchor(via); r.reason != 0 {
 		return 0, r
 	}
-	dollars, r := o.source(via, false)
+	dollars, r := o.sourcePrice(via, false)
 	if r.reason != 0 {
 		return 0, r
 	}
-	if r := within(via, dollars); r.reason != 0 {
+	if r := checkCorridor(via, dollars); r.reason != 0 {
 		return 0, r
 	}
 	ref, err := market.MulDivCeil(uint64(mid), uint64(dollars), usdPriceOne)

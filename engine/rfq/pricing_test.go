@@ -98,7 +98,7 @@ func TestLateSOL(t *testing.T) {
 		).Draw(t, "now"))
 		terms.Payment, _ = paymentFor(terms.Fill, terms.Rail, market.USDPrice(then))
 		m.rails = []RailPrice{{Rail: market.RailSOL, Price: market.USDPrice(now)}}
-		ok := m.stillWorth(&pair, &terms).reason == 0
+		ok := m.checkPaymentValue(&pair, &terms).reason == 0
 		taken[ok]++
 		// Both sides in 10^-18 dollars and 10^-4.
 		worth := func(atoms uint64) *big.Int {

@@ -5,21 +5,21 @@ import (
 	"blockdesk/market"
 )
 
-// ask is what a quote and a claim ask for alike.
-type ask struct {
+// fillRequest is what a quote and a claim ask for alike.
+type fillRequest struct {
 	ticket  market.TicketID
 	tranche market.TrancheID
 	fill    market.FillUSD
 	rail    market.Rail
 }
 
-// offered returns the slot of the ticket asked for, if it is for sale and no
+// ticketForSale returns the slot of the ticket asked for, if it is for sale and no
 // lock keeps it shut.
-func (m *Machine) offered(a ask) (uint32, refusal) {
+func (m *Machine) ticketForSale(a fillRequest) (uint32, refusal) {
 	if !a.fill.Valid() || !a.rail.Valid() {
 		return 0, refusal{reason: event.ReasonInvalidCommand}
 	}
-	slot, no := m.living(a.ticket)
+	slot, no := m.activeTicket(a.ticket)
 	if no.reason != 0 {
 		return 0, no
 	}
@@ -27,19 +27,19 @@ func (m *Machine) offered(a ask) (uint32, refusal) {
 	if t.Tranche(a.tranche) == nil {
 		return 0, refusal{reason: event.ReasonUnknownTranche}
 	}
-	if lockOn(m.locks, t.Instrument, a.rail) != nil {
+	if findLock(m.locks, t.Instrument, a.rail) != nil {
 		return 0, refusal{reason: event.ReasonLocked}
 	}
 	return slot, refusal{}
 }
 
-// price works out the terms of a as of now.
-func (m *Machine) price(a ask, t *Ticket, into *Terms) refusal {
+// computeTerms works out the terms of a as of now.
+func (m *Machine) computeTerms(a fillRequest, t *Ticket, into *Terms) refusal {
 	p := findPair(m.pairs, t.Instrument)
 	if !t.Rails.Has(a.rail) || !p.Rails.Has(a.rail) || m.policy.PayTo[a.rail] == (market.Address{}) {
 		return refusal{reason: event.ReasonRailNotAccepted}
 	}
-	ref, no := m.call.outlook.reference(p, t.Reference)
+	ref, no := m.current.pricing.reference(p, t.Reference)
 	if no.reason != 0 {
 		return no
 	}
@@ -70,72 +70,72 @@ func (m *Machine) priceOfRail(rail market.Rail) (market.USDPrice, refusal) {
 	switch {
 	case p == nil:
 		return 0, refusal{reason: event.ReasonPriceUnavailable}
-	case tooOld(m.call.At, p.At, p.MaxAge):
+	case tooOld(m.current.At, p.At, p.MaxAge):
 		return 0, refusal{event.ReasonPriceStale, p.MaxAge}
 	}
 	return p.Price, refusal{}
 }
 
-// room checks that terms can be served now.
-func (m *Machine) room(t *Terms, tr *Tranche) refusal {
+// checkCapacityLeft checks that terms can be served now.
+func (m *Machine) checkCapacityLeft(t *Terms, tr *Tranche) refusal {
 	if available := tr.Available(); t.Fill.USD() > available {
 		return refusal{event.ReasonCapacityExhausted, int64(available)}
 	}
 	if free := findPair(m.pairs, t.Instrument).Free(); t.Base > free {
-		return refusal{event.ReasonInventory, limitOf(free)}
+		return refusal{event.ReasonInventory, clampToInt64(free)}
 	}
 	return refusal{}
 }
 
 func (m *Machine) requestQuote(r *RequestQuote) refusal {
-	if m.call.Blocked != 0 {
-		return refusal{reason: m.call.Blocked}
+	if m.current.Blocked != 0 {
+		return refusal{reason: m.current.Blocked}
 	}
-	a := ask{r.Ticket, r.Tranche, r.Fill, r.Rail}
-	slot, no := m.offered(a)
+	a := fillRequest{r.Ticket, r.Tranche, r.Fill, r.Rail}
+	slot, no := m.ticketForSale(a)
 	if no.reason != 0 {
 		return no
 	}
 	t := m.tickets.at(slot)
 	var terms Terms
-	if no := m.price(a, t, &terms); no.reason != 0 {
+	if no := m.computeTerms(a, t, &terms); no.reason != 0 {
 		return no
 	}
-	if no := m.room(&terms, t.Tranche(a.tranche)); no.reason != 0 {
+	if no := m.checkCapacityLeft(&terms, t.Tranche(a.tranche)); no.reason != 0 {
 		return no
 	}
 	id := market.QuoteID(r.Token)
 	if m.quotes.get(id) != nil {
 		return refusal{reason: event.ReasonInvalidCommand}
 	}
-	if m.quotes.len() >= m.bounds.quotes {
-		return refusal{event.ReasonDeskFull, int64(m.bounds.quotes)}
+	if m.quotes.len() >= m.limits.quotes {
+		return refusal{event.ReasonDeskFull, int64(m.limits.quotes)}
 	}
 	at := m.quotes.add(id)
 	q := m.quotes.at(at)
-	*q = Quote{ID: id, Terms: terms, IssuedAt: m.call.At, ValidUntil: later(m.call.At, m.policy.QuoteTTL)}
+	*q = Quote{ID: id, Terms: terms, IssuedAt: m.current.At, ValidUntil: addTime(m.current.At, m.policy.QuoteTTL)}
 	m.quoteEnds.set(at, q.ValidUntil, r.Token)
-	m.tell(q)
+	m.emit(q)
 	return refusal{}
 }
 
-// quoted gives the terms of a live quote for what is asked.
-func (m *Machine) quoted(id market.QuoteID, a ask, into *Terms) refusal {
+// quotedTerms gives the terms of a live quote for what is asked.
+func (m *Machine) quotedTerms(id market.QuoteID, a fillRequest, into *Terms) refusal {
 	q := m.quotes.get(id)
 	if q == nil {
 		return refusal{reason: event.ReasonQuoteExpired}
 	}
-	if a != (ask{q.Terms.Ticket, q.Terms.Tranche, q.Terms.Fill, q.Terms.Rail}) {
+	if a != (fillRequest{q.Terms.Ticket, q.Terms.Tranche, q.Terms.Fill, q.Terms.Rail}) {
 		return refusal{reason: event.ReasonQuoteMismatch}
 	}
 	*into = q.Terms
 	return refusal{}
 }
 
-// dropQuote forgets a quote that was used or has expired.
-func (m *Machine) dropQuote(slot uint32) {
+// removeQuote forgets a quote that was used or has expired.
+func (m *Machine) removeQuote(slot uint32) {
 	id := m.quotes.at(slot).ID
 	m.quoteEnds.remove(slot)
-	m.quotes.drop(id)
-	m.tellGone(TagQuote, uint64(id))
+	m.quotes.remove(id)
+	m.emitRemoved(TagQuote, uint64(id))
 }

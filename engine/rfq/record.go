@@ -32,7 +32,7 @@ const (
 // into pieces of event.MaxDeskChunk bytes.
 type Record interface {
 	Tag() Tag
-	walk(w *wire)
+	walk(w *codec)
 }
 
 // TicketTranche is one tranche as a record. A new tranche follows the record of
@@ -107,17 +107,17 @@ func (*Outcome) Tag() Tag { return TagOutcome }
 // Tag returns TagRemoved.
 func (*Removed) Tag() Tag { return TagRemoved }
 
-func (t *TicketTranche) walk(w *wire) {
+func (t *TicketTranche) walk(w *codec) {
 	u64(w, &t.Ticket)
 	t.Tranche.walk(w)
 }
 
-func (k *KeyUsed) walk(w *wire) {
+func (k *KeyUsed) walk(w *codec) {
 	u64(w, &k.Token)
 	k.Key.walk(w)
 }
 
-func (o *Outcome) walk(w *wire) {
+func (o *Outcome) walk(w *codec) {
 	u64(w, &o.Token)
 	u8(w, &o.Kind)
 	u16(w, &o.Reason)
@@ -126,7 +126,7 @@ func (o *Outcome) walk(w *wire) {
 	u64(w, &o.Ticket)
 }
 
-func (g *Removed) walk(w *wire) {
+func (g *Removed) walk(w *codec) {
 	u16(w, &g.What)
 	u64(w, &g.ID)
 	w.i64(&g.At)
@@ -200,15 +200,15 @@ func (r *Reader) Add(e *event.Event) (Record, uint64, bool) {
 	if rec == nil {
 		panic(fmt.Sprintf("desk events: seq %d: no record has tag %d", r.seq, r.tag))
 	}
-	w := wire{buf: r.buf, reading: true}
-	if rec.walk(&w); !w.whole() {
+	w := codec{buf: r.buf, reading: true}
+	if rec.walk(&w); !w.complete() {
 		panic(fmt.Sprintf("desk events: seq %d: damaged record with tag %d", r.seq, r.tag))
 	}
 	return rec, r.seq, true
 }
 
 // writeRecord writes rec as events of the command seq. w is its scratch memory.
-func writeRecord(rec Record, seq uint64, w *wire, out *event.Sink) {
+func writeRecord(rec Record, seq uint64, w *codec, out *event.Sink) {
 	w.buf = w.buf[:0]
 	rec.walk(w)
 	rest := w.buf

@@ -40,7 +40,7 @@ type Header struct {
 	Ref      string            // a FIX client's own id, 0..MaxText bytes
 }
 
-// Key is a client's idempotency key: a hash of the key with the client's
+// IdempotencyKey is a client's idempotency key: a hash of the key with the client's
 // surface-independent scope, and one of the body that came with it.
 type IdempotencyKey struct {
 	ID   [16]byte
@@ -51,7 +51,7 @@ type IdempotencyKey struct {
 type Request interface {
 	Kind() RequestKind
 	Head() *Header
-	walk(w *wire) // the fields, once for writing and reading
+	walk(w *codec) // the fields, once for writing and reading
 }
 
 type (

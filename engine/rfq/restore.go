@@ -19,7 +19,7 @@ func Restore(data []byte) (*Machine, error) {
 	if len(data) < len(snapshotMagic) || string(data[:len(snapshotMagic)]) != snapshotMagic {
 		return nil, fmt.Errorf("not a desk: %w", ErrSnapshot)
 	}
-	w := &wire{buf: data[len(snapshotMagic):], reading: true}
+	w := &codec{buf: data[len(snapshotMagic):], reading: true}
 	m := New()
 	r := restorer{m: m, w: w}
 	for _, part := range []func() error{r.setup, r.tickets, r.quotes, r.claims} {
@@ -27,13 +27,13 @@ func Restore(data []byte) (*Machine, error) {
 			return nil, err
 		}
 	}
-	if !w.whole() {
+	if !w.complete() {
 		return nil, fmt.Errorf("length %d: %w", len(data), ErrSnapshot)
 	}
 	if err := r.sums(); err != nil {
 		return nil, err
 	}
-	if !m.same(data) {
+	if !m.sameSnapshot(data) {
 		return nil, fmt.Errorf("not in canonical form: %w", ErrSnapshot)
 	}
 	return m, nil
@@ -42,7 +42,7 @@ func Restore(data []byte) (*Machine, error) {
 // restorer fills m from w.
 type restorer struct {
 	m *Machine
-	w *wire
+	w *codec
 	// What claims hold and have bought, to be compared with what the tickets and
 	// pairs say.
 	tranches map[trancheKey]*tally
@@ -60,8 +60,8 @@ type tally struct{ held, sold uint64 }
 // readList reads count items, each checked.
 func readList[T any, P interface {
 	*T
-	walk(*wire)
-}](w *wire, count int, check func(before []T, item P) bool,
+	walk(*codec)
+}](w *codec, count int, check func(before []T, item P) bool,
 ) ([]T, error) {
 	var list []T
 	for i := range count {
@@ -88,7 +88,7 @@ func (r *restorer) setup() (err error) {
 		h.lastTicket > market.MaxShards*market.TicketsPerShard || h.lastTicket%market.TicketsPerShard > h.shown.Seq || h.operators > MaxOperators {
 		return fmt.Errorf("header: %w", ErrSnapshot)
 	}
-	m.policy, m.lastTicket, m.shown = h.policy, market.TicketID(h.lastTicket), h.shown
+	m.policy, m.lastTicket, m.lastShown = h.policy, market.TicketID(h.lastTicket), h.shown
 	m.pairs, err = readList(r.w, int(h.pairs), func(before []Pair, p *Pair) bool {
 		return follows(before, p, comparePairs) && p.valid() && p.Anchor <= market.MaxUSDPrice &&
 			p.AnchorAt >= 0 && (p.Anchor != 0 || p.AnchorAt == 0) && p.Reserved <= ^uint64(0)-p.Sold
@@ -172,7 +172,7 @@ func (r *restorer) ticketOK(t *Ticket) bool {
 	}
 	return t.ID <= r.m.lastTicket && printable(t.Label) && findPair(r.m.pairs, t.Instrument) != nil &&
 		t.Rails != 0 && t.Rails&^market.AllRails == 0 && (t.Reference == 0 || validPrice(t.Reference)) &&
-		t.CreatedAt >= 0 && t.CreatedAt <= t.UpdatedAt && t.UpdatedAt <= r.m.shown.At && t.Seq <= r.m.shown.Seq &&
+		t.CreatedAt >= 0 && t.CreatedAt <= t.UpdatedAt && t.UpdatedAt <= r.m.lastShown.At && t.Seq <= r.m.lastShown.Seq &&
 		t.ExpiresAt >= 0 && len(t.Tranches) > 0 && r.known(t.By)
 }
 
@@ -183,7 +183,7 @@ func (r *restorer) addTicket(t Ticket) {
 	if t.ExpiresAt != 0 && !t.Ended() {
 		m.ticketEnds.set(slot, t.ExpiresAt, uint64(t.ID))
 	}
-	m.armForget(slot)
+	m.scheduleRemoval(slot)
 }
 
 func (r *restorer) quotes() error {
@@ -239,7 +239,7 @@ func (r *restorer) claims() error {
 		if err = r.payments(slot); err != nil {
 			return fmt.Errorf("claim %d: %w", c.ID, err)
 		}
-		r.m.armEnded(slot)
+		r.m.updateEnded(slot)
 		if !r.tally(&c) {
 			return fmt.Errorf("claim %d: sum: %w", c.ID, ErrSnapshot)
 		}
@@ -288,8 +288,8 @@ func (r *restorer) payments(slot uint32) error {
 		}
 		at := r.m.payments.add(p.Signature)
 		r.m.payments.at(at).Payment = p
-		r.m.link(c, at)
-		lost = lost || losesClaim(p.Reason)
+		r.m.appendPayment(c, at)
+		lost = lost || endsClaim(p.Reason)
 		if undeliverable(&p) {
 			given++
 		}
@@ -297,11 +297,11 @@ func (r *restorer) payments(slot uint32) error {
 		case PaymentApplied:
 			paying++
 		case PaymentRefundDue:
-			r.m.owe(c, +1)
+			r.m.countRefundDue(c, +1)
 		}
 	}
-	if r.m.dues > MaxRefunds {
-		return fmt.Errorf("%d refunds due: %w", r.m.dues, ErrSnapshot)
+	if r.m.refundsDue > MaxRefunds {
+		return fmt.Errorf("%d refunds due: %w", r.m.refundsDue, ErrSnapshot)
 	}
 	wanted := 0
 	if c.paidFor() {

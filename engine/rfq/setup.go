@@ -28,7 +28,7 @@ func (m *Machine) setPolicy(r *SetPolicy) refusal {
 	}
 	if m.policy != r.Policy {
 		m.policy = r.Policy
-		m.tell(&m.policy)
+		m.emit(&m.policy)
 	}
 	return refusal{}
 }
@@ -67,7 +67,7 @@ func (m *Machine) setPair(r *SetPair) refusal {
 		}
 	}
 	put(&m.pairs, p, true, comparePairs)
-	m.tell(findPair(m.pairs, p.Instrument))
+	m.emit(findPair(m.pairs, p.Instrument))
 	return refusal{}
 }
 
@@ -79,7 +79,7 @@ func (p *Pair) valid() bool {
 		p.CorridorBps >= 1 && p.CorridorBps < market.MaxBps && p.MaxAge >= 0
 }
 
-func (m *Machine) numberTickets(r *SetFirstTicket) refusal {
+func (m *Machine) setFirstTicket(r *SetFirstTicket) refusal {
 	group := r.First.Shard()
 	if group == 0 || r.First != market.FirstTicket(group) {
 		return refusal{reason: event.ReasonInvalidCommand}
@@ -122,7 +122,7 @@ func (m *Machine) setOperator(r *SetOperator) refusal {
 		return refusal{event.ReasonDeskFull, MaxOperators}
 	}
 	put(&m.operators, r.Of, true, compareOperators)
-	m.tell(m.operator(r.Of.ID))
+	m.emit(m.operator(r.Of.ID))
 	return refusal{}
 }
 
@@ -134,8 +134,8 @@ func (m *Machine) setAnchor(r *SetAnchor) refusal {
 	case !validPrice(r.Price):
 		return refusal{reason: event.ReasonInvalidPrice}
 	}
-	p.Anchor, p.AnchorAt = r.Price, m.call.At
-	m.tell(p)
+	p.Anchor, p.AnchorAt = r.Price, m.current.At
+	m.emit(p)
 	return refusal{}
 }
 
@@ -148,8 +148,8 @@ func (m *Machine) setRailPrice(r *SetRailPrice) refusal {
 	case !validPrice(r.Price):
 		return refusal{reason: event.ReasonInvalidPrice}
 	}
-	put(&m.rails, RailPrice{r.Rail, r.Price, m.call.At, r.MaxAge}, true, compareRailPrices)
-	m.tell(m.railPrice(r.Rail))
+	put(&m.rails, RailPrice{r.Rail, r.Price, m.current.At, r.MaxAge}, true, compareRailPrices)
+	m.emit(m.railPrice(r.Rail))
 	return refusal{}
 }
 
@@ -168,7 +168,7 @@ func (m *Machine) setInventory(r *SetInventory) refusal {
 	}
 	if p.Inventory != r.Atoms {
 		p.Inventory = r.Atoms
-		m.tell(p)
+		m.emit(p)
 	}
 	return refusal{}
 }
@@ -184,7 +184,7 @@ func (p *Pair) Free() uint64 {
 func (m *Machine) setLock(r *SetLock) refusal {
 	l := Lock{
 		Scope: r.Scope, Instrument: r.Instrument, Rail: r.Rail, Locked: r.Locked,
-		Since: m.call.At, By: r.Operator, Reason: r.Reason,
+		Since: m.current.At, By: r.Operator, Reason: r.Reason,
 	}
 	if !l.valid() {
 		return refusal{reason: event.ReasonInvalidCommand}
@@ -200,7 +200,7 @@ func (m *Machine) setLock(r *SetLock) refusal {
 		return refusal{}
 	}
 	put(&m.locks, l, true, compareLocks)
-	m.tell(&m.locks[i])
+	m.emit(&m.locks[i])
 	return refusal{}
 }
 

@@ -39,7 +39,7 @@ type header struct {
 	shown                   Stamp
 }
 
-func (h *header) walk(w *wire) {
+func (h *header) walk(w *codec) {
 	u16(w, &h.version)
 	h.policy.walk(w)
 	u16(w, &h.pairs)
@@ -53,12 +53,12 @@ func (h *header) walk(w *wire) {
 
 // AppendSnapshot appends m's encoding and returns the extended slice.
 func (m *Machine) AppendSnapshot(dst []byte) []byte {
-	w := &wire{buf: append(dst, snapshotMagic...)}
+	w := &codec{buf: append(dst, snapshotMagic...)}
 	h := header{
 		version: snapshotVersion, policy: m.policy,
 		pairs: uint16(len(m.pairs)), operators: uint16(len(m.operators)),
 		locks: uint16(len(m.locks)), rails: uint8(len(m.rails)),
-		lastTicket: uint64(m.lastTicket), shown: m.shown,
+		lastTicket: uint64(m.lastTicket), shown: m.lastShown,
 	}
 	h.walk(w)
 	for i := range m.pairs {
@@ -83,12 +83,12 @@ func (m *Machine) AppendSnapshot(dst []byte) []byte {
 	return w.buf
 }
 
-func writeCount(w *wire, n int) {
+func writeCount(w *codec, n int) {
 	count := uint32(n)
 	u32(w, &count)
 }
 
-func (m *Machine) writeTickets(w *wire) {
+func (m *Machine) writeTickets(w *codec) {
 	tickets := m.tickets.sorted(compareTickets)
 	writeCount(w, len(tickets))
 	for _, t := range tickets {
@@ -101,7 +101,7 @@ func (m *Machine) writeTickets(w *wire) {
 	}
 }
 
-func (m *Machine) writeClaims(w *wire) {
+func (m *Machine) writeClaims(w *codec) {
 	claims := m.claims.sorted(compareClaims)
 	writeCount(w, len(claims))
 	for _, c := range claims {
@@ -122,7 +122,7 @@ func (m *Machine) paymentsOf(c *claimItem, f func(*Payment)) {
 	}
 }
 
-// same reports whether m's snapshot is data.
-func (m *Machine) same(data []byte) bool {
+// sameSnapshot reports whether m's snapshot is data.
+func (m *Machine) sameSnapshot(data []byte) bool {
 	return bytes.Equal(m.AppendSnapshot(make([]byte, 0, len(data))), data)
 }

@@ -16,7 +16,7 @@ func TestRestoreNew(t *testing.T) {
 		t.Fatalf("%v, next expiry %d", err, m.NextExpiry())
 	}
 	data := busyDesk(t).m.AppendSnapshot([]byte("before"))
-	if m, err = Restore(data[len("before"):]); err != nil || !m.same(data[len("before"):]) {
+	if m, err = Restore(data[len("before"):]); err != nil || !m.sameSnapshot(data[len("before"):]) {
 		t.Fatal(err)
 	}
 }
@@ -51,14 +51,14 @@ func damage(t *testing.T, data []byte) {
 			continue
 		}
 		taken++
-		if !m.same(bad) {
+		if !m.sameSnapshot(bad) {
 			t.Fatalf("bit %d: not canonical", i)
 		}
 		if err := checkSums(m); err != nil {
 			t.Fatalf("bit %d: %v", i, err)
 		}
-		at := later(m.shown.At, 40*day)
-		m.Expire(Stamp{Seq: m.shown.Seq + 1, At: at}, event.NewGrowingSink(64))
+		at := addTime(m.lastShown.At, 40*day)
+		m.Expire(Stamp{Seq: m.lastShown.Seq + 1, At: at}, event.NewGrowingSink(64))
 		if err := checkSums(m); err != nil {
 			t.Fatalf("bit %d: after expiry: %v", i, err)
 		}
@@ -75,12 +75,12 @@ func TestRestoreRefuses(t *testing.T) {
 	ticket := func(m *Machine, id market.TicketID) *Ticket { return m.tickets.get(id) }
 	settle := func(m *Machine) {
 		for _, r := range []Request{&BeginDelivery{Header: token(1), Claim: 107}, &SettleClaim{Header: token(2), Claim: 107}} {
-			m.Apply(AppendRequest(nil, r), m.shown, nil, event.NewGrowingSink(64))
+			m.Apply(AppendRequest(nil, r), m.lastShown, nil, event.NewGrowingSink(64))
 		}
 	}
 	giveBack := func(m *Machine, id market.ClaimID) {
-		m.begin(m.shown, event.NewGrowingSink(64))
-		m.release(&claim(m, id).Terms)
+		m.begin(m.lastShown, event.NewGrowingSink(64))
+		m.unreserve(&claim(m, id).Terms)
 		m.end()
 	}
 	for name, change := range map[string]func(m *Machine){
@@ -101,9 +101,9 @@ func TestRestoreRefuses(t *testing.T) {
 		"lock by nobody":              func(m *Machine) { m.locks[0].By = 9 },
 		"lock of an unknown pair":     func(m *Machine) { m.locks[0] = Lock{Scope: LockPair, Instrument: 8} },
 		"price of USDC":               func(m *Machine) { m.rails[0].Rail = market.RailUSDC },
-		"time before time":            func(m *Machine) { m.shown.At = -1 },
-		"more tickets than commands":  func(m *Machine) { m.lastTicket = market.TicketID(m.shown.Seq) + 1 },
-		"more tickets in its group":   func(m *Machine) { m.lastTicket = market.FirstTicket(2) + market.TicketID(m.shown.Seq) },
+		"time before time":            func(m *Machine) { m.lastShown.At = -1 },
+		"more tickets than commands":  func(m *Machine) { m.lastTicket = market.TicketID(m.lastShown.Seq) + 1 },
+		"more tickets in its group":   func(m *Machine) { m.lastTicket = market.FirstTicket(2) + market.TicketID(m.lastShown.Seq) },
 		"ticket of no group":          func(m *Machine) { m.lastTicket = market.MaxShards*market.TicketsPerShard + 1 },
 		"ticket after the last":       func(m *Machine) { m.lastTicket = 2 },
 		"ticket without a label":      func(m *Machine) { ticket(m, 1).Label = "" },
@@ -112,7 +112,7 @@ func TestRestoreRefuses(t *testing.T) {
 		"too many tranches":           func(m *Machine) { ticket(m, 2).Tranches = make([]Tranche, MaxTranches+1) },
 		"open ticket of no state":     func(m *Machine) { ticket(m, 2).State = 9 },
 		"open ticket exhausted":       func(m *Machine) { ticket(m, 2).State = TicketExhausted },
-		"ticket of a later command":   func(m *Machine) { ticket(m, 2).Seq = m.shown.Seq + 1 },
+		"ticket of a later command":   func(m *Machine) { ticket(m, 2).Seq = m.lastShown.Seq + 1 },
 		"tranche too big":             func(m *Machine) { ticket(m, 2).Tranches[0].Capacity = MaxCapacity + 1 },
 		"tranche overfull":            func(m *Machine) { ticket(m, 2).Tranches[0].Filled = 501_000_000 },
 		"capacity reserved by nobody": func(m *Machine) { ticket(m, 2).Tranches[0].Reserved = 1 },
@@ -150,7 +150,7 @@ func TestRestoreRefuses(t *testing.T) {
 		},
 		"late payment of a live claim": func(m *Machine) { m.payments.get(signature("s2")).Reason = event.ReasonLatePayment },
 		"claim before its ticket":      func(m *Machine) { claim(m, 112).Terms.Ticket = 9 },
-		"claim of a ticket gone":       func(m *Machine) { m.tickets.drop(1) },
+		"claim of a ticket gone":       func(m *Machine) { m.tickets.remove(1) },
 		"payment of another claim":     func(m *Machine) { m.payments.get(signature("s1")).Claim = 110 },
 		"payment of nothing":           func(m *Machine) { m.payments.get(signature("s2")).Amount = 0 },
 		"payment without a reason":     func(m *Machine) { m.payments.get(signature("s2")).Reason = 0 },
@@ -229,7 +229,7 @@ func TestRestoreSumsOverflow(t *testing.T) {
 // TestRestoreMaxRefunds: a desk that owes more than the limit cannot have been.
 func TestRestoreMaxRefunds(t *testing.T) {
 	d := busyDesk(t) // owes one
-	d.m.bounds.refunds = MaxRefunds + 1
+	d.m.limits.refunds = MaxRefunds + 1
 	r := &ProvePayment{Header: token(0), Claim: 107, Rail: market.RailUSDC, Amount: 1}
 	var data []byte
 	for i := range MaxRefunds {
@@ -239,15 +239,15 @@ func TestRestoreMaxRefunds(t *testing.T) {
 		d.seq++
 		d.m.Apply(data, Stamp{Seq: d.seq, At: d.at}, nil, d.out)
 	}
-	if _, err := Restore(d.m.AppendSnapshot(nil)); d.m.dues != MaxRefunds+1 || !errors.Is(err, ErrSnapshot) {
-		t.Fatalf("%d refunds due: %v", d.m.dues, err)
+	if _, err := Restore(d.m.AppendSnapshot(nil)); d.m.refundsDue != MaxRefunds+1 || !errors.Is(err, ErrSnapshot) {
+		t.Fatalf("%d refunds due: %v", d.m.refundsDue, err)
 	}
 	d.out.Reset()
 	d.seq++
 	d.m.Apply(AppendRequest(nil, &RefundPayment{Header: token(0), Signature: r.Signature}), Stamp{Seq: d.seq, At: d.at}, nil, d.out)
 	m, err := Restore(d.m.AppendSnapshot(nil))
-	if err != nil || m.dues != MaxRefunds {
-		t.Fatalf("%d refunds due: %v", d.m.dues, err)
+	if err != nil || m.refundsDue != MaxRefunds {
+		t.Fatalf("%d refunds due: %v", d.m.refundsDue, err)
 	}
 }
 

@@ -54,7 +54,7 @@ func (t *table[K, V]) add(key K) uint32 {
 	return slot
 }
 
-func (t *table[K, V]) drop(key K) {
+func (t *table[K, V]) remove(key K) {
 	slot, ok := t.slots[key]
 	if !ok {
 		return
@@ -88,33 +88,33 @@ func (t *timer) before(o *timer) bool { return t.at < o.at || t.at == o.at && t.
 // a heap that knows where each slot is.
 type timers struct {
 	heap  []timer
-	where []uint32 // by slot: 1 + its place in heap; 0 = not there
+	index []uint32 // by slot: 1 + its place in heap; 0 = not there
 }
 
 // set gives a slot its time, whether it has one already or not.
 func (t *timers) set(slot uint32, at int64, id uint64) {
-	for int(slot) >= len(t.where) {
-		t.where = append(t.where, 0)
+	for int(slot) >= len(t.index) {
+		t.index = append(t.index, 0)
 	}
-	i := int(t.where[slot]) - 1
+	i := int(t.index[slot]) - 1
 	if i < 0 {
 		i = len(t.heap)
 		t.heap = append(t.heap, timer{})
 	}
-	t.place(i, timer{at, id, slot})
+	t.sift(i, timer{at, id, slot})
 }
 
 // remove takes a slot's time away, if it has one.
 func (t *timers) remove(slot uint32) {
-	if int(slot) >= len(t.where) || t.where[slot] == 0 {
+	if int(slot) >= len(t.index) || t.index[slot] == 0 {
 		return
 	}
-	i := int(t.where[slot]) - 1
-	t.where[slot] = 0
+	i := int(t.index[slot]) - 1
+	t.index[slot] = 0
 	last := t.heap[len(t.heap)-1]
 	t.heap = t.heap[:len(t.heap)-1]
 	if i < len(t.heap) {
-		t.place(i, last)
+		t.sift(i, last)
 	}
 }
 
@@ -134,14 +134,14 @@ func (t *timers) due(at int64) (uint32, bool) {
 	return t.heap[0].slot, true
 }
 
-// place puts it where it belongs, beginning from the gap at i.
-func (t *timers) place(i int, it timer) {
+// sift puts it where it belongs, beginning from the gap at i.
+func (t *timers) sift(i int, it timer) {
 	for i > 0 {
 		up := (i - 1) / 2
 		if !it.before(&t.heap[up]) {
 			break
 		}
-		t.sit(i, t.heap[up])
+		t.store(i, t.heap[up])
 		i = up
 	}
 	for {
@@ -155,13 +155,13 @@ func (t *timers) place(i int, it timer) {
 		if !t.heap[down].before(&it) {
 			break
 		}
-		t.sit(i, t.heap[down])
+		t.store(i, t.heap[down])
 		i = down
 	}
-	t.sit(i, it)
+	t.store(i, it)
 }
 
-func (t *timers) sit(i int, it timer) {
+func (t *timers) store(i int, it timer) {
 	t.heap[i] = it
-	t.where[it.slot] = uint32(i + 1)
+	t.index[it.slot] = uint32(i + 1)
 }

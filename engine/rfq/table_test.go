@@ -58,8 +58,8 @@ func TestTable(t *testing.T) {
 		t.Fatal("the first item moved")
 	}
 	for i := range 2 * chunkItems {
-		tab.drop(i)
-		tab.drop(i)
+		tab.remove(i)
+		tab.remove(i)
 	}
 	for i := range 2 * chunkItems {
 		if slot := tab.add(-1 - i); *tab.at(slot) != ([2]int{}) {

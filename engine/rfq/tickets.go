@@ -16,8 +16,8 @@ func compareTickets(a, b *Ticket) int { return cmp.Compare(a.ID, b.ID) }
 // nothing any more.
 func (t *Ticket) Ended() bool { return t.State == TicketWithdrawn || t.State == TicketExpired }
 
-// refuseEnded says why nothing can be asked of an ended ticket.
-func (t *Ticket) refuseEnded() refusal {
+// endedRejection says why nothing can be asked of an ended ticket.
+func (t *Ticket) endedRejection() refusal {
 	switch t.State {
 	case TicketWithdrawn:
 		return refusal{reason: event.ReasonTicketWithdrawn}
@@ -40,15 +40,15 @@ func (m *Machine) postTicket(r *PostTicket) refusal {
 	if no.reason != 0 {
 		return no
 	}
-	if m.tickets.len() >= m.bounds.tickets {
-		return refusal{event.ReasonDeskFull, int64(m.bounds.tickets)}
+	if m.tickets.len() >= m.limits.tickets {
+		return refusal{event.ReasonDeskFull, int64(m.limits.tickets)}
 	}
 	m.lastTicket++
 	slot := m.tickets.add(m.lastTicket)
 	t := m.tickets.at(slot)
 	*t = Ticket{
 		ID: m.lastTicket, Label: r.Label, Instrument: r.Instrument, Rails: rails, State: TicketOpen,
-		Priority: r.Priority, Reference: r.Reference, CreatedAt: m.call.At, ExpiresAt: r.ExpiresAt, By: r.Operator,
+		Priority: r.Priority, Reference: r.Reference, CreatedAt: m.current.At, ExpiresAt: r.ExpiresAt, By: r.Operator,
 		Tranches: make([]Tranche, len(r.Capacities)),
 	}
 	for i, c := range r.Capacities {
@@ -57,9 +57,9 @@ func (m *Machine) postTicket(r *PostTicket) refusal {
 	if t.ExpiresAt != 0 {
 		m.ticketEnds.set(slot, t.ExpiresAt, uint64(t.ID))
 	}
-	m.touch(slot)
+	m.ticketChanged(slot)
 	for i := range t.Tranches {
-		m.tellTranche(t, &t.Tranches[i])
+		m.emitTranche(t, &t.Tranches[i])
 	}
 	return refusal{}
 }
@@ -91,24 +91,24 @@ func (m *Machine) checkOffer(in market.InstrumentID, rails market.Rails, ref mar
 		return 0, refusal{reason: event.ReasonRailNotAccepted}
 	case ref != 0 && !validPrice(ref):
 		return 0, refusal{reason: event.ReasonInvalidPrice}
-	case expiresAt != 0 && expiresAt <= m.call.At:
+	case expiresAt != 0 && expiresAt <= m.current.At:
 		return 0, refusal{reason: event.ReasonInvalidExpiry}
 	}
 	return rails, refusal{}
 }
 
-// living returns the slot of a ticket that has not ended.
-func (m *Machine) living(id market.TicketID) (uint32, refusal) {
+// activeTicket returns the slot of a ticket that has not ended.
+func (m *Machine) activeTicket(id market.TicketID) (uint32, refusal) {
 	slot, ok := m.tickets.find(id)
 	if !ok {
 		return 0, refusal{reason: event.ReasonUnknownTicket}
 	}
-	m.call.outcome.Ticket = id
-	return slot, m.tickets.at(slot).refuseEnded()
+	m.current.outcome.Ticket = id
+	return slot, m.tickets.at(slot).endedRejection()
 }
 
 func (m *Machine) amendTicket(r *AmendTicket) refusal {
-	slot, no := m.living(r.Ticket)
+	slot, no := m.activeTicket(r.Ticket)
 	if no.reason != 0 {
 		return no
 	}
@@ -123,12 +123,12 @@ func (m *Machine) amendTicket(r *AmendTicket) refusal {
 	} else {
 		m.ticketEnds.remove(slot)
 	}
-	m.touch(slot)
+	m.ticketChanged(slot)
 	return refusal{}
 }
 
 func (m *Machine) setTranche(r *SetTranche) refusal {
-	slot, no := m.living(r.Ticket)
+	slot, no := m.activeTicket(r.Ticket)
 	if no.reason != 0 {
 		return no
 	}
@@ -151,13 +151,13 @@ func (m *Machine) setTranche(r *SetTranche) refusal {
 		tr = t.Tranche(r.Tranche)
 	}
 	tr.Capacity = r.Capacity
-	m.touch(slot)
-	m.tellTranche(t, tr)
+	m.ticketChanged(slot)
+	m.emitTranche(t, tr)
 	return refusal{}
 }
 
 func (m *Machine) withdrawTicket(r *WithdrawTicket) refusal {
-	slot, no := m.living(r.Ticket)
+	slot, no := m.activeTicket(r.Ticket)
 	if no.reason != 0 {
 		return no
 	}
@@ -169,27 +169,27 @@ func (m *Machine) withdrawTicket(r *WithdrawTicket) refusal {
 func (m *Machine) endTicket(slot uint32, state TicketState) {
 	m.tickets.at(slot).State = state
 	m.ticketEnds.remove(slot)
-	m.touch(slot)
+	m.ticketChanged(slot)
 }
 
-// touch writes a changed ticket: its state by its capacity, its Seq, its time.
+// ticketChanged writes a changed ticket: its state by its capacity, its Seq, its time.
 // An ended one that reserves nothing is forgotten later.
-func (m *Machine) touch(slot uint32) {
+func (m *Machine) ticketChanged(slot uint32) {
 	t := m.tickets.at(slot)
-	t.Seq, t.UpdatedAt = m.call.Seq, m.call.At
-	m.call.outcome.Ticket = t.ID
+	t.Seq, t.UpdatedAt = m.current.Seq, m.current.At
+	m.current.outcome.Ticket = t.ID
 	if !t.Ended() {
 		t.State = t.stateByCapacity()
 	}
-	m.armForget(slot)
-	m.tell(t)
+	m.scheduleRemoval(slot)
+	m.emit(t)
 }
 
-func (m *Machine) armForget(slot uint32) {
+func (m *Machine) scheduleRemoval(slot uint32) {
 	if t := m.tickets.at(slot); t.Ended() && !t.reserves() {
-		m.forgets.set(slot, later(t.UpdatedAt, TicketRetention), uint64(t.ID))
+		m.ticketRemovals.set(slot, addTime(t.UpdatedAt, TicketRetention), uint64(t.ID))
 	} else {
-		m.forgets.remove(slot)
+		m.ticketRemovals.remove(slot)
 	}
 }
 
@@ -211,14 +211,14 @@ func (t *Ticket) reserves() bool {
 	return false
 }
 
-func (m *Machine) tellTranche(t *Ticket, tr *Tranche) {
-	m.call.tranche = TicketTranche{t.ID, *tr}
-	m.tell(&m.call.tranche)
+func (m *Machine) emitTranche(t *Ticket, tr *Tranche) {
+	m.current.tranche = TicketTranche{t.ID, *tr}
+	m.emit(&m.current.tranche)
 }
 
-func (m *Machine) forgetTicket(slot uint32) {
+func (m *Machine) removeTicket(slot uint32) {
 	id := m.tickets.at(slot).ID
-	m.forgets.remove(slot)
-	m.tickets.drop(id)
-	m.tellGone(TagTicket, uint64(id))
+	m.ticketRemovals.remove(slot)
+	m.tickets.remove(id)
+	m.emitRemoved(TagTicket, uint64(id))
 }

@@ -111,8 +111,8 @@ func (s *script) line(t *testing.T, line string) []Record {
 // note is a line that is no record.
 type note string
 
-func (note) Tag() Tag   { return 0 }
-func (note) walk(*wire) {}
+func (note) Tag() Tag    { return 0 }
+func (note) walk(*codec) {}
 
 // words are the parts of a line.
 type words struct {

@@ -10,19 +10,19 @@ import (
 // ErrRequest is what is wrong with bytes that AppendRequest cannot have written.
 var ErrRequest = errors.New("not a request to the desk")
 
-// wire carries fields to bytes or from bytes: a type says once, in its walk, in
+// codec carries fields to bytes or from bytes: a type says once, in its walk, in
 // which order they stand. Little-endian, fixed widths, texts and lists as a
 // one-byte count and what it counts. So there is one encoding of a value, and
 // whatever is read whole would be written the same again. Writing changes no
 // value: any number of goroutines may write one at once.
-type wire struct {
+type codec struct {
 	buf     []byte // writing: all that is written; reading: what is left
 	reading bool
 	bad     bool // reading: no walk wrote these bytes
 }
 
 // take returns the next n bytes, or nil when they are not there.
-func (w *wire) take(n int) []byte {
+func (w *codec) take(n int) []byte {
 	if n > len(w.buf) {
 		w.bad, w.buf = true, nil
 		return nil
@@ -32,10 +32,10 @@ func (w *wire) take(n int) []byte {
 	return taken
 }
 
-// whole reports whether all was read and nothing is left.
-func (w *wire) whole() bool { return !w.bad && len(w.buf) == 0 }
+// complete reports whether all was read and nothing is left.
+func (w *codec) complete() bool { return !w.bad && len(w.buf) == 0 }
 
-func u8[T ~uint8](w *wire, v *T) {
+func u8[T ~uint8](w *codec, v *T) {
 	if !w.reading {
 		w.buf = append(w.buf, uint8(*v))
 	} else if b := w.take(1); b != nil {
@@ -43,7 +43,7 @@ func u8[T ~uint8](w *wire, v *T) {
 	}
 }
 
-func u16[T ~uint16](w *wire, v *T) {
+func u16[T ~uint16](w *codec, v *T) {
 	if !w.reading {
 		w.buf = binary.LittleEndian.AppendUint16(w.buf, uint16(*v))
 	} else if b := w.take(2); b != nil {
@@ -51,7 +51,7 @@ func u16[T ~uint16](w *wire, v *T) {
 	}
 }
 
-func u32(w *wire, v *uint32) {
+func u32(w *codec, v *uint32) {
 	if !w.reading {
 		w.buf = binary.LittleEndian.AppendUint32(w.buf, *v)
 	} else if b := w.take(4); b != nil {
@@ -59,7 +59,7 @@ func u32(w *wire, v *uint32) {
 	}
 }
 
-func u64[T ~uint64](w *wire, v *T) {
+func u64[T ~uint64](w *codec, v *T) {
 	if !w.reading {
 		w.buf = binary.LittleEndian.AppendUint64(w.buf, uint64(*v))
 	} else if b := w.take(8); b != nil {
@@ -67,14 +67,14 @@ func u64[T ~uint64](w *wire, v *T) {
 	}
 }
 
-func (w *wire) i64(v *int64) {
+func (w *codec) i64(v *int64) {
 	u := uint64(*v)
 	if u64(w, &u); w.reading {
 		*v = int64(u)
 	}
 }
 
-func (w *wire) flag(v *bool) {
+func (w *codec) flag(v *bool) {
 	var b uint8
 	if *v {
 		b = 1
@@ -86,7 +86,7 @@ func (w *wire) flag(v *bool) {
 }
 
 // bytes carries len(v) bytes.
-func (w *wire) bytes(v []byte) {
+func (w *codec) bytes(v []byte) {
 	if !w.reading {
 		w.buf = append(w.buf, v...)
 	} else if b := w.take(len(v)); b != nil {
@@ -94,11 +94,11 @@ func (w *wire) bytes(v []byte) {
 	}
 }
 
-func (w *wire) address(v *market.Address) { w.bytes(v[:]) }
+func (w *codec) address(v *market.Address) { w.bytes(v[:]) }
 
 // text carries 0..MaxText bytes. A longer one is written so that nobody reads
 // it.
-func (w *wire) text(v *string) {
+func (w *codec) text(v *string) {
 	n := uint8(min(len(*v), 255))
 	u8(w, &n)
 	switch {
@@ -114,7 +114,7 @@ func (w *wire) text(v *string) {
 }
 
 // amounts carries 0..MaxTranches amounts, as text does bytes.
-func (w *wire) amounts(v *[]market.USD) {
+func (w *codec) amounts(v *[]market.USD) {
 	n := uint8(min(len(*v), 255))
 	u8(w, &n)
 	if w.reading {

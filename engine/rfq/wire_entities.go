@@ -3,7 +3,7 @@ package rfq
 // The walks of the entities: in event records, in snapshots, and inside
 // requests. The order of the fields is on disk: frozen.
 
-func (p *Policy) walk(w *wire) {
+func (p *Policy) walk(w *codec) {
 	w.i64(&p.QuoteTTL)
 	w.i64(&p.ClaimTTL)
 	w.i64(&p.LateWindow)
@@ -18,7 +18,7 @@ func (p *Policy) walk(w *wire) {
 	}
 }
 
-func (p *Pair) walk(w *wire) {
+func (p *Pair) walk(w *codec) {
 	p.walkRules(w)
 	u64(w, &p.Anchor)
 	w.i64(&p.AnchorAt)
@@ -28,7 +28,7 @@ func (p *Pair) walk(w *wire) {
 }
 
 // walkRules is what SetPair carries.
-func (p *Pair) walkRules(w *wire) {
+func (p *Pair) walkRules(w *codec) {
 	u16(w, &p.Instrument)
 	w.address(&p.BaseMint)
 	u8(w, &p.BaseDecimals)
@@ -39,14 +39,14 @@ func (p *Pair) walkRules(w *wire) {
 	u16(w, &p.Via)
 }
 
-func (p *RailPrice) walk(w *wire) {
+func (p *RailPrice) walk(w *codec) {
 	u8(w, &p.Rail)
 	u64(w, &p.Price)
 	w.i64(&p.At)
 	w.i64(&p.MaxAge)
 }
 
-func (l *Lock) walk(w *wire) {
+func (l *Lock) walk(w *codec) {
 	u8(w, &l.Scope)
 	u16(w, &l.Instrument)
 	u8(w, &l.Rail)
@@ -56,13 +56,13 @@ func (l *Lock) walk(w *wire) {
 	w.text(&l.Reason)
 }
 
-func (o *Operator) walk(w *wire) {
+func (o *Operator) walk(w *codec) {
 	u16(w, &o.ID)
 	w.text(&o.Name)
 }
 
 // walk leaves the tranches out: they are records of their own.
-func (t *Ticket) walk(w *wire) {
+func (t *Ticket) walk(w *codec) {
 	u64(w, &t.ID)
 	w.text(&t.Label)
 	u16(w, &t.Instrument)
@@ -77,14 +77,14 @@ func (t *Ticket) walk(w *wire) {
 	u16(w, &t.By)
 }
 
-func (t *Tranche) walk(w *wire) {
+func (t *Tranche) walk(w *codec) {
 	u16(w, &t.ID)
 	u64(w, &t.Capacity)
 	u64(w, &t.Reserved)
 	u64(w, &t.Filled)
 }
 
-func (t *Terms) walk(w *wire) {
+func (t *Terms) walk(w *codec) {
 	u64(w, &t.Ticket)
 	u16(w, &t.Tranche)
 	u16(w, &t.Instrument)
@@ -99,14 +99,14 @@ func (t *Terms) walk(w *wire) {
 	w.address(&t.PayTo)
 }
 
-func (q *Quote) walk(w *wire) {
+func (q *Quote) walk(w *codec) {
 	u64(w, &q.ID)
 	q.Terms.walk(w)
 	w.i64(&q.IssuedAt)
 	w.i64(&q.ValidUntil)
 }
 
-func (c *Claim) walk(w *wire) {
+func (c *Claim) walk(w *codec) {
 	u64(w, &c.ID)
 	u64(w, &c.Quote)
 	u8(w, &c.Mode)
@@ -121,7 +121,7 @@ func (c *Claim) walk(w *wire) {
 	w.bytes(c.Proof[:])
 }
 
-func (p *Payment) walk(w *wire) {
+func (p *Payment) walk(w *codec) {
 	w.bytes(p.Signature[:])
 	u64(w, &p.Claim)
 	u8(w, &p.Rail)

@@ -26,12 +26,12 @@ const (
 // MaxText bytes, or a list past MaxTranches, gives bytes that DecodeRequest
 // refuses.
 func AppendRequest(dst []byte, r Request) []byte {
-	w := wire{buf: dst}
+	w := codec{buf: dst}
 	writeRequest(r, &w)
 	return w.buf
 }
 
-func writeRequest(r Request, w *wire) {
+func writeRequest(r Request, w *codec) {
 	w.buf = append(w.buf, uint8(r.Kind()), requestVersion)
 	r.Head().walk(w)
 	r.walk(w)
@@ -46,7 +46,7 @@ func DecodeRequest(data []byte) (Request, error) {
 		return nil, ErrRequest
 	}
 	r := newRequest(RequestKind(data[0]))
-	if r == nil || !readRequest(r, data, &wire{}) {
+	if r == nil || !readRequest(r, data, &codec{}) {
 		return nil, ErrRequest
 	}
 	return r, nil
@@ -54,14 +54,14 @@ func DecodeRequest(data []byte) (Request, error) {
 
 // readRequest reads data into r, which has the kind that data begins with. w is
 // its scratch memory.
-func readRequest(r Request, data []byte, w *wire) bool {
+func readRequest(r Request, data []byte, w *codec) bool {
 	if len(data) < 2 || len(data) > MaxRequestBytes || data[1] != requestVersion {
 		return false
 	}
-	*w = wire{buf: data[2:], reading: true}
+	*w = codec{buf: data[2:], reading: true}
 	r.Head().walk(w)
 	r.walk(w)
-	whole := w.whole()
+	whole := w.complete()
 	w.buf = nil // it is not ours to keep
 	return whole
 }
@@ -144,14 +144,14 @@ func newRequest(k RequestKind) Request {
 // Head returns h.
 func (h *Header) Head() *Header { return h }
 
-func (h *Header) walk(w *wire) {
+func (h *Header) walk(w *codec) {
 	u64(w, &h.Token)
 	u16(w, &h.Operator)
 	h.Key.walk(w)
 	w.text(&h.Ref)
 }
 
-func (k *IdempotencyKey) walk(w *wire) {
+func (k *IdempotencyKey) walk(w *codec) {
 	w.bytes(k.ID[:])
 	w.bytes(k.Body[:])
 }
@@ -222,27 +222,27 @@ func (*AbandonDelivery) Kind() RequestKind { return KindAbandonDelivery }
 // Kind returns KindSetFirstTicket.
 func (*SetFirstTicket) Kind() RequestKind { return KindSetFirstTicket }
 
-func (r *SetPolicy) walk(w *wire)   { r.Policy.walk(w) }
-func (r *SetPair) walk(w *wire)     { r.Pair.walkRules(w) }
-func (r *SetOperator) walk(w *wire) { r.Of.walk(w) }
+func (r *SetPolicy) walk(w *codec)   { r.Policy.walk(w) }
+func (r *SetPair) walk(w *codec)     { r.Pair.walkRules(w) }
+func (r *SetOperator) walk(w *codec) { r.Of.walk(w) }
 
-func (r *SetAnchor) walk(w *wire) {
+func (r *SetAnchor) walk(w *codec) {
 	u16(w, &r.Instrument)
 	u64(w, &r.Price)
 }
 
-func (r *SetRailPrice) walk(w *wire) {
+func (r *SetRailPrice) walk(w *codec) {
 	u8(w, &r.Rail)
 	u64(w, &r.Price)
 	w.i64(&r.MaxAge)
 }
 
-func (r *SetInventory) walk(w *wire) {
+func (r *SetInventory) walk(w *codec) {
 	u16(w, &r.Instrument)
 	u64(w, &r.Atoms)
 }
 
-func (r *SetLock) walk(w *wire) {
+func (r *SetLock) walk(w *codec) {
 	u8(w, &r.Scope)
 	u16(w, &r.Instrument)
 	u8(w, &r.Rail)
@@ -250,7 +250,7 @@ func (r *SetLock) walk(w *wire) {
 	w.text(&r.Reason)
 }
 
-func (r *PostTicket) walk(w *wire) {
+func (r *PostTicket) walk(w *codec) {
 	w.text(&r.Label)
 	u16(w, &r.Instrument)
 	u8(w, &r.Rails)
@@ -260,7 +260,7 @@ func (r *PostTicket) walk(w *wire) {
 	w.amounts(&r.Capacities)
 }
 
-func (r *AmendTicket) walk(w *wire) {
+func (r *AmendTicket) walk(w *codec) {
 	u64(w, &r.Ticket)
 	u8(w, &r.Rails)
 	u16(w, &r.Priority)
@@ -268,22 +268,22 @@ func (r *AmendTicket) walk(w *wire) {
 	w.i64(&r.ExpiresAt)
 }
 
-func (r *SetTranche) walk(w *wire) {
+func (r *SetTranche) walk(w *codec) {
 	u64(w, &r.Ticket)
 	u16(w, &r.Tranche)
 	u64(w, &r.Capacity)
 }
 
-func (r *WithdrawTicket) walk(w *wire) { u64(w, &r.Ticket) }
+func (r *WithdrawTicket) walk(w *codec) { u64(w, &r.Ticket) }
 
-func (r *RequestQuote) walk(w *wire) {
+func (r *RequestQuote) walk(w *codec) {
 	u64(w, &r.Ticket)
 	u16(w, &r.Tranche)
 	u8(w, &r.Fill)
 	u8(w, &r.Rail)
 }
 
-func (r *TakeClaim) walk(w *wire) {
+func (r *TakeClaim) walk(w *codec) {
 	u64(w, &r.Ticket)
 	u16(w, &r.Tranche)
 	u8(w, &r.Fill)
@@ -294,7 +294,7 @@ func (r *TakeClaim) walk(w *wire) {
 	u16(w, &r.Participant)
 }
 
-func (r *ProvePayment) walk(w *wire) {
+func (r *ProvePayment) walk(w *codec) {
 	u64(w, &r.Claim)
 	u8(w, &r.Rail)
 	w.bytes(r.Signature[:])
@@ -303,33 +303,33 @@ func (r *ProvePayment) walk(w *wire) {
 	u64(w, &r.Slot)
 }
 
-func (r *BeginDelivery) walk(w *wire) {
+func (r *BeginDelivery) walk(w *codec) {
 	u64(w, &r.Claim)
 	w.bytes(r.Proof[:])
 }
 
-func (r *ExpireDelivery) walk(w *wire) {
+func (r *ExpireDelivery) walk(w *codec) {
 	u64(w, &r.Claim)
 	w.bytes(r.Proof[:])
 }
 
-func (r *SettleClaim) walk(w *wire) {
+func (r *SettleClaim) walk(w *codec) {
 	u64(w, &r.Claim)
 	w.bytes(r.Proof[:])
 }
 
-func (r *CosignClaim) walk(w *wire) {
+func (r *CosignClaim) walk(w *codec) {
 	u64(w, &r.Claim)
 	w.bytes(r.Proof[:])
 }
 
-func (r *ReleaseClaim) walk(w *wire) { u64(w, &r.Claim) }
+func (r *ReleaseClaim) walk(w *codec) { u64(w, &r.Claim) }
 
-func (r *RefundPayment) walk(w *wire) {
+func (r *RefundPayment) walk(w *codec) {
 	w.bytes(r.Signature[:])
 	w.bytes(r.Proof[:])
 }
 
-func (r *AbandonDelivery) walk(w *wire) { u64(w, &r.Claim) }
+func (r *AbandonDelivery) walk(w *codec) { u64(w, &r.Claim) }
 
-func (r *SetFirstTicket) walk(w *wire) { u64(w, &r.First) }
+func (r *SetFirstTicket) walk(w *codec) { u64(w, &r.First) }

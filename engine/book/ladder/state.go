@@ -15,7 +15,7 @@ func (b *Book) OpenOrders(who market.ParticipantID) int {
 	return int(b.open[who])
 }
 
-// Orders returns how many orders are live.
+// OrderCount returns how many orders are live.
 func (b *Book) OrderCount() int { return b.live }
 
 // LastTrade returns the price of the last trade, 0 before the first.

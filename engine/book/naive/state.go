@@ -101,7 +101,7 @@ func (b *Book) OpenOrders(who market.ParticipantID) int {
 	return n
 }
 
-// Orders returns how many orders are live.
+// OrderCount returns how many orders are live.
 func (b *Book) OrderCount() int { return len(b.live) }
 
 // LastTrade returns the price of the last trade, 0 before the first.

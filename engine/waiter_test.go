@@ -125,12 +125,12 @@ func TestTurnsExclude(t *testing.T) {
 		all.Go(func() {
 			for i := range each {
 				work.Add(1)
-				if (i+n)%3 == 0 || !w.take() {
+				if (i+n)%3 == 0 || !w.takeOver() {
 					w.wake()
 					continue
 				}
 				do()
-				w.give(more)
+				w.handBack(more)
 			}
 		})
 	}
@@ -152,7 +152,7 @@ func TestStopDuringTurn(t *testing.T) {
 		stop := make(chan struct{})
 		left := make(chan bool)
 		go func() { left <- w.wait(func() bool { return false }, stop) }()
-		for !w.take() {
+		for !w.takeOver() {
 			runtime.Gosched()
 		}
 		close(stop)
@@ -161,7 +161,7 @@ func TestStopDuringTurn(t *testing.T) {
 			t.Fatal("left while its turn was taken")
 		default:
 		}
-		w.give(func() bool { return false })
+		w.handBack(func() bool { return false })
 		if <-left {
 			t.Fatal("ready without being ready")
 		}

@@ -169,7 +169,7 @@ func awaiting(c *Consumer, mark uint64) <-chan error {
 // waits fails the test if the wait for mark has ended, or does not begin.
 func waits(t *testing.T, c *Consumer, mark uint64, done <-chan error, why string) {
 	t.Helper()
-	await.True(t, "somebody to wait for the mark", func() bool { return c.awaited.lowest.Load() <= mark || len(done) > 0 })
+	await.True(t, "somebody to wait for the mark", func() bool { return c.waiters.lowest.Load() <= mark || len(done) > 0 })
 	if len(done) > 0 {
 		t.Fatalf("%s, and the wait has ended: %v", why, <-done)
 	}

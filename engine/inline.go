@@ -1,0 +1,233 @@
+package engine
+
+import (
+	"runtime"
+	"sync/atomic"
+)
+
+// Inline matching. Waking the matcher, the journaler and a consumer one after the other
+// takes longer than all their work on one command. So a producer whose command finds
+// them asleep may do their work itself, one step each (RunInline). Each of the three
+// waits in a waiter, and whoever moves its state to awake owns the role, so there is still
+// one writer at a time and no lock:
+//
+//	awake ──wait──▶ armed ──still nothing to do──▶ asleep
+//	  ▲               │                              │
+//	  ├─disarm, wake──┘                              │
+//	  ├─wake: sends the token─────────────────────────┤
+//	  └─takeOver: the goroutine sleeps on─────────────┘
+//
+//	awake (taken over) ──handBack──▶ armed ──no more work──▶ asleep
+//	                                   └─────more work: wake─▶ awake
+//
+// Nobody can take over a role that is awake, whether its goroutine or a producer owns it.
+// A wake has no effect then; handBack looks for the work that it announced.
+
+// WaitMode says how the engine's goroutines and consumers wait for work.
+type WaitMode uint8
+
+const (
+	// Park sleeps as soon as there is nothing to do: no CPU when idle. The default.
+	Park WaitMode = 1
+	// Spin never sleeps: the matcher, the journaler and every consumer in Next use a
+	// core each. Only for machines with spare cores.
+	Spin WaitMode = 2
+)
+
+// spinYields is how often a Spin waiter polls before it yields, so that spinning cannot
+// starve a machine with one core.
+const spinYields = 1 << 12
+
+// inlineBatch is the most commands that one RunInline applies. The matcher's goroutine
+// applies the rest.
+const inlineBatch = 16
+
+// cacheLine keeps two fields in different cache lines, even if the CPU fetches lines in
+// pairs.
+type cacheLine [128]byte
+
+// waiter lets one goroutine wait for others without a lock.
+//
+// The waiting goroutine arms the waiter, checks its condition again, and then disarms or
+// receives from token. Another goroutine changes the condition and then calls wake. Go's
+// atomics are sequentially consistent, so either the waiting goroutine sees the change or
+// wake sees the armed state: no wake-up is lost. Every arming is answered by exactly one
+// token or undone by disarm, so wake never blocks on the channel.
+type waiter struct {
+	_     cacheLine
+	state atomic.Uint32 // waiterAwake, waiterArmed or waiterAsleep
+	_     cacheLine
+	token chan struct{} // capacity 1
+	mode  WaitMode
+}
+
+// States of a waiter; see the diagram above.
+const (
+	waiterAwake  uint32 = 0
+	waiterArmed  uint32 = 1
+	waiterAsleep uint32 = 2
+)
+
+func newWaiter(mode WaitMode) *waiter {
+	return &waiter{token: make(chan struct{}, 1), mode: mode}
+}
+
+// wake ends a wait, if there is one. Any goroutine; never blocks.
+func (w *waiter) wake() {
+	for {
+		s := w.state.Load()
+		if s == waiterAwake {
+			return
+		}
+		if w.state.CompareAndSwap(s, waiterAwake) {
+			w.token <- struct{}{}
+			return
+		}
+	}
+}
+
+// disarm undoes an arming. It consumes the token of a wake that came first, and waits
+// until a role that was taken over is handed back.
+func (w *waiter) disarm() {
+	for {
+		if s := w.state.Load(); s != waiterAwake && w.state.CompareAndSwap(s, waiterAwake) {
+			return
+		}
+		select {
+		case <-w.token:
+			return
+		default:
+			runtime.Gosched()
+		}
+	}
+}
+
+// takeOver makes the caller the owner of the role until handBack, while the role's
+// goroutine sleeps on. It returns false if the role is not asleep. Any goroutine; never
+// blocks.
+func (w *waiter) takeOver() bool {
+	return w.state.Load() == waiterAsleep && w.state.CompareAndSwap(waiterAsleep, waiterAwake)
+}
+
+// handBack returns the role to its goroutine. more reports whether work arrived while
+// the role was taken over and wake had no effect. The role's goroutine may run as soon as
+// handBack begins, so more must not read what only the role's owner may.
+func (w *waiter) handBack(more func() bool) {
+	w.state.Store(waiterArmed)
+	if more() {
+		w.wake()
+		return
+	}
+	w.state.CompareAndSwap(waiterArmed, waiterAsleep) // fails if somebody called wake
+}
+
+// wait blocks until ready returns true, and returns true; or until stop (which may be
+// nil) is closed, and returns false. Whoever makes ready true must call wake afterwards.
+// It does not allocate.
+//
+// Polling for a while before sleeping was measured and rejected: on two cores 100 polls
+// double the median latency of a command and 1,000 multiply it by ten, because the poller
+// occupies the core of the goroutine that it waits for.
+func (w *waiter) wait(ready func() bool, stop <-chan struct{}) bool {
+	if w.mode == Spin {
+		return spin(ready, stop)
+	}
+	for !ready() {
+		w.state.Store(waiterArmed)
+		if ready() {
+			w.disarm()
+			break
+		}
+		w.state.CompareAndSwap(waiterArmed, waiterAsleep) // fails if a token is on its way
+		select {
+		case <-w.token:
+		case <-stop:
+			w.disarm()
+			return false
+		}
+	}
+	return true
+}
+
+func spin(ready func() bool, stop <-chan struct{}) bool {
+	for {
+		for range spinYields {
+			if ready() {
+				return true
+			}
+		}
+		select {
+		case <-stop:
+			return false
+		default:
+			runtime.Gosched()
+		}
+	}
+}
+
+// RunInline applies, journals and publishes what Enqueue has queued: in the caller's
+// goroutine as far as the engine's goroutines sleep, else in theirs. The caller journals
+// only with Options.InlineJournal. If the consumer first (nil = none) waits in Next, its
+// events are then handled by step, which may use first like the goroutine in Next until
+// it returns.
+//
+// Any goroutine may call RunInline. It waits only for step, for the journal, and for a
+// slow consumer if one command fills half the egress ring.
+func (e *Engine) RunInline(first *Consumer, step func()) {
+	if !e.matcherWait.takeOver() {
+		e.matcherWait.wake()
+		return
+	}
+	journal := e.matcher.runOnce()
+	e.matcherWait.handBack(e.matcher.ready)
+	if !journal {
+		return
+	}
+	if !e.options.InlineJournal || !e.journalWait.takeOver() {
+		e.journalWait.wake()
+		return
+	}
+	visible := e.appendFrame()
+	e.journalWait.handBack(e.journalReady)
+	if !visible {
+		return
+	}
+	if first != nil {
+		first.runStep(step)
+	}
+	e.egress.wake()
+}
+
+// runOnce applies one small batch if the egress ring has more free slots than it can
+// need, and reports whether the batch must be journaled.
+func (m *matcher) runOnce() (journal bool) {
+	e := m.engine
+	if e.stopping.Load() || m.discarding {
+		return false
+	}
+	if room := uint64(len(e.egress.events)) / 2; m.sink.Limit-m.sink.Pos < room {
+		if m.sink.Limit = e.egress.limit(m.sink.Pos); m.sink.Limit-m.sink.Pos < room {
+			return false
+		}
+	}
+	n := e.ingress.countFilled(m.next, min(inlineBatch, e.options.MaxBatch))
+	if n == 0 {
+		return false
+	}
+	m.batch(uint64(n), false)
+	return e.options.Journal != nil
+}
+
+// runStep calls step in place of the goroutine that sleeps in Next, if one does.
+func (c *Consumer) runStep(step func()) {
+	if !c.waiting.takeOver() {
+		return
+	}
+	e := c.engine
+	// Loaded before step, so that events which step did not see count as more work.
+	published, durable := e.egress.published.Load(), e.durable.Load()
+	step()
+	c.waiting.handBack(func() bool {
+		return e.egress.published.Load() != published || e.durable.Load() != durable || e.ended.Load()
+	})
+}
