@@ -99,7 +99,9 @@ func (s *DeskSource) newCycle(now int64) *cycle {
 	for i := range c.midPrices {
 		id := market.InstrumentID(i)
 		if v := s.Books.View(id); v != nil && v.Status == engine.StatusTrading && len(v.Bids) > 0 && len(v.Asks) > 0 {
-			c.midPrices[i] = s.Instruments.Get(id).MidPrice(v.Bids[0].Price, v.Asks[0].Price)
+			if mid, ok := s.Instruments.Get(id).MidPrice(v.Bids[0].Price, v.Asks[0].Price); ok && mid <= market.MaxUSDPrice {
+				c.midPrices[i] = mid
+			}
 		}
 	}
 	return c
