@@ -193,7 +193,7 @@ func checkReference(t *testing.T, known map[string]*family) {
 		return
 	}
 	if os.Getenv("UPDATE_GOLDEN") == "" {
-		t.Errorf("docs/metrics.md is not what /metrics has: UPDATE_GOLDEN=1 go test ./cmd/blockdesk -run TestMetrics writes it")
+		t.Errorf("docs/metrics.md is not what /metrics has: UPDATE_GOLDEN=1 go test ./e2e/operate -run TestMetrics writes it")
 		return
 	}
 	if err := os.WriteFile(path, []byte(have[:begin]+table.String()+have[end:]), 0o600); err != nil {
