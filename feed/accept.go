@@ -1,6 +1,7 @@
 package feed
 
 import (
+	"bytes"
 	"crypto/rand"
 	"encoding/base64"
 	"encoding/hex"
@@ -15,16 +16,15 @@ import (
 	"github.com/valyala/fasthttp"
 )
 
-// limits counts connections: all, and those of each address.
+// limits counts the connections: all, and those of each client address.
 type limits struct {
-	mu    sync.Mutex
-	all   int
-	byIP  map[netip.Addr]int
-	most  int
-	perIP int
+	mu         sync.Mutex
+	all        int
+	byIP       map[netip.Addr]int
+	max, perIP int
 }
 
-// verdict says whether one more connection may come.
+// admission says whether another connection is admitted.
 type admission uint8
 
 const (
@@ -33,13 +33,13 @@ const (
 	feedFull
 )
 
-// check says whether one more connection of ip may come, and counts it if take
-// is set and it may.
+// check returns whether another connection of ip is admitted, and counts it if it is and
+// take is set.
 func (l *limits) check(ip netip.Addr, take bool) admission {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	switch {
-	case l.all >= l.most:
+	case l.all >= l.max:
 		return feedFull
 	case l.byIP[ip] >= l.perIP:
 		return ipFull
@@ -66,10 +66,10 @@ func (l *limits) count() int {
 	return l.all
 }
 
-// Handler upgrades a request for /ws/rfq to a WebSocket, or refuses it with the
-// error shape of every surface: 503 while the feed does not run or is full, 429
-// when the client's address has its share, 400, 403 or 405 for what is no
-// upgrade. The server that calls it must have KeepHijackedConns set.
+// Handler upgrades a request for /ws/rfq to a WebSocket, or refuses it with the error
+// body of all surfaces: 503 while the feed is not running or full, 429 at the client
+// address's limit, 400, 403 or 405 for an invalid upgrade. The HTTP server must have
+// KeepHijackedConns set.
 func (f *Feed) Handler(ctx *fasthttp.RequestCtx) {
 	ip, ok := f.admit(ctx)
 	if !ok {
@@ -79,23 +79,23 @@ func (f *Feed) Handler(ctx *fasthttp.RequestCtx) {
 		f.upgrader.Error(ctx, fasthttp.StatusBadRequest, errBadKey)
 		return
 	}
-	speaks := plain
-	err := f.upgrader.Upgrade(ctx, func(ws *websocket.Conn) { f.accept(ws.NetConn(), ip, speaks, nil) })
+	agreed := plain
+	err := f.upgrader.Upgrade(ctx, func(ws *websocket.Conn) { f.accept(ws.NetConn(), ip, agreed, nil) })
 	if err != nil {
 		return // the upgrader has answered
 	}
-	// The connection is handed over after this handler has returned.
-	speaks = negotiate(ctx)
+	// The function above runs after this handler has returned.
+	agreed = negotiate(ctx)
 }
 
 const keyHeader = "Sec-WebSocket-Key"
 
 var errBadKey = errors.New(keyHeader + " must be the base64 of 16 bytes")
 
-// validKey reports whether a handshake's key is what RFC 6455, section 4.2.1, has
-// it be. The library takes any that is not empty.
+// validKey reports whether a handshake's key is valid by RFC 6455, section 4.2.1. The
+// library accepts any key that is not empty.
 func validKey(key []byte) bool {
-	var nonce [18]byte // the most that 24 digits can be
+	var nonce [18]byte // the largest result of 24 digits
 	if len(key) != base64.StdEncoding.EncodedLen(16) {
 		return false
 	}
@@ -103,8 +103,8 @@ func validKey(key []byte) bool {
 	return err == nil && n == 16
 }
 
-// admit reports whether one more connection of the client may come now, or
-// answers that it may not. It does not count it yet.
+// admit returns the client's address for the limits, and whether another connection of it
+// is admitted. If not, it has answered the request. It does not count the connection.
 func (f *Feed) admit(ctx *fasthttp.RequestCtx) (netip.Addr, bool) {
 	if !f.running.Load() {
 		refuse(ctx, fasthttp.StatusServiceUnavailable, "OVERLOADED", "the feed is not running; try again shortly", "not_running", "")
@@ -114,19 +114,19 @@ func (f *Feed) admit(ctx *fasthttp.RequestCtx) (netip.Addr, bool) {
 	switch f.limits.check(ip, false) {
 	case feedFull:
 		f.stats.refused.Add(1)
-		refuse(ctx, fasthttp.StatusServiceUnavailable, "OVERLOADED", "the feed has all the connections that it can take", "connections", "")
+		refuse(ctx, fasthttp.StatusServiceUnavailable, "OVERLOADED", "too many connections; try again later", "connections", "")
 		return ip, false
 	case ipFull:
 		f.stats.refused.Add(1)
-		refuse(ctx, fasthttp.StatusTooManyRequests, "RATE_LIMITED", "this address has all the connections that one may have", "connections_per_ip", "")
+		refuse(ctx, fasthttp.StatusTooManyRequests, "RATE_LIMITED", "too many connections from this address", "connections_per_ip", "")
 		return ip, false
 	default:
 		return ip, true
 	}
 }
 
-// limitKey is what one client is for the limits: an IPv4 address or an IPv6 /64,
-// since a host may have all of the latter.
+// limitKey returns the unit of the per-address limit: an IPv4 address or an IPv6 /64,
+// because a host may use a whole /64.
 func limitKey(ip netip.Addr) netip.Addr {
 	ip = ip.Unmap()
 	if !ip.Is6() {
@@ -141,10 +141,10 @@ func limitKey(ip netip.Addr) netip.Addr {
 
 func newUpgrader() websocket.FastHTTPUpgrader {
 	return websocket.FastHTTPUpgrader{
-		// The library reads and writes nothing: the handshake is all it does.
+		// The library only does the handshake.
 		ReadBufferSize:  16,
 		WriteBufferSize: 16,
-		// Public market data, no cookies: any site may read it.
+		// Any site may read public market data; there are no cookies.
 		CheckOrigin: func(*fasthttp.RequestCtx) bool { return true },
 		Error: func(ctx *fasthttp.RequestCtx, status int, reason error) {
 			ctx.Response.Header.Set("Sec-WebSocket-Version", "13")
@@ -153,12 +153,12 @@ func newUpgrader() websocket.FastHTTPUpgrader {
 	}
 }
 
-// refuse answers with the error shape of contract section C. The texts need no
-// escape in JSON; field is empty where no one field is to blame.
+// refuse answers with the error body of docs/specification.md C.3. The texts need no
+// escapes in JSON; field may be empty.
 func refuse(ctx *fasthttp.RequestCtx, status int, code, text, reason, field string) {
 	ctx.SetStatusCode(status)
 	ctx.SetContentType("application/json; charset=utf-8")
-	// Frames that a client sent ahead of the answer must not be read as requests.
+	// Close, so that frames sent ahead of the answer are not parsed as requests.
 	ctx.SetConnectionClose()
 	h := &ctx.Response.Header
 	publicHeaders(h)
@@ -174,8 +174,8 @@ func refuse(ctx *fasthttp.RequestCtx, status int, code, text, reason, field stri
 	ctx.SetBodyString(body)
 }
 
-// publicHeaders sets what every answer of the feed's own says: any site may read
-// it, as it is, and nobody may keep it.
+// publicHeaders sets the headers of all the feed's answers: readable by any site, not
+// cacheable.
 func publicHeaders(h *fasthttp.ResponseHeader) {
 	h.Set("Cache-Control", "no-store")
 	h.Set("X-Content-Type-Options", "nosniff")
@@ -183,17 +183,10 @@ func publicHeaders(h *fasthttp.ResponseHeader) {
 	h.Set("Access-Control-Expose-Headers", "*")
 }
 
-// requestID returns the X-Request-Id that the gateway has set, or one of ours.
+// requestID returns the X-Request-Id that the gateway has set, or sets a random one.
 func requestID(ctx *fasthttp.RequestCtx) string {
 	id := ctx.Response.Header.Peek("X-Request-Id")
-	for _, c := range id {
-		plain := c >= '0' && c <= '9' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c == '-' || c == '_'
-		if !plain {
-			id = nil
-			break
-		}
-	}
-	if len(id) == 0 {
+	if len(id) == 0 || bytes.ContainsFunc(id, notInID) {
 		fresh := randomHex()
 		ctx.Response.Header.Set("X-Request-Id", fresh)
 		return fresh
@@ -201,26 +194,30 @@ func requestID(ctx *fasthttp.RequestCtx) string {
 	return string(id)
 }
 
+func notInID(r rune) bool {
+	return (r < '0' || r > '9') && (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && r != '-' && r != '_'
+}
+
 func randomHex() string {
 	var b [8]byte
-	_, _ = rand.Read(b[:]) // never fails: crypto/rand ends the process instead
+	_, _ = rand.Read(b[:]) // never fails
 	return hex.EncodeToString(b[:])
 }
 
-// accept takes over a connection whose HTTP is done and hands it to Run. It
-// keeps the socket alone: nothing of the server's or the library's. fasthttp
-// calls it on a goroutine that ends with it. s is set where events are spoken.
-func (f *Feed) accept(n net.Conn, ip netip.Addr, speaks encoding, s *stream) {
-	c, err := f.prepare(n, ip, speaks, s)
+// accept takes over a connection whose HTTP exchange has ended and passes it to its
+// shard. It keeps the socket only and nothing of the server or the library. fasthttp
+// calls it on a goroutine that ends with it. s is set for a stream.
+func (f *Feed) accept(n net.Conn, ip netip.Addr, e encoding, s *stream) {
+	c, err := f.prepare(n, ip, e, s)
 	if err != nil {
 		f.o.Logger.Warn("connection refused", "reason", err.Error())
 		_ = n.Close()
 		return
 	}
 	if f.limits.check(ip, true) != admitted {
-		// Another connection took the place between Handler's check and now.
+		// The limit was reached after Handler's check.
 		f.stats.refused.Add(1)
-		if speaks != eventStream {
+		if e != eventStream {
 			var enc encoder
 			_ = c.tcp.SetWriteDeadline(time.Now().Add(time.Second))
 			_, _ = c.tcp.Write(enc.closing(CloseTryAgain, "too many connections"))
@@ -236,8 +233,8 @@ func (f *Feed) accept(n net.Conn, ip netip.Addr, speaks encoding, s *stream) {
 	}
 }
 
-// prepare makes a connection of the socket under n.
-func (f *Feed) prepare(n net.Conn, ip netip.Addr, speaks encoding, s *stream) (*conn, error) {
+// prepare makes a connection from the socket under n.
+func (f *Feed) prepare(n net.Conn, ip netip.Addr, e encoding, s *stream) (*conn, error) {
 	tcp, err := tcpConn(n)
 	if err != nil {
 		return nil, err
@@ -253,18 +250,18 @@ func (f *Feed) prepare(n net.Conn, ip netip.Addr, speaks encoding, s *stream) (*
 	if err := errors.Join(tcp.SetWriteBuffer(f.o.SendBuffer), tcp.SetReadBuffer(receiveBuffer)); err != nil {
 		return nil, err
 	}
-	c := &conn{tcp: tcp, raw: raw, ip: ip, session: randomHex(), encoding: speaks, stream: s, early: early, drainLeft: maxDrain}
-	c.in.deflate = speaks == deflated
-	if speaks == eventStream {
+	c := &conn{tcp: tcp, raw: raw, ip: ip, session: randomHex(), encoding: e, stream: s, early: early, drainLeft: maxDrain}
+	c.in.deflate = e == deflated
+	if e == eventStream {
 		c.ignoreInput, c.drainLeft = true, maxStreamInput
 	}
 	c.shard = f.shards[f.nextShard.Add(1)%uint64(len(f.shards))]
 	return c, nil
 }
 
-// buffered returns what the server has read from tcp behind the request, or nil,
-// and clears the deadlines that it set. A read whose deadline has passed gives
-// what is in buffers and does not touch the socket.
+// buffered returns the input that the server has read from tcp after the request, or nil,
+// and clears the server's deadlines. A read after its deadline returns buffered bytes and
+// does not touch the socket.
 func buffered(n net.Conn, tcp *net.TCPConn) (early []byte, err error) {
 	if err := tcp.SetReadDeadline(time.Unix(1, 0)); err != nil {
 		return nil, err
@@ -281,8 +278,8 @@ func buffered(n net.Conn, tcp *net.TCPConn) (early []byte, err error) {
 	return early, tcp.SetDeadline(time.Time{})
 }
 
-// tcpConn returns the socket under what fasthttp hands over. It does not look
-// under TLS, whose records only TLS may write.
+// tcpConn returns the socket under fasthttp's connection. It does not look under TLS,
+// because only TLS may write its records.
 func tcpConn(n net.Conn) (*net.TCPConn, error) {
 	for {
 		switch t := n.(type) {

@@ -115,13 +115,13 @@ func (a *auditor) market(d *desk, side market.Side, price market.Price, qty mark
 func TestAsyncAPISession(t *testing.T) {
 	t.Parallel()
 	s, records := &shop{}, restTickets(t)
-	d := newDesk(t, func(o *Options) {
+	source := func(each func(market.InstrumentID, market.TicketID, []byte)) (uint64, int64) {
+		seq, _ := s.tickets(each)
+		return seq, time.Now().UnixNano()
+	}
+	d := newDeskWith(t, func(f *Feed) { f.ServeTickets(source) }, func(o *Options) {
 		o.MaxSubscriptions, o.Heartbeat = 5, 50*time.Millisecond
 		o.OtherShards = map[string]*market.Shard{"E/F": {Name: "us", WS: "ws://127.0.0.2:8081"}}
-		o.Tickets = func(each func(market.InstrumentID, market.TicketID, []byte)) (uint64, int64) {
-			seq, _ := s.tell(each)
-			return seq, time.Now().UnixNano()
-		}
 	})
 	a := &auditor{t: t, d: readAsyncAPI(t), first: map[string]string{}, codes: map[string]bool{}}
 	a.welcomed()

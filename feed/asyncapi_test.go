@@ -343,12 +343,12 @@ func TestAsyncAPIKnowsTheCode(t *testing.T) {
 			t.Errorf("nobody sends the code %s", code)
 		}
 	}
-	_, table, found := strings.Cut(d.Channels["rfq"].Description, "\n| code | why |\n")
+	_, table, found := strings.Cut(d.Channels["rfq"].Description, "\n| code | reason |\n")
 	guide, err := os.ReadFile("../docs/websocket.md")
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !found || !strings.Contains(string(guide), "| code | why |\n"+strings.TrimSpace(table)+"\n") {
+	if !found || !strings.Contains(string(guide), "| code | reason |\n"+strings.TrimSpace(table)+"\n") {
 		t.Errorf("the close codes are not those of docs/websocket.md:\n%s", table)
 	}
 	o := Options{}.withDefaults()

@@ -6,29 +6,28 @@ import (
 	"blockdesk/market"
 )
 
-// form is how a strip writes a level.
+// levelFormat is the format of a level's text.
 type levelFormat uint8
 
 const (
 	pairFormat  levelFormat = iota + 1 // ["0.999000","12.500000"],
-	digitFormat                        // 99900012500000, as the checksum wants it
+	digitFormat                        // 99900012500000, as in the checksum
 )
 
-// strip is the text of one side's first levels. When the side changes, only the
-// levels that are new are formatted: what stands before the first of them and
-// behind the last stays where it is, runs that stay in between are copied. The
-// zero value is an empty side.
+// sideText is the text of one side's first levels. When the side changes, only new levels
+// are formatted: the text before the first change and after the last one stays, and runs
+// of unchanged levels between them are copied. The zero value is an empty side.
 type sideText struct {
-	levels []market.Level // what text says; part of a view
+	levels []market.Level // the levels of text; part of a view
 	text   []byte
-	ends   []int32 // where each level's text ends
+	ends   []int32 // end of each level's text
 
-	// The part between, as it is made.
+	// The changed part while it is built.
 	midText []byte
 	midEnds []int32
 }
 
-// head returns the text of the first n levels, all of them if there are fewer.
+// firstLevels returns the text of the first n levels, or of all if there are fewer.
 func (s *sideText) firstLevels(n int) []byte {
 	if n = min(n, len(s.ends)); n == 0 {
 		return nil
@@ -36,7 +35,7 @@ func (s *sideText) firstLevels(n int) []byte {
 	return s.text[:s.ends[n-1]]
 }
 
-// start returns where the text of level i begins.
+// start returns the start of level i's text.
 func (s *sideText) start(i int) int32 {
 	if i == 0 {
 		return 0
@@ -44,12 +43,12 @@ func (s *sideText) start(i int) int32 {
 	return s.ends[i-1]
 }
 
-// set makes s the text of levels, which are best first and never change. sign
-// is +1 for asks, whose prices rise, and -1 for bids.
+// set updates the text to levels, which are best first and immutable. sign is +1 for
+// asks, whose prices rise, and -1 for bids.
 func (s *sideText) set(in *market.Instrument, levels []market.Level, sign market.Price, f levelFormat) {
 	old := s.levels
 	if len(old) == len(levels) && (len(old) == 0 || &old[0] == &levels[0]) {
-		return // views share a side that has not changed
+		return // views share an unchanged side
 	}
 	first := commonHead(old, levels)
 	tail := commonTail(old[first:], levels[first:])
@@ -69,41 +68,41 @@ func (s *sideText) set(in *market.Instrument, levels []market.Level, sign market
 	}
 }
 
-// block is how many levels are compared at once: as one piece of memory, which
-// takes a fraction of the time of level by level.
+// block is the number of levels compared at once, as one piece of memory, which takes a
+// fraction of the time of comparing level by level.
 const block = 16
 
-// commonHead returns how many levels a and b begin with alike.
+// commonHead returns the number of equal levels at the start of a and b.
 func commonHead(a, b []market.Level) int {
-	n, most := 0, min(len(a), len(b))
-	for most-n >= block && *(*[block]market.Level)(a[n:]) == *(*[block]market.Level)(b[n:]) {
+	n, limit := 0, min(len(a), len(b))
+	for limit-n >= block && *(*[block]market.Level)(a[n:]) == *(*[block]market.Level)(b[n:]) {
 		n += block
 	}
-	for n < most && a[n] == b[n] {
+	for n < limit && a[n] == b[n] {
 		n++
 	}
 	return n
 }
 
-// commonTail returns how many levels a and b end with alike.
+// commonTail returns the number of equal levels at the end of a and b.
 func commonTail(a, b []market.Level) int {
-	n, most := 0, min(len(a), len(b))
-	for most-n >= block && *(*[block]market.Level)(a[len(a)-n-block:]) == *(*[block]market.Level)(b[len(b)-n-block:]) {
+	n, limit := 0, min(len(a), len(b))
+	for limit-n >= block && *(*[block]market.Level)(a[len(a)-n-block:]) == *(*[block]market.Level)(b[len(b)-n-block:]) {
 		n += block
 	}
-	for n < most && a[len(a)-1-n] == b[len(b)-1-n] {
+	for n < limit && a[len(a)-1-n] == b[len(b)-1-n] {
 		n++
 	}
 	return n
 }
 
-// between makes midText and midEnds of levels from first on, with what they have
-// in common with old from there on.
+// between sets midText and midEnds to the levels from first on, reusing the text of
+// levels that are also in old.
 func (s *sideText) between(in *market.Instrument, old, levels []market.Level, first int, sign market.Price, f levelFormat) {
 	s.midText, s.midEnds = s.midText[:0], s.midEnds[:0]
 	base := s.start(first)
-	i := first            // the old level that may be the same
-	from, run := first, 0 // run old levels, from this one on, stay and are not copied yet
+	i := first            // the next old level to compare
+	from, run := first, 0 // the unchanged old levels that are not copied yet
 	for _, l := range levels[first:] {
 		for i < len(old) && sign*old[i].Price < sign*l.Price {
 			i++
@@ -125,8 +124,8 @@ func (s *sideText) between(in *market.Instrument, old, levels []market.Level, fi
 	s.copyRun(base, from, run)
 }
 
-// copyRun appends run old levels that begin with level from to the part between,
-// which begins at base.
+// copyRun appends the text of run old levels, beginning with level from. base is the
+// start of the changed part.
 func (s *sideText) copyRun(base int32, from, run int) {
 	if run == 0 {
 		return

@@ -11,105 +11,106 @@ import (
 	"blockdesk/internal/ratelimit"
 )
 
-// subscription is one connection's interest in one topic of its shard.
+// subscription is one connection's subscription to a topic of its shard.
 type subscription struct {
 	conn  *conn
 	topic *topic
-	index int // its index in topic.subs
+	index int // in topic.subs
 	// stale: the subscriber waits for a snapshot and gets no update before it.
 	stale bool
-	// ahead is where the subscriber is while the shard is not there yet: it has
-	// been served elsewhere, and gets what comes after. Zero = it is not ahead.
+	// ahead is the subscriber's seq while the shard has not reached it; the subscriber
+	// resumed from another shard or process. Zero = not ahead.
 	ahead uint64
 }
 
-// frame is one message that waits for a socket. sub is set for what may be
-// dropped and replaced by a snapshot; answers have none.
+// frame is a pending message. An update or snapshot has a sub, and may be dropped and
+// replaced by a snapshot; an answer has none.
 type frame struct {
 	data []byte
 	sub  *subscription
 }
 
-// dialect is how a connection takes messages.
+// encoding is how a connection takes messages.
 type encoding uint8
 
 const (
-	plain       encoding = iota // WebSocket frames as they are encoded
+	plain       encoding = iota // WebSocket frames
 	deflated                    // WebSocket frames, snapshots compressed (RFC 7692)
 	eventStream                 // server-sent events
 	encodings                   // their number
 )
 
-// phase is where a connection stands between welcome and close.
+// phase is the phase of a connection's life.
 type phase uint8
 
 const (
 	phaseOpen        phase = iota + 1
 	phaseClosing           // the close frame is queued
-	phaseWriteClosed       // all is written; the peer's end is awaited
-	phaseDead              // the socket is closed; what remains of it is forgotten
+	phaseWriteClosed       // all is written; waiting for the peer's end
+	phaseDead              // the socket is closed
 )
 
-// conn is one connection, of a WebSocket or of server-sent events. What a
-// delivery touches comes first, together: a shard goes through all of its
-// connections at every update, and memory is what that costs.
+// conn is a connection, a WebSocket or a stream of server-sent events. The fields that a
+// delivery uses come first, together, because a shard visits all its connections at every
+// update and memory access dominates.
 type conn struct {
 	raw      syscall.RawConn
 	encoding encoding
 
-	// ——— the shard's ———
+	// Of the shard.
 	phase        phase
-	dirty        bool // listed in the shard's dirty
-	waiting      bool // listed in the shard's waiting
-	blocked      bool // the socket was full
+	dirty        bool // in shard.dirty
+	waiting      bool // in shard.waiting
+	blocked      bool // the socket is full
 	pending      []frame
-	offset       int // bytes of pending[0] that are written
-	pendingBytes int // of all pending, less offset
-	updateBytes  int // of those with a sub
-	staleSubs    int // subscriptions that wait for a snapshot
-	// patience is until when subscriptions may be ahead; zero = none was.
+	offset       int // written bytes of pending[0]
+	pendingBytes int // of pending, less offset
+	updateBytes  int // of pending frames with a sub
+	staleSubs    int // stale subscriptions
+	// aheadUntil is until when subscriptions may be ahead; zero = none is.
 	aheadUntil time.Time
 
-	progressAt time.Time     // when the socket last accepted a byte, or had nothing to
-	backoff    time.Duration // the wait before retryAt
+	progressAt time.Time     // when the socket last took a byte, or nothing was pending
+	backoff    time.Duration // pause before retryAt
 	retryAt    time.Time     // when to try a full socket again
-	closeBy    time.Time     // closing: when to stop being polite
+	closeBy    time.Time     // closing: deadline of the phase
 
 	subs              []*subscription
 	heartbeat         bool
-	unsubscribedSince time.Time // since when it has had no subscription
-	backlogSince      time.Time // since when more than maxBacklog of answers waits; zero = it does not
-	slot              int       // of the shard's wheel
-	slotIndex         int       // its index in the slot
+	unsubscribedSince time.Time // when it last lost its subscriptions
+	backlogSince      time.Time // since when more than maxBacklog of answers is pending; zero = is not
+	slot              int       // in the shard's wheel
+	slotIndex         int       // in the slot
 
-	// ——— everybody's, set once or atomic ———
+	// Of all goroutines: immutable or atomic.
 	shard    *shard
 	tcp      *net.TCPConn
 	ip       netip.Addr
 	session  string
 	stream   *stream      // nil = a WebSocket
-	inflight atomic.Int32 // requests that the shard has not served
-	// begun is when the message that the reader is within began, Unix ns; zero
-	// = it is within none.
+	inflight atomic.Int32 // requests that the shard has not handled
+	// messageSince is when the incomplete message that the reader has began, Unix ns;
+	// zero = none.
 	messageSince atomic.Int64
 
-	// ——— its reader's ———
+	// Of the reader.
 	in    decoder
-	rate  ratelimit.Bucket // of messages: one second of them at once
-	early []byte           // what came behind the upgrade request and has not been read
-	// deaf: what the client still sends is thrown away, drain bytes at most.
+	rate  ratelimit.Bucket // of messages; holds those of one second
+	early []byte           // input that came with the upgrade request
+	// ignoreInput: discard further input, at most drainLeft bytes.
 	ignoreInput bool
 	drainLeft   int
 
-	// seat and turn are where its poll finds it; set before it is read.
+	// pollSlot and pollGen are where the poll finds the connection; set before it is
+	// read.
 	pollSlot, pollGen int32
 }
 
-// keepPending is the most frames whose memory a connection with nothing pending
-// keeps: one that was slow for a while must not hold what it needed then.
+// keepPending is the largest pending slice that an idle connection keeps, in frames, so
+// that a connection that was slow once does not hold its memory.
 const keepPending = 32
 
-// push queues one frame. A frame with a sub counts as live.
+// push queues one frame.
 func (c *conn) push(data []byte, sub *subscription) {
 	c.pending = append(c.pending, frame{data: data, sub: sub})
 	c.pendingBytes += len(data)
@@ -118,8 +119,8 @@ func (c *conn) push(data []byte, sub *subscription) {
 	}
 }
 
-// written takes n bytes off the head of what is pending and returns how many
-// frames are done.
+// consume removes n written bytes from pending and returns the number of completed
+// frames.
 func (c *conn) consume(n int) (done int) {
 	c.pendingBytes -= n
 	n += c.offset
@@ -146,9 +147,9 @@ func (c *conn) consume(n int) (done int) {
 	return done
 }
 
-// collapse drops what is pending for subscriptions, all but a frame that is
-// half written, and marks those subscriptions stale. Answers stay, in order; what
-// would tell of the messages that are dropped does not.
+// collapse drops pending updates and snapshots, but for a partly written frame, and makes
+// their subscriptions stale. Answers stay, in order. Messages that name sequence numbers
+// of the dropped ones are dropped too.
 func (c *conn) collapse() {
 	kept := c.pending[:0]
 	for i, f := range c.pending {
@@ -167,13 +168,12 @@ func (c *conn) collapse() {
 	clear(c.pending[len(kept):])
 	c.pending = kept
 	if c.stream != nil {
-		c.stream.lastMark = enginePos{} // perhaps it is among what was dropped
+		c.stream.lastMark = enginePos{} // it may have been dropped
 	}
 }
 
-// reportsSeqs reports whether a pending message says how far the streams are: a
-// heartbeat, or a stream's mark. It is true only behind what it tells of, which
-// a client would else miss.
+// reportsSeqs reports whether a pending message names sequence numbers: a heartbeat or a
+// mark event. It is wrong once an update before it is dropped.
 func (c *conn) reportsSeqs(data []byte) bool {
 	if c.encoding == eventStream {
 		return isMark(data) || bytes.HasPrefix(data, []byte("event: heartbeat\n"))
@@ -189,8 +189,8 @@ func (c *conn) markStale(sub *subscription) {
 	}
 }
 
-// knows reports whether the subscriber has had the update that leads to seq. Once
-// one comes that it has not, it is not ahead any more.
+// has reports whether the subscriber, being ahead, already has the update to seq. With
+// the first update that it does not have it is no longer ahead.
 func (sub *subscription) has(seq uint64) bool {
 	if sub.ahead < seq {
 		sub.ahead = 0
@@ -198,7 +198,7 @@ func (sub *subscription) has(seq uint64) bool {
 	return sub.ahead != 0
 }
 
-// own returns a message of the encoder's in c's dialect, in memory of its own.
+// encodeOwn returns a copy of one of the encoder's frames in c's encoding.
 func (c *conn) encodeOwn(frame []byte) []byte {
 	if c.encoding == eventStream {
 		return appendEvent(nil, frame)

@@ -10,40 +10,38 @@ import (
 )
 
 const (
-	// minDeflate is the smallest frame that is compressed, in bytes; below it there
-	// is little to win.
+	// minDeflate is the smallest frame worth compressing, in bytes.
 	minDeflate = 512
-	// deflateWindow is how far back a compressed message refers, in bytes. It is
-	// the smallest window that a client can ask us to keep to (RFC 7692), so that
-	// one encoding serves all of them. A book repeats itself from level to level:
-	// a longer window finds no more, and its distances take more bits.
+	// deflateWindow is the window of compression in bytes: the smallest that a client can
+	// ask for (RFC 7692), so that one encoding serves all clients. A book repeats itself
+	// from level to level, so a larger window finds no more matches, and its distances
+	// take more bits.
 	deflateWindow = 1 << minWindowBits
-	// rsv1 is the bit of a frame's first byte that says: compressed.
+	// rsv1 is the bit of a frame's first byte that marks compression.
 	rsv1 = 0x40
-	// flushTail ends the output of a deflate stream that has been flushed. A
-	// message goes without it (RFC 7692, 7.2.1).
+	// flushTail ends a flushed deflate stream. A message is sent without it (RFC 7692,
+	// 7.2.1).
 	flushTail = "\x00\x00\xff\xff"
-	// streamTail is what a message lacks of a whole deflate stream: flushTail, and
-	// an empty block that is marked as the last.
+	// streamTail completes a message to a deflate stream: flushTail and an empty last
+	// block.
 	streamTail = flushTail + "\x01\x00\x00\xff\xff"
 )
 
 // Errors of a compressed message.
 var (
-	errInflated = errors.New("a message is too big when it is decompressed")
-	errDeflate  = errors.New("a message is not a deflate stream")
+	errInflated = errors.New("decompressed message too big")
+	errDeflate  = errors.New("message is not a deflate stream")
 )
 
-// deflater compresses messages, each for itself. The zero value is ready; the
-// memory that it works in, about 1 MiB, comes with its first message. Not for
-// concurrent use.
+// deflater compresses messages independently of each other. The zero value is ready; the
+// first message allocates about 1 MiB. It is not safe for concurrent use.
 type deflater struct {
-	zip *flate.Writer // nil = nothing has been compressed yet
+	zip *flate.Writer // nil = not used yet
 	out bytes.Buffer
 }
 
-// frame returns an unmasked frame with its payload compressed, in memory of its
-// own, or frame itself where that is not shorter.
+// frame returns a newly allocated frame with compressed payload, or frame itself if that
+// is not longer.
 func (z *deflater) frame(frame []byte) []byte {
 	text := framePayload(frame)
 	z.compress(text)
@@ -57,7 +55,7 @@ func (z *deflater) frame(frame []byte) []byte {
 	return small
 }
 
-// compress sets out to text as the payload of a compressed message.
+// compress sets out to the compressed payload of text.
 func (z *deflater) compress(text []byte) {
 	z.out.Reset()
 	if z.zip == nil {
@@ -68,13 +66,13 @@ func (z *deflater) compress(text []byte) {
 	} else {
 		z.zip.Reset(&z.out)
 	}
-	// Neither fails: a bytes.Buffer takes everything.
+	// A bytes.Buffer does not fail.
 	_, _ = z.zip.Write(text)
 	_ = z.zip.Flush()
 	z.out.Truncate(z.out.Len() - len(flushTail))
 }
 
-// framePayload returns what an unmasked frame of ours carries.
+// framePayload returns the payload of an unmasked frame.
 func framePayload(frame []byte) []byte {
 	switch n := frame[1]; {
 	case n < 126:
@@ -86,19 +84,17 @@ func framePayload(frame []byte) []byte {
 	}
 }
 
-// inflater decompresses messages, each for itself. The zero value is ready; the
-// memory that it works in, about 100 KiB, comes with its first message and grows
-// no further. Not for concurrent use.
+// inflater decompresses messages independently of each other. The zero value is ready;
+// the first message allocates about 100 KiB. It is not safe for concurrent use.
 type inflater struct {
-	in    []byte // a message with what it lacks of a whole stream
+	in    []byte // a message and streamTail
 	src   bytes.Reader
-	unzip io.ReadCloser // nil = nothing has been decompressed yet
+	unzip io.ReadCloser // nil = not used yet
 }
 
-// inflate appends to dst what the payload of a compressed message says, which
-// may be limit bytes long, and returns the longer dst. errInflated: it is longer;
-// at most 32 KiB more than limit have been decompressed then. errDeflate: it is
-// no deflate stream. src is not kept.
+// inflate appends the decompressed message to dst and returns the result. errInflated: it
+// has more than limit bytes; then at most 32 KiB more were decompressed. errDeflate: src
+// is not a deflate stream. It does not keep src.
 func (z *inflater) inflate(dst, src []byte, limit int) ([]byte, error) {
 	z.in = append(append(z.in[:0], src...), streamTail...)
 	z.src.Reset(z.in)
@@ -125,9 +121,9 @@ func (z *inflater) inflate(dst, src []byte, limit int) ([]byte, error) {
 	}
 }
 
-// ended reports whether the stream ended where the message did. A message may
-// mark its own last block, and is then padded with a zero byte (RFC 7692,
-// 7.2.3.4) or, by senders that know no better, not at all.
+// ended reports whether the stream ended where the message did. A message may have a last
+// block of its own, and is then padded with a zero byte (RFC 7692, 7.2.3.4) or, by some
+// clients, not padded.
 func (z *inflater) ended() error {
 	left := z.src.Len() - len(streamTail)
 	if left <= 0 || left == 1 && z.in[len(z.in)-len(streamTail)-1] == 0 {

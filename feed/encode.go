@@ -10,8 +10,8 @@ import (
 	"blockdesk/market"
 )
 
-// kind is one of the messages that exist of an instrument: an order book of one
-// depth, the trades, the ticker or the desk's tickets.
+// kind is a message type of an instrument: an order book of one depth, the trades, the
+// ticker or the desk's tickets.
 type kind uint8
 
 const (
@@ -24,14 +24,14 @@ const (
 	tickets
 	kinds // their number
 
-	// marketKinds are the first ones, those that an engine.View shows.
+	// marketKinds is the number of the kinds before it, which an engine.View contains.
 	marketKinds = tickets
 )
 
 // depths are the levels a side of the four l2 kinds.
 var depths = [trades]int{10, 25, 50, 100}
 
-// defaultDepth is the depth of a subscription that names none.
+// defaultDepth is the depth of a subscription without one.
 const defaultDepth = l2Depth50
 
 // depthKind returns the kind of an order book of that depth.
@@ -44,7 +44,7 @@ func depthKind(depth int) (kind, bool) {
 	return 0, false
 }
 
-// channel returns the wire word of k.
+// channel returns k's channel in JSON.
 func (k kind) channel() string {
 	switch k {
 	case trades:
@@ -58,11 +58,10 @@ func (k kind) channel() string {
 	}
 }
 
-// shares reports whether k and other are one channel: the depths of l2 are.
+// sameChannel reports whether k and other are of one channel, as the depths of l2 are.
 func (k kind) sameChannel(other kind) bool { return k == other || k < trades && other < trades }
 
-// seq returns the sequence number of k's channel in v, k being a market kind. All
-// depths share one.
+// seq returns the sequence number of the market kind k in v. All depths share one.
 func (k kind) seq(v *engine.View) uint64 {
 	switch k {
 	case trades:
@@ -74,41 +73,41 @@ func (k kind) seq(v *engine.View) uint64 {
 	}
 }
 
-// position is where a stream stands, as its messages say.
+// position is a topic's position, as its messages name it.
 type position struct {
 	epoch, seq uint64
-	engineSeq  uint64 // last command that what is shown may come from
-	at         int64  // of that command, Unix ns
+	engineSeq  uint64 // last command that may have contributed
+	at         int64  // time of that command, Unix ns
 }
 
-// position returns where k's channel stands in v, k being a market kind.
+// position returns the position of the market kind k in v.
 func (k kind) position(v *engine.View) position {
 	return position{epoch: v.Epoch, seq: k.seq(v), engineSeq: v.EngineSeq, at: v.At}
 }
 
 const (
-	headRoom   = 10 // the longest header of an unmasked frame
+	headRoom   = 10 // longest header of an unmasked frame, in bytes
 	finText    = 0x81
 	finClose   = 0x88
 	finPong    = 0x8a
-	bookLevels = 10 // a side in the checksum
+	bookLevels = 10 // levels a side in the checksum
 )
 
-// encoder writes messages as whole WebSocket frames, by hand and without
-// allocating. What a method returns aliases the encoder until its next call.
-// The zero value is ready. Not for concurrent use.
+// encoder encodes messages as whole WebSocket frames without allocation. The result of a
+// method is valid until the next call. The zero value is ready. It is not safe for
+// concurrent use.
 type encoder struct {
 	buf    []byte
 	deltas []engine.LevelChange
 	digits []byte
-	books  []*bookText // by instrument; nil = never encoded
-	// second and clock cache the text of ts up to its fraction.
+	books  []*bookText // by instrument; nil = not encoded yet
+	// second and clock cache the text of a timestamp up to its fraction.
 	second int64
 	clock  []byte
 }
 
-// strips are the texts of one instrument's last encoded book: its levels as
-// snapshots have them, and its first levels as the checksum has them.
+// bookText is the cached text of one instrument's last encoded book: its levels as in
+// snapshots, and its first levels as in the checksum.
 type bookText struct {
 	bids, asks           sideText
 	bidDigits, askDigits sideText
@@ -129,7 +128,7 @@ func (e *encoder) begin() {
 	e.buf = append(e.buf[:0], header[:]...)
 }
 
-// end puts the frame's header before the payload.
+// end writes the frame's header before the payload and returns the frame.
 func (e *encoder) end(opcode byte) []byte {
 	n := len(e.buf) - headRoom
 	start := headRoom - headerLen(n)
@@ -183,7 +182,7 @@ func (e *encoder) ts(at int64) {
 	e.buf = append(e.buf, `Z"`...)
 }
 
-// open begins a market-data message up to and with its engine_seq and ts.
+// open begins a market-data message, up to and including its ts.
 func (e *encoder) open(in *market.Instrument, k kind, form string, p position, prevSeq uint64) {
 	e.begin()
 	e.text(`{"channel":"`)
@@ -206,7 +205,7 @@ func (e *encoder) open(in *market.Instrument, k kind, form string, p position, p
 	e.ts(p.at)
 }
 
-// snapshot returns the frame that says all of v that kind k shows.
+// snapshot returns the snapshot of a market kind.
 func (e *encoder) snapshot(in *market.Instrument, v *engine.View, k kind) []byte {
 	switch k {
 	case trades:
@@ -228,15 +227,15 @@ func (e *encoder) snapshot(in *market.Instrument, v *engine.View, k kind) []byte
 	return e.end(finText)
 }
 
-// pairs appends levels without the comma behind the last.
+// pairs appends levels without the last comma.
 func (e *encoder) pairs(text []byte) {
 	if len(text) > 0 {
 		e.buf = append(e.buf, text[:len(text)-1]...)
 	}
 }
 
-// l2Update returns the frame that turns the first levels of prev, as many as k
-// shows, into those of next. sum is next's checksum.
+// l2Update returns the update from prev to next of the first levels. sum is next's
+// checksum.
 func (e *encoder) l2Update(in *market.Instrument, prev, next *engine.View, k kind, sum uint32) []byte {
 	depth := depths[k]
 	e.open(in, k, "update", k.position(next), k.seq(prev))
@@ -271,9 +270,9 @@ func (e *encoder) changes(in *market.Instrument) {
 	e.text(`]`)
 }
 
-// checksum is Kraken's: CRC-32 (IEEE) over the first ten asks and then the
-// first ten bids, best first, each as the digits of its price and of its
-// quantity without the point and without leading zeros.
+// checksum is Kraken's: CRC-32 (IEEE) over the first ten asks and then the first ten
+// bids, best first, each as the digits of its price and quantity without the point and
+// leading zeros.
 func (e *encoder) checksum(in *market.Instrument, v *engine.View) uint32 {
 	book := e.bookText(in)
 	book.askDigits.set(in, v.Asks[:min(bookLevels, len(v.Asks))], +1, digitFormat)
@@ -282,7 +281,7 @@ func (e *encoder) checksum(in *market.Instrument, v *engine.View) uint32 {
 	return crc32.ChecksumIEEE(e.digits)
 }
 
-// tradesUpdate returns the frame of new trades, oldest first.
+// tradesUpdate returns the update with new trades, oldest first.
 func (e *encoder) tradesUpdate(in *market.Instrument, prev, next *engine.View, fresh []engine.Trade) []byte {
 	e.open(in, trades, "update", trades.position(next), prev.TradesSeq)
 	e.text(`,"trades":[`)
@@ -293,7 +292,7 @@ func (e *encoder) tradesUpdate(in *market.Instrument, prev, next *engine.View, f
 	return e.end(finText)
 }
 
-// tradesSnapshot returns the frame of the view's last trades, oldest first.
+// tradesSnapshot returns the snapshot of the last trades, oldest first.
 func (e *encoder) tradesSnapshot(in *market.Instrument, v *engine.View) []byte {
 	e.open(in, trades, "snapshot", trades.position(v), 0)
 	e.text(`,"trades":[`)
@@ -321,7 +320,7 @@ func (e *encoder) trade(in *market.Instrument, t *engine.Trade, more bool) {
 	e.text(`}`)
 }
 
-// ticker returns the frame of v's ticker. A price that does not exist is null.
+// ticker returns the ticker of v. A price that does not exist is null.
 func (e *encoder) ticker(in *market.Instrument, v *engine.View, form string) []byte {
 	t := &v.Ticker
 	e.open(in, ticker, form, ticker.position(v), 0)
@@ -383,8 +382,8 @@ func (e *encoder) qty(in *market.Instrument, name string, q market.Qty, known bo
 	e.text(`"`)
 }
 
-// mid appends the middle between bid and ask, which has one digit more than a
-// price so that it is exact, and the spread.
+// mid appends the mid price, with one digit more than a price so that it is exact, and
+// the spread.
 func (e *encoder) mid(in *market.Instrument, bid, ask market.Price) {
 	if bid == 0 || ask == 0 {
 		e.text(`,"mid":null,"spread":null`)

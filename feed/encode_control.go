@@ -2,10 +2,10 @@ package feed
 
 import "blockdesk/market"
 
-// apiVersion is the version of the market and public API (description, 9).
+// apiVersion is the version of the market API (docs/specification.md 9).
 const apiVersion = "1.1.0"
 
-// welcome returns the first frame of a connection.
+// welcome returns the first message of a connection.
 func (e *encoder) welcome(o *Options, session string, epoch uint64) []byte {
 	e.begin()
 	e.text(`{"channel":"status","type":"welcome","session":"`)
@@ -41,8 +41,7 @@ func (e *encoder) welcome(o *Options, session string, epoch uint64) []byte {
 	return e.end(finText)
 }
 
-// openControl begins an answer; id is the request's as it stood in its JSON,
-// or empty.
+// openControl begins an answer. id is the request's id as in its JSON, or empty.
 func (e *encoder) openControl(form string, id []byte) {
 	e.begin()
 	e.text(`{"channel":"control","type":"`)
@@ -54,7 +53,7 @@ func (e *encoder) openControl(form string, id []byte) {
 	}
 }
 
-// fault returns an error frame.
+// fault returns an error message.
 func (e *encoder) fault(id []byte, f fault) []byte {
 	e.openControl("error", id)
 	e.text(`,"code":"`)
@@ -78,10 +77,8 @@ func (e *encoder) pong(id []byte, at int64) []byte {
 	return e.end(finText)
 }
 
-// An ack is built by openAck, subscribed, rejected and closeAck, in that order.
-//
-// The list is of what the request names and the client had or now has: for
-// UNSUBSCRIBE_MARKET, what has ended.
+// openAck begins an acknowledgement; subscribed adds the subscriptions that the request
+// concerns, and closeAck ends it. For UNSUBSCRIBE_MARKET they are those that have ended.
 func (e *encoder) openAck(a action, id []byte, success bool) {
 	e.openControl("ack", id)
 	e.text(`,"action":"`)
@@ -144,10 +141,11 @@ func (e *encoder) closeAck(rejected []rejection) []byte {
 	return e.end(finText)
 }
 
-// heartbeatHead is how a heartbeat begins, and no other message.
+// heartbeatHead begins a heartbeat and no other message.
 const heartbeatHead = channelHead + `heartbeat"`
 
-// A heartbeat is built by openHeartbeat, heartbeatSeq and closeHeartbeat.
+// openHeartbeat begins a heartbeat; heartbeatSeq adds sequence numbers, and closeHeartbeat
+// ends it.
 func (e *encoder) openHeartbeat(at int64) {
 	e.begin()
 	e.text(heartbeatHead + `,"ts":`)
@@ -180,7 +178,7 @@ func (e *encoder) closing(code uint16, text string) []byte {
 	return e.end(finClose)
 }
 
-// pongFrame answers a ping frame; data is at most 125 bytes.
+// pongFrame returns a pong frame. data is at most 125 bytes.
 func (e *encoder) pongFrame(data []byte) []byte {
 	e.begin()
 	e.buf = append(e.buf, data...)

@@ -26,56 +26,55 @@ var (
 )
 
 const (
-	// arenaSize is the size of the chunks that updates are cut from.
+	// arenaSize is the size in bytes of the chunks that hold the encoded updates.
 	arenaSize = 64 << 10
-	// catchUpEvents is the number of events in one slice from which on Run stops
-	// publishing at every batch: it publishes once in as many events. A stream
-	// that misses a number by it goes on with a snapshot.
+	// catchUpEvents is the size of a slice of events from which on Run publishes once in
+	// catchUpEvents events instead of after every batch. A stream that skips a sequence
+	// number because of that continues with a snapshot.
 	catchUpEvents = 8192
-	// maxGather bounds the publications that wait for the rest of a slice of
-	// events before the shards have them.
+	// maxGather bounds the publications that wait for the end of a slice of events before
+	// the shards get them.
 	maxGather = 64
-	// unsettled is how long Run sleeps while it waits for the end of a batch whose
-	// last event has come.
+	// batchWait is the pause between two looks for the end of a batch.
 	batchWait = time.Millisecond
 )
 
-// Events is where the durable events come from; *engine.Consumer is one.
+// Events is the source of durable events; *engine.Consumer is one.
 type Events interface {
 	// Next blocks until there are events, ctx ends (its error) or the events
 	// have ended (io.EOF).
 	Next(ctx context.Context) ([]event.Event, error)
 	// Poll is Next without waiting.
 	Poll() []event.Event
-	// Release gives n events back.
+	// Release returns n events to the source.
 	Release(n int)
-	// AtBatchEnd reports whether what Next and Poll have returned ends with a batch.
-	// Where it says no, either more comes or the next yes.
+	// AtBatchEnd reports whether the events returned by Next and Poll end with a batch.
+	// If not, more events will come, or the next call returns true.
 	AtBatchEnd() bool
 }
 
 // Book turns events into views; *engine.MarketData is one.
 type Book interface {
 	Apply(*event.Event)
-	// Advance moves the 24 h windows on to a time, Unix ns.
+	// Advance moves the 24 h windows to a time, Unix nanoseconds.
 	Advance(at int64)
-	// Flush makes views of what has changed and calls pub, if it is not nil,
-	// for each. It is called between batches alone.
+	// Flush makes new views of the instruments that have changed and calls pub, unless it
+	// is nil, for each. It is called between batches only.
 	Flush(pub func(prev, next *engine.View, trades []engine.Trade))
 	View(market.InstrumentID) *engine.View
 }
 
-// sharedTopic is what Run and the shards share of one stream.
+// sharedTopic is the state of a topic that Run and the shards share.
 type sharedTopic struct {
-	// subscribers of all shards. While there are any, and for as many updates
-	// more as the history holds (linger), Run encodes the stream.
+	// subscribers counts those of all shards. Run encodes the topic while there are any,
+	// and for linger more updates, as many as the history holds.
 	subscribers atomic.Int64
 	linger      atomic.Int64
 	history     atomic.Pointer[history]
 }
 
-// Feed is the room. Methods may be called from any goroutine, Attach before
-// Run only.
+// Feed publishes market data: see the package. Attach and ServeTickets must be called
+// before Run; the other methods may be called from any goroutine.
 type Feed struct {
 	o        Options
 	set      *market.Instruments
@@ -94,22 +93,22 @@ type Feed struct {
 	running   atomic.Bool
 	started   atomic.Bool
 	accepted  chan *conn
-	halted    chan struct{} // closed when no connection is taken any more
+	halted    chan struct{} // closed when no more connections are accepted
 	nextShard atomic.Uint64
 
 	// Run's own.
 	enc      encoder
 	arena    []byte
 	pubs     []publication
-	at       int64  // of the batch that is being applied
-	batchSeq uint64 // last command of the last batch that was published
-	// handed is whole as the shards know it. One that showed nothing moves it too:
-	// another machine may have told of it.
+	at       int64  // time of the batch being applied, Unix ns
+	batchSeq uint64 // last command of the last published batch
+	// lastPublished is the batchSeq that the shards have. It also advances for commands
+	// without market data, because a replica may have published them as an event id.
 	lastPublished uint64
-	unflushed     int // events that have been applied and not flushed
+	unflushed     int // events applied since the last flush
 }
 
-// New prepares a feed of these instruments on book: Open and Begin.
+// New is Open and Begin.
 func New(o Options, instruments []market.Instrument, book Book, epoch uint64) (*Feed, error) {
 	f, err := Open(o, instruments)
 	if err == nil {
@@ -121,9 +120,9 @@ func New(o Options, instruments []market.Instrument, book Book, epoch uint64) (*
 	return f, nil
 }
 
-// Open makes a feed of these instruments without a view of any, for what has to be
-// given the feed before the market data is recovered. Until Begin only Attach, View and
-// TicketsChanged may be called.
+// Open makes a feed of these instruments without market data, so that other packages can
+// refer to it before the market data is recovered. Until Begin only Attach, ServeTickets,
+// View and TicketsChanged may be called.
 func Open(o Options, instruments []market.Instrument) (*Feed, error) {
 	if err := o.Validate(); err != nil {
 		return nil, err
@@ -142,7 +141,7 @@ func Open(o Options, instruments []market.Instrument) (*Feed, error) {
 		accepted: make(chan *conn),
 		halted:   make(chan struct{}),
 	}
-	f.limits = limits{byIP: make(map[netip.Addr]int), most: o.MaxConnections, perIP: o.MaxPerIP}
+	f.limits = limits{byIP: make(map[netip.Addr]int), max: o.MaxConnections, perIP: o.MaxPerIP}
 	f.tickets = ticketPublisher{feed: f, wake: make(chan struct{}, 1), found: make([][]ticketRecord, set.Len())}
 	for range o.Shards {
 		f.shards = append(f.shards, newShard(f))
@@ -150,17 +149,17 @@ func Open(o Options, instruments []market.Instrument) (*Feed, error) {
 	return f, nil
 }
 
-// Begin gives the feed its market data at the point where the consumer that Run will
-// follow begins, which is between two batches; from now on book belongs to the feed.
-// epoch is the engine's: if book is of that one too, as a follower's is that joins
-// within it, views keep their numbers. Once, and before Run.
+// Begin gives the feed its market data as of the position at which the events of Run
+// begin, which is between two batches. From now on book belongs to the feed. epoch is the
+// engine's. If book is of the same epoch, as on a replica that joins within it, views
+// keep their sequence numbers. Begin is called once, before Run.
 func (f *Feed) Begin(book Book, epoch uint64) error {
 	if book == nil {
 		return errNoBook
 	}
 	f.book = book
 	f.epoch.Store(epoch)
-	book.Flush(nil) // what was recovered is read before the first event comes
+	book.Flush(nil) // make the recovered views before the first event
 	for i := range f.views {
 		view := first(book.View(market.InstrumentID(i)), market.InstrumentID(i), epoch)
 		f.views[i].Store(view)
@@ -169,9 +168,9 @@ func (f *Feed) Begin(book Book, epoch uint64) error {
 	return nil
 }
 
-// first returns the view that readers see until the first event: what was
-// recovered, or nothing. Of an epoch before it is number 0 of this one, since the
-// numbers of that one have said something else already.
+// first returns the view before the first event: the recovered one, or an empty one. A
+// view of an earlier epoch restarts at sequence number 0, because its numbers belong to
+// that epoch.
 func first(recovered *engine.View, in market.InstrumentID, epoch uint64) *engine.View {
 	view := engine.View{Instrument: in, Status: engine.StatusTrading, Epoch: epoch}
 	switch {
@@ -185,12 +184,10 @@ func first(recovered *engine.View, in market.InstrumentID, epoch uint64) *engine
 	return &view
 }
 
-// Attach adds a sink, which Run calls for every changed view after the view is
-// published.
+// Attach adds a sink. Run calls it for every changed view after the view is published.
 func (f *Feed) Attach(sink engine.MarketSink) { f.sinks = append(f.sinks, sink) }
 
-// View returns the current view of an instrument, or nil if there is no such
-// instrument.
+// View returns the current view of an instrument, or nil if there is no such instrument.
 func (f *Feed) View(in market.InstrumentID) *engine.View {
 	if int(in) >= len(f.views) {
 		return nil
@@ -198,15 +195,13 @@ func (f *Feed) View(in market.InstrumentID) *engine.View {
 	return f.views[in].Load()
 }
 
-// topic returns what is shared of one stream.
 func (f *Feed) topic(ref topicRef) *sharedTopic {
 	return &f.topics[int(ref.in.ID)*int(kinds)+int(ref.kind)]
 }
 
-// Run follows the events until they end and serves connections meanwhile. When
-// ctx ends it goes on until the events end too, at most DrainWithin; then every
-// connection is told to come back (close code 1012). It returns the error of
-// events, or nil.
+// Run follows the events until they end and serves connections meanwhile. When ctx ends
+// it continues for at most DrainWithin until the events end too, then closes every
+// connection with code 1012. It returns nil or the error of events.
 func (f *Feed) Run(ctx context.Context, events Events) error {
 	if f.started.Swap(true) {
 		return errRunTwice
@@ -215,13 +210,13 @@ func (f *Feed) Run(ctx context.Context, events Events) error {
 	if err != nil {
 		return err
 	}
-	var shards, readers, door, desk sync.WaitGroup
-	f.tickets.follow(&desk, f.halted)
+	var shards, readers, acceptor, tickets sync.WaitGroup
+	f.tickets.start(&tickets, f.halted)
 	for _, s := range f.shards {
 		shards.Go(s.run)
 		readers.Go(s.poll.run)
 	}
-	door.Go(func() {
+	acceptor.Go(func() {
 		for {
 			select {
 			case c := <-f.accepted:
@@ -245,12 +240,12 @@ func (f *Feed) Run(ctx context.Context, events Events) error {
 	stop()
 	cancel()
 
-	// The door shuts before the shards learn of the end, so that they have been
-	// told of every connection by then.
+	// The acceptor ends before the shards do, so that no connection reaches a shard that
+	// has ended.
 	f.running.Store(false)
 	close(f.halted)
-	door.Wait()
-	desk.Wait()
+	acceptor.Wait()
+	tickets.Wait()
 	for _, s := range f.shards {
 		s.inbox.halt()
 	}
@@ -263,7 +258,7 @@ func (f *Feed) Run(ctx context.Context, events Events) error {
 	return err
 }
 
-// openPolls makes what each shard reads with, and returns what closes it.
+// openPolls makes the readers of all shards and returns a function that closes them.
 func (f *Feed) openPolls() (closeAll func(), err error) {
 	var opened []*poll
 	closeAll = func() {
@@ -281,13 +276,13 @@ func (f *Feed) openPolls() (closeAll func(), err error) {
 	return closeAll, nil
 }
 
-// follow applies events and publishes after each batch of the engine, until
-// they end or drain does. On a quiet market it keeps the 24 h figures true.
+// follow applies events and publishes after each batch until the events or drain end. On
+// a quiet market it advances the 24 h windows by the clock.
 func (f *Feed) follow(drain context.Context, events Events) error {
 	for {
-		patience, done := context.WithTimeout(drain, f.o.QuietAfter)
-		err := f.followBusy(patience, events)
-		done()
+		quiet, cancel := context.WithTimeout(drain, f.o.QuietAfter)
+		err := f.followUntil(quiet, events)
+		cancel()
 		if !errors.Is(err, context.DeadlineExceeded) || drain.Err() != nil {
 			return err
 		}
@@ -295,10 +290,10 @@ func (f *Feed) follow(drain context.Context, events Events) error {
 	}
 }
 
-// followBusy follows until there is no event and patience has ended.
-func (f *Feed) followBusy(patience context.Context, events Events) error {
+// followUntil follows the events until there is none and quiet has ended.
+func (f *Feed) followUntil(quiet context.Context, events Events) error {
 	for {
-		slice, err := f.next(patience, events)
+		slice, err := f.next(quiet, events)
 		if err != nil {
 			return err
 		}
@@ -319,23 +314,23 @@ func (f *Feed) followBusy(patience context.Context, events Events) error {
 	}
 }
 
-// next waits for events. Inside a batch it looks again soon, and returns none
-// where the batch has ended meanwhile.
-func (f *Feed) next(patience context.Context, events Events) ([]event.Event, error) {
+// next waits for events. Within a batch it waits only batchWait and may return none,
+// because the batch may have ended meanwhile.
+func (f *Feed) next(quiet context.Context, events Events) ([]event.Event, error) {
 	if f.unflushed == 0 {
-		return events.Next(patience)
+		return events.Next(quiet)
 	}
-	soon, done := context.WithTimeout(patience, batchWait)
-	defer done()
+	soon, cancel := context.WithTimeout(quiet, batchWait)
+	defer cancel()
 	slice, err := events.Next(soon)
-	if errors.Is(err, context.DeadlineExceeded) && patience.Err() == nil {
+	if errors.Is(err, context.DeadlineExceeded) && quiet.Err() == nil {
 		return nil, nil
 	}
 	return slice, err
 }
 
-// age brings the 24 h figures up to the clock's time: on a quiet market no event
-// does. Inside a batch nothing is quiet.
+// advanceWindows moves the 24 h windows to the clock's time. Within a batch it does
+// nothing.
 func (f *Feed) advanceWindows() {
 	if f.unflushed > 0 {
 		return
@@ -348,10 +343,10 @@ func (f *Feed) advanceWindows() {
 	f.stats.lag.Store(0)
 }
 
-// rest returns what follows the events that were returned last, or nothing when
-// they end with a batch and no others have come. While the engine still writes the
-// batch's events it waits, so that no view shows a part of one; that takes the
-// engine microseconds, and not more than a few milliseconds are given.
+// pollRest returns the events after the last returned ones; none if those end with a
+// batch and no more have come. It waits up to a few milliseconds for the rest of a batch
+// that the engine is still writing, which usually takes microseconds, so that no view
+// shows a part of a batch.
 func pollRest(events Events) []event.Event {
 	for try := 0; ; try++ {
 		if slice := events.Poll(); len(slice) > 0 || events.AtBatchEnd() || try > 100 {
@@ -365,17 +360,16 @@ func pollRest(events Events) []event.Event {
 	}
 }
 
-// apply takes a slice of events and publishes where a batch ends: there At
-// changes.
+// apply applies a slice of events and flushes at the end of each batch, where At changes.
 func (f *Feed) apply(slice []event.Event) {
-	least := 1 // events for which it publishes
+	least := 1 // unflushed events from which on a batch's end flushes
 	if len(slice) >= catchUpEvents {
 		least = catchUpEvents
 	}
 	for i := range slice {
 		e := &slice[i]
 		if e.Kind == event.Reference || e.Kind == event.Desk {
-			continue // they have no At and no effect on the market
+			continue // no At and no market data
 		}
 		if e.At != f.at {
 			if f.unflushed >= least {
@@ -392,8 +386,8 @@ func (f *Feed) apply(slice []event.Event) {
 	}
 }
 
-// flush publishes what has changed: views first, then sinks. The shards' part is
-// gathered for publishToShards, at most about maxGather updates of it.
+// flush publishes the changed views, first to readers of View, then to the sinks. It
+// gathers the publications for the shards, about maxGather at most.
 func (f *Feed) flush() {
 	if f.unflushed == 0 {
 		return
@@ -411,8 +405,8 @@ func (f *Feed) flush() {
 	}
 }
 
-// publishToShards gives the shards what flush has gathered: batches that came together
-// go to a connection in one write, and a shard is woken once for them all.
+// publishToShards sends the gathered publications to the shards. The batches of one slice
+// reach a connection in one write, and wake a shard once.
 func (f *Feed) publishToShards() {
 	if len(f.pubs) == 0 && f.lastPublished == f.batchSeq {
 		return
@@ -426,7 +420,7 @@ func (f *Feed) publishToShards() {
 	f.pubs = f.pubs[:0]
 }
 
-// publish takes one changed view.
+// publish publishes one changed view.
 func (f *Feed) publish(_, next *engine.View, fresh []engine.Trade) {
 	i := int(next.Instrument)
 	if i >= len(f.views) {
@@ -470,8 +464,8 @@ func (f *Feed) update(in *market.Instrument, prev, next *engine.View, k kind, fr
 	}
 }
 
-// keep copies a frame to where its subscribers share it: a part of a chunk that
-// the garbage collector takes back when the last of them has sent it.
+// copyToArena copies a frame into a chunk that its subscribers share. The garbage
+// collector frees the chunk when the last of them has sent it.
 func (f *Feed) copyToArena(data []byte) []byte {
 	if len(data) > arenaSize/4 {
 		return append([]byte(nil), data...)
@@ -484,7 +478,7 @@ func (f *Feed) copyToArena(data []byte) []byte {
 	return f.arena[start:len(f.arena):len(f.arena)]
 }
 
-// wanted reports whether the stream's next update must be encoded.
+// needed reports whether the topic's next update must be encoded.
 func (t *sharedTopic) needed() bool {
 	return t.subscribers.Load() > 0 || t.linger.Load() > 0 && t.linger.Add(-1) >= 0
 }

@@ -16,48 +16,47 @@ const (
 )
 
 const (
-	// maxHeader is the longest header of a masked frame, in bytes.
+	// maxHeader is the length of the longest header of a masked frame, in bytes.
 	maxHeader = 14
-	// maxControl is the longest payload of a control frame, in bytes (RFC 6455).
+	// maxControl is the length of the longest payload of a control frame, in bytes (RFC
+	// 6455).
 	maxControl = 125
-	// maxFragments bounds the frames of one message: without it, empty ones
-	// would pass below every other limit.
+	// maxFragments bounds the frames of a message, because empty frames count towards no
+	// other limit.
 	maxFragments = 1024
 )
 
-// breach is what a client did that ends its connection: the close code that it
-// earns and the reason in the close frame, of at most 123 bytes.
+// protocolError ends a connection with a close code and a reason of at most 123 bytes.
 type protocolError struct {
 	code uint16
 	text string
 }
 
-func (b *protocolError) Error() string { return b.text }
+func (p *protocolError) Error() string { return p.text }
 
 var (
 	errUnmasked   = &protocolError{CloseProtocol, "frame without a mask"}
-	errReserved   = &protocolError{CloseProtocol, "reserved bit"}
+	errReserved   = &protocolError{CloseProtocol, "reserved bit set"}
 	errOpcode     = &protocolError{CloseProtocol, "unknown opcode"}
 	errControl    = &protocolError{CloseProtocol, "control frame over 125 bytes or in fragments"}
-	errNoBegin    = &protocolError{CloseProtocol, "continuation of no message"}
-	errNoEnd      = &protocolError{CloseProtocol, "message inside a message"}
-	errLength     = &protocolError{CloseProtocol, "length in more bytes than it needs"}
+	errNoBegin    = &protocolError{CloseProtocol, "continuation frame without a message"}
+	errNoEnd      = &protocolError{CloseProtocol, "new message before the last frame of another"}
+	errLength     = &protocolError{CloseProtocol, "length not minimally encoded"}
 	errCloseFrame = &protocolError{CloseProtocol, "close frame of one byte or with an invalid code"}
-	errText       = &protocolError{CloseBadData, "text that is not UTF-8"}
+	errText       = &protocolError{CloseBadData, "text is not valid UTF-8"}
 	errTooBig     = &protocolError{CloseFrameTooBig, "frame too big"}
 	errFragments  = &protocolError{CloseTooManyMessage, "too many fragments"}
 )
 
-// incoming is one thing that a client said: a data message, whole, or a control
-// frame.
+// incoming is a complete data message or control frame.
 type incoming struct {
-	opcode byte // opText to opPong; zero = nothing is whole yet
-	// deflated: data is compressed (RFC 7692); it is a data message's.
+	opcode byte // opText to opPong; zero = none is complete yet
+	// deflated: data is compressed (RFC 7692); data messages only.
 	deflated bool
 	data     []byte
 }
 
-// header is a frame's header, checked as far as the frame alone tells.
+// header is a frame's header, validated by itself.
 type header struct {
 	opcode   byte
 	final    bool
@@ -68,38 +67,36 @@ type header struct {
 
 func (h *header) control() bool { return h.opcode >= opClose }
 
-// decoder takes what one client sends apart into messages and control frames
-// (RFC 6455), however its bytes are cut. It holds memory from the first byte of
-// a message that does not come whole to the last, at most about twice MaxFrame.
-// The zero value is ready, for a connection without compression. After an error
-// it must not be used.
+// decoder splits a client's input into messages and control frames (RFC 6455), however it
+// is cut. It allocates, at most about twice MaxFrame, only while a message is incomplete.
+// The zero value is ready, for a connection without compression. It must not be used
+// after an error.
 type decoder struct {
-	// deflate: compression is agreed on, so RSV1 may mark a message.
+	// deflate: compression was negotiated, so RSV1 may mark a message.
 	deflate bool
-	rest    *partial // nil between messages
+	partial *partial // nil between messages
 }
 
-// partial is what has come of a message, or of a frame, that is not whole.
+// partial is an incomplete message or frame.
 type partial struct {
-	head      [maxHeader]byte // of the frame, while it is not whole
+	head      [maxHeader]byte // of the frame, while it is incomplete
 	have      int             // bytes of head
-	inPayload bool            // h is whole, its payload is not
+	inPayload bool            // h is complete, its payload is not
 	h         header
 	got       int  // bytes of h's payload
-	opcode    byte // of the data message that has begun; zero = none
-	rsv1      bool // that message is compressed
-	frames    int  // of that message
+	opcode    byte // of the data message; zero = none
+	rsv1      bool // the data message is compressed
+	frames    int  // of the data message
 	message   []byte
 	control   [maxControl]byte
 }
 
-// next takes bytes from the front of buf until something is whole or buf is
-// empty, and returns what remains of buf. What it returns aliases buf or memory
-// that the decoder has let go, until the next call; buf's bytes are unmasked
-// where they stand. An error is a *breach.
+// next consumes input until a message or control frame is complete or buf is empty, and
+// returns the rest of buf. The result aliases buf, or memory that the decoder no longer
+// uses, until the next call; buf is unmasked in place. An error is a *protocolError.
 func (d *decoder) next(buf []byte) (m incoming, rest []byte, err error) {
 	for len(buf) > 0 && m.opcode == 0 {
-		if d.rest != nil && d.rest.inPayload {
+		if d.partial != nil && d.partial.inPayload {
 			m, buf = d.payload(buf)
 			continue
 		}
@@ -128,13 +125,13 @@ func (d *decoder) next(buf []byte) (m incoming, rest []byte, err error) {
 	return m, buf, nil
 }
 
-// header reads a frame's header off the front of buf, together with what is
-// held of it, or holds all of buf and reports that it is not whole.
+// header reads a frame's header from the held bytes and buf. If it is incomplete, it
+// holds all of buf and returns whole = false.
 func (d *decoder) header(buf []byte) (h header, whole bool, rest []byte, err error) {
 	src, held := buf, 0
-	if d.rest != nil && d.rest.have > 0 {
-		held = d.rest.have
-		src = d.rest.head[:held+copy(d.rest.head[held:], buf)]
+	if d.partial != nil && d.partial.have > 0 {
+		held = d.partial.have
+		src = d.partial.head[:held+copy(d.partial.head[held:], buf)]
 	}
 	h, n, err := parseHeader(src)
 	if err != nil {
@@ -146,13 +143,13 @@ func (d *decoder) header(buf []byte) (h header, whole bool, rest []byte, err err
 		return h, false, nil, nil
 	}
 	if held > 0 {
-		d.rest.have = 0
+		d.partial.have = 0
 	}
 	return h, true, buf[n-held:], nil
 }
 
-// parseHeader reads a header from the front of b and returns its length, or 0
-// if b is too short for it.
+// parseHeader parses a header at the start of b and returns its length, or 0 if b is too
+// short.
 func parseHeader(b []byte) (h header, n int, err error) {
 	if len(b) < 2 {
 		return h, 0, nil
@@ -198,7 +195,7 @@ func parseHeader(b []byte) (h header, n int, err error) {
 	return h, n + 4, nil
 }
 
-// admit checks a frame against the message that it belongs to.
+// checkSequence checks a frame against the message that it belongs to.
 func (d *decoder) checkSequence(h *header) error {
 	if h.deflated && (!d.deflate || h.control() || h.opcode == opContinuation) {
 		return errReserved
@@ -206,7 +203,7 @@ func (d *decoder) checkSequence(h *header) error {
 	if h.control() {
 		return nil
 	}
-	open := d.rest != nil && d.rest.opcode != 0
+	open := d.partial != nil && d.partial.opcode != 0
 	switch {
 	case h.opcode == opContinuation && !open:
 		return errNoBegin
@@ -214,16 +211,15 @@ func (d *decoder) checkSequence(h *header) error {
 		return errNoEnd
 	case !open:
 		return nil
-	case d.rest.frames >= maxFragments:
+	case d.partial.frames >= maxFragments:
 		return errFragments
-	case len(d.rest.message)+h.length > MaxFrame:
+	case len(d.partial.message)+h.length > MaxFrame:
 		return errTooBig
 	}
 	return nil
 }
 
-// enter begins a frame whose payload is not at hand in full, or that is one of
-// several. Such a frame may be empty, and so end at once.
+// beginFrame begins a frame that is incomplete or a fragment. An empty one ends at once.
 func (d *decoder) beginFrame(h *header) incoming {
 	p := d.partialFrame()
 	p.h, p.got, p.inPayload = *h, 0, true
@@ -239,9 +235,9 @@ func (d *decoder) beginFrame(h *header) incoming {
 	return incoming{}
 }
 
-// payload takes what buf has of the frame's payload.
+// payload consumes payload of the current frame.
 func (d *decoder) payload(buf []byte) (incoming, []byte) {
-	p := d.rest
+	p := d.partial
 	part := buf[:min(len(buf), p.h.length-p.got)]
 	unmask(part, p.h.mask, p.got)
 	if p.h.control() {
@@ -256,9 +252,9 @@ func (d *decoder) payload(buf []byte) (incoming, []byte) {
 	return d.endFrame(), buf[len(part):]
 }
 
-// leave ends a frame and returns what is whole by it.
+// endFrame ends a frame and returns what it completes.
 func (d *decoder) endFrame() (m incoming) {
-	p := d.rest
+	p := d.partial
 	p.inPayload = false
 	switch {
 	case p.h.control():
@@ -272,20 +268,20 @@ func (d *decoder) endFrame() (m incoming) {
 }
 
 func (d *decoder) partialFrame() *partial {
-	if d.rest == nil {
-		d.rest = &partial{}
+	if d.partial == nil {
+		d.partial = &partial{}
 	}
-	return d.rest
+	return d.partial
 }
 
-// settle lets the memory go if nothing is under way.
+// release frees the memory if nothing is incomplete.
 func (d *decoder) release() {
-	if p := d.rest; p != nil && p.opcode == 0 && !p.inPayload && p.have == 0 {
-		d.rest = nil
+	if p := d.partial; p != nil && p.opcode == 0 && !p.inPayload && p.have == 0 {
+		d.partial = nil
 	}
 }
 
-// unmask takes the mask off b, which stands at that offset in its payload.
+// unmask unmasks b, which begins at that offset of its payload.
 func unmask(b []byte, mask [4]byte, offset int) {
 	var eight [8]byte
 	for i := range eight {
@@ -301,8 +297,8 @@ func unmask(b []byte, mask [4]byte, offset int) {
 	}
 }
 
-// closeCode reads a close frame's payload and returns the code to answer with;
-// a frame without one is answered as a normal end.
+// closeCode returns the code with which to answer a close frame: the frame's own, or
+// CloseNormal if it has none.
 func closeCode(data []byte) (uint16, error) {
 	if len(data) == 0 {
 		return CloseNormal, nil

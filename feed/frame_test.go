@@ -66,7 +66,7 @@ func listen(d *decoder, data []byte, size int) (s said) {
 			buf = rest
 		}
 	}
-	s.within = d.rest != nil && d.rest.have > 0
+	s.within = d.partial != nil && d.partial.have > 0
 	return s
 }
 
@@ -139,8 +139,8 @@ func TestDecoder(t *testing.T) {
 			if got.code != test.code || strings.Join(got.messages, "|") != strings.Join(test.want, "|") {
 				t.Errorf("%s by %d: %.80q, code %d", test.name, size, got.messages, got.code)
 			}
-			if test.code == 0 && d.rest != nil {
-				t.Errorf("%s by %d: it still holds %+v", test.name, size, d.rest)
+			if test.code == 0 && d.partial != nil {
+				t.Errorf("%s by %d: it still holds %+v", test.name, size, d.partial)
 			}
 		}
 	}

@@ -6,8 +6,7 @@ import (
 	"time"
 )
 
-// counters are the feed's figures. Those of a delivery are added once a pass of
-// a shard.
+// counters are the feed's figures. A shard adds its deliveries once a pass.
 type counters struct {
 	subscriptions atomic.Int64
 	messages      atomic.Uint64
@@ -23,38 +22,38 @@ type counters struct {
 	published     atomic.Uint64
 	deskSeq       atomic.Uint64
 	lag           atomic.Int64
-	byEncoding    [encodings]atomic.Int64 // connections that a shard has
+	byEncoding    [encodings]atomic.Int64 // open connections
 }
 
-// Stats is a moment's figures. All but the gauges only grow.
+// Stats are the figures at one moment. All but the gauges only grow.
 type Stats struct {
-	Connections   int    // gauge: of both sorts
-	Streams       int64  // gauge: those with server-sent events
-	Compressed    int64  // gauge: those that have agreed on compression
+	Connections   int    // gauge: WebSockets and streams
+	Streams       int64  // gauge: server-sent events
+	Compressed    int64  // gauge: with compression
 	Subscriptions int64  // gauge: (connection, channel, symbol)
-	MessagesOut   uint64 // written to sockets in full, with the ids of streams
+	MessagesOut   uint64 // written to sockets in full, including streams' event ids
 	BytesOut      uint64
 	Encoded       uint64 // updates encoded
-	Batches       uint64 // publications of at least one view
-	Conflated     uint64 // ticker updates that a blocked connection skipped
-	Collapsed     uint64 // times that pending updates became snapshots
+	Batches       uint64 // flushes with at least one changed view
+	Conflated     uint64 // ticker updates skipped for blocked connections
+	Collapsed     uint64 // times that pending updates were replaced by snapshots
 	SlowConsumers uint64 // connections closed because they did not read
 	Refused       uint64 // connections beyond a limit
-	Overruns      uint64 // times that a shard was too far behind
+	Overruns      uint64 // times that a shard's inbox overflowed
 	EngineSeq     uint64 // gauge: newest command in any view
-	// Published is the last command whose updates every shard has, and DeskSeq the
-	// same for changes of the desk's tickets: what a connection asks for afterwards
-	// is answered from there on. Gauges.
+	// Published is the last command whose updates every shard has, and DeskSeq the same
+	// for changes of the desk's tickets: a later request is answered from there on.
+	// Gauges.
 	Published uint64
 	DeskSeq   uint64
 	Epoch     uint64 // gauge
-	// Lag is the time from the engine's stamp on a batch to its publication, of the
-	// last batch; 0 once the market has been quiet for Options.QuietAfter. A gauge.
+	// Lag is the time from the engine's stamp on the last batch to its publication; 0
+	// once the market has been quiet for Options.QuietAfter. A gauge.
 	Lag time.Duration
 }
 
-// WebSockets returns the number of connections that are no streams. A connection
-// is counted a moment before its shard knows what it is.
+// WebSockets returns the number of connections that are not streams. A connection is
+// counted a moment before its shard knows its encoding.
 func (s Stats) WebSockets() int { return max(0, s.Connections-int(s.Streams)) }
 
 // Stats returns the feed's figures.
@@ -81,8 +80,8 @@ func (f *Feed) Stats() Stats {
 	}
 }
 
-// Health is the body of GET /ws/rfq/health: what contract section G names, and
-// what tells an operator why readers fall behind (our choice). See Stats.
+// Health is the body of GET /ws/rfq/health: the members of docs/specification.md 4.4, and
+// figures that show why clients fall behind (our choice). See Stats.
 type Health struct {
 	OK             bool   `json:"ok"`
 	Status         string `json:"status"` // "up" or "down"
@@ -105,7 +104,7 @@ type Health struct {
 	LagUS          int64  `json:"lag_us"`
 }
 
-// Health returns what GET /ws/rfq/health says. OK is false unless Run runs.
+// Health returns the body of GET /ws/rfq/health. OK is false unless Run is running.
 func (f *Feed) Health() Health {
 	s := f.Stats()
 	h := Health{

@@ -62,8 +62,8 @@ func newDesk(t testing.TB, change ...deskOption) *desk {
 	return newDeskWith(t, nil, change...)
 }
 
-// newDeskWith is newDesk with a sink, which may be nil.
-func newDeskWith(t testing.TB, sink engine.MarketSink, change ...deskOption) *desk {
+// newDeskWith is newDesk that calls setup, which may be nil, before the feed runs.
+func newDeskWith(t testing.TB, setup func(*Feed), change ...deskOption) *desk {
 	t.Helper()
 	o := Options{Shards: 2, Logger: slog.New(slog.DiscardHandler)}
 	patient(&o)
@@ -78,8 +78,8 @@ func newDeskWith(t testing.TB, sink engine.MarketSink, change ...deskOption) *de
 	if err != nil {
 		t.Fatal(err)
 	}
-	if sink != nil {
-		f.Attach(sink)
+	if setup != nil {
+		setup(f)
 	}
 	d := &desk{t: t, engine: e, feed: f}
 	for _, in := range instruments() {

@@ -5,32 +5,31 @@ import (
 	"sync"
 )
 
-// history keeps the last updates of one topic as frames, so that a client which
-// lost its connection can go on where it was: at most MaxResume of them and
-// maxResumeBytes of bytes, in a ring of its own. Run's goroutine adds; shards
+// history keeps the last updates of one topic as frames, so that a client can resume: at
+// most MaxResume updates and maxResumeBytes bytes, in a ring buffer. Run adds; shards
 // read.
 type history struct {
 	mu    sync.Mutex
 	epoch uint64
 	last  uint64 // seq of the newest entry
-	count int    // entries held: seqs last-count+1 … last
-	// floor is an engine_seq at which the topic stood at seq last-count.
+	count int    // entries held: seqs last-count+1 to last
+	// floor is an engine_seq at which the topic was at seq last-count.
 	floor uint64
 	at    [MaxResume]span // entry of seq s at s%MaxResume
 	ring  []byte          // grows to maxResumeBytes, then wraps
-	next  int             // where the next frame is written
-	used  int             // bytes from the oldest entry to next, with what a wrap wasted
+	next  int             // offset of the next frame
+	used  int             // bytes from the oldest entry to next, including those lost at a wrap
 }
 
-// span is where one entry lies in the ring. engineSeq is that of the position to
-// which the entry leads.
+// span is the place of one entry in the ring. engineSeq is that of the position after the
+// entry.
 type span struct {
 	start, length, cost int
 	engineSeq           uint64
 }
 
-// add keeps a copy of the update that leads from prev to now. One that does not
-// follow the newest, or is of another epoch, empties the history first.
+// add stores a copy of the update from prev to now. If it does not follow the newest
+// entry, or is of another epoch, add empties the history first.
 func (h *history) add(prev, now position, frame []byte) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -64,11 +63,11 @@ func (h *history) add(prev, now position, frame []byte) {
 	h.count++
 }
 
-// empty forgets all entries; the topic stands at last since engine_seq floor.
+// empty removes all entries; floor is the engine_seq at which the topic is at last.
 func (h *history) empty(floor uint64) { h.count, h.used, h.next, h.floor = 0, 0, 0, floor }
 
-// seqAt returns the seq at which the topic stood at a mark, and reports
-// whether the history tells.
+// seqAt returns the topic's seq at an engine position; false if the history does not
+// cover it.
 func (h *history) seqAt(m enginePos) (uint64, bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -82,9 +81,9 @@ func (h *history) seqAt(m enginePos) (uint64, bool) {
 	return before + uint64(n), true
 }
 
-// since appends the updates that lead from seq from to seq to, and reports
-// whether all of them are still held and take at most most bytes.
-func (h *history) since(dst []byte, epoch, from, to uint64, most int) ([]byte, bool) {
+// since appends the updates after seq from up to seq to; false if some are missing or
+// they take more than limit bytes.
+func (h *history) since(dst []byte, epoch, from, to uint64, limit int) ([]byte, bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if epoch != h.epoch || from > to || to > h.last || h.last-from > uint64(h.count) {
@@ -92,7 +91,7 @@ func (h *history) since(dst []byte, epoch, from, to uint64, most int) ([]byte, b
 	}
 	for seq := from + 1; seq <= to; seq++ {
 		s := h.at[seq%MaxResume]
-		if len(dst)+s.length > most {
+		if len(dst)+s.length > limit {
 			return dst, false
 		}
 		dst = append(dst, h.ring[s.start:s.start+s.length]...)

@@ -6,24 +6,24 @@ import (
 	"blockdesk/engine"
 )
 
-// publication is what one flush says of one instrument: of its market, next, or
-// of its tickets, book; the other is nil. frames has the update of each kind that
-// has changed and that somebody may be waiting for.
+// publication is a change of one instrument: of its market data (next) or of its tickets
+// (book); the other one is nil. frames has the update of each kind that has changed and
+// has subscribers.
 type publication struct {
 	next   *engine.View
 	book   *ticketBook
 	frames [kinds][]byte
 }
 
-// note says what a connection's reader tells its shard.
+// connMessageKind is the kind of a message from a connection's reader to its shard.
 type connMessageKind uint8
 
 const (
 	connJoin    connMessageKind = iota + 1 // a new connection
 	connRequest                            // a request
-	connPing                               // a ping frame; text is its data
-	connClose                              // close with code and text
-	connGone                               // the reader has ended
+	connPing                               // a ping frame; text is its payload
+	connClose                              // close the connection with code and text
+	connGone                               // the client has closed the connection
 )
 
 type connMessage struct {
@@ -34,13 +34,13 @@ type connMessage struct {
 	text    string
 }
 
-// inbox is how Run, the tickets' goroutine and the readers reach a shard: two
-// queues behind one lock that is held for appends and a swap only.
+// inbox is the input of a shard: publications from Run and the ticket publisher, and
+// messages from the reader. Its lock is held only for appends and a swap.
 //
-// The queue of publications holds at most maxInbox. A push beyond that empties
-// it and sets overrun, whereupon the shard takes the current views and gives
-// snapshots. The queue of letters is bounded by the connections: each has at
-// most maxInflight requests and pings, one join, one leave and one gone in it.
+// pubs holds at most maxInbox publications. One more empties it and sets overrun: the
+// shard then takes the current views and sends snapshots. messages is bounded by the
+// connections: each has at most maxInflight requests and pings, one join, one close and
+// one gone in it.
 type inbox struct {
 	mu       sync.Mutex
 	pubs     []publication
@@ -48,7 +48,7 @@ type inbox struct {
 	pos      enginePos // of the last publish that had one
 	overrun  bool
 	stop     bool
-	wake     chan struct{} // holds one: there is something to take
+	wake     chan struct{} // buffered: there is something to take
 }
 
 func newInbox() inbox { return inbox{wake: make(chan struct{}, 1)} }
@@ -60,12 +60,12 @@ func (b *inbox) signal() {
 	}
 }
 
-// publish hands over copies of pubs. A mark that is not zero says where the markets
-// stand after them; one without pubs wakes nobody. It never waits.
-func (b *inbox) publish(pubs []publication, at enginePos) {
+// publish appends copies of pubs and never waits. A pos that is not zero is the engine
+// position after them; a pos without pubs does not wake the shard.
+func (b *inbox) publish(pubs []publication, pos enginePos) {
 	b.mu.Lock()
-	if at != (enginePos{}) {
-		b.pos = at
+	if pos != (enginePos{}) {
+		b.pos = pos
 	}
 	if len(b.pubs)+len(pubs) > maxInbox {
 		clear(b.pubs)
@@ -94,11 +94,11 @@ func (b *inbox) halt() {
 	b.signal()
 }
 
-// taken is what one take found.
+// taken is the content of an inbox at one take.
 type taken struct {
 	pubs     []publication
 	messages []connMessage
-	pos      enginePos
+	pos      enginePos // of the last publish with one
 	overrun  bool
 	stop     bool
 }

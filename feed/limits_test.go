@@ -263,10 +263,10 @@ func TestBadFrames(t *testing.T) {
 		want  string
 	}{
 		{"no mask", []byte{0x81, 2, '{', '}'}, closing(CloseProtocol) + "frame without a mask"},
-		{"reserved bit", masked(0xc1, "{}"), closing(CloseProtocol) + "reserved bit"},
+		{"reserved bit", masked(0xc1, "{}"), closing(CloseProtocol) + "reserved bit set"},
 		{"opcode", masked(0x83, ""), closing(CloseProtocol) + "unknown opcode"},
 		{"long control", append([]byte{0x89, 0xfe, 0, 126, 0, 0, 0, 0}, make([]byte, 126)...), closing(CloseProtocol) + "control frame over 125 bytes"},
-		{"continuation of nothing", masked(0x80, "{}"), closing(CloseProtocol) + "continuation of no message"},
+		{"continuation of nothing", masked(0x80, "{}"), closing(CloseProtocol) + "continuation frame without a message"},
 		{"length of 2^62", []byte{0x81, 0xff, 0x40, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0}, closing(CloseFrameTooBig)},
 		{"text that is not UTF-8", masked(0x81, "\xff"), closing(CloseBadData)},
 		{"close with a code that is none", masked(0x88, closing(1005)), closing(CloseProtocol)},

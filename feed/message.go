@@ -1,18 +1,18 @@
 package feed
 
-// message is one message to subscribers in the dialects that have been asked for.
-// A dialect's bytes are made once, for all who speak it, and never change. The
-// zero value says nothing.
+// encodedMessage is a market-data message in the encodings that connections have asked
+// for. Each encoding is made once for all its subscribers and never changes. The zero
+// value is no message.
 type encodedMessage struct {
-	frame []byte // as the encoder made it: a WebSocket frame
-	// large: worth compressing. Deflate pays for snapshots and costs for updates.
+	frame []byte // WebSocket frame as encoded
+	// large: compress it. Compression pays for snapshots and costs more than it saves on
+	// updates.
 	large      bool
-	compressed []byte // frame compressed, or frame itself where that does not pay; nil = not asked for yet
-	event      []byte // as a server-sent event; nil = not asked for yet
+	compressed []byte // compressed frame, or frame if that is shorter; nil = not made yet
+	event      []byte // as a server-sent event; nil = not made yet
 }
 
-// in returns what a connection of that dialect is sent; nil = nothing. The
-// deflater is the caller's.
+// as returns the message in an encoding; nil if there is none. z belongs to the caller.
 func (m *encodedMessage) as(d encoding, z *deflater) []byte {
 	if d == eventStream && m.frame != nil {
 		if m.event == nil {

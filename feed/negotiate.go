@@ -9,21 +9,20 @@ import (
 
 const (
 	extensionsHeader = "Sec-WebSocket-Extensions"
-	// deflateAnswer is what every accepted offer is answered with (RFC 7692): no
-	// state outlives a message on either side.
+	// deflateAnswer answers every accepted offer (RFC 7692): neither side keeps state
+	// between messages.
 	deflateAnswer = "permessage-deflate; server_no_context_takeover; client_no_context_takeover"
-	// minWindowBits and maxWindowBits bound the window sizes that an offer may
-	// name, as powers of two of bytes.
+	// minWindowBits and maxWindowBits bound the window sizes of an offer, as powers of
+	// two of bytes.
 	minWindowBits = 8
 	maxWindowBits = 15
 )
 
-// negotiate chooses the dialect of a connection whose upgrade has been granted:
-// deflated if the request offers permessage-deflate with parameters that RFC
-// 7692 knows, whereupon the response says so, and plain otherwise. An offer
-// with a parameter that is unknown, named twice or out of range is passed over
-// for the next. It must be called after the upgrader has written the response's
-// headers, since the upgrader refuses a response that names extensions.
+// negotiate returns the encoding of a connection whose upgrade was granted: deflated if
+// the request offers permessage-deflate with parameters that RFC 7692 defines, which it
+// then confirms in the response, and plain otherwise. It skips an offer with an unknown,
+// repeated or invalid parameter. Call it after the upgrader has written the response's
+// headers, because the upgrader refuses a response with extensions.
 func negotiate(ctx *fasthttp.RequestCtx) encoding {
 	for _, line := range ctx.Request.Header.PeekAll(extensionsHeader) {
 		for offer := range bytes.SplitSeq(line, []byte{','}) {
@@ -36,9 +35,9 @@ func negotiate(ctx *fasthttp.RequestCtx) encoding {
 	return plain
 }
 
-// answerOffer returns the answer to one offer of an extension, or "" where it is
-// declined. No value that is accepted has a comma or a semicolon in it, so an
-// offer may be cut at them without regard to quotes.
+// answerOffer returns the answer to one offer of an extension, or "" to decline it. No
+// accepted value contains a comma or semicolon, so an offer may be split at them without
+// regard to quotes.
 func answerOffer(offer []byte) string {
 	name, rest, more := bytes.Cut(offer, []byte{';'})
 	if !bytes.EqualFold(bytes.TrimSpace(name), []byte("permessage-deflate")) {
@@ -55,7 +54,7 @@ func answerOffer(offer []byte) string {
 		}
 		seen[p] = true
 		if p == serverWindow {
-			// Our own window is smaller than the smallest that can be asked for.
+			// Our window is not larger than the smallest that a client can ask for.
 			answer += "; server_max_window_bits=" + strconv.Itoa(bits)
 		}
 	}
@@ -73,8 +72,7 @@ const (
 	windowParameters // their number
 )
 
-// readParameter reads one parameter of an offer and its window bits, where it
-// has them.
+// readParameter parses one parameter of an offer, with its window bits if it has them.
 func readParameter(text []byte) (p windowParameter, bits int, ok bool) {
 	name, value, valued := bytes.Cut(text, []byte{'='})
 	value = bytes.TrimSpace(value)
@@ -87,8 +85,8 @@ func readParameter(text []byte) (p windowParameter, bits int, ok bool) {
 		bits, ok = windowBits(value)
 		return serverWindow, bits, ok
 	case "client_max_window_bits":
-		// Without a value it only says that the client could keep to a limit. Its
-		// messages are below every window, so none is asked of it.
+		// Without a value it offers to keep to a limit. None is needed, because the client's
+		// messages fit every window.
 		bits, ok = windowBits(value)
 		return clientWindow, bits, ok || !valued
 	default:
@@ -96,8 +94,8 @@ func readParameter(text []byte) (p windowParameter, bits int, ok bool) {
 	}
 }
 
-// windowBits reads a window size: a decimal number without leading zeros, bare
-// or in quotes.
+// windowBits parses a window size: a decimal number without leading zeros, with or
+// without quotes.
 func windowBits(value []byte) (bits int, ok bool) {
 	if n := len(value); n >= 2 && value[0] == '"' && value[n-1] == '"' {
 		value = value[1 : n-1]

@@ -13,50 +13,48 @@ import (
 	"blockdesk/market"
 )
 
-// Limits that no option moves (contract, section G).
+// Limits that no option changes (docs/specification.md C.7).
 const (
-	// MaxFrame is the largest message a client may send, in bytes, and so the
-	// largest frame. Beyond it: close code 4009.
+	// MaxFrame is the size in bytes of the largest message, and so of the largest frame,
+	// that a client may send. A larger one closes the connection with code 4009.
 	MaxFrame = 16 << 10
-	// MaxResume is the number of updates of one (symbol, channel) that a client
-	// can be behind and still resume.
+	// MaxResume is the number of updates of one (symbol, channel) that a client may have
+	// missed and still resume.
 	MaxResume = 1024
-	// maxResumeBytes bounds the same updates in bytes.
+	// maxResumeBytes bounds those updates in bytes.
 	maxResumeBytes = 512 << 10
 	// maxChannels and maxSymbols bound the lists of one request.
 	maxChannels = 8
 	maxSymbols  = 100
-	// maxText bounds a channel, a symbol, an action or an id in a request, in
-	// bytes as they stand in the JSON.
+	// maxText bounds a channel, symbol, action or id of a request, in bytes of its JSON.
 	maxText = 64
 	// maxDepthJSON bounds the nesting of a request.
 	maxDepthJSON = 8
-	// maxInflight bounds the requests of one connection that its shard has not
-	// served yet.
+	// maxInflight bounds a connection's requests that its shard has not handled yet.
 	maxInflight = 64
-	// maxInbox bounds the updates that a shard has not taken yet.
+	// maxInbox bounds the publications in a shard's inbox.
 	maxInbox = 4096
-	// maxPendingFrames bounds what waits for one connection's socket in updates,
-	// beside Options.MaxPending.
+	// maxPendingFrames bounds the pending updates of a connection, beside
+	// Options.MaxPending.
 	maxPendingFrames = 1024
-	// maxPendingAll bounds what waits for one connection's socket with answers
-	// and resumed updates, in bytes; beyond it the connection is slow and closed.
+	// maxPendingAll bounds the pending bytes of a connection, answers and resumed updates
+	// included. A connection beyond it is closed as too slow.
 	maxPendingAll = 2 << 20
-	// maxBacklog bounds the part of it that may wait for longer than backlogWithin: a
-	// client that takes a byte now and then would hold megabytes for ever.
+	// maxBacklog bounds the answers, in bytes, that may stay pending for longer than
+	// backlogWithin. Otherwise a client that reads a byte now and then would hold
+	// megabytes forever.
 	maxBacklog    = 64 << 10
 	backlogWithin = 30 * time.Second
-	// maxDrain bounds what is read and thrown away from a connection that is
-	// being closed, in bytes; maxStreamInput, from a stream of server-sent events,
-	// which is then closed.
+	// maxDrain bounds the input that is discarded while a connection closes, in bytes.
+	// maxStreamInput bounds that of a stream, which is then closed.
 	maxDrain       = 1 << 20
 	maxStreamInput = 16 << 10
-	// receiveBuffer is the kernel's receive buffer of a connection in bytes, which
-	// Linux doubles: it holds the largest request. All of it is read at once.
+	// receiveBuffer is the kernel's receive buffer of a connection in bytes, which Linux
+	// doubles. It holds the largest request.
 	receiveBuffer = 2 * MaxFrame
 )
 
-// Close codes (contract, section G; 1000 to 1012 are RFC 6455's).
+// Close codes (docs/specification.md C.7; 1000 to 1013 are IANA's).
 const (
 	CloseNormal         = 1000
 	CloseProtocol       = 1002
@@ -73,60 +71,54 @@ const (
 // Options are the settings of a Feed. The zero value of a field means its
 // default.
 type Options struct {
-	// MaxConnections bounds all connections; default 10,000.
+	// MaxConnections bounds all connections. Default 10,000.
 	MaxConnections int
-	// MaxPerIP bounds the connections of one client address; default 10.
+	// MaxPerIP bounds the connections of one client address. Default 10.
 	MaxPerIP int
-	// MaxSubscriptions bounds the (channel, symbol) pairs of one connection;
-	// default 300.
+	// MaxSubscriptions bounds the (channel, symbol) pairs of one connection. Default 300.
 	MaxSubscriptions int
-	// MessagesPerSecond bounds what one connection may send, control frames
-	// included; default 20, which is also the burst.
+	// MessagesPerSecond bounds the messages of one client, control frames included.
+	// Default 20, which is also the burst.
 	MessagesPerSecond int
-	// MaxPending bounds the updates that wait for one connection's socket, in
-	// bytes; beyond it they collapse into snapshots. Default 128 KiB.
+	// MaxPending bounds the pending updates of a connection, in bytes. Beyond it they are
+	// replaced by snapshots. Default 128 KiB.
 	MaxPending int
-	// Shards is the number of goroutines that write; default GOMAXPROCS, at
-	// most 8.
+	// Shards is the number of goroutines that write. Default GOMAXPROCS, at most 8.
 	Shards int
-	// Heartbeat is the time between two heartbeats; default 1 s.
+	// Heartbeat is the time between two heartbeats. Default 1 s.
 	Heartbeat time.Duration
-	// SubscribeWithin is how long a connection may have no subscription;
-	// default 10 s.
+	// SubscribeWithin is how long a connection may have no subscription. Default 10 s.
 	SubscribeWithin time.Duration
-	// SlowAfter is how long a connection with something to send may accept no
-	// byte; default 5 s.
+	// SlowAfter is how long a socket with pending messages may accept no byte. Default 5
+	// s.
 	SlowAfter time.Duration
-	// MessageWithin is how long a message may take from its first byte to its last;
-	// default 5 s. It is checked at heartbeats, so it may be one interval more.
+	// MessageWithin is how long a client may take to send a message. Default 5 s. It is
+	// checked at heartbeats, so the limit may be one interval longer.
 	MessageWithin time.Duration
-	// AheadWithin is how long a client that resumes may be ahead of this feed; then
-	// it gets a snapshot. Default two heartbeats.
+	// AheadWithin is how long a client that resumes may be ahead of this feed before it
+	// gets a snapshot. Default two heartbeats.
 	AheadWithin time.Duration
-	// CloseWithin is how long a connection that is being closed may take to
-	// accept its last message and to answer; default 1 s.
+	// CloseWithin is how long a closing connection may take to accept its last message
+	// and to answer. Default 1 s.
 	CloseWithin time.Duration
-	// DrainWithin is how long Run follows the events after its context has
-	// ended, waiting for their end; default 3 s.
+	// DrainWithin is how long Run waits for the end of the events after its context has
+	// ended. Default 3 s.
 	DrainWithin time.Duration
-	// QuietAfter is how long a market may have no event before the 24 h figures
-	// are brought up to date without one; default 10 s (spec, part 8).
+	// QuietAfter is how long the market may be without events before the clock advances
+	// the 24 h windows. Default 10 s (docs/specification.md 8).
 	QuietAfter time.Duration
-	// SendBuffer is the kernel's send buffer of a connection in bytes, which
-	// Linux doubles; default 32 KiB. More of it hides a slow reader for longer.
+	// SendBuffer is the kernel's send buffer of a connection in bytes, which Linux
+	// doubles. Default 32 KiB. A larger one hides a slow reader for longer.
 	SendBuffer int
-	// Tickets tells the desk's tickets; nil = there is no desk, and no channel
-	// tickets. See also Feed.TicketsChanged.
-	Tickets Tickets
-	// ClientIP tells whose connection it is; default: the socket's peer.
+	// ClientIP returns the client's address. Default: the socket's peer.
 	ClientIP func(*fasthttp.RequestCtx) netip.Addr
-	// OtherShards tells, by symbol, where other groups serve what is not here; nil =
-	// there are none. Its URLs need no escapes in JSON.
+	// OtherShards are the addresses of other shards by symbol; nil = none. Their URLs
+	// need no escapes in JSON.
 	OtherShards map[string]*market.Shard
-	// Logger takes what an operator should see; default slog.Default.
+	// Logger logs for the operator. Default slog.Default.
 	Logger *slog.Logger
-	// Clock is the wall clock of what no event causes (pong, heartbeat, trades
-	// that grow older than a day); default time.Now.
+	// Clock is the wall clock of messages without an event (pong, heartbeat) and of the
+	// 24 h windows. Default time.Now.
 	Clock func() time.Time
 }
 
@@ -156,13 +148,11 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
-// Validate reports the first setting that is out of range. Zero is a default
-// and in range.
+// Validate returns the first setting that is out of range. Zero means the default.
 func (o Options) Validate() error {
-	numbers := []struct {
-		name  string
-		value int
-		most  int
+	for _, n := range []struct {
+		name       string
+		value, max int
 	}{
 		{"max_connections", o.MaxConnections, 1_000_000},
 		{"max_per_ip", o.MaxPerIP, 1_000_000},
@@ -171,13 +161,12 @@ func (o Options) Validate() error {
 		{"max_pending", o.MaxPending, maxPendingAll},
 		{"shards", o.Shards, 64},
 		{"send_buffer", o.SendBuffer, 16 << 20},
-	}
-	for _, n := range numbers {
-		if n.value < 0 || n.value > n.most {
-			return fmt.Errorf("feed: %s %d: must be 1 to %d", n.name, n.value, n.most)
+	} {
+		if n.value < 0 || n.value > n.max {
+			return fmt.Errorf("feed: %s %d: must be 1 to %d", n.name, n.value, n.max)
 		}
 	}
-	durations := []struct {
+	for _, d := range []struct {
 		name  string
 		value time.Duration
 	}{
@@ -189,8 +178,7 @@ func (o Options) Validate() error {
 		{"ahead_within", o.AheadWithin},
 		{"close_within", o.CloseWithin},
 		{"drain_within", o.DrainWithin},
-	}
-	for _, d := range durations {
+	} {
 		if d.value != 0 && (d.value < time.Millisecond || d.value > time.Hour) {
 			return fmt.Errorf("feed: %s %v: must be 1ms to 1h", d.name, d.value)
 		}

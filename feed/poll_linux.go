@@ -11,15 +11,15 @@ import (
 	"time"
 )
 
-// pollEvents is the number of connections that one pass reads at most.
+// pollEvents is the most connections that one pass reads.
 const pollEvents = 128
 
-// poll waits for all connections of a shard at once, on one goroutine: an epoll
-// instance, which Go's own poller in turn waits for, so that no thread does.
-// The shard adds and removes; run reads.
+// poll reads all connections of a shard on one goroutine. It waits with an epoll
+// instance, for which in turn Go's own poller waits, so that no thread is blocked. The
+// shard adds and removes connections; run reads them.
 //
-// A connection's event names its seat and the seat's turn, never the file
-// descriptor: whoever got that number or that seat later is not meant.
+// An event carries the connection's slot and the slot's generation instead of the file
+// descriptor, so that an event of a closed connection never reaches its successor.
 type poll struct {
 	file   *os.File // the epoll instance
 	raw    syscall.RawConn
@@ -32,14 +32,14 @@ type poll struct {
 	free  []int32 // seats that nobody has
 
 	ready []*conn // of this pass
-	n     int     // what fill has read
+	n     int     // result of fill
 	err   error
 	fill  func(fd uintptr)
 }
 
-// seat is where the poll finds a connection.
+// pollSlot holds a connection.
 type pollSlot struct {
-	conn *conn // nil = nobody
+	conn *conn // nil = free
 	gen  int32 // grows with each change of conn
 }
 
@@ -61,12 +61,11 @@ func newPoll(f *Feed) (*poll, error) {
 	return p, nil
 }
 
-// add begins to read c, at once if it has said something early. The shard calls
-// it, once.
+// add begins to read c, at once if it has early input. The shard calls it once.
 func (p *poll) add(c *conn) error {
 	events := uint32(syscall.EPOLLIN)
 	if c.early != nil {
-		events |= syscall.EPOLLOUT // true at once
+		events |= syscall.EPOLLOUT // ready at once
 	}
 	p.mu.Lock()
 	if n := len(p.free); n > 0 {
@@ -82,8 +81,8 @@ func (p *poll) add(c *conn) error {
 	return p.watch(c, syscall.EPOLL_CTL_ADD, events)
 }
 
-// remove stops reading c, which has been added and is about to be closed: the
-// kernel forgets a socket when it is closed. The shard calls it, once.
+// remove stops reading c, which was added and is about to be closed; closing a socket
+// removes it from the epoll instance. The shard calls it once.
 func (p *poll) remove(c *conn) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -95,7 +94,7 @@ func (p *poll) remove(c *conn) {
 
 // close ends run.
 func (p *poll) close() {
-	// Fails only where it was closed before.
+	// It fails only if it is already closed.
 	_ = p.file.Close()
 }
 
@@ -113,8 +112,8 @@ func (p *poll) run() {
 	}
 }
 
-// gather takes the events that are there, and reports whether there are any. It
-// does not wait: level-triggered events that a pass leaves behind come again.
+// wait takes the pending events without waiting and reports whether there are any. The
+// events are level-triggered, so those that a pass leaves come again.
 func (p *poll) wait(fd uintptr) bool {
 	for {
 		n, err := syscall.EpollWait(int(fd), p.events[:], 0)
@@ -122,14 +121,14 @@ func (p *poll) wait(fd uintptr) bool {
 		case errors.Is(err, syscall.EINTR):
 			continue
 		case err != nil:
-			panic(fmt.Errorf("feed: epoll_wait on our own instance: %w", err))
+			panic(fmt.Errorf("feed: epoll_wait: %w", err))
 		}
 		p.count = n
 		return n > 0
 	}
 }
 
-// seated sets ready to the connections that the events mean.
+// collectReady sets ready to the connections of the events.
 func (p *poll) collectReady() {
 	p.ready = p.ready[:0]
 	p.mu.Lock()
@@ -141,7 +140,7 @@ func (p *poll) collectReady() {
 	}
 }
 
-// read hears what c has to say now, and reports whether more may come.
+// read reads c once and reports whether to read it again.
 func (p *poll) read(c *conn) bool {
 	if early := c.early; early != nil {
 		c.early = nil
@@ -160,14 +159,14 @@ func (p *poll) read(c *conn) bool {
 	}
 }
 
-// quit reads c no more and tells its shard.
+// stopReading stops reading c and reports to its shard that it is gone.
 func (p *poll) stopReading(c *conn) {
-	// Fails only on a socket that is gone already.
+	// It fails only if the socket is already closed.
 	_ = p.watch(c, syscall.EPOLL_CTL_DEL, 0)
 	c.shard.inbox.send(connMessage{kind: connGone, conn: c})
 }
 
-// watch changes what the instance looks for on c's socket.
+// watch changes the events of c's socket for which the instance waits.
 func (p *poll) watch(c *conn, op int, events uint32) error {
 	e := syscall.EpollEvent{Events: events, Fd: c.pollSlot, Pad: c.pollGen}
 	err := errors.ErrUnsupported

@@ -7,9 +7,9 @@ import (
 	"time"
 )
 
-// poll reads the connections of a shard on a goroutine each: what works
-// everywhere. The shard adds; run starts the goroutines and joins them. A
-// connection that the shard closes ends its goroutine.
+// poll reads each connection of a shard on a goroutine of its own, which works on every
+// platform. The shard adds connections; run starts their goroutines and waits for them.
+// Closing a connection ends its goroutine.
 type poll struct {
 	feed  *Feed
 	fresh chan *conn
@@ -20,13 +20,13 @@ func newPoll(f *Feed) (*poll, error) {
 	return &poll{feed: f, fresh: make(chan *conn), ended: make(chan struct{})}, nil
 }
 
-// add begins to read c. The shard calls it, once, while run runs.
+// add begins to read c. The shard calls it once, while run is running.
 func (p *poll) add(c *conn) error {
 	p.fresh <- c
 	return nil
 }
 
-// remove does nothing: that c is closed says all.
+// remove does nothing, because closing c ends its goroutine.
 func (p *poll) remove(*conn) {}
 
 // close ends run, after the shard has ended.
@@ -46,7 +46,7 @@ func (p *poll) run() {
 	}
 }
 
-// read hears c to its end and tells its shard.
+// read reads c to its end and reports to its shard that it is gone.
 func (p *poll) read(c *conn) {
 	r := &reader{feed: p.feed, now: time.Now()}
 	more := r.receive(c, c.early)

@@ -1,39 +1,37 @@
 package feed
 
 import (
+	"bytes"
 	"errors"
 	"time"
 	"unicode/utf8"
 )
 
 const (
-	// readSize is the most that one connection says before the others have their
-	// turn, in bytes.
+	// readSize is the most that is read from one connection before the next, in bytes.
 	readSize = 16 << 10
-	// deflateUnit is how many bytes of a compressed message count as one message
-	// more.
+	// deflateUnit is the number of bytes of a compressed message that count as another
+	// message.
 	deflateUnit = 1 << 10
 )
 
 var (
 	errTooMany    = &protocolError{CloseTooManyMessage, "too many messages"}
-	errNotDeflate = &protocolError{CloseBadData, "message that is not a deflate stream"}
+	errNotDeflate = &protocolError{CloseBadData, "message is not a deflate stream"}
 )
 
-// reader makes requests of what connections send and hands them to their
-// shard. One reader serves many connections, one at a time: what it holds
-// between two of them is only memory to work in. Not for concurrent use.
+// reader decodes the input of connections into messages to their shard. One reader serves
+// all connections of a shard, one at a time. It is not safe for concurrent use.
 type reader struct {
 	feed *Feed
 	buf  [readSize]byte
 	zip  inflater
-	text []byte    // a message, decompressed
+	text []byte    // a decompressed message
 	now  time.Time // of this pass
 }
 
-// take hears what has come from c, in the reader's buffer or elsewhere, and
-// reports whether more may come: a connection that sends on and on after its
-// end is not worth reading to.
+// receive decodes input of c and reports whether to read more: not from a connection that
+// still sends after its end.
 func (r *reader) receive(c *conn, data []byte) bool {
 	for len(data) > 0 && !c.ignoreInput {
 		m, rest, err := c.in.next(data)
@@ -43,19 +41,19 @@ func (r *reader) receive(c *conn, data []byte) bool {
 		if err != nil {
 			c.requestClose(err)
 		}
-		if c.in.rest == nil {
+		if c.in.partial == nil {
 			c.messageSince.Store(0)
 		}
 		data = rest
 	}
-	if c.in.rest != nil && c.messageSince.Load() == 0 {
+	if c.in.partial != nil && c.messageSince.Load() == 0 {
 		c.messageSince.Store(r.now.UnixNano())
 	}
 	c.drainLeft -= len(data)
 	return c.drainLeft >= 0
 }
 
-// hear acts on one message. An error is a *breach.
+// handle handles one message. Its error is a *protocolError.
 func (r *reader) handle(c *conn, m *incoming) error {
 	if m.opcode == opClose {
 		code, err := closeCode(m.data)
@@ -85,20 +83,20 @@ func (r *reader) handle(c *conn, m *incoming) error {
 			return errNotDeflate
 		}
 	}
-	ask := &request{fault: &faultBinary}
+	request := &request{fault: &faultBinary}
 	if m.opcode == opText {
 		if !utf8.Valid(data) {
 			return errText
 		}
-		// A request aliases its text, and the buffers are for the next.
-		ask = parseRequest(append([]byte(nil), data...), r.feed.set, r.feed.o.Tickets != nil)
+		// Clone, because the request aliases its text and the buffers are reused.
+		request = parseRequest(bytes.Clone(data), r.feed.set, r.feed.tickets.source != nil)
 	}
-	return c.send(connMessage{kind: connRequest, conn: c, request: ask})
+	return c.send(connMessage{kind: connRequest, conn: c, request: request})
 }
 
-// cost returns what m takes of its sender's rate; one is a message's share. A
-// compressed one counts once more for each KiB, since it can be made to need far
-// more work than a text of its length; but never for more than there is.
+// cost returns the share of its sender's message rate that m uses, one for an
+// uncompressed message. A compressed message counts once more for each KiB, because
+// decompression can be made expensive, up to the whole rate of a second.
 func (m *incoming) cost(one time.Duration) time.Duration {
 	if !m.deflated {
 		return one
@@ -106,7 +104,7 @@ func (m *incoming) cost(one time.Duration) time.Duration {
 	return min(one*time.Duration(1+len(m.data)/deflateUnit), time.Second)
 }
 
-// hand gives m to the shard. errTooMany: it has not kept up with what was sent.
+// send sends m to the shard. errTooMany: too many requests are pending.
 func (c *conn) send(m connMessage) error {
 	if c.inflight.Add(1) > maxInflight {
 		return errTooMany
@@ -115,14 +113,14 @@ func (c *conn) send(m connMessage) error {
 	return nil
 }
 
-// leave asks the shard to close the connection for the reason that err gives,
-// and makes it deaf: what the peer still sends is thrown away, at most maxDrain.
+// requestClose asks the shard to close the connection because of err. Further input is
+// discarded, up to maxDrain bytes.
 func (c *conn) requestClose(err error) {
 	m := connMessage{kind: connClose, conn: c, code: CloseProtocol, text: "protocol error"}
-	if b := (*protocolError)(nil); errors.As(err, &b) {
-		m.code, m.text = b.code, b.text
+	if p := (*protocolError)(nil); errors.As(err, &p) {
+		m.code, m.text = p.code, p.text
 	}
 	c.ignoreInput, c.drainLeft = true, maxDrain
-	c.in.rest = nil
+	c.in.partial = nil
 	c.shard.inbox.send(m)
 }

@@ -283,7 +283,7 @@ func (c *client) follow(d *desk, views *archive, in *market.Instrument, depth in
 // message.
 func TestRebuild(t *testing.T) {
 	views := &archive{views: map[string]*engine.View{}}
-	d := newDeskWith(t, views, func(o *Options) { o.MaxPerIP = 100 })
+	d := newDeskWith(t, func(f *Feed) { f.Attach(views) }, func(o *Options) { o.MaxPerIP = 100 })
 	seed := runtest.Seed(t)
 	rng := rand.New(rand.NewPCG(seed, 1))
 	const rounds = 200
@@ -335,7 +335,7 @@ func TestRebuild(t *testing.T) {
 // snapshots meanwhile.
 func TestRebuildBehind(t *testing.T) {
 	views := &archive{views: map[string]*engine.View{}}
-	d := newDeskWith(t, views, func(o *Options) { o.SendBuffer, o.MaxPending = 4<<10, 4<<10 })
+	d := newDeskWith(t, func(f *Feed) { f.Attach(views) }, func(o *Options) { o.SendBuffer, o.MaxPending = 4<<10, 4<<10 })
 	seed := runtest.Seed(t)
 	in := &instruments()[0]
 	rng := rand.New(rand.NewPCG(seed, 99))

@@ -7,7 +7,7 @@ import (
 	"blockdesk/market"
 )
 
-// action is what a client asks for.
+// action is the action of a client's request.
 type action uint8
 
 const (
@@ -18,7 +18,7 @@ const (
 	ping
 )
 
-// actionName returns the wire word of a.
+// String returns the action in JSON.
 func (a action) String() string {
 	switch a {
 	case subscribe:
@@ -45,7 +45,7 @@ func parseAction(word []byte) action {
 	return 0
 }
 
-// fault is what an error message says. Its texts need no escape in JSON.
+// fault is an error of a request. Its texts need no escapes in JSON.
 type fault struct {
 	code, message string
 	retryable     bool
@@ -66,43 +66,42 @@ var (
 	faultSlow       = fault{code: "SLOW_CONSUMER", message: "nothing was read for too long; connect again and resume", retryable: true}
 )
 
-// rejection is one entry of an ack's rejected list; channel and symbol are as
-// they stood in the request's JSON.
+// rejection is an entry of an ack's rejected list; channel and symbol are as in the
+// request's JSON.
 type rejection struct {
 	channel, symbol []byte
 	code            string
-	wsURL           string // of who serves it; "" = nobody that is known
+	wsURL           string // of the shard that serves the symbol; "" = none
 }
 
-// topicRef names one stream: an instrument and a kind.
+// topicRef names one topic: an instrument and a kind.
 type topicRef struct {
 	in   *market.Instrument
 	kind kind
 }
 
-// request is a client's message, read and resolved. Its slices alias the
-// message.
+// request is a client's request, parsed and resolved. Its slices alias the message.
 type request struct {
 	action    action
-	id        []byte // as it stands in JSON; nil = none
+	id        []byte // as in JSON; nil = none
 	depth     int    // 0 = none
-	heartbeat *bool  // nil = not said
+	heartbeat *bool  // nil = not given
 	topics    []topicRef
 	rejected  []rejection
-	// resumeEpoch and resume say where the client left off, by channel and
-	// symbol; nil = it does not resume.
+	// resumeEpoch and resume are the client's positions, by channel and symbol; nil = no
+	// resume.
 	resumeEpoch []byte
 	resume      map[string]uint64
-	resumeAfter enginePos // where the client of a stream left off; zero = it does not say
+	resumeAfter enginePos // last event id of a stream's client; zero = none
 
-	channels, symbols [][]byte // as they stand in JSON
-	fault             *fault   // the first defect
+	channels, symbols [][]byte // as in JSON
+	fault             *fault   // the first error
 }
 
-// parseRequest reads one message and resolves its channels and symbols. The
-// request's fault, if any, is the answer to give; its id is set even then,
-// where it can be read. Unknown members are ignored; of a repeated member the
-// last counts; null is as good as absent. desk says that there are tickets.
+// parseRequest parses a message and resolves its channels and symbols. The first error is
+// the request's fault; the id is set even then, if it can be read. Unknown members are
+// ignored, the last of a repeated member counts, and null means absent. desk: the channel
+// tickets exists.
 func parseRequest(data []byte, set *market.Instruments, desk bool) *request {
 	r := &request{}
 	s := &scanner{data: data}
@@ -123,8 +122,8 @@ func (r *request) setFault(f *fault) {
 	}
 }
 
-// member reads the value of one member; a value of the wrong type is a defect
-// and is skipped.
+// member parses the value of a member. It skips a value of the wrong type and sets the
+// fault.
 func (r *request) member(s *scanner, quoted []byte) bool {
 	var buf [maxText]byte
 	name := unquoteShort(buf[:0], quoted)
@@ -159,8 +158,8 @@ func (r *request) member(s *scanner, quoted []byte) bool {
 	return true
 }
 
-// unquoteShort is unquote for texts of at most maxText bytes; a longer one is
-// no word of ours and comes back empty.
+// unquoteShort is unquote for texts of at most maxText bytes; it returns dst for longer
+// ones, which match no known word.
 func unquoteShort(dst, quoted []byte) []byte {
 	if len(quoted) > maxText {
 		return dst
@@ -211,11 +210,11 @@ func (r *request) readSymbols(s *scanner) *fault {
 	return nil
 }
 
-// texts reads a list of 1 to most strings.
-func readTexts(s *scanner, most int) (list [][]byte, ok bool) {
+// readTexts parses a list of 1 to limit strings.
+func readTexts(s *scanner, limit int) (list [][]byte, ok bool) {
 	ok = s.array(func() bool {
 		text, ok := s.text()
-		if !ok || len(text) > maxText || len(list) == most {
+		if !ok || len(text) > maxText || len(list) == limit {
 			return false
 		}
 		list = append(list, text)
@@ -250,8 +249,8 @@ func (r *request) readHeartbeat(s *scanner) *fault {
 	return nil
 }
 
-// maxResumePoints bounds the sequence numbers of a resume: l2, trades and tickets
-// of each symbol that a request may name.
+// maxResumePoints bounds the sequence numbers of a resume: l2, trades and tickets of each
+// symbol.
 const maxResumePoints = 3 * maxSymbols
 
 func (r *request) readResume(s *scanner) *fault {
@@ -284,9 +283,8 @@ func (r *request) readResume(s *scanner) *fault {
 	return nil
 }
 
-// resolve turns channels and symbols into topics and rejections. A channel or
-// symbol that is named twice counts once; a depth that is not named is the
-// default.
+// resolve turns channels and symbols into topics and rejections. A repeated channel or
+// symbol counts once.
 func (r *request) resolve(set *market.Instruments, desk bool) {
 	switch {
 	case r.action == 0:
@@ -335,8 +333,8 @@ func (r *request) resolve(set *market.Instruments, desk bool) {
 	}
 }
 
-// rejectSymbol says why there is no topic of a symbol, which text quotes: another
-// group serves it, or nobody.
+// rejectSymbol returns the rejection of a symbol that this shard does not serve; at is
+// the shard that does, or nil. text is the symbol in JSON.
 func rejectSymbol(k kind, text []byte, at *market.Shard) rejection {
 	r := rejection{channel: quotedChannel(k), symbol: text, code: "UNKNOWN_SYMBOL"}
 	if at != nil {
@@ -345,11 +343,10 @@ func rejectSymbol(k kind, text []byte, at *market.Shard) rejection {
 	return r
 }
 
-// codeOtherShard: the symbol is served at another address, which is told beside.
+// codeOtherShard means that another shard serves the symbol.
 const codeOtherShard = "OTHER_GROUP"
 
-// parseChannel returns the kind that a channel's word means; book is the one that
-// l2 does.
+// parseChannel returns the kind of a channel; book is the kind of l2.
 func parseChannel(word []byte, book kind) (k kind, known bool) {
 	switch string(word) {
 	case "l2":

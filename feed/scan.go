@@ -5,10 +5,10 @@ import (
 	"unicode/utf8"
 )
 
-// scanner reads JSON (RFC 8259) from a client strictly: no byte beyond the
-// grammar, valid UTF-8, at most maxDepthJSON levels. Its methods return false
-// at the first defect; the position is then meaningless. They never allocate,
-// and what they return aliases the text.
+// scanner parses a client's JSON strictly by RFC 8259: nothing outside of the grammar,
+// valid UTF-8, at most maxDepthJSON levels. Its methods return false at the first error,
+// after which the position is undefined. They do not allocate, and their results alias
+// data.
 type scanner struct {
 	data []byte
 	pos  int
@@ -36,7 +36,7 @@ func (s *scanner) take(c byte) bool {
 	return true
 }
 
-// text consumes a string and returns it as it stands, quotes included.
+// text consumes a string and returns it with its quotes.
 func (s *scanner) text() ([]byte, bool) {
 	if !s.take('"') {
 		return nil, false
@@ -101,7 +101,7 @@ func hex4(digits []byte) (rune, bool) {
 	return r, true
 }
 
-// number consumes a number and returns it as it stands.
+// number consumes a number and returns it.
 func (s *scanner) number() ([]byte, bool) {
 	s.peek()
 	start := s.pos
@@ -151,7 +151,7 @@ func (s *scanner) word(w string) bool {
 	return true
 }
 
-// skip consumes any value; depth is the number of levels that it may have.
+// skip consumes any value of at most depth levels.
 func (s *scanner) skip(depth int) bool {
 	switch c := s.peek(); c {
 	case '{':
@@ -173,8 +173,8 @@ func (s *scanner) skip(depth int) bool {
 	}
 }
 
-// object consumes an object; value must consume the value of each name, which
-// it gets as it stands.
+// object consumes an object. It calls value with each name in quotes; value must consume
+// the member's value.
 func (s *scanner) object(value func(name []byte) bool) bool {
 	if !s.take('{') {
 		return false
@@ -220,8 +220,7 @@ func (s *scanner) array(value func() bool) bool {
 // end reports whether only white space is left.
 func (s *scanner) end() bool { s.peek(); return s.pos == len(s.data) }
 
-// unquote returns what a string of text says, appended to dst. A lone surrogate
-// becomes U+FFFD.
+// unquote appends the value of a JSON string to dst. A lone surrogate becomes U+FFFD.
 func unquote(dst, text []byte) []byte {
 	body := text[1 : len(text)-1]
 	for i := 0; i < len(body); i++ {
@@ -255,8 +254,8 @@ func unquote(dst, text []byte) []byte {
 	return dst
 }
 
-// surrogatePair joins high, whose escape ends at body[i], with a low surrogate
-// that may follow.
+// surrogatePair decodes high, whose escape ends at body[i], with the low surrogate that
+// may follow it.
 func surrogatePair(body []byte, high rune, i int) (rune, int) {
 	if i+6 < len(body) && body[i+1] == '\\' && body[i+2] == 'u' {
 		low, _ := hex4(body[i+3 : i+7])

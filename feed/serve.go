@@ -5,7 +5,7 @@ import (
 	"strconv"
 )
 
-// receive takes one letter of a connection's reader.
+// receive handles one message of a connection's reader.
 func (s *shard) receive(m *connMessage) {
 	c := m.conn
 	switch m.kind {
@@ -13,7 +13,7 @@ func (s *shard) receive(m *connMessage) {
 		s.join(c)
 	case connGone:
 		if c.phase == phaseClosing {
-			s.flush(c) // told why, should its reader have gone because it sends on and on
+			s.flush(c) // the close frame, in case the reader gave up on the client's input
 		}
 		s.drop(c)
 	case connClose:
@@ -31,8 +31,8 @@ func (s *shard) receive(m *connMessage) {
 	}
 }
 
-// answer queues a message that is c's alone and is never dropped. A connection
-// with too much of it pending is slow.
+// answer queues a message for c alone, which is never dropped. It closes c as too slow if
+// too much is pending.
 func (s *shard) answer(c *conn, data []byte) {
 	c.push(c.encodeOwn(data), nil)
 	s.scheduleWrite(c)
@@ -41,7 +41,7 @@ func (s *shard) answer(c *conn, data []byte) {
 	}
 }
 
-// serve answers one request.
+// serve handles one request.
 func (s *shard) serve(c *conn, r *request) {
 	if r.fault != nil {
 		s.answer(c, s.enc.fault(r.id, *r.fault))
@@ -55,22 +55,22 @@ func (s *shard) serve(c *conn, r *request) {
 	case resync:
 		s.resync(c, r)
 	case list:
-		s.list(c, r)
+		s.acknowledge(c, r, c.subs)
 	case ping:
 		s.answer(c, s.enc.pong(r.id, s.feed.o.Clock().UnixNano()))
 	}
 }
 
-// joined is one topic that a request has subscribed to, and the updates that
-// bring the client up to date; nil = a snapshot must.
+// addedSub is a new subscription of a request. resumed: missed brings the client up to
+// date; otherwise a snapshot does.
 type addedSub struct {
 	sub     *subscription
 	resumed bool
 	missed  []byte
 }
 
-// subscribe adds topics, or begins them anew, acknowledges, and then sends what
-// brings each up to the seq that the acknowledgement names.
+// subscribe adds or restarts subscriptions, acknowledges them, and then sends what brings
+// each up to the seq of the acknowledgement.
 func (s *shard) subscribe(c *conn, r *request) {
 	var added []addedSub
 	room := maxPendingAll/2 - c.pendingBytes
@@ -115,10 +115,9 @@ func (s *shard) subscribe(c *conn, r *request) {
 	s.scheduleWrite(c)
 }
 
-// missed returns the updates between where the client says it is and the
-// shard's position, and whether they are all at hand. A ticker and tickets have no
-// history: their numbers count what this process has seen and told, and would say
-// something else on another one that serves the same epoch.
+// missed returns the updates from the client's position to the shard's, and whether they
+// are available. The ticker and the tickets have no history, because their sequence
+// numbers count the publications of one process.
 func (s *shard) missed(ref topicRef, r *request, room int) ([]byte, bool) {
 	if ref.kind >= ticker {
 		return nil, false
@@ -135,16 +134,11 @@ func (s *shard) missed(ref topicRef, r *request, room int) ([]byte, bool) {
 	if h == nil {
 		return nil, false
 	}
-	missed, ok := h.since(nil, at.epoch, from, at.seq, room)
-	if !ok {
-		return nil, false
-	}
-	return missed, true
+	return h.since(nil, at.epoch, from, at.seq, room)
 }
 
-// lead returns where the client says that it is, if that is where this shard will
-// be in a moment: it was served by another one, or by another process, that had
-// heard more. Else zero.
+// aheadSeq returns the client's position if the shard will reach it in a moment, because
+// the client was served by another shard or process that was further; else 0.
 func (s *shard) aheadSeq(ref topicRef, r *request) uint64 {
 	if ref.kind >= ticker || r.resumeAfter != (enginePos{}) {
 		return 0
@@ -156,8 +150,7 @@ func (s *shard) aheadSeq(ref topicRef, r *request) uint64 {
 	return 0
 }
 
-// resumeSeq returns the seq at which the client says that it left a stream, in the
-// epoch in which that stream is.
+// resumeSeq returns the client's position in a topic, if it has one in the topic's epoch.
 func (s *shard) resumeSeq(ref topicRef, r *request) (uint64, bool) {
 	if r.resumeAfter != (enginePos{}) {
 		return s.seqAt(ref, r.resumeAfter)
@@ -182,7 +175,7 @@ func (s *shard) topic(ref topicRef) *topic {
 	return &s.topics[int(ref.in.ID)*int(kinds)+int(ref.kind)]
 }
 
-// add makes c a subscriber; nothing is sent yet.
+// add subscribes c to a topic. It sends nothing yet.
 func (s *shard) add(c *conn, ref topicRef) *subscription {
 	t := s.topic(ref)
 	sub := &subscription{conn: c, topic: t, index: len(t.subs)}
@@ -194,7 +187,7 @@ func (s *shard) add(c *conn, ref topicRef) *subscription {
 	return sub
 }
 
-// remove ends a subscription. What is pending of it still goes out.
+// remove ends a subscription. Its pending messages are still sent.
 func (s *shard) remove(sub *subscription) {
 	c, t := sub.conn, sub.topic
 	last := len(t.subs) - 1
@@ -226,7 +219,7 @@ func (s *shard) unsubscribeAll(c *conn) {
 	}
 }
 
-// unsubscribe ends topics; the acknowledgement lists them.
+// unsubscribe ends subscriptions and acknowledges them.
 func (s *shard) unsubscribe(c *conn, r *request) {
 	ended := c.subscribed(r)
 	s.acknowledge(c, r, ended)
@@ -238,7 +231,7 @@ func (s *shard) unsubscribe(c *conn, r *request) {
 	}
 }
 
-// resync sends fresh snapshots of topics.
+// resync sends new snapshots.
 func (s *shard) resync(c *conn, r *request) {
 	again := c.subscribed(r)
 	s.acknowledge(c, r, again)
@@ -252,7 +245,7 @@ func (s *shard) resync(c *conn, r *request) {
 	s.scheduleWrite(c)
 }
 
-// subscribed returns those of r's topics that c has, and rejects the others.
+// subscribed returns c's subscriptions to r's topics, and rejects the topics without one.
 func (c *conn) subscribed(r *request) []*subscription {
 	var subs []*subscription
 	for _, ref := range r.topics {
@@ -265,10 +258,7 @@ func (c *conn) subscribed(r *request) []*subscription {
 	return subs
 }
 
-// list acknowledges with all of c's subscriptions.
-func (s *shard) list(c *conn, r *request) { s.acknowledge(c, r, c.subs) }
-
-// acknowledge answers r, naming subs.
+// acknowledge answers r with the list subs.
 func (s *shard) acknowledge(c *conn, r *request, subs []*subscription) {
 	s.enc.openAck(r.action, r.id, len(subs) > 0 || r.action == list)
 	for i, sub := range subs {

@@ -10,7 +10,8 @@ import (
 	"blockdesk/market"
 )
 
-// wheelSlots spread the heartbeats of a shard's connections over the interval.
+// wheelSlots is the number of slots over which the heartbeats of a shard's connections
+// are spread.
 const wheelSlots = 10
 
 // topic is one stream of a shard: an instrument and a kind.
@@ -20,13 +21,13 @@ type topic struct {
 	subs   []*subscription
 	shared *sharedTopic
 	snap   encodedMessage // the last snapshot; zero = none
-	snapOf position       // where the stream stood then
+	snapOf position       // position of snap
 }
 
-// shard owns connections: it alone changes their state and writes to their
-// sockets, on the goroutine of its Run. It stands at one view and one book of
-// tickets of each instrument; those are what a new subscriber's snapshots show,
-// and the publications that the shard takes afterwards follow them.
+// shard owns connections: only its goroutine changes their state and writes to their
+// sockets. It has one current view and one current book of tickets of each instrument.
+// Snapshots show those, and the publications that the shard takes later continue from
+// them.
 type shard struct {
 	feed  *Feed
 	inbox inbox
@@ -41,23 +42,23 @@ type shard struct {
 	wheel      [wheelSlots][]*conn
 	conns      int
 	nextSlot   int       // the wheel's next slot
-	tickAt     time.Time // when it is due
-	dirty      []*conn   // have something to write
-	waiting    []*conn   // are blocked or closing
-	waitingDue time.Time // when the first of them is due; zero = none is
+	tickAt     time.Time // when nextSlot is due
+	dirty      []*conn   // with something to write
+	waiting    []*conn   // blocked or closing
+	waitingDue time.Time // when the first of waiting is due; zero = none
 	stop       bool
 
-	pos       enginePos // where the markets stand
-	markEvent []byte    // says markPos, for all streams; nil = none yet
+	pos       enginePos // engine position of the views
+	markEvent []byte    // mark event of markPos, for all streams; nil = none yet
 	markPos   enginePos
 
-	now     time.Time // of this pass
+	now     time.Time // time of this pass
 	scratch []byte
-	out     []byte // what write writes
+	out     []byte // input of write
 	sent    int
 	sendErr error
 	write   func(fd uintptr)
-	// sentBytes and sentMessages are of this pass.
+	// sentBytes and sentMessages are those of this pass.
 	sentBytes, sentMessages uint64
 }
 
@@ -87,7 +88,7 @@ func newShard(f *Feed) *shard {
 	return s
 }
 
-// run works until it has been halted and its last connection is gone.
+// run serves connections until the inbox is halted and the last connection is closed.
 func (s *shard) run() {
 	s.now = time.Now()
 	s.reload()
@@ -116,7 +117,7 @@ func (s *shard) run() {
 	}
 }
 
-// pass does one round: what has arrived, what is due, what is to be written.
+// pass handles the inbox, then what is due, then writes.
 func (s *shard) pass(t *taken) {
 	if t.overrun {
 		s.feed.stats.overruns.Add(1)
@@ -138,7 +139,7 @@ func (s *shard) pass(t *taken) {
 		s.each(func(c *conn) {
 			s.close(c, CloseRestart, "restart")
 			if last := s.now.Add(s.feed.o.CloseWithin); c.closeBy.After(last) {
-				c.closeBy = last // a slow one has longer otherwise
+				c.closeBy = last // a slow connection may have had longer
 			}
 		})
 	}
@@ -148,8 +149,7 @@ func (s *shard) pass(t *taken) {
 	s.countSent()
 }
 
-// nextDue returns when the shard must work again without being asked; zero =
-// never.
+// nextDue returns when the shard must run again without input; zero = never.
 func (s *shard) nextDue() time.Time {
 	if s.conns == 0 {
 		return time.Time{}
@@ -160,8 +160,8 @@ func (s *shard) nextDue() time.Time {
 	return s.tickAt
 }
 
-// adopt moves to the feed's current views and books and makes every subscriber of
-// one that moved wait for a snapshot.
+// reload moves the shard to the feed's current views and books. The subscribers of those
+// that have changed get snapshots.
 func (s *shard) reload() {
 	for i := range s.views {
 		of := s.topics[i*int(kinds) : (i+1)*int(kinds)]
@@ -178,11 +178,11 @@ func (s *shard) reload() {
 	}
 }
 
-// outdate makes t's subscribers wait for a snapshot. Within an epoch those are left
-// alone who still are ahead.
-func (s *shard) markTopicStale(t *topic, within bool) {
+// markTopicStale makes t's subscribers wait for a snapshot, but for those that are still
+// ahead in the same epoch.
+func (s *shard) markTopicStale(t *topic, sameEpoch bool) {
 	for _, sub := range t.subs {
-		if within && sub.has(s.position(t).seq) {
+		if sameEpoch && sub.has(s.position(t).seq) {
 			continue
 		}
 		sub.conn.markStale(sub)
@@ -190,7 +190,7 @@ func (s *shard) markTopicStale(t *topic, within bool) {
 	}
 }
 
-// position returns where t stands.
+// position returns the position of t.
 func (s *shard) position(t *topic) position {
 	if t.kind == tickets {
 		return s.books[t.in.ID].position
@@ -198,8 +198,8 @@ func (s *shard) position(t *topic) position {
 	return t.kind.position(s.views[t.in.ID])
 }
 
-// publish moves one instrument to its next view and queues its updates. A
-// publication that adopt has overtaken is dropped.
+// publish moves one instrument to its next view and queues its updates. It drops a
+// publication that reload has overtaken.
 func (s *shard) publish(p *publication) {
 	i := int(p.next.Instrument)
 	cur := s.views[i]
@@ -228,8 +228,8 @@ func (s *shard) publish(p *publication) {
 	}
 }
 
-// older reports whether a comes before b among the views of one instrument.
-// EngineSeq alone would not tell: a command's events may be split over two.
+// older reports whether a comes before b among the views of one instrument. EngineSeq is
+// not enough, because a command's events may be split over two views.
 func older(a, b *engine.View) bool {
 	if a.Epoch != b.Epoch {
 		return a.Epoch < b.Epoch
@@ -237,9 +237,9 @@ func older(a, b *engine.View) bool {
 	return a.DepthSeq < b.DepthSeq || a.TradesSeq < b.TradesSeq || a.TickerSeq < b.TickerSeq
 }
 
-// deliver queues one update, or makes the subscriber wait for a snapshot when
-// there is none, when it is a ticker behind a full socket (which conflates to
-// the latest), or when too much is pending (which collapses).
+// deliver queues one update. It makes the subscriber wait for a snapshot instead if there
+// is no update, if the update is a ticker behind a full socket (conflation), or if too
+// much is pending (collapse).
 func (s *shard) deliver(sub *subscription, m *encodedMessage) {
 	c := sub.conn
 	data := m.as(c.encoding, &s.zip)
@@ -260,15 +260,15 @@ func (s *shard) deliver(sub *subscription, m *encodedMessage) {
 	s.scheduleWrite(c)
 }
 
-// snapshot returns t as the shard stands, made once a position and dialect.
-func (s *shard) snapshot(t *topic, d encoding) []byte {
+// snapshot returns the snapshot of t, encoded once for each position and encoding.
+func (s *shard) snapshot(t *topic, e encoding) []byte {
 	if p := s.position(t); t.snapOf != p || t.snap.frame == nil {
 		t.snap, t.snapOf = encodedMessage{frame: s.fullFrame(t), large: true}, p
 	}
-	return t.snap.as(d, &s.zip)
+	return t.snap.as(e, &s.zip)
 }
 
-// full returns the frame of all that t shows, whose bytes never change.
+// fullFrame returns an immutable frame with the snapshot of t.
 func (s *shard) fullFrame(t *topic) []byte {
 	if t.kind == tickets {
 		return s.books[t.in.ID].snapshot(t.in)
@@ -294,8 +294,7 @@ func (s *shard) refresh(c *conn) {
 	}
 }
 
-// turn moves the wheel: each slot's connections get what is due once an
-// interval.
+// tick turns the wheel: every connection gets its heartbeat once an interval.
 func (s *shard) tick() {
 	step := s.feed.o.Heartbeat / wheelSlots
 	if s.conns == 0 {
@@ -315,8 +314,9 @@ func (s *shard) tick() {
 	s.tickAt = s.now.Add(step)
 }
 
-// beat sends c its heartbeat, if it wants one and is not behind, and closes it
-// if it has had no subscription for too long.
+// heartbeat closes c if a deadline has passed: of a message, of unread answers, of the
+// first subscription. Otherwise it sends a heartbeat, if c wants one and its socket is
+// not full.
 func (s *shard) heartbeat(c *conn) {
 	if c.phase != phaseOpen {
 		return
@@ -351,8 +351,8 @@ func (s *shard) heartbeat(c *conn) {
 	s.answer(c, s.enc.closeHeartbeat())
 }
 
-// overtake gives c snapshots of what it is still ahead in after its patience: it
-// names numbers that never were, or this process hangs behind.
+// expireAhead sends snapshots of the topics in which c is still ahead after AheadWithin:
+// it named sequence numbers that never existed, or this process lags.
 func (s *shard) expireAhead(c *conn) {
 	if c.aheadUntil.IsZero() || s.now.Before(c.aheadUntil) {
 		return
@@ -366,8 +366,8 @@ func (s *shard) expireAhead(c *conn) {
 	}
 }
 
-// backlogTooOld reports whether c leaves more of its answers lying than one may,
-// and has for too long.
+// backlogTooOld reports whether more than maxBacklog of c's answers have been pending for
+// backlogWithin.
 func (s *shard) backlogTooOld(c *conn) bool {
 	if c.pendingBytes-c.updateBytes <= maxBacklog {
 		c.backlogSince = time.Time{}
@@ -379,7 +379,6 @@ func (s *shard) backlogTooOld(c *conn) bool {
 	return s.now.Sub(c.backlogSince) >= backlogWithin
 }
 
-// each calls f for every connection of the shard.
 func (s *shard) each(f func(*conn)) {
 	for _, slot := range s.wheel {
 		for _, c := range slot {
@@ -388,8 +387,8 @@ func (s *shard) each(f func(*conn)) {
 	}
 }
 
-// mount puts c into the wheel's emptiest slot: where connections come and go, as
-// many at a time, their number alone would lead to one slot again and again.
+// addToWheel puts c into the emptiest slot. A round robin would fill one slot if
+// connections come and go in the same number.
 func (s *shard) addToWheel(c *conn) {
 	c.slot = 0
 	for i := range s.wheel {
@@ -401,7 +400,6 @@ func (s *shard) addToWheel(c *conn) {
 	s.wheel[c.slot] = append(s.wheel[c.slot], c)
 }
 
-// unmount takes c off the wheel.
 func (s *shard) removeFromWheel(c *conn) {
 	slot := s.wheel[c.slot]
 	last := len(slot) - 1
@@ -411,7 +409,7 @@ func (s *shard) removeFromWheel(c *conn) {
 	s.wheel[c.slot] = slot[:last]
 }
 
-// join takes a new connection and welcomes it.
+// join adds a new connection and sends its welcome.
 func (s *shard) join(c *conn) {
 	s.conns++
 	s.addToWheel(c)

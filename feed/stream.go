@@ -9,37 +9,35 @@ import (
 )
 
 const (
-	// reconnectAfter is how long the client of a stream that broke is told to wait
-	// before it comes back.
+	// reconnectAfter is how long the client of a broken stream should wait before it
+	// reconnects.
 	reconnectAfter = time.Second
-	// restartAfter is the same where the service ends, and restartSpread what each
-	// slot of the wheel waits longer, so that not all come back at once.
+	// restartAfter is the same when the service ends. Each slot of the wheel waits
+	// restartSpread longer, so that the clients do not all reconnect at once.
 	restartAfter  = 2 * time.Second
 	restartSpread = 200 * time.Millisecond
 )
 
-// stream is what a connection with server-sent events has beside the others.
+// stream is the state of a connection with server-sent events beside conn's.
 type stream struct {
 	head     []byte    // of the response; nil = queued
-	request  *request  // what the query asks for; nil = served
-	lastMark enginePos // the last mark that was queued and not dropped
+	request  *request  // of the query; nil = handled
+	lastMark enginePos // the last queued mark event that was not dropped
 }
 
-// Stream answers GET /api/v1/market/stream with server-sent events: the messages
-// of the WebSocket, for as long as the client reads. It refuses a query that it
-// does not understand with 400, and what Handler refuses likewise. The server that
-// calls it must have KeepHijackedConns set.
+// Stream answers GET /api/v1/market/stream with server-sent events: the messages of the
+// WebSocket, for as long as the client reads. It refuses an invalid query with 400, and
+// otherwise what Handler refuses. The HTTP server must have KeepHijackedConns set.
 //
-// The connection is a shard's, as a WebSocket is, with the same limits. It is
-// subscribed by its query, has the heartbeat always, and cannot ask for anything
-// else later.
+// A shard owns the connection like a WebSocket, with the same limits. The query
+// subscribes it, it always has heartbeats, and it cannot send requests.
 func (f *Feed) Stream(ctx *fasthttp.RequestCtx) {
-	ask, bad := parseStream(ctx.QueryArgs(), f.set, f.o.MaxSubscriptions, f.o.Tickets != nil)
+	request, bad := parseStream(ctx.QueryArgs(), f.set, f.o.MaxSubscriptions, f.tickets.source != nil)
 	if bad != nil {
 		refuse(ctx, fasthttp.StatusBadRequest, bad.code, bad.text, bad.reason, bad.field)
 		return
 	}
-	ask.resumeAfter = lastEventID(ctx)
+	request.resumeAfter = lastEventID(ctx)
 	ip, ok := f.admit(ctx)
 	if !ok {
 		return
@@ -50,13 +48,12 @@ func (f *Feed) Stream(ctx *fasthttp.RequestCtx) {
 	}
 	head := ctx.Response.Header.AppendBytes(nil)
 	ctx.HijackSetNoResponse(true)
-	ctx.Hijack(func(n net.Conn) { f.accept(n, ip, eventStream, &stream{head: head, request: ask}) })
+	ctx.Hijack(func(n net.Conn) { f.accept(n, ip, eventStream, &stream{head: head, request: request}) })
 }
 
-// lastEventID returns where a client that comes back left off: the header that
-// browsers send, or the parameter last_event_id for those who cannot set it. The
-// zero mark says that nothing is known; a client cannot change a wrong id, so one
-// is no error.
+// lastEventID returns the position of a client that reconnects, from the header that
+// browsers send or from the parameter last_event_id for clients that cannot set it. An
+// invalid id is the zero position and no error, because a browser cannot change it.
 func lastEventID(ctx *fasthttp.RequestCtx) enginePos {
 	id := ctx.Request.Header.Peek("Last-Event-ID")
 	if len(id) == 0 {
@@ -65,29 +62,29 @@ func lastEventID(ctx *fasthttp.RequestCtx) enginePos {
 	return parseEventID(id)
 }
 
-// streamHead sets what the response says of itself. Its body ends with the
-// connection, and no proxy may gather or keep it.
+// streamHead sets the response's headers. The body ends with the connection, and proxies
+// must not buffer or cache it.
 func streamHead(ctx *fasthttp.RequestCtx) {
 	h := &ctx.Response.Header
 	requestID(ctx)
 	h.SetContentType("text/event-stream; charset=utf-8")
 	publicHeaders(h)
 	h.Set("X-Accel-Buffering", "no")
-	h.SetContentLength(-2) // until the end of the connection
+	h.SetContentLength(-2) // the body ends with the connection
 	h.SetConnectionClose()
 }
 
-// begin opens a stream: its head, the welcome, and what it asked for.
+// startStream sends a stream's header and welcome, and handles its request.
 func (s *shard) startStream(c *conn) {
-	head, ask := c.stream.head, c.stream.request
+	head, request := c.stream.head, c.stream.request
 	c.stream.head, c.stream.request = nil, nil
 	c.push(appendRetry(head, reconnectAfter), nil)
 	s.answer(c, s.enc.welcome(&s.feed.o, c.session, s.feed.epoch.Load()))
-	s.serve(c, ask)
+	s.serve(c, request)
 }
 
-// tell queues a mark if c has one to hear and is not behind it: all that came
-// before the mark is queued, and no snapshot is owed.
+// queueMark queues a mark event if the position has advanced and c has everything before
+// it: all updates are queued and no snapshot is missing.
 func (s *shard) queueMark(c *conn) {
 	if c.stream == nil || c.staleSubs > 0 || c.blocked || c.phase != phaseOpen || c.stream.lastMark == s.pos {
 		return
@@ -99,26 +96,26 @@ func (s *shard) queueMark(c *conn) {
 	c.push(s.markEvent, nil)
 }
 
-// seqAt returns the seq at which a stream stood at a mark, as far as that is
-// known. A ticker also changes as its trades grow old, and the tickets come on a
-// way of their own, so that no mark tells of either.
-func (s *shard) seqAt(ref topicRef, m enginePos) (uint64, bool) {
+// seqAt returns a topic's seq at an engine position, if it is known. It is not known for
+// the ticker, which also changes by the clock, and for the tickets, which the desk stores
+// at its own pace.
+func (s *shard) seqAt(ref topicRef, pos enginePos) (uint64, bool) {
 	at := s.position(s.topic(ref))
 	switch {
-	case ref.kind >= ticker, m.epoch != at.epoch, m.engineSeq > s.pos.engineSeq:
+	case ref.kind >= ticker, pos.epoch != at.epoch, pos.engineSeq > s.pos.engineSeq:
 		return 0, false
-	case at.engineSeq <= m.engineSeq:
+	case at.engineSeq <= pos.engineSeq:
 		return at.seq, true
 	}
 	h := s.feed.topic(ref).history.Load()
 	if h == nil {
 		return 0, false
 	}
-	return h.seqAt(m)
+	return h.seqAt(pos)
 }
 
-// farewell returns the last message of a connection: a WebSocket's close frame. A
-// stream has none; it is told why where it should come back later than usual.
+// lastMessage returns the last message of a connection: a WebSocket's close frame. A
+// stream has one only at a restart, with a longer reconnection time.
 func (s *shard) lastMessage(c *conn, code uint16, text string) []byte {
 	switch {
 	case c.stream == nil:

@@ -12,14 +12,13 @@ import (
 //	event: l2
 //	data: {"channel":"l2","type":"update",…}
 //
-// and an empty line: its channel as the event's name, and the JSON that the
-// WebSocket sends. The JSON has no line break, so it is one line of data.
+// and an empty line: its channel as the event's name and the WebSocket's JSON, which has
+// no line break, as one line of data.
 
-// channelHead is how the JSON of every message begins.
+// channelHead begins the JSON of every message.
 const channelHead = `{"channel":"`
 
-// appendEvent appends one message as an event. frame is the message as an
-// unmasked text frame.
+// appendEvent appends the message of an unmasked text frame as an event.
 func appendEvent(dst, frame []byte) []byte {
 	text := framePayload(frame)
 	name := text[len(channelHead):]
@@ -29,7 +28,7 @@ func appendEvent(dst, frame []byte) []byte {
 	return append(dst, "\n\n"...)
 }
 
-// appendEvents appends the messages of several frames.
+// appendEvents appends the messages of several frames as events.
 func appendEvents(dst, frames []byte) []byte {
 	for len(frames) > 0 {
 		n := frameLen(frames)
@@ -39,7 +38,7 @@ func appendEvents(dst, frames []byte) []byte {
 	return dst
 }
 
-// frameLen returns the length of the unmasked frame that data begins with.
+// frameLen returns the length of the unmasked frame at the start of data.
 func frameLen(data []byte) int {
 	switch n := int(data[1]); n {
 	case 126:
@@ -51,31 +50,30 @@ func frameLen(data []byte) int {
 	}
 }
 
-// mark is a place in the engine's order of commands: behind all that those up to
-// and with engineSeq have done to the markets. Its text is the id of a stream, as
-// in e7-1042. The zero value is no place.
+// enginePos is a position in the engine's order of commands: after the market-data
+// effects of all commands up to engineSeq. Its text, such as e7-1042, is the id of a
+// stream's mark event. The zero value is no position.
 type enginePos struct{ epoch, engineSeq uint64 }
 
-// appendMark appends the event that sets the id with which a client comes back.
-// By the WHATWG's standard (HTML, section 9.2.6) the id alone would do. But a
-// block without data is passed over, id and all, by Firefox and by npm's
-// eventsource; so it has some.
-func appendMark(dst []byte, m enginePos) []byte {
+// appendMark appends the event that sets the id with which a client resumes. It has data,
+// because Firefox and npm's eventsource ignore the id of an event without data, which the
+// WHATWG's standard (HTML, section 9.2.6) allows.
+func appendMark(dst []byte, pos enginePos) []byte {
 	dst = append(dst, markHead...)
-	dst = strconv.AppendUint(dst, m.epoch, 10)
+	dst = strconv.AppendUint(dst, pos.epoch, 10)
 	dst = append(dst, '-')
-	dst = strconv.AppendUint(dst, m.engineSeq, 10)
+	dst = strconv.AppendUint(dst, pos.engineSeq, 10)
 	dst = append(dst, "\nevent: mark\ndata: "+channelHead+`mark","epoch":"e`...)
-	dst = strconv.AppendUint(dst, m.epoch, 10)
+	dst = strconv.AppendUint(dst, pos.epoch, 10)
 	dst = append(dst, `","engine_seq":`...)
-	dst = strconv.AppendUint(dst, m.engineSeq, 10)
+	dst = strconv.AppendUint(dst, pos.engineSeq, 10)
 	return append(dst, "}\n\n"...)
 }
 
-// markHead is how every mark begins, and no other event.
+// markHead begins a mark event and no other event.
 const markHead = "id: e"
 
-// parseEventID reads an id. What is none of ours is the zero mark.
+// parseEventID parses an event id. An invalid one is the zero position.
 func parseEventID(id []byte) enginePos {
 	epoch, seq, _ := bytes.Cut(id, []byte{'-'})
 	if len(epoch) < 2 || epoch[0] != 'e' {
@@ -89,11 +87,10 @@ func parseEventID(id []byte) enginePos {
 	return enginePos{epoch: e, engineSeq: n}
 }
 
-// isMark reports whether a text of a stream is a mark.
+// isMark reports whether an encoded event is a mark.
 func isMark(text []byte) bool { return bytes.HasPrefix(text, []byte(markHead)) }
 
-// parseDigits reads a number below 2^64 as we write it: no sign, no zero in
-// front.
+// parseDigits parses a uint64 without sign and leading zeros.
 func parseDigits(text []byte) (uint64, bool) {
 	if len(text) == 0 || len(text) > 1 && text[0] == '0' {
 		return 0, false
@@ -102,16 +99,15 @@ func parseDigits(text []byte) (uint64, bool) {
 	return n, err == nil
 }
 
-// appendRetry appends a line, to go before an event: how long a client is to wait
-// before it comes back.
+// appendRetry appends a line, before an event, with the client's reconnection time.
 func appendRetry(dst []byte, wait time.Duration) []byte {
 	dst = append(dst, "retry: "...)
 	dst = strconv.AppendInt(dst, wait.Milliseconds(), 10)
 	return append(dst, '\n')
 }
 
-// restart returns the last message of a stream that ends because the service
-// does. A WebSocket is told by its close code.
+// restart returns the last message of a stream when the service ends. A WebSocket has a
+// close code instead.
 func (e *encoder) restart(epoch uint64) []byte {
 	e.begin()
 	e.text(channelHead + `status","type":"restart","epoch":"e`)

@@ -12,15 +12,14 @@ import (
 	"blockdesk/market"
 )
 
-// refusal says why a query is not answered. Its texts need no escape in JSON.
+// refusal is the error of an invalid query. Its texts need no escapes in JSON.
 type refusal struct{ code, text, reason, field string }
 
-// parseStream reads what the query of a stream asks for: symbols (or symbol) and
-// channels, lists with commas, and depth. Symbols that are not named are all there
-// are, channels the three of the market; the depth is that of the WebSocket. What
-// is named twice counts once. most bounds the pairs of a channel and a symbol; desk
-// says that there are tickets. Parameters of other names are ignored.
-func parseStream(args *fasthttp.Args, set *market.Instruments, most int, desk bool) (*request, *refusal) {
+// parseStream parses the query of a stream: symbols (or symbol) and channels, lists with
+// commas, and depth. The defaults are all symbols, the three market channels, and the
+// WebSocket's depth. Repeated names count once, and unknown parameters are ignored. limit
+// bounds the (channel, symbol) pairs; desk: the channel tickets exists.
+func parseStream(args *fasthttp.Args, set *market.Instruments, limit int, desk bool) (*request, *refusal) {
 	book, bad := streamDepth(args)
 	if bad != nil {
 		return nil, bad
@@ -33,10 +32,10 @@ func parseStream(args *fasthttp.Args, set *market.Instruments, most int, desk bo
 	if bad != nil {
 		return nil, bad
 	}
-	if len(symbols)*len(channels) > most {
+	if len(symbols)*len(channels) > limit {
 		return nil, &refusal{
 			code: "INVALID_FIELD", field: "symbols", reason: "too_many",
-			text: "A stream carries at most " + strconv.Itoa(most) + " pairs of a channel and a symbol.",
+			text: "A stream carries at most " + strconv.Itoa(limit) + " pairs of a channel and a symbol.",
 		}
 	}
 	heartbeat := true
@@ -136,8 +135,8 @@ func streamSymbols(args *fasthttp.Args, set *market.Instruments) ([]*market.Inst
 	return found, nil
 }
 
-// listParam reads a list of 1 to most words with commas between them.
-func listParam(args *fasthttp.Args, name string, most int) ([][]byte, *refusal) {
+// listParam parses a list of 1 to limit words separated by commas.
+func listParam(args *fasthttp.Args, name string, limit int) ([][]byte, *refusal) {
 	if len(args.PeekMulti(name)) > 1 {
 		return nil, repeated(name)
 	}
@@ -147,9 +146,9 @@ func listParam(args *fasthttp.Args, name string, most int) ([][]byte, *refusal) 
 			code: "MISSING_FIELD", field: name, reason: "empty", text: "The query parameter " + name + " is empty; leave it out for the default.",
 		}
 	}
-	if bytes.Count(text, []byte{','}) >= most {
+	if bytes.Count(text, []byte{','}) >= limit {
 		return nil, &refusal{
-			code: "INVALID_FIELD", field: name, reason: "too_many", text: fmt.Sprintf("%s may name at most %d.", name, most),
+			code: "INVALID_FIELD", field: name, reason: "too_many", text: fmt.Sprintf("%s may name at most %d.", name, limit),
 		}
 	}
 	return bytes.Split(text, []byte{','}), nil
@@ -161,8 +160,7 @@ func repeated(name string) *refusal {
 	}
 }
 
-// named lists words of a query for a person. One that could be anything but a name
-// is not repeated.
+// named lists words of a query in an error message. It replaces those that are not names.
 func named(words [][]byte) string {
 	list := make([]string, len(words))
 	for i, word := range words {
@@ -174,7 +172,7 @@ func named(words [][]byte) string {
 	return strings.Join(list, ", ")
 }
 
-// isName reports whether word has only what symbols and channels are made of.
+// isName reports whether word has only the characters of symbols and channels.
 func isName(word []byte) bool {
 	for _, c := range word {
 		letter := c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z'

@@ -10,66 +10,66 @@ import (
 )
 
 const (
-	// ticketsInterval is the shortest time between two looks at the desk's tickets:
-	// what changes in between is one update. A look costs as much as the desk has
-	// tickets.
+	// ticketsInterval is the shortest time between two readings of the desk's tickets,
+	// because a reading visits all tickets.
 	ticketsInterval = 10 * time.Millisecond
-	// maxTicketsUpdate bounds an update of tickets in bytes: where more has
-	// changed, as when a price of many tickets has, subscribers get a snapshot.
+	// maxTicketsUpdate bounds an update of tickets in bytes. After a larger change, such
+	// as a new reference price, subscribers get a snapshot.
 	maxTicketsUpdate = 64 << 10
 )
 
-// Tickets tells the desk's tickets as they are now: it calls each for every one
-// that market-tickets shows, by ID, with its record, a JSON object whose bytes
-// never change. It returns the Seq of the last command that changed something of
-// the desk, at the least up to which the records are true, and that command's
-// time, Unix ns. A call never tells an older state than the one before. The feed
-// calls it on one goroutine at a time, within Run.
+// Tickets calls each for every ticket of market-tickets, in the order of their ids, with
+// its record, a JSON object whose bytes never change. It returns the Seq of the last
+// command that changed the desk, up to which the records are current, and that command's
+// time in Unix nanoseconds. A later call never returns an older state. The feed calls it
+// from one goroutine at a time, within Run.
 type Tickets func(each func(in market.InstrumentID, id market.TicketID, record []byte)) (seq uint64, at int64)
 
-// ticketRecord is one ticket as its record says it.
+// ticketRecord is one ticket with its JSON record.
 type ticketRecord struct {
 	id   market.TicketID
 	text []byte
 }
 
-// ticketBook is all tickets of one instrument. It never changes. Its engineSeq is
-// the Seq of the desk's last change when the book was made, so that a book has
-// all up to there, whichever pair it was of.
+// ticketBook is the immutable list of an instrument's tickets. Its engineSeq is the Seq
+// of the desk's last change of any pair when the book was made.
 type ticketBook struct {
 	position
 	instrument market.InstrumentID
 	records    []ticketRecord // by id
 
 	once  sync.Once
-	frame []byte // of the snapshot, once it was asked for
+	frame []byte // of the snapshot, once it was requested
 }
 
-// snapshot returns the frame of the whole book. It is made at the first call, for
-// all shards: with the most tickets that a desk can have it is large (see doc.go),
-// which nobody should hold twice.
+// snapshot returns the frame of the whole book. The first call encodes it for all shards,
+// because with the most tickets that a desk can have it is large (see doc.go).
 func (b *ticketBook) snapshot(in *market.Instrument) []byte {
 	b.once.Do(func() { b.frame = ticketsSnapshot(in, b) })
 	return b.frame
 }
 
-// ticketPublisher follows the desk's tickets. It looks when it is told that there is
-// something new, on a goroutine of its own, since Run's waits for the engine's
-// events: the tickets become visible when the desk has stored them.
+// ticketPublisher publishes changes of the desk's tickets. It reads them on a goroutine
+// of its own when it is woken, because tickets become visible after Run has seen their
+// events: when the desk has stored them.
 type ticketPublisher struct {
-	feed *Feed
-	wake chan struct{} // holds one: there is something to see
+	feed   *Feed
+	source Tickets       // nil = no desk, and no channel tickets
+	wake   chan struct{} // buffered: the tickets may have changed
 
-	// The goroutine's own.
+	// Of the goroutine.
 	enc     encoder
-	found   [][]ticketRecord // of this look, by instrument
+	found   [][]ticketRecord // of this reading, by instrument
 	changed []ticketRecord
 	removed []market.TicketID
 	pubs    []publication
 }
 
-// TicketsChanged says that Options.Tickets may tell something new. It never
-// blocks; any goroutine may call it at any time.
+// ServeTickets adds the channel tickets, with the tickets that source returns.
+func (f *Feed) ServeTickets(source Tickets) { f.tickets.source = source }
+
+// TicketsChanged makes the feed read the desk's tickets again. It never blocks; any
+// goroutine may call it at any time.
 func (f *Feed) TicketsChanged() {
 	select {
 	case f.tickets.wake <- struct{}{}:
@@ -77,7 +77,7 @@ func (f *Feed) TicketsChanged() {
 	}
 }
 
-// run looks until halted is closed.
+// run refreshes the books until halted is closed.
 func (d *ticketPublisher) run(halted <-chan struct{}) {
 	pause := time.NewTimer(ticketsInterval)
 	defer pause.Stop()
@@ -97,14 +97,13 @@ func (d *ticketPublisher) run(halted <-chan struct{}) {
 	}
 }
 
-// look makes new books of the instruments whose tickets have changed and
-// publishes them.
+// refresh reads all tickets and publishes the books that have changed.
 func (d *ticketPublisher) refresh() {
 	f := d.feed
 	for i := range d.found {
 		d.found[i] = d.found[i][:0]
 	}
-	seq, at := f.o.Tickets(func(in market.InstrumentID, id market.TicketID, record []byte) {
+	seq, at := d.source(func(in market.InstrumentID, id market.TicketID, record []byte) {
 		if int(in) < len(d.found) {
 			d.found[in] = append(d.found[in], ticketRecord{id, record})
 		}
@@ -124,8 +123,8 @@ func (d *ticketPublisher) refresh() {
 	d.pubs = d.pubs[:0]
 }
 
-// compare holds what was found of one instrument against its book and makes the
-// next book where they differ.
+// publishChanges compares an instrument's tickets with its book and makes the next book
+// if they differ.
 func (d *ticketPublisher) publishChanges(in market.InstrumentID, now position) {
 	f := d.feed
 	cur, found := f.books[in].Load(), d.found[in]
@@ -151,9 +150,8 @@ func (d *ticketPublisher) publishChanges(in market.InstrumentID, now position) {
 	d.pubs = append(d.pubs, pub)
 }
 
-// update returns the frame that leads to p, or nil where it would be larger than
-// maxTicketsUpdate. One that is much larger is not begun: the encoder would keep
-// its room.
+// update returns the update to p, or nil if it would be larger than maxTicketsUpdate. A
+// much larger one is not encoded at all, because the encoder would keep its memory.
 func (d *ticketPublisher) update(in *market.Instrument, p position) []byte {
 	size := 0
 	for i := range d.changed {
@@ -169,8 +167,8 @@ func (d *ticketPublisher) update(in *market.Instrument, p position) []byte {
 	return bytes.Clone(frame)
 }
 
-// difference sets changed to the records of next that are not in prev, and gone
-// to the tickets of prev that next has no more. Both are sorted by id.
+// diff sets changed to the records of next that are not in prev, and removed to the
+// tickets of prev that are not in next. Both lists are sorted by id.
 func (d *ticketPublisher) diff(prev, next []ticketRecord) {
 	d.changed, d.removed = d.changed[:0], d.removed[:0]
 	for _, r := range next {
@@ -181,7 +179,7 @@ func (d *ticketPublisher) diff(prev, next []ticketRecord) {
 		if len(prev) > 0 && prev[0].id == r.id {
 			old := prev[0].text
 			prev = prev[1:]
-			if sameText(old, r.text) {
+			if bytes.Equal(old, r.text) {
 				continue
 			}
 		}
@@ -192,14 +190,8 @@ func (d *ticketPublisher) diff(prev, next []ticketRecord) {
 	}
 }
 
-// sameText reports whether two records read the same. Most are the same bytes in
-// the same place.
-func sameText(a, b []byte) bool {
-	return len(a) == len(b) && (len(a) == 0 || &a[0] == &b[0] || bytes.Equal(a, b))
-}
-
-// publishTickets moves one instrument to its next book and queues its update. A
-// publication that adopt has overtaken is dropped.
+// publishTickets moves one instrument to its next book and queues its update. It drops a
+// publication that reload has overtaken.
 func (s *shard) publishTickets(p *publication) {
 	i := p.book.instrument
 	cur := s.books[i]
@@ -217,12 +209,11 @@ func (s *shard) publishTickets(p *publication) {
 	}
 }
 
-// follow starts run, which ends with halted, and returns at once. Where the
-// service has no desk it does nothing.
-func (d *ticketPublisher) follow(group *sync.WaitGroup, halted <-chan struct{}) {
-	if d.feed.o.Tickets == nil {
+// start starts run in group, if there is a desk.
+func (d *ticketPublisher) start(group *sync.WaitGroup, halted <-chan struct{}) {
+	if d.source == nil {
 		return
 	}
-	d.refresh() // so that the first reader finds the books of this epoch
+	d.refresh() // make the books of this epoch before the first subscriber
 	group.Go(func() { d.run(halted) })
 }

@@ -20,16 +20,17 @@ func racks(t testing.TB, n int) (f *Feed, turn func()) {
 	}
 	shown := append([][]byte(nil), records[0]...)
 	round := 0
-	tell := func(each func(market.InstrumentID, market.TicketID, []byte)) (uint64, int64) {
+	source := func(each func(market.InstrumentID, market.TicketID, []byte)) (uint64, int64) {
 		for i, text := range shown {
 			each(0, market.TicketID(1+i), text)
 		}
 		return uint64(round), int64(round)
 	}
-	f, err := New(Options{Shards: 1, Tickets: tell}, instruments(), engine.NewMarketData(), 1)
+	f, err := New(Options{Shards: 1}, instruments(), engine.NewMarketData(), 1)
 	if err != nil {
 		t.Fatal(err)
 	}
+	f.ServeTickets(source)
 	f.tickets.refresh()
 	f.topic(topicRef{in: f.set.Get(0), kind: tickets}).subscribers.Store(1)
 	var got taken

@@ -2,7 +2,7 @@ package feed
 
 import "blockdesk/market"
 
-// ticketsSnapshot returns the frame of all tickets of a book, in memory of its own.
+// ticketsSnapshot returns a newly allocated frame with all tickets of a book.
 func ticketsSnapshot(in *market.Instrument, b *ticketBook) []byte {
 	size := ticketsHead
 	for i := range b.records {
@@ -15,12 +15,12 @@ func ticketsSnapshot(in *market.Instrument, b *ticketBook) []byte {
 	return e.end(finText)
 }
 
-// ticketsHead is at least the size of a message of the channel without its
-// records, in bytes.
+// ticketsHead is an upper bound of the size of a tickets message without its records, in
+// bytes.
 const ticketsHead = headRoom + 256
 
-// ticketsUpdate returns the frame that leads to p: the tickets that have changed
-// or are new, whole, and those that market-tickets shows no more.
+// ticketsUpdate returns the update to p: the records of new and changed tickets, and the
+// ids of removed ones.
 func (e *encoder) ticketsUpdate(in *market.Instrument, p position, changed []ticketRecord, gone []market.TicketID) []byte {
 	e.open(in, tickets, "update", p, p.seq-1)
 	e.records(changed)

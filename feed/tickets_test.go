@@ -48,8 +48,8 @@ func (s *shop) put(in market.InstrumentID, id market.TicketID, record string) {
 	s.items[id] = item{in, []byte(record)}
 }
 
-// tell is for Options.Tickets.
-func (s *shop) tell(each func(market.InstrumentID, market.TicketID, []byte)) (uint64, int64) {
+// tickets is a Tickets.
+func (s *shop) tickets(each func(market.InstrumentID, market.TicketID, []byte)) (uint64, int64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.looks = append(s.looks, time.Now())
@@ -86,7 +86,7 @@ func record(id market.TicketID, state string, length int) string {
 func newShop(t testing.TB, change ...deskOption) (*desk, *shop) {
 	t.Helper()
 	s := &shop{}
-	return newDesk(t, append([]deskOption{func(o *Options) { o.Tickets = s.tell }}, change...)...), s
+	return newDeskWith(t, func(f *Feed) { f.ServeTickets(s.tickets) }, change...), s
 }
 
 // change puts a record and tells the feed.

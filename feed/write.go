@@ -7,19 +7,17 @@ import (
 )
 
 const (
-	// firstRetry and lastRetry bound the waits between two tries of a full
-	// socket, which double as long as it takes nothing.
+	// firstRetry and lastRetry bound the pause before a full socket is tried again. It
+	// doubles as long as the socket takes nothing.
 	firstRetry = time.Millisecond
 	lastRetry  = 64 * time.Millisecond
-	// scratchSize is the most that one write carries of several frames.
+	// scratchSize is the largest write of several frames, in bytes.
 	scratchSize = 64 << 10
-	// writesPerPass bounds the writes to one connection before the others
-	// have theirs.
+	// writesPerPass bounds the writes to one connection before the next.
 	writesPerPass = 4
 )
 
-// touch lists c for writing in this pass. A blocked connection is written when
-// its retry is due.
+// scheduleWrite lists c for writing in this pass, unless its socket is full.
 func (s *shard) scheduleWrite(c *conn) {
 	if !c.dirty && !c.blocked {
 		c.dirty = true
@@ -27,8 +25,8 @@ func (s *shard) scheduleWrite(c *conn) {
 	}
 }
 
-// await lists c among those that the shard must look after in time: blocked or
-// closing. It is called when that time is set.
+// awaitDue lists c, which is blocked or closing, until its next deadline. It is called
+// when that is set.
 func (s *shard) awaitDue(c *conn) {
 	if !c.waiting {
 		c.waiting = true
@@ -43,8 +41,7 @@ func (s *shard) awaitDue(c *conn) {
 	}
 }
 
-// flushDirty gives every listed connection its turn; what is left to do stays
-// listed.
+// flushDirty writes to every listed connection. Those with more to write stay listed.
 func (s *shard) flushDirty() {
 	again := 0
 	for _, c := range s.dirty {
@@ -58,7 +55,7 @@ func (s *shard) flushDirty() {
 	s.dirty = s.dirty[:again]
 }
 
-// tally adds what this pass has sent to the feed's figures.
+// countSent adds this pass's deliveries to the feed's figures.
 func (s *shard) countSent() {
 	if s.sentBytes > 0 {
 		s.feed.stats.bytes.Add(s.sentBytes)
@@ -67,15 +64,15 @@ func (s *shard) countSent() {
 	}
 }
 
-// flush writes what is pending on c until nothing is left or the socket is
-// full, and reports whether it stopped only to let others have their turn.
+// flush writes c's pending messages until none is left or the socket is full. more: it
+// stopped only to let other connections write.
 func (s *shard) flush(c *conn) (more bool) {
 	for range writesPerPass {
 		if c.phase >= phaseWriteClosed {
 			return false
 		}
 		if len(c.pending) == 0 {
-			c.blocked = false // what the socket refused has been dropped since
+			c.blocked = false // the frames that the socket refused were dropped
 		}
 		s.refresh(c)
 		s.queueMark(c)
@@ -87,8 +84,7 @@ func (s *shard) flush(c *conn) (more bool) {
 			return false
 		}
 		want := s.fillOut(c)
-		// Control holds the descriptor, which is all that a write needs that
-		// does not wait; RawConn.Write also prepares to wait.
+		// Control is enough for a write that does not wait, and cheaper than RawConn.Write.
 		if err := c.raw.Control(s.write); err != nil {
 			s.sent, s.sendErr = 0, err
 		}
@@ -112,8 +108,8 @@ func (s *shard) flush(c *conn) (more bool) {
 	return len(c.pending) > 0 || c.staleSubs > 0 || c.phase == phaseClosing
 }
 
-// gather sets out to the bytes of one write and returns their number: a lone
-// frame as it is, several copied behind each other.
+// fillOut sets out to the bytes of the next write and returns their number: one frame as
+// it is, or a copy of several.
 func (s *shard) fillOut(c *conn) int {
 	first := c.pending[0].data[c.offset:]
 	if len(c.pending) == 1 || len(first) >= scratchSize {
@@ -131,7 +127,7 @@ func (s *shard) fillOut(c *conn) int {
 	return len(s.scratch)
 }
 
-// block makes c wait until its socket may have drained.
+// block makes c wait for room in its socket.
 func (s *shard) block(c *conn, moved bool) {
 	if moved || c.backoff == 0 {
 		c.backoff = firstRetry
@@ -143,8 +139,8 @@ func (s *shard) block(c *conn, moved bool) {
 	s.awaitDue(c)
 }
 
-// retry looks after the connections that wait, if one of them is due: a shard
-// with many stalled ones must not go through them at every update.
+// retryWaiting checks the waiting connections if one of them is due, so that stalled
+// connections cost nothing at every update.
 func (s *shard) retryWaiting() {
 	if s.waitingDue.IsZero() || s.now.Before(s.waitingDue) {
 		return
@@ -163,15 +159,15 @@ func (s *shard) retryWaiting() {
 	s.waiting = kept
 }
 
-// attend ends a close that takes too long, tries a full socket again, and gives
-// up on one that has taken nothing for SlowAfter.
+// checkWaiting ends a close that takes too long, tries a full socket again, and closes a
+// connection whose socket has taken nothing for SlowAfter.
 func (s *shard) checkWaiting(c *conn) {
 	switch {
 	case c.phase == phaseDead:
 	case !c.closeBy.IsZero() && !s.now.Before(c.closeBy):
 		s.abort(c)
 	case c.blocked && !s.now.Before(c.retryAt):
-		// The shard itself may be late, so the client is judged after another try.
+		// Try first, because the shard itself may be late.
 		more := s.flush(c)
 		if c.blocked && c.phase == phaseOpen && s.now.Sub(c.progressAt) >= s.feed.o.SlowAfter {
 			s.closeSlow(c)
@@ -183,19 +179,18 @@ func (s *shard) checkWaiting(c *conn) {
 	}
 }
 
-// slow tells a connection that it is too slow, should it ever read again, and
-// closes it.
+// closeSlow closes a connection that does not read, with an error message in case it ever
+// reads again.
 func (s *shard) closeSlow(c *conn) {
 	s.feed.stats.slow.Add(1)
 	c.collapse()
 	c.push(c.encodeOwn(s.enc.fault(nil, faultSlow)), nil)
 	s.close(c, CloseSlowConsumer, "SLOW_CONSUMER")
-	// It is slow: else nobody would live to be told.
+	// Give it longer than CloseWithin, because it is slow.
 	c.closeBy = s.now.Add(max(s.feed.o.SlowAfter, s.feed.o.CloseWithin))
 }
 
-// close begins the end of a connection: its subscriptions are gone, what is
-// pending still goes out, then a close frame, or what a stream has for one.
+// close ends c's subscriptions and queues the last message behind the pending ones.
 func (s *shard) close(c *conn, code uint16, text string) {
 	if c.phase != phaseOpen {
 		return
@@ -210,9 +205,9 @@ func (s *shard) close(c *conn, code uint16, text string) {
 	s.scheduleWrite(c)
 }
 
-// shut ends our half of a connection whose close frame is written. The peer has
-// CloseWithin for its own; its reader throws away what still comes, since a
-// socket closed with unread bytes would take the close frame back.
+// closeWrite ends our half of a connection whose close frame is written. The peer has
+// CloseWithin for its own. The reader discards further input, because closing a socket
+// with unread bytes would reset it and lose the close frame.
 func (s *shard) closeWrite(c *conn) {
 	c.phase = phaseWriteClosed
 	c.closeBy = s.now.Add(s.feed.o.CloseWithin)
@@ -222,18 +217,17 @@ func (s *shard) closeWrite(c *conn) {
 	}
 }
 
-// kill ends a connection at once and frees what the kernel holds of it.
+// abort closes a connection at once and discards the kernel's buffers.
 func (s *shard) abort(c *conn) {
 	if c.phase == phaseDead {
 		return
 	}
-	// Fails only on a socket that is gone already.
+	// It fails only if the socket is already closed.
 	_ = c.tcp.SetLinger(0)
 	s.drop(c)
 }
 
-// drop closes the socket and forgets the connection; what the kernel holds
-// still goes out.
+// drop closes the socket and forgets the connection; the kernel still sends its buffers.
 func (s *shard) drop(c *conn) {
 	if c.phase == phaseDead {
 		return
@@ -244,7 +238,7 @@ func (s *shard) drop(c *conn) {
 	clear(c.pending)
 	c.pending = nil
 	s.poll.remove(c)
-	// Fails only on a socket that is gone already.
+	// It fails only if the socket is already closed.
 	_ = c.tcp.Close()
 	s.removeFromWheel(c)
 	s.conns--

@@ -20,23 +20,16 @@ import (
 	"blockdesk/service/config"
 )
 
-// newFeed makes the feed, without market data yet. Its channel tickets publishes what
-// the REST gateway does, which is bound before the feed runs.
+// newFeed makes the feed, without market data yet.
 func (s *Service) newFeed() (*feed.Feed, error) {
 	proxies, err := s.cfg.ProxyPrefixes()
 	if err != nil {
 		return nil, err
 	}
-	o := feed.Options{
+	return feed.Open(feed.Options{
 		MaxConnections: s.cfg.Feed.MaxConnections, MaxPerIP: s.cfg.Feed.ConnectionsPerIP,
 		ClientIP: wire.ClientIP(proxies, ""), OtherShards: s.cfg.OtherShards(), Logger: s.log,
-	}
-	if s.cfg.RFQ.Enabled {
-		o.Tickets = func(each func(market.InstrumentID, market.TicketID, []byte)) (uint64, int64) {
-			return s.http.Tickets(each)
-		}
-	}
-	return feed.Open(o, s.instruments)
+	}, s.instruments)
 }
 
 // listenFIX makes the FIX gateway and binds its address.
@@ -125,6 +118,9 @@ func (s *Service) listen() error {
 	}
 	if s.http, err = httpgw.New(options, s.feed, s.dependencies()); err != nil {
 		return err
+	}
+	if s.cfg.RFQ.Enabled {
+		s.feed.ServeTickets(s.http.Tickets)
 	}
 	if s.upstream != nil {
 		s.admin, err = admin.New(s.replicaAdmin())

@@ -17,34 +17,33 @@ import (
 // Limits of one call.
 const (
 	MaxTrades  = 1000
-	MaxCandles = 1440 // spec, 4.2
-	// maxBatch is how many trades one commit takes.
-	maxBatch = 4096
+	MaxCandles = 1440 // docs/specification.md 8
+	maxBatch   = 4096 // trades of one commit
 )
 
-// ErrLimit means that a caller asked for more than one call returns, or for less than
-// one.
+// ErrLimit means that a caller asked for less than one record or for more than one call
+// returns.
 var ErrLimit = errors.New("archive: limit out of range")
 
-// Archive keeps trades and candles: see the package. New, then Replay, Skip or
-// Reconcile as the recovery finds, then Run.
+// Archive stores trades and candles: see the package. The calls are New, then Replay and
+// Start, Skip or Reconcile, as recovery requires, then Run.
 type Archive struct {
 	o        Options
 	store    *projection.Store
 	follower follower
 
 	trades, commits atomic.Uint64
-	pruned          atomic.Int64 // Unix nanoseconds; nothing older is left of what is pruned
+	pruned          atomic.Int64 // time of the last prune, Unix ns
 }
 
-// Stats is a moment's figures.
+// Stats are the figures at one moment.
 type Stats struct {
 	Trades  uint64 // archived since the start
 	Commits uint64
 	Cursor  uint64
 }
 
-// New reads where the store ends. Errors: those of the store, ErrLayout.
+// New opens the store and reads its cursor. Errors: those of the store, ErrLayout.
 func New(o Options, store kv.Store) (*Archive, error) {
 	if err := o.Validate(); err != nil {
 		return nil, err
@@ -64,19 +63,19 @@ func New(o Options, store kv.Store) (*Archive, error) {
 	return a, err
 }
 
-// Cursor returns the Seq up to which everything is in the store, though perhaps
-// not synced. Replay wants the events of every later command.
+// Cursor returns the Seq of the last command whose events are stored, though perhaps not
+// synced. Replay needs the events of all later commands.
 func (a *Archive) Cursor() uint64 { return a.store.Cursor() }
 
-// DurableCursor returns the Cursor that a crash of the machine leaves: the journal
-// must keep the events after it.
+// DurableCursor returns the Cursor after a crash of the machine: the journal must keep
+// the events after it.
 func (a *Archive) DurableCursor() uint64 { return a.store.DurableCursor() }
 
-// CompleteSince returns since when no trade is missing, Unix nanoseconds: the end of the
-// last hole, 0 where there was none. What comes before Run sets it.
+// CompleteSince returns the time since which no trade is missing, Unix nanoseconds: the
+// end of the last gap, or 0 without one. Recovery sets it before Run.
 func (a *Archive) CompleteSince() int64 { return a.follower.cursor.gapEnd }
 
-// Version changes with whatever Trades and Candles tell.
+// Version changes whenever the results of Trades and Candles may change.
 func (a *Archive) Version() uint64 { return a.commits.Load() }
 
 // Stats returns the figures.
@@ -84,9 +83,9 @@ func (a *Archive) Stats() Stats {
 	return Stats{Trades: a.trades.Load(), Commits: a.commits.Load(), Cursor: a.Cursor()}
 }
 
-// Trades returns the trades of an instrument before the one with the id before,
-// newest first, at most limit; before 0 means from the newest. limit is
-// 1..MaxTrades. Errors: ErrLimit, ErrLayout, the store's.
+// Trades returns the trades of an instrument with ids below before, newest first, at most
+// limit; before 0 means from the newest. limit is 1 to MaxTrades. Errors: ErrLimit,
+// ErrLayout, the store's.
 func (a *Archive) Trades(in market.InstrumentID, before market.TradeID, limit int) ([]engine.Trade, error) {
 	if limit < 1 || limit > MaxTrades {
 		return nil, ErrLimit
@@ -106,15 +105,14 @@ func (a *Archive) Trades(in market.InstrumentID, before market.TradeID, limit in
 	return out, err
 }
 
-// Candles returns the candles of an instrument that begin before a time, Unix
-// nanoseconds, oldest first: the newest of them, at most limit. before 0 means
-// all there are. limit is 1..MaxCandles. Errors: ErrLimit, ErrLayout, the
-// store's.
+// Candles returns the newest candles of an instrument that open before a time in Unix
+// nanoseconds, oldest first, at most limit; before 0 means all. limit is 1 to MaxCandles.
+// Errors: ErrLimit, ErrLayout, the store's.
 func (a *Archive) Candles(in market.InstrumentID, i Interval, before int64, limit int) ([]Candle, error) {
 	if limit < 1 || limit > MaxCandles {
 		return nil, ErrLimit
 	}
-	lo := candleKey(nil, in, i, -1) // ^-1 = 0: before the newest there can be
+	lo := candleKey(nil, in, i, -1) // ^-1 = 0: before the newest possible key
 	if before > 0 {
 		lo = candleKey(nil, in, i, before-1)
 	}
@@ -130,7 +128,7 @@ func (a *Archive) Candles(in market.InstrumentID, i Interval, before int64, limi
 	return out, err
 }
 
-// prune takes out what is older than the options allow, once every PruneEvery.
+// prune deletes what is older than the options allow, once every PruneEvery.
 func (a *Archive) prune(now time.Time) error {
 	if now.Sub(time.Unix(0, a.pruned.Load())) < a.o.PruneEvery {
 		return nil
@@ -163,7 +161,7 @@ func (a *Archive) prune(now time.Time) error {
 	return a.follower.commit(false)
 }
 
-// instruments returns those that have trades, in their order.
+// instruments returns the instruments with trades, in order.
 func (a *Archive) instruments() (out []market.InstrumentID, err error) {
 	next, end := tradeKey(nil, 0, ^market.TradeID(0)), []byte{keyTrade + 1}
 	for next != nil {
@@ -185,13 +183,13 @@ func (a *Archive) instruments() (out []market.InstrumentID, err error) {
 	return out, nil
 }
 
-// firstSince returns the id of the first trade of an instrument at or after a
-// time, or the one after its last. Of one instrument TradeIDs and times grow
-// together, so it looks at some sixty trades and reads nothing else.
+// firstSince returns the id of an instrument's first trade at or after a time, or the id
+// after its last one. It is a binary search of some sixty reads, because TradeIDs and
+// times of one instrument grow together.
 //
-// A mirrored instrument's trades may be old when they come. Those that a Reconcile
-// might need count as after any time: what came since the last prune, and the day
-// of the last trade before that.
+// A mirrored instrument's trades may be old when they arrive. Those that a Reconcile
+// might need count as later than any time: those since the last prune, and those of the
+// day of the last trade before it.
 func (a *Archive) firstSince(in market.InstrumentID, at int64) (market.TradeID, error) {
 	lo, hi := market.TradeID(1), a.follower.prunableTo+1 // the answer lies in [lo, hi]
 	last, err := a.Trades(in, hi, 1)

@@ -25,7 +25,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 const begin = int64(1_790_000_000) * int64(time.Second)
 
-// fixed is a clock at which nothing of the tests is old.
+// fixed is a clock at which no test trade is old enough to prune.
 func fixed() time.Time { return time.Unix(0, begin) }
 
 func open(t testing.TB, s kv.Store, o Options) *Archive {
@@ -40,25 +40,25 @@ func open(t testing.TB, s kv.Store, o Options) *Archive {
 	return a
 }
 
-// day is a list of events: trades among others, a command to each Seq from 1.
+// day is a list of events, with one command for each Seq from 1.
 func trade(seq uint64, id market.TradeID, in market.InstrumentID, at int64, price market.Price, qty market.Qty) event.Event {
 	return event.Event{
 		Seq: seq, At: at, Kind: event.Traded, Instrument: in, Aux: int64(id), Price: price, Qty: qty, Side: market.Sell,
 	}
 }
 
-// mirror is the instrument of the tests that is mirrored.
+// mirror is the mirrored instrument of the tests.
 const mirror market.InstrumentID = 2
 
-// mirrored is a trade that happened on chain at a time before at.
+// mirrored returns a trade that happened on chain before at.
 func mirrored(seq uint64, id market.TradeID, ordinal uint64, at, happened int64, price market.Price, qty market.Qty) event.Event {
 	e := trade(seq, id, mirror, at, price, qty)
 	e.Kind, e.OrderID, e.Other = event.MirrorTraded, market.OrderID(happened), ordinal
 	return e
 }
 
-// drawEvents draws commands with 0 to 3 trades each on three instruments, some of
-// them hours apart. The mirrored one's trades are up to days old when they come.
+// drawEvents draws random commands with 0 to 3 trades each on three instruments, some of
+// them hours apart. Mirrored trades are up to days old.
 func drawEvents(t *rapid.T) []event.Event {
 	var out []event.Event
 	at, id := begin, market.TradeID(0)
@@ -112,7 +112,7 @@ func model(events []event.Event, in market.InstrumentID, interval Interval) []Ca
 	return out
 }
 
-// holds compares all that the archive tells with what the events say.
+// holds compares everything that the archive returns with the events.
 func holds(t interface{ Fatalf(string, ...any) }, a *Archive, events []event.Event) {
 	for in := market.InstrumentID(0); in <= mirror; in++ {
 		for i := Minute1; i <= Day1; i++ {
@@ -123,8 +123,8 @@ func holds(t interface{ Fatalf(string, ...any) }, a *Archive, events []event.Eve
 		}
 		var want []engine.Trade
 		for _, e := range slices.Backward(events) {
-			if told, ok := engine.TradeOf(&e); ok && e.Instrument == in {
-				want = append(want, told)
+			if trade, ok := engine.TradeOf(&e); ok && e.Instrument == in {
+				want = append(want, trade)
 			}
 		}
 		if got, err := a.Trades(in, 0, MaxTrades); err != nil || !reflect.DeepEqual(got, want) {
@@ -133,8 +133,8 @@ func holds(t interface{ Fatalf(string, ...any) }, a *Archive, events []event.Eve
 	}
 }
 
-// TestCrashes: whatever a crash takes from the end of the store, the journal's
-// events bring it back, also where they are told again from long before.
+// TestCrashes: whatever suffix of commits a crash loses, a replay of the journal restores
+// it, also if the replay begins long before.
 func TestCrashes(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		events := drawEvents(t)
@@ -175,8 +175,8 @@ func must(t *rapid.T, s kv.Store) *Archive {
 	return a
 }
 
-// TestReconcile: what the journal has lost is taken out, and nothing else, also when
-// a crash comes right after and it must be done again.
+// TestReconcile: Reconcile deletes exactly what the journal has lost, also when a crash
+// right after it makes it run again.
 func TestReconcile(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		events := drawEvents(t)
@@ -198,7 +198,7 @@ func TestReconcile(t *testing.T) {
 			holds(t, a, upTo(events, seq))
 			a = must(t, store)
 		}
-		// The next life gives the numbers to other trades.
+		// After the restart the ids belong to other trades.
 		var other []event.Event
 		id := market.TradeID(0)
 		for _, e := range upTo(events, seq) {
@@ -216,7 +216,7 @@ func TestReconcile(t *testing.T) {
 	})
 }
 
-// TestSkip: no candle is told that misses trades of its interval.
+// TestSkip: no returned candle misses trades of its interval.
 func TestSkip(t *testing.T) {
 	hour := int64(time.Hour)
 	noon := (begin/int64(day) + 1) * int64(day)
@@ -231,7 +231,7 @@ func TestSkip(t *testing.T) {
 	}
 	a = open(t, store, Options{})
 	if a.CompleteSince() != 0 {
-		t.Errorf("without a hole unbroken since %d", a.CompleteSince())
+		t.Errorf("without a gap complete since %d", a.CompleteSince())
 	}
 	if err := a.Skip(100, noon+2*hour+int64(time.Minute)); err != nil {
 		t.Fatal(err)
@@ -265,8 +265,7 @@ func TestSkip(t *testing.T) {
 	}
 }
 
-// TestPages: cursors give every trade and candle once, newest first and in
-// pages.
+// TestPages: paging returns every trade and candle once, newest first.
 func TestPages(t *testing.T) {
 	a := open(t, kvtest.New(), Options{})
 	var events []event.Event
@@ -322,7 +321,7 @@ func TestPages(t *testing.T) {
 	}
 }
 
-// TestRetention: what is too old goes, what is not stays.
+// TestRetention: pruning deletes what is too old, and nothing else.
 func TestRetention(t *testing.T) {
 	now := begin
 	o := Options{KeepTrades: 2 * day, KeepMinutes: 3 * day, Now: func() time.Time { return time.Unix(0, now) }}
@@ -350,10 +349,10 @@ func TestRetention(t *testing.T) {
 	}
 }
 
-// tape is a Consumer of what is sent to it.
+// tape is a Consumer of the events that a test sends to it.
 type tape struct {
 	events chan []event.Event
-	whole  uint64
+	seq    uint64
 }
 
 func (c *tape) Next(ctx context.Context) ([]event.Event, error) {
@@ -362,7 +361,7 @@ func (c *tape) Next(ctx context.Context) ([]event.Event, error) {
 		if !ok {
 			return nil, io.EOF
 		}
-		c.whole = events[len(events)-1].Seq
+		c.seq = events[len(events)-1].Seq
 		return events, nil
 	case <-ctx.Done():
 		return nil, ctx.Err()
@@ -371,10 +370,9 @@ func (c *tape) Next(ctx context.Context) ([]event.Event, error) {
 
 func (c *tape) Poll() []event.Event { return nil }
 func (c *tape) Release(int)         {}
-func (c *tape) CompleteSeq() uint64 { return c.whole }
+func (c *tape) CompleteSeq() uint64 { return c.seq }
 
-// TestRun: what is followed can be read at once, is synced within SyncEvery, and
-// at the end.
+// TestRun: trades can be read at once, and are synced within SyncEvery and at the end.
 func TestRun(t *testing.T) {
 	store := kvtest.New()
 	a := open(t, store, Options{SyncEvery: 10 * time.Millisecond})
@@ -397,7 +395,7 @@ func TestRun(t *testing.T) {
 	}
 }
 
-// TestRunEnds: with its context where the engine does not, and with the store.
+// TestRunEnds: Run ends with its context if the engine does not, and when the store fails.
 func TestRunEnds(t *testing.T) {
 	a := open(t, kvtest.New(), Options{DrainTimeout: 10 * time.Millisecond})
 	ctx, cancel := context.WithCancel(t.Context())
@@ -415,8 +413,7 @@ func TestRunEnds(t *testing.T) {
 	}
 }
 
-// TestDamage: records that this version cannot have written are refused, not
-// guessed.
+// TestDamage: records that this version cannot have written are refused.
 func TestDamage(t *testing.T) {
 	store := kvtest.New()
 	a := open(t, store, Options{})
@@ -458,7 +455,7 @@ func TestIntervals(t *testing.T) {
 	}
 }
 
-// TestVolumeStays: a volume past what fits is shown as at least that.
+// TestVolumeStays: a volume that overflows saturates.
 func TestVolumeStays(t *testing.T) {
 	c := Candle{}
 	x := engine.Trade{Price: 1 << 62, Qty: 1 << 62}

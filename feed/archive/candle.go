@@ -8,11 +8,11 @@ import (
 	"blockdesk/market"
 )
 
-// Interval is the length of a candle. Candles begin at whole multiples of it
-// since 1970, in UTC.
+// Interval is the length of a candle. Candles open at multiples of it since 1970, in UTC.
 type Interval uint8
 
-// The intervals (contract, section F). The numbers are on disk: frozen.
+// The intervals (docs/specification.md C.6). The numbers are stored on disk and must not
+// change.
 const (
 	Minute1 Interval = iota + 1
 	Minute5
@@ -30,13 +30,13 @@ var lengths = [intervals]time.Duration{
 
 var names = [intervals]string{"1m", "5m", "15m", "1h", "4h", "1d"}
 
-// String returns the wire's word.
+// String returns the interval in JSON: "1m".
 func (i Interval) String() string { return names[i-1] }
 
-// Length returns how long a candle is.
+// Length returns the duration of a candle.
 func (i Interval) Length() time.Duration { return lengths[i-1] }
 
-// ParseInterval reads a wire's word.
+// ParseInterval parses the result of String.
 func ParseInterval(text []byte) (Interval, bool) {
 	for n, name := range names {
 		if name == string(text) {
@@ -46,7 +46,7 @@ func ParseInterval(text []byte) (Interval, bool) {
 	return 0, false
 }
 
-// opens returns when the candle that at lies in begins.
+// openTime returns the open time of the candle that contains at.
 func (i Interval) openTime(at int64) int64 {
 	length := int64(i.Length())
 	return at - at%length
@@ -56,13 +56,13 @@ func (i Interval) openTime(at int64) int64 {
 type Candle struct {
 	OpenAt                 int64 // Unix nanoseconds
 	Open, High, Low, Close market.Price
-	Volume                 market.Qty // at most 2^63-1, then it stays there
+	Volume                 market.Qty // saturates at 2^63-1
 	// Quote is Σ price × qty in ticks × lots: see market.Instrument.AppendTickLots.
 	Quote  market.Uint128
 	Trades uint64
 }
 
-// add takes the next trade of the interval.
+// add adds the interval's next trade.
 func (c *Candle) add(t *engine.Trade) {
 	if c.Trades == 0 {
 		c.Open = t.Price
@@ -71,7 +71,7 @@ func (c *Candle) add(t *engine.Trade) {
 	c.sum(t)
 }
 
-// addEarlier takes the trade before those that it has.
+// addEarlier adds the trade before those already added.
 func (c *Candle) addEarlier(t *engine.Trade) {
 	if c.Trades == 0 {
 		c.Close = t.Price

@@ -14,7 +14,7 @@ import (
 	"blockdesk/persist/projection"
 )
 
-// slot names the candle of one instrument and interval that trades go into now.
+// series identifies the candles of one instrument and interval.
 type series struct {
 	in       market.InstrumentID
 	interval Interval
@@ -25,35 +25,32 @@ type openCandle struct {
 	dirty bool // since the last commit
 }
 
-// follower turns durable events into the store's content. One goroutine at a
-// time: that of Replay, Skip and Reconcile, then Run's.
+// follower applies durable events to the store. It belongs to one goroutine: that of
+// Replay, Skip and Reconcile, then that of Run.
 type follower struct {
 	archive *Archive
 	cursor  cursor
-	open    map[series]*openCandle // the changed ones of them are not in batch yet
+	open    map[series]*openCandle // dirty ones are not in batch yet
 
 	batch    kv.Batch
 	trades   int  // in batch
-	moved    bool // the cursor has, since the last commit
+	moved    bool // the cursor, since the last commit
 	synced   time.Time
 	unsynced bool
 	key      []byte
 	value    []byte
 
-	// prunable is the last trade that the journal keeps whatever happens: of the
-	// last prune, or the recovery.
+	// prunableTo is the last trade that the journal cannot lose any more: as of the last
+	// prune or the recovery.
 	prunableTo market.TradeID
 }
 
-// Replay takes events that the store may not have seen, in their order: those of
-// the journal after Cursor, or from before it. Before Run.
+// Replay applies events that the store may not have, in order: those of the journal after
+// Cursor, or from before it. It is called before Run.
 func (a *Archive) Replay(events []event.Event) error {
 	f := &a.follower
 	for i := range events {
-		// The command before has no more events.
-		if whole := events[i].Seq - 1; whole > f.cursor.seq {
-			f.cursor.seq, f.moved = whole, true
-		}
+		f.advance(events[i].Seq - 1) // the command before has no more events
 		if err := f.apply(&events[i]); err != nil {
 			return err
 		}
@@ -61,20 +58,19 @@ func (a *Archive) Replay(events []event.Event) error {
 	return nil
 }
 
-// Start ends the recovery: all events up to seq have been replayed. ErrAhead: the
-// store has seen later ones, see Reconcile; nothing has happened then.
+// Start ends the recovery: all events up to seq have been replayed. ErrAhead: the store
+// has later ones (see Reconcile), and Start has changed nothing.
 func (a *Archive) Start(seq uint64) error {
 	f := &a.follower
 	if f.cursor.seq > seq {
-		return fmt.Errorf("archive: %w: seq %d, the journal ends at %d", projection.ErrAhead, f.cursor.seq, seq)
+		return fmt.Errorf("archive: %w: the store is at seq %d, the journal ends at %d", projection.ErrAhead, f.cursor.seq, seq)
 	}
 	f.cursor.seq, f.moved, f.prunableTo = seq, true, f.cursor.trade
 	return f.commit(true)
 }
 
-// Run follows c until it ends, also past the end of ctx, but no longer than
-// DrainTimeout then. It returns nil when the engine has stopped, else the error
-// of c or the store's.
+// Run follows c until its end, and after the end of ctx for at most DrainTimeout. It
+// returns nil if the engine has stopped, else the error of c or of the store.
 func (a *Archive) Run(ctx context.Context, c projection.Consumer) error {
 	drain, cancel := projection.Drain(ctx, a.o.DrainTimeout, context.Canceled)
 	defer cancel()
@@ -108,14 +104,14 @@ func (f *follower) run(ctx context.Context, c projection.Consumer) error {
 	}
 }
 
-// reach notes that all events up to whole have been followed.
-func (f *follower) advance(whole uint64) {
-	if whole > f.cursor.seq {
-		f.cursor.seq, f.moved = whole, true
+// advance records that all events up to seq have been applied.
+func (f *follower) advance(seq uint64) {
+	if seq > f.cursor.seq {
+		f.cursor.seq, f.moved = seq, true
 	}
 }
 
-// settle commits trades at once, and the cursor alone now and then.
+// commitDue commits trades at once, and a moved cursor every SyncEvery.
 func (f *follower) commitDue() error {
 	now := time.Now()
 	if f.trades == 0 && (!f.moved && !f.unsynced || now.Sub(f.synced) < f.archive.o.SyncEvery) {
@@ -128,10 +124,10 @@ func (f *follower) commitDue() error {
 	return f.archive.prune(f.archive.o.Now())
 }
 
-// apply takes one event. A trade that the store has is passed over.
+// apply applies one event. It skips a trade that is already stored.
 func (f *follower) apply(e *event.Event) error {
 	if e.Kind == event.Reference || e.Kind == event.Desk {
-		return nil // they have no At
+		return nil // no At
 	}
 	f.cursor.at = max(f.cursor.at, e.At)
 	t, ok := engine.TradeOf(e)
@@ -154,11 +150,11 @@ func (f *follower) apply(e *event.Event) error {
 	return nil
 }
 
-// sum adds a trade to the candle of at.
+// addToCandle adds a trade to the current candle of a series.
 func (f *follower) addToCandle(t *engine.Trade, at series) error {
 	open := at.interval.openTime(t.At)
 	if open < f.cursor.gapEnd {
-		return nil // it would miss what is missing
+		return nil // the candle would miss trades of the gap
 	}
 	c := f.open[at]
 	switch {
@@ -170,7 +166,7 @@ func (f *follower) addToCandle(t *engine.Trade, at series) error {
 		c = &openCandle{Candle: kept}
 		f.open[at] = c
 	case c.OpenAt != open:
-		if c.dirty { // the batch has trades of two candles
+		if c.dirty { // the batch has trades of two candles of this series
 			f.putCandle(at, &c.Candle)
 		}
 		*c = openCandle{Candle: Candle{OpenAt: open}}
@@ -180,7 +176,7 @@ func (f *follower) addToCandle(t *engine.Trade, at series) error {
 	return nil
 }
 
-// stored returns the candle that the store has there, or a new one.
+// storedCandle returns the stored candle that opens at open, or a new one.
 func (f *follower) storedCandle(at series, open int64) (Candle, error) {
 	key := candleKey(nil, at.in, at.interval, open)
 	value, ok, err := f.archive.store.Get(key)
@@ -190,13 +186,13 @@ func (f *follower) storedCandle(at series, open int64) (Candle, error) {
 	return parseCandle(key, value)
 }
 
-// write adds a candle to the batch.
+// putCandle adds a candle to the batch.
 func (f *follower) putCandle(at series, c *Candle) {
 	f.key, f.value = candleKey(f.key[:0], at.in, at.interval, c.OpenAt), appendCandle(f.value[:0], c)
 	f.batch.Set(f.key, f.value)
 }
 
-// commit writes what has changed and the cursor, in one step.
+// commit commits the batch, the changed candles and the cursor in one step.
 func (f *follower) commit(sync bool) error {
 	for at, c := range f.open {
 		if c.dirty {

@@ -9,13 +9,13 @@ import (
 	"blockdesk/market"
 )
 
-// The keys of the store. Numbers are big-endian; times and TradeIDs are inverted
-// (^n), so that a scan begins with the newest.
+// The keys of the store. Numbers are big-endian. Times and TradeIDs are inverted (^n), so
+// that a scan begins with the newest.
 //
 //	v                                  layout version, 1 byte
 //	c                                  cursor: see appendCursor
-//	t instrument ^TradeID              at i64 · Seq u64 · price i64 · qty i64 · side u8
-//	                                   and of a mirrored instrument · ordinal u64
+//	t instrument ^TradeID              at i64 · Seq u64 · price i64 · qty i64 · side u8,
+//	                                   if mirrored also · ordinal u64
 //	k instrument interval ^open        open, high, low, close i64 · volume i64 ·
 //	                                   quote u128 · trades u64
 const (
@@ -32,7 +32,7 @@ const (
 	candleSize    = 64
 )
 
-// ErrLayout is wrapped when the store holds what this version cannot read.
+// ErrLayout means that the store has a record that this version cannot read.
 var ErrLayout = errors.New("archive: record cannot be read")
 
 func tradeKey(dst []byte, in market.InstrumentID, id market.TradeID) []byte {
@@ -40,7 +40,7 @@ func tradeKey(dst []byte, in market.InstrumentID, id market.TradeID) []byte {
 	return binary.BigEndian.AppendUint64(dst, ^uint64(id))
 }
 
-// tradesEnd is the key after an instrument's oldest trade.
+// tradesEnd returns the key after an instrument's oldest trade.
 func tradesEnd(in market.InstrumentID) []byte {
 	return append(tradeKey(nil, in, 0), 0)
 }
@@ -50,7 +50,7 @@ func candleKey(dst []byte, in market.InstrumentID, i Interval, open int64) []byt
 	return binary.BigEndian.AppendUint64(append(dst, byte(i)), ^uint64(open))
 }
 
-// candlesEnd is the key after the oldest candle of an instrument and interval.
+// candlesEnd returns the key after the oldest candle of an instrument and interval.
 func candlesEnd(in market.InstrumentID, i Interval) []byte {
 	return append(candleKey(nil, in, i, 0), 0)
 }
@@ -71,7 +71,7 @@ func appendTrade(dst []byte, t *engine.Trade) []byte {
 func parseTrade(key, value []byte) (t engine.Trade, err error) {
 	be := binary.BigEndian
 	if len(key) != tradeKeySize || len(value) != tradeSize && len(value) != mirroredSize {
-		return t, fmt.Errorf("%w: trade of %d and %d bytes", ErrLayout, len(key), len(value))
+		return t, fmt.Errorf("%w: trade: key of %d bytes, value of %d", ErrLayout, len(key), len(value))
 	}
 	t = engine.Trade{
 		ID: market.TradeID(^be.Uint64(key[3:])), At: int64(be.Uint64(value)), Seq: be.Uint64(value[8:]),
@@ -82,7 +82,7 @@ func parseTrade(key, value []byte) (t engine.Trade, err error) {
 		t.Ordinal = be.Uint64(value[tradeSize:])
 	}
 	if t.ID == 0 || t.At < 0 || t.Price <= 0 || t.Qty <= 0 || !t.Side.Valid() || mirrored != (t.Ordinal != 0) {
-		return t, fmt.Errorf("%w: trade %d", ErrLayout, t.ID)
+		return t, fmt.Errorf("%w: trade %d: invalid values", ErrLayout, t.ID)
 	}
 	return t, nil
 }
@@ -100,7 +100,7 @@ func appendCandle(dst []byte, c *Candle) []byte {
 func parseCandle(key, value []byte) (c Candle, err error) {
 	be := binary.BigEndian
 	if len(key) != candleKeySize || len(value) != candleSize {
-		return c, fmt.Errorf("%w: candle of %d and %d bytes", ErrLayout, len(key), len(value))
+		return c, fmt.Errorf("%w: candle: key of %d bytes, value of %d", ErrLayout, len(key), len(value))
 	}
 	c = Candle{
 		OpenAt: int64(^be.Uint64(key[4:])),
@@ -112,18 +112,18 @@ func parseCandle(key, value []byte) (c Candle, err error) {
 	sound := c.OpenAt >= 0 && c.Low > 0 && c.Low <= min(c.Open, c.Close) && max(c.Open, c.Close) <= c.High &&
 		c.Volume > 0 && c.Trades > 0
 	if !sound {
-		return c, fmt.Errorf("%w: candle of %d", ErrLayout, c.OpenAt)
+		return c, fmt.Errorf("%w: candle at %d: invalid values", ErrLayout, c.OpenAt)
 	}
 	return c, nil
 }
 
-// cursor says how far the store has come.
+// cursor is the position up to which the store has been written.
 type cursor struct {
-	seq   uint64         // commands up to it have been followed
-	trade market.TradeID // the last one
-	at    int64          // of the last trade or hole, Unix nanoseconds
-	// floor is where the last hole ends: no candle that opens before it, and was
-	// not whole before the hole, is made any more.
+	seq   uint64         // last command whose events were applied
+	trade market.TradeID // last trade
+	at    int64          // time of the last trade or gap, Unix ns
+	// gapEnd is the end of the last gap. No candle that opens before it is made, unless
+	// it was complete before the gap.
 	gapEnd int64
 }
 

@@ -15,9 +15,9 @@ import (
 	"blockdesk/persist/kv/kvtest"
 )
 
-// TestSkipTellsWholeCandles: whatever is missing, no candle is told that is not
-// that of all trades; and those of before the hole stay.
-func TestSkipTellsWholeCandles(t *testing.T) {
+// TestSkipKeepsCompleteCandles: whatever is missing, every returned candle is that of all
+// trades, and candles before the gap stay.
+func TestSkipKeepsCompleteCandles(t *testing.T) {
 	kept, gone := 0, 0
 	rapid.Check(t, func(t *rapid.T) {
 		events := drawEvents(t)
@@ -51,7 +51,7 @@ func TestSkipTellsWholeCandles(t *testing.T) {
 				want := model(events, in, i)
 				for _, c := range got {
 					if !slices.Contains(want, c) {
-						t.Fatalf("hole after %d up to %d, instrument %d, %s: candle %+v, of all trades %+v", from, to, in, i, c, want)
+						t.Fatalf("gap after %d up to %d, instrument %d, %s: candle %+v, of all trades %+v", from, to, in, i, c, want)
 					}
 				}
 				kept, gone = kept+len(got), gone+len(want)-len(got)
@@ -59,13 +59,13 @@ func TestSkipTellsWholeCandles(t *testing.T) {
 		}
 	})
 	if kept == 0 || gone == 0 {
-		t.Errorf("%d candles kept, %d not told: not both were drawn", kept, gone)
+		t.Errorf("%d candles kept, %d deleted: not both were tried", kept, gone)
 	}
 }
 
-// TestPruneLeavesWhatAReconcileNeeds: trades of long ago that a mirrored instrument
-// has told just now are neither lost to the candles nor counted twice where the
-// journal's end is lost after they were pruned.
+// TestPruneLeavesWhatAReconcileNeeds: old trades of a mirrored instrument that have just
+// arrived are neither missing in the candles nor counted twice if the journal loses its end
+// after they were pruned.
 func TestPruneLeavesWhatAReconcileNeeds(t *testing.T) {
 	pruned := 0
 	rapid.Check(t, func(t *rapid.T) {
@@ -82,7 +82,7 @@ func TestPruneLeavesWhatAReconcileNeeds(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		// The journal keeps at least what was there at the last prune but one.
+		// The journal keeps at least what it had at the prune before the last.
 		safe := []uint64{0, 0}
 		for from := 0; from < len(events); {
 			n := rapid.IntRange(1, len(events)-from).Draw(t, "piece")
@@ -117,17 +117,17 @@ func TestPruneLeavesWhatAReconcileNeeds(t *testing.T) {
 	}
 }
 
-// TestTradeRecords: what a trade looks like in the store, of our own book as ever.
+// TestTradeRecords checks the stored format of a trade.
 func TestTradeRecords(t *testing.T) {
 	own := engine.Trade{ID: 7, Seq: 2, At: 1, Price: 3, Qty: 4, Side: market.Sell}
-	told := own
-	told.Ordinal = 5
+	mirrored := own
+	mirrored.Ordinal = 5
 	for _, c := range []struct {
 		trade engine.Trade
 		want  string
 	}{
 		{own, "0000000000000001" + "0000000000000002" + "0000000000000003" + "0000000000000004" + "02"},
-		{told, "0000000000000001" + "0000000000000002" + "0000000000000003" + "0000000000000004" + "02" + "0000000000000005"},
+		{mirrored, "0000000000000001" + "0000000000000002" + "0000000000000003" + "0000000000000004" + "02" + "0000000000000005"},
 	} {
 		key, value := tradeKey(nil, 1, c.trade.ID), appendTrade(nil, &c.trade)
 		if got := hex.EncodeToString(value); got != c.want {

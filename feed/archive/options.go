@@ -6,20 +6,19 @@ import (
 	"time"
 )
 
-// Options of an Archive. The zero value of a field is its default.
+// Options are the settings of an Archive. The zero value of a field means its default.
 type Options struct {
-	// KeepTrades is how long trades are kept, 48 h at least. Default 90 days.
+	// KeepTrades is how long trades are kept, at least 48 h. Default 90 days.
 	KeepTrades time.Duration
-	// KeepMinutes is how long candles below an hour are kept, 48 h at least.
-	// Default 90 days. The longer ones are kept for ever: 9,000 a year and
-	// instrument.
+	// KeepMinutes is how long candles below an hour are kept, at least 48 h. Default 90
+	// days. Longer candles are kept forever: 9,000 a year and instrument.
 	KeepMinutes time.Duration
-	// SyncEvery bounds how long what was committed stays unsynced. Default 1 s.
+	// SyncEvery bounds how long a commit stays unsynced. Default 1 s.
 	SyncEvery time.Duration
-	// PruneEvery is how often what is too old is taken out. Default 1 h.
+	// PruneEvery is how often old records are deleted. Default 1 h.
 	PruneEvery time.Duration
-	// DrainTimeout bounds how long Run waits for the engine's last events after
-	// the end of its context. Default 3 s.
+	// DrainTimeout bounds how long Run waits for the engine's last events after the end
+	// of its context. Default 3 s.
 	DrainTimeout time.Duration
 	// Now is the clock of retention. Default time.Now.
 	Now func() time.Time
@@ -39,14 +38,14 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
-// Validate reports the first field that is out of its range, defaults filled in.
+// Validate returns the first field that is out of range, after applying defaults.
 func (o Options) Validate() error {
 	o = o.withDefaults()
 	for _, c := range []struct {
 		name      string
 		v, lo, hi time.Duration
 	}{
-		// A Reconcile makes the open candles anew from the trades: a day of them.
+		// Reconcile rebuilds the current candles from up to a day of trades.
 		{"KeepTrades", o.KeepTrades, 2 * day, 100 * 366 * day},
 		{"KeepMinutes", o.KeepMinutes, 2 * day, 100 * 366 * day},
 		{"SyncEvery", o.SyncEvery, time.Millisecond, time.Hour},

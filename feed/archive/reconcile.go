@@ -5,10 +5,9 @@ import (
 	"blockdesk/persist/kv"
 )
 
-// Skip continues at the end of a journal that does not reach back to Cursor, in
-// place of Start. The events between are missing for ever; at is the time of the
-// last of them, Unix nanoseconds. Skip deletes the candles over the hole; no others
-// are made there.
+// Skip replaces Start if the journal does not reach back to Cursor. It continues at the
+// journal's end, seq; the events between are lost. at is the time of the last of them,
+// Unix nanoseconds. Skip deletes the candles over the gap.
 func (a *Archive) Skip(seq uint64, at int64) error {
 	f := &a.follower
 	list, err := a.instruments()
@@ -22,10 +21,10 @@ func (a *Archive) Skip(seq uint64, at int64) error {
 			return err
 		}
 		if len(last) > 0 && last[0].Ordinal != 0 {
-			end = last[0].At // what is missing may be as old as that
+			end = last[0].At // missing trades may be as old as that
 		}
 		for i := Minute1; i <= Day1; i++ {
-			// Those that end after the last trade that can be before the hole.
+			// Those that end after the last trade before the gap.
 			f.batch.DeleteRange(candleKey(nil, in, i, -1), candleKey(nil, in, i, i.openTime(end)-1))
 		}
 	}
@@ -35,10 +34,9 @@ func (a *Archive) Skip(seq uint64, at int64) error {
 	return f.commit(true)
 }
 
-// Reconcile makes the store agree with a journal that ends at seq, in place of Start:
-// the store has seen commands after seq that the journal has lost (a crash in mode
-// interval, an older backup). Reconcile deletes their trades and makes the candles
-// that had them anew from the trades that are left.
+// Reconcile replaces Start if the store has commands after seq, the journal's end, which
+// the journal has lost (a crash in mode interval, or an older backup). Reconcile deletes
+// their trades and rebuilds the affected candles from the remaining trades.
 func (a *Archive) Reconcile(seq uint64) error {
 	f := &a.follower
 	list, err := a.instruments()
@@ -53,7 +51,7 @@ func (a *Archive) Reconcile(seq uint64) error {
 		}
 		last = max(last, kept)
 		if since < 0 {
-			continue // nothing of it was lost
+			continue // the journal lost no trade of it
 		}
 		f.batch.DeleteRange(tradeKey(nil, in, ^market.TradeID(0)), tradeKey(nil, in, kept))
 		for i := Minute1; i <= Day1; i++ {
@@ -73,8 +71,8 @@ func (a *Archive) Reconcile(seq uint64) error {
 	return f.commit(true)
 }
 
-// lastBefore returns the id of an instrument's last trade up to seq, 0 where it
-// has none, and the time of the first one after it, -1 where there is none.
+// lastBefore returns the id of an instrument's last trade up to seq, 0 if there is none,
+// and the time of the first trade after it, -1 if there is none.
 func (a *Archive) lastBefore(in market.InstrumentID, seq uint64) (id market.TradeID, since int64, err error) {
 	since = -1
 	err = kv.Each(a.store, tradeKey(nil, in, ^market.TradeID(0)), tradesEnd(in), func(key, value []byte) error {
@@ -89,8 +87,8 @@ func (a *Archive) lastBefore(in market.InstrumentID, seq uint64) (id market.Trad
 	return id, since, err
 }
 
-// make sums up the trades of an instrument at or after open, up to the one with
-// the id last.
+// rebuildCandle sums up the trades of an instrument at or after open, up to the trade
+// with the id last.
 func (a *Archive) rebuildCandle(in market.InstrumentID, open int64, last market.TradeID) (Candle, error) {
 	c := Candle{OpenAt: open}
 	err := kv.Each(a.store, tradeKey(nil, in, last), tradesEnd(in), func(key, value []byte) error {
