@@ -8,7 +8,7 @@ import (
 
 // ChainHealth is what the settlement knows of the chain and of the desk on it.
 type ChainHealth struct {
-	Desk  market.Address // that delivers, co-signs and sponsors; zero = not told
+	Desk  market.Address // that delivers, co-signs and sponsors; zero = unknown
 	Nodes []ChainNode    // in the order of preference
 	Slot  uint64         // the newest that a node has shown; 0 = none yet
 	// BlockhashAge is that of the blockhash that the next package gets, and

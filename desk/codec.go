@@ -7,20 +7,18 @@ import (
 	"blockdesk/engine/rfq"
 )
 
-// A value of the store is a version byte and records of the desk, in the bytes
-// that the engine itself writes them in: rfq.AppendRecord. So whatever is read
-// whole would be written the same again. Writing changes nothing of what is
-// written: it may be in many hands.
-
-// records reads the records of a value one by one. After a failure there are
-// none.
+// A value of the store is a version byte and the desk's records, encoded as the engine
+// encodes them: rfq.AppendRecord. So what decodes completely encodes to the same
+// bytes.
+//
+// records decodes the records of a value one by one. After an error there are none.
 type records struct {
 	rest []byte
 	next rfq.Record // nil at the end
 	err  error
 }
 
-// openRecords reads the first of them.
+// openRecords decodes the first record.
 func openRecords(value []byte) *records {
 	r := &records{rest: value}
 	if len(value) == 0 || value[0] != valueVersion {
@@ -42,15 +40,15 @@ func (r *records) step() {
 	}
 }
 
-// close returns the failure; something that nobody has taken is one.
+// close returns the error; a record that was not taken is one.
 func (r *records) close() error {
 	if r.err == nil && r.next != nil {
-		r.err = fmt.Errorf("%w: a record with tag %d too many", ErrLayout, r.next.Tag())
+		r.err = fmt.Errorf("%w: unexpected record with tag %d", ErrLayout, r.next.Tag())
 	}
 	return r.err
 }
 
-// taken returns the next record if it is of type T, else T's zero value.
+// takeRecord returns the next record if it is of type T, and otherwise T's zero value.
 func takeRecord[T rfq.Record](r *records) T {
 	rec, ok := r.next.(T)
 	if ok {
@@ -59,16 +57,16 @@ func takeRecord[T rfq.Record](r *records) T {
 	return rec
 }
 
-// wanted is taken, where there must be one.
+// mustTakeRecord is takeRecord, and fails if the next record is not of type T.
 func mustTakeRecord[T rfq.Record](r *records) T {
 	rec, ok := r.next.(T)
 	if !ok && r.err == nil {
-		r.err = fmt.Errorf("%w: no %T where one belongs", ErrLayout, rec)
+		r.err = fmt.Errorf("%w: a %T is missing", ErrLayout, rec)
 	}
 	return takeRecord[T](r)
 }
 
-// ticket takes a ticket with its tranches; nil where none follows.
+// ticket takes a ticket with its tranches; nil if none follows.
 func (r *records) ticket() *rfq.Ticket {
 	t := takeRecord[*rfq.Ticket](r)
 	if t == nil {
@@ -107,7 +105,7 @@ func parseTicket(value []byte) (*rfq.Ticket, error) {
 	return t, nil
 }
 
-// orLayout is err, or ErrLayout where there is none.
+// orLayout returns err, or ErrLayout if it is nil.
 func orLayout(err error) error {
 	if err == nil {
 		return ErrLayout
@@ -115,12 +113,12 @@ func orLayout(err error) error {
 	return err
 }
 
-// appendEntry appends one line of a claim's history: *rfq.Claim or *rfq.Payment.
+// appendEntry appends a value of a claim's history: *rfq.Claim or *rfq.Payment.
 func appendEntry(dst []byte, rec rfq.Record) []byte {
 	return rfq.AppendRecord(append(dst, valueVersion), rec)
 }
 
-// parseEntry reads one line: one of the two is set.
+// parseEntry parses a value of a claim's history: one of the results is set.
 func parseEntry(value []byte) (*rfq.Claim, *rfq.Payment, error) {
 	r := openRecords(value)
 	claim, payment := takeRecord[*rfq.Claim](r), (*rfq.Payment)(nil)
@@ -133,14 +131,14 @@ func parseEntry(value []byte) (*rfq.Claim, *rfq.Payment, error) {
 	return claim, payment, nil
 }
 
-// answer is what a key keeps.
+// answer is the stored answer to a key.
 type answer struct {
 	body   [8]byte
 	seq    uint64
 	result Result
 }
 
-// answerHead is what an answer has before its records.
+// answerHead is the size of an answer before its records.
 const answerHead = 8 + 8
 
 // appendAnswer appends the value of an answer, without the result's Replayed.

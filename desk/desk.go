@@ -14,9 +14,9 @@ import (
 	"blockdesk/persist/projection"
 )
 
-// Desk joins the doors to the engine's desk: see the package. New, Replay, then
-// Start or Reconcile, then Run; Do, View, Claim and Stats from any goroutine once
-// Start has returned, as long as the store is open.
+// Desk connects gateways to the engine's desk: see the package documentation. Call
+// New, Replay, then Start or Reconcile, then Run. Do, View, Claim and Stats may be
+// called from any goroutine after Start, as long as the store is open.
 type Desk struct {
 	o         Options
 	submit    Submitter
@@ -31,11 +31,11 @@ type Desk struct {
 
 	counts struct {
 		busy, timeouts, replayed, conflicts atomic.Uint64
-		claims                              [rfq.ClaimRefundDue + 1]atomic.Uint64 // by the state that they came into
+		claims                              [rfq.ClaimRefundDue + 1]atomic.Uint64 // records, by state
 	}
 }
 
-// New reads the store.
+// New returns a Desk over a store, which it reads.
 func New(o Options, submit Submitter, store kv.Store) (*Desk, error) {
 	if err := o.Validate(); err != nil {
 		return nil, err
@@ -53,18 +53,17 @@ func New(o Options, submit Submitter, store kv.Store) (*Desk, error) {
 	return d, d.projector.load()
 }
 
-// Cursor returns the Seq up to which everything is in the store, though perhaps
-// not synced. Replay wants the events of every later command.
+// Cursor returns the Seq up to which the store has everything, though perhaps not
+// synced. Replay needs the events of every later command.
 func (d *Desk) Cursor() uint64 { return d.store.Cursor() }
 
 // DurableCursor returns the Cursor that a crash of the machine leaves: the journal
 // must keep the events after it.
 func (d *Desk) DurableCursor() uint64 { return d.store.DurableCursor() }
 
-// Replay takes events that the store may not have seen: before Start those of
-// the journal after Cursor, or from before it; after Start, and before Run, those
-// of the running engine. In their order; a command's events may be cut between
-// two calls.
+// Replay applies events, in their order: before Start those of the journal after
+// Cursor, or earlier ones too; after Start, and before Run, those of the running
+// engine. Two calls may share a command's events.
 func (d *Desk) Replay(events []event.Event) error {
 	if err := d.projector.follow(events); err != nil {
 		return err
@@ -76,13 +75,13 @@ func (d *Desk) Replay(events []event.Event) error {
 }
 
 // Start ends the recovery: board is Machine.ReadModel of the recovered state, seq its
-// State.Seq. The store must have seen the events of every command up to seq.
-// Errors: projection.ErrAhead where it has seen later ones, see Reconcile;
-// projection.ErrDiverged where it has not kept what they said, or was another journal's.
-// After either, nothing has happened.
+// State.Seq. Replay must have applied the events of every command up to seq. Errors:
+// projection.ErrAhead if the store has later commands, see Reconcile;
+// projection.ErrDiverged if it has lost data or belongs to another journal. After
+// either, nothing has happened.
 func (d *Desk) Start(board *rfq.ReadModel, seq uint64) error {
 	if d.projector.applied > seq {
-		return fmt.Errorf("desk store: %w: it has seen seq %d, the journal ends at %d", projection.ErrAhead, d.projector.applied, seq)
+		return fmt.Errorf("desk store: %w: it has applied seq %d, the journal ends at %d", projection.ErrAhead, d.projector.applied, seq)
 	}
 	if err := d.projector.compareTickets(board.View()); err != nil {
 		return err
@@ -93,20 +92,20 @@ func (d *Desk) Start(board *rfq.ReadModel, seq uint64) error {
 // View returns the newest durable view; nil before Start.
 func (d *Desk) View() *rfq.View { return d.view.Load() }
 
-// Shown returns nil once View shows all events that Run had released before the call.
-// All are shown when they are released, but those of a command whose end is not known
-// yet: that takes the engine a moment, and the desk a millisecond to see. Any goroutine.
-// Errors: ErrStopped once Run has ended, and ctx's.
+// AwaitView returns nil once View contains all events that Run had released before the
+// call. View contains released events, except those of a command whose end is unknown
+// yet: it takes the engine a moment, and the desk a millisecond to notice. Any
+// goroutine. Errors: ErrStopped once Run has ended, and ctx's.
 func (d *Desk) AwaitView(ctx context.Context) error {
 	at := d.projector.incompleteSeq.Load()
 	if at == 0 {
 		return nil
 	}
-	look := time.NewTicker(incompleteWait / 4)
-	defer look.Stop()
+	tick := time.NewTicker(incompleteWait / 4)
+	defer tick.Stop()
 	for d.projector.incompleteSeq.Load() == at {
 		select {
-		case <-look.C:
+		case <-tick.C:
 		case <-d.stopped:
 			return ErrStopped
 		case <-ctx.Done():
@@ -116,10 +115,10 @@ func (d *Desk) AwaitView(ctx context.Context) error {
 	return nil
 }
 
-// Run follows c until it ends, also past the end of ctx, but no longer than
-// DrainTimeout then. It returns nil when the engine has stopped, else the error of
-// c. Whoever waits in Do gets ErrStopped. When the store fails Run stays, so that
-// readers can be served on; it returns the failure at its end.
+// Run follows c until c ends. After the end of ctx it goes on for at most DrainTimeout.
+// It returns nil when the engine has stopped, and otherwise the error of c. Waiting
+// calls of Do get ErrStopped. Run does not end when the store fails, so that readers
+// can still be served; it returns that failure at its end.
 func (d *Desk) Run(ctx context.Context, c projection.Consumer) error {
 	if d.running.Swap(true) || !d.projector.started {
 		return errors.New("desk: Run was called twice, or before Start")
@@ -127,23 +126,23 @@ func (d *Desk) Run(ctx context.Context, c projection.Consumer) error {
 	defer close(d.stopped)
 	following, cut := projection.Drain(ctx, d.o.DrainTimeout, errDrainTimeout)
 	defer cut()
-	keeping, stopKeeping := context.WithCancel(following)
-	kept := make(chan struct{})
+	watching, stopWatching := context.WithCancel(following)
+	watched := make(chan struct{})
 	go func() {
-		defer close(kept)
-		d.watchStore(keeping)
+		defer close(watched)
+		d.watchStore(watching)
 	}()
 	err := d.projector.run(following, c)
-	stopKeeping()
-	<-kept
+	stopWatching()
+	<-watched
 	return errors.Join(err, d.projector.storeError())
 }
 
-// errDrainTimeout ends Run when the engine's events do not.
+// errDrainTimeout ends Run if the engine's events do not end.
 var errDrainTimeout = errors.New("desk: the engine's events did not end in time")
 
-// keep looks whether the engine or the store has failed, and makes the cursor
-// durable.
+// watchStore syncs the store, and closes failed when the engine or the store has
+// failed.
 func (d *Desk) watchStore(ctx context.Context) {
 	tick := time.NewTicker(failedEvery)
 	defer tick.Stop()
@@ -157,7 +156,7 @@ func (d *Desk) watchStore(ctx context.Context) {
 		if time.Since(synced) >= d.o.SyncEvery {
 			synced = time.Now()
 			if !d.projector.storeFailed() {
-				_ = d.projector.fail(d.store.Sync()) // it keeps the error
+				_ = d.projector.fail(d.store.Sync()) // fail keeps the error
 			}
 		}
 		if !failed && (d.o.Failed() != nil || d.projector.storeFailed()) {
@@ -167,7 +166,7 @@ func (d *Desk) watchStore(ctx context.Context) {
 	}
 }
 
-// refused names what a submission was refused for.
+// submitError returns the desk's error for an error of the engine.
 func (d *Desk) submitError(err error) error {
 	switch {
 	case errors.Is(err, engine.ErrFull):
@@ -181,27 +180,27 @@ func (d *Desk) submitError(err error) error {
 	return fmt.Errorf("desk: submitting: %w", err)
 }
 
-// Stats is a moment's figures, each read by itself.
+// Stats are the current figures, each read by itself.
 type Stats struct {
-	Waiting   int    // calls of Do under way, and keyed requests without a caller
-	Keys      uint64 // answers kept
+	Waiting   int    // calls of Do, and keyed requests in flight without a caller
+	Keys      uint64 // stored answers
 	Cursor    uint64
 	Busy      uint64 // ErrBusy, of the ring or of MaxWaiting
 	Timeouts  uint64
 	Replayed  uint64 // answers from the store
 	Conflicts uint64
-	// Claims counts the records of claims that were followed, by the state in them.
+	// Claims counts the records of claims, by state.
 	Claims [rfq.ClaimRefundDue + 1]uint64
 }
 
-// count notes that a claim came into a state.
+// count counts a claim's record.
 func (d *Desk) count(s rfq.ClaimState) {
 	if int(s) < len(d.counts.claims) {
 		d.counts.claims[s].Add(1)
 	}
 }
 
-// Stats returns the figures.
+// Stats returns the current figures.
 func (d *Desk) Stats() Stats {
 	s := Stats{
 		Waiting: int(d.table.slots.Load()), Keys: d.projector.committedKeys.Load(), Cursor: d.Cursor(),

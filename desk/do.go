@@ -12,40 +12,40 @@ import (
 
 // Submitter is what the desk needs of the engine. Any goroutine may call it.
 type Submitter interface {
-	// SubmitAll hands neighbouring commands over without waiting, and keeps none
-	// of them: engine.Engine.SubmitAll.
+	// SubmitAll submits neighbouring commands without waiting, and keeps none of
+	// them: engine.Engine.SubmitAll.
 	SubmitAll([]engine.Command) error
 }
 
-// Result is what came of a request, with the records of what it made or changed
-// as they were then. It is shared: nobody may change it or what it points to.
+// Result is the outcome of a request, with the records of what it made or changed as
+// they were then. It is shared and read-only.
 type Result struct {
 	rfq.Outcome
 	Quote   *rfq.Quote
 	Claim   *rfq.Claim
 	Ticket  *rfq.Ticket // that Outcome.Ticket names
 	Payment *rfq.Payment
-	// Replayed: the answer of an earlier request with the same key.
+	// Replayed: this is the answer to an earlier request with the same key.
 	Replayed bool
 }
 
-// again returns r as the answer to a later request with its key.
-func (r *Result) again() *Result {
+// asReplayed returns r as the answer to a later request with its key.
+func (r *Result) asReplayed() *Result {
 	c := *r
 	c.Replayed = true
 	return &c
 }
 
-// Do submits r and waits for its durable outcome. It sets r's Token; r is Do's
-// until it returns. Any goroutine, at most Options.Timeout long.
+// Do submits r and returns its durable outcome. It sets r's Token, and owns r until it
+// returns. Any goroutine; it blocks at most Options.Timeout.
 //
-// A key that is not zero makes r happen once at most in KeyTTL, over all callers,
-// restarts and crashes: to the same key and body comes the first answer, a
-// refusal by the rules as well; to another body ErrConflict. Errors are no
-// answers: after ErrUnknown, ask again.
+// With a key that is not zero r happens at most once in KeyTTL, over all callers,
+// restarts and crashes: the same key and body get the first answer, a refusal by the
+// rules too; another body gets ErrConflict. An error is no answer: after ErrUnknown,
+// repeat the request.
 //
-// Errors: ErrBusy, ErrReadOnly, ErrStopped, ErrTimeout, ErrConflict; else r cannot
-// be encoded, or the store's error.
+// Errors: ErrBusy, ErrReadOnly, ErrStopped, ErrTimeout, ErrConflict; one of encoding r;
+// the store's.
 func (d *Desk) Do(r rfq.Request) (*Result, error) {
 	select {
 	case <-d.stopped:
@@ -59,17 +59,17 @@ func (d *Desk) Do(r rfq.Request) (*Result, error) {
 	}
 	var result *Result
 	var err error
-	placeKept := false
+	slotKept := false
 	if head := r.Head(); head.Key == (rfq.IdempotencyKey{}) {
 		result, err = d.doUnkeyed(r, w)
 	} else {
-		result, placeKept, err = d.doKeyed(r, &head.Key, w)
+		result, slotKept, err = d.doKeyed(r, &head.Key, w)
 	}
-	d.table.release(w, placeKept)
+	d.table.release(w, slotKept)
 	return result, err
 }
 
-// once is Do without a key.
+// doUnkeyed is Do without a key.
 func (d *Desk) doUnkeyed(r rfq.Request, w *waiter) (*Result, error) {
 	f := &w.unkeyed
 	f.waiters = append(f.waiters[:0], w)
@@ -80,9 +80,9 @@ func (d *Desk) doUnkeyed(r rfq.Request, w *waiter) (*Result, error) {
 	return result, err
 }
 
-// keyed is Do with a key: the store, then the requests under way, then the
-// engine. placeKept says that w's place belongs to the flight now.
-func (d *Desk) doKeyed(r rfq.Request, key *rfq.IdempotencyKey, w *waiter) (result *Result, placeKept bool, err error) {
+// doKeyed is Do with a key: it asks the store, then the requests in flight, then the
+// engine. slotKept: w's slot belongs to the request in flight now.
+func (d *Desk) doKeyed(r rfq.Request, key *rfq.IdempotencyKey, w *waiter) (result *Result, slotKept bool, err error) {
 	seen := d.table.completed(&key.ID)
 	if result, err = d.storedAnswer(key); result != nil || err != nil {
 		return result, false, err
@@ -90,7 +90,7 @@ func (d *Desk) doKeyed(r rfq.Request, key *rfq.IdempotencyKey, w *waiter) (resul
 	f, unseen := d.table.join(key, w, seen)
 	switch {
 	case f == nil:
-		// Another body is under way. The key's answer may have come since.
+		// Another body is in flight. The key's answer may be stored by now.
 		if result, err = d.storedAnswer(key); result == nil && err == nil {
 			err = d.conflict()
 		}
@@ -112,7 +112,7 @@ func (d *Desk) doKeyed(r rfq.Request, key *rfq.IdempotencyKey, w *waiter) (resul
 	return d.await(f, w)
 }
 
-// recalled returns the answer that the store has for the key, or nil.
+// storedAnswer returns the answer that the store has for the key, or nil.
 func (d *Desk) storedAnswer(key *rfq.IdempotencyKey) (*Result, error) {
 	value, ok, err := d.store.Get(answerKey(make([]byte, 0, answerKeySize), &key.ID))
 	if err != nil || !ok {
@@ -137,7 +137,7 @@ func (d *Desk) conflict() error {
 	return ErrConflict
 }
 
-// send gives f its token and r to the engine. After an error f is where it was.
+// send gives f a token and submits r to the engine. After an error f is not in flight.
 func (d *Desk) send(f *inflight, r rfq.Request, w *waiter) error {
 	if d.projector.storeFailed() {
 		return ErrReadOnly
@@ -158,8 +158,8 @@ func (d *Desk) send(f *inflight, r rfq.Request, w *waiter) error {
 	return nil
 }
 
-// await waits for the outcome of f, which has been sent.
-func (d *Desk) await(f *inflight, w *waiter) (result *Result, placeKept bool, err error) {
+// await waits for the outcome of f, which was sent.
+func (d *Desk) await(f *inflight, w *waiter) (result *Result, slotKept bool, err error) {
 	w.timer.Reset(d.o.Timeout)
 	defer w.timer.Stop()
 	final := false
@@ -173,7 +173,7 @@ func (d *Desk) await(f *inflight, w *waiter) (result *Result, placeKept bool, er
 	case <-d.stopped:
 		err, final = errStoppedWaiting, true
 	}
-	placeKept, left := d.table.leave(f, w, final)
+	slotKept, left := d.table.leave(f, w, final)
 	if !left {
 		<-w.done
 		return w.result, false, w.err
@@ -181,13 +181,13 @@ func (d *Desk) await(f *inflight, w *waiter) (result *Result, placeKept bool, er
 	if !final {
 		d.counts.timeouts.Add(1)
 	}
-	return nil, placeKept, err
+	return nil, slotKept, err
 }
 
-// NewToken returns a random number, not 0, for a request's Token. The ids of quotes and
-// claims are tokens, and a client that knows a quote's id can use it up, so nobody may
-// guess one. Two alike among all that the machine remembers are not to be expected; it
-// refuses the second. It bears the group. Any goroutine.
+// NewToken returns a random Token, not 0, that contains the group. The ids of quotes
+// and claims are tokens, and a client that knows a quote's id can take it, so it must
+// not be guessable. The engine refuses a token that it remembers, which is too unlikely
+// to plan for. Any goroutine.
 func NewToken(group market.ShardID) uint64 {
 	for {
 		var b [8]byte
@@ -198,8 +198,7 @@ func NewToken(group market.ShardID) uint64 {
 	}
 }
 
-// claimOf returns the claim that r, which has its token, makes or is about; 0 =
-// none.
+// claimOf returns the claim that r, which has its token, makes or names; 0 = none.
 func claimOf(r rfq.Request) market.ClaimID {
 	switch r := r.(type) {
 	case *rfq.TakeClaim:

@@ -25,7 +25,7 @@ import (
 //	├───┼───────────┴┬────────┴────────────┘    ├───┼────────┴┐
 //	│ t │ ticket u64 │                          │ 2 │ records │                    every ticket as of the cursor
 //	├───┼────────────┘                          ├───┴───────┬─┘
-//	│ m │                                       │ count u64 │                      makes what came before durable
+//	│ m │                                       │ count u64 │                      written to sync what came before
 //	├───┼────────────────┬─────────┐            ├───┬───────┴───┐
 //	│ p │ signature [64] │ Seq u64 │            │ 2 │ claim u64 │                  the claim that a payment is for
 //	└───┴────────────────┴─────────┘            └───┴───────────┘
@@ -33,10 +33,10 @@ import (
 // The records of an answer: Outcome, then what there is of Quote, Claim, Ticket
 // with its TicketTranches, Payment. Those of a ticket: Ticket, TicketTranches.
 //
-// record is the number of the record among those of the command Seq: a command
-// may change a claim twice, when it expires it first. An answer needs its ticket
-// as it was at that time, which neither the events nor the recovered machine
-// tell; so the store follows the tickets too.
+// record is the number of the record among those of the command Seq: a command may
+// change a claim twice, if it expires it first. An answer needs its ticket as it was at
+// that time, which neither the events nor the recovered machine have, so the store
+// keeps the tickets too.
 const (
 	keyAnswer  byte = 'k'
 	keyAge     byte = 'i'

@@ -12,20 +12,20 @@ import (
 // Errors of Do. A refusal by the desk's rules is no error: it is a Result with a
 // Reason.
 var (
-	// ErrBusy: the engine's ring is full, or MaxWaiting requests are under way.
+	// ErrBusy: the engine's ring is full, or MaxWaiting requests are in flight.
 	// Nothing has happened.
-	ErrBusy = errors.New("desk: too many requests under way")
+	ErrBusy = errors.New("desk: too many requests in flight: retry later")
 	// ErrReadOnly: the engine takes no such requests now, or the store has failed.
 	// Nothing has happened, unless ErrUnknown is wrapped too.
 	ErrReadOnly = errors.New("desk: read-only")
-	// ErrStopped: the desk follows the engine no more. Nothing has happened,
+	// ErrStopped: the desk no longer follows the engine. Nothing has happened,
 	// unless ErrUnknown is wrapped too.
 	ErrStopped = errors.New("desk: stopped")
 	// ErrConflict: the request's key came with another body within KeyTTL.
-	ErrConflict = errors.New("desk: the idempotency key came with another body before")
-	// ErrUnknown: the request was sent and what came of it is not known here.
-	// Asking again with the same key gives the answer once there is one.
-	ErrUnknown = errors.New("the outcome is not known")
+	ErrConflict = errors.New("desk: the idempotency key was used with another body")
+	// ErrUnknown: the request was sent and its outcome is unknown here. The same
+	// request with the same key returns the answer once there is one.
+	ErrUnknown = errors.New("the outcome is unknown")
 	// ErrTimeout: no outcome within Options.Timeout. Wraps ErrUnknown.
 	ErrTimeout = fmt.Errorf("desk: no outcome in time: %w", ErrUnknown)
 )
@@ -43,13 +43,13 @@ var ErrLayout = errors.New("desk store: record cannot be read")
 type Options struct {
 	// Timeout is the longest that Do waits for an outcome. Default 5 s.
 	Timeout time.Duration
-	// MaxWaiting bounds the calls of Do under way, and the keyed requests whose
-	// callers have gone while the engine has not answered. Default 8192.
+	// MaxWaiting bounds the calls of Do, and the keyed requests in flight whose
+	// callers have timed out. Default 8192.
 	MaxWaiting int
-	// KeyTTL is how long a key keeps its answer, by the time of its command.
+	// KeyTTL is how long a key keeps its answer, from the time of its command.
 	// Default 24 h.
 	KeyTTL time.Duration
-	// MaxKeys bounds the answers that are kept; past it the oldest go. Default
+	// MaxKeys bounds the stored answers; beyond it the oldest are deleted. Default
 	// 1<<20: about 500 MB at most.
 	MaxKeys int
 	// SyncEvery bounds how long the cursor stays uncommitted and unsynced while
@@ -58,20 +58,19 @@ type Options struct {
 	// DrainTimeout bounds how long Run waits for the engine's last events after
 	// the end of its context. Default 3 s.
 	DrainTimeout time.Duration
-	// Failed says why the engine is read-only for good; nil while it works.
-	// Asked every 20 ms while Run works. Default: it never fails.
+	// Failed returns why the engine is read-only for good; nil while it works. Run
+	// calls it every 20 ms. Default: always nil.
 	Failed func() error
-	// Viewed is told of every new View, once View returns it: by Start, and by Run
-	// on the goroutine that answers wait for, so it must not block. Default: nobody
-	// is.
+	// OnView is called for every new View, after View returns it: by Start, and by
+	// Run on the goroutine that answers wait for, so it must not block. Default: none.
 	OnView func()
-	// Group is in the ids of quotes and claims; 0 = the instruments are not split.
+	// Group is part of the ids of quotes and claims; 0 = the instruments are not split.
 	Group market.ShardID
-	// Now is the clock by which keys grow old for readers. Default time.Now.
+	// Now is the clock by which Do judges the age of answers. Default time.Now.
 	Now func() time.Time
 }
 
-// failedEvery is how often Options.Failed is asked.
+// failedEvery is the pause between two calls of Options.Failed.
 const failedEvery = 20 * time.Millisecond
 
 func (o Options) withDefaults() Options {

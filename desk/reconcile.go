@@ -7,14 +7,13 @@ import (
 	"blockdesk/persist/kv"
 )
 
-// Reconcile makes the store agree with the journal, in place of Start: the journal has
-// lost commands that the store has seen (a crash in mode interval, an older
-// backup), or the store has lost what the journal no longer has, or what it had
-// seen. Reconcile deletes the answers and the history of commands after seq. What the
-// store lacks of earlier commands stays unknown: the answers to those keys, and the
-// states of those claims. board and seq are as for Start.
+// Reconcile takes the place of Start if the store and the journal disagree: the journal
+// has lost commands that the store has (a crash in mode interval, an older backup), or
+// the store has lost data. It deletes the answers and the history of commands after
+// seq. What the store lacks of earlier commands stays unknown: the answers to those
+// keys, and the states of those claims. board and seq are as for Start.
 //
-// A crash in its middle leaves a store that must be reconciled again.
+// After a crash during Reconcile the store must be reconciled again.
 func (d *Desk) Reconcile(board *rfq.ReadModel, seq uint64) error {
 	f := &d.projector
 	if err := f.deleteAnswersAfter(seq); err != nil {
@@ -36,11 +35,11 @@ func (d *Desk) Reconcile(board *rfq.ReadModel, seq uint64) error {
 	return d.Start(board, seq)
 }
 
-// sweepBatch is how many entries sweep looks at before it commits.
+// sweepBatch is the number of entries that sweep visits before it commits.
 const sweepBatch = 4096
 
-// sweep shows visit every entry whose key begins with kind, and commits what it
-// puts into the batch, with the cursor as it was.
+// sweep calls visit for every entry whose key begins with kind, and commits the batch
+// that visit fills, with an unchanged cursor.
 func (f *projector) sweep(kind byte, visit func(key, value []byte) error) error {
 	lo := []byte{kind}
 	for more := true; more; {

@@ -44,8 +44,8 @@ type PaymentProof struct {
 	Claim     market.ClaimID
 	Fill      market.FillUSD
 	Rail      market.Rail
-	// Key is the idempotency key of the command that reports the payment to the
-	// desk. Zero: none. The desk books a signature once in any case.
+	// Key is the idempotency key of the command that reports the payment to the desk.
+	// Zero: none. The desk books a signature at most once in any case.
 	Key rfq.IdempotencyKey
 }
 
@@ -55,7 +55,7 @@ type Verdict struct {
 	// Pending: the payment is not found or not final yet; ask again after this.
 	Pending time.Duration
 	// Refused is the reason why the payment does not settle its claim. If it is
-	// ReasonPaymentMismatch, Mismatch is the machine word (contract, section C).
+	// ReasonPaymentMismatch, Mismatch is the machine word (docs/specification.md C.4).
 	Refused  event.Reason
 	Mismatch string
 	// Claim and Payment are the desk's records, read-only. Both are set if the
@@ -105,7 +105,7 @@ const (
 )
 
 // String returns the word on the wire: "broadcast" and "finalized" are the
-// contract's (section E), the others our choice.
+// docs/specification.md C.5, the others our choice.
 func (s BuildStage) String() string {
 	switch s {
 	case BuildOpen:
@@ -139,7 +139,7 @@ type BuildState struct {
 // ErrUnknownBuild means that the build does not exist, or is not for submitting.
 var ErrUnknownBuild = errors.New("desk: unknown build")
 
-// RefusalReason is the reason of REFUS_DVP (contract, section E): letters, digits
+// RefusalReason is the reason of REFUS_DVP (docs/specification.md C.5): letters, digits
 // and "_" in lower case. The words are on the wire: frozen.
 type RefusalReason string
 

@@ -10,12 +10,12 @@ import (
 	"blockdesk/market"
 )
 
-// shards is how many locks the two tables have each. A power of two.
+// shards is the number of locks of each table. A power of two.
 const shards = 64
 
-// waiter is one call of Do. Nobody else may touch result and err before done
-// has a token in it; there comes one for each flight that it is in, unless it
-// has left the flight before.
+// waiter is one call of Do. Only the sender on done may touch result and err before
+// done has a token in it. A waiter gets one token for each request that it has joined,
+// unless it has left before.
 type waiter struct {
 	done     chan struct{} // capacity 1
 	timer    *time.Timer
@@ -26,21 +26,21 @@ type waiter struct {
 	unkeyed  inflight // of a request without a key
 }
 
-// flight is one request on its way to its outcome. With a key it may have
-// several waiters, or none any more: then it goes on, since a second request
-// with the key must not be sent before its outcome is in the store.
+// inflight is a request on its way to its outcome. With a key it may have several
+// waiters. Without a waiter a keyed request stays in flight, because a second request
+// with the key must not be sent before the outcome is in the store.
 type inflight struct {
 	token     uint64
 	key       rfq.IdempotencyKey
 	claim     market.ClaimID // that the request names or makes; 0 = none
 	waiters   []*waiter      // guarded by the key's shard, if it has a key
-	abandoned bool           // has no waiters and keeps the place of the last one
+	abandoned bool           // has no waiters, and keeps the slot of the last one
 }
 
-// table has the requests under way by token and by key. The two locks of one
-// flight are never held together.
+// table has the requests in flight by token and by key. The two locks of one request
+// are never held together.
 type table struct {
-	slots   atomic.Int64 // taken: calls of Do, and orphans
+	slots   atomic.Int64 // taken: calls of Do, and abandoned requests
 	limit   int64
 	tokens  [shards]tokenShard
 	keys    [shards]keyShard
@@ -50,14 +50,14 @@ type table struct {
 type tokenShard struct {
 	mu       sync.Mutex
 	inflight map[uint64]*inflight
-	_        [64]byte // another line for the next lock
+	_        [64]byte // so that no two locks share a cache line
 }
 
 type keyShard struct {
 	mu       sync.Mutex
 	inflight map[[16]byte]*inflight
-	// landed counts the flights that have left: who looked into the store
-	// before must look again.
+	// completed counts the requests that have left. A caller that looked into the
+	// store before one of them left must look again.
 	completed uint64
 	_         [64]byte
 }
@@ -79,7 +79,7 @@ func (t *table) tokenShard(token uint64) *tokenShard { return &t.tokens[token%sh
 
 func (t *table) keyShard(id *[16]byte) *keyShard { return &t.keys[id[0]%shards] }
 
-// enter takes a place and a waiter, or returns nil when there is none left.
+// acquire takes a slot and a waiter; nil if there is no slot.
 func (t *table) acquire() *waiter {
 	if t.slots.Add(1) > t.limit {
 		t.slots.Add(-1)
@@ -90,16 +90,16 @@ func (t *table) acquire() *waiter {
 	return w
 }
 
-// exit gives the waiter back, and the place unless it was left to an orphan.
-func (t *table) release(w *waiter, placeKept bool) {
-	if !placeKept {
+// release returns the waiter, and its slot unless an abandoned request keeps it.
+func (t *table) release(w *waiter, slotKept bool) {
+	if !slotKept {
 		t.slots.Add(-1)
 	}
 	w.result, w.err = nil, nil
 	t.waiters.Put(w)
 }
 
-// launch lets f's outcome be found by its token.
+// add makes f findable by its token.
 func (t *table) add(f *inflight) {
 	s := t.tokenShard(f.token)
 	s.mu.Lock()
@@ -107,7 +107,7 @@ func (t *table) add(f *inflight) {
 	s.mu.Unlock()
 }
 
-// recall takes f back; false says that its outcome has been found.
+// remove undoes add; false means that f's outcome has been found already.
 func (t *table) remove(f *inflight) bool {
 	s := t.tokenShard(f.token)
 	s.mu.Lock()
@@ -119,8 +119,8 @@ func (t *table) remove(f *inflight) bool {
 	return there
 }
 
-// find reports whether somebody waits for the outcome of token, and which claim
-// the request is about.
+// find reports whether a call waits for the outcome of token, and which claim the
+// request is about.
 func (t *table) find(token uint64) (claim market.ClaimID, ok bool) {
 	s := t.tokenShard(token)
 	s.mu.Lock()
@@ -132,8 +132,8 @@ func (t *table) find(token uint64) (claim market.ClaimID, ok bool) {
 	return claim, ok
 }
 
-// land gives the result to everybody who waits for token. If there is a key, the
-// store has the answer already.
+// complete gives the result to all waiters of token. If there is a key, the store
+// already has the answer.
 func (t *table) complete(token uint64, r *Result) {
 	s := t.tokenShard(token)
 	s.mu.Lock()
@@ -149,29 +149,29 @@ func (t *table) complete(token uint64, r *Result) {
 	}
 }
 
-// close ends a flight with a key for all of its waiters.
+// close ends a keyed request for all its waiters.
 func (t *table) close(f *inflight, r *Result, err error) {
 	s := t.keyShard(&f.key.ID)
 	s.mu.Lock()
-	if s.inflight[f.key.ID] != f { // its last waiter has left for good
+	if s.inflight[f.key.ID] != f { // its last waiter has left with final
 		s.mu.Unlock()
 		return
 	}
 	delete(s.inflight, f.key.ID)
 	s.completed++
-	waiters, orphan := f.waiters, f.abandoned
+	waiters, abandoned := f.waiters, f.abandoned
 	f.waiters = nil
 	s.mu.Unlock()
-	if orphan {
+	if abandoned {
 		t.slots.Add(-1)
 	}
-	var again *Result
+	var replayed *Result
 	for _, w := range waiters {
 		if w.joined && r != nil {
-			if again == nil {
-				again = r.again()
+			if replayed == nil {
+				replayed = r.asReplayed()
 			}
-			w.give(again, err)
+			w.give(replayed, err)
 		} else {
 			w.give(r, err)
 		}
@@ -183,7 +183,7 @@ func (w *waiter) give(r *Result, err error) {
 	w.done <- struct{}{}
 }
 
-// landed returns how many flights of the key's shard have landed so far.
+// completed returns how many requests of the key's shard have left.
 func (t *table) completed(id *[16]byte) uint64 {
 	s := t.keyShard(id)
 	s.mu.Lock()
@@ -191,10 +191,10 @@ func (t *table) completed(id *[16]byte) uint64 {
 	return s.completed
 }
 
-// board puts w on the flight of the key: a flight under way with the same body
-// (joined), or a new one that w has to send. It returns nil where the flight
-// under way has another body. unseen says that a flight has landed since the
-// caller took the figure since: a new flight's answer may be in the store.
+// join adds w to the key's request: to the one in flight with the same body (joined),
+// or to a new one that w must send. It returns nil if the request in flight has
+// another body. unseen: a request has left since the caller read since from completed,
+// so the answer to a new one may be in the store.
 func (t *table) join(key *rfq.IdempotencyKey, w *waiter, since uint64) (f *inflight, unseen bool) {
 	s := t.keyShard(&key.ID)
 	s.mu.Lock()
@@ -217,10 +217,10 @@ func (t *table) join(key *rfq.IdempotencyKey, w *waiter, since uint64) (f *infli
 	return f, s.completed != since
 }
 
-// leave takes w off f before its outcome. ok is false when the outcome has been
-// found and is being given. Of a flight with a key that has no waiter left, final
-// says that nobody will come back to it: then it ends. Else it keeps w's place.
-func (t *table) leave(f *inflight, w *waiter, final bool) (placeKept, ok bool) {
+// leave removes w from f before the outcome; ok is false if the outcome has been found
+// and is on its way to w. If f has a key and no waiter is left, f ends with final, and
+// without final it keeps w's slot.
+func (t *table) leave(f *inflight, w *waiter, final bool) (slotKept, ok bool) {
 	if f.key == (rfq.IdempotencyKey{}) {
 		return false, t.remove(f)
 	}
@@ -242,11 +242,11 @@ func (t *table) leave(f *inflight, w *waiter, final bool) (placeKept, ok bool) {
 	if empty && final {
 		delete(s.inflight, f.key.ID)
 	} else if empty {
-		f.abandoned, placeKept = true, true
+		f.abandoned, slotKept = true, true
 	}
 	s.mu.Unlock()
 	if empty && final {
 		t.remove(f)
 	}
-	return placeKept, true
+	return slotKept, true
 }

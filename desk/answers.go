@@ -7,14 +7,14 @@ import (
 	"blockdesk/persist/kv"
 )
 
-// A prune takes out at most twice as many answers as came in since the last one
-// and pruneExtra more, and at most pruneMax: more than one commit can bring.
+// A prune deletes at most twice as many answers as were added since the last one, and
+// pruneExtra more, and at most pruneMax: more than one commit can add.
 const (
 	pruneExtra = 256
 	pruneMax   = 16 << 10
 )
 
-// remember keeps the answer to the key of the request that has just ended. The
+// writeAnswer stores the answer to the key of the request that has just ended. The
 // first answer stays until it is KeyTTL old.
 func (f *projector) writeAnswer(r *Result) error {
 	id := &f.key.Key.ID
@@ -42,7 +42,7 @@ func (f *projector) writeAnswer(r *Result) error {
 	return nil
 }
 
-// answeredAt returns when the key got the answer that it has.
+// answeredAt returns the time of the key's stored answer.
 func (f *projector) answeredAt(id *[16]byte) (at int64, ok bool, err error) {
 	if at, ok = f.newAnswers[*id]; ok {
 		return at, true, nil
@@ -59,9 +59,8 @@ func (f *projector) answeredAt(id *[16]byte) (at int64, ok bool, err error) {
 	return a.result.At, true, nil
 }
 
-// prune takes out answers that are older than KeyTTL by the time of the last
-// outcome, and the oldest ones past MaxKeys; a bounded number. It is called with
-// an empty batch.
+// prune deletes answers older than KeyTTL, by the time of the last outcome, and the
+// oldest ones beyond MaxKeys; a bounded number. The batch must be empty.
 func (f *projector) prune() error {
 	budget := min(2*f.newKeys+pruneExtra, pruneMax)
 	f.newKeys = 0
@@ -89,17 +88,17 @@ func (f *projector) prune() error {
 	if err != nil || last == nil {
 		return err
 	}
-	// Scanning from the start again would pass over all that was deleted.
+	// A scan from the start would pass over all tombstones.
 	f.pruneFrom = kv.After(last)
 	return f.commit(false)
 }
 
 func (f *projector) overLimit() bool { return f.keys > uint64(f.desk.o.MaxKeys) }
 
-// outlived reports whether an answer of the time at may go.
+// expired reports whether an answer of time at is older than KeyTTL.
 func (f *projector) expired(at int64) bool { return f.at-at >= int64(f.desk.o.KeyTTL) }
 
-// deleteAnswersAfter takes out every answer to a command after seq.
+// deleteAnswersAfter deletes the answers to commands after seq.
 func (f *projector) deleteAnswersAfter(seq uint64) error {
 	return f.sweep(keyAnswer, func(key, value []byte) error {
 		if len(key) != answerKeySize {

@@ -20,32 +20,33 @@ import (
 )
 
 const (
-	// flushBytes is how much a commit gathers before it goes: some hundred claims.
+	// flushBytes is the size of the batch at which it is committed: some hundred
+	// claims.
 	flushBytes = 256 << 10
-	// incompleteWait is how long the end of a command that has no outcome may go
+	// incompleteWait is how long the end of a command without an outcome may go
 	// unnoticed.
 	incompleteWait = time.Millisecond
-	// noAnswer is follower.oldest where there are none.
+	// noAnswer is projector.oldest if there are no answers.
 	noAnswer = math.MaxInt64
 )
 
-// follower turns durable events into results, the store's content and views. One
-// goroutine at a time: Replay's and Start's caller, then Run's.
+// projector turns durable events into results, the store's content and views. One
+// goroutine at a time uses it: the caller of Replay and Start, then Run's.
 //
-// Everything is committed before it is said: a view is published and a waiter
-// woken when the store has what they tell. What is committed again after a crash
-// is the same, byte for byte, since the cursor moves over whole commands only and
-// a command is followed from its first event.
+// It commits before it publishes: a view is published and a waiter woken when the
+// store has what they contain. A commit that is repeated after a crash has the same
+// bytes, because the cursor moves over whole commands only, and the projector applies
+// a command from its first event.
 type projector struct {
 	desk    *Desk
 	reader  rfq.Reader
 	started bool
 	board   *rfq.ReadModel // before Start only its tickets are the desk's
 
-	applied uint64 // all events of the commands up to it have been followed
+	applied uint64 // the Seq up to which all events have been applied
 	at      int64  // of the last outcome
 
-	// The command whose records are being followed.
+	// The command whose records are being applied.
 	seq     uint64
 	record  uint32
 	key     *rfq.KeyUsed
@@ -58,14 +59,14 @@ type projector struct {
 	changedTickets map[market.TicketID]struct{}
 	newAnswers     map[[16]byte]int64 // keys answered, with their time
 	committedAt    time.Time
-	flushAt        int // flushBytes, but in tests
+	flushAt        int // flushBytes, less in tests
 
-	// The results that are to be given when the batch is in the store.
+	// ready are the results to be given when the batch is in the store.
 	ready []answered
 
 	keys      uint64 // answers in the store
-	loss      error  // what the store lacks by its own account; nil = nothing
-	newKeys   int    // of them since prune looked
+	loss      error  // what the store has lost, by its own count; nil = nothing
+	newKeys   int    // of them since the last prune
 	oldest    int64  // no answer is older
 	pruneFrom []byte // no age key is lower
 
@@ -74,15 +75,15 @@ type projector struct {
 
 	committedKeys atomic.Uint64 // keys, as of the last commit
 
-	// halfway is the Seq of a command of which events have been released and are not
-	// shown; 0 = there is none. See Desk.AwaitView.
+	// incompleteSeq is the Seq of a command of which events have been released that
+	// View does not contain; 0 = none. See Desk.AwaitView.
 	incompleteSeq atomic.Uint64
 
-	// broken is why the store is left alone; nil while it works.
+	// storeErr is why the store is no longer used; nil while it works.
 	storeErr atomic.Pointer[error]
 }
 
-// landing is a result on its way to who waits for it.
+// answered is a result with the token whose waiters get it.
 type answered struct {
 	token  uint64
 	result *Result
@@ -96,7 +97,6 @@ func (f *projector) init(d *Desk) {
 	f.flushAt = flushBytes
 }
 
-// layout describes the desk's entries.
 func (f *projector) layout() projection.Layout {
 	return projection.Layout{
 		Version: layoutVersion, Err: ErrLayout, SyncKey: keyMark,
@@ -126,8 +126,8 @@ func (f *projector) load() error {
 	return err
 }
 
-// count compares the number of the answers with the one that the cursor has, so
-// that a damaged store does not take for new what has been answered.
+// count compares the number of answers with the one in the cursor, so that a damaged
+// store does not forget requests that were answered.
 func (f *projector) count() error {
 	n := uint64(0)
 	err := f.desk.store.Scan([]byte{keyAge}, []byte{keyAge + 1}, func(_, _ []byte) bool {
@@ -141,7 +141,8 @@ func (f *projector) count() error {
 	return err
 }
 
-// agrees holds the tickets against those of the recovered machine.
+// compareTickets compares the tickets with those of the recovered machine. Errors:
+// projection.ErrDiverged.
 func (f *projector) compareTickets(v *rfq.View) error {
 	if f.loss != nil {
 		return f.loss
@@ -158,12 +159,12 @@ func (f *projector) compareTickets(v *rfq.View) error {
 	return nil
 }
 
-// diverged is projection.ErrDiverged with what it shows by.
+// diverged returns a projection.ErrDiverged with the difference.
 func diverged(format string, args ...any) error {
 	return fmt.Errorf("desk store: %w: "+format, append([]any{projection.ErrDiverged}, args...)...)
 }
 
-// start begins the desk's life after the recovery.
+// start ends the recovery.
 func (f *projector) start(board *rfq.ReadModel, seq uint64) error {
 	f.applied, f.board, f.started = seq, board, true
 	if err := f.commit(false); err != nil {
@@ -190,7 +191,7 @@ func (f *projector) run(ctx context.Context, c projection.Consumer) error {
 				return err
 			}
 		}
-		// All that was returned has been followed: not so before.
+		// Only now has everything been applied that c has returned.
 		f.applied = max(f.applied, c.CompleteSeq())
 		if err := f.flush(false); err != nil {
 			return err
@@ -198,12 +199,12 @@ func (f *projector) run(ctx context.Context, c projection.Consumer) error {
 		if f.incomplete() {
 			f.incompleteSeq.CompareAndSwap(0, f.seq)
 		}
-		c.Release(len(events)) // now that it is shown: see engine.Consumer.Await and Shown
+		c.Release(len(events)) // after View contains them: see engine.Consumer.Await and Shown
 	}
 }
 
-// next waits for events. In the midst of a command it returns none after
-// incompleteWait: the command may have ended without any.
+// next waits for events. Within a command it waits at most incompleteWait and may
+// return none: the command may have ended without another event.
 func (f *projector) next(ctx context.Context, c projection.Consumer) ([]event.Event, error) {
 	if !f.incomplete() {
 		return c.Next(ctx)
@@ -217,8 +218,8 @@ func (f *projector) next(ctx context.Context, c projection.Consumer) ([]event.Ev
 	return events, err
 }
 
-// step follows what c has returned. Where the last command may have more events,
-// those before it are settled first: nobody waits for it but who asked for it.
+// step applies what c has returned. If the last command may have more events, those
+// before it are flushed first, so that only its own caller waits for them.
 func (f *projector) step(c projection.Consumer, events []event.Event) error {
 	last := &events[len(events)-1]
 	if last.Seq > c.CompleteSeq() {
@@ -237,12 +238,10 @@ func (f *projector) step(c projection.Consumer, events []event.Event) error {
 	return f.follow(events)
 }
 
-// torn reports whether more records of the command that is being followed may
-// come.
+// incomplete reports whether the command that is being applied may have more records.
 func (f *projector) incomplete() bool { return f.seq > f.applied }
 
-// follow takes events that follow each other and the ones before. Those of
-// commands that the store has are passed over.
+// follow applies events in their order. It skips those of commands that the store has.
 func (f *projector) follow(events []event.Event) error {
 	for i := range events {
 		e := &events[i]
@@ -269,7 +268,7 @@ func (f *projector) follow(events []event.Event) error {
 	return nil
 }
 
-// apply takes one record of the command seq.
+// apply applies one record of the command seq.
 func (f *projector) apply(rec rfq.Record, seq uint64) error {
 	if seq != f.seq {
 		f.seq, f.record = seq, 0
@@ -282,7 +281,7 @@ func (f *projector) apply(rec rfq.Record, seq uint64) error {
 	f.board.Apply(rec, seq)
 	switch r := rec.(type) {
 	case *rfq.KeyUsed:
-		f.resetRequest() // what came before is not the request's
+		f.resetRequest() // earlier records are not of this request
 		f.key = r
 	case *rfq.Quote:
 		f.quote = r
@@ -308,7 +307,7 @@ func (f *projector) apply(rec rfq.Record, seq uint64) error {
 	return nil
 }
 
-// forget empties what is known of the request.
+// resetRequest drops the records of the request.
 func (f *projector) resetRequest() {
 	f.key, f.quote, f.payment = nil, nil, nil
 	clear(f.claims)
@@ -337,9 +336,9 @@ func (f *projector) outcome(o *rfq.Outcome) error {
 	return nil
 }
 
-// claimOf returns the claim among the request's records, or nil. What the command
-// has expired before comes before KeyUsed; without a key the claim is id, the one
-// that who waits asked about.
+// claimOf returns the claim among the request's records, or nil. Records of claims
+// that the command has expired come before KeyUsed; without a key the claim is id, the
+// one that the request names.
 func (f *projector) claimOf(id market.ClaimID) *rfq.Claim {
 	for i := len(f.claims) - 1; i >= 0; i-- {
 		if c := f.claims[i]; f.key != nil || c.ID == id {
@@ -349,8 +348,8 @@ func (f *projector) claimOf(id market.ClaimID) *rfq.Claim {
 	return nil
 }
 
-// settle commits what there is, shows it and gives the results that wait for it.
-// In the midst of a command, and before Start, it only commits.
+// flush commits the batch, publishes the view, and gives the results that are ready.
+// Within a command, and before Start, it only commits.
 func (f *projector) flush(sync bool) error {
 	if sync || f.batch.Len() > 0 || len(f.changedTickets) > 0 || time.Since(f.committedAt) > f.desk.o.SyncEvery {
 		if err := f.fail(f.commit(sync)); err != nil {
@@ -377,8 +376,8 @@ func (f *projector) flush(sync bool) error {
 	return f.fail(f.prune())
 }
 
-// fail keeps an error of the store: readers are served on without it. Before
-// Start it is the caller's.
+// fail keeps an error of the store, and reading continues without the store. Before
+// Start it returns the error.
 func (f *projector) fail(err error) error {
 	if err == nil || !f.started {
 		return err
@@ -387,10 +386,10 @@ func (f *projector) fail(err error) error {
 	return nil
 }
 
-// storeless reports whether the store has failed since Start.
+// storeFailed reports whether the store has failed since Start.
 func (f *projector) storeFailed() bool { return f.storeErr.Load() != nil }
 
-// failure is the first error of the store since Start; nil = none.
+// storeError returns the first error of the store since Start.
 func (f *projector) storeError() error {
 	if err := f.storeErr.Load(); err != nil {
 		return *err
@@ -398,8 +397,8 @@ func (f *projector) storeError() error {
 	return nil
 }
 
-// commit writes the batch, the tickets that have changed and the cursor in one
-// step. A store that has failed is left as it is: Replay makes up for it.
+// commit writes the batch, the changed tickets and the cursor in one step. It does not
+// write to a store that has failed: Replay restores what it lacks.
 func (f *projector) commit(sync bool) error {
 	if f.storeFailed() {
 		f.batch.Reset()

@@ -10,20 +10,20 @@ import (
 	"blockdesk/persist/kv"
 )
 
-// MaxStates is how many states and how many payments a History shows: the newest
-// ones. The store keeps all.
+// MaxStates bounds the states and the payments of a History: it has the newest ones.
+// The store has all.
 const MaxStates = 256
 
-// History is a claim with what has happened to it.
+// History is a claim with its states and payments.
 type History struct {
 	Claim    rfq.Claim     // newest
 	States   []rfq.Claim   // after each change, oldest first; the last one is Claim
-	Payments []rfq.Payment // that named the claim, each as it is now, in the order of their first
+	Payments []rfq.Payment // that named the claim, each as it is now, in the order of their first record
 }
 
-// Claim returns a claim's history; false where it has never been heard of. It
-// reads the store and may be called from any goroutine. The errors are the
-// store's and ErrLayout.
+// Claim returns a claim's history; false if the desk has never had the claim. It
+// reads the store and may be called from any goroutine. Errors: ErrLayout, the
+// store's.
 func (d *Desk) Claim(id market.ClaimID) (*History, bool, error) {
 	var h History
 	lo := binary.BigEndian.AppendUint64([]byte{keyHistory}, uint64(id))
@@ -34,7 +34,7 @@ func (d *Desk) Claim(id market.ClaimID) (*History, bool, error) {
 			return fmt.Errorf("claim %d: %w", id, err)
 		case payment != nil:
 			h.setPayment(payment)
-		case len(h.States) == 0 || h.States[len(h.States)-1] != *claim: // a step taken again tells the claim again
+		case len(h.States) == 0 || h.States[len(h.States)-1] != *claim: // a repeated step repeats the record
 			h.States = appendBounded(h.States, *claim)
 		}
 		return nil
@@ -54,7 +54,7 @@ func historyEnd(id market.ClaimID) []byte {
 	return binary.BigEndian.AppendUint64([]byte{keyHistory}, uint64(id))
 }
 
-// pay notes a payment, which takes the place of its earlier record.
+// setPayment enters a payment's record in place of the earlier one.
 func (h *History) setPayment(p *rfq.Payment) {
 	for i := range h.Payments {
 		if h.Payments[i].Signature == p.Signature {
@@ -65,7 +65,7 @@ func (h *History) setPayment(p *rfq.Payment) {
 	h.Payments = appendBounded(h.Payments, *p)
 }
 
-// appendBounded appends v and lets the oldest go past MaxStates.
+// appendBounded appends v, and drops the oldest element beyond MaxStates.
 func appendBounded[T any](list []T, v T) []T {
 	if len(list) == MaxStates {
 		copy(list, list[1:])
@@ -74,17 +74,16 @@ func appendBounded[T any](list []T, v T) []T {
 	return append(list, v)
 }
 
-// archive writes one line of a claim's history: rec is the claim or a payment.
+// writeHistory adds a claim's or a payment's record to the claim's history.
 func (f *projector) writeHistory(id market.ClaimID, rec rfq.Record) {
 	f.scratch = appendEntry(f.scratch[:0], rec)
 	f.keyScratch = historyKey(f.keyScratch[:0], id, f.seq, f.record)
 	f.batch.Set(f.keyScratch, f.scratch)
 }
 
-// PaymentClaim returns the claim that a signature has been booked for, whatever
-// became of the money; false where it never was. It is told for as long as the
-// claim's history, and may be called from any goroutine. The errors are the
-// store's and ErrLayout.
+// PaymentClaim returns the claim that a payment's signature was booked for, whatever
+// became of the payment; false if it never was. The store keeps this as long as the
+// claim's history. Any goroutine. Errors: ErrLayout, the store's.
 func (d *Desk) PaymentClaim(signature [64]byte) (id market.ClaimID, ok bool, err error) {
 	lo := paymentKey(make([]byte, 0, paymentKeySize), &signature, 0)
 	hi := paymentKey(make([]byte, 0, paymentKeySize), &signature, math.MaxUint64)
@@ -98,28 +97,29 @@ func (d *Desk) PaymentClaim(signature [64]byte) (id market.ClaimID, ok bool, err
 	return id, ok, err
 }
 
-// index writes the claim of a payment. Every change of the payment writes it
-// again, under the Seq of its command, so that deleteHistoryAfter leaves the older one.
+// writePaymentClaim writes the claim of a payment. Every change of the payment writes
+// it again under the Seq of its command, so that deleteHistoryAfter leaves the older
+// one.
 func (f *projector) writePaymentClaim(p *rfq.Payment) {
 	f.keyScratch = paymentKey(f.keyScratch[:0], &p.Signature, f.seq)
 	f.scratch = appendPaymentClaim(f.scratch[:0], p.Claim)
 	f.batch.Set(f.keyScratch, f.scratch)
 }
 
-// deleteHistoryAfter takes out every line that a command after seq has written.
+// deleteHistoryAfter deletes what commands after seq have written.
 func (f *projector) deleteHistoryAfter(seq uint64) error {
-	for _, lines := range []struct {
+	for _, entries := range []struct {
 		kind        byte
 		size, seqAt int
 	}{
 		{keyHistory, historyKeySize, 1 + 8},
 		{keyPayment, paymentKeySize, 1 + 64},
 	} {
-		err := f.sweep(lines.kind, func(key, _ []byte) error {
-			if len(key) != lines.size {
+		err := f.sweep(entries.kind, func(key, _ []byte) error {
+			if len(key) != entries.size {
 				return fmt.Errorf("%w: key %x", ErrLayout, key)
 			}
-			if binary.BigEndian.Uint64(key[lines.seqAt:]) > seq {
+			if binary.BigEndian.Uint64(key[entries.seqAt:]) > seq {
 				f.batch.Delete(key)
 			}
 			return nil
