@@ -104,8 +104,8 @@ const (
 	BuildExpired BuildStage = 5
 )
 
-// String returns the word on the wire: "broadcast" and "finalized" are the
-// docs/specification.md C.5, the others our choice.
+// String returns the word on the wire: "broadcast" and "finalized" are those that
+// docs/specification.md C.5 has, the others are our choice.
 func (s BuildStage) String() string {
 	switch s {
 	case BuildOpen:

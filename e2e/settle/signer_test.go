@@ -188,7 +188,7 @@ func TestSignerProcess(t *testing.T) {
 	}
 	secret := keyNumbers(t, file)
 	for _, out := range []string{p.Out.String(), again.Out.String()} {
-		if strings.Contains(out, secret) || !strings.Contains(out, "signer_signed") {
+		if strings.Contains(out, secret) || !strings.Contains(out, "transaction signed") {
 			t.Errorf("printed %s", out)
 		}
 	}

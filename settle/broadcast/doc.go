@@ -1,75 +1,73 @@
-// Package broadcast gives signed transactions to the chain until their end: the
-// same bytes again and again, until a finalized block has them, or none ever can.
+// Package broadcast sends signed transactions until their end: the same bytes again and
+// again, until a finalized block has them or none ever can.
 //
-// What is at stake: after [Failed] and [Expired] the desk may sign another
-// transaction for the same claim. Said too early, both land, and the desk pays
-// twice. Said too late, somebody waits. So in doubt it waits.
+// After [Failed] and [Expired] the desk may sign another transaction for the same claim.
+// If the end is reported too early, both transactions land and the desk pays twice. If
+// it is reported too late, a client waits. So in doubt the tracker waits.
 //
-// Invariants:
-//  1. Only bytes that a store.Transaction has are sent. Nothing is ever changed in them.
-//  2. [Expired] is said only when enough nodes (Options.Quorum), and all that
-//     answer, each for itself: told that a block above the last one that the
-//     transaction can be in is finalized; then, as of that slot or later, with
-//     their whole history searched, did not know its signature; and have no
-//     transaction with its message among those that name the claim's reference.
-//     Where the desk pays the fee its signature is looked for there, and no other.
-//  3. [Failed] is said only when as many, and all that answer, have it failed in
-//     a finalized block. [Finalized] is said only when all that answer, one at
-//     least, have it in the same finalized block and not failed: the claim is
-//     settled by it. One that may have forgotten it does not count.
-//  4. What one node tells of heights moves only the moment at which all are asked.
-//  5. Each transaction has one end, which is told until that was taken. Whoever
-//     gives it to the tracker again, before or after, does no harm.
-//  6. Whatever the nodes do, every transaction ends once enough of them answer as
-//     nodes should; but for the limits below, which wait for a person.
+// # Invariants
+//
+//  1. Only bytes of a store.Transaction are sent, unchanged.
+//  2. [Expired] is reported only if at least Options.Quorum nodes, and all that answer,
+//     agree, each by itself: it has said that a block above the transaction's last valid
+//     height is finalized; then, as of that slot or later and with its whole history
+//     searched, it did not know the signature; and none of the transactions that it
+//     lists for the claim's reference has the message. If the desk pays the fee, only
+//     its own signature is looked for in that list.
+//  3. [Failed] is reported only if as many nodes, and all that answer, have the
+//     transaction failed in a finalized block. [Finalized] is reported only if all nodes
+//     that answer, at least one, have it in the same finalized block and not failed. A
+//     node that may have pruned it does not count.
+//  4. What a single node says of heights decides only when all nodes are asked.
+//  5. Each transaction has one end, which is reported until the callback has taken it.
+//     Tracking a transaction again, before or after its end, does no harm.
+//  6. Every transaction ends once enough nodes answer as nodes should, except at the
+//     limits below, which wait for a person.
 //
 // # Why the nodes must agree
 //
-// A node that lags tells an old height and does not know what is new: invariant 2
-// compares its own two answers. One that lies about its height, or has lost part
-// of its history, is outvoted: by default a majority of those configured must
-// agree. With one node configured its word is all there is; with two, both must
-// answer. The search by reference finds what no signature does: where the taker
-// pays the fee, he can sign the desk's message again with another signature, and
-// the transaction lands under that name.
+// A node that lags reports an old height and does not know new transactions: invariant 2
+// compares its own two answers. A node that lies about its height, or has lost part of
+// its history, is outvoted: by default a majority of the configured nodes must agree.
+// With one node its word is all there is; with two, both must answer. The search by
+// reference finds what no signature does: a taker who pays the fee can sign the desk's
+// message again with another signature, under which the transaction lands.
 //
 // # How it works
 //
 //	Track ─▶ fresh ─▶ senders ─▶ again after ResendEvery, until confirmed
 //	  │                                │
-//	  └──▶ looks, in batches of 256 every PollEvery ──▶ finalized, one node ▶ tellers ─▶ ended
+//	  └──▶ polls, in batches of 256 every PollEvery ──▶ finalized, one node ▶ reporters ─▶ ended
 //	            │ finalized, failed, or unknown and past its height   ▲
 //	            └──────────▶ examination: every node ─────────────────┘
 //
-// What is not seen yet is looked for every PollEvery, and every ResendEvery once
-// five seconds old. What is confirmed rests until its slot is finalized, or five
-// seconds have passed.
+// A transaction that no node has seen is polled every PollEvery, and every ResendEvery
+// once it is five seconds old. A confirmed one is polled when its slot is finalized, or
+// after five seconds.
 //
-// A [Missing] transaction is not looked for but by examinations: at its height, or,
-// where that is not known, every ResendEvery from the start, each of which bounds
-// the height by what the nodes tell of their newest blocks. It is found by its
-// message as soon as that is final.
+// A [Missing] transaction is only examined: at its height or, if that is unknown, every
+// ResendEvery from the start. Each of these examinations bounds the height by the nodes'
+// newest blocks. It is found by its message as soon as that is final.
 //
 // # Concurrency
 //
-// All methods may be called from any goroutine; none blocks but Run. One lock,
-// never held during a call of a node or of ended.
+// All methods may be called from any goroutine; only Run blocks. One lock, which is
+// never held during a call of a node or of the callback.
 //
 // # Cost
 //
-// Four queues by time, slot and height: a change costs the logarithm of their
-// length, a tick nothing for what is not due. Some five looks and one send a
-// transaction where the chain is well; with several nodes configured, one
-// examination before its end, of up to 256 at once. BenchmarkTracked tells the CPU
-// time. A tracker holds 1.5 MB, and about 2 kB a transaction under way. With none
-// under way it calls no node.
+// Four queues by time, slot and height: a change costs the logarithm of their length, a
+// tick costs nothing for what is not due. A transaction costs some five polls and one
+// send on a healthy chain; with several nodes, one examination before its end, of up to
+// 256 transactions at once. BenchmarkTracked has the CPU time. A tracker takes 1.5 MB,
+// and about 2 kB for each transaction. Without transactions it calls no node.
 //
 // # Limits
 //
-// MaxTracked, MaxHistory, MaxSending, MaxReporting. A transaction older than
-// HistoryFor expires only where the nodes have all blocks since: they forget, and
-// then know it as little as one that never landed. One whose fee the taker pays, or
-// whose bytes are lost, and whose reference is named more often than MaxHistory does
-// not expire by itself. [Tracker.Unresolved] lists who waits, and [Tracker.GiveUp]
-// forgets one on a person's word.
+// MaxTracked, MaxHistory, MaxSending, MaxReporting. A transaction older than HistoryFor
+// expires only if the nodes have all blocks since: a node prunes its history, and then
+// knows the transaction as little as one that never landed. A transaction whose fee the
+// taker pays, or whose bytes are lost, does not expire by itself if its reference is named
+// more often than MaxHistory. [Tracker.Unresolved] lists those that wait, and
+// [Tracker.GiveUp] forgets one on a person's word.
 package broadcast

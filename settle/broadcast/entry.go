@@ -10,63 +10,62 @@ import (
 	"blockdesk/settle/cosign"
 )
 
-// key names a transaction under way.
+// key identifies a tracked transaction.
 type key struct {
 	claim market.ClaimID
 	hash  solana.Hash
 }
 
-// entry is a transaction under way. Tracker.mu guards what changes; key, kind,
-// reference and since do not.
+// entry is a tracked transaction. Tracker.mu guards what changes; key, kind, reference
+// and since do not.
 type entry struct {
 	key
 	kind      cosign.Kind
 	reference solana.Address
 	since     time.Time
-	// madeAt is when it was signed or allowed, in nanoseconds of Unix time.
+	// madeAt is when it was signed or allowed, in Unix nanoseconds.
 	madeAt int64
 
 	// raw are the bytes and own is their signature; both are zero while only the
-	// message is known. signature is the one that is looked for: own, or the one
-	// under which a search has found the message.
+	// message is known. signature is the one to look for: own, or the one under which
+	// a search has found the message.
 	raw            []byte
 	own, signature solana.Signature
-	// named: own is the desk's, which never signs a message otherwise, so that it
-	// can land under no other name.
+	// deskPaysFee: own is the desk's, which never signs a message in another way, so
+	// the transaction can land under no other signature.
 	deskPaysFee bool
-	// lastValid is a bound by the nodes' words where it is guessed, 0 before the
-	// first.
+	// lastValid is a bound by the nodes' heights if it is guessed, 0 before the first
+	// guess.
 	lastValid        uint64
 	lastValidGuessed bool
 
 	sent int
-	// word is what looking meets, sendProblem what sending does.
+	// problem is of polls and examinations, sendProblem of sends.
 	problem, sendProblem string
 
 	level rpc.Commitment
 	slot  uint64
 	past  bool
-	// sending: it waits for a sender or has one. examining: the same of the
-	// examiner.
+	// sending: it waits for a sender or has one. examining: the same of the examiner.
 	sending, examining bool
-	// result is set when result.End is; pause is the one after the last failure
-	// to tell it.
+	// result is set if result.End is; pause is the one after the last failure to
+	// report it.
 	result Result
 	pause  time.Duration
 
 	index [queues]int // in each queue; 0 = not there
 }
 
-// The queues, and what they are ordered by.
+// The queues and their order.
 const (
-	bySend   = 0 // when to send again, or to tell again; Unix nanoseconds
-	byPoll   = 1 // when to look; Unix nanoseconds
+	bySend   = 0 // when to send or report again; Unix nanoseconds
+	byPoll   = 1 // when to poll; Unix nanoseconds
 	bySlot   = 2 // slot of its confirmed block
 	byHeight = 3 // last valid height
 	queues   = 4
 )
 
-// newQueues returns the queues by their numbers.
+// newQueues returns the queues in the order of their numbers.
 func newQueues() (all [queues]schedule.Queue[*entry]) {
 	for which := range all {
 		all[which] = schedule.New(func(e *entry) *int { return &e.index[which] })

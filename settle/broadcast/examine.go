@@ -10,7 +10,7 @@ import (
 	"blockdesk/internal/solana/tx"
 )
 
-// doubt has every node asked about an entry. The caller holds mu.
+// queueExamination has every node asked about an entry. The caller holds mu.
 func (t *Tracker) queueExamination(e *entry) {
 	if e.examining || e.result.End != 0 {
 		return
@@ -22,7 +22,7 @@ func (t *Tracker) queueExamination(e *entry) {
 	wake(t.examineWake)
 }
 
-// examineAll examines who is doubtful, until the context ends.
+// examineAll examines what is queued, until the context ends.
 func (t *Tracker) examineAll(ctx context.Context) {
 	for {
 		select {
@@ -36,7 +36,7 @@ func (t *Tracker) examineAll(ctx context.Context) {
 	}
 }
 
-// takeUnexamined takes a batch out.
+// takeUnexamined takes a batch from the queue.
 func (t *Tracker) takeUnexamined() []examination {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -45,7 +45,7 @@ func (t *Tracker) takeUnexamined() []examination {
 		e := t.unexamined[0]
 		t.unexamined[0], t.unexamined = nil, t.unexamined[1:]
 		if e.result.End != 0 {
-			continue // another look has found it
+			continue // a poll has found its end
 		}
 		old := t.now().Sub(time.Unix(0, e.madeAt)) > HistoryFor
 		batch = append(batch, examination{
@@ -56,8 +56,8 @@ func (t *Tracker) takeUnexamined() []examination {
 	return batch
 }
 
-// examine asks every node about a batch, and then about the references of those
-// that none knows by a signature.
+// examine asks every node about the signatures of a batch, and then about the
+// references of those that no node knows by a signature.
 func (t *Tracker) examine(ctx context.Context, batch []examination) {
 	var signatures []solana.Signature
 	for i := range batch {
@@ -86,7 +86,7 @@ func (t *Tracker) examine(ctx context.Context, batch []examination) {
 		}
 	}
 	e := each[search]{list: searches, most: maxSearching, do: func(ctx context.Context, s search) {
-		// What is not absent yet may be found, and that is all.
+		// A search can find the message, but not turn a wait into absence.
 		if v := t.search(ctx, s.examination, views, quorum); s.verdict.is == verdictAbsent {
 			s.verdict = v
 		}
@@ -95,13 +95,13 @@ func (t *Tracker) examine(ctx context.Context, batch []examination) {
 	e.Run(ctx)
 }
 
-// search is an exam whose reference is to be asked for, and its verdict so far.
+// search is an examination whose reference is to be searched, and its verdict so far.
 type search struct {
 	*examination
 	verdict verdict
 }
 
-// conclude enters a verdict, unless the entry has changed since the question.
+// applyVerdict enters a verdict, unless the entry has changed since the question.
 func (t *Tracker) applyVerdict(x *examination, v verdict) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -110,7 +110,7 @@ func (t *Tracker) applyVerdict(x *examination, v verdict) {
 	switch {
 	case e.result.End != 0:
 	case e.signature != x.signature || e.lastValidGuessed != x.lastValidGuessed:
-		t.pollIn(e, 0) // it was found, or came with its bytes
+		t.pollIn(e, 0) // it was found, or has got its bytes
 	case v.is == verdictFinalized:
 		t.end(e, Finalized, v.status.Slot, "")
 	case v.is == verdictFailed:
@@ -123,11 +123,11 @@ func (t *Tracker) applyVerdict(x *examination, v verdict) {
 	}
 }
 
-// search looks for the message among the transactions that name its reference:
-// verdictAbsent means that no node has it there either. One that is found is
-// looked for by its signature from now on. Of one that can have no other signature
-// nothing is read: strangers, who may name the reference as often as they pay for,
-// do not keep it from its end.
+// search looks for the message among the transactions that name its reference;
+// verdictAbsent means that no node has it there either. If it is found, its signature
+// is looked for from now on. If the desk pays the fee, no transaction is read, so that
+// strangers, who may name the reference as often as they pay for it, do not delay the
+// end.
 func (t *Tracker) search(ctx context.Context, x *examination, views []rpc.NodeStatuses, quorum int) verdict {
 	answered, asked := 0, map[solana.Signature]bool{}
 	for _, h := range t.node.SignaturesFromAll(ctx, x.reference, views, MaxHistory) {
@@ -166,13 +166,13 @@ func (t *Tracker) search(ctx context.Context, x *examination, views []rpc.NodeSt
 	return verdict{is: verdictAbsent}
 }
 
-// found enters the signature under which the message is on the chain.
+// setSignature enters the signature under which the message is on the chain.
 func (t *Tracker) setSignature(x *examination, sig solana.Signature) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if x.result.End == 0 {
 		x.entry.signature = sig
 		t.bySignature[sig] = x.entry
-		t.markPast(x.entry) // old ones are found by a search only
+		t.markPast(x.entry) // only a search finds old ones
 	}
 }

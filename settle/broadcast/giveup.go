@@ -8,9 +8,9 @@ import (
 	"blockdesk/settle/binding"
 )
 
-// stands reports whether an entry waits for a person: it is past its last block,
-// no node has it in a block, and what is in the way of saying so is not that nodes
-// are down or behind, but what they cannot tell. The caller holds mu.
+// outcomeUnknown reports whether an entry waits for a person: it is past its last
+// block, no node has it in a block, and the nodes answer but cannot tell whether it
+// has landed. The caller holds mu.
 func (t *Tracker) outcomeUnknown(e *entry) bool {
 	past := e.past || e.lastValid != 0 && t.stats.Position.Height > e.lastValid
 	if !past || e.level != 0 || e.result.End != 0 {
@@ -19,7 +19,8 @@ func (t *Tracker) outcomeUnknown(e *entry) bool {
 	return e.problem == ProblemTooOld || e.problem == ProblemHistoryLong || e.problem == ProblemUnread
 }
 
-// OutcomesUnknown counts what stands. It looks at all.
+// OutcomesUnknown counts the transactions whose State.OutcomeUnknown is set. It visits
+// all entries.
 func (t *Tracker) OutcomesUnknown() (n int) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -31,11 +32,10 @@ func (t *Tracker) OutcomesUnknown() (n int) {
 	return n
 }
 
-// GiveUp forgets a transaction that stands (State.OutcomeUnknown), on the word of a person
-// who has seen that it is not on the chain. Nothing is told of it; it is not sent
-// and not looked for any more. The caller answers for what comes of it: where the
-// word was wrong, the claim may be served twice. Errors: [ErrOutcomeKnown], and
-// nothing has changed then.
+// GiveUp forgets a transaction whose outcome is unknown (State.OutcomeUnknown), on the
+// word of a person who has seen that it is not on the chain. No end is reported, and
+// it is no longer sent or polled. If the person is wrong, the claim may be served
+// twice. Errors: [ErrOutcomeKnown], after which nothing has changed.
 func (t *Tracker) GiveUp(claim market.ClaimID, hash solana.Hash) (State, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -51,7 +51,7 @@ func (t *Tracker) GiveUp(claim market.ClaimID, hash solana.Hash) (State, error) 
 		t.stats.Past--
 	}
 	t.stats.GivenUp++
-	// Whoever has the entry in hand, or finds it in a channel, drops it by this.
+	// A worker that has the entry, or takes it from a channel, drops it by this.
 	e.result.End = Expired
 	t.forget(e)
 	return s, nil

@@ -5,31 +5,31 @@ import (
 	"blockdesk/internal/solana/rpc"
 )
 
-// exam is one entry under examination as it was when the nodes were asked: it may
-// be given its bytes meanwhile.
+// examination is an entry as it was when the nodes were asked. The entry may get its
+// bytes meanwhile.
 type examination struct {
 	*entry
 	signature        solana.Signature
 	lastValid        uint64
 	lastValidGuessed bool
 	deskPaysFee      bool
-	// at is the signature's place in the question, -1 without one.
+	// at is the signature's index in the question, -1 without one.
 	at int
-	// old: a node may have had it and forgotten it.
+	// old: a node may have pruned it.
 	old bool
 	// life is Options.BlockhashLife.
 	life uint64
 }
 
-// answered returns whether a view tells anything of it.
+// answered reports whether a node has answered about it.
 func (x *examination) answered(v *rpc.NodeStatuses) bool {
 	return v.Err == nil && x.at < len(v.Statuses)
 }
 
-// guess bounds the height of one whose blockhash is not known, by what the nodes
-// tell of their newest blocks. Each look gives a bound, since the transaction is
-// older than the look; so one that a node's lie has made too high is made good by
-// a later one.
+// guessLastValid bounds the last valid height of a transaction whose blockhash is
+// unknown by the nodes' newest blocks: the transaction is older than the question.
+// Each examination gives a bound and the lowest counts, which corrects a lie of a
+// node.
 func (x *examination) guessLastValid(views []rpc.NodeStatuses, quorum int) {
 	answered, tip := 0, uint64(0)
 	for i := range views {
@@ -43,7 +43,7 @@ func (x *examination) guessLastValid(views []rpc.NodeStatuses, quorum int) {
 	}
 }
 
-// forgotten reports whether a node may have had it and not have it any more.
+// mayHavePruned reports whether a node may have had it and pruned it.
 func (x *examination) mayHavePruned(v *rpc.NodeStatuses) bool {
 	switch {
 	case !x.old:
@@ -55,7 +55,7 @@ func (x *examination) mayHavePruned(v *rpc.NodeStatuses) bool {
 	return v.First+x.life+1 > x.lastValid
 }
 
-// verdict is what all views say of one transaction.
+// verdict is the nodes' common answer about a transaction.
 type verdict struct {
 	is      verdictKind
 	problem string     // of verdictWait
@@ -68,16 +68,16 @@ const (
 	verdictWait      verdictKind = 1
 	verdictFinalized verdictKind = 2
 	verdictFailed    verdictKind = 3
-	// verdictAbsent: it is in no block, and never will be, under this signature.
+	// verdictAbsent: it is in no block under this signature, and never will be.
 	verdictAbsent verdictKind = 4
 )
 
-// judge compares what all nodes say: invariants 2 and 3 of the package.
+// judge compares the nodes' answers: invariants 2 and 3 of the package.
 func (x *examination) judge(views []rpc.NodeStatuses, quorum int) verdict {
 	answered, finals, failed, absent, forgotten := 0, 0, 0, 0, 0
 	var final, failure rpc.Status
 	landing, apart := false, false
-	// denied is the newest slot as of which one does not know it.
+	// denied is the newest slot as of which a node does not know it.
 	denied := uint64(0)
 	for i := range views {
 		v := &views[i]

@@ -9,75 +9,76 @@ import (
 
 // Limits (our choice).
 const (
-	// MaxTracked bounds the transactions under way.
+	// MaxTracked bounds the tracked transactions.
 	MaxTracked = 1 << 16
-	// MaxHistory bounds how often a reference may be named on the chain for a
-	// search by it to be made.
+	// MaxHistory bounds the transactions that name a reference, beyond which it is not
+	// searched.
 	MaxHistory = 1000
-	// HistoryFor is how long any node is taken to have a transaction: those of
-	// the network keep some two days.
+	// HistoryFor is how long every node is assumed to keep a transaction: the
+	// network's nodes keep some two days.
 	HistoryFor = 12 * time.Hour
 	// maxWorkers bounds MaxSending and MaxReporting.
 	maxWorkers = 1024
 )
 
-// The pace of what no option sets (our choice).
+// Pauses without an option (our choice).
 const (
-	// freshFor is how long a transaction is looked for every PollEvery.
+	// freshFor is how long a transaction is polled every PollEvery.
 	freshFor = 5 * time.Second
-	// settlingEvery is how often a confirmed one is looked at whose slot is not
-	// finalized: a fork may have dropped it.
+	// settlingEvery is the pause between polls of a confirmed transaction whose slot
+	// is not finalized: a fork may have dropped it.
 	settlingEvery = 5 * time.Second
-	// The pause after ended has failed doubles from the first to the last.
+	// The pause after a failure of the callback doubles from the first to the last.
 	firstPause, lastPause = 100 * time.Millisecond, 10 * time.Second
 )
 
-// How many calls are made at a time.
+// Limits of concurrent calls.
 const (
 	maxPolling   = 4 // batches of statuses
 	maxSearching = 8 // histories by reference
 )
 
-// BlockhashLife is how many blocks a transaction can land after that of its
-// blockhash, by Agave: so it is on every public cluster.
+// BlockhashLife is the number of blocks after that of its blockhash in which a
+// transaction can land. It is Agave's, and so that of every public cluster.
 const BlockhashLife = 150
 
 // maxBlockhashLife bounds Options.BlockhashLife (our choice).
 const maxBlockhashLife = 100_000
 
-// tipMargin is added to the height that nodes tell of their newest block, for one
-// whose blockhash may be newer than they know (our choice).
+// tipMargin is added to the nodes' newest heights if a blockhash may be newer than
+// they know (our choice).
 const tipMargin = 151
 
 // Errors.
 var (
-	// ErrFull means that MaxTracked are under way.
-	ErrFull = errors.New("broadcast: full")
+	// ErrFull means that MaxTracked transactions are tracked.
+	ErrFull = errors.New("broadcast: too many tracked transactions")
 	// ErrOptions means options that cannot work.
 	ErrOptions = errors.New("broadcast: invalid options")
-	// ErrOutcomeKnown means a transaction that no person may end: it is not under
-	// way, or ends by itself.
-	ErrOutcomeKnown = errors.New("broadcast: not in doubt")
-	// ErrInvalid means a zero value, which is no transaction.
+	// ErrOutcomeKnown means a transaction that a person may not end: it is not
+	// tracked, or it ends by itself.
+	ErrOutcomeKnown = errors.New("broadcast: the outcome is not unknown")
+	// ErrInvalid means a zero value.
 	ErrInvalid = errors.New("broadcast: not a transaction")
 )
 
-// Options are the tracker's. Zero values take the defaults of [DefaultOptions].
+// Options are the tracker's options. Zero values take the defaults of
+// [DefaultOptions].
 type Options struct {
-	// ResendEvery is how long after a send that has not landed the same bytes are
-	// sent again.
+	// ResendEvery is the pause before the same bytes are sent again.
 	ResendEvery time.Duration
-	// PollEvery paces the rounds of looking.
+	// PollEvery is the pause between polls.
 	PollEvery time.Duration
-	// MaxSending bounds the sends under way, MaxReporting the calls of ended.
+	// MaxSending bounds the concurrent sends, MaxReporting the concurrent calls of the
+	// callback.
 	MaxSending, MaxReporting int
-	// Preflight has nodes simulate before they pass on; without it they do not:
-	// a transaction is simulated before the desk signs it.
+	// Preflight has nodes simulate a transaction before they forward it. The desk has
+	// simulated it before it signed.
 	Preflight bool
-	// Quorum is how many nodes must have answered, and agree, before a
-	// transaction counts as failed or expired; all that answer must agree in any
-	// case. 0 is the majority of those configured; with more than there are,
-	// nothing ever fails or expires. See the package doc.
+	// Quorum is the number of nodes that must have answered, and agree, before a
+	// transaction counts as failed or expired; all that answer must agree in any case.
+	// 0 is the majority of the configured nodes; with more than are configured nothing
+	// ever fails or expires. See the package documentation.
 	Quorum int
 	// BlockhashLife is how many blocks a blockhash lives. Only a local chain may let
 	// it live longer than [BlockhashLife], at most 100,000 blocks.
@@ -113,7 +114,7 @@ func (o *Options) Validate() error {
 	case o.ResendEvery < 0 || o.PollEvery < 0:
 		return fmt.Errorf("%w: a negative duration", ErrOptions)
 	case o.MaxSending < 0 || o.MaxSending > maxWorkers || o.MaxReporting < 0 || o.MaxReporting > maxWorkers:
-		return fmt.Errorf("%w: %d sending, %d telling: at most %d", ErrOptions, o.MaxSending, o.MaxReporting, maxWorkers)
+		return fmt.Errorf("%w: MaxSending %d, MaxReporting %d: must be 0 to %d", ErrOptions, o.MaxSending, o.MaxReporting, maxWorkers)
 	case o.BlockhashLife != 0 && (o.BlockhashLife < BlockhashLife || o.BlockhashLife > maxBlockhashLife):
 		return fmt.Errorf("%w: a blockhash lives %d blocks: %d to %d", ErrOptions, o.BlockhashLife, BlockhashLife, maxBlockhashLife)
 	case o.Quorum < 0:

@@ -8,8 +8,8 @@ import (
 	"blockdesk/internal/solana/rpc"
 )
 
-// Run works until the context ends, and returns nil when no call is under way any
-// more. It is to be called once.
+// Run sends, polls, examines and reports until ctx ends, and returns nil after the
+// last call has returned. It is called once.
 func (t *Tracker) Run(ctx context.Context) error {
 	var wg sync.WaitGroup
 	for range t.options.MaxSending {
@@ -33,14 +33,14 @@ func (t *Tracker) Run(ctx context.Context) error {
 	return nil
 }
 
-// each does something with all of a list, most at a time.
+// each calls do with every element of a list, at most most at the same time.
 type each[T any] struct {
 	list []T
 	most int
 	do   func(context.Context, T)
 }
 
-// Run returns when all is done.
+// Run returns after the last call.
 func (e *each[T]) Run(ctx context.Context) {
 	var wg sync.WaitGroup
 	next := make(chan T)
@@ -58,7 +58,7 @@ func (e *each[T]) Run(ctx context.Context) {
 	wg.Wait()
 }
 
-// pace hands over what is to be sent or told again when its time has come.
+// pace dispatches what is to be sent or reported again when it is due.
 func (t *Tracker) pace(ctx context.Context) {
 	timer := time.NewTimer(0)
 	defer timer.Stop()
@@ -73,7 +73,7 @@ func (t *Tracker) pace(ctx context.Context) {
 	}
 }
 
-// dispatchDue returns how long it is until the next is due.
+// dispatchDue dispatches what is due, and returns the time until the next entry is.
 func (t *Tracker) dispatchDue() time.Duration {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -88,10 +88,10 @@ func (t *Tracker) dispatchDue() time.Duration {
 	if _, due, ok := q.First(); ok {
 		return time.Duration(due - now)
 	}
-	return time.Hour // paced wakes it earlier
+	return time.Hour // dispatchWake wakes pace earlier
 }
 
-// sendAll sends what is handed over, the new ones first.
+// sendAll sends dispatched entries, new ones first.
 func (t *Tracker) sendAll(ctx context.Context) {
 	for ctx.Err() == nil {
 		var e *entry
@@ -109,7 +109,7 @@ func (t *Tracker) sendAll(ctx context.Context) {
 	}
 }
 
-// send gives an entry's bytes to a node, unless it has been seen meanwhile.
+// send sends an entry's bytes to a node, unless a poll has found it meanwhile.
 func (t *Tracker) send(ctx context.Context, e *entry) {
 	t.mu.Lock()
 	needed := e.sends()
@@ -142,7 +142,7 @@ func (t *Tracker) send(ctx context.Context, e *entry) {
 // sends reports whether an entry is to be sent. The caller holds the tracker's mu.
 func (e *entry) sends() bool { return e.raw != nil && e.result.End == 0 && e.level < rpc.Confirmed }
 
-// reportAll tells of what has ended.
+// reportAll reports ends to the callback.
 func (t *Tracker) reportAll(ctx context.Context) {
 	for {
 		select {
@@ -154,9 +154,9 @@ func (t *Tracker) reportAll(ctx context.Context) {
 	}
 }
 
-// tell calls ended, and forgets the entry when that has been taken.
+// reportEnd calls ended, and forgets the entry if ended has taken the result.
 func (t *Tracker) reportEnd(ctx context.Context, e *entry) {
-	// The result does not change any more.
+	// The result no longer changes.
 	err := t.ended(ctx, e.result)
 	t.mu.Lock()
 	defer t.mu.Unlock()

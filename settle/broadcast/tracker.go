@@ -17,17 +17,17 @@ import (
 	"blockdesk/settle/store"
 )
 
-// Node is the chain. *rpc.Client is one, and says what each call does. Any
-// goroutine may call it. Every call must end.
+// Node is the chain: *rpc.Client, which documents each call. Any goroutine may call
+// it. Every call must end.
 type Node interface {
 	Send(ctx context.Context, raw []byte, o rpc.SendOptions) (solana.Signature, error)
 	Statuses(ctx context.Context, list []solana.Signature, search bool) ([]rpc.Status, uint64, error)
 	Position(ctx context.Context, level rpc.Commitment) (rpc.Position, error)
 	Transaction(ctx context.Context, s solana.Signature, level rpc.Commitment) (*ledger.Confirmed, bool, error)
-	// Upstreams is how many nodes are configured.
+	// Upstreams returns the number of configured nodes.
 	Upstreams() int
-	// StatusesFromAll and SignaturesFromAll ask each node that is
-	// configured; their answers have one element for each, in the same order.
+	// StatusesFromAll and SignaturesFromAll ask each configured node; their results
+	// have one element for each node, in the same order.
 	StatusesFromAll(ctx context.Context, list []solana.Signature) ([]rpc.NodeStatuses, error)
 	SignaturesFromAll(ctx context.Context, a solana.Address, views []rpc.NodeStatuses, most int) []rpc.NodeHistory
 }
@@ -41,26 +41,26 @@ type Tracker struct {
 	mu          sync.Mutex
 	byKey       map[key]*entry
 	bySignature map[solana.Signature]*entry
-	// queues are by the numbers of bySend and the others.
+	// queues are indexed by bySend and the others.
 	queues [queues]schedule.Queue[*entry]
-	// doubtful wait for the examiner, in order.
+	// unexamined wait for the examiner, in order.
 	unexamined []*entry
 	stats      Stats
 
-	// fresh and again have what is to be sent now, the first of them for the
-	// first time, tells what has ended. Each has room for all; where those that
-	// ended long ago still fill it, bySend takes the rest.
+	// fresh and again have what is to be sent now, fresh for the first time; reports
+	// has what has ended. Each has room for MaxTracked entries; if it is full of
+	// entries that ended long ago, bySend takes the rest.
 	fresh, again, reports chan *entry
-	// paced and examined wake Run's goroutines: something may be due earlier
-	// than they think.
+	// dispatchWake and examineWake wake Run's goroutines: something may be due
+	// earlier.
 	dispatchWake, examineWake chan struct{}
 }
 
-// New makes a tracker. It calls no node; what it is given before Run waits.
+// New returns a tracker. It calls no node; what is tracked before Run waits.
 //
-// ended is told of each end, from several goroutines, and again with a growing
-// pause until it returns nil. Its context ends with Run's. After a restart, or
-// when a transaction is given again after its end, it is told again. Errors:
+// ended is called with each end, from several goroutines, and again with a growing
+// pause until it returns nil. Its context ends with Run's. After a restart, or if a
+// transaction is tracked again after its end, the end is reported again. Errors:
 // [ErrOptions].
 func New(o Options, node Node, ended func(context.Context, Result) error) (*Tracker, error) {
 	if err := o.Validate(); err != nil {
@@ -75,8 +75,8 @@ func New(o Options, node Node, ended func(context.Context, Result) error) (*Trac
 	return t, nil
 }
 
-// Track takes a kept transaction. The same one again changes nothing; one that
-// was awaited gets its bytes. Errors: [ErrFull], [ErrInvalid].
+// Track tracks a signed transaction. The same one again changes nothing; one that was
+// awaited gets its bytes. Errors: [ErrFull], [ErrInvalid].
 func (t *Tracker) Track(k store.Transaction) error {
 	if k.Claim() == 0 || len(k.Bytes()) == 0 {
 		return fmt.Errorf("%w: claim %s", ErrInvalid, binding.Memo(k.Claim()))
@@ -117,13 +117,13 @@ func deskPaysFee(k *store.Transaction) bool {
 	}
 	d, err := tx.Decode(k.Bytes())
 	if err == nil {
-		_, err = cosign.CheckAtomic(d.Signed, d.Message.FeePayer()) // of no other is it the shape
+		_, err = cosign.CheckAtomic(d.Signed, d.Message.FeePayer()) // it is the shape only with the desk as fee payer
 	}
 	return err == nil
 }
 
-// Await takes a transaction whose bytes are not there. The same one again, or one
-// that is tracked, changes nothing. Errors: [ErrFull], [ErrInvalid].
+// Await tracks a transaction whose bytes are lost. The same one again, or one that is
+// tracked, changes nothing. Errors: [ErrFull], [ErrInvalid].
 func (t *Tracker) Await(m Missing) error {
 	if m.Claim == 0 || m.Hash == (solana.Hash{}) || m.Reference == (solana.Address{}) {
 		return fmt.Errorf("%w: claim %s", ErrInvalid, binding.Memo(m.Claim))
@@ -139,14 +139,14 @@ func (t *Tracker) Await(m Missing) error {
 	}
 	t.stats.Missing++
 	if e.lastValidGuessed = m.LastValid == 0; e.lastValidGuessed {
-		t.queueExamination(e) // the nodes are asked how far they are
+		t.queueExamination(e) // to learn the heights of the nodes
 		return nil
 	}
 	t.queues[byHeight].Set(e, int64(min(m.LastValid, maxHeight)), 0)
 	return nil
 }
 
-// maxHeight is where heights stop being compared exactly: no chain gets there.
+// maxHeight is where heights are clamped: no chain gets there.
 const maxHeight = 1<<63 - 1
 
 // add enters a new entry. The caller holds mu.
@@ -159,7 +159,7 @@ func (t *Tracker) add(e *entry) error {
 	return nil
 }
 
-// forget drops an entry that nothing more is to be done for. The caller holds mu.
+// forget drops an entry that needs nothing more. The caller holds mu.
 func (t *Tracker) forget(e *entry) {
 	if e.raw == nil {
 		t.stats.Missing--
@@ -171,7 +171,7 @@ func (t *Tracker) forget(e *entry) {
 
 func (t *Tracker) now() time.Time { return t.options.Now() }
 
-// end enters how a transaction ended, and has it told. The caller holds mu.
+// end enters how a transaction ended, and has it reported. The caller holds mu.
 func (t *Tracker) end(e *entry, end End, slot uint64, failure string) {
 	if e.result.End != 0 {
 		return
@@ -206,7 +206,7 @@ func (t *Tracker) dispatch(e *entry, to chan *entry) {
 	}
 }
 
-// later has an entry sent or told after a pause. The caller holds mu.
+// later has an entry sent or reported after a pause. The caller holds mu.
 func (t *Tracker) later(e *entry, pause time.Duration) {
 	t.queues[bySend].Set(e, t.now().Add(pause).UnixNano(), 0)
 	wake(t.dispatchWake)
@@ -215,11 +215,11 @@ func (t *Tracker) later(e *entry, pause time.Duration) {
 func wake(c chan struct{}) {
 	select {
 	case c <- struct{}{}:
-	default: // it is awake, or will be
+	default: // a wake-up is pending
 	}
 }
 
-// State returns how far a transaction is. ok is false where it is not under way.
+// State returns the progress of a transaction; ok is false if it is not tracked.
 func (t *Tracker) State(sig solana.Signature) (s State, ok bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -230,9 +230,9 @@ func (t *Tracker) State(sig solana.Signature) (s State, ok bool) {
 	return t.stateOf(e), true
 }
 
-// Unresolved lists transactions that wait for all nodes to agree: finalized, or past
-// their last block, by some node's word, or of no known height. In no order, at most
-// limit. It looks at all.
+// Unresolved lists transactions whose end all nodes must agree on: finalized or past
+// their last block, by some node's word, or of unknown height. In no order, at most
+// limit. It visits all entries.
 func (t *Tracker) Unresolved(limit int) []State {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -248,7 +248,7 @@ func (t *Tracker) Unresolved(limit int) []State {
 	return list
 }
 
-// stateOf is an entry's state. The caller holds mu.
+// stateOf returns an entry's state. The caller holds mu.
 func (t *Tracker) stateOf(e *entry) State {
 	return State{
 		Claim: e.claim, Kind: e.kind, Hash: e.hash, Signature: e.signature, LastValid: e.lastValid, Since: e.since, Sent: e.sent, Problem: cmp.Or(e.problem, e.sendProblem),
@@ -256,7 +256,7 @@ func (t *Tracker) stateOf(e *entry) State {
 	}
 }
 
-// Stats counts.
+// Stats returns the counts.
 func (t *Tracker) Stats() Stats {
 	t.mu.Lock()
 	defer t.mu.Unlock()

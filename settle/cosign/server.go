@@ -178,7 +178,7 @@ func (s *Server) Run(ctx context.Context) error {
 			conns.Wait()
 			return s.Close()
 		case err != nil:
-			s.o.Logger.Warn("signer_accept_failed", "error", err)
+			s.o.Logger.Warn("signer accept failed", "error", err)
 			select {
 			case <-ctx.Done():
 			case <-time.After(acceptPause):
@@ -205,7 +205,7 @@ func (s *Server) serve(ctx context.Context, c net.Conn) {
 	c.SetDeadline(time.Now().Add(s.o.Timeout))
 	user, err := peerUser(c)
 	if err != nil || !slices.Contains(s.o.AllowUIDs, user) {
-		s.o.Logger.Warn("signer_peer_refused", "uid", user)
+		s.o.Logger.Warn("signer peer refused", "uid", user)
 		return
 	}
 	stop := context.AfterFunc(ctx, func() { c.SetReadDeadline(time.Unix(1, 0)) })
@@ -213,12 +213,12 @@ func (s *Server) serve(ctx context.Context, c net.Conn) {
 	stop()
 	switch {
 	case errors.Is(err, errFrame):
-		s.o.Logger.Warn("signer_frame_refused", "uid", user)
+		s.o.Logger.Warn("malformed signer request", "uid", user)
 		s.reply(c, refusalFrame(RefusalFrame))
 	case err == nil:
 		s.reply(c, s.answer(context.WithoutCancel(ctx), request))
 	case !errors.Is(err, io.EOF):
-		s.o.Logger.Warn("signer_request_cut", "uid", user, "error", err)
+		s.o.Logger.Warn("reading a signer request failed", "uid", user, "error", err)
 	}
 }
 
@@ -226,7 +226,7 @@ func (s *Server) serve(ctx context.Context, c net.Conn) {
 // signed can be asked for again.
 func (s *Server) reply(c net.Conn, f frame) {
 	if _, err := c.Write(f.append(nil)); err != nil {
-		s.o.Logger.Debug("signer_answer_not_taken", "error", err)
+		s.o.Logger.Debug("writing a signer answer failed", "error", err)
 	}
 }
 
@@ -254,21 +254,21 @@ func (s *Server) sign(ctx context.Context, kind Kind, raw []byte) (solana.Signat
 		if errors.Is(err, errSlots) {
 			refusal = RefusalSlots
 		}
-		s.o.Logger.Warn("signer_refused", "kind", kind.String(), "refusal", refusal.String(), "error", err)
+		s.o.Logger.Warn("signer refused", "kind", kind.String(), "refusal", refusal.String(), "error", err)
 		return solana.Signature{}, refusal
 	}
 	log := s.o.Logger.With("claim", binding.Memo(d.Claim), "kind", kind.String(), "message", d.hash.String())
 	e := entry{claim: d.Claim, kind: d.Kind, at: s.o.Now().UnixNano(), hash: d.hash}
 	if refusal := s.record.admit(&e); refusal != 0 {
-		log.Warn("signer_refused", "refusal", refusal.String())
+		log.Warn("signer refused", "refusal", refusal.String())
 		return solana.Signature{}, refusal
 	}
 	signature, err := s.o.Signer.Sign(ctx, Job{d})
 	if err != nil {
-		log.Error("signer_key_failed", "error", err)
+		log.Error("signer key failed", "error", err)
 		return solana.Signature{}, RefusalKey
 	}
-	log.Info("signer_signed")
+	log.Info("transaction signed")
 	return signature, 0
 }
 

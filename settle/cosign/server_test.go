@@ -113,7 +113,7 @@ func TestSignerProcess(t *testing.T) {
 			if got := signedBy(t, authorized(t, b), signer); !bytes.Equal(got.Bytes(), want) {
 				t.Error("other bytes after the restart")
 			}
-			if text := s.log.String(); !strings.Contains(text, "signer_signed") || !strings.Contains(text, "claim=C") {
+			if text := s.log.String(); !strings.Contains(text, "transaction signed") || !strings.Contains(text, "claim=C") {
 				t.Errorf("the log: %s", text)
 			}
 		})

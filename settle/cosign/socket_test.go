@@ -166,7 +166,7 @@ func TestWrongUser(t *testing.T) {
 	if _, err := Dial(s.path, SocketOptions{}); !errors.Is(err, ErrUnavailable) {
 		t.Errorf("dialled: %v", err)
 	}
-	if text := s.log.String(); !strings.Contains(text, "signer_peer_refused") {
+	if text := s.log.String(); !strings.Contains(text, "signer peer refused") {
 		t.Errorf("the log: %s", text)
 	}
 	s.stop()

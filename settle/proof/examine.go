@@ -19,23 +19,24 @@ import (
 	"blockdesk/settle/store"
 )
 
-// unknownClaim is the word of a stray that names a claim that nobody knows.
+// unknownClaim is the reason of a payment that names a claim that the desk does not
+// know.
 var unknownClaim = payment.Reason(event.ReasonUnknownClaim.String())
 
-// sight is what a final transaction did to all that is ours.
+// effects are what a finalized transaction did to our accounts.
 type effects struct {
 	*ledger.Confirmed
-	// facts by the places of the options.
+	// facts has an element for each of Prover.destinations.
 	facts []*payment.Facts
-	// foreign: we gained of a mint that is no rail's.
+	// foreign: we gained tokens of a mint that is no rail's.
 	foreign bool
-	// spilled are lamports that were sent to the token accounts to be paid. They
-	// pay nothing, and the operator can get them back.
+	// strandedLamports were sent to our token accounts. They pay nothing, and the
+	// operator can recover them.
 	strandedLamports market.Amount
 }
 
-// examine reads a transaction from the chain, by all nodes that answer, and deals
-// with what it is.
+// examine reads a transaction from all nodes that answer, and books or stores what it
+// brought.
 func (p *Prover) examine(ctx context.Context, l lookup) (finding, error) {
 	p.counts.reads.Add(1)
 	c, found, err := p.node.TransactionFromAll(ctx, l.signature, rpc.Finalized)
@@ -66,11 +67,10 @@ func (p *Prover) examine(ctx context.Context, l lookup) (finding, error) {
 	return f, nil
 }
 
-// authentic checks that the answer is of that transaction, and that everybody who
-// had to sign its bytes did: a node can hide a payment, or lie about balances, but
-// cannot put words into a wallet's mouth. The chain has verified the signatures,
-// more strictly than is done here: this is about the node. A verifier stricter than
-// the chain's would leave payments without an answer.
+// verifySignatures checks that the answer is of transaction s, and that every signer
+// has signed its bytes: a node can hide a payment, or lie about balances, but cannot
+// act for a wallet. The chain has verified the signatures more strictly; a verifier
+// stricter than the chain's would leave payments without an answer.
 func verifySignatures(c *ledger.Confirmed, s solana.Signature) error {
 	if c.Signature() != s {
 		return fmt.Errorf("%w: it is of transaction %s", ErrAnswer, c.Signature())
@@ -83,7 +83,7 @@ func verifySignatures(c *ledger.Confirmed, s solana.Signature) error {
 	return nil
 }
 
-// survey takes the facts of every place to be paid.
+// effectsOf extracts what a transaction did.
 func (p *Prover) effectsOf(c *ledger.Confirmed) (*effects, error) {
 	s := &effects{Confirmed: c, facts: make([]*payment.Facts, len(p.destinations))}
 	for i := range p.destinations {
@@ -104,10 +104,10 @@ func (p *Prover) effectsOf(c *ledger.Confirmed) (*effects, error) {
 	return s, nil
 }
 
-// told checks that an answer tells what a token account to be paid holds in the
-// end, if it is there: a node that left it out would have us refuse what was paid.
-// What it held before is for package payment to miss. Balances are recorded where a
-// token program is part of the transaction, and only there.
+// checkBalanceReported checks that an answer has the final balance of the token
+// account to be paid, if the account exists: without it a payment would be refused.
+// Package payment checks the balance before. The chain records balances only if a
+// token program is part of the transaction.
 func checkBalanceReported(c *ledger.Confirmed, t *payment.Target) error {
 	at := slices.Index(c.Keys, t.PayTo)
 	if at < 0 || t.Rail == market.RailSOL || !slices.ContainsFunc(c.Keys, solana.IsTokenProgram) {
@@ -119,7 +119,7 @@ func checkBalanceReported(c *ledger.Confirmed, t *payment.Target) error {
 	return nil
 }
 
-// gainedForeign reports whether our wallets together gained of any mint that is
+// gainedForeign reports whether our wallets together gained tokens of a mint that is
 // no rail's.
 func (p *Prover) gainedForeign(c *ledger.Confirmed) bool {
 	ours := func(b *ledger.TokenBalance) bool {
@@ -127,7 +127,7 @@ func (p *Prover) gainedForeign(c *ledger.Confirmed) bool {
 			return x.target.Mint == b.Mint && x.target.Program == b.Program
 		})
 	}
-	// Such mints have what supply they like: the sums may need 128 bits.
+	// Such mints have any supply: the sums may need 128 bits.
 	sum := func(list []ledger.TokenBalance, mint solana.Address) (hi, lo uint64) {
 		for i := range list {
 			if b := &list[i]; b.Mint == mint && ours(b) {
@@ -148,7 +148,7 @@ func (p *Prover) gainedForeign(c *ledger.Confirmed) bool {
 	})
 }
 
-// named returns the claims that a transaction names, each once: by a memo that is
+// claims returns the claims that a transaction names, each once: by a memo that is
 // nothing else, or by an account that is a reference.
 func (s *effects) claims() (list []market.ClaimID) {
 	add := func(id market.ClaimID, ok bool) {
@@ -165,7 +165,7 @@ func (s *effects) claims() (list []market.ClaimID) {
 	return list
 }
 
-// deal finds the claim, and books or keeps what came for it.
+// process finds the claim, and books or stores what came for it.
 func (p *Prover) process(ctx context.Context, s *effects, key rfq.IdempotencyKey) (finding, error) {
 	list := s.claims()
 	var claim *rfq.Claim
@@ -192,9 +192,9 @@ func (p *Prover) process(ctx context.Context, s *effects, key rfq.IdempotencyKey
 	return p.decide(s, claim, key)
 }
 
-// signed deals with what one of ours has signed. An atomic settlement that the desk
-// does not count is kept for a person, as it is after a restore of an old backup;
-// what else we move is the operator's matter.
+// signedByUs handles a transaction that one of our wallets has signed. An atomic
+// settlement that the desk does not count, as after the restore of an old backup, is
+// stored for a person; any other transfer of ours is the operator's business.
 func (p *Prover) signedByUs(s *effects, list []market.ClaimID, claim *rfq.Claim) (finding, error) {
 	f := refusal(nil, payment.MissingReference)
 	if claim != nil {
@@ -212,14 +212,14 @@ func (p *Prover) signedByUs(s *effects, list []market.ClaimID, claim *rfq.Claim)
 	})
 }
 
-// decide holds the transaction against the terms of the claim that it names.
+// decide compares the transaction with the terms of the claim that it names.
 func (p *Prover) decide(s *effects, c *rfq.Claim, key rfq.IdempotencyKey) (finding, error) {
 	at := slices.IndexFunc(p.destinations, func(x destination) bool { return x.rail == c.Terms.Rail && x.wallet == c.Terms.PayTo })
 	switch {
 	case at < 0:
 		return finding{}, fmt.Errorf("%w: claim %s, %s", ErrWallet, binding.Memo(c.ID), solana.Text(c.Terms.PayTo))
 	case s.BlockTime <= 0:
-		// A block has a time. This node does not know it; another one may.
+		// Every block has a time. This node does not know it; another may.
 		return finding{}, fmt.Errorf("%w: no block time", ErrAnswer)
 	}
 	facts := s.facts[at]
@@ -247,16 +247,15 @@ func (p *Prover) decide(s *effects, c *rfq.Claim, key rfq.IdempotencyKey) (findi
 	return p.book(s, &book, key)
 }
 
-// stray refuses a transaction, and keeps what it brought us, if anything, for a
-// person to look at.
+// refuseUnmatched refuses a transaction, and stores what it brought us, if anything.
 func (p *Prover) refuseUnmatched(s *effects, id market.ClaimID, c *rfq.Claim, why payment.Reason) (finding, error) {
 	f := refusal(c, why)
 	return f, p.addUnbooked(s, id, nil, why, c != nil)
 }
 
-// keep gives to the strays what came beside a credit, or all where there is none;
-// tokens of no rail only if foreign says so. One signature is one stray: of several
-// rails the first one is told.
+// addUnbooked stores what came beside a credit, or everything if there is none; tokens
+// of no rail only if foreign is set. One signature has one entry: of several rails it
+// has the first.
 func (p *Prover) addUnbooked(s *effects, id market.ClaimID, booked *credit, why payment.Reason, foreign bool) error {
 	x := store.UnmatchedPayment{Signature: s.Signature(), Reason: string(why), Slot: s.Slot, SeenAt: p.options.Now().UnixNano(), Claim: id}
 	dust := false
@@ -289,7 +288,7 @@ func (p *Prover) addUnbooked(s *effects, id market.ClaimID, booked *credit, why 
 		if err := p.addUnmatched(&x); !errors.Is(err, store.ErrFull) {
 			return err
 		}
-		// Tokens that are worth what somebody says must not stop the watch.
+		// Worthless tokens must not stop the watch.
 		p.counts.dust.Add(1)
 	}
 	return nil

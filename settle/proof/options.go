@@ -18,14 +18,14 @@ import (
 const (
 	// MaxWallets bounds a rail's treasury wallets, and our other wallets.
 	MaxWallets = 8
-	// MaxReaders bounds how many transactions the watch reads at once.
+	// MaxReaders bounds the transactions that the watch of an account reads at once.
 	MaxReaders = 64
-	// MaxAhead bounds the signatures of one account that the watch remembers
-	// beyond its cursor: 64 bytes and an entry of a map each. It also bounds what
-	// is read of a long history at once.
+	// MaxAhead bounds the signatures of one account that the watch remembers beyond
+	// its cursor: 64 bytes and a map entry each. It also bounds what is read of a long
+	// history at once.
 	MaxAhead = 1 << 16
-	// MaxPages bounds the pages of one list of signatures: a node that lists in
-	// circles is found out.
+	// MaxPages bounds the pages of one list of signatures, which a lying node may not
+	// end.
 	MaxPages = 1 << 12
 )
 
@@ -36,14 +36,14 @@ var ErrOptions = errors.New("proof: invalid options")
 type Rail struct {
 	// Mint is the rail's mint; the zero value for SOL.
 	Mint token.Checked
-	// Treasury are the wallets that claims name to be paid: the policy's of today,
-	// and those of every claim whose payment may still come. Tokens are paid to
-	// their associated accounts. None: the rail is not served, and what comes over
-	// it is not noticed.
+	// Treasury are the wallets that claims name to be paid: the policy's, and those of
+	// every claim whose payment may still come. Tokens are paid to their associated
+	// accounts. None: the rail is not served, and payments over it are not noticed.
 	Treasury []solana.Address
-	// Dust is the amount below which money is not booked and not kept as stray,
-	// only counted, so that a flood of it cannot fill the desk's lists: a stranger
-	// pays it to us, beside the fee. In atoms; 0 (the default) books every atom.
+	// Dust is the amount below which a payment is neither booked nor stored as
+	// unmatched, only counted, so that a flood of such payments cannot fill the lists:
+	// a sender pays it to us, beside the fee. In atoms; 0 (the default) books every
+	// atom.
 	Dust market.Amount
 }
 
@@ -52,36 +52,37 @@ type Rail struct {
 type Options struct {
 	// Rails by [market.Rail]; at least one is served.
 	Rails [market.RailCount]Rail
-	// Wallets are our other wallets: the desk's. What moves between ours is no
-	// payment, and what one of ours has signed neither.
+	// Wallets are our other wallets: the desk's. A transfer between our wallets is no
+	// payment, nor is what one of ours has signed.
 	Wallets []solana.Address
-	// ClockTolerance is how far the chain's clock may be behind ours: a payment
-	// in a block so much older than its claim is still taken. Default 5 min, at
-	// most 1 h. A claim's id is random and told when it is made, so nothing that
-	// names a claim is older; this is the second lock on that door.
+	// ClockTolerance is how far the chain's clock may be behind ours: a payment in a
+	// block that is older than its claim by so much is still taken. Default 5 min, at
+	// most 1 h. A claim's id is random and secret until the claim is made, so no older
+	// transaction can name it; this is a second check.
 	ClockTolerance time.Duration
-	// Retry is when to ask again for a payment that is not final. Default 2 s.
+	// Retry is the pause before a client asks again about a payment that is not final.
+	// Default 2 s.
 	Retry time.Duration
-	// MaxReading bounds the transactions that Verify and the watch look at at
-	// once; past it: [ErrBusy]. Default 256.
+	// MaxReading bounds the transactions that Verify and the watch examine at once;
+	// beyond it: [ErrBusy]. Default 256.
 	MaxReading int
-	// WatchEvery paces the watch. Default 2 s.
+	// WatchEvery is the pause between rounds of the watch. Default 2 s.
 	WatchEvery time.Duration
-	// Readers is how many transactions the watch reads at once, 1 to MaxReaders.
-	// Default 8.
+	// Readers is the number of transactions that the watch of an account reads at
+	// once, 1 to MaxReaders. Default 8.
 	Readers int
-	// Since is when the desk began to name the accounts to be paid: of one that was
-	// never watched before, what is in older blocks is history and not looked at.
-	// Default: now. Whoever makes a new Prover in mid-life says when the first began.
+	// Since is when the desk began to be paid to these accounts: for an account
+	// without a stored cursor, older blocks are history and not examined. Default:
+	// now. A Prover that replaces an earlier one needs the time of the first.
 	Since time.Time
-	// Rewind has the watch begin at Since in any case, over a stored cursor too: the
-	// desk has lost what it was told since.
+	// Rewind has the watch begin at Since even if a cursor is stored: the desk has
+	// lost what was booked since.
 	Rewind bool
-	// Linger is how long the watch's cursor stays behind what has been looked at:
+	// CursorDelay is how long the watch's cursor stays behind what has been examined:
 	// a node may list a transaction late, behind newer ones. Default 15 s.
 	CursorDelay time.Duration
-	// GiveUpAfter is how long the watch tries what no node answers sensibly, before
-	// it leaves that to a person. Default 10 min.
+	// GiveUpAfter is how long the watch retries a transaction that no node answers
+	// usably, before it stores it for a person. Default 10 min.
 	GiveUpAfter time.Duration
 	// Now is the clock. Default time.Now.
 	Now func() time.Time
@@ -89,7 +90,6 @@ type Options struct {
 	Logger *slog.Logger
 }
 
-// withDefaults fills what is zero.
 func (o Options) withDefaults() Options {
 	o.ClockTolerance = cmp.Or(o.ClockTolerance, 5*time.Minute)
 	o.Retry = cmp.Or(o.Retry, 2*time.Second)
@@ -175,15 +175,15 @@ func (o *Options) ours() (list []solana.Address) {
 	return list
 }
 
-// place is an account to be paid.
+// destination is an account to be paid.
 type destination struct {
 	rail   market.Rail
 	wallet solana.Address
 	target payment.Target
 }
 
-// places derives every account to be paid, those of one rail together, in the
-// order of the options.
+// destinations derives every account to be paid, grouped by rail, in the order of the
+// options.
 func (o *Options) destinations() (list []destination, err error) {
 	ours := o.ours()
 	for rail := range o.Rails {

@@ -16,19 +16,19 @@ type finding struct {
 	pending  bool
 	refused  event.Reason
 	mismatch string
-	// claim is what the transaction names, nil where it names none, several, or
+	// claim is the one that the transaction names; nil if it names none, several, or
 	// one that the desk does not know.
 	claim *rfq.Claim
-	// payment is as the desk has booked it. Of our own atomic transaction, which
-	// it has not booked, it is made of the claim.
+	// payment is the desk's record. Our own atomic transaction is not booked as a
+	// payment: for it the record is made from the claim.
 	payment  *rfq.Payment
 	replayed bool
-	// over: our own atomic transaction, of a claim that has ended otherwise or that
-	// the desk does not know. unseen: and no node has it as final.
+	// ended: our own atomic transaction, of a claim that has ended otherwise or that
+	// the desk does not know. notFinal: and no node has it as final.
 	ended, notFinal bool
 }
 
-// refusal is the finding of a transaction that the desk books for nothing.
+// refusal returns the finding of a transaction that is not booked.
 func refusal(c *rfq.Claim, why payment.Reason) finding {
 	if why == unknownClaim {
 		return finding{refused: event.ReasonUnknownClaim}
@@ -36,8 +36,8 @@ func refusal(c *rfq.Claim, why payment.Reason) finding {
 	return finding{claim: c, refused: event.ReasonPaymentMismatch, mismatch: string(why)}
 }
 
-// recorded answers without the chain: for what the desk has booked, and for what
-// is our own.
+// recorded answers without the chain for what the desk has booked, and for our own
+// transactions.
 func (p *Prover) recorded(s solana.Signature) (f finding, ok bool, err error) {
 	id, ok, err := p.desk.PaymentClaim(s)
 	if err != nil {
@@ -53,7 +53,7 @@ func (p *Prover) recorded(s solana.Signature) (f finding, ok bool, err error) {
 				return bookedPayment(&h.Claim, &h.Payments[at]), true, nil
 			}
 		}
-		// So many payments came after it that it is not told any more. What the
+		// More payments than a History has came after it. What the
 		// chain says leads to the same record.
 		return f, false, nil
 	}
@@ -73,7 +73,8 @@ func (p *Prover) recorded(s solana.Signature) (f finding, ok bool, err error) {
 	return ownTransaction(s, &h.Claim), true, nil
 }
 
-// settled makes the finding of a payment that the desk has booked, as it is now.
+// bookedPayment returns the finding of a payment that the desk has booked, as it is
+// now.
 func bookedPayment(c *rfq.Claim, x *rfq.Payment) finding {
 	f := finding{claim: c, payment: x}
 	if x.State == rfq.PaymentApplied {
@@ -89,8 +90,8 @@ func bookedPayment(c *rfq.Claim, x *rfq.Payment) finding {
 	return f
 }
 
-// own makes the finding of a transaction that the desk itself has signed. The
-// claim's state tells what became of it; it is never booked as a payment.
+// ownTransaction returns the finding of a transaction that the desk has signed. The
+// claim's state says how it ended; it is never booked as a payment.
 func ownTransaction(s solana.Signature, c *rfq.Claim) finding {
 	if c.Mode != rfq.Atomic { // a delivery pays us nothing
 		return refusal(c, payment.WrongDestination)
@@ -107,7 +108,7 @@ func ownTransaction(s solana.Signature, c *rfq.Claim) finding {
 	}
 }
 
-// credit is what a transaction brought a claim.
+// credit is what a transaction paid for a claim.
 type credit struct {
 	claim  *rfq.Claim
 	rail   market.Rail
@@ -115,10 +116,10 @@ type credit struct {
 	payer  solana.Address
 }
 
-// book has the desk take a credit, and keeps what came beside it.
+// book has the desk book a credit, and stores what came beside it.
 func (p *Prover) book(s *effects, x *credit, key rfq.IdempotencyKey) (finding, error) {
 	id := x.claim.ID
-	// First: once the desk has booked the signature nobody looks at it again.
+	// First, because a signature that the desk has booked is not examined again.
 	if err := p.addUnbooked(s, id, x, payment.WrongDestination, false); err != nil {
 		return finding{}, err
 	}
@@ -129,20 +130,20 @@ func (p *Prover) book(s *effects, x *credit, key rfq.IdempotencyKey) (finding, e
 		return finding{}, err
 	}
 	switch {
-	case o.Reason == event.ReasonUnknownClaim: // it is so old that only its history is left
+	case o.Reason == event.ReasonUnknownClaim: // so old that only its history is left
 		f, err := p.refuseUnmatched(s, id, nil, unknownClaim)
 		f.replayed = o.Replayed
 		return f, err
 	case o.Reason == event.ReasonPaymentUsed || o.Reason == event.ReasonDeskFull:
 		return finding{claim: x.claim, refused: o.Reason, replayed: o.Replayed}, nil
 	case o.Reason != event.ReasonNone:
-		return finding{}, fmt.Errorf("%w: the desk refuses it: %s", ErrAnswer, o.Reason)
+		return finding{}, fmt.Errorf("%w: the desk refuses the payment: %s", ErrAnswer, o.Reason)
 	case o.Payment == nil || o.Payment.Claim != id || o.Payment.Signature != s.Signature():
-		return finding{}, fmt.Errorf("%w: the desk told of another payment", ErrAnswer)
+		return finding{}, fmt.Errorf("%w: the desk returned another payment", ErrAnswer)
 	}
 	p.counts.booked.Add(1)
 	c := o.Claim
-	if c == nil || c.ID != id { // nothing of the claim has changed by it
+	if c == nil || c.ID != id { // it has not changed the claim
 		h, known, err := p.desk.Claim(id)
 		if err != nil {
 			return finding{}, err

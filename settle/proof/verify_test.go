@@ -412,8 +412,8 @@ func TestBusy(t *testing.T) {
 	if _, err := x.Verify(t.Context(), &desk.PaymentProof{Signature: solana.Signature{most}}); err != nil {
 		t.Errorf("afterwards: %v", err)
 	}
-	if len(x.lookups.under) != 0 {
-		t.Errorf("%d looks are left", len(x.lookups.under))
+	if len(x.lookups.running) != 0 {
+		t.Errorf("%d looks are left", len(x.lookups.running))
 	}
 }
 

@@ -17,57 +17,58 @@ import (
 	"blockdesk/settle/store"
 )
 
-// Unreadable is the reason of a stray of which no node has given an answer that
-// can be read: nothing of its amount is known.
+// Unreadable is the reason of an unmatched payment about which no node has given a
+// usable answer: its amount is unknown.
 const Unreadable = "unreadable"
 
-// clockAhead is how many seconds the chain's clock may be ahead of ours for the
-// watch to know history as such. Within them nobody takes a claim and pays it.
+// clockAhead is how many seconds the chain's clock may be ahead of ours without the
+// watch taking a payment for history. A claim is not taken and paid within so short a
+// time.
 const clockAhead = 2
 
-// Reasons for which the watch tries a transaction again.
+// Why the watch tries a transaction again.
 var (
 	errNotFinal = errors.New("listed as final, and not found")
 	errDeskFull = errors.New("the desk has no room for it")
 	errCursor   = errors.New("no node knows the transaction at the cursor")
 )
 
-// account is one that the watch follows. Its history is a list from old to new:
+// account is an account that the watch follows. Its history is a list from old to new:
 //
-//	… looked at | cursor | looked at, some not to an end | not listed yet
+//	… examined | cursor | examined, some to be retried | not listed yet
 //
-// The cursor is durable. What is after it is looked at again after a restart,
-// which changes nothing: a signature is booked once.
+// The cursor is durable. What is after it is examined again after a restart, which
+// changes nothing, because a signature is booked once.
 type account struct {
 	address solana.Address
-	// since is Options.Since in seconds of the chain's Unix time. Where no cursor is
-	// stored, what is in blocks up to then is not looked at: it is history, and no
-	// claim is paid in it. history says so.
+	// since is Options.Since in seconds of the chain's Unix time. history: no cursor
+	// was stored, and blocks up to since are not examined, because no claim is paid in
+	// them.
 	since   int64
 	history bool
 	placed  bool
 	cursor  solana.Signature
-	// floor is the cursor's slot, 0 if not known. What is listed below it is from
-	// a node that does not know the cursor.
+	// floor is the cursor's slot, 0 if unknown. A node that lists older slots does not
+	// know the cursor.
 	floor uint64
-	// done are the signatures after the cursor that are through; failed those that
-	// are not, with the time of their first failure.
+	// done are the signatures after the cursor that are finished, failed those to be
+	// retried, with the time of their first failure.
 	done   map[solana.Signature]finishedAt
 	failed map[solana.Signature]time.Time
-	// lost is since when the cursor cannot be found.
+	// cursorMissingSince is since when no node has the cursor's transaction.
 	cursorMissingSince time.Time
 }
 
-// passed is when a transaction was through, and its slot.
+// finishedAt is when a transaction was finished, and its slot.
 type finishedAt struct {
 	at   time.Time
 	slot uint64
 }
 
-// Run watches every account that is paid until the context ends, and looks at
-// each finalized transaction that names one as Verify does: so money that nobody
-// reports is booked, or kept as stray. A node that fails delays it; see
-// [Prover.Stats]. It must run once only at a time.
+// Run watches every account to be paid until the context ends, and examines each
+// finalized transaction that names it as Verify does: a payment that no client reports
+// is booked, or stored as unmatched. A failing node delays it; see [Prover.Stats].
+// Only one Run at a time.
 func (p *Prover) Run(ctx context.Context) error {
 	since := p.options.Since.Unix() + clockAhead
 	var group errgroup.Group
@@ -92,7 +93,7 @@ func (p *Prover) Run(ctx context.Context) error {
 	return group.Wait()
 }
 
-// report enters how a round of account i ended.
+// report records how a round of account i ended.
 func (p *Prover) report(ctx context.Context, i int, a *account, err error) {
 	if ctx.Err() != nil {
 		return
@@ -106,12 +107,12 @@ func (p *Prover) report(ctx context.Context, i int, a *account, err error) {
 		w.RoundAt = p.options.Now().UnixNano()
 	}
 	if text != w.Error {
-		p.options.Logger.Warn("treasury_watch", "account", solana.Text(a.address), "error", text, "waiting", len(a.failed))
+		p.options.Logger.Warn("treasury watch error changed", "account", solana.Text(a.address), "error", text, "waiting", len(a.failed))
 	}
 	w.Error, w.Waiting = text, len(a.failed)
 }
 
-// follow brings one account up to date, as far as the node and the desk let it.
+// follow examines what is new of one account, as far as the nodes and the desk allow.
 func (p *Prover) follow(ctx context.Context, a *account) error {
 	if !a.placed {
 		if err := p.placeCursor(ctx, a); err != nil {
@@ -126,9 +127,9 @@ func (p *Prover) follow(ctx context.Context, a *account) error {
 	return errors.Join(err, p.advance(a, list))
 }
 
-// place finds where to begin: at the stored cursor; the first time, after what is
-// old, so that no history is taken for money that came. So it does where it is to
-// rewind; the cursor that is stored then stays until the chain has answered.
+// placeCursor finds where to begin: at the stored cursor, or without one after the
+// history, which holds no payments of ours. With Options.Rewind it ignores the stored
+// cursor; that cursor stays until the chain has answered.
 func (p *Prover) placeCursor(ctx context.Context, a *account) error {
 	cursor, ok, err := p.store.Cursor(a.address)
 	switch {
@@ -151,9 +152,9 @@ func (p *Prover) placeCursor(ctx context.Context, a *account) error {
 	return nil
 }
 
-// slotOf returns the slot of the stored cursor. A node that does not know the
-// cursor lists everything before it too, so one is waited for that does; 0 after
-// Options.GiveUpAfter.
+// slotOf returns the slot of the stored cursor. A node that does not know the cursor
+// would list everything before it too, so slotOf fails until a node knows it; after
+// Options.GiveUpAfter it returns 0.
 func (p *Prover) slotOf(ctx context.Context, a *account, cursor solana.Signature) (uint64, error) {
 	c, found, err := p.node.Transaction(ctx, cursor, rpc.Finalized)
 	switch {
@@ -172,11 +173,10 @@ func (p *Prover) slotOf(ctx context.Context, a *account, cursor solana.Signature
 	return 0, nil
 }
 
-// old reports whether a transaction is of a block up to the desk's beginning.
+// old reports whether a transaction is in a block up to since.
 func (a *account) old(s rpc.SignatureInfo) bool { return s.BlockTime != 0 && s.BlockTime <= a.since }
 
-// first returns the newest transaction that is old, zero where there is none, and
-// its slot.
+// newestOld returns the newest old transaction and its slot; zero if there is none.
 func (p *Prover) newestOld(ctx context.Context, a *account) (s solana.Signature, slot uint64, err error) {
 	err = p.pages(ctx, a, func(got []rpc.SignatureInfo) bool {
 		at := slices.IndexFunc(got, a.old)
@@ -188,8 +188,8 @@ func (p *Prover) newestOld(ctx context.Context, a *account) (s solana.Signature,
 	return s, slot, err
 }
 
-// list returns what is after the cursor, the oldest first; where that is more
-// than MaxAhead, the oldest of it.
+// list returns what is after the cursor, the oldest first; of more than MaxAhead the
+// oldest.
 func (p *Prover) list(ctx context.Context, a *account) (list []rpc.SignatureInfo, err error) {
 	err = p.pages(ctx, a, func(got []rpc.SignatureInfo) bool {
 		end := slices.IndexFunc(got, func(x rpc.SignatureInfo) bool { return x.Slot < a.floor || x.Signature == a.cursor })
@@ -206,9 +206,9 @@ func (p *Prover) list(ctx context.Context, a *account) (list []rpc.SignatureInfo
 	return list, err
 }
 
-// pages lists what is after the cursor from new to old, until a page is empty:
-// that one is short proves nothing. It stops where f returns false. Errors:
-// [ErrAnswer] after MaxPages.
+// pages calls f with pages of what is after the cursor, from new to old, until a page
+// is empty or f returns false. A short page proves nothing. Errors: [ErrAnswer] after
+// MaxPages.
 func (p *Prover) pages(ctx context.Context, a *account, f func([]rpc.SignatureInfo) bool) error {
 	page := rpc.Page{Until: a.cursor}
 	for range MaxPages {
@@ -218,12 +218,12 @@ func (p *Prover) pages(ctx context.Context, a *account, f func([]rpc.SignatureIn
 		}
 		page.Before = got[len(got)-1].Signature
 	}
-	return fmt.Errorf("%w: over %d pages of signatures", ErrAnswer, MaxPages)
+	return fmt.Errorf("%w: more than %d pages of signatures", ErrAnswer, MaxPages)
 }
 
-// examineNew looks at what is new, the oldest first, some at a time. It stops where
-// the node or the desk cannot serve; what only one transaction suffers from waits
-// for the next round.
+// examineNew examines what is new, the oldest first, several at a time. It stops at an
+// error of the node or the desk; an error that concerns one transaction waits for the
+// next round.
 func (p *Prover) examineNew(ctx context.Context, a *account, list []rpc.SignatureInfo) error {
 	results := make([]error, len(list))
 	tried := make([]bool, len(list))
@@ -237,7 +237,7 @@ func (p *Prover) examineNew(ctx context.Context, a *account, list []rpc.Signatur
 		if looking.Err() != nil {
 			break
 		}
-		// Failed ones moved nothing but their fee: a node that lies there could as
+		// Failed ones moved only their fee: a node that lies about that could as
 		// well leave the transaction out. Old ones are final only now.
 		if s.Failed || a.history && a.old(*s) {
 			tried[i] = true
@@ -283,8 +283,8 @@ func (p *Prover) examineNew(ctx context.Context, a *account, list []rpc.Signatur
 	return failure
 }
 
-// through reports whether a transaction need not be looked at again. One that no
-// node has given a readable answer about since so long is left to a person.
+// finished reports whether a transaction need not be examined again. One that no node
+// has answered usably for Options.GiveUpAfter is stored for a person.
 func (p *Prover) finished(s *rpc.SignatureInfo, err error, since, now time.Time) bool {
 	switch {
 	case err == nil:
@@ -297,8 +297,8 @@ func (p *Prover) finished(s *rpc.SignatureInfo, err error, since, now time.Time)
 	return p.addUnmatched(&store.UnmatchedPayment{Signature: s.Signature, Reason: Unreadable, Slot: s.Slot, SeenAt: now.UnixNano()}) == nil
 }
 
-// witness has one transaction looked at; nil means that it is through, whatever
-// came of it.
+// examineListed examines one transaction; nil means that it is finished, with whatever
+// result.
 func (p *Prover) examineListed(ctx context.Context, s solana.Signature) error {
 	f, err := p.find(ctx, lookup{signature: s})
 	switch {
@@ -312,8 +312,8 @@ func (p *Prover) examineListed(ctx context.Context, s solana.Signature) error {
 	return nil
 }
 
-// concernsOneTransaction reports whether an error is a matter of the one transaction: others
-// may still be looked at.
+// concernsOneTransaction reports whether an error concerns only the one transaction,
+// so that others may still be examined.
 func concernsOneTransaction(err error) bool {
 	switch rpc.KindOf(err) {
 	case rpc.WrongAnswer, rpc.Rejected, rpc.Preflight:
@@ -327,7 +327,8 @@ func concernsOneTransaction(err error) bool {
 	}, func(e error) bool { return errors.Is(err, e) })
 }
 
-// advance moves the cursor over what is through and has been so for a while.
+// advance moves the cursor over transactions that have been finished for
+// Options.CursorDelay.
 func (p *Prover) advance(a *account, list []rpc.SignatureInfo) error {
 	now := p.options.Now()
 	n := 0
@@ -349,7 +350,7 @@ func (p *Prover) advance(a *account, list []rpc.SignatureInfo) error {
 	for i := range n {
 		delete(a.done, list[i].Signature)
 	}
-	// What a node listed once and never again is forgotten with its slot.
+	// Forget what a node has listed once and never again.
 	for s, x := range a.done {
 		if x.slot < a.floor {
 			delete(a.done, s)

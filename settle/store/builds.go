@@ -19,7 +19,7 @@ const (
 	MaxRaw = tx.MaxSize
 	// BuildRetention is how long a build that nobody signed is kept.
 	BuildRetention = 30 * 24 * time.Hour
-	// MaxPrunedACall is how many builds one Prune drops.
+	// MaxPrunedACall bounds the builds that one Prune deletes.
 	MaxPrunedACall = 1024
 )
 
@@ -28,13 +28,13 @@ type Build struct {
 	// Claim is not 0.
 	Claim market.ClaimID
 	Way   rfq.SettlementMode
-	// Taker is the wallet that is to sign; not zero.
+	// Taker is the wallet that must sign; not zero.
 	Taker solana.Address
 	// Raw is the whole transaction, its signature slots zero. 1 to MaxRaw bytes.
 	Raw []byte
-	// LastValid is the height of the last block that it can be in.
+	// LastValid is the height of the last block in which it can land.
 	LastValid uint64
-	// BuiltAt is in nanoseconds of Unix time, above 0.
+	// BuiltAt is in Unix nanoseconds, above 0.
 	BuiltAt int64
 }
 
@@ -48,7 +48,7 @@ func (b *Build) check() error {
 	return nil
 }
 
-// appendBuild writes a value.
+// appendBuild encodes a value.
 func appendBuild(dst []byte, b *Build) []byte {
 	dst = append(dst, valueVersion, uint8(b.Way))
 	dst = append(dst, b.Taker[:]...)
@@ -57,7 +57,7 @@ func appendBuild(dst []byte, b *Build) []byte {
 	return append(dst, b.Raw...)
 }
 
-// decodeBuild reads a claim's value. Raw aliases it. Errors: [ErrDamaged].
+// decodeBuild decodes a claim's value. Raw aliases it. Errors: [ErrDamaged].
 func decodeBuild(id market.ClaimID, value []byte) (*Build, error) {
 	r := reader{buf: value}
 	r.version()
@@ -68,41 +68,41 @@ func decodeBuild(id market.ClaimID, value []byte) (*Build, error) {
 	return b, nil
 }
 
-// PutBuild keeps the first build of a claim, and returns the one that is kept:
-// all callers get the same. With sync it is on disk then; without, a crash may
-// lose it, and everything put after it. The result is not to be written to.
-// Errors: [ErrInvalid], [ErrDamaged], those of the map.
+// PutBuild stores the first build of a claim, and returns the one that is stored:
+// every caller gets the same. With sync it is on disk then; without, a crash may lose
+// it and everything written after it. The result is read-only. Errors: [ErrInvalid],
+// [ErrDamaged], those of the map.
 func (s *Store) PutBuild(b *Build, sync bool) (*Build, error) {
 	if err := b.check(); err != nil {
 		return nil, err
 	}
 	defer s.lock(b.Claim)()
-	kept, ok, err := s.Build(b.Claim)
+	stored, ok, err := s.Build(b.Claim)
 	switch {
 	case err != nil:
 		return nil, err
 	case ok && !sync:
-		return kept, nil
+		return stored, nil
 	case !ok:
 		copied := *b
 		copied.Raw = slices.Clone(b.Raw)
-		kept = &copied
+		stored = &copied
 	}
-	// One that is there may not be on disk yet: written again, it is.
+	// A stored build may not be on disk yet, so it is written again.
 	err = s.write(func(set func(key, value []byte)) {
-		set(claimKey(keyBuild, kept.Claim), appendBuild(nil, kept))
+		set(claimKey(keyBuild, stored.Claim), appendBuild(nil, stored))
 		if !ok {
-			set(ageKey(kept), nil)
+			set(ageKey(stored), nil)
 		}
 	}, sync)
 	if err != nil {
 		return nil, fmt.Errorf("build of claim %s: %w", claimText(b.Claim), err)
 	}
-	return kept, nil
+	return stored, nil
 }
 
-// Build returns a claim's build. ok is false where there is none, or no longer.
-// Errors: [ErrDamaged], those of the map.
+// Build returns a claim's build; ok is false if there is none, or no longer. Errors:
+// [ErrDamaged], those of the map.
 func (s *Store) Build(id market.ClaimID) (b *Build, ok bool, err error) {
 	value, ok, err := s.kv.Get(claimKey(keyBuild, id))
 	if err != nil || !ok {
@@ -112,15 +112,15 @@ func (s *Store) Build(id market.ClaimID) (b *Build, ok bool, err error) {
 	return b, err == nil, err
 }
 
-// ageKey is where a build that nobody signed stands in the order of age.
+// ageKey is the key of a build that nobody signed in the order of age.
 func ageKey(b *Build) []byte {
 	key := binary.BigEndian.AppendUint64([]byte{keyBuildByAge}, uint64(b.BuiltAt))
 	return binary.BigEndian.AppendUint64(key, uint64(b.Claim))
 }
 
-// Prune drops builds that nobody signed and that are older than BuildRetention at
-// now, in nanoseconds of Unix time: the oldest first, MaxPrunedACall at most. It
-// returns how many; call it again while that is MaxPrunedACall.
+// Prune deletes builds that nobody signed and that are older than BuildRetention at
+// now, in Unix nanoseconds: the oldest first, at most MaxPrunedACall. It returns their
+// number; call it again while that is MaxPrunedACall.
 func (s *Store) Prune(now int64) (int, error) {
 	if now <= int64(BuildRetention) {
 		return 0, nil
@@ -142,7 +142,7 @@ func (s *Store) Prune(now int64) (int, error) {
 	return len(old), nil
 }
 
-// drop takes one build away, unless it has been signed meanwhile.
+// drop deletes one build, unless it has been signed meanwhile.
 func (s *Store) drop(age []byte) error {
 	if len(age) != 17 {
 		return fmt.Errorf("%w: age of %d bytes", ErrDamaged, len(age))

@@ -7,7 +7,7 @@ import (
 	"blockdesk/persist/kv"
 )
 
-// MaxCursors bounds the accounts of which a cursor is kept.
+// MaxCursors bounds the accounts that have a cursor.
 const MaxCursors = 256
 
 func cursorKey(account solana.Address) []byte { return append([]byte{keyCursor}, account[:]...) }
@@ -25,8 +25,8 @@ func (s *Store) Cursor(account solana.Address) (sig solana.Signature, ok bool, e
 	return solana.Signature(value), true, nil
 }
 
-// Cursors returns those of all accounts, MaxCursors at most. Errors: [ErrDamaged],
-// those of the map.
+// Cursors returns the cursors of all accounts, at most MaxCursors. Errors:
+// [ErrDamaged], those of the map.
 func (s *Store) Cursors() (map[solana.Address]solana.Signature, error) {
 	cursors := map[solana.Address]solana.Signature{}
 	err := kv.Each(s.kv, []byte{keyCursor}, []byte{keyCursor + 1}, func(key, value []byte) error {
@@ -41,10 +41,9 @@ func (s *Store) Cursors() (map[solana.Address]solana.Signature, error) {
 	return cursors, err
 }
 
-// SetCursor notes that an account's history has been read up to a signature. It
-// does not wait for the disk: a cursor that a crash takes back has work done
-// again, and none that stays has lost what was put before it. Errors:
-// [ErrFull], those of the map.
+// SetCursor records that an account's history has been read up to a signature. It does
+// not sync: a cursor that a crash takes back only repeats work, and a cursor that is
+// left has everything that was written before it. Errors: [ErrFull], those of the map.
 func (s *Store) SetCursor(account solana.Address, sig solana.Signature) error {
 	s.cursorMu.Lock()
 	defer s.cursorMu.Unlock()

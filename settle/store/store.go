@@ -14,20 +14,19 @@ import (
 
 // Errors, wrapped with the claim or the signature that they concern.
 var (
-	// ErrLayout means a folder of another layout, or of something else.
+	// ErrLayout means a map of another layout, or one that is not ours.
 	ErrLayout = errors.New("settle store: unknown layout")
 	// ErrDamaged means an entry that this package cannot have written.
 	ErrDamaged = errors.New("settle store: damaged entry")
-	// ErrInvalid means a value that is never kept: its fields or texts are out of
-	// their bounds.
+	// ErrInvalid means a value whose fields or texts are out of their bounds.
 	ErrInvalid = errors.New("settle store: invalid value")
-	// ErrConflict means that another one is kept already.
-	ErrConflict = errors.New("settle store: another one is kept")
-	// ErrFull means a named limit.
+	// ErrConflict means that a different transaction is stored already.
+	ErrConflict = errors.New("settle store: a different transaction is stored")
+	// ErrFull means that a limit is reached.
 	ErrFull = errors.New("settle store: full")
-	// ErrNotFound means that there is no such stray.
-	ErrNotFound = errors.New("settle store: unknown")
-	// ErrResolved means a stray that was resolved before.
+	// ErrNotFound means that no unmatched payment has the signature.
+	ErrNotFound = errors.New("settle store: not found")
+	// ErrResolved means a payment that was resolved before.
 	ErrResolved = errors.New("settle store: resolved already")
 )
 
@@ -47,16 +46,16 @@ const (
 	valueVersion  = 1
 )
 
-// stripes is how many claims can be put at once. A power of two.
+// stripes is the number of claim locks. A power of two.
 const stripes = 64
 
-// Store is the map as settlement sees it.
+// Store is the settlement's part of a durable map.
 type Store struct {
 	kv kv.Store
-	// claims are held while a claim's entry is looked for and written.
+	// claims are held while a claim's entry is read and written.
 	claims [stripes]sync.Mutex
 
-	// unmatchedMu is held while a stray is added or resolved; strays counts the
+	// unmatchedMu is held while a payment is added or resolved; unmatched counts the
 	// unresolved.
 	unmatchedMu sync.Mutex
 	unmatched   int
@@ -64,8 +63,8 @@ type Store struct {
 	cursorMu sync.Mutex
 }
 
-// Open checks the layout, and writes it into a map that has nothing of ours.
-// Errors: [ErrLayout], those of the map.
+// Open checks the layout, and writes it into an empty map. Errors: [ErrLayout], those
+// of the map.
 func Open(store kv.Store) (*Store, error) {
 	s := &Store{kv: kv.Named(store, "settle store")}
 	found, ok, err := s.kv.Get([]byte{keyLayout})
@@ -85,7 +84,7 @@ func Open(store kv.Store) (*Store, error) {
 	})
 }
 
-// create makes a new layout, but not around entries that have none.
+// create writes the layout, unless there are entries without one.
 func (s *Store) create() error {
 	err := kv.Each(s.kv, []byte{keyLayout}, []byte{keyEnd}, func(_, _ []byte) error {
 		return fmt.Errorf("%w: entries without a version", ErrLayout)
@@ -96,13 +95,13 @@ func (s *Store) create() error {
 	return s.write(func(set func(key, value []byte)) { set([]byte{keyLayout}, []byte{layoutVersion}) }, true)
 }
 
-// write commits what only sets.
+// write commits what fill sets.
 func (s *Store) write(fill func(set func(key, value []byte)), sync bool) error {
 	return s.kv.Commit(func(set func(key, value []byte), _ func(lo, hi []byte)) { fill(set) }, sync)
 }
 
-// lock keeps other puts of a claim out until the function that it returns is
-// called. Claims have random numbers.
+// lock takes the claim's lock and returns the function that releases it. Claims have
+// random numbers.
 func (s *Store) lock(id market.ClaimID) func() {
 	m := &s.claims[id%stripes]
 	m.Lock()

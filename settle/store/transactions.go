@@ -13,11 +13,11 @@ import (
 	"blockdesk/settle/cosign"
 )
 
-// MaxTransactions bounds the signed transactions of one claim: a cosigned one, or a
-// delivery and those that came after it expired.
+// MaxTransactions bounds the signed transactions of one claim: a cosigned one, or its
+// deliveries, of which the earlier ones have expired.
 const MaxTransactions = 64
 
-// Kept is a signed transaction that is on disk. The zero value is none.
+// Transaction is a signed transaction that is on disk. The zero value is none.
 type Transaction struct {
 	claim     market.ClaimID
 	kind      cosign.Kind
@@ -29,26 +29,26 @@ type Transaction struct {
 	signedAt  int64
 }
 
-// Claim returns whose transaction it is.
-func (k Transaction) Claim() market.ClaimID { return k.claim }
+// Claim returns the transaction's claim.
+func (t Transaction) Claim() market.ClaimID { return t.claim }
 
 // Kind returns what the desk signed.
-func (k Transaction) Kind() cosign.Kind { return k.kind }
+func (t Transaction) Kind() cosign.Kind { return t.kind }
 
 // Hash returns the SHA-256 of the message.
-func (k Transaction) Hash() solana.Hash { return k.hash }
+func (t Transaction) Hash() solana.Hash { return t.hash }
 
-// Signature returns the first one, which names the transaction.
-func (k Transaction) Signature() solana.Signature { return k.signature }
+// Signature returns the first signature, which names the transaction on the chain.
+func (t Transaction) Signature() solana.Signature { return t.signature }
 
-// Bytes returns the exact bytes to send. Not to be written to.
-func (k Transaction) Bytes() []byte { return k.raw }
+// Bytes returns the exact bytes to send. Read-only.
+func (t Transaction) Bytes() []byte { return t.raw }
 
-// LastValid returns the height of the last block that it can be in.
-func (k Transaction) LastValid() uint64 { return k.lastValid }
+// LastValid returns the height of the last block in which it can land.
+func (t Transaction) LastValid() uint64 { return t.lastValid }
 
-// SignedAt returns when it was kept first, in nanoseconds of Unix time.
-func (k Transaction) SignedAt() int64 { return k.signedAt }
+// SignedAt returns when it was first stored, in Unix nanoseconds.
+func (t Transaction) SignedAt() int64 { return t.signedAt }
 
 func transactionKey(id market.ClaimID, hash solana.Hash) []byte {
 	return append(claimKey(keyTransaction, id), hash[:]...)
@@ -61,8 +61,8 @@ func appendTransaction(dst []byte, k *Transaction) []byte {
 	return append(dst, k.raw...)
 }
 
-// decodeTransaction reads an entry: key is its whole key. The bytes are of the message
-// whose hash is in the key, and their first signature slot is filled. It copies
+// decodeTransaction decodes an entry; key is the whole key. It checks that the message
+// has the hash in the key and that the first signature slot is filled. It copies
 // nothing. Errors: [ErrDamaged].
 func decodeTransaction(key, value []byte) (Transaction, error) {
 	kr, r := reader{buf: key}, reader{buf: value}
@@ -76,7 +76,7 @@ func decodeTransaction(key, value []byte) (Transaction, error) {
 	return k, nil
 }
 
-// read checks the fields, and takes the name of the transaction from its bytes.
+// read checks the fields, and takes the signature from the bytes.
 func (k *Transaction) read() error {
 	t, err := tx.Decode(k.raw)
 	switch {
@@ -90,12 +90,12 @@ func (k *Transaction) read() error {
 	return nil
 }
 
-// Keep keeps a signed transaction, and returns when it is on disk. lastValid is
-// the height of the last block that it can be in, at is now in nanoseconds of
-// Unix time; both are above 0. The same bytes again give the [Kept] of the first time.
-// Errors: [ErrConflict] where the message is kept under other signatures, or
-// another cosigned message of the claim is kept; [ErrFull] beyond MaxTransactions;
-// [ErrInvalid] of a zero value; [ErrDamaged]; those of the map.
+// PutTransaction stores a signed transaction, and returns when it is on disk.
+// lastValid is the height of the last block in which it can land, at is now in Unix
+// nanoseconds; both are above 0. The same bytes again return the [Transaction] of the
+// first time. Errors: [ErrConflict] if the message is stored under other signatures,
+// or the claim has another cosigned message; [ErrFull] beyond MaxTransactions;
+// [ErrInvalid] for a zero value; [ErrDamaged]; those of the map.
 func (s *Store) PutTransaction(x cosign.Signed, lastValid uint64, at int64) (Transaction, error) {
 	k := Transaction{
 		claim: x.Claim(), kind: x.Kind(), hash: x.Hash(), raw: bytes.Clone(x.Bytes()), lastValid: lastValid, signedAt: at,
@@ -115,7 +115,7 @@ func (s *Store) PutTransaction(x cosign.Signed, lastValid uint64, at int64) (Tra
 		}
 	}
 	if k.ordinal > MaxTransactions {
-		return Transaction{}, fmt.Errorf("%w: transaction %s of claim %s: %d are kept", ErrFull, k.hash, claimText(k.claim), len(list))
+		return Transaction{}, fmt.Errorf("%w: transaction %s of claim %s: %d are stored, at most %d", ErrFull, k.hash, claimText(k.claim), len(list), MaxTransactions)
 	}
 	if err := k.read(); err != nil {
 		return Transaction{}, fmt.Errorf("%w: transaction %s of claim %s", ErrInvalid, k.hash, claimText(k.claim))
@@ -126,14 +126,14 @@ func (s *Store) PutTransaction(x cosign.Signed, lastValid uint64, at int64) (Tra
 	return k, nil
 }
 
-// keep writes it, even what is there: a first try may have failed at the disk
-// only. Its claim's build is no longer one that nobody signed.
+// writeTransaction writes k even if it is there, because an earlier sync may have
+// failed. The claim's build no longer counts as unsigned.
 func (s *Store) writeTransaction(k *Transaction) error {
 	name := signatureKey(keySignature, k.signature)
-	whose := append(le.AppendUint64(nil, uint64(k.claim)), k.hash[:]...)
+	value := append(le.AppendUint64(nil, uint64(k.claim)), k.hash[:]...)
 	if is, ok, err := s.kv.Get(name); err != nil {
 		return err
-	} else if ok && !bytes.Equal(is, whose) {
+	} else if ok && !bytes.Equal(is, value) {
 		return ErrConflict
 	}
 	build, ok, err := s.Build(k.claim)
@@ -142,7 +142,7 @@ func (s *Store) writeTransaction(k *Transaction) error {
 	}
 	return s.kv.Commit(func(set func(key, value []byte), deleteRange func(lo, hi []byte)) {
 		set(transactionKey(k.claim, k.hash), appendTransaction(nil, k))
-		set(name, whose)
+		set(name, value)
 		if ok {
 			age := ageKey(build)
 			deleteRange(age, kv.After(age))
@@ -150,8 +150,8 @@ func (s *Store) writeTransaction(k *Transaction) error {
 	}, true)
 }
 
-// Kept returns a claim's signed transaction of a message. Errors: [ErrDamaged],
-// those of the map.
+// Transaction returns a claim's signed transaction with a message. Errors:
+// [ErrDamaged], those of the map.
 func (s *Store) Transaction(id market.ClaimID, hash solana.Hash) (Transaction, bool, error) {
 	key := transactionKey(id, hash)
 	value, ok, err := s.kv.Get(key)
@@ -180,7 +180,7 @@ func (s *Store) Transactions(id market.ClaimID) ([]Transaction, error) {
 	return list, nil
 }
 
-// ClaimOf returns the claim whose kept transaction a signature names. Errors:
+// ClaimOf returns the claim of the stored transaction that has a signature. Errors:
 // [ErrDamaged], those of the map.
 func (s *Store) ClaimOf(sig solana.Signature) (market.ClaimID, bool, error) {
 	value, ok, err := s.kv.Get(signatureKey(keySignature, sig))
@@ -191,7 +191,7 @@ func (s *Store) ClaimOf(sig solana.Signature) (market.ClaimID, bool, error) {
 	id := market.ClaimID(r.u64())
 	r.take(32)
 	if !r.complete() || id == 0 {
-		return 0, false, fmt.Errorf("%w: whose is transaction %s", ErrDamaged, sig)
+		return 0, false, fmt.Errorf("%w: claim of transaction %s", ErrDamaged, sig)
 	}
 	return id, true, nil
 }

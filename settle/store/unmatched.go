@@ -10,10 +10,10 @@ import (
 	"blockdesk/persist/kv"
 )
 
-// Limits of strays.
+// Limits of unmatched payments.
 const (
-	// MaxUnmatched bounds those that nobody has resolved: a stranger makes one for
-	// the price of a transaction.
+	// MaxUnmatched bounds the payments that nobody has resolved: a stranger makes one
+	// for the price of a transaction.
 	MaxUnmatched = 100_000
 	// MaxWord bounds Reason and By, MaxNote bounds Note; bytes.
 	MaxWord = 40
@@ -22,26 +22,28 @@ const (
 	MaxUnmatchedPage = 1000
 )
 
-// Stray is money that came and that the desk cannot book. A person must look.
+// UnmatchedPayment is a payment that the desk cannot book, or a transaction of its own
+// that it cannot account for. A person must look.
 type UnmatchedPayment struct {
 	// Signature names the transaction; not zero.
 	Signature solana.Signature
-	// Rail is what came, 0 if it is neither; Amount is in its atoms.
+	// Rail is the rail of what was paid, 0 if it is no rail's asset; Amount is in its
+	// atoms.
 	Rail   market.Rail
 	Amount uint64
-	// Reason is a machine's word: 1 to MaxWord bytes of printable ASCII.
+	// Reason is a machine word: 1 to MaxWord bytes of printable ASCII.
 	Reason string
-	// Payer is zero if it is not known.
+	// Payer is zero if it is unknown.
 	Payer solana.Address
 	Slot  uint64
-	// SeenAt is in nanoseconds of Unix time.
+	// SeenAt is in Unix nanoseconds.
 	SeenAt int64
-	// Claim is the one that the transaction names, 0 if none.
+	// Claim is the claim that the transaction names, 0 if none.
 	Claim market.ClaimID
 
-	// Resolved is when, in nanoseconds of Unix time; 0 means not yet. By is who,
-	// 1 to MaxWord bytes of printable ASCII; Note is what was done, printable and
-	// at most MaxNote bytes. ResolveUnmatched sets them.
+	// Resolved is when an operator resolved it, in Unix nanoseconds; 0 = not yet. By
+	// is the operator, 1 to MaxWord bytes of printable ASCII; Note is what was done,
+	// printable and at most MaxNote bytes. ResolveUnmatched sets them.
 	Resolved int64
 	By, Note string
 }
@@ -68,7 +70,7 @@ func (x *UnmatchedPayment) check() error {
 	resolved := x.Resolved > 0 && validWord(x.By) && validNote(x.Note)
 	open := x.Resolved == 0 && x.By == "" && x.Note == ""
 	if x.Signature == (solana.Signature{}) || x.Rail != 0 && !x.Rail.Valid() || !validWord(x.Reason) || !resolved && !open {
-		return fmt.Errorf("%w: stray %s", ErrInvalid, x.Signature)
+		return fmt.Errorf("%w: payment %s", ErrInvalid, x.Signature)
 	}
 	return nil
 }
@@ -89,7 +91,7 @@ func appendUnmatched(dst []byte, x *UnmatchedPayment) []byte {
 	return append(le.AppendUint16(dst, uint16(len(x.Note))), x.Note...)
 }
 
-// decodeUnmatched reads an entry: key is its whole key. Errors: [ErrDamaged].
+// decodeUnmatched decodes an entry; key is the whole key. Errors: [ErrDamaged].
 func decodeUnmatched(key, value []byte) (*UnmatchedPayment, error) {
 	k, r := reader{buf: key}, reader{buf: value}
 	prefix := k.u8()
@@ -104,12 +106,12 @@ func decodeUnmatched(key, value []byte) (*UnmatchedPayment, error) {
 		x.Note = string(r.take(int(r.u16())))
 	}
 	if !k.complete() || !r.complete() || x.check() != nil || (prefix == keyResolved) != (x.Resolved != 0) {
-		return nil, fmt.Errorf("%w: stray %s", ErrDamaged, x.Signature)
+		return nil, fmt.Errorf("%w: payment %s", ErrDamaged, x.Signature)
 	}
 	return x, nil
 }
 
-// AddUnmatched notes money for a person to look at, and returns when that is on
+// AddUnmatched stores a payment for a person to look at, and returns when it is on
 // disk. The same signature again, resolved or not, changes nothing. Errors:
 // [ErrInvalid], [ErrFull], those of the map.
 func (s *Store) AddUnmatched(x *UnmatchedPayment) error {
@@ -117,7 +119,7 @@ func (s *Store) AddUnmatched(x *UnmatchedPayment) error {
 		return err
 	}
 	if x.Resolved != 0 {
-		return fmt.Errorf("%w: stray %s is resolved", ErrInvalid, x.Signature)
+		return fmt.Errorf("%w: payment %s is resolved", ErrInvalid, x.Signature)
 	}
 	s.unmatchedMu.Lock()
 	defer s.unmatchedMu.Unlock()
@@ -126,19 +128,20 @@ func (s *Store) AddUnmatched(x *UnmatchedPayment) error {
 		return err
 	}
 	if s.unmatched >= MaxUnmatched {
-		return fmt.Errorf("%w: stray %s: %d are unresolved", ErrFull, x.Signature, s.unmatched)
+		return fmt.Errorf("%w: payment %s: %d are unresolved", ErrFull, x.Signature, s.unmatched)
 	}
 	err = s.write(func(set func(key, value []byte)) {
 		set(signatureKey(keyUnmatched, x.Signature), appendUnmatched(nil, x))
 	}, true)
 	if err != nil {
-		return fmt.Errorf("stray %s: %w", x.Signature, err)
+		return fmt.Errorf("payment %s: %w", x.Signature, err)
 	}
 	s.unmatched++
 	return nil
 }
 
-// Stray returns one, resolved or not. Errors: [ErrDamaged], those of the map.
+// UnmatchedPayment returns the payment with a signature, resolved or not. Errors:
+// [ErrDamaged], those of the map.
 func (s *Store) UnmatchedPayment(sig solana.Signature) (*UnmatchedPayment, bool, error) {
 	for _, prefix := range []byte{keyUnmatched, keyResolved} {
 		key := signatureKey(prefix, sig)
@@ -154,16 +157,16 @@ func (s *Store) UnmatchedPayment(sig solana.Signature) (*UnmatchedPayment, bool,
 	return nil, false, nil
 }
 
-// Strays lists those that nobody has resolved, by signature, from the first one
-// after that one, which is zero for the beginning; at most limit, and
+// UnmatchedPayments lists the payments that nobody has resolved by signature,
+// beginning after one, which is zero for the beginning; at most limit, and
 // MaxUnmatchedPage. Errors: [ErrDamaged], those of the map.
-func (s *Store) UnmatchedPayments(from solana.Signature, limit int) ([]UnmatchedPayment, error) {
+func (s *Store) UnmatchedPayments(after solana.Signature, limit int) ([]UnmatchedPayment, error) {
 	var list []UnmatchedPayment
 	limit = min(limit, MaxUnmatchedPage)
 	if limit <= 0 {
 		return nil, nil
 	}
-	err := kv.Each(s.kv, kv.After(signatureKey(keyUnmatched, from)), []byte{keyUnmatched + 1}, func(key, value []byte) error {
+	err := kv.Each(s.kv, kv.After(signatureKey(keyUnmatched, after)), []byte{keyUnmatched + 1}, func(key, value []byte) error {
 		x, err := decodeUnmatched(key, value)
 		if err != nil {
 			return err
@@ -176,8 +179,8 @@ func (s *Store) UnmatchedPayments(from solana.Signature, limit int) ([]Unmatched
 	return list, err
 }
 
-// ResolveUnmatched notes who settled a stray, how and when, and returns when that is
-// on disk. Errors: [ErrNotFound], [ErrResolved], [ErrInvalid], those of the map.
+// ResolveUnmatched records who resolved a payment, how and when, and returns when that
+// is on disk. Errors: [ErrNotFound], [ErrResolved], [ErrInvalid], those of the map.
 func (s *Store) ResolveUnmatched(sig solana.Signature, by, note string, at int64) error {
 	s.unmatchedMu.Lock()
 	defer s.unmatchedMu.Unlock()
@@ -186,13 +189,13 @@ func (s *Store) ResolveUnmatched(sig solana.Signature, by, note string, at int64
 	case err != nil:
 		return err
 	case !ok:
-		return fmt.Errorf("%w: stray %s", ErrNotFound, sig)
+		return fmt.Errorf("%w: payment %s", ErrNotFound, sig)
 	case x.Resolved != 0:
-		return fmt.Errorf("%w: stray %s", ErrResolved, sig)
+		return fmt.Errorf("%w: payment %s", ErrResolved, sig)
 	}
 	x.Resolved, x.By, x.Note = at, by, note
 	if err := x.check(); err != nil || at <= 0 {
-		return fmt.Errorf("%w: stray %s", ErrInvalid, sig)
+		return fmt.Errorf("%w: payment %s", ErrInvalid, sig)
 	}
 	open := signatureKey(keyUnmatched, sig)
 	err = s.kv.Commit(func(set func(key, value []byte), deleteRange func(lo, hi []byte)) {
@@ -200,13 +203,13 @@ func (s *Store) ResolveUnmatched(sig solana.Signature, by, note string, at int64
 		set(signatureKey(keyResolved, sig), appendUnmatched(nil, x))
 	}, true)
 	if err != nil {
-		return fmt.Errorf("stray %s: %w", sig, err)
+		return fmt.Errorf("payment %s: %w", sig, err)
 	}
 	s.unmatched--
 	return nil
 }
 
-// UnmatchedCount returns how many nobody has resolved.
+// UnmatchedCount returns the number of payments that nobody has resolved.
 func (s *Store) UnmatchedCount() int {
 	s.unmatchedMu.Lock()
 	defer s.unmatchedMu.Unlock()

@@ -2,13 +2,13 @@ package store
 
 import "encoding/binary"
 
-// reader takes the fields of a value. Past the end it is bad, and gives zeros.
+// reader decodes the fields of a value. Past the end it is bad, and returns zeros.
 type reader struct {
 	buf []byte
 	bad bool
 }
 
-// take returns the next n bytes, zeros when they are not there.
+// take returns the next n bytes, zeros if they are not there.
 func (r *reader) take(n int) []byte {
 	if n > len(r.buf) {
 		r.bad, r.buf = true, nil
@@ -24,20 +24,20 @@ func (r *reader) u16() uint16 { return binary.LittleEndian.Uint16(r.take(2)) }
 func (r *reader) u64() uint64 { return binary.LittleEndian.Uint64(r.take(8)) }
 func (r *reader) i64() int64  { return int64(r.u64()) }
 
-// be64 takes a number of a key.
+// be64 decodes a number of a key.
 func (r *reader) be64() uint64 { return binary.BigEndian.Uint64(r.take(8)) }
 
-// rest returns what is left.
+// rest returns the remaining bytes.
 func (r *reader) rest() []byte { return r.take(len(r.buf)) }
 
-// version takes the byte that a value begins with.
+// version decodes the version of a value.
 func (r *reader) version() {
 	if r.u8() != valueVersion {
 		r.bad = true
 	}
 }
 
-// whole reports whether all was there and nothing is left.
+// complete reports whether every field was there and no byte remains.
 func (r *reader) complete() bool { return !r.bad && len(r.buf) == 0 }
 
 var le = binary.LittleEndian

@@ -11,8 +11,8 @@ import (
 	"blockdesk/internal/solana/rpc"
 )
 
-// round looks once at all that is due, in batches. How far the chain is comes
-// first: it tells for whom it is time.
+// pollDue polls once what is due, in batches. It gets the chain's position first,
+// which makes more entries due.
 func (t *Tracker) pollDue(ctx context.Context) {
 	if t.idle() {
 		return
@@ -31,8 +31,8 @@ func (t *Tracker) idle() bool {
 	return len(t.byKey) == 0
 }
 
-// reached makes due whom a finalized position is for. It is one node's word: all
-// it does is to have somebody looked at.
+// chainReached makes entries due by a finalized position. One node's word is enough:
+// the result is only another look.
 func (t *Tracker) chainReached(p rpc.Position) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -55,8 +55,8 @@ func (t *Tracker) chainReached(p rpc.Position) {
 	}
 }
 
-// passed has the nodes asked about an entry when a look does not find it. The
-// caller holds mu.
+// markPast has the nodes examined if a poll does not find the entry. The caller holds
+// mu.
 func (t *Tracker) markPast(e *entry) {
 	if !e.past {
 		e.past = true
@@ -64,8 +64,7 @@ func (t *Tracker) markPast(e *entry) {
 	}
 }
 
-// due takes out whose time has come. Those without a signature go to the
-// examiner.
+// due takes the entries that are due. Those without a signature go to the examiner.
 func (t *Tracker) due() []*entry {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -81,7 +80,7 @@ func (t *Tracker) due() []*entry {
 	return list
 }
 
-// look asks after a batch, which nobody else looks at meanwhile.
+// poll gets the statuses of a batch, which no other goroutine polls meanwhile.
 func (t *Tracker) poll(ctx context.Context, batch []*entry) {
 	signatures := make([]solana.Signature, len(batch))
 	t.mu.Lock()
@@ -104,15 +103,15 @@ func (t *Tracker) poll(ctx context.Context, batch []*entry) {
 	}
 }
 
-// saw enters what a look has shown. The caller holds mu.
+// observe enters the status of an entry. The caller holds mu.
 func (t *Tracker) observe(e *entry, s *rpc.Status) {
 	slots := &t.queues[bySlot]
 	if s.Level != rpc.Finalized && (!e.past || s.Known) {
-		e.problem = "" // else it is the examiner's
+		e.problem = "" // otherwise the problem is the examiner's
 	}
 	switch {
 	case !s.Known && e.level != 0:
-		// A fork has dropped it, or the node is behind the one asked before.
+		// A fork has dropped it, or this node lags behind the one asked before.
 		e.level, e.slot = 0, 0
 		slots.Remove(e)
 		if e.sends() && !e.sending {
@@ -126,7 +125,7 @@ func (t *Tracker) observe(e *entry, s *rpc.Status) {
 	case !s.Known:
 		t.pollIn(e, max(t.options.PollEvery, t.options.ResendEvery))
 	case s.Level == rpc.Finalized && !s.Failed && t.node.Upstreams() == 1:
-		t.end(e, Finalized, s.Slot, "") // nobody else could tell otherwise
+		t.end(e, Finalized, s.Slot, "") // there is no other node to ask
 	case s.Level == rpc.Finalized:
 		e.level, e.slot = s.Level, s.Slot
 		t.queueExamination(e)
@@ -141,12 +140,12 @@ func (t *Tracker) observe(e *entry, s *rpc.Status) {
 	}
 }
 
-// pollIn has an entry looked at after a pause. The caller holds mu.
+// pollIn has an entry polled after a pause. The caller holds mu.
 func (t *Tracker) pollIn(e *entry, pause time.Duration) {
 	t.queues[byPoll].Set(e, t.now().Add(pause).UnixNano(), 0)
 }
 
-// problemOf returns the word of a failed call.
+// problemOf returns the machine word of a failed call.
 func problemOf(err error) string {
 	if kind := rpc.KindOf(err); kind != 0 {
 		return kind.String()
@@ -154,7 +153,7 @@ func problemOf(err error) string {
 	return ProblemError
 }
 
-// retryAfter returns how long a node wants us to wait, 0 if it does not.
+// retryAfter returns how long a node wants us to wait, 0 if it does not say.
 func retryAfter(err error) time.Duration {
 	if e := (*rpc.Error)(nil); errors.As(err, &e) {
 		return e.RetryAfter

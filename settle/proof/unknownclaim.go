@@ -13,25 +13,25 @@ import (
 	"blockdesk/settle/cosign"
 )
 
-// Reasons of strays after a restore of an old backup, when the chain has what the
-// desk has lost.
+// Reasons of unmatched payments after the restore of an old backup, if the chain has
+// what the desk has lost.
 const (
 	// SettledUnbooked is an atomic settlement of ours that the desk does not count:
-	// its claim has ended otherwise, or is not known.
+	// its claim has ended otherwise, or is unknown.
 	SettledUnbooked = "settled_unbooked"
-	// DeliveredUnbooked is money for a claim that the desk does not know, and that
-	// was delivered all the same: it is not to be sent back. Where more than
-	// MaxSearched transactions name the claim, it may have been.
+	// DeliveredUnbooked is a payment for a claim that the desk does not know and that
+	// was delivered all the same: it is not to be sent back. If more than MaxSearched
+	// transactions name the claim, it may have been delivered.
 	DeliveredUnbooked = "delivered_unbooked"
 )
 
-// MaxSearched bounds the transactions that are read to find what was delivered for
-// a claim that the desk does not know. A stranger can make as many, and a read of
-// each is what he could have had us do by a request.
+// MaxSearched bounds the transactions that are read to find the delivery of a claim
+// that the desk does not know. A stranger can make as many; each costs us a read,
+// which he could cause by a request too.
 const MaxSearched = 32
 
-// lost refuses a payment of a claim that the desk does not know, and keeps it: with
-// a word of its own where the chain has what we delivered for it.
+// refuseUnknownClaim refuses and stores a payment for a claim that the desk does not
+// know: with a reason of its own if the chain has our delivery.
 func (p *Prover) refuseUnknownClaim(ctx context.Context, s *effects, id market.ClaimID) (finding, error) {
 	why := unknownClaim
 	if slices.ContainsFunc(s.facts, func(f *payment.Facts) bool { return f.Gained > 0 }) {
@@ -45,10 +45,10 @@ func (p *Prover) refuseUnknownClaim(ctx context.Context, s *effects, id market.C
 	return refusal(nil, unknownClaim), p.addUnbooked(s, id, nil, why, false)
 }
 
-// delivered searches the transactions that name a claim, but its payment, for one
-// of ours that delivers.
+// delivered searches the transactions that name a claim, without its payment, for a
+// delivery of ours.
 func (p *Prover) delivered(ctx context.Context, id market.ClaimID, paid solana.Signature) (bool, error) {
-	// One more for the payment, and one that tells of too many.
+	// One more for the payment, and one to detect that there are too many.
 	list, err := p.node.Signatures(ctx, binding.Reference(id), rpc.Page{Limit: MaxSearched + 2}, rpc.Confirmed)
 	if err != nil {
 		return false, fmt.Errorf("claim %s: %w", binding.Memo(id), err)
@@ -71,8 +71,8 @@ func (p *Prover) delivered(ctx context.Context, id market.ClaimID, paid solana.S
 	return len(list) > MaxSearched, nil
 }
 
-// delivers reports whether a message is of the shape by which one of ours delivers
-// for a claim, of either way.
+// delivers reports whether a message has the shape of a delivery of ours for a claim,
+// modular or atomic.
 func (p *Prover) delivers(message []byte, id market.ClaimID) bool {
 	return p.isAtomic(message, id) || slices.ContainsFunc(p.ours, func(a solana.Address) bool {
 		shape, err := cosign.CheckDelivery(message, a)
@@ -80,8 +80,8 @@ func (p *Prover) delivers(message []byte, id market.ClaimID) bool {
 	})
 }
 
-// isAtomic reports whether a message is that of a claim's atomic transaction by one
-// of ours.
+// isAtomic reports whether a message has the shape of our atomic transaction for a
+// claim.
 func (p *Prover) isAtomic(message []byte, id market.ClaimID) bool {
 	return slices.ContainsFunc(p.ours, func(a solana.Address) bool {
 		shape, err := cosign.CheckAtomic(message, a)
