@@ -17,11 +17,11 @@ import (
 	"blockdesk/persist/kv"
 )
 
-// What the description fixes (spec, part 8).
+// Fixed by docs/specification.md, section 8.
 const (
-	// TokenLifetime is how long a token is admitted.
+	// TokenLifetime is how long a token is valid.
 	TokenLifetime = 7 * 24 * time.Hour
-	// IssueWindow is how long a client waits for its next token.
+	// IssueWindow is the least time between two tokens of a client.
 	IssueWindow = time.Hour
 )
 
@@ -29,24 +29,24 @@ const (
 const (
 	// MaxTokens bounds the tokens of the last seven days, revoked ones included.
 	MaxTokens = 262_144
-	// MaxUsedNonces bounds the nonces that were presented in the last two minutes.
+	// MaxUsedNonces bounds the nonces presented in the last two minutes.
 	MaxUsedNonces = 131_072
 	// Retention is how long the log keeps an issue and its revocation.
 	Retention = 90 * 24 * time.Hour
-	// MaxName is the longest name of who revokes, bytes.
+	// MaxName bounds the name of the operator who revokes, in bytes.
 	MaxName = 64
-	// MaxPage is the most that List returns.
+	// MaxPage bounds what List returns.
 	MaxPage = 1000
 )
 
 const (
-	// maintainEvery is how often Run writes down what time it is, pruneEvery how much
-	// the log must have to lose.
+	// maintainEvery is the pause between two stores of the time, pruneEvery how much
+	// of the log must be old before it is pruned.
 	maintainEvery = time.Minute
 	pruneEvery    = 24 * time.Hour
 
-	// A secret's text is a prefix, so that who finds one knows what it is, and
-	// random bytes in the URL alphabet without padding.
+	// The text of a secret is a prefix, by which a person who finds one recognises it,
+	// and random bytes in the URL alphabet without padding.
 	secretPrefix = "dvp_"
 	secretBytes  = 32
 	secretText   = len(secretPrefix) + (secretBytes*8+5)/6
@@ -59,9 +59,9 @@ var (
 	ErrNonceUsed    = fmt.Errorf("%w: presented before", desk.ErrBadNonce)
 	// ErrUnknownToken: the log has no token of this id.
 	ErrUnknownToken = errors.New("access: no such token")
-	// ErrName: who revokes has no name, or one of more than MaxName bytes.
+	// ErrName: the operator's name is empty or longer than MaxName bytes.
 	ErrName = errors.New("access: no name, or too long")
-	// ErrLayout: the store holds what this version cannot read.
+	// ErrLayout: the store has an entry that this version cannot read.
 	ErrLayout = errors.New("access: record cannot be read")
 	// ErrOptions: an option is out of its range.
 	ErrOptions = errors.New("access: option out of range")
@@ -71,10 +71,10 @@ var (
 type Options struct {
 	// Now returns Unix nanoseconds. Default: the system's clock.
 	Now func() int64
-	// Elapsed returns the time since some moment, by a clock that nobody sets and
-	// that never goes back. Default: the system's, since Open.
+	// Elapsed returns the time since some moment by a monotonic clock. Default: since
+	// Open.
 	Elapsed func() time.Duration
-	// MaxTokens and MaxUsedNonces are limits, from 1. Default: those of their names.
+	// MaxTokens and MaxUsedNonces are limits, from 1. Default: the constants.
 	MaxTokens     int
 	MaxUsedNonces int
 }
@@ -107,31 +107,31 @@ type Access struct {
 	clock      clock
 	process    [32]byte // key of the nonces' tags
 	usedNonces usedNonces
-	maxTokens  int // tokens
+	maxTokens  int
 
-	// writer is held by whoever changes the log, and what follows it in memory,
-	// until the disk has it.
+	// writer is held while the log and what follows it in memory change, until they
+	// are on disk.
 	writer sync.Mutex
 	last   int64 // the newest token's number
-	pruned int64 // issues before this number have gone
-	// queue is every token whose seven days are not over, oldest first, those
-	// before past being beyond their hour.
-	queue []issue
-	past  int
+	pruned int64 // issues before this number are deleted
+	// queue has every token of the last seven days, the oldest first. The first
+	// pastHour of them are older than an hour.
+	queue    []issue
+	pastHour int
 
-	// mu is held for one look at a map, or one change.
+	// mu is held for one look into a map, or one change.
 	mu         sync.RWMutex
-	live       map[[32]byte]token // by hash: neither revoked nor, but for a while, over
-	lastIssued map[[16]byte]int64 // when clients were issued a token, in the last hour
+	live       map[[32]byte]token // by hash; removed when revoked, and some time after the end
+	lastIssued map[[16]byte]int64 // by client, in the last hour
 }
 
-// token is what it takes to admit one.
+// token is the part of an issue that Admit needs.
 type token struct {
 	key  solana.Address
 	ends int64
 }
 
-// Open reads the tokens that are not over. Nobody else may write to this package's
+// Open reads the tokens that have not expired. No one else may write to this package's
 // part of store. Errors: [ErrOptions], [ErrLayout], the store's.
 func Open(o Options, store kv.Store) (*Access, error) {
 	if err := o.Validate(); err != nil {
@@ -143,7 +143,7 @@ func Open(o Options, store kv.Store) (*Access, error) {
 		live: map[[32]byte]token{}, lastIssued: map[[16]byte]int64{},
 	}
 	a.usedNonces = usedNonces{clock: &a.clock, max: o.MaxUsedNonces}
-	rand.Read(a.process[:]) // it ends the process where it fails
+	rand.Read(a.process[:]) // it never fails: it would end the process
 	if err := kv.CheckLayout(kv.Named(store, "access: store"), keyVersion, layoutVersion, ErrLayout); err != nil {
 		return nil, err
 	}
@@ -172,7 +172,8 @@ func (a *Access) load() error {
 	return err
 }
 
-// Challenge returns a new nonce for a key. Nothing is kept of it. Errors: [desk.ErrBadKey].
+// Challenge returns a new nonce for a key and stores nothing. Errors:
+// [desk.ErrBadKey].
 func (a *Access) Challenge(key solana.Address) (desk.Challenge, error) {
 	if !eddsa.ValidKey(key) {
 		return desk.Challenge{}, desk.ErrBadKey
@@ -182,11 +183,12 @@ func (a *Access) Challenge(key solana.Address) (desk.Challenge, error) {
 	return desk.Challenge{Nonce: n.text(), ExpiresAt: n.expires()}, nil
 }
 
-// Issue takes the proof that a client has a key, the signature over the nonce's
+// Issue verifies the proof that a client has a key, its signature over the nonce's
 // text, and returns a token that is bound to the key and on disk. client is an IPv4
-// address in its IPv6 form, or the first eight bytes of an IPv6 one. It waits for
-// the disk. Errors, in the order of what is looked at: [desk.ErrBadNonce], [desk.ErrTokensFull],
-// [*desk.TooSoon], [desk.ErrBadProof], the store's; the nonce is burnt where it was one.
+// address in its IPv6 form, or the first eight bytes of an IPv6 address. It waits for
+// the disk. Errors, in the order of the checks: [desk.ErrBadNonce],
+// [desk.ErrTokensFull], [*desk.TooSoon], [desk.ErrBadProof], the store's; a valid
+// nonce is used up by any of them.
 func (a *Access) Issue(key solana.Address, nonce string, signature [64]byte, client [16]byte) (desk.Grant, error) {
 	n, ok := parseNonce(nonce)
 	if !ok || !n.sealed(a.process) {
@@ -207,7 +209,7 @@ func (a *Access) Issue(key solana.Address, nonce string, signature [64]byte, cli
 	return a.grant(key, client)
 }
 
-// wait returns a *TooSoon while a client's hour is not over.
+// checkInterval returns a *TooSoon until a client's hour is over.
 func (a *Access) checkInterval(client [16]byte, now int64) error {
 	a.mu.RLock()
 	at, there := a.lastIssued[client]
@@ -218,8 +220,8 @@ func (a *Access) checkInterval(client [16]byte, now int64) error {
 	return nil
 }
 
-// grant issues a token to who has proved a key. Of two at once for one client the
-// second finds the hour used, or, where the store has failed the first, not.
+// grant issues a token for a proved key. Of two concurrent proofs of a client the
+// second gets a *TooSoon, unless the store has failed the first.
 func (a *Access) grant(key solana.Address, client [16]byte) (desk.Grant, error) {
 	a.writer.Lock()
 	defer a.writer.Unlock()
@@ -232,7 +234,7 @@ func (a *Access) grant(key solana.Address, client [16]byte) (desk.Grant, error) 
 		return desk.Grant{}, desk.ErrTokensFull
 	}
 	secret := newSecret()
-	// A number is used once, also one that the store has failed to take.
+	// A number is used once, even if the commit fails.
 	a.last = max(now, a.last+1)
 	i := issue{at: a.last, ends: a.last + int64(TokenLifetime), hash: sha256.Sum256([]byte(secret)), key: key, client: client}
 	err := a.kv.Commit(func(set func(key, value []byte), _ func(lo, hi []byte)) {
@@ -248,12 +250,12 @@ func (a *Access) grant(key solana.Address, client [16]byte) (desk.Grant, error) 
 
 func newSecret() string {
 	var b [secretBytes]byte
-	rand.Read(b[:]) // it ends the process where it fails
+	rand.Read(b[:]) // it never fails: it would end the process
 	return secretPrefix + base64.RawURLEncoding.EncodeToString(b[:])
 }
 
-// keep takes a token of the log into memory. They come in the order of the log;
-// writer is held, or nobody else has a.
+// addIssue enters a token of the log in memory, in the order of the log. The caller
+// holds writer, or is Open.
 func (a *Access) addIssue(i *issue, revoked bool) {
 	a.last = i.at
 	a.queue = append(a.queue, *i)
@@ -265,21 +267,21 @@ func (a *Access) addIssue(i *issue, revoked bool) {
 	}
 }
 
-// sweep forgets hours and tokens that are over. It lets readers in between any
-// two. writer is held, or nobody else has a.
+// sweep drops hours and tokens that are over. Readers get in between any two. The
+// caller holds writer, or is Open.
 func (a *Access) sweep(now int64) {
-	for a.past < len(a.queue) && a.queue[a.past].at+int64(IssueWindow) <= now {
-		i := &a.queue[a.past]
-		a.past++
+	for a.pastHour < len(a.queue) && a.queue[a.pastHour].at+int64(IssueWindow) <= now {
+		i := &a.queue[a.pastHour]
+		a.pastHour++
 		a.mu.Lock()
-		if a.lastIssued[i.client] == i.at { // load has kept older ones too
+		if a.lastIssued[i.client] == i.at { // load has entered older ones too
 			delete(a.lastIssued, i.client)
 		}
 		a.mu.Unlock()
 	}
-	for a.past > 0 && a.queue[0].ends <= now {
+	for a.pastHour > 0 && a.queue[0].ends <= now {
 		a.forget(a.queue[0].hash)
-		a.queue, a.past = a.queue[1:], a.past-1
+		a.queue, a.pastHour = a.queue[1:], a.pastHour-1
 	}
 }
 
@@ -289,10 +291,10 @@ func (a *Access) forget(hash [32]byte) {
 	a.mu.Unlock()
 }
 
-// Admit returns the key that a token is bound to: what is built and signed with it
-// is for that key alone. ok is false where the token is none, over, or revoked.
-// What is compared are hashes, so that the time it takes tells nothing of the
-// secrets that there are. It allocates nothing and does not keep secret.
+// Admit returns the key that a token is bound to: only that key may build and sign
+// with it. ok is false if the token is unknown, expired or revoked. It compares
+// hashes, so its duration reveals nothing of the secrets. It allocates nothing and
+// does not keep secret.
 func (a *Access) Admit(secret []byte) (key solana.Address, ok bool) {
 	if len(secret) != secretText {
 		return key, false
@@ -307,16 +309,16 @@ func (a *Access) Admit(secret []byte) (key solana.Address, ok bool) {
 	return t.key, true
 }
 
-// Live returns how many tokens are good now. One that has ended counts for a
-// minute more.
+// Live returns the number of valid tokens. An expired one counts for up to a minute
+// more.
 func (a *Access) Live() int {
 	a.mu.RLock()
 	defer a.mu.RUnlock()
 	return len(a.live)
 }
 
-// Run keeps memory and log short, and what time it is in the store, until ctx ends.
-// It returns the store's error where there is one: tokens are admitted on.
+// Run drops what has expired and stores the time, until ctx ends. It returns the
+// store's error if there is one; tokens are still admitted then.
 func (a *Access) Run(ctx context.Context) error {
 	t := time.NewTicker(maintainEvery)
 	defer t.Stop()

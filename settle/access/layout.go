@@ -9,9 +9,9 @@ import (
 	"blockdesk/persist/kv"
 )
 
-// The layout, version 1, in the part of the map that is this package's: keys from
-// 0x20 to 0x2f. Numbers have their most significant byte first, so that a scan sees
-// them in their order; times are Unix nanoseconds. Values begin with their version.
+// The layout, version 1, of this package's part of the map: keys from 0x20 to 0x2f.
+// Numbers are big-endian, so that a scan sees them in order; times are Unix
+// nanoseconds. Values begin with their version.
 //
 //	key                     value
 //	┌──────┐                ┌───┐
@@ -24,8 +24,8 @@ import (
 //	│ 0x23 │ token u64 │    │ 1 │ time u64 │ by, 1..64 bytes │                       revocation
 //	└──────┴───────────┘    └───┴──────────┴─────────────────┘
 //
-// A token's number is the time of its issue: no two are the same. The client is in
-// the issue for the hour's sake. An issue and a revocation are written once.
+// A token's number is the time of its issue; no two are the same. The issue has the
+// client for the check of its hour. Issues and revocations are written once.
 const (
 	keyVersion    = 0x20
 	keyTime       = 0x21
@@ -40,7 +40,7 @@ const (
 	issueSize    = 1 + 8 + 32 + 32 + 16
 )
 
-// issue is a token as the log has it.
+// issue is a token's entry in the log.
 type issue struct {
 	at     int64 // its number; in the key
 	ends   int64
@@ -49,7 +49,7 @@ type issue struct {
 	client [16]byte
 }
 
-// revocation is the end of a token before its time.
+// revocation ends a token before its time.
 type revocation struct {
 	at int64
 	by string
@@ -66,8 +66,7 @@ func parseTokenKey(key []byte) (at int64, ok bool) {
 	return parseTime(key[1:])
 }
 
-// parseTime reads what no clock of ours goes beyond: a number that is positive in
-// 63 bits.
+// parseTime parses a time: positive in 63 bits, as every clock of ours is.
 func parseTime(b []byte) (int64, bool) {
 	t := int64(binary.BigEndian.Uint64(b))
 	return t, t > 0
@@ -128,7 +127,7 @@ func parseID(id string) (at int64, ok bool) {
 	return n, err == nil && n > 0 && idOf(n) == id
 }
 
-// readTime returns the latest time that the store has, 0 where it has none.
+// readTime returns the stored time, 0 if there is none.
 func readTime(kv kv.Store) (int64, error) {
 	value, ok, err := kv.Get([]byte{keyTime})
 	if err != nil || !ok {
@@ -153,7 +152,7 @@ func eachIssue(store kv.Reader, lo int64, f func(*issue) error) error {
 	})
 }
 
-// readIssue returns the token of a number, if the log has it.
+// readIssue returns the token of a number; ok is false if the log has none.
 func readIssue(kv kv.Store, at int64) (i issue, ok bool, err error) {
 	value, ok, err := kv.Get(tokenKey(keyIssue, at))
 	if err != nil || !ok {
@@ -165,7 +164,7 @@ func readIssue(kv kv.Store, at int64) (i issue, ok bool, err error) {
 	return i, true, nil
 }
 
-// readRevocation returns a token's revocation, if there is one.
+// readRevocation returns a token's revocation; ok is false if there is none.
 func readRevocation(kv kv.Store, at int64) (r revocation, ok bool, err error) {
 	value, ok, err := kv.Get(tokenKey(keyRevocation, at))
 	if err != nil || !ok {

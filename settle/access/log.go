@@ -7,7 +7,7 @@ import (
 	"blockdesk/persist/kv"
 )
 
-// Entry is what the log has of a token. Times are Unix nanoseconds.
+// Entry is a token in the log. Times are Unix nanoseconds.
 type Entry struct {
 	ID        string
 	Key       solana.Address
@@ -24,11 +24,11 @@ func entryOf(i *issue, r *revocation) Entry {
 	}
 }
 
-// Revoke ends a token in the name of by, 1 to MaxName bytes, and returns what the
-// log has of it then. A token is revoked once: again changes nothing. When it
-// returns nil no request is admitted any more, after a restart neither. Errors:
-// [ErrName], [ErrUnknownToken], [ErrLayout], the store's; after one of the store
-// this process admits the token no more, and the next one does, so do it again.
+// Revoke ends a token in the name of by, 1 to MaxName bytes, and returns its entry. A
+// second Revoke changes nothing. After Revoke returns nil the token is not admitted,
+// even after a restart. Errors: [ErrName], [ErrUnknownToken], [ErrLayout], the
+// store's; after an error of the store this process no longer admits the token, but
+// the next one does: repeat the call.
 func (a *Access) Revoke(id, by string) (Entry, error) {
 	if by == "" || len(by) > MaxName {
 		return Entry{}, fmt.Errorf("%w: %d bytes", ErrName, len(by))
@@ -64,17 +64,16 @@ func (a *Access) Revoke(id, by string) (Entry, error) {
 	return entryOf(&i, &r), nil
 }
 
-// List returns tokens in the order of their issue, revoked ones included: those
-// that come after the id after, which need not be there and may be empty, and of
-// them the first limit, 1 to MaxPage. Those that are over come with ended. It reads
-// the store. Errors: [ErrUnknownToken] where after is no id, [ErrLayout], the
-// store's.
+// List returns tokens in the order of their issue, revoked ones included: at most
+// limit, 1 to MaxPage, that come after the id after, which need not exist and may be
+// empty. Expired tokens are included with ended. It reads the store. Errors:
+// [ErrUnknownToken] if after is no id, [ErrLayout], the store's.
 func (a *Access) List(after string, limit int, ended bool) ([]Entry, error) {
 	var from int64
 	if after != "" {
 		at, ok := parseID(after)
 		if !ok {
-			return nil, ErrUnknownToken // without the text: who errs may give a secret
+			return nil, ErrUnknownToken // without the text, which may be a secret
 		}
 		from = at + 1
 	}
@@ -100,8 +99,7 @@ func (a *Access) List(after string, limit int, ended bool) ([]Entry, error) {
 	return list, nil
 }
 
-// tend sweeps, writes down what time it is, and lets go what the log need not keep
-// any more.
+// maintain sweeps, stores the time, and deletes what is older than Retention.
 func (a *Access) maintain() error {
 	a.writer.Lock()
 	defer a.writer.Unlock()

@@ -13,23 +13,23 @@ import (
 	"blockdesk/internal/solana"
 )
 
-// A nonce, before it is base64 (contract, section E; the layout is our choice):
+// A nonce, before base64 (docs/specification.md C.5; the layout is our choice):
 //
 //	┌────────────────────────────┬───┬──────────┬─────────────────┬─────────────┬──────────┐
 //	│ "svc_dvp_handshake_v1"[20] │ 0 │ key [32] │ expires, ms u64 │ random [32] │ tag [16] │
 //	└────────────────────────────┴───┴──────────┴─────────────────┴─────────────┴──────────┘
 //	0                            20  21         53                61            93        109
 //
-// expires is Unix time, most significant byte first. tag is the beginning of the
-// HMAC-SHA256 of all before it, under a key that the process makes when it starts.
-// Text is the standard alphabet with padding, 148 characters; no other text of the
-// same bytes is taken. What a client signs begins with the protocol's name, so that
-// it is no transaction, nor anything else that a wallet may be asked to sign.
+// expires is Unix time, big-endian. tag is the beginning of the HMAC-SHA256 of all
+// before it, under a key that the process makes at its start. The text is the standard
+// alphabet with padding, 148 characters; no other encoding is accepted. What a client
+// signs begins with the protocol's name, so that it is no transaction, nor anything else
+// that a wallet may be asked to sign.
 const (
-	// Protocol names the handshake, and keeps its nonces apart from whatever else
-	// a key signs.
+	// Protocol names the handshake, and distinguishes its nonces from anything else
+	// that a key signs.
 	Protocol = "svc_dvp_handshake_v1"
-	// NonceTTL is how long a nonce may be presented.
+	// NonceTTL is how long a nonce is valid.
 	NonceTTL = time.Minute
 	// NonceText is the length of a nonce's base64.
 	NonceText = (nonceSize + 2) / 3 * 4
@@ -44,23 +44,23 @@ const (
 
 type nonce [nonceSize]byte
 
-// newNonce is not sealed yet. It expires NonceTTL after now, rounded down to a
-// millisecond: a promise is never told longer than it is.
+// newNonce returns a nonce without its tag. It expires NonceTTL after now, rounded
+// down to a millisecond.
 func newNonce(key solana.Address, now int64) (n nonce) {
 	copy(n[:], Protocol)
 	copy(n[nonceKey:], key[:])
 	expires := time.Duration(now).Milliseconds() + NonceTTL.Milliseconds()
 	binary.BigEndian.PutUint64(n[nonceExpiry:], uint64(expires))
-	rand.Read(n[nonceRandom:nonceTag]) // it ends the process where it fails
+	rand.Read(n[nonceRandom:nonceTag]) // it never fails: it would end the process
 	return n
 }
 
-// parseNonce reads the one text of a nonce. Whether it is ours, its seal tells.
+// parseNonce decodes the text of a nonce. It does not check the tag.
 func parseNonce(text string) (n nonce, ok bool) {
 	if len(text) != NonceText {
 		return n, false
 	}
-	// The decoder passes over line ends; then fewer bytes come out.
+	// The decoder skips line ends; then there are fewer bytes.
 	var b [NonceText / 4 * 3]byte
 	size, err := base64.StdEncoding.Strict().Decode(b[:], []byte(text))
 	return nonce(b[:nonceSize]), err == nil && size == nonceSize
@@ -72,13 +72,12 @@ func (n *nonce) random() (r [32]byte)  { return [32]byte(n[nonceRandom:nonceTag]
 func (n *nonce) tag() []byte           { return n[nonceTag:] }
 func (n *nonce) seal(process [32]byte) { copy(n.tag(), n.mac(process)) }
 
-// expires is Unix nanoseconds, of a nonce whose seal is right.
+// expires returns Unix nanoseconds. The tag must have been checked.
 func (n *nonce) expires() int64 {
 	return int64(binary.BigEndian.Uint64(n[nonceExpiry:])) * int64(time.Millisecond)
 }
 
-// sealed reports whether this process has sealed the nonce; comparing takes the
-// same time whatever differs.
+// sealed reports whether this process has made the tag, in constant time.
 func (n *nonce) sealed(process [32]byte) bool { return hmac.Equal(n.tag(), n.mac(process)) }
 
 func (n *nonce) mac(process [32]byte) []byte {
@@ -87,21 +86,22 @@ func (n *nonce) mac(process [32]byte) []byte {
 	return h.Sum(nil)[:tagSize]
 }
 
-// burnt are the nonces that have been presented, by their random bytes, until they
-// have expired. They are in two halves: when the older half has expired as a whole
-// it goes, and the younger takes its place. So one stays for twice NonceTTL at most.
+// usedNonces are the nonces that have been presented, by their random bytes, until
+// they have expired. They are in two halves: when the whole older half has expired it
+// is dropped, and the younger one takes its place. So a nonce is kept for at most
+// twice NonceTTL.
 type usedNonces struct {
 	clock *clock
 	max   int // of both halves
 
 	mu         sync.Mutex
 	young, old map[[32]byte]struct{}
-	rotateAt   int64 // when young will be old
+	rotateAt   int64 // when young becomes old
 }
 
-// burn takes a nonce's only presentation. The clock is read under the lock: whoever
-// comes after a half has gone sees the time at which it went. Errors:
-// [ErrNonceExpired], [ErrNonceUsed], [desk.ErrTokensFull].
+// use records a nonce's only presentation. It reads the clock under the lock, so that
+// a call after a half was dropped sees at least that time. Errors: [ErrNonceExpired],
+// [ErrNonceUsed], [desk.ErrTokensFull].
 func (b *usedNonces) use(n *nonce) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()

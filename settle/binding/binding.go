@@ -1,13 +1,12 @@
-// Package binding ties a transaction to its claim: a memo that people and
-// explorers read, and a reference, an account that is only there to be found by.
+// Package binding ties a transaction to its claim: by a memo that people and explorers
+// read, and by a reference, an account that exists only to be searched for.
 //
 //	memo       the claim's text, "C" and 13 digits, alone
-//	reference  [8]id, most significant byte first ‖ [24]SHA-256(domain ‖ [8]id)
+//	reference  [8]id, big-endian ‖ [24]SHA-256(domain ‖ [8]id)
 //
-// Both have the claim's number in them, so that a transaction names its claim by
-// its own bytes and nobody keeps an index. A reference is not a secret: who knows
-// the claim's id can make it, as he can write the memo. It is no account that
-// anybody has the key of, as far as SHA-256 goes.
+// Both contain the claim's number, so that a transaction names its claim by its own bytes
+// and no index is needed. A reference is not a secret: anyone who knows the claim's id can
+// make it, as anyone can write the memo. As far as SHA-256 goes, nobody has its key.
 //
 // Concurrency: pure functions.
 package binding
@@ -20,8 +19,8 @@ import (
 	"blockdesk/market"
 )
 
-// domain keeps our references apart from any other use of the hash. Frozen:
-// references are on chain.
+// domain separates our references from other uses of the hash. Frozen: references are
+// on chain.
 const domain = "blockdesk claim reference v1"
 
 // Memo returns the memo of a claim's transactions.

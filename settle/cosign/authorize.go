@@ -14,26 +14,26 @@ import (
 
 // Authorizer is the desk: desk.Desk.
 type Authorizer interface {
-	// Do commits r and returns its outcome once that is durable. An error
-	// says that the outcome is not known here, or that nothing was asked; it is
-	// never a refusal by the rules. r's Token is the Authorizer's to set.
+	// Do submits r and returns its outcome once that is durable. An error means that
+	// nothing was submitted or that the outcome is unknown; it is never a refusal by
+	// the rules. Do sets r's Token.
 	Do(r rfq.Request) (*desk.Result, error)
 }
 
-// Refused is the desk's no, by its rules. Nothing is signed after it.
+// Refused is a refusal by the desk's rules. Nothing is signed after it.
 type Refused struct {
 	Claim   market.ClaimID
 	Outcome rfq.Outcome
 }
 
-// Error tells the reason's machine word.
+// Error has the reason's machine word.
 func (r *Refused) Error() string {
 	return fmt.Sprintf("cosign: claim %s: refused: %s", binding.Memo(r.Claim), r.Outcome.Reason)
 }
 
-// Authorized is a transaction that the desk may sign: that is durable for its
-// message's hash. [Countersigned.Authorize] and [AuthorizeDelivery] alone make one.
-// The zero value is none, and nothing can be done with it.
+// Authorized is a transaction that the desk may sign: the permission for its message's
+// hash is durable. Only [Countersigned.Authorize] and [AuthorizeDelivery] make one.
+// The zero value is useless.
 type Authorized struct{ authorized *draft }
 
 // Claim returns the claim, 0 of the zero value.
@@ -43,10 +43,10 @@ func (a Authorized) Claim() market.ClaimID { return a.authorized.claim() }
 func (a Authorized) Hash() solana.Hash { return a.authorized.messageHash() }
 
 // Authorize asks the desk for its signature: CosignClaim with the message's hash as
-// proof. Asking again for the same is granted again. It blocks as long as a does.
+// proof. The same request again is granted again. It blocks as long as a does.
 //
 // Errors: *[Refused] by the rules; [ErrZero]; [ErrOutcome]; a's own, wrapped, after
-// which the desk may have agreed: ask again.
+// which the desk may have agreed: call it again.
 func (c Countersigned) Authorize(a Authorizer) (Authorized, error) {
 	d := c.countersigned
 	if d == nil {
@@ -55,9 +55,9 @@ func (c Countersigned) Authorize(a Authorizer) (Authorized, error) {
 	return authorize(a, &rfq.CosignClaim{Claim: d.Claim, Proof: d.hash}, d)
 }
 
-// AuthorizeDelivery asks the desk to deliver what a claim has paid for:
-// BeginDelivery with the message's hash as proof. u's bytes are copied. Errors: as
-// [Countersigned.Authorize], and [ErrShape] where u is no delivery of this claim.
+// AuthorizeDelivery asks the desk to deliver what a claim has paid for: BeginDelivery
+// with the message's hash as proof. It copies u's bytes. Errors: as
+// [Countersigned.Authorize], and [ErrShape] if u is no delivery of this claim.
 func AuthorizeDelivery(a Authorizer, claim market.ClaimID, u *build.Unsigned) (Authorized, error) {
 	if u == nil || len(u.Signers()) == 0 {
 		return Authorized{}, fmt.Errorf("%w: nothing is built for claim %s", ErrZero, binding.Memo(claim))
@@ -79,7 +79,7 @@ func authorize(a Authorizer, r rfq.Request, d *draft) (Authorized, error) {
 	case err != nil:
 		return Authorized{}, fmt.Errorf("claim %s: message %s: %w", binding.Memo(d.Claim), d.hash, err)
 	case result.Kind != r.Kind():
-		// The zero Outcome would read as a yes.
+		// The zero Outcome would be taken for a permission.
 		return Authorized{}, fmt.Errorf("claim %s: %w: of request kind %d, not %d", binding.Memo(d.Claim), ErrOutcome, result.Kind, r.Kind())
 	case result.Reason != 0:
 		return Authorized{}, &Refused{d.Claim, result.Outcome}

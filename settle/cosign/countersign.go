@@ -11,18 +11,18 @@ import (
 	"blockdesk/settle/binding"
 )
 
-// Kind says which of the two transactions the desk signs. The numbers are on the
-// wire and on disk: frozen.
+// Kind is one of the two transactions that the desk signs. The numbers are on the wire
+// and on disk: frozen.
 type Kind uint8
 
 const (
-	// Cosign is the atomic transaction, which its taker has signed.
+	// Cosign is the atomic transaction that its taker has signed.
 	Cosign Kind = 1
-	// Deliver is the delivery of a claim that is paid for.
+	// Deliver is the delivery of a paid claim.
 	Deliver Kind = 2
 )
 
-// String returns the machine word of k.
+// String returns the machine word.
 func (k Kind) String() string {
 	switch k {
 	case Cosign:
@@ -34,8 +34,8 @@ func (k Kind) String() string {
 	}
 }
 
-// draft is a transaction on its way to the desk's key. Its shape has been checked.
-// Nobody writes to it or to its bytes once it is made, so that drafts are shared.
+// draft is a transaction on its way to the desk's key. Its shape has been checked. A
+// draft and its bytes are immutable once made, so that they are shared.
 type draft struct {
 	Shape
 	slot int    // of the desk's signature, which is still empty
@@ -43,11 +43,11 @@ type draft struct {
 	hash solana.Hash
 }
 
-// signatureSize is what one slot of a transaction takes. The count of slots before
-// them is one byte: there are two at most.
+// signatureSize is the size of a signature slot. The count of slots before them is one
+// byte: there are at most two.
 const signatureSize = len(solana.Signature{})
 
-// place returns where a slot is in a transaction's bytes.
+// slotOf returns a slot of a transaction's bytes.
 func slotOf(raw []byte, slot int) []byte {
 	at := 1 + slot*signatureSize
 	return raw[at : at+signatureSize : at+signatureSize]
@@ -83,7 +83,7 @@ func (d *draft) transaction() []byte {
 	return d.raw
 }
 
-// message returns what is signed: what follows the slots.
+// message returns what is signed: the bytes after the slots.
 func (d *draft) message() []byte {
 	if d == nil {
 		return nil
@@ -91,7 +91,7 @@ func (d *draft) message() []byte {
 	return d.raw[1+int(d.raw[0])*signatureSize:]
 }
 
-// Submission is what a taker brings: exactly one of the two.
+// Submission is what a taker sends: exactly one of the two.
 type Submission struct {
 	// Transaction is the whole transaction as it was built, with the taker's
 	// signature in its slot and nothing else changed.
@@ -100,10 +100,10 @@ type Submission struct {
 	Signature solana.Signature
 }
 
-// Countersigned is an atomic transaction that its taker has signed: [Countersign]
-// alone makes one. The zero value is none, and nothing can be done with it.
+// Countersigned is an atomic transaction that its taker has signed. Only [Countersign]
+// makes one. The zero value is useless.
 type Countersigned struct {
-	// The fields of these types have different names, or Go would let any package
+	// The fields of these types have different names, because Go would let any package
 	// convert one type into the next.
 	countersigned *draft
 }
@@ -122,15 +122,14 @@ func (c Countersigned) Shape() Shape {
 	return c.countersigned.Shape
 }
 
-// Countersign verifies that the taker signed the atomic transaction of a claim: raw
-// are its exact unsigned bytes as they were built and kept, which are copied. Of a
-// submitted transaction every byte but the taker's signature must be raw's, so the
-// desk's slot is empty in it; the signature is verified strictly (package eddsa).
+// Countersign verifies that the taker signed the atomic transaction of a claim. raw
+// are its exact unsigned bytes as they were built and stored; they are copied. Every
+// byte of a submitted transaction but the taker's signature must be raw's, so the
+// desk's slot is empty; the signature is verified strictly (package eddsa).
 //
-// Errors: [ErrEmptyCounterparty] where nobody has signed, or the taker is the zero
-// address; [ErrMismatch] where another transaction came, or the taker is not raw's;
-// [ErrBadSignature]; [ErrShape] where raw itself is nothing that the desk signs for
-// this claim.
+// Errors: [ErrEmptyCounterparty] if nobody has signed, or the taker is the zero
+// address; [ErrMismatch] if another transaction came, or the taker is not raw's;
+// [ErrBadSignature]; [ErrShape] if the desk signs nothing like raw for this claim.
 func Countersign(claim market.ClaimID, raw []byte, taker solana.Address, s Submission) (Countersigned, error) {
 	d, err := countersign(claim, raw, taker, s)
 	if err != nil {
@@ -160,8 +159,8 @@ func countersign(claim market.ClaimID, raw []byte, taker solana.Address, s Submi
 	return d, nil
 }
 
-// unsigned reads the kept bytes of an atomic transaction, and finds the taker's
-// slot in them.
+// unsigned decodes the stored bytes of an atomic transaction, and returns the taker's
+// slot.
 func unsigned(claim market.ClaimID, raw []byte, taker solana.Address) (*draft, int, error) {
 	t, err := tx.Decode(raw)
 	if err != nil {
@@ -176,7 +175,7 @@ func unsigned(claim market.ClaimID, raw []byte, taker solana.Address) (*draft, i
 	}
 	for i, signature := range t.Signatures {
 		if signature != (solana.Signature{}) {
-			return nil, 0, fmt.Errorf("%w: slot %d of the kept bytes is filled", ErrShape, i)
+			return nil, 0, fmt.Errorf("%w: slot %d of the stored bytes is filled", ErrShape, i)
 		}
 	}
 	desk := atomicSigners - 1 - slot
@@ -190,8 +189,8 @@ func unsigned(claim market.ClaimID, raw []byte, taker solana.Address) (*draft, i
 	return &draft{Shape: shape, slot: desk, raw: bytes.Clone(raw), hash: tx.MessageHash(t.Signed)}, slot, nil
 }
 
-// of returns the signature that came, which may be none. A submitted transaction
-// differs from the kept bytes in the taker's slot at most.
+// of returns the submitted signature, which may be zero. A submitted transaction may
+// differ from the stored bytes only in the taker's slot.
 func (s *Submission) of(raw []byte, slot int) (solana.Signature, error) {
 	switch {
 	case len(s.Transaction) == 0:

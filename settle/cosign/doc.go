@@ -1,47 +1,45 @@
-// Package cosign is the desk's signature: what it takes to get one, and who has the
-// key. The way there is a chain of types, each of which only the step before it
-// makes:
+// Package cosign makes the desk's signature: what is required to get one, and who holds
+// the key. The way there is a chain of types, each made only by the step before it:
 //
 //	built bytes ─Countersign─▶ Countersigned ─Authorize─▶ Authorized ─Sign─▶ Signed
 //	build.Unsigned ───────AuthorizeDelivery────────────▶ Authorized ─Sign─▶ Signed
 //
-// A [Countersigned] has the taker's verified signature. An [Authorized] has the
-// desk's durable yes to exactly its message. A [Signed] has both, and the desk's
-// signature, verified like everybody's. Between Authorized and Signed is a
-// [Signer]: a key from a file ([FileSigner]), or the socket of a process of its own
-// ([SocketSigner] and [Server]).
+// A [Countersigned] has the taker's verified signature. An [Authorized] has the desk's
+// durable permission for exactly its message. A [Signed] has both, and the desk's verified
+// signature. Between Authorized and Signed is a [Signer]: a key from a file
+// ([FileSigner]), or the socket of a separate process ([SocketSigner] and [Server]).
 //
 // # Invariants
 //
-//  1. There is no other way: the types have no exported field, no two of them
-//     convert into each other, and nothing can be done with their zero values.
-//  2. What is signed is what was built, to the byte: a submitted transaction
-//     differs in the taker's signature and in nothing else.
-//  3. Signatures are verified strictly (package eddsa), the taker's before the desk
-//     is asked, the desk's own before it is told.
+//  1. There is no other way: the types have no exported field, no two of them convert
+//     into each other, and their zero values are useless.
+//  2. What is signed is what was built, to the byte: a submitted transaction differs only
+//     in the taker's signature.
+//  3. Signatures are verified strictly (package eddsa): the taker's before the desk is
+//     asked, the desk's before it is returned.
 //  4. The desk signs two shapes of message and no other, [CheckAtomic] and
-//     [CheckDelivery]: known programs, each instruction in its place, the desk's
-//     tokens moved once, no account with a privilege that it does not need, memo
-//     and reference of one claim, no address table, no durable nonce.
-//  5. A job has one signature: signing is deterministic, and may be repeated after
-//     any crash.
-//  6. A signer's process trusts nobody. It checks every message itself, and signs
-//     one message of an atomic claim, ever, or [MaxDeliveries] of a delivered one,
-//     and for no claim both. It remembers a message, synced, before it signs it.
-//  7. A key is not told: not printed, encoded, logged, or quoted by an error.
+//     [CheckDelivery]: known programs, each instruction at its position, one transfer of
+//     the desk's tokens, no account with a privilege that it does not need, memo and
+//     reference of one claim, no address table, no durable nonce.
+//  5. A job has one signature: signing is deterministic, and may be repeated after a
+//     crash.
+//  6. A signer's process trusts nobody. It checks every message itself, and signs for a
+//     claim either one atomic message, ever, or up to [MaxDeliveries] deliveries. Its
+//     record of a message is synced before it signs.
+//  7. A key is never printed, encoded, logged, or quoted in an error.
 //
 // # Concurrency
 //
-// Values are immutable and shared freely. Every Signer may be called by any number
-// of goroutines. A Server serves each connection by a goroutine of its own; its
-// record has one lock, held while an entry is synced.
+// Values are immutable and shared. Any number of goroutines may call a Signer. A Server
+// serves each connection in its own goroutine; its record has one lock, held while an
+// entry is synced.
 //
 // # Cost
 //
-// In CPU time of one core: 18 µs to check a shape, 115 to countersign, 240 to
-// countersign and sign with a key from a file. The two verifications and the
-// signature are nearly all of it; the benchmark tells. A signer's process adds a
-// connection, a third verification, and one sync of the disk.
+// In CPU time of one core: 18 µs to check a shape, 115 to countersign, 240 to countersign
+// and sign with a key from a file, nearly all of it for two verifications and the
+// signature; see the benchmark. A signer's process adds a connection, a third
+// verification, and one sync of the disk.
 //
 // # Limits
 //
@@ -49,10 +47,10 @@
 // [MaxSignedMessages], [MaxDeliveries], [MaxAllowedUsers]. Options: the timeouts,
 // SocketOptions.MaxCalls.
 //
-// A Server knows no prices and no claims. Who holds the gateway can have the desk's
-// tokens sent away, a claim at a time, in transactions of the right shape; what he
-// cannot have is the key, another shape, or a second message of a claim. A record
-// that is deleted is forgotten: it is to be kept as the key is.
+// A Server knows no prices and no claims. An attacker who controls the gateway can have
+// the desk's tokens sent away, one claim at a time, in transactions of the right shape; he
+// cannot get the key, another shape, or a second message of a claim. A deleted record is
+// lost knowledge: keep it as carefully as the key.
 //
 // The package is for Linux, as the program is.
 package cosign

@@ -36,7 +36,7 @@ const (
 	MaxSignerFrame = headSize + 1 + tx.MaxSize
 )
 
-// errFrame: bytes that are no frame of ours.
+// errFrame: bytes that are no frame of this protocol.
 var errFrame = errors.New("not a frame of the signer's protocol")
 
 // frame is a request or an answer without its size and version.
@@ -45,17 +45,17 @@ type frame struct {
 	body []byte
 }
 
-// append appends the frame's bytes to dst. A body longer than a frame has room for
-// is a bug of the caller.
+// append appends the frame's bytes to dst. A body that is too long is a bug of the
+// caller.
 func (f frame) append(dst []byte) []byte {
 	dst = binary.LittleEndian.AppendUint16(dst, uint16(headSize+len(f.body)))
 	dst = append(dst, frameVersion, f.kind)
 	return append(dst, f.body...)
 }
 
-// readFrame reads one frame. It reads nothing after it, and holds MaxSignerFrame
-// bytes at most, whatever the size says. Errors: errFrame; io.EOF where there is
-// nothing to read; or r's.
+// readFrame reads one frame. It reads nothing after it, and allocates at most
+// MaxSignerFrame bytes, whatever the size says. Errors: errFrame; io.EOF if there is
+// nothing to read; r's.
 func readFrame(r io.Reader) (frame, error) {
 	var head [sizeSize + headSize]byte
 	if _, err := io.ReadFull(r, head[:]); err != nil {
@@ -76,14 +76,14 @@ func readFrame(r io.Reader) (frame, error) {
 	return f, err
 }
 
-// signFrame asks for a job's signature.
+// signFrame is the request to sign a job.
 func signFrame(j Job) frame {
 	body := append(make([]byte, 0, 1+len(j.Transaction())), byte(j.Kind()))
 	return frame{requestSign, append(body, j.Transaction()...)}
 }
 
-// parse reads an answer of the type that is wanted, and of just its size. Errors:
-// errFrame; a [Refusal], which any request may have for an answer.
+// parse parses an answer of the wanted type, and of exactly the size of into. Errors:
+// errFrame; a [Refusal], which may answer any request.
 func (f frame) parse(want byte, into []byte) error {
 	switch {
 	case f.kind == answerRefusal && len(f.body) == 1:
@@ -95,8 +95,8 @@ func (f frame) parse(want byte, into []byte) error {
 	return nil
 }
 
-// Refusal is the signer's own no, to a gateway that it does not trust. The numbers
-// are on the wire: frozen.
+// Refusal is the signer's refusal of a gateway's request. The numbers are on the wire:
+// frozen.
 type Refusal uint8
 
 const (
@@ -107,21 +107,22 @@ const (
 	// RefusalSlots: the desk's slot is filled, or the taker's signature does not
 	// verify.
 	RefusalSlots Refusal = 3
-	// RefusalMessage: another message was signed for the claim before.
+	// RefusalMessage: another message was signed for the claim.
 	RefusalMessage Refusal = 4
-	// RefusalDeliveries: MaxDeliveries messages were signed for the claim before.
+	// RefusalDeliveries: MaxDeliveries messages were signed for the claim.
 	RefusalDeliveries Refusal = 5
-	// RefusalFull: the record has no room for another message.
+	// RefusalFull: the record is full.
 	RefusalFull Refusal = 6
-	// RefusalRecord: the record could not be written. It stays so until a restart.
+	// RefusalRecord: the record could not be written. The signer refuses until a
+	// restart.
 	RefusalRecord Refusal = 7
-	// RefusalBusy: too many connections. Ask again.
+	// RefusalBusy: too many connections: retry.
 	RefusalBusy Refusal = 8
 	// RefusalKey: the signer's own key failed.
 	RefusalKey Refusal = 9
 )
 
-// String returns the machine word of r.
+// String returns the machine word.
 func (r Refusal) String() string {
 	switch r {
 	case RefusalFrame:

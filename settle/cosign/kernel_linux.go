@@ -12,17 +12,17 @@ import (
 )
 
 const (
-	// privateMode is that of every file that is made here.
+	// privateMode is the mode of every file that this package makes.
 	privateMode = 0o600
-	// sharedMode is that of a socket for several users.
+	// sharedMode is the mode of a socket for several users.
 	sharedMode = 0o660
-	// othersMode is what no file here may have.
+	// othersMode are permissions that no file here may have.
 	othersMode = 0o077
 )
 
-// HardenProcess keeps the process's memory to itself: no core dump, and no other
-// process of the same user can trace it or read its memory. It is for a process
-// that is about to read a key, and cannot be undone. Errors: the kernel's.
+// HardenProcess forbids core dumps, and forbids other processes of the same user to
+// trace this one or read its memory. A process calls it before it reads a key; it
+// cannot be undone. Errors: the kernel's.
 func HardenProcess() error {
 	if err := unix.Setrlimit(unix.RLIMIT_CORE, &unix.Rlimit{}); err != nil {
 		return fmt.Errorf("no core dumps: %w", err)
@@ -34,9 +34,9 @@ func HardenProcess() error {
 }
 
 // openPrivate opens a regular file of ours that nobody else can read or write. It
-// follows no symbolic link in the last place, and does not wait for a pipe. What is
-// looked at is the opened file, so nobody can change it in between. Errors:
-// [ErrKeyFile], or the file system's.
+// follows no symbolic link in the last element, and does not wait for a pipe. It
+// checks the opened file, so nobody can exchange the file in between. Errors:
+// [ErrKeyFile], the file system's.
 func openPrivate(path string, flag int) (*os.File, error) {
 	f, err := os.OpenFile(path, flag|unix.O_NOFOLLOW|unix.O_NONBLOCK, privateMode)
 	switch {
@@ -69,7 +69,8 @@ func checkPrivate(f *os.File) error {
 	return nil
 }
 
-// lockFile takes a file for this process, until it is closed.
+// lockFile locks a file for this process, until it is closed. Errors:
+// [ErrRecordInUse].
 func lockFile(f *os.File) error {
 	err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB)
 	if errors.Is(err, unix.EWOULDBLOCK) {
@@ -78,11 +79,11 @@ func lockFile(f *os.File) error {
 	return err
 }
 
-// maxSocketPath is the longest path that the kernel takes for a socket.
+// maxSocketPath is the longest path of a socket that the kernel takes.
 const maxSocketPath = 107
 
-// listenPrivate listens on a socket of this mode. It has no more than the mode
-// before it has a name, so nobody gets in early.
+// listenPrivate listens on a socket of this mode. The socket has no wider mode before
+// it has a name, so nobody connects early.
 func listenPrivate(path string, mode os.FileMode) (net.Listener, error) {
 	if len(path) > maxSocketPath {
 		return nil, fmt.Errorf("%s: a socket's path has %d bytes at most", path, maxSocketPath)
@@ -96,14 +97,14 @@ func listenPrivate(path string, mode os.FileMode) (net.Listener, error) {
 	if err != nil {
 		return nil, err
 	}
-	// The process's umask may have taken away from it.
+	// The process's umask may have removed permissions.
 	if err := os.Chmod(path, mode); err != nil {
 		return nil, errors.Join(err, l.Close())
 	}
 	return l, nil
 }
 
-// peerUser returns the user that the other end runs as, by the kernel's word.
+// peerUser returns the user of the other end, as the kernel reports it.
 func peerUser(c net.Conn) (uint32, error) {
 	socket, ok := c.(syscall.Conn)
 	if !ok {

@@ -24,24 +24,23 @@ const MaxKeyFile = 1024
 // Errors of key files, wrapped with the path. Nothing of a file's content is in an
 // error.
 var (
-	// ErrKeyFile: a file that holds no key, or one that others can get at.
+	// ErrKeyFile: a file without a key, or one that others can access.
 	ErrKeyFile = errors.New("cosign: not a usable key file")
 	// ErrKeyExists: a new key would replace a file.
 	ErrKeyExists = errors.New("cosign: the file exists")
 )
 
-// FileSigner is a key from a file, in this process. It is printed, encoded and
-// logged as its address, and never as anything else. Its copies are the same
-// signer.
+// FileSigner is a key from a file, in this process. Printed, encoded or logged it is
+// its address. Its copies are the same signer.
 type FileSigner struct {
 	address solana.Address
-	// sign has the key inside. In a field, fmt would find it where the signer is
-	// itself in a field of somebody's: it calls no methods there, and follows
-	// pointers for a verb that does not fit.
+	// sign has the key inside. As a field, fmt would print it in a struct that has the
+	// signer as a field: there it calls no methods, and follows pointers for a verb
+	// that does not fit.
 	sign func(message []byte) solana.Signature
 }
 
-// OpenKeyHardened hardens the process and reads a key into it.
+// OpenKeyHardened hardens the process and opens a key file.
 func OpenKeyHardened(path string) (*FileSigner, error) {
 	if err := HardenProcess(); err != nil {
 		return nil, err
@@ -49,11 +48,11 @@ func OpenKeyHardened(path string) (*FileSigner, error) {
 	return OpenKeyFile(path)
 }
 
-// OpenKeyFile reads a key in the form of Solana's tools: a JSON array of 64
-// numbers, the seed and the public key. The file must be a regular one, not a
-// symbolic link, ours, and closed to everybody else (mode 0600 or less). solana-go's
-// reader of such files checks none of that, and its keys print themselves. Errors:
-// [ErrKeyFile], or the file system's.
+// OpenKeyFile reads a key in the format of Solana's tools: a JSON array of 64 numbers,
+// the seed and the public key. The file must be a regular one, not a symbolic link,
+// ours, and closed to everybody else (mode 0600 or less). solana-go's reader checks
+// none of that, and its keys print themselves. Errors: [ErrKeyFile], the file
+// system's.
 func OpenKeyFile(path string) (*FileSigner, error) {
 	text, err := readPrivate(path, MaxKeyFile)
 	if err != nil {
@@ -72,7 +71,7 @@ func newFileSigner(key *[ed25519.PrivateKeySize]byte) *FileSigner {
 	return &FileSigner{solana.Address(key[ed25519.SeedSize:]), sign}
 }
 
-// readPrivate reads a small file of ours that nobody else can read or write.
+// readPrivate reads a small file that nobody else can read or write.
 func readPrivate(path string, most int) ([]byte, error) {
 	f, err := openPrivate(path, os.O_RDONLY)
 	if err != nil {
@@ -91,8 +90,7 @@ func readPrivate(path string, most int) ([]byte, error) {
 	return text, nil
 }
 
-// parseKey reads the array. The JSON package's errors quote what they read, so none
-// is passed on.
+// parseKey parses the array. It drops errors of package json, which quote their input.
 func parseKey(text []byte) (*[ed25519.PrivateKeySize]byte, bool) {
 	var numbers []uint16 // not of bytes, which would be read from a string too
 	defer func() { clear(numbers) }()
@@ -112,7 +110,7 @@ func parseKey(text []byte) (*[ed25519.PrivateKeySize]byte, bool) {
 }
 
 // NewKeyFile makes a key, writes it to a new file of mode 0600 and syncs it. It
-// replaces no file. Errors: [ErrKeyExists], or the file system's.
+// replaces no file. Errors: [ErrKeyExists], the file system's.
 func NewKeyFile(path string) (solana.Address, error) {
 	public, key, err := ed25519.GenerateKey(nil)
 	if err != nil {
@@ -135,8 +133,7 @@ func appendKey(dst []byte, key ed25519.PrivateKey) []byte {
 	return append(dst, ']')
 }
 
-// createPrivate makes a file with this content, or none. What it has made is on the
-// disk.
+// createPrivate makes a file with this content on disk, or none.
 func createPrivate(path string, content []byte) error {
 	f, err := openPrivate(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL)
 	if errors.Is(err, os.ErrExist) {
@@ -168,8 +165,8 @@ func syncFolder(path string) error {
 // Address returns the public key.
 func (s FileSigner) Address() solana.Address { return s.address }
 
-// Sign signs a job's message. It does not block. Errors: [ErrZero]; [ErrSigner]
-// where the job's open slot is another's.
+// Sign signs a job's message. It does not block. Errors: [ErrZero]; [ErrSigner] if the
+// job's open slot is another key's.
 func (s FileSigner) Sign(_ context.Context, j Job) (solana.Signature, error) {
 	switch {
 	case j.job == nil:
@@ -180,13 +177,13 @@ func (s FileSigner) Sign(_ context.Context, j Job) (solana.Signature, error) {
 	return s.sign(j.Message()), nil
 }
 
-// String returns the address, and says what it is.
+// String returns the address with a label.
 func (s FileSigner) String() string { return "key of " + solana.Text(s.address) }
 
-// Format prints String, whatever the verb: %d would print the fields.
+// Format prints String for every verb, because %d would print the fields.
 func (s FileSigner) Format(f fmt.State, _ rune) { fmt.Fprint(f, s.String()) }
 
-// MarshalText returns String, for every encoder that asks.
+// MarshalText returns String, for encoders.
 func (s FileSigner) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
 
 // LogValue returns String.

@@ -16,16 +16,16 @@ import (
 	"blockdesk/settle/binding"
 )
 
-// What a signer remembers is a file of blocks of 64 bytes, a header and then an
-// entry a message, which only grows:
+// A signer's record is an append-only file of blocks of 64 bytes, a header and then an
+// entry for each message:
 //
 //	header  "BDSIGNED" ‖ version u32 = 1 ‖ 0 u32 ‖ [32]the key's address ‖ 0 [12] ‖ crc u32
 //	entry   claim u64 ‖ kind u8 ‖ 0 [7] ‖ signed at i64, unix ns ‖ [32]message hash ‖ 0 u32 ‖ crc u32
 //
 // Numbers are little-endian; crc is the CRC-32C of the block's first 60 bytes,
-// continued from the block before, so no entry can be taken out or moved. A block
-// does not cross a disk's sector, so a crash leaves it whole, in part behind the
-// end of the file, or zero. Frozen: a test has the bytes.
+// continued from the block before, so that no entry can be removed or moved. A block
+// does not cross a disk's sector, so after a crash it is complete, cut off by the end of
+// the file, or zero. Frozen: a test has the bytes.
 const (
 	recordMagic   = "BDSIGNED"
 	recordVersion = 1
@@ -33,14 +33,14 @@ const (
 	crcAt         = blockSize - 4
 )
 
-// Limits of what a signer remembers. It forgets nothing: a message for a claim that
-// it had forgotten could be signed beside the first.
+// Limits of the record. No entry is deleted, because a second message could then be
+// signed for its claim.
 const (
-	// MaxSignedMessages bounds the record: 64 MiB on disk, and about twice that
-	// in memory.
+	// MaxSignedMessages bounds the record: 64 MiB on disk, and about twice that in
+	// memory.
 	MaxSignedMessages = 1 << 20
-	// MaxDeliveries bounds the different deliveries of one claim. A second one is
-	// only right after the first can never land.
+	// MaxDeliveries bounds the deliveries of one claim. A second one is right only
+	// after the first can no longer land.
 	MaxDeliveries = 5
 )
 
@@ -48,21 +48,21 @@ const (
 var (
 	// ErrRecord: the file is not the record of this key, or it is damaged.
 	ErrRecord = errors.New("cosign: not this key's record of signed messages")
-	// ErrRecordInUse: another signer has it.
+	// ErrRecordInUse: another signer has the record open.
 	ErrRecordInUse = errors.New("cosign: the record is another signer's")
 )
 
 type block [blockSize]byte
 
-// crcOf is the sum of a block that follows another.
+// crcOf computes the checksum of a block that follows another.
 func (b *block) crcOf(before uint32) uint32 {
 	return crc32.Update(before, crc32.MakeTable(crc32.Castagnoli), b[:crcAt])
 }
 
-// sum returns the sum that is written in a block.
+// sum returns the checksum in a block.
 func (b *block) sum() uint32 { return binary.LittleEndian.Uint32(b[crcAt:]) }
 
-// seal writes the sum of a block that follows another.
+// seal writes the checksum of a block that follows another.
 func (b *block) seal(before uint32) { binary.LittleEndian.PutUint32(b[crcAt:], b.crcOf(before)) }
 
 func headerOf(address solana.Address) (b block) {
@@ -81,7 +81,7 @@ type entry struct {
 	hash  solana.Hash
 }
 
-// encode returns the block, and its sum.
+// encode returns the block and its checksum.
 func (e *entry) encode(before uint32) (b block, crc uint32) {
 	binary.LittleEndian.PutUint64(b[0:], uint64(e.claim))
 	b[8] = byte(e.kind)
@@ -91,8 +91,8 @@ func (e *entry) encode(before uint32) (b block, crc uint32) {
 	return b, b.sum()
 }
 
-// decodeEntry reads a block and its sum. ok is false for one that encode does not
-// write there.
+// decodeEntry returns the entry of a block and the checksum; ok is false for a block
+// that encode does not make.
 func decodeEntry(b block, before uint32) (e entry, crc uint32, ok bool) {
 	e = entry{
 		claim: market.ClaimID(binary.LittleEndian.Uint64(b[0:])), kind: Kind(b[8]),
@@ -102,7 +102,7 @@ func decodeEntry(b block, before uint32) (e entry, crc uint32, ok bool) {
 	return e, crc, again == b && e.claim != 0 && (e.kind == Cosign || e.kind == Deliver)
 }
 
-// signed is what was signed for a claim: one kind, for ever.
+// signed are the messages of a claim, all of one kind.
 type signed struct {
 	kind  Kind
 	first solana.Hash
@@ -111,7 +111,7 @@ type signed struct {
 
 func (s *signed) has(hash solana.Hash) bool { return s.first == hash || slices.Contains(s.more, hash) }
 
-// disk is the file that a record is in.
+// disk is the record's file.
 type disk interface {
 	io.ReadCloser // from its beginning
 	io.WriterAt
@@ -119,7 +119,7 @@ type disk interface {
 	Sync() error
 }
 
-// record remembers the messages that a key has signed. Any goroutine may call it.
+// record has the messages that a key has signed. Any goroutine may call it.
 type record struct {
 	most int // MaxSignedMessages
 
@@ -131,10 +131,10 @@ type record struct {
 	failed bool
 }
 
-// openRecord opens a key's record, or begins one where there is no file. It cuts
-// off what a crash has left behind the last whole entry: nothing was signed for
-// that. Errors: [ErrRecord], [ErrRecordInUse], [ErrKeyFile] where others can get at
-// the file, or the file system's.
+// openRecord opens a key's record, or begins one if there is no file. It cuts off what
+// a crash has left after the last complete entry: nothing was signed for that. Errors:
+// [ErrRecord], [ErrRecordInUse], [ErrKeyFile] if others can access the file, the file
+// system's.
 func openRecord(path string, address solana.Address) (*record, error) {
 	file, err := openPrivate(path, os.O_RDWR|os.O_CREATE)
 	if err != nil {
@@ -158,7 +158,7 @@ func newRecord(file disk, most int) *record {
 	return &record{most: most, file: file, claims: map[market.ClaimID]signed{}}
 }
 
-// load reads the file, and leaves it whole and synced.
+// load reads the file, and leaves it complete and synced.
 func (r *record) load(header block) error {
 	most := int64(1+r.most) * blockSize
 	text, err := io.ReadAll(io.LimitReader(r.file, most+blockSize))
@@ -178,10 +178,10 @@ func (r *record) load(header block) error {
 	return errors.Join(r.file.Truncate(int64(end)), r.file.Sync())
 }
 
-// replay takes in a record's bytes, and returns where the last whole block ends: 0
-// if not even the header is whole. What ends the bytes and is no whole block, or is
-// zero, was being written in a crash. Everything else that is wrong is damage, and
-// might hide a message. Errors: [ErrRecord].
+// replay enters a record's bytes, and returns where the last complete block ends: 0 if
+// even the header is incomplete. An incomplete or zero tail was being written in a
+// crash. Anything else that is wrong is damage, and might hide a message. Errors:
+// [ErrRecord].
 func (r *record) replay(text []byte, header block) (end int, err error) {
 	head := text[:min(len(text), blockSize)]
 	if !bytes.Equal(head, header[:]) {
@@ -210,7 +210,7 @@ func (r *record) replay(text []byte, header block) (end int, err error) {
 
 func isZero(b []byte) bool { return len(bytes.TrimRight(b, "\x00")) == 0 }
 
-// judge says whether a message was signed before, or why it may not be.
+// check reports whether a message was signed before, or why it may not be signed.
 func (r *record) check(e *entry) (known bool, no Refusal) {
 	s, ok := r.claims[e.claim]
 	switch {
@@ -228,7 +228,7 @@ func (r *record) check(e *entry) (known bool, no Refusal) {
 	return false, 0
 }
 
-// take enters a message that judge has let pass.
+// add enters a message that check has allowed.
 func (r *record) add(e *entry, crc uint32) {
 	s, ok := r.claims[e.claim]
 	if ok {
@@ -240,9 +240,9 @@ func (r *record) add(e *entry, crc uint32) {
 	r.count, r.crc = r.count+1, crc
 }
 
-// admit returns 0 once the message is durable as one that was signed: now, or
-// before. It blocks for a sync of the disk. After a failed write nothing new is
-// admitted: what is on the disk is not known.
+// admit returns 0 once the message is durable in the record. It blocks for a sync of
+// the disk. After a failed write nothing new is admitted, because the disk's content
+// is unknown.
 func (r *record) admit(e *entry) Refusal {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -266,7 +266,7 @@ func (r *record) admit(e *entry) Refusal {
 	return 0
 }
 
-// len returns how many messages are remembered.
+// len returns the number of messages.
 func (r *record) len() int {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -22,45 +22,44 @@ import (
 )
 
 const (
-	// MaxSignerConnections bounds the connections that are served at a time. One
-	// more is told that the signer is busy.
+	// MaxSignerConnections bounds the connections that are served at a time. One more
+	// is answered with RefusalBusy.
 	MaxSignerConnections = 16
 	// MaxAllowedUsers bounds ServerOptions.AllowUIDs.
 	MaxAllowedUsers = 16
 
 	defaultSignerTimeout = 5 * time.Second
-	// acceptPause is waited after a connection could not be accepted, which is
-	// for want of a file descriptor.
+	// acceptPause is the pause after a failed accept, for example without a free file
+	// descriptor.
 	acceptPause = 100 * time.Millisecond
 )
 
 // Errors of a server, wrapped with the detail.
 var (
-	// ErrOptions: options that make no server or no client.
+	// ErrOptions: an option is out of its range.
 	ErrOptions = errors.New("cosign: options out of range")
-	// ErrSocketInUse: the socket's path is taken by a server that answers, or by
-	// something that is no socket.
+	// ErrSocketInUse: a server answers at the socket's path, or the path is no socket.
 	ErrSocketInUse = errors.New("cosign: the socket's path is in use")
 )
 
 // ServerOptions are the settings of a [Server].
 type ServerOptions struct {
-	// Path is that of the socket: absolute or not, 107 bytes at most.
+	// Path is that of the socket, at most 107 bytes.
 	Path string
-	// Record is the file of what was signed. It belongs to the key: who moves the
-	// key moves the record.
+	// Record is the file of signed messages. It belongs to the key: move it with the
+	// key.
 	Record string
 	// Signer has the key.
 	Signer Signer
-	// AllowUIDs are the users whose processes may ask. None: the user of this
-	// process alone, and the socket's mode is 0600. Else it is 0660, and the
+	// AllowUIDs are the users whose processes may connect. None: the user of this
+	// process alone, and the socket's mode is 0600. Otherwise it is 0660, and the
 	// operator gives the socket's folder a group that they share.
 	AllowUIDs []uint32
-	// Timeout is the longest that a connection may take. Default 5 s.
+	// Timeout bounds a connection. Default 5 s.
 	Timeout time.Duration
 	// Logger gets a line for each signature and each refusal. Default: none.
 	Logger *slog.Logger
-	// Now tells the time that entries are marked with. Default: the system's.
+	// Now is the clock of the entries. Default time.Now.
 	Now func() time.Time
 }
 
@@ -72,9 +71,9 @@ func (o *ServerOptions) fill() error {
 	}
 	switch {
 	case o.Path == "" || o.Record == "":
-		return fmt.Errorf("%w: a signer needs the paths of its socket and its record", ErrOptions)
+		return fmt.Errorf("%w: the paths of the socket and the record are required", ErrOptions)
 	case o.Signer == nil || o.Signer.Address() == (solana.Address{}):
-		return fmt.Errorf("%w: a signer needs a key", ErrOptions)
+		return fmt.Errorf("%w: a key is required", ErrOptions)
 	case o.Timeout < 0:
 		return fmt.Errorf("%w: a timeout of %v", ErrOptions, o.Timeout)
 	case len(o.AllowUIDs) > MaxAllowedUsers:
@@ -83,8 +82,8 @@ func (o *ServerOptions) fill() error {
 	return nil
 }
 
-// Server signs for a gateway in another process, which it does not trust: it looks
-// at every message itself, and remembers what it has signed.
+// Server signs for a gateway in another process, which it does not trust: it checks
+// every message itself, and records what it signs.
 type Server struct {
 	o        ServerOptions
 	address  solana.Address
@@ -96,9 +95,9 @@ type Server struct {
 	closeErr error
 }
 
-// NewServer opens the record and the socket. Who does not Run it closes it. Errors:
-// [ErrOptions], [ErrSocketInUse], those of the record ([ErrRecord],
-// [ErrRecordInUse], [ErrKeyFile]), or the file system's.
+// NewServer opens the record and the socket. A Server that is not Run must be closed.
+// Errors: [ErrOptions], [ErrSocketInUse], those of the record ([ErrRecord],
+// [ErrRecordInUse], [ErrKeyFile]), the file system's.
 func NewServer(o ServerOptions) (*Server, error) {
 	if err := o.fill(); err != nil {
 		return nil, err
@@ -123,8 +122,8 @@ func NewServer(o ServerOptions) (*Server, error) {
 	return s, nil
 }
 
-// vacate removes the socket of a server that is gone. Errors: [ErrSocketInUse], or
-// the file system's.
+// removeStaleSocket removes the socket of a server that has ended. Errors:
+// [ErrSocketInUse], the file system's.
 func removeStaleSocket(path string) error {
 	info, err := os.Lstat(path)
 	switch {
@@ -149,14 +148,14 @@ func removeStaleSocket(path string) error {
 // Address returns the key's address.
 func (s *Server) Address() solana.Address { return s.address }
 
-// SignedMessages returns how many messages were signed, ever.
+// SignedMessages returns the number of messages in the record.
 func (s *Server) SignedMessages() int { return s.record.len() }
 
-// Close gives up the socket and the record. Run does it at its end; a second call
-// does nothing.
+// Close closes the socket and the record. Run does it at its end; a second call does
+// nothing.
 func (s *Server) Close() error {
 	s.closing.Do(func() {
-		// The listener is closed first: where Run ended it already, it says so.
+		// If Run has closed the listener already, that is no error.
 		if err := s.listener.Close(); !errors.Is(err, net.ErrClosed) {
 			s.closeErr = err
 		}
@@ -165,8 +164,8 @@ func (s *Server) Close() error {
 	return s.closeErr
 }
 
-// Run serves until ctx is done. What is being signed then is still answered; who
-// has not sent his request yet is cut off.
+// Run serves until ctx is done. A request that has arrived is still answered; a
+// connection without a request is cut off.
 func (s *Server) Run(ctx context.Context) error {
 	stop := context.AfterFunc(ctx, func() { s.listener.Close() })
 	defer stop()
@@ -222,15 +221,15 @@ func (s *Server) serve(ctx context.Context, c net.Conn) {
 	}
 }
 
-// say writes an answer, and does not mind whether somebody reads it: what was
-// signed can be asked for again.
+// reply writes an answer. An error does not matter, because the client can repeat the
+// request.
 func (s *Server) reply(c net.Conn, f frame) {
 	if _, err := c.Write(f.append(nil)); err != nil {
 		s.o.Logger.Debug("writing a signer answer failed", "error", err)
 	}
 }
 
-// answer does what a request asks for.
+// answer returns the answer to a request.
 func (s *Server) answer(ctx context.Context, request frame) frame {
 	switch {
 	case request.kind == requestAddress && len(request.body) == 0:
@@ -246,7 +245,7 @@ func (s *Server) answer(ctx context.Context, request frame) frame {
 	}
 }
 
-// sign signs a transaction of a kind, once the record has it.
+// sign signs a transaction of a kind, after the record has it.
 func (s *Server) sign(ctx context.Context, kind Kind, raw []byte) (solana.Signature, Refusal) {
 	d, err := decodeJob(kind, raw, s.address)
 	if err != nil {
@@ -272,10 +271,10 @@ func (s *Server) sign(ctx context.Context, kind Kind, raw []byte) (solana.Signat
 	return signature, 0
 }
 
-// errSlots: the desk's slot is not open, or another one is not rightly filled.
+// errSlots: the desk's signature slot is not empty, or another one does not verify.
 var errSlots = errors.New("cosign: signature slots")
 
-// received reads a job that another process sent: of the right shape, the desk's
+// decodeJob decodes and checks a job of another process: the right shape, the desk's
 // slot empty, and every other signature verified. The result shares raw. Errors:
 // [ErrShape], errSlots.
 func decodeJob(kind Kind, raw []byte, desk solana.Address) (*draft, error) {

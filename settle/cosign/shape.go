@@ -11,19 +11,18 @@ import (
 	"blockdesk/settle/binding"
 )
 
-// Shape is what a message of ours does: all that it does.
+// Shape is all that a message of ours does.
 type Shape struct {
 	Kind Kind
 	// Claim is the one that the memo and the reference name.
 	Claim market.ClaimID
-	// Desk delivers. Wallet is delivered to; of an atomic transaction it is the
-	// taker, who pays.
+	// Desk delivers to Wallet. Of an atomic transaction Wallet is the taker, who pays.
 	Desk, Wallet solana.Address
-	// Base is the mint that is delivered, and BaseAmount how many atoms of it.
+	// Base is the delivered mint, and BaseAmount the atoms of it.
 	Base       solana.Address
 	BaseAmount market.Amount
-	// PayMint, zero for SOL, PayTo, the account that is paid, and PayAmount are
-	// the payment in an atomic transaction, and zero in a delivery.
+	// PayMint, zero for SOL, PayTo, the account that is paid, and PayAmount are the
+	// payment of an atomic transaction, and zero for a delivery.
 	PayMint, PayTo solana.Address
 	PayAmount      market.Amount
 }
@@ -34,8 +33,8 @@ const (
 	deliverySigners = 1
 )
 
-// CheckAtomic reads the message of an atomic transaction, and refuses every other
-// one. It has these instructions, in this order, and nothing else:
+// CheckAtomic decodes the message of an atomic transaction, and refuses any other. It
+// has these instructions, in this order, and nothing else:
 //
 //	compute limit, compute price
 //	[create the paid token account, at the taker's expense]
@@ -44,9 +43,9 @@ const (
 //	the desk delivers from its associated account to that one
 //	memo: the claim
 //
-// The desk and the taker sign, one of them pays the fee, one the rent of the
-// taker's account. The payment names the claim's reference. No account has a
-// privilege that no instruction needs. Errors: [ErrShape].
+// The desk and the taker sign; one of them pays the fee, one the rent of the taker's
+// account. The payment names the claim's reference. No account has a privilege that no
+// instruction needs. Errors: [ErrShape].
 func CheckAtomic(message []byte, desk solana.Address) (Shape, error) {
 	m, err := decode(message, desk, atomicSigners)
 	if err != nil {
@@ -64,15 +63,15 @@ func CheckAtomic(message []byte, desk solana.Address) (Shape, error) {
 	return r.finish()
 }
 
-// CheckDelivery reads the message of a delivery, and refuses every other one. It
-// has these instructions, in this order, and nothing else:
+// CheckDelivery decodes the message of a delivery, and refuses any other. It has these
+// instructions, in this order, and nothing else:
 //
 //	compute limit, compute price
 //	create the wallet's associated account of the base asset, at the desk's expense
 //	the desk delivers from its associated account to that one
 //	memo: the claim
 //
-// The desk alone signs. The delivery names the claim's reference. No account has a
+// Only the desk signs. The delivery names the claim's reference. No account has a
 // privilege that no instruction needs. Errors: [ErrShape].
 func CheckDelivery(message []byte, desk solana.Address) (Shape, error) {
 	m, err := decode(message, desk, deliverySigners)
@@ -87,7 +86,8 @@ func CheckDelivery(message []byte, desk solana.Address) (Shape, error) {
 	return r.finish()
 }
 
-// decode reads a message whose bytes tell all that it does.
+// decode decodes a message without address tables or a durable nonce, so that its
+// bytes say all that it does.
 func decode(message []byte, desk solana.Address, signers int) (*tx.Message, error) {
 	m, err := tx.DecodeMessage(message)
 	if err != nil {
@@ -111,8 +111,8 @@ func decode(message []byte, desk solana.Address, signers int) (*tx.Message, erro
 	return m, nil
 }
 
-// The forms of our instructions, written here again so that package build is held
-// to them too: their numbers, and the sizes of their data.
+// The forms of our instructions: their numbers, and the sizes of their data. They are
+// not taken from package build, which is checked against them.
 const (
 	setUnitLimit, setUnitLimitSize     = 2, 5
 	setUnitPrice, setUnitPriceSize     = 3, 9
@@ -125,7 +125,7 @@ const (
 	maxData, maxAccounts = memoSize, 6
 )
 
-// access says what an instruction needs of an account.
+// access is what an instruction needs of an account.
 type access uint8
 
 const (
@@ -135,14 +135,14 @@ const (
 	writeSign        = write | sign
 )
 
-// reader takes the instructions of a message one by one, and notes what they need
-// of each account. After an error it gives zeros.
+// reader reads the instructions of a message one by one, and collects what they need
+// of each account. After an error it returns zeros.
 type reader struct {
 	m     *tx.Message
 	shape *Shape
 	next  int
 	needs [tx.MaxKeys]access
-	// reference is what the one transfer that has to name it has named.
+	// reference is the account that the one transfer with a reference has named.
 	reference solana.Address
 	err       error
 }
@@ -160,7 +160,7 @@ func (r *reader) require(ok bool, what string) {
 	}
 }
 
-// program returns what the next instruction calls, if there is one.
+// program returns the program of the next instruction; ok is false at the end.
 func (r *reader) program() (a solana.Address, ok bool) {
 	if r.err != nil || r.next >= len(r.m.Instructions) {
 		return a, false
@@ -174,12 +174,12 @@ type call struct {
 	keys [maxAccounts]solana.Address
 }
 
-// take takes the next instruction, which must call program with so many bytes of
-// data and exactly the accounts that are needed.
+// take reads the next instruction, which must call program with size bytes of data and
+// exactly the accounts that are needed.
 func (r *reader) take(program solana.Address, size int, needs ...access) (c call) {
 	called, ok := r.program()
 	if !ok || called != program {
-		r.fail("%s should be called", solana.Text(program))
+		r.fail("it must call %s", solana.Text(program))
 		return call{}
 	}
 	in := &r.m.Instructions[r.next]
@@ -208,13 +208,13 @@ func (r *reader) budget() {
 	}
 }
 
-// account is an associated token account that is created, or found there.
+// account is an associated token account that the message creates unless it exists.
 type account struct{ payer, at, owner, mint, program solana.Address }
 
 func (r *reader) create() account {
 	c := r.take(solana.AssociatedTokenProgram, createSize, writeSign, write, named, named, named, named)
 	r.require(c.data[0] == createIdempotent, "no idempotent creation")
-	r.require(c.keys[4] == solana.SystemProgram, "an account created by no system program")
+	r.require(c.keys[4] == solana.SystemProgram, "the account is not created by the system program")
 	return account{c.keys[0], c.keys[1], c.keys[2], c.keys[3], c.keys[5]}
 }
 
@@ -224,12 +224,12 @@ type transfer struct {
 	amount                         market.Amount
 }
 
-// tokens takes a transfer of tokens; referenced says whether it is the one that
-// names the reference.
+// tokens reads a transfer of tokens; referenced says whether it must name the
+// reference.
 func (r *reader) tokens(referenced bool) transfer {
 	program, ok := r.program()
 	if !ok || !solana.IsTokenProgram(program) {
-		r.fail("a token program should be called")
+		r.fail("it must call a token program")
 		return transfer{}
 	}
 	needs := []access{write, named, write, sign, named}
@@ -251,7 +251,7 @@ func (r *reader) lamports() transfer {
 	return transfer{from: c.keys[0], to: c.keys[1], owner: c.keys[0], amount: market.Amount(binary.LittleEndian.Uint64(c.data[4:]))}
 }
 
-// pay takes the taker's leg.
+// pay reads the taker's leg.
 func (r *reader) pay() {
 	s := r.shape
 	program, _ := r.program()
@@ -262,8 +262,8 @@ func (r *reader) pay() {
 	case solana.AssociatedTokenProgram:
 		made := r.create()
 		t = r.tokens(true)
-		r.require(made.payer == s.Wallet && made.owner != s.Wallet, "the paid account is created by or for another")
-		r.require(made.at == t.to && made.mint == t.mint && made.program == t.program, "another account is paid than is created")
+		r.require(made.payer == s.Wallet && made.owner != s.Wallet, "the paid account is created by or for another wallet")
+		r.require(made.at == t.to && made.mint == t.mint && made.program == t.program, "the paid account is not the created one")
 	default:
 		t = r.tokens(true)
 	}
@@ -275,8 +275,8 @@ func (r *reader) pay() {
 	s.PayMint, s.PayTo, s.PayAmount = t.mint, t.to, t.amount
 }
 
-// deliver takes the desk's leg. A delivery alone names the reference, and says by
-// the account that is created who is delivered to.
+// deliver reads the desk's leg. Only a delivery names the reference in it, and its
+// receiver is the owner of the created account.
 func (r *reader) deliver() {
 	s := r.shape
 	made := r.create()
@@ -284,11 +284,11 @@ func (r *reader) deliver() {
 	if s.Kind == Deliver {
 		s.Wallet = made.owner
 	}
-	r.require(made.owner == s.Wallet && s.Wallet != s.Desk && s.Wallet != (solana.Address{}), "another wallet is delivered to")
-	r.require(made.payer == s.Desk || s.Kind == Cosign && made.payer == s.Wallet, "another pays the rent")
-	r.require(made.at == t.to && made.mint == t.mint && made.program == t.program, "another account is delivered to than is created")
+	r.require(made.owner == s.Wallet && s.Wallet != s.Desk && s.Wallet != (solana.Address{}), "it delivers to another wallet")
+	r.require(made.payer == s.Desk || s.Kind == Cosign && made.payer == s.Wallet, "another wallet pays the rent")
+	r.require(made.at == t.to && made.mint == t.mint && made.program == t.program, "the receiving account is not the created one")
 	r.require(t.owner == s.Desk, "the desk does not deliver")
-	r.require(t.mint != s.PayMint, "what is delivered is what is paid")
+	r.require(t.mint != s.PayMint, "it delivers the asset that is paid")
 	r.require(t.amount > 0, "nothing is delivered")
 	r.associated(t.from, s.Desk, &t)
 	r.associated(t.to, s.Wallet, &t)
@@ -312,8 +312,8 @@ func (r *reader) memo() {
 	r.shape.Claim = claim
 }
 
-// finish is the verdict: nothing follows, and every account has the privileges that
-// the instructions need, and no other.
+// finish requires that no instruction is left, and that every account has exactly the
+// privileges that the instructions need.
 func (r *reader) finish() (Shape, error) {
 	r.require(r.next == len(r.m.Instructions), "more instructions")
 	r.needs[0] |= writeSign // pays the fee
@@ -327,7 +327,7 @@ func (r *reader) finish() (Shape, error) {
 			has |= write
 		}
 		if has != r.needs[i] {
-			r.fail("account %s has other privileges than it needs", solana.Text(key))
+			r.fail("account %s has privileges other than it needs", solana.Text(key))
 		}
 	}
 	if r.err != nil {

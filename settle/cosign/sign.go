@@ -11,22 +11,22 @@ import (
 	"blockdesk/settle/binding"
 )
 
-// Job is a transaction for the desk's key: made from an [Authorized], or by a
-// [Server] of a frame that passed all its checks. The zero value is none, and no
-// signer signs it.
+// Job is a transaction for the desk's key, made from an [Authorized], or by a [Server]
+// from a frame that passed all checks. The zero value is useless, and no signer signs
+// it.
 type Job struct{ job *draft }
 
 // Kind returns what is signed, 0 of the zero value.
 func (j Job) Kind() Kind { return j.job.kind() }
 
 // Transaction returns the whole transaction, with the desk's slot empty and every
-// other one filled. Not to be written to.
+// other one filled. Read-only.
 func (j Job) Transaction() []byte { return j.job.transaction() }
 
 // Message returns what is to be signed, a part of Transaction.
 func (j Job) Message() []byte { return j.job.message() }
 
-// Signer has the desk's key, or knows who has it. Any goroutine may call it.
+// Signer signs with the desk's key. Any goroutine may call it.
 type Signer interface {
 	// Address returns the key's address. It never changes.
 	Address() solana.Address
@@ -34,8 +34,8 @@ type Signer interface {
 	Sign(ctx context.Context, j Job) (solana.Signature, error)
 }
 
-// Signed is a transaction with all its signatures: [Authorized.Sign] alone makes
-// one. The zero value is none.
+// Signed is a transaction with all its signatures. Only [Authorized.Sign] makes one.
+// The zero value is useless.
 type Signed struct {
 	signed    *draft
 	raw       []byte
@@ -54,19 +54,19 @@ func (s Signed) Kind() Kind { return s.signed.kind() }
 // Hash returns the hash of the message, zero of the zero value.
 func (s Signed) Hash() solana.Hash { return s.signed.messageHash() }
 
-// Signature returns the first one, which names the transaction on the chain. Where
-// the taker pays the fee it is the taker's: he can sign the same message again with
-// another one, under which the chain takes it as well, once over all.
+// Signature returns the first signature, which names the transaction on the chain. If
+// the taker pays the fee it is the taker's, who can sign the same message again with
+// another signature; the chain takes the message once.
 func (s Signed) Signature() solana.Signature { return s.signature }
 
-// Bytes returns the whole transaction as it is sent. Not to be written to.
+// Bytes returns the whole transaction as it is sent. Read-only.
 func (s Signed) Bytes() []byte { return s.raw }
 
-// Sign has the desk sign. It can be asked again with the same result: a signature
-// of a message is always the same bytes. It blocks as long as s does.
+// Sign has s sign the transaction. Repeated, it returns the same signature. It blocks
+// as long as s does.
 //
-// Errors: [ErrZero]; [ErrSigner] where the open slot is not s's, or what came back
-// does not verify; s's own, wrapped.
+// Errors: [ErrZero]; [ErrSigner] if the open slot is not s's, or the signature does
+// not verify; s's own, wrapped.
 func (a Authorized) Sign(ctx context.Context, s Signer) (Signed, error) {
 	d := a.authorized
 	if d == nil {

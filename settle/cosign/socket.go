@@ -12,33 +12,32 @@ import (
 )
 
 const (
-	// DefaultSignerCalls is half of what a server takes at a time, so that one
-	// gateway leaves room for an operator's tool.
+	// DefaultSignerCalls is half of what a server serves at a time, so that a gateway
+	// leaves room for an operator's tool.
 	DefaultSignerCalls = MaxSignerConnections / 2
 
 	defaultCallTimeout = 5 * time.Second
 )
 
-// ErrUnavailable says that the signer did not answer, or not in time. It may have
-// signed: ask again, the same gives the same.
-var ErrUnavailable = errors.New("cosign: the signer does not answer")
+// ErrUnavailable means that the signer did not answer in time. It may have signed: the
+// same request again returns the same signature.
+var ErrUnavailable = errors.New("cosign: the signer does not answer: is it running?")
 
 // SocketOptions are the settings of a [SocketSigner]. The zero value of a field is
 // its default.
 type SocketOptions struct {
-	// Address is the key that has to be there. Default: what the signer says when
-	// it is first asked, in Dial.
+	// Address is the key that must answer. Default: the one that answers Dial.
 	Address solana.Address
-	// Timeout is the longest that a call takes in all. Default 5 s.
+	// Timeout bounds a call. Default 5 s.
 	Timeout time.Duration
-	// MaxCalls bounds the calls under way; others wait. 1 to
-	// MaxSignerConnections, default DefaultSignerCalls.
+	// MaxCalls bounds the concurrent calls; others wait. 1 to MaxSignerConnections,
+	// default DefaultSignerCalls.
 	MaxCalls int
 }
 
-// SocketSigner is a key in another process, behind a socket that a [Server] listens
-// on. Each call is a connection of its own, so a signer that was restarted is found
-// again at the next one. Any goroutine may call it.
+// SocketSigner is a key in another process, behind the socket of a [Server]. Each call
+// is a connection of its own, so that a restarted signer is found again. Any goroutine
+// may call it.
 type SocketSigner struct {
 	path    string
 	timeout time.Duration
@@ -46,10 +45,10 @@ type SocketSigner struct {
 	address solana.Address
 }
 
-// Dial finds the signer at a socket and asks for its address, which stays the same
-// for good: another key behind the same socket signs nothing that is taken. With
-// SocketOptions.Address nothing is asked yet, and the signer may start later.
-// Errors: [ErrOptions], [ErrUnavailable], [ErrSigner].
+// Dial asks the signer at a socket for its address, which is fixed from then on:
+// signatures of another key behind the same socket are refused. With
+// SocketOptions.Address it asks nothing, and the signer may start later. Errors:
+// [ErrOptions], [ErrUnavailable], [ErrSigner].
 func Dial(path string, o SocketOptions) (*SocketSigner, error) {
 	o.Timeout = cmp.Or(o.Timeout, defaultCallTimeout)
 	o.MaxCalls = cmp.Or(o.MaxCalls, DefaultSignerCalls)
@@ -73,8 +72,8 @@ func Dial(path string, o SocketOptions) (*SocketSigner, error) {
 // Address returns the key's address.
 func (s *SocketSigner) Address() solana.Address { return s.address }
 
-// Sign has the job signed in the other process. It blocks for SocketOptions.Timeout
-// at most. Errors: [ErrZero]; [ErrUnavailable]; a [Refusal], the signer's own no.
+// Sign has the other process sign the job. It blocks at most SocketOptions.Timeout.
+// Errors: [ErrZero]; [ErrUnavailable]; a [Refusal] of the signer.
 func (s *SocketSigner) Sign(ctx context.Context, j Job) (signature solana.Signature, err error) {
 	if j.Kind() == 0 {
 		return signature, fmt.Errorf("%w: nothing to sign", ErrZero)
@@ -83,7 +82,8 @@ func (s *SocketSigner) Sign(ctx context.Context, j Job) (signature solana.Signat
 	return signature, err
 }
 
-// call sends one request and reads its answer, of this type, into into.
+// call sends one request and decodes its answer, which must have the type want, into
+// into.
 func (s *SocketSigner) call(ctx context.Context, request frame, want byte, into []byte) error {
 	ctx, cancel := context.WithTimeout(ctx, s.timeout)
 	defer cancel()
@@ -117,7 +117,7 @@ func (s *SocketSigner) exchange(ctx context.Context, request frame) (frame, erro
 	stop := context.AfterFunc(ctx, func() { c.SetDeadline(time.Unix(1, 0)) })
 	defer stop()
 	if _, err := c.Write(request.append(nil)); err != nil {
-		// A signer that is busy says so without reading.
+		// A busy signer answers without reading.
 		if answer, answered := readFrame(c); answered == nil {
 			return answer, nil
 		}
