@@ -9,36 +9,36 @@ import (
 	"github.com/hashicorp/raft"
 )
 
-// transport is what raft is given: its own, with what it looks for beside it.
+// transport is what raft needs of a transport.
 type transport interface {
 	raft.Transport
 	raft.WithPreVote
 	raft.WithClose
 }
 
-// witness listens to the calls that this node's raft makes to its peers, and notes
-// who has taken this node for the leader, and when it was asked. Raft's own
-// VerifyLeader counts answers of before it was asked, which may lie in a buffer for
-// as long as the process did not run, and those of nodes without a voice.
+// ackTransport records which peers have acknowledged this node as the leader, and in
+// which round they were asked. Raft's own VerifyLeader also counts answers to earlier
+// heartbeats, which may have waited in a buffer while the process was stopped, and
+// those of non-voters.
 type ackTransport struct {
 	transport
-	stall time.Duration // a pipeline's patience
+	stall time.Duration // timeout of a pipeline
 
 	mu      sync.Mutex
-	round   uint64 // counts the rounds of verification
+	round   uint64 // of verification
 	acked   map[raft.ServerID]confirmation
-	changed chan struct{} // closed, and made anew, at each confirmation
+	changed chan struct{} // closed and replaced at each confirmation
 }
 
-// confirmation: a peer has followed the leader of term when asked at round or
-// later.
+// confirmation: a peer that was asked in round or later has followed the leader of
+// term.
 type confirmation struct{ term, round uint64 }
 
 func newAckTransport(t transport, stall time.Duration) *ackTransport {
 	return &ackTransport{transport: t, stall: stall, acked: map[raft.ServerID]confirmation{}, changed: make(chan struct{})}
 }
 
-// AppendEntries implements raft.Transport: heartbeats come this way.
+// AppendEntries implements raft.Transport. Heartbeats use it.
 func (w *ackTransport) AppendEntries(
 	id raft.ServerID, to raft.ServerAddress, args *raft.AppendEntriesRequest, resp *raft.AppendEntriesResponse,
 ) error {
@@ -73,7 +73,7 @@ func (w *ackTransport) confirm(id raft.ServerID, c confirmation) {
 	w.changed = make(chan struct{})
 }
 
-// begin begins a round: what is asked from now on counts for it.
+// begin starts a round: calls from now on count for it.
 func (w *ackTransport) begin() uint64 {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -81,8 +81,8 @@ func (w *ackTransport) begin() uint64 {
 	return w.round
 }
 
-// majority reports whether most of the voters have confirmed, the node itself
-// counted, and when to look again.
+// majority reports whether a majority of the voters, including this node, has
+// confirmed; again is closed when that may have changed.
 func (w *ackTransport) majority(self raft.ServerID, voters []raft.Server, c confirmation) (ok bool, again <-chan struct{}) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -99,21 +99,21 @@ func (w *ackTransport) majority(self raft.ServerID, voters []raft.Server, c conf
 	return 2*have > all, w.changed
 }
 
-// errUnconfirmed: a majority has not answered within Options.Timeout.
+// errUnconfirmed: no majority has answered within Options.Timeout.
 var errUnconfirmed = errors.New("no majority has confirmed it yet")
 
-// barrier gathers who waits for a confirmation: one round is under way at a time,
-// and all who came meanwhile share the next one.
+// barrier joins concurrent calls of VerifyLeader: one round runs at a time, and all
+// calls that arrive meanwhile share the next one.
 type barrier struct {
 	mu        sync.Mutex
 	next      *round
 	requested chan struct{}
 }
 
-// round is one confirmation of the leadership, for many.
+// round is one confirmation of the leadership, for all callers that have joined.
 type round struct {
 	done chan struct{}
-	term uint64 // raft's, confirmed where err is nil
+	term uint64 // raft's; confirmed if err is nil
 	err  error
 }
 
@@ -121,7 +121,7 @@ func newBarrier() *barrier {
 	return &barrier{next: &round{done: make(chan struct{})}, requested: make(chan struct{}, 1)}
 }
 
-// join returns the round that has not begun.
+// join returns the next round.
 func (b *barrier) join() *round {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -132,7 +132,7 @@ func (b *barrier) join() *round {
 	return b.next
 }
 
-// begin closes the round to who comes later.
+// begin closes the next round to new callers and returns it.
 func (b *barrier) begin() *round {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -141,12 +141,12 @@ func (b *barrier) begin() *round {
 	return r
 }
 
-// Verify returns nil when a majority has confirmed, after the call, that this node
-// still leads in this term: what was acknowledged by any leader before the call is
-// then in this node's state, and nobody else has acknowledged anything, so a read that
-// comes after is linearizable; who reads a view behind the engine also waits for that
-// one (engine.Consumer.Await). It costs a heartbeat to the others and no disk; many
-// callers share one. Errors: ctx's; else it wraps ErrDeposed.
+// VerifyLeader returns nil when a majority has confirmed, after the call, that this
+// node still leads in this term. Then this node's state has everything that any leader
+// acknowledged before the call, so a read that follows is linearizable; a reader of a
+// view that is behind the engine also waits with engine.Consumer.Await. It costs a
+// heartbeat to each peer and no disk; concurrent calls share one. Errors: ctx's; else
+// it wraps ErrDeposed.
 func (t *Term) VerifyLeader(ctx context.Context) error {
 	for {
 		if err := t.Err(); err != nil {
@@ -174,7 +174,7 @@ func (t *Term) VerifyLeader(ctx context.Context) error {
 	}
 }
 
-// confirm runs rounds until end is closed.
+// runVerifications runs rounds until end is closed.
 func (n *Node) runVerifications(end <-chan struct{}) {
 	for {
 		select {
@@ -189,7 +189,7 @@ func (n *Node) runVerifications(end <-chan struct{}) {
 	}
 }
 
-// verifyOnce asks the others once.
+// verifyOnce asks the peers once.
 func (n *Node) verifyOnce() (term uint64, err error) {
 	r, err := n.acquire()
 	if err != nil {
@@ -201,8 +201,8 @@ func (n *Node) verifyOnce() (term uint64, err error) {
 	if err := r.VerifyLeader().Error(); err != nil { // which sends heartbeats at once
 		return 0, err
 	}
-	patience := time.NewTimer(n.o.Timeout)
-	defer patience.Stop()
+	timeout := time.NewTimer(n.o.Timeout)
+	defer timeout.Stop()
 	for {
 		members := r.GetConfiguration()
 		if err := members.Error(); err != nil {
@@ -214,7 +214,7 @@ func (n *Node) verifyOnce() (term uint64, err error) {
 		}
 		select {
 		case <-again:
-		case <-patience.C:
+		case <-timeout.C:
 			return 0, errUnconfirmed
 		}
 	}

@@ -12,7 +12,7 @@ import (
 	"blockdesk/persist/journaltest"
 )
 
-// lateTransport answers a call when it is told to.
+// lateTransport answers a call when the test says so.
 type lateTransport struct {
 	transport
 	called chan struct{}
@@ -25,9 +25,9 @@ func (l *lateTransport) AppendEntries(_ raft.ServerID, _ raft.ServerAddress, _ *
 	return nil
 }
 
-// TestWitness: an answer counts if it was asked for in the round or later, in the
-// term, by a voter who follows.
-func TestWitness(t *testing.T) {
+// TestAckTransport: an answer counts if it was asked for in the round or later, in the
+// term, by a voter that follows.
+func TestAckTransport(t *testing.T) {
 	late := &lateTransport{called: make(chan struct{}), answer: make(chan bool)}
 	w := newAckTransport(late, time.Hour)
 	voters := []raft.Server{{ID: "a"}, {ID: "b"}, {ID: "c"}, {ID: "n", Suffrage: raft.Nonvoter}}
@@ -74,7 +74,7 @@ func TestWitness(t *testing.T) {
 	}
 }
 
-// stuckPipeline takes an entry when it is closed.
+// stuckPipeline blocks until it is closed.
 type stuckPipeline struct {
 	raft.AppendPipeline
 	closed chan struct{}
@@ -95,8 +95,8 @@ func (l *lateTransport) AppendEntriesPipeline(raft.ServerID, raft.ServerAddress)
 	return &stuckPipeline{closed: make(chan struct{})}, nil
 }
 
-// TestStuckPipeline: a pipeline that takes nothing is closed, so that raft goes on
-// without it.
+// TestStuckPipeline: a pipeline that blocks is closed, so that raft continues without
+// it.
 func TestStuckPipeline(t *testing.T) {
 	p, err := newAckTransport(&lateTransport{}, time.Millisecond).AppendEntriesPipeline("b", "")
 	if err != nil {
@@ -107,8 +107,7 @@ func TestStuckPipeline(t *testing.T) {
 	}
 }
 
-// TestShare: who comes while a round is under way shares the next one with all who
-// do.
+// TestShare: calls that arrive while a round is under way share the next one.
 func TestShare(t *testing.T) {
 	b := newBarrier()
 	first := b.join()
@@ -124,8 +123,8 @@ func TestShare(t *testing.T) {
 	}
 }
 
-// TestVerifyMany: many callers, on one node and on three, all get their word; a
-// caller's patience is its own; a node that has stopped confirms nothing.
+// TestVerifyMany: concurrent calls, on one node and on three, all succeed; a call ends
+// with its own context; a node that has stopped confirms nothing.
 func TestVerifyMany(t *testing.T) {
 	t.Parallel()
 	for _, n := range []int{1, 3} {

@@ -24,9 +24,9 @@ func onDisk(o *Options) {
 	o.Timeout = 2 * time.Second // others share the machine
 }
 
-// BenchmarkQuorum is what a frame of so many commands costs until a majority of
-// three nodes has it on the one disk that all share, beside one fdatasync of a
-// file that was written before. p50-µs is the time to the acknowledgement.
+// BenchmarkQuorum measures the time until a majority of three nodes has a frame of so
+// many commands on the one disk that all share, beside one fdatasync of a prewritten
+// file. p50-µs is the time to the acknowledgement.
 func BenchmarkQuorum(b *testing.B) {
 	b.Run("fdatasync", benchSync)
 	for _, frame := range []int{1, 10, 100, 1000, 8000} {
@@ -110,7 +110,7 @@ func benchSync(b *testing.B) {
 	b.ReportMetric(float64(took[len(took)/2].Microseconds()), "p50-µs")
 }
 
-// BenchmarkEngine is an engine whose journal is a group of three: commands a
+// BenchmarkEngine measures an engine whose journal is a group of three: commands a
 // second from one producer that never waits.
 func BenchmarkEngine(b *testing.B) {
 	c := newCluster(b, 3, onDisk)

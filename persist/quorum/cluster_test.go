@@ -76,7 +76,7 @@ func (l *links) dialer(from string) func(to string, timeout time.Duration) (net.
 	}
 }
 
-// set cuts or heals what goes from a node to an address.
+// set cuts or heals the way from a node to an address.
 func (l *links) set(from, to string, cut bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -140,7 +140,7 @@ func newServingCluster(t testing.TB, n int, serve func(context.Context, *Node), 
 	return c
 }
 
-// freeAddress is one that was free a moment ago.
+// freeAddress returns an address that was free a moment ago.
 func freeAddress(t testing.TB) string {
 	l, err := net.Listen("tcp", net.JoinHostPort(journaltest.Loopback(), "0"))
 	if err != nil {
@@ -187,7 +187,7 @@ func (c *cluster) start(id string) {
 	m.served = func() { halt(); service.Wait() }
 }
 
-// halt hands the leadership of whoever has it to nobody: all that serves ends.
+// halt ends the current terms and waits for the end of what serves on them.
 func (c *cluster) halt() {
 	for _, m := range c.members {
 		m.node.mu.Lock()
@@ -212,7 +212,7 @@ func (c *cluster) leading() *Node {
 	}, func(n *Node) bool { return n != nil })
 }
 
-// stop ends a node in good order.
+// stop ends a node cleanly.
 func (c *cluster) stop(id string) error {
 	m := c.members[id]
 	m.cancel()
@@ -223,8 +223,8 @@ func (c *cluster) stop(id string) error {
 	return err
 }
 
-// kill cuts a node off and takes its disk as it is, percent of what was not
-// synced included; then ends it. start begins it anew from that disk.
+// kill cuts a node off, copies its disk as it is, with percent of what was not synced,
+// then ends it. start starts it again from that disk.
 func (c *cluster) kill(id string, percent int) {
 	m := c.members[id]
 	c.isolate(id, true)

@@ -9,45 +9,46 @@ import (
 	"blockdesk/persist"
 )
 
-// Limits of what a store takes. They hold for all nodes, so that what one of them
-// proposes every other one can write.
+// Limits of a replicated store, the same on all nodes, so that every node can write
+// what any of them proposes.
 const (
-	// MaxStores is how many replicated stores there may be.
+	// MaxStores is the largest number of replicated stores.
 	MaxStores = 16
 	// MaxStoreName bounds a store's name, of letters a to z.
 	MaxStoreName = 16
-	// MaxKeyBytes and MaxValueBytes bound one entry of a store; MaxCommitBytes
-	// one commit, with opBytes for each set and each deletion.
+	// MaxKeyBytes and MaxValueBytes bound one entry of a store, MaxCommitBytes one
+	// commit, in which each set and each deletion counts opBytes more.
 	MaxKeyBytes    = persist.MaxKeyBytes - MaxStoreName - 1
 	MaxValueBytes  = persist.MaxValueBytes
 	MaxCommitBytes = persist.MaxCommitBytes / 2
 	opBytes        = 64
 )
 
-// errEntry is what is wrong with an entry that this program did not write.
+// errEntry marks an entry that this program did not write.
 var errEntry = errors.New("entry")
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-// kind says what an entry's data are. On disk and on the wire: frozen.
+// kind is the kind of an entry's data. On disk and on the wire: frozen.
 type kind uint8
 
 const (
-	// termStartKind begins a reign: what is proposed in it names its index.
+	// termStartKind starts a Term: the entries that the Term proposes contain the index
+	// of this one.
 	termStartKind kind = 1
-	// frameKind is one frame of the journal, byte for byte.
+	// frameKind is one frame of the journal.
 	frameKind kind = 2
 	// storeKind is one commit of a replicated store.
 	storeKind kind = 3
 )
 
-// An entry's tag, in raft's field for extensions, so that the data of a frame are
+// A tag is in the extensions of each raft entry, so that the data of a frame's entry are
 // the frame and nothing else. Little-endian.
 //
 //	 0         1      2     8
 //	┌─────────┬──────┬─────┬────────────────┐
-//	│ version │ kind │  0  │ reign's index  │
-//	│    1    │      │     │                │
+//	│ version │ kind │  0  │ index of the   │
+//	│    1    │      │     │ term's start   │
 //	└─────────┴──────┴─────┴────────────────┘
 const (
 	tagVersion = 1
@@ -56,7 +57,7 @@ const (
 
 type tag struct {
 	kind      kind
-	termStart uint64 // index of the entry that began it; 0 in a reign's own
+	termStart uint64 // index of the Term's first entry; 0 in that entry
 }
 
 func (t tag) encode() []byte {
@@ -103,7 +104,7 @@ const (
 	opDelete      = 2
 )
 
-// commit is a store's batch while it is filled.
+// commit encodes the changes of a store's Commit.
 type commit struct {
 	buf     []byte
 	weight  int
@@ -148,7 +149,7 @@ func (c *commit) put(op byte, a, b []byte) {
 	c.buf = append(append(c.buf, a...), b...)
 }
 
-// seal ends the commit and returns its bytes.
+// seal appends the checksum and returns the bytes.
 func (c *commit) seal() ([]byte, error) {
 	if c.refused != nil {
 		return nil, c.refused
@@ -156,8 +157,8 @@ func (c *commit) seal() ([]byte, error) {
 	return binary.LittleEndian.AppendUint32(c.buf, crc32.Checksum(c.buf, castagnoli)), nil
 }
 
-// parseCommit checks a commit whole and returns its store's name and its
-// operations, both within data.
+// parseCommit checks a commit and returns its store's name and its operations, both
+// within data.
 func parseCommit(data []byte) (store string, ops []byte, err error) {
 	body := len(data) - 4
 	switch {
@@ -169,7 +170,7 @@ func parseCommit(data []byte) (store string, ops []byte, err error) {
 		return "", nil, fmt.Errorf("%w: commit of version %d, this program reads %d", errEntry, data[4], commitVersion)
 	}
 	end := commitHeader + int(data[5])
-	if end > body || !storeName(string(data[commitHeader:end])) {
+	if end > body || !validStoreName(string(data[commitHeader:end])) {
 		return "", nil, fmt.Errorf("%w: name of a commit's store", errEntry)
 	}
 	ops = data[end:body]
@@ -183,7 +184,7 @@ func parseCommit(data []byte) (store string, ops []byte, err error) {
 	return string(data[commitHeader:end]), ops, nil
 }
 
-// nextOp cuts the first operation off.
+// nextOp decodes the first operation and returns the rest.
 func nextOp(p []byte) (op byte, a, b, rest []byte, ok bool) {
 	if len(p) < opHeader || p[0] != opSet && p[0] != opDelete {
 		return 0, nil, nil, nil, false
@@ -196,8 +197,8 @@ func nextOp(p []byte) (op byte, a, b, rest []byte, ok bool) {
 	return p[0], p[opHeader:n], p[n:end], p[end:], true
 }
 
-// storeName reports whether name is one of a replicated store.
-func storeName(name string) bool {
+// validStoreName reports whether name may be that of a replicated store.
+func validStoreName(name string) bool {
 	if len(name) == 0 || len(name) > MaxStoreName {
 		return false
 	}

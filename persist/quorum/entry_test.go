@@ -17,7 +17,7 @@ import (
 	"blockdesk/persist/projection"
 )
 
-// TestGolden freezes what is on disk and on the wire.
+// TestGolden freezes the bytes on disk and on the wire.
 func TestGolden(t *testing.T) {
 	c := newCommit("fix")
 	c.set([]byte("key"), []byte("value"))
@@ -54,8 +54,8 @@ const (
 		"700000000000000000000000000000000000000000000000000000000000000080000000000000009000000000000000a00000000000000000000004646ad09"
 )
 
-// TestCommitLimits: what one node refuses to propose no other can be asked to
-// write, and what it proposes every one can.
+// TestCommitLimits: every node can write what any node proposes, and none proposes
+// more.
 func TestCommitLimits(t *testing.T) {
 	value := make([]byte, MaxValueBytes)
 	for name, c := range map[string]struct {
@@ -109,13 +109,13 @@ func TestCommitLimits(t *testing.T) {
 
 func TestStoreNames(t *testing.T) {
 	for name, ok := range map[string]bool{"fix": true, "": false, "Fix": false, "a1": false, strings.Repeat("a", MaxStoreName): true, strings.Repeat("a", MaxStoreName+1): false} {
-		if storeName(name) != ok {
+		if validStoreName(name) != ok {
 			t.Errorf("%q", name)
 		}
 	}
 }
 
-// TestTail: events are kept a command at a time, and the floor says which.
+// TestTail: events are dropped a command at a time, and the floor says up to which.
 func TestTail(t *testing.T) {
 	tail := tail{limit: 4}
 	for seq := uint64(1); seq <= 10; seq++ {

@@ -21,8 +21,8 @@ import (
 	"blockdesk/persist/journaltest"
 )
 
-// clusterRounds is how many faults `go test` plants; BLOCKDESK_CLUSTER_ROUNDS asks
-// for another number, 200 for the full run.
+// clusterRounds is the number of faults of a `go test`; BLOCKDESK_CLUSTER_ROUNDS sets
+// another one, 200 for the full run.
 func clusterRounds(t testing.TB) int {
 	text := os.Getenv("BLOCKDESK_CLUSTER_ROUNDS")
 	if text == "" {
@@ -57,9 +57,9 @@ func (d *badDisk) MaybeError(op errorfs.Op) error {
 
 func (d *badDisk) String() string { return "a bad disk" }
 
-// service is what each node does while it leads: it goes on with the reference's
-// commands from where the committed ones end, as clients would that retry what
-// was not acknowledged.
+// service is what each node does while it leads: it appends the reference's commands
+// from where the committed ones end, as clients do that retry what was not
+// acknowledged.
 type service struct {
 	t   testing.TB
 	ref *journaltest.Reference
@@ -73,7 +73,7 @@ type service struct {
 	killed time.Time // when the leader was; zero = it was not, or another has acknowledged since
 }
 
-// pace is between two frames of the load, so that it outlasts the faults.
+// pace is the pause between two frames of the load, so that it outlasts the faults.
 const pace = 3 * time.Millisecond
 
 func (s *service) run(ctx context.Context, n *Node) {
@@ -179,9 +179,9 @@ func (s *service) progress(t testing.TB, commands int) {
 	}
 }
 
-// TestFaults: under load, one fault after the other. Nothing acknowledged is
-// lost, nothing is applied twice, no leader of the past acknowledges anything, no
-// store is ahead of the frames, and in the end all nodes are alike.
+// TestFaults: under load, one fault after the other. Nothing acknowledged is lost,
+// nothing is applied twice, no former leader acknowledges anything, no store is ahead
+// of the frames, and in the end all nodes are equal.
 func TestFaults(t *testing.T) {
 	t.Parallel()
 	rounds := clusterRounds(t)

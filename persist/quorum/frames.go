@@ -2,55 +2,54 @@ package quorum
 
 import (
 	"fmt"
+	"slices"
 	"sort"
 	"sync"
 
 	"blockdesk/persist"
 )
 
-// maxIndexed is how many frames are known by their entry at most: 16 bytes each.
-// Older ones in the log are there and are not found.
+// maxIndexed bounds the frames whose entry is known, 16 bytes each. Older frames in the
+// log are not found.
 const maxIndexed = 1 << 20
 
-// frameIndex tells where in the log the frames are that were committed and judged
-// good, so that one can be read again: the log holds refused entries too. The zero
-// value is of a journal that has not begun. Safe for concurrent use.
+// frameIndex maps each committed and accepted frame to its log entry, so that it can be
+// read again: the log also has refused entries. The zero value is that of an empty
+// journal. Safe for concurrent use.
 type frameIndex struct {
 	mu   sync.Mutex
-	list []frameAt        // each frame begins where the one before it ends
-	end  persist.Position // behind the last frame; zero = before the first
+	list []frameAt        // each frame starts where the one before ends
+	end  persist.Position // after the last frame; zero: there is none
 }
 
-// frameAt is the Seq that a frame begins with and its entry.
+// frameAt is the first Seq of a frame and its entry's index.
 type frameAt struct{ first, index uint64 }
 
-// add takes in the next frame, after which the journal is at end. kept is the first
-// entry that the log still has.
+// add adds the next frame, which ends at end. kept is the first entry that the log
+// still has.
 func (x *frameIndex) add(first, index uint64, end persist.Position, kept uint64) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	gone := 0
+	obsolete := 0
 	if len(x.list) == maxIndexed {
-		gone = maxIndexed / 2
+		obsolete = maxIndexed / 2
 	}
 	if len(x.list) > 0 && x.list[len(x.list)/2].index < kept {
-		gone = max(gone, sort.Search(len(x.list), func(i int) bool { return x.list[i].index >= kept }))
+		obsolete = max(obsolete, sort.Search(len(x.list), func(i int) bool { return x.list[i].index >= kept }))
 	}
-	if gone > 0 {
-		x.list = x.list[:copy(x.list, x.list[gone:])]
-	}
+	x.list = slices.Delete(x.list, 0, obsolete)
 	x.list = append(x.list, frameAt{first: first, index: index})
 	x.end = end
 }
 
-// set begins anew at end, with the frames before it that are known.
+// set replaces the index: list are the known frames before end.
 func (x *frameIndex) set(list []frameAt, end persist.Position) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	x.list, x.end = list, end
 }
 
-// find returns the entry of the frame that begins at Seq first.
+// find returns the entry of the frame that starts at Seq first.
 func (x *frameIndex) find(first uint64) (index uint64, ok bool) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -61,7 +60,7 @@ func (x *frameIndex) find(first uint64) (index uint64, ok bool) {
 	return x.list[i].index, true
 }
 
-// place is where the judged frames end.
+// position returns the position after the last accepted frame.
 func (x *frameIndex) position() persist.Position {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -71,16 +70,16 @@ func (x *frameIndex) position() persist.Position {
 	return x.end
 }
 
-// reaches reports whether all that comes after a place is known.
+// reaches reports whether the entries of all frames after at are known.
 func (x *frameIndex) reaches(at persist.Position) bool {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	return len(x.list) == 0 || x.list[0].first <= at.Next
 }
 
-// framesBefore finds in a log the frames that lead to a place, of entries up to last. The
-// chain of their hashes says which entries they are: the log may hold others, of
-// leaders whose word did not count.
+// framesBefore finds in a log, in the entries up to last, the frames that lead to
+// position at. The chain of their hashes selects them, because the log may also have
+// refused frames.
 func framesBefore(log *persist.EntryLog, last uint64, at persist.Position) ([]frameAt, error) {
 	var found []frameAt // the newest first
 	first, _ := log.Bounds()
@@ -107,14 +106,12 @@ func framesBefore(log *persist.EntryLog, last uint64, at persist.Position) ([]fr
 			break
 		}
 	}
-	for i, j := 0, len(found)-1; i < j; i, j = i+1, j-1 {
-		found[i], found[j] = found[j], found[i]
-	}
+	slices.Reverse(found)
 	return found, nil
 }
 
-// readFrames calls visit with the frames from the one that begins at from on, up to
-// Seq before, until it returns false or the log has no more; see persist.Store.Frames.
+// readFrames calls visit with the frames from the one that starts at from on, up to Seq
+// before, until visit returns false or the log has no more; see persist.Store.Frames.
 func (n *Node) readFrames(from, before uint64, visit func(f *persist.Frame, encoded []byte) bool) error {
 	next, more := from, true
 	for more && next < before {
@@ -141,7 +138,7 @@ func (n *Node) readFrames(from, before uint64, visit func(f *persist.Frame, enco
 			return fmt.Errorf("seq %d: %w", next, err)
 		}
 		if !ok {
-			break // dropped meanwhile
+			break // deleted meanwhile
 		}
 	}
 	if next == from && from < before {
@@ -150,39 +147,38 @@ func (n *Node) readFrames(from, before uint64, visit func(f *persist.Frame, enco
 	return nil
 }
 
-// Durable is the place up to which everything is acknowledged: committed by a
-// majority and judged here. It never moves past the term's own frames, so one that
-// was deposed stays where it was. Any goroutine; it waits for no disk.
+// Durable returns the position up to which everything is acknowledged: committed by a
+// majority and applied here. It never moves past the term's own frames, so it stays
+// where it was when the node is deposed. Any goroutine; it waits for no disk.
 func (t *Term) Durable() persist.Position {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.durable
 }
 
-// SetWake names a channel that is sent to, if it takes it at once, whenever Durable
-// has moved. It should have room for one. Any goroutine.
+// SetWake sets a channel that gets a value, if it takes it at once, whenever Durable
+// has moved. It should have capacity 1. Any goroutine.
 func (t *Term) SetWake(wake chan<- struct{}) { t.wake.Store(&wake) }
 
-// Frames calls visit with each durable frame from the one that begins at seq from
-// on, until it returns false or there are no more, as persist.Store.Frames does. It
-// has what the log has: at least Options.TrailingEntries entries, where there are
-// as many, and all since the newest snapshot. Any goroutine, while the node is open.
-// Errors: persist.ErrNoFrame, where something durable comes after from and no frame
-// begins there; those of the disk, with the Seq.
+// Frames calls visit with each durable frame from the one that starts at seq from on,
+// as persist.Store.Frames does. It has what the log has: at least the last
+// Options.TrailingEntries entries, and all since the newest snapshot. Any goroutine,
+// while the node is open. Errors: persist.ErrNoFrame if something durable comes after
+// from and no frame starts there; those of the disk, with the Seq.
 func (t *Term) Frames(from uint64, visit func(f *persist.Frame, encoded []byte) bool) error {
 	return t.node.readFrames(from, t.Durable().Next, visit)
 }
 
-// NewestSnapshot returns the place of the snapshot that ReadSnapshot gives, and
-// false while the log begins with the first frame. It is raft's newest one, or that
-// of up to snapshotRenew ago. Any goroutine; it waits for no disk.
+// NewestSnapshot returns the position of the snapshot that ReadSnapshot returns, and
+// false while the log starts with the first frame. It is raft's newest snapshot, or the
+// one of up to snapshotRenew ago. Any goroutine; it waits for no disk.
 func (t *Term) NewestSnapshot() (persist.Position, bool) { return t.snapshots.newest() }
 
-// ReadSnapshot fills p from byte offset on with the file of the snapshot that ends
-// before seq next, as persist.RestoreSnapshot takes it, and returns how many bytes
-// it has put there and how long the file is. The first call reads raft's own file
-// whole and keeps the replica's in memory. Any goroutine. Errors:
-// persist.ErrNoSnapshot, where it is not there, or no longer; those of the disk.
+// ReadSnapshot reads into p, from byte offset on, the file of the snapshot that ends
+// before seq next, as persist.RestoreSnapshot takes it, and returns the number of bytes
+// read and the length of the file. The first call reads raft's own file and keeps the
+// result in memory. Any goroutine. Errors: persist.ErrNoSnapshot if the snapshot is not
+// there, or no longer; those of the disk.
 func (t *Term) ReadSnapshot(next uint64, offset int64, p []byte) (n int, size int64, err error) {
 	file, err := t.snapshots.file(next)
 	if err != nil {

@@ -19,7 +19,7 @@ import (
 
 var _ fanout.Journal = (*Term)(nil)
 
-// frames reads a term's durable frames from a place on, and holds their chain.
+// frames reads a term's durable frames from a position on and checks their chain.
 func frames(t *testing.T, term *Term, from persist.Position) (list [][]byte, end persist.Position) {
 	t.Helper()
 	end = from
@@ -52,8 +52,8 @@ func file(t *testing.T, term *Term, at persist.Position) (whole []byte) {
 	}
 }
 
-// TestFrames: what a publisher reads of a term is every durable frame and nothing
-// else, on every leader alike; what the log has dropped a snapshot stands for.
+// TestFrames: a publisher reads every durable frame of a term and nothing else, the
+// same on every leader; a snapshot has what the log has dropped.
 func TestFrames(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t, 3, func(o *Options) { o.TrailingEntries = 20 })
@@ -141,7 +141,7 @@ func TestFrames(t *testing.T) {
 	}
 }
 
-// leadAgain has the leader hand over to id and reports whether id leads.
+// leadAgain transfers the leadership to id and reports whether id leads.
 func leadAgain(c *cluster, id string) bool {
 	wanted := c.members[id].node
 	if n := c.leading(); n != wanted {
@@ -160,8 +160,8 @@ func others(c *cluster, id string) (list []string) {
 	return list
 }
 
-// TestDeposedFrames: a leader that is cut off has nothing to publish that a majority
-// has not, whatever it has in its log, and does not pass for the leader.
+// TestDeposedFrames: a leader that is cut off publishes nothing that a majority does
+// not have, whatever is in its log.
 func TestDeposedFrames(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t, 3, nil)
@@ -185,7 +185,7 @@ func TestDeposedFrames(t *testing.T) {
 	// It does not know yet that it is cut off; each of these begins after it was.
 	for n := 0; old.Err() == nil; n++ {
 		if err := old.VerifyLeader(ctx); !errors.Is(err, ErrDeposed) {
-			t.Fatalf("call %d: a leader that is cut off is told that it leads: %v", n, err)
+			t.Fatalf("call %d: a leader that is cut off is confirmed as the leader: %v", n, err)
 		}
 	}
 	if err := <-lost; !errors.Is(err, ErrDeposed) {
@@ -216,10 +216,10 @@ func TestDeposedFrames(t *testing.T) {
 	}
 }
 
-// TestShelf: a file is given out for a while though there is a newer snapshot, so
-// that who fetches it can end; as many as maxCachedSnapshots are kept; at the end of a term
-// there are none.
-func TestShelf(t *testing.T) {
+// TestSnapshotCache: a file is served for a while although there is a newer snapshot,
+// so that a reader can finish; at most maxCachedSnapshots are in memory, none after the
+// end of the term.
+func TestSnapshotCache(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t, 1, nil)
 	ref := journaltest.NewReference(journaltest.Commands(300, 13))
@@ -266,7 +266,7 @@ func TestShelf(t *testing.T) {
 	}
 }
 
-// TestFrameIndex: it forgets what the log has dropped, and the older half at its
+// TestFrameIndex: the index drops what the log has dropped, and the older half at its
 // limit.
 func TestFrameIndex(t *testing.T) {
 	var x frameIndex
@@ -296,7 +296,7 @@ func TestFrameIndex(t *testing.T) {
 	}
 }
 
-// TestFramesBefore: entries of leaders whose word did not count are passed over.
+// TestFramesBefore: refused entries are skipped.
 func TestFramesBefore(t *testing.T) {
 	log, err := persist.OpenEntryLog(persist.EntryLogOptions{Dir: t.TempDir(), SpareLogs: -1, MemTableBytes: 1 << 20, Logger: quiet()})
 	if err != nil {

@@ -22,7 +22,7 @@ func (d smallDisk) GetDiskUsage(string) (vfs.DiskUsage, error) {
 	return vfs.DiskUsage{AvailBytes: uint64(d.free.Load()) << 30, TotalBytes: 100 << 30}, nil
 }
 
-// TestDiskLow: a node tells of its disk as a store does, also while it leads.
+// TestDiskLow: a node reports a full disk as a store does, also while it leads.
 func TestDiskLow(t *testing.T) {
 	t.Parallel()
 	told := make(chan bool, 10)
@@ -48,7 +48,7 @@ func TestDiskLow(t *testing.T) {
 	}
 }
 
-// TestHealth: what a node and a term say of themselves, and count.
+// TestHealth: the health and the counters of a node and a term.
 func TestHealth(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t, 1, nil)
@@ -69,7 +69,7 @@ func TestHealth(t *testing.T) {
 		h.Appended != 100 || h.Durable != 100 || h.Watermark != 100 || h.Epoch != 1 || h.SnapshotSeq != 100 {
 		t.Errorf("health %+v", h)
 	}
-	await.True(t, "the warm replica", func() bool { return term.Health().SnapshotBehind == 0 })
+	await.True(t, "the standby replica", func() bool { return term.Health().SnapshotBehind == 0 })
 	s := term.Stats()
 	if s.Frames != 10 || s.Bytes == 0 || s.Syncs.Count != 10 || s.Syncs.Sum <= 0 {
 		t.Errorf("stats %+v", s)
@@ -99,7 +99,7 @@ func TestHealth(t *testing.T) {
 	}
 }
 
-// TestFollowersHealth: a follower has the leader's frames, and acknowledges none.
+// TestFollowersHealth: a follower has the leader's frames and acknowledges none.
 func TestFollowersHealth(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t, 3, nil)
@@ -117,7 +117,7 @@ func TestFollowersHealth(t *testing.T) {
 	}
 }
 
-// TestNotReady: a node that is cut off, that does not run or that has failed says so.
+// TestNotReady: a node that is cut off, does not run or has failed is not ready.
 func TestNotReady(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t, 3, nil)
@@ -144,7 +144,7 @@ func TestNotReady(t *testing.T) {
 	}
 }
 
-// TestSnapshotFailed: a snapshot that cannot be written shows, until one is.
+// TestSnapshotFailed: a snapshot that cannot be written is reported until one is.
 func TestSnapshotFailed(t *testing.T) {
 	images := &snapshotStatus{}
 	at := persist.Position{Next: 5}

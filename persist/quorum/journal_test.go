@@ -10,7 +10,7 @@ import (
 	"blockdesk/persist/journaltest"
 )
 
-// groupRig is the journal of a group of nodes of this process.
+// groupRig is the journal of a group of nodes in this process.
 type groupRig struct {
 	c  *cluster
 	id string // who leads
@@ -52,7 +52,7 @@ func TestJournal(t *testing.T) {
 	})
 }
 
-// inMemory joins nodes without a network.
+// inMemory connects nodes without a network.
 func inMemory() func(*Options) {
 	transports := map[string]*raft.InmemTransport{}
 	return func(o *Options) {

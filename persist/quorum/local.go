@@ -8,16 +8,15 @@ import (
 	"blockdesk/persist"
 )
 
-// local is this node's copy of all replicated stores, in one map: a store's keys
-// begin with its name and a zero byte, indexKey says up to which entry of the log
-// the copy reaches. It is written without sync: what a crash takes from its end
-// the log has.
+// localStores is this node's copy of all replicated stores, in one KV: a store's keys
+// begin with its name and a zero byte; indexKey has the log entry up to which the copy
+// is complete. Commits are not synced, because the log has what a crash loses.
 type localStores struct {
 	kv    *persist.KV
-	index uint64 // of the last entry that is in the copy; 0 = it is not whole
+	index uint64 // last entry in the copy; 0: the copy is incomplete
 }
 
-// indexKey is before every store's, whose names are letters.
+// indexKey sorts before the keys of all stores, whose names are letters.
 func indexKey() []byte { return []byte{0} }
 
 func openLocal(o *Options) (*localStores, error) {
@@ -31,7 +30,7 @@ func openLocal(o *Options) (*localStores, error) {
 		l.index = binary.LittleEndian.Uint64(value)
 	}
 	if err == nil && l.index == 0 {
-		err = l.clear() // a restore was cut short, or there is nothing
+		err = l.clear() // a restore was interrupted, or the store is new
 	}
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("replicated stores: %w", err), kv.Close())
@@ -44,7 +43,7 @@ func prefixed(store string, key []byte) []byte {
 	return append(append(append(p, store...), 0), key...)
 }
 
-// apply writes the commit that entry index holds, unless the copy has it.
+// apply writes the commit of entry index unless the copy has it.
 func (l *localStores) apply(index uint64, store string, ops []byte) error {
 	if index <= l.index {
 		return nil
@@ -67,7 +66,7 @@ func (l *localStores) apply(index uint64, store string, ops []byte) error {
 	return err
 }
 
-// clear empties the copy, which is not whole from then on until seal.
+// clear empties the copy, which is incomplete until seal.
 func (l *localStores) clear() error {
 	l.index = 0
 	return l.kv.Commit(func(_ func(key, value []byte), deleteRange func(lo, hi []byte)) {
@@ -75,12 +74,12 @@ func (l *localStores) clear() error {
 	}, true)
 }
 
-// fill writes entries as a snapshot has them, with their stores' names.
+// write writes entries of a snapshot, whose keys have their stores' names.
 func (l *localStores) write(each func(set func(key, value []byte))) error {
 	return l.kv.Commit(func(set func(key, value []byte), _ func(lo, hi []byte)) { each(set) }, false)
 }
 
-// seal ends a restore: the copy is whole, as of entry index.
+// seal ends a restore: the copy is complete up to entry index.
 func (l *localStores) seal(index uint64) error {
 	err := l.kv.Commit(func(set func(key, value []byte), _ func(lo, hi []byte)) {
 		set(indexKey(), binary.LittleEndian.AppendUint64(nil, index))

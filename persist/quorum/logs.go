@@ -10,7 +10,7 @@ import (
 	"blockdesk/persist"
 )
 
-// logs is raft's LogStore and StableStore on an EntryLog. An entry, version 1,
+// logStore is raft's LogStore and StableStore on an EntryLog. An entry, version 1,
 // little-endian:
 //
 //	 0         1      2      4      12         20
@@ -31,7 +31,7 @@ var (
 	_ raft.MonotonicLogStore = logStore{}
 )
 
-// IsMonotonic: there are no gaps between indexes.
+// IsMonotonic implements raft.MonotonicLogStore: indexes have no gaps.
 func (logStore) IsMonotonic() bool { return true }
 
 // FirstIndex implements raft.LogStore.
@@ -46,7 +46,7 @@ func (l logStore) LastIndex() (uint64, error) {
 	return last, nil
 }
 
-// GetLog implements raft.LogStore; raft.ErrLogNotFound where there is none.
+// GetLog implements raft.LogStore.
 func (l logStore) GetLog(index uint64, log *raft.Log) error {
 	ok, err := l.Entry(index, func(value []byte) error { return decodeLog(value, index, log) })
 	if err == nil && !ok {
@@ -58,7 +58,7 @@ func (l logStore) GetLog(index uint64, log *raft.Log) error {
 // StoreLog implements raft.LogStore.
 func (l logStore) StoreLog(log *raft.Log) error { return l.StoreLogs([]*raft.Log{log}) }
 
-// StoreLogs implements raft.LogStore: one synced write, however many they are.
+// StoreLogs implements raft.LogStore with one synced write.
 func (l logStore) StoreLogs(entries []*raft.Log) error {
 	if len(entries) == 0 {
 		return nil
@@ -85,7 +85,7 @@ func appendLog(dst []byte, log *raft.Log) []byte {
 	return append(append(dst, log.Extensions...), log.Data...)
 }
 
-// decodeLog reads an entry into log, which shares nothing with p.
+// decodeLog decodes an entry into log, which does not alias p.
 func decodeLog(p []byte, index uint64, log *raft.Log) error {
 	if len(p) < logHeader || p[0] != logVersion {
 		return fmt.Errorf("%w %d: %d bytes, version %d: this program reads version %d", errEntry, index, len(p), firstByte(p), logVersion)
@@ -105,8 +105,8 @@ func decodeLog(p []byte, index uint64, log *raft.Log) error {
 	return nil
 }
 
-// entryFrame is the frame that an entry, as appendLog wrote it, holds; ok is false
-// for one of another kind. It aliases p.
+// entryFrame returns the frame of an entry that appendLog wrote; ok is false if the
+// entry is of another kind. It aliases p.
 func entryFrame(p []byte) (frame []byte, ok bool) {
 	if len(p) < logHeader+tagSize || p[0] != logVersion || p[1] != byte(raft.LogCommand) {
 		return nil, false
@@ -122,7 +122,7 @@ func entryFrame(p []byte) (frame []byte, ok bool) {
 // Set implements raft.StableStore.
 func (l logStore) Set(key, value []byte) error { return l.SetRegister(key, value) }
 
-// Get implements raft.StableStore: nothing where it was never set.
+// Get implements raft.StableStore: nil if key was never set.
 func (l logStore) Get(key []byte) ([]byte, error) {
 	value, _, err := l.Register(key)
 	return value, err
@@ -133,7 +133,7 @@ func (l logStore) SetUint64(key []byte, value uint64) error {
 	return l.SetRegister(key, binary.LittleEndian.AppendUint64(nil, value))
 }
 
-// GetUint64 implements raft.StableStore: 0 where it was never set.
+// GetUint64 implements raft.StableStore: 0 if key was never set.
 func (l logStore) GetUint64(key []byte) (uint64, error) {
 	value, ok, err := l.Register(key)
 	if err != nil || !ok {

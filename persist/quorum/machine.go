@@ -13,20 +13,19 @@ import (
 	"blockdesk/persist"
 )
 
-// Errors that an entry is answered with, the same on every node.
+// Results of an entry, the same on every node.
 var (
-	// errStale refuses what was proposed in a reign that is over.
-	errStale = errors.New("its reign is over")
+	// errStale refuses an entry whose term is over.
+	errStale = errors.New("its term is over")
 	// errChain refuses a frame that does not follow the last one.
 	errChain = errors.New("the frame does not follow")
-	// errMissing is this node's own: the log and the snapshots that it has do not
-	// join.
+	// errMissing: this node's log and snapshots have a gap between them.
 	errMissing = errors.New("this node lacks committed frames")
 )
 
-// machine is what the log's committed entries make: raft's FSM. It judges each
-// entry by what came before it in the log, so all nodes judge alike, and leaves
-// the frames to the warm replica's goroutine. Raft's goroutine alone calls it.
+// machine applies the log's committed entries: raft's FSM. It accepts or refuses each
+// entry by the log before it alone, so all nodes decide alike. The standby replica
+// applies accepted frames in its own goroutine. Raft's goroutine alone calls it.
 type machine struct {
 	log            *persist.EntryLog
 	local          *localStores
@@ -34,25 +33,25 @@ type machine struct {
 	snapshotStatus *snapshotStatus
 	frames         frameIndex
 	counts         applyCounts
-	fail           func(error) error // latches the node's failure and returns the first
+	fail           func(error) error // latches the node's failure and returns err
 
-	at        persist.Position // where the committed frames end
-	termStart uint64           // index of the entry that began the one in force
-	lastIndex uint64           // index of the last entry
+	at        persist.Position // after the last accepted frame
+	termStart uint64           // index of the entry that started the current term
+	lastIndex uint64
 }
 
-// judged counts since the start.
+// applyCounts counts since the start.
 type applyCounts struct{ frames, bytes, refused, restores atomic.Uint64 }
 
 var _ raft.FSM = (*machine)(nil)
 
-// begun answers the entry that begins a reign.
+// termStarted is the result of the entry that starts a term.
 type termStarted struct {
 	index uint64
 	at    persist.Position
 }
 
-// Apply implements raft.FSM. What it returns is an error, a begun, or nil.
+// Apply implements raft.FSM. It returns an error, a termStarted, or nil.
 func (m *machine) Apply(log *raft.Log) any {
 	t, err := decodeTag(log.Extensions)
 	if err != nil {
@@ -65,29 +64,21 @@ func (m *machine) Apply(log *raft.Log) any {
 	}
 	if t.termStart != m.termStart {
 		m.counts.refused.Add(1)
-		return fmt.Errorf("entry %d of the reign that entry %d began: %w", log.Index, t.termStart, errStale)
+		return fmt.Errorf("entry %d of the term that entry %d started: %w", log.Index, t.termStart, errStale)
 	}
 	if t.kind == frameKind {
 		err = m.applyFrame(log.Index, log.Data)
 	} else {
 		err = m.applyCommit(log.Index, log.Data)
 	}
-	if err != nil {
-		err = fmt.Errorf("entry %d: %w", log.Index, err)
-	}
-	if errors.Is(err, errChain) {
-		m.counts.refused.Add(1)
-	} else if err != nil {
-		return m.fail(err)
-	}
-	return asResponse(err)
-}
-
-// asResponse keeps a nil error from becoming a response that is not nil.
-func asResponse(err error) any {
 	if err == nil {
 		return nil
 	}
+	err = fmt.Errorf("entry %d: %w", log.Index, err)
+	if !errors.Is(err, errChain) {
+		return m.fail(err)
+	}
+	m.counts.refused.Add(1)
 	return err
 }
 
@@ -97,7 +88,7 @@ func (m *machine) applyFrame(index uint64, encoded []byte) error {
 		return err
 	}
 	if f.First > m.at.Next {
-		return fmt.Errorf("%w: they end at seq %d, the next one begins at seq %d", errMissing, m.at.Next-1, f.First)
+		return fmt.Errorf("%w: they end at seq %d, the next one begins at seq %d", errMissing, m.at.Last(), f.First)
 	}
 	if err := m.at.Advance(&f, persist.HashFrame(encoded)); err != nil {
 		return fmt.Errorf("seq %d: %w: %w", f.First, errChain, err)
@@ -117,7 +108,7 @@ func (m *machine) applyCommit(index uint64, data []byte) error {
 	return m.local.apply(index, name, ops)
 }
 
-// Snapshot implements raft.FSM: it takes the moment; Persist does the work.
+// Snapshot implements raft.FSM: it fixes the moment; Persist does the work.
 func (m *machine) Snapshot() (raft.FSMSnapshot, error) {
 	s := &fsmSnapshot{
 		head: header{index: m.lastIndex, termStart: m.termStart, at: m.at}, stores: m.local.kv.View(), standby: make(chan standbyImage, 1), status: m.snapshotStatus,
@@ -129,8 +120,8 @@ func (m *machine) Snapshot() (raft.FSMSnapshot, error) {
 	return s, nil
 }
 
-// Restore implements raft.FSM. The copy of the stores is kept where it is as far
-// as the snapshot or further, as after a restart.
+// Restore implements raft.FSM. It keeps the copy of the stores if that is as far as the
+// snapshot, as after a restart.
 func (m *machine) Restore(from io.ReadCloser) error {
 	head, r, events, err := readSnapshot(from, m.local, m.standby.state)
 	if err := errors.Join(err, from.Close()); err != nil {
@@ -152,31 +143,28 @@ func (m *machine) Restore(from io.ReadCloser) error {
 	}})
 }
 
-// Limits of the warm replica.
-const (
-	// maxJobs is how many committed frames may wait for the warm replica; then
-	// commits wait for it.
-	maxJobs = 64
-)
+// maxJobs is how many committed frames may wait for the standby replica; then commits
+// wait for it.
+const maxJobs = 64
 
-// warm is this node's replica of everything committed, and the events of the last
-// of it: what a new leader begins with. Its own goroutine applies the frames, so
-// that no commit waits for the engine's work.
+// standby is this node's replica of everything committed and the events of the last of
+// it: what a new leader starts with. Its own goroutine applies the frames, so that no
+// commit waits for that.
 type standby struct {
 	state   engine.StateOptions
 	jobs    chan job
-	stopped chan struct{} // closed when nobody takes jobs any more
+	stopped chan struct{} // closed when jobs are no longer taken
 
-	// The goroutine's own.
+	// Used by run alone.
 	replica  *engine.Replica
 	next     uint64 // Seq
 	tail     tail
 	commands []engine.Command
 
-	seq atomic.Uint64 // next - 1, for others to read
+	seq atomic.Uint64 // next - 1, for other goroutines
 }
 
-// job is a committed frame, or a call to be made between frames.
+// job is a committed frame, or a call to make between frames.
 type job struct {
 	frame persist.Frame
 	call  func(*standby) error
@@ -191,8 +179,8 @@ func newStandby(state engine.StateOptions, tailEvents int) *standby {
 	}
 }
 
-// give leaves a job to the goroutine; it waits while maxJobs others do. The error
-// says that the node has stopped.
+// enqueue passes a job to run; it waits while maxJobs others do. It fails if the node
+// has stopped.
 func (w *standby) enqueue(j job) error {
 	select {
 	case w.jobs <- j:
@@ -202,8 +190,8 @@ func (w *standby) enqueue(j job) error {
 	}
 }
 
-// run does jobs until end is closed or one fails, which is the node's failure:
-// a committed frame that cannot be applied, here or on any other node.
+// run does jobs until end is closed or one fails. A committed frame that cannot be
+// applied is a failure of the node.
 func (w *standby) run(end <-chan struct{}) error {
 	defer close(w.stopped)
 	for {
@@ -238,12 +226,12 @@ func (w *standby) apply(j *job) (err error) {
 	return nil
 }
 
-// errDiverged: this node's engine made other events of the same commands.
+// errDiverged: this node made other events of the same commands than the leader.
 var errDiverged = errors.New("this node's engine and the leader's differ")
 
-// hand gives out the replica itself, after the events above floor to visit, and
-// goes on with a copy. What the caller waits for is the encoding, not the copy.
-// Where the tail does not reach down to floor the caller is told, and all stays.
+// handOver sends the replica itself, after calling visit with the events above floor,
+// and continues with a copy. So the caller waits for the encoding, not for the copy. If
+// the tail does not reach down to floor it sends the error and keeps the replica.
 func (w *standby) handOver(floor uint64, visit func([]event.Event), give chan<- handover) error {
 	got := w.read(floor, visit)
 	if got.replica == nil {
@@ -260,8 +248,7 @@ func (w *standby) handOver(floor uint64, visit func([]event.Event), give chan<- 
 	return nil
 }
 
-// read gives visit the events above floor and returns the replica that they led
-// to.
+// read calls visit with the events above floor and returns the replica after them.
 func (w *standby) read(floor uint64, visit func([]event.Event)) handover {
 	if err := w.tail.replay(floor, visit); err != nil {
 		return handover{err: err}
@@ -269,7 +256,7 @@ func (w *standby) read(floor uint64, visit func([]event.Event)) handover {
 	return handover{replica: w.replica, next: w.next}
 }
 
-// handed is a replica whose next command has Seq next, or why there is none.
+// handover is a replica whose next command has Seq next, or an error.
 type handover struct {
 	replica *engine.Replica
 	next    uint64

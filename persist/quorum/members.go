@@ -8,15 +8,14 @@ import (
 	"github.com/hashicorp/raft"
 )
 
-// memberTimeout bounds how long a change of the members waits to be taken up.
+// memberTimeout bounds the wait for a membership change to be accepted.
 const memberTimeout = 5 * time.Second
 
-// ErrMember refuses a change of the members that names nobody, or an address that
-// the transport must not use.
+// ErrMember refuses a membership change with an invalid id or address.
 var ErrMember = errors.New("quorum: member")
 
-// Leader is who leads, with the configuration's word on where its clients find
-// it. Without an ID none is known. It may be out of date by Options.Timeout.
+// Leader returns the current leader, with its client addresses from the configuration;
+// without an ID, none is known. It may be out of date by Options.Timeout.
 func (n *Node) Leader() Peer {
 	r, err := n.running()
 	if err != nil {
@@ -29,32 +28,32 @@ func (n *Node) Leader() Peer {
 	return n.o.peer(string(id), string(address))
 }
 
-// AddVoter makes a node a voter, or a non-voter one. It is to run, with
-// Options.Join, at that address. Only the leader can; errors wrap ErrDeposed
-// elsewhere.
+// AddVoter adds a node as a voter, or promotes a non-voter. The node runs at that
+// address, with Options.Join. Only the leader can; elsewhere the error wraps
+// ErrDeposed.
 func (n *Node) AddVoter(id, address string) error {
 	return n.change(id, address, func(r *raft.Raft) raft.Future {
 		return r.AddVoter(raft.ServerID(id), raft.ServerAddress(address), 0, memberTimeout)
 	})
 }
 
-// AddNonvoter makes a node a member that gets the log and has no voice: what a
-// new node is until it has caught up.
+// AddNonvoter adds a node that gets the log and does not vote: a new node before it has
+// caught up.
 func (n *Node) AddNonvoter(id, address string) error {
 	return n.change(id, address, func(r *raft.Raft) raft.Future {
 		return r.AddNonvoter(raft.ServerID(id), raft.ServerAddress(address), 0, memberTimeout)
 	})
 }
 
-// Remove takes a node out of the group, for good: its ID must not come back with
-// an empty folder.
+// Remove removes a node from the group for good: its ID must not come back with an
+// empty folder.
 func (n *Node) Remove(id string) error {
 	return n.change(id, n.o.Bind, func(r *raft.Raft) raft.Future { return r.RemoveServer(raft.ServerID(id), 0, memberTimeout) })
 }
 
-// Transfer hands the leadership to a voter that has the log whole: what to do
-// before a leader is stopped. It returns when another node leads, or did not get
-// to. What is under way meanwhile ends with the term.
+// Transfer hands the leadership to a voter that has the whole log. Call it before a
+// leader is stopped. It returns when another node leads or the transfer has failed.
+// Commands under way end with the term.
 func (n *Node) Transfer() error {
 	return n.change(n.o.ID, n.o.Bind, func(r *raft.Raft) raft.Future { return r.LeadershipTransfer() })
 }
@@ -77,7 +76,7 @@ func (n *Node) change(id, address string, do func(*raft.Raft) raft.Future) error
 	return err
 }
 
-// Role is what a node is in its group.
+// Role is a node's role in its group.
 type Role uint8
 
 const (
@@ -87,7 +86,7 @@ const (
 	Stopped   Role = 4
 )
 
-// String returns a word for people.
+// String returns the name of the role.
 func (r Role) String() string {
 	switch r {
 	case Follower:
@@ -103,31 +102,31 @@ func (r Role) String() string {
 	}
 }
 
-// Member is a node as the group's log has it.
+// Member is a node of the group's current configuration.
 type Member struct {
 	Peer
 	Voter bool
 }
 
-// Status is what a node says of itself.
+// Status describes a node.
 type Status struct {
 	ID     string
 	Role   Role
 	Term   uint64
 	Leader Peer
-	// LastIndex, Committed and Applied are entries: in this node's log, known to
-	// be on a majority, judged here. Committed minus Applied is its lag.
+	// LastIndex, Committed and Applied are the last entries in this node's log, known
+	// to be on a majority, and applied here. Committed minus Applied is its lag.
 	LastIndex, Committed, Applied uint64
-	// Contact is how long ago this node heard from the leader; 0 on the leader, and
-	// negative where it never did.
+	// Contact is the time since this node heard from the leader; 0 on the leader,
+	// negative if it never did.
 	Contact time.Duration
-	// Waiting is how many jobs the warm replica has before it.
+	// Waiting is the number of jobs in the standby replica's queue.
 	Waiting int
 	Members []Member
 	Failed  error
 }
 
-// Status may be called at any time; it waits for no disk and no other node.
+// Status waits for no disk and no other node. Any goroutine.
 func (n *Node) Status() Status {
 	s := Status{ID: n.o.ID, Role: Stopped, Failed: n.Failed(), Waiting: len(n.standby.jobs)}
 	r, err := n.running()

@@ -26,9 +26,9 @@ import (
 	"blockdesk/persist/journaltest"
 )
 
-// TestLateFollower: a node that comes when the log's beginning is gone gets a
-// snapshot over the transport, becomes a voter, and takes the leadership; the one
-// that it replaces is removed. What it hands out has the stores and the events.
+// TestLateFollower: a node that joins when the log's beginning was dropped gets a
+// snapshot over the transport, becomes a voter and takes the leadership; the node that
+// it replaces is removed. It has the stores and the events.
 func TestLateFollower(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t, 1, func(o *Options) { o.SnapshotEvery, o.TrailingEntries, o.Timeout = 20, 5, steady })
@@ -93,9 +93,9 @@ func TestLateFollower(t *testing.T) {
 	}
 }
 
-// TestStaleReign: what is proposed by a term that is over is refused by every
-// node, even where the same node leads again.
-func TestStaleReign(t *testing.T) {
+// TestStaleTerm: every node refuses an entry of a term that is over, even if the same
+// node leads again.
+func TestStaleTerm(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t, 1, nil)
 	ref := journaltest.NewReference(journaltest.Commands(100, 8))
@@ -107,7 +107,7 @@ func TestStaleReign(t *testing.T) {
 	term.end(errors.New("the test says so"))
 	_, next := c.lead()
 	if next == term || next.start <= term.start {
-		t.Fatalf("reign %d after %d", next.start, term.start)
+		t.Fatalf("term start %d after %d", next.start, term.start)
 	}
 	n := term.node
 	data, err := func() ([]byte, error) {
@@ -119,7 +119,7 @@ func TestStaleReign(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := n.commit(tag{kind: storeKind, termStart: term.start}, data); !errors.Is(err, errStale) {
-		t.Errorf("a commit of the last reign: %v", err)
+		t.Errorf("a commit of the last term: %v", err)
 	}
 	if _, ok, err := next.Store("fix").Get([]byte("a")); ok || err != nil {
 		t.Errorf("a stale commit is there %v: %v", ok, err)
@@ -139,9 +139,8 @@ func TestStaleReign(t *testing.T) {
 	}
 }
 
-// TestDiverged: a leader whose engine made other events than the other nodes'
-// from the same commands brings itself and them to a stop, and nothing after it
-// is acknowledged.
+// TestDiverged: a leader whose engine made other events of the same commands than the
+// other nodes' stops itself and them, and nothing after it is acknowledged.
 func TestDiverged(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t, 1, nil)
@@ -171,7 +170,7 @@ func newAuthority(t testing.TB) *authority {
 	return a
 }
 
-// certificate is one for an address, host:port.
+// certificate returns a certificate for an address, host:port.
 func certificate(t testing.TB, by *authority, address string) (*x509.Certificate, *ecdsa.PrivateKey) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
@@ -207,8 +206,8 @@ func (a *authority) config(t testing.TB, address string) *tls.Config {
 	}
 }
 
-// TestTLS: nodes with certificates of one authority are a group; a stranger gets
-// no byte through.
+// TestTLS: nodes with certificates of one authority are a group; a stranger gets no
+// byte through.
 func TestTLS(t *testing.T) {
 	t.Parallel()
 	ours := newAuthority(t)
@@ -292,8 +291,8 @@ func TestOptions(t *testing.T) {
 	}
 }
 
-// TestMissing: a node whose snapshots are gone does not start, since its log
-// begins after them; and one that finds a gap among the frames leaves.
+// TestMissing: a node without the snapshots before its log does not start; a node that
+// finds a gap among the frames leaves.
 func TestMissing(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t, 1, func(o *Options) { o.TrailingEntries = 1 })

@@ -15,28 +15,28 @@ import (
 )
 
 const (
-	// maxPending is how many commits of stores may be under way; then the next
-	// one waits.
+	// maxPending is how many commits of stores may be under way; the next one waits.
 	maxPending = 1024
-	// cachedEntries is how many of the last entries are read from memory.
+	// cachedEntries is how many of the last log entries are cached in memory.
 	cachedEntries = 128
-	// stallAfter is how many times Options.Timeout a pipeline to a peer may stand.
+	// stallAfter times Options.Timeout is the longest that a pipeline to a peer may
+	// block.
 	stallAfter = 10
-	// maxAppend is how many entries one call to a peer may carry.
+	// maxAppend is the largest number of entries in one call to a peer.
 	maxAppend = 64
 )
 
 // Errors of a Node.
 var (
-	// ErrStopped: Run has ended, or has not begun.
+	// ErrStopped says that Run has ended, or not begun.
 	ErrStopped = errors.New("quorum: the node is not running")
-	// ErrDeposed is what every call of a Term wraps once the node does not lead
-	// any more: see DeposedError.
+	// ErrDeposed is wrapped by every error of a Term after the node has lost the
+	// leadership. See DeposedError.
 	ErrDeposed = errors.New("quorum: not the leader")
 )
 
-// Node is one member of a group. Open, then Run; everything else may be called
-// from anywhere at any time, and says ErrStopped while Run does not run.
+// Node is one member of a group. Call Open, then Run. All other methods may be called
+// from any goroutine and return ErrStopped while Run does not run.
 type Node struct {
 	o              Options
 	log            *persist.EntryLog
@@ -50,25 +50,24 @@ type Node struct {
 	barrier        *barrier
 	disk           *persist.DiskWatch
 	counts         counts
-	slots          chan struct{}      // holds a token for each commit of a store under way
-	pending        chan pendingCommit // those, in the log's order
+	slots          chan struct{}      // has a token for each commit of a store under way
+	pending        chan pendingCommit // these commits, in the log's order
 
 	mu       sync.Mutex
-	raft     *raft.Raft // nil: Run has not begun
+	raft     *raft.Raft // nil before Run
 	stopping bool
 	failure  error
 	term     *Term         // the last one
-	changed  chan struct{} // closed, and made anew, at each change of leadership
+	changed  chan struct{} // closed and replaced at each change of leadership
 	broken   chan struct{} // closed at the first failure
 
-	proposals sync.WaitGroup // under way; none is added once stopping
+	proposals sync.WaitGroup // under way; none begins once stopping
 }
 
-// Open opens the node's log and stores, or makes them, and binds its address.
-// Errors: those of Options.Validate; *persist.DamageError where the disk does not
-// hold what was promised to the others: then the node must be removed and come
-// back with an empty folder and another ID, since it may have voted or
-// acknowledged what it has forgotten.
+// Open opens the node's log and stores, or creates them, and binds its address. Errors:
+// those of Options.Validate; *persist.DamageError if the disk does not have what the
+// node acknowledged to its peers. Such a node must be removed and come back with an
+// empty folder and another ID, because it may have forgotten a vote.
 func Open(o Options) (*Node, error) {
 	if err := o.Validate(); err != nil {
 		return nil, err
@@ -111,11 +110,12 @@ func (n *Node) open() (err error) {
 	return err
 }
 
-// damageAdvice: a backup would bring back a node that has forgotten its votes.
+// damageAdvice does not suggest a backup: it would bring back a node that has forgotten
+// its votes.
 const damageAdvice = "remove this node from its group, restore nothing, and add it again with an empty folder under another id"
 
-// joined reports damage where the log begins after the newest snapshot's end:
-// raft would go on without what lies between.
+// checkLogStart reports damage if there is a gap between the newest snapshot and the
+// log. Raft would continue without the entries of the gap.
 func (n *Node) checkLogStart() error {
 	first, _ := n.log.Bounds()
 	if first <= 1 {
@@ -130,23 +130,23 @@ func (n *Node) checkLogStart() error {
 	}
 	return &persist.DamageError{
 		Dir: n.o.Dir, Where: n.o.path(logFolder),
-		Err:    fmt.Errorf("%w: the log begins at entry %d, and no snapshot stands for those before", errMissing, first),
+		Err:    fmt.Errorf("%w: the log begins at entry %d, and no snapshot contains those before", errMissing, first),
 		Advice: damageAdvice,
 	}
 }
 
-// Addr is what the others dial.
+// Addr returns the address that the peers dial.
 func (n *Node) Addr() string { return n.stream.Addr().String() }
 
-// Run takes part in the group until ctx ends or the node fails, and returns why.
-// A node that has failed has left: the others go on without it.
+// Run is a member of the group until ctx ends or the node fails, and returns why. After
+// a failure the group goes on without the node.
 func (n *Node) Run(ctx context.Context) error {
-	// The stores outlive raft, which outlives who proposes.
-	held, release := context.WithCancel(context.WithoutCancel(ctx))
+	// The stores outlive raft, and raft outlives the callers that propose.
+	storesCtx, stopStores := context.WithCancel(context.WithoutCancel(ctx))
 	var stores, machine errgroup.Group
-	stores.Go(func() error { return n.log.Run(held) })
-	stores.Go(func() error { return n.local.kv.Run(held) })
-	stores.Go(func() error { return n.disk.Run(held) })
+	stores.Go(func() error { return n.log.Run(storesCtx) })
+	stores.Go(func() error { return n.local.kv.Run(storesCtx) })
+	stores.Go(func() error { return n.disk.Run(storesCtx) })
 	end := make(chan struct{})
 	machine.Go(func() error {
 		err := n.standby.run(end)
@@ -167,13 +167,13 @@ func (n *Node) Run(ctx context.Context) error {
 		err = errors.Join(n.fail(err), ignoreClosed(n.stream.Close()))
 	}
 	close(end)
-	_ = machine.Wait() // the failure has what it returns
-	release()
+	_ = machine.Wait() // n.failure keeps the error
+	stopStores()
 	return errors.Join(err, n.Failed(), stores.Wait())
 }
 
-// start begins the group, if this is its first node's first start, and joins it.
-// run starts what runs beside it.
+// start bootstraps the group if this is the first start of one of its first nodes, and
+// starts raft. run starts a goroutine that ends with the node.
 func (n *Node) start(run func(func(end <-chan struct{}))) (*raft.Raft, error) {
 	log := newRaftLog(n.o.Logger)
 	c := raft.DefaultConfig()
@@ -185,13 +185,13 @@ func (n *Node) start(run func(func(end <-chan struct{}))) (*raft.Raft, error) {
 	c.SnapshotThreshold, c.SnapshotInterval = n.o.SnapshotEvery, snapshotCheckEvery
 	c.TrailingLogs, c.NoLegacyTelemetry = n.o.TrailingEntries, true
 	entries := logStore{n.log}
-	under := n.o.transport
-	if under == nil {
-		patient := newTransport(n.stream, log, stallAfter*n.o.Timeout, n.leads)
-		run(patient.run)
-		under = patient
+	transport := n.o.transport
+	if transport == nil {
+		retry := newTransport(n.stream, log, stallAfter*n.o.Timeout, n.leads)
+		run(retry.run)
+		transport = retry
 	}
-	n.acks = newAckTransport(under, stallAfter*n.o.Timeout)
+	n.acks = newAckTransport(transport, stallAfter*n.o.Timeout)
 	if err := n.bootstrap(c, entries, n.acks); err != nil {
 		return nil, err
 	}
@@ -209,7 +209,7 @@ func (n *Node) start(run func(func(end <-chan struct{}))) (*raft.Raft, error) {
 	return r, nil
 }
 
-// snapshotCheckEvery is how often raft looks whether a snapshot is due.
+// snapshotCheckEvery is the interval at which raft checks whether a snapshot is due.
 const snapshotCheckEvery = 2 * time.Second
 
 func (n *Node) bootstrap(c *raft.Config, entries logStore, transport raft.Transport) error {
@@ -227,7 +227,7 @@ func (n *Node) bootstrap(c *raft.Config, entries logStore, transport raft.Transp
 // electionBacklog is how many elections may wait to be counted.
 const electionBacklog = 16
 
-// watch tells of each change of leadership until ctx ends or the node fails.
+// watch reports each change of leadership until ctx ends or the node fails.
 func (n *Node) watch(ctx context.Context, r *raft.Raft) {
 	elected := make(chan raft.Observation, electionBacklog)
 	observer := raft.NewObserver(elected, false, func(o *raft.Observation) bool { _, ok := o.Data.(raft.LeaderObservation); return ok })
@@ -246,12 +246,13 @@ func (n *Node) watch(ctx context.Context, r *raft.Raft) {
 				n.counts.elections.Add(1)
 			}
 		case <-look.C:
-			// Raft steps down when its log fails, and tries again.
+			// Raft steps down when its log fails, and would try again.
 			if err := n.log.Failed(); err != nil {
 				_ = n.fail(err) // which ends the loop
 			}
 		case <-r.LeaderCh():
-			// A quick loss and gain are told as one: either way what was is over.
+			// A quick loss and gain arrive as one change: the old term is over in both
+			// cases.
 			n.mu.Lock()
 			term := n.term
 			n.mu.Unlock()
@@ -263,7 +264,7 @@ func (n *Node) watch(ctx context.Context, r *raft.Raft) {
 	}
 }
 
-// tell wakes who waits for a change.
+// notifyChange wakes those that wait for a change of leadership.
 func (n *Node) notifyChange() {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -271,8 +272,8 @@ func (n *Node) notifyChange() {
 	n.changed = make(chan struct{})
 }
 
-// stop lets nobody propose, waits for what is under way, which raft answers as
-// long as it runs, and leaves.
+// stop refuses new proposals, waits for those under way, which raft answers as long as
+// it runs, and shuts raft down.
 func (n *Node) stop(r *raft.Raft) {
 	n.mu.Lock()
 	n.stopping = true
@@ -283,30 +284,30 @@ func (n *Node) stop(r *raft.Raft) {
 	}
 	n.notifyChange()
 	n.proposals.Wait()
-	_ = r.Shutdown().Error() // it has none
+	_ = r.Shutdown().Error() // always nil
 }
 
-// fail latches the first failure and returns it. The node leaves: what it cannot
-// write or apply it must not acknowledge.
+// fail latches the first failure and returns err. The node leaves the group, because it
+// must not acknowledge what it cannot write or apply.
 func (n *Node) fail(err error) error {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if n.failure == nil && !errors.Is(err, errStopped) {
 		n.failure = fmt.Errorf("node %s has failed: %w", n.o.ID, err)
-		n.o.Logger.Error("node has failed: it leaves the group", "node", n.o.ID, "error", err)
+		n.o.Logger.Error("node failed and leaves the group", "node", n.o.ID, "error", err)
 		close(n.broken)
 	}
 	return err
 }
 
-// Failed is why the node has left; nil while it takes part.
+// Failed returns why the node has left, nil while it is a member.
 func (n *Node) Failed() error {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	return n.failure
 }
 
-// Close lets go of what Open took. Run must have ended.
+// Close releases what Open has opened. Run must have ended.
 func (n *Node) Close() error {
 	var errs []error
 	if n.stream != nil {
@@ -321,13 +322,13 @@ func (n *Node) Close() error {
 	return errors.Join(errs...)
 }
 
-// leads reports whether this node leads in a term, and is not about to leave.
+// leads reports whether this node leads in a term and is not stopping.
 func (n *Node) leads(term uint64) bool {
 	r, err := n.running()
 	return err == nil && r.State() == raft.Leader && r.CurrentTerm() == term
 }
 
-// running returns raft while the node takes part.
+// running returns raft while the node is a member.
 func (n *Node) running() (*raft.Raft, error) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -337,7 +338,7 @@ func (n *Node) running() (*raft.Raft, error) {
 	return n.raft, nil
 }
 
-// hold returns raft, which does not end before who got it calls proposals.Done.
+// acquire returns raft and keeps it running until the caller calls proposals.Done.
 func (n *Node) acquire() (*raft.Raft, error) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -348,8 +349,8 @@ func (n *Node) acquire() (*raft.Raft, error) {
 	return n.raft, nil
 }
 
-// propose puts an entry into the log's queue. Who gets a future must wait for it
-// and then call proposals.Done.
+// propose appends an entry to the log's queue. The caller must wait for the future and
+// then call proposals.Done.
 func (n *Node) propose(t tag, data []byte) (raft.ApplyFuture, error) {
 	r, err := n.acquire()
 	if err != nil {
@@ -358,8 +359,8 @@ func (n *Node) propose(t tag, data []byte) (raft.ApplyFuture, error) {
 	return r.ApplyLog(raft.Log{Data: data, Extensions: t.encode()}, 0), nil
 }
 
-// commit proposes an entry and waits until it is committed and this node has
-// judged it. It returns what the machine answered.
+// commit proposes an entry, waits until it is committed and this node has applied it,
+// and returns the machine's result.
 func (n *Node) commit(t tag, data []byte) (any, error) {
 	f, err := n.propose(t, data)
 	if err != nil {
@@ -369,7 +370,8 @@ func (n *Node) commit(t tag, data []byte) (any, error) {
 	return n.answer(f)
 }
 
-// answer waits for an entry; an error that the machine answered is the error.
+// answer waits for an entry. If the machine's result is an error, answer returns that
+// error.
 func (n *Node) answer(f raft.ApplyFuture) (any, error) {
 	err := f.Error()
 	if err == nil {
@@ -383,8 +385,8 @@ func (n *Node) answer(f raft.ApplyFuture) (any, error) {
 	return f.Response(), nil
 }
 
-// settle waits for the stores' commits, one after the other as they were
-// proposed, until end is closed.
+// completeCommits waits for the stores' commits, in the order of their proposals, until
+// end is closed.
 func (n *Node) completeCommits(end <-chan struct{}) {
 	for {
 		select {

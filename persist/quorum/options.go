@@ -18,7 +18,7 @@ import (
 
 // Limits of Options.
 const (
-	MaxPeers      = 9 // of the configuration; more cost each commit and win nothing
+	MaxPeers      = 9 // more would slow each commit down and gain nothing
 	MaxNameBytes  = 64
 	MinTimeout    = 20 * time.Millisecond
 	MaxTimeout    = 30 * time.Second
@@ -26,75 +26,73 @@ const (
 	MaxTailEvents = maxTailEvents / 2
 )
 
-// Folders of a node's data folder.
+// Subfolders of Options.Dir.
 const (
 	logFolder    = "raft" // the log, its mark, and raft's snapshots
 	storesFolder = "stores"
 )
 
-// Peer is a node as the configuration names it.
+// Peer is a node of the configuration.
 type Peer struct {
-	// ID is the node's name, for good: a node whose disk was lost comes back
-	// under another one, since it has forgotten whom it voted for.
+	// ID is the node's name for good: a node that has lost its disk comes back under
+	// another one, because it has forgotten its votes.
 	ID string
-	// Address is host:port of its transport.
+	// Address is the host:port of its raft transport.
 	Address string
-	// REST, WebSocket and FIX are where its clients find it: what a follower
-	// tells them when it is the leader.
+	// REST, WebSocket and FIX are its client addresses, which other nodes publish while
+	// it leads.
 	REST, WebSocket, FIX string
 }
 
-// Options of a Node. The zero value of each field but ID, Dir, Bind and Peers is
-// its default.
+// Options are the options of a Node. The zero value of each field but ID, Dir, Bind and
+// Peers means its default.
 type Options struct {
 	// ID is this node's, one of Peers unless Join is set.
 	ID string
-	// Dir is the node's own folder; Open makes it.
+	// Dir is the node's own folder; Open creates it.
 	Dir string
-	// FS is where the log and the stores live; nil is the disk. Raft's snapshots
-	// are on the disk in any case.
+	// FS is the file system of the log and the stores; nil is the disk. Raft's
+	// snapshots are always on the disk.
 	FS vfs.FS
-	// Bind is host:port to listen on; Advertise what others dial, Bind by
+	// Bind is the host:port to listen on; Advertise is what peers dial, Bind by
 	// default. Port 0 takes a free one, for tests.
 	Bind, Advertise string
-	// Peers are the voters of a new group, the same on every one of them, and
-	// where the clients find each node.
+	// Peers are the voters of a new group, the same on every one of them, with the
+	// client addresses of each node.
 	Peers []Peer
-	// Join makes a node without a log wait to be added instead of beginning a
-	// group of Peers.
+	// Join makes a node without a log wait to be added instead of bootstrapping a
+	// group.
 	Join bool
-	// TLS authenticates both ends of the transport: Certificates and RootCAs and
-	// ClientCAs must be set. Without it only loopback addresses are allowed.
+	// TLS authenticates both ends of the transport; Certificates, RootCAs and ClientCAs
+	// must be set. Without TLS only loopback addresses are allowed.
 	TLS *tls.Config
-	// Timeout is how long a leader may be silent before the others elect one:
-	// 100 ms by default. They wait up to twice as long, by chance.
+	// Timeout is how long a leader may be silent before an election: 100 ms by default.
+	// Each node waits a random time of up to twice that.
 	Timeout time.Duration
-	// SnapshotEvery is the number of log entries between snapshots, 50,000 by
-	// default; KeepSnapshots how many stay, 2 by default.
+	// SnapshotEvery is the number of log entries between snapshots, 50,000 by default.
+	// KeepSnapshots is the number of snapshots to keep, 2 by default.
 	SnapshotEvery uint64
 	KeepSnapshots int
-	// TrailingEntries is how many entries stay in the log for a follower that is
-	// a little behind: 10,240 by default.
+	// TrailingEntries is how many entries stay in the log for followers that are
+	// slightly behind: 10,240 by default.
 	TrailingEntries uint64
-	// TailEvents is how many of the last events a new leader can give to a
-	// gateway whose store is behind: 2^18 by default. It must exceed what the
-	// gateways may be behind: the engine's egress ring.
+	// TailEvents is how many of the last events a new leader can replay to a gateway
+	// whose store is behind: 2^18 by default. It must exceed the engine's egress ring,
+	// which is how far gateways may be behind.
 	TailEvents int
 	// MemTableBytes and SpareLogs are persist.Options'.
 	MemTableBytes, SpareLogs int
-	// DiskEvery, DiskLowPercent and DiskLow are persist.Options': DiskLow is told of
-	// this node's disk in whatever role, so who begins an engine on a Term asks its
-	// Health as well.
+	// DiskEvery, DiskLowPercent and DiskLow are persist.Options'. DiskLow is called in
+	// any role, so a caller that starts an engine on a Term also checks Node.Health.
 	DiskEvery      time.Duration
 	DiskLowPercent int
 	DiskLow        func(low bool)
-	// State is how replicas are made.
+	// State configures replicas.
 	State engine.StateOptions
 	// Logger is slog's default by default.
 	Logger *slog.Logger
 
-	// dial, if set, reaches a peer, and transport takes the place of all of it:
-	// tests stand between.
+	// Tests set dial to connect to a peer, or transport to replace the whole transport.
 	dial      func(to string, timeout time.Duration) (net.Conn, error)
 	transport transport
 }
@@ -106,7 +104,6 @@ func (o *Options) path(folder string) string {
 	return filepath.Join(o.Dir, folder)
 }
 
-// withDefaults fills in what is zero.
 func (o Options) withDefaults() Options {
 	o.Timeout = cmp.Or(o.Timeout, 100*time.Millisecond)
 	o.SnapshotEvery = cmp.Or(o.SnapshotEvery, 50_000)
@@ -117,8 +114,8 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
-// Validate reports the first option that is out of its range. Zero values are in
-// range where they stand for a default.
+// Validate returns an error for the first option that is out of range. Zero values are
+// in range if they mean a default.
 func (o *Options) Validate() error {
 	d := o.withDefaults()
 	switch {
@@ -144,7 +141,7 @@ func (o *Options) Validate() error {
 	return o.validateAddress("bind", o.Bind)
 }
 
-// diskWatch are the options that are the disk's.
+// diskWatch returns the options of the disk watch.
 func (o *Options) diskWatch() persist.Options {
 	return persist.Options{
 		Dir: o.Dir, FS: o.FS, DiskEvery: o.DiskEvery, DiskLowPercent: o.DiskLowPercent, DiskLow: o.DiskLow, Logger: o.Logger,
@@ -171,7 +168,8 @@ func (o *Options) validatePeers() error {
 	return nil
 }
 
-// validateAddress wants host:port, and a loopback host where there is no TLS.
+// validateAddress checks that address is host:port, and a loopback host if there is no
+// TLS.
 func (o *Options) validateAddress(what, address string) error {
 	host, _, err := net.SplitHostPort(address)
 	if err != nil || host == "" {
@@ -184,7 +182,7 @@ func (o *Options) validateAddress(what, address string) error {
 	return nil
 }
 
-// peer is the configuration's word on a node.
+// peer returns a node with its client addresses if the configuration has it.
 func (o *Options) peer(id, address string) Peer {
 	for _, p := range o.Peers {
 		if p.ID == id {

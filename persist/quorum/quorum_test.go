@@ -16,8 +16,8 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 func newRand(seed uint64) *rand.Rand { return rand.New(rand.NewPCG(seed, 9)) }
 
-// TestGroup: three nodes take frames and commits, the leader dies, another goes
-// on from all that was acknowledged, and the dead one comes back.
+// TestGroup: three nodes take frames and commits, the leader dies, another one
+// continues from all that was acknowledged, and the dead one comes back.
 func TestGroup(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t, 3, nil)

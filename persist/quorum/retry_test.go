@@ -14,9 +14,9 @@ import (
 	"blockdesk/internal/runtest"
 )
 
-// TestPatientTransport: entries for a peer that is away arrive when it is back, in
-// the same call; heartbeats, and what a leader of the past still has to say, fail.
-func TestPatientTransport(t *testing.T) {
+// TestRetryTransport: entries for a peer that is away arrive when it is back, in the
+// same call; heartbeats, and calls of a former leader, fail.
+func TestRetryTransport(t *testing.T) {
 	var leads atomic.Bool
 	leads.Store(true)
 	var dialled atomic.Int64
@@ -81,8 +81,8 @@ func openPatient(t *testing.T, o Options, stall time.Duration, leads func(uint64
 	return p
 }
 
-// TestSilentSnapshot: a snapshot whose sender falls silent is given up, so that the
-// node can vote.
+// TestSilentSnapshot: a node gives up a snapshot whose sender falls silent, so that it
+// can vote.
 func TestSilentSnapshot(t *testing.T) {
 	nobody := func(uint64) bool { return false }
 	open := func() *retryTransport {
@@ -105,6 +105,6 @@ func TestSilentSnapshot(t *testing.T) {
 		t.Error(err)
 	}
 	if err := <-sent; err == nil {
-		t.Error("the sender is told that it was taken")
+		t.Error("the sender got a success")
 	}
 }

@@ -18,33 +18,33 @@ import (
 	"blockdesk/persist"
 )
 
-// A snapshot's content, version 1. Little-endian. What comes after the header is
-// the replica (engine.Replica.AppendSnapshot), the last events, the stores'
-// entries, and the XXH64 of all before it.
+// A raft snapshot's content, version 1. Little-endian. The header is followed by the
+// replica (engine.Replica.AppendSnapshot), the last events, the entries of the stores,
+// and the XXH64 of all before it.
 //
 //	 0        4         6   8       16      24     32     40      48       56      88        96      104      112   116
 //	┌────────┬─────────┬───┬───────┬───────┬──────┬──────┬───────┬────────┬───────┬─────────┬───────┬────────┬─────┬────────┐
-//	│ "BDQS" │ version │ 0 │ index │ reign │ next │ hash │ epoch │ digest │ state │ replica │ floor │ events │  0  │ CRC32C │
-//	│        │    1    │   │       │       │ seq  │      │       │        │ hash  │ bytes   │       │        │     │        │
+//	│ "BDQS" │ version │ 0 │ index │ term  │ next │ hash │ epoch │ digest │ state │ replica │ floor │ events │  0  │ CRC32C │
+//	│        │    1    │   │       │ start │ seq  │      │       │        │ hash  │ bytes   │       │        │     │        │
 //	└────────┴─────────┴───┴───────┴───────┴──────┴──────┴───────┴────────┴───────┴─────────┴───────┴────────┴─────┴────────┘
 //
-// An entry of the stores: key bytes u16, value bytes u32, key (with its store's
-// name), value; the end is one of no key.
+// An entry of the stores: key bytes u16, value bytes u32, key (with its store's name),
+// value. An entry without a key ends them.
 const (
 	snapshotMagic   = "BDQS"
 	snapshotVersion = 1
 	headerSize      = 116 + 4
 	entryHeader     = 6
-	// fillBytes is after how much of the stores a restore commits.
+	// fillBytes is how much of the stores a restore writes in one commit.
 	fillBytes = 1 << 20
-	// maxTailEvents bounds what a snapshot may hold of them.
+	// maxTailEvents bounds the events in a snapshot.
 	maxTailEvents = 1 << 24
 )
 
-// errSnapshot is what is wrong with a snapshot's content.
+// errSnapshot marks a damaged snapshot.
 var errSnapshot = errors.New("snapshot")
 
-// header is what a snapshot says of itself.
+// header is the header of a snapshot.
 type header struct {
 	index     uint64 // of the last entry in it
 	termStart uint64
@@ -76,7 +76,7 @@ func decodeHeader(p []byte) (h header, err error) {
 	le := binary.LittleEndian
 	switch {
 	case len(p) != headerSize || string(p[:4]) != snapshotMagic:
-		return h, fmt.Errorf("%w: not one of a quorum", errSnapshot)
+		return h, fmt.Errorf("%w: not a snapshot of a raft group", errSnapshot)
 	case le.Uint32(p[headerSize-4:]) != crc32.Checksum(p[:headerSize-4], castagnoli):
 		return h, fmt.Errorf("%w: checksum of the header", errSnapshot)
 	case le.Uint16(p[4:]) != snapshotVersion:
@@ -94,7 +94,7 @@ func decodeHeader(p []byte) (h header, err error) {
 	return h, nil
 }
 
-// standbyImage is the warm replica's part of a snapshot.
+// standbyImage is the standby replica's part of a snapshot.
 type standbyImage struct {
 	digest  uint64
 	state   [32]byte
@@ -110,7 +110,7 @@ func (w *standby) snapshotPart() standbyImage {
 	}
 }
 
-// image is a snapshot as of one entry: raft's FSMSnapshot.
+// fsmSnapshot is a snapshot as of one entry: raft's FSMSnapshot.
 type fsmSnapshot struct {
 	head      header
 	stores    *persist.KVView
@@ -144,12 +144,12 @@ func (s *fsmSnapshot) persist(sink raft.SnapshotSink) error {
 // Release implements raft.FSMSnapshot.
 func (s *fsmSnapshot) Release() {
 	if !s.persisted {
-		s.status.written(s.head.at, errNoSnapshotFile) // raft had no place to put it
+		s.status.written(s.head.at, errNoSnapshotFile) // raft could not create a file
 	}
-	_ = s.stores.Close() // only reading: nothing to lose
+	_ = s.stores.Close() // a view has nothing to write
 }
 
-// errNoSnapshotFile: raft could not begin a snapshot.
+// errNoSnapshotFile: raft could not create a file for a snapshot.
 var errNoSnapshotFile = errors.New("no file could be made for a snapshot")
 
 func (s *fsmSnapshot) write(to io.Writer, w *standbyImage) error {
@@ -199,7 +199,7 @@ func (s *fsmSnapshot) writeStores(out *bufio.Writer) error {
 	return errors.Join(err, failed)
 }
 
-// summed reads and adds up what was read.
+// hashingReader hashes what is read.
 type hashingReader struct {
 	from *bufio.Reader
 	sum  hash.Hash64
@@ -211,9 +211,9 @@ func (s *hashingReader) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// readSnapshot reads a snapshot whole, fills the copy of the stores where that is
-// further behind, and returns the replica, which is what the header says. Memory
-// grows with what is there, not with what a header claims.
+// readSnapshot reads a snapshot, writes its stores into this node's copy unless the
+// copy is as far, and returns the replica, which agrees with the header. Memory grows
+// with what is read, not with what a header claims.
 func readSnapshot(from io.Reader, stores *localStores, o engine.StateOptions) (h header, r *engine.Replica, events []event.Event, err error) {
 	in := &hashingReader{from: bufio.NewReaderSize(from, 256<<10), sum: xxhash.New()}
 	head := make([]byte, headerSize)
@@ -238,7 +238,7 @@ func readSnapshot(from io.Reader, stores *localStores, o engine.StateOptions) (h
 func readReplica(in io.Reader, h *header, o engine.StateOptions) (*engine.Replica, error) {
 	var data bytes.Buffer
 	if _, err := io.CopyN(&data, in, int64(h.bytes)); err != nil {
-		return nil, fmt.Errorf("%w: seq %d: reading the replica: %w", errSnapshot, h.at.Next-1, err)
+		return nil, fmt.Errorf("%w: seq %d: reading the replica: %w", errSnapshot, h.at.Last(), err)
 	}
 	r, err := engine.RestoreReplica(data.Bytes(), o)
 	if err != nil {
@@ -268,7 +268,7 @@ func readEvents(in io.Reader, h *header) ([]event.Event, error) {
 	return events, nil
 }
 
-// readStores reads the stores' entries and the sum at the end.
+// readStores reads the entries of the stores and the checksum at the end.
 func readStores(in *hashingReader, h *header, stores *localStores) error {
 	keep := stores.index >= h.index && stores.index > 0
 	if !keep {
@@ -300,8 +300,7 @@ func readStores(in *hashingReader, h *header, stores *localStores) error {
 	return stores.seal(h.index)
 }
 
-// readEntries sets entries until they are fillBytes, and reports whether more
-// follow.
+// readEntries sets entries until they have fillBytes, and reports whether more follow.
 func readEntries(in io.Reader, set func(key, value []byte)) (more bool, err error) {
 	var head [entryHeader]byte
 	var data []byte

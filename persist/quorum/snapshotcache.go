@@ -16,24 +16,24 @@ import (
 )
 
 const (
-	// maxCachedSnapshots is how many snapshots' files are in memory at most: who fetches the
-	// one before the newest may end.
+	// maxCachedSnapshots is how many snapshot files are in memory. Two, so that a
+	// reader of the one before the newest can finish.
 	maxCachedSnapshots = 2
-	// snapshotRenew is how often the file given out is made anew at most.
+	// snapshotRenew is how long the newest cached file is served before it is replaced.
 	snapshotRenew = time.Minute
 )
 
-// images is what this node's disk has of raft's snapshots. Safe for concurrent use.
+// snapshotStatus says which raft snapshots this node has. Safe for concurrent use.
 type snapshotStatus struct {
 	store raft.SnapshotStore
 
-	newest   atomic.Pointer[persist.Position] // of the newest; nil = there is none
+	newest   atomic.Pointer[persist.Position] // nil: there is none
 	failed   atomic.Pointer[error]            // why the last attempt failed
 	taken    atomic.Uint64                    // written since the start
-	failures atomic.Uint64                    // and not written
+	failures atomic.Uint64                    // not written since the start
 }
 
-// wrote says what came of a snapshot of this node's.
+// written records the result of a snapshot of this node's.
 func (s *snapshotStatus) written(at persist.Position, err error) {
 	switch {
 	case err == nil:
@@ -46,11 +46,11 @@ func (s *snapshotStatus) written(at persist.Position, err error) {
 	}
 }
 
-// restored says that the newest snapshot came of another node, or was there at the
+// restored records that the newest snapshot came from another node, or was there at the
 // start.
 func (s *snapshotStatus) restored(at persist.Position) { s.newest.Store(&at) }
 
-// read makes the file of raft's newest snapshot, if it is of that place.
+// read returns raft's newest snapshot as a file of persist, if its position is at.
 func (s *snapshotStatus) read(at persist.Position) (file []byte, err error) {
 	list, err := s.store.List()
 	if err != nil {
@@ -59,7 +59,7 @@ func (s *snapshotStatus) read(at persist.Position) (file []byte, err error) {
 	if len(list) == 0 {
 		return nil, persist.ErrNoSnapshot
 	}
-	_, content, err := s.store.Open(list[0].ID) // which proves raft's own checksum
+	_, content, err := s.store.Open(list[0].ID) // Open verifies raft's checksum
 	if err != nil {
 		return nil, err
 	}
@@ -73,7 +73,7 @@ func (s *snapshotStatus) read(at persist.Position) (file []byte, err error) {
 		return nil, err
 	}
 	if h.at != at {
-		return nil, persist.ErrNoSnapshot // another one came meanwhile
+		return nil, persist.ErrNoSnapshot // a newer one came meanwhile
 	}
 	var replica bytes.Buffer
 	if _, err := io.CopyN(&replica, content, int64(h.bytes)); err != nil {
@@ -82,9 +82,9 @@ func (s *snapshotStatus) read(at persist.Position) (file []byte, err error) {
 	return persist.EncodeSnapshot(h.at, h.digest, h.state, replica.Bytes())
 }
 
-// shelf gives out raft's snapshots as files of persist's, while a term lasts. Raft's
-// have the replica's encoding already, so the engine and the warm replica take no
-// part. Safe for concurrent use.
+// snapshotCache serves raft's snapshots as files of persist during a term. Raft's files
+// contain the replica's encoding, so neither the engine nor the standby replica is
+// involved. Safe for concurrent use.
 type snapshotCache struct {
 	status *snapshotStatus
 	frames *frameIndex
@@ -103,7 +103,7 @@ type cachedSnapshot struct {
 	file  []byte
 }
 
-// newest is the place of the snapshot to give out.
+// newest returns the position of the snapshot to serve.
 func (s *snapshotCache) newest() (persist.Position, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -119,7 +119,7 @@ func (s *snapshotCache) newest() (persist.Position, bool) {
 }
 
 // file returns the whole file of the snapshot before Seq next, which must not be
-// changed.
+// modified.
 func (s *snapshotCache) file(next uint64) ([]byte, error) {
 	s.reading.Lock()
 	defer s.reading.Unlock()
@@ -161,7 +161,7 @@ func (s *snapshotCache) add(f cachedSnapshot) {
 	s.files = append(s.files, f)
 }
 
-// close forgets the files. It waits for no disk.
+// close drops the files. It waits for no disk.
 func (s *snapshotCache) close() {
 	s.mu.Lock()
 	defer s.mu.Unlock()

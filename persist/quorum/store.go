@@ -9,19 +9,18 @@ import (
 	"github.com/hashicorp/raft"
 )
 
-// Store is one replicated store of a term: an ordered map of bytes with the
-// methods of persist.KV. A commit is an entry of the same log as the frames, so
-// on every node the stores are as far as the frames before them, never further.
-// Reads are of this node's copy, and see every commit that this term's callers
-// have made before. Safe for concurrent use.
+// Store is one replicated kv.Store of a term. A commit is an entry of the same log as
+// the frames, so on every node the stores are as far as the frames before them, never
+// further. Reads use this node's copy and see every commit made before through this
+// term. Safe for concurrent use.
 type Store struct {
 	term *Term
 	name string
 
 	mu    sync.Mutex
-	moved sync.Cond // done has grown, or the term is over
-	// Commits are numbered from 1 as they are proposed. sets and deletions tell
-	// which one under way was the last to touch a key.
+	moved sync.Cond // signals that done has grown or the term is over
+	// Commits are numbered from 1 in the order of proposal. sets and deletions have the
+	// last commit under way that touches a key.
 	proposed, done uint64
 	sets           map[string]uint64
 	deletions      []deletion
@@ -54,8 +53,8 @@ func newStore(t *Term, name string) *Store {
 	return s
 }
 
-// Get returns a copy of the value of key. It waits only where a commit under way
-// touches key. Errors: ErrDeposed, or the copy's.
+// Get implements kv.Reader. It waits only for a commit under way that touches key.
+// Errors: ErrDeposed, or the copy's.
 func (s *Store) Get(key []byte) (value []byte, ok bool, err error) {
 	s.mu.Lock()
 	last := s.sets[string(key)]
@@ -73,9 +72,7 @@ func (s *Store) Get(key []byte) (value []byte, ok bool, err error) {
 	return s.term.node.local.kv.Get(prefixed(s.name, key))
 }
 
-// Scan calls f with each entry in [lo, hi), in key order, as of one moment, until
-// f returns false. nil hi is no end. Key and value are valid during the call; f
-// may Commit. It waits for the commits under way.
+// Scan implements kv.Reader. It waits for the commits under way.
 func (s *Store) Scan(lo, hi []byte, f func(key, value []byte) bool) error {
 	s.mu.Lock()
 	err := s.wait(s.proposed)
@@ -90,12 +87,11 @@ func (s *Store) Scan(lo, hi []byte, f func(key, value []byte) bool) error {
 	return s.term.node.local.kv.Scan(from, to, func(key, value []byte) bool { return f(key[len(s.name)+1:], value) })
 }
 
-// Commit proposes at once, whole or not at all, what fill sets and deletes; later
-// calls of fill's functions win over earlier ones. With sync it returns when a
-// majority has it and all before it on disk. Without, it may be lost with the
-// term, but only from the end: a commit is there whole or not, and only if all
-// commits and frames before it are. Errors: persist.ErrLimit, of which nothing
-// was proposed; what wraps ErrDeposed is final.
+// Commit implements kv.Store. With sync it returns when a majority has it and all
+// before it on disk. Without, it may be lost with the term, but only from the end: a
+// commit survives whole or not at all, and only if all commits and frames before it
+// survive. Errors: persist.ErrLimit if nothing was proposed; an error that wraps
+// ErrDeposed is final.
 func (s *Store) Commit(fill kv.Fill, sync bool) error {
 	c := newCommit(s.name)
 	fill(c.set, c.deleteRange)
@@ -124,8 +120,8 @@ func (s *Store) Commit(fill kv.Fill, sync bool) error {
 	return nil
 }
 
-// propose numbers a commit and hands it on. The caller holds mu, so that the
-// numbers are in the log's order.
+// propose numbers and proposes a commit. The caller holds mu, so that the numbers are
+// in the log's order.
 func (s *Store) propose(data []byte) (uint64, error) {
 	if err := s.term.Err(); err != nil {
 		return 0, err
@@ -136,7 +132,7 @@ func (s *Store) propose(data []byte) (uint64, error) {
 		return 0, err
 	}
 	s.proposed++
-	_, ops, _ := parseCommit(data) // it was made a moment ago
+	_, ops, _ := parseCommit(data) // newCommit has made it
 	p := pendingCommit{store: s, number: s.proposed, ops: ops, future: future}
 	p.each(func(op byte, a, b []byte) {
 		if op == opSet {
@@ -149,8 +145,8 @@ func (s *Store) propose(data []byte) (uint64, error) {
 	return p.number, nil
 }
 
-// wait waits until the commit of that number is in this node's copy, or the term
-// is over. The caller holds mu.
+// wait waits until the commit number is in this node's copy, or the term is over. The
+// caller holds mu.
 func (s *Store) wait(number uint64) error {
 	for s.done < number {
 		if err := s.term.Err(); err != nil {
@@ -161,10 +157,10 @@ func (s *Store) wait(number uint64) error {
 	return nil
 }
 
-// settled takes in what came of a commit.
+// complete records the result of a commit.
 func (s *Store) complete(p *pendingCommit, err error) {
 	if err != nil {
-		s.term.end(err) // who waits is told
+		s.term.end(err) // wakes the waiters
 		return
 	}
 	s.mu.Lock()
@@ -181,13 +177,12 @@ func (s *Store) complete(p *pendingCommit, err error) {
 	s.moved.Broadcast()
 }
 
-// wake lets who waits look at the term again.
+// wake lets waiters check the term again.
 func (s *Store) wake() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.moved.Broadcast()
 }
 
-// Failed is why nothing can be committed any more: the term's end; nil while it
-// lasts.
+// Failed returns the end of the term, nil while it lasts.
 func (s *Store) Failed() error { return s.term.Err() }

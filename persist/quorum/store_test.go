@@ -7,8 +7,8 @@ import (
 	"blockdesk/persist/kv/kvtest"
 )
 
-// TestStore: a replicated store keeps the contract of a durable map, and the stores of
-// one term do not see each other.
+// TestStore: a replicated store passes the tests of kv.Store, and the stores of one
+// term are separate.
 func TestStore(t *testing.T) {
 	c := newCluster(t, 3, nil)
 	_, term := c.lead()

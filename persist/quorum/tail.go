@@ -7,13 +7,12 @@ import (
 	"blockdesk/persist/projection"
 )
 
-// tail is the last events that the committed frames have caused. A gateway whose
-// store is a little behind the journal reads on from there when a new leader
-// begins. Its floor is what was dropped: all events above it are there.
+// tail has the last events of the committed frames. When a new leader starts, a gateway
+// whose store is slightly behind reads them. It has all events above floor.
 type tail struct {
 	limit  int // events kept; up to twice as many are in memory
 	events []event.Event
-	floor  uint64 // Seq of the last command whose events are not all there
+	floor  uint64 // Seq of the last command whose events were dropped
 }
 
 func (t *tail) add(events []event.Event) {
@@ -23,7 +22,7 @@ func (t *tail) add(events []event.Event) {
 	t.events = append(t.events, events...)
 }
 
-// drop forgets at least n of the oldest events, all of a command or none.
+// drop drops at least n of the oldest events, all of a command or none.
 func (t *tail) drop(n int) {
 	if n <= 0 {
 		return
@@ -35,11 +34,11 @@ func (t *tail) drop(n int) {
 	t.events = t.events[:copy(t.events, t.events[n:])]
 }
 
-// replay gives visit the events of each command above floor, in order. The error
+// replay calls visit with the events of each command above floor, in order. The error
 // is projection.ErrPruned.
 func (t *tail) replay(floor uint64, visit func([]event.Event)) error {
 	if floor < t.floor {
-		return fmt.Errorf("%w: seq %d; this node has the events from seq %d on", projection.ErrPruned, floor, t.floor+1)
+		return fmt.Errorf("%w: cursor at seq %d, this node has the events from seq %d on", projection.ErrPruned, floor, t.floor+1)
 	}
 	if visit == nil {
 		return nil

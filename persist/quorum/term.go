@@ -19,12 +19,11 @@ import (
 // ErrRecoverAfterAppend refuses a Recover after the first Append.
 var ErrRecoverAfterAppend = errors.New("quorum: the term's journal has begun")
 
-// DeposedError says that a term is over and who leads now. It wraps ErrDeposed
-// and, in Err, what ended the term: what was under way then may be committed or
-// not, and the next leader's state says which.
+// DeposedError says that a term is over and which node leads. It wraps ErrDeposed and,
+// in Err, what ended the term. Commands under way then may be committed or not; the
+// next leader's state decides.
 type DeposedError struct {
-	// Leader is who leads now, as far as this node knows; without an ID it knows
-	// none.
+	// Leader is the current leader; without an ID this node knows none.
 	Leader Peer
 	Err    error
 }
@@ -32,26 +31,25 @@ type DeposedError struct {
 // Error names the leader.
 func (e *DeposedError) Error() string {
 	if e.Leader.ID == "" {
-		return fmt.Sprintf("%v, and no leader is known: %v", ErrDeposed, e.Err)
+		return fmt.Sprintf("%v, no leader is known: %v", ErrDeposed, e.Err)
 	}
-	return fmt.Sprintf("%v: %s at %s is: %v", ErrDeposed, e.Leader.ID, e.Leader.Address, e.Err)
+	return fmt.Sprintf("%v, the leader is %s at %s: %v", ErrDeposed, e.Leader.ID, e.Leader.Address, e.Err)
 }
 
-// Unwrap is ErrDeposed and Err.
+// Unwrap returns ErrDeposed and Err.
 func (e *DeposedError) Unwrap() []error { return []error{ErrDeposed, e.Err} }
 
-// Term is one node's time as the leader: a journal that begins where all
-// committed frames end, the state there, and the replicated stores. It stands in
-// for persist.Store: Recover, then an engine whose journal it is. At its end the
-// engine and all that was built on it must go; the next Term begins from what is
-// committed.
+// Term is one node's time as the leader: a journal that continues after all committed
+// frames, the state there, and the replicated stores. Use it like persist.Store:
+// Recover, then an engine with the term as its journal. When the term ends, the engine
+// and all that was built on it must go; the next Term starts from what is committed.
 type Term struct {
-	// Number is raft's; it grows from leader to leader. Two terms of one node have the
-	// same where nobody else came to lead between them.
+	// Number is raft's term, which grows from leader to leader. Two terms of one node
+	// have the same number if no other node led between them.
 	Number uint64
 
 	node  *Node
-	start uint64 // index of the entry that began it
+	start uint64 // index of the term's first entry
 
 	wake      atomic.Pointer[chan<- struct{}]
 	snapshots *snapshotCache
@@ -60,9 +58,9 @@ type Term struct {
 	over    error // set once
 	done    chan struct{}
 	stores  map[string]*Store
-	durable persist.Position // where what was acknowledged ends
+	durable persist.Position // after the last acknowledged frame
 
-	// Append's own.
+	// Used by Append alone.
 	at       persist.Position
 	appended bool
 	frames   []byte
@@ -70,12 +68,12 @@ type Term struct {
 
 var _ engine.Journal = (*Term)(nil)
 
-// Leads waits until this node leads and no term of its is left, and begins one.
-// When it returns, everything that any leader before has acknowledged is in this
-// node's log, and nothing of them can come after. Errors: ctx's; ErrStopped; the
-// node's failure.
+// AwaitTerm waits until this node leads and its previous term is over, and starts a
+// term. When it returns, everything that earlier leaders have acknowledged is in this
+// node's log, and nothing of theirs can follow. Errors: ctx's; ErrStopped; the node's
+// failure.
 func (n *Node) AwaitTerm(ctx context.Context) (*Term, error) {
-	// A transfer that fails leaves this node the leader, and tells nobody.
+	// A failed transfer leaves this node the leader without a notification.
 	again := time.NewTicker(n.o.Timeout)
 	defer again.Stop()
 	for {
@@ -106,7 +104,7 @@ func (n *Node) AwaitTerm(ctx context.Context) (*Term, error) {
 	}
 }
 
-// deposed reports whether err says that another node leads, or may.
+// deposed reports whether err says that another node leads, or may lead.
 func deposed(err error) bool {
 	for _, is := range []error{
 		raft.ErrNotLeader, raft.ErrLeadershipLost, raft.ErrLeadershipTransferInProgress, raft.ErrAbortedByRestore, raft.ErrRaftShutdown, errStale,
@@ -118,8 +116,8 @@ func deposed(err error) bool {
 	return false
 }
 
-// begin commits the entry that begins a reign. It is committed by this leader, so
-// everything before it in the log is too.
+// begin commits the entry that starts a term. This leader commits it, so everything
+// before it in the log is committed too.
 func (n *Node) begin(r *raft.Raft) (*Term, error) {
 	number := r.CurrentTerm()
 	got, err := n.commit(tag{kind: termStartKind}, nil)
@@ -128,7 +126,7 @@ func (n *Node) begin(r *raft.Raft) (*Term, error) {
 	}
 	b, ok := got.(termStarted)
 	if !ok {
-		return nil, fmt.Errorf("quorum: a reign was answered by %T", got)
+		return nil, fmt.Errorf("quorum: the start of a term returned %T", got)
 	}
 	t := &Term{Number: number, node: n, start: b.index, at: b.at, durable: b.at, done: make(chan struct{}), stores: map[string]*Store{}}
 	t.snapshots = &snapshotCache{status: n.snapshotStatus, frames: &n.machine.frames, now: time.Now}
@@ -136,17 +134,17 @@ func (n *Node) begin(r *raft.Raft) (*Term, error) {
 	n.term = t
 	n.mu.Unlock()
 	if r.State() != raft.Leader || r.CurrentTerm() != number {
-		t.end(ErrDeposed) // the watch may have looked before there was a term
+		t.end(ErrDeposed) // watch may have checked before this term existed
 	}
 	n.counts.terms.Add(1)
-	n.o.Logger.Info("this node leads", "node", n.o.ID, "term", number, "last_seq", b.at.Next-1, "epoch", b.at.Epoch)
+	n.o.Logger.Info("this node leads", "node", n.o.ID, "term", number, "last_seq", b.at.Last(), "epoch", b.at.Epoch)
 	return t, nil
 }
 
-// Done is closed at the term's end.
+// Done returns a channel that is closed when the term ends.
 func (t *Term) Done() <-chan struct{} { return t.done }
 
-// Err is nil while the term lasts, then a *DeposedError.
+// Err returns nil while the term lasts, then a *DeposedError.
 func (t *Term) Err() error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -156,14 +154,14 @@ func (t *Term) Err() error {
 	return &DeposedError{Leader: t.node.Leader(), Err: t.over}
 }
 
-// ended ends the term, if nothing has, and returns its error.
+// fail ends the term, if it lasts, and returns its error.
 func (t *Term) fail(why error) error {
 	t.end(why)
 	return t.Err()
 }
 
-// end ends the term, if nothing has. No lock of a store may be held: those who
-// wait there are woken.
+// end ends the term, if it lasts, and wakes those that wait in its stores. The caller
+// must hold no lock of a store.
 func (t *Term) end(why error) {
 	var stores []*Store
 	t.mu.Lock()
@@ -182,10 +180,10 @@ func (t *Term) end(why error) {
 	t.node.notifyChange()
 }
 
-// Recover returns the replica of everything committed, after visit, which may be
-// nil, got the events of each command above floor, in order; it must not keep the
-// slice. It may be called again, with another floor, before the first Append. The
-// error wraps projection.ErrPruned where this node has not all of these events, or
+// Recover returns the replica of everything committed, after it has called visit, which
+// may be nil and must not keep the slice, with the events of each command above floor,
+// in order. It may be called again, with another floor, before the first Append. The
+// error wraps projection.ErrPruned if this node does not have all of these events, or
 // ErrDeposed.
 func (t *Term) Recover(floor uint64, visit func([]event.Event)) (*engine.Replica, error) {
 	if t.appended {
@@ -207,10 +205,10 @@ func (t *Term) Recover(floor uint64, visit func([]event.Event)) (*engine.Replica
 	}
 }
 
-// Append implements engine.Journal: the frame is one entry of the log, and it
-// returns when a majority has that on disk and this node has found that it
-// follows the frame before. Every error wraps ErrDeposed and is final; whether
-// the frame is committed is then for the next leader to say.
+// Append implements engine.Journal. The frame is one entry of the log. Append returns
+// when a majority has it on disk and this node has accepted it. Every error wraps
+// ErrDeposed and is final; whether the frame is committed is known from the next
+// leader.
 func (t *Term) Append(prior uint64, a, b []engine.Command) error {
 	if err := t.Err(); err != nil {
 		return err
@@ -237,7 +235,7 @@ func (t *Term) Append(prior uint64, a, b []engine.Command) error {
 	return nil
 }
 
-// acknowledge moves Durable and wakes who reads the frames.
+// acknowledge moves Durable and wakes the reader of the frames.
 func (t *Term) acknowledge(at persist.Position) {
 	t.mu.Lock()
 	t.durable = at
@@ -250,15 +248,14 @@ func (t *Term) acknowledge(at persist.Position) {
 	}
 }
 
-// Store returns the replicated store of that name, 1 to MaxStoreName letters a to
-// z; the same one for the same name. It panics on another name, and past
-// MaxStores.
+// Store returns the replicated store of a name of 1 to MaxStoreName letters a to z; the
+// same one for the same name. It panics on another name, and above MaxStores.
 func (t *Term) Store(name string) *Store {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	s := t.stores[name]
 	if s == nil {
-		if !storeName(name) || len(t.stores) == MaxStores {
+		if !validStoreName(name) || len(t.stores) == MaxStores {
 			panic("quorum: store " + name + ": not a name, or too many")
 		}
 		s = newStore(t, name)

@@ -16,16 +16,16 @@ import (
 )
 
 const (
-	// transportPool is how many connections stay open to each peer.
+	// transportPool is the number of open connections to each peer.
 	transportPool = 3
-	// transportTimeout bounds each call to a peer; that of a snapshot grows with
+	// transportTimeout bounds each call to a peer; the bound of a snapshot grows with
 	// its size.
 	transportTimeout = 5 * time.Second
-	// pipelined is how many calls to a peer may be under way: raft's advice.
+	// maxInFlight is how many calls to a peer may be under way, as raft advises.
 	maxInFlight = 2
 )
 
-// stream is raft's way to and from the peers: TCP, or TLS over it.
+// stream connects raft with its peers: TCP, or TLS over it.
 type stream struct {
 	net.Listener
 	advertise net.Addr
@@ -33,11 +33,12 @@ type stream struct {
 	reach     func(to string, timeout time.Duration) (net.Conn, error)
 
 	mu     sync.Mutex
-	open   map[*trackedConn]struct{} // the connections both ways
+	open   map[*trackedConn]struct{} // incoming and outgoing connections
 	closed bool
 }
 
-// held is a connection that ends with its stream: raft leaves those to the peers.
+// trackedConn is a connection that its stream closes; raft leaves incoming ones to the
+// peers.
 type trackedConn struct {
 	net.Conn
 	of       *stream
@@ -52,7 +53,7 @@ func (h *trackedConn) Close() error {
 	return h.Conn.Close()
 }
 
-// hold takes a connection in; it closes it where the stream is.
+// track adds a connection, or closes it if the stream is closed.
 func (s *stream) track(conn net.Conn, accepted bool) (net.Conn, error) {
 	h := &trackedConn{Conn: conn, of: s, accepted: accepted}
 	s.mu.Lock()
@@ -73,13 +74,13 @@ func (s *stream) Accept() (net.Conn, error) {
 	return s.track(conn, true)
 }
 
-// reset ends what peers have dialled: they dial again.
+// reset closes the incoming connections; the peers dial again.
 func (s *stream) reset() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for h := range s.open {
 		if h.accepted {
-			_ = h.Conn.Close() // who reads is told
+			_ = h.Conn.Close() // wakes the reader
 		}
 	}
 }
@@ -91,13 +92,13 @@ func (s *stream) Close() error {
 	defer s.mu.Unlock()
 	s.closed = true
 	for h := range s.open {
-		_ = h.Conn.Close() // its user is told
+		_ = h.Conn.Close() // wakes its user
 	}
 	clear(s.open)
 	return err
 }
 
-// address is what the others dial.
+// address is the advertised address.
 type address string
 
 func (address) Network() string  { return "tcp" }
@@ -125,11 +126,11 @@ func listen(o *Options) (*stream, error) {
 	return s, nil
 }
 
-// Addr is what the others dial.
+// Addr implements net.Listener: the address that the peers dial.
 func (s *stream) Addr() net.Addr { return s.advertise }
 
-// Dial implements raft.StreamLayer. With TLS the peer's certificate must be of
-// the host that is dialled.
+// Dial implements raft.StreamLayer. With TLS the peer's certificate must be for the
+// host that is dialed.
 func (s *stream) Dial(to raft.ServerAddress, timeout time.Duration) (net.Conn, error) {
 	conn, err := s.dial(to, timeout)
 	if err != nil {
@@ -162,24 +163,24 @@ func dial(to string, timeout time.Duration) (net.Conn, error) {
 	return net.DialTimeout("tcp", to, timeout)
 }
 
-// pipeline does not wait for ever. Raft v1.8.0 stops to read answers after one that
-// says no, while it may be waiting to hand on what it has sent: nobody would send
-// anything to that peer again, and no shutdown would end.
+// pipeline bounds how long AppendEntries blocks. Raft v1.8.0 stops reading answers
+// after one that refuses, possibly while it waits to pass on what it has sent. Then
+// nothing would be sent to that peer again, and a shutdown would not end.
 type pipeline struct {
 	raft.AppendPipeline
 	timeout time.Duration
 }
 
-// AppendEntries implements raft.AppendPipeline. After the patience the pipeline is
-// closed, upon which raft sends what is missing call by call, and makes a new one.
+// AppendEntries implements raft.AppendPipeline. After the timeout it closes the
+// pipeline; raft then sends what is missing call by call and opens a new one.
 func (p *pipeline) AppendEntries(args *raft.AppendEntriesRequest, resp *raft.AppendEntriesResponse) (raft.AppendFuture, error) {
 	stuck := time.AfterFunc(p.timeout, func() { _ = p.Close() })
 	defer stuck.Stop()
 	return p.AppendPipeline.AppendEntries(args, resp)
 }
 
-// newTransport makes the transport, which wants to run; leads says whether this node
-// still leads in a term, stall how long a snapshot that comes in may stand.
+// newTransport returns a transport, whose run must be called. leads says whether this
+// node still leads in a term; stall bounds how long an incoming snapshot may block.
 func newTransport(s *stream, log hclog.Logger, stall time.Duration, leads func(term uint64) bool) *retryTransport {
 	return &retryTransport{stream: s, stall: stall, leads: leads, calls: make(chan raft.RPC), NetworkTransport: raft.NewNetworkTransportWithConfig(&raft.NetworkTransportConfig{
 		Stream: s, MaxPool: transportPool, MaxRPCsInFlight: maxInFlight, Timeout: transportTimeout, Logger: log,
@@ -187,18 +188,17 @@ func newTransport(s *stream, log hclog.Logger, stall time.Duration, leads func(t
 }
 
 const (
-	// retryInterval is after how long a peer that is away is tried again, and retryLimit
-	// how long that goes on in one call: a peer that was removed is away for good.
+	// An unreachable peer is tried again after retryInterval, for up to retryLimit in
+	// one call, because a peer that was removed stays unreachable.
 	retryInterval = 50 * time.Millisecond
 	retryLimit    = time.Minute
 )
 
-// patient is a transport that waits for a peer that is away, and not for one that
-// has fallen silent in the middle of a snapshot. In the first case raft itself waits
-// twice as long after each failed call, up to 10 s: one that is back after a restart
-// would have no part in a majority for as long as it was away, and the group would
-// stand still if another went meanwhile. In the second it would read for as long as
-// the connection stands, and vote for nobody.
+// retryTransport retries an unreachable peer soon, and gives up a peer that falls
+// silent in the middle of a snapshot. Raft itself doubles its pause after each failed
+// call, up to 10 s: a peer that is back after a restart would not count for a majority
+// for as long as it was away, and the group would stop if another peer went meanwhile.
+// And raft reads a snapshot for as long as the connection stands, without voting.
 type retryTransport struct {
 	*raft.NetworkTransport
 	stream *stream
@@ -210,7 +210,7 @@ type retryTransport struct {
 // Consumer implements raft.Transport.
 func (p *retryTransport) Consumer() <-chan raft.RPC { return p.calls }
 
-// run hands on what comes in, until end is closed.
+// run passes on incoming calls until end is closed.
 func (p *retryTransport) run(end <-chan struct{}) {
 	for {
 		select {
@@ -229,44 +229,42 @@ func (p *retryTransport) run(end <-chan struct{}) {
 	}
 }
 
-// incoming is a snapshot while it comes in.
+// snapshotReader reads an incoming snapshot.
 type snapshotReader struct {
 	from io.Reader
 	of   *retryTransport
 }
 
-// Read implements io.Reader. Where nothing comes for too long the connections are
-// ended, this one among them.
+// Read implements io.Reader. If nothing arrives for too long it closes all incoming
+// connections.
 func (i *snapshotReader) Read(b []byte) (int, error) {
 	stuck := time.AfterFunc(i.of.stall, i.of.stream.reset)
 	defer stuck.Stop()
 	return i.from.Read(b)
 }
 
-// AppendEntries implements raft.Transport. It may wait: each peer has a goroutine of
-// its own for it. What arrives late is of a term, which the peer looks at.
-func (p *retryTransport) AppendEntries(id raft.ServerID, to raft.ServerAddress, ask *raft.AppendEntriesRequest, answer *raft.AppendEntriesResponse) error {
+// AppendEntries implements raft.Transport. It may block, because raft calls it in a
+// goroutine of the peer's own. A late call has its term, which the peer checks.
+func (p *retryTransport) AppendEntries(id raft.ServerID, to raft.ServerAddress, args *raft.AppendEntriesRequest, resp *raft.AppendEntriesResponse) error {
 	end := time.Now().Add(retryLimit)
 	for {
-		err := p.NetworkTransport.AppendEntries(id, to, ask, answer)
-		if err == nil || isHeartbeat(ask) || time.Now().After(end) || !p.leads(ask.Term) {
+		err := p.NetworkTransport.AppendEntries(id, to, args, resp)
+		if err == nil || isHeartbeat(args) || time.Now().After(end) || !p.leads(args.Term) {
 			return err
 		}
 		time.Sleep(retryInterval)
-		if !p.leads(ask.Term) {
+		if !p.leads(args.Term) {
 			return err
 		}
 	}
 }
 
-// isHeartbeat reports whether a call carries nothing: those have a pace of their own.
-func isHeartbeat(ask *raft.AppendEntriesRequest) bool {
-	return ask.PrevLogEntry == 0 && ask.PrevLogTerm == 0 && ask.LeaderCommitIndex == 0 && len(ask.Entries) == 0
+// isHeartbeat reports whether a call is empty. Heartbeats have their own pace.
+func isHeartbeat(args *raft.AppendEntriesRequest) bool {
+	return args.PrevLogEntry == 0 && args.PrevLogTerm == 0 && args.LeaderCommitIndex == 0 && len(args.Entries) == 0
 }
 
-// raftLog carries raft's words into slog. What a lost peer costs in lines raft
-// says at Warn and Error at each try: those stay as they are, since they name
-// the peer.
+// raftLog writes raft's log to slog.
 type raftLog struct{ to *slog.Logger }
 
 func newRaftLog(to *slog.Logger) hclog.Logger {
@@ -284,7 +282,7 @@ func (l raftLog) Accept(_ string, level hclog.Level, msg string, args ...any) {
 	case hclog.Warn:
 		to = slog.LevelWarn
 	case hclog.Error:
-		// Raft's errors are a peer's, or come to us as our own.
+		// Raft's errors are about a peer, or reach us as our own.
 		to = slog.LevelWarn
 	}
 	ctx := context.Background()
@@ -299,8 +297,8 @@ func (l raftLog) Accept(_ string, level hclog.Level, msg string, args ...any) {
 	l.to.LogAttrs(ctx, to, "raft", attrs...)
 }
 
-// readable is a value of raft's as people read it: raft names nodes by structs whose
-// fields say nothing, and leaves some texts to be put together.
+// readable returns a log value as text: raft logs nodes as structs and formats some
+// values late.
 func readable(v any) any {
 	switch v := v.(type) {
 	case error:
@@ -310,12 +308,12 @@ func readable(v any) any {
 			return fmt.Sprintf(fmt.Sprint(v[0]), v[1:]...)
 		}
 	case fmt.Stringer:
-		return fmt.Sprint(v) // which bears a nil
+		return fmt.Sprint(v) // Sprint handles a nil pointer
 	}
 	return v
 }
 
-// ignoreClosed: what was closed already needs no closing.
+// ignoreClosed drops the error of closing twice.
 func ignoreClosed(err error) error {
 	if errors.Is(err, net.ErrClosed) {
 		return nil

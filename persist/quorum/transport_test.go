@@ -15,8 +15,7 @@ import (
 	"blockdesk/internal/runtest"
 )
 
-// TestStreamEnds: a stream that is closed ends its connections both ways, and takes
-// none any more.
+// TestStreamEnds: a closed stream closes its connections, and takes no new one.
 func TestStreamEnds(t *testing.T) {
 	peer, err := listen(&Options{ID: "b", Bind: "127.0.0.1:0"})
 	if err != nil {
@@ -59,7 +58,7 @@ func TestStreamEnds(t *testing.T) {
 	}
 }
 
-// named is a value as raft gives to its logger: what it is is in its String.
+// named is a value as raft logs it: String has its name.
 type named struct{ Option bool }
 
 func (named) String() string { return "Node at 127.0.0.1:1 [Follower]" }

@@ -13,29 +13,29 @@ import (
 	"blockdesk/persist"
 )
 
-// errEntries is what is wrong with a log whose entries each are whole.
+// errEntries marks a log whose entries are valid but do not lead to its snapshots.
 var errEntries = errors.New("the log does not lead to its snapshots")
 
-// VerifyOptions say which stopped node's folder is proven: Dir is Options.Dir.
+// VerifyOptions are the options of Verify. Dir is Options.Dir of a stopped node.
 type VerifyOptions struct {
 	persist.ToolOptions
-	// Frame, if set, sees the commands of each frame that the log has accepted, with
-	// the entry's index and the term of the leader that proposed it. They are valid
-	// during the call. An error of it ends the work, which returns it.
+	// Frame, if set, is called with the commands of each accepted frame, valid during
+	// the call, the entry's index and the term of the leader that proposed it. Its
+	// error ends the work, which returns it.
 	Frame func(index, term uint64, commands []engine.Command) error
-	// To, if set, ends the work after the frame that holds this Seq: the state there is
-	// what two nodes of which one has more can be held to each other by.
+	// To, if set, ends the work after the frame that contains this Seq, to compare the
+	// state there with that of another node.
 	To uint64
 }
 
-// Verify proves what a stopped node holds as its leader would have judged it: every
-// checksum, the chain of frames, the events of every command by their digest, and
-// the state at each snapshot, beginning with the oldest one that the log goes on
-// from. The error joins all that is wrong; each part is a *persist.DamageError. It
-// changes nothing, but for a file that raft makes and removes among its snapshots.
+// Verify checks what a stopped node has, applying its log as a leader's machine would:
+// every checksum, the chain of frames, the digest of every command's events, and the
+// state at each snapshot, from the oldest snapshot that the log continues. The error
+// joins all that is wrong; each part is a *persist.DamageError. It changes nothing,
+// except for a temporary file of raft's among its snapshots.
 //
-// The last entries may be ones that no majority has: a follower keeps what it was
-// sent until a leader says otherwise. They are judged as if they were committed.
+// The last entries may not be on a majority: a follower keeps them until a leader
+// overwrites them. Verify applies them as if they were committed.
 func Verify(o VerifyOptions) (rep persist.Report, err error) {
 	o.Logger = cmp.Or(o.Logger, slog.Default())
 	path := (&Options{Dir: o.Dir, FS: o.FS}).path(logFolder)
@@ -49,13 +49,13 @@ func Verify(o VerifyOptions) (rep persist.Report, err error) {
 	v := &verifier{o: &o, log: logStore{log}, path: path}
 	v.standby = newStandby(o.State, MinTailEvents)
 	v.machine = &machine{
-		// A copy of the stores that is ahead of every entry takes none.
+		// With a copy that is ahead of every entry, no commit is written.
 		local: &localStores{index: math.MaxUint64}, log: log, standby: v.standby,
 		fail: func(err error) error { v.failure = err; return err }, at: persist.Genesis(),
 	}
 	err = v.run()
 	if o.Progress != nil && v.stopped == nil {
-		_ = o.Progress(v.rep.Commands, v.rep.Commands) // the work is done
+		_ = o.Progress(v.rep.Commands, v.rep.Commands) // the last call cannot stop the work
 	}
 	r := v.standby.replica
 	v.rep.Epoch, v.rep.Seq, v.rep.Digest = v.machine.at.Epoch, r.State.Seq(), r.Digest
@@ -63,7 +63,7 @@ func Verify(o VerifyOptions) (rep persist.Report, err error) {
 	return v.rep, errors.Join(append(v.problems, err)...)
 }
 
-// verifier replays a node's log as the node's own machine would.
+// verifier applies a node's log as the node's own machine would.
 type verifier struct {
 	o       *VerifyOptions
 	log     logStore
@@ -72,7 +72,7 @@ type verifier struct {
 	machine *machine
 	rep     persist.Report
 
-	headers  []header // of the snapshots that are whole, newest first
+	headers  []header // of the valid snapshots, newest first
 	problems []error
 	failure  error // of the machine
 	stopped  error // of a callback
@@ -98,13 +98,13 @@ func (v *verifier) run() error {
 	}
 	for _, h := range v.headers {
 		if h.index > v.machine.lastIndex {
-			v.problems = append(v.problems, v.damage(fmt.Errorf("%w: one is of entry %d, the log ends at %d", errEntries, h.index, v.machine.lastIndex)))
+			v.problems = append(v.problems, v.damage(fmt.Errorf("%w: a snapshot is of entry %d, the log ends at %d", errEntries, h.index, v.machine.lastIndex)))
 		}
 	}
 	return nil
 }
 
-// begin reads the snapshots, and takes the oldest one that the log goes on from.
+// begin reads the snapshots and starts from the oldest one that the log continues.
 func (v *verifier) begin(first uint64) error {
 	store, err := raft.NewFileSnapshotStoreWithLogger(v.path, math.MaxInt, newRaftLog(v.o.Logger))
 	if err != nil {
@@ -132,7 +132,7 @@ func (v *verifier) begin(first uint64) error {
 		v.standby.replica, v.standby.next = base.replica, base.next
 		v.rep.Snapshots = append(v.rep.Snapshots, base.next-1)
 	case first > 1:
-		return v.damage(fmt.Errorf("%w: the log begins at entry %d, and no whole snapshot stands for those before", errMissing, first))
+		return v.damage(fmt.Errorf("%w: the log begins at entry %d, and no valid snapshot contains those before", errMissing, first))
 	}
 	return nil
 }
@@ -146,7 +146,7 @@ func (v *verifier) snapshot(store *raft.FileSnapshotStore, id string) (header, *
 	return head, r, errors.Join(err, content.Close())
 }
 
-// entry judges one entry, and holds the snapshots of that moment to it.
+// verifyEntry applies one entry and compares the state with the snapshots taken there.
 func (v *verifier) verifyEntry(index uint64) error {
 	var log raft.Log
 	if err := v.log.GetLog(index, &log); err != nil {
@@ -155,7 +155,7 @@ func (v *verifier) verifyEntry(index uint64) error {
 	if log.Type != raft.LogCommand {
 		return nil
 	}
-	v.machine.Apply(&log) // what it answers is the proposer's
+	v.machine.Apply(&log) // the result is for the proposer
 	if v.failure == nil && len(v.standby.jobs) > 0 {
 		j := <-v.standby.jobs
 		if err := v.standby.apply(&j); err != nil {
@@ -181,10 +181,10 @@ func (v *verifier) verifyEntry(index uint64) error {
 	return nil
 }
 
-// verifyStep is after how many commands a tool tells how far it is.
+// verifyStep is the number of commands between calls of Progress.
 const verifyStep = 1 << 16
 
-// frame counts the frame that was applied, and shows it.
+// frame counts the frame that was applied and calls the callbacks.
 func (v *verifier) frame(log *raft.Log) error {
 	before := v.rep.Commands
 	v.rep.Frames++

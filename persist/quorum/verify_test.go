@@ -13,9 +13,9 @@ import (
 	"blockdesk/persist/journaltest"
 )
 
-// TestVerify: what three nodes hold when they are stopped proves to be the state of
-// an undisturbed run, with the whole log and from a snapshot on; an entry that does
-// not follow, or a folder without a log, does not.
+// TestVerify: the state of three stopped nodes is that of an undisturbed run, with the
+// whole log and from a snapshot on; an entry that does not follow, or a folder without
+// a log, is an error.
 func TestVerify(t *testing.T) {
 	for _, every := range []uint64{0, 100} {
 		t.Run(fmt.Sprintf("snapshots every %d entries", every), func(t *testing.T) {
@@ -65,7 +65,7 @@ func verifying(m *member) persist.ToolOptions {
 	return persist.ToolOptions{Dir: m.o.Dir, FS: m.disk, State: m.o.State, Logger: quiet()}
 }
 
-// snapshots has each node make one, and drop what is before it.
+// snapshots makes each node take a snapshot and drop the log before it.
 func snapshots(t *testing.T, c *cluster) {
 	t.Helper()
 	for id, m := range c.members {
@@ -110,7 +110,7 @@ func TestVerifyFindsDamage(t *testing.T) {
 	add := func(log *persist.EntryLog, data []byte) error {
 		_, last := log.Bounds()
 		entry := raft.Log{Index: last + 1, Term: 1, Type: raft.LogCommand, Data: data}
-		for i := last; i > 0 && len(entry.Extensions) == 0; i-- { // the reign in force
+		for i := last; i > 0 && len(entry.Extensions) == 0; i-- { // the start of the current term
 			var l raft.Log
 			if err := (logStore{log}).GetLog(i, &l); err != nil {
 				return err
