@@ -17,8 +17,8 @@ import (
 	"blockdesk/persist"
 )
 
-// BenchmarkPublish is the live cursor's work for a frame of 10 commands: reading
-// it back, checking its chain, and giving it to the connection. It is done on the
+// BenchmarkPublish measures the publisher's work for a live frame of 10 commands:
+// reading it back, checking its chain, and passing it to the connection, in the
 // publisher's own goroutine.
 func BenchmarkPublish(b *testing.B) {
 	r := newRig(b)
@@ -105,7 +105,7 @@ func BenchmarkLag(b *testing.B) {
 	}
 }
 
-// delays are the ages of events when they are seen.
+// delays are the ages of events when a consumer sees them.
 type delays struct{ all []time.Duration }
 
 func (d *delays) read(c *engine.Consumer) error {

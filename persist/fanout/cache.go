@@ -14,47 +14,47 @@ import (
 	"blockdesk/persist"
 )
 
-// Reasons to fill the stream anew.
+// Reasons to fill the stream again.
 var (
-	// errStreamMismatch: something stands in the stream that this publisher did not put
-	// there, or something that it did put there is missing.
+	// errStreamMismatch: the stream has a message that this publisher did not put
+	// there, or lacks one that it did.
 	errStreamMismatch = errors.New("the stream is not what was put there")
-	// errNotAcked: the stream did not acknowledge.
+	// errNotAcked: the stream did not acknowledge a message.
 	errNotAcked = errors.New("the stream refuses")
 )
 
-// filler is the cache's cursor: it keeps the stream a gapless run of the journal's
-// frames that ends with the newest. Everything in the stream can be had from the
-// journal again, so whenever the two may differ the stream is made anew.
+// streamFiller keeps the stream a run of the journal's frames without gaps that ends
+// with the newest. The journal has everything that the stream has, so whenever the two
+// may differ the stream is deleted and filled again.
 type streamFiller struct {
 	p  *Publisher
 	l  *link
 	js jetstream.JetStream
 
 	at      persist.Position
-	last    uint64 // position in the stream of the newest message; 0 = not known
+	last    uint64 // stream sequence of the newest message; 0: unknown
 	pending []sentPiece
 }
 
-// sentPiece is a message on its way into the stream.
+// sentPiece is a message that the stream has not acknowledged.
 type sentPiece struct {
 	ack jetstream.PubAckFuture
-	end uint64 // last Seq of its frame, with the last part; else 0
+	end uint64 // last Seq of its frame if it ends the frame, else 0
 }
 
-// fill keeps the stream full until ctx ends, and begins again after every failure.
+// fill runs a streamFiller until ctx ends, and a new one after every failure.
 func (p *Publisher) fill(ctx context.Context, l *link) error {
 	js, err := jetstream.New(l.Conn,
 		jetstream.WithPublishAsyncMaxPending(CacheWindow+1), jetstream.WithPublishAsyncTimeout(answerTimeout))
 	if err != nil {
 		return fmt.Errorf("fan-out: %w", err)
 	}
-	// CleanupPublisher is left out: the connection ends with Run, and v1.55.0 may
-	// lose a goroutine where the two come close together.
-	anew := false
+	// CleanupPublisher is not called: the connection ends with Run, and v1.55.0 may
+	// leak a goroutine if the two come close together.
+	recreate := false
 	for try := 0; !ended(ctx); try++ {
 		f := &streamFiller{p: p, l: l, js: js}
-		err := f.run(ctx, anew, func() { try = 0 })
+		err := f.run(ctx, recreate, func() { try = 0 })
 		var disk journalError
 		switch {
 		case ended(ctx):
@@ -62,9 +62,9 @@ func (p *Publisher) fill(ctx context.Context, l *link) error {
 		case errors.As(err, &disk):
 			return fmt.Errorf("fan-out: reading the journal: %w", err)
 		}
-		anew = errors.Is(err, errStreamMismatch)
-		if try == 0 || anew {
-			p.o.Logger.Warn("the stream is not filled", "seq", f.at.Next, "anew", anew, "error", err)
+		recreate = errors.Is(err, errStreamMismatch)
+		if try == 0 || recreate {
+			p.o.Logger.Warn("filling the stream failed", "seq", f.at.Next, "anew", recreate, "error", err)
 		}
 		if !sleep(ctx, pause(try)) {
 			return nil
@@ -78,9 +78,10 @@ type journalError struct{ error }
 
 func (e journalError) Unwrap() error { return e.error }
 
-// run fills until something fails; well is called when something was stored.
-func (f *streamFiller) run(ctx context.Context, anew bool, well func()) error {
-	if err := f.begin(ctx, anew); err != nil {
+// run fills the stream until something fails; stored is called when a message was
+// stored.
+func (f *streamFiller) run(ctx context.Context, recreate bool, stored func()) error {
+	if err := f.begin(ctx, recreate); err != nil {
 		return err
 	}
 	retry := time.NewTicker(f.p.o.Heartbeat)
@@ -94,7 +95,7 @@ func (f *streamFiller) run(ctx context.Context, anew bool, well func()) error {
 			return errors.Join(err, f.drainAcks(ctx))
 		}
 		if f.last > 0 {
-			well()
+			stored()
 		}
 		if more {
 			continue
@@ -108,13 +109,14 @@ func (f *streamFiller) run(ctx context.Context, anew bool, well func()) error {
 	}
 }
 
-// begin makes sure that there is a stream and finds where it ends in our journal.
-func (f *streamFiller) begin(ctx context.Context, anew bool) error {
+// begin creates the stream if it is missing and finds its end in our journal.
+func (f *streamFiller) begin(ctx context.Context, recreate bool) error {
 	ctx, cancel := context.WithTimeout(ctx, answerTimeout)
 	defer cancel()
 	o := &f.p.o
-	if anew {
-		// Not a purge: the server would remember the ids and refuse them.
+	if recreate {
+		// A purge would not do: the server would remember the message ids and refuse
+		// them.
 		if err := f.js.DeleteStream(ctx, o.stream()); err != nil && !errors.Is(err, jetstream.ErrStreamNotFound) {
 			return err
 		}
@@ -129,7 +131,7 @@ func (f *streamFiller) begin(ctx context.Context, anew bool) error {
 	}
 	if info.State.Msgs == 0 {
 		f.p.stats.Fills.Add(1)
-		f.at, f.last = f.base(), info.State.LastSeq
+		f.at, f.last = f.start(), info.State.LastSeq
 		o.Logger.Info("filling the stream", "from_seq", f.at.Next)
 		return nil
 	}
@@ -141,21 +143,21 @@ func (f *streamFiller) begin(ctx context.Context, anew bool) error {
 	return f.resume(m.Data)
 }
 
-// base is where filling an empty stream begins: where a follower with the newest
-// snapshot goes on.
-func (f *streamFiller) base() persist.Position {
+// start returns where filling an empty stream starts: where a follower with the newest
+// snapshot continues.
+func (f *streamFiller) start() persist.Position {
 	if place, ok := f.p.journal.NewestSnapshot(); ok {
 		return place
 	}
 	return persist.Genesis()
 }
 
-// resume finds the frame that the stream's last message ends, and goes on after
-// it. errStreamMismatch: it ends none of ours.
+// resume finds the frame that ends the stream and continues after it.
+// errStreamMismatch: the journal does not have it.
 func (f *streamFiller) resume(last []byte) error {
 	h, part, err := parseMessage(last)
 	if err != nil || h.kind != kindFramePiece || int(h.offset)+len(part) != int(h.total) {
-		return fmt.Errorf("%w: its last message ends no frame", errStreamMismatch)
+		return fmt.Errorf("%w: its last message does not end a frame", errStreamMismatch)
 	}
 	found := false
 	err = f.p.journal.Frames(h.seq, func(frame *persist.Frame, encoded []byte) bool {
@@ -167,11 +169,11 @@ func (f *streamFiller) resume(last []byte) error {
 	})
 	switch {
 	case errors.Is(err, persist.ErrNoFrame) || err == nil && !found:
-		return fmt.Errorf("%w: it ends with seq %d", errStreamMismatch, h.seq)
+		return fmt.Errorf("%w: it ends with a frame of seq %d", errStreamMismatch, h.seq)
 	case err != nil:
 		return journalError{err}
 	}
-	f.p.stats.CachedSeq.Store(f.at.Next - 1)
+	f.p.stats.CachedSeq.Store(f.at.Last())
 	return nil
 }
 
@@ -186,7 +188,7 @@ func (f *streamFiller) step(ctx context.Context) (more bool, err error) {
 		}
 		broken = f.put(ctx, frame, encoded, most)
 		size += len(encoded)
-		// A visit holds the journal's tables: it must not wait for acknowledgements.
+		// A visit pins the journal's tables: it must not wait for acknowledgements.
 		more = broken == nil && (size >= visitBytes || len(f.pending) >= CacheWindow)
 		return broken == nil && !more
 	})
@@ -194,15 +196,15 @@ func (f *streamFiller) step(ctx context.Context) (more bool, err error) {
 	case broken != nil:
 		return false, broken
 	case errors.Is(err, persist.ErrNoFrame):
-		return false, fmt.Errorf("%w: seq %d was pruned before it was in it", errStreamMismatch, f.at.Next)
+		return false, fmt.Errorf("%w: seq %d was pruned before it was published", errStreamMismatch, f.at.Next)
 	case err != nil:
 		return false, journalError{err}
 	}
 	return more, f.awaitAcks(ctx, CacheWindow/2)
 }
 
-// put sends one frame on its way. A frame has at most MaxFrameBytes/MinPieceBytes
-// parts, so it alone may take more than the window.
+// put publishes one frame. A frame has at most MaxFrameBytes/MinPieceBytes pieces, so
+// it may exceed the window.
 func (f *streamFiller) put(ctx context.Context, frame *persist.Frame, encoded []byte, most int) (err error) {
 	eachPiece(encoded, most, func(offset int, part []byte) bool {
 		h := head{kind: kindFramePiece, term: f.p.term, seq: frame.First, total: uint32(len(encoded)), offset: uint32(offset)}
@@ -217,7 +219,7 @@ func (f *streamFiller) put(ctx context.Context, frame *persist.Frame, encoded []
 		}
 		var ack jetstream.PubAckFuture
 		m := nats.NewMsg(f.p.o.cacheSubject())
-		m.Data = appendMessage(nil, &h, part) // kept until it is acknowledged
+		m.Data = appendMessage(nil, &h, part) // in use until it is acknowledged
 		ack, err = f.js.PublishMsgAsync(m, jetstream.WithMsgID(messageID(frame, offset)), jetstream.WithRetryAttempts(0))
 		if err != nil {
 			err = fmt.Errorf("%w: %w", errNotAcked, err)
@@ -229,7 +231,7 @@ func (f *streamFiller) put(ctx context.Context, frame *persist.Frame, encoded []
 	return err
 }
 
-// messageID names a part of a frame, so that the server drops one that it has.
+// messageID identifies a piece of a frame, so that the server drops a duplicate.
 func messageID(frame *persist.Frame, offset int) string {
 	b := strconv.AppendUint(nil, frame.Epoch, 10)
 	b = strconv.AppendUint(append(b, '/'), frame.First, 10)
@@ -237,7 +239,7 @@ func messageID(frame *persist.Frame, offset int) string {
 	return string(b)
 }
 
-// settle waits until at most most messages are not acknowledged.
+// awaitAcks waits until at most most messages are not acknowledged.
 func (f *streamFiller) awaitAcks(ctx context.Context, most int) error {
 	for len(f.pending) > most {
 		if err := f.awaitAck(ctx); err != nil {
@@ -247,8 +249,8 @@ func (f *streamFiller) awaitAcks(ctx context.Context, most int) error {
 	return nil
 }
 
-// awaitAck waits for the oldest acknowledgement. Each must be of the position
-// after the one before: else somebody else writes, or something is missing.
+// awaitAck waits for the oldest acknowledgement. Its stream sequence must follow that
+// of the one before: otherwise another publisher writes, or a message is missing.
 func (f *streamFiller) awaitAck(ctx context.Context) error {
 	s := f.pending[0]
 	select {
@@ -272,8 +274,8 @@ func (f *streamFiller) awaitAck(ctx context.Context) error {
 	}
 }
 
-// abandon waits for what is still under way after a failure. errStreamMismatch: something
-// was stored after what was not.
+// drainAcks waits for the messages under way after a failure. errStreamMismatch: one
+// was stored after one that was not.
 func (f *streamFiller) drainAcks(ctx context.Context) (err error) {
 	for _, s := range f.pending {
 		select {
@@ -281,7 +283,7 @@ func (f *streamFiller) drainAcks(ctx context.Context) (err error) {
 			return nil
 		case cause := <-s.ack.Err():
 			f.p.stats.Refused.Add(1)
-			f.p.o.Logger.Debug("a message is not in the stream", "seq", s.end, "error", cause)
+			f.p.o.Logger.Debug("message not stored in the stream", "seq", s.end, "error", cause)
 		case <-s.ack.Ok():
 			err = errStreamMismatch
 		}
@@ -290,7 +292,8 @@ func (f *streamFiller) drainAcks(ctx context.Context) (err error) {
 	return err
 }
 
-// streamConfig is the stream's: a cache that drops its oldest.
+// streamConfig returns the configuration of the stream, a cache that drops its oldest
+// messages.
 func (o *Options) streamConfig() jetstream.StreamConfig {
 	storage := jetstream.FileStorage
 	if o.StreamInMemory {
@@ -305,6 +308,6 @@ func (o *Options) streamConfig() jetstream.StreamConfig {
 	}
 }
 
-// duplicateWindow is how long the server remembers a message's id: longer than any
-// message is under way.
+// duplicateWindow is how long the server remembers a message's id: longer than a
+// message can be under way.
 const duplicateWindow = 2 * answerTimeout

@@ -17,8 +17,8 @@ import (
 	"blockdesk/persist"
 )
 
-// strict is an Applier on a replica that takes nothing but the next command after
-// the events that the leader had.
+// strict is an Applier on a replica that accepts nothing but the next command after the
+// events that the leader had.
 type strict struct{ replica *engine.Replica }
 
 func (s *strict) Apply(prior uint64, commands []engine.Command) error {
@@ -34,7 +34,8 @@ func (s *strict) Apply(prior uint64, commands []engine.Command) error {
 	return nil
 }
 
-// overheard is everything that a leader has said live, with a beat at its end.
+// overheard is everything that a leader has published live, with a heartbeat at its
+// end.
 func overheard(t *testing.T, r *rig, l *leader, n int) [][]byte {
 	t.Helper()
 	c, err := nats.Connect(r.o.URLs[0])
@@ -71,8 +72,8 @@ func overheard(t *testing.T, r *rig, l *leader, n int) [][]byte {
 	}
 }
 
-// distort gives the messages as a bad wire would: some lost, twice, late, out of
-// order, with bits turned, cut short; the last, a beat, is whole.
+// distort returns the messages as a bad wire delivers them: some lost, doubled, late,
+// out of order, with flipped bits, cut short; the last one, a heartbeat, is intact.
 func distort(rng *rand.Rand, all [][]byte) [][]byte {
 	var out, late [][]byte
 	for _, m := range all[:len(all)-1] {
@@ -103,8 +104,8 @@ func distort(rng *rand.Rand, all [][]byte) [][]byte {
 	return append(out, all[len(all)-1])
 }
 
-// TestBadWire: whatever a wire does to the live messages, what is applied is the
-// leader's history whole and once, and every distortion was seen.
+// TestBadWire: whatever a wire does to the live messages, the follower applies the
+// leader's history completely and once, and counts every distortion.
 func TestBadWire(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -149,9 +150,9 @@ func TestBadWire(t *testing.T) {
 	}
 }
 
-// TestForked: a leader whose history is another one, longer or shorter than what
-// was followed, ends Run; starting over follows it. The stream becomes its own.
-func TestForked(t *testing.T) {
+// TestDiverged: a leader with another history, longer or shorter than what was applied,
+// ends Run; the follower starts over with it, and the stream becomes its own.
+func TestDiverged(t *testing.T) {
 	t.Parallel()
 	for name, n := range map[string]int{"longer": 900, "shorter": 100} {
 		t.Run(name, func(t *testing.T) {
@@ -178,7 +179,7 @@ func TestForked(t *testing.T) {
 				}
 			}
 			// Until then a follower that begins anew would follow the old stream,
-			// and stop again at the next beat.
+			// and stop again at the next heartbeat.
 			await.True(t, "the stream filled anew", func() bool { return two.publisher.Stats().CachedSeq.Load() == seq })
 			b := rejoin(t, a.follower)
 			b.reaches(t, seq)
@@ -188,7 +189,7 @@ func TestForked(t *testing.T) {
 	}
 }
 
-// TestTerms: a leader of an earlier term is not heard, and leaves no half frame
+// TestTerms: a follower ignores a leader of an earlier term, which leaves no half frame
 // behind.
 func TestTerms(t *testing.T) {
 	f, err := NewFollower(Options{URLs: []string{"nats://127.0.0.1:1"}, Logger: quiet()})
@@ -199,8 +200,8 @@ func TestTerms(t *testing.T) {
 	half := appendMessage(nil, &head{kind: kindFramePiece, term: 5, seq: 1, total: 100}, make([]byte, 50))
 	old := appendHeartbeat(nil, 4, &heartbeat{position: persist.Position{Next: 7, Hash: 1, Epoch: 1}})
 	newer := appendHeartbeat(nil, 6, &heartbeat{position: persist.Genesis()})
-	ask := appendMessage(nil, &head{kind: kindSnapshotRequest, term: 9})
-	for i, m := range [][]byte{half, old, newer, ask} {
+	request := appendMessage(nil, &head{kind: kindSnapshotRequest, term: 9})
+	for i, m := range [][]byte{half, old, newer, request} {
 		if _, err := f.handle(t.Context(), nil, m); err != nil {
 			t.Fatalf("message %d: %v", i, err)
 		}
@@ -210,8 +211,9 @@ func TestTerms(t *testing.T) {
 	}
 }
 
-// TestBehind: a follower that neither the live frames nor the stream reach says so
-// and starts over; so does one that waits longer than its patience.
+// TestBehind: a follower that neither the live frames nor the stream reach returns
+// ErrBehind and starts over; so does one whose gap stays open longer than
+// RefillTimeout.
 func TestBehind(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -238,8 +240,8 @@ func TestBehind(t *testing.T) {
 	}
 	defer link.Close()
 	await.True(t, "a connection", link.IsConnected)
-	beat := appendHeartbeat(nil, 1, &heartbeat{position: persist.Position{Next: 99, Hash: 1, Epoch: 1}, durable: 98})
-	if _, err := f.handle(ctx, link, beat); !errors.Is(err, ErrBehind) {
+	late := appendHeartbeat(nil, 1, &heartbeat{position: persist.Position{Next: 99, Hash: 1, Epoch: 1}, durable: 98})
+	if _, err := f.handle(ctx, link, late); !errors.Is(err, ErrBehind) {
 		t.Errorf("without a stream: %v", err)
 	}
 	l = r.lead(t, o, flow) // fills the stream from the snapshot on

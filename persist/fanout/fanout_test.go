@@ -8,9 +8,8 @@ import (
 	"blockdesk/internal/await"
 )
 
-// TestFollowers: one that joins an empty leader, one that joins from a snapshot,
-// and one that joins in the middle see what the leader sees, and go on through its
-// restart.
+// TestFollowers: followers that join an empty leader, from a snapshot, or in the middle
+// see what the leader sees, and continue through its restart.
 func TestFollowers(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)

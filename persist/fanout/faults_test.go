@@ -15,8 +15,7 @@ import (
 	"blockdesk/internal/runtest"
 )
 
-// deleteStream takes the cache away under everybody, where the publisher has come
-// to make one.
+// deleteStream deletes the stream once the publisher has created it.
 func deleteStream(t testing.TB, r *rig) {
 	t.Helper()
 	c, err := nats.Connect(r.o.URLs[0])
@@ -35,10 +34,9 @@ func deleteStream(t testing.TB, r *rig) {
 	}
 }
 
-// TestFaults: a stream at speed, in which the follower's wire is slow, is cut and
-// dies, the server is killed and comes back with and without its stream, the
-// stream is deleted, and followers come and go: whoever is there at the end is the
-// leader.
+// TestFaults: under load, the follower's wire is slow, is cut and dies, the server is
+// killed and comes back with and without its stream, the stream is deleted, and
+// followers come and go: all followers at the end equal the leader.
 func TestFaults(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)

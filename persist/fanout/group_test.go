@@ -77,8 +77,8 @@ func (g *group) stop(t *testing.T, id string) {
 	m.run = nil
 }
 
-// reign is a leader of a group with its engine and publisher.
-type reign struct {
+// groupLeader is a leader of a group with its engine and publisher.
+type groupLeader struct {
 	id        string
 	term      *quorum.Term
 	engine    *engine.Engine
@@ -89,11 +89,11 @@ type reign struct {
 }
 
 // lead waits for a term and publishes it.
-func (g *group) lead(t *testing.T) *reign {
+func (g *group) lead(t *testing.T) *groupLeader {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), runtest.HangTimeout)
 	defer cancel()
-	won := make(chan *reign, len(g.nodes))
+	won := make(chan *groupLeader, len(g.nodes))
 	var waiting sync.WaitGroup
 	for id, m := range g.nodes {
 		if m.run == nil {
@@ -101,7 +101,7 @@ func (g *group) lead(t *testing.T) *reign {
 		}
 		waiting.Go(func() {
 			if term, err := m.node.AwaitTerm(ctx); err == nil {
-				won <- &reign{id: id, term: term}
+				won <- &groupLeader{id: id, term: term}
 				cancel()
 			}
 		})
@@ -125,9 +125,9 @@ func (g *group) lead(t *testing.T) *reign {
 	return l
 }
 
-// submit places commands until n more are durable, and reports whether they are;
-// else the term is over.
-func (g *group) submit(t *testing.T, l *reign, n uint64) bool {
+// submit submits commands until n more are durable, and reports whether they are; if
+// not, the term is over.
+func (g *group) submit(t *testing.T, l *groupLeader, n uint64) bool {
 	t.Helper()
 	target := l.engine.Stats().Durable + n
 	hang, cancel := context.WithTimeout(t.Context(), runtest.HangTimeout)
@@ -148,8 +148,8 @@ func (g *group) submit(t *testing.T, l *reign, n uint64) bool {
 	return true
 }
 
-// progress is submit on the leader or on those that follow, until one has made it.
-func (g *group) progress(t *testing.T, l *reign, n uint64) *reign {
+// progress is submit on the current leader or the next ones, until one has succeeded.
+func (g *group) progress(t *testing.T, l *groupLeader, n uint64) *groupLeader {
 	t.Helper()
 	for !g.submit(t, l, n) {
 		l.end(t)
@@ -158,8 +158,8 @@ func (g *group) progress(t *testing.T, l *reign, n uint64) *reign {
 	return l
 }
 
-// end takes a leader of the past away.
-func (l *reign) end(t *testing.T) {
+// end removes a former leader.
+func (l *groupLeader) end(t *testing.T) {
 	t.Helper()
 	if err := l.keeping.stop(t); err != nil {
 		t.Errorf("a publisher ends with %v", err)
@@ -167,9 +167,9 @@ func (l *reign) end(t *testing.T) {
 	_ = l.serving.stop(t) // its journal has failed
 }
 
-// rest waits until the engine has nothing under way, and returns its last command;
-// not where the term is over.
-func (l *reign) rest(t *testing.T) (seq uint64, ok bool) {
+// rest waits until the engine is idle and returns its last command, unless the term is
+// over.
+func (l *groupLeader) rest(t *testing.T) (seq uint64, ok bool) {
 	t.Helper()
 	await.True(t, "the engine to rest", func() bool {
 		s := l.engine.Stats()
@@ -179,9 +179,9 @@ func (l *reign) rest(t *testing.T) (seq uint64, ok bool) {
 	return seq, ok
 }
 
-// TestGroup: leaders die, hand over, and publish on after they were deposed, in a
-// stream of commands: a follower that is there goes on with all of it, without a new
-// snapshot, and has what the last leader has; so does one that joins.
+// TestGroup: under load, leaders die, hand over, and publish after they were deposed. A
+// follower continues with all of it, without a new snapshot, and has what the last
+// leader has; so does one that joins.
 func TestGroup(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)

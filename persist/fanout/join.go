@@ -9,41 +9,41 @@ import (
 	"blockdesk/persist"
 )
 
-// ErrSnapshot says that a join gave up: MaxSnapshotTries snapshots were gone or
-// damaged before they were here.
+// ErrSnapshot says that Join gave up: MaxSnapshotTries snapshots were pruned or damaged
+// before they were complete here.
 var ErrSnapshot = errors.New("no whole snapshot could be fetched from the leader")
 
-// errUnusable is one snapshot that is gone or damaged.
-var errUnusable = errors.New("the snapshot is of no use")
+// errUnusable: the snapshot was pruned or is damaged.
+var errUnusable = errors.New("the snapshot is unusable")
 
-// Join fetches the leader's newest snapshot and returns its replica, from which
-// Run goes on. It waits for a leader until ctx ends. Before Run; again after a Run
-// that returned ErrBehind or ErrDiverged. Errors: ErrSnapshot; engine.ErrVersion, of
-// a leader that runs a newer program; ctx's.
+// Join fetches the leader's newest snapshot and returns its replica, from which Run
+// continues. It waits for a leader until ctx ends. Call it before Run, and again after
+// a Run that returned ErrBehind or ErrDiverged. Errors: ErrSnapshot; engine.ErrVersion
+// if the leader runs a newer program; ctx's.
 func (f *Follower) Join(ctx context.Context) (*engine.Replica, error) {
 	l, err := dial(&f.o, "follower", &f.stats.LinkStats)
 	if err != nil {
 		return nil, err
 	}
 	defer l.Close()
-	spoiled := 0
+	unusable := 0
 	for try := 0; ; try++ {
-		r, place, err := f.fetch(ctx, l)
+		r, at, err := f.fetch(ctx, l)
 		switch {
 		case err == nil:
-			f.at, f.lastAt = place, 0
-			f.o.Logger.Info("joined", "seq", place.Next-1, "epoch", place.Epoch)
+			f.at, f.lastAt = at, 0
+			f.o.Logger.Info("joined", "seq", at.Last(), "epoch", at.Epoch)
 			return r, nil
 		case ctx.Err() != nil:
 			return nil, ctx.Err()
 		case errors.Is(err, engine.ErrVersion):
 			return nil, err
 		case errors.Is(err, errUnusable):
-			if spoiled++; spoiled == MaxSnapshotTries {
+			if unusable++; unusable == MaxSnapshotTries {
 				return nil, fmt.Errorf("%w: %w", ErrSnapshot, err)
 			}
 		}
-		if try == 0 || spoiled > 0 {
+		if try == 0 || unusable > 0 {
 			f.o.Logger.Info("waiting for a leader's snapshot", "error", err)
 		}
 		if !sleep(ctx, pause(try)) {
@@ -52,7 +52,7 @@ func (f *Follower) Join(ctx context.Context) (*engine.Replica, error) {
 	}
 }
 
-// fetch carries one snapshot here, piece by piece, and restores it.
+// fetch fetches one snapshot, piece by piece, and restores it.
 func (f *Follower) fetch(ctx context.Context, l *link) (*engine.Replica, persist.Position, error) {
 	none := persist.Position{}
 	first, err := f.request(ctx, l, 0, 0)
@@ -61,7 +61,7 @@ func (f *Follower) fetch(ctx context.Context, l *link) (*engine.Replica, persist
 	}
 	if first.size == 0 {
 		if first.position != persist.Genesis() {
-			return nil, none, fmt.Errorf("%w: an empty one of seq %d", errUnusable, first.position.Next-1)
+			return nil, none, fmt.Errorf("%w: an empty one of seq %d", errUnusable, first.position.Last())
 		}
 		return engine.NewReplica(f.o.State), first.position, nil
 	}
@@ -76,25 +76,25 @@ func (f *Follower) fetch(ctx context.Context, l *link) (*engine.Replica, persist
 			return nil, none, err
 		case p.position.Next != first.position.Next || p.size != first.size || len(p.bytes) == 0 ||
 			uint64(len(file)+len(p.bytes)) > first.size:
-			return nil, none, fmt.Errorf("%w: that of seq %d is gone", errUnusable, first.position.Next-1)
+			return nil, none, fmt.Errorf("%w: that of seq %d was pruned", errUnusable, first.position.Last())
 		}
 		file = append(file, p.bytes...)
 		f.stats.SnapshotBytes.Add(uint64(len(p.bytes)))
 	}
-	r, place, err := persist.RestoreSnapshot(file, f.o.State)
+	r, at, err := persist.RestoreSnapshot(file, f.o.State)
 	if errors.Is(err, engine.ErrVersion) {
 		return nil, none, err
 	} else if err != nil {
 		return nil, none, fmt.Errorf("%w: %w", errUnusable, err)
 	}
-	if place != first.position {
-		return nil, none, fmt.Errorf("%w: it is of %+v, told of %+v", errUnusable, place, first.position)
+	if at != first.position {
+		return nil, none, fmt.Errorf("%w: it is of %+v, the leader said %+v", errUnusable, at, first.position)
 	}
 	f.stats.Snapshots.Add(1)
-	return r, place, nil
+	return r, at, nil
 }
 
-// requestWithRetry asks for a piece until it comes, a few times.
+// requestWithRetry requests a piece up to MaxSnapshotTries times.
 func (f *Follower) requestWithRetry(ctx context.Context, l *link, next, offset uint64) (p piece, err error) {
 	for try := range MaxSnapshotTries {
 		if p, err = f.request(ctx, l, next, offset); err == nil || errors.Is(err, errUnusable) {
@@ -107,7 +107,8 @@ func (f *Follower) requestWithRetry(ctx context.Context, l *link, next, offset u
 	return p, err
 }
 
-// ask asks the leader for a piece of the snapshot before next; 0 = the newest.
+// request requests a piece of the snapshot before next from the leader; 0 means the
+// newest.
 func (f *Follower) request(ctx context.Context, l *link, next, offset uint64) (piece, error) {
 	ctx, cancel := context.WithTimeout(ctx, answerTimeout)
 	defer cancel()
@@ -115,14 +116,14 @@ func (f *Follower) request(ctx context.Context, l *link, next, offset uint64) (p
 	h.setSnapshotOffset(offset)
 	m, err := l.RequestWithContext(ctx, f.o.snapshotSubject(), appendMessage(nil, &h))
 	if err != nil {
-		return piece{}, fmt.Errorf("asking for a snapshot: %w", err)
+		return piece{}, fmt.Errorf("requesting a snapshot: %w", err)
 	}
 	got, body, err := parseMessage(m.Data)
 	switch {
 	case err != nil:
 		return piece{}, fmt.Errorf("%w: %w", errUnusable, err)
 	case got.kind != kindSnapshotPiece || got.snapshotOffset() != offset:
-		return piece{}, fmt.Errorf("%w: another answer than asked for", errUnusable)
+		return piece{}, fmt.Errorf("%w: the answer is for another request", errUnusable)
 	case got.term < f.term:
 		return piece{}, fmt.Errorf("an answer of term %d, in term %d", got.term, f.term)
 	}

@@ -7,29 +7,29 @@ import (
 	"time"
 )
 
-// ErrNotReady is why a follower should not be asked.
-var ErrNotReady = errors.New("the follower is not level with the leader")
+// ErrNotReady says that a follower's views are not fresh.
+var ErrNotReady = errors.New("the follower is not in sync with the leader")
 
 // Lag is how far a follower is behind.
 type Lag struct {
-	// Term is the leader's; 0 = none was heard.
+	// Term is the leader's; 0: none was heard.
 	Term uint64
-	// Seq is the last command applied, Leader the last that is durable at the
-	// leader, as it said last.
+	// Seq is the last command applied, Leader the last that is durable at the leader,
+	// as of its last heartbeat.
 	Seq, Leader uint64
-	// Commands are those between.
+	// Commands is the number of commands in between.
 	Commands uint64
-	// Delay is the time from the newest applied command's stamp at the leader to
-	// its application here. It compares two machines' clocks.
+	// Delay is the time from the newest command's timestamp at the leader to its
+	// application here. It compares two machines' clocks.
 	Delay time.Duration
-	// Stale is how long ago this follower last had all that the leader had said,
-	// by its own clock; the time since Run began where it never had.
+	// Stale is the time since this follower was last in sync, by its own clock, or
+	// since Run began if it never was.
 	Stale time.Duration
-	// Silent is how long ago the leader was last heard.
+	// Silent is the time since the leader was last heard.
 	Silent time.Duration
 }
 
-// lagWatch is what a follower knows of its lag.
+// lagWatch measures a follower's lag.
 type lagWatch struct {
 	clock func() time.Time
 
@@ -88,17 +88,17 @@ func (f *Follower) Lag() Lag {
 	return lag
 }
 
-// Ready returns nil where the follower's views are fresh: it has been level with
-// the leader, within MaxStale. Else an error that wraps ErrNotReady and says how
-// far it is. Any goroutine.
+// Ready returns nil if the follower's views are fresh: it was in sync with the leader
+// within MaxStale. Else the error wraps ErrNotReady and says how far it is behind. Any
+// goroutine.
 func (f *Follower) Ready() error {
 	lag := f.Lag()
 	f.lag.mu.Lock()
-	levelled := f.lag.everInSync
+	everInSync := f.lag.everInSync
 	f.lag.mu.Unlock()
-	if levelled && lag.Stale <= f.o.MaxStale {
+	if everInSync && lag.Stale <= f.o.MaxStale {
 		return nil
 	}
-	return fmt.Errorf("%w: at seq %d of %d, not level for %v, nothing heard for %v",
+	return fmt.Errorf("%w: at seq %d of %d, not in sync for %v, nothing heard for %v",
 		ErrNotReady, lag.Seq, lag.Leader, lag.Stale.Round(time.Millisecond), lag.Silent.Round(time.Millisecond))
 }

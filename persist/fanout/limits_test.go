@@ -32,21 +32,21 @@ func TestOptions(t *testing.T) {
 		t.Fatal(o.Validate())
 	}
 	for name, change := range map[string]func(*Options){
-		"no url":         func(o *Options) { o.URLs = nil },
-		"17 urls":        func(o *Options) { o.URLs = make([]string, MaxURLs+1) },
-		"prefix":         func(o *Options) { o.Prefix = "a.b" },
-		"long prefix":    func(o *Options) { o.Prefix = strings.Repeat("a", 65) },
-		"short beat":     func(o *Options) { o.Heartbeat = MinHeartbeat - 1 },
-		"long beat":      func(o *Options) { o.Heartbeat = MaxHeartbeat + 1 },
-		"small stream":   func(o *Options) { o.StreamBytes = MinStreamBytes - 1 },
-		"large stream":   func(o *Options) { o.StreamBytes = MaxStreamBytes + 1 },
-		"young stream":   func(o *Options) { o.StreamAge = time.Second },
-		"two replicas":   func(o *Options) { o.StreamReplicas = 2 },
-		"seven replicas": func(o *Options) { o.StreamReplicas = 7 },
-		"stale":          func(o *Options) { o.Heartbeat, o.MaxStale = time.Second, 2*time.Second },
-		"patience":       func(o *Options) { o.RefillTimeout = -1 },
-		"two logons":     func(o *Options) { o.Auth = Auth{User: "u", Token: "t"} },
-		"no seed":        func(o *Options) { o.Auth = Auth{Seed: []byte("SUX")} },
+		"no url":          func(o *Options) { o.URLs = nil },
+		"17 urls":         func(o *Options) { o.URLs = make([]string, MaxURLs+1) },
+		"prefix":          func(o *Options) { o.Prefix = "a.b" },
+		"long prefix":     func(o *Options) { o.Prefix = strings.Repeat("a", 65) },
+		"short heartbeat": func(o *Options) { o.Heartbeat = MinHeartbeat - 1 },
+		"long heartbeat":  func(o *Options) { o.Heartbeat = MaxHeartbeat + 1 },
+		"small stream":    func(o *Options) { o.StreamBytes = MinStreamBytes - 1 },
+		"large stream":    func(o *Options) { o.StreamBytes = MaxStreamBytes + 1 },
+		"young stream":    func(o *Options) { o.StreamAge = time.Second },
+		"two replicas":    func(o *Options) { o.StreamReplicas = 2 },
+		"seven replicas":  func(o *Options) { o.StreamReplicas = 7 },
+		"stale":           func(o *Options) { o.Heartbeat, o.MaxStale = time.Second, 2*time.Second },
+		"patience":        func(o *Options) { o.RefillTimeout = -1 },
+		"two logons":      func(o *Options) { o.Auth = Auth{User: "u", Token: "t"} },
+		"no seed":         func(o *Options) { o.Auth = Auth{Seed: []byte("SUX")} },
 	} {
 		o := good()
 		change(&o)
@@ -79,8 +79,7 @@ func TestOptions(t *testing.T) {
 	}
 }
 
-// TestLogon: a server that asks for a user or a key is joined by who has it, and
-// by nobody else.
+// TestLogon: a server that requires a user or a key accepts the right one only.
 func TestLogon(t *testing.T) {
 	t.Parallel()
 	pair, err := nkeys.CreateUser()
@@ -137,7 +136,7 @@ func TestLogon(t *testing.T) {
 	}
 }
 
-// slowApplier holds the first frame until it is told.
+// slowApplier blocks on the first frame until the test releases it.
 type slowApplier struct {
 	strict
 	held, begun chan struct{}
@@ -152,8 +151,8 @@ func (s *slowApplier) Apply(prior uint64, commands []engine.Command) error {
 	return s.strict.Apply(prior, commands)
 }
 
-// TestLiveQueue: what does not fit the queue of a follower that stands still is
-// dropped, seen, and had from the stream.
+// TestLiveQueue: messages that do not fit the queue of a blocked follower are dropped,
+// counted, and read from the stream.
 func TestLiveQueue(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -200,31 +199,31 @@ func TestLiveQueue(t *testing.T) {
 	}
 }
 
-// shelfJournal is a journal with one snapshot's file, that may change and be slow.
-type shelfJournal struct {
+// snapshotJournal is a journal with one snapshot's file, that may change and be slow.
+type snapshotJournal struct {
 	Journal
 	next atomic.Uint64 // what comes after the snapshot
 	file []byte
 	read func() // called before each read
 }
 
-func newShelfJournal(bytes int) *shelfJournal {
-	s := &shelfJournal{file: make([]byte, bytes)}
+func newShelfJournal(bytes int) *snapshotJournal {
+	s := &snapshotJournal{file: make([]byte, bytes)}
 	s.next.Store(7)
 	return s
 }
 
-func (s *shelfJournal) NewestSnapshot() (persist.Position, bool) { return s.Durable(), true }
+func (s *snapshotJournal) NewestSnapshot() (persist.Position, bool) { return s.Durable(), true }
 
-func (s *shelfJournal) Durable() persist.Position {
+func (s *snapshotJournal) Durable() persist.Position {
 	return persist.Position{Next: s.next.Load(), Hash: 1, Epoch: 1}
 }
 
-func (s *shelfJournal) SetWake(chan<- struct{}) {}
+func (s *snapshotJournal) SetWake(chan<- struct{}) {}
 
-func (s *shelfJournal) Frames(uint64, func(*persist.Frame, []byte) bool) error { return nil }
+func (s *snapshotJournal) Frames(uint64, func(*persist.Frame, []byte) bool) error { return nil }
 
-func (s *shelfJournal) ReadSnapshot(next uint64, offset int64, p []byte) (int, int64, error) {
+func (s *snapshotJournal) ReadSnapshot(next uint64, offset int64, p []byte) (int, int64, error) {
 	s.read()
 	if next != s.next.Load() {
 		return 0, 0, persist.ErrNoSnapshot
@@ -232,13 +231,13 @@ func (s *shelfJournal) ReadSnapshot(next uint64, offset int64, p []byte) (int, i
 	return copy(p, s.file[min(offset, int64(len(s.file))):]), int64(len(s.file)), nil
 }
 
-// TestSpoiledSnapshots: a join gives up a snapshot that is damaged or gone before
-// it was whole, begins anew, and ends after MaxSnapshotTries.
-func TestSpoiledSnapshots(t *testing.T) {
+// TestUnusableSnapshots: Join gives up a snapshot that is damaged or pruned before it
+// is complete, tries again, and ends after MaxSnapshotTries.
+func TestUnusableSnapshots(t *testing.T) {
 	t.Parallel()
-	for name, spoil := range map[string]func(s *shelfJournal){
-		"damaged": func(*shelfJournal) {},
-		"gone":    func(s *shelfJournal) { s.next.Add(1) },
+	for name, spoil := range map[string]func(s *snapshotJournal){
+		"damaged": func(*snapshotJournal) {},
+		"gone":    func(s *snapshotJournal) { s.next.Add(1) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -274,9 +273,9 @@ func TestSpoiledSnapshots(t *testing.T) {
 	}
 }
 
-// TestAskQueue: requests past the queue are dropped and counted, the others
-// answered, however slow the disk.
-func TestAskQueue(t *testing.T) {
+// TestRequestQueue: requests above the limit of the queue are dropped and counted, the
+// others answered, however slow the disk is.
+func TestRequestQueue(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	begun, held := make(chan struct{}, 1), make(chan struct{})
@@ -298,13 +297,13 @@ func TestAskQueue(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer c.Close()
-	ask := appendMessage(nil, &head{kind: kindSnapshotRequest})
+	request := appendMessage(nil, &head{kind: kindSnapshotRequest})
 	answers, err := c.SubscribeSync("answers")
 	if err != nil {
 		t.Fatal(err)
 	}
 	waiting := func() bool {
-		if err := c.PublishRequest(r.o.snapshotSubject(), "answers", ask); err != nil {
+		if err := c.PublishRequest(r.o.snapshotSubject(), "answers", request); err != nil {
 			t.Fatal(err)
 		}
 		select {
@@ -314,9 +313,9 @@ func TestAskQueue(t *testing.T) {
 			return false
 		}
 	}
-	await.True(t, "an ask under way", waiting)
+	await.True(t, "a request under way", waiting)
 	for range RequestQueue + 1 {
-		if err := c.PublishRequest(r.o.snapshotSubject(), "answers", ask); err != nil {
+		if err := c.PublishRequest(r.o.snapshotSubject(), "answers", request); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -346,8 +345,8 @@ func TestAskQueue(t *testing.T) {
 	}
 }
 
-// TestSmallMessages: a server that takes little at once gets frames and snapshots
-// in many pieces.
+// TestSmallMessages: a server with a low message limit gets frames and snapshots in
+// many pieces.
 func TestSmallMessages(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)

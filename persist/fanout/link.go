@@ -11,21 +11,19 @@ import (
 	"github.com/nats-io/nats.go"
 )
 
-// link is a connection that comes back by itself, for ever.
+// link is a connection to NATS that reconnects for ever.
 type link struct{ *nats.Conn }
 
-// LinkStats count what befell a connection. Safe to read at any time.
+// LinkStats counts events of a connection. Any goroutine may read it.
 type LinkStats struct {
-	// Reconnects to a server, after the first.
+	// Reconnects to a server, not counting the first connection.
 	Reconnects atomic.Uint64
-	// Overflows is how often the queue of what is received was full, and what came
-	// was dropped until there was room.
+	// Overflows is how often the receive queue was full and messages were dropped.
 	Overflows atomic.Uint64
 }
 
-// dial begins to connect and returns without waiting for a server. While there is
-// none, publishing fails at once: nothing is kept to be sent later. It counts in
-// stats.
+// dial starts to connect and returns without waiting for a server. Without a server,
+// publishing fails at once: nothing is buffered.
 func dial(o *Options, role string, stats *LinkStats) (*link, error) {
 	auth, err := o.Auth.option()
 	if err != nil {
@@ -37,14 +35,14 @@ func dial(o *Options, role string, stats *LinkStats) (*link, error) {
 		nats.Name(o.Name + " " + role),
 		nats.RetryOnFailedConnect(true), nats.MaxReconnects(-1), nats.ReconnectBufSize(-1),
 		nats.CustomReconnectDelay(pause),
-		nats.IgnoreAuthErrorAbort(), // a server whose accounts are being changed is asked again
+		nats.IgnoreAuthErrorAbort(), // retries while a server's accounts are being changed
 		nats.Timeout(dialTimeout), nats.FlusherTimeout(writeTimeout),
 		nats.PingInterval(pingEvery), nats.MaxPingsOutstanding(2),
 		nats.SyncQueueLen(LiveQueueMessages),
 		nats.ConnectHandler(func(c *nats.Conn) { log.Info("nats connected", "server", c.ConnectedServerName()) }),
 		nats.ReconnectHandler(func(c *nats.Conn) {
 			stats.Reconnects.Add(1)
-			log.Info("nats connected again", "server", c.ConnectedServerName())
+			log.Info("nats reconnected", "server", c.ConnectedServerName())
 		}),
 		nats.DisconnectErrHandler(func(_ *nats.Conn, err error) {
 			if err != nil {
@@ -68,13 +66,13 @@ func dial(o *Options, role string, stats *LinkStats) (*link, error) {
 	return &link{c}, nil
 }
 
-// pieceBytes is the most of a frame or a snapshot that the server takes in one
-// message.
+// pieceBytes returns the most bytes of a frame or a snapshot that the server takes in
+// one message.
 func (l *link) pieceBytes() int {
 	return max(MinPieceBytes, min(MaxPieceBytes, int(l.MaxPayload())-overhead))
 }
 
-// sleep waits for d and reports whether ctx is still there.
+// sleep waits for d and reports whether ctx is still alive.
 func sleep(ctx context.Context, d time.Duration) bool {
 	t := time.NewTimer(d)
 	defer t.Stop()
@@ -86,12 +84,4 @@ func sleep(ctx context.Context, d time.Duration) bool {
 	}
 }
 
-// ended reports whether ctx has.
-func ended(ctx context.Context) bool {
-	select {
-	case <-ctx.Done():
-		return true
-	default:
-		return false
-	}
-}
+func ended(ctx context.Context) bool { return ctx.Err() != nil }

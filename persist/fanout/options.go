@@ -16,22 +16,22 @@ import (
 	"blockdesk/engine"
 )
 
-// Limits. Those of a queue say what happens past them.
+// Limits.
 const (
-	// MaxURLs is the most servers that an Options names.
+	// MaxURLs is the largest number of servers.
 	MaxURLs = 16
-	// LiveQueueMessages and LiveQueueBytes bound what waits at a follower: past
-	// them live messages are dropped, which its chain sees as a gap.
+	// LiveQueueMessages and LiveQueueBytes bound a follower's receive queue. Above them
+	// live messages are dropped, which the follower detects as a gap.
 	LiveQueueMessages = 1 << 16
 	LiveQueueBytes    = 64 << 20
-	// CacheWindow is the most messages that the stream has not acknowledged yet;
-	// past it the cache's cursor waits, and nobody else.
+	// CacheWindow is the largest number of messages that the stream has not
+	// acknowledged. Above it filling the stream waits, and nothing else.
 	CacheWindow = 256
-	// RequestQueue bounds the requests for a snapshot's pieces that wait; past it they
-	// are dropped, and the follower asks again.
+	// RequestQueue bounds the waiting requests for snapshot pieces. Above it they are
+	// dropped, and the follower asks again.
 	RequestQueue = 64
-	// MaxSnapshotTries is how often a join begins a snapshot anew that is gone or
-	// damaged on arrival.
+	// MaxSnapshotTries is how often Join tries a snapshot that was pruned or damaged on
+	// arrival.
 	MaxSnapshotTries = 5
 
 	MinStreamBytes = 16 << 20
@@ -39,19 +39,19 @@ const (
 	MinHeartbeat   = 10 * time.Millisecond
 	MaxHeartbeat   = 10 * time.Second
 
-	firstPause  = 50 * time.Millisecond // between two tries of anything; doubles
+	firstPause  = 50 * time.Millisecond // between two tries of anything; it doubles
 	lastPause   = 2 * time.Second
 	dialTimeout = 2 * time.Second
-	// writeTimeout ends a connection whose server takes nothing any more.
+	// writeTimeout closes a connection whose server accepts no data.
 	writeTimeout = 5 * time.Second
-	// pingEvery times two is how long a dead connection goes unnoticed.
+	// Twice pingEvery is how long a dead connection goes unnoticed.
 	pingEvery = 5 * time.Second
 	// answerTimeout bounds one request to a server or to the leader.
 	answerTimeout = 2 * time.Second
 )
 
-// Auth says who this process is to the server. At most one of User, Token,
-// Credentials and Seed is set; none: nobody in particular.
+// Auth authenticates this process to the server. At most one of User, Token,
+// Credentials and Seed is set; none means anonymous.
 type Auth struct {
 	User, Password string
 	Token          string
@@ -61,41 +61,40 @@ type Auth struct {
 	Seed []byte
 }
 
-// Options of a Publisher and of a Follower. The zero value of a field is its
-// default.
+// Options are the options of a Publisher and a Follower. The zero value of a field
+// means its default.
 type Options struct {
 	// URLs of the servers, 1 to MaxURLs: nats://host:port or tls://host:port.
 	URLs []string
 	Auth Auth
 	// TLS, if set, is used with every server.
 	TLS *tls.Config
-	// Name is how this process calls itself to the server. Default "blockdesk".
+	// Name is this process's connection name. Default "blockdesk".
 	Name string
-	// Prefix begins all subjects, and names the stream: letters, digits, - and _,
-	// 1 to 64. All of one cluster share it, and no two clusters. Default
-	// "blockdesk".
+	// Prefix begins all subjects and names the stream: 1 to 64 letters, digits, - and
+	// _. All members of one cluster share it, and no two clusters. Default "blockdesk".
 	Prefix string
-	// Beat is the time between two beats of the leader. Default 100 ms.
+	// Heartbeat is the interval of the leader's heartbeats. Default 100 ms.
 	Heartbeat time.Duration
 
-	// StreamBytes and StreamAge are what the cache keeps at most. Defaults 1 GiB
-	// and 24 h. It should hold more than the journal between two snapshots.
+	// StreamBytes and StreamAge bound the stream. Defaults 1 GiB and 24 h. It should
+	// hold more than the journal between two snapshots.
 	StreamBytes int64
 	StreamAge   time.Duration
 	// StreamReplicas is 1 by default; odd, at most 5.
 	StreamReplicas int
-	// StreamInMemory keeps the cache in the server's memory.
+	// StreamInMemory keeps the stream in the server's memory.
 	StreamInMemory bool
 
-	// MaxStale is how long a follower may be without what the leader has said,
-	// and still be ready. Default 2 s; at least three beats.
+	// MaxStale is how long a follower may be out of sync and still be ready. Default 2
+	// s; at least three heartbeats.
 	MaxStale time.Duration
-	// RefillTimeout is how long a gap may stay unfilled, with a leader that is
-	// heard, until Run gives up with ErrBehind. Default 30 s.
+	// RefillTimeout is how long a gap may stay open, while the leader is heard, before
+	// Run returns ErrBehind. Default 30 s.
 	RefillTimeout time.Duration
-	// State is how a follower's replica is made.
+	// State configures a follower's replica.
 	State engine.StateOptions
-	// Clock is the time, for lags and beats. Default the system's.
+	// Clock returns the time, for lags and heartbeats. Default: the system's.
 	Clock func() time.Time
 	// Logger is slog's default by default.
 	Logger *slog.Logger
@@ -119,7 +118,7 @@ func (o Options) withDefaults() Options {
 
 var prefixPattern = regexp.MustCompile(`^[A-Za-z0-9_-]{1,64}$`)
 
-// Validate reports the first option that is out of its range.
+// Validate returns an error for the first option that is out of range.
 func (o *Options) Validate() error {
 	d := o.withDefaults()
 	switch {
@@ -128,23 +127,23 @@ func (o *Options) Validate() error {
 	case !prefixPattern.MatchString(d.Prefix):
 		return fmt.Errorf("nats prefix %q: must be 1 to 64 letters, digits, - or _", d.Prefix)
 	case d.Heartbeat < MinHeartbeat || d.Heartbeat > MaxHeartbeat:
-		return fmt.Errorf("beat %v: must be %v to %v", d.Heartbeat, MinHeartbeat, MaxHeartbeat)
+		return fmt.Errorf("heartbeat %v: must be %v to %v", d.Heartbeat, MinHeartbeat, MaxHeartbeat)
 	case d.StreamBytes < MinStreamBytes || d.StreamBytes > MaxStreamBytes:
 		return fmt.Errorf("stream bytes %d: must be %d to %d", d.StreamBytes, MinStreamBytes, int64(MaxStreamBytes))
 	case d.StreamAge < time.Minute:
-		return fmt.Errorf("stream age %v: must be 1m at least", d.StreamAge)
+		return fmt.Errorf("stream age %v: must be at least 1m", d.StreamAge)
 	case d.StreamReplicas < 1 || d.StreamReplicas > 5 || d.StreamReplicas%2 == 0:
 		return fmt.Errorf("stream replicas %d: must be 1, 3 or 5", d.StreamReplicas)
 	case d.MaxStale < 3*d.Heartbeat:
-		return fmt.Errorf("max stale %v: must be three beats of %v at least", d.MaxStale, d.Heartbeat)
+		return fmt.Errorf("max stale %v: must be at least three heartbeats of %v", d.MaxStale, d.Heartbeat)
 	case d.RefillTimeout < 0:
-		return fmt.Errorf("refill patience %v: must not be negative", d.RefillTimeout)
+		return fmt.Errorf("refill timeout %v: must not be negative", d.RefillTimeout)
 	}
 	_, err := d.Auth.option()
 	return err
 }
 
-// option is a's part of a connection.
+// option returns the connection option for a.
 func (a *Auth) option() (nats.Option, error) {
 	ways := 0
 	for _, given := range []bool{a.User != "", a.Token != "", len(a.Credentials) > 0, len(a.Seed) > 0} {
@@ -164,7 +163,7 @@ func (a *Auth) option() (nats.Option, error) {
 	case len(a.Seed) > 0:
 		pair, err := nkeys.FromSeed(a.Seed)
 		if err != nil {
-			return nil, errors.New("nats: the seed is not that of an nkey") // its error may show it
+			return nil, errors.New("nats: the seed is not that of an nkey") // the library's error may contain the seed
 		}
 		public, err := pair.PublicKey()
 		if err != nil {
@@ -179,11 +178,11 @@ func (o *Options) liveSubject() string     { return o.Prefix + ".live" }
 func (o *Options) cacheSubject() string    { return o.Prefix + ".cache" }
 func (o *Options) snapshotSubject() string { return o.Prefix + ".snapshot" }
 
-// stream is the name of the cache.
+// stream returns the name of the stream.
 func (o *Options) stream() string { return o.Prefix + "-cache" }
 
-// pause is how long to wait before try n, from 0: doubling, with a share of chance
-// so that many do not come at once.
+// pause returns how long to wait before try n, from 0: it doubles, with a random share
+// so that many processes do not retry together.
 func pause(n int) time.Duration {
 	d := min(lastPause, firstPause<<min(n, 10))
 	return d/2 + rand.N(d/2)

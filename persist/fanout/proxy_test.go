@@ -12,10 +12,10 @@ import (
 	"time"
 )
 
-// address is where the rig's server is, or was.
+// address is the address of the rig's server.
 func (r *rig) address() string { return net.JoinHostPort(r.so.Host, strconv.Itoa(r.so.Port)) }
 
-// proxy is a wire that can be slow, cut, or dead.
+// proxy is a connection that the test can slow down, cut or kill.
 type proxy struct {
 	listener net.Listener
 	to       string
@@ -96,7 +96,7 @@ func (p *proxy) copy(to, from net.Conn) {
 	p.mu.Unlock()
 }
 
-// cut ends all connections.
+// cut closes all connections.
 func (p *proxy) cut() {
 	p.mu.Lock()
 	defer p.mu.Unlock()

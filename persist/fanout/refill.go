@@ -14,20 +14,18 @@ import (
 )
 
 const (
-	// refillMessages and refillBytes are what is on its way from the stream at
-	// most.
+	// refillMessages and refillBytes bound what is on its way from the stream.
 	refillMessages = 512
 	refillBytes    = 8 << 20
-	// refillQuiet is how long the stream may say nothing until it is looked at
-	// again.
+	// refillQuiet is how long the stream may be silent before it is checked again.
 	refillQuiet = 500 * time.Millisecond
 )
 
 // errNotInStream: the frame that is needed is not in the stream, and will not be.
-var errNotInStream = errors.New("the stream does not have it")
+var errNotInStream = errors.New("the stream does not have the frame")
 
-// refill applies what the stream has until target comes next. Errors: ErrBehind,
-// those of the applier. It returns nil as well when ctx has ended.
+// refill applies frames of the stream until target comes next. It returns nil too if
+// ctx has ended. Errors: ErrBehind, those of the applier.
 func (f *Follower) refill(ctx context.Context, l *link, target uint64) error {
 	from, since := f.at.Next, f.o.Clock()
 	for try := 0; f.at.Next < target; try++ {
@@ -54,13 +52,13 @@ func (f *Follower) refill(ctx context.Context, l *link, target uint64) error {
 	return nil
 }
 
-// applyError is an error of the applier, to tell it from the stream's.
+// applyError marks an error of the applier, not of the stream.
 type applyError struct{ error }
 
 func (e applyError) Unwrap() error { return e.error }
 
-// read applies the stream's frames from f.at on until target comes next or the
-// stream has no more for now.
+// read applies the stream's frames from f.at on until target comes next or the stream
+// has no more for now.
 func (f *Follower) read(ctx context.Context, l *link, target uint64) error {
 	js, err := jetstream.New(l.Conn)
 	if err != nil {
@@ -103,8 +101,8 @@ func (f *Follower) read(ctx context.Context, l *link, target uint64) error {
 	return nil
 }
 
-// cached takes a message of the stream. What does not follow is passed over: only
-// the leader's own voice can say that the histories differ.
+// applyCached handles a message of the stream. A frame that does not follow ends the
+// reading; only a live message can prove that the histories differ.
 func (f *Follower) applyCached(parts *assembly, data []byte) error {
 	h, body, ok := f.parse(data)
 	if !ok || h.kind != kindFramePiece {
@@ -129,10 +127,10 @@ func (f *Follower) applyCached(parts *assembly, data []byte) error {
 	return nil
 }
 
-// find returns the stream's position of the frame that begins at seq next; 0 = it
-// is not there yet. Positions have no gaps and frames are in order, so it halves.
-// Errors: errNotInStream, also where next lies within a frame; those of the server, also where the stream drops its oldest
-// meanwhile.
+// findFrame returns the stream sequence of the frame that begins at seq next; 0: it is
+// not there yet. It searches by bisection, because stream sequences have no gaps and
+// frames are in order. Errors: errNotInStream, also if next is inside a frame; those of
+// the server, also if the stream drops its oldest message meanwhile.
 func findFrame(ctx context.Context, stream jetstream.Stream, next uint64) (uint64, error) {
 	info, err := stream.Info(ctx)
 	if err != nil || info.State.Msgs == 0 {
@@ -169,11 +167,11 @@ func findFrame(ctx context.Context, stream jetstream.Stream, next uint64) (uint6
 	return first + uint64(i), nil
 }
 
-// beyond tells by the stream's newest message, where it is a whole frame, that seq
-// next will never begin one: it lies within.
+// beyond returns an error if the stream's newest message is a whole frame that contains
+// seq next: then no frame will begin there.
 func beyond(body []byte, next uint64) error {
 	if frame, err := persist.ParseFrame(body); err == nil && frame.Last() >= next {
-		return fmt.Errorf("%w: seq %d lies within the frame of seq %d", errNotInStream, next, frame.First)
+		return fmt.Errorf("%w: seq %d is inside the frame of seq %d", errNotInStream, next, frame.First)
 	}
 	return nil
 }

@@ -38,7 +38,7 @@ var smallState = engine.StateOptions{MaxOrders: 4096}
 
 func quiet() *slog.Logger { return slog.New(slog.DiscardHandler) }
 
-// running is something at work until stop.
+// running is a component that runs until stop.
 type running struct {
 	cancel context.CancelFunc
 	done   chan struct{}
@@ -67,7 +67,7 @@ func (r *running) wait(t testing.TB) error {
 	return r.err
 }
 
-// rig is a server and options that lead to it.
+// rig is a server and the options to connect to it.
 type rig struct {
 	o      Options
 	server *running
@@ -91,7 +91,7 @@ func newRig(t testing.TB) *rig {
 	return r
 }
 
-// up starts the server; the second time at the same place.
+// up starts the server, always at the same address.
 func (r *rig) up(t testing.TB) {
 	t.Helper()
 	s, err := NewServer(r.so)
@@ -153,7 +153,7 @@ func (r *rig) lead(t testing.TB, o persist.Options, f *flow) *leader {
 	return l
 }
 
-// stop ends the leader in good order.
+// stop stops the leader cleanly.
 func (l *leader) stop(t testing.TB) {
 	t.Helper()
 	for _, r := range l.runs {
@@ -166,7 +166,7 @@ func (l *leader) stop(t testing.TB) {
 	}
 }
 
-// submit places n commands of the flow.
+// submit submits n commands of the flow.
 func (l *leader) submit(t testing.TB, n int) {
 	t.Helper()
 	for range n {
@@ -181,14 +181,14 @@ func (l *leader) submit(t testing.TB, n int) {
 	}
 }
 
-// seq waits until the engine rests and returns its last durable command.
+// seq waits until the engine is idle and returns its last durable command.
 func (l *leader) seq(t testing.TB) uint64 {
 	t.Helper()
 	await.True(t, "the engine at rest", func() bool { s := l.engine.Stats(); return s.Ingress == 0 && s.Durable == s.Seq })
 	return l.engine.Stats().Durable
 }
 
-// reader is a follower, the engine that it drives, and one who reads its events.
+// reader is a follower, the engine that it drives, and a consumer of its events.
 type reader struct {
 	follower *Follower
 	engine   *engine.Engine
@@ -272,7 +272,7 @@ func (r *reader) reaches(t testing.TB, seq uint64) {
 	}, func(at uint64) bool { return at >= seq })
 }
 
-// sameAs ends both and compares all that can be compared.
+// sameAs stops both and compares all that is comparable.
 func (r *reader) sameAs(t testing.TB, l *leader) {
 	t.Helper()
 	r.stop(t)

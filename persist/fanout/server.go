@@ -13,26 +13,25 @@ import (
 	"github.com/nats-io/nats-server/v2/server"
 )
 
-// startTimeout bounds the start of a Server, and stopPatience its last requests.
+// startTimeout bounds the start of a Server.
 const (
 	startTimeout = 10 * time.Second
 	stopPatience = time.Second
 )
 
-// ServerOptions are those of a server inside this process.
+// ServerOptions are the options of a server in this process.
 type ServerOptions struct {
-	// Host and Port are where it listens. Port 0 takes a free one; Host is
+	// Host and Port are the address to listen on. Port 0 takes a free one; Host is
 	// 127.0.0.1 by default.
 	Host string
 	Port int
-	// Dir is the stream's folder; nothing else may be in it.
+	// Dir is the stream's folder, for nothing else.
 	Dir string
-	// MaxStore bounds what all streams keep on disk, 1 to MaxStreamBytes. Default
-	// 2 GiB.
+	// MaxStore bounds all streams on disk, 1 to MaxStreamBytes. Default 2 GiB.
 	MaxStore int64
-	// User and Password, if set, are asked of everybody.
+	// User and Password, if set, are required of every client.
 	User, Password string
-	// TLS, if set, is asked of everybody.
+	// TLS, if set, is required of every client.
 	TLS *tls.Config
 	// Logger is slog's default by default.
 	Logger *slog.Logger
@@ -42,11 +41,12 @@ type ServerOptions struct {
 type Server struct {
 	o     ServerOptions
 	s     *server.Server
-	ready chan struct{} // closed once it listens, or never will
-	err   error         // why it does not; before ready is closed
+	ready chan struct{} // closed when it listens or has failed to
+	err   error         // set before ready is closed
 }
 
-// NewServer prepares a server. Errors: an option out of its range.
+// NewServer returns a server that does not listen yet. Errors: an option out of its
+// range.
 func NewServer(o ServerOptions) (*Server, error) {
 	o.Host = cmp.Or(o.Host, "127.0.0.1")
 	o.MaxStore = cmp.Or(o.MaxStore, 2<<30)
@@ -76,8 +76,8 @@ func NewServer(o ServerOptions) (*Server, error) {
 	return &Server{o: o, s: s, ready: make(chan struct{})}, nil
 }
 
-// URL waits until the server listens and returns what clients connect to. Errors:
-// why it does not listen; ctx's.
+// URL waits until the server listens and returns its URL. Errors: why it does not
+// listen; ctx's.
 func (s *Server) URL(ctx context.Context) (string, error) {
 	select {
 	case <-s.ready:
@@ -87,7 +87,7 @@ func (s *Server) URL(ctx context.Context) (string, error) {
 	}
 }
 
-// port is where it listens, once URL has returned.
+// port returns the port once URL has returned.
 func (s *Server) port() int {
 	if a, ok := s.s.Addr().(*net.TCPAddr); ok {
 		return a.Port
@@ -121,8 +121,7 @@ func (s *Server) finishRequests() {
 	}
 }
 
-// serverLog tells what the server has to say to our log. Its notices are many and
-// of no use here.
+// serverLog writes the server's log to slog. Notices are many and of no use here.
 type serverLog struct{ log *slog.Logger }
 
 func (l serverLog) Noticef(format string, v ...any) { l.write(slog.LevelDebug, format, v) }

@@ -9,18 +9,18 @@ import (
 	"blockdesk/persist"
 )
 
-// answer gives pieces of snapshots to who asks, one at a time: what waits is
-// bounded, and what is too much is asked for again.
-func (p *Publisher) serveSnapshots(ctx context.Context, l *link, asks *nats.Subscription) error {
+// serveSnapshots answers requests for snapshot pieces, one at a time. The queue is
+// bounded; a follower repeats a dropped request.
+func (p *Publisher) serveSnapshots(ctx context.Context, l *link, requests *nats.Subscription) error {
 	var buf []byte
 	chunk := make([]byte, MaxPieceBytes)
 	for {
-		m, err := asks.NextMsgWithContext(ctx)
+		m, err := requests.NextMsgWithContext(ctx)
 		switch {
 		case ended(ctx):
 			return nil
 		case errors.Is(err, nats.ErrSlowConsumer):
-			continue // what was dropped is asked for again
+			continue // a dropped request is repeated
 		case err != nil:
 			return err
 		}
@@ -37,32 +37,34 @@ func (p *Publisher) serveSnapshots(ctx context.Context, l *link, asks *nats.Subs
 	}
 }
 
-// piece appends the answer to an ask; nothing where there is none.
-func (p *Publisher) piece(dst []byte, ask *head, chunk []byte) []byte {
-	next, offset := ask.seq, ask.snapshotOffset()
-	place, ok := p.journal.NewestSnapshot()
+// piece appends the answer to a request, or nothing if there is none.
+func (p *Publisher) piece(dst []byte, request *head, chunk []byte) []byte {
+	next, offset := request.seq, request.snapshotOffset()
+	newest, ok := p.journal.NewestSnapshot()
 	if next == 0 && !ok {
-		// The journal still begins with its first frame: nothing to carry.
+		// The journal still begins with its first frame: there is no snapshot to send.
 		return appendPiece(dst, p.term, 0, &piece{position: persist.Genesis()})
 	}
 	if next == 0 {
-		next, offset = place.Next, 0
+		next, offset = newest.Next, 0
 	}
 	n, size, err := p.journal.ReadSnapshot(next, int64(min(offset, persist.MaxSnapshotFile)), chunk)
 	if errors.Is(err, persist.ErrNoSnapshot) {
-		// Pruned meanwhile: an answer of another snapshot says so.
-		if place, ok = p.journal.NewestSnapshot(); !ok {
+		// It was pruned meanwhile, which the answer shows by the position of another
+		// snapshot.
+		if newest, ok = p.journal.NewestSnapshot(); !ok {
 			return dst
 		}
-		n, size, err = p.journal.ReadSnapshot(place.Next, 0, chunk)
-		next = place.Next
+		n, size, err = p.journal.ReadSnapshot(newest.Next, 0, chunk)
+		next = newest.Next
 	}
 	if err != nil {
-		p.o.Logger.Warn("a snapshot's piece cannot be read", "error", err)
+		p.o.Logger.Warn("cannot read a snapshot for a follower", "error", err)
 		return dst
 	}
-	if next != place.Next {
-		place = persist.Position{Next: next} // an older one, whose file says the rest
+	at := newest
+	if next != newest.Next {
+		at = persist.Position{Next: next} // an older one, whose file has the rest
 	}
-	return appendPiece(dst, p.term, offset, &piece{position: place, size: uint64(size), bytes: chunk[:n]})
+	return appendPiece(dst, p.term, offset, &piece{position: at, size: uint64(size), bytes: chunk[:n]})
 }

@@ -9,18 +9,18 @@ import (
 	"blockdesk/persist"
 )
 
-// ErrMessage is what every decoding error of a message wraps.
+// ErrMessage is wrapped by every decoding error of a message.
 var ErrMessage = errors.New("message of the fan-out")
 
-// kind is what a message carries. On the wire: frozen.
+// kind is the kind of a message. On the wire: frozen.
 type kind uint8
 
 const (
-	kindFramePiece      kind = 1 // a piece of a frame
-	kindHeartbeat       kind = 2 // where the leader is
-	kindSnapshotRequest kind = 3 // for a piece of a snapshot
-	kindSnapshotPiece   kind = 4 // of a snapshot
-	kindUnknown         kind = 5 // the first that this version does not know
+	kindFramePiece      kind = 1
+	kindHeartbeat       kind = 2
+	kindSnapshotRequest kind = 3
+	kindSnapshotPiece   kind = 4
+	kindUnknown         kind = 5 // and above
 )
 
 const (
@@ -30,14 +30,14 @@ const (
 	tailSize       = 4
 	heartbeatSize  = 32
 	pieceHeadSize  = 24
-	// overhead is what a message has beside the piece that it carries, with room
-	// for what NATS and JetStream put before it.
+	// overhead bounds the bytes of a message beside its piece, including what NATS and
+	// JetStream add.
 	overhead = headSize + pieceHeadSize + tailSize + 512
 
-	// MaxPieceBytes is the most of a frame or a snapshot in one message.
+	// MaxPieceBytes is the largest piece of a frame or a snapshot in one message.
 	MaxPieceBytes = 256 << 10
-	// MaxMessageBytes is the longest message, and so the smallest limit that
-	// serves. A server with a lower one gets smaller pieces, down to MinPieceBytes.
+	// MaxMessageBytes is the longest message. A server with a lower limit gets smaller
+	// pieces, down to MinPieceBytes.
 	MaxMessageBytes = MaxPieceBytes + overhead
 	// MinPieceBytes is the smallest piece; a server must take at least
 	// MinPieceBytes and 1 KiB in one message.
@@ -49,22 +49,22 @@ var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 // head begins every message.
 type head struct {
 	kind kind
-	// term is the leader's; 0 in what a follower asks.
+	// term is the leader's; 0 in a follower's request.
 	term uint64
-	// seq is the frame's first Seq, the beat's next one, or the one that comes
-	// after a snapshot (0 in an ask: the newest).
+	// seq is the first Seq of a frame, the next one of a heartbeat, or the one after a
+	// snapshot (0 in a request: the newest).
 	seq uint64
-	// total and offset are the length of the frame and where the piece begins. In
-	// an ask and a snapshot's piece they are one 64-bit offset.
+	// total and offset are the length of the frame and where the piece begins. In a
+	// snapshot request and piece they are one 64-bit offset.
 	total, offset uint32
 }
 
-// snapshotOffset is where a snapshot's piece begins in its file.
+// snapshotOffset returns where a snapshot's piece begins in its file.
 func (h *head) snapshotOffset() uint64 { return uint64(h.total) | uint64(h.offset)<<32 }
 
 func (h *head) setSnapshotOffset(n uint64) { h.total, h.offset = uint32(n), uint32(n>>32) }
 
-// appendMessage appends a message made of body's parts.
+// appendMessage appends a message with the parts of a body.
 func appendMessage(dst []byte, h *head, body ...[]byte) []byte {
 	start := len(dst)
 	le := binary.LittleEndian
@@ -108,19 +108,19 @@ func parseMessage(data []byte) (head, []byte, error) {
 		uint64(h.offset)+uint64(len(body)) > uint64(h.total)):
 		return head{}, nil, fmt.Errorf("%w: %d bytes at %d of a frame of %d, seq %d", ErrMessage, len(body), h.offset, h.total, h.seq)
 	case h.kind == kindHeartbeat && (len(body) != heartbeatSize || h.seq == 0):
-		return head{}, nil, fmt.Errorf("%w: a beat of %d bytes at seq %d", ErrMessage, len(body), h.seq)
+		return head{}, nil, fmt.Errorf("%w: a heartbeat of %d bytes at seq %d", ErrMessage, len(body), h.seq)
 	case h.kind == kindSnapshotRequest && len(body) != 0:
-		return head{}, nil, fmt.Errorf("%w: an ask with %d bytes", ErrMessage, len(body))
+		return head{}, nil, fmt.Errorf("%w: a snapshot request with %d bytes", ErrMessage, len(body))
 	case h.kind == kindSnapshotPiece && (len(body) < pieceHeadSize || h.seq == 0):
 		return head{}, nil, fmt.Errorf("%w: a snapshot's piece of %d bytes, seq %d", ErrMessage, len(body), h.seq)
 	}
 	return h, body, nil
 }
 
-// beat is where a leader says it is. Its head's seq is the place's Next.
+// heartbeat is a leader's heartbeat. Its head's seq is the position's Next.
 type heartbeat struct {
-	position persist.Position // up to which everything has been sent
-	durable  uint64           // last Seq durable, at at or later
+	position persist.Position // everything before it was sent
+	durable  uint64           // last durable Seq, read at at or later
 	at       int64            // the leader's clock, Unix ns
 }
 
@@ -134,7 +134,7 @@ func appendHeartbeat(dst []byte, term uint64, b *heartbeat) []byte {
 	return appendMessage(dst, &head{kind: kindHeartbeat, term: term, seq: b.position.Next}, p[:])
 }
 
-// parseHeartbeat reads the body of a beat that parseMessage has let through.
+// parseHeartbeat decodes the body of a heartbeat that parseMessage has accepted.
 func parseHeartbeat(h *head, body []byte) heartbeat {
 	le := binary.LittleEndian
 	return heartbeat{
@@ -144,8 +144,8 @@ func parseHeartbeat(h *head, body []byte) heartbeat {
 	}
 }
 
-// piece is a part of a snapshot's file. Its head's seq is the place's Next. A file
-// of no bytes stands for the empty replica of persist.Genesis.
+// piece is a piece of a snapshot's file. Its head's seq is the position's Next. An
+// empty file means the empty replica of persist.Genesis.
 type piece struct {
 	position persist.Position
 	size     uint64 // of the file
@@ -163,8 +163,8 @@ func appendPiece(dst []byte, term, offset uint64, p *piece) []byte {
 	return appendMessage(dst, &h, b[:], p.bytes)
 }
 
-// parsePiece reads the body of a piece that parseMessage has let through. The
-// bytes alias body.
+// parsePiece decodes the body of a piece that parseMessage has accepted. The bytes
+// alias body.
 func parsePiece(h *head, body []byte) piece {
 	le := binary.LittleEndian
 	return piece{
@@ -174,17 +174,16 @@ func parsePiece(h *head, body []byte) piece {
 	}
 }
 
-// assembly puts a frame together from the pieces of one stream of messages, which
-// come in order or not at all.
+// assembly assembles a frame from consecutive messages.
 type assembly struct {
 	seq   uint64
 	total uint32
 	buf   []byte
 }
 
-// add takes the next piece and returns the whole frame once it is there, valid
-// until the next call. A piece that does not continue what is there drops it;
-// dropped says that bytes of a frame were lost by that.
+// add adds the next piece and returns the frame once it is complete, valid until the
+// next call. A piece that does not continue the frame drops it; dropped says that bytes
+// were lost.
 func (a *assembly) add(h *head, body []byte) (frame []byte, dropped bool) {
 	if h.offset == 0 && int(h.total) == len(body) {
 		dropped = len(a.buf) > 0

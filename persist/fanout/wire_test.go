@@ -14,7 +14,7 @@ import (
 	"blockdesk/persist"
 )
 
-// TestGoldenMessages freezes the wire.
+// TestGoldenMessages freezes the bytes of the messages.
 func TestGoldenMessages(t *testing.T) {
 	place := persist.Position{Next: 0x1122334455667788, Hash: 0x0102030405060708, Epoch: 9}
 	askHead := head{kind: kindSnapshotRequest, seq: place.Next}
@@ -27,12 +27,12 @@ func TestGoldenMessages(t *testing.T) {
 			appendMessage(nil, &head{kind: kindFramePiece, term: 7, seq: place.Next, total: 8, offset: 3}, []byte("abc")),
 			"42 44 46 4e 01 01 00 00 0700000000000000 8877665544332211 08000000 03000000 616263",
 		},
-		"beat": {
+		"heartbeat": {
 			appendHeartbeat(nil, 7, &heartbeat{position: place, durable: 6, at: 5}),
 			"42 44 46 4e 01 02 00 00 0700000000000000 8877665544332211 00000000 00000000 " +
 				"0807060504030201 0900000000000000 0600000000000000 0500000000000000",
 		},
-		"ask": {
+		"snapshot request": {
 			appendMessage(nil, &askHead),
 			"42 44 46 4e 01 03 00 00 0000000000000000 8877665544332211 05000000 0a000000",
 		},
@@ -53,7 +53,7 @@ func TestGoldenMessages(t *testing.T) {
 	}
 	h, body, err := parseMessage(appendHeartbeat(nil, 7, &heartbeat{position: place, durable: 6, at: 5}))
 	if b := parseHeartbeat(&h, body); err != nil || b != (heartbeat{position: place, durable: 6, at: 5}) || h.term != 7 {
-		t.Errorf("beat %+v: %v", b, err)
+		t.Errorf("heartbeat %+v: %v", b, err)
 	}
 	h, body, err = parseMessage(appendPiece(nil, 7, 1<<33+5, &piece{position: place, size: 3, bytes: []byte("xyz")}))
 	if p := parsePiece(&h, body); err != nil || p.position != place || p.size != 3 || string(p.bytes) != "xyz" || h.snapshotOffset() != 1<<33+5 {
@@ -61,8 +61,8 @@ func TestGoldenMessages(t *testing.T) {
 	}
 }
 
-// TestHostileMessages: what no publisher of this version would say is refused,
-// also with a good checksum.
+// TestHostileMessages: messages that no publisher of this version sends are refused,
+// even with a valid checksum.
 func TestHostileMessages(t *testing.T) {
 	sealed := func(change func(p []byte) []byte) []byte {
 		p := appendMessage(nil, &head{kind: kindFramePiece, term: 1, seq: 1, total: 4}, []byte("abcd"))
@@ -90,8 +90,8 @@ func TestHostileMessages(t *testing.T) {
 		"a frame too long":       sealed(func(p []byte) []byte { binary.LittleEndian.PutUint32(p[24:], persist.MaxFrameBytes+1); return p }),
 		"offset wraps":           sealed(func(p []byte) []byte { binary.LittleEndian.PutUint32(p[28:], 1<<32-1); return p }),
 		"no bytes":               sealed(func(p []byte) []byte { return p[:headSize] }),
-		"a short beat":           sealed(set(5, byte(kindHeartbeat))),
-		"an ask with a body":     sealed(set(5, byte(kindSnapshotRequest))),
+		"a short heartbeat":      sealed(set(5, byte(kindHeartbeat))),
+		"a request with a body":  sealed(set(5, byte(kindSnapshotRequest))),
 		"a piece of no snapshot": sealed(set(5, byte(kindSnapshotPiece))),
 		"checksum":               appendMessage(nil, &head{kind: kindFramePiece, term: 1, seq: 1, total: 4}, []byte("abcd"))[:headSize+7],
 	} {
@@ -101,8 +101,9 @@ func TestHostileMessages(t *testing.T) {
 	}
 }
 
-// TestAssembly: frames cut to any length come out whole; what is lost, doubled or
-// swapped drops at most the frames it touches, and never makes another one.
+// TestAssembly: frames cut into pieces of any length are assembled again; a lost,
+// doubled or swapped piece drops at most the frames that it touches, and never makes
+// another one.
 func TestAssembly(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		type part struct {
