@@ -107,7 +107,7 @@ class Market(Namespace):
         """Order book of an instrument: ``GET /api/v1/market/depth``.
 
         symbol: The instrument.
-        limit: Levels a side. More than the most is refused, not clamped.
+        limit: Levels a side. A value above the maximum is refused, not clamped.
         """
         return self._client.request(calls.market_depth(symbol, limit=limit))
 
@@ -115,9 +115,9 @@ class Market(Namespace):
         """Last trades of an instrument: ``GET /api/v1/market/trades``.
 
         symbol: The instrument.
-        limit: Trades; the most is our choice.
-        before: A trade_id: the trades before it, from the archive; 503 with reason history_behind, in a moment
-            after trades, until it has them all. Absent: the newest. Our choice.
+        limit: Number of trades; the maximum is our choice.
+        before: A trade_id: returns the trades before it, from the archive. For a moment after new trades the
+            answer may be 503 with reason history_behind. Absent: the newest. Our choice.
         """
         return self._client.request(calls.market_trades(symbol, limit=limit, before=before))
 
@@ -126,10 +126,10 @@ class Market(Namespace):
 
         symbol: The instrument.
         interval: Length of a candle; absent: one minute (our choice).
-        timeframe: The same by the description's name for it; one of the two.
-        limit: The newest candles, at most so many.
-        before: Unix milliseconds: the candles that begin before it. next_before of an answer leads to those
-            before. Our choice.
+        timeframe: The same as interval; send one of the two.
+        limit: Maximum number of candles; the newest are returned.
+        before: Unix milliseconds: returns the candles that begin before it. Use next_before of an answer to
+            page. Our choice.
         """
         return self._client.request(calls.market_klines(symbol, interval=interval, timeframe=timeframe, limit=limit, before=before))
 
@@ -138,10 +138,10 @@ class Market(Namespace):
 
         symbol: The instrument; absent: the first one (our choice).
         timeframe: Length of a candle; absent: one minute (our choice).
-        interval: The same by other exchanges' name for it; one of the two.
-        limit: The newest candles, at most so many.
-        before: Unix milliseconds: the candles that begin before it. next_before of an answer leads to those
-            before. Our choice.
+        interval: The same as timeframe; send one of the two.
+        limit: Maximum number of candles; the newest are returned.
+        before: Unix milliseconds: returns the candles that begin before it. Use next_before of an answer to
+            page. Our choice.
         """
         return self._client.request(calls.market_candles(symbol=symbol, timeframe=timeframe, interval=interval, limit=limit, before=before))
 
@@ -258,7 +258,7 @@ class Market(Namespace):
         return self._client.request(calls.market_lite_latest_trade())
 
     def lite_latest_fees(self) -> MarketLiteLatestFees:
-        """The fee and what it came to: ``GET /api/v1/market/lite/latest-fees``."""
+        """The fee and the fees collected: ``GET /api/v1/market/lite/latest-fees``."""
         return self._client.request(calls.market_lite_latest_fees())
 
     def pool(self, pool_address: str) -> MarketPool:
@@ -299,7 +299,7 @@ class AsyncMarket(AsyncNamespace):
         """Order book of an instrument: ``GET /api/v1/market/depth``.
 
         symbol: The instrument.
-        limit: Levels a side. More than the most is refused, not clamped.
+        limit: Levels a side. A value above the maximum is refused, not clamped.
         """
         return await self._client.request(calls.market_depth(symbol, limit=limit))
 
@@ -307,9 +307,9 @@ class AsyncMarket(AsyncNamespace):
         """Last trades of an instrument: ``GET /api/v1/market/trades``.
 
         symbol: The instrument.
-        limit: Trades; the most is our choice.
-        before: A trade_id: the trades before it, from the archive; 503 with reason history_behind, in a moment
-            after trades, until it has them all. Absent: the newest. Our choice.
+        limit: Number of trades; the maximum is our choice.
+        before: A trade_id: returns the trades before it, from the archive. For a moment after new trades the
+            answer may be 503 with reason history_behind. Absent: the newest. Our choice.
         """
         return await self._client.request(calls.market_trades(symbol, limit=limit, before=before))
 
@@ -318,10 +318,10 @@ class AsyncMarket(AsyncNamespace):
 
         symbol: The instrument.
         interval: Length of a candle; absent: one minute (our choice).
-        timeframe: The same by the description's name for it; one of the two.
-        limit: The newest candles, at most so many.
-        before: Unix milliseconds: the candles that begin before it. next_before of an answer leads to those
-            before. Our choice.
+        timeframe: The same as interval; send one of the two.
+        limit: Maximum number of candles; the newest are returned.
+        before: Unix milliseconds: returns the candles that begin before it. Use next_before of an answer to
+            page. Our choice.
         """
         return await self._client.request(calls.market_klines(symbol, interval=interval, timeframe=timeframe, limit=limit, before=before))
 
@@ -330,10 +330,10 @@ class AsyncMarket(AsyncNamespace):
 
         symbol: The instrument; absent: the first one (our choice).
         timeframe: Length of a candle; absent: one minute (our choice).
-        interval: The same by other exchanges' name for it; one of the two.
-        limit: The newest candles, at most so many.
-        before: Unix milliseconds: the candles that begin before it. next_before of an answer leads to those
-            before. Our choice.
+        interval: The same as timeframe; send one of the two.
+        limit: Maximum number of candles; the newest are returned.
+        before: Unix milliseconds: returns the candles that begin before it. Use next_before of an answer to
+            page. Our choice.
         """
         return await self._client.request(calls.market_candles(symbol=symbol, timeframe=timeframe, interval=interval, limit=limit, before=before))
 
@@ -450,7 +450,7 @@ class AsyncMarket(AsyncNamespace):
         return await self._client.request(calls.market_lite_latest_trade())
 
     async def lite_latest_fees(self) -> MarketLiteLatestFees:
-        """The fee and what it came to: ``GET /api/v1/market/lite/latest-fees``."""
+        """The fee and the fees collected: ``GET /api/v1/market/lite/latest-fees``."""
         return await self._client.request(calls.market_lite_latest_fees())
 
     async def pool(self, pool_address: str) -> MarketPool:
@@ -1151,7 +1151,7 @@ class Files(Namespace):
         return self._client.request(calls.files_latest_trade())
 
     def latest_fees(self) -> MarketLiteLatestFees:
-        """The fee and what it came to: ``GET /latest-fees.json``."""
+        """The fee and the fees collected: ``GET /latest-fees.json``."""
         return self._client.request(calls.files_latest_fees())
 
     def schemas(self) -> MarketSchemas:
@@ -1186,9 +1186,9 @@ class Files(Namespace):
         """Last trades of an instrument: ``GET /trades.json``.
 
         symbol: The instrument; absent: the first one (our choice).
-        limit: Trades; the most is our choice.
-        before: A trade_id: the trades before it, from the archive; 503 with reason history_behind, in a moment
-            after trades, until it has them all. Absent: the newest. Our choice.
+        limit: Number of trades; the maximum is our choice.
+        before: A trade_id: returns the trades before it, from the archive. For a moment after new trades the
+            answer may be 503 with reason history_behind. Absent: the newest. Our choice.
         """
         return self._client.request(calls.files_trades(symbol=symbol, limit=limit, before=before))
 
@@ -1197,10 +1197,10 @@ class Files(Namespace):
 
         symbol: The instrument; absent: the first one (our choice).
         timeframe: Length of a candle; absent: one minute (our choice).
-        interval: The same by other exchanges' name for it; one of the two.
-        limit: The newest candles, at most so many.
-        before: Unix milliseconds: the candles that begin before it. next_before of an answer leads to those
-            before. Our choice.
+        interval: The same as timeframe; send one of the two.
+        limit: Maximum number of candles; the newest are returned.
+        before: Unix milliseconds: returns the candles that begin before it. Use next_before of an answer to
+            page. Our choice.
         """
         return self._client.request(calls.files_candles(symbol=symbol, timeframe=timeframe, interval=interval, limit=limit, before=before))
 
@@ -1313,7 +1313,7 @@ class AsyncFiles(AsyncNamespace):
         return await self._client.request(calls.files_latest_trade())
 
     async def latest_fees(self) -> MarketLiteLatestFees:
-        """The fee and what it came to: ``GET /latest-fees.json``."""
+        """The fee and the fees collected: ``GET /latest-fees.json``."""
         return await self._client.request(calls.files_latest_fees())
 
     async def schemas(self) -> MarketSchemas:
@@ -1348,9 +1348,9 @@ class AsyncFiles(AsyncNamespace):
         """Last trades of an instrument: ``GET /trades.json``.
 
         symbol: The instrument; absent: the first one (our choice).
-        limit: Trades; the most is our choice.
-        before: A trade_id: the trades before it, from the archive; 503 with reason history_behind, in a moment
-            after trades, until it has them all. Absent: the newest. Our choice.
+        limit: Number of trades; the maximum is our choice.
+        before: A trade_id: returns the trades before it, from the archive. For a moment after new trades the
+            answer may be 503 with reason history_behind. Absent: the newest. Our choice.
         """
         return await self._client.request(calls.files_trades(symbol=symbol, limit=limit, before=before))
 
@@ -1359,10 +1359,10 @@ class AsyncFiles(AsyncNamespace):
 
         symbol: The instrument; absent: the first one (our choice).
         timeframe: Length of a candle; absent: one minute (our choice).
-        interval: The same by other exchanges' name for it; one of the two.
-        limit: The newest candles, at most so many.
-        before: Unix milliseconds: the candles that begin before it. next_before of an answer leads to those
-            before. Our choice.
+        interval: The same as timeframe; send one of the two.
+        limit: Maximum number of candles; the newest are returned.
+        before: Unix milliseconds: returns the candles that begin before it. Use next_before of an answer to
+            page. Our choice.
         """
         return await self._client.request(calls.files_candles(symbol=symbol, timeframe=timeframe, interval=interval, limit=limit, before=before))
 

@@ -807,14 +807,14 @@ class DeskStatusPricePolicyPair(Model):
     """See the service's specification: ``DeskStatusPricePolicyPair``."""
 
     pair: str
-    #: The reference is the operator's word, or the middle of our own book.
+    #: The reference is the operator's price, or the middle of our own book.
     source: str
     #: The pair that turns the book's quote asset into dollars; null: it is a dollar.
     via: Optional[str]
     corridor_bps: int
     #: 0: any age.
     max_age_s: int
-    #: What the operator has said last; the corridor lies around it.
+    #: The operator's last price; the corridor lies around it.
     anchor_price_usd: Optional[Decimal]
     anchored_at: Optional[datetime]
     min_reference_usd: Optional[Decimal]
@@ -1123,9 +1123,9 @@ class WebSocketHealth(Model):
     streams: int
     #: WebSockets that have agreed on compression.
     compressed: int
-    #: So many may there be.
+    #: Maximum in all.
     max_connections: int
-    #: So many of one address.
+    #: Maximum per address.
     connections_per_ip: int
     #: Of a channel and a symbol, over all connections.
     subscriptions: int
@@ -1156,7 +1156,7 @@ class WebSocketHealth(Model):
 class Token(Model):
     """See the service's specification: ``Token``."""
 
-    #: Goes after `Authorization: Bearer `. It is told once, and kept as a hash.
+    #: Goes after `Authorization: Bearer `. It is returned once, and stored as a hash.
     access_token: str
     token_type: str
     #: Seconds.

@@ -11,7 +11,7 @@ export abstract class Operations {
   /**
    * What the service is and where its endpoints are.
    *
-   * Its operator and how to reach them, the versions, and each endpoint with its method and its public URL, by group. `qualification` is the operator's own word on what guarantees the offers.
+   * The operator and its contacts, the versions, and each endpoint with its method and public URL, by group. `qualification` is the operator's own declaration of what guarantees the offers.
    *
    * `GET /`
    */
@@ -33,7 +33,7 @@ export abstract class Operations {
   /**
    * Last, best and 24 h figures of an instrument, from real trades.
    *
-   * `epoch` and `seq` are those of the WebSocket's `ticker`, so that figures read here can be followed there.
+   * `epoch` and `seq` are those of the WebSocket's `ticker`, so that a client can read the figures here and follow them there.
    *
    * `GET /api/v1/market/ticker`
    */
@@ -44,7 +44,7 @@ export abstract class Operations {
   /**
    * Order book of an instrument.
    *
-   * Levels of price and quantity, best first. `epoch` and `seq` are those of the WebSocket's `l2`, so that a book read here can be followed there without a hole.
+   * Levels of price and quantity, best first. `epoch` and `seq` are those of the WebSocket's `l2`, so that a client can read the book here and follow it there without a gap.
    *
    * `GET /api/v1/market/depth`
    */
@@ -100,7 +100,7 @@ export abstract class Operations {
   /**
    * Each pair's price, where it comes from and how old it is.
    *
-   * For whoever watches our prices from outside. The fields are our choice. `price` is that of the last trade, else the middle between best bid and best ask, else null: nothing stands in for a price that does not exist, and `degradation_state` says so. The answer is made anew each second, and at each change.
+   * For monitoring. The fields are our choice. `price` is the last trade's, else the middle between best bid and best ask, else null with the reason in `degradation_state`. The answer is made anew every second and at each change.
    *
    * `GET /api/v1/market/oracle/heartbeat`
    */
@@ -111,7 +111,7 @@ export abstract class Operations {
   /**
    * Market status record.
    *
-   * The service description names its members (2.5). A price that nothing tells is null, a window that is not proven is zero with its status. Refreshed in a 10 s cycle.
+   * docs/specification.md 2.5 lists the members. A price without a source is null; a window that is not proven is zero with its status. Refreshed in a 10 s cycle.
    *
    * `GET /api/v1/market/status`
    */
@@ -133,7 +133,7 @@ export abstract class Operations {
   /**
    * Families of integration adapters.
    *
-   * For each family of integrators: who belongs to it, the formats that they expect, and where those are.
+   * For each family of integrators: its members, the formats that they expect, and their URLs.
    *
    * `GET /api/v1/market/adapters`
    */
@@ -144,7 +144,7 @@ export abstract class Operations {
   /**
    * Price of each pair in dollars.
    *
-   * Each with where it comes from and how old it is; null where nothing says one.
+   * Each price with its source and age; null without a source.
    *
    * `GET /api/v1/market/price`
    */
@@ -188,7 +188,7 @@ export abstract class Operations {
   /**
    * The fee model and what was collected.
    *
-   * The rate as a number and in basis points, and what claims and pools came to.
+   * The rate as a number and in basis points, and the fees of claims and pools.
    *
    * `GET /api/v1/market/fees`
    */
@@ -243,7 +243,7 @@ export abstract class Operations {
   /**
    * Token list.
    *
-   * By Uniswap's published schema of token lists, with Solana's chain id; tokens without a mint are left out, and where none has one the list is empty, which that schema does not take. The version grows by its public rules: a token gone is a new major version, one come a minor one, any other change a patch; it and `timestamp` stay over restarts that change nothing. Our choice.
+   * By Uniswap's schema of token lists, with Solana's chain id. Tokens without a mint are left out; if none has one, the list is empty, which that schema does not allow. A removed token makes a new major version, an added one a minor version, any other change a patch; version and `timestamp` survive restarts. Our choice.
    *
    * `GET /api/v1/market/tokenlist`
    */
@@ -298,7 +298,7 @@ export abstract class Operations {
   /**
    * What listing forms ask for, by family.
    *
-   * For each family: who is meant, and the facts that their forms ask for.
+   * For each family: its members, and the facts that their forms ask for.
    *
    * `GET /api/v1/market/submission-packs`
    */
@@ -309,7 +309,7 @@ export abstract class Operations {
   /**
    * What providers poll, by family.
    *
-   * For each family: who is meant, and the URLs that they read.
+   * For each family: its members, and the URLs that they read.
    *
    * `GET /api/v1/market/provider-packs`
    */
@@ -375,7 +375,7 @@ export abstract class Operations {
   /**
    * Price of the canonical pair.
    *
-   * A small form of `price`; null where nothing says one.
+   * A small form of `price`; null without a source.
    *
    * `GET /api/v1/market/lite/latest-price`
    */
@@ -406,7 +406,7 @@ export abstract class Operations {
   }
 
   /**
-   * The fee and what it came to.
+   * The fee and the fees collected.
    *
    * A small form of `fees`.
    *
@@ -463,7 +463,7 @@ export abstract class Operations {
   /**
    * One pool.
    *
-   * What `pools` has of it. An address that is no pool of ours is 404 `UNKNOWN_POOL`.
+   * The pool's entry in `pools`. An unknown address is 404 `UNKNOWN_POOL`.
    *
    * `GET /api/v1/market/pools/{pool_address}`
    */
@@ -574,7 +574,7 @@ export abstract class Operations {
   /**
    * DEX Screener: events.
    *
-   * In the public format that the aggregator asks of exchanges. Adapters have a rate limit of their own. Who traded is not told. At most 1,000 events.
+   * In the public format that the aggregator asks of exchanges. Adapters have a rate limit of their own. The traders are not named. At most 1,000 events.
    *
    * `GET /api/v1/market/adapters/dexscreener/events`
    */
@@ -599,7 +599,7 @@ export abstract class Operations {
   /**
    * The currently sellable ticket.
    *
-   * The oldest open ticket with capacity for the smallest fill, by priority and then by age; `ticket` is null where there is none.
+   * The open ticket with capacity for the smallest fill that is first by priority, then by age; `ticket` is null if there is none.
    *
    * `GET /api/v1/rfq/current-sellable-ticket`
    */
@@ -676,7 +676,7 @@ export abstract class Operations {
   /**
    * Robot manifest.
    *
-   * The rule of truth, the surfaces in their order and the steps of a claim, for a program that has read nothing else.
+   * The truth rule, the surfaces in their order and the steps of a claim, for programs.
    *
    * `GET /api/v1/rfq/robot-manifest`
    */
@@ -720,7 +720,7 @@ export abstract class Operations {
   /**
    * Offers with a three-layer qualification.
    *
-   * Each offer with what guarantees it, what the operator declares, and that nobody has verified the amount independently: `montant_verifie_independamment` is false.
+   * Each offer with what guarantees it, what the operator declares, and `montant_verifie_independamment`: false, because nobody has verified the amount independently.
    *
    * `GET /api/v1/exchange/board`
    */
@@ -753,7 +753,7 @@ export abstract class Operations {
   /**
    * A nonce to sign, or a token for a signed one.
    *
-   * `pubkey` alone: a nonce. With `nonce` and `signature`: a token. A nonce is used up by its first presentation, whatever comes of it. A proof that fails does not use up the hour in which an address gets one token. An Idempotency-Key has no effect here: a token is told once.
+   * `pubkey` alone: a nonce. With `nonce` and `signature`: a token. A nonce is valid for one attempt. A failed proof does not use up the hour in which an address gets one token. An Idempotency-Key has no effect here: a token is returned once.
    *
    * `POST /api/v1/dvp/handshake`
    */
@@ -767,7 +767,7 @@ export abstract class Operations {
   /**
    * Reserve a piece of a tranche and get both legs, unsigned.
    *
-   * Never signs. A key is each taker's own. While the settlement chain is not reached, what is right is answered 503 `CHAIN_UNAVAILABLE`, and nothing is reserved. The bearer is looked at before the body, and the limit before both.
+   * Never signs. Idempotency keys belong to the taker. While the settlement chain cannot be reached, a valid request is answered 503 `CHAIN_UNAVAILABLE`, and nothing is reserved. The limit is checked first, then the token, then the body.
    *
    * `POST /api/v1/dvp/build`
    */
@@ -778,7 +778,7 @@ export abstract class Operations {
   /**
    * Have the desk co-sign and broadcast a build that its taker has signed.
    *
-   * Idempotent without a key: a build is signed once, for ever, and the same submission again is told what has become of it. So of a key only the body that it came with is remembered; another body is 409. Nothing is signed or broadcast without the taker's ed25519 signature over exactly the stored bytes.
+   * Idempotent without a key: a build is signed once, for ever, and the same submission returns its present state. A key remembers only its body; another body is 409. Nothing is signed or broadcast without the taker's ed25519 signature over exactly the stored bytes.
    *
    * `POST /api/v1/dvp/submit`
    */
@@ -789,7 +789,7 @@ export abstract class Operations {
   /**
    * Where a build stands.
    *
-   * Our choice. Like a claim, a build is no secret, and takes no token.
+   * Our choice. Like a claim, a build is no secret and needs no token.
    *
    * `GET /api/v1/dvp/builds/{build_id}`
    */
@@ -822,7 +822,7 @@ export abstract class Operations {
   /**
    * Reserve a piece of a tranche and get the payment to sign (native, preferred).
    *
-   * While the settlement chain is not reached, what is right is answered 503 `CHAIN_UNAVAILABLE`, and nothing is reserved.
+   * While the settlement chain cannot be reached, a valid request is answered 503 `CHAIN_UNAVAILABLE`, and nothing is reserved.
    *
    * `POST /rfq-native/modular-claim-take`
    */
@@ -833,7 +833,7 @@ export abstract class Operations {
   /**
    * Public alias of the modular claim.
    *
-   * While the settlement chain is not reached, what is right is answered 503 `CHAIN_UNAVAILABLE`, and nothing is reserved.
+   * While the settlement chain cannot be reached, a valid request is answered 503 `CHAIN_UNAVAILABLE`, and nothing is reserved.
    *
    * `POST /api/v1/rfq/modular-claim-take`
    */
@@ -844,7 +844,7 @@ export abstract class Operations {
   /**
    * Reserve a piece of a tranche and get both legs in one transaction (native, preferred).
    *
-   * While the settlement chain is not reached, what is right is answered 503 `CHAIN_UNAVAILABLE`, and nothing is reserved. Sign the transaction and send it where `submit` says.
+   * While the settlement chain cannot be reached, a valid request is answered 503 `CHAIN_UNAVAILABLE`, and nothing is reserved. Sign the transaction and send it where `submit` says.
    *
    * `POST /rfq-native/atomic-claim-ticket`
    */
@@ -858,7 +858,7 @@ export abstract class Operations {
   /**
    * Public alias of the atomic claim.
    *
-   * While the settlement chain is not reached, what is right is answered 503 `CHAIN_UNAVAILABLE`, and nothing is reserved. Sign the transaction and send it where `submit` says.
+   * While the settlement chain cannot be reached, a valid request is answered 503 `CHAIN_UNAVAILABLE`, and nothing is reserved. Sign the transaction and send it where `submit` says.
    *
    * `POST /api/v1/rfq/atomic-claim-ticket`
    */
@@ -869,7 +869,7 @@ export abstract class Operations {
   /**
    * Verify the finalized payment of a claim (native, primary).
    *
-   * Of the body's members three are enforced; the others, where they are sent, must agree. While the settlement chain is not reached, what is right is answered 503 `CHAIN_UNAVAILABLE`, and the payment is not looked at.
+   * Three members are required; the others must agree if they are sent. While the settlement chain cannot be reached, a valid request is answered 503 `CHAIN_UNAVAILABLE`, and the payment is not examined.
    *
    * `POST /rfq-native/settlement/verify-payment`
    */
@@ -883,7 +883,7 @@ export abstract class Operations {
   /**
    * Public alias of the primary submission.
    *
-   * Of the body's members three are enforced; the others, where they are sent, must agree. While the settlement chain is not reached, what is right is answered 503 `CHAIN_UNAVAILABLE`, and the payment is not looked at.
+   * Three members are required; the others must agree if they are sent. While the settlement chain cannot be reached, a valid request is answered 503 `CHAIN_UNAVAILABLE`, and the payment is not examined.
    *
    * `POST /api/v1/rfq/native/settlement/verify-payment`
    */
@@ -897,7 +897,7 @@ export abstract class Operations {
   /**
    * Fallback submission on the registry backend.
    *
-   * Of the body's members three are enforced; the others, where they are sent, must agree. While the settlement chain is not reached, what is right is answered 503 `CHAIN_UNAVAILABLE`, and the payment is not looked at.
+   * Three members are required; the others must agree if they are sent. While the settlement chain cannot be reached, a valid request is answered 503 `CHAIN_UNAVAILABLE`, and the payment is not examined.
    *
    * `POST /api/v1/rfq/settlement/verify-payment`
    */
@@ -1228,7 +1228,7 @@ export abstract class Operations {
   }
 
   /**
-   * The fee and what it came to.
+   * The fee and the fees collected.
    *
    * The same document as /api/v1/market/lite/latest-fees.
    *

@@ -87,7 +87,7 @@ export interface Problem {
   /** One sentence for a person. */
   error: string;
   /**
-   * Machine word that says more. There may be more of them one day; those now are:
+   * Machine word that says more. More may be added; these exist now:
    *
    * | code | reasons |
    * |---|---|
@@ -685,14 +685,14 @@ export interface DeskStatus {
     claim_ttl_s: number;
     pairs: Array<{
       pair: PairSymbol;
-      /** The reference is the operator's word, or the middle of our own book. */
+      /** The reference is the operator's price, or the middle of our own book. */
       source: 'book' | 'operator';
       /** The pair that turns the book's quote asset into dollars; null: it is a dollar. */
       via: PairSymbol | null;
       corridor_bps: Bps;
       /** 0: any age. */
       max_age_s: number;
-      /** What the operator has said last; the corridor lies around it. */
+      /** The operator's last price; the corridor lies around it. */
       anchor_price_usd: Decimal | null;
       anchored_at: Timestamp | null;
       min_reference_usd: Decimal | null;
@@ -896,9 +896,9 @@ export interface WebSocketHealth {
   streams: number;
   /** WebSockets that have agreed on compression. */
   compressed: number;
-  /** So many may there be. */
+  /** Maximum in all. */
   max_connections: number;
-  /** So many of one address. */
+  /** Maximum per address. */
   connections_per_ip: number;
   /** Of a channel and a symbol, over all connections. */
   subscriptions: number;
@@ -954,7 +954,7 @@ export type Transaction = string;
 
 export interface Token {
   ok: true;
-  /** Goes after `Authorization: Bearer `. It is told once, and kept as a hash. */
+  /** Goes after `Authorization: Bearer `. It is returned once, and stored as a hash. */
   access_token: string;
   token_type: 'Bearer';
   /** Seconds. */
