@@ -94,9 +94,8 @@ class Depth(DepthMethods, Model):
     asks: list[Level]
     #: Where the book comes from.
     source: str
-    #: Of a mirrored book: the slot that it is of. The last book that was read stays, however old: its slot stands
-    #: still then, while `ts` is of the last change of anything here. `oracle/heartbeat` tells its age, and
-    #: `degradation_state` of `status` why.
+    #: The slot of a mirrored book. The last book stays, however old: its slot then stands still, while `ts` is the
+    #: last change of anything here. `oracle/heartbeat` has its age, and `degradation_state` of `status` the reason.
     slot: Optional[int]
 
 
@@ -297,9 +296,9 @@ class TokensToken(Model):
     """See the service's specification: ``TokensToken``."""
 
     symbol: str
-    #: null: native SOL, or not told to the desk.
+    #: null: native SOL, or not known to the desk.
     mint: Optional[str]
-    #: null: not told to the desk.
+    #: null: not known to the desk.
     decimals: Optional[int]
     #: The last of roles.
     role: str
@@ -1452,7 +1451,7 @@ class OraclePair(Model):
     ts: Optional[datetime]
     price: Optional[Decimal]
     price_source: str
-    #: One base unit in dollars, as /api/v1/market/price tells it in its 10 s cycle. Our choice.
+    #: One base unit in dollars, as /api/v1/market/price has it in its 10 s cycle. Our choice.
     price_usd: Optional[Decimal]
     price_usd_source: str
     last: Optional[Decimal]
@@ -1460,8 +1459,8 @@ class OraclePair(Model):
     spread: Optional[Decimal]
     last_trade_ts: Optional[datetime]
     #: Whole seconds since the pair's market data last changed (`ts`); of a mirrored pair, since it was last read
-    #: from the chain, and null where it has not been since the start. A quiet market grows old; that the service
-    #: follows it is told by the answer's own `ts`.
+    #: from the chain, or null if it was not read since the start. A quiet market grows old; the answer's own `ts`
+    #: shows that the service still follows it.
     data_freshness_seconds: Optional[int]
     degradation_state: OraclePairDegradationState
 

@@ -1252,7 +1252,7 @@ export abstract class Operations {
   /**
    * Discovery: everything that is served.
    *
-   * Who operates the service, and links to everything that is served.
+   * The operator of the service, and links to everything that is served.
    *
    * `GET /.well-known/svc-discovery.json`
    */
@@ -1263,7 +1263,7 @@ export abstract class Operations {
   /**
    * Discovery: where trades execute.
    *
-   * Who operates the service, and links to where trades execute.
+   * The operator of the service, and links to where trades execute.
    *
    * `GET /.well-known/svc-program.json`
    */
@@ -1274,7 +1274,7 @@ export abstract class Operations {
   /**
    * Discovery: tokens and pairs.
    *
-   * Who operates the service, and links to tokens and pairs.
+   * The operator of the service, and links to tokens and pairs.
    *
    * `GET /.well-known/svc-ecosystem.json`
    */
@@ -1285,7 +1285,7 @@ export abstract class Operations {
   /**
    * Discovery: what wallets show.
    *
-   * Who operates the service, and links to what wallets show.
+   * The operator of the service, and links to what wallets show.
    *
    * `GET /.well-known/svc-wallets.json`
    */
@@ -1296,7 +1296,7 @@ export abstract class Operations {
   /**
    * Discovery: what integrators need.
    *
-   * Who operates the service, and links to what integrators need.
+   * The operator of the service, and links to what integrators need.
    *
    * `GET /.well-known/svc-integrators.json`
    */
@@ -1307,7 +1307,7 @@ export abstract class Operations {
   /**
    * Discovery: this service.
    *
-   * Who operates the service, and links to where one begins.
+   * The operator of the service, and links to where one begins.
    *
    * `GET /.well-known/svc.json`
    */

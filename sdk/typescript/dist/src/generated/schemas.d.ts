@@ -169,7 +169,7 @@ export interface Depth {
     asks: Array<[Decimal, Decimal]>;
     /** Where the book comes from. */
     source: 'matched' | 'mirrored';
-    /** Of a mirrored book: the slot that it is of. The last book that was read stays, however old: its slot stands still then, while `ts` is of the last change of anything here. `oracle/heartbeat` tells its age, and `degradation_state` of `status` why. */
+    /** The slot of a mirrored book. The last book stays, however old: its slot then stands still, while `ts` is the last change of anything here. `oracle/heartbeat` has its age, and `degradation_state` of `status` the reason. */
     slot: number | null;
 }
 export interface Trade {
@@ -308,9 +308,9 @@ export interface Tokens {
     ok: true;
     tokens: Array<{
         symbol: string;
-        /** null: native SOL, or not told to the desk. */
+        /** null: native SOL, or not known to the desk. */
         mint: Address | null;
-        /** null: not told to the desk. */
+        /** null: not known to the desk. */
         decimals: number | null;
         /** The last of roles. */
         role: 'base' | 'quote' | 'settlement';
@@ -1151,14 +1151,14 @@ export interface OraclePair {
     ts: Timestamp | null;
     price: Decimal | null;
     price_source: 'last_trade' | 'book_mid' | 'none';
-    /** One base unit in dollars, as /api/v1/market/price tells it in its 10 s cycle. Our choice. */
+    /** One base unit in dollars, as /api/v1/market/price has it in its 10 s cycle. Our choice. */
     price_usd: Decimal | null;
     price_usd_source: 'matched_book' | 'operator_anchor' | 'onchain_book' | 'verified_vault_snapshot' | 'unavailable';
     last: Decimal | null;
     mid: Decimal | null;
     spread: Decimal | null;
     last_trade_ts: Timestamp | null;
-    /** Whole seconds since the pair's market data last changed (`ts`); of a mirrored pair, since it was last read from the chain, and null where it has not been since the start. A quiet market grows old; that the service follows it is told by the answer's own `ts`. */
+    /** Whole seconds since the pair's market data last changed (`ts`); of a mirrored pair, since it was last read from the chain, or null if it was not read since the start. A quiet market grows old; the answer's own `ts` shows that the service still follows it. */
     data_freshness_seconds: number | null;
     degradation_state: {
         degraded: boolean;
