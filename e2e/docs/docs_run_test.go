@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"blockdesk/e2e/programtest"
+	"blockdesk/internal/await"
 	"blockdesk/internal/runtest"
 )
 
@@ -33,6 +34,7 @@ type terminal struct {
 	out    *bufio.Reader
 	mark   int
 	left   []*exec.Cmd // that go on until the terminal is closed
+	slept  bool        // the last line was a sleep
 }
 
 // start starts the shell.
@@ -172,12 +174,34 @@ type expectation struct {
 const lineTime = runtest.HangTimeout
 
 // silent are programs that print nothing when all is well.
-var silent = regexp.MustCompile(`^(cd|export|sleep|mkdir|mv|cp|rm|chmod|chown|ln|install|test|kill|unset|set|umask)\b`)
+var silent = regexp.MustCompile(`^(cd|export|mkdir|mv|cp|rm|chmod|chown|ln|install|test|kill|unset|set|umask)\b`)
 
 // follow types a line and judges what comes of it by the first expectation that
 // fits, or else by the common rules: it ends well and prints something, and what a
-// service answers in JSON is no error.
+// service answers in JSON is no error. A sleep is not typed: the line after it is typed
+// again until it prints what it should, however long that takes here.
 func (t *terminal) follow(p printedLine, expected []expectation) error {
+	slept := t.slept
+	if t.slept = strings.HasPrefix(p.text, "sleep "); t.slept {
+		return nil
+	}
+	err := t.followOnce(p, expected)
+	if err == nil || !slept {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), lineTime)
+	defer cancel()
+	return errors.Join(await.Poll(ctx, p.text, func() bool {
+		if _, _, hangs := t.run("sleep 1"); hangs != nil { // a client address has a rate limit
+			err = hangs
+			return true
+		}
+		err = t.followOnce(p, expected)
+		return err == nil
+	}), err)
+}
+
+func (t *terminal) followOnce(p printedLine, expected []expectation) error {
 	e := expectation{prints: `\S`}
 	if silent.MatchString(p.text) {
 		e.prints = ""

@@ -50,7 +50,6 @@ var readmePrints = []expectation{
 	{in: "fix sessions", prints: `GUEST`},
 	{in: "money list", prints: `nothing needs a person`},
 	{in: "ticket list", prints: `T1-1`},
-	{in: "sleep "},
 	{in: "journal dump", prints: `(?m)^(.*\n){3}`},
 }
 
