@@ -16,8 +16,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"blockdesk/bench"
-	clusterbench "blockdesk/bench/cluster"
 	"blockdesk/bench/clients"
+	clusterbench "blockdesk/bench/cluster"
 	"blockdesk/bench/echo"
 	enginebench "blockdesk/bench/engine"
 	"blockdesk/bench/fix"

@@ -10,7 +10,7 @@ import (
 	"blockdesk/service/program"
 )
 
-// groupAdmin is the group for the operators of a node: admin.Cluster.
+// groupAdmin implements admin.Cluster.
 type groupAdmin struct{ node *Node }
 
 // Status implements admin.Cluster.
@@ -39,7 +39,8 @@ func (d groupAdmin) Status() admin.ClusterStatus {
 	return out
 }
 
-// roleWord is what people call a role: a follower is a process that reads from NATS.
+// roleWord returns the word for a role. A raft follower is a standby here: a follower is
+// a process that reads from NATS.
 func roleWord(r quorum.Role) string {
 	if r == quorum.Follower {
 		return "standby"
@@ -47,7 +48,7 @@ func roleWord(r quorum.Role) string {
 	return r.String()
 }
 
-// member adds to a member what the configuration says of it.
+// member returns a member with its admin address, if the configuration has it.
 func (m *Node) member(of quorum.Member) admin.ClusterMember {
 	out := admin.ClusterMember{ID: of.ID, Address: of.Address, Voter: of.Voter}
 	if p := m.cfg.Peer(of.ID); p != nil {
@@ -56,8 +57,8 @@ func (m *Node) member(of quorum.Member) admin.ClusterMember {
 	return out
 }
 
-// Add implements admin.Cluster. A member is not moved to another address:
-// it is removed first. A voter stays one.
+// Add implements admin.Cluster. A member must be removed before it is added at another
+// address. A voter stays a voter.
 func (d groupAdmin) Add(id, address string, voter bool) error {
 	n := d.node.node
 	for _, m := range n.Status().Members {
@@ -99,15 +100,15 @@ func (d groupAdmin) Transfer() error {
 	return clusterError(d.node.node.Transfer())
 }
 
-// leads refuses what only the leader can answer for.
+// leads returns an error unless this node leads.
 func (d groupAdmin) leads() error {
 	if s := d.node.node.Status(); s.Role != quorum.Leader {
-		return fmt.Errorf("%w: %s does", admin.ErrClusterLeader, s.Leader.ID)
+		return fmt.Errorf("%w: %s leads", admin.ErrClusterLeader, s.Leader.ID)
 	}
 	return nil
 }
 
-// clusterError puts the refusals of the quorum into the errors of the gateway.
+// clusterError translates errors of the quorum into those of the admin address.
 func clusterError(err error) error {
 	switch {
 	case errors.Is(err, quorum.ErrDeposed), errors.Is(err, quorum.ErrStopped):

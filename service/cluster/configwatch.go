@@ -16,29 +16,28 @@ import (
 	"blockdesk/service/operator"
 )
 
-// configEvery is the time between two looks at how the other nodes are configured.
+// configEvery is the time between two comparisons with the other nodes.
 const configEvery = 2 * time.Second
 
-// configWatch tells which nodes of the group are configured differently from this
-// one, so that it is known before one of them comes to lead and brings the group's
-// state to its own configuration. It asks them what `cluster status` asks.
+// configWatch compares the configurations of the group's nodes, because each new leader
+// applies its own to the group's state. It requests the same pages as `cluster status`.
 type configWatch struct {
 	cfg   *config.Config
 	log   *slog.Logger
 	seeds []string // admin addresses of peers
 
-	tried service.FileStamp // of the participants file that was read last; zero: none was
+	tried service.FileStamp // of the participants file that was read last
 
 	mu  sync.Mutex
 	own config.Fingerprint
-	// apart has the parts in which a node differs, by its ID. One that does not answer
-	// stays as it was: it will be so when it is back. It is replaced, never changed.
-	apart map[string][]string
+	// differs has the parts in which a node differs, by its ID; those of a node that does
+	// not answer stay. The map is replaced, never changed.
+	differs map[string][]string
 }
 
-// newConfigWatch begins with the participants that are in force.
+// newConfigWatch begins with the participants in force.
 func newConfigWatch(cfg *config.Config, participants []participants.Participant, log *slog.Logger) *configWatch {
-	w := &configWatch{cfg: cfg, log: log, own: config.FingerprintOf(cfg, participants), apart: map[string][]string{}}
+	w := &configWatch{cfg: cfg, log: log, own: config.FingerprintOf(cfg, participants), differs: map[string][]string{}}
 	for i := range cfg.Peers {
 		if p := &cfg.Peers[i]; p.Admin != "" {
 			w.seeds = append(w.seeds, strings.TrimRight(p.Admin, "/"))
@@ -47,25 +46,25 @@ func newConfigWatch(cfg *config.Config, participants []participants.Participant,
 	return w
 }
 
-// Run looks until ctx ends.
+// Run compares until ctx ends.
 func (w *configWatch) Run(ctx context.Context) error {
 	if len(w.seeds) == 0 {
-		<-ctx.Done() // nobody can be asked
+		<-ctx.Done() // no peer has an admin address
 		return nil
 	}
-	repeat.Every(ctx, configEvery, w.look)
+	repeat.Every(ctx, configEvery, w.compare)
 	return nil
 }
 
-// look asks the nodes once.
-func (w *configWatch) look(ctx context.Context) {
+// compare requests the configurations of the nodes once.
+func (w *configWatch) compare(ctx context.Context) {
 	w.readParticipants()
 	v, err := operator.ReadGroup(ctx, w.seeds)
 	if err != nil {
-		return // nobody answers, which others tell
+		return // no node answers, which other checks report
 	}
 	before, own := w.differing(), w.fingerprint()
-	apart := map[string][]string{}
+	differs := map[string][]string{}
 	for i := range v.Nodes {
 		n := &v.Nodes[i]
 		var parts []string
@@ -77,24 +76,24 @@ func (w *configWatch) look(ctx context.Context) {
 			parts = config.DifferentParts(own.Parts, n.Status.ConfigParts)
 		}
 		if len(parts) > 0 {
-			apart[n.ID] = parts
+			differs[n.ID] = parts
 		}
 	}
 	w.mu.Lock()
-	w.apart = apart
+	w.differs = differs
 	w.mu.Unlock()
-	switch same := maps.EqualFunc(before, apart, slices.Equal); {
+	switch same := maps.EqualFunc(before, differs, slices.Equal); {
 	case same:
-	case len(apart) > 0:
-		w.log.Warn("nodes of the group are configured differently from this one: whichever comes to lead brings the group's state to its own configuration",
-			"nodes", operator.DifferencesText(apart))
+	case len(differs) > 0:
+		w.log.Warn("nodes of the group are configured differently: each new leader applies its own configuration",
+			"nodes", operator.DifferencesText(differs))
 	default:
-		w.log.Info("the nodes of the group are configured alike")
+		w.log.Info("all nodes of the group have the same configuration")
 	}
 }
 
-// readParticipants brings the fingerprint up to the participants file where that has
-// changed. One that is refused changes nothing: the list of before is in force.
+// readParticipants updates the fingerprint if the participants file has changed. A refused
+// file changes nothing.
 func (w *configWatch) readParticipants() {
 	now := service.ParticipantsFileStamp(&w.cfg.FIX)
 	if now == w.tried {
@@ -103,7 +102,7 @@ func (w *configWatch) readParticipants() {
 	w.tried = now
 	list, err := service.LoadParticipants(w.cfg)
 	if err != nil {
-		return // who leads says so
+		return // the leader reports it
 	}
 	own := config.FingerprintOf(w.cfg, list)
 	w.mu.Lock()
@@ -111,17 +110,17 @@ func (w *configWatch) readParticipants() {
 	w.mu.Unlock()
 }
 
-// fingerprint is this node's. Any goroutine.
+// fingerprint returns that of this node. Safe for concurrent use.
 func (w *configWatch) fingerprint() config.Fingerprint {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.own
 }
 
-// differing are the nodes that are configured differently, as this one has heard
-// last, with the parts in which they are; not to be changed. Any goroutine.
+// differing returns the nodes that are configured differently, with the parts that differ.
+// Do not change the map. Safe for concurrent use.
 func (w *configWatch) differing() map[string][]string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return w.apart
+	return w.differs
 }

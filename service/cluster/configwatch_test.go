@@ -68,7 +68,7 @@ func TestConfigWatch(t *testing.T) {
 		{func() { left = "" }, "b (risk)", 4},
 	} {
 		step.change()
-		w.look(t.Context())
+		w.compare(t.Context())
 		if got := operator.DifferencesText(w.differing()); got != step.apart || strings.Count(log.String(), "\n") != step.lines {
 			t.Errorf("step %d: %q, want %q; said:\n%s", i, got, step.apart, &log)
 		}

@@ -1,4 +1,6 @@
-// Package cluster is a node of a group: standby, leader, and the change between them.
+// Package cluster runs a node of a raft group. While the node leads it runs the service of
+// its term; while another node leads a standby holds the addresses and redirects clients
+// to the leader. The raft node runs all the time and outlives every service.
 package cluster
 
 import (
@@ -25,10 +27,10 @@ import (
 	"blockdesk/service/task"
 )
 
-// handOver is how long a node that is to stop waits for another one to lead.
-const handOver = 2 * time.Second
+// transferTimeout is how long a stopping leader waits for another node to lead.
+const transferTimeout = 2 * time.Second
 
-// Options are what a node is opened with.
+// Options of a node.
 type Options struct {
 	Config *config.Config
 	Log    *slog.Logger
@@ -39,9 +41,7 @@ type Options struct {
 	Disk func(*quorum.Options)
 }
 
-// Node is a process of a group. It takes part in the quorum for as long as it runs.
-// While it leads it runs the service of its term; while another node leads, a standby
-// sends clients there. Open, Run once, Close.
+// Node is a process of a group: Open, Run once, Close.
 type Node struct {
 	cfg   *config.Config
 	log   *slog.Logger
@@ -50,20 +50,20 @@ type Node struct {
 	node    *quorum.Node
 	pool    standby.Pool
 	program program.Program
-	spares  session.Pool                    // FIX sessions of later services
-	early   *session.Prepared               // FIX sessions of the next service
+	spares  session.Pool                    // FIX sessions for later services
+	early   *session.Prepared               // FIX sessions for the next service
 	service atomic.Pointer[service.Service] // of this node's term; nil: it does not lead
 	config  *configWatch
 
 	operators []admin.Operator // who may change the group
-	// participants is the last list that was taken: a file that is refused now must
-	// not end one leader after the other.
+	// participants were in force last: a refused file must not end one leader after the
+	// other.
 	participants []participants.Participant
 	started      time.Time
 }
 
-// Open joins the quorum, binds the addresses, and has the configuration name what they
-// are. Nothing is served yet. After an error nothing is open.
+// Open joins the group and binds the addresses; it sets the configuration to the bound
+// addresses. Nothing is served yet. After an error nothing is open.
 func Open(o Options) (*Node, error) {
 	m := &Node{cfg: o.Config, log: o.Log, clock: o.Clock, participants: o.Inputs.Participants, started: time.Now()}
 	if err := m.open(o.Disk); err != nil {
@@ -98,10 +98,10 @@ func (m *Node) open(disk func(*quorum.Options)) error {
 	return m.pool.BindAll(&m.cfg.Listen)
 }
 
-// Addr returns where the other nodes find this one.
+// Addr returns the address for the other nodes.
 func (m *Node) Addr() string { return m.node.Addr() }
 
-// Close leaves the quorum and unbinds the addresses. After Run has returned, or
+// Close stops the raft node and unbinds the addresses. Call it after Run has returned, or
 // without Run.
 func (m *Node) Close() error {
 	err := m.pool.Close()
@@ -111,10 +111,9 @@ func (m *Node) Close() error {
 	return err
 }
 
-// Run takes part in the group until ctx ends, and returns why it ended; nil if ctx has
-// asked for it.
+// Run takes part in the group until ctx ends, and returns nil then, or until it fails.
 func (m *Node) Run(ctx context.Context) error {
-	// The node outlives the service, which needs it until its end.
+	// The raft node outlives the service, which needs it until its end.
 	nodeCtx, stopNode := context.WithCancel(context.WithoutCancel(ctx))
 	defer stopNode()
 	group, ctx := errgroup.WithContext(ctx)
@@ -123,7 +122,7 @@ func (m *Node) Run(ctx context.Context) error {
 	group.Go(func() error { return m.config.Run(ctx) })
 	group.Go(func() error {
 		defer stopNode()
-		return m.turns(ctx)
+		return m.alternate(ctx)
 	})
 	err := group.Wait()
 	m.spares.Close()
@@ -133,7 +132,7 @@ func (m *Node) Run(ctx context.Context) error {
 	return err
 }
 
-// stats are the engine's; zero while this node does not lead.
+// stats returns the stats of the engine; zero while this node does not lead.
 func (m *Node) stats() engine.Stats {
 	if s := m.service.Load(); s != nil {
 		return s.Stats()
@@ -141,17 +140,17 @@ func (m *Node) stats() engine.Stats {
 	return engine.Stats{}
 }
 
-// turns is standby and service by turns, until ctx ends.
-func (m *Node) turns(ctx context.Context) error {
+// alternate is standby and leader in turn, until ctx ends.
+func (m *Node) alternate(ctx context.Context) error {
 	for {
-		if err := m.turn(ctx); err != nil || ctx.Err() != nil {
+		if err := m.standbyThenLead(ctx); err != nil || ctx.Err() != nil {
 			return err
 		}
 	}
 }
 
-func (m *Node) turn(ctx context.Context) (err error) {
-	if m.early, err = m.earlySessions(); err != nil {
+func (m *Node) standbyThenLead(ctx context.Context) (err error) {
+	if m.early, err = m.prepareSessions(); err != nil {
 		return err
 	}
 	defer m.early.Close()
@@ -162,8 +161,8 @@ func (m *Node) turn(ctx context.Context) (err error) {
 	return m.lead(ctx, term)
 }
 
-// earlySessions makes the FIX sessions of the next service ahead.
-func (m *Node) earlySessions() (*session.Prepared, error) {
+// prepareSessions makes the FIX sessions of the next service.
+func (m *Node) prepareSessions() (*session.Prepared, error) {
 	participants, err := service.LoadParticipantsOr(m.cfg, m.participants, m.log)
 	if err != nil {
 		return nil, err
@@ -173,7 +172,7 @@ func (m *Node) earlySessions() (*session.Prepared, error) {
 	})
 }
 
-// follow has the standby hold the addresses until this node leads.
+// follow runs the standby until this node leads.
 func (m *Node) follow(ctx context.Context) (term *quorum.Term, err error) {
 	o := standby.Options{Config: m.cfg, Log: m.log, Pool: &m.pool, Leader: m.leader, Admin: m.standbyAdmin()}
 	err = standby.Serve(ctx, o, func(ctx context.Context) error {
@@ -183,9 +182,8 @@ func (m *Node) follow(ctx context.Context) (term *quorum.Term, err error) {
 	return term, err
 }
 
-// leader returns the current leader as far as this node knows; zero if that is this
-// node, because clients that its standby or an ending service sent here would come
-// back before it serves.
+// leader returns the leader that this node knows; zero if it is this node, because clients
+// that its standby or an ending service redirected here would return before it serves.
 func (m *Node) leader() leadership.Leader {
 	id := m.node.Leader().ID
 	if id == m.cfg.Cluster.ID {
@@ -194,7 +192,7 @@ func (m *Node) leader() leadership.Leader {
 	return service.LeaderOf(m.cfg, id)
 }
 
-// standbyAdmin is the admin address of a node that does not lead.
+// standbyAdmin returns the options of the admin address of a standby.
 func (m *Node) standbyAdmin() admin.Options {
 	return admin.Options{
 		Addr: m.cfg.Listen.Admin, Listen: m.pool.Listen, Logger: m.log,
@@ -206,15 +204,15 @@ func (m *Node) standbyAdmin() admin.Options {
 				if id := m.node.Leader().ID; id != "" {
 					return fmt.Errorf("%s leads", id)
 				}
-				return errors.New("nobody leads, as far as this node knows")
+				return errors.New("this node knows no leader")
 			}},
 		},
 		Collectors: m.standbyCollectors(),
 	}
 }
 
-// lead runs the service on a term, until that ends or ctx does. An error means
-// that this node cannot serve, whoever leads then.
+// lead runs the service of a term until the term or ctx ends. An error means that this
+// node cannot serve.
 func (m *Node) lead(ctx context.Context, term *quorum.Term) error {
 	began := time.Now()
 	serving, stop := context.WithCancel(context.WithoutCancel(ctx))
@@ -223,28 +221,28 @@ func (m *Node) lead(ctx context.Context, term *quorum.Term) error {
 		select {
 		case <-term.Done():
 		case <-serving.Done():
-		case <-ctx.Done(): // the others should go on at once
+		case <-ctx.Done(): // so that another node leads at once
 			m.handOver(term)
 		}
 		stop()
 		return nil
 	})
-	err := m.stand(serving, term, began)
+	err := m.serve(serving, term, began)
 	stop()
 	err = errors.Join(err, watch.Wait())
 	switch over := term.Err(); {
-	case over != nil: // and with it whatever the service failed of
-		m.log.Info("the term is over", "term", term.Number, "leader", m.node.Leader().ID, "reason", over, "error", err)
+	case over != nil: // which explains the error of the service
+		m.log.Info("term ended", "term", term.Number, "leader", m.node.Leader().ID, "reason", over, "error", err)
 		err = nil
 	case err != nil:
-		m.log.Error("this node leads and cannot serve", "error", err)
+		m.log.Error("leader cannot serve: transferring the leadership", "error", err)
 		err = errors.Join(err, m.node.Transfer())
 	}
 	return err
 }
 
-// stand builds the service on a term and runs it until ctx ends.
-func (m *Node) stand(ctx context.Context, term *quorum.Term, began time.Time) (err error) {
+// serve opens the service of a term and runs it until ctx ends.
+func (m *Node) serve(ctx context.Context, term *quorum.Term, began time.Time) (err error) {
 	in, err := service.ReadInputs(m.cfg, m.participants, m.log)
 	if err != nil {
 		return err
@@ -262,24 +260,24 @@ func (m *Node) stand(ctx context.Context, term *quorum.Term, began time.Time) (e
 		err = errors.Join(err, s.Close())
 	}()
 	m.service.Store(s)
-	s.DiskLow(term.Health().DiskLow) // the node reports changes only
+	s.DiskLow(term.Health().DiskLow) // later the raft node reports changes
 	m.log.Info("leads", "term", term.Number, "ready_ms", time.Since(began).Milliseconds())
 	return s.Run(ctx)
 }
 
-// handOver makes another node the leader, where one can be.
+// handOver transfers the leadership, and waits until another node leads.
 func (m *Node) handOver(term *quorum.Term) {
 	if err := m.node.Transfer(); err != nil {
-		m.log.Warn("no other node takes the lead", "error", err)
+		m.log.Warn("leadership not transferred", "error", err)
 		return
 	}
 	select {
 	case <-term.Done():
-	case <-time.After(handOver):
+	case <-time.After(transferTimeout):
 	}
 }
 
-// storage is a term as the storage of a service.
+// storage returns the storage of a term.
 func (m *Node) storage(term *quorum.Term) *service.Storage {
 	g := service.NewStorage(func(name string) service.Store { return term.Store(name) })
 	g.Journal, g.Term, g.Metrics, g.Cluster = termJournal{term}, term.Number, m.collectors(), groupAdmin{m}
@@ -288,9 +286,9 @@ func (m *Node) storage(term *quorum.Term) *service.Storage {
 	return g
 }
 
-// termJournal is a term as the journal of a service.
+// termJournal implements service.Journal.
 type termJournal struct{ *quorum.Term }
 
-// SetFloor does nothing: quorum.Options.TailEvents bounds how far the gateways of a new
-// leader may be behind.
+// SetFloor does nothing: quorum.Options.TailEvents bounds how far the stores of a new leader
+// may be behind.
 func (termJournal) SetFloor(func() uint64) {}

@@ -23,7 +23,7 @@ func TestEarlySessionsOfBefore(t *testing.T) {
 	m := &Node{cfg: &cfg, log: slog.New(slog.DiscardHandler)}
 	m.participants = []participants.Participant{{Name: "mm", Number: 1, CompIDs: []string{"MM"}, PasswordHash: hash, STP: book.STPCancelNewest}}
 	defer m.spares.Close()
-	early, err := m.earlySessions()
+	early, err := m.prepareSessions()
 	if err != nil {
 		t.Fatal(err)
 	}

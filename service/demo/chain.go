@@ -43,8 +43,8 @@ func ChainOptions(c *config.Config, dir string) sandbox.Options {
 	}
 }
 
-// FindSandbox returns the folder of the local chain's server, which it looks for from
-// the working folder and from the program's own; empty if it finds none.
+// FindSandbox returns the folder of the local chain's server, searched for from the working
+// folder and from the program's folder; empty if there is none.
 func FindSandbox() string {
 	var from []string
 	if dir, err := os.Getwd(); err == nil {
@@ -56,14 +56,12 @@ func FindSandbox() string {
 	return sandbox.Find(from...)
 }
 
-// StartChain starts the local chain of a demo that has no chain configured, and has
-// the configuration name it. It returns nil if there is nothing to start, or if the
-// chain cannot run, with the reason: the demo does without it then. The chain
-// outlives ctx: Stop ends it.
+// StartChain starts the local chain of a demo without a configured chain, and sets it in the
+// configuration. It returns nil if no chain is wanted, or, with the reason, if the chain
+// cannot run: the demo works without it. The chain outlives ctx: Stop ends it.
 //
-// A chain that ends by itself stays ended until the service is started again: it
-// would come back without what it had not saved, up to ten seconds of blocks that
-// the desk has seen finalized, and that is for a person to decide.
+// A chain that ends by itself is not started again: it would lose up to ten seconds of
+// blocks that the desk has seen finalized, and an operator must decide that.
 func StartChain(ctx context.Context, c *config.Config, log *slog.Logger) (node *sandbox.Node, unavailable string, err error) {
 	if !c.Demo || !c.RFQ.Enabled || c.Chain.RPCURLs != "" {
 		return nil, "", nil
@@ -77,7 +75,7 @@ func StartChain(ctx context.Context, c *config.Config, log *slog.Logger) (node *
 	}
 	if err != nil {
 		unavailable = reason(err)
-		log.Info("claims answer CHAIN_UNAVAILABLE", "reason", unavailable)
+		log.Info("no local chain: claims answer CHAIN_UNAVAILABLE", "reason", unavailable)
 		return nil, unavailable, nil
 	}
 	setup, err := sandbox.ReadSetup(dir)
@@ -106,13 +104,11 @@ func StartSandbox(ctx context.Context, o sandbox.Options) (*sandbox.Node, error)
 	return sandbox.Start(context.WithoutCancel(ctx), o)
 }
 
-// lastChainWithin is how long a chain may take to save its state after the
-// service that started it was killed.
-const lastChainWithin = 3 * time.Second
+// saveTimeout bounds how long a chain saves its state after its service was killed.
+const saveTimeout = 3 * time.Second
 
-// awaitLastChain waits until the last chain of a folder has ended, which it does when
-// it has saved its state. A new chain would begin from an older state, and both would
-// write it.
+// awaitLastChain waits until the last chain of a folder has saved its state and ended.
+// Otherwise a new chain would begin from an older state, and both would write it.
 func awaitLastChain(ctx context.Context, dir string) error {
 	setup, err := sandbox.ReadSetup(dir)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -122,9 +118,9 @@ func awaitLastChain(ctx context.Context, dir string) error {
 	}
 	client := &http.Client{Timeout: time.Second}
 	defer client.CloseIdleConnections()
-	for deadline := time.Now().Add(lastChainWithin); isChain(ctx, client, setup.RPCURL, setup.GenesisHash); {
+	for deadline := time.Now().Add(saveTimeout); isChain(ctx, client, setup.RPCURL, setup.GenesisHash); {
 		if time.Now().After(deadline) {
-			return fmt.Errorf("the chain of %s still runs, at %s", dir, setup.RPCURL)
+			return fmt.Errorf("the previous chain of %s still runs at %s: stop it", dir, setup.RPCURL)
 		}
 		select {
 		case <-ctx.Done():
@@ -156,15 +152,15 @@ func isChain(ctx context.Context, client *http.Client, url, genesis string) bool
 	return json.NewDecoder(io.LimitReader(resp.Body, maxAnswer)).Decode(&answer) == nil && answer.Result == genesis
 }
 
-// checkSetup refuses a folder that has other keys than the demo's, because the desk
-// would sell other mints than the chain has.
+// checkSetup fails if a folder has other keys than the demo's, because the desk would sell
+// other mints than those on the chain.
 func checkSetup(setup *sandbox.Setup, dir string) error {
 	for name, address := range map[string]string{
 		MintUSDC: setup.Mints["USDC"].Address, MintSLUSD: setup.Mints["SLUSD"].Address,
 		Mint92C: setup.Mints["92C"].Address, Desk: setup.Desk.Address, Treasury: setup.Treasury.Address,
 	} {
 		if address != Address(name) {
-			return fmt.Errorf("%s: %s is not the demo's: delete the folder, or take another one by --data", dir, name+".json")
+			return fmt.Errorf("%s: %s is not the demo's: delete the folder, or choose another one with --data", dir, name+".json")
 		}
 	}
 	return nil
@@ -182,8 +178,7 @@ func (c chainLog) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// reason returns why the chain has not started, in one line for a person: the last
-// line of its own output.
+// reason returns the last line of the chain's output: why it has not started.
 func reason(err error) string {
 	text := err.Error()
 	text = strings.TrimPrefix(text[strings.LastIndexByte(text, '\n')+1:], sandbox.ErrUnavailable.Error()+": ")

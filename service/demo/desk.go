@@ -12,21 +12,19 @@ import (
 )
 
 const (
-	// priceEvery is how often the demo's operator sets the prices again, so that they
-	// do not grow too old.
+	// priceEvery is the time between two settings of the prices, so that they do not go
+	// stale.
 	priceEvery = 10 * time.Minute
-	// inventory is how much of each pair's base asset the demo sells.
+	// inventory of each pair's base asset.
 	inventory = "50000000"
 	solPrice  = "150"
 )
 
-// prices are the anchors of the demo's pairs in USD, where the prices of its books
-// begin.
+// prices are the anchors of the demo's pairs in USD, near the first prices of the books.
 var prices = map[string]string{"SLUSD/USDC": "0.999", "92C/SLUSD": "0.34965"}
 
-// Fill sets what the configuration of a demo leaves open, so that quotes work at
-// once, and claims if its chain runs. It replaces nothing but placeholders, and does
-// nothing to a configuration that is no demo's.
+// Fill sets the empty values and placeholders of a demo's configuration, so that quotes work
+// at once, and claims if its chain runs. It does not change another configuration.
 func Fill(c *config.Config) {
 	if !c.Demo {
 		return
@@ -57,12 +55,12 @@ func Fill(c *config.Config) {
 	}
 }
 
-// Tickets is how many tickets the demo posts if all its pairs are sold.
+// Tickets is the number of tickets that the demo posts if all its pairs are sold.
 const Tickets = 4
 
 var tickets = [Tickets]struct {
 	operator.TicketPost
-	lives time.Duration // 0: without end
+	life time.Duration // 0: does not expire
 }{
 	{operator.TicketPost{Pair: "SLUSD/USDC", Label: "Demo block A", Tranches: []string{"2500000", "1000000", "250000"}}, 0},
 	{operator.TicketPost{Pair: "SLUSD/USDC", Label: "Demo block B, USDC only", Tranches: []string{"250000", "100000"}, Rails: []string{"USDC"}}, 30 * 24 * time.Hour},
@@ -70,19 +68,18 @@ var tickets = [Tickets]struct {
 	{operator.TicketPost{Pair: "SLUSD/USDC", Label: "Demo priority block", Tranches: []string{"500000", "25000"}, Priority: ptr(10)}, 0},
 }
 
-// Quote is the body of a quote request for a piece of the first ticket.
+// Quote is the body of a quote request for part of the first ticket.
 const Quote = `{"order_id":"T1","tranche_id":"T1-1","fill_usd":"1000","rail":"USDC"}`
 
-// Claim returns the body of a claim of that piece for the demo's first wallet.
+// Claim returns the body of a claim of the same part for the demo's first wallet.
 func Claim() string {
 	return fmt.Sprintf(`{"bot_wallet":"%s","order_id":"T1","tranche_id":"T1-1","fill_usd":"1000"}`, Address(Wallet(1)))
 }
 
 func ptr[T any](v T) *T { return &v }
 
-// Operate is the demo's operator until ctx ends: it posts tickets if there are none,
-// and sets the prices now and then, by the same requests to the admin address as any
-// operator's. Refused requests are logged.
+// Operate is the demo's operator until ctx ends: it posts tickets if there are none and
+// repeats the prices, with requests to the admin address. Refused requests are logged.
 func Operate(ctx context.Context, admin, token string, pairs []config.PairSetup, logger *slog.Logger) error {
 	c := &operator.Client{URL: admin, Token: token, TokenSource: "the demo", HTTP: &http.Client{Timeout: operator.Timeout}}
 	defer c.HTTP.CloseIdleConnections()
@@ -96,7 +93,7 @@ func Operate(ctx context.Context, admin, token string, pairs []config.PairSetup,
 			posted = err == nil
 		}
 		if err != nil && ctx.Err() == nil {
-			logger.Warn("the demo's operator is refused", "error", err)
+			logger.Warn("demo operator: request refused", "error", err)
 		}
 		select {
 		case <-ctx.Done():
@@ -106,7 +103,7 @@ func Operate(ctx context.Context, admin, token string, pairs []config.PairSetup,
 	}
 }
 
-// renewPrices sets every price that there is again.
+// renewPrices sets every known price again.
 func renewPrices(ctx context.Context, c *operator.Client) error {
 	var have operator.PricesAnswer
 	if err := c.Get(ctx, "/desk/prices", &have); err != nil {
@@ -138,8 +135,8 @@ func postTickets(ctx context.Context, c *operator.Client, pairs []config.PairSet
 		if !sold[t.Pair] {
 			continue
 		}
-		if lives := tickets[i].lives; lives > 0 {
-			t.ExpiresAt = time.Now().Add(lives).UTC().Format(time.RFC3339)
+		if life := tickets[i].life; life > 0 {
+			t.ExpiresAt = time.Now().Add(life).UTC().Format(time.RFC3339)
 		}
 		if _, err := c.Do(ctx, "/desk/tickets", &t); err != nil {
 			return fmt.Errorf("ticket %s: %w", t.Label, err)

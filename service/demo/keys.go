@@ -16,15 +16,14 @@ import (
 	"blockdesk/service/config"
 )
 
-// The demo's keys are made of their names, so that its mints and its desk have
-// the same addresses on every machine, before there is a chain and after its
-// folder was lost: a pair keeps its mint for as long as it has sold anything.
-// They are no secrets. What is paid to them is anybody's, so --demo settles on a
-// chain of this machine alone.
+// The demo's keys are derived from their names, so that its mints and its desk have the same
+// addresses on every machine, before the chain exists and after its folder was lost: a pair
+// that has sold keeps its mint.
+// They are not secret: anyone could take a payment to them, so --demo settles on a chain
+// of this machine only.
 const keyDomain = "blockdesk demo key, no secret: "
 
-// Names of the demo's keys, which are those that the sandbox's setup gives the mints
-// and parties.
+// Names of the demo's keys, as the sandbox's setup names mints and parties.
 const (
 	MintAuthority = "mint-authority"
 	MintUSDC      = "mint-usdc"
@@ -33,8 +32,8 @@ const (
 	Desk          = "desk"
 	Treasury      = "treasury"
 
-	// TreasurySOL is not in the setup: SOL is paid to it. The setup gives the treasury
-	// SOL, which would be money that the desk cannot book.
+	// TreasurySOL receives SOL. It is not in the setup, which gives the treasury SOL that
+	// the desk could not book.
 	TreasurySOL = "treasury-sol"
 )
 
@@ -50,8 +49,7 @@ func Key(name string) ed25519.PrivateKey {
 // Address returns the public half of a key, in base58.
 func Address(name string) string { return base58.Encode(Key(name)[ed25519.SeedSize:]) }
 
-// pairMints are the mints of what the demo sells, by the placeholder that a
-// configuration has in their place.
+// pairMints has the keys of the demo's mints by their placeholder in a configuration.
 var pairMints = map[string]string{config.PlaceholderSLUSD: MintSLUSD, config.Placeholder92C: Mint92C}
 
 // keyNames returns the names of all keys, with so many wallets.
@@ -63,8 +61,8 @@ func keyNames(wallets int) []string {
 	return names
 }
 
-// WriteKeys writes the keypairs that a folder lacks, in Solana's form, readable by
-// their owner only. The sandbox's setup uses the keys that it finds.
+// WriteKeys writes the keypairs that a folder lacks, in Solana's format, readable by their
+// owner only. The sandbox's setup uses existing keys.
 func WriteKeys(dir string, wallets int) error {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return err

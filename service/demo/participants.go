@@ -11,22 +11,22 @@ import (
 	"blockdesk/service/config"
 )
 
-// The demo's participants: two that trade with each other and one for the person who
-// tries it. Each has one session, whose CompID is its name. Their passwords are known,
-// so a demo serves loopback addresses only.
+// The demo's participants: two that trade with each other and one for the user. Each has
+// one session, whose CompID is its name. Their passwords are public, so a demo serves
+// loopback addresses only.
 const (
 	Maker, Taker, Guest = "MAKER", "TAKER", "GUEST"
 	Password            = "demo"
-	// ParticipantCount is how many there are.
+	// ParticipantCount is the number of the participants.
 	ParticipantCount = 3
 )
 
-// Participants returns the demo's participants, numbered from first. It fails if the
-// configuration would let others than this machine reach them.
+// Participants returns the demo's participants, numbered from first. It fails if an address
+// of the configuration is reachable from other machines.
 func Participants(c *config.Config, first market.ParticipantID) ([]participants.Participant, error) {
 	for _, address := range []string{c.Listen.FIX, c.Listen.Base, c.Listen.API, c.Listen.WS, c.Listen.Chain} {
 		if _, _, err := net.SplitHostPort(address); err != nil || !config.IsLoopback(address) {
-			return nil, fmt.Errorf("--demo serves loopback addresses only, %s is none: its passwords are known", address)
+			return nil, fmt.Errorf("--demo serves loopback addresses only, because its passwords are public: %s is not one", address)
 		}
 	}
 	if c.FIX.TLSCertFile != "" {

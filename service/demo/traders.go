@@ -1,6 +1,6 @@
-// Package demo is what serve --demo adds to a service: participants with known
-// passwords that trade with each other over FIX, an operator that posts tickets, and
-// a local chain whose keys are no secrets.
+// Package demo has what serve --demo adds to a service: participants with known passwords
+// that trade with each other over FIX, an operator that posts tickets, and a local chain
+// with public keys.
 package demo
 
 import (
@@ -26,8 +26,8 @@ const (
 	retryAfter = time.Second
 )
 
-// middles is where the demo's prices begin, in quote units × 10^-6.
-var middles = map[string]uint64{"SLUSD/USDC": 999_000, "92C/SLUSD": 350_000}
+// startPrices are the first mid prices, in quote units × 10^-6.
+var startPrices = map[string]uint64{"SLUSD/USDC": 999_000, "92C/SLUSD": 350_000}
 
 // Trade runs a market maker and a taker until ctx ends, each a client of the FIX
 // gateway like any other. A session that ends is opened again.
@@ -51,8 +51,8 @@ func Trade(ctx context.Context, fixAddress, target string, instruments []market.
 	return group.Wait()
 }
 
-// trader is one session. A maker keeps one order a level, side and
-// instrument; a taker sends immediate orders.
+// trader is one session. A maker keeps an order at each level and side of an instrument; a
+// taker sends immediate orders.
 type trader struct {
 	name   string
 	books  []*pairBook
@@ -67,12 +67,12 @@ type trader struct {
 
 type pairBook struct {
 	in   *market.Instrument
-	mid  uint64 // ticks
+	mid  uint64 // price, in ticks
 	step uint64 // ticks between levels
 }
 
-// levelOrder is one level's order: the ClOrdID it goes by, empty while it has
-// none, and whether an answer is outstanding.
+// levelOrder is the order at one price level: its ClOrdID, empty if there is none, and
+// whether a report is outstanding.
 type levelOrder struct {
 	book    *pairBook
 	side    market.Side
@@ -92,7 +92,7 @@ func newTrader(name string, instruments []market.Instrument) *trader {
 		if in.Source != market.Matched {
 			continue
 		}
-		mid, ok := middles[in.Symbol]
+		mid, ok := startPrices[in.Symbol]
 		if !ok {
 			mid = 1_000_000
 		}
@@ -143,9 +143,9 @@ func (t *trader) run(ctx context.Context, address, target string) error {
 	return group.Wait()
 }
 
-// make moves the middle a little and renews a few levels.
+// make moves the mid price a little and replaces the orders of a few levels.
 func (t *trader) make(b *pairBook) error {
-	anchor := middles[b.in.Symbol]
+	anchor := startPrices[b.in.Symbol]
 	if home, err := market.MulDivFloor(anchor, market.Pow10(int(b.in.PriceDecimals)), 1_000_000*b.in.Tick); err == nil && home > 0 {
 		b.mid = (b.mid*199 + home) / 200 // drifts back, so that a demo left alone stays in its band
 	}
@@ -214,7 +214,7 @@ func (t *trader) order(b *pairBook, side market.Side, id string, price, qty uint
 	return append(append(body, '\x01'), more...)
 }
 
-// report follows the maker's orders; a taker's need no following.
+// report updates the maker's orders. A taker's orders are immediate.
 func (t *trader) report(m *fixclient.Message) error {
 	typ := m.Type()
 	if t.name != Maker || typ != "8" && typ != "9" {
@@ -228,8 +228,7 @@ func (t *trader) report(m *fixclient.Message) error {
 			continue
 		}
 		o.waiting = false
-		// Filled, cancelled, rejected; or an amend that came too late: the order
-		// it named is gone.
+		// Filled, cancelled, rejected, or replaced too late: the order has ended.
 		if typ == "9" || status == "2" || status == "4" || status == "8" || status == "C" {
 			o.id = ""
 		}

@@ -1,4 +1,7 @@
-// Package follower is a process that serves reads from a copy of its leader's state.
+// Package follower runs a read-only process: it applies a leader's durable frames to an
+// engine of its own and serves its views. Clients can move between it and the leader, to
+// which writes are redirected. It has no key, uses no chain, and all its data can be
+// fetched again, except the sequence numbers of its FIX sessions.
 package follower
 
 import (
@@ -27,11 +30,7 @@ import (
 	"blockdesk/service/task"
 )
 
-// Follower is a process that only reads: it follows a leader's durable frames and
-// serves the views of its own engine, between which and the leader's clients may move.
-// Writes are sent to the leader. It has no key, asks no chain, and stores nothing that
-// it could not fetch again except the numbers of its FIX sessions. Open, Run once,
-// Close.
+// Follower is a read-only process: Open, Run once, Close.
 type Follower struct {
 	cfg *config.Config
 	log *slog.Logger
@@ -40,13 +39,13 @@ type Follower struct {
 	pool     standby.Pool
 	leaders  *leaderWatch
 	fixStore *persist.KV
-	service  atomic.Pointer[service.Service] // nil: it joins
+	service  atomic.Pointer[service.Service] // nil: it is joining
 	rejoins  atomic.Uint64
 	program  program.Program
 }
 
-// Open opens the FIX store, binds the addresses, and has the configuration name what
-// they are. Nothing is served yet. After an error nothing is open.
+// Open opens the FIX store and binds the addresses; it sets the configuration to the bound
+// addresses. Nothing is served yet. After an error nothing is open.
 func Open(c *config.Config, log *slog.Logger) (*Follower, error) {
 	f := &Follower{cfg: c, log: log}
 	if err := f.open(); err != nil {
@@ -76,8 +75,8 @@ func (f *Follower) open() error {
 	return f.pool.BindAll(&f.cfg.Listen)
 }
 
-// Close closes the store and unbinds the addresses. After Run has returned, or without
-// Run.
+// Close closes the store and unbinds the addresses. Call it after Run has returned, or
+// without Run.
 func (f *Follower) Close() error {
 	err := f.pool.Close()
 	if f.fixStore != nil {
@@ -86,8 +85,7 @@ func (f *Follower) Close() error {
 	return err
 }
 
-// Run follows and serves until ctx ends, and returns why it ended; nil if ctx has
-// asked for it.
+// Run serves until ctx ends, and returns nil then, or until it fails.
 func (f *Follower) Run(ctx context.Context) error {
 	storeCtx, stopStore := context.WithCancel(context.WithoutCancel(ctx))
 	defer stopStore()
@@ -97,7 +95,7 @@ func (f *Follower) Run(ctx context.Context) error {
 	group.Go(func() error { return f.leaders.Run(ctx) })
 	group.Go(func() error {
 		defer stopStore()
-		return f.turns(ctx)
+		return f.alternate(ctx)
 	})
 	err := group.Wait()
 	if errors.Is(err, context.Canceled) {
@@ -106,7 +104,7 @@ func (f *Follower) Run(ctx context.Context) error {
 	return err
 }
 
-// stats are the engine's; zero while it joins.
+// stats returns the stats of the engine; zero while the follower joins.
 func (f *Follower) stats() engine.Stats {
 	if s := f.service.Load(); s != nil {
 		return s.Stats()
@@ -114,28 +112,27 @@ func (f *Follower) stats() engine.Stats {
 	return engine.Stats{}
 }
 
-// turns joins and serves by turns, until ctx ends: an engine cannot be moved under
-// its readers, so what cannot go on begins anew.
-func (f *Follower) turns(ctx context.Context) error {
+// alternate joins and serves in turn, until ctx ends. A follower that cannot continue, such
+// as one that is too far behind, joins again with a new engine and new views.
+func (f *Follower) alternate(ctx context.Context) error {
 	for {
 		replica, err := f.join(ctx)
 		if err == nil {
-			err = f.stand(ctx, replica)
+			err = f.serve(ctx, replica)
 		}
 		switch {
 		case ctx.Err() != nil:
 			return ctx.Err()
 		case errors.Is(err, fanout.ErrBehind), errors.Is(err, fanout.ErrDiverged), errors.Is(err, fanout.ErrSnapshot), errors.Is(err, engine.ErrDiverged):
 			f.rejoins.Add(1)
-			f.log.Warn("begins anew", "error", err)
+			f.log.Warn("follower joins again", "error", err)
 		default:
 			return err
 		}
 	}
 }
 
-// join has the standby hold the addresses until the leader's newest snapshot is
-// here.
+// join runs the standby until the leader's newest snapshot has arrived.
 func (f *Follower) join(ctx context.Context) (replica *engine.Replica, err error) {
 	address := admin.Options{
 		Addr: f.cfg.Listen.Admin, Listen: f.pool.Listen, Logger: f.log,
@@ -150,11 +147,11 @@ func (f *Follower) join(ctx context.Context) (replica *engine.Replica, err error
 	return replica, err
 }
 
-var errJoining = errors.New("joining: waits for a snapshot of the leader's")
+var errJoining = errors.New("joining: waiting for a snapshot of the leader")
 
-// stand builds the service on a replica and runs it until ctx ends or the follower
-// cannot go on.
-func (f *Follower) stand(ctx context.Context, replica *engine.Replica) (err error) {
+// serve opens the service on a replica and runs it until ctx ends or the follower cannot
+// continue.
+func (f *Follower) serve(ctx context.Context, replica *engine.Replica) (err error) {
 	began := time.Now()
 	upstream := service.Upstream{Leader: f.leaders.leader, Run: f.follower.Run, Ready: f.follower.Ready, Metrics: f.metrics()}
 	in, err := service.ReadInputs(f.cfg, nil, f.log)
@@ -174,11 +171,11 @@ func (f *Follower) stand(ctx context.Context, replica *engine.Replica) (err erro
 	return s.Run(ctx)
 }
 
-// metrics are the follower's.
+// metrics returns the follower's metrics.
 func (f *Follower) metrics() prometheus.Collector {
 	return metrics.Fanout(func() []fanout.Metric {
 		return append(f.follower.Metrics(), fanout.Metric{
-			Name: "follower_rejoins_total", Help: "Times that the follower has begun anew with a snapshot, since what came next was not to be had.",
+			Name: "follower_rejoins_total", Help: "Times that the follower has joined again with a snapshot, because it could not continue.",
 			Value: float64(f.rejoins.Load()),
 		})
 	})

@@ -14,14 +14,13 @@ import (
 )
 
 const (
-	// leaderEvery is the time between two looks for the leader, and leaderTimeout
-	// what a peer has to answer in.
+	// leaderEvery is the time between two searches for the leader; leaderTimeout bounds
+	// the answer of a peer.
 	leaderEvery   = time.Second
 	leaderTimeout = 500 * time.Millisecond
 )
 
-// leaderWatch finds out which of the peers leads, for who only reads: a node that
-// does not lead sends clients to the one that does.
+// leaderWatch finds the peer that leads: the other peers redirect to it.
 type leaderWatch struct {
 	peers []config.Peer
 	log   *slog.Logger
@@ -36,12 +35,12 @@ func newLeaderWatch(peers []config.Peer, log *slog.Logger) *leaderWatch {
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}
 	if len(peers) == 1 {
-		w.found(&peers[0]) // who else
+		w.found(&peers[0]) // the only candidate
 	}
 	return w
 }
 
-// leader returns who leads; zero where that is not known. Any goroutine.
+// leader returns the leader; zero if it is not known. Safe for concurrent use.
 func (w *leaderWatch) leader() leadership.Leader {
 	if l := w.known.Load(); l != nil {
 		return *l
@@ -49,20 +48,20 @@ func (w *leaderWatch) leader() leadership.Leader {
 	return leadership.Leader{}
 }
 
-// Run looks until ctx ends.
+// Run searches until ctx ends.
 func (w *leaderWatch) Run(ctx context.Context) error {
 	if len(w.peers) < 2 {
 		<-ctx.Done()
 		return nil
 	}
 	defer w.http.CloseIdleConnections()
-	repeat.Every(ctx, leaderEvery, w.look)
+	repeat.Every(ctx, leaderEvery, w.search)
 	return nil
 }
 
-// look asks the one that led last first. Where nobody says who leads, what was known
-// stays: a peer that is sent there knows better, or says so.
-func (w *leaderWatch) look(ctx context.Context) {
+// search asks the last leader first, then the other peers. If no peer knows a leader the
+// last one stays: it redirects clients itself.
+func (w *leaderWatch) search(ctx context.Context) {
 	last := w.leader().ID
 	for _, first := range []bool{true, false} {
 		for i := range w.peers {
@@ -78,7 +77,7 @@ func (w *leaderWatch) look(ctx context.Context) {
 	}
 }
 
-// ask asks a peer who leads; nil where it does not say.
+// ask requests the leader from a peer; nil if the peer does not know.
 func (w *leaderWatch) ask(ctx context.Context, p *config.Peer) *config.Peer {
 	if p.Base == "" {
 		return nil
@@ -92,13 +91,13 @@ func (w *leaderWatch) ask(ctx context.Context, p *config.Peer) *config.Peer {
 		return nil
 	}
 	err = resp.Body.Close()
-	to, noPlace := resp.Location()
+	to, noLocation := resp.Location()
 	switch {
 	case err != nil:
 		return nil
 	case resp.StatusCode == http.StatusOK:
 		return p
-	case resp.StatusCode != http.StatusTemporaryRedirect || noPlace != nil:
+	case resp.StatusCode != http.StatusTemporaryRedirect || noLocation != nil:
 		return nil
 	}
 	for i := range w.peers {
@@ -112,7 +111,7 @@ func (w *leaderWatch) ask(ctx context.Context, p *config.Peer) *config.Peer {
 func (w *leaderWatch) found(p *config.Peer) {
 	l := leadership.Leader{ID: p.ID, Base: p.Base, API: p.API, WS: p.WS, FIX: p.FIX}
 	if w.leader() != l {
-		w.log.Info("the leader", "id", l.ID)
+		w.log.Info("leader found", "id", l.ID)
 		w.known.Store(&l)
 	}
 }

@@ -18,9 +18,9 @@ import (
 )
 
 const (
-	// Timeout is how long a request to the admin address usually may take.
+	// Timeout bounds a request to the admin address, if it is not a backup.
 	Timeout = 30 * time.Second
-	// tries is how often a request is sent whose outcome is not known.
+	// tries is how often a request with an unknown outcome is sent.
 	tries = 3
 	// maxAnswer bounds what is read of an answer: 4096 tickets of 32
 	// tranches are about 25 MB.
@@ -41,7 +41,7 @@ type RefusedError struct {
 	Text   string `json:"error"`
 	Reason string `json:"reason"`
 	ID     string `json:"request_id"`
-	// Leader is in the answers of a standby node: where operators are served.
+	// Leader is in the answers of a standby: the node that serves operators.
 	Leader struct {
 		ID  string `json:"id"`
 		URL string `json:"url"`
@@ -57,12 +57,12 @@ func (e *RefusedError) Error() string {
 	return text + ": " + e.Text + " [request " + e.ID + "]"
 }
 
-// codeLeaderChanged is what a node that does not lead answers.
+// codeLeaderChanged is the code of a node that does not lead.
 const codeLeaderChanged = "LEADER_CHANGED"
 
 // Do sends one request and returns the body of the answer. in is the body, sent as
 // JSON by POST; nil is a GET. A request whose outcome is not known is sent again
-// under the same key, so that it happens once. If another node leads, Do asks that
+// under the same key, so that it is done once. If another node leads, Do asks that
 // one and changes URL. Errors are or wrap *RefusedError and ErrNoService.
 func (c *Client) Do(ctx context.Context, path string, in any) ([]byte, error) {
 	var body []byte

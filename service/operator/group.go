@@ -20,11 +20,11 @@ import (
 )
 
 const (
-	// nodeTimeout bounds how long one node is waited for.
+	// nodeTimeout bounds the request of one node.
 	nodeTimeout = 2 * time.Second
-	// maxNodeAnswer bounds what is read of a node's status.
+	// maxNodeAnswer bounds the answer of a node, in bytes.
 	maxNodeAnswer = 256 << 10
-	// maxAsked bounds the nodes that are asked in one look.
+	// maxAsked bounds the nodes that ReadGroup requests.
 	maxAsked = 4 * quorum.MaxPeers
 )
 
@@ -37,10 +37,10 @@ const (
 	GroupNoLeader  = "no_leader"
 )
 
-// codeGroup is the code of a group that is neither well nor degraded.
+// codeGroup is the code of a group in any other state than well and degraded.
 const codeGroup = "GROUP_UNWELL"
 
-// AddressError is an admin address that is no URL.
+// AddressError means that an admin address is not a URL.
 type AddressError struct{ error }
 
 // Unwrap returns the wrapped error.
@@ -75,21 +75,21 @@ type Node struct {
 	Address  string               `json:"address"`
 	Voter    bool                 `json:"voter"`
 	AdminURL string               `json:"admin_url"`
-	InSync   bool                 `json:"level"` // it could lead in a moment, or does
+	InSync   bool                 `json:"level"` // it can lead at once, or leads
 	Behind   uint64               `json:"behind_entries"`
 	Problem  string               `json:"problem,omitempty"`
 	Status   *admin.ClusterStatus `json:"status,omitempty"` // nil: it does not answer
 }
 
-// nodeAnswer is what asking one admin address gave.
+// nodeAnswer is the answer of one admin address, or the error.
 type nodeAnswer struct {
 	url    string
 	status *admin.ClusterStatus
 	err    error
 }
 
-// ReadGroup asks the nodes at these admin addresses, and the nodes that they name,
-// for their status. It fails if no node answers, with the errors of all.
+// ReadGroup requests the status of the nodes at these admin addresses, and of the nodes that
+// they name. It fails if no node answers, with the errors of all.
 func ReadGroup(ctx context.Context, seeds []string) (*Group, error) {
 	var answers []nodeAnswer
 	asked := map[string]bool{}
@@ -119,10 +119,10 @@ func ReadGroup(ctx context.Context, seeds []string) (*Group, error) {
 		}
 		return nil, errors.Join(errs...)
 	}
-	return judge(answers), nil
+	return combine(answers), nil
 }
 
-// askNodes asks all at once.
+// askNodes requests the status of all nodes concurrently.
 func askNodes(ctx context.Context, urls []string) []nodeAnswer {
 	out := make([]nodeAnswer, len(urls))
 	var all sync.WaitGroup
@@ -136,7 +136,7 @@ func askNodes(ctx context.Context, urls []string) []nodeAnswer {
 	return out
 }
 
-// askNode asks one node for its status.
+// askNode requests the status of one node.
 func askNode(ctx context.Context, url string) (*admin.ClusterStatus, error) {
 	ctx, cancel := context.WithTimeout(ctx, nodeTimeout)
 	defer cancel()
@@ -150,24 +150,24 @@ func askNode(ctx context.Context, url string) (*admin.ClusterStatus, error) {
 	}
 	defer resp.Body.Close()
 	if resp.StatusCode != http.StatusOK {
-		return nil, fmt.Errorf("%s/cluster answers %s: it is no node of a group", url, resp.Status)
+		return nil, fmt.Errorf("%s/cluster answers %s: not a node of a group", url, resp.Status)
 	}
 	out := &admin.ClusterStatus{}
 	if err := json.NewDecoder(io.LimitReader(resp.Body, maxNodeAnswer)).Decode(out); err != nil || !out.OK || out.ID == "" {
-		return nil, errors.Join(fmt.Errorf("%s/cluster is no page of blockdesk's", url), err)
+		return nil, errors.Join(fmt.Errorf("%s/cluster is not a page of blockdesk", url), err)
 	}
 	return out, nil
 }
 
-// judge says how a group is from what its nodes say, one at least.
-func judge(answers []nodeAnswer) *Group {
+// combine returns the group of its nodes' answers, of which at least one has a status.
+func combine(answers []nodeAnswer) *Group {
 	var leader, best *admin.ClusterStatus
 	for _, a := range answers {
 		s := a.status
 		if s == nil {
 			continue
 		}
-		// Of two that say that they lead the one of the later term does.
+		// If two nodes claim to lead, the one of the later term does.
 		if s.Role == quorum.Leader.String() && (leader == nil || s.Term > leader.Term) {
 			leader = s
 		}
@@ -183,10 +183,10 @@ func judge(answers []nodeAnswer) *Group {
 		v.Leader = leader.ID
 	}
 	for _, m := range best.Members {
-		row := judgeNode(m, leader, answers)
+		row := nodeOf(m, leader, answers)
 		v.Nodes = append(v.Nodes, row)
 		if s := row.Status; s != nil && s.ConfigFingerprint != best.ConfigFingerprint && s.ConfigFingerprint != "" && best.ConfigFingerprint != "" {
-			v.ConfigDiffers[m.ID] = config.DifferentParts(best.ConfigParts, s.ConfigParts) // else a program is older than fingerprints
+			v.ConfigDiffers[m.ID] = config.DifferentParts(best.ConfigParts, s.ConfigParts) // else one of the programs has no fingerprints
 		}
 		if m.Voter {
 			v.Voters++
@@ -200,8 +200,8 @@ func judge(answers []nodeAnswer) *Group {
 	return v
 }
 
-// judgeNode says how one member is. leader is nil where nobody leads.
-func judgeNode(m admin.ClusterMember, leader *admin.ClusterStatus, answers []nodeAnswer) Node {
+// nodeOf returns the state of one member; leader may be nil.
+func nodeOf(m admin.ClusterMember, leader *admin.ClusterStatus, answers []nodeAnswer) Node {
 	row := Node{ID: m.ID, Address: m.Address, Voter: m.Voter, AdminURL: m.AdminURL}
 	for _, a := range answers {
 		switch {
@@ -219,14 +219,14 @@ func judgeNode(m admin.ClusterMember, leader *admin.ClusterStatus, answers []nod
 	}
 	switch {
 	case s == nil && row.Problem == "":
-		row.Problem = "not asked: no peers entry has its admin_url"
+		row.Problem = "not asked: no entry of peers has its admin_url"
 	case s == nil:
 	case !s.InSync:
-		row.Problem = cmp.Or(s.Problem, "not level")
+		row.Problem = cmp.Or(s.Problem, "not in sync")
 	case leader == nil:
 		row.Problem = "knows no leader"
 	case s.Leader.ID != leader.ID:
-		row.Problem = "follows " + cmp.Or(s.Leader.ID, "nobody")
+		row.Problem = "follows " + cmp.Or(s.Leader.ID, "no leader")
 	case row.Behind > quorum.MaxReadyLag:
 		row.Problem = fmt.Sprintf("%d entries behind", row.Behind)
 	default:
@@ -235,7 +235,7 @@ func judgeNode(m admin.ClusterMember, leader *admin.ClusterStatus, answers []nod
 	return row
 }
 
-// conclude fills in what the rows come to.
+// conclude sets the state, its text and the error from the nodes.
 func (v *Group) conclude(leader *admin.ClusterStatus) {
 	majority := v.Voters/2 + 1
 	v.CanLose = v.InSync - majority
@@ -250,7 +250,7 @@ func (v *Group) conclude(leader *admin.ClusterStatus) {
 			answer++
 		}
 	}
-	level := fmt.Sprintf("%s leads, %d of %d voters are level", v.Leader, v.InSync, v.Voters)
+	summary := fmt.Sprintf("%s leads, %d of %d voters are in sync", v.Leader, v.InSync, v.Voters)
 	switch {
 	case leader == nil:
 		v.State = GroupNoLeader
@@ -258,13 +258,13 @@ func (v *Group) conclude(leader *admin.ClusterStatus) {
 	case !leader.Serves:
 		v.State, v.Text = GroupNoService, v.Leader+" leads and does not serve yet"
 	case len(wrong) == 0:
-		v.State, v.Text = GroupWell, fmt.Sprintf("well: %s, %d can be lost", level, v.CanLose)
+		v.State, v.Text = GroupWell, fmt.Sprintf("well: %s, %d can be lost", summary, v.CanLose)
 	case v.CanLose > 0:
-		v.State, v.Text = GroupDegraded, fmt.Sprintf("degraded: %s, %d more can be lost: %s", level, v.CanLose, strings.Join(wrong, "; "))
-	case v.CanLose < 0: // it has not noticed yet, or the others are reached by it and not from here
-		v.State, v.Text = GroupAtRisk, fmt.Sprintf("at risk: %s, %d are needed: %s", level, majority, strings.Join(wrong, "; "))
+		v.State, v.Text = GroupDegraded, fmt.Sprintf("degraded: %s, %d more can be lost: %s", summary, v.CanLose, strings.Join(wrong, "; "))
+	case v.CanLose < 0: // the leader has not noticed yet, or reaches nodes that we do not
+		v.State, v.Text = GroupAtRisk, fmt.Sprintf("at risk: %s, %d are needed: %s", summary, majority, strings.Join(wrong, "; "))
 	default:
-		v.State, v.Text = GroupAtRisk, fmt.Sprintf("at risk: %s, none can be lost: %s", level, strings.Join(wrong, "; "))
+		v.State, v.Text = GroupAtRisk, fmt.Sprintf("at risk: %s, none can be lost: %s", summary, strings.Join(wrong, "; "))
 	}
 	if v.OK = v.State == GroupWell || v.State == GroupDegraded; !v.OK {
 		v.Code, v.Error = codeGroup, v.Text
@@ -281,26 +281,27 @@ func (v *Group) Node(id string) *Node {
 	return nil
 }
 
-// RemovalProblem says why the group would not go on without a member; "" if it would.
+// RemovalProblem returns why the group could not acknowledge without a member; "" if it
+// could.
 func (v *Group) RemovalProblem(id string) string {
 	n := v.Node(id)
 	if n == nil || !n.Voter {
 		return ""
 	}
-	voters, level := v.Voters-1, v.InSync
+	voters, inSync := v.Voters-1, v.InSync
 	if n.InSync {
-		level--
+		inSync--
 	}
-	if need := voters/2 + 1; level < need {
-		return fmt.Sprintf("without %s there are %d voters, of which %d are level and %d are needed", id, voters, level, need)
+	if need := voters/2 + 1; inSync < need {
+		return fmt.Sprintf("without %s there are %d voters, of which %d are in sync and %d are needed", id, voters, inSync, need)
 	}
 	return ""
 }
 
-// HandedOver reports whether another node than in v leads in the later view now and
-// serves, and every node that was in sync in v is so again. A node hears of a new
-// leader a moment later; without that condition the group would count as at risk
-// until then. A node that has stopped meanwhile is not waited for.
+// HandedOver reports whether another node than in v leads and serves in the later view now,
+// and whether every node that was in sync in v is in sync again: nodes learn of a new leader
+// a moment later, and the group would look at risk until then. It does not wait for a node
+// that has stopped meanwhile.
 func (v *Group) HandedOver(now *Group) bool {
 	if now.Leader == "" || now.Leader == v.Leader || now.State == GroupNoService {
 		return false

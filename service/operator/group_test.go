@@ -60,27 +60,27 @@ func TestGroupSentence(t *testing.T) {
 		state  string
 		says   string
 	}{
-		{3, []playedNode{leads, follows("b"), follows("c")}, GroupWell, "well: a leads, 3 of 3 voters are level, 1 can be lost"},
+		{3, []playedNode{leads, follows("b"), follows("c")}, GroupWell, "well: a leads, 3 of 3 voters are in sync, 1 can be lost"},
 		{5, []playedNode{leads, follows("b"), follows("c"), follows("d"), follows("e")}, GroupWell, "2 can be lost"},
-		{1, []playedNode{leads}, GroupWell, "well: a leads, 1 of 1 voters are level, 0 can be lost"},
+		{1, []playedNode{leads}, GroupWell, "well: a leads, 1 of 1 voters are in sync, 0 can be lost"},
 		{2, []playedNode{leads, follows("b")}, GroupWell, "0 can be lost"},
-		{3, []playedNode{leads, follows("b"), silent("c")}, GroupAtRisk, "at risk: a leads, 2 of 3 voters are level, none can be lost: c does not answer"},
-		{5, []playedNode{leads, follows("b"), follows("c"), follows("d"), silent("e")}, GroupDegraded, "degraded: a leads, 4 of 5 voters are level, 1 more can be lost: e does not answer"},
+		{3, []playedNode{leads, follows("b"), silent("c")}, GroupAtRisk, "at risk: a leads, 2 of 3 voters are in sync, none can be lost: c does not answer"},
+		{5, []playedNode{leads, follows("b"), follows("c"), follows("d"), silent("e")}, GroupDegraded, "degraded: a leads, 4 of 5 voters are in sync, 1 more can be lost: e does not answer"},
 		{3, []playedNode{leads, behind("b", 1000), follows("c")}, GroupWell, ""},
 		{3, []playedNode{leads, behind("b", 1001), follows("c")}, GroupAtRisk, "b 1001 entries behind"},
-		{3, []playedNode{leads, follows("b"), {id: "c", role: "stopped", failed: true}}, GroupAtRisk, "c not level"},
-		{3, []playedNode{leads, follows("b"), votes("c")}, GroupAtRisk, "c follows nobody"},
-		{3, []playedNode{leads, silent("b"), silent("c")}, GroupAtRisk, "at risk: a leads, 1 of 3 voters are level, 2 are needed: b does not answer; c does not answer"},
+		{3, []playedNode{leads, follows("b"), {id: "c", role: "stopped", failed: true}}, GroupAtRisk, "c not in sync"},
+		{3, []playedNode{leads, follows("b"), votes("c")}, GroupAtRisk, "c follows no leader"},
+		{3, []playedNode{leads, silent("b"), silent("c")}, GroupAtRisk, "at risk: a leads, 1 of 3 voters are in sync, 2 are needed: b does not answer; c does not answer"},
 		{3, []playedNode{votes("a"), silent("b"), silent("c")}, GroupNoLeader, "no leader: 1 of 3 voters answer, 2 are needed; nothing is acknowledged"},
 		{3, []playedNode{votes("a"), votes("b"), votes("c")}, GroupNoLeader, "no leader: 3 of 3 voters answer"},
 		{3, []playedNode{{id: "a", role: "leader", leader: "a", applied: 5000, unready: true}, follows("b"), follows("c")}, GroupNoService, "a leads and does not serve yet"},
 		// A leader of the past, which has not heard of it, does not count.
-		{3, []playedNode{leads, follows("b"), {id: "c", role: "leader", leader: "c", term: 6, applied: 9000}}, GroupAtRisk, "a leads, 2 of 3 voters are level, none can be lost: c follows c"},
+		{3, []playedNode{leads, follows("b"), {id: "c", role: "leader", leader: "c", term: 6, applied: 9000}}, GroupAtRisk, "a leads, 2 of 3 voters are in sync, none can be lost: c follows c"},
 		// Who has no vote does not count, however he is.
 		{3, []playedNode{leads, follows("b"), follows("c"), silent("d")}, GroupWell, "3 of 3"},
 		{3, []playedNode{leads, follows("b"), silent("c"), follows("d")}, GroupAtRisk, "2 of 3"},
 	} {
-		v := judge(playGroup(c.voters, c.nodes...))
+		v := combine(playGroup(c.voters, c.nodes...))
 		if v.State != c.state || !strings.Contains(v.Text, c.says) || v.OK != (c.state == GroupWell || c.state == GroupDegraded) || v.OK == (v.Code != "") {
 			t.Errorf("%v: %q, want %q: %+v", c.nodes, v.Text, c.says, v)
 		}
@@ -111,7 +111,7 @@ func TestWithoutNode(t *testing.T) {
 		{[]playedNode{leads, node("b", false), node("c", true), node("d", true)}, 3, "d", true}, // it has no vote
 		{[]playedNode{leads, node("b", false)}, 2, "nobody", true},
 	} {
-		if bad := judge(playGroup(c.voters, c.nodes...)).RemovalProblem(c.remove); (bad == "") != c.may {
+		if bad := combine(playGroup(c.voters, c.nodes...)).RemovalProblem(c.remove); (bad == "") != c.may {
 			t.Errorf("%v without %s: %q", c.nodes, c.remove, bad)
 		}
 	}
@@ -133,7 +133,7 @@ func TestHandedOver(t *testing.T) {
 			}
 			nodes = append(nodes, n)
 		}
-		return judge(playGroup(3, nodes...))
+		return combine(playGroup(3, nodes...))
 	}
 	of := func(which string, change func(n *playedNode)) func(string, *playedNode) {
 		return func(id string, n *playedNode) {
@@ -155,7 +155,7 @@ func TestHandedOver(t *testing.T) {
 		{view("a", nil), view("b", nil), true},
 		{view("a", nil), view("b", silentC), true},
 		{view("a", nil), view("b", of("a", func(n *playedNode) { n.failed = true })), true},
-		{view("a", silentC), view("b", of("c", func(n *playedNode) { n.leader = "" })), true}, // it was not level before
+		{view("a", silentC), view("b", of("c", func(n *playedNode) { n.leader = "" })), true}, // it was not in sync before
 	} {
 		if over := c.was.HandedOver(c.now); over != c.over {
 			t.Errorf("%d: %t, from %q to %q", i, over, c.was.Text, c.now.Text)
@@ -191,7 +191,7 @@ func TestLookAtGroup(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for id, want := range map[string]string{"a": "", "b": "", "c": "not asked: no peers entry has its admin_url", "d": "does not answer"} {
+	for id, want := range map[string]string{"a": "", "b": "", "c": "not asked: no entry of peers has its admin_url", "d": "does not answer"} {
 		if n := v.Node(id); n == nil || n.Problem != want || n.InSync != (want == "") {
 			t.Errorf("%s: %+v", id, n)
 		}
@@ -214,12 +214,12 @@ func TestGroupDifferences(t *testing.T) {
 	for i, parts := range []map[string]string{{"risk": "1", "urls": "1"}, {"risk": "2", "urls": "1", "new": "1"}} {
 		answers[i].status.ConfigFingerprint, answers[i].status.ConfigParts = fmt.Sprint(i), parts
 	}
-	v := judge(answers)
+	v := combine(answers)
 	if text := DifferencesText(v.ConfigDiffers); text != "b (new, risk)" || v.ConfigOf != "a" || v.State != GroupAtRisk {
 		t.Errorf("%q: %+v", text, v)
 	}
 	answers[0].status.ConfigFingerprint = "" // of an older program
-	if v := judge(answers); len(v.ConfigDiffers) != 0 {
+	if v := combine(answers); len(v.ConfigDiffers) != 0 {
 		t.Errorf("%+v", v)
 	}
 }

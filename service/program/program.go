@@ -1,5 +1,5 @@
-// Package program is what the running program says of itself: its version, its
-// source, its hash, and the documents that are compiled into it.
+// Package program has the version, source and hash of the running program, and the
+// documents that are compiled into it.
 package program
 
 import (
@@ -15,12 +15,11 @@ import (
 	"blockdesk/sdk"
 )
 
-// Version is the program's; the API's own version is catalog.APIVersion.
+// Version is the version of the program; that of the API is catalog.APIVersion.
 const Version = "0.1.0"
 
-// Program is what a process reads of itself once, for all the services that it runs
-// one after the other, so that clients of a new leader do not wait for it. It does
-// not change.
+// Program is read once a process for all services that it runs one after the other, so
+// that clients of a new leader do not wait for it. It does not change.
 type Program struct {
 	Downloads  *site.Downloads
 	Dictionary *session.Dictionary
@@ -37,7 +36,7 @@ func Read(log *slog.Logger) (p Program, err error) {
 		return p, err
 	}
 	if p.Hash, err = executableHash(); err != nil {
-		log.Warn("documents do not tell the program's hash", "error", err)
+		log.Warn("executable not readable: documents lack its hash", "error", err)
 	}
 	return p, nil
 }
@@ -61,7 +60,7 @@ func SourceCommit() string {
 	return commit
 }
 
-// executableHash is the hash of the running file.
+// executableHash returns the SHA-256 of the executable.
 func executableHash() (string, error) {
 	path, err := os.Executable()
 	if err != nil {

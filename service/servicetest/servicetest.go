@@ -1,4 +1,4 @@
-// Package servicetest has configurations and tools for tests of services.
+// Package servicetest has configurations and helpers for tests of services.
 package servicetest
 
 import (
@@ -32,8 +32,8 @@ const (
 	Password             = "correct horse"
 )
 
-// PasswordHash is the hash of Password. It is made once, because it takes as long as
-// a password's hash has to.
+// PasswordHash returns the hash of Password. It is computed once, because the hash is slow by
+// design.
 var PasswordHash = sync.OnceValues(func() (string, error) { return participants.HashPassword(Password) })
 
 // Participants writes a participants file with the two firms, and returns its path.
@@ -54,7 +54,7 @@ func Participants(t testing.TB) string {
 	return path
 }
 
-// The one node of each group of TwoGroups, where nothing listens.
+// The only node of each group of TwoGroups. Nothing listens there.
 const (
 	EUNode = `{base_url: "http://127.0.0.1:8080", api_url: "http://127.0.0.1:8000", ws_url: "ws://127.0.0.1:8081", fix: "127.0.0.1:9878"}`
 	USNode = `{base_url: "http://127.0.0.2:8080", api_url: "http://127.0.0.2:8000", ws_url: "ws://127.0.0.2:8081", fix: "127.0.0.2:9878"}`
@@ -74,8 +74,8 @@ groups:
 `
 }
 
-// SecretFile writes a secret of so many bytes for the gateways of groups, and returns
-// its path.
+// SecretFile writes a secret of that many bytes for the gateways of groups, and returns its
+// path.
 func SecretFile(t testing.TB, bytes int) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "secret")
@@ -100,5 +100,5 @@ func LocalChain(t testing.TB) string {
 	return dir
 }
 
-// NobodysAddress is an address that nobody has the key of.
+// NobodysAddress is an address without a known key.
 const NobodysAddress = "PLaceho1derPaytoSoLxxxxxxxxxxxxxxxxxxxxxxxx"

@@ -27,8 +27,8 @@ type pooled struct {
 	inUse bool
 }
 
-// Bind binds an address, of which port 0 is any free one, and returns the address
-// that Listen takes.
+// Bind binds an address (port 0: any free port) and returns the bound address, which Listen
+// takes.
 func (l *Pool) Bind(addr string) (string, error) {
 	bound, err := net.Listen("tcp", addr)
 	if err != nil {
@@ -36,7 +36,7 @@ func (l *Pool) Bind(addr string) (string, error) {
 	}
 	tcp, ok := bound.(*net.TCPListener)
 	if !ok {
-		return "", fmt.Errorf("%s: no TCP address", addr)
+		return "", fmt.Errorf("%s: not a TCP address", addr)
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -47,8 +47,8 @@ func (l *Pool) Bind(addr string) (string, error) {
 	return tcp.Addr().String(), nil
 }
 
-// BindAll binds the addresses of a process and sets the configuration to what they
-// are.
+// BindAll binds the addresses of a process, and sets the configuration to the bound
+// addresses.
 func (l *Pool) BindAll(c *config.Listen) error {
 	for key, addr := range map[string]*string{"base": &c.Base, "api": &c.API, "ws": &c.WS, "fix": &c.FIX, "admin": &c.Admin} {
 		bound, err := l.Bind(*addr)
@@ -60,38 +60,38 @@ func (l *Pool) BindAll(c *config.Listen) error {
 	return nil
 }
 
-// Listen has the form of net.Listen. It returns the listener of an address that is
-// bound, to one caller at a time: until the listener is closed the address is in use.
+// Listen is a net.Listen for bound addresses. An address is in use until its listener is
+// closed.
 func (l *Pool) Listen(_, addr string) (net.Listener, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	kept := l.bound[addr]
+	p := l.bound[addr]
 	switch {
-	case kept == nil:
+	case p == nil:
 		return nil, fmt.Errorf("%s: %w", addr, syscall.EADDRNOTAVAIL)
-	case kept.inUse:
+	case p.inUse:
 		return nil, fmt.Errorf("%s: %w", addr, syscall.EADDRINUSE)
 	}
-	if err := kept.SetDeadline(time.Time{}); err != nil {
+	if err := p.SetDeadline(time.Time{}); err != nil {
 		return nil, err
 	}
-	kept.inUse = true
-	return &listener{kept: kept, pool: l, back: make(chan struct{})}, nil
+	p.inUse = true
+	return &listener{p: p, pool: l, back: make(chan struct{})}, nil
 }
 
 // Close unbinds all addresses. Listeners in use end.
 func (l *Pool) Close() (err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	for _, kept := range l.bound {
-		err = errors.Join(err, task.IgnoreClosed(kept.Close()))
+	for _, p := range l.bound {
+		err = errors.Join(err, task.IgnoreClosed(p.Close()))
 	}
 	return err
 }
 
 // listener is a pooled listener in use. Its Close gives the address back.
 type listener struct {
-	kept *pooled
+	p    *pooled
 	pool *Pool
 
 	mu        sync.Mutex
@@ -101,7 +101,7 @@ type listener struct {
 }
 
 // Addr returns the address.
-func (l *listener) Addr() net.Addr { return l.kept.Addr() }
+func (l *listener) Addr() net.Addr { return l.p.Addr() }
 
 // Accept waits for a connection. Any error after Close is net.ErrClosed.
 func (l *listener) Accept() (net.Conn, error) {
@@ -112,7 +112,7 @@ func (l *listener) Accept() (net.Conn, error) {
 	}
 	l.accepting.Add(1)
 	l.mu.Unlock()
-	conn, err := l.kept.AcceptTCP()
+	conn, err := l.p.AcceptTCP()
 	l.accepting.Done()
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -144,10 +144,10 @@ func (l *listener) Close() error {
 		return net.ErrClosed
 	}
 	defer close(l.back)
-	err := l.kept.SetDeadline(time.Unix(1, 0)) // which wakes every Accept
+	err := l.p.SetDeadline(time.Unix(1, 0)) // which wakes every Accept
 	l.accepting.Wait()
 	l.pool.mu.Lock()
 	defer l.pool.mu.Unlock()
-	l.kept.inUse = false
+	l.p.inUse = false
 	return err
 }

@@ -1,5 +1,6 @@
-// Package standby holds the addresses of a process whose gateways come and go: a node
-// of a group that does not lead, or a follower that joins.
+// Package standby keeps the addresses of a process bound while it does not serve: a node of
+// a group that does not lead, or a follower that joins. Clients are redirected to the
+// leader.
 package standby
 
 import (
@@ -21,11 +22,11 @@ import (
 	"blockdesk/service/task"
 )
 
-// grace is how long requests to the admin address may take when the standby ends,
+// grace bounds how long requests to the admin address may take when the standby ends,
 // because the service needs the listeners.
 const grace = 20 * time.Millisecond
 
-// Options are what a standby serves with.
+// Options of a standby.
 type Options struct {
 	Config *config.Config
 	Log    *slog.Logger
@@ -35,8 +36,8 @@ type Options struct {
 	Admin  admin.Options
 }
 
-// While answers on the process's addresses until wait returns, whose error it
-// returns: clients are sent to the leader.
+// Serve answers on the addresses of the process until wait returns, and returns its
+// error.
 func Serve(ctx context.Context, o Options, wait func(context.Context) error) (err error) {
 	secure, err := o.Config.FIX.ServerTLS()
 	if err != nil {
@@ -85,7 +86,7 @@ func Serve(ctx context.Context, o Options, wait func(context.Context) error) (er
 	return err
 }
 
-// Addresses returns where a process is found whose addresses the pool has bound.
+// Addresses returns the addresses of a process that the pool has bound.
 func Addresses(c *config.Config) operator.Addresses {
 	l := &c.Listen
 	return operator.Addresses{

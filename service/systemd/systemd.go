@@ -14,20 +14,20 @@ import (
 	"blockdesk/internal/repeat"
 )
 
-// timeout bounds a datagram to systemd: one that nobody reads waits for room.
+// timeout bounds a datagram to systemd: the write blocks while the socket is full.
 const timeout = time.Second
 
 // Notifier reports to systemd that the service is ready, alive or stopping.
 type Notifier struct {
 	socket string        // empty: the process does not run under systemd
-	every  time.Duration // between two signs of life; 0: none are wanted
+	every  time.Duration // between two watchdog notifications; 0: none
 	stats  func() engine.Stats
 	log    *slog.Logger
 }
 
-// New reads the environment that systemd sets: NOTIFY_SOCKET, and WATCHDOG_USEC,
-// the longest time between two signs of life, which counts if WATCHDOG_PID is this
-// process or is not set. stats is asked at every sign of life.
+// New reads the environment that systemd sets: NOTIFY_SOCKET, and WATCHDOG_USEC, the longest
+// time between two watchdog notifications, if WATCHDOG_PID is this process or is not set.
+// stats is called before each notification.
 func New(stats func() engine.Stats, log *slog.Logger) *Notifier {
 	n := &Notifier{socket: os.Getenv("NOTIFY_SOCKET"), stats: stats, log: log}
 	within, err := strconv.ParseUint(os.Getenv("WATCHDOG_USEC"), 10, 63)
@@ -37,9 +37,9 @@ func New(stats func() engine.Stats, log *slog.Logger) *Notifier {
 	return n
 }
 
-// Run reports that the service is ready, then that it is alive for as long as its
-// engine makes progress, and at the end of ctx that it stops. It returns nil: a
-// report that systemd does not get is logged, and the service goes on.
+// Run notifies systemd that the service is ready, then that it is alive as long as the
+// engine makes progress, and at the end of ctx that it stops. It returns nil: a failed
+// notification is logged, and the service continues.
 func (n *Notifier) Run(ctx context.Context) error {
 	if n.socket == "" {
 		return nil
@@ -54,7 +54,7 @@ func (n *Notifier) Run(ctx context.Context) error {
 	repeat.Every(ctx, n.every, func(context.Context) {
 		now := n.stats()
 		if stalled(&last, &now) {
-			n.log.Error("the engine does not turn: no sign of life", "seq", now.Seq, "durable_seq", now.Durable, "waiting", now.Ingress)
+			n.log.Error("engine stalled: no watchdog notification", "seq", now.Seq, "durable_seq", now.Durable, "waiting", now.Ingress)
 		} else {
 			n.send("WATCHDOG=1")
 		}
@@ -63,9 +63,9 @@ func (n *Notifier) Run(ctx context.Context) error {
 	return nil
 }
 
-// stalled reports whether commands have waited since last and none was applied or
-// became durable. An engine whose journal has failed is left alone: readers are
-// served on, and a restart is a person's to decide.
+// stalled reports whether commands have waited since last and none was applied or became
+// durable. An engine whose journal has failed does not count: readers are served, and an
+// operator decides on a restart.
 func stalled(last, now *engine.Stats) bool {
 	return now.Failed == nil && last.Ingress > 0 && now.Ingress > 0 && now.Seq == last.Seq && now.Durable == last.Durable
 }
@@ -80,9 +80,9 @@ func (n *Notifier) send(state string) {
 		if err = conn.SetWriteDeadline(time.Now().Add(timeout)); err == nil {
 			_, err = conn.Write([]byte(state))
 		}
-		_ = conn.Close() // what was written is there
+		_ = conn.Close() // the datagram is sent
 	}
 	if err != nil {
-		n.log.Warn("systemd is not told", "state", state, "error", fmt.Errorf("NOTIFY_SOCKET: %w", err))
+		n.log.Warn("systemd not notified", "state", state, "error", fmt.Errorf("NOTIFY_SOCKET: %w", err))
 	}
 }

@@ -48,14 +48,14 @@ func TestNotifyHostileSockets(t *testing.T) {
 			ended := make(chan error, 1)
 			go func() { ended <- n.Run(ctx) }()
 			err := await.Receive(t, "the end of the service", ended)
-			if err != nil || strings.Count(log.String(), "systemd is not told") != 2 {
+			if err != nil || strings.Count(log.String(), "systemd not notified") != 2 {
 				t.Errorf("%v; the log: %s", err, log.String())
 			}
 		})
 	}
 }
 
-// The watchdog is fed only while the engine turns: commands that wait while none
+// The watchdog is notified only while the engine makes progress: commands that wait while none
 // is applied or durable are no life.
 func TestStalled(t *testing.T) {
 	base := engine.Stats{Seq: 7, Durable: 5, Ingress: 2}
@@ -77,7 +77,7 @@ func TestStalled(t *testing.T) {
 	}
 }
 
-// An engine that does not turn gets no sign of life, and the log says so; nor does
+// A stalled engine gets no watchdog notification, and the log says so; nor does
 // one whose watchdog is another process's.
 func TestWatchdogStarves(t *testing.T) {
 	socket, next := notifySocket(t)
@@ -91,7 +91,7 @@ func TestWatchdogStarves(t *testing.T) {
 	}
 	n.every = time.Millisecond
 	stop := runtest.Start(t, n.Run)
-	await.True(t, "a line in the log", func() bool { return strings.Contains(log.String(), "does not turn") })
+	await.True(t, "a line in the log", func() bool { return strings.Contains(log.String(), "engine stalled") })
 	stop()
 	for _, want := range []string{"READY=1", "WATCHDOG=1", "STOPPING=1"} {
 		if got := next(); got != want {
