@@ -8,21 +8,21 @@ import (
 	"sync/atomic"
 )
 
-// answered tells which ClOrdIDs have surely not been answered in the last days,
-// so that a new order need not ask the store, which takes longer than all else
-// that is done with it. It is a Bloom filter a day: when it says perhaps, the
-// store is asked.
+// answeredFilter knows which ClOrdIDs have certainly not been answered in the last days,
+// so that a new order need not read the store, which would take longer than everything
+// else. It is a Bloom filter a day: if the filter may contain a ClOrdID, the store is
+// read.
 //
-// It knows what the follower has committed since the start, and what the store
-// had before once Run has read it; until then it says perhaps. A filter has a
-// fixed size: beyond some three million answers a day it says perhaps more and
-// more often.
-type answered struct {
+// It has the answers that the reporter has committed since the start, and, when Run has
+// read them, those that the store had before; until then it may contain everything. A
+// filter has a fixed size: beyond some three million answers a day it is less and less
+// selective.
+type answeredFilter struct {
 	gateway *Gateway
 	seed    maphash.Seed
 	ready   atomic.Bool
 
-	mu   sync.Mutex // one that begins a day
+	mu   sync.Mutex // one goroutine begins a day
 	days [answeredDays]answeredDay
 }
 
@@ -39,15 +39,17 @@ type answeredDay struct {
 	bits atomic.Pointer[[answeredWords]atomic.Uint64]
 }
 
-func newAnswered(g *Gateway) *answered { return &answered{gateway: g, seed: maphash.MakeSeed()} }
+func newAnsweredFilter(g *Gateway) *answeredFilter {
+	return &answeredFilter{gateway: g, seed: maphash.MakeSeed()}
+}
 
 // hash does not allocate.
-func (a *answered) hash(session uint16, clOrdID []byte) uint64 {
+func (a *answeredFilter) hash(session uint16, clOrdID []byte) uint64 {
 	return maphash.Bytes(a.seed, clOrdID) ^ uint64(session)*0x9e3779b97f4a7c15
 }
 
-// add notes an answer that is about to be committed. Any goroutine.
-func (a *answered) add(day uint32, session uint16, clOrdID []byte) {
+// add adds an answer that is about to be committed. Any goroutine.
+func (a *answeredFilter) add(day uint32, session uint16, clOrdID []byte) {
 	d := &a.days[day%answeredDays]
 	if d.day.Load() != day && !a.begin(d, day) {
 		return
@@ -60,9 +62,9 @@ func (a *answered) add(day uint32, session uint16, clOrdID []byte) {
 	}
 }
 
-// begin gives d to a day, and reports whether it has it: an older day than it
-// has is looked for no more.
-func (a *answered) begin(d *answeredDay, day uint32) bool {
+// begin gives d to a day, and reports whether it has it; an older day than d's does not
+// get it.
+func (a *answeredFilter) begin(d *answeredDay, day uint32) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if d.day.Load() < day {
@@ -72,9 +74,8 @@ func (a *answered) begin(d *answeredDay, day uint32) bool {
 	return d.day.Load() == day
 }
 
-// perhaps reports whether the store may have an answer of that day. Any
-// goroutine.
-func (a *answered) perhaps(day uint32, session uint16, clOrdID []byte) bool {
+// mayContain reports whether the store may have an answer of that day. Any goroutine.
+func (a *answeredFilter) mayContain(day uint32, session uint16, clOrdID []byte) bool {
 	if !a.ready.Load() {
 		return true
 	}
@@ -93,8 +94,8 @@ func (a *answered) perhaps(day uint32, session uint16, clOrdID []byte) bool {
 	return true
 }
 
-// Run reads what the store has of yesterday and later, and ends.
-func (a *answered) Run(ctx context.Context) error {
+// Run adds the store's answers from yesterday on, and returns.
+func (a *answeredFilter) Run(ctx context.Context) error {
 	const head = 1 + 4 + 2 // kind, day, session: see answerKey
 	from := dayOf(a.gateway.options.Now().UnixNano()) - 1
 	err := a.gateway.store.Scan(binary.BigEndian.AppendUint32([]byte{keyAnswer}, from), []byte{keyAnswer + 1}, func(key, _ []byte) bool {

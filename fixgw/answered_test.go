@@ -24,19 +24,19 @@ func TestAnswered(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	a := newAnswered(&Gateway{store: store, options: Options{Options: session.Options{Now: func() time.Time { return now }}}})
-	if !a.perhaps(today, 7, []byte("new")) {
+	a := newAnsweredFilter(&Gateway{store: store, options: Options{Options: session.Options{Now: func() time.Time { return now }}}})
+	if !a.mayContain(today, 7, []byte("new")) {
 		t.Error("denied before the store was read")
 	}
 	if err := a.Run(context.Background()); err != nil {
 		t.Fatal(err)
 	}
 	for day := today - 1; day <= today+1; day++ {
-		if !a.perhaps(day, 7, []byte("old")) {
+		if !a.mayContain(day, 7, []byte("old")) {
 			t.Errorf("day %d: an answer of a life before is denied", day)
 		}
 	}
-	if a.perhaps(today-3, 7, []byte("old")) || a.perhaps(today, 8, []byte("old")) {
+	if a.mayContain(today-3, 7, []byte("old")) || a.mayContain(today, 8, []byte("old")) {
 		t.Error("an old day, or another session's")
 	}
 	const n = 100_000
@@ -45,10 +45,10 @@ func TestAnswered(t *testing.T) {
 	}
 	wrong := 0
 	for i := range n {
-		if !a.perhaps(today, 7, fmt.Appendf(nil, "o%d", i)) {
+		if !a.mayContain(today, 7, fmt.Appendf(nil, "o%d", i)) {
 			t.Fatalf("o%d is denied", i)
 		}
-		if a.perhaps(today, 7, fmt.Appendf(nil, "p%d", i)) {
+		if a.mayContain(today, 7, fmt.Appendf(nil, "p%d", i)) {
 			wrong++
 		}
 	}
@@ -59,10 +59,10 @@ func TestAnswered(t *testing.T) {
 	// not looked for any more.
 	a.add(today+4, 7, []byte("z"))
 	a.add(today, 7, []byte("y"))
-	if a.perhaps(today, 7, []byte("o1")) || a.perhaps(today+4, 7, []byte("y")) || !a.perhaps(today+4, 7, []byte("z")) {
+	if a.mayContain(today, 7, []byte("o1")) || a.mayContain(today+4, 7, []byte("y")) || !a.mayContain(today+4, 7, []byte("z")) {
 		t.Error("days mix")
 	}
-	if got := testing.AllocsPerRun(100, func() { a.perhaps(today+4, 7, []byte("q")) }); got != 0 {
+	if got := testing.AllocsPerRun(100, func() { a.mayContain(today+4, 7, []byte("q")) }); got != 0 {
 		t.Errorf("a look allocates %v times", got)
 	}
 }

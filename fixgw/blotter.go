@@ -7,20 +7,19 @@ import (
 	"blockdesk/market"
 )
 
-// blotter is what one session's client has asked for and what came of it: its requests
-// by ClOrdID, and its live orders, quotes and claims. It handles the messages of its
-// session.
+// blotter is what one session's client has asked for and what came of it: its requests by
+// ClOrdID, its live orders, and what it has of the desk. It is the session's Handler.
 type blotter struct {
 	*session.Session
 	gateway *Gateway
 
-	// Guarded by the session's turn.
+	// Guarded by the session's lock.
 	//
-	// alone: nothing else has been read of the connection, so a command may be
-	// placed and done at once. placed: one was, and wants Engine.RunInline.
+	// alone: no other message has been read from the connection, so a command may be
+	// enqueued and executed inline. placed: one was enqueued, for RunInline.
 	alone, placed bool
 
-	// Only the follower:
+	// The reporter's only:
 	reports     reportBatch // not sent
 	uncommitted bool        // its sent reports wait for the commit
 
@@ -32,7 +31,7 @@ type blotter struct {
 
 func newBlotter(g *Gateway, s *session.Session) *blotter {
 	b := &blotter{
-		Session: s, gateway: g, requestIndex: requestIndex{refs: make(map[string]*request)},
+		Session: s, gateway: g, requestIndex: requestIndex{requests: make(map[string]*request)},
 		orders: make(map[market.OrderID]*order),
 	}
 	b.desk = &deskClient{blotter: b, quotes: make(map[market.QuoteID]*quote), claims: make(map[market.ClaimID]*claim)}
@@ -40,25 +39,24 @@ func newBlotter(g *Gateway, s *session.Session) *blotter {
 	return b
 }
 
-// adopt takes a live order from the store, before Run.
+// restoreOrder adds a live order of the store, before Run.
 func (s *blotter) restoreOrder(o *order) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.orders[o.ID] = o
-	s.refs[o.ClOrdID] = &request{clOrdID: o.ClOrdID, msgType: 'D', id: o.ID, order: o, answer: '8'}
+	s.requests[o.ClOrdID] = &request{clOrdID: o.ClOrdID, msgType: 'D', id: o.ID, order: o, answer: '8'}
 }
 
-// enter registers a request under a ClOrdID that is new, before it is
-// submitted, or says that too many have no answer yet.
-func (s *blotter) enter(r *request) bool {
+// register adds a request under a new ClOrdID before it is submitted. False: too many
+// requests wait for an answer.
+func (s *blotter) register(r *request) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.addRef(r, s.gateway.options.MaxPendingOrders)
 }
 
-// withdraw takes back what enter has registered, when the engine has not taken
-// the command.
-func (s *blotter) withdraw(r *request) {
+// unregister removes a request whose command the engine has refused.
+func (s *blotter) unregister(r *request) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.removeRef(r)
@@ -67,14 +65,14 @@ func (s *blotter) withdraw(r *request) {
 func (s *blotter) targetOf(clOrdID []byte) string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if r := s.refs[string(clOrdID)]; r != nil {
+	if r := s.requests[string(clOrdID)]; r != nil {
 		return r.target
 	}
 	return ""
 }
 
-// settled lets go of the answer of r, which is in the store now.
-func (s *blotter) settled(r *request) {
+// answerStored drops the answer of r, which is in the store now.
+func (s *blotter) answerStored(r *request) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	r.body = nil
@@ -84,7 +82,7 @@ func (s *blotter) settled(r *request) {
 	}
 }
 
-// retire moves r to the ring of those that may be forgotten.
+// retire moves r to the ring of requests that may be forgotten.
 func (s *blotter) retire(r *request) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -99,7 +97,7 @@ func (s *blotter) forget(o *order) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	delete(s.orders, o.ID)
-	if r := s.refs[o.ClOrdID]; r != nil && r.body == nil {
+	if r := s.requests[o.ClOrdID]; r != nil && r.body == nil {
 		s.retireLocked(r)
 	}
 }

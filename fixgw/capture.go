@@ -11,27 +11,25 @@ import (
 	"blockdesk/fixgw/wire"
 )
 
-// A TradeCaptureReport (35=AE) of ours tells the owner of one side of a trade that
-// it has happened. Each fill gives one for every session of its participant that
-// has asked for a drop copy (9406=Y), whichever of the participant's sessions the
-// order came from; a settled claim gives one for the session that took it too.
-// Nobody learns of another participant's side but that there is one.
+// A TradeCaptureReport (35=AE) of ours reports one side of a trade to its owner. Each fill
+// makes one for every session of its participant that has asked for drop copies (9406=Y),
+// whichever of the participant's sessions the order came from; a settled claim makes one
+// for the session that took it too. It says nothing about the other side.
 //
-// It follows the ExecutionReport (35=8) that tells the same, as another report of
-// the same event: it is in the session's message store before the follower's
-// position passes the event, also while the session is logged out. A crash makes
-// it again under the same TradeReportID (571), which is the ExecID (17).
+// It follows the ExecutionReport (35=8) of the same event: it is in the session's message
+// store before the reporter's position passes the event, also while the session is logged
+// out. After a crash it is made again under the same TradeReportID (571), the ExecID (17).
 
-// dropCopies are the sessions that have asked for a drop copy, by their number. The
-// follower reads the list at every fill; sessions join and leave as they log on.
-// One that is made joins when it is in the roster, and quickfix has it: until then
-// a copy could not be delivered.
+// dropCopies are the sessions that have asked for drop copies, by their number. The
+// reporter reads the list at every fill; sessions join and leave as they log on. A new
+// session joins when it is in the registry and quickfix has it: until then a copy could
+// not be delivered.
 type dropCopies struct {
 	mu   sync.Mutex
-	list atomic.Pointer[[]*blotter] // never changes; nil = none
+	list atomic.Pointer[[]*blotter] // immutable; nil = none
 }
 
-// follow puts s in, or takes it out, as it wishes now.
+// follow adds or removes s, as its logon flags want it now.
 func (d *dropCopies) follow(s *blotter) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -54,8 +52,8 @@ func (d *dropCopies) all() []*blotter {
 	return nil
 }
 
-// copyFill sends the drop copies of the fill of o that r has just been sent of, under
-// the ExecID of r.
+// copyFill sends the drop copies of the fill of o that r has reported, under the ExecID
+// of r.
 func (f *reporter) copyFill(e *event.Event, o *order, r *wire.ExecutionReport) error {
 	in := f.gateway.instruments.Get(e.Instrument)
 	if in == nil || len(f.gateway.copies.all()) == 0 { // without the instrument r was not sent either

@@ -11,19 +11,19 @@ import (
 )
 
 // deskClient is what one session's client has of the RFQ desk. It handles the messages
-// that are about it. The blotter's mutex guards it.
+// about it. The blotter's mutex guards it.
 type deskClient struct {
 	*blotter
 	quotes map[market.QuoteID]*quote // that the desk has not forgotten
 	claims map[market.ClaimID]*claim // live ones
 }
 
-// claim is a claim that a session has taken. The follower alone changes it, under
-// its owner's mutex; the session reads it under the same lock.
+// claim is a claim that a session has taken. Only the reporter changes it, under its
+// owner's mutex; the session reads it under the same lock.
 type claim struct {
 	wire.ClientClaim
 	owner *deskClient
-	dirty bool // changed since the last commit; the follower's, without the lock
+	dirty bool // changed since the last commit; the reporter's, without the lock
 }
 
 // A claim's record:
@@ -45,9 +45,9 @@ func (c *claim) appendRecord(dst []byte) []byte {
 	return rfq.AppendRecord(dst, &c.Claim)
 }
 
-// parseClaimRecord reads what appendRecord wrote. clientOf returns that of
-// a session number, or nil where there is no such session; such a claim is nil, and so is
-// one whose session is another participant's by now.
+// parseClaimRecord reads what appendRecord wrote. clientOf returns the deskClient of a
+// session number, or nil where there is no such session; then the claim is nil, as it is
+// when the session belongs to another participant by now.
 func parseClaimRecord(id market.ClaimID, value []byte, clientOf func(uint16) *deskClient) (*claim, error) {
 	bad := func() (*claim, error) {
 		return nil, fmt.Errorf("%w: claim %s: %d bytes", session.ErrLayout, market.AppendClaimID(nil, id), len(value))
@@ -73,8 +73,8 @@ func parseClaimRecord(id market.ClaimID, value []byte, clientOf func(uint16) *de
 	return c, nil
 }
 
-// claimOf returns a copy of a claim of the session's, live or over; ok is false
-// where it has none of that id. Any goroutine but one that holds its mutex.
+// claimOf returns a copy of a claim of the session, live or over; ok is false if it has
+// none with that id. Any goroutine that does not hold its mutex.
 func (s *deskClient) claimOf(id market.ClaimID) (c claim, ok bool, err error) {
 	if c, ok = s.liveClaim(id); ok {
 		return c, true, nil
@@ -100,7 +100,7 @@ func (s *deskClient) liveClaim(id market.ClaimID) (c claim, ok bool) {
 // under QuoteRespMark and a QuoteRespID, today or yesterday.
 func (s *deskClient) claimUnder(key string) (c claim, ok bool, err error) {
 	s.mu.Lock()
-	r := s.refs[key]
+	r := s.requests[key]
 	var id market.OrderID
 	if r != nil {
 		id = r.id
@@ -125,7 +125,7 @@ func (s *deskClient) claimUnder(key string) (c claim, ok bool, err error) {
 	return c, true, nil
 }
 
-// shown returns a copy without what is the follower's alone.
+// snapshot returns a copy without the reporter's own fields.
 func (c *claim) snapshot() claim {
 	return claim{ClientClaim: c.ClientClaim, owner: c.owner}
 }
@@ -144,12 +144,12 @@ func (g *Gateway) storedClaim(id market.ClaimID) (*claim, error) {
 	return nil, nil
 }
 
-// restoreClaim takes a live claim from the store, before Run.
+// restoreClaim adds a live claim of the store, before Run.
 func (s *deskClient) restoreClaim(c *claim) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.claims[c.ID] = c
-	s.refs[c.Ref] = &request{clOrdID: c.Ref, id: market.OrderID(c.ID), claim: c, answer: '8'}
+	s.requests[c.Ref] = &request{clOrdID: c.Ref, id: market.OrderID(c.ID), claim: c, answer: '8'}
 }
 
 // forgetClaim drops a claim that is over and is in the store as such.
@@ -157,8 +157,8 @@ func (s *deskClient) forgetClaim(c *claim) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	delete(s.claims, c.ID)
-	if r := s.refs[c.Ref]; r != nil && r.claim == c {
-		r.claim = nil // a late payment may bring it back, out of the store
+	if r := s.requests[c.Ref]; r != nil && r.claim == c {
+		r.claim = nil // a late payment may make it live again, from the store
 		if r.body == nil {
 			s.retireLocked(r)
 		}

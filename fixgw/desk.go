@@ -12,17 +12,16 @@ import (
 	"blockdesk/market"
 )
 
-// deskReports is the follower's part that tells sessions what the RFQ desk has
-// done for them. It has a place in every event, as the rest of the follower:
+// deskReports is the part of the reporter that reports what the RFQ desk has done for
+// sessions:
 //
-//   - A record is taken at its last piece. The pieces before it are read again
-//     wherever the events are followed again, whether the store has them or not,
-//     since a position may lie between two pieces of a record.
-//   - What a record changes is committed with the position after it. So a record
-//     is told once, or, where a crash has come between the message and the commit,
-//     again by the same ExecID.
-//   - What is told depends on the record and on what is committed, on nothing
-//     else.
+//   - A record is taken at its last piece. The pieces before it are read again wherever
+//     the events are followed again, whether the store has them or not, because the
+//     position may lie between two pieces of a record.
+//   - What a record changes is committed with the position after it. So a record is
+//     reported once or, if a crash comes between the message and the commit, again under
+//     the same ExecID.
+//   - A report depends on the record and on what is committed, on nothing else.
 type deskReports struct {
 	reporter *reporter
 	reader   rfq.Reader
@@ -37,8 +36,8 @@ type deskReports struct {
 	changedFacts  bool
 }
 
-// deskFacts is what reports say of the desk's pairs and policy that is in no
-// quote and no claim.
+// deskFacts is what reports say of the desk's pairs and policy that is in no quote and no
+// claim.
 type deskFacts struct {
 	digits map[market.InstrumentID]uint8 // decimals of the base asset
 	mint   market.Address                // of USDC
@@ -83,8 +82,8 @@ func (d *deskReports) learnPolicy(p *rfq.Policy) {
 	}
 }
 
-// wants reports whether records of a tag can matter to a session. A Quote and an
-// Outcome do in a session's own command alone.
+// wants reports whether records of a tag can matter to a session. A Quote and an Outcome
+// matter in a session's own command only.
 func (d *deskReports) wants(t rfq.Tag) bool {
 	switch t {
 	case rfq.TagQuote, rfq.TagOutcome:
@@ -95,7 +94,7 @@ func (d *deskReports) wants(t rfq.Tag) bool {
 	return false
 }
 
-// follow takes one piece of a record of the desk's.
+// follow takes one piece of a record.
 func (d *deskReports) follow(e *event.Event) error {
 	piece, _ := e.Desk()
 	if !d.wants(rfq.Tag(piece.Tag)) {
@@ -168,7 +167,7 @@ func (d *deskReports) quoted(r *rfq.Quote) error {
 		return nil
 	}
 	if in == nil || !known {
-		d.reporter.lost.Add(1)
+		d.reporter.orphanedEvents.Add(1)
 		return nil
 	}
 	d.reporter.at = r.IssuedAt
@@ -186,7 +185,7 @@ func (d *deskReports) quoted(r *rfq.Quote) error {
 	return d.answerDesk(s.blotter, wire.AnswerQuote, body, nil)
 }
 
-// claimed follows a claim of a session's.
+// claimed follows a change of a session's claim.
 func (d *deskReports) claimed(e *event.Event, r *rfq.Claim) error {
 	if r.Participant == 0 {
 		return nil
@@ -221,7 +220,7 @@ func (d *deskReports) claimed(e *event.Event, r *rfq.Claim) error {
 	return nil
 }
 
-// whyRefund says why c, which was in the state was, is refund_due.
+// whyRefund returns the reason why c, which was in the state was, is refund_due.
 func (d *deskReports) whyRefund(c *claim, was rfq.ClaimState) event.Reason {
 	switch {
 	case c.State != rfq.ClaimRefundDue:
@@ -232,13 +231,13 @@ func (d *deskReports) whyRefund(c *claim, was rfq.ClaimState) event.Reason {
 	return event.ReasonUndeliverable
 }
 
-// reserved follows a claim that the session's command has just taken.
+// reserved follows a claim that the session's command has taken.
 func (d *deskReports) reserved(e *event.Event, r *rfq.Claim) error {
 	s := d.reporter.command.deskClient()
 	in := d.reporter.gateway.instruments.Get(r.Terms.Instrument)
 	digits, known := d.facts.digits[r.Terms.Instrument]
 	if s == nil || market.OrderID(r.ID) != d.reporter.command.id || in == nil || !known {
-		d.reporter.lost.Add(1)
+		d.reporter.orphanedEvents.Add(1)
 		return nil
 	}
 	d.reporter.at = r.ChangedAt
@@ -263,8 +262,8 @@ func (d *deskReports) reserved(e *event.Event, r *rfq.Claim) error {
 	return nil
 }
 
-// paymentRecorded tells of money that is owed back, where the claim's own record,
-// which comes after it, does not.
+// paymentRecorded reports money that is due for refund if the claim's own record, which
+// comes after it, does not.
 func (d *deskReports) paymentRecorded(e *event.Event, r *rfq.Payment) error {
 	if r.State != rfq.PaymentRefundDue {
 		return nil
@@ -274,7 +273,7 @@ func (d *deskReports) paymentRecorded(e *event.Event, r *rfq.Payment) error {
 		return err
 	}
 	told := wire.Refund{Signature: r.Signature, At: r.At}
-	if r.At < c.Refund.At || told == c.Refund { // said again: not new
+	if r.At < c.Refund.At || told == c.Refund { // repeated
 		return nil
 	}
 	c.owner.mu.Lock()
@@ -288,18 +287,18 @@ func (d *deskReports) paymentRecorded(e *event.Event, r *rfq.Payment) error {
 	return d.reportClaim(e, c, wire.ExecStatus, r.At, d.reporter.text, false)
 }
 
-// reportClaim sends an execution report of c; answers says that it is the first
+// reportClaim sends an execution report of c; answers reports whether it is the first
 // answer to its request.
 func (d *deskReports) reportClaim(e *event.Event, c *claim, execType byte, at int64, text []byte, answers bool) error {
 	d.reporter.setExecID(e)
 	return d.sendClaim(c, execType, at, text, answers)
 }
 
-// sendClaim is reportClaim by the ExecID that d.reporter.execID is.
+// sendClaim is reportClaim under the ExecID in the reporter's execID.
 func (d *deskReports) sendClaim(c *claim, execType byte, at int64, text []byte, answers bool) error {
 	in := d.reporter.gateway.instruments.Get(c.Terms.Instrument)
-	if in == nil { // configured no more
-		d.reporter.lost.Add(1)
+	if in == nil { // not configured any more
+		d.reporter.orphanedEvents.Add(1)
 		return nil
 	}
 	r := wire.ClaimReport{Claim: &c.ClientClaim, Symbol: in.Symbol, ExecID: d.reporter.execID, ExecType: execType, At: at, Text: text}
@@ -314,14 +313,14 @@ func (d *deskReports) sendClaim(c *claim, execType byte, at int64, text []byte, 
 	return d.reporter.emit(c.owner.blotter, '8', body)
 }
 
-// appendCustomClaim appends what standard fields have no place for.
+// appendCustomClaim appends the custom fields of a claim's report.
 func (d *deskReports) appendCustomClaim(dst []byte, c *claim) []byte {
 	dst = wire.AppendCustomTerms(dst, &c.Terms, d.facts.mint)
 	return wire.AppendCustomText(dst, wire.TagClaimState, c.State.Word())
 }
 
-// removeQuotes tells that the quotes whose terms match cannot be taken any more:
-// Z, then AI.
+// removeQuotes reports that the quotes whose terms match cannot be taken any more: Z,
+// then AI.
 func (d *deskReports) removeQuotes(at int64, why event.Reason, match func(*rfq.Terms) bool) error {
 	for _, id := range sortedKeys(d.quotes) {
 		q := d.quotes[id]
@@ -358,15 +357,15 @@ func (d *deskReports) endQuote(q *quote) bool {
 // quoteStatus sends an AI.
 func (d *deskReports) quoteStatus(q *quote, status string, at int64, text string) error {
 	in := d.reporter.gateway.instruments.Get(q.Terms.Instrument)
-	if in == nil { // configured no more
+	if in == nil { // not configured any more
 		return nil
 	}
 	d.reporter.out.Scratch = q.AppendStatus(d.reporter.out.Scratch[:0], in.Symbol, status, at, text)
 	return d.emitTransient(q.owner.blotter, "AI", wire.TagQuoteID, d.reporter.out.Scratch)
 }
 
-// moment sends what is worth nothing later: quotes and what becomes of them. It
-// is not kept for a resend, so what a crash has swallowed stays unsaid.
+// emitTransient sends a message that is of no use later, a quote or its end. It is not
+// kept for a resend, and not made again after a crash.
 func (d *deskReports) emitTransient(s *blotter, msgType string, firstTag int, body []byte) error {
 	if d.reporter.replaying {
 		return nil
@@ -374,8 +373,8 @@ func (d *deskReports) emitTransient(s *blotter, msgType string, firstTag int, bo
 	return d.reporter.emitType(s, msgType, firstTag, body)
 }
 
-// gone follows what the desk has forgotten: a quote that was used or has
-// expired, and a claim that ended long ago.
+// removed follows what the desk has forgotten: a quote that was used or has expired, and
+// a claim that ended long ago.
 func (d *deskReports) removed(r *rfq.Removed) error {
 	switch r.What {
 	case rfq.TagQuote:
@@ -390,7 +389,7 @@ func (d *deskReports) removed(r *rfq.Removed) error {
 		delete(q.owner.quotes, q.ID)
 		over := q.over
 		q.owner.mu.Unlock()
-		if over || r.At < q.ValidUntil { // told before, or used: the claim tells
+		if over || r.At < q.ValidUntil { // reported before, or used: then the claim is reported
 			return nil
 		}
 		return d.quoteStatus(q, wire.QuoteExpired, r.At, "")
@@ -429,8 +428,8 @@ func (d *deskReports) outcome(e *event.Event, r *rfq.Outcome) error {
 	return nil
 }
 
-// answerDesk is answer for requests to the desk: c is the claim that one has
-// made, or nil.
+// answerDesk is reporter.answer for requests to the desk; c is the claim that the request
+// has made, or nil.
 func (d *deskReports) answerDesk(s *blotter, code byte, body []byte, c *claim) error {
 	d.reporter.keepAnswer(s, code, body, nil, c)
 	msgType, first := wire.AnswerForm(code)
@@ -440,8 +439,7 @@ func (d *deskReports) answerDesk(s *blotter, code byte, body []byte, c *claim) e
 	return d.emitTransient(s, msgType, first, body)
 }
 
-// claim returns what is known of a session's claim, or nil. One that is over may
-// come from the store.
+// claim returns a session's claim, or nil. One that is over may come from the store.
 func (d *deskReports) claim(id market.ClaimID) (*claim, error) {
 	if c := d.claims[id]; c != nil {
 		return c, nil
@@ -468,8 +466,8 @@ func (d *deskReports) markQuoteChanged(q *quote) {
 
 func sortedKeys[K cmp.Ordered, V any](m map[K]V) []K { return slices.Sorted(maps.Keys(m)) }
 
-// captureClaim reports a claim that is settled, under the ExecID of the report that
-// said so: to the session that took it, and to the drop copies of its participant.
+// captureClaim reports a settled claim, under the ExecID of its fill, to the session that
+// took it and to the drop copies of its participant.
 func (d *deskReports) captureClaim(c *claim, execID []byte) error {
 	in := d.reporter.gateway.instruments.Get(c.Terms.Instrument)
 	if in == nil { // the report was not sent either

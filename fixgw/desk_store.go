@@ -12,8 +12,8 @@ import (
 	"blockdesk/persist/kv"
 )
 
-// load reads the live quotes and claims, and the facts. Quotes of sessions that
-// are no more are forgotten: nobody would follow their end. Claims stay.
+// load reads the live quotes and claims, and the facts. Quotes of sessions that do not
+// exist any more are deleted, because nothing would follow their end. Claims stay.
 func (d *deskReports) load() error {
 	d.quotes, d.claims = make(map[market.QuoteID]*quote), make(map[market.ClaimID]*claim)
 	d.facts.digits = make(map[market.InstrumentID]uint8)
@@ -37,7 +37,7 @@ func (d *deskReports) load() error {
 	err = errors.Join(each(keyQuote, func(id uint64, value []byte) error {
 		q, err := parseQuoteRecord(market.QuoteID(id), value, g.deskClientNumbered)
 		if q == nil {
-			d.reporter.lost.Add(1)
+			d.reporter.orphanedEvents.Add(1)
 			orphans = append(orphans, market.QuoteID(id))
 			return err
 		}
@@ -46,7 +46,7 @@ func (d *deskReports) load() error {
 	}), each(keyClaim, func(id uint64, value []byte) error {
 		c, err := parseClaimRecord(market.ClaimID(id), value, g.deskClientNumbered)
 		if c == nil {
-			d.reporter.lost.Add(1)
+			d.reporter.orphanedEvents.Add(1)
 			return err
 		}
 		d.claims[c.ID] = c
@@ -77,7 +77,7 @@ func (d *deskReports) commit(set func(key, value []byte), deleteRange func(lo, h
 		if key := quoteKey(nil, q.ID); q.forgotten {
 			drop(key)
 		} else {
-			q.owner.mu.Lock() // its client may pass on it now
+			q.owner.mu.Lock() // its client may pass on it meanwhile
 			record := q.appendRecord(nil)
 			q.owner.mu.Unlock()
 			set(key, record)
@@ -101,7 +101,7 @@ func (d *deskReports) commit(set func(key, value []byte), deleteRange func(lo, h
 	}
 }
 
-// settle lets go of what a commit has made safe.
+// afterCommit drops what is in the store now.
 func (d *deskReports) afterCommit() {
 	for _, q := range d.changedQuotes {
 		q.dirty = false
@@ -174,12 +174,12 @@ func (d *deskReports) reconcile(desk *rfq.Machine) error {
 		is, there := now[id]
 		delete(now, id)
 		switch {
-		case c == nil: // of a session that is configured no more
+		case c == nil: // of a session that is not configured any more
 			continue
 		case there:
 			err = d.restateClaim(c, &is)
 		default:
-			err = d.loseClaim(c)
+			err = d.reportLostClaim(c)
 		}
 		if err != nil {
 			return fmt.Errorf("claim %s: %w", market.AppendClaimID(nil, id), err)
@@ -188,7 +188,7 @@ func (d *deskReports) reconcile(desk *rfq.Machine) error {
 			return err
 		}
 	}
-	d.reporter.lost.Add(uint64(len(now))) // nobody knows whose they are
+	d.reporter.orphanedEvents.Add(uint64(len(now))) // their sessions are unknown
 	return nil
 }
 
@@ -209,12 +209,11 @@ func (d *deskReports) restateClaim(c *claim, is *rfq.Claim) error {
 		return nil
 	}
 	d.reporter.execID = d.reporter.gateway.ids.Append(d.reporter.execID[:0])
-	return d.sendClaim(c, wire.ExecRestated, d.reporter.at, []byte(lostReason), false)
+	return d.sendClaim(c, wire.ExecRestated, d.reporter.at, []byte(lostText), false)
 }
 
-// loseClaim reports the end of a claim that the desk does not have, and forgets
-// it.
-func (d *deskReports) loseClaim(c *claim) error {
+// reportLostClaim reports the end of a claim that the desk does not have, and forgets it.
+func (d *deskReports) reportLostClaim(c *claim) error {
 	live := !c.Over()
 	c.owner.mu.Lock()
 	c.State, c.Status = rfq.ClaimReleased, wire.StatusCancelled
@@ -225,5 +224,5 @@ func (d *deskReports) loseClaim(c *claim) error {
 		return nil
 	}
 	d.reporter.execID = d.reporter.gateway.ids.Append(d.reporter.execID[:0])
-	return d.sendClaim(c, wire.ExecCancelled, d.reporter.at, []byte(lostReason), false)
+	return d.sendClaim(c, wire.ExecCancelled, d.reporter.at, []byte(lostText), false)
 }

@@ -11,7 +11,7 @@ import (
 	"blockdesk/market"
 )
 
-// sweeper cancels the orders of sessions that have gone.
+// disconnectCanceller cancels the orders of sessions whose client has disconnected.
 type disconnectCanceller struct {
 	gateway *Gateway
 	wake    chan struct{} // capacity 1
@@ -20,7 +20,7 @@ type disconnectCanceller struct {
 	tasks []pendingCancel
 }
 
-// sweep is one order to cancel.
+// pendingCancel is one order to cancel.
 type pendingCancel struct {
 	owner      *blotter
 	id         market.OrderID
@@ -34,14 +34,14 @@ func newDisconnectCanceller(g *Gateway) *disconnectCanceller {
 	return &disconnectCanceller{gateway: g, wake: make(chan struct{}, 1)}
 }
 
-// add takes every order that s has now, accepted or on its way.
+// add takes every order of s, accepted or on its way to the engine.
 func (w *disconnectCanceller) add(s *blotter) {
 	s.mu.Lock()
 	var tasks []pendingCancel
 	for id, o := range s.orders {
 		tasks = append(tasks, pendingCancel{s, id, o.Instrument})
 	}
-	for _, r := range s.refs {
+	for _, r := range s.requests {
 		if r.answer == 0 && r.msgType == 'D' {
 			tasks = append(tasks, pendingCancel{s, r.id, r.instrument})
 		}
@@ -56,8 +56,8 @@ func (w *disconnectCanceller) add(s *blotter) {
 	}
 }
 
-// Run cancels until ctx ends. Some time after the start it also takes the
-// sessions that want cancel on disconnect and have not come back.
+// Run cancels until ctx ends. RestartGrace after the start it also takes the sessions
+// with cancel on disconnect whose clients have not come back.
 func (w *disconnectCanceller) Run(ctx context.Context) error {
 	grace := time.NewTimer(w.gateway.options.RestartGrace)
 	defer grace.Stop()
@@ -85,8 +85,7 @@ func (w *disconnectCanceller) Run(ctx context.Context) error {
 	}
 }
 
-// cancel submits one cancel, waiting while the engine is full. False ends the
-// sweeper.
+// cancel submits one cancel, and waits while the engine's queue is full. False ends Run.
 func (w *disconnectCanceller) cancel(ctx context.Context, t *pendingCancel) bool {
 	c := engine.Command{
 		Kind: engine.CancelOrder, Instrument: t.instrument, Origin: t.owner.Number,

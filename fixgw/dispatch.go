@@ -7,7 +7,7 @@ import (
 	"blockdesk/fixgw/wire"
 )
 
-// message implements handler.
+// Message implements session.Handler.
 func (s *blotter) Message(msgType, frame []byte) *wire.Reject {
 	g := s.gateway
 	if g.options.Leadership.Follower() && isLeadersPart(msgType) {
@@ -40,31 +40,31 @@ func (s *blotter) Message(msgType, frame []byte) *wire.Reject {
 	return wire.BusinessReject(wire.RejUnknownType, wire.BusinessIDOf(frame), fmt.Sprintf("%s: MsgType (35) %.4q", wire.CodeUnsupported, msgType))
 }
 
-// request implements handler.
-func (s *blotter) OrderRequest(msgType byte, r *wire.OrderRequest, alone bool) (placed bool, no *wire.Reject) {
+// OrderRequest implements session.Handler.
+func (s *blotter) OrderRequest(msgType byte, r *wire.OrderRequest, alone bool) (placed bool, reject *wire.Reject) {
 	s.alone = alone
-	no = s.handleOrder(msgType, r)
+	reject = s.handleOrder(msgType, r)
 	placed, s.alone, s.placed = s.placed, false, false
-	return placed, no
+	return placed, reject
 }
 
-// RunInline implements handler.
+// RunInline implements session.Handler.
 func (s *blotter) RunInline() { s.gateway.engine.RunInline(s.gateway.reporter.step) }
 
-// wished implements handler.
+// LogonFlagsChanged implements session.Handler.
 func (s *blotter) LogonFlagsChanged() { s.gateway.copies.follow(s) }
 
-// LoggedOut implements handler.
+// LoggedOut implements session.Handler.
 func (s *blotter) LoggedOut() {
 	s.gateway.market.Drop(s.Session)
 	s.gateway.statuses.Drop(s.Session)
 }
 
-// CancelOrders implements handler.
+// CancelOrders implements session.Handler.
 func (s *blotter) CancelOrders() { s.gateway.canceller.add(s) }
 
-// isLeadersPart reports whether only the leader can answer messages of a type:
-// orders, quotes, payments, and what became of them.
+// isLeadersPart reports whether only the leader can answer messages of a type: orders,
+// quotes, payments, and their status.
 func isLeadersPart(msgType []byte) bool {
 	switch string(msgType) {
 	case "D", "F", "G", "H", "q", "R", "AE", "AJ":

@@ -20,23 +20,23 @@ import (
 
 // Engine is what the gateway needs of the engine.
 type Engine interface {
-	// Submit hands a command over without waiting: engine.Engine.Submit.
+	// Submit enqueues a command without waiting: engine.Engine.Submit.
 	Submit(*engine.Command) error
-	// SubmitAll does the same for the commands of one request, as neighbours and
-	// whole or not at all: engine.Engine.SubmitAll.
+	// SubmitAll enqueues the commands of one request, next to each other and all or
+	// none: engine.Engine.SubmitAll.
 	SubmitAll([]engine.Command) error
-	// Place is Submit that wakes nobody. Turn must be called right after it: it
-	// has the engine work, by the caller where it is idle, and then, where Run's
-	// consumer waits, calls step in the place of who waits: engine.Engine.Enqueue
-	// and Turn.
+	// Enqueue is Submit without waking the matcher. RunInline must be called right after
+	// it: it runs the engine on the caller's goroutine if the engine is idle, and then,
+	// if Run's consumer waits, calls step in its place: engine.Engine.Enqueue and
+	// RunInline.
 	Enqueue(*engine.Command) error
 	RunInline(step func())
 	// NextOrderID returns an id that no order has had: engine.OrderIDs.Next.
 	NextOrderID() market.OrderID
 }
 
-// Gateway is the FIX acceptor. New opens its socket and reads its store; Replay
-// brings it up to the engine; Run works.
+// Gateway is the FIX gateway. New opens its socket and reads its store, Replay brings it
+// up to the engine, Run serves.
 type Gateway struct {
 	*session.Server
 	options      Options
@@ -45,7 +45,7 @@ type Gateway struct {
 	dependencies Dependencies
 	instruments  *market.Instruments
 	reporter     *reporter
-	answered     *answered
+	answered     *answeredFilter
 	market       *marketdata.Books
 	statuses     *marketdata.Statuses
 	securities   *marketdata.Securities
@@ -59,29 +59,29 @@ type Gateway struct {
 	duplicates, overloaded atomic.Uint64
 }
 
-// Stats is a moment's figures.
+// Stats are the gateway's figures at one moment.
 type Stats struct {
 	Sessions         int    // logged on
 	Connections      int    // sockets
-	MessagesIn       uint64 // that reached a session
+	MessagesIn       uint64 // that a session has received
 	MessagesOut      uint64 // application messages
 	Rejects          uint64 // of messages, by us
-	Duplicates       uint64 // ClOrdIDs answered again
+	Duplicates       uint64 // repeated ClOrdIDs, answered again
 	RateLimited      uint64
 	Overloaded       uint64
-	Kicked           uint64 // sessions we have logged out
+	Kicked           uint64 // sessions that the service has logged out
 	RefusedLogons    uint64
-	RefusedConns     uint64 // no room
-	LostEvents       uint64 // of sessions that are no more configured
+	RefusedConns     uint64 // for want of room
+	LostEvents       uint64 // of sessions that are not configured any more
 	LiveOrders       int
 	Subscriptions    int    // of market data
-	ConflatedUpdates uint64 // market data replaced by a fresh snapshot
+	ConflatedUpdates uint64 // of market data, replaced by a snapshot
 	DroppedTrades    uint64 // of market data, when it is far behind
 	UnloggedMessages uint64 // that the message log has lost
 	Cursor           uint64
 }
 
-// New opens the socket and reads the store. Close it, or Run it.
+// New opens the socket and reads the store. The caller closes the Gateway, or runs it.
 func New(o Options, e Engine, store kv.Store, dependencies Dependencies, instruments *market.Instruments) (*Gateway, error) {
 	if err := o.Validate(); err != nil {
 		return nil, err
@@ -93,7 +93,7 @@ func New(o Options, e Engine, store kv.Store, dependencies Dependencies, instrum
 	}
 	g.reporter = &reporter{gateway: g, orders: make(map[market.OrderID]*order), wake: make(chan struct{}, 1)}
 	g.reporter.desk.reporter, g.reporter.step = g.reporter, g.reporter.runInline
-	g.answered = newAnswered(g)
+	g.answered = newAnsweredFilter(g)
 	g.canceller = newDisconnectCanceller(g)
 	g.packages, g.payments = newPackageSender(g), newPaymentVerifier(g)
 	if err := g.reporter.open(g.store); err != nil {
@@ -118,7 +118,7 @@ func New(o Options, e Engine, store kv.Store, dependencies Dependencies, instrum
 	return g, nil
 }
 
-// open implements application.
+// NewHandler implements session.Application.
 func (g *Gateway) NewHandler(s *session.Session) session.Handler { return newBlotter(g, s) }
 
 // blotterOf returns the blotter of a session.
@@ -132,7 +132,8 @@ func (g *Gateway) blotterNumbered(number uint16) *blotter {
 	return nil
 }
 
-// deskClientNumbered is blotterNumbered for what the session has of the desk.
+// deskClientNumbered returns the deskClient of a session by its number, or nil. Any
+// goroutine.
 func (g *Gateway) deskClientNumbered(number uint16) *deskClient {
 	if b := g.blotterNumbered(number); b != nil {
 		return b.desk
@@ -140,7 +141,7 @@ func (g *Gateway) deskClientNumbered(number uint16) *deskClient {
 	return nil
 }
 
-// blotters returns those of all sessions, by their number. Any goroutine.
+// blotters returns the blotters of all sessions, by their number. Any goroutine.
 func (g *Gateway) blotters() []*blotter {
 	sessions := g.All()
 	list := make([]*blotter, 0, len(sessions))
@@ -150,8 +151,8 @@ func (g *Gateway) blotters() []*blotter {
 	return list
 }
 
-// Sessions returns every session, by its number: also those that were removed
-// while this process runs.
+// Sessions returns every session, by its number, those that were removed since the start
+// included.
 func (g *Gateway) Sessions() []session.Status {
 	blotters := g.blotters()
 	list := make([]session.Status, 0, len(blotters))
@@ -165,17 +166,17 @@ func (g *Gateway) Sessions() []session.Status {
 	return list
 }
 
-// Cursor returns the Seq up to which all reports are in the store, though
-// perhaps not synced. Replay wants the events of every later command.
+// Cursor returns the Seq up to which all reports are in the store, though perhaps not
+// synced. Replay needs the events of every later command.
 func (g *Gateway) Cursor() uint64 { return g.reporter.store.Cursor() }
 
-// DurableCursor returns the Cursor that a crash of the machine leaves: the journal
-// must keep the events after it.
+// DurableCursor returns the Cursor that survives a crash of the machine: the journal must
+// keep the events after it.
 func (g *Gateway) DurableCursor() uint64 { return g.reporter.store.DurableCursor() }
 
-// Replay makes the reports of events that a crash has kept from the store.
-// Before Run; events in their order, from Seq Cursor()+1 or before. The clients
-// get them when they ask for what they have missed.
+// Replay makes the reports of events that a crash has kept from the store. Before Run;
+// events in their order, from Seq Cursor()+1 or before. Clients get the reports when they
+// ask for what they have missed.
 func (g *Gateway) Replay(events []event.Event) error {
 	g.reporter.replaying = true
 	defer func() { g.reporter.replaying = false }()
@@ -185,7 +186,7 @@ func (g *Gateway) Replay(events []event.Event) error {
 	return g.reporter.deliver()
 }
 
-// MarketUpdate takes an instrument's new view: engine.MarketSink.
+// MarketUpdate implements engine.MarketSink: it takes an instrument's new view.
 func (g *Gateway) MarketUpdate(_, next *engine.View, trades []engine.Trade) {
 	g.market.Update(next, trades)
 }
@@ -195,7 +196,7 @@ func (g *Gateway) Stats() Stats {
 	s := Stats{
 		MessagesIn: g.In.Load(), MessagesOut: g.Out.Load(), Rejects: g.Rejects.Load(),
 		Duplicates: g.duplicates.Load(), RateLimited: g.RateLimited.Load(), Overloaded: g.overloaded.Load(),
-		Kicked: g.Kicks.Load(), RefusedLogons: g.RefusedLogons.Load(), LostEvents: g.reporter.lost.Load(),
+		Kicked: g.Kicks.Load(), RefusedLogons: g.RefusedLogons.Load(), LostEvents: g.reporter.orphanedEvents.Load(),
 		Cursor: g.Cursor(),
 	}
 	if log := g.options.MessageLog; log != nil {
@@ -211,9 +212,9 @@ func (g *Gateway) Stats() Stats {
 	return s
 }
 
-// Run serves until ctx ends or a store fails. c is followed to its end: stop the
-// engine by the same ctx. Then the sessions are logged out and the stores closed.
-// On a follower c is not read, and may be nil.
+// Run serves until ctx ends or a store fails. c is followed to its end: the caller stops
+// the engine by the same ctx. Then the sessions are logged out and the stores closed. A
+// follower's gateway does not read c, which may be nil.
 func (g *Gateway) Run(ctx context.Context, c projection.Consumer) error {
 	if err := g.StartSessions(); err != nil {
 		return errors.Join(err, g.Close())
@@ -259,7 +260,7 @@ func (g *Gateway) Run(ctx context.Context, c projection.Consumer) error {
 	case result = <-followed:
 		followed <- nil
 	}
-	g.Shut()
+	g.StopAccepting()
 	select {
 	case err := <-followed:
 		result = errors.Join(result, err)

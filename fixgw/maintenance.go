@@ -6,18 +6,19 @@ import (
 	"time"
 )
 
-// maintenanceTick is how often reservations are looked after.
+// maintenanceTick is the pause between two rounds of maintenance.
 const maintenanceTick = 100 * time.Millisecond
 
-// keeper looks after the store: it reserves sequence numbers ahead of their use,
-// commits what no report takes along, makes the cursor durable, and deletes what is older than yesterday.
+// maintenance reserves sequence numbers ahead of their use, commits messages that no
+// report's commit takes along, makes the cursor durable, and deletes records older than
+// yesterday.
 type maintenance struct {
 	gateway *Gateway
 	synced  time.Time
 	pruned  uint32 // day up to which buckets have been deleted
 }
 
-// Run keeps until ctx ends or the store fails.
+// Run works until ctx ends or the store fails.
 func (k *maintenance) Run(ctx context.Context) error {
 	tick := time.NewTicker(maintenanceTick)
 	defer tick.Stop()

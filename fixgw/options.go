@@ -14,25 +14,25 @@ type Options struct {
 	session.Options
 
 	MaxPendingOrders int // requests of a session that the engine has not answered
-	ClosedRefs       int // answered ClOrdIDs a session kept in memory
-	MaxQuotes        int // quotes of a session that are live or asked for
+	ClosedRefs       int // answered ClOrdIDs that a session keeps in memory
+	MaxQuotes        int // quotes of a session, live or requested
 	MaxSubscriptions int // market-data subscriptions of a session
 
 	MaxPackages      int // packages being made; further claims get theirs later
-	MaxProofs        int // reports of payments that wait for their answer
-	MaxSessionProofs int // of them, those of one session
+	MaxProofs        int // reports of payments without an answer
+	MaxSessionProofs int // of them, of one session
 	// ProofTimeout is how long the payment of a report may take to be final.
 	ProofTimeout time.Duration
 
 	// SyncEvery bounds how long the reports' cursor may be unsynced.
 	SyncEvery time.Duration
-	// RestartGrace is how long after a start a session with cancel on
-	// disconnect may stay away before its orders are cancelled.
+	// RestartGrace is how long after a start a client with cancel on disconnect may stay
+	// away before its orders are cancelled.
 	RestartGrace time.Duration
 	// DrainTimeout bounds how long Run waits for the engine's last events.
 	DrainTimeout time.Duration
 
-	// Group is in the ids of quotes and claims; 0 = the instruments are not split.
+	// Group is part of the ids of quotes and claims; 0 = the instruments are not split.
 	Group market.ShardID
 }
 

@@ -10,12 +10,12 @@ import (
 	"blockdesk/market"
 )
 
-// order is one live order of a session. The follower alone changes it, under
-// its owner's mutex; the session reads it under the same lock.
+// order is one live order of a session. Only the reporter changes it, under its owner's
+// mutex; the session reads it under the same lock.
 type order struct {
 	wire.ClientOrder
 	owner *blotter
-	dirty bool // changed since the last commit; the follower's, without the lock
+	dirty bool // changed since the last commit; the reporter's, without the lock
 }
 
 // orderRecordSize is the size of an order's record without its ClOrdID:
@@ -39,8 +39,8 @@ func (o *order) appendRecord(dst []byte) []byte {
 	return append(dst, o.ClOrdID...)
 }
 
-// parseOrderRecord reads what appendRecord wrote. blotterOf returns the blotter of
-// a session number, or nil where there is no such session; such an order is nil.
+// parseOrderRecord reads what appendRecord wrote. blotterOf returns the blotter of a
+// session number, or nil where there is no such session; then the order is nil.
 func parseOrderRecord(id market.OrderID, value []byte, blotterOf func(uint16) *blotter) (*order, error) {
 	if len(value) <= orderRecordSize || value[0] != orderRecordVersion {
 		return nil, fmt.Errorf("%w: order %d: %d bytes", session.ErrLayout, id, len(value))
@@ -60,7 +60,7 @@ func parseOrderRecord(id market.OrderID, value []byte, blotterOf func(uint16) *b
 	}}, nil
 }
 
-// An answer record says what a ClOrdID was first answered with:
+// An answer record is the first answer to a ClOrdID:
 //
 //	0 version · 1 MsgType of the request · 2 OrderID u64 · 10 MsgType of the
 //	answer · 11 the answer's body

@@ -17,40 +17,39 @@ import (
 	"blockdesk/market"
 )
 
-// Who has claimed something is sent a News (35=B) with what there is to sign: see
-// appendPackage. Making it asks the settlement room, and that the chain, so that it
-// is the packer's work and not the follower's.
+// The client of a reserved claim gets a News (35=B) with the transaction to sign: see
+// appendPackage. Making it takes requests to the chain, so workers do it, not the reporter.
 //
-// A claim needs one as long as it is reserved and the store has no mark that it was
-// sent. The claim is committed with the follower's position, the mark with the News.
-// A crash that loses the mark loses the News, and it is sent again, with PossResend;
-// one that loses the claim's commit as well makes the claim again first.
+// A claim needs a package while it is reserved and the store has no mark that one was sent.
+// The claim is committed with the reporter's position, the mark with the News. A crash that
+// loses the mark loses the News too, and it is sent again, with PossResend; one that loses
+// the claim's commit as well makes the claim again first.
 
 // Limits of packages.
 const (
 	packageWorkers = 4
 	// packageTimeout bounds one attempt.
 	packageTimeout = 5 * time.Second
-	// packagePause is how long the packer waits before it tries again; it doubles
-	// up to packageMaxPause.
+	// packagePause is the pause before the second attempt; it doubles up to
+	// packageMaxPause.
 	packagePause    = 250 * time.Millisecond
 	packageMaxPause = 5 * time.Second
-	// packageMargin is how long before the claim's deadline the packer gives up:
-	// nobody could pay any more.
+	// packageMargin is how long before the claim's deadline the last attempt is: a later
+	// package could not be paid in time.
 	packageMargin = time.Second
 )
 
 // errNoChain means that no settlement is configured.
 var errNoChain = errors.New("no chain is configured")
 
-// packer sends packages. Its agenda's goroutines work.
+// packageSender sends packages. The goroutines of its queue work.
 type packageSender struct {
 	gateway *Gateway
 	queue   *retryQueue
 
 	mu    sync.Mutex // guards tasks and behind; never taken with a session's held
 	tasks map[market.ClaimID]*packageTask
-	// behind: there are claims that the agenda had no room for.
+	// behind reports that there are claims for which the queue had no room.
 	behind bool
 
 	sending sync.Mutex // guards out and body
@@ -74,8 +73,8 @@ func newPackageSender(g *Gateway) *packageSender {
 	}
 }
 
-// reserved takes a claim of s that waits for its payment; again says that it may
-// have been taken before the process's start. It does not wait. Any goroutine.
+// reserved takes a claim of s that waits for its payment; again reports that it may have
+// been taken before the start of the process. It does not wait. Any goroutine.
 func (p *packageSender) reserved(s *deskClient, c rfq.Claim, again bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -91,7 +90,7 @@ func (p *packageSender) reserved(s *deskClient, c rfq.Claim, again bool) {
 	p.queue.add(t, 0)
 }
 
-// refill takes the claims that there was no room for.
+// refill takes the claims for which there was no room.
 func (p *packageSender) refill() {
 	for _, b := range p.gateway.blotters() {
 		for _, c := range b.desk.reservedClaims() {
@@ -100,14 +99,14 @@ func (p *packageSender) refill() {
 	}
 }
 
-// packedKey is the mark that a claim's News was sent. It goes with the day of the
-// reservation, which it outlives for no reason.
+// packedKey is the mark that a claim's News was sent. It is deleted with the day of the
+// reservation, long after the claim has ended.
 func packedKey(dst []byte, c *rfq.Claim) []byte {
 	dst = binary.BigEndian.AppendUint32(append(dst, keyPacked), dayOf(c.ReservedAt))
 	return binary.BigEndian.AppendUint64(dst, uint64(c.ID))
 }
 
-// attempt asks for the package and sends it, or says that there will be none.
+// attempt asks for the package and sends it, or a News that there will be none.
 func (t *packageTask) attempt(ctx context.Context) time.Duration {
 	again, err := t.pack(ctx)
 	if err != nil {
@@ -187,7 +186,7 @@ func (p *packageSender) send(t *packageTask, appendBody func([]byte) []byte) err
 	})
 }
 
-// done lets go of a task, and takes in what had no room.
+// done removes a task, and takes claims for which there was no room.
 func (p *packageSender) done(t *packageTask) {
 	p.mu.Lock()
 	delete(p.tasks, t.claim.ID)
@@ -214,8 +213,8 @@ func (p *packageSender) done(t *packageTask) {
 //	UNTIL 20260101-00:00:00.000  when the claim ends unless it is paid, UTC
 //	TRANSACTION 312          bytes of the unsigned version 0 transaction
 //
-// The transaction itself is in RawData (96), in base64. Who signs it and sends it to
-// the chain has paid; who makes a payment of his own needs the other lines.
+// The transaction itself is in RawData (96), in base64. A client that signs it and sends it
+// to the chain has paid; a client that makes its own payment needs the other lines.
 func (p *packageSender) appendPackage(dst []byte, t *packageTask, made *desk.Package) []byte {
 	terms := &t.claim.Terms
 	amount := market.AppendDecimal(nil, terms.Payment, terms.Rail.Decimals())
@@ -249,7 +248,7 @@ func (p *packageSender) appendPackage(dst []byte, t *packageTask, made *desk.Pac
 	return wire.AppendText(wire.AppendTag(dst, wire.TagPaymentMemo), made.Memo)
 }
 
-// nativeMint stands for the mint of a rail that has none.
+// nativeMint is shown for a rail without a mint.
 const nativeMint = "native"
 
 // mintOf returns the text of the mint that is paid on a rail.

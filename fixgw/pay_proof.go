@@ -15,24 +15,24 @@ import (
 	"blockdesk/persist/kv"
 )
 
-// A TradeCaptureReport (35=AE) of a client's says that it has paid for a claim, and
-// by which transaction; a TradeCaptureReportAck (35=AR) answers it once there is an
-// answer. Looking for the payment asks the chain until it is final, so that it is
-// the prover's work and not the session's. What becomes of the claim is told by the
-// ExecutionReports that the desk's events make, whether or not anybody reported the
-// payment: the desk watches for payments by itself.
+// A TradeCaptureReport (35=AE) of a client reports the transaction that has paid for a
+// claim; a TradeCaptureReportAck (35=AR) answers it later. Looking for the payment takes
+// requests to the chain until it is final, so workers do it, not the session. The claim's
+// progress is reported by the ExecutionReports of the desk's events, whether or not the
+// payment was reported: the desk watches for payments by itself.
 //
-// A report that waits for its answer is in the store until the commit that has the
-// answer. A crash before it has the answer given again, with PossResend. A report that is sent again after its answer is looked into again, and
-// the desk says of one payment and claim the same for ever.
+// A report without an answer is in the store until the commit that has the answer. After a
+// crash before it the answer is sent again, with PossResend. A report that is sent again
+// after its answer is verified again; the desk always gives the same verdict on a payment
+// and a claim.
 
-// prover answers reports of payments. Its agenda's goroutines work.
+// paymentVerifier answers reports of payments. The goroutines of its queue work.
 type paymentVerifier struct {
 	gateway *Gateway
 	queue   *retryQueue
 
 	mu   sync.Mutex // guards open and held; never taken with a session's held
-	open map[proofKey]*proofTask
+	open map[paymentKey]*paymentTask
 	held map[uint16]int // of open, by session
 
 	sending sync.Mutex // guards out and body
@@ -40,29 +40,29 @@ type paymentVerifier struct {
 	body    []byte
 }
 
-// proofKey names a report: the session that made it, and its TradeReportID.
-type proofKey struct {
+// paymentKey names a report: its session and its TradeReportID.
+type paymentKey struct {
 	session uint16
 	id      string
 }
 
-// proofTask is one report that is not answered yet.
-type proofTask struct {
+// paymentTask is one report without an answer.
+type paymentTask struct {
 	verifier   *paymentVerifier
 	owner      *deskClient
 	id         string // TradeReportID
 	proof      desk.PaymentProof
 	instrument market.InstrumentID
 	possResend bool      // an answer may have been sent before a crash
-	until      time.Time // when it is answered whatever is known
-	// unproven is what the last look has left to say at until; nil = there was none.
+	until      time.Time // when it is answered in any case
+	// unproven is the answer at until, by the last look; nil = there was none.
 	unproven *wire.Refusal
 }
 
 func newPaymentVerifier(g *Gateway) *paymentVerifier {
 	return &paymentVerifier{
 		gateway: g, queue: newRetryQueue(wire.ProofWorkers),
-		open: make(map[proofKey]*proofTask), held: make(map[uint16]int),
+		open: make(map[paymentKey]*paymentTask), held: make(map[uint16]int),
 	}
 }
 
@@ -75,11 +75,11 @@ const (
 	proofRecordSize    = 85
 )
 
-func (t *proofTask) key() []byte {
+func (t *paymentTask) key() []byte {
 	return append(binary.BigEndian.AppendUint16([]byte{keyProof}, t.owner.Number), t.id...)
 }
 
-func (t *proofTask) record() []byte {
+func (t *paymentTask) record() []byte {
 	dst := binary.BigEndian.AppendUint64([]byte{proofRecordVersion}, uint64(t.proof.Claim))
 	dst = binary.BigEndian.AppendUint64(dst, uint64(t.proof.Ticket))
 	dst = binary.BigEndian.AppendUint16(dst, uint16(t.proof.Tranche))
@@ -87,9 +87,8 @@ func (t *proofTask) record() []byte {
 	return append(dst, t.proof.Signature[:]...)
 }
 
-// parse reads what key and record wrote; nil where there is no such session any
-// more.
-func (p *paymentVerifier) parse(key, value []byte) (*proofTask, error) {
+// parse reads what key and record wrote; nil if there is no such session any more.
+func (p *paymentVerifier) parse(key, value []byte) (*paymentTask, error) {
 	const head = 3
 	if len(key) <= head || len(value) != proofRecordSize || value[0] != proofRecordVersion {
 		return nil, fmt.Errorf("%w: report of a payment %x: %d bytes", session.ErrLayout, key, len(value))
@@ -98,7 +97,7 @@ func (p *paymentVerifier) parse(key, value []byte) (*proofTask, error) {
 	if s == nil {
 		return nil, nil
 	}
-	t := &proofTask{
+	t := &paymentTask{
 		verifier: p, owner: s, id: string(key[head:]), possResend: true,
 		instrument: market.InstrumentID(binary.BigEndian.Uint16(value[19:])),
 		proof: desk.PaymentProof{
@@ -111,7 +110,7 @@ func (p *paymentVerifier) parse(key, value []byte) (*proofTask, error) {
 	return t, nil
 }
 
-// load takes the reports that the last run has left without an answer. Before Run.
+// load takes the reports without an answer of the last run. Before Run.
 func (p *paymentVerifier) load() error {
 	return kv.Each(p.gateway.store, []byte{keyProof}, []byte{keyProof + 1}, func(key, value []byte) error {
 		t, err := p.parse(key, value)
@@ -123,20 +122,20 @@ func (p *paymentVerifier) load() error {
 }
 
 // add needs mu, or to be alone.
-func (p *paymentVerifier) add(t *proofTask) {
+func (p *paymentVerifier) add(t *paymentTask) {
 	t.until = p.gateway.options.Now().Add(p.gateway.options.ProofTimeout)
-	p.open[proofKey{t.owner.Number, t.id}] = t
+	p.open[paymentKey{t.owner.Number, t.id}] = t
 	p.held[t.owner.Number]++
 	p.queue.add(t, 0)
 }
 
-// take takes a report, or says why not. One that is on its way already is taken by
-// that. The error is the store's.
-func (p *paymentVerifier) take(t *proofTask) (*wire.Refusal, error) {
+// take takes a report, or returns why not. A repetition of one without an answer gets
+// that one's answer. The error is the store's.
+func (p *paymentVerifier) take(t *paymentTask) (*wire.Refusal, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	o := &p.gateway.options
-	switch known := p.open[proofKey{t.owner.Number, t.id}]; {
+	switch known := p.open[paymentKey{t.owner.Number, t.id}]; {
 	case known != nil && known.proof != t.proof:
 		return wire.Refuse(wire.TradeRejOther, wire.CodeInvalidField, "TradeReportID (571) %.64q: another report of this id waits for its answer", t.id), nil
 	case known != nil:
@@ -157,22 +156,22 @@ func (p *paymentVerifier) take(t *proofTask) (*wire.Refusal, error) {
 	return nil, nil
 }
 
-// attempt looks for the payment once, and answers where that settles it.
-func (t *proofTask) attempt(ctx context.Context) time.Duration {
-	no, again := t.look(ctx)
+// attempt looks for the payment once, and answers if that settles it.
+func (t *paymentTask) attempt(ctx context.Context) time.Duration {
+	refusal, again := t.look(ctx)
 	if again > 0 {
 		return again
 	}
-	if err := t.verifier.answer(t, no); err != nil {
+	if err := t.verifier.answer(t, refusal); err != nil {
 		t.verifier.gateway.Fail(err)
 	}
 	return 0
 }
 
-// look returns what the answer is, nil where the payment serves its claim, or when
-// to look again. Where the chain hangs, the next turn comes late: what is out of
-// time then is answered without one more look, or the others would wait for it.
-func (t *proofTask) look(ctx context.Context) (no *wire.Refusal, again time.Duration) {
+// look returns the answer, nil if the payment serves its claim, or when to look again. If
+// the chain hangs, the next attempt is late: a report that is out of time then is
+// answered without another look, because the others wait.
+func (t *paymentTask) look(ctx context.Context) (refusal *wire.Refusal, again time.Duration) {
 	g := t.verifier.gateway
 	if t.unproven != nil && !g.options.Now().Before(t.until) {
 		return t.unproven, 0
@@ -205,7 +204,7 @@ func (t *proofTask) look(ctx context.Context) (no *wire.Refusal, again time.Dura
 	return t.unproven, 0
 }
 
-// refusedPayment says why a payment does not serve its claim; nil where it does.
+// refusedPayment returns why a payment does not serve its claim; nil if it does.
 func refusedPayment(v *desk.Verdict) *wire.Refusal {
 	word := v.Refused.String()
 	switch v.Refused {
@@ -226,12 +225,12 @@ func refusedPayment(v *desk.Verdict) *wire.Refusal {
 	return &wire.Refusal{Reason: wire.TradeRejOther, Text: wire.DeskText(v.Refused, 0)}
 }
 
-// answer sends the AR and forgets the report, in memory before, so that a client
-// who has the AR and reports the same again at once is not taken for one who waits.
-func (p *paymentVerifier) answer(t *proofTask, no *wire.Refusal) error {
+// answer sends the AR and removes the report, from memory first, so that a client that
+// repeats the report as soon as it has the AR is not taken for one that waits.
+func (p *paymentVerifier) answer(t *paymentTask, refusal *wire.Refusal) error {
 	a := wire.PaymentAck{
 		ID: t.id, Claim: string(market.AppendClaimID(nil, t.proof.Claim)), Signature: wire.Base58(t.proof.Signature[:]),
-		Refusal: no, At: p.gateway.options.Now().UnixNano(),
+		Refusal: refusal, At: p.gateway.options.Now().UnixNano(),
 	}
 	if in := p.gateway.instruments.Get(t.instrument); in != nil {
 		a.Symbol = in.Symbol
@@ -242,8 +241,8 @@ func (p *paymentVerifier) answer(t *proofTask, no *wire.Refusal) error {
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.open[proofKey{t.owner.Number, t.id}] != nil {
-		return t.owner.Messages.Save() // the record is that of the report said again
+	if p.open[paymentKey{t.owner.Number, t.id}] != nil {
+		return t.owner.Messages.Save() // the record belongs to the repetition
 	}
 	return t.owner.Messages.SaveWith(func(_ func(key, value []byte), deleteRange func(lo, hi []byte)) {
 		key := t.key()
@@ -251,17 +250,17 @@ func (p *paymentVerifier) answer(t *proofTask, no *wire.Refusal) error {
 	})
 }
 
-// releaseSession counts t no more.
-func (p *paymentVerifier) release(t *proofTask) {
+// release removes t from the reports without an answer.
+func (p *paymentVerifier) release(t *paymentTask) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	delete(p.open, proofKey{t.owner.Number, t.id})
+	delete(p.open, paymentKey{t.owner.Number, t.id})
 	if p.held[t.owner.Number]--; p.held[t.owner.Number] == 0 {
 		delete(p.held, t.owner.Number)
 	}
 }
 
-func (p *paymentVerifier) send(t *proofTask, a *wire.PaymentAck) error {
+func (p *paymentVerifier) send(t *paymentTask, a *wire.PaymentAck) error {
 	p.sending.Lock()
 	defer p.sending.Unlock()
 	p.body = a.AppendBody(p.body[:0])
@@ -271,36 +270,36 @@ func (p *paymentVerifier) send(t *proofTask, a *wire.PaymentAck) error {
 	return p.out.Send(t.owner.Session, "AR", wire.TagTradeReportID, p.body, t.possResend)
 }
 
-// PaymentReport handles an AE of the client's.
+// tradeReport handles an AE of the client.
 func (s *deskClient) tradeReport(frame []byte) *wire.Reject {
 	r := wire.ScanPaymentReport(frame)
-	t, no, err := s.checkTradeReport(&r)
-	if err == nil && no == nil {
-		no, err = s.gateway.payments.take(t)
+	t, refusal, err := s.checkTradeReport(&r)
+	if err == nil && refusal == nil {
+		refusal, err = s.gateway.payments.take(t)
 	}
 	if err != nil {
 		s.gateway.Fail(err)
 		return wire.BusinessReject(wire.RejNotAvailable, r.ID, s.gateway.Unserved("the store has failed"))
 	}
-	if no == nil {
+	if refusal == nil {
 		return nil
 	}
 	s.gateway.Rejects.Add(1)
 	a := wire.PaymentAck{
 		ID: string(r.ID), Claim: string(r.Claim), Signature: string(r.Signature), Symbol: string(r.Symbol),
-		Refusal: no, At: s.gateway.options.Now().UnixNano(),
+		Refusal: refusal, At: s.gateway.options.Now().UnixNano(),
 	}
 	s.Out.Scratch = a.AppendBody(s.Out.Scratch[:0])
 	s.SendType("AR", wire.TagTradeReportID, s.Out.Scratch, false)
 	return nil
 }
 
-// checkTradeReport holds a report to what we take, and to the terms of the claim
-// that it names: what is sent must agree with them. The error is the store's.
-func (s *deskClient) checkTradeReport(r *wire.PaymentReport) (*proofTask, *wire.Refusal, error) {
-	t := &proofTask{verifier: s.gateway.payments, owner: s, id: string(r.ID)}
-	if no := r.CheckForm(); no != nil {
-		return nil, no, nil
+// checkTradeReport checks the form of a report, and that it agrees with the terms of the
+// claim that it names. The error is the store's.
+func (s *deskClient) checkTradeReport(r *wire.PaymentReport) (*paymentTask, *wire.Refusal, error) {
+	t := &paymentTask{verifier: s.gateway.payments, owner: s, id: string(r.ID)}
+	if refusal := r.CheckForm(); refusal != nil {
+		return nil, refusal, nil
 	}
 	if !wire.ParseBase58(t.proof.Signature[:], string(r.Signature)) || t.proof.Signature == ([64]byte{}) {
 		return nil, wire.Refuse(wire.TradeRejOther, wire.CodeInvalidField, "SecondaryTradeReportID (818) %.100q: must be a transaction's signature, 64 bytes in base58", r.Signature), nil
@@ -324,10 +323,9 @@ func (s *deskClient) checkTradeReport(r *wire.PaymentReport) (*proofTask, *wire.
 	return t, r.CheckTerms(&c.ClientClaim, s.gateway.instruments), nil
 }
 
-// participantClaim returns a copy of a claim that a session of the participant's
-// has taken.
+// participantClaim returns a copy of a claim that a session of the participant has taken.
 func (s *deskClient) participantClaim(id market.ClaimID) (claim, bool, error) {
-	// Those of today first: the store has a new claim a moment later.
+	// Live claims first: a new one is in the store a moment later.
 	for _, other := range s.gateway.blotters() {
 		if other.Participant.Number == s.Participant.Number {
 			if c, ok := other.desk.liveClaim(id); ok {

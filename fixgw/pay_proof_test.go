@@ -212,18 +212,18 @@ func TestProofOutOfTime(t *testing.T) {
 	t.Parallel()
 	bank := newTill()
 	g := &Gateway{options: Options{}.withDefaults(), dependencies: Dependencies{Settlement: bank}}
-	task := &proofTask{verifier: newPaymentVerifier(g), until: time.Now().Add(time.Hour)}
-	if no, again := task.look(t.Context()); no != nil || again == 0 {
-		t.Errorf("at first: %+v, again after %s", no, again)
+	task := &paymentTask{verifier: newPaymentVerifier(g), until: time.Now().Add(time.Hour)}
+	if refusal, again := task.look(t.Context()); refusal != nil || again == 0 {
+		t.Errorf("at first: %+v, again after %s", refusal, again)
 	}
 	task.until = time.Now()
-	if no, again := task.look(t.Context()); no == nil || again != 0 || !strings.HasPrefix(no.Text, wire.CodePendingTimeout) {
-		t.Errorf("out of time: %+v, again after %s", no, again)
+	if refusal, again := task.look(t.Context()); refusal == nil || again != 0 || !strings.HasPrefix(refusal.Text, wire.CodePendingTimeout) {
+		t.Errorf("out of time: %+v, again after %s", refusal, again)
 	}
 	if _, proofs := bank.calls(); proofs != 1 {
 		t.Errorf("%d looks, want 1", proofs)
 	}
-	late := &proofTask{verifier: task.verifier, until: task.until}
+	late := &paymentTask{verifier: task.verifier, until: task.until}
 	if late.look(t.Context()); bank.proved[late.proof] != 2 {
 		t.Error("answered without any look")
 	}

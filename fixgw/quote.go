@@ -10,16 +10,16 @@ import (
 	"blockdesk/market"
 )
 
-// quote is a firm price that a session was given: live until the desk says that
-// it is gone. The follower alone changes it, under its owner's mutex; the session reads
-// it under the same lock, and sets over where its client passes.
+// quote is a firm price that a session was given, live until the desk forgets it. Only
+// the reporter changes it, under its owner's mutex; the session reads it under the same
+// lock, and sets over when its client passes.
 type quote struct {
 	wire.ClientQuote
 	owner *deskClient
-	over  bool // told as ended, though the desk still has it: nothing more is told, and no claim takes it
+	over  bool // reported as ended though the desk still has it: nothing more is reported, and no claim takes it
 
-	dirty     bool // changed since the last commit; the follower's, without the lock
-	forgotten bool // the desk has forgotten it; the follower's
+	dirty     bool // changed since the last commit; the reporter's, without the lock
+	forgotten bool // the desk has forgotten it; the reporter's
 }
 
 // A quote's record:

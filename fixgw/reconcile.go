@@ -13,12 +13,12 @@ import (
 // reconciledClOrdID is the ClOrdID of the last command of a Reconcile. Journals have it.
 const reconciledClOrdID = "\x01rebased"
 
-// lostReason is the text (58) of a report of an order that the engine has lost.
-const lostReason = "lost_by_restart"
+// lostText is the Text (58) of a report of an order that the engine has lost.
+const lostText = "lost_by_restart"
 
 // Start ends the recovery of a store that has seen the events of every command.
-// projection.ErrUnfinished: a crash came before the end of a Reconcile, which must be called
-// again.
+// projection.ErrUnfinished: a crash came before the end of a Reconcile, which must be
+// called again.
 func (g *Gateway) Start(*engine.State) error {
 	if g.reporter.storedUnfinished {
 		return fmt.Errorf("FIX store: %w", projection.ErrUnfinished)
@@ -63,7 +63,7 @@ func (g *Gateway) Reconcile(s *engine.State) ([]engine.Command, error) {
 		if found[id] || !o.Live() {
 			continue
 		}
-		if err := f.loseOrder(o); err != nil {
+		if err := f.reportLostOrder(o); err != nil {
 			return nil, fmt.Errorf("order %d: %w", id, err)
 		}
 		if err := f.commitIfFull(); err != nil {
@@ -78,7 +78,7 @@ func (g *Gateway) Reconcile(s *engine.State) ([]engine.Command, error) {
 	return append(cancels, last), f.commit()
 }
 
-// commitIfFull commits where as many reports wait as one commit takes.
+// commitIfFull commits if as many reports wait as one commit takes.
 func (f *reporter) commitIfFull() error {
 	if f.reports < batchReports {
 		return nil
@@ -86,19 +86,19 @@ func (f *reporter) commitIfFull() error {
 	return f.commit()
 }
 
-// loseOrder reports the end of an order that the engine does not have.
-func (f *reporter) loseOrder(o *order) error {
+// reportLostOrder reports the end of an order that the engine does not have.
+func (f *reporter) reportLostOrder(o *order) error {
 	o.owner.mu.Lock()
 	o.Status = wire.StatusCancelled
 	o.owner.mu.Unlock()
 	f.markChanged(o)
 	in := f.gateway.instruments.Get(o.Instrument)
-	if in == nil { // configured no more
-		f.lost.Add(1)
+	if in == nil { // not configured any more
+		f.orphanedEvents.Add(1)
 		return nil
 	}
 	f.execID = f.gateway.ids.Append(f.execID[:0])
-	r := wire.ExecutionReport{Instrument: in, Order: &o.ClientOrder, ExecType: wire.ExecCancelled, ExecID: f.execID, At: f.at, Text: []byte(lostReason)}
+	r := wire.ExecutionReport{Instrument: in, Order: &o.ClientOrder, ExecType: wire.ExecCancelled, ExecID: f.execID, At: f.at, Text: []byte(lostText)}
 	f.out.Scratch = r.AppendBody(f.out.Scratch[:0])
 	return f.emit(o.owner, '8', f.out.Scratch)
 }

@@ -66,7 +66,7 @@ func TestJournalBehindStore(t *testing.T) {
 	for range 5 {
 		m := note(mm.want("150=4 39=4 151=0.00"))
 		ended[m.Get(11)] = m.Get(14)
-		if m.Get(11) != "filled" && m.Get(58) != lostReason {
+		if m.Get(11) != "filled" && m.Get(58) != lostText {
 			t.Errorf("%s", m)
 		}
 	}

@@ -413,13 +413,13 @@ func TestReplayFromBeforeTheStore(t *testing.T) {
 	if err := f.follow([]event.Event{begins(4, 1), begins(6, 2), reconciled, cancelled}); err != nil {
 		t.Fatal(err)
 	}
-	if place, epoch := f.reached(); f.at != 0 || !f.unfinished || !f.orders[1].Live() || place != f.stored || epoch != 2 {
+	if place, epoch := f.commitPosition(); f.at != 0 || !f.unfinished || !f.orders[1].Live() || place != f.stored || epoch != 2 {
 		t.Errorf("what the store has was followed again: %+v, order %+v", f, f.orders[1])
 	}
 	if err := f.follow([]event.Event{begins(9, 3)}); err != nil {
 		t.Fatal(err)
 	}
-	if place, epoch := f.reached(); f.at != 9 || place != (position{seq: 9, index: 1}) || epoch != 3 {
+	if place, epoch := f.commitPosition(); f.at != 9 || place != (position{seq: 9, index: 1}) || epoch != 3 {
 		t.Errorf("a new epoch was passed over: %+v", f)
 	}
 }

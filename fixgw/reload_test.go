@@ -102,7 +102,7 @@ func TestReload(t *testing.T) {
 		t.Errorf("%+v", done)
 	}
 	for _, k := range []*client{mm, tk} {
-		if text := k.loggedOut(); !strings.Contains(text, "SESSION_REMOVED: this CompID is no more configured") {
+		if text := k.loggedOut(); !strings.Contains(text, "SESSION_REMOVED: this CompID is not configured any more") {
 			t.Errorf("removed with %s", text)
 		}
 	}

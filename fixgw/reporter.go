@@ -32,43 +32,43 @@ func (p position) before(q position) bool {
 // whole returns the Seq up to which all events lie before p.
 func (p position) whole() uint64 { return p.seq - min(p.seq, 1) }
 
-// follower turns durable events into reports. One goroutine at a time: Replay's
-// caller before Run, then Run's.
+// reporter turns durable events into reports. One goroutine at a time: Replay's caller
+// before Run, then Run's.
 //
-// The reports of a batch of events are sent when the batch has been followed.
-// They, the orders' state, the answers and the position are committed together,
-// soon afterwards: see commit. After a crash, events past the position are
-// followed again: they give the same reports with the same ExecIDs, marked
-// PossResend, since a client may have seen them.
+// The reports of a batch of events are sent when the batch has been followed. They, the
+// orders' state, the answers and the position are committed together, soon afterwards:
+// see commit. After a crash, events after the position are followed again: they make the
+// same reports with the same ExecIDs, marked PossResend, because a client may have seen
+// them.
 //
-// An ExecID is Seq-index-epoch. The epoch is in it because a Seq may come twice:
-// where the journal has lost commands that were seen (mode interval, a backup),
-// the next life gives their Seqs to others, in another epoch.
+// An ExecID is Seq-index-epoch. It has the epoch because a Seq may come twice: if the
+// journal has lost commands that were seen (mode interval, a backup), the next life gives
+// their Seqs to others, in another epoch.
 type reporter struct {
 	gateway *Gateway
 	store   *projection.Store
-	// mu is held while events are followed, and by the saver while it commits.
+	// mu is held while events are followed, and by the committer while it commits.
 	mu     sync.Mutex
-	out    session.Outbox            // its scratch alone
+	out    session.Outbox            // its Scratch only
 	orders map[market.OrderID]*order // live, or closed since the last commit
 
 	at          int64    // of the last event, Unix nanoseconds
 	next        position // of the next event
 	stored      position // events before it are in the store: Replay skips them
 	epoch       uint64   // of the events being followed
-	storedEpoch uint64   // epoch of the events before done
-	// unfinished: a Reconcile has not reached its end; storedUnfinished: the store says so.
+	storedEpoch uint64   // epoch of the events before stored
+	// unfinished: a Reconcile has not ended; storedUnfinished: the store has that mark.
 	unfinished, storedUnfinished bool
 	command                      commandRef
 	consumer                     projection.Consumer // Run's
-	step                         func()              // lent, bound once
-	// replaying: quickfix's sessions do not run yet; reports go straight into
-	// the message stores.
+	step                         func()              // runInline, bound once
+	// replaying: quickfix's sessions do not run yet; reports go to the message stores
+	// only.
 	replaying bool
 
 	senders     []*blotter    // with reports that are not sent
-	uncommitted []*blotter    // whose sent reports wait for the commit
-	wake        chan struct{} // to the saver; capacity 1
+	uncommitted []*blotter    // with sent reports that wait for the commit
+	wake        chan struct{} // to the committer; capacity 1
 
 	changed []*order // since the last commit
 	answers []*request
@@ -85,10 +85,10 @@ type reporter struct {
 
 	desk deskReports
 
-	lost atomic.Uint64 // events of sessions that are no more
+	orphanedEvents atomic.Uint64 // of sessions that do not exist any more
 }
 
-// reference is the session and ClOrdID of the command whose events are being
+// commandRef is the session and the ClOrdID of the command whose events are being
 // followed.
 type commandRef struct {
 	blotter  *blotter // nil = the command came from no session
@@ -131,7 +131,7 @@ func (f *reporter) open(store kv.Store) (err error) {
 	return err
 }
 
-// load reads the live orders and what the desk has for sessions.
+// load reads the live orders, and the quotes and claims of sessions.
 func (f *reporter) load() error {
 	var err error
 	if _, f.storedUnfinished, err = f.store.Get([]byte{keyUnfinished}); err != nil {
@@ -148,7 +148,7 @@ func (f *reporter) load() error {
 		case err != nil:
 			return err
 		case o == nil:
-			f.lost.Add(1)
+			f.orphanedEvents.Add(1)
 			return nil
 		}
 		f.orders[id] = o
@@ -158,7 +158,7 @@ func (f *reporter) load() error {
 	return errors.Join(err, f.desk.load())
 }
 
-// follow applies events that follow each other and the ones before.
+// follow applies events in their order.
 func (f *reporter) follow(events []event.Event) error {
 	for i := range events {
 		e := &events[i]
@@ -177,8 +177,8 @@ func (f *reporter) follow(events []event.Event) error {
 	return nil
 }
 
-// apply follows one event. Of events that the store has already, it takes only
-// what later events of the same command need.
+// apply follows one event. Of an event that the store has already, it takes only what
+// later events of the same command need.
 func (f *reporter) apply(e *event.Event) error {
 	switch e.Kind {
 	case event.Reference:
@@ -188,9 +188,9 @@ func (f *reporter) apply(e *event.Event) error {
 		return f.desk.follow(e)
 	case event.EpochStarted:
 		f.epoch = e.Other
-		// An epoch after the store's last is never in the store already, whatever
-		// its Seqs: see Reconcile. One that is comes again where another follower of
-		// the journal is further behind.
+		// An epoch after the store's last is never in the store, whatever its Seqs: see
+		// Reconcile. One that is in the store comes again if another consumer of the
+		// journal is further behind.
 		if f.epoch > f.storedEpoch {
 			f.stored = position{}
 		}
@@ -223,8 +223,8 @@ func (f *reporter) apply(e *event.Event) error {
 	return nil
 }
 
-// answersRequest reports whether an event is the first answer to the command's
-// own request, and not what the command's time has brought about before it.
+// answersRequest reports whether an event is the first answer to the command's own
+// request, and not an effect of time that was due before it.
 func (f *reporter) answersRequest(e *event.Event) bool {
 	switch e.Kind {
 	case event.MassCancelled:
@@ -247,42 +247,41 @@ func (f *reporter) startCommand(e *event.Event) {
 	if r.Origin == 0 && string(r.Text) == reconciledClOrdID && !f.next.before(f.stored) {
 		f.unfinished = false
 	}
-	// A store that was lost may number the sessions in another way than the
-	// journal; nobody gets another participant's reports.
+	// After the loss of the store, session numbers may differ from the journal's; a session
+	// must not get another participant's reports.
 	if s := f.command.blotter; s != nil && s.Participant.Number != r.Participant {
 		f.command.blotter = nil
 	}
 	if f.command.blotter == nil && r.Origin != 0 {
-		f.lost.Add(1)
+		f.orphanedEvents.Add(1)
 	}
 }
 
-// asked reports whether the command being followed is a client's own and is
-// about the order.
+// asked reports whether the command being followed is a client's own and is about the
+// order.
 func (f *reporter) asked(id market.OrderID) bool {
 	return f.command.blotter != nil && f.command.id == id && f.command.size > 0 && f.command.text[0] != wire.InternalMark
 }
 
-// answer sends the first answer to the command's ClOrdID and keeps it for its
-// repetitions.
+// answer sends the first answer to the command's ClOrdID and keeps it for repetitions.
 func (f *reporter) answer(s *blotter, msgType byte, body []byte, o *order) error {
 	f.keepAnswer(s, msgType, body, o, nil)
 	return f.emit(s, msgType, body)
 }
 
-// keepAnswer keeps the first answer to the command's ClOrdID, with the order or
-// the claim that it has made.
+// keepAnswer keeps the first answer to the command's ClOrdID, with the order or the claim
+// that the command has made.
 func (f *reporter) keepAnswer(s *blotter, code byte, body []byte, o *order, c *claim) {
 	if f.command.answered {
 		return
 	}
 	f.command.answered = true
 	s.mu.Lock()
-	r := s.refs[string(f.command.clOrdID())]
+	r := s.requests[string(f.command.clOrdID())]
 	switch {
 	case r == nil:
 		r = &request{clOrdID: string(f.command.clOrdID())}
-		s.refs[r.clOrdID] = r
+		s.requests[r.clOrdID] = r
 	case r.answer == 0:
 		s.refAnswered(r)
 	}
@@ -295,13 +294,13 @@ func (f *reporter) keepAnswer(s *blotter, code byte, body []byte, o *order, c *c
 	f.answers, f.owners = append(f.answers, r), append(f.owners, s)
 }
 
-// emit sends a message, whose first field is OrderID (37), with the next deliver.
-// body is in the form of draft; it is copied.
+// emit adds a message whose first field is OrderID (37) to the next deliver. body has the
+// form of draft; it is copied.
 func (f *reporter) emit(s *blotter, msgType byte, body []byte) error {
 	return f.emitType(s, string(msgType), wire.TagOrderID, body)
 }
 
-// emitType is emit for messages that begin with another field.
+// emitType is emit for messages with another first field.
 func (f *reporter) emitType(s *blotter, msgType string, firstTag int, body []byte) error {
 	f.reports++
 	f.leaving(s).Add(msgType, firstTag, body, f.replaying)
@@ -336,9 +335,8 @@ func (f *reporter) Run(ctx context.Context, c projection.Consumer) error {
 	}
 }
 
-// end commits what is left. Commands up to whole have been followed, also those
-// without events, so that a restart begins with the snapshot that a clean stop
-// takes.
+// end commits what is left. All commands up to whole have been followed, those without
+// events included, so that a restart begins with the snapshot of a clean stop.
 func (f *reporter) end(whole uint64) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -348,7 +346,7 @@ func (f *reporter) end(whole uint64) error {
 	return f.commit()
 }
 
-// lent does what Run would, in its place, while it waits: engine.Engine.RunInline
+// runInline does what Run would, in its place, while it waits: engine.Engine.RunInline
 // calls it.
 func (f *reporter) runInline() {
 	if err := f.process(f.consumer.Poll(), f.consumer); err != nil {
@@ -356,7 +354,7 @@ func (f *reporter) runInline() {
 	}
 }
 
-// take follows events and what has come meanwhile, and sends what they cause.
+// process follows events, and those that come meanwhile, and sends their reports.
 func (f *reporter) process(events []event.Event, c projection.Consumer) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()

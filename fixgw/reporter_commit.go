@@ -8,9 +8,8 @@ import (
 	"blockdesk/persist/kv"
 )
 
-// How the follower's work gets into the store. A commit takes reports, orders,
-// answers and position of some milliseconds together, since it costs as much for
-// one as for ten.
+// A commit takes the reports, orders, answers and position of some milliseconds together,
+// because it costs as much for one report as for ten.
 
 const (
 	// saveDelay is how long the reports that have been sent wait for more before
@@ -20,7 +19,7 @@ const (
 	maxCommitBytes = 4 << 20
 )
 
-// saver commits what the follower has done.
+// committer commits the reporter's work.
 type committer struct{ follower *reporter }
 
 // Run commits until ctx ends or the store fails.
@@ -49,12 +48,12 @@ func (v committer) Run(ctx context.Context) error {
 	}
 }
 
-// owes reports whether a commit is due.
+// commitDue reports whether a commit is due.
 func (f *reporter) commitDue() bool {
 	return f.reports > 0 || len(f.changed) > 0 || f.desk.changed() || time.Since(f.saved) > f.gateway.options.SyncEvery
 }
 
-// touch marks o for the next commit.
+// markChanged adds o to the next commit.
 func (f *reporter) markChanged(o *order) {
 	if !o.dirty {
 		o.dirty = true
@@ -83,12 +82,12 @@ func (f *reporter) deliver() error {
 	return nil
 }
 
-// commit writes everything that has changed, the messages that say so, and the
-// position, in one step. The stores of the messages stay locked meanwhile, so
-// that a resend finds a message either waiting or stored.
+// commit writes everything that has changed, the messages about it, and the position, in
+// one step. The message stores stay locked meanwhile, so that a resend finds a message
+// either waiting or stored.
 func (f *reporter) commit() error { return f.commitSynced(false) }
 
-// commitSynced is commit, on disk when it returns where sync is true.
+// commitSynced is commit, synced if sync is true.
 func (f *reporter) commitSynced(sync bool) error {
 	if err := f.deliver(); err != nil {
 		return err
@@ -99,7 +98,7 @@ func (f *reporter) commitSynced(sync bool) error {
 	for _, s := range f.uncommitted {
 		s.Messages.Lock()
 	}
-	place, epoch := f.reached()
+	place, epoch := f.commitPosition()
 	f.cursor = binary.BigEndian.AppendUint64(f.cursor[:0], place.seq)
 	f.cursor = binary.BigEndian.AppendUint32(f.cursor, place.index)
 	f.cursor = binary.BigEndian.AppendUint32(f.cursor, uint32(epoch))
@@ -119,8 +118,8 @@ func (f *reporter) commitSynced(sync bool) error {
 	return nil
 }
 
-// spread commits the messages alone, a session's at a time, where they are too
-// many for one commit. Messages may be stored ahead of the position.
+// spread commits the messages alone, session by session, if they are too many for one
+// commit. Messages may be stored ahead of the position.
 func (f *reporter) spread() error {
 	waiting := 0
 	for _, s := range f.uncommitted {
@@ -137,7 +136,7 @@ func (f *reporter) spread() error {
 	return nil
 }
 
-// fill adds what commit writes. It has the locks of owing.
+// fill adds everything to a commit. The message stores of uncommitted are locked.
 func (f *reporter) fill(set func(key, value []byte), deleteRange func(lo, hi []byte)) {
 	for _, s := range f.uncommitted {
 		s.Messages.Fill(set, deleteRange)
@@ -168,20 +167,20 @@ func (f *reporter) fill(set func(key, value []byte), deleteRange func(lo, hi []b
 	f.desk.commit(set, deleteRange)
 }
 
-// reached returns the larger of place and done, and its epoch.
-func (f *reporter) reached() (position, uint64) {
+// commitPosition returns the larger of next and stored, and its epoch.
+func (f *reporter) commitPosition() (position, uint64) {
 	if f.next.before(f.stored) {
 		return f.stored, f.storedEpoch
 	}
 	return f.next, f.epoch
 }
 
-// settle lets go of what a commit has made safe.
+// afterCommit drops what is in the store now.
 func (f *reporter) afterCommit() {
 	f.storedUnfinished = f.unfinished
 	f.desk.afterCommit()
 	for i, r := range f.answers {
-		f.owners[i].settled(r)
+		f.owners[i].answerStored(r)
 	}
 	for _, r := range f.retired {
 		r.order.owner.retire(r)

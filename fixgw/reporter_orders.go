@@ -11,8 +11,7 @@ import (
 	"blockdesk/market"
 )
 
-// What an order's events come to: its state here, and the reports and rejects that
-// tell of it.
+// An order's events: its state, and the reports and rejects of it.
 
 func (f *reporter) accepted(e *event.Event) error {
 	if f.command.blotter == nil {
@@ -28,7 +27,7 @@ func (f *reporter) accepted(e *event.Event) error {
 	return f.report(e, o, wire.ExecutionReport{ExecType: wire.ExecNew}, true)
 }
 
-// rejected answers a refused D with an order that has never lived.
+// rejected answers a D that the engine has refused, with an order that was never live.
 func (f *reporter) rejected(e *event.Event) error {
 	s := f.command.blotter
 	if s == nil || !f.asked(e.OrderID) {
@@ -69,8 +68,8 @@ func (f *reporter) traded(e *event.Event) error {
 	return nil
 }
 
-// cancelled ends an order: for its owner's F or G, or for another reason, which
-// the text then names.
+// cancelled ends an order: by its owner's F or G, or for another reason, which the text
+// then names.
 func (f *reporter) cancelled(e *event.Event) error {
 	o := f.orders[e.OrderID]
 	if o == nil || !o.Live() {
@@ -98,8 +97,8 @@ func (f *reporter) cancelled(e *event.Event) error {
 	return f.report(e, o, r, answers)
 }
 
-// amended follows a change of price or quantity: by the owner's G, or by
-// self-trade prevention, which is reported as a restatement.
+// amended follows a change of price or quantity: by the owner's G, or by self-trade
+// prevention, which is reported as a restatement.
 func (f *reporter) amended(e *event.Event) error {
 	o := f.orders[e.OrderID]
 	if o == nil || !o.Live() {
@@ -116,7 +115,7 @@ func (f *reporter) amended(e *event.Event) error {
 	}
 	if answers {
 		o.ClOrdID = string(f.command.clOrdID())
-		if old := o.owner.refs[was]; old != nil {
+		if old := o.owner.requests[was]; old != nil {
 			f.retired = append(f.retired, old)
 			f.markChanged(o)
 		}
@@ -134,8 +133,8 @@ func (f *reporter) amended(e *event.Event) error {
 	return f.report(e, o, r, answers)
 }
 
-// refused answers an F or G that the engine has refused. An order that it does
-// not know any more while we do has ended before the request came to it.
+// refused answers an F or G that the engine has refused. If only the gateway still knows
+// the order, it has ended before the request.
 func (f *reporter) refused(e *event.Event) error {
 	s := f.command.blotter
 	if s == nil || !f.asked(e.OrderID) {
@@ -158,7 +157,7 @@ func (f *reporter) refused(e *event.Event) error {
 			return err
 		}
 	}
-	if r.OrigClOrdID == nil { // the request was followed by a crash
+	if r.OrigClOrdID == nil { // a crash came after the request
 		r.OrigClOrdID = r.ClOrdID
 	}
 	f.text = f.text[:0]
@@ -194,18 +193,18 @@ func (f *reporter) massCancelled(e *event.Event) error {
 	return f.answer(s, 'r', f.out.Scratch, nil)
 }
 
-// report sends an execution report to its order's session; answers says that it
-// is the first answer to the command's ClOrdID.
+// report sends an execution report to its order's session; answers reports whether it is
+// the first answer to the command's ClOrdID.
 func (f *reporter) report(e *event.Event, o *order, r wire.ExecutionReport, answers bool) error {
 	return f.send(e, o, r, false, answers)
 }
 
-// send fills in what o and the event say and sends r. maker tells the two reports of
-// one trade apart.
+// send completes r from o and the event, and sends it. maker distinguishes the two
+// reports of one trade.
 func (f *reporter) send(e *event.Event, o *order, r wire.ExecutionReport, maker, answers bool) error {
 	r.Instrument = f.gateway.instruments.Get(e.Instrument)
-	if r.Instrument == nil { // configured no more
-		f.lost.Add(1)
+	if r.Instrument == nil { // not configured any more
+		f.orphanedEvents.Add(1)
 		return nil
 	}
 	f.setExecID(e)
@@ -224,7 +223,7 @@ func (f *reporter) send(e *event.Event, o *order, r wire.ExecutionReport, maker,
 	return f.emit(o.owner, '8', f.out.Scratch)
 }
 
-// setExecID makes the ExecID of e, which is being followed.
+// setExecID sets the ExecID of e, which is being followed.
 func (f *reporter) setExecID(e *event.Event) {
 	f.execID = strconv.AppendUint(f.execID[:0], e.Seq, 10)
 	f.execID = strconv.AppendUint(append(f.execID, '-'), uint64(f.next.index), 10)

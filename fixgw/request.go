@@ -14,8 +14,8 @@ import (
 	"blockdesk/persist/leadership"
 )
 
-// What a session asks for, on its own goroutine. A request that is not passed on
-// is answered here; one that is, by the follower when its events are durable.
+// Order entry, on the session's goroutine. A request that is refused here is answered here;
+// one that goes to the engine is answered by the reporter when its events are durable.
 
 // handleOrder handles a D, F, G, H or q.
 func (s *blotter) handleOrder(msgType byte, r *wire.OrderRequest) *wire.Reject {
@@ -35,15 +35,15 @@ func (s *blotter) handleOrder(msgType byte, r *wire.OrderRequest) *wire.Reject {
 
 // newOrder handles a D.
 func (s *blotter) newOrder(r *wire.OrderRequest) *wire.Reject {
-	if done, err := s.repeated(r); done {
+	if done, err := s.repeated(r.ClOrdID); done {
 		return err
 	}
-	order, in, no := r.DecodeNew(s.gateway.instruments, s.gateway.options.Now())
-	if no == nil {
-		no = r.CheckClOrdID()
+	order, in, refusal := r.DecodeNew(s.gateway.instruments, s.gateway.options.Now())
+	if refusal == nil {
+		refusal = r.CheckClOrdID()
 	}
-	if no != nil {
-		return s.rejectNew(r, order, in, no)
+	if refusal != nil {
+		return s.rejectNew(r, order, in, refusal)
 	}
 	order.ID = s.gateway.engine.NextOrderID()
 	order.Participant, order.STP = s.Participant.Number, s.Terms().STP
@@ -53,13 +53,13 @@ func (s *blotter) newOrder(r *wire.OrderRequest) *wire.Reject {
 	})
 }
 
-// submit hands a command to the engine.
+// submit passes a command to the engine.
 func (s *blotter) submit(kind engine.Kind, in market.InstrumentID, o book.Order, r *wire.OrderRequest, entry *request) *wire.Reject {
 	c := engine.Command{Kind: kind, Instrument: in, Origin: s.Number, Order: o}
 	if !c.SetRef(r.ClOrdID) {
 		return wire.BusinessReject(wire.RejOther, r.ClOrdID, fmt.Sprintf("%s: ClOrdID (11): must be 1 to %d bytes", wire.CodeInvalidField, wire.MaxClOrdID))
 	}
-	if !s.enter(entry) {
+	if !s.register(entry) {
 		s.gateway.overloaded.Add(1)
 		return wire.BusinessReject(wire.RejNotAvailable, r.ClOrdID, fmt.Sprintf("%s: %d requests of this session wait for an answer", wire.CodeOverloaded, s.gateway.options.MaxPendingOrders))
 	}
@@ -71,7 +71,7 @@ func (s *blotter) submit(kind engine.Kind, in market.InstrumentID, o book.Order,
 	if err == nil {
 		return nil
 	}
-	s.withdraw(entry)
+	s.unregister(entry)
 	switch {
 	case errors.Is(err, engine.ErrFull):
 		s.gateway.overloaded.Add(1)
@@ -82,20 +82,15 @@ func (s *blotter) submit(kind engine.Kind, in market.InstrumentID, o book.Order,
 	return wire.BusinessReject(wire.RejOther, r.ClOrdID, s.gateway.Unserved("not accepted"))
 }
 
-// repeated answers a ClOrdID that the session has used before with its first
-// answer again. While that is on its way, nothing more is sent.
-func (s *blotter) repeated(r *wire.OrderRequest) (done bool, no *wire.Reject) {
-	return s.repeatedAs(r.ClOrdID)
-}
-
-// repeatedAs is repeated for a name in s.refs: a ClOrdID, or a mark and another
-// id.
-func (s *blotter) repeatedAs(key []byte) (done bool, no *wire.Reject) {
+// repeated answers a request that the session has made before with its first answer. While
+// that is on its way, it sends nothing. key is that of s.requests: a ClOrdID, or a mark and
+// another id.
+func (s *blotter) repeated(key []byte) (done bool, reject *wire.Reject) {
 	if len(key) == 0 || len(key) > wire.MaxClOrdID {
 		return false, nil
 	}
 	s.mu.Lock()
-	known := s.refs[string(key)]
+	known := s.requests[string(key)]
 	waits := known != nil && known.answer == 0
 	var first answer
 	if known != nil && known.body != nil {
@@ -116,7 +111,7 @@ func (s *blotter) repeatedAs(key []byte) (done bool, no *wire.Reject) {
 	s.gateway.duplicates.Add(1)
 	if len(first.body) > 0 {
 		msgType, tag := wire.AnswerForm(first.msgType)
-		if !s.Custom.Load() { // which it may have been at the first answer
+		if !s.Custom.Load() { // the first answer may have had custom fields
 			first.body = wire.WithoutCustom(first.body)
 		}
 		s.SendType(msgType, tag, first.body, true)
@@ -124,11 +119,11 @@ func (s *blotter) repeatedAs(key []byte) (done bool, no *wire.Reject) {
 	return true, nil
 }
 
-// stored returns what a ClOrdID was answered with today or yesterday.
+// stored returns the first answer to a ClOrdID of today or yesterday.
 func (s *blotter) stored(clOrdID []byte) (answer, bool, error) {
 	today := dayOf(s.gateway.options.Now().UnixNano())
 	for _, day := range [...]uint32{today, today - 1, today + 1} {
-		if !s.gateway.answered.perhaps(day, s.Number, clOrdID) {
+		if !s.gateway.answered.mayContain(day, s.Number, clOrdID) {
 			continue
 		}
 		value, ok, err := s.gateway.store.Get(answerKey(nil, day, s.Number, clOrdID))
@@ -158,14 +153,14 @@ func (s *blotter) storedOrder(id market.OrderID) (*order, error) {
 	return nil, nil
 }
 
-// send sends an application message of the session's own goroutine; its first
-// field is OrderID (37).
+// send sends an application message whose first field is OrderID (37). The caller holds
+// the session's lock.
 func (s *blotter) send(msgType byte, body []byte, possResend bool) {
 	s.SendType(string(msgType), wire.TagOrderID, body, possResend)
 }
 
-// rejectNew answers a D that is not passed on. Its ClOrdID may be used again.
-func (s *blotter) rejectNew(r *wire.OrderRequest, o book.Order, in *market.Instrument, no *wire.Refusal) *wire.Reject {
+// rejectNew answers a D that is refused here. Its ClOrdID may be used again.
+func (s *blotter) rejectNew(r *wire.OrderRequest, o book.Order, in *market.Instrument, refusal *wire.Refusal) *wire.Reject {
 	s.gateway.Rejects.Add(1)
 	now := s.gateway.options.Now().UnixNano()
 	b := append(s.Out.Scratch[:0], "NONE"...)
@@ -185,14 +180,14 @@ func (s *blotter) rejectNew(r *wire.OrderRequest, o book.Order, in *market.Instr
 	}
 	b = append(b, "\x01151=0\x0114=0\x016=0\x0160="...)
 	b = wire.AppendTime(b, now)
-	b = wire.AppendText(append(b, "\x0158="...), no.Text)
-	b = strconv.AppendInt(append(b, "\x01103="...), int64(no.Reason), 10)
+	b = wire.AppendText(append(b, "\x0158="...), refusal.Text)
+	b = strconv.AppendInt(append(b, "\x01103="...), int64(refusal.Reason), 10)
 	s.Out.Scratch = b
 	s.send('8', b, false)
 	return nil
 }
 
-// target is the order that an F, G or H is about.
+// target is the order of an F, G or H.
 type target struct {
 	id         market.OrderID
 	clOrdID    string
@@ -203,10 +198,10 @@ type target struct {
 	ended      bool
 }
 
-// find looks for the order by OrderID (37) and by a ClOrdID.
+// find returns the order with an OrderID (37) or with a ClOrdID.
 func (s *blotter) find(orderID, clOrdID []byte) (target, bool, error) {
 	s.mu.Lock()
-	o, r := (*order)(nil), s.refs[string(clOrdID)]
+	o, r := (*order)(nil), s.requests[string(clOrdID)]
 	if id, err := strconv.ParseUint(string(orderID), 10, 64); err == nil {
 		o = s.orders[market.OrderID(id)]
 	}
@@ -230,12 +225,12 @@ func (s *blotter) find(orderID, clOrdID []byte) (target, bool, error) {
 	return s.findStored(clOrdID)
 }
 
-// statusOf returns the status of an order that may have ended, StatusRejected
-// where the session does not know it. clOrdID is one that it went by.
+// statusOf returns the status of an order that may have ended, StatusRejected if the
+// session does not know it. clOrdID is one of its ClOrdIDs.
 func (s *blotter) statusOf(id market.OrderID, clOrdID []byte) (byte, error) {
 	s.mu.Lock()
 	o := s.orders[id]
-	if r := s.refs[string(clOrdID)]; o == nil && r != nil && r.order != nil && r.order.ID == id {
+	if r := s.requests[string(clOrdID)]; o == nil && r != nil && r.order != nil && r.order.ID == id {
 		o = r.order
 	}
 	if o != nil {
@@ -281,7 +276,7 @@ func (s *blotter) findStored(clOrdID []byte) (target, bool, error) {
 
 // change handles an F, and with amend a G.
 func (s *blotter) change(r *wire.OrderRequest, amend bool) *wire.Reject {
-	if done, err := s.repeated(r); done {
+	if done, err := s.repeated(r.ClOrdID); done {
 		return err
 	}
 	t, found, err := s.find(r.OrderID, r.OrigClOrdID)
@@ -294,24 +289,24 @@ func (s *blotter) change(r *wire.OrderRequest, amend bool) *wire.Reject {
 			return s.desk.rejectClaimChange(r, &c, amend, err)
 		}
 	}
-	no := r.CheckClOrdID()
+	refusal := r.CheckClOrdID()
 	switch {
-	case no != nil:
+	case refusal != nil:
 	case !found:
 		t.status = wire.StatusRejected
-		no = wire.Refuse(wire.CxlRejUnknownOrder, wire.CodeUnknownOrder, "OrigClOrdID (41) %.40q", r.OrigClOrdID)
+		refusal = wire.Refuse(wire.CxlRejUnknownOrder, wire.CodeUnknownOrder, "OrigClOrdID (41) %.40q", r.OrigClOrdID)
 	case t.ended:
-		no = wire.Refuse(wire.CxlRejTooLate, wire.CodeTooLate, "order %d has ended", t.id)
+		refusal = wire.Refuse(wire.CxlRejTooLate, wire.CodeTooLate, "order %d has ended", t.id)
 	}
 	o := book.Order{ID: t.id, Participant: s.Participant.Number, Side: t.side}
-	if no == nil {
-		no = s.checkTarget(r, &t)
+	if refusal == nil {
+		refusal = s.checkTarget(r, &t)
 	}
-	if no == nil && amend {
-		no = r.DecodeAmend(&o, t.typ, s.gateway.instruments.Get(t.instrument))
+	if refusal == nil && amend {
+		refusal = r.DecodeAmend(&o, t.typ, s.gateway.instruments.Get(t.instrument))
 	}
-	if no != nil {
-		return s.rejectChange(r, &t, amend, no)
+	if refusal != nil {
+		return s.rejectChange(r, &t, amend, refusal)
 	}
 	entry := &request{clOrdID: string(r.ClOrdID), msgType: 'F', id: t.id, target: string(r.OrigClOrdID), instrument: t.instrument, side: t.side, typ: t.typ}
 	kind := engine.CancelOrder
@@ -321,7 +316,7 @@ func (s *blotter) change(r *wire.OrderRequest, amend bool) *wire.Reject {
 	return s.submit(kind, t.instrument, o, r, entry)
 }
 
-// checkTarget holds Symbol and Side, where they are given, to the order's.
+// checkTarget checks that Symbol and Side, if given, are the order's.
 func (s *blotter) checkTarget(r *wire.OrderRequest, t *target) *wire.Refusal {
 	in := s.gateway.instruments.Get(t.instrument)
 	if in == nil || r.Symbol != nil && string(r.Symbol) != in.Symbol {
@@ -333,15 +328,15 @@ func (s *blotter) checkTarget(r *wire.OrderRequest, t *target) *wire.Refusal {
 	return nil
 }
 
-func (s *blotter) rejectChange(r *wire.OrderRequest, t *target, amend bool, no *wire.Refusal) *wire.Reject {
+func (s *blotter) rejectChange(r *wire.OrderRequest, t *target, amend bool, refusal *wire.Refusal) *wire.Reject {
 	s.gateway.Rejects.Add(1)
-	reason := no.Reason
+	reason := refusal.Reason
 	if reason != wire.CxlRejTooLate && reason != wire.CxlRejUnknownOrder {
 		reason = wire.CxlRejOther
 	}
 	reject := wire.CancelReject{
 		OrderID: t.id, ClOrdID: wire.AppendText(nil, string(r.ClOrdID)), OrigClOrdID: wire.AppendText(nil, string(r.OrigClOrdID)),
-		Status: t.status, Amend: amend, Reason: reason, Text: wire.AppendText(nil, no.Text),
+		Status: t.status, Amend: amend, Reason: reason, Text: wire.AppendText(nil, refusal.Text),
 		At: s.gateway.options.Now().UnixNano(),
 	}
 	if len(reject.OrigClOrdID) == 0 {
@@ -352,38 +347,38 @@ func (s *blotter) rejectChange(r *wire.OrderRequest, t *target, amend bool, no *
 	return nil
 }
 
-// massCancel handles a q: all orders of the participant, whatever session they
-// came from, on one instrument or all, on one side or both.
+// massCancel handles a q: all orders of the participant, from any of its sessions, on one
+// instrument or all, on one side or both.
 func (s *blotter) massCancel(r *wire.OrderRequest) *wire.Reject {
-	if done, err := s.repeated(r); done {
+	if done, err := s.repeated(r.ClOrdID); done {
 		return err
 	}
-	no := r.CheckClOrdID()
+	refusal := r.CheckClOrdID()
 	in, side := engine.AllInstruments, market.Side(0)
 	const notSupported, invalidSecurity, other = 0, 1, 99
 	switch {
-	case no != nil:
-		no.Reason = other
+	case refusal != nil:
+		refusal.Reason = other
 	case string(r.MassType) == "1":
 		var instrument *market.Instrument
-		if instrument, no = r.Instrument(s.gateway.instruments); no != nil {
-			no.Reason = invalidSecurity
+		if instrument, refusal = r.Instrument(s.gateway.instruments); refusal != nil {
+			refusal.Reason = invalidSecurity
 		} else {
 			in = instrument.ID
 		}
 	case string(r.MassType) != "7":
-		no = wire.Refuse(notSupported, wire.CodeUnsupported, "MassCancelRequestType (530) %.20q: must be 1 (security) or 7 (all)", r.MassType)
+		refusal = wire.Refuse(notSupported, wire.CodeUnsupported, "MassCancelRequestType (530) %.20q: must be 1 (security) or 7 (all)", r.MassType)
 	}
-	if no == nil && r.Side != nil {
-		if side, no = r.ParseSide(); no != nil {
-			no.Reason = other
+	if refusal == nil && r.Side != nil {
+		if side, refusal = r.ParseSide(); refusal != nil {
+			refusal.Reason = other
 		}
 	}
-	if no != nil {
+	if refusal != nil {
 		s.gateway.Rejects.Add(1)
 		report := wire.MassCancelReport{
-			ID: []byte("NONE"), ClOrdID: wire.AppendText(nil, string(r.ClOrdID)), Rejected: no.Reason,
-			At: s.gateway.options.Now().UnixNano(), Text: wire.AppendText(nil, no.Text),
+			ID: []byte("NONE"), ClOrdID: wire.AppendText(nil, string(r.ClOrdID)), Rejected: refusal.Reason,
+			At: s.gateway.options.Now().UnixNano(), Text: wire.AppendText(nil, refusal.Text),
 		}
 		s.Out.Scratch = report.AppendBody(s.Out.Scratch[:0])
 		s.send('r', s.Out.Scratch, false)
@@ -393,7 +388,7 @@ func (s *blotter) massCancel(r *wire.OrderRequest) *wire.Reject {
 	return s.submit(engine.MassCancel, in, o, r, &request{clOrdID: string(r.ClOrdID), msgType: 'q'})
 }
 
-// status handles an H: the order as the last durable event has left it.
+// status handles an H: the order as of the last durable event.
 func (s *blotter) status(r *wire.OrderRequest) *wire.Reject {
 	if s.gateway.options.Leadership.Confirm() != nil {
 		return wire.BusinessReject(wire.RejNotAvailable, r.ClOrdID, s.gateway.DeposedOr(session.LeaderText(leadership.Leader{})))
@@ -408,8 +403,8 @@ func (s *blotter) status(r *wire.OrderRequest) *wire.Reject {
 		if c, ok, err := s.desk.claimNamed(r.OrderID, r.ClOrdID); ok || err != nil {
 			return s.desk.reportClaimStatus(r, &c, now, err)
 		}
-		no := wire.Refuse(wire.OrdRejUnknownOrder, wire.CodeUnknownOrder, "ClOrdID (11) %.40q", r.ClOrdID)
-		s.statusUnknown(r, no, now)
+		refusal := wire.Refuse(wire.OrdRejUnknownOrder, wire.CodeUnknownOrder, "ClOrdID (11) %.40q", r.ClOrdID)
+		s.statusUnknown(r, refusal, now)
 		return nil
 	}
 	s.mu.Lock()
@@ -445,7 +440,7 @@ func (s *blotter) status(r *wire.OrderRequest) *wire.Reject {
 	return nil
 }
 
-func (s *blotter) statusUnknown(r *wire.OrderRequest, no *wire.Refusal, now time.Time) {
+func (s *blotter) statusUnknown(r *wire.OrderRequest, refusal *wire.Refusal, now time.Time) {
 	b := append(s.Out.Scratch[:0], "NONE"...)
 	b = append(wire.AppendText(append(b, "\x0111="...), string(r.ClOrdID)), "\x0117="...)
 	b = r.AppendSymbol(append(s.gateway.ids.Append(b), "\x01150=I\x0139=8"...))
@@ -455,7 +450,7 @@ func (s *blotter) statusUnknown(r *wire.OrderRequest, no *wire.Refusal, now time
 		side = r.Side[0]
 	}
 	b = append(append(b, side), "\x01151=0\x0114=0\x016=0\x0160="...)
-	b = wire.AppendText(append(wire.AppendTime(b, now.UnixNano()), "\x0158="...), no.Text)
-	s.Out.Scratch = strconv.AppendInt(append(b, "\x01103="...), int64(no.Reason), 10)
+	b = wire.AppendText(append(wire.AppendTime(b, now.UnixNano()), "\x0158="...), refusal.Text)
+	s.Out.Scratch = strconv.AppendInt(append(b, "\x01103="...), int64(refusal.Reason), 10)
 	s.send('8', s.Out.Scratch, false)
 }

@@ -34,8 +34,8 @@ func TestRetryAtOnce(t *testing.T) {
 			go func() {
 				hooks.Lock()
 				defer hooks.Unlock()
-				if known, no := s.repeatedAs([]byte(c.key)); !known || no != nil {
-					t.Errorf("%s said again is new, or refused: %v", c.id, no)
+				if known, reject := s.repeated([]byte(c.key)); !known || reject != nil {
+					t.Errorf("%s said again is new, or refused: %v", c.id, reject)
 				}
 			}()
 			if err := await.Poll(t.Context(), "the repetition", func() bool { return d.gateway.duplicates.Load() > before }); err != nil {
@@ -64,7 +64,7 @@ func TestRetryTooEarly(t *testing.T) {
 		await.True(t, "the order in the session", func() bool {
 			s.mu.Lock()
 			defer s.mu.Unlock()
-			return s.refs["a"] != nil && s.refs["a"].order != nil
+			return s.requests["a"] != nil && s.requests["a"].order != nil
 		})
 		mm.order("a", "1", "1", "0.5", "")
 		d.awaitStats("1 duplicates", func(s Stats) bool { return s.Duplicates == 1 })
@@ -84,8 +84,8 @@ func TestProofAgainAtOnce(t *testing.T) {
 	claim := tk.claimed("c1")
 	signature, _ := paidBy(1)
 	s, p := d.blotter("TK").desk, d.gateway.payments
-	report := func() *proofTask {
-		return &proofTask{
+	report := func() *paymentTask {
+		return &paymentTask{
 			verifier: p, owner: s, id: "p1",
 			proof: desk.PaymentProof{Claim: claimID(t, claim.Get(37)), Ticket: 1, Tranche: 1, Signature: signature},
 		}
@@ -94,12 +94,12 @@ func TestProofAgainAtOnce(t *testing.T) {
 	bank.set(func() { bank.known[signature], bank.held = desk.Verdict{}, held })
 	first := report() // of which no worker knows: the test answers it
 	p.mu.Lock()
-	p.open[proofKey{s.Number, first.id}] = first
+	p.open[paymentKey{s.Number, first.id}] = first
 	p.held[s.Number]++
 	p.mu.Unlock()
 	d.hooks.Session("TK").OnSend("571=p1", func() {
-		if no, err := p.take(report()); no != nil || err != nil {
-			t.Errorf("said again: %+v, %v", no, err)
+		if refusal, err := p.take(report()); refusal != nil || err != nil {
+			t.Errorf("said again: %+v, %v", refusal, err)
 		}
 	})
 	if err := p.answer(first, nil); err != nil {

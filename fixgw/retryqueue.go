@@ -8,9 +8,9 @@ import (
 	"blockdesk/internal/schedule"
 )
 
-// agenda is work that asks the chain, which is slow, or away, or wants to be asked
-// again: tasks, each with the time at which it is due, and a few goroutines that do
-// what is due. Who adds one never waits, and bounds how many there are.
+// retryQueue runs tasks that ask the chain, which is slow or not reached, and has to be
+// asked again: each task has the time at which it is due, and a few goroutines run what
+// is due. add never waits; its callers limit the number of tasks.
 type retryQueue struct {
 	workers int // goroutines
 	wake    chan struct{}
@@ -21,9 +21,9 @@ type retryQueue struct {
 	waiting schedule.Queue[task] // tasks due at once in the order in which they came
 }
 
-// task is one piece of work. attempt does what can be done now, and returns after
-// what time it is to be tried again; 0 = it is done. When ctx ends it returns soon
-// and need not have done anything. One goroutine at a time.
+// task is one piece of work. attempt does what can be done now, and returns after what
+// time to try again; 0 = done. It returns soon after ctx ends, with nothing done if need
+// be. One goroutine at a time.
 type task interface {
 	attempt(ctx context.Context) (again time.Duration)
 }
@@ -32,7 +32,7 @@ func newRetryQueue(workers int) *retryQueue {
 	return &retryQueue{workers: workers, wake: make(chan struct{}, 1), started: time.Now(), waiting: schedule.New[task](nil)}
 }
 
-// add takes a task that is due after a while. Any goroutine.
+// add adds a task that is due after a while. Any goroutine.
 func (a *retryQueue) add(t task, after time.Duration) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -44,7 +44,7 @@ func (a *retryQueue) add(t task, after time.Duration) {
 	}
 }
 
-// Run works until ctx ends. What is not done then is not done.
+// Run works until ctx ends. Tasks left then are dropped.
 func (a *retryQueue) Run(ctx context.Context) error {
 	due := make(chan task)
 	var workers sync.WaitGroup
@@ -81,7 +81,7 @@ func (a *retryQueue) Run(ctx context.Context) error {
 	}
 }
 
-// next takes the next task that is due, or returns nil and how long to wait.
+// next returns the next task that is due, or nil and how long to wait.
 func (a *retryQueue) next() (task, time.Duration) {
 	a.mu.Lock()
 	defer a.mu.Unlock()

@@ -27,11 +27,11 @@ func (s *deskClient) quoteResponse(frame []byte) *wire.Reject {
 	return nil
 }
 
-// accept makes a claim of a quote.
+// accept takes a quote: it asks for a claim.
 func (s *deskClient) accept(a *wire.Acceptance) *wire.Reject {
 	key := a.Key()
 	if a.CheckID() == nil {
-		if done, err := s.repeatedAs([]byte(key)); done {
+		if done, err := s.repeated([]byte(key)); done {
 			return err
 		}
 	}
@@ -39,38 +39,37 @@ func (s *deskClient) accept(a *wire.Acceptance) *wire.Reject {
 	if a.Response {
 		entry.msgType = 'J'
 	}
-	take, no := s.decodeAcceptance(a, entry)
-	if no == nil {
-		no = s.submitDesk(take, entry)
+	take, refusal := s.decodeAcceptance(a, entry)
+	if refusal == nil {
+		refusal = s.submitDesk(take, entry)
 	}
-	if no != nil {
-		s.rejectClaim(a, no)
+	if refusal != nil {
+		s.rejectClaim(a, refusal)
 	}
 	return nil
 }
 
-// decodeAcceptance makes the desk's request, and fills in what the session keeps
-// of it. What is wrong with the request is told even while the chain is
-// unavailable; then nothing is reserved. The reason of a refusal is an
-// OrdRejReason.
+// decodeAcceptance makes the desk's request, and completes the session's entry of it. An
+// error in the request is reported even while the chain is unavailable; then nothing is
+// reserved. The refusal's reason is an OrdRejReason.
 func (s *deskClient) decodeAcceptance(a *wire.Acceptance, entry *request) (*rfq.TakeClaim, *wire.Refusal) {
-	if no := a.CheckID(); no != nil {
-		return nil, no
+	if refusal := a.CheckID(); refusal != nil {
+		return nil, refusal
 	}
 	g := s.gateway
-	if _, no := g.deskView(); no != nil {
-		return nil, no
+	if _, refusal := g.deskView(); refusal != nil {
+		return nil, refusal
 	}
-	q, no := s.quoteNamed(a.QuoteID)
-	if no != nil {
-		return nil, no
+	q, refusal := s.quoteNamed(a.QuoteID)
+	if refusal != nil {
+		return nil, refusal
 	}
 	in := g.instruments.Get(q.Terms.Instrument)
 	if in == nil {
 		return nil, wire.Refuse(wire.OrdRejUnknown, wire.CodeUnknownSymbol, "the quote's instrument is not configured")
 	}
-	if no := a.Check(q, in); no != nil {
-		return nil, no
+	if refusal := a.Check(q, in); refusal != nil {
+		return nil, refusal
 	}
 	wallet, err := s.Terms().WalletAddress()
 	if err != nil || wallet == (market.Address{}) {
@@ -81,7 +80,7 @@ func (s *deskClient) decodeAcceptance(a *wire.Acceptance, entry *request) (*rfq.
 	}
 	t := &q.Terms
 	entry.instrument = in.ID
-	// Who asks before the desk has answered is told what was asked for.
+	// A status request before the desk's answer shows what was asked for.
 	entry.claim = &claim{owner: s, ClientClaim: wire.ClientClaim{Ref: entry.clOrdID, Digits: q.Digits, Status: wire.StatusPendingNew}}
 	entry.claim.Quote, entry.claim.Terms, entry.claim.State = q.ID, *t, rfq.ClaimReserved
 	return &rfq.TakeClaim{
@@ -107,8 +106,8 @@ func (s *deskClient) quoteNamed(text []byte) (*wire.ClientQuote, *wire.Refusal) 
 	return &named, nil
 }
 
-// rejectClaim answers a request for a claim that is not passed on.
-func (s *deskClient) rejectClaim(a *wire.Acceptance, no *wire.Refusal) {
+// rejectClaim answers a request for a claim that is refused here.
+func (s *deskClient) rejectClaim(a *wire.Acceptance, refusal *wire.Refusal) {
 	s.gateway.Rejects.Add(1)
 	key := string(wire.AppendText(nil, string(a.ClOrdID)))
 	if a.Response {
@@ -117,12 +116,12 @@ func (s *deskClient) rejectClaim(a *wire.Acceptance, no *wire.Refusal) {
 	execID := s.gateway.ids.Append(nil)
 	symbol := string(wire.AppendText(nil, string(a.Symbol)))
 	now := s.gateway.options.Now().UnixNano()
-	s.Out.Scratch = wire.AppendClaimReject(s.Out.Scratch[:0], key, execID, symbol, no.Reason, now, wire.AppendText(nil, no.Text))
+	s.Out.Scratch = wire.AppendClaimReject(s.Out.Scratch[:0], key, execID, symbol, refusal.Reason, now, wire.AppendText(nil, refusal.Text))
 	s.send('8', s.Out.Scratch, false)
 }
 
-// pass ends a quote for its client: AI says so. The desk forgets it when its time
-// has come; until then it counts as one of the session's.
+// pass ends a quote for its client, and reports it by AI. The desk forgets the quote at
+// its end; until then it counts as one of the session's.
 func (s *deskClient) pass(a *wire.Acceptance) {
 	id, _ := market.ParseQuoteID(a.QuoteID)
 	now := s.gateway.options.Now().UnixNano()

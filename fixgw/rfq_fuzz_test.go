@@ -24,13 +24,13 @@ func FuzzQuoteRequest(f *testing.F) {
 	f.Fuzz(func(t *testing.T, body []byte) {
 		r := wire.ScanQuoteRequest(bytes.ReplaceAll(body, []byte("|"), []byte("\x01")))
 		entry := &request{}
-		ask, no := s.decodeQuoteRequest(&r, entry)
-		if (ask == nil) == (no == nil) {
-			t.Fatalf("%+v and %+v", ask, no)
+		ask, refusal := s.decodeQuoteRequest(&r, entry)
+		if (ask == nil) == (refusal == nil) {
+			t.Fatalf("%+v and %+v", ask, refusal)
 		}
-		if no != nil {
-			if no.Text == "" || no.Reason == 0 {
-				t.Fatalf("refused by %+v", no)
+		if refusal != nil {
+			if refusal.Text == "" || refusal.Reason == 0 {
+				t.Fatalf("refused by %+v", refusal)
 			}
 			return
 		}
@@ -61,12 +61,12 @@ func FuzzAcceptance(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, body []byte, response bool) {
 		a := wire.ScanAcceptance(bytes.ReplaceAll(body, []byte("|"), []byte("\x01")), response)
-		take, no := s.decodeAcceptance(&a, &request{clOrdID: a.Key()})
-		if (take == nil) == (no == nil) {
-			t.Fatalf("%+v and %+v", take, no)
+		take, refusal := s.decodeAcceptance(&a, &request{clOrdID: a.Key()})
+		if (take == nil) == (refusal == nil) {
+			t.Fatalf("%+v and %+v", take, refusal)
 		}
-		if no != nil && no.Text == "" {
-			t.Fatalf("refused by %+v", no)
+		if refusal != nil && refusal.Text == "" {
+			t.Fatalf("refused by %+v", refusal)
 		}
 		if take != nil && (take.Quote != q.ID || take.Ticket != 1 || take.Tranche != 1 || take.Fill != 1 || take.Participant != 1 || take.Wallet != testAccount(1)) {
 			t.Fatalf("takes %+v", take)

@@ -200,7 +200,7 @@ func TestDeskCrashInsideRecords(t *testing.T) {
 			if key == "settled" {
 				s = again.blotterOf(again.SessionNamed("TK"))
 			}
-			if r := s.refs[key]; r == nil || r.answer == 0 {
+			if r := s.requests[key]; r == nil || r.answer == 0 {
 				if _, ok, err := s.stored([]byte(key)); !ok || err != nil {
 					t.Fatalf("after %d commits: %q has no answer: %v", n, key, err)
 				}
@@ -260,7 +260,7 @@ func TestClaimsAfterALostJournal(t *testing.T) {
 	d.start()
 	tk = d.dial("TK", keep(sender, target))
 	for range 2 {
-		if m := tk.hear("35=8"); m.Get(58) != lostReason {
+		if m := tk.hear("35=8"); m.Get(58) != lostText {
 			t.Errorf("%s", m)
 		} else if m.Get(11) == "kept" {
 			m.Want(t, "150=D 39=A 37="+kept)

@@ -228,15 +228,15 @@ func TestPendingQuotes(t *testing.T) {
 	g := &Gateway{options: Options{MaxPendingOrders: 2, MaxQuotes: 10}.withDefaults()}
 	s := newBlotter(g, &session.Session{})
 	for i := range 3 {
-		no := s.desk.enterDesk(&request{clOrdID: fmt.Sprint(wire.QuoteReqMark, i), msgType: 'R'})
-		if full := i == 2; (no != nil) != full {
-			t.Errorf("request %d: %+v", i, no)
+		refusal := s.desk.registerDesk(&request{clOrdID: fmt.Sprint(wire.QuoteReqMark, i), msgType: 'R'})
+		if full := i == 2; (refusal != nil) != full {
+			t.Errorf("request %d: %+v", i, refusal)
 		}
 	}
 	if s.pendingQuotes != 2 || s.pending != 2 {
 		t.Errorf("%d asked for, %d pending", s.pendingQuotes, s.pending)
 	}
-	s.withdraw(s.refs[fmt.Sprint(wire.QuoteReqMark, 0)])
+	s.unregister(s.requests[fmt.Sprint(wire.QuoteReqMark, 0)])
 	if s.pendingQuotes != 1 || s.pending != 1 {
 		t.Errorf("%d asked for, %d pending", s.pendingQuotes, s.pending)
 	}
@@ -250,12 +250,12 @@ func TestNoDesk(t *testing.T) {
 	tk.rfq("r", "")
 	tk.hear("35=AG 131=r 658=8").Text(t, "REFUS_DVP: unknown_pair")
 	g := &Gateway{}
-	if _, no := g.deskView(); no == nil || !strings.HasPrefix(no.Text, wire.CodeUnsupported) {
-		t.Errorf("no desk: %+v", no)
+	if _, refusal := g.deskView(); refusal == nil || !strings.HasPrefix(refusal.Text, wire.CodeUnsupported) {
+		t.Errorf("no desk: %+v", refusal)
 	}
 	g.dependencies.Desk = &offers{}
-	if _, no := g.deskView(); no == nil || !strings.HasPrefix(no.Text, wire.CodeOverloaded) {
-		t.Errorf("no view: %+v", no)
+	if _, refusal := g.deskView(); refusal == nil || !strings.HasPrefix(refusal.Text, wire.CodeOverloaded) {
+		t.Errorf("no view: %+v", refusal)
 	}
 }
 

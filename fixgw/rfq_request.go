@@ -13,40 +13,40 @@ import (
 	"blockdesk/market"
 )
 
-// What a session asks of the desk, on its own goroutine. A request that is not
-// passed on is answered here, and does not use its id up; one that is, by the
-// follower when its events are durable.
+// Requests to the desk, on the session's goroutine. A request that is refused here is
+// answered here, and does not use up its id; one that goes to the engine is answered by the
+// reporter when its events are durable.
 
-// QuoteRequest handles an R.
+// quoteRequest handles an R.
 func (s *deskClient) quoteRequest(frame []byte) *wire.Reject {
 	r := wire.ScanQuoteRequest(frame)
 	key := wire.QuoteReqMark + string(r.ID)
 	if len(r.ID) > 0 {
-		if done, err := s.repeatedAs([]byte(key)); done {
+		if done, err := s.repeated([]byte(key)); done {
 			return err
 		}
 	}
 	entry := &request{clOrdID: key, msgType: 'R'}
-	ask, no := s.decodeQuoteRequest(&r, entry)
-	if no == nil {
-		no = s.submitDesk(ask, entry)
+	ask, refusal := s.decodeQuoteRequest(&r, entry)
+	if refusal == nil {
+		refusal = s.submitDesk(ask, entry)
 	}
-	if no != nil {
-		s.rejectQuoteRequest(&r, no)
+	if refusal != nil {
+		s.rejectQuoteRequest(&r, refusal)
 	}
 	return nil
 }
 
-// decodeQuoteRequest makes the desk's request of an R, and fills in what the
-// session keeps of it. The reason of a refusal is a QuoteRequestRejectReason.
+// decodeQuoteRequest makes the desk's request of an R, and completes the session's entry
+// of it. The refusal's reason is a QuoteRequestRejectReason.
 func (s *deskClient) decodeQuoteRequest(r *wire.QuoteRequest, entry *request) (*rfq.RequestQuote, *wire.Refusal) {
 	if len(r.ID) == 0 || len(r.ID) > wire.MaxQuoteReqID {
 		return nil, wire.Refuse(wire.QuoteRejOther, wire.CodeInvalidField, "QuoteReqID (131) %.60q: must be 1 to %d bytes", r.ID, wire.MaxQuoteReqID)
 	}
-	view, no := s.gateway.deskView()
-	if no != nil {
-		no.Reason = wire.QuoteRejNoMarket
-		return nil, no
+	view, refusal := s.gateway.deskView()
+	if refusal != nil {
+		refusal.Reason = wire.QuoteRejNoMarket
+		return nil, refusal
 	}
 	if string(r.Groups) != "1" || r.Twice {
 		return nil, wire.Refuse(wire.QuoteRejOther, wire.CodeUnsupported, "NoRelatedSym (146) %.20q: one instrument a request", r.Groups)
@@ -66,19 +66,19 @@ func (s *deskClient) decodeQuoteRequest(r *wire.QuoteRequest, entry *request) (*
 	}
 	ask := &rfq.RequestQuote{}
 	entry.instrument = in.ID
-	if ask.Fill, no = wire.ParseFill(r.Cash); no != nil {
-		return nil, no
+	if ask.Fill, refusal = wire.ParseFill(r.Cash); refusal != nil {
+		return nil, refusal
 	}
-	if ask.Rail, no = wire.ParseRail(r.Rail); no != nil {
-		return nil, no
+	if ask.Rail, refusal = wire.ParseRail(r.Rail); refusal != nil {
+		return nil, refusal
 	}
 	if r.Security != nil {
-		ask.Ticket, ask.Tranche, no = parseOffered(view, in.ID, r.Security, r.Source)
+		ask.Ticket, ask.Tranche, refusal = parseOffered(view, in.ID, r.Security, r.Source)
 	} else {
-		ask.Ticket, ask.Tranche, no = currentOffer(view, in.ID, ask.Fill, ask.Rail)
+		ask.Ticket, ask.Tranche, refusal = currentOffer(view, in.ID, ask.Fill, ask.Rail)
 	}
-	if no != nil {
-		return nil, no
+	if refusal != nil {
+		return nil, refusal
 	}
 	return ask, nil
 }
@@ -117,7 +117,7 @@ func parseOffered(v *rfq.View, in market.InstrumentID, text, source []byte) (mar
 	return ticket, id, nil
 }
 
-// currentOffer returns what is sold now to who names no ticket.
+// currentOffer returns the offer for a request that names no ticket.
 func currentOffer(v *rfq.View, in market.InstrumentID, fill market.FillUSD, rail market.Rail) (market.TicketID, market.TrancheID, *wire.Refusal) {
 	if v.Pair(in) == nil {
 		return 0, 0, refuseDesk(event.ReasonUnknownPair)
@@ -132,12 +132,13 @@ func currentOffer(v *rfq.View, in market.InstrumentID, fill market.FillUSD, rail
 	return 0, 0, wire.Refuse(wire.QuoteRejNoMarket, wire.CodeUnknownTicket, "%s: no ticket is open", event.ReasonUnknownTicket)
 }
 
-// refuseDesk is a refusal that the desk need not be asked for.
+// refuseDesk returns the refusal for a reason of the desk that the gateway can see
+// itself.
 func refuseDesk(reason event.Reason) *wire.Refusal {
 	return &wire.Refusal{Text: wire.DeskText(reason, 0), Reason: wire.DeskReasonOf(reason).QuoteReason}
 }
 
-// submitDesk hands a request to the engine under entry's name.
+// submitDesk passes a request to the engine under entry's ClOrdID.
 func (s *deskClient) submitDesk(request rfq.Request, entry *request) *wire.Refusal {
 	head := request.Head()
 	head.Token, head.Ref = desk.NewToken(s.gateway.options.Group), entry.clOrdID
@@ -151,14 +152,14 @@ func (s *deskClient) submitDesk(request rfq.Request, entry *request) *wire.Refus
 	}
 	last := &commands[len(commands)-1]
 	last.Origin, last.Order.Participant = s.Number, s.Participant.Number
-	if no := s.enterDesk(entry); no != nil {
+	if refusal := s.registerDesk(entry); refusal != nil {
 		s.gateway.overloaded.Add(1)
-		return no
+		return refusal
 	}
 	if err = s.gateway.engine.SubmitAll(commands); err == nil {
 		return nil
 	}
-	s.withdraw(entry)
+	s.unregister(entry)
 	if errors.Is(err, engine.ErrFull) {
 		s.gateway.overloaded.Add(1)
 		return wire.Refuse(wire.QuoteRejOther, wire.CodeOverloaded, "the engine's queue is full, try again")
@@ -167,8 +168,8 @@ func (s *deskClient) submitDesk(request rfq.Request, entry *request) *wire.Refus
 	return wire.Refuse(wire.QuoteRejOther, code, "%s", text)
 }
 
-// enterDesk is enter for requests to the desk, and holds a session to its quotes.
-func (s *deskClient) enterDesk(entry *request) *wire.Refusal {
+// registerDesk is register for requests to the desk, and limits the session's quotes.
+func (s *deskClient) registerDesk(entry *request) *wire.Refusal {
 	most := s.gateway.options.MaxQuotes
 	s.mu.Lock()
 	quotes := len(s.quotes) + s.pendingQuotes
@@ -176,27 +177,27 @@ func (s *deskClient) enterDesk(entry *request) *wire.Refusal {
 	switch {
 	case entry.msgType == 'R' && quotes >= most:
 		return wire.Refuse(wire.QuoteRejExceedsLimit, wire.CodeOverloaded, "%d quotes of this session are live or asked for", most)
-	case !s.enter(entry):
+	case !s.register(entry):
 		return wire.Refuse(wire.QuoteRejExceedsLimit, wire.CodeOverloaded, "%d requests of this session wait for an answer", s.gateway.options.MaxPendingOrders)
 	}
 	return nil
 }
 
-// rejectQuoteRequest answers an R that is not passed on.
-func (s *deskClient) rejectQuoteRequest(r *wire.QuoteRequest, no *wire.Refusal) {
+// rejectQuoteRequest answers an R that is refused here.
+func (s *deskClient) rejectQuoteRequest(r *wire.QuoteRequest, refusal *wire.Refusal) {
 	s.gateway.Rejects.Add(1)
 	symbol := wire.NoSymbol
 	if len(r.Symbol) > 0 {
 		symbol = string(wire.AppendText(nil, string(r.Symbol)))
 	}
-	s.Out.Scratch = wire.AppendQuoteReject(s.Out.Scratch[:0], string(wire.AppendText(nil, string(r.ID))), symbol, no.Reason, wire.AppendText(nil, no.Text))
+	s.Out.Scratch = wire.AppendQuoteReject(s.Out.Scratch[:0], string(wire.AppendText(nil, string(r.ID))), symbol, refusal.Reason, wire.AppendText(nil, refusal.Text))
 	s.SendType("AG", wire.TagQuoteReqID, s.Out.Scratch, false)
 }
 
 // symbolAsked returns the symbol of a request that has no answer yet.
 func (g *Gateway) symbolAsked(s *blotter, key string) string {
 	s.mu.Lock()
-	r := s.refs[key]
+	r := s.requests[key]
 	s.mu.Unlock()
 	if r == nil || r.answer != 0 {
 		return wire.NoSymbol

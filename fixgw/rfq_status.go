@@ -9,10 +9,8 @@ import (
 	"blockdesk/market"
 )
 
-// What a session asks about the claims that it has.
-
-// claimNamed returns a copy of the session's claim by its id, as OrderID (37) has
-// it, or by the ClOrdID that it was taken under.
+// claimNamed returns a copy of the session's claim by its id, as in OrderID (37), or by
+// the ClOrdID that it was taken under.
 func (s *deskClient) claimNamed(orderID, clOrdID []byte) (c claim, ok bool, err error) {
 	if id, isClaim := market.ParseClaimID(orderID); isClaim {
 		if c, ok, err = s.claimOf(id); ok || err != nil {
@@ -22,7 +20,7 @@ func (s *deskClient) claimNamed(orderID, clOrdID []byte) (c claim, ok bool, err 
 	return s.claimUnder(string(clOrdID))
 }
 
-// reportClaimStatus answers an H: the claim as the last durable event has left it.
+// reportClaimStatus answers an H: the claim as of the last durable event.
 func (s *deskClient) reportClaimStatus(r *wire.OrderRequest, c *claim, now time.Time, err error) *wire.Reject {
 	if err != nil {
 		s.gateway.Fail(err)
@@ -38,7 +36,7 @@ func (s *deskClient) reportClaimStatus(r *wire.OrderRequest, c *claim, now time.
 	}
 	body := report.AppendBody(s.Out.Scratch[:0])
 	if s.Custom.Load() {
-		if view, no := s.gateway.deskView(); no == nil {
+		if view, refusal := s.gateway.deskView(); refusal == nil {
 			body = wire.AppendCustomTerms(body, &c.Terms, view.Policy.USDCMint)
 		}
 		body = wire.AppendCustomText(body, wire.TagClaimState, c.State.Word())

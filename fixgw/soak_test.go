@@ -403,8 +403,8 @@ func (s *soak) quiet(before int) {
 	}
 	for _, session := range g.blotters() {
 		session.mu.Lock()
-		if most := len(session.orders) + g.options.ClosedRefs; session.pending != 0 || len(session.refs) > most || len(session.closed) > g.options.ClosedRefs {
-			s.t.Errorf("session %d: %d pending, %d refs (at most %d), %d closed", session.Number, session.pending, len(session.refs), most, len(session.closed))
+		if most := len(session.orders) + g.options.ClosedRefs; session.pending != 0 || len(session.requests) > most || len(session.closed) > g.options.ClosedRefs {
+			s.t.Errorf("session %d: %d pending, %d refs (at most %d), %d closed", session.Number, session.pending, len(session.requests), most, len(session.closed))
 		}
 		session.mu.Unlock()
 	}

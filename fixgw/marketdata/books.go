@@ -19,25 +19,24 @@ import (
 
 // Limits of market data.
 const (
-	// maxWaitingTrades is how many trades of an instrument wait for their
-	// message; beyond it the oldest are dropped and counted.
+	// maxWaitingTrades is how many trades of an instrument wait for their message;
+	// beyond it the oldest are dropped and counted.
 	maxWaitingTrades = 1024
-	// StaleBytes is how much a client may be behind before its increments are
-	// replaced by one snapshot, sent once it has caught up.
+	// StaleBytes is how much a client may be behind before its increments are replaced
+	// by one snapshot, sent when it has caught up.
 	StaleBytes = 64 << 10
-	// staleTick is how often clients that are behind are looked at.
+	// staleTick is the pause between two looks at clients that are behind.
 	staleTick = 100 * time.Millisecond
 )
 
-// Books serves W and X. The feed's goroutine leaves views in the mailbox
-// and goes on; Run turns what it finds there into messages, so that many updates
-// become one increment when Run is behind. An increment is encoded once for all
-// subscribers of the same instrument, depth and entry types, those with custom
-// fields apart.
+// Books serves subscriptions to books and trades (V, W, X). Update leaves views for Run
+// and returns; Run makes one increment of all updates that it finds. An increment is
+// encoded once for all subscribers of the same instrument, depth and entry types, those
+// with custom fields apart.
 //
-// A subscriber that does not keep up gets no increments: a snapshot replaces
-// them. All subscribers of a channel share its last view, so an increment fits
-// whatever they were sent before.
+// A subscriber that does not keep up gets no increments: a snapshot replaces them. All
+// subscribers of a channel share its last view, so an increment fits whatever they were
+// sent before.
 type Books struct {
 	server      *session.Server
 	source      Source
@@ -45,7 +44,7 @@ type Books struct {
 	limit       int           // subscriptions of a session
 	wake        chan struct{} // capacity 1
 
-	pendingMu sync.Mutex // guards boxes; never held while sending
+	pendingMu sync.Mutex // guards pending; never held while sending
 	pending   map[market.InstrumentID]*pendingUpdate
 
 	mu            sync.Mutex
@@ -58,7 +57,7 @@ type Books struct {
 	conflated, dropped atomic.Uint64
 }
 
-// box is what has happened to one instrument and is not sent yet.
+// pendingUpdate is what has happened to one instrument and is not sent yet.
 type pendingUpdate struct {
 	next   *engine.View
 	trades []engine.Trade // oldest first
@@ -90,9 +89,9 @@ func NewBooks(v *session.Server, source Source, instruments *market.Instruments,
 	}
 }
 
-// Update puts a view into the mailbox. It never blocks for long. While there is
-// no channel nothing is woken: one that begins counts itself in before it reads
-// its first view, which the feed has stored before it calls.
+// Update takes a view, and never blocks for long. While there is no channel it does
+// nothing: a channel that begins counts itself before it reads its first view, which the
+// feed has stored before it calls.
 func (m *Books) Update(next *engine.View, trades []engine.Trade) {
 	if m.listening.Load() == 0 {
 		return
@@ -136,7 +135,7 @@ func (m *Books) Run(ctx context.Context) error {
 	}
 }
 
-// publish sends what lies in the mailbox.
+// publish sends the pending updates.
 func (m *Books) publish() error {
 	m.pendingMu.Lock()
 	boxes := m.pending
@@ -154,7 +153,7 @@ func (m *Books) publish() error {
 	return nil
 }
 
-// advance brings the members of c to the box's view.
+// advance brings the members of c to the view of b.
 func (m *Books) advance(c *channel, b *pendingUpdate) error {
 	if b.next.EngineSeq <= c.last.EngineSeq {
 		return nil
@@ -184,7 +183,7 @@ func (m *Books) advance(c *channel, b *pendingUpdate) error {
 	return nil
 }
 
-// refresh sends a snapshot to the members that were behind and are no more.
+// refresh sends a snapshot to the members that have caught up.
 func (m *Books) refresh() error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -323,10 +322,10 @@ func (m *Books) Figures() (subscriptions int, conflated, dropped uint64) {
 
 // Request handles a V, on the session's goroutine.
 func (m *Books) Request(s *session.Session, frame []byte) *wire.Reject {
-	r, no := wire.DecodeMarketData(frame, m.instruments, m.limit)
+	r, refusal := wire.DecodeMarketData(frame, m.instruments, m.limit)
 	switch {
-	case no != nil:
-		return m.refuse(s, &r, no)
+	case refusal != nil:
+		return m.refuse(s, &r, refusal)
 	case m.source == nil:
 		return wire.BusinessReject(wire.RejNotAvailable, r.ReqID, wire.CodeUnsupported+": there is no market data here")
 	}
@@ -359,13 +358,13 @@ func (m *Books) Request(s *session.Session, frame []byte) *wire.Reject {
 	return nil
 }
 
-func (m *Books) refuse(s *session.Session, r *wire.MarketDataRequest, no *wire.Refusal) *wire.Reject {
+func (m *Books) refuse(s *session.Session, r *wire.MarketDataRequest, refusal *wire.Refusal) *wire.Reject {
 	m.server.Rejects.Add(1)
 	s.Out.Scratch = append(s.Out.Scratch[:0], r.ReqID[:min(len(r.ReqID), wire.MaxMDReqID)]...)
-	if no.Reason != 0 {
-		s.Out.Scratch = append(append(s.Out.Scratch, "\x01281="...), byte(no.Reason))
+	if refusal.Reason != 0 {
+		s.Out.Scratch = append(append(s.Out.Scratch, "\x01281="...), byte(refusal.Reason))
 	}
-	s.Out.Scratch = wire.AppendText(append(s.Out.Scratch, "\x0158="...), no.Text)
+	s.Out.Scratch = wire.AppendText(append(s.Out.Scratch, "\x0158="...), refusal.Text)
 	m.sendOwn(s, "Y")
 	return nil
 }
@@ -377,8 +376,8 @@ func (m *Books) sendOwn(s *session.Session, msgType string) {
 	}
 }
 
-// Source is where snapshots come from: engine.MarketData or feed.Feed. View
-// may be called from any goroutine; nil = nothing yet.
+// Source is where snapshots come from: engine.MarketData or feed.Feed. View may be called
+// from any goroutine; nil = nothing yet.
 type Source interface {
 	View(market.InstrumentID) *engine.View
 }

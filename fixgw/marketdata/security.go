@@ -9,13 +9,12 @@ import (
 	"blockdesk/market"
 )
 
-// What may be traded: x → y for some or all instruments, c → d for one. The set
-// is that of the configuration, and does not change while we run: a subscription
-// to the list gets what a request gets, and there is nothing to end.
+// The set of instruments is that of the configuration, and does not change while the
+// service runs: a subscription to the list gets the list once.
 //
-// An instrument is said by Symbol, SecurityDesc and Currency, the unit of its
-// prices; Product is OTHER and SecurityType NONE, since FIX 4.4 has none for
-// token pairs and FOR would make Currency that of the quantity. RoundLot is the
+// An instrument has Symbol, SecurityDesc and Currency, the unit of its prices; Product is
+// OTHER and SecurityType NONE, because FIX 4.4 has no type for token pairs and FOR would
+// make Currency that of the quantity. RoundLot is the
 // lot and MinTradeVol the least quantity. FIX 4.4 has no field for the tick: Text
 // has it, in the form of AppendTerms.
 
@@ -30,7 +29,7 @@ const (
 	listNone    = 2 // no instrument found
 )
 
-// Securities answers what may be traded.
+// Securities answers which instruments there are: x → y for some or all, c → d for one.
 type Securities struct {
 	Server      *session.Server
 	Instruments *market.Instruments
@@ -113,7 +112,7 @@ const (
 	definitionNoMatch  = '6'
 )
 
-// Define handles a c: the terms of the instrument that it names.
+// Define handles a c: the terms of one instrument.
 func (l *Securities) Define(s *session.Session, frame []byte) *wire.Reject {
 	r := wire.ScanSecurityRequest(frame)
 	if err := r.CheckID("SecurityReqID (320)"); err != nil {

@@ -20,27 +20,27 @@ const (
 	tradingUnknown = "20" // no such instrument
 )
 
-// statuses answers e with f, and tells each change of an instrument's trading
-// status to who has subscribed, from the durable events of the engine.
+// Statuses answers e with f, and sends each change of an instrument's trading status to
+// its subscribers, from the durable events of the engine.
 //
-// Until the follower has seen a change, the status is that of the instrument's
-// view, which knows all that happened before the gateway's first event. A view
-// that is ahead of the follower costs at most an f that says what was said.
+// Until an event has changed it, the status is that of the instrument's view, which knows
+// everything before the gateway's first event. A view that is ahead of the events costs
+// at most an f that repeats the last one.
 type Statuses struct {
 	instruments *market.Instruments
 	books       *Books
 	limit       int // subscriptions of a session
 	now         func() time.Time
 
-	// mu is held while messages are handed to quickfix, as Books's is, so
-	// that none comes after the end of its subscription.
+	// mu is held while messages are sent, as that of Books is, so that none comes after
+	// the end of its subscription.
 	mu            sync.Mutex
 	followed      map[market.InstrumentID]uint8 // engine status, by the last event followed
 	subscriptions map[*session.Session]map[string]*statusSubscription
 	body          []byte
 }
 
-// watch is one session's subscription, by its SecurityStatusReqID (324).
+// statusSubscription is one session's subscription, by its SecurityStatusReqID (324).
 type statusSubscription struct {
 	in   *market.Instrument
 	sent string // the last SecurityTradingStatus
@@ -119,7 +119,7 @@ func tradingStatus(in *market.Instrument, status uint8) string {
 	return tradingNot
 }
 
-// begin appends an f's body after the name of its first field. It needs mu.
+// begin appends the body of an f without the name of its first field. It needs mu.
 func (t *Statuses) begin(reqID []byte, symbol string, changed bool, status string, at int64) []byte {
 	b := wire.AppendText(t.body[:0], string(reqID))
 	b = wire.AppendText(append(b, "\x0155="...), symbol)
@@ -132,7 +132,7 @@ func (t *Statuses) begin(reqID []byte, symbol string, changed bool, status strin
 	return wire.AppendTime(append(b, "\x0160="...), at)
 }
 
-// Changed tells an InstrumentSet, on the follower's goroutine, to who watches.
+// Changed has send send an f to each subscriber of an instrument whose status e changes.
 func (t *Statuses) Changed(e *event.Event, send func(s *session.Session, body []byte) error) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()

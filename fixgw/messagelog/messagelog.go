@@ -21,19 +21,19 @@ import (
 	"blockdesk/fixgw/wire"
 )
 
-// Options say where messages are kept and how much of them. The zero
-// value of every field but Dir means its default.
+// Options say where messages are kept and how many of them. The zero value of every field
+// but Dir means its default.
 type Options struct {
-	// Dir is the folder; it is made where it does not exist, for its owner only.
+	// Dir is the folder. It is created, readable for its owner only.
 	Dir string
-	// FileBytes is where a file ends and the next begins, 64 KiB to 4 GiB;
-	// default 64 MiB. A single message is never cut in two.
+	// FileBytes is the size at which a file ends and the next one begins, 64 KiB to 4
+	// GiB; default 64 MiB. A message is never split.
 	FileBytes int64
-	// KeepFiles is how many files stay, the one being written among them, 1 to
-	// 10,000; default 16.
+	// KeepFiles is the number of files kept, the present one included, 1 to 10,000;
+	// default 16.
 	KeepFiles int
-	// QueueBytes bounds what waits for the disk, 4 KiB to 1 GiB; default 8 MiB.
-	// What does not fit is lost, and counted.
+	// QueueBytes bounds the messages that wait for the disk, 4 KiB to 1 GiB; default 8
+	// MiB. A message that does not fit is lost and counted.
 	QueueBytes int
 
 	Logger *slog.Logger
@@ -63,17 +63,17 @@ func (o Options) Validate() error {
 	return nil
 }
 
-// Log keeps the messages of all sessions in files, both ways, from a
-// session's proven Logon on: what a connection says before that is nobody's, and
-// would let a stranger fill the files.
+// Log keeps the messages of all sessions in files, both ways, from a session's proven
+// Logon on. Messages before it belong to no session, and would let a stranger fill the
+// files.
 //
-// A session copies its message into a buffer and goes on; Run takes the secrets
-// out (see AppendLogText) and writes. A buffer that is full loses the message:
-// the files say how many are missing, and where. Nothing is synced: the log is
-// there to look at, reports come from the message store.
+// A session copies its message into a buffer, which takes some 100 ns, and goes on; Run
+// takes the secrets out (wire.AppendLogText) and writes. A message that does not fit into
+// the buffer is lost: the files say how many are missing, and where. Nothing is synced:
+// the log is for reading, reports come from the message store.
 //
-// Files are named fix-<UTC day>-<number>.log, where the number only grows. One
-// ends at FileBytes or with the UTC day, and each start begins another.
+// Files are named fix-<UTC day>-<number>.log; the number only grows. A file ends at
+// FileBytes or with the UTC day, and each start begins another one.
 type Log struct {
 	options Options
 	wake    chan struct{} // capacity 1: buf or missed has changed
@@ -81,8 +81,8 @@ type Log struct {
 
 	mu     sync.Mutex
 	buf    []byte    // entries that wait, one after the other
-	missed uint64    // messages lost since buf was taken last
-	since  time.Time // when the first of them was
+	missed uint64    // messages lost since Run took buf last
+	since  time.Time // when the first of them was lost
 
 	// Only Run's goroutine:
 	file    *os.File // nil = none is open
@@ -91,19 +91,18 @@ type Log struct {
 	number  uint64 // of the newest file
 	lines   []byte // not written yet
 	waiting uint64 // messages in lines
-	broken  bool   // the last write failed; said once
+	broken  bool   // the last write failed; logged once
 	retryAt time.Time
 }
 
-// entryHead is what stands before an entry's CompID and message: time, length of
+// entryHead is the size of what precedes an entry's CompID and message: time, length of
 // the message, direction and length of the CompID.
 const entryHead = 8 + 4 + 1 + 1
 
-// logRetry is how long a log whose disk has failed waits before it tries again.
+// logRetry is the pause after a failed write.
 const logRetry = time.Second
 
-// Open makes the folder and finds the newest file in it. Give the log
-// to a Gateway's Options, whose Run runs it.
+// Open creates the folder and finds its newest file.
 func Open(o Options) (*Log, error) {
 	if err := o.Validate(); err != nil {
 		return nil, err
@@ -145,11 +144,11 @@ func (l *Log) Record(d wire.Direction, compID string, at time.Time, messages []b
 	}
 }
 
-// Lost returns how many messages the log has not kept. Any goroutine.
+// Lost returns the number of messages that the log has lost. Any goroutine.
 func (l *Log) Lost() uint64 { return l.lost.Load() }
 
-// Run writes until ctx ends, and then what still waits. A disk that fails costs
-// messages, not the service: it returns nil.
+// Run writes until ctx ends, and then what still waits. It returns nil after a failed
+// write too: a failed disk costs messages, not the service.
 func (l *Log) Run(ctx context.Context) error {
 	var batch []byte
 	for {
@@ -174,8 +173,7 @@ func (l *Log) Run(ctx context.Context) error {
 	}
 }
 
-// Start starts Run for a Gateway's; the function that it returns ends and joins it.
-// A nil log does nothing.
+// Start starts Run; the returned function ends it and waits. A nil log does nothing.
 func (l *Log) Start(ctx context.Context) (end func() error) {
 	if l == nil {
 		return func() error { return nil }
@@ -218,15 +216,15 @@ func (l *Log) write(entries []byte) {
 	}
 }
 
-// writeLost says in the files that messages are missing, at since or later.
+// writeLost writes that n messages are missing, from since on.
 func (l *Log) writeLost(since time.Time, n uint64) {
 	l.begin(since.UTC(), int64(len(l.lines)))
 	l.lines = append(wire.AppendLogTime(l.lines, since.UTC()), " lost "...)
 	l.lines = append(strconv.AppendUint(l.lines, n, 10), '\n')
 }
 
-// begin makes sure that the line that comes next, with ahead bytes before it,
-// has the right file.
+// begin makes sure that the next line, with ahead bytes before it, goes to the right
+// file.
 func (l *Log) begin(at time.Time, ahead int64) {
 	day := at.Format("20060102")
 	// Sessions read the clock for themselves: around midnight the days alternate.
@@ -235,7 +233,7 @@ func (l *Log) begin(at time.Time, ahead int64) {
 	}
 	l.flush()
 	if err := l.close(); err != nil {
-		l.options.Logger.Error("FIX message log: a file does not close", "error", err)
+		l.options.Logger.Error("cannot close FIX message log file", "error", err)
 	}
 	l.day, l.size = max(l.day, day), 0
 }
@@ -249,7 +247,7 @@ func (l *Log) flush() {
 	if err != nil {
 		l.lost.Add(l.waiting)
 		if !l.broken {
-			l.options.Logger.Error("FIX message log fails: messages are not kept", "error", err)
+			l.options.Logger.Error("cannot write FIX message log", "error", err)
 		}
 		l.retryAt = time.Now().Add(logRetry)
 	}

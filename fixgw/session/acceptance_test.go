@@ -349,7 +349,7 @@ func runServer(ctx context.Context, v *Server) error {
 	case <-ctx.Done():
 	case err = <-v.FirstError():
 	}
-	v.Shut()
+	v.StopAccepting()
 	v.LogOut()
 	cutConns()
 	conns.Wait()

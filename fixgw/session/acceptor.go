@@ -12,30 +12,27 @@ import (
 	"github.com/quickfixgo/quickfix/config"
 )
 
-// acceptor is one Acceptor of quickfix with the sessions that it was made for: it
-// takes no other while it runs, so each reload that brings new CompIDs makes one
-// more. It is also the listener which that Acceptor accepts from: what comes out
-// of it are connections whose Logon the gate has proven, each for a session of
-// this acceptor.
+// acceptor is one Acceptor of quickfix with its sessions. It takes no further session
+// while it runs, so each reload that brings CompIDs makes another one. It is also the
+// listener of that Acceptor: its connections have proven their Logon.
 type acceptor struct {
 	quickfix *quickfix.Acceptor
 	sessions []quickfix.SessionID // as quickfix calls them: all with the same Qualifier
 	address  net.Addr
 	conns    chan *conn
-	awake    time.Time // when the sessions have woken
+	awake    time.Time // when the new sessions stop sleeping
 	done     chan struct{}
 	shut     sync.Once
 }
 
-// wakeMargin is how long after the full second that quickfix's session goroutines
-// sleep to they are taken for awake.
+// wakeMargin is added to the full second until which quickfix's new session goroutines
+// sleep.
 const wakeMargin = 20 * time.Millisecond
 
-// ownSet is the Qualifier of the sessions that a gateway makes itself. quickfix knows
-// a session once in a process, by CompIDs and Qualifier, which is no part of a
-// message: sessions of the same CompIDs may be made ahead under another (see Spares).
-// None has the empty one, by which an Acceptor that stops forgets its sessions: it
-// would be somebody else's.
+// ownSet is the Qualifier of the sessions that a server makes itself. quickfix knows a
+// session once in a process, by CompIDs and Qualifier, which is no part of a message:
+// sessions of the same CompIDs may be prepared under another Qualifier (Pool). None is
+// empty, because an Acceptor that stops unregisters the sessions with the empty one.
 const ownSet = "own"
 
 // startAcceptor starts quickfix's sessions for ours. Stop it.
@@ -54,8 +51,8 @@ func (v *Server) startAcceptor(sessions []*Session) (*acceptor, error) {
 	return a, nil
 }
 
-// newAcceptor starts a session of quickfix for each message store; set is their
-// Qualifier. Stop it.
+// newAcceptor starts a quickfix session for each message store; set is their Qualifier.
+// The caller stops it.
 func newAcceptor(address net.Addr, o *Options, l *profile, messages storeFactory, set string) (*acceptor, error) {
 	settings, err := acceptorSettings(address, o, l, messages, set)
 	if err != nil {
@@ -78,7 +75,7 @@ func newAcceptor(address net.Addr, o *Options, l *profile, messages storeFactory
 	return a, nil
 }
 
-// sessionID is how quickfix calls the session of a CompID in a set of them.
+// sessionID returns quickfix's id of the session of a CompID in a set.
 func sessionID(o *Options, compID, set string) quickfix.SessionID {
 	return quickfix.SessionID{BeginString: quickfix.BeginStringFIX44, SenderCompID: o.CompID, TargetCompID: compID, Qualifier: set}
 }
@@ -90,18 +87,18 @@ func (a *acceptor) stop() {
 	a.unregister()
 }
 
-// unregister has quickfix forget the sessions. Its Acceptor looks for them without
-// the Qualifier, and finds none.
+// unregister removes the sessions from quickfix's registry. Its Acceptor looks for them
+// without the Qualifier, and finds none.
 func (a *acceptor) unregister() {
 	for _, id := range a.sessions {
-		// One that is not there was not made.
+		// An error means that the session was never made.
 		_ = quickfix.UnregisterSession(id)
 	}
 }
 
-// hand gives quickfix a connection whose Logon is proven. A session that has just
-// been made is asleep until the next full second; the Logon waits for it, since a
-// connection handed to a session that stops in its sleep is never let go.
+// hand gives quickfix a connection whose Logon is proven. A new session sleeps until the
+// next full second; the Logon waits for it, because a connection that is handed to a
+// session that stops while it sleeps is never closed.
 func (a *acceptor) hand(c *conn) error {
 	if wait := time.Until(a.awake); wait > 0 {
 		select {
@@ -136,8 +133,8 @@ func (a *acceptor) Close() error {
 // Addr returns the address that the gateway listens on.
 func (a *acceptor) Addr() net.Addr { return a.address }
 
-// stores gives quickfix the message stores that there are already, by CompID.
-type storeFactory map[string]*messageStore
+// storeFactory is the MessageStoreFactory of existing stores, by CompID.
+type storeFactory map[string]*MessageStore
 
 // Create implements quickfix.MessageStoreFactory.
 func (f storeFactory) Create(id quickfix.SessionID) (quickfix.MessageStore, error) {

@@ -8,8 +8,8 @@ import (
 	"blockdesk/fixgw/wire"
 )
 
-// app is quickfix's Application. Its callbacks run on the session's goroutine;
-// ToApp and ToAdmin also on that of whoever sends, and with locks held.
+// app is quickfix's Application. Its callbacks run on the session's goroutine; ToApp and
+// ToAdmin also run on the sender's, with locks held.
 type app struct{ server *Server }
 
 var _ quickfix.Application = app{}
@@ -17,7 +17,7 @@ var _ quickfix.Application = app{}
 // OnCreate does nothing: sessions are made before quickfix's.
 func (app) OnCreate(quickfix.SessionID) {}
 
-// OnLogon notes that the session may trade.
+// OnLogon lets the session trade.
 func (a app) OnLogon(id quickfix.SessionID) {
 	if s := a.server.SessionNamed(id.TargetCompID); s != nil {
 		s.lock.Lock()
@@ -29,8 +29,7 @@ func (a app) OnLogon(id quickfix.SessionID) {
 	}
 }
 
-// OnLogout takes the session's market data away and, if it wants that, its
-// orders.
+// OnLogout ends the session's subscriptions and, if it wants that, its orders.
 func (a app) OnLogout(id quickfix.SessionID) {
 	s := a.server.SessionNamed(id.TargetCompID)
 	if s == nil || !s.end() {
@@ -43,8 +42,8 @@ func (a app) OnLogout(id quickfix.SessionID) {
 	}
 }
 
-// ToAdmin lets every session message out as quickfix has made it, but that the
-// Logout by which we stop says why.
+// ToAdmin sends every session message as quickfix has made it, and adds the reason to the
+// Logout when the service stops.
 func (a app) ToAdmin(m *quickfix.Message, id quickfix.SessionID) {
 	msgType, err := m.Header.GetBytes(35)
 	if err != nil {
@@ -56,8 +55,8 @@ func (a app) ToAdmin(m *quickfix.Message, id quickfix.SessionID) {
 	}
 }
 
-// ToApp lets every application message out; what must not be sent again is not
-// kept (see messageStore). The carrier stands for messages that go another way.
+// ToApp sends every application message. The placeholder stands for messages that go
+// another way (outbound.go).
 func (a app) ToApp(m *quickfix.Message, id quickfix.SessionID) error {
 	if l := &a.server.SessionNamed(id.TargetCompID).outbound; m == l.placeholder {
 		l.numberBatch()
@@ -71,13 +70,13 @@ func (a app) FromAdmin(m *quickfix.Message, id quickfix.SessionID) quickfix.Mess
 	s := a.server.SessionNamed(id.TargetCompID)
 	s.lock.Lock()
 	defer s.lock.Unlock()
-	no := a.admin(s, m)
+	reject := a.admin(s, m)
 	seq, err := m.Header.GetInt(tagMsgSeqNum)
-	s.Messages.keepTarget = no != nil && err == nil && seq != s.Messages.NextTargetMsgSeqNum()
-	return no
+	s.Messages.keepTarget = reject != nil && err == nil && seq != s.Messages.NextTargetMsgSeqNum()
+	return reject
 }
 
-// admin holds session messages to the dictionary and to our limits.
+// admin checks session messages against the dictionary and our limits.
 func (a app) admin(s *Session, m *quickfix.Message) quickfix.MessageRejectError {
 	a.server.In.Add(1)
 	s.Messages.activity.Add(1)
@@ -165,9 +164,9 @@ func (a app) FromApp(m *quickfix.Message, id quickfix.SessionID) quickfix.Messag
 }
 
 // quickfixReject returns a reject as quickfix sends it.
-func quickfixReject(no *wire.Reject) quickfix.MessageRejectError {
-	if no == nil {
+func quickfixReject(reject *wire.Reject) quickfix.MessageRejectError {
+	if reject == nil {
 		return nil
 	}
-	return quickfix.NewBusinessMessageRejectErrorWithRefID(no.Text, no.Reason, no.RefID, nil)
+	return quickfix.NewBusinessMessageRejectErrorWithRefID(reject.Text, reject.Reason, reject.RefID, nil)
 }

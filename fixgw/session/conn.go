@@ -13,20 +13,20 @@ import (
 	"blockdesk/internal/ratelimit"
 )
 
-// conn is one client's connection as quickfix sees it. Between it and the socket
-// stand the rules that quickfix does not have.
+// conn is one client's connection as quickfix sees it. It enforces the limits that
+// quickfix does not have.
 //
-// Reading: until the logon has been proven (see gate.go) quickfix has no part in
-// it; afterwards it gets whole messages, one a Read, each measured and its checksum
-// checked. Never more of them than its channel takes wait for the session: when
-// that ends, quickfix's reading goroutine waits here, not at a channel that nobody
-// empties any more, and ends too.
+// Reading: until the Logon has been proven (logon.go) quickfix takes no part. Afterwards
+// it gets whole messages, one a Read, each measured and its checksum checked. At most as
+// many of them as its channel takes wait for the session: when the session ends,
+// quickfix's reading goroutine waits here, not at a channel without a reader, and ends
+// too.
 //
 // Writing: Write and push copy into a buffer and return at once, so that neither
-// quickfix's session loop nor the follower ever waits for a socket. What the
-// socket takes without waiting is written there and then, the rest by Run, all
-// that has gathered in one call. A client that leaves the buffer full, or a call
-// unfinished for two heartbeats, is cut off.
+// quickfix's session loop nor the caller of Deliver waits for a socket. What the socket
+// takes without waiting is written at once, the rest by Run, everything that has gathered
+// in one call. A client that lets the buffer fill up, or a write hang for two heartbeats,
+// is cut off.
 type conn struct {
 	net.Conn
 	server   *Server
@@ -35,7 +35,7 @@ type conn struct {
 
 	// Reading; the gate's goroutine until the logon, then quickfix's.
 	in         []byte // received
-	from       int    // of in: what is not looked at begins there
+	from       int    // of in: the unread bytes begin there
 	used       int    // bytes that the last message takes, from there
 	frame      []byte // rest of the message that Read hands over; aliases in
 	toQuickfix quickfixInput
@@ -45,24 +45,24 @@ type conn struct {
 	garbage    int
 	ahead      int // bytes of messages with numbers too high, in this gap
 	flood      ratelimit.Bucket
-	delivered  uint64 // messages handed to quickfix, beside those that the session had begun with before
+	delivered  uint64 // messages handed to quickfix, plus those that the session had begun with before
 
 	mu sync.Mutex
 	writeQueue
 	closing  bool          // write what is there, then close
 	ended    bool          // Run has returned
-	cut      error         // no more reading or writing: why
+	cut      error         // why reading and writing have ended; nil = they have not
 	patience time.Duration // how long a write may take
 
 	wake chan struct{} // capacity 1: out, closing or cut has changed
 }
 
-// inChanCapacity is how many messages may lie between a connection and its
-// session. quickfix's channel takes twice as many: what its last connection has
-// left may be counted for this one.
+// inChanCapacity is how many messages may lie between a connection and its session.
+// quickfix's channel takes twice as many, because what its last connection has left may
+// be counted for this one.
 const inChanCapacity = 64
 
-// roomPause is how long to wait for a session that has enough to do.
+// roomPause is the pause between two looks at a busy session.
 const roomPause = 200 * time.Microsecond
 
 var (
@@ -96,9 +96,9 @@ func (c *conn) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// next makes frame the next message for quickfix; ordinary requests it handles
-// itself (see express.go). A message that breaks a rule of the connection ends the
-// session with a Logout that says so.
+// next makes frame the next message for quickfix, and handles ordinary requests itself
+// (fastpath.go). A message that breaks a rule of the connection ends the session with a
+// Logout that names the rule.
 func (c *conn) next() error {
 	s := c.session.Load()
 	for {
@@ -150,8 +150,8 @@ func (c *conn) waitForRoom() error {
 	return nil
 }
 
-// end logs the session out with the reason, when it is one for the client. A
-// Logout sent before quickfix has answered the Logon would be thrown away.
+// end logs the session out with the reason, if the reason is meant for the client. A
+// Logout that is sent before quickfix has answered the Logon would be lost.
 func (c *conn) end(err error) error {
 	if errors.Is(err, wire.ErrTooLarge) || errors.Is(err, wire.ErrField) || errors.Is(err, wire.ErrNotFIX) || errors.Is(err, errRate) || errors.Is(err, errMissing) {
 		s := c.session.Load()
@@ -172,10 +172,10 @@ func (c *conn) leaving() bool {
 	return c.closing || c.cut != nil
 }
 
-// logonPause is in which steps to wait for quickfix to answer a Logon.
+// logonPause is the pause between two looks at a Logon that quickfix has not answered.
 const logonPause = 2 * time.Millisecond
 
-// countAhead bounds the messages that quickfix keeps while a gap is open. The
+// countAhead bounds the bytes of messages that quickfix keeps while a gap is open. The
 // session may be as many messages behind as lie between it and this goroutine.
 func (c *conn) countAhead(s *Session, seq uint64, size int) error {
 	expected := uint64(s.Messages.NextTargetMsgSeqNum())
@@ -194,8 +194,8 @@ func (c *conn) countAhead(s *Session, seq uint64, size int) error {
 	return nil
 }
 
-// receive returns the next message whose length and checksum are right. It
-// aliases in until the next call.
+// receive returns the next message whose length and checksum are right. The message
+// aliases c.in until the next call.
 func (c *conn) receive(most int) ([]byte, error) {
 	c.from += c.used
 	c.used = 0
@@ -249,8 +249,8 @@ func (c *conn) waiting() int {
 	return len(c.out) + len(c.held)
 }
 
-// Close writes what waits, for at most Options.FlushTimeout, and closes the socket. It
-// does not wait for it. quickfix calls it when its session has let go.
+// Close closes the socket after writing what waits, for at most Options.FlushTimeout. It
+// does not wait. quickfix calls it when its session has released the connection.
 func (c *conn) Close() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -263,16 +263,16 @@ func (c *conn) Close() error {
 	return c.Conn.SetWriteDeadline(time.Now().Add(c.server.options.FlushTimeout))
 }
 
-// releaseSession gives the session back once quickfix has closed the connection and
-// nothing is written to it any more: earlier, quickfix would refuse the next
-// connection of the session without a word. It needs mu.
+// releaseSession lets another connection have the session once quickfix has closed this
+// one and nothing more is written. Earlier, quickfix would refuse the next connection
+// silently. It needs mu.
 func (c *conn) releaseSession() {
 	if s := c.session.Load(); s != nil && c.closing && c.ended {
 		s.conn.CompareAndSwap(c, nil)
 	}
 }
 
-// cutOff ends the connection without a further word.
+// cutOff ends the connection without sending anything.
 func (c *conn) cutOff(why error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -298,7 +298,7 @@ func (c *conn) signal() {
 func (c *conn) Run(ctx context.Context) error {
 	defer func() {
 		c.Conn.Close()
-		c.server.listener.gone(c)
+		c.server.listener.forget(c)
 		c.mu.Lock()
 		defer c.mu.Unlock()
 		c.ended = true
@@ -334,8 +334,8 @@ func (c *conn) Run(ctx context.Context) error {
 // maxKeptBatch is the largest buffer that a quiet connection holds on to.
 const maxKeptBatch = 64 << 10
 
-// write takes its deadline together with the look at what may end it: set later,
-// it would undo the one by which cutOff wakes a write.
+// write sets its deadline under mu, where cutOff cannot set one in between: a later
+// deadline would undo the one by which cutOff wakes a write.
 func (c *conn) write(batch []byte) error {
 	c.mu.Lock()
 	patience, err := c.patience, c.cut

@@ -10,8 +10,7 @@ import (
 	"blockdesk/fixgw/wire"
 )
 
-// What operators do to sessions. Any goroutine may call the methods of this file,
-// while Run works.
+// What operators do to sessions, from any goroutine.
 
 // Texts that we end sessions with begin with these codes.
 const (
@@ -43,7 +42,7 @@ type Status struct {
 	CompID      string
 	Participant string
 	Number      uint16 // of the session, in journaled commands
-	Removed     bool   // no more configured; kept for its orders
+	Removed     bool   // not configured any more; kept for its orders
 	LoggedOn    bool
 	Since       int64  // of the Logon; 0 = not logged on
 	Remote      string // host:port; "" = not connected
@@ -62,28 +61,26 @@ type Status struct {
 	Refusal            string // its reason
 }
 
-// history is what a session remembers for SessionStatus.
+// logonHistory is the last logon and the last refusal, for Status.
 type logonHistory struct {
 	mu             sync.Mutex
 	logon, refusal int64 // Unix nanoseconds
 	reason         string
 }
 
-// loggedOn remembers when the session has logged on.
 func (h *logonHistory) loggedOn(at time.Time) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.logon = at.UnixNano()
 }
 
-// refused remembers that a Logon in the name of the session was refused.
 func (h *logonHistory) refused(at time.Time, why error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.refusal, h.reason = at.UnixNano(), string(wire.AppendText(nil, why.Error()))
 }
 
-// noteRefusal remembers that a Logon in the name of a session was refused.
+// noteRefusal records the refusal of a Logon at the session that it named.
 func (v *Server) noteRefusal(l *wire.Logon, why error, at time.Time) {
 	if s := v.SessionNamed(string(l.Sender)); s != nil {
 		s.history.refused(at, why)
@@ -111,13 +108,12 @@ func (s *Session) Status() Status {
 	return st
 }
 
-// resetPause is in which steps a forced reset waits for the client to be gone.
+// resetPause is the pause between two looks at a client that is being logged out.
 const resetPause = 10 * time.Millisecond
 
-// ResetSequence starts both numbers of a session at 1 and deletes the messages
-// that it has been sent, synced: a client asks for the state of its orders then.
-// The session must not be logged on; with force it is logged out first. A Logon
-// that comes meanwhile waits.
+// ResetSequence starts both numbers of a session at 1 and deletes its sent messages,
+// synced: the client then asks for the state of its orders. The session must not be
+// logged on; with force it is logged out first. A Logon waits meanwhile.
 func (v *Server) ResetSequence(compID string, force bool) error {
 	s := v.SessionNamed(compID)
 	if s == nil {
@@ -159,7 +155,7 @@ func (v *Server) Kick(compID, text string) error {
 	return nil
 }
 
-// announcer sends News (35=B).
+// newsSender sends News (35=B).
 type newsSender struct {
 	mu  sync.Mutex
 	out Outbox

@@ -23,20 +23,20 @@ const (
 	sessionRejectGroup     = 15
 )
 
-// validator holds incoming messages to the stock dictionary. User-defined fields
-// (5000 and above) are let through: those of a Logon are ours, and what a session
-// sends under other custom tags is not read. It is used by all sessions at once;
-// a dictionary given to quickfix would be parsed from a file for each.
+// validator checks incoming messages against the stock dictionary. User-defined fields
+// (5000 and above) pass: those of a Logon are ours, and other custom tags are not read.
+// All sessions share it; a dictionary given to quickfix would be parsed from a file for
+// each.
 type validator struct {
 	dictionary *datadictionary.DataDictionary
 	inner      quickfix.Validator
 }
 
-// Dictionary is FIX 4.4 as messages are held to it. The gateways that a process has
-// one after the other share one. Immutable.
+// Dictionary is FIX 4.4 as messages are checked against it. The servers that a process
+// has one after the other share it. Immutable.
 type Dictionary struct{ validator quickfix.Validator }
 
-// ReadDictionary parses the one in the program, which takes a while.
+// ReadDictionary parses the embedded dictionary, which takes some 100 ms.
 func ReadDictionary() (*Dictionary, error) {
 	v, err := newValidator()
 	if err != nil {
@@ -55,10 +55,9 @@ func newValidator() (quickfix.Validator, error) {
 	}, dictionary, nil)}, nil
 }
 
-// Validate returns the reject that a message earns, nil where it is right. It
-// mends two answers of quickfix's: of several required tags that are missing it
-// names any, and a field that stands in its repeating group out of order is one
-// that is not defined.
+// Validate returns the reject of a message, nil where it is right. It corrects two
+// answers of quickfix: of several missing required tags quickfix names any, and it calls
+// a field out of order in its repeating group undefined.
 func (v *validator) Validate(m *quickfix.Message) quickfix.MessageRejectError {
 	err := v.inner.Validate(m)
 	if err == nil || err.RefTagID() == nil {
@@ -108,7 +107,7 @@ type codedReject struct {
 
 func (w codedReject) Error() string { return w.text }
 
-// word gives a reject of the validator its code.
+// withCode adds our code to a reject of the validator.
 func withCode(err quickfix.MessageRejectError) quickfix.MessageRejectError {
 	if err == nil {
 		return nil

@@ -8,41 +8,40 @@ import (
 	"blockdesk/fixgw/wire"
 )
 
-// Ordinary requests are handled on the goroutine that has read them, past
-// quickfix's session, whose parsing, dictionary and goroutines cost more than all
-// the rest. quickfix stays the session layer: it gets everything that is not
-// ordinary, and what is, while it is at work.
+// Ordinary requests are handled on the goroutine that reads them, past quickfix's session,
+// whose parsing, dictionary and goroutines cost more than everything else. quickfix stays
+// the session layer: it gets every other message, and ordinary ones while it is busy.
 //
-// A request is ordinary when it is one of D F G H q, has no header field but the
-// four that every message needs, no body field but those below, each once, in a
-// form that the dictionary surely lets through, and was sent now. What scan lets
-// through the validator lets through: TestExpressIsStrict.
+// A request is ordinary when it is one of D F G H q, has no header field but the four that
+// every message needs, no body field but those of wire.Ordinary, each once and in a form
+// that the dictionary allows, and was sent now. The validator accepts whatever Scan
+// accepts: TestExpressIsStrict.
 //
-// quickfix is at rest when every message that it was given is accounted for: the
-// next incoming number is above all of theirs. A message that opens a gap stays
-// above it until the gap is closed, so while quickfix waits for a resend it gets
-// everything. It also gets a message now and then because its timer would take a
-// client for dead of whom it hears nothing.
+// quickfix is idle when it has processed every message that it was given: the next
+// incoming number is above all of theirs. The number of a message that opens a gap stays
+// above it until the gap is closed, so while quickfix waits for a resend it gets every
+// message. It also gets one from time to time, because its timer takes a silent client for
+// dead.
 
 const (
 	// maxLatency is how old and how new a SendingTime may be; quickfix has 120 s.
 	maxLatency = 119 * time.Second
-	// idleWait is how long a request waits for quickfix to be at rest before it
-	// goes that way itself.
+	// idleWait is how long a request waits for quickfix to be idle before it goes through
+	// quickfix too.
 	idleWait = 20 * time.Millisecond
 )
 
-// share is what quickfix has been given of a connection. The reader's goroutine
+// quickfixInput records what a connection has given to quickfix. The reader's goroutine
 // only.
 type quickfixInput struct {
 	highest uint64        // MsgSeqNum
 	at      time.Time     // of the last message
 	every   time.Duration // how often it must get one
-	stuck   bool          // quickfix did not come to rest in time
-	ending  bool          // a Logout was among it
+	stuck   bool          // quickfix was not idle in time
+	ending  bool          // a Logout was among them
 }
 
-// take notes that frame goes to quickfix.
+// note records that frame goes to quickfix.
 func (n *quickfixInput) note(frame []byte, seq uint64, now time.Time) {
 	n.at = now
 	switch wire.MsgType(frame) {
@@ -58,8 +57,8 @@ func (n *quickfixInput) note(frame []byte, seq uint64, now time.Time) {
 	n.highest = max(n.highest, seq)
 }
 
-// quickfixIdle reports whether quickfix has nothing in hand, so that seq is the next
-// message of the session. It waits a moment for that.
+// quickfixIdle reports whether quickfix has nothing to do, so that seq is the session's
+// next message. It waits for at most idleWait.
 func (c *conn) quickfixIdle(s *Session, seq uint64, now time.Time) bool {
 	n := &c.toQuickfix
 	if !c.server.profile.fastPath || n.ending || now.Sub(n.at) >= n.every {
@@ -85,8 +84,8 @@ func (c *conn) quickfixIdle(s *Session, seq uint64, now time.Time) bool {
 	return s.Messages.target.Load() == seq
 }
 
-// express handles x, which c has read, in quickfix's place. False means that
-// nothing has happened and quickfix must have it.
+// handleDirect handles x, which c has read, in place of quickfix. False means that
+// nothing has happened and that quickfix must get it.
 func (s *Session) handleDirect(c *conn, x *wire.Ordinary, now time.Time) bool {
 	s.lock.Lock()
 	defer s.lock.Unlock()
@@ -98,25 +97,25 @@ func (s *Session) handleDirect(c *conn, x *wire.Ordinary, now time.Time) bool {
 	}
 	s.server.In.Add(1)
 	s.over(now)
-	placed, no := s.Handler.OrderRequest(x.MsgType, &x.OrderRequest, len(c.in) == c.used)
-	if no != nil {
-		s.sendReject(x, no)
+	placed, reject := s.Handler.OrderRequest(x.MsgType, &x.OrderRequest, len(c.in) == c.used)
+	if reject != nil {
+		s.sendReject(x, reject)
 	}
 	s.Messages.advanceTarget(x.Seq)
 	c.placed = placed
 	return true
 }
 
-// sendReject answers x as quickfix does what its application refuses. The handlers
-// refuse by a BusinessMessageReject (35=j) only.
-func (s *Session) sendReject(x *wire.Ordinary, no *wire.Reject) {
+// sendReject answers x as quickfix answers a message that its application refuses.
+// Handlers refuse by a BusinessMessageReject (35=j) only.
+func (s *Session) sendReject(x *wire.Ordinary, reject *wire.Reject) {
 	const tagRefSeqNum = 45
 	b := strconv.AppendUint(s.Out.Scratch[:0], x.Seq, 10)
-	b = append(append(b, "\x0158="...), no.Text...)
+	b = append(append(b, "\x0158="...), reject.Text...)
 	b = append(append(b, "\x01372="...), x.MsgType)
-	if id := no.RefID; id != "" {
+	if id := reject.RefID; id != "" {
 		b = append(append(b, "\x01379="...), id...)
 	}
-	s.Out.Scratch = strconv.AppendInt(append(b, "\x01380="...), int64(no.Reason), 10)
+	s.Out.Scratch = strconv.AppendInt(append(b, "\x01380="...), int64(reject.Reason), 10)
 	s.SendType("j", tagRefSeqNum, s.Out.Scratch, false)
 }

@@ -118,8 +118,8 @@ func TestExpressAllocates(t *testing.T) {
 		if !x.Scan(frame, "MM", "US") {
 			t.Fatal("not ordinary")
 		}
-		if _, _, no := x.DecodeNew(set, now); no != nil {
-			t.Fatal(no.Text)
+		if _, _, refusal := x.DecodeNew(set, now); refusal != nil {
+			t.Fatal(refusal.Text)
 		}
 	}); n != 0 {
 		t.Errorf("reading a request allocates %v times", n)

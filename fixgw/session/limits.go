@@ -8,7 +8,7 @@ import (
 )
 
 // rates are what a session may do in a second. Above messages it gets business rejects,
-// above flood its connection ends; resends bounds its ResendRequests.
+// above flood its connection ends; resends limits its ResendRequests.
 type rates struct{ messages, flood, resends ratelimit.Rate }
 
 func newRates(perSecond int) rates {
@@ -18,7 +18,7 @@ func newRates(perSecond int) rates {
 	}
 }
 
-// limits count what a session has done of what it may.
+// limits count what a session has used of its rates.
 type limits struct {
 	messages, resends ratelimit.Bucket
 	strikes           int           // messages over the rate
@@ -26,8 +26,8 @@ type limits struct {
 	limited           atomic.Uint64 // messages over the rate, since the start
 }
 
-// over counts a message and reports whether it is above the rate. ended means that
-// the session must end, for it has been so for as many messages as most.
+// over counts a message and reports whether it is above the rate. ended means that more
+// than most messages in a row were, so that the session must end.
 func (l *limits) over(now time.Time, rate ratelimit.Rate, most int) (over, ended bool) {
 	if l.messages.Take(now.UnixNano(), rate) {
 		if l.strikes > 0 && now.Sub(l.struck) > time.Second {

@@ -7,12 +7,12 @@ import (
 	"time"
 )
 
-// door is where connections come in. It holds their number down and gives each
-// its rules.
+// listener accepts connections, limits how many have not logged on, and makes a conn of
+// each.
 type listener struct {
 	net.Listener
 	server *Server
-	done   chan struct{} // closed when Run takes no more
+	done   chan struct{} // closed when no connection is accepted any more
 
 	mu      sync.Mutex
 	conns   map[*conn]bool
@@ -29,8 +29,8 @@ func newListener(v *Server, inner net.Listener) *listener {
 	}
 }
 
-// addressOf returns the peer's address, of IPv6 its /64: one subscriber commands
-// all of that. The zero one stands for all that have none.
+// addressOf returns the peer's address, or its /64 for IPv6, because one subscriber has
+// all of it. A peer without an IP address has the zero one.
 func addressOf(c net.Conn) netip.Addr {
 	at, err := netip.ParseAddrPort(c.RemoteAddr().String())
 	if err != nil {
@@ -44,12 +44,11 @@ func addressOf(c net.Conn) netip.Addr {
 	return address
 }
 
-// sendBuffer is what the kernel may hold for a client that does not read: a
-// larger one would hide it from us.
+// sendBuffer bounds what the kernel holds for a client that does not read; a larger
+// buffer would hide the client's slowness.
 const sendBuffer = 64 << 10
 
-// accept waits for a connection that there is room for. net.ErrClosed: the door
-// is shut.
+// accept returns the next connection for which there is room; net.ErrClosed after shut.
 func (d *listener) accept() (*conn, error) {
 	for {
 		inner, err := d.Listener.Accept()
@@ -63,12 +62,12 @@ func (d *listener) accept() (*conn, error) {
 		if c := d.admit(inner); c != nil {
 			return c, nil
 		}
-		// Nothing was said on it.
+		// Nothing was sent on it, so its error does not matter.
 		_ = inner.Close()
 	}
 }
 
-// acceptPause is how long to wait when the process has no file left.
+// acceptPause is the pause when the process has no file descriptor left.
 const acceptPause = 50 * time.Millisecond
 
 func isTemporary(err error) bool {
@@ -76,7 +75,7 @@ func isTemporary(err error) bool {
 	return ok && t.Temporary()
 }
 
-// admit counts a connection in, or returns nil when there is no room.
+// admit counts a connection, or returns nil when there is no room.
 func (d *listener) admit(inner net.Conn) *conn {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -109,8 +108,8 @@ func (d *listener) loggedOn(c *conn, s *Session) {
 	}
 }
 
-// gone forgets c, whose goroutine has ended.
-func (d *listener) gone(c *conn) {
+// gone removes c, whose Run has returned.
+func (d *listener) forget(c *conn) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.conns[c] {
@@ -121,7 +120,7 @@ func (d *listener) gone(c *conn) {
 	}
 }
 
-// settled takes c out of the pending ones. The caller holds mu.
+// notPending counts c as logged on or ended. It needs mu.
 func (d *listener) notPending(c *conn) {
 	d.pending--
 	address := addressOf(c)
@@ -130,15 +129,15 @@ func (d *listener) notPending(c *conn) {
 	}
 }
 
-// shut refuses everything from now on, and ends the connections without a session:
-// the others are owed a Logout.
-func (d *listener) shut() {
+// shut accepts no more connections and ends those without a session; the others get a
+// Logout first.
+func (d *listener) stopAccepting() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if !d.closed {
 		d.closed = true
 		close(d.done)
-		// accept ends; Close tells what is wrong with it.
+		// accept returns; Server.Close returns the error again.
 		_ = d.Listener.Close()
 	}
 	for c := range d.conns {
@@ -148,8 +147,8 @@ func (d *listener) shut() {
 	}
 }
 
-// figures returns the connections, those among them not logged on, and the
-// refused ones so far.
+// figures returns the number of connections, of those not logged on, and of those refused
+// since the start.
 func (d *listener) figures() (conns, pending int, refused uint64) {
 	d.mu.Lock()
 	defer d.mu.Unlock()

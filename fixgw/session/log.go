@@ -31,10 +31,10 @@ func (l logFactory) CreateSessionLog(id quickfix.SessionID) (quickfix.Log, error
 
 type sessionLog struct {
 	logger *slog.Logger
-	store  *messageStore // nil for what concerns no session
+	store  *MessageStore // nil for what concerns no session
 }
 
-// OnIncoming tells the session's store that the loop has had work.
+// OnIncoming counts the message that the session's loop takes up.
 func (l *sessionLog) OnIncoming([]byte) {
 	if l.store != nil {
 		l.store.begun.Add(1)
@@ -42,8 +42,8 @@ func (l *sessionLog) OnIncoming([]byte) {
 	}
 }
 
-// OnOutgoing counts the message, and lets the writer that has just been handed a message run, so that it
-// is ready for the next: otherwise the session's loop spins until it is.
+// OnOutgoing counts the message, and yields to the writer that was just handed it, so
+// that the writer is ready for the next: otherwise the session's loop spins until it is.
 func (l *sessionLog) OnOutgoing([]byte) {
 	if l.store != nil {
 		l.store.handed.Add(1)
@@ -52,8 +52,8 @@ func (l *sessionLog) OnOutgoing([]byte) {
 	runtime.Gosched()
 }
 
-// OnEvent writes a quickfix event, whose text may quote a message only when it
-// could not be read: it is cut.
+// OnEvent logs an event of quickfix. Its text may quote a message that could not be read,
+// so it is cut.
 func (l *sessionLog) OnEvent(text string) { l.event(text) }
 
 func (l *sessionLog) OnEventf(format string, args ...any) {

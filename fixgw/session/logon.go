@@ -10,25 +10,24 @@ import (
 	"blockdesk/internal/solana/eddsa"
 )
 
-// A logon is proven here, on a goroutine of the connection's own, before quickfix
-// sees a byte. Were it proven in the session, anybody who knows a CompID could
-// hold its session, and each refusal would move the session's sequence numbers,
-// so that the rightful owner could no longer log on.
+// A Logon is proven here, on a goroutine of the connection, before quickfix sees a byte.
+// If the session proved it, anybody who knows a CompID could occupy its session, and each
+// refusal would move the session's sequence numbers, so that the participant could not log
+// on any more.
 //
-// Every refusal is a Logout with MsgSeqNum 1, sent RefuseDelay after the message
-// came, whatever the reason was; a password is always checked, against a hash
-// that nobody has where the user is unknown. A connection that never says a
-// whole message is closed without a word. Logons by signature: signature.go.
+// Every refusal is a Logout with MsgSeqNum 1, sent RefuseDelay after the message came,
+// whatever the reason. A password is always checked; for an unknown user against the hash
+// of no password. A connection that does not send a whole message is closed silently.
 
-// errConnected is wrapped by the refusal of a Logon to a session that another
-// connection has.
+// errConnected is wrapped by the refusal of a Logon to a session that has another
+// connection.
 var errConnected = errors.New(wire.CodeLogonRefused)
 
 // errBadLogon is the one answer to a wrong name, CompID or password.
 var errBadLogon = errors.New(wire.CodeLogonRefused + ": username, password or CompID is wrong")
 
-// admit reads the first message, proves the logon and takes the session. After
-// an error the connection is closed, or about to be.
+// admit reads the first message, proves the Logon and attaches the session. After an
+// error the connection is closed, or about to be.
 func (c *conn) admit() error {
 	v := c.server
 	c.Conn.SetReadDeadline(c.accepted.Add(v.options.LogonTimeout))
@@ -42,8 +41,8 @@ func (c *conn) admit() error {
 	s, l, err := v.prove(frame)
 	if err == nil {
 		err = s.attach(c, &l)
-		// Who logs out and on again at once may be faster than we let go. A refusal
-		// takes RefuseDelay in any case.
+		// A client that logs out and on again at once may be faster than the release of
+		// its session. A refusal takes RefuseDelay in any case.
 		for errors.Is(err, errConnected) && time.Since(came) < v.options.RefuseDelay && !v.stopping.Load() {
 			time.Sleep(logonPause)
 			err = s.attach(c, &l)
@@ -70,8 +69,8 @@ func (c *conn) admit() error {
 	c.toQuickfix = quickfixInput{every: time.Duration(l.HeartBtInt) * time.Second / 2}
 	seq, _ := wire.ParseSeq(l.SeqNum) // prove has checked it
 	c.toQuickfix.note(frame, seq, v.options.Now())
-	// What fills the gap before such a Logon is behind the first request, which must
-	// not wait for it.
+	// The messages that fill a gap before the Logon come after the first request, which
+	// must not wait for them.
 	c.toQuickfix.stuck = seq > s.Messages.target.Load()
 	c.frame = frame
 	c.mu.Lock()
@@ -80,12 +79,12 @@ func (c *conn) admit() error {
 	return nil
 }
 
-// prove returns the session of a Logon whose signature is right, or, where it has
-// none, its password.
+// prove returns the session of a Logon whose signature is right, or, where it has none,
+// whose password is.
 func (v *Server) prove(frame []byte) (*Session, wire.Logon, error) {
 	seq, err := wire.CheckFrame(frame)
 	if err == nil && seq == 0 {
-		// Let through, it would cost the session a number of ours.
+		// quickfix would use one of our numbers to answer it.
 		err = fmt.Errorf("%w: MsgSeqNum (34) of a Logon must not be 0", wire.ErrField)
 	}
 	if err != nil {
@@ -138,10 +137,9 @@ func refuseLogon(frame []byte, ourCompID, text string) []byte {
 // SendingTime (52) as they stand in the Logon, joined by SOH; RawDataLength (95)
 // is the length of that text.
 //
-// Who overhears a signed Logon cannot use it: SendingTime must be close to our
-// clock and later than that of the session's last signed Logon, which is kept
-// over restarts. It counts from the moment that the signature was right, whatever
-// became of the Logon.
+// A signed Logon that is intercepted cannot be used again: SendingTime must be close to our
+// clock and later than that of the session's last signed Logon, which is stored. It is
+// stored when the signature is right, whatever becomes of the Logon.
 
 // MaxLogonSkew is how far SendingTime (52) of a signed Logon may be from our
 // clock.
@@ -151,8 +149,8 @@ const MaxLogonSkew = 30 * time.Second
 // where there is no key to check it with.
 var errBadSignature = errors.New(wire.CodeLogonRefused + ": username, signature or CompID is wrong")
 
-// proveSignature reports what is wrong with a signed Logon; s is nil where its
-// CompID is nobody's. Only who has the key learns more than that it is wrong.
+// proveSignature returns what is wrong with a signed Logon; s is nil if its CompID is
+// unknown. Only a client with the key learns more than that something is wrong.
 func (v *Server) proveSignature(s *Session, l *wire.Logon) error {
 	var key *[32]byte
 	if s != nil {

@@ -10,42 +10,39 @@ import (
 	"blockdesk/persist/kv"
 )
 
-// messageStore keeps one session's sequence numbers and sent messages: it is
-// quickfix's MessageStore over our Store.
+// MessageStore keeps one session's sequence numbers and sent messages. It implements
+// quickfix's MessageStore on the FIX store.
 //
-// Only application messages that a client must not miss are kept. Session
-// messages and market data move the number alone; on a resend they are gap
-// filled.
+// Only application messages that a client must not miss are kept. Session messages and
+// market data use a number only; a resend fills them as a gap.
 //
 // # Numbers after a crash
 //
-// Commits are not synced, so a crash may lose the last of them, while the client
-// has seen the messages. An outgoing number must never be used twice. So the
-// store also holds reserved, synced: the next number never passes it before a
-// higher one is safe. The gateway reserves ahead of time; a send that has outrun
-// it waits. After any start the next number is the larger of the recorded one
-// and reserved. A clean Close sets reserved to the next number, so that only an
-// unclean stop leaves a hole, of at most Options.ReserveSeqs numbers, which a
-// resend answers by a gap fill.
+// Commits are not synced, so a crash may lose the last of them though the client has seen
+// the messages. An outgoing number must never be used twice. So the store also has
+// reserved, synced: the next number never passes it before a higher one is on disk.
+// Numbers are reserved ahead of time; a send that outruns the reservation waits. After
+// any start the next number is the larger of the recorded one and reserved. A clean Close
+// sets reserved to the next number, so only an unclean stop leaves a hole, of at most
+// Options.ReserveSeqs numbers, which a resend answers by a gap fill.
 //
-// The incoming number may fall back: then we ask for messages again, and their
-// orders are answered as duplicates.
+// The incoming number may fall back. Then the client is asked for its messages again, and
+// its orders are answered as duplicates.
 //
-// # What waits
+// # Unsaved messages
 //
-// Messages of ours that quickfix has not built (see batch) get their numbers and
-// go out before they are committed: they wait in memory for the next commit,
-// which is the follower's with its position, or any other of the session. A
-// crash before it loses a suffix, as above: the numbers are reserved, and the
-// reports behind the position are made again. A resend commits what waits first.
-type messageStore struct {
+// Messages of a batch get their numbers and go out before they are committed. They wait
+// in memory for the next commit, the reporter's with its position or another one of the
+// session. A crash before it loses a suffix, as above: the numbers are reserved, and the
+// reports after the position are made again. A resend commits them first.
+type MessageStore struct {
 	store   kv.Store
 	session uint16
 	keep    uint64 // messages kept, by number
 	reserve uint64 // numbers reserved at a time
 	replay  int    // messages replayed at most
 
-	activity atomic.Uint64 // grows when the session does something
+	activity atomic.Uint64 // changes when the session does something
 	idle     uint64        // activity at the last CreationTime; session loop only
 	// begun counts the messages that quickfix's session has taken up.
 	begun atomic.Uint64
@@ -53,17 +50,17 @@ type messageStore struct {
 	// and that the writer has given to the connection.
 	handed, taken atomic.Uint64
 
-	// target is the next incoming number. quickfix sets it, or the connection's
-	// reader while quickfix has nothing of the session's in hand.
+	// target is the next incoming number. quickfix sets it, or the connection's reader
+	// while quickfix has no message of the session.
 	target atomic.Uint64
-	// turned, of capacity 1, is told when quickfix has set target.
+	// targetSet, of capacity 1, is sent to when quickfix has set target.
 	targetSet chan struct{}
-	// behind: target has moved on since the last commit.
+	// targetUnsaved reports that target has changed since the last commit.
 	targetUnsaved atomic.Bool
-	// stay: the message in hand is refused, and has not the number that is
-	// expected. Session loop only.
+	// keepTarget reports that the present message is refused and does not have the
+	// expected number. Session loop only.
 	keepTarget bool
-	// restarted is called when the numbers begin anew; nil = nobody.
+	// onReset is called when the numbers begin anew; nil = nothing is.
 	onReset func()
 
 	mu       sync.Mutex
@@ -79,8 +76,8 @@ type messageStore struct {
 	unsaved  []unsaved
 	bytes    []byte // of the messages that wait
 
-	extending bool       // extend's sync is on its way
-	extended  *sync.Cond // on mu: it has ended
+	extending bool       // extend is syncing
+	extended  *sync.Cond // on mu: extend has synced
 }
 
 // unsaved is a numbered message that waits for a commit: bytes[from:to].
@@ -103,17 +100,17 @@ const (
 //	32 LogonFlags u8
 const sessionRecordSize = 33
 
-// newMessageStore has no numbers and no store yet: see open.
-func newMessageStore() *messageStore {
-	s := &messageStore{sender: 1, pruned: 1, targetSet: make(chan struct{}, 1)}
+// newMessageStore returns a store without numbers: see open.
+func newMessageStore() *MessageStore {
+	s := &MessageStore{sender: 1, pruned: 1, targetSet: make(chan struct{}, 1)}
 	s.extended = sync.NewCond(&s.mu)
 	s.target.Store(1)
 	return s
 }
 
-// open reads what the store has of the session. Before that quickfix may ask for
-// the creation time, and for nothing else. Once.
-func (s *messageStore) open(store kv.Store, session uint16, o *Options) error {
+// open reads the session's records. Before it quickfix may ask for the creation time
+// only. Once.
+func (s *MessageStore) open(store kv.Store, session uint16, o *Options) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.store, s.session, s.created = store, session, o.Now().UnixNano()
@@ -155,7 +152,7 @@ func (s *messageStore) open(store kv.Store, session uint16, o *Options) error {
 }
 
 // appendRecord needs mu.
-func (s *messageStore) appendRecord(dst []byte) []byte {
+func (s *MessageStore) appendRecord(dst []byte) []byte {
 	dst = binary.BigEndian.AppendUint64(dst, s.sender)
 	dst = binary.BigEndian.AppendUint64(dst, s.target.Load())
 	dst = binary.BigEndian.AppendUint64(dst, s.pruned)
@@ -163,9 +160,9 @@ func (s *messageStore) appendRecord(dst []byte) []byte {
 	return append(dst, byte(s.flags))
 }
 
-// setFlags notes what the Logon asks for. Where that is something else than before
-// it is synced: what is reported after a crash depends on it.
-func (s *messageStore) setFlags(flags wire.LogonFlags) error {
+// setFlags records what the Logon asks for. A change is synced, because the reports after
+// a crash depend on it.
+func (s *MessageStore) setFlags(flags wire.LogonFlags) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.flags == flags {
@@ -175,9 +172,9 @@ func (s *messageStore) setFlags(flags wire.LogonFlags) error {
 	return s.commit(true, nil)
 }
 
-// signedLogon takes the SendingTime of a signed Logon, in Unix nanoseconds,
-// synced, and reports whether it is later than the one before.
-func (s *messageStore) signedLogon(at int64) (later bool, err error) {
+// signedLogon records the SendingTime of a signed Logon, in Unix nanoseconds, synced, and
+// reports whether it is later than the last one.
+func (s *MessageStore) signedLogon(at int64) (later bool, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if at <= s.signed {
@@ -189,9 +186,9 @@ func (s *messageStore) signedLogon(at int64) (later bool, err error) {
 	})
 }
 
-// commit writes the record, the messages that wait, and what more adds. It needs
-// mu. The first error is final: a store that has failed once is not asked again.
-func (s *messageStore) commit(sync bool, more func(set func(key, value []byte), deleteRange func(lo, hi []byte))) error {
+// commit writes the record, the unsaved messages, and what more adds. It needs mu. The
+// first error is final: a store that has failed is not used again.
+func (s *MessageStore) commit(sync bool, more func(set func(key, value []byte), deleteRange func(lo, hi []byte))) error {
 	if s.failed != nil {
 		return s.failed
 	}
@@ -206,14 +203,14 @@ func (s *messageStore) commit(sync bool, more func(set func(key, value []byte), 
 
 // Lock keeps the numbers and the messages as they are, for a commit that fill adds
 // them to.
-func (s *messageStore) Lock() { s.mu.Lock() }
+func (s *MessageStore) Lock() { s.mu.Lock() }
 
 // Unlock ends what Lock began.
-func (s *messageStore) Unlock() { s.mu.Unlock() }
+func (s *MessageStore) Unlock() { s.mu.Unlock() }
 
 // Fill adds the session's record and its unsaved messages to a commit, whose error
 // filled takes. Both need mu, held over the commit.
-func (s *messageStore) Fill(set func(key, value []byte), deleteRange func(lo, hi []byte)) {
+func (s *MessageStore) Fill(set func(key, value []byte), deleteRange func(lo, hi []byte)) {
 	s.targetUnsaved.Store(false)
 	if s.sender > s.keep && s.sender-s.keep >= s.pruned+pruneStep {
 		pruneTo := s.sender - s.keep
@@ -229,7 +226,7 @@ func (s *messageStore) Fill(set func(key, value []byte), deleteRange func(lo, hi
 	set(s.key, s.record)
 }
 
-func (s *messageStore) Filled(err error) error {
+func (s *MessageStore) Filled(err error) error {
 	if err != nil {
 		s.failed = fmt.Errorf("session %d: %w", s.session, err)
 		return s.failed
@@ -238,8 +235,8 @@ func (s *messageStore) Filled(err error) error {
 	return nil
 }
 
-// Save commits what waits, if anything does.
-func (s *messageStore) Save() error {
+// Save commits the unsaved messages and numbers, if there are any.
+func (s *MessageStore) Save() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if !s.targetUnsaved.Load() && len(s.unsaved) == 0 {
@@ -248,26 +245,26 @@ func (s *messageStore) Save() error {
 	return s.commit(false, nil)
 }
 
-// SaveWith commits what waits and what more adds, in one step: messages that were
-// sent, and that somebody need not send them again.
-func (s *messageStore) SaveWith(more func(set func(key, value []byte), deleteRange func(lo, hi []byte))) error {
+// SaveWith commits the unsaved messages and what more adds, in one step: messages that
+// were sent, and the mark that they need not be sent again.
+func (s *MessageStore) SaveWith(more func(set func(key, value []byte), deleteRange func(lo, hi []byte))) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.commit(false, more)
 }
 
-// UnsavedBytes returns how many bytes of messages wait for a commit.
-func (s *messageStore) UnsavedBytes() int {
+// UnsavedBytes returns the size of the unsaved messages.
+func (s *MessageStore) UnsavedBytes() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return len(s.bytes)
 }
 
-// number gives the messages of b the next numbers. encode appends each, under
-// its number, to what it is given; those that are kept wait for the next commit.
-// show gets all of them, in one piece, and the first number; it must not hold on
-// to them. The caller holds quickfix's lock of what is sent.
-func (s *messageStore) number(b *Batch, encode func(dst []byte, m *draft, seq uint64) []byte, show func(first, next, handed uint64, messages []byte)) error {
+// number gives the messages of b the next numbers. encode appends each, under its number,
+// to its argument; those that are kept wait for the next commit. show gets all of them,
+// in one piece, with their numbers; it must not keep them. The caller holds quickfix's
+// lock of what is sent.
+func (s *MessageStore) number(b *Batch, encode func(dst []byte, m *draft, seq uint64) []byte, show func(first, next, handed uint64, messages []byte)) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.failed != nil {
@@ -299,9 +296,9 @@ func (s *messageStore) number(b *Batch, encode func(dst []byte, m *draft, seq ui
 	return nil
 }
 
-// outrun reserves numbers up to next and some more, synced, before any of them
-// is used. It needs mu.
-func (s *messageStore) reserveNow(next uint64) error {
+// reserveNow reserves numbers up to next and some more, synced, before one of them is
+// used. It needs mu.
+func (s *MessageStore) reserveNow(next uint64) error {
 	for next > s.reserved && s.extending {
 		s.extended.Wait()
 	}
@@ -314,17 +311,17 @@ func (s *messageStore) reserveNow(next uint64) error {
 	})
 }
 
-// passed moves the next incoming number on from seq, which quickfix has not
-// seen. The next commit writes it.
-func (s *messageStore) advanceTarget(seq uint64) {
+// advanceTarget moves the next incoming number on from seq, a message that quickfix has
+// not seen. The next commit writes it.
+func (s *MessageStore) advanceTarget(seq uint64) {
 	if s.target.CompareAndSwap(seq, seq+1) {
 		s.targetUnsaved.Store(true)
 	}
 }
 
-// advance makes next the next outgoing number and stores msg, if any, under the
-// one before. It needs mu.
-func (s *messageStore) advance(next uint64, msg []byte) error {
+// advance sets the next outgoing number and stores msg, if any, under the number before
+// it. It needs mu.
+func (s *MessageStore) advance(next uint64, msg []byte) error {
 	for next > s.reserved && s.extending {
 		s.extended.Wait()
 	}
@@ -347,16 +344,15 @@ func (s *messageStore) advance(next uint64, msg []byte) error {
 	})
 }
 
-// low reports whether less than half of the reserved numbers is left.
-func (s *messageStore) needsReserve() bool {
+// needsReserve reports whether less than half of the reserved numbers is left.
+func (s *MessageStore) needsReserve() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.sender > 1 && s.sender+s.reserve/2 > s.reserved
 }
 
-// extend reserves further numbers ahead of their use. The gateway's keeper calls
-// it; sends go on while the sync is on its way.
-func (s *messageStore) extend() error {
+// extend reserves further numbers ahead of their use. Sends go on while it syncs.
+func (s *MessageStore) extend() error {
 	s.mu.Lock()
 	if s.failed != nil || s.extending {
 		defer s.mu.Unlock()

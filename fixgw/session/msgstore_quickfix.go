@@ -6,27 +6,27 @@ import (
 	"time"
 )
 
-// What quickfix calls: a messageStore is the MessageStore of its session. What a
-// resend reads is in msgstore_resend.go.
+// quickfix.MessageStore. What a resend reads is in msgstore_resend.go.
 
-func (s *messageStore) NextSenderMsgSeqNum() int {
+func (s *MessageStore) NextSenderMsgSeqNum() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return int(s.sender)
 }
 
-func (s *messageStore) NextTargetMsgSeqNum() int { return int(s.target.Load()) }
+func (s *MessageStore) NextTargetMsgSeqNum() int { return int(s.target.Load()) }
 
-func (s *messageStore) IncrNextSenderMsgSeqNum() error {
+func (s *MessageStore) IncrNextSenderMsgSeqNum() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.advance(s.sender+1, nil)
 }
 
-// IncrNextTargetMsgSeqNum moves on from the message in hand. quickfix v0.9.11 asks
-// for it also where it has refused a ResendRequest, Logout or SequenceReset out of
-// turn: then the number stays, for the message that has it is still to come.
-func (s *messageStore) IncrNextTargetMsgSeqNum() error {
+// IncrNextTargetMsgSeqNum moves on from the present message. quickfix v0.9.11 also calls
+// it after it has refused a ResendRequest, Logout or SequenceReset with an unexpected
+// number: then the number stays, because the message with the expected one is still to
+// come.
+func (s *MessageStore) IncrNextTargetMsgSeqNum() error {
 	if s.keepTarget {
 		s.keepTarget = false
 		return nil
@@ -34,19 +34,19 @@ func (s *messageStore) IncrNextTargetMsgSeqNum() error {
 	return s.setTarget(s.target.Load() + 1)
 }
 
-func (s *messageStore) SetNextSenderMsgSeqNum(next int) error {
+func (s *MessageStore) SetNextSenderMsgSeqNum(next int) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.advance(uint64(max(next, 1)), nil)
 }
 
-func (s *messageStore) SetNextTargetMsgSeqNum(next int) error {
+func (s *MessageStore) SetNextTargetMsgSeqNum(next int) error {
 	return s.setTarget(uint64(max(next, 1)))
 }
 
-// turn sets the next incoming number for quickfix, which is through with the one
+// setTarget sets the next incoming number for quickfix, which is done with the one
 // before.
-func (s *messageStore) setTarget(next uint64) error {
+func (s *MessageStore) setTarget(next uint64) error {
 	s.mu.Lock()
 	s.target.Store(next)
 	err := s.commit(false, nil)
@@ -58,10 +58,9 @@ func (s *messageStore) setTarget(next uint64) error {
 	return err
 }
 
-// CreationTime is asked on every pass of quickfix's session loop, which spins
-// while its writer is not ready to take a message. When nothing has happened
-// since the last pass, the writer gets the processor.
-func (s *messageStore) CreationTime() time.Time {
+// CreationTime is called on every pass of quickfix's session loop, which spins while its
+// writer is busy. If nothing has happened since the last pass, it yields to the writer.
+func (s *MessageStore) CreationTime() time.Time {
 	if now := s.activity.Load(); now != s.idle {
 		s.idle = now
 	} else {
@@ -72,13 +71,13 @@ func (s *messageStore) CreationTime() time.Time {
 	return time.Unix(0, s.created)
 }
 
-func (s *messageStore) SetCreationTime(t time.Time) {
+func (s *MessageStore) SetCreationTime(t time.Time) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.created = t.UnixNano()
 }
 
-func (s *messageStore) SaveMessage(seqNum int, msg []byte) error {
+func (s *MessageStore) SaveMessage(seqNum int, msg []byte) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.commit(false, func(set func(key, value []byte), _ func(lo, hi []byte)) {
@@ -87,7 +86,7 @@ func (s *messageStore) SaveMessage(seqNum int, msg []byte) error {
 }
 
 // SaveMessageAndIncrNextSenderMsgSeqNum is the one commit of a send.
-func (s *messageStore) SaveMessageAndIncrNextSenderMsgSeqNum(seqNum int, msg []byte) error {
+func (s *MessageStore) SaveMessageAndIncrNextSenderMsgSeqNum(seqNum int, msg []byte) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.activity.Add(1)
@@ -97,12 +96,12 @@ func (s *messageStore) SaveMessageAndIncrNextSenderMsgSeqNum(seqNum int, msg []b
 	return s.advance(uint64(seqNum)+1, msg)
 }
 
-// Refresh does nothing: nobody else writes this session's records.
-func (s *messageStore) Refresh() error { return nil }
+// Refresh does nothing: only this store writes the session's records.
+func (s *MessageStore) Refresh() error { return nil }
 
-// Reset starts both numbers at 1 and forgets what was sent, synced: a message
-// must not come back under a number that means another one by then.
-func (s *messageStore) Reset() error {
+// Reset starts both numbers at 1 and deletes the sent messages, synced: a message must
+// not come back under a number that means another one.
+func (s *MessageStore) Reset() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for s.extending {
@@ -122,7 +121,7 @@ func (s *messageStore) Reset() error {
 }
 
 // Close gives the reserved numbers back, synced: a clean stop leaves no hole.
-func (s *messageStore) Close() error {
+func (s *MessageStore) Close() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.sender == 1 && s.target.Load() == 1 {

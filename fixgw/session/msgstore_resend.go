@@ -9,10 +9,8 @@ import (
 	"blockdesk/fixgw/wire"
 )
 
-// What of a session's messages is kept for a resend, and how one reads it.
-
 // GetMessages returns the messages that a resend of these numbers replays.
-func (s *messageStore) GetMessages(beginSeqNum, endSeqNum int) ([][]byte, error) {
+func (s *MessageStore) GetMessages(beginSeqNum, endSeqNum int) ([][]byte, error) {
 	var messages [][]byte
 	err := s.IterateMessages(beginSeqNum, endSeqNum, func(msg []byte) error {
 		messages = append(messages, bytes.Clone(msg))
@@ -21,12 +19,12 @@ func (s *messageStore) GetMessages(beginSeqNum, endSeqNum int) ([][]byte, error)
 	return messages, err
 }
 
-// IterateMessages calls f for the kept messages of these numbers, ascending: the
-// newest Options.MaxReplay of them. When the last number is of a message that is
-// not kept, f gets a Heartbeat with that number, since quickfix fills a gap only
-// in front of a message. Custom fields are left out where the last Logon has not
-// asked for them. It holds no lock while f runs.
-func (s *messageStore) IterateMessages(beginSeqNum, endSeqNum int, f func([]byte) error) error {
+// IterateMessages calls f for the kept messages of these numbers, ascending: the newest
+// Options.MaxReplay of them. If the last number belongs to a message that is not kept, f
+// gets a Heartbeat with that number, because quickfix fills a gap only before a message.
+// Custom fields are left out if the last Logon has not asked for them. It holds no lock
+// while f runs.
+func (s *MessageStore) IterateMessages(beginSeqNum, endSeqNum int, f func([]byte) error) error {
 	if err := s.Save(); err != nil {
 		return err
 	}
@@ -73,25 +71,24 @@ func (s *messageStore) IterateMessages(beginSeqNum, endSeqNum int, f func([]byte
 
 func messageNumber(key []byte) uint64 { return binary.BigEndian.Uint64(key[len(key)-8:]) }
 
-// heartbeat returns the least message that quickfix parses as a Heartbeat of
-// that number; it is not sent.
+// heartbeat returns the shortest message that quickfix parses as a Heartbeat with that
+// number; it is not sent.
 func heartbeat(seq uint64) []byte {
 	body := append(strconv.AppendUint([]byte("35=0\x0134="), seq, 10), 1)
 	msg := append(strconv.AppendInt([]byte("8=FIX.4.4\x019="), int64(len(body)), 10), 1)
 	return append(append(msg, body...), "10=000\x01"...)
 }
 
-// keptForResend reports whether a sent message is one that a client must not
-// miss. Every message begins with BeginString, BodyLength and MsgType.
+// keptForResend reports whether a client must not miss a sent message. Every message
+// begins with BeginString, BodyLength and MsgType.
 func keptForResend(msg []byte) bool {
 	_, rest, found := bytes.Cut(msg, []byte("\x0135="))
 	end := bytes.IndexByte(rest, wire.SOH)
 	return found && end > 0 && keptType(string(rest[:end]))
 }
 
-// keptType reports whether messages of a type are kept: neither session messages,
-// nor what only tells how things stood at a moment: market data, instruments and
-// their status, quotes.
+// keptType reports whether messages of a type are kept: not session messages, and not
+// what is of no use later, market data, instruments and their status, quotes.
 func keptType(msgType string) bool {
 	switch msgType {
 	case "0", "1", "2", "3", "4", "5", "A",

@@ -30,7 +30,7 @@ func storeOptions(change func(*Options)) *Options {
 	return &o
 }
 
-func openStore(t testing.TB, store kv.Store, o *Options) *messageStore {
+func openStore(t testing.TB, store kv.Store, o *Options) *MessageStore {
 	t.Helper()
 	s, err := openedMessageStore(store, 1, o)
 	if err != nil {
@@ -40,7 +40,7 @@ func openStore(t testing.TB, store kv.Store, o *Options) *messageStore {
 }
 
 // sendOne stores the next message as quickfix does and returns its number.
-func sendOne(t testing.TB, s *messageStore, msgType string) int {
+func sendOne(t testing.TB, s *MessageStore, msgType string) int {
 	t.Helper()
 	seq := s.NextSenderMsgSeqNum()
 	if err := s.SaveMessageAndIncrNextSenderMsgSeqNum(seq, storedMessage(seq, msgType)); err != nil {
@@ -53,7 +53,7 @@ func storedMessage(seq int, msgType string) []byte {
 	return wiretest.Message(fmt.Sprintf("35=%s|34=%d|", msgType, seq))
 }
 
-func numbersOf(t testing.TB, s *messageStore, begin, end int) string {
+func numbersOf(t testing.TB, s *MessageStore, begin, end int) string {
 	t.Helper()
 	var b strings.Builder
 	if err := s.IterateMessages(begin, end, func(m []byte) error {
@@ -315,7 +315,7 @@ func TestKeptTypes(t *testing.T) {
 	}
 }
 
-func openedMessageStore(store kv.Store, session uint16, o *Options) (*messageStore, error) {
+func openedMessageStore(store kv.Store, session uint16, o *Options) (*MessageStore, error) {
 	s := newMessageStore()
 	return s, s.open(store, session, o)
 }

@@ -15,8 +15,8 @@ import (
 	"blockdesk/persist/leadership"
 )
 
-// Options are the options of connections and sessions. The zero value of every
-// field but Address and Participants means its default.
+// Options are the options of a Server. The zero value of every field but Address and
+// Participants means its default.
 type Options struct {
 	Address string // host:port to listen on; port 0 picks one
 	// Listen binds Address; default net.Listen.
@@ -24,12 +24,12 @@ type Options struct {
 	TLS          *tls.Config // nil = plain TCP
 	CompID       string      // ours; default "BLOCKDESK"
 	Participants []participants.Participant
-	Dictionary   *Dictionary // nil = New reads it
+	Dictionary   *Dictionary // nil = Open reads it
 
 	MaxSessions int // configured CompIDs, and so connections logged on
 	MaxPending  int // connections that have not logged on yet
-	// MaxPendingPerIP is how many of them one address (IPv6: one /64) may have, so that one
-	// alone does not shut the others out.
+	// MaxPendingPerIP is how many of them one address (IPv6: one /64) may have, so that
+	// one client does not keep the others out.
 	MaxPendingPerIP int
 
 	// Before the logon: bytes and time that a connection has, and how long a
@@ -38,8 +38,8 @@ type Options struct {
 	LogonTimeout time.Duration
 	RefuseDelay  time.Duration
 
-	// LogonGrace is how long the reason of a Logout may wait for the answer to the
-	// Logon, which goes before it.
+	// LogonGrace is how long the Logout that names a reason may wait for the answer to
+	// the Logon, which goes before it.
 	LogonGrace time.Duration
 	// KickGrace is how long a client has to read the Logout that ends its session.
 	KickGrace time.Duration
@@ -50,26 +50,26 @@ type Options struct {
 	MaxOutbox  int // bytes waiting for a client that reads slowly
 	Rate       int // incoming messages a second and session
 
-	// GapTimeout is how long a session may wait for a message of the client's that
-	// is missing before it is ended. It is looked at when a later one comes.
+	// GapTimeout is how long a session may wait for a missing message of the client
+	// before it is ended. It is checked when a later message comes.
 	GapTimeout time.Duration
 
 	MaxReplay    int // messages replayed for one ResendRequest
 	KeepMessages int // outgoing numbers whose messages are kept
-	ReserveSeqs  int // outgoing numbers reserved ahead: see messageStore
+	ReserveSeqs  int // outgoing numbers reserved ahead: see MessageStore
 
-	// Early has sessions that were made ahead (Spares.Next): a node that becomes the
-	// leader serves them at once. Where they are not those of Participants, New closes
-	// it and makes others. Default nil: Run makes them.
+	// Prepared has sessions that were made ahead (Pool.Next): a node that becomes the
+	// leader serves them at once. If they do not fit Participants, Open closes it and
+	// makes others. Default nil: StartSessions makes them.
 	Prepared *Prepared
 
-	// Leadership is the node's place in its group. Where this node leads no more, what
-	// cannot be taken is refused with the leader, which is the Logout's text too. A
-	// follower makes no reports, and rejects all but questions about the market. An
-	// order's status waits for Barrier. Default nil: the node is no group's.
+	// Leadership is the node's role in its group. After the node has lost it, refusals
+	// and the Logout's text name the leader. A follower makes no reports, and rejects
+	// everything but requests for market data and instruments. An order's status waits
+	// for Barrier. Default nil: the node is in no group.
 	Leadership *leadership.Leadership
 
-	// MessageLog keeps the sessions' messages; nil = nothing does. Run runs it.
+	// MessageLog keeps the sessions' messages; nil = they are not kept.
 	MessageLog *messagelog.Log
 
 	Now    func() time.Time
@@ -78,8 +78,7 @@ type Options struct {
 
 // Limits that are not options.
 const (
-	// MaxGarbage is how many bytes that are no FIX message a connection may
-	// send in all.
+	// MaxGarbage is how many bytes that are no FIX message a connection may send in all.
 	MaxGarbage = 4 << 10
 	// MaxAhead is how many bytes of messages with numbers too high may wait for
 	// a gap to be filled: quickfix keeps them in memory.
@@ -87,9 +86,8 @@ const (
 	// MaxResends is how many ResendRequests a session may make at once; one
 	// more every second.
 	MaxResends = 10
-	// MaxVerifies is how many passwords are checked at a time: each takes the
-	// memory of its hash.
-	// A flood of wrong passwords gets one core at most.
+	// MaxVerifies is how many passwords are checked at a time, because each check takes
+	// the memory and a core of its hash.
 	MaxVerifies = 1
 	// hardRate times Options.Rate is where a connection is cut at once.
 	hardRate = 4
@@ -156,7 +154,7 @@ func (o Options) Validate() error {
 	return participants.Validate(o.Participants, o.MaxSessions)
 }
 
-// InRange reports an option that is not lo to hi.
+// InRange returns an error for an option that is not lo to hi.
 func InRange(name string, n, lo, hi int) error {
 	if n < lo || n > hi {
 		return fmt.Errorf("fix: %s %d: must be %d to %d", name, n, lo, hi)
@@ -164,7 +162,7 @@ func InRange(name string, n, lo, hi int) error {
 	return nil
 }
 
-// AtMostHour reports an option that is not 0 to an hour.
+// AtMostHour returns an error for an option that is not 0 to an hour.
 func AtMostHour(name string, d time.Duration) error {
 	if d < 0 || d > time.Hour {
 		return fmt.Errorf("fix: %s %s: must be 0 to 1h", name, d)

@@ -11,15 +11,15 @@ import (
 	"blockdesk/fixgw/wire"
 )
 
-// Application messages go out past quickfix, which would take 90 allocations for
-// each. Its lock of what is sent is ours for a moment: we ask it to send a
-// message, the carrier, and while it asks us back (ToApp) whether it may, we
-// number, encode and show the connection a whole batch; then it may not. So
-// numbers are given out one after the other, nothing of ours comes between
-// replayed messages, and whoever sends waits for a replay, as with quickfix.
+// Application messages go out past quickfix, which takes 90 allocations for each. quickfix
+// holds a lock while it sends. We use it: we ask quickfix to send a placeholder, and in its
+// callback before the send (ToApp) we number, encode and write a whole batch; then the
+// callback refuses the placeholder. So numbers are given out one after the other, our
+// messages do not come between replayed ones, and a sender waits for a replay, as it does
+// with quickfix.
 //
-// What quickfix itself sends has its number before it reaches the connection.
-// The connection keeps the order: see outlet.
+// A message of quickfix has its number before it reaches the connection, which keeps the
+// order: see writeQueue.
 
 // draft is an application message without header: its body is fields as
 // "tag=value" with SOH between them, without firstTag's name and the last SOH.
@@ -30,8 +30,7 @@ type draft struct {
 	from, to   int // of the body in batch.bodies
 }
 
-// Batch is messages of one session that go out together. One goroutine at a
-// time.
+// Batch is messages of one session that go out together. One goroutine at a time.
 type Batch struct {
 	Drafts []draft
 	bodies []byte
@@ -40,7 +39,7 @@ type Batch struct {
 	Before func()
 }
 
-// maxKeptBodies is the largest buffer that an idle batch holds on to.
+// maxKeptBodies is the largest buffer that an empty batch keeps.
 const maxKeptBodies = 64 << 10
 
 // Add copies body.
@@ -57,7 +56,7 @@ func (b *Batch) Clear() {
 	}
 }
 
-// line is a session's way out.
+// outbound numbers a session's messages and sends them.
 type outbound struct {
 	session *Session
 	// online is the connection that has been sent a Logon and no Logout; nil =
@@ -89,8 +88,8 @@ func (b *Batch) number() {
 	}
 }
 
-// Deliver numbers the messages of b and sends them, or only stores them where
-// nobody is logged on. An error is the store's, and final. Any goroutine that holds none of
+// Deliver numbers the messages of b and sends them, or only stores them where the client
+// is not logged on. An error is the store's, and final. Any goroutine that holds none of
 // quickfix's locks.
 func (s *Session) Deliver(b *Batch) error {
 	l := &s.outbound
@@ -107,8 +106,8 @@ func (s *Session) Deliver(b *Batch) error {
 	return err
 }
 
-// Store numbers the messages of b while quickfix does not run. There may be none:
-// what tells of a moment is not said later.
+// Store numbers the messages of b while quickfix does not run. b may be empty: transient
+// messages are not sent later.
 func (s *Session) Store(b *Batch) error {
 	b.number()
 	if len(b.Drafts) == 0 {
@@ -119,7 +118,7 @@ func (s *Session) Store(b *Batch) error {
 	return s.Messages.number(b, s.outbound.encode, nil)
 }
 
-// carried is ToApp of the carrier.
+// numberBatch is called by ToApp of the placeholder.
 func (l *outbound) numberBatch() {
 	l.stamp = l.session.server.options.Now().UnixNano()
 	l.err = l.session.Messages.number(l.batch, l.encode, l.write)
@@ -131,15 +130,15 @@ func (l *outbound) push(first, next, handed uint64, messages []byte) {
 	}
 }
 
-// restart is told that the numbers begin anew.
+// restart resets the connection's queue when the numbers begin anew.
 func (l *outbound) restart() {
 	if c := l.online.Load(); c != nil {
 		c.restart()
 	}
 }
 
-// admin follows a session message that quickfix is about to number: a Logon
-// opens the way out, a Logout ends it.
+// admin takes a session message that quickfix is about to number: a Logon lets messages
+// out, a Logout ends that.
 func (l *outbound) admin(msgType []byte) {
 	switch string(msgType) {
 	case "A":

@@ -11,9 +11,8 @@ import (
 	"github.com/quickfixgo/quickfix"
 )
 
-// Early is quickfix's sessions of a gateway that is to come, one set of a Spares. They
-// have no numbers, no store and no connection until a Gateway takes them
-// (Options.Early).
+// Prepared is quickfix's sessions of a later server, one set of a Pool. They have no
+// numbers, no store and no connection until a server takes them (Options.Prepared).
 type Prepared struct {
 	acceptor *acceptor
 	set      string // Qualifier of the sessions
@@ -22,30 +21,29 @@ type Prepared struct {
 	app      *deferredApp
 
 	mu    sync.Mutex
-	taken bool // by a gateway, which stops them, or by Close
+	taken bool // by a server, which stops them, or by Close
 }
 
-// Spares makes the FIX sessions of the gateways that a process is going to have one
-// after the other, such as a node of a group that leads again and again. A session
-// that quickfix has just made sleeps to the next full second, which clients of a new
-// leader would wait; these have slept before. The zero value is ready. Not for
-// several goroutines at once.
+// Pool prepares the FIX sessions of the servers that a process is going to have one after
+// the other, such as a node of a group that becomes the leader again and again. A new
+// session of quickfix sleeps until the next full second, and clients of a new leader
+// would wait for it; these have slept before. The zero value is ready. Not for several
+// goroutines at once.
 type Pool struct {
 	made  uint64      // sets so far
-	ahead []*Prepared // not asked for yet, oldest first
+	ahead []*Prepared // not returned by Next yet, oldest first
 }
 
-// poolSize is how many sets there are beside the one that Next has returned last. So
-// a set was made that many turns before its own, and is awake unless that many turns,
-// the time that another node led included, have passed within a second.
+// poolSize is the number of sets beside the one that Next returned last. So a set is
+// prepared that many terms before its own, and is awake unless all of them pass within a
+// second.
 const poolSize = 2
 
-// Next returns the sessions of o.Participants for the next gateway, those that have
-// been there longest, and makes the ones of gateways after it. o.Address names the
-// port. Close what it returns, whether or not a gateway has taken it. Where the
-// participants, or our address or CompID, are others than before, all sets are made
-// anew; Next then waits for the old ones to end, as Close does. Errors: those of
-// SessionOptions.Validate; the address's.
+// Next returns the sessions of o.Participants for the next server, the oldest ones, and
+// prepares those of servers after it. o.Address names the port. The caller closes the
+// result, whether or not a server has taken it. If the participants, or our address or
+// CompID, have changed, all sets are prepared anew; Next then waits for the old ones to
+// end, as Close does. Errors: those of Options.Validate; the address's.
 func (p *Pool) Next(o Options) (*Prepared, error) {
 	if err := o.Validate(); err != nil {
 		return nil, err
@@ -67,8 +65,8 @@ func (p *Pool) Next(o Options) (*Prepared, error) {
 	return next, nil
 }
 
-// Close stops the sets that Next has not returned. It waits for those that sleep,
-// until the next full second.
+// Close stops the sets that Next has not returned. It waits for those that sleep, until
+// the next full second.
 func (p *Pool) Close() {
 	for _, e := range p.ahead {
 		e.Close()
@@ -76,8 +74,8 @@ func (p *Pool) Close() {
 	p.ahead = nil
 }
 
-// newPrepared makes the sessions of o.Participants, o with its defaults; set is theirs
-// alone among those of the same CompIDs in this process.
+// newPrepared makes the sessions of o.Participants, o with its defaults. set is their
+// Qualifier, unique among those of the same CompIDs in this process.
 func newPrepared(o *Options, set string) (*Prepared, error) {
 	address, err := net.ResolveTCPAddr("tcp", o.Address)
 	if err != nil || address.Port == 0 {
@@ -96,7 +94,7 @@ func newPrepared(o *Options, set string) (*Prepared, error) {
 	return e, nil
 }
 
-// fits reports whether these are the sessions, at the address, of a gateway with o.
+// fits reports whether these are the sessions, at the address, of a server with o.
 func (e *Prepared) fits(o *Options) bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -113,9 +111,9 @@ func (e *Prepared) fits(o *Options) bool {
 	return !e.taken && n == len(e.sessions) && o.CompID == e.compID && err == nil && address.Port == e.acceptor.address.(*net.TCPAddr).Port
 }
 
-// messages returns the message store that quickfix's session of a CompID has
-// already, or a new one.
-func (e *Prepared) messages(compID string) *messageStore {
+// messages returns the message store of quickfix's prepared session of a CompID, or a new
+// one.
+func (e *Prepared) messages(compID string) *MessageStore {
 	if e != nil {
 		if s := e.sessions[compID]; s != nil {
 			return s
@@ -124,8 +122,8 @@ func (e *Prepared) messages(compID string) *messageStore {
 	return newMessageStore()
 }
 
-// take gives the sessions to the gateway that was made with them, which stops them;
-// nil where there are none, or where Close was quicker.
+// take gives the sessions to the server that was made with them, which stops them; nil if
+// there are none, or if they are closed.
 func (e *Prepared) take(v *Server) *acceptor {
 	if e == nil {
 		return nil
@@ -143,8 +141,8 @@ func (e *Prepared) take(v *Server) *acceptor {
 	return e.acceptor
 }
 
-// Close stops the sessions that no gateway has taken; those that have just been made
-// must wake first.
+// Close stops the sessions if no server has taken them; it waits for those that still
+// sleep.
 func (e *Prepared) Close() {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -154,8 +152,8 @@ func (e *Prepared) Close() {
 	}
 }
 
-// deferredApp hands quickfix's calls on to the gateway that has taken the sessions.
-// Before that nobody is connected, and OnCreate the only call.
+// deferredApp passes quickfix's calls to the server that has taken the sessions. Before
+// that no client is connected, and OnCreate is the only call.
 type deferredApp struct {
 	to atomic.Pointer[quickfix.Application]
 }

@@ -11,20 +11,19 @@ import (
 	"blockdesk/market"
 )
 
-// ErrIdentity is wrapped by what refuses a list of participants that gives
-// somebody's number, name or CompID to somebody else.
-var ErrIdentity = errors.New("participants: who has been here keeps number, name and CompIDs")
+// ErrIdentity is wrapped by the error for a list of participants that gives a number, a
+// name or a CompID to another participant.
+var ErrIdentity = errors.New("participants: a participant keeps its number, name and CompIDs")
 
-// maxForgotten is how many CompIDs that are no more configured a process keeps:
-// their orders may still live, and quickfix has a goroutine for each. A restart
-// lets go of them.
+// maxForgotten limits the CompIDs that a process keeps after they were taken out of the
+// configuration. Their orders may still live, and quickfix has a goroutine for each. A
+// restart forgets them.
 const maxForgotten = 1024
 
-// roster is every session that this process has had, and whose they are. It
-// never changes: a reload publishes another. A CompID that is taken out of the
-// participants file stays in it, as a session that is removed, so that what its
-// orders do is still reported into its message store, and so that it finds
-// everything again when it comes back.
+// registry has every session of this process and its participant. It is immutable: a
+// reload publishes another one. A CompID that is taken out of the participants file stays
+// in it as a removed session, so that reports of its orders still reach its message
+// store, and so that it finds everything again when it comes back.
 type registry struct {
 	byCompID map[string]*Session
 	byNumber []*Session                      // index = session number
@@ -32,13 +31,14 @@ type registry struct {
 	names    map[market.ParticipantID]string
 }
 
-// identity is what a session's participant is in commands and events: for ever.
+// identity is what a session's participant is called in commands and events. It never
+// changes.
 type identity struct {
 	Name   string
 	Number market.ParticipantID
 }
 
-// terms are what the participants file says of a session, replaced as a whole.
+// terms are the participants file's data of a session, replaced as a whole by a reload.
 type terms struct {
 	*participants.Participant
 	hash *participants.PasswordHash // nil = no logon by password
@@ -62,9 +62,8 @@ func (v *Server) All() []*Session {
 	return slices.DeleteFunc(slices.Clone(v.registry.Load().byNumber), func(s *Session) bool { return s == nil })
 }
 
-// check reports whom a list of participants contradicts r about. A number means
-// the same participant in every journaled command, and a session's orders are
-// its participant's.
+// check returns an error where list contradicts r: a number means the same participant in
+// every journaled command, and a session's orders belong to its participant.
 func (r *registry) check(list []participants.Participant) error {
 	for i := range list {
 		p := &list[i]
@@ -83,16 +82,16 @@ func (r *registry) check(list []participants.Participant) error {
 	return nil
 }
 
-// enlisting is what a list of participants makes of a roster.
+// registryChange is what a list of participants changes in a registry.
 type registryChange struct {
 	next    *registry
 	terms   map[*Session]*terms // of every session of the list
-	added   []*Session          // not in the roster before
-	removed []*Session          // in the roster, not in the list, and not removed yet
+	added   []*Session          // not in the registry before
+	removed []*Session          // in the registry, not in the list, and not removed yet
 }
 
-// enlist makes the sessions of list that r does not have. Their numbers are in
-// the store when it returns; nothing else has happened yet.
+// prepare makes the sessions of list that r does not have. It stores their numbers, and
+// changes nothing else.
 func (v *Server) prepare(r *registry, list []participants.Participant) (*registryChange, error) {
 	e := &registryChange{
 		next: &registry{
@@ -149,7 +148,7 @@ func (v *Server) openSession(p *participants.Participant, compID string, number 
 	return newSession(v, p, compID, number, messages), nil
 }
 
-// add puts a session into a roster that nobody else has yet.
+// add adds a session to a registry that is not published yet.
 func (r *registry) add(s *Session) {
 	r.byCompID[s.id.TargetCompID] = s
 	for len(r.byNumber) <= int(s.Number) {
@@ -161,10 +160,11 @@ func (r *registry) add(s *Session) {
 // ErrStopped means that the gateway is stopping or has stopped.
 var ErrStopped = errors.New("fix: the gateway is stopping")
 
-// removedText ends the session of a CompID that was taken out of the file.
-const removedText = codeRemoved + ": this CompID is no more configured"
+// removedText is the Logout's text for a CompID that was taken out of the participants
+// file.
+const removedText = codeRemoved + ": this CompID is not configured any more"
 
-// acceptors are quickfix's, oldest first.
+// acceptors are the Acceptors of quickfix, oldest first.
 type acceptors struct {
 	mu      sync.Mutex // held by a whole reload: one at a time
 	running bool       // between the start and the stop of Run
@@ -172,7 +172,7 @@ type acceptors struct {
 	list    []*acceptor
 }
 
-// StartSessions has quickfix run the sessions that there are.
+// StartSessions has quickfix run the sessions of the registry.
 func (v *Server) StartSessions() error {
 	a := &v.acceptors
 	a.mu.Lock()
@@ -188,8 +188,8 @@ func (v *Server) StartSessions() error {
 	return nil
 }
 
-// stop logs all sessions out and waits for quickfix's goroutines. No reload
-// follows.
+// stop logs all sessions out and waits for quickfix's goroutines. A reload is refused
+// from then on.
 func (a *acceptors) stop() {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -201,14 +201,15 @@ func (a *acceptors) stop() {
 	stops.Wait()
 }
 
-// Reloaded says what a reload has changed, in CompIDs.
+// Reloaded lists the CompIDs that a reload has changed.
 type Reloaded struct {
 	Added    []string // new to this process
 	Returned []string // taken out earlier, and back with their numbers and messages
-	Removed  []string // logged out, no logon any more
+	Removed  []string // logged out, and refused from now on
 }
 
-// Check reports why Reload would refuse list. It changes nothing. Any goroutine.
+// Check returns the error with which Reload would refuse list. It changes nothing. Any
+// goroutine.
 func (v *Server) Check(list []participants.Participant) error {
 	if err := participants.Validate(list, v.options.MaxSessions); err != nil {
 		return err
@@ -216,17 +217,16 @@ func (v *Server) Check(list []participants.Participant) error {
 	return v.registry.Load().check(list)
 }
 
-// Reload makes list the participants, all of it or, with an error, nothing of it.
-// list must not change afterwards. Risk limits are the engine's: whoever calls
-// this has told it about new participants before. Any goroutine.
+// Reload replaces the participants by list, all of it or, with an error, nothing of it.
+// list must not change afterwards. The caller has set the new participants' risk limits
+// in the engine before. Any goroutine.
 //
-// A new CompID can log on when Reload returns; within the first second its Logon
-// waits until quickfix's session has woken. One that is not in the list any more
-// is logged out with a text and cannot log on. Its live orders are treated as when
-// a client goes: cancelled where its last Logon asked for that, else they live on,
-// and what they do is stored for the day when the CompID comes back. Passwords and
-// keys hold from the next Logon on: who is logged on stays so. Self-trade
-// prevention and wallet hold from the next request on.
+// A new CompID can log on when Reload returns; within the first second its Logon waits
+// until quickfix's session is awake. A CompID that is not in list is logged out with a
+// text and refused from then on. Its live orders are treated as on a disconnect:
+// cancelled if its last Logon asked for that, else they live on, and their reports are
+// stored until the CompID comes back. Passwords and keys apply from the next Logon on;
+// self-trade prevention and wallet from the next request on.
 func (v *Server) Reload(list []participants.Participant) (Reloaded, error) {
 	var done Reloaded
 	a := &v.acceptors

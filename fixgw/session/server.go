@@ -20,11 +20,11 @@ import (
 )
 
 // Server accepts FIX connections, proves their Logons, and owns the sessions of all
-// CompIDs. Open reads its store; listen, start, serve, shut, logOut and
-// closeStores are the steps of its life, in this order.
+// CompIDs. Open, Listen, StartSessions, Serve, Shut, LogOut and CloseStores are the steps
+// of its life, in this order.
 type Server struct {
 	options     Options
-	application application
+	application Application
 	rates       rates
 	store       kv.Store
 	validator   quickfix.Validator
@@ -45,23 +45,23 @@ type counters struct {
 	In, Out, Rejects, RateLimited, Kicks, RefusedLogons atomic.Uint64
 }
 
-// layer is what stands on a session and what it asks of a Logon. It is always
-// as productProfile has it, but in the test of the session alone: the acceptance
-// scripts want an echo, heartbeats of two seconds and no word to a bad Logon.
+// profile is what a session calls and what it requires of a Logon. Only the test of the
+// session alone changes it: the acceptance scripts want an echo, heartbeats of two
+// seconds, and no answer to a bad Logon.
 type profile struct {
 	application  quickfix.Application
 	settings     map[string]string // quickfix's, of every session
 	minHeartBt   int               // seconds
 	silentRefuse bool              // a refused Logon is answered by closing
-	fastPath     bool              // ordinary requests go past quickfix: see express.go
+	fastPath     bool              // ordinary requests go past quickfix: see fastpath.go
 }
 
 func productProfile(v *Server) profile {
 	return profile{application: app{v}, settings: productSettings(), minHeartBt: wire.MinHeartBtInt, fastPath: !v.options.Leadership.Follower()}
 }
 
-// productSettings leaves to our validator what quickfix would look at: that words its
-// rejects.
+// productSettings turns off the checks of quickfix that our validator makes, because it
+// words its rejects.
 func productSettings() map[string]string {
 	return map[string]string{
 		config.ValidateFieldsHaveValues: "N",
@@ -71,7 +71,7 @@ func productSettings() map[string]string {
 }
 
 // Open reads the sessions of o, which has its defaults, from the store.
-func Open(o Options, store kv.Store, application application) (*Server, error) {
+func Open(o Options, store kv.Store, application Application) (*Server, error) {
 	if o.Prepared != nil && !o.Prepared.fits(&o) {
 		o.Prepared.Close()
 		o.Prepared = nil
@@ -94,7 +94,7 @@ func Open(o Options, store kv.Store, application application) (*Server, error) {
 	return v, v.openSessions()
 }
 
-// openSessions makes the first roster. Run makes their acceptor.
+// openSessions makes the first registry. StartSessions makes its acceptor.
 func (v *Server) openSessions() error {
 	empty := &registry{
 		byCompID: make(map[string]*Session),
@@ -132,7 +132,7 @@ func (v *Server) secure(inner net.Conn) net.Conn {
 	return tls.Server(inner, v.options.TLS)
 }
 
-// Fail ends Run with the first error of the store.
+// Fail ends the service with the first error of a store. Any goroutine.
 func (v *Server) Fail(err error) {
 	select {
 	case v.failed <- err:
@@ -140,20 +140,20 @@ func (v *Server) Fail(err error) {
 	}
 }
 
-// FirstError returns where the first error of a store comes.
+// FirstError returns the channel of Fail's first error.
 func (v *Server) FirstError() <-chan error { return v.failed }
 
-// Addr returns the address that the gateway listens on.
+// Addr returns the address that the server listens on.
 func (v *Server) Addr() net.Addr { return v.listener.Listener.Addr() }
 
-// Close frees the socket of a gateway that is not run.
+// Close frees the socket of a server that does not run.
 func (v *Server) Close() error {
-	v.listener.shut()
+	v.listener.stopAccepting()
 	return v.listener.Listener.Close()
 }
 
-// Figures returns how many sockets there are and were refused for want of room, and
-// how many sessions are logged on.
+// Figures returns the number of connections, of sessions logged on, and of connections
+// refused for want of room.
 func (v *Server) Figures() (conns, sessions int, refused uint64) {
 	conns, _, refused = v.listener.figures()
 	for _, s := range v.All() {
@@ -164,22 +164,22 @@ func (v *Server) Figures() (conns, sessions int, refused uint64) {
 	return conns, sessions, refused
 }
 
-// Shut lets nobody in any more. Who is logged on stays so.
-func (v *Server) Shut() {
+// Shut refuses new connections. Sessions stay logged on.
+func (v *Server) StopAccepting() {
 	v.stopping.Store(true)
-	v.listener.shut()
+	v.listener.stopAccepting()
 }
 
 // LogOut ends all sessions and waits for quickfix's goroutines.
 func (v *Server) LogOut() {
-	// Who is logged on hears why before the Logout, whose text says it again. An
-	// error is the store's, which closing it tells.
+	// Clients get the reason as News before the Logout, whose text repeats it. An error
+	// is the store's, which CloseStores returns again.
 	_, _ = v.announce(v.All(), v.farewell(), "Log on again when the service is back.")
 	v.acceptors.stop()
 }
 
 // SaveMessages reserves sequence numbers ahead of their use, and commits the messages
-// that no report takes along.
+// that no report's commit has taken along.
 func (v *Server) SaveMessages() error {
 	for _, s := range v.All() {
 		if s.Messages.needsReserve() {
@@ -194,9 +194,9 @@ func (v *Server) SaveMessages() error {
 	return nil
 }
 
-// Serve runs each connection that the door lets in, until the door is shut:
-// one goroutine writes, another reads the Logon and, once it is proven, gives the
-// connection to quickfix, which reads on.
+// Serve runs each connection that the listener accepts, until the listener is closed. One
+// goroutine writes; another reads the Logon and, once it is proven, hands the connection
+// to quickfix, which reads on.
 func (v *Server) Serve(ctx context.Context, conns *sync.WaitGroup) {
 	for {
 		c, err := v.listener.accept()
@@ -209,21 +209,21 @@ func (v *Server) Serve(ctx context.Context, conns *sync.WaitGroup) {
 		conns.Go(func() { v.ran(c, c.Run(ctx)) })
 		conns.Go(func() {
 			if c.admit() != nil || c.session.Load().acceptor.hand(c) != nil {
-				// Who reads no more has gone, whatever Close says.
+				// The client is gone: the error of Close does not matter.
 				_ = c.Close()
 			}
 		})
 	}
 }
 
-// ran logs why a connection has ended, where it is of interest.
+// ran logs the end of a connection that reads too slowly.
 func (v *Server) ran(c *conn, err error) {
 	if errors.Is(err, errSlowReader) {
 		v.options.Logger.Warn("connection_cut", "remote", c.RemoteAddr().String(), "reason", err.Error())
 	}
 }
 
-// CloseStores gives the reserved numbers back and makes everything safe.
+// CloseStores gives unused reserved numbers back and syncs every session's numbers.
 func (v *Server) CloseStores() error {
 	var all error
 	for _, s := range v.All() {
@@ -232,13 +232,14 @@ func (v *Server) CloseStores() error {
 	return all
 }
 
-// Unserved is the text of a refusal of what cannot be taken for a while.
+// Unserved returns the text of a refusal of what cannot be taken for a while.
 func (v *Server) Unserved(why string) string { return v.DeposedOr(wire.CodeReadOnly + ": " + why) }
 
-// farewell is the text of the Logout of a gateway that stops.
+// farewell returns the Logout's text when the service stops.
 func (v *Server) farewell() string { return v.DeposedOr(stoppingText) }
 
-// DeposedOr says that another node leads, where one does, and else text.
+// DeposedOr returns a text that names the leader where this node has lost the leadership,
+// else text.
 func (v *Server) DeposedOr(text string) string {
 	if l := v.options.Leadership; l.LostLeadership() {
 		return LeaderText(l.Leader())

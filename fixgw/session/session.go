@@ -13,65 +13,64 @@ import (
 	"blockdesk/fixgw/wire"
 )
 
-// application is what a server's sessions serve.
-type application interface {
-	// open returns what handles the messages of a session that was just made. Nobody
-	// else has the session yet.
+// Application makes the handlers of a server's sessions.
+type Application interface {
+	// NewHandler returns the handler of a session that was just made and that no other
+	// goroutine has yet.
 	NewHandler(*Session) Handler
 }
 
-// Handler handles the application messages of one session. Its methods are called one
-// at a time, with the session's turn, unless they say otherwise.
+// Handler handles the application messages of one session. Its methods are called one at
+// a time, under the session's lock, unless their comments say otherwise.
 type Handler interface {
-	// message answers an application message that the dictionary allows. It aliases
-	// what was received.
+	// Message answers an application message that the dictionary allows. The arguments
+	// alias the received bytes.
 	Message(msgType, frame []byte) *wire.Reject
-	// request answers a D, F, G, H or q on the goroutine that has read it off the
-	// connection. alone means that no further message was read: then the handler may
-	// leave the work to RunInline, and report so by placed.
-	OrderRequest(msgType byte, r *wire.OrderRequest, alone bool) (placed bool, no *wire.Reject)
-	// RunInline carries out what request has placed. Without the turn.
+	// OrderRequest answers a D, F, G, H or q on the goroutine that read it from the
+	// connection. alone means that no other message has been read: then the handler may
+	// enqueue the command only, return placed, and execute it in RunInline.
+	OrderRequest(msgType byte, r *wire.OrderRequest, alone bool) (placed bool, reject *wire.Reject)
+	// RunInline executes what OrderRequest has placed. The session's lock is not held.
 	RunInline()
-	// wished is called when what the last Logon asked for may have changed, and once
-	// when the session can take messages. Any goroutine.
+	// LogonFlagsChanged is called when the flags of the last Logon may have changed, and
+	// once when the session can take messages. Any goroutine.
 	LogonFlagsChanged()
-	// LoggedOut ends what lives as long as a logon. Without the turn.
+	// LoggedOut ends what lives as long as a logon. The session's lock is not held.
 	LoggedOut()
 	// CancelOrders cancels the session's orders. Any goroutine.
 	CancelOrders()
 }
 
-// Session is one CompID's FIX session. It exists as long as the server, logged
-// on or not, configured still or not.
+// Session is the FIX session of one CompID. It exists as long as the server, whether it
+// is logged on or not, and whether its CompID is still configured or not.
 type Session struct {
 	server      *Server
 	id          quickfix.SessionID // its Qualifier is the acceptor's
 	Number      uint16             // Origin of its commands
 	Participant identity
-	Messages    *messageStore
+	Messages    *MessageStore
 	acceptor    *acceptor // of quickfix's session: see serveBy
 	Handler     Handler
 
-	terms   atomic.Pointer[terms] // never nil once the session is in a roster
-	removed atomic.Bool           // no more in the participants file: no logon, no request
+	terms   atomic.Pointer[terms] // never nil once the session is in a registry
+	removed atomic.Bool           // not in the participants file any more: no logon, no request
 
 	// conn is the connection that holds the session; nil = none.
 	conn     atomic.Pointer[conn]
 	opening  atomic.Bool // a proven Logon is on its way to quickfix
 	loggedOn atomic.Bool // between quickfix's OnLogon and OnLogout
-	kicked   atomic.Bool // its Logout is on its way; what still comes is dropped
+	kicked   atomic.Bool // its Logout is on its way; later messages are dropped
 	// What the last Logon asked for; after a restart too.
 	CancelOnDisconnect atomic.Bool // 8013
 	DropCopy           atomic.Bool // 9406
-	Custom             atomic.Bool // 5600: see custom.go
+	Custom             atomic.Bool // 5600
 	history            logonHistory
 
-	// entry is held while a connection takes the session, and by whoever must
-	// know that none does meanwhile.
+	// entry is held while a connection takes the session, and while no connection may
+	// take it.
 	entry sync.Mutex
-	// turn is held by whoever handles a message of the client's: quickfix's
-	// session goroutine, or the connection's reader (see express.go). It guards
-	// limits and out.
+	// lock is held while a message of the client is handled, by quickfix's session
+	// goroutine or by the connection's reader (fastpath.go). It guards limits and Out.
 	lock   sync.Mutex
 	limits limits
 	Out    Outbox
@@ -79,7 +78,7 @@ type Session struct {
 	outbound outbound
 }
 
-func newSession(v *Server, p *participants.Participant, compID string, number uint16, messages *messageStore) *Session {
+func newSession(v *Server, p *participants.Participant, compID string, number uint16, messages *MessageStore) *Session {
 	s := &Session{
 		server: v, Number: number, Participant: identity{p.Name, p.Number}, Messages: messages,
 		id: sessionID(&v.options, compID, ownSet),
@@ -93,7 +92,7 @@ func newSession(v *Server, p *participants.Participant, compID string, number ui
 // CompID returns the client's name in FIX.
 func (s *Session) CompID() string { return s.id.TargetCompID }
 
-// Terms returns what the participants file says of the session's participant now.
+// Terms returns the participants file's present data of the session's participant.
 func (s *Session) Terms() *participants.Participant { return s.terms.Load().Participant }
 
 // Connected reports whether a connection has the session.
@@ -102,13 +101,12 @@ func (s *Session) Connected() bool { return s.conn.Load() != nil }
 // LoggedOn reports whether the client may trade.
 func (s *Session) LoggedOn() bool { return s.loggedOn.Load() }
 
-// serveBy makes a set of quickfix's sessions the one that this session's is of,
-// before anybody can log on.
+// serveBy assigns the session to one of a's quickfix sessions, before anybody can log on.
 func (s *Session) serveBy(a *acceptor, set string) {
 	s.acceptor, s.id.Qualifier = a, set
 }
 
-// take reserves the session for c.
+// attach gives the session to c.
 func (s *Session) attach(c *conn, l *wire.Logon) error {
 	s.entry.Lock()
 	defer s.entry.Unlock()
@@ -130,16 +128,14 @@ func (s *Session) attach(c *conn, l *wire.Logon) error {
 	return nil
 }
 
-// wish takes what a Logon has asked for.
 func (s *Session) setLogonFlags(f wire.LogonFlags) {
 	s.CancelOnDisconnect.Store(f&wire.FlagCancelOnDisconnect != 0)
 	s.DropCopy.Store(f&wire.FlagDropCopy != 0)
 	s.Custom.Store(f&wire.FlagCustomFields != 0)
 }
 
-// kick ends the session: a Logout with text, then the connection is cut. Any
-// goroutine but the session's own inside a callback that quickfix holds a lock
-// in.
+// kick ends the session: a Logout with text, then the connection is cut. Any goroutine,
+// except inside a callback during which quickfix holds a lock.
 func (s *Session) kick(text string) {
 	if !s.kicked.CompareAndSwap(false, true) {
 		return
@@ -157,23 +153,23 @@ func (s *Session) kick(text string) {
 	}
 }
 
-// Behind reports whether the client has left more than that many bytes untaken, or is
-// not connected.
+// Behind reports whether more than that many bytes wait for the client, or no client is
+// connected.
 func (s *Session) Behind(bytes int) bool {
 	c := s.conn.Load()
 	return c == nil || c.waiting() > bytes
 }
 
-// SendType sends an application message that begins with another field than OrderID
-// (37). The caller holds the session's turn.
+// Send sends an application message whose first field is firstTag. body has the form of
+// draft. The caller holds the session's lock.
 func (s *Session) SendType(msgType string, firstTag int, body []byte, possResend bool) {
 	if err := s.Out.Send(s, msgType, firstTag, body, possResend); err != nil {
 		s.server.Fail(err)
 	}
 }
 
-// end takes the session's right to trade, and reports whether it had it. A
-// request that is being handled is through when it returns, and none begins.
+// end takes the session's right to trade, and reports whether it had it. It waits for the
+// request in hand; none begins afterwards.
 func (s *Session) end() bool {
 	s.lock.Lock()
 	defer s.lock.Unlock()
@@ -181,8 +177,8 @@ func (s *Session) end() bool {
 	return s.loggedOn.CompareAndSwap(true, false)
 }
 
-// over counts a message and reports whether it is above the session's rate. A session
-// that goes on for as many messages as the rate allows in a second is logged out.
+// over counts a message and reports whether it is above the session's rate. A client that
+// stays above it for as many messages as the rate allows in a second is logged out.
 func (s *Session) over(now time.Time) bool {
 	over, ended := s.limits.over(now, s.server.rates.messages, s.server.options.Rate)
 	if ended {
@@ -191,15 +187,15 @@ func (s *Session) over(now time.Time) bool {
 	return over
 }
 
-// remove ends the session for as long as its CompID is not in the file.
+// remove ends the session until its CompID is configured again.
 func (s *Session) remove() {
 	s.entry.Lock()
 	defer s.entry.Unlock()
 	s.removed.Store(true)
 	switch {
 	case s.conn.Load() != nil:
-		s.kick(removedText) // OnLogout sees to its orders
+		s.kick(removedText) // OnLogout cancels its orders where it wants that
 	case s.CancelOnDisconnect.Load():
-		s.Handler.CancelOrders() // it went while we were down, and has not come back
+		s.Handler.CancelOrders() // the client left while the service was down
 	}
 }

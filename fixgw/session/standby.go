@@ -35,17 +35,16 @@ type StandbyOptions struct {
 }
 
 // Standby holds the FIX address of a node that does not lead. It reads the Logon of
-// each connection, answers a Logout whose text says who leads, and closes. It checks
+// each connection, answers with a Logout whose text names the leader, and closes. It checks
 // no password and knows no session's numbers.
 //
-// The Logout is outside of the session's numbering, since the number that it should
-// have is the leader's to give: MsgSeqNum is 0, which no message has, and
-// SendingTime is that of 1970. Engines that look at either do not count it.
-// QuickFIX C++ counts every Logout whose SendingTime is right, whatever its number
-// is: it would never ask for the message of that number again, which may be the
-// report of a fill. QuickFIX/Go and /J count none that has another number than the
-// next one. So the client logs on at the leader with its numbers as they were (our
-// choice; held with QuickFIX/Go and C++).
+// The Logout is outside of the session's numbering, because only the leader can number
+// messages: MsgSeqNum is 0, which no message has, and SendingTime is in 1970. Engines that
+// check either do not count it. QuickFIX C++ counts every Logout with a right SendingTime,
+// whatever its number: it would never ask for the message of that number, which may be the
+// report of a fill. QuickFIX/Go and /J count none with an unexpected number. So the client
+// logs on at the leader with its numbers unchanged (our choice; tested with QuickFIX/Go
+// and C++).
 type Standby struct {
 	o        StandbyOptions
 	listener net.Listener
@@ -83,7 +82,7 @@ func NewStandby(o StandbyOptions) (*Standby, error) {
 		return nil, err
 	}
 	if o.Leader == nil {
-		return nil, errors.New("fix: a standby needs to know the leader")
+		return nil, errors.New("fix: a standby needs Options.Leader")
 	}
 	all = all.WithDefaults()
 	o.Listen, o.CompID, o.MaxPending, o.MaxPendingPerIP = all.Listen, all.CompID, all.MaxPending, all.MaxPendingPerIP
@@ -125,7 +124,7 @@ func (s *Standby) Run(ctx context.Context) error {
 			return errors.Join(fmt.Errorf("fix: standby: %w", err), s.listener.Close())
 		}
 		if !s.add(conn) {
-			_ = conn.Close() // nothing was said on it
+			_ = conn.Close() // nothing was sent on it
 			continue
 		}
 		conns.Go(func() {
@@ -152,7 +151,7 @@ func (s *Standby) add(conn net.Conn) bool {
 
 // remove closes a connection and forgets it.
 func (s *Standby) remove(conn net.Conn) {
-	_ = conn.Close() // whoever does not read has gone
+	_ = conn.Close() // the client is gone: the error does not matter
 	address := addressOf(conn)
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -162,18 +161,18 @@ func (s *Standby) remove(conn net.Conn) {
 	}
 }
 
-// cutAll ends every connection and lets none in any more.
+// cutAll closes every connection and refuses further ones.
 func (s *Standby) cutAll() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.ended = true
 	for conn := range s.conns {
-		_ = conn.Close() // its goroutine hears of it
+		_ = conn.Close() // its goroutine returns
 	}
 }
 
-// serve reads a Logon, answers it, and waits for the client to close. A connection
-// that says anything else gets no word.
+// serve reads a Logon, answers it, and waits for the client to close. Any other message
+// gets no answer.
 func (s *Standby) serve(inner net.Conn) error {
 	if err := inner.SetDeadline(time.Now().Add(s.o.LogonTimeout)); err != nil {
 		return err
@@ -227,8 +226,8 @@ func readLogon(conn io.Reader, most int) ([]byte, error) {
 	}
 }
 
-// standbyLogout returns the Logout for the Logon in frame, nil where it is none for
-// us.
+// standbyLogout returns the Logout that answers the Logon in frame; nil if it is not a
+// Logon to us.
 func standbyLogout(frame []byte, ourCompID string, leader leadership.Leader) []byte {
 	var msgType, sender, target []byte
 	wire.EachField(frame, func(tag int, value []byte) {

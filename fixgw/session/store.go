@@ -30,7 +30,7 @@ const (
 	keyMessage byte = 'm'
 )
 
-// ErrLayout is wrapped when the store holds what this version cannot read.
+// ErrLayout is wrapped by the error for a record that this version cannot read.
 var ErrLayout = errors.New("FIX store: record cannot be read")
 
 func assignKey(compID string) []byte { return append([]byte{keyAssign}, compID...) }
@@ -52,16 +52,15 @@ func messageKey(dst []byte, session uint16, seq uint64) []byte {
 	return binary.BigEndian.AppendUint64(dst, seq)
 }
 
-// owned is a CompID and whose it is.
+// sessionOwner is a CompID and its participant.
 type sessionOwner struct {
 	compID      string
 	participant market.ParticipantID
 }
 
-// key is where the number of o is: under the CompID for the first participant that
-// has had it, under both for another. What clients, journal and store know by a
-// session number is one participant's for ever, though a CompID be given away
-// over a restart.
+// key returns where the session number of o is stored: under the CompID for its first
+// participant, under both for a later one. A session number belongs to one participant
+// for ever, even if a restart gives the CompID to another.
 func (o sessionOwner) key(first bool) []byte {
 	if first {
 		return assignKey(o.compID)
@@ -69,12 +68,12 @@ func (o sessionOwner) key(first bool) []byte {
 	return binary.BigEndian.AppendUint16(append(assignKey(o.compID), wire.SOH), uint16(o.participant))
 }
 
-// sessionNumbers returns the number of each session: for ever the same, since
-// commands in the journal carry it. New ones get the next free numbers, from 1, in
-// the order of the list.
+// sessionNumbers returns the number of each session, which never changes because commands
+// in the journal carry it. New sessions get the next free numbers, from 1, in the order
+// of the list.
 func sessionNumbers(store kv.Store, list []sessionOwner) (map[sessionOwner]uint16, error) {
-	// An assignment is a number u16 and, under a CompID alone, the participant u16,
-	// which the oldest records do not have: they are whoever's the CompID is now.
+	// An assignment is a number u16 and the participant u16. The oldest records lack the
+	// participant: they belong to the CompID's present one.
 	known := make(map[string][]byte)
 	last := uint16(0)
 	err := store.Scan([]byte{keyAssign}, []byte{keyAssign + 1}, func(key, value []byte) bool {

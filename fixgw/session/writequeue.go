@@ -9,14 +9,14 @@ import (
 	"blockdesk/fixgw/wire"
 )
 
-// outlet is a connection's way to the client: it keeps messages in the order of
-// their numbers, though those of quickfix come by its writer's goroutine, some
-// time after they were numbered, and ours come at once. Guarded by conn.mu.
+// writeQueue keeps a connection's messages in the order of their numbers, though
+// quickfix's come from its writer's goroutine, some time after they were numbered, and
+// ours come at once. Guarded by conn.mu.
 //
-// Ours wait in held until the messages before them have come. That is soon: what
-// quickfix has numbered while the session is online it hands to its writer, or
-// the connection ends. They wait also for replayed messages that are on their
-// way, since quickfix keeps new ones away from a replay.
+// Ours wait in held until the messages before them have come. That is soon: quickfix
+// hands what it has numbered to its writer while the session is online, or the connection
+// ends. They also wait for messages that quickfix replays, because quickfix keeps new
+// messages away from a replay.
 type writeQueue struct {
 	out         []byte // in order, waiting to be written
 	held        []byte
@@ -33,7 +33,7 @@ type writeQueue struct {
 	writeErr    error
 }
 
-// part is a batch of ours that waits.
+// heldBatch is a batch of ours that waits.
 type heldBatch struct {
 	first, next uint64 // its numbers: first to next-1
 	handed      uint64 // what quickfix's writer must have brought before
@@ -48,7 +48,7 @@ func (l *writeQueue) init(inner any) {
 	}
 }
 
-// attempt writes what the socket takes at once.
+// attempt writes what the socket takes without waiting.
 func (l *writeQueue) attempt(fd uintptr) bool {
 	for {
 		l.written, l.writeErr = syscall.Write(int(fd), l.out)
@@ -58,8 +58,8 @@ func (l *writeQueue) attempt(fd uintptr) bool {
 	}
 }
 
-// push takes a batch of ours: the messages numbered first to next-1, to go out
-// when quickfix's writer has brought handed messages. It never waits.
+// push takes a batch of ours: the messages numbered first to next-1, to go out after
+// quickfix's writer has brought handed messages. It never waits.
 func (c *conn) push(first, next, handed uint64, messages []byte) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -77,7 +77,7 @@ func (c *conn) push(first, next, handed uint64, messages []byte) {
 	c.flush()
 }
 
-// overfull cuts a client off that lets too much wait. It needs mu.
+// overfull cuts off a client for which too much waits. It needs mu.
 func (c *conn) overfull(more int) bool {
 	waits := len(c.out) + len(c.held)
 	if waits+more <= c.server.options.MaxOutbox {
@@ -126,8 +126,8 @@ func (c *conn) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// numberOf returns the number that a message of quickfix's takes up: 0 for what
-// is sent again and for the gap fills between. logon tells that it is a Logon.
+// numberOf returns the number that a message of quickfix uses: 0 for a message that is
+// sent again and for a gap fill between such. logon reports whether it is a Logon.
 func numberOf(message []byte) (seq uint64, logon bool) {
 	msgType := []byte(nil)
 	for rest := message; len(rest) > 0; {
@@ -146,14 +146,14 @@ func numberOf(message []byte) (seq uint64, logon bool) {
 		case 43:
 			return 0, false
 		default:
-			// The header's fields that we look for come before any other.
+			// The header fields that we look for come first.
 			return seq, string(msgType) == "A"
 		}
 	}
 	return seq, string(msgType) == "A"
 }
 
-// release lets out what waits for the messages before seq. It needs mu.
+// release moves held batches that wait for messages before seq. It needs mu.
 func (c *conn) release(seq uint64) {
 	if c.due == 0 {
 		return
@@ -171,15 +171,15 @@ func (c *conn) release(seq uint64) {
 	}
 }
 
-// restart forgets what waits: the numbers begin anew, with the next Logon.
+// restart drops what waits: the numbers begin anew with the next Logon.
 func (c *conn) restart() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.due, c.held, c.heldBatches = 0, c.held[:0], c.heldBatches[:0]
 }
 
-// flush writes what the socket takes now, on the caller's goroutine, and leaves
-// the rest to Run: waking another goroutine costs more than the write. It needs
+// flush writes what the socket takes without waiting, on the caller's goroutine, and
+// leaves the rest to Run: waking another goroutine costs more than the write. It needs
 // mu.
 func (c *conn) flush() {
 	if len(c.out) == 0 {

@@ -136,24 +136,24 @@ func (r *OrderRequest) ParseSide() (market.Side, *Refusal) {
 
 // DecodeNew makes the engine's order of a D. ID, Participant and STP are left to
 // the caller. now decides the end of a day order.
-func (r *OrderRequest) DecodeNew(set *market.Instruments, now time.Time) (o book.Order, in *market.Instrument, no *Refusal) {
-	if in, no = r.Instrument(set); no != nil {
-		return o, nil, no
+func (r *OrderRequest) DecodeNew(set *market.Instruments, now time.Time) (o book.Order, in *market.Instrument, refusal *Refusal) {
+	if in, refusal = r.Instrument(set); refusal != nil {
+		return o, nil, refusal
 	}
-	if o.Side, no = r.ParseSide(); no != nil {
-		return o, in, no
+	if o.Side, refusal = r.ParseSide(); refusal != nil {
+		return o, in, refusal
 	}
 	if r.quoteID != nil {
 		return o, in, Refuse(OrdRejUnsupported, CodeUnsupported, "QuoteID (117): only with OrdType (40) D, previously quoted")
 	}
-	if no = r.decodeType(&o, in); no != nil {
-		return o, in, no
+	if refusal = r.decodeType(&o, in); refusal != nil {
+		return o, in, refusal
 	}
-	if no = r.decodeQty(&o, in); no != nil {
-		return o, in, no
+	if refusal = r.decodeQty(&o, in); refusal != nil {
+		return o, in, refusal
 	}
-	if no = r.decodeTIF(&o, now); no != nil {
-		return o, in, no
+	if refusal = r.decodeTIF(&o, now); refusal != nil {
+		return o, in, refusal
 	}
 	for _, inst := range bytes.Fields(r.execInst) {
 		if string(inst) != "6" {
@@ -181,14 +181,14 @@ func (r *OrderRequest) decodeType(o *book.Order, in *market.Instrument) *Refusal
 }
 
 // decodePrices reads Price and StopPx as o.Type wants them.
-func (r *OrderRequest) decodePrices(o *book.Order, in *market.Instrument) (no *Refusal) {
+func (r *OrderRequest) decodePrices(o *book.Order, in *market.Instrument) (refusal *Refusal) {
 	limited := o.Type == book.Limit || o.Type == book.StopLimit
-	if o.Price, no = parsePrice(in, "Price (44)", r.price, limited); no != nil {
-		return no
+	if o.Price, refusal = parsePrice(in, "Price (44)", r.price, limited); refusal != nil {
+		return refusal
 	}
 	stop := o.Type == book.Stop || o.Type == book.StopLimit
-	o.Stop, no = parsePrice(in, "StopPx (99)", r.stop, stop)
-	return no
+	o.Stop, refusal = parsePrice(in, "StopPx (99)", r.stop, stop)
+	return refusal
 }
 
 func parsePrice(in *market.Instrument, field string, text []byte, wanted bool) (market.Price, *Refusal) {
@@ -226,15 +226,15 @@ func parseQty(in *market.Instrument, field string, text []byte) (market.Qty, *Re
 
 // decodeQty reads OrderQty and MaxFloor. A MaxFloor that is not below OrderQty
 // hides nothing.
-func (r *OrderRequest) decodeQty(o *book.Order, in *market.Instrument) (no *Refusal) {
-	if o.Qty, no = parseQty(in, "OrderQty (38)", r.qty); no != nil {
-		return no
+func (r *OrderRequest) decodeQty(o *book.Order, in *market.Instrument) (refusal *Refusal) {
+	if o.Qty, refusal = parseQty(in, "OrderQty (38)", r.qty); refusal != nil {
+		return refusal
 	}
 	if r.maxFloor == nil {
 		return nil
 	}
-	if o.Display, no = parseQty(in, "MaxFloor (111)", r.maxFloor); no != nil {
-		return no
+	if o.Display, refusal = parseQty(in, "MaxFloor (111)", r.maxFloor); refusal != nil {
+		return refusal
 	}
 	if o.Display >= o.Qty {
 		o.Display = 0
@@ -244,7 +244,7 @@ func (r *OrderRequest) decodeQty(o *book.Order, in *market.Instrument) (no *Refu
 
 // decodeTIF reads TimeInForce; FIX 4.4: absent means Day. A market order never
 // rests, so that only FOK changes what it does.
-func (r *OrderRequest) decodeTIF(o *book.Order, now time.Time) (no *Refusal) {
+func (r *OrderRequest) decodeTIF(o *book.Order, now time.Time) (refusal *Refusal) {
 	if r.tif != nil && len(r.tif) != 1 {
 		return Refuse(OrdRejUnsupported, CodeUnsupported, "TimeInForce (59) %.20q", r.tif)
 	}
@@ -267,14 +267,14 @@ func (r *OrderRequest) decodeTIF(o *book.Order, now time.Time) (no *Refusal) {
 		o.TIF = book.FOK
 	case '6':
 		o.TIF = book.GTD
-		o.ExpireAt, no = r.parseExpiry()
+		o.ExpireAt, refusal = r.parseExpiry()
 	default:
 		return Refuse(OrdRejUnsupported, CodeUnsupported, "TimeInForce (59) %.20q: must be 0 (day), 1 (GTC), 3 (IOC), 4 (FOK) or 6 (GTD)", r.tif)
 	}
 	if o.Type == book.Market && (o.TIF == book.Day || o.TIF == book.GTC) {
 		o.TIF, o.ExpireAt = book.IOC, 0
 	}
-	return no
+	return refusal
 }
 
 // parseExpiry returns ExpireTime, or the end of the UTC day ExpireDate.
@@ -365,16 +365,16 @@ func (r *OrderRequest) AppendSymbol(dst []byte) []byte {
 
 // DecodeAmend reads what a G changes: OrderQty, Price, StopPx. The rest must be
 // as it was.
-func (r *OrderRequest) DecodeAmend(o *book.Order, typ book.Type, in *market.Instrument) (no *Refusal) {
+func (r *OrderRequest) DecodeAmend(o *book.Order, typ book.Type, in *market.Instrument) (refusal *Refusal) {
 	o.Type = typ
 	if len(r.OrdType) != 1 || r.OrdType[0] != ordTypeOf(typ) {
 		return Refuse(CxlRejOther, CodeUnsupported, "OrdType (40) %.20q: an order keeps its type", r.OrdType)
 	}
-	if no = r.decodePrices(o, in); no != nil {
-		return no
+	if refusal = r.decodePrices(o, in); refusal != nil {
+		return refusal
 	}
-	if o.Qty, no = parseQty(in, "OrderQty (38)", r.qty); no != nil {
-		return no
+	if o.Qty, refusal = parseQty(in, "OrderQty (38)", r.qty); refusal != nil {
+		return refusal
 	}
 	o.Type = 0
 	return nil

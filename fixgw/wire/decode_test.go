@@ -49,9 +49,9 @@ func TestDecodeNew(t *testing.T) {
 		{"11=a|55=92C/SLUSD|54=2|38=3|40=4|99=50|44=45|59=1|", book.Order{Side: market.Sell, Type: book.StopLimit, TIF: book.GTC, Qty: 3, Stop: 10, Price: 9}},
 	} {
 		r := ScanOrderRequest(wiretest.Message("35=D|34=1|" + c.fields))
-		got, _, no := r.DecodeNew(set, testNow)
-		if no != nil {
-			t.Errorf("%s: refused: %s", c.fields, no.Text)
+		got, _, refusal := r.DecodeNew(set, testNow)
+		if refusal != nil {
+			t.Errorf("%s: refused: %s", c.fields, refusal.Text)
 		} else if got != c.want {
 			t.Errorf("%s:\n got %+v\nwant %+v", c.fields, got, c.want)
 		}
@@ -114,14 +114,14 @@ func TestDecodeNewRefuses(t *testing.T) {
 			}
 		}
 		r := ScanOrderRequest(wiretest.Message(strings.Join(fields, "|") + "|"))
-		_, _, no := r.DecodeNew(set, testNow)
-		if no == nil || no.Text != c.text || no.Reason != c.reason {
-			t.Errorf("%s: %+v, want %d %s", c.change, no, c.reason, c.text)
+		_, _, refusal := r.DecodeNew(set, testNow)
+		if refusal == nil || refusal.Text != c.text || refusal.Reason != c.reason {
+			t.Errorf("%s: %+v, want %d %s", c.change, refusal, c.reason, c.text)
 		}
 	}
 	r := ScanOrderRequest(wiretest.Message("35=D|34=1|11=a|55=92C/SLUSD|54=1|38=1|40=2|44=7|"))
-	if _, _, no := r.DecodeNew(set, testNow); no == nil || no.Text != `INVALID_FIELD: Price (44) "7": not a multiple of the tick 5` {
-		t.Errorf("off the tick: %+v", no)
+	if _, _, refusal := r.DecodeNew(set, testNow); refusal == nil || refusal.Text != `INVALID_FIELD: Price (44) "7": not a multiple of the tick 5` {
+		t.Errorf("off the tick: %+v", refusal)
 	}
 }
 
@@ -129,8 +129,8 @@ func TestClOrdIDLimit(t *testing.T) {
 	t.Parallel()
 	for n, ok := range map[int]bool{0: false, 1: true, MaxClOrdID: true, MaxClOrdID + 1: false} {
 		r := OrderRequest{ClOrdID: []byte(strings.Repeat("x", n))}
-		if no := r.CheckClOrdID(); (no == nil) != ok {
-			t.Errorf("%d bytes: %+v", n, no)
+		if refusal := r.CheckClOrdID(); (refusal == nil) != ok {
+			t.Errorf("%d bytes: %+v", n, refusal)
 		}
 	}
 }
@@ -153,10 +153,10 @@ func FuzzDecodeOrder(f *testing.F) {
 			t.Fatalf("%q is read as %+v", frame, r)
 		}
 		r := ScanOrderRequest(frame)
-		o, in, no := r.DecodeNew(set, testNow)
-		if no != nil {
-			if no.Text == "" || strings.IndexByte(string(AppendText(nil, no.Text)), SOH) >= 0 {
-				t.Fatalf("refusal %q", no.Text)
+		o, in, refusal := r.DecodeNew(set, testNow)
+		if refusal != nil {
+			if refusal.Text == "" || strings.IndexByte(string(AppendText(nil, refusal.Text)), SOH) >= 0 {
+				t.Fatalf("refusal %q", refusal.Text)
 			}
 			return
 		}
@@ -165,8 +165,8 @@ func FuzzDecodeOrder(f *testing.F) {
 			t.Fatalf("%q passed as %+v", frame, o)
 		}
 		again := ScanOrderRequest(wiretest.Message(fmt.Sprintf("38=%s|", in.AppendQty(nil, o.Qty))))
-		if q, no := parseQty(in, "OrderQty (38)", again.qty); no != nil || q != o.Qty {
-			t.Fatalf("%q: quantity %d comes back as %d, %+v", frame, o.Qty, q, no)
+		if q, refusal := parseQty(in, "OrderQty (38)", again.qty); refusal != nil || q != o.Qty {
+			t.Fatalf("%q: quantity %d comes back as %d, %+v", frame, o.Qty, q, refusal)
 		}
 		DecodeMarketData(frame, set, 4)
 	})

@@ -118,7 +118,7 @@ func (e *LogEntry) Get(tag int) string {
 }
 
 // ErrLogLine is wrapped in the error of ParseLogLine.
-var ErrLogLine = errors.New("no line of a FIX message log")
+var ErrLogLine = errors.New("not a line of a FIX message log")
 
 // MaxLogFields bounds the fields of a line that is read.
 const MaxLogFields = 1 << 16

@@ -200,7 +200,7 @@ func (r *MarketDataRequest) Format(in *market.Instrument) BookFormat {
 // twice count once; at most `most` may be named. What ends a subscription is
 // known by its MDReqID alone: the dictionary wants the rest, and it means
 // nothing.
-func DecodeMarketData(frame []byte, set *market.Instruments, most int) (r MarketDataRequest, no *Refusal) {
+func DecodeMarketData(frame []byte, set *market.Instruments, most int) (r MarketDataRequest, refusal *Refusal) {
 	var asked *Refusal // of what is asked for
 	note := func(n *Refusal) {
 		if asked == nil {
@@ -211,7 +211,7 @@ func DecodeMarketData(frame []byte, set *market.Instruments, most int) (r Market
 		switch tag {
 		case 262:
 			if r.ReqID = value; len(value) > MaxMDReqID {
-				no = Refuse(0, CodeInvalidField, "MDReqID (262): at most %d bytes", MaxMDReqID)
+				refusal = Refuse(0, CodeInvalidField, "MDReqID (262): at most %d bytes", MaxMDReqID)
 			}
 		case 263:
 			if r.Action = firstByte(value); len(value) != 1 || r.Action < '0' || r.Action > '2' {
@@ -251,8 +251,8 @@ func DecodeMarketData(frame []byte, set *market.Instruments, most int) (r Market
 		}
 	})
 	switch {
-	case no != nil || r.Action == '2':
-		return r, no
+	case refusal != nil || r.Action == '2':
+		return r, refusal
 	case asked == nil && (len(r.Instruments) == 0 || r.kinds == 0):
 		asked = Refuse(0, CodeMissingField, "Symbol (55) and MDEntryType (269)")
 	}

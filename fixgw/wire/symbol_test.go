@@ -17,12 +17,12 @@ func TestSymbolsOfOtherGroups(t *testing.T) {
 		"A/B": `UNKNOWN_SYMBOL: Symbol (55) "A/B"`,
 	} {
 		r := OrderRequest{Symbol: []byte(symbol)}
-		if in, no := r.Instrument(set); in != nil || no == nil || no.Text != want || no.Reason != OrdRejUnknown {
-			t.Errorf("order of %s: %+v", symbol, no)
+		if in, refusal := r.Instrument(set); in != nil || refusal == nil || refusal.Text != want || refusal.Reason != OrdRejUnknown {
+			t.Errorf("order of %s: %+v", symbol, refusal)
 		}
 		var m MarketDataRequest
-		if no := m.addSymbol([]byte(symbol), set, 1); no == nil || no.Text != want || no.Reason != '0' {
-			t.Errorf("market data of %s: %+v", symbol, no)
+		if refusal := m.addSymbol([]byte(symbol), set, 1); refusal == nil || refusal.Text != want || refusal.Reason != '0' {
+			t.Errorf("market data of %s: %+v", symbol, refusal)
 		}
 	}
 }
