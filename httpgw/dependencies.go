@@ -10,36 +10,32 @@ import (
 	"blockdesk/httpgw/terms"
 )
 
-// Dependencies are what the surfaces answer from. A nil one leaves its routes out of
-// the table.
+// Dependencies are what the surfaces answer from. A nil one removes its routes.
 type Dependencies struct {
-	// WebSocket takes an upgrade request for /ws/rfq. It must not panic.
+	// WebSocket serves upgrade requests for /ws/rfq. It must not panic.
 	WebSocket fasthttp.RequestHandler
-	// Stream takes a request for /api/v1/market/stream, GET or HEAD, and answers it
-	// itself, X-Request-Id and the headers of the limit apart. It must not panic.
+	// Stream serves GET and HEAD of /api/v1/market/stream. It writes the whole answer
+	// except X-Request-Id and the rate limit headers. It must not panic.
 	Stream fasthttp.RequestHandler
-	// WebSocketHealth returns the body of /ws/rfq/health, any value that
-	// encoding/json encodes. It is called once a request.
+	// WebSocketHealth returns the body of /ws/rfq/health for encoding/json. It is called
+	// once per request.
 	WebSocketHealth func() any
-	// History is behind klines, candles and trades older than a view's. Nil:
-	// there is none.
+	// History has klines, candles and trades older than those of a view. Nil: none.
 	History marketapi.History
-	// Signatures has the transactions that trades of mirrored instruments were made
-	// by. Nil: none is known.
+	// Signatures has the transactions of the trades of mirrored instruments. Nil: none.
 	Signatures marketapi.Signatures
-	// Facts returns what the documents of package catalog are made of: the same
-	// value until the next cycle, which nobody changes. It must not block for long.
-	// Nil: none of them is served.
+	// Facts returns the facts of the catalog's documents: the same immutable value until
+	// the next cycle. It must not block for long. Nil: these documents are not served.
 	Facts func() *catalog.Facts
-	// Desk is behind every RFQ route.
+	// Desk serves all RFQ and DvP routes.
 	Desk terms.Desk
-	// Settlement is behind claims and proofs of payment. Where it is nil, they
-	// stand in the table, and what is right is answered CHAIN_UNAVAILABLE. The
-	// same holds for Handshake and Cosigner; without a Handshake no token is good.
+	// Settlement serves claims and proofs of payment. If it is nil, valid requests are
+	// answered CHAIN_UNAVAILABLE. The same holds for Handshake and Cosigner; without a
+	// Handshake no token is valid.
 	Settlement terms.Settlement
 	Handshake  dvp.Handshake
 	Cosigner   dvp.Cosigner
-	// ChainHealth is what /api/v1/dvp/status says of the chain, asked at most
-	// once for a rendering of it. It must not block. Nil: nothing is known.
+	// ChainHealth returns the chain's health for /api/v1/dvp/status. It is called at most
+	// once per rendering and must not block. Nil: unknown.
 	ChainHealth func() desk.ChainHealth
 }

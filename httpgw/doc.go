@@ -1,9 +1,11 @@
-// Package httpgw serves HTTP: the base and api addresses and the WebSocket's address.
-// It owns sockets, routing, rate limits, standby and the forwarding between groups,
-// and joins the routes of its surfaces, each a value of a package of its own:
-// httpgw/market, rfq, dvp and site, over httpgw/wire and httpgw/terms. The operators'
-// address is httpgw/admin. None of them owns state or touches the engine: they read
-// immutable views and ask package desk.
+// Package httpgw serves HTTP on the public addresses: base, api and ws. It owns sockets,
+// routing, rate limits, standby and the forwarding between shards, and joins the routes
+// of its surfaces: httpgw/market, rfq, dvp and site, over httpgw/wire and httpgw/terms.
+// The operators' address is httpgw/admin. None of them owns state or touches the
+// engine: they read immutable views and call package desk.
+//
+// A shard is a group of instruments with an engine of its own. The configuration, the
+// headers X-Group and X-Groups and the error codes call it a group.
 //
 // # Path of a request
 //
@@ -17,38 +19,37 @@
 //	           └▶ submission ─▶ settlement co-signs ───────────▶ bytes
 //
 // Every endpoint is one row that a surface's Routes returns: path, method, addresses,
-// handler, cache class, limit class. The service description that GET / returns is made
-// from the same rows, so it cannot promise what is not served.
+// handler, cache class, limit class. GET / describes the service from the same rows, so
+// it lists exactly what is served.
 //
 // # Invariants
 //
-//  1. The raw path is compared, byte for byte: no decoding, no "..", no
-//     trailing slash is forgiven. What is not in the table is 404.
-//  2. A refused request (429) costs no token. A bad request (400) does.
-//  3. A panic in a handler is answered with 500 and logged; it does not stop the
-//     process, whose order path must live on.
-//  4. Logs carry no path, no header, no query and no body of a client.
-//  5. In a group of nodes, what only the leader can answer is nowhere else refused
-//     for good and nowhere acknowledged: 307 to the leader's address of the same
-//     kind, or 503 LEADER_CHANGED (leader.go). A [Standby] has no routes and holds
-//     the addresses meanwhile.
-//  6. Where instruments are split over groups, a request is forwarded once at most,
-//     to the group that its symbol, ticket, claim or build names, and is admitted
-//     once, where it came in: the gateway that admitted it signs it (shard_internal.go).
-//     A group that is not reached makes no answer definite. Paths below /group/ are
-//     for signed requests; for all others they do not exist.
+//  1. The router compares the raw path byte for byte: no decoding, no "..", no optional
+//     trailing slash. A path that is not in the table is 404.
+//  2. A request that is refused by a rate limit (429) costs no token. A bad request
+//     (400) does.
+//  3. A panic in a handler is answered with 500 and logged. It does not stop the
+//     process, because the order path must go on.
+//  4. Logs contain no path, header, query or body of a client.
+//  5. In a raft group, only the leader refuses or acknowledges what only the leader can
+//     answer. Other nodes answer 307 to the leader's address of the same kind, or 503
+//     LEADER_CHANGED (leader.go). A [Standby] holds the addresses without any routes.
+//  6. With shards, a request is forwarded at most once, to the shard of its symbol,
+//     ticket, claim or build. The gateway that received it admits it and signs the
+//     internal request (shard_internal.go). If the shard cannot be reached, the answer
+//     says that the outcome is open. Paths below /group/ exist for signed requests only.
 //
 // # Concurrency
 //
-// fasthttp serves each connection on a goroutine of its own. A POST waits for the
-// desk's durable outcome, as long as the desk allows, and for the settlement as long
-// as its surface does.
+// fasthttp serves each connection on its own goroutine. A POST waits for the durable
+// outcome of the desk, bounded by the desk's timeout, and for the settlement, bounded by
+// the surface's timeout.
 //
 // # Limits
 //
 // [Options]: MaxConns, MaxConnsPerIP, MaxHeaderBytes, MaxBodyBytes, MaxClients, and the
 // four timeouts. Constants: [MaxCloseReason], standbyGrace, standbyEnd, maxCloseRead,
-// maxShardAnswer, maxForwards, maxInternalHeader; [Groups].MaxOpen. MaxConns bounds the requests
-// that wait for the desk as well; the desk has a limit of its own. Each surface's
-// package names its own.
+// maxShardAnswer, maxForwards, maxInternalHeader; [Shards].MaxOpen. MaxConns also bounds
+// the requests that wait for the desk, which has its own limit. The package of each
+// surface names its limits.
 package httpgw

@@ -20,8 +20,7 @@ import (
 	"blockdesk/market"
 )
 
-// Gateway serves the three public addresses. Its methods may be called from any
-// goroutine.
+// Gateway serves the three public addresses. It is safe for concurrent use.
 type Gateway struct {
 	*publicServer
 	urls   catalog.URLs
@@ -36,8 +35,8 @@ type Gateway struct {
 	gzip   wire.GzipPool
 }
 
-// New listens on the three addresses and serves nothing yet; connections wait
-// until Run. A caller that does not call Run calls Close.
+// New listens on the three addresses. Connections wait until Run serves them. A caller
+// that does not call Run calls Close.
 func New(o Options, views catalog.Views, d Dependencies) (*Gateway, error) {
 	if err := o.Validate(); err != nil {
 		return nil, err
@@ -66,7 +65,7 @@ func New(o Options, views catalog.Views, d Dependencies) (*Gateway, error) {
 	return g, nil
 }
 
-// open makes the surfaces.
+// open creates the surfaces.
 func (g *Gateway) open(views catalog.Views, d *Dependencies) error {
 	o, facts := &g.opts, d.Facts
 	var all *marketapi.AllInstruments
@@ -90,11 +89,11 @@ func (g *Gateway) open(views catalog.Views, d *Dependencies) error {
 		Stream: d.Stream, Service: o.Description.Service, Now: o.Now, All: all,
 	})
 	if d.Desk != nil {
-		sale := terms.Backend{Desk: d.Desk, Settlement: d.Settlement, Instruments: o.Instruments}
+		backend := terms.Backend{Desk: d.Desk, Settlement: d.Settlement, Instruments: o.Instruments}
 		g.rfq = rfqapi.New(rfqapi.Options{
-			Backend: sale, Books: views, Health: d.ChainHealth, About: &o.Description, URLs: g.urls, Now: o.Now, All: allDesks,
+			Backend: backend, Books: views, Health: d.ChainHealth, About: &o.Description, URLs: g.urls, Now: o.Now, All: allDesks,
 		})
-		tokens := dvp.Options{Backend: sale, Handshake: d.Handshake, Cosigner: d.Cosigner, URLs: g.urls, Now: o.Now}
+		tokens := dvp.Options{Backend: backend, Handshake: d.Handshake, Cosigner: d.Cosigner, URLs: g.urls, Now: o.Now}
 		if !o.NoLimits {
 			tokens.HandshakeLimit, tokens.Limit = &o.Handshake, &o.DvP
 		}
@@ -111,8 +110,8 @@ func (g *Gateway) open(views catalog.Views, d *Dependencies) error {
 // URLs returns the public URLs: those of the options, or those of the listeners.
 func (g *Gateway) URLs() catalog.URLs { return g.urls }
 
-// Tickets calls each for every ticket of market-tickets; see [Endpoints.Tickets]. It
-// returns zeros without a desk.
+// Tickets calls each for every ticket of market-tickets; see [rfqapi.Endpoints.Tickets].
+// Without a desk it returns zeros.
 func (g *Gateway) Tickets(each func(in market.InstrumentID, id market.TicketID, record []byte)) (seq uint64, at int64) {
 	if g.rfq == nil {
 		return 0, 0
@@ -129,9 +128,9 @@ func (g *Gateway) Collectors() []prometheus.Collector {
 	return all
 }
 
-// Run serves until ctx ends, then accepts no more, lets requests under way
-// finish for ShutdownTimeout, and breaks off the rest. WebSockets are not its
-// to close. It returns nil after an orderly end, and may be called once.
+// Run serves until ctx ends. Then it stops accepting, gives requests in progress
+// ShutdownTimeout to finish, and aborts the rest. It does not close WebSockets. It
+// returns nil after an orderly end, and may be called once.
 func (g *Gateway) Run(ctx context.Context) error {
 	if g.shards != nil {
 		defer g.shards.close()
@@ -150,15 +149,15 @@ func (g *Gateway) Run(ctx context.Context) error {
 func (g *Gateway) stop(s *server) error {
 	polite, cancel := context.WithTimeout(context.Background(), g.opts.ShutdownTimeout)
 	defer cancel()
-	// Serve may not have begun; it ends at once where the listener is closed.
-	// Shutdown closes it again and reports whether that went well.
+	// Serve may not have begun; with a closed listener it ends at once. Shutdown closes
+	// the listener again and reports the error.
 	_ = s.listener.Close()
 	err := s.http.ShutdownWithContext(polite)
 	if !errors.Is(err, context.DeadlineExceeded) {
 		return err
 	}
 	g.conns.CloseAll()
-	firm, cancelFirm := context.WithTimeout(context.Background(), breakOffTime)
+	firm, cancelFirm := context.WithTimeout(context.Background(), abortTime)
 	defer cancelFirm()
 	if err := s.http.ShutdownWithContext(firm); err != nil && !errors.Is(err, net.ErrClosed) {
 		return fmt.Errorf("httpgw: stop %s: %w", wire.SurfaceNames[s.on], err)

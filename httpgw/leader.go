@@ -9,13 +9,12 @@ import (
 	"blockdesk/persist/leadership"
 )
 
-// MaxCloseReason is the longest reason of a WebSocket's close, in bytes (RFC 6455,
+// MaxCloseReason is the longest reason of a WebSocket close frame, in bytes (RFC 6455,
 // section 5.5).
 const MaxCloseReason = 123
 
-// urlOf returns the leader's address of a surface, "" where it is not known or is no
-// address that a header can carry. socket: for a WebSocket, else for HTTP, whatever
-// the two are configured as.
+// urlOf returns the leader's URL of a surface, or "" if it is unknown or not safe in a
+// header. It changes the scheme to ws or wss if socket is true, else to http or https.
 func urlOf(l leadership.Leader, on wire.Surface, socket bool) string {
 	address := map[wire.Surface]string{wire.OnBase: l.Base, wire.OnAPI: l.API, wire.OnWS: l.WS}[on]
 	scheme, host, _ := strings.Cut(address, "://")
@@ -34,7 +33,8 @@ func urlOf(l leadership.Leader, on wire.Surface, socket bool) string {
 	return ""
 }
 
-// closeReason returns why a WebSocket is closed: the code, and where to go on.
+// closeReason returns the reason of a WebSocket close frame: the code, and the leader's
+// URL if it is known and fits.
 func closeReason(l leadership.Leader, on wire.Surface) string {
 	to := urlOf(l, on, true)
 	if reason := wire.CodeLeaderChanged + ": " + to + pathWebSocket; to != "" && len(reason) <= MaxCloseReason {
@@ -43,28 +43,27 @@ func closeReason(l leadership.Leader, on wire.Surface) string {
 	return wire.CodeLeaderChanged
 }
 
-// elsewhere is the answer of a node that does not lead to a request for the
-// leader: 307, where that one's address of the surface is known, with the path and
-// the query as they came, else 503. It never names another host than the
-// configured one.
+// redirectToLeader is the answer of a node that does not lead: 307 to the leader's
+// address of the surface with the unchanged path and query, or 503 if it is unknown. The
+// host is always a configured one.
 func redirectToLeader(l leadership.Leader, on wire.Surface, rawTarget []byte) *wire.Problem {
 	p := &wire.Problem{Status: fasthttp.StatusServiceUnavailable, Code: wire.CodeLeaderChanged, RetryS: wire.RetryLeaderS}
 	to := urlOf(l, on, false)
 	if to == "" {
-		p.Text = "This node does not lead, and no leader is known. Try again in a moment."
+		p.Text = "This node does not lead, and the leader is unknown. Try again in a moment."
 		return p
 	}
 	if !wire.IsSafeTarget(rawTarget) {
 		return wire.UnknownRoute(nil)
 	}
 	p.Status, p.Location = fasthttp.StatusTemporaryRedirect, to+string(rawTarget)
-	p.Text = "Another node leads. Send the same request, with the same Idempotency-Key, where Location says."
+	p.Text = "Another node leads. Send the same request with the same Idempotency-Key to the URL in Location."
 	p.Leader = wire.LeaderMember(l.ID, to)
 	return p
 }
 
-// elsewhere says where a route is answered, nil where it is here: what only the
-// leader can answer is not, on a follower and once this node is deposed.
+// leaderRedirect returns the redirect of a route that this node cannot answer, because
+// it is a follower or has been deposed; nil if it can.
 func (d *handler) leaderRedirect(r *wire.Route, path, query []byte) *wire.Problem {
 	l := d.g.opts.Leadership
 	switch {
@@ -76,10 +75,9 @@ func (d *handler) leaderRedirect(r *wire.Route, path, query []byte) *wire.Proble
 	return redirectToLeader(l.Leader(), d.on, wire.JoinTarget(path, query))
 }
 
-// deposed returns what a request gets in the place of bad. Where the service ended
-// under it because another node leads, or could not answer since it does, what came
-// of it is not known: other than on a single node the engine's last commands may be
-// in the log, and the next leader answers for them.
+// replaceIfDeposed replaces an internal error by outcome_unknown if this node lost
+// leadership during the request. The engine's last commands may be in the raft log, so
+// only the next leader knows the outcome.
 func (d *handler) replaceIfDeposed(bad *wire.Problem) *wire.Problem {
 	l := d.g.opts.Leadership
 	if bad == nil || bad.Status < fasthttp.StatusInternalServerError || l == nil || l.Follower() || !l.LostLeadership() && !bad.Stopping {
@@ -90,12 +88,12 @@ func (d *handler) replaceIfDeposed(bad *wire.Problem) *wire.Problem {
 	return p
 }
 
-// outcomeUnknown is the answer to a request that was under way when this node
-// stopped to lead: neither a refusal nor an acknowledgement.
+// outcomeUnknown is the answer to a request that was in progress when this node lost
+// leadership. It neither refuses nor acknowledges.
 func outcomeUnknown(l leadership.Leader, on wire.Surface) *wire.Problem {
 	p := &wire.Problem{
 		Status: fasthttp.StatusServiceUnavailable, Code: wire.CodeLeaderChanged, Reason: "outcome_unknown", RetryS: wire.RetryLeaderS,
-		Text: "Another node leads now; the outcome is unknown. Ask again with the same Idempotency-Key.",
+		Text: "Another node leads now, and the outcome is unknown. Repeat the request with the same Idempotency-Key.",
 	}
 	if to := urlOf(l, on, false); to != "" {
 		p.Leader = wire.LeaderMember(l.ID, to)

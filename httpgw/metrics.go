@@ -1,6 +1,7 @@
 package httpgw
 
 import (
+	"slices"
 	"strconv"
 	"sync/atomic"
 	"time"
@@ -8,13 +9,13 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// statuses are those that this package answers with; others count under "other".
+// statuses are the status codes of this package; all others count as "other".
 var statuses = [...]int{
 	101, 200, 201, 202, 204, 304, 307, 400, 403, 404, 405, 408, 409, 413, 415, 422, 426, 429, 431, 500, 503,
 }
 
-// metrics are what /metrics shows of this package. A request looks nothing up by
-// name: what counts it is found when the table is built.
+// metrics are this package's metrics. The counters of a route are found when the router
+// is built, so that a request looks nothing up by name.
 type metrics struct {
 	routes  routeMetrics
 	broken  *prometheus.CounterVec
@@ -26,17 +27,17 @@ func newMetrics() *metrics {
 	return &metrics{
 		routes: routeMetrics{
 			requests: prometheus.NewDesc("blockdesk_http_requests_total",
-				"Requests answered, by address, route and status, those that there were. Route unknown: no such path or method.",
+				"Answered requests by address, route and status. Route unknown: no such path or method.",
 				[]string{"surface", "route", "status"}, nil),
 			latency: prometheus.NewHistogramVec(prometheus.HistogramOpts{
 				Name:    "blockdesk_http_request_seconds",
-				Help:    "Time in the handler, without reading the request and writing the answer.",
+				Help:    "Time in the handler, excluding reading the request and writing the answer.",
 				Buckets: []float64{1e-6, 2e-6, 5e-6, 1e-5, 2e-5, 5e-5, 1e-4, 2e-4, 5e-4, 1e-3, 5e-3, 2e-2, 1e-1, 1},
 			}, []string{"surface", "route"}),
 		},
 		broken: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "blockdesk_http_unreadable_requests_total",
-			Help: "Requests that could not be parsed, came too slowly or were too large, by the status of the answer.",
+			Help: "Requests that were malformed, too slow or too large, by status of the answer.",
 		}, []string{"status"}),
 		refused: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "blockdesk_http_connections_refused_total",
@@ -44,16 +45,16 @@ func newMetrics() *metrics {
 		}),
 		panics: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "blockdesk_http_panics_total",
-			Help: "Handlers that panicked; each is in the log with its request_id. Anything but 0 is a bug.",
+			Help: "Panics in handlers. Each is logged with its request_id. Any value but 0 is a bug.",
 		}),
 	}
 }
 
-// routeMetrics are those of all routes. One that nobody has asked for is left out:
-// every status of every route on every address would be megabytes of zeros.
+// routeMetrics collects the metrics of all routes. It omits counters that are zero:
+// every status of every route on every address would be megabytes.
 type routeMetrics struct {
 	requests *prometheus.Desc
-	latency  *prometheus.HistogramVec // not registered itself
+	latency  *prometheus.HistogramVec // not registered by itself
 	all      []*routeStats            // grows before the gateway serves, never after
 }
 
@@ -62,11 +63,11 @@ var _ prometheus.Collector = (*routeMetrics)(nil)
 // routeStats are the counters of one route on one address.
 type routeStats struct {
 	surface, path string
-	byStatus      [len(statuses) + 1]atomic.Uint64 // the last is of others
+	byStatus      [len(statuses) + 1]atomic.Uint64 // the last is "other"
 	latency       prometheus.Observer
 }
 
-// route returns the counters of a route, which its methods share.
+// route returns the counters of a path on an address. All methods of a path share them.
 func (m *routeMetrics) route(surface, path string) *routeStats {
 	for _, s := range m.all {
 		if s.surface == surface && s.path == path {
@@ -107,12 +108,9 @@ func (m *routeMetrics) Collect(out chan<- prometheus.Metric) {
 }
 
 func (s *routeStats) observe(status int, took time.Duration) {
-	at := len(statuses)
-	for i, known := range statuses {
-		if known == status {
-			at = i
-			break
-		}
+	at := slices.Index(statuses[:], status)
+	if at < 0 {
+		at = len(statuses)
 	}
 	s.byStatus[at].Add(1)
 	s.latency.Observe(took.Seconds())

@@ -19,9 +19,8 @@ import (
 	"blockdesk/persist/leadership"
 )
 
-// Defaults of Options. The rate limits of market data and of DvP are the
-// description's (part 8), those of RFQ writes and handshakes the contract's
-// (section C); the others are our choice.
+// Defaults of Options. The rate limits are those of docs/specification.md 8 and C.3;
+// the others are our choice.
 const (
 	DefaultMaxConns      = 4096
 	DefaultMaxConnsPerIP = 1024
@@ -30,7 +29,6 @@ const (
 	DefaultMarketPerMinute = 60
 	DefaultMarketBurst     = 20
 
-	// Aggregators poll faster than others (contract, section F).
 	DefaultPartnerPerMinute = 300
 	DefaultPartnerBurst     = 60
 
@@ -49,71 +47,67 @@ type Options struct {
 	Base, API, WS string
 	// Listen binds them; default net.Listen.
 	Listen func(network, addr string) (net.Listener, error)
-	// URLs are those that documents print, without a slash at the end. An empty one is
-	// made from its listener; Mirror and Native are Base where they are empty.
+	// URLs are the public URLs that documents print. An empty one is derived from its
+	// listener; Mirror and Native default to Base.
 	URLs catalog.URLs
 
-	// Instruments are all that readers may name. Required.
+	// Instruments are the instruments of this shard. Required.
 	Instruments *market.Instruments
 	Description wire.Description
-	// Specification is the OpenAPI document, JSON that names the default
-	// addresses; see publish. It must not change. Empty: it is not served.
+	// Specification is the OpenAPI document, JSON with the default addresses; see
+	// site.Publish. It must not change. Empty: it is not served.
 	Specification []byte
-	// Downloads are the files below /public-sdk/. The AsyncAPI document among them
-	// is published as the Specification is. nil: there are none.
+	// Downloads are the files below /public-sdk/. Nil: there are none.
 	Downloads *site.Downloads
-	// DemoChain is the URL of the local chain of a demo, which the pages for people
-	// get so that their sandbox wallet can be funded there. Empty: there is none.
+	// DemoChain is the URL of the demo's local chain, where the sandbox wallet of the
+	// pages gets its funds. Empty: there is none.
 	DemoChain string
 
-	// MaxConns bounds the connections of all three addresses together, those
-	// handed to the WebSocket excepted (feed has a limit of its own). A
-	// connection costs up to MaxHeaderBytes + 16 KiB of buffers. One more is
-	// answered 503 and closed.
+	// MaxConns bounds the connections of all three addresses together, without
+	// WebSockets, which package feed limits. A connection costs up to MaxHeaderBytes +
+	// 16 KiB of buffers. A connection above the limit is answered 503 and closed.
 	MaxConns int
-	// MaxConnsPerIP bounds those of one client address; trusted proxies are
-	// free of it. One more is answered 429 and closed.
+	// MaxConnsPerIP bounds the connections of one client address, except trusted
+	// proxies. A connection above the limit is answered 429 and closed.
 	MaxConnsPerIP int
-	// MaxClients bounds the clients that the rate limiter remembers.
+	// MaxClients bounds the clients that each rate limiter remembers.
 	MaxClients int
 
-	MaxHeaderBytes int // request line and headers, 4 KiB..64 KiB; one more byte is 431
-	MaxBodyBytes   int // one more byte is 413
+	MaxHeaderBytes int // request line and headers, 4 KiB..64 KiB; more is 431
+	MaxBodyBytes   int // more is 413
 
 	ReadTimeout     time.Duration // for a whole request, from its first byte
 	WriteTimeout    time.Duration // for a whole response
 	IdleTimeout     time.Duration // between two requests
-	ShutdownTimeout time.Duration // for requests under way when Run ends
+	ShutdownTimeout time.Duration // for requests in progress when Run ends
 
 	Market    wire.Rate   // market data and RFQ reads
-	Partner   wire.Rate   // what aggregators poll, below /api/v1/market/adapters/
+	Partner   wire.Rate   // adapters of aggregators, which poll faster than others
 	RFQWrite  wire.Rate   // quotes, claims and proofs of payment
 	Handshake wire.Rate   // nonces and tokens
 	DvP       wire.Window // builds and submissions, together
 	// NoLimits switches every rate limit off.
 	NoLimits bool
 
-	// RedirectTargets are URLs of the processes that requests may be sent on to: pages for
-	// people are allowed to follow.
+	// RedirectTargets are URLs of the processes that requests may be redirected to. The
+	// Content-Security-Policy of the pages allows them.
 	RedirectTargets []string
-	// Leadership is the node's place in its group: what this node cannot answer for is
-	// LEADER_CHANGED, or 307 to the leader. Default nil: the node is no group's.
+	// Leadership is the node's role in its raft group. Default nil: a single node.
 	Leadership *leadership.Leadership
 
-	// Groups are those that instruments are split over; Instruments are our group's
-	// then. Default nil: they are not split.
+	// Shards are the shards that instruments are split over. Default nil: not split.
 	Shards *Shards
 
-	// TrustedProxies may name the client in ForwardedHeader (default
-	// X-Forwarded-For). Requests of other peers are not asked for it.
+	// TrustedProxies may name the client in ForwardedHeader, default X-Forwarded-For. The
+	// header is ignored in requests of other peers.
 	TrustedProxies  []netip.Prefix
 	ForwardedHeader string
 
-	// Clock returns nanoseconds that never fall, for the rate limiter. Default:
-	// the monotonic clock.
+	// Clock returns monotonic nanoseconds, for rate limits and ages. Default: the
+	// monotonic clock.
 	Clock func() int64
-	// Now returns the time in Unix nanoseconds, for the ts of documents and the
-	// age of prices. Default: the wall clock.
+	// Now returns Unix nanoseconds, for the ts of documents and the age of prices.
+	// Default: the wall clock.
 	Now    func() int64
 	Logger *slog.Logger // default: none
 }
@@ -151,13 +145,12 @@ func (o *Options) applyDefaults() {
 	o.Description.ApplyDefaults()
 }
 
-// Validate reports the first field that is out of range, after defaults were
-// applied to a copy.
+// Validate reports the first invalid field, after applying the defaults to a copy.
 func (o Options) Validate() error {
 	o.applyDefaults()
 	switch {
 	case o.Instruments == nil:
-		return errors.New("httpgw: no instruments")
+		return errors.New("httpgw: instruments are required")
 	case len(o.Specification) > 0 && !json.Valid(o.Specification):
 		return errors.New("httpgw: the specification is not JSON")
 	}
@@ -170,25 +163,24 @@ func (o Options) Validate() error {
 		}
 	}
 	if n := o.DvP.PerMinute; n < 1 || n > wire.MaxWindow {
-		return fmt.Errorf("httpgw: rate dvp: per_minute %d: 1 to %d", n, wire.MaxWindow)
+		return fmt.Errorf("httpgw: rate dvp: per_minute %d is not 1 to %d", n, wire.MaxWindow)
 	}
 	return errors.Join(o.Market.Validate("market"), o.Partner.Validate("partner"), o.RFQWrite.Validate("rfq_write"), o.Handshake.Validate("handshake"))
 }
 
-// checkConns reports the first limit on connections and requests that is out of
-// range.
+// checkConns reports the first invalid limit of connections and requests.
 func (o *Options) checkConns() error {
 	switch {
 	case o.MaxConns < 1:
-		return fmt.Errorf("httpgw: max_conns %d: at least 1", o.MaxConns)
+		return fmt.Errorf("httpgw: max_conns %d is below 1", o.MaxConns)
 	case o.MaxConnsPerIP < 1:
-		return fmt.Errorf("httpgw: max_conns_per_ip %d: at least 1", o.MaxConnsPerIP)
+		return fmt.Errorf("httpgw: max_conns_per_ip %d is below 1", o.MaxConnsPerIP)
 	case o.MaxClients < 1 || o.MaxClients > 1<<24:
-		return fmt.Errorf("httpgw: max_clients %d: 1 to %d", o.MaxClients, 1<<24)
+		return fmt.Errorf("httpgw: max_clients %d is not 1 to %d", o.MaxClients, 1<<24)
 	case o.MaxHeaderBytes < 4<<10 || o.MaxHeaderBytes > 64<<10:
-		return fmt.Errorf("httpgw: max_header_bytes %d: %d to %d", o.MaxHeaderBytes, 4<<10, 64<<10)
+		return fmt.Errorf("httpgw: max_header_bytes %d is not %d to %d", o.MaxHeaderBytes, 4<<10, 64<<10)
 	case o.MaxBodyBytes < 1 || o.MaxBodyBytes > 16<<20:
-		return fmt.Errorf("httpgw: max_body_bytes %d: 1 to %d", o.MaxBodyBytes, 16<<20)
+		return fmt.Errorf("httpgw: max_body_bytes %d is not 1 to %d", o.MaxBodyBytes, 16<<20)
 	case o.ReadTimeout < 0 || o.WriteTimeout < 0 || o.IdleTimeout < 0 || o.ShutdownTimeout < 0:
 		return errors.New("httpgw: a timeout is negative")
 	}

@@ -19,23 +19,22 @@ import (
 )
 
 const (
-	// writeBuffer holds a whole depth answer: at fasthttp's default of 4 KiB one
-	// costs 1.6 × the CPU.
+	// writeBuffer holds a whole depth answer. With fasthttp's default of 4 KiB, an answer
+	// costs 1.6 times the CPU.
 	writeBuffer = 16 << 10
-	// wsHeaderBytes is the header limit of the ws address. The buffer stays with
-	// the connection for as long as the WebSocket lives.
+	// wsHeaderBytes is the header limit of the ws address. The buffer lives as long as
+	// the WebSocket.
 	wsHeaderBytes = 4 << 10
-	// Reading on after a request that was too large, so that the answer is not
-	// lost to a connection reset: see drain.
+	// Limits of drain.
 	drainBytes = 256 << 10
 	drainTime  = 250 * time.Millisecond
-	// breakOffTime is the longest that Run waits for connections that it has closed.
-	breakOffTime = 10 * time.Second
+	// abortTime is how long Run waits for connections that it has closed.
+	abortTime = 10 * time.Second
 )
 
-// front is the three public addresses: their listeners and servers, the limits of
-// their connections, and what an answer needs before there is a route. Its methods may
-// be called from any goroutine.
+// publicServer owns the three public addresses: listeners, servers, connection limits, request
+// ids, metrics and error answers. Gateway and Standby embed it. It is safe for concurrent
+// use.
 type publicServer struct {
 	opts    Options
 	log     *slog.Logger
@@ -53,7 +52,7 @@ type server struct {
 	http     *fasthttp.Server
 }
 
-// newPublicServer returns a front that counts and limits connections, and does not listen.
+// newPublicServer returns a server that does not listen yet.
 func newPublicServer(o Options) *publicServer {
 	f := &publicServer{
 		opts: o, log: o.Logger, ids: wire.NewRequestIDs(), metrics: newMetrics(),
@@ -74,14 +73,14 @@ func (f *publicServer) listen() error {
 		if err != nil {
 			return errors.Join(fmt.Errorf("httpgw: %s address: %w", wire.SurfaceNames[a.on], err), f.Close())
 		}
-		// Of the shortest timeout: 10 s may end after 9.4.
+		// A sixteenth of the shortest timeout: 10 s may end after 9.4 s.
 		slack := min(o.ReadTimeout, o.WriteTimeout, o.IdleTimeout) / 16
 		f.servers = append(f.servers, server{on: a.on, listener: wire.NewListener(listener, f.conns, slack)})
 	}
 	return nil
 }
 
-// setServers gives each address its server.
+// setServers creates the server of each address.
 func (f *publicServer) setServers(serverOf func(on wire.Surface) *fasthttp.Server) {
 	for i := range f.servers {
 		f.servers[i].http = serverOf(f.servers[i].on)
@@ -106,8 +105,8 @@ func (f *publicServer) newServer(on wire.Surface, serve fasthttp.RequestHandler,
 		ReadTimeout:        f.opts.ReadTimeout,
 		WriteTimeout:       f.opts.WriteTimeout,
 		IdleTimeout:        f.opts.IdleTimeout,
-		// conns refuses first. A worker is free a moment later than its
-		// connection is closed, hence the margin.
+		// conns refuses first. The margin is for workers that are still busy just after
+		// their connection was closed.
 		Concurrency: f.opts.MaxConns + 1024,
 
 		NoDefaultServerHeader:        true,
@@ -128,17 +127,17 @@ func (f *publicServer) APIAddr() net.Addr { return f.servers[1].listener.Addr() 
 // WSAddr returns the ws address.
 func (f *publicServer) WSAddr() net.Addr { return f.servers[2].listener.Addr() }
 
-// Collectors returns the metrics, for Options.Collectors.
+// Collectors returns the metrics of connections and requests.
 func (f *publicServer) Collectors() []prometheus.Collector {
 	open := prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 		Name: "blockdesk_http_connections",
-		Help: "Open HTTP connections of all public addresses, upgraded ones left out.",
+		Help: "Open HTTP connections of all public addresses, excluding WebSockets.",
 	}, func() float64 { return float64(f.conns.Count()) })
 	m := f.metrics
 	return []prometheus.Collector{&m.routes, m.broken, m.refused, m.panics, open}
 }
 
-// Close stops listening. It is for a caller that does not call Run.
+// Close stops listening. Only a caller that does not call Run calls it.
 func (f *publicServer) Close() error {
 	var err error
 	for i := range f.servers {
@@ -147,7 +146,8 @@ func (f *publicServer) Close() error {
 	return err
 }
 
-// start serves all addresses in a group until ctx ends, and then stops each.
+// start serves all addresses on goroutines of group. When ctx ends, it calls stop for
+// each.
 func (f *publicServer) start(ctx context.Context, group *errgroup.Group, stop func(*server) error) {
 	for i := range f.servers {
 		s := &f.servers[i]
@@ -164,18 +164,18 @@ func (f *publicServer) start(ctx context.Context, group *errgroup.Group, stop fu
 	}
 }
 
-// unreadable answers a request that fasthttp could not read. Nothing of the
-// request is known to be sound, so nothing of it is looked at.
+// answerUnreadable answers a request that fasthttp could not parse. It uses nothing of
+// the request, because none of it is trustworthy.
 func (f *publicServer) answerUnreadable(ctx *fasthttp.RequestCtx, err error) {
 	id := f.ids.Next()
 	var tooSmall *fasthttp.ErrSmallBuffer
 	var netErr net.Error
-	p := &wire.Problem{Status: 400, Code: wire.CodeMalformed, Text: "This is not an HTTP request that the service can read."}
+	p := &wire.Problem{Status: 400, Code: wire.CodeMalformed, Text: "The request is not valid HTTP."}
 	switch {
 	case errors.As(err, &tooSmall):
 		p = &wire.Problem{
 			Status: 431, Code: wire.CodeHeadersTooLarge,
-			Text: "The request line and the headers are longer than the service reads.",
+			Text: "The request line and headers are too long.",
 		}
 		drain(ctx)
 	case errors.Is(err, fasthttp.ErrBodyTooLarge):
@@ -185,28 +185,28 @@ func (f *publicServer) answerUnreadable(ctx *fasthttp.RequestCtx, err error) {
 		p = &wire.Problem{Status: 408, Code: wire.CodeRequestTimeout, Text: "The request did not arrive in time."}
 	}
 	f.metrics.broken.WithLabelValues(strconv.Itoa(p.Status)).Inc()
-	// fasthttp sets the deadline anew for what a handler has answered, and not
-	// for this: it would still be that of the answer before.
+	// fasthttp sets the write deadline only after a handler ran. Here it is still that of
+	// the previous answer.
 	if err := ctx.Conn().SetWriteDeadline(time.Now().Add(f.opts.WriteTimeout)); err != nil {
 		f.log.Debug("http connection", "remark", "no write deadline", "error", err)
 	}
 	f.fail(ctx, &id, p)
 }
 
-// drain reads on for a moment. fasthttp closes right after the answer, and
-// closing a socket that holds unread bytes resets it, which makes the peer's
-// kernel throw the answer away.
+// drain reads and discards more of a request that was too large. fasthttp closes the
+// connection after the answer, and closing a socket with unread bytes resets it, which
+// makes the peer's kernel discard the answer.
 func drain(ctx *fasthttp.RequestCtx) {
 	conn := ctx.Conn()
 	if conn.SetReadDeadline(time.Now().Add(drainTime)) != nil {
 		return
 	}
-	// Whatever ends this, the answer follows.
+	// The answer follows in any case.
 	_, _ = io.CopyN(io.Discard, conn, drainBytes)
 }
 
-// quietLogger takes fasthttp's remarks about single connections. A stranger can
-// cause as many as he likes, so they show at Debug only.
+// quietLogger logs fasthttp's remarks about single connections at level Debug, because
+// any client can cause as many as it likes.
 type quietLogger struct{ log *slog.Logger }
 
 // Printf logs one remark.
@@ -216,7 +216,7 @@ func (q quietLogger) Printf(format string, args ...any) {
 	}
 }
 
-// catch, deferred, answers a request whose handler has panicked.
+// recoverPanic answers a request whose handler panicked. It must be deferred.
 func (f *publicServer) recoverPanic(ctx *fasthttp.RequestCtx, id *wire.RequestID) {
 	broken := recover()
 	if broken == nil {
@@ -226,11 +226,11 @@ func (f *publicServer) recoverPanic(ctx *fasthttp.RequestCtx, id *wire.RequestID
 	f.log.Error("http handler panicked", "request_id", string(id[:]), "panic", broken, "stack", string(debug.Stack()))
 	ctx.Response.Reset()
 	f.fail(ctx, id, &wire.Problem{
-		Status: 500, Code: wire.CodeInternal, Text: "The service could not answer. The request_id names the log's entry.",
+		Status: 500, Code: wire.CodeInternal, Text: "Internal error. The log has details under the request_id.",
 	})
 }
 
-// fail writes an error, and logs its cause if it has one.
+// fail writes an error and logs its cause, if it has one.
 func (f *publicServer) fail(ctx *fasthttp.RequestCtx, id *wire.RequestID, p *wire.Problem) {
 	if p.Cause != nil {
 		f.log.Error("http request failed", "request_id", string(id[:]), "code", p.Code, "error", p.Cause)

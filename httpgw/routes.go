@@ -10,10 +10,10 @@ import (
 	"blockdesk/httpgw/wire"
 )
 
-// pathWebSocket is where a WebSocket begins, on every address that has one.
+// pathWebSocket is the path of the WebSocket.
 const pathWebSocket = "/ws/rfq"
 
-// routes joins the rows of the surfaces and describes them at GET /.
+// routes joins the routes of the surfaces and adds GET /, which describes them.
 func (g *Gateway) routes(d Dependencies) []wire.Route {
 	table := g.market.Routes()
 	if g.rfq != nil {
@@ -33,26 +33,23 @@ func (g *Gateway) routes(d Dependencies) []wire.Route {
 	return append(table, wire.Get(wire.DescriptionPath, wire.OnREST, wire.ConfigData, wire.Unlimited, "", g.site.Describe(table).Serve))
 }
 
-// endpoint is a route with what is prepared for one surface.
+// endpoint is a route on one address, with its counters.
 type endpoint struct {
 	*wire.Route
 	stats *routeStats
 }
 
-// node is a path of one surface.
+// node is a path on one address.
 type node struct {
 	methods [wire.MethodCount]*endpoint
 	allow   string // the value of Allow
 }
 
-// router finds the endpoints of one surface by the raw path.
+// router finds the endpoints of one address by the raw path.
 type router struct {
-	nodes map[string]*node
-	// families are the paths that end in a segment in braces, by what comes
-	// before it.
-	families map[string]*node
-	// Requests that reach no endpoint.
-	unknown *routeStats
+	nodes    map[string]*node
+	families map[string]*node // paths that end in a segment in braces, by their prefix
+	unknown  *routeStats      // counts requests without an endpoint
 }
 
 func newRouter(table []wire.Route, on wire.Surface, m *metrics) *router {
@@ -84,7 +81,7 @@ func newRouter(table []wire.Route, on wire.Surface, m *metrics) *router {
 	return r
 }
 
-// setAllow fills in allow.
+// setAllow sets allow to the methods of the node.
 func (n *node) setAllow() {
 	for i := wire.MethodGet; i < wire.MethodCount; i++ {
 		if n.methods[i] == nil {
@@ -98,8 +95,8 @@ func (n *node) setAllow() {
 	n.allow += "OPTIONS"
 }
 
-// find returns the node of a raw path, nil where there is none, and the segment
-// that stands for the one in braces, if any. segment aliases path.
+// find returns the node of a raw path, or nil, and the segment that matches the braces,
+// if any. segment aliases path.
 func (r *router) find(path []byte) (n *node, segment []byte) {
 	if n = r.nodes[string(path)]; n != nil {
 		return n, nil
@@ -111,14 +108,14 @@ func (r *router) find(path []byte) (n *node, segment []byte) {
 	return nil, nil
 }
 
-// healthPage returns the handler of a value for encoding/json.
+// healthPage returns a reader that encodes the result of health.
 func healthPage(health func() any) func([]byte) (*wire.Page, *wire.Problem) {
 	return func([]byte) (*wire.Page, *wire.Problem) {
 		body, err := json.Marshal(health())
 		if err != nil {
 			return nil, &wire.Problem{
 				Status: fasthttp.StatusInternalServerError, Code: wire.CodeInternal,
-				Text: "The health of the WebSocket could not be told.",
+				Text: "The WebSocket's health could not be encoded.",
 			}
 		}
 		return &wire.Page{Body: body}, nil

@@ -17,6 +17,39 @@ type handler struct {
 	router *router
 }
 
+// match is a request with its endpoint. Byte slices alias fasthttp's buffer.
+type match struct {
+	header               wire.Header
+	path, query, segment []byte
+	node                 *node     // nil = unknown path
+	endpoint             *endpoint // nil = unknown path or method, or OPTIONS
+	stats                *routeStats
+}
+
+// match finds the endpoint of a request. The problem is one that does not depend on the
+// body, and it costs the client no token.
+func (d *handler) match(ctx *fasthttp.RequestCtx) (m match, bad *wire.Problem) {
+	m.stats = d.router.unknown
+	m.header = wire.ReadHeader(&ctx.Request.Header)
+	if m.header.AmbiguousFraming {
+		return m, wire.MalformedFraming()
+	}
+	m.path, m.query = wire.SplitTarget(ctx)
+	m.node, m.segment = d.router.find(m.path)
+	switch {
+	case m.node == nil:
+		return m, wire.UnknownRoute(m.path)
+	case ctx.IsOptions():
+		return m, nil
+	}
+	m.endpoint = m.node.methods[wire.MethodOf(ctx.Method())]
+	if m.endpoint == nil {
+		return m, wire.MethodNotAllowed(m.node.allow)
+	}
+	m.stats = m.endpoint.stats
+	return m, d.leaderRedirect(m.endpoint.Route, m.path, m.query)
+}
+
 // serve answers one request. It is fasthttp's handler.
 func (d *handler) serve(ctx *fasthttp.RequestCtx) {
 	id := d.g.ids.Next()
@@ -24,72 +57,56 @@ func (d *handler) serve(ctx *fasthttp.RequestCtx) {
 	defer func() { stats.observe(ctx.Response.StatusCode(), time.Since(ctx.Time())) }()
 	defer d.g.recoverPanic(ctx, &id)
 
-	h := wire.ReadHeader(&ctx.Request.Header)
-	if h.AmbiguousFraming {
+	m, bad := d.match(ctx)
+	stats = m.stats
+	switch {
+	case m.header.AmbiguousFraming:
 		ctx.SetConnectionClose()
-		d.g.fail(ctx, &id, wire.MalformedFraming())
+	case m.node == nil && d.g.shards != nil && d.servePartial(ctx, &id, m.path):
 		return
 	}
-	path, query := wire.SplitTarget(ctx)
-	n, segment := d.router.find(path)
-	if n == nil {
-		if d.g.shards != nil && d.servePartial(ctx, &id, path) {
+	switch {
+	case bad != nil:
+	case m.endpoint == nil:
+		wire.WritePreflight(ctx, &id, m.node.allow)
+		return
+	case d.g.shards != nil:
+		if d.route(ctx, &id, &m) {
 			return
 		}
-		d.g.fail(ctx, &id, wire.UnknownRoute(path))
-		return
+	default:
+		bad = d.g.limits[m.endpoint.Limit].Admit(ctx, d.g.proxies)
 	}
-	if ctx.IsOptions() {
-		wire.WritePreflight(ctx, &id, n.allow)
-		return
-	}
-	m := wire.MethodOf(ctx.Method())
-	e := n.methods[m]
-	if e == nil {
-		d.g.fail(ctx, &id, wire.MethodNotAllowed(n.allow))
-		return
-	}
-	stats = e.stats
-	if bad := d.leaderRedirect(e.Route, path, query); bad != nil {
+	if bad != nil {
 		d.g.fail(ctx, &id, bad)
 		return
 	}
-	if d.g.shards != nil {
-		if d.routed(ctx, &id, e.Route, query, segment) {
-			return
-		}
-	} else if bad := d.g.limits[e.Limit].Admit(ctx, d.g.proxies); bad != nil {
-		d.g.fail(ctx, &id, bad)
-		return
-	}
-	d.answer(ctx, &id, e.Route, query, segment, &h)
+	d.answer(ctx, &id, &m)
 }
 
-// answer runs the route's handler and writes what it returns.
-func (d *handler) answer(ctx *fasthttp.RequestCtx, id *wire.RequestID, r *wire.Route, query, segment []byte, h *wire.Header) {
-	g := d.g
-	if r.Post != nil {
+// answer runs the route's handler and writes its result.
+func (d *handler) answer(ctx *fasthttp.RequestCtx, id *wire.RequestID, m *match) {
+	g, r := d.g, m.endpoint.Route
+	switch {
+	case r.Post != nil:
 		d.write(ctx, id, r)
 		return
-	}
-	if r.Raw != nil {
-		if !wire.IsUpgrade(ctx) {
-			g.fail(ctx, id, &wire.Problem{
-				Status: 426, Code: wire.CodeUpgradeRequired,
-				Text: "This route speaks WebSocket. Send an upgrade request.",
-			})
-			return
-		}
+	case r.Raw != nil && !wire.IsUpgrade(ctx):
+		g.fail(ctx, id, &wire.Problem{
+			Status: 426, Code: wire.CodeUpgradeRequired,
+			Text: "This route is a WebSocket. Send an upgrade request.",
+		})
+		return
+	case r.Raw != nil:
 		wire.WriteID(ctx, id)
 		r.Raw(ctx)
 		return
-	}
-	if r.Stream != nil {
+	case r.Stream != nil:
 		wire.WriteID(ctx, id)
 		r.Stream(ctx)
 		return
 	}
-	p, bad := r.Page(query, segment)
+	p, bad := r.Page(m.query, m.segment)
 	if bad != nil && bad.RedirectToLeader && g.opts.Leadership.Follower() {
 		bad = redirectToLeader(g.opts.Leadership.Leader(), d.on, wire.RawTarget(ctx))
 	}
@@ -97,10 +114,10 @@ func (d *handler) answer(ctx *fasthttp.RequestCtx, id *wire.RequestID, r *wire.R
 		g.fail(ctx, id, bad)
 		return
 	}
-	wire.WritePage(ctx, id, r.Cache, p, h, &g.gzip)
+	wire.WritePage(ctx, id, r.Cache, p, &m.header, &g.gzip)
 }
 
-// write runs a route's handler for a POST and writes what it returns.
+// write runs the handler of a POST and writes its result.
 func (d *handler) write(ctx *fasthttp.RequestCtx, id *wire.RequestID, r *wire.Route) {
 	g := d.g
 	var taker market.Address
@@ -125,49 +142,26 @@ func (d *handler) write(ctx *fasthttp.RequestCtx, id *wire.RequestID, r *wire.Ro
 	wire.WriteAnswer(ctx, id, a)
 }
 
-// expect answers a client that asks, by Expect: 100-continue, whether it should
-// send its body. Where the headers already say no, it is refused at once, and
-// the connection is closed, since it may send the body all the same. It is
-// fasthttp's ExpectHandler; the handler then does not run.
+// expect answers a client that asks by Expect: 100-continue whether to send its body. If
+// the headers already rule the request out, it is refused at once and the connection is
+// closed, because the client may send the body anyway. It is fasthttp's ExpectHandler;
+// after a refusal serve does not run.
 func (d *handler) expect(ctx *fasthttp.RequestCtx) int {
 	started := time.Now()
-	bad, stats := d.precheck(ctx)
+	m, bad := d.match(ctx)
+	if e := m.endpoint; bad == nil && e != nil {
+		switch most := d.g.opts.MaxBodyBytes; {
+		case ctx.Request.Header.ContentLength() > most:
+			bad = wire.BodyTooLarge(most)
+		case e.Post != nil && !e.Bearer: // serve checks a token first, and a wrong one costs a token
+			bad = wire.CheckMedia(&ctx.Request.Header)
+		}
+	}
 	if bad == nil {
 		return fasthttp.StatusContinue
 	}
 	id := d.g.ids.Next()
 	d.g.fail(ctx, &id, bad)
-	stats.observe(bad.Status, time.Since(started))
+	m.stats.observe(bad.Status, time.Since(started))
 	return bad.Status
-}
-
-// forebode returns what a request will be refused for whatever its body is. It
-// takes no token: a request that is refused here has cost nothing.
-func (d *handler) precheck(ctx *fasthttp.RequestCtx) (*wire.Problem, *routeStats) {
-	stats := d.router.unknown
-	if wire.ReadHeader(&ctx.Request.Header).AmbiguousFraming {
-		return wire.MalformedFraming(), stats
-	}
-	path, query := wire.SplitTarget(ctx)
-	n, _ := d.router.find(path)
-	if n == nil {
-		return wire.UnknownRoute(path), stats
-	}
-	if ctx.IsOptions() {
-		return nil, stats
-	}
-	e := n.methods[wire.MethodOf(ctx.Method())]
-	if e == nil {
-		return wire.MethodNotAllowed(n.allow), stats
-	}
-	if bad := d.leaderRedirect(e.Route, path, query); bad != nil {
-		return bad, e.stats
-	}
-	if ctx.Request.Header.ContentLength() > d.g.opts.MaxBodyBytes {
-		return wire.BodyTooLarge(d.g.opts.MaxBodyBytes), e.stats
-	}
-	if e.Post == nil || e.Bearer { // a missing token is refused first, and in serve: a guess has its price
-		return nil, e.stats
-	}
-	return wire.CheckMedia(&ctx.Request.Header), e.stats
 }

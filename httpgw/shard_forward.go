@@ -15,19 +15,19 @@ import (
 	"blockdesk/httpgw/wire"
 )
 
-// remoteShard is another group with the connections to its nodes.
+// remoteShard is another shard with the connections to its nodes.
 type remoteShard struct {
 	Shard
 	last      partialResponses
 	nodes     []remoteNode
-	preferred atomic.Int32 // index of the node that has answered last
-	open      atomic.Int64 // requests under way
+	preferred atomic.Int32 // index of the node that answered last
+	open      atomic.Int64 // requests in progress
 	maxOpen   int64
 
-	answered prometheus.Counter // requests that it has answered
+	answered prometheus.Counter
 }
 
-// remoteNode is one process of it, which has two surfaces.
+// remoteNode is one process of a remote shard, with its base and api addresses.
 type remoteNode struct {
 	base, api             string
 	baseClient, apiClient *fasthttp.HostClient
@@ -56,19 +56,19 @@ func hostClient(address string, o *Shards) (*fasthttp.HostClient, error) {
 	}
 	return &fasthttp.HostClient{
 		Addr: host, IsTLS: secure, DialTimeout: dialShard,
-		MaxConns:    o.MaxOpen + 1, // of clients' requests, and one for the group's parts
+		MaxConns:    o.MaxOpen + 1, // for clients' requests, and one for partial responses
 		ReadTimeout: o.Timeout, WriteTimeout: o.Timeout, MaxIdleConnDuration: shardIdle,
 		MaxResponseBodySize: maxShardAnswer, WriteBufferSize: writeBuffer, ReadBufferSize: writeBuffer,
-		// A read that meets a connection which has just been closed is asked again.
+		// Repeats a GET that met a connection which had just been closed.
 		MaxIdemponentCallAttempts: 2,
 		NoDefaultUserAgentHeader:  true, DisablePathNormalizing: true, SecureErrorLogMessage: true,
 	}, nil
 }
 
-// notSentError is an error before the first byte of a request was on its way.
+// notSentError is an error before the first byte of a request was sent.
 type notSentError struct{ error }
 
-// Unwrap returns what went wrong.
+// Unwrap returns the cause.
 func (e notSentError) Unwrap() error { return e.error }
 
 func dialShard(address string, timeout time.Duration) (net.Conn, error) {
@@ -79,7 +79,7 @@ func dialShard(address string, timeout time.Duration) (net.Conn, error) {
 	return conn, nil
 }
 
-// address returns a node's URL of the surface that has a route, and its client.
+// address returns the node's URL and client for a route.
 func (n *remoteNode) address(r *wire.Route) (string, *fasthttp.HostClient) {
 	if r.On&wire.OnBase != 0 {
 		return n.base, n.baseClient
@@ -87,7 +87,7 @@ func (n *remoteNode) address(r *wire.Route) (string, *fasthttp.HostClient) {
 	return n.api, n.apiClient
 }
 
-// forward asks another group and writes what it answers.
+// forward sends a request to another shard and writes its answer.
 func (g *Gateway) forward(ctx *fasthttp.RequestCtx, id *wire.RequestID, r *wire.Route, to *remoteShard) {
 	raw := wire.RawTarget(ctx)
 	if !wire.IsSafeTarget(raw) {
@@ -99,7 +99,7 @@ func (g *Gateway) forward(ctx *fasthttp.RequestCtx, id *wire.RequestID, r *wire.
 		g.shards.forwarded.WithLabelValues(to.Name, "overloaded").Inc()
 		g.fail(ctx, id, &wire.Problem{
 			Status: 503, Code: wire.CodeOverloaded, Reason: "group", RetryS: retryShardS,
-			Text: "Too many requests for another group are under way. Nothing was done.",
+			Text: "Too many requests to the group that owns this are in progress. Nothing was done.",
 		})
 		return
 	}
@@ -108,13 +108,13 @@ func (g *Gateway) forward(ctx *fasthttp.RequestCtx, id *wire.RequestID, r *wire.
 	defer fasthttp.ReleaseRequest(request)
 	defer fasthttp.ReleaseResponse(response)
 	g.copyRequest(ctx, r, request)
-	said := &internalRequest{from: g.shards.own, client: g.proxies.Client(ctx)}
+	from := &internalRequest{from: g.shards.own, client: g.proxies.Client(ctx)}
 	if r.Bearer {
-		// A token of ours is told by its key; one that we do not know goes with the
-		// request, for the group that may have given it.
-		said.taker, _ = g.dvp.Taker(&ctx.Request.Header)
+		// A token of this shard is replaced by its owner's key. An unknown token is
+		// forwarded, because the other shard may have issued it.
+		from.taker, _ = g.dvp.Taker(&ctx.Request.Header)
 	}
-	if bad := g.shards.send(to, r, said, raw, request, response, g.shards.timeout); bad != nil {
+	if bad := g.shards.send(to, r, from, raw, request, response, g.shards.timeout); bad != nil {
 		g.shards.forwarded.WithLabelValues(to.Name, "unreachable").Inc()
 		g.fail(ctx, id, bad)
 		return
@@ -123,14 +123,14 @@ func (g *Gateway) forward(ctx *fasthttp.RequestCtx, id *wire.RequestID, r *wire.
 	g.writeForwarded(ctx, id, r, to, response)
 }
 
-// forwardedHeaders are what of a client's request goes on. Everything else, such
-// as what is for one connection only, stays here.
+// forwardedHeaders are the headers of a client's request that are forwarded.
 var forwardedHeaders = [...]string{
 	fasthttp.HeaderContentType, fasthttp.HeaderContentEncoding, fasthttp.HeaderAcceptEncoding, fasthttp.HeaderIfNoneMatch,
 	fasthttp.HeaderAuthorization, wire.IdempotencyHeader,
 }
 
-// returnedHeaders are what of an answer comes back, beside what is written anew.
+// returnedHeaders are the headers of a shard's answer that the client gets, in addition
+// to those that writeForwarded sets.
 var returnedHeaders = [...]string{
 	fasthttp.HeaderContentEncoding, fasthttp.HeaderETag, fasthttp.HeaderVary, fasthttp.HeaderRetryAfter,
 	fasthttp.HeaderWWWAuthenticate, "Idempotency-Replayed",
@@ -148,19 +148,18 @@ func (g *Gateway) copyRequest(ctx *fasthttp.RequestCtx, r *wire.Route, request *
 	}
 }
 
-// ask offers a request to the nodes of a group until one answers: first to the one
-// that did last, then to whom that one names as its leader, or to the next. A
-// request that may have been done is not sent again, but told to the client as
-// such.
+// send sends a request to the nodes of a shard until one answers: first to the node that
+// answered last, then to the leader that it names, or to the next node. A POST that may
+// have been executed is not repeated; its outcome is unknown.
 func (r *shardRouter) send(
-	to *remoteShard, row *wire.Route, said *internalRequest, raw []byte, request *fasthttp.Request, response *fasthttp.Response, within time.Duration,
+	to *remoteShard, row *wire.Route, from *internalRequest, raw []byte, request *fasthttp.Request, response *fasthttp.Response, within time.Duration,
 ) *wire.Problem {
 	deadline := time.Now().Add(within)
 	at, answered := int(to.preferred.Load()), false
 	for range maxForwards {
 		address, client := to.nodes[at].address(row)
 		request.SetRequestURI(address + string(raw))
-		request.Header.SetBytesV(internalHeader, r.appendInternalHeader(make([]byte, 0, maxInternalHeader), said, to.Number, raw, request))
+		request.Header.SetBytesV(internalHeader, r.appendInternalHeader(make([]byte, 0, maxInternalHeader), from, to.Number, raw, request))
 		err := client.DoDeadline(request, response, deadline)
 		var notSent notSentError
 		switch {
@@ -169,7 +168,7 @@ func (r *shardRouter) send(
 			continue
 		case err != nil && row.Post != nil:
 			return shardUnreachable("outcome_unknown",
-				"Another group has this, and did not answer in time: it may have been done. Ask again with the same "+wire.IdempotencyHeader+".")
+				"The group that owns this did not answer in time, and the outcome is unknown. Repeat the request with the same "+wire.IdempotencyHeader+".")
 		case errors.Is(err, fasthttp.ErrBodyTooLarge):
 			return badShardAnswer()
 		case err != nil:
@@ -187,14 +186,14 @@ func (r *shardRouter) send(
 		at, answered = next, true
 	}
 	if answered && response.StatusCode() == fasthttp.StatusServiceUnavailable {
-		return nil // nobody leads there now, and the last node says so
+		return nil // the shard has no leader now, and the last node says so
 	}
-	return shardUnreachable("no_answer", "Another group has this, and cannot be reached. Nothing was done. Try again in a moment.")
+	return shardUnreachable("no_answer", "The group that owns this cannot be reached. Nothing was done. Try again in a moment.")
 }
 
-// elsewhere returns the node to try after an answer of node at: the leader that it
-// names, or the next where it knows none; -1 where the answer is one. A leader that
-// is none of the configured nodes is not followed.
+// nextNode returns the node to try after an answer of node at: the leader that it names,
+// or the next node if it names none; -1 if the answer is final. A leader that is not a
+// configured node is not followed.
 func (to *remoteShard) nextNode(at int, response *fasthttp.Response) (next int, bad *wire.Problem) {
 	switch response.StatusCode() {
 	case fasthttp.StatusTemporaryRedirect:
@@ -212,7 +211,7 @@ func (to *remoteShard) nextNode(at int, response *fasthttp.Response) (next int, 
 			return (at + 1) % len(to.nodes), nil
 		}
 	case fasthttp.StatusMisdirectedRequest, fasthttp.StatusTooManyRequests:
-		return -1, badShardAnswer() // never said to a gateway that is configured as the other one
+		return -1, badShardAnswer() // a gateway with the same configuration never answers so
 	case fasthttp.StatusBadRequest:
 		if bytes.Contains(response.Body(), []byte(`"field":"`+internalHeader+`"`)) {
 			return -1, badShardAnswer()
@@ -221,19 +220,19 @@ func (to *remoteShard) nextNode(at int, response *fasthttp.Response) (next int, 
 	return -1, nil
 }
 
-// badShardAnswer: the groups are not configured alike, or the other one is no such
-// service.
+// badShardAnswer is the answer if the shards' configurations differ or the other
+// process is not a blockdesk.
 func badShardAnswer() *wire.Problem {
-	bad := shardUnreachable("bad_answer", "Another group has this, and gave no answer that can be used. Nothing was done.")
+	bad := shardUnreachable("bad_answer", "The group that owns this gave an unusable answer. Nothing was done.")
 	bad.Status = fasthttp.StatusBadGateway
 	return bad
 }
 
-// shardHeader names the group that has answered.
+// shardHeader names the shard that answered.
 var shardHeader = []byte("X-Group")
 
-// writeForwarded writes the answer of another group. Its request id stays, since the
-// body and that group's log have it.
+// writeForwarded writes the answer of another shard. It keeps the answer's request id,
+// which is in the body and in that shard's log.
 func (g *Gateway) writeForwarded(ctx *fasthttp.RequestCtx, id *wire.RequestID, r *wire.Route, to *remoteShard, response *fasthttp.Response) {
 	var theirs wire.RequestID
 	if text := response.Header.PeekBytes(wire.RequestIDHeader); len(text) == len(theirs) {
@@ -257,7 +256,7 @@ func (g *Gateway) writeForwarded(ctx *fasthttp.RequestCtx, id *wire.RequestID, r
 	ctx.Response.SetBody(response.Body())
 }
 
-// close ends the connections to other groups.
+// close closes the idle connections to other shards.
 func (r *shardRouter) close() {
 	for _, to := range r.all {
 		for i := range to.nodes {

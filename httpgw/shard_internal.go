@@ -18,23 +18,23 @@ import (
 	"blockdesk/market"
 )
 
-// hop is what a gateway says of a request that it forwards, in one header:
+// internalRequest is what a gateway states about a request that it forwards, in a header:
 //
 //	X-Blockdesk-Hop: v1 FROM TO UNIX_MS CLIENT TAKER MAC
 //
-// FROM and TO are groups' numbers, CLIENT is the address that its limits have
-// counted for, TAKER the key of its DvP token in base58, or "-". MAC is
-// HMAC-SHA256, in hexadecimal digits, by the groups' secret over all of that and
-// the request: its method, target, Idempotency-Key and body. So nobody outside
-// can say that a request was admitted, or for whom, and nobody on the way can
-// change one; within internalLifetime the same request may be sent twice, as by the client.
+// FROM and TO are numbers of shards, CLIENT is the address that the limits counted,
+// TAKER the owner of its DvP token in base58, or "-". MAC is the hexadecimal
+// HMAC-SHA256, with the shards' secret, of all of that and the request's method, target,
+// Idempotency-Key and body. Outsiders can therefore neither claim that a request was
+// admitted nor change one. A captured request can be replayed for internalLifetime, which
+// does no more than a client that repeats it.
 //
-// A request with the header is never forwarded, so there are no loops; one whose
-// header is not right is refused, and not taken for a client's.
+// A request with the header is never forwarded, so there are no loops. A request with an
+// invalid header is refused, and not treated as a client's.
 type internalRequest struct {
 	from   market.ShardID
 	client netip.Addr
-	taker  market.Address // zero = no token, or one that only the other group may know
+	taker  market.Address // zero = no token, or one that this shard does not know
 }
 
 type internalRequestKey struct{}
@@ -43,14 +43,14 @@ const (
 	internalHeader  = "X-Blockdesk-Hop"
 	internalVersion = "v1"
 	internalFields  = 7
-	// maxInternalHeader is the longest header that is looked at, in bytes.
+	// maxInternalHeader is the longest header value, in bytes.
 	maxInternalHeader = 256
-	// internalLifetime is how far the two clocks may be apart, and how long a hop is good.
+	// internalLifetime bounds the age of a header and the difference of the two clocks.
 	internalLifetime = 30 * time.Second
 )
 
-// arrived returns what another gateway says of a request; nil where it comes from
-// a client.
+// internalRequestIn returns the statement of another gateway about a request, or nil if a
+// client sent it.
 func (r *shardRouter) internalRequestIn(ctx *fasthttp.RequestCtx) (*internalRequest, *wire.Problem) {
 	lines := ctx.Request.Header.PeekAll(internalHeader)
 	if len(lines) == 0 {
@@ -60,30 +60,28 @@ func (r *shardRouter) internalRequestIn(ctx *fasthttp.RequestCtx) (*internalRequ
 	if !ok {
 		return nil, &wire.Problem{
 			Status: 400, Code: wire.CodeInvalidField, Field: internalHeader, Reason: "not_signed",
-			Text: "This header is for the gateways of other groups, which sign it.",
+			Text: "This header is reserved for signed requests between groups.",
 		}
 	}
 	return h, nil
 }
 
-// verify reads the header of a hop to us that is not older than internalLifetime.
+// verify parses and checks the header of an internal request to this shard.
 func (r *shardRouter) verify(lines [][]byte, request *fasthttp.Request) (*internalRequest, bool) {
 	if len(lines) != 1 || len(lines[0]) > maxInternalHeader {
 		return nil, false
 	}
-	said, digits, _ := cutLast(lines[0], ' ')
-	mac := make([]byte, sha256.Size)
-	if len(digits) != hex.EncodedLen(len(mac)) {
+	cut := bytes.LastIndexByte(lines[0], ' ')
+	if cut < 0 {
 		return nil, false
 	}
-	if _, err := hex.Decode(mac, digits); err != nil {
+	signed := lines[0][:cut]
+	mac, err := hex.DecodeString(string(lines[0][cut+1:]))
+	if err != nil || !hmac.Equal(mac, r.sign(signed, request.Header.RequestURI(), request)) {
 		return nil, false
 	}
-	if !hmac.Equal(mac, r.sign(said, request.Header.RequestURI(), request)) {
-		return nil, false
-	}
-	// Signed, so written by appendInternalHeader of some version.
-	fields := bytes.Split(said, []byte{' '})
+	// The signature is valid, so some version of appendInternalHeader wrote the header.
+	fields := bytes.Split(signed, []byte{' '})
 	if len(fields) != internalFields-1 || string(fields[0]) != internalVersion {
 		return nil, false
 	}
@@ -107,7 +105,7 @@ func (r *shardRouter) verify(lines [][]byte, request *fasthttp.Request) (*intern
 	return h, true
 }
 
-// appendInternalHeader appends the header's value for a request to a raw target.
+// appendInternalHeader appends the header's value for a request to the target raw.
 func (r *shardRouter) appendInternalHeader(dst []byte, h *internalRequest, to market.ShardID, raw []byte, request *fasthttp.Request) []byte {
 	taker := "-"
 	if h.taker != (market.Address{}) {
@@ -124,35 +122,24 @@ func (r *shardRouter) appendInternalHeader(dst []byte, h *internalRequest, to ma
 	return hex.AppendEncode(append(dst, ' '), mac)
 }
 
-// newMACs returns a pool of [hash.Hash], HMAC-SHA256 by a secret: to make one costs
-// more than to use it.
+// newMACs returns a pool of HMAC-SHA256 [hash.Hash] values with a secret, because
+// creating one costs more than using it.
 func newMACs(secret []byte) *sync.Pool {
 	return &sync.Pool{New: func() any { return hmac.New(sha256.New, secret) }}
 }
 
-// sign returns the MAC of what is said of a request to a raw target.
-func (r *shardRouter) sign(said, raw []byte, request *fasthttp.Request) []byte {
+// sign returns the MAC of a header without its MAC, and of a request to the target raw.
+func (r *shardRouter) sign(signed, raw []byte, request *fasthttp.Request) []byte {
 	h := &request.Header
 	body := sha256.Sum256(request.Body())
 	mac := r.macs.Get().(hash.Hash)
 	defer r.macs.Put(mac)
 	mac.Reset()
-	// A line each, of things that have no line's end in them.
-	for _, part := range [][]byte{said, h.Method(), raw, h.Peek(wire.IdempotencyHeader)} {
+	// One line each; none of them contains a line break.
+	for _, part := range [][]byte{signed, h.Method(), raw, h.Peek(wire.IdempotencyHeader)} {
 		_, _ = mac.Write(part) // never fails
 		_, _ = mac.Write([]byte{'\n'})
 	}
 	_, _ = mac.Write(body[:])
 	return mac.Sum(nil)
 }
-
-// cutLast cuts at the last sep; all is before it where there is none.
-func cutLast(text []byte, sep byte) (before, after []byte, found bool) {
-	i := bytes.LastIndexByte(text, sep)
-	if i < 0 {
-		return text, nil, false
-	}
-	return text[:i], text[i+1:], true
-}
-
-func cutComma(text []byte) (before, after []byte, found bool) { return bytes.Cut(text, []byte{','}) }

@@ -16,28 +16,28 @@ import (
 	"blockdesk/market"
 )
 
-// wideView is all groups as one, for the documents that list everything. Its
-// instruments are ours, with our numbers, and then the others' in the order of
-// the configuration. What another group has not shown for deskStale is left out:
-// a price or an offer of then is none of now.
+// mergedView presents all shards as one, for documents that list everything. Its
+// instruments are those of this shard, with their numbers, and then those of the others
+// in the order of the configuration. It leaves out the desk of a shard that is older
+// than deskStale, because old prices and offers are no longer valid.
 type wideView struct {
 	set      *market.Instruments
 	own      catalog.Views
-	desk     rfqapi.DeskReader // ours; nil = none
+	desk     rfqapi.DeskReader // of this shard; nil = none
 	ownFacts func() *catalog.Facts
 	shards   *shardRouter
-	first    map[*remoteShard]market.InstrumentID // number of its first instrument
-	shardOf  []*remoteShard                       // by InstrumentID; nil = ours
+	first    map[*remoteShard]market.InstrumentID // number of a shard's first instrument
+	shardOf  []*remoteShard                       // by InstrumentID; nil = this shard
 	clock    func() int64
 
 	merged atomic.Pointer[mergedDesk]
 	facts  atomic.Pointer[mergedFacts]
 }
 
-// mergedDesk and mergedFacts are good for what they are made of.
+// mergedDesk and mergedFacts are cached results with the inputs they were made from.
 type mergedDesk struct {
 	own   *rfq.View
-	parts []*partialDesk // by remote group; nil = not seen lately
+	parts []*partialDesk // by remote shard; nil = stale
 	view  *rfq.View
 }
 
@@ -48,7 +48,7 @@ type mergedFacts struct {
 	facts *catalog.Facts
 }
 
-// reasonUnreachable is why a pair of another group shows less than it should (our
+// reasonUnreachable is the degradation reason of a pair whose shard cannot be reached (our
 // choice).
 const reasonUnreachable = "group_unreachable"
 
@@ -77,7 +77,7 @@ func newMergedView(g *Gateway, views catalog.Views, facts func() *catalog.Facts)
 	return w, err
 }
 
-// lately returns what a group's desk has shown, nil where that is too long ago.
+// freshDesk returns the last desk of a shard, or nil if it is stale.
 func (w *wideView) freshDesk(to *remoteShard) *partialDesk {
 	if p := to.last.desk.Load(); p != nil && w.clock()-p.at < int64(deskStale) {
 		return p
@@ -85,8 +85,8 @@ func (w *wideView) freshDesk(to *remoteShard) *partialDesk {
 	return nil
 }
 
-// View returns a view of one of all instruments; of another group's it has the
-// status and the best prices. nil = nothing is known now.
+// View returns the view of an instrument, or nil if there is none now. That of another
+// shard's instrument has only the status and the best prices.
 func (w *wideView) View(id market.InstrumentID) *engine.View {
 	to := w.shardOf[id]
 	if to == nil {
@@ -98,7 +98,7 @@ func (w *wideView) View(id market.InstrumentID) *engine.View {
 	return nil
 }
 
-// statusOf returns the status of an instrument of another group.
+// statusOf returns the status of another shard's instrument.
 func (w *wideView) statusOf(id market.InstrumentID) uint8 {
 	if v := w.View(id); v != nil {
 		return v.Status
@@ -109,15 +109,15 @@ func (w *wideView) statusOf(id market.InstrumentID) uint8 {
 // mergedDeskView is wideView for [pages].
 type mergedDeskView struct{ *wideView }
 
-// View returns the desks of all groups as one. It is the same until one changes.
-// Its Seq is our desk's.
+// View returns the desks of all shards as one: the same value until one changes. Its Seq
+// is that of this shard's desk.
 func (w mergedDeskView) View() *rfq.View {
 	own := w.desk.View()
 	if own == nil {
 		own = &rfq.View{}
 	}
-	if kept := w.merged.Load(); kept != nil && kept.isOf(own, w) {
-		return kept.view
+	if cached := w.merged.Load(); cached != nil && cached.isOf(own, w) {
+		return cached.view
 	}
 	parts := make([]*partialDesk, len(w.shards.all))
 	for i, to := range w.shards.all {
@@ -128,7 +128,7 @@ func (w mergedDeskView) View() *rfq.View {
 	return fresh.view
 }
 
-// isOf reports whether nothing has changed of what it is made of.
+// isOf reports whether the inputs have not changed.
 func (m *mergedDesk) isOf(own *rfq.View, w mergedDeskView) bool {
 	if m.own != own && (own.Seq != 0 || m.own.Seq != 0) {
 		return false
@@ -142,8 +142,8 @@ func (m *mergedDesk) isOf(own *rfq.View, w mergedDeskView) bool {
 	return true
 }
 
-// mergeDesks puts the pairs, tickets and locks of other desks behind ours. Policy
-// and rails are ours: all groups are configured alike.
+// mergeDesks appends the pairs, tickets and locks of the other desks to those of own.
+// Policy and rails come from own, because they are configured alike in all shards.
 func mergeDesks(own *rfq.View, parts []*partialDesk) *rfq.View {
 	v := *own
 	v.Pairs, v.Locks, v.Tickets = slices.Clone(own.Pairs), slices.Clone(own.Locks), slices.Clone(own.Tickets)
@@ -158,7 +158,7 @@ func mergeDesks(own *rfq.View, parts []*partialDesk) *rfq.View {
 			switch l.Scope {
 			case rfq.LockPair:
 				v.Locks = append(v.Locks, l)
-			case rfq.LockAll: // of that group: it keeps its pairs shut, and not ours
+			case rfq.LockAll: // locks the pairs of that shard only
 				for i := range p.Pairs {
 					if of := p.Pairs[i].Instrument; l.Locked {
 						v.Locks = append(v.Locks, rfq.Lock{Scope: rfq.LockPair, Instrument: of, Locked: true, Since: l.Since, Reason: l.Reason})
@@ -175,12 +175,13 @@ func mergeDesks(own *rfq.View, parts []*partialDesk) *rfq.View {
 	return &v
 }
 
-// Facts returns the facts of all groups as one, ours first. Of a group that has
-// not shown its own for factsStale only what does not change is told, and why.
+// Facts returns the facts of all shards as one, those of this shard first. For a shard
+// whose facts are older than factsStale it returns only what does not change, with the
+// reason.
 func (w *wideView) Facts() *catalog.Facts {
 	own := w.ownFacts()
-	if kept := w.facts.Load(); kept != nil && kept.isOf(own, w) {
-		return kept.facts
+	if cached := w.facts.Load(); cached != nil && cached.isOf(own, w) {
+		return cached.facts
 	}
 	parts, live := make([]*partialFacts, len(w.shards.all)), make([]bool, len(w.shards.all))
 	for i, to := range w.shards.all {
@@ -207,13 +208,13 @@ func (w *wideView) Facts() *catalog.Facts {
 	return fresh.facts
 }
 
-// factsOf returns the facts that a group has shown last, and whether they stand.
+// factsOf returns the last facts of a shard, and whether they are fresh.
 func (w *wideView) factsOf(to *remoteShard) (p *partialFacts, live bool) {
 	p = to.last.facts.Load()
 	return p, p != nil && w.clock()-p.at < int64(factsStale)
 }
 
-// isOf reports whether nothing has changed of what they are made of.
+// isOf reports whether the inputs have not changed.
 func (m *mergedFacts) isOf(own *catalog.Facts, w *wideView) bool {
 	if m.own != own {
 		return false
@@ -226,7 +227,7 @@ func (m *mergedFacts) isOf(own *catalog.Facts, w *wideView) bool {
 	return true
 }
 
-// unseen is a pair of which only the configuration is known now.
+// unreachablePair returns a pair reduced to its configuration.
 func unreachablePair(p *catalog.Pair) catalog.Pair {
 	never := catalog.Window{Status: catalog.WindowUnproven, Why: reasonUnreachable}
 	return catalog.Pair{
@@ -250,7 +251,7 @@ func addDesk(sum, d *catalog.Desk) {
 	sum.RefundsSOL += d.RefundsSOL
 }
 
-// addTokens adds those that are new, and what another group knows more of one.
+// addTokens adds new tokens, and the mint of a token that only the other shard knows.
 func addTokens(f *catalog.Facts, tokens []catalog.Token) {
 	for i := range tokens {
 		at := slices.IndexFunc(f.Tokens, func(t catalog.Token) bool { return t.Symbol == tokens[i].Symbol })
@@ -265,11 +266,11 @@ func addTokens(f *catalog.Facts, tokens []catalog.Token) {
 	}
 }
 
-// shardsHeader names the groups that a list is made of.
+// shardsHeader names the shards that a document covers.
 var shardsHeader = []byte("X-Groups")
 
-// appendShardAges appends the value of X-Groups: ours, then each other group with the
-// age of what it has shown, or that it is not in the answer.
+// appendShardAges appends the value of X-Groups: this shard, then each other shard with
+// the age of its data, or ";unreachable" if its data is left out.
 func (w *wideView) appendShardAges(dst []byte, of wire.Merged) []byte {
 	dst = append(dst, w.shards.name...)
 	for _, to := range w.shards.all {

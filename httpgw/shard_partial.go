@@ -18,44 +18,44 @@ import (
 	"blockdesk/market"
 )
 
-// Documents about all instruments are made of the groups' parts. Each gateway
-// asks the others for theirs all the time, so that no reader waits for a group,
-// and one that does not answer is missed before it is asked for.
+// Documents about all instruments merge the partial responses of the other shards. Each
+// gateway polls the others, so that no reader waits for a shard and a shard that fails is
+// noticed early.
 
 const (
-	deskEvery        = time.Second                   // between two requests for another group's desk and books
-	factsEvery       = time.Duration(rfqapi.Refresh) // and for its facts, which are valid for a cycle
+	deskEvery        = time.Second                   // interval of requests for another shard's desk and books
+	factsEvery       = time.Duration(rfqapi.Refresh) // and for its facts, which are valid for one cycle
 	partialTimeout   = 2 * time.Second               // timeout of one request
-	deskStale        = 5 * time.Second               // age from which a desk is not shown
+	deskStale        = 5 * time.Second               // age from which a desk is left out
 	factsStale       = factsEvery + 2*deskStale      // and facts
-	pathPartials     = "/group/"                     // of no route: only other gateways are answered
+	pathPartials     = "/group/"                     // no routes: only signed requests are answered
 	pathPartialDesk  = pathPartials + "desk"
 	pathPartialFacts = pathPartials + "facts"
 )
 
-// partialDesk is another group's desk and the best prices of its books, numbered as
-// our wideView numbers its instruments.
+// partialDesk is another shard's desk with the best prices of its books. Its instruments
+// have the numbers of mergedView.
 type partialDesk struct {
 	*shardwire.Desk
 	at   int64  // when it was requested, on Options.Clock
-	raw  []byte // that it was decoded from
+	raw  []byte // the encoding of Desk
 	tops []engine.View
 }
 
-// partialFacts is another group's share of the catalog's facts.
+// partialFacts is another shard's share of the catalog's facts.
 type partialFacts struct {
 	*shardwire.Facts
 	at int64
 }
 
-// seen is what a group has shown last; nil = nothing yet.
+// partialResponses are the last responses of a shard; nil = none yet.
 type partialResponses struct {
 	desk  atomic.Pointer[partialDesk]
 	facts atomic.Pointer[partialFacts]
 }
 
-// servePartial answers another gateway's request for a part and reports whether it
-// did: for everybody else the path does not exist.
+// servePartial answers another gateway's request for a partial response and reports
+// whether it did. For all others the path does not exist.
 func (d *handler) servePartial(ctx *fasthttp.RequestCtx, id *wire.RequestID, path []byte) bool {
 	g := d.g
 	if !bytes.HasPrefix(path, []byte(pathPartials)) || !ctx.IsGet() {
@@ -80,7 +80,7 @@ func (d *handler) servePartial(ctx *fasthttp.RequestCtx, id *wire.RequestID, pat
 		return false
 	}
 	if err != nil {
-		g.fail(ctx, id, &wire.Problem{Status: fasthttp.StatusInternalServerError, Code: wire.CodeInternal, Text: "The part cannot be encoded.", Cause: err})
+		g.fail(ctx, id, &wire.Problem{Status: fasthttp.StatusInternalServerError, Code: wire.CodeInternal, Text: "The partial response cannot be encoded.", Cause: err})
 		return true
 	}
 	ctx.SetContentType("application/octet-stream")
@@ -110,8 +110,8 @@ func (g *Gateway) ownDesk() *shardwire.Desk {
 	return p
 }
 
-// decodePartialDesk decodes the desk of a group that has count instruments and numbers
-// them from first on.
+// decodePartialDesk decodes the desk of a shard with count instruments, and renumbers
+// them from first.
 func decodePartialDesk(raw []byte, first, count market.InstrumentID) (*partialDesk, error) {
 	desk, err := shardwire.DecodeDesk(raw, int(count))
 	if err != nil {
@@ -145,7 +145,7 @@ func decodePartialDesk(raw []byte, first, count market.InstrumentID) (*partialDe
 	return p, nil
 }
 
-// follow keeps what one other group shows until ctx ends.
+// pollShard refreshes the partial responses of one shard until ctx ends.
 func (g *Gateway) pollShard(ctx context.Context, to *remoteShard) error {
 	ticks := time.NewTicker(deskEvery)
 	defer ticks.Stop()
@@ -166,16 +166,16 @@ func (g *Gateway) pollShard(ctx context.Context, to *remoteShard) error {
 	}
 }
 
-// partialRoute stands for the parts' row in the table, which they have none of.
+// partialRoute is the route of partial responses, which are not in the table.
 var partialRoute = &wire.Route{Method: wire.MethodGet, On: wire.OnBase}
 
-// requestPartial requests one part; nil where it cannot be had now.
+// requestPartial requests a partial response and returns nil if there is none now.
 func (g *Gateway) requestPartial(to *remoteShard, path string) []byte {
 	request, response := fasthttp.AcquireRequest(), fasthttp.AcquireResponse()
 	defer fasthttp.ReleaseRequest(request)
 	defer fasthttp.ReleaseResponse(response)
-	said := &internalRequest{from: g.shards.own, client: netip.IPv4Unspecified()}
-	bad := g.shards.send(to, partialRoute, said, []byte(path), request, response, min(partialTimeout, g.shards.timeout))
+	from := &internalRequest{from: g.shards.own, client: netip.IPv4Unspecified()}
+	bad := g.shards.send(to, partialRoute, from, []byte(path), request, response, min(partialTimeout, g.shards.timeout))
 	if bad != nil || response.StatusCode() != fasthttp.StatusOK {
 		return nil
 	}
@@ -195,7 +195,7 @@ func (g *Gateway) refreshDesk(to *remoteShard, now int64) {
 	}
 	p, err := decodePartialDesk(raw, g.merged.first[to], market.InstrumentID(len(to.Instruments)))
 	if err != nil {
-		g.log.Warn("what another group shows cannot be used", "group", to.Name, "error", err)
+		g.log.Warn("cannot decode another group's state", "group", to.Name, "error", err)
 		return
 	}
 	p.at = now
@@ -209,7 +209,7 @@ func (g *Gateway) refreshFacts(to *remoteShard, now int64) bool {
 	}
 	f, err := shardwire.DecodeFacts(raw)
 	if err != nil {
-		g.log.Warn("what another group shows cannot be used", "group", to.Name, "error", err)
+		g.log.Warn("cannot decode another group's state", "group", to.Name, "error", err)
 		return false
 	}
 	to.last.facts.Store(&partialFacts{Facts: f, at: now})

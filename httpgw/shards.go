@@ -1,6 +1,7 @@
 package httpgw
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"net/netip"
@@ -17,64 +18,64 @@ import (
 	"blockdesk/market"
 )
 
-// Instruments may be split over groups of processes, each with an engine of its
-// own. A client may ask any group about any instrument: what is another's, its
-// gateway forwards, and gives back the answer. A request is forwarded once at
-// most, and admitted once, where it comes in: see hop.
+// Instruments may be split over shards: processes, or raft groups of them, each with an
+// engine of its own. A client may send any request to any shard. The gateway forwards a
+// request that another shard owns and returns that shard's answer. A request is
+// forwarded at most once and admitted once, where it came in; see internalRequest.
 
 const (
-	// maxShardAnswer bounds an answer of another group, in bytes.
+	// maxShardAnswer bounds an answer of another shard, in bytes.
 	maxShardAnswer = 8 << 20
-	// maxForwards bounds the nodes that one request is offered to.
+	// maxForwards bounds the nodes that one request is sent to.
 	maxForwards = 4
-	// shardIdle is how long a connection to another group is kept unused. It is
-	// shorter than IdleTimeout, so that it is not the other end that closes it.
+	// shardIdle is how long an idle connection to another shard is kept. It is shorter
+	// than IdleTimeout, so that this end closes it and no request meets a closed one.
 	shardIdle = 5 * time.Second
-	// retryShardS is the Retry-After where another group does not answer, in
-	// seconds: what a failover takes.
+	// retryShardS is the Retry-After if another shard does not answer: a failover takes
+	// about a second.
 	retryShardS = 1
 
 	minShardSecret = 32 // bytes
 )
 
-// Groups are all groups of processes, alike in each of them.
+// Shards configures the shards. It must be the same in all of them, except Own.
 type Shards struct {
-	Own    market.ShardID // ours
-	All    []Shard        // 2..market.MaxShards, ours too
-	Secret []byte         // what gateways sign with: 32 bytes or more, alike everywhere
-	// Timeout is how long a request to another group may take, all tries included.
+	Own    market.ShardID // this shard
+	All    []Shard        // 2..market.MaxShards, including this one
+	Secret []byte         // key of signatures between gateways, at least 32 bytes
+	// Timeout bounds a request to another shard, including all tries.
 	Timeout time.Duration
-	MaxOpen int // requests under way to one group; one more is answered OVERLOADED
+	MaxOpen int // requests in progress to one shard; more are answered OVERLOADED
 }
 
-// Group is one of them.
+// Shard is one shard.
 type Shard struct {
 	Name   string // lower case letters, digits and dashes
 	Number market.ShardID
-	// Instruments are all that it has, in its order. Their IDs are not read.
+	// Instruments are the shard's instruments in its own order. Their IDs are ignored.
 	Instruments []market.Instrument
 	Nodes       []ShardNode
 }
 
-// ShardNode is one process of a group: URLs without a slash at the end. WS, which
-// only pages for people get, may be empty.
+// ShardNode has the URLs of one process of a shard, without a slash at the end. WS is
+// only for the pages and may be empty.
 type ShardNode struct{ Base, API, WS string }
 
-// Validate reports the first thing that is not as Groups says.
+// Validate reports the first invalid field.
 func (o *Shards) Validate() error {
 	switch {
 	case len(o.All) < 2 || len(o.All) > market.MaxShards:
-		return fmt.Errorf("httpgw: %d groups: 2 to %d", len(o.All), market.MaxShards)
+		return fmt.Errorf("httpgw: %d groups, want 2 to %d", len(o.All), market.MaxShards)
 	case len(o.Secret) < minShardSecret:
-		return fmt.Errorf("httpgw: the groups' secret has %d bytes: %d or more", len(o.Secret), minShardSecret)
+		return fmt.Errorf("httpgw: the groups' secret has %d bytes, want %d or more", len(o.Secret), minShardSecret)
 	case o.Timeout <= 0 || o.MaxOpen < 1:
-		return errors.New("httpgw: groups: a limit is not positive")
+		return errors.New("httpgw: groups: timeout and max_open must be positive")
 	}
 	numbers := map[market.ShardID]bool{}
 	for i := range o.All {
 		g := &o.All[i]
 		if g.Name == "" || g.Number < 1 || g.Number > market.MaxShards || numbers[g.Number] || len(g.Nodes) == 0 {
-			return fmt.Errorf("httpgw: group %d (%s) has no name, no nodes, or no number of its own", g.Number, g.Name)
+			return fmt.Errorf("httpgw: group %d (%s) needs a name, nodes and a unique number of 1 to %d", g.Number, g.Name, market.MaxShards)
 		}
 		numbers[g.Number] = true
 	}
@@ -84,20 +85,19 @@ func (o *Shards) Validate() error {
 	return nil
 }
 
-// shardRouter finds the group that a request is for, and asks it.
+// shardRouter finds the shard that owns a request and forwards to it.
 type shardRouter struct {
 	own     market.ShardID
 	name    string     // ours
 	macs    *sync.Pool // see newMACs
 	timeout time.Duration
 	now     func() int64 // Unix nanoseconds
-	// By what a client may name: numbers in ids, symbols and tickers. Ours are in
-	// neither.
+	// The other shards by what clients name: the numbers in ids, and symbols and tickers.
 	byNumber map[market.ShardID]*remoteShard
 	byName   map[string]*remoteShard
 	all      []*remoteShard // in the order of the configuration
 
-	forwarded *prometheus.CounterVec // by group and outcome
+	forwarded *prometheus.CounterVec // by shard and outcome
 }
 
 func newShardRouter(o *Shards, now func() int64) (*shardRouter, error) {
@@ -106,7 +106,7 @@ func newShardRouter(o *Shards, now func() int64) (*shardRouter, error) {
 		byNumber: map[market.ShardID]*remoteShard{}, byName: map[string]*remoteShard{},
 		forwarded: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "blockdesk_http_forwarded_requests_total",
-			Help: "Requests that were for another group, by that group and what became of them: answered, unreachable, overloaded.",
+			Help: "Requests forwarded to another group, by group and outcome: answered, unreachable, overloaded.",
 		}, []string{"group", "outcome"}),
 	}
 	for i := range o.All {
@@ -130,11 +130,10 @@ func newShardRouter(o *Shards, now func() int64) (*shardRouter, error) {
 	return r, nil
 }
 
-// routed admits a request, or knows that another gateway has, and forwards what is
-// for another group. It reports whether the request has its answer. It is called
-// only where there are groups.
-func (d *handler) routed(ctx *fasthttp.RequestCtx, id *wire.RequestID, r *wire.Route, query, segment []byte) bool {
-	g := d.g
+// route admits a request, unless another gateway has admitted it, and forwards it if
+// another shard owns it. It reports whether it has answered the request.
+func (d *handler) route(ctx *fasthttp.RequestCtx, id *wire.RequestID, m *match) bool {
+	g, r := d.g, m.endpoint.Route
 	from, bad := g.shards.internalRequestIn(ctx)
 	if bad == nil && from == nil {
 		bad = g.limits[r.Limit].Admit(ctx, g.proxies)
@@ -143,20 +142,20 @@ func (d *handler) routed(ctx *fasthttp.RequestCtx, id *wire.RequestID, r *wire.R
 		g.fail(ctx, id, bad)
 		return true
 	}
-	to := g.shardOf(ctx, r, query, segment)
+	to := g.shardOf(ctx, r, m.query, m.segment)
 	switch {
 	case to == nil:
 		if from != nil {
 			ctx.SetUserValue(internalRequestKey{}, from)
 		}
 		if r.Merged != 0 {
-			var buf [256]byte // of a few groups
+			var buf [256]byte // enough for a few shards
 			ctx.Response.Header.SetCanonical(shardsHeader, g.merged.appendShardAges(buf[:0], r.Merged))
 		} else {
 			ctx.Response.Header.SetCanonical(shardHeader, []byte(g.shards.name))
 		}
 		return false
-	case from != nil: // the two of us have not the same list of groups
+	case from != nil: // the two gateways have different lists of shards
 		g.fail(ctx, id, misrouted())
 	case r.Stream != nil:
 		g.fail(ctx, id, to.redirect(ctx))
@@ -166,9 +165,8 @@ func (d *handler) routed(ctx *fasthttp.RequestCtx, id *wire.RequestID, r *wire.R
 	return true
 }
 
-// shardOf returns the group that a request is for, nil where that is ours, or
-// where it is no group's: what is wrong with the request is then for the route to
-// say.
+// shardOf returns the other shard that owns a request. It returns nil for this shard and
+// for invalid requests, which the route refuses.
 func (g *Gateway) shardOf(ctx *fasthttp.RequestCtx, r *wire.Route, query, segment []byte) *remoteShard {
 	switch {
 	case r.Post != nil:
@@ -198,7 +196,7 @@ func (r *shardRouter) byQuery(query []byte) *remoteShard {
 	return nil
 }
 
-// named returns the group that has what a raw value of a query names.
+// byValue returns the shard of a symbol or ticker in a raw query value.
 func (r *shardRouter) byValue(raw []byte) *remoteShard {
 	var buf [wire.MaxQueryValue]byte
 	text, ok := wire.AppendUnescaped(buf[:0], raw)
@@ -208,7 +206,7 @@ func (r *shardRouter) byValue(raw []byte) *remoteShard {
 	return r.byName[string(text)]
 }
 
-// bySymbols returns the group that all symbols of a stream are of.
+// bySymbols returns the shard that has all symbols of a stream.
 func (r *shardRouter) bySymbols(query []byte) (to *remoteShard) {
 	args := fasthttp.AcquireArgs()
 	defer fasthttp.ReleaseArgs(args)
@@ -218,7 +216,7 @@ func (r *shardRouter) bySymbols(query []byte) (to *remoteShard) {
 		list = args.Peek("symbol")
 	}
 	for len(list) > 0 {
-		symbol, rest, _ := cutComma(list)
+		symbol, rest, _ := bytes.Cut(list, []byte{','})
 		of := r.byName[string(symbol)]
 		if of == nil || to != nil && to != of {
 			return nil
@@ -228,8 +226,8 @@ func (r *shardRouter) bySymbols(query []byte) (to *remoteShard) {
 	return to
 }
 
-// shardOfSegment is for paths that end in the id of a claim or a build, or in a
-// ticker.
+// shardOfSegment returns the shard of the last segment of a path: the id of a claim or
+// of a build, or a ticker.
 func (g *Gateway) shardOfSegment(segment []byte) *remoteShard {
 	if to := g.shards.byName[string(segment)]; to != nil {
 		return to
@@ -243,8 +241,8 @@ func (g *Gateway) shardOfSegment(segment []byte) *remoteShard {
 	return nil
 }
 
-// shardOfClaim is for the claim in its number. One that was made before the
-// instruments were split may have any number, and is ours if we know it.
+// shardOfClaim returns the shard whose number is in a claim's id. A claim from before the
+// split may contain any number; it belongs to this shard if this desk has it.
 func (g *Gateway) shardOfClaim(id market.ClaimID) *remoteShard {
 	to := g.shards.byNumber[id.Shard()]
 	if to == nil || g.desk == nil {
@@ -256,14 +254,14 @@ func (g *Gateway) shardOfClaim(id market.ClaimID) *remoteShard {
 	return to
 }
 
-// routedMembers are what a body says of the group that it is for.
+// routedMembers are the members of a body that name its shard.
 var routedMembers = []wire.Member{
 	{Name: "order_id", Kind: wire.TextMember, MaxLen: wire.MaxSegment, Optional: true},
 	{Name: "build_id", Kind: wire.TextMember, MaxLen: wire.MaxSegment, Optional: true},
 }
 
-// shardOfBody reads of a body only what it is about. Everything else that may be
-// wrong with it is for the route to say, here or there.
+// shardOfBody returns the shard of the ticket or build in a body. The route, here or
+// there, checks everything else.
 func (g *Gateway) shardOfBody(body []byte) *remoteShard {
 	var m wire.Members
 	if bad := wire.DecodeObject(body, routedMembers, &m); bad != nil && bad.Code == wire.CodeInvalidJSON {
@@ -278,8 +276,8 @@ func (g *Gateway) shardOfBody(body []byte) *remoteShard {
 	return nil
 }
 
-// redirect sends a stream to the group that has all its symbols: it may last for
-// days, and costs its own connection in any case.
+// redirect sends the client of a stream to this shard. A stream is not forwarded,
+// because it may last for days and occupies a connection in any case.
 func (to *remoteShard) redirect(ctx *fasthttp.RequestCtx) *wire.Problem {
 	raw := wire.RawTarget(ctx)
 	if !wire.IsSafeTarget(raw) {
@@ -287,7 +285,7 @@ func (to *remoteShard) redirect(ctx *fasthttp.RequestCtx) *wire.Problem {
 	}
 	return &wire.Problem{
 		Status: fasthttp.StatusTemporaryRedirect, Code: wire.CodeOtherGroup, Reason: "other_group", Location: to.nodes[0].base + string(raw),
-		Text: "Another group serves these symbols. Its stream is where Location says.",
+		Text: "Another group serves these symbols. Follow Location.",
 	}
 }
 
@@ -295,40 +293,38 @@ func shardUnreachable(reason, text string) *wire.Problem {
 	return &wire.Problem{Status: fasthttp.StatusServiceUnavailable, Code: wire.CodeGroupUnreachable, Reason: reason, RetryS: retryShardS, Text: text}
 }
 
-// misrouted is the answer to another gateway that has sent us what is not ours.
+// misrouted is the answer to a gateway that forwarded a request which this shard does
+// not own.
 func misrouted() *wire.Problem {
 	return &wire.Problem{
 		Status: fasthttp.StatusMisdirectedRequest, Code: wire.CodeOtherGroup, Reason: "misrouted",
-		Text: "This group does not serve what was forwarded to it: the groups are not configured alike.",
+		Text: "This group does not own what was forwarded to it: the groups' configurations differ.",
 	}
 }
 
-// clientOf returns whom a request's limits count for: the other gateway's word,
-// where one has admitted it.
+// clientOf returns the client that a request's limits count, as the gateway that
+// admitted it determined.
 func (g *Gateway) clientOf(ctx *fasthttp.RequestCtx) netip.Addr {
-	if g.shards != nil {
-		if h, ok := ctx.UserValue(internalRequestKey{}).(*internalRequest); ok {
-			return h.client
-		}
+	if h, ok := ctx.UserValue(internalRequestKey{}).(*internalRequest); ok {
+		return h.client
 	}
 	return g.proxies.Client(ctx)
 }
 
-// takerOf returns the key whose token a request carries, or had where it came in.
+// takerOf returns the owner of a request's DvP token. The gateway that admitted the
+// request may have checked the token.
 func (g *Gateway) takerOf(ctx *fasthttp.RequestCtx) (market.Address, *wire.Problem) {
-	if g.shards != nil {
-		if h, ok := ctx.UserValue(internalRequestKey{}).(*internalRequest); ok && h.taker != (market.Address{}) {
-			return h.taker, nil
-		}
+	if h, ok := ctx.UserValue(internalRequestKey{}).(*internalRequest); ok && h.taker != (market.Address{}) {
+		return h.taker, nil
 	}
 	return g.dvp.Taker(&ctx.Request.Header)
 }
 
-// hostOf splits a URL that has nothing behind its host.
+// hostOf returns host and port of a URL.
 func hostOf(text string) (host string, secure bool, err error) {
 	u, err := url.Parse(text)
 	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
-		return "", false, fmt.Errorf("httpgw: %q is no address of a group", text)
+		return "", false, fmt.Errorf("httpgw: %q is not an address of a group: want http://host or https://host", text)
 	}
 	host, secure = u.Host, u.Scheme == "https"
 	if u.Port() == "" {
@@ -337,8 +333,7 @@ func hostOf(text string) (host string, secure bool, err error) {
 	return host, secure, nil
 }
 
-// boardShards returns the other groups at the first node of each, where clients are
-// sent.
+// boardShards returns the other shards with the URLs of their first nodes.
 func boardShards(o *Shards) []site.BoardShard {
 	if o == nil {
 		return nil

@@ -170,7 +170,7 @@ func TestGroupsOfAnotherVersion(t *testing.T) {
 		_, _ = w.Write(newer)
 	})
 	await.True(t, "the version to be logged", func() bool {
-		return strings.Contains(log.String(), "a document of version 2, and this program reads version 1")
+		return strings.Contains(log.String(), "shard document has version 2, this program reads version 1")
 	})
 	if to := eu.g.shards.all[0]; to.last.desk.Load() != nil || to.last.facts.Load() != nil {
 		t.Error("it is shown")

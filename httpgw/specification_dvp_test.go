@@ -114,7 +114,7 @@ func settlementFails(t *testing.T, c *conforming, rig *dvpRig, ask func(path, bo
 	ask(terms.PathSubmit, submitBody, 503, bearer)
 	rig.chain.failing = nil
 	for _, reason := range terms.RefusedReasons() {
-		is := terms.Refusal(&rfq.Outcome{Reason: reason})
+		is := terms.Refusal(reason)
 		if is.Field == "l1_signature" || reason == event.ReasonUnknownOperator { // of a payment, or of the admin address alone
 			continue
 		}

@@ -199,7 +199,7 @@ func TestDeskAnswersAreDescribed(t *testing.T) {
 	c.post(t, quote, quoteBody, 200)
 	c.post(t, quote, strings.Replace(quoteBody, "USDC", "SOL", 1), 200)
 	for _, reason := range terms.RefusedReasons() {
-		is := terms.Refuse(reason)
+		is := terms.Refusal(reason)
 		if reason == event.ReasonUnknownOperator { // of the admin address alone
 			continue
 		}

@@ -17,35 +17,33 @@ import (
 )
 
 const (
-	// standbyGrace is what requests under way have when Run ends: what they get takes
-	// no time, and the listeners are wanted for the leader's gateways.
+	// standbyGrace is the time for requests in progress when Run ends. It is short because
+	// their answers take no time and the new leader's gateways need the listeners.
 	standbyGrace = 20 * time.Millisecond
-	// standbyEnd is the longest that connections that were broken off may take.
+	// standbyEnd bounds the wait for aborted connections.
 	standbyEnd = 10 * time.Second
-	// maxCloseRead is the most bytes of a client's message that are read while its
+	// maxCloseRead bounds the bytes that are read of a client's message while its
 	// WebSocket is being closed.
 	maxCloseRead = 16 << 10
 
 	standbyMethods = "GET, HEAD, POST, OPTIONS"
 )
 
-// StandbyOptions configures a Standby. Of Options it reads what is about listening and
+// StandbyOptions configures a Standby, which uses only the options of listening and
 // connections. The zero value of a field means its default.
 type StandbyOptions struct {
 	Options
-	// Leader returns who leads now. It must not block. Required.
+	// Leader returns the present leader. It must not block. Required.
 	Leader func() leadership.Leader
-	// CloseTimeout is how long the client of a WebSocket has to answer the close;
-	// default 1 s.
+	// CloseTimeout is how long a WebSocket client has to answer the close; default 1 s.
 	CloseTimeout time.Duration
 }
 
-// Standby holds the three public addresses of a node that does not lead. Requests
-// are sent to the leader, 307 with the same path and query on its address of the
-// same kind, or answered 503 LEADER_CHANGED while none is known; a WebSocket is opened
-// and closed with 1012. That holds for every path, also those that there are not:
-// the leader says so. Requests cost no tokens, connections are counted and timed as
-// a Gateway does it. Its methods may be called from any goroutine.
+// Standby holds the three public addresses of a node that does not lead. It redirects
+// every request, also of unknown paths, to the leader's address of the same kind (307,
+// same path and query), or answers 503 LEADER_CHANGED while the leader is unknown. It
+// opens a WebSocket and closes it with 1012. Requests cost no tokens; connections have
+// the limits and timeouts of a Gateway. It is safe for concurrent use.
 type Standby struct {
 	*publicServer
 	leader   func() leadership.Leader
@@ -53,11 +51,11 @@ type Standby struct {
 	upgrader websocket.FastHTTPUpgrader
 }
 
-// NewStandby listens on the three addresses and serves nothing yet; connections
-// wait until Run. A caller that does not call Run calls Close.
+// NewStandby listens on the three addresses. Connections wait until Run serves them. A
+// caller that does not call Run calls Close.
 func NewStandby(o StandbyOptions) (*Standby, error) {
 	if o.Leader == nil {
-		return nil, errors.New("httpgw: a standby needs to know the leader")
+		return nil, errors.New("httpgw: standby: Leader is required")
 	}
 	o.Options.applyDefaults()
 	if err := o.checkConns(); err != nil {
@@ -75,7 +73,7 @@ func NewStandby(o StandbyOptions) (*Standby, error) {
 	s.setServers(func(on wire.Surface) *fasthttp.Server {
 		d := &standbyHandler{Standby: s, on: on, stats: s.metrics.routes.route(wire.SurfaceNames[on], "standby")}
 		server := s.newServer(on, d.serve, d.expect)
-		// A WebSocket is counted until it is closed: it is not handed to anybody.
+		// A WebSocket counts until it is closed, because package feed does not take it over.
 		server.ConnState = func(conn net.Conn, state fasthttp.ConnState) {
 			if state == fasthttp.StateClosed {
 				s.conns.Remove(conn)
@@ -86,13 +84,13 @@ func NewStandby(o StandbyOptions) (*Standby, error) {
 	return s, nil
 }
 
-// Run serves until ctx ends, then lets go of the listeners at once and breaks off,
-// within some 20 ms, what is under way. It returns nil after an orderly end, and
-// may be called once.
+// Run serves until ctx ends. Then it closes the listeners at once and aborts requests in
+// progress after standbyGrace. It returns nil after an orderly end, and may be called
+// once.
 func (s *Standby) Run(ctx context.Context) error {
 	group, ctx := errgroup.WithContext(ctx)
 	s.start(ctx, group, func(one *server) error {
-		_ = one.listener.Close() // again in Shutdown, which reports whether that went well
+		_ = one.listener.Close() // Shutdown closes it again and reports the error
 		polite, cancel := context.WithTimeout(context.Background(), standbyGrace)
 		defer cancel()
 		if err := one.http.ShutdownWithContext(polite); err != nil && !errors.Is(err, context.DeadlineExceeded) {
@@ -140,21 +138,21 @@ func (d *standbyHandler) serve(ctx *fasthttp.RequestCtx) {
 	}
 }
 
-// expect is fasthttp's ExpectHandler: nobody's body is wanted here.
+// expect is fasthttp's ExpectHandler. It answers before the client sends a body.
 func (d *standbyHandler) expect(ctx *fasthttp.RequestCtx) int {
 	d.serve(ctx)
 	return ctx.Response.StatusCode()
 }
 
-// farewell opens a WebSocket and closes it with 1012 and the leader's address.
+// closeUpgraded opens a WebSocket and closes it with 1012 and the leader's URL.
 func (d *standbyHandler) closeUpgraded(ctx *fasthttp.RequestCtx) {
 	conn := ctx.Conn()
 	why := closeReason(d.leader(), d.on)
 	last := websocket.FormatCloseMessage(websocket.CloseServiceRestart, why)
-	// An error is answered: noUpgrade.
+	// noUpgrade answers an error.
 	_ = d.upgrader.Upgrade(ctx, func(ws *websocket.Conn) {
 		defer d.conns.Remove(conn)
-		defer func() { _ = conn.Close() }() // who does not read it has gone
+		defer func() { _ = conn.Close() }() // the client may be gone
 		by := time.Now().Add(d.closing)
 		if ws.WriteControl(websocket.CloseMessage, last, by) != nil || ws.SetReadDeadline(by) != nil {
 			return
@@ -168,12 +166,12 @@ func (d *standbyHandler) closeUpgraded(ctx *fasthttp.RequestCtx) {
 	})
 }
 
-// noUpgrade answers an upgrade request that is none.
+// noUpgrade answers an invalid upgrade request.
 func (s *Standby) noUpgrade(ctx *fasthttp.RequestCtx, status int, _ error) {
 	id := s.ids.Next()
 	ctx.Response.Header.Set("Sec-WebSocket-Version", "13")
 	ctx.SetConnectionClose()
 	s.fail(ctx, &id, &wire.Problem{
-		Status: status, Code: wire.CodeInvalidField, Reason: "websocket_upgrade", Text: "This is not an upgrade request of RFC 6455.",
+		Status: status, Code: wire.CodeInvalidField, Reason: "websocket_upgrade", Text: "This is not a valid upgrade request (RFC 6455).",
 	})
 }

@@ -8,8 +8,8 @@ import (
 	"blockdesk/catalog"
 )
 
-// publicURLs returns the URLs that documents print: the given ones, and for an empty
-// one that of its listener.
+// publicURLs returns u with empty URLs replaced by those of the listeners, and without
+// slashes at the end.
 func publicURLs(u catalog.URLs, base, api, ws net.Addr) catalog.URLs {
 	u.Base = cmp.Or(u.Base, "http://"+printable(base))
 	u.API = cmp.Or(u.API, "http://"+printable(api))
@@ -22,7 +22,7 @@ func publicURLs(u catalog.URLs, base, api, ws net.Addr) catalog.URLs {
 	return u
 }
 
-// printable names a listener so that a client on this machine reaches it.
+// printable returns a listener's address as a client on this machine reaches it.
 func printable(addr net.Addr) string {
 	host, port, err := net.SplitHostPort(addr.String())
 	if err != nil {

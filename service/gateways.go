@@ -28,7 +28,7 @@ func (s *Service) newFeed() (*feed.Feed, error) {
 	}
 	return feed.Open(feed.Options{
 		MaxConnections: s.cfg.Feed.MaxConnections, MaxPerIP: s.cfg.Feed.ConnectionsPerIP,
-		ClientIP: wire.ClientIP(proxies, ""), OtherShards: s.cfg.OtherShards(), Logger: s.log,
+		ClientIP: wire.NewProxies(proxies, "").Client, OtherShards: s.cfg.OtherShards(), Logger: s.log,
 	}, s.instruments)
 }
 

@@ -21,48 +21,46 @@ import (
 	"blockdesk/httpgw/wire"
 )
 
-// DefaultAddr is the admin address: this machine only.
+// DefaultAddr is the default admin address, on the loopback interface only.
 const DefaultAddr = "127.0.0.1:8090"
 
-// adminConns bounds the connections of the admin address; one more is answered
-// 503 and closed.
+// adminConns bounds the connections. A connection above it is answered 503 and closed.
 const adminConns = 64
 
-// Check is one condition of readiness.
+// Check is a readiness check.
 type Check struct {
 	Name string
-	// Err returns nil while the condition holds. It must not block.
+	// Err returns nil while the check passes. It must not block.
 	Err func() error
-	// Wait, if not 0, is of what the service can do without. A start waits for
-	// it, so long at most; once it has held, or that time is over, a failure is
-	// told and the service stays ready, so that nobody takes the rest away.
+	// Grace, if not 0, makes the check optional. The service is not ready until the check
+	// has passed once or Grace is over; after that a failure is reported and the service
+	// stays ready, so that its other functions remain available.
 	Grace time.Duration
 }
 
-// Options configures an Admin. The zero value of a field means its default
-// or leaves its part out.
+// Options configures a Server. The zero value of a field means its default or disables
+// the function.
 type Options struct {
 	Addr string // default DefaultAddr; port 0 takes a free one
 	// Listen binds Addr; default net.Listen.
 	Listen func(network, addr string) (net.Listener, error)
 
-	// Live returns an error when the process can only be helped by a restart.
+	// Live returns an error if only a restart can help the process.
 	Live func() error
-	// Ready are the conditions of serving: recovered, journal writable, not
-	// read-only, and so on. Names are unique.
+	// Ready are the readiness checks: recovered, journal writable, not read-only, and so
+	// on. Names are unique.
 	Ready []Check
 
-	// Operate is behind the operator's endpoints; nil leaves them out.
-	Operate *Operations
+	Operate *Operations // the operators' endpoints; nil = none
 
 	Desk       DeskSources
 	Settlement SettlementSources
 	Mirror     MirrorSources
-	Collectors []prometheus.Collector // of the other packages, Gateway.Collectors among them
+	Collectors []prometheus.Collector // metrics of other packages, such as Gateway.Collectors
 	Logger     *slog.Logger           // default: none
 
-	// ShutdownTimeout is for requests under way when Run ends; default
-	// DefaultShutdownTimeout.
+	// ShutdownTimeout is the time for requests in progress when Run ends; default
+	// wire.DefaultShutdownTimeout.
 	ShutdownTimeout time.Duration
 }
 
@@ -75,7 +73,7 @@ func (o *Options) applyDefaults() {
 	o.ShutdownTimeout = cmp.Or(o.ShutdownTimeout, wire.DefaultShutdownTimeout)
 }
 
-// Validate reports the first field that is wrong.
+// Validate reports the first invalid field.
 func (o Options) Validate() error {
 	names := make(map[string]bool)
 	for i, c := range o.Ready {
@@ -83,7 +81,7 @@ func (o Options) Validate() error {
 		case c.Name == "" || c.Err == nil:
 			return fmt.Errorf("httpgw: readiness check %d has no name or no function", i)
 		case names[c.Name]:
-			return fmt.Errorf("httpgw: readiness check %s: named twice", c.Name)
+			return fmt.Errorf("httpgw: readiness check %s occurs twice", c.Name)
 		}
 		names[c.Name] = true
 	}
@@ -96,20 +94,19 @@ func (o Options) Validate() error {
 	return nil
 }
 
-// Server serves /metrics, /healthz, /readyz, /debug/pprof/, in a group /cluster, and
-// the operator's endpoints under /desk/ on an address of its own. Only the last ask for a
-// token: keep it off public addresses.
+// Server serves the admin address. Most of its paths require no token, so it must not be
+// public.
 type Server struct {
 	opts     Options
 	started  time.Time
-	passed   []atomic.Bool // of each of opts.Ready: it has held once
+	passed   []atomic.Bool // by index of opts.Ready: the check has passed once
 	listener *wire.Listener
 	server   *http.Server
 	ids      *wire.RequestIDs
 }
 
-// New listens and serves nothing yet. A caller that does not call Run calls
-// Close. It fails when a collector's metrics clash with another's.
+// New listens on the admin address; Run serves it. A caller that does not call Run calls
+// Close. New fails if two collectors have the same metric.
 func New(o Options) (*Server, error) {
 	if err := o.Validate(); err != nil {
 		return nil, err
@@ -145,9 +142,9 @@ func New(o Options) (*Server, error) {
 	mux.Handle("/metrics", outer.readOnly(promhttp.HandlerFor(registry, promhttp.HandlerOpts{MaxRequestsInFlight: 4})))
 	mux.Handle("/healthz", outer.readOnly(http.HandlerFunc(a.healthz)))
 	mux.Handle("/readyz", outer.readOnly(http.HandlerFunc(a.readyz)))
-	mux.HandleFunc("/debug/pprof", outer.unknown) // which the mux would redirect
+	mux.HandleFunc("/debug/pprof", outer.unknown) // otherwise the mux would redirect it
 	mux.HandleFunc("/debug/pprof/", pprof.Index)
-	// The command line is left out: a flag may hold a secret. Nobody needs it here.
+	// Without /debug/pprof/cmdline: flags may contain secrets.
 	mux.HandleFunc("/debug/pprof/profile", pprof.Profile)
 	mux.HandleFunc("/debug/pprof/symbol", pprof.Symbol)
 	mux.HandleFunc("/debug/pprof/trace", pprof.Trace)
@@ -175,7 +172,7 @@ func New(o Options) (*Server, error) {
 // Addr returns the address that New listens on.
 func (a *Server) Addr() net.Addr { return a.listener.Addr() }
 
-// Close stops listening. Only for an Admin that Run was not called on.
+// Close stops listening. Only a caller that does not call Run calls it.
 func (a *Server) Close() error { return a.listener.Close() }
 
 // Run serves until ctx ends and returns nil after an orderly end.
@@ -193,8 +190,7 @@ func (a *Server) Run(ctx context.Context) error {
 		polite, cancel := context.WithTimeout(context.Background(), a.opts.ShutdownTimeout)
 		defer cancel()
 		if err := a.server.Shutdown(polite); err != nil {
-			// A profile under way: break it off.
-			return a.server.Close()
+			return a.server.Close() // aborts a profile in progress
 		}
 		return nil
 	})
@@ -226,7 +222,7 @@ func (a *Server) healthz(w http.ResponseWriter, _ *http.Request) {
 
 func (a *Server) readyz(w http.ResponseWriter, _ *http.Request) { a.write(w, a.ready()) }
 
-// ready asks all checks.
+// ready runs all checks.
 func (a *Server) ready() health {
 	h := health{OK: true}
 	for i, c := range a.opts.Ready {
@@ -242,12 +238,12 @@ func (a *Server) ready() health {
 	return h
 }
 
-// readiness is what /readyz says, as metrics.
+// readiness collects the results of the readiness checks as metrics.
 type readiness struct{ admin *Server }
 
 const (
-	readyHelp = "1 while /readyz says that the service is ready."
-	checkHelp = "1 while the condition of readiness holds; /readyz says why it does not. Some the service can be ready without."
+	readyHelp = "1 while the service is ready (/readyz)."
+	checkHelp = "1 while the readiness check passes; /readyz has the reason of a failure. The service can be ready without some of them."
 )
 
 func (readiness) descs() (ready, check *prometheus.Desc) {
@@ -255,14 +251,14 @@ func (readiness) descs() (ready, check *prometheus.Desc) {
 		prometheus.NewDesc("blockdesk_readiness_check", checkHelp, []string{"check"}, nil)
 }
 
-// Describe sends the descriptions.
+// Describe implements prometheus.Collector.
 func (r readiness) Describe(out chan<- *prometheus.Desc) {
 	ready, check := r.descs()
 	out <- ready
 	out <- check
 }
 
-// Collect sends the values of now.
+// Collect implements prometheus.Collector.
 func (r readiness) Collect(out chan<- prometheus.Metric) {
 	ready, check := r.descs()
 	h := r.admin.ready()

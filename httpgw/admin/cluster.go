@@ -8,68 +8,66 @@ import (
 	"blockdesk/httpgw/wire"
 )
 
-// Codes of /desk/cluster are our choice: the contract has no words for them.
+// Codes of /desk/cluster (our choice).
 const (
 	codeUnknownNode  = "UNKNOWN_NODE"
 	codeClusterState = "CLUSTER_STATE"
 )
 
-// Cluster is this node's part in its group: what is behind /cluster and
-// /desk/cluster on the admin address. Any goroutine may call it. The changes wait
-// until the group's log has them, some seconds at most.
+// Cluster serves /cluster and /desk/cluster: this node's membership in its raft group.
+// Implementations are safe for concurrent use. Changes wait, some seconds at most, until
+// they are committed to the group's log.
 type Cluster interface {
-	// Status waits for no disk and no other node.
+	// Status does not wait for a disk or another node.
 	Status() ClusterStatus
-	// Add makes a node a member that gets the log, or with voter one that votes.
+	// Add adds a node as a non-voting member, or makes it a voter. Errors:
 	// ErrClusterLeader, ErrClusterAddress, ErrClusterTaken.
 	Add(id, address string, voter bool) error
-	// Remove takes a node out of the group, for good. ErrClusterLeader,
+	// Remove removes a node from the group for good. Errors: ErrClusterLeader,
 	// ErrClusterUnknown, ErrClusterSelf.
 	Remove(id string) error
-	// Transfer hands the lead to another voter. ErrClusterLeader.
+	// Transfer transfers leadership to another voter. Error: ErrClusterLeader.
 	Transfer() error
 }
 
-// What Cluster refuses.
+// Errors of Cluster.
 var (
 	ErrClusterLeader  = errors.New("httpgw: this node does not lead its group")
-	ErrClusterAddress = errors.New("httpgw: no id or address of a node")
-	ErrClusterTaken   = errors.New("httpgw: the id or the address is another node's")
-	ErrClusterUnknown = errors.New("httpgw: no such node in the group")
-	ErrClusterSelf    = errors.New("httpgw: a node that leads does not remove itself")
+	ErrClusterAddress = errors.New("httpgw: invalid id or address of a node")
+	ErrClusterTaken   = errors.New("httpgw: the id or address belongs to another node")
+	ErrClusterUnknown = errors.New("httpgw: unknown node")
+	ErrClusterSelf    = errors.New("httpgw: the leader cannot remove itself")
 )
 
-// ClusterStatus is what a node says of itself, and of its group as its own log has
-// it.
+// ClusterStatus is the status of a node, and of its group as recorded in the node's log.
 type ClusterStatus struct {
-	OK      bool   `json:"ok"` // true: it is an answer
+	OK      bool   `json:"ok"` // always true
 	ID      string `json:"id"`
 	Version string `json:"version"` // of the program
 	UptimeS int64  `json:"uptime_s"`
-	// Role is leader, standby, candidate or stopped. Serves: the service stands on
-	// this node, which it does a moment after it has come to lead.
-	Role   string `json:"role"`
-	Serves bool   `json:"serves"`
-	// Level: it takes part, hears a leader and has judged nearly all that is
-	// committed. Problem says why it is not.
+	Role    string `json:"role"`   // leader, standby, candidate or stopped
+	Serves  bool   `json:"serves"` // the service runs here, which begins a moment after the election
+	// InSync: a member, in contact with the leader, that has applied nearly all committed
+	// entries. Problem says why a node is not in sync.
 	InSync  bool   `json:"level"`
-	Failed  bool   `json:"failed"` // it has left the group until a restart
+	Failed  bool   `json:"failed"` // the node has left the group until a restart
 	Problem string `json:"problem,omitempty"`
 
 	Term   uint64        `json:"term"`
-	Leader ClusterMember `json:"leader"` // as this node knows it; without an id: none
-	// Entries: in this node's log, known to be on a majority, judged here.
+	Leader ClusterMember `json:"leader"` // as this node knows it; no id = none
+	// The last entry in this node's log, known to be committed, and applied here.
 	LogIndex       uint64 `json:"log_index"`
 	CommittedIndex uint64 `json:"committed_index"`
 	AppliedIndex   uint64 `json:"applied_index"`
-	// ContactMS is how long ago it heard from the leader: 0 on the leader, -1 never.
+	// ContactMS is the time since the last contact with the leader: 0 on the leader, -1
+	// if there was none.
 	ContactMS       int64 `json:"leader_contact_ms"`
 	DiskFreePercent int   `json:"disk_free_percent"`
 	DiskLow         bool  `json:"disk_low"`
 
-	// ConfigFingerprint stands for what of the configuration has to be alike on all
-	// nodes, ConfigParts for the parts of it. ConfigDiffers are the nodes whose own
-	// differ, as this node has heard last, with the parts.
+	// ConfigFingerprint is the hash of the configuration that must be the same on all
+	// nodes, ConfigParts the hashes of its parts. ConfigDiffers has the nodes whose last
+	// reported configuration differs, with the parts that differ.
 	ConfigFingerprint string              `json:"config_fingerprint"`
 	ConfigParts       map[string]string   `json:"config_parts"`
 	ConfigDiffers     map[string][]string `json:"config_differs"`
@@ -77,8 +75,8 @@ type ClusterStatus struct {
 	Members []ClusterMember `json:"members"`
 }
 
-// ClusterMember is a node as the group's log has it, with what the configuration
-// of who tells it says of its admin address; empty: nothing.
+// ClusterMember is a node as recorded in the group's log. AdminURL comes from the
+// configuration of the node that answers; empty = unknown.
 type ClusterMember struct {
 	ID       string `json:"id"`
 	Address  string `json:"address"`
@@ -86,8 +84,8 @@ type ClusterMember struct {
 	AdminURL string `json:"admin_url"`
 }
 
-// clusterStatus answers /cluster, which asks for no token: the nodes and their
-// operators read each other's.
+// clusterStatus serves /cluster. It requires no token, because nodes and operators read
+// the status of other nodes.
 func (a *Server) clusterStatus(w http.ResponseWriter, _ *http.Request) {
 	id := a.ids.Next()
 	adminHeaders(w.Header(), &id)
@@ -96,7 +94,7 @@ func (a *Server) clusterStatus(w http.ResponseWriter, _ *http.Request) {
 	}
 }
 
-// clusterEndpoints are the operators' endpoints of a node's group.
+// clusterEndpoints are the operators' endpoints of the raft group.
 type clusterEndpoints struct {
 	cluster Cluster
 	log     commandLog
@@ -116,7 +114,7 @@ type addMemberBody struct {
 	Voter   bool   `json:"voter"`
 }
 
-// addMember adds a node, or makes one that is there a voter.
+// addMember adds a node, or makes a member a voter.
 func (e *clusterEndpoints) addMember(c *call, in *addMemberBody) (any, *wire.Problem) {
 	return e.changed(c, in.ID, e.cluster.Add(in.ID, in.Address, in.Voter))
 }
@@ -130,8 +128,8 @@ func (e *clusterEndpoints) transferLead(c *call, _ *noBody) (any, *wire.Problem)
 	return e.changed(c, "", e.cluster.Transfer())
 }
 
-// changed logs what came of a change, and answers with the node's status. A change
-// that is asked for twice is made once: the second finds it made.
+// changed logs the outcome of a change and returns the node's status. Repeating a change
+// has no effect.
 func (e *clusterEndpoints) changed(c *call, id string, err error) (any, *wire.Problem) {
 	if err == nil {
 		e.log.Info("group changed", "request_id", string(c.id[:]), "operator", c.operator.Name, "path", c.Pattern, "node", id)
@@ -141,41 +139,41 @@ func (e *clusterEndpoints) changed(c *call, id string, err error) (any, *wire.Pr
 	case errors.Is(err, ErrClusterLeader):
 		return nil, e.notLeader()
 	case errors.Is(err, ErrClusterAddress):
-		return nil, invalidOperatorField("address", "must be host:port, of the loopback alone where the group has no TLS, and id 1 to 64 bytes")
+		return nil, invalidOperatorField("address", "must be host:port (a loopback address if the group has no TLS), and id must have 1 to 64 bytes")
 	case errors.Is(err, ErrClusterTaken):
 		return nil, &wire.Problem{
 			Status: http.StatusConflict, Code: codeClusterState, Reason: "taken",
-			Text: "The id has another address in the group, or the address is another node's.",
+			Text: "The id belongs to another address in the group, or the address to another node.",
 		}
 	case errors.Is(err, ErrClusterUnknown):
 		return nil, &wire.Problem{Status: http.StatusNotFound, Code: codeUnknownNode, Text: "The group has no such node."}
 	case errors.Is(err, ErrClusterSelf):
 		return nil, &wire.Problem{
 			Status: http.StatusConflict, Code: codeClusterState, Reason: "leads",
-			Text: "This node leads: hand the lead over before it is removed.",
+			Text: "This node leads. Transfer leadership before you remove it.",
 		}
 	}
 	e.log.Error("group not changed", "request_id", string(c.id[:]), "path", c.Pattern, "node", id, "error", err)
 	return nil, &wire.Problem{
 		Status: http.StatusServiceUnavailable, Code: codeClusterState, Reason: "not_done", RetryS: wire.RetryLeaderS,
-		Text: "The group did not take it up; the log says why under the request_id. Look at the status before the next try.",
+		Text: "The group did not make the change. The log has details under the request_id. Check the status before you try again.",
 	}
 }
 
-// notLeader says on which node's admin address an operator's request is answered.
+// notLeader returns LEADER_CHANGED with the admin address of the leader, if it is known.
 func (e *clusterEndpoints) notLeader() *wire.Problem {
 	p := &wire.Problem{
 		Status: http.StatusServiceUnavailable, Code: wire.CodeLeaderChanged, RetryS: wire.RetryLeaderS,
-		Text: "This node does not lead, and no leader is known. Try again in a moment.",
+		Text: "This node does not lead, and the leader is unknown. Try again in a moment.",
 	}
 	leader := e.cluster.Status().Leader
 	if leader.ID == "" {
 		return p
 	}
-	p.Text = "Another node leads: ask it, at its admin address."
+	p.Text = "Another node leads. Send the request to its admin address."
 	p.Leader = wire.LeaderMember(leader.ID, leader.AdminURL)
 	return p
 }
 
-// elsewhere answers the operator's routes of a node that stands by.
+// refuseOnStandby answers the operators' endpoints of a standby.
 func (e *clusterEndpoints) refuseOnStandby(*call) (any, *wire.Problem) { return nil, e.notLeader() }

@@ -11,9 +11,9 @@ import (
 	"blockdesk/httpgw/wire"
 )
 
-// outerHandler is what the admin's routes have in common: bodies come in time, paths
-// are compared as they were sent, and what is not answered gets the contract's
-// error. net/http alone waits for a body without end, and redirects.
+// outerHandler wraps all routes: it bounds the time of a body, compares raw paths, and
+// answers unknown paths with our errors. net/http alone would wait for a body for ever,
+// and would redirect.
 type outerHandler struct {
 	next     http.Handler
 	ids      *wire.RequestIDs
@@ -23,8 +23,8 @@ type outerHandler struct {
 // ServeHTTP answers one request.
 func (d *outerHandler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if r.ContentLength != 0 {
-		// A body that never ends would hold one of adminConns connections. A
-		// writer without deadlines, as tests have, has no connection.
+		// A body that never ends would occupy one of adminConns. The writers of tests
+		// have no deadlines, hence the ignored error.
 		_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(d.bodyTime))
 	}
 	if raw := rawPath(r); !isPlainPath(raw) {
@@ -35,27 +35,26 @@ func (d *outerHandler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	d.next.ServeHTTP(w, r)
 }
 
-// rawPath is the path of a request as it was sent.
+// rawPath returns the path of a request as it was sent.
 func rawPath(r *http.Request) []byte {
 	raw, _, _ := bytes.Cut([]byte(r.RequestURI), []byte{'?'})
 	return raw
 }
 
-// isPlainPath reports whether a path can be one of ours: without escapes, dots
-// and doubled slashes.
+// isPlainPath reports whether a path has no escapes, dot segments or double slashes.
 func isPlainPath(raw []byte) bool {
 	text := string(raw)
 	clean := path.Clean(text)
 	return text != "" && text[0] == '/' && !bytes.ContainsRune(raw, '%') && (text == clean || text == clean+"/")
 }
 
-// unknown answers what is not in the table.
+// unknown answers an unknown path.
 func (d *outerHandler) unknown(w http.ResponseWriter, r *http.Request) {
 	id := d.ids.Next()
 	refuseAdmin(w, &id, wire.UnknownRoute(rawPath(r)))
 }
 
-// readOnly lets GET and HEAD through.
+// readOnly admits only GET and HEAD.
 func (d *outerHandler) readOnly(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Method != http.MethodGet && r.Method != http.MethodHead {
@@ -67,7 +66,7 @@ func (d *outerHandler) readOnly(next http.Handler) http.Handler {
 	})
 }
 
-// adminHeaders sets the headers of an answer in JSON.
+// adminHeaders sets the headers of a JSON answer.
 func adminHeaders(h http.Header, id *wire.RequestID) {
 	h.Set("Content-Type", wire.JSONType)
 	h.Set("Cache-Control", string(wire.CacheControl[wire.NeverCached]))
@@ -89,14 +88,14 @@ func refuseAdmin(w http.ResponseWriter, id *wire.RequestID, bad *wire.Problem) {
 		h.Set("WWW-Authenticate", "Bearer")
 	}
 	w.WriteHeader(bad.Status)
-	// Who does not read it has gone.
+	// An error means that the client is gone.
 	_, _ = w.Write(append(bad.Append(nil, id), '\n'))
 }
 
-// writePiece is how much a reader must take in DefaultWriteTimeout.
+// writePiece is how many bytes a client must read within wire.DefaultWriteTimeout.
 const writePiece = 64 << 10
 
-// deadlineListener accepts connections that end when their peer does not read.
+// deadlineListener accepts connections that fail if their peer does not read.
 type deadlineListener struct{ net.Listener }
 
 // Accept returns the next connection.
@@ -108,8 +107,8 @@ func (l deadlineListener) Accept() (net.Conn, error) {
 	return &deadlineConn{conn}, nil
 }
 
-// deadlineConn has a deadline for each piece that it writes. net/http has one
-// for a whole answer, which a profile of a minute does not meet.
+// deadlineConn sets a deadline for each piece that it writes. net/http has only a deadline
+// for the whole answer, which a profile of a minute would miss.
 type deadlineConn struct{ net.Conn }
 
 // Write writes all of p, or fails.

@@ -11,31 +11,30 @@ import (
 	"blockdesk/market"
 )
 
-// DeskSources are the functions that /metrics asks about the desk, at each
-// scrape. They must not block. A nil one leaves its metrics out.
+// DeskSources are the sources of the desk's metrics. /metrics calls the functions at each
+// scrape; they must not block. A nil function disables its metrics.
 type DeskSources struct {
 	Stats func() desk.Stats
-	View  func() *rfq.View // not nil
-	// Instruments name the pairs of a View; Now is the time in Unix ns. Both come with
-	// it.
+	View  func() *rfq.View // never returns nil; needs Instruments and Now
+
 	Instruments *market.Instruments
-	Now         func() int64
+	Now         func() int64 // Unix nanoseconds
 }
 
-// collectors returns the metrics that have a source.
+// collectors returns the metrics whose source is set.
 func (s *DeskSources) collectors() []prometheus.Collector {
 	const prefix = "blockdesk_desk_"
 	var all []prometheus.Collector
 	if s.Stats != nil {
 		all = append(all, NewMetrics(prefix, s.Stats).
-			Gauge("requests_waiting", "Requests to the desk under way.", func(n *desk.Stats) float64 { return float64(n.Waiting) }).
-			Gauge("answers_kept", "Answers kept for idempotency keys.", func(n *desk.Stats) float64 { return float64(n.Keys) }).
-			Gauge("cursor_seq", "Sequence number of the last command that the desk's store has seen.", func(n *desk.Stats) float64 { return float64(n.Cursor) }).
-			Counter("busy_total", "Requests refused because too many were under way.", func(n *desk.Stats) float64 { return float64(n.Busy) }).
-			Counter("timeouts_total", "Requests whose outcome did not come in time.", func(n *desk.Stats) float64 { return float64(n.Timeouts) }).
+			Gauge("requests_waiting", "Requests to the desk in progress.", func(n *desk.Stats) float64 { return float64(n.Waiting) }).
+			Gauge("answers_kept", "Answers stored for idempotency keys.", func(n *desk.Stats) float64 { return float64(n.Keys) }).
+			Gauge("cursor_seq", "Sequence number of the last command in the desk's store.", func(n *desk.Stats) float64 { return float64(n.Cursor) }).
+			Counter("busy_total", "Requests refused because too many were in progress.", func(n *desk.Stats) float64 { return float64(n.Busy) }).
+			Counter("timeouts_total", "Requests that timed out before their outcome was known.", func(n *desk.Stats) float64 { return float64(n.Timeouts) }).
 			Counter("replayed_total", "Requests answered from the store by their idempotency key.", func(n *desk.Stats) float64 { return float64(n.Replayed) }).
-			Counter("conflicts_total", "Idempotency keys that came with another body.", func(n *desk.Stats) float64 { return float64(n.Conflicts) }),
-			NewFamily(prefix+"claims_total", "Claims that came into a state since the start; what the start took in again is counted too.",
+			Counter("conflicts_total", "Idempotency keys that were reused with another body.", func(n *desk.Stats) float64 { return float64(n.Conflicts) }),
+			NewFamily(prefix+"claims_total", "Claims that entered a state since the start, including those replayed at the start.",
 				"state", prometheus.CounterValue, func(send func(string, float64)) {
 					claims := s.Stats().Claims
 					for state := rfq.ClaimReserved; state <= rfq.ClaimRefundDue; state++ {
@@ -45,16 +44,16 @@ func (s *DeskSources) collectors() []prometheus.Collector {
 	}
 	if s.View != nil {
 		all = append(all, NewMetrics(prefix, s.View).
-			Gauge("tickets_open", "Tickets that are open.", func(v **rfq.View) float64 { return float64(openTickets(*v)) }).
-			Gauge("reserved_usd", "Dollars of all tranches that claims have reserved.", func(v **rfq.View) float64 { return reservedUSD(*v) }).
-			Gauge("locks", "Locks that are shut.", func(v **rfq.View) float64 { return float64(shutLocks(*v)) }))
+			Gauge("tickets_open", "Open tickets.", func(v **rfq.View) float64 { return float64(openTickets(*v)) }).
+			Gauge("reserved_usd", "Dollars that claims have reserved in all tranches.", func(v **rfq.View) float64 { return reservedUSD(*v) }).
+			Gauge("locks", "Locks that are set.", func(v **rfq.View) float64 { return float64(shutLocks(*v)) }))
 		all = append(all, s.priceFamilies()...)
 	}
 	return all
 }
 
-// priceFamilies return how old the operator's prices are, and of what nothing is
-// quoted for want of one.
+// priceFamilies returns the metrics of the operator's prices: their age, and whether they
+// are unusable.
 func (s *DeskSources) priceFamilies() []prometheus.Collector {
 	family := func(name, help string, value func(price market.USDPrice, age, maxAge time.Duration) float64) prometheus.Collector {
 		return NewFamily("blockdesk_desk_price_"+name, help, "of", prometheus.GaugeValue, func(send func(string, float64)) {
@@ -75,20 +74,21 @@ func (s *DeskSources) priceFamilies() []prometheus.Collector {
 		})
 	}
 	return []prometheus.Collector{
-		family("age_seconds", "Age of the operator's price of a pair or a rail; +Inf where none was ever set.",
+		family("age_seconds", "Age of the operator's price of a pair or a rail; +Inf if it was never set.",
 			func(price market.USDPrice, age, _ time.Duration) float64 {
 				if price == 0 {
 					return math.Inf(1)
 				}
 				return age.Seconds()
 			}),
-		family("unusable", "1 where the operator's price of a pair or a rail was never set or is older than it may be: nothing of it is quoted.",
+		family("unusable", "1 if the operator's price of a pair or a rail was never set or is too old, so that it is not quoted.",
 			func(price market.USDPrice, age, maxAge time.Duration) float64 {
 				return BoolValue(price == 0 || maxAge > 0 && age > maxAge)
 			}),
 	}
 }
 
+// openTickets returns the number of open tickets.
 func openTickets(v *rfq.View) (n int) {
 	for _, t := range v.Tickets {
 		if t.State == rfq.TicketOpen {
@@ -98,7 +98,7 @@ func openTickets(v *rfq.View) (n int) {
 	return n
 }
 
-// reservedUSD is a figure for a chart, hence a float.
+// reservedUSD returns the sum of all reservations, inexact because it is for charts.
 func reservedUSD(v *rfq.View) float64 {
 	var sum float64
 	for _, t := range v.Tickets {

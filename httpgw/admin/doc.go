@@ -1,7 +1,7 @@
-// Package admin is the admin address: /metrics, /healthz, /readyz, /debug/pprof/, in a
-// group /cluster, and under /desk/ the endpoints of the operators. Only the last ask
-// for a token. A token is compared by its hash, in a time that does not depend on it;
-// a wrong one costs ten requests.
+// Package admin serves the admin address: /metrics, /healthz, /readyz, /debug/pprof/, in a
+// raft group /cluster, and the operators' endpoints under /desk/. Only the latter require
+// a token. Tokens are compared by hash in constant time; a wrong token costs ten requests
+// of the rate limit.
 //
 // Limits: adminConns, operatorsPerMinute, operatorBurst, operatorClients,
 // [MaxListLimit], [MaxNote], [MaxFIXKeys].

@@ -31,59 +31,51 @@ import (
 	"blockdesk/market"
 )
 
-// Limits of the operator's endpoints (our choice).
+// Limits of the operators' endpoints (our choice).
 const (
-	// operatorsPerMinute and operatorBurst bound the requests of one address,
-	// with a right token or none.
+	// operatorsPerMinute and operatorBurst bound the requests of one address.
 	operatorsPerMinute = 600
 	operatorBurst      = 100
-	// wrongTokenCost is what a wrong token costs of them: at most one guess a
-	// second, after the first ten.
+	// wrongTokenCost is the cost of a wrong token in requests. It allows one guess per
+	// second after the first ten.
 	wrongTokenCost = 10
-	// operatorClients bounds the addresses that are remembered.
+	// operatorClients bounds the addresses in the rate limit.
 	operatorClients = 1024
-	// minTokenBytes is the shortest token that is looked at.
+	// minTokenBytes is the length of the shortest valid token.
 	minTokenBytes = 16
 )
 
-// codeOperatorToken is our choice: the contract has no word for it.
+// codeOperatorToken is our choice.
 const codeOperatorToken = "OPERATOR_TOKEN_REFUSED"
 
-// Operator is one who may command the desk.
+// Operator is a person who may command the desk.
 type Operator struct {
-	ID          market.OperatorID // as the engine knows him, from 1
+	ID          market.OperatorID // in the engine, from 1
 	Name        string
 	TokenSHA256 [sha256.Size]byte // of the token's bytes
 }
 
-// Desk is what the operator's endpoints need of the desk; see package
-// desk.
+// Desk is what the operators' endpoints need of the desk; see package desk.
 type Desk interface {
 	View() *rfq.View
 	Do(r rfq.Request) (*desk.Result, error)
 }
 
-// Operations is what is behind the operator's endpoints, /desk/ on the admin
-// address.
+// Operations has what the operators' endpoints call. A nil field removes its endpoints.
 type Operations struct {
-	// Desk is behind tickets, locks, prices and inventory; nil leaves them out.
-	Desk        Desk
+	Desk        Desk // tickets, locks, prices and inventory
 	Instruments *market.Instruments
 	Operators   []Operator
-	// Backup copies everything that the service has into an empty or missing
-	// folder, while it runs. It may take minutes; it is called once at a time.
+	// Backup copies all data of the running service into an empty or missing folder. It
+	// may take minutes. Calls do not overlap.
 	Backup func(ctx context.Context, to string) error
-	// Money is behind /desk/money; nil leaves it out.
-	Money Money
-	// Tokens is behind /desk/tokens; nil leaves it out.
-	Tokens Tokens
-	// FIX is behind /desk/fix; nil leaves it out.
-	FIX FIX
-	// Cluster is behind /cluster and /desk/cluster; nil leaves it out. A node that
-	// stands by has nothing else, and no Backup: its other paths say who leads.
+	Money  Money  // /desk/money
+	Tokens Tokens // /desk/tokens
+	FIX    FIX    // /desk/fix
+	// Cluster serves /cluster and /desk/cluster. A standby has only Cluster and no Backup;
+	// its other paths answer with the leader.
 	Cluster Cluster
-	// Now returns Unix nanoseconds. Default: the system's clock.
-	Now func() int64
+	Now     func() int64 // Unix nanoseconds; default: the system's clock
 }
 
 func (o *Operations) validate() error {
@@ -103,14 +95,14 @@ func (o *Operations) validate() error {
 	return nil
 }
 
-// standsBy reports whether this is a node of a group that does not serve.
+// standsBy reports whether this node is a standby.
 func (o *Operations) standsBy() bool { return o.Cluster != nil && o.Backup == nil }
 
-// endpoints serves the endpoints.
+// endpoints serves the operators' endpoints.
 type endpoints struct {
 	operators []Operator
 	backupTo  func(ctx context.Context, to string) error // Operate.Backup
-	backup    chan struct{}                              // full while a backup is under way
+	backup    chan struct{}                              // full while a backup runs
 	ids       *wire.RequestIDs
 	limit     *ratelimit.Buckets
 	log       commandLog
@@ -120,7 +112,7 @@ type endpoints struct {
 // operatorRoutes are endpoints by path and method.
 type operatorRoutes map[string]map[string]endpointFunc
 
-// commandLog logs what operators command.
+// commandLog logs the commands of operators.
 type commandLog struct{ *slog.Logger }
 
 // call is one request of an operator.
@@ -129,13 +121,13 @@ type call struct {
 	operator *Operator
 	body     []byte
 	id       wire.RequestID
-	replayed bool // an Idempotency-Key has brought back an earlier answer
+	replayed bool // the answer is the stored one of an Idempotency-Key
 }
 
-// endpointFunc answers a call: a value for encoding/json, or a problem.
+// endpointFunc answers a call with a value for encoding/json or a problem.
 type endpointFunc func(*call) (any, *wire.Problem)
 
-// bodied makes an endpoint of a function that takes a body.
+// bodied returns an endpoint that decodes the body and calls do.
 func bodied[B any](do func(*call, *B) (any, *wire.Problem)) endpointFunc {
 	return func(c *call) (any, *wire.Problem) {
 		in := new(B)
@@ -146,7 +138,7 @@ func bodied[B any](do func(*call, *B) (any, *wire.Problem)) endpointFunc {
 	}
 }
 
-// noBody is the body of a request that needs none: an object without members.
+// noBody is an object without members, the body of requests that need none.
 type noBody struct{}
 
 func newEndpoints(o Operations, ids *wire.RequestIDs, log *slog.Logger) *endpoints {
@@ -198,7 +190,7 @@ func (p *endpoints) register(mux *http.ServeMux) {
 	}
 }
 
-// handler serves one path; one without methods is unknown.
+// handler serves one path. A path without methods is unknown.
 func (p *endpoints) handler(methods map[string]endpointFunc) http.HandlerFunc {
 	var allow []string
 	for m := range methods {
@@ -217,7 +209,7 @@ func (p *endpoints) handler(methods map[string]endpointFunc) http.HandlerFunc {
 		}
 		if bad != nil {
 			if c.body == nil && c.ContentLength != 0 {
-				// Else the answer would wait for the body that nobody wants.
+				// Otherwise the answer would wait for the rest of the body.
 				h.Set("Connection", "close")
 			}
 			refuseAdmin(w, &c.id, bad)
@@ -225,12 +217,12 @@ func (p *endpoints) handler(methods map[string]endpointFunc) http.HandlerFunc {
 		}
 		adminHeaders(h, &c.id)
 		if err := json.NewEncoder(w).Encode(answer); err != nil {
-			p.log.Debug("operator's answer not delivered", "error", err)
+			p.log.Debug("answer to operator not delivered", "error", err)
 		}
 	}
 }
 
-// serve checks the token before anything else.
+// serve checks the token first, then method and body, and runs the endpoint.
 func (p *endpoints) serve(w http.ResponseWriter, c *call, methods map[string]endpointFunc, allow string) (any, *wire.Problem) {
 	if bad := p.authorize(c); bad != nil {
 		return nil, bad
@@ -254,13 +246,12 @@ func (p *endpoints) serve(w http.ResponseWriter, c *call, methods map[string]end
 	return serve(c)
 }
 
-// authorize finds the operator whose token c carries. The time that it takes
-// does not depend on which, or on how much of a token is right: what is compared
-// are hashes.
+// authorize finds the operator of the token. Its time depends neither on the operator nor
+// on how much of a token is right, because it compares hashes.
 func (p *endpoints) authorize(c *call) *wire.Problem {
 	peer, err := netip.ParseAddrPort(c.RemoteAddr)
 	if err != nil {
-		peer = netip.AddrPortFrom(netip.IPv6Unspecified(), 0) // all without an address share it
+		peer = netip.AddrPortFrom(netip.IPv6Unspecified(), 0) // shared by all clients without an address
 	}
 	key := ratelimit.ClientOf(peer.Addr())
 	if a := p.limit.Take(key); !a.OK {
@@ -270,7 +261,7 @@ func (p *endpoints) authorize(c *call) *wire.Problem {
 	if !strings.EqualFold(scheme, "Bearer") || len(token) < minTokenBytes {
 		return &wire.Problem{
 			Status: http.StatusUnauthorized, Code: codeOperatorToken, Reason: "missing",
-			Text: "This needs an operator's token: Authorization: Bearer, a space, the token.",
+			Text: "Send an operator's token as Authorization: Bearer TOKEN.",
 		}
 	}
 	sum := sha256.Sum256([]byte(token))
@@ -283,15 +274,14 @@ func (p *endpoints) authorize(c *call) *wire.Problem {
 		return nil
 	}
 	p.limit.Charge(key, wrongTokenCost-1)
-	p.log.Warn("operator's token refused", "request_id", string(c.id[:]), "peer", peer.Addr().String())
+	p.log.Warn("operator token refused", "request_id", string(c.id[:]), "peer", peer.Addr().String())
 	return &wire.Problem{
 		Status: http.StatusUnauthorized, Code: codeOperatorToken, Reason: "unknown",
 		Text: "No operator has this token.",
 	}
 }
 
-// read takes the body, which must be JSON. Admin bounds its length and the time
-// that it may take.
+// read reads the body, which must be JSON. Server bounds its length and time.
 func (c *call) read(w http.ResponseWriter) *wire.Problem {
 	if coding := c.Header.Get("Content-Encoding"); coding != "" && !strings.EqualFold(coding, "identity") {
 		return wire.UnsupportedMedia("content_encoding")
@@ -310,17 +300,17 @@ func (c *call) read(w http.ResponseWriter) *wire.Problem {
 	case errors.Is(err, os.ErrDeadlineExceeded):
 		return &wire.Problem{Status: http.StatusRequestTimeout, Code: wire.CodeRequestTimeout, Text: "The body did not arrive in time."}
 	case err != nil:
-		return &wire.Problem{Status: http.StatusBadRequest, Code: wire.CodeMalformed, Text: "The body did not arrive whole."}
+		return &wire.Problem{Status: http.StatusBadRequest, Code: wire.CodeMalformed, Text: "The body is incomplete."}
 	}
 	c.body = body
-	// What follows may take longer than a body may. A writer without deadlines,
-	// as tests have, had none.
+	// The endpoint may take longer than a body may. The writers of tests have no
+	// deadlines, hence the ignored error.
 	_ = http.NewResponseController(w).SetReadDeadline(time.Time{})
 	return nil
 }
 
-// decode reads the body into v, a pointer to a struct with tags: one JSON object
-// in UTF-8 with members that v has, by their exact names, each at most once.
+// decode decodes the body into v, a pointer to a struct with json tags. The body must be
+// one JSON object in UTF-8 with members of v, by their exact names, each at most once.
 func (c *call) decode(v any) *wire.Problem {
 	if bad := checkMembers(c.body, memberNames(v)); bad != nil {
 		return bad
@@ -336,7 +326,7 @@ func (c *call) decode(v any) *wire.Problem {
 	return nil
 }
 
-// memberNames returns the names of the members that v has.
+// memberNames returns the names of the members of v.
 func memberNames(v any) []string {
 	var names []string
 	for t, i := reflect.TypeOf(v).Elem(), 0; i < t.NumField(); i++ {
@@ -345,9 +335,9 @@ func memberNames(v any) []string {
 	return names
 }
 
-// checkMembers refuses what encoding/json takes without a word: a name twice, of
-// which the last value counts, a name in other letters, and bytes that are no
-// UTF-8. What is no JSON comes before what is wrong with a member.
+// checkMembers refuses what encoding/json accepts silently: repeated names, of which the
+// last value counts, names in another case, and invalid UTF-8. Invalid JSON takes
+// precedence over an invalid member.
 func checkMembers(body []byte, names []string) (wrong *wire.Problem) {
 	d := json.NewDecoder(bytes.NewReader(body))
 	if open, err := d.Token(); err != nil || open != json.Delim('{') || !utf8.Valid(body) {
@@ -389,27 +379,26 @@ func jsonWord(e *json.UnmarshalTypeError) string {
 	case "[]string":
 		return "array of strings"
 	default:
-		return "number in its range"
+		return "number within its range"
 	}
 }
 
 func invalidOperatorJSON() *wire.Problem {
-	return &wire.Problem{Status: http.StatusBadRequest, Code: wire.CodeInvalidJSON, Text: "The body is not one JSON object."}
+	return &wire.Problem{Status: http.StatusBadRequest, Code: wire.CodeInvalidJSON, Text: "The body is not a single JSON object."}
 }
 
-// invalidOperatorField says what is wrong with a member; rule needs no escapes
-// in JSON.
+// invalidOperatorField returns INVALID_FIELD with the rule that the field violates. rule
+// must need no escapes in JSON.
 func invalidOperatorField(field, rule string) *wire.Problem {
 	return &wire.Problem{Status: http.StatusBadRequest, Code: wire.CodeInvalidField, Field: field, Text: field + " " + rule + "."}
 }
 
-// outcome logs what came of an operator's command, and says what it is on the
-// wire.
+// outcome logs the outcome of a command and returns the result or the problem.
 func (l commandLog) outcome(c *call, result *desk.Result, err error) (*desk.Result, *wire.Problem) {
 	if err != nil {
 		bad := terms.DeskProblem(err)
 		if bad.Cause != nil {
-			l.Error("operator's command failed", "request_id", string(c.id[:]), "path", c.Pattern, "error", bad.Cause)
+			l.Error("operator command failed", "request_id", string(c.id[:]), "path", c.Pattern, "error", bad.Cause)
 		}
 		return nil, bad
 	}
@@ -417,34 +406,33 @@ func (l commandLog) outcome(c *call, result *desk.Result, err error) (*desk.Resu
 	l.Info("operator's command", "request_id", string(c.id[:]), "operator", c.operator.Name,
 		"path", c.Pattern, "replayed", c.replayed, "reason", result.Reason.String())
 	if result.Reason != 0 {
-		return nil, operatorRefusal(&result.Outcome)
+		return nil, operatorRefusal(result.Reason)
 	}
 	return result, nil
 }
 
-// operatorRefusals are for reasons that no client meets: an operator has named
-// the value.
+// operatorRefusals has the sentences for reasons that only operators can cause.
 var operatorRefusals = map[event.Reason]string{
-	event.ReasonInvalidQty:         "The capacity is less than what the tranche has reserved and filled, or more than one may have.",
-	event.ReasonInvalidPrice:       "The price is not one that the desk takes.",
+	event.ReasonInvalidQty:         "The capacity is below what the tranche has reserved and filled, or above the maximum.",
+	event.ReasonInvalidPrice:       "The desk does not accept this price.",
 	event.ReasonInvalidExpiry:      "The expiry is not in the future.",
-	event.ReasonInvalidCombination: "The values do not go together.",
+	event.ReasonInvalidCombination: "The values contradict each other.",
 }
 
-func operatorRefusal(o *rfq.Outcome) *wire.Problem {
-	if text := operatorRefusals[o.Reason]; text != "" {
-		return &wire.Problem{Status: http.StatusBadRequest, Code: wire.CodeInvalidField, Reason: o.Reason.String(), Text: text}
+func operatorRefusal(reason event.Reason) *wire.Problem {
+	if text := operatorRefusals[reason]; text != "" {
+		return &wire.Problem{Status: http.StatusBadRequest, Code: wire.CodeInvalidField, Reason: reason.String(), Text: text}
 	}
-	return terms.Refusal(o)
+	return terms.Refusal(reason)
 }
 
 // Limits of the operators' lists (our choice).
 const (
-	listLimit    = 100 // items, where the query has no limit
-	MaxListLimit = 500 // items, at most
+	listLimit    = 100 // default items
+	MaxListLimit = 500 // maximum items
 )
 
-// parseListLimit reads the query's limit.
+// parseListLimit parses the query's limit.
 func parseListLimit(values url.Values) (int, *wire.Problem) {
 	text := values.Get("limit")
 	if text == "" {
@@ -457,7 +445,7 @@ func parseListLimit(values url.Values) (int, *wire.Problem) {
 	return int(n), nil
 }
 
-// checkOnce refuses a query that has one of the names more than once.
+// checkOnce refuses a query that repeats one of the names.
 func checkOnce(values url.Values, names ...string) *wire.Problem {
 	for _, name := range names {
 		if len(values[name]) > 1 {
@@ -467,15 +455,15 @@ func checkOnce(values url.Values, names ...string) *wire.Problem {
 	return nil
 }
 
-// key hashes the Idempotency-Key, if there is one: each operator has keys of his
-// own, and the path is part of the body.
+// key returns the hashed Idempotency-Key, if there is one. Each operator has separate keys,
+// and the path counts as part of the body.
 func (c *call) key() (rfq.IdempotencyKey, *wire.Problem) {
 	keys := c.Header.Values(wire.IdempotencyHeader)
 	switch {
 	case len(keys) == 0:
 		return rfq.IdempotencyKey{}, nil
 	case len(keys) > 1 || keys[0] == "" || len(keys[0]) > wire.MaxIdempotencyKey:
-		return rfq.IdempotencyKey{}, invalidOperatorField(wire.IdempotencyHeader, fmt.Sprintf("must come once, with 1 to %d bytes", wire.MaxIdempotencyKey))
+		return rfq.IdempotencyKey{}, invalidOperatorField(wire.IdempotencyHeader, fmt.Sprintf("must occur once and have 1 to %d bytes", wire.MaxIdempotencyKey))
 	}
 	id := sha256.Sum256(fmt.Appendf(nil, "operator %d %s", c.operator.ID, keys[0]))
 	body := sha256.Sum256(fmt.Appendf(nil, "%s %s", c.URL.Path, c.body))
@@ -486,7 +474,7 @@ type backupBody struct {
 	To string `json:"to"`
 }
 
-// makeBackup copies the service's data.
+// makeBackup backs up the service's data.
 func (p *endpoints) makeBackup(c *call, in *backupBody) (any, *wire.Problem) {
 	if !strings.HasPrefix(in.To, "/") {
 		return nil, invalidOperatorField("to", "must be an absolute path of a folder on the service's machine")
@@ -496,16 +484,15 @@ func (p *endpoints) makeBackup(c *call, in *backupBody) (any, *wire.Problem) {
 	default:
 		return nil, &wire.Problem{
 			Status: http.StatusConflict, Code: wire.CodeOverloaded, Reason: "backup_running",
-			Text: "A backup is under way.", RetryS: 10,
+			Text: "A backup is in progress.", RetryS: 10,
 		}
 	}
 	defer func() { <-p.backup }()
 	if err := p.backupTo(c.Context(), in.To); err != nil {
-		// The operator may know what the service's files are called.
 		p.log.Error("backup failed", "request_id", string(c.id[:]), "error", err)
 		return nil, &wire.Problem{
 			Status: http.StatusInternalServerError, Code: wire.CodeInternal, Reason: "backup_failed",
-			Text: "The backup failed; the service's log says why under the request_id.",
+			Text: "The backup failed. The log has details under the request_id.",
 		}
 	}
 	p.log.Info("backup made", "request_id", string(c.id[:]), "operator", c.operator.Name)

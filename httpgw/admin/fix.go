@@ -13,39 +13,39 @@ import (
 )
 
 const (
-	// MaxFIXKeys bounds the Idempotency-Keys of /desk/fix that are remembered; past
-	// it the oldest goes.
+	// MaxFIXKeys bounds the stored Idempotency-Keys of /desk/fix. Above it, the oldest is
+	// dropped.
 	MaxFIXKeys = 1024
-	// fixKeyLife is how long one is, in nanoseconds, as of the desk's.
+	// fixKeyLife is the lifetime of a key in nanoseconds, the same as at the desk.
 	fixKeyLife = int64(24 * time.Hour)
 )
 
-// Codes of /desk/fix are our choice: the contract has no words for them.
+// Codes of /desk/fix (our choice).
 const (
 	codeUnknownSession = "UNKNOWN_SESSION"
 	codeSessionState   = "SESSION_STATE"
 )
 
-// FIX is the FIX gateway's sessions: what is behind /desk/fix on the admin
-// address. Any goroutine may call it.
+// FIX serves /desk/fix: the sessions of the FIX gateway. Implementations are safe for
+// concurrent use.
 type FIX interface {
 	// Sessions returns all sessions in the order of their numbers.
 	Sessions() []FIXSession
-	// Participants returns which state of the participants file is in force.
+	// Participants returns which version of the participants file is in use.
 	Participants() FIXParticipants
-	// ResetSequence starts both sequence numbers of a session at 1. With force a
-	// session that is logged on is logged out for it; that takes some seconds at
-	// most. ErrFIXUnknownSession, ErrFIXLoggedOn.
+	// ResetSequence resets both sequence numbers of a session to 1. With force, it first
+	// logs the session out, which takes some seconds at most. Errors:
+	// ErrFIXUnknownSession, ErrFIXLoggedOn.
 	ResetSequence(compID string, force bool) error
-	// Kick logs a session out with a text. ErrFIXUnknownSession, ErrFIXNotLoggedOn,
-	// ErrFIXText.
+	// Kick logs a session out with a text. Errors: ErrFIXUnknownSession,
+	// ErrFIXNotLoggedOn, ErrFIXText.
 	Kick(compID, text string) error
-	// Announce sends maintenance news to a session, or to all that are logged on
-	// where the CompID is empty, and returns to how many. Errors as of Kick.
+	// Announce sends a News message to a session, or with an empty CompID to all that are
+	// logged on, and returns the number of receivers. It has the errors of Kick.
 	Announce(compID, text string) (int, error)
 }
 
-// What FIX refuses.
+// Errors of FIX.
 var (
 	ErrFIXUnknownSession = errors.New("httpgw: unknown FIX session")
 	ErrFIXLoggedOn       = errors.New("httpgw: FIX session is logged on")
@@ -53,21 +53,20 @@ var (
 	ErrFIXText           = errors.New("httpgw: FIX text")
 )
 
-// FIXSession is what there is to say of a session. Times are Unix nanoseconds, 0 =
-// never.
+// FIXSession is the state of a session. Times are Unix nanoseconds, 0 = never.
 type FIXSession struct {
 	CompID      string
 	Participant string
 	Number      uint16
-	Removed     bool // no more configured
+	Removed     bool // no longer configured
 	LoggedOn    bool
 	Since       int64  // of the Logon; 0 = not logged on
 	Remote      string // host:port; "" = not connected
 
 	NextIn, NextOut uint64 // sequence numbers
 	LiveOrders      int
-	PendingRequests int // without an answer of the engine
-	WaitingBytes    int // that the client has not taken
+	PendingRequests int // not yet answered by the engine
+	WaitingBytes    int // not yet read by the client
 	RateRefusals    uint64
 
 	CancelOnDisconnect, DropCopy, CustomFields bool
@@ -77,14 +76,14 @@ type FIXSession struct {
 	Refusal     string // its reason
 }
 
-// FIXParticipants says what of the participants file is in force.
+// FIXParticipants is the state of the participants file.
 type FIXParticipants struct {
 	File     string // "" = none
 	LoadedAt int64  // Unix nanoseconds
-	Refused  string // why the file as it is now is not in force; "" = it is
+	Refused  string // why the present file is not in use; "" = it is
 }
 
-// fixSessionJSON is a session as the operator sees it; null is what it does not have.
+// fixSessionJSON is a session in JSON; a value that it does not have is null.
 type fixSessionJSON struct {
 	CompID             string    `json:"comp_id"`
 	Participant        string    `json:"participant"`
@@ -123,7 +122,7 @@ type (
 	}
 	fixAnnounceAnswer struct {
 		OK   bool `json:"ok"`
-		Sent int  `json:"sessions"` // that it was sent to
+		Sent int  `json:"sessions"` // receivers
 	}
 )
 
@@ -148,8 +147,8 @@ func (e *fixEndpoints) routes() operatorRoutes {
 	}
 }
 
-// listSessions lists them all: there are at most as many as are configured, and
-// those that were taken out since the start.
+// listSessions lists all sessions: those that are configured, and those that were removed
+// since the start.
 func (e *fixEndpoints) listSessions(*call) (any, *wire.Problem) {
 	p := e.fix.Participants()
 	answer := fixSessionsAnswer{
@@ -209,9 +208,8 @@ func (e *fixEndpoints) announce(c *call, in *announceBody) (any, *wire.Problem) 
 	})
 }
 
-// act has the FIX gateway do something, one command at a time, and once under
-// an Idempotency-Key. It is logged, not journaled: no order and no money moves by
-// it.
+// act executes a command of the FIX gateway: one at a time, and once per Idempotency-Key.
+// Commands are logged but not journaled, because they move neither orders nor money.
 func (e *fixEndpoints) act(c *call, do func() (any, error)) (any, *wire.Problem) {
 	key, bad := c.key()
 	if bad != nil {
@@ -242,21 +240,21 @@ func (e *fixEndpoints) problemOf(c *call, err error) *wire.Problem {
 	case errors.Is(err, ErrFIXUnknownSession):
 		return &wire.Problem{
 			Status: http.StatusNotFound, Code: codeUnknownSession, Field: "comp_id",
-			Text: "No session has this comp_id. GET /desk/fix/sessions lists those there are.",
+			Text: "Unknown comp_id. GET /desk/fix/sessions lists all sessions.",
 		}
 	case errors.Is(err, ErrFIXLoggedOn):
-		return state("logged_on", "The session is logged on. With force it is logged out first.")
+		return state("logged_on", "The session is logged on. Use force to log it out first.")
 	case errors.Is(err, ErrFIXNotLoggedOn):
 		return state("not_logged_on", "The session is not logged on.")
 	case errors.Is(err, ErrFIXText):
 		return invalidOperatorField("text", "must be 1 to 256 printable ASCII characters")
 	}
-	e.log.Error("operator's command failed", "request_id", string(c.id[:]), "path", c.Pattern, "error", err)
-	return &wire.Problem{Status: http.StatusInternalServerError, Code: wire.CodeInternal, Text: "The FIX gateway could not do it. The request_id names the log's entry."}
+	e.log.Error("operator command failed", "request_id", string(c.id[:]), "path", c.Pattern, "error", err)
+	return &wire.Problem{Status: http.StatusInternalServerError, Code: wire.CodeInternal, Text: "The FIX gateway failed. The log has details under the request_id."}
 }
 
-// fixKeys remembers what was answered under which Idempotency-Key. A restart
-// forgets it: the sessions that a text went to are gone then too.
+// fixKeys stores the answer of each Idempotency-Key in memory. A restart drops it, as it
+// ends the sessions that the commands were about.
 type fixKeys struct {
 	sync.Mutex // held during a command
 	byID       map[[16]byte]*fixKey
@@ -270,8 +268,8 @@ type fixKey struct {
 	answer any
 }
 
-// find returns the answer that key has had, or nil. desk.ErrConflict: another body
-// had it.
+// find returns the stored answer of a key, or nil. desk.ErrConflict: the key was used with
+// another body.
 func (k *fixKeys) find(key rfq.IdempotencyKey, now int64) (any, error) {
 	held := k.byID[key.ID]
 	switch {

@@ -6,9 +6,9 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// Metrics are metrics of one package, all read out of one S a scrape, so that they
-// belong to the same moment, or, with a label, out of one S for each value of the
-// label. Add what there is before it is registered.
+// Metrics collects the metrics of one package. At each scrape it reads all of them from a
+// single S, or from one S per value of a label, so that they belong to the same moment.
+// All metrics must be added before it is registered.
 type Metrics[S any] struct {
 	prefix string
 	labels []string // one, or none
@@ -24,8 +24,8 @@ type metric[S any] struct {
 
 var _ prometheus.Collector = (*Metrics[struct{}])(nil)
 
-// NewMetrics returns a collector of metrics whose names begin with prefix. read is
-// called once a scrape, perhaps by several goroutines at once, and must not block.
+// NewMetrics returns a collector of metrics whose names begin with prefix. Each scrape
+// calls read once; it must be safe for concurrent use and must not block.
 func NewMetrics[S any](prefix string, read func() S) *Metrics[S] {
 	return &Metrics[S]{prefix: prefix, each: func(send func(*S, ...string)) {
 		now := read()
@@ -33,9 +33,9 @@ func NewMetrics[S any](prefix string, read func() S) *Metrics[S] {
 	}}
 }
 
-// newLabelled returns a collector of the same metrics of several S, each with its
-// name as a label. Of two with one name the first counts: Prometheus refuses a value
-// that comes twice, and all others with it.
+// newLabelled returns a collector of the same metrics of several S, labelled by name. If
+// two have the same name, the second is ignored, because Prometheus would refuse the whole
+// scrape.
 func newLabelled[S any](prefix, label string, read func() []S, name func(*S) string) *Metrics[S] {
 	return &Metrics[S]{prefix: prefix, labels: []string{label}, each: func(send func(*S, ...string)) {
 		all, seen := read(), map[string]bool{}
@@ -48,14 +48,13 @@ func newLabelled[S any](prefix, label string, read func() []S, name func(*S) str
 	}}
 }
 
-// Gauge adds a metric that goes up and down; the name ends in its unit. help is
-// for the person on duty. A value that is not a number is left out. It returns f.
+// Gauge adds a gauge, whose name ends in its unit, and returns f. help is for the person
+// on duty. A NaN value is omitted.
 func (f *Metrics[S]) Gauge(name, help string, value func(*S) float64) *Metrics[S] {
 	return f.add(name, help, prometheus.GaugeValue, value)
 }
 
-// Counter adds a metric that only grows while the process runs; the name ends in
-// _total. It returns f.
+// Counter adds a counter, whose name ends in _total, and returns f.
 func (f *Metrics[S]) Counter(name, help string, value func(*S) float64) *Metrics[S] {
 	return f.add(name, help, prometheus.CounterValue, value)
 }
@@ -65,14 +64,14 @@ func (f *Metrics[S]) add(name, help string, kind prometheus.ValueType, value fun
 	return f
 }
 
-// Describe sends the descriptions.
+// Describe implements prometheus.Collector.
 func (f *Metrics[S]) Describe(out chan<- *prometheus.Desc) {
 	for i := range f.list {
 		out <- f.list[i].of
 	}
 }
 
-// Collect sends the values of now.
+// Collect implements prometheus.Collector.
 func (f *Metrics[S]) Collect(out chan<- prometheus.Metric) {
 	f.each(func(s *S, label ...string) {
 		for i := range f.list {
@@ -83,7 +82,7 @@ func (f *Metrics[S]) Collect(out chan<- prometheus.Metric) {
 	})
 }
 
-// Family is a metric with one label, whose values are known where it is scraped.
+// Family is a metric with one label, whose label values are determined at each scrape.
 type Family struct {
 	of   *prometheus.Desc
 	kind prometheus.ValueType
@@ -92,24 +91,23 @@ type Family struct {
 
 var _ prometheus.Collector = (*Family)(nil)
 
-// NewFamily returns the collector of a metric with one label. each is called at
-// every scrape, perhaps by several goroutines at once; it must not block, and
-// sends each label once.
+// NewFamily returns the collector of a metric with one label. Each scrape calls each, which
+// must be safe for concurrent use, must not block, and sends each label value once.
 func NewFamily(name, help, label string, kind prometheus.ValueType, each func(send func(label string, value float64))) *Family {
 	return &Family{prometheus.NewDesc(name, help, []string{label}, nil), kind, each}
 }
 
-// Describe sends the description.
+// Describe implements prometheus.Collector.
 func (f *Family) Describe(out chan<- *prometheus.Desc) { out <- f.of }
 
-// Collect sends the values of now.
+// Collect implements prometheus.Collector.
 func (f *Family) Collect(out chan<- prometheus.Metric) {
 	f.each(func(label string, value float64) {
 		out <- prometheus.MustNewConstMetric(f.of, f.kind, value, label)
 	})
 }
 
-// BoolValue is a condition as a metric: 1 or 0.
+// BoolValue returns a condition as the value of a metric: 1 or 0.
 func BoolValue(is bool) float64 {
 	if is {
 		return 1

@@ -21,37 +21,36 @@ import (
 // MaxNote is the longest note about money, in bytes (our choice).
 const MaxNote = 500
 
-// Money is the money that needs an operator: it serves /desk/money on the
-// admin address. Any goroutine may call it.
+// Money serves /desk/money: the money that needs an operator. Implementations are safe for
+// concurrent use.
 type Money interface {
-	// Money lists one kind, after a cursor, in the order of the items' cursors; at
-	// most limit items.
+	// Money lists at most limit items of a kind after a cursor, in cursor order.
 	Money(kind desk.MoneyKind, after desk.MoneyCursor, limit int) ([]desk.MoneyItem, error)
-	// MoneyCounts counts each kind. It must not block.
+	// MoneyCounts counts the items of each kind. It must not block.
 	MoneyCounts() desk.MoneyCounts
-	// Refunded records that a payment was paid back by the transaction with the
-	// signature refund. Result.Payment is the payment.
+	// Refunded records that the transaction refund paid a payment back. Result.Payment is
+	// the payment.
 	Refunded(by desk.OperatorRequest, payment, refund [64]byte) (*desk.Result, error)
-	// Abandon gives up a claim that is paid for and can never be delivered: a refund
-	// of its payment is due. Result.Claim is the claim.
+	// Abandon gives up a paid claim that can never be delivered, so that a refund is due.
+	// Result.Claim is the claim.
 	Abandon(by desk.OperatorRequest, claim market.ClaimID) (*desk.Result, error)
-	// Release ends a transaction that waits on the chain for ever, after an operator
-	// has seen that it is not there: an atomic claim is released, the delivery of a
-	// paid claim expires. Result.Claim is the claim. Error: desk.ErrOutcomeKnown.
+	// Release ends a transaction with an unknown outcome, after an operator has verified
+	// that it is not on the chain: an atomic claim is released, the delivery of a paid
+	// claim expires. Result.Claim is the claim. Error: desk.ErrOutcomeKnown.
 	Release(ctx context.Context, by desk.OperatorRequest, claim market.ClaimID) (*desk.Result, error)
-	// ResolveUnmatched records what an operator has done about an unmatched payment; the
-	// first note stands. Error: desk.ErrNotUnmatched.
+	// ResolveUnmatched records what an operator has done about an unmatched payment. The first
+	// note stands. Error: desk.ErrNotUnmatched.
 	ResolveUnmatched(by desk.OperatorRequest, payment [64]byte, note string) error
 }
 
-// moneyKinds are the lists, in the order of their haste.
+// moneyKinds are the lists by urgency.
 var moneyKinds = []struct {
 	kind desk.MoneyKind
 	name string
 }{{desk.MoneyDeliveryFailing, "stuck_deliveries"}, {desk.MoneyOutcomeUnknown, "doubtful"}, {desk.MoneyRefundDue, "refunds_due"}, {desk.MoneyUnmatched, "strays"}}
 
-// moneyAnswer is GET /desk/money: all lists from their beginning, or the one
-// that the query names.
+// moneyAnswer is GET /desk/money: all lists from their beginning, or the list that the
+// query names.
 type moneyAnswer struct {
 	OK     bool                  `json:"ok"`
 	Counts moneyCountsJSON       `json:"counts"`
@@ -67,10 +66,10 @@ type moneyCountsJSON struct {
 
 type moneyList struct {
 	Items []moneyJSON `json:"items"`
-	Next  *string     `json:"next"` // what after takes for the rest; null = that was all
+	Next  *string     `json:"next"` // value of after for the next page; null = end
 }
 
-// moneyJSON is one sum; null is what it does not have.
+// moneyJSON is an item in JSON; a value that it does not have is null.
 type moneyJSON struct {
 	Signature *string      `json:"l1_signature"`
 	Claim     *string      `json:"claim_id"`
@@ -85,7 +84,7 @@ type moneyJSON struct {
 	Delivery  *string      `json:"delivery_signature"`
 }
 
-// moneyEndpoints are the operators' endpoints of the money that needs a person.
+// moneyEndpoints are the operators' endpoints of Money.
 type moneyEndpoints struct {
 	money Money
 	log   commandLog
@@ -101,14 +100,14 @@ func (e *moneyEndpoints) routes() operatorRoutes {
 	}
 }
 
-// moneyQuery is what a list was asked for.
+// moneyQuery has the parameters of a list.
 type moneyQuery struct {
 	kind  desk.MoneyKind // 0 = all
 	after desk.MoneyCursor
 	limit int
 }
 
-// parseMoneyQuery reads kind, after and limit, each at most once.
+// parseMoneyQuery parses kind, after and limit, each at most once.
 func parseMoneyQuery(r *http.Request) (q moneyQuery, bad *wire.Problem) {
 	values := r.URL.Query()
 	if bad := checkOnce(values, "kind", "after", "limit"); bad != nil {
@@ -133,14 +132,14 @@ func parseMoneyQuery(r *http.Request) (q moneyQuery, bad *wire.Problem) {
 			q.after.Signature, ok = wire.ParseSignature([]byte(text))
 		}
 		if !ok {
-			return q, invalidOperatorField("after", "must be the next of an answer about the same kind")
+			return q, invalidOperatorField("after", "must be the member next of an answer of the same kind")
 		}
 	}
 	q.limit, bad = parseListLimit(values)
 	return q, bad
 }
 
-// listMoney lists the money that needs a person.
+// listMoney lists the money that needs an operator.
 func (e *moneyEndpoints) listMoney(c *call) (any, *wire.Problem) {
 	q, bad := parseMoneyQuery(c.Request)
 	if bad != nil {
@@ -154,7 +153,7 @@ func (e *moneyEndpoints) listMoney(c *call) (any, *wire.Problem) {
 		if q.kind != 0 && q.kind != k.kind {
 			continue
 		}
-		// One more than is shown tells whether there is a rest.
+		// The extra item shows whether there is a next page.
 		items, err := e.money.Money(k.kind, q.after, q.limit+1)
 		if err != nil {
 			_, bad := e.log.outcome(c, nil, err)
@@ -165,7 +164,7 @@ func (e *moneyEndpoints) listMoney(c *call) (any, *wire.Problem) {
 	return answer, nil
 }
 
-// listOf renders the first of some items.
+// listOf returns a page of at most limit items.
 func listOf(kind desk.MoneyKind, items []desk.MoneyItem, limit int) *moneyList {
 	list := &moneyList{Items: []moneyJSON{}}
 	for i := range items[:min(limit, len(items))] {
@@ -195,7 +194,7 @@ func moneyOf(m *desk.MoneyItem) moneyJSON {
 	return out
 }
 
-// signatureWord returns a signature in base58, nil for one of zeros.
+// signatureWord returns a signature in base58, or nil for zero.
 func signatureWord(s *[64]byte) *string {
 	if *s == ([64]byte{}) {
 		return nil
@@ -203,7 +202,7 @@ func signatureWord(s *[64]byte) *string {
 	return wire.NullIfEmpty(base58.Encode(s[:]))
 }
 
-// parseOperatorSignature reads a signature that a body must have.
+// parseOperatorSignature parses a required signature.
 func parseOperatorSignature(field, text string) ([64]byte, *wire.Problem) {
 	if text == "" {
 		return [64]byte{}, wire.MissingMember(field)
@@ -215,7 +214,7 @@ func parseOperatorSignature(field, text string) ([64]byte, *wire.Problem) {
 	return s, nil
 }
 
-// act has the settlement do something in the name of the operator.
+// act executes a command of the settlement on behalf of the operator.
 func (e *moneyEndpoints) act(c *call, do func(by desk.OperatorRequest) (*desk.Result, error)) (*desk.Result, *wire.Problem) {
 	key, bad := c.key()
 	if bad != nil {
@@ -230,7 +229,7 @@ type markRefundedBody struct {
 	Refund  string `json:"refund_signature"`
 }
 
-// markRefunded notes that a payment which was due for refund has been paid back.
+// markRefunded records the refund of a payment.
 func (e *moneyEndpoints) markRefunded(c *call, in *markRefundedBody) (any, *wire.Problem) {
 	payment, bad := parseOperatorSignature("l1_signature", in.Payment)
 	if bad != nil {
@@ -271,15 +270,15 @@ type releaseClaimBody struct {
 	Confirm bool   `json:"confirm"`
 }
 
-// releaseClaim ends what waits on the chain for ever.
+// releaseClaim ends a transaction with an unknown outcome.
 func (e *moneyEndpoints) releaseClaim(c *call, in *releaseClaimBody) (any, *wire.Problem) {
 	if !in.Confirm {
-		return nil, invalidOperatorField("confirm", "must be true, once two explorers have shown that the transaction is not on the chain")
+		return nil, invalidOperatorField("confirm", "must be true; set it after two explorers have shown that the transaction is not on the chain")
 	}
 	return e.actOnClaim(c, in.Claim, e.money.Release)
 }
 
-// actOnClaim has the settlement do something with the claim that a body names.
+// actOnClaim executes a command of the settlement on the claim of a body.
 func (e *moneyEndpoints) actOnClaim(
 	c *call, text string, do func(context.Context, desk.OperatorRequest, market.ClaimID) (*desk.Result, error),
 ) (any, *wire.Problem) {
@@ -288,7 +287,7 @@ func (e *moneyEndpoints) actOnClaim(
 	}
 	id, ok := market.ParseClaimID([]byte(text))
 	if !ok {
-		return nil, terms.Refuse(event.ReasonUnknownClaim)
+		return nil, terms.Refusal(event.ReasonUnknownClaim)
 	}
 	result, bad := e.act(c, func(by desk.OperatorRequest) (*desk.Result, error) {
 		result, err := do(c.Context(), by, id)
@@ -312,8 +311,7 @@ type resolveStrayBody struct {
 	Note    string `json:"note"`
 }
 
-// resolveStray notes what a person has done about money that the desk could not
-// book.
+// resolveStray records what an operator has done about an unmatched payment.
 func (e *moneyEndpoints) resolveStray(c *call, in *resolveStrayBody) (any, *wire.Problem) {
 	payment, bad := parseOperatorSignature("l1_signature", in.Payment)
 	if bad != nil {

@@ -10,10 +10,10 @@ import (
 	"blockdesk/market"
 )
 
-// maxOperatorAgeS is the longest age that an operator may give a price, seconds.
+// maxOperatorAgeS is the largest maximum age of an operator's price, in seconds.
 const maxOperatorAgeS = 7 * 24 * 3600
 
-// operatorLock is one lock. A lock that was never set is not there.
+// operatorLock is a lock that has been set at least once.
 type operatorLock struct {
 	Name   string    `json:"name"` // global, pair:SYMBOL or rail:RAIL
 	Locked bool      `json:"locked"`
@@ -59,7 +59,7 @@ type setLockBody struct {
 	Reason string `json:"reason"`
 }
 
-// setLock locks or unlocks a pair, a rail, or everything where neither is named.
+// setLock locks or unlocks a pair, a rail, or everything if the body names neither.
 func (e *deskEndpoints) setLock(c *call, in *setLockBody) (any, *wire.Problem) {
 	if in.Locked == nil {
 		return nil, wire.MissingMember("locked")
@@ -73,7 +73,7 @@ func (e *deskEndpoints) setLock(c *call, in *setLockBody) (any, *wire.Problem) {
 	r := &rfq.SetLock{Scope: rfq.LockAll, Locked: *in.Locked, Reason: in.Reason}
 	switch {
 	case in.Pair != "" && in.Rail != "":
-		return nil, invalidOperatorField("rail", "must not come with pair: a lock holds one of the two, or everything")
+		return nil, invalidOperatorField("rail", "must not come with pair; a lock covers a pair, a rail or everything")
 	case in.Pair != "":
 		id, bad := e.pair(in.Pair)
 		if bad != nil {
@@ -101,7 +101,7 @@ func parseOneRail(word string) (market.Rail, *wire.Problem) {
 	return rail, nil
 }
 
-// operatorPrice is what an operator has said a pair or a rail is worth.
+// operatorPrice is the operator's price of a pair or a rail.
 type operatorPrice struct {
 	Pair    string     `json:"pair,omitempty"`
 	Rail    string     `json:"rail,omitempty"`
@@ -110,7 +110,7 @@ type operatorPrice struct {
 	SetAt   wire.Time  `json:"set_at"`
 	MaxAgeS int64      `json:"max_age_s"` // 0 = any age
 	Stale   bool       `json:"stale"`
-	// Of a pair: between what the reference price must lie.
+	// Of a pair: the corridor of the reference price.
 	CorridorBps uint16     `json:"corridor_bps,omitempty"`
 	Min         wire.Price `json:"min_price_usd,omitempty"`
 	Max         wire.Price `json:"max_price_usd,omitempty"`
@@ -153,8 +153,7 @@ type setPriceBody struct {
 	MaxAgeS  *int64 `json:"max_age_s"`
 }
 
-// setPrice sets the anchor of a pair, or the price of a rail's asset, which may
-// bring its own age limit with it.
+// setPrice sets the anchor of a pair, or the price of a rail's asset and its maximum age.
 func (e *deskEndpoints) setPrice(c *call, in *setPriceBody) (any, *wire.Problem) {
 	price, bad := parseOperatorPrice("price_usd", in.PriceUSD)
 	if bad != nil {
@@ -166,7 +165,7 @@ func (e *deskEndpoints) setPrice(c *call, in *setPriceBody) (any, *wire.Problem)
 			return nil, bad
 		}
 		if in.MaxAgeS != nil {
-			return nil, invalidOperatorField("max_age_s", "must not come with pair: the configuration has it")
+			return nil, invalidOperatorField("max_age_s", "must not come with pair; the configuration sets it")
 		}
 		if _, bad := e.do(c, &rfq.SetAnchor{Instrument: id, Price: price}); bad != nil {
 			return nil, bad
@@ -178,7 +177,7 @@ func (e *deskEndpoints) setPrice(c *call, in *setPriceBody) (any, *wire.Problem)
 	case bad != nil:
 		return nil, bad
 	case in.Pair != "" || rail == market.RailUSDC:
-		return nil, invalidOperatorField("rail", "must be SOL, without pair: a USDC counts as a dollar")
+		return nil, invalidOperatorField("rail", "must be SOL, and must not come with pair; USDC always counts as one dollar")
 	case in.MaxAgeS != nil && (*in.MaxAgeS < 0 || *in.MaxAgeS > maxOperatorAgeS):
 		return nil, invalidOperatorField("max_age_s", "must be 0 (any age) to 604800")
 	}
@@ -199,8 +198,7 @@ func (e *deskEndpoints) setPrice(c *call, in *setPriceBody) (any, *wire.Problem)
 	return e.prices(), nil
 }
 
-// operatorInventory is what the desk may sell of a pair's base asset, in its
-// units.
+// operatorInventory is the inventory of a pair's base asset, in its units.
 type operatorInventory struct {
 	Pair      string     `json:"pair"`
 	Inventory wire.Units `json:"inventory"`
@@ -233,8 +231,7 @@ type setInventoryBody struct {
 	Inventory string `json:"inventory"`
 }
 
-// setInventory sets how much the desk may sell in all, what it has sold
-// included.
+// setInventory sets how much the desk may sell in total, including what it has sold.
 func (e *deskEndpoints) setInventory(c *call, in *setInventoryBody) (any, *wire.Problem) {
 	id, bad := e.pair(in.Pair)
 	if bad != nil {
@@ -245,11 +242,11 @@ func (e *deskEndpoints) setInventory(c *call, in *setInventoryBody) (any, *wire.
 	}
 	p := e.desk.View().Pair(id)
 	if p == nil {
-		return nil, &wire.Problem{Status: http.StatusBadRequest, Code: wire.CodeUnknownSymbol, Field: "pair", Text: "The desk has no such pair."}
+		return nil, &wire.Problem{Status: http.StatusBadRequest, Code: wire.CodeUnknownSymbol, Field: "pair", Text: "Unknown pair."}
 	}
 	atoms, err := market.ParseDecimal([]byte(in.Inventory), int(p.BaseDecimals))
 	if err != nil {
-		return nil, invalidOperatorField("inventory", "must be a decimal of whole atoms of the base asset, as text")
+		return nil, invalidOperatorField("inventory", "must be a decimal string with at most the base asset's decimals")
 	}
 	if _, bad := e.do(c, &rfq.SetInventory{Instrument: id, Atoms: atoms}); bad != nil {
 		return nil, bad

@@ -13,11 +13,11 @@ import (
 	"blockdesk/market"
 )
 
-// DefaultPriority is that of a ticket whose operator names none, so that there
-// is room before it and behind it: our choice.
+// DefaultPriority is the default priority of a ticket. It leaves room for higher and lower
+// ones (our choice).
 const DefaultPriority = 100
 
-// operatorTicket is a ticket as the operator sees it.
+// operatorTicket is a ticket in JSON.
 type operatorTicket struct {
 	OrderID   string            `json:"order_id"`
 	Label     string            `json:"ticket_label"`
@@ -54,8 +54,8 @@ type deskEndpoints struct {
 	instruments *market.Instruments
 	log         commandLog
 	now         func() int64 // Unix nanoseconds
-	// edit is held from a look at the view to the outcome of the request that was made
-	// of it, so that no operator undoes what another has just done.
+	// edit is held from reading the view to the outcome of the request derived from it,
+	// so that no operator overwrites the change of another.
 	edit sync.Mutex
 }
 
@@ -71,7 +71,7 @@ func (e *deskEndpoints) routes() operatorRoutes {
 	}
 }
 
-// do sends a request to the desk in the name of the operator, and logs it.
+// do sends a request to the desk on behalf of the operator and logs the outcome.
 func (e *deskEndpoints) do(c *call, r rfq.Request) (*desk.Result, *wire.Problem) {
 	head := r.Head()
 	head.Operator = c.operator.ID
@@ -106,7 +106,7 @@ type postTicketBody struct {
 	ExpiresAt         string   `json:"expires_at"`
 }
 
-// postTicket: a new ticket. Rails are the pair's where none are named.
+// postTicket creates a ticket. Without rails it has those of the pair.
 func (e *deskEndpoints) postTicket(c *call, in *postTicketBody) (any, *wire.Problem) {
 	r := &rfq.PostTicket{Label: in.Label, Priority: DefaultPriority}
 	if in.Priority != nil {
@@ -148,8 +148,8 @@ type amendTicketBody struct {
 	ExpiresAt         *string  `json:"expires_at"`
 }
 
-// amendTicket changes what the body names and leaves the rest as it is now. An
-// empty reference_price_usd is the pair's, an empty expires_at is never.
+// amendTicket changes only what the body names. An empty reference_price_usd means the
+// pair's price, an empty expires_at means never.
 func (e *deskEndpoints) amendTicket(c *call, in *amendTicketBody) (any, *wire.Problem) {
 	e.edit.Lock()
 	defer e.edit.Unlock()
@@ -186,8 +186,7 @@ type setTrancheBody struct {
 	CapacityUSD string `json:"capacity_usd"`
 }
 
-// setTranche changes a tranche's capacity, or adds the next tranche where the
-// body names none.
+// setTranche changes a tranche's capacity, or adds a tranche if the body names none.
 func (e *deskEndpoints) setTranche(c *call, in *setTrancheBody) (any, *wire.Problem) {
 	e.edit.Lock()
 	defer e.edit.Unlock()
@@ -217,7 +216,7 @@ func (e *deskEndpoints) withdrawTicket(c *call, _ *noBody) (any, *wire.Problem) 
 	return e.ticketCommand(c, &rfq.WithdrawTicket{Ticket: t.ID})
 }
 
-// ticketCommand sends r and answers with the ticket as it was then.
+// ticketCommand sends r and returns the ticket after it.
 func (e *deskEndpoints) ticketCommand(c *call, r rfq.Request) (any, *wire.Problem) {
 	result, bad := e.do(c, r)
 	if bad != nil {
@@ -235,11 +234,11 @@ func (e *deskEndpoints) named(c *call) (*rfq.Ticket, *wire.Problem) {
 	}
 	return nil, &wire.Problem{
 		Status: http.StatusNotFound, Code: wire.CodeUnknownTicket, Field: "order_id",
-		Text: "No ticket has this order_id. GET /desk/tickets lists those there are.",
+		Text: "Unknown order_id. GET /desk/tickets lists all tickets.",
 	}
 }
 
-// ticket renders t with the names that v has.
+// ticket returns t in JSON, with names from v.
 func (e *deskEndpoints) ticket(v *rfq.View, t *rfq.Ticket) *operatorTicket {
 	out := &operatorTicket{
 		OrderID: string(market.AppendTicketID(nil, t.ID)), Label: t.Label, Pair: e.symbol(t.Instrument),
@@ -261,10 +260,10 @@ func (e *deskEndpoints) symbol(id market.InstrumentID) string {
 	if in := e.instruments.Get(id); in != nil {
 		return in.Symbol
 	}
-	return "" // an instrument that the configuration has no more
+	return "" // the instrument is no longer configured
 }
 
-// pair returns the instrument that a body names.
+// pair returns the instrument of a symbol.
 func (e *deskEndpoints) pair(symbol string) (market.InstrumentID, *wire.Problem) {
 	if symbol == "" {
 		return 0, wire.MissingMember("pair")
@@ -276,11 +275,11 @@ func (e *deskEndpoints) pair(symbol string) (market.InstrumentID, *wire.Problem)
 	}
 	return 0, &wire.Problem{
 		Status: http.StatusBadRequest, Code: wire.CodeUnknownSymbol, Field: "pair",
-		Text: "The desk has no such pair. GET /desk/prices lists those it has.",
+		Text: "Unknown pair. GET /desk/prices lists all pairs.",
 	}
 }
 
-// parseExpiry reads an instant in the future; empty text is 0, never.
+// parseExpiry parses a time in the future; empty means 0, never.
 func (e *deskEndpoints) parseExpiry(text string) (int64, *wire.Problem) {
 	if text == "" {
 		return 0, nil
@@ -317,18 +316,18 @@ func parseOperatorPrice(field, text string) (market.USDPrice, *wire.Problem) {
 	}
 	v, err := market.ParseDecimal([]byte(text), market.USDPriceDecimals)
 	if err != nil || v == 0 || v > uint64(market.MaxUSDPrice) {
-		return 0, invalidOperatorField(field, fmt.Sprintf("must be a decimal greater than zero with at most %d digits after the point, as text", market.USDPriceDecimals))
+		return 0, invalidOperatorField(field, fmt.Sprintf("must be a decimal string greater than zero with at most %d digits after the point", market.USDPriceDecimals))
 	}
 	return market.USDPrice(v), nil
 }
 
-// parseRails reads a set; an empty list is the empty set.
+// parseRails parses a set of rails.
 func parseRails(words []string) (market.Rails, *wire.Problem) {
 	var set market.Rails
 	for _, word := range words {
 		rail, ok := market.ParseRail([]byte(word))
 		if !ok || set.Has(rail) {
-			return 0, invalidOperatorField("rails", "must be among USDC, SOL, each at most once")
+			return 0, invalidOperatorField("rails", "must be USDC or SOL, each at most once")
 		}
 		set = set.With(rail)
 	}
@@ -351,7 +350,7 @@ func isPlain(text string, most int) bool {
 	return text != "" && len(text) <= most
 }
 
-// operatorName is empty for the service itself.
+// operatorName returns an operator's name; empty for the service itself.
 func operatorName(v *rfq.View, id market.OperatorID) string {
 	for i := range v.Operators {
 		if v.Operators[i].ID == id {

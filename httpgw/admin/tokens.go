@@ -9,40 +9,40 @@ import (
 	"blockdesk/market"
 )
 
-// codeUnknownToken is our choice: the contract has no word for it.
+// codeUnknownToken is our choice.
 const codeUnknownToken = "UNKNOWN_TOKEN"
 
-// Tokens is the log of the DvP tokens: what is behind /desk/tokens on the
-// admin address. Any goroutine may call it.
+// Tokens serves /desk/tokens: the log of DvP tokens. Implementations are safe for
+// concurrent use.
 type Tokens interface {
-	// Tokens lists tokens in the order of their issue, from behind the id after, ""
-	// for the beginning; at most limit. Those whose time is over come with ended.
-	// ErrUnknownToken where after is no id.
+	// Tokens lists at most limit tokens after the id after, "" for the beginning, in the
+	// order of their issue. It includes expired tokens only if ended is true. Error:
+	// ErrUnknownToken if after is not an id.
 	Tokens(after string, limit int, ended bool) ([]AccessToken, error)
-	// Revoke ends a token for good, in the name of an operator, and returns it. Who
-	// revokes one again gets it as it is. ErrUnknownToken where there is none.
+	// Revoke revokes a token for good on behalf of an operator and returns it. Revoking
+	// again changes nothing. Error: ErrUnknownToken.
 	Revoke(id, by string) (AccessToken, error)
 }
 
-// ErrUnknownToken means that no token has this id.
+// ErrUnknownToken means that no token has the id.
 var ErrUnknownToken = errors.New("httpgw: unknown token")
 
-// AccessToken is what the log has of a DvP token; nobody has its secret. Times are
-// Unix nanoseconds.
+// AccessToken is the log's record of a DvP token, without its secret. Times are Unix
+// nanoseconds.
 type AccessToken struct {
 	ID        string
-	Key       market.Address // that it is bound to
+	Key       market.Address // the key it was issued to
 	IssuedAt  int64
 	ExpiresAt int64
 	RevokedAt int64  // 0 = not revoked
 	RevokedBy string // operator's name
 }
 
-// accessTokenJSON is a token as the operator sees it; null is what it does not have.
+// accessTokenJSON is a token in JSON; a value that it does not have is null.
 type accessTokenJSON struct {
 	ID        string       `json:"token_id"`
 	Key       wire.Address `json:"pubkey"`
-	State     string       `json:"state"` // valid, ended or revoked (spec, part 3)
+	State     string       `json:"state"` // valid, ended or revoked (docs/specification.md 3)
 	IssuedAt  wire.Time    `json:"issued_at"`
 	ExpiresAt wire.Time    `json:"expires_at"`
 	RevokedAt wire.Time    `json:"revoked_at"`
@@ -52,7 +52,7 @@ type accessTokenJSON struct {
 type tokensAnswer struct {
 	OK     bool              `json:"ok"`
 	Tokens []accessTokenJSON `json:"tokens"`
-	Next   *string           `json:"next"` // what after takes for the rest; null = that was all
+	Next   *string           `json:"next"` // value of after for the next page; null = end
 }
 
 // tokenEndpoints are the operators' endpoints of the DvP tokens.
@@ -69,18 +69,18 @@ func (e *tokenEndpoints) routes() operatorRoutes {
 	}
 }
 
-// listTokens lists those that are not over, or all that the log has.
+// listTokens lists the tokens that have not expired, or with all=true every token.
 func (e *tokenEndpoints) listTokens(c *call) (any, *wire.Problem) {
 	values := c.URL.Query()
 	ended, limit, bad := parseTokenQuery(values)
 	if bad != nil {
 		return nil, bad
 	}
-	// One more than is shown tells whether there is a rest.
+	// The extra token shows whether there is a next page.
 	list, err := e.tokens.Tokens(values.Get("after"), limit+1, ended)
 	switch {
 	case errors.Is(err, ErrUnknownToken):
-		return nil, invalidOperatorField("after", "must be the next of an answer")
+		return nil, invalidOperatorField("after", "must be the member next of an answer")
 	case err != nil:
 		return nil, e.tokensFailed(c, err)
 	}
@@ -94,7 +94,7 @@ func (e *tokenEndpoints) listTokens(c *call) (any, *wire.Problem) {
 	return answer, nil
 }
 
-// parseTokenQuery reads all and limit; they and after come at most once.
+// parseTokenQuery parses all and limit. They and after occur at most once.
 func parseTokenQuery(values url.Values) (ended bool, limit int, bad *wire.Problem) {
 	if bad := checkOnce(values, "all", "after", "limit"); bad != nil {
 		return false, 0, bad
@@ -110,8 +110,8 @@ func parseTokenQuery(values url.Values) (ended bool, limit int, bad *wire.Proble
 	return ended, limit, bad
 }
 
-// revokeToken ends a token. Doing it again changes nothing, so that an
-// Idempotency-Key is only looked at.
+// revokeToken revokes a token. It is idempotent by itself, so an Idempotency-Key is only
+// validated.
 func (e *tokenEndpoints) revokeToken(c *call, _ *noBody) (any, *wire.Problem) {
 	if _, bad := c.key(); bad != nil {
 		return nil, bad
@@ -121,7 +121,7 @@ func (e *tokenEndpoints) revokeToken(c *call, _ *noBody) (any, *wire.Problem) {
 	case errors.Is(err, ErrUnknownToken):
 		return nil, &wire.Problem{
 			Status: http.StatusNotFound, Code: codeUnknownToken, Field: "token_id",
-			Text: "No token has this token_id. GET /desk/tokens lists those there are.",
+			Text: "Unknown token_id. GET /desk/tokens lists all tokens.",
 		}
 	case err != nil:
 		return nil, e.tokensFailed(c, err)
@@ -138,7 +138,7 @@ func (e *tokenEndpoints) tokensFailed(c *call, err error) *wire.Problem {
 	return bad
 }
 
-// token renders t as it is now.
+// token returns t in JSON with its present state.
 func (e *tokenEndpoints) token(t *AccessToken) accessTokenJSON {
 	out := accessTokenJSON{
 		ID: t.ID, Key: wire.Address(t.Key), State: "valid",

@@ -1,6 +1,5 @@
-// Package board has the pages for people, as they are sent: the board, and what
-// the wallet page needs. They are built from src/ by make board; dist/ is
-// committed, so that the program builds without Node.
+// Package board embeds the built pages: the board and the wallet page. make board builds
+// them from src/ into dist/, which is committed, so that the program builds without Node.
 package board
 
 import (
@@ -11,29 +10,29 @@ import (
 //go:embed dist
 var dist embed.FS
 
-// Page is the file that the board begins with; Wallet is the wallet page, a
-// template of html/template over catalog.WalletFacts.
+// Page is the HTML file of the board. Wallet is the wallet page: an html/template for
+// catalog.WalletFacts.
 const (
 	Page   = "board.html"
 	Wallet = "wallet.html"
 )
 
-// mediaTypes are those of the files, by the ending of their name.
+// mediaTypes has the Content-Type by file extension.
 var mediaTypes = map[string]string{
 	".html": "text/html; charset=utf-8", ".js": "text/javascript; charset=utf-8",
 	".css": "text/css; charset=utf-8", ".svg": "image/svg+xml", ".txt": "text/plain; charset=utf-8",
 }
 
-// File is one of the files. Nobody changes Body.
+// File is a built file. Body must not be changed.
 type File struct {
 	Name, Media string
 	Body        []byte
 }
 
-// Files returns all files, by name.
+// Files returns all files, sorted by name.
 func Files() ([]File, error) { return Read(dist, "dist") }
 
-// Read returns the files of a folder of a tree, by name.
+// Read returns the files of a folder, sorted by name.
 func Read(tree embed.FS, folder string) ([]File, error) {
 	entries, err := tree.ReadDir(folder)
 	if err != nil {

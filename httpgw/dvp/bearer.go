@@ -10,27 +10,25 @@ import (
 	"blockdesk/market"
 )
 
-// MaxToken is the longest Bearer token that is looked at, in bytes.
+// MaxToken is the longest accepted Bearer token, in bytes.
 const MaxToken = 256
 
-// Taker returns the key whose token a request carries.
+// Taker returns the key that a request's token was issued to.
 func (e *Endpoints) Taker(h *fasthttp.RequestHeader) (market.Address, *wire.Problem) {
 	secret, reason := bearerToken(h)
 	if reason != "" {
 		return market.Address{}, terms.TokenProblem(reason)
 	}
-	if e.handshake == nil {
-		return market.Address{}, terms.TokenProblem(terms.TokenUnknown)
+	if e.handshake != nil {
+		if key, ok := e.handshake.Admit(secret); ok {
+			return key, nil
+		}
 	}
-	key, ok := e.handshake.Admit(secret)
-	if !ok {
-		return market.Address{}, terms.TokenProblem(terms.TokenUnknown)
-	}
-	return key, nil
+	return market.Address{}, terms.TokenProblem(terms.TokenUnknown)
 }
 
-// bearerToken returns the token of the one Authorization header (RFC 6750,
-// section 2.1), or why there is none. It aliases h.
+// bearerToken returns the token of the Authorization header (RFC 6750, section 2.1), or
+// the reason why there is none. It aliases h.
 func bearerToken(h *fasthttp.RequestHeader) (token []byte, reason string) {
 	lines := h.PeekAll(fasthttp.HeaderAuthorization)
 	switch {

@@ -16,8 +16,7 @@ import (
 	"blockdesk/market"
 )
 
-// Members of the body of a build (contract, section E), by their place in
-// buildMembers.
+// Members of the body of a build (docs/specification.md C.5), as indexes of buildMembers.
 const (
 	buildOrder = iota
 	buildTranche
@@ -31,21 +30,19 @@ const (
 var buildMembers = []wire.Member{
 	buildOrder: terms.OrderMember, buildTranche: terms.TrancheMember, buildFill: terms.FillMember,
 	buildRail: {Name: "rail", Kind: wire.TextMember, MaxLen: 8},
-	// A taker that is not there is a guard's matter, and not the form's.
+	// Optional here, because a missing taker trips the guard empty_counterparty.
 	buildTaker: {Name: "taker", Kind: wire.TextMember, MaxLen: wire.MaxAddressText, Optional: true, EmptyIsAbsent: true},
 	buildQuote: {Name: "quote_id", Kind: wire.TextMember, MaxLen: wire.MaxSegment, Optional: true},
 	buildPayer: {Name: "fee_payer", Kind: wire.TextMember, MaxLen: 8, Optional: true},
 }
 
-// feePayers are the wire words of who pays the network's fee. The desk does
-// where nobody is named.
+// feePayers are the JSON words of the payer of the network fee; the default is the desk.
 var feePayers = map[string]desk.FeePayer{"": desk.DeskPays, "desk": desk.DeskPays, "taker": desk.TakerPays}
 
-// noAccount is the zero address, which is the system program and no
-// counterparty.
+// noAccount is the zero address: the system program, which is not a counterparty.
 var noAccount = strings.Repeat("1", wire.MinAddressText)
 
-// parseBuild reads the body of a build.
+// parseBuild parses the body of a build.
 func parseBuild(p *wire.Post, v *rfq.View) (*rfq.TakeClaim, desk.FeePayer, *wire.Problem) {
 	var m wire.Members
 	if bad := wire.DecodeObject(p.Body, buildMembers, &m); bad != nil {
@@ -79,9 +76,8 @@ func parseBuild(p *wire.Post, v *rfq.View) (*rfq.TakeClaim, desk.FeePayer, *wire
 	return r, payer, nil
 }
 
-// parseTaker reads the counterparty, which must be the one that the token
-// belongs to.
-func parseTaker(text []byte, of market.Address) (market.Address, *wire.Problem) {
+// parseTaker parses the counterparty, which must be the owner of the token.
+func parseTaker(text []byte, owner market.Address) (market.Address, *wire.Problem) {
 	name := buildMembers[buildTaker].Name
 	taker, ok := wire.ParseAddress(text)
 	switch {
@@ -91,7 +87,7 @@ func parseTaker(text []byte, of market.Address) (market.Address, *wire.Problem) 
 		return market.Address{}, bad
 	case !ok:
 		return market.Address{}, wire.InvalidMember(name, "not_an_address")
-	case taker != of:
+	case taker != owner:
 		bad := terms.TokenProblem(terms.TokenWrongTaker)
 		bad.Field = name
 		return market.Address{}, bad
@@ -99,14 +95,14 @@ func parseTaker(text []byte, of market.Address) (market.Address, *wire.Problem) 
 	return taker, nil
 }
 
-// takersKey is idempotency for a request that comes with a token: each taker has
-// keys of its own.
+// takersKey is terms.IdempotencyKey for a request with a token: each taker has its own
+// keys.
 func takersKey(op terms.Operation, p *wire.Post, canonical []byte) rfq.IdempotencyKey {
 	return terms.IdempotencyKey(op+terms.Operation(" "+base58.Encode(p.Taker[:])), p.Key, canonical)
 }
 
-// postBuild reserves a piece of a tranche and builds the transaction of both
-// legs. It never signs: nothing here or behind it has a key.
+// postBuild reserves part of a tranche and builds the transaction with both transfers. It
+// never signs: no code that it calls has a key.
 func (e *Endpoints) postBuild(p *wire.Post) (*wire.Answer, *wire.Problem) {
 	r, payer, bad := parseBuild(p, e.backend.View())
 	if bad != nil {
@@ -143,21 +139,21 @@ func appendBuild(w *terms.Writer, c *rfq.Claim, label string, pack *desk.Package
 	return append(w.Fee(dst, &c.Terms), "}}"...)
 }
 
-// appendBlockhash appends the members that say how long a transaction can land.
+// appendBlockhash appends the members that bound a transaction's life.
 func appendBlockhash(dst []byte, blockhash *[32]byte, lastValid uint64) []byte {
 	dst = append(dst, `,"recent_blockhash":"`...)
 	dst = append(dst, base58.Encode(blockhash[:])...)
 	return strconv.AppendUint(append(dst, `","last_valid_block_height":`...), lastValid, 10)
 }
 
-// unknownBuild: a build is its claim's, hence the code.
+// unknownBuild returns UNKNOWN_CLAIM, because a build has the number of its claim.
 func unknownBuild() *wire.Problem {
 	return &wire.Problem{
 		Status: 404, Code: wire.CodeUnknownClaim, Field: submitMembers[submitBuild].Name, Reason: "unknown_build", Text: "No such build.",
 	}
 }
 
-// serveBuild shows where a build stands. Like a claim it is no secret.
+// serveBuild serves the state of a build. Like a claim, it is public.
 func (e *Endpoints) serveBuild(segment []byte) (*wire.Page, *wire.Problem) {
 	id, ok := market.ParseBuildID(segment)
 	if !ok {
@@ -180,7 +176,7 @@ func (e *Endpoints) serveBuild(segment []byte) (*wire.Page, *wire.Problem) {
 	switch {
 	case err != nil:
 		return nil, terms.DeskProblem(err)
-	case !ok: // built, and the desk's store has lost it
+	case !ok: // the build exists, but not in the desk's store
 		return nil, unknownBuild()
 	}
 	return wire.NewPage(appendBuildState(make([]byte, 0, 1024), &b, &h.Claim)), nil

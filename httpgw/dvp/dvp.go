@@ -11,60 +11,58 @@ import (
 	"blockdesk/market"
 )
 
-// What the handshake promises (contract, section E). The implementation of
-// [Handshake] keeps it; a test compares the two.
+// Lifetimes that the terms of the handshake state (docs/specification.md 8 and C.5). The
+// implementation of [Handshake] has the same; a test compares them.
 const (
 	NonceLifetime = time.Minute
 	TokenLifetime = 7 * 24 * time.Hour
-	TokenWindow   = time.Hour // a client IP gets one token in it (spec, 5.3)
+	TokenWindow   = time.Hour // a client IP gets one token per window
 )
 
-// Handshake gives DvP tokens to those who prove that they have the key of an
-// address (spec, part 5). Any goroutine may call it.
+// Handshake issues DvP tokens to clients that prove possession of an address's key
+// (docs/specification.md 5). Implementations are safe for concurrent use.
 type Handshake interface {
-	// Challenge returns a nonce for the key to sign. desk.ErrBadKey: no signature of
-	// this key is ever taken.
+	// Challenge returns a nonce for the key to sign. desk.ErrBadKey: signatures of this
+	// key are never accepted.
 	Challenge(key market.Address) (desk.Challenge, error)
-	// Issue returns a token for the key whose signature over the UTF-8 bytes of
-	// nonce this is. client is who asks, as the rate limits count him. Errors:
-	// ErrBadKey, ErrBadNonce, ErrBadProof, *TooSoon, ErrTokensFull of package desk; any other is
-	// our fault.
+	// Issue returns a token for the key, if signature is the key's signature of the UTF-8
+	// bytes of nonce. client is the client as the rate limits count it. Errors: ErrBadKey,
+	// ErrBadNonce, ErrBadProof, *TooSoon, ErrTokensFull of package desk; any other error is
+	// internal.
 	Issue(key market.Address, nonce string, signature [64]byte, client [16]byte) (desk.Grant, error)
-	// Admit returns the key that a token was issued to; ok is false where it is
-	// unknown, expired or revoked. It does not keep secret, and must not block.
+	// Admit returns the key that a token was issued to. ok is false if the token is
+	// unknown, expired or revoked. It does not retain secret and must not block.
 	Admit(secret []byte) (key market.Address, ok bool)
 }
 
-// Cosigner co-signs the atomic transactions that Settlement.Package builds. Any
-// goroutine may call it.
+// Cosigner co-signs the atomic transactions that Settlement.Package builds.
+// Implementations are safe for concurrent use.
 type Cosigner interface {
-	// Submit signs and sends a build that its taker has signed, once for ever; for
-	// one that was submitted before it returns what has become of it. A *desk.Refusal
-	// says why the desk does not sign: then no signature of it exists. Other
-	// errors: desk.ErrUnknownBuild, those of package desk, or that it could not be done
-	// now; then it may come to be done all the same, and the same submission
-	// says so.
+	// Submit signs and broadcasts a build that its taker has signed. A build is signed at
+	// most once; a repeated submission returns its present state. A *desk.Refusal says why
+	// the desk did not sign; no signature exists then. Other errors are
+	// desk.ErrUnknownBuild, errors of package desk, or temporary failures, after which the
+	// build may still be signed; repeating the submission tells.
 	Submit(ctx context.Context, s *desk.Submission) (desk.Submitted, error)
-	// Build returns where a build stands; ok is false where there is none.
+	// Build returns the state of a build. ok is false if it does not exist.
 	Build(ctx context.Context, id market.ClaimID) (b desk.BuildState, ok bool, err error)
 }
 
-// Options are what the DvP endpoints are made of.
+// Options configures the endpoints.
 type Options struct {
 	Backend terms.Backend
-	// Handshake gives and admits tokens; nil: no token is good.
+	// Handshake issues and checks tokens. Nil: no token is valid.
 	Handshake Handshake
 	Cosigner  Cosigner // nil = the chain is unavailable
 	URLs      catalog.URLs
-	// HandshakeLimit and Limit are the limits that the terms of the handshake state;
-	// nil: there are none.
+	// HandshakeLimit and Limit are published in the terms of the handshake. Nil: no limit.
 	HandshakeLimit *wire.Rate
 	Limit          *wire.Window
 	Now            func() int64 // Unix nanoseconds
 }
 
-// Endpoints are the DvP surface (spec, 4.4 and part 5): handshake, builds and
-// submissions. Any goroutine may use it.
+// Endpoints serves the DvP surface (docs/specification.md 4.4 and 5). It is safe for
+// concurrent use.
 type Endpoints struct {
 	backend    terms.Backend
 	handshake  Handshake
@@ -73,7 +71,7 @@ type Endpoints struct {
 	terms      *wire.Page // of the handshake
 }
 
-// New returns the endpoints. The terms of the handshake are rendered here.
+// New returns the endpoints.
 func New(o Options) *Endpoints {
 	return &Endpoints{
 		backend: o.Backend, handshake: o.Handshake, cosigner: o.Cosigner, submitKeys: newSubmitKeys(o.Now),
@@ -81,7 +79,7 @@ func New(o Options) *Endpoints {
 	}
 }
 
-// Routes returns the rows of the surface.
+// Routes returns the routes of the surface.
 func (e *Endpoints) Routes() []wire.Route {
 	row := func(path string, limit wire.LimitClass, in wire.Group, do func(*wire.Post) (*wire.Answer, *wire.Problem)) wire.Route {
 		return wire.Route{

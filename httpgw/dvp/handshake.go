@@ -13,14 +13,14 @@ import (
 	"blockdesk/market"
 )
 
-// handshakeProtocol names the handshake (contract, section E).
+// handshakeProtocol is the name of the protocol (docs/specification.md C.5).
 const handshakeProtocol = "svc_dvp_handshake_v1"
 
-// retryTokensS is Retry-After, in seconds, where no more tokens may be issued.
+// retryTokensS is the Retry-After, in seconds, if all tokens are in use.
 const retryTokensS = 600
 
-// Members of the body of a handshake, by their place in handshakeMembers: the
-// key alone asks for a nonce, all three for a token.
+// Members of the body of a handshake, as indexes of handshakeMembers. A key alone asks for
+// a nonce, all three for a token.
 const (
 	handshakeKey = iota
 	handshakeNonce
@@ -33,9 +33,8 @@ var handshakeMembers = []wire.Member{
 	handshakeProof: {Name: "signature", Kind: wire.TextMember, MaxLen: wire.MaxSignatureText, Optional: true},
 }
 
-// postHandshake gives a nonce, or a token for a signed one. It remembers no
-// Idempotency-Key: what it would have to keep is the token itself, and a nonce
-// is good for one token.
+// postHandshake returns a nonce, or a token for a signed nonce. It ignores an
+// Idempotency-Key: it would have to store the token itself, and a nonce is valid once.
 func (e *Endpoints) postHandshake(p *wire.Post) (*wire.Answer, *wire.Problem) {
 	var m wire.Members
 	if bad := wire.DecodeObject(p.Body, handshakeMembers, &m); bad != nil {
@@ -59,7 +58,7 @@ func (e *Endpoints) postHandshake(p *wire.Post) (*wire.Answer, *wire.Problem) {
 		}
 	}
 	if e.handshake == nil {
-		return nil, terms.ChainUnavailable("No token is given now.")
+		return nil, terms.ChainUnavailable("No token is issued now.")
 	}
 	if nonce == nil {
 		return e.challenge(key)
@@ -79,7 +78,7 @@ func (e *Endpoints) challenge(key market.Address) (*wire.Answer, *wire.Problem) 
 	return &wire.Answer{Status: 200, Body: append(wire.AppendMillis(dst, c.ExpiresAt), '}')}, nil
 }
 
-// issue renders a token. Nobody else gets to see these bytes.
+// issue renders a token, which exists nowhere else in clear text.
 func (e *Endpoints) issue(key market.Address, nonce string, proof [64]byte, client ratelimit.Client) (*wire.Answer, *wire.Problem) {
 	grant, err := e.handshake.Issue(key, nonce, proof, client)
 	if err != nil {
@@ -93,39 +92,39 @@ func (e *Endpoints) issue(key market.Address, nonce string, proof [64]byte, clie
 	return &wire.Answer{Status: 201, Body: append(dst, '}')}, nil
 }
 
-// handshakeProblem says what an error of the handshake is on the wire.
+// handshakeProblem returns the HTTP error for an error of the handshake.
 func handshakeProblem(err error) *wire.Problem {
 	var soon *desk.TooSoon
 	switch {
 	case errors.As(err, &soon):
 		return &wire.Problem{
 			Status: 429, Code: wire.CodeTokenTooSoon, Reason: "issuance", RetryS: int(max(1, ratelimit.Seconds(int64(soon.RetryAfter)))),
-			Text: "This address has been given a token less than an hour ago. Use that one, or wait as long as Retry-After says.",
+			Text: "This address got a token less than an hour ago. Use that token, or wait for the seconds in Retry-After.",
 		}
 	case errors.Is(err, desk.ErrBadKey):
 		return wire.InvalidMember(handshakeMembers[handshakeKey].Name, "not_a_key")
 	case errors.Is(err, desk.ErrBadNonce):
 		bad := wire.InvalidMember(handshakeMembers[handshakeNonce].Name, "bad_nonce")
-		bad.Text = "The nonce was not given for this key, has expired, or was used. Ask for a new one."
+		bad.Text = "The nonce was not issued for this key, has expired, or was used. Ask for a new one."
 		return bad
 	case errors.Is(err, desk.ErrBadProof):
 		bad := wire.InvalidMember(handshakeMembers[handshakeProof].Name, "bad_signature")
-		bad.Text = "The signature is not one of the key over the nonce's text. Ask for a new nonce."
+		bad.Text = "The signature does not prove the nonce's text with this key. Ask for a new nonce."
 		return bad
 	case errors.Is(err, desk.ErrTokensFull):
 		return &wire.Problem{
 			Status: 503, Code: wire.CodeOverloaded, Reason: "tokens_full", RetryS: retryTokensS,
-			Text: "As many tokens are out as there may be. Try again later.",
+			Text: "The maximum number of tokens is in use. Try again later.",
 		}
 	default:
 		return &wire.Problem{
-			Status: 500, Code: wire.CodeInternal, Text: "The handshake failed. The request_id names the log's entry.", Cause: err,
+			Status: 500, Code: wire.CodeInternal, Text: "The handshake failed. The log has details under the request_id.", Cause: err,
 		}
 	}
 }
 
-// parseAnySignature reads a signature in base58 or in base64, canonical in
-// either: the two never meet, since 64 bytes in base64 end with "==".
+// parseAnySignature parses a signature in canonical base58 or base64. No text is both,
+// because 64 bytes in base64 end with "==".
 func parseAnySignature(text []byte) (s [64]byte, ok bool) {
 	if raw, isBase64 := parseBase64(text, len(s)); isBase64 && len(raw) == len(s) {
 		s = [64]byte(raw)
@@ -134,23 +133,22 @@ func parseAnySignature(text []byte) (s [64]byte, ok bool) {
 	return wire.ParseSignature(text)
 }
 
-// parseBase64 reads at most that many bytes in base64 with its padding, exactly
-// as it is written: no line breaks, no other spelling of the same bytes.
+// parseBase64 parses at most most bytes in canonical padded base64 without line breaks.
 func parseBase64(text []byte, most int) ([]byte, bool) {
 	if len(text) == 0 || len(text) > base64.StdEncoding.EncodedLen(most) {
 		return nil, false
 	}
 	raw := make([]byte, base64.StdEncoding.DecodedLen(len(text)))
 	n, err := base64.StdEncoding.Strict().Decode(raw, text)
-	// The decoder passes over line breaks.
+	// The decoder ignores line breaks, hence the comparison of lengths.
 	if err != nil || n > most || base64.StdEncoding.EncodedLen(n) != len(text) {
 		return nil, false
 	}
 	return raw[:n], true
 }
 
-// handshakeTerms is GET /api/v1/dvp/handshake (contract, section E). The shapes
-// of a step and of limits are our choice.
+// handshakeTerms is GET /api/v1/dvp/handshake (docs/specification.md C.5). The shapes of
+// steps and limits are our choice.
 type handshakeTerms struct {
 	OK        bool            `json:"ok"`
 	Protocol  string          `json:"protocol"`
@@ -173,11 +171,12 @@ type handshakeTerms struct {
 	} `json:"token"`
 	Limits struct {
 		Handshake *limitTerms `json:"handshake"` // null: none
-		Cosigner  *limitTerms `json:"build_submit"`
+		DvP       *limitTerms `json:"build_submit"`
 	} `json:"limits"`
 }
 
-// handshakeStep is one of the four (spec, 5.2); the client signs without us.
+// handshakeStep is one of the four steps (docs/specification.md 5). Signing is a step
+// without a request.
 type handshakeStep struct {
 	Step    int      `json:"step"`
 	Action  string   `json:"action"`
@@ -188,12 +187,12 @@ type handshakeStep struct {
 	Returns []string `json:"returns"`
 }
 
-// limitTerms is a limit of so many requests in any window, or of a bucket that
-// is filled with so many in one.
+// limitTerms is a limit of PerIP requests in any window or, with Burst, a token bucket
+// that gets PerIP tokens per window.
 type limitTerms struct {
 	PerIP  int   `json:"per_ip"`
 	Window int64 `json:"window_s"`
-	Burst  *int  `json:"burst"` // null: no bucket, but any window
+	Burst  *int  `json:"burst"` // null: any window
 }
 
 func newHandshakeTerms(o *Options) *handshakeTerms {
@@ -222,7 +221,7 @@ func newHandshakeTerms(o *Options) *handshakeTerms {
 		t.Limits.Handshake = &limitTerms{l.PerMinute, int64(ratelimit.Span / time.Second), &l.Burst}
 	}
 	if l := o.Limit; l != nil {
-		t.Limits.Cosigner = &limitTerms{l.PerMinute, int64(ratelimit.Span / time.Second), nil}
+		t.Limits.DvP = &limitTerms{l.PerMinute, int64(ratelimit.Span / time.Second), nil}
 	}
 	return t
 }

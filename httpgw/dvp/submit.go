@@ -16,7 +16,7 @@ import (
 // submitTime is how long a request waits for the desk's signature.
 const submitTime = 5 * time.Second
 
-// Members of the body of a submission (contract, section E), by their place in
+// Members of the body of a submission (docs/specification.md C.5), as indexes of
 // submitMembers.
 const (
 	submitBuild = iota
@@ -24,14 +24,15 @@ const (
 	submitSignature
 )
 
-// A signature that is not there is a guard's matter, and not the form's.
+// Transaction and signature are optional here, because a missing signature trips the guard
+// empty_counterparty.
 var submitMembers = []wire.Member{
 	submitBuild:       {Name: terms.SubmitFields[0], Kind: wire.TextMember, MaxLen: wire.MaxSegment},
 	submitTransaction: {Name: terms.SubmitFields[1], Kind: wire.LongMember, MaxLen: wire.MaxLongValue, Optional: true, EmptyIsAbsent: true},
 	submitSignature:   {Name: "signature", Kind: wire.TextMember, MaxLen: wire.MaxSignatureText, Optional: true, EmptyIsAbsent: true},
 }
 
-// parseSubmission reads the body of a submission.
+// parseSubmission parses the body of a submission.
 func parseSubmission(p *wire.Post) (*desk.Submission, *wire.Problem) {
 	var m wire.Members
 	if bad := wire.DecodeObject(p.Body, submitMembers, &m); bad != nil {
@@ -61,18 +62,18 @@ func parseSubmission(p *wire.Post) (*desk.Submission, *wire.Problem) {
 	return s, nil
 }
 
-// isNoSignature reports whether text is 64 zero bytes in base58 or base64: the
-// place of a signature that is not there.
+// isNoSignature reports whether text is 64 zero bytes in base58 or base64, which stand for
+// a missing signature.
 func isNoSignature(text []byte) bool {
 	var none [64]byte
 	raw, isBase64 := parseBase64(text, len(none))
 	return isBase64 && string(raw) == string(none[:]) || wire.ParseBase58(none[:], text) && none == [64]byte{}
 }
 
-// postSubmit has the desk sign and send what the taker has signed. It is
-// idempotent without a key: a build is signed once, for ever, and the same
-// submission again is answered with what has become of it. So of a key nothing is
-// remembered but the body that it stands for.
+// postSubmit submits a transaction that the taker has signed for the desk to sign and
+// broadcast. It is idempotent without a key, because a build is signed at most once and a
+// repeated submission gets its present state. Of a key, only the hash of its body is
+// stored.
 func (e *Endpoints) postSubmit(p *wire.Post) (*wire.Answer, *wire.Problem) {
 	s, bad := parseSubmission(p)
 	if bad != nil {
@@ -91,7 +92,7 @@ func (e *Endpoints) postSubmit(p *wire.Post) (*wire.Answer, *wire.Problem) {
 }
 
 func (e *Endpoints) submit(s *desk.Submission) (*desk.Submitted, *wire.Problem) {
-	const again = "Send the same again later: it is signed once at most."
+	const again = "Repeat the request later: a build is signed at most once."
 	if e.cosigner == nil {
 		return nil, terms.ChainUnavailable(again)
 	}

@@ -9,17 +9,16 @@ import (
 )
 
 const (
-	// MaxSubmitKeys bounds the Idempotency-Keys of submissions that are remembered;
-	// past it the oldest goes.
+	// MaxSubmitKeys bounds the stored Idempotency-Keys of submissions. Above it, the
+	// oldest is dropped.
 	MaxSubmitKeys = 65_536
-	// submitKeyLife is how long one is (contract, section B), in nanoseconds.
+	// submitKeyLife is the lifetime of a key in nanoseconds (docs/specification.md C.2).
 	submitKeyLife = int64(24 * time.Hour)
 )
 
-// submitKeys remembers which body came with which Idempotency-Key to DvP submit.
-// The desk does that for the others, with their answers; a submission needs none
-// kept, so this may forget at a restart: then a key is new, and nothing is signed
-// twice by that. Any goroutine may use it.
+// submitKeys stores the body hash of each Idempotency-Key of a submission. The desk stores
+// the keys of other requests with their answers. Submissions are idempotent without a
+// stored answer, so these keys need not survive a restart. It is safe for concurrent use.
 type submitKeys struct {
 	now func() int64 // Unix nanoseconds
 
@@ -30,16 +29,16 @@ type submitKeys struct {
 
 type submitKey struct {
 	rfq.IdempotencyKey
-	at   int64
-	kept bool // a submission with it has been answered
+	at       int64
+	answered bool // a submission with the key has been answered
 }
 
 func newSubmitKeys(now func() int64) *submitKeys {
 	return &submitKeys{now: now, byID: make(map[[16]byte]*list.Element)}
 }
 
-// hold takes a key for a body; false means that another body has it. The zero
-// key is none.
+// claim stores a key with its body. It returns false if the key has another body. The
+// zero key means none.
 func (k *submitKeys) claim(key rfq.IdempotencyKey) bool {
 	if key == (rfq.IdempotencyKey{}) {
 		return true
@@ -60,19 +59,18 @@ func (k *submitKeys) claim(key rfq.IdempotencyKey) bool {
 	return true
 }
 
-// end records the outcome of a submission that hold was called for: kept, its key
-// stays with its body; else it is free again, unless the same body has been
-// answered meanwhile.
-func (k *submitKeys) finish(key rfq.IdempotencyKey, kept bool) {
+// finish records the outcome of a submission after claim. If it was answered, its key
+// stays; otherwise the key is free again, unless a repetition was answered meanwhile.
+func (k *submitKeys) finish(key rfq.IdempotencyKey, answered bool) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	e := k.byID[key.ID]
 	if e == nil || e.Value.(*submitKey).IdempotencyKey != key {
 		return
 	}
-	if held := e.Value.(*submitKey); kept {
-		held.kept = true
-	} else if !held.kept {
+	if stored := e.Value.(*submitKey); answered {
+		stored.answered = true
+	} else if !stored.answered {
 		k.drop(e)
 	}
 }

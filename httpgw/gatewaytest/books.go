@@ -9,7 +9,7 @@ import (
 	"blockdesk/market"
 )
 
-// Books is a set of views that a test changes at will.
+// Books is a catalog.Views whose views a test can change.
 type Books struct {
 	Set   *market.Instruments
 	Views [3]atomic.Pointer[engine.View]
@@ -18,7 +18,7 @@ type Books struct {
 // View returns the view of an instrument.
 func (b *Books) View(in market.InstrumentID) *engine.View { return b.Views[in].Load() }
 
-// NewBooks returns three instruments; the first two have full views.
+// NewBooks returns three instruments, of which the first two have full views.
 func NewBooks(t testing.TB) *Books {
 	t.Helper()
 	set, err := market.NewInstruments([]market.Instrument{
@@ -44,7 +44,7 @@ func NewBooks(t testing.TB) *Books {
 	return b
 }
 
-// FullView is a view with MaxDepth levels a side and MaxTape trades.
+// FullView returns a view with MaxDepth levels per side and MaxTape trades.
 func FullView(in market.InstrumentID, seq uint64) *engine.View {
 	v := &engine.View{
 		Instrument: in, Status: engine.StatusTrading, Epoch: 7, EngineSeq: 90_000 + seq,

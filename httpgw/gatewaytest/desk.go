@@ -11,20 +11,20 @@ import (
 	"blockdesk/market"
 )
 
-// ScriptedDesk answers by a function of the test, and remembers the requests.
+// ScriptedDesk is a desk that answers with a function of the test and records requests.
 type ScriptedDesk struct {
 	Current *rfq.View
-	Result  func(rfq.Request) (*desk.Result, error) // nil = sell
+	Result  func(rfq.Request) (*desk.Result, error) // nil = Grant
 	History map[market.ClaimID]*desk.History
 
 	mu       sync.Mutex
 	Requests []rfq.Request
 }
 
-// View returns Shown.
+// View returns Current.
 func (d *ScriptedDesk) View() *rfq.View { return d.Current }
 
-// Do answers as Result does, and sells without it.
+// Do records r and answers with Result, or Grant if it is nil.
 func (d *ScriptedDesk) Do(r rfq.Request) (*desk.Result, error) {
 	d.mu.Lock()
 	d.Requests = append(d.Requests, r)
@@ -35,7 +35,7 @@ func (d *ScriptedDesk) Do(r rfq.Request) (*desk.Result, error) {
 	return d.Result(r)
 }
 
-// Claim returns a claim of History.
+// Claim returns a claim from History.
 func (d *ScriptedDesk) Claim(id market.ClaimID) (*desk.History, bool, error) {
 	if id == UnreadableClaim {
 		return nil, false, errors.New("the store is on fire")
@@ -44,10 +44,10 @@ func (d *ScriptedDesk) Claim(id market.ClaimID) (*desk.History, bool, error) {
 	return h, ok, nil
 }
 
-// UnreadableClaim is one that the store cannot read.
+// UnreadableClaim is a claim whose read fails.
 const UnreadableClaim market.ClaimID = 13
 
-// Last returns the newest request; nil = none.
+// Last returns the newest request, or nil.
 func (d *ScriptedDesk) Last() rfq.Request {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -57,7 +57,7 @@ func (d *ScriptedDesk) Last() rfq.Request {
 	return d.Requests[len(d.Requests)-1]
 }
 
-// Sell grants a quote or a claim at made-up terms.
+// Grant returns a quote or a claim with made-up terms.
 func Grant(v *rfq.View, r rfq.Request) *desk.Result {
 	terms := func(ticket market.TicketID, tranche market.TrancheID, fill market.FillUSD, rail market.Rail) rfq.Terms {
 		return rfq.Terms{
@@ -85,20 +85,19 @@ func Grant(v *rfq.View, r rfq.Request) *desk.Result {
 	return &desk.Result{Outcome: rfq.Outcome{Reason: event.ReasonInvalidCommand}}
 }
 
-// ViewDesk shows a view that a test changes at will. Nothing else is asked of
-// it.
+// ViewDesk is a desk whose view a test can change. Only View is called.
 type ViewDesk struct {
 	ScriptedDesk
 	view atomic.Pointer[rfq.View]
 }
 
-// View returns the view that Show has set last.
+// View returns the view that SetView has set last.
 func (d *ViewDesk) View() *rfq.View { return d.view.Load() }
 
-// Show changes the view.
+// SetView changes the view.
 func (d *ViewDesk) SetView(v *rfq.View) { d.view.Store(v) }
 
-// NewViewDesk returns a desk that shows v.
+// NewViewDesk returns a desk with the view v.
 func NewViewDesk(v *rfq.View) *ViewDesk {
 	d := &ViewDesk{}
 	d.view.Store(v)

@@ -1,3 +1,3 @@
-// Package gatewaytest has what tests of the gateway and of its surfaces share: books,
-// views of a desk, a scripted desk, and requests as bytes on a socket.
+// Package gatewaytest has the fixtures of the tests of the gateway and its surfaces:
+// books, views of a desk, scripted desks, and raw requests over a socket.
 package gatewaytest

@@ -5,7 +5,7 @@ import (
 	"blockdesk/market"
 )
 
-// Facts are of the pairs of NewBooks, one with a pool.
+// Facts returns facts of the pairs of NewBooks, one of them with a pool.
 func Facts() *catalog.Facts {
 	one := market.USDPrice(1_000_000_000)
 	return &catalog.Facts{
@@ -27,5 +27,5 @@ func Facts() *catalog.Facts {
 	}
 }
 
-// Pool is the address of Facts' only pool.
+// Pool is the address of the only pool of Facts.
 const Pool = "Poo1111111111111111111111111111111111111111"

@@ -31,7 +31,7 @@ func Exchange(t testing.TB, addr net.Addr, raw string) (*http.Response, []byte) 
 	if err := conn.SetDeadline(time.Now().Add(runtest.HangTimeout)); err != nil {
 		t.Fatal(err)
 	}
-	// A server that has seen enough may close while we still write.
+	// The server may close the connection before everything is written.
 	_, _ = io.WriteString(conn, raw)
 	method, _, _ := bytes.Cut([]byte(raw), []byte{' '})
 	resp, err := http.ReadResponse(bufio.NewReader(conn), &http.Request{Method: string(method)})
@@ -46,13 +46,13 @@ func Exchange(t testing.TB, addr net.Addr, raw string) (*http.Response, []byte) 
 	return resp, body
 }
 
-// Ask sends one request with extra header lines ("Name: value\r\n").
+// Do sends one request with extra header lines ("Name: value\r\n").
 func Do(t testing.TB, addr net.Addr, method, target, headers string) (*http.Response, []byte) {
 	t.Helper()
 	return Exchange(t, addr, fmt.Sprintf("%s %s HTTP/1.1\r\nHost: test\r\n%s\r\n", method, target, headers))
 }
 
-// ErrorBody is the shape of section C, decoded strictly.
+// ErrorBody is the body of an error (docs/specification.md C.3), decoded strictly.
 type ErrorBody struct {
 	OK     *bool  `json:"ok"`
 	Code   string `json:"code"`
@@ -69,7 +69,7 @@ type ErrorBody struct {
 	Specification string `json:"specification"`
 }
 
-// DecodeError decodes the body of an error, which must have every required member.
+// DecodeError decodes the body of an error and fails if a required member is missing.
 func DecodeError(t testing.TB, body []byte) ErrorBody {
 	t.Helper()
 	var e ErrorBody

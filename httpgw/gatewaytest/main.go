@@ -6,10 +6,9 @@ import (
 	"go.uber.org/goleak"
 )
 
-// Main runs the tests of a package and fails when one leaves a goroutine behind. Three are
-// fasthttp's: its clock of the Date header never ends, and the cleaners of a
-// server's worker pool and of a client's idle connections wake up after seconds to
-// see that they have ended.
+// Main runs the tests of a package and fails if one leaks a goroutine. It ignores three
+// goroutines of fasthttp: the clock of the Date header never ends, and the cleaners of a
+// server's worker pool and of a client's idle connections end only after seconds.
 func Main(m *testing.M) {
 	goleak.VerifyTestMain(m,
 		goleak.IgnoreAnyFunction("github.com/valyala/fasthttp.updateServerDate.func1"),

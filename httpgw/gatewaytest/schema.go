@@ -7,7 +7,7 @@ import (
 	"blockdesk/sdk/openapitest"
 )
 
-// Specification is the document that integrators download.
+// Specification returns the OpenAPI document.
 func Specification(t testing.TB) []byte {
 	t.Helper()
 	text, err := sdk.Files.ReadFile(sdk.Specification)

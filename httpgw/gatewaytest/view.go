@@ -11,10 +11,10 @@ import (
 	"blockdesk/market"
 )
 
-// ViewTime is when the fixed view changed last; the hand clocks begin 3 s later.
+// ViewTime is the time of the last change of FixedView, in Unix ns.
 var ViewTime = time.Date(2026, 11, 20, 12, 0, 4, 123456789, time.UTC).UnixNano()
 
-// DeskClock is a clock that a test moves.
+// DeskClock is a clock that a test sets.
 type DeskClock struct{ Ns atomic.Int64 }
 
 // NewDeskClock returns a clock that begins 3 s after ViewTime.
@@ -41,9 +41,9 @@ func Address(first byte) (a market.Address) {
 // Dollar is one dollar.
 const Dollar = market.USD(1_000_000)
 
-// FixedView has a ticket of each kind: open and sold first, exhausted, withdrawn,
-// expired, open with its own reference on the other pair, and one whose label
-// tries to break out.
+// FixedView has a ticket of each kind: the sellable one, exhausted, withdrawn, expired,
+// open with its own reference on the other pair and a label that tries to break out of
+// its JSON string, outside the corridor, and SOL only.
 func FixedView() *rfq.View {
 	minute := int64(time.Minute)
 	v := &rfq.View{
@@ -101,7 +101,7 @@ func Ticket(id market.TicketID, in market.InstrumentID, state rfq.TicketState, l
 	}
 }
 
-// LargeView has n open tickets of three tranches.
+// LargeView returns a view with n open tickets of three tranches each.
 func LargeView(n int) *rfq.View {
 	v := FixedView()
 	v.Tickets = nil
@@ -115,8 +115,8 @@ func LargeView(n int) *rfq.View {
 	return v
 }
 
-// WithClaim returns the view after a claim on the ticket at index i: a new view
-// and a new ticket, the others shared.
+// WithClaim returns the view after a claim on the ticket at index i. It shares the other
+// tickets with v.
 func WithClaim(v *rfq.View, i int) *rfq.View {
 	next := *v
 	next.Seq++
@@ -134,8 +134,8 @@ func WithClaim(v *rfq.View, i int) *rfq.View {
 	return &next
 }
 
-// AddressText returns an address in base58.
+// AddressText returns a in base58.
 func AddressText(a market.Address) string { return base58.Encode(a[:]) }
 
-// ClaimText returns a claim's id as clients see it.
+// ClaimText returns a claim's public id.
 func ClaimText(id market.ClaimID) string { return string(market.AppendClaimID(nil, id)) }

@@ -13,15 +13,15 @@ const (
 	PathWellKnown = "/.well-known/"
 )
 
-// catalogPages renders the documents of package catalog, each once for the facts
-// that it is of, and remembers them. Facts change once a cycle (spec, 1.4).
+// catalogPages renders each document of package catalog once per value of the facts,
+// which change once per cycle (docs/specification.md 1.4).
 type catalogPages struct {
 	facts func() *catalog.Facts
 	kept  []wire.PageCache[*catalog.Facts] // by row
 }
 
-// get returns a row's page of the present facts. Where nothing in it has changed
-// it stays the same page, with its ETag and its compressed form.
+// get returns a document's page of the present facts. If its bytes are unchanged, it
+// returns the same page with its compressed form.
 func (c *catalogPages) get(row int, render func(*catalog.Facts) any) *wire.Page {
 	f := c.facts()
 	if p := c.kept[row].Get(f); p != nil {
@@ -30,12 +30,12 @@ func (c *catalogPages) get(row int, render func(*catalog.Facts) any) *wire.Page 
 	return c.kept[row].Put(f, wire.NewPage(catalog.Encode(render(f))))
 }
 
-// serve returns the handler of one row.
+// serve returns the reader of one document.
 func (c *catalogPages) serve(row int, render func(*catalog.Facts) any) func([]byte) (*wire.Page, *wire.Problem) {
 	return func([]byte) (*wire.Page, *wire.Problem) { return c.get(row, render), nil }
 }
 
-// servePool shows one pool.
+// servePool serves one pool by its address.
 func (c *catalogPages) servePool(segment []byte) (*wire.Page, *wire.Problem) {
 	facts := c.facts()
 	pool, ok := catalog.PoolAt(facts, catalog.PoolSchema, string(segment))
@@ -44,16 +44,16 @@ func (c *catalogPages) servePool(segment []byte) (*wire.Page, *wire.Problem) {
 	case facts.HasPool(string(segment)):
 		return nil, &wire.Problem{
 			Status: 503, Code: wire.CodeChainUnavailable, Reason: "pool_not_read", RetryS: wire.RetryChainS,
-			Text: "The pool has not been read from the chain yet. /api/v1/market/pool-registry says where it is.",
+			Text: "The pool has not been read from the chain yet. /api/v1/market/pool-registry has its address.",
 		}
 	default:
-		return nil, &wire.Problem{Status: 404, Code: wire.CodeUnknownPool, Text: "No such pool. /api/v1/market/pools lists those there are."}
+		return nil, &wire.Problem{Status: 404, Code: wire.CodeUnknownPool, Text: "Unknown pool. /api/v1/market/pools lists all pools."}
 	}
 	return wire.NewPage(catalog.Encode(pool)), nil
 }
 
-// catalogRoutes are the rows of every document under all its paths. There are
-// none without facts, but for the schemas, which need none.
+// catalogRoutes returns the routes of every document under all its paths. Without facts
+// only the schemas are served.
 func catalogRoutes(facts func() *catalog.Facts) []wire.Route {
 	row := func(path string, on wire.Surface, cache wire.Cache, in wire.Group, read wire.Reader) wire.Route {
 		return wire.Get(path, on, cache, wire.MarketLimit, in, read)

@@ -10,59 +10,56 @@ import (
 	"blockdesk/market"
 )
 
-// ErrLeaderOnly is what a follower's History says of a past that it has not seen:
-// the request is sent to the leader.
-var ErrLeaderOnly = errors.New("the leader has it")
+// ErrLeaderOnly is returned by a follower's History for data from before the follower
+// began. The request is redirected to the leader.
+var ErrLeaderOnly = errors.New("only the leader has this history")
 
-// History is what outlives the views: *archive.Archive. Any goroutine may call
-// it; it may read a disk.
+// History has trades and candles that are older than a view: *archive.Archive. It is safe
+// for concurrent use and may read a disk.
 type History interface {
-	// Trades returns an instrument's trades before one (0: the newest), newest
-	// first.
+	// Trades returns an instrument's trades before one (0: the newest), newest first.
 	Trades(in market.InstrumentID, before market.TradeID, limit int) ([]engine.Trade, error)
-	// Candles returns those that begin before a time in Unix nanoseconds (0: the
+	// Candles returns candles that open before a time in Unix nanoseconds (0: the
 	// newest), oldest first.
 	Candles(in market.InstrumentID, i archive.Interval, before int64, limit int) ([]archive.Candle, error)
-	// Version changes with what either returns.
+	// Version changes whenever Trades or Candles may return something else.
 	Version() uint64
-	// Cursor is the Seq up to whose end Trades has everything.
+	// Cursor returns the Seq of the last command whose trades are all stored.
 	Cursor() uint64
 }
 
 const (
-	// MaxCandles is the largest limit of klines and candles (spec, 4.2).
+	// MaxCandles is the largest limit of klines and candles (docs/specification.md 8).
 	MaxCandles = archive.MaxCandles
-	// defaultKlines and defaultCandles are the limits of a request without one;
-	// the description shows 120 with candles.
+
 	defaultKlines, defaultCandles = 500, 120
-	// defaultInterval is that of a request without one (our choice).
-	defaultInterval = archive.Minute1
+	defaultInterval               = archive.Minute1 // our choice
 
 	nanosPerMilli = 1_000_000
 )
 
-// candleSlots is the number of pages that are kept an instrument and interval:
-// the limits people ask for.
+// candleSlots is the number of cached pages per instrument and interval: enough for the
+// usual limits.
 const candleSlots = 5
 
-// candlePages keeps pages of newest candles by instrument and interval; pages
-// with a cursor are not kept, there is no end to them.
+// candlePages caches pages of the newest candles by instrument and interval. Pages with a
+// cursor are not cached, because there are too many.
 type candlePages struct {
-	history History // nil: nothing is kept
+	history History // nil = none
 	slots   [][archive.Day1]candleSlotPages
 }
 
 type candleSlotPages [candleSlots]wire.PageCache[candleSource]
 
-// candleSource is what a page of newest candles depends on.
+// candleSource is the input of a page of the newest candles.
 type candleSource struct {
 	version uint64 // of the history
 	limit   int
 	list    string // the member that holds the candles
 }
 
-// serveKlines answers with the candles of one symbol, of one minute where neither
-// `interval`, as on other exchanges, nor `timeframe` is there.
+// serveKlines serves the candles of a symbol. The parameter is `interval`, as on other
+// exchanges, or `timeframe`.
 func (m *pages) serveKlines(query []byte) (*wire.Page, *wire.Problem) {
 	in, bad := m.instrument(query)
 	if bad != nil {
@@ -71,8 +68,8 @@ func (m *pages) serveKlines(query []byte) (*wire.Page, *wire.Problem) {
 	return m.serveIntervals(query, in, "klines", defaultKlines)
 }
 
-// serveCandles is serveKlines in the description's other words, and with a symbol
-// that may be absent: the first instrument then (our choice).
+// serveCandles is serveKlines with another member name and an optional symbol, which
+// defaults to the first instrument (our choice).
 func (m *pages) serveCandles(query []byte) (*wire.Page, *wire.Problem) {
 	in := m.set.Get(0)
 	if _, count := wire.Param(query, "symbol"); count > 0 {
@@ -124,9 +121,9 @@ func candlesOf(h History, in *market.Instrument, i archive.Interval, list string
 	return wire.NewPage(appendCandles(make([]byte, 0, 256+120*len(candles)), in, i, list, candles, limit)), nil
 }
 
-// serveTradesBefore answers from the archive: trades older than those a view
-// holds. The archive follows on its own; where it is behind what the view has shown
-// its answer would have a hole that nobody could see, so it is refused.
+// serveTradesBefore serves trades from the archive. The archive follows the engine
+// asynchronously. If it lags behind the view, its answer would have an invisible gap, so
+// the request is refused.
 func (m *pages) serveTradesBefore(in *market.Instrument, before market.TradeID, limit int) (*wire.Page, *wire.Problem) {
 	v := m.view(in.ID)
 	var trades []engine.Trade
@@ -138,7 +135,7 @@ func (m *pages) serveTradesBefore(in *market.Instrument, before market.TradeID, 
 		case behind:
 			return nil, &wire.Problem{
 				Status: 503, Code: wire.CodeOverloaded, Reason: "history_behind", RetryS: 1,
-				Text: "The history has not taken in all trades before this one yet.",
+				Text: "The history does not have all earlier trades yet. Try again in a moment.",
 			}
 		}
 		if trades, err = h.Trades(in.ID, before, limit); err != nil {
@@ -149,8 +146,8 @@ func (m *pages) serveTradesBefore(in *market.Instrument, before market.TradeID, 
 	return wire.NewPage(appendTradeList(dst, in, trades, m.signaturesOf(in, trades))), nil
 }
 
-// historyBehind reports whether h may lack trades before one that a view has shown.
-// It takes them in their order, so it lacks none where it has that one itself.
+// historyBehind reports whether h may lack trades that precede a trade of the view.
+// Trades are stored in order, so none is missing if h has that trade itself.
 func historyBehind(h History, in market.InstrumentID, v *engine.View, before market.TradeID) (bool, error) {
 	if h.Cursor() >= seqBefore(v.Trades, before) {
 		return false, nil
@@ -159,8 +156,8 @@ func historyBehind(h History, in market.InstrumentID, v *engine.View, before mar
 	return len(newest) == 0 || newest[0].ID < before, err
 }
 
-// seqBefore returns the Seq by whose end every trade before the one with the id
-// before has happened, as far as a view's trades tell, newest first.
+// seqBefore returns a Seq by which all trades before the trade with the id before have
+// happened, from a view's trades, newest first.
 func seqBefore(trades []engine.Trade, before market.TradeID) (seq uint64) {
 	for i := range trades {
 		if seq = trades[i].Seq; trades[i].ID < before {
@@ -174,16 +171,16 @@ func historyFailed(err error) *wire.Problem {
 	if errors.Is(err, ErrLeaderOnly) {
 		return &wire.Problem{
 			Status: 503, Code: wire.CodeLeaderChanged, RetryS: wire.RetryLeaderS, RedirectToLeader: true,
-			Text: "This follower has not seen that past, and no leader is known. Try again in a moment.",
+			Text: "This follower does not have that history, and the leader is unknown. Try again in a moment.",
 		}
 	}
 	return &wire.Problem{
-		Status: 500, Code: wire.CodeInternal, Text: "The history could not be read. The request_id names the log's entry.", Cause: err,
+		Status: 500, Code: wire.CodeInternal, Text: "The history could not be read. The log has details under the request_id.", Cause: err,
 	}
 }
 
-// intervalParam reads the parameter interval or timeframe, whichever there is: a
-// client that takes one name for the other must not get minutes for hours.
+// intervalParam parses the parameter interval or timeframe. It accepts both names, so
+// that a client that confuses them does not get minutes instead of hours.
 func intervalParam(query []byte) (archive.Interval, *wire.Problem) {
 	name := "interval"
 	text, count := wire.Param(query, name)
@@ -205,10 +202,10 @@ func intervalParam(query []byte) (archive.Interval, *wire.Problem) {
 	}
 }
 
-// maxCursorMillis keeps a time in milliseconds within Unix nanoseconds.
+// maxCursorMillis is the largest time in milliseconds that fits into Unix nanoseconds.
 const maxCursorMillis = 1<<63/nanosPerMilli - 1
 
-// cursorParam reads a whole number from 1 to most; absent means 0.
+// cursorParam parses a whole number from 1 to most; absent means 0.
 func cursorParam(query []byte, name string, most uint64) (uint64, *wire.Problem) {
 	text, count := wire.Param(query, name)
 	switch {
@@ -221,14 +218,14 @@ func cursorParam(query []byte, name string, most uint64) (uint64, *wire.Problem)
 	if err != nil || n < 1 || n > most || text[0] == '+' {
 		return 0, &wire.Problem{
 			Status: 400, Code: wire.CodeInvalidField, Field: name, Reason: "not_a_cursor",
-			Text: name + " must be a whole number, as an answer before has given it.",
+			Text: name + " must be a whole number from an earlier answer.",
 		}
 	}
 	return n, nil
 }
 
-// appendCandles renders candles, oldest first. next_before leads to the ones
-// before them; null where there are none.
+// appendCandles renders candles, oldest first. next_before is the cursor of the previous
+// page, or null if there is none.
 func appendCandles(dst []byte, in *market.Instrument, i archive.Interval, list string, candles []archive.Candle, limit int) []byte {
 	dst = append(append(dst, `{"ok":true,"symbol":"`...), in.Symbol...)
 	dst = append(append(dst, `","interval":"`...), i.String()...)

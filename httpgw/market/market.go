@@ -9,41 +9,30 @@ import (
 	"blockdesk/market"
 )
 
-// Options are what the market data endpoints are made of.
+// Options configures the endpoints. For the functions, see httpgw.Dependencies.
 type Options struct {
 	Instruments *market.Instruments
 	Views       catalog.Views
-	// History has the klines, the candles and the trades older than a view's. Nil:
-	// there is none.
-	History History
-	// Signatures has the transactions that trades of mirrored instruments were made
-	// by. Nil: none is known.
-	Signatures Signatures
-	// Facts returns what the documents of package catalog are made of: the same value
-	// until the next cycle, which nobody changes. It must not block for long. Nil: no
-	// document is served.
-	Facts func() *catalog.Facts
-	// Stream answers /api/v1/market/stream, GET or HEAD, but for X-Request-Id and the
-	// headers of the limit. It must not panic. Nil: there is no such route.
-	Stream  fasthttp.RequestHandler
-	Service string       // name of the service
-	Now     func() int64 // Unix nanoseconds
-	// All are the instruments of all groups. Nil: Instruments are all.
-	All *AllInstruments
+	History     History               // nil = none
+	Signatures  Signatures            // nil = none
+	Facts       func() *catalog.Facts // nil = no catalog documents
+	Stream      fasthttp.RequestHandler
+	Service     string          // name of the service
+	Now         func() int64    // Unix nanoseconds
+	All         *AllInstruments // nil = Instruments are all
 }
 
-// AllInstruments are the instruments of all groups, this one's first.
+// AllInstruments are the instruments of all shards, those of this shard first.
 type AllInstruments struct {
 	Set *market.Instruments
-	// Status returns the status of an instrument of another group, or StatusUnknown.
+	// Status returns the status of another shard's instrument, or StatusUnknown.
 	Status func(id market.InstrumentID) uint8
 }
 
-// StatusUnknown is the status of an instrument whose group has not been seen lately.
+// StatusUnknown is the status of an instrument whose shard is unreachable.
 const StatusUnknown = 255
 
-// Endpoints are the public market data: books, trades, candles, the catalog's
-// documents and partners' formats. Any goroutine may use it.
+// Endpoints serves the public market data. It is safe for concurrent use.
 type Endpoints struct {
 	pages *pages
 	o     Options
@@ -52,10 +41,10 @@ type Endpoints struct {
 // New returns the endpoints.
 func New(o Options) *Endpoints { return &Endpoints{newPages(&o), o} }
 
-// View returns the newest view of an instrument; before the first one, an empty one.
+// View returns the newest view of an instrument, or an empty one before the first.
 func (e *Endpoints) View(id market.InstrumentID) *engine.View { return e.pages.view(id) }
 
-// Routes returns the rows of the surface.
+// Routes returns the routes of the surface.
 func (e *Endpoints) Routes() []wire.Route {
 	m := e.pages
 	row := func(path string, cache wire.Cache, in wire.Group, read wire.Reader) wire.Route {
@@ -78,7 +67,7 @@ func (e *Endpoints) Routes() []wire.Route {
 	table = append(table, catalogRoutes(e.o.Facts)...)
 	table = append(table, partnerRoutes(m, e.o.Facts, e.o.History)...)
 	if e.o.Stream != nil {
-		// A connection costs one token, however long it lasts.
+		// A connection costs one token, no matter how long it lasts.
 		table = append(table, wire.Route{
 			Path: "/api/v1/market/stream", Method: wire.MethodGet, On: wire.OnREST,
 			Cache: wire.NeverCached, Limit: wire.MarketLimit, Group: wire.GroupMarket, Stream: e.o.Stream,
@@ -87,10 +76,9 @@ func (e *Endpoints) Routes() []wire.Route {
 	return table
 }
 
-// Signatures is where trades were made on chain. Any goroutine may call it.
+// Signatures has the on-chain transactions of trades. It is safe for concurrent use.
 type Signatures interface {
-	// Signatures returns the signatures of the transactions of an instrument's trades
-	// from one ordinal to another, both included, in their order; zeros for one that
-	// is not known. At most MaxTrades are asked for at once.
+	// Signatures returns the transaction signatures of an instrument's trades with the
+	// ordinals from..to, in order; zeros if unknown. A call asks for at most MaxTrades.
 	Signatures(in market.InstrumentID, from, to uint64) ([][64]byte, error)
 }

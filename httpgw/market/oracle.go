@@ -11,27 +11,26 @@ import (
 	"blockdesk/market"
 )
 
-// oraclePage is the oracle's heartbeat of one second and of these views and
-// facts.
+// oraclePage is the heartbeat of one second, with the views and facts it was made from.
 type oraclePage struct {
 	second int64
 	views  []*engine.View // by InstrumentID
-	facts  *catalog.Facts // nil = there are none
+	facts  *catalog.Facts // nil = none
 	page   *wire.Page
 }
 
-// oraclePages renders the heartbeat for watchers of our prices: what each
-// pair's price is, where it comes from and how old it is.
+// oraclePages renders the oracle heartbeat: the price of each pair with its source and
+// age.
 type oraclePages struct {
 	market  *pages
 	service string
 	now     func() int64
-	facts   func() *catalog.Facts // nil = there are none
+	facts   func() *catalog.Facts // nil = none
 	kept    atomic.Pointer[oraclePage]
 }
 
-// serve answers with the page of this second, which is rendered again within it
-// only if a view has changed.
+// serve serves the page of the present second. It renders again only if a view or the
+// facts have changed.
 func (o *oraclePages) serve([]byte) (*wire.Page, *wire.Problem) {
 	now := o.now()
 	second := now / nanosPerSecond
@@ -53,7 +52,7 @@ func (o *oraclePages) serve([]byte) (*wire.Page, *wire.Problem) {
 
 const nanosPerSecond = 1_000_000_000
 
-// append renders the heartbeat at a time in Unix nanoseconds.
+// append renders the heartbeat at now, in Unix nanoseconds.
 func (o *oraclePages) append(dst []byte, now int64, views []*engine.View, facts *catalog.Facts) []byte {
 	newest := uint64(0)
 	for _, v := range views {
@@ -75,10 +74,9 @@ func (o *oraclePages) append(dst []byte, now int64, views []*engine.View, facts 
 	return append(dst, "]}"...)
 }
 
-// appendOraclePair renders one pair. Its price is that of the last trade, else the
-// middle of the book, else there is none: nothing stands in for it. Its price in
-// dollars is the one of the catalog's documents, of their cycle; and so are the age
-// of a mirrored pair, and whether its book counts.
+// appendOraclePair renders one pair. Its price is the last trade, else the middle of the
+// book, else null. Its price in dollars, the age of a mirrored pair, and whether a
+// mirrored book is live come from the catalog's facts of the cycle.
 func appendOraclePair(dst []byte, in *market.Instrument, v *engine.View, now int64, facts *catalog.Facts) []byte {
 	dst = append(append(dst, `{"symbol":"`...), in.Symbol...)
 	dst = append(append(dst, `","source":"`...), in.Source.String()...)
@@ -94,7 +92,7 @@ func appendOraclePair(dst []byte, in *market.Instrument, v *engine.View, now int
 
 	bid, ask, readAt := best(v.Bids).Price, best(v.Asks).Price, v.At
 	if in.Source == market.Mirrored {
-		// The view has the chain's last book for ever, and a restart makes it new.
+		// The view keeps the last book of the chain for ever, and a restart renews its At.
 		at, live := facts.ChainBook(in.Symbol)
 		if readAt = int64(at); !live {
 			bid, ask = 0, 0
@@ -127,7 +125,7 @@ func appendOraclePair(dst []byte, in *market.Instrument, v *engine.View, now int
 	return appendDegradation(dst, v, from, facts.Reasons(in.Symbol))
 }
 
-// priceSource says where a pair's price comes from; 0 is no price.
+// priceSource returns the word for a pair's price source; 0 means no price.
 func priceSource(last, bid, ask market.Price) string {
 	switch {
 	case last != 0:
@@ -139,9 +137,8 @@ func priceSource(last, bid, ask market.Price) string {
 	}
 }
 
-// appendDegradation ends a pair with what is less about it than there should be:
-// what the catalog's documents say, of their cycle, and what this view says
-// beyond it. A pair with a price of its own may have none in dollars.
+// appendDegradation appends degradation_state, the last member of a pair: the catalog's
+// reasons and those of the view.
 func appendDegradation(dst []byte, v *engine.View, from string, reasons []string) []byte {
 	add := func(reason string) {
 		if !slices.Contains(reasons, reason) {

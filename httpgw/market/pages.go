@@ -12,12 +12,12 @@ import (
 	"blockdesk/market"
 )
 
-// limitSlots is the number of pages that one endpoint keeps an instrument. It is
-// prime, so that the limits people use (1 5 10 20 25 50 100) fall on slots of
-// their own; others share, and are rendered again when they take turns.
+// limitSlots is the number of cached pages per endpoint and instrument. It is prime, so
+// that the usual limits (1 5 10 20 25 50 100) use different slots. Other limits share
+// slots and evict each other.
 const limitSlots = 13
 
-// shelf keeps the pages of one endpoint and one instrument.
+// pageSlots caches the pages of one endpoint and one instrument.
 type pageSlots [limitSlots]atomic.Pointer[slotPage]
 
 // slotPage is a page of one view and one limit.
@@ -27,12 +27,11 @@ type slotPage struct {
 	page  *wire.Page
 }
 
-// pages renders market data and remembers it.
+// pages renders and caches market data.
 type pages struct {
-	set   *market.Instruments
-	views catalog.Views
-	// signatures has the transactions of trades on chain; nil: none is known.
-	signatures Signatures
+	set        *market.Instruments
+	views      catalog.Views
+	signatures Signatures // nil = none
 
 	depth, trades, ticker []pageSlots // by InstrumentID
 	candles               candlePages
@@ -67,7 +66,7 @@ func (m *pages) view(id market.InstrumentID) *engine.View {
 	return &m.emptyViews[id]
 }
 
-// instrument reads the parameter symbol.
+// instrument returns the instrument of the parameter symbol.
 func (m *pages) instrument(query []byte) (*market.Instrument, *wire.Problem) {
 	raw, count := wire.Param(query, "symbol")
 	switch {
@@ -121,25 +120,25 @@ func (m *pages) serveTrades(query []byte) (*wire.Page, *wire.Problem) {
 	return m.trades[in.ID].get(in, v, v.TradesSeq, limit, m.appendTrades), nil
 }
 
-// appendTrades appends the answer with the first limit trades of a view.
+// appendTrades renders the newest limit trades of a view.
 func (m *pages) appendTrades(dst []byte, in *market.Instrument, v *engine.View, limit int) []byte {
 	trades := v.Trades[:min(limit, len(v.Trades))]
 	return appendTradeList(appendHead(dst, in, v, v.TradesSeq), in, trades, m.signaturesOf(in, trades))
 }
 
-// signaturesOf returns the signatures of trades, newest first, that were made on
-// chain; nil where none is known.
+// signaturesOf returns the transaction signatures of a mirrored instrument's trades,
+// newest first, or nil if none is known.
 func (m *pages) signaturesOf(in *market.Instrument, trades []engine.Trade) [][64]byte {
 	if m.signatures == nil || in.Source != market.Mirrored || len(trades) == 0 {
 		return nil
 	}
 	newest, oldest := trades[0].Ordinal, trades[len(trades)-1].Ordinal
 	if oldest == 0 || newest-oldest >= MaxTrades {
-		return nil // from when the instrument was none of a chain
+		return nil // from before the instrument was mirrored
 	}
 	list, err := m.signatures.Signatures(in.ID, oldest, newest)
 	if err != nil {
-		return nil // the store's readiness check reports it, and the trades are true without
+		return nil // the store's readiness check reports the error; the trades are valid without
 	}
 	out := make([][64]byte, len(trades))
 	for i := range trades {
@@ -150,8 +149,8 @@ func (m *pages) signaturesOf(in *market.Instrument, trades []engine.Trade) [][64
 	return out
 }
 
-// serveTradesFile is serveTrades where the symbol may be absent, as in candles:
-// the first instrument then.
+// serveTradesFile is serveTrades with an optional symbol, which defaults to the first
+// instrument, as in serveCandles.
 func (m *pages) serveTradesFile(query []byte) (*wire.Page, *wire.Problem) {
 	if _, count := wire.Param(query, "symbol"); count == 0 {
 		first := append([]byte("symbol="), m.set.Get(0).Symbol...)
@@ -169,9 +168,8 @@ func (m *pages) serveTicker(query []byte) (*wire.Page, *wire.Problem) {
 	return m.ticker[in.ID].get(in, v, v.TickerSeq, 0, appendTicker), nil
 }
 
-// get returns the page of a view, rendering it where it is not the one kept.
-// The ETag names all that can differ between two views: the epoch, the engine's
-// sequence, the part's own sequence, and the limit.
+// get returns the page of a view and limit, and renders it if it is not cached. The ETag
+// has everything that can differ: epoch, engine sequence, channel sequence and limit.
 func (s *pageSlots) get(in *market.Instrument, v *engine.View, seq uint64, limit int,
 	render func([]byte, *market.Instrument, *engine.View, int) []byte,
 ) *wire.Page {
@@ -195,10 +193,10 @@ func (s *pageSlots) get(in *market.Instrument, v *engine.View, seq uint64, limit
 	return p
 }
 
-// serveSymbols shows the configuration and one live thing, the status; so the
-// page is good as long as no status has changed.
+// serveSymbols serves the configuration and status of all symbols. A page is valid until
+// a status changes.
 func (m *pages) serveSymbols([]byte) (*wire.Page, *wire.Problem) {
-	var buf [256]uint8 // more are allocated
+	var buf [256]uint8 // more instruments allocate
 	status := m.appendStatus(buf[:0])
 	if kept := m.symbols.Load(); kept != nil && bytes.Equal(kept.status, status) {
 		return kept.page, nil
@@ -212,7 +210,7 @@ func (m *pages) serveSymbols([]byte) (*wire.Page, *wire.Problem) {
 	return fresh.page, nil
 }
 
-// appendStatus appends the status of each of all instruments.
+// appendStatus appends the status of every instrument of all shards.
 func (m *pages) appendStatus(dst []uint8) []uint8 {
 	for i := range m.set.Len() {
 		dst = append(dst, m.view(market.InstrumentID(i)).Status)

@@ -18,21 +18,21 @@ const (
 
 	// maxPartnerDepth counts both sides, as CoinGecko does.
 	maxPartnerDepth = 2 * MaxDepth
-	// MaxPartnerTrades is the largest limit of historical_trades, and the largest
-	// number of events.
+	// MaxPartnerTrades is the largest limit of historical_trades and the maximum number
+	// of events.
 	MaxPartnerTrades     = 1000
 	defaultPartnerTrades = 100
-	// MaxPartnerScan is how many trades of an instrument are looked at for one
-	// answer: what lies further back is refused, not left out.
+	// MaxPartnerScan bounds the trades of an instrument that are searched for one
+	// answer. A search that would need more is refused, not truncated.
 	MaxPartnerScan = 10_000
-	// firstScan is how much more each page of them has, since most searches end
-	// soon.
-	firstScan = 8
+	// scanGrowth is the growth of the pages of a search, which begin small because most
+	// searches end soon.
+	scanGrowth = 8
 )
 
-// partnerPages answers what aggregators ask in their own public formats and with
-// a query; the documents without one are package catalog's. A refusal is ours, as
-// everywhere: no aggregator reads those.
+// partnerPages serves the public formats of aggregators that take a query; package
+// catalog has the documents without one. Errors have our own format, because aggregators
+// do not parse them.
 type partnerPages struct {
 	market  *pages
 	facts   func() *catalog.Facts
@@ -41,8 +41,8 @@ type partnerPages struct {
 	tickers map[string]*market.Instrument
 }
 
-// partnerRoutes are the rows of adapters with a query. There are none without
-// facts, and DEX Screener's events need a history.
+// partnerRoutes returns the routes of adapters with a query. Without facts there are
+// none.
 func partnerRoutes(pages *pages, facts func() *catalog.Facts, history History) []wire.Route {
 	if facts == nil {
 		return nil
@@ -75,7 +75,7 @@ func partnerRoutes(pages *pages, facts func() *catalog.Facts, history History) [
 	}
 }
 
-// ticker reads the parameter called name, a Ticker.
+// ticker returns the instrument whose ticker is the parameter name.
 func (p *partnerPages) ticker(query []byte, name string) (*market.Instrument, *wire.Problem) {
 	text, bad := textParam(query, name)
 	if bad != nil {
@@ -87,7 +87,7 @@ func (p *partnerPages) ticker(query []byte, name string) (*market.Instrument, *w
 	return nil, unknownNamed(name)
 }
 
-// textParam reads a parameter that must be there once.
+// textParam returns the value of a required parameter.
 func textParam(query []byte, name string) (string, *wire.Problem) {
 	raw, count := wire.Param(query, name)
 	switch {
@@ -110,7 +110,7 @@ func unknownNamed(field string) *wire.Problem {
 	return bad
 }
 
-// numberParam reads a whole number up to most; absent means byDefault.
+// numberParam parses a whole number up to most; absent means byDefault.
 func numberParam(query []byte, name string, byDefault, most uint64) (uint64, *wire.Problem) {
 	text, count := wire.Param(query, name)
 	switch {
@@ -129,9 +129,9 @@ func numberParam(query []byte, name string, byDefault, most uint64) (uint64, *wi
 	return n, nil
 }
 
-// scan calls each with the trades of an instrument, newest first, until it
-// returns false or there are none left. It refuses to go on where too many would
-// be looked at, and names field then.
+// scan calls each with the trades of an instrument, newest first, until it returns false
+// or no trade is left. It refuses to read more than MaxPartnerScan; field is the
+// parameter to blame.
 func (p *partnerPages) scan(in *market.Instrument, field string, each func(*engine.Trade) bool) *wire.Problem {
 	if p.history == nil {
 		v := p.market.view(in.ID)
@@ -142,9 +142,9 @@ func (p *partnerPages) scan(in *market.Instrument, field string, each func(*engi
 		}
 		return nil
 	}
-	before, size := market.TradeID(0), firstScan
-	for looked := 0; looked < MaxPartnerScan; looked += size {
-		size = min(size*firstScan, archive.MaxTrades, MaxPartnerScan-looked)
+	before, size := market.TradeID(0), scanGrowth
+	for read := 0; read < MaxPartnerScan; read += size {
+		size = min(size*scanGrowth, archive.MaxTrades, MaxPartnerScan-read)
 		trades, err := p.history.Trades(in.ID, before, size)
 		if err != nil {
 			return historyFailed(err)
@@ -159,32 +159,27 @@ func (p *partnerPages) scan(in *market.Instrument, field string, each func(*engi
 		}
 		before = trades[len(trades)-1].ID
 	}
-	if more, err := p.history.Trades(in.ID, before, 1); err != nil || len(more) == 0 {
-		return historyEnded(err)
+	switch more, err := p.history.Trades(in.ID, before, 1); {
+	case err != nil:
+		return historyFailed(err)
+	case len(more) == 0:
+		return nil
 	}
 	return &wire.Problem{
 		Status: 400, Code: wire.CodeInvalidField, Field: field, Reason: "too_far_back",
-		Text: field + " lies further back than one answer looks. /api/v1/market/trades goes on from there.",
+		Text: field + " is too far back for one answer. Page with /api/v1/market/trades instead.",
 	}
 }
 
-// historyEnded is a scan's end where there is nothing further back.
-func historyEnded(err error) *wire.Problem {
-	if err != nil {
-		return historyFailed(err)
-	}
-	return nil
-}
-
-// appendQuoteAmount appends price × qty, exact.
+// appendQuoteAmount appends price × qty exactly.
 func appendQuoteAmount(dst []byte, in *market.Instrument, t *engine.Trade) []byte {
 	return in.AppendTickLots(dst, market.Mul(uint64(t.Price), uint64(t.Qty)))
 }
 
-// appendMillisOf appends a time as Unix milliseconds.
+// appendMillisOf appends Unix nanoseconds as Unix milliseconds.
 func appendMillisOf(dst []byte, at int64) []byte { return strconv.AppendInt(dst, at/nanosPerMilli, 10) }
 
-// dotted separates rows of a list.
+// appendComma appends a comma before every item of a list but the first.
 func appendComma(dst []byte, first bool) []byte {
 	if first {
 		return dst

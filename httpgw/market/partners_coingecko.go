@@ -10,8 +10,8 @@ import (
 	"blockdesk/market"
 )
 
-// geckoBook is CoinGecko's orderbook. depth counts both sides; 0 or none means
-// all that there is, at most maxPartnerDepth.
+// geckoBook serves CoinGecko's orderbook. depth counts both sides; 0 or absent means
+// maxPartnerDepth.
 func (p *partnerPages) geckoBook(query []byte) (*wire.Page, *wire.Problem) {
 	in, bad := p.ticker(query, "ticker_id")
 	if bad != nil {
@@ -35,17 +35,17 @@ func appendGeckoBook(dst []byte, in *market.Instrument, v *engine.View, limit in
 	return append(appendLevels(append(dst, `,"asks":`...), in, v.Asks, limit), '}')
 }
 
-// geckoQuery is what historical_trades may be asked.
+// geckoQuery has the parameters of historical_trades.
 type geckoQuery struct {
 	in       *market.Instrument
 	side     market.Side // 0 = both
-	limit    int         // a side
+	limit    int         // per side
 	from, to int64       // Unix nanoseconds
 }
 
-// geckoTrades is CoinGecko's historical_trades: the newest of the time asked for,
-// at most limit a side. start_time and end_time are Unix milliseconds, as
-// trade_timestamp is (our choice).
+// geckoTrades serves CoinGecko's historical_trades: the newest trades of a time span, at
+// most limit per side. start_time and end_time are Unix milliseconds, as trade_timestamp
+// is (our choice).
 func (p *partnerPages) geckoTrades(query []byte) (*wire.Page, *wire.Problem) {
 	q, bad := p.geckoQuery(query)
 	if bad != nil {
@@ -53,7 +53,7 @@ func (p *partnerPages) geckoTrades(query []byte) (*wire.Page, *wire.Problem) {
 	}
 	var sides [market.Sell + 1][]engine.Trade
 	full := func(s market.Side) bool { return q.side == s.Opposite() || len(sides[s]) == q.limit }
-	// end_time is what makes a search long: the newest trades are looked at first.
+	// end_time makes a search long, because the newest trades are read first.
 	bad = p.scan(q.in, "end_time", func(t *engine.Trade) bool {
 		if t.At < q.from {
 			return false
@@ -106,7 +106,7 @@ func (p *partnerPages) geckoQuery(query []byte) (q geckoQuery, bad *wire.Problem
 	}
 	to, bad := numberParam(query, "end_time", maxCursorMillis, maxCursorMillis)
 	q.from = int64(from) * nanosPerMilli
-	// The whole of the last millisecond.
+	// Include the whole last millisecond.
 	q.to = min(int64(to)*nanosPerMilli, math.MaxInt64-nanosPerMilli) + nanosPerMilli - 1
 	return q, bad
 }

@@ -8,7 +8,7 @@ import (
 	"blockdesk/market"
 )
 
-// named returns the instrument that a path names, by its Ticker.
+// instrumentAt returns the instrument whose ticker is a path's last segment.
 func (p *partnerPages) instrumentAt(segment []byte) (*market.Instrument, *wire.Problem) {
 	if in := p.tickers[string(segment)]; in != nil {
 		return in, nil
@@ -16,8 +16,7 @@ func (p *partnerPages) instrumentAt(segment []byte) (*market.Instrument, *wire.P
 	return nil, unknownNamed("market_pair")
 }
 
-// coinMarketCapBook is CoinMarketCap's orderbook: all levels that there are, at most
-// MaxDepth a side.
+// coinMarketCapBook serves CoinMarketCap's orderbook: all levels, at most MaxDepth a side.
 func (p *partnerPages) coinMarketCapBook(segment []byte) (*wire.Page, *wire.Problem) {
 	in, bad := p.instrumentAt(segment)
 	if bad != nil {
@@ -30,7 +29,7 @@ func (p *partnerPages) coinMarketCapBook(segment []byte) (*wire.Page, *wire.Prob
 	return wire.NewPage(append(dst, '}')), nil
 }
 
-// coinMarketCapTrades is CoinMarketCap's trades: the last MaxTrades, newest first.
+// coinMarketCapTrades serves CoinMarketCap's trades: the last MaxTrades, newest first.
 func (p *partnerPages) coinMarketCapTrades(segment []byte) (*wire.Page, *wire.Problem) {
 	in, bad := p.instrumentAt(segment)
 	if bad != nil {

@@ -12,12 +12,12 @@ import (
 	"blockdesk/market"
 )
 
-// A block, for DEX Screener, is one command of the engine: its sequence number
-// grows by one each, never goes back and is the same after a restart. What a
-// command has traded is one transaction. All of it is our choice.
+// DEX Screener's block is a command of the engine: its sequence number grows by one,
+// never decreases and survives a restart. The trades of a command are one transaction.
+// All of this is our choice.
 
-// latestBlock is DEX Screener's latest-block: the newest with a trade, all of
-// whose events can be had.
+// latestBlock serves DEX Screener's latest-block: the newest block with a trade all of
+// whose events are available.
 func (p *partnerPages) latestBlock([]byte) (*wire.Page, *wire.Problem) {
 	newest, bad := p.newestTrade()
 	if bad != nil {
@@ -26,13 +26,13 @@ func (p *partnerPages) latestBlock([]byte) (*wire.Page, *wire.Problem) {
 	return wire.NewPage(append(appendBlock([]byte(`{"block":`), &newest), '}')), nil
 }
 
-// newestTrade returns the newest trade of all instruments whose command is told
-// whole; a zero one where there is none.
+// newestTrade returns the newest trade of all instruments whose command is complete, or a
+// zero trade.
 func (p *partnerPages) newestTrade() (newest engine.Trade, bad *wire.Problem) {
-	told := p.lastCompleteSeq()
+	last := p.lastCompleteSeq()
 	for _, in := range p.instruments() {
 		bad = p.scan(in, "", func(t *engine.Trade) bool {
-			if t.Seq > told {
+			if t.Seq > last {
 				return true
 			}
 			if t.Seq > newest.Seq {
@@ -47,12 +47,12 @@ func (p *partnerPages) newestTrade() (newest engine.Trade, bad *wire.Problem) {
 	return newest, nil
 }
 
-// lastCompleteSeq is the last command all of whose trades can be had.
+// lastCompleteSeq returns the Seq of the last command all of whose trades are available.
 func (p *partnerPages) lastCompleteSeq() uint64 {
 	if p.history != nil {
 		return p.history.Cursor()
 	}
-	return math.MaxUint64 // views change by whole commands
+	return math.MaxUint64 // a view contains whole commands
 }
 
 func (p *partnerPages) instruments() []*market.Instrument {
@@ -97,16 +97,14 @@ type swap struct {
 	in *market.Instrument
 }
 
-// events is DEX Screener's events: the swaps of the blocks from fromBlock to
-// toBlock, both included, oldest first.
+// events serves DEX Screener's events: the swaps of the blocks fromBlock..toBlock, oldest
+// first.
 func (p *partnerPages) events(query []byte) (*wire.Page, *wire.Problem) {
 	from, to, bad := blockRange(query)
 	if bad != nil {
 		return nil, bad
 	}
-	if to > p.lastCompleteSeq() {
-		to = p.lastCompleteSeq()
-	}
+	to = min(to, p.lastCompleteSeq())
 	var all []swap
 	for _, in := range p.instruments() {
 		bad = p.scan(in, "fromBlock", func(t *engine.Trade) bool {
@@ -121,7 +119,7 @@ func (p *partnerPages) events(query []byte) (*wire.Page, *wire.Problem) {
 		if len(all) > MaxPartnerTrades {
 			return nil, &wire.Problem{
 				Status: 400, Code: wire.CodeInvalidField, Field: "toBlock", Reason: "too_many_events",
-				Text: "There are more than " + strconv.Itoa(MaxPartnerTrades) + " events in these blocks. Ask for fewer of them.",
+				Text: "There are more than " + strconv.Itoa(MaxPartnerTrades) + " events in these blocks. Ask for fewer blocks.",
 			}
 		}
 	}
@@ -157,8 +155,8 @@ func blockRange(query []byte) (from, to uint64, bad *wire.Problem) {
 	return from, to, nil
 }
 
-// appendSwap appends an event. asset0 is the base token: a buyer puts in asset1.
-// Who traded is not told.
+// appendSwap appends an event. asset0 is the base token, so a buyer pays asset1. The
+// trader is not published.
 func appendSwap(dst []byte, s *swap, index int) []byte {
 	dst = appendBlock(append(dst, `{"block":`...), &s.Trade)
 	dst = strconv.AppendUint(append(dst, `,"eventType":"swap","txnId":"`...), s.Seq, 10)

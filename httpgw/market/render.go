@@ -10,8 +10,8 @@ import (
 )
 
 const (
-	// MaxDepth and MaxTrades are the largest limit of depth (spec, part 8) and
-	// of trades (our choice: all that a view holds).
+	// MaxDepth and MaxTrades are the largest limits of depth (docs/specification.md 8)
+	// and of trades (our choice: all that a view has).
 	MaxDepth  = engine.MaxDepth
 	MaxTrades = engine.MaxTape
 
@@ -32,8 +32,7 @@ func appendTime(dst []byte, ns int64) []byte {
 	return append(dst, '"')
 }
 
-// appendHead appends the members that every answer about one instrument begins
-// with.
+// appendHead appends the first members of every answer about one instrument.
 func appendHead(dst []byte, in *market.Instrument, v *engine.View, seq uint64) []byte {
 	dst = append(dst, `{"ok":true,"symbol":"`...)
 	dst = append(dst, in.Symbol...)
@@ -77,9 +76,8 @@ func appendLevels(dst []byte, in *market.Instrument, levels []market.Level, limi
 	return append(dst, ']')
 }
 
-// appendTradeList appends what follows the head of an answer with trades.
-// signatures are those of their transactions, in the same order; nil: they were on
-// no chain. One of zeros is not known.
+// appendTradeList appends the trades after the head of an answer. signatures are those of
+// their transactions in the same order, zeros if unknown; nil means not on a chain.
 func appendTradeList(dst []byte, in *market.Instrument, trades []engine.Trade, signatures [][64]byte) []byte {
 	dst = append(dst, `,"trades":[`...)
 	for i := range trades {
@@ -110,8 +108,8 @@ func appendTradeList(dst []byte, in *market.Instrument, trades []engine.Trade, s
 	return append(dst, "]}"...)
 }
 
-// appendTicker appends the summary. A price that does not exist (no trade, an
-// empty side) is null; a volume without trades is zero.
+// appendTicker renders the ticker. A price that does not exist (no trade, an empty side)
+// is null; a volume without trades is zero.
 func appendTicker(dst []byte, in *market.Instrument, v *engine.View, _ int) []byte {
 	dst = appendHead(dst, in, v, v.TickerSeq)
 	t := &v.Ticker
@@ -181,8 +179,8 @@ func appendMid(dst []byte, in *market.Instrument, bid, ask market.Price) []byte 
 	return append(dst, '"')
 }
 
-// appendMiddle appends the middle of two prices. It has one more digit than a
-// price, always, so that it is exact: (bid + ask) × 5 of a tenth.
+// appendMiddle appends the middle of two prices. It always has one more decimal than a
+// price, so that it is exact: (bid + ask) × 5 tenths.
 func appendMiddle(dst []byte, in *market.Instrument, bid, ask market.Price) []byte {
 	return market.Mul(uint64(bid+ask)*5, in.Tick).AppendDecimal(dst, int(in.PriceDecimals)+1)
 }

@@ -1,7 +1,7 @@
-// Package reference has the page that shows the OpenAPI document to people, as it
-// is sent: Redoc's bundle, with what it would fetch from elsewhere taken out, and
-// what lays the document out with it. It is built from src/ by make docs; dist/ is
-// committed, so that the program builds without Node.
+// Package reference embeds the built API reference: an HTML page that shows the OpenAPI
+// document with Redoc, whose bundle is patched to load nothing from other sites. make docs
+// builds it from src/ into dist/, which is committed, so that the program builds without
+// Node.
 package reference
 
 import (
@@ -13,8 +13,8 @@ import (
 //go:embed dist
 var dist embed.FS
 
-// Page is the file that the page begins with.
+// Page is the HTML file of the reference.
 const Page = "docs.html"
 
-// Files returns all files, by name.
+// Files returns all files, sorted by name.
 func Files() ([]board.File, error) { return board.Read(dist, "dist") }

@@ -6,7 +6,7 @@ import (
 	"blockdesk/httpgw/wire"
 )
 
-// appendSeq appends the beginning of a document about the book.
+// appendSeq appends the first members of a document of the book.
 func appendSeq(dst []byte, e *snapshot) []byte {
 	dst = append(dst, `{"ok":true,"seq":`...)
 	return strconv.AppendUint(dst, e.view.Seq, 10)
@@ -17,7 +17,7 @@ func appendSeqTime(dst []byte, e *snapshot) []byte {
 	return wire.AppendMillis(dst, e.ts)
 }
 
-// renderSellable renders the ticket that serves a client who names none.
+// renderSellable renders the current sellable ticket.
 func (p *pages) renderSellable(e *snapshot) []byte {
 	body := append(appendSeq(nil, e), `,"ticket":`...)
 	if t := e.view.Sellable; t != nil {
@@ -29,12 +29,12 @@ func (p *pages) renderSellable(e *snapshot) []byte {
 	return append(body, "null}"...)
 }
 
-// renderTickets renders the book: every ticket that has not been forgotten.
+// renderTickets renders all tickets of the view.
 func (p *pages) renderTickets(e *snapshot) []byte {
 	return p.renderList(e, `,"tickets":[`, func(t *ticketText) []byte { return t.full })
 }
 
-// renderBoard renders the offers, those open for sale.
+// renderBoard renders the open tickets as offers.
 func (p *pages) renderBoard(e *snapshot) []byte {
 	head := []byte(`,"qualification":{"libelle":`)
 	head = wire.AppendText(head, p.about.QualificationLabel)
@@ -67,9 +67,8 @@ func (p *pages) renderList(e *snapshot, head string, pick func(*ticketText) []by
 	return append(body, "]}"...)
 }
 
-// renderCompact renders rows of order_id, tranche_id, pair, available_usd,
-// best_price_usd, expires_unix_ms: the book for bots (see appendCompact). It has
-// no ts: only a change of the book or of a price makes other bytes.
+// renderCompact renders the compact book for programs (see appendCompact). It has no ts,
+// so that its bytes change only with the book or a price.
 func (p *pages) renderCompact(e *snapshot) []byte {
 	texts := p.tickets.get(e)
 	size := 64

@@ -12,7 +12,7 @@ import (
 	"blockdesk/market"
 )
 
-// Members of the body of a quote (spec, 4.1), by their place in quoteMembers.
+// Members of the body of a quote (docs/specification.md 4.1), as indexes of quoteMembers.
 const (
 	quoteOrder = iota
 	quoteTranche
@@ -25,7 +25,7 @@ var quoteMembers = []wire.Member{
 	quoteRail: {Name: "rail", Kind: wire.TextMember, MaxLen: 8},
 }
 
-// parseQuote reads the body of a quote.
+// parseQuote parses the body of a quote.
 func parseQuote(p *wire.Post, v *rfq.View) (*rfq.RequestQuote, *wire.Problem) {
 	var m wire.Members
 	if bad := wire.DecodeObject(p.Body, quoteMembers, &m); bad != nil {
@@ -46,7 +46,7 @@ func parseQuote(p *wire.Post, v *rfq.View) (*rfq.RequestQuote, *wire.Problem) {
 	return r, nil
 }
 
-// postQuote gives a firm price for one claim.
+// postQuote returns a firm price for one claim.
 func (e *Endpoints) postQuote(p *wire.Post) (*wire.Answer, *wire.Problem) {
 	r, bad := parseQuote(p, e.backend.View())
 	if bad != nil {
@@ -60,7 +60,7 @@ func (e *Endpoints) postQuote(p *wire.Post) (*wire.Answer, *wire.Problem) {
 	return &wire.Answer{Status: 200, Body: appendQuote(&w, result.Quote, result.Ticket.Label), Replayed: result.Replayed}, nil
 }
 
-// appendQuote renders the answer.
+// appendQuote renders the answer to a quote.
 func appendQuote(w *terms.Writer, q *rfq.Quote, label string) []byte {
 	dst := make([]byte, 0, 1024)
 	dst = append(dst, `{"ok":true,"quote_id":"`...)
@@ -75,8 +75,8 @@ func appendQuote(w *terms.Writer, q *rfq.Quote, label string) []byte {
 	return append(dst, `,"firm":true}`...)
 }
 
-// Members of the body of a claim (spec, 4.1; contract, section D), by their
-// place in claimMembers.
+// Members of the body of a claim (docs/specification.md 4.1 and C.4), as indexes of
+// claimMembers.
 const (
 	claimWallet = iota
 	claimOrder
@@ -93,7 +93,7 @@ var claimMembers = []wire.Member{
 	claimQuote: {Name: "quote_id", Kind: wire.TextMember, MaxLen: wire.MaxSegment, Optional: true},
 }
 
-// parseClaim reads the body of a claim of either way.
+// parseClaim parses the body of a modular or atomic claim.
 func parseClaim(p *wire.Post, v *rfq.View, way rfq.SettlementMode) (*rfq.TakeClaim, *wire.Problem) {
 	var m wire.Members
 	if bad := wire.DecodeObject(p.Body, claimMembers, &m); bad != nil {
@@ -135,13 +135,13 @@ func (e *Endpoints) postAtomicClaim(p *wire.Post) (*wire.Answer, *wire.Problem) 
 	return e.takeClaim(p, rfq.Atomic)
 }
 
-// payerOf are the payers of claims' transactions: the wallet pays for what it
-// sends itself, the desk sponsors what it signs too (contract, section D).
+// payerOf has the fee payer of a claim's transaction: the wallet for a modular claim,
+// which it sends itself, and the desk for an atomic one, which it co-signs
+// (docs/specification.md C.4).
 var payerOf = map[rfq.SettlementMode]desk.FeePayer{rfq.Modular: desk.TakerPays, rfq.Atomic: desk.DeskPays}
 
-// takeClaim reserves a piece of a tranche and answers how to pay for it. What is
-// wrong with the request is answered even while the chain is unavailable; then
-// nothing is reserved.
+// takeClaim reserves part of a tranche and returns how to pay for it. While the chain is
+// unavailable it reserves nothing, but still reports errors of the request.
 func (e *Endpoints) takeClaim(p *wire.Post, way rfq.SettlementMode) (*wire.Answer, *wire.Problem) {
 	r, bad := parseClaim(p, e.backend.View(), way)
 	if bad != nil {
@@ -157,8 +157,8 @@ func (e *Endpoints) takeClaim(p *wire.Post, way rfq.SettlementMode) (*wire.Answe
 	}, nil
 }
 
-// appendClaimPackage renders the answer to a claim. A payment is best verified on the
-// native backend (spec, 1.9); an atomic transaction goes to DvP submit.
+// appendClaimPackage renders the answer to a claim. It directs the proof of payment to
+// the native backend (docs/specification.md 1.9) and an atomic transaction to DvP submit.
 func appendClaimPackage(w *terms.Writer, c *rfq.Claim, label string, pack *desk.Package, urls *catalog.URLs) []byte {
 	dst := make([]byte, 0, 2048+2*len(pack.Transaction))
 	dst = append(terms.AppendClaimHead(dst, c), `,"claim":`...)
@@ -177,10 +177,10 @@ func appendClaimPackage(w *terms.Writer, c *rfq.Claim, label string, pack *desk.
 	return append(dst, "}}"...)
 }
 
-// paymentFields are the members of a proof of payment that a client must send.
+// paymentFields are the required members of a proof of payment.
 var paymentFields = [...]string{paymentMembers[paymentOrder].Name, paymentMembers[paymentTranche].Name, paymentMembers[paymentSignature].Name}
 
-// appendFields appends the names of members of a body.
+// appendFields appends the member fields: the names of a body's members.
 func appendFields(dst []byte, names []string) []byte {
 	dst = append(dst, `"fields":["`...)
 	dst = append(dst, strings.Join(names, `","`)...)

@@ -7,8 +7,8 @@ import (
 	"blockdesk/market"
 )
 
-// deskDocument is GET /api/v1/dvp/status: what keeps the desk shut, how it
-// prices, and the corridor that the prices of each fill lie in.
+// deskDocument is GET /api/v1/dvp/status: the locks, the pricing policy, the price
+// corridor of each fill size, the inventory and the chain.
 type deskDocument struct {
 	OK        bool            `json:"ok"`
 	Seq       uint64          `json:"seq"`
@@ -20,14 +20,14 @@ type deskDocument struct {
 	Chain     deskChainJSON   `json:"chain"`
 }
 
-// deskChainJSON is the chain as the settlement saw it when the document was
-// rendered; of a node, null is what it has not shown.
+// deskChainJSON is the state of the chain when the document was rendered. A value that a
+// node has not reported is null.
 type deskChainJSON struct {
 	chainJSON
 	Desk         wire.Address `json:"desk_address"` // delivers, co-signs and sponsors
 	Slot         *uint64      `json:"slot"`
-	BlockhashAge *int64       `json:"blockhash_age_ms"` // of the one that the next package gets
-	Tracked      int          `json:"tracked"`          // signed transactions whose end is not known
+	BlockhashAge *int64       `json:"blockhash_age_ms"` // of the next package's blockhash
+	Tracked      int          `json:"tracked"`          // signed transactions without a known outcome
 	Nodes        []nodeJSON   `json:"nodes"`            // in the order of preference
 }
 
@@ -57,7 +57,7 @@ type policyJSON struct {
 type pricePolicyJSON struct {
 	Pair      string     `json:"pair"`
 	Source    string     `json:"source"` // operator or book
-	Via       *string    `json:"via"`    // pair that turns the quote asset into dollars
+	Via       *string    `json:"via"`    // pair that converts the quote asset into dollars
 	Corridor  uint16     `json:"corridor_bps"`
 	MaxAge    int64      `json:"max_age_s"` // 0 = any age
 	Anchor    wire.Price `json:"anchor_price_usd"`
@@ -76,7 +76,7 @@ type corridorJSON struct {
 	Max      wire.Price `json:"max_price_usd"`
 }
 
-// inventoryTotals are in whole units of each asset.
+// inventoryTotals is the inventory in units of each asset.
 type inventoryTotals struct {
 	Pairs []inventoryJSON `json:"pairs"`
 }
@@ -123,7 +123,7 @@ func (p *pages) deskStatus(e *snapshot) deskDocument {
 	return d
 }
 
-// chainHealth returns what is known of the chain, its nodes included.
+// chainHealth returns the state of the chain and its nodes.
 func (p *pages) chainHealth() deskChainJSON {
 	d := deskChainJSON{chainJSON: p.chainState(), Nodes: []nodeJSON{}}
 	if p.health == nil {
@@ -162,8 +162,8 @@ func (p *pages) pricePolicy(n *pairState) pricePolicyJSON {
 
 func wholeSeconds(ns int64) int64 { return ns / 1e9 }
 
-// locksOf lists the global lock, one for each pair and one for each rail,
-// whether they were ever set or not.
+// locksOf lists the global lock and those of every pair and rail, including locks that
+// were never set.
 func locksOf(e *snapshot) []lockJSON {
 	all := []lockJSON{lockOf("global", findLock(e.view, rfq.LockAll, 0, 0))}
 	for i := range e.pairs {

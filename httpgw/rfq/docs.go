@@ -28,7 +28,7 @@ func levelsOf(p *rfq.Policy) levelsDocument {
 	return d
 }
 
-// fillSizes are the fills in order (spec, 2.2).
+// fillSizes returns the fill sizes in ascending order (docs/specification.md 2.2).
 func fillSizes() []string {
 	var all []string
 	for f := market.FillUSD(1); f <= market.FillCount; f++ {
@@ -37,7 +37,7 @@ func fillSizes() []string {
 	return all
 }
 
-// railsDocument lists the ways of paying. A rail is active unless it is locked.
+// railsDocument lists the payment rails. A rail is active unless it is locked.
 type railsDocument struct {
 	OK       bool       `json:"ok"`
 	Active   wire.Rails `json:"active_rails"`
@@ -54,7 +54,7 @@ func activeRails(v *rfq.View) wire.Rails {
 	return wire.Rails(active)
 }
 
-// pairsDocument lists the pairs that tickets may name.
+// pairsDocument lists the pairs that the desk sells.
 type pairsDocument struct {
 	OK    bool       `json:"ok"`
 	Pairs []pairJSON `json:"pairs"`
@@ -68,9 +68,8 @@ type pairJSON struct {
 	QuoteSymbol  string       `json:"quote_symbol"`
 	Rails        wire.Rails   `json:"rails"`
 	Reference    wire.Price   `json:"reference_price_usd"`
-	// Status is active, locked, unpriced, or closed where it cannot be paid for
-	// over any rail; Reason is the machine word of what a quote would be refused
-	// with.
+	// Status is active, locked, unpriced, or closed if no rail can pay for it. Reason is
+	// the reason with which a quote would be refused.
 	Status string  `json:"status"`
 	Reason *string `json:"reason"`
 }
@@ -97,14 +96,14 @@ func pairsOf(e *snapshot) pairsDocument {
 	return d
 }
 
-// tokensDocument lists what is sold, what it is quoted in, and what pays.
+// tokensDocument lists the tokens that are sold, quoted in, or paid with.
 type tokensDocument struct {
 	OK     bool        `json:"ok"`
 	Tokens []tokenJSON `json:"tokens"`
 	Rails  []railJSON  `json:"rails"`
 }
 
-// Roles of a token. The one called role is the last of roles in this order.
+// Roles of a token. The member role is the last of roles in this order.
 const (
 	roleBase       = "base"
 	roleQuote      = "quote"
@@ -113,12 +112,11 @@ const (
 
 type tokenJSON struct {
 	Symbol   string       `json:"symbol"`
-	Mint     wire.Address `json:"mint"` // null: native SOL, or not told to the desk
+	Mint     wire.Address `json:"mint"` // null: native SOL, or unknown to the desk
 	Decimals *uint8       `json:"decimals"`
 	Role     string       `json:"role"`
 	Roles    []string     `json:"roles"`
-	// Rails that buy it, where it is sold, or that it pays over.
-	Rails wire.Rails `json:"rails"`
+	Rails    wire.Rails   `json:"rails"` // that pay for a base token, or that the token pays over
 }
 
 type railJSON struct {
@@ -130,7 +128,7 @@ type railJSON struct {
 	Price    wire.Price   `json:"price_usd"`
 	PricedAt wire.Time    `json:"priced_at"`
 	Active   bool         `json:"active"`
-	Reason   *string      `json:"reason"` // why no quote is given over it
+	Reason   *string      `json:"reason"` // why the rail has no quotes
 }
 
 func tokensOf(e *snapshot) tokensDocument {
@@ -147,10 +145,10 @@ func tokensOf(e *snapshot) tokensDocument {
 		n := &e.pairs[i]
 		t := token(n.in.Base)
 		t.Mint, t.Decimals, t.Rails = wire.Address(n.BaseMint), &n.BaseDecimals, t.Rails|wire.Rails(n.Rails)
-		t.take(roleBase)
+		t.addRole(roleBase)
 	}
 	for i := range e.pairs {
-		token(e.pairs[i].in.Quote).take(roleQuote)
+		token(e.pairs[i].in.Quote).addRole(roleQuote)
 	}
 	d := tokensDocument{OK: true, Rails: railsOf(e)}
 	for i := range d.Rails {
@@ -158,13 +156,13 @@ func tokensOf(e *snapshot) tokensDocument {
 		t := token(r.Rail)
 		t.Mint, t.Decimals = r.Mint, &decimals
 		t.Rails |= wire.Rails(market.Rails(0).With(market.RailUSDC + market.Rail(i)))
-		t.take(roleSettlement)
+		t.addRole(roleSettlement)
 	}
 	d.Tokens = list
 	return d
 }
 
-func (t *tokenJSON) take(role string) {
+func (t *tokenJSON) addRole(role string) {
 	t.Role = role
 	if !slices.Contains(t.Roles, role) {
 		t.Roles = append(t.Roles, role)

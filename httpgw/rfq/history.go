@@ -8,18 +8,18 @@ import (
 	"blockdesk/market"
 )
 
-// serveClaim shows a claim with what has happened to it.
+// serveClaim serves a claim with its history.
 func (e *Endpoints) serveClaim(segment []byte) (*wire.Page, *wire.Problem) {
 	id, ok := market.ParseClaimID(segment)
 	if !ok {
-		return nil, terms.Refuse(event.ReasonUnknownClaim)
+		return nil, terms.Refusal(event.ReasonUnknownClaim)
 	}
 	h, ok, err := e.backend.Desk.Claim(id)
 	switch {
 	case err != nil:
 		return nil, terms.DeskProblem(err)
 	case !ok:
-		return nil, terms.Refuse(event.ReasonUnknownClaim)
+		return nil, terms.Refusal(event.ReasonUnknownClaim)
 	}
 	var delivery [64]byte
 	if e.backend.Settlement != nil {
@@ -35,8 +35,8 @@ func (e *Endpoints) serveClaim(segment []byte) (*wire.Page, *wire.Problem) {
 	return wire.NewPage(appendHistory(&w, h, label, &delivery)), nil
 }
 
-// appendHistory renders a claim: as it is now, the transaction that delivers, each
-// state with its time, oldest first, and each payment that named it.
+// appendHistory renders a claim: its present state, its delivery transaction, its states
+// with their times, oldest first, and the payments that named it.
 func appendHistory(w *terms.Writer, h *desk.History, label string, delivery *[64]byte) []byte {
 	c := &h.Claim
 	dst := make([]byte, 0, 2048)

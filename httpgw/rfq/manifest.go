@@ -1,7 +1,6 @@
 package rfq
 
 import (
-	"encoding/json"
 	"strings"
 
 	"blockdesk/catalog"
@@ -11,8 +10,7 @@ import (
 	"blockdesk/market"
 )
 
-// What the examples name where the book has nothing to name. The wallet and the
-// signature are well formed and belong to nobody that we know of.
+// Placeholders of the examples. The wallet and the signature are well formed and made up.
 const (
 	exampleTicket    market.TicketID  = 1
 	exampleTranche   market.TrancheID = 1
@@ -20,8 +18,8 @@ const (
 	exampleSignature                  = "EXAMPLEpaymentSignature1111111111111111111111111111111111111111111111111111111111111111"
 )
 
-// manifestDocument is the robot manifest: these members in this order (spec,
-// 2.3), and no other.
+// manifestDocument is the robot manifest: exactly these members in this order
+// (docs/specification.md 2.3).
 type manifestDocument struct {
 	OK         bool            `json:"ok"`
 	Schema     string          `json:"schema"`
@@ -77,7 +75,7 @@ type dvpURLs struct {
 	Builds    string `json:"build_state"`
 }
 
-// exampleCommands run in a POSIX shell as they are printed.
+// exampleCommands are command lines for a POSIX shell.
 type exampleCommands struct {
 	ReadBook        string `json:"read_book"`
 	ReadLevels      string `json:"read_levels"`
@@ -142,8 +140,8 @@ type verifyExample struct {
 	Signature string `json:"l1_signature"`
 }
 
-// exampleIDs name the first tranche that the current sellable ticket can sell,
-// or placeholders of the right form while nothing is for sale.
+// exampleIDs returns the ids of the first tranche that the current sellable ticket can
+// sell, or placeholders if nothing is for sale.
 func exampleIDs(v *rfq.View) (order, tranche string) {
 	ticket, number := exampleTicket, exampleTranche
 	if t := v.Sellable; t != nil {
@@ -158,24 +156,20 @@ func exampleIDs(v *rfq.View) (order, tranche string) {
 	return string(market.AppendTicketID(nil, ticket)), string(market.AppendTrancheID(nil, ticket, number))
 }
 
-// curl returns a command line that asks for a URL, or sends a body there.
+// curl returns a command line that gets a URL, or posts body to it.
 func curl(url string, body any) string {
 	line := "curl -sS " + shellQuote(url)
 	if body == nil {
 		return line
 	}
-	text, err := json.Marshal(body)
-	if err != nil {
-		panic("httpgw: an example that cannot be encoded: " + err.Error())
-	}
-	return line + " -H 'Content-Type: application/json' -d " + shellQuote(string(text))
+	return line + " -H 'Content-Type: application/json' -d " + shellQuote(string(wire.Encode(body)))
 }
 
 // shellQuote quotes a word for a POSIX shell.
 func shellQuote(word string) string { return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'" }
 
-// discoveryDocument is /.well-known/svc-rfq.json: where everything is, and which
-// surface a signature goes to first. Its shape is our choice.
+// discoveryDocument is /.well-known/svc-rfq.json: all URLs, and the order in which to
+// submit a signature to the surfaces. Its shape is our choice.
 type discoveryDocument struct {
 	OK            bool           `json:"ok"`
 	Schema        string         `json:"schema"`
@@ -193,8 +187,7 @@ type discoveryDocument struct {
 	Read          readEndpoints  `json:"read_endpoints"`
 	Claim         claimEndpoints `json:"claim_endpoints"`
 	Submission    struct {
-		// Priority names the members below, the first one first.
-		Priority []string `json:"priority"`
+		Priority []string `json:"priority"` // names of the members below, in order
 		submissionURLs
 	} `json:"signature_submission"`
 	DvP       dvpURLs    `json:"dvp"`
@@ -206,7 +199,7 @@ type discoveryDocument struct {
 	ChainRPC  bool       `json:"control_chain_rpc_compatible"`
 }
 
-// discovery depends on the configuration alone.
+// discovery returns the discovery document, which depends only on the configuration.
 func (p *pages) discovery() discoveryDocument {
 	urls := p.urls
 	d := discoveryDocument{

@@ -19,11 +19,11 @@ import (
 	"blockdesk/market"
 )
 
-// Refresh is the description's cycle (spec, 1.4): what a document says about
-// the time, its ts and which prices have gone stale, is at most so old.
+// Refresh is the cycle (docs/specification.md 1.4), in nanoseconds: the maximum age of a
+// document's ts and of its check for stale prices.
 const Refresh = int64(10 * time.Second)
 
-// document names a page of the desk.
+// document is a document of the desk.
 type document uint8
 
 const (
@@ -42,18 +42,17 @@ const (
 	documentCount
 )
 
-// DeskReader is what reads need of a desk. View returns the newest view, nil
-// before the first one; it must not block, and a view must never change after it
-// was returned.
+// DeskReader is what reads need of a desk. View returns the newest view, or nil before
+// the first. It must not block, and a returned view must not change.
 type DeskReader interface {
 	View() *rfq.View
 }
 
-// pages renders the desk's documents and remembers them.
+// pages renders and caches the desk's documents.
 type pages struct {
 	source DeskSource
 	chain  terms.Settlement // nil = the chain is unavailable
-	// health returns more about it; nil = nothing is known
+	// health returns the chain's health; nil = unknown
 	health    func() desk.ChainHealth
 	about     *wire.Description
 	urls      catalog.URLs
@@ -62,40 +61,39 @@ type pages struct {
 
 	snapshot  atomic.Pointer[snapshot]
 	tickets   ticketCache
-	kept      [documentCount]wire.PageCache[*snapshot]
+	cache     [documentCount]wire.PageCache[*snapshot]
 	emptyView rfq.View // before the first view
 }
 
-// cycle is a span of refresh, from a whole multiple of it, and the middles of
-// our books at its first read. Prices move between cycles only: else a busy book
-// would change the text of every ticket at every claim.
+// cycle is a span of Refresh, aligned to its multiples, with the mid prices of our books
+// at its first read. Prices change only between cycles; otherwise a busy book would
+// change the text of every ticket at every claim.
 type cycle struct {
 	from, until int64             // Unix nanoseconds
 	midPrices   []market.USDPrice // by InstrumentID; 0 = none
 }
 
-// edition is what all documents of one view and one cycle share. It does not
-// change.
+// snapshot is what all documents of a view and a cycle share. It is immutable.
 type snapshot struct {
 	view  *rfq.View
 	cycle *cycle
-	// ts is the start of the cycle, or the view's last change where that is
-	// later: two readers that render at the same time write the same.
+	// ts is the start of the cycle or the view's last change, whichever is later, so that
+	// concurrent readers render the same bytes.
 	ts    int64
 	pairs []pairState // by Instrument
 }
 
-// pairState is a pair at an edition's time.
+// pairState is a pair at a snapshot's time.
 type pairState struct {
 	*rfq.Pair
 	in       *market.Instrument
-	base     []byte          // members that say what a ticket sells
-	min, max market.USDPrice // of the reference: the corridor; 0 = no anchor yet
-	// reference is the pair's own, 0 where nothing is priced, and why.
-	reference market.USDPrice
-	why       event.Reason
-	lock      *rfq.Lock    // that keeps the whole pair shut; nil = none
-	selling   market.Rails // over which quotes are given
+	base     []byte          // the members base_mint and base_symbol
+	min, max market.USDPrice // corridor of the reference price; 0 = no anchor yet
+
+	reference market.USDPrice // reference price of the pair; 0 = none
+	why       event.Reason    // why there is no reference price
+	lock      *rfq.Lock       // lock of the whole pair; nil = none
+	selling   market.Rails    // rails that have quotes
 }
 
 func newPages(of DeskSource, o *Options) *pages {
@@ -105,7 +103,7 @@ func newPages(of DeskSource, o *Options) *pages {
 	}
 }
 
-// serve returns the handler of one document.
+// serve returns the reader of one document.
 func (p *pages) serve(d document) func([]byte) (*wire.Page, *wire.Problem) {
 	return func([]byte) (*wire.Page, *wire.Problem) { return p.get(d), nil }
 }
@@ -113,18 +111,18 @@ func (p *pages) serve(d document) func([]byte) (*wire.Page, *wire.Problem) {
 // get returns the page of the newest view and the present cycle.
 func (p *pages) get(d document) *wire.Page {
 	e := p.current()
-	if kept := p.kept[d].Get(e); kept != nil {
-		return kept
+	if page := p.cache[d].Get(e); page != nil {
+		return page
 	}
 	body := p.render(d, e)
 	if d == docTickets || d == docCompact || d == docBoard {
-		return p.kept[d].Put(e, &wire.Page{Body: body, ETag: bookETag(e.view.Seq, body)})
+		return p.cache[d].Put(e, &wire.Page{Body: body, ETag: bookETag(e.view.Seq, body)})
 	}
-	return p.kept[d].Put(e, wire.NewPage(body))
+	return p.cache[d].Put(e, wire.NewPage(body))
 }
 
-// bookETag names a list of the book by its Seq, which the body tells, and two
-// 32-bit sums. SHA-256 of a large book costs more than all the rest of a change.
+// bookETag returns the ETag of a list of the book: its Seq and two 32-bit checksums.
+// SHA-256 of a large book would cost more than the rest of a change.
 func bookETag(seq uint64, body []byte) []byte {
 	etag := strconv.AppendUint(append(make([]byte, 0, 48), `"s`...), seq, 10)
 	var sums [8]byte
@@ -136,7 +134,7 @@ func bookETag(seq uint64, body []byte) []byte {
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-// current returns the edition of the newest view and the present cycle.
+// current returns the snapshot of the newest view and the present cycle.
 func (p *pages) current() *snapshot {
 	v, now := p.source.Desk.View(), p.now()
 	if v == nil {
@@ -190,7 +188,7 @@ func (p *pages) render(d document, e *snapshot) []byte {
 	}
 }
 
-// pair returns how an instrument is sold, or nil.
+// pair returns the pair of an instrument, or nil if the desk does not sell it.
 func (e *snapshot) pair(id market.InstrumentID) *pairState {
 	i, ok := slices.BinarySearchFunc(e.pairs, id, func(n pairState, id market.InstrumentID) int {
 		return cmp.Compare(n.Instrument, id)

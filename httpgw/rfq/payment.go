@@ -15,8 +15,8 @@ import (
 	"blockdesk/market"
 )
 
-// Members of the body of a proof of payment, by their place in paymentMembers.
-// Three are enforced (contract, section D).
+// Members of the body of a proof of payment (docs/specification.md C.4), as indexes of
+// paymentMembers.
 const (
 	paymentOrder = iota
 	paymentTranche
@@ -36,8 +36,8 @@ var paymentMembers = []wire.Member{
 	paymentRail:      {Name: "payment_rail", Kind: wire.TextMember, MaxLen: 8, Optional: true},
 }
 
-// parsePayment reads the body of a proof of payment. gone: see ParseOffer.
-func parsePayment(p *wire.Post, v *rfq.View, gone bool) (*desk.PaymentProof, *wire.Problem) {
+// parsePayment parses the body of a proof of payment. For removed, see terms.ParseOffer.
+func parsePayment(p *wire.Post, v *rfq.View, removed bool) (*desk.PaymentProof, *wire.Problem) {
 	var m wire.Members
 	if bad := wire.DecodeObject(p.Body, paymentMembers, &m); bad != nil {
 		return nil, bad
@@ -58,7 +58,7 @@ func parsePayment(p *wire.Post, v *rfq.View, gone bool) (*desk.PaymentProof, *wi
 			return nil, bad
 		}
 	}
-	if proof.Ticket, proof.Tranche, bad = terms.ParseOffer(v, m.Get(paymentOrder), m.Get(paymentTranche), gone); bad != nil {
+	if proof.Ticket, proof.Tranche, bad = terms.ParseOffer(v, m.Get(paymentOrder), m.Get(paymentTranche), removed); bad != nil {
 		return nil, bad
 	}
 	if t := v.Ticket(proof.Ticket); t != nil && label != "" && label != t.Label {
@@ -66,7 +66,7 @@ func parsePayment(p *wire.Post, v *rfq.View, gone bool) (*desk.PaymentProof, *wi
 	}
 	if text := m.Get(paymentClaim); text != nil {
 		if proof.Claim, ok = market.ParseClaimID(text); !ok {
-			return nil, terms.Refuse(event.ReasonUnknownClaim)
+			return nil, terms.Refusal(event.ReasonUnknownClaim)
 		}
 	}
 	proof.Key = terms.IdempotencyKey(terms.OpVerifyPayment, p.Key, fmt.Appendf(nil, "%d %d %x %d %q %d %d",
@@ -74,27 +74,26 @@ func parsePayment(p *wire.Post, v *rfq.View, gone bool) (*desk.PaymentProof, *wi
 	return proof, nil
 }
 
-// postPayment has a payment verified. A ticket that has left the view may have
-// had a claim whose payment comes late: what becomes of that is for the
-// settlement to say.
+// postPayment verifies a payment. The ticket may have been removed from the view, because
+// the payment of a claim may be late; the settlement decides about it.
 func (e *Endpoints) postPayment(p *wire.Post) (*wire.Answer, *wire.Problem) {
 	proof, bad := parsePayment(p, e.backend.View(), e.backend.Settlement != nil)
 	if bad != nil {
 		return nil, bad
 	}
 	if e.backend.Settlement == nil {
-		return nil, terms.ChainUnavailable("The payment has not been looked at; send it again later.")
+		return nil, terms.ChainUnavailable("The payment was not verified. Send it again later.")
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), terms.SettlementTimeout)
 	defer cancel()
 	v, err := e.backend.Settlement.Verify(ctx, proof)
 	if err != nil {
-		return nil, terms.SettlementProblem(err, "The payment has not been verified; send it again later.")
+		return nil, terms.SettlementProblem(err, "The payment was not verified. Send it again later.")
 	}
 	return e.verified(&v)
 }
 
-// verified renders what came of a proof.
+// verified renders the verdict on a proof.
 func (e *Endpoints) verified(v *desk.Verdict) (*wire.Answer, *wire.Problem) {
 	switch {
 	case v.Pending > 0:
@@ -102,7 +101,7 @@ func (e *Endpoints) verified(v *desk.Verdict) (*wire.Answer, *wire.Problem) {
 		body := append([]byte(`{"ok":true,"state":"pending","retry_after_ms":`), strconv.FormatInt(ms, 10)...)
 		return &wire.Answer{Status: 202, Body: append(body, '}'), RetryS: int(ratelimit.Seconds(int64(v.Pending)))}, nil
 	case v.Refused != event.ReasonNone:
-		bad := terms.Refuse(v.Refused)
+		bad := terms.Refusal(v.Refused)
 		if v.Mismatch != "" {
 			bad.Reason = v.Mismatch
 		}
@@ -113,7 +112,7 @@ func (e *Endpoints) verified(v *desk.Verdict) (*wire.Answer, *wire.Problem) {
 	return &wire.Answer{Status: 200, Body: appendVerification(&w, v), Replayed: v.Replayed}, nil
 }
 
-// appendVerification renders the answer to a payment that pays its claim.
+// appendVerification renders the answer to an accepted payment.
 func appendVerification(w *terms.Writer, v *desk.Verdict) []byte {
 	dst := make([]byte, 0, 1024)
 	dst = append(terms.AppendClaimHead(dst, v.Claim), `,"verified":true,"payment":`...)

@@ -8,7 +8,7 @@ import (
 	"blockdesk/market"
 )
 
-// pairAt returns how a pair stands at an edition's time.
+// pairAt returns the state of a pair at a snapshot's time.
 func pairAt(e *snapshot, pair *rfq.Pair, in *market.Instrument) pairState {
 	n := pairState{Pair: pair, in: in, lock: e.view.Locked(pair.Instrument, 0)}
 	n.base = append(n.base, `,"base_mint":`...)
@@ -26,8 +26,8 @@ func pairAt(e *snapshot, pair *rfq.Pair, in *market.Instrument) pairState {
 	return n
 }
 
-// reference returns the price before discounts that a ticket is sold by, or 0
-// and why there is none.
+// reference returns the price of a ticket before discounts, or 0 and the reason why there
+// is none.
 func (e *snapshot) reference(t *rfq.Ticket) (market.USDPrice, event.Reason) {
 	reference, why := e.view.Reference(t, e.cycle, e.ts)
 	if why != 0 {
@@ -36,15 +36,14 @@ func (e *snapshot) reference(t *rfq.Ticket) (market.USDPrice, event.Reason) {
 	return reference, 0
 }
 
-// ticketPrice is all that a ticket's texts depend on beside the ticket itself
-// and what ticketTexts.common has.
+// ticketPrice is what a ticket's texts depend on besides the ticket and
+// ticketTexts.common.
 type ticketPrice struct {
-	reference market.USDPrice // 0 = nothing is priced
-	open      bool            // quotes are given
+	reference market.USDPrice // 0 = none
+	open      bool            // the ticket has quotes
 }
 
-// priceOf returns how a ticket of the pair is priced now. One that has ended has
-// no price any more.
+// priceOf returns the price of a ticket of the pair. A ticket that has ended has none.
 func (e *snapshot) priceOf(n *pairState, t *rfq.Ticket) ticketPrice {
 	if t.State == rfq.TicketWithdrawn || t.State == rfq.TicketExpired {
 		return ticketPrice{}
@@ -57,8 +56,8 @@ func (e *snapshot) priceOf(n *pairState, t *rfq.Ticket) ticketPrice {
 	return price
 }
 
-// rail returns the dollar price of a rail's asset, and why no quote is given
-// over it, as the machine would refuse it.
+// rail returns the dollar price of a rail's asset, and the reason with which the engine
+// would refuse a quote over it.
 func (e *snapshot) rail(r market.Rail) (price rfq.RailPrice, why event.Reason) {
 	if r == market.RailUSDC {
 		price.Price = market.USDPrice(market.Pow10(market.USDPriceDecimals))
@@ -82,7 +81,7 @@ func (e *snapshot) rail(r market.Rail) (price rfq.RailPrice, why event.Reason) {
 	return price, why
 }
 
-// bestPrice returns the lowest price that a tranche is sold at now, 0 for none.
+// bestPrice returns the lowest present price of a tranche, or 0 if there is none.
 func (price ticketPrice) bestPrice(v *rfq.View, t *rfq.Tranche) market.USDPrice {
 	if !price.open {
 		return 0
@@ -90,9 +89,9 @@ func (price ticketPrice) bestPrice(v *rfq.View, t *rfq.Tranche) market.USDPrice 
 	return v.BestPrice(t, price.reference)
 }
 
-// newCycle begins the cycle that now lies in. The machine prices by the book as
-// it is at a command, and not at all by a halted one; readers see where it was
-// when the cycle began for them.
+// newCycle returns the cycle that contains now. The engine prices by the book at the time
+// of a command, and never by a halted one; readers see the mid prices of the cycle's
+// first read.
 func (s *DeskSource) newCycle(now int64) *cycle {
 	c := &cycle{from: now - now%Refresh, midPrices: make([]market.USDPrice, s.Instruments.Len())}
 	c.until = c.from + Refresh
@@ -107,7 +106,7 @@ func (s *DeskSource) newCycle(now int64) *cycle {
 	return c
 }
 
-// Mid is for [rfq.Prices].
+// Mid implements [rfq.Prices].
 func (c *cycle) Mid(id market.InstrumentID) (market.USDPrice, bool) {
 	if int(id) >= len(c.midPrices) {
 		return 0, false

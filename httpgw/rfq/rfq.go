@@ -8,35 +8,35 @@ import (
 	"blockdesk/market"
 )
 
-// Options are what the RFQ endpoints are made of.
+// Options configures the endpoints.
 type Options struct {
 	Backend terms.Backend
-	// Books are of the pairs whose reference price is this service's own book.
+	// Books has the books of pairs that are priced by their own book.
 	Books catalog.Views
-	// Health is what /api/v1/dvp/status says of the chain, called at most once for a
-	// rendering of it. It must not block. Nil: nothing is known.
+	// Health is httpgw.Dependencies.ChainHealth.
 	Health func() desk.ChainHealth
 	About  *wire.Description
 	URLs   catalog.URLs
 	Now    func() int64 // Unix nanoseconds
-	// All is what the documents that list everything show; nil: this desk.
+	// All has the desks of all shards, for documents that list everything. Nil: only
+	// this desk.
 	All *DeskSource
 }
 
-// DeskSource is a desk that documents show, with its instruments and their books.
+// DeskSource is a desk with its instruments and their books.
 type DeskSource struct {
 	Desk        DeskReader
 	Instruments *market.Instruments
 	Books       catalog.Views
 }
 
-// Endpoints are the RFQ surface (spec, 4.1 and 4.3): the book's documents,
-// quotes, claims and proofs of payment. Any goroutine may use it.
+// Endpoints serves the RFQ surface (docs/specification.md 4.1 and 4.3). It is safe for
+// concurrent use.
 type Endpoints struct {
 	backend terms.Backend
 	urls    catalog.URLs
 	own     *pages
-	all     *pages // own, or those of all groups
+	all     *pages // of all shards; own without shards
 }
 
 // New returns the endpoints.
@@ -50,15 +50,15 @@ func New(o Options) *Endpoints {
 	return e
 }
 
-// Routes returns the rows of the surface. The public mirror, the registry backend
-// and the native backend read one book, so they serve the same bytes; the native
-// backend is served by the base address.
+// Routes returns the routes of the surface. The public mirror, the registry backend and
+// the native backend serve the same bytes of the same book. The base address serves the
+// native backend.
 func (e *Endpoints) Routes() []wire.Route { return append(e.reads(), e.writes()...) }
 
 func (e *Endpoints) reads() []wire.Route {
 	row := func(path string, on wire.Surface, cache wire.Cache, in wire.Group, d document) wire.Route {
 		r := wire.Get(path, on, cache, wire.MarketLimit, in, e.own.serve(d))
-		r.LeaderOnly = d == docStatus || d == docDesk // which say how the settlement is
+		r.LeaderOnly = d == docStatus || d == docDesk // these contain the settlement's state
 		switch d {
 		case docSellable, docTickets, docCompact, docPairs, docTokens, docBoard:
 			r.Read, r.Merged = e.all.serve(d), wire.MergedDesks
@@ -108,12 +108,11 @@ func (e *Endpoints) writes() []wire.Route {
 	}
 }
 
-// Tickets calls each for every ticket of market-tickets, by ID, with its record as
-// that document has it: a JSON object whose bytes never change. It returns the Seq
-// of the last command that changed something the desk shows, which is the seq of
-// that document, and its time in Unix ns. Prices are those of
-// the present cycle. Any goroutine may call it; what one has seen, it sees no
-// older state than.
+// Tickets calls each for every ticket of market-tickets in the order of ids, with its
+// record as in that document: a JSON object whose bytes never change. It returns the
+// document's seq, which is the Seq of the last command that changed the desk, and the
+// time of that command in Unix ns. Prices are those of the present cycle. Later calls
+// never return an older state. It is safe for concurrent use.
 func (e *Endpoints) Tickets(each func(in market.InstrumentID, id market.TicketID, record []byte)) (seq uint64, at int64) {
 	now := e.own.current()
 	texts := e.own.tickets.get(now)

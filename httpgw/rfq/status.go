@@ -7,7 +7,7 @@ import (
 	"blockdesk/market"
 )
 
-// What the description fixes (spec, 1.7, 1.9 and part 9).
+// Fixed words (docs/specification.md 1.9 and 9).
 const (
 	Version = "1.0.0"
 
@@ -15,7 +15,7 @@ const (
 		"then submit the payment signature on the native surface (priority) rather than the fallback"
 )
 
-// Paths that documents print, each a row of the table or of the claims' one.
+// Paths that documents print.
 const (
 	PathRFQ        = "/api/v1/rfq/"
 	pathNative     = "/rfq-native/"
@@ -87,7 +87,7 @@ type ticketVolumes struct {
 	Filled    wire.USD `json:"filled_usd"`
 }
 
-// chainJSON says whether claims can be settled now.
+// chainJSON reports whether claims can be settled now.
 type chainJSON struct {
 	Available bool    `json:"available"`
 	Reason    *string `json:"reason"`
@@ -167,8 +167,8 @@ func (s *ticketVolumes) add(t *rfq.Ticket) {
 	}
 }
 
-// updatedAt is the last change of the book, or the service's start where that
-// is later: its URLs may be new since.
+// updatedAt returns the time of the book's last change, or of the service's start if that
+// is later, because a restart may change the URLs.
 func (p *pages) updatedAt(v *rfq.View) wire.Time { return wire.Time(max(v.At, p.startedAt)) }
 
 func (p *pages) chainState() chainJSON {
@@ -184,7 +184,7 @@ func (p *pages) chainState() chainJSON {
 	return c
 }
 
-// surfacesOf returns the surfaces' roles (spec, 1.8).
+// surfacesOf returns the surfaces with their roles (docs/specification.md 1.8).
 func surfacesOf(urls *catalog.URLs) surfacesJSON {
 	return surfacesJSON{
 		Mirror: surfaceJSON{

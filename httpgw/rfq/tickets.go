@@ -11,14 +11,14 @@ import (
 	"blockdesk/market"
 )
 
-// ticketText is what one ticket is in the three documents that list tickets.
-// Most changes are those of one ticket, and the others' texts are copied.
+// ticketText is a ticket's JSON in the three documents that list tickets. Most changes
+// affect one ticket, and the texts of all others are reused.
 type ticketText struct {
 	ticket *rfq.Ticket
 	price  ticketPrice
 
 	full  []byte // in market-tickets
-	rows  []byte // in market-tickets.compact, a comma after each; empty = nothing to sell
+	rows  []byte // in market-tickets.compact, each with a comma; empty = nothing to sell
 	offer []byte // on the board; empty = nothing to sell
 }
 
@@ -26,28 +26,27 @@ type ticketText struct {
 type ticketTexts struct {
 	snapshot *snapshot
 	list     []ticketText
-	// fixed is what all texts have in common: ladder, pairs and guarantee. Where
-	// it changes, no text is good any more.
+	// common has the ladder and the pairs. If it changes, all texts are invalid.
 	common []byte
 }
 
-// ticketCache keeps the texts of the newest edition. Any goroutine may use it.
+// ticketCache caches the texts of the newest snapshot. It is safe for concurrent use.
 type ticketCache struct {
 	about  *wire.Description
 	newest atomic.Pointer[ticketTexts]
 }
 
-// get returns the texts of an edition. It takes over those of tickets that
-// have not changed: a view shares them, so the pointers are the same.
+// get returns the texts of a snapshot. It reuses those of unchanged tickets, whose
+// pointers are the same in successive views.
 func (c *ticketCache) get(e *snapshot) *ticketTexts {
 	old := c.newest.Load()
 	if old != nil && old.snapshot == e {
 		return old
 	}
 	fresh := &ticketTexts{snapshot: e, list: make([]ticketText, 0, len(e.view.Tickets)), common: appendCommon(nil, e)}
-	var donors []ticketText
+	var reusable []ticketText
 	if old != nil && bytes.Equal(old.common, fresh.common) {
-		donors = old.list
+		reusable = old.list
 	}
 	scratch := make([]byte, 0, 8<<10)
 	for _, t := range e.view.Tickets {
@@ -56,11 +55,11 @@ func (c *ticketCache) get(e *snapshot) *ticketTexts {
 			continue
 		}
 		price := e.priceOf(n, t)
-		for len(donors) > 0 && donors[0].ticket.ID < t.ID {
-			donors = donors[1:]
+		for len(reusable) > 0 && reusable[0].ticket.ID < t.ID {
+			reusable = reusable[1:]
 		}
-		if len(donors) > 0 && donors[0].ticket == t && donors[0].price == price {
-			fresh.list = append(fresh.list, donors[0])
+		if len(reusable) > 0 && reusable[0].ticket == t && reusable[0].price == price {
+			fresh.list = append(fresh.list, reusable[0])
 			continue
 		}
 		fresh.list = append(fresh.list, c.render(scratch, e, n, t, price))
@@ -81,8 +80,8 @@ func appendCommon(dst []byte, e *snapshot) []byte {
 	return dst
 }
 
-// render renders one ticket in scratch, which it overwrites, and returns
-// all three texts in one piece of memory.
+// render renders one ticket in scratch, which it overwrites, and returns the three texts
+// in a single allocation.
 func (c *ticketCache) render(scratch []byte, e *snapshot, n *pairState, t *rfq.Ticket, price ticketPrice) ticketText {
 	text := c.appendTicket(scratch[:0], n, t, price.reference)
 	full := len(text)
@@ -96,7 +95,7 @@ func (c *ticketCache) render(scratch []byte, e *snapshot, n *pairState, t *rfq.T
 	}
 }
 
-// appendTicket appends a ticket record (contract, section D).
+// appendTicket appends a ticket record (docs/specification.md C.4).
 func (c *ticketCache) appendTicket(dst []byte, n *pairState, t *rfq.Ticket, reference market.USDPrice) []byte {
 	dst = append(dst, `{"order_id":"`...)
 	dst = market.AppendTicketID(dst, t.ID)
@@ -159,9 +158,9 @@ func sellable(t *rfq.Tranche) bool { return t.Available() >= market.FillUSD(1).U
 //
 //	[order_id, tranche_id, pair, available_usd, best_price_usd, expires_unix_ms],
 //
-// best_price_usd is that of the largest discount among the fills that the
-// tranche has capacity for, and null while no quote is given; expires_unix_ms is
-// null for a ticket that does not expire.
+// best_price_usd is the price of the largest discount among the fill sizes that fit into
+// the tranche, or null while there are no quotes. expires_unix_ms is null for a ticket
+// that does not expire.
 func appendCompact(dst []byte, v *rfq.View, n *pairState, t *rfq.Ticket, price ticketPrice) []byte {
 	if t.State != rfq.TicketOpen {
 		return dst
@@ -192,8 +191,9 @@ func appendCompact(dst []byte, v *rfq.View, n *pairState, t *rfq.Ticket, price t
 	return dst
 }
 
-// appendOffer appends an open ticket as the board shows it: what guarantees it,
-// what the operator declares, and that nobody else has checked it (spec, 1.10).
+// appendOffer appends an open ticket as an offer of the board: what guarantees it, what
+// the operator declares, and that nothing is independently verified
+// (docs/specification.md 1.10).
 func (c *ticketCache) appendOffer(dst []byte, v *rfq.View, n *pairState, t *rfq.Ticket, price ticketPrice) []byte {
 	if t.State != rfq.TicketOpen {
 		return dst

@@ -248,7 +248,7 @@ func BenchmarkBook(b *testing.B) {
 		b.Run("start/"+d.String(), func(b *testing.B) {
 			for b.Loop() {
 				p.tickets.newest.Store(nil)
-				p.kept[d] = wire.PageCache[*snapshot]{}
+				p.cache[d] = wire.PageCache[*snapshot]{}
 				p.get(d)
 			}
 			size(b, d)

@@ -8,13 +8,13 @@ import (
 	"blockdesk/market"
 )
 
-// codec writes fields to bytes or reads them from bytes, so that one walk states
-// the order of a value's fields for both directions. It writes nothing to a value
-// that it encodes: other goroutines may read the value meanwhile.
+// codec encodes or decodes fields, so that one walk function defines the order of a
+// value's fields for both directions. Encoding does not write to the value, because
+// other goroutines may read it.
 type codec struct {
 	buf     []byte // encoding: all bytes so far; decoding: the bytes left
 	reading bool
-	err     error // the first defect; nothing is read after it
+	err     error // the first error; nothing is decoded after it
 }
 
 func (c *codec) fail(what string, n uint64) {
@@ -26,7 +26,7 @@ func (c *codec) fail(what string, n uint64) {
 	}
 }
 
-// take returns the next n bytes, or nil where they are not there.
+// take returns the next n bytes, or nil if there are fewer.
 func (c *codec) take(n int) []byte {
 	if n > len(c.buf) {
 		c.fail("missing bytes:", uint64(n-len(c.buf)))
@@ -68,7 +68,7 @@ func i64[T ~int64](c *codec, v *T) {
 	}
 }
 
-// enum codes a byte that is at most most.
+// enum codes a byte of at most most.
 func enum[T ~uint8](c *codec, v *T, most T) {
 	if u8(c, v); *v > most {
 		c.fail("unknown value", uint64(*v))
@@ -85,7 +85,7 @@ func (c *codec) flag(v *bool) {
 	}
 }
 
-// count codes the length of a list or a text and returns it.
+// count codes and returns the length of a list or a text.
 func (c *codec) count(n, most int) int {
 	if n > most {
 		c.fail("length", uint64(n))
@@ -110,7 +110,7 @@ func (c *codec) text(v *string) {
 	}
 }
 
-// decimal codes units and decimals: 17 bytes.
+// decimal codes the units and decimals of v: 17 bytes.
 func (c *codec) decimal(v *catalog.Decimal) {
 	u64(c, &v.Units.Lo)
 	u64(c, &v.Units.Hi)
@@ -120,7 +120,7 @@ func (c *codec) decimal(v *catalog.Decimal) {
 	}
 }
 
-// level codes a price and a quantity, neither of them negative.
+// level codes a price and a quantity, which must not be negative.
 func (c *codec) level(v *market.Level) {
 	i64(c, &v.Price)
 	if i64(c, &v.Qty); v.Price < 0 || v.Qty < 0 {
@@ -139,8 +139,8 @@ func optional[T any](c *codec, v **T, walk func(*codec, *T)) {
 	walk(c, *v)
 }
 
-// list codes at most most items. Each has a byte or more, so a list that is read
-// grows no faster than the bytes are used up.
+// list codes at most most items. Each takes at least a byte, so a decoded list does not
+// grow faster than the input is used up.
 func list[T any](c *codec, v *[]T, most int, walk func(*codec, *T)) {
 	n := c.count(len(*v), most)
 	for i := 0; i < n && c.err == nil; i++ {
@@ -151,10 +151,10 @@ func list[T any](c *codec, v *[]T, most int, walk func(*codec, *T)) {
 	}
 }
 
-// end returns the first defect; bytes that are left over are one.
+// end returns the first error. Trailing bytes are an error.
 func (c *codec) end() error {
 	if c.reading && len(c.buf) > 0 {
-		c.fail("bytes left over:", uint64(len(c.buf)))
+		c.fail("trailing bytes:", uint64(len(c.buf)))
 	}
 	return c.err
 }

@@ -12,7 +12,7 @@ import (
 // Desk is a shard's desk and the best prices of its books. Instruments have the
 // shard's own numbers: 0 to len(Books)-1.
 type Desk struct {
-	Enabled bool          // false: the shard has no desk, only Books
+	Enabled bool          // false: the shard has no desk, and only Books is set
 	At      int64         // Unix ns of the desk's last change
 	Pairs   []rfq.Pair    // by Instrument
 	Locks   []rfq.Lock    // by Scope, Instrument, Rail
@@ -20,7 +20,7 @@ type Desk struct {
 	Books   []Book        // by InstrumentID
 }
 
-// Book is the status of an instrument and its best prices; a zero level: none.
+// Book is the status of an instrument and its best prices. A zero level means none.
 type Book struct {
 	Status   uint8 // engine.StatusTrading or engine.StatusHalted
 	Bid, Ask market.Level
@@ -65,8 +65,8 @@ func AppendDesk(dst []byte, d *Desk) []byte {
 	return dst
 }
 
-// DecodeDesk reads a whole document of a shard that has this many instruments; the
-// result shares nothing with data. Errors: ErrFormat, VersionError.
+// DecodeDesk decodes a document of a shard with this many instruments. The result does
+// not alias data. Errors: ErrFormat, VersionError.
 func DecodeDesk(data []byte, instruments int) (*Desk, error) {
 	rest, err := body(data, kindDesk)
 	if err != nil {
@@ -98,7 +98,7 @@ func DecodeDesk(data []byte, instruments int) (*Desk, error) {
 	return d, nil
 }
 
-// records adds all records of rest, of which there are count.
+// records adds the count records in rest.
 func (d *Desk) records(rest []byte, count uint32) error {
 	for i := range count {
 		rec, after, err := rfq.DecodeRecord(rest)
@@ -116,12 +116,12 @@ func (d *Desk) records(rest []byte, count uint32) error {
 		}
 	}
 	if len(rest) > 0 {
-		return fmt.Errorf("%d bytes left over: %w", len(rest), ErrFormat)
+		return fmt.Errorf("%d trailing bytes: %w", len(rest), ErrFormat)
 	}
 	return nil
 }
 
-// add adds a record and reports whether it is valid and in its place.
+// add adds a record and reports whether it is valid and in order.
 func (d *Desk) add(rec rfq.Record) bool {
 	switch r := rec.(type) {
 	case *rfq.Pair:
@@ -163,7 +163,7 @@ func (d *Desk) pairOK(p *rfq.Pair) bool {
 		p.BaseDecimals <= market.MaxDecimals && p.Rails&^market.AllRails == 0 && p.Anchor <= market.MaxUSDPrice
 }
 
-// lockOK holds a lock's order and that it names what its scope asks for.
+// lockOK reports whether a lock is in order and has the fields that its scope requires.
 func (d *Desk) lockOK(l *rfq.Lock) bool {
 	ok := false
 	switch l.Scope {

@@ -1,7 +1,7 @@
-// Package shardwire encodes what the gateways of different shards send each
-// other: a shard's desk with the best prices of its books, and its share of the
-// catalog's facts. (A shard is a group of instruments with an engine of its own;
-// the configuration calls it a group.)
+// Package shardwire encodes what the gateways of different shards send each other: a
+// shard's desk with the best prices of its books, and its share of the catalog's facts.
+// A shard is a group of instruments with an engine of its own; the configuration calls
+// it a group.
 //
 // A document begins with a header of 7 bytes:
 //
@@ -11,9 +11,9 @@
 //	│        │  = 1    │      │      │
 //	└────────┴─────────┴──────┴──────┘
 //
-// Numbers are little-endian and have the width of their Go type; a flag is a byte,
-// 0 or 1; a text or a list is a count of 2 bytes and what it counts; an optional
-// value is a flag and, where that is 1, the value. Version 1 has two bodies.
+// Numbers are little-endian and have the width of their Go type. A flag is a byte, 0 or
+// 1. A text or a list is a count of 2 bytes and its bytes or items. An optional value is
+// a flag and, if that is 1, the value. Version 1 has two bodies.
 //
 // Kind 1, a [Desk]:
 //
@@ -22,9 +22,8 @@
 //	│ 1       │ 8  │ 2     │ bid qty, ask price, ask qty  │ count 4 │         │
 //	└─────────┴────┴───────┴──────────────────────────────┴─────────┴─────────┘
 //
-// A record has the encoding of [rfq.AppendRecord]. First the pairs, by instrument;
-// then the locks, by scope, instrument and rail; then the tickets by id, each with
-// its tranches behind it.
+// A record has the encoding of [rfq.AppendRecord]. The order is: pairs by instrument,
+// locks by scope, instrument and rail, tickets by id, each followed by its tranches.
 //
 // Kind 2, [Facts]:
 //
@@ -32,17 +31,16 @@
 //	│ pairs: count 2, … │ tokens: count 2, … │ desk │
 //	└───────────────────┴────────────────────┴──────┘
 //
-// The fields of each value stand in the order of its walk function in facts.go,
-// which is part of the format.
+// The fields of a value have the order of its walk function in facts.go, which is part
+// of the format.
 //
-// A value has one encoding: whatever a decoder accepts is encoded to the same bytes
-// again. Decoders take bytes from anybody: they return an error for everything else,
-// do not panic, and allocate in proportion to the bytes. A field that is added, goes
-// or changes makes a new [Version]. A decoder refuses every version but its own with
-// a [VersionError]: the gateway logs it and shows the shard as one that is not
-// reached, until both run the same release.
+// A value has one encoding: encoding a decoded value gives the same bytes. Decoders
+// accept untrusted bytes: they return an error for invalid input, do not panic, and
+// allocate in proportion to the input. Adding, removing or changing a field requires a
+// new [Version]. A decoder refuses all other versions with a [VersionError]; the gateway
+// logs it and reports the shard as unreachable until both run the same release.
 //
-// Functions of this package may be called from any number of goroutines at once.
+// The functions of this package are safe for concurrent use.
 package shardwire
 
 import (
@@ -56,8 +54,7 @@ import (
 // Version is the version of the format that this package writes and reads.
 const Version = 1
 
-// Limits of a document (our choice). An encoder or a decoder that meets more
-// returns ErrFormat.
+// Limits of a document (our choice). Above them, encoding and decoding return ErrFormat.
 const (
 	MaxBooks    = market.MaxInstruments
 	MaxPairs    = market.MaxInstruments
@@ -67,19 +64,19 @@ const (
 	MaxText     = 4096                      // bytes of one text
 )
 
-// ErrFormat is what is wrong with bytes that no encoder of this version writes, and
-// with values that it cannot encode; the text around it says where.
-var ErrFormat = errors.New("not a document of a shard")
+// ErrFormat is wrapped by errors about bytes that no encoder of this version writes, and
+// about values that cannot be encoded. The wrapping text says where.
+var ErrFormat = errors.New("invalid shard document")
 
-// VersionError reports a document of a version that this package does not read.
+// VersionError reports a document of another version.
 type VersionError struct{ Got uint16 }
 
 // Error names both versions.
 func (e VersionError) Error() string {
-	return fmt.Sprintf("a document of version %d, and this program reads version %d: run the same release on all shards", e.Got, Version)
+	return fmt.Sprintf("shard document has version %d, this program reads version %d: run the same release on all shards", e.Got, Version)
 }
 
-// kind is what a document holds.
+// kind is the type of a document's body.
 type kind uint8
 
 const (

@@ -7,13 +7,13 @@ import (
 
 // Facts is a shard's share of [catalog.Facts].
 type Facts struct {
-	Pairs  []catalog.Pair // Unseen is not sent: a shard sends only what it has
+	Pairs  []catalog.Pair // without Unseen: a shard sends only its own pairs
 	Tokens []catalog.Token
 	Desk   catalog.Desk
 }
 
-// AppendFacts appends f's encoding and returns the extended slice. Where f has more
-// than the limits allow it returns ErrFormat and dst.
+// AppendFacts appends f's encoding and returns the extended slice. If f exceeds a limit,
+// it returns dst and ErrFormat.
 func AppendFacts(dst []byte, f *Facts) ([]byte, error) {
 	c := codec{buf: appendHead(dst, kindFacts)}
 	f.walk(&c)
@@ -23,8 +23,8 @@ func AppendFacts(dst []byte, f *Facts) ([]byte, error) {
 	return c.buf, nil
 }
 
-// DecodeFacts reads a whole document; the result shares nothing with data.
-// Errors: ErrFormat, VersionError.
+// DecodeFacts decodes a document. The result does not alias data. Errors: ErrFormat,
+// VersionError.
 func DecodeFacts(data []byte) (*Facts, error) {
 	rest, err := body(data, kindFacts)
 	if err != nil {
@@ -38,7 +38,7 @@ func DecodeFacts(data []byte) (*Facts, error) {
 	return f, nil
 }
 
-// The walks. Their order is the format: see [Version].
+// The walk functions define the order of the fields: see [Version].
 
 func (f *Facts) walk(c *codec) {
 	list(c, &f.Pairs, MaxPairs, walkPair)

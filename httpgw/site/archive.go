@@ -10,17 +10,17 @@ import (
 	"strings"
 )
 
-// archiveName is the file that a package's folder comes in whole, so that npm and
-// pip install it by its URL (our choice).
+// archiveName is the archive of a package's folder, which npm and pip can install by URL
+// (our choice).
 const archiveName = "blockdesk.tgz"
 
-// archiveRoot is the archive's one folder. npm wants it by this name.
+// archiveRoot is the root folder of the archive. npm requires this name.
 const archiveRoot = "package"
 
-// isManifest reports whether a folder with a file of this name is a package.
+// isManifest reports whether a file of this name makes its folder a package.
 func isManifest(name string) bool { return name == "package.json" || name == "pyproject.toml" }
 
-// packFolder packs a folder of files. Equal files make equal bytes.
+// packFolder packs a folder into a .tgz. It is deterministic.
 func packFolder(files fs.FS, folder string) ([]byte, error) {
 	var packed bytes.Buffer
 	zipped := gzip.NewWriter(&packed)

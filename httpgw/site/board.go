@@ -2,6 +2,7 @@ package site
 
 import (
 	"encoding/json"
+	"fmt"
 	"net/url"
 	"strings"
 
@@ -15,12 +16,12 @@ const (
 	PathBoardFolder = PathBoardPage + "/"
 	PathBoardConfig = PathBoardFolder + "config.json"
 
-	// refreshSeconds is the cycle of market data (spec, 1.4).
+	// refreshSeconds is the cycle of market data (docs/specification.md 1.4).
 	refreshSeconds = 10
 )
 
-// boardConfig is /board/config.json (our choice): what the pages for people must
-// know of the service that sends them.
+// boardConfig is /board/config.json (our choice): what the pages need to know about the
+// service.
 type boardConfig struct {
 	Service  string `json:"service"`
 	Operator string `json:"operator"`
@@ -29,14 +30,13 @@ type boardConfig struct {
 	API      string `json:"api_url"`
 	WS       string `json:"ws_url"`
 	Refresh  int    `json:"refresh_s"`
-	// Groups are the other groups that instruments are split over.
-	Shards []BoardShard `json:"groups"`
-	// DemoChain is where the demo's own chain is; null where there is none.
-	DemoChain *string `json:"demo_chain_url"`
+	// Shards are the other shards.
+	Shards    []BoardShard `json:"groups"`
+	DemoChain *string      `json:"demo_chain_url"` // URL of the demo's chain; null = none
 }
 
-// BoardShard is another group: the board reads its feed at WS, and its own board is
-// at Base.
+// BoardShard is another shard: the board reads its feed at WS and links to its board at
+// Base.
 type BoardShard struct {
 	Name    string   `json:"name"`
 	Base    string   `json:"base_url"`
@@ -44,7 +44,7 @@ type BoardShard struct {
 	Symbols []string `json:"symbols"`
 }
 
-// newBoard reads the built files: the board's, and the template of the wallet page.
+// newBoard returns the built files of the board, and the template of the wallet page.
 func newBoard(policy []byte) (files []download, wallet string, err error) {
 	built, err := board.Files()
 	if err != nil {
@@ -75,15 +75,21 @@ func newBoardConfig(o *Options) *wire.Page {
 	if o.DemoChain != "" {
 		c.DemoChain = &o.DemoChain
 	}
-	body, err := json.Marshal(&c)
-	if err != nil {
-		panic("httpgw: a configuration that cannot be encoded: " + err.Error())
-	}
-	return wire.NewPage(body)
+	return wire.NewPage(marshal(&c))
 }
 
-// contentPolicy allows the pages their own files, the service's addresses, where it
-// sends requests on to, other groups' feeds and, in a demo, its chain.
+// marshal encodes a document that encoding/json can always encode.
+func marshal(document any) []byte {
+	body, err := json.Marshal(document)
+	if err != nil {
+		panic(fmt.Sprintf("httpgw: encode %T: %v", document, err))
+	}
+	return body
+}
+
+// contentPolicy returns the Content-Security-Policy of the pages. It allows their own
+// files, the service's addresses and redirect targets, the feeds of other shards and, in
+// a demo, the chain.
 func contentPolicy(o *Options) []byte {
 	connect := "'self'"
 	all := append([]string{o.URLs.Base, o.URLs.WS, o.DemoChain}, o.RedirectTargets...)
@@ -99,8 +105,7 @@ func contentPolicy(o *Options) []byte {
 		"; base-uri 'none'; form-action 'none'; frame-ancestors 'none'")
 }
 
-// originOf returns scheme and host of a URL; empty where it has none, or one that
-// is no name in a policy.
+// originOf returns the origin of a URL, or "" if it has none that is valid in a policy.
 func originOf(text string) string {
 	u, err := url.Parse(text)
 	if err != nil || u.Scheme == "" || u.Host == "" || strings.ContainsAny(u.Host, " ;,'\"\\") {
@@ -109,12 +114,12 @@ func originOf(text string) string {
 	return u.Scheme + "://" + u.Host
 }
 
-// fileRoutes are a page and its files. They cost no token: a page that cannot load
-// its script says nothing.
+// fileRoutes returns the routes of a page and its files. They are not limited, because a
+// page without its script cannot show an error.
 func fileRoutes(files []download) []wire.Route {
 	table := make([]wire.Route, 0, len(files))
 	for _, f := range files {
-		var in wire.Group // the files are the page's own
+		var in wire.Group // only the page is listed
 		if f.page.Policy != nil {
 			in = wire.GroupBoard
 		}

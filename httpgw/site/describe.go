@@ -1,14 +1,13 @@
 package site
 
 import (
-	"encoding/json"
 	"fmt"
 
 	"blockdesk/catalog"
 	"blockdesk/httpgw/wire"
 )
 
-// ServiceDescription is the body of GET /, members in the order of the spec.
+// ServiceDescription is the body of GET / (docs/specification.md 2.4).
 type ServiceDescription struct {
 	OK            bool                    `json:"ok"`
 	Service       string                  `json:"service"`
@@ -28,8 +27,8 @@ type ServiceDescription struct {
 	UnknownRoute string `json:"erreur_route_inconnue"`
 }
 
-// Describe renders GET / from the options and the table of all routes: each endpoint
-// with its method and its public URL.
+// Describe renders GET / from the options and all routes, each with its method and public
+// URL.
 func (e *Endpoints) Describe(table []wire.Route) *wire.Page {
 	o := e.o.About
 	d := ServiceDescription{
@@ -46,14 +45,10 @@ func (e *Endpoints) Describe(table []wire.Route) *wire.Page {
 			d.Endpoints[r.Group] = append(d.Endpoints[r.Group], wire.MethodNames[r.Method]+" "+bestURL(&e.o.URLs, r)+r.Path)
 		}
 	}
-	body, err := json.Marshal(&d)
-	if err != nil {
-		panic("httpgw: a description that cannot be encoded: " + err.Error())
-	}
-	return wire.NewPage(body)
+	return wire.NewPage(marshal(&d))
 }
 
-// bestURL returns the URL that clients should use for a route.
+// bestURL returns the preferred URL of a route.
 func bestURL(u *catalog.URLs, r *wire.Route) string {
 	switch {
 	case r.On&wire.OnWS != 0:

@@ -14,19 +14,18 @@ import (
 	"blockdesk/httpgw/wire"
 )
 
-// downloadsPath is where the files for integrators are. Two among them are
-// published with this service's URLs in them: SpecificationPath and channelsPath.
+// downloadsPath has the files for integrators. Two of them are published with this
+// service's URLs: wire.SpecificationPath and channelsPath, the AsyncAPI document.
 const (
 	downloadsPath = "/public-sdk/"
 	channelsPath  = downloadsPath + "asyncapi/svc_ws_v1.json"
 )
 
-// MaxDownloads bounds the files of Options.Downloads: each is a route, and kept
-// in memory.
+// MaxDownloads bounds the files of Options.Downloads. Each is a route and is held in
+// memory.
 const MaxDownloads = 256
 
-// mediaTypes are those of downloads, by the ending of their name. What is not
-// here is a binary.
+// mediaTypes has the Content-Type of downloads by file extension. All others are binary.
 var mediaTypes = map[string]string{
 	".json": wire.JSONType,
 	".md":   "text/markdown; charset=utf-8",
@@ -44,18 +43,17 @@ var mediaTypes = map[string]string{
 // download is one file.
 type download struct {
 	path string     // of its route
-	page *wire.Page // nil: what is published of text, made for the first who asks
+	page *wire.Page // nil: text is published on the first request
 	text []byte     // JSON
 }
 
-// Downloads are the files below /public-sdk/, read, packed and hashed: the gateways
-// that a process has one after the other share them. The nil value has none.
-// Immutable.
+// Downloads are the files below /public-sdk/, read, packed and hashed. Successive gateways
+// of a process share them. They are immutable.
 type Downloads struct{ all []download }
 
-// ReadDownloads reads all files of files, by their path below /public-sdk/, at most
-// MaxDownloads, and packs the packages among them. The OpenAPI document is left out:
-// Options.Specification is served in its place.
+// ReadDownloads reads all of files, at most MaxDownloads, and packs the packages among
+// them. A file's path is its path below /public-sdk/. The OpenAPI document is left out,
+// because Options.Specification is served instead.
 func ReadDownloads(files fs.FS) (*Downloads, error) {
 	var all []download
 	add := func(name string, body []byte) error {
@@ -63,7 +61,7 @@ func ReadDownloads(files fs.FS) (*Downloads, error) {
 			return fmt.Errorf("more than %d files", MaxDownloads)
 		}
 		if strings.ContainsAny(name, "{}") {
-			return fmt.Errorf("%s: a name in braces is no route", name)
+			return fmt.Errorf("%s: a file name must not contain braces", name)
 		}
 		media := mediaTypes[path.Ext(name)]
 		if media == "" {
@@ -106,7 +104,7 @@ func ReadDownloads(files fs.FS) (*Downloads, error) {
 	return &Downloads{all}, nil
 }
 
-// folderIndex is what a folder of downloads answers (our choice).
+// folderIndex is the body of a folder of downloads (our choice).
 type folderIndex struct {
 	OK      bool         `json:"ok"`
 	Path    string       `json:"path"`
@@ -114,8 +112,8 @@ type folderIndex struct {
 	Files   []folderFile `json:"files"`
 }
 
-// folderFile is a file with what its reader can hold a copy to; null of the
-// OpenAPI and the AsyncAPI document, in which each service has its own addresses.
+// folderFile is a file with its size and hash. They are null for the OpenAPI and the
+// AsyncAPI document, which contain the URLs of each service.
 type folderFile struct {
 	Path  string  `json:"path"`
 	Media string  `json:"content_type"`
@@ -123,8 +121,8 @@ type folderFile struct {
 	Hash  *string `json:"sha256"` // hexadecimal
 }
 
-// indexDownloads makes an index of each folder that downloads are in, by name.
-// specified: the OpenAPI document is among them.
+// indexDownloads returns an index of each folder, sorted by path. specified means that the
+// OpenAPI document is listed too.
 func indexDownloads(files []download, specified bool) []download {
 	folders := map[string]*folderIndex{}
 	var folder func(at string) *folderIndex
@@ -158,18 +156,13 @@ func indexDownloads(files []download, specified bool) []download {
 	for at, f := range folders {
 		slices.Sort(f.Folders)
 		slices.SortFunc(f.Files, func(a, b folderFile) int { return strings.Compare(a.Path, b.Path) })
-		body, err := json.Marshal(f)
-		if err != nil {
-			panic("httpgw: an index that cannot be encoded: " + err.Error())
-		}
-		all = append(all, download{path: at, page: wire.NewPage(body)})
+		all = append(all, download{path: at, page: wire.NewPage(marshal(f))})
 	}
 	slices.SortFunc(all, func(a, b download) int { return cmp.Compare(a.path, b.path) })
 	return all
 }
 
-// downloadRoutes are a row for each file and folder, on the addresses where the
-// OpenAPI document is.
+// downloadRoutes returns a route for each file and folder.
 func (e *Endpoints) downloadRoutes() []wire.Route {
 	var table []wire.Route
 	for _, d := range e.downloads {

@@ -1,25 +1,25 @@
 package site
 
-import "blockdesk/httpgw/wire"
-
-import "blockdesk/httpgw/reference"
+import (
+	"blockdesk/httpgw/reference"
+	"blockdesk/httpgw/wire"
+)
 
 const (
 	PathReference       = "/docs"
 	PathReferenceFolder = PathReference + "/"
 )
 
-// ReferencePolicy is the policy of the page that shows the specification (our
-// choice). It is looser than that of the other pages in three things that Redoc
-// does: it writes its styles into an empty style element, whose hash is the one
-// that is named here, so that no style with a text is allowed; it draws an icon
-// from a URL that has the picture in it; and it searches in a worker that it makes
-// of its own text, under this same policy.
+// ReferencePolicy is the Content-Security-Policy of the API reference (our choice). It is
+// looser than that of the other pages in three points that Redoc needs: an empty style
+// element, which Redoc fills and whose hash is given, so that no style with text is
+// allowed; an icon in a data URL; and a search worker from a blob of its own text, which
+// runs under the same policy.
 const ReferencePolicy = "default-src 'none'; script-src 'self'; " +
 	"style-src 'self' 'sha256-47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU='; img-src 'self' data:; connect-src 'self'; worker-src blob:; " +
 	"base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 
-// newReference reads the built files.
+// newReference returns the built files of the API reference.
 func newReference() ([]download, error) {
 	files, err := reference.Files()
 	if err != nil {

@@ -7,41 +7,29 @@ import (
 	"blockdesk/httpgw/wire"
 )
 
-// Options are what the site is made of.
+// Options configures the site. For the fields without a comment, see httpgw.Options.
 type Options struct {
-	About *wire.Description
-	URLs  catalog.URLs
-	// Specification is the OpenAPI document, JSON that names the default addresses; see
-	// publish. Empty: it is not served.
-	Specification []byte
-	// Downloads are the files below /public-sdk/. The AsyncAPI document among them is
-	// published as the Specification is. nil: there are none.
-	Downloads *Downloads
-	// DemoChain is the URL of the local chain of a demo, where the pages for people
-	// fund their sandbox wallet. Empty: there is none.
-	DemoChain string
-	// RedirectTargets are URLs that pages for people may follow a redirect to.
+	About           *wire.Description
+	URLs            catalog.URLs
+	Specification   []byte
+	Downloads       *Downloads
+	DemoChain       string
 	RedirectTargets []string
-	// Groups are the other groups that instruments are split over.
-	Shards []BoardShard
-	// Facts are what the wallet page is made of; nil: it is not served.
-	Facts func() *catalog.Facts
+	Shards          []BoardShard          // the other shards
+	Facts           func() *catalog.Facts // of the wallet page; nil = not served
 }
 
-// Endpoints are the site: the board, the wallet page, the specification with the
-// page that shows it, the downloads and the description of the service. Any
-// goroutine may use it.
+// Endpoints serves the site. It is safe for concurrent use.
 type Endpoints struct {
 	o         Options
 	downloads []download
 	board     []download
-	reference []download // of the page that shows the specification
+	reference []download // the API reference
 	config    *wire.Page // of the board
 	wallet    *walletPage
 }
 
-// New returns the site. An error means that the built pages in the program are not
-// whole.
+// New returns the site. An error means that the embedded pages are incomplete.
 func New(o Options) (*Endpoints, error) {
 	e := &Endpoints{o: o, config: newBoardConfig(&o)}
 	if o.Downloads != nil {
@@ -61,7 +49,7 @@ func New(o Options) (*Endpoints, error) {
 	return e, err
 }
 
-// Routes returns the rows of the surface.
+// Routes returns the routes of the surface.
 func (e *Endpoints) Routes() []wire.Route {
 	table := append(e.specificationRoutes(), e.downloadRoutes()...)
 	table = append(table, fileRoutes(e.board)...)
@@ -70,6 +58,6 @@ func (e *Endpoints) Routes() []wire.Route {
 		return table
 	}
 	wallet := wire.Get(PathWallet, wire.OnBase, wire.LiveData, wire.MarketLimit, "", e.wallet.serve)
-	wallet.NotOnFollower = true // browsers take no token along to where a follower sends them
+	wallet.NotOnFollower = true // browsers do not resend a token after a follower's redirect
 	return append(table, wallet)
 }

@@ -10,16 +10,13 @@ import (
 	"blockdesk/httpgw/wire"
 )
 
-// SpecificationAlias is the document's address among the market data (spec,
-// 4.2).
-const SpecificationAlias = "/api/v1/market/openapi.json"
+// Other paths of the OpenAPI document (docs/specification.md 4.2).
+const (
+	SpecificationAlias  = "/api/v1/market/openapi.json"
+	specificationStatic = "/openapi.json"
+)
 
-// specificationStatic is its address among the static files.
-const specificationStatic = "/openapi.json"
-
-// specificationRoutes are the rows of the machine-readable description, and of the
-// page that shows it. There are none without one. It is rendered for the first
-// request: no start waits for it.
+// specificationRoutes returns the routes of the OpenAPI document and the API reference.
 func (e *Endpoints) specificationRoutes() []wire.Route {
 	if len(e.o.Specification) == 0 {
 		return nil
@@ -29,25 +26,23 @@ func (e *Endpoints) specificationRoutes() []wire.Route {
 		return wire.Get(path, wire.OnREST, wire.ConfigData, limit, in, read)
 	}
 	return append(fileRoutes(e.reference),
-		row(wire.SpecificationPath, wire.Unlimited, ""), // GET / names it by a member of its own
+		row(wire.SpecificationPath, wire.Unlimited, ""), // GET / has a member for it
 		row(SpecificationAlias, wire.MarketLimit, wire.GroupMarket),
 		row(specificationStatic, wire.MarketLimit, ""),
 	)
 }
 
-// published returns the reader of a description, which is rendered for the first
-// request: no start waits for it.
+// published returns the reader of an API document. It is rendered on the first request, so
+// that it does not delay the start.
 func published(document []byte, urls *catalog.URLs) wire.Reader {
 	rendered := sync.OnceValue(func() *wire.Page { return wire.NewPage(Publish(document, urls)) })
 	return func([]byte) (*wire.Page, *wire.Problem) { return rendered(), nil }
 }
 
-// Publish renders a description, which must be JSON, for its readers: without
-// white space, members in their order, and with this service's URLs in place of
-// those of the default addresses. Examples name URLs as well as servers do, and
-// both must work as they are printed, so the whole text is gone over. A server of
-// an AsyncAPI document names host and protocol in two members, one behind the
-// other.
+// Publish returns an API document, which must be JSON, without white space and with this
+// service's URLs instead of the default addresses. It replaces them in the whole text,
+// because the URLs of servers and of examples must both work. A server of an AsyncAPI
+// document has host and protocol in two consecutive members.
 func Publish(document []byte, urls *catalog.URLs) []byte {
 	var compact bytes.Buffer
 	if err := json.Compact(&compact, document); err != nil {
@@ -64,14 +59,13 @@ func Publish(document []byte, urls *catalog.URLs) []byte {
 	).Replace(compact.String()))
 }
 
-// insideText returns a text as it stands between the quotes of a JSON string.
+// insideText returns text escaped for the inside of a JSON string.
 func insideText(text string) string {
 	quoted := wire.AppendText(nil, text)
 	return string(quoted[1 : len(quoted)-1])
 }
 
-// asyncServer returns the members by which an AsyncAPI document names the server
-// at a URL.
+// asyncServer returns the members of a server at address in an AsyncAPI document.
 func asyncServer(address string) string {
 	protocol, rest, _ := strings.Cut(address, "://")
 	host, path, below := strings.Cut(rest, "/")

@@ -8,12 +8,10 @@ import (
 	"blockdesk/httpgw/wire"
 )
 
-// PathWallet is the page that wallets show of the service (spec, 4.2).
+// PathWallet is the wallet page (docs/specification.md 4.2).
 const PathWallet = "/wallet"
 
-// walletPage renders the wallet page by its template: the same tokens, accounts and
-// addresses as the catalog's documents of the same facts. What a wallet does here is
-// the page's script.
+// walletPage renders the wallet page's template from the catalog's facts.
 type walletPage struct {
 	template *template.Template
 	policy   []byte
@@ -32,7 +30,7 @@ func (w *walletPage) serve([]byte) (*wire.Page, *wire.Problem) {
 	}
 	var out bytes.Buffer
 	if err := w.template.Execute(&out, catalog.WalletView(f)); err != nil {
-		panic("httpgw: a page that cannot be rendered: " + err.Error())
+		panic("httpgw: render the wallet page: " + err.Error())
 	}
 	p := wire.NewPage(out.Bytes())
 	p.Media, p.Policy = wire.HTMLType, w.policy

@@ -9,42 +9,42 @@ import (
 	"blockdesk/httpgw/wire"
 )
 
-// Machine words of REFUS_DVP that this package gives itself.
+// Reasons of REFUS_DVP that this package sets itself.
 const (
 	GuardEmptyCounterparty = "empty_counterparty"
-	guardOther             = "refused" // for a guard whose name is no machine word
+	guardOther             = "refused" // replaces a reason that is not a plain word
 )
 
-// guards are the sentences for the words of a [desk.Refusal] that are not the desk's
-// own (contract, section E).
+// guardTexts are the sentences for the reasons of a [desk.Refusal] that are not reasons of the
+// engine (docs/specification.md C.5).
 var guardTexts = map[string]string{
-	GuardEmptyCounterparty: "There is no counterparty: its address or its signature is empty.",
-	"message_mismatch":     "This is not, byte for byte, the transaction that was built.",
-	"bad_signature":        "The signature is not one of the taker over the transaction that was built.",
-	"expired":              "The build can land no more, its reservation has ended, or the desk has changed since. Ask for a new one.",
-	"already_settled":      "The claim has been settled.",
-	"taker_funds":          "The taker does not hold what it is to pay.",
-	"unbuildable":          "No transaction can settle this claim, for its wallet or its terms.",
-	"simulation_failed":    "The transaction would fail on the chain.",
+	GuardEmptyCounterparty: "The counterparty's address or signature is empty.",
+	"message_mismatch":     "The transaction differs from the one that was built.",
+	"bad_signature":        "The signature is not the taker's signature of the transaction that was built.",
+	"expired":              "The transaction can no longer land, its reservation has ended, or the desk has changed since. Build a new one.",
+	"already_settled":      "The claim is already settled.",
+	"taker_funds":          "The taker does not hold the payment.",
+	"unbuildable":          "No transaction can settle this claim because of its wallet or its terms.",
+	"simulation_failed":    "The simulation of the transaction failed.",
 }
 
-// GuardReasons returns the machine words that have a sentence.
+// GuardReasons returns the reasons that have a sentence, sorted.
 func GuardReasons() []string { return slices.Sorted(maps.Keys(guardTexts)) }
 
-// GuardProblem says what a guard that has tripped is on the wire: REFUS_DVP, unless
-// its word has a code of its own elsewhere.
+// GuardProblem returns the error for the reason of a tripped guard: REFUS_DVP, unless the
+// reason has its own code.
 func GuardProblem(word string) *wire.Problem {
 	if word == TokenWrongTaker {
 		return TokenProblem(word)
 	}
 	for reason := range refusals {
 		if reason.String() == word {
-			return Refuse(reason)
+			return Refusal(reason)
 		}
 	}
 	bad := &wire.Problem{Status: 409, Code: wire.CodeRefused, Reason: word, Text: guardTexts[word]}
 	if bad.Text == "" {
-		bad.Text = "A guard of the desk has refused this."
+		bad.Text = "A guard of the desk refused this."
 	}
 	if !isWord(word) {
 		bad.Reason = guardOther
@@ -52,7 +52,7 @@ func GuardProblem(word string) *wire.Problem {
 	return bad
 }
 
-// isWord reports whether text is a machine word, which stands in JSON as it is.
+// isWord reports whether text is a plain word that needs no escapes in JSON.
 func isWord(text string) bool {
 	for _, c := range []byte(text) {
 		if (c < 'a' || c > 'z') && (c < '0' || c > '9') && c != '_' {
@@ -62,8 +62,8 @@ func isWord(text string) bool {
 	return text != "" && len(text) <= wire.MaxSegment
 }
 
-// Machine words of TAKER_NON_ADMIS_JETON. One that is unknown, one that has
-// expired and one that was revoked are not told apart.
+// Reasons of TAKER_NON_ADMIS_JETON. An unknown, an expired and a revoked token have the
+// same reason.
 const (
 	TokenMissing    = "token_missing"
 	TokenMalformed  = "token_malformed"
@@ -71,27 +71,25 @@ const (
 	TokenWrongTaker = "taker_mismatch"
 )
 
-// TokenProblem says why a token admits nobody, and what would (RFC 6750, section
-// 3).
+// TokenProblem returns the error for a token that was refused (RFC 6750, section 3).
 func TokenProblem(reason string) *wire.Problem {
 	const challenge = `Bearer realm="dvp"`
 	bad := &wire.Problem{
 		Status: 403, Code: wire.CodeTokenRefused, Reason: reason, Challenge: challenge + `, error="invalid_token"`,
-		Text: "This takes a DvP token: Authorization: Bearer, a space, the token. " + PathHandshake + " gives one.",
+		Text: "Send a DvP token as Authorization: Bearer TOKEN. " + PathHandshake + " gives one.",
 	}
 	switch reason {
 	case TokenMissing:
 		bad.Challenge = challenge
 	case TokenWrongTaker:
 		bad.Challenge = challenge + `, error="insufficient_scope"`
-		bad.Text = "The token belongs to another key than this taker's."
+		bad.Text = "The token belongs to another key than the taker's."
 	}
 	return bad
 }
 
-// SettlementProblem says what an error of the settlement is on the wire: a guard
-// that has tripped, the desk's own, or that the chain could not be asked; more
-// is a sentence for the last.
+// SettlementProblem returns the HTTP error for an error of the settlement: a tripped
+// guard, an error of the desk, or CHAIN_UNAVAILABLE with more as its second sentence.
 func SettlementProblem(err error, more string) *wire.Problem {
 	var guard *desk.Refusal
 	if errors.As(err, &guard) {

@@ -19,7 +19,7 @@ func TestGuardsAreTotal(t *testing.T) {
 		}
 	}
 	for reason, is := range refusals {
-		if p := GuardProblem(reason.String()); p.Status != is.status || p.Code != is.code || p.Reason != reason.String() {
+		if p := GuardProblem(reason.String()); p.Status != is.Status || p.Code != is.Code || p.Reason != reason.String() {
 			t.Errorf("%s: %+v", reason, p)
 		}
 	}

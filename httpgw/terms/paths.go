@@ -1,6 +1,6 @@
 package terms
 
-// Paths of DvP (spec, 4.4), and of a build's state (contract, section E).
+// Paths of DvP (docs/specification.md 4.4) and of a build's state (C.5).
 const (
 	PathHandshake = "/api/v1/dvp/handshake"
 	PathBuild     = "/api/v1/dvp/build"
@@ -9,6 +9,6 @@ const (
 	BuildSegment  = "{build_id}"
 )
 
-// SubmitFields are the members of the body of a submission (contract, section E)
-// that answers about a claim name: the build and its signed transaction.
+// SubmitFields are the members of a submission that answers about a claim list: the
+// build and its signed transaction (docs/specification.md C.5).
 var SubmitFields = [...]string{"build_id", "transaction"}

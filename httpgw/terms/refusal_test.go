@@ -5,7 +5,6 @@ import (
 	"testing"
 
 	"blockdesk/engine/event"
-	"blockdesk/engine/rfq"
 	"blockdesk/httpgw/gatewaytest"
 	"blockdesk/httpgw/wire"
 )
@@ -21,7 +20,7 @@ func TestRefusalsAreTotal(t *testing.T) {
 	}
 	id := wire.RequestID([]byte("01234567-0123456789"))
 	for reason := range refusals {
-		p := Refusal(&rfq.Outcome{Reason: reason})
+		p := Refusal(reason)
 		if e := gatewaytest.DecodeError(t, p.Append(nil, &id)); e.Reason != reason.String() || p.Status < 400 || p.Status > 503 || !strings.HasSuffix(p.Text, ".") {
 			t.Errorf("reason %s: %+v", reason, p)
 		}
@@ -29,7 +28,7 @@ func TestRefusalsAreTotal(t *testing.T) {
 			t.Errorf("reason %s: status %d, Retry-After %d", reason, p.Status, p.RetryS)
 		}
 	}
-	if p := Refusal(&rfq.Outcome{Reason: 0xfff}); p.Status != 409 || p.Code != wire.CodeRefused {
+	if p := Refusal(0xfff); p.Status != 409 || p.Code != wire.CodeRefused {
 		t.Errorf("a reason of tomorrow: %+v", p)
 	}
 }

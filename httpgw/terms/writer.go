@@ -19,14 +19,13 @@ func appendAmount(dst []byte, name string, atoms uint64, decimals int) []byte {
 	return append(dst, '"')
 }
 
-// Writer renders the terms of quotes and claims. Its zero decimals are for
-// a pair that is not there, which no terms name.
+// Writer renders the terms of quotes and claims as JSON.
 type Writer struct {
 	instruments *market.Instruments
 	View        *rfq.View
 }
 
-// Offer appends the members that say what was sold, without braces.
+// Offer appends the members that describe what is sold, without braces.
 func (w *Writer) Offer(dst []byte, t *rfq.Terms, label string) []byte {
 	dst = append(dst, `"order_id":"`...)
 	dst = market.AppendTicketID(dst, t.Ticket)
@@ -47,26 +46,18 @@ func (w *Writer) Offer(dst []byte, t *rfq.Terms, label string) []byte {
 	dst = append(dst, `,"price_usd":`...)
 	dst = wire.AppendUSDPrice(dst, t.Price)
 	dst = append(dst, ',')
-	return appendAmount(dst, "base_amount", t.Base, w.baseDecimals(t.Instrument))
+	return appendAmount(dst, "base_amount", t.Base, int(w.pair(t.Instrument).BaseDecimals))
 }
 
-func (w *Writer) baseDecimals(in market.InstrumentID) int {
+// pair returns a pair of the view. Terms name no pair that the view does not have.
+func (w *Writer) pair(in market.InstrumentID) *rfq.Pair {
 	if p := w.View.Pair(in); p != nil {
-		return int(p.BaseDecimals)
+		return p
 	}
-	return 0
+	return &rfq.Pair{}
 }
 
-// baseMint returns the mint of what a pair sells.
-func (w *Writer) baseMint(in market.InstrumentID) market.Address {
-	if p := w.View.Pair(in); p != nil {
-		return p.BaseMint
-	}
-	return market.Address{}
-}
-
-// OpenPayment appends what is to be paid, with the brace that opens it and not the
-// one that closes it.
+// OpenPayment appends the object of the payment that is due, without its closing brace.
 func (w *Writer) OpenPayment(dst []byte, t *rfq.Terms) []byte {
 	dst = append(dst, `{"rail":"`...)
 	dst = append(dst, t.Rail.String()...)
@@ -81,8 +72,8 @@ func (w *Writer) OpenPayment(dst []byte, t *rfq.Terms) []byte {
 	return wire.AppendAddress(dst, t.PayTo)
 }
 
-// Fee appends the members about the Fee, which is a part of the payment: its
-// share, rounded down (our choice).
+// Fee appends the members about the fee, which is part of the payment. Its amount is
+// rounded down (our choice).
 func (w *Writer) Fee(dst []byte, t *rfq.Terms) []byte {
 	dst = append(dst, `"fee_bps":`...)
 	dst = strconv.AppendUint(dst, uint64(t.FeeBps), 10)
@@ -97,7 +88,7 @@ func (w *Writer) Fee(dst []byte, t *rfq.Terms) []byte {
 
 var ways = map[rfq.SettlementMode]string{rfq.Modular: "modular", rfq.Atomic: "atomic"}
 
-// AppendClaimHead appends what an answer about a claim begins with.
+// AppendClaimHead appends the beginning of an answer about a claim.
 func AppendClaimHead(dst []byte, c *rfq.Claim) []byte {
 	dst = append(dst, `{"ok":true,"claim_id":"`...)
 	dst = market.AppendClaimID(dst, c.ID)
@@ -106,7 +97,7 @@ func AppendClaimHead(dst []byte, c *rfq.Claim) []byte {
 	return append(dst, '"')
 }
 
-// Claim appends the object with the terms of a Claim.
+// Claim appends the object with the terms of a claim.
 func (w *Writer) Claim(dst []byte, c *rfq.Claim, label string) []byte {
 	dst = append(dst, `{"way":"`...)
 	dst = append(dst, ways[c.Mode]...)
@@ -118,7 +109,7 @@ func (w *Writer) Claim(dst []byte, c *rfq.Claim, label string) []byte {
 	return append(wire.AppendMillis(append(dst, `,"reserved_at":`...), c.ReservedAt), '}')
 }
 
-// AppendQuoteID appends the quote that gave a claim its price, or null.
+// AppendQuoteID appends the id of the quote of a claim, or null.
 func AppendQuoteID(dst []byte, id market.QuoteID) []byte {
 	if id == 0 {
 		return append(dst, "null"...)
@@ -126,29 +117,29 @@ func AppendQuoteID(dst []byte, id market.QuoteID) []byte {
 	return append(market.AppendQuoteID(append(dst, '"'), id), '"')
 }
 
-// BoundPayment appends the object of what is to be paid, with what binds it to
-// its claim.
+// BoundPayment appends the object of the payment that is due, with the reference and
+// memo that bind it to its claim.
 func (w *Writer) BoundPayment(dst []byte, t *rfq.Terms, pack *desk.Package) []byte {
 	dst = append(w.OpenPayment(dst, t), `,"reference":`...)
 	dst = append(wire.AppendAddress(dst, pack.Reference), `,"memo":`...)
 	return append(wire.AppendText(dst, pack.Memo), '}')
 }
 
-// Delivery appends the object of what a claim brings its wallet, and by which
+// Delivery appends the object of a claim's delivery, with the signature of its
 // transaction.
 func (w *Writer) Delivery(dst []byte, c *rfq.Claim, signature *[64]byte) []byte {
 	return append(wire.AppendSignature(append(w.OpenDelivery(dst, c), `,"l1_signature":`...), signature), '}')
 }
 
-// OpenDelivery appends what a claim brings its wallet, with the brace that opens
-// it and not the one that closes it.
+// OpenDelivery appends the object of a claim's delivery, without its closing brace.
 func (w *Writer) OpenDelivery(dst []byte, c *rfq.Claim) []byte {
 	dst = append(wire.AppendAddress(append(dst, `{"to":`...), c.Wallet), `,"mint":`...)
-	dst = append(wire.AppendAddress(dst, w.baseMint(c.Terms.Instrument)), ',')
-	return appendAmount(dst, "amount", c.Terms.Base, w.baseDecimals(c.Terms.Instrument))
+	p := w.pair(c.Terms.Instrument)
+	dst = append(wire.AppendAddress(dst, p.BaseMint), ',')
+	return appendAmount(dst, "amount", c.Terms.Base, int(p.BaseDecimals))
 }
 
-// paymentStates are the wire words (our choice).
+// paymentStates are the JSON words of payment states (our choice).
 var paymentStates = map[rfq.PaymentState]string{
 	rfq.PaymentApplied: "applied", rfq.PaymentRefundDue: "refund_due", rfq.PaymentRefunded: "refunded",
 }
@@ -173,11 +164,11 @@ func AppendPayment(dst []byte, p *rfq.Payment) []byte {
 	return append(wire.AppendMillis(append(dst, `,"at":`...), p.At), '}')
 }
 
-// TicketStates are the wire words of a ticket's states.
+// TicketStates are the JSON words of ticket states.
 var TicketStates = [...]string{
 	rfq.TicketOpen: "open", rfq.TicketExhausted: "exhausted",
 	rfq.TicketWithdrawn: "withdrawn", rfq.TicketExpired: "expired",
 }
 
-// SourceWords are the wire words of what a pair's price comes from.
+// SourceWords are the JSON words of the source of a pair's price.
 var SourceWords = map[rfq.PriceSource]string{rfq.SourceOperator: "operator", rfq.SourceBook: "book"}

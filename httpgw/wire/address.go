@@ -6,15 +6,14 @@ import (
 	"blockdesk/market"
 )
 
-// Lengths of base58 texts of 32 and of 64 bytes: the shortest is all ones, for
-// zero bytes.
+// Lengths of 32 and of 64 bytes in base58. The shortest text is all ones: zero bytes.
 const (
 	MinAddressText, MaxAddressText     = 32, 44
 	minSignatureText, MaxSignatureText = 64, 88
 )
 
-// ParseAddress reads a Solana account in base58, exactly as AppendAddress writes
-// it. The zero address is refused: it is the system program, and nobody's wallet.
+// ParseAddress parses a Solana address in canonical base58. It refuses the zero
+// address, which is the system program and never a wallet.
 func ParseAddress(text []byte) (a market.Address, ok bool) {
 	if len(text) < MinAddressText || len(text) > MaxAddressText {
 		return market.Address{}, false
@@ -23,8 +22,8 @@ func ParseAddress(text []byte) (a market.Address, ok bool) {
 	return a, ok
 }
 
-// ParseSignature reads a transaction's signature in base58, canonical only. One
-// of zeros is refused: it is the place of a signature that is not there.
+// ParseSignature parses a transaction signature in canonical base58. It refuses the
+// zero signature, which fills the slot of a missing one.
 func ParseSignature(text []byte) (s [64]byte, ok bool) {
 	if len(text) < minSignatureText || len(text) > MaxSignatureText {
 		return [64]byte{}, false
@@ -33,8 +32,8 @@ func ParseSignature(text []byte) (s [64]byte, ok bool) {
 	return s, ok
 }
 
-// ParseBase58 fills dst with what text means, and reports whether text is how
-// base58 writes exactly that.
+// ParseBase58 decodes text into dst. It reports whether text is the canonical base58
+// of exactly len(dst) bytes.
 func ParseBase58(dst, text []byte) bool {
 	raw, err := base58.Decode(string(text))
 	if err != nil || len(raw) != len(dst) || base58.Encode(raw) != string(text) {
@@ -44,8 +43,7 @@ func ParseBase58(dst, text []byte) bool {
 	return true
 }
 
-// AppendSignature appends a signature in base58 as a JSON string, or null for
-// one of zeros.
+// AppendSignature appends a signature in base58 as a JSON string; zero is null.
 func AppendSignature(dst []byte, s *[64]byte) []byte {
 	if *s == ([64]byte{}) {
 		return append(dst, "null"...)

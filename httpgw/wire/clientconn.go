@@ -8,49 +8,49 @@ import (
 	"time"
 )
 
-// ZeroCopyMin is the size from which a body is not copied behind its header.
+// ZeroCopyMin is the body size, in bytes, from which a body is not copied into the
+// write buffer.
 const ZeroCopyMin = 8 << 10
 
-// ClientConn is a client's connection as fasthttp sees it, and costs less:
+// ClientConn wraps a client's connection so that fasthttp costs less:
 //
-//  1. fasthttp sets three deadlines a request, each a change of the runtime's
-//     timers. A deadline here is set when a Read or Write is about to wait for
-//     it, and only if it has moved by more than slack; so it may pass that much
-//     early.
-//  2. fasthttp copies the beginning of a large body behind the header, and
-//     writes the rest by itself. Here both go out in one writev, uncopied.
-//  3. On one core, the other requests run before the next one is read: by then
-//     it may have come, and a read that finds it saves a sleep and a wake-up.
-//     With more cores a yield wakes an idle one for nothing, and is left out.
+//  1. fasthttp sets three deadlines per request, and each changes the runtime's
+//     timers. ClientConn sets a deadline just before a Read or Write, and only if it
+//     has moved by more than slack. A deadline may therefore pass early by slack.
+//  2. fasthttp copies the beginning of a large body behind the header and writes the
+//     rest separately. ClientConn sends both in one writev without copying.
+//  3. On a single core it yields before a Read that follows a Write. The next request
+//     often arrives meanwhile, which saves a sleep and a wake-up. With several cores a
+//     yield would only wake an idle core.
 //
-// One goroutine uses it at a time; Close may be called from any. Once it is
-// hijacked, everything goes straight through.
+// One goroutine uses it at a time; Close may be called from any goroutine. After a
+// hijack all calls go straight to the inner connection.
 type ClientConn struct {
 	net.Conn
 	slack                           time.Duration
-	readDeadline, readDeadlineSet   time.Time // as fasthttp said, as it is set
+	readDeadline, readDeadlineSet   time.Time // requested by fasthttp, set on the socket
 	writeDeadline, writeDeadlineSet time.Time
 	hijacked                        bool
-	singleCore                      bool // one core
+	singleCore                      bool
 	wrote                           bool // since the last Read
 
 	bodyStream bodyStream
-	tail       []byte // goes out right behind the next Write
+	tail       []byte // sent directly after the next Write
 	pieces     [2][]byte
 	vector     net.Buffers
 }
 
-// NewClientConn returns a connection whose deadlines may pass early by slack.
+// NewClientConn wraps inner. Deadlines may pass early by slack.
 func NewClientConn(inner net.Conn, slack time.Duration) *ClientConn {
 	c := &ClientConn{Conn: inner, slack: slack, singleCore: runtime.GOMAXPROCS(0) == 1}
 	c.bodyStream.conn = c
 	return c
 }
 
-// UnsafeConn returns the connection inside, by fasthttp's name for it.
+// UnsafeConn returns the inner connection, under the name that fasthttp uses.
 func (c *ClientConn) UnsafeConn() net.Conn { return c.Conn }
 
-// SetReadDeadline keeps the deadline for the next Read.
+// SetReadDeadline stores the deadline for the next Read.
 func (c *ClientConn) SetReadDeadline(t time.Time) error {
 	if c.hijacked {
 		return c.Conn.SetReadDeadline(t)
@@ -59,7 +59,7 @@ func (c *ClientConn) SetReadDeadline(t time.Time) error {
 	return nil
 }
 
-// SetWriteDeadline keeps the deadline for the next Write.
+// SetWriteDeadline stores the deadline for the next Write.
 func (c *ClientConn) SetWriteDeadline(t time.Time) error {
 	if c.hijacked {
 		return c.Conn.SetWriteDeadline(t)
@@ -68,14 +68,14 @@ func (c *ClientConn) SetWriteDeadline(t time.Time) error {
 	return nil
 }
 
-// SetDeadline is what fasthttp calls, and only then, before it hands a hijacked
-// connection over.
+// SetDeadline marks the connection as hijacked: fasthttp calls it only before it hands
+// over a hijacked connection.
 func (c *ClientConn) SetDeadline(t time.Time) error {
 	c.hijacked = true
 	return c.Conn.SetDeadline(t)
 }
 
-// Read reads by the deadline that was set last.
+// Read applies the stored read deadline and reads.
 func (c *ClientConn) Read(p []byte) (int, error) {
 	if c.hijacked {
 		return c.Conn.Read(p)
@@ -93,7 +93,8 @@ func (c *ClientConn) Read(p []byte) (int, error) {
 	return c.Conn.Read(p)
 }
 
-// Write writes by the deadline that was set last.
+// Write applies the stored write deadline and writes p, then the body of stream if
+// there is one.
 func (c *ClientConn) Write(p []byte) (int, error) {
 	if c.hijacked {
 		return c.Conn.Write(p)
@@ -115,26 +116,26 @@ func (c *ClientConn) Write(p []byte) (int, error) {
 	return int(min(n, int64(len(p)))), err
 }
 
-// moved reports whether a deadline must be set again: it is earlier than the one
-// that is set, or later by more than slack.
+// needsReset reports whether the deadline to must replace from on the socket: it is
+// earlier, or later by more than slack.
 func needsReset(from, to time.Time, slack time.Duration) bool {
 	by := to.Sub(from)
 	return by > slack || by < 0
 }
 
-// uncopied returns b as a stream for the response on this connection.
+// stream returns b as a response body that is sent without copying.
 func (c *ClientConn) stream(b []byte) io.Reader {
 	c.bodyStream.rest = b
 	return &c.bodyStream
 }
 
-// body is a response's body that is not copied into a buffer.
+// bodyStream is a response body that is not copied into a buffer.
 type bodyStream struct {
 	conn *ClientConn
 	rest []byte
 }
 
-// Read is for a reader that takes the body otherwise than fasthttp.
+// Read serves readers that do not use WriteTo.
 func (b *bodyStream) Read(p []byte) (int, error) {
 	if len(b.rest) == 0 {
 		return 0, io.EOF
@@ -144,7 +145,7 @@ func (b *bodyStream) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// WriteTo is how fasthttp writes the body. The header waits in w.
+// WriteTo sends the header that waits in w and the body in one write. fasthttp calls it.
 func (b *bodyStream) WriteTo(w io.Writer) (int64, error) {
 	rest := b.rest
 	b.rest = nil

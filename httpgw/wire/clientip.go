@@ -10,23 +10,17 @@ import (
 	"github.com/valyala/fasthttp"
 )
 
-// maxForwarded is how many addresses of a forwarding header are walked.
+// maxForwarded bounds the addresses of a forwarding header that are read.
 const maxForwarded = 32
 
-// Proxies are the peers that may name another client. The zero value is none.
+// Proxies are the trusted peers that may name the client of a request. The zero value
+// trusts none.
 type Proxies struct {
 	trusted []netip.Prefix
 	header  string
 }
 
-// ClientIP returns a function that names the client of a request as a Gateway's
-// own limits do, for limits of other packages behind its routes. header is where
-// trusted proxies name it; empty means X-Forwarded-For.
-func ClientIP(trusted []netip.Prefix, header string) func(*fasthttp.RequestCtx) netip.Addr {
-	return NewProxies(trusted, header).Client
-}
-
-// NewProxies returns the proxies at the trusted addresses, which name the client in
+// NewProxies returns the proxies at the trusted addresses. They name the client in
 // header; empty means X-Forwarded-For.
 func NewProxies(trusted []netip.Prefix, header string) *Proxies {
 	return &Proxies{trusted: slices.Clone(trusted), header: cmp.Or(header, fasthttp.HeaderXForwardedFor)}
@@ -41,10 +35,10 @@ func (p *Proxies) trusts(addr netip.Addr) bool {
 	return false
 }
 
-// Client returns the address that a request's limits count for: the peer, or,
-// where that is a trusted proxy, the last address of the forwarding header that
-// is not one. Each proxy appends whom it saw, so everything left of that address
-// may be the Client's own invention. An entry that is no address ends the walk:
+// Client returns the address that a request's limits count: the peer, or, if the peer
+// is a trusted proxy, the last address in the forwarding header that is not a trusted
+// proxy. Each proxy appends the address it saw, so the client may have invented
+// everything to the left of it. An entry that is not an address ends the search, and
 // the proxy that wrote it counts.
 func (p *Proxies) Client(ctx *fasthttp.RequestCtx) netip.Addr {
 	peer := peerOf(ctx.RemoteAddr())
@@ -74,9 +68,9 @@ func (p *Proxies) Client(ctx *fasthttp.RequestCtx) netip.Addr {
 	return client
 }
 
-// lines returns the values of the forwarding header, first line first. fasthttp
-// appends the trailers of a chunked body to the headers: those come from the
-// client itself, behind what its proxy wrote, and are left out.
+// lines returns the values of the forwarding header in order. fasthttp appends the
+// trailers of a chunked body to the headers; lines leaves them out, because the client
+// itself wrote them.
 func (p *Proxies) lines(h *fasthttp.RequestHeader) [][]byte {
 	all := h.PeekAll(p.header)
 	raw := h.RawHeaders()
@@ -95,7 +89,7 @@ func (p *Proxies) lines(h *fasthttp.RequestHeader) [][]byte {
 	return all[:min(headers, len(all))]
 }
 
-// peerOf returns the address of a socket; all but TCP share one.
+// peerOf returns the IP address of a TCP peer. All other sockets share one address.
 func peerOf(addr net.Addr) netip.Addr {
 	tcp, ok := addr.(*net.TCPAddr)
 	if !ok {
@@ -104,7 +98,7 @@ func peerOf(addr net.Addr) netip.Addr {
 	return tcp.AddrPort().Addr().Unmap()
 }
 
-// parseForwarded reads an address with or without a port.
+// parseForwarded parses an address with or without a port.
 func parseForwarded(text []byte) (netip.Addr, bool) {
 	if len(text) == 0 || len(text) > 64 {
 		return netip.Addr{}, false

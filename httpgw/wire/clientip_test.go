@@ -66,11 +66,11 @@ func TestForwardedWalkIsBounded(t *testing.T) {
 	}
 }
 
-// TestClientIPForOtherRooms: the exported function names the client that the
-// limits here count for, and nobody can rewrite what it trusts.
-func TestClientIPForOtherRooms(t *testing.T) {
+// TestProxiesCopyTrusted: a caller that changes its slice later does not change which
+// peers are trusted.
+func TestProxiesCopyTrusted(t *testing.T) {
 	trusted := []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8")}
-	of := ClientIP(trusted, "")
+	of := NewProxies(trusted, "").Client
 	trusted[0] = netip.MustParsePrefix("0.0.0.0/0")
 	for _, c := range []struct{ peer, want string }{
 		{"10.1.1.1", "203.0.113.1"},
@@ -85,7 +85,7 @@ func TestClientIPForOtherRooms(t *testing.T) {
 	}
 	ctx := gatewaytest.RequestFrom("10.1.1.1")
 	ctx.Request.Header.Add("X-Real-Ip", "203.0.113.9")
-	if got := ClientIP([]netip.Prefix{netip.MustParsePrefix("10.0.0.0/8")}, "X-Real-Ip")(ctx); got.String() != "203.0.113.9" {
+	if got := NewProxies([]netip.Prefix{netip.MustParsePrefix("10.0.0.0/8")}, "X-Real-Ip").Client(ctx); got.String() != "203.0.113.9" {
 		t.Errorf("another header: %s", got)
 	}
 }

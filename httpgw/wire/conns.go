@@ -14,21 +14,19 @@ import (
 	"blockdesk/internal/ratelimit"
 )
 
-// Listening addresses where the options name no others. The published documents name
-// them as well, and the site replaces them there.
+// Default listening addresses. The published documents contain them, and the site
+// replaces them there by the public URLs.
 const (
 	DefaultBase = "127.0.0.1:8080"
 	DefaultAPI  = "127.0.0.1:8000"
 	DefaultWS   = "127.0.0.1:8081"
 )
 
-// Limits of a connection on every address, where the options name no other (our
-// choice).
+// Default limits of a connection on every address (our choice).
 const (
-	// DefaultMaxHeaderBytes is smaller than the body's limit on purpose: the
-	// buffer is allocated whole for each connection, and a header that drips in
-	// is scanned again from its start at each packet, so cost grows with the
-	// square.
+	// DefaultMaxHeaderBytes is smaller than the body's limit on purpose: every
+	// connection allocates the whole buffer, and fasthttp scans a slow header from
+	// its start at every packet, so the cost grows with the square of its size.
 	DefaultMaxHeaderBytes = 16 << 10
 	DefaultMaxBodyBytes   = 64 << 10
 
@@ -38,34 +36,33 @@ const (
 	DefaultShutdownTimeout = 4 * time.Second
 )
 
-// Conns counts the connections of all addresses and refuses those above the
-// limits, with an answer in the form of every other error. fasthttp's own
-// counters answer in plain text and know IPv4 only.
+// Conns counts the connections of all addresses and refuses those above the limits
+// with a JSON error. fasthttp's own counters answer in plain text and support IPv4
+// only.
 //
-// A connection is counted from Accept until it is closed or handed to the
-// WebSocket.
+// A connection counts from Accept until it is closed or handed to the WebSocket.
 type Conns struct {
 	max, perIP int
 	proxies    *Proxies
 	ids        *RequestIDs
 	refused    prometheus.Counter
-	// lines are the headers of a refusal, up to the name of that of the request's id.
+	// lines are the headers of a refusal up to the name X-Request-Id.
 	lines []byte
 
 	mu    sync.Mutex
 	open  map[net.Conn]ratelimit.Client // at most max
-	byKey map[ratelimit.Client]int      // at most max; trusted proxies are left out
+	byKey map[ratelimit.Client]int      // at most max; without trusted proxies
 }
 
-// privateLines are on the answers of an address that no page of another site may read.
+// privateLines are the headers of an address that pages of other sites may not read.
 var privateLines = joinLines("Cache-Control: "+string(CacheControl[NeverCached]), "X-Content-Type-Options: nosniff", "X-Request-Id")
 
-// NewConns returns the connections of some addresses: most of them at most, and
-// perIP of one client. refused counts those that were refused. public: the pages of
-// any site may read the answers, also that to a refused connection.
-func NewConns(most, perIP int, p *Proxies, ids *RequestIDs, refused prometheus.Counter, public bool) *Conns {
+// NewConns returns a counter that admits at most limit connections, and at most perIP
+// of one client. refused counts the refusals. If public is true, pages of any site may
+// read the refusal.
+func NewConns(limit, perIP int, p *Proxies, ids *RequestIDs, refused prometheus.Counter, public bool) *Conns {
 	c := &Conns{
-		max: most, perIP: perIP, proxies: p, ids: ids, refused: refused, lines: privateLines,
+		max: limit, perIP: perIP, proxies: p, ids: ids, refused: refused, lines: privateLines,
 		open: make(map[net.Conn]ratelimit.Client), byKey: make(map[ratelimit.Client]int),
 	}
 	if public {
@@ -74,7 +71,7 @@ func NewConns(most, perIP int, p *Proxies, ids *RequestIDs, refused prometheus.C
 	return c
 }
 
-// add counts a connection, or says why not.
+// add counts a connection, or returns why it is refused.
 func (c *Conns) add(conn net.Conn) *Problem {
 	peer := peerOf(conn.RemoteAddr())
 	var key ratelimit.Client
@@ -93,7 +90,7 @@ func (c *Conns) add(conn net.Conn) *Problem {
 		if c.byKey[key] >= c.perIP {
 			return &Problem{
 				Status: 429, Code: CodeRateLimited, Reason: "connections", RetryS: 1,
-				Text: "Too many connections from this address. Reuse those that are open.",
+				Text: "Too many connections from this address. Reuse an open connection.",
 			}
 		}
 		c.byKey[key]++
@@ -109,7 +106,7 @@ func (c *Conns) State(conn net.Conn, s fasthttp.ConnState) {
 	}
 }
 
-// Remove ends the count of a connection.
+// Remove stops counting a connection. It may be called more than once.
 func (c *Conns) Remove(conn net.Conn) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -133,18 +130,18 @@ func (c *Conns) Count() int {
 	return len(c.open)
 }
 
-// CloseAll breaks off every request under way.
+// CloseAll closes every open connection, and so aborts all requests in progress.
 func (c *Conns) CloseAll() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for conn := range c.open {
-		// The goroutine that serves it reports the error.
+		// The goroutine that serves the connection reports the error.
 		_ = conn.Close()
 	}
 }
 
-// refuse writes a whole HTTP answer to a connection that nobody has read from,
-// and closes it. The answer fits the empty socket buffer, so this does not wait.
+// refuse answers a connection that nobody has read from, and closes it. The answer
+// fits into the empty socket buffer, so refuse does not block.
 func (c *Conns) refuse(conn net.Conn, p *Problem) {
 	c.refused.Inc()
 	id := c.ids.Next()
@@ -160,24 +157,24 @@ func (c *Conns) refuse(conn net.Conn, p *Problem) {
 	out = append(out, "\r\nContent-Length: "...)
 	out = strconv.AppendInt(out, int64(len(body)), 10)
 	out = append(append(out, "\r\n\r\n"...), body...)
-	// The peer may be gone; its connection is closed in any case.
+	// The peer may be gone; the connection is closed in any case.
 	_ = conn.SetWriteDeadline(time.Now().Add(time.Second))
 	_, _ = conn.Write(out)
 	_ = conn.Close()
 }
 
-// Listener lets in what conns admits. It outlives a lack of file
-// descriptors, at which fasthttp's Serve would give up for good.
+// Listener accepts the connections that conns admits. It survives a shortage of file
+// descriptors, at which fasthttp's Serve would stop for good.
 type Listener struct {
 	net.Listener
 	conns  *Conns
-	slack  time.Duration // of the connections' deadlines; 0 = exact
+	slack  time.Duration // see NewClientConn; 0 = exact deadlines
 	closed chan struct{}
 	close  func() error
 }
 
-// NewListener returns a listener of the connections that c admits. slack is
-// how early their deadlines may pass; 0: they are exact.
+// NewListener returns a listener of the connections that c admits. Their deadlines
+// may pass early by slack; 0 means exact deadlines.
 func NewListener(inner net.Listener, c *Conns, slack time.Duration) *Listener {
 	closed := make(chan struct{})
 	return &Listener{Listener: inner, conns: c, slack: slack, closed: closed, close: sync.OnceValue(func() error {
@@ -186,7 +183,7 @@ func NewListener(inner net.Listener, c *Conns, slack time.Duration) *Listener {
 	})}
 }
 
-// Accept returns the next connection within the limits.
+// Accept returns the next connection that is within the limits.
 func (l *Listener) Accept() (net.Conn, error) {
 	wait := time.Duration(0)
 	for {
@@ -218,7 +215,7 @@ func (l *Listener) Accept() (net.Conn, error) {
 // Close ends Accept. It may be called more than once.
 func (l *Listener) Close() error { return l.close() }
 
-// isShortage reports an error of Accept that passes.
+// isShortage reports whether an error of Accept is temporary.
 func isShortage(err error) bool {
 	for _, shortage := range [...]error{
 		syscall.EMFILE, syscall.ENFILE, syscall.ENOBUFS, syscall.ENOMEM, syscall.ECONNABORTED,

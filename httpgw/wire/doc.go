@@ -1,26 +1,27 @@
-// Package wire is what every HTTP surface speaks: routes, requests with a JSON body,
-// pages and their cache, errors, headers, limits and connections. It knows HTTP and
-// the forms of values; it knows nothing of the desk, the books or the settlement.
+// Package wire has what all HTTP surfaces share: routes, JSON request bodies, cached
+// pages, errors, headers, rate limits and connections. It knows HTTP and how values
+// are written in JSON. It does not know the desk, the books or the settlement.
 //
 // # Invariants
 //
-//  1. A body is read by one decoder that is stricter than any other: what it takes,
-//     every JSON parser takes with the same values (json.go). It is read in linear
-//     time and constant memory.
-//  2. Nothing a client sent comes back in an error, but a path of letters, digits
-//     and "/ . _ -" of at most MaxEcho characters in a 404; a value that is wrong
-//     only as our own name of its field, and an unknown member not at all.
-//  3. One bucket a client over all addresses. The client is the peer of the socket,
-//     unless that peer is a trusted proxy.
+//  1. DecodeObject is stricter than other JSON parsers: every body that it accepts has
+//     the same values in each of them (json.go). It takes linear time and constant
+//     memory.
+//  2. An error repeats nothing that the client sent, except the path in a 404 if it
+//     has only letters, digits and "/ . _ -" and at most MaxEcho characters. A wrong
+//     value is named by our name of its field; an unknown member is not named.
+//  3. A client has one bucket for all addresses. The client is the peer of the socket,
+//     or the address that a trusted proxy names.
 //
 // # Cost
 //
-// A cached [Page] is written without an allocation. A limit takes one of 64 locks
-// for some 20 ns. A [Page] and a [Kept] sit behind atomic pointers: two readers that
-// miss at the same time both render the same bytes, and none waits.
+// Writing a cached [Page] does not allocate. A rate limit takes one of 64 locks for
+// about 20 ns. [Page] and [PageCache] use atomic pointers: two readers that miss at
+// the same time both render the same bytes, and neither waits.
 //
 // # Limits
 //
 // [MaxEcho], [MaxSegment], [MaxIdempotencyKey], [MaxTransaction], [MaxWindow],
-// [MaxQueryValue], [MaxLongValue], maxForwarded, maxMembers, maxValue, maxNesting.
+// [MaxQueryValue], [MaxMembers], [MaxMemberValue], [MaxLongValue], maxForwarded,
+// maxNesting.
 package wire

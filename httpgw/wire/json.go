@@ -6,47 +6,44 @@ import (
 )
 
 const (
-	MaxMembers     = 8                            // that a body's object may have
-	MaxMemberValue = 96                           // bytes of a member's value: a base58 signature has 88
-	MaxLongValue   = (MaxTransaction + 2) / 3 * 4 // of a long one: a transaction in base64
-	// maxNesting is how deep a body is followed before it is refused. The
-	// object itself is the first level; no body that is right has a second.
+	MaxMembers     = 8                            // members of a table
+	MaxMemberValue = 96                           // bytes of a value: a base58 signature has 88
+	MaxLongValue   = (MaxTransaction + 2) / 3 * 4 // bytes of a LongMember: a transaction in base64
+	// maxNesting bounds the nesting of a body. The object itself is level 1; a valid
+	// body has no level 2.
 	maxNesting = 16
 )
 
-// memberKind says what a member's value may be.
+// memberKind is the JSON type of a member's value.
 type memberKind uint8
 
 const (
 	TextMember    memberKind = iota + 1 // a string
 	IntegerMember                       // a string, or a whole number without sign
-	// LongMember is a string that may be longer than MaxMemberValue. A table has one at
-	// most.
-	LongMember
+	LongMember                          // a string of up to MaxLongValue bytes; at most one per table
 )
 
-// Member is one field of a body.
+// Member describes one member of a body.
 type Member struct {
 	Name     string
 	Kind     memberKind
 	MaxLen   int // bytes of the value once decoded, at most MaxMemberValue; of a LongMember, at most MaxLongValue
 	Optional bool
-	// blank: "" is a member that was not sent.
+	// EmptyIsAbsent: "" counts as not sent; otherwise it is an error.
 	EmptyIsAbsent bool
 }
 
-// Members are the values of one body's object, in the order of its member
-// table. They stand in here, so decoding allocates nothing but space for a long
-// one.
+// Members are the decoded values of one body, in the order of its member table.
+// Decoding allocates only for a LongMember.
 type Members struct {
 	text [MaxMembers][MaxMemberValue]byte
-	long []byte          // the value of the table's LongMember
-	size [MaxMembers]int // 0 = not sent
+	long []byte          // value of the table's LongMember
+	size [MaxMembers]int // 0 = absent
 	seen [MaxMembers]bool
-	kind [MaxMembers]memberKind // of those that were seen
+	kind [MaxMembers]memberKind // of the members that were seen
 }
 
-// Get returns a value, nil where it was not sent. It aliases m.
+// Get returns a value, or nil if it is absent. It aliases m.
 func (m *Members) Get(i int) []byte {
 	switch {
 	case m.size[i] == 0:
@@ -58,7 +55,7 @@ func (m *Members) Get(i int) []byte {
 	}
 }
 
-// buffer returns where the value of a member goes.
+// buffer returns the memory for the value of a member.
 func (m *Members) buffer(i int, of *Member) []byte {
 	if m.kind[i] = of.Kind; of.Kind != LongMember {
 		return m.text[i][:]
@@ -67,15 +64,13 @@ func (m *Members) buffer(i int, of *Member) []byte {
 	return m.long
 }
 
-// DecodeObject reads a body that must be one flat JSON object with members of
-// the table, each at most once, in UTF-8, and nothing else. It is stricter than
-// encoding/json on purpose, so that no two readers of one body differ: what it
-// takes, every JSON parser takes with the same values. A null is a member that
-// was not sent.
+// DecodeObject decodes a body that must be a single flat JSON object in UTF-8 with
+// members of the table, each at most once. It is stricter than encoding/json, so that
+// all parsers agree on the values of an accepted body. A null member counts as absent.
 //
-// Time is linear in the body; memory does not depend on it. A body that is not
-// JSON is INVALID_JSON whatever its members are; else the first wrong member
-// from the left decides, and a missing one last. m must be fresh.
+// Time is linear in the body; memory does not depend on it. A body that is not JSON is
+// INVALID_JSON. Otherwise the first invalid member decides, then the first missing one.
+// m must be the zero value.
 func DecodeObject(body []byte, table []Member, m *Members) *Problem {
 	s := scanner{rest: body}
 	if reason := s.object(table, m); reason != "" {
@@ -92,7 +87,7 @@ func DecodeObject(body []byte, table []Member, m *Members) *Problem {
 	return nil
 }
 
-// Machine words of INVALID_JSON.
+// Reasons of INVALID_JSON.
 const (
 	EmptyBody     = "empty_body"
 	ByteOrderMark = "byte_order_mark"
@@ -104,14 +99,14 @@ const (
 	TrailingData  = "trailing_data"
 )
 
-// scanner reads JSON from the left. Its methods return the reason why the text
-// is no JSON, "" where it is.
+// scanner reads JSON from the left. Its methods return the reason why the text is not
+// JSON, or "".
 type scanner struct {
 	rest  []byte
-	wrong *Problem // with the first member that is not right; nil = none so far
+	wrong *Problem // the first invalid member; nil = none so far
 }
 
-// flag notes a wrong member; name "" is one that the table does not have.
+// flag records an invalid member; name "" means an unknown one.
 func (s *scanner) flag(name, reason string) {
 	switch {
 	case s.wrong != nil:
@@ -134,7 +129,7 @@ func (s *scanner) space() byte {
 	return 0
 }
 
-// take drops the next byte behind white space if it is c.
+// take skips white space, and then the next byte if it is c.
 func (s *scanner) take(c byte) bool {
 	if s.space() != c || c == 0 {
 		return false
@@ -168,7 +163,7 @@ func (s *scanner) object(table []Member, m *Members) string {
 	return ""
 }
 
-// Member reads a name and its value.
+// member reads a name and its value.
 func (s *scanner) member(table []Member, m *Members) string {
 	var buf [MaxMemberValue]byte
 	if s.space() != '"' {
@@ -190,10 +185,10 @@ func (s *scanner) member(table []Member, m *Members) string {
 	switch {
 	case at < 0:
 		s.flag("", "")
-		return s.skip(2)
+		return s.skip()
 	case m.seen[at]:
 		s.flag(table[at].Name, "repeated")
-		return s.skip(2)
+		return s.skip()
 	}
 	m.seen[at] = true
 	return s.value(&table[at], m.buffer(at, &table[at]), &m.size[at])
@@ -235,15 +230,14 @@ func (s *scanner) value(of *Member, dst []byte, size *int) string {
 		return ""
 	default:
 		s.flag(of.Name, "wrong_type")
-		return s.skip(2)
+		return s.skip()
 	}
 }
 
-// skip reads a value of any kind and keeps nothing of it. depth is the level
-// that a container there would have.
-func (s *scanner) skip(depth int) string {
+// skip reads and discards the value of a member: a scalar, or a container of level 2.
+func (s *scanner) skip() string {
 	var objects uint32 // bit n: level n is an object
-	outside := depth - 1
+	const outside = 1
 	for level := outside; ; {
 		c := s.space()
 		switch c {
@@ -271,7 +265,7 @@ func (s *scanner) skip(depth int) string {
 				return reason
 			}
 		}
-		// A value has ended; so may what contains it.
+		// A value has ended; its containers may end too.
 		for closed := true; closed; {
 			if level == outside {
 				return ""
@@ -294,7 +288,7 @@ func (s *scanner) skip(depth int) string {
 	}
 }
 
-// Name reads a Name that is of no interest, and its colon.
+// name reads and discards a member's name and its colon.
 func (s *scanner) name() string {
 	if s.space() != '"' {
 		return BadSyntax
@@ -308,7 +302,7 @@ func (s *scanner) name() string {
 	return ""
 }
 
-// scalar reads a value that contains no other and begins with c.
+// scalar reads and discards a value that is no container and begins with c.
 func (s *scanner) scalar(c byte) string {
 	switch {
 	case c == '"':
@@ -334,7 +328,7 @@ func (s *scanner) literal(word string) string {
 	return ""
 }
 
-// digits drops digits and returns how many.
+// digits skips decimal digits and returns their number.
 func (s *scanner) digits() int {
 	n := 0
 	for n < len(s.rest) && s.rest[n] >= '0' && s.rest[n] <= '9' {
@@ -344,7 +338,7 @@ func (s *scanner) digits() int {
 	return n
 }
 
-// number reads a number; whole is one of digits alone.
+// number reads a number. whole reports that it consists of digits only.
 func (s *scanner) number() (whole bool, reason string) {
 	whole = true
 	if s.rest[0] == '-' {
@@ -372,8 +366,8 @@ func (s *scanner) number() (whole bool, reason string) {
 	return whole, ""
 }
 
-// text reads a string, which begins at the next byte, into dst. size is the
-// length of the whole; what does not fit dst is read and left out.
+// text reads the string that begins at the next byte into dst. size is its full
+// length; bytes that do not fit into dst are discarded.
 func (s *scanner) text(dst []byte) (size int, reason string) {
 	s.rest = s.rest[1:]
 	for len(s.rest) > 0 {
@@ -409,7 +403,7 @@ func (s *scanner) text(dst []byte) (size int, reason string) {
 	return 0, BadSyntax
 }
 
-// put copies what fits of text to dst[size:] and returns size with all of it.
+// put copies what fits of text to dst[size:] and returns size + len(text).
 func put(dst []byte, size int, text []byte) int {
 	if size < len(dst) {
 		copy(dst[size:], text)
@@ -417,7 +411,7 @@ func put(dst []byte, size int, text []byte) int {
 	return size + len(text)
 }
 
-// escape reads an escape, which begins at the next byte.
+// escape reads the escape that begins at the next byte.
 func (s *scanner) escape() (rune, string) {
 	if len(s.rest) < 2 {
 		return 0, BadSyntax
@@ -467,7 +461,7 @@ func (s *scanner) unicode() (rune, string) {
 	return 0x10000 + (r-first)<<10 + (r2 - low), ""
 }
 
-// hex4 reads \uXXXX, whose first two bytes have been looked at.
+// hex4 reads \uXXXX; the caller has checked the first two bytes.
 func (s *scanner) hex4() (r rune, ok bool) {
 	if len(s.rest) < 6 {
 		return 0, false

@@ -10,7 +10,7 @@ import (
 	"blockdesk/internal/ratelimit"
 )
 
-// Limit grants or refuses requests of one class, by client.
+// Limit is the rate limit of one class of routes, per client.
 type Limit struct {
 	limiter interface {
 		Take(c ratelimit.Client) ratelimit.Allowance
@@ -18,17 +18,17 @@ type Limit struct {
 	headerLines []byte // the lines of its headers, up to the number of requests that are left
 }
 
-// NewRateLimit returns a token bucket for each client; name stands in RateLimit-Policy.
-// It remembers at most maxClients.
+// NewRateLimit returns a token bucket per client that remembers at most maxClients
+// clients. name is the limit's name in the header RateLimit-Policy.
 func NewRateLimit(name string, r Rate, maxClients int, clock func() int64) *Limit {
 	return &Limit{
 		ratelimit.NewBuckets(ratelimit.NewRate(r.PerMinute, time.Minute, r.Burst), maxClients, clock),
-		// Beside the draft's quota and window, burst is ours.
+		// The RateLimit draft has quota and window; burst is our choice.
 		limitHeaderLines(name, r.PerMinute, ";burst="+strconv.Itoa(r.Burst)),
 	}
 }
 
-// NewWindowLimit is NewRateLimit for a limit in any 60 s.
+// NewWindowLimit is NewRateLimit for a limit in any window of 60 s.
 func NewWindowLimit(name string, w Window, maxClients int, clock func() int64) *Limit {
 	return &Limit{ratelimit.NewWindows(w.PerMinute, maxClients, clock), limitHeaderLines(name, w.PerMinute, "")}
 }
@@ -38,8 +38,8 @@ func limitHeaderLines(name string, perMinute int, more string) []byte {
 	return joinLines("RateLimit-Policy: "+quoted+";q="+quota+";w=60"+more, "X-RateLimit-Limit: "+quota, "RateLimit: "+quoted+";r=")
 }
 
-// Admit takes a request of its client, which clients names, and writes the headers about the limit. A nil
-// limit grants everything.
+// Admit counts a request of its client and writes the rate limit headers. It returns
+// the refusal of a client that is over the limit. A nil Limit admits everything.
 func (l *Limit) Admit(ctx *fasthttp.RequestCtx, clients *Proxies) *Problem {
 	if l == nil {
 		return nil
@@ -63,29 +63,30 @@ func (l *Limit) Admit(ctx *fasthttp.RequestCtx, clients *Proxies) *Problem {
 	return nil
 }
 
-// Rate is a token bucket of Burst tokens, refilled PerMinute a minute, one for
-// each client. The zero value means the default; see Options.NoLimits.
+// Rate is a token bucket per client: Burst tokens, refilled at PerMinute tokens a
+// minute. The zero value means the default.
 type Rate struct {
 	PerMinute int // 1..60,000,000
 	Burst     int // 1..1,000,000
 }
 
-// Window is a limit of PerMinute requests in any 60 s, for each client. The zero
-// value means the default; see Options.NoLimits.
+// Window is a limit per client of PerMinute requests in any 60 s. The zero value means
+// the default.
 type Window struct {
 	PerMinute int // 1..MaxWindow
 }
 
-// MaxWindow is the largest Window: the moment of each request is remembered.
+// MaxWindow is the largest Window. It has a maximum because the time of each request
+// is stored.
 const MaxWindow = 1_000_000
 
-// Validate reports a value that is out of range; name is that of the limit.
+// Validate reports a value that is out of range. name is the limit's name in the error.
 func (r Rate) Validate(name string) error {
 	if r.PerMinute < 1 || r.PerMinute > 60_000_000 {
-		return fmt.Errorf("httpgw: rate %s: per_minute %d: 1 to 60000000", name, r.PerMinute)
+		return fmt.Errorf("httpgw: rate %s: per_minute %d is not 1 to 60000000", name, r.PerMinute)
 	}
 	if r.Burst < 1 || r.Burst > 1_000_000 {
-		return fmt.Errorf("httpgw: rate %s: burst %d: 1 to 1000000", name, r.Burst)
+		return fmt.Errorf("httpgw: rate %s: burst %d is not 1 to 1000000", name, r.Burst)
 	}
 	return nil
 }

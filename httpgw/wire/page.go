@@ -10,27 +10,26 @@ import (
 	"github.com/klauspost/compress/gzip"
 )
 
-// GzipMin is the size from which a body is worth compressing: below it an
-// answer fits one packet anyway.
+// GzipMin is the body size, in bytes, from which compression pays: a smaller answer
+// fits into one packet anyway.
 const GzipMin = 1200
 
-// Page is a body that was rendered once. It does not change, but that its
-// compressed form is made when somebody first asks for it.
+// Page is a rendered body. It is immutable, except that its compressed form is made on
+// the first request for it.
 type Page struct {
-	Body []byte
-	ETag []byte // strong, with quotes; nil = none
-	// media is the body's Content-Type; "" = JSON.
-	Media  string
-	Policy []byte // Content-Security-Policy of a page for people; nil = none
+	Body   []byte
+	ETag   []byte // strong, with quotes; nil = none
+	Media  string // Content-Type; "" = JSON
+	Policy []byte // Content-Security-Policy of an HTML page; nil = none
 
 	compressed atomic.Pointer[compressedPage]
 }
 
-// packed is the compressed form of a page, another representation with an ETag
+// compressedPage is the compressed form of a page, another representation with an ETag
 // of its own.
 type compressedPage struct{ body, etag []byte }
 
-// NewPage returns a page whose ETag is a hash of its body.
+// NewPage returns a JSON page whose ETag is a hash of its body.
 func NewPage(body []byte) *Page {
 	sum := sha256.Sum256(body)
 	etag := make([]byte, 0, 2+24)
@@ -39,20 +38,20 @@ func NewPage(body []byte) *Page {
 	return &Page{Body: body, ETag: append(etag, '"')}
 }
 
-// Serve is the [Reader] of a page that never changes.
+// Serve is a [Reader] that always returns p.
 func (p *Page) Serve([]byte) (*Page, *Problem) { return p, nil }
 
-// Kept keeps the page of the newest source, so that what has not changed keeps its
+// PageCache keeps the page of the newest source, so that what has not changed keeps its
 // ETag and its compressed form. Any goroutine may use it; the zero value is empty.
 type PageCache[S comparable] struct{ newest atomic.Pointer[sourcePage[S]] }
 
-// sourcePage is a page with what it was rendered from.
+// sourcePage is a page and the source that it was rendered from.
 type sourcePage[S comparable] struct {
 	source S
 	page   *Page
 }
 
-// Get returns the page of a source, nil where another source is the newest.
+// Get returns the page of a source, or nil if another source is the newest.
 func (k *PageCache[S]) Get(source S) *Page {
 	if kept := k.newest.Load(); kept != nil && kept.source == source {
 		return kept.page
@@ -60,7 +59,7 @@ func (k *PageCache[S]) Get(source S) *Page {
 	return nil
 }
 
-// Keep makes fresh the page of a source and returns it, or the page before it if
+// Put makes fresh the page of a source and returns it, or the page before it if
 // that one has the same body.
 func (k *PageCache[S]) Put(source S, fresh *Page) *Page {
 	if old := k.newest.Load(); old != nil && bytes.Equal(old.page.Body, fresh.Body) {
@@ -70,8 +69,8 @@ func (k *PageCache[S]) Put(source S, fresh *Page) *Page {
 	return fresh
 }
 
-// gzipped returns the compressed form; two callers at once may both make it,
-// with the same bytes.
+// gzipped returns the compressed form. Two concurrent callers may both make it; the
+// bytes are the same.
 func (p *Page) gzipped(pool *GzipPool) *compressedPage {
 	if z := p.compressed.Load(); z != nil {
 		return z
@@ -84,26 +83,26 @@ func (p *Page) gzipped(pool *GzipPool) *compressedPage {
 	return z
 }
 
-// GzipPool keeps compressors, which are some hundred KB each.
+// GzipPool reuses compressors, because each takes some hundred KB.
 type GzipPool struct{ pool sync.Pool }
 
 func (g *GzipPool) compress(body []byte) []byte {
 	z, ok := g.pool.Get().(*gzip.Writer)
 	if !ok {
-		z, _ = gzip.NewWriterLevel(nil, gzip.BestSpeed) // fails on a wrong level only
+		z, _ = gzip.NewWriterLevel(nil, gzip.BestSpeed) // fails only for an unknown level
 	}
 	var out bytes.Buffer
 	out.Grow(len(body) / 2)
 	z.Reset(&out)
-	// A bytes.Buffer takes every write.
+	// A write to a bytes.Buffer never fails.
 	_, _ = z.Write(body)
 	_ = z.Close()
 	g.pool.Put(z)
 	return out.Bytes()
 }
 
-// acceptsGzip reads an Accept-Encoding header: gzip is named, in letters of either
-// case, and not with a quality of zero.
+// acceptsGzip reports whether an Accept-Encoding header names gzip, in any case, with a
+// quality above zero.
 func acceptsGzip(header []byte) bool {
 	for len(header) > 0 {
 		var item []byte
@@ -119,8 +118,8 @@ func acceptsGzip(header []byte) bool {
 	return false
 }
 
-// etagMatches reads an If-None-Match header, by weak comparison as RFC 9110
-// asks.
+// etagMatches reports whether an If-None-Match header names etag, by the weak
+// comparison that RFC 9110 requires.
 func etagMatches(header, etag []byte) bool {
 	if string(bytes.TrimSpace(header)) == "*" {
 		return len(etag) > 0

@@ -14,27 +14,27 @@ import (
 // MaxIdempotencyKey is the longest Idempotency-Key, in bytes of visible ASCII.
 const MaxIdempotencyKey = 128
 
-// IdempotencyHeader names the header that makes a POST repeatable.
+// IdempotencyHeader is the header that makes a POST safe to repeat.
 const IdempotencyHeader = "Idempotency-Key"
 
-// Post is a request with a JSON body, as far as all routes agree on it. It
-// aliases fasthttp's buffers: a handler keeps nothing of it.
+// Post is a POST request with a JSON body, before the body is decoded. It aliases
+// fasthttp's buffers: a handler must not retain any of it.
 type Post struct {
 	Body   []byte
 	Key    []byte           // Idempotency-Key; nil = none
-	Client ratelimit.Client // as the limits count him
-	Taker  market.Address   // that the Bearer token belongs to, on routes that ask for one
+	Client ratelimit.Client // the client whose limits the request counts for
+	Taker  market.Address   // owner of the Bearer token, on routes that require one
 }
 
-// Answer is what a POST gets when it is not refused.
+// Answer is the answer to a POST that was not refused.
 type Answer struct {
 	Status   int
 	Body     []byte
-	Replayed bool // an Idempotency-Key has brought back what was said before
-	RetryS   int  // Retry-After, 0 = none
+	Replayed bool // the stored answer of an Idempotency-Key
+	RetryS   int  // Retry-After in seconds; 0 = none
 }
 
-// ReadPost checks what must hold before a body is looked at.
+// ReadPost checks the headers of a POST and returns it.
 func ReadPost(ctx *fasthttp.RequestCtx) (*Post, *Problem) {
 	if bad := CheckMedia(&ctx.Request.Header); bad != nil {
 		return nil, bad
@@ -46,7 +46,7 @@ func ReadPost(ctx *fasthttp.RequestCtx) (*Post, *Problem) {
 	return &Post{Body: ctx.Request.Body(), Key: key}, nil
 }
 
-// CheckMedia refuses a body that is not plain JSON in UTF-8 by its headers.
+// CheckMedia refuses a request whose headers do not announce uncompressed JSON in UTF-8.
 func CheckMedia(h *fasthttp.RequestHeader) *Problem {
 	if coding := h.ContentEncoding(); len(coding) > 0 && !bytes.EqualFold(coding, []byte("identity")) {
 		return UnsupportedMedia("content_encoding")
@@ -57,8 +57,7 @@ func CheckMedia(h *fasthttp.RequestHeader) *Problem {
 	return nil
 }
 
-// IsJSON reports whether a Content-Type is application/json, in UTF-8 where it
-// says so at all.
+// IsJSON reports whether a Content-Type is application/json, with no charset or UTF-8.
 func IsJSON(contentType []byte) bool {
 	const want = "application/json"
 	if string(contentType) == want {
@@ -72,7 +71,7 @@ func IsJSON(contentType []byte) bool {
 	return !given || strings.EqualFold(charset, "utf-8")
 }
 
-// idempotencyKey returns the header's value, nil where there is none.
+// idempotencyKey returns the header's value, or nil if there is none.
 func idempotencyKey(h *fasthttp.RequestHeader) ([]byte, *Problem) {
 	lines := h.PeekAll(IdempotencyHeader)
 	switch {

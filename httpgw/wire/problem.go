@@ -5,8 +5,7 @@ import (
 	"strconv"
 )
 
-// Codes of error bodies (contract, section C). Those under "our choice" name
-// what the contract leaves open.
+// Codes of error bodies (docs/specification.md 7 and C.3).
 const (
 	CodeInvalidJSON         = "INVALID_JSON"
 	CodeMissingField        = "MISSING_FIELD"
@@ -33,21 +32,19 @@ const (
 	CodeTokenRefused        = "TAKER_NON_ADMIS_JETON"
 	CodeTokenTooSoon        = "EMISSION_PAR_IP_TROP_RECENTE"
 	CodeChainUnavailable    = "CHAIN_UNAVAILABLE"
-
-	// Our choice.
-	CodeLeaderChanged    = "LEADER_CHANGED"
-	CodeOtherGroup       = "OTHER_GROUP"
-	CodeGroupUnreachable = "GROUP_UNREACHABLE"
-	CodeMalformed        = "MALFORMED_REQUEST"
-	CodeRequestTimeout   = "REQUEST_TIMEOUT"
-	CodeUpgradeRequired  = "UPGRADE_REQUIRED"
-	CodeInternal         = "INTERNAL"
+	CodeLeaderChanged       = "LEADER_CHANGED"
+	CodeOtherGroup          = "OTHER_GROUP"
+	CodeGroupUnreachable    = "GROUP_UNREACHABLE"
+	CodeMalformed           = "MALFORMED_REQUEST"
+	CodeRequestTimeout      = "REQUEST_TIMEOUT"
+	CodeUpgradeRequired     = "UPGRADE_REQUIRED"
+	CodeInternal            = "INTERNAL"
 )
 
 // Seconds of Retry-After.
 const (
-	RetryLeaderS = 1  // of an answer that sends a client to the leader: a group that votes has a leader in less
-	RetryChainS  = 10 // the chain is not reached
+	RetryLeaderS = 1  // no leader: an election takes less
+	RetryChainS  = 10 // the chain cannot be reached
 )
 
 const (
@@ -56,30 +53,30 @@ const (
 
 	// MaxEcho is the longest path that a 404 repeats, in bytes.
 	MaxEcho = 160
-	// HiddenPath stands for any other path (spec, 4.6 and part 7).
+	// HiddenPath replaces any other path (docs/specification.md 4.6 and 7).
 	HiddenPath = "(chemin non standard - non reproduit)"
 )
 
-// Problem is an error that a client gets. All its texts are our own words, and
-// path has passed echoPath, so its JSON needs no escapes.
+// Problem is an error answer. Its texts are constants of this program, and path has
+// passed echoPath, so the JSON needs no escapes.
 type Problem struct {
 	Status int
 	Code   string
 	Text   string // one sentence for a person
-	Reason string // machine word, "" = none
+	Reason string // machine-readable word; "" = none
 	Field  string // "" = none
 	path   string // of ROUTE_INCONNUE
 	Allow  string // of METHOD_NOT_ALLOWED
-	// challenge is the value of WWW-Authenticate, "" = none.
-	Challenge string
-	RetryS    int    // Retry-After, 0 = none
-	Location  string // of a redirect, "" = none
-	Leader    []byte // JSON of the leader of LEADER_CHANGED, nil = not known
 
-	RedirectToLeader bool  // a follower has not what was asked for
-	Replayed         bool  // an Idempotency-Key has brought back a refusal
-	Stopping         bool  // the desk ended under the request, or before it
-	Cause            error // for the log only; nil = nothing that it should know
+	Challenge string // WWW-Authenticate; "" = none
+	RetryS    int    // Retry-After in seconds; 0 = none
+	Location  string // of a redirect; "" = none
+	Leader    []byte // JSON of the leader, with LEADER_CHANGED; nil = unknown
+
+	RedirectToLeader bool  // this follower lacks the data; the leader has it
+	Replayed         bool  // the stored refusal of an Idempotency-Key
+	Stopping         bool  // the desk stopped before or during the request
+	Cause            error // for the log only; nil = nothing to log
 }
 
 // Append appends the JSON body.
@@ -109,7 +106,7 @@ func appendMember(dst []byte, name, value string) []byte {
 	return append(dst, value...)
 }
 
-// echoPath returns what a 404 may repeat of a raw path.
+// echoPath returns raw path if a 404 may repeat it, or else HiddenPath.
 func echoPath(path []byte) string {
 	if len(path) == 0 || len(path) > MaxEcho {
 		return HiddenPath
@@ -123,7 +120,7 @@ func echoPath(path []byte) string {
 	return string(path)
 }
 
-// UnknownRoute is the answer to a path that is not in the table.
+// UnknownRoute is the answer to a path without a route.
 func UnknownRoute(path []byte) *Problem {
 	return &Problem{
 		Status: 404, Code: CodeUnknownRoute,
@@ -132,12 +129,12 @@ func UnknownRoute(path []byte) *Problem {
 	}
 }
 
-// MethodNotAllowed is the answer to a method that a route does not take; allow lists
-// those it takes.
+// MethodNotAllowed is the answer to a method that the route does not support. allow
+// lists the methods that it supports.
 func MethodNotAllowed(allow string) *Problem {
 	return &Problem{
 		Status: 405, Code: CodeMethodNotAllowed, Allow: allow,
-		Text: "This route does not take this method. The Allow header lists those it takes.",
+		Text: "This route does not support this method. The Allow header lists the methods it supports.",
 	}
 }
 
@@ -145,11 +142,11 @@ func MethodNotAllowed(allow string) *Problem {
 func RateLimited(retryS int) *Problem {
 	return &Problem{
 		Status: 429, Code: CodeRateLimited, RetryS: retryS, Reason: "rate",
-		Text: "Too many requests from this address. Wait as long as Retry-After says.",
+		Text: "Too many requests from this address. Wait for the seconds in Retry-After.",
 	}
 }
 
-// MissingField is the answer to a query without a required parameter.
+// MissingField is the answer to a query that lacks a required parameter.
 func MissingField(field string) *Problem {
 	return &Problem{
 		Status: 400, Code: CodeMissingField, Field: field,
@@ -177,14 +174,14 @@ func InvalidLimit(most int) *Problem {
 func UnknownSymbol() *Problem {
 	return &Problem{
 		Status: 400, Code: CodeUnknownSymbol, Field: "symbol",
-		Text: "No such symbol. /api/v1/market/symbols lists those there are.",
+		Text: "Unknown symbol. /api/v1/market/symbols lists all symbols.",
 	}
 }
 
 func invalidJSON(reason string) *Problem {
 	return &Problem{
 		Status: 400, Code: CodeInvalidJSON, Reason: reason,
-		Text: "The body must be one flat JSON object in UTF-8, and nothing else.",
+		Text: "The body must be a single flat JSON object in UTF-8.",
 	}
 }
 
@@ -200,22 +197,23 @@ func MissingMember(name string) *Problem {
 func InvalidMember(name, reason string) *Problem {
 	return &Problem{
 		Status: 400, Code: CodeInvalidField, Field: name, Reason: reason,
-		Text: "The member " + name + " of the body is not as the specification has it.",
+		Text: "The member " + name + " of the body is invalid. The specification describes it.",
 	}
 }
 
-// UnknownMember does not say which: the name is the client's.
+// UnknownMember is the answer to a body with an unknown member. It does not repeat the
+// name, which comes from the client.
 func UnknownMember() *Problem {
 	return &Problem{
 		Status: 400, Code: CodeInvalidField, Reason: "unknown_field",
-		Text: "The body has a member that this route does not know.",
+		Text: "The body has an unknown member.",
 	}
 }
 
-// MalformedFraming is the answer to a request with two framings; see Header.
+// MalformedFraming is the answer to a request with AmbiguousFraming; see [Header].
 func MalformedFraming() *Problem {
 	return &Problem{
-		Status: 400, Code: CodeMalformed, Text: "Transfer-Encoding goes with HTTP/1.1, and not with Content-Length.",
+		Status: 400, Code: CodeMalformed, Text: "Send Transfer-Encoding only with HTTP/1.1, and never with Content-Length.",
 	}
 }
 
@@ -226,12 +224,12 @@ func BodyTooLarge(most int) *Problem {
 	}
 }
 
-// UnsupportedMedia is the answer to a body that is not plain JSON in UTF-8 by its
-// headers.
+// UnsupportedMedia is the answer to a body whose headers do not announce uncompressed
+// JSON in UTF-8.
 func UnsupportedMedia(reason string) *Problem {
 	return &Problem{
 		Status: 415, Code: CodeUnsupportedMedia, Reason: reason,
-		Text: "The body must come as Content-Type application/json in UTF-8, and with no Content-Encoding.",
+		Text: "The body must have Content-Type application/json in UTF-8 and no Content-Encoding.",
 	}
 }
 
@@ -243,7 +241,7 @@ func invalidKey(reason string) *Problem {
 	}
 }
 
-// Rename calls the field that a refusal is about as this route does.
+// RenameField changes Field to the name that the route uses, if it is from.
 func (p *Problem) RenameField(from, to string) *Problem {
 	if p.Field == from {
 		p.Field = to
@@ -251,11 +249,11 @@ func (p *Problem) RenameField(from, to string) *Problem {
 	return p
 }
 
-// LeaderMember is the member leader of an error: {"id", "url"}.
+// LeaderMember returns the member leader of an error: {"id", "url"}.
 func LeaderMember(id, url string) []byte {
 	text, _ := json.Marshal(struct {
 		ID  string `json:"id"`
 		URL string `json:"url"`
-	}{id, url}) // strings always can
+	}{id, url}) // marshaling strings never fails
 	return text
 }

@@ -2,12 +2,13 @@ package wire
 
 import "bytes"
 
-// MaxQueryValue is the longest value of a query parameter that is looked at, in
-// bytes as sent: a symbol with every byte escaped.
+// MaxQueryValue is the longest accepted value of a query parameter, in bytes as sent: a
+// symbol with every byte escaped.
 const MaxQueryValue = 3 * 32
 
-// Param finds the parameter called name in a raw query string. A parameter
-// without "=" has an empty value. value aliases query and is not decoded.
+// Param returns the first value of the parameter name in a raw query string, and how
+// often the parameter occurs. A parameter without "=" has an empty value. value
+// aliases query and is not decoded.
 func Param(query []byte, name string) (value []byte, count int) {
 	for len(query) > 0 {
 		var pair []byte
@@ -23,8 +24,8 @@ func Param(query []byte, name string) (value []byte, count int) {
 	return value, count
 }
 
-// AppendUnescaped appends raw with %XX and + decoded as in a form. It reports
-// false where an escape is broken or raw is longer than MaxQueryValue.
+// AppendUnescaped appends raw with %XX and + decoded as in a form. It reports false if
+// an escape is invalid or raw is longer than MaxQueryValue.
 func AppendUnescaped(dst, raw []byte) ([]byte, bool) {
 	if len(raw) > MaxQueryValue {
 		return dst, false
@@ -64,8 +65,8 @@ func unhex(c byte) byte {
 	}
 }
 
-// LimitParam reads the parameter limit: decimal digits only, 1..most; absent
-// means byDefault. More than most is refused, not clamped.
+// LimitParam parses the parameter limit: decimal digits only, 1..most; absent means
+// byDefault. A larger value is refused, not clamped.
 func LimitParam(query []byte, byDefault, most int) (int, *Problem) {
 	text, count := Param(query, "limit")
 	switch {

@@ -6,20 +6,20 @@ import (
 	"github.com/valyala/fasthttp"
 )
 
-// Header has the lines of a request's header that answers depend on. Its
-// values alias fasthttp's buffer.
+// Header has the request headers that answers depend on. Its values alias fasthttp's
+// buffer.
 type Header struct {
 	// AmbiguousFraming is true for a request with both a Content-Length and a
-	// Transfer-Encoding (RFC 9112, section 6.1): this server and a proxy may see
-	// its end in different places, so what follows it on the connection may not be
-	// a request at all. fasthttp reads such a request as chunked, and its parsed
-	// headers do not show how the request was framed.
+	// Transfer-Encoding, or with a Transfer-Encoding before HTTP/1.1 (RFC 9112,
+	// section 6.1). A proxy and this server may then disagree about where the request
+	// ends, so the next bytes may be smuggled. fasthttp reads such a request as
+	// chunked, and its parsed headers do not show the conflict.
 	AmbiguousFraming bool
 	acceptEncoding   []byte // the first one
 	ifNoneMatch      []byte // the first one
 }
 
-// ReadHeader reads the lines in one pass and does not allocate.
+// ReadHeader reads the header lines in one pass, without allocating.
 func ReadHeader(h *fasthttp.RequestHeader) (r Header) {
 	chunked, measured := false, !h.IsHTTP11()
 	for raw := h.RawHeaders(); len(raw) > 0; {
@@ -50,15 +50,15 @@ func ReadHeader(h *fasthttp.RequestHeader) (r Header) {
 	return r
 }
 
-// Target splits the request Target as it was sent. fasthttp's own path has been
-// decoded and cleaned of "..", which would let two texts name one route.
+// SplitTarget returns the path and the query of a request as they were sent. fasthttp's
+// own path is decoded and cleaned of "..", so different texts could name one route.
 func SplitTarget(ctx *fasthttp.RequestCtx) (path, query []byte) {
 	uri := ctx.Request.Header.RequestURI()
 	if len(uri) > 0 && uri[0] == '/' {
 		path, query, _ = bytes.Cut(uri, []byte{'?'})
 		return path, query
 	}
-	// The absolute form, which RFC 9112 tells servers to take.
+	// RFC 9112 requires servers to accept the absolute form.
 	return ctx.URI().PathOriginal(), ctx.URI().QueryString()
 }
 
@@ -78,7 +78,7 @@ func RawTarget(ctx *fasthttp.RequestCtx) []byte {
 	return JoinTarget(SplitTarget(ctx))
 }
 
-// JoinTarget joins what target has cut.
+// JoinTarget joins the results of SplitTarget.
 func JoinTarget(path, query []byte) []byte {
 	if len(query) == 0 {
 		return path
@@ -86,9 +86,9 @@ func JoinTarget(path, query []byte) []byte {
 	return append(append(append(make([]byte, 0, len(path)+1+len(query)), path...), '?'), query...)
 }
 
-// IsSafeTarget reports whether a raw request target can stand in a Location: it begins
-// with a slash, so that it stays on the host before it, and has visible ASCII
-// characters only, without the two that clients read otherwise.
+// IsSafeTarget reports whether a raw request target can be appended to a host in a
+// Location header: it begins with a slash and has only visible ASCII characters, and
+// neither "#" nor "\", which clients interpret.
 func IsSafeTarget(raw []byte) bool {
 	if len(raw) == 0 || raw[0] != '/' {
 		return false

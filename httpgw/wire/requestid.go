@@ -6,21 +6,21 @@ import (
 	"sync/atomic"
 )
 
-// RequestID names one request in its answer and in the log: 8 hexadecimal
-// digits drawn at start, a dash, 10 that count. A client's own X-Request-Id is
-// not taken over: it would be an echo.
+// RequestID identifies a request in its answer and in the log: 8 random hexadecimal
+// digits per process, a dash, and a counter of 10 digits. A client's own X-Request-Id
+// is ignored, because answers repeat nothing that a client sent.
 type RequestID [19]byte
 
-// RequestIDs makes request ids. Any goroutine may use it.
+// RequestIDs generates request ids. It is safe for concurrent use.
 type RequestIDs struct {
 	prefix [8]byte
 	count  atomic.Uint64
 }
 
-// NewRequestIDs returns ids with a prefix of their own.
+// NewRequestIDs returns a generator with a random prefix.
 func NewRequestIDs() *RequestIDs {
 	var random [4]byte
-	_, _ = rand.Read(random[:]) // never fails, says crypto/rand
+	_, _ = rand.Read(random[:]) // crypto/rand never fails
 	ids := &RequestIDs{}
 	hex.Encode(ids.prefix[:], random[:])
 	return ids

@@ -7,14 +7,13 @@ import (
 	"github.com/valyala/fasthttp"
 )
 
-// Content-Types of every JSON body and of the pages for people.
+// Content-Types of JSON bodies and of HTML pages.
 const (
 	JSONType = "application/json; charset=utf-8"
 	HTMLType = "text/html; charset=utf-8"
 )
 
-// Header names and constant values in the form that fasthttp takes without
-// allocating.
+// Header names as bytes, which fasthttp takes without allocating.
 var (
 	hContentEnc     = []byte("Content-Encoding")
 	hETag           = []byte("ETag")
@@ -22,15 +21,14 @@ var (
 	RequestIDHeader = []byte("X-Request-Id")
 	hUpgrade        = []byte("Upgrade")
 	ReplayedHeader  = []byte("Idempotency-Replayed")
-
-	hAuthenticate = []byte("WWW-Authenticate")
+	hAuthenticate   = []byte("WWW-Authenticate")
 )
 
-// Lines that always go together are one header to fasthttp: it writes a name as
-// it stands, so all lines but the last are part of the last one's name. Two such
+// Headers that always occur together are a single header to fasthttp. fasthttp writes
+// a name unchanged, so all lines except the last value are put into the name. Two such
 // headers instead of ten save a fifth of the time outside the kernel.
 
-// commonLines are on every answer; the value is the request's id.
+// commonLines are the headers of every answer; the value is the request id.
 var commonLines = [cacheClassCount][]byte{
 	NeverCached: commonTo(CacheControl[NeverCached]),
 	LiveData:    commonTo(CacheControl[LiveData]),
@@ -42,24 +40,24 @@ func commonTo(cache []byte) []byte {
 		"Access-Control-Expose-Headers: *", "X-Request-Id")
 }
 
-// pageLines are on a page for people; the value is its policy.
+// pageLines are the headers of an HTML page; the value is its Content-Security-Policy.
 var pageLines = joinLines("Referrer-Policy: no-referrer", "X-Frame-Options: DENY", "Content-Security-Policy")
 
-// joinLines joins whole lines and the name of the last one.
+// joinLines joins complete header lines and the name of the last header.
 func joinLines(all ...string) []byte { return []byte(strings.Join(all, "\r\n")) }
 
-// WriteID writes X-Request-Id alone, for handlers that write the rest themselves.
+// WriteID writes only X-Request-Id, for handlers that write the rest themselves.
 func WriteID(ctx *fasthttp.RequestCtx, id *RequestID) {
 	ctx.Response.Header.SetCanonical(RequestIDHeader, id[:])
 }
 
-// WriteCommon writes the headers that every answer has.
+// WriteCommon writes the headers of every answer.
 func WriteCommon(ctx *fasthttp.RequestCtx, id *RequestID, cache Cache) {
 	ctx.Response.Header.SetCanonical(commonLines[cache], id[:])
 }
 
-// WritePage writes a page in the form that the client accepts, or 304 where the
-// client has that form already. h is the request's header.
+// WritePage writes a page in the encoding that the client accepts, or 304 if the client
+// already has it. h is the request's header.
 func WritePage(ctx *fasthttp.RequestCtx, id *RequestID, cache Cache, p *Page, h *Header, pool *GzipPool) {
 	WriteCommon(ctx, id, cache)
 	out := &ctx.Response.Header
@@ -96,7 +94,7 @@ func WritePage(ctx *fasthttp.RequestCtx, id *RequestID, cache Cache, p *Page, h 
 	ctx.Response.SetBodyRaw(body)
 }
 
-// WriteAnswer writes what a POST gets when it is not refused.
+// WriteAnswer writes the answer to a POST that was not refused.
 func WriteAnswer(ctx *fasthttp.RequestCtx, id *RequestID, a *Answer) {
 	WriteCommon(ctx, id, NeverCached)
 	h := &ctx.Response.Header
@@ -134,8 +132,8 @@ func WriteProblem(ctx *fasthttp.RequestCtx, id *RequestID, p *Problem) {
 	ctx.Response.SetBodyRaw(p.Append(nil, id))
 }
 
-// WritePreflight answers OPTIONS: a browser asks before it sends a request from a
-// page of another origin, other clients ask for the methods of a route.
+// WritePreflight answers OPTIONS. Browsers send it before requests from pages of other
+// origins (CORS); allow lists the methods of the route.
 func WritePreflight(ctx *fasthttp.RequestCtx, id *RequestID, allow string) {
 	WriteCommon(ctx, id, ConfigData)
 	h := &ctx.Response.Header

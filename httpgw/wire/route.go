@@ -2,7 +2,7 @@ package wire
 
 import "github.com/valyala/fasthttp"
 
-// Surface is an address that a route is served on, or a set of them.
+// Surface is a set of listening addresses that serve a route.
 type Surface uint8
 
 const (
@@ -10,15 +10,15 @@ const (
 	OnAPI
 	OnWS
 
-	// OnREST are the two addresses of REST.
+	// OnREST is both REST addresses.
 	OnREST = OnBase | OnAPI
 )
 
-// SurfaceNames are the words for single addresses, in logs and metrics.
+// SurfaceNames names single addresses in logs and metrics.
 var SurfaceNames = map[Surface]string{OnBase: "base", OnAPI: "api", OnWS: "ws"}
 
-// Method is a request Method that a route may have. HEAD and OPTIONS follow
-// from the others: a HEAD works wherever a GET does.
+// Method is the request method of a route. Every route also answers OPTIONS, and HEAD
+// if it answers GET.
 type Method uint8
 
 const (
@@ -27,49 +27,40 @@ const (
 	MethodCount
 )
 
-// MethodNames are the methods as requests name them.
+// MethodNames are the methods in HTTP.
 var MethodNames = [MethodCount]string{MethodGet: fasthttp.MethodGet, MethodPost: fasthttp.MethodPost}
 
-// Cache says what a cache may do with an answer.
+// Cache is the Cache-Control class of an answer.
 type Cache uint8
 
 const (
-	// NeverCached: errors, health, anything for one client.
-	NeverCached Cache = iota + 1
-	// LiveData may be kept, and must be asked about by its ETag each time.
-	LiveData
-	// ConfigData changes with a restart or a halt.
-	ConfigData
+	NeverCached Cache = iota + 1 // errors, health, answers for one client
+	LiveData                     // may be stored, and must be revalidated by its ETag
+	ConfigData                   // changes only with a restart or a halt
 	cacheClassCount
 )
 
-// CacheControl is the header's value for each class.
+// CacheControl is the value of Cache-Control by class.
 var CacheControl = [cacheClassCount][]byte{
 	NeverCached: []byte("no-store"), LiveData: []byte("no-cache"), ConfigData: []byte("public, max-age=60"),
 }
 
-// LimitClass says which bucket a request takes its token from. All routes of a
-// class share one bucket a client, over all addresses.
+// LimitClass selects the rate limit of a route (docs/specification.md 8 and C.3). All
+// routes of a class share one bucket per client, over all addresses.
 type LimitClass uint8
 
 const (
-	// Unlimited routes cost less than a refusal.
-	Unlimited LimitClass = iota + 1
-	// MarketLimit is the description's limit of market data; RFQ reads share it
-	// (contract, section C).
-	MarketLimit
-	// PartnerLimit is that of aggregators, who poll faster (contract, section F).
-	PartnerLimit
-	// RFQWriteLimit is that of quotes, claims and proofs of payment.
-	RFQWriteLimit
-	// HandshakeLimit is that of nonces and tokens (contract, section C).
-	HandshakeLimit
-	// DvPLimit is the description's limit of builds and submissions.
-	DvPLimit
+	Unlimited      LimitClass = iota + 1 // answering costs less than refusing
+	MarketLimit                          // market data and RFQ reads
+	PartnerLimit                         // adapters of aggregators
+	RFQWriteLimit                        // quotes, claims and proofs of payment
+	HandshakeLimit                       // nonces and tokens
+	DvPLimit                             // builds and submissions
 	LimitClassCount
 )
 
-// Group is where the service description lists a route (spec, 2.4); "" = not listed.
+// Group is the heading under which GET / lists a route (docs/specification.md 2.4);
+// "" = not listed.
 type Group string
 
 const (
@@ -83,50 +74,47 @@ const (
 	GroupDvP       Group = "dvp_build_submit"
 )
 
-// Route is one endpoint: a row of the table.
+// Route is one endpoint.
 type Route struct {
-	// path is compared byte for byte, but that a last segment in braces, as in
-	// "/claims/{claim_id}", stands for any that IsSegment takes. A path without
-	// braces goes before one with them. The metrics are labelled with path.
+	// Path is compared byte for byte. A last segment in braces, as in
+	// "/claims/{claim_id}", matches any that IsSegment accepts; a path without braces
+	// takes precedence. Path is also the label of the route's metrics.
 	Path   string
 	Method Method
 	On     Surface
 	Cache  Cache
 	Limit  LimitClass
 	Group  Group
-	// bearer: only who has a DvP token is answered (spec, 5.1). For a post.
+	// Bearer: a POST that requires a DvP token (docs/specification.md 5).
 	Bearer bool
-	// wide: the document is of all groups, where there are some.
+	// Merged: the document covers all shards.
 	Merged Merged
-	// leader: only the node that leads can answer; see leadership.Leadership. Every post
-	// is so.
+	// LeaderOnly: only the leader can answer, as with every POST; see
+	// leadership.Leadership.
 	LeaderOnly bool
-	// facts: made of a history, a settlement and a chain that a follower has not whole,
-	// so that it would publish other figures than the leader.
+	// NotOnFollower: a follower lacks part of the history, settlement and chain data of
+	// this document and would publish other figures than the leader.
 	NotOnFollower bool
 
-	// Exactly one of the five. read is a pure read: raw query string in, page
-	// out. ReadOne is one of what the last segment names. post takes a JSON body.
-	// raw takes an upgrade and does all of the answer itself; so does stream, which
-	// answers without an end.
-	Read    Reader
-	ReadOne Reader
-	Post    func(*Post) (*Answer, *Problem)
-	Raw     fasthttp.RequestHandler
-	Stream  fasthttp.RequestHandler
+	// Exactly one handler is set.
+	Read    Reader                          // takes the raw query
+	ReadOne Reader                          // takes the last segment of the path
+	Post    func(*Post) (*Answer, *Problem) // takes a JSON body
+	Raw     fasthttp.RequestHandler         // takes an upgrade and writes the whole answer
+	Stream  fasthttp.RequestHandler         // writes an answer without an end
 }
 
-// Reader answers a read by its raw query, or by the last segment of its path.
+// Reader answers a GET from its raw query or from the last segment of its path.
 type Reader = func(text []byte) (*Page, *Problem)
 
-// Get returns the row of a GET with a query.
+// Get returns the route of a GET that takes a query.
 func Get(path string, on Surface, cache Cache, limit LimitClass, in Group, read Reader) Route {
 	return Route{Path: path, Method: MethodGet, On: on, Cache: cache, Limit: limit, Group: in, Read: read}
 }
 
-// IsSegment reports whether text may be the last segment of a path that names
-// something: 1..MaxSegment letters, digits and "_ . -", dots alone left out,
-// since others on the way may take them for a direction.
+// IsSegment reports whether text may be the last segment of a path with braces:
+// 1..MaxSegment letters, digits and "_ . -". It excludes "." and "..", which proxies may
+// resolve.
 func IsSegment(text []byte) bool {
 	if len(text) == 0 || len(text) > MaxSegment || string(text) == "." || string(text) == ".." {
 		return false
@@ -140,8 +128,7 @@ func IsSegment(text []byte) bool {
 	return true
 }
 
-// MethodOf returns the method that answers a request, 0 for one that no route
-// takes.
+// MethodOf returns the route method of a request method, or 0 if no route has it.
 func MethodOf(name []byte) Method {
 	switch string(name) {
 	case fasthttp.MethodGet, fasthttp.MethodHead:
@@ -153,11 +140,10 @@ func MethodOf(name []byte) Method {
 	}
 }
 
-// MaxSegment is the longest last segment of a path that names something, in
-// bytes.
+// MaxSegment is the longest last segment of a path with braces, in bytes.
 const MaxSegment = 64
 
-// Page runs the handler of a read.
+// Page runs the handler of a GET.
 func (r *Route) Page(query, segment []byte) (*Page, *Problem) {
 	if r.ReadOne != nil {
 		return r.ReadOne(segment)
@@ -165,7 +151,7 @@ func (r *Route) Page(query, segment []byte) (*Page, *Problem) {
 	return r.Read(query)
 }
 
-// Merged says what of the groups a document is made of.
+// Merged selects what a document merges from all shards; 0 = nothing.
 type Merged uint8
 
 const (

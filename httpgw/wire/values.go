@@ -10,10 +10,9 @@ import (
 	"blockdesk/market"
 )
 
-// The values that documents of the desk are made of. Each has one form on every
-// surface: money and prices with all their decimals, so that a column of them
-// lines up, addresses in base58, times in milliseconds rounded down: a promise is
-// never told longer than it is.
+// A value has the same form on every surface: money and prices with all their decimals,
+// so that columns line up, addresses in base58, and times in milliseconds. Times are
+// rounded down, so that no deadline is published later than it is.
 
 // AppendUSD appends dollars as a JSON string with six decimals.
 func AppendUSD(dst []byte, n market.USD) []byte {
@@ -22,8 +21,7 @@ func AppendUSD(dst []byte, n market.USD) []byte {
 	return append(dst, '"')
 }
 
-// AppendUSDPrice appends a price as a JSON string with nine decimals, or null
-// where there is none.
+// AppendUSDPrice appends a price as a JSON string with nine decimals; 0 is null.
 func AppendUSDPrice(dst []byte, n market.USDPrice) []byte {
 	if n == 0 {
 		return append(dst, "null"...)
@@ -33,8 +31,7 @@ func AppendUSDPrice(dst []byte, n market.USDPrice) []byte {
 	return append(dst, '"')
 }
 
-// AppendAddress appends an address in base58 as a JSON string, or null for the
-// zero address, which is none.
+// AppendAddress appends an address in base58 as a JSON string; the zero address is null.
 func AppendAddress(dst []byte, a market.Address) []byte {
 	if a == (market.Address{}) {
 		return append(dst, "null"...)
@@ -44,8 +41,8 @@ func AppendAddress(dst []byte, a market.Address) []byte {
 	return append(dst, '"')
 }
 
-// AppendText appends any text as a JSON string: quotes, backslashes and control
-// bytes are escaped, and what is not UTF-8 becomes U+FFFD.
+// AppendText appends any text as a JSON string. It escapes quotes, backslashes and
+// control bytes, and replaces invalid UTF-8 by U+FFFD.
 func AppendText(dst []byte, text string) []byte {
 	const hex = "0123456789abcdef"
 	dst = append(dst, '"')
@@ -62,7 +59,8 @@ func AppendText(dst []byte, text string) []byte {
 	return append(dst, '"')
 }
 
-// AppendMillis appends Unix nanoseconds as a JSON string, or null for 0.
+// AppendMillis appends Unix nanoseconds as an RFC 3339 JSON string with milliseconds;
+// 0 is null.
 func AppendMillis(dst []byte, ns int64) []byte {
 	if ns == 0 {
 		return append(dst, "null"...)
@@ -72,7 +70,7 @@ func AppendMillis(dst []byte, ns int64) []byte {
 	return append(dst, '"')
 }
 
-// AppendRails appends the rails of a set in the order of rail_priority.
+// AppendRails appends a set of rails as a JSON array in the order of rail_priority.
 func AppendRails(dst []byte, set market.Rails) []byte {
 	dst = append(dst, '[')
 	for r := market.RailUSDC; r < market.RailCount; r++ {
@@ -89,8 +87,7 @@ func AppendRails(dst []byte, set market.Rails) []byte {
 	return append(dst, ']')
 }
 
-// The same values as types for encoding/json, in documents that are small and
-// rendered seldom.
+// The same values as types for encoding/json, for documents off the hot path.
 type (
 	// USD is dollars, with six decimals.
 	USD market.USD
@@ -134,8 +131,8 @@ func (u Units) MarshalJSON() ([]byte, error) {
 	return append(dst, '"'), nil
 }
 
-// Encode renders a document. Texts keep their <, > and &: the body is
-// never read as HTML, and the manifest's command lines stay readable.
+// Encode renders a document with encoding/json. It does not escape <, > and &, so that
+// the manifest's command lines stay readable; bodies are never parsed as HTML.
 func Encode(document any) []byte {
 	var body bytes.Buffer
 	e := json.NewEncoder(&body)
@@ -146,7 +143,7 @@ func Encode(document any) []byte {
 	return bytes.TrimRight(body.Bytes(), "\n")
 }
 
-// NullIfEmpty returns a text that may be null in JSON: null for "".
+// NullIfEmpty returns a pointer to text, or nil (JSON null) for "".
 func NullIfEmpty(text string) *string {
 	if text == "" {
 		return nil
@@ -154,7 +151,7 @@ func NullIfEmpty(text string) *string {
 	return &text
 }
 
-// NullIfZero returns a number that may be null in JSON: null for 0.
+// NullIfZero returns a pointer to n, or nil (JSON null) for 0.
 func NullIfZero(n uint64) *uint64 {
 	if n == 0 {
 		return nil

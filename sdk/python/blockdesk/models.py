@@ -899,7 +899,7 @@ class DeskChain(Model):
     slot: Optional[int]
     #: Of the blockhash that the next package gets; null: there is none.
     blockhash_age_ms: Optional[int]
-    #: Signed transactions whose end is not known yet.
+    #: Signed transactions whose outcome is not known yet.
     tracked: int
     #: In the order of preference.
     nodes: list[DeskChainNode]

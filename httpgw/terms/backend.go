@@ -1,0 +1,93 @@
+package terms
+
+import (
+	"context"
+	"time"
+
+	"blockdesk/desk"
+	"blockdesk/engine/event"
+	"blockdesk/engine/rfq"
+	"blockdesk/httpgw/wire"
+	"blockdesk/market"
+)
+
+// Desk is what the routes need of the RFQ desk; see package desk. Implementations are
+// safe for concurrent use.
+type Desk interface {
+	View() *rfq.View // nil before the first one
+	Do(r rfq.Request) (*desk.Result, error)
+	Claim(id market.ClaimID) (*desk.History, bool, error)
+}
+
+// Settlement talks to the chain. Implementations are safe for concurrent use. Clients
+// see its results, and of its errors only a *desk.Refusal.
+type Settlement interface {
+	// Ready returns nil if a transaction package can be built now. It must not block.
+	Ready() error
+	// Package returns what the client needs to pay for a reserved claim. It returns the
+	// same package for the same claim for ever, so the payer of the first call stands.
+	// A *desk.Refusal says why there is no package.
+	Package(ctx context.Context, c *rfq.Claim, payer desk.FeePayer) (desk.Package, error)
+	// Verify looks for a payment on the chain and, if it is final, books it at the desk.
+	// An error means that the chain or the desk did not answer; errors of package desk
+	// tell the two apart.
+	Verify(ctx context.Context, p *desk.PaymentProof) (desk.Verdict, error)
+	// Delivery returns the first signature of the desk's newest delivery transaction of
+	// a claim. ok is false if the desk has signed none.
+	Delivery(id market.ClaimID) (signature [64]byte, ok bool, err error)
+}
+
+// SettlementTimeout is how long a request waits for the settlement.
+const SettlementTimeout = 3 * time.Second
+
+// Backend is what the selling endpoints call: the desk, and the settlement of its
+// claims.
+type Backend struct {
+	Desk        Desk
+	Settlement  Settlement // nil = the chain is unavailable
+	Instruments *market.Instruments
+}
+
+// View returns the newest view of the desk, or an empty one before the first.
+func (b *Backend) View() *rfq.View {
+	if v := b.Desk.View(); v != nil {
+		return v
+	}
+	return &rfq.View{}
+}
+
+// Writer returns a writer that uses the newest view.
+func (b *Backend) Writer() Writer { return Writer{b.Instruments, b.View()} }
+
+// Do sends a request to the desk and waits for its outcome.
+func (b *Backend) Do(r rfq.Request) (*desk.Result, *wire.Problem) {
+	result, err := b.Desk.Do(r)
+	if err != nil {
+		return nil, DeskProblem(err)
+	}
+	if result.Reason != event.ReasonNone {
+		bad := Refusal(result.Reason)
+		bad.Replayed = result.Replayed
+		return nil, bad
+	}
+	return result, nil
+}
+
+// Reserve takes a claim and builds the transaction that pays for it. It reserves nothing
+// if no transaction can be built now. In a refusal, the field from is called to.
+func (b *Backend) Reserve(r *rfq.TakeClaim, payer desk.FeePayer, from, to string) (*desk.Result, *desk.Package, *wire.Problem) {
+	if b.Settlement == nil || b.Settlement.Ready() != nil {
+		return nil, nil, ChainUnavailable("Nothing was reserved.")
+	}
+	result, bad := b.Do(r)
+	if bad != nil {
+		return nil, nil, bad.RenameField(from, to)
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), SettlementTimeout)
+	defer cancel()
+	pack, err := b.Settlement.Package(ctx, result.Claim, payer)
+	if err != nil {
+		return nil, nil, SettlementProblem(err, "The claim is reserved. To get its transaction, repeat the request with the same "+wire.IdempotencyHeader+".")
+	}
+	return result, &pack, nil
+}
