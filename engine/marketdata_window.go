@@ -9,8 +9,8 @@ import (
 const (
 	// nanosPerMinute is the width of a bucket.
 	nanosPerMinute int64 = 60_000_000_000
-	// windowMinutes is the length of the ticker's window: the minute of the latest event and the
-	// 1,439 before it, so 23 h 59 min to 24 h.
+	// windowMinutes is the length of the ticker's window: the minute of the latest event
+	// and the 1,439 before it, so 23 h 59 min to 24 h.
 	windowMinutes = 24 * 60
 )
 

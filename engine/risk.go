@@ -94,19 +94,19 @@ func (p *participant) limitsOn(in market.InstrumentID) *limits {
 
 // Limits returns a participant's limits on an instrument; ok is false for an unknown
 // participant.
-func (s *State) Limits(who market.ParticipantID, in market.InstrumentID) (l Limits, ok bool) {
-	if int(who) >= len(s.participants) || s.participants[who].status == 0 {
+func (s *State) Limits(id market.ParticipantID, in market.InstrumentID) (l Limits, ok bool) {
+	if int(id) >= len(s.participants) || s.participants[id].status == 0 {
 		return Limits{}, false
 	}
-	return s.participants[who].limitsOn(in).export(), true
+	return s.participants[id].limitsOn(in).export(), true
 }
 
 // ParticipantStatus returns StatusKilled or StatusLive, or 0 for an unknown participant.
-func (s *State) ParticipantStatus(who market.ParticipantID) uint8 {
-	if int(who) >= len(s.participants) {
+func (s *State) ParticipantStatus(id market.ParticipantID) uint8 {
+	if int(id) >= len(s.participants) {
 		return 0
 	}
-	return s.participants[who].status
+	return s.participants[id].status
 }
 
 // checkRisk returns the limit that a well-formed new order breaks. A limit order on a fast

@@ -42,9 +42,10 @@ func (r *snapReader) u16() uint16 { return binary.LittleEndian.Uint16(r.take(2))
 func (r *snapReader) u32() uint32 { return binary.LittleEndian.Uint32(r.take(4)) }
 func (r *snapReader) u64() uint64 { return binary.LittleEndian.Uint64(r.take(8)) }
 
-// RestoreState decodes a snapshot. It refuses, with ErrSnapshot, what AppendSnapshot cannot have
-// written: it checks every record, and the restored state must encode to the same bytes.
-// o.MaxOrders is ignored, because the snapshot has its own. Memory stays proportional to data.
+// RestoreState decodes a snapshot. It refuses, with ErrSnapshot, what AppendSnapshot cannot
+// have written: it checks every record, and the restored state must encode to the same
+// bytes. o.MaxOrders is ignored, because the snapshot has its own. Memory stays
+// proportional to data.
 func RestoreState(data []byte, o StateOptions) (*State, error) {
 	if err := o.Validate(); err != nil {
 		return nil, err

@@ -115,18 +115,18 @@ func (s *State) setInstrument(c *Command, out *event.Sink) (event.Reason, int64)
 // setRisk sets limits and makes their participant known.
 func (s *State) setRisk(c *Command, out *event.Sink) (event.Reason, int64) {
 	l, err := limitsOf(c)
-	who := c.Order.Participant
+	id := c.Order.Participant
 	switch {
 	case err != nil:
 		return event.ReasonInvalidCommand, 0
-	case who == 0:
+	case id == 0:
 		return event.ReasonUnknownParticipant, 0
 	case c.Instrument != AllInstruments && int(c.Instrument) >= len(s.instruments):
 		return event.ReasonUnknownInstrument, 0
-	case s.ParticipantStatus(who) == 0 && s.participantCount == MaxParticipants:
+	case s.ParticipantStatus(id) == 0 && s.participantCount == MaxParticipants:
 		return event.ReasonInvalidCommand, MaxParticipants
 	}
-	p := s.participantAt(who)
+	p := s.participantAt(id)
 	if c.Instrument == AllInstruments {
 		p.common, p.own = l.compile(), p.own[:0]
 	} else {
@@ -135,16 +135,16 @@ func (s *State) setRisk(c *Command, out *event.Sink) (event.Reason, int64) {
 		}
 		p.own[c.Instrument] = l.compile()
 	}
-	s.emitParticipantSet(who, out)
+	s.emitParticipantSet(id, out)
 	return event.ReasonNone, 0
 }
 
 // participantAt returns a participant, creating it if need be.
-func (s *State) participantAt(who market.ParticipantID) *participant {
-	for int(who) >= len(s.participants) {
+func (s *State) participantAt(id market.ParticipantID) *participant {
+	for int(id) >= len(s.participants) {
 		s.participants = append(s.participants, participant{common: Limits{}.compile()})
 	}
-	p := &s.participants[who]
+	p := &s.participants[id]
 	if p.status == 0 {
 		p.status = StatusLive
 		s.participantCount++
@@ -152,25 +152,25 @@ func (s *State) participantAt(who market.ParticipantID) *participant {
 	return p
 }
 
-func (s *State) emitParticipantSet(who market.ParticipantID, out *event.Sink) {
+func (s *State) emitParticipantSet(id market.ParticipantID, out *event.Sink) {
 	*out.Next() = event.Event{
-		Seq: s.seq, At: s.at, Kind: event.ParticipantSet, Instrument: AllInstruments, Participant: who,
-		Code: uint16(s.participants[who].status),
+		Seq: s.seq, At: s.at, Kind: event.ParticipantSet, Instrument: AllInstruments, Participant: id,
+		Code: uint16(s.participants[id].status),
 	}
 }
 
 func (s *State) setParticipant(c *Command, out *event.Sink) (event.Reason, int64) {
-	who := c.Order.Participant
+	id := c.Order.Participant
 	switch {
-	case s.ParticipantStatus(who) == 0:
+	case s.ParticipantStatus(id) == 0:
 		return event.ReasonUnknownParticipant, 0
 	case c.Status != StatusKilled && c.Status != StatusLive:
 		return event.ReasonInvalidCommand, 0
 	}
-	s.participants[who].status = c.Status
-	s.emitParticipantSet(who, out)
+	s.participants[id].status = c.Status
+	s.emitParticipantSet(id, out)
 	if c.Status == StatusKilled {
-		s.cancelAll(who, AllInstruments, 0, event.ReasonKilled, out)
+		s.cancelAll(id, AllInstruments, 0, event.ReasonKilled, out)
 	}
 	return event.ReasonNone, 0
 }

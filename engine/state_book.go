@@ -32,11 +32,11 @@ func (b instrumentBook) amend(o *book.Order, at int64, seq uint64, out *event.Si
 	b.slow.Amend(o, at, seq, out)
 }
 
-func (b instrumentBook) massCancel(who market.ParticipantID, side market.Side, why event.Reason, at int64, seq uint64, out *event.Sink) int {
+func (b instrumentBook) massCancel(participant market.ParticipantID, side market.Side, why event.Reason, at int64, seq uint64, out *event.Sink) int {
 	if b.fast != nil {
-		return b.fast.MassCancel(who, side, why, at, seq, out)
+		return b.fast.MassCancel(participant, side, why, at, seq, out)
 	}
-	return b.slow.MassCancel(who, side, why, at, seq, out)
+	return b.slow.MassCancel(participant, side, why, at, seq, out)
 }
 
 func (b instrumentBook) expire(at int64, seq uint64, out *event.Sink) {
@@ -54,11 +54,11 @@ func (b instrumentBook) nextExpiry() int64 {
 	return b.slow.NextExpiry()
 }
 
-func (b instrumentBook) open(who market.ParticipantID) int {
+func (b instrumentBook) open(participant market.ParticipantID) int {
 	if b.fast != nil {
-		return b.fast.OpenOrders(who)
+		return b.fast.OpenOrders(participant)
 	}
-	return b.slow.OpenOrders(who)
+	return b.slow.OpenOrders(participant)
 }
 
 func (b instrumentBook) orders() int {

@@ -8,12 +8,12 @@ import (
 
 func (s *State) newOrder(c *Command, out *event.Sink) {
 	o := &c.Order
-	in, who, why, limit := s.admit(c)
+	in, trader, why, limit := s.admit(c)
 	if why == event.ReasonNone {
 		why, limit = checkShape(o, in, s.at)
 	}
 	if why == event.ReasonNone {
-		why, limit = checkRisk(o, in, who.limitsOn(c.Instrument))
+		why, limit = checkRisk(o, in, trader.limitsOn(c.Instrument))
 	}
 	if why != event.ReasonNone {
 		s.reject(c, event.Rejected, o.Side, why, limit, out)
@@ -36,18 +36,18 @@ func (s *State) admit(c *Command) (*instrument, *participant, event.Reason, int6
 	if int(c.Order.Participant) >= len(s.participants) {
 		return nil, nil, event.ReasonUnknownParticipant, 0
 	}
-	in, who := &s.instruments[c.Instrument], &s.participants[c.Order.Participant]
-	if !in.acceptsOrders || who.status != StatusLive {
-		return nil, nil, tradeRejection(in, who), 0
+	in, trader := &s.instruments[c.Instrument], &s.participants[c.Order.Participant]
+	if !in.acceptsOrders || trader.status != StatusLive {
+		return nil, nil, tradeRejection(in, trader), 0
 	}
-	return in, who, event.ReasonNone, 0
+	return in, trader, event.ReasonNone, 0
 }
 
-func tradeRejection(in *instrument, who *participant) event.Reason {
+func tradeRejection(in *instrument, trader *participant) event.Reason {
 	switch {
-	case who.status == StatusKilled:
+	case trader.status == StatusKilled:
 		return event.ReasonKilled
-	case who.status != StatusLive:
+	case trader.status != StatusLive:
 		return event.ReasonUnknownParticipant
 	case in.def.Source != market.Matched:
 		return event.ReasonNotMatched
@@ -58,7 +58,7 @@ func tradeRejection(in *instrument, who *participant) event.Reason {
 
 func (s *State) amendOrder(c *Command, out *event.Sink) {
 	o := &c.Order
-	in, who, why, limit := s.admit(c)
+	in, trader, why, limit := s.admit(c)
 	side := o.Side
 	if why == event.ReasonNone {
 		r, ok := in.book.get(o.ID)
@@ -66,7 +66,7 @@ func (s *State) amendOrder(c *Command, out *event.Sink) {
 			why = event.ReasonUnknownOrder
 		} else {
 			side = r.Side
-			why, limit = checkAmend(o, &r, in, who.limitsOn(c.Instrument))
+			why, limit = checkAmend(o, &r, in, trader.limitsOn(c.Instrument))
 		}
 	}
 	if why != event.ReasonNone {
@@ -97,7 +97,7 @@ func (s *State) rejectCancel(c *Command, why event.Reason, out *event.Sink) {
 }
 
 func (s *State) massCancel(c *Command, out *event.Sink) {
-	who, side := c.Order.Participant, c.Order.Side
+	participant, side := c.Order.Participant, c.Order.Side
 	switch {
 	case c.Instrument != AllInstruments && int(c.Instrument) >= len(s.instruments):
 		s.rejectCancel(c, event.ReasonUnknownInstrument, out)
@@ -106,24 +106,24 @@ func (s *State) massCancel(c *Command, out *event.Sink) {
 		s.rejectCancel(c, event.ReasonInvalidSide, out)
 		return
 	}
-	gone := s.cancelAll(who, c.Instrument, side, event.ReasonMassCancel, out)
+	gone := s.cancelAll(participant, c.Instrument, side, event.ReasonMassCancel, out)
 	*out.Next() = event.Event{
 		Seq: s.seq, At: s.at, Qty: market.Qty(gone), Kind: event.MassCancelled, Side: side,
-		Instrument: c.Instrument, Participant: who,
+		Instrument: c.Instrument, Participant: participant,
 	}
 }
 
 // cancelAll cancels the participant's orders (0 = everybody's) on one instrument or all, by
 // instrument, and returns their number.
-func (s *State) cancelAll(who market.ParticipantID, on market.InstrumentID, side market.Side, why event.Reason, out *event.Sink) int {
+func (s *State) cancelAll(participant market.ParticipantID, on market.InstrumentID, side market.Side, why event.Reason, out *event.Sink) int {
 	if on != AllInstruments {
-		return s.instruments[on].book.massCancel(who, side, why, s.at, s.seq, out)
+		return s.instruments[on].book.massCancel(participant, side, why, s.at, s.seq, out)
 	}
 	gone := 0
 	for i := range s.instruments {
 		b := s.instruments[i].book
-		if who == 0 && b.orders() > 0 || who != 0 && b.open(who) > 0 {
-			gone += b.massCancel(who, side, why, s.at, s.seq, out)
+		if participant == 0 && b.orders() > 0 || participant != 0 && b.open(participant) > 0 {
+			gone += b.massCancel(participant, side, why, s.at, s.seq, out)
 		}
 	}
 	return gone

@@ -1,21 +1,20 @@
-// Package book defines one limit order book: the order, its rules, and the
-// method set that both implementations have. The fast one is book/ladder, the
-// obvious one that checks it is book/naive; the suite in this folder holds them
-// to the same events on the same input.
+// Package book defines a limit order book: the order, its rules, and the method set of
+// both implementations. book/ladder is the fast one, book/naive the simple one that checks
+// it; the tests of this package hold both to the same events on the same input.
 //
 // # Method set
 //
-// Both implementations are concrete types (the engine calls them directly, no
-// interface on the order path) with:
+// Both implementations are concrete types, because the engine calls them without an
+// interface on the order path:
 //
 //	Submit(o *Order, at int64, seq uint64, out *event.Sink)
 //	Amend(o *Order, at int64, seq uint64, out *event.Sink)   // o.ID names the order; Price, Qty, Stop are wanted values
-//	Cancel(id market.OrderID, who market.ParticipantID, at int64, seq uint64, out *event.Sink)
-//	MassCancel(who market.ParticipantID, side market.Side, why event.Reason, at int64, seq uint64, out *event.Sink) int
-//	                                                         // who 0 = everybody, side 0 = both; no summary event
+//	Cancel(id market.OrderID, participant market.ParticipantID, at int64, seq uint64, out *event.Sink)
+//	MassCancel(participant market.ParticipantID, side market.Side, why event.Reason, at int64, seq uint64, out *event.Sink) int
+//	                                                         // participant 0 = everybody, side 0 = both; no summary event
 //	Expire(at int64, seq uint64, out *event.Sink)            // every order with 0 < ExpireAt <= at
 //	NextExpiry() int64                                       // 0 = none; may be earlier than the true one, never later
-//	OpenOrders(who market.ParticipantID) int                 // live orders (resting + stops) of a participant
+//	OpenOrders(participant market.ParticipantID) int                 // live orders (resting + stops) of a participant
 //	OrderCount() int                                         // live orders
 //	Get(id market.OrderID) (LiveOrder, bool)                   // a live order as Export would give it
 //	Best(side market.Side) (market.Price, market.Qty)        // displayed; 0, 0 when empty
@@ -26,15 +25,14 @@
 //	SetLastTrade(market.Price)                               // restore
 //	SetMaxOrders(n int)                                      // from now on; a book that has more keeps them
 //
-// An Order given to Submit is well formed (the engine refuses any other):
+// An Order for Submit must be well formed (the engine rejects any other):
 // ID not 0; Side, Type, TIF and STP one of their constants; Qty 1..market.MaxQty;
 // Display 0..MaxQty; Price 1..market.MaxPrice for Limit and StopLimit, else 0;
 // Stop likewise for Stop and StopLimit; ExpireAt above 0 for GTD and Day, else 0;
 // FlagPostOnly only on an order that may rest. In an Amend ID, Participant,
-// Price, Qty, Stop and FlagOpenQty count, in the same ranges or 0; the rest of
+// Price, Qty, Stop and FlagOpenQty are used, in the same ranges or 0; the rest of
 // an order never changes. Seq grows from command to command.
 //
-// Accepted.Other, the command's reference, is left 0 for the engine to fill in.
 // Traded.Aux counts up from Options.Trades.
 //
 // # Rules
@@ -43,22 +41,21 @@
 //  2. Submit: a duplicate live ID, an iceberg of more than MaxSlices slices, a
 //     full book, a level whose quantity would pass MaxLevelQty, a post-only
 //     that would take, or an unfillable FOK is Rejected (the first of these
-//     that holds; Aux is, in turn: 0, MaxSlices, MaxOrders, MaxLevelQty, the
+//     that applies; Aux is, in turn: 0, MaxSlices, MaxOrders, MaxLevelQty, the
 //     best opposite price, the quantity that can be filled) and changes
-//     nothing, LastTrade included. A full book refuses what could stay in it: a
+//     nothing, LastTrade included. A full book rejects orders that could stay in it: a
 //     stop, or a limit order that is neither IOC nor FOK.
 //     Otherwise Accepted, then trades, then Rested or Cancelled. An order that
 //     crosses nothing and rests has its displayed quantity in Accepted.Aux and
-//     no Rested event. To cross is to reach the best opposite price, whoever
-//     owns it.
+//     no Rested event. An order crosses if it reaches the best opposite price,
+//     even of its own participant.
 //  3. A market order and an IOC never rest: the remainder is Cancelled with
-//     ReasonIOCRemainder. A market order may be FOK; its TIF is IOC otherwise,
-//     whatever it says.
+//     ReasonIOCRemainder. A market order may be FOK; any other TIF of it counts
+//     as IOC.
 //  4. Iceberg (0 < Display < Qty): at most Display is shown; when the shown part
 //     is consumed, the next slice goes to the back of its level's queue with
-//     Replenished. Trades happen against shown parts only. A taker trades its
-//     whole quantity, its slice is cut from what then rests. Display stays as
-//     it was given when Qty is amended.
+//     Replenished. Only shown parts trade. A taker trades its whole quantity;
+//     its slice is cut from what then rests. Amending Qty does not change Display.
 //  5. Self-trade prevention acts when taker and maker have the same Participant
 //     (and it is not 0), by the taker's STP:
 //     CancelNewest: the taker's remainder is Cancelled; CancelOldest: the maker
@@ -66,35 +63,35 @@
 //     Decrement: both lose the smaller of taker's remainder and maker's shown
 //     quantity: the maker first (Reduced, Replenished where a slice is used up,
 //     or Cancelled when nothing is left), then the taker (Reduced with Aux 0, or
-//     Cancelled). All with ReasonSelfTrade; a Cancelled here has in Qty what was
-//     lost by it.
-//     A FOK counts as fillable only what it can take before meeting its owner's
-//     order (with CancelOldest: everybody else's quantity). Hidden quantity
-//     counts, except that at the level where the owner's order waits only the
-//     shown parts ahead of it do, since their next slices queue behind it.
-//  6. Stop orders wait outside the book. A buy stop triggers when a trade prints
-//     at or above Stop, a sell stop at or below. After an active order has been
-//     processed whole, the stops that its prints triggered are elected: buys by
+//     Cancelled). All with ReasonSelfTrade; the Qty of such a Cancelled is the
+//     quantity that it loses.
+//     A FOK counts as fillable only what it can take before it meets an order of
+//     its participant (with CancelOldest: everybody else's quantity). Hidden
+//     quantity counts, but at the level of that order only the shown parts ahead
+//     of it do, because their next slices queue behind it.
+//  6. Stop orders wait outside the book. A trade at or above Stop triggers a buy
+//     stop, one at or below a sell stop. Once an active order is processed
+//     completely, the stops that its trades triggered are elected: buys by
 //     lowest Stop then oldest, then sells by highest Stop then oldest; they join
 //     a FIFO and are processed one by one (Triggered, then as a market or limit
-//     order: trades, Rested or Cancelled); their prints elect more, at the back
-//     of the FIFO, until nothing is elected. Triggered.Aux is the highest of the
-//     prints that elected a buy, the lowest for a sell. A stop that LastTrade
-//     already satisfies is elected when accepted or amended, with LastTrade as
-//     Aux. An elected post-only that would take is Cancelled with
+//     order: trades, Rested or Cancelled); their trades elect more, at the back
+//     of the FIFO, until nothing is elected. Triggered.Aux is the highest price
+//     that elected a buy, the lowest for a sell. A stop that LastTrade already
+//     satisfies is elected when accepted or amended, with LastTrade as Aux. An
+//     elected post-only that would take is Cancelled with
 //     ReasonPostOnly; an elected FOK that cannot fill with ReasonFOK; one whose
 //     level is full with ReasonLevelFull. An elected stop is from then on a
 //     Limit (or Market) order with Stop 0, and rests like any order.
 //  7. Amend: o.Qty is the wanted total quantity (or, with FlagOpenQty, the wanted
 //     open quantity); the total is what is open, has traded, and was lost by
-//     Decrement. Price 0 or Qty 0 or Stop 0 in an Amend mean "as it is".
-//     The first that holds:
+//     Decrement. Price 0, Qty 0 or Stop 0 in an Amend mean "unchanged".
+//     The first case that applies:
 //     An unknown order or another participant's (an Amend of participant 0, the
 //     service, may touch any): AmendRejected with ReasonUnknownOrder.
 //     Open quantity wanted <= 0: Cancelled with ReasonAmendedAway.
 //     A total above market.MaxQty: AmendRejected with ReasonMaxQty; more than
 //     MaxSlices slices: with ReasonInvalidDisplay.
-//     A stop that waits: its Price (if it has one), Stop and Qty change, it goes
+//     A waiting stop: its Price (if it has one), Stop and Qty change, it goes
 //     behind equals, Amended with Aux 0.
 //     Same price and open quantity not larger: keeps its place, Reduced (an
 //     iceberg loses hidden quantity first; Aux 0 when nothing shown is lost).
@@ -111,13 +108,13 @@
 //     first; then buy stops by lowest Stop then oldest; then sell stops by
 //     highest Stop then oldest.
 //
-// Side and Participant of an event are the order's own (of Traded the taker's);
-// an order that is unknown has in AmendRejected those of the command, in
-// CancelRejected side 0 and the asking participant.
+// Side and Participant of an event are those of the order (of Traded the taker's). For
+// an unknown order, AmendRejected has those of the command, CancelRejected side 0 and the
+// command's participant.
 //
-// Cost: no allocation once the slab has grown to the number of live orders. One
-// command may trade with every order it reaches and elect every stop that
-// waits; the risk limits on open orders are what bounds it.
+// Cost: no allocation once the slab has grown to the number of live orders. One command
+// may trade with every order that it reaches and elect every waiting stop; the risk limits
+// on open orders bound that.
 // Not for concurrent use.
 package book
 
@@ -128,7 +125,7 @@ import (
 	"blockdesk/market"
 )
 
-// Type of an order. Numbers are on disk: frozen.
+// Type is the type of an order. The numbers are on disk and never change.
 type Type uint8
 
 const (
@@ -138,7 +135,7 @@ const (
 	StopLimit Type = 4 // becomes Limit
 )
 
-// TIF is an order's time in force. Numbers are on disk: frozen.
+// TIF is an order's time in force. The numbers are on disk and never change.
 type TIF uint8
 
 const (
@@ -149,7 +146,7 @@ const (
 	Day TIF = 5 // until ExpireAt, the end of the UTC day that the gateway set
 )
 
-// STP is a self-trade prevention mode. Numbers are on disk: frozen.
+// STP is a self-trade prevention mode. The numbers are on disk and never change.
 type STP uint8
 
 const (
@@ -159,17 +156,17 @@ const (
 	STPDecrement    STP = 4
 )
 
-// Flag bits of an Order.
+// Flag is a set of flags of an Order.
 type Flag uint8
 
 const (
 	FlagPostOnly Flag = 1 << 0
-	// FlagOpenQty, on an Amend: Qty is the open quantity wanted, not the total.
+	// FlagOpenQty in an Amend: Qty is the open quantity wanted, not the total.
 	FlagOpenQty Flag = 1 << 1
 )
 
-// Order is what a participant asks for. 56 bytes, no pointers; part of a
-// Command and so of the journal's format.
+// Order is an order as its participant sends it. 56 bytes, no pointers; part of a Command
+// and so of the journal's format.
 type Order struct {
 	ID          market.OrderID
 	Price       market.Price // 0 for Market and Stop
@@ -186,29 +183,29 @@ type Order struct {
 	_           uint8
 }
 
-// LiveOrder is one live order as Export gives it: all that a snapshot needs, the
-// same for both implementations. Flags holds FlagPostOnly alone.
+// LiveOrder is a live order as Export passes it: what a snapshot needs, the same for both
+// implementations. Flags holds only FlagPostOnly.
 type LiveOrder struct {
-	Order            // Qty is the total (as amended), Price the limit it has now
+	Order            // Qty is the total and Price the limit, as amended
 	Open  market.Qty // not yet traded
 	Shown market.Qty // displayed now; 0 for a waiting stop
-	// Stop orders that still wait have Waiting set.
+	// Waiting: a stop order that has not triggered.
 	Waiting bool
-	// EnteredSeq orders waiting stops of equal trigger: the Seq that placed it.
-	// 0 for what rests.
+	// EnteredSeq is the Seq that placed a waiting stop; it orders stops of equal trigger. 0 for
+	// resting orders.
 	EnteredSeq uint64
 }
 
-// MaxLevelQty bounds the summed open quantity of one price level, hidden parts
-// included, so that sums of levels never overflow.
+// MaxLevelQty bounds the total open quantity of one price level, hidden parts included, so
+// that sums over levels never overflow.
 const MaxLevelQty market.Qty = 1 << 60
 
-// MaxSlices bounds open quantity / Display, so that one taker cannot be made to
-// trade with one iceberg without end. Our choice.
+// MaxSlices bounds open quantity / Display, so that a taker cannot be made to trade
+// endlessly with one iceberg. Our choice.
 const MaxSlices = 100
 
-// TooManySlices reports whether an order that shows display (0 = all) would
-// need more than MaxSlices slices for its open quantity.
+// TooManySlices reports whether an order that displays display (0 = all) would need more than
+// MaxSlices slices for its open quantity.
 func TooManySlices(open, display market.Qty) bool {
 	return display != 0 && open > display*MaxSlices
 }
@@ -216,7 +213,7 @@ func TooManySlices(open, display market.Qty) bool {
 const (
 	// MaxMaxOrders is the largest Options.MaxOrders.
 	MaxMaxOrders = 1 << 24
-	// DefaultMaxOrders stands for an Options.MaxOrders of 0.
+	// DefaultMaxOrders replaces an Options.MaxOrders of 0.
 	DefaultMaxOrders = 1 << 20
 )
 
@@ -224,12 +221,12 @@ const (
 type Options struct {
 	Instrument market.InstrumentID
 	MaxOrders  int // live orders, 1..MaxMaxOrders; 0 = DefaultMaxOrders
-	// Trades holds the last TradeID given. The books of one engine share one;
-	// nil = the book counts for itself from 1.
+	// Trades holds the last TradeID issued. All books of an engine share one; nil = the
+	// book counts from 1.
 	Trades *market.TradeID
 }
 
-// WithDefaults returns o with every zero field that has a default set to it.
+// WithDefaults returns o with its defaults filled in.
 func (o Options) WithDefaults() Options {
 	o.MaxOrders = cmp.Or(o.MaxOrders, DefaultMaxOrders)
 	if o.Trades == nil {
@@ -238,7 +235,7 @@ func (o Options) WithDefaults() Options {
 	return o
 }
 
-// Validate reports the first field that is out of its range.
+// Validate returns an error that names the first field out of its range.
 func (o Options) Validate() error {
 	if o.MaxOrders < 0 || o.MaxOrders > MaxMaxOrders {
 		return fmt.Errorf("max_orders %d: must be 1 to %d", o.MaxOrders, MaxMaxOrders)

@@ -15,46 +15,45 @@ var (
 	ErrCrossed   = errors.New("order would cross the book")
 )
 
-// CheckLiveOrder reports whether r is a live order by itself, as ErrLiveOrder with
-// the first rule that it breaks. Import refuses an order that fails it, so that
-// a damaged snapshot never becomes a damaged book.
+// CheckLiveOrder returns ErrLiveOrder with the first rule that r breaks by itself. Import
+// refuses an order that fails it, so that a damaged snapshot cannot become a damaged book.
 func CheckLiveOrder(r *LiveOrder) error {
 	switch {
 	case r.ID == 0:
-		return broken(r, "id 0")
+		return invalidOrder(r, "id 0")
 	case !r.Side.Valid():
-		return broken(r, "side")
+		return invalidOrder(r, "side")
 	case r.TIF < GTC || r.TIF > Day:
-		return broken(r, "time in force")
+		return invalidOrder(r, "time in force")
 	case r.STP < STPCancelNewest || r.STP > STPDecrement:
-		return broken(r, "self-trade prevention")
+		return invalidOrder(r, "self-trade prevention")
 	case r.Flags&^FlagPostOnly != 0:
-		return broken(r, "flags")
+		return invalidOrder(r, "flags")
 	case r.Qty < 1 || r.Qty > market.MaxQty:
-		return broken(r, "quantity")
+		return invalidOrder(r, "quantity")
 	case r.Open < 1 || r.Open > r.Qty:
-		return broken(r, "open quantity")
+		return invalidOrder(r, "open quantity")
 	case r.Display < 0 || r.Display > market.MaxQty:
-		return broken(r, "display")
+		return invalidOrder(r, "display")
 	case TooManySlices(r.Open, r.Display):
-		return broken(r, "number of slices")
+		return invalidOrder(r, "number of slices")
 	case (r.TIF == GTD || r.TIF == Day) != (r.ExpireAt > 0) || r.ExpireAt < 0:
-		return broken(r, "expiry")
+		return invalidOrder(r, "expiry")
 	case r.Price < 0 || r.Price > market.MaxPrice || (r.Price == 0) != (r.Type == Stop):
-		return broken(r, "price")
+		return invalidOrder(r, "price")
 	}
 	if r.Waiting {
 		return checkWaiting(r)
 	}
 	switch {
 	case r.Type != Limit || r.Stop != 0 || r.EnteredSeq != 0:
-		return broken(r, "type of what rests")
+		return invalidOrder(r, "type of what rests")
 	case r.TIF == IOC || r.TIF == FOK:
-		return broken(r, "time in force of what rests")
+		return invalidOrder(r, "time in force of what rests")
 	case r.Shown < 1 || r.Shown > r.Open:
-		return broken(r, "shown quantity")
+		return invalidOrder(r, "shown quantity")
 	case r.Display == 0 && r.Shown != r.Open || r.Display > 0 && r.Shown > r.Display:
-		return broken(r, "shown quantity against display")
+		return invalidOrder(r, "shown quantity against display")
 	}
 	return nil
 }
@@ -62,17 +61,17 @@ func CheckLiveOrder(r *LiveOrder) error {
 func checkWaiting(r *LiveOrder) error {
 	switch {
 	case r.Type != Stop && r.Type != StopLimit:
-		return broken(r, "type of a waiting stop")
+		return invalidOrder(r, "type of a waiting stop")
 	case r.Stop < 1 || r.Stop > market.MaxPrice:
-		return broken(r, "trigger")
+		return invalidOrder(r, "trigger")
 	case r.Shown != 0:
-		return broken(r, "shown quantity of a waiting stop")
+		return invalidOrder(r, "shown quantity of a waiting stop")
 	case r.Flags != 0 && (r.Type == Stop || r.TIF == IOC || r.TIF == FOK):
-		return broken(r, "post-only on what never rests")
+		return invalidOrder(r, "post-only on what never rests")
 	}
 	return nil
 }
 
-func broken(r *LiveOrder, rule string) error {
+func invalidOrder(r *LiveOrder, rule string) error {
 	return fmt.Errorf("order %d: %s: %w", r.ID, rule, ErrLiveOrder)
 }

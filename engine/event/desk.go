@@ -2,10 +2,10 @@ package event
 
 import "unsafe"
 
-// MaxDeskChunk is the most bytes of a record that one Desk event carries.
+// MaxDeskChunk is the most bytes of a record in one Desk event.
 const MaxDeskChunk = 48
 
-// deskRecord is the shape of a Desk event. Kind lies where Event has it.
+// deskRecord is the layout of a Desk event. Kind is where Event has it.
 type deskRecord struct {
 	Seq   uint64
 	Data  [MaxDeskChunk]byte
@@ -21,8 +21,8 @@ var (
 	_ [unsafe.Offsetof(Event{}.Kind)]byte = [unsafe.Offsetof(deskRecord{}.Kind)]byte{}
 )
 
-// DeskChunk is one piece of a record of the RFQ desk. All pieces of a record
-// follow one another, Index 0 to Count-1, with one Seq and one Tag.
+// DeskChunk is a piece of a record of the RFQ desk. The pieces of a record, Index 0 to
+// Count-1, are consecutive and have the same Seq and Tag.
 type DeskChunk struct {
 	Tag   uint16 // of the record: see package rfq
 	Index uint16
@@ -30,15 +30,14 @@ type DeskChunk struct {
 	Data  []byte // 1..MaxDeskChunk bytes; aliases the event
 }
 
-// SetDesk makes e a Desk event of the command seq. Data past MaxDeskChunk bytes
-// is cut.
+// SetDesk makes e a Desk event of the command seq. It truncates Data to MaxDeskChunk bytes.
 func (e *Event) SetDesk(seq uint64, c DeskChunk) {
 	r := (*deskRecord)(unsafe.Pointer(e))
 	*r = deskRecord{Seq: seq, Kind: Desk, Index: c.Index, Count: c.Count, Tag: c.Tag}
 	r.Len = uint8(copy(r.Data[:], c.Data))
 }
 
-// Desk returns what a Desk event carries; ok is false for every other kind.
+// Desk returns the content of a Desk event; ok is false for other kinds.
 func (e *Event) Desk() (c DeskChunk, ok bool) {
 	if e.Kind != Desk {
 		return DeskChunk{}, false

@@ -5,8 +5,7 @@ import (
 	"unsafe"
 )
 
-// Append appends the record's bytes to dst: its 8 words, little-endian. Digest is
-// a function of the same words.
+// Append appends e to dst as 8 little-endian words, the input of Digest.
 func (e *Event) Append(dst []byte) []byte {
 	for _, w := range (*[Size / 8]uint64)(unsafe.Pointer(e)) {
 		dst = binary.LittleEndian.AppendUint64(dst, w)
@@ -14,8 +13,7 @@ func (e *Event) Append(dst []byte) []byte {
 	return dst
 }
 
-// Decode reads what Append wrote. It takes any Size bytes for a record; which
-// fields mean what is Kind's business.
+// Decode reads what Append wrote. It accepts any Size bytes.
 func (e *Event) Decode(data *[Size]byte) {
 	words := (*[Size / 8]uint64)(unsafe.Pointer(e))
 	for i := range words {

@@ -1,26 +1,25 @@
-// Package event holds the 64-byte record of everything that is seen: what a
-// command did to a book, a claim or an account. One record serves the journal's
-// digest, the FIX reports, the market-data feed and the views alike.
+// Package event defines the 64-byte record of everything that is seen: what a command did
+// to a book, an instrument or the RFQ desk. The same record serves the journal's digest,
+// FIX reports, the market-data feed and views.
 //
 // Invariants:
 //  1. A record has no pointer and is exactly 64 bytes; its meaning depends only
 //     on Kind, as the table below says.
 //  2. Events are written in the order in which they happened; Seq never falls.
-//  3. The events of a command are a function of the commands before it and of
-//     nothing else.
+//  3. The events of a command are a function of the commands up to it.
 //
 // What each kind carries, beside Seq, At, Kind and Instrument. "L2" is its
 // effect on the displayed quantity of the level (Side, Price); summing it over
 // all events gives the displayed book.
 //
 //	Kind           OrderID  Other      Price        Qty              Aux             L2      Code
-//	Reference      order    –          the client's own id as text, and its session: see Reference; always the first of its command
+//	Reference      order    –          the client's id as text, and its session: see Reference; always the first of its command
 //	Accepted       new      0          limit or 0   total            rests displayed +Aux    order type | TIF<<8
 //	Rejected       refused  0          value price  value quantity   the rule's limit –      Reason
 //	Traded         taker    maker      maker's      traded           TradeID         −Qty    maker's participant
 //	                                                                          (on the side opposite to Side = the taker's)
 //	Rested         order    0          limit        open             displayed       +Aux    0
-//	Cancelled      order    0          limit or 0   open, now gone   was displayed   −Aux    Reason
+//	Cancelled      order    0          limit or 0   open, cancelled  was displayed   −Aux    Reason
 //	Reduced        order    0          limit or 0   open afterwards  display less by −Aux    Reason (amend or self-trade)
 //	Unrested       order    0          old limit    open             was displayed   −Aux    0
 //	Amended        order    0          new limit    open afterwards  rests displayed +Aux    0
@@ -28,7 +27,7 @@
 //	CancelRejected order    0          0            0                0               –       Reason
 //	Replenished    order    0          limit        open             newly displayed +Aux    0
 //	Triggered      order    0          limit or 0   open             trade price     –       0
-//	MassCancelled  0        0          0            orders gone      0               –       0
+//	MassCancelled  0        0          0            cancelled        0               –       0
 //	InstrumentSet  0        0          0            0                0               –       status
 //	ParticipantSet 0        0          0            0                0               –       1 killed, 2 live
 //	EpochStarted   0        epoch      0            0                0               –       0
@@ -37,13 +36,12 @@
 //	MirrorTraded   time     ordinal    traded       traded           TradeID         –       0
 //	Desk           –        –          a piece of a record of the RFQ desk: see SetDesk and package rfq; it has no At
 //
-// All events of one Seq belong to the command whose Reference, if any, comes
-// first among them.
+// All events with one Seq belong to one command; its Reference, if any, comes first.
 //
-// A mirrored instrument changes by its own three kinds alone. The MirrorLevels of
-// a refresh share the Seq of the Mirrored that ends it: what stands between is no
-// book that the chain ever had. A MirrorTraded has in OrderID when the trade
-// happened on chain, Unix nanoseconds: its At is when the engine was told.
+// Only the three Mirror kinds change a mirrored instrument. The MirrorLevels of a refresh
+// share the Seq of the Mirrored that ends it; between them the book is none that the chain
+// ever had. OrderID of a MirrorTraded is the on-chain time of the trade in Unix
+// nanoseconds, At the time of the command.
 package event
 
 import (
@@ -52,7 +50,7 @@ import (
 	"blockdesk/market"
 )
 
-// Kind names what happened. The numbers are on disk in digests: frozen.
+// Kind is the kind of an event. The numbers are on disk in digests and never change.
 type Kind uint8
 
 const (
@@ -79,7 +77,7 @@ const (
 	MirrorTraded   Kind = 21
 )
 
-// Event is one record. Its fields mean what the package table says for Kind.
+// Event is one record. The package table says what its fields mean for each Kind.
 type Event struct {
 	Seq         uint64 // of the command that caused it
 	At          int64  // Unix nanoseconds, the command's At
@@ -103,8 +101,8 @@ var _ [Size]byte = [unsafe.Sizeof(Event{})]byte{}
 // MaxText is the longest text of a Reference event, in bytes.
 const MaxText = 40
 
-// refRecord is the shape of a Reference event: the client's own id (FIX
-// ClOrdID) of the command Seq. Kind and what follows lie where Event has them.
+// refRecord is the layout of a Reference event: the client's id (FIX ClOrdID) of the command
+// Seq. Kind and what follows are where Event has them.
 type refRecord struct {
 	Seq         uint64
 	OrderID     market.OrderID
@@ -118,18 +116,18 @@ type refRecord struct {
 
 var _ [Size]byte = [unsafe.Sizeof(refRecord{})]byte{}
 
-// Ref is what a Reference event says: which session sent the command, and under
-// which id of its own.
+// Ref is the content of a Reference event: the session that sent the command, and the client's
+// id of it.
 type Ref struct {
 	OrderID     market.OrderID
 	Instrument  market.InstrumentID
 	Participant market.ParticipantID
-	Origin      uint16 // the gateway's session number; 0 is no session
+	Origin      uint16 // session number of the gateway; 0 = none
 	Text        []byte // aliases the event, or the command it comes from
 }
 
-// SetReference makes e the Reference event of the command seq. Text past
-// MaxText bytes is cut; a command cannot carry more.
+// SetReference makes e the Reference event of the command seq. It truncates Text to MaxText
+// bytes, the most that a command carries.
 func (e *Event) SetReference(seq uint64, ref Ref) {
 	r := (*refRecord)(unsafe.Pointer(e))
 	*r = refRecord{
@@ -139,8 +137,7 @@ func (e *Event) SetReference(seq uint64, ref Ref) {
 	r.Len = uint8(copy(r.Text[:], ref.Text))
 }
 
-// Reference returns what a Reference event says; ok is false for every other
-// kind.
+// Reference returns the content of a Reference event; ok is false for other kinds.
 func (e *Event) Reference() (ref Ref, ok bool) {
 	if e.Kind != Reference {
 		return Ref{}, false

@@ -1,8 +1,7 @@
 package event
 
-// Reason says why an order, amend or cancel was refused, or why an order ended.
-// The numbers are in digests: frozen. String gives the machine word that the
-// surfaces carry.
+// Reason says why an order, amend, cancel or request was rejected, or why an order ended. The
+// numbers are in digests and never change. String returns the code that messages carry.
 type Reason uint16
 
 const (
@@ -14,9 +13,9 @@ const (
 	ReasonIOCRemainder Reason = 3 // IOC or market: nothing more to trade with
 	ReasonExpired      Reason = 4
 	ReasonSelfTrade    Reason = 5 // self-trade prevention
-	ReasonFOK          Reason = 6 // a triggered stop that cannot fill whole
+	ReasonFOK          Reason = 6 // a triggered stop that cannot fill completely
 	ReasonPostOnly     Reason = 7 // a post-only order would have taken
-	ReasonAmendedAway  Reason = 8 // amended to or below what has traded
+	ReasonAmendedAway  Reason = 8 // amended to no more than its traded quantity
 	ReasonAmend        Reason = 9 // Reduced by its owner
 
 	// An order, amend or cancel was refused.
@@ -47,9 +46,9 @@ const (
 	ReasonLevelFull          Reason = 44 // the level's quantity would overflow
 	ReasonInvalidCommand     Reason = 45
 
-	// What the chain is said to have done was refused.
-	ReasonNotMirrored Reason = 46 // a matched instrument is not copied from a chain
-	ReasonStaleSlot   Reason = 47 // of a slot that is not after the last one
+	// Data of a mirrored market was rejected.
+	ReasonNotMirrored Reason = 46 // the instrument has a book of our own
+	ReasonStaleSlot   Reason = 47 // the slot is not after the last one
 	ReasonOutOfTurn   Reason = 48 // not the trade after the last one
 
 	// A request to the desk was refused (engine/rfq).
@@ -64,19 +63,19 @@ const (
 	ReasonPriceStale        Reason = 68
 	ReasonPriceUnavailable  Reason = 69
 	ReasonRailNotAccepted   Reason = 70
-	ReasonQuoteExpired      Reason = 71 // or never given, or used
+	ReasonQuoteExpired      Reason = 71 // or unknown, or used
 	ReasonQuoteMismatch     Reason = 72
-	ReasonWalletClaims      Reason = 73 // the wallet has too many reserved
-	ReasonDeskFull          Reason = 74 // a limit of the desk's memory
+	ReasonWalletClaims      Reason = 73 // the wallet has too many reserved claims
+	ReasonDeskFull          Reason = 74 // a limit of the desk's memory is reached
 	ReasonUnknownClaim      Reason = 75
 	ReasonClaimState        Reason = 76 // the claim is not in a state that allows it
 	ReasonPaymentUsed       Reason = 77
 	ReasonUnknownPair       Reason = 78
 	ReasonUnknownOperator   Reason = 79
-	ReasonPaymentMismatch   Reason = 80 // short, or over another rail
-	ReasonLatePayment       Reason = 81 // arrived when the claim could not be served any more
+	ReasonPaymentMismatch   Reason = 80 // too small, or over another rail
+	ReasonLatePayment       Reason = 81 // the claim can no longer be served
 	ReasonUnknownPayment    Reason = 82
-	ReasonUndeliverable     Reason = 83 // paid for, and can never be delivered
+	ReasonUndeliverable     Reason = 83 // paid, but can never be delivered
 )
 
 var reasonWords = map[Reason]string{
@@ -111,7 +110,7 @@ var reasonWords = map[Reason]string{
 	ReasonUndeliverable: "undeliverable",
 }
 
-// String returns the machine word of r.
+// String returns the code of r.
 func (r Reason) String() string {
 	if w, ok := reasonWords[r]; ok {
 		return w

@@ -5,19 +5,18 @@ import (
 	"unsafe"
 )
 
-// Sink is where a book writes its events: a window on a ring of records. The
-// writer asks Next for a slot and fills it whole. When the window is full, Next
-// calls Room once, which either moves the limit (the engine's egress ring waits
-// for its slowest consumer) or grows the buffer (a replay, a test). Not for
-// concurrent use.
+// Sink is a window of a ring of events that a book writes to. The writer gets a slot from
+// Next and fills all of it. When the window is full, Next calls MakeRoom once: the engine's
+// egress ring then waits for its slowest consumer, a replay or test grows the buffer. Not
+// for concurrent use.
 type Sink struct {
 	Buf      []Event // length is a power of two
-	Pos      uint64  // position of the next event, from 0 for ever
-	Limit    uint64  // first position that may not be written yet
+	Pos      uint64  // position of the next event, from 0 without end
+	Limit    uint64  // first position that may not be written
 	MakeRoom func(*Sink)
 }
 
-// Next returns the slot of the next event. Its old content is not cleared.
+// Next returns the slot of the next event, with its old content.
 func (s *Sink) Next() *Event {
 	if s.Pos >= s.Limit {
 		s.MakeRoom(s)
@@ -30,8 +29,8 @@ func (s *Sink) Next() *Event {
 // At returns the event at position pos, which must still be in the buffer.
 func (s *Sink) At(pos uint64) *Event { return &s.Buf[pos&uint64(len(s.Buf)-1)] }
 
-// NewGrowingSink returns a Sink that keeps everything written since the last Reset,
-// growing as needed: for replays and tests, not for the live engine.
+// NewGrowingSink returns a Sink that keeps everything written since the last Reset, for
+// replays and tests.
 func NewGrowingSink(capacity int) *Sink {
 	n := 1 << bits.Len(uint(max(capacity, 2)-1))
 	return &Sink{Buf: make([]Event, n), Limit: uint64(n), MakeRoom: grow}
@@ -43,15 +42,15 @@ func grow(s *Sink) {
 	s.Buf, s.Limit = buf, uint64(len(buf))
 }
 
-// Events returns what a growing Sink holds. It aliases the buffer.
+// Events returns the content of a growing Sink. It aliases the buffer.
 func (s *Sink) Events() []Event { return s.Buf[:s.Pos] }
 
 // Reset empties a growing Sink and keeps its memory.
 func (s *Sink) Reset() { s.Pos = 0 }
 
-// Digest folds e into the running digest of an event stream. It depends on the
-// events and their order alone, not on how they were batched. It finds
-// divergence; it is no defence against an adversary who picks the events.
+// Digest adds e to the digest of an event stream. The digest depends only on the events and
+// their order, not on batches. It detects divergence, not an adversary who chooses the
+// events.
 func Digest(sum uint64, e *Event) uint64 {
 	w := (*[8]uint64)(unsafe.Pointer(e))
 	a := mix(w[0]^0xa0761d6478bd642f, w[1]^0xe7037ed1a0b428db)

@@ -7,16 +7,16 @@ import (
 	"blockdesk/market"
 )
 
-// claimItem is a claim and its payments, in the order in which they came.
+// claimItem is a claim and its payments in order of arrival.
 type claimItem struct {
 	Claim
 	first, last uint32 // 1 + slot; 0 = none
-	refundsDue  uint32 // payments that are to be refunded
+	refundsDue  uint32 // payments due for refund
 }
 
 func compareClaims(a, b *claimItem) int { return cmp.Compare(a.ID, b.ID) }
 
-// Live reports whether the claim holds its capacity and its atoms.
+// Live reports whether a claim in this state holds capacity and inventory.
 func (s ClaimState) Live() bool {
 	switch s {
 	case ClaimReserved, ClaimPaid, ClaimDelivering, ClaimCosigned:
@@ -25,7 +25,7 @@ func (s ClaimState) Live() bool {
 	return false
 }
 
-func (m *Machine) takeClaim(r *TakeClaim) refusal {
+func (r *TakeClaim) apply(m *Machine) refusal {
 	a := fillRequest{r.Ticket, r.Tranche, r.Fill, r.Rail}
 	if r.Mode != Modular && r.Mode != Atomic || r.Wallet == (market.Address{}) || r.Participant != 0 && r.Participant != m.current.Participant {
 		return refusal{reason: event.ReasonInvalidCommand}
@@ -69,7 +69,7 @@ func (m *Machine) takeClaim(r *TakeClaim) refusal {
 	return refusal{}
 }
 
-// makeRoomForClaim checks the limits on claims, and forgets an old one for a new.
+// makeRoomForClaim checks the limits of claims, and forgets an old claim if memory is full.
 func (m *Machine) makeRoomForClaim(id market.ClaimID, wallet market.Address) refusal {
 	if m.claims.get(id) != nil {
 		return refusal{reason: event.ReasonInvalidCommand}
@@ -91,7 +91,7 @@ func (m *Machine) makeRoomForClaim(id market.ClaimID, wallet market.Address) ref
 	return refusal{}
 }
 
-// reserve takes the capacity and the atoms that terms need out of what is free.
+// reserve reserves the capacity and inventory of terms.
 func (m *Machine) reserve(t *Terms) {
 	m.move(t, func(tr *Tranche, p *Pair) {
 		tr.Reserved += t.Fill.USD()
@@ -99,7 +99,7 @@ func (m *Machine) reserve(t *Terms) {
 	})
 }
 
-// unreserve gives them back.
+// unreserve undoes reserve.
 func (m *Machine) unreserve(t *Terms) {
 	m.move(t, func(tr *Tranche, p *Pair) {
 		tr.Reserved -= t.Fill.USD()
@@ -107,7 +107,7 @@ func (m *Machine) unreserve(t *Terms) {
 	})
 }
 
-// sell turns what is reserved into what is sold.
+// sell turns reserved capacity and inventory into sold.
 func (m *Machine) sell(t *Terms) {
 	m.move(t, func(tr *Tranche, p *Pair) {
 		tr.Reserved -= t.Fill.USD()
@@ -117,8 +117,8 @@ func (m *Machine) sell(t *Terms) {
 	})
 }
 
-// move changes the tranche and the pair of terms, which are there: a ticket that
-// reserves something is not forgotten.
+// move changes the tranche and the pair of terms. Both exist, because a ticket that reserves
+// something is not forgotten.
 func (m *Machine) move(t *Terms, change func(tr *Tranche, p *Pair)) {
 	slot, ok := m.tickets.find(t.Ticket)
 	if !ok {
@@ -132,7 +132,7 @@ func (m *Machine) move(t *Terms, change func(tr *Tranche, p *Pair)) {
 	m.emitTranche(ticket, tr)
 }
 
-// setClaimState moves a claim to its next state and writes it.
+// setClaimState moves a claim to its next state and writes its record.
 func (m *Machine) setClaimState(slot uint32, next ClaimState) {
 	c := m.claims.at(slot)
 	if c.State == ClaimReserved {
@@ -148,9 +148,8 @@ func (m *Machine) setClaimState(slot uint32, next ClaimState) {
 	m.emit(&c.Claim)
 }
 
-// EachClaim calls f with every claim that is remembered and the payments that
-// named it, oldest first, until f returns false. Both are valid during the call
-// and not to be written to. The order of the claims is not told.
+// EachClaim calls f with every remembered claim and its payments, oldest first, until f returns
+// false. Both are valid during the call and read-only. The claims come in no particular order.
 func (m *Machine) EachClaim(f func(c *Claim, payments []Payment) bool) {
 	var payments []Payment
 	for _, slot := range m.claims.slots {
@@ -174,8 +173,7 @@ func (m *Machine) countWallet(wallet market.Address, by int) {
 	}
 }
 
-// updateEnded notes whether the claim may be forgotten: it has ended and no refund
-// is due.
+// updateEnded updates whether the claim may be forgotten: it has ended and no refund is due.
 func (m *Machine) updateEnded(slot uint32) {
 	c := m.claims.at(slot)
 	m.removableUnpaid.remove(slot)
@@ -194,7 +192,7 @@ func (m *Machine) expireClaim(slot uint32) {
 	m.setClaimState(slot, ClaimExpired)
 }
 
-// removeClaim drops a claim and its payments.
+// removeClaim forgets a claim and its payments.
 func (m *Machine) removeClaim(slot uint32) {
 	c := m.claims.at(slot)
 	id := c.ID
@@ -209,32 +207,32 @@ func (m *Machine) removeClaim(slot uint32) {
 	m.emitRemoved(TagClaim, uint64(id))
 }
 
-// findClaim returns the slot of the claim that a request is about.
-func (m *Machine) findClaim(id market.ClaimID) (uint32, refusal) {
+// findClaim returns the claim that a request is about.
+func (m *Machine) findClaim(id market.ClaimID) (slot uint32, c *claimItem, no refusal) {
 	slot, ok := m.claims.find(id)
 	if !ok {
-		return 0, refusal{reason: event.ReasonUnknownClaim}
+		return 0, nil, refusal{reason: event.ReasonUnknownClaim}
 	}
-	m.current.outcome.Ticket = m.claims.at(slot).Terms.Ticket
-	return slot, refusal{}
+	c = m.claims.at(slot)
+	m.current.outcome.Ticket = c.Terms.Ticket
+	return slot, c, refusal{}
 }
 
 func rejectState(c *claimItem) refusal {
 	return refusal{event.ReasonClaimState, int64(c.State)}
 }
 
-// repeatClaim answers a step that has been taken already, with the same proof.
+// repeatClaim answers a repeated step, with the same proof.
 func (m *Machine) repeatClaim(c *claimItem) refusal {
 	m.emit(&c.Claim)
 	return refusal{}
 }
 
-func (m *Machine) beginDelivery(r *BeginDelivery) refusal {
-	slot, no := m.findClaim(r.Claim)
+func (r *BeginDelivery) apply(m *Machine) refusal {
+	slot, c, no := m.findClaim(r.Claim)
 	if no.reason != 0 {
 		return no
 	}
-	c := m.claims.at(slot)
 	switch {
 	case c.State == ClaimDelivering && c.Proof == r.Proof:
 		return m.repeatClaim(c)
@@ -246,12 +244,11 @@ func (m *Machine) beginDelivery(r *BeginDelivery) refusal {
 	return refusal{}
 }
 
-func (m *Machine) expireDelivery(r *ExpireDelivery) refusal {
-	slot, no := m.findClaim(r.Claim)
+func (r *ExpireDelivery) apply(m *Machine) refusal {
+	slot, c, no := m.findClaim(r.Claim)
 	if no.reason != 0 {
 		return no
 	}
-	c := m.claims.at(slot)
 	if c.State != ClaimDelivering || c.Proof != r.Proof {
 		return rejectState(c)
 	}
@@ -260,12 +257,11 @@ func (m *Machine) expireDelivery(r *ExpireDelivery) refusal {
 	return refusal{}
 }
 
-func (m *Machine) settleClaim(r *SettleClaim) refusal {
-	slot, no := m.findClaim(r.Claim)
+func (r *SettleClaim) apply(m *Machine) refusal {
+	slot, c, no := m.findClaim(r.Claim)
 	if no.reason != 0 {
 		return no
 	}
-	c := m.claims.at(slot)
 	switch {
 	case c.State == ClaimSettled && c.Proof == r.Proof:
 		return m.repeatClaim(c)
@@ -278,16 +274,13 @@ func (m *Machine) settleClaim(r *SettleClaim) refusal {
 	return refusal{}
 }
 
-// cosignClaim is the desk's last look: after it a signature exists. It passes no
-// lock, no price that the corridor has left behind, no payment that has lost more
-// than that of its worth, and no inventory that was lowered below what is
-// promised.
-func (m *Machine) cosignClaim(r *CosignClaim) refusal {
-	slot, no := m.findClaim(r.Claim)
+// apply makes the final checks before the desk signs: see footnote ⁷ of the package
+// documentation.
+func (r *CosignClaim) apply(m *Machine) refusal {
+	slot, c, no := m.findClaim(r.Claim)
 	if no.reason != 0 {
 		return no
 	}
-	c := m.claims.at(slot)
 	switch {
 	case c.State == ClaimCosigned && c.Proof == r.Proof:
 		return m.repeatClaim(c)
@@ -314,12 +307,11 @@ func (m *Machine) cosignClaim(r *CosignClaim) refusal {
 	return refusal{}
 }
 
-func (m *Machine) releaseClaim(r *ReleaseClaim) refusal {
-	slot, no := m.findClaim(r.Claim)
+func (r *ReleaseClaim) apply(m *Machine) refusal {
+	slot, c, no := m.findClaim(r.Claim)
 	if no.reason != 0 {
 		return no
 	}
-	c := m.claims.at(slot)
 	switch c.State {
 	case ClaimReleased:
 		return m.repeatClaim(c)

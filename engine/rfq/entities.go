@@ -5,53 +5,50 @@ import (
 	"blockdesk/market"
 )
 
-// Limits (our choice). A request past one is refused with ReasonDeskFull and the
-// limit, except where its own reason is named.
+// Limits (our choice). A request beyond one is refused with ReasonDeskFull and the
+// limit, unless another reason is named.
 const (
-	MaxTickets  = 4096    // that have not been forgotten
-	MaxTranches = 32      // a ticket
+	MaxTickets  = 4096    // remembered
+	MaxTranches = 32      // of a ticket
 	MaxQuotes   = 1 << 16 // live
-	// MaxClaims bounds the claims that the machine remembers, live or ended.
-	// Where it is reached, one that has ended makes room for a new one: of those
-	// without a payment the one that ended first; or, where those with payments
-	// are more than a quarter of MaxClaims, the first of them, but none that owes
-	// a refund. Where there is none such, a new claim is refused. So claims that
-	// nobody pays for, which cost nothing to make, push out no payment; and since
-	// MaxRefunds is half, there is a quarter that new claims can count on.
+	// MaxClaims bounds the remembered claims, live and ended. At the limit a new claim
+	// replaces an ended one: of those without payments the one that ended first; or, if
+	// claims with payments are more than a quarter of MaxClaims, the first of those, but
+	// never one with a refund due. If there is none, the new claim is refused. So claims
+	// without payments, which cost nothing to make, never evict payments; and because
+	// MaxRefunds is half, a quarter always remains for new claims.
 	MaxClaims = 1 << 18
-	// MaxPayments bounds the payments that the machine remembers. Where it is
-	// reached, the claim that ended first among those with payments is forgotten,
-	// again none that owes a refund. So a payment is known as long as its claim
-	// is.
+	// MaxPayments bounds the remembered payments. At the limit the claim that ended first
+	// among those with payments is forgotten, but never one with a refund due. So a payment
+	// is known as long as its claim is.
 	MaxPayments = 1 << 18
-	// MaxRefunds bounds the payments that are due for refund, which are never
-	// forgotten: money that cannot be served costs a stranger next to nothing to
-	// send. The other half is left for what pays its claim.
+	// MaxRefunds bounds the payments that are due for refund. They are never forgotten, and
+	// anyone can cause them at almost no cost, so half of the memory is kept for payments
+	// that pay their claim.
 	MaxRefunds   = MaxPayments / 2
 	MaxOperators = 256
 	MaxText      = 40 // bytes of a label, a reason, an operator's name
 
-	// MaxCapacity bounds a tranche: a trillion dollars. Past it: ReasonInvalidQty.
+	// MaxCapacity bounds a tranche: a trillion dollars. Beyond it: ReasonInvalidQty.
 	MaxCapacity market.USD = 1_000_000_000_000_000_000
 
-	// TicketRetention is how long an ended ticket stays in the book after it last
-	// changed; one that reserves something stays longer.
+	// TicketRetention is how long an ended ticket is shown after its last change. One that
+	// reserves something stays longer.
 	TicketRetention = day // nanoseconds
 )
 
-// NoInstrument in Pair.Via means that the quote asset counts as a dollar.
+// NoInstrument in Pair.Via means that the quote asset is worth a dollar.
 const NoInstrument market.InstrumentID = 1<<16 - 1
 
-// Policy is what holds for all pairs. Times are nanoseconds.
+// Policy applies to all pairs. Times are in nanoseconds.
 type Policy struct {
 	QuoteTTL   int64 // 1 s..1 h
 	ClaimTTL   int64 // 1 s..24 h
-	LateWindow int64 // how long after its deadline an expired claim may still be honoured, 0..30 days
+	LateWindow int64 // how long after its deadline an expired claim may still be paid, 0..30 days
 	FeeBps     uint16
-	// Discounts in basis points, by FillUSD-1; below MaxBps.
+	// Discounts are in basis points, by FillUSD-1; below MaxBps.
 	Discounts [market.FillCount]uint16
-	// WalletClaims is the most claims one wallet may have reserved at once,
-	// 1..65535.
+	// WalletClaims is the most reserved claims of one wallet, 1..65535.
 	WalletClaims uint16
 	USDCMint     market.Address
 	PayTo        [market.RailCount]market.Address // by Rail; zero = not configured
@@ -63,32 +60,31 @@ type PriceSource uint8
 const (
 	// SourceOperator: the anchor itself.
 	SourceOperator PriceSource = 1
-	// SourceBook: the middle of our order book, rounded up, which must lie in
+	// SourceBook: the mid price of our order book, rounded up, which must lie within
 	// the corridor around the anchor.
 	SourceBook PriceSource = 2
 )
 
-// Pair is how one instrument is sold.
+// Pair says how an instrument is sold.
 type Pair struct {
 	Instrument   market.InstrumentID
 	BaseMint     market.Address
 	BaseDecimals uint8 // atoms of the base asset, 0..12
 	Rails        market.Rails
 	Source       PriceSource
-	CorridorBps  uint16              // 1..MaxBps-1; the reference must lie within anchor × (1 ± corridor)
-	MaxAge       int64               // ns; an older anchor prices nothing; 0 = any age
-	Via          market.InstrumentID // pair whose reference turns this book's quote asset into dollars; or NoInstrument
+	CorridorBps  uint16              // 1..MaxBps-1; the reference price must lie within anchor × (1 ± corridor)
+	MaxAge       int64               // ns; an older anchor is stale; 0 = any age
+	Via          market.InstrumentID // pair whose reference price converts this book's quote asset into dollars, or NoInstrument
 
-	Anchor   market.USDPrice // 0 = none yet: nothing is priced
+	Anchor   market.USDPrice // 0 = none: nothing is priced
 	AnchorAt int64
 
-	// Inventory is how many atoms the desk may sell in all; Inventory =
-	// free + Reserved + Sold, or less after it was lowered.
+	// Inventory is the atoms that the desk may sell in total: free + Reserved + Sold, or
+	// less after it was lowered.
 	Inventory, Reserved, Sold uint64
 }
 
-// RailPrice is the dollar price of a rail's asset. That of USDC is one and is
-// not kept.
+// RailPrice is the dollar price of a rail's asset. USDC has none: its price is 1.
 type RailPrice struct {
 	Rail   market.Rail
 	Price  market.USDPrice
@@ -96,7 +92,7 @@ type RailPrice struct {
 	MaxAge int64 // ns; 0 = any age
 }
 
-// LockScope says what a lock keeps shut.
+// LockScope says what a lock applies to.
 type LockScope uint8
 
 const (
@@ -105,8 +101,7 @@ const (
 	LockRail LockScope = 3 // Lock.Rail
 )
 
-// Lock keeps quotes, claims and co-signatures from being made. What is reserved
-// or paid already goes on.
+// Lock refuses new quotes, claims and co-signatures. Reserved and paid claims go on.
 type Lock struct {
 	Scope      LockScope
 	Instrument market.InstrumentID
@@ -123,8 +118,8 @@ type Operator struct {
 	Name string // 1..MaxText bytes of printable ASCII
 }
 
-// TicketState says where a ticket stands: see the package doc. The numbers are
-// on disk: frozen.
+// TicketState is the state of a ticket: see the package documentation. The numbers are on disk
+// and never change.
 type TicketState uint8
 
 const (
@@ -134,15 +129,15 @@ const (
 	TicketExpired   TicketState = 4
 )
 
-// Ticket is one offer, in tranches.
+// Ticket is an offer, in tranches.
 type Ticket struct {
 	ID         market.TicketID
 	Label      string // 1..MaxText bytes of printable ASCII
 	Instrument market.InstrumentID
 	Rails      market.Rails
 	State      TicketState
-	Priority   uint16          // lower is sold first
-	Reference  market.USDPrice // in place of the pair's; 0 = the pair's
+	Priority   uint16          // a lower number sells first
+	Reference  market.USDPrice // overrides that of the pair; 0 = the pair's
 	CreatedAt  int64
 	UpdatedAt  int64
 	ExpiresAt  int64 // 0 = never
@@ -157,7 +152,7 @@ type Tranche struct {
 	Capacity, Reserved, Filled market.USD
 }
 
-// Available is what can be claimed.
+// Available returns the capacity that is neither reserved nor filled.
 func (t *Tranche) Available() market.USD { return t.Capacity - t.Reserved - t.Filled }
 
 // Terms are what a client was promised.
@@ -168,7 +163,7 @@ type Terms struct {
 	Fill        market.FillUSD
 	Rail        market.Rail
 	DiscountBps uint16
-	FeeBps      uint16          // of the payment, included in it, told for itself
+	FeeBps      uint16          // of the payment, which includes it
 	Reference   market.USDPrice // before the discount
 	Price       market.USDPrice // after it, rounded up
 	Base        uint64          // atoms the client gets, rounded down
@@ -184,16 +179,16 @@ type Quote struct {
 	ValidUntil int64
 }
 
-// SettlementMode says how a claim is to be settled.
+// SettlementMode says how a claim is settled.
 type SettlementMode uint8
 
 const (
-	Modular SettlementMode = 1 // pay, prove it, get delivery
-	Atomic  SettlementMode = 2 // both legs in one transaction
+	Modular SettlementMode = 1 // the client pays, proves it, and gets the delivery
+	Atomic  SettlementMode = 2 // both legs are one transaction
 )
 
-// ClaimState says where a claim stands: see the package doc. The numbers are on
-// disk: frozen.
+// ClaimState is the state of a claim: see the package documentation. The numbers are on
+// disk and never change.
 type ClaimState uint8
 
 const (
@@ -211,7 +206,7 @@ var claimWords = [...]string{
 	"state?", "reserved", "paid", "delivering", "settled", "expired", "cosigned", "released", "refund_due",
 }
 
-// Word returns what public documents and messages call the state.
+// Word returns the name of the state in public documents and messages.
 func (s ClaimState) Word() string {
 	if int(s) >= len(claimWords) {
 		s = 0
@@ -219,32 +214,32 @@ func (s ClaimState) Word() string {
 	return claimWords[s]
 }
 
-// Claim is one taken piece of a tranche.
+// Claim is a fill of a tranche for a wallet.
 type Claim struct {
 	ID          market.ClaimID
-	Quote       market.QuoteID // that gave the price; 0 = none
+	Quote       market.QuoteID // that its terms come from; 0 = none
 	Mode        SettlementMode
 	State       ClaimState
 	Terms       Terms
 	Wallet      market.Address
-	Participant market.ParticipantID // FIX; 0 = none
+	Participant market.ParticipantID // over FIX; 0 = none
 	ReservedAt  int64
 	Deadline    int64 // of the reservation
 	ChangedAt   int64
-	Paid        uint64   // atoms applied to it; 0 or Terms.Payment at least
-	Proof       [32]byte // of the last step: message hash (cosigned, released), delivery's hash (delivering), what settled it
+	Paid        uint64   // atoms applied to it; 0, or at least Terms.Payment
+	Proof       [32]byte // of the last step: hash of the message (cosigned, released), of the delivery (delivering), of what settled it
 }
 
-// PaymentState says what became of money that arrived.
+// PaymentState says what became of a payment.
 type PaymentState uint8
 
 const (
 	PaymentApplied   PaymentState = 1 // pays its claim
-	PaymentRefundDue PaymentState = 2 // cannot be served; the operator owes it
+	PaymentRefundDue PaymentState = 2 // the operator must refund it
 	PaymentRefunded  PaymentState = 3
 )
 
-// Payment is a proved transfer to the desk. A signature is one payment at most.
+// Payment is a proved transfer to the desk. A signature is at most one payment.
 type Payment struct {
 	Signature [64]byte
 	Claim     market.ClaimID

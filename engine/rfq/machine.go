@@ -8,18 +8,17 @@ import (
 	"blockdesk/market"
 )
 
-// Stamp is what the sequencer gave a command.
+// Stamp is what the sequencer adds to a request.
 type Stamp struct {
 	Seq uint64
 	At  int64 // Unix ns, 0 or more; never falls
-	// Participant is the one that commands over FIX; 0 = nobody does. Blocked says
-	// why it may have no quote and no claim; 0 = it may.
+	// Participant sent the request over FIX; 0 = no participant. Blocked is the reason
+	// why it gets no quote and no claim; 0 = it may have them.
 	Participant market.ParticipantID
 	Blocked     event.Reason
 }
 
-// Machine is the desk: see the package doc for what it does. It is one
-// goroutine's.
+// Machine is the desk: see the package documentation. One goroutine at a time.
 type Machine struct {
 	policy    Policy // QuoteTTL 0 = none yet
 	pairs     []Pair
@@ -31,17 +30,17 @@ type Machine struct {
 	quotes     table[market.QuoteID, Quote]
 	claims     table[market.ClaimID, claimItem]
 	payments   table[[64]byte, paymentItem]
-	wallets    map[market.Address]uint32 // claims reserved
-	refundsDue int                       // payments due for refund
+	wallets    map[market.Address]uint32 // number of reserved claims
+	refundsDue int                       // number of payments due for refund
 	lastTicket market.TicketID
 
 	quoteEnds, claimEnds, ticketEnds timers
-	// ticketRemovals has the tickets that have ended and reserve nothing; removablePaid and
-	// removableUnpaid the claims that may be forgotten, with payments and without, by
-	// ChangedAt.
+	// ticketRemovals has the ended tickets that reserve nothing, by the time of their removal.
+	// removablePaid and removableUnpaid have the claims that may be forgotten, with and without
+	// payments, by ChangedAt.
 	ticketRemovals, removablePaid, removableUnpaid timers
 
-	lastShown Stamp // of the last change that a View shows
+	lastShown Stamp // of the last change visible in a View
 
 	limits   memoryLimits
 	current  currentCommand
@@ -49,10 +48,10 @@ type Machine struct {
 	in, w    codec                           // scratch memory to read and to write with
 }
 
-// memoryLimits are the limits of memory: lower in tests alone.
+// memoryLimits are lower in tests only.
 type memoryLimits struct{ tickets, quotes, claims, payments, refunds int }
 
-// currentCommand is what handlers know of the command at hand, and their scratch memory.
+// currentCommand is the context of the request's handlers, and their scratch memory.
 type currentCommand struct {
 	Stamp
 	out     *event.Sink
@@ -63,7 +62,7 @@ type currentCommand struct {
 	pricing pricing
 }
 
-// New returns a desk that has nothing: no policy, so nothing is priced.
+// New returns a desk without a policy, so nothing is priced.
 func New() *Machine {
 	return &Machine{
 		tickets:  newTable[market.TicketID, Ticket](),
@@ -77,11 +76,10 @@ func New() *Machine {
 	}
 }
 
-// Apply does one whole encoded request and writes its records: KeyUsed where it
-// has a key, what it changed, and its Outcome. Before them stands what Expire
-// would write. Whatever the bytes, it does not panic; those that are no request
-// have an Outcome with ReasonInvalidCommand. data is not kept. px may be nil: no
-// book has a middle then.
+// Apply applies one encoded request and writes its records: those of Expire, KeyUsed if it has
+// an idempotency key, what it changed, and its Outcome. It never panics: bytes that are no
+// request get an Outcome with ReasonInvalidCommand. It does not keep data. px may be nil: then
+// no book has a mid price.
 func (m *Machine) Apply(data []byte, s Stamp, px Prices, out *event.Sink) {
 	m.Expire(s, out)
 	m.begin(s, out)
@@ -103,7 +101,7 @@ func (m *Machine) Apply(data []byte, s Stamp, px Prices, out *event.Sink) {
 			m.emit(&m.current.key)
 		}
 		if no = m.admit(head); no.reason == 0 {
-			no = m.do(r)
+			no = r.apply(m)
 		}
 	}
 	o.Reason, o.Limit = no.reason, no.limit
@@ -115,7 +113,7 @@ func (m *Machine) begin(s Stamp, out *event.Sink) { m.current.Stamp, m.current.o
 
 func (m *Machine) end() { m.current.out, m.current.pricing = nil, pricing{} }
 
-// read returns the request that data is, or nil. It is good until the next.
+// read decodes data, or returns nil. The request is valid until the next read.
 func (m *Machine) read(data []byte) Request {
 	if len(data) == 0 || int(data[0]) >= len(m.requests) {
 		return nil
@@ -142,57 +140,7 @@ func (m *Machine) admit(h *Header) refusal {
 	return refusal{}
 }
 
-func (m *Machine) do(r Request) refusal {
-	switch r := r.(type) {
-	case *SetPolicy:
-		return m.setPolicy(r)
-	case *SetPair:
-		return m.setPair(r)
-	case *SetOperator:
-		return m.setOperator(r)
-	case *SetAnchor:
-		return m.setAnchor(r)
-	case *SetRailPrice:
-		return m.setRailPrice(r)
-	case *SetInventory:
-		return m.setInventory(r)
-	case *SetLock:
-		return m.setLock(r)
-	case *PostTicket:
-		return m.postTicket(r)
-	case *AmendTicket:
-		return m.amendTicket(r)
-	case *SetTranche:
-		return m.setTranche(r)
-	case *WithdrawTicket:
-		return m.withdrawTicket(r)
-	case *RequestQuote:
-		return m.requestQuote(r)
-	case *TakeClaim:
-		return m.takeClaim(r)
-	case *ProvePayment:
-		return m.provePayment(r)
-	case *BeginDelivery:
-		return m.beginDelivery(r)
-	case *ExpireDelivery:
-		return m.expireDelivery(r)
-	case *SettleClaim:
-		return m.settleClaim(r)
-	case *CosignClaim:
-		return m.cosignClaim(r)
-	case *ReleaseClaim:
-		return m.releaseClaim(r)
-	case *RefundPayment:
-		return m.refundPayment(r)
-	case *AbandonDelivery:
-		return m.abandonDelivery(r)
-	case *SetFirstTicket:
-		return m.setFirstTicket(r)
-	}
-	return refusal{reason: event.ReasonInvalidCommand}
-}
-
-// emit writes a record, and notes the change where a View shows it.
+// emit writes a record and updates lastShown if a View shows the change.
 func (m *Machine) emit(rec Record) {
 	writeRecord(rec, m.current.Seq, &m.w, m.current.out)
 	switch rec.Tag() {
@@ -209,10 +157,9 @@ func (m *Machine) emitRemoved(what Tag, id uint64) {
 	}
 }
 
-// Expire ends what is due at s.At: quotes, reservations and tickets by their
-// times; then the tickets that ended long enough ago are forgotten. It is part
-// of Apply; the engine calls it for its other commands, so that time passes for
-// the desk too.
+// Expire ends quotes, reservations and tickets that are due at s.At, then forgets tickets whose
+// retention has passed. Apply includes it; the engine calls it for other commands, so that time
+// passes for the desk too.
 func (m *Machine) Expire(s Stamp, out *event.Sink) {
 	m.begin(s, out)
 	for slot, ok := m.quoteEnds.due(s.At); ok; slot, ok = m.quoteEnds.due(s.At) {
@@ -230,8 +177,7 @@ func (m *Machine) Expire(s Stamp, out *event.Sink) {
 	m.end()
 }
 
-// NextExpiry returns when Expire has something to do next; 0 = never, as things
-// stand.
+// NextExpiry returns when Expire next has something to do; 0 = never.
 func (m *Machine) NextExpiry() int64 {
 	next := int64(0)
 	for _, t := range [...]*timers{&m.quoteEnds, &m.claimEnds, &m.ticketEnds, &m.ticketRemovals} {
@@ -242,8 +188,7 @@ func (m *Machine) NextExpiry() int64 {
 	return next
 }
 
-// ReadModel returns a reader's copy of what is shown, as if it had followed the
-// records.
+// ReadModel returns a read model that is up to date with m.
 func (m *Machine) ReadModel() *ReadModel {
 	b := &ReadModel{current: View{
 		Seq: m.lastShown.Seq, At: m.lastShown.At, Policy: m.policy,
@@ -258,7 +203,7 @@ func (m *Machine) ReadModel() *ReadModel {
 	return b
 }
 
-// addTime is at + d, or the end of time.
+// addTime returns at + d, or math.MaxInt64 if that overflows.
 func addTime(at, d int64) int64 {
 	if at > math.MaxInt64-d {
 		return math.MaxInt64

@@ -5,26 +5,24 @@ import (
 	"blockdesk/market"
 )
 
-// paymentItem is a payment and the next one of its claim.
+// paymentItem is a payment, linked to the next one of its claim.
 type paymentItem struct {
 	Payment
 	next uint32 // 1 + slot; 0 = none
 }
 
-// provePayment records money that has arrived, whatever it is good for, once a
-// signature.
-func (m *Machine) provePayment(r *ProvePayment) refusal {
+// apply records a payment that has arrived, whatever it is good for, once per signature.
+func (r *ProvePayment) apply(m *Machine) refusal {
 	if !r.Rail.Valid() || r.Amount == 0 || r.Signature == [64]byte{} {
 		return refusal{reason: event.ReasonInvalidCommand}
 	}
 	if p := m.payments.get(r.Signature); p != nil {
 		return m.repeatPayment(r, p)
 	}
-	slot, no := m.findClaim(r.Claim)
+	slot, c, no := m.findClaim(r.Claim)
 	if no.reason != 0 {
 		return no
 	}
-	c := m.claims.at(slot)
 	why := m.refundReason(&c.Claim, r)
 	if why != 0 && m.refundsDue >= m.limits.refunds {
 		return refusal{event.ReasonDeskFull, int64(m.limits.refunds)}
@@ -38,7 +36,7 @@ func (m *Machine) provePayment(r *ProvePayment) refusal {
 		p.State, p.Reason = PaymentRefundDue, why
 		m.countRefundDue(c, +1)
 		m.emit(&p.Payment)
-		if late && why == event.ReasonLatePayment { // not by what does not fit: dust would bar the real payment
+		if late && why == event.ReasonLatePayment { // a mismatch leaves the claim open, or dust could block the real payment
 			m.setClaimState(slot, ClaimRefundDue)
 		} else {
 			m.updateEnded(slot)
@@ -55,8 +53,7 @@ func (m *Machine) provePayment(r *ProvePayment) refusal {
 	return refusal{}
 }
 
-// repeatPayment answers a signature that is known: as it was answered, for the
-// same claim.
+// repeatPayment answers a known signature as before, for the same claim.
 func (m *Machine) repeatPayment(r *ProvePayment, p *paymentItem) refusal {
 	if p.Claim != r.Claim {
 		return refusal{reason: event.ReasonPaymentUsed}
@@ -66,8 +63,8 @@ func (m *Machine) repeatPayment(r *ProvePayment, p *paymentItem) refusal {
 	return refusal{}
 }
 
-// makeRoomForPayment keeps to the limit: the oldest claim that has ended, is paid
-// and owes nothing is forgotten with its payments, but not the one in slot.
+// makeRoomForPayment forgets the oldest removable claim with payments, other than the one in
+// slot, if memory is full.
 func (m *Machine) makeRoomForPayment(slot uint32) refusal {
 	if m.payments.len() < m.limits.payments {
 		return refusal{}
@@ -82,7 +79,7 @@ func (m *Machine) makeRoomForPayment(slot uint32) refusal {
 	return refusal{}
 }
 
-// addPayment makes the last payment of the claim in slot.
+// addPayment adds a payment to the claim in slot.
 func (m *Machine) addPayment(slot uint32, r *ProvePayment) *paymentItem {
 	at := m.payments.add(r.Signature)
 	p := m.payments.at(at)
@@ -94,13 +91,13 @@ func (m *Machine) addPayment(slot uint32, r *ProvePayment) *paymentItem {
 	return p
 }
 
-// countRefundDue counts what is due for refund.
+// countRefundDue adds by to the number of payments of c that are due for refund.
 func (m *Machine) countRefundDue(c *claimItem, by int) {
 	c.refundsDue += uint32(by)
 	m.refundsDue += by
 }
 
-// appendPayment makes the payment in slot at the last of c's.
+// appendPayment links the payment in slot at as the last of c.
 func (m *Machine) appendPayment(c *claimItem, at uint32) {
 	if c.first == 0 {
 		c.first = at + 1
@@ -110,13 +107,13 @@ func (m *Machine) appendPayment(c *claimItem, at uint32) {
 	c.last = at + 1
 }
 
-// refundReason says why money that came for c cannot be taken; 0 = it is.
+// refundReason returns why a payment for c must be refunded; 0 = it is applied.
 func (m *Machine) refundReason(c *Claim, r *ProvePayment) event.Reason {
 	switch c.State {
 	case ClaimReserved, ClaimExpired:
 	case ClaimRefundDue:
 		return event.ReasonLatePayment
-	default: // paid for already, or by the other way
+	default: // paid already, or settled atomically
 		return event.ReasonClaimState
 	}
 	switch {
@@ -130,20 +127,20 @@ func (m *Machine) refundReason(c *Claim, r *ProvePayment) event.Reason {
 	return 0
 }
 
-// refundable reports whether why is what a payment that is owed back may say.
+// refundable reports whether a payment may be due for refund for the reason.
 func refundable(why event.Reason) bool {
 	return why == event.ReasonClaimState || why == event.ReasonPaymentMismatch || endsClaim(why)
 }
 
-// endsClaim reports whether why says of a payment that its claim is refund_due.
+// endsClaim reports whether a refund for the reason makes its claim refund_due.
 func endsClaim(why event.Reason) bool {
 	return why == event.ReasonLatePayment || why == event.ReasonUndeliverable
 }
 
-// canServeLate reports whether an expired claim can still be served on its terms:
-// what a new claim and the last look of CosignClaim ask for, and money that is
-// still worth the fill. Else it would be an option on the price, free until the
-// window ends: paid where the market has moved the client's way, left where not.
+// canServeLate reports whether an expired claim can still be served on its terms: a new
+// claim of its size and a CosignClaim would pass. Otherwise it would be a free option on
+// the price until LateWindow ends: clients would pay only if the market has moved in their
+// favour.
 func (m *Machine) canServeLate(c *Claim) bool {
 	t := m.tickets.get(c.Terms.Ticket)
 	if m.current.At-c.Deadline > m.policy.LateWindow || t == nil || t.Ended() ||
@@ -157,10 +154,9 @@ func (m *Machine) canServeLate(c *Claim) bool {
 }
 
 // checkPaymentValue checks that the payment of terms is worth their fill at the rail's
-// price of now, less the corridor of their pair: the least that is taken is
-// payment now × (1 - corridor), both steps rounded up, for the desk. Refused where
-// the rail has no price that is young enough, and as PriceCorridor, with that
-// least in atoms as limit, where the payment is below it.
+// current price, less the corridor of their pair: at least current payment × (1 -
+// corridor), both rounded up. It refuses with the reason why the rail has no price, or with
+// PriceCorridor and that minimum in atoms.
 func (m *Machine) checkPaymentValue(p *Pair, t *Terms) refusal {
 	price, no := m.priceOfRail(t.Rail)
 	if no.reason != 0 {
@@ -177,14 +173,13 @@ func (m *Machine) checkPaymentValue(p *Pair, t *Terms) refusal {
 	return refusal{}
 }
 
-// abandonDelivery ends a paid claim that cannot be delivered: what it holds is
-// free again, and its money is owed back.
-func (m *Machine) abandonDelivery(r *AbandonDelivery) refusal {
-	slot, no := m.findClaim(r.Claim)
+// apply ends a paid claim that cannot be delivered: it returns what the claim holds, and its
+// payment is due for refund.
+func (r *AbandonDelivery) apply(m *Machine) refusal {
+	slot, c, no := m.findClaim(r.Claim)
 	if no.reason != 0 {
 		return no
 	}
-	c := m.claims.at(slot)
 	switch {
 	case c.State == ClaimRefundDue && m.paymentOf(c, undeliverable) != nil:
 		return m.repeatClaim(c)
@@ -203,11 +198,11 @@ func (m *Machine) abandonDelivery(r *AbandonDelivery) refusal {
 	return refusal{}
 }
 
-// paymentOf returns the first payment of c that is such a one, or nil.
-func (m *Machine) paymentOf(c *claimItem, such func(*Payment) bool) *paymentItem {
+// paymentOf returns the first payment of c for which match returns true, or nil.
+func (m *Machine) paymentOf(c *claimItem, match func(*Payment) bool) *paymentItem {
 	for at := c.first; at != 0; {
 		p := m.payments.at(at - 1)
-		if such(&p.Payment) {
+		if match(&p.Payment) {
 			return p
 		}
 		at = p.next
@@ -218,13 +213,13 @@ func (m *Machine) paymentOf(c *claimItem, such func(*Payment) bool) *paymentItem
 func applied(p *Payment) bool       { return p.State == PaymentApplied }
 func undeliverable(p *Payment) bool { return p.Reason == event.ReasonUndeliverable }
 
-// refundPayment notes that the operator has paid back what was due.
-func (m *Machine) refundPayment(r *RefundPayment) refusal {
+// apply records that the operator has refunded a payment.
+func (r *RefundPayment) apply(m *Machine) refusal {
 	p := m.payments.get(r.Signature)
 	if p == nil {
 		return refusal{reason: event.ReasonUnknownPayment}
 	}
-	slot, no := m.findClaim(p.Claim)
+	slot, c, no := m.findClaim(p.Claim)
 	if no.reason != 0 {
 		return no
 	}
@@ -236,7 +231,7 @@ func (m *Machine) refundPayment(r *RefundPayment) refusal {
 		return refusal{reason: event.ReasonPaymentUsed}
 	}
 	p.State, p.Proof = PaymentRefunded, r.Proof
-	m.countRefundDue(m.claims.at(slot), -1)
+	m.countRefundDue(c, -1)
 	m.updateEnded(slot)
 	m.emit(&p.Payment)
 	return refusal{}

@@ -9,23 +9,22 @@ import (
 	"blockdesk/market"
 )
 
-// Prices is where the desk sees the order books.
+// Prices gives the desk the mid prices of the order books.
 type Prices interface {
-	// Mid returns the middle of our book in 10^-9 quote units per base unit,
-	// rounded up; false where it has no two sides, or is halted.
+	// Mid returns the mid price of our book in 10^-9 quote units per base unit, rounded up;
+	// false if a side is empty or the instrument is halted.
 	Mid(in market.InstrumentID) (market.USDPrice, bool)
 }
 
 const (
 	// usdPriceOne is one dollar as a USDPrice.
 	usdPriceOne = 1_000_000_000
-	// priceToUSD is how many USDPrice units a USD unit has.
+	// priceToUSD is the number of USDPrice units in a USD unit.
 	priceToUSD = 1_000
 )
 
-// Corridor returns the lowest and the highest reference that p's anchor allows:
-// anchor × (1 - corridor) rounded up, anchor × (1 + corridor) rounded down. Both
-// are 0 where there is no anchor.
+// Corridor returns the lowest and highest reference price that the anchor of p allows: anchor ×
+// (1 - corridor) rounded up and anchor × (1 + corridor) rounded down; zeros without an anchor.
 func Corridor(p *Pair) (lowest, highest market.USDPrice) {
 	low, errLow := market.MulDivCeil(uint64(p.Anchor), market.MaxBps-uint64(p.CorridorBps), market.MaxBps)
 	high, errHigh := market.MulDivFloor(uint64(p.Anchor), market.MaxBps+uint64(p.CorridorBps), market.MaxBps)
@@ -35,27 +34,26 @@ func Corridor(p *Pair) (lowest, highest market.USDPrice) {
 	return market.USDPrice(low), market.USDPrice(high)
 }
 
-// Price returns what a fill of size f costs a unit: reference × (1 - discount),
-// rounded up. f must be Valid.
+// Price returns the unit price of a fill of size f: reference × (1 - discount), rounded up.
+// f must be Valid.
 func (p *Policy) Price(reference market.USDPrice, f market.FillUSD) market.USDPrice {
 	price, err := market.MulDivCeil(uint64(reference), market.MaxBps-uint64(p.Discounts[f-1]), market.MaxBps)
-	if err != nil { // a discount above the whole, which no policy has
+	if err != nil { // a discount above 100 %, which no valid policy has
 		return 0
 	}
 	return market.USDPrice(price)
 }
 
-// refusal says why a request was refused; Reason 0 = it was not.
+// refusal is why a request is refused; reason 0 = it is not.
 type refusal struct {
 	reason event.Reason
 	limit  int64
 }
 
-// clampToInt64 is a number of atoms as a limit: what passes an int64 is its largest.
+// clampToInt64 returns atoms as a limit, at most math.MaxInt64.
 func clampToInt64(atoms uint64) int64 { return int64(min(atoms, math.MaxInt64)) }
 
-// pricing is what pricing looks at: the pairs in order of their instruments, the
-// books, and the time.
+// pricing is the input of reference prices: the pairs by instrument, the books and the time.
 type pricing struct {
 	pairs []Pair
 	books Prices
@@ -72,8 +70,8 @@ func findPair(pairs []Pair, in market.InstrumentID) *Pair {
 	return &pairs[i]
 }
 
-// reference returns the price before discounts of p, or of a ticket on p that
-// has its own. It lies in the corridor.
+// reference returns the price before discounts: own, the ticket's, or that of p's source.
+// It must lie within the corridor.
 func (o *pricing) reference(p *Pair, own market.USDPrice) (market.USDPrice, refusal) {
 	if r := o.checkAnchor(p); r.reason != 0 {
 		return 0, r
@@ -88,7 +86,7 @@ func (o *pricing) reference(p *Pair, own market.USDPrice) (market.USDPrice, refu
 	return ref, checkCorridor(p, ref)
 }
 
-// checkAnchor checks that p has an anchor young enough.
+// checkAnchor checks that p has a fresh anchor.
 func (o *pricing) checkAnchor(p *Pair) refusal {
 	switch {
 	case p.Anchor == 0:
@@ -99,8 +97,8 @@ func (o *pricing) checkAnchor(p *Pair) refusal {
 	return refusal{}
 }
 
-// checkCorridor checks that ref lies in p's corridor. The limit is the edge that it is
-// beyond.
+// checkCorridor checks that ref lies within p's corridor. The limit is the bound that it
+// passes.
 func checkCorridor(p *Pair, ref market.USDPrice) refusal {
 	lowest, highest := Corridor(p)
 	switch {
@@ -114,8 +112,8 @@ func checkCorridor(p *Pair, ref market.USDPrice) refusal {
 
 func tooOld(at, since, maxAge int64) bool { return maxAge != 0 && at-since > maxAge }
 
-// sourcePrice returns the reference that p's source gives. A book's quote asset is
-// turned into dollars by the pair Via, whose own source may not need another.
+// sourcePrice returns the reference price of p's source. The pair Via converts a book's
+// quote asset into dollars; its own source may not need a third pair (direct).
 func (o *pricing) sourcePrice(p *Pair, direct bool) (market.USDPrice, refusal) {
 	if p.Source == SourceOperator {
 		return p.Anchor, refusal{}
@@ -152,16 +150,15 @@ func (o *pricing) sourcePrice(p *Pair, direct bool) (market.USDPrice, refusal) {
 	return market.USDPrice(ref), refusal{}
 }
 
-// baseFor returns how many atoms, of which a unit has 10^decimals, fill buys at
-// price: rounded down. False where that is none, or more than a word holds.
+// baseFor returns the atoms that fill buys at price, rounded down, where a unit has 10^decimals
+// atoms. It returns false if that is 0 or more than 64 bits.
 func baseFor(fill market.FillUSD, price market.USDPrice, decimals uint8) (uint64, bool) {
 	base, err := market.MulDivFloor(uint64(fill.USD()), market.Pow10(int(decimals)+market.USDPriceDecimals-market.USDDecimals), uint64(price))
 	return base, err == nil && base != 0
 }
 
-// paymentFor returns how many atoms of the rail's asset fill is: a USDC atom for
-// each USD unit; or fill ÷ the price of a unit, rounded up. False where that is
-// more than a word holds.
+// paymentFor returns the atoms of the rail's asset for fill, rounded up; a USDC atom is a
+// USD unit. It returns false if that is more than 64 bits.
 func paymentFor(fill market.FillUSD, rail market.Rail, price market.USDPrice) (uint64, bool) {
 	if rail == market.RailUSDC {
 		return uint64(fill.USD()), true

@@ -5,7 +5,7 @@ import (
 	"blockdesk/market"
 )
 
-// fillRequest is what a quote and a claim ask for alike.
+// fillRequest is the common part of a request for a quote and of a claim.
 type fillRequest struct {
 	ticket  market.TicketID
 	tranche market.TrancheID
@@ -13,8 +13,7 @@ type fillRequest struct {
 	rail    market.Rail
 }
 
-// ticketForSale returns the slot of the ticket asked for, if it is for sale and no
-// lock keeps it shut.
+// ticketForSale returns the slot of the requested ticket if it sells and no lock prevents it.
 func (m *Machine) ticketForSale(a fillRequest) (uint32, refusal) {
 	if !a.fill.Valid() || !a.rail.Valid() {
 		return 0, refusal{reason: event.ReasonInvalidCommand}
@@ -33,7 +32,7 @@ func (m *Machine) ticketForSale(a fillRequest) (uint32, refusal) {
 	return slot, refusal{}
 }
 
-// computeTerms works out the terms of a as of now.
+// computeTerms computes the terms of a at the current prices.
 func (m *Machine) computeTerms(a fillRequest, t *Ticket, into *Terms) refusal {
 	p := findPair(m.pairs, t.Instrument)
 	if !t.Rails.Has(a.rail) || !p.Rails.Has(a.rail) || m.policy.PayTo[a.rail] == (market.Address{}) {
@@ -61,7 +60,7 @@ func (m *Machine) computeTerms(a fillRequest, t *Ticket, into *Terms) refusal {
 	return refusal{}
 }
 
-// priceOfRail returns the price of the asset that is paid with.
+// priceOfRail returns the dollar price of the rail's asset.
 func (m *Machine) priceOfRail(rail market.Rail) (market.USDPrice, refusal) {
 	if rail == market.RailUSDC {
 		return usdPriceOne, refusal{}
@@ -76,7 +75,7 @@ func (m *Machine) priceOfRail(rail market.Rail) (market.USDPrice, refusal) {
 	return p.Price, refusal{}
 }
 
-// checkCapacityLeft checks that terms can be served now.
+// checkCapacityLeft checks that capacity and inventory suffice for terms.
 func (m *Machine) checkCapacityLeft(t *Terms, tr *Tranche) refusal {
 	if available := tr.Available(); t.Fill.USD() > available {
 		return refusal{event.ReasonCapacityExhausted, int64(available)}
@@ -87,7 +86,7 @@ func (m *Machine) checkCapacityLeft(t *Terms, tr *Tranche) refusal {
 	return refusal{}
 }
 
-func (m *Machine) requestQuote(r *RequestQuote) refusal {
+func (r *RequestQuote) apply(m *Machine) refusal {
 	if m.current.Blocked != 0 {
 		return refusal{reason: m.current.Blocked}
 	}
@@ -119,7 +118,7 @@ func (m *Machine) requestQuote(r *RequestQuote) refusal {
 	return refusal{}
 }
 
-// quotedTerms gives the terms of a live quote for what is asked.
+// quotedTerms returns the terms of a live quote, if it matches a.
 func (m *Machine) quotedTerms(id market.QuoteID, a fillRequest, into *Terms) refusal {
 	q := m.quotes.get(id)
 	if q == nil {
@@ -132,7 +131,7 @@ func (m *Machine) quotedTerms(id market.QuoteID, a fillRequest, into *Terms) ref
 	return refusal{}
 }
 
-// removeQuote forgets a quote that was used or has expired.
+// removeQuote forgets a used or expired quote.
 func (m *Machine) removeQuote(slot uint32) {
 	id := m.quotes.at(slot).ID
 	m.quoteEnds.remove(slot)

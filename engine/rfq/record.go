@@ -7,7 +7,7 @@ import (
 	"blockdesk/market"
 )
 
-// Tag says what a record holds. The numbers are in events: frozen.
+// Tag is the type of a record. The numbers are in events and never change.
 type Tag uint16
 
 const (
@@ -26,42 +26,39 @@ const (
 	TagRemoved   Tag = 13
 )
 
-// Record is what the desk tells of itself: *Policy, *Pair, *Operator, *Lock,
-// *Ticket, *TicketTranche, *Quote, *Claim, *Payment, *RailPrice as they are
-// after a change; *KeyUsed, *Outcome and *Removed. As events it is its walk, cut
-// into pieces of event.MaxDeskChunk bytes.
+// Record is a change of the desk: *Policy, *Pair, *Operator, *Lock, *Ticket,
+// *TicketTranche, *Quote, *Claim, *Payment or *RailPrice after the change, or *KeyUsed,
+// *Outcome or *Removed. As events it is split into chunks of event.MaxDeskChunk bytes.
 type Record interface {
 	Tag() Tag
 	walk(w *codec)
 }
 
-// TicketTranche is one tranche as a record. A new tranche follows the record of
-// its ticket.
+// TicketTranche is the record of one tranche. A new tranche follows the record of its ticket.
 type TicketTranche struct {
 	Ticket market.TicketID
 	Tranche
 }
 
-// KeyUsed is the first record of a request that came with an idempotency key,
-// refused or not.
+// KeyUsed is the first record of a request with an idempotency key, refused or not.
 type KeyUsed struct {
 	Token uint64
 	Key   IdempotencyKey
 }
 
-// Outcome is the last record of every request, and each has exactly one.
+// Outcome is the last record of every request.
 type Outcome struct {
 	Token  uint64
 	Kind   RequestKind
-	Reason event.Reason // 0 = done
-	// Limit is the number that the refusal is about: see the package doc.
+	Reason event.Reason // 0 = accepted
+	// Limit is the number that the refusal is about: see the package documentation.
 	Limit  int64
 	At     int64
-	Ticket market.TicketID // that the request was about or made; 0 = none or unknown
+	Ticket market.TicketID // that the request concerns or created; 0 = none or unknown
 }
 
-// Removed says that the machine has forgotten something: a quote that was used or
-// has expired, a ticket, a claim with all its payments.
+// Removed says that the machine has forgotten a used or expired quote, a ticket, or a claim
+// with its payments.
 type Removed struct {
 	What Tag // TagQuote, TagTicket or TagClaim
 	ID   uint64
@@ -132,7 +129,7 @@ func (g *Removed) walk(w *codec) {
 	w.i64(&g.At)
 }
 
-// newRecord returns an empty record, or nil for a tag that is none.
+// newRecord returns an empty record, or nil for an unknown tag.
 func newRecord(t Tag) Record {
 	switch t {
 	case TagPolicy:
@@ -165,20 +162,20 @@ func newRecord(t Tag) Record {
 	return nil
 }
 
-// Reader puts the pieces of records together again. The zero Reader stands
-// between two records, where a command ends. Not for concurrent use.
+// Reader joins the chunks of records. The zero Reader starts at the beginning of a command. Not
+// for concurrent use.
 type Reader struct {
 	buf   []byte
 	seq   uint64
 	tag   uint16
-	next  uint16 // the piece that must come; 0 = a new record
+	next  uint16 // index of the next chunk; 0 = a new record
 	count uint16
 }
 
-// Add takes the next event of a stream; those that are not of kind Desk are
-// passed over. When e is the last piece of a record it returns the record, the
-// caller's to keep, with the Seq of its command, and true. It panics when the
-// pieces do not make a record: only a broken engine writes such a stream.
+// Add takes the next event, ignoring those of other kinds than Desk. When e is the last
+// chunk of a record it returns the record, which the caller may keep, with the Seq of its
+// command, and true. It panics if the chunks do not form a record, because only a broken
+// engine writes such events.
 func (r *Reader) Add(e *event.Event) (Record, uint64, bool) {
 	c, ok := e.Desk()
 	if !ok {
@@ -207,7 +204,7 @@ func (r *Reader) Add(e *event.Event) (Record, uint64, bool) {
 	return rec, r.seq, true
 }
 
-// writeRecord writes rec as events of the command seq. w is its scratch memory.
+// writeRecord writes rec as events of the command seq. w is scratch memory.
 func writeRecord(rec Record, seq uint64, w *codec, out *event.Sink) {
 	w.buf = w.buf[:0]
 	rec.walk(w)

@@ -2,7 +2,7 @@ package rfq
 
 import "blockdesk/market"
 
-// RequestKind names a request. The numbers are on disk: frozen.
+// RequestKind is the kind of a request. The numbers are on disk and never change.
 type RequestKind uint8
 
 const (
@@ -30,18 +30,18 @@ const (
 	KindSetFirstTicket  RequestKind = 22
 )
 
-// Header is what every request has.
+// Header is the common part of all requests.
 type Header struct {
-	// Token names the request's outcome, and is the id of the quote or claim
-	// that it makes. Random, so that no client can guess one.
+	// Token identifies the request's outcome, and is the id of the quote or claim that it
+	// makes. It is random, so that clients cannot guess one.
 	Token    uint64
-	Operator market.OperatorID // who commands; 0 = the service or a client
+	Operator market.OperatorID // the sender; 0 = the service or a client
 	Key      IdempotencyKey    // zero = none
-	Ref      string            // a FIX client's own id, 0..MaxText bytes
+	Ref      string            // id of a FIX client, 0..MaxText bytes
 }
 
-// IdempotencyKey is a client's idempotency key: a hash of the key with the client's
-// surface-independent scope, and one of the body that came with it.
+// IdempotencyKey is a client's idempotency key: a hash of the key and the client, and one
+// of the request's body.
 type IdempotencyKey struct {
 	ID   [16]byte
 	Body [8]byte
@@ -51,7 +51,8 @@ type IdempotencyKey struct {
 type Request interface {
 	Kind() RequestKind
 	Head() *Header
-	walk(w *codec) // the fields, once for writing and reading
+	walk(w *codec)            // encodes or decodes the fields
+	apply(m *Machine) refusal // changes m, unless it refuses
 }
 
 type (
@@ -60,40 +61,38 @@ type (
 		Header
 		Policy Policy
 	}
-	// SetPair defines a pair or changes it; Anchor, AnchorAt, Inventory,
-	// Reserved and Sold of Pair are not read.
+	// SetPair defines or changes a pair. It ignores Anchor, AnchorAt, Inventory, Reserved
+	// and Sold of Pair.
 	SetPair struct {
 		Header
 		Pair Pair
 	}
-	// SetOperator names an operator, or renames one.
+	// SetOperator adds or renames an operator.
 	SetOperator struct {
 		Header
 		Of Operator
 	}
-	// SetAnchor sets a pair's anchor as of now. Outside 1..market.MaxUSDPrice:
-	// InvalidPrice.
+	// SetAnchor sets a pair's anchor as of now. Outside 1..market.MaxUSDPrice: InvalidPrice.
 	SetAnchor struct {
 		Header
 		Instrument market.InstrumentID
 		Price      market.USDPrice
 	}
-	// SetRailPrice sets the price of SOL as of now. Prices as in SetAnchor.
+	// SetRailPrice sets the price of SOL as of now. Range as in SetAnchor.
 	SetRailPrice struct {
 		Header
 		Rail   market.Rail
 		Price  market.USDPrice
 		MaxAge int64
 	}
-	// SetInventory sets how much of a pair may be sold in all, what is sold
-	// already included.
+	// SetInventory sets how much of a pair may be sold in total, including what is sold
+	// already.
 	SetInventory struct {
 		Header
 		Instrument market.InstrumentID
 		Atoms      uint64
 	}
-	// SetLock sets or lifts a lock. Instrument and Rail are 0 unless the scope
-	// asks for them.
+	// SetLock sets or lifts a lock. Instrument and Rail are 0 unless the scope needs them.
 	SetLock struct {
 		Header
 		Scope      LockScope
@@ -113,7 +112,7 @@ type (
 		ExpiresAt  int64
 		Capacities []market.USD // 1..MaxTranches; each at least the smallest fill
 	}
-	// AmendTicket replaces all that it names.
+	// AmendTicket replaces all its fields in the ticket.
 	AmendTicket struct {
 		Header
 		Ticket    market.TicketID
@@ -122,20 +121,20 @@ type (
 		Reference market.USDPrice
 		ExpiresAt int64
 	}
-	// SetTranche changes a tranche's capacity, not below what is reserved and
-	// filled, or adds the next tranche.
+	// SetTranche changes a tranche's capacity, not below what is reserved and filled, or
+	// adds the next tranche.
 	SetTranche struct {
 		Header
 		Ticket   market.TicketID
 		Tranche  market.TrancheID
 		Capacity market.USD
 	}
-	// WithdrawTicket ends a ticket's sale. What is reserved stays so.
+	// WithdrawTicket ends the sale of a ticket. Its claims go on.
 	WithdrawTicket struct {
 		Header
 		Ticket market.TicketID
 	}
-	// RequestQuote asks for a firm price. Its quote has the token as its id.
+	// RequestQuote requests a firm price. The token is the id of the quote.
 	RequestQuote struct {
 		Header
 		Ticket  market.TicketID
@@ -143,7 +142,7 @@ type (
 		Fill    market.FillUSD
 		Rail    market.Rail
 	}
-	// TakeClaim reserves a fill. Its claim has the token as its id.
+	// TakeClaim reserves a fill. The token is the id of the claim.
 	TakeClaim struct {
 		Header
 		Ticket      market.TicketID
@@ -155,9 +154,8 @@ type (
 		Wallet      market.Address
 		Participant market.ParticipantID // Stamp.Participant or 0, else InvalidCommand
 	}
-	// ProvePayment tells of a finalized transfer to the desk that names the
-	// claim. It is never sent for the desk's own atomic transaction: SettleClaim
-	// ends that one.
+	// ProvePayment records a finalized transfer to the desk that names the claim. It is
+	// never sent for the desk's own atomic transaction, which SettleClaim ends.
 	ProvePayment struct {
 		Header
 		Claim     market.ClaimID
@@ -167,56 +165,55 @@ type (
 		Amount    uint64 // atoms of the rail's asset, above 0
 		Slot      uint64
 	}
-	// BeginDelivery notes that a delivery was signed: Proof is its hash.
+	// BeginDelivery records, before a delivery is signed, its hash (Proof).
 	BeginDelivery struct {
 		Header
 		Claim market.ClaimID
 		Proof [32]byte
 	}
-	// ExpireDelivery notes that a delivery can never land any more: Proof says
-	// which, as its BeginDelivery did. So one that is told late, or twice, does
-	// not open the way for a second delivery while another is still out.
+	// ExpireDelivery records that a delivery can never land any more. Proof is that of its
+	// BeginDelivery, so that a late or repeated report cannot allow a second delivery while
+	// another is still out.
 	ExpireDelivery struct {
 		Header
 		Claim market.ClaimID
 		Proof [32]byte
 	}
-	// SettleClaim notes that a delivery, or an atomic transaction, is final:
-	// Proof says which.
+	// SettleClaim records that a delivery or atomic transaction is final; Proof identifies it.
 	SettleClaim struct {
 		Header
 		Claim market.ClaimID
 		Proof [32]byte
 	}
-	// CosignClaim allows the desk's signature under an atomic transaction:
-	// Proof is the hash of its message.
+	// CosignClaim permits the desk's signature on an atomic transaction; Proof is the hash
+	// of its message.
 	CosignClaim struct {
 		Header
 		Claim market.ClaimID
 		Proof [32]byte
 	}
-	// ReleaseClaim notes that an atomic transaction can never land any more.
+	// ReleaseClaim records that an atomic transaction can never land any more.
 	ReleaseClaim struct {
 		Header
 		Claim market.ClaimID
 	}
-	// RefundPayment notes that a payment was paid back: Proof says by what.
+	// RefundPayment records that a payment was refunded; Proof identifies the refund.
 	RefundPayment struct {
 		Header
 		Signature [64]byte
 		Proof     [32]byte
 	}
-	// AbandonDelivery gives up a claim that is paid and can never be delivered: a
-	// wallet that takes no transfer, a mint that is frozen. Its payment is due for
-	// refund. One whose delivery may still land must lapse first.
+	// AbandonDelivery gives up a paid claim that can never be delivered: its wallet accepts
+	// no transfer, or its mint is frozen. Its payment is due for refund. A delivery that
+	// may still land must expire first.
 	AbandonDelivery struct {
 		Header
 		Claim market.ClaimID
 	}
-	// SetFirstTicket has tickets numbered from First on, the first number of a
-	// group (market.FirstTicket), else InvalidCommand. A desk that has posted
-	// tickets of another group refuses with InvalidCombination; for one of this
-	// group nothing changes.
+	// SetFirstTicket numbers tickets from First, which must be the first number of a shard
+	// (market.FirstTicket), else InvalidCommand. If the desk has posted tickets of another
+	// shard it refuses with InvalidCombination; with tickets of this shard it changes
+	// nothing.
 	SetFirstTicket struct {
 		Header
 		First market.TicketID

@@ -7,14 +7,12 @@ import (
 	"blockdesk/market"
 )
 
-// ErrSnapshot is what is wrong with every snapshot that Restore refuses; the
-// text around it says where.
+// ErrSnapshot is wrapped by all errors of Restore.
 var ErrSnapshot = errors.New("damaged desk snapshot")
 
-// Restore reads a whole snapshot. It refuses, with ErrSnapshot, whatever
-// AppendSnapshot cannot have written: every item is checked by itself, the sums
-// by what they are made of, and the restored desk must have the same bytes
-// again. Memory stays in proportion to data.
+// Restore decodes a snapshot. It refuses, with ErrSnapshot, what AppendSnapshot cannot have
+// written: it checks every item, compares the sums with the claims, and the restored desk must
+// encode to the same bytes. Memory stays proportional to data.
 func Restore(data []byte) (*Machine, error) {
 	if len(data) < len(snapshotMagic) || string(data[:len(snapshotMagic)]) != snapshotMagic {
 		return nil, fmt.Errorf("not a desk: %w", ErrSnapshot)
@@ -39,12 +37,11 @@ func Restore(data []byte) (*Machine, error) {
 	return m, nil
 }
 
-// restorer fills m from w.
+// restorer decodes m from w.
 type restorer struct {
 	m *Machine
 	w *codec
-	// What claims hold and have bought, to be compared with what the tickets and
-	// pairs say.
+	// Sums over the claims, to be compared with the tickets and pairs.
 	tranches map[trancheKey]*tally
 	pairs    map[market.InstrumentID]*tally
 }
@@ -54,10 +51,10 @@ type trancheKey struct {
 	tranche market.TrancheID
 }
 
-// tally is a sum of capacities or of atoms.
+// tally is a sum of capacity or atoms.
 type tally struct{ held, sold uint64 }
 
-// readList reads count items, each checked.
+// readList decodes and checks count items.
 func readList[T any, P interface {
 	*T
 	walk(*codec)
@@ -75,7 +72,7 @@ func readList[T any, P interface {
 	return list, nil
 }
 
-// follows reports whether item comes after the last of list.
+// follows reports whether item sorts after the last of list.
 func follows[T any](list []T, item *T, compare func(a, b T) int) bool {
 	return len(list) == 0 || compare(list[len(list)-1], *item) < 0
 }
@@ -123,7 +120,7 @@ func (r *restorer) setup() (err error) {
 
 func (r *restorer) known(id market.OperatorID) bool { return id == 0 || r.m.operator(id) != nil }
 
-// count reads how many items a list has.
+// count decodes the length of a list, at most most.
 func (r *restorer) count(most int) (int, error) {
 	var n uint32
 	u32(r.w, &n)
@@ -271,8 +268,8 @@ func (r *restorer) claimOK(c *Claim) bool {
 		c.ReservedAt >= 0 && c.Deadline >= c.ReservedAt && c.ChangedAt >= c.ReservedAt
 }
 
-// payments reads those of the claim in slot. One pays it where its state says
-// so, and none where not; one says why where it is refund_due.
+// payments decodes the payments of the claim in slot. Exactly one is applied if the claim
+// is paid, and one has the reason if it is refund_due.
 func (r *restorer) payments(slot uint32) error {
 	n, err := r.count(MaxPayments - r.m.payments.len())
 	if err != nil {
@@ -313,12 +310,12 @@ func (r *restorer) payments(slot uint32) error {
 	return nil
 }
 
-// paidFor reports whether a payment was applied to the claim.
+// paidFor reports whether a payment is applied to the claim.
 func (c *Claim) paidFor() bool {
 	return c.Mode == Modular && (c.State == ClaimPaid || c.State == ClaimDelivering || c.State == ClaimSettled)
 }
 
-// fits reports whether p pays the claim's terms.
+// fits reports whether p satisfies the claim's terms.
 func (p *Payment) fits(c *Claim) bool {
 	return p.Rail == c.Terms.Rail && p.Amount >= c.Terms.Payment
 }
@@ -338,8 +335,7 @@ func paymentOK(p *Payment, c *Claim) bool {
 	return false
 }
 
-// tally adds a claim to what its tranche and its pair must say. False where the
-// atoms are more than a word holds.
+// tally adds a claim to the sums of its tranche and pair. It returns false if atoms overflow.
 func (r *restorer) tally(c *Claim) bool {
 	key := trancheKey{c.Terms.Ticket, c.Terms.Tranche}
 	if r.tranches[key] == nil {
@@ -362,8 +358,8 @@ func (r *restorer) tally(c *Claim) bool {
 	return true
 }
 
-// sums compares: what is reserved is what live claims hold; what is sold is at
-// least what the claims that are remembered have bought.
+// sums compares the sums: reserved is what live claims hold, and sold at least what
+// remembered claims have bought.
 func (r *restorer) sums() error {
 	for _, slot := range r.m.tickets.slots {
 		t := r.m.tickets.at(slot)

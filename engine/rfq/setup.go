@@ -7,8 +7,8 @@ import (
 	"blockdesk/market"
 )
 
-// What the configuration and the operators set. A request that would change
-// nothing is done without a record.
+// Requests of the configuration and the operators. One that changes nothing succeeds without a
+// record.
 
 const (
 	second = int64(1e9) // in nanoseconds
@@ -22,7 +22,7 @@ const (
 	maxBaseDecimals = 12
 )
 
-func (m *Machine) setPolicy(r *SetPolicy) refusal {
+func (r *SetPolicy) apply(m *Machine) refusal {
 	if !r.Policy.valid() {
 		return refusal{reason: event.ReasonInvalidCommand}
 	}
@@ -45,9 +45,9 @@ func (p *Policy) valid() bool {
 		p.FeeBps <= market.MaxBps && p.WalletClaims >= 1 && p.PayTo[0] == market.Address{}
 }
 
-// setPair keeps what the pair has sold and its anchor. The asset itself changes
-// only where nothing counts in its atoms: no ticket, inventory or sale.
-func (m *Machine) setPair(r *SetPair) refusal {
+// apply keeps the pair's anchor, inventory and sales. Its asset may change only while
+// nothing is counted in its atoms: no ticket, inventory or sale.
+func (r *SetPair) apply(m *Machine) refusal {
 	p := r.Pair
 	if !p.valid() {
 		return refusal{reason: event.ReasonInvalidCommand}
@@ -71,7 +71,7 @@ func (m *Machine) setPair(r *SetPair) refusal {
 	return refusal{}
 }
 
-// valid checks the rules of a pair, its Via aside.
+// valid checks all fields but Via.
 func (p *Pair) valid() bool {
 	return p.Instrument < market.MaxInstruments && p.BaseDecimals <= maxBaseDecimals &&
 		p.Rails != 0 && p.Rails&^market.AllRails == 0 &&
@@ -79,7 +79,7 @@ func (p *Pair) valid() bool {
 		p.CorridorBps >= 1 && p.CorridorBps < market.MaxBps && p.MaxAge >= 0
 }
 
-func (m *Machine) setFirstTicket(r *SetFirstTicket) refusal {
+func (r *SetFirstTicket) apply(m *Machine) refusal {
 	group := r.First.Shard()
 	if group == 0 || r.First != market.FirstTicket(group) {
 		return refusal{reason: event.ReasonInvalidCommand}
@@ -110,7 +110,7 @@ func (m *Machine) operator(id market.OperatorID) *Operator {
 	return &m.operators[i]
 }
 
-func (m *Machine) setOperator(r *SetOperator) refusal {
+func (r *SetOperator) apply(m *Machine) refusal {
 	if r.Of.ID == 0 || !printable(r.Of.Name) {
 		return refusal{reason: event.ReasonInvalidCommand}
 	}
@@ -126,7 +126,7 @@ func (m *Machine) setOperator(r *SetOperator) refusal {
 	return refusal{}
 }
 
-func (m *Machine) setAnchor(r *SetAnchor) refusal {
+func (r *SetAnchor) apply(m *Machine) refusal {
 	p := findPair(m.pairs, r.Instrument)
 	switch {
 	case p == nil:
@@ -141,7 +141,7 @@ func (m *Machine) setAnchor(r *SetAnchor) refusal {
 
 func validPrice(p market.USDPrice) bool { return p >= 1 && p <= market.MaxUSDPrice }
 
-func (m *Machine) setRailPrice(r *SetRailPrice) refusal {
+func (r *SetRailPrice) apply(m *Machine) refusal {
 	switch {
 	case r.Rail != market.RailSOL || r.MaxAge < 0:
 		return refusal{reason: event.ReasonInvalidCommand}
@@ -161,7 +161,7 @@ func (m *Machine) railPrice(rail market.Rail) *RailPrice {
 	return &m.rails[i]
 }
 
-func (m *Machine) setInventory(r *SetInventory) refusal {
+func (r *SetInventory) apply(m *Machine) refusal {
 	p := findPair(m.pairs, r.Instrument)
 	if p == nil {
 		return refusal{reason: event.ReasonUnknownPair}
@@ -173,7 +173,7 @@ func (m *Machine) setInventory(r *SetInventory) refusal {
 	return refusal{}
 }
 
-// Free returns the atoms that may still be sold.
+// Free returns the atoms that may still be reserved.
 func (p *Pair) Free() uint64 {
 	if taken := p.Reserved + p.Sold; p.Inventory > taken {
 		return p.Inventory - taken
@@ -181,7 +181,7 @@ func (p *Pair) Free() uint64 {
 	return 0
 }
 
-func (m *Machine) setLock(r *SetLock) refusal {
+func (r *SetLock) apply(m *Machine) refusal {
 	l := Lock{
 		Scope: r.Scope, Instrument: r.Instrument, Rail: r.Rail, Locked: r.Locked,
 		Since: m.current.At, By: r.Operator, Reason: r.Reason,
@@ -204,7 +204,7 @@ func (m *Machine) setLock(r *SetLock) refusal {
 	return refusal{}
 }
 
-// valid checks that the lock names what its scope asks for and nothing else.
+// valid checks that the lock has exactly the fields of its scope.
 func (l *Lock) valid() bool {
 	if l.Reason != "" && !printable(l.Reason) {
 		return false

@@ -5,9 +5,9 @@ import (
 	"cmp"
 )
 
-// A desk's snapshot, version 1: all that later requests depend on and nothing
-// else, in one possible order, so that equal desks have equal bytes. Fields as
-// in the walks; no checksum of its own (the engine's snapshot is inside one).
+// A desk's snapshot, version 1: exactly what later requests depend on, in one canonical order,
+// so that equal desks have equal bytes. Fields as in the walk methods; no checksum, because
+// persist adds one around the engine's snapshot.
 //
 //	 0        4         6        173     175       177     179     180
 //	┌────────┬─────────┬────────┬───────┬─────────┬───────┬───────┬────────┬───────┬───────┐
@@ -20,16 +20,16 @@ import (
 //	├─────────┼────────────────────────────────────────┤
 //	│ quotes  │ by id                                  │
 //	├─────────┼────────────────────────────────────────┤
-//	│ claims  │ by id: claim, count, its payments as   │
-//	│         │ they came                              │
+//	│ claims  │ by id: claim, count, its payments in   │
+//	│         │ order of arrival                       │
 //	└─────────┴────────────────────────────────────────┘
-//	counts are 4 bytes where nothing is said, 2 or 1 in the header
+//	counts are 4 bytes unless noted, 2 or 1 in the header
 const (
 	snapshotMagic   = "BDRQ"
 	snapshotVersion = 1
 )
 
-// header is what stands before the lists.
+// header is what precedes the lists.
 type header struct {
 	version                 uint16
 	policy                  Policy
@@ -51,7 +51,7 @@ func (h *header) walk(w *codec) {
 	w.i64(&h.shown.At)
 }
 
-// AppendSnapshot appends m's encoding and returns the extended slice.
+// AppendSnapshot appends the encoding of m and returns the extended slice.
 func (m *Machine) AppendSnapshot(dst []byte) []byte {
 	w := &codec{buf: append(dst, snapshotMagic...)}
 	h := header{
@@ -113,7 +113,7 @@ func (m *Machine) writeClaims(w *codec) {
 	}
 }
 
-// paymentsOf gives the payments of c in the order in which they came.
+// paymentsOf calls f with the payments of c in order of arrival.
 func (m *Machine) paymentsOf(c *claimItem, f func(*Payment)) {
 	for at := c.first; at != 0; {
 		p := m.payments.at(at - 1)
@@ -122,7 +122,7 @@ func (m *Machine) paymentsOf(c *claimItem, f func(*Payment)) {
 	}
 }
 
-// sameSnapshot reports whether m's snapshot is data.
+// sameSnapshot reports whether data is the snapshot of m.
 func (m *Machine) sameSnapshot(data []byte) bool {
 	return bytes.Equal(m.AppendSnapshot(make([]byte, 0, len(data))), data)
 }

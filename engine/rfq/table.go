@@ -2,17 +2,16 @@ package rfq
 
 import "slices"
 
-// chunkItems is how many items a table takes memory for at once.
+// chunkItems is the number of items that a table allocates at once.
 const chunkItems = 256
 
-// table keeps items by key. An item stays where it is, so growing copies nothing
-// and a pointer holds until its item is dropped; the slot of a dropped one is
-// used again. Nothing that is seen depends on slots.
+// table stores items by key. Items never move, so growing copies nothing and a pointer is valid
+// until its item is removed; slots are reused. Nothing visible depends on slots.
 type table[K comparable, V any] struct {
 	chunks []*[chunkItems]V
 	slots  map[K]uint32
 	free   []uint32
-	used   uint32 // slots ever given out
+	used   uint32 // slots ever used
 }
 
 func newTable[K comparable, V any]() table[K, V] {
@@ -21,7 +20,7 @@ func newTable[K comparable, V any]() table[K, V] {
 
 func (t *table[K, V]) len() int { return len(t.slots) }
 
-// at returns the item in a slot that is in use.
+// at returns the item in a used slot.
 func (t *table[K, V]) at(slot uint32) *V { return &t.chunks[slot/chunkItems][slot%chunkItems] }
 
 func (t *table[K, V]) find(key K) (uint32, bool) {
@@ -37,8 +36,7 @@ func (t *table[K, V]) get(key K) *V {
 	return nil
 }
 
-// add makes room for a key that is not there and returns its slot. The item is
-// zero.
+// add adds a zero item for a new key and returns its slot.
 func (t *table[K, V]) add(key K) uint32 {
 	var slot uint32
 	if n := len(t.free); n > 0 {
@@ -65,7 +63,7 @@ func (t *table[K, V]) remove(key K) {
 	t.free = append(t.free, slot)
 }
 
-// sorted returns all items in the order that compare says.
+// sorted returns all items in the order of compare.
 func (t *table[K, V]) sorted(compare func(a, b *V) int) []*V {
 	items := make([]*V, 0, len(t.slots))
 	for _, slot := range t.slots {
@@ -75,7 +73,7 @@ func (t *table[K, V]) sorted(compare func(a, b *V) int) []*V {
 	return items
 }
 
-// timer is one item of timers: first at, then id.
+// timer is one item of timers, ordered by at, then id.
 type timer struct {
 	at   int64
 	id   uint64
@@ -84,14 +82,14 @@ type timer struct {
 
 func (t *timer) before(o *timer) bool { return t.at < o.at || t.at == o.at && t.id < o.id }
 
-// timers orders the slots of a table by a time and, where it is equal, by an id:
-// a heap that knows where each slot is.
+// timers is a heap of the slots of a table by time and id. It knows the heap index of each
+// slot, so that a time can be changed or removed.
 type timers struct {
 	heap  []timer
-	index []uint32 // by slot: 1 + its place in heap; 0 = not there
+	index []uint32 // by slot: 1 + its index in heap; 0 = not in it
 }
 
-// set gives a slot its time, whether it has one already or not.
+// set adds or changes the time of a slot.
 func (t *timers) set(slot uint32, at int64, id uint64) {
 	for int(slot) >= len(t.index) {
 		t.index = append(t.index, 0)
@@ -104,7 +102,7 @@ func (t *timers) set(slot uint32, at int64, id uint64) {
 	t.sift(i, timer{at, id, slot})
 }
 
-// remove takes a slot's time away, if it has one.
+// remove removes the time of a slot, if it has one.
 func (t *timers) remove(slot uint32) {
 	if int(slot) >= len(t.index) || t.index[slot] == 0 {
 		return
@@ -118,7 +116,7 @@ func (t *timers) remove(slot uint32) {
 	}
 }
 
-// first returns the slot with the least time, and false where there is none.
+// first returns the slot with the earliest time; false = there is none.
 func (t *timers) first() (uint32, bool) {
 	if len(t.heap) == 0 {
 		return 0, false
@@ -126,7 +124,7 @@ func (t *timers) first() (uint32, bool) {
 	return t.heap[0].slot, true
 }
 
-// due is first where its time is not after at.
+// due returns the first slot if its time is not after at.
 func (t *timers) due(at int64) (uint32, bool) {
 	if len(t.heap) == 0 || t.heap[0].at > at {
 		return 0, false
@@ -134,7 +132,7 @@ func (t *timers) due(at int64) (uint32, bool) {
 	return t.heap[0].slot, true
 }
 
-// sift puts it where it belongs, beginning from the gap at i.
+// sift stores it at its position in the heap, starting from the free index i.
 func (t *timers) sift(i int, it timer) {
 	for i > 0 {
 		up := (i - 1) / 2

@@ -12,11 +12,10 @@ const smallestFill = market.FillUSD(1)
 
 func compareTickets(a, b *Ticket) int { return cmp.Compare(a.ID, b.ID) }
 
-// Ended reports whether the ticket was withdrawn or has expired: it sells
-// nothing any more.
+// Ended reports whether the ticket was withdrawn or has expired.
 func (t *Ticket) Ended() bool { return t.State == TicketWithdrawn || t.State == TicketExpired }
 
-// endedRejection says why nothing can be asked of an ended ticket.
+// endedRejection returns why an ended ticket refuses requests.
 func (t *Ticket) endedRejection() refusal {
 	switch t.State {
 	case TicketWithdrawn:
@@ -27,7 +26,7 @@ func (t *Ticket) endedRejection() refusal {
 	return refusal{}
 }
 
-func (m *Machine) postTicket(r *PostTicket) refusal {
+func (r *PostTicket) apply(m *Machine) refusal {
 	if !printable(r.Label) || len(r.Capacities) == 0 {
 		return refusal{reason: event.ReasonInvalidCommand}
 	}
@@ -64,8 +63,7 @@ func (m *Machine) postTicket(r *PostTicket) refusal {
 	return refusal{}
 }
 
-// checkCapacity checks that c lies in lowest..MaxCapacity. The limit is the edge
-// that it is beyond.
+// checkCapacity checks that c is lowest..MaxCapacity. The limit is the bound that it passes.
 func checkCapacity(c, lowest market.USD) refusal {
 	switch {
 	case c < lowest:
@@ -76,8 +74,7 @@ func checkCapacity(c, lowest market.USD) refusal {
 	return refusal{}
 }
 
-// checkOffer checks what a new and an amended ticket have in common and returns
-// its rails.
+// checkOffer checks the fields that new and amended tickets share, and returns the rails.
 func (m *Machine) checkOffer(in market.InstrumentID, rails market.Rails, ref market.USDPrice, expiresAt int64) (market.Rails, refusal) {
 	p := findPair(m.pairs, in)
 	if p == nil {
@@ -107,7 +104,7 @@ func (m *Machine) activeTicket(id market.TicketID) (uint32, refusal) {
 	return slot, m.tickets.at(slot).endedRejection()
 }
 
-func (m *Machine) amendTicket(r *AmendTicket) refusal {
+func (r *AmendTicket) apply(m *Machine) refusal {
 	slot, no := m.activeTicket(r.Ticket)
 	if no.reason != 0 {
 		return no
@@ -127,7 +124,7 @@ func (m *Machine) amendTicket(r *AmendTicket) refusal {
 	return refusal{}
 }
 
-func (m *Machine) setTranche(r *SetTranche) refusal {
+func (r *SetTranche) apply(m *Machine) refusal {
 	slot, no := m.activeTicket(r.Ticket)
 	if no.reason != 0 {
 		return no
@@ -156,7 +153,7 @@ func (m *Machine) setTranche(r *SetTranche) refusal {
 	return refusal{}
 }
 
-func (m *Machine) withdrawTicket(r *WithdrawTicket) refusal {
+func (r *WithdrawTicket) apply(m *Machine) refusal {
 	slot, no := m.activeTicket(r.Ticket)
 	if no.reason != 0 {
 		return no
@@ -165,15 +162,15 @@ func (m *Machine) withdrawTicket(r *WithdrawTicket) refusal {
 	return refusal{}
 }
 
-// endTicket stops the sale. What is reserved stays so.
+// endTicket stops the sale of a ticket. Its claims go on.
 func (m *Machine) endTicket(slot uint32, state TicketState) {
 	m.tickets.at(slot).State = state
 	m.ticketEnds.remove(slot)
 	m.ticketChanged(slot)
 }
 
-// ticketChanged writes a changed ticket: its state by its capacity, its Seq, its time.
-// An ended one that reserves nothing is forgotten later.
+// ticketChanged writes the record of a changed ticket, with its state by capacity, Seq and
+// time, and schedules the removal of an ended ticket that reserves nothing.
 func (m *Machine) ticketChanged(slot uint32) {
 	t := m.tickets.at(slot)
 	t.Seq, t.UpdatedAt = m.current.Seq, m.current.At

@@ -11,8 +11,8 @@ func (b *Book) Amend(o *book.Order, at int64, seq uint64, out *event.Sink) {
 	c := command{at, seq, out, b.instrument}
 	slot, pos := b.find(o.ID, hashOf(o.ID))
 	x := &b.orders[slot]
-	who := x.participant()
-	if slot == 0 || o.Participant != 0 && o.Participant != who {
+	participant := x.participant()
+	if slot == 0 || o.Participant != 0 && o.Participant != participant {
 		c.amendRejected(o, o.Side, o.Participant, event.ReasonUnknownOrder, 0)
 		return
 	}
@@ -27,11 +27,11 @@ func (b *Book) Amend(o *book.Order, at int64, seq uint64, out *event.Sink) {
 	p := x.price()
 	switch {
 	case wanted <= 0:
-		b.end(slot, pos, event.ReasonAmendedAway, &c)
+		b.cancelOrder(slot, pos, event.ReasonAmendedAway, &c)
 	case taken+wanted > market.MaxQty:
-		c.amendRejected(o, x.side(), who, event.ReasonMaxQty, int64(market.MaxQty))
+		c.amendRejected(o, x.side(), participant, event.ReasonMaxQty, int64(market.MaxQty))
 	case x.state&hasDisplay != 0 && book.TooManySlices(wanted, b.cold[slot].display):
-		c.amendRejected(o, x.side(), who, event.ReasonInvalidDisplay, book.MaxSlices)
+		c.amendRejected(o, x.side(), participant, event.ReasonInvalidDisplay, book.MaxSlices)
 	case x.state&flagWaiting != 0:
 		b.amendStop(slot, o, wanted, &c)
 	case (o.Price == 0 || o.Price == p) && wanted <= open:
@@ -59,8 +59,7 @@ func (b *Book) amendStop(slot int32, o *book.Order, wanted market.Qty, c *comman
 	b.wait(slot, stop, c)
 }
 
-// reduce takes less off a resting order, hidden quantity first; it keeps its
-// place.
+// reduce reduces a resting order, hidden quantity first. It keeps its place in the queue.
 func (b *Book) reduce(slot int32, less market.Qty, c *command) {
 	x := &b.orders[slot]
 	fromHidden := min(less, b.hidden(slot))
@@ -77,14 +76,13 @@ func (b *Book) reduce(slot int32, less market.Qty, c *command) {
 	c.ofOrder(&b.orders[slot], event.Reduced, b.openOf(slot), lost, event.ReasonAmend)
 }
 
-// replace takes a resting order out and matches it as changed, at the back of
-// the queue.
+// replace removes a resting order and matches it with its new terms, at the back of the queue.
 func (b *Book) replace(slot int32, o *book.Order, p market.Price, wanted market.Qty, c *command) {
 	t := b.takerOf(slot)
 	x := &b.orders[slot]
 	open, shown := t.rem, x.qty()
-	if why, limit := b.amendRefusal(&t, p, wanted); why != event.ReasonNone {
-		c.amendRejected(o, t.side, t.who, why, limit)
+	if why, limit := b.amendRejectReason(&t, p, wanted); why != event.ReasonNone {
+		c.amendRejected(o, t.side, t.participant, why, limit)
 		return
 	}
 	c.ofOrder(&b.orders[slot], event.Unrested, open, shown, event.ReasonNone)
@@ -100,9 +98,9 @@ func (b *Book) replace(slot int32, o *book.Order, p market.Price, wanted market.
 	b.elect(&t, c)
 }
 
-// amendRefusal is refusal for t, which still rests, at price p with an open
-// quantity of wanted.
-func (b *Book) amendRefusal(t *taker, p market.Price, wanted market.Qty) (event.Reason, int64) {
+// amendRejectReason is rejectReason for t, which still rests, at price p with open quantity
+// wanted.
+func (b *Book) amendRejectReason(t *taker, p market.Price, wanted market.Qty) (event.Reason, int64) {
 	sum := b.levelSum(p) + wanted
 	if p == t.limit {
 		sum -= t.rem

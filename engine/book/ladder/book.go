@@ -1,32 +1,30 @@
-// Package ladder is the fast order book: an array of price levels around the
-// touch, so that adding and cancelling an order take a few cache lines and no
-// search.
+// Package ladder is the fast order book: an array of price levels around the best prices,
+// so that adding and cancelling an order touch a few cache lines and need no search.
 //
-// The levels of 16,384 prices, the window, lie in a ring indexed by price; both
-// sides share it, since a book never crosses. A two-level bitmap finds the next
-// level in use. Prices outside the window are far: they live in a tree, and the
-// window slides after the touch once that has paid for the move. Orders are 32
-// bytes without pointers in a slab, linked by index; what a plain order does
-// not need lies in a second slab that it never touches.
+// The levels of 16,384 prices, the window, are a ring indexed by price. Both sides share
+// it, because a book never crosses. A two-layer bitmap finds the next used level. Prices
+// outside the window are far: they are in a tree, and the window slides to the best price
+// once look-ups there have paid for the move. Orders are 32 bytes without pointers in a
+// slab, linked by index; what a plain order does not need is in a second slab that it
+// never touches.
 //
 // Invariants:
-//  1. A price has its level in the window exactly when base <= price <
-//     base+window, else in far; a level in use has an order, its bit or its
-//     tree key; one without has neither.
-//  2. best[s] is sign(s) × the best price of side s, noBest when s is empty;
-//     bids are below asks, so behind a side's best everything is of that side.
-//  3. A level's shown and hidden are the sums over its queue, and their total
-//     stays within book.MaxLevelQty.
-//  4. Every live order is in ids once, and in exactly one list: its level's
-//     queue or its trigger's; between commands the elected list is empty.
-//  5. Slots, levels and tree nodes are reused last in, first out, so a book
-//     that was busy stays in cache.
+//  1. The level of a price is in the window exactly if base <= price < base+window, else
+//     in far. A used level has an order and its bit or tree key; an unused one has neither.
+//  2. best[s] is sign(s) × the best price of side s, or noBest if s is empty. Bids are
+//     below asks, so everything behind a side's best price is of that side.
+//  3. A level's shown and hidden are the sums over its queue, and their total is at most
+//     book.MaxLevelQty.
+//  4. Every live order is in ids once, and in exactly one list: its level's queue or its
+//     trigger's. Between commands the elected list is empty.
+//  5. Slots, levels and tree nodes are reused last in, first out, so that a book which was
+//     busy stays in cache.
 //
-// Cost: adding and cancelling near the touch are O(1), far from it O(log n) in
-// far levels. A trade is O(1). A FOK looks at every order it could meet when
-// its owner has live orders, else at levels. MassCancel of a participant walks
-// the book until it has found all of the participant's orders. No allocation
-// once the slabs have grown to the largest number of live orders.
+// Cost: adding and cancelling are O(1) in the window and O(log n) in the far levels. A
+// trade is O(1). A FOK visits every order that it could meet if its owner has live orders,
+// else only levels. MassCancel of a participant walks the book until it has found all of
+// the participant's orders. There is no allocation once the slabs have grown to the most
+// live orders.
 //
 // Limits: Options.MaxOrders, book.MaxLevelQty. Not for concurrent use.
 package ladder
@@ -39,13 +37,13 @@ import (
 
 // Book is one order book.
 type Book struct {
-	orders []order
-	cold   []cold
-	free   int32 // list of unused slots
-	live   int
-	room   int // live orders up to which Submit need not look at maxOrders or grow ids
-	ids    idTable
-	open   []int32 // live orders by participant
+	orders     []order
+	cold       []cold
+	free       int32 // free list of slots
+	live       int
+	room       int // live orders below which Submit need not check maxOrders or grow ids
+	ids        idTable
+	openOrders []int32 // live orders by participant
 
 	levels     []level
 	freeLevels int32
@@ -56,8 +54,8 @@ type Book struct {
 	misses     int // operations on far prices since the window last moved
 
 	stops    [4]tree // triggers to levels, by side; 0 and 3 are not used
-	waiting  int     // stops in them
-	elected  queue   // stops that are to be processed, first in, first out
+	waiting  int     // number of stops in them
+	elected  queue   // triggered stops to process, FIFO
 	expiries tree    // ExpireAt to buckets
 	next     int64   // NextExpiry
 	due      []market.OrderID
@@ -68,10 +66,10 @@ type Book struct {
 	instrument market.InstrumentID
 }
 
-// queue is a list of orders by their next.
+// queue is a list of orders, linked by next.
 type queue struct{ head, tail int32 }
 
-// New returns an empty book. It panics on options that do not Validate.
+// New returns an empty book. It panics on invalid options.
 func New(opt book.Options) *Book {
 	if err := opt.Validate(); err != nil {
 		panic(err)
@@ -88,24 +86,23 @@ func New(opt book.Options) *Book {
 	return b
 }
 
-// Submit enters a new order: rule 2 of package book. The plain case, a limit
-// order that crosses nothing and rests, is written out here, and so is Cancel:
-// between them they are nine commands of ten. out.Next is written out too, since
-// the compiler does not inline it.
+// Submit enters a new order: rule 2 of package book. The common case, a limit order that
+// rests without crossing, is written out here, and so is Cancel: together nine commands of
+// ten. So is out.Next, because the compiler does not inline it.
 func (b *Book) Submit(o *book.Order, at int64, seq uint64, out *event.Sink) {
 	h := hashOf(o.ID)
 	slot, pos := b.find(o.ID, h)
 	p, s := o.Price, o.Side
 	key := sign(s) * int64(p)
 	if slot != 0 || o.Type != book.Limit || o.TIF == book.IOC || o.TIF == book.FOK || o.Display != 0 ||
-		key+b.best[s.Opposite()&3] >= 0 || b.live >= b.room || int(o.Participant) >= len(b.open) {
-		b.submit(o, slot, &command{at, seq, out, b.instrument})
+		key+b.best[s.Opposite()&3] >= 0 || b.live >= b.room || int(o.Participant) >= len(b.openOrders) {
+		b.submitGeneral(o, slot, &command{at, seq, out, b.instrument})
 		return
 	}
 	li := b.levelFor(p, s)
 	if lv := &b.levels[li]; lv.shown+lv.hidden+o.Qty > book.MaxLevelQty {
 		c := command{at, seq, out, b.instrument}
-		c.refuse(o, event.ReasonLevelFull, int64(book.MaxLevelQty))
+		c.reject(o, event.ReasonLevelFull, int64(book.MaxLevelQty))
 		return
 	}
 	slot = b.alloc()
@@ -131,7 +128,7 @@ func (b *Book) Submit(o *book.Order, at int64, seq uint64, out *event.Sink) {
 		b.best[s&3] = key
 	}
 	b.ids.put(pos, h, slot)
-	b.open[o.Participant]++
+	b.openOrders[o.Participant]++
 	b.live++
 
 	if out.Pos >= out.Limit {
@@ -145,14 +142,14 @@ func (b *Book) Submit(o *book.Order, at int64, seq uint64, out *event.Sink) {
 	e.Participant, e.Code = o.Participant, uint16(o.Type)|uint16(o.TIF)<<8
 }
 
-// Cancel takes a live order out: rule 8.
-func (b *Book) Cancel(id market.OrderID, who market.ParticipantID, at int64, seq uint64, out *event.Sink) {
+// Cancel cancels a live order: rule 8.
+func (b *Book) Cancel(id market.OrderID, participant market.ParticipantID, at int64, seq uint64, out *event.Sink) {
 	slot, pos := b.find(id, hashOf(id))
 	x := &b.orders[slot]
 	owner := x.participant()
 	p := x.price()
-	if slot == 0 || who != owner && who != 0 || x.state&(flagWaiting|hasDisplay) != 0 || !b.near(p) {
-		b.cancelOther(id, who, slot, pos, &command{at, seq, out, b.instrument})
+	if slot == 0 || participant != owner && participant != 0 || x.state&(flagWaiting|hasDisplay) != 0 || !b.near(p) {
+		b.cancelGeneral(id, participant, slot, pos, &command{at, seq, out, b.instrument})
 		return
 	}
 	s, open := x.side(), x.qty()
@@ -167,7 +164,7 @@ func (b *Book) Cancel(id market.OrderID, who market.ParticipantID, at int64, seq
 		b.dropExpiry(slot)
 	}
 	b.ids.deleteAt(pos)
-	b.open[owner]--
+	b.openOrders[owner]--
 	b.live--
 	x.next = b.free
 	b.free = slot
@@ -183,8 +180,8 @@ func (b *Book) Cancel(id market.OrderID, who market.ParticipantID, at int64, seq
 	e.Participant, e.Code = owner, uint16(event.ReasonUser)
 }
 
-// withdraw takes a resting order out of its level, and the level out of the
-// book when it is the last, and returns its hidden quantity.
+// withdraw removes a resting order from its level, and the level if it is empty, and
+// returns the hidden quantity.
 func (b *Book) withdraw(slot int32) (hidden market.Qty) {
 	x := &b.orders[slot]
 	hidden = b.hidden(slot)
@@ -199,18 +196,18 @@ func (b *Book) withdraw(slot int32) (hidden market.Qty) {
 	return hidden
 }
 
-// cancelOther is Cancel for whatever is not plain.
-func (b *Book) cancelOther(id market.OrderID, who market.ParticipantID, slot int32, pos uint64, c *command) {
-	if slot == 0 || who != 0 && who != b.orders[slot].participant() {
-		c.write(event.CancelRejected, id, 0, who, 0, 0, 0, uint16(event.ReasonUnknownOrder))
+// cancelGeneral is Cancel for all other cases.
+func (b *Book) cancelGeneral(id market.OrderID, participant market.ParticipantID, slot int32, pos uint64, c *command) {
+	if slot == 0 || participant != 0 && participant != b.orders[slot].participant() {
+		c.write(event.CancelRejected, id, 0, participant, 0, 0, 0, uint16(event.ReasonUnknownOrder))
 		return
 	}
-	b.end(slot, pos, event.ReasonUser, c)
+	b.cancelOrder(slot, pos, event.ReasonUser, c)
 }
 
-// end cancels the live order in slot, resting or waiting, for a reason; pos is
-// its position in the id table.
-func (b *Book) end(slot int32, pos uint64, why event.Reason, c *command) {
+// cancelOrder cancels the live order in slot, resting or waiting; pos is its position in
+// the id table.
+func (b *Book) cancelOrder(slot int32, pos uint64, why event.Reason, c *command) {
 	x := &b.orders[slot]
 	if x.state&flagWaiting != 0 {
 		b.withdrawStop(slot)
@@ -223,16 +220,16 @@ func (b *Book) end(slot int32, pos uint64, why event.Reason, c *command) {
 	b.release(slot, pos)
 }
 
-// endQueue is end for the orders of who (0 = everybody) in the queue of a level.
-// It reports whether who has none left.
-func (b *Book) endQueue(li int32, who market.ParticipantID, why event.Reason, c *command) bool {
+// cancelLevel cancels the participant's orders (0 = everybody's) at one level. It reports
+// whether the participant has no open order left.
+func (b *Book) cancelLevel(li int32, participant market.ParticipantID, why event.Reason, c *command) bool {
 	for slot := b.levels[li].head; slot != 0; {
 		x := &b.orders[slot]
 		next := x.next
-		if who == 0 || x.participant() == who {
+		if participant == 0 || x.participant() == participant {
 			_, pos := b.find(x.id, hashOf(x.id))
-			b.end(slot, pos, why, c)
-			if who != 0 && b.open[who] == 0 {
+			b.cancelOrder(slot, pos, why, c)
+			if participant != 0 && b.openOrders[participant] == 0 {
 				return true
 			}
 		}
@@ -241,30 +238,30 @@ func (b *Book) endQueue(li int32, who market.ParticipantID, why event.Reason, c 
 	return false
 }
 
-// MassCancel cancels the live orders of who (0 = everybody) on side (0 = both)
-// in canonical order and returns how many.
-func (b *Book) MassCancel(who market.ParticipantID, side market.Side, why event.Reason, at int64, seq uint64, out *event.Sink) int {
+// MassCancel cancels the participant's live orders (0 = everybody's) on side (0 = both) in
+// canonical order and returns their number.
+func (b *Book) MassCancel(participant market.ParticipantID, side market.Side, why event.Reason, at int64, seq uint64, out *event.Sink) int {
 	c := command{at, seq, out, b.instrument}
 	before := b.live
-	if who == 0 || b.OpenOrders(who) > 0 {
+	if participant == 0 || b.OpenOrders(participant) > 0 {
 		for s := market.Buy; s <= market.Sell; s++ {
 			if side == 0 || side == s {
-				b.massCancelSide(who, s, why, &c)
+				b.massCancelSide(participant, s, why, &c)
 			}
 		}
 		for s := market.Buy; s <= market.Sell; s++ {
 			if side == 0 || side == s {
-				b.massCancelStops(who, s, why, &c)
+				b.massCancelStops(participant, s, why, &c)
 			}
 		}
 	}
 	return before - b.live
 }
 
-func (b *Book) massCancelSide(who market.ParticipantID, s market.Side, why event.Reason, c *command) {
+func (b *Book) massCancelSide(participant market.ParticipantID, s market.Side, why event.Reason, c *command) {
 	for key := b.best[s]; key != noBest; {
 		p := market.Price(key * sign(s))
-		if b.endQueue(b.peek(p), who, why, c) {
+		if b.cancelLevel(b.peek(p), participant, why, c) {
 			return
 		}
 		key = b.after(p, s)

@@ -125,7 +125,7 @@ func (b *Book) checkSlab(seen map[int32]bool) error {
 			expiring++
 		}
 	}
-	for who, n := range b.open {
+	for who, n := range b.openOrders {
 		if n != open[market.ParticipantID(who)] {
 			return fmt.Errorf("participant %d: %d open, counted %d", who, open[market.ParticipantID(who)], n)
 		}
@@ -136,9 +136,9 @@ func (b *Book) checkSlab(seen map[int32]bool) error {
 			first = at
 		}
 		last := int32(0)
-		for slot := b.levels[li].head; slot != 0; slot = b.cold[slot].later {
+		for slot := b.levels[li].head; slot != 0; slot = b.cold[slot].laterExpiry {
 			d := &b.cold[slot]
-			if !seen[slot] || d.expireAt != at || d.bucket != li || d.sooner != last {
+			if !seen[slot] || d.expireAt != at || d.bucket != li || d.earlierExpiry != last {
 				return fmt.Errorf("slot %d in the bucket of %d: %+v", slot, at, *d)
 			}
 			last = slot

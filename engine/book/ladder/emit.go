@@ -6,12 +6,11 @@ import (
 	"blockdesk/market"
 )
 
-// command is what every event of a command has.
+// command is the common part of all events of a command.
 //
-// Events are written field by field into the sink's own slot, here and where
-// the three of nearly every command (Accepted, Cancelled, Traded) happen: a
-// composite literal is built on the stack first and copied with wide loads that
-// must wait for its narrow stores.
+// Events are written field by field into the sink's slot, here and where the most frequent
+// three (Accepted, Cancelled, Traded) happen: a composite literal would be built on the
+// stack first and copied with wide loads that must wait for its narrow stores.
 type command struct {
 	at         int64
 	seq        uint64
@@ -19,15 +18,15 @@ type command struct {
 	instrument market.InstrumentID
 }
 
-// write writes an event without Other.
-func (c *command) write(kind event.Kind, id market.OrderID, s market.Side, who market.ParticipantID,
+// write writes an event, with Other 0.
+func (c *command) write(kind event.Kind, id market.OrderID, s market.Side, participant market.ParticipantID,
 	p market.Price, qty market.Qty, aux int64, code uint16,
 ) {
 	e := c.out.Next()
 	e.Seq, e.At, e.OrderID, e.Other = c.seq, c.at, id, 0
 	e.Price, e.Qty, e.Aux = p, qty, aux
 	e.Kind, e.Side, e.Instrument = kind, s, c.instrument
-	e.Participant, e.Code = who, code
+	e.Participant, e.Code = participant, code
 }
 
 // accept writes the Accepted of a new order.
@@ -35,14 +34,14 @@ func (c *command) accept(o *book.Order, shown market.Qty) {
 	c.write(event.Accepted, o.ID, o.Side, o.Participant, o.Price, o.Qty, int64(shown), uint16(o.Type)|uint16(o.TIF)<<8)
 }
 
-// refuse writes the Rejected of a new order.
-func (c *command) refuse(o *book.Order, why event.Reason, limit int64) {
+// reject writes the Rejected of a new order.
+func (c *command) reject(o *book.Order, why event.Reason, limit int64) {
 	c.write(event.Rejected, o.ID, o.Side, o.Participant, o.Price, o.Qty, limit, uint16(why))
 }
 
 // amendRejected writes the AmendRejected of the amend o.
-func (c *command) amendRejected(o *book.Order, s market.Side, who market.ParticipantID, why event.Reason, limit int64) {
-	c.write(event.AmendRejected, o.ID, s, who, o.Price, o.Qty, limit, uint16(why))
+func (c *command) amendRejected(o *book.Order, s market.Side, participant market.ParticipantID, why event.Reason, limit int64) {
+	c.write(event.AmendRejected, o.ID, s, participant, o.Price, o.Qty, limit, uint16(why))
 }
 
 // ofOrder writes an event about the live order x.
@@ -52,5 +51,5 @@ func (c *command) ofOrder(x *order, kind event.Kind, qty, aux market.Qty, why ev
 
 // ofTaker writes an event about t.
 func (c *command) ofTaker(t *taker, kind event.Kind, aux market.Qty, why event.Reason) {
-	c.write(kind, t.id, t.side, t.who, t.limit, t.rem, int64(aux), uint16(why))
+	c.write(kind, t.id, t.side, t.participant, t.limit, t.rem, int64(aux), uint16(why))
 }

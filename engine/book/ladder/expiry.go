@@ -6,11 +6,11 @@ import (
 	"blockdesk/engine/event"
 )
 
-// Orders that expire hang, by their cold part, in one bucket for each ExpireAt:
-// day orders share one, so that entering and leaving are O(1) for them, and
-// nothing is left behind by an order that ends early.
+// Orders that expire are linked, through their cold parts, in a bucket for each ExpireAt.
+// Day orders share one bucket, so that adding and removing them is O(1), and an order that
+// ends early leaves nothing behind.
 
-// addExpiry hangs the order in slot into the bucket of at.
+// addExpiry adds the order in slot to the bucket of at.
 func (b *Book) addExpiry(slot int32, at int64) {
 	li := b.expiries.find(at)
 	if li == none {
@@ -22,25 +22,25 @@ func (b *Book) addExpiry(slot int32, at int64) {
 	}
 	first := b.levels[li].head
 	d := &b.cold[slot]
-	d.expireAt, d.bucket, d.later, d.sooner = at, li, first, 0
+	d.expireAt, d.bucket, d.laterExpiry, d.earlierExpiry = at, li, first, 0
 	if first != 0 {
-		b.cold[first].sooner = slot
+		b.cold[first].earlierExpiry = slot
 	}
 	b.levels[li].head = slot
 }
 
-// dropExpiry takes the order in slot out of its bucket.
+// dropExpiry removes the order in slot from its bucket.
 func (b *Book) dropExpiry(slot int32) {
 	d := &b.cold[slot]
-	if d.later != 0 {
-		b.cold[d.later].sooner = d.sooner
+	if d.laterExpiry != 0 {
+		b.cold[d.laterExpiry].earlierExpiry = d.earlierExpiry
 	}
-	if d.sooner != 0 {
-		b.cold[d.sooner].later = d.later
+	if d.earlierExpiry != 0 {
+		b.cold[d.earlierExpiry].laterExpiry = d.laterExpiry
 		return
 	}
-	b.levels[d.bucket].head = d.later
-	if d.later != 0 {
+	b.levels[d.bucket].head = d.laterExpiry
+	if d.laterExpiry != 0 {
 		return
 	}
 	b.freeLevel(d.bucket)
@@ -50,22 +50,22 @@ func (b *Book) dropExpiry(slot int32) {
 	}
 }
 
-// NextExpiry returns the earliest ExpireAt of a live order, 0 when none expires.
+// NextExpiry returns the earliest ExpireAt of a live order; 0 = none expires.
 func (b *Book) NextExpiry() int64 { return b.next }
 
-// Expire cancels every order whose ExpireAt has come, by ExpireAt, then ID.
+// Expire cancels every order with ExpireAt <= at, by ExpireAt, then ID.
 func (b *Book) Expire(at int64, seq uint64, out *event.Sink) {
 	c := command{at, seq, out, b.instrument}
 	for b.next != 0 && b.next <= at {
 		b.due = b.due[:0]
 		_, li := b.expiries.min()
-		for slot := b.levels[li].head; slot != 0; slot = b.cold[slot].later {
+		for slot := b.levels[li].head; slot != 0; slot = b.cold[slot].laterExpiry {
 			b.due = append(b.due, b.orders[slot].id)
 		}
 		slices.Sort(b.due)
 		for _, id := range b.due {
 			slot, pos := b.find(id, hashOf(id))
-			b.end(slot, pos, event.ReasonExpired, &c)
+			b.cancelOrder(slot, pos, event.ReasonExpired, &c)
 		}
 	}
 }

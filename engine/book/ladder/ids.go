@@ -2,12 +2,11 @@ package ladder
 
 import "blockdesk/market"
 
-// idTable finds the slot of a live order's id: open addressing with linear
-// probing, sized to the live orders. An entry is the top 39 bits of the id's
-// hash above a 25-bit slot, 0 when empty; its home position is its topmost
-// bits, so that deletion can shift followers back without looking at orders,
-// and leaves no tombstones. The ids are our own gateway's, not a client's, so
-// the hash needs no secret.
+// idTable maps the id of a live order to its slot: open addressing with linear probing,
+// sized to the live orders. An entry is the top 39 bits of the id's hash above a 25-bit
+// slot; 0 = empty. Its home position is its topmost bits, so that deletion can shift
+// followers back without reading orders, and leaves no tombstones. The hash needs no
+// secret, because our gateways choose the ids, not clients.
 type idTable struct {
 	entries []uint64 // length a power of two
 	shift   uint     // 64 - log2(len)
@@ -25,7 +24,7 @@ func sizedIDTable(bits uint) idTable {
 	return idTable{entries: make([]uint64, 1<<bits), shift: 64 - bits, limit: 3 << bits >> 3}
 }
 
-// hashOf spreads ids; sequential ones land evenly.
+// hashOf spreads ids; sequential ones are distributed evenly.
 func hashOf(id market.OrderID) uint64 { return uint64(id) * 0x9e3779b97f4a7c15 }
 
 // grow doubles the table.
@@ -45,13 +44,13 @@ func (t *idTable) grow() {
 	}
 }
 
-// put adds a slot under hash h at position i, which the probe for h found empty.
+// put stores a slot under hash h at position i, which the probe for h found empty.
 func (t *idTable) put(i, h uint64, slot int32) {
 	t.entries[i&uint64(len(t.entries)-1)] = h&^slotMask | uint64(slot)
 }
 
-// deleteAt empties position i and shifts back the entries behind it that its
-// gap would cut off from their homes.
+// deleteAt empties position i and shifts back the entries behind it that the gap would cut
+// off from their home positions.
 func (t *idTable) deleteAt(i uint64) {
 	entries, shift := t.entries, t.shift&63
 	mask := uint64(len(entries) - 1)
@@ -70,8 +69,8 @@ func (t *idTable) deleteAt(i uint64) {
 	entries[i] = 0
 }
 
-// find returns the slot of a live id and its position in the table; slot 0 and
-// the position where it could be put when it is not live.
+// find returns the slot of a live id and its position in the table; or slot 0 and the
+// position to store it.
 func (b *Book) find(id market.OrderID, h uint64) (slot int32, at uint64) {
 	entries := b.ids.entries
 	mask := uint64(len(entries) - 1)

@@ -7,11 +7,11 @@ import (
 	"blockdesk/market"
 )
 
-// level is one price: its queue and its sums. Levels 0..window-1 are the
-// window's ring, the others a slab for far prices, stop triggers and expiry
-// buckets, which use what they need of it.
+// level is one price: its queue and its sums. Levels 0..window-1 are the ring of the
+// window; the others are a slab for far prices, stop triggers and expiry buckets, which use
+// only some fields.
 type level struct {
-	shown, hidden market.Qty // summed over the queue
+	shown, hidden market.Qty // sums over the queue
 	price         market.Price
 	head, tail    int32 // head 0: empty; a free one links the next by tail
 }
@@ -28,11 +28,10 @@ const (
 	summaries  = words / 64
 )
 
-// noBest is the best key of an empty side: below every key, and so low that no
-// limit or market order reaches it.
+// noBest is the best key of an empty side: below every key, and too low for any order to reach.
 const noBest = -1 << 62
 
-// bitmap marks the window's levels in use, by ring position, in two levels.
+// bitmap marks the used levels of the window, by ring position, in two layers.
 type bitmap struct {
 	summary [summaries]uint64 // bit w: word w is not 0
 	word    [words]uint64
@@ -54,8 +53,8 @@ func (m *bitmap) clear(i int) {
 	m.count--
 }
 
-// up returns how many steps above position i, going round, the first level in
-// use is; i itself is 0 steps. Somewhere there must be one.
+// up returns the number of steps from position i upwards, with wrap-around, to the first
+// used level; 0 if i is used. At least one level must be used.
 func (m *bitmap) up(i int) int {
 	w := i >> 6 & (words - 1)
 	if x := m.word[w] >> (uint(i) & 63); x != 0 {
@@ -65,7 +64,7 @@ func (m *bitmap) up(i int) int {
 	return ((v<<6 + bits.TrailingZeros64(m.word[v])) - i) & ringMask
 }
 
-// nextWord returns the first word at or above w, going round, that is not 0.
+// nextWord returns the first nonzero word at or above w, with wrap-around.
 func (m *bitmap) nextWord(w int) int {
 	s := w >> 6 & (summaries - 1)
 	x := m.summary[s] >> (uint(w) & 63) << (uint(w) & 63)
@@ -96,10 +95,10 @@ func (m *bitmap) previousWord(w int) int {
 	return (s<<6 + 63 - bits.LeadingZeros64(x)) & (words - 1)
 }
 
-// near reports whether p lies in the window; then its level is int(p) & ringMask.
+// near reports whether p lies in the window; its level is then int(p) & ringMask.
 func (b *Book) near(p market.Price) bool { return uint64(int64(p)-b.base) < window }
 
-// levelAt returns the level of p, or none when p is far and has no orders.
+// levelAt returns the level of p, or none if p is far and has no orders.
 func (b *Book) levelAt(p market.Price) int32 {
 	if b.near(p) {
 		return int32(p & ringMask)
@@ -108,8 +107,8 @@ func (b *Book) levelAt(p market.Price) int32 {
 	return b.far.find(int64(p))
 }
 
-// levelFor returns the level of p for an order of side s to join; who joins an
-// empty one calls opened. It may slide the window, and grow b.levels.
+// levelFor returns the level of p for an order of side s to join. The caller must call
+// opened if the level was empty. levelFor may slide the window and grow b.levels.
 func (b *Book) levelFor(p market.Price, s market.Side) int32 {
 	if b.near(p) {
 		return int32(p & ringMask)
@@ -117,7 +116,7 @@ func (b *Book) levelFor(p market.Price, s market.Side) int32 {
 	return b.farLevelFor(p, s)
 }
 
-// opened takes note that the level li of price p has its first order.
+// opened records that the level li of price p has its first order.
 func (b *Book) opened(li int32, p market.Price) {
 	b.levels[li].price = p
 	if li < window {
@@ -127,7 +126,7 @@ func (b *Book) opened(li int32, p market.Price) {
 
 func (b *Book) farLevelFor(p market.Price, s market.Side) int32 {
 	b.misses++
-	if b.follow(p, s) {
+	if b.slideToBest(p, s) {
 		return b.levelFor(p, s)
 	}
 	li := b.far.find(int64(p))
@@ -138,11 +137,11 @@ func (b *Book) farLevelFor(p market.Price, s market.Side) int32 {
 	return li
 }
 
-// follow slides the window to the touch when orders are busy around side s's
-// best price and the window is elsewhere. It moves up to one window of levels,
-// so it waits until as many operations have paid a far look-up: a market that
-// jumps to and fro costs at most a constant more than one that stays away.
-func (b *Book) follow(p market.Price, s market.Side) bool {
+// slideToBest moves the window to the best price of side s if orders are busy there and it
+// lies elsewhere. A move touches up to one window of levels, so it waits until as many
+// operations have paid a far look-up: a market that jumps back and forth costs at most a
+// constant factor more than one that stays away.
+func (b *Book) slideToBest(p market.Price, s market.Side) bool {
 	touch := p
 	if key := b.best[s&3]; key > sign(s)*int64(p) {
 		touch = market.Price(key * sign(s))
@@ -154,9 +153,9 @@ func (b *Book) follow(p market.Price, s market.Side) bool {
 	return true
 }
 
-// slide moves the window to [base, base+window): levels that leave it go to the
-// far tree, far levels that it now covers come in. A price keeps its position
-// in the ring, and orders do not name their level, so nothing else moves.
+// slide moves the window to [base, base+window): levels that leave it go to the far tree,
+// far levels that it now covers come in. A price keeps its ring position and orders do not
+// name their level, so nothing else moves.
 func (b *Book) slide(base int64) {
 	old := b.base
 	b.base, b.misses = base, 0
@@ -200,7 +199,7 @@ func (b *Book) freeLevel(li int32) {
 	b.freeLevels = li
 }
 
-// emptied takes note that the level li of side s has no order left.
+// emptied records that the level li of side s has no orders left.
 func (b *Book) emptied(li int32, s market.Side) {
 	p := b.levels[li].price
 	if li < window {
@@ -214,9 +213,8 @@ func (b *Book) emptied(li int32, s market.Side) {
 	}
 }
 
-// after returns the key of the best level of side s behind price p, noBest when
-// there is none. p must be at s's best price or behind it, so that everything
-// behind p is of side s.
+// after returns the key of the best level of side s behind price p, or noBest. p must be
+// the best price of s or behind it, so that everything behind p is of side s.
 func (b *Book) after(p market.Price, s market.Side) int64 {
 	if s == market.Buy {
 		return b.below(int64(p))
@@ -254,7 +252,7 @@ func (b *Book) above(p int64) int64 {
 	return best
 }
 
-// append puts slot at the tail of the level li.
+// append adds slot to the tail of level li.
 func (b *Book) append(li, slot int32) {
 	lv := &b.levels[li]
 	b.orders[slot].prev, b.orders[slot].next = lv.tail, 0
@@ -266,7 +264,7 @@ func (b *Book) append(li, slot int32) {
 	lv.tail = slot
 }
 
-// unlink takes slot out of the queue of the level li.
+// unlink removes slot from the queue of level li.
 func (b *Book) unlink(li, slot int32) {
 	lv, x := &b.levels[li], &b.orders[slot]
 	if x.prev == 0 {

@@ -6,44 +6,44 @@ import (
 	"blockdesk/market"
 )
 
-// taker is an active order: arriving, amended, or an elected stop.
+// taker is an active order: new, amended, or a triggered stop.
 type taker struct {
-	id      market.OrderID
-	limit   market.Price // 0 for a market order
-	reach   int64        // sign × limit, or marketReach
-	rem     market.Qty   // still to trade
-	taken   market.Qty   // traded or lost by decrement, ever
-	display market.Qty
-	expire  int64
-	state   uint64 // flags alone
-	slot    int32  // its slot when it has one already, else 0
-	who     market.ParticipantID
-	side    market.Side
-	stp     book.STP
-	rests   bool // what remains may rest
-	// The first and last price that it has printed; a sweep only goes one
-	// way, so they bound the others. 0 = nothing.
+	id          market.OrderID
+	limit       market.Price // 0 for a market order
+	reach       int64        // sign × limit, or marketReach
+	rem         market.Qty   // still to trade
+	taken       market.Qty   // traded or lost by decrement, ever
+	display     market.Qty
+	expire      int64
+	state       uint64 // flags alone
+	slot        int32  // its slot when it has one already, else 0
+	participant market.ParticipantID
+	side        market.Side
+	stp         book.STP
+	rests       bool // what remains may rest
+	// Prices of the first and last trade; a sweep goes one way, so they bound the others.
+	// 0 = no trade.
 	first, final market.Price
 }
 
-// marketReach reaches every price but not an empty side.
+// marketReach reaches every price, but not an empty side.
 const marketReach = 1 << 61
 
-// submit is Submit for whatever is not plain. live is the slot of a live order
-// with the same id, or 0.
-func (b *Book) submit(o *book.Order, live int32, c *command) {
-	b.knowParticipant(o.Participant)
+// submitGeneral is Submit for all other cases. live is the slot of a live order with the
+// same id, or 0.
+func (b *Book) submitGeneral(o *book.Order, live int32, c *command) {
+	b.growOpenCounts(o.Participant)
 	stop := o.Type == book.Stop || o.Type == book.StopLimit
 	rests := o.Type == book.Limit && o.TIF != book.IOC && o.TIF != book.FOK
 	switch {
 	case live != 0:
-		c.refuse(o, event.ReasonDuplicateOrder, 0)
+		c.reject(o, event.ReasonDuplicateOrder, 0)
 		return
 	case book.TooManySlices(o.Qty, o.Display):
-		c.refuse(o, event.ReasonInvalidDisplay, book.MaxSlices)
+		c.reject(o, event.ReasonInvalidDisplay, book.MaxSlices)
 		return
 	case (stop || rests) && b.live >= b.maxOrders:
-		c.refuse(o, event.ReasonBookFull, int64(b.maxOrders))
+		c.reject(o, event.ReasonBookFull, int64(b.maxOrders))
 		return
 	case stop:
 		b.submitStop(o, c)
@@ -51,13 +51,13 @@ func (b *Book) submit(o *book.Order, live int32, c *command) {
 	}
 	t := taker{
 		id: o.ID, limit: o.Price, reach: sign(o.Side) * int64(o.Price), rem: o.Qty, display: o.Display,
-		expire: o.ExpireAt, state: flagsOf(o), who: o.Participant, side: o.Side, stp: o.STP, rests: rests,
+		expire: o.ExpireAt, state: flagsOf(o), participant: o.Participant, side: o.Side, stp: o.STP, rests: rests,
 	}
 	if o.Type == book.Market {
 		t.reach = marketReach
 	}
-	if why, limit := b.refusal(&t); why != event.ReasonNone {
-		c.refuse(o, why, limit)
+	if why, limit := b.rejectReason(&t); why != event.ReasonNone {
+		c.reject(o, why, limit)
 		return
 	}
 	shown := market.Qty(0)
@@ -70,16 +70,16 @@ func (b *Book) submit(o *book.Order, live int32, c *command) {
 	b.elect(&t, c)
 }
 
-// knowParticipant makes room for who in open.
-func (b *Book) knowParticipant(who market.ParticipantID) {
-	for int(who) >= len(b.open) {
-		b.open = append(b.open, 0)
+// growOpenCounts grows openOrders to include the participant.
+func (b *Book) growOpenCounts(participant market.ParticipantID) {
+	for int(participant) >= len(b.openOrders) {
+		b.openOrders = append(b.openOrders, 0)
 	}
 }
 
-// refusal tells why t, which is not in the book, may not be processed at all,
-// and the limit that it breaks. A FOK's reason is that of a new order.
-func (b *Book) refusal(t *taker) (event.Reason, int64) {
+// rejectReason returns why t, which is not in the book, must be rejected, and the limit
+// that it breaks. The reason of a FOK is that of a new order.
+func (b *Book) rejectReason(t *taker) (event.Reason, int64) {
 	if t.rests && b.levelSum(t.limit)+t.rem > book.MaxLevelQty {
 		return event.ReasonLevelFull, int64(book.MaxLevelQty)
 	}
@@ -94,7 +94,7 @@ func (b *Book) refusal(t *taker) (event.Reason, int64) {
 	return event.ReasonNone, 0
 }
 
-// levelSum is the open quantity at price p.
+// levelSum returns the open quantity at price p.
 func (b *Book) levelSum(p market.Price) market.Qty {
 	if li := b.levelAt(p); li != none && b.levels[li].head != 0 {
 		return b.levels[li].shown + b.levels[li].hidden
@@ -104,7 +104,7 @@ func (b *Book) levelSum(p market.Price) market.Qty {
 
 func (b *Book) crosses(t *taker) bool { return t.reach+b.best[t.side.Opposite()&3] >= 0 }
 
-// slice is what of t would be shown if it rested now.
+// slice returns the quantity that t would display if it rested now.
 func (t *taker) slice() market.Qty {
 	if t.display == 0 {
 		return t.rem
@@ -112,11 +112,11 @@ func (t *taker) slice() market.Qty {
 	return min(t.display, t.rem)
 }
 
-// fillable returns what t could trade at once, at most t.rem: the last
+// fillable returns the quantity that t could trade at once, at most t.rem: the last
 // paragraph of rule 5.
 func (b *Book) fillable(t *taker) market.Qty {
 	opp := t.side.Opposite()
-	owns := t.who != 0 && b.OpenOrders(t.who) > 0
+	owns := t.participant != 0 && b.OpenOrders(t.participant) > 0
 	var sum market.Qty
 	for key := b.best[opp&3]; key+t.reach >= 0 && sum < t.rem; {
 		p := market.Price(key * sign(opp))
@@ -135,12 +135,12 @@ func (b *Book) fillable(t *taker) market.Qty {
 	return min(sum, t.rem)
 }
 
-// fillableAt is fillable at one level; met reports that t's own order stops it.
+// fillableAt is fillable at one level; met reports that t's owner's order there stops it.
 func (b *Book) fillableAt(t *taker, lv *level) (q market.Qty, met bool) {
 	var ahead, others market.Qty
 	for slot := lv.head; slot != 0; slot = b.orders[slot].next {
 		x := &b.orders[slot]
-		if x.participant() != t.who {
+		if x.participant() != t.participant {
 			ahead += x.qty()
 			others += b.openOf(slot)
 		} else if t.stp != book.STPCancelOldest {
@@ -150,8 +150,8 @@ func (b *Book) fillableAt(t *taker, lv *level) (q market.Qty, met bool) {
 	return others, false
 }
 
-// process matches t and settles what remains. quiet: it is known to rest whole
-// and its resting was told already.
+// process matches t, then rests or cancels the remainder. quiet: the caller knows that t
+// rests whole and has written its event.
 func (b *Book) process(t *taker, quiet bool, c *command) {
 	opp := t.side.Opposite()
 	for t.rem > 0 && t.reach+b.best[opp&3] >= 0 {
@@ -159,10 +159,10 @@ func (b *Book) process(t *taker, quiet bool, c *command) {
 	}
 	switch {
 	case t.rem == 0:
-		b.forget(t)
+		b.freeSlot(t)
 	case !t.rests:
 		c.ofTaker(t, event.Cancelled, 0, event.ReasonIOCRemainder)
-		b.forget(t)
+		b.freeSlot(t)
 	default:
 		shown := b.rest(t)
 		if !quiet {
@@ -171,20 +171,20 @@ func (b *Book) process(t *taker, quiet bool, c *command) {
 	}
 }
 
-// forget frees t's slot if it has one: t is over.
-func (b *Book) forget(t *taker) {
+// freeSlot frees t's slot, if it has one, because t has ended.
+func (b *Book) freeSlot(t *taker) {
 	if t.slot != 0 {
 		_, pos := b.find(t.id, hashOf(t.id))
 		b.release(t.slot, pos)
 	}
 }
 
-// rest puts what remains of t at the back of its level and returns what it
-// shows. A slot that t has is used again.
+// rest adds the remainder of t to the back of its level and returns the displayed quantity.
+// It reuses t's slot, if it has one.
 func (b *Book) rest(t *taker) (shown market.Qty) {
 	slot := t.slot
 	if slot == 0 {
-		slot = b.enter(t.id, t.who, t.expire)
+		slot = b.addOrder(t.id, t.participant, t.expire)
 		if t.expire != 0 {
 			t.state |= expires
 		}
@@ -199,7 +199,7 @@ func (b *Book) rest(t *taker) (shown market.Qty) {
 		d.taken = t.taken
 		t.state |= hasTaken
 	}
-	x.owner = ownerOf(t.limit, t.who)
+	x.owner = ownerOf(t.limit, t.participant)
 	x.state = t.state | uint64(shown)
 	li := b.levelFor(t.limit, t.side)
 	if b.levels[li].head == 0 {
@@ -212,15 +212,14 @@ func (b *Book) rest(t *taker) (shown market.Qty) {
 	return shown
 }
 
-// matchLevel trades t with the queue of the best opposite level until either is
-// used up.
+// matchLevel trades t with the queue of the best opposite level until either is used up.
 func (b *Book) matchLevel(t *taker, li int32, opp market.Side, c *command) {
 	lv := &b.levels[li]
 	p := lv.price
 	for t.rem > 0 && lv.head != 0 {
 		slot := lv.head
 		x := &b.orders[slot]
-		if x.participant() == t.who && t.who != 0 {
+		if x.participant() == t.participant && t.participant != 0 {
 			b.preventSelfTrade(t, li, slot, c)
 			continue
 		}
@@ -240,7 +239,7 @@ func (b *Book) matchLevel(t *taker, li int32, opp market.Side, c *command) {
 		e.Seq, e.At, e.OrderID, e.Other = c.seq, c.at, t.id, uint64(x.id)
 		e.Price, e.Qty, e.Aux = p, q, int64(*b.trades)
 		e.Kind, e.Side, e.Instrument = event.Traded, t.side, b.instrument
-		e.Participant, e.Code = t.who, uint16(x.participant())
+		e.Participant, e.Code = t.participant, uint16(x.participant())
 
 		switch {
 		case q < shown:
@@ -261,7 +260,7 @@ func (b *Book) matchLevel(t *taker, li int32, opp market.Side, c *command) {
 	}
 }
 
-// unlinkHead takes x, the head of lv, out of its queue.
+// unlinkHead removes x, the head of lv, from its queue.
 func (b *Book) unlinkHead(lv *level, x *order) {
 	lv.head = x.next
 	if x.next == 0 {
@@ -271,8 +270,8 @@ func (b *Book) unlinkHead(lv *level, x *order) {
 	}
 }
 
-// replenish shows the next slice of an iceberg whose shown part is used up, at
-// the back of its level's queue.
+// replenish displays the next slice of an iceberg whose displayed part is used up, at the
+// back of its level's queue.
 func (b *Book) replenish(li, slot int32, c *command) {
 	lv, x, d := &b.levels[li], &b.orders[slot], &b.cold[slot]
 	next := min(d.display, d.hidden)
@@ -286,8 +285,8 @@ func (b *Book) replenish(li, slot int32, c *command) {
 	c.ofOrder(&b.orders[slot], event.Replenished, open, next, event.ReasonNone)
 }
 
-// preventSelfTrade applies rule 5 to t and its owner's order at the head of
-// the level li. It leaves an emptied level to its caller.
+// preventSelfTrade applies rule 5 to t and its owner's order at the head of level li. The
+// caller removes an emptied level.
 func (b *Book) preventSelfTrade(t *taker, li, slot int32, c *command) {
 	switch t.stp {
 	case book.STPCancelNewest:
@@ -309,7 +308,7 @@ func (b *Book) cancelTaker(t *taker, c *command) {
 	t.rem = 0
 }
 
-// cancelHead cancels the head of the level li for self-trade prevention.
+// cancelHead cancels the head of level li for self-trade prevention.
 func (b *Book) cancelHead(li, slot int32, c *command) {
 	lv, x := &b.levels[li], &b.orders[slot]
 	shown, hidden := x.qty(), b.hidden(slot)

@@ -7,17 +7,17 @@ import (
 	"blockdesk/market"
 )
 
-// none is "no index" where 0 is one.
+// none is the index of nothing where 0 is a valid one.
 const none int32 = -1
 
-// order is the hot part of a live order: what adding, matching and cancelling a
-// plain order touch. Two of them fill a cache line. Slot 0 is no order.
+// order is the hot part of a live order: what adding, matching and cancelling a plain order
+// touch. Two fill a cache line. Slot 0 is no order.
 type order struct {
 	id market.OrderID
-	// owner holds the limit price above the participant's 16 bits.
+	// owner is the limit price above the participant's 16 bits.
 	owner uint64
-	// state holds flags above 48 bits of quantity: what is shown of a resting
-	// order, what is open of a waiting stop. Trades subtract from it whole.
+	// state is flags above 48 bits of quantity: the displayed one of a resting order, the
+	// open one of a waiting stop. Trades subtract from the whole word.
 	state uint64
 	// next and prev link the orders of a level (towards its tail and head) or
 	// the stops of a trigger; next links the free list.
@@ -26,18 +26,18 @@ type order struct {
 
 var _ [32]byte = [unsafe.Sizeof(order{})]byte{}
 
-// cold is the rest of a live order, valid only where the order's flags say so.
+// cold is the rest of a live order. Flags of the order say which fields are valid.
 type cold struct {
-	taken    market.Qty   // hasTaken: total less open; traded or decremented
-	display  market.Qty   // hasDisplay
-	hidden   market.Qty   // hasDisplay: open less shown
-	stop     market.Price // waiting: the trigger; once elected the trade price
-	entered  uint64       // waiting: the Seq that placed it
-	expireAt int64        // expires
+	taken      market.Qty   // hasTaken: total less open, that is traded or decremented
+	display    market.Qty   // hasDisplay
+	hidden     market.Qty   // hasDisplay: open less shown
+	stop       market.Price // waiting: the trigger; once triggered the trade price
+	enteredSeq uint64       // waiting: the Seq that placed it
+	expireAt   int64        // expires
 	// expires: links to the orders of the same ExpireAt and their bucket.
-	later, sooner int32
-	bucket        int32
-	_             int32
+	laterExpiry, earlierExpiry int32
+	bucket                     int32
+	_                          int32
 }
 
 var _ [64]byte = [unsafe.Sizeof(cold{})]byte{}
@@ -56,7 +56,7 @@ const (
 	tifShift            = qtyBits + 1 // 3 bits
 	stpShift            = qtyBits + 4 // 3 bits
 	flagPostOnly uint64 = 1 << (qtyBits + 7)
-	// A stop that still waits; with flagMarket it has no limit.
+	// A waiting stop; with flagMarket it has no limit.
 	flagWaiting uint64 = 1 << (qtyBits + 8)
 	flagMarket  uint64 = 1 << (qtyBits + 9)
 	// Parts of cold that are valid.
@@ -74,12 +74,12 @@ func sideOf(state uint64) market.Side { return market.Buy + market.Side(state>>q
 func tifOf(state uint64) book.TIF     { return book.TIF(state >> tifShift & 7) }
 func stpOf(state uint64) book.STP     { return book.STP(state >> stpShift & 7) }
 
-func ownerOf(p market.Price, who market.ParticipantID) uint64 {
-	return uint64(p)<<ownerBits | uint64(who)
+func ownerOf(p market.Price, participant market.ParticipantID) uint64 {
+	return uint64(p)<<ownerBits | uint64(participant)
 }
 
-// flagsOf returns the flags that an order brings along; those of cold and of
-// waiting are set where that is filled in.
+// flagsOf returns the flags of a new order. Flags about cold and waiting are set where
+// those are filled in.
 func flagsOf(o *book.Order) uint64 {
 	return uint64(o.Side-market.Buy)<<qtyBits | uint64(o.TIF)<<tifShift | uint64(o.STP)<<stpShift |
 		uint64(o.Flags&book.FlagPostOnly)<<(qtyBits+7)
@@ -99,8 +99,9 @@ func (b *Book) alloc() int32 {
 	return int32(len(b.orders) - 1)
 }
 
-// enter gives a new live order of who a slot, and a bucket when it expires.
-func (b *Book) enter(id market.OrderID, who market.ParticipantID, expireAt int64) int32 {
+// addOrder allocates a slot for a participant's new live order, and adds it to an expiry
+// bucket if it expires.
+func (b *Book) addOrder(id market.OrderID, participant market.ParticipantID, expireAt int64) int32 {
 	if b.live >= b.ids.limit {
 		b.ids.grow()
 		b.room = min(b.maxOrders, b.ids.limit)
@@ -110,7 +111,7 @@ func (b *Book) enter(id market.OrderID, who market.ParticipantID, expireAt int64
 	_, pos := b.find(id, h)
 	b.orders[slot].id = id
 	b.ids.put(pos, h, slot)
-	b.open[who]++
+	b.openOrders[participant]++
 	b.live++
 	if expireAt != 0 {
 		b.addExpiry(slot, expireAt)
@@ -118,12 +119,12 @@ func (b *Book) enter(id market.OrderID, who market.ParticipantID, expireAt int64
 	return slot
 }
 
-// release ends the live order in slot, which no list holds any more, whose
-// position in the id table is at.
+// release frees the slot of a live order that no list holds any more; at is its position in
+// the id table.
 func (b *Book) release(slot int32, at uint64) {
 	x := &b.orders[slot]
 	b.ids.deleteAt(at)
-	b.open[x.participant()]--
+	b.openOrders[x.participant()]--
 	if x.state&expires != 0 {
 		b.dropExpiry(slot)
 	}
@@ -132,7 +133,7 @@ func (b *Book) release(slot int32, at uint64) {
 	b.free = slot
 }
 
-// hidden is what of a live order is open and not shown.
+// hidden returns the open quantity of a live order that is not displayed.
 func (b *Book) hidden(slot int32) market.Qty {
 	if b.orders[slot].state&hasDisplay != 0 {
 		return b.cold[slot].hidden
@@ -140,10 +141,10 @@ func (b *Book) hidden(slot int32) market.Qty {
 	return 0
 }
 
-// openOf is what of a live order is open.
+// openOf returns the open quantity of a live order.
 func (b *Book) openOf(slot int32) market.Qty { return b.orders[slot].qty() + b.hidden(slot) }
 
-// takenOf is what a live order has traded or lost by decrement.
+// takenOf returns what a live order has traded or lost by Decrement.
 func (b *Book) takenOf(slot int32) market.Qty {
 	if b.orders[slot].state&hasTaken != 0 {
 		return b.cold[slot].taken
@@ -151,7 +152,7 @@ func (b *Book) takenOf(slot int32) market.Qty {
 	return 0
 }
 
-// take adds q to what the order in slot has traded or lost by decrement.
+// take adds q to takenOf the order in slot.
 func (b *Book) take(slot int32, q market.Qty) {
 	x, c := &b.orders[slot], &b.cold[slot]
 	if x.state&hasTaken == 0 {

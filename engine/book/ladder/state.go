@@ -7,25 +7,25 @@ import (
 	"blockdesk/market"
 )
 
-// OpenOrders returns how many live orders who has.
-func (b *Book) OpenOrders(who market.ParticipantID) int {
-	if int(who) >= len(b.open) {
+// OpenOrders returns the participant's number of live orders.
+func (b *Book) OpenOrders(participant market.ParticipantID) int {
+	if int(participant) >= len(b.openOrders) {
 		return 0
 	}
-	return int(b.open[who])
+	return int(b.openOrders[participant])
 }
 
-// OrderCount returns how many orders are live.
+// OrderCount returns the number of live orders.
 func (b *Book) OrderCount() int { return b.live }
 
-// LastTrade returns the price of the last trade, 0 before the first.
+// LastTrade returns the price of the last trade; 0 = none.
 func (b *Book) LastTrade() market.Price { return b.last }
 
-// SetLastTrade restores the price of the last trade.
+// SetLastTrade sets the price of the last trade, for a restore.
 func (b *Book) SetLastTrade(p market.Price) { b.last = p }
 
-// SetMaxOrders sets how many orders may be live, 1..book.MaxMaxOrders. A book
-// that has more keeps them, and refuses new ones until it has fewer.
+// SetMaxOrders sets the limit of live orders, 1..book.MaxMaxOrders. A book with more keeps
+// them and rejects new orders until it has fewer.
 func (b *Book) SetMaxOrders(n int) {
 	b.maxOrders = n
 	b.room = min(n, b.ids.limit)
@@ -41,7 +41,7 @@ func (b *Book) Best(side market.Side) (market.Price, market.Qty) {
 	return p, b.levels[b.peek(p)].shown
 }
 
-// peek is levelAt for a reader: it does not count as an operation.
+// peek is levelAt for readers: it does not count as an operation on a far price.
 func (b *Book) peek(p market.Price) int32 {
 	if b.near(p) {
 		return int32(p & ringMask)
@@ -49,8 +49,7 @@ func (b *Book) peek(p market.Price) int32 {
 	return b.far.find(int64(p))
 }
 
-// Depth writes the displayed levels of a side, best first, over dst[:0] up to
-// cap(dst).
+// Depth writes the displayed levels of a side, best first, to dst[:0] up to cap(dst).
 func (b *Book) Depth(side market.Side, dst []market.Level) []market.Level {
 	dst = dst[:0]
 	for key := b.best[side&3]; key != noBest && len(dst) < cap(dst); {
@@ -61,16 +60,16 @@ func (b *Book) Depth(side market.Side, dst []market.Level) []market.Level {
 	return dst
 }
 
-// Get returns a live order as Export would give it.
+// Get returns a live order as Export passes it.
 func (b *Book) Get(id market.OrderID) (book.LiveOrder, bool) {
 	slot, _ := b.find(id, hashOf(id))
 	if slot == 0 {
 		return book.LiveOrder{}, false
 	}
-	return b.resting(slot), true
+	return b.liveOrder(slot), true
 }
 
-func (b *Book) resting(slot int32) book.LiveOrder {
+func (b *Book) liveOrder(slot int32) book.LiveOrder {
 	x, d := &b.orders[slot], &b.cold[slot]
 	open := b.openOf(slot)
 	r := book.LiveOrder{Open: open, Shown: x.qty()}
@@ -87,7 +86,7 @@ func (b *Book) resting(slot int32) book.LiveOrder {
 		r.ExpireAt = d.expireAt
 	}
 	if x.state&flagWaiting != 0 {
-		r.Waiting, r.Shown, r.Stop, r.EnteredSeq, r.Type = true, 0, d.stop, d.entered, book.StopLimit
+		r.Waiting, r.Shown, r.Stop, r.EnteredSeq, r.Type = true, 0, d.stop, d.enteredSeq, book.StopLimit
 		if x.state&flagMarket != 0 {
 			r.Type = book.Stop
 		}
@@ -95,7 +94,7 @@ func (b *Book) resting(slot int32) book.LiveOrder {
 	return r
 }
 
-// Export gives every live order in canonical order.
+// Export calls give with every live order in canonical order.
 func (b *Book) Export(give func(book.LiveOrder)) {
 	for s := market.Buy; s <= market.Sell; s++ {
 		for key := b.best[s]; key != noBest; {
@@ -113,12 +112,12 @@ func (b *Book) Export(give func(book.LiveOrder)) {
 
 func (b *Book) exportQueue(li int32, give func(book.LiveOrder)) {
 	for slot := b.levels[li].head; slot != 0; slot = b.orders[slot].next {
-		give(b.resting(slot))
+		give(b.liveOrder(slot))
 	}
 }
 
-// Import adds an order that Export gave, behind those added before. Errors:
-// book.ErrLiveOrder, ErrDuplicate, ErrFull, ErrCrossed.
+// Import adds an order in the order of Export. Errors: book.ErrLiveOrder, ErrDuplicate,
+// ErrFull, ErrCrossed.
 func (b *Book) Import(r book.LiveOrder) error {
 	if err := book.CheckLiveOrder(&r); err != nil {
 		return err
@@ -129,7 +128,7 @@ func (b *Book) Import(r book.LiveOrder) error {
 	if b.live >= b.maxOrders || !r.Waiting && b.levelSum(r.Price)+r.Open > book.MaxLevelQty {
 		return fmt.Errorf("order %d: %w", r.ID, book.ErrFull)
 	}
-	b.knowParticipant(r.Participant)
+	b.growOpenCounts(r.Participant)
 	if r.Waiting {
 		slot := b.enterStop(&r.Order, r.Open)
 		if taken := r.Qty - r.Open; taken > 0 {
@@ -140,7 +139,7 @@ func (b *Book) Import(r book.LiveOrder) error {
 	}
 	t := taker{
 		id: r.ID, limit: r.Price, reach: sign(r.Side) * int64(r.Price), rem: r.Open, taken: r.Qty - r.Open,
-		display: r.Display, expire: r.ExpireAt, state: flagsOf(&r.Order), who: r.Participant, side: r.Side, stp: r.STP,
+		display: r.Display, expire: r.ExpireAt, state: flagsOf(&r.Order), participant: r.Participant, side: r.Side, stp: r.STP,
 	}
 	if b.crosses(&t) {
 		return fmt.Errorf("order %d: %w", r.ID, book.ErrCrossed)
@@ -150,7 +149,7 @@ func (b *Book) Import(r book.LiveOrder) error {
 	return nil
 }
 
-// setShown makes the order id, which rests, show q of its open quantity.
+// setShown sets the displayed quantity of the resting order id to q.
 func (b *Book) setShown(id market.OrderID, q market.Qty) {
 	slot, _ := b.find(id, hashOf(id))
 	x := &b.orders[slot]

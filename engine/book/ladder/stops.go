@@ -12,9 +12,9 @@ func (b *Book) submitStop(o *book.Order, c *command) {
 	b.wait(b.enterStop(o, o.Qty), o.Stop, c)
 }
 
-// enterStop gives a stop a slot; it is in no list yet.
+// enterStop allocates the slot of a stop, which is in no list yet.
 func (b *Book) enterStop(o *book.Order, open market.Qty) int32 {
-	slot := b.enter(o.ID, o.Participant, o.ExpireAt)
+	slot := b.addOrder(o.ID, o.Participant, o.ExpireAt)
 	x, d := &b.orders[slot], &b.cold[slot]
 	x.owner = ownerOf(o.Price, o.Participant)
 	x.state = flagsOf(o) | flagWaiting | uint64(open)
@@ -31,8 +31,8 @@ func (b *Book) enterStop(o *book.Order, open market.Qty) int32 {
 	return slot
 }
 
-// wait puts the stop in slot behind its equals, or has it elected at once when
-// the last trade satisfies it.
+// wait puts the stop in slot behind its equals, or triggers it at once if the last trade
+// satisfies it.
 func (b *Book) wait(slot int32, stop market.Price, c *command) {
 	s := b.orders[slot].side()
 	if b.last != 0 && sign(s)*int64(b.last) >= sign(s)*int64(stop) {
@@ -45,7 +45,7 @@ func (b *Book) wait(slot int32, stop market.Price, c *command) {
 }
 
 func (b *Book) placeStop(slot int32, stop market.Price, entered uint64) {
-	b.cold[slot].stop, b.cold[slot].entered = stop, entered
+	b.cold[slot].stop, b.cold[slot].enteredSeq = stop, entered
 	t := &b.stops[b.orders[slot].side()&3]
 	li := t.find(int64(stop))
 	if li == none {
@@ -56,7 +56,7 @@ func (b *Book) placeStop(slot int32, stop market.Price, entered uint64) {
 	b.waiting++
 }
 
-// withdrawStop takes a waiting stop out of its trigger's queue.
+// withdrawStop removes a waiting stop from its trigger's queue.
 func (b *Book) withdrawStop(slot int32) {
 	t := &b.stops[b.orders[slot].side()&3]
 	stop := int64(b.cold[slot].stop)
@@ -69,8 +69,8 @@ func (b *Book) withdrawStop(slot int32) {
 	b.waiting--
 }
 
-// elect processes the stops that t's prints trigger, with all that they trigger
-// in turn: rule 6.
+// elect processes the stops that t's trades trigger, with all that they trigger in turn:
+// rule 6.
 func (b *Book) elect(t *taker, c *command) {
 	if t.first == 0 || b.waiting == 0 {
 		return
@@ -79,7 +79,7 @@ func (b *Book) elect(t *taker, c *command) {
 	b.runElected(c)
 }
 
-// collect moves the stops that t's prints trigger to the end of elected.
+// collect appends the stops that t's trades trigger to elected.
 func (b *Book) collect(t *taker) {
 	low, high := min(t.first, t.final), max(t.first, t.final)
 	for buys := &b.stops[market.Buy]; buys.size > 0; {
@@ -100,8 +100,7 @@ func (b *Book) collect(t *taker) {
 	}
 }
 
-// splice moves the queue of one trigger to the end of elected; trade is the
-// price that triggered it.
+// splice appends the queue of one trigger to elected; trade is the price that triggered it.
 func (b *Book) splice(li int32, trade market.Price) {
 	for slot := b.levels[li].head; slot != 0; slot = b.orders[slot].next {
 		b.cold[slot].stop = trade
@@ -111,7 +110,7 @@ func (b *Book) splice(li int32, trade market.Price) {
 	b.freeLevel(li)
 }
 
-// pushElected puts the linked stops head to tail at the end of elected.
+// pushElected appends the linked stops head to tail to elected.
 func (b *Book) pushElected(head, tail int32) {
 	b.orders[tail].next = 0
 	if b.elected.tail == 0 {
@@ -122,7 +121,7 @@ func (b *Book) pushElected(head, tail int32) {
 	b.elected.tail = tail
 }
 
-// runElected processes the elected stops first in, first out.
+// runElected processes the triggered stops, FIFO.
 func (b *Book) runElected(c *command) {
 	for b.elected.head != 0 {
 		slot := b.elected.head
@@ -134,17 +133,17 @@ func (b *Book) runElected(c *command) {
 	}
 }
 
-// activate turns an elected stop into an active order and processes it; what it
-// triggers joins the elected.
+// activate turns a triggered stop into an active order and processes it. The stops that it
+// triggers are appended to elected.
 func (b *Book) activate(slot int32, c *command) {
 	t := b.takerOf(slot)
 	c.ofOrder(&b.orders[slot], event.Triggered, t.rem, market.Qty(b.cold[slot].stop), event.ReasonNone)
-	if why, _ := b.refusal(&t); why != event.ReasonNone {
+	if why, _ := b.rejectReason(&t); why != event.ReasonNone {
 		if why == event.ReasonFOKUnfillable {
 			why = event.ReasonFOK
 		}
 		c.ofTaker(&t, event.Cancelled, 0, why)
-		b.forget(&t)
+		b.freeSlot(&t)
 		return
 	}
 	b.process(&t, false, c)
@@ -153,8 +152,8 @@ func (b *Book) activate(slot int32, c *command) {
 	}
 }
 
-// takerOf returns the live order in slot as an active order that keeps its slot.
-// It must be in no list.
+// takerOf returns the live order in slot, which must be in no list, as an active order that
+// keeps its slot.
 func (b *Book) takerOf(slot int32) taker {
 	x := &b.orders[slot]
 	state := x.state &^ qtyMask
@@ -162,7 +161,7 @@ func (b *Book) takerOf(slot int32) taker {
 	tif := tifOf(state)
 	t := taker{
 		id: x.id, limit: x.price(), reach: sign(s) * int64(x.price()), rem: b.openOf(slot), taken: b.takenOf(slot),
-		state: state &^ (flagWaiting | flagMarket), slot: slot, who: x.participant(), side: s, stp: stpOf(state),
+		state: state &^ (flagWaiting | flagMarket), slot: slot, participant: x.participant(), side: s, stp: stpOf(state),
 		rests: state&flagMarket == 0 && tif != book.IOC && tif != book.FOK,
 	}
 	if state&hasDisplay != 0 {
@@ -174,16 +173,16 @@ func (b *Book) takerOf(slot int32) taker {
 	return t
 }
 
-func (b *Book) massCancelStops(who market.ParticipantID, s market.Side, why event.Reason, c *command) {
+func (b *Book) massCancelStops(participant market.ParticipantID, s market.Side, why event.Reason, c *command) {
 	for stop, li := b.firstStop(s); li != none; stop, li = b.nextStop(s, stop) {
-		if b.endQueue(li, who, why, c) {
+		if b.cancelLevel(li, participant, why, c) {
 			return
 		}
 	}
 }
 
-// firstStop returns the trigger of side s that is nearest to the market and its
-// level, none when there is none; nextStop the one behind a trigger.
+// firstStop returns the trigger of side s that is nearest to the market, and its level, or
+// none. nextStop returns the one behind a trigger.
 func (b *Book) firstStop(s market.Side) (int64, int32) {
 	if s == market.Buy {
 		return b.stops[s].min()

@@ -2,11 +2,10 @@ package ladder
 
 import "math"
 
-// tree is an ordered map from int64 keys to int32 values: an AA tree in a slab
-// without pointers. It holds what the window cannot: far price levels, stop
-// triggers and expiry times. Every operation is O(log n) whatever the keys, so
-// that no choice of prices makes it degenerate; memory grows amortized with the
-// largest number of keys held at once.
+// tree is an ordered map from int64 keys to int32 values: an AA tree in a slab without
+// pointers. It holds what the window cannot: far price levels, stop triggers and expiry
+// times. Every operation is O(log n) for all keys, so that no choice of prices can degrade
+// it. Memory is proportional to the most keys held at once.
 type tree struct {
 	nodes []node // nodes[0] is the empty tree, of height 0
 	root  int32
@@ -40,8 +39,7 @@ func (t *tree) find(key int64) int32 {
 	return none
 }
 
-// ceil returns the smallest key that is at least key, and its value; value is
-// none when there is no such key.
+// ceil returns the smallest key >= key and its value; value is none if there is no such key.
 func (t *tree) ceil(key int64) (found int64, value int32) {
 	value = none
 	for n := t.root; n != 0; {
@@ -56,8 +54,7 @@ func (t *tree) ceil(key int64) (found int64, value int32) {
 	return found, value
 }
 
-// floor returns the largest key that is at most key, and its value; value is
-// none when there is no such key.
+// floor returns the largest key <= key and its value; value is none if there is no such key.
 func (t *tree) floor(key int64) (found int64, value int32) {
 	value = none
 	for n := t.root; n != 0; {
@@ -75,7 +72,7 @@ func (t *tree) floor(key int64) (found int64, value int32) {
 func (t *tree) min() (int64, int32) { return t.ceil(math.MinInt64) }
 func (t *tree) max() (int64, int32) { return t.floor(math.MaxInt64) }
 
-// insert adds key, which must not be there.
+// insert adds a new key.
 func (t *tree) insert(key int64, value int32) {
 	n := t.free
 	if n != 0 {
@@ -101,7 +98,7 @@ func (t *tree) insertUnder(at, n int32) int32 {
 	return t.split(t.skew(at))
 }
 
-// remove takes out key, which must be there.
+// remove removes an existing key.
 func (t *tree) remove(key int64) {
 	t.root = t.removeUnder(t.root, key)
 	t.size--

@@ -10,7 +10,7 @@ import (
 func (b *Book) Amend(o *book.Order, at int64, seq uint64, out *event.Sink) {
 	b.begin(at, seq, out)
 	m := b.live[o.ID]
-	if m == nil || !mayTouch(o.Participant, m) {
+	if m == nil || !mayChange(o.Participant, m) {
 		b.amendRejected(o, o.Side, o.Participant, event.ReasonUnknownOrder, 0)
 		return
 	}
@@ -32,7 +32,7 @@ func (b *Book) Amend(o *book.Order, at int64, seq uint64, out *event.Sink) {
 	}
 }
 
-// wantedOpen is the open quantity that o asks for; it may be negative.
+// wantedOpen returns the open quantity that o wants; it may be negative.
 func wantedOpen(m *order, o *book.Order) market.Qty {
 	switch {
 	case o.Qty == 0:
@@ -70,7 +70,7 @@ func (b *Book) reduce(m *order, open market.Qty) {
 	b.emitFor(m, event.Event{Kind: event.Reduced, Aux: int64(lost), Code: uint16(event.ReasonAmend)})
 }
 
-// replace takes m out and matches it as changed, at the back of the queue.
+// replace removes m and matches it with its new terms, at the back of the queue.
 func (b *Book) replace(m *order, o *book.Order, open market.Qty) {
 	changed := *m
 	setOpen(&changed, open)
@@ -78,7 +78,7 @@ func (b *Book) replace(m *order, o *book.Order, open market.Qty) {
 		changed.Price = o.Price
 	}
 	place := b.unlink(m)
-	if why, limit := b.restRefusal(&changed); why != event.ReasonNone {
+	if why, limit := b.restRejectReason(&changed); why != event.ReasonNone {
 		insert(b.side(m.Side), place, m)
 		b.amendRejected(o, m.Side, m.Participant, why, limit)
 		return
@@ -96,9 +96,9 @@ func (b *Book) replace(m *order, o *book.Order, open market.Qty) {
 	b.electAll(b.elect())
 }
 
-func (b *Book) amendRejected(o *book.Order, side market.Side, who market.ParticipantID, why event.Reason, limit int64) {
+func (b *Book) amendRejected(o *book.Order, side market.Side, participant market.ParticipantID, why event.Reason, limit int64) {
 	b.emit(event.Event{
-		Kind: event.AmendRejected, OrderID: o.ID, Side: side, Participant: who,
+		Kind: event.AmendRejected, OrderID: o.ID, Side: side, Participant: participant,
 		Price: o.Price, Qty: o.Qty, Aux: limit, Code: uint16(why),
 	})
 }

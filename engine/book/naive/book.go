@@ -1,10 +1,10 @@
-// Package naive is the obvious order book: two sorted slices of orders and two
-// of stops, every rule written as it is read in package book. It exists to
-// check book/ladder and to be run in its place when a person wants to be sure.
+// Package naive is the simple order book: two sorted slices of orders and two of stops,
+// with every rule written as package book states it. It exists to check book/ladder, and
+// to be used instead of it for a second opinion.
 //
 // Invariants:
-//  1. bids, asks, buyStops and sellStops are in canonical order at any time
-//     between two commands, and hold each live order once.
+//  1. Between two commands bids, asks, buyStops and sellStops are in canonical order and
+//     hold each live order once.
 //  2. live has exactly the orders of the four slices.
 //  3. The best bid is below the best ask.
 //
@@ -20,7 +20,7 @@ import (
 	"blockdesk/market"
 )
 
-// order is one live or arriving order. Order.Qty is the total as amended.
+// order is one live or new order. Order.Qty is the total, as amended.
 type order struct {
 	book.Order
 	open    market.Qty // neither traded, cancelled nor decremented
@@ -48,7 +48,7 @@ type Book struct {
 	low, high market.Price
 }
 
-// New returns an empty book. It panics on options that do not Validate.
+// New returns an empty book. It panics on invalid options.
 func New(opt book.Options) *Book {
 	if err := opt.Validate(); err != nil {
 		panic(err)
@@ -65,7 +65,7 @@ func (b *Book) Submit(o *book.Order, at int64, seq uint64, out *event.Sink) {
 	b.begin(at, seq, out)
 	n := &order{Order: *o, open: o.Qty}
 	n.Flags &= book.FlagPostOnly
-	if why, limit := b.refusal(n); why != event.ReasonNone {
+	if why, limit := b.rejectReason(n); why != event.ReasonNone {
 		b.emit(event.Event{
 			Kind: event.Rejected, OrderID: o.ID, Side: o.Side, Participant: o.Participant,
 			Price: o.Price, Qty: o.Qty, Aux: limit, Code: uint16(why),
@@ -89,8 +89,8 @@ func (b *Book) Submit(o *book.Order, at int64, seq uint64, out *event.Sink) {
 	b.electAll(b.elect())
 }
 
-// refusal returns why a new order is Rejected, and the limit that it breaks.
-func (b *Book) refusal(n *order) (event.Reason, int64) {
+// rejectReason returns why a new order must be rejected, and the limit that it breaks.
+func (b *Book) rejectReason(n *order) (event.Reason, int64) {
 	if b.live[n.ID] != nil {
 		return event.ReasonDuplicateOrder, 0
 	}
@@ -103,7 +103,7 @@ func (b *Book) refusal(n *order) (event.Reason, int64) {
 	if isStop(n) {
 		return event.ReasonNone, 0
 	}
-	if why, limit := b.restRefusal(n); why != event.ReasonNone {
+	if why, limit := b.restRejectReason(n); why != event.ReasonNone {
 		return why, limit
 	}
 	if n.TIF == book.FOK {
@@ -114,9 +114,9 @@ func (b *Book) refusal(n *order) (event.Reason, int64) {
 	return event.ReasonNone, 0
 }
 
-// restRefusal tells whether n's level is too full for it or, being post-only,
-// it would take. n itself must not be in the book.
-func (b *Book) restRefusal(n *order) (event.Reason, int64) {
+// restRejectReason returns whether the level of n is too full, or a post-only n would take.
+// n must not be in the book.
+func (b *Book) restRejectReason(n *order) (event.Reason, int64) {
 	if mayRest(n) {
 		sum := n.open
 		for _, m := range *b.side(n.Side) {
@@ -135,8 +135,8 @@ func (b *Book) restRefusal(n *order) (event.Reason, int64) {
 	return event.ReasonNone, 0
 }
 
-// fillable returns what n could trade at once, at most its open quantity:
-// rule 5's last paragraph.
+// fillable returns the quantity that n could trade at once, at most its open quantity: the
+// last paragraph of rule 5.
 func (b *Book) fillable(n *order) market.Qty {
 	var sum market.Qty
 	makers := *b.side(n.Side.Opposite())
@@ -168,8 +168,8 @@ func levelFrom(makers []*order, i int) []*order {
 	return makers[i:end]
 }
 
-// process matches an active order and settles its remainder. quiet: it is
-// known to rest whole and its resting was told already.
+// process matches an active order, then rests or cancels its remainder. quiet: the caller
+// knows that n rests whole and has written its event.
 func (b *Book) process(n *order, quiet bool) {
 	b.match(n)
 	switch {
@@ -186,8 +186,7 @@ func (b *Book) process(n *order, quiet bool) {
 	}
 }
 
-// match trades n against the other side until nothing reaches or n is used up
-// (open 0).
+// match trades n against the other side until nothing is in reach or n is used up (open 0).
 func (b *Book) match(n *order) {
 	makers := b.side(n.Side.Opposite())
 	for n.open > 0 && len(*makers) > 0 && reaches(n, (*makers)[0].Price) {
@@ -223,7 +222,7 @@ func (b *Book) print(p market.Price) {
 	}
 }
 
-// replenish shows an iceberg's next slice when the last one is used up.
+// replenish displays the next slice of an iceberg whose last one is used up.
 func (b *Book) replenish(m *order) {
 	if m.shown > 0 {
 		return
@@ -273,13 +272,13 @@ func (b *Book) decrement(n, m *order) {
 	b.emitFor(n, event.Event{Kind: event.Reduced, Code: uint16(event.ReasonSelfTrade)})
 }
 
-// Cancel takes a live order out: rule 8.
-func (b *Book) Cancel(id market.OrderID, who market.ParticipantID, at int64, seq uint64, out *event.Sink) {
+// Cancel cancels a live order: rule 8.
+func (b *Book) Cancel(id market.OrderID, participant market.ParticipantID, at int64, seq uint64, out *event.Sink) {
 	b.begin(at, seq, out)
 	m := b.live[id]
-	if m == nil || !mayTouch(who, m) {
+	if m == nil || !mayChange(participant, m) {
 		b.emit(event.Event{
-			Kind: event.CancelRejected, OrderID: id, Participant: who,
+			Kind: event.CancelRejected, OrderID: id, Participant: participant,
 			Code: uint16(event.ReasonUnknownOrder),
 		})
 		return
@@ -287,19 +286,19 @@ func (b *Book) Cancel(id market.OrderID, who market.ParticipantID, at int64, seq
 	b.cancel(m, event.ReasonUser)
 }
 
-// cancel ends a live order that is in one of the four slices.
+// cancel cancels a live order that is in one of the four slices.
 func (b *Book) cancel(m *order, why event.Reason) {
 	b.cancelled(m, why)
 	b.remove(m)
 }
 
-// MassCancel cancels the live orders of who (0 = everybody) on side (0 = both)
-// in canonical order and returns how many.
-func (b *Book) MassCancel(who market.ParticipantID, side market.Side, why event.Reason, at int64, seq uint64, out *event.Sink) int {
+// MassCancel cancels the participant's live orders (0 = everybody's) on side (0 = both) in
+// canonical order and returns their number.
+func (b *Book) MassCancel(participant market.ParticipantID, side market.Side, why event.Reason, at int64, seq uint64, out *event.Sink) int {
 	b.begin(at, seq, out)
 	n := 0
 	for _, m := range b.all() {
-		if (who == 0 || m.Participant == who) && (side == 0 || m.Side == side) {
+		if (participant == 0 || m.Participant == participant) && (side == 0 || m.Side == side) {
 			b.cancel(m, why)
 			n++
 		}
@@ -307,7 +306,7 @@ func (b *Book) MassCancel(who market.ParticipantID, side market.Side, why event.
 	return n
 }
 
-// Expire cancels every order whose ExpireAt has come.
+// Expire cancels every order with ExpireAt <= at.
 func (b *Book) Expire(at int64, seq uint64, out *event.Sink) {
 	b.begin(at, seq, out)
 	var due []*order
@@ -327,7 +326,9 @@ func (b *Book) Expire(at int64, seq uint64, out *event.Sink) {
 	}
 }
 
-func mayTouch(who market.ParticipantID, m *order) bool { return who == 0 || who == m.Participant }
+func mayChange(participant market.ParticipantID, m *order) bool {
+	return participant == 0 || participant == m.Participant
+}
 
 func sameOwner(n, m *order) bool { return n.Participant != 0 && n.Participant == m.Participant }
 
@@ -337,7 +338,7 @@ func mayRest(n *order) bool {
 	return n.Type == book.Limit && n.TIF != book.IOC && n.TIF != book.FOK
 }
 
-// slice is what n displays when it rests.
+// slice returns the quantity that n displays when it rests.
 func slice(n *order) market.Qty {
 	if n.Display == 0 {
 		return n.open
@@ -345,7 +346,7 @@ func slice(n *order) market.Qty {
 	return min(n.Display, n.open)
 }
 
-// reaches tells whether the active order n may trade at p.
+// reaches reports whether the active order n may trade at p.
 func reaches(n *order, p market.Price) bool {
 	return n.Type == book.Market || n.Side == market.Buy && p <= n.Price || n.Side == market.Sell && p >= n.Price
 }

@@ -10,13 +10,13 @@ import (
 	"blockdesk/market"
 )
 
-// emit writes e with what every event of the command has.
+// emit writes e with the fields that all events of the command share.
 func (b *Book) emit(e event.Event) {
 	e.Seq, e.At, e.Instrument = b.seq, b.at, b.opt.Instrument
 	*b.out.Next() = e
 }
 
-// emitFor writes e with what every event about the order m has.
+// emitFor writes e with the fields that all events about the order m share.
 func (b *Book) emitFor(m *order, e event.Event) {
 	e.OrderID, e.Side, e.Participant, e.Price, e.Qty = m.ID, m.Side, m.Participant, m.Price, m.open
 	b.emit(e)
@@ -40,7 +40,7 @@ func (b *Book) stops(s market.Side) *[]*order {
 	return &b.sellStops
 }
 
-// rest puts m at the back of its level with its slice shown.
+// rest adds m to the back of its level and displays its slice.
 func (b *Book) rest(m *order) {
 	m.shown = slice(m)
 	orders := b.side(m.Side)
@@ -57,7 +57,7 @@ func (b *Book) rest(m *order) {
 
 func insert(orders *[]*order, at int, m *order) { *orders = slices.Insert(*orders, at, m) }
 
-// unlink takes m out of its slice and returns the place that it had.
+// unlink removes m from its slice and returns its index there.
 func (b *Book) unlink(m *order) int {
 	orders := b.side(m.Side)
 	if m.waiting {
@@ -79,7 +79,7 @@ func (b *Book) all() []*order { return slices.Concat(b.bids, b.asks, b.buyStops,
 
 func compare[T cmp.Ordered](x, y T) int { return cmp.Compare(x, y) }
 
-// NextExpiry returns the earliest ExpireAt of a live order, 0 when none expires.
+// NextExpiry returns the earliest ExpireAt of a live order; 0 = none expires.
 func (b *Book) NextExpiry() int64 {
 	var next int64
 	for _, m := range b.all() {
@@ -90,27 +90,27 @@ func (b *Book) NextExpiry() int64 {
 	return next
 }
 
-// OpenOrders returns how many live orders who has.
-func (b *Book) OpenOrders(who market.ParticipantID) int {
+// OpenOrders returns the participant's number of live orders.
+func (b *Book) OpenOrders(participant market.ParticipantID) int {
 	n := 0
 	for _, m := range b.all() {
-		if m.Participant == who {
+		if m.Participant == participant {
 			n++
 		}
 	}
 	return n
 }
 
-// OrderCount returns how many orders are live.
+// OrderCount returns the number of live orders.
 func (b *Book) OrderCount() int { return len(b.live) }
 
-// LastTrade returns the price of the last trade, 0 before the first.
+// LastTrade returns the price of the last trade; 0 = none.
 func (b *Book) LastTrade() market.Price { return b.last }
 
-// SetMaxOrders sets how many orders may be live.
+// SetMaxOrders sets the limit of live orders.
 func (b *Book) SetMaxOrders(n int) { b.opt.MaxOrders = n }
 
-// SetLastTrade restores the price of the last trade.
+// SetLastTrade sets the price of the last trade, for a restore.
 func (b *Book) SetLastTrade(p market.Price) { b.last = p }
 
 // Best returns the best price of a side and the quantity displayed there.
@@ -120,8 +120,7 @@ func (b *Book) Best(side market.Side) (market.Price, market.Qty) {
 	return top[0].Price, top[0].Qty
 }
 
-// Depth writes the displayed levels of a side, best first, over dst[:0] up to
-// cap(dst).
+// Depth writes the displayed levels of a side, best first, to dst[:0] up to cap(dst).
 func (b *Book) Depth(side market.Side, dst []market.Level) []market.Level {
 	dst = dst[:0]
 	orders := *b.side(side)
@@ -137,33 +136,33 @@ func (b *Book) Depth(side market.Side, dst []market.Level) []market.Level {
 	return dst
 }
 
-// Get returns a live order as Export would give it.
+// Get returns a live order as Export passes it.
 func (b *Book) Get(id market.OrderID) (book.LiveOrder, bool) {
 	if m := b.live[id]; m != nil {
-		return resting(m), true
+		return liveOrder(m), true
 	}
 	return book.LiveOrder{}, false
 }
 
-func resting(m *order) book.LiveOrder {
+func liveOrder(m *order) book.LiveOrder {
 	return book.LiveOrder{Order: m.Order, Open: m.open, Shown: m.shown, Waiting: m.waiting, EnteredSeq: m.entered}
 }
 
-// Export gives every live order in canonical order.
+// Export calls give with every live order in canonical order.
 func (b *Book) Export(give func(book.LiveOrder)) {
 	for _, m := range b.all() {
-		give(resting(m))
+		give(liveOrder(m))
 	}
 }
 
-// Import adds an order that Export gave, behind those added before. Errors:
-// book.ErrLiveOrder, ErrDuplicate, ErrFull, ErrCrossed.
+// Import adds an order in the order of Export. Errors: book.ErrLiveOrder, ErrDuplicate,
+// ErrFull, ErrCrossed.
 func (b *Book) Import(r book.LiveOrder) error {
 	if err := book.CheckLiveOrder(&r); err != nil {
 		return err
 	}
 	m := &order{Order: r.Order, open: r.Open, entered: r.EnteredSeq, waiting: r.Waiting}
-	if why, _ := b.refusal(m); why == event.ReasonDuplicateOrder {
+	if why, _ := b.rejectReason(m); why == event.ReasonDuplicateOrder {
 		return fmt.Errorf("order %d: %w", r.ID, book.ErrDuplicate)
 	} else if why == event.ReasonBookFull || why == event.ReasonLevelFull {
 		return fmt.Errorf("order %d: %w", r.ID, book.ErrFull)

@@ -6,8 +6,8 @@ import (
 	"blockdesk/market"
 )
 
-// wait places the stop n behind its equals, or has it elected at once when the
-// last trade satisfies it.
+// wait puts the stop n behind its equals, or triggers it at once if the last trade
+// satisfies it.
 func (b *Book) wait(n *order) {
 	if b.last != 0 && satisfied(n, b.last, b.last) {
 		n.trigger = b.last
@@ -18,7 +18,7 @@ func (b *Book) wait(n *order) {
 	b.insertStop(n)
 }
 
-// satisfied tells whether prints from low to high trigger n.
+// satisfied reports whether trades from low to high trigger n.
 func satisfied(n *order, low, high market.Price) bool {
 	if n.Side == market.Buy {
 		return high >= n.Stop
@@ -26,8 +26,8 @@ func satisfied(n *order, low, high market.Price) bool {
 	return low <= n.Stop
 }
 
-// elect takes out the stops that the last active order's prints triggered, in
-// the order of rule 6.
+// elect removes and returns the stops that the last active order's trades triggered, in the
+// order of rule 6.
 func (b *Book) elect() []*order {
 	low, high := b.low, b.high
 	b.low, b.high = 0, 0
@@ -48,8 +48,7 @@ func (b *Book) elect() []*order {
 	return elected
 }
 
-// electAll processes elected stops first in, first out, with all that they
-// elect in turn.
+// electAll processes triggered stops, FIFO, with all that they trigger in turn.
 func (b *Book) electAll(fifo []*order) {
 	for len(fifo) > 0 {
 		n := fifo[0]
@@ -59,7 +58,7 @@ func (b *Book) electAll(fifo []*order) {
 	}
 }
 
-// activate turns an elected stop into a market or limit order and processes it.
+// activate turns a triggered stop into a market or limit order and processes it.
 func (b *Book) activate(n *order) {
 	b.emitFor(n, event.Event{Kind: event.Triggered, Aux: int64(n.trigger)})
 	n.waiting, n.entered, n.Stop, n.trigger = false, 0, 0, 0
@@ -68,7 +67,7 @@ func (b *Book) activate(n *order) {
 	} else {
 		n.Type = book.Limit
 	}
-	why, _ := b.restRefusal(n)
+	why, _ := b.restRejectReason(n)
 	if why == event.ReasonNone && n.TIF == book.FOK && b.fillable(n) < n.open {
 		why = event.ReasonFOK
 	}
@@ -80,7 +79,7 @@ func (b *Book) activate(n *order) {
 	b.process(n, false)
 }
 
-// insertStop puts n behind all stops that go before it or are its equals.
+// insertStop puts n behind all stops that precede it or are its equals.
 func (b *Book) insertStop(n *order) {
 	stops := b.stops(n.Side)
 	at := 0

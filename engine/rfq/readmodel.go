@@ -8,16 +8,16 @@ import (
 	"blockdesk/market"
 )
 
-// View is the desk at one moment, as readers see it. It never changes: any
-// number of goroutines may read one, and what it points to.
+// View is the desk at one moment, as readers see it. It is immutable: any number of
+// goroutines may read it and what it points to.
 type View struct {
-	Seq uint64 // of the command that last changed something shown; 0 = none has
+	Seq uint64 // of the last command that changed the view; 0 = none
 	At  int64  // that command's time
 	// Policy is zero before the first SetPolicy.
 	Policy     Policy
 	Pairs      []Pair      // by Instrument
-	RailPrices []RailPrice // by Rail; only those ever set
-	Locks      []Lock      // by Scope, Instrument, Rail; only those ever set
+	RailPrices []RailPrice // by Rail
+	Locks      []Lock      // by Scope, Instrument, Rail, lifted ones too
 	Operators  []Operator  // by ID
 	Tickets    []*Ticket   // by ID
 	// Sellable is Sellable(Tickets).
@@ -40,17 +40,17 @@ func (t *Ticket) Tranche(id market.TrancheID) *Tranche {
 	return &t.Tranches[id-1]
 }
 
-// Pair returns how the instrument is sold, or nil.
+// Pair returns the pair of the instrument, or nil.
 func (v *View) Pair(in market.InstrumentID) *Pair { return findPair(v.Pairs, in) }
 
-// Locked returns the first lock that keeps the pair or the rail shut, or nil. A
-// Rail that is not Valid asks for the pair alone.
+// Locked returns the first lock on the pair or the rail, or nil. An invalid rail checks
+// only the pair.
 func (v *View) Locked(in market.InstrumentID, rail market.Rail) *Lock {
 	return findLock(v.Locks, in, rail)
 }
 
-// Reference returns the price before discounts that a quote of t would have at
-// the time at (Unix ns), or why there is none. t must be a ticket of v.
+// Reference returns the price before discounts that a quote of t would have at time at
+// (Unix ns), or why there is none. t must be a ticket of v.
 func (v *View) Reference(t *Ticket, books Prices, at int64) (market.USDPrice, event.Reason) {
 	p := v.Pair(t.Instrument)
 	if p == nil {
@@ -61,8 +61,8 @@ func (v *View) Reference(t *Ticket, books Prices, at int64) (market.USDPrice, ev
 	return ref, r.reason
 }
 
-// BestPrice returns the lowest price that a fill which the tranche has capacity
-// for would have; 0 where it has capacity for none.
+// BestPrice returns the lowest unit price of a fill that the tranche has capacity for; 0 =
+// none.
 func (v *View) BestPrice(t *Tranche, reference market.USDPrice) market.USDPrice {
 	var best market.USDPrice
 	for f := market.FillUSD(1); f <= market.FillCount && f.USD() <= t.Available(); f++ {
@@ -87,29 +87,28 @@ func findLock(locks []Lock, in market.InstrumentID, rail market.Rail) *Lock {
 	return nil
 }
 
-// ReadModel follows records and makes Views. It starts from Machine.ReadModel; a zero
+// ReadModel applies records and makes Views. It starts from Machine.ReadModel; the zero
 // ReadModel is that of a new machine. Not for concurrent use.
 type ReadModel struct {
-	current View // its slices and tickets are shared with the last View unless owned
+	current View // shares slices and tickets with the last View unless owned
 	last    *View
-	// What may be changed in place: not in a View yet.
+	// Owned slices and unpublished tickets are in no View yet and may be changed in place.
 	ownPairs, ownRails, ownLocks, ownOperators, ownTickets bool
 	unpublished                                            map[market.TicketID]struct{}
 }
 
-// NewReadModel returns a board that has these tickets, by ID, and nothing else: for a
-// reader of tickets. They are the board's from then on.
+// NewReadModel returns a read model with these tickets, by ID, and nothing else, for a
+// reader of tickets only. It takes ownership of them.
 func NewReadModel(tickets []*Ticket) *ReadModel { return &ReadModel{current: View{Tickets: tickets}} }
 
-// Ticket returns the ticket as the last record has left it, or nil. Like a View's, it
-// never changes.
+// Ticket returns the ticket after the last record, or nil. It never changes.
 func (b *ReadModel) Ticket(id market.TicketID) *Ticket {
 	delete(b.unpublished, id)
 	return b.current.Ticket(id)
 }
 
-// CanApply reports whether Apply can take a record: a reader that does not know all that
-// came before it asks first.
+// CanApply reports whether Apply accepts a record, for a reader that may have missed
+// earlier ones.
 func (b *ReadModel) CanApply(rec Record) bool {
 	switch r := rec.(type) {
 	case *TicketTranche:
@@ -121,8 +120,8 @@ func (b *ReadModel) CanApply(rec Record) bool {
 	return true
 }
 
-// Apply takes the next record of the stream and the Seq of its command. A record
-// that does not fit what came before it panics: the engine is broken.
+// Apply applies the next record, of the command seq. It panics if the record does not fit
+// the earlier ones, because only a broken engine writes such a record.
 func (b *ReadModel) Apply(rec Record, seq uint64) {
 	switch r := rec.(type) {
 	case *Policy:
@@ -166,9 +165,9 @@ func (b *ReadModel) changed(seq uint64) {
 	b.last = nil
 }
 
-// View returns what the records so far amount to: the same View until one
-// changes something shown. Call it where a command's records end. It copies a
-// pointer a ticket; what has not changed is shared with the View before.
+// View returns the view after the last record; it is the same one until something shown
+// changes. Call it after the last record of a command. It copies one pointer per ticket and
+// shares what has not changed with the view before.
 func (b *ReadModel) View() *View {
 	if b.last != nil {
 		return b.last
@@ -181,8 +180,8 @@ func (b *ReadModel) View() *View {
 	return b.last
 }
 
-// Sellable returns the open ticket that is sold first: by Priority, CreatedAt, ID.
-// nil = none is open.
+// Sellable returns the open ticket that sells first: by Priority, CreatedAt, ID. nil = none
+// is open.
 func Sellable(tickets []*Ticket) *Ticket {
 	var first *Ticket
 	for _, t := range tickets {
@@ -193,11 +192,10 @@ func Sellable(tickets []*Ticket) *Ticket {
 	return first
 }
 
-// Offer returns what a fill of a pair over a rail is bought from where the buyer
-// names nothing: of the open tickets that take the rail and have a tranche with
-// room for the fill the one that is sold first, and the first of such tranches;
-// nil where there is none. open reports whether the pair has an open ticket at
-// all. fill must be Valid.
+// Offer returns the ticket and tranche that a fill of a pair over a rail buys if the buyer
+// names none: of the open tickets that accept the rail and have a tranche with enough
+// capacity, the one that sells first, and its first such tranche; nil if there is none.
+// open reports whether the pair has any open ticket. fill must be Valid.
 func (v *View) Offer(in market.InstrumentID, fill market.FillUSD, rail market.Rail) (first *Ticket, tranche market.TrancheID, open bool) {
 	for _, t := range v.Tickets {
 		if t.Instrument != in || t.State != TicketOpen {
@@ -221,7 +219,7 @@ func soldBefore(a, b *Ticket) bool {
 	return cmp.Or(cmp.Compare(a.Priority, b.Priority), cmp.Compare(a.CreatedAt, b.CreatedAt), cmp.Compare(a.ID, b.ID)) < 0
 }
 
-// put sets the item of a sorted list, in a copy unless the list is owned.
+// put sets an item of a sorted list, in a copy unless the list is owned. It returns true.
 func put[T any](list *[]T, item T, owned bool, compare func(a, b T) int) bool {
 	if !owned {
 		*list = slices.Clone(*list)
@@ -288,7 +286,7 @@ func (b *ReadModel) putTicket(r *Ticket) {
 func (b *ReadModel) putTranche(r *TicketTranche) {
 	i, ok := ticketIndex(b.current.Tickets, r.Ticket)
 	if !ok {
-		panic("desk board: a tranche of an unknown ticket")
+		panic("rfq: tranche of an unknown ticket")
 	}
 	t := b.writableTicket(i)
 	switch at := int(r.ID) - 1; {
@@ -297,14 +295,14 @@ func (b *ReadModel) putTranche(r *TicketTranche) {
 	case at == len(t.Tranches):
 		t.Tranches = append(t.Tranches, r.Tranche)
 	default:
-		panic("desk board: a tranche out of order")
+		panic("rfq: tranche out of order")
 	}
 }
 
 func (b *ReadModel) removeTicket(id market.TicketID) {
 	i, ok := ticketIndex(b.current.Tickets, id)
 	if !ok {
-		panic("desk board: an unknown ticket is gone")
+		panic("rfq: removal of an unknown ticket")
 	}
 	b.cloneTickets()
 	b.current.Tickets = slices.Delete(b.current.Tickets, i, i+1)

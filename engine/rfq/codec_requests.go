@@ -2,7 +2,7 @@ package rfq
 
 import "encoding/binary"
 
-// A request as bytes, version 1: what a Desk command of the journal carries.
+// An encoded request, version 1, as the Desk commands of the journal carry it.
 //
 //	 0      1         2        10         12      28         36    37
 //	┌──────┬─────────┬────────┬──────────┬───────┬──────────┬─────┬─────┬────────┐
@@ -10,21 +10,19 @@ import "encoding/binary"
 //	│      │   = 1   │        │          │ id    │ body     │ ref │     │        │
 //	└──────┴─────────┴────────┴──────────┴───────┴──────────┴─────┴─────┴────────┘
 //
-// The fields stand as the walks below say.
+// The fields are in the order of the walk methods below.
 const (
 	requestVersion = 1
-	// MaxRequestBytes bounds an encoded request: PostTicket, with the longest
-	// texts and MaxTranches, needs 396.
+	// MaxRequestBytes bounds an encoded request. The longest PostTicket needs 396.
 	MaxRequestBytes = 512
 
-	// tokenEnd is where the token ends, refStart where the ref begins.
+	// tokenEnd is the end of the token, refStart the start of the ref.
 	tokenEnd = 10
 	refStart = 37
 )
 
-// AppendRequest appends r's encoding and returns the extended slice. A text past
-// MaxText bytes, or a list past MaxTranches, gives bytes that DecodeRequest
-// refuses.
+// AppendRequest appends the encoding of r and returns the extended slice. DecodeRequest refuses
+// the result if a text is longer than MaxText bytes or a list longer than MaxTranches.
 func AppendRequest(dst []byte, r Request) []byte {
 	w := codec{buf: dst}
 	writeRequest(r, &w)
@@ -37,10 +35,9 @@ func writeRequest(r Request, w *codec) {
 	r.walk(w)
 }
 
-// DecodeRequest reads a whole encoded request. It returns ErrRequest for every
-// byte string that AppendRequest cannot have written. The values of the fields
-// are not looked at: Machine.Apply refuses those that make no sense. It does not
-// keep data.
+// DecodeRequest decodes a request. It returns ErrRequest for bytes that AppendRequest
+// cannot have written. It does not check the values of fields; Machine.Apply does. It does
+// not keep data.
 func DecodeRequest(data []byte) (Request, error) {
 	if len(data) == 0 {
 		return nil, ErrRequest
@@ -52,8 +49,7 @@ func DecodeRequest(data []byte) (Request, error) {
 	return r, nil
 }
 
-// readRequest reads data into r, which has the kind that data begins with. w is
-// its scratch memory.
+// readRequest decodes data into r, whose kind is that of data. w is scratch memory.
 func readRequest(r Request, data []byte, w *codec) bool {
 	if len(data) < 2 || len(data) > MaxRequestBytes || data[1] != requestVersion {
 		return false
@@ -62,19 +58,19 @@ func readRequest(r Request, data []byte, w *codec) bool {
 	r.Head().walk(w)
 	r.walk(w)
 	whole := w.complete()
-	w.buf = nil // it is not ours to keep
+	w.buf = nil // data belongs to the caller
 	return whole
 }
 
-// Peek is what can be said of an encoded request without reading it whole.
+// Peek is the head of an encoded request.
 type Peek struct {
 	Kind  RequestKind
 	Token uint64
 	Ref   []byte // aliases the request
 }
 
-// PeekRequest reads the head of an encoded request; ok is false where there is
-// none. The rest may still be damaged.
+// PeekRequest decodes the head of an encoded request; ok is false if there is none. The
+// rest may still be invalid.
 func PeekRequest(data []byte) (p Peek, ok bool) {
 	if len(data) < refStart || data[1] != requestVersion {
 		return Peek{}, false
@@ -90,55 +86,45 @@ func PeekRequest(data []byte) (p Peek, ok bool) {
 	}, true
 }
 
-// newRequest returns an empty request of kind k, or nil.
+// requestTypes makes an empty request of each kind.
+var requestTypes = [...]func() Request{
+	KindSetPolicy:       emptyRequest[SetPolicy],
+	KindSetPair:         emptyRequest[SetPair],
+	KindSetOperator:     emptyRequest[SetOperator],
+	KindSetAnchor:       emptyRequest[SetAnchor],
+	KindSetRailPrice:    emptyRequest[SetRailPrice],
+	KindSetInventory:    emptyRequest[SetInventory],
+	KindSetLock:         emptyRequest[SetLock],
+	KindPostTicket:      emptyRequest[PostTicket],
+	KindAmendTicket:     emptyRequest[AmendTicket],
+	KindSetTranche:      emptyRequest[SetTranche],
+	KindWithdrawTicket:  emptyRequest[WithdrawTicket],
+	KindRequestQuote:    emptyRequest[RequestQuote],
+	KindTakeClaim:       emptyRequest[TakeClaim],
+	KindProvePayment:    emptyRequest[ProvePayment],
+	KindBeginDelivery:   emptyRequest[BeginDelivery],
+	KindExpireDelivery:  emptyRequest[ExpireDelivery],
+	KindSettleClaim:     emptyRequest[SettleClaim],
+	KindCosignClaim:     emptyRequest[CosignClaim],
+	KindReleaseClaim:    emptyRequest[ReleaseClaim],
+	KindRefundPayment:   emptyRequest[RefundPayment],
+	KindAbandonDelivery: emptyRequest[AbandonDelivery],
+	KindSetFirstTicket:  emptyRequest[SetFirstTicket],
+}
+
+func emptyRequest[T any, R interface {
+	*T
+	Request
+}]() Request {
+	return R(new(T))
+}
+
+// newRequest returns an empty request of kind k, or nil if there is no such kind.
 func newRequest(k RequestKind) Request {
-	switch k {
-	case KindSetPolicy:
-		return new(SetPolicy)
-	case KindSetPair:
-		return new(SetPair)
-	case KindSetOperator:
-		return new(SetOperator)
-	case KindSetAnchor:
-		return new(SetAnchor)
-	case KindSetRailPrice:
-		return new(SetRailPrice)
-	case KindSetInventory:
-		return new(SetInventory)
-	case KindSetLock:
-		return new(SetLock)
-	case KindPostTicket:
-		return new(PostTicket)
-	case KindAmendTicket:
-		return new(AmendTicket)
-	case KindSetTranche:
-		return new(SetTranche)
-	case KindWithdrawTicket:
-		return new(WithdrawTicket)
-	case KindRequestQuote:
-		return new(RequestQuote)
-	case KindTakeClaim:
-		return new(TakeClaim)
-	case KindProvePayment:
-		return new(ProvePayment)
-	case KindBeginDelivery:
-		return new(BeginDelivery)
-	case KindExpireDelivery:
-		return new(ExpireDelivery)
-	case KindSettleClaim:
-		return new(SettleClaim)
-	case KindCosignClaim:
-		return new(CosignClaim)
-	case KindReleaseClaim:
-		return new(ReleaseClaim)
-	case KindRefundPayment:
-		return new(RefundPayment)
-	case KindAbandonDelivery:
-		return new(AbandonDelivery)
-	case KindSetFirstTicket:
-		return new(SetFirstTicket)
+	if int(k) >= len(requestTypes) || requestTypes[k] == nil {
+		return nil
 	}
-	return nil
+	return requestTypes[k]()
 }
 
 // Head returns h.

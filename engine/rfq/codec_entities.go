@@ -1,7 +1,7 @@
 package rfq
 
-// The walks of the entities: in event records, in snapshots, and inside
-// requests. The order of the fields is on disk: frozen.
+// The encodings of the entities in event records, snapshots and requests. The order of the
+// fields is on disk and never changes.
 
 func (p *Policy) walk(w *codec) {
 	w.i64(&p.QuoteTTL)
@@ -27,7 +27,7 @@ func (p *Pair) walk(w *codec) {
 	u64(w, &p.Sold)
 }
 
-// walkRules is what SetPair carries.
+// walkRules has the fields that SetPair carries.
 func (p *Pair) walkRules(w *codec) {
 	u16(w, &p.Instrument)
 	w.address(&p.BaseMint)
@@ -61,7 +61,7 @@ func (o *Operator) walk(w *codec) {
 	w.text(&o.Name)
 }
 
-// walk leaves the tranches out: they are records of their own.
+// walk leaves out the tranches, which are records of their own.
 func (t *Ticket) walk(w *codec) {
 	u64(w, &t.ID)
 	w.text(&t.Label)

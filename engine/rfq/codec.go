@@ -7,21 +7,20 @@ import (
 	"blockdesk/market"
 )
 
-// ErrRequest is what is wrong with bytes that AppendRequest cannot have written.
+// ErrRequest: the bytes are no request that AppendRequest writes.
 var ErrRequest = errors.New("not a request to the desk")
 
-// codec carries fields to bytes or from bytes: a type says once, in its walk, in
-// which order they stand. Little-endian, fixed widths, texts and lists as a
-// one-byte count and what it counts. So there is one encoding of a value, and
-// whatever is read whole would be written the same again. Writing changes no
-// value: any number of goroutines may write one at once.
+// codec encodes or decodes fields. The walk method of a type lists its fields once, for
+// both directions: little-endian, fixed widths, texts and lists with a one-byte length. So
+// a value has one encoding, and bytes that decode completely encode to the same bytes.
+// Encoding changes no value: any number of goroutines may encode one.
 type codec struct {
-	buf     []byte // writing: all that is written; reading: what is left
+	buf     []byte // encoded bytes, or bytes left to decode
 	reading bool
-	bad     bool // reading: no walk wrote these bytes
+	bad     bool // decoding: the bytes are invalid
 }
 
-// take returns the next n bytes, or nil when they are not there.
+// take returns the next n bytes, or nil if there are fewer.
 func (w *codec) take(n int) []byte {
 	if n > len(w.buf) {
 		w.bad, w.buf = true, nil
@@ -32,7 +31,7 @@ func (w *codec) take(n int) []byte {
 	return taken
 }
 
-// complete reports whether all was read and nothing is left.
+// complete reports whether all bytes were decoded and valid.
 func (w *codec) complete() bool { return !w.bad && len(w.buf) == 0 }
 
 func u8[T ~uint8](w *codec, v *T) {
@@ -85,7 +84,7 @@ func (w *codec) flag(v *bool) {
 	}
 }
 
-// bytes carries len(v) bytes.
+// bytes encodes or decodes len(v) bytes.
 func (w *codec) bytes(v []byte) {
 	if !w.reading {
 		w.buf = append(w.buf, v...)
@@ -96,8 +95,7 @@ func (w *codec) bytes(v []byte) {
 
 func (w *codec) address(v *market.Address) { w.bytes(v[:]) }
 
-// text carries 0..MaxText bytes. A longer one is written so that nobody reads
-// it.
+// text encodes or decodes 0..MaxText bytes. A longer text is encoded such that decoding fails.
 func (w *codec) text(v *string) {
 	n := uint8(min(len(*v), 255))
 	u8(w, &n)
@@ -113,7 +111,7 @@ func (w *codec) text(v *string) {
 	}
 }
 
-// amounts carries 0..MaxTranches amounts, as text does bytes.
+// amounts encodes or decodes 0..MaxTranches amounts, like text.
 func (w *codec) amounts(v *[]market.USD) {
 	n := uint8(min(len(*v), 255))
 	u8(w, &n)

@@ -6,16 +6,16 @@ import (
 	"fmt"
 )
 
-// ErrRecord is what is wrong with bytes that AppendRecord cannot have written.
+// ErrRecord: the bytes are no record that AppendRecord writes.
 var ErrRecord = errors.New("not a record of the desk")
 
-// recordHeaderSize is what stands before a record in a store: its tag u8, and the size
-// of what follows u16, little-endian. What follows is what its events carry.
+// recordHeaderSize is the header of a record in a store: the tag (1 byte) and the length of the
+// fields (2 bytes, little-endian). The fields are those of its events.
 const recordHeaderSize = 1 + 2
 
-// AppendRecord appends rec's encoding for a store and returns the extended slice.
-// Records may follow each other. It changes nothing of rec: any number of
-// goroutines may write one at once.
+// AppendRecord appends the encoding of rec for a store and returns the extended slice.
+// Records may follow each other. It only reads rec, so any number of goroutines may encode
+// one.
 func AppendRecord(dst []byte, rec Record) []byte {
 	at := len(dst)
 	w := codec{buf: append(dst, uint8(rec.Tag()), 0, 0)}
@@ -24,9 +24,8 @@ func AppendRecord(dst []byte, rec Record) []byte {
 	return w.buf
 }
 
-// DecodeRecord reads the first record of data, and returns what comes after it.
-// The record shares nothing with data, and would be written the same again.
-// Errors: ErrRecord.
+// DecodeRecord decodes the first record of data and returns the rest. The record shares no
+// memory with data and encodes to the same bytes. Errors: ErrRecord.
 func DecodeRecord(data []byte) (rec Record, rest []byte, err error) {
 	if len(data) < recordHeaderSize {
 		return nil, nil, fmt.Errorf("%w: %d bytes", ErrRecord, len(data))
