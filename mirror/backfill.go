@@ -13,52 +13,52 @@ import (
 
 // Limits of a [Backfill].
 const (
-	// MaxPending is how many transactions since the last poll are listed before
-	// they are read, by default, at some 100 bytes each. More than that, and the
-	// history is begun anew.
+	// MaxPending is the default bound of the transactions since the last poll that are
+	// listed before they are read, at some 100 bytes each. Beyond it the history
+	// restarts.
 	MaxPending = 100_000
-	// maxTries is how many polls a transaction may be unknown or unreadable for
-	// before it is passed over, or the past may have no more before that is
-	// believed, and maxMisses how many the newest transaction
-	// read may be missing from the list for before the history is begun anew.
-	// Within so long another node should have taken over.
+	// maxTries is the number of polls for which a transaction may be unknown or
+	// unreadable before it is skipped, or the past may be empty before that is believed.
+	// maxMisses is the number for which the newest transaction read may be missing in the
+	// list before the history restarts. Within that time another node should have taken
+	// over.
 	maxTries  = 8
 	maxMisses = 30
-	// maxSlotsAhead is how far a block's slot may be ahead of the newest that the
-	// caller knows of: about an hour.
+	// maxSlotsAhead bounds a listed slot beyond the newest that the caller knows of:
+	// about an hour.
 	maxSlotsAhead = 10_000
 )
 
 // Errors of a [Backfill].
 var (
-	// ErrBackfillOptions: options that cannot work.
+	// ErrBackfillOptions means invalid options.
 	ErrBackfillOptions = errors.New("mirror: invalid backfill options")
-	// ErrHistory: a list that does not go on from where the last one ended, as of
-	// a node that is behind, or has forgotten, or lies.
-	ErrHistory = errors.New("mirror: a history that does not join")
-	// ErrNotFound: a listed transaction that the node does not have.
-	ErrNotFound = errors.New("mirror: a listed transaction is not found")
-	// ErrAnswer: an answer to something that was not asked.
-	ErrAnswer = errors.New("mirror: an answer that was not asked for")
+	// ErrHistory means a list that does not continue from the last one, from a node that
+	// lags, has deleted history, or lies.
+	ErrHistory = errors.New("mirror: history does not join what was read")
+	// ErrNotFound means a listed transaction that the node does not have.
+	ErrNotFound = errors.New("mirror: listed transaction not found")
+	// ErrAnswer means an answer to a request that was not made.
+	ErrAnswer = errors.New("mirror: answer without a request")
 )
 
-// BackfillOptions are a [Backfill]'s. Zero values take the defaults, where one is
-// named.
+// BackfillOptions are the settings of a [Backfill]. Zero values take the defaults, if
+// there are any.
 type BackfillOptions struct {
-	// Pair is what the pool trades out of.
+	// Pair are the pool's vaults.
 	Pair VaultPair
-	// Account is whose history is followed: the pool's account, which its program
-	// writes in every swap, or, of a bare pair, one of the vaults.
+	// Account is the account whose history is read: the pool's, which its program writes in
+	// every swap, or one of the vaults of a pool without a program.
 	Account solana.Address
-	// Horizon is how far back the history is read; 0 is to its beginning.
+	// Horizon is how far back the history is read; 0 = to its beginning.
 	Horizon time.Duration
-	// PageSize is how many transactions one call lists, 2 to
-	// rpc.MaxSignaturesPerCall, which is the default.
+	// PageSize is the number of transactions of a list, 2 to rpc.MaxSignaturesACall,
+	// which is the default.
 	PageSize int
-	// MaxPending bounds what is listed and not read. Default [MaxPending].
+	// MaxPending bounds the listed transactions that were not read. Default [MaxPending].
 	MaxPending int
-	// MaxAhead is how far a block's time may be ahead of ours; one that is further
-	// is unknown. Default one minute.
+	// MaxAhead bounds a block's time beyond ours; a later one counts as unknown. Default
+	// one minute.
 	MaxAhead time.Duration
 }
 
@@ -68,7 +68,7 @@ func (o *BackfillOptions) Validate() error {
 		return err
 	}
 	if o.Account == (solana.Address{}) || o.Horizon < 0 || o.MaxPending < 0 || o.MaxAhead < 0 || o.PageSize != 0 && (o.PageSize < 2 || o.PageSize > rpc.MaxSignaturesPerCall) {
-		return fmt.Errorf("%w: account %s, horizon %v, %d a page, %d pending", ErrBackfillOptions, solana.Text(o.Account), o.Horizon, o.PageSize, o.MaxPending)
+		return fmt.Errorf("%w: account %s, horizon %v, page size %d, max pending %d", ErrBackfillOptions, solana.Text(o.Account), o.Horizon, o.PageSize, o.MaxPending)
 	}
 	return nil
 }
@@ -80,76 +80,75 @@ func (o BackfillOptions) withDefaults() BackfillOptions {
 	return o
 }
 
-// Mark is a transaction's place in the history. The zero value is none.
+// TxRef refers to a transaction of the history. The zero value is none.
 type TxRef struct {
 	Signature solana.Signature
 	Slot      uint64
-	// Time is in seconds of Unix time, 0 if unknown.
+	// Time is in Unix seconds, 0 if unknown.
 	Time int64
 }
 
-// Cursor is the gapless run of the history that has been read. It is all that a
-// backfill needs to go on after a restart; the zero value has read nothing.
+// Cursor is the gapless run of transactions that was read, and all that a backfill needs
+// to continue after a restart. The zero value has read nothing.
 type Cursor struct {
-	// Newest and Oldest are the run's ends. Before is the newest transaction of a
-	// slot before Newest's, zero if there is none: a list that goes back to it must
-	// show Newest, in whatever order its node tells a slot.
+	// Newest and Oldest are the run's ends. Before is the newest transaction of a slot
+	// before Newest's, zero if there is none: a list that goes back to it must contain
+	// Newest, in whatever order its node lists a slot.
 	Newest, Before, Oldest TxRef
-	// Whole: the run begins with the vaults' creation.
+	// Complete: the run begins with the vaults' creation.
 	Complete bool
 }
 
-// ProgressKind says what a step came to.
+// ProgressKind is the result of a step.
 type ProgressKind uint8
 
 const (
-	// ReadNewer and ReadOlder: the run has grown by a transaction at its end or
-	// at its beginning.
+	// ReadNewer and ReadOlder: the run has grown by a transaction at that end.
 	ReadNewer ProgressKind = 1
 	ReadOlder ProgressKind = 2
-	// Begun: a new run begins, that need not join what was read before.
+	// Restarted: a new run begins, which may not join the one before.
 	Restarted ProgressKind = 3
 )
 
-// Progress is what a step came to; of kind 0 the run is as it was.
+// Progress is the result of a step. Of kind 0 the run is unchanged.
 type Progress struct {
 	Kind  ProgressKind
 	Trace Trace
-	// Err is why the trace has no movements though there may have been some.
+	// Err is why the trace has no movements although there may have been some.
 	Err error
-	// AsOf, if not zero: everything that was final at AsOf, when the newest list
-	// was asked for, has now been read.
+	// AsOf, unless zero: everything that was final at AsOf, when the newest list was
+	// requested, was read.
 	AsOf time.Time
 }
 
-// RequestKind says what a [Backfill] wants to know next.
+// RequestKind is the kind of a [Backfill]'s next request.
 type RequestKind uint8
 
 const (
 	// RequestList: a page of the account's history. Answer with Listed.
 	RequestList RequestKind = 1
-	// RequestTransaction: answer with Read or Unread.
+	// RequestTransaction: a transaction. Answer with Read or Unavailable.
 	RequestTransaction RequestKind = 2
-	// RequestSkip: the next transaction is listed as failed, so it moved nothing.
-	// Answer with Pass.
+	// RequestSkip: the next transaction is listed as failed, so it moved nothing. Answer
+	// with Skip.
 	RequestSkip RequestKind = 3
 )
 
-// Ask is a question to a node; of kind 0 there is none until the next poll.
+// Request is a request to a node. Of kind 0 there is none until the next poll.
 type Request struct {
 	Kind        RequestKind
 	Page        rpc.Page
 	Transaction solana.Signature
 }
 
-// listed is a transaction that is in a list.
+// listedTx is a transaction of a list.
 type listedTx struct {
 	TxRef
 	failed, contested bool
 }
 
-// edgeSlot is the slot at an end of the run, and which of its transactions are
-// known to have been read: all since the backfill was made.
+// edgeSlot is the slot at an end of the run, with those of its transactions that the
+// backfill has read since it was made.
 type edgeSlot struct {
 	slot uint64
 	read map[solana.Signature]struct{}
@@ -167,52 +166,51 @@ func (e *edgeSlot) has(m *TxRef) bool {
 	return ok && e.slot == m.Slot
 }
 
-// Backfill reads an account's finalized transactions, each once: new ones as they
-// come, oldest first, and in between the past, newest first, until its beginning
-// or the horizon. It is a machine without a clock or a node: [Backfill.Next] says
-// what to ask, and the answers move it on.
+// Backfill reads an account's finalized transactions, each once: new ones as they come,
+// oldest first, and between polls the past, newest first, until its beginning or the
+// horizon. It is a state machine without clock or node: [Backfill.Next] returns the next
+// request, and the answers advance it.
 //
 // Invariants:
-//  1. What has been read is one gapless run. It grows at its newer end only by a
-//     list that shows the run's newest transaction, which a node that is behind
-//     or has forgotten cannot.
-//  2. The order of a list is believed to be the chain's, newest first. That of a
-//     slot may be another in the next list.
-//  3. An answer that cannot be right changes nothing but a count of misses.
-//  4. A contested transaction that cannot be had is no end of the run: it may
-//     never have been. All of one poll's wait no longer than one transaction does.
+//  1. The transactions read form one gapless run. It grows at its newer end only by a
+//     list that contains the run's newest transaction, which a node that lags or has
+//     deleted history cannot return.
+//  2. A list's order is the chain's, newest first. The order within a slot may differ
+//     between lists.
+//  3. An impossible answer changes only a count of misses.
+//  4. A contested transaction that cannot be read does not end the run, because it may
+//     never have existed. All of one poll together wait no longer than one transaction.
 //
 // Not safe for concurrent use.
 type Backfill struct {
 	o      BackfillOptions
 	cursor Cursor
 	now    time.Time
-	// page collects what is newer than the run, newest first, until it joins.
+	// page collects the list of newer transactions, newest first, until it joins the run.
 	page []listedTx
-	// newer and older wait to be read. The next one is newer's last and older's
-	// first.
+	// newer and older are to be read: next newer's last and older's first.
 	newer, older []listedTx
 	asOf         time.Time
 	slot         uint64
-	// polling: the list of newer ones has been asked for and does not join yet.
-	// catching: what it listed has not all been read.
+	// polling: the list of newer transactions was requested and does not join yet.
+	// catchingUp: not all of it was read.
 	polling, catchingUp bool
-	// blocked: nothing is to be asked until the next poll. dry: the nodes had no
-	// more of the past, dries how often in a row.
+	// blocked: no request until the next poll. exhausted: the nodes had no more of the
+	// past; exhaustedPolls counts how often in a row.
 	blocked, exhausted     bool
 	misses, exhaustedPolls int
-	// How often the next transaction at each end could not be had. Each end has its
-	// own, so that one that goes on does not have the other wait for ever.
+	// newerTries and olderTries count how often the next transaction at that end was
+	// unavailable, so that one end never delays the other forever.
 	newerTries, olderTries int
-	// first and last are the slots at the run's ends. passed are the contested
-	// ones that have been passed over since the run last grew at its newer end,
-	// and doubts the tries that such have cost since all that is listed was read.
+	// first and last are the slots at the run's ends. skipped are the contested
+	// transactions skipped since the run last grew at its newer end; contestedTries are
+	// the tries that such have cost since everything listed was read.
 	first, last    edgeSlot
 	skipped        map[solana.Signature]struct{}
 	contestedTries int
 }
 
-// NewBackfill goes on from a cursor. It asks for nothing before the first Poll.
+// NewBackfill continues from a cursor. Its first request comes after the first Poll.
 // Errors: [ErrVaults], [ErrBackfillOptions].
 func NewBackfill(o BackfillOptions, at Cursor) (*Backfill, error) {
 	if err := o.Validate(); err != nil {
@@ -226,16 +224,16 @@ func NewBackfill(o BackfillOptions, at Cursor) (*Backfill, error) {
 	return b, nil
 }
 
-// Cursor returns where the backfill stands. What it has told before must be kept
-// before the cursor is, or with it; what is told again after a crash counts once.
+// Cursor returns the run that was read. Store the results of the steps before the cursor,
+// or with it; a result that is repeated after a crash counts once.
 func (b *Backfill) Cursor() Cursor { return b.cursor }
 
-// Pending returns how many transactions are listed and not read.
+// Pending returns the number of listed transactions that were not read.
 func (b *Backfill) Pending() int { return len(b.page) + len(b.newer) + len(b.older) }
 
-// Poll lets the backfill ask for what is new. Without it, it rests once it has
-// read all that it knows of. slot is the newest final slot that the caller knows
-// of, 0 for none: lists must be as of it at least.
+// Poll makes the backfill look for new transactions. Without it, it stops once it has
+// read everything listed. slot is the newest final slot that the caller knows of, 0 for
+// none: lists must not be older.
 func (b *Backfill) Poll(now time.Time, slot uint64) {
 	b.now, b.slot, b.blocked, b.exhausted = now, max(b.slot, slot), false, false
 	if !b.polling && !b.catchingUp || b.polling && len(b.page) == 0 {
@@ -243,7 +241,7 @@ func (b *Backfill) Poll(now time.Time, slot uint64) {
 	}
 }
 
-// Next returns what to ask now.
+// Next returns the next request.
 func (b *Backfill) Next() Request {
 	switch l, _ := b.next(); {
 	case b.blocked:
@@ -265,8 +263,8 @@ func (b *Backfill) Next() Request {
 	}
 }
 
-// next returns which transaction is to be read next, nil if none is, and to
-// which end of the run it goes.
+// next returns the next transaction to read, nil if there is none, and whether it is at
+// the newer end.
 func (b *Backfill) next() (l *listedTx, newer bool) {
 	switch n := len(b.newer); {
 	case n > 0:
@@ -278,27 +276,27 @@ func (b *Backfill) next() (l *listedTx, newer bool) {
 	}
 }
 
-// wantsOlder reports whether the past is to be read further.
+// wantsOlder reports whether to read further back.
 func (b *Backfill) wantsOlder() bool {
 	c := &b.cursor
 	return c.Oldest != (TxRef{}) && !c.Complete && !b.exhausted && !b.beyondHorizon(&c.Oldest)
 }
 
-// PastRead reports how far the past is read: done is that the run goes back to the
-// vaults' creation or the horizon, dry that the nodes have had no more of it for so
-// many polls that they must have forgotten it.
-func (b *Backfill) PastRead() (done, dry bool) {
+// PastRead reports how far back the history was read. done: to the vaults' creation or
+// the horizon. exhausted: for maxTries polls the nodes had no more, so they must have
+// deleted it.
+func (b *Backfill) PastRead() (done, exhausted bool) {
 	c := &b.cursor
 	begun := c.Oldest != (TxRef{}) && len(b.older) == 0
 	return begun && (c.Complete || b.beyondHorizon(&c.Oldest)), begun && b.exhaustedPolls >= maxTries
 }
 
-// past reports whether a transaction is beyond the horizon.
+// beyondHorizon reports whether a transaction is older than the horizon.
 func (b *Backfill) beyondHorizon(m *TxRef) bool {
 	return b.o.Horizon > 0 && m.Time > 0 && m.Time <= b.now.Add(-b.o.Horizon).Unix()
 }
 
-// told returns when the list was asked for that has now been read, once.
+// caughtUp returns, once, when the list was requested that is now read entirely.
 func (b *Backfill) caughtUp() time.Time {
 	if !b.catchingUp || len(b.newer) > 0 || b.cursor.Newest == (TxRef{}) && len(b.older) > 0 {
 		return time.Time{}
@@ -310,15 +308,15 @@ func (b *Backfill) caughtUp() time.Time {
 	return b.asOf
 }
 
-// Read takes a transaction. Errors: [ErrAnswer], and as [Backfill.Unavailable] for one
-// that is not as it was listed.
+// Read takes a transaction. Errors: [ErrAnswer], and those of [Backfill.Unavailable] for
+// one that differs from its listing.
 func (b *Backfill) Read(c *ledger.Confirmed) (Progress, error) {
 	l, _ := b.next()
 	if b.Next().Kind != RequestTransaction || c.Signature() != l.Signature {
 		return Progress{}, fmt.Errorf("%w: transaction %s", ErrAnswer, c.Signature())
 	}
 	if c.Slot != l.Slot || c.Failed && !l.contested || l.Time != 0 && c.BlockTime != 0 && c.BlockTime != l.Time {
-		return b.Unavailable(fmt.Errorf("%w: transaction %s is not as it was listed", ErrHistory, c.Signature()))
+		return b.Unavailable(fmt.Errorf("%w: transaction %s differs from its listing", ErrHistory, c.Signature()))
 	}
 	trace, err := b.o.Pair.Decode(c)
 	if trace.Time = b.plausible(trace.Time); trace.Time == 0 {
@@ -327,9 +325,9 @@ func (b *Backfill) Read(c *ledger.Confirmed) (Progress, error) {
 	return b.extend(trace, err), nil
 }
 
-// Unread takes that a transaction cannot be had, and why. It is asked for again
-// after the next poll, and passed over with the error after enough of them.
-// Errors: [ErrAnswer], or why.
+// Unavailable takes the reason why a transaction cannot be read. It is requested again
+// after the next poll, and skipped with that error after maxTries polls. Errors:
+// [ErrAnswer], or the reason.
 func (b *Backfill) Unavailable(why error) (Progress, error) {
 	if b.Next().Kind != RequestTransaction {
 		return Progress{}, fmt.Errorf("%w: %w", ErrAnswer, why)
@@ -352,7 +350,7 @@ func (b *Backfill) Unavailable(why error) (Progress, error) {
 	return b.extend(l.trace(), why), nil
 }
 
-// skipContested leaves a contested transaction out of the run, and in doubt.
+// skipContested leaves a contested transaction out of the run, as doubtful.
 func (b *Backfill) skipContested(l *listedTx, newer bool, why error) Progress {
 	p := Progress{Kind: ReadOlder, Trace: l.trace(), Err: why}
 	if b.skipped == nil {
@@ -368,19 +366,19 @@ func (b *Backfill) skipContested(l *listedTx, newer bool, why error) Progress {
 	return p
 }
 
-// Pass takes a failed transaction. Errors: [ErrAnswer].
+// Skip takes a failed transaction. Errors: [ErrAnswer].
 func (b *Backfill) Skip() (Progress, error) {
 	if b.Next().Kind != RequestSkip {
-		return Progress{}, fmt.Errorf("%w: nothing", ErrAnswer)
+		return Progress{}, fmt.Errorf("%w: skip", ErrAnswer)
 	}
 	l, _ := b.next()
 	return b.extend(l.trace(), nil), nil
 }
 
-// trace is all that a list tells.
+// trace returns a trace with what the list contains.
 func (l *listedTx) trace() Trace { return Trace{Signature: l.Signature, Slot: l.Slot, Time: l.Time} }
 
-// grow takes the next transaction into the run.
+// extend adds the next transaction to the run.
 func (b *Backfill) extend(t Trace, err error) Progress {
 	c, m := &b.cursor, TxRef{t.Signature, t.Slot, t.Time}
 	p := Progress{Kind: ReadOlder, Trace: t, Err: err}

@@ -8,12 +8,10 @@ import (
 	"blockdesk/internal/solana/rpc"
 )
 
-// How a list moves a Backfill on: what of it goes where, and what cannot be one.
-
 // Listed takes the answer to RequestList. Errors: [ErrHistory], [ErrAnswer].
 func (b *Backfill) Listed(l List) (Progress, error) {
 	if b.Next().Kind != RequestList {
-		return Progress{}, fmt.Errorf("%w: a list", ErrAnswer)
+		return Progress{}, fmt.Errorf("%w: list", ErrAnswer)
 	}
 	infos := make([]rpc.SignatureInfo, len(l.Entries))
 	entries := make([]listedTx, len(l.Entries))
@@ -23,7 +21,7 @@ func (b *Backfill) Listed(l List) (Progress, error) {
 		entries[i] = listedTx{TxRef{e.Signature, e.Slot, b.plausible(e.BlockTime)}, e.Failed, e.Contested}
 	}
 	if !plausibleList(infos, b.slot) {
-		return b.miss("it is no history")
+		return b.miss("the list is implausible")
 	}
 	if !b.polling {
 		return Progress{}, b.listedOlder(entries, l.More)
@@ -31,7 +29,7 @@ func (b *Backfill) Listed(l List) (Progress, error) {
 	return b.listedNewer(entries, l.More)
 }
 
-// plausible returns a block's time, 0 for one that cannot be.
+// plausible returns a block's time, or 0 for an impossible one.
 func (b *Backfill) plausible(seconds int64) int64 {
 	if seconds < 0 || seconds > b.now.Add(b.o.MaxAhead).Unix() {
 		return 0
@@ -39,7 +37,7 @@ func (b *Backfill) plausible(seconds int64) int64 {
 	return seconds
 }
 
-// without returns a list without what is known, in its own array.
+// without returns a list without the known transactions, in the same array.
 func without(list []listedTx, known func(m *TxRef) bool) []listedTx {
 	return slices.DeleteFunc(list, func(l listedTx) bool { return known(&l.TxRef) })
 }
@@ -67,23 +65,22 @@ func (b *Backfill) listedOlder(list []listedTx, more bool) error {
 func (b *Backfill) listedNewer(list []listedTx, more bool) (Progress, error) {
 	newest := &b.cursor.Newest
 	if n := len(b.page); n > 0 {
-		// The next page may tell the last slot in another order.
+		// The next page may list the last slot in another order.
 		last := b.page[n-1].Slot
-		told := edgeSlot{}
+		seen := edgeSlot{}
 		for i := n - 1; i >= 0 && b.page[i].Slot == last; i-- {
-			told.add(&b.page[i].TxRef)
+			seen.add(&b.page[i].TxRef)
 		}
-		list = without(list, told.has)
+		list = without(list, seen.has)
 		switch {
 		case len(list) > 0 && list[0].Slot > last:
-			return b.miss("its slots go up")
+			return b.miss("slots go up")
 		case len(list) == 0 && more:
-			return b.miss("it repeats itself")
+			return b.miss("the page repeats the one before")
 		}
 	}
 	if *newest == (TxRef{}) {
-		// Nothing has been read: the newest is read first, and the rest is the
-		// past.
+		// Nothing was read yet: the whole list is the past.
 		list = without(list, b.wasSkipped)
 		b.polling, b.catchingUp, b.older = false, true, list
 		return Progress{Kind: Restarted, AsOf: b.caughtUp()}, nil
@@ -97,19 +94,19 @@ func (b *Backfill) listedNewer(list []listedTx, more bool) (Progress, error) {
 	case n > b.o.MaxPending:
 		return b.restart(), nil
 	case n > 0 && b.page[n-1].Slot < newest.Slot:
-		return b.miss("it leaves the newest out")
+		return b.miss("the newest transaction read is missing")
 	case !more:
-		return b.miss("it ends before the newest")
+		return b.miss("the list ends before the newest transaction read")
 	}
 	return Progress{}, nil
 }
 
-// joined takes what is newer than the run out of a list that shows the newest.
+// joinRun takes the new transactions from a list that contains the run's newest one.
 func (b *Backfill) joinRun() (Progress, error) {
 	newest := &b.cursor.Newest
 	for i := range b.page {
 		if b.page[i].Signature == newest.Signature && b.page[i].Slot != newest.Slot {
-			return b.miss("it has the newest in another slot")
+			return b.miss("the newest transaction read is in another slot")
 		}
 	}
 	past := b.olderInSlot()
@@ -121,9 +118,9 @@ func (b *Backfill) joinRun() (Progress, error) {
 	return Progress{AsOf: b.caughtUp()}, nil
 }
 
-// olderInSlot returns what was before the newest transaction in its slot, of a run
-// that begins within that slot: what was listed when it began, and what the page
-// has behind the newest.
+// olderInSlot returns the transactions before the newest one in its slot, of a run that
+// begins within that slot: those listed when it began, and those after the newest one in
+// the page.
 func (b *Backfill) olderInSlot() map[solana.Signature]struct{} {
 	newest := &b.cursor.Newest
 	if b.cursor.Oldest.Slot != newest.Slot || b.cursor.Complete {
@@ -140,7 +137,7 @@ func (b *Backfill) olderInSlot() map[solana.Signature]struct{} {
 	return past
 }
 
-// miss gives a list up until the next poll.
+// miss discards a list until the next poll.
 func (b *Backfill) miss(why string) (Progress, error) {
 	newest := b.cursor.Newest
 	b.page, b.polling, b.blocked = nil, false, true
@@ -150,7 +147,7 @@ func (b *Backfill) miss(why string) (Progress, error) {
 	return Progress{}, fmt.Errorf("%w: %s, after %s", ErrHistory, why, newest.Signature)
 }
 
-// restart forgets the run. The next list begins another.
+// restart discards the run. The next list begins another.
 func (b *Backfill) restart() Progress {
 	*b = Backfill{o: b.o, now: b.now, slot: b.slot, blocked: true}
 	return Progress{Kind: Restarted}

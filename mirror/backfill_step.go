@@ -10,17 +10,16 @@ import (
 	"blockdesk/internal/solana/rpc"
 )
 
-// History is what a [Backfill] asks of the chain, of what is final only.
+// History is the source of a [Backfill], of finalized transactions only.
 type History interface {
-	// List lists the transactions that name an account, the newest first.
+	// List lists the transactions that name an account, newest first.
 	List(ctx context.Context, a solana.Address, page rpc.Page) (List, error)
-	// Transaction reads one; found is false where it is not known.
+	// Transaction reads a transaction; found is false if it is unknown.
 	Transaction(ctx context.Context, s solana.Signature, level rpc.Commitment) (t *ledger.Confirmed, found bool, err error)
 }
 
-// Step asks what Next says, of what is final only, and takes the answer. It asks
-// once at most; after an error there is nothing better to do than to poll again
-// later. Errors: those of the history, [ErrHistory], [ErrNotFound].
+// Step makes the next request, at most one, and takes the answer. After an error, poll
+// again later. Errors: those of the history, [ErrHistory], [ErrNotFound].
 func (b *Backfill) Step(ctx context.Context, h History) (Progress, error) {
 	switch ask := b.Next(); ask.Kind {
 	case RequestList:
@@ -34,8 +33,8 @@ func (b *Backfill) Step(ctx context.Context, h History) (Progress, error) {
 		l, _ := b.next()
 		switch {
 		case errors.Is(err, rpc.ErrNoMajority) && !l.contested:
-			// Most list it and one has it: the others come to it, in however long. To
-			// pass it over would lose a swap for good.
+			// Most nodes list it and one has it, so the others will have it. Skipping it would
+			// lose a swap for good.
 			return Progress{}, fmt.Errorf("%w: %w", ErrNotFound, err)
 		case unreadable(err):
 			return b.Unavailable(err)
@@ -52,8 +51,8 @@ func (b *Backfill) Step(ctx context.Context, h History) (Progress, error) {
 	}
 }
 
-// unreadable reports whether an error is about the answer, and not about whether
-// there is one: asking for ever would stop the mirror.
+// unreadable reports whether an error concerns the content of an answer. Retrying such an
+// error forever would stop the mirror.
 func unreadable(err error) bool {
 	kind := rpc.KindOf(err)
 	return kind == rpc.WrongAnswer || kind == rpc.Rejected || errors.Is(err, rpc.ErrDisagree) || errors.Is(err, rpc.ErrNoMajority)

@@ -12,38 +12,38 @@ import (
 
 // Limits of a book.
 const (
-	// MaxLevels bounds the levels a side that a listing may ask for.
+	// MaxLevels bounds the levels a side of a listing.
 	MaxLevels = 1000
-	// MaxBookAccount bounds a book's account in bytes: the runtime's own limit.
+	// MaxBookAccount bounds a book's account in bytes, as the runtime does.
 	MaxBookAccount = 10 << 20
 )
 
-// Errors, wrapped with the account that they concern.
+// Errors, wrapped with the account concerned.
 var (
-	// ErrListing: what is to be mirrored is described wrongly, or the market on
-	// chain is not what the listing says.
-	ErrListing = errors.New("mirror: not what the listing says")
-	// ErrAccount: an account is missing or of another program or kind.
-	ErrAccount = errors.New("mirror: not the account that was asked for")
-	// ErrMalformed: an account that its program would not have written.
+	// ErrListing means that the listing is invalid, or that the on-chain market differs
+	// from it.
+	ErrListing = errors.New("mirror: market differs from the listing")
+	// ErrAccount means an account that is missing, or of another program or type.
+	ErrAccount = errors.New("mirror: wrong account")
+	// ErrMalformed means an account that its program would not have written.
 	ErrMalformed = errors.New("mirror: malformed account")
-	// ErrClosed: a market that the program no longer trades on.
+	// ErrClosed means a market on which the program no longer trades.
 	ErrClosed = errors.New("mirror: the market is closed")
 )
 
-// Layout says how a market's accounts are laid out.
+// Layout is the account layout of a market.
 type Layout uint8
 
 const (
 	// Manifest: one account with a red-black tree a side.
 	Manifest Layout = 1
-	// Serum v3 and OpenBook v1: a market and a crit-bit tree a side.
+	// Serum: Serum v3 and OpenBook v1, a market and a crit-bit tree a side.
 	Serum Layout = 2
-	// OpenBook v2: the same with larger nodes and with expiry.
+	// OpenBook: OpenBook v2, the same with larger nodes and with expiry.
 	OpenBook Layout = 3
 )
 
-// String returns the word for logs and messages.
+// String returns the layout's name in the configuration.
 func (l Layout) String() string {
 	switch l {
 	case Manifest:
@@ -63,54 +63,52 @@ type Coin struct {
 	Decimals uint8
 }
 
-// Listing says which on-chain market an instrument mirrors. It does not change
-// once a Book is opened from it.
+// Listing says which on-chain market an instrument mirrors. It must not change once a
+// Book is opened from it.
 type Listing struct {
 	Instrument *market.Instrument
 	Layout     Layout
-	// Program owns the accounts: on mainnet one of internal/solana's.
+	// Program owns the accounts; on mainnet it is one of internal/solana's.
 	Program, Market solana.Address
 	Base, Quote     Coin
-	// Levels is how many levels a side are read, 1 to MaxLevels.
+	// Levels is the number of levels a side, 1 to MaxLevels.
 	Levels int
 }
 
-// Level is one price of an on-chain book, which may join several orders and,
-// where the tick is coarser than the chain's, several of its prices.
+// Level is one price of an on-chain book. It may join several orders and, if the
+// instrument's tick is coarser, several on-chain prices.
 type Level struct {
-	// Price in ticks of the instrument, 1 to its MaxPrice.
+	// Price is in ticks of the instrument, 1 to its MaxPrice.
 	Price market.Price
-	// Size in atoms of the base mint, exact, above 0.
+	// Size is in atoms of the base mint, exact, above 0.
 	Size market.Amount
 }
 
-// Depth is what a book shows. The zero value is ready to be decoded into.
+// Depth is the visible book. The zero value is ready for Decode.
 type Depth struct {
 	// Bids and Asks are best first, one level a price.
 	Bids, Asks []Level
-	// Orders is how many live orders the levels are made of.
+	// Orders is the number of live orders in the levels.
 	Orders int
-	// Omitted is how many live orders on the way the instrument cannot express:
-	// below the tick, above MaxPrice, of a size past 64 bits, or pegged to an
-	// oracle that the book's accounts do not tell.
+	// Omitted is the number of live orders that the instrument cannot express: below the
+	// tick, above MaxPrice, of a size above 64 bits, or pegged to an oracle.
 	Omitted int
 }
 
 // Book reads the accounts of one market.
 type Book interface {
-	// Accounts are what Decode wants, in its order. The caller may not change
-	// the slice.
+	// Accounts returns the accounts that Decode needs, in its order. The caller must not
+	// change the slice.
 	Accounts() []solana.Address
-	// Decode replaces into, whose slices are used again, by what the accounts
-	// show as of a bank: orders that have expired by its clock are left out. The
-	// accounts are of one slot; one that does not exist is nil. They are not
-	// kept. On an error into is empty. Errors: ErrAccount, ErrMalformed,
-	// ErrClosed, ErrListing.
+	// Decode replaces into, reusing its slices, by the book of the accounts as of at;
+	// orders that have expired by then are left out. The accounts are of one slot; nil
+	// means that one does not exist. Decode does not keep them. On an error into is
+	// empty. Errors: ErrAccount, ErrMalformed, ErrClosed, ErrListing.
 	Decode(into *Depth, at Clock, accounts []*rpc.Account) error
 }
 
-// Open makes the Book of a listing from its market's account, from which a
-// Serum or OpenBook book learns where its sides are. Errors: those of Decode.
+// Open makes the Book of a listing. account is the market's; a Serum or OpenBook market
+// names its sides there. Errors: those of Decode.
 func Open(l Listing, account *rpc.Account) (Book, error) {
 	if err := l.validate(); err != nil {
 		return nil, err
@@ -130,12 +128,12 @@ func Open(l Listing, account *rpc.Account) (Book, error) {
 // reset empties d and keeps its memory.
 func (d *Depth) reset() { *d = Depth{Bids: d.Bids[:0], Asks: d.Asks[:0]} }
 
-// take makes what has been gathered of both sides d's.
+// take takes the levels of both sides.
 func (d *Depth) take(bids, asks *levelBuilder) {
 	*d = Depth{bids.levels, asks.levels, bids.orders + asks.orders, bids.omitted + asks.omitted}
 }
 
-// count refuses an answer of another length than was asked for.
+// count checks the number of accounts in an answer.
 func count(accounts []*rpc.Account, wanted []solana.Address) error {
 	if len(accounts) != len(wanted) {
 		return fmt.Errorf("%w: %d accounts instead of %d", ErrAccount, len(accounts), len(wanted))
@@ -143,7 +141,7 @@ func count(accounts []*rpc.Account, wanted []solana.Address) error {
 	return nil
 }
 
-// check holds an account against the address and the program that it must have.
+// check checks an account's address and owner.
 func check(a *rpc.Account, address, program solana.Address) error {
 	switch {
 	case a == nil:
@@ -158,7 +156,7 @@ func check(a *rpc.Account, address, program solana.Address) error {
 	return nil
 }
 
-// malformed wraps ErrMalformed with the account and what is wrong with it.
+// malformed wraps ErrMalformed with the account and the reason.
 func malformed(address solana.Address, format string, args ...any) error {
 	return fmt.Errorf("%w: %s: %s", ErrMalformed, solana.Text(address), fmt.Sprintf(format, args...))
 }
@@ -168,8 +166,7 @@ func closed(address solana.Address) error {
 	return fmt.Errorf("%w: %s", ErrClosed, solana.Text(address))
 }
 
-// coins holds what a market says of its mints against the listing. Decimals that
-// the market does not tell are the listing's.
+// coins compares a market's mints and decimals with the listing.
 func (l *Listing) coins(base, quote Coin) error {
 	if base != l.Base || quote != l.Quote {
 		return fmt.Errorf("%w: %s: market %s trades %s (%d decimals) for %s (%d)", ErrListing, l.Instrument.Symbol,
@@ -178,7 +175,7 @@ func (l *Listing) coins(base, quote Coin) error {
 	return nil
 }
 
-// validate reports the first rule that the listing breaks.
+// validate checks the listing.
 func (l *Listing) validate() error {
 	switch {
 	case l.Base.Mint == l.Quote.Mint:

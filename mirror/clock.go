@@ -8,21 +8,20 @@ import (
 	"blockdesk/internal/solana/rpc"
 )
 
-// Clock is a bank's: the slot that accounts are read as of and the time that its
-// programs see there, by which they judge what has expired.
+// Clock is the chain's clock: a slot, and the time that programs see in it, which decides
+// what has expired.
 type Clock struct {
 	Slot uint64
 	// Unix is in seconds, above 0.
 	Unix int64
 }
 
-// clockSize is the account's, little-endian: u64 slot, i64 start of the epoch,
-// u64 epoch, u64 epoch of the leader schedule, i64 Unix time.
+// clockSize is the size of the clock account, little-endian: u64 slot, i64 start of the
+// epoch, u64 epoch, u64 epoch of the leader schedule, i64 Unix time.
 const clockSize = 40
 
-// ParseClock reads the clock's account out of an answer that says it is as of
-// slot. A node whose clock disagrees with its answer tells two truths. Errors:
-// [ErrAccount], [ErrMalformed].
+// ParseClock parses the clock account of an answer as of slot. Both must name the same
+// slot. Errors: [ErrAccount], [ErrMalformed].
 func ParseClock(a *rpc.Account, slot uint64) (Clock, error) {
 	if err := check(a, solana.ClockSysvar, solana.SysvarOwner); err != nil {
 		return Clock{}, err
@@ -33,7 +32,7 @@ func ParseClock(a *rpc.Account, slot uint64) (Clock, error) {
 	c := Clock{binary.LittleEndian.Uint64(a.Data), int64(binary.LittleEndian.Uint64(a.Data[32:]))}
 	switch {
 	case c.Slot != slot:
-		return Clock{}, fmt.Errorf("%w: a clock at slot %d in an answer as of slot %d", ErrAccount, c.Slot, slot)
+		return Clock{}, fmt.Errorf("%w: the clock is at slot %d, the answer as of slot %d", ErrAccount, c.Slot, slot)
 	case c.Unix <= 0:
 		return Clock{}, malformed(a.Address, "time %d", c.Unix)
 	}

@@ -21,22 +21,21 @@ import (
 const (
 	critInner = 1
 	critLeaf  = 2
-	// critHeight bounds what waits on a walk: a key has 128 bits.
+	// critHeight bounds the stack of a walk: a key has 128 bits.
 	critHeight = 129
 )
 
-// critTree is one side.
+// critTree is the tree of one side.
 type critTree struct {
 	account solana.Address
 	nodes   []byte
-	stride  int // of one node
-	used    int // nodes that have ever been in use
+	stride  int // size of a node in bytes
+	used    int // nodes that were ever in use
 	root    uint32
 	leaves  uint64
 }
 
-// walk visits the leaves in order, from the right if reverse. visit returns
-// false to end it.
+// walk visits the leaves in order, from the right if reverse, until visit returns false.
 func (t *critTree) walk(reverse bool, visit func(leaf []byte) (more bool, err error)) error {
 	var stack [critHeight]uint32
 	waiting, leaves := 0, uint64(0)
@@ -76,29 +75,28 @@ func (t *critTree) walk(reverse bool, visit func(leaf []byte) (more bool, err er
 	return nil
 }
 
-// lotMarket is what a market of lots says of itself. Nothing of it ever changes.
+// lotMarket has the immutable members of a market that counts in lots.
 type lotMarket struct {
-	bids, asks solana.Address
-	// Atoms a lot, above 0.
-	quoteLot, baseLot uint64
-	// closes is when trading ends, in seconds of Unix time, 0 for never.
+	bids, asks        solana.Address
+	quoteLot, baseLot uint64 // in atoms, above 0
+	// closes is when trading ends, in Unix seconds; 0 = never.
 	closes int64
 }
 
-// lotLayout reads the accounts of a program that counts in lots.
+// lotLayout parses the accounts of a program that counts in lots.
 type lotLayout struct {
-	// market checks a market's account, whose owner is checked already.
+	// market parses a market's account, whose owner was checked.
 	market func(l *Listing, a *rpc.Account) (lotMarket, error)
-	// side checks an account of bids or of asks likewise, and returns its tree
-	// and how many orders beside it are not in it.
+	// side parses an account of bids or asks, and returns its tree and the number of
+	// orders outside of it.
 	side func(a *rpc.Account, side market.Side) (t critTree, unshown int, err error)
 	// live reports whether a leaf has not expired.
 	live func(leaf []byte, at Clock) bool
-	// most is the largest price and quantity in lots.
+	// maxLots is the largest price and quantity in lots.
 	maxLots uint64
 }
 
-// lotBook is a Book of a market, its bids and its asks.
+// lotBook is the Book of a market with an account of bids and one of asks.
 type lotBook struct {
 	listing  Listing
 	layout   *lotLayout
@@ -133,7 +131,7 @@ func (b *lotBook) read(a *rpc.Account) (lotMarket, error) {
 	return m, err
 }
 
-// Decode reads the market again, since it may have been closed, and both trees.
+// Decode reads the market, which may have been closed since, and both trees.
 func (b *lotBook) Decode(into *Depth, at Clock, accounts []*rpc.Account) error {
 	into.reset()
 	if err := count(accounts, b.accounts); err != nil {
@@ -144,7 +142,7 @@ func (b *lotBook) Decode(into *Depth, at Clock, accounts []*rpc.Account) error {
 	case err != nil:
 		return err
 	case m != b.market:
-		return malformed(b.listing.Market, "its sides or lots are not those that it was opened with")
+		return malformed(b.listing.Market, "its sides or lots have changed")
 	case m.closes != 0 && at.Unix > m.closes:
 		return closed(b.listing.Market)
 	}
@@ -160,7 +158,7 @@ func (b *lotBook) Decode(into *Depth, at Clock, accounts []*rpc.Account) error {
 	return nil
 }
 
-// gather reads one side's account.
+// readSide reads one side's account.
 func (b *lotBook) readSide(g *levelBuilder, at Clock, a *rpc.Account, address solana.Address) error {
 	if err := check(a, address, b.listing.Program); err != nil {
 		return err

@@ -10,10 +10,10 @@ import (
 	"blockdesk/internal/solana/rpc"
 )
 
-// finalPool reads the pool as of a slot that is final, and not before from, by a
-// majority of the nodes as [reader.query] does: what is kept for good must not be
-// rolled back. It is for the goroutine of the pair's swaps, once opened is closed.
-// Errors: as ask's, and the decoder's.
+// finalPool reads the pool as of a finalized slot at or after from, by majority as
+// [reader.query] does, because a snapshot that is kept must not be rolled back. The
+// pair's swap goroutine calls it once opened is closed. Errors: those of query and of the
+// decoder.
 func (r *reader) finalPool(ctx context.Context, from uint64) (PoolState, error) {
 	list := append([]solana.Address{solana.ClockSysvar}, r.pool.Accounts()...)
 	q := newQuorum(r.o, Clock{}, time.Time{})
@@ -23,8 +23,8 @@ func (r *reader) finalPool(ctx context.Context, from uint64) (PoolState, error) 
 			return PoolState{}, err
 		}
 		q.add(views, r.o.Now())
-		got, witnesses, err := q.result()
-		if witnesses > 0 {
+		got, agreeing, err := q.result()
+		if agreeing > 0 {
 			return r.pool.Decode(got.at, got.accounts)
 		}
 		if !errors.Is(err, errUnconfirmed) || n >= r.o.MaxAttempts || !pause(ctx, r.o.AttemptPause) {

@@ -9,15 +9,15 @@ import (
 	"blockdesk/market"
 )
 
-// scale leads from a market's prices to the instrument's.
+// scale converts a market's prices to the instrument's ticks.
 type scale struct {
 	price    market.Ratio
 	maxPrice market.Price
 	levels   int
 }
 
-// scale returns the scale of a market whose prices are in quote lots a base lot
-// × 10^exp10, of so many atoms each.
+// scale returns the scale of a market with prices in quote lots a base lot × 10^exp10;
+// the lots are in atoms.
 func (l *Listing) scale(quoteLot, baseLot uint64, exp10 int) (scale, error) {
 	in := l.Instrument
 	exp10 += int(in.PriceDecimals) + int(l.Base.Decimals) - int(l.Quote.Decimals)
@@ -28,9 +28,9 @@ func (l *Listing) scale(quoteLot, baseLot uint64, exp10 int) (scale, error) {
 	return scale{price, in.MaxPrice, l.Levels}, nil
 }
 
-// AppendLots appends levels with their sizes in lots of the instrument, rounded
-// down. A level of less than a lot, or of more lots than a Qty holds, is left
-// out. It allocates only when dst is full. Errors: [ErrListing].
+// AppendLots appends levels with their sizes in lots of the instrument, rounded down. It
+// omits a level of less than a lot, or of more lots than a Qty holds. It allocates only
+// if dst is full. Errors: [ErrListing].
 func (l *Listing) AppendLots(dst []market.Level, levels []Level) ([]market.Level, error) {
 	in := l.Instrument
 	lots, err := market.NewRatio(nil, []uint64{in.Lot}, int(in.QtyDecimals)-int(l.Base.Decimals))
@@ -46,14 +46,13 @@ func (l *Listing) AppendLots(dst []market.Level, levels []Level) ([]market.Level
 	return dst, nil
 }
 
-// gather joins one side's orders, which come best first, into levels.
+// levelBuilder joins one side's orders, which come best first, into levels.
 type levelBuilder struct {
 	scale  *scale
 	side   market.Side
 	levels []Level
-	// raw is the price of the order before, in the market's units, and price
-	// what it is in ticks, 0 where that cannot be shown. The first order has
-	// none before it.
+	// raw is the price of the order before in the market's units, and price the same in
+	// ticks, 0 if it cannot be expressed; started: there was an order before.
 	raw     market.Uint128
 	price   market.Price
 	started bool
@@ -61,9 +60,9 @@ type levelBuilder struct {
 	orders, omitted int
 }
 
-// add takes the next live order, of size base atoms. more is false when it
-// begins a level beyond the last one wanted. ok is false when it is better than
-// the order before it: such a tree is broken.
+// add adds the next live order, of size base atoms. more is false if it begins a level
+// after the last one wanted. ok is false if it is better than the order before: then the
+// tree is broken.
 func (g *levelBuilder) add(raw, size market.Uint128) (more, ok bool) {
 	if !g.started || raw != g.raw {
 		if g.started && (raw.Cmp(g.raw) > 0) == (g.side == market.Buy) {
@@ -94,8 +93,7 @@ func (g *levelBuilder) add(raw, size market.Uint128) (more, ok bool) {
 	return true, true
 }
 
-// ticks rounds a price away from the other side, and returns 0 for one that the
-// instrument has not.
+// ticks rounds a price away from the other side; 0 if the instrument cannot express it.
 func (g *levelBuilder) ticks(raw market.Uint128) market.Price {
 	round := g.scale.price.Ceil
 	if g.side == market.Buy {

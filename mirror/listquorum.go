@@ -12,46 +12,46 @@ import (
 	"blockdesk/internal/solana/rpc"
 )
 
-// maxContested bounds the entries of one page that no majority tells anything
-// about. With more of them the page is refused.
+// maxContested bounds the entries of a page without a majority. A page with more is
+// refused.
 const maxContested = 16
 
 // Entry is a transaction of a [List].
 type Entry struct {
 	rpc.SignatureInfo
-	// Contested: not more than half of the nodes tell so, nor otherwise. It may
-	// never have been.
+	// Contested: neither a majority lists it nor a majority leaves it out. It may not
+	// exist.
 	Contested bool
 }
 
-// List is a page of an account's history, the newest first.
+// List is a page of an account's history, newest first.
 type List struct {
 	Entries []Entry
-	// More: the history goes on behind the last entry, which is not contested.
+	// More: the history continues after the last entry, which is not contested.
 	More bool
 }
 
-// lists asks all nodes for a history, and believes none of them alone, unless it
-// is the only one that answers. It is used by one goroutine.
+// listQuorum reads a history from all nodes and makes one list of their answers. It
+// belongs to one goroutine.
 //
-// A node speaks of the slots that its page covers. What more than half of all that
-// answer list is listed; what as many leave out of what they speak of is left out,
-// so that one node can neither hide a transaction from two others nor invent one;
-// the rest is contested. What is newer than what most nodes have reached waits;
-// older than what most of them reach back to, it is on the next page, or forgotten.
+// A node's page covers a range of slots. A transaction is listed if more than half of the
+// answering nodes list it, and left out if more than half cover its slot without it;
+// otherwise it is contested. So one node can neither hide a transaction from two others
+// nor invent one. Transactions newer than what most nodes have reached wait; older ones
+// than most pages cover are on the next page, or deleted.
 type listQuorum struct {
 	node Node
-	// differ is how the nodes contradicted each other since it was last nil.
+	// disagreement is how the nodes contradicted each other since it was last set to nil.
 	disagreement error
 }
 
-// Transaction believes no node alone either.
+// Transaction reads a transaction by majority.
 func (l *listQuorum) Transaction(ctx context.Context, s solana.Signature, level rpc.Commitment) (*ledger.Confirmed, bool, error) {
 	return l.node.TransactionByMajority(ctx, s, level)
 }
 
-// List asks for a page. Errors: the first node's where none answers;
-// errContradicted for one that cannot be made of what they answer.
+// List reads a page. Errors: the first node's if none answers; errContradicted if the
+// answers cannot be joined.
 func (l *listQuorum) List(ctx context.Context, a solana.Address, page rpc.Page) (List, error) {
 	views, err := l.node.SignaturePageFromAll(ctx, a, page, rpc.Finalized)
 	if err != nil {
@@ -63,7 +63,7 @@ func (l *listQuorum) List(ctx context.Context, a solana.Address, page rpc.Page) 
 		v := &views[i]
 		switch {
 		case v.Err == nil && len(views) > 1 && !plausibleList(v.List, page.MinSlot):
-			l.disagreement = fmt.Errorf("%w: the list of %s", errContradicted, v.Upstream)
+			l.disagreement = fmt.Errorf("%w: implausible list of %s", errContradicted, v.Upstream)
 			err = l.disagreement
 		case v.Err == nil:
 			b.add(v.List)
@@ -88,7 +88,7 @@ func (l *listQuorum) List(ctx context.Context, a solana.Address, page rpc.Page) 
 	return list, err
 }
 
-// listOf is what a node alone tells.
+// listOf returns a single node's list.
 func listOf(entries []rpc.SignatureInfo, more bool) List {
 	l := List{make([]Entry, len(entries)), more}
 	for i := range entries {
@@ -97,15 +97,15 @@ func listOf(entries []rpc.SignatureInfo, more bool) List {
 	return l
 }
 
-// plausibleList reports whether a page can be a history: nothing twice, nothing
-// unnamed, from new to old, and not of the future.
-func plausibleList(list []rpc.SignatureInfo, reached uint64) bool {
+// plausibleList reports whether a page can be a history: no duplicates, no zero
+// signatures, from new to old, and not of the future.
+func plausibleList(list []rpc.SignatureInfo, newest uint64) bool {
 	seen := make(map[solana.Signature]struct{}, len(list)+1)
 	seen[solana.Signature{}] = struct{}{}
 	for i := range list {
 		s := &list[i]
 		_, twice := seen[s.Signature]
-		if twice || i > 0 && s.Slot > list[i-1].Slot || reached > 0 && s.Slot > reached+maxSlotsAhead {
+		if twice || i > 0 && s.Slot > list[i-1].Slot || newest > 0 && s.Slot > newest+maxSlotsAhead {
 			return false
 		}
 		seen[s.Signature] = struct{}{}
@@ -113,20 +113,20 @@ func plausibleList(list []rpc.SignatureInfo, reached uint64) bool {
 	return true
 }
 
-// ballot joins several nodes' answers to one question.
+// pageVote joins the nodes' answers to one request.
 type pageVote struct {
 	page  rpc.Page
 	pages []votedPage
 }
 
-// votedPage is a node's answer, which speaks of the slots from low to top.
+// votedPage is a node's page, which covers the slots from low to top.
 type votedPage struct {
 	list     []rpc.SignatureInfo
 	low, top uint64
 	full     bool
 }
 
-// add takes a page, which is from new to old.
+// add adds a page, which is from new to old.
 func (b *pageVote) add(list []rpc.SignatureInfo) {
 	limit := b.page.Limit
 	if limit == 0 {
@@ -135,7 +135,7 @@ func (b *pageVote) add(list []rpc.SignatureInfo) {
 	p := votedPage{list: list, top: math.MaxUint64, full: len(list) >= limit}
 	n := len(list)
 	if b.page.Before == (solana.Signature{}) {
-		p.top = b.page.MinSlot // its bank has reached that
+		p.top = b.page.MinSlot // the node has reached that slot
 		if n > 0 {
 			p.top = max(p.top, list[0].Slot)
 		}
@@ -146,20 +146,19 @@ func (b *pageVote) add(list []rpc.SignatureInfo) {
 	case p.full:
 		p.low = list[0].Slot
 	case b.page.Until != (solana.Signature{}):
-		// It goes back to what was asked: nothing of that is old enough to be
-		// forgotten.
+		// It goes back to the requested transaction, which is too new to be deleted.
 	case n > 0:
-		p.low = list[n-1].Slot // it may have forgotten the rest
+		p.low = list[n-1].Slot // older ones may be deleted
 	default:
 		p.low = math.MaxUint64
 	}
 	b.pages = append(b.pages, p)
 }
 
-// unanimous reports whether all tell the same, as one alone does.
+// unanimous reports whether all pages are the same.
 func (b *pageVote) unanimous() bool {
 	same := func(x, y rpc.SignatureInfo) bool {
-		x.Memo, y.Memo = "", "" // which nodes show as they like
+		x.Memo, y.Memo = "", "" // nodes may leave it out
 		return x == y
 	}
 	for _, p := range b.pages[1:] {
@@ -170,8 +169,8 @@ func (b *pageVote) unanimous() bool {
 	return true
 }
 
-// span returns the slots, from new to old, that more than half of the nodes speak
-// of, without a gap, and whether most have more behind them.
+// span returns the slots, from new to old, that more than half of the nodes cover without
+// a gap, and whether most have more after them.
 func (b *pageVote) span() (slots []uint64, more bool) {
 	for i := range b.pages {
 		for _, s := range b.pages[i].list {
@@ -182,13 +181,13 @@ func (b *pageVote) span() (slots []uint64, more bool) {
 	slices.Reverse(slots)
 	slots = slices.Compact(slots)
 	n := len(b.pages)
-	spoken := func(slot uint64) bool { return 2*b.covering(slot).count() > n }
-	for len(slots) > 0 && !spoken(slots[0]) {
+	covered := func(slot uint64) bool { return 2*b.covering(slot).count() > n }
+	for len(slots) > 0 && !covered(slots[0]) {
 		slots = slots[1:] // most have not reached it yet
 	}
 	last := uint64(math.MaxUint64)
 	for i, slot := range slots {
-		if !spoken(slot) {
+		if !covered(slot) {
 			slots = slots[:i]
 			break
 		}
@@ -203,32 +202,31 @@ func (b *pageVote) span() (slots []uint64, more bool) {
 	return slots, 2*longer > n
 }
 
-// claim is what a vote is about.
+// entryKey identifies an entry to vote on.
 type entryKey struct {
 	signature solana.Signature
 	slot      uint64
 }
 
-// voters is a set of the pages of a ballot. A client has at most as many nodes.
+// nodeSet is a set of the vote's pages, by index.
 type nodeSet uint16
 
 var _ [16 - rpc.MaxUpstreams]struct{} // they fit
 
 func (v nodeSet) count() int { return bits.OnesCount16(uint16(v)) }
 
-// tally is how the nodes vote on a claim.
+// tally is the vote on an entry.
 type tally struct {
-	// listed are those that make it, failed those of them that say it failed.
+	// listed are the nodes that list it; failed are those of them that list it as failed.
 	listed, failed nodeSet
 	times          []int64
 }
 
-// result returns the page that the nodes tell together, and whether they are
-// split about any of it.
+// result returns the joined page, and whether the nodes disagree about it.
 func (b *pageVote) result() (list List, split bool, err error) {
 	slots, more := b.span()
 	if len(slots) == 0 {
-		slots = []uint64{math.MaxUint64} // nothing is listed of that
+		slots = []uint64{math.MaxUint64} // no entry has that slot
 	}
 	bySlot := map[uint64][]Entry{}
 	contested := 0
@@ -253,17 +251,17 @@ func (b *pageVote) result() (list List, split bool, err error) {
 	if list.More = more; more {
 		n := len(list.Entries)
 		for n > 0 && list.Entries[n-1].Contested {
-			n-- // the next page begins where every majority knows
+			n-- // the next page begins at an uncontested entry
 		}
 		list.Entries = list.Entries[:n]
 	}
 	if contested > maxContested || more && len(list.Entries) == 0 {
-		return List{}, true, fmt.Errorf("%w: about %d transactions of a page", errContradicted, contested)
+		return List{}, true, fmt.Errorf("%w: %d contested transactions on a page", errContradicted, contested)
 	}
 	return list, split, nil
 }
 
-// count gathers what is claimed of the slots from low to top.
+// count counts the votes on the entries of the slots from low to top.
 func (b *pageVote) count(low, top uint64) map[entryKey]*tally {
 	tallies := map[entryKey]*tally{}
 	for i := range b.pages {
@@ -289,7 +287,7 @@ func (b *pageVote) count(low, top uint64) map[entryKey]*tally {
 	return tallies
 }
 
-// covering returns who speaks of a slot.
+// covering returns the nodes that cover a slot.
 func (b *pageVote) covering(slot uint64) (set nodeSet) {
 	for i := range b.pages {
 		if p := &b.pages[i]; p.low <= slot && slot <= p.top {
@@ -299,30 +297,30 @@ func (b *pageVote) covering(slot uint64) (set nodeSet) {
 	return set
 }
 
-// majorityTime returns the time that more than half tell, 0 where there is none.
+// majorityTime returns the time that more than half have, 0 if there is none.
 func majorityTime(times []int64) int64 {
 	if len(times) == 0 {
 		return 0
 	}
 	slices.Sort(times)
-	middle := times[len(times)/2] // such a time reaches over the middle
-	told := 0
+	middle := times[len(times)/2] // a majority's time is at the middle
+	votes := 0
 	for _, t := range times {
 		if t == middle {
-			told++
+			votes++
 		}
 	}
-	if 2*told > len(times) {
+	if 2*votes > len(times) {
 		return middle
 	}
 	return 0
 }
 
-// inOrder puts a slot's entries, of which there is one at least, into the order
-// that most of the nodes tell that tell all of them; of several such, and where
-// there is none, into that of the node that comes first. Nodes may honestly
-// differ: old ones order a slot by signature. Contested entries come first, in such
-// an order of their own, so that a page does not end with one.
+// inOrder sorts a slot's entries, of which there is at least one. Of the nodes that list
+// all of them, the most frequent order counts; among equals, or if no node lists all, the
+// first node's. Nodes may differ honestly, because old ones sort a slot by signature.
+// Contested entries come first, in an order of their own, so that a page does not end
+// with one.
 func (b *pageVote) inOrder(entries []Entry) (out []Entry) {
 	for _, contested := range [...]bool{true, false} {
 		some := map[solana.Signature]Entry{}
@@ -348,8 +346,8 @@ func (b *pageVote) inOrder(entries []Entry) (out []Entry) {
 	return out
 }
 
-// prevailing returns the most frequent of the orders that name all n, or all that
-// they name if none does.
+// majorityOrder returns the most frequent of the orders that contain all n entries, or
+// all entries in the first order of their appearance if none does.
 func majorityOrder(orders [][]solana.Signature, n int) (best []solana.Signature) {
 	most := 0
 	for _, o := range orders {

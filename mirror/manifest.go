@@ -24,8 +24,8 @@ import (
 // u64 sequence ‖ u32 trader ‖ u32 last valid slot, 0 for ever ‖ u8 is a bid ‖ u8
 // type. Both sides' trees have the best order rightmost.
 //
-// Global orders (type 3) are backed by their trader's global account and are
-// shown like the others, as the program matches them: our choice.
+// Global orders (type 3) are backed by their trader's global account. They are shown like
+// the others, as the program matches them (our choice).
 const (
 	manifestDiscriminant = 4859840929024028656
 	manifestVersion      = 0
@@ -33,14 +33,13 @@ const (
 	manifestNode         = 80
 	manifestOrder        = 2 // the kind of a node
 	manifestNil          = math.MaxUint32
-	// manifestHeight bounds a tree's height: a red-black tree of as many nodes as
-	// an account holds has less than half of it.
+	// manifestHeight bounds a tree's height. A red-black tree of as many nodes as an account
+	// can hold has less than half of it.
 	manifestHeight = 64
-	// manifestPriceDecimals is how many fractional digits a price has.
+	// manifestPriceDecimals is the number of fractional digits of a price.
 	manifestPriceDecimals = 18
-	// manifestDead is how many dead orders a walk passes before the live ones are
-	// looked for in the order of memory, and manifestLive how many a side has then
-	// at most, for it to be worth while.
+	// manifestDead is the number of dead orders that a walk visits before the live ones are
+	// searched in memory order. manifestLive bounds a side's live orders for that search.
 	manifestDead = 1024
 	manifestLive = 1024
 )
@@ -65,14 +64,14 @@ func openManifest(l Listing, account *rpc.Account) (Book, error) {
 
 func (b *manifest) Accounts() []solana.Address { return b.accounts }
 
-// nodes checks the header and returns the nodes that are in use.
+// nodes checks the header and returns the nodes in use.
 func (b *manifest) nodes(a *rpc.Account) ([]byte, error) {
 	if err := check(a, b.listing.Market, b.listing.Program); err != nil {
 		return nil, err
 	}
 	d := a.Data
 	if len(d) < manifestHeader || binary.LittleEndian.Uint64(d) != manifestDiscriminant || d[8] != manifestVersion {
-		return nil, malformed(a.Address, "no Manifest market of version %d", manifestVersion)
+		return nil, malformed(a.Address, "not a Manifest market of version %d", manifestVersion)
 	}
 	base, quote := Coin{solana.Address(d[16:48]), d[9]}, Coin{solana.Address(d[48:80]), d[10]}
 	if err := b.listing.coins(base, quote); err != nil {
@@ -109,8 +108,8 @@ func (b *manifest) Decode(into *Depth, at Clock, accounts []*rpc.Account) error 
 	return nil
 }
 
-// living is where the live orders of both sides are, once that has been looked
-// for, or more of a side than there is room for.
+// liveOrders has the offsets of both sides' live orders after a search; more than
+// manifestLive means that the side has too many.
 type liveOrders struct {
 	searched   bool
 	bids, asks [manifestLive + 1]uint32
@@ -118,9 +117,8 @@ type liveOrders struct {
 	nAsks      int
 }
 
-// side visits a side's orders, best first. Where too many of them are dead, it
-// finds those that are alive in the order of memory, which is ten times as fast as
-// to follow links all over it.
+// side adds a side's orders, best first. If too many of them are dead, it searches the
+// live ones in memory order, which is ten times as fast as following links.
 func (b *manifest) side(g *levelBuilder, nodes, ends []byte, slot uint64, found *liveOrders) error {
 	before := *g
 	over, err := b.walk(g, nodes, ends, slot, manifestDead)
@@ -142,14 +140,14 @@ func (b *manifest) side(g *levelBuilder, nodes, ends []byte, slot uint64, found 
 	return b.inTree(g, nodes, live, binary.LittleEndian.Uint32(ends))
 }
 
-// walk visits a side's orders from the right. ends are its root and its best
-// order, which must be the first one visited. over is that it has given up after
-// more dead orders than the most.
-func (b *manifest) walk(g *levelBuilder, nodes, ends []byte, slot uint64, most int) (over bool, err error) {
+// walk visits a side's orders from the right. ends are the offsets of its root and of its
+// best order, which must be visited first. over: it stopped after more than limit dead
+// orders.
+func (b *manifest) walk(g *levelBuilder, nodes, ends []byte, slot uint64, limit int) (over bool, err error) {
 	var stack [manifestHeight]uint32
 	next, best := binary.LittleEndian.Uint32(ends), binary.LittleEndian.Uint32(ends[4:])
 	if (next == manifestNil) != (best == manifestNil) {
-		return false, malformed(b.listing.Market, "%s: a best order without a tree, or a tree without", g.side)
+		return false, malformed(b.listing.Market, "%s: the best order or the tree is missing", g.side)
 	}
 	for height, left, dead := 0, len(nodes)/manifestNode, 0; ; {
 		for ; next != manifestNil; left-- {
@@ -178,7 +176,7 @@ func (b *manifest) walk(g *levelBuilder, nodes, ends []byte, slot uint64, most i
 		}
 		next = binary.LittleEndian.Uint32(node)
 		if !isLive(node, slot) {
-			if dead++; dead > most {
+			if dead++; dead > limit {
 				return true, nil
 			}
 			continue
@@ -189,7 +187,7 @@ func (b *manifest) walk(g *levelBuilder, nodes, ends []byte, slot uint64, most i
 	}
 }
 
-// isNode reports whether a link leads to a node.
+// isNode reports whether a link is the offset of a node.
 func isNode(nodes []byte, at uint32) bool {
 	return uint64(at)+manifestNode <= uint64(len(nodes)) && at%manifestNode == 0
 }
@@ -199,8 +197,8 @@ func holdsOrder(node []byte, side market.Side) bool {
 	return node[13] == manifestOrder && (node[56] == 1) == (side == market.Buy) && node[56] <= 1
 }
 
-// isLive reports whether an order has neither expired nor is empty, as a reverse
-// order is while it waits for its other side.
+// isLive reports whether an order is neither expired nor empty. A reverse order is empty
+// while it waits for its other side.
 func isLive(node []byte, slot uint64) bool {
 	last := binary.LittleEndian.Uint32(node[52:])
 	return (last == 0 || uint64(last) >= slot) && binary.LittleEndian.Uint64(node[32:]) != 0
@@ -210,7 +208,7 @@ func manifestPrice(node []byte) market.Uint128 {
 	return market.Uint128{Hi: binary.LittleEndian.Uint64(node[24:]), Lo: binary.LittleEndian.Uint64(node[16:])}
 }
 
-// order adds one node's order.
+// order adds a node's order.
 func (b *manifest) order(g *levelBuilder, node []byte) (more bool, err error) {
 	price := manifestPrice(node)
 	more, ok := g.add(price, market.Uint128{Lo: binary.LittleEndian.Uint64(node[32:])})
@@ -237,8 +235,8 @@ func (l *liveOrders) search(nodes []byte, slot uint64) {
 	}
 }
 
-// inTree adds a side's live orders, best first, each of which must be in its tree:
-// the links up to the root lead down again.
+// inTree adds a side's live orders, best first, and checks that each is linked in its
+// tree.
 func (b *manifest) inTree(g *levelBuilder, nodes []byte, live []uint32, root uint32) error {
 	slices.SortStableFunc(live, func(x, y uint32) int {
 		order := manifestPrice(nodes[x:]).Cmp(manifestPrice(nodes[y:]))
@@ -258,7 +256,7 @@ func (b *manifest) inTree(g *levelBuilder, nodes []byte, live []uint32, root uin
 	return nil
 }
 
-// linked reports whether a node is in the tree of a root.
+// linked reports whether a node's links lead up to root and down again.
 func linked(nodes []byte, at, root uint32) bool {
 	for range manifestHeight {
 		if at == root {

@@ -10,8 +10,8 @@ import (
 	"blockdesk/market"
 )
 
-// OpenBook v2 is an Anchor program: each account begins with 8 bytes that tell
-// its kind. A market, little-endian:
+// OpenBook v2 is an Anchor program: each account begins with an 8-byte discriminator. A
+// market, little-endian:
 //
 //	  9 u8 base decimals ‖ u8 quote decimals ‖ 48 i64 end of trading, 0 for never
 //	200 bids ‖ 232 asks ‖ 448 i64 quote lot ‖ 456 i64 base lot
@@ -45,10 +45,10 @@ var openBookLayout = lotLayout{
 	maxLots: math.MaxInt64,
 }
 
-// anchorKind checks that an account has exactly size bytes and is of a kind.
+// anchorKind checks an account's size and discriminator.
 func anchorKind(a *rpc.Account, kind uint64, size int, what string) error {
 	if len(a.Data) != size || binary.LittleEndian.Uint64(a.Data) != kind {
-		return fmt.Errorf("%w: %s is no %s: %d bytes", ErrAccount, solana.Text(a.Address), what, len(a.Data))
+		return fmt.Errorf("%w: %s is not a %s: %d bytes", ErrAccount, solana.Text(a.Address), what, len(a.Data))
 	}
 	return nil
 }
@@ -90,8 +90,8 @@ func readOpenBookSide(a *rpc.Account, side market.Side) (t critTree, unshown int
 	return critTree{a.Address, d[openBookNodes:], openBookNode, int(used), root, uint64(leaves)}, int(pegged), nil
 }
 
-// openBookLive is the program's own rule. An order may be placed after the
-// bank's clock was read only in a book that lies, and lives.
+// openBookLive is the program's own rule. An order that was placed after the clock counts
+// as live; only a lying node returns one.
 func openBookLive(leaf []byte, at Clock) bool {
 	life, placed := uint64(binary.LittleEndian.Uint16(leaf[2:])), binary.LittleEndian.Uint64(leaf[64:])
 	return life == 0 || uint64(at.Unix) < placed || uint64(at.Unix)-placed < life

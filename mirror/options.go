@@ -14,80 +14,75 @@ import (
 
 // Limits of a [Service].
 const (
-	// MaxPairs bounds the instruments that one service mirrors.
+	// MaxPairs bounds the instruments of a service.
 	MaxPairs = 64
-	// MaxShownLevels bounds a side of the book that the engine is told.
+	// MaxShownLevels bounds a side of the published book.
 	MaxShownLevels = 100
-	// MaxObserved bounds the accounts that are read beside a pair's own, so that
-	// all of them fit into one call.
+	// MaxObserved bounds a pair's observed accounts, so that all its accounts fit into
+	// one call.
 	MaxObserved = 64
-	// MaxSnapshots bounds the snapshots that are kept of a pair; the oldest go
-	// first.
+	// MaxSnapshots bounds the stored snapshots of a pair; the oldest are deleted first.
 	MaxSnapshots = 1000
-	// MaxTraders is how many takers of a pair are told apart. More are not
-	// counted.
+	// MaxTraders bounds the distinct traders that are counted for a pair.
 	MaxTraders = 1 << 20
 	// MaxAttempts bounds Options.MaxAttempts.
 	MaxAttempts = 16
 
-	// maxShownQty is the most lots of a level that the engine takes.
+	// maxShownQty is the largest level, in lots, that the engine takes.
 	maxShownQty = book.MaxLevelQty
 	// minLookback is the least history that the windows need.
 	minLookback = Week + Day
 )
 
-// ErrOptions means options that cannot work, wrapped with the pair concerned.
+// ErrOptions means invalid options. It is wrapped with the pair concerned.
 var ErrOptions = errors.New("mirror: invalid options")
 
-// Pair is a mirrored instrument and what it is read from: a book, a pool or both.
+// Pair is a mirrored instrument with its on-chain book, its pool, or both.
 type Pair struct {
 	Instrument *market.Instrument
-	// Base and Quote are what is traded.
+	// Base and Quote are the traded tokens.
 	Base, Quote Coin
-	// Book is the market of whose orders the book is; its zero Layout is none. Its
-	// Instrument, Base and Quote are the pair's own and left empty here. Levels is
-	// at most MaxShownLevels; 0 is that.
+	// Book is the on-chain market; its zero Layout means none. Instrument, Base and Quote
+	// are the pair's and empty here. Levels is at most MaxShownLevels; 0 means that.
 	Book Listing
-	// Pool is where swaps are made; its zero Pool is none. Its Base and Quote are
-	// the pair's own and left empty here.
+	// Pool is the pool whose swaps are read; its zero Pool means none. Base and Quote are
+	// the pair's and empty here.
 	Pool PoolListing
-	// Observed are token accounts that are read along, such as reserves and fee
-	// vaults.
+	// Observed are token accounts that are read too, such as reserves and fee vaults.
 	Observed []solana.Address
 }
 
-// Options are a service's. Zero values take the defaults.
+// Options are the settings of a Service. The zero value of a field means its default.
 type Options struct {
 	Pairs []Pair
-	// Every is how often accounts and the history are read. Default 10 s.
+	// Every is the interval of reading accounts and history. Default 10 s.
 	Every time.Duration
-	// Commitment is how settled the slot of a book and of balances is; swaps and
-	// snapshots are final always. Default confirmed.
+	// Commitment is that of books and balances; swaps and snapshots are always finalized.
+	// Default confirmed.
 	Commitment rpc.Commitment
-	// MaxBehind and MaxAhead bound the chain's time by our clock: an answer of
-	// another time is not believed. Defaults 1 minute.
+	// MaxBehind and MaxAhead bound the difference of the chain's time from our clock;
+	// answers beyond them are refused. Defaults 1 minute.
 	MaxBehind, MaxAhead time.Duration
-	// MaxSpread is how many slots two nodes' answers may be apart, and by how many
-	// more than time has passed for a node may run ahead of what was read last.
+	// MaxSpread bounds the slots between two nodes' answers, and the slots by which a
+	// node may be further ahead of the last reading than the time since then allows.
 	// Default 150, a minute.
 	MaxSpread uint64
-	// MaxAttempts is how often in one cycle the nodes are asked until enough of them
-	// tell the same, up to the constant MaxAttempts. Default 5.
+	// MaxAttempts bounds how often the nodes are asked in one cycle until a majority
+	// agrees, up to the constant MaxAttempts. Default 5.
 	MaxAttempts int
-	// AttemptPause is how long to wait in between. Default 300 ms, less than a slot.
+	// AttemptPause is the pause between two attempts. Default 300 ms, less than a slot.
 	AttemptPause time.Duration
-	// StaleAfter is how old what was read may be before it counts as degraded.
-	// Default 3 × Every.
+	// StaleAfter is the age from which on a reading counts as degraded. Default 3 ×
+	// Every.
 	StaleAfter time.Duration
-	// Reach is how far back swaps are read: 8 days at least, which is the default.
+	// Lookback is how far back swaps are read: at least 8 days, which is the default.
 	// Negative: to the pool's beginning.
 	Lookback time.Duration
-	// MaxUnnumbered is how many transactions of a pair are read back, at some 300
-	// bytes each on disk, before their swaps get their ordinals and the old ones
-	// are dropped: what is read of the past after that is counted and not told.
-	// Default 2^21.
+	// MaxUnnumbered bounds a pair's transactions that are read back, at some 300 bytes
+	// each on disk, before their swaps get ordinals and the old ones are deleted. Swaps
+	// read from further back are counted and not published. Default 2^21.
 	MaxUnnumbered int64
-	// SnapshotEvery is how far snapshots are apart. Default 6 h.
+	// SnapshotEvery is the interval of snapshots. Default 6 h.
 	SnapshotEvery time.Duration
 	// Now is the clock. Default time.Now.
 	Now func() time.Time
@@ -97,17 +92,17 @@ type Options struct {
 func (o *Options) Validate() error {
 	for _, d := range [...]time.Duration{o.Every, o.MaxBehind, o.MaxAhead, o.AttemptPause, o.StaleAfter, o.SnapshotEvery} {
 		if d < 0 {
-			return fmt.Errorf("%w: a negative duration", ErrOptions)
+			return fmt.Errorf("%w: negative duration %v", ErrOptions, d)
 		}
 	}
 	if len(o.Pairs) > MaxPairs || o.Commitment > rpc.Finalized || o.MaxAttempts < 0 || o.MaxAttempts > MaxAttempts || o.MaxUnnumbered < 0 || o.Lookback > 0 && o.Lookback < minLookback {
-		return fmt.Errorf("%w: %d pairs, commitment %d, %d asks, reach %v", ErrOptions, len(o.Pairs), o.Commitment, o.MaxAttempts, o.Lookback)
+		return fmt.Errorf("%w: %d pairs, commitment %d, %d attempts, %d unnumbered, lookback %v: one is out of range", ErrOptions, len(o.Pairs), o.Commitment, o.MaxAttempts, o.MaxUnnumbered, o.Lookback)
 	}
 	seen := map[market.InstrumentID]bool{}
 	for i := range o.Pairs {
 		p := &o.Pairs[i]
 		if p.Instrument == nil || p.Instrument.Source != market.Mirrored {
-			return fmt.Errorf("%w: pair %d is of no mirrored instrument", ErrOptions, i+1)
+			return fmt.Errorf("%w: the instrument of pair %d is not mirrored", ErrOptions, i+1)
 		}
 		if seen[p.Instrument.ID] {
 			return fmt.Errorf("%w: %s twice", ErrOptions, p.Instrument.Symbol)
@@ -133,7 +128,7 @@ func (p *Pair) validate() error {
 	return l.validate()
 }
 
-// listing returns the book's with what is the pair's own.
+// listing returns Book with the pair's members.
 func (p *Pair) listing() Listing {
 	l := p.Book
 	l.Instrument, l.Base, l.Quote = p.Instrument, p.Base, p.Quote
@@ -143,15 +138,15 @@ func (p *Pair) listing() Listing {
 	return l
 }
 
-// poolListing returns the pool's with what is the pair's own.
+// poolListing returns Pool with the pair's members.
 func (p *Pair) poolListing() PoolListing {
 	l := p.Pool
 	l.Base, l.Quote = p.Base, p.Quote
 	return l
 }
 
-// history returns whose transactions are a pool's: those of the account that its
-// program writes in every swap, or, of a bare pair of vaults, of one of them.
+// history returns the account whose transactions are the pool's: the one that its program
+// writes in every swap, or one of the vaults of a pool without a program.
 func (l *PoolListing) history() solana.Address {
 	if l.Program == (solana.Address{}) {
 		return l.BaseVault

@@ -22,52 +22,52 @@ import (
 const (
 	cpmmKind = 0x46dec3d7f5e3edf7 // sha256("account:PoolState")[:8]
 	cpmmSize = 637
-	// cpmmNoSwaps is the bit of the status that stops swaps.
+	// cpmmNoSwaps is the status bit that stops swaps.
 	cpmmNoSwaps = 1 << 2
 )
 
-// PoolListing says which on-chain pool an instrument's reserves are in.
+// PoolListing says which on-chain pool has an instrument's reserves.
 type PoolListing struct {
 	Pool        solana.Address
 	Base, Quote Coin
-	// Program owns the pool: a CPMM program, which tells its vaults itself. Zero
-	// for any other pool, of which the vaults alone are read.
+	// Program is the CPMM program that owns the pool, whose account names its vaults.
+	// Zero for any other pool, of which only the vaults are read.
 	Program solana.Address
 	// BaseVault and QuoteVault are given where Program is zero.
 	BaseVault, QuoteVault solana.Address
 }
 
-// PoolState is what a pool holds as of a bank.
+// PoolState is a pool's state as of a slot.
 type PoolState struct {
 	Pool                  solana.Address
 	Base, Quote           Coin
 	BaseVault, QuoteVault solana.Address
-	// Balances of the vaults, in atoms.
+	// BaseBalance and QuoteBalance are those of the vaults, in atoms.
 	BaseBalance, QuoteBalance market.Amount
-	// Of them what belongs to the protocol, the fund and the creator: fees that
-	// nobody has collected yet. 0 where the pool's layout is not known.
+	// BaseFees and QuoteFees are the part of the balances that are uncollected fees of the
+	// protocol, the fund and the creator; 0 without Program.
 	BaseFees, QuoteFees market.Amount
 	// Stopped: the program refuses swaps.
 	Stopped bool
 	At      Clock
 }
 
-// reserve is one side of a pool. A zero program is either of the token programs.
+// reserve is one side of a pool. A zero program means either token program.
 type reserve struct {
 	address, program solana.Address
 	coin             Coin
 	fees             uint64
 }
 
-// Pool reads one pool's accounts.
+// Pool reads the accounts of one pool.
 type Pool struct {
 	listing  PoolListing
 	accounts []solana.Address
 }
 
-// OpenPool makes the Pool of a listing. account is the pool's, from which a CPMM
-// pool learns its vaults; it is not looked at where the listing names the vaults.
-// Errors: [ErrListing], [ErrAccount], [ErrMalformed].
+// OpenPool makes the Pool of a listing. account is the pool's, where a CPMM pool names
+// its vaults; it is ignored if the listing names them. Errors: [ErrListing],
+// [ErrAccount], [ErrMalformed].
 func OpenPool(l PoolListing, account *rpc.Account) (*Pool, error) {
 	if l.Base.Decimals > token.MaxDecimals || l.Quote.Decimals > token.MaxDecimals {
 		return nil, fmt.Errorf("%w: pool %s: %d and %d decimals", ErrListing, solana.Text(l.Pool), l.Base.Decimals, l.Quote.Decimals)
@@ -92,18 +92,18 @@ func newPool(l PoolListing, accounts ...solana.Address) (*Pool, error) {
 	return p, nil
 }
 
-// Accounts are what Decode wants, in its order. The caller may not change the
-// slice.
+// Accounts returns the accounts that Decode needs, in its order. The caller must not
+// change the slice.
 func (p *Pool) Accounts() []solana.Address { return p.accounts }
 
-// Vaults are what swaps of the pool are decoded by.
+// Vaults returns the vaults by which the pool's swaps are decoded.
 func (p *Pool) Vaults() VaultPair {
 	l := &p.listing
 	return VaultPair{Base: Vault{l.BaseVault, l.Base.Mint}, Quote: Vault{l.QuoteVault, l.Quote.Mint}}
 }
 
-// Decode reads the pool as of a bank. The accounts are of one slot; one that
-// does not exist is nil. Errors: [ErrListing], [ErrAccount], [ErrMalformed].
+// Decode decodes the pool as of at. The accounts are of one slot; nil means that one does
+// not exist. Errors: [ErrListing], [ErrAccount], [ErrMalformed].
 func (p *Pool) Decode(at Clock, accounts []*rpc.Account) (PoolState, error) {
 	if err := count(accounts, p.accounts); err != nil {
 		return PoolState{}, err
@@ -117,7 +117,7 @@ func (p *Pool) Decode(at Clock, accounts []*rpc.Account) (PoolState, error) {
 			return PoolState{}, err
 		}
 		if base.address != l.BaseVault || quote.address != l.QuoteVault {
-			return PoolState{}, malformed(l.Pool, "its vaults are not those that it was opened with")
+			return PoolState{}, malformed(l.Pool, "its vaults have changed")
 		}
 	}
 	b, err := base.read(accounts[0])
@@ -136,7 +136,7 @@ func (p *Pool) Decode(at Clock, accounts []*rpc.Account) (PoolState, error) {
 	return s, nil
 }
 
-// read reads a side's vault.
+// read parses the side's vault.
 func (v *reserve) read(a *rpc.Account) (token.Account, error) {
 	if a == nil || a.Address != v.address {
 		return token.Account{}, fmt.Errorf("%w: vault %s is missing", ErrAccount, solana.Text(v.address))
@@ -146,17 +146,17 @@ func (v *reserve) read(a *rpc.Account) (token.Account, error) {
 	case err != nil:
 		return t, fmt.Errorf("%w: vault %s: %w", ErrAccount, solana.Text(v.address), err)
 	case t.Mint != v.coin.Mint:
-		return t, fmt.Errorf("%w: vault %s is of the mint %s", ErrListing, solana.Text(v.address), solana.Text(t.Mint))
+		return t, fmt.Errorf("%w: vault %s holds the mint %s", ErrListing, solana.Text(v.address), solana.Text(t.Mint))
 	case v.program != solana.Address{} && v.program != t.Program:
-		return t, malformed(v.address, "of the token program %s", solana.Text(t.Program))
+		return t, malformed(v.address, "wrong token program %s", solana.Text(t.Program))
 	case v.fees > uint64(t.Amount):
 		return t, malformed(v.address, "holds %d and owes %d in fees", t.Amount, v.fees)
 	}
 	return t, nil
 }
 
-// cpmm reads a CPMM pool's account: the two sides in the listing's order, and
-// whether swaps are stopped.
+// cpmm parses a CPMM pool's account: both sides in the listing's order, and whether swaps
+// are stopped.
 func (l *PoolListing) cpmm(a *rpc.Account) (base, quote reserve, stopped bool, err error) {
 	if err = check(a, l.Pool, l.Program); err != nil {
 		return base, quote, false, err
@@ -180,7 +180,7 @@ func (l *PoolListing) cpmm(a *rpc.Account) (base, quote reserve, stopped bool, e
 	return base, quote, a.Data[329]&cpmmNoSwaps != 0, nil
 }
 
-// cpmmReserve reads side 0 or 1 of a CPMM pool.
+// cpmmReserve parses side 0 or 1 of a CPMM pool.
 func cpmmReserve(a *rpc.Account, side int) (reserve, error) {
 	d, i := a.Data, 32*side
 	v := reserve{solana.Address(d[72+i:]), solana.Address(d[232+i:]), Coin{solana.Address(d[168+i:]), d[331+side]}, 0}
@@ -194,16 +194,14 @@ func cpmmReserve(a *rpc.Account, side int) (reserve, error) {
 	return v, nil
 }
 
-// Reserves returns what swaps are priced by: the balances without the fees in
-// them.
+// Reserves returns the balances without fees, which determine the price.
 func (s *PoolState) Reserves() (base, quote market.Amount) {
 	return s.BaseBalance - s.BaseFees, s.QuoteBalance - s.QuoteFees
 }
 
-// Spot returns the marginal price, quote units a base unit with so many
-// fractional digits, at most [market.MaxDecimals], as an integer rounded down.
-// ok is false for a pool without reserves on both sides, and for a price past 64
-// bits.
+// Spot returns the marginal price, quote units a base unit, as an integer with that many
+// fractional digits (at most [market.MaxDecimals]), rounded down. ok is false if a side
+// has no reserves or the price overflows.
 func (s *PoolState) Spot(decimals int) (price uint64, ok bool) {
 	base, quote := s.Reserves()
 	if base == 0 || quote == 0 || decimals > market.MaxDecimals {
@@ -217,14 +215,13 @@ func (s *PoolState) Spot(decimals int) (price uint64, ok bool) {
 	return price, err == nil
 }
 
-// poolProof is the first line of what a state's proof is the hash of.
+// poolProof is the first line of a proof's text.
 const poolProof = "svc_onchain_pool_state_v1"
 
-// Proof returns the SHA-256 of what the state was computed from, so that a
-// reader who asks a node of its own can recompute it (our choice): these lines,
-// each ended by "\n": svc_onchain_pool_state_v1, the pool, the base mint, the
-// quote mint, the base vault, the quote vault, the two balances in atoms, and the
-// slot.
+// Proof returns the SHA-256 of the state's source data, so that a reader with a node can
+// recompute it (our choice): these lines, each ended by "\n": svc_onchain_pool_state_v1,
+// the pool, the base mint, the quote mint, the base vault, the quote vault, the two
+// balances in atoms, and the slot.
 func (s *PoolState) Proof() [sha256.Size]byte {
 	text := append([]byte(poolProof), '\n')
 	for _, a := range [...]solana.Address{s.Pool, s.Base.Mint, s.Quote.Mint, s.BaseVault, s.QuoteVault} {

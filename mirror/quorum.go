@@ -11,21 +11,21 @@ import (
 	"blockdesk/internal/solana/rpc"
 )
 
-// Why nodes' answers are not enough, or not believed.
+// Why nodes' answers are insufficient or refused. Their texts may be wrapped with the slot
+// and time.
 var (
-	errNoUpstream   = errors.New("mirror: no node tells of now")
-	errContradicted = errors.New("mirror: the nodes contradict each other")
-	errUnconfirmed  = errors.New("mirror: no two nodes tell the same")
-	errFuture       = errors.New("mirror: an answer from the future")
-	errPast         = errors.New("mirror: an answer from the past")
-	// errClock is that of which it is said: its time and ours are too far apart.
-	errClock = errors.New("mirror: its clock is not ours")
+	errNoUpstream   = errors.New("mirror: no node with a current answer")
+	errContradicted = errors.New("mirror: nodes contradict each other")
+	errUnconfirmed  = errors.New("mirror: no two nodes agree")
+	errFuture       = errors.New("mirror: answer from the future")
+	errPast         = errors.New("mirror: answer from the past")
+	errClock        = errors.New("mirror: the chain's clock and ours differ too much")
 )
 
-// slotTime is the least that a slot takes, in any plan of the chain's.
+// slotTime is the shortest slot that any plan for the chain has.
 const slotTime = 100 * time.Millisecond
 
-// reading is what accounts hold as of a bank, by one node that can be right.
+// reading is one plausible node's answer: accounts as of a slot.
 type reading struct {
 	upstream string
 	at       Clock
@@ -34,32 +34,31 @@ type reading struct {
 	accounts []*rpc.Account
 }
 
-// quorum gathers what nodes answer to one question in one cycle, until a majority
-// of those that can be right tell the same. A node alone is believed where it is
-// the only one that can be.
+// quorum collects the nodes' answers to one request in one cycle until a majority of the
+// plausible nodes agrees. A single plausible node is believed.
 //
 // Invariants:
-//  1. What is found is told by more than half of the nodes that can be right.
-//  2. Its slot has been reached by as many: one that exaggerates moves nothing.
+//  1. The result is returned by more than half of the plausible nodes.
+//  2. As many have reached its slot, so one node that exaggerates cannot advance it.
 type quorum struct {
 	o *Options
-	// reached is what was found last, and lastAgreedAt when; zero for never.
+	// lastAgreed is the last result's clock, and lastAgreedAt its time; zero = never.
 	lastAgreed   Clock
 	lastAgreedAt time.Time
 	readings     []reading
 	answered     map[string]bool
-	// refused is what is wrong with each node's last answer.
+	// refused has the refusal of each node's last answer.
 	refused map[string]error
 }
 
-func newQuorum(o *Options, reached Clock, at time.Time) *quorum {
-	return &quorum{o: o, lastAgreed: reached, lastAgreedAt: at, answered: map[string]bool{}, refused: map[string]error{}}
+func newQuorum(o *Options, lastAgreed Clock, at time.Time) *quorum {
+	return &quorum{o: o, lastAgreed: lastAgreed, lastAgreedAt: at, answered: map[string]bool{}, refused: map[string]error{}}
 }
 
-// add takes a round of answers, of which the first account is the clock's.
+// add adds a round of answers. The first account is the clock's.
 func (q *quorum) add(views []rpc.NodeAccounts, now time.Time) {
 	for i := range q.readings {
-		q.readings[i].accounts = nil // the print is enough: an answer that wins is of the last round too
+		q.readings[i].accounts = nil // the digest is enough: a result also has an answer of the last round
 	}
 	for i := range views {
 		v := &views[i]
@@ -73,7 +72,7 @@ func (q *quorum) add(views []rpc.NodeAccounts, now time.Time) {
 	}
 }
 
-// check reads when an answer is of, and refuses one of another time than ours.
+// check returns an answer's clock and refuses an implausible one.
 func (q *quorum) check(v *rpc.NodeAccounts, now time.Time) (Clock, error) {
 	if v.Err != nil {
 		return Clock{}, v.Err
@@ -82,10 +81,10 @@ func (q *quorum) check(v *rpc.NodeAccounts, now time.Time) (Clock, error) {
 	if err != nil {
 		return Clock{}, err
 	}
-	switch told := time.Unix(at.Unix, 0); {
-	case told.After(now.Add(q.o.MaxAhead)):
+	switch t := time.Unix(at.Unix, 0); {
+	case t.After(now.Add(q.o.MaxAhead)):
 		return Clock{}, fmt.Errorf("%w: %w: time %d of slot %d", errFuture, errClock, at.Unix, at.Slot)
-	case told.Before(now.Add(-q.o.MaxBehind)):
+	case t.Before(now.Add(-q.o.MaxBehind)):
 		return Clock{}, fmt.Errorf("%w: %w: time %d of slot %d", errPast, errClock, at.Unix, at.Slot)
 	case q.lastAgreed.Slot > 0 && at.Slot > q.lastAgreed.Slot+q.o.MaxSpread+uint64(max(now.Sub(q.lastAgreedAt), 0)/slotTime):
 		return Clock{}, fmt.Errorf("%w: slot %d, after slot %d", errFuture, at.Slot, q.lastAgreed.Slot)
@@ -95,9 +94,9 @@ func (q *quorum) check(v *rpc.NodeAccounts, now time.Time) (Clock, error) {
 	return at, nil
 }
 
-// found returns the newest reading that a majority stands for, and how many nodes
-// that are. Errors: errNoUpstream, errFuture where nothing else was told,
-// errContradicted, errUnconfirmed.
+// result returns the newest reading of a majority and the number of nodes that agree.
+// Errors: errNoUpstream, errFuture if there is no other refusal, errContradicted,
+// errUnconfirmed.
 func (q *quorum) result() (reading, int, error) {
 	if len(q.answered) == 0 {
 		if q.anyRefusedFor(errFuture) {
@@ -106,18 +105,18 @@ func (q *quorum) result() (reading, int, error) {
 		return reading{}, 0, fmt.Errorf("%w: %w", errNoUpstream, q.firstRefusal())
 	}
 	var best reading
-	witnesses := 0
+	agreeing := 0
 	for i := range q.readings {
 		r := &q.readings[i]
-		accounts, voices := q.support(r)
-		if accounts != nil && 2*voices > len(q.answered) && (witnesses == 0 || r.at.Slot > best.at.Slot) {
-			best, witnesses = *r, voices
+		accounts, nodes := q.support(r)
+		if accounts != nil && 2*nodes > len(q.answered) && (agreeing == 0 || r.at.Slot > best.at.Slot) {
+			best, agreeing = *r, nodes
 			best.accounts = accounts
 		}
 	}
 	switch {
-	case witnesses > 0:
-		return best, witnesses, nil
+	case agreeing > 0:
+		return best, agreeing, nil
 	case q.conflict():
 		return reading{}, 0, errContradicted
 	default:
@@ -125,24 +124,24 @@ func (q *quorum) result() (reading, int, error) {
 	}
 }
 
-// support returns how many nodes tell the same as r at its slot or after it, and
+// support returns the number of nodes that return the same as r at its slot or later, and
 // the accounts.
-func (q *quorum) support(r *reading) (accounts []*rpc.Account, voices int) {
-	told := map[string]bool{}
+func (q *quorum) support(r *reading) (accounts []*rpc.Account, nodes int) {
+	seen := map[string]bool{}
 	for i := range q.readings {
 		o := &q.readings[i]
 		if o.digest != r.digest || o.at.Slot < r.at.Slot || o.at.Slot-r.at.Slot > q.o.MaxSpread {
 			continue
 		}
-		told[o.upstream] = true
+		seen[o.upstream] = true
 		if o.accounts != nil {
 			accounts = o.accounts
 		}
 	}
-	return accounts, len(told)
+	return accounts, len(seen)
 }
 
-// conflict reports whether two answers cannot both be right.
+// conflict reports whether two answers contradict each other.
 func (q *quorum) conflict() bool {
 	for i := range q.readings {
 		for j := range q.readings[:i] {
@@ -165,8 +164,8 @@ func (q *quorum) anyRefusedFor(why error) bool {
 	return false
 }
 
-// firstRefusal returns that of the node whose name comes first, so that one state
-// of the nodes has one text.
+// firstRefusal returns the refusal of the node whose name comes first, so that one state
+// always has one text.
 func (q *quorum) firstRefusal() (err error) {
 	first := ""
 	for name, why := range q.refused {
@@ -177,7 +176,7 @@ func (q *quorum) firstRefusal() (err error) {
 	return err
 }
 
-// doubts returns what is wrong with some node though a majority was found.
+// warnings returns what is wrong with a minority.
 func (q *quorum) warnings() (err error) {
 	if q.conflict() {
 		err = errContradicted
@@ -188,8 +187,8 @@ func (q *quorum) warnings() (err error) {
 	return err
 }
 
-// fingerprint is the SHA-256 of who owns the accounts and what they hold but for
-// lamports, which are no part of a market.
+// fingerprint is the SHA-256 of the accounts' owners and data. Lamports do not matter to
+// a market.
 func fingerprint(accounts []*rpc.Account) (sum [sha256.Size]byte) {
 	h := sha256.New()
 	var head [1 + len(solana.Address{}) + 8]byte

@@ -15,22 +15,20 @@ import (
 	"blockdesk/market"
 )
 
-// errEngine: the engine does not take what it is told.
+// errEngine means that the engine refuses a command.
 var errEngine = errors.New("mirror: the engine refuses")
 
-// reader follows the accounts of one pair.
+// reader reads the accounts of one pair.
 type reader struct {
 	o      *Options
 	node   Node
 	engine Engine
 	pair   *Pair
-	// phase is this pair's part of the cycle, so that many do not ask the nodes, which
-	// count calls, all at once.
+	// offset spreads the pairs over the cycle, because nodes limit calls.
 	offset time.Duration
 
-	// What only run uses. book and pool are nil until their accounts have been
-	// read, and for good where the pair has none; whole says that none is missing.
-	// accounts are what a cycle asks.
+	// Of run. book and pool are nil until their accounts were read, and if the pair has
+	// none; complete: neither is missing. accounts are those that a cycle reads.
 	book         Book
 	pool         *Pool
 	complete     bool
@@ -39,16 +37,16 @@ type reader struct {
 	bids, asks   []market.Level
 	lastAgreed   Clock
 	lastAgreedAt time.Time
-	// vaults are the pool's, once opened is closed.
+	// vaults are the pool's; valid once opened is closed.
 	vaults VaultPair
 	opened chan struct{}
 
 	mu sync.Mutex
-	// shown is all but the swaps; its Reasons and Err are the last cycle's.
+	// published is the state without swaps; Reasons and Err are the last cycle's.
 	published PairState
 	refused   map[string]error
-	// told is the bank that was last agreed on, and astray that there is none now
-	// because of the nodes' clocks, or ours.
+	// agreed is the last result's clock; clockSkewed: there is no result because the
+	// nodes' clocks differ from ours.
 	agreed      Clock
 	clockSkewed bool
 }
@@ -63,16 +61,15 @@ func (r *reader) run(ctx context.Context) {
 	})
 }
 
-// every does something now and at each tick until the context ends. The ticks begin
-// after phase: what begins together goes on apart.
-func every(ctx context.Context, pace, phase time.Duration, do func()) {
-	if phase > 0 {
+// every calls do now and at each tick until ctx ends. The ticks begin after offset.
+func every(ctx context.Context, interval, offset time.Duration, do func()) {
+	if offset > 0 {
 		do()
-		if !pause(ctx, phase) {
+		if !pause(ctx, offset) {
 			return
 		}
 	}
-	ticker := time.NewTicker(pace)
+	ticker := time.NewTicker(interval)
 	defer ticker.Stop()
 	for ctx.Err() == nil {
 		do()
@@ -83,7 +80,7 @@ func every(ctx context.Context, pace, phase time.Duration, do func()) {
 	}
 }
 
-// cycle reads the accounts once and tells of them.
+// cycle reads and publishes the accounts once.
 func (r *reader) cycle(ctx context.Context) error {
 	var missing error
 	if !r.complete {
@@ -92,19 +89,19 @@ func (r *reader) cycle(ctx context.Context) error {
 	if r.accounts == nil {
 		return missing
 	}
-	got, witnesses, err := r.query(ctx, r.accounts)
-	if witnesses > 0 {
-		err = errors.Join(err, r.apply(&got, witnesses))
+	got, agreeing, err := r.query(ctx, r.accounts)
+	if agreeing > 0 {
+		err = errors.Join(err, r.apply(&got, agreeing))
 	}
 	return errors.Join(missing, err)
 }
 
-// open reads what tells which accounts the book and the pool have. Where one of
-// them fails the other is followed all the same.
+// open reads the accounts that name those of the book and of the pool. If one of them
+// fails, the other is used.
 func (r *reader) open(ctx context.Context) error {
 	listing, pool := r.pair.listing(), r.pair.poolListing()
-	got, witnesses, err := r.query(ctx, []solana.Address{solana.ClockSysvar, listing.Market, pool.Pool})
-	if witnesses == 0 {
+	got, agreeing, err := r.query(ctx, []solana.Address{solana.ClockSysvar, listing.Market, pool.Pool})
+	if agreeing == 0 {
 		return err
 	}
 	var bookErr, poolErr error
@@ -136,9 +133,9 @@ func (r *reader) open(ctx context.Context) error {
 	return err
 }
 
-// ask asks the nodes until a majority tells the same. witnesses is 0 if none
-// does; an error beside it is what is wrong with the others.
-func (r *reader) query(ctx context.Context, list []solana.Address) (got reading, witnesses int, err error) {
+// query asks the nodes until a majority agrees; agreeing is 0 if none does. An error
+// beside a result is about a minority.
+func (r *reader) query(ctx context.Context, list []solana.Address) (got reading, agreeing int, err error) {
 	q := newQuorum(r.o, r.lastAgreed, r.lastAgreedAt)
 	slot := max(r.lastAgreed.Slot, r.engine.Durable(r.pair.Instrument.ID).Slot)
 	for n := 1; ; n++ {
@@ -148,11 +145,11 @@ func (r *reader) query(ctx context.Context, list []solana.Address) (got reading,
 		}
 		now := r.o.Now()
 		q.add(views, now)
-		got, witnesses, err = q.result()
-		r.recordAnswers(q, got.at, witnesses)
-		if witnesses > 0 {
+		got, agreeing, err = q.result()
+		r.recordAnswers(q, got.at, agreeing)
+		if agreeing > 0 {
 			r.lastAgreed, r.lastAgreedAt = got.at, now
-			return got, witnesses, q.warnings()
+			return got, agreeing, q.warnings()
 		}
 		if !errors.Is(err, errUnconfirmed) || n >= r.o.MaxAttempts || !pause(ctx, r.o.AttemptPause) {
 			return got, 0, err
@@ -160,25 +157,25 @@ func (r *reader) query(ctx context.Context, list []solana.Address) (got reading,
 	}
 }
 
-// note keeps what other goroutines ask for.
-func (r *reader) recordAnswers(q *quorum, at Clock, witnesses int) {
+// recordAnswers stores what other goroutines need of the answers.
+func (r *reader) recordAnswers(q *quorum, at Clock, agreeing int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.refused = maps.Clone(q.refused)
 	r.clockSkewed = len(q.answered) == 0 && q.anyRefusedFor(errClock)
-	if witnesses > 0 {
+	if agreeing > 0 {
 		r.agreed = at
 	}
 }
 
-// clockPlausible reports whether our clock may be right, by what the chain last told.
+// clockPlausible reports whether our clock may be right by the chain's last time.
 func (r *reader) clockPlausible(now time.Time) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return !r.clockSkewed && now.Unix() >= r.agreed.Unix-int64(r.o.MaxAhead/time.Second)
 }
 
-// pause waits and reports whether ctx goes on.
+// pause waits and reports whether ctx has not ended.
 func pause(ctx context.Context, d time.Duration) bool {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
@@ -190,9 +187,9 @@ func pause(ctx context.Context, d time.Duration) bool {
 	}
 }
 
-// take decodes what was read. A book, a pool and an observed account that fail
-// do so alone; a mint is of all.
-func (r *reader) apply(got *reading, witnesses int) error {
+// apply decodes a reading. A failing book, pool or observed account does not affect the
+// others; a failing mint does.
+func (r *reader) apply(got *reading, agreeing int) error {
 	rest := got.accounts
 	next := func(n int) (part []*rpc.Account) {
 		part, rest = rest[:n], rest[n:]
@@ -206,7 +203,7 @@ func (r *reader) apply(got *reading, witnesses int) error {
 		inPool = next(len(r.pool.Accounts()))
 	}
 	mints := next(2)
-	s := PairState{At: got.at, ReadAt: r.lastAgreedAt, AgreeingNodes: witnesses, Price: NoPrice}
+	s := PairState{At: got.at, ReadAt: r.lastAgreedAt, AgreeingNodes: agreeing, Price: NoPrice}
 	var err1, err2 error
 	if s.BaseSupply, err1 = supply(&r.pair.Base, mints[0]); err1 != nil {
 		return err1
@@ -234,7 +231,7 @@ func (r *reader) apply(got *reading, witnesses int) error {
 	return errors.Join(errs...)
 }
 
-// applyBook decodes the book and tells the engine.
+// applyBook decodes the book and publishes it to the engine.
 func (r *reader) applyBook(s *PairState, accounts []*rpc.Account) error {
 	if err := r.book.Decode(&r.depth, s.At, accounts); err != nil {
 		return err
@@ -275,7 +272,7 @@ func (r *reader) applyPool(s *PairState, accounts []*rpc.Account) error {
 	return nil
 }
 
-// supply holds a mint against what the pair says of it.
+// supply returns a mint's supply, after comparing it with the pair.
 func supply(c *Coin, a *rpc.Account) (market.Amount, error) {
 	if a == nil {
 		return 0, fmt.Errorf("%w: mint %s does not exist", ErrAccount, solana.Text(c.Mint))
@@ -290,7 +287,7 @@ func supply(c *Coin, a *rpc.Account) (market.Amount, error) {
 	return m.Supply, nil
 }
 
-// holding reads an observed account; ok is false for one that does not exist.
+// holding parses an observed account; ok is false if it does not exist.
 func holding(address solana.Address, a *rpc.Account) (h Holding, ok bool, err error) {
 	if a == nil {
 		return h, false, nil
@@ -302,7 +299,7 @@ func holding(address solana.Address, a *rpc.Account) (h Holding, ok bool, err er
 	return Holding{address, t.Mint, t.Amount}, true, nil
 }
 
-// state returns what is known of the accounts at now.
+// state returns the state of the accounts at now.
 func (r *reader) state(now time.Time) PairState {
 	r.mu.Lock()
 	s := r.published
@@ -320,7 +317,7 @@ func (r *reader) state(now time.Time) PairState {
 	return s
 }
 
-// reasonsOf says what an error degrades for.
+// reasonsOf returns the degradation reasons of an error.
 func reasonsOf(err error) (set Reasons) {
 	for _, c := range [...]struct {
 		err    error

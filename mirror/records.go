@@ -11,25 +11,33 @@ import (
 	"blockdesk/persist/kv"
 )
 
-// errStore wraps what the store fails with.
-var errStore = errors.New("mirror: the store of swaps")
+// errStore wraps the store's errors.
+var errStore = errors.New("mirror: store of swaps")
 
 // ErrRecord means a record that this program has not written.
-var ErrRecord = errors.New("mirror: an unknown record")
+var ErrRecord = errors.New("mirror: unknown record")
 
-// The store, version 1. All of a pair is under its scope, the instrument's number
-// and the account whose history is followed; numbers in keys have their most
-// significant byte first, so that a scan sees them in their order.
+// storeError wraps an error of the store; nil for nil.
+func storeError(err error) error {
+	if err != nil {
+		err = fmt.Errorf("%w: %w", errStore, err)
+	}
+	return err
+}
+
+// The store, version 1. The records of a pair have its scope in their keys: the
+// instrument's number and the account whose history is read. Numbers in keys are
+// big-endian, so that a scan is in their order.
 //
 //	v                              version, 1 byte
 //	h scope                        head
 //	t scope run u32 position u64   trace of a transaction
-//	s scope ordinal u64            swap, as the engine is told
-//	p scope payer                  somebody who has swapped
-//	r scope time u64               recorded snapshot
+//	s scope ordinal u64            swap, as published to the engine
+//	p scope payer                  fee payer of a swap
+//	r scope time u64               snapshot
 //
-// A value is the version u8 and the fields of the struct of the same name in their
-// order, little-endian, without padding; a trace has its movements behind it.
+// A value is the version u8 and the fields of the struct of the same name in their order,
+// little-endian, without padding. A trace is followed by its movements.
 const recordVersion = 1
 
 const scopeSize = 2 + len(solana.Address{})
@@ -37,24 +45,23 @@ const scopeSize = 2 + len(solana.Address{})
 // scanBatch bounds the transactions of one scan.
 const scanBatch = 256
 
-// swapRef is a swap's place in the history.
+// swapRef refers to a swap in the history.
 type swapRef struct {
 	Key  MovementKey
 	Slot uint64
 	Time int64
 }
 
-// head is where a pair's swaps stand.
+// head is the position of a pair's swaps.
 type head struct {
-	// Run numbers the backfill's runs: only the traces of this one count. They
-	// have the positions from First to before Next; those before Given have got
-	// their ordinals.
+	// Run counts the backfill's runs. Only the traces of the current one are stored. They
+	// have the positions First to Next-1; those before NumberedTo have ordinals.
 	Run                     uint32
 	First, Next, NumberedTo int64
 	Cursor                  Cursor
 	Totals                  Totals
-	// Numbered is the last ordinal given and Last its swap. Joining: the run may
-	// begin before Last, so that swaps up to it have their ordinals.
+	// Numbered is the last ordinal and Last its swap. Joining: the run may begin before
+	// Last, so swaps up to it have ordinals already.
 	Numbered     uint64
 	Last         swapRef
 	Joining      bool
@@ -62,18 +69,18 @@ type head struct {
 	Traders      uint64
 }
 
-// traceRecord is a trace but for its movements.
+// traceRecord is a trace without its movements.
 type traceRecord struct {
 	Signature   solana.Signature
 	Slot        uint64
 	Time        int64
 	Payer       solana.Address
 	Base, Quote Balance
-	Failed      bool // it was not decoded
+	Failed      bool // it could not be decoded
 	Movements   uint16
 }
 
-// movementRecord is a movement but for its signature.
+// movementRecord is a movement without its signature.
 type movementRecord struct {
 	Instruction, Inner uint16
 	Kind               MovementKind
@@ -92,16 +99,16 @@ type swapRecord struct {
 	Payer       solana.Address
 }
 
-// encode appends a record of fields of fixed size.
+// encode appends a record, whose fields have fixed sizes.
 func encode(dst []byte, record any) []byte {
 	dst, err := binary.Append(append(dst, recordVersion), binary.LittleEndian, record)
 	if err != nil {
-		panic(err) // a record of this package has no other fields
+		panic(err) // unreachable: all records have fixed sizes
 	}
 	return dst
 }
 
-// decode reads one, and returns what follows it. Errors: [ErrRecord].
+// decode decodes a record and returns the bytes after it. Errors: [ErrRecord].
 func decode(data []byte, record any) ([]byte, error) {
 	if len(data) < 1 || data[0] != recordVersion {
 		return nil, fmt.Errorf("%w: version", ErrRecord)
@@ -113,7 +120,7 @@ func decode(data []byte, record any) ([]byte, error) {
 	return data[1+n:], nil
 }
 
-// whole refuses what follows a record.
+// whole returns an error if bytes follow a record.
 func whole(rest []byte, err error) error {
 	if err == nil && len(rest) != 0 {
 		err = fmt.Errorf("%w: %d bytes more", ErrRecord, len(rest))
@@ -121,7 +128,7 @@ func whole(rest []byte, err error) error {
 	return err
 }
 
-// encodeTrace writes what a transaction did, and whether it could be decoded.
+// encodeTrace encodes a trace; failed: it could not be decoded from its transaction.
 func encodeTrace(t *Trace, failed bool) []byte {
 	data := encode(nil, &traceRecord{t.Signature, t.Slot, t.Time, t.Payer, t.Base, t.Quote, failed, uint16(len(t.Movements))})
 	for i := range t.Movements {
@@ -131,7 +138,7 @@ func encodeTrace(t *Trace, failed bool) []byte {
 	return data
 }
 
-// decodeTrace reads one. Errors: [ErrRecord].
+// decodeTrace decodes a trace. Errors: [ErrRecord].
 func decodeTrace(data []byte) (t Trace, failed bool, err error) {
 	var r traceRecord
 	rest, err := decode(data, &r)
@@ -147,7 +154,7 @@ func decodeTrace(data []byte) (t Trace, failed bool, err error) {
 	return t, r.Failed, whole(rest, err)
 }
 
-// records are a pair's in the store.
+// records are the stored records of a pair.
 type records struct {
 	kv    kv.Store
 	scope [scopeSize]byte
@@ -164,7 +171,7 @@ func (r *records) key(kind byte, more ...[]byte) []byte {
 	return slices.Concat([]byte{kind}, r.scope[:], slices.Concat(more...))
 }
 
-// number makes a key's part of a number: a position may be below 0.
+// number and position encode numbers in keys. A position may be negative.
 func number(n uint64) []byte  { return binary.BigEndian.AppendUint64(nil, n) }
 func position(n int64) []byte { return number(uint64(n) ^ 1<<63) }
 
@@ -172,35 +179,24 @@ func (r *records) traceKey(run uint32, at int64) []byte {
 	return r.key('t', binary.BigEndian.AppendUint32(nil, run), position(at))
 }
 
-// checkVersion refuses a store of another layout, and marks one that is empty.
+// checkVersion refuses a store of another layout, and initializes an empty one.
 func checkVersion(store kv.Store) error {
-	if err := kv.CheckLayout(store, 'v', recordVersion, ErrRecord); err != nil {
-		return fmt.Errorf("%w: %w", errStore, err)
-	}
-	return nil
+	return storeError(kv.CheckLayout(store, 'v', recordVersion, ErrRecord))
 }
 
-func commit(kv kv.Store, sync bool, fill kv.Fill) error {
-	if err := kv.Commit(fill, sync); err != nil {
-		return fmt.Errorf("%w: %w", errStore, err)
-	}
-	return nil
-}
+func commit(kv kv.Store, sync bool, fill kv.Fill) error { return storeError(kv.Commit(fill, sync)) }
 
-// get reads a record; ok is false where there is none.
+// get reads a record; ok is false if there is none.
 func (r *records) get(key []byte, record any) (ok bool, err error) {
 	data, ok, err := r.kv.Get(key)
 	if err == nil && ok {
 		err = whole(decode(data, record))
 	}
-	if err != nil {
-		return false, fmt.Errorf("%w: %w", errStore, err)
-	}
-	return ok, nil
+	return ok && err == nil, storeError(err)
 }
 
-// traces reads the traces of a run from a position to before another, until f
-// returns false. All of them must be there.
+// traces calls f with the traces of a run from a position up to, not including, another,
+// until f returns false. None of them may be missing.
 func (r *records) traces(run uint32, from, to int64, f func(at int64, t *Trace, failed bool) bool) error {
 	at, enough := from, false
 	err := kv.Each(r.kv, r.traceKey(run, from), r.traceKey(run, to), func(key, value []byte) error {
@@ -220,33 +216,25 @@ func (r *records) traces(run uint32, from, to int64, f func(at int64, t *Trace, 
 	if err == nil && at < to && !enough {
 		err = fmt.Errorf("%w: trace %d is missing", ErrRecord, at)
 	}
-	if err != nil {
-		return fmt.Errorf("%w: %w", errStore, err)
-	}
-	return nil
+	return storeError(err)
 }
 
-// swaps reads those that are there of the ordinals from one to another, both
-// included, in their order.
+// swaps calls f with the stored swaps of the ordinals from to to, in order.
 func (r *records) swaps(from, to uint64, f func(s *swapRecord)) error {
-	err := kv.Each(r.kv, r.key('s', number(from)), kv.After(r.key('s', number(to))), func(key, value []byte) error {
+	return storeError(kv.Each(r.kv, r.key('s', number(from)), kv.After(r.key('s', number(to))), func(key, value []byte) error {
 		var s swapRecord
 		err := whole(decode(value, &s))
 		if err == nil && s.Ordinal != binary.BigEndian.Uint64(key[len(key)-8:]) {
-			err = fmt.Errorf("%w: swap %d in another's place", ErrRecord, s.Ordinal)
+			err = fmt.Errorf("%w: swap %d under another key", ErrRecord, s.Ordinal)
 		}
 		if err == nil {
 			f(&s)
 		}
 		return err
-	})
-	if err != nil {
-		return fmt.Errorf("%w: %w", errStore, err)
-	}
-	return nil
+	}))
 }
 
-// recorded reads the snapshots, the newest first.
+// snapshots reads the snapshots, newest first.
 func (r *records) snapshots() (list []Snapshot, err error) {
 	err = kv.Each(r.kv, r.key('r'), r.key('r', number(1<<64-1)), func(_, value []byte) error {
 		var s Snapshot
@@ -255,7 +243,7 @@ func (r *records) snapshots() (list []Snapshot, err error) {
 		return err
 	})
 	if err != nil {
-		return nil, fmt.Errorf("%w: %w", errStore, err)
+		return nil, storeError(err)
 	}
 	slices.Reverse(list)
 	return list, nil

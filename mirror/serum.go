@@ -39,7 +39,7 @@ const (
 	serumClosed      = 1 << 8
 )
 
-// serumLayout's orders do not expire.
+// serumLayout has orders that do not expire.
 var serumLayout = lotLayout{
 	market:  readSerumMarket,
 	side:    readSerumSide,
@@ -51,7 +51,7 @@ var serumLayout = lotLayout{
 func serumFlags(a *rpc.Account) (uint64, error) {
 	d := a.Data
 	if len(d) < serumNodes+len(serumTail) || !bytes.HasPrefix(d, []byte(serumHead)) || !bytes.HasSuffix(d, []byte(serumTail)) {
-		return 0, malformed(a.Address, "%d bytes that are not Serum's", len(d))
+		return 0, malformed(a.Address, "%d bytes, not a Serum account", len(d))
 	}
 	return binary.LittleEndian.Uint64(d[len(serumHead):]), nil
 }
@@ -63,13 +63,13 @@ func readSerumMarket(l *Listing, a *rpc.Account) (m lotMarket, err error) {
 	case err != nil:
 		return m, err
 	case len(d) != serumMarket || flags&(serumInitialized|serumIsMarket) != serumInitialized|serumIsMarket:
-		return m, fmt.Errorf("%w: %s is no Serum market: flags %#x, %d bytes", ErrAccount, solana.Text(a.Address), flags, len(d))
+		return m, fmt.Errorf("%w: %s is not a Serum market: flags %#x, %d bytes", ErrAccount, solana.Text(a.Address), flags, len(d))
 	case flags&(serumDisabled|serumClosed) != 0:
 		return m, closed(a.Address)
 	case solana.Address(d[13:45]) != a.Address:
 		return m, malformed(a.Address, "it names itself %s", solana.Text(solana.Address(d[13:45])))
 	}
-	// The market does not tell its decimals: the listing's are taken on trust.
+	// The market has no decimals, so the listing's count.
 	base, quote := Coin{solana.Address(d[53:85]), l.Base.Decimals}, Coin{solana.Address(d[85:117]), l.Quote.Decimals}
 	return lotMarket{
 		bids: solana.Address(d[285:317]), asks: solana.Address(d[317:349]),

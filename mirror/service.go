@@ -9,11 +9,11 @@ import (
 	"blockdesk/persist/kv"
 )
 
-// Service mirrors the pairs of its options: it reads their accounts and their
-// pools' histories from the chain, and tells the engine what it finds.
+// Service mirrors the pairs of its options: it reads their accounts and their pools'
+// histories from the chain and publishes books and trades to the engine.
 //
-// Concurrency: State, Signature and Signatures may be called by any goroutine,
-// while Run runs or not.
+// State, Signature and Signatures may be called by any goroutine, also while Run is not
+// running.
 type Service struct {
 	o       Options
 	node    Node
@@ -21,8 +21,8 @@ type Service struct {
 	swaps   []*swapTracker // nil for a pair without a pool
 }
 
-// New makes a service. It asks the node nothing. Errors: [ErrOptions],
-// [ErrListing]; [ErrRecord] for a store that is not of this program.
+// New makes a service. It does not call the node. Errors: [ErrOptions], [ErrListing];
+// [ErrRecord] for a store with an unknown layout.
 func New(o Options, node Node, engine Engine, kv kv.Store) (*Service, error) {
 	if err := o.Validate(); err != nil {
 		return nil, err
@@ -46,8 +46,8 @@ func New(o Options, node Node, engine Engine, kv kv.Store) (*Service, error) {
 	return s, nil
 }
 
-// Run follows the chain until ctx ends. What fails is a matter of [Service.State],
-// not of Run.
+// Run follows the chain until ctx ends. [Service.State] reports failures; Run returns
+// nil.
 func (s *Service) Run(ctx context.Context) error {
 	var wg sync.WaitGroup
 	for i, r := range s.readers {
@@ -60,7 +60,7 @@ func (s *Service) Run(ctx context.Context) error {
 	return nil
 }
 
-// State returns what is known now.
+// State returns the current state.
 func (s *Service) State() *State {
 	now := s.o.Now()
 	out := &State{At: now, Pairs: make([]PairState, len(s.readers))}
@@ -96,7 +96,7 @@ func (s *Service) State() *State {
 	return out
 }
 
-// addUpstreams fills in what is known of the nodes.
+// addUpstreams adds the state of the nodes.
 func (s *State) addUpstreams(node Node, refused map[string]error) {
 	for i, h := range node.Health() {
 		s.Upstreams = append(s.Upstreams, UpstreamState{h, refused[h.Name]})

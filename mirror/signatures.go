@@ -11,17 +11,16 @@ import (
 // MaxSignatures bounds the trades of one call of [Service.Signatures].
 const MaxSignatures = 1000
 
-// ErrTooMany means that more was asked for in one call than the limit named.
+// ErrTooMany means that a call exceeds the limit that its error names.
 var ErrTooMany = errors.New("mirror: too many in one call")
 
-// Signature returns the signature of the transaction that a trade of a mirrored
-// instrument was made in, by the trade's ordinal. ok is false for one that has
-// not been given, for what was given before the store was lost, and for an
-// instrument without a pool here. The time is one read of the store: a few
-// microseconds, more where it is on disk alone. For several trades in a row
-// [Service.Signatures] is cheaper. Errors: the store's; [ErrRecord].
+// Signature returns the signature of the transaction of a mirrored instrument's trade, by
+// the trade's ordinal. ok is false for an ordinal that is not assigned yet or that was
+// lost with the store, and for an instrument without a pool. It is one read of the store,
+// a few microseconds if cached. [Service.Signatures] is cheaper for several trades in a
+// row. Errors: the store's; [ErrRecord].
 //
-// Any goroutine may call it, while Run runs or not.
+// Any goroutine may call it, also while Run is not running.
 func (s *Service) Signature(in market.InstrumentID, ordinal uint64) (sig solana.Signature, ok bool, err error) {
 	store := s.storeOf(in)
 	if store == nil {
@@ -34,13 +33,12 @@ func (s *Service) Signature(in market.InstrumentID, ordinal uint64) (sig solana.
 	return r.Mark.Key.Signature, ok, nil
 }
 
-// Signatures returns what [Service.Signature] does of the trades from one ordinal
-// to another, both included: at i the signature of trade from+i, zero for one that
-// is not known. nil for to < from. It is one scan of the store: a seek and some two
-// microseconds a trade. Errors: [ErrTooMany] for more than [MaxSignatures]; as
+// Signatures returns the signatures of the trades with the ordinals from to to: at i that
+// of trade from+i, zero if unknown; nil for to < from. It is one scan of the store, some
+// two microseconds a trade. Errors: [ErrTooMany] for more than [MaxSignatures]; those of
 // Signature.
 //
-// Any goroutine may call it, while Run runs or not.
+// Any goroutine may call it, also while Run is not running.
 func (s *Service) Signatures(in market.InstrumentID, from, to uint64) ([]solana.Signature, error) {
 	if to < from {
 		return nil, nil
@@ -59,7 +57,7 @@ func (s *Service) Signatures(in market.InstrumentID, from, to uint64) ([]solana.
 	return list, nil
 }
 
-// storeOf returns the records of an instrument, nil where it has no pool here.
+// storeOf returns the records of an instrument; nil if it has no pool.
 func (s *Service) storeOf(in market.InstrumentID) *records {
 	for _, w := range s.swaps {
 		if w != nil && w.pair.Instrument.ID == in {

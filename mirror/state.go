@@ -12,30 +12,30 @@ import (
 type Reason uint8
 
 const (
-	// VaultPrice: the price is the pool's, not a book's.
+	// VaultPrice: the price comes from the pool, not from a book.
 	VaultPrice Reason = 1
 	// NotRead: nothing has been read from the chain yet.
 	NotRead Reason = 2
-	// Stale: what was read last is older than Options.StaleAfter.
+	// Stale: the last reading is older than Options.StaleAfter.
 	Stale Reason = 3
-	// NoUpstream: no node answers, or none that is of our time.
+	// NoUpstream: no node answers, or none with a plausible clock.
 	NoUpstream Reason = 4
-	// Contradicted: nodes tell different things of one slot, or their slots are too
-	// far apart.
+	// Contradicted: nodes return different data for one slot, or their slots are too far
+	// apart.
 	Contradicted Reason = 5
-	// Unconfirmed: no two nodes have told the same lately.
+	// Unconfirmed: no two nodes agree at present.
 	Unconfirmed Reason = 6
-	// FutureSlot: a node tells of a slot or a time that cannot be yet.
+	// FutureSlot: a node returns a slot or a time in the future.
 	FutureSlot Reason = 7
-	// BadAccount: an account is not what it should be.
+	// BadAccount: an account has unexpected content.
 	BadAccount Reason = 8
 	// MarketClosed: the program does not trade on the market any more.
 	MarketClosed Reason = 9
-	// HistoryBehind: swaps have not been read to the chain's end lately.
+	// HistoryBehind: swaps were not read to the chain's end recently.
 	HistoryBehind Reason = 10
-	// StoreFailed: what is known of swaps cannot be kept, so none are told.
+	// StoreFailed: the store of swaps fails, so none are published.
 	StoreFailed Reason = 11
-	// EngineRefuses: the engine does not take what it is told.
+	// EngineRefuses: the engine refuses a command.
 	EngineRefuses Reason = 12
 	// Failover: the preferred node is not in use.
 	Failover Reason = 13
@@ -43,8 +43,8 @@ const (
 	reasons = 14
 )
 
-// String returns the word of degradation_state.reasons; the description gives the
-// first one, the others are our choice.
+// String returns the value of degradation_state.reasons. The first is from
+// docs/specification.md 2.5, the others are our choice.
 func (r Reason) String() string {
 	switch r {
 	case VaultPrice:
@@ -83,14 +83,14 @@ type Reasons uint16
 
 var _ [16 - reasons]struct{} // they fit
 
-// With returns the set with a reason.
+// With returns the set with a reason added.
 func (r Reasons) With(reason Reason) Reasons { return r | 1<<reason }
 
 // Has reports whether a reason is in the set.
 func (r Reasons) Has(reason Reason) bool { return r>>reason&1 != 0 }
 
-// Words returns the set's words, in the order of the constants; empty, not nil,
-// for none.
+// Words returns the reasons' strings in the order of the constants; empty, not nil, for
+// none.
 func (r Reasons) Words() []string {
 	words := make([]string, 0, reasons)
 	for reason := VaultPrice; reason < reasons; reason++ {
@@ -101,116 +101,111 @@ func (r Reasons) Words() []string {
 	return words
 }
 
-// PriceSource says what a pair's price is from.
+// PriceSource is where a pair's price comes from.
 type PriceSource uint8
 
 const (
-	// NoPrice: neither a book nor a pool tells one.
+	// NoPrice: neither a book nor a pool has a price.
 	NoPrice PriceSource = 1
 	// BookPrice: the on-chain book has orders.
 	BookPrice PriceSource = 2
-	// PoolPrice: the pool's vaults.
+	// PoolPrice: the ratio of the pool's vaults.
 	PoolPrice PriceSource = 3
 )
 
-// State is what the service knows at a moment. It does not change any more.
+// State is the service's state at one moment. It is immutable.
 type State struct {
 	At    time.Time
 	Pairs []PairState // in the order of the options
-	// Slot is the highest that was read, and SyncedAt when that was; zero for
-	// never.
+	// Slot is the highest slot read, and SyncedAt when it was read; zero = never.
 	Slot     uint64
 	SyncedAt time.Time
-	// LastSignature is of the newest transaction read.
+	// LastSignature is that of the newest transaction read.
 	LastSignature solana.Signature
-	Upstreams     []UpstreamState // in the order of the preference
-	// Active is the node that is preferred of those that are available; empty if
-	// none is.
+	Upstreams     []UpstreamState // in order of preference
+	// Active is the first available node; empty if there is none.
 	Active string
-	// Failover: that is not the first one.
+	// Failover: Active is not the preferred node.
 	Failover bool
-	// MaxSlot is the highest that any node has shown, Lag how far Slot is behind.
+	// MaxSlot is the highest slot of any node, Lag how far Slot is behind it.
 	MaxSlot, Lag uint64
-	// Reasons are all pairs' and the nodes'.
+	// Reasons are those of all pairs and of the nodes.
 	Reasons Reasons
 }
 
-// UpstreamState is a node's health, and what it was last refused for.
+// UpstreamState is a node's health and its last refusal.
 type UpstreamState struct {
 	rpc.UpstreamHealth
-	// Refused is why its last answer was not believed; nil if it was.
+	// Refused is why the last answer was refused; nil if it was accepted.
 	Refused error
 }
 
-// PairState is what is known of a pair.
+// PairState is the state of one pair.
 type PairState struct {
 	Instrument *market.Instrument
-	// At is the bank that all but the swaps was read as of, ReadAt when, and
-	// AgreeingNodes how many nodes told it; zero for never.
+	// At is the slot and time of the reading, ReadAt our time of it, and AgreeingNodes the
+	// number of nodes that returned it; zero = never. They do not concern Swaps.
 	At            Clock
 	ReadAt        time.Time
 	AgreeingNodes int
-	// Orders and OmittedOrders are the book's: see [Depth]. OmittedLevels is how many of
-	// the levels that the orders make are not shown: of less than a lot, or of more
-	// lots than the engine takes.
+	// Orders and OmittedOrders are those of [Depth]. OmittedLevels counts levels that are
+	// not published: of less than a lot, or of more lots than the engine takes.
 	Orders, OmittedOrders, OmittedLevels int
-	// Pool is nil where there is none, or it has not been read; Proof its hash.
+	// Pool is nil if there is none or it was not read. Proof is its hash.
 	Pool  *PoolState
 	Proof [32]byte
-	// BaseSupply and QuoteSupply are the mints'.
+	// BaseSupply and QuoteSupply are the supplies of the mints.
 	BaseSupply, QuoteSupply market.Amount
 	// Observed are the accounts that exist, in the order of the options.
 	Observed []Holding
 	Price    PriceSource
 	Swaps    SwapState
 	Reasons  Reasons
-	// Err is the last failure, nil since nothing fails. It shows no URL.
+	// Err is the last failure; nil after a success. It contains no URL.
 	Err error
 }
 
 // Fresh reports whether the last reading of the pair is current.
 func (p *PairState) Fresh() bool { return !p.Reasons.Has(NotRead) && !p.Reasons.Has(Stale) }
 
-// Holding is a token account that was read along.
+// Holding is the balance of an observed account.
 type Holding struct {
 	Account, Mint solana.Address
 	Amount        market.Amount
 }
 
-// SwapState is what is known of a pair's swaps.
+// SwapState is the state of a pair's swaps.
 type SwapState struct {
 	Rolling Rolling
-	// Traders is how many takers there were, by who paid for the transaction: an
-	// estimate.
+	// Traders is the number of distinct fee payers of swaps, an estimate of the traders.
 	Traders uint64
-	// Numbered is the ordinal of the newest swap that has one, Untold how many are
-	// too small or too large for the instrument and have none.
+	// Numbered is the newest ordinal. OmittedSwaps counts swaps without an ordinal, because
+	// they are too small or too large for the instrument.
 	Numbered, OmittedSwaps uint64
-	// Pending is how many transactions are listed and not read.
+	// Pending is the number of listed transactions that were not read yet.
 	Pending int
-	// Newest is the transaction read last.
+	// Newest is the newest transaction read.
 	Newest TxRef
-	// Snapshot are the snapshots, the newest first. The caller may not change it.
+	// Snapshots are newest first. The caller must not change them.
 	Snapshots []Snapshot
-	// Reconstructed are the totals of the newest snapshot from before the history
-	// that Rolling.Totals are of; zero where that is complete.
+	// Reconstructed is the newest snapshot from before the history of Rolling.Totals; zero
+	// if that history is complete.
 	Reconstructed Snapshot
 }
 
-// Snapshot is a pair as it stood at a moment (description, 2.6). Integers only,
-// so that it is kept as it is.
+// Snapshot is the state of a pair at one moment (docs/specification.md 2.6). It is stored
+// as it is, so its fields are integers of fixed size.
 type Snapshot struct {
-	// At is in seconds of Unix time.
-	At   int64
+	At   int64 // Unix seconds
 	Slot uint64
-	// BaseBalance and QuoteBalance are the vaults', in atoms, of which BaseFees and
-	// QuoteFees belong to others.
+	// BaseBalance and QuoteBalance are those of the vaults, in atoms, with the uncollected
+	// fees BaseFees and QuoteFees.
 	BaseBalance, QuoteBalance market.Amount
 	BaseFees, QuoteFees       market.Amount
-	// Swaps, Base, Quote and Traders are totals up to then.
+	// Swaps, Base, Quote and Traders are totals.
 	Swaps       uint64
 	Base, Quote market.Uint128
 	Traders     uint64
-	// Complete: they are from the vaults' creation on.
+	// Complete: the totals begin with the vaults' creation.
 	Complete bool
 }

@@ -11,23 +11,23 @@ import (
 
 // Errors of decoding a transaction, wrapped with its signature.
 var (
-	// ErrVaults: two vaults that cannot be a pool's.
-	ErrVaults = errors.New("mirror: not a pair of vaults")
-	// ErrOtherMint: a vault holds another mint than it should.
-	ErrOtherMint = errors.New("mirror: a vault of another mint")
-	// ErrNoBalance: a vault was there, and the answer does not tell what it held. To
-	// take that for nothing would invent a swap.
-	ErrNoBalance = errors.New("mirror: a vault's balance is not told")
-	// ErrUnbalanced: the vaults' balances are not what the instructions add up to,
-	// and nothing tells which of several calls the difference belongs to.
+	// ErrVaults means two vaults that cannot belong to a pool.
+	ErrVaults = errors.New("mirror: invalid pair of vaults")
+	// ErrOtherMint means a vault with another mint than configured.
+	ErrOtherMint = errors.New("mirror: vault with another mint")
+	// ErrNoBalance means that a vault existed and the answer lacks its balance. Assuming
+	// zero would invent a swap.
+	ErrNoBalance = errors.New("mirror: vault balance missing")
+	// ErrUnbalanced means that the instructions do not add up to the vaults' balance
+	// changes, and that several calls could explain the difference.
 	ErrUnbalanced = errors.New("mirror: transfers do not add up to the balances")
 )
 
-// Vault is a token account of a pool, and the mint that it holds.
+// Vault is a token account of a pool with its mint.
 type Vault struct{ Account, Mint solana.Address }
 
-// VaultPair is what a pool trades out of. Whatever program the pool is of, what
-// moves these two is all that its swaps are.
+// VaultPair are the vaults of a pool. Whatever the pool's program is, its swaps are the
+// movements of the two.
 type VaultPair struct{ Base, Quote Vault }
 
 // Validate checks the pair. Errors: [ErrVaults].
@@ -35,7 +35,7 @@ func (p *VaultPair) Validate() error {
 	zero := solana.Address{}
 	switch {
 	case p.Base.Account == zero || p.Quote.Account == zero || p.Base.Mint == zero || p.Quote.Mint == zero:
-		return fmt.Errorf("%w: an account or a mint is missing", ErrVaults)
+		return fmt.Errorf("%w: account or mint missing", ErrVaults)
 	case p.Base.Account == p.Quote.Account:
 		return fmt.Errorf("%w: %s twice", ErrVaults, solana.Text(p.Base.Account))
 	case p.Base.Mint == p.Quote.Mint:
@@ -44,7 +44,7 @@ func (p *VaultPair) Validate() error {
 	return nil
 }
 
-// MovementKind says what a movement of the vaults was.
+// MovementKind is the kind of a movement of the vaults.
 type MovementKind uint8
 
 const (
@@ -53,11 +53,11 @@ const (
 	// Deposit and Withdrawal of liquidity: both vaults gained, or both lost.
 	Deposit    MovementKind = 2
 	Withdrawal MovementKind = 3
-	// OneSided: one vault alone moved, as by a gift or a fee's collection.
+	// OneSided: only one vault moved, by a gift or a fee collection for example.
 	OneSided MovementKind = 4
 )
 
-// String returns the word that logs and metrics use.
+// String returns the name for logs and metrics.
 func (k MovementKind) String() string {
 	switch k {
 	case Swap:
@@ -73,33 +73,31 @@ func (k MovementKind) String() string {
 	}
 }
 
-// MovementKey names a movement for ever, on whatever node it is read.
+// MovementKey identifies a movement on every node.
 type MovementKey struct {
 	Signature solana.Signature
-	// Instruction is the number of the message's instruction that led to it.
-	// Inner is 0 where that is the call that moved the vaults; else the call's
-	// place in the list of what the instruction called, from 1.
+	// Instruction is the index of the message's instruction. Inner is 0 if that instruction
+	// moved the vaults itself, else the number of the inner instruction, from 1.
 	Instruction, Inner uint16
 }
 
-// Delta is what a vault gained, or lost if Out. The zero value is no change.
+// Delta is a vault's gain, or its loss if Out. The zero value is no change.
 type Delta struct {
 	Atoms market.Amount
 	Out   bool
 }
 
-// Movement is one change of the vaults: what one call did.
+// Movement is the effect of one call on the vaults.
 type Movement struct {
 	Key  MovementKey
 	Kind MovementKind
-	// Calls is 1, or how many calls of one direction it joins where a transfer
-	// fee hides which of them moved how much. Key is the first one's.
+	// Calls is 1, or the number of calls in one direction that it joins because a
+	// transfer fee hides their parts. Key is the first call's.
 	Calls       int
 	Base, Quote Delta
 }
 
-// Side returns what the taker of a swap did with the base asset, 0 for what is
-// not a swap.
+// Side returns the taker's side in the base asset; 0 unless it is a swap.
 func (m *Movement) Side() market.Side {
 	switch {
 	case m.Kind != Swap:
@@ -111,7 +109,7 @@ func (m *Movement) Side() market.Side {
 	}
 }
 
-// kindOf tells the kind, 0 where nothing moved.
+// kindOf returns the kind; 0 if nothing moved.
 func kindOf(base, quote Delta) MovementKind {
 	switch {
 	case base.Atoms == 0 && quote.Atoms == 0:
@@ -127,36 +125,35 @@ func kindOf(base, quote Delta) MovementKind {
 	}
 }
 
-// Balance is what a vault held before and after a transaction.
+// Balance is a vault's balance before and after a transaction.
 type Balance struct {
-	// Named: the transaction names the vault. All else is zero if not.
+	// Named: the transaction names the vault; otherwise the other fields are zero.
 	Named bool
 	// Created: the vault did not exist before.
 	Created       bool
 	Before, After market.Amount
 }
 
-// Trace is what a transaction did to a pool's vaults.
+// Trace is the effect of a transaction on a pool's vaults.
 type Trace struct {
 	Signature solana.Signature
 	Slot      uint64
 	// Time is the block's in seconds of Unix time, 0 if unknown.
 	Time int64
-	// Payer paid the fee: the nearest to a trader that does not depend on the
+	// Payer paid the fee: the best estimate of the trader that does not depend on the
 	// pool's program.
 	Payer       solana.Address
 	Base, Quote Balance
-	// Movements in the order in which they were executed. Together they are
-	// exactly the balances' changes.
+	// Movements are in the order of execution. Together they are exactly the balance
+	// changes.
 	Movements []Movement
 }
 
-// Decode reads a finalized transaction. One that failed, or that does not touch
-// the vaults, has no movements. A node that leaves out the calls of swaps that
-// cancel out leaves no trace of them in the balances: only other nodes' answers
-// tell. Errors: [ErrVaults], [ErrOtherMint],
-// [ErrNoBalance], [ErrUnbalanced]; the trace still tells signature, slot, time and
-// payer then.
+// Decode decodes a finalized transaction. A failed one, or one that does not touch the
+// vaults, has no movements. If a node omits the calls of swaps that cancel out, the
+// balances do not show it; only other nodes' answers do. Errors: [ErrVaults],
+// [ErrOtherMint], [ErrNoBalance], [ErrUnbalanced]; then the trace still has signature,
+// slot, time and payer.
 func (p *VaultPair) Decode(c *ledger.Confirmed) (Trace, error) {
 	t := Trace{Signature: c.Signature(), Slot: c.Slot, Time: c.BlockTime, Payer: c.Tx.Message.FeePayer()}
 	if c.Failed {
@@ -194,8 +191,8 @@ func (p *VaultPair) decode(c *ledger.Confirmed, t *Trace) error {
 	return err
 }
 
-// balance reads what a vault held, and which of the transaction's keys it is, -1
-// if none.
+// balance returns a vault's balance and its index among the transaction's keys, -1 if it
+// is not there.
 func (v *Vault) balance(c *ledger.Confirmed) (b Balance, key int, err error) {
 	key = -1
 	for i := range c.Keys {
@@ -206,16 +203,16 @@ func (v *Vault) balance(c *ledger.Confirmed) (b Balance, key int, err error) {
 	if key < 0 {
 		return b, key, nil
 	}
-	before, toldBefore, err1 := v.held(c.TokensBefore, key)
-	after, toldAfter, err2 := v.held(c.TokensAfter, key)
+	before, hasBefore, err1 := v.held(c.TokensBefore, key)
+	after, hasAfter, err2 := v.held(c.TokensAfter, key)
 	if err := errors.Join(err1, err2); err != nil {
 		return b, key, err
 	}
-	// An account that holds no lamports does not exist.
-	if !toldBefore && c.Before[key] != 0 || !toldAfter && c.After[key] != 0 {
+	// An account without lamports does not exist.
+	if !hasBefore && c.Before[key] != 0 || !hasAfter && c.After[key] != 0 {
 		return b, key, fmt.Errorf("%w: %s", ErrNoBalance, solana.Text(v.Account))
 	}
-	return Balance{Named: true, Created: !toldBefore && toldAfter, Before: before, After: after}, key, nil
+	return Balance{Named: true, Created: !hasBefore && hasAfter, Before: before, After: after}, key, nil
 }
 
 func (v *Vault) held(list []ledger.TokenBalance, key int) (market.Amount, bool, error) {

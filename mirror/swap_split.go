@@ -11,7 +11,7 @@ import (
 	"blockdesk/market"
 )
 
-// flows are what both vaults gained and lost.
+// flows are the gains and losses of both vaults.
 type flows [sides]flow
 
 func (f *flows) merge(o *flows) {
@@ -20,34 +20,34 @@ func (f *flows) merge(o *flows) {
 	}
 }
 
-// call is an instruction that names both vaults, or the transfers that no such
-// instruction made.
+// call is an instruction that names both vaults, or the transfers outside of any such
+// instruction.
 type call struct {
 	flows
 	instruction, inner uint16
-	// joined is how many calls this one stands for.
+	// joined is the number of calls that this one stands for.
 	joined int
 }
 
-// split tells the movements of one transaction apart. Balances say what moved in
-// all; which call moved how much is told by the transfers that it made, and both
-// must agree.
+// splitter splits a transaction's balance changes into the movements of its calls. The
+// balances say how much moved in total, the transfers say which call moved how much, and
+// both must agree.
 type splitter struct {
 	confirmed *ledger.Confirmed
-	// keys are the vaults' numbers among the transaction's keys, -1 for one that
-	// it does not name.
+	// keys are the vaults' indexes among the transaction's keys, -1 if it does not name
+	// one.
 	keys     [sides]int
 	balances [sides]Balance
 	calls    []call
-	// moved is what all transfers so far moved; wild: more than there was, or more
-	// than there can be, which no token program allows.
+	// moved is the sum of all transfers so far. overdrawn: they moved more than the vault
+	// had or can hold, which no token program allows.
 	moved     flows
 	overdrawn bool
-	// open are the calls that the instruction in hand may be part of, the
-	// innermost last.
+	// openCalls are the calls that the current instruction may be part of, innermost
+	// last.
 	openCalls []openCall
-	// direct is the number of the call that transfers outside of any are of, -1
-	// while there is none.
+	// directCall is the index of the call of transfers outside of any call; -1 while
+	// there is none.
 	directCall int
 }
 
@@ -56,15 +56,15 @@ type openCall struct {
 	depth uint8
 }
 
-// The depths of what a node does not tell the depth of: a call that names both
-// vaults ends the one before it, and a transfer belongs to the last such call.
+// Assumed depths if a node omits them: a call that names both vaults ends the one before,
+// and a transfer belongs to the last such call.
 const (
 	outerDepth           = 1
 	assumedCallDepth     = 2
 	assumedTransferDepth = 255
 )
 
-// walk visits all instructions in the order of their execution.
+// walk visits all instructions in the order of execution.
 func (s *splitter) walk() {
 	s.directCall = -1
 	list := s.confirmed.Inner
@@ -76,7 +76,7 @@ func (s *splitter) walk() {
 	for i := range s.confirmed.Tx.Message.Instructions {
 		s.visit(&s.confirmed.Tx.Message.Instructions[i], i, 0, outerDepth)
 		for n := 1; len(order) > 0 && list[order[0]].Outer == i; n++ {
-			// Data that was not decoded is none: it leaves a doubt.
+			// Data that was not decoded is empty, and makes the flow inexact.
 			in := &list[order[0]]
 			s.visit(&in.Instruction, i, n, in.Depth)
 			order = order[1:]
@@ -84,7 +84,7 @@ func (s *splitter) walk() {
 	}
 }
 
-// visit takes one instruction into account. depth 0 is not told.
+// visit adds one instruction. depth 0 means unknown.
 func (s *splitter) visit(in *tx.Instruction, outer, inner int, depth uint8) {
 	program := s.confirmed.Program(in)
 	transfers := solana.IsTokenProgram(program)
@@ -95,13 +95,13 @@ func (s *splitter) visit(in *tx.Instruction, outer, inner int, depth uint8) {
 	case s.namesVaults(in):
 		depth = assumedCallDepth
 	default:
-		return // it may be part of the call in hand
+		return // it may be part of the current call
 	}
 	for len(s.openCalls) > 0 && s.openCalls[len(s.openCalls)-1].depth >= depth {
 		s.openCalls = s.openCalls[:len(s.openCalls)-1]
 	}
 	if transfers {
-		// An instruction that is no transfer of the vaults makes no call.
+		// Only a transfer of a vault makes a call.
 		var f flows
 		f.addToken(program, in, s.keys)
 		if f != (flows{}) {
@@ -117,7 +117,8 @@ func (s *splitter) visit(in *tx.Instruction, outer, inner int, depth uint8) {
 	s.calls = append(s.calls, call{instruction: uint16(outer), inner: uint16(inner), joined: 1})
 }
 
-// follow keeps account of what the vaults hold, as long as that is known.
+// trackBalance checks that the vaults can have paid what they paid, as long as the flows
+// are exact.
 func (s *splitter) trackBalance(f *flows) {
 	s.moved.merge(f)
 	for side := range s.moved {
@@ -128,7 +129,7 @@ func (s *splitter) trackBalance(f *flows) {
 	}
 }
 
-// names reports whether an instruction names both vaults.
+// namesVaults reports whether an instruction names both vaults.
 func (s *splitter) namesVaults(in *tx.Instruction) bool {
 	var found [sides]bool
 	for _, a := range in.Accounts {
@@ -139,7 +140,7 @@ func (s *splitter) namesVaults(in *tx.Instruction) bool {
 	return found[baseSide] && found[quoteSide]
 }
 
-// at returns the call that a transfer at some place is part of.
+// callAt returns the flows of the call that a transfer is part of.
 func (s *splitter) callAt(outer, inner int) *flows {
 	if len(s.openCalls) > 0 {
 		return &s.calls[s.openCalls[len(s.openCalls)-1].call].flows
@@ -151,12 +152,12 @@ func (s *splitter) callAt(outer, inner int) *flows {
 	return &s.calls[s.directCall].flows
 }
 
-// reconcile makes the calls' flows add up to the balances. A difference belongs to
-// the one inexact call; of several that all went the same way, nothing tells how
-// much was whose, and they are joined: their sum is exact.
+// reconcile makes the calls' flows add up to the balances. A difference belongs to the
+// one inexact call. Several inexact calls in the same direction are joined, because only
+// their sum is exact.
 func (s *splitter) reconcile() error {
 	if s.overdrawn {
-		return fmt.Errorf("%w: a vault pays more than it has", ErrUnbalanced)
+		return fmt.Errorf("%w: a vault paid more than it had", ErrUnbalanced)
 	}
 	for side := range s.balances {
 		in, out := market.Uint128{Lo: uint64(s.balances[side].Before)}, market.Uint128{Lo: uint64(s.balances[side].After)}
@@ -180,8 +181,8 @@ func (s *splitter) reconcile() error {
 	return nil
 }
 
-// join makes one call of all that are inexact on a side, and returns it: nil
-// where there is none, or one gained what another lost.
+// join joins all calls that are inexact on a side and returns the result; nil if there is
+// none, or if one gained what another lost.
 func (s *splitter) join(side int) *call {
 	var first *call
 	var gained, lost [sides]bool
@@ -208,7 +209,7 @@ func (s *splitter) join(side int) *call {
 	return first
 }
 
-// movements returns what each call did, without those that did nothing.
+// movements returns the effects of the calls, without those that had none.
 func (s *splitter) movements() (list []Movement, err error) {
 	for i := range s.calls {
 		c := &s.calls[i]
@@ -217,7 +218,7 @@ func (s *splitter) movements() (list []Movement, err error) {
 		m.Base, ok1 = c.flows[baseSide].delta()
 		m.Quote, ok2 = c.flows[quoteSide].delta()
 		if !ok1 || !ok2 {
-			return nil, fmt.Errorf("%w: more than a vault holds", ErrUnbalanced)
+			return nil, fmt.Errorf("%w: more than a vault can hold", ErrUnbalanced)
 		}
 		if m.Kind = kindOf(m.Base, m.Quote); m.Kind != 0 {
 			list = append(list, m)

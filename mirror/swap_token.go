@@ -9,8 +9,8 @@ import (
 	"blockdesk/market"
 )
 
-// Instructions of the token programs, by their first byte: those that move an
-// account's amount, and those that certainly do not. What is in neither list may.
+// Instructions of the token programs that move an account's amount, by their first byte.
+// keepsAmount has those that do not. Any other instruction may.
 const (
 	tokenTransfer        = 3
 	tokenMintTo          = 7
@@ -20,14 +20,14 @@ const (
 	tokenBurnChecked     = 15
 	tokenFeeExtension    = 26
 	tokenBatch           = 255
-	// feeTransferChecked is the fee extension's second byte: a transfer that
-	// tells its fee, as { 1, amount u64, decimals u8, fee u64 }.
+	// feeTransferChecked is the fee extension's second byte for a transfer with its fee:
+	// { 1, amount u64, decimals u8, fee u64 }.
 	feeTransferChecked = 1
 	feeTransferSize    = 18
 )
 
-// keepsAmount reports whether a token instruction leaves every account's amount
-// alone: initializing, approving, freezing, and asking for sizes.
+// keepsAmount reports whether a token instruction changes no amount: initializing,
+// approving, freezing, asking for sizes.
 func keepsAmount(op byte) bool {
 	switch op {
 	case 0, 1, 2, 4, 5, 6, 10, 11, 13, 16, 18, 19, 20, 21, 22, 23, 24:
@@ -36,11 +36,11 @@ func keepsAmount(op byte) bool {
 	return false
 }
 
-// flow is what went into and out of a vault in one call.
+// flow is the amounts into and out of a vault in one call.
 type flow struct {
 	in, out market.Uint128
-	// inexact: more may have come or gone than in and out tell, as a transfer
-	// fee is taken from what arrives, and wrapped lamports come unannounced.
+	// inexact: more may have moved, because a transfer fee is deducted on arrival, or
+	// because wrapped lamports arrive without a transfer.
 	inexact bool
 }
 
@@ -50,8 +50,8 @@ func (f *flow) merge(o *flow) {
 	f.inexact = f.inexact || o.inexact
 }
 
-// addWide adds to a total that cannot overflow: it is of 64-bit amounts, and
-// memory holds fewer than 2^64.
+// addWide adds to a total that cannot overflow, because it consists of fewer than 2^64
+// amounts of 64 bits.
 func addWide(total *market.Uint128, v market.Uint128) {
 	var carry uint64
 	total.Lo, carry = bits.Add64(total.Lo, v.Lo, 0)
@@ -63,14 +63,13 @@ func add(total *market.Uint128, atoms market.Amount) {
 	addWide(total, market.Uint128{Lo: uint64(atoms)})
 }
 
-// less returns a − b, which must not be below zero.
+// subtract returns a − b, which must not be negative.
 func subtract(a, b market.Uint128) market.Uint128 {
 	lo, borrow := bits.Sub64(a.Lo, b.Lo, 0)
 	return market.Uint128{Hi: a.Hi - b.Hi - borrow, Lo: lo}
 }
 
-// delta returns what came and went on balance; ok is false for more than a vault
-// can hold.
+// delta returns the net amount; ok is false if it is more than a vault can hold.
 func (f *flow) delta() (d Delta, ok bool) {
 	d.Out = f.in.Cmp(f.out) < 0
 	net := subtract(f.in, f.out)
@@ -81,15 +80,15 @@ func (f *flow) delta() (d Delta, ok bool) {
 	return d, net.Hi == 0
 }
 
-// The vaults of a pair, as indexes.
+// Indexes of a pair's vaults.
 const (
 	baseSide  = 0
 	quoteSide = 1
 	sides     = 2
 )
 
-// tokens adds what an instruction of a token program did to the vaults, which are
-// the transaction's keys at keys.
+// addToken adds the effect of a token program's instruction on the vaults, whose indexes
+// among the transaction's keys are keys.
 func (f *flows) addToken(program solana.Address, in *tx.Instruction, keys [sides]int) {
 	if len(in.Data) > 0 && in.Data[0] == tokenBatch {
 		f.addBatch(program, in, keys)
@@ -98,8 +97,8 @@ func (f *flows) addToken(program solana.Address, in *tx.Instruction, keys [sides
 	f.addInstruction(program, in.Data, in.Accounts, keys)
 }
 
-// batch reads { accounts u8, length u8, data } again and again; the accounts are
-// taken from the instruction's own, in their order.
+// addBatch adds a batch: { accounts u8, length u8, data } repeated, with the accounts
+// taken in order from the instruction's.
 func (f *flows) addBatch(program solana.Address, in *tx.Instruction, keys [sides]int) {
 	data, accounts := in.Data[1:], in.Accounts
 	for len(data) >= 2 {
@@ -117,7 +116,7 @@ func (f *flows) addBatch(program solana.Address, in *tx.Instruction, keys [sides
 	}
 }
 
-// one adds a single instruction.
+// addInstruction adds a single instruction.
 func (f *flows) addInstruction(program solana.Address, data []byte, accounts []uint8, keys [sides]int) {
 	if len(data) > 0 && keepsAmount(data[0]) {
 		return
@@ -140,20 +139,20 @@ func (f *flows) addInstruction(program solana.Address, data []byte, accounts []u
 
 // move is a token instruction that moves an amount.
 type move struct {
-	// from and to are places among the instruction's accounts, -1 for none.
+	// from and to are indexes of the instruction's accounts, -1 for none.
 	from, to    int
 	amount, fee market.Amount
-	// exact: what arrives is the amount less the fee.
+	// exact: amount less fee arrives.
 	exact bool
 }
 
-// readMove reads an instruction's data, and reports whether it is a move.
+// readMove parses an instruction and reports whether it is a move.
 func readMove(program solana.Address, data []byte) (m move, ok bool) {
 	if len(data) == 0 {
 		return m, false
 	}
 	op, body := data[0], data[1:]
-	m.exact = program == solana.TokenProgram // it takes no fees
+	m.exact = program == solana.TokenProgram // it has no transfer fees
 	switch op {
 	case tokenTransfer:
 		m.from, m.to = 0, 1
@@ -180,7 +179,7 @@ func readMove(program solana.Address, data []byte) (m move, ok bool) {
 	return m, true
 }
 
-// doubt notes that an instruction may have done anything to the vaults it names.
+// markInexact marks the flows of the vaults that an instruction names as inexact.
 func (f *flows) markInexact(accounts []uint8, keys [sides]int) {
 	for _, a := range accounts {
 		for side := range f {

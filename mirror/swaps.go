@@ -13,26 +13,28 @@ import (
 )
 
 const (
-	// publishEvery is how many transactions are read before what they did is told.
+	// publishEvery is the number of transactions that are read before their swaps are
+	// published.
 	publishEvery = 64
-	// numberBatch is how many swaps get their ordinals in one commit, but for the
-	// rest of the last transaction's.
+	// numberBatch is the number of swaps that get ordinals in one commit, rounded up to
+	// whole transactions.
 	numberBatch = 4096
-	// maxUnconfirmed is how many trades the engine is told without hearing of them.
+	// maxUnconfirmed bounds the trades that were submitted to the engine and are not
+	// durable yet.
 	maxUnconfirmed = 4096
-	// maxFinalityLag is how many slots the final one may be behind the one that
-	// accounts are read as of, before its node counts as behind.
+	// maxFinalityLag is the number of slots by which a node's final slot may be behind
+	// the slot of the accounts before the node counts as behind.
 	maxFinalityLag = 150
-	// slack is for how long traces are kept beyond the week's window.
+	// traceSlack is how long traces are kept beyond the week's window.
 	traceSlack = time.Hour
 )
 
-// swaps follows the swaps of one pair, and tells the engine each once.
+// swapTracker reads the swaps of one pair and publishes each to the engine once.
 //
-// A transaction is stored with the cursor that has read it. Once the past is read,
-// stored swaps get their ordinals, oldest first, and only what is on disk with its
-// ordinal is told. After a crash the engine's own last ordinal says what to tell
-// again: the same swap has the same number, and the engine takes no number twice.
+// A transaction is stored together with the cursor that has read it. Once the past is
+// read, stored swaps get ordinals, oldest first. A swap is published after its ordinal is
+// on disk. After a crash the engine's last ordinal says where to continue: the same swap
+// has the same ordinal, and the engine takes no ordinal twice.
 type swapTracker struct {
 	o      *Options
 	engine Engine
@@ -40,16 +42,15 @@ type swapTracker struct {
 	pair   *Pair
 	store  *records
 
-	// What only run uses. backfill is nil before the records have been read, and
-	// after they could not be written.
+	// Of run. backfill is nil before the records were read, and after a failed write.
 	lists     listQuorum
 	backfill  *Backfill
 	windows   *Windows
 	head      head
 	toLots    market.Ratio
 	snapshots []Snapshot
-	// sent is the last ordinal told, heard the last one that the engine has, and
-	// confirmedAt when that last grew, or when it was told again.
+	// submitted is the last submitted ordinal, confirmed the last durable one, and
+	// confirmedAt when that last grew, or when trades were submitted again.
 	submitted, confirmed uint64
 	confirmedAt          time.Time
 
@@ -59,8 +60,7 @@ type swapTracker struct {
 	err       error
 }
 
-// run reads the history every cycle, from when the vaults are known until ctx
-// ends.
+// run reads the history every cycle, from when the vaults are known until ctx ends.
 func (s *swapTracker) run(ctx context.Context) {
 	select {
 	case <-ctx.Done():
@@ -69,14 +69,13 @@ func (s *swapTracker) run(ctx context.Context) {
 	every(ctx, s.o.Every, s.reader.offset, func() {
 		err := s.poll(ctx)
 		if errors.Is(err, errStore) {
-			s.backfill = nil // memory is not what is on disk
+			s.backfill = nil // memory differs from the disk
 		}
 		s.publishState(err)
 	})
 }
 
-// follow reads on until there is nothing new, or what is new is to be asked for
-// again.
+// poll reads until there is nothing new, or until the rest must wait for the next cycle.
 func (s *swapTracker) poll(ctx context.Context) error {
 	if s.backfill == nil {
 		if err := s.load(); err != nil {
@@ -85,7 +84,7 @@ func (s *swapTracker) poll(ctx context.Context) error {
 	}
 	begun := s.o.Now()
 	if !s.reader.clockPlausible(begun) {
-		// What the chain tells the time of would be taken for untimed, for good.
+		// Block times would count as impossible, for good.
 		return fmt.Errorf("%w: %w", ErrHistory, errClock)
 	}
 	slot := s.reader.state(begun).At.Slot
@@ -105,29 +104,28 @@ func (s *swapTracker) poll(ctx context.Context) error {
 			s.publishState(s.lists.disagreement)
 		}
 		if s.o.Now().Sub(begun) >= s.o.Every {
-			break // what is new comes before more of the past
+			break // new transactions come before more of the past
 		}
 	}
 	return errors.Join(s.lists.disagreement, s.publishTrades(), s.prune(), s.takeSnapshot(ctx))
 }
 
-// load begins from what is stored.
+// load loads the stored records.
 func (s *swapTracker) load() error {
 	s.head = head{}
 	if _, err := s.store.get(s.store.key('h'), &s.head); err != nil {
 		return err
 	}
-	told := s.engine.Durable(s.pair.Instrument.ID)
-	if told.Ordinal > s.head.Numbered {
-		// The store is lost or an old one, or another pool was followed meanwhile:
-		// these ordinals are of swaps that it does not know. What has been told is
-		// known by its time alone, which the engine takes for its own where the
-		// block's was ahead of it: rather leave a swap out than tell it twice, or
-		// give it the ordinal of another.
-		s.head.Numbered, s.head.Joining = told.Ordinal, true
-		s.head.Last = swapRef{Time: time.Unix(0, told.TradedAt).Add(s.o.MaxAhead).Unix()}
+	durable := s.engine.Durable(s.pair.Instrument.ID)
+	if durable.Ordinal > s.head.Numbered {
+		// The store was lost or is an old one, or another pool was mirrored meanwhile: the
+		// engine has ordinals of swaps that the store lacks. Published swaps are known by
+		// their time only, and the engine replaces a block's time that is ahead of its own.
+		// So omit a swap rather than publish it twice or under another's ordinal.
+		s.head.Numbered, s.head.Joining = durable.Ordinal, true
+		s.head.Last = swapRef{Time: time.Unix(0, durable.TradedAt).Add(s.o.MaxAhead).Unix()}
 	}
-	s.submitted, s.confirmed, s.confirmedAt = told.Ordinal, told.Ordinal, s.o.Now()
+	s.submitted, s.confirmed, s.confirmedAt = durable.Ordinal, durable.Ordinal, s.o.Now()
 	var err error
 	if s.snapshots, err = s.store.snapshots(); err != nil {
 		return err
@@ -145,7 +143,7 @@ func (s *swapTracker) load() error {
 		return broken == nil
 	})
 	if err := errors.Join(err, broken); err != nil {
-		return fmt.Errorf("%w: %w", errStore, err)
+		return storeError(err)
 	}
 	s.windows.resume(s.head.Totals)
 	in := s.pair.Instrument
@@ -157,7 +155,7 @@ func (s *swapTracker) load() error {
 	return err
 }
 
-// step reads one thing and stores it.
+// step makes one request and stores its result.
 func (s *swapTracker) step(ctx context.Context) error {
 	p, err := s.backfill.Step(ctx, &s.lists)
 	if err != nil {
@@ -165,7 +163,7 @@ func (s *swapTracker) step(ctx context.Context) error {
 	}
 	counted, err := s.windows.Apply(&p)
 	if errors.Is(err, ErrOrder) {
-		// What was believed does not go with what is told now.
+		// The nodes now contradict what was read.
 		p = s.backfill.restart()
 		counted, err = s.windows.Apply(&p)
 	}
@@ -179,7 +177,7 @@ func (s *swapTracker) step(ctx context.Context) error {
 	case p.Kind == Restarted:
 		return s.beginRun()
 	case !counted:
-		return nil // nothing was read, or what is stored already
+		return nil // nothing was read, or it is already stored
 	case p.Kind == ReadNewer:
 		h.Next++
 	default:
@@ -203,21 +201,18 @@ func (s *swapTracker) step(ctx context.Context) error {
 	})
 }
 
-// newTrader reports whether a transaction has a swap of somebody who is to be
+// newTrader reports whether a transaction has a swap of a new fee payer who is to be
 // counted.
 func (s *swapTracker) newTrader(t *Trace, key []byte) (bool, error) {
 	if t.swaps() == 0 || s.head.Traders >= MaxTraders {
 		return false, nil
 	}
 	_, known, err := s.store.kv.Get(key)
-	if err != nil {
-		return false, fmt.Errorf("%w: %w", errStore, err)
-	}
-	return !known, nil
+	return !known && err == nil, storeError(err)
 }
 
-// begin begins a run that need not join the one before. What that one has stored
-// is dropped, but for the swaps that have their ordinals.
+// beginRun begins a run that may not join the one before. It deletes that run's traces;
+// swaps with ordinals stay.
 func (s *swapTracker) beginRun() error {
 	h := &s.head
 	h.Run++
@@ -229,12 +224,12 @@ func (s *swapTracker) beginRun() error {
 	})
 }
 
-// tell gives ordinals and tells the engine of what has them.
+// publishTrades numbers swaps and submits those with ordinals to the engine.
 func (s *swapTracker) publishTrades() error {
-	done, dry := s.backfill.PastRead()
+	done, exhausted := s.backfill.PastRead()
 	full := s.head.Next-s.head.First >= s.o.MaxUnnumbered
-	// Once the first ordinal of the run is given, what turns up before it has none.
-	for h := &s.head; done || dry || full || h.NumberedTo > math.MinInt64; {
+	// Once the run has its first ordinal, older swaps get none.
+	for h := &s.head; done || exhausted || full || h.NumberedTo > math.MinInt64; {
 		from := max(h.NumberedTo, h.First)
 		if from >= h.Next {
 			break
@@ -243,15 +238,15 @@ func (s *swapTracker) publishTrades() error {
 			return err
 		}
 	}
-	told := s.engine.Durable(s.pair.Instrument.ID)
+	durable := s.engine.Durable(s.pair.Instrument.ID).Ordinal
 	now := s.o.Now()
 	switch {
-	case told.Ordinal > s.confirmed || s.submitted <= told.Ordinal:
+	case durable > s.confirmed || s.submitted <= durable:
 		s.confirmedAt = now
 	case now.Sub(s.confirmedAt) > max(s.o.Every, 5*time.Second):
-		s.submitted, s.confirmedAt = told.Ordinal, now // it was lost on the way
+		s.submitted, s.confirmedAt = durable, now // submit again what was lost
 	}
-	s.confirmed, s.submitted = told.Ordinal, max(s.submitted, told.Ordinal)
+	s.confirmed, s.submitted = durable, max(s.submitted, durable)
 	for s.submitted < s.head.Numbered && s.submitted-s.confirmed < maxUnconfirmed {
 		var r swapRecord
 		ok, err := s.store.get(s.store.key('s', number(s.submitted+1)), &r)
@@ -273,8 +268,8 @@ func (r *swapRecord) trade(in market.InstrumentID) Trade {
 	return Trade{in, r.Ordinal, r.Price, r.Qty, r.Side, r.Mark.Time * int64(time.Second), r.Mark.Slot}
 }
 
-// numberSwaps numbers the swaps of the traces from a position to before another
-// or some of them, and returns once that is on disk.
+// numberSwaps gives ordinals to the swaps of the traces from a position up to, not
+// including, another, or to some of them, and returns once they are on disk.
 func (s *swapTracker) numberSwaps(from, to int64) error {
 	h := s.head
 	var out []swapRecord
@@ -311,15 +306,15 @@ func (s *swapTracker) numberSwaps(from, to int64) error {
 	return err
 }
 
-// known reports whether a swap of a run that need not join the one before has
-// its ordinal from there, and notes where the runs join.
+// alreadyNumbered reports whether a swap of a run that may not join the one before has an
+// ordinal from there, and detects where the runs join.
 func (h *head) alreadyNumbered(f *CountedSwap) bool {
 	last := &h.Last
 	switch {
 	case !h.Joining:
 		return false
 	case last.Key == f.Key:
-		h.Joining = false // it is known itself; what follows is not
+		h.Joining = false // this swap has an ordinal; later ones have none
 		return true
 	case last.Slot > 0 && f.Slot > last.Slot, last.Slot == 0 && f.Time > last.Time:
 		h.Joining = false
@@ -329,9 +324,9 @@ func (h *head) alreadyNumbered(f *CountedSwap) bool {
 	}
 }
 
-// toRecord makes a record in the units of the instrument: a buy's price is rounded
-// up and a sell's down, the size down. ok is false where those have no such price
-// or size, or the time is not known.
+// toRecord converts a swap to the instrument's units: the price rounded up for a buy and
+// down for a sell, the size down. ok is false if the result is out of range or the time
+// unknown.
 func (s *swapTracker) toRecord(f *CountedSwap) (r swapRecord, ok bool) {
 	in := s.pair.Instrument
 	exp10 := int(in.PriceDecimals) + int(s.pair.Base.Decimals) - int(s.pair.Quote.Decimals)
@@ -352,9 +347,9 @@ func (s *swapTracker) toRecord(f *CountedSwap) (r swapRecord, ok bool) {
 	return swapRecord{Mark: mark, Side: f.Side, Price: market.Price(price), Qty: market.Qty(qty), Base: f.Base, Quote: f.Quote}, true
 }
 
-// prune drops traces that have their ordinals and that no window will ask for
-// again. The newest of those stays: it says that the windows are whole. So does
-// the oldest while there may be more before it, which must join it.
+// prune deletes traces that have ordinals and that no window needs. The newest of those
+// stays, because it proves that the windows are complete. The oldest stays while the run
+// may grow there, because an older transaction must join it.
 func (s *swapTracker) prune() error {
 	for range scanBatch {
 		if more, err := s.pruneSome(); !more || err != nil {
@@ -364,13 +359,13 @@ func (s *swapTracker) prune() error {
 	return nil
 }
 
-// pruneSome drops up to scanBatch traces, and reports whether there may be more.
+// pruneSome deletes up to scanBatch traces and reports whether there may be more.
 func (s *swapTracker) pruneSome() (more bool, err error) {
 	h := s.head
 	if h.NumberedTo == math.MinInt64 {
 		return false, nil
 	}
-	// By the chain's clock too: ours may be wrong for a while.
+	// Use the chain's clock too, because ours may be wrong for a while.
 	before := min(s.o.Now().Unix(), s.backfill.Cursor().Newest.Time) - int64((Week+traceSlack)/time.Second)
 	last, first, newest := min(h.NumberedTo, h.Next), h.First, h.First
 	var oldest []byte
@@ -406,16 +401,17 @@ func (s *swapTracker) pruneSome() (more bool, err error) {
 	return more, err
 }
 
-// record keeps a snapshot when the next is due and what it tells is of now, and of
-// all the past that the nodes have. It is kept for good, so the pool is read anew, as of what is final.
+// takeSnapshot stores a snapshot if the next one is due, the state is current, and the
+// past was read as far as the nodes have it. It reads the pool again, finalized, because
+// a snapshot is kept for good.
 func (s *swapTracker) takeSnapshot(ctx context.Context) error {
 	now := s.o.Now()
 	state := s.reader.state(now)
 	rolling := s.windows.At(now)
 	length := int64(max(s.o.SnapshotEvery/time.Second, 1))
 	due := len(s.snapshots) == 0 || now.Unix()/length > s.snapshots[0].At/length
-	done, dry := s.backfill.PastRead()
-	if !due || !done && !dry || state.Pool == nil || state.Reasons.Has(Stale) || rolling.Day.Status == Behind {
+	done, exhausted := s.backfill.PastRead()
+	if !due || !done && !exhausted || state.Pool == nil || state.Reasons.Has(Stale) || rolling.Day.Status == Behind {
 		return nil
 	}
 	var last uint64
@@ -445,7 +441,7 @@ func (s *swapTracker) takeSnapshot(ctx context.Context) error {
 	return err
 }
 
-// publish makes what is known now what state returns.
+// publishState updates what state returns.
 func (s *swapTracker) publishState(err error) {
 	reasons := reasonsOf(err)
 	var shown SwapState
@@ -463,17 +459,17 @@ func (s *swapTracker) publishState(err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.backfill == nil {
-		shown = s.published // of what was known before the store failed
+		shown = s.published // from before the store failed
 	}
 	s.published, s.reasons, s.err = shown, reasons, err
 }
 
-// maxAge is for how long windows are proven without the chain being read.
+// maxAge is how long windows stay proven without reading the chain.
 func (s *swapTracker) maxAge() time.Duration { return max(time.Minute, 6*s.o.Every) }
 
-// state returns what is known of the swaps at now. Windows that were proven when
-// they were published are so no more if that is long ago: as of a store that
-// fails, or a node that takes its time.
+// state returns the state of the swaps at now. Windows that were proven when they were
+// published no longer are if that is long ago, because the store fails or the nodes are
+// slow.
 func (s *swapTracker) state(now time.Time) (SwapState, Reasons, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -485,8 +481,7 @@ func (s *swapTracker) state(now time.Time) (SwapState, Reasons, error) {
 	return shown, reasons, s.err
 }
 
-// reconstructed returns the newest snapshot from before a history that is not
-// complete.
+// reconstructed returns the newest snapshot from before an incomplete history.
 func reconstructed(list []Snapshot, totals *Totals, oldest *TxRef) Snapshot {
 	if totals.Complete || oldest.Time <= 0 {
 		return Snapshot{}

@@ -10,35 +10,32 @@ import (
 	"blockdesk/market"
 )
 
-// The lengths of the rolling windows.
+// Lengths of the rolling windows.
 const (
 	Day  = 24 * time.Hour
 	Week = 7 * Day
 )
 
-// MaxWindowSwaps is how many swaps [Windows] hold by default, a little over 100
-// bytes each. A pool that trades more in a week has its week not proven.
+// MaxWindowSwaps is the default number of swaps that [Windows] hold, a little over 100
+// bytes each. The week of a pool with more swaps is not proven.
 const MaxWindowSwaps = 1 << 17
 
 // Errors of [Windows].
 var (
-	// ErrWindowOptions: options that cannot work.
+	// ErrWindowOptions means invalid options.
 	ErrWindowOptions = errors.New("mirror: invalid window options")
-	// ErrOrder: a transaction that is neither at an end of what has been read nor
-	// within it.
-	ErrOrder = errors.New("mirror: a transaction out of order")
+	// ErrOrder means a transaction that is neither at an end of the run nor within it.
+	ErrOrder = errors.New("mirror: transaction out of order")
 )
 
-// WindowOptions are the windows'. Zero values take the defaults.
+// WindowOptions are the settings of Windows. Zero values take the defaults.
 type WindowOptions struct {
-	// MaxSwaps bounds the swaps held; the oldest go first. Default
-	// [MaxWindowSwaps].
+	// MaxSwaps bounds the swaps held; the oldest go first. Default [MaxWindowSwaps].
 	MaxSwaps int
-	// MaxAge is for how long a window is proven after the chain was last read to
-	// its end. Default one minute.
+	// MaxAge is how long a window stays proven after the chain was last read to its end.
+	// Default one minute.
 	MaxAge time.Duration
-	// MaxAhead is how far a block's time may be ahead of our clock. Default one
-	// minute.
+	// MaxAhead bounds a block's time beyond our clock. Default one minute.
 	MaxAhead time.Duration
 }
 
@@ -57,21 +54,21 @@ func (o WindowOptions) withDefaults() WindowOptions {
 	return o
 }
 
-// WindowStatus says what a window's figures are worth.
+// WindowStatus says whether a window's figures are proven.
 type WindowStatus uint8
 
 const (
-	// Exact: all swaps of the window have been decoded.
+	// Exact: all swaps of the window were decoded.
 	Exact WindowStatus = 1
-	// Empty: it is proven that there was none.
+	// Empty: it is proven that there were none.
 	Empty WindowStatus = 2
-	// Behind: the chain has not been read to its end lately.
+	// Behind: the chain was not read to its end recently.
 	Behind WindowStatus = 3
-	// Partial: the history has not been read back to the window's start, or is
-	// more than is held.
+	// Partial: the history was not read back to the window's start, or has more swaps
+	// than are held.
 	Partial WindowStatus = 4
-	// Doubtful: something in the window was not decoded, or has no time, or the
-	// vaults' balances show that something is missing.
+	// Doubtful: a transaction in the window could not be decoded or has no time, or the
+	// vaults' balances show that one is missing.
 	Doubtful WindowStatus = 5
 	// Ahead: the chain's time is ahead of our clock.
 	Ahead WindowStatus = 6
@@ -80,9 +77,8 @@ const (
 // Proven reports whether a window's figures are exact.
 func (s WindowStatus) Proven() bool { return s == Exact || s == Empty }
 
-// Word returns the word of the status record for a window that is called name
-// there, "24h" or "7d". The description gives the word for an empty window; the
-// others are our choice.
+// Word returns the status of the window "24h" or "7d" in JSON. The value for an empty
+// window is from docs/specification.md 2.5, the others are our choice.
 func (s WindowStatus) Word(name string) string {
 	switch s {
 	case Exact:
@@ -102,36 +98,37 @@ func (s WindowStatus) Word(name string) string {
 	}
 }
 
-// CountedSwap is a swap as the windows hold it.
+// CountedSwap is a swap in Windows.
 type CountedSwap struct {
 	Key  MovementKey
 	Slot uint64
-	// Time is in seconds of Unix time.
+	// Time is in Unix seconds.
 	Time int64
 	Side market.Side
-	// Calls is how many swaps it joins, mostly 1: see [Movement].
+	// Calls is the number of calls that it joins, mostly 1: see [Movement].
 	Calls int
-	// Base and Quote are what changed hands, in atoms, neither 0. Their quotient
-	// is the price.
+	// Base and Quote are the exchanged amounts in atoms, not 0. Their quotient is the
+	// price.
 	Base, Quote market.Amount
 }
 
-// Window is what was traded in a time that ends now. What is not proven is zero.
+// Window sums up the swaps of a time span that ends now. Its figures are zero unless it
+// is proven.
 type Window struct {
 	Status WindowStatus
 	Swaps  int
-	// Base and Quote are what changed hands, in atoms.
+	// Base and Quote are the exchanged amounts in atoms.
 	Base, Quote market.Uint128
 	// First and Last are the oldest and the newest swap; zero if there is none.
 	First, Last CountedSwap
 }
 
-// Rolling is what the windows show at one moment.
+// Rolling are the windows at one moment.
 type Rolling struct {
 	Day, Week Window
-	// Last is the newest swap known, however old; its Time is 0 if there is none.
+	// Last is the newest known swap, of any age; its Time is 0 if there is none.
 	Last CountedSwap
-	// AsOf is when the chain was last read to its end; zero if it never was.
+	// AsOf is when the chain was last read to its end; zero = never.
 	AsOf   time.Time
 	Totals Totals
 }
@@ -140,37 +137,35 @@ type Rolling struct {
 type Totals struct {
 	Swaps       uint64
 	Base, Quote market.Uint128
-	// Complete: the history has been read from the vaults' creation on.
+	// Complete: the history was read from the vaults' creation on.
 	Complete bool
-	// Doubts is how often something was not decoded or missing.
+	// Doubts counts transactions that could not be decoded or are missing.
 	Doubts uint64
 }
 
-// Windows count decoded swaps, each once, and know for which time they have seen
-// all of them. What they hold is of one gapless run of the pool's history, that
-// grows at both ends.
+// Windows count decoded swaps, each once, and know for which time they have all of them.
+// They hold one gapless run of the pool's history, which grows at both ends.
 //
-// Not safe for concurrent use. [Windows.At] takes time in proportion to the swaps
-// held.
+// Not safe for concurrent use. [Windows.At] takes time in proportion to the swaps held.
 type Windows struct {
 	o WindowOptions
-	// older is newest first and newer oldest first, so that both ends grow.
+	// older is newest first and newer oldest first, so that both ends can grow.
 	older, newer   []CountedSwap
 	begun          bool
 	oldest, newest edge
-	// named: some transaction has told of the vault.
+	// named: a transaction with the vault's balance was read.
 	named  [sides]bool
 	asOf   time.Time
 	totals Totals
-	// dropped is the newest time that swaps are not held of any more.
+	// dropped is the newest time of which swaps are no longer held.
 	dropped int64
-	// doubted is the newest time that something is missing at; untimed: something
-	// is missing since newest.time, and it is not known until when.
+	// doubted is the newest time at which something is missing. untimed: something is
+	// missing since newest.time, until an unknown time.
 	doubted int64
 	untimed bool
 }
 
-// NewWindows makes windows that have read nothing. Errors: [ErrWindowOptions].
+// NewWindows returns empty windows. Errors: [ErrWindowOptions].
 func NewWindows(o WindowOptions) (*Windows, error) {
 	if err := o.Validate(); err != nil {
 		return nil, err
@@ -178,8 +173,8 @@ func NewWindows(o WindowOptions) (*Windows, error) {
 	return &Windows{o: o.withDefaults()}, nil
 }
 
-// Apply takes what a [Backfill] has read, and reports whether a transaction was
-// new: what is told twice counts once. Errors: [ErrOrder].
+// Apply applies a step of a [Backfill] and reports whether it was a new transaction; a
+// repeated one counts once. Errors: [ErrOrder].
 func (w *Windows) Apply(p *Progress) (counted bool, err error) {
 	switch p.Kind {
 	case ReadNewer:
@@ -195,8 +190,8 @@ func (w *Windows) Apply(p *Progress) (counted bool, err error) {
 	return counted, err
 }
 
-// At returns what the windows show at now. Seconds are whole, as blocks' are: a
-// window of a day holds what is less than a day old.
+// At returns the windows at now. Times are whole seconds, like those of blocks: a window
+// of a day has the swaps that are less than a day old.
 func (w *Windows) At(now time.Time) Rolling {
 	r := Rolling{Day: w.window(now, Day), Week: w.window(now, Week), AsOf: w.asOf, Totals: w.totals}
 	if n := w.len(); n > 0 {
@@ -226,8 +221,7 @@ func (w *Windows) window(now time.Time, length time.Duration) (out Window) {
 	return out
 }
 
-// status says what a window from start to now is worth, Exact for an empty one
-// too.
+// status returns the status of a window from start to now; Exact for an empty one too.
 func (w *Windows) status(now time.Time, start int64) WindowStatus {
 	switch {
 	case w.asOf.IsZero() || now.Sub(w.asOf) > w.o.MaxAge || w.asOf.After(now.Add(w.o.MaxAhead)):
@@ -243,9 +237,9 @@ func (w *Windows) status(now time.Time, start int64) WindowStatus {
 	}
 }
 
-// Delta returns by how much the price of the window's last swap differs from that
-// of its first, in millionths of the latter, rounded towards zero. ok is false
-// where there is no swap, or the number does not fit.
+// Delta returns the change of the price from the window's first swap to its last, in
+// millionths, rounded towards zero. ok is false if there is no swap or the result
+// overflows.
 func (w *Window) Delta() (millionths int64, ok bool) {
 	if w.Swaps == 0 {
 		return 0, false

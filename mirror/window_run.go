@@ -9,27 +9,26 @@ import (
 	"blockdesk/market"
 )
 
-// forEver is the latest time that something may have happened at, where that is
-// not known.
+// forEver is an unknown latest time.
 const forEver = math.MaxInt64
 
-// edge is an end of what has been read.
+// edge is an end of the run.
 type edge struct {
 	slot uint64
-	// time is the block's. Nothing of the run is older than the oldest edge's, or
-	// newer than the newest's.
+	// time is the block's. Nothing in the run is older than the oldest edge's, or newer
+	// than the newest's.
 	time int64
 	// seen are the transactions of the slot.
 	seen map[solana.Signature]struct{}
-	// held is what the vaults held there, towards the outside of the run, as of
+	// held is the vaults' balance at the edge, on the outer side of the run, as of
 	// heldTime.
 	held  [sides]market.Amount
 	known [sides]bool
-	// heldTime is the time of the transaction that told held.
+	// heldTime is the time of the transaction with that balance.
 	heldTime [sides]int64
 }
 
-// covers reports whether a transaction is of the run.
+// covers reports whether a transaction belongs to the run.
 func (w *Windows) covers(t *Trace) bool {
 	if !w.begun {
 		return false
@@ -39,8 +38,8 @@ func (w *Windows) covers(t *Trace) bool {
 	return atNewest || atOldest || t.Slot > w.oldest.slot && t.Slot < w.newest.slot
 }
 
-// begin starts the run at a transaction. Of one without a time, all that is known
-// is that it lies between zero and for ever.
+// begin starts the run with a transaction. One without a time happened between zero and
+// forEver.
 func (w *Windows) begin(t *Trace) {
 	w.begun = true
 	w.newest = edge{slot: t.Slot, time: max(t.Time, 0), seen: map[solana.Signature]struct{}{}}
@@ -50,7 +49,7 @@ func (w *Windows) begin(t *Trace) {
 	}
 }
 
-// reach moves an edge to a transaction. It may be of the other edge's slot too.
+// moveEdge moves an edge to a transaction, which may also be in the other edge's slot.
 func (w *Windows) moveEdge(e *edge, t *Trace) {
 	if t.Slot != e.slot {
 		e.slot = t.Slot
@@ -76,7 +75,7 @@ func (w *Windows) newerTrace(p *Progress) (bool, error) {
 		return false, fmt.Errorf("%w: %s of slot %d, after slot %d", ErrOrder, t.Signature, t.Slot, e.slot)
 	}
 	w.moveEdge(e, t)
-	// A block's time never runs back: what does is no time.
+	// Block times never decrease; an earlier time is invalid.
 	timed := t.Time > 0 && t.Time >= e.time
 	if timed {
 		e.time = t.Time
@@ -120,7 +119,7 @@ func (w *Windows) olderTrace(p *Progress) (bool, error) {
 		w.doubtOlder(at)
 	}
 	if p.Err != nil || !timed && t.swaps() > 0 {
-		w.doubtOlder(e.time) // it is not newer than what follows it
+		w.doubtOlder(e.time) // it is not newer than the transaction after it
 	}
 	for i := len(t.Movements) - 1; i >= 0; i-- {
 		if f, ok := t.swap(i); ok && w.count(&f, timed) {
@@ -131,15 +130,15 @@ func (w *Windows) olderTrace(p *Progress) (bool, error) {
 	return true, nil
 }
 
-// finish ends the reading of a transaction of either end. Without both vaults
-// there was no swap.
+// finish ends the reading of a transaction. Before a vault was created there were no
+// swaps.
 func (w *Windows) finish(t *Trace) {
 	w.totals.Complete = w.totals.Complete || t.Base.Created || t.Quote.Created
 	w.trim()
 }
 
-// joinNewer reports whether the vaults hold before p no less than they were last
-// seen to. What a missing swap paid out would be missing; a gift only adds.
+// joinNewer reports whether the vaults held at least as much before p as they last held.
+// A missing swap would have paid out; a gift only adds.
 func (w *Windows) joinNewer(p *Progress) bool {
 	e, joins := &w.newest, true
 	if p.Err != nil {
@@ -160,8 +159,8 @@ func (w *Windows) joinNewer(p *Progress) bool {
 	return joins
 }
 
-// joinOlder reports whether the vaults held less when they were next seen, and
-// when that was.
+// joinOlder reports whether the vaults held less in the next transaction than after p,
+// and the time of that transaction.
 func (w *Windows) joinOlder(p *Progress) (doubted bool, at int64) {
 	e := &w.oldest
 	if p.Err != nil {
@@ -184,12 +183,12 @@ func (w *Windows) joinOlder(p *Progress) (doubted bool, at int64) {
 	return doubted, at
 }
 
-// hold notes what a vault held at the edge.
+// setBalance sets a vault's balance at the edge.
 func (e *edge) setBalance(side int, atoms market.Amount, at int64) {
 	e.held[side], e.known[side], e.heldTime[side] = atoms, true, at
 }
 
-// doubtOlder notes that something is missing at a time, which may not be known.
+// doubtOlder records that something is missing at a time, which may be forEver.
 func (w *Windows) doubtOlder(at int64) {
 	w.totals.Doubts++
 	if at == forEver {
@@ -199,7 +198,7 @@ func (w *Windows) doubtOlder(at int64) {
 	w.doubted = max(w.doubted, at)
 }
 
-// swaps returns how many of the movements are swaps.
+// swaps returns the number of swaps.
 func (t *Trace) swaps() (n int) {
 	for i := range t.Movements {
 		if t.Movements[i].Kind == Swap {
@@ -209,14 +208,14 @@ func (t *Trace) swaps() (n int) {
 	return n
 }
 
-// swap returns movement i if it is a swap.
+// swap returns movement i, and whether it is a swap.
 func (t *Trace) swap(i int) (CountedSwap, bool) {
 	m := &t.Movements[i]
 	return CountedSwap{m.Key, t.Slot, t.Time, m.Side(), m.Calls, m.Base.Atoms, m.Quote.Atoms}, m.Kind == Swap
 }
 
-// count adds a swap to the totals, and reports whether it is to be held: without a
-// time it is of no window.
+// count adds a swap to the totals and reports whether to hold it: without a time it is in
+// no window.
 func (w *Windows) count(f *CountedSwap, timed bool) bool {
 	w.totals.Swaps += uint64(f.Calls)
 	add(&w.totals.Base, f.Base)
@@ -224,13 +223,13 @@ func (w *Windows) count(f *CountedSwap, timed bool) bool {
 	return timed
 }
 
-// resume takes the totals as they were, once what is still kept has been applied
-// again: it does not go back to where they began.
+// resume sets the totals to the stored ones, after the stored transactions were applied,
+// because those do not go back to the beginning.
 func (w *Windows) resume(t Totals) { w.totals = t }
 
 func (w *Windows) len() int { return len(w.older) + len(w.newer) }
 
-// at returns swap i, the oldest first.
+// at returns swap i, oldest first.
 func (w *Windows) at(i int) *CountedSwap {
 	if i < len(w.older) {
 		return &w.older[len(w.older)-1-i]
@@ -238,8 +237,8 @@ func (w *Windows) at(i int) *CountedSwap {
 	return &w.newer[i-len(w.older)]
 }
 
-// trim drops what no window will ask for again, and what is too much, but never
-// the newest swap.
+// trim drops the swaps that no window needs and those beyond MaxSwaps, but never the
+// newest one.
 func (w *Windows) trim() {
 	past := w.newest.time - int64((Week+w.o.MaxAhead)/time.Second)
 	for w.len() > 1 && (w.len() > w.o.MaxSwaps || w.at(0).Time <= past) {

@@ -1,6 +1,5 @@
-// Package mirrortest writes the accounts of exchanges as their programs would, for
-// tests that know what is in them. Nothing here reads an account: what package
-// mirror makes of these bytes is not helped by what wrote them.
+// Package mirrortest writes accounts of exchanges as their programs would, for tests. It
+// shares no code with the decoders of package mirror.
 //
 // Concurrency: all functions are pure.
 package mirrortest
@@ -14,13 +13,13 @@ import (
 	"blockdesk/mirror"
 )
 
-// Order is one of a Manifest book.
+// Order is an order of a Manifest book.
 type Order struct {
 	Bid bool
 	// Price is in quote atoms a base atom × 10^18, Size in base atoms.
 	Price market.Uint128
 	Size  uint64
-	// LastSlot is the last one that the order is good for, 0 for ever.
+	// LastSlot is the last slot in which the order is valid, 0 for ever.
 	LastSlot uint32
 }
 
@@ -30,8 +29,7 @@ const (
 	manifestNone   = 1<<32 - 1
 )
 
-// BestFirst returns one side's orders as an exchange matches them: by price, then
-// by when they came.
+// BestFirst returns one side's orders in price-time priority.
 func BestFirst(orders []Order, bid bool) (side []Order) {
 	for _, o := range orders {
 		if o.Bid == bid {
@@ -47,11 +45,11 @@ func BestFirst(orders []Order, bid bool) (side []Order) {
 	return side
 }
 
-// Manifest writes a market's account: all orders in one array, the bids first,
-// and each side's joined into a balanced tree whose best order is the rightmost.
+// Manifest writes a market's account: all orders in one array, bids first, and each side
+// linked as a balanced tree with the best order rightmost.
 func Manifest(base, quote mirror.Coin, orders []Order) []byte {
 	d := make([]byte, manifestHeader+manifestNode*len(orders))
-	binary.LittleEndian.PutUint64(d, 4859840929024028656) // the kind of account
+	binary.LittleEndian.PutUint64(d, 4859840929024028656) // discriminator
 	d[9], d[10] = base.Decimals, quote.Decimals
 	copy(d[16:], base.Mint[:])
 	copy(d[48:], quote.Mint[:])
@@ -74,7 +72,7 @@ func Manifest(base, quote mirror.Coin, orders []Order) []byte {
 	return d
 }
 
-// write fills a node but for its links.
+// write fills a node without its links.
 func (o *Order) write(node []byte) {
 	node[13] = 2 // an order
 	binary.LittleEndian.PutUint64(node[16:], o.Price.Lo)
@@ -86,8 +84,8 @@ func (o *Order) write(node []byte) {
 	}
 }
 
-// join links the nodes from..to, of which the best is the first, and returns where
-// their root is.
+// join links the nodes from..to, the best of which is the first, and returns the root's
+// offset.
 func join(nodes []byte, from, to int) uint32 {
 	if from == to {
 		return manifestNone
@@ -109,15 +107,14 @@ type Reserve struct {
 	Vault   solana.Address
 	Coin    mirror.Coin
 	Program solana.Address // of the mint and the vault
-	// Protocol, Fund and Creator are fees that lie in the vault and are not the
-	// pool's, in atoms.
+	// Protocol, Fund and Creator are uncollected fees in the vault, in atoms.
 	Protocol, Fund, Creator uint64
 }
 
-// CPMM writes a pool's account of Raydium's CPMM program, with token 0 and 1.
+// CPMM writes a pool account of Raydium's CPMM program, with token 0 and 1.
 func CPMM(reserves [2]Reserve) []byte {
 	d := make([]byte, 637)
-	binary.LittleEndian.PutUint64(d, 0x46dec3d7f5e3edf7) // the kind of account
+	binary.LittleEndian.PutUint64(d, 0x46dec3d7f5e3edf7) // discriminator
 	for i := range reserves {
 		r := &reserves[i]
 		copy(d[72+32*i:], r.Vault[:])
