@@ -1,20 +1,19 @@
-// Package sdk holds what integrators download under /public-sdk/. It has no
-// logic: the files are the room.
+// Package sdk embeds the files that integrators download under /public-sdk/. It has
+// no logic.
 package sdk
 
 import "embed"
 
 // Specification is the path, in Files, of the OpenAPI 3.1 document that every
-// error body points to (spec, 4.2).
+// error body points to (docs/specification.md 4.2).
 const Specification = "openapi/svc_public_api_v1.json"
 
 // Channels is the path, in Files, of the AsyncAPI 3.0 document of the WebSocket
 // and of the stream of server-sent events.
 const Channels = "asyncapi/svc_ws_v1.json"
 
-// Files are the documents, by their path below /public-sdk/: a list of them, the
-// OpenAPI and the AsyncAPI document, what a FIX client needs, the Python SDK, and the TypeScript SDK
-// as it is installed.
+// Files are the documents, by their path below /public-sdk/: the README, OpenAPI,
+// AsyncAPI, the FIX documents, the Python SDK, and the TypeScript SDK as it is installed.
 //
 //go:embed README.md openapi asyncapi fix
 //go:embed python/README.md python/pyproject.toml python/*/*.py python/blockdesk/py.typed python/tests/packages.json

@@ -14,11 +14,11 @@ import (
 
 const (
 	mediaType = "application/json"
-	// contentType is what every body must come as (spec, 1.12).
+	// contentType is the Content-Type of every JSON body (docs/specification.md 1.12).
 	contentType = mediaType + "; charset=utf-8"
-	// eventMedia is what a stream of server-sent events comes as, and nothing else.
+	// eventMedia is the media type of server-sent events.
 	eventMedia = "text/event-stream"
-	// pageMedia is what a page for people comes as.
+	// pageMedia is the media type of a page for people.
 	pageMedia = "text/html"
 )
 
@@ -34,8 +34,8 @@ var optionHeaders = []string{
 	"X-Request-Id", "Cache-Control", "Allow", "Access-Control-Allow-Methods", "Access-Control-Allow-Headers", "Access-Control-Max-Age",
 }
 
-// rateHeaders are on each answer of a limited route that was admitted (contract,
-// section C).
+// rateHeaders are on each admitted answer of a limited route
+// (docs/specification.md C.3).
 var rateHeaders = []string{"Ratelimit-Policy", "Ratelimit", "X-Ratelimit-Limit", "X-Ratelimit-Remaining", "X-Ratelimit-Reset"}
 
 // Answer is a response as a client gets it, its body without Content-Encoding.
@@ -59,7 +59,7 @@ func (a *Answer) member(name string) string {
 	return text
 }
 
-// CheckAnswer holds an answer to what the document says of its method and path.
+// CheckAnswer compares an answer with the document's description of its method and path.
 func (d *Document) CheckAnswer(a *Answer) error {
 	o, taken, err := d.operation(a.Method, a.Path)
 	if err != nil {
@@ -79,8 +79,8 @@ func (d *Document) CheckAnswer(a *Answer) error {
 	return nil
 }
 
-// CheckUnknown holds the answer to a path that the document does not have to
-// what it says of such (spec, 4.6).
+// CheckUnknown checks the answer to a path that the document does not have
+// (docs/specification.md 4.6).
 func (d *Document) CheckUnknown(a *Answer) error {
 	err := errors.Join(d.checkHeaders(a, "/components/responses/E404"), d.checkBody(a, "/components/responses/E404"), d.checkProblem(a))
 	if a.Status != http.StatusNotFound || a.Code() != "ROUTE_INCONNUE" || a.member("path") == "" {

@@ -14,7 +14,7 @@ class Model:
 
 
 class DepthMethods:
-    """What an order book tells at a glance."""
+    """Derived values of an order book."""
 
     if TYPE_CHECKING:
         bids: list[Level]

@@ -165,7 +165,7 @@ class Desk:
                 status = yield from self._status(signed.signature, history=False)
                 if status is None and look % RESEND_LOOKS == 0:
                     # A finalized bank that does not know a blockhash may be too old for
-                    # it as well as too new: only who knew it before tells that it is over.
+                    # it as well as too new: only a node that knew it before can say that it has expired.
                     alive = yield from self._is_alive(signed)
                     if alive:
                         yield from self._send(signed, preflight=False)

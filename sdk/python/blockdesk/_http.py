@@ -95,7 +95,7 @@ class ResponseReader:
             pass
 
     def eof(self) -> None:
-        """The connection has ended: right only where nothing else tells the body's end."""
+        """The connection has ended: right only if nothing else marks the end of the body."""
         if self._state == "body" and self._left is None:
             self._finish()
         if not self.done:

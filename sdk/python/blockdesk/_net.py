@@ -20,7 +20,7 @@ from .errors import TimedOut, TransportError
 READ = 64 << 10
 #: Seconds that the other side has to end a connection well.
 FAREWELL = 1.0
-#: Seconds after which who waits finds that another thread has closed the connection.
+#: Seconds after which a waiting thread notices that another one has closed the connection.
 _CLOSED = 0.25
 
 _T = TypeVar("_T")
@@ -114,7 +114,7 @@ class Connection:
         try:
             selector.register(self._socket, selectors.EVENT_READ, self)
         except (OSError, ValueError):
-            return False  # it was closed: who reads will be told
+            return False  # it was closed: the next read raises the error
         return True
 
     def close(self) -> None:
@@ -135,7 +135,7 @@ def readable(connections: Sequence[Connection], deadline: float) -> list[Connect
         if len(ready) < len(connections):
             try:
                 return ready + [key.data for key, _ in selector.select(timeout)]
-            except OSError:  # one was closed meanwhile: who reads will be told
+            except OSError:  # one was closed meanwhile: the next read raises the error
                 return list(connections)
     time.sleep(timeout)
     return ready

@@ -1,4 +1,4 @@
-"""How requests are made, whoever carries them: pace, retries, errors.
+"""How requests are made over any transport: pace, retries, errors.
 
 The steps are generators that yield what they need done, an Exchange or a Sleep, and
 get its result. The blocking client and the asyncio client each have one small loop
@@ -66,7 +66,7 @@ class Retry:
 class Pace:
     """Keeps to the service's rate limits before it has to refuse.
 
-    Each answer tells, in RateLimit and RateLimit-Policy, how many requests are left
+    Each answer says, in RateLimit and RateLimit-Policy, how many requests are left
     in its class. Once there are none, the next one of the class waits until one is
     back. Safe for concurrent use.
     """

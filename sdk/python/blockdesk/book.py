@@ -23,7 +23,7 @@ class OutOfStep(ProtocolError):
 
 
 class OrderBook:
-    """The order book of one symbol as the stream tells it.
+    """The order book of one symbol, made from the stream.
 
     ``seq`` and ``epoch`` say where it stands; they are REST's too. Prices and
     quantities are exact. Not safe for concurrent use: it belongs to its stream.
@@ -38,12 +38,12 @@ class OrderBook:
 
     @property
     def bids(self) -> list[Level]:
-        """Who buys, the highest price first."""
+        """Bids, the highest price first."""
         return self._bids.levels()
 
     @property
     def asks(self) -> list[Level]:
-        """Who sells, the lowest price first."""
+        """Asks, the lowest price first."""
         return self._asks.levels()
 
     @property

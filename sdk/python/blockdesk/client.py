@@ -163,7 +163,7 @@ class Client:
 
         It stops with an exception at the step that fails. A payment that was sent is
         never lost by that: the desk finds it by itself, and ``client.follow`` and
-        ``client.rfq.claim`` tell what has become of it. For a program that has to know
+        ``client.rfq.claim`` return its state. For a program that has to know
         its claims after a crash take the steps one by one, and note each.
         """
         return self._run(self._desk.buy(fill_usd, signer, rail, pair, max_price_usd, max_amount, timeout))

@@ -1,7 +1,7 @@
 """Market data without the network: messages of the stream into events and books.
 
-It keeps each stream of messages without a gap: what does not follow is not taken in,
-a fresh snapshot is asked for, and an :class:`Interruption` tells so.
+It keeps each stream of messages without a gap: if a message does not follow the one
+before, it requests a snapshot and reports an :class:`Interruption`.
 """
 
 from __future__ import annotations
@@ -105,9 +105,8 @@ class TicketsEvent:
 
 @dataclass(frozen=True)
 class Interruption:
-    """What is known may be old: of one symbol, or of all where symbol is None. The next
-    event of a symbol says that it is up to date again. Who quotes should stop until
-    then."""
+    """The data may be old: of one symbol, or of all if symbol is None. The next event of
+    a symbol means that it is up to date again. Stop quoting until then."""
 
     symbol: Optional[str]
     reason: str

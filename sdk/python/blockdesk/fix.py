@@ -176,7 +176,7 @@ class Execution:
 
     @classmethod
     def of(cls, m: FixMessage) -> Execution:
-        """The execution that a message tells."""
+        """The execution in a message."""
 
         def maybe(tag: int) -> Optional[Decimal]:
             return m.number(tag) if m.get(tag) else None

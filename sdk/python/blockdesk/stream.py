@@ -101,7 +101,7 @@ class _Line:
         return self.nodes.after(self.origin)
 
     def place(self, url: str) -> Optional[Origin]:
-        """Where another group is, by an address that was told; None: it is not to be
+        """The origin of another group from a received address; None: it must not be
         followed."""
         moved = None if self.sent else self.nodes.moved(url, self.origin)
         return moved[0] if moved else None
@@ -347,7 +347,7 @@ class Stream(_Core[_BlockingLine]):
             line.part()
 
     def close(self) -> None:
-        """Ends the stream: who iterates over it comes to its end."""
+        """Ends the stream, and any iteration over it."""
         self._closed = True
         self._part()
 
@@ -461,7 +461,7 @@ class AsyncStream(_Core[_AsyncLine]):
             await line.part()
 
     async def close(self) -> None:
-        """Ends the stream: who iterates over it comes to its end."""
+        """Ends the stream, and any iteration over it."""
         self._closed = True
         await self._part()
 

@@ -234,7 +234,7 @@ def _memo(text: str) -> Instruction:
 
 
 def _rights(transaction: Transaction, fee_payer: str, expected: Sequence[Instruction]) -> None:
-    """Who signs and what is written is what the instructions need, and no more."""
+    """Checks that signers and writable accounts are those that the instructions need, and no others."""
     signers, writable = [fee_payer], {fee_payer}
     named: set[str] = {fee_payer, COMPUTE_BUDGET_PROGRAM}
     for i in expected:

@@ -11,7 +11,7 @@ from . import base58, ed25519
 
 
 class Signer(Protocol):
-    """Who signs: a :class:`Keypair`, or your own class that asks a device.
+    """A signer: a :class:`Keypair`, or your own class that asks a device.
 
     ``address`` is its public key in base58. ``sign`` returns the 64 bytes of an
     ed25519 signature over exactly the bytes that it is given.

@@ -131,7 +131,7 @@ class Exchange:
         if id not in self._orders:
             raise InvalidOrder(f"no order {id} of this session")
         canceled = self._order(self._trade("cancel", self._orders[id]))
-        del self._orders[id]  # not before: who was not answered asks again
+        del self._orders[id]  # not before: a caller without an answer asks again
         return canceled
 
     def fetch_balance(self) -> dict[str, Any]:

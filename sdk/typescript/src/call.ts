@@ -3,7 +3,7 @@ export interface Operation {
   readonly method: 'GET' | 'POST';
   /** With `{name}` where a value of Input.path goes. */
   readonly path: string;
-  /** On which address; the base address unless told. */
+  /** The address; default: the base address. */
   readonly on?: 'base' | 'api';
   /** It takes an Idempotency-Key, and every call of ours sends one. */
   readonly keyed?: boolean;

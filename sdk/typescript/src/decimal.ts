@@ -36,8 +36,8 @@ function divide(a: bigint, b: bigint, rounding: Rounding): bigint {
 
 /**
  * toAtoms turns units into atoms: `toAtoms('12.5', 6)` is 12500000n. It throws
- * RangeError for what is no decimal, and, unless it is told how to round, for
- * digits beyond the atom.
+ * RangeError for what is no decimal, and, without a rounding mode, for digits
+ * beyond the atom.
  */
 export function toAtoms(text: string, decimals: number, rounding: Rounding = 'exact'): bigint {
   const { units, scale } = parse(text);

@@ -26,7 +26,7 @@ export class ProtocolError extends BlockdeskError {
  */
 export class OtherGroupError extends BlockdeskError {
   override readonly name = 'OtherGroupError';
-  /** Where they are served, as it was told. */
+  /** The address that serves them, as the service reported it. */
   readonly url: string;
 
   constructor(url: string, why: string) {
@@ -47,15 +47,15 @@ export class ApiError extends BlockdeskError {
   readonly status: number;
   /** The machine word of what is wrong. */
   readonly code: Problem['code'] | (string & {});
-  /** More of it, such as the guard that has refused; null where there is none. */
+  /** More detail, such as the guard that refused; null if there is none. */
   readonly reason: string | null;
   /** The parameter or member that is wrong. */
   readonly field: string | null;
-  /** To be told to the desk's operator. */
+  /** Report it to the desk's operator. */
   readonly requestId: string | null;
-  /** When to come back, in ms; null where the desk does not say. */
+  /** When to try again, in ms; null if the desk does not say. */
   readonly retryAfterMs: number | null;
-  /** The address of the node that leads, of LEADER_CHANGED; null where it is not told. */
+  /** The address of the node that leads, of LEADER_CHANGED; null if it is unknown. */
   readonly leader: string | null;
 
   constructor(status: number, problem: Partial<Problem>, headers: Headers) {

@@ -33,11 +33,11 @@ const shared = ['open', 'book', 'trades', 'ticker', 'tickets', 'gap', 'rejected'
 
 /**
  * Feed follows the market over the WebSocket. Symbols that another group of nodes
- * serves it follows there, by a feed of their own; what that tells, this one tells.
+ * serves it follows there, by a feed of their own, and passes on its events.
  */
 export class Feed extends Follower {
   readonly #Socket: SocketClass | undefined;
-  readonly #others = new Map<string, Feed>(); // by the address that was told
+  readonly #others = new Map<string, Feed>(); // by the address that the service reported
   #sent = false; // by one group to another, which sends it no further
   #socket: Socket | null = null; // one that is open
   #requests = 0;
@@ -90,8 +90,8 @@ export class Feed extends Follower {
     const left: Rejected[] = [];
     const followed = new Set(this.streams.names.map((n) => `${n.channel}:${n.symbol}`));
     for (const r of rejected) {
-      const told = r.code === otherGroup && typeof r.ws_url === 'string' && followed.has(`${r.channel}:${r.symbol}`);
-      if (!told) left.push(r);
+      const elsewhere = r.code === otherGroup && typeof r.ws_url === 'string' && followed.has(`${r.channel}:${r.symbol}`);
+      if (!elsewhere) left.push(r);
       else if (!places.get(r.ws_url)?.push(r)) places.set(r.ws_url, [r]);
     }
     let fault: OtherGroupError | null = null;

@@ -32,7 +32,7 @@ export interface FollowOptions {
   readonly signal?: AbortSignal;
 }
 
-/** FollowEvents are what a follower tells, by name. */
+/** FollowEvents are the events of a follower, by name. */
 export interface FollowEvents {
   /** A connection stands, and the service has acknowledged what is followed. */
   open: { readonly epoch: string; readonly subscribed: readonly Subscribed[] };
@@ -138,7 +138,7 @@ export abstract class Follower {
 
   /**
    * books gives the order book of a symbol as it is, and then whenever it has
-   * changed since the last look: who is slow misses states, never the newest. It
+   * changed since the last look: a slow reader misses states, never the newest. It
    * starts the follower, and ends with it; it throws for a book that is not
    * followed, or that the service does not have.
    */
@@ -203,7 +203,7 @@ export abstract class Follower {
     }
   }
 
-  /** elsewhere is where another group serves, by an address that was told; null: it is not to be followed. */
+  /** elsewhere returns the URL of another group from a received address; null: it must not be followed. */
   protected elsewhere(url: string): URL | null {
     const to = this.#group.moved(url, this.address);
     return to && new URL(this.address.pathname, to);

@@ -214,8 +214,8 @@ export class Streams {
   }
 
   /**
-   * heartbeat finds the streams whose last messages were lost, which no later one
-   * tells: those that have not come to where the heartbeat before saw them, and
+   * heartbeat finds the streams whose last messages were lost, which no later message
+   * shows: those that have not reached the numbers of the heartbeat before, and
    * those whose snapshot does not come.
    */
   heartbeat(seqs: Readonly<Record<string, number>>): Change[] {

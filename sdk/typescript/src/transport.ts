@@ -22,7 +22,7 @@ export interface HttpRequest {
   readonly method: 'GET' | 'POST';
   /** Path and query. */
   readonly target: string;
-  /** Who may be asked. */
+  /** The nodes that may be asked. */
   readonly nodes: Group;
   readonly headers: Readonly<Record<string, string>>;
   readonly body?: string;
@@ -123,7 +123,7 @@ export class Transport {
   }
 }
 
-// causeOf tells what fetch hides behind "fetch failed".
+// causeOf returns the cause that fetch hides behind "fetch failed".
 function causeOf(error: unknown): string {
   if (!(error instanceof Error)) return String(error);
   return error.cause instanceof Error && error.cause.message ? error.cause.message : error.message;

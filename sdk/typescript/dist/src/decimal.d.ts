@@ -4,8 +4,8 @@ export type Rounding = 'down' | 'up' | 'exact';
 export declare function isDecimal(text: unknown): text is string;
 /**
  * toAtoms turns units into atoms: `toAtoms('12.5', 6)` is 12500000n. It throws
- * RangeError for what is no decimal, and, unless it is told how to round, for
- * digits beyond the atom.
+ * RangeError for what is no decimal, and, without a rounding mode, for digits
+ * beyond the atom.
  */
 export declare function toAtoms(text: string, decimals: number, rounding?: Rounding): bigint;
 /** fromAtoms turns atoms into units: `fromAtoms(12500000n, 6)` is `12.500000`. */

@@ -26,8 +26,8 @@ function divide(a, b, rounding) {
 }
 /**
  * toAtoms turns units into atoms: `toAtoms('12.5', 6)` is 12500000n. It throws
- * RangeError for what is no decimal, and, unless it is told how to round, for
- * digits beyond the atom.
+ * RangeError for what is no decimal, and, without a rounding mode, for digits
+ * beyond the atom.
  */
 export function toAtoms(text, decimals, rounding = 'exact') {
     const { units, scale } = parse(text);

@@ -20,7 +20,7 @@ export class ProtocolError extends BlockdeskError {
  */
 export class OtherGroupError extends BlockdeskError {
     name = 'OtherGroupError';
-    /** Where they are served, as it was told. */
+    /** The address that serves them, as the service reported it. */
     url;
     constructor(url, why) {
         super(`OTHER_GROUP ${url}: ${why}`);
@@ -38,15 +38,15 @@ export class ApiError extends BlockdeskError {
     status;
     /** The machine word of what is wrong. */
     code;
-    /** More of it, such as the guard that has refused; null where there is none. */
+    /** More detail, such as the guard that refused; null if there is none. */
     reason;
     /** The parameter or member that is wrong. */
     field;
-    /** To be told to the desk's operator. */
+    /** Report it to the desk's operator. */
     requestId;
-    /** When to come back, in ms; null where the desk does not say. */
+    /** When to try again, in ms; null if the desk does not say. */
     retryAfterMs;
-    /** The address of the node that leads, of LEADER_CHANGED; null where it is not told. */
+    /** The address of the node that leads, of LEADER_CHANGED; null if it is unknown. */
     leader;
     constructor(status, problem, headers) {
         super(`${status} ${problem.code ?? ''}: ${problem.error ?? 'no reason given'}`);

@@ -21,7 +21,7 @@ export interface FeedOptions extends FollowOptions {
 }
 /**
  * Feed follows the market over the WebSocket. Symbols that another group of nodes
- * serves it follows there, by a feed of their own; what that tells, this one tells.
+ * serves it follows there, by a feed of their own, and passes on its events.
  */
 export declare class Feed extends Follower {
     #private;

@@ -10,11 +10,11 @@ const restarting = 1012; // the close code of a node that restarts, or does not 
 const shared = ['open', 'book', 'trades', 'ticker', 'tickets', 'gap', 'rejected', 'refused'];
 /**
  * Feed follows the market over the WebSocket. Symbols that another group of nodes
- * serves it follows there, by a feed of their own; what that tells, this one tells.
+ * serves it follows there, by a feed of their own, and passes on its events.
  */
 export class Feed extends Follower {
     #Socket;
-    #others = new Map(); // by the address that was told
+    #others = new Map(); // by the address that the service reported
     #sent = false; // by one group to another, which sends it no further
     #socket = null; // one that is open
     #requests = 0;
@@ -59,8 +59,8 @@ export class Feed extends Follower {
         const left = [];
         const followed = new Set(this.streams.names.map((n) => `${n.channel}:${n.symbol}`));
         for (const r of rejected) {
-            const told = r.code === otherGroup && typeof r.ws_url === 'string' && followed.has(`${r.channel}:${r.symbol}`);
-            if (!told)
+            const elsewhere = r.code === otherGroup && typeof r.ws_url === 'string' && followed.has(`${r.channel}:${r.symbol}`);
+            if (!elsewhere)
                 left.push(r);
             else if (!places.get(r.ws_url)?.push(r))
                 places.set(r.ws_url, [r]);

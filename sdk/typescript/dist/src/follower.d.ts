@@ -28,7 +28,7 @@ export interface FollowOptions {
     /** Ends it, as close does. */
     readonly signal?: AbortSignal;
 }
-/** FollowEvents are what a follower tells, by name. */
+/** FollowEvents are the events of a follower, by name. */
 export interface FollowEvents {
     /** A connection stands, and the service has acknowledged what is followed. */
     open: {
@@ -92,7 +92,7 @@ export declare abstract class Follower {
     tickets(symbol: string): TicketBoard | undefined;
     /**
      * books gives the order book of a symbol as it is, and then whenever it has
-     * changed since the last look: who is slow misses states, never the newest. It
+     * changed since the last look: a slow reader misses states, never the newest. It
      * starts the follower, and ends with it; it throws for a book that is not
      * followed, or that the service does not have.
      */
@@ -100,7 +100,7 @@ export declare abstract class Follower {
     protected emit<E extends keyof FollowEvents>(event: E, value: FollowEvents[E]): void;
     /** take takes one message; null is one of a kind that is not known. */
     protected take(m: Message | null): void;
-    /** elsewhere is where another group serves, by an address that was told; null: it is not to be followed. */
+    /** elsewhere returns the URL of another group from a received address; null: it must not be followed. */
     protected elsewhere(url: string): URL | null;
     /** nodesAt are the nodes that were named of the group at an address. */
     protected nodesAt({ hostname }: URL): readonly string[];

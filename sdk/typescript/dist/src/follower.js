@@ -72,7 +72,7 @@ export class Follower {
     tickets(symbol) { return this.streams.board(symbol); }
     /**
      * books gives the order book of a symbol as it is, and then whenever it has
-     * changed since the last look: who is slow misses states, never the newest. It
+     * changed since the last look: a slow reader misses states, never the newest. It
      * starts the follower, and ends with it; it throws for a book that is not
      * followed, or that the service does not have.
      */
@@ -146,7 +146,7 @@ export class Follower {
                 this.#changed(this.streams.take(m));
         }
     }
-    /** elsewhere is where another group serves, by an address that was told; null: it is not to be followed. */
+    /** elsewhere returns the URL of another group from a received address; null: it must not be followed. */
     elsewhere(url) {
         const to = this.#group.moved(url, this.address);
         return to && new URL(this.address.pathname, to);

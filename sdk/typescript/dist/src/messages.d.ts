@@ -83,7 +83,7 @@ export interface StatusMessage {
     readonly session?: string;
     readonly epoch?: string;
 }
-/** HeartbeatMessage tells the newest number of each stream. */
+/** HeartbeatMessage has the newest number of each stream. */
 export interface HeartbeatMessage {
     readonly channel: 'heartbeat';
     readonly ts: string;

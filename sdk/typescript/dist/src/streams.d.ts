@@ -82,8 +82,8 @@ export declare class Streams {
      */
     take(m: MarketMessage): Change | null;
     /**
-     * heartbeat finds the streams whose last messages were lost, which no later one
-     * tells: those that have not come to where the heartbeat before saw them, and
+     * heartbeat finds the streams whose last messages were lost, which no later message
+     * shows: those that have not reached the numbers of the heartbeat before, and
      * those whose snapshot does not come.
      */
     heartbeat(seqs: Readonly<Record<string, number>>): Change[];

@@ -18,7 +18,7 @@ export interface HttpRequest {
     readonly method: 'GET' | 'POST';
     /** Path and query. */
     readonly target: string;
-    /** Who may be asked. */
+    /** The nodes that may be asked. */
     readonly nodes: Group;
     readonly headers: Readonly<Record<string, string>>;
     readonly body?: string;

@@ -99,7 +99,7 @@ export class Transport {
         }
     }
 }
-// causeOf tells what fetch hides behind "fetch failed".
+// causeOf returns the cause that fetch hides behind "fetch failed".
 function causeOf(error) {
     if (!(error instanceof Error))
         return String(error);

@@ -1100,7 +1100,7 @@ export interface DeskChain {
     slot: number | null;
     /** Of the blockhash that the next package gets; null: there is none. */
     blockhash_age_ms: number | null;
-    /** Signed transactions whose end is not known yet. */
+    /** Signed transactions whose outcome is not known yet. */
     tracked: number;
     /** In the order of preference. */
     nodes: Array<{
