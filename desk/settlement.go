@@ -107,20 +107,14 @@ const (
 // String returns the word on the wire: "broadcast" and "finalized" are those that
 // docs/specification.md C.5 has, the others are our choice.
 func (s BuildStage) String() string {
-	switch s {
-	case BuildOpen:
-		return "open"
-	case BuildBroadcast:
-		return "broadcast"
-	case BuildFinalized:
-		return "finalized"
-	case BuildFailed:
-		return "failed"
-	case BuildExpired:
-		return "expired"
-	default:
-		return "stage?"
+	words := [...]string{
+		BuildOpen: "open", BuildBroadcast: "broadcast", BuildFinalized: "finalized",
+		BuildFailed: "failed", BuildExpired: "expired",
 	}
+	if int(s) < len(words) && words[s] != "" {
+		return words[s]
+	}
+	return "stage?"
 }
 
 // BuildState is the state of one build.

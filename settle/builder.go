@@ -16,9 +16,8 @@ import (
 
 // builder builds the unsigned transactions of claims.
 type builder struct {
+	*env
 	chain    *chainState
-	desk     Desk
-	signer   cosign.Signer
 	budget   build.Budget
 	accounts solana.AccountCache // derived addresses
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"slices"
 	"sync/atomic"
 	"time"
@@ -27,12 +26,9 @@ const (
 // chainState is what the desk's transactions need to know of the chain: a recent
 // blockhash, the mints, and the account that USDC is paid to.
 type chainState struct {
-	node         Node
-	desk         Desk
+	*env
 	extensions   token.Extensions // that a mint may have
 	refreshEvery time.Duration
-	log          *slog.Logger
-	now          func() time.Time
 
 	accounts atomic.Pointer[accounts]
 	newest   atomic.Pointer[rpc.Blockhash]
@@ -113,7 +109,7 @@ func mintsOf(v *rfq.View) (list []solana.Address) {
 
 // ready returns nil if transactions for v can be built now. Errors: [ErrNotReady].
 func (s *chainState) ready(v *rfq.View) error {
-	if b := s.newest.Load(); b == nil || s.now().Sub(b.FetchedAt) > maxBlockhashAge {
+	if b := s.newest.Load(); b == nil || s.clock().Sub(b.FetchedAt) > maxBlockhashAge {
 		return fmt.Errorf("%w: there is no recent blockhash", ErrNotReady)
 	}
 	return s.accounts.Load().check(v)
@@ -152,7 +148,7 @@ func (s *chainState) refresh(ctx context.Context) error {
 		return err
 	}
 	v, a := s.desk.View(), s.accounts.Load()
-	if v == nil || a != nil && a.check(v) == nil && s.now().Sub(a.readAt) < s.refreshEvery {
+	if v == nil || a != nil && a.check(v) == nil && s.clock().Sub(a.readAt) < s.refreshEvery {
 		return nil
 	}
 	next, err := s.read(ctx, v)
@@ -178,7 +174,7 @@ func (s *chainState) blockhash(ctx context.Context) (rpc.Blockhash, error) {
 
 // read reads the finalized accounts that a view needs. Errors: [ErrChain].
 func (s *chainState) read(ctx context.Context, v *rfq.View) (*accounts, error) {
-	a := &accounts{readAt: s.now(), mints: map[solana.Address]token.Checked{}, untradable: map[solana.Address]error{}}
+	a := &accounts{readAt: s.clock(), mints: map[solana.Address]token.Checked{}, untradable: map[solana.Address]error{}}
 	err := s.readEach(ctx, mintsOf(v), func(address solana.Address, account *rpc.Account) {
 		mint, err := s.checkMint(address, account)
 		if err != nil {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"blockdesk/engine/event"
 	"blockdesk/engine/rfq"
@@ -18,16 +19,13 @@ import (
 
 // deliveries sends the tokens of claims that are paid.
 type deliveries struct {
-	desk    Desk
-	store   *store.Store
+	*env
 	tracker *broadcast.Tracker
 	jobs    *jobs
 	builder *builder
 	guard   *guard
 	key     *deskKey
 	search  *search
-	counts  *counters
-	now     func() int64
 }
 
 // deliver sends the tokens of a paid claim. It signs nothing new while anything old
@@ -107,4 +105,22 @@ func (d *deliveries) deliverNew(ctx context.Context, c *rfq.Claim) error {
 	}
 	d.counts.delivered.Add(1)
 	return d.tracker.Track(t)
+}
+
+// deskKey signs what the desk has promised, and stores the result.
+type deskKey struct {
+	*env
+	timeout time.Duration
+}
+
+// sign returns a signed transaction once it is on disk. Errors: [ErrSigner], those
+// of package store.
+func (k *deskKey) sign(ctx context.Context, promised cosign.Authorized, lastValid uint64) (store.Transaction, error) {
+	ctx, cancel := context.WithTimeout(ctx, k.timeout)
+	defer cancel()
+	signed, err := promised.Sign(ctx, k.signer)
+	if err != nil {
+		return store.Transaction{}, fmt.Errorf("%w: %w", ErrSigner, err)
+	}
+	return k.store.PutTransaction(signed, lastValid, k.now())
 }

@@ -2,7 +2,6 @@ package settle
 
 import (
 	"context"
-	"fmt"
 
 	"blockdesk/desk"
 	"blockdesk/engine/event"
@@ -10,7 +9,6 @@ import (
 	"blockdesk/internal/solana"
 	"blockdesk/internal/solana/rpc"
 	"blockdesk/market"
-	"blockdesk/settle/binding"
 	"blockdesk/settle/broadcast"
 	"blockdesk/settle/proof"
 )
@@ -44,29 +42,4 @@ type Node interface {
 	Simulate(ctx context.Context, raw []byte, o rpc.SimulateOptions) (rpc.Simulation, error)
 	Accounts(ctx context.Context, list []solana.Address, level rpc.Commitment, minSlot uint64) ([]*rpc.Account, uint64, error)
 	Health() []rpc.UpstreamHealth
-}
-
-// claimOf returns the durable state of a claim; nil if the desk does not know it.
-func claimOf(d Desk, id market.ClaimID) (*rfq.Claim, error) {
-	h, ok, err := d.Claim(id)
-	switch {
-	case err != nil:
-		return nil, claimError(id, err)
-	case !ok:
-		return nil, nil
-	}
-	return &h.Claim, nil
-}
-
-// claimText names a claim in errors and logs.
-func claimText(id market.ClaimID) string { return binding.Memo(id) }
-
-// claimError wraps err with the claim that it concerns.
-func claimError(id market.ClaimID, err error) error {
-	return fmt.Errorf("claim %s: %w", claimText(id), err)
-}
-
-// chainError wraps a node's error with the claim that it concerns.
-func chainError(id market.ClaimID, err error) error {
-	return fmt.Errorf("claim %s: %w: %w", claimText(id), ErrChain, err)
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 
 	"blockdesk/desk"
 	"blockdesk/engine/rfq"
@@ -17,19 +16,15 @@ import (
 // guard checks what must hold before the desk promises a signature. The engine
 // checks the desk's own rules (price, locks, state) again with the promise.
 type guard struct {
-	desk          Desk
-	node          Node
-	chain         *chainState
+	*env
 	builder       *builder
 	blockhashLife uint64
-	counts        *counters
-	log           *slog.Logger
 }
 
 // countersignature checks an atomic transaction that its taker has signed. Errors:
 // *[desk.Refusal]; [ErrNotReady]; [ErrSigner]; [ErrChain]; the desk's.
 func (g *guard) countersignature(ctx context.Context, b *store.Build, signed *cosign.Countersigned) error {
-	claim, err := claimOf(g.desk, b.Claim)
+	claim, err := g.claimOf(b.Claim)
 	switch {
 	case err != nil:
 		return err
@@ -47,7 +42,7 @@ func (g *guard) countersignature(ctx context.Context, b *store.Build, signed *co
 	if err != nil {
 		return claimError(b.Claim, err)
 	}
-	newest, err := g.chain.blockhash(ctx)
+	newest, err := g.builder.chain.blockhash(ctx)
 	if err != nil {
 		return claimError(b.Claim, err)
 	}

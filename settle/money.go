@@ -87,7 +87,7 @@ func (o *operations) listUnknown(after market.ClaimID, limit int) (out []desk.Mo
 			break
 		}
 		x := &states[i]
-		claim, err := claimOf(o.desk, x.Claim)
+		claim, err := o.claimOf(x.Claim)
 		if err != nil {
 			return nil, err
 		}

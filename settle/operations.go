@@ -5,7 +5,6 @@ import (
 	"crypto/sha256"
 	"errors"
 	"fmt"
-	"log/slog"
 	"time"
 
 	"blockdesk/desk"
@@ -19,17 +18,13 @@ import (
 
 // operations are what an operator sees of settlement's money and decides about it.
 type operations struct {
-	desk         Desk
-	store        *store.Store
+	*env
 	tracker      *broadcast.Tracker
 	jobs         *jobs
 	refunds      *refunds
 	resumer      *resumer
 	locks        *claimLocks
 	failingAfter time.Duration
-	counts       *counters
-	log          *slog.Logger
-	now          func() int64
 }
 
 // Refunded records that a payment was paid back by a transaction. A refusal by the
@@ -89,7 +84,7 @@ func (o *operations) Release(ctx context.Context, by desk.OperatorRequest, id ma
 		return nil, err
 	}
 	defer unlock()
-	c, err := claimOf(o.desk, id)
+	c, err := o.claimOf(id)
 	if err != nil {
 		return nil, err
 	}

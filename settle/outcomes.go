@@ -2,7 +2,6 @@ package settle
 
 import (
 	"context"
-	"log/slog"
 
 	"blockdesk/engine/event"
 	"blockdesk/engine/rfq"
@@ -14,12 +13,8 @@ import (
 
 // outcomes has the desk book how transactions ended.
 type outcomes struct {
-	desk   Desk
-	store  *store.Store
-	jobs   *jobs
-	counts *counters
-	log    *slog.Logger
-	now    func() int64
+	*env
+	jobs *jobs
 }
 
 // book books the end of a transaction. The tracker calls it again until it returns

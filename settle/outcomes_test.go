@@ -88,10 +88,8 @@ func TestOutcomes(t *testing.T) {
 				t.Fatal(err)
 			}
 			d := &answeringDesk{answers: c.answers}
-			o := &outcomes{
-				desk: d, store: st, jobs: newJobs(time.Second, time.Minute), counts: &counters{}, log: slog.New(slog.DiscardHandler),
-				now: func() int64 { return 1 },
-			}
+			e := &env{desk: d, store: st, log: slog.New(slog.DiscardHandler), clock: time.Now}
+			o := &outcomes{env: e, jobs: newJobs(time.Second, time.Minute)}
 			o.jobs.set(claimIn(7, rfq.ClaimDelivering, 1), 1)
 			r := broadcast.Result{Claim: 7, Kind: c.kind, Hash: solana.Hash{1, 2}, Signature: solana.Signature{3}, End: c.end, Slot: 5}
 			if err := o.book(t.Context(), r); !errors.Is(err, c.err) || (err == nil) != (c.err == nil) {

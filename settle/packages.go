@@ -4,11 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 
 	"blockdesk/desk"
 	"blockdesk/engine/rfq"
+	"blockdesk/internal/solana"
 	"blockdesk/internal/solana/build"
+	"blockdesk/internal/solana/rpc"
 	"blockdesk/internal/solana/tx"
 	"blockdesk/market"
 	"blockdesk/settle/binding"
@@ -18,16 +19,11 @@ import (
 
 // packages builds what clients sign, and knows how far the desk's transactions are.
 type packages struct {
-	desk       Desk
-	node       Node
-	store      *store.Store
+	*env
 	tracker    *broadcast.Tracker
 	builder    *builder
 	locks      *claimLocks
 	syncBuilds bool
-	counts     *counters
-	log        *slog.Logger
-	now        func() int64
 }
 
 // Package returns what the client signs to settle a claim that has just been
@@ -107,4 +103,61 @@ func (p *packages) Delivery(id market.ClaimID) (signature [64]byte, ok bool, err
 		return signature, false, err
 	}
 	return list[len(list)-1].Signature(), true, nil
+}
+
+// Build returns the state of a claim's atomic build; ok is false if there is none,
+// or no longer. It may ask a node which block the transaction is in. Errors: those
+// of the desk and of package store.
+func (p *packages) Build(ctx context.Context, id market.ClaimID) (state desk.BuildState, ok bool, err error) {
+	b, ok, err := p.store.Build(id)
+	if err != nil || !ok || b.Way != rfq.Atomic {
+		return desk.BuildState{}, false, err
+	}
+	pack, err := packageOf(b)
+	if err != nil {
+		return desk.BuildState{}, false, err
+	}
+	claim, err := p.claimOf(id)
+	if err != nil {
+		return desk.BuildState{}, false, err
+	}
+	state = desk.BuildState{
+		Claim: id, Taker: b.Taker, Stage: desk.BuildExpired, Hash: pack.Hash, Blockhash: pack.Blockhash, LastValid: pack.LastValid, BuiltAt: b.BuiltAt,
+	}
+	t, signed, err := p.store.Transaction(id, pack.Hash)
+	switch {
+	case err != nil:
+		return desk.BuildState{}, false, err
+	case signed:
+		state.Signature = t.Signature()
+		state.Stage, state.Slot = p.stageOf(ctx, claim, &t)
+	case claim != nil && claim.State == rfq.ClaimCosigned:
+		state.Stage = desk.BuildBroadcast
+	case claim != nil && claim.State == rfq.ClaimReserved:
+		state.Stage = desk.BuildOpen
+	}
+	return state, true, nil
+}
+
+// stageOf returns the stage of a transaction that the desk has signed, and the slot
+// of its block, 0 if that is unknown. claim is nil if the desk has forgotten it. The
+// claim's state decides; the tracker and a node add the rest.
+func (p *packages) stageOf(ctx context.Context, claim *rfq.Claim, t *store.Transaction) (desk.BuildStage, uint64) {
+	if claim != nil && claim.State == rfq.ClaimCosigned {
+		state, _ := p.tracker.State(t.Signature())
+		return desk.BuildBroadcast, state.Slot
+	}
+	list, _, err := p.node.Statuses(ctx, []solana.Signature{t.Signature()}, true)
+	landed := err == nil && list[0].Known && list[0].Level == rpc.Finalized
+	slot := uint64(0)
+	if landed {
+		slot = list[0].Slot
+	}
+	switch {
+	case claim != nil && claim.State == rfq.ClaimSettled, claim == nil && landed && !list[0].Failed:
+		return desk.BuildFinalized, slot
+	case landed && list[0].Failed:
+		return desk.BuildFailed, slot
+	}
+	return desk.BuildExpired, 0
 }

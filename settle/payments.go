@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"fmt"
-	"log/slog"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -16,9 +15,7 @@ import (
 	"blockdesk/engine/rfq"
 	"blockdesk/internal/solana"
 	"blockdesk/market"
-	"blockdesk/settle/cosign"
 	"blockdesk/settle/proof"
-	"blockdesk/settle/store"
 )
 
 // maxLookBack bounds how far back the watch of an account without a cursor begins.
@@ -26,15 +23,10 @@ const maxLookBack = 24 * time.Hour
 
 // payments proves payments, and watches for those that no client reports.
 type payments struct {
+	*env
 	options  Payments
 	treasury []solana.Address
-	desk     Desk
-	node     Node
-	store    *store.Store
-	signer   cosign.Signer
 	chain    *chainState
-	log      *slog.Logger
-	now      func() time.Time
 
 	payees  payees
 	tooMany sync.Once
@@ -170,7 +162,7 @@ func (p *payments) rails() (r rails, ok bool) {
 func (p *payments) proofOptions(r *rails) proof.Options {
 	o := proof.Options{
 		Rails: r.by, Wallets: []solana.Address{r.desk}, ClockTolerance: p.options.ClockTolerance,
-		Retry: p.options.Retry, WatchEvery: p.options.WatchEvery, Now: p.now, Logger: p.log,
+		Retry: p.options.Retry, WatchEvery: p.options.WatchEvery, Now: p.clock, Logger: p.log,
 		Since: time.Unix(0, p.since), Rewind: p.rewind,
 	}
 	for rail, atoms := range p.options.Dust {

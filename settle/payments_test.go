@@ -48,7 +48,7 @@ func TestPayees(t *testing.T) {
 
 // TestDust: the prover gets the dust limit of each rail.
 func TestDust(t *testing.T) {
-	var s payments
+	s := payments{env: &env{}}
 	s.options.Dust = [market.RailCount]market.Amount{market.RailUSDC: 10_000, market.RailSOL: 100_000}
 	o := s.proofOptions(&rails{})
 	for rail, want := range s.options.Dust {

@@ -1,10 +1,14 @@
 package settle
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 
+	"blockdesk/desk"
+	"blockdesk/internal/solana/tx"
 	"blockdesk/settle/cosign"
+	"blockdesk/settle/store"
 )
 
 // The machine words of what keeps a delivery back (our choice).
@@ -51,4 +55,128 @@ func problemOf(err error) string {
 		return problemNotReady
 	}
 	return problemDesk
+}
+
+// Positions of the instructions in our transactions, after those of the budget.
+const (
+	atomicPays, atomicCreates, atomicDelivers = 2, 3, 4
+	deliveryCreates, deliveryMoves            = 2, 3
+)
+
+// noInstruction is fault.instruction if the runtime refused the transaction itself.
+const noInstruction = -1
+
+// The runtime's names of the errors that we tell apart.
+const (
+	faultBlockhash        = "BlockhashNotFound"
+	faultAlreadyProcessed = "AlreadyProcessed"
+	faultFee              = "InsufficientFundsForFee"
+	faultRent             = "InsufficientFundsForRent"
+	faultNoPayer          = "AccountNotFound"
+	faultInvalidAccount   = "InvalidAccountData" // also of an account that does not exist
+	faultCustom           = "Custom"
+)
+
+// Numbers of programs' own errors.
+const (
+	// insufficientFunds is the token programs' number, and the system program's of
+	// the same meaning: the balance is too low.
+	insufficientFunds = 1
+	accountFrozen     = 17
+)
+
+// fault is a failed simulation's error.
+type fault struct {
+	instruction int    // position; or noInstruction
+	name        string // as in the RPC interface
+	custom      uint32 // if name is faultCustom
+	account     int    // that lacks rent, if name is faultRent
+}
+
+// parseFault parses the runtime's error, which is JSON. One that it does not know has
+// no name.
+func parseFault(text string) fault {
+	f := fault{instruction: noInstruction}
+	if json.Unmarshal([]byte(text), &f.name) == nil {
+		return f
+	}
+	var e struct {
+		Instruction []json.RawMessage `json:"InstructionError"`
+		Rent        *struct {
+			Account int `json:"account_index"`
+		} `json:"InsufficientFundsForRent"`
+	}
+	if json.Unmarshal([]byte(text), &e) != nil {
+		return f
+	}
+	if e.Rent != nil {
+		f.name, f.account = faultRent, e.Rent.Account
+		return f
+	}
+	if len(e.Instruction) != 2 || json.Unmarshal(e.Instruction[0], &f.instruction) != nil || f.instruction < 0 {
+		return fault{instruction: noInstruction}
+	}
+	if json.Unmarshal(e.Instruction[1], &f.name) == nil {
+		return f
+	}
+	var custom struct {
+		Custom *uint32 `json:"Custom"`
+	}
+	if json.Unmarshal(e.Instruction[1], &custom) == nil && custom.Custom != nil {
+		f.name, f.custom = faultCustom, *custom.Custom
+	}
+	return f
+}
+
+// lacksFunds reports whether an instruction lacks what it is to move.
+func (f *fault) lacksFunds() bool {
+	return f.name == faultCustom && f.custom == insufficientFunds || f.name == faultInvalidAccount
+}
+
+// atomicRefusal returns the refusal for an atomic transaction whose simulation failed.
+// takerPays: the taker pays its fee.
+func atomicRefusal(text string, takerPays bool) desk.RefusalReason {
+	f := parseFault(text)
+	switch {
+	case f.instruction == noInstruction && f.name == faultBlockhash:
+		return desk.RefusalExpired
+	case f.instruction == noInstruction && f.name == faultAlreadyProcessed:
+		return desk.RefusalAlreadySettled
+	case f.instruction == noInstruction && (f.name == faultFee || f.name == faultNoPayer || f.name == faultRent && f.account == 0):
+		if takerPays {
+			return desk.RefusalTakerFunds
+		}
+		return desk.RefusalSimulationFailed // the desk cannot pay the fee
+	case f.instruction == atomicPays && f.lacksFunds(), f.instruction == atomicCreates && f.lacksFunds():
+		return desk.RefusalTakerFunds
+	case f.instruction == atomicDelivers && f.lacksFunds():
+		return desk.RefusalInventory
+	}
+	return desk.RefusalSimulationFailed
+}
+
+// takerPays reports whether a build's taker pays its fee.
+func takerPays(b *store.Build) bool {
+	t, err := tx.Decode(b.Raw)
+	return err == nil && t.Message.FeePayer() == b.Taker
+}
+
+// problemOfSimulation returns the problem of a delivery whose simulation failed.
+func problemOfSimulation(text string) string {
+	f := parseFault(text)
+	switch {
+	case f.instruction == noInstruction && f.name == faultBlockhash: // it is new, so the node lags
+		return problemChain
+	case f.instruction == noInstruction && (f.name == faultFee || f.name == faultNoPayer || f.name == faultRent):
+		return problemFunds
+	case f.instruction == deliveryCreates && f.name == faultCustom && f.custom == insufficientFunds:
+		return problemFunds
+	case f.instruction == deliveryCreates:
+		return problemAccount
+	case f.instruction == deliveryMoves && f.name == faultCustom && f.custom == accountFrozen:
+		return problemFrozen
+	case f.instruction == deliveryMoves && f.lacksFunds():
+		return problemInventory
+	}
+	return problemSimulation
 }

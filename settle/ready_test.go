@@ -191,7 +191,7 @@ func TestReadyToVerify(t *testing.T) {
 func TestRefresh(t *testing.T) {
 	s, n, d, _ := readySettlement(t)
 	now := time.Unix(1000, 0)
-	s.chain.now = func() time.Time { return now }
+	s.clock = func() time.Time { return now }
 	look := func(want int) {
 		t.Helper()
 		before := n.asked

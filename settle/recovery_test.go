@@ -41,10 +41,8 @@ func TestRecoveryGoesOn(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := &recovery{
-		retryEvery: time.Millisecond, store: st, desk: agreeable{}, log: slog.New(slog.DiscardHandler),
-		claims: []market.ClaimID{1, 2, 3},
-	}
+	e := &env{store: st, desk: agreeable{}, log: slog.New(slog.DiscardHandler)}
+	r := &recovery{env: e, retryEvery: time.Millisecond, claims: []market.ClaimID{1, 2, 3}}
 	if r.tracker, err = broadcast.New(broadcast.Options{}, nil, nil); err != nil {
 		t.Fatal(err)
 	}

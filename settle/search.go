@@ -21,11 +21,7 @@ const maxSearched = 32
 var errMayLand = errors.New("a delivery may still land")
 
 // search looks for a claim's deliveries on the chain.
-type search struct {
-	desk   Desk
-	node   Node
-	signer cosign.Signer
-}
+type search struct{ *env }
 
 // unrecordedDelivery searches the chain for a delivery of the claim that is not
 // among known; nil if there is none. A stranger may name the claim's reference as

@@ -35,7 +35,7 @@ func (paidOnce) Claim(id market.ClaimID) (*desk.History, bool, error) {
 // failure of the chain, after which the claim's job waits: it is not errLater, which
 // would repeat it forty times a second.
 func TestListedNotFound(t *testing.T) {
-	s := &search{node: inventor{}, desk: paidOnce{}}
+	s := &search{&env{node: inventor{}, desk: paidOnce{}}}
 	if _, err := s.unrecordedDelivery(t.Context(), &rfq.Claim{ID: 1}, nil); !errors.Is(err, ErrChain) || errors.Is(err, errLater) {
 		t.Errorf("%v", err)
 	}

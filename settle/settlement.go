@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -25,24 +24,18 @@ const pruneEvery = time.Hour
 // Call New, Start, then Run. Every other method may be called from any goroutine
 // after Start.
 type Settlement struct {
+	*env
 	*packages    // Package, Build, Delivery
 	*submissions // Submit
 	*payments    // Verify
 	*operations  // Money, MoneyCounts, RefundsDue and what an operator decides
 
-	desk     Desk
-	node     Node
-	store    *store.Store
-	signer   cosign.Signer
 	chain    *chainState
 	jobs     *jobs
 	tables   *tables
 	tracker  *broadcast.Tracker
 	recovery *recovery
 	workers  *workers
-	counts   *counters
-	log      *slog.Logger
-	now      func() int64
 
 	deliverers int
 }
@@ -54,53 +47,40 @@ func New(o Options, d Desk, node Node, st *store.Store, signer cosign.Signer) (*
 		return nil, err
 	}
 	o = o.withDefaults()
-	now := func() int64 { return o.Now().UnixNano() }
-	s := &Settlement{
-		desk: d, node: node, store: st, signer: signer, counts: &counters{}, log: o.Logger, now: now, deliverers: o.Deliverers,
-	}
-	s.jobs = newJobs(o.RetryFirst, o.RetryMax)
-	refunds := newRefunds()
+	e := &env{desk: d, node: node, store: st, signer: signer, log: o.Logger, clock: o.Now}
+	jobs, refunds, locks := newJobs(o.RetryFirst, o.RetryMax), newRefunds(), newClaimLocks()
 	if err := holdDelivered(st, refunds); err != nil {
 		return nil, err
 	}
-	outcomes := &outcomes{desk: d, store: st, jobs: s.jobs, counts: s.counts, log: s.log, now: now}
-	var err error
-	if s.tracker, err = broadcast.New(o.Broadcast, node, outcomes.book); err != nil {
+	outcomes := &outcomes{env: e, jobs: jobs}
+	tracker, err := broadcast.New(o.Broadcast, node, outcomes.book)
+	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrOptions, err)
 	}
-	s.chain = &chainState{node: node, desk: d, extensions: o.Extensions, refreshEvery: o.RefreshEvery, log: s.log, now: o.Now}
-	builder := &builder{chain: s.chain, desk: d, signer: signer, budget: o.Budget}
-	locks := newClaimLocks()
-	guard := &guard{desk: d, node: node, chain: s.chain, builder: builder, blockhashLife: o.BlockhashLife, counts: s.counts, log: s.log}
-	key := &deskKey{signer: signer, store: st, timeout: o.SignTimeout, now: now}
-	search := &search{desk: d, node: node, signer: signer}
-	resumer := &resumer{store: st, tracker: s.tracker, locks: locks}
-
-	s.packages = &packages{
-		desk: d, node: node, store: st, tracker: s.tracker, builder: builder, locks: locks, syncBuilds: o.SyncBuilds,
-		counts: s.counts, log: s.log, now: now,
-	}
-	s.submissions = &submissions{
-		desk: d, store: st, tracker: s.tracker, packages: s.packages, guard: guard, key: key, locks: locks, counts: s.counts, log: s.log,
-	}
-	s.payments = &payments{
-		options: o.Payments, treasury: o.Treasury, desk: d, node: node, store: st, signer: signer, chain: s.chain, log: s.log, now: o.Now,
-	}
-	s.operations = &operations{
-		desk: d, store: st, tracker: s.tracker, jobs: s.jobs, refunds: refunds, resumer: resumer, locks: locks,
-		failingAfter: o.FailingAfter, counts: s.counts, log: s.log, now: now,
-	}
-	s.tables = &tables{payees: &s.payments.payees, jobs: s.jobs, refunds: refunds, now: now}
-	s.recovery = &recovery{desk: d, store: st, tracker: s.tracker, retryEvery: o.RetryMax, log: s.log}
-	s.workers = &workers{
-		jobs: s.jobs, resumer: resumer, log: s.log, now: now,
-		deliveries: &deliveries{
-			desk: d, store: st, tracker: s.tracker, jobs: s.jobs, builder: builder, guard: guard, key: key, search: search,
-			counts: s.counts, now: now,
+	chain := &chainState{env: e, extensions: o.Extensions, refreshEvery: o.RefreshEvery}
+	builder := &builder{env: e, chain: chain, budget: o.Budget}
+	guard := &guard{env: e, builder: builder, blockhashLife: o.BlockhashLife}
+	key := &deskKey{env: e, timeout: o.SignTimeout}
+	search := &search{e}
+	resumer := &resumer{env: e, tracker: tracker, locks: locks}
+	packages := &packages{env: e, tracker: tracker, builder: builder, locks: locks, syncBuilds: o.SyncBuilds}
+	payments := &payments{env: e, chain: chain, options: o.Payments, treasury: o.Treasury}
+	return &Settlement{
+		env:         e,
+		packages:    packages,
+		submissions: &submissions{env: e, tracker: tracker, packages: packages, guard: guard, key: key, locks: locks},
+		payments:    payments,
+		operations: &operations{
+			env: e, tracker: tracker, jobs: jobs, refunds: refunds, resumer: resumer, locks: locks, failingAfter: o.FailingAfter,
 		},
-		audits: &audits{store: st, refunds: refunds, search: search, log: s.log, now: now},
-	}
-	return s, nil
+		chain: chain, jobs: jobs, tracker: tracker, deliverers: o.Deliverers,
+		tables:   &tables{payees: &payments.payees, jobs: jobs, refunds: refunds, now: e.now},
+		recovery: &recovery{env: e, tracker: tracker, retryEvery: o.RetryMax},
+		workers: &workers{
+			env: e, jobs: jobs, resumer: resumer, audits: &audits{env: e, refunds: refunds, search: search},
+			deliveries: &deliveries{env: e, tracker: tracker, jobs: jobs, builder: builder, guard: guard, key: key, search: search},
+		},
+	}, nil
 }
 
 // Start enters the claims of the recovered state; claims is rfq.Machine.EachClaim.

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 
 	"blockdesk/desk"
 	"blockdesk/engine/event"
@@ -17,15 +16,12 @@ import (
 
 // submissions countersigns and sends the atomic transactions that takers submit.
 type submissions struct {
-	desk     Desk
-	store    *store.Store
+	*env
 	tracker  *broadcast.Tracker
 	packages *packages
 	guard    *guard
 	key      *deskKey
 	locks    *claimLocks
-	counts   *counters
-	log      *slog.Logger
 }
 
 // Submit countersigns and sends a claim's atomic transaction that its taker has
@@ -89,7 +85,7 @@ func (s *submissions) refusedSubmission(id market.ClaimID, err error) error {
 // submittedBefore answers a submission of what the desk has signed. The claim's job
 // takes care of sending it.
 func (s *submissions) submittedBefore(ctx context.Context, t *store.Transaction) (desk.Submitted, error) {
-	claim, err := claimOf(s.desk, t.Claim())
+	claim, err := s.claimOf(t.Claim())
 	if err != nil {
 		return desk.Submitted{}, err
 	}

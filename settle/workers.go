@@ -3,7 +3,6 @@ package settle
 import (
 	"context"
 	"errors"
-	"log/slog"
 	"time"
 
 	"blockdesk/engine/rfq"
@@ -12,12 +11,11 @@ import (
 
 // workers do the jobs, each the next step of one claim.
 type workers struct {
+	*env
 	jobs       *jobs
 	deliveries *deliveries
 	resumer    *resumer
 	audits     *audits
-	log        *slog.Logger
-	now        func() int64
 }
 
 // dispatch hands jobs that are due to the workers.

@@ -65,12 +65,12 @@ var (
 // Options are the tracker's options. Zero values take the defaults of
 // [DefaultOptions].
 type Options struct {
-	// ResendEvery is the pause before the same bytes are sent again.
+	// ResendEvery is the pause before the same bytes are sent again. Default 2 s.
 	ResendEvery time.Duration
-	// PollEvery is the pause between polls.
+	// PollEvery is the pause between polls. Default 400 ms.
 	PollEvery time.Duration
 	// MaxSending bounds the concurrent sends, MaxReporting the concurrent calls of the
-	// callback.
+	// callback. Default 16 each.
 	MaxSending, MaxReporting int
 	// Preflight has nodes simulate a transaction before they forward it. The desk has
 	// simulated it before it signed.
@@ -83,27 +83,18 @@ type Options struct {
 	// BlockhashLife is how many blocks a blockhash lives. Only a local chain may let
 	// it live longer than [BlockhashLife], at most 100,000 blocks.
 	BlockhashLife uint64
-	// Now is the clock.
+	// Now is the clock. Default time.Now.
 	Now func() time.Time
 }
 
-// DefaultOptions returns the defaults.
-func DefaultOptions() Options {
-	return Options{
-		ResendEvery: 2 * time.Second, PollEvery: 400 * time.Millisecond, MaxSending: 16, MaxReporting: 16,
-		BlockhashLife: BlockhashLife, Now: time.Now,
-	}
-}
-
 func (o Options) withDefaults() Options {
-	d := DefaultOptions()
-	o.ResendEvery = cmp.Or(o.ResendEvery, d.ResendEvery)
-	o.PollEvery = cmp.Or(o.PollEvery, d.PollEvery)
-	o.MaxSending = cmp.Or(o.MaxSending, d.MaxSending)
-	o.MaxReporting = cmp.Or(o.MaxReporting, d.MaxReporting)
-	o.BlockhashLife = cmp.Or(o.BlockhashLife, d.BlockhashLife)
+	o.ResendEvery = cmp.Or(o.ResendEvery, 2*time.Second)
+	o.PollEvery = cmp.Or(o.PollEvery, 400*time.Millisecond)
+	o.MaxSending = cmp.Or(o.MaxSending, 16)
+	o.MaxReporting = cmp.Or(o.MaxReporting, 16)
+	o.BlockhashLife = cmp.Or(o.BlockhashLife, BlockhashLife)
 	if o.Now == nil {
-		o.Now = d.Now
+		o.Now = time.Now
 	}
 	return o
 }

@@ -37,10 +37,10 @@ func (r *Refused) Error() string {
 type Authorized struct{ authorized *draft }
 
 // Claim returns the claim, 0 of the zero value.
-func (a Authorized) Claim() market.ClaimID { return a.authorized.claim() }
+func (a Authorized) Claim() market.ClaimID { return a.authorized.value().Claim }
 
 // Hash returns the hash of the message, zero of the zero value.
-func (a Authorized) Hash() solana.Hash { return a.authorized.messageHash() }
+func (a Authorized) Hash() solana.Hash { return a.authorized.value().hash }
 
 // Authorize asks the desk for its signature: CosignClaim with the message's hash as
 // proof. The same request again is granted again. It blocks as long as a does.

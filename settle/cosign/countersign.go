@@ -53,34 +53,12 @@ func slotOf(raw []byte, slot int) []byte {
 	return raw[at : at+signatureSize : at+signatureSize]
 }
 
-// The methods of a nil draft are those of the zero values.
-
-func (d *draft) kind() Kind {
+// value returns *d, or the zero draft.
+func (d *draft) value() draft {
 	if d == nil {
-		return 0
+		return draft{}
 	}
-	return d.Kind
-}
-
-func (d *draft) claim() market.ClaimID {
-	if d == nil {
-		return 0
-	}
-	return d.Claim
-}
-
-func (d *draft) messageHash() solana.Hash {
-	if d == nil {
-		return solana.Hash{}
-	}
-	return d.hash
-}
-
-func (d *draft) transaction() []byte {
-	if d == nil {
-		return nil
-	}
-	return d.raw
+	return *d
 }
 
 // message returns what is signed: the bytes after the slots.
@@ -109,18 +87,13 @@ type Countersigned struct {
 }
 
 // Claim returns the claim, 0 of the zero value.
-func (c Countersigned) Claim() market.ClaimID { return c.countersigned.claim() }
+func (c Countersigned) Claim() market.ClaimID { return c.countersigned.value().Claim }
 
 // Hash returns the hash of the message, zero of the zero value.
-func (c Countersigned) Hash() solana.Hash { return c.countersigned.messageHash() }
+func (c Countersigned) Hash() solana.Hash { return c.countersigned.value().hash }
 
 // Shape returns what the message does, the zero Shape of the zero value.
-func (c Countersigned) Shape() Shape {
-	if c.countersigned == nil {
-		return Shape{}
-	}
-	return c.countersigned.Shape
-}
+func (c Countersigned) Shape() Shape { return c.countersigned.value().Shape }
 
 // Countersign verifies that the taker signed the atomic transaction of a claim. raw
 // are its exact unsigned bytes as they were built and stored; they are copied. Every

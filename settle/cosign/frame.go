@@ -124,28 +124,15 @@ const (
 
 // String returns the machine word.
 func (r Refusal) String() string {
-	switch r {
-	case RefusalFrame:
-		return "bad_frame"
-	case RefusalShape:
-		return "bad_shape"
-	case RefusalSlots:
-		return "bad_slots"
-	case RefusalMessage:
-		return "other_message"
-	case RefusalDeliveries:
-		return "too_many_deliveries"
-	case RefusalFull:
-		return "record_full"
-	case RefusalRecord:
-		return "record_failed"
-	case RefusalBusy:
-		return "busy"
-	case RefusalKey:
-		return "key_failed"
-	default:
-		return "refusal?"
+	words := [...]string{
+		RefusalFrame: "bad_frame", RefusalShape: "bad_shape", RefusalSlots: "bad_slots",
+		RefusalMessage: "other_message", RefusalDeliveries: "too_many_deliveries", RefusalFull: "record_full",
+		RefusalRecord: "record_failed", RefusalBusy: "busy", RefusalKey: "key_failed",
 	}
+	if int(r) < len(words) && words[r] != "" {
+		return words[r]
+	}
+	return "refusal?"
 }
 
 // Error makes a Refusal an error.

@@ -17,11 +17,11 @@ import (
 type Job struct{ job *draft }
 
 // Kind returns what is signed, 0 of the zero value.
-func (j Job) Kind() Kind { return j.job.kind() }
+func (j Job) Kind() Kind { return j.job.value().Kind }
 
 // Transaction returns the whole transaction, with the desk's slot empty and every
 // other one filled. Read-only.
-func (j Job) Transaction() []byte { return j.job.transaction() }
+func (j Job) Transaction() []byte { return j.job.value().raw }
 
 // Message returns what is to be signed, a part of Transaction.
 func (j Job) Message() []byte { return j.job.message() }
@@ -46,13 +46,13 @@ type Signed struct {
 func (s Signed) IsZero() bool { return s.signed == nil }
 
 // Claim returns the claim, 0 of the zero value.
-func (s Signed) Claim() market.ClaimID { return s.signed.claim() }
+func (s Signed) Claim() market.ClaimID { return s.signed.value().Claim }
 
 // Kind returns what was signed, 0 of the zero value.
-func (s Signed) Kind() Kind { return s.signed.kind() }
+func (s Signed) Kind() Kind { return s.signed.value().Kind }
 
 // Hash returns the hash of the message, zero of the zero value.
-func (s Signed) Hash() solana.Hash { return s.signed.messageHash() }
+func (s Signed) Hash() solana.Hash { return s.signed.value().hash }
 
 // Signature returns the first signature, which names the transaction on the chain. If
 // the taker pays the fee it is the taker's, who can sign the same message again with
