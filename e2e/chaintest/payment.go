@@ -21,33 +21,33 @@ import (
 	"blockdesk/market"
 )
 
-// SignedPayment is a transaction that its payer alone has signed, and its
-// signature in base58.
+// SignedPayment is a transaction that only its payer has signed, and its signature in
+// base58.
 type SignedPayment struct {
 	Raw       []byte
 	Signature string
 }
 
-// Sign signs an unsigned transaction that we alone sign.
+// Sign signs an unsigned transaction whose only signer is the buyer.
 func (b *Buyer) Sign(raw []byte) SignedPayment {
 	signed := slices.Clone(raw)
 	copy(signed[1:], ed25519.Sign(b.Key, raw[1+64:]))
 	return SignedPayment{signed, base58.Encode(signed[1:65])}
 }
 
-// Broadcast sends a transaction to the chain, past the desk. It tries again while
-// the chain has a fault that passes.
+// Broadcast sends a transaction to the chain without the desk. It retries while the
+// chain has a transient fault.
 func (r *Rig) Broadcast(ctx context.Context, raw []byte) error {
 	text := base64.StdEncoding.EncodeToString(raw)
 	var last error
 	return cmp.Or(await.Poll(ctx, "the chain to take a transaction", func() bool {
 		last = r.Chain.Call(ctx, "sendTransaction", []any{text, map[string]any{"encoding": "base64", "preflightCommitment": "confirmed"}}, nil)
-		return last == nil || ctx.Err() != nil || !passing(last)
+		return last == nil || ctx.Err() != nil || !isTransient(last)
 	}), last)
 }
 
-// passing reports whether an error of the chain is a fault that ends.
-func passing(err error) bool {
+// isTransient reports whether an error of the chain is a transient fault.
+func isTransient(err error) bool {
 	var refused *sandbox.Error
 	if !errors.As(err, &refused) {
 		return true
@@ -56,7 +56,7 @@ func passing(err error) bool {
 	return refused.Code != preflight && refused.Code != invalid
 }
 
-// MustBroadcast is broadcast that has to be taken.
+// MustBroadcast is Broadcast that must succeed.
 func (r *Rig) MustBroadcast(raw []byte) {
 	r.T.Helper()
 	ctx, cancel := context.WithTimeout(r.T.Context(), runtest.HangTimeout)
@@ -66,7 +66,7 @@ func (r *Rig) MustBroadcast(raw []byte) {
 	}
 }
 
-// TryBlockhash asks for the chain's newest.
+// TryBlockhash returns the chain's newest confirmed blockhash.
 func (r *Rig) TryBlockhash(ctx context.Context) (solana.Hash, error) {
 	var got struct {
 		Value struct {
@@ -79,8 +79,7 @@ func (r *Rig) TryBlockhash(ctx context.Context) (solana.Hash, error) {
 	return solana.ParseHash(got.Value.Blockhash)
 }
 
-// OwnPayment is a payment that a wallet makes by itself, with a memo and a
-// reference of its choice.
+// OwnPayment is a payment that a wallet makes by itself, with any memo and reference.
 type OwnPayment struct {
 	Memo      string
 	Reference string
@@ -88,7 +87,7 @@ type OwnPayment struct {
 	Atoms     uint64
 }
 
-// Pays makes one and signs it.
+// Pays signs such a payment.
 func (b *Buyer) Pays(p OwnPayment) SignedPayment {
 	b.Rig.T.Helper()
 	hash, err := b.Rig.TryBlockhash(b.Rig.T.Context())
@@ -98,7 +97,7 @@ func (b *Buyer) Pays(p OwnPayment) SignedPayment {
 	return b.Payment(p, hash)
 }
 
-// Payment is pays with a blockhash.
+// Payment is Pays with a blockhash.
 func (b *Buyer) Payment(p OwnPayment, hash solana.Hash) SignedPayment {
 	leg := build.Leg{Rail: p.Rail, Amount: market.Amount(p.Atoms), To: b.Rig.address(b.Rig.Setup.Treasury.Address)}
 	if p.Rail == market.RailUSDC {
@@ -117,7 +116,7 @@ func (b *Buyer) Payment(p OwnPayment, hash solana.Hash) SignedPayment {
 	return b.Sign(programtest.Must(payment.Build(&solana.AccountCache{})).Bytes())
 }
 
-// ParseAtoms reads a number of atoms, and panics where there is none.
+// ParseAtoms parses a number of atoms, and panics if there is none.
 func ParseAtoms(text string) (n uint64) {
 	if _, err := fmt.Sscan(text, &n); err != nil {
 		panic(err)

@@ -62,8 +62,7 @@ var (
 	ErrInvalid = errors.New("broadcast: not a transaction")
 )
 
-// Options are the tracker's options. Zero values take the defaults of
-// [DefaultOptions].
+// Options are the tracker's options. The zero value of a field is its default.
 type Options struct {
 	// ResendEvery is the pause before the same bytes are sent again. Default 2 s.
 	ResendEvery time.Duration
