@@ -163,6 +163,7 @@ func putHeader(dst []byte, opcode byte, payload int) {
 
 func (e *encoder) text(s string)   { e.buf = append(e.buf, s...) }
 func (e *encoder) number(n uint64) { e.buf = strconv.AppendUint(e.buf, n, 10) }
+func (e *encoder) bool(b bool)     { e.buf = strconv.AppendBool(e.buf, b) }
 
 // ts appends Unix nanoseconds as a JSON string, RFC 3339 in UTC with
 // microseconds, rounded down.

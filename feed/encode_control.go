@@ -1,6 +1,10 @@
 package feed
 
-import "blockdesk/market"
+import (
+	"fmt"
+
+	"blockdesk/market"
+)
 
 // apiVersion is the version of the market API (docs/specification.md 9).
 const apiVersion = "1.1.0"
@@ -8,36 +12,11 @@ const apiVersion = "1.1.0"
 // welcome returns the first message of a connection.
 func (e *encoder) welcome(o *Options, session string, epoch uint64) []byte {
 	e.begin()
-	e.text(`{"channel":"status","type":"welcome","session":"`)
-	e.text(session)
-	e.text(`","epoch":"e`)
-	e.number(epoch)
-	e.text(`","api_version":"` + apiVersion + `","limits":{"frame_bytes":`)
-	e.number(MaxFrame)
-	e.text(`,"messages_per_s":`)
-	e.number(uint64(o.MessagesPerSecond))
-	e.text(`,"connections_per_ip":`)
-	e.number(uint64(o.MaxPerIP))
-	e.text(`,"subscriptions":`)
-	e.number(uint64(o.MaxSubscriptions))
-	e.text(`,"symbols_per_request":`)
-	e.number(maxSymbols)
-	e.text(`,"resume_updates":`)
-	e.number(MaxResume)
-	e.text(`,"subscribe_within_ms":`)
-	e.number(uint64(o.SubscribeWithin.Milliseconds()))
-	e.text(`,"slow_after_ms":`)
-	e.number(uint64(o.SlowAfter.Milliseconds()))
-	e.text(`,"heartbeat_ms":`)
-	e.number(uint64(o.Heartbeat.Milliseconds()))
-	e.text(`,"depths":[`)
-	for i, d := range depths {
-		if i > 0 {
-			e.text(`,`)
-		}
-		e.number(uint64(d))
-	}
-	e.text(`]}}`)
+	e.buf = fmt.Appendf(e.buf, `{"channel":"status","type":"welcome","session":"%s","epoch":"e%d","api_version":"`+apiVersion+`","limits":{`+
+		`"frame_bytes":%d,"messages_per_s":%d,"connections_per_ip":%d,"subscriptions":%d,"symbols_per_request":%d,"resume_updates":%d,`+
+		`"subscribe_within_ms":%d,"slow_after_ms":%d,"heartbeat_ms":%d,"depths":[%d,%d,%d,%d]}}`,
+		session, epoch, MaxFrame, o.MessagesPerSecond, o.MaxPerIP, o.MaxSubscriptions, maxSymbols, MaxResume,
+		o.SubscribeWithin.Milliseconds(), o.SlowAfter.Milliseconds(), o.Heartbeat.Milliseconds(), depths[0], depths[1], depths[2], depths[3])
 	return e.end(finText)
 }
 
@@ -60,11 +39,9 @@ func (e *encoder) fault(id []byte, f fault) []byte {
 	e.text(f.code)
 	e.text(`","message":"`)
 	e.text(f.message)
-	if f.retryable {
-		e.text(`","retryable":true}`)
-	} else {
-		e.text(`","retryable":false}`)
-	}
+	e.text(`","retryable":`)
+	e.bool(f.retryable)
+	e.text(`}`)
 	return e.end(finText)
 }
 
@@ -83,15 +60,13 @@ func (e *encoder) openAck(a action, id []byte, success bool) {
 	e.openControl("ack", id)
 	e.text(`,"action":"`)
 	e.text(a.String())
-	if success {
-		e.text(`","success":true,"`)
-	} else {
-		e.text(`","success":false,"`)
-	}
+	e.text(`","success":`)
+	e.bool(success)
 	if a == unsubscribe {
-		e.text(`un`)
+		e.text(`,"unsubscribed":[`)
+	} else {
+		e.text(`,"subscribed":[`)
 	}
-	e.text(`subscribed":[`)
 }
 
 func (e *encoder) subscribed(in *market.Instrument, k kind, seq uint64, resumed bool, more bool) {
@@ -102,19 +77,16 @@ func (e *encoder) subscribed(in *market.Instrument, k kind, seq uint64, resumed 
 	e.text(k.channel())
 	e.text(`","symbol":"`)
 	e.text(in.Symbol)
+	e.text(`"`)
 	if k < trades {
-		e.text(`","depth":`)
+		e.text(`,"depth":`)
 		e.number(uint64(depths[k]))
-		e.text(`,"seq":`)
-	} else {
-		e.text(`","seq":`)
 	}
+	e.text(`,"seq":`)
 	e.number(seq)
-	if resumed {
-		e.text(`,"resumed":true}`)
-	} else {
-		e.text(`,"resumed":false}`)
-	}
+	e.text(`,"resumed":`)
+	e.bool(resumed)
+	e.text(`}`)
 }
 
 func (e *encoder) closeAck(rejected []rejection) []byte {

@@ -127,35 +127,48 @@ func (r *request) setFault(f *fault) {
 func (r *request) member(s *scanner, quoted []byte) bool {
 	var buf [maxText]byte
 	name := unquoteShort(buf[:0], quoted)
-	c, start := s.peek(), s.pos
-	if c == 'n' {
+	if s.peek() == 'n' {
 		return s.word("null")
 	}
-	var read func(*scanner) *fault
-	switch string(name) {
-	case "action":
-		read = r.readAction
-	case "id":
-		read = r.readID
-	case "channels":
-		read = r.readChannels
-	case "symbols":
-		read = r.readSymbols
-	case "depth":
-		read = r.readDepth
-	case "heartbeat":
-		read = r.readHeartbeat
-	case "resume":
-		read = r.readResume
-	default:
-		return s.skip(maxDepthJSON - 1)
-	}
-	if f := read(s); f != nil {
+	start := s.pos
+	f, known := r.read(s, string(name))
+	switch {
+	case f != nil:
 		r.setFault(f)
 		s.pos = start
-		return s.skip(maxDepthJSON - 1)
+	case known:
+		return true
 	}
-	return true
+	return s.skip(maxDepthJSON - 1)
+}
+
+// read parses the value of a known member.
+func (r *request) read(s *scanner, name string) (f *fault, known bool) {
+	ok := true
+	switch name {
+	case "action":
+		return r.readAction(s), true
+	case "id":
+		f, ok = &faultID, r.readID(s)
+	case "channels":
+		f = &faultChannels
+		r.channels, ok = readTexts(s, maxChannels)
+	case "symbols":
+		f = &faultSymbols
+		r.symbols, ok = readTexts(s, maxSymbols)
+	case "depth":
+		f, ok = &faultDepth, r.readDepth(s)
+	case "heartbeat":
+		f, ok = &faultHeartbeat, r.readHeartbeat(s)
+	case "resume":
+		f, ok = &faultResume, r.readResume(s)
+	default:
+		return nil, false
+	}
+	if ok {
+		f = nil
+	}
+	return f, true
 }
 
 // unquoteShort is unquote for texts of at most maxText bytes; it returns dst for longer
@@ -179,7 +192,7 @@ func (r *request) readAction(s *scanner) *fault {
 	return nil
 }
 
-func (r *request) readID(s *scanner) *fault {
+func (r *request) readID(s *scanner) bool {
 	var id []byte
 	var ok bool
 	if s.peek() == '"' {
@@ -188,26 +201,10 @@ func (r *request) readID(s *scanner) *fault {
 		ok = !bytes.ContainsAny(id, ".eE")
 	}
 	if !ok || len(id) > maxText {
-		return &faultID
+		return false
 	}
 	r.id = id
-	return nil
-}
-
-func (r *request) readChannels(s *scanner) *fault {
-	var ok bool
-	if r.channels, ok = readTexts(s, maxChannels); !ok {
-		return &faultChannels
-	}
-	return nil
-}
-
-func (r *request) readSymbols(s *scanner) *fault {
-	var ok bool
-	if r.symbols, ok = readTexts(s, maxSymbols); !ok {
-		return &faultSymbols
-	}
-	return nil
+	return true
 }
 
 // readTexts parses a list of 1 to limit strings.
@@ -223,37 +220,33 @@ func readTexts(s *scanner, limit int) (list [][]byte, ok bool) {
 	return list, ok && len(list) > 0
 }
 
-func (r *request) readDepth(s *scanner) *fault {
+func (r *request) readDepth(s *scanner) bool {
 	text, ok := s.number()
 	if !ok {
-		return &faultDepth
+		return false
 	}
 	n, err := strconv.Atoi(string(text))
 	if _, known := depthKind(n); err != nil || !known {
-		return &faultDepth
+		return false
 	}
 	r.depth = n
-	return nil
+	return true
 }
 
-func (r *request) readHeartbeat(s *scanner) *fault {
-	var on bool
-	switch {
-	case s.word("true"):
-		on = true
-	case s.word("false"):
-	default:
-		return &faultHeartbeat
+func (r *request) readHeartbeat(s *scanner) bool {
+	on := s.word("true")
+	if !on && !s.word("false") {
+		return false
 	}
 	r.heartbeat = &on
-	return nil
+	return true
 }
 
 // maxResumePoints bounds the sequence numbers of a resume: l2, trades and tickets of each
 // symbol.
 const maxResumePoints = 3 * maxSymbols
 
-func (r *request) readResume(s *scanner) *fault {
+func (r *request) readResume(s *scanner) bool {
 	points := make(map[string]uint64)
 	var epoch []byte
 	ok := s.object(func(name []byte) bool {
@@ -276,11 +269,10 @@ func (r *request) readResume(s *scanner) *fault {
 		points[key] = seq
 		return true
 	})
-	if !ok {
-		return &faultResume
+	if ok {
+		r.resumeEpoch, r.resume = epoch, points
 	}
-	r.resumeEpoch, r.resume = epoch, points
-	return nil
+	return ok
 }
 
 // resolve turns channels and symbols into topics and rejections. A repeated channel or
