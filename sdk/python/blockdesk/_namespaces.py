@@ -97,7 +97,7 @@ class Market(Namespace):
         return self._client.request(calls.market_symbols())
 
     def ticker(self, symbol: str) -> Ticker:
-        """Last, best and 24 h figures of an instrument, from real trades: ``GET /api/v1/market/ticker``.
+        """Ticker: last trade, best prices and 24-hour statistics: ``GET /api/v1/market/ticker``.
 
         symbol: The instrument.
         """
@@ -107,7 +107,7 @@ class Market(Namespace):
         """Order book of an instrument: ``GET /api/v1/market/depth``.
 
         symbol: The instrument.
-        limit: Levels a side. A value above the maximum is refused, not clamped.
+        limit: Levels per side. A value above the maximum is refused, not clamped.
         """
         return self._client.request(calls.market_depth(symbol, limit=limit))
 
@@ -116,8 +116,8 @@ class Market(Namespace):
 
         symbol: The instrument.
         limit: Number of trades; the maximum is our choice.
-        before: A trade_id: returns the trades before it, from the archive. For a moment after new trades the
-            answer may be 503 with reason history_behind. Absent: the newest. Our choice.
+        before: A trade_id: returns older trades from the archive. Just after new trades the answer may be 503
+            with reason history_behind. Absent: the newest trades. Our choice.
         """
         return self._client.request(calls.market_trades(symbol, limit=limit, before=before))
 
@@ -128,8 +128,8 @@ class Market(Namespace):
         interval: Length of a candle; absent: one minute (our choice).
         timeframe: The same as interval; send one of the two.
         limit: Maximum number of candles; the newest are returned.
-        before: Unix milliseconds: returns the candles that begin before it. Use next_before of an answer to
-            page. Our choice.
+        before: Unix milliseconds: returns the candles that open before it. Use next_before of an answer to page.
+            Our choice.
         """
         return self._client.request(calls.market_klines(symbol, interval=interval, timeframe=timeframe, limit=limit, before=before))
 
@@ -140,13 +140,13 @@ class Market(Namespace):
         timeframe: Length of a candle; absent: one minute (our choice).
         interval: The same as timeframe; send one of the two.
         limit: Maximum number of candles; the newest are returned.
-        before: Unix milliseconds: returns the candles that begin before it. Use next_before of an answer to
-            page. Our choice.
+        before: Unix milliseconds: returns the candles that open before it. Use next_before of an answer to page.
+            Our choice.
         """
         return self._client.request(calls.market_candles(symbol=symbol, timeframe=timeframe, interval=interval, limit=limit, before=before))
 
     def oracle_heartbeat(self) -> OracleHeartbeat:
-        """Each pair's price, where it comes from and how old it is: ``GET /api/v1/market/oracle/heartbeat``."""
+        """Price of each pair with source and age: ``GET /api/v1/market/oracle/heartbeat``."""
         return self._client.request(calls.market_oracle_heartbeat())
 
     def status(self) -> MarketStatus:
@@ -170,7 +170,7 @@ class Market(Namespace):
         return self._client.request(calls.market_marketcap())
 
     def pairs(self) -> MarketPairs:
-        """Pairs with their mints, steps and volumes: ``GET /api/v1/market/pairs``."""
+        """Pairs with mints, steps and volumes: ``GET /api/v1/market/pairs``."""
         return self._client.request(calls.market_pairs())
 
     def pools(self) -> MarketPools:
@@ -178,7 +178,7 @@ class Market(Namespace):
         return self._client.request(calls.market_pools())
 
     def fees(self) -> MarketFees:
-        """The fee model and what was collected: ``GET /api/v1/market/fees``."""
+        """Fee model and collected fees: ``GET /api/v1/market/fees``."""
         return self._client.request(calls.market_fees())
 
     def claims(self) -> MarketClaims:
@@ -186,7 +186,7 @@ class Market(Namespace):
         return self._client.request(calls.market_claims())
 
     def debt(self) -> MarketDebt:
-        """What the desk owes: ``GET /api/v1/market/debt``."""
+        """Obligations of the desk: ``GET /api/v1/market/debt``."""
         return self._client.request(calls.market_debt())
 
     def metadata(self) -> MarketMetadata:
@@ -210,23 +210,23 @@ class Market(Namespace):
         return self._client.request(calls.market_pool_registry())
 
     def proof(self) -> MarketProof:
-        """Program, source and a hash that a reader can compute again: ``GET /api/v1/market/proof``."""
+        """Program, source and reproducible hash: ``GET /api/v1/market/proof``."""
         return self._client.request(calls.market_proof())
 
     def integration_manifest(self) -> MarketIntegrationManifest:
-        """Where everything is that an integrator reads: ``GET /api/v1/market/integration-manifest``."""
+        """Index for integrators: ``GET /api/v1/market/integration-manifest``."""
         return self._client.request(calls.market_integration_manifest())
 
     def submission_packs(self) -> MarketSubmissionPacks:
-        """What listing forms ask for, by family: ``GET /api/v1/market/submission-packs``."""
+        """Facts for listing forms, by family: ``GET /api/v1/market/submission-packs``."""
         return self._client.request(calls.market_submission_packs())
 
     def provider_packs(self) -> MarketProviderPacks:
-        """What providers poll, by family: ``GET /api/v1/market/provider-packs``."""
+        """URLs for data providers, by family: ``GET /api/v1/market/provider-packs``."""
         return self._client.request(calls.market_provider_packs())
 
     def examples(self) -> MarketExamples:
-        """Command lines that run as they are printed: ``GET /api/v1/market/examples``."""
+        """Ready-to-run command lines: ``GET /api/v1/market/examples``."""
         return self._client.request(calls.market_examples())
 
     def lite_market_summary(self) -> MarketLiteSummary:
@@ -289,7 +289,7 @@ class AsyncMarket(AsyncNamespace):
         return await self._client.request(calls.market_symbols())
 
     async def ticker(self, symbol: str) -> Ticker:
-        """Last, best and 24 h figures of an instrument, from real trades: ``GET /api/v1/market/ticker``.
+        """Ticker: last trade, best prices and 24-hour statistics: ``GET /api/v1/market/ticker``.
 
         symbol: The instrument.
         """
@@ -299,7 +299,7 @@ class AsyncMarket(AsyncNamespace):
         """Order book of an instrument: ``GET /api/v1/market/depth``.
 
         symbol: The instrument.
-        limit: Levels a side. A value above the maximum is refused, not clamped.
+        limit: Levels per side. A value above the maximum is refused, not clamped.
         """
         return await self._client.request(calls.market_depth(symbol, limit=limit))
 
@@ -308,8 +308,8 @@ class AsyncMarket(AsyncNamespace):
 
         symbol: The instrument.
         limit: Number of trades; the maximum is our choice.
-        before: A trade_id: returns the trades before it, from the archive. For a moment after new trades the
-            answer may be 503 with reason history_behind. Absent: the newest. Our choice.
+        before: A trade_id: returns older trades from the archive. Just after new trades the answer may be 503
+            with reason history_behind. Absent: the newest trades. Our choice.
         """
         return await self._client.request(calls.market_trades(symbol, limit=limit, before=before))
 
@@ -320,8 +320,8 @@ class AsyncMarket(AsyncNamespace):
         interval: Length of a candle; absent: one minute (our choice).
         timeframe: The same as interval; send one of the two.
         limit: Maximum number of candles; the newest are returned.
-        before: Unix milliseconds: returns the candles that begin before it. Use next_before of an answer to
-            page. Our choice.
+        before: Unix milliseconds: returns the candles that open before it. Use next_before of an answer to page.
+            Our choice.
         """
         return await self._client.request(calls.market_klines(symbol, interval=interval, timeframe=timeframe, limit=limit, before=before))
 
@@ -332,13 +332,13 @@ class AsyncMarket(AsyncNamespace):
         timeframe: Length of a candle; absent: one minute (our choice).
         interval: The same as timeframe; send one of the two.
         limit: Maximum number of candles; the newest are returned.
-        before: Unix milliseconds: returns the candles that begin before it. Use next_before of an answer to
-            page. Our choice.
+        before: Unix milliseconds: returns the candles that open before it. Use next_before of an answer to page.
+            Our choice.
         """
         return await self._client.request(calls.market_candles(symbol=symbol, timeframe=timeframe, interval=interval, limit=limit, before=before))
 
     async def oracle_heartbeat(self) -> OracleHeartbeat:
-        """Each pair's price, where it comes from and how old it is: ``GET /api/v1/market/oracle/heartbeat``."""
+        """Price of each pair with source and age: ``GET /api/v1/market/oracle/heartbeat``."""
         return await self._client.request(calls.market_oracle_heartbeat())
 
     async def status(self) -> MarketStatus:
@@ -362,7 +362,7 @@ class AsyncMarket(AsyncNamespace):
         return await self._client.request(calls.market_marketcap())
 
     async def pairs(self) -> MarketPairs:
-        """Pairs with their mints, steps and volumes: ``GET /api/v1/market/pairs``."""
+        """Pairs with mints, steps and volumes: ``GET /api/v1/market/pairs``."""
         return await self._client.request(calls.market_pairs())
 
     async def pools(self) -> MarketPools:
@@ -370,7 +370,7 @@ class AsyncMarket(AsyncNamespace):
         return await self._client.request(calls.market_pools())
 
     async def fees(self) -> MarketFees:
-        """The fee model and what was collected: ``GET /api/v1/market/fees``."""
+        """Fee model and collected fees: ``GET /api/v1/market/fees``."""
         return await self._client.request(calls.market_fees())
 
     async def claims(self) -> MarketClaims:
@@ -378,7 +378,7 @@ class AsyncMarket(AsyncNamespace):
         return await self._client.request(calls.market_claims())
 
     async def debt(self) -> MarketDebt:
-        """What the desk owes: ``GET /api/v1/market/debt``."""
+        """Obligations of the desk: ``GET /api/v1/market/debt``."""
         return await self._client.request(calls.market_debt())
 
     async def metadata(self) -> MarketMetadata:
@@ -402,23 +402,23 @@ class AsyncMarket(AsyncNamespace):
         return await self._client.request(calls.market_pool_registry())
 
     async def proof(self) -> MarketProof:
-        """Program, source and a hash that a reader can compute again: ``GET /api/v1/market/proof``."""
+        """Program, source and reproducible hash: ``GET /api/v1/market/proof``."""
         return await self._client.request(calls.market_proof())
 
     async def integration_manifest(self) -> MarketIntegrationManifest:
-        """Where everything is that an integrator reads: ``GET /api/v1/market/integration-manifest``."""
+        """Index for integrators: ``GET /api/v1/market/integration-manifest``."""
         return await self._client.request(calls.market_integration_manifest())
 
     async def submission_packs(self) -> MarketSubmissionPacks:
-        """What listing forms ask for, by family: ``GET /api/v1/market/submission-packs``."""
+        """Facts for listing forms, by family: ``GET /api/v1/market/submission-packs``."""
         return await self._client.request(calls.market_submission_packs())
 
     async def provider_packs(self) -> MarketProviderPacks:
-        """What providers poll, by family: ``GET /api/v1/market/provider-packs``."""
+        """URLs for data providers, by family: ``GET /api/v1/market/provider-packs``."""
         return await self._client.request(calls.market_provider_packs())
 
     async def examples(self) -> MarketExamples:
-        """Command lines that run as they are printed: ``GET /api/v1/market/examples``."""
+        """Ready-to-run command lines: ``GET /api/v1/market/examples``."""
         return await self._client.request(calls.market_examples())
 
     async def lite_market_summary(self) -> MarketLiteSummary:
@@ -489,7 +489,7 @@ class Rfq(Namespace):
         return self._client.request(calls.rfq_market_tickets())
 
     def compact_book(self) -> CompactBook:
-        """Compact book for bots: ``GET /api/v1/rfq/market-tickets.compact``."""
+        """Compact book for programs: ``GET /api/v1/rfq/market-tickets.compact``."""
         return self._client.request(calls.rfq_compact_book())
 
     def levels(self) -> Levels:
@@ -528,8 +528,8 @@ class Rfq(Namespace):
 
         order_id: A ticket. Its form is our choice.
         tranche_id: A tranche of a ticket. Its form is our choice.
-        fill_usd: A step of the ladder: text or a whole number.
-        rail: A way of paying.
+        fill_usd: A fill size of the ladder, as a string or a whole number.
+        rail: A payment rail.
         """
         return self._client.request(calls.rfq_quote(order_id, tranche_id, fill_usd, rail, idempotency_key=idempotency_key))
 
@@ -539,8 +539,8 @@ class Rfq(Namespace):
         bot_wallet: A Solana account, base58 of 32 bytes.
         order_id: A ticket. Its form is our choice.
         tranche_id: A tranche of a ticket. Its form is our choice.
-        fill_usd: A step of the ladder: text or a whole number.
-        payment_rail: A way of paying.
+        fill_usd: A fill size of the ladder, as a string or a whole number.
+        payment_rail: A payment rail.
         quote_id: A quote. Its form is our choice.
         """
         return self._client.request(calls.rfq_modular_claim_take(bot_wallet, order_id, tranche_id, fill_usd, payment_rail=payment_rail, quote_id=quote_id, idempotency_key=idempotency_key))
@@ -551,8 +551,8 @@ class Rfq(Namespace):
         bot_wallet: A Solana account, base58 of 32 bytes.
         order_id: A ticket. Its form is our choice.
         tranche_id: A tranche of a ticket. Its form is our choice.
-        fill_usd: A step of the ladder: text or a whole number.
-        payment_rail: A way of paying.
+        fill_usd: A fill size of the ladder, as a string or a whole number.
+        payment_rail: A payment rail.
         quote_id: A quote. Its form is our choice.
         """
         return self._client.request(calls.rfq_atomic_claim_ticket(bot_wallet, order_id, tranche_id, fill_usd, payment_rail=payment_rail, quote_id=quote_id, idempotency_key=idempotency_key))
@@ -564,8 +564,8 @@ class Rfq(Namespace):
         tranche_id: A tranche of a ticket. Its form is our choice.
         l1_signature: A transaction's signature, base58 of 64 bytes.
         claim_id: A claim. Its form is our choice.
-        fill_usd: A step of the ladder: text or a whole number.
-        payment_rail: A way of paying.
+        fill_usd: A fill size of the ladder, as a string or a whole number.
+        payment_rail: A payment rail.
         """
         return self._client.request(calls.rfq_native_verify_payment(order_id, tranche_id, l1_signature, claim_id=claim_id, ticket_label=ticket_label, fill_usd=fill_usd, payment_rail=payment_rail, idempotency_key=idempotency_key))
 
@@ -576,8 +576,8 @@ class Rfq(Namespace):
         tranche_id: A tranche of a ticket. Its form is our choice.
         l1_signature: A transaction's signature, base58 of 64 bytes.
         claim_id: A claim. Its form is our choice.
-        fill_usd: A step of the ladder: text or a whole number.
-        payment_rail: A way of paying.
+        fill_usd: A fill size of the ladder, as a string or a whole number.
+        payment_rail: A payment rail.
         """
         return self._client.request(calls.rfq_verify_payment(order_id, tranche_id, l1_signature, claim_id=claim_id, ticket_label=ticket_label, fill_usd=fill_usd, payment_rail=payment_rail, idempotency_key=idempotency_key))
 
@@ -598,7 +598,7 @@ class AsyncRfq(AsyncNamespace):
         return await self._client.request(calls.rfq_market_tickets())
 
     async def compact_book(self) -> CompactBook:
-        """Compact book for bots: ``GET /api/v1/rfq/market-tickets.compact``."""
+        """Compact book for programs: ``GET /api/v1/rfq/market-tickets.compact``."""
         return await self._client.request(calls.rfq_compact_book())
 
     async def levels(self) -> Levels:
@@ -637,8 +637,8 @@ class AsyncRfq(AsyncNamespace):
 
         order_id: A ticket. Its form is our choice.
         tranche_id: A tranche of a ticket. Its form is our choice.
-        fill_usd: A step of the ladder: text or a whole number.
-        rail: A way of paying.
+        fill_usd: A fill size of the ladder, as a string or a whole number.
+        rail: A payment rail.
         """
         return await self._client.request(calls.rfq_quote(order_id, tranche_id, fill_usd, rail, idempotency_key=idempotency_key))
 
@@ -648,8 +648,8 @@ class AsyncRfq(AsyncNamespace):
         bot_wallet: A Solana account, base58 of 32 bytes.
         order_id: A ticket. Its form is our choice.
         tranche_id: A tranche of a ticket. Its form is our choice.
-        fill_usd: A step of the ladder: text or a whole number.
-        payment_rail: A way of paying.
+        fill_usd: A fill size of the ladder, as a string or a whole number.
+        payment_rail: A payment rail.
         quote_id: A quote. Its form is our choice.
         """
         return await self._client.request(calls.rfq_modular_claim_take(bot_wallet, order_id, tranche_id, fill_usd, payment_rail=payment_rail, quote_id=quote_id, idempotency_key=idempotency_key))
@@ -660,8 +660,8 @@ class AsyncRfq(AsyncNamespace):
         bot_wallet: A Solana account, base58 of 32 bytes.
         order_id: A ticket. Its form is our choice.
         tranche_id: A tranche of a ticket. Its form is our choice.
-        fill_usd: A step of the ladder: text or a whole number.
-        payment_rail: A way of paying.
+        fill_usd: A fill size of the ladder, as a string or a whole number.
+        payment_rail: A payment rail.
         quote_id: A quote. Its form is our choice.
         """
         return await self._client.request(calls.rfq_atomic_claim_ticket(bot_wallet, order_id, tranche_id, fill_usd, payment_rail=payment_rail, quote_id=quote_id, idempotency_key=idempotency_key))
@@ -673,8 +673,8 @@ class AsyncRfq(AsyncNamespace):
         tranche_id: A tranche of a ticket. Its form is our choice.
         l1_signature: A transaction's signature, base58 of 64 bytes.
         claim_id: A claim. Its form is our choice.
-        fill_usd: A step of the ladder: text or a whole number.
-        payment_rail: A way of paying.
+        fill_usd: A fill size of the ladder, as a string or a whole number.
+        payment_rail: A payment rail.
         """
         return await self._client.request(calls.rfq_native_verify_payment(order_id, tranche_id, l1_signature, claim_id=claim_id, ticket_label=ticket_label, fill_usd=fill_usd, payment_rail=payment_rail, idempotency_key=idempotency_key))
 
@@ -685,8 +685,8 @@ class AsyncRfq(AsyncNamespace):
         tranche_id: A tranche of a ticket. Its form is our choice.
         l1_signature: A transaction's signature, base58 of 64 bytes.
         claim_id: A claim. Its form is our choice.
-        fill_usd: A step of the ladder: text or a whole number.
-        payment_rail: A way of paying.
+        fill_usd: A fill size of the ladder, as a string or a whole number.
+        payment_rail: A payment rail.
         """
         return await self._client.request(calls.rfq_verify_payment(order_id, tranche_id, l1_signature, claim_id=claim_id, ticket_label=ticket_label, fill_usd=fill_usd, payment_rail=payment_rail, idempotency_key=idempotency_key))
 
@@ -703,31 +703,30 @@ class Dvp(Namespace):
         return self._client.request(calls.dvp_handshake())
 
     def build(self, order_id: str, tranche_id: str, fill_usd: Number, rail: str, taker: str, *, quote_id: Optional[str] = None, fee_payer: Optional[str] = None, idempotency_key: Optional[str] = None) -> Build:
-        """Reserve a piece of a tranche and get both legs, unsigned: ``POST /api/v1/dvp/build``.
+        """Reserve part of a tranche and build the unsigned transaction: ``POST /api/v1/dvp/build``.
 
         order_id: A ticket. Its form is our choice.
         tranche_id: A tranche of a ticket. Its form is our choice.
-        fill_usd: A step of the ladder: text or a whole number.
-        rail: A way of paying.
-        taker: The counterparty: the key that the token belongs to. Where it is empty or missing, the answer is
-            409 `REFUS_DVP`, `empty_counterparty`.
-        quote_id: A live quote, whose price is then the build's. Without one it is priced now.
-        fee_payer: Who pays the network's fee. The taker always pays for its own token account, if that is not
-            there yet.
+        fill_usd: A fill size of the ladder, as a string or a whole number.
+        rail: A payment rail.
+        taker: The counterparty: the key that the token belongs to. If it is empty or missing, the answer is 409
+            `REFUS_DVP`, `empty_counterparty`.
+        quote_id: A live quote, whose price the build gets. Without one the build is priced now.
+        fee_payer: Payer of the network fee. The taker always pays for the creation of its own token account.
         """
         return self._client.request(calls.dvp_build(order_id, tranche_id, fill_usd, rail, taker, quote_id=quote_id, fee_payer=fee_payer, idempotency_key=idempotency_key))
 
     def submit(self, build_id: str, *, transaction: Optional[str] = None, signature: Optional[str] = None, idempotency_key: Optional[str] = None) -> Submitted:
-        """Have the desk co-sign and broadcast a build that its taker has signed: ``POST /api/v1/dvp/submit``.
+        """Submit a build that its taker has signed, for the desk to co-sign and broadcast: ``POST /api/v1/dvp/submit``.
 
-        build_id: A build: it has the number of its claim. Its form is our choice.
-        transaction: The bytes of the build with the taker's signature in its place.
-        signature: The taker's signature alone.
+        build_id: Id of a build, with the number of its claim. Its form is our choice.
+        transaction: The bytes of the build with the taker's signature in its slot.
+        signature: Only the taker's signature.
         """
         return self._client.request(calls.dvp_submit(build_id, transaction=transaction, signature=signature, idempotency_key=idempotency_key))
 
     def build_state(self, build_id: str) -> BuildState:
-        """Where a build stands: ``GET /api/v1/dvp/builds/{build_id}``.
+        """State of a build: ``GET /api/v1/dvp/builds/{build_id}``.
 
         build_id: The build.
         """
@@ -754,31 +753,30 @@ class AsyncDvp(AsyncNamespace):
         return await self._client.request(calls.dvp_handshake())
 
     async def build(self, order_id: str, tranche_id: str, fill_usd: Number, rail: str, taker: str, *, quote_id: Optional[str] = None, fee_payer: Optional[str] = None, idempotency_key: Optional[str] = None) -> Build:
-        """Reserve a piece of a tranche and get both legs, unsigned: ``POST /api/v1/dvp/build``.
+        """Reserve part of a tranche and build the unsigned transaction: ``POST /api/v1/dvp/build``.
 
         order_id: A ticket. Its form is our choice.
         tranche_id: A tranche of a ticket. Its form is our choice.
-        fill_usd: A step of the ladder: text or a whole number.
-        rail: A way of paying.
-        taker: The counterparty: the key that the token belongs to. Where it is empty or missing, the answer is
-            409 `REFUS_DVP`, `empty_counterparty`.
-        quote_id: A live quote, whose price is then the build's. Without one it is priced now.
-        fee_payer: Who pays the network's fee. The taker always pays for its own token account, if that is not
-            there yet.
+        fill_usd: A fill size of the ladder, as a string or a whole number.
+        rail: A payment rail.
+        taker: The counterparty: the key that the token belongs to. If it is empty or missing, the answer is 409
+            `REFUS_DVP`, `empty_counterparty`.
+        quote_id: A live quote, whose price the build gets. Without one the build is priced now.
+        fee_payer: Payer of the network fee. The taker always pays for the creation of its own token account.
         """
         return await self._client.request(calls.dvp_build(order_id, tranche_id, fill_usd, rail, taker, quote_id=quote_id, fee_payer=fee_payer, idempotency_key=idempotency_key))
 
     async def submit(self, build_id: str, *, transaction: Optional[str] = None, signature: Optional[str] = None, idempotency_key: Optional[str] = None) -> Submitted:
-        """Have the desk co-sign and broadcast a build that its taker has signed: ``POST /api/v1/dvp/submit``.
+        """Submit a build that its taker has signed, for the desk to co-sign and broadcast: ``POST /api/v1/dvp/submit``.
 
-        build_id: A build: it has the number of its claim. Its form is our choice.
-        transaction: The bytes of the build with the taker's signature in its place.
-        signature: The taker's signature alone.
+        build_id: Id of a build, with the number of its claim. Its form is our choice.
+        transaction: The bytes of the build with the taker's signature in its slot.
+        signature: Only the taker's signature.
         """
         return await self._client.request(calls.dvp_submit(build_id, transaction=transaction, signature=signature, idempotency_key=idempotency_key))
 
     async def build_state(self, build_id: str) -> BuildState:
-        """Where a build stands: ``GET /api/v1/dvp/builds/{build_id}``.
+        """State of a build: ``GET /api/v1/dvp/builds/{build_id}``.
 
         build_id: The build.
         """
@@ -805,25 +803,25 @@ class Native(Namespace):
         return self._client.request(calls.native_current_sellable_ticket())
 
     def modular_claim_take(self, bot_wallet: str, order_id: str, tranche_id: str, fill_usd: Number, *, payment_rail: Optional[str] = None, quote_id: Optional[str] = None, idempotency_key: Optional[str] = None) -> ClaimPackage:
-        """Reserve a piece of a tranche and get the payment to sign (native, preferred): ``POST /rfq-native/modular-claim-take``.
+        """Reserve part of a tranche and get the payment to sign (native, preferred): ``POST /rfq-native/modular-claim-take``.
 
         bot_wallet: A Solana account, base58 of 32 bytes.
         order_id: A ticket. Its form is our choice.
         tranche_id: A tranche of a ticket. Its form is our choice.
-        fill_usd: A step of the ladder: text or a whole number.
-        payment_rail: A way of paying.
+        fill_usd: A fill size of the ladder, as a string or a whole number.
+        payment_rail: A payment rail.
         quote_id: A quote. Its form is our choice.
         """
         return self._client.request(calls.native_modular_claim_take(bot_wallet, order_id, tranche_id, fill_usd, payment_rail=payment_rail, quote_id=quote_id, idempotency_key=idempotency_key))
 
     def atomic_claim_ticket(self, bot_wallet: str, order_id: str, tranche_id: str, fill_usd: Number, *, payment_rail: Optional[str] = None, quote_id: Optional[str] = None, idempotency_key: Optional[str] = None) -> AtomicClaimPackage:
-        """Reserve a piece of a tranche and get both legs in one transaction (native, preferred): ``POST /rfq-native/atomic-claim-ticket``.
+        """Reserve part of a tranche and get both transfers in one transaction (native, preferred): ``POST /rfq-native/atomic-claim-ticket``.
 
         bot_wallet: A Solana account, base58 of 32 bytes.
         order_id: A ticket. Its form is our choice.
         tranche_id: A tranche of a ticket. Its form is our choice.
-        fill_usd: A step of the ladder: text or a whole number.
-        payment_rail: A way of paying.
+        fill_usd: A fill size of the ladder, as a string or a whole number.
+        payment_rail: A payment rail.
         quote_id: A quote. Its form is our choice.
         """
         return self._client.request(calls.native_atomic_claim_ticket(bot_wallet, order_id, tranche_id, fill_usd, payment_rail=payment_rail, quote_id=quote_id, idempotency_key=idempotency_key))
@@ -835,8 +833,8 @@ class Native(Namespace):
         tranche_id: A tranche of a ticket. Its form is our choice.
         l1_signature: A transaction's signature, base58 of 64 bytes.
         claim_id: A claim. Its form is our choice.
-        fill_usd: A step of the ladder: text or a whole number.
-        payment_rail: A way of paying.
+        fill_usd: A fill size of the ladder, as a string or a whole number.
+        payment_rail: A payment rail.
         """
         return self._client.request(calls.native_verify_payment(order_id, tranche_id, l1_signature, claim_id=claim_id, ticket_label=ticket_label, fill_usd=fill_usd, payment_rail=payment_rail, idempotency_key=idempotency_key))
 
@@ -853,25 +851,25 @@ class AsyncNative(AsyncNamespace):
         return await self._client.request(calls.native_current_sellable_ticket())
 
     async def modular_claim_take(self, bot_wallet: str, order_id: str, tranche_id: str, fill_usd: Number, *, payment_rail: Optional[str] = None, quote_id: Optional[str] = None, idempotency_key: Optional[str] = None) -> ClaimPackage:
-        """Reserve a piece of a tranche and get the payment to sign (native, preferred): ``POST /rfq-native/modular-claim-take``.
+        """Reserve part of a tranche and get the payment to sign (native, preferred): ``POST /rfq-native/modular-claim-take``.
 
         bot_wallet: A Solana account, base58 of 32 bytes.
         order_id: A ticket. Its form is our choice.
         tranche_id: A tranche of a ticket. Its form is our choice.
-        fill_usd: A step of the ladder: text or a whole number.
-        payment_rail: A way of paying.
+        fill_usd: A fill size of the ladder, as a string or a whole number.
+        payment_rail: A payment rail.
         quote_id: A quote. Its form is our choice.
         """
         return await self._client.request(calls.native_modular_claim_take(bot_wallet, order_id, tranche_id, fill_usd, payment_rail=payment_rail, quote_id=quote_id, idempotency_key=idempotency_key))
 
     async def atomic_claim_ticket(self, bot_wallet: str, order_id: str, tranche_id: str, fill_usd: Number, *, payment_rail: Optional[str] = None, quote_id: Optional[str] = None, idempotency_key: Optional[str] = None) -> AtomicClaimPackage:
-        """Reserve a piece of a tranche and get both legs in one transaction (native, preferred): ``POST /rfq-native/atomic-claim-ticket``.
+        """Reserve part of a tranche and get both transfers in one transaction (native, preferred): ``POST /rfq-native/atomic-claim-ticket``.
 
         bot_wallet: A Solana account, base58 of 32 bytes.
         order_id: A ticket. Its form is our choice.
         tranche_id: A tranche of a ticket. Its form is our choice.
-        fill_usd: A step of the ladder: text or a whole number.
-        payment_rail: A way of paying.
+        fill_usd: A fill size of the ladder, as a string or a whole number.
+        payment_rail: A payment rail.
         quote_id: A quote. Its form is our choice.
         """
         return await self._client.request(calls.native_atomic_claim_ticket(bot_wallet, order_id, tranche_id, fill_usd, payment_rail=payment_rail, quote_id=quote_id, idempotency_key=idempotency_key))
@@ -883,8 +881,8 @@ class AsyncNative(AsyncNamespace):
         tranche_id: A tranche of a ticket. Its form is our choice.
         l1_signature: A transaction's signature, base58 of 64 bytes.
         claim_id: A claim. Its form is our choice.
-        fill_usd: A step of the ladder: text or a whole number.
-        payment_rail: A way of paying.
+        fill_usd: A fill size of the ladder, as a string or a whole number.
+        payment_rail: A payment rail.
         """
         return await self._client.request(calls.native_verify_payment(order_id, tranche_id, l1_signature, claim_id=claim_id, ticket_label=ticket_label, fill_usd=fill_usd, payment_rail=payment_rail, idempotency_key=idempotency_key))
 
@@ -911,7 +909,7 @@ class Adapters(Namespace):
     def coingecko_orderbook(self, ticker_id: str, *, depth: Optional[int] = None) -> CoinGeckoOrderBook:
         """CoinGecko: order book: ``GET /api/v1/market/adapters/coingecko/orderbook``.
 
-        ticker_id: The pair, as tickers name it.
+        ticker_id: The pair, as in `tickers`.
         depth: Levels of both sides together; 0 or absent: all, at most 200.
         """
         return self._client.request(calls.adapters_coingecko_orderbook(ticker_id, depth=depth))
@@ -919,9 +917,9 @@ class Adapters(Namespace):
     def coingecko_historical_trades(self, ticker_id: str, *, type: Optional[str] = None, limit: Optional[int] = None, start_time: Optional[int] = None, end_time: Optional[int] = None) -> CoinGeckoTrades:
         """CoinGecko: historical trades: ``GET /api/v1/market/adapters/coingecko/historical_trades``.
 
-        ticker_id: The pair, as tickers name it.
+        ticker_id: The pair, as in `tickers`.
         type: One side; absent: both.
-        limit: At most so many a side.
+        limit: Maximum number of trades per side.
         start_time: Unix milliseconds (our choice).
         end_time: Unix milliseconds (our choice). Further back than the newest 10,000 trades is refused.
         """
@@ -930,14 +928,14 @@ class Adapters(Namespace):
     def coinmarketcap_orderbook(self, market_pair: str) -> CoinMarketCapOrderBook:
         """CoinMarketCap: order book: ``GET /api/v1/market/adapters/coinmarketcap/orderbook/{market_pair}``.
 
-        market_pair: The pair, as summary names it.
+        market_pair: The pair, as in `summary`.
         """
         return self._client.request(calls.adapters_coinmarketcap_orderbook(market_pair))
 
     def coinmarketcap_trades(self, market_pair: str) -> list[CoinMarketCapTrade]:
         """CoinMarketCap: trades: ``GET /api/v1/market/adapters/coinmarketcap/trades/{market_pair}``.
 
-        market_pair: The pair, as summary names it.
+        market_pair: The pair, as in `summary`.
         """
         return self._client.request(calls.adapters_coinmarketcap_trades(market_pair))
 
@@ -963,7 +961,7 @@ class Adapters(Namespace):
         """DEX Screener: events: ``GET /api/v1/market/adapters/dexscreener/events``.
 
         fromBlock: The first block.
-        toBlock: The last one, included.
+        toBlock: The last block, inclusive.
         """
         return self._client.request(calls.adapters_dexscreener_events(fromBlock, toBlock))
 
@@ -990,7 +988,7 @@ class AsyncAdapters(AsyncNamespace):
     async def coingecko_orderbook(self, ticker_id: str, *, depth: Optional[int] = None) -> CoinGeckoOrderBook:
         """CoinGecko: order book: ``GET /api/v1/market/adapters/coingecko/orderbook``.
 
-        ticker_id: The pair, as tickers name it.
+        ticker_id: The pair, as in `tickers`.
         depth: Levels of both sides together; 0 or absent: all, at most 200.
         """
         return await self._client.request(calls.adapters_coingecko_orderbook(ticker_id, depth=depth))
@@ -998,9 +996,9 @@ class AsyncAdapters(AsyncNamespace):
     async def coingecko_historical_trades(self, ticker_id: str, *, type: Optional[str] = None, limit: Optional[int] = None, start_time: Optional[int] = None, end_time: Optional[int] = None) -> CoinGeckoTrades:
         """CoinGecko: historical trades: ``GET /api/v1/market/adapters/coingecko/historical_trades``.
 
-        ticker_id: The pair, as tickers name it.
+        ticker_id: The pair, as in `tickers`.
         type: One side; absent: both.
-        limit: At most so many a side.
+        limit: Maximum number of trades per side.
         start_time: Unix milliseconds (our choice).
         end_time: Unix milliseconds (our choice). Further back than the newest 10,000 trades is refused.
         """
@@ -1009,14 +1007,14 @@ class AsyncAdapters(AsyncNamespace):
     async def coinmarketcap_orderbook(self, market_pair: str) -> CoinMarketCapOrderBook:
         """CoinMarketCap: order book: ``GET /api/v1/market/adapters/coinmarketcap/orderbook/{market_pair}``.
 
-        market_pair: The pair, as summary names it.
+        market_pair: The pair, as in `summary`.
         """
         return await self._client.request(calls.adapters_coinmarketcap_orderbook(market_pair))
 
     async def coinmarketcap_trades(self, market_pair: str) -> list[CoinMarketCapTrade]:
         """CoinMarketCap: trades: ``GET /api/v1/market/adapters/coinmarketcap/trades/{market_pair}``.
 
-        market_pair: The pair, as summary names it.
+        market_pair: The pair, as in `summary`.
         """
         return await self._client.request(calls.adapters_coinmarketcap_trades(market_pair))
 
@@ -1042,7 +1040,7 @@ class AsyncAdapters(AsyncNamespace):
         """DEX Screener: events: ``GET /api/v1/market/adapters/dexscreener/events``.
 
         fromBlock: The first block.
-        toBlock: The last one, included.
+        toBlock: The last block, inclusive.
         """
         return await self._client.request(calls.adapters_dexscreener_events(fromBlock, toBlock))
 
@@ -1071,11 +1069,11 @@ class Files(Namespace):
         return self._client.request(calls.files_price())
 
     def pair(self) -> MarketPairs:
-        """Pairs with their mints, steps and volumes: ``GET /pair.json``."""
+        """Pairs with mints, steps and volumes: ``GET /pair.json``."""
         return self._client.request(calls.files_pair())
 
     def fees(self) -> MarketFees:
-        """The fee model and what was collected: ``GET /fees.json``."""
+        """Fee model and collected fees: ``GET /fees.json``."""
         return self._client.request(calls.files_fees())
 
     def metadata(self) -> MarketMetadata:
@@ -1103,23 +1101,23 @@ class Files(Namespace):
         return self._client.request(calls.files_pool_registry())
 
     def proof(self) -> MarketProof:
-        """Program, source and a hash that a reader can compute again: ``GET /proof.json``."""
+        """Program, source and reproducible hash: ``GET /proof.json``."""
         return self._client.request(calls.files_proof())
 
     def integration_manifest(self) -> MarketIntegrationManifest:
-        """Where everything is that an integrator reads: ``GET /integration-manifest.json``."""
+        """Index for integrators: ``GET /integration-manifest.json``."""
         return self._client.request(calls.files_integration_manifest())
 
     def submission_packs(self) -> MarketSubmissionPacks:
-        """What listing forms ask for, by family: ``GET /submission-packs.json``."""
+        """Facts for listing forms, by family: ``GET /submission-packs.json``."""
         return self._client.request(calls.files_submission_packs())
 
     def provider_packs(self) -> MarketProviderPacks:
-        """What providers poll, by family: ``GET /provider-packs.json``."""
+        """URLs for data providers, by family: ``GET /provider-packs.json``."""
         return self._client.request(calls.files_provider_packs())
 
     def examples(self) -> MarketExamples:
-        """Command lines that run as they are printed: ``GET /examples.json``."""
+        """Ready-to-run command lines: ``GET /examples.json``."""
         return self._client.request(calls.files_examples())
 
     def market_summary(self) -> MarketLiteSummary:
@@ -1159,7 +1157,7 @@ class Files(Namespace):
         return self._client.request(calls.files_schemas())
 
     def well_known_svc_discovery(self) -> DiscoveryFile:
-        """Discovery: everything that is served: ``GET /.well-known/svc-discovery.json``."""
+        """Discovery: all resources: ``GET /.well-known/svc-discovery.json``."""
         return self._client.request(calls.files_well_known_svc_discovery())
 
     def well_known_svc_program(self) -> DiscoveryFile:
@@ -1171,11 +1169,11 @@ class Files(Namespace):
         return self._client.request(calls.files_well_known_svc_ecosystem())
 
     def well_known_svc_wallets(self) -> DiscoveryFile:
-        """Discovery: what wallets show: ``GET /.well-known/svc-wallets.json``."""
+        """Discovery: wallets: ``GET /.well-known/svc-wallets.json``."""
         return self._client.request(calls.files_well_known_svc_wallets())
 
     def well_known_svc_integrators(self) -> DiscoveryFile:
-        """Discovery: what integrators need: ``GET /.well-known/svc-integrators.json``."""
+        """Discovery: integrators: ``GET /.well-known/svc-integrators.json``."""
         return self._client.request(calls.files_well_known_svc_integrators())
 
     def well_known_svc(self) -> DiscoveryFile:
@@ -1187,8 +1185,8 @@ class Files(Namespace):
 
         symbol: The instrument; absent: the first one (our choice).
         limit: Number of trades; the maximum is our choice.
-        before: A trade_id: returns the trades before it, from the archive. For a moment after new trades the
-            answer may be 503 with reason history_behind. Absent: the newest. Our choice.
+        before: A trade_id: returns older trades from the archive. Just after new trades the answer may be 503
+            with reason history_behind. Absent: the newest trades. Our choice.
         """
         return self._client.request(calls.files_trades(symbol=symbol, limit=limit, before=before))
 
@@ -1199,8 +1197,8 @@ class Files(Namespace):
         timeframe: Length of a candle; absent: one minute (our choice).
         interval: The same as timeframe; send one of the two.
         limit: Maximum number of candles; the newest are returned.
-        before: Unix milliseconds: returns the candles that begin before it. Use next_before of an answer to
-            page. Our choice.
+        before: Unix milliseconds: returns the candles that open before it. Use next_before of an answer to page.
+            Our choice.
         """
         return self._client.request(calls.files_candles(symbol=symbol, timeframe=timeframe, interval=interval, limit=limit, before=before))
 
@@ -1233,11 +1231,11 @@ class AsyncFiles(AsyncNamespace):
         return await self._client.request(calls.files_price())
 
     async def pair(self) -> MarketPairs:
-        """Pairs with their mints, steps and volumes: ``GET /pair.json``."""
+        """Pairs with mints, steps and volumes: ``GET /pair.json``."""
         return await self._client.request(calls.files_pair())
 
     async def fees(self) -> MarketFees:
-        """The fee model and what was collected: ``GET /fees.json``."""
+        """Fee model and collected fees: ``GET /fees.json``."""
         return await self._client.request(calls.files_fees())
 
     async def metadata(self) -> MarketMetadata:
@@ -1265,23 +1263,23 @@ class AsyncFiles(AsyncNamespace):
         return await self._client.request(calls.files_pool_registry())
 
     async def proof(self) -> MarketProof:
-        """Program, source and a hash that a reader can compute again: ``GET /proof.json``."""
+        """Program, source and reproducible hash: ``GET /proof.json``."""
         return await self._client.request(calls.files_proof())
 
     async def integration_manifest(self) -> MarketIntegrationManifest:
-        """Where everything is that an integrator reads: ``GET /integration-manifest.json``."""
+        """Index for integrators: ``GET /integration-manifest.json``."""
         return await self._client.request(calls.files_integration_manifest())
 
     async def submission_packs(self) -> MarketSubmissionPacks:
-        """What listing forms ask for, by family: ``GET /submission-packs.json``."""
+        """Facts for listing forms, by family: ``GET /submission-packs.json``."""
         return await self._client.request(calls.files_submission_packs())
 
     async def provider_packs(self) -> MarketProviderPacks:
-        """What providers poll, by family: ``GET /provider-packs.json``."""
+        """URLs for data providers, by family: ``GET /provider-packs.json``."""
         return await self._client.request(calls.files_provider_packs())
 
     async def examples(self) -> MarketExamples:
-        """Command lines that run as they are printed: ``GET /examples.json``."""
+        """Ready-to-run command lines: ``GET /examples.json``."""
         return await self._client.request(calls.files_examples())
 
     async def market_summary(self) -> MarketLiteSummary:
@@ -1321,7 +1319,7 @@ class AsyncFiles(AsyncNamespace):
         return await self._client.request(calls.files_schemas())
 
     async def well_known_svc_discovery(self) -> DiscoveryFile:
-        """Discovery: everything that is served: ``GET /.well-known/svc-discovery.json``."""
+        """Discovery: all resources: ``GET /.well-known/svc-discovery.json``."""
         return await self._client.request(calls.files_well_known_svc_discovery())
 
     async def well_known_svc_program(self) -> DiscoveryFile:
@@ -1333,11 +1331,11 @@ class AsyncFiles(AsyncNamespace):
         return await self._client.request(calls.files_well_known_svc_ecosystem())
 
     async def well_known_svc_wallets(self) -> DiscoveryFile:
-        """Discovery: what wallets show: ``GET /.well-known/svc-wallets.json``."""
+        """Discovery: wallets: ``GET /.well-known/svc-wallets.json``."""
         return await self._client.request(calls.files_well_known_svc_wallets())
 
     async def well_known_svc_integrators(self) -> DiscoveryFile:
-        """Discovery: what integrators need: ``GET /.well-known/svc-integrators.json``."""
+        """Discovery: integrators: ``GET /.well-known/svc-integrators.json``."""
         return await self._client.request(calls.files_well_known_svc_integrators())
 
     async def well_known_svc(self) -> DiscoveryFile:
@@ -1349,8 +1347,8 @@ class AsyncFiles(AsyncNamespace):
 
         symbol: The instrument; absent: the first one (our choice).
         limit: Number of trades; the maximum is our choice.
-        before: A trade_id: returns the trades before it, from the archive. For a moment after new trades the
-            answer may be 503 with reason history_behind. Absent: the newest. Our choice.
+        before: A trade_id: returns older trades from the archive. Just after new trades the answer may be 503
+            with reason history_behind. Absent: the newest trades. Our choice.
         """
         return await self._client.request(calls.files_trades(symbol=symbol, limit=limit, before=before))
 
@@ -1361,8 +1359,8 @@ class AsyncFiles(AsyncNamespace):
         timeframe: Length of a candle; absent: one minute (our choice).
         interval: The same as timeframe; send one of the two.
         limit: Maximum number of candles; the newest are returned.
-        before: Unix milliseconds: returns the candles that begin before it. Use next_before of an answer to
-            page. Our choice.
+        before: Unix milliseconds: returns the candles that open before it. Use next_before of an answer to page.
+            Our choice.
         """
         return await self._client.request(calls.files_candles(symbol=symbol, timeframe=timeframe, interval=interval, limit=limit, before=before))
 
@@ -1379,11 +1377,11 @@ class Legacy(Namespace):
         return self._client.request(calls.legacy_status())
 
     def pairs(self) -> MarketPairs:
-        """Pairs with their mints, steps and volumes: ``GET /pairs``."""
+        """Pairs with mints, steps and volumes: ``GET /pairs``."""
         return self._client.request(calls.legacy_pairs())
 
     def proof(self) -> MarketProof:
-        """Program, source and a hash that a reader can compute again: ``GET /proof``."""
+        """Program, source and reproducible hash: ``GET /proof``."""
         return self._client.request(calls.legacy_proof())
 
 
@@ -1395,11 +1393,11 @@ class AsyncLegacy(AsyncNamespace):
         return await self._client.request(calls.legacy_status())
 
     async def pairs(self) -> MarketPairs:
-        """Pairs with their mints, steps and volumes: ``GET /pairs``."""
+        """Pairs with mints, steps and volumes: ``GET /pairs``."""
         return await self._client.request(calls.legacy_pairs())
 
     async def proof(self) -> MarketProof:
-        """Program, source and a hash that a reader can compute again: ``GET /proof``."""
+        """Program, source and reproducible hash: ``GET /proof``."""
         return await self._client.request(calls.legacy_proof())
 
 

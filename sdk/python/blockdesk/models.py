@@ -57,9 +57,9 @@ class Instrument(Model):
     min_qty: Decimal
     max_qty: Decimal
     max_price: Decimal
-    #: Where the book comes from.
+    #: Source of the book.
     book_source: str
-    #: `unknown` (our choice): another group has it, and could not be reached lately.
+    #: `unknown` (our choice): the group that has the instrument is unreachable.
     status: str
 
 
@@ -85,17 +85,18 @@ class Depth(DepthMethods, Model):
     epoch: str
     #: Of this channel: the same as on the WebSocket.
     seq: int
-    #: Last command whose events are shown.
+    #: Sequence number of the last command that the answer reflects.
     engine_seq: int
     ts: Optional[datetime]
     #: Best first.
     bids: list[Level]
     #: Best first.
     asks: list[Level]
-    #: Where the book comes from.
+    #: Source of the book.
     source: str
-    #: The slot of a mirrored book. The last book stays, however old: its slot then stands still, while `ts` is the
-    #: last change of anything here. `oracle/heartbeat` has its age, and `degradation_state` of `status` the reason.
+    #: The slot of a mirrored book. If the chain cannot be read, the last book stays and its slot does not change;
+    #: `ts` is the last change of anything in this answer. `oracle/heartbeat` has the book's age, and
+    #: `degradation_state` of `status` the reason.
     slot: Optional[int]
 
 
@@ -106,11 +107,11 @@ class Trade(Model):
     trade_id: int
     price: Decimal
     qty: Decimal
-    #: Of the aggressor.
+    #: Side of the aggressor.
     side: str
     ts: datetime
     signature: Optional[str]
-    #: Where the book comes from.
+    #: Source of the book.
     source: str
 
 
@@ -122,7 +123,7 @@ class Trades(Model):
     epoch: str
     #: Of this channel: the same as on the WebSocket.
     seq: int
-    #: Last command whose events are shown.
+    #: Sequence number of the last command that the answer reflects.
     engine_seq: int
     ts: Optional[datetime]
     #: Newest first.
@@ -137,7 +138,7 @@ class Ticker(Model):
     epoch: str
     #: Of this channel: the same as on the WebSocket.
     seq: int
-    #: Last command whose events are shown.
+    #: Sequence number of the last command that the answer reflects.
     engine_seq: int
     ts: Optional[datetime]
     last: Optional[Decimal]
@@ -155,7 +156,7 @@ class Ticker(Model):
     volume_24h: Decimal
     quote_volume_24h: Decimal
     trades_24h: int
-    #: Where the book comes from.
+    #: Source of the book.
     source: str
     status: str
 
@@ -167,11 +168,11 @@ class Tranche(Model):
     tranche_id: str
     capacity_usd: Decimal
     available_usd: Decimal
-    #: By claims that are not paid yet.
+    #: Reserved by claims that are not paid yet.
     reserved_usd: Decimal
-    #: Paid for.
+    #: Sold and paid.
     filled_usd: Decimal
-    #: Our choice. exhausted: less left than the smallest fill. withdrawn and expired: its ticket is.
+    #: Our choice. exhausted: less than the smallest fill is left. withdrawn and expired: as its ticket.
     state: str
 
 
@@ -197,7 +198,7 @@ class Ticket(TicketMethods, Model):
     base_symbol: str
     rails: list[str]
     tranches: list[Tranche]
-    #: Before the discount, in USD a base unit; null while it is not priced or when it has ended.
+    #: Price before the discount, in USD per base unit; null if there is no price or the ticket has ended.
     reference_price_usd: Optional[Decimal]
     #: What the operator declares; the amount is not independently verified.
     guarantee: TicketGuarantee
@@ -205,7 +206,7 @@ class Ticket(TicketMethods, Model):
     updated_at: datetime
     #: null: never.
     expires_at: Optional[datetime]
-    #: Of the ticket's last change.
+    #: Sequence number of the ticket's last change.
     seq: int
 
 
@@ -213,7 +214,7 @@ class Ticket(TicketMethods, Model):
 class MarketTickets(Model):
     """See the service's specification: ``MarketTickets``."""
 
-    #: Grows with every change of what is shown.
+    #: Grows with every change of the document.
     seq: int
     ts: datetime
     tickets: list[Ticket]
@@ -223,7 +224,7 @@ class MarketTickets(Model):
 class CurrentSellableTicket(Model):
     """The oldest open ticket with capacity for the smallest fill, by priority, then age."""
 
-    #: Grows with every change of what is shown.
+    #: Grows with every change of the document.
     seq: int
     ticket: Optional[Ticket]
 
@@ -247,7 +248,7 @@ class CompactBook(Model):
     expires_unix_ms (null: never).
     """
 
-    #: Grows with every change of what is shown.
+    #: Grows with every change of the document.
     seq: int
     t: list[CompactRow]
 
@@ -278,7 +279,7 @@ class PairsPair(Model):
     quote_symbol: str
     rails: list[str]
     reference_price_usd: Optional[Decimal]
-    #: Our choice. closed: it cannot be paid for over any rail.
+    #: Our choice. closed: no rail can pay for it.
     status: str
     #: The `reason` that a quote would be refused with; null while the pair is active.
     reason: Optional[str]
@@ -303,7 +304,7 @@ class TokensToken(Model):
     #: The last of roles.
     role: str
     roles: list[str]
-    #: Those that buy it, or that it pays over.
+    #: Rails that pay for it, or that it is paid over.
     rails: list[str]
 
 
@@ -315,7 +316,7 @@ class TokensRail(Model):
     #: null: native SOL.
     mint: Optional[str]
     decimals: int
-    #: 1 is the first.
+    #: 1 = first.
     priority: int
     #: null: the rail is not configured.
     pay_to: Optional[str]
@@ -323,7 +324,7 @@ class TokensRail(Model):
     priced_at: Optional[datetime]
     #: Not locked.
     active: bool
-    #: The `reason` that no quote is given over it; null where one is.
+    #: The `reason` why the rail has no quotes; null if it has.
     reason: Optional[str]
 
 
@@ -361,7 +362,7 @@ class Chain(Model):
     """Whether claims can be settled now."""
 
     available: bool
-    #: Why it is not available.
+    #: Reason why the chain is not available.
     reason: Optional[str]
     execution_network: str
 
@@ -425,7 +426,7 @@ class RFQStatusTickets(Model):
 
 @dataclass(frozen=True)
 class RFQStatusOpenTickets(Model):
-    """Sums over the tranches of the open tickets."""
+    """Sums over all tranches of open tickets."""
 
     tranches: int
     capacity_usd: Decimal
@@ -490,17 +491,17 @@ class RFQStatus(Model):
 
     version: str
     api_version: str
-    #: Grows with every change of what is shown.
+    #: Grows with every change of the document.
     seq: int
     ts: datetime
     #: The book's last change, or the service's start.
     updated_at: datetime
-    #: ts and prices move in cycles of so many seconds; a change of the book shows at once.
+    #: Length in seconds of the cycle in which ts and prices change; a change of the book is visible at once.
     refresh_s: int
-    #: The desk as a whole is not locked.
+    #: True while the global lock is not set.
     accepting: bool
     tickets: RFQStatusTickets
-    #: Sums over the tranches of the open tickets.
+    #: Sums over all tranches of open tickets.
     open_tickets: RFQStatusOpenTickets
     #: null: nothing is for sale.
     current_sellable_ticket: Optional[str]
@@ -793,7 +794,7 @@ class BoardOffer(Model):
 class Board(Model):
     """See the service's specification: ``Board``."""
 
-    #: Grows with every change of what is shown.
+    #: Grows with every change of the document.
     seq: int
     ts: datetime
     qualification: BoardQualification
@@ -808,18 +809,18 @@ class DeskStatusPricePolicyPair(Model):
     pair: str
     #: The reference is the operator's price, or the middle of our own book.
     source: str
-    #: The pair that turns the book's quote asset into dollars; null: it is a dollar.
+    #: The pair that converts the book's quote asset into dollars; null: the quote asset counts as dollars.
     via: Optional[str]
     corridor_bps: int
     #: 0: any age.
     max_age_s: int
-    #: The operator's last price; the corridor lies around it.
+    #: The operator's last price; the corridor is centred on it.
     anchor_price_usd: Optional[Decimal]
     anchored_at: Optional[datetime]
     min_reference_usd: Optional[Decimal]
     max_reference_usd: Optional[Decimal]
     reference_price_usd: Optional[Decimal]
-    #: Why there is no reference; null where there is one.
+    #: Reason why there is no reference price; null if there is one.
     reason: Optional[str]
 
 
@@ -829,7 +830,7 @@ class DeskStatusPricePolicy(Model):
 
     rounding: str
     fee_bps: int
-    #: The fee is a part of the payment, not on top of it.
+    #: The fee is part of the payment, not added to it.
     fee_included: bool
     quote_ttl_s: int
     claim_ttl_s: int
@@ -854,11 +855,11 @@ class DeskStatusInventoryPair(Model):
     pair: str
     symbol: str
     mint: str
-    #: What the desk has to sell in all, in base units.
+    #: Total inventory of the desk, in base units.
     total: Decimal
-    #: total less reserved less sold.
+    #: total minus reserved minus sold.
     free: Decimal
-    #: By claims that are not settled.
+    #: Reserved by claims that are not settled.
     reserved: Decimal
     #: Settled.
     sold: Decimal
@@ -877,27 +878,27 @@ class DeskChainNode(Model):
 
     name: str
     available: bool
-    #: The newest that it has shown.
+    #: Newest slot that the node has reported.
     slot: Optional[int]
-    #: Slots behind `slot` above.
+    #: Slots behind `slot` of the chain.
     lag_slots: Optional[int]
 
 
 @dataclass(frozen=True)
 class DeskChain(Model):
-    """Whether claims can be settled now, and on what, as of the last rendering: at most 10 s ago. All but the
-    first three are our choice.
+    """Whether claims can be settled, and the state of the chain, at most 10 s old. All but the first three
+    members are our choice.
     """
 
     available: bool
-    #: Why it is not available.
+    #: Reason why the chain is not available.
     reason: Optional[str]
     execution_network: str
-    #: Delivers, co-signs, and sponsors; null: not configured.
+    #: Address of the desk, which delivers, co-signs and pays fees; null: not configured.
     desk_address: Optional[str]
-    #: The newest that a node has shown.
+    #: Newest slot that any node has reported.
     slot: Optional[int]
-    #: Of the blockhash that the next package gets; null: there is none.
+    #: Age of the blockhash of the next package; null: there is none.
     blockhash_age_ms: Optional[int]
     #: Signed transactions whose outcome is not known yet.
     tracked: int
@@ -909,12 +910,12 @@ class DeskChain(Model):
 class DeskStatus(Model):
     """See the service's specification: ``DeskStatus``."""
 
-    #: Grows with every change of what is shown.
+    #: Grows with every change of the document.
     seq: int
     ts: datetime
     locks: list[Lock]
     price_policy: DeskStatusPricePolicy
-    #: The prices that each fill of each pair may have, between the corridor's ends.
+    #: The range of prices of each fill of each pair within the corridor.
     discount_corridor: list[DeskStatusDiscountCorridor]
     inventory: DeskStatusInventory
     chain: DeskChain
@@ -922,7 +923,7 @@ class DeskStatus(Model):
 
 @dataclass(frozen=True)
 class Fee(Model):
-    """The fee's part of the payment, rounded down. Included in it: our choice."""
+    """The fee, which is part of the payment, rounded down (our choice)."""
 
     included: bool
     amount: Decimal
@@ -973,7 +974,7 @@ class ClaimTerms(Model):
     quote_id: Optional[str]
     order_id: str
     tranche_id: str
-    #: Empty once the ticket is forgotten.
+    #: Empty after the ticket was removed.
     ticket_label: str
     pair: str
     fill_usd: str
@@ -990,7 +991,7 @@ class ClaimTerms(Model):
 
 @dataclass(frozen=True)
 class BoundPayment(Model):
-    """What is to be paid, and what binds it to its claim: a read-only account and a text of the transaction."""
+    """The payment that is due, with the reference (a read-only account) and memo that bind it to its claim."""
 
     rail: str
     mint: Optional[str]
@@ -1031,7 +1032,7 @@ class Payment(Model):
     l1_signature: Optional[str]
     #: Our choice.
     state: str
-    #: Machine word; null where nothing is wrong.
+    #: Reason code; null if there is none.
     reason: Optional[str]
     rail: str
     amount: Decimal
@@ -1054,7 +1055,7 @@ class ClaimPayment(Model):
 
 @dataclass(frozen=True)
 class Delivery(Model):
-    """What the claim brings its wallet, and the newest transaction of the desk that does; null: it has signed
+    """What the wallet of the claim gets, and the desk's newest delivery transaction; null: the desk has signed
     none.
     """
 
@@ -1113,41 +1114,41 @@ class Verification(Model):
 class WebSocketHealth(Model):
     """See the service's specification: ``WebSocketHealth``."""
 
-    #: The feed runs.
+    #: True while the feed runs.
     ok: bool
     status: str
-    #: WebSockets and streams of server-sent events.
+    #: Number of WebSockets and event streams.
     connections: int
-    #: Those with server-sent events.
+    #: Number of event streams.
     streams: int
-    #: WebSockets that have agreed on compression.
+    #: Number of WebSockets with compression.
     compressed: int
-    #: Maximum in all.
+    #: Maximum number of connections.
     max_connections: int
-    #: Maximum per address.
+    #: Maximum per client address.
     connections_per_ip: int
-    #: Of a channel and a symbol, over all connections.
+    #: Subscriptions to a channel of a symbol, over all connections.
     subscriptions: int
-    #: Written in full since the start.
+    #: Messages written since the start.
     messages_out: int
-    #: Written since the start.
+    #: Bytes written since the start.
     bytes_out: int
     #: Ticker updates that a full socket skipped for a later one.
     conflated: int
-    #: Times that what waited for a full socket became snapshots.
+    #: Times that the updates waiting for a full socket were replaced by snapshots.
     collapsed: int
-    #: Connections closed because they did not read.
+    #: Connections closed because the client did not read.
     slow_consumers: int
-    #: Connections beyond a limit.
+    #: Connections refused because of a limit.
     refused: int
-    #: Writers, each with connections of its own.
+    #: Number of writers, each with its own connections.
     shards: int
-    #: Times that a writer was so far behind that it began from snapshots.
+    #: Times that a writer fell so far behind that it restarted from snapshots.
     overruns: int
     epoch: str
-    #: Last command whose events are shown.
+    #: Sequence number of the last command that the answer reflects.
     engine_seq: int
-    #: From the engine's stamp on a batch to its publication.
+    #: Time from the engine's timestamp of a batch to its publication.
     lag_us: int
 
 
@@ -1155,7 +1156,7 @@ class WebSocketHealth(Model):
 class Token(Model):
     """See the service's specification: ``Token``."""
 
-    #: Goes after `Authorization: Bearer `. It is returned once, and stored as a hash.
+    #: Send it as `Authorization: Bearer TOKEN`. It is returned once, and stored as a hash.
     access_token: str
     token_type: str
     #: Seconds.
@@ -1175,9 +1176,7 @@ class Challenge(Model):
 
 @dataclass(frozen=True)
 class HandshakeTermsStep(Model):
-    """Of the signing, which the client does alone, `method`, `url` and `status` are null. The shape is our
-    choice.
-    """
+    """`method`, `url` and `status` are null for the signing, which needs no request. The shape is our choice."""
 
     step: int
     action: str
@@ -1234,8 +1233,8 @@ class HandshakeTermsLimitsBuildSubmit(Model):
 
 @dataclass(frozen=True)
 class HandshakeTermsLimits(Model):
-    """Requests of a client IP; null: no limit. `handshake` is a bucket of `burst`, `build_submit` holds in any
-    window. The shape is our choice.
+    """Requests per client IP; null: no limit. `handshake` is a token bucket of `burst`; `build_submit` applies
+    to any window. The shape is our choice.
     """
 
     handshake: Optional[HandshakeTermsLimitsHandshake]
@@ -1250,12 +1249,12 @@ class HandshakeTerms(Model):
     steps: list[HandshakeTermsStep]
     algorithm: str
     encodings: HandshakeTermsEncodings
-    #: What is signed.
+    #: What the client signs.
     signs: str
     nonce_ttl_s: int
     token: HandshakeTermsToken
-    #: Requests of a client IP; null: no limit. `handshake` is a bucket of `burst`, `build_submit` holds in any
-    #: window. The shape is our choice.
+    #: Requests per client IP; null: no limit. `handshake` is a token bucket of `burst`; `build_submit` applies to
+    #: any window. The shape is our choice.
     limits: HandshakeTermsLimits
 
 
@@ -1271,12 +1270,12 @@ class BuildDelivery(Model):
 
 @dataclass(frozen=True)
 class BuildQuote(Model):
-    """The terms. `quote_id` is null where none was named."""
+    """The terms. `quote_id` is null if the request named none."""
 
     quote_id: Optional[str]
     order_id: str
     tranche_id: str
-    #: Empty once the ticket is forgotten.
+    #: Empty after the ticket was removed.
     ticket_label: str
     pair: str
     fill_usd: str
@@ -1296,20 +1295,21 @@ class Build(Model):
 
     build_id: str
     claim_id: str
-    #: Both legs, unsigned: every signature is zero. No address lookup tables, no durable nonce. Sign it as it is.
+    #: Both transfers, unsigned: every signature is zero. No address lookup tables, no durable nonce. Sign it
+    #: unchanged.
     transaction: str
-    #: Of the transaction's message, which is what is signed.
+    #: Hash of the transaction's message, which is what signatures cover.
     message_sha256: str
-    #: In the order of their signatures; the first pays the network's fee.
+    #: In the order of their signatures; the first one pays the network fee.
     required_signers: list[str]
     payment: BoundPayment
     #: What the taker gets.
     delivery: BuildDelivery
     recent_blockhash: str
     last_valid_block_height: int
-    #: End of the reservation. The blockhash may end sooner, after some 60 to 90 s.
+    #: End of the reservation. The blockhash may expire sooner, after 60 to 90 s.
     expires_at: datetime
-    #: The terms. `quote_id` is null where none was named.
+    #: The terms. `quote_id` is null if the request named none.
     quote: BuildQuote
 
 
@@ -1318,11 +1318,11 @@ class Submitted(Model):
     """See the service's specification: ``Submitted``."""
 
     claim_id: str
-    #: Names the transaction on the chain: its first signature.
+    #: The transaction's first signature, which identifies it on the chain.
     signature: str
     state: str
     slot: Optional[int]
-    #: Signed by all.
+    #: The transaction with all signatures.
     transaction: str
 
 
@@ -1359,7 +1359,7 @@ class AtomicClaimPackageVerify(Model):
 
 @dataclass(frozen=True)
 class AtomicClaimPackageSubmit(Model):
-    """Where the transaction goes once the taker has signed it, with a Bearer token. Our choice."""
+    """Where to submit the transaction after the taker has signed it, with a Bearer token. Our choice."""
 
     #: URL.
     url: str
@@ -1375,11 +1375,11 @@ class AtomicClaimPackage(Model):
     state: str
     claim: ClaimTerms
     payment: BoundPayment
-    #: Both legs in one unsigned v0 transaction, base64; the desk pays the network's fee.
+    #: Both transfers in one unsigned v0 transaction, base64; the desk pays the network fee.
     transaction: str
     expires_at: datetime
     verify: AtomicClaimPackageVerify
-    #: Where the transaction goes once the taker has signed it, with a Bearer token. Our choice.
+    #: Where to submit the transaction after the taker has signed it, with a Bearer token. Our choice.
     submit: AtomicClaimPackageSubmit
 
 
@@ -1402,11 +1402,11 @@ class Klines(Model):
 
     symbol: str
     interval: str
-    #: Where the book comes from.
+    #: Source of the book.
     source: str
-    #: `before` of the request for the candles before these; null where there are none.
+    #: Value of `before` for the previous page; null if there is none.
     next_before: Optional[int]
-    #: Oldest first, of real trades alone: an interval without trades is absent.
+    #: Oldest first, from real trades only: an interval without trades is absent.
     klines: list[Candle]
 
 
@@ -1416,11 +1416,11 @@ class Candles(Model):
 
     symbol: str
     interval: str
-    #: Where the book comes from.
+    #: Source of the book.
     source: str
-    #: `before` of the request for the candles before these; null where there are none.
+    #: Value of `before` for the previous page; null if there is none.
     next_before: Optional[int]
-    #: Oldest first, of real trades alone: an interval without trades is absent.
+    #: Oldest first, from real trades only: an interval without trades is absent.
     candles: list[Candle]
 
 
@@ -1429,9 +1429,9 @@ class OraclePairDegradationState(Model):
     """See the service's specification: ``OraclePairDegradationState``."""
 
     degraded: bool
-    #: What the status record says of this pair, of its cycle, and what its view says beyond that:
-    #: `chain_not_configured`, `chain_not_synced`, `trading_halted`, `no_trade_yet`, `no_price`,
-    #: `live_price_using_verified_vault_snapshot` and those of the mirror.
+    #: The reasons of the status record for this pair, and those of its present state: `chain_not_configured`,
+    #: `chain_not_synced`, `trading_halted`, `no_trade_yet`, `no_price`, `live_price_using_verified_vault_snapshot`
+    #: and those of the mirror.
     reasons: list[str]
 
 
@@ -1440,27 +1440,27 @@ class OraclePair(Model):
     """See the service's specification: ``OraclePair``."""
 
     symbol: str
-    #: Where the book comes from.
+    #: Source of the book.
     source: str
     status: str
     epoch: str
     #: Of the ticker: the same as on the WebSocket.
     seq: int
-    #: Last command whose events are shown.
+    #: Sequence number of the last command that the answer reflects.
     engine_seq: int
     ts: Optional[datetime]
     price: Optional[Decimal]
     price_source: str
-    #: One base unit in dollars, as /api/v1/market/price has it in its 10 s cycle. Our choice.
+    #: Price of one base unit in dollars, as in /api/v1/market/price. Our choice.
     price_usd: Optional[Decimal]
     price_usd_source: str
     last: Optional[Decimal]
     mid: Optional[Decimal]
     spread: Optional[Decimal]
     last_trade_ts: Optional[datetime]
-    #: Whole seconds since the pair's market data last changed (`ts`); of a mirrored pair, since it was last read
-    #: from the chain, or null if it was not read since the start. A quiet market grows old; the answer's own `ts`
-    #: shows that the service still follows it.
+    #: Whole seconds since the pair's market data last changed (`ts`); for a mirrored pair, since it was last read
+    #: from the chain, or null if it was not read since the start. The data of a quiet market grows old; the answer's
+    #: own `ts` shows that the service is alive.
     data_freshness_seconds: Optional[int]
     degradation_state: OraclePairDegradationState
 
@@ -1472,7 +1472,7 @@ class OracleHeartbeat(Model):
     service: str
     api_version: str
     ts: datetime
-    #: The newest of the pairs.
+    #: Newest value of all pairs.
     engine_seq: int
     pairs: list[OraclePair]
 
@@ -1748,7 +1748,7 @@ class MarketIntegrationManifest(Model):
     endpoint_sets: dict[str, dict[str, str]]
     service_roles: dict[str, MarketIntegrationManifestServiceRole]
     documents: list[MarketIntegrationManifestDocument]
-    #: What is no document: most of it takes a query.
+    #: Endpoints that are not documents; most take a query.
     reads: list[MarketIntegrationManifestRead]
     fix_documents: str
     limits: dict[str, str]
@@ -1996,7 +1996,7 @@ class MarketMetadataToken(Model):
     metadata_uri: str
     attributes: list[MarketMetadataTokenAttribute]
     properties: MarketMetadataTokenProperties
-    #: Where the chain's own differs; else left out.
+    #: Symbol on the chain, if it differs; otherwise absent.
     onchain_symbol: Optional[str] = None
 
 
@@ -2051,7 +2051,7 @@ class MarketPairMetadataPairBaseToken(Model):
     metadata_uri: str
     attributes: list[MarketPairMetadataPairBaseTokenAttribute]
     properties: MarketPairMetadataPairBaseTokenProperties
-    #: Where the chain's own differs; else left out.
+    #: Symbol on the chain, if it differs; otherwise absent.
     onchain_symbol: Optional[str] = None
 
 
@@ -2093,7 +2093,7 @@ class MarketPairMetadataPairQuoteToken(Model):
     metadata_uri: str
     attributes: list[MarketPairMetadataPairQuoteTokenAttribute]
     properties: MarketPairMetadataPairQuoteTokenProperties
-    #: Where the chain's own differs; else left out.
+    #: Symbol on the chain, if it differs; otherwise absent.
     onchain_symbol: Optional[str] = None
 
 
@@ -2430,7 +2430,7 @@ class MarketStatusActivityTotalsHistoricalReconstructed(Model):
 
 @dataclass(frozen=True)
 class MarketStatusActivityTotalsMatchedExact(Model):
-    """Trades of the service's own order book, on which no fee is taken (our choice)."""
+    """Trades of the service's own order book, which have no fee (our choice)."""
 
     trades_total: int
     volume_usd: Decimal
@@ -2476,7 +2476,7 @@ class MarketStatusActivityTotals(Model):
     traders_total_estimated: int
     onchain_exact: MarketStatusActivityTotalsOnchainExact
     historical_reconstructed: MarketStatusActivityTotalsHistoricalReconstructed
-    #: Trades of the service's own order book, on which no fee is taken (our choice).
+    #: Trades of the service's own order book, which have no fee (our choice).
     matched_exact: MarketStatusActivityTotalsMatchedExact
     fee_coherence: Optional[MarketStatusActivityTotalsFeeCoherence]
 
@@ -3043,7 +3043,7 @@ class CoinGeckoTradesBuy(Model):
     target_volume: Decimal
     #: Unix milliseconds.
     trade_timestamp: int
-    #: Of the aggressor.
+    #: Side of the aggressor.
     type: str
 
 
@@ -3057,7 +3057,7 @@ class CoinGeckoTradesSell(Model):
     target_volume: Decimal
     #: Unix milliseconds.
     trade_timestamp: int
-    #: Of the aggressor.
+    #: Side of the aggressor.
     type: str
 
 
@@ -3091,7 +3091,7 @@ class CoinMarketCapTrade(Model):
     quote_volume: Decimal
     #: Unix milliseconds.
     timestamp: int
-    #: Of the aggressor.
+    #: Side of the aggressor.
     type: str
 
 
@@ -3182,5 +3182,5 @@ class MarketSchemas(Model):
     schema: str
     api_version: str
     count: int
-    #: JSON Schemas, draft 2020-12, by the name in a document's member `schema`.
+    #: JSON Schemas (draft 2020-12), by the value of a document's member `schema`.
     schemas: dict[str, dict[str, Any]]

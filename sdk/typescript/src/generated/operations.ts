@@ -22,7 +22,7 @@ export abstract class Operations {
   /**
    * Instruments.
    *
-   * Each instrument with its tick, its lot and its precision, where its book comes from (`matched` here, or `mirrored` from the chain) and whether it trades now.
+   * Each instrument with tick size, lot size, precision, book source (`matched` here or `mirrored` from the chain) and trading status.
    *
    * `GET /api/v1/market/symbols`
    */
@@ -31,9 +31,9 @@ export abstract class Operations {
   }
 
   /**
-   * Last, best and 24 h figures of an instrument, from real trades.
+   * Ticker: last trade, best prices and 24-hour statistics.
    *
-   * `epoch` and `seq` are those of the WebSocket's `ticker`, so that a client can read the figures here and follow them there.
+   * Statistics count real trades only. `epoch` and `seq` are those of the WebSocket's `ticker`, so that a client can start here and continue there.
    *
    * `GET /api/v1/market/ticker`
    */
@@ -44,7 +44,7 @@ export abstract class Operations {
   /**
    * Order book of an instrument.
    *
-   * Levels of price and quantity, best first. `epoch` and `seq` are those of the WebSocket's `l2`, so that a client can read the book here and follow it there without a gap.
+   * Price levels, best first. `epoch` and `seq` are those of the WebSocket's `l2`, so that a client can start here and continue there without a gap.
    *
    * `GET /api/v1/market/depth`
    */
@@ -58,7 +58,7 @@ export abstract class Operations {
   /**
    * Last trades of an instrument.
    *
-   * Newest first. `side` is the aggressor's. `before` asks for older ones.
+   * Newest first. `side` is the aggressor's. `before` pages to older trades.
    *
    * `GET /api/v1/market/trades`
    */
@@ -86,7 +86,7 @@ export abstract class Operations {
   /**
    * Candles by timeframe.
    *
-   * The candles of `klines` under the name that charts use. An interval without trades is absent.
+   * The candles of `klines` under another name. An interval without trades is absent.
    *
    * `GET /api/v1/market/candles`
    */
@@ -98,9 +98,9 @@ export abstract class Operations {
   }
 
   /**
-   * Each pair's price, where it comes from and how old it is.
+   * Price of each pair with source and age.
    *
-   * For monitoring. The fields are our choice. `price` is the last trade's, else the middle between best bid and best ask, else null with the reason in `degradation_state`. The answer is made anew every second and at each change.
+   * For monitoring. The fields are our choice. `price` is the last trade, else the middle of best bid and best ask, else null with the reason in `degradation_state`. The answer changes every second and with each change of a book.
    *
    * `GET /api/v1/market/oracle/heartbeat`
    */
@@ -155,7 +155,7 @@ export abstract class Operations {
   /**
    * Supply times price of each token.
    *
-   * `status` says how exact each is.
+   * `status` says how exact each value is.
    *
    * `GET /api/v1/market/marketcap`
    */
@@ -164,9 +164,9 @@ export abstract class Operations {
   }
 
   /**
-   * Pairs with their mints, steps and volumes.
+   * Pairs with mints, steps and volumes.
    *
-   * What a router or an aggregator needs of each pair in one place.
+   * What a router or an aggregator needs to know about each pair.
    *
    * `GET /api/v1/market/pairs`
    */
@@ -177,7 +177,7 @@ export abstract class Operations {
   /**
    * Pools on chain.
    *
-   * Each mirrored pool with its reserves and its slot. `pools/{pool_address}` has one alone.
+   * Each mirrored pool with its reserves and slot. `pools/{pool_address}` returns a single pool.
    *
    * `GET /api/v1/market/pools`
    */
@@ -186,7 +186,7 @@ export abstract class Operations {
   }
 
   /**
-   * The fee model and what was collected.
+   * Fee model and collected fees.
    *
    * The rate as a number and in basis points, and the fees of claims and pools.
    *
@@ -199,7 +199,7 @@ export abstract class Operations {
   /**
    * Sums of the desk's claims.
    *
-   * The desk's capacity, and what is open, settled and under way. No claim is named.
+   * The desk's capacity, and what is open, in progress and settled. No claim is named.
    *
    * `GET /api/v1/market/claims`
    */
@@ -208,9 +208,9 @@ export abstract class Operations {
   }
 
   /**
-   * What the desk owes.
+   * Obligations of the desk.
    *
-   * What open claims promise, and payments that arrived, could not be served and wait to be paid back.
+   * Amounts promised to open claims, and payments with a refund due.
    *
    * `GET /api/v1/market/debt`
    */
@@ -221,7 +221,7 @@ export abstract class Operations {
   /**
    * Metadata of each token, in Metaplex's fields.
    *
-   * Name, symbol, picture and attributes of each token, as wallets read them.
+   * Name, symbol, image and attributes of each token, as wallets read them.
    *
    * `GET /api/v1/market/metadata`
    */
@@ -243,7 +243,7 @@ export abstract class Operations {
   /**
    * Token list.
    *
-   * By Uniswap's schema of token lists, with Solana's chain id. Tokens without a mint are left out; if none has one, the list is empty, which that schema does not allow. A removed token makes a new major version, an added one a minor version, any other change a patch; version and `timestamp` survive restarts. Our choice.
+   * Follows Uniswap's token list schema, with Solana's chain id. Tokens without a mint are omitted; if no token has one, the list is empty, which the schema does not allow. A removed token changes the major version, an added one the minor version, any other change the patch; version and `timestamp` survive restarts. Our choice.
    *
    * `GET /api/v1/market/tokenlist`
    */
@@ -254,7 +254,7 @@ export abstract class Operations {
   /**
    * Accounts that the service watches on chain.
    *
-   * Each with its purpose and its balance as of its slot. `/wallet` shows the same to people.
+   * Each account with its purpose, and its balance at a slot. `/wallet` is the same as an HTML page.
    *
    * `GET /api/v1/market/wallet-index`
    */
@@ -274,9 +274,9 @@ export abstract class Operations {
   }
 
   /**
-   * Program, source and a hash that a reader can compute again.
+   * Program, source and reproducible hash.
    *
-   * `proof_hash` is the SHA-256 of the member `subject` as it stands here, and the same as in the status record. A pool's is of the pool in `subject.pools`, without its own `proof_hash`. `executable_hash` is that of the running file.
+   * `proof_hash` is the SHA-256 of the bytes of the member `subject`, and the same as in the status record. A pool's `proof_hash` covers the pool in `subject.pools` without its `proof_hash`. `executable_hash` is the hash of the running program.
    *
    * `GET /api/v1/market/proof`
    */
@@ -285,7 +285,7 @@ export abstract class Operations {
   }
 
   /**
-   * Where everything is that an integrator reads.
+   * Index for integrators.
    *
    * Documents, files, surfaces, SDKs and limits with their public URLs.
    *
@@ -296,7 +296,7 @@ export abstract class Operations {
   }
 
   /**
-   * What listing forms ask for, by family.
+   * Facts for listing forms, by family.
    *
    * For each family: its members, and the facts that their forms ask for.
    *
@@ -307,7 +307,7 @@ export abstract class Operations {
   }
 
   /**
-   * What providers poll, by family.
+   * URLs for data providers, by family.
    *
    * For each family: its members, and the URLs that they read.
    *
@@ -318,7 +318,7 @@ export abstract class Operations {
   }
 
   /**
-   * Command lines that run as they are printed.
+   * Ready-to-run command lines.
    *
    * `curl` lines with this service's own URLs.
    *
@@ -386,7 +386,7 @@ export abstract class Operations {
   /**
    * Newest hour with a trade of the canonical pair.
    *
-   * Null where there was no trade yet.
+   * Null if there was no trade yet.
    *
    * `GET /api/v1/market/lite/latest-candle`
    */
@@ -397,7 +397,7 @@ export abstract class Operations {
   /**
    * Newest trade of the canonical pair.
    *
-   * Null where there was no trade yet.
+   * Null if there was no trade yet.
    *
    * `GET /api/v1/market/lite/latest-trade`
    */
@@ -419,7 +419,7 @@ export abstract class Operations {
   /**
    * CoinGecko: tickers.
    *
-   * In the public format that the aggregator asks of exchanges. Adapters have a rate limit of their own.
+   * In the public format of the aggregator. Adapters have their own rate limit.
    *
    * `GET /api/v1/market/adapters/coingecko/tickers`
    */
@@ -430,7 +430,7 @@ export abstract class Operations {
   /**
    * CoinMarketCap: summary.
    *
-   * In the public format that the aggregator asks of exchanges. Adapters have a rate limit of their own.
+   * In the public format of the aggregator. Adapters have their own rate limit.
    *
    * `GET /api/v1/market/adapters/coinmarketcap/summary`
    */
@@ -441,7 +441,7 @@ export abstract class Operations {
   /**
    * CoinMarketCap: assets.
    *
-   * In the public format that the aggregator asks of exchanges. Adapters have a rate limit of their own.
+   * In the public format of the aggregator. Adapters have their own rate limit.
    *
    * `GET /api/v1/market/adapters/coinmarketcap/assets`
    */
@@ -452,7 +452,7 @@ export abstract class Operations {
   /**
    * CoinMarketCap: ticker.
    *
-   * In the public format that the aggregator asks of exchanges. Adapters have a rate limit of their own.
+   * In the public format of the aggregator. Adapters have their own rate limit.
    *
    * `GET /api/v1/market/adapters/coinmarketcap/ticker`
    */
@@ -474,7 +474,7 @@ export abstract class Operations {
   /**
    * JSON Schemas of the documents.
    *
-   * One for each document of the market, by its name; each document is valid against its own.
+   * One schema per market document, by its name. Every document conforms to its schema.
    *
    * `GET /api/v1/market/schemas`
    */
@@ -485,7 +485,7 @@ export abstract class Operations {
   /**
    * CoinGecko: order book.
    *
-   * In the public format that the aggregator asks of exchanges. Adapters have a rate limit of their own.
+   * In the public format of the aggregator. Adapters have their own rate limit.
    *
    * `GET /api/v1/market/adapters/coingecko/orderbook`
    */
@@ -499,7 +499,7 @@ export abstract class Operations {
   /**
    * CoinGecko: historical trades.
    *
-   * In the public format that the aggregator asks of exchanges. Adapters have a rate limit of their own. The newest trades of the time asked for, newest first.
+   * In the public format of the aggregator. Adapters have their own rate limit. The newest trades of the time span, newest first.
    *
    * `GET /api/v1/market/adapters/coingecko/historical_trades`
    */
@@ -513,7 +513,7 @@ export abstract class Operations {
   /**
    * CoinMarketCap: order book.
    *
-   * In the public format that the aggregator asks of exchanges. Adapters have a rate limit of their own. At most 100 levels a side.
+   * In the public format of the aggregator. Adapters have their own rate limit. At most 100 levels per side.
    *
    * `GET /api/v1/market/adapters/coinmarketcap/orderbook/{market_pair}`
    */
@@ -527,7 +527,7 @@ export abstract class Operations {
   /**
    * CoinMarketCap: trades.
    *
-   * In the public format that the aggregator asks of exchanges. Adapters have a rate limit of their own. The last 100.
+   * In the public format of the aggregator. Adapters have their own rate limit. The last 100 trades.
    *
    * `GET /api/v1/market/adapters/coinmarketcap/trades/{market_pair}`
    */
@@ -541,7 +541,7 @@ export abstract class Operations {
   /**
    * DEX Screener: latest block.
    *
-   * In the public format that the aggregator asks of exchanges. Adapters have a rate limit of their own. A block is one command of the engine: its number never goes back (our choice). This is the newest with a trade; 0: there is none.
+   * In the public format of the aggregator. Adapters have their own rate limit. A block is a command of the engine; its number never decreases (our choice). This is the newest block with a trade, or 0.
    *
    * `GET /api/v1/market/adapters/dexscreener/latest-block`
    */
@@ -552,7 +552,7 @@ export abstract class Operations {
   /**
    * DEX Screener: asset.
    *
-   * In the public format that the aggregator asks of exchanges. Adapters have a rate limit of their own.
+   * In the public format of the aggregator. Adapters have their own rate limit.
    *
    * `GET /api/v1/market/adapters/dexscreener/asset`
    */
@@ -563,7 +563,7 @@ export abstract class Operations {
   /**
    * DEX Screener: pair.
    *
-   * In the public format that the aggregator asks of exchanges. Adapters have a rate limit of their own.
+   * In the public format of the aggregator. Adapters have their own rate limit.
    *
    * `GET /api/v1/market/adapters/dexscreener/pair`
    */
@@ -574,7 +574,7 @@ export abstract class Operations {
   /**
    * DEX Screener: events.
    *
-   * In the public format that the aggregator asks of exchanges. Adapters have a rate limit of their own. The traders are not named. At most 1,000 events.
+   * In the public format of the aggregator. Adapters have their own rate limit. Traders are not named. At most 1,000 events.
    *
    * `GET /api/v1/market/adapters/dexscreener/events`
    */
@@ -588,7 +588,7 @@ export abstract class Operations {
   /**
    * Global RFQ status and recommended surfaces.
    *
-   * Whether claims are taken now, what the tickets hold, what is locked, how the chain is, and which surface to use for what.
+   * Whether claims are accepted, the volumes of the tickets, the locks, the state of the chain, and which surface to use for what.
    *
    * `GET /api/v1/rfq/status`
    */
@@ -619,7 +619,7 @@ export abstract class Operations {
   }
 
   /**
-   * Compact book for bots.
+   * Compact book for programs.
    *
    * One row for each tranche that can be claimed; its columns are order_id, tranche_id, pair, available_usd, best_price_usd, expires_unix_ms.
    *
@@ -632,7 +632,7 @@ export abstract class Operations {
   /**
    * RFQ fill levels and their discounts.
    *
-   * The fills that a tranche can be taken in, in dollars, each with its discount in basis points.
+   * The fill sizes in dollars, each with its discount in basis points.
    *
    * `GET /api/v1/rfq/levels`
    */
@@ -643,7 +643,7 @@ export abstract class Operations {
   /**
    * Allowed RFQ pairs.
    *
-   * Each with its mints, its reference price where it has one, and its rails.
+   * Each pair with its mints, rails and, if there is one, its reference price.
    *
    * `GET /api/v1/rfq/pairs`
    */
@@ -665,7 +665,7 @@ export abstract class Operations {
   /**
    * Payment rails by priority.
    *
-   * Which rails are taken now, and in which order one is chosen for a claim that names none.
+   * The active rails, and the order in which one is chosen for a claim that names none.
    *
    * `GET /api/v1/rfq/rails`
    */
@@ -687,7 +687,7 @@ export abstract class Operations {
   /**
    * The full RFQ book from the native backend.
    *
-   * The bytes of `/api/v1/rfq/market-tickets`, as the native backend has them.
+   * The same bytes as `/api/v1/rfq/market-tickets`.
    *
    * `GET /rfq-native/market-tickets.json`
    */
@@ -698,7 +698,7 @@ export abstract class Operations {
   /**
    * The currently sellable ticket from the native backend.
    *
-   * The bytes of `/api/v1/rfq/current-sellable-ticket`, as the native backend has them.
+   * The same bytes as `/api/v1/rfq/current-sellable-ticket`.
    *
    * `GET /rfq-native/current-sellable-ticket.json`
    */
@@ -709,7 +709,7 @@ export abstract class Operations {
   /**
    * RFQ discovery document.
    *
-   * Where the RFQ surfaces are and what each is for.
+   * The RFQ surfaces with their URLs and purposes.
    *
    * `GET /.well-known/svc-rfq.json`
    */
@@ -731,7 +731,7 @@ export abstract class Operations {
   /**
    * Locks, price policy and institutional discount corridor.
    *
-   * What is locked and why, how prices are made and within which corridor, what the desk holds, and how the chain is.
+   * The locks with their reasons, the pricing policy and corridor, the inventory, and the state of the chain.
    *
    * `GET /api/v1/dvp/status`
    */
@@ -742,7 +742,7 @@ export abstract class Operations {
   /**
    * The terms of the handshake.
    *
-   * They depend on the configuration alone.
+   * They depend only on the configuration.
    *
    * `GET /api/v1/dvp/handshake`
    */
@@ -765,7 +765,7 @@ export abstract class Operations {
   }
 
   /**
-   * Reserve a piece of a tranche and get both legs, unsigned.
+   * Reserve part of a tranche and build the unsigned transaction.
    *
    * Never signs. Idempotency keys belong to the taker. While the settlement chain cannot be reached, a valid request is answered 503 `CHAIN_UNAVAILABLE`, and nothing is reserved. The limit is checked first, then the token, then the body.
    *
@@ -776,9 +776,9 @@ export abstract class Operations {
   }
 
   /**
-   * Have the desk co-sign and broadcast a build that its taker has signed.
+   * Submit a build that its taker has signed, for the desk to co-sign and broadcast.
    *
-   * Idempotent without a key: a build is signed once, for ever, and the same submission returns its present state. A key remembers only its body; another body is 409. Nothing is signed or broadcast without the taker's ed25519 signature over exactly the stored bytes.
+   * Idempotent without a key: a build is signed at most once, and repeating the submission returns its present state. Of a key, only the hash of the body is stored; another body is 409. Nothing is signed or broadcast without the taker's ed25519 signature of exactly the stored bytes.
    *
    * `POST /api/v1/dvp/submit`
    */
@@ -787,9 +787,9 @@ export abstract class Operations {
   }
 
   /**
-   * Where a build stands.
+   * State of a build.
    *
-   * Our choice. Like a claim, a build is no secret and needs no token.
+   * Our choice. Like a claim, a build is public and needs no token.
    *
    * `GET /api/v1/dvp/builds/{build_id}`
    */
@@ -800,7 +800,7 @@ export abstract class Operations {
   /**
    * A claim with its history.
    *
-   * Our choice. A claim is no secret: what becomes of it is public on the chain.
+   * Our choice. A claim is public, because its outcome is public on the chain.
    *
    * `GET /api/v1/rfq/claims/{claim_id}`
    */
@@ -820,7 +820,7 @@ export abstract class Operations {
   }
 
   /**
-   * Reserve a piece of a tranche and get the payment to sign (native, preferred).
+   * Reserve part of a tranche and get the payment to sign (native, preferred).
    *
    * While the settlement chain cannot be reached, a valid request is answered 503 `CHAIN_UNAVAILABLE`, and nothing is reserved.
    *
@@ -842,9 +842,9 @@ export abstract class Operations {
   }
 
   /**
-   * Reserve a piece of a tranche and get both legs in one transaction (native, preferred).
+   * Reserve part of a tranche and get both transfers in one transaction (native, preferred).
    *
-   * While the settlement chain cannot be reached, a valid request is answered 503 `CHAIN_UNAVAILABLE`, and nothing is reserved. Sign the transaction and send it where `submit` says.
+   * While the settlement chain cannot be reached, a valid request is answered 503 `CHAIN_UNAVAILABLE`, and nothing is reserved. Sign the transaction and send it to the URL in `submit`.
    *
    * `POST /rfq-native/atomic-claim-ticket`
    */
@@ -858,7 +858,7 @@ export abstract class Operations {
   /**
    * Public alias of the atomic claim.
    *
-   * While the settlement chain cannot be reached, a valid request is answered 503 `CHAIN_UNAVAILABLE`, and nothing is reserved. Sign the transaction and send it where `submit` says.
+   * While the settlement chain cannot be reached, a valid request is answered 503 `CHAIN_UNAVAILABLE`, and nothing is reserved. Sign the transaction and send it to the URL in `submit`.
    *
    * `POST /api/v1/rfq/atomic-claim-ticket`
    */
@@ -922,7 +922,7 @@ export abstract class Operations {
   /**
    * This document.
    *
-   * OpenAPI 3.1.0, with the public URLs of this service in place of the default ones.
+   * OpenAPI 3.1.0, with the public URLs of this service instead of the default ones.
    *
    * `GET /public-sdk/openapi/svc_public_api_v1.json`
    */
@@ -933,7 +933,7 @@ export abstract class Operations {
   /**
    * The same document.
    *
-   * The bytes of `/public-sdk/openapi/svc_public_api_v1.json`, among the market data and under their limit.
+   * The same bytes as `/public-sdk/openapi/svc_public_api_v1.json`, under the rate limit of market data.
    *
    * `GET /api/v1/market/openapi.json`
    */
@@ -986,7 +986,7 @@ export abstract class Operations {
   }
 
   /**
-   * Pairs with their mints, steps and volumes.
+   * Pairs with mints, steps and volumes.
    *
    * The same document as /api/v1/market/pairs.
    *
@@ -997,7 +997,7 @@ export abstract class Operations {
   }
 
   /**
-   * Pairs with their mints, steps and volumes.
+   * Pairs with mints, steps and volumes.
    *
    * Legacy surface: the same document as /api/v1/market/pairs.
    *
@@ -1008,7 +1008,7 @@ export abstract class Operations {
   }
 
   /**
-   * The fee model and what was collected.
+   * Fee model and collected fees.
    *
    * The same document as /api/v1/market/fees.
    *
@@ -1085,7 +1085,7 @@ export abstract class Operations {
   }
 
   /**
-   * Program, source and a hash that a reader can compute again.
+   * Program, source and reproducible hash.
    *
    * The same document as /api/v1/market/proof.
    *
@@ -1096,7 +1096,7 @@ export abstract class Operations {
   }
 
   /**
-   * Program, source and a hash that a reader can compute again.
+   * Program, source and reproducible hash.
    *
    * Legacy surface: the same document as /api/v1/market/proof.
    *
@@ -1107,7 +1107,7 @@ export abstract class Operations {
   }
 
   /**
-   * Where everything is that an integrator reads.
+   * Index for integrators.
    *
    * The same document as /api/v1/market/integration-manifest.
    *
@@ -1118,7 +1118,7 @@ export abstract class Operations {
   }
 
   /**
-   * What listing forms ask for, by family.
+   * Facts for listing forms, by family.
    *
    * The same document as /api/v1/market/submission-packs.
    *
@@ -1129,7 +1129,7 @@ export abstract class Operations {
   }
 
   /**
-   * What providers poll, by family.
+   * URLs for data providers, by family.
    *
    * The same document as /api/v1/market/provider-packs.
    *
@@ -1140,7 +1140,7 @@ export abstract class Operations {
   }
 
   /**
-   * Command lines that run as they are printed.
+   * Ready-to-run command lines.
    *
    * The same document as /api/v1/market/examples.
    *
@@ -1250,9 +1250,9 @@ export abstract class Operations {
   }
 
   /**
-   * Discovery: everything that is served.
+   * Discovery: all resources.
    *
-   * The operator of the service, and links to everything that is served.
+   * The operator of the service, and links to all resources.
    *
    * `GET /.well-known/svc-discovery.json`
    */
@@ -1283,9 +1283,9 @@ export abstract class Operations {
   }
 
   /**
-   * Discovery: what wallets show.
+   * Discovery: wallets.
    *
-   * The operator of the service, and links to what wallets show.
+   * The operator of the service, and links for wallets.
    *
    * `GET /.well-known/svc-wallets.json`
    */
@@ -1294,9 +1294,9 @@ export abstract class Operations {
   }
 
   /**
-   * Discovery: what integrators need.
+   * Discovery: integrators.
    *
-   * The operator of the service, and links to what integrators need.
+   * The operator of the service, and links for integrators.
    *
    * `GET /.well-known/svc-integrators.json`
    */
@@ -1307,7 +1307,7 @@ export abstract class Operations {
   /**
    * Discovery: this service.
    *
-   * The operator of the service, and links to where one begins.
+   * The operator of the service, and links to start from.
    *
    * `GET /.well-known/svc.json`
    */
@@ -1318,7 +1318,7 @@ export abstract class Operations {
   /**
    * Last trades of an instrument.
    *
-   * As /api/v1/market/trades, where the symbol may be absent: the first instrument then (our choice).
+   * Like /api/v1/market/trades, but without a symbol it returns the first instrument (our choice).
    *
    * `GET /trades.json`
    */
@@ -1332,7 +1332,7 @@ export abstract class Operations {
   /**
    * Candles by timeframe.
    *
-   * As /api/v1/market/candles, where the symbol may be absent: the first instrument then (our choice).
+   * Like /api/v1/market/candles: without a symbol it returns the first instrument (our choice).
    *
    * `GET /candles.json`
    */
@@ -1346,7 +1346,7 @@ export abstract class Operations {
   /**
    * The same document.
    *
-   * The bytes of `/public-sdk/openapi/svc_public_api_v1.json`, among the static files.
+   * The same bytes as `/public-sdk/openapi/svc_public_api_v1.json`.
    *
    * `GET /openapi.json`
    */

@@ -3,7 +3,7 @@
 /** An exact decimal number. Never a float. */
 export type Decimal = string;
 
-/** A whole number of the asset's smallest units. */
+/** A whole number of the asset's smallest units (atoms). */
 export type Atoms = string;
 
 /** RFC 3339, UTC, milliseconds or better. */
@@ -12,13 +12,13 @@ export type Timestamp = string;
 /** An instrument that /api/v1/market/symbols lists. */
 export type PairSymbol = string;
 
-/** One life of the engine; sequences begin again in the next. */
+/** One run of the engine; sequences start again in the next. */
 export type Epoch = string;
 
-/** A way of paying. */
+/** A payment rail. */
 export type Rail = 'USDC' | 'SOL';
 
-/** A step of the public ladder, whole dollars. */
+/** A fill size of the public ladder, in whole dollars. */
 export type FillUSD = '250' | '1000' | '25000' | '250000' | '1000000' | '2500000';
 
 /** A Solana account, base58 of 32 bytes. */
@@ -42,52 +42,52 @@ export type ClaimID = string;
 /** Basis points. */
 export type Bps = number;
 
-/** The one shape of every error. */
+/** The shape of every error. */
 export interface Problem {
   ok: false;
   /**
-   * Machine word:
+   * Code:
    *
    * | code | status | when |
    * |---|---|---|
-   * | `INVALID_JSON` | 400 | the body is no flat JSON object |
+   * | `INVALID_JSON` | 400 | the body is not a flat JSON object |
    * | `MISSING_FIELD` | 400 | a member or parameter is missing |
-   * | `INVALID_FIELD` | 400 | a member, parameter or header is wrong |
-   * | `INVALID_LIMIT` | 400 | `limit` is no whole number from 1 to its most; it is not clamped |
-   * | `UNKNOWN_SYMBOL` | 400 | there is no such instrument |
-   * | `MALFORMED_REQUEST` | 400 | not HTTP that the service reads; our choice |
+   * | `INVALID_FIELD` | 400 | a member, parameter or header is invalid |
+   * | `INVALID_LIMIT` | 400 | `limit` is not a whole number from 1 to its maximum; it is not clamped |
+   * | `UNKNOWN_SYMBOL` | 400 | unknown instrument |
+   * | `MALFORMED_REQUEST` | 400 | the request is not valid HTTP; our choice |
    * | `TAKER_NON_ADMIS_JETON` | 403 | the Bearer token is absent, unknown, expired or revoked, or another taker's |
-   * | `ROUTE_INCONNUE` | 404 | there is no such route |
-   * | `UNKNOWN_TICKET` | 404 | no such ticket, or no such tranche of it |
-   * | `UNKNOWN_CLAIM` | 404 | no such claim, or no such build |
-   * | `UNKNOWN_POOL` | 404 | no such pool |
-   * | `METHOD_NOT_ALLOWED` | 405 | `Allow` lists those that are taken |
+   * | `ROUTE_INCONNUE` | 404 | unknown route |
+   * | `UNKNOWN_TICKET` | 404 | unknown ticket or tranche |
+   * | `UNKNOWN_CLAIM` | 404 | unknown claim or build |
+   * | `UNKNOWN_POOL` | 404 | unknown pool |
+   * | `METHOD_NOT_ALLOWED` | 405 | `Allow` lists the supported methods |
    * | `REQUEST_TIMEOUT` | 408 | the request did not arrive in time; our choice |
-   * | `REFUS_DVP` | 409 | a guard of the desk |
-   * | `CAPACITY_EXHAUSTED` | 409 | the tranche has not as much left |
+   * | `REFUS_DVP` | 409 | a guard of the desk tripped |
+   * | `CAPACITY_EXHAUSTED` | 409 | the tranche does not have enough left |
    * | `CLAIM_EXPIRED` | 409 | the quote or the claim has ended |
-   * | `PAYMENT_ALREADY_USED` | 409 | by another claim |
-   * | `IDEMPOTENCY_CONFLICT` | 409 | the key came with another body |
+   * | `PAYMENT_ALREADY_USED` | 409 | another claim has the payment |
+   * | `IDEMPOTENCY_CONFLICT` | 409 | the key was used with another body |
    * | `BODY_TOO_LARGE` | 413 | over 64 KiB |
    * | `UNSUPPORTED_MEDIA_TYPE` | 415 | not JSON in UTF-8 |
-   * | `PAYMENT_MISMATCH` | 422 | the payment is not acceptable |
-   * | `UPGRADE_REQUIRED` | 426 | the route speaks WebSocket; our choice |
+   * | `PAYMENT_MISMATCH` | 422 | the payment does not fit the claim |
+   * | `UPGRADE_REQUIRED` | 426 | the route is a WebSocket; our choice |
    * | `RATE_LIMITED` | 429 | too many requests or connections |
-   * | `EMISSION_PAR_IP_TROP_RECENTE` | 429 | this address was given a token less than an hour ago |
+   * | `EMISSION_PAR_IP_TROP_RECENTE` | 429 | this address got a token less than an hour ago |
    * | `HEADERS_TOO_LARGE` | 431 | over 16 KiB, 4 KiB on the ws address |
-   * | `INTERNAL` | 500 | our fault; `request_id` names the log's entry; our choice |
+   * | `INTERNAL` | 500 | internal error; the log has details under `request_id`; our choice |
    * | `CHAIN_UNAVAILABLE` | 503 | nothing can be settled now |
    * | `OVERLOADED` | 503 | a queue is full |
-   * | `READ_ONLY` | 503 | nothing that changes something is taken now |
-   * | `LEADER_CHANGED` | 307, 503 | another node of the group leads, or none is known; our choice |
-   * | `OTHER_GROUP` | 307, 400, 421 | another group of nodes serves the symbol; `Location` or `error` says where; our choice |
-   * | `GROUP_UNREACHABLE` | 502, 503 | another group has what was asked for, and cannot be asked; our choice |
+   * | `READ_ONLY` | 503 | the service accepts no changes now |
+   * | `LEADER_CHANGED` | 307, 503 | another node of the group leads, or the leader is unknown; our choice |
+   * | `OTHER_GROUP` | 307, 400, 421 | another group of nodes serves the symbol; see `Location` or `error`; our choice |
+   * | `GROUP_UNREACHABLE` | 502, 503 | the group that owns the request cannot be reached; our choice |
    */
   code: 'INVALID_JSON' | 'MISSING_FIELD' | 'INVALID_FIELD' | 'INVALID_LIMIT' | 'UNKNOWN_SYMBOL' | 'MALFORMED_REQUEST' | 'TAKER_NON_ADMIS_JETON' | 'ROUTE_INCONNUE' | 'UNKNOWN_TICKET' | 'UNKNOWN_CLAIM' | 'UNKNOWN_POOL' | 'METHOD_NOT_ALLOWED' | 'REQUEST_TIMEOUT' | 'REFUS_DVP' | 'CAPACITY_EXHAUSTED' | 'CLAIM_EXPIRED' | 'PAYMENT_ALREADY_USED' | 'IDEMPOTENCY_CONFLICT' | 'BODY_TOO_LARGE' | 'UNSUPPORTED_MEDIA_TYPE' | 'PAYMENT_MISMATCH' | 'UPGRADE_REQUIRED' | 'RATE_LIMITED' | 'EMISSION_PAR_IP_TROP_RECENTE' | 'HEADERS_TOO_LARGE' | 'INTERNAL' | 'CHAIN_UNAVAILABLE' | 'OVERLOADED' | 'READ_ONLY' | 'LEADER_CHANGED' | 'OTHER_GROUP' | 'GROUP_UNREACHABLE';
   /** One sentence for a person. */
   error: string;
   /**
-   * Machine word that says more. More may be added; these exist now:
+   * More exact reason. More may be added; at present:
    *
    * | code | reasons |
    * |---|---|
@@ -116,14 +116,14 @@ export interface Problem {
   reason?: string;
   /** The member of the body, query parameter or header that is wrong. Never a name that only the client knows. */
   field?: string;
-  /** Of `ROUTE_INCONNUE`: the path, or a constant where it is not standard. */
+  /** With `ROUTE_INCONNUE`: the path, or a constant if the path has other characters or is too long. */
   path?: string;
-  /** Of `LEADER_CHANGED`, where it is known: the node that leads, and its address of the kind that was asked. */
+  /** With `LEADER_CHANGED`, if it is known: the leading node, and its address of the requested kind. */
   leader?: {
     id: string;
     url: string;
   };
-  /** `X-Request-Id`. It names the request in the service's log. */
+  /** `X-Request-Id`. It identifies the request in the service's log. */
   request_id: string;
   service: '/';
   specification: '/public-sdk/openapi/svc_public_api_v1.json';
@@ -163,9 +163,9 @@ export interface Instrument {
   min_qty: Decimal;
   max_qty: Decimal;
   max_price: Decimal;
-  /** Where the book comes from. */
+  /** Source of the book. */
   book_source: 'matched' | 'mirrored';
-  /** `unknown` (our choice): another group has it, and could not be reached lately. */
+  /** `unknown` (our choice): the group that has the instrument is unreachable. */
   status: 'trading' | 'halted' | 'unknown';
 }
 
@@ -180,16 +180,16 @@ export interface Depth {
   epoch: Epoch;
   /** Of this channel: the same as on the WebSocket. */
   seq: number;
-  /** Last command whose events are shown. */
+  /** Sequence number of the last command that the answer reflects. */
   engine_seq: number;
   ts: Timestamp | null;
   /** Best first. */
   bids: Array<[Decimal, Decimal]>;
   /** Best first. */
   asks: Array<[Decimal, Decimal]>;
-  /** Where the book comes from. */
+  /** Source of the book. */
   source: 'matched' | 'mirrored';
-  /** The slot of a mirrored book. The last book stays, however old: its slot then stands still, while `ts` is the last change of anything here. `oracle/heartbeat` has its age, and `degradation_state` of `status` the reason. */
+  /** The slot of a mirrored book. If the chain cannot be read, the last book stays and its slot does not change; `ts` is the last change of anything in this answer. `oracle/heartbeat` has the book's age, and `degradation_state` of `status` the reason. */
   slot: number | null;
 }
 
@@ -197,11 +197,11 @@ export interface Trade {
   trade_id: number;
   price: Decimal;
   qty: Decimal;
-  /** Of the aggressor. */
+  /** Side of the aggressor. */
   side: 'buy' | 'sell';
   ts: Timestamp;
   signature: string | null;
-  /** Where the book comes from. */
+  /** Source of the book. */
   source: 'matched' | 'mirrored';
 }
 
@@ -211,7 +211,7 @@ export interface Trades {
   epoch: Epoch;
   /** Of this channel: the same as on the WebSocket. */
   seq: number;
-  /** Last command whose events are shown. */
+  /** Sequence number of the last command that the answer reflects. */
   engine_seq: number;
   ts: Timestamp | null;
   /** Newest first. */
@@ -224,7 +224,7 @@ export interface Ticker {
   epoch: Epoch;
   /** Of this channel: the same as on the WebSocket. */
   seq: number;
-  /** Last command whose events are shown. */
+  /** Sequence number of the last command that the answer reflects. */
   engine_seq: number;
   ts: Timestamp | null;
   last: Decimal | null;
@@ -242,7 +242,7 @@ export interface Ticker {
   volume_24h: Decimal;
   quote_volume_24h: Decimal;
   trades_24h: number;
-  /** Where the book comes from. */
+  /** Source of the book. */
   source: 'matched' | 'mirrored';
   status: 'trading' | 'halted';
 }
@@ -252,11 +252,11 @@ export interface Tranche {
   tranche_id: TrancheID;
   capacity_usd: Decimal;
   available_usd: Decimal;
-  /** By claims that are not paid yet. */
+  /** Reserved by claims that are not paid yet. */
   reserved_usd: Decimal;
-  /** Paid for. */
+  /** Sold and paid. */
   filled_usd: Decimal;
-  /** Our choice. exhausted: less left than the smallest fill. withdrawn and expired: its ticket is. */
+  /** Our choice. exhausted: less than the smallest fill is left. withdrawn and expired: as its ticket. */
   state: 'open' | 'exhausted' | 'withdrawn' | 'expired';
 }
 
@@ -271,7 +271,7 @@ export interface Ticket {
   base_symbol: string;
   rails: Rail[];
   tranches: Tranche[];
-  /** Before the discount, in USD a base unit; null while it is not priced or when it has ended. */
+  /** Price before the discount, in USD per base unit; null if there is no price or the ticket has ended. */
   reference_price_usd: Decimal | null;
   /** What the operator declares; the amount is not independently verified. */
   guarantee: {
@@ -282,13 +282,13 @@ export interface Ticket {
   updated_at: Timestamp;
   /** null: never. */
   expires_at: Timestamp | null;
-  /** Of the ticket's last change. */
+  /** Sequence number of the ticket's last change. */
   seq: number;
 }
 
 export interface MarketTickets {
   ok: true;
-  /** Grows with every change of what is shown. */
+  /** Grows with every change of the document. */
   seq: number;
   ts: Timestamp;
   tickets: Ticket[];
@@ -297,7 +297,7 @@ export interface MarketTickets {
 /** The oldest open ticket with capacity for the smallest fill, by priority, then age. */
 export interface CurrentSellableTicket {
   ok: true;
-  /** Grows with every change of what is shown. */
+  /** Grows with every change of the document. */
   seq: number;
   ticket: Ticket | null;
 }
@@ -305,7 +305,7 @@ export interface CurrentSellableTicket {
 /** Columns of a row: order_id, tranche_id, pair, available_usd, best_price_usd (null: not priced now), expires_unix_ms (null: never). */
 export interface CompactBook {
   ok: true;
-  /** Grows with every change of what is shown. */
+  /** Grows with every change of the document. */
   seq: number;
   t: Array<[OrderID, TrancheID, PairSymbol, Decimal, Decimal | null, number | null]>;
 }
@@ -328,7 +328,7 @@ export interface Pairs {
     quote_symbol: string;
     rails: Rail[];
     reference_price_usd: Decimal | null;
-    /** Our choice. closed: it cannot be paid for over any rail. */
+    /** Our choice. closed: no rail can pay for it. */
     status: 'active' | 'locked' | 'unpriced' | 'closed';
     /** The `reason` that a quote would be refused with; null while the pair is active. */
     reason: string | null;
@@ -346,7 +346,7 @@ export interface Tokens {
     /** The last of roles. */
     role: 'base' | 'quote' | 'settlement';
     roles: Array<'base' | 'quote' | 'settlement'>;
-    /** Those that buy it, or that it pays over. */
+    /** Rails that pay for it, or that it is paid over. */
     rails: Rail[];
   }>;
   rails: Array<{
@@ -354,7 +354,7 @@ export interface Tokens {
     /** null: native SOL. */
     mint: Address | null;
     decimals: number;
-    /** 1 is the first. */
+    /** 1 = first. */
     priority: number;
     /** null: the rail is not configured. */
     pay_to: Address | null;
@@ -362,7 +362,7 @@ export interface Tokens {
     priced_at: Timestamp | null;
     /** Not locked. */
     active: boolean;
-    /** The `reason` that no quote is given over it; null where one is. */
+    /** The `reason` why the rail has no quotes; null if it has. */
     reason: string | null;
   }>;
 }
@@ -386,7 +386,7 @@ export interface Lock {
 /** Whether claims can be settled now. */
 export interface Chain {
   available: boolean;
-  /** Why it is not available. */
+  /** Reason why the chain is not available. */
   reason: 'not_configured' | 'not_ready' | null;
   execution_network: 'solana-mainnet-beta';
 }
@@ -418,14 +418,14 @@ export interface RFQStatus {
   ok: true;
   version: '1.0.0';
   api_version: '1.1.0';
-  /** Grows with every change of what is shown. */
+  /** Grows with every change of the document. */
   seq: number;
   ts: Timestamp;
   /** The book's last change, or the service's start. */
   updated_at: Timestamp;
-  /** ts and prices move in cycles of so many seconds; a change of the book shows at once. */
+  /** Length in seconds of the cycle in which ts and prices change; a change of the book is visible at once. */
   refresh_s: number;
-  /** The desk as a whole is not locked. */
+  /** True while the global lock is not set. */
   accepting: boolean;
   tickets: {
     total: number;
@@ -434,7 +434,7 @@ export interface RFQStatus {
     withdrawn: number;
     expired: number;
   };
-  /** Sums over the tranches of the open tickets. */
+  /** Sums over all tranches of open tickets. */
   open_tickets: {
     tranches: number;
     capacity_usd: Decimal;
@@ -639,7 +639,7 @@ export interface Discovery {
 
 export interface Board {
   ok: true;
-  /** Grows with every change of what is shown. */
+  /** Grows with every change of the document. */
   seq: number;
   ts: Timestamp;
   qualification: {
@@ -672,14 +672,14 @@ export interface Board {
 
 export interface DeskStatus {
   ok: true;
-  /** Grows with every change of what is shown. */
+  /** Grows with every change of the document. */
   seq: number;
   ts: Timestamp;
   locks: Lock[];
   price_policy: {
     rounding: string;
     fee_bps: Bps;
-    /** The fee is a part of the payment, not on top of it. */
+    /** The fee is part of the payment, not added to it. */
     fee_included: true;
     quote_ttl_s: number;
     claim_ttl_s: number;
@@ -687,22 +687,22 @@ export interface DeskStatus {
       pair: PairSymbol;
       /** The reference is the operator's price, or the middle of our own book. */
       source: 'book' | 'operator';
-      /** The pair that turns the book's quote asset into dollars; null: it is a dollar. */
+      /** The pair that converts the book's quote asset into dollars; null: the quote asset counts as dollars. */
       via: PairSymbol | null;
       corridor_bps: Bps;
       /** 0: any age. */
       max_age_s: number;
-      /** The operator's last price; the corridor lies around it. */
+      /** The operator's last price; the corridor is centred on it. */
       anchor_price_usd: Decimal | null;
       anchored_at: Timestamp | null;
       min_reference_usd: Decimal | null;
       max_reference_usd: Decimal | null;
       reference_price_usd: Decimal | null;
-      /** Why there is no reference; null where there is one. */
+      /** Reason why there is no reference price; null if there is one. */
       reason: string | null;
     }>;
   };
-  /** The prices that each fill of each pair may have, between the corridor's ends. */
+  /** The range of prices of each fill of each pair within the corridor. */
   discount_corridor: Array<{
     pair: PairSymbol;
     fill_usd: FillUSD;
@@ -715,11 +715,11 @@ export interface DeskStatus {
       pair: PairSymbol;
       symbol: string;
       mint: Address;
-      /** What the desk has to sell in all, in base units. */
+      /** Total inventory of the desk, in base units. */
       total: Decimal;
-      /** total less reserved less sold. */
+      /** total minus reserved minus sold. */
       free: Decimal;
-      /** By claims that are not settled. */
+      /** Reserved by claims that are not settled. */
       reserved: Decimal;
       /** Settled. */
       sold: Decimal;
@@ -731,12 +731,12 @@ export interface DeskStatus {
 export interface QuoteRequest {
   order_id: OrderID;
   tranche_id: TrancheID;
-  /** A step of the ladder: text or a whole number. */
+  /** A fill size of the ladder, as a string or a whole number. */
   fill_usd: FillUSD | 250 | 1000 | 25000 | 250000 | 1000000 | 2500000;
   rail: Rail;
 }
 
-/** The fee's part of the payment, rounded down. Included in it: our choice. */
+/** The fee, which is part of the payment, rounded down (our choice). */
 export interface Fee {
   included: true;
   amount: Decimal;
@@ -775,7 +775,7 @@ export interface ClaimRequest {
   bot_wallet: Address;
   order_id: OrderID;
   tranche_id: TrancheID;
-  /** A step of the ladder: text or a whole number. */
+  /** A fill size of the ladder, as a string or a whole number. */
   fill_usd: FillUSD | 250 | 1000 | 25000 | 250000 | 1000000 | 2500000;
   payment_rail?: Rail;
   quote_id?: QuoteID;
@@ -790,7 +790,7 @@ export interface ClaimTerms {
   quote_id: QuoteID | null;
   order_id: OrderID;
   tranche_id: TrancheID;
-  /** Empty once the ticket is forgotten. */
+  /** Empty after the ticket was removed. */
   ticket_label: string;
   pair: PairSymbol;
   fill_usd: FillUSD;
@@ -825,7 +825,7 @@ export interface Payment {
   l1_signature: Signature | null;
   /** Our choice. */
   state: 'applied' | 'refund_due' | 'refunded';
-  /** Machine word; null where nothing is wrong. */
+  /** Reason code; null if there is none. */
   reason: string | null;
   rail: Rail;
   amount: Decimal;
@@ -859,14 +859,14 @@ export interface Claim {
   payments: Payment[];
 }
 
-/** Three are enforced; the others, when sent, must agree. */
+/** Three members are required; the others must agree if they are sent. */
 export interface PaymentProof {
   order_id: OrderID;
   tranche_id: TrancheID;
   l1_signature: Signature;
   claim_id?: ClaimID;
   ticket_label?: string;
-  /** A step of the ladder: text or a whole number. */
+  /** A fill size of the ladder, as a string or a whole number. */
   fill_usd?: FillUSD | 250 | 1000 | 25000 | 250000 | 1000000 | 2500000;
   payment_rail?: Rail;
 }
@@ -887,45 +887,45 @@ export interface Verification {
 }
 
 export interface WebSocketHealth {
-  /** The feed runs. */
+  /** True while the feed runs. */
   ok: boolean;
   status: 'up' | 'down';
-  /** WebSockets and streams of server-sent events. */
+  /** Number of WebSockets and event streams. */
   connections: number;
-  /** Those with server-sent events. */
+  /** Number of event streams. */
   streams: number;
-  /** WebSockets that have agreed on compression. */
+  /** Number of WebSockets with compression. */
   compressed: number;
-  /** Maximum in all. */
+  /** Maximum number of connections. */
   max_connections: number;
-  /** Maximum per address. */
+  /** Maximum per client address. */
   connections_per_ip: number;
-  /** Of a channel and a symbol, over all connections. */
+  /** Subscriptions to a channel of a symbol, over all connections. */
   subscriptions: number;
-  /** Written in full since the start. */
+  /** Messages written since the start. */
   messages_out: number;
-  /** Written since the start. */
+  /** Bytes written since the start. */
   bytes_out: number;
   /** Ticker updates that a full socket skipped for a later one. */
   conflated: number;
-  /** Times that what waited for a full socket became snapshots. */
+  /** Times that the updates waiting for a full socket were replaced by snapshots. */
   collapsed: number;
-  /** Connections closed because they did not read. */
+  /** Connections closed because the client did not read. */
   slow_consumers: number;
-  /** Connections beyond a limit. */
+  /** Connections refused because of a limit. */
   refused: number;
-  /** Writers, each with connections of its own. */
+  /** Number of writers, each with its own connections. */
   shards: number;
-  /** Times that a writer was so far behind that it began from snapshots. */
+  /** Times that a writer fell so far behind that it restarted from snapshots. */
   overruns: number;
   epoch: Epoch;
-  /** Last command whose events are shown. */
+  /** Sequence number of the last command that the answer reflects. */
   engine_seq: number;
-  /** From the engine's stamp on a batch to its publication. */
+  /** Time from the engine's timestamp of a batch to its publication. */
   lag_us: number;
 }
 
-/** A build: it has the number of its claim. Its form is our choice. */
+/** Id of a build, with the number of its claim. Its form is our choice. */
 export type BuildID = string;
 
 /** SHA-256, hexadecimal: our choice. */
@@ -943,7 +943,7 @@ export type Slot = number | null;
 /** An ed25519 public key, base58. Small-order and non-canonical keys are refused. */
 export type PublicKey = string;
 
-/** Sign the UTF-8 bytes of this text, as it is. Good once, for one key, for 60 s. */
+/** Sign the UTF-8 bytes of exactly this text. Valid once, for one key, for 60 s. */
 export type Nonce = string;
 
 /** An ed25519 signature: base58, or base64 with its padding. */
@@ -954,7 +954,7 @@ export type Transaction = string;
 
 export interface Token {
   ok: true;
-  /** Goes after `Authorization: Bearer `. It is returned once, and stored as a hash. */
+  /** Send it as `Authorization: Bearer TOKEN`. It is returned once, and stored as a hash. */
   access_token: string;
   token_type: 'Bearer';
   /** Seconds. */
@@ -970,7 +970,7 @@ export interface Challenge {
   expires_at: Timestamp;
 }
 
-/** The key alone asks for a nonce, all three ask for a token. */
+/** The key alone requests a nonce, all three members a token. */
 export interface HandshakeRequest {
   pubkey: PublicKey;
   nonce?: Nonce;
@@ -995,7 +995,7 @@ export interface HandshakeTerms {
     nonce: 'base64';
     signature: 'base58 or base64';
   };
-  /** What is signed. */
+  /** What the client signs. */
   signs: string;
   nonce_ttl_s: 60;
   token: {
@@ -1006,7 +1006,7 @@ export interface HandshakeTerms {
       window_s: 3600;
     };
   };
-  /** Requests of a client IP; null: no limit. `handshake` is a bucket of `burst`, `build_submit` holds in any window. The shape is our choice. */
+  /** Requests per client IP; null: no limit. `handshake` is a token bucket of `burst`; `build_submit` applies to any window. The shape is our choice. */
   limits: {
     handshake: {
       per_ip: number;
@@ -1024,18 +1024,18 @@ export interface HandshakeTerms {
 export interface BuildRequest {
   order_id: OrderID;
   tranche_id: TrancheID;
-  /** A step of the ladder: text or a whole number. */
+  /** A fill size of the ladder, as a string or a whole number. */
   fill_usd: FillUSD | 250 | 1000 | 25000 | 250000 | 1000000 | 2500000;
   rail: Rail;
-  /** The counterparty: the key that the token belongs to. Where it is empty or missing, the answer is 409 `REFUS_DVP`, `empty_counterparty`. */
+  /** The counterparty: the key that the token belongs to. If it is empty or missing, the answer is 409 `REFUS_DVP`, `empty_counterparty`. */
   taker: Address;
-  /** A live quote, whose price is then the build's. Without one it is priced now. */
+  /** A live quote, whose price the build gets. Without one the build is priced now. */
   quote_id?: QuoteID;
-  /** Who pays the network's fee. The taker always pays for its own token account, if that is not there yet. */
+  /** Payer of the network fee. The taker always pays for the creation of its own token account. */
   fee_payer?: 'desk' | 'taker';
 }
 
-/** What is to be paid, and what binds it to its claim: a read-only account and a text of the transaction. */
+/** The payment that is due, with the reference (a read-only account) and memo that bind it to its claim. */
 export interface BoundPayment {
   rail: Rail;
   mint: Address | null;
@@ -1046,7 +1046,7 @@ export interface BoundPayment {
   memo: string;
 }
 
-/** What the claim brings its wallet, and the newest transaction of the desk that does; null: it has signed none. */
+/** What the wallet of the claim gets, and the desk's newest delivery transaction; null: the desk has signed none. */
 export interface Delivery {
   to: Address;
   mint: Address;
@@ -1059,11 +1059,11 @@ export interface Build {
   ok: true;
   build_id: BuildID;
   claim_id: ClaimID;
-  /** Both legs, unsigned: every signature is zero. No address lookup tables, no durable nonce. Sign it as it is. */
+  /** Both transfers, unsigned: every signature is zero. No address lookup tables, no durable nonce. Sign it unchanged. */
   transaction: Transaction;
-  /** Of the transaction's message, which is what is signed. */
+  /** Hash of the transaction's message, which is what signatures cover. */
   message_sha256: Hash;
-  /** In the order of their signatures; the first pays the network's fee. */
+  /** In the order of their signatures; the first one pays the network fee. */
   required_signers: Address[];
   payment: BoundPayment;
   /** What the taker gets. */
@@ -1075,14 +1075,14 @@ export interface Build {
   };
   recent_blockhash: Blockhash;
   last_valid_block_height: BlockHeight;
-  /** End of the reservation. The blockhash may end sooner, after some 60 to 90 s. */
+  /** End of the reservation. The blockhash may expire sooner, after 60 to 90 s. */
   expires_at: Timestamp;
-  /** The terms. `quote_id` is null where none was named. */
+  /** The terms. `quote_id` is null if the request named none. */
   quote: {
     quote_id: QuoteID | null;
     order_id: OrderID;
     tranche_id: TrancheID;
-    /** Empty once the ticket is forgotten. */
+    /** Empty after the ticket was removed. */
     ticket_label: string;
     pair: PairSymbol;
     fill_usd: FillUSD;
@@ -1097,26 +1097,26 @@ export interface Build {
   };
 }
 
-/** `open`: waits for its taker's signature. `broadcast`: signed by the desk and on its way. `finalized`: both legs have happened. `failed`: it landed and failed, nothing has changed hands. `expired`: it can never land. All but `broadcast` and `finalized` are our choice. */
+/** `open`: waits for its taker's signature. `broadcast`: signed by the desk and sent to the chain. `finalized`: both transfers have happened. `failed`: it landed and failed, so nothing was transferred. `expired`: it can never land. All but `broadcast` and `finalized` are our choice. */
 export type BuildStage = 'open' | 'broadcast' | 'finalized' | 'failed' | 'expired';
 
-/** The transaction or the signature. Where neither is there, or the signature is of zeros, the answer is 409 `REFUS_DVP`, `empty_counterparty`. */
+/** The transaction or the signature. If both are missing or the signature is zero, the answer is 409 `REFUS_DVP`, `empty_counterparty`. */
 export interface Submission {
   build_id: BuildID;
-  /** The bytes of the build with the taker's signature in its place. */
+  /** The bytes of the build with the taker's signature in its slot. */
   transaction?: Transaction;
-  /** The taker's signature alone. */
+  /** Only the taker's signature. */
   signature?: AnySignature;
 }
 
 export interface Submitted {
   ok: true;
   claim_id: ClaimID;
-  /** Names the transaction on the chain: its first signature. */
+  /** The transaction's first signature, which identifies it on the chain. */
   signature: Signature;
   state: BuildStage;
   slot: Slot;
-  /** Signed by all. */
+  /** The transaction with all signatures. */
   transaction: Transaction;
 }
 
@@ -1147,7 +1147,7 @@ export interface AtomicClaimPackage {
   state: ClaimState;
   claim: ClaimTerms;
   payment: BoundPayment;
-  /** Both legs in one unsigned v0 transaction, base64; the desk pays the network's fee. */
+  /** Both transfers in one unsigned v0 transaction, base64; the desk pays the network fee. */
   transaction: string;
   expires_at: Timestamp;
   verify: {
@@ -1155,7 +1155,7 @@ export interface AtomicClaimPackage {
     url: string;
     fields: string[];
   };
-  /** Where the transaction goes once the taker has signed it, with a Bearer token. Our choice. */
+  /** Where to submit the transaction after the taker has signed it, with a Bearer token. Our choice. */
   submit: {
     /** URL. */
     url: string;
@@ -1164,17 +1164,17 @@ export interface AtomicClaimPackage {
   };
 }
 
-/** Whether claims can be settled now, and on what, as of the last rendering: at most 10 s ago. All but the first three are our choice. */
+/** Whether claims can be settled, and the state of the chain, at most 10 s old. All but the first three members are our choice. */
 export interface DeskChain {
   available: boolean;
-  /** Why it is not available. */
+  /** Reason why the chain is not available. */
   reason: 'not_configured' | 'not_ready' | null;
   execution_network: 'solana-mainnet-beta';
-  /** Delivers, co-signs, and sponsors; null: not configured. */
+  /** Address of the desk, which delivers, co-signs and pays fees; null: not configured. */
   desk_address: Address | null;
-  /** The newest that a node has shown. */
+  /** Newest slot that any node has reported. */
   slot: number | null;
-  /** Of the blockhash that the next package gets; null: there is none. */
+  /** Age of the blockhash of the next package; null: there is none. */
   blockhash_age_ms: number | null;
   /** Signed transactions whose outcome is not known yet. */
   tracked: number;
@@ -1182,14 +1182,14 @@ export interface DeskChain {
   nodes: Array<{
     name: string;
     available: boolean;
-    /** The newest that it has shown. */
+    /** Newest slot that the node has reported. */
     slot: number | null;
-    /** Slots behind `slot` above. */
+    /** Slots behind `slot` of the chain. */
     lag_slots: number | null;
   }>;
 }
 
-/** Intervals begin at whole multiples of their length, in UTC. */
+/** Intervals start at multiples of their length, in UTC. */
 export type Interval = '1m' | '5m' | '15m' | '1h' | '4h' | '1d';
 
 /** open_ms, open, high, low, close, volume, quote_volume, trades. Volume is in units of the base asset, quote_volume in those of the quote asset. */
@@ -1199,11 +1199,11 @@ export interface Klines {
   ok: true;
   symbol: PairSymbol;
   interval: Interval;
-  /** Where the book comes from. */
+  /** Source of the book. */
   source: 'matched' | 'mirrored';
-  /** `before` of the request for the candles before these; null where there are none. */
+  /** Value of `before` for the previous page; null if there is none. */
   next_before: number | null;
-  /** Oldest first, of real trades alone: an interval without trades is absent. */
+  /** Oldest first, from real trades only: an interval without trades is absent. */
   klines: Candle[];
 }
 
@@ -1211,39 +1211,39 @@ export interface Candles {
   ok: true;
   symbol: PairSymbol;
   interval: Interval;
-  /** Where the book comes from. */
+  /** Source of the book. */
   source: 'matched' | 'mirrored';
-  /** `before` of the request for the candles before these; null where there are none. */
+  /** Value of `before` for the previous page; null if there is none. */
   next_before: number | null;
-  /** Oldest first, of real trades alone: an interval without trades is absent. */
+  /** Oldest first, from real trades only: an interval without trades is absent. */
   candles: Candle[];
 }
 
 export interface OraclePair {
   symbol: PairSymbol;
-  /** Where the book comes from. */
+  /** Source of the book. */
   source: 'matched' | 'mirrored';
   status: 'trading' | 'halted';
   epoch: Epoch;
   /** Of the ticker: the same as on the WebSocket. */
   seq: number;
-  /** Last command whose events are shown. */
+  /** Sequence number of the last command that the answer reflects. */
   engine_seq: number;
   ts: Timestamp | null;
   price: Decimal | null;
   price_source: 'last_trade' | 'book_mid' | 'none';
-  /** One base unit in dollars, as /api/v1/market/price has it in its 10 s cycle. Our choice. */
+  /** Price of one base unit in dollars, as in /api/v1/market/price. Our choice. */
   price_usd: Decimal | null;
   price_usd_source: 'matched_book' | 'operator_anchor' | 'onchain_book' | 'verified_vault_snapshot' | 'unavailable';
   last: Decimal | null;
   mid: Decimal | null;
   spread: Decimal | null;
   last_trade_ts: Timestamp | null;
-  /** Whole seconds since the pair's market data last changed (`ts`); of a mirrored pair, since it was last read from the chain, or null if it was not read since the start. A quiet market grows old; the answer's own `ts` shows that the service still follows it. */
+  /** Whole seconds since the pair's market data last changed (`ts`); for a mirrored pair, since it was last read from the chain, or null if it was not read since the start. The data of a quiet market grows old; the answer's own `ts` shows that the service is alive. */
   data_freshness_seconds: number | null;
   degradation_state: {
     degraded: boolean;
-    /** What the status record says of this pair, of its cycle, and what its view says beyond that: `chain_not_configured`, `chain_not_synced`, `trading_halted`, `no_trade_yet`, `no_price`, `live_price_using_verified_vault_snapshot` and those of the mirror. */
+    /** The reasons of the status record for this pair, and those of its present state: `chain_not_configured`, `chain_not_synced`, `trading_halted`, `no_trade_yet`, `no_price`, `live_price_using_verified_vault_snapshot` and those of the mirror. */
     reasons: string[];
   };
 }
@@ -1253,7 +1253,7 @@ export interface OracleHeartbeat {
   service: string;
   api_version: string;
   ts: Timestamp;
-  /** The newest of the pairs. */
+  /** Newest value of all pairs. */
   engine_seq: number;
   pairs: OraclePair[];
 }
@@ -1447,7 +1447,7 @@ export interface MarketIntegrationManifest {
     files: string[];
     schema: string;
   }>;
-  /** What is no document: most of it takes a query. */
+  /** Endpoints that are not documents; most take a query. */
   reads: Array<{
     name: string;
     url: string;
@@ -1610,7 +1610,7 @@ export interface MarketMetadata {
     mint: string;
     name: string;
     symbol: string;
-    /** Where the chain's own differs; else left out. */
+    /** Symbol on the chain, if it differs; otherwise absent. */
     onchain_symbol?: string;
     description: string;
     image: string;
@@ -1662,7 +1662,7 @@ export interface MarketPairMetadata {
       mint: string;
       name: string;
       symbol: string;
-      /** Where the chain's own differs; else left out. */
+      /** Symbol on the chain, if it differs; otherwise absent. */
       onchain_symbol?: string;
       description: string;
       image: string;
@@ -1685,7 +1685,7 @@ export interface MarketPairMetadata {
       mint: string;
       name: string;
       symbol: string;
-      /** Where the chain's own differs; else left out. */
+      /** Symbol on the chain, if it differs; otherwise absent. */
       onchain_symbol?: string;
       description: string;
       image: string;
@@ -2006,7 +2006,7 @@ export interface MarketStatus {
       fees_quote_ui: Decimal;
       onchain_fee_volume_status: string;
     };
-    /** Trades of the service's own order book, on which no fee is taken (our choice). */
+    /** Trades of the service's own order book, which have no fee (our choice). */
     matched_exact: {
       trades_total: number;
       volume_usd: Decimal;
@@ -2387,7 +2387,7 @@ export interface CoinGeckoTrades {
     target_volume: Decimal;
     /** Unix milliseconds. */
     trade_timestamp: number;
-    /** Of the aggressor. */
+    /** Side of the aggressor. */
     type: 'buy' | 'sell';
   }>;
   sell?: Array<{
@@ -2397,7 +2397,7 @@ export interface CoinGeckoTrades {
     target_volume: Decimal;
     /** Unix milliseconds. */
     trade_timestamp: number;
-    /** Of the aggressor. */
+    /** Side of the aggressor. */
     type: 'buy' | 'sell';
   }>;
 }
@@ -2418,7 +2418,7 @@ export type CoinMarketCapTrades = Array<{
   quote_volume: Decimal;
   /** Unix milliseconds. */
   timestamp: number;
-  /** Of the aggressor. */
+  /** Side of the aggressor. */
   type: 'buy' | 'sell';
 }>;
 
@@ -2477,6 +2477,6 @@ export interface MarketSchemas {
   schema: string;
   api_version: string;
   count: number;
-  /** JSON Schemas, draft 2020-12, by the name in a document's member `schema`. */
+  /** JSON Schemas (draft 2020-12), by the value of a document's member `schema`. */
   schemas: Record<string, Record<string, unknown>>;
 }
