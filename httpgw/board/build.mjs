@@ -1,5 +1,4 @@
-// Builds dist/ from src/: node build.mjs [FOLDER]. The same sources and packages
-// make the same bytes.
+// Builds dist/ from src/: node build.mjs [FOLDER]. The build is reproducible.
 import { copyFile, mkdir } from 'node:fs/promises';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';

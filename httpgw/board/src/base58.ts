@@ -11,7 +11,7 @@ export function encode(bytes: Uint8Array): string {
   return '1'.repeat(zeros < 0 ? bytes.length : zeros) + text;
 }
 
-/** decode reads a text of exactly size bytes. It throws. */
+/** decode decodes canonical base58 of exactly size bytes, or throws. */
 export function decode(text: string, size: number): Uint8Array<ArrayBuffer> {
   if (text.length > size * 2) throw new RangeError('base58: too long');
   let value = 0n;

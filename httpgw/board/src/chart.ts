@@ -1,10 +1,10 @@
-// Candles. The chart is a picture: it takes floats, which nothing else does.
+// The candle chart. It is the only part that uses floats for prices.
 import { CandlestickSeries, ColorType, createChart, CrosshairMode, HistogramSeries } from 'lightweight-charts';
 import type { CandlestickData, HistogramData, IChartApi, ISeriesApi, UTCTimestamp } from 'lightweight-charts';
 import type { Kline, Symbol, Trade } from './messages.ts';
 import { colour } from './theme.ts';
 
-/** intervals are those of /api/v1/market/klines, with their seconds. */
+/** intervals are the intervals of /api/v1/market/klines, with their seconds. */
 export const intervals: ReadonlyMap<string, number> = new Map([['1m', 60], ['5m', 300], ['15m', 900], ['1h', 3600], ['4h', 14_400], ['1d', 86_400]]);
 
 export const shownCandles = 300;
@@ -15,14 +15,14 @@ export class Candles {
   readonly #volumes: ISeriesApi<'Histogram'>;
   #last: (CandlestickData<UTCTimestamp> & { volume: number }) | null = null;
   #seconds = 60;
-  #shown = ''; // of what the candles are
+  #shown = ''; // symbol and interval of the candles
 
   constructor(stage: HTMLElement) {
-    // The logo brings a style element with it, which the page's policy forbids; the
-    // footer names its makers.
+    // The logo needs a style element, which the page's policy forbids; the footer has
+    // the attribution.
     this.#chart = createChart(stage, {
       autoSize: true, crosshair: { mode: CrosshairMode.Normal }, timeScale: { timeVisible: true, barSpacing: 9, secondsVisible: false, rightOffset: 3 },
-      localization: { locale: document.documentElement.lang }, // the browser's may be none that Intl takes
+      localization: { locale: document.documentElement.lang }, // Intl may not accept the browser's
       layout: { attributionLogo: false, fontSize: 11 }, rightPriceScale: { borderVisible: false },
     });
     this.#prices = this.#chart.addSeries(CandlestickSeries, { borderVisible: false });
@@ -31,8 +31,8 @@ export class Candles {
     this.#prices.priceScale().applyOptions({ scaleMargins: { top: 0.08, bottom: 0.22 } });
   }
 
-  /** dress takes the theme's colours. */
-  dress(): void {
+  /** applyTheme applies the theme's colours. */
+  applyTheme(): void {
     const line = colour('line');
     this.#chart.applyOptions({
       layout: { background: { type: ColorType.Solid, color: colour('panel') }, textColor: colour('soft'), fontFamily: getComputedStyle(document.body).fontFamily },
@@ -54,12 +54,12 @@ export class Candles {
     this.#last = candles.at(-1) ?? null;
     const of = `${symbol.symbol} ${interval}`;
     if (this.#shown !== of && candles.length > 0) {
-      this.#chart.timeScale().scrollToRealTime(); // else the reader stays where he looks
+      this.#chart.timeScale().scrollToRealTime(); // otherwise keep the scroll position
       this.#shown = of;
     }
   }
 
-  /** add takes a trade that is newer than all candles that were shown. */
+  /** add adds a trade that is newer than all candles. */
   add(t: Trade): void {
     const at = Math.floor(Date.parse(t.ts) / 1000 / this.#seconds) * this.#seconds;
     const [price, qty] = [Number(t.price), Number(t.qty)];

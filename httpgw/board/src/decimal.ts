@@ -1,5 +1,5 @@
-// Money is exact: a decimal is an integer of units × 10^-scale. Floats are for
-// pixels alone.
+// Money is exact: a decimal is an integer of units × 10^-scale. Floats are only for
+// pixels.
 
 export class Decimal {
   static readonly zero = new Decimal(0n, 0);
@@ -9,7 +9,7 @@ export class Decimal {
     readonly scale: number,
   ) {}
 
-  /** parse reads what the service writes: digits, perhaps a sign and a point. It throws. */
+  /** parse parses digits with an optional sign and decimal point, or throws. */
   static parse(text: string): Decimal {
     const match = /^(-?)(\d{1,40})(?:\.(\d{1,20}))?$/.exec(text);
     if (!match) throw new RangeError(`not a decimal: ${text.slice(0, 40)}`);
@@ -57,13 +57,13 @@ export class Decimal {
     return new Decimal((this.units * grow) / (divisor.units * 10n ** BigInt(this.scale)), scale);
   }
 
-  /** share is this / whole in 0..1, for drawing. */
+  /** share returns this / whole as a number, for drawing. */
   share(whole: Decimal): number {
     if (whole.units === 0n) return 0;
     return Number(this.over(whole, 4).units) / 1e4;
   }
 
-  /** number is for charts, which need no more than a double has. */
+  /** number is the value as a double, for charts. */
   get number(): number {
     return Number(this.toString());
   }
@@ -77,20 +77,20 @@ export class Decimal {
 
 const groups = /\B(?=(\d{3})+$)/g;
 
-/** grouped writes a decimal's text with separators, without changing a digit. */
+/** grouped adds thousands separators to a decimal. */
 export function grouped(text: string): string {
   const [whole = '', part] = text.split('.');
   return whole.replace(groups, ',') + (part === undefined ? '' : `.${part}`);
 }
 
-/** short is grouped without the zeros that say nothing. */
+/** short is grouped without trailing zeros. */
 export function short(text: string): string {
   return grouped(text.includes('.') ? text.replace(/\.?0+$/, '') : text);
 }
 
 const scales: readonly [bigint, string][] = [[1_000_000_000n, 'b'], [1_000_000n, 'm'], [1_000n, 'k']];
 
-/** size is a fill size in few letters: 250, 1k, 2.5m. */
+/** size abbreviates a fill size: 250, 1k, 2.5m. */
 export function size(text: string): string {
   const value = Decimal.parse(text);
   for (const [step, letter] of scales) {

@@ -1,19 +1,19 @@
 // The order book as rows with cumulative bars, and as a curve.
 import { Decimal, grouped } from './decimal.ts';
-import { clock, make, mark, one, rows, say } from './dom.ts';
-import type { Book, Place } from './market.ts';
+import { clock, create, setAttr, byId, rows, setText } from './dom.ts';
+import type { Book, StreamPosition } from './market.ts';
 import type { LevelText, Symbol, Trade } from './messages.ts';
 
-const mostLevels = 25; // rows a side; the copy has more
-const leastLevels = 5;
+const maxLevels = 25; // rows per side; the book has more
+const minLevels = 5;
 
-// fitting is how many rows a side there is room for, so that the middle is seen.
+// fitting returns how many rows per side fit, so that the middle stays visible.
 function fitting(): number {
-  const table = one('book');
-  const row = one('bids').firstElementChild?.getBoundingClientRect().height ?? 0;
+  const table = byId('book');
+  const row = byId('bids').firstElementChild?.getBoundingClientRect().height ?? 0;
   const rest = (table.querySelector('thead')?.clientHeight ?? 0) + (table.querySelector('.spread')?.clientHeight ?? 0);
   const room = row > 0 ? Math.floor(((table.parentElement?.clientHeight ?? 0) - rest) / 2 / row) : 0;
-  return Math.max(leastLevels, Math.min(mostLevels, room));
+  return Math.max(minLevels, Math.min(maxLevels, room));
 }
 
 interface Step {
@@ -30,13 +30,13 @@ function steps(levels: LevelText[]): Step[] {
   });
 }
 
-/** placed writes which state a panel shows, for tests and for who looks closely. */
-export function placed(panel: HTMLElement, place: Place | null): void {
-  panel.dataset.epoch = place?.epoch ?? '';
-  panel.dataset.seq = place ? String(place.seq) : '';
+/** showPosition writes a panel's epoch and seq into data attributes, for tests. */
+export function showPosition(panel: HTMLElement, position: StreamPosition | null): void {
+  panel.dataset.epoch = position?.epoch ?? '';
+  panel.dataset.seq = position ? String(position.seq) : '';
 }
 
-const bookRow = () => make('tr', {}, make('td'), make('td', { class: 'n' }), make('td', { class: 'n soft' }));
+const bookRow = () => create('tr', {}, create('td'), create('td', { class: 'n' }), create('td', { class: 'n soft' }));
 
 function paintSide(parent: HTMLElement, side: Step[], deepest: Decimal): void {
   const list = rows(parent, side.length, bookRow);
@@ -44,27 +44,27 @@ function paintSide(parent: HTMLElement, side: Step[], deepest: Decimal): void {
     const row = list[i];
     if (!row) continue;
     const texts = [grouped(step.price), grouped(step.qty), grouped(step.total.toString())];
-    for (const [j, text] of texts.entries()) if (row.children[j]) say(row.children[j], text);
+    for (const [j, text] of texts.entries()) if (row.children[j]) setText(row.children[j], text);
     row.style.setProperty('--share', step.total.share(deepest).toFixed(4));
   }
 }
 
 const larger = (a: Decimal, b: Decimal): Decimal => (a.compare(b) > 0 ? a : b);
 
-/** paintBook paints the rows. The best prices meet in the middle. */
+/** paintBook paints the order book with the best prices in the middle. */
 export function paintBook(book: Book, symbol: Symbol): void {
   const count = fitting();
   const [bids, asks] = [steps(book.bids()).slice(0, count), steps(book.asks()).slice(0, count)];
   const deepest = larger(bids.at(-1)?.total ?? Decimal.zero, asks.at(-1)?.total ?? Decimal.zero);
-  paintSide(one('asks'), asks.toReversed(), deepest);
-  paintSide(one('bids'), bids, deepest);
+  paintSide(byId('asks'), asks.toReversed(), deepest);
+  paintSide(byId('bids'), bids, deepest);
   const [bid, ask] = [bids[0], asks[0]];
-  say(one('mid'), bid && ask ? middle(bid.price, ask.price) : 'no middle');
-  say(one('spread'), bid && ask ? spread(bid.price, ask.price) : '');
-  say(one('book-quote'), symbol.quote);
-  say(one('book-base'), symbol.base);
-  placed(one('book'), book.place);
-  say(one('book-note'), book.place ? `${symbol.book_source} · seq ${book.place.seq}` : '');
+  setText(byId('mid'), bid && ask ? middle(bid.price, ask.price) : 'no middle');
+  setText(byId('spread'), bid && ask ? spread(bid.price, ask.price) : '');
+  setText(byId('book-quote'), symbol.quote);
+  setText(byId('book-base'), symbol.base);
+  showPosition(byId('book'), book.position);
+  setText(byId('book-note'), book.position ? `${symbol.book_source} · seq ${book.position.seq}` : '');
 }
 
 const half = new Decimal(5n, 1);
@@ -81,24 +81,24 @@ function spread(bid: string, ask: string): string {
   return `spread ${gap} · ${gap.times(basisPoint).over(low, 1)} bps`;
 }
 
-const tapeRow = () => make('tr', {}, make('td'), make('td', { class: 'n' }), make('td', { class: 'n' }));
+const tapeRow = () => create('tr', {}, create('td'), create('td', { class: 'n' }), create('td', { class: 'n' }));
 const shownTrades = 60;
 
 /** paintTape paints the newest trades. */
-export function paintTape(trades: readonly Trade[], place: Place | null): void {
+export function paintTape(trades: readonly Trade[], position: StreamPosition | null): void {
   const shown = trades.slice(0, shownTrades);
-  const list = rows(one('trades'), shown.length, tapeRow);
+  const list = rows(byId('trades'), shown.length, tapeRow);
   for (const [i, t] of shown.entries()) {
     const [price, qty, at] = list[i]?.children ?? [];
     if (!price || !qty || !at) continue;
-    say(price, grouped(t.price));
-    mark(price, 'data-side', t.side);
-    mark(price, 'aria-label', `${t.price}, ${t.side}`);
-    say(qty, grouped(t.qty));
-    say(at, clock(t.ts));
+    setText(price, grouped(t.price));
+    setAttr(price, 'data-side', t.side);
+    setAttr(price, 'aria-label', `${t.price}, ${t.side}`);
+    setText(qty, grouped(t.qty));
+    setText(at, clock(t.ts));
   }
-  placed(one('tape'), place);
-  say(one('tape-note'), place ? `seq ${place.seq}` : '');
+  showPosition(byId('tape'), position);
+  setText(byId('tape-note'), position ? `seq ${position.seq}` : '');
 }
 
 const svg = <K extends keyof SVGElementTagNameMap>(tag: K, attributes: Record<string, string | number>): SVGElementTagNameMap[K] => {
@@ -107,9 +107,9 @@ const svg = <K extends keyof SVGElementTagNameMap>(tag: K, attributes: Record<st
   return element;
 };
 
-/** paintCurve draws both sides' totals over the price. Pixels are floats. */
+/** paintCurve draws the cumulative quantity of both sides over the price. */
 export function paintCurve(book: Book): void {
-  const stage = one('curve') as unknown as SVGSVGElement;
+  const stage = byId('curve') as unknown as SVGSVGElement;
   const { width, height } = stage.getBoundingClientRect();
   const [bids, asks] = [steps(book.bids()), steps(book.asks())];
   const [low, high] = [bids.at(-1), asks.at(-1)];
@@ -151,5 +151,5 @@ export function paintCurve(book: Book): void {
   label(6, 'start', grouped(low.total.toString()), 13);
   label(width - 6, 'end', grouped(high.total.toString()), 13);
   stage.replaceChildren(...parts);
-  mark(stage, 'aria-label', `Depth curve: ${low.total} bid from ${low.price}, ${high.total} asked up to ${high.price}`);
+  setAttr(stage, 'aria-label', `Depth curve: ${low.total} bid from ${low.price}, ${high.total} asked up to ${high.price}`);
 }

@@ -1,22 +1,22 @@
-// The WebSocket: it subscribes, resumes where it was, sees gaps, and comes back
-// by itself. What a message means is its handler's matter.
+// The WebSocket feed: it subscribes, resumes, detects gaps and reconnects. The handlers
+// interpret the messages.
 import type { Heartbeat, MarketMessage, Message } from './messages.ts';
 
 export interface Link {
   up: boolean;
   /** Monotonic milliseconds of the last message, 0 before the first. */
-  heardAt: number;
-  /** Monotonic milliseconds of the next try, while it is down. */
+  lastMessageAt: number;
+  /** Monotonic milliseconds of the next attempt, while it is down. */
   retryAt: number;
   resumed: number;
   gaps: number;
   connections: number;
-  /** The service's time of the last message of the market, RFC 3339; empty before it. */
-  lastWord: string;
+  /** The ts of the last market message, RFC 3339; empty before the first. */
+  lastMarketTs: string;
 }
 
 interface Handlers {
-  /** message takes what fits; false asks for a fresh snapshot. */
+  /** message applies a message; false requests a snapshot. */
   message(m: MarketMessage): boolean;
   link(): void;
 }
@@ -24,11 +24,11 @@ interface Handlers {
 interface Position {
   epoch: string;
   seq: number;
-  /** A snapshot has been asked for: updates until then are not for us. */
+  /** A snapshot was requested; updates before it are ignored. */
   waiting: boolean;
-  /** Heartbeats since then. */
+  /** Heartbeats since the request. */
   waited: number;
-  /** The number that a heartbeat has named and we have not seen. */
+  /** A seq that a heartbeat named and that has not arrived; 0 = none. */
   missing: number;
 }
 
@@ -38,18 +38,18 @@ const silence = 5_000; // ms without a heartbeat: the connection is dead
 const openWithin = 5_000;
 const watchEvery = 500;
 const patience = 3; // heartbeats that a snapshot may take
-const mostGaps = 8; // since a heartbeat found all well: fewer than the service takes for abuse
+const maxGaps = 8; // since the last good heartbeat; below the service's limit for abuse
 
 export class Feed {
-  readonly link: Link = { up: false, heardAt: 0, retryAt: 0, resumed: 0, gaps: 0, connections: 0, lastWord: '' };
+  readonly link: Link = { up: false, lastMessageAt: 0, retryAt: 0, resumed: 0, gaps: 0, connections: 0, lastMarketTs: '' };
   #socket: WebSocket | null = null;
   #openedAt = 0;
   #failures = 0;
-  #retry = 0; // the timer of the next try
-  #strikes = 0; // gaps since a heartbeat found all well
-  #begun = false;
-  #detail = ''; // the symbol whose book and trades are followed; empty: of none
-  readonly #at = new Map<string, Position>(); // by channel:symbol
+  #retry = 0; // timer of the next attempt
+  #gapsInRow = 0; // gaps since the last good heartbeat
+  #started = false;
+  #followed = ''; // symbol whose book and trades are subscribed; empty = none
+  readonly #positions = new Map<string, Position>(); // by channel:symbol
 
   constructor(
     readonly url: string,
@@ -62,18 +62,18 @@ export class Feed {
   }
 
   /**
-   * follow begins the book and the trades of a symbol, and ends those of the last one.
-   * Without a symbol there are none. The first time begins the rest too.
+   * follow subscribes to the book and the trades of a symbol, or of none if it is empty,
+   * and unsubscribes those of the last one. The first call also opens the connection.
    */
   follow(symbol: string): void {
-    if (symbol === this.#detail && this.#begun) return;
-    const old = this.#detail;
-    [this.#detail, this.#begun] = [symbol, true];
-    for (const channel of ['l2', 'trades']) this.#at.delete(`${channel}:${old}`);
+    if (symbol === this.#followed && this.#started) return;
+    const old = this.#followed;
+    [this.#followed, this.#started] = [symbol, true];
+    for (const channel of ['l2', 'trades']) this.#positions.delete(`${channel}:${old}`);
     if (!this.#socket) this.#open();
     else if (this.link.up) {
       if (old) this.#send({ action: 'UNSUBSCRIBE_MARKET', channels: ['l2', 'trades'], symbols: [old] });
-      if (symbol) this.#begin(['l2', 'trades'], [symbol]);
+      if (symbol) this.#subscribeTo(['l2', 'trades'], [symbol]);
     }
   }
 
@@ -82,29 +82,29 @@ export class Feed {
     try {
       socket = new WebSocket(this.url);
     } catch (error) {
-      console.warn(`no connection to ${this.url}:`, error); // a page of TLS may not go to plain text
-      this.#later();
+      console.warn(`no connection to ${this.url}:`, error); // an https page may not open ws://
+      this.#retryLater();
       return;
     }
     this.#socket = socket;
     this.#openedAt = performance.now();
     socket.onopen = () => this.#subscribe();
-    socket.onmessage = (event) => this.#hear(socket, String(event.data));
+    socket.onmessage = (event) => this.#receive(socket, String(event.data));
     socket.onclose = () => this.#closed(socket);
   }
 
   #subscribe(): void {
     this.link.connections++;
-    this.#begin(['ticker', 'tickets'], this.symbols);
-    if (this.#detail) this.#begin(['l2', 'trades'], [this.#detail]);
+    this.#subscribeTo(['ticker', 'tickets'], this.symbols);
+    if (this.#followed) this.#subscribeTo(['l2', 'trades'], [this.#followed]);
   }
 
-  // begin subscribes, from where we are. All that is kept is of one epoch: a
-  // service that has started anew sends snapshots, whatever we say.
-  #begin(channels: readonly string[], symbols: readonly string[]): void {
+  // subscribeTo subscribes and resumes from the stored positions, which are all of one
+  // epoch. A service that has restarted ignores them and sends snapshots.
+  #subscribeTo(channels: readonly string[], symbols: readonly string[]): void {
     const resume: Record<string, string | number> = {};
     for (const key of channels.flatMap((channel) => symbols.map((symbol) => `${channel}:${symbol}`))) {
-      const at = this.#at.get(key);
+      const at = this.#positions.get(key);
       if (at && !at.waiting && !key.startsWith('ticker:')) Object.assign(resume, { epoch: at.epoch, [key]: at.seq });
     }
     this.#send({
@@ -116,21 +116,21 @@ export class Feed {
     this.#socket?.send(JSON.stringify(value));
   }
 
-  // hear takes a message; one that cannot be read ends the connection.
-  #hear(socket: WebSocket, text: string): void {
+  // receive handles a message; an unreadable one closes the connection.
+  #receive(socket: WebSocket, text: string): void {
     if (socket !== this.#socket) return;
     try {
-      this.#take(text);
+      this.#handle(text);
     } catch (error) {
-      console.error('a message that is none of the service:', text.slice(0, 200), error);
+      console.error('unreadable message:', text.slice(0, 200), error);
       this.link.gaps++;
-      this.#at.clear();
+      this.#positions.clear();
       this.#drop();
     }
   }
 
-  #take(text: string): void {
-    this.link.heardAt = performance.now();
+  #handle(text: string): void {
+    this.link.lastMessageAt = performance.now();
     const m = JSON.parse(text) as Message;
     if (!this.link.up) {
       this.link.up = true;
@@ -144,72 +144,72 @@ export class Feed {
         this.#market(m);
         break;
       case 'heartbeat':
-        this.#hold(m);
+        this.#checkHeartbeat(m);
         break;
       case 'control':
-        if ('subscribed' in m) this.#count(m.subscribed as { resumed?: boolean }[]);
+        if ('subscribed' in m) this.#countResumed(m.subscribed as { resumed?: boolean }[]);
         break;
       case 'status':
         break;
     }
   }
 
-  #count(subscribed: { resumed?: boolean }[]): void {
+  #countResumed(subscribed: { resumed?: boolean }[]): void {
     this.link.resumed += subscribed.filter((s) => s.resumed).length;
   }
 
   #market(m: MarketMessage): void {
-    this.link.lastWord = m.ts;
+    this.link.lastMarketTs = m.ts;
     const key = `${m.channel}:${m.symbol}`;
     const detail = m.channel === 'l2' || m.channel === 'trades';
-    if (detail && m.symbol !== this.#detail) return; // sent before it knew
-    const at = this.#at.get(key);
+    if (detail && m.symbol !== this.#followed) return; // sent before the service had processed the unsubscribe
+    const at = this.#positions.get(key);
     if (m.channel !== 'ticker' && m.type === 'update') {
       if (!at || at.waiting) return;
       if (m.epoch !== at.epoch || m.prev_seq !== at.seq) {
-        this.#lost(m.channel, m.symbol, at);
+        this.#resync(m.channel, m.symbol, at);
         return;
       }
     }
-    this.#at.set(key, { epoch: m.epoch, seq: m.seq, waiting: false, waited: 0, missing: 0 });
-    if (!this.handlers.message(m)) this.#lost(m.channel, m.symbol, this.#at.get(key));
+    this.#positions.set(key, { epoch: m.epoch, seq: m.seq, waiting: false, waited: 0, missing: 0 });
+    if (!this.handlers.message(m)) this.#resync(m.channel, m.symbol, this.#positions.get(key));
   }
 
-  // lost asks for a snapshot of what does not fit. What that does not mend, time and
-  // again, is left with its connection: the next one begins anew, and later each time.
-  #lost(channel: string, symbol: string, at: Position | undefined): void {
+  // resync requests a snapshot after a gap. After too many gaps in a row it closes the
+  // connection; the next one starts from snapshots.
+  #resync(channel: string, symbol: string, at: Position | undefined): void {
     this.link.gaps++;
     if (at) Object.assign(at, { waiting: true, waited: 0 });
-    if (++this.#strikes > mostGaps) this.#drop();
+    if (++this.#gapsInRow > maxGaps) this.#drop();
     else this.#send({ action: 'RESYNC', channels: [channel], symbols: [symbol] });
     this.handlers.link();
   }
 
-  // hold compares the heartbeat's numbers with ours. What is on its way may be
-  // newer than what is here: it is lost only if the next heartbeat misses it too.
-  #hold(m: Heartbeat): void {
+  // checkHeartbeat compares the heartbeat's seqs with ours. A newer message may still be
+  // in transit, so it is missing only if the next heartbeat does not find it either.
+  #checkHeartbeat(m: Heartbeat): void {
     let well = true;
-    for (const [key, at] of this.#at) {
+    for (const [key, at] of this.#positions) {
       const seq = m.seqs[key] ?? 0;
       const late = at.waiting ? ++at.waited >= patience : at.missing > at.seq && !key.startsWith('ticker:');
       well &&= !at.waiting && !late;
       if (late) {
         const colon = key.indexOf(':');
-        this.#lost(key.slice(0, colon), key.slice(colon + 1), at);
+        this.#resync(key.slice(0, colon), key.slice(colon + 1), at);
       } else at.missing = seq > at.seq ? seq : 0;
     }
-    if (well) [this.#failures, this.#strikes] = [0, 0];
+    if (well) [this.#failures, this.#gapsInRow] = [0, 0];
   }
 
   #closed(socket: WebSocket): void {
     if (socket !== this.#socket) return;
     this.#socket = null;
-    this.#strikes = 0;
-    this.#later();
+    this.#gapsInRow = 0;
+    this.#retryLater();
   }
 
-  // later tries again, later each time.
-  #later(): void {
+  // retryLater schedules the next attempt with exponential backoff.
+  #retryLater(): void {
     const wait = Math.min(lastRetry, firstRetry * 2 ** this.#failures++) * (0.5 + Math.random() / 2);
     this.link.up = false;
     this.link.retryAt = performance.now() + wait;
@@ -219,20 +219,20 @@ export class Feed {
   }
 
   #retryNow(): void {
-    if (!this.#socket && this.#begun) this.#open();
+    if (!this.#socket && this.#started) this.#open();
   }
 
-  // watch ends a connection that does not open, or says nothing: some networks
-  // drop one without a word.
+  // watch closes a connection that does not open or stays silent: some networks drop
+  // connections without closing them.
   #watch(): void {
     const socket = this.#socket;
     if (!socket) return;
     const now = performance.now();
-    const dead = this.link.up ? now - this.link.heardAt > silence : now - this.#openedAt > openWithin;
+    const dead = this.link.up ? now - this.link.lastMessageAt > silence : now - this.#openedAt > openWithin;
     if (dead) this.#drop();
   }
 
-  // drop ends a connection without waiting for its goodbye.
+  // drop closes a connection without waiting for the close handshake.
   #drop(): void {
     const socket = this.#socket;
     if (!socket) return;

@@ -1,5 +1,5 @@
-// How old the data is, and what a reader must know before he trusts it.
-import { clock, make, one, say } from './dom.ts';
+// The age of the data, and banners about everything that makes it less reliable.
+import { clock, create, byId, setText } from './dom.ts';
 import type { Link } from './feed.ts';
 import type { DeskStatus, MarketStatus } from './messages.ts';
 
@@ -7,74 +7,74 @@ interface Banner {
   kind: 'bad' | 'warn' | 'info';
   title: string;
   text: string;
-  /** What changes all the time, and is not read out. */
+  /** Text that changes constantly and is hidden from screen readers. */
   tick?: string;
-  /** A page that has what this one has not. */
+  /** URL of another page that has the data. */
   instead?: string;
 }
 
-/** Source is a feed of the board's. */
+/** Source is a feed of the board. */
 export interface Source {
   readonly link: Link;
   readonly symbols: readonly string[];
-  /** The URL of its group's own board; null: this one is. */
+  /** The URL of its shard's own board; null: this board. */
   readonly board: string | null;
 }
 
 export interface Health {
-  /** The page's own group's feed is the first. */
+  /** The feed of the page's own shard is the first. */
   readonly sources: readonly [Source, ...Source[]];
-  /** The one that the shown pair is of. */
+  /** The feed of the shown pair. */
   link: Link;
   market: MarketStatus | null;
   /** Monotonic milliseconds when market was read. */
   marketAt: number;
   desk: DeskStatus | null;
-  /** Whether the shown book is read from a chain, and so is as old as that reading. */
+  /** Whether the shown book is mirrored, so that its age is that of the last read. */
   mirrored: boolean;
   restFails: string;
   cycle: number; // seconds
 }
 
-/** age is how old the data is in seconds, by our own clock's pace; null before there is any. */
+/** age returns the age of the data in seconds, by the monotonic clock; null before there is any. */
 export function age(h: Health, now: number): number | null {
-  if (h.link.heardAt === 0) return null;
-  const heard = (now - h.link.heardAt) / 1000;
+  if (h.link.lastMessageAt === 0) return null;
+  const heard = (now - h.link.lastMessageAt) / 1000;
   if (!h.mirrored || !h.market) return heard;
   return Math.max(heard, h.market.freshness.data_freshness_seconds + (now - h.marketAt) / 1000);
 }
 
-// gone: a connection has ended or could not be made, and the next one is not there yet.
-const gone = (link: Link): boolean => !link.up && link.retryAt > 0;
+// isDown: the connection failed or ended, and the next one is not open yet.
+const isDown = (link: Link): boolean => !link.up && link.retryAt > 0;
 
-/** paintAge paints the age against the cycle. A live feed is heard from every second. */
+/** paintAge paints the age relative to the cycle. A live feed sends a heartbeat every second. */
 export function paintAge(h: Health, now: number): void {
   const seconds = age(h, now);
-  const box = one('age');
-  const state = !h.link.up ? (gone(h.link) ? 'down' : 'wait') : seconds !== null && seconds > h.cycle ? 'late' : 'live';
+  const box = byId('age');
+  const state = !h.link.up ? (isDown(h.link) ? 'down' : 'wait') : seconds !== null && seconds > h.cycle ? 'late' : 'live';
   box.dataset.state = state;
-  say(one('age-word'), { wait: 'connecting', down: 'disconnected', late: 'late', live: 'live' }[state]);
-  say(one('age-text'), seconds === null ? '' : `${seconds.toFixed(seconds < 10 ? 1 : 0)} s`);
-  one('age-bar').style.width = `${Math.min(100, ((seconds ?? 0) / h.cycle) * 100)}%`;
+  setText(byId('age-word'), { wait: 'connecting', down: 'disconnected', late: 'late', live: 'live' }[state]);
+  setText(byId('age-text'), seconds === null ? '' : `${seconds.toFixed(seconds < 10 ? 1 : 0)} s`);
+  byId('age-bar').style.width = `${Math.min(100, ((seconds ?? 0) / h.cycle) * 100)}%`;
 }
 
 const words = (reason: string): string => reason.replaceAll('_', ' ');
 
-// disconnected says of a feed that it has gone, and whose pairs are not live where
-// others still are.
+// disconnected returns the banner of a feed that is down, with its pairs if other feeds
+// are still live.
 function disconnected({ link, symbols, board }: Source, alone: boolean, now: number): Banner {
   const wait = Math.max(0, Math.ceil((link.retryAt - now) / 1000));
-  const since = link.lastWord ? `What you see is of ${clock(link.lastWord)} UTC. ` : 'The live feed has said nothing yet. ';
+  const since = link.lastMarketTs ? `The data is of ${clock(link.lastMarketTs)} UTC. ` : 'The live feed has sent no data yet. ';
   return {
-    kind: 'bad', title: alone ? 'Disconnected.' : `Not live: ${symbols.join(', ')}.`, text: `${since}It comes back by itself.`,
+    kind: 'bad', title: alone ? 'Disconnected.' : `Not live: ${symbols.join(', ')}.`, text: `${since}The page reconnects automatically.`,
     tick: wait > 0 ? `Next try in ${wait} s.` : 'Trying now.', ...(board === null ? {} : { instead: board }),
   };
 }
 
 function banners(h: Health, now: number): Banner[] {
-  const list = h.sources.filter((s) => gone(s.link)).map((s) => disconnected(s, h.sources.length === 1, now));
-  // Without the feed there is no REST either, which need not be said too.
-  if (h.restFails && h.sources[0].link.up) list.push({ kind: 'warn', title: 'Not all is shown.', text: h.restFails });
+  const list = h.sources.filter((s) => isDown(s.link)).map((s) => disconnected(s, h.sources.length === 1, now));
+  // Without the feed REST fails too, which needs no second banner.
+  if (h.restFails && h.sources[0].link.up) list.push({ kind: 'warn', title: 'Some data is missing.', text: h.restFails });
   const state = h.market?.degradation_state;
   if (state?.degraded) {
     const failover = state.rpc_failover_active ? ' The fallback node is in use.' : '';
@@ -84,25 +84,25 @@ function banners(h: Health, now: number): Banner[] {
     if (lock.locked) list.push({ kind: 'warn', title: 'Locked.', text: `${lock.name}${lock.reason ? `: ${words(lock.reason)}` : ''}` });
   }
   if (h.desk && !h.desk.chain.available) {
-    list.push({ kind: 'info', title: 'No claims now.', text: `The settlement chain is not available: ${words(h.desk.chain.reason ?? 'no reason told')}.` });
+    list.push({ kind: 'info', title: 'No claims now.', text: `The settlement chain is not available: ${words(h.desk.chain.reason ?? 'no reason given')}.` });
   }
   return list;
 }
 
-/** paintBanners paints what is wrong; nothing where nothing is. */
+/** paintBanners paints the banners. */
 export function paintBanners(h: Health, now: number): void {
-  const box = one('banners');
+  const box = byId('banners');
   const list = banners(h, now);
   const text = list.map((b) => b.title + b.text).join('\n');
   if (box.dataset.text !== text) {
     box.dataset.text = text;
-    box.replaceChildren(...list.map((b) => make(
-      'p', { class: `banner ${b.kind}` }, make('b', {}, b.title), make('span', {}, b.text), ...(b.instead ? [make('a', { href: b.instead }, 'Its own board')] : []),
-      make('span', { class: 'soft', 'aria-hidden': 'true' }),
+    box.replaceChildren(...list.map((b) => create(
+      'p', { class: `banner ${b.kind}` }, create('b', {}, b.title), create('span', {}, b.text), ...(b.instead ? [create('a', { href: b.instead }, 'Its own board')] : []),
+      create('span', { class: 'soft', 'aria-hidden': 'true' }),
     )));
   }
   for (const [i, b] of list.entries()) {
     const tick = box.children[i]?.lastElementChild;
-    if (tick) say(tick, b.tick ?? '');
+    if (tick) setText(tick, b.tick ?? '');
   }
 }

@@ -1,4 +1,4 @@
-// The keyboard. A key means something only where nothing else wants it.
+// Keyboard shortcuts. They are ignored while an input has the focus.
 
 interface Keys {
   filter: HTMLInputElement;
@@ -14,7 +14,7 @@ const typing = (target: EventTarget | null): boolean =>
 
 const acting = (target: EventTarget | null): boolean => target instanceof HTMLElement && target.matches('a, button, select, summary');
 
-/** keys listens until the page is left. */
+/** keys installs the shortcuts. */
 export function keys(k: Keys): void {
   const actions: Record<string, () => void> = {
     '/': () => k.filter.focus(), '?': () => k.help.showModal(), 1: () => k.pair(1), 2: () => k.pair(2), j: () => k.step(1), k: () => k.step(-1),
@@ -31,7 +31,7 @@ export function keys(k: Keys): void {
     if (typing(event.target)) return;
     const action = event.key === 'Enter' && !acting(event.target) ? k.enter : actions[event.key];
     if (!action) return;
-    event.preventDefault(); // or the filter gets the slash
+    event.preventDefault(); // otherwise the filter gets the slash
     action();
   });
 }

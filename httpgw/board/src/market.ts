@@ -1,5 +1,4 @@
-// Copies of the market, made of the feed's messages alone. Each says whether a
-// message fits what came before it; the feed asks for a snapshot where not.
+// Copies of the market data, built from the feed's messages.
 import type { BookMessage, LevelText, Ticket, TicketsMessage, Trade, TradesMessage } from './messages.ts';
 
 const table = new Uint32Array(256).map((_, n) => {
@@ -8,35 +7,35 @@ const table = new Uint32Array(256).map((_, n) => {
   return c;
 });
 
-/** crc32 is IEEE 802.3's, of ASCII text. */
+/** crc32 returns the CRC-32 (IEEE 802.3) of ASCII text. */
 export function crc32(text: string): number {
   let c = 0xffffffff;
   for (let i = 0; i < text.length; i++) c = (table[(c ^ text.charCodeAt(i)) & 0xff] ?? 0) ^ (c >>> 8);
   return (c ^ 0xffffffff) >>> 0;
 }
 
-// Prices of one symbol have one number of digits after the point, and no zeros
-// before the first digit: the longer text is the larger price.
+// Prices of a symbol have the same number of decimals and no leading zeros, so the longer
+// text is the larger price.
 const compare = (a: string, b: string): number => a.length - b.length || (a < b ? -1 : a > b ? 1 : 0);
 
 const digits = (decimal: string): string => decimal.replace('.', '').replace(/^0+/, '');
 
-const checksumLevels = 10; // a side
+const checksumLevels = 10; // per side
 
-/** Place says which state of a stream a panel shows. */
-export interface Place {
+/** StreamPosition says which state of a stream a panel shows. */
+export interface StreamPosition {
   epoch: string;
   seq: number;
   ts: string;
 }
 
-/** Book is the order book of one symbol; prices and quantities stay texts. */
+/** Book is the order book of one symbol. Prices and quantities stay strings. */
 export class Book {
-  place: Place | null = null;
+  position: StreamPosition | null = null;
   readonly #bids = new Map<string, string>(); // quantity by price
   readonly #asks = new Map<string, string>();
 
-  /** apply takes one message and reports whether the book is what the service has. */
+  /** apply applies a message and reports whether the checksum matches. */
   apply(m: BookMessage): boolean {
     if (m.type === 'snapshot') {
       this.#bids.clear();
@@ -48,7 +47,7 @@ export class Book {
         else side.set(price, qty);
       }
     }
-    this.place = { epoch: m.epoch, seq: m.seq, ts: m.ts };
+    this.position = { epoch: m.epoch, seq: m.seq, ts: m.ts };
     return this.checksum() === m.checksum;
   }
 
@@ -61,7 +60,7 @@ export class Book {
     return [...this.#asks].sort((a, b) => compare(a[0], b[0]));
   }
 
-  /** checksum is Kraken's: asks, then bids, the ten best of each. */
+  /** checksum is Kraken's CRC-32 of the ten best asks and bids. */
   checksum(): number {
     let text = '';
     for (const levels of [this.asks(), this.bids()]) {
@@ -71,12 +70,12 @@ export class Book {
   }
 }
 
-/** keptTrades bounds a tape; a snapshot has as many. */
-export const keptTrades = 100;
+/** maxTrades bounds a tape; a snapshot has as many. */
+export const maxTrades = 100;
 
-/** Tape is the newest trades of one symbol, newest first. */
+/** Tape has the newest trades of one symbol, newest first. */
 export class Tape {
-  place: Place | null = null;
+  position: StreamPosition | null = null;
   trades: Trade[] = [];
 
   /** apply returns the trades that are new, oldest first. */
@@ -84,8 +83,8 @@ export class Tape {
     const last = m.type === 'snapshot' ? 0 : (this.trades[0]?.trade_id ?? 0);
     const fresh = m.trades.filter((t) => t.trade_id > last);
     const kept = m.type === 'snapshot' ? [] : this.trades;
-    this.trades = [...fresh.toReversed(), ...kept].slice(0, keptTrades);
-    this.place = { epoch: m.epoch, seq: m.seq, ts: m.ts };
+    this.trades = [...fresh.toReversed(), ...kept].slice(0, maxTrades);
+    this.position = { epoch: m.epoch, seq: m.seq, ts: m.ts };
     return fresh;
   }
 }
@@ -109,7 +108,7 @@ export class Tickets {
     return undefined;
   }
 
-  /** open returns those with something left to sell, in the order that they were posted. */
+  /** open returns the open tickets, oldest first. */
   open(): Ticket[] {
     const all = [...this.#byPair.values()].flatMap((pair) => [...pair.values()]);
     return all.filter((t) => t.state === 'open').sort((a, b) => compare(a.order_id, b.order_id));

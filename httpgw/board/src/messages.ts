@@ -1,5 +1,5 @@
-// What the service says, as far as the pages read it. docs/websocket.md and the
-// OpenAPI document have all of it.
+// The messages and answers that the pages read. docs/websocket.md and the OpenAPI
+// document describe them completely.
 
 export type Side = 'buy' | 'sell';
 export type LevelText = [price: string, qty: string];
@@ -183,7 +183,7 @@ export interface Quote {
   valid_until: string;
 }
 
-/** Group is another group of processes, with a feed and a board of its own. */
+/** Group is another shard, with its own feed and board. */
 export interface Group {
   name: string;
   base_url: string;
@@ -191,7 +191,7 @@ export interface Group {
   symbols: string[];
 }
 
-/** Config is /board/config.json: where the service is, and whether it is a demo. */
+/** Config is /board/config.json: the service's URLs, and whether it is a demo. */
 export interface Config {
   service: string;
   operator: string;

@@ -2,7 +2,7 @@
 import type { Api } from './api.ts';
 import { explain } from './api.ts';
 import { grouped, short } from './decimal.ts';
-import { make, one, rows, say } from './dom.ts';
+import { create, byId, rows, setText } from './dom.ts';
 import type { Level, Quote, Ticket } from './messages.ts';
 import { percent, tranchesFor } from './offers.ts';
 
@@ -13,12 +13,12 @@ interface Choice {
 }
 
 export class QuoteForm {
-  readonly #form = one<HTMLFormElement>('quote');
-  readonly #tranche = one<HTMLSelectElement>('quote-tranche');
-  readonly #fill = one<HTMLSelectElement>('quote-fill');
-  readonly #rail = one<HTMLSelectElement>('quote-rail');
-  readonly #button = one<HTMLButtonElement>('quote-ask');
-  readonly #answer = one('quote-answer');
+  readonly #form = byId<HTMLFormElement>('quote');
+  readonly #tranche = byId<HTMLSelectElement>('quote-tranche');
+  readonly #fill = byId<HTMLSelectElement>('quote-fill');
+  readonly #rail = byId<HTMLSelectElement>('quote-rail');
+  readonly #button = byId<HTMLButtonElement>('quote-ask');
+  readonly #answer = byId('quote-answer');
   #ticket: Ticket | undefined;
   #levels: readonly Level[] = [];
   #quote: { terms: Quote; endsAt: number } | null = null;
@@ -44,7 +44,7 @@ export class QuoteForm {
     return this.#fill.value;
   }
 
-  /** offer is told the chosen ticket as it is now; what was chosen of it stays where it can. */
+  /** offer sets the selected ticket. It keeps the chosen options of the same ticket. */
   offer(t: Ticket | undefined, levels: readonly Level[]): void {
     const another = t?.order_id !== this.#ticket?.order_id;
     const before: Choice = { tranche: this.#tranche.value, fill: this.#fill.value, rail: this.#rail.value };
@@ -61,7 +61,7 @@ export class QuoteForm {
     }
   }
 
-  /** choose takes a fill from a row of the ladder. */
+  /** choose selects the fill of a row of the ladder. */
   choose(fill: string): void {
     if (!this.#levels.some((l) => l.fill_usd === fill)) return;
     this.#fill.value = fill;
@@ -73,7 +73,7 @@ export class QuoteForm {
     this.#button.focus();
   }
 
-  // fit takes a tranche that has the fill.
+  // fit selects a tranche with room for the fill.
   #fit(): void {
     if (!this.#ticket || !this.#fill.value) return;
     const fits = tranchesFor(this.#ticket, this.#fill.value);
@@ -86,7 +86,7 @@ export class QuoteForm {
     this.changed();
   }
 
-  /** ask asks for a quote of what the form says. */
+  /** ask requests a quote. */
   async ask(): Promise<void> {
     const t = this.#ticket;
     if (!t || !this.#fill.value) return;
@@ -94,13 +94,13 @@ export class QuoteForm {
     this.#button.disabled = true;
     try {
       const quote = await this.api.post<Quote>('/api/v1/rfq/quote', body);
-      // By our own clock's pace: the reader's may be wrong.
+      // Measured by the monotonic clock, because the user's clock may be wrong.
       const lasts = Date.parse(quote.valid_until) - Date.parse(quote.issued_at);
       this.#quote = { terms: quote, endsAt: performance.now() + lasts };
       this.#show(quote);
     } catch (error) {
       this.#quote = null;
-      this.#answer.replaceChildren(make('p', { class: 'error' }, explain(error)));
+      this.#answer.replaceChildren(create('p', { class: 'error' }, explain(error)));
     } finally {
       this.#button.disabled = false;
     }
@@ -113,16 +113,16 @@ export class QuoteForm {
       ['Price', `${short(q.price_usd)} USD, ${percent(q.discount_bps)} off`],
     ];
     const terms = new URLSearchParams({ order: q.order_id, tranche: q.tranche_id, fill: q.fill_usd, rail: q.rail });
-    const foot = make(
-      'p', {}, make('a', { href: this.api.wallet(terms), id: 'quote-take' }, 'Take it with a wallet'), ' · ', make('span', { id: 'quote-left', class: 'soft' }),
-      make('span', { class: 'soft' }, ` · fee ${percent(q.fee_bps)}, ${short(q.fee.amount)} ${q.payment.rail}, ${q.fee.included ? 'included' : 'added'}`),
+    const foot = create(
+      'p', {}, create('a', { href: this.api.wallet(terms), id: 'quote-take' }, 'Take it with a wallet'), ' · ', create('span', { id: 'quote-left', class: 'soft' }),
+      create('span', { class: 'soft' }, ` · fee ${percent(q.fee_bps)}, ${short(q.fee.amount)} ${q.payment.rail}, ${q.fee.included ? 'included' : 'added'}`),
     );
-    const list = make('dl', { id: 'quote-terms', 'data-quote': q.quote_id ?? '' });
-    for (const [i, pair] of rows(list, facts.length, () => make('div', {}, make('dt'), make('dd'))).entries()) {
+    const list = create('dl', { id: 'quote-terms', 'data-quote': q.quote_id ?? '' });
+    for (const [i, pair] of rows(list, facts.length, () => create('div', {}, create('dt'), create('dd'))).entries()) {
       const [term, value] = pair.children;
       if (term && value && facts[i]) {
-        say(term, facts[i][0]);
-        say(value, facts[i][1]);
+        setText(term, facts[i][0]);
+        setText(value, facts[i][1]);
       }
     }
     this.#answer.replaceChildren(list, foot);
@@ -133,18 +133,18 @@ export class QuoteForm {
     const left = document.getElementById('quote-left');
     if (!this.#quote || !left) return;
     const seconds = Math.ceil((this.#quote.endsAt - performance.now()) / 1000);
-    say(left, seconds > 0 ? `firm for ${seconds} s` : 'no longer firm: ask again');
+    setText(left, seconds > 0 ? `firm for ${seconds} s` : 'no longer firm: ask again');
   }
 }
 
-// options gives a select these choices and chooses one of them.
+// options sets the options of a select and selects one.
 function options(select: HTMLSelectElement, choices: readonly (readonly [string, string])[], wanted: string): void {
-  const list = rows(select, choices.length, () => make('option'));
+  const list = rows(select, choices.length, () => create('option'));
   for (const [i, [value, text]] of choices.entries()) {
     const option = list[i];
     if (!option) continue;
     if (option.value !== value) option.value = value;
-    say(option, text);
+    setText(option, text);
   }
   const value = choices.some(([v]) => v === wanted) ? wanted : (choices[0]?.[0] ?? '');
   if (select.value !== value) select.value = value;

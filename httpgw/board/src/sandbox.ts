@@ -1,5 +1,5 @@
-// The sandbox wallet of a demo: a key that is made in the page, cannot be taken
-// out of it, and is worth nothing. It is a wallet like any other to the page.
+// The sandbox wallet of a demo. Its key is generated in the page, cannot be exported and
+// is worth nothing. The page uses it like any other wallet.
 import { encode } from './base58.ts';
 import type { Account, Wallet } from './standard.ts';
 import { connectFeature, messageFeature, transactionFeature } from './standard.ts';
@@ -8,11 +8,11 @@ import { parse } from './transaction.ts';
 export const sandboxName = 'Sandbox wallet';
 const chain = 'solana:localnet';
 
-/** open returns a database's only store, for as long as work takes. */
+/** store runs work on the key store. */
 async function store<T>(mode: IDBTransactionMode, work: (s: IDBObjectStore) => IDBRequest<T>): Promise<T> {
   const done = <R>(request: IDBRequest<R>) => new Promise<R>((resolve, reject) => {
     request.onsuccess = () => resolve(request.result);
-    request.onerror = () => reject(request.error ?? new Error('the browser keeps no keys'));
+    request.onerror = () => reject(request.error ?? new Error('the browser cannot store keys'));
   });
   const opening = indexedDB.open('sandbox-wallet', 1);
   opening.onupgradeneeded = () => opening.result.createObjectStore('keys');
@@ -24,7 +24,7 @@ async function store<T>(mode: IDBTransactionMode, work: (s: IDBObjectStore) => I
   }
 }
 
-// keyPair is the page's key: the one that was made before, or a new one.
+// keyPair returns the stored key, or a new one.
 async function keyPair(): Promise<CryptoKeyPair> {
   const kept = await store<CryptoKeyPair | undefined>('readonly', (s) => s.get('ed25519'));
   if (kept) return kept;
@@ -33,7 +33,7 @@ async function keyPair(): Promise<CryptoKeyPair> {
   return fresh;
 }
 
-/** sandboxWallet makes the wallet. It throws where the browser has no ed25519. */
+/** sandboxWallet returns the wallet. It throws if the browser has no ed25519. */
 export async function sandboxWallet(): Promise<Wallet> {
   const keys = await keyPair();
   const publicKey = new Uint8Array(await crypto.subtle.exportKey('raw', keys.publicKey));
@@ -54,7 +54,7 @@ export async function sandboxWallet(): Promise<Wallet> {
           const signed = new Uint8Array(transaction);
           const t = parse(signed);
           const slot = t.signatures[t.signers.indexOf(account.address)];
-          if (!slot) throw new Error('the sandbox wallet is not to sign this');
+          if (!slot) throw new Error('the sandbox wallet is not a signer');
           slot.set(await sign(t.message)); // a view of signed
           return { signedTransaction: signed };
         })),
@@ -63,7 +63,7 @@ export async function sandboxWallet(): Promise<Wallet> {
   };
 }
 
-/** Chain is the demo's own, with the controls that no real one has. */
+/** Chain is the demo's local chain. */
 export class Chain {
   constructor(readonly url: string) {}
 
@@ -76,13 +76,13 @@ export class Chain {
     return result;
   }
 
-  /** fund gives a wallet SOL and USDC of the demo, in atoms. */
+  /** fund gives a wallet SOL and USDC, in atoms. */
   async fund(wallet: string, lamports: number, usdc: string): Promise<void> {
     await this.#call('requestAirdrop', [wallet, lamports]);
     await this.#call('sandbox_fund', [{ wallet, symbol: 'USDC', amount: usdc }]);
   }
 
-  /** balances are a wallet's, by mint; SOL's mint is empty. */
+  /** balances returns a wallet's balances by mint; SOL has an empty mint. */
   async balances(wallet: string): Promise<Map<string, string>> {
     interface Listed { value: { account: { data: { parsed: { info: { mint: string; tokenAmount: { uiAmountString: string } } } } } }[] }
     const { value } = await this.#call<{ value: number }>('getBalance', [wallet]);

@@ -1,5 +1,5 @@
-// The Wallet Standard, as far as the page needs it: how wallets make themselves
-// known, and the three things that a Solana wallet does here.
+// The part of the Wallet Standard that the page needs: the registration of wallets and
+// three features of Solana wallets.
 
 export interface Account {
   readonly address: string;
@@ -39,12 +39,12 @@ interface Features {
   [transactionFeature]: SignTransaction;
 }
 
-/** feature is one of a wallet's; suits has looked that it is there. */
+/** feature returns a feature of a wallet that suits. */
 export function feature<K extends keyof Features>(wallet: Wallet, name: K): Features[K] {
   return wallet.features[name] as Features[K];
 }
 
-/** suits reports whether a wallet can do what the page needs. */
+/** suits reports whether a wallet has all features that the page needs. */
 export function suits(wallet: Wallet): boolean {
   return [connectFeature, messageFeature, transactionFeature].every((name) => name in wallet.features);
 }
@@ -53,16 +53,16 @@ interface Api {
   register(...wallets: Wallet[]): () => void;
 }
 
-/** mostWallets bounds those that are listed. */
-const mostWallets = 32;
+/** maxWallets bounds the listed wallets. */
+const maxWallets = 32;
 
-/** wallets tells of each wallet of the browser, whether it came before the page or comes later. */
+/** wallets calls found for each wallet of the browser, whether it registers before or after the page. */
 export function wallets(found: (wallet: Wallet) => void): void {
   const known = new Set<Wallet>();
   const api: Api = {
     register(...list) {
       for (const wallet of list) {
-        if (known.has(wallet) || known.size >= mostWallets || !suits(wallet)) continue;
+        if (known.has(wallet) || known.size >= maxWallets || !suits(wallet)) continue;
         known.add(wallet);
         found(wallet);
       }
@@ -73,7 +73,7 @@ export function wallets(found: (wallet: Wallet) => void): void {
   window.dispatchEvent(new CustomEvent('wallet-standard:app-ready', { detail: api }));
 }
 
-/** offer makes a wallet known, as a browser's extension does. */
+/** offer registers a wallet, as a browser extension does. */
 export function offer(wallet: Wallet): void {
   const register = (api: Api) => void api.register(wallet);
   window.dispatchEvent(new CustomEvent('wallet-standard:register-wallet', { detail: register }));

@@ -1,25 +1,25 @@
-// Dark or light: as the system says, until the reader has chosen.
-import { mark } from './dom.ts';
+// The dark or light theme: the system's, until the user has chosen.
+import { setAttr } from './dom.ts';
 
 type Theme = 'dark' | 'light';
 const key = 'theme';
 
-function kept(): Theme | null {
+function storedTheme(): Theme | null {
   try {
     const value = localStorage.getItem(key);
     return value === 'dark' || value === 'light' ? value : null;
   } catch {
-    return null; // storage is switched off
+    return null; // storage is disabled
   }
 }
 
 /** themes sets the theme, follows the system's, and lets a button change it. */
 export function themes(button: HTMLElement, changed: () => void): void {
   const system = matchMedia('(prefers-color-scheme: light)');
-  let chosen = kept();
+  let chosen = storedTheme();
   const now = (): Theme => chosen ?? (system.matches ? 'light' : 'dark');
   const apply = () => {
-    mark(document.documentElement, 'data-theme', now());
+    setAttr(document.documentElement, 'data-theme', now());
     changed();
   };
   system.addEventListener('change', apply);
@@ -28,7 +28,7 @@ export function themes(button: HTMLElement, changed: () => void): void {
     try {
       localStorage.setItem(key, chosen);
     } catch {
-      // It holds until the page is left.
+      // The choice lasts until the page is closed.
     }
     apply();
   });

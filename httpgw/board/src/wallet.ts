@@ -1,10 +1,10 @@
-// The wallet page: five steps, each of which opens the next.
-import { Api, explain, loadConfig, Refused } from './api.ts';
-import { clock, make, mark, one, rows, say } from './dom.ts';
+// The wallet page: five steps, each of which enables the next.
+import { Api, explain, loadConfig, ServiceError } from './api.ts';
+import { clock, create, setAttr, byId, rows, setText } from './dom.ts';
 import { Decimal, grouped, short } from './decimal.ts';
 import type { Level, Quote, Ticket } from './messages.ts';
 import { tranchesFor } from './offers.ts';
-import { build, follow, forgetToken, handshake, keptToken, submit } from './purchase.ts';
+import { build, follow, forgetToken, handshake, storedToken, submit } from './purchase.ts';
 import type { Deal } from './purchase.ts';
 import { Chain, sandboxName, sandboxWallet } from './sandbox.ts';
 import { connectFeature, feature, offer, wallets } from './standard.ts';
@@ -17,8 +17,8 @@ const demoUSDC = '1000000000000'; // atoms
 const steps = ['wallet', 'access', 'build', 'sign', 'follow'] as const;
 type Step = (typeof steps)[number];
 
-const part = (step: Step): HTMLElement => one(`step-${step}`);
-const button = (id: string): HTMLButtonElement => one<HTMLButtonElement>(id);
+const part = (step: Step): HTMLElement => byId(`step-${step}`);
+const button = (id: string): HTMLButtonElement => byId<HTMLButtonElement>(id);
 
 class WalletPage {
   readonly #chain: Chain | null;
@@ -38,13 +38,13 @@ class WalletPage {
     button('handshake').addEventListener('click', () => void this.#act('access', () => this.#prove()));
     button('fund').addEventListener('click', () => void this.#act('wallet', () => this.#fund()));
     button('sign').addEventListener('click', () => void this.#act('sign', () => this.#sign()));
-    one<HTMLFormElement>('terms').addEventListener('submit', (event) => {
+    byId<HTMLFormElement>('terms').addEventListener('submit', (event) => {
       event.preventDefault();
       void this.#act('build', () => this.#build());
     });
-    one('order').addEventListener('change', () => this.#fillTerms());
-    one('fill').addEventListener('change', () => this.#fillTranches());
-    one('no-wallet').hidden = false;
+    byId('order').addEventListener('change', () => this.#fillTerms());
+    byId('fill').addEventListener('change', () => this.#fillTranches());
+    byId('no-wallet').hidden = false;
     wallets((wallet) => this.#found(wallet));
     if (this.#chain) await this.#offerSandbox();
     await untilLoaded(() => this.#loadTerms());
@@ -54,15 +54,15 @@ class WalletPage {
     try {
       offer(await sandboxWallet());
     } catch (error) {
-      this.#warn('No sandbox wallet.', `This browser makes no ed25519 keys: ${explain(error)}`);
+      this.#warn('No sandbox wallet.', `This browser cannot create ed25519 keys: ${explain(error)}`);
     }
   }
 
   #warn(title: string, text: string): void {
-    one('banners').append(make('p', { class: 'banner warn' }, make('b', {}, title), make('span', {}, text)));
+    byId('banners').append(create('p', { class: 'banner warn' }, create('b', {}, title), create('span', {}, text)));
   }
 
-  // act runs a step, whose failure is shown in it and closes no other.
+  // act runs a step. An error is shown in the step and does not affect the others.
   async #act(step: Step, work: () => Promise<void>): Promise<void> {
     const box = part(step);
     const busy = [...box.querySelectorAll('button')].filter((b) => !b.disabled);
@@ -71,42 +71,42 @@ class WalletPage {
     try {
       await work();
     } catch (error) {
-      mark(box, 'data-state', 'bad');
-      box.append(make('p', { class: 'result error', role: 'alert' }, explain(error)));
-      if (error instanceof Refused && error.status === 403) this.#lostToken();
+      setAttr(box, 'data-state', 'bad');
+      box.append(create('p', { class: 'result error', role: 'alert' }, explain(error)));
+      if (error instanceof ServiceError && error.status === 403) this.#lostToken();
     } finally {
       for (const b of busy) b.disabled = false;
-      button('sign').disabled = this.#deal === null; // a deal is signed once
+      button('sign').disabled = this.#deal === null; // a deal is signed only once
     }
   }
 
-  // done closes a step and opens the one after it.
+  // done completes a step and enables the next one.
   #done(step: Step): void {
-    mark(part(step), 'data-state', 'done');
+    setAttr(part(step), 'data-state', 'done');
     const next = steps[steps.indexOf(step) + 1];
-    if (next && !part(next).dataset.state) mark(part(next), 'data-state', 'now');
+    if (next && !part(next).dataset.state) setAttr(part(next), 'data-state', 'now');
   }
 
   #found(wallet: Wallet): void {
-    one('no-wallet').hidden = true;
-    const choice = make('button', { type: 'button', class: 'button', 'data-wallet': wallet.name }, wallet.name);
+    byId('no-wallet').hidden = true;
+    const choice = create('button', { type: 'button', class: 'button', 'data-wallet': wallet.name }, wallet.name);
     choice.addEventListener('click', () => void this.#act('wallet', () => this.#connect(wallet)));
-    one('wallets').append(choice);
+    byId('wallets').append(choice);
   }
 
   async #connect(wallet: Wallet): Promise<void> {
     const { accounts } = await feature(wallet, connectFeature).connect();
     const [account] = accounts;
-    if (!account) throw new Error('the wallet gives no account');
+    if (!account) throw new Error('the wallet has no account');
     this.#wallet = wallet;
     this.#account = account;
-    for (const b of one('wallets').querySelectorAll('button')) b.classList.toggle('primary', b.dataset.wallet === wallet.name);
-    one('account').hidden = false;
-    say(one('address'), account.address);
+    for (const b of byId('wallets').querySelectorAll('button')) b.classList.toggle('primary', b.dataset.wallet === wallet.name);
+    byId('account').hidden = false;
+    setText(byId('address'), account.address);
     button('fund').hidden = !(this.#chain && wallet.name === sandboxName);
     button('handshake').disabled = false;
     this.#done('wallet');
-    const token = keptToken(account.address);
+    const token = storedToken(account.address);
     if (token) this.#granted(token.access_token, token.expires_at);
     await this.#showBalances();
   }
@@ -121,8 +121,8 @@ class WalletPage {
     if (!this.#chain || !this.#account) return;
     const found = await this.#chain.balances(this.#account.address);
     const texts = [...found].map(([mint, amount]) => `${short(amount)} ${mint === '' ? 'SOL' : (this.#symbols.get(mint) ?? mint)}`);
-    one('balances-row').hidden = false;
-    say(one('balances'), texts.join(' · '));
+    byId('balances-row').hidden = false;
+    setText(byId('balances'), texts.join(' · '));
   }
 
   async #prove(): Promise<void> {
@@ -133,7 +133,7 @@ class WalletPage {
 
   #granted(token: string, until: string): void {
     this.#token = token;
-    say(one('token'), `Token until ${until.slice(0, 16).replace('T', ' ')} UTC`);
+    setText(byId('token'), `Token until ${until.slice(0, 16).replace('T', ' ')} UTC`);
     button('build').disabled = this.#tickets.length === 0;
     this.#done('access');
   }
@@ -141,8 +141,8 @@ class WalletPage {
   #lostToken(): void {
     if (this.#account) forgetToken(this.#account.address);
     this.#token = '';
-    say(one('token'), 'The service does not know the token any more.');
-    mark(part('access'), 'data-state', 'now');
+    setText(byId('token'), 'The token is no longer valid.');
+    setAttr(part('access'), 'data-state', 'now');
     button('build').disabled = true;
   }
 
@@ -162,7 +162,7 @@ class WalletPage {
   }
 
   #ticket(): (Ticket & { base_mint: string }) | undefined {
-    const id = one<HTMLSelectElement>('order').value;
+    const id = byId<HTMLSelectElement>('order').value;
     return this.#tickets.find((t) => t.order_id === id);
   }
 
@@ -171,20 +171,20 @@ class WalletPage {
     const fills = t ? this.#levels.filter((l) => tranchesFor(t, l.fill_usd).length > 0) : [];
     options('fill', fills.map((l) => [l.fill_usd, grouped(l.fill_usd)]), asked?.get('fill') ?? null);
     options('rail', t?.rails.map((r) => [r, r]) ?? [], asked?.get('rail') ?? null);
-    say(one('unverified'), t ? `The guarantee is the operator's word. montant_verifie_independamment: ${t.guarantee.montant_verifie_independamment}` : '');
+    setText(byId('unverified'), t ? `The guarantee is the operator's word. montant_verifie_independamment: ${t.guarantee.montant_verifie_independamment}` : '');
     this.#fillTranches(asked);
   }
 
   #fillTranches(asked?: URLSearchParams): void {
     const t = this.#ticket();
-    const fits = t ? tranchesFor(t, one<HTMLSelectElement>('fill').value || '0') : [];
+    const fits = t ? tranchesFor(t, byId<HTMLSelectElement>('fill').value || '0') : [];
     options('tranche', fits.map((x) => [x.tranche_id, `${x.tranche_id} · ${short(x.available_usd)}`]), asked?.get('tranche') ?? null);
   }
 
   async #build(): Promise<void> {
     const t = this.#ticket();
     if (!this.#account || !t) return;
-    const value = (id: string) => one<HTMLSelectElement>(id).value;
+    const value = (id: string) => byId<HTMLSelectElement>(id).value;
     const order = { order_id: t.order_id, tranche_id: value('tranche'), fill_usd: value('fill'), rail: value('rail') };
     this.#review(null);
     const deal = await build(this.api, order, t.base_mint, this.#account.address, this.#token);
@@ -192,14 +192,14 @@ class WalletPage {
     this.#done('build');
   }
 
-  // review shows what is to be signed, as the bytes have it.
+  // review shows the verified content of the transaction before it is signed.
   #review(deal: Deal | null): void {
     this.#deal = deal;
     button('sign').disabled = deal === null;
     button('sign').classList.toggle('primary', deal !== null);
     if (!deal) {
-      one('review').replaceChildren();
-      say(one('verdict'), '');
+      byId('review').replaceChildren();
+      setText(byId('verdict'), '');
       return;
     }
     const { quote, built } = deal;
@@ -210,12 +210,12 @@ class WalletPage {
       ['Price', `${short(quote.price_usd)} USD, ${new Decimal(BigInt(quote.discount_bps), 2)} % off ${short(quote.reference_price_usd)}`],
       ['Fee', feeText(quote)],
       ['Network fee', `paid by ${who(deal.feePayer)}, priority at most ${deal.priority} lamports`],
-      ['Account rent', deal.rentPayer ? `paid by ${who(deal.rentPayer)} where the account is new` : 'none'],
+      ['Account rent', deal.rentPayer ? `paid by ${who(deal.rentPayer)} if the account is new` : 'none'],
       ['Claim', `${built.claim_id}, to be signed until ${clock(built.expires_at)} UTC`],
     ]);
-    const verdict = one('verdict');
+    const verdict = byId('verdict');
     verdict.className = 'result good';
-    say(verdict, 'The transaction was taken apart in this page: it does this and nothing else.');
+    setText(verdict, 'This page has verified the transaction: it does this and nothing else.');
   }
 
   async #sign(): Promise<void> {
@@ -233,22 +233,22 @@ class WalletPage {
 
   async #follow(id: string): Promise<void> {
     const box = part('follow');
-    const trouble = make('p', { class: 'result', role: 'status' });
+    const trouble = create('p', { class: 'result', role: 'status' });
     box.append(trouble);
     const { state } = await follow(this.api, id, (claim, error) => {
-      say(trouble, error ? `${explain(error)} It is asked again.` : '');
+      setText(trouble, error ? `${explain(error)} The page tries again.` : '');
       if (!claim) return;
-      const list = rows(one('history'), claim.history.length, () => make('li', {}, make('b'), make('time')));
+      const list = rows(byId('history'), claim.history.length, () => create('li', {}, create('b'), create('time')));
       for (const [i, { state, at }] of claim.history.entries()) {
         const [name, time] = list[i]?.children ?? [];
         if (!list[i] || !name || !time) continue;
-        mark(list[i], 'data-state', state);
-        say(name, state.replaceAll('_', ' '));
-        say(time, clock(at));
+        setAttr(list[i], 'data-state', state);
+        setText(name, state.replaceAll('_', ' '));
+        setText(time, clock(at));
       }
     }).finally(() => trouble.remove());
     if (state === 'settled') this.#done('follow');
-    else mark(box, 'data-state', 'bad');
+    else setAttr(box, 'data-state', 'bad');
     await this.#showBalances();
     await this.#loadTerms();
   }
@@ -257,28 +257,28 @@ class WalletPage {
 const feeText = (q: Quote): string => `${short(q.fee.amount)} ${q.payment.rail}, ${q.fee.included ? 'included' : 'added'} (${q.fee_bps} bps)`;
 
 function facts(id: string, list: readonly (readonly [string, string])[]): void {
-  one(id).replaceChildren(...list.map(([term, value]) => make('div', {}, make('dt', {}, term), make('dd', {}, value))));
+  byId(id).replaceChildren(...list.map(([term, value]) => create('div', {}, create('dt', {}, term), create('dd', {}, value))));
 }
 
 function options(id: string, list: readonly (readonly [string, string])[], wanted: string | null): void {
-  const select = one<HTMLSelectElement>(id);
+  const select = byId<HTMLSelectElement>(id);
   const before = wanted ?? select.value;
-  select.replaceChildren(...list.map(([value, text]) => make('option', { value }, text)));
+  select.replaceChildren(...list.map(([value, text]) => create('option', { value }, text)));
   if (list.some(([value]) => value === before)) select.value = before;
 }
 
 // untilLoaded repeats a load that gets no answer, and shows why, until it succeeds: a
 // slow network or a restart of the service does not end the page.
 async function untilLoaded<T>(load: () => Promise<T>): Promise<T> {
-  const trouble = make('p', { class: 'banner warn' });
+  const trouble = create('p', { class: 'banner warn' });
   try {
     for (let wait = 1000; ; wait = Math.min(2 * wait, longestWait)) {
       try {
         return await load();
       } catch (error) {
-        if (error instanceof Refused && error.status < 500 && error.status !== 429) throw error;
-        trouble.replaceChildren(make('b', {}, 'The service does not answer.'), make('span', {}, `${explain(error)} The page tries again.`));
-        one('banners').append(trouble);
+        if (error instanceof ServiceError && error.status < 500 && error.status !== 429) throw error;
+        trouble.replaceChildren(create('b', {}, 'The service does not answer.'), create('span', {}, `${explain(error)} The page tries again.`));
+        byId('banners').append(trouble);
         await new Promise((resolve) => setTimeout(resolve, wait));
       }
     }
@@ -290,10 +290,10 @@ async function untilLoaded<T>(load: () => Promise<T>): Promise<T> {
 const longestWait = 15_000; // ms
 
 async function start(): Promise<void> {
-  themes(one('theme'), () => undefined);
+  themes(byId('theme'), () => undefined);
   await new WalletPage(new Api(await untilLoaded(loadConfig))).run();
 }
 
 start().catch((error: unknown) => {
-  one('banners').replaceChildren(make('p', { class: 'banner bad' }, make('b', {}, 'The page cannot go on.'), make('span', {}, explain(error))));
+  byId('banners').replaceChildren(create('p', { class: 'banner bad' }, create('b', {}, 'The page cannot start.'), create('span', {}, explain(error))));
 });

@@ -59,7 +59,7 @@ test('a feed of no detail has the tickers and tickets alone', () => {
   socket.onopen();
   assert.deepEqual(socket.sent.map((m) => m.channels), [['ticker', 'tickets']]);
   socket.say({ ...l2('snapshot', 1), channel: 'ticker', ts: 'now' });
-  assert.equal(feed.link.lastWord, 'now');
+  assert.equal(feed.link.lastMarketTs, 'now');
   feed.follow('A/B');
   feed.follow('');
   assert.deepEqual(socket.sent.slice(1).map((m) => [m.action, m.symbols]), [['SUBSCRIBE_MARKET', ['A/B']], ['UNSUBSCRIBE_MARKET', ['A/B']]]);

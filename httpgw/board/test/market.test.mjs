@@ -2,8 +2,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { Decimal, grouped, short, size } from '../src/decimal.ts';
-import { Book, crc32, keptTrades, Tape, Tickets } from '../src/market.ts';
-import { listed, mostRows, priced } from '../src/offers.ts';
+import { Book, crc32, maxTrades, Tape, Tickets } from '../src/market.ts';
+import { listed, maxRows, priced } from '../src/offers.ts';
 
 const d = (text) => Decimal.parse(text);
 
@@ -38,11 +38,11 @@ test('the ladder rounds as the desk does', () => {
 test('a long list is cut, and says so', () => {
   const ticket = (n) => ({ order_id: `T${n}`, ticket_label: n === 7 ? 'Seventh' : '', pair: 'A/B', rails: ['USDC'] });
   const many = (count) => Array.from({ length: count }, (_, n) => ticket(n));
-  assert.deepEqual(listed(many(mostRows), ''), { tickets: many(mostRows), note: '' });
-  const over = listed(many(mostRows + 1), ' usdc ');
-  assert.deepEqual([over.tickets.length, over.note], [mostRows, 'The first 200 of 201: filter to see others.']);
+  assert.deepEqual(listed(many(maxRows), ''), { tickets: many(maxRows), note: '' });
+  const over = listed(many(maxRows + 1), ' usdc ');
+  assert.deepEqual([over.tickets.length, over.note], [maxRows, 'The first 200 of 201: filter to see others.']);
   assert.deepEqual(listed(many(20), 'SEVENTH').tickets.map((t) => t.order_id), ['T7']);
-  assert.deepEqual([listed([], '').note, listed(many(1), 'x').note], ['No offer is open.', 'No offer has that in it.']);
+  assert.deepEqual([listed([], '').note, listed(many(1), 'x').note], ['No offer is open.', 'No offer matches.']);
 });
 
 const l2 = (type, seq, bids, asks, checksum) => ({ channel: 'l2', type, symbol: 'A/B', epoch: 'e1', seq, prev_seq: seq - 1, ts: '', bids, asks, checksum });
@@ -66,9 +66,9 @@ test('a tape keeps the newest, and takes none twice', () => {
   tape.apply(message('snapshot', 1, [trade(1), trade(2)]));
   assert.deepEqual(tape.apply(message('update', 2, [trade(2), trade(3)])).map((t) => t.trade_id), [3]);
   assert.deepEqual(tape.trades.map((t) => t.trade_id), [3, 2, 1]);
-  tape.apply(message('update', 3, Array.from({ length: keptTrades + 1 }, (_, i) => trade(10 + i))));
-  assert.equal(tape.trades.length, keptTrades);
-  assert.equal(tape.trades[0].trade_id, 10 + keptTrades);
+  tape.apply(message('update', 3, Array.from({ length: maxTrades + 1 }, (_, i) => trade(10 + i))));
+  assert.equal(tape.trades.length, maxTrades);
+  assert.equal(tape.trades[0].trade_id, 10 + maxTrades);
 });
 
 test('tickets come, change and go', () => {

@@ -1,10 +1,10 @@
 // A purchase as the wallet page makes it, against a service that is made up.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { Refused } from '../src/api.ts';
+import { ServiceError } from '../src/api.ts';
 import { fromBase64 } from '../src/base58.ts';
 import { build, follow } from '../src/purchase.ts';
-import { Doubt } from '../src/transaction.ts';
+import { VerificationError } from '../src/transaction.ts';
 import builds from './builds.json';
 
 const order = (rail) => ({ order_id: 'T1', tranche_id: 'T1-1', fill_usd: '1000', rail });
@@ -45,7 +45,7 @@ for (const name of ['usdc', 'sol']) {
       (q) => { q.payment.amount = '1'; }, (q) => { q.payment.amount_atoms = '1'; }, (q) => { q.payment.pay_to = builds.desk; },
       both((q) => { q.base_amount_atoms = '1'; }), (_, built) => { built.quote.price_usd = '1'; }, (_, built) => { built.claim_id = 'C1'; },
       (_, __, status) => { status.chain.desk_address = null; }, (_, __, status) => { status.chain.desk_address = builds.slusd; },
-    ]) await assert.rejects(buy(name, change), Doubt, String(change));
+    ]) await assert.rejects(buy(name, change), VerificationError, String(change));
     await assert.rejects(buy(name, (q) => { q.payment.amount = 'many'; }), RangeError);
   });
 }
@@ -53,7 +53,7 @@ for (const name of ['usdc', 'sol']) {
 test('a claim is followed over a service that does not answer', async () => {
   const waits = [];
   globalThis.window = { setTimeout: (f, ms) => { waits.push(ms); f(); } };
-  const answers = [new TypeError('fetch failed'), new Refused(503, 'OVERLOADED', '', 0), new Refused(429, 'RATE_LIMITED', '', 30), new Refused(503, 'OVERLOADED', '', 9e9), { state: 'reserved' }, { state: 'settled' }];
+  const answers = [new TypeError('fetch failed'), new ServiceError(503, 'OVERLOADED', '', 0), new ServiceError(429, 'RATE_LIMITED', '', 30), new ServiceError(503, 'OVERLOADED', '', 9e9), { state: 'reserved' }, { state: 'settled' }];
   const get = async () => {
     const answer = answers.shift();
     if (answer instanceof Error) throw answer;
@@ -62,7 +62,7 @@ test('a claim is followed over a service that does not answer', async () => {
   const told = [];
   const claim = await follow({ get }, 'C1', (seen, trouble) => told.push(seen?.state ?? trouble.constructor.name));
   assert.equal(claim.state, 'settled');
-  assert.deepEqual(told, ['TypeError', 'Refused', 'Refused', 'Refused', 'reserved', 'settled']);
+  assert.deepEqual(told, ['TypeError', 'ServiceError', 'ServiceError', 'ServiceError', 'reserved', 'settled']);
   assert.deepEqual(waits, [2_000, 2_000, 30_000, 60_000, 2_000]);
-  await assert.rejects(follow({ get: async () => { throw new Refused(404, 'UNKNOWN_CLAIM', '', 0); } }, 'C1', () => undefined), Refused);
+  await assert.rejects(follow({ get: async () => { throw new ServiceError(404, 'UNKNOWN_CLAIM', '', 0); } }, 'C1', () => undefined), ServiceError);
 });

@@ -1,4 +1,4 @@
-// Bundles the tests with the sources that they are of, and runs them.
+// Bundles the tests with the sources, and runs them.
 import { spawnSync } from 'node:child_process';
 import { mkdtemp, readdir, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';

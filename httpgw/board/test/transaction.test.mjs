@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { decode, encode, fromBase64, toBase64 } from '../src/base58.ts';
-import { Doubt, inspect, parse, tokenAccount } from '../src/transaction.ts';
+import { VerificationError, inspect, parse, tokenAccount } from '../src/transaction.ts';
 import builds from './builds.json';
 
 const { wallet, desk, slusd } = builds;
@@ -34,7 +34,7 @@ for (const rail of ['usdc', 'sol']) {
       pay({ atoms: good.pay.atoms - 1n }), pay({ atoms: good.pay.atoms + 1n }), pay({ to: desk }), pay({ decimals: 8 }), deliver({ decimals: 7 }), pay({ mint: slusd }), pay({ mint: good.pay.mint ? null : slusd }),
       deliver({ atoms: delivered - 1n }), deliver({ atoms: delivered + 1n }), deliver({ to: desk }), deliver({ mint: b.to }),
       { ...good, memo: 'Cxxxxxxxxxxxxx' }, { ...good, desk: b.to }, { ...good, wallet: desk, desk: wallet }, { ...good, wallet: b.to },
-    ]) await assert.rejects(check(bytes, bad), Doubt);
+    ]) await assert.rejects(check(bytes, bad), VerificationError);
   });
 
   test(`${rail}: no byte of what is signed can be another`, async () => {
@@ -57,7 +57,7 @@ for (const rail of ['usdc', 'sol']) {
           await check(other, terms(b));
           if (!free.has(at) && !harmless(t, parse(other))) passed.push(at - start);
         } catch (error) {
-          assert.ok(error instanceof Doubt, `byte ${at}: ${error}`);
+          assert.ok(error instanceof VerificationError, `byte ${at}: ${error}`);
         }
       }
     }
@@ -65,9 +65,9 @@ for (const rail of ['usdc', 'sol']) {
   });
 
   test(`${rail}: what is cut short or goes on is refused`, async () => {
-    for (let size = 0; size < bytes.length; size++) assert.throws(() => parse(bytes.subarray(0, size)), Doubt);
-    assert.throws(() => parse(new Uint8Array([...bytes, 0])), Doubt);
-    assert.throws(() => parse(new Uint8Array(1233)), Doubt);
+    for (let size = 0; size < bytes.length; size++) assert.throws(() => parse(bytes.subarray(0, size)), VerificationError);
+    assert.throws(() => parse(new Uint8Array([...bytes, 0])), VerificationError);
+    assert.throws(() => parse(new Uint8Array(1233)), VerificationError);
   });
 }
 

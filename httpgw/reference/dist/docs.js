@@ -1,5 +1,5 @@
-// Lays out the OpenAPI document of this very service with Redoc, dark or light as
-// the reader's system has it.
+// Renders the OpenAPI document of this service with Redoc, in the system's dark or light
+// theme.
 const dark = matchMedia('(prefers-color-scheme: dark)');
 const [ground, panel, raised, line, text, soft, accent, good, bad, warn] = dark.matches
   ? ['#0d1014', '#13171d', '#1a2028', '#252c36', '#dde3ea', '#a3afbc', '#78aef0', '#45b98c', '#ee7680', '#e3b45c']
@@ -7,7 +7,7 @@ const [ground, panel, raised, line, text, soft, accent, good, bad, warn] = dark.
 const sans = 'system-ui, -apple-system, "Segoe UI", Roboto, "Helvetica Neue", Arial, sans-serif';
 const mono = 'ui-monospace, "SF Mono", "Cascadia Mono", "Roboto Mono", Menlo, Consolas, monospace';
 
-// answers is how one kind of answer looks, and how on the right side.
+// answers returns the colours of a class of answers.
 const answers = (color, tabTextColor) => ({ color, backgroundColor: `${color}14`, tabTextColor });
 
 const theme = {
@@ -29,7 +29,7 @@ const theme = {
 };
 
 document.documentElement.dataset.theme = dark.matches ? 'dark' : 'light';
-// Redoc draws in the colours that it begins with.
+// Redoc cannot change its colours later.
 dark.addEventListener('change', () => location.reload());
 
 const into = document.getElementById('reference');
