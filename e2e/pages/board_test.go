@@ -249,7 +249,7 @@ func TestBoard(t *testing.T) {
 	})
 	keptIn(t, p, s)
 	cut := c.Open(s.Addresses.Base+"/board", noSockets)
-	cut.Await("word of no feed at all", "document.querySelector('#banners').textContent.includes('Disconnected.The live feed has said nothing yet.') && document.querySelector('#age').dataset.state === 'down'")
+	cut.Await("word of no feed at all", "document.querySelector('#banners').textContent.includes('Disconnected.The live feed has sent no data yet.') && document.querySelector('#age').dataset.state === 'down'")
 	api := c.Open(s.Addresses.API+"/board", "")
 	api.Await("the board on the api address", "document.querySelectorAll('#ladder-rows .best').length === 6 && document.querySelector('#wallet').href.startsWith('"+s.Addresses.Base+"/')")
 	keptIn(t, api, s, s.Addresses.API)
@@ -270,7 +270,7 @@ func TestBoardWithoutDesk(t *testing.T) {
 	s := programtest.Start(t, programtest.Config(t, "rfq: {enabled: false}\n"))
 	p := c.Open(s.Addresses.Base+"/board", "")
 	p.Await("a board without offers", "getComputedStyle(document.querySelector('#offers')).display === 'none' && document.querySelector('#book').dataset.seq && document.querySelector('#age').dataset.state === 'live'")
-	if text := p.Text("#banners"); strings.Contains(text, "Not all is shown") {
+	if text := p.Text("#banners"); strings.Contains(text, "Some data is missing") {
 		t.Errorf("the page says %q", text)
 	}
 	keptIn(t, p, s)
