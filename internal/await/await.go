@@ -1,12 +1,12 @@
-// Package await is how tests wait: for a condition that the program reports, never
-// for a time that should be enough. A wait ends as soon as its condition holds; its
-// deadline (runtest.HangTimeout) only ends a hang, and the failure prints what was
-// waited for, what was there instead, and the command that runs the test again.
+// Package await waits in tests for a condition that the program reports, never for a
+// time that should be enough. A wait ends as soon as its condition holds. Its deadline
+// (runtest.HangTimeout) only ends a hang; the failure prints what was expected, what
+// was there instead, and the command that runs the test again.
 //
-// Inside a testing/synctest bubble the polls sleep in virtual time and cost none.
+// Inside a testing/synctest bubble the polls sleep in virtual time.
 //
-// All functions but Poll end the test on failure, so they belong to the test's own
-// goroutine.
+// All functions but Poll end the test on failure, so only the test's own goroutine may
+// call them.
 package await
 
 import (
@@ -19,8 +19,8 @@ import (
 	"blockdesk/internal/runtest"
 )
 
-// The pause between two polls grows from the first to the last of these: short waits
-// end at once, long ones leave the processors to what they wait for.
+// The pause between two polls grows from firstPause to lastPause: short waits end at
+// once, long ones leave the processors to the program.
 const (
 	firstPause = 100 * time.Microsecond
 	lastPause  = 10 * time.Millisecond
@@ -90,8 +90,8 @@ func Closed[T any](t testing.TB, what string, ch <-chan T) {
 	}
 }
 
-// Poll waits until holds returns true, for goroutines that are not the test's own. It
-// returns an error when ctx ends first or the wait hangs.
+// Poll waits until holds returns true. Any goroutine may call it. It returns an error
+// if ctx ends first or the wait hangs.
 func Poll(ctx context.Context, what string, holds func() bool) error {
 	if err := poll(ctx, holds); err != nil {
 		return fmt.Errorf("waited for %s: %w", what, err)
@@ -116,12 +116,13 @@ func poll(ctx context.Context, holds func() bool) error {
 	return nil
 }
 
-// Pass lets virtual time pass in a testing/synctest bubble. It fails a test outside of
-// one, where it would be a sleep that some machine is too slow for.
+// VirtualSleep lets virtual time pass in a testing/synctest bubble. Outside of a bubble
+// it fails the test, because there it would be a real sleep that is too short on some
+// machine.
 func VirtualSleep(t testing.TB, d time.Duration) {
 	t.Helper()
 	if time.Now().Year() > bubbleYear {
-		t.Fatal("Pass belongs in a synctest bubble; wait for a condition instead")
+		t.Fatal("VirtualSleep outside of a synctest bubble: wait for a condition instead")
 	}
 	time.Sleep(d)
 }

@@ -1,28 +1,28 @@
-// Package ratelimit grants requests at a rate: a Bucket for one client, Buckets and
-// Windows for many clients in a table that does not grow. A grant costs no allocation
-// and no timer.
+// Package ratelimit limits the rate of requests: a Bucket for one client, Buckets and
+// Windows for many clients in a table of fixed size. A request costs no allocation and
+// no timer.
 //
-// All times are nanoseconds of a clock that the caller reads; a limiter never reads
-// one, so its tests need no time.
+// All times are nanoseconds of a clock that the caller passes, so tests need no real
+// time.
 package ratelimit
 
 import "time"
 
-// Rate is a number of tokens in a time, and how many may be taken at once.
+// Rate is a number of tokens per time, and how many may be taken at once.
 type Rate struct {
-	interval int64 // nanoseconds a token, rounded up: never more than the rate
+	interval int64 // nanoseconds a token, rounded up, so that the rate is never exceeded
 	depth    int64 // interval × burst
 }
 
-// Of returns the rate of so many tokens per a time, of which burst may be taken at
-// once. All three are above 0.
+// NewRate returns the rate of tokens per time, of which burst may be taken at once. All
+// three are above 0.
 func NewRate(tokens int, per time.Duration, burst int) Rate {
 	interval := (int64(per) + int64(tokens) - 1) / int64(tokens)
 	return Rate{interval: interval, depth: interval * int64(burst)}
 }
 
-// Bucket is a token bucket in one number, the instant when it is full again (the
-// generic cell rate algorithm). The zero value is full. One goroutine at a time.
+// Bucket is a token bucket in one number: the time when it is full again (the generic
+// cell rate algorithm). The zero value is full. One goroutine at a time.
 type Bucket struct{ full int64 }
 
 // Take takes a token if there is one and reports whether there was.
@@ -31,8 +31,8 @@ func (b *Bucket) Take(now int64, r Rate) bool { return b.Spend(now, r.interval, 
 // Has reports whether there is a token.
 func (b *Bucket) Has(now int64, r Rate) bool { return b.level(now, r.depth)+r.interval-now <= r.depth }
 
-// Spend takes what refills in cost nanoseconds from a bucket that refills in depth,
-// if there is so much, and reports whether there was.
+// Spend takes the tokens that refill in cost nanoseconds from a bucket that refills in
+// depth, if it has that many, and reports whether it had.
 func (b *Bucket) Spend(now, cost, depth int64) bool {
 	full := b.level(now, depth) + cost
 	if full-now > depth {
@@ -43,7 +43,7 @@ func (b *Bucket) Spend(now, cost, depth int64) bool {
 }
 
 // level returns when the bucket is full again. A clock that goes back refills nothing,
-// and from then on counts as any other: it leaves the bucket empty at the most.
+// and leaves the bucket empty at worst.
 func (b *Bucket) level(now, depth int64) int64 {
 	b.full = min(max(b.full, now), now+depth)
 	return b.full

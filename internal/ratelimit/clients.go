@@ -12,8 +12,8 @@ const (
 	ways   = 8  // clients that share a set of a table
 )
 
-// Client is an IPv4 address in its IPv6 form, or the /64 of an IPv6 address, because
-// one subscriber has all of a /64. No client has the zero value.
+// Client is an IPv4 address in its IPv6 form, or the /64 of an IPv6 address, because a
+// subscriber owns a whole /64. No client is the zero value.
 type Client [16]byte
 
 // ClientOf returns the client that an address belongs to.
@@ -22,12 +22,12 @@ func ClientOf(addr netip.Addr) Client {
 	key := Client(addr.As16())
 	if addr.Is6() {
 		clear(key[8:])
-		key[15] = 1 // ::1 has no zero key either
+		key[15] = 1 // distinguishes the /64 of ::1 from the zero value
 	}
 	return key
 }
 
-// Allowance is the answer to a request for a token.
+// Allowance is the result of a request for a token.
 type Allowance struct {
 	OK        bool
 	Remaining int64 // whole tokens left
@@ -35,11 +35,11 @@ type Allowance struct {
 	RetryS    int64 // seconds until the next token, rounded up; 0 if OK
 }
 
-// table keeps one T for each client, in a fixed number of places. It is
-// set-associative: a client's hash, seeded at start, picks a set of places. A new
-// client in a full set takes the place of the one that loses least. A client with
-// enough addresses to push others out is not bound by a limit per address anyway, and
-// refusing new clients would let it lock out everybody.
+// table has one T for each client, in a fixed number of slots. It is set-associative: a
+// client's hash, seeded at start, selects a set of slots. A new client in a full set
+// replaces the one that loses least. A client with enough addresses to push others out
+// is not limited by a limit per address anyway; refusing new clients would let it lock
+// out everybody.
 type table[T any] struct {
 	seed  maphash.Seed
 	sets  []set[T]
@@ -49,11 +49,11 @@ type table[T any] struct {
 type set[T any] [ways]slot[T]
 
 type slot[T any] struct {
-	client Client // zero: the place is free
+	client Client // zero: the slot is free
 	state  T
 }
 
-// newTable returns a table for at least so many clients: a power of two of sets.
+// newTable returns a table for at least that many clients, with a power of two of sets.
 func newTable[T any](clients int) table[T] {
 	sets := shards
 	for sets*ways < clients {
@@ -70,8 +70,8 @@ func (t *table[T]) lock(c Client) (*set[T], *sync.Mutex) {
 	return &t.sets[at], lock
 }
 
-// find returns the client's place, or the place that the client may take, and whether
-// it was the client's. loses reports whether a loses less than b if it is replaced.
+// find returns the client's slot, or the slot that it may take, and whether it was the
+// client's. loses reports whether a loses less than b if it is replaced.
 func (s *set[T]) find(c Client, loses func(a, b *T) bool) (p *slot[T], known bool) {
 	victim := &s[0]
 	for i := range s {
@@ -92,7 +92,7 @@ type Buckets struct {
 	table[Bucket]
 }
 
-// NewBuckets returns full buckets for at least so many clients. clock returns
+// NewBuckets returns full buckets for at least that many clients. clock returns
 // nanoseconds that never fall.
 func NewBuckets(r Rate, clients int, clock func() int64) *Buckets {
 	return &Buckets{rate: r, clock: clock, table: newTable[Bucket](clients)}
@@ -116,8 +116,8 @@ func (l *Buckets) Take(c Client) Allowance {
 	return Allowance{OK: true, Remaining: (l.rate.depth - (full - now)) / l.rate.interval, ResetS: Seconds(full - now)}
 }
 
-// Charge takes n more tokens of a client that has just taken one. The client owes the
-// tokens that it does not have: it is refused until they are back.
+// Charge takes n more tokens of a client that has just taken one. If it has too few, it
+// is refused until they have refilled.
 func (l *Buckets) Charge(c Client, n int64) {
 	now := l.clock()
 	places, lock := l.lock(c)

@@ -10,15 +10,15 @@ const Span = time.Minute
 
 const span = int64(Span)
 
-// Windows is a sliding window for each client, exact to the nanosecond: a request is
-// granted if fewer than most were granted in the Span before it. A token bucket of the
-// same rate would let twice as many through in some minute.
+// Windows is a sliding window for each client, exact to the nanosecond: it grants a
+// request if fewer than most were granted in the Span before. A token bucket of the
+// same rate would grant twice as many in some minute.
 //
-// A new client in a full set takes the place of the client whose last request is the
-// oldest, and of those of the one with the fewest.
+// A new client in a full set replaces the client whose last request is the oldest, and
+// of several such the one with the fewest.
 //
-// Memory: 48 bytes a place, and 16 for each request of its busiest minute. A place
-// keeps what it has grown to. Safe for concurrent use.
+// Memory: 48 bytes a slot, and 16 for each request of its busiest minute, which it does
+// not free. Safe for concurrent use.
 type Windows struct {
 	most  int
 	clock func() int64
@@ -26,13 +26,13 @@ type Windows struct {
 }
 
 type window struct {
-	// at are the moments of grants, oldest first; from is the first that has not left
-	// the window.
+	// at has the times of grants, oldest first; from is the first one inside the
+	// window.
 	at   []int64
 	from int
 }
 
-// NewWindows returns empty windows for at least so many clients. clock returns
+// NewWindows returns empty windows for at least that many clients. clock returns
 // nanoseconds that never fall.
 func NewWindows(most, clients int, clock func() int64) *Windows {
 	return &Windows{most: most, clock: clock, table: newTable[window](clients)}
@@ -67,8 +67,8 @@ func older(a, b *window) bool {
 	return a.last() < b.last() || a.last() == b.last() && a.count() < b.count()
 }
 
-// forget removes the grants that have left the window. The rest moves to the front if
-// it is less than half, so each grant is moved once on average.
+// forget removes the grants that have left the window. It moves the rest to the front
+// if that is less than half, so each grant is moved once on average.
 func (w *window) forget(now int64) {
 	for w.from < len(w.at) && now-w.at[w.from] >= span {
 		w.from++
@@ -78,7 +78,7 @@ func (w *window) forget(now int64) {
 	}
 }
 
-// last returns the moment of the newest grant, or one before all moments.
+// last returns the time of the newest grant, or the earliest time if there is none.
 func (w *window) last() int64 {
 	if w.count() == 0 {
 		return math.MinInt64

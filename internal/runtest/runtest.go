@@ -1,13 +1,13 @@
-// Package runtest holds what tests of all packages need and that is not waiting
-// (internal/await): a part of the service that runs for as long as a test, seeds,
-// the command that runs one test again, and the two reasons for which a test may be
-// skipped: a tool is missing here, or the race detector finds nothing in it.
+// Package runtest has helpers for tests of all packages, besides waiting
+// (internal/await): components that run as long as a test, seeds, the command that runs
+// one test again, and the two reasons for which a test may be skipped: a tool is
+// missing, or the race detector finds nothing in it.
 //
-// Three variables of the environment change what tests do:
+// Three environment variables change what tests do:
 //
-//   - BLOCKDESK_SEED is the seed of every test that draws one, to repeat a failure.
-//   - BLOCKDESK_TEST_ALL makes a missing tool a failure (make test-all).
-//   - BLOCKDESK_RACE_ALL runs under the race detector what is marked SkipUnderRace.
+// - BLOCKDESK_SEED is the seed of every random test, to repeat a failure.
+// - BLOCKDESK_TEST_ALL makes a missing tool a failure (make test-all).
+// - BLOCKDESK_RACE_ALL runs tests under the race detector that call SkipUnderRace.
 package runtest
 
 import (
@@ -22,18 +22,18 @@ import (
 	"time"
 )
 
-// HangTimeout ends a wait that hangs. It is not how long a wait should take: on an idle
-// machine everything that tests wait for happens within seconds, on a loaded one
-// within many.
+// HangTimeout ends a wait that hangs. It is not how long a wait should take: everything
+// that tests wait for happens within seconds on an idle machine, and may take many on a
+// loaded one.
 const HangTimeout = 4 * time.Minute
 
-// Start calls run in a goroutine of its own, with a context that ends when stop is
-// called, or else after the test, among its other cleanups. stop returns when run has
-// returned, and fails the test if run returned an error or hangs. It may be called
-// again, and by any goroutine.
+// Start calls run in a goroutine, with a context that ends when stop is called, or
+// after the test, among its other cleanups. stop returns when run has returned, and
+// fails the test if run returned an error or hangs. Any goroutine may call it, also
+// repeatedly.
 func Start(t testing.TB, run func(context.Context) error) (stop func()) {
 	t.Helper()
-	// t.Context ends before the first cleanup, and cleanups still use what runs.
+	// t.Context ends before the first cleanup, and cleanups still use the component.
 	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
 	ended := make(chan error, 1)
 	go func() { ended <- run(ctx) }()
@@ -72,7 +72,7 @@ func Seed(t testing.TB) uint64 {
 	return seed
 }
 
-// Again returns "run again: " and the command that runs this test alone.
+// RerunCommand returns "run again: " and the command that runs this test alone.
 func RerunCommand(t testing.TB) string { return "run again: " + command(t) }
 
 func command(t testing.TB) string {
@@ -102,8 +102,8 @@ func packageDir() string {
 	return "."
 }
 
-// SkipMissing skips the test because what it needs is not installed here, and names the
-// command that installs it. Under BLOCKDESK_TEST_ALL it fails the test instead.
+// SkipMissing skips the test because a tool is not installed, and names the command
+// that installs it. With BLOCKDESK_TEST_ALL it fails the test instead.
 func SkipMissing(t testing.TB, what, install string) {
 	t.Helper()
 	if os.Getenv("BLOCKDESK_TEST_ALL") != "" {
@@ -112,9 +112,9 @@ func SkipMissing(t testing.TB, what, install string) {
 	t.Skipf("skipped: no %s here: %s", what, install)
 }
 
-// SkipUnderRace skips the test under the race detector, with the reason why the detector
-// would find nothing in it that a faster test does not show. BLOCKDESK_RACE_ALL runs
-// it nevertheless.
+// SkipUnderRace skips the test under the race detector; why says why the detector would
+// find nothing in it that a faster test does not show. BLOCKDESK_RACE_ALL runs it
+// nevertheless.
 func SkipUnderRace(t testing.TB, why string) {
 	t.Helper()
 	if RaceEnabled && os.Getenv("BLOCKDESK_RACE_ALL") == "" {

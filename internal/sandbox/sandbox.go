@@ -1,11 +1,11 @@
-// Package sandbox runs the local Solana chain of the demo and of the tests: a
-// Node server in this folder that puts Solana's JSON-RPC before LiteSVM, which
-// executes transactions for real. README.md says what the server answers, how
-// it is made to fail, and where it differs from a validator.
+// Package sandbox runs the local Solana chain of the demo and of the tests: a Node
+// server in this folder that serves Solana's JSON-RPC on top of LiteSVM, which really
+// executes transactions. README.md says what the server answers, how to make it fail,
+// and how it differs from a validator.
 //
-// The binary does not carry the server: Options.Dir names the folder with
-// server.mjs and node_modules (make sandbox installs the latter). Check says in
-// one line what is missing.
+// The binary does not contain the server: Options.Dir is the folder with server.mjs and
+// node_modules (make sandbox installs the latter). Check says in one line what is
+// missing.
 //
 // Concurrency: a Node's methods may be called from any goroutine.
 package sandbox
@@ -34,46 +34,46 @@ const (
 	// MinNodeVersion is the oldest major version of Node that runs the server.
 	MinNodeVersion = 20
 
-	// These end what hangs; a loaded machine is slow.
+	// These end a hang; a loaded machine is slow.
 	readyWithin = 5 * time.Minute
 	stopWithin  = 2 * time.Minute // then it is killed
 	callWithin  = 2 * time.Minute
-	// idleFor is below the server's, which would close a connection while it is used.
+	// idleFor is below the server's, which would close a connection in use.
 	idleFor     = time.Minute
 	maxAnswer   = 64 << 20
-	maxSaid     = 4 << 10
+	maxStderr   = 4 << 10
 	readyPrefix = "sandbox ready "
 )
 
-// ErrUnavailable says that the chain cannot run on this machine; its text, why.
+// ErrUnavailable says that the chain cannot run on this machine, and why.
 var ErrUnavailable = errors.New("local chain unavailable")
 
-// Options say how the chain runs. The zero value of a field is its default.
+// Options are the options of a chain. The zero value of a field means its default.
 type Options struct {
 	Dir  string // folder of server.mjs; required
 	Node string // the node command; default "node"
 	Addr string // host:port to listen on; default 127.0.0.1 and any free port
 
 	SlotTime      time.Duration // whole milliseconds; default 400 ms
-	ManualSlots   bool          // no slot passes but by sandbox_advance
+	ManualSlots   bool          // slots pass only by sandbox_advance
 	ConfirmSlots  int           // slots until a block is confirmed; default 1
 	FinalizeSlots int           // slots until a block is finalized; default 31
-	// BlockhashSlots is how many slots a blockhash lives, at most 100,000; default
-	// 150, as on mainnet. Nothing that a test signs on a chain whose slots pass by
-	// themselves should expire because the machine is slow.
+	// BlockhashSlots is the life of a blockhash in slots, at most 100,000; default 150,
+	// as on mainnet. Set it higher in tests on a chain whose slots pass by themselves,
+	// so that nothing expires because the machine is slow.
 	BlockhashSlots int
 	History        int // transactions kept, about 11 KB each; default 20,000
 
-	Seed      string // same genesis, blockhashes and new keys each time; default random
+	Seed      string // makes genesis, blockhashes and new keys reproducible; default random
 	StateFile string // keeps the chain over restarts; default: in memory only
-	SetupDir  string // makes mints, desk, treasury and wallets, and writes them here
+	SetupDir  string // folder to create mints, desk, treasury and wallets in; default: none
 	Wallets   int    // demo wallets of the setup; default 3
 
-	Stderr io.Writer // what the server has to say; default discarded
+	Stderr io.Writer // of the server; default discarded
 }
 
-// Find returns the first of the folders, or of the folders above them, that
-// has the sandbox of a source tree below it, or "".
+// Find returns the sandbox folder of the first source tree that contains one of the
+// folders, or "".
 func Find(from ...string) string {
 	for _, start := range from {
 		for dir := filepath.Clean(start); ; dir = filepath.Dir(dir) {
@@ -134,7 +134,7 @@ func (o Options) args() ([]string, error) {
 	set("host", host)
 	set("port", port)
 	if o.SlotTime%time.Millisecond != 0 || o.SlotTime < 0 {
-		return nil, fmt.Errorf("sandbox: slot time %s is no whole number of milliseconds", o.SlotTime)
+		return nil, fmt.Errorf("sandbox: slot time %s: must be whole milliseconds", o.SlotTime)
 	}
 	if o.ManualSlots {
 		set("slot-ms", "0")
@@ -167,7 +167,7 @@ type Node struct {
 	killed atomic.Bool
 }
 
-// Start starts the chain and returns when it answers. It ends with ctx, with
+// Start starts the chain and returns when it answers. The chain ends with ctx, with
 // Stop, and with this process, however that ends.
 func Start(ctx context.Context, o Options) (*Node, error) {
 	if err := o.Check(ctx); err != nil {
@@ -189,8 +189,8 @@ func Start(ctx context.Context, o Options) (*Node, error) {
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	cmd := exec.CommandContext(ctx, o.node(), args...)
-	said := &lastOutput{also: o.Stderr}
-	cmd.Stdin, cmd.Stdout, cmd.Stderr = stdin, stdout, said
+	stderr := &lastOutput{also: o.Stderr}
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = stdin, stdout, stderr
 	cmd.Cancel = hold.Close // the server saves its state and exits
 	cmd.WaitDelay = stopWithin
 	n := &Node{cmd: cmd, cancel: cancel, client: &http.Client{Timeout: callWithin, Transport: &http.Transport{IdleConnTimeout: idleFor}}}
@@ -214,12 +214,12 @@ func Start(ctx context.Context, o Options) (*Node, error) {
 		return nil, fmt.Errorf("sandbox: %w", err)
 	}
 	if err := n.awaitReady(out); err != nil {
-		return nil, errors.Join(err, n.Stop(), errors.New(said.String()))
+		return nil, errors.Join(err, n.Stop(), errors.New(stderr.String()))
 	}
 	return n, nil
 }
 
-// tail keeps the end of what is written, and writes it on.
+// lastOutput keeps the end of what is written, and forwards it.
 type lastOutput struct {
 	mu   sync.Mutex
 	kept []byte
@@ -230,7 +230,7 @@ func (t *lastOutput) Write(p []byte) (int, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.kept = append(t.kept, p...)
-	t.kept = t.kept[max(0, len(t.kept)-maxSaid):]
+	t.kept = t.kept[max(0, len(t.kept)-maxStderr):]
 	if t.also == nil {
 		return len(p), nil
 	}
@@ -256,11 +256,11 @@ func (n *Node) awaitReady(out *os.File) error {
 	return nil
 }
 
-// URL is where the chain serves JSON-RPC.
+// URL returns the chain's JSON-RPC endpoint.
 func (n *Node) URL() string { return n.url }
 
-// Run waits for the chain's end: nil where ctx or Stop ended it, else why it
-// ended by itself. It stops the chain when ctx ends.
+// Run waits for the end of the chain: nil if ctx or Stop ended it, else why it ended.
+// It stops the chain when ctx ends.
 func (n *Node) Run(ctx context.Context) error {
 	stop := context.AfterFunc(ctx, n.cancel)
 	defer stop()
@@ -270,8 +270,8 @@ func (n *Node) Run(ctx context.Context) error {
 	return nil
 }
 
-// Stop ends the chain and waits for it; it saves its state before. A chain that
-// does not end within half a minute is killed.
+// Stop makes the chain save its state and end, and waits for it. A chain that does not
+// end within stopWithin is killed.
 func (n *Node) Stop() error {
 	n.cancel()
 	if err := n.wait(); err != nil {
@@ -280,7 +280,7 @@ func (n *Node) Stop() error {
 	return nil
 }
 
-// Kill ends the chain as a crash does: nothing is saved.
+// Kill ends the chain like a crash: it saves nothing.
 func (n *Node) Kill() error {
 	n.killed.Store(true)
 	err := n.cmd.Process.Kill()
@@ -290,7 +290,7 @@ func (n *Node) Kill() error {
 	return errors.Join(err, n.Stop())
 }
 
-// Error is what the chain answers to a call that it refuses.
+// Error is an error answer of the chain.
 type Error struct {
 	Code    int             `json:"code"`
 	Message string          `json:"message"`
@@ -299,9 +299,8 @@ type Error struct {
 
 func (e *Error) Error() string { return fmt.Sprintf("%s (%d)", e.Message, e.Code) }
 
-// Call calls a method, one of the sandbox_ controls as a rule, and decodes its
-// result into result, where that is not nil. It returns an *Error where the
-// chain refuses.
+// Call calls a method, usually one of the sandbox_ controls, and decodes its result
+// into result unless that is nil. If the chain refuses, the error is an *Error.
 func (n *Node) Call(ctx context.Context, method string, params, result any) error {
 	body, err := json.Marshal(map[string]any{"jsonrpc": "2.0", "id": 1, "method": method, "params": params})
 	if err != nil {

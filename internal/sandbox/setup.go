@@ -9,8 +9,7 @@ import (
 	"path/filepath"
 )
 
-// Setup is what Options.SetupDir makes, as its sandbox.json tells it. Addresses
-// are base58.
+// Setup is the content of sandbox.json in Options.SetupDir. Addresses are base58.
 type Setup struct {
 	RPCURL        string          `json:"rpc_url"`
 	GenesisHash   string          `json:"genesis_hash"`
@@ -65,15 +64,15 @@ func ReadKey(file string) (ed25519.PrivateKey, error) {
 	}
 	var numbers []int
 	if err := json.Unmarshal(text, &numbers); err != nil {
-		return nil, fmt.Errorf("sandbox: %s is no keypair", file) // the cause would quote the key
+		return nil, fmt.Errorf("sandbox: %s is not a keypair: must be a JSON array of numbers", file) // the cause would quote the key
 	}
 	if len(numbers) != ed25519.PrivateKeySize {
-		return nil, fmt.Errorf("sandbox: %s has %d numbers, a keypair %d", file, len(numbers), ed25519.PrivateKeySize)
+		return nil, fmt.Errorf("sandbox: %s has %d numbers, a keypair has %d", file, len(numbers), ed25519.PrivateKeySize)
 	}
 	key := make(ed25519.PrivateKey, len(numbers))
 	for i, n := range numbers {
 		if n < 0 || n > 255 {
-			return nil, fmt.Errorf("sandbox: %s: number %d is no byte", file, i)
+			return nil, fmt.Errorf("sandbox: %s: number %d is not a byte", file, i)
 		}
 		key[i] = byte(n)
 	}

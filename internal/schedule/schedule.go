@@ -1,16 +1,15 @@
-// Package schedule orders items by when they are due.
+// Package schedule is a priority queue of items by their due number.
 package schedule
 
-// Queue holds items in the order of a due number (Unix nanoseconds, a slot, a
-// height) and, where that is equal, of a second number. An item is there at most
-// once. Each operation takes time in proportion to the logarithm of Len and
-// allocates nothing but room for more items than ever before. Not for concurrent
+// Queue holds items in the order of a due number (Unix nanoseconds, a slot, a height),
+// then of a tiebreak. An item is in it at most once. Each operation takes logarithmic
+// time and allocates only when the queue is longer than ever before. Not for concurrent
 // use.
 type Queue[T any] struct {
-	// index returns where the item keeps its index in this queue: one more than its
-	// place in heap, 0 = it is not there. nil: items keep none.
+	// index returns a pointer to the item's position in heap plus 1, 0 if it is not
+	// there. nil: positions are not tracked.
 	index func(item T) *int
-	heap  []entry[T] // the children of i are 2i+1 and 2i+2, and not before it
+	heap  []entry[T] // a binary min-heap
 }
 
 type entry[T any] struct {
@@ -23,18 +22,16 @@ func (e *entry[T]) before(o *entry[T]) bool {
 	return e.due < o.due || e.due == o.due && e.tiebreak < o.tiebreak
 }
 
-// New returns an empty queue. index returns a pointer to a number of the item that
-// this queue alone writes, 0 at first; an item of several queues has several. Where
-// index is nil the items are only added and popped: Set always adds, and Remove
-// panics.
+// New returns an empty queue. index returns a pointer to a number of the item that this
+// queue alone writes, 0 at first; an item of several queues has several. With a nil
+// index items can only be added and popped: Set always adds, and Remove panics.
 func New[T any](index func(item T) *int) Queue[T] { return Queue[T]{index: index} }
 
 // Len returns the number of items.
 func (q *Queue[T]) Len() int { return len(q.heap) }
 
-// Set adds an item, or moves it where it is there already. then orders items that
-// are due at once.
-func (q *Queue[T]) Set(item T, due int64, then uint64) {
+// Set adds an item, or moves it if it is there.
+func (q *Queue[T]) Set(item T, due int64, tiebreak uint64) {
 	i := -1
 	if q.index != nil {
 		i = *q.index(item) - 1
@@ -43,17 +40,17 @@ func (q *Queue[T]) Set(item T, due int64, then uint64) {
 		i = len(q.heap)
 		q.heap = append(q.heap, entry[T]{})
 	}
-	q.place(i, entry[T]{due, then, item})
+	q.place(i, entry[T]{due, tiebreak, item})
 }
 
-// Remove takes an item out, if it is there.
+// Remove removes an item if it is there.
 func (q *Queue[T]) Remove(item T) {
 	if at := *q.index(item); at > 0 {
 		q.removeAt(at - 1)
 	}
 }
 
-// First returns the first item and its due number, and false where there is none.
+// First returns the first item and its due number, and false if the queue is empty.
 func (q *Queue[T]) First() (item T, due int64, ok bool) {
 	if len(q.heap) == 0 {
 		return item, 0, false
@@ -61,8 +58,8 @@ func (q *Queue[T]) First() (item T, due int64, ok bool) {
 	return q.heap[0].item, q.heap[0].due, true
 }
 
-// Pop takes the first item out where its due number is at most limit, and returns
-// false where there is none such.
+// Pop removes and returns the first item if its due number is at most limit, else
+// false.
 func (q *Queue[T]) Pop(limit int64) (item T, ok bool) {
 	if len(q.heap) == 0 || q.heap[0].due > limit {
 		return item, false
@@ -72,21 +69,21 @@ func (q *Queue[T]) Pop(limit int64) (item T, ok bool) {
 	return item, true
 }
 
-// cut removes the entry at i.
+// removeAt removes the entry at i.
 func (q *Queue[T]) removeAt(i int) {
 	if q.index != nil {
 		*q.index(q.heap[i].item) = 0
 	}
 	end := len(q.heap) - 1
 	last := q.heap[end]
-	q.heap[end] = entry[T]{} // the garbage collector may have the item
+	q.heap[end] = entry[T]{} // for the garbage collector
 	q.heap = q.heap[:end]
 	if i < end {
 		q.place(i, last)
 	}
 }
 
-// fill puts an entry where it belongs, beginning from the gap at i.
+// place puts an entry into the heap, starting at the gap at i.
 func (q *Queue[T]) place(i int, e entry[T]) {
 	for i > 0 {
 		up := (i - 1) / 2

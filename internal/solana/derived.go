@@ -8,7 +8,7 @@ import (
 	sdk "github.com/gagliardetto/solana-go"
 )
 
-// Limits of derivation, by the runtime's rules.
+// Limits of the runtime.
 const (
 	MaxSeeds      = sdk.MaxSeeds
 	MaxSeedLength = sdk.MaxSeedLength
@@ -20,12 +20,12 @@ var (
 	ErrNoBump = errors.New("solana: no bump leads off the curve")
 )
 
-// OnCurve reports whether an address is a point of the curve, so that a key for
-// it may exist. A derived address is not.
+// OnCurve reports whether an address is a point of the curve, so that a key for it may
+// exist. A program-derived address is not.
 func OnCurve(a Address) bool { return sdk.IsOnCurve(a[:]) }
 
-// Derive finds a program's derived address and its bump: the first one from 255
-// downwards that is off the curve. Errors: [ErrSeeds], [ErrNoBump].
+// FindProgramAddress returns a program-derived address and its bump: the first one from
+// 255 downwards that is off the curve. Errors: [ErrSeeds], [ErrNoBump].
 func FindProgramAddress(program Address, seeds ...[]byte) (Address, uint8, error) {
 	// The bump is a seed too.
 	if len(seeds) >= MaxSeeds {
@@ -43,9 +43,8 @@ func FindProgramAddress(program Address, seeds ...[]byte) (Address, uint8, error
 	return Address(a), bump, nil
 }
 
-// TokenAccount derives the associated token account of a wallet: the one that
-// wallets and we use for a mint under its token program. It takes some ten
-// microseconds: see [AccountCache].
+// TokenAccount returns the associated token account of a wallet for a mint under its
+// token program. It takes about ten microseconds: see [AccountCache].
 func TokenAccount(wallet, mint, program Address) (Address, error) {
 	a, _, err := FindProgramAddress(AssociatedTokenProgram, wallet[:], program[:], mint[:])
 	if err != nil {
@@ -57,18 +56,18 @@ func TokenAccount(wallet, mint, program Address) (Address, error) {
 // MaxCachedAccounts bounds each half of the cache of derived accounts.
 const MaxCachedAccounts = 1 << 13
 
-// accountKey is what an associated token account is derived from.
+// accountKey has what an associated token account is derived from.
 type accountKey struct{ wallet, mint, program Address }
 
-// AccountCache remembers derived token accounts: at most twice [MaxCachedAccounts],
-// of which the ones not asked for lately go first. A derivation never changes,
-// so an entry is never stale. The zero value is ready; safe for concurrent use.
+// AccountCache caches token accounts: at most twice [MaxCachedAccounts], from which
+// those not used lately go first. A derivation never changes, so no entry is stale. The
+// zero value is ready. Safe for concurrent use.
 type AccountCache struct {
 	mu       sync.Mutex
 	new, old map[accountKey]Address
 }
 
-// Of is [TokenAccount], remembered.
+// TokenAccount is [TokenAccount], cached.
 func (c *AccountCache) TokenAccount(wallet, mint, program Address) (Address, error) {
 	key := accountKey{wallet, mint, program}
 	if a, ok := c.lookup(key); ok {
@@ -80,7 +79,7 @@ func (c *AccountCache) TokenAccount(wallet, mint, program Address) (Address, err
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.keep(key, a)
+	c.add(key, a)
 	return a, nil
 }
 
@@ -92,20 +91,20 @@ func (c *AccountCache) lookup(key accountKey) (Address, bool) {
 	}
 	a, ok := c.old[key]
 	if ok {
-		c.keep(key, a)
+		c.add(key, a)
 	}
 	return a, ok
 }
 
-// keep enters a derivation. When the new half is full it becomes the old one.
-func (c *AccountCache) keep(key accountKey, a Address) {
+// add adds an entry. When the new half is full it becomes the old one.
+func (c *AccountCache) add(key accountKey, a Address) {
 	if c.new == nil || len(c.new) >= MaxCachedAccounts {
 		c.new, c.old = make(map[accountKey]Address), c.new
 	}
 	c.new[key] = a
 }
 
-// Len returns how many derivations are held.
+// Len returns the number of entries.
 func (c *AccountCache) Len() int {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -1,6 +1,6 @@
-// Package solana is the vocabulary of the chain: addresses, signatures, hashes
-// and their base58 texts, the programs that we speak with, and derived
-// addresses. Its subpackages are the codecs and the client:
+// Package solana has the chain's basic types: addresses, signatures, hashes and their
+// base58 texts, known programs, and program-derived addresses. Its subpackages are the
+// codecs and the client:
 //
 //	eddsa    strict verification of ed25519 signatures
 //	tx       transactions of every version, to and from exact bytes
@@ -14,9 +14,8 @@
 //  1. All but rpc are pure: bytes in, values out. They hold no key and cannot
 //     sign.
 //  2. Amounts are integers: lamports and atoms. No float is parsed anywhere.
-//  3. What comes from outside is bounded before it is copied, and what is
-//     ambiguous is an error.
+//  3. Outside data are bounded before they are copied; ambiguous data are an error.
 //
-// Concurrency: values are safe to copy and to read from several goroutines;
-// [AccountCache] and rpc.Client are safe for concurrent use.
+// Concurrency: values are safe to copy and to read concurrently; [AccountCache] and
+// rpc.Client are safe for concurrent use.
 package solana

@@ -2,8 +2,8 @@ package solana
 
 import sdk "github.com/gagliardetto/solana-go"
 
-// The programs that we call or recognize, by their addresses on every cluster.
-// The bytes are checked against their texts by a test.
+// The programs and accounts that we use, with their addresses on every cluster. A test
+// compares the bytes with the texts.
 var (
 	// SystemProgram moves lamports and creates accounts. Its address is zero.
 	SystemProgram = Address(sdk.SystemProgramID)
@@ -13,33 +13,33 @@ var (
 	Token2022Program = Address(sdk.Token2022ProgramID)
 	// AssociatedTokenProgram creates each wallet's account of a mint.
 	AssociatedTokenProgram = Address(sdk.SPLAssociatedTokenAccountProgramID)
-	// MemoProgram writes a text into a transaction; MemoV1Program is its first
-	// version, still called by old wallets.
+	// MemoProgram writes a text into a transaction. Old wallets still call
+	// MemoV1Program, its first version.
 	MemoProgram   = Address(sdk.MemoProgramID)
 	MemoV1Program = Address(sdk.MemoProgramIDV1)
 	// ComputeBudgetProgram sets a transaction's limit and price.
 	ComputeBudgetProgram = Address(sdk.ComputeBudget)
 	// NativeMint is the mint of wrapped SOL in the classic token program.
 	NativeMint = Address(sdk.WrappedSol)
-	// ManifestProgram, SerumProgram (v3), OpenBookProgram (its fork, of the same
-	// layout) and OpenBookV2Program keep order books.
+	// ManifestProgram, SerumProgram (v3), OpenBookProgram (its fork, with the same
+	// layout) and OpenBookV2Program are order books.
 	ManifestProgram   = mustParse("MNFSTqtC93rEfYHB6hF82sKdZpUDFWkViLByLd1k1Ms")
 	SerumProgram      = mustParse("9xQeWvG816bUx9EPjHmaT23yvVM2ZWbrrpZb9PusVFin")
 	OpenBookProgram   = mustParse("srmqPvymJeFKQ4zGQed1GFppgkRHL9kaELCbyksJtPX")
 	OpenBookV2Program = mustParse("opnb2LAfJYbRMAHHvqjCwQxanZn7ReEHp1k81EohpZb")
-	// RaydiumCPMMProgram keeps constant-product pools.
+	// RaydiumCPMMProgram has constant-product pools.
 	RaydiumCPMMProgram = mustParse("CPMMoo8L3F4NbTegBCKVNunggL7H1ZpdTHKxQB5qKP1C")
-	// ClockSysvar tells the slot and the time of the bank that is read;
-	// SysvarOwner owns it.
+	// ClockSysvar has the slot and the time of the bank that is read; SysvarOwner owns
+	// it.
 	ClockSysvar = Address(sdk.SysVarClockPubkey)
 	SysvarOwner = mustParse("Sysvar1111111111111111111111111111111111111")
 )
 
-// known reads an address that is written in this package.
+// mustParse parses an address constant.
 func mustParse(text string) Address {
 	a, err := ParseAddress(text)
 	if err != nil {
-		panic(err) // a constant of ours is misspelt
+		panic(err) // a constant above is misspelt
 	}
 	return a
 }

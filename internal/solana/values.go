@@ -9,31 +9,31 @@ import (
 	"blockdesk/market"
 )
 
-// Address is an account: a wallet, a mint, a program. Its text is base58.
+// Address is an account's address: a wallet, a mint, a program. Its text is base58.
 type Address = market.Address
 
 // Hash is a blockhash or the SHA-256 of a message. Its text is base58. Hash and
-// Signature are our own because solana-go's have a Verify that small-order keys
-// pass, and read JSON of any length.
+// Signature are our own types because solana-go's have a Verify that small-order keys
+// pass, and accept JSON of any length.
 type Hash [32]byte
 
-// Signature is an ed25519 signature; a transaction is named by its first one.
-// Its text is base58. The zero value is an empty slot.
+// Signature is an ed25519 signature. A transaction's first one is its id. The text is
+// base58; the zero value is an empty slot.
 type Signature [64]byte
 
-// LamportsPerSOL is how many atoms of the SOL rail make one SOL.
+// LamportsPerSOL is the number of lamports in one SOL.
 const LamportsPerSOL = 1_000_000_000
 
-// ErrText means a text that is not the base58 of as many bytes as are wanted.
+// ErrText says that a text is not base58 of the right length.
 var ErrText = errors.New("solana: not base58 of the right length")
 
-// ParseAddress reads the one base58 text of an address. Errors: [ErrText].
+// ParseAddress parses the canonical base58 text of an address. Errors: [ErrText].
 func ParseAddress(text string) (Address, error) { return parse32(text) }
 
-// ParseHash reads a blockhash. Errors: [ErrText].
+// ParseHash parses a blockhash. Errors: [ErrText].
 func ParseHash(text string) (Hash, error) { return parse32(text) }
 
-// ParseSignature reads a transaction's signature. Errors: [ErrText].
+// ParseSignature parses a transaction's signature. Errors: [ErrText].
 func ParseSignature(text string) (s Signature, err error) {
 	if len(text) > base58.EncodedMaxLen64 {
 		return s, fmt.Errorf("%w: %d characters", ErrText, len(text))
@@ -44,7 +44,7 @@ func ParseSignature(text string) (s Signature, err error) {
 	return s, nil
 }
 
-// parse32 reads 32 bytes. What the library reads is written again and compared.
+// parse32 parses 32 bytes and compares their encoding with the text.
 func parse32(text string) (v [32]byte, err error) {
 	if len(text) > base58.EncodedMaxLen32 {
 		return v, fmt.Errorf("%w: %d characters", ErrText, len(text))

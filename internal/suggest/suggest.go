@@ -21,7 +21,7 @@ func Suffix(name string, known []string) string {
 	return fmt.Sprintf(": did you mean %q?", best)
 }
 
-// distance returns how many letters to insert, delete or change to turn a into b.
+// distance returns the edit distance of a and b: letters to insert, delete or change.
 func distance(a, b string) int {
 	row := make([]int, len(b)+1)
 	for j := range row {

@@ -1,12 +1,12 @@
-// Command suite runs go test and reports what a person wants to know of it: each
-// package as it ends, the whole output of each test that failed, and at the end how
-// many tests ran, which were skipped and why, and the slowest ones.
+// Command suite runs go test and prints a summary: each package as it ends, the whole
+// output of each failed test, and at the end how many tests ran, which were skipped and
+// why, and the slowest ones.
 //
 //	suite [-n runs] [-load processes] [-cores n] [-shuffle] [--] go-test-arguments
 //
 // With -n it runs the suite several times and lists every test that failed in any run;
 // -load keeps that many processes busy meanwhile, -cores confines the tests and the
-// load to so many processors, and -shuffle changes the order of the tests each time.
+// load to that many processors, and -shuffle changes the order of the tests each time.
 // make test and make stress use it.
 //
 // It exits with 1 if a test failed or go test itself did.
@@ -52,7 +52,7 @@ func main() {
 	}
 }
 
-// stress runs the suite as often as o says and reports whether any run failed.
+// stress runs the suite o.runs times and reports whether any run failed.
 func stress(o options, out io.Writer) (failed bool, err error) {
 	stop, err := startLoad(o)
 	if err != nil {
@@ -78,7 +78,7 @@ func stress(o options, out io.Writer) (failed bool, err error) {
 	return failed, nil
 }
 
-// once runs go test and gathers its events.
+// once runs go test and reads its events.
 func once(o options, out io.Writer) (*report, error) {
 	args := []string{"test", "-json"}
 	if o.shuffle {
@@ -111,7 +111,7 @@ func once(o options, out io.Writer) (*report, error) {
 // maxLine bounds a line of go test's output.
 const maxLine = 16 << 20
 
-// confined is a command that runs on o.cores processors.
+// confined returns a command that runs on o.cores processors.
 func confined(o options, name string, args ...string) *exec.Cmd {
 	if o.cores == 0 {
 		return exec.Command(name, args...)
@@ -151,7 +151,7 @@ func startLoad(o options) (stop func(), err error) {
 func Run(in io.Reader) {
 	done := make(chan struct{})
 	go func() {
-		io.Copy(io.Discard, in) //nolint:errcheck // an end is an end
+		io.Copy(io.Discard, in) // any end is the end
 		close(done)
 	}()
 	for n := 0; ; n++ {

@@ -16,7 +16,7 @@ import (
 type event struct {
 	Action      string
 	Package     string
-	ImportPath  string // of a build's output, in place of Package
+	ImportPath  string // of a build's output, instead of Package
 	Test        string
 	Elapsed     float64 // seconds
 	Output      string
@@ -30,7 +30,7 @@ func (t test) String() string {
 	return strings.TrimSpace(strings.TrimPrefix(t.pkg, "blockdesk/") + " " + t.name)
 }
 
-// top is the test that a subtest belongs to.
+// top returns the test that a subtest belongs to.
 func (t test) top() test {
 	t.name, _, _ = strings.Cut(t.name, "/")
 	return t
@@ -43,7 +43,7 @@ type result struct {
 	reason  string // of a skipped one
 }
 
-// report gathers the events of one run.
+// report collects the events of one run.
 type report struct {
 	out    io.Writer
 	output map[test][]string // of tests and packages that have not ended
@@ -61,7 +61,7 @@ func newReport(out io.Writer) *report {
 
 func (r *report) failed() bool { return len(r.failures) > 0 || r.exit != nil }
 
-// read takes one line of go test's output. What is no event is shown as it is.
+// read handles one line of go test's output. It prints a line that is no event.
 func (r *report) read(line []byte) {
 	var e event
 	if err := json.Unmarshal(line, &e); err != nil {
@@ -107,7 +107,7 @@ func (r *report) endTest(e event, t test) {
 
 func (r *report) endPackage(e event, t test) {
 	if e.Action == "fail" {
-		// A panic, a timeout or a failed build is the package's own failure.
+		// A panic, a timeout or a failed build is a failure of the package itself.
 		if !slices.ContainsFunc(r.failures, func(f result) bool { return f.pkg == t.pkg }) {
 			r.failures = append(r.failures, result{test: t, seconds: e.Elapsed})
 			r.showUnfinished(t.pkg)
@@ -142,7 +142,7 @@ func (r *report) showUnfinished(pkg string) {
 
 var skipLine = regexp.MustCompile(`^\s+\S+\.go:\d+: (?:skipped: ?)?(.*)`)
 
-// skipReason finds what a test said before it was skipped.
+// skipReason returns the reason that a test printed before it was skipped.
 func skipReason(output []string, name string) string {
 	reason := "no reason"
 	for _, line := range output {
@@ -156,10 +156,10 @@ func skipReason(output []string, name string) string {
 	return reason
 }
 
-// slowest is how many tests the end of a run names.
+// slowest is the number of slow tests to print.
 const slowest = 10
 
-// print writes the end of a run. Its last line stands alone, so that machines find it.
+// print writes the summary of a run. Its last line stands alone, for machines.
 func (r *report) print(out io.Writer) {
 	reasons := r.reasons()
 	for _, reason := range slices.Sorted(maps.Keys(reasons)) {
@@ -190,7 +190,7 @@ func (r *report) reasons() map[string][]string {
 	return by
 }
 
-// printRuns writes what several runs came to.
+// printRuns writes the summary of several runs.
 func printRuns(out io.Writer, o options, runs []*report) {
 	failures := map[test]int{}
 	bad, tests := 0, 0

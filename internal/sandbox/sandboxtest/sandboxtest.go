@@ -17,8 +17,8 @@ import (
 	"blockdesk/internal/solana/token"
 )
 
-// Chain is a chain that ends with its test, which its methods fail on an error:
-// they belong to the test's own goroutine, and those of Node to any.
+// Chain is a chain that ends with its test. Its methods fail the test on an error, so
+// only the test's own goroutine may call them; any may call those of Node.
 type Chain struct {
 	*sandbox.Node
 	Setup *sandbox.Setup
@@ -27,9 +27,8 @@ type Chain struct {
 	t testing.TB
 }
 
-// Start starts the chain of the source tree that the test is of, or skips the test
-// with the reason why there is none. Options.Dir is found; the setup is written into
-// a folder of the test's where SetupDir does not name one.
+// Start starts the chain of the test's source tree, or skips the test if it cannot run.
+// It finds Options.Dir; without SetupDir the setup is in a temporary folder.
 func Start(t testing.TB, o sandbox.Options) *Chain {
 	t.Helper()
 	here, err := os.Getwd()
@@ -40,7 +39,7 @@ func Start(t testing.TB, o sandbox.Options) *Chain {
 	if o.SetupDir == "" {
 		o.SetupDir = t.TempDir()
 	}
-	// A cleanup still talks to it: it ends by Stop, and not with the test's context.
+	// A cleanup may still call it, so it ends by Stop and not with the test's context.
 	node, err := sandbox.Start(context.WithoutCancel(t.Context()), o)
 	if errors.Is(err, sandbox.ErrUnavailable) {
 		runtest.SkipMissing(t, err.Error(), "make sandbox (needs Node 20 and npm)")
@@ -60,7 +59,7 @@ func Start(t testing.TB, o sandbox.Options) *Chain {
 	return &Chain{Node: node, Setup: setup, Dir: o.SetupDir, t: t}
 }
 
-// Control has the chain do what its method sandbox_method says.
+// Control calls the method sandbox_method.
 func (c *Chain) Control(method string, params map[string]any) {
 	c.t.Helper()
 	if err := c.Call(context.WithoutCancel(c.t.Context()), "sandbox_"+method, params, nil); err != nil {
@@ -74,10 +73,10 @@ func (c *Chain) Advance(slots int) {
 	c.Control("advance", map[string]any{"slots": slots})
 }
 
-// Client returns a client of the chain, which it knows as so many nodes as there are
-// names, as one where there is none. It asks one node at a time, and for a new
-// blockhash each time: slots that a test lets pass at once age the one it has. The
-// test's end closes it. Calls of a client without timeouts may take long.
+// Client returns a client that sees the chain as one node for each name, or as a single
+// node without names. It never hedges, and fetches a new blockhash each time, because
+// slots that a test advances age the cached one. The test's end closes it. Without
+// timeouts its calls may take long.
 func (c *Chain) Client(o rpc.Options, names ...string) *rpc.Client {
 	c.t.Helper()
 	if len(names) == 0 {
@@ -97,7 +96,7 @@ func (c *Chain) Client(o rpc.Options, names ...string) *rpc.Client {
 	return client
 }
 
-// Mint reads a mint from the chain and checks it, as the service does at its start.
+// Mint reads a mint from the chain and checks it, as the service does at start.
 func (c *Chain) Mint(client *rpc.Client, mint solana.Address, allowed token.Extensions) token.Checked {
 	c.t.Helper()
 	list, _, err := client.Accounts(context.WithoutCancel(c.t.Context()), []solana.Address{mint}, rpc.Confirmed, 0)

@@ -1,25 +1,25 @@
-// Package build makes our three transactions from plain values: a claim's
-// payment, its delivery, and delivery versus payment in one. All are unsigned
-// version 0 transactions without address tables and without a durable nonce, so
-// that their bytes tell all they do and a block height ends their life.
+// Package build builds our three transactions from plain values: a claim's payment, its
+// delivery, and delivery versus payment in one. All are unsigned version 0 transactions
+// without address tables and durable nonces, so that their bytes show everything they
+// do and a block height ends their life.
 //
 // Invariants:
-//  1. Nothing here can sign: no type has a place for a key. Every signature slot
-//     of the result is empty.
+//  1. Nothing here can sign: no type has a key. Every signature slot of the result is
+//     empty.
 //  2. The same values give the same bytes.
 //  3. Only a mint that token.Mint.Check passed can be transferred, with its own
 //     token program and decimals in the instruction.
-//  4. The desk appears in the atomic transaction as signer of its own leg, as fee
-//     payer and as payer of rent only when told, and its tokens move once. In a
-//     delivery it signs alone and pays all, and its tokens move once.
-//  5. Limits of computing and its price are always set, and capped.
+//  4. In the atomic transaction the desk signs its own leg, pays the fee and the rent
+//     only if the options say so, and its tokens move once. In a delivery it signs alone
+//     and pays everything, and its tokens move once.
+//  5. The compute limit and price are always set, and capped.
 //
-// The instructions are solana-go's. What it builds is judged like a stranger's:
-// settle/binding decodes the bytes strictly and holds them to the terms before
+// The instructions are solana-go's. The result is checked like a stranger's:
+// settle/binding decodes the bytes strictly and compares them with the terms before
 // anything is signed.
 //
-// Concurrency: pure functions beside the cache of derived accounts, which is
-// safe for concurrent use. Cost: a benchmark tells it.
+// Concurrency: pure functions, except for the cache of token accounts, which is safe
+// for concurrent use. Cost: see the benchmark.
 package build
 
 import (
@@ -41,33 +41,33 @@ var (
 	ErrUnknown = errors.New("build: unknown rail or party")
 )
 
-// Unsigned is a transaction that nobody has signed.
+// Unsigned is a transaction without signatures.
 type Unsigned struct {
 	raw, message []byte
 	hash         solana.Hash
 	signers      []solana.Address
 }
 
-// Bytes returns the whole transaction, its signature slots zero. Not to be
-// written to.
+// Bytes returns the whole transaction, its signature slots zero. The caller must not
+// modify it.
 func (u *Unsigned) Bytes() []byte { return u.raw }
 
-// Message returns what is to be signed. Not to be written to.
+// Message returns the bytes to sign. The caller must not modify them.
 func (u *Unsigned) Message() []byte { return u.message }
 
 // Hash returns the SHA-256 of Message.
 func (u *Unsigned) Hash() solana.Hash { return u.hash }
 
-// Signers returns who must sign, in the order of the slots; the first pays the
-// fee. Not to be written to.
+// Signers returns the required signers in the order of the slots; the first one pays
+// the fee. The caller must not modify the slice.
 func (u *Unsigned) Signers() []solana.Address { return u.signers }
 
 // The caps of a [Budget].
 const (
-	// MaxUnits is far above what any of the transactions takes, and far below
-	// a block's share.
+	// MaxUnits is far above the use of any of the transactions, and far below a block's
+	// share.
 	MaxUnits = 400_000
-	// MaxPriorityLamports bounds what the price costs in all: 0.001 SOL.
+	// MaxPriorityLamports bounds the total priority fee: 0.001 SOL.
 	MaxPriorityLamports = 1_000_000
 )
 
@@ -79,8 +79,8 @@ type Budget struct {
 	MicroLamports uint64
 }
 
-// PriorityLamports returns what the price costs when the limit is used up,
-// rounded up as the chain does. Errors: [ErrBudget].
+// PriorityLamports returns the priority fee if the limit is used up, rounded up as the
+// chain does. Errors: [ErrBudget].
 func (b Budget) PriorityLamports() (market.Amount, error) {
 	fee, err := market.MulDivCeil(uint64(b.Units), b.MicroLamports, 1_000_000)
 	if err != nil || b.Units < 1 || b.Units > MaxUnits || fee > MaxPriorityLamports {
@@ -92,7 +92,8 @@ func (b Budget) PriorityLamports() (market.Amount, error) {
 // MaxMemo bounds a memo's bytes.
 const MaxMemo = 64
 
-// checkMemo: printable ASCII, so that every explorer and decoder shows the same.
+// checkMemo requires printable ASCII, so that every explorer and decoder shows the
+// same.
 func checkMemo(text string) error {
 	if text == "" || len(text) > MaxMemo {
 		return fmt.Errorf("%w: %d bytes", ErrMemo, len(text))
@@ -105,15 +106,14 @@ func checkMemo(text string) error {
 	return nil
 }
 
-// Common is what all transactions need.
+// Common are the fields of all transactions.
 type Common struct {
-	// Blockhash is the recent one that the transaction lives by.
+	// Blockhash is a recent one, which limits the transaction's life.
 	Blockhash solana.Hash
 	Budget    Budget
-	// Memo binds the transaction to a claim, in a text.
+	// Memo is a text that binds the transaction to a claim.
 	Memo string
-	// Reference binds it too: a key that is only there to be found by. Zero for
-	// none.
+	// Reference binds it too: a key to find the transaction by. Zero: none.
 	Reference solana.Address
 }
 
@@ -134,21 +134,21 @@ func (c *Common) references() []solana.Address {
 	return []solana.Address{c.Reference}
 }
 
-// Leg is a sum to pay on a rail.
+// Leg is an amount to pay on a rail.
 type Leg struct {
 	Rail market.Rail
 	// Mint is the rail's mint; none for SOL.
 	Mint token.Checked
 	// Amount is in atoms of the rail, at least 1.
 	Amount market.Amount
-	// To is the wallet that is paid; tokens go to its associated account.
+	// To is the wallet to pay; tokens go to its associated account.
 	To solana.Address
-	// CreateAccount creates that account at the payer's expense where it is
-	// missing. Not for SOL.
+	// CreateAccount creates that account at the payer's expense if it is missing. Not
+	// for SOL.
 	CreateAccount bool
 }
 
-// instructions pay the leg from a wallet.
+// instructions returns the instructions that pay the leg from a wallet.
 func (l *Leg) instructions(from solana.Address, references []solana.Address, accounts *solana.AccountCache) ([]sdk.Instruction, error) {
 	if l.Amount == 0 || l.To == from || l.To == (solana.Address{}) {
 		return nil, fmt.Errorf("%w: %d atoms from %s to %s", ErrTerms, l.Amount, solana.Text(from), solana.Text(l.To))
@@ -166,13 +166,13 @@ func (l *Leg) instructions(from solana.Address, references []solana.Address, acc
 	}
 }
 
-// creator says whether and by whom the receiving account is created.
+// accountCreation says whether the receiving account is created, and who pays for it.
 type accountCreation struct {
 	create bool
 	payer  solana.Address
 }
 
-// move transfers tokens between the associated accounts of two wallets.
+// transfer transfers tokens between the associated accounts of two wallets.
 func transfer(mint token.Checked, from, to solana.Address, amount market.Amount, by accountCreation, references []solana.Address, accounts *solana.AccountCache) ([]sdk.Instruction, error) {
 	if mint.IsZero() {
 		return nil, fmt.Errorf("%w: no mint", ErrTerms)
@@ -192,15 +192,15 @@ func transfer(mint token.Checked, from, to solana.Address, amount market.Amount,
 	return []sdk.Instruction{createTokenAccount(mint, by.payer, to, target), transfer}, nil
 }
 
-// Payment is a claim's payment alone, to be signed and sent by who pays.
+// Payment is a claim's payment, to be signed and sent by the payer.
 type Payment struct {
 	Common
-	// Wallet pays the leg and the fee, and alone signs.
+	// Wallet pays the leg and the fee, and is the only signer.
 	Wallet solana.Address
 	Leg    Leg
 }
 
-// Build makes the transaction. Errors: [ErrTerms], [ErrBudget], [ErrMemo],
+// Build builds the transaction. Errors: [ErrTerms], [ErrBudget], [ErrMemo],
 // [ErrUnknown].
 func (p *Payment) Build(accounts *solana.AccountCache) (*Unsigned, error) {
 	if err := p.check(); err != nil {
@@ -232,12 +232,12 @@ type Atomic struct {
 	Taker, Desk solana.Address
 	// Payment is paid by the taker.
 	Payment Leg
-	// Base is delivered by the desk from its associated account to the taker's,
-	// which is created where it is missing.
+	// Base is delivered by the desk from its associated account to the taker's, which
+	// is created if it is missing.
 	Base       token.Checked
 	BaseAmount market.Amount
-	// FeePayer pays the fee; RentPayer the taker's token account, if it is
-	// missing: whoever pays, the taker can take that rent back later.
+	// FeePayer pays the fee; RentPayer pays for the taker's token account if it is
+	// missing, and the taker can take that rent back later.
 	FeePayer, RentPayer Party
 }
 
@@ -282,13 +282,12 @@ func (a *Atomic) wallet(p Party) solana.Address {
 	}
 }
 
-// Delivery is what a claim that is paid for is owed: the base asset, to the
-// associated account of its wallet, which the desk creates where it is missing.
-// The desk alone signs.
+// Delivery delivers the base asset of a paid claim to the associated account of its
+// wallet, which the desk creates if it is missing. Only the desk signs.
 type Delivery struct {
 	Common
-	// Desk delivers, and pays the fee and the rent; Wallet, the claim's, is
-	// delivered to and signs nothing.
+	// Desk delivers and pays the fee and the rent; Wallet, the claim's, receives and
+	// does not sign.
 	Desk, Wallet solana.Address
 	Base         token.Checked
 	// Amount is in atoms of the base asset, at least 1.

@@ -33,8 +33,8 @@ func transferTokens(mint token.Checked, from, to, owner solana.Address, amount m
 	return t.Build().SetProgramID(sdk.PublicKey(mint.Program()))
 }
 
-// withReferences adds keys that are only there to be found by, in Solana Pay's
-// manner: read, after the accounts that the program looks at.
+// withReferences appends reference keys in the manner of Solana Pay: read-only, after
+// the accounts that the program uses.
 func withReferences(accounts sdk.AccountMetaSlice, references []solana.Address) sdk.AccountMetaSlice {
 	for _, r := range references {
 		accounts = append(accounts, meta(r))
@@ -42,7 +42,7 @@ func withReferences(accounts sdk.AccountMetaSlice, references []solana.Address) 
 	return accounts
 }
 
-// createTokenAccount creates an associated token account, or finds it there. The
+// createTokenAccount creates an associated token account unless it exists. The
 // library's builder would derive the account's address again, without our cache.
 func createTokenAccount(mint token.Checked, payer, wallet, at solana.Address) sdk.Instruction {
 	return sdk.NewInstruction(sdk.SPLAssociatedTokenAccountProgramID, sdk.AccountMetaSlice{
@@ -59,11 +59,11 @@ func (b Budget) instructions() []sdk.Instruction {
 	}
 }
 
-// compile numbers the accounts of a version 0 message without tables: the fee
-// payer first, then signers before others and writable before read, each in order
-// of first appearance, so that the same values give the same bytes. It is our own
-// because solana-go's NewTransaction puts the programs behind all other keys, which
-// would change the bytes, and writes to the instructions that it is given.
+// compile numbers the accounts of a version 0 message without tables: the fee payer
+// first, then signers before others and writable before read-only, each in order of
+// first appearance, so that the same values give the same bytes. It is our own because
+// solana-go's NewTransaction puts the programs behind all other keys, which would
+// change the bytes, and modifies its arguments.
 func compile(feePayer solana.Address, blockhash solana.Hash, list []sdk.Instruction) (*Unsigned, error) {
 	used := append(make([]sdk.AccountMeta, 0, 16), *meta(feePayer).WRITE().SIGNER())
 	accounts := make([][]*sdk.AccountMeta, len(list))
@@ -95,7 +95,7 @@ func compile(feePayer solana.Address, blockhash solana.Hash, list []sdk.Instruct
 	return seal(&m)
 }
 
-// run is the number of the run of a message's keys that an account belongs to.
+// keyClass returns the run of a message's keys that an account belongs to.
 func keyClass(a sdk.AccountMeta) int {
 	n := 0
 	if !a.IsSigner {
@@ -119,7 +119,7 @@ func count(h *tx.Header, a sdk.AccountMeta) {
 	}
 }
 
-// use enters an account, or what else is done with it.
+// addAccount adds an account, or the access that an earlier entry lacks.
 func addAccount(used []sdk.AccountMeta, a sdk.AccountMeta) []sdk.AccountMeta {
 	for i := range used {
 		if used[i].PublicKey == a.PublicKey {
@@ -131,14 +131,14 @@ func addAccount(used []sdk.AccountMeta, a sdk.AccountMeta) []sdk.AccountMeta {
 	return append(used, a)
 }
 
-// number returns a key's place. Every key has been entered by use.
+// keyIndex returns the index of a key, which addAccount has added.
 func keyIndex(keys []solana.Address, key sdk.PublicKey) uint8 {
 	for i := range keys {
 		if keys[i] == solana.Address(key) {
 			return uint8(i)
 		}
 	}
-	panic(fmt.Sprintf("build: key %s was not entered", key))
+	panic(fmt.Sprintf("build: key %s is not in the message", key))
 }
 
 // seal encodes a message with an empty slot for each signer.

@@ -1,14 +1,14 @@
-// Package eddsa verifies ed25519 signatures strictly: it accepts a signature
-// only if whoever made it knew the key.
+// Package eddsa verifies ed25519 signatures strictly: it accepts a signature only if
+// its maker knew the key.
 //
-// RFC 8032 leaves room that forgers use. A verifier that takes small-order keys
-// accepts signatures that nobody made; one that takes non-canonical encodings,
-// or a scalar beyond the group's order, accepts several signatures for one; a
-// key with a small-order part is judged differently by different verifiers. The
-// standard library's verifier takes the first and the third. This one refuses
-// all of them, and checks the equation without the cofactor, as the chain does.
+// RFC 8032 leaves room for forgery. A verifier that accepts small-order keys accepts
+// signatures that nobody made; one that accepts non-canonical encodings, or a scalar
+// beyond the group's order, accepts several signatures for one; a key with a
+// small-order component is judged differently by different verifiers. The standard
+// library's verifier accepts the first and the third. This one refuses all of them, and
+// checks the equation without the cofactor, as the chain does.
 //
-// Concurrency: pure functions. Cost: a benchmark in this package tells it.
+// Concurrency: pure functions. Cost: see the benchmark.
 package eddsa
 
 import (
@@ -18,19 +18,19 @@ import (
 	"blockdesk/internal/solana"
 )
 
-// strict: what is not named is false, which refuses small-order and
-// non-canonical keys and points.
+// strict leaves the other options false, which refuses small-order and non-canonical
+// keys and points.
 var strict = ed25519.Options{Verify: &ed25519.VerifyOptions{CofactorlessVerify: true}}
 
-// Verify reports whether signature is key's over exactly these bytes. key must
-// pass [ValidKey], or nothing verifies.
+// Verify reports whether signature is key's signature of exactly these bytes. It is
+// false for every key that fails [ValidKey].
 func Verify(key solana.Address, message []byte, signature solana.Signature) bool {
 	return ValidKey(key) && ed25519.VerifyWithOptions(key[:], message, signature[:], &strict)
 }
 
-// ValidKey reports whether an address is a key that signatures prove something
-// about: the canonical encoding of a point of the prime-order group other than
-// its identity. Every key made from a seed is one.
+// ValidKey reports whether an address is a key whose signatures prove something: the
+// canonical encoding of a point of the prime-order group other than its identity. Every
+// key made from a seed is one.
 func ValidKey(key solana.Address) bool {
 	compressed := curve.CompressedEdwardsY(key)
 	if !compressed.IsCanonicalVartime() {

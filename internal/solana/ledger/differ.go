@@ -6,10 +6,10 @@ import (
 	"slices"
 )
 
-// Difference says in what two nodes' answers about a transaction differ, "" where
-// they tell the same. A block time and an inner call's depth are compared where
-// both know them. Logs and the text of an error are not: nodes cut and write them
-// as they like. Token balances have no order.
+// Difference names the first part in which two nodes' answers about a transaction
+// differ, "" if they agree. It compares a block time and an inner call's depth if both
+// nodes know them. It ignores logs and error texts, which nodes cut and write as they
+// like, and the order of token balances.
 func (c *Confirmed) Difference(o *Confirmed) string {
 	switch {
 	case c.Slot != o.Slot:
@@ -38,7 +38,7 @@ func sameTokens(a, b []TokenBalance) bool {
 	return slices.Equal(a, b) || slices.Equal(byAccount(a), byAccount(b))
 }
 
-// byAccount returns a copy in order; each account is there once.
+// byAccount returns a copy sorted by account, which occurs once.
 func byAccount(list []TokenBalance) []TokenBalance {
 	return slices.SortedFunc(slices.Values(list), func(a, b TokenBalance) int { return cmp.Compare(a.Account, b.Account) })
 }

@@ -1,16 +1,15 @@
-// Package ledger reads a confirmed transaction as getTransaction answers it in
-// base64: the transaction's own bytes, and what it did to balances.
+// Package ledger parses a confirmed transaction as getTransaction answers it in base64:
+// the transaction's own bytes, and its effect on balances.
 //
-// The answer comes from a node that may be wrong. Everything that the bytes and
-// the answer tell twice must agree, every index must be in range, every balance
-// list must have its length and name each account once: what fails is an error,
-// never a guess. A missing member that matters is an error; null means what the
-// interface says it means.
+// The answer comes from a node that may be wrong. What the bytes and the answer both
+// say must agree, every index must be in range, every balance list must have its length
+// and each account once: anything else is an error, never a guess. A missing member
+// that matters is an error; null means what the interface defines.
 //
-// It is written by hand because solana-go's types read a missing member as zero and
+// It is hand-written because solana-go's types read a missing member as zero and
 // compare nothing.
 //
-// Concurrency: pure functions and values. Cost: a benchmark tells it.
+// Concurrency: pure functions and values. Cost: see the benchmark.
 package ledger
 
 import (
@@ -31,27 +30,27 @@ import (
 
 // Errors, wrapped with the detail.
 var (
-	// ErrMalformed: not an answer of the interface.
+	// ErrMalformed: not an answer of getTransaction.
 	ErrMalformed = errors.New("ledger: malformed answer")
-	// ErrIncomplete: a member that matters is missing, as nodes leave it out
-	// that have pruned or never recorded it.
+	// ErrIncomplete: a member that matters is missing, because the node has pruned or
+	// never recorded it.
 	ErrIncomplete = errors.New("ledger: incomplete answer")
 	// ErrInconsistent: the answer contradicts itself.
 	ErrInconsistent = errors.New("ledger: inconsistent answer")
 )
 
-// Limits on what is read of one answer. The runtime's own are lower.
+// Limits of one answer. The runtime's own are lower.
 const (
 	MaxTokenBalances     = tx.MaxKeys
 	MaxInnerInstructions = 1024
 	MaxLogs              = 1024
 	MaxInnerText         = 1024
 	maxErrorText         = 256
-	// An instruction of the message is at 1. The runtime stops far below.
+	// The message's instructions have depth 1. The runtime's limit is far lower.
 	minInnerDepth, maxInnerDepth = 2, 64
 )
 
-// TokenBalance is a token account's amount before or after.
+// TokenBalance is a token account's amount before or after the transaction.
 type TokenBalance struct {
 	// Account indexes [Confirmed.Keys].
 	Account              int
@@ -60,54 +59,53 @@ type TokenBalance struct {
 	Decimals             uint8
 }
 
-// InnerInstruction was called by an instruction of the message.
+// InnerInstruction is a call made by an instruction of the message.
 type InnerInstruction struct {
-	// Outer is that instruction's number.
+	// Outer is the index of that instruction.
 	Outer int
-	// Instruction's data is decoded for the memo and the token programs only,
+	// The data of an Instruction is decoded for the memo and the token programs only,
 	// and up to MaxInnerText characters of base58.
 	tx.Instruction
-	// Skipped: there is data that was not decoded.
+	// Skipped: its data was not decoded.
 	Skipped bool
-	// Depth is how deep the call is: 2 for what the message's instruction
-	// called, one more for each call within; 0 where the node does not tell.
+	// Depth is the call depth: 2 for a call by the message's instruction, one more for
+	// each call inside; 0 if the node does not say.
 	Depth uint8
 }
 
 // Confirmed is a transaction that is in a block.
 type Confirmed struct {
 	Slot uint64
-	// BlockTime is in seconds of Unix time, 0 where the node does not know it.
+	// BlockTime is in seconds of Unix time, 0 if the node does not know it.
 	BlockTime int64
-	// Tx is decoded from the answer's bytes. Its version is the truth: some
-	// nodes label it wrongly.
+	// Tx is decoded from the answer's bytes. Its version counts, because some nodes
+	// label it wrongly.
 	Tx *tx.Transaction
-	// Failed transactions moved nothing but the fee. Error is the runtime's, as
-	// JSON, cut to 256 bytes.
+	// A Failed transaction moved nothing but the fee. Error is the runtime's, as JSON,
+	// cut to 256 bytes.
 	Failed bool
 	Error  string
 	Fee    market.Amount
-	// Keys are all accounts: the message's, then those loaded from tables, the
-	// written ones first.
+	// Keys are all accounts: the message's, then those loaded from tables, the writable
+	// ones first.
 	Keys []solana.Address
-	// Before and After are lamports, one for each key.
+	// Before and After are lamports, by index of Keys.
 	Before, After []market.Amount
-	// TokensBefore and TokensAfter have each account once at most; an account
-	// that did not exist is absent.
+	// TokensBefore and TokensAfter have each account at most once; an account that did
+	// not exist is absent.
 	TokensBefore, TokensAfter []TokenBalance
 	Inner                     []InnerInstruction
-	// Logs are absent on nodes that do not keep them, and may be cut.
+	// Logs are empty on nodes that do not keep them, and may be cut.
 	Logs []string
 }
 
-// Signature names the transaction.
+// Signature returns the transaction's id.
 func (c *Confirmed) Signature() solana.Signature { return c.Tx.Signatures[0] }
 
-// Program returns the program that an instruction calls. Instructions of the
-// message and inner ones have been checked.
+// Program returns the program that an instruction calls. Parse has checked the index.
 func (c *Confirmed) Program(in *tx.Instruction) solana.Address { return c.Keys[in.Program] }
 
-// answer is the interface's shape. Pointers tell absent from zero.
+// answer is the JSON of the result. Pointers distinguish absent from zero.
 type answer struct {
 	Slot        *uint64         `json:"slot"`
 	BlockTime   *int64          `json:"blockTime"`
@@ -151,8 +149,8 @@ type inner struct {
 	} `json:"instructions"`
 }
 
-// Parse reads the result member of getTransaction's answer, which must not be
-// null. Errors: [ErrMalformed], [ErrIncomplete], [ErrInconsistent].
+// Parse parses the result member of getTransaction's answer, which must not be null.
+// Errors: [ErrMalformed], [ErrIncomplete], [ErrInconsistent].
 func Parse(result []byte) (*Confirmed, error) {
 	var a answer
 	if err := json.Unmarshal(result, &a); err != nil {
@@ -179,7 +177,7 @@ func Parse(result []byte) (*Confirmed, error) {
 	return c, nil
 }
 
-// decode reads ["…", "base64"].
+// decode decodes ["…", "base64"].
 func decode(text json.RawMessage) (*tx.Transaction, error) {
 	var pair []string
 	if err := json.Unmarshal(text, &pair); err != nil || len(pair) != 2 || pair[1] != "base64" {
@@ -236,7 +234,7 @@ func amounts(numbers []uint64) []market.Amount {
 	return list
 }
 
-// readLoaded joins the keys from tables to the message's own.
+// readLoaded appends the keys from tables to the message's own.
 func (c *Confirmed) readLoaded(m *meta) error {
 	writable, readonly := c.Tx.Message.LookupKeys()
 	c.Keys = c.Tx.Message.Keys
@@ -250,7 +248,7 @@ func (c *Confirmed) readLoaded(m *meta) error {
 		return fmt.Errorf("%w: %d and %d loaded addresses, the message looks up %d and %d",
 			ErrInconsistent, len(m.Loaded.Writable), len(m.Loaded.Readonly), writable, readonly)
 	}
-	c.Keys = slices.Clip(c.Keys) // what is appended is not the message's
+	c.Keys = slices.Clip(c.Keys) // append must not write to the message's slice
 	for _, list := range [][]string{m.Loaded.Writable, m.Loaded.Readonly} {
 		for _, text := range list {
 			key, err := solana.ParseAddress(text)
@@ -263,7 +261,7 @@ func (c *Confirmed) readLoaded(m *meta) error {
 	return c.checkDistinct()
 }
 
-// checkDistinct: the runtime runs no transaction that loads an account twice.
+// checkDistinct refuses a repeated account: the runtime runs no such transaction.
 func (c *Confirmed) checkDistinct() error {
 	seen := make(map[solana.Address]struct{}, len(c.Keys))
 	for _, k := range c.Keys {
@@ -313,7 +311,7 @@ func (c *Confirmed) token(b *tokenBalance) (out TokenBalance, err error) {
 	if err := errors.Join(err1, err2, err3, err4); err != nil {
 		return out, fmt.Errorf("%w: %w", ErrMalformed, err)
 	}
-	// One spelling for each number: no sign, no leading zero.
+	// Each number has one spelling: no sign, no leading zero.
 	if strconv.FormatUint(n, 10) != b.Amount.Amount {
 		return out, fmt.Errorf("%w: amount %q", ErrMalformed, b.Amount.Amount)
 	}
@@ -321,7 +319,7 @@ func (c *Confirmed) token(b *tokenBalance) (out TokenBalance, err error) {
 	return out, nil
 }
 
-// readInner: null is what nodes answer that did not record them.
+// readInner refuses null, which nodes answer that did not record inner instructions.
 func (c *Confirmed) readInner(list *[]inner) error {
 	if list == nil {
 		return fmt.Errorf("%w: no inner instructions", ErrIncomplete)
@@ -359,7 +357,7 @@ func (c *Confirmed) readInner(list *[]inner) error {
 	return nil
 }
 
-// readData decodes an inner instruction's data where somebody may want it. It
+// readData decodes an inner instruction's data if it may be needed. Decoding base58
 // takes quadratic time, so a hostile answer must not make us decode megabytes.
 func (c *Confirmed) readData(in *InnerInstruction, text string) error {
 	program := c.Program(&in.Instruction)
@@ -370,10 +368,9 @@ func (c *Confirmed) readData(in *InnerInstruction, text string) error {
 	if text == "" {
 		return nil
 	}
-	b, err := base58.Decode(text)
-	if err != nil {
+	var err error
+	if in.Data, err = base58.Decode(text); err != nil {
 		return fmt.Errorf("%w: %w", ErrMalformed, err)
 	}
-	in.Data = b
 	return nil
 }

@@ -229,9 +229,9 @@ func TestExtractRefuses(t *testing.T) {
 	}
 }
 
-// TestUntold: an answer that leaves out what our account held before does not
-// make a payment of it.
-func TestUntold(t *testing.T) {
+// TestUnknownBalance: an answer without the balance that our account had before is an
+// error, not a payment.
+func TestUnknownBalance(t *testing.T) {
 	for name, s := range map[string]*scene{
 		"the account to be paid": change(func(s *scene) { s.tokens[1].before = "-1" })(),
 		"another one of ours":    change(func(s *scene) { s.holds(vault, usdc, desk, "-1", "900").lamport(vault, 2_039_280, 2_039_280) })(),

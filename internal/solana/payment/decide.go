@@ -7,8 +7,8 @@ import (
 	"blockdesk/market"
 )
 
-// Reason says why a payment is not acceptable: the reason of PAYMENT_MISMATCH
-// (contract C). The words are on the wire: frozen.
+// Reason says why a payment is refused: the reason of PAYMENT_MISMATCH
+// (docs/specification.md, contract C). The words are on the wire: frozen.
 type Reason string
 
 const (
@@ -16,54 +16,53 @@ const (
 	FailedOnChain Reason = "failed_on_chain"
 	// UnsupportedExtension: the mint could take back or change what it moved.
 	UnsupportedExtension Reason = "unsupported_mint_extension"
-	// MissingReference: neither the claim's reference nor its memo is there.
+	// MissingReference: the claim's reference and its memo are both missing.
 	MissingReference Reason = "missing_reference"
-	// AmbiguousReference: another claim's memo is there too, and a signature
-	// serves one claim. Our choice.
+	// AmbiguousReference: the payment also has another claim's memo, and a signature
+	// pays one claim. Our choice.
 	AmbiguousReference Reason = "ambiguous_reference"
-	// TooOld: in a block before the claim was made, or not provably after.
+	// TooOld: in a block from before the claim, or not provably after it.
 	TooOld Reason = "too_old"
 	// WrongMint: the treasury was paid in something else.
 	WrongMint Reason = "wrong_mint"
-	// WrongDestination: the treasury's account was not paid.
+	// WrongDestination: the treasury's account was not credited.
 	WrongDestination Reason = "wrong_destination"
-	// AmountShort: it was paid less than the claim's amount.
+	// AmountShort: the treasury was paid less than the claim's amount.
 	AmountShort Reason = "amount_short"
-	// WrongPayer: not the claim's wallet paid it.
+	// WrongPayer: the claim's wallet did not pay it.
 	WrongPayer Reason = "wrong_payer"
 )
 
-// Terms are what a claim's payment must meet.
+// Terms are a claim's terms of payment.
 type Terms struct {
 	// Payer is the claim's wallet, and Amount what it owes, in atoms.
 	Payer  solana.Address
 	Amount market.Amount
-	// Reference and Memo bind a payment to the claim: one of them must be
-	// there. Zero and empty match nothing.
+	// Reference and Memo bind a payment to the claim: it must have one of them. A zero
+	// or empty one matches nothing.
 	Reference solana.Address
 	Memo      string
-	// NotBefore is when the claim was made, in seconds of Unix time, less the
-	// clocks' tolerance; NotBeforeSlot the slot then. Zero sets no bound.
+	// NotBefore is the claim's time in seconds of Unix time, less the clocks'
+	// tolerance; NotBeforeSlot the slot then. Zero means no bound.
 	NotBefore     int64
 	NotBeforeSlot uint64
 	// MintRefused: the rail's mint has an extension that is not allowed.
 	MintRefused bool
 }
 
-// Verdict is the decision over one payment.
+// Verdict is the decision about one payment.
 type Verdict struct {
 	// Reason is empty when the payment is accepted.
 	Reason Reason
-	// Surplus is what was paid beyond the amount of an accepted payment.
+	// Surplus is the amount paid beyond that of an accepted payment.
 	Surplus market.Amount
 }
 
-// Accepted reports whether the payment settles the claim.
+// Accepted reports whether the payment pays the claim.
 func (v Verdict) Accepted() bool { return v.Reason == "" }
 
-// Decide holds the facts of a payment against a claim's terms. Whether the
-// signature has served already, and whether the claim still lives, is not known
-// here.
+// Decide compares the facts of a payment with a claim's terms. It does not know whether
+// the signature was used before or the claim is still open.
 func Decide(f *Facts, t *Terms) Verdict {
 	if reason := refuse(f, t); reason != "" {
 		return Verdict{Reason: reason}
@@ -95,7 +94,7 @@ func refuse(f *Facts, t *Terms) Reason {
 	return ""
 }
 
-// bound reports whether the payment names the claim.
+// namesClaim reports whether the payment has the claim's reference or memo.
 func namesClaim(f *Facts, t *Terms) bool {
 	if t.Reference != (solana.Address{}) && f.Has(t.Reference) {
 		return true
@@ -103,7 +102,7 @@ func namesClaim(f *Facts, t *Terms) bool {
 	return t.Memo != "" && slices.ContainsFunc(f.Memos, func(m Memo) bool { return m.Text == t.Memo })
 }
 
-// namesOther reports whether it names another claim.
+// namesOther reports whether the payment has another claim's memo.
 func namesOther(f *Facts, t *Terms) bool {
 	return slices.ContainsFunc(f.Memos, func(m Memo) bool {
 		_, claim := market.ParseClaimID([]byte(m.Text))
@@ -111,8 +110,8 @@ func namesOther(f *Facts, t *Terms) bool {
 	})
 }
 
-// tooOld: each bound that is set and can be tested must hold, and one must have
-// been tested.
+// tooOld checks each bound that is set and can be tested; at least one must have been
+// tested.
 func tooOld(f *Facts, t *Terms) bool {
 	if t.NotBefore == 0 && t.NotBeforeSlot == 0 {
 		return false

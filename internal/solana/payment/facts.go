@@ -1,17 +1,16 @@
-// Package payment tells what a confirmed transaction paid, and decides whether
-// that settles a claim.
+// Package payment extracts what a confirmed transaction paid, and decides whether that
+// pays a claim.
 //
-// Instructions are never believed: transfers hide in inner calls, in batches and
-// behind hooks, and a fee makes what arrives less than what was sent. A payment
-// is what the balances say, of accounts matched by mint, owner and program, over
-// looked-up accounts too, and netted over all that the treasury owns.
+// It does not believe instructions: transfers hide in inner calls, in batches and
+// behind hooks, and with a fee less arrives than was sent. A payment is the change of
+// balances, of accounts matched by mint, owner and program, looked-up accounts
+// included, and netted over everything that the treasury owns.
 //
 // Invariants:
-//  1. [Facts] are facts: the same answer gives the same facts, and nothing of
-//     them depends on a claim.
+//  1. [Facts] depend on the answer alone, not on a claim.
 //  2. [Decide] is a pure function of facts and terms, and gives one reason.
-//  3. What is credited is what the account to be paid gained, and never more
-//     than the whole treasury gained: a loop through it pays nothing.
+//  3. Credited is what the account to be paid gained, and never more than the whole
+//     treasury gained: a loop through it pays nothing.
 //  4. Sums are exact; one that overflows is an error.
 //
 // Concurrency: pure functions and values.
@@ -33,16 +32,16 @@ import (
 
 // Errors, wrapped with the detail.
 var (
-	// ErrOverflow: balances that no mint's supply allows.
+	// ErrOverflow: the balances exceed any mint's supply.
 	ErrOverflow = errors.New("payment: balances overflow")
-	// ErrUnknownBalance: a token account of ours was there before, and the answer does
-	// not tell what it held. To take that for nothing would invent a payment.
-	ErrUnknownBalance = errors.New("payment: a balance before is not told")
-	// ErrTarget: the target to look at is not complete.
+	// ErrUnknownBalance: a token account of ours existed before, and the answer has no
+	// balance for it. To take that as zero would invent a payment.
+	ErrUnknownBalance = errors.New("payment: the balance before is unknown")
+	// ErrTarget: the target is incomplete.
 	ErrTarget = errors.New("payment: incomplete target")
 )
 
-// Target says what counts as a payment to us.
+// Target defines a payment to us.
 type Target struct {
 	Rail market.Rail
 	// Mint and Program are the rail's mint and its token program; zero for SOL.
@@ -50,7 +49,7 @@ type Target struct {
 	// PayTo is the account to be paid: the treasury's token account, or its
 	// wallet for SOL.
 	PayTo solana.Address
-	// Treasury are all our wallets. What moves between them is no payment.
+	// Treasury are all our wallets. A transfer between them is no payment.
 	Treasury []solana.Address
 }
 
@@ -61,58 +60,56 @@ func (t *Target) check() error {
 	case !t.Rail.Valid(), t.PayTo == zero, len(t.Treasury) == 0, tokens != (t.Mint != zero), tokens != (t.Program != zero):
 		return fmt.Errorf("%w: %+v", ErrTarget, *t)
 	case !tokens && !slices.Contains(t.Treasury, t.PayTo):
-		return fmt.Errorf("%w: %s is not of the treasury", ErrTarget, solana.Text(t.PayTo))
+		return fmt.Errorf("%w: %s is not in the treasury", ErrTarget, solana.Text(t.PayTo))
 	}
 	return nil
 }
 
 func (t *Target) owns(wallet solana.Address) bool { return slices.Contains(t.Treasury, wallet) }
 
-// Loss is what one owner had more of before than after.
+// Loss is what one owner lost.
 type Loss struct {
 	Owner  solana.Address
 	Amount market.Amount
 }
 
-// Memo is a text that a memo program was called with.
+// Memo is a text passed to a memo program.
 type Memo struct {
 	Text string
-	// Outer is the message's instruction; Inner: it called the memo program
-	// through another program.
+	// Outer is the index of the message's instruction; Inner: it called the memo
+	// program through another program.
 	Outer int
 	Inner bool
 }
 
-// Facts are what a transaction did, as far as a payment to a [Target] goes.
+// Facts are the effects of a transaction that matter for a payment to a [Target].
 type Facts struct {
 	Signature solana.Signature
 	Slot      uint64
 	// BlockTime is in seconds of Unix time, 0 if unknown.
 	BlockTime int64
 	Version   tx.Version
-	// Failed transactions paid nothing; Error is the runtime's.
+	// A Failed transaction paid nothing; Error is the runtime's.
 	Failed bool
 	Error  string
-	// Signers, the fee payer first.
+	// Signers has the fee payer first.
 	Signers []solana.Address
-	// Credited is what the account to be paid gained, and at most Gained.
-	// Gained is what the treasury gained on the rail in all, 0 if it lost.
+	// Credited is what the account to be paid gained, at most Gained. Gained is what
+	// the treasury gained on the rail in all, 0 if it lost.
 	Credited, Gained market.Amount
-	// GainedOther: the treasury gained of another mint, or lamports on a token
-	// rail.
+	// GainedOther: the treasury gained another mint, or lamports on a token rail.
 	GainedOther bool
-	// Losses are who paid, the largest first, in atoms of the rail. The fee is
-	// no part of it, and we are never among them.
+	// Losses are the payers, the largest loss first, in atoms of the rail, without the
+	// fee and without us.
 	Losses []Loss
 	Memos  []Memo
-	// Keys are all accounts of the transaction, looked-up ones too.
+	// Keys are all accounts of the transaction, looked-up ones included.
 	Keys []solana.Address
-	// Lookups: some keys are from address tables. Nonce: it lived by a durable
-	// nonce.
+	// Lookups: some keys are from address tables. Nonce: it uses a durable nonce.
 	Lookups, Nonce bool
 }
 
-// Payer returns who lost most, or the zero address.
+// Payer returns the owner who lost most, or the zero address.
 func (f *Facts) Payer() solana.Address {
 	if len(f.Losses) == 0 {
 		return solana.Address{}
@@ -130,11 +127,10 @@ func (f *Facts) Lost(owner solana.Address) market.Amount {
 	return 0
 }
 
-// Has reports whether an account is part of the transaction. A reference is
-// found so.
+// Has reports whether an account, such as a reference, is in the transaction.
 func (f *Facts) Has(account solana.Address) bool { return slices.Contains(f.Keys, account) }
 
-// Extract reads the facts. Errors: [ErrTarget], [ErrOverflow], [ErrUnknownBalance].
+// Extract returns the facts. Errors: [ErrTarget], [ErrOverflow], [ErrUnknownBalance].
 func Extract(c *ledger.Confirmed, t *Target) (*Facts, error) {
 	if err := t.check(); err != nil {
 		return nil, err
@@ -196,7 +192,7 @@ func (s sums) gain() market.Amount {
 
 func (s sums) loss() market.Amount { return sums{s.after, s.before}.gain() }
 
-// book sums balances by owner.
+// balances sums balances by owner.
 type balances struct {
 	owners   []ownerBalance
 	overflow bool
@@ -224,8 +220,8 @@ func (b *balances) merge(into *sums, s sums) {
 	b.overflow = b.overflow || c1|c2 != 0
 }
 
-// told checks that of our token accounts after, those that existed before have a
-// balance before. One that did not exist held no lamports.
+// checkBalancesBefore checks that each of our token accounts that existed before has a
+// balance before. An account that did not exist held no lamports.
 func checkBalancesBefore(c *ledger.Confirmed, t *Target) error {
 	for i := range c.TokensAfter {
 		after := &c.TokensAfter[i]
@@ -239,8 +235,8 @@ func checkBalancesBefore(c *ledger.Confirmed, t *Target) error {
 	return nil
 }
 
-// addTokens sums the target's mint by owner, each side by the owner of its time,
-// and returns what the account to be paid held.
+// addTokens sums the target's mint by owner, before and after by the owner at that
+// time, and returns what the account to be paid held.
 func (b *balances) addTokens(c *ledger.Confirmed, t *Target) (paid sums) {
 	ours := func(tb *ledger.TokenBalance) bool { return tb.Mint == t.Mint && tb.Program == t.Program }
 	for i := range c.TokensBefore {
@@ -267,7 +263,7 @@ func (b *balances) addTokens(c *ledger.Confirmed, t *Target) (paid sums) {
 }
 
 // addLamports sums lamports by owner: a token account's are its owner's, so that
-// who pays by unwrapping is seen to pay. The fee is put back: it is no payment.
+// unwrapping counts as paying. It adds the fee back, which is no payment.
 func (b *balances) addLamports(c *ledger.Confirmed, t *Target) (paid sums) {
 	owners := slices.Clone(c.Keys)
 	for _, list := range [][]ledger.TokenBalance{c.TokensAfter, c.TokensBefore} {
@@ -280,7 +276,7 @@ func (b *balances) addLamports(c *ledger.Confirmed, t *Target) (paid sums) {
 		if i == 0 {
 			b.merge(&s, sums{after: uint64(c.Fee)})
 		}
-		// The treasury is paid in its wallet, not in what is wrapped.
+		// The treasury is paid in its wallet, not in wrapped SOL.
 		if t.owns(owners[i]) && owners[i] != c.Keys[i] {
 			continue
 		}
@@ -292,7 +288,7 @@ func (b *balances) addLamports(c *ledger.Confirmed, t *Target) (paid sums) {
 	return paid
 }
 
-// gainedOther looks for what went to us but is not the target's asset.
+// gainedOther reports whether the treasury gained anything but the target's asset.
 func gainedOther(c *ledger.Confirmed, t *Target) bool {
 	tokens := t.Rail == market.RailUSDC
 	for i := range c.TokensAfter {
@@ -320,8 +316,7 @@ func gainedOther(c *ledger.Confirmed, t *Target) bool {
 	return false
 }
 
-// memos collects what the memo programs were called with, in the order of the
-// message. Whoever writes a text elsewhere has not written a memo.
+// memos returns the memos in the order of the message. A text elsewhere is no memo.
 func memos(c *ledger.Confirmed) (list []Memo) {
 	for i := range c.Tx.Message.Instructions {
 		in := &c.Tx.Message.Instructions[i]

@@ -62,7 +62,7 @@ type calledInner struct {
 	called
 }
 
-// scene is a confirmed transaction, told by addresses.
+// scene is a confirmed transaction, described by addresses.
 type scene struct {
 	version   tx.Version
 	feePayer  solana.Address

@@ -10,14 +10,14 @@ import (
 	"blockdesk/internal/solana/ledger"
 )
 
-// Position is how far a chain is at some level.
+// Position is the end of the chain at some commitment.
 type Position struct {
 	Slot uint64
-	// Height is how many blocks are below: at most Slot, since slots are skipped.
+	// Height is the number of blocks below: at most Slot, because slots are skipped.
 	Height uint64
 }
 
-// position reads getEpochInfo's result.
+// position decodes getEpochInfo's result.
 func position(result json.RawMessage) (p Position, err error) {
 	v, err := into[struct {
 		Slot   *uint64 `json:"absoluteSlot"`
@@ -35,31 +35,31 @@ func position(result json.RawMessage) (p Position, err error) {
 	return Position{*v.Slot, *v.Height}, nil
 }
 
-// Position returns how far the chain is, both numbers as of one moment.
+// Position returns the end of the chain, slot and height as of one moment.
 func (c *Client) Position(ctx context.Context, level Commitment) (Position, error) {
 	return call(ctx, c, true, "getEpochInfo", position, object{"commitment": level})
 }
 
-// View is what one node alone tells of the chain and of some transactions.
+// NodeStatuses is one node's answer about the chain and some transactions.
 type NodeStatuses struct {
 	// Upstream is the node's name.
 	Upstream string
-	// Err is why it told nothing: all that follows is zero then.
+	// Err, if set, is why the node did not answer; all other fields are zero then.
 	Err error
-	// Finalized is how far it was before it was asked for the statuses, Tip the
-	// height of its newest block then, First the first slot that it still has.
+	// Finalized was the node's finalized position before it was asked for the statuses,
+	// Tip the height of its newest block, First the first slot that it still has.
 	Finalized Position
 	Tip       uint64
 	First     uint64
-	// Slot is what Statuses are as of; they are in the order of the question.
+	// Slot is the slot of Statuses, which are in the order of the request.
 	Slot     uint64
 	Statuses []Status
 }
 
-// StatusesFromAll asks every node, at the same time and once, after up to
-// MaxStatusesPerCall transactions, old ones too. The views are in the order of the
-// options. A list that is empty asks how far the nodes are. Errors: [ErrTooMany],
-// the context's once it has ended; a node's own is in its view.
+// StatusesFromAll asks every node, concurrently and once, for up to MaxStatusesPerCall
+// transactions, old ones too. The results are in the order of the options. An empty
+// list asks for positions only. Errors: [ErrTooMany]; the context's once it has ended;
+// a node's own is in its result.
 func (c *Client) StatusesFromAll(ctx context.Context, list []solana.Signature) ([]NodeStatuses, error) {
 	if len(list) > MaxStatusesPerCall {
 		return nil, fmt.Errorf("%w: %d signatures", ErrTooMany, len(list))
@@ -68,8 +68,8 @@ func (c *Client) StatusesFromAll(ctx context.Context, list []solana.Signature) (
 	return e.Run(ctx)
 }
 
-// view asks one node. How far it is comes first: the statuses are at least as new
-// if their slot is.
+// nodeStatuses asks one node. The position comes first, so the statuses are at least as
+// new if their slot is.
 func (c *Client) nodeStatuses(ctx context.Context, u *upstream, list []solana.Signature) NodeStatuses {
 	v := NodeStatuses{Upstream: u.name}
 	v.Err = firstError(
@@ -100,7 +100,7 @@ func (c *Client) nodeStatuses(ctx context.Context, u *upstream, list []solana.Si
 	return v
 }
 
-// firstError does one after another, until one fails.
+// firstError runs the steps until one fails.
 func firstError(steps ...func() error) error {
 	for _, step := range steps {
 		if err := step(); err != nil {
@@ -110,25 +110,25 @@ func firstError(steps ...func() error) error {
 	return nil
 }
 
-// Upstreams returns how many nodes there are.
+// Upstreams returns the number of nodes.
 func (c *Client) Upstreams() int { return len(c.upstreams) }
 
-// NodeAccounts is what one node alone tells of some accounts.
+// NodeAccounts is one node's answer about some accounts.
 type NodeAccounts struct {
 	Upstream string
-	// Err is why it told nothing: all that follows is zero then.
+	// Err, if set, is why the node did not answer; all other fields are zero then.
 	Err error
-	// Slot is what Accounts are as of; they are in the order of the question, nil
-	// for one that does not exist.
+	// Slot is the slot of Accounts, which are in the order of the request; nil: the
+	// account does not exist.
 	Slot     uint64
 	Accounts []*Account
 }
 
-// AccountsFromAll is [Client.Accounts] where nobody is to be believed alone: it
-// asks every node, at the same time and once; of one node it is the same as
-// Accounts, with its tries. The views are in the order of the options. It takes as
-// long as the slowest node does, Options.AttemptTimeout at most. Errors:
-// [ErrTooMany], the context's once it has ended; a node's own is in its view.
+// AccountsFromAll is [Client.Accounts] without trust in a single node: it asks every
+// node, concurrently and once. With one node it is the same as Accounts, with its
+// tries. The results are in the order of the options. It takes as long as the slowest
+// node, Options.AttemptTimeout at most. Errors: [ErrTooMany]; the context's once it has
+// ended; a node's own is in its result.
 func (c *Client) AccountsFromAll(ctx context.Context, list []solana.Address, level Commitment, minSlot uint64) ([]NodeAccounts, error) {
 	if len(list) > MaxAccountsPerCall {
 		return nil, fmt.Errorf("%w: %d accounts", ErrTooMany, len(list))
@@ -153,21 +153,20 @@ func viewOf(u *upstream, a accountsAnswer, err error) NodeAccounts {
 	return NodeAccounts{Upstream: u.name, Slot: a.slot, Accounts: a.accounts}
 }
 
-// sighting is what one node alone tells of a transaction; nil is that it does not
-// know it.
+// nodeTransaction is one node's answer about a transaction; nil: the node does not know
+// it.
 type nodeTransaction struct {
 	*ledger.Confirmed
 	err error
 }
 
-// TransactionFromAll is [Client.Transaction] where nobody is to be believed
-// alone. It asks every node, at the same time and once; all that answer must have
-// the transaction, and tell the same of it. One that fails to answer, for whatever
-// reason, does not count; one that answers and does not know it makes found false.
-// A block time is the one that is told. It takes as long as the slowest node does,
-// Options.AttemptTimeout at most. Of one node it is the same as Transaction, with
-// its tries. Errors: [ErrDisagree]; the context's once it has ended; the first
-// node's [Error] where none answers.
+// TransactionFromAll is [Client.Transaction] without trust in a single node. It asks
+// every node, concurrently and once. All nodes that answer must have the transaction
+// and agree about it. A node that fails does not count; if one answers and does not
+// know the transaction, found is false. The block time comes from any node that has it.
+// It takes as long as the slowest node, Options.AttemptTimeout at most. With one node
+// it is the same as Transaction, with its tries. Errors: [ErrDisagree]; the context's
+// once it has ended; the first node's [Error] if none answers.
 func (c *Client) TransactionFromAll(ctx context.Context, s solana.Signature, level Commitment) (t *ledger.Confirmed, found bool, err error) {
 	if len(c.upstreams) == 1 {
 		return c.Transaction(ctx, s, level)
@@ -179,13 +178,12 @@ func (c *Client) TransactionFromAll(ctx context.Context, s solana.Signature, lev
 	return c.unanimous(list)
 }
 
-// TransactionByMajority is [Client.TransactionFromAll] where a minority is
-// overruled: more than half of the nodes that answer must tell the same of the
-// transaction. found is false where none knows it. It waits for no node that could
-// not change what the others say. Errors: [ErrNoMajority] where some know it and no
-// majority does: it may not be final yet where the others are; [ErrDisagree] where
-// all know it and no majority tells the same; the context's once it has ended; the
-// first node's [Error] where none answers.
+// TransactionByMajority is [Client.TransactionFromAll] by majority: more than half of
+// the nodes that answer must agree about the transaction. found is false if none knows
+// it. It does not wait for a node that cannot change the result. Errors:
+// [ErrNoMajority] if some know it and no majority does (it may not be final yet on the
+// others); [ErrDisagree] if all know it and no majority agrees; the context's once it
+// has ended; the first node's [Error] if none answers.
 func (c *Client) TransactionByMajority(ctx context.Context, s solana.Signature, level Commitment) (t *ledger.Confirmed, found bool, err error) {
 	if len(c.upstreams) == 1 {
 		return c.Transaction(ctx, s, level)
@@ -197,7 +195,7 @@ func (c *Client) TransactionByMajority(ctx context.Context, s solana.Signature, 
 	return byMajority(s, list)
 }
 
-// settled reports whether more than half of all nodes tell the same.
+// hasMajority reports whether more than half of all nodes agree.
 func hasMajority(list []nodeTransaction) bool {
 	for i := range list {
 		alike := 0
@@ -213,12 +211,12 @@ func hasMajority(list []nodeTransaction) bool {
 	return false
 }
 
-// same reports whether two nodes know the transaction and tell the same of it.
+// same reports whether two nodes know the transaction and agree about it.
 func (s *nodeTransaction) same(o *nodeTransaction) bool {
 	return s.Confirmed != nil && o.Confirmed != nil && s.Difference(o.Confirmed) == ""
 }
 
-// mostly counts what the nodes tell.
+// byMajority returns the transaction that a majority agrees about.
 func byMajority(s solana.Signature, list []nodeTransaction) (t *ledger.Confirmed, found bool, err error) {
 	answers, known := 0, 0
 	for i := range list {
@@ -253,13 +251,13 @@ func byMajority(s solana.Signature, list []nodeTransaction) (t *ledger.Confirmed
 	case 0:
 		return nil, false, nil
 	case answers:
-		return nil, false, fmt.Errorf("%w: about %s", ErrDisagree, s)
+		return nil, false, fmt.Errorf("%w about %s", ErrDisagree, s)
 	default:
 		return nil, false, fmt.Errorf("%w: %s", ErrNoMajority, s)
 	}
 }
 
-// sightings asks every node, until enough says so where that is not nil.
+// transactions asks every node, until enough returns true if that is not nil.
 func (c *Client) transactions(ctx context.Context, s solana.Signature, level Commitment, enough func([]nodeTransaction) bool) ([]nodeTransaction, error) {
 	name, options, parse := s.String(), transactionAt(level), transactionOf(s)
 	e := allNodes[nodeTransaction]{client: c, enough: enough, ask: func(ctx context.Context, u *upstream, _ int) nodeTransaction {
@@ -269,8 +267,8 @@ func (c *Client) transactions(ctx context.Context, s solana.Signature, level Com
 	return e.Run(ctx)
 }
 
-// agreed joins what the nodes tell. That one does not know it comes before all
-// differences: it may not be final yet.
+// unanimous joins the answers. An answer that does not know the transaction comes
+// before all differences: the transaction may not be final yet there.
 func (c *Client) unanimous(list []nodeTransaction) (t *ledger.Confirmed, found bool, err error) {
 	first, unknown := -1, false
 	for i := range list {
@@ -303,21 +301,20 @@ func (c *Client) unanimous(list []nodeTransaction) (t *ledger.Confirmed, found b
 	return t, true, nil
 }
 
-// NodeSignatures is what one node alone lists of an account's transactions.
+// NodeSignatures is one node's list of an account's transactions.
 type NodeSignatures struct {
 	Upstream string
 	// Err is why List is nil.
 	Err error
-	// List is the page that was asked for, the newest first: what the node says.
+	// List is the requested page, newest first.
 	List []SignatureInfo
 }
 
-// SignaturePageFromAll is [Client.Signatures] where nobody is to be believed alone: it
-// asks every node for the same page, at the same time and once; of one node it is
-// the same as Signatures, with its tries. The views are in the order of the
-// options. It takes as long as the slowest node does, Options.AttemptTimeout at
-// most. Errors: [ErrTooMany], the context's once it has ended; a node's own is in
-// its view.
+// SignaturePageFromAll is [Client.Signatures] without trust in a single node: it asks
+// every node for the same page, concurrently and once. With one node it is the same as
+// Signatures, with its tries. The results are in the order of the options. It takes as
+// long as the slowest node, Options.AttemptTimeout at most. Errors: [ErrTooMany]; the
+// context's once it has ended; a node's own is in its result.
 func (c *Client) SignaturePageFromAll(ctx context.Context, a solana.Address, page Page, level Commitment) ([]NodeSignatures, error) {
 	options, err := page.options(level)
 	if err != nil {
@@ -335,20 +332,20 @@ func (c *Client) SignaturePageFromAll(ctx context.Context, a solana.Address, pag
 	return e.Run(ctx)
 }
 
-// NodeHistory is what one node alone tells of an account's transactions.
+// NodeHistory is one node's complete list of an account's transactions.
 type NodeHistory struct {
 	Upstream string
-	// Err is why List is nil. One that is behind what it was asked to be as of,
-	// or that has more than were asked for ([ErrTooMany]), tells nothing.
+	// Err is why List is nil: the node failed, is behind the required slot, or has more
+	// transactions than the limit ([ErrTooMany]).
 	Err error
-	// List is all finalized transactions that name the account, the newest first.
+	// List is all finalized transactions that contain the account, newest first.
 	List []SignatureInfo
 }
 
-// SignaturesFromAll asks the nodes of some views, at the same time, for all
-// finalized transactions that name an account, each as of its own finalized slot
-// at least. A view with an error gives a history with the same, a context that has
-// ended all with its error. A node that has more than most tells nothing.
+// SignaturesFromAll asks the nodes of some results, concurrently, for all finalized
+// transactions that contain an account, each at its own finalized slot or later. A node
+// whose result has an error keeps it; after the context has ended all have its error. A
+// node with more than most transactions returns [ErrTooMany].
 func (c *Client) SignaturesFromAll(ctx context.Context, a solana.Address, views []NodeStatuses, most int) []NodeHistory {
 	e := allNodes[NodeHistory]{client: c, ask: func(ctx context.Context, u *upstream, i int) NodeHistory {
 		h := NodeHistory{Upstream: u.name}
@@ -371,7 +368,7 @@ func (c *Client) SignaturesFromAll(ctx context.Context, a solana.Address, views 
 	return list
 }
 
-// history pages to the end.
+// history reads all pages.
 func (c *Client) history(ctx context.Context, u *upstream, a solana.Address, slot uint64, most int) ([]SignatureInfo, error) {
 	var list []SignatureInfo
 	for {
@@ -393,19 +390,19 @@ func (c *Client) history(ctx context.Context, u *upstream, a solana.Address, slo
 	}
 }
 
-// everywhere asks all nodes at once.
+// allNodes calls all nodes concurrently.
 type allNodes[T any] struct {
 	client *Client
 	ask    func(ctx context.Context, u *upstream, i int) T
-	// enough, where it is not nil, sees each new answer among the others, which are
-	// zero as long as they are not there, and ends the asking with true.
+	// enough, if set, is called with the answers after each one, those that are missing
+	// being zero, and ends the calls when it returns true.
 	enough  func(answers []T) bool
 	answers []T
 }
 
 // Run returns the answers when all have come, enough have, or Options.Timeout has
-// passed. The error is the context's, if that has ended: whom it has cut off may have told
-// otherwise than the others, so that these are no majority.
+// passed. The error is the context's, if that has ended: the answers that it cut off
+// might have differed from the others, which are then no majority.
 func (e *allNodes[T]) Run(whole context.Context) ([]T, error) {
 	ctx, cancel := context.WithTimeout(whole, e.client.options.Timeout)
 	defer cancel()
@@ -425,12 +422,12 @@ func (e *allNodes[T]) Run(whole context.Context) ([]T, error) {
 	}
 	wg.Wait()
 	if err := whole.Err(); err != nil {
-		return nil, fmt.Errorf("rpc: asking every node: %w", err)
+		return nil, fmt.Errorf("rpc: calling every node: %w", err)
 	}
 	return e.answers, nil
 }
 
-// callNode asks one node once.
+// callNode calls one node once.
 func callNode[T any](ctx context.Context, c *Client, u *upstream, method string, parse func(json.RawMessage) (T, error), params ...any) (T, error) {
 	q, err := newRequest(c, method, parse, params)
 	if err != nil {

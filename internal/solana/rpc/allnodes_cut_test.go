@@ -11,10 +11,9 @@ import (
 	"blockdesk/internal/solana/rpc"
 )
 
-// TestEverywhereCutOff: one node has answered and the others have not when the
-// asking is cut off, as by the service's end. They are not passed over as nodes
-// that fail: what is left would be one node's word for a majority's.
-func TestEverywhereCutOff(t *testing.T) {
+// TestAllNodesCutOff: if the caller's context ends after one node has answered, the
+// others do not count as failed nodes. Otherwise one node would be a majority.
+func TestAllNodesCutOff(t *testing.T) {
 	answers := position(1000, 600)
 	answers["getMultipleAccounts"] = `{"context":{"slot":72},"value":[null]}`
 	answers["getTransaction"] = "null"
@@ -57,7 +56,7 @@ func TestEverywhereCutOff(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			// How many calls each node gets if all answer.
-			whole := newClient(t, options(newNode(t, told(answers)), newNode(t, told(answers)), newNode(t, told(answers))))
+			whole := newClient(t, options(newNode(t, answering(answers)), newNode(t, answering(answers)), newNode(t, answering(answers))))
 			cutOff = false
 			if err := ask(t.Context(), whole); err != nil {
 				t.Fatal(err)
@@ -72,7 +71,7 @@ func TestEverywhereCutOff(t *testing.T) {
 				called <- struct{}{}
 				<-release
 			}
-			c := newClient(t, options(newNode(t, told(answers)), newNode(t, hang), newNode(t, hang)))
+			c := newClient(t, options(newNode(t, answering(answers)), newNode(t, hang), newNode(t, hang)))
 			ctx, cut := context.WithCancel(t.Context())
 			defer cut()
 			go func() {

@@ -19,8 +19,8 @@ import (
 	"blockdesk/market"
 )
 
-// told answers by method; a method that is missing gets an error.
-func told(results map[string]string) func(http.ResponseWriter, asked) {
+// answering answers by method; a missing method gets an error.
+func answering(results map[string]string) func(http.ResponseWriter, asked) {
 	return func(w http.ResponseWriter, c asked) {
 		text, ok := results[c.Method]
 		if !ok {
@@ -32,7 +32,7 @@ func told(results map[string]string) func(http.ResponseWriter, asked) {
 	}
 }
 
-// position is what a node tells that is well.
+// position has the answers of a healthy node.
 func position(slot, height int) map[string]string {
 	return map[string]string{
 		"getEpochInfo":           fmt.Sprintf(`{"absoluteSlot":%d,"blockHeight":%d,"epoch":1}`, slot, height),
@@ -80,12 +80,12 @@ func TestPosition(t *testing.T) {
 	}
 }
 
-func TestStatusesEverywhere(t *testing.T) {
-	well, behind := newNode(t, told(position(1000, 600))), newNode(t, told(position(900, 500)))
+func TestStatusesFromAll(t *testing.T) {
+	well, behind := newNode(t, answering(position(1000, 600))), newNode(t, answering(position(900, 500)))
 	down := newNode(t, status(http.StatusServiceUnavailable, "no"))
-	liar := newNode(t, told(with(position(1000, 600), "getEpochInfo", `{"absoluteSlot":1000,"blockHeight":900000}`)))
-	short := newNode(t, told(with(position(1000, 600), "getSignatureStatuses", `{"context":{"slot":1000},"value":[null]}`)))
-	pruned := newNode(t, told(with(position(1000, 600), "getFirstAvailableBlock", "null")))
+	liar := newNode(t, answering(with(position(1000, 600), "getEpochInfo", `{"absoluteSlot":1000,"blockHeight":900000}`)))
+	short := newNode(t, answering(with(position(1000, 600), "getSignatureStatuses", `{"context":{"slot":1000},"value":[null]}`)))
+	pruned := newNode(t, answering(with(position(1000, 600), "getFirstAvailableBlock", "null")))
 	c := newClient(t, options(well, behind, down, liar, short, pruned))
 	views, err := c.StatusesFromAll(t.Context(), []solana.Signature{{1}, {2}})
 	if err != nil || len(views) != 6 {
@@ -132,8 +132,8 @@ func TestStatusesEverywhere(t *testing.T) {
 	}
 }
 
-func TestStatusesEverywhereLimits(t *testing.T) {
-	n := newNode(t, told(position(1000, 600)))
+func TestStatusesFromAllLimits(t *testing.T) {
+	n := newNode(t, answering(position(1000, 600)))
 	c := newClient(t, options(n))
 	if _, err := c.StatusesFromAll(t.Context(), make([]solana.Signature, rpc.MaxStatusesPerCall+1)); !errors.Is(err, rpc.ErrTooMany) {
 		t.Errorf("one too many: %v", err)
@@ -146,11 +146,11 @@ func TestStatusesEverywhereLimits(t *testing.T) {
 
 // A node that does not answer keeps nobody waiting for longer than a call may
 // take, and the others are heard.
-func TestEverywhereHanging(t *testing.T) {
+func TestAllNodesHanging(t *testing.T) {
 	release := make(chan struct{})
 	hanging := newNode(t, func(http.ResponseWriter, asked) { <-release })
 	defer close(release)
-	o := options(newNode(t, told(position(1000, 600))), hanging)
+	o := options(newNode(t, answering(position(1000, 600))), hanging)
 	var views []rpc.NodeStatuses
 	for o.Timeout = 50 * time.Millisecond; o.Timeout < runtest.HangTimeout; o.Timeout *= 2 { // until the other one answers as quickly
 		o.AttemptTimeout = o.Timeout / 2
@@ -200,7 +200,7 @@ func paged(n, slot int) func(http.ResponseWriter, asked) {
 	}
 }
 
-func TestSignaturesEverywhere(t *testing.T) {
+func TestSignaturesFromAll(t *testing.T) {
 	nodes := []*node{
 		newNode(t, paged(3, 5000)), newNode(t, paged(2345, 5000)), newNode(t, paged(2346, 5000)), newNode(t, paged(3, 4999)),
 		newNode(t, paged(1000, 5000)), newNode(t, paged(0, 5000)), newNode(t, paged(3, 5000)),
@@ -243,7 +243,7 @@ func TestSignaturesEverywhere(t *testing.T) {
 	}
 }
 
-// landed is what a node tells of signed(t), in this slot, at this time of its block.
+// landed is an answer about signed(t) in this slot, at this time of its block.
 func landed(t *testing.T, slot int, blockTime string) func(http.ResponseWriter, asked) {
 	return result(fmt.Sprintf(`{"slot":%d,"blockTime":%s,"transaction":["%s","base64"],"meta":{"err":null,"fee":5000,"preBalances":[9,1],`+
 		`"postBalances":[4,1],"preTokenBalances":[],"postTokenBalances":[],"innerInstructions":[]}}`, slot, blockTime, base64Of(signed(t))))
@@ -251,7 +251,7 @@ func landed(t *testing.T, slot int, blockTime string) func(http.ResponseWriter, 
 
 type replies = []func(http.ResponseWriter, asked)
 
-// transactionCase is what some nodes say of one transaction, and what comes of it.
+// transactionCase has the answers of some nodes about one transaction, and the result.
 type transactionCase struct {
 	nodes replies
 	found bool
@@ -260,7 +260,7 @@ type transactionCase struct {
 	time  int64
 }
 
-// ask asks them by one of a client's methods, and returns them.
+// ask calls one of a client's methods and returns the nodes.
 func (c *transactionCase) ask(
 	t *testing.T, name string, by func(*rpc.Client, context.Context, solana.Signature, rpc.Commitment) (*ledger.Confirmed, bool, error),
 ) (nodes []*node) {
@@ -279,8 +279,8 @@ func (c *transactionCase) ask(
 	return nodes
 }
 
-// TestTransactionEverywhere: every node that answers must have it and tell the same.
-func TestTransactionEverywhere(t *testing.T) {
+// TestTransactionFromAll: every node that answers must have the transaction and agree.
+func TestTransactionFromAll(t *testing.T) {
 	has, timeless, other, hides := landed(t, 4, "50"), landed(t, 4, "null"), landed(t, 5, "50"), result("null")
 	down, behind, wrong := status(http.StatusServiceUnavailable, "no"), failure(`{"code":-32004,"message":"no"}`), result(`{}`)
 	for name, c := range map[string]transactionCase{
@@ -330,8 +330,8 @@ func TestTransactionOfOneNode(t *testing.T) {
 	}
 }
 
-// TestEverywhereOnChain asks a real runtime, under two names.
-func TestEverywhereOnChain(t *testing.T) {
+// TestAllNodesOnChain calls a real runtime under two names.
+func TestAllNodesOnChain(t *testing.T) {
 	c := startChain(t)
 	two := c.local.Client(rpc.Options{}, "one", "two")
 	common := c.common()

@@ -155,8 +155,8 @@ func (c *chain) judge(got *ledger.Confirmed, rail market.Rail, t *payment.Terms)
 	return f, payment.Decide(f, t)
 }
 
-// TestChainPayments: what we build is paid on a real runtime, to the atom, and
-// judged from what the node answers; what differs is refused.
+// TestChainPayments: what we build is paid on a real runtime, to the atom, and judged
+// by the node's answer; a payment that differs is refused.
 func TestChainPayments(t *testing.T) {
 	c := startChain(t)
 	const amount = 250_000_001
@@ -189,7 +189,7 @@ func TestChainPayments(t *testing.T) {
 	}
 }
 
-// refusals spoils one term at a time of a payment that was accepted.
+// refusals breaks one term at a time of a payment that was accepted.
 func (c *chain) refusals(got *ledger.Confirmed, rail market.Rail, good payment.Terms) {
 	c.t.Helper()
 	for want, spoil := range map[payment.Reason]func(*payment.Terms){
@@ -283,8 +283,8 @@ func TestChainFailed(t *testing.T) {
 	}
 }
 
-// TestChainChanged: a payment of which the payer changed the bytes before signing
-// lands, and is refused for what was changed.
+// TestChainChanged: a payment whose bytes the payer has changed before signing lands,
+// and is refused for the change.
 func TestChainChanged(t *testing.T) {
 	c := startChain(t)
 	const amount = 5_000_000
@@ -341,7 +341,7 @@ func TestChainChanged(t *testing.T) {
 	}
 }
 
-// TestChainFaults: the client's kinds under the faults that a node has.
+// TestChainFaults: the error kinds of a node's faults.
 func TestChainFaults(t *testing.T) {
 	c := startChain(t)
 	call := func(method string, params map[string]any) {

@@ -14,7 +14,7 @@ import (
 	"github.com/gagliardetto/solana-go/rpc/jsonrpc"
 )
 
-// Commitment is how settled a block must be.
+// Commitment is Solana's commitment level of a block.
 type Commitment uint8
 
 const (
@@ -23,7 +23,7 @@ const (
 	Finalized Commitment = 3
 )
 
-// String returns the interface's word.
+// String returns the JSON-RPC name.
 func (c Commitment) String() string {
 	switch c {
 	case Processed:
@@ -37,7 +37,7 @@ func (c Commitment) String() string {
 	}
 }
 
-// MarshalText writes the interface's word.
+// MarshalText writes the JSON-RPC name.
 func (c Commitment) MarshalText() ([]byte, error) { return []byte(c.String()), nil }
 
 // Client calls the nodes.
@@ -47,14 +47,13 @@ type Client struct {
 	ids       atomic.Uint64
 	active    atomic.Pointer[upstream]
 
-	// fetching is held by who fetches a blockhash for all; hash by whoever
-	// looks at it.
+	// fetching is held while a blockhash is fetched; hashMu guards hash.
 	fetching sync.Mutex
 	hashMu   sync.Mutex
 	hash     Blockhash
 }
 
-// New makes a client. It calls no node. Errors: [ErrOptions].
+// New returns a client. It calls no node. Errors: [ErrOptions].
 func New(o Options) (*Client, error) {
 	if err := o.Validate(); err != nil {
 		return nil, err
@@ -73,10 +72,10 @@ func New(o Options) (*Client, error) {
 	return c, nil
 }
 
-// noRedirect: a node does not send us elsewhere.
+// noRedirect refuses a redirect to another server.
 func noRedirect(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 
-// Close drops the idle connections.
+// Close closes the idle connections.
 func (c *Client) Close() {
 	for _, u := range c.upstreams {
 		u.http.CloseIdleConnections()
@@ -86,7 +85,7 @@ func (c *Client) Close() {
 // Active returns the name of the node that answered last.
 func (c *Client) Active() string { return c.active.Load().name }
 
-// Health tells of all nodes, in the order of the options.
+// Health returns the health of all nodes, in the order of the options.
 func (c *Client) Health() []UpstreamHealth {
 	now, best := time.Now(), c.bestSlot()
 	list := make([]UpstreamHealth, len(c.upstreams))
@@ -107,14 +106,14 @@ func (c *Client) bestSlot() (best uint64) {
 	return best
 }
 
-// available: not failing, not rate limiting us, not behind. A node of which no
-// slot is known is not behind.
+// available reports whether a node works, does not rate-limit us and is not behind. A
+// node whose slot is unknown is not behind.
 func (c *Client) available(h *health, best uint64, now time.Time) bool {
 	return h.failures < unavailableAfter && !now.Before(h.rateLimitedUntil) && (h.slot == 0 || best-min(h.slot, best) <= c.options.MaxLag)
 }
 
-// plan returns which node each try of a call asks: the available ones in the
-// order of the options, then the others, then again from the first.
+// plan returns the node of each try of a call: the available ones in the order of the
+// options, then the others, then again from the first.
 func (c *Client) plan() []*upstream {
 	now, best := time.Now(), c.bestSlot()
 	order, last := make([]*upstream, 0, len(c.upstreams)), []*upstream(nil)
@@ -133,14 +132,14 @@ func (c *Client) plan() []*upstream {
 	return tries
 }
 
-// race asks nodes for one thing until one answers well.
+// hedgedCall sends one request to several nodes until one succeeds.
 type hedgedCall[T any] struct {
 	client *Client
 	request[T]
-	// hedge allows two nodes at a time.
+	// hedge allows a second node while the first has not answered.
 	hedge bool
 	tries []*upstream
-	// answer is set when Run returns nil.
+	// answer is the result when Run returns nil.
 	answer T
 }
 
@@ -149,8 +148,8 @@ type try[T any] struct {
 	err    error
 }
 
-// Run makes the tries and returns when all that were begun have ended. The error
-// is the last try's, or the context's.
+// Run makes the tries and returns when all that were started have ended. The error is
+// the last try's, or the context's.
 func (r *hedgedCall[T]) Run(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, r.client.options.Timeout)
 	results := make(chan try[T], len(r.tries))
@@ -158,7 +157,7 @@ func (r *hedgedCall[T]) Run(ctx context.Context) error {
 	begin := func() {
 		u := r.tries[begun]
 		begun++
-		go func() { results <- r.ask(ctx, u) }()
+		go func() { results <- r.try(ctx, u) }()
 	}
 	defer func() {
 		cancel()
@@ -166,7 +165,7 @@ func (r *hedgedCall[T]) Run(ctx context.Context) error {
 			<-results
 		}
 	}()
-	// The timer begins the next try: a hedge, or one after a pause.
+	// The timer starts the next try: a hedge, or one after a pause.
 	timer := time.NewTimer(2 * r.client.options.Timeout)
 	defer timer.Stop()
 	begin()
@@ -185,7 +184,7 @@ func (r *hedgedCall[T]) Run(ctx context.Context) error {
 			switch {
 			case begun == len(r.tries): // another try is still under way
 			case begun < r.nodes():
-				timer.Stop() // of the hedge that this try is instead of
+				timer.Stop() // this try replaces the hedge
 				begin()
 				r.arm(timer, begun)
 			default:
@@ -201,8 +200,8 @@ func (r *hedgedCall[T]) Run(ctx context.Context) error {
 	}
 }
 
-// over reports whether a failure ends the race: no node would do better, or none
-// is left to ask. One that limits us is not asked again in the same call.
+// failed reports whether a failure ends the call: no node would do better, or no try is
+// left. A node that rate-limits us is not asked again in the same call.
 func (r *hedgedCall[T]) failed(kind Kind, begun, ended int) bool {
 	if !kind.retryable() {
 		return true
@@ -210,7 +209,7 @@ func (r *hedgedCall[T]) failed(kind Kind, begun, ended int) bool {
 	return ended == begun && (begun == len(r.tries) || kind == RateLimited && begun >= r.nodes())
 }
 
-// nodes is how many tries ask a node for the first time.
+// nodes returns how many tries ask a node for the first time.
 func (r *hedgedCall[T]) nodes() int { return min(len(r.client.upstreams), len(r.tries)) }
 
 // arm sets the timer for a hedge: one at a time, on a node not asked yet.
@@ -220,7 +219,7 @@ func (r *hedgedCall[T]) arm(timer *time.Timer, begun int) {
 	}
 }
 
-func (r *hedgedCall[T]) ask(ctx context.Context, u *upstream) (t try[T]) {
+func (r *hedgedCall[T]) try(ctx context.Context, u *upstream) (t try[T]) {
 	t.answer, t.err = attempt(ctx, r.client, u, &r.request)
 	if t.err == nil {
 		r.client.active.Store(u)
@@ -228,8 +227,7 @@ func (r *hedgedCall[T]) ask(ctx context.Context, u *upstream) (t try[T]) {
 	return t
 }
 
-// question is one request, and how its result is read. What parse refuses is a
-// wrong answer.
+// request is one request and the parser of its result. A parse error is a wrong answer.
 type request[T any] struct {
 	method string
 	id     uint64
@@ -249,7 +247,7 @@ func newRequest[T any](c *Client, method string, parse func(json.RawMessage) (T,
 	return q, nil
 }
 
-// attempt asks one node once, and enters how it went.
+// attempt calls one node once and records the outcome in its health.
 func attempt[T any](ctx context.Context, c *Client, u *upstream, q *request[T]) (answer T, err error) {
 	ctx, cancel := context.WithTimeout(ctx, c.options.AttemptTimeout)
 	defer cancel()
@@ -265,7 +263,7 @@ func attempt[T any](ctx context.Context, c *Client, u *upstream, q *request[T]) 
 	return answer, err
 }
 
-// call asks the nodes. hedge is for reads.
+// call calls the nodes. hedge is for reads.
 func call[T any](ctx context.Context, c *Client, hedge bool, method string, parse func(json.RawMessage) (T, error), params ...any) (answer T, err error) {
 	q, err := newRequest(c, method, parse, params)
 	if err != nil {
@@ -278,7 +276,7 @@ func call[T any](ctx context.Context, c *Client, hedge bool, method string, pars
 	return r.answer, nil
 }
 
-// into reads a result of type T.
+// into decodes a result of type T.
 func into[T any](result json.RawMessage) (v T, err error) {
 	return v, json.Unmarshal(result, &v)
 }

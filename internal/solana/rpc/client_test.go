@@ -20,8 +20,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// TestKinds: what a node answers, and what that is called. Each answer is a whole
-// body or an HTTP status.
+// TestKinds: the error kind of each answer, which is a whole body or an HTTP status.
 func TestKinds(t *testing.T) {
 	raw := func(body string) func(http.ResponseWriter, asked) { return status(http.StatusOK, body) }
 	for _, c := range []struct {
@@ -149,7 +148,8 @@ func TestFailover(t *testing.T) {
 	}
 }
 
-// TestWrongAnswersFailOver: what cannot be right is asked of another node.
+// TestWrongAnswersFailOver: after an answer that cannot be right another node is
+// called.
 func TestWrongAnswersFailOver(t *testing.T) {
 	a, b := newNode(t, result(`{"context":{"slot":1},"value":[null]}`)), newNode(t, result(`{"context":{"slot":1},"value":[null,null]}`))
 	c := newClient(t, options(a, b))
@@ -247,7 +247,7 @@ func TestRateLimit(t *testing.T) {
 	}
 }
 
-// TestRun: nodes are probed and a blockhash kept; a node far behind is asked
+// TestRun: nodes are probed and a blockhash is cached; a node far behind is called
 // last; an older blockhash does not replace a newer one.
 func TestRun(t *testing.T) {
 	var height atomic.Uint64
@@ -314,7 +314,7 @@ func TestRun(t *testing.T) {
 	}
 }
 
-// TestBlockhashOnce: many that want a blockhash at once cause one call.
+// TestBlockhashOnce: concurrent callers of Blockhash cause one call.
 func TestBlockhashOnce(t *testing.T) {
 	n := newNode(t, result(`{"context":{"slot":5},"value":{"blockhash":"`+solana.Hash{7}.String()+`","lastValidBlockHeight":150}}`))
 	c := newClient(t, options(n))
@@ -365,8 +365,8 @@ func TestOptions(t *testing.T) {
 	}
 }
 
-// TestHidesKeys: a node that repeats what it was asked shows no part of its URL
-// that may be a key, neither as it is written there nor as it is read.
+// TestHidesKeys: a node that repeats a request shows no part of its URL that may be a
+// key, neither encoded nor decoded.
 func TestHidesKeys(t *testing.T) {
 	const message = "no /v2/PATHKEY1/with%20PATHKEY2, with PATHKEY2, ?key=QUERY%2FKEY3&n=4 of QUERY/KEY3 for USERKEY4:PASSKEY5"
 	for name, reply := range map[string]string{

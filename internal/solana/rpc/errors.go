@@ -7,26 +7,26 @@ import (
 	"time"
 )
 
-// Kind says what went wrong, by what the caller can do about it.
+// Kind classifies an error by what the caller can do about it.
 type Kind uint8
 
 const (
-	// Down: no answer, or the node could not serve. Another node may.
+	// Down: no answer, or the node cannot serve. Another node may.
 	Down Kind = 1
-	// Behind: the node lags, or does not have what is asked for. Another may.
+	// Behind: the node lags, or lacks the requested data. Another node may have it.
 	Behind Kind = 2
 	// RateLimited: the node wants us to wait for Error.RetryAfter.
 	RateLimited Kind = 3
-	// Preflight: the simulated transaction fails; Error.Logs tells why. It has
-	// not been broadcast by this node.
+	// Preflight: the simulated transaction fails, see Error.Logs. This node has not
+	// broadcast it.
 	Preflight Kind = 4
-	// WrongAnswer: an answer that cannot be right.
+	// WrongAnswer: the answer cannot be right.
 	WrongAnswer Kind = 5
-	// Rejected: the node refuses the request itself, as any would.
+	// Rejected: the node refuses the request itself, as any node would.
 	Rejected Kind = 6
 )
 
-// String returns the word that logs and metrics use.
+// String returns the name in logs and metrics.
 func (k Kind) String() string {
 	switch k {
 	case Down:
@@ -46,24 +46,24 @@ func (k Kind) String() string {
 	}
 }
 
-// elsewhere reports whether another node may do better.
+// retryable reports whether another node may do better.
 func (k Kind) retryable() bool { return k != Preflight && k != Rejected }
 
-// Error is what a call failed with on one node.
+// Error is the error of a call to one node.
 type Error struct {
 	Kind Kind
 	// Upstream is the node's name, Method the call.
 	Upstream, Method string
-	// Code and Message are the node's, where it answered one.
+	// Code and Message are the node's, if it has answered with an error.
 	Code    int
 	Message string
-	// Logs are the program logs of a Preflight failure; TxError is the
-	// runtime's error as JSON.
+	// Logs are the program logs of a Preflight failure, TxError the runtime's error as
+	// JSON.
 	Logs    []string
 	TxError string
 	// RetryAfter is how long a RateLimited node wants us to wait.
 	RetryAfter time.Duration
-	// Err is the cause, where there is one.
+	// Err is the cause, if any.
 	Err error
 }
 
@@ -114,7 +114,7 @@ type wireError struct {
 	Data    json.RawMessage `json:"data"`
 }
 
-// The most that is kept of a node's words.
+// Limits of the texts of a node that are kept.
 const (
 	maxMessage = 500
 	maxLogs    = 256
@@ -123,7 +123,7 @@ const (
 
 func cut(text string, most int) string { return text[:min(len(text), most)] }
 
-// classify makes an Error of a node's own.
+// classify returns the Error for a node's error answer.
 func classify(w *wireError) *Error {
 	e := &Error{Kind: Rejected, Code: w.Code, Message: cut(w.Message, maxMessage)}
 	switch w.Code {
@@ -145,7 +145,7 @@ func (e *Error) readPreflight(data json.RawMessage) {
 		Err  json.RawMessage `json:"err"`
 		Logs []string        `json:"logs"`
 	}
-	// Data that is not of this shape leaves the logs empty.
+	// Other data leave the logs empty.
 	if json.Unmarshal(data, &d) != nil {
 		return
 	}

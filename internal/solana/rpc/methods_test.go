@@ -147,7 +147,7 @@ func TestAccounts(t *testing.T) {
 	}
 }
 
-// TestWrongResults: answers that have the interface's frame and cannot be right.
+// TestWrongResults: well-formed answers that cannot be right.
 func TestWrongResults(t *testing.T) {
 	for method, results := range map[string][]string{
 		"getBalance": {`5`, `{"value":5}`, `{"context":{"slot":1},"value":null}`, `{"context":{"slot":1}}`, `{"context":{"slot":1},"value":-1}`, `{"context":{"slot":1},"value":1.0e3}`},
@@ -176,8 +176,8 @@ func TestWrongResults(t *testing.T) {
 	}
 }
 
-// TestIncompleteTransaction: a node that has pruned is asked last, and what it
-// lacks is told by the ledger's error.
+// TestIncompleteTransaction: a node that has pruned is called last, and the ledger's
+// error says what is missing.
 func TestIncompleteTransaction(t *testing.T) {
 	n := newNode(t, result(`{"slot":1,"transaction":["x","base64"],"meta":null}`))
 	if _, _, err := newClient(t, options(n)).Transaction(t.Context(), signature, rpc.Finalized); !errors.Is(err, ledger.ErrIncomplete) {
@@ -213,8 +213,8 @@ func TestSendRefuses(t *testing.T) {
 	}
 }
 
-// TestSendLost: the node took it and the answer was lost; the next one gets the
-// same bytes.
+// TestSendLost: a node takes the transaction and its answer is lost; the next node gets
+// the same bytes.
 func TestSendLost(t *testing.T) {
 	a := newNode(t, func(http.ResponseWriter, asked) { panic(http.ErrAbortHandler) })
 	b := newNode(t, result(`"`+signature.String()+`"`))

@@ -14,7 +14,7 @@ import (
 	"blockdesk/internal/solana/rpc"
 )
 
-// node is a server that answers as a test tells it.
+// node is a server that answers as a test says.
 type node struct {
 	*httptest.Server
 	mu    sync.Mutex

@@ -1,24 +1,24 @@
 // Package rpc is a JSON-RPC client over several Solana nodes.
 //
-// A node may be slow, behind, rate limited, down, or wrong. Each call is tried
-// on one node after another, in the order of the configuration, those that were
-// lately unavailable or behind last; a read that takes longer than usual is
-// asked of a second node as well, and the first good answer counts. What a node
-// answers is checked while it can still be asked of another.
+// A node may be slow, behind, rate limited, down, or wrong. Each call tries one node
+// after another, in the order of the configuration, with those that were recently
+// unavailable or behind last. A read that takes longer than usual is sent to a second
+// node as well, and the first valid answer counts. An answer is validated while another
+// node can still be asked.
 //
 // Invariants:
 //  1. Every call ends: within Options.Timeout, after Options.Attempts tries.
 //  2. An answer longer than Options.MaxAnswer is refused, not read.
-//  3. A send is tried one node at a time, with the same bytes, and counts only
-//     if the node names the transaction by its own first signature.
-//  4. A node's URL may hold a key: errors and health name it by its Name only.
+//  3. A send is tried one node at a time, with the same bytes, and succeeds only if the
+//     node returns the transaction's own first signature.
+//  4. A node's URL may contain a key: errors and health use the node's Name only.
 //
-// Requests are solana-go's types. The client and the answers are our own: that
-// library's client asks one node, reads an answer of any length, and takes a missing
+// Requests are solana-go's types. The client and the answers are our own, because that
+// library's client calls one node, reads an answer of any length, and takes a missing
 // member for zero.
 //
-// Concurrency: safe for concurrent use. Goroutines run only while [Client.Run]
-// or a call does.
+// Concurrency: safe for concurrent use. Goroutines run only while [Client.Run] or a
+// call does.
 package rpc
 
 import (
@@ -30,7 +30,7 @@ import (
 	"time"
 )
 
-// Limits of the interface, by Agave.
+// Limits of Agave's interface, and our own.
 const (
 	MaxUpstreams         = 16
 	MaxAccountsPerCall   = 100
@@ -42,18 +42,18 @@ const (
 	defaultRateLimitedIn = 2 * time.Second
 )
 
-// ErrOptions means options that cannot work.
+// ErrOptions says that the options are invalid.
 var ErrOptions = errors.New("rpc: invalid options")
 
 // Upstream is a node.
 type Upstream struct {
-	// Name is what errors and health call it; empty takes the URL's host.
+	// Name is used in errors and health; empty means the URL's host.
 	Name string
-	// URL is http or https. It may hold a key, and is never shown.
+	// URL is http or https. It may contain a key and is never shown.
 	URL string
 }
 
-// Options are the client's. Zero values take the defaults of [DefaultOptions].
+// Options are the options of a Client. Zero values mean those of [DefaultOptions].
 type Options struct {
 	// Upstreams in the order of preference, 1 to MaxUpstreams.
 	Upstreams []Upstream
@@ -61,25 +61,24 @@ type Options struct {
 	Timeout, AttemptTimeout time.Duration
 	// DialTimeout bounds connecting, with TLS.
 	DialTimeout time.Duration
-	// Attempts is how often a call is tried, 1 to 16, over all nodes.
+	// Attempts is the number of tries of a call, 1 to 16, over all nodes.
 	Attempts int
-	// HedgeAfter is how long a read waits before a second node is asked too.
-	// Negative: never.
+	// HedgeAfter is how long a read waits before a second node is called too. Negative:
+	// never.
 	HedgeAfter time.Duration
-	// Backoff is the first pause before a node is asked again in one call; it
-	// doubles.
+	// Backoff is the first pause before a node is called again in one call; it doubles.
 	Backoff time.Duration
-	// MaxAnswer bounds an answer's bytes.
+	// MaxAnswer bounds the bytes of an answer.
 	MaxAnswer int64
 	// MaxConnections bounds connections to one node.
 	MaxConnections int
-	// MaxLag is how many slots a node may be behind the best before it is asked
+	// MaxLag is how many slots a node may be behind the best one before it is called
 	// last.
 	MaxLag uint64
-	// ProbeEvery and BlockhashEvery pace Run. A blockhash older than
+	// ProbeEvery and BlockhashEvery are the intervals of Run. A blockhash older than
 	// MaxBlockhashAge is not used.
 	ProbeEvery, BlockhashEvery, MaxBlockhashAge time.Duration
-	// BlockhashCommitment is how settled the block of a blockhash is.
+	// BlockhashCommitment is the commitment at which blockhashes are fetched.
 	BlockhashCommitment Commitment
 }
 
@@ -94,7 +93,6 @@ func DefaultOptions() Options {
 	}
 }
 
-// withDefaults fills what is zero.
 func (o Options) withDefaults() Options {
 	d := DefaultOptions()
 	o.Timeout = cmp.Or(o.Timeout, d.Timeout)
@@ -113,7 +111,7 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
-// Validate checks the options. Errors: [ErrOptions], which shows no URL.
+// Validate checks the options. Errors: [ErrOptions], without a URL.
 func (o *Options) Validate() error {
 	if len(o.Upstreams) < 1 || len(o.Upstreams) > MaxUpstreams {
 		return fmt.Errorf("%w: %d upstreams", ErrOptions, len(o.Upstreams))
@@ -152,9 +150,9 @@ func (u *Upstream) name() string {
 	return parsed.Host
 }
 
-// transport is the client's own: the standard one waits without bound and keeps
-// two idle connections. It asks for no compression, so that an answer's bound
-// holds for the bytes that are read.
+// transport returns the client's own transport: the standard one waits without bound
+// and keeps two idle connections. It requests no compression, so that MaxAnswer bounds
+// the bytes that are read.
 func (o *Options) transport(dial dialer) *http.Transport {
 	return &http.Transport{
 		DialContext: dial, TLSHandshakeTimeout: o.DialTimeout, ForceAttemptHTTP2: true, DisableCompression: true,

@@ -2,6 +2,7 @@ package rpc
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/base64"
 	"encoding/json"
@@ -15,25 +16,24 @@ import (
 	"blockdesk/market"
 )
 
-// Errors of answers that cannot be right, wrapped in an [Error] of kind
-// [WrongAnswer], of calls that cannot be made, and of answers that contradict each
-// other.
+// Errors of answers that cannot be right, wrapped in an [Error] of kind [WrongAnswer];
+// of calls that cannot be made; and of answers that contradict each other.
 var (
 	errMissing  = errors.New("a member is missing")
-	errCount    = errors.New("not as many values as were asked for")
-	errMismatch = errors.New("it tells of something else")
+	errCount    = errors.New("wrong number of values")
+	errMismatch = errors.New("the answer is about something else")
 	// ErrTooMany: more in one call than the interface takes.
 	ErrTooMany = errors.New("rpc: too many in one call")
-	// ErrDisagree: nodes tell different things of what is final.
+	// ErrDisagree: nodes answer differently about final data.
 	ErrDisagree = errors.New("rpc: the nodes disagree")
-	// ErrNoMajority: some nodes know what is final, and too many do not.
-	ErrNoMajority = errors.New("rpc: not known to most nodes")
+	// ErrNoMajority: some nodes know a transaction, and too many do not.
+	ErrNoMajority = errors.New("rpc: not known to a majority of the nodes")
 )
 
-// object is a parameter with members.
+// object is a JSON object as a parameter.
 type object = sdk.M
 
-// context is the slot that an answer is as of.
+// contextual is a result with the slot that it is as of.
 type contextual[T any] struct {
 	Context *struct {
 		Slot uint64 `json:"slot"`
@@ -41,7 +41,7 @@ type contextual[T any] struct {
 	Value T `json:"value"`
 }
 
-// withContext reads a result that has a context.
+// withContext decodes a result that has a context.
 func withContext[T any](result json.RawMessage) (v contextual[T], err error) {
 	if err := json.Unmarshal(result, &v); err != nil {
 		return v, err
@@ -52,7 +52,7 @@ func withContext[T any](result json.RawMessage) (v contextual[T], err error) {
 	return v, nil
 }
 
-// number reads a result that is a whole number.
+// number decodes a whole number.
 func number(result json.RawMessage) (uint64, error) {
 	if bytes.Equal(result, []byte("null")) {
 		return 0, errMissing
@@ -65,8 +65,7 @@ func (c *Client) Slot(ctx context.Context, level Commitment) (uint64, error) {
 	return call(ctx, c, true, "getSlot", number, object{"commitment": level})
 }
 
-// BlockHeight returns how many blocks are below the node's, which a
-// transaction's end is counted in.
+// BlockHeight returns the node's block height, in which a blockhash's life is counted.
 func (c *Client) BlockHeight(ctx context.Context, level Commitment) (uint64, error) {
 	return call(ctx, c, true, "getBlockHeight", number, object{"commitment": level})
 }
@@ -77,8 +76,7 @@ func (c *Client) Rent(ctx context.Context, size int) (market.Amount, error) {
 	return market.Amount(n), err
 }
 
-// Balance returns an account's lamports, 0 where there is none, and the slot
-// that they are as of.
+// Balance returns an account's lamports, 0 if it does not exist, and their slot.
 func (c *Client) Balance(ctx context.Context, a solana.Address, level Commitment) (market.Amount, uint64, error) {
 	v, err := call(ctx, c, true, "getBalance", withContext[*uint64], solana.Text(a), object{"commitment": level})
 	if err != nil {
@@ -90,7 +88,7 @@ func (c *Client) Balance(ctx context.Context, a solana.Address, level Commitment
 	return market.Amount(*v.Value), v.Context.Slot, nil
 }
 
-// Account is what an account holds.
+// Account is an account of the chain.
 type Account struct {
 	Address, Owner solana.Address
 	Lamports       market.Amount
@@ -98,7 +96,7 @@ type Account struct {
 	Executable     bool
 }
 
-// wireAccount is the interface's, in base64.
+// wireAccount is an account in base64.
 type wireAccount struct {
 	Lamports   *uint64  `json:"lamports"`
 	Owner      string   `json:"owner"`
@@ -121,9 +119,9 @@ func (w *wireAccount) read(address solana.Address) (*Account, error) {
 	return &Account{address, owner, market.Amount(*w.Lamports), data, w.Executable}, nil
 }
 
-// Accounts reads up to MaxAccountsPerCall accounts as of one slot; one that does
-// not exist is nil. minSlot, if not 0, refuses a node that is behind it. Errors:
-// [Error], [ErrTooMany].
+// Accounts reads up to MaxAccountsPerCall accounts as of one slot, which it returns;
+// nil: the account does not exist. minSlot, if not 0, refuses a node that is behind it.
+// Errors: [Error], [ErrTooMany].
 func (c *Client) Accounts(ctx context.Context, list []solana.Address, level Commitment, minSlot uint64) ([]*Account, uint64, error) {
 	if len(list) > MaxAccountsPerCall {
 		return nil, 0, fmt.Errorf("%w: %d accounts", ErrTooMany, len(list))
@@ -133,7 +131,7 @@ func (c *Client) Accounts(ctx context.Context, list []solana.Address, level Comm
 	return a.accounts, a.slot, err
 }
 
-// accountsAt are getMultipleAccounts's parameters.
+// accountsAt returns getMultipleAccounts's parameters.
 func accountsAt(list []solana.Address, level Commitment, minSlot uint64) ([]string, object) {
 	texts := make([]string, len(list))
 	for i := range list {
@@ -146,13 +144,13 @@ func accountsAt(list []solana.Address, level Commitment, minSlot uint64) ([]stri
 	return texts, options
 }
 
-// accountsAnswer is what accounts hold as of a slot.
+// accountsAnswer has accounts as of a slot.
 type accountsAnswer struct {
 	accounts []*Account
 	slot     uint64
 }
 
-// accountsOf reads getMultipleAccounts's result.
+// accountsOf returns the parser of getMultipleAccounts's result.
 func accountsOf(list []solana.Address, minSlot uint64) func(json.RawMessage) (accountsAnswer, error) {
 	return func(result json.RawMessage) (a accountsAnswer, err error) {
 		v, err := withContext[[]*wireAccount](result)
@@ -175,18 +173,14 @@ func accountsOf(list []solana.Address, minSlot uint64) func(json.RawMessage) (ac
 	}
 }
 
-// TokenAccounts reads the token accounts of an owner, of one mint, or, if mint
-// is zero, of one token program.
+// TokenAccounts reads an owner's token accounts of one mint or, if mint is zero, of one
+// token program.
 func (c *Client) TokenAccounts(ctx context.Context, owner, mint, program solana.Address, level Commitment) ([]*Account, uint64, error) {
 	filter := object{"mint": solana.Text(mint)}
 	if mint == (solana.Address{}) {
 		filter = object{"programId": solana.Text(program)}
 	}
-	type answer struct {
-		accounts []*Account
-		slot     uint64
-	}
-	a, err := call(ctx, c, true, "getTokenAccountsByOwner", func(result json.RawMessage) (a answer, err error) {
+	a, err := call(ctx, c, true, "getTokenAccountsByOwner", func(result json.RawMessage) (a accountsAnswer, err error) {
 		v, err := withContext[[]struct {
 			Pubkey  string       `json:"pubkey"`
 			Account *wireAccount `json:"account"`
@@ -214,20 +208,20 @@ func (c *Client) TokenAccounts(ctx context.Context, owner, mint, program solana.
 	return a.accounts, a.slot, err
 }
 
-// Transaction reads a confirmed or finalized transaction. found is false where
-// the node does not know it, or not at this level yet, which is normal right
-// after sending.
+// Transaction reads a confirmed or finalized transaction. found is false if the node
+// does not know it, or not at this level yet, which is normal right after sending.
 func (c *Client) Transaction(ctx context.Context, s solana.Signature, level Commitment) (t *ledger.Confirmed, found bool, err error) {
 	t, err = call(ctx, c, true, "getTransaction", transactionOf(s), s.String(), transactionAt(level))
 	return t, t != nil, err
 }
 
-// transactionAt are the options of getTransaction.
+// transactionAt returns the options of getTransaction.
 func transactionAt(level Commitment) object {
 	return object{"commitment": level, "encoding": "base64", "maxSupportedTransactionVersion": 1}
 }
 
-// transactionOf reads getTransaction's result: nil where the node does not know it.
+// transactionOf returns the parser of getTransaction's result: nil if the node does not
+// know it.
 func transactionOf(s solana.Signature) func(json.RawMessage) (*ledger.Confirmed, error) {
 	return func(result json.RawMessage) (*ledger.Confirmed, error) {
 		if bytes.Equal(result, []byte("null")) {
@@ -244,11 +238,11 @@ func transactionOf(s solana.Signature) func(json.RawMessage) (*ledger.Confirmed,
 	}
 }
 
-// Page bounds a list of signatures, which go from new to old: older than Before,
-// newer than Until; zero is no bound.
+// Page selects a part of a list of signatures, newest first: older than Before, newer
+// than Until; zero means no bound.
 type Page struct {
 	Before, Until solana.Signature
-	// Limit is 1 to MaxSignaturesPerCall; 0 is the largest.
+	// Limit is 1 to MaxSignaturesPerCall; 0 means the maximum.
 	Limit int
 	// MinSlot, if not 0, refuses a node that is behind it.
 	MinSlot uint64
@@ -261,12 +255,12 @@ type SignatureInfo struct {
 	// BlockTime is in seconds of Unix time, 0 if unknown.
 	BlockTime int64
 	Failed    bool
-	// Memo is what the node shows of the memos: a lead, never a proof.
+	// Memo is the node's text of the memos: a hint, never a proof.
 	Memo string
 }
 
-// Signatures lists the transactions that name an account, the newest first.
-// Errors: [Error], [ErrTooMany].
+// Signatures lists the transactions that contain an account, newest first. Errors:
+// [Error], [ErrTooMany].
 func (c *Client) Signatures(ctx context.Context, a solana.Address, page Page, level Commitment) ([]SignatureInfo, error) {
 	options, err := page.options(level)
 	if err != nil {
@@ -275,14 +269,9 @@ func (c *Client) Signatures(ctx context.Context, a solana.Address, page Page, le
 	return call(ctx, c, true, "getSignaturesForAddress", signaturesOf(page.limit()), solana.Text(a), options)
 }
 
-func (p *Page) limit() int {
-	if p.Limit == 0 {
-		return MaxSignaturesPerCall
-	}
-	return p.Limit
-}
+func (p *Page) limit() int { return cmp.Or(p.Limit, MaxSignaturesPerCall) }
 
-// options are getSignaturesForAddress's.
+// options returns the options of getSignaturesForAddress.
 func (p *Page) options(level Commitment) (object, error) {
 	if p.Limit < 0 || p.Limit > MaxSignaturesPerCall {
 		return nil, fmt.Errorf("%w: %d signatures", ErrTooMany, p.Limit)
@@ -300,7 +289,7 @@ func (p *Page) options(level Commitment) (object, error) {
 	return options, nil
 }
 
-// signaturesOf reads a list of at most limit.
+// signaturesOf returns the parser of a list of at most limit signatures.
 func signaturesOf(limit int) func(json.RawMessage) ([]SignatureInfo, error) {
 	return func(result json.RawMessage) ([]SignatureInfo, error) {
 		list, err := into[*[]wireSignature](result)
@@ -345,5 +334,5 @@ func (w *wireSignature) read() (s SignatureInfo, err error) {
 	return s, err
 }
 
-// failed reads an err member: null and absent mean success.
+// failed reports whether an err member means failure: null and absent mean success.
 func failed(err json.RawMessage) bool { return len(err) > 0 && !bytes.Equal(err, []byte("null")) }

@@ -10,26 +10,26 @@ import (
 	"blockdesk/internal/solana"
 )
 
-// Blockhash is what a transaction lives by.
+// Blockhash is a recent blockhash.
 type Blockhash struct {
 	Hash solana.Hash
 	// LastValidBlockHeight is the height of the last block that a transaction
 	// with this blockhash can be in.
 	LastValidBlockHeight uint64
-	// Slot is the slot that it is as of, FetchedAt when we asked.
+	// Slot is the slot of the answer, FetchedAt the time of the request.
 	Slot      uint64
 	FetchedAt time.Time
 }
 
-// Blockhash returns a recent blockhash: the one that Run keeps, or, where that
-// is older than Options.MaxBlockhashAge, one asked for now.
+// Blockhash returns a recent blockhash: the one that Run has fetched or, if that is
+// older than Options.MaxBlockhashAge, a new one.
 func (c *Client) Blockhash(ctx context.Context) (Blockhash, error) {
 	if b, ok := c.cachedBlockhash(); ok {
 		return b, nil
 	}
 	c.fetching.Lock()
 	defer c.fetching.Unlock()
-	if b, ok := c.cachedBlockhash(); ok { // somebody else has fetched it meanwhile
+	if b, ok := c.cachedBlockhash(); ok { // another goroutine has fetched it
 		return b, nil
 	}
 	return c.refresh(ctx)
@@ -41,8 +41,8 @@ func (c *Client) cachedBlockhash() (Blockhash, bool) {
 	return c.hash, !c.hash.FetchedAt.IsZero() && time.Since(c.hash.FetchedAt) < c.options.MaxBlockhashAge
 }
 
-// refresh asks for the latest blockhash and keeps it, unless a node that is
-// behind has answered with an older one than is kept.
+// refresh fetches the latest blockhash and caches it, unless a node that is behind has
+// answered with an older one.
 func (c *Client) refresh(ctx context.Context) (Blockhash, error) {
 	asked := time.Now()
 	b, err := call(ctx, c, true, "getLatestBlockhash", func(result json.RawMessage) (b Blockhash, err error) {
@@ -72,9 +72,8 @@ func (c *Client) refresh(ctx context.Context) (Blockhash, error) {
 	return c.hash, nil
 }
 
-// Run keeps a recent blockhash and probes each node, until the context ends. A
-// node that fails is a matter of [Client.Health], not of Run. The client works
-// without Run, slower.
+// Run fetches blockhashes and probes each node until the context ends. A node's failure
+// is in [Client.Health] and does not end Run. The client works without Run, slower.
 func (c *Client) Run(ctx context.Context) error {
 	var wg sync.WaitGroup
 	for _, u := range c.upstreams {
@@ -83,16 +82,16 @@ func (c *Client) Run(ctx context.Context) error {
 	every(ctx, c.options.BlockhashEvery, func() {
 		c.fetching.Lock()
 		defer c.fetching.Unlock()
-		_, _ = c.refresh(ctx) // the failure is in the nodes' health
+		_, _ = c.refresh(ctx) // a failure is in the nodes' health
 	})
 	wg.Wait()
 	c.Close()
 	return nil
 }
 
-// every does something now and at each tick until the context ends.
-func every(ctx context.Context, pace time.Duration, do func()) {
-	ticker := time.NewTicker(pace)
+// every calls do at once and at each tick until the context ends.
+func every(ctx context.Context, period time.Duration, do func()) {
+	ticker := time.NewTicker(period)
 	defer ticker.Stop()
 	for {
 		do()
@@ -104,13 +103,9 @@ func every(ctx context.Context, pace time.Duration, do func()) {
 	}
 }
 
-// probe asks one node for its slot.
+// probe reads one node's slot.
 func (c *Client) probe(ctx context.Context, u *upstream) {
-	q, err := newRequest(c, "getSlot", number, []any{object{"commitment": Processed}})
-	if err != nil {
-		return // it is always the same request, which a test sends
-	}
-	if slot, err := attempt(ctx, c, u, &q); err == nil {
+	if slot, err := callNode(ctx, c, u, "getSlot", number, object{"commitment": Processed}); err == nil {
 		u.setSlot(slot)
 	}
 }

@@ -12,26 +12,25 @@ import (
 	"blockdesk/internal/solana/tx"
 )
 
-// ErrUnsigned means a transaction whose first slot is empty.
+// ErrUnsigned says that a transaction's first signature is missing.
 var ErrUnsigned = errors.New("rpc: the transaction is not signed")
 
-// SendOptions say how a node takes a transaction.
+// SendOptions are the options of Send.
 type SendOptions struct {
-	// SkipPreflight broadcasts without simulating first: for sending again what
-	// has passed once.
+	// SkipPreflight broadcasts without simulating first: for a transaction that has
+	// passed once.
 	SkipPreflight bool
-	// Level is what the simulation builds on; 0 is Confirmed.
+	// Level is the commitment that the simulation builds on; 0 means Confirmed.
 	Level Commitment
 	// MinSlot, if not 0, refuses a node that is behind it.
 	MinSlot uint64
 }
 
-// Send gives a signed transaction's exact bytes to one node, and to the next one
-// if that fails; the same bytes may land once only, so this is safe. The node
-// does not send again by itself: the caller does, until the transaction is
-// finalized or has expired. An error of kind [Down] or [WrongAnswer] does not
-// say that the transaction will not land. Errors: [Error], [ErrUnsigned], those
-// of tx.Decode.
+// Send sends a signed transaction's exact bytes to one node, and to the next one if
+// that fails, which is safe because the same bytes can land only once. The node does
+// not retry by itself: the caller sends again until the transaction is finalized or has
+// expired. After an error of kind [Down] or [WrongAnswer] the transaction may still
+// land. Errors: [Error], [ErrUnsigned], those of tx.Decode.
 func (c *Client) Send(ctx context.Context, raw []byte, o SendOptions) (solana.Signature, error) {
 	t, err := tx.Decode(raw)
 	if err != nil {
@@ -58,18 +57,17 @@ func (c *Client) Send(ctx context.Context, raw []byte, o SendOptions) (solana.Si
 	}, base64.StdEncoding.EncodeToString(raw), options)
 }
 
-// SimulateOptions say how a transaction is simulated.
+// SimulateOptions are the options of Simulate.
 type SimulateOptions struct {
-	// Verify checks the signatures too; a node does not by itself.
+	// Verify checks the signatures too, which a node does not do by default.
 	Verify bool
-	// ReplaceBlockhash simulates as if the blockhash were recent. Not with
-	// Verify.
+	// ReplaceBlockhash simulates as if the blockhash were recent. Not with Verify.
 	ReplaceBlockhash bool
-	// Level is what it builds on; 0 is Confirmed.
+	// Level is the commitment that it builds on; 0 means Confirmed.
 	Level Commitment
 }
 
-// Simulation is what a transaction would do.
+// Simulation is the result of a simulated transaction.
 type Simulation struct {
 	// Failed, and Error, the runtime's as JSON.
 	Failed bool
@@ -79,8 +77,8 @@ type Simulation struct {
 	Slot   uint64
 }
 
-// Simulate runs a transaction without effect. That it would succeed proves
-// nothing about its signatures, unless they are verified.
+// Simulate runs a transaction without effect. Success proves nothing about its
+// signatures, unless they are verified.
 func (c *Client) Simulate(ctx context.Context, raw []byte, o SimulateOptions) (Simulation, error) {
 	o.Level = cmp.Or(o.Level, Confirmed)
 	options := object{"encoding": "base64", "commitment": o.Level, "sigVerify": o.Verify, "replaceRecentBlockhash": o.ReplaceBlockhash}
@@ -104,21 +102,21 @@ func (c *Client) Simulate(ctx context.Context, raw []byte, o SimulateOptions) (S
 	}, base64.StdEncoding.EncodeToString(raw), options)
 }
 
-// Status is how far a transaction is.
+// Status is the status of a transaction.
 type Status struct {
-	// Known is false where the node has not seen it in a block.
+	// Known is false if the node has not seen it in a block.
 	Known bool
 	Slot  uint64
-	// Level is how settled its block is.
+	// Level is the commitment of its block.
 	Level Commitment
 	// Failed, and Error, the runtime's as JSON.
 	Failed bool
 	Error  string
 }
 
-// Statuses asks after up to MaxStatusesPerCall transactions at once, and returns
-// as many, in the same order. search looks beyond the recent ones, which is
-// slow. Errors: [Error], [ErrTooMany].
+// Statuses returns the status of up to MaxStatusesPerCall transactions, in the same
+// order, and their slot. search includes old ones, which is slow. Errors: [Error],
+// [ErrTooMany].
 func (c *Client) Statuses(ctx context.Context, list []solana.Signature, search bool) ([]Status, uint64, error) {
 	if len(list) > MaxStatusesPerCall {
 		return nil, 0, fmt.Errorf("%w: %d signatures", ErrTooMany, len(list))
@@ -135,13 +133,13 @@ func texts(list []solana.Signature) []string {
 	return texts
 }
 
-// statuses is a result of getSignatureStatuses, and the slot that it is as of.
+// statuses is a result of getSignatureStatuses and its slot.
 type statuses struct {
 	statuses []Status
 	slot     uint64
 }
 
-// statusesOf reads the result for n transactions.
+// statusesOf returns the parser of the result for n transactions.
 func statusesOf(n int) func(json.RawMessage) (statuses, error) {
 	return func(result json.RawMessage) (a statuses, err error) {
 		v, err := withContext[[]*wireStatus](result)

@@ -9,9 +9,9 @@ import (
 	"blockdesk/internal/solana/rpc"
 )
 
-// TestSignaturePages: each node's own page stands beside the others', or its own
-// error, and all are asked for the same.
-func TestSignaturePages(t *testing.T) {
+// TestSignaturePageFromAll: each node's result has its own page or its own error, and
+// all get the same request.
+func TestSignaturePageFromAll(t *testing.T) {
 	entry := func(slot int) string { return fmt.Sprintf(`{"signature":%q,"slot":%d,"err":null}`, signature, slot) }
 	two := newNode(t, result("["+entry(9)+","+entry(8)+"]"))
 	none, long := newNode(t, result("[]")), newNode(t, result("["+entry(9)+","+entry(8)+","+entry(7)+"]"))
@@ -43,8 +43,8 @@ func TestSignaturePages(t *testing.T) {
 	}
 }
 
-// TestSignaturePagesOfOne has the tries of any call.
-func TestSignaturePagesOfOne(t *testing.T) {
+// TestSignaturePageFromAllOfOne: a single node is tried as often as by any call.
+func TestSignaturePageFromAllOfOne(t *testing.T) {
 	n := newNode(t, status(503, ""))
 	views, err := newClient(t, options(n)).SignaturePageFromAll(t.Context(), solana.Address{}, rpc.Page{}, rpc.Finalized)
 	if err != nil || len(views) != 1 || views[0].Upstream != "a" || rpc.KindOf(views[0].Err) != rpc.Down || len(n.calls()) < 2 {

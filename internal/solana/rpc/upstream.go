@@ -20,7 +20,7 @@ import (
 
 type dialer func(ctx context.Context, network, address string) (net.Conn, error)
 
-// upstream is one node and what is known of it.
+// upstream is one node and its health.
 type upstream struct {
 	name, url string
 	hide      *strings.Replacer // see hideSecrets
@@ -44,15 +44,15 @@ type health struct {
 	errors           uint64
 }
 
-// UpstreamHealth tells of one node.
+// UpstreamHealth is the health of one node.
 type UpstreamHealth struct {
 	Name string
-	// Available: it is asked before those that are not.
+	// Available: the node is called before those that are not.
 	Available bool
-	// Slot is the highest seen of it; Lag how far that is behind the highest of
-	// all.
+	// Slot is the node's last known slot; Lag is how far that is behind the highest of
+	// all nodes.
 	Slot, Lag uint64
-	// Latency is a moving average over some eight calls.
+	// Latency is a moving average over about eight calls.
 	Latency time.Duration
 	// LastOK and LastErrorAt are zero if there was none.
 	LastOK, LastErrorAt time.Time
@@ -62,8 +62,8 @@ type UpstreamHealth struct {
 	Calls, Errors       uint64
 }
 
-// response is JSON-RPC 2.0's. Requests are solana-go's types, answers are our own:
-// solana-go's read a member that is missing as zero and an error as any value.
+// response is a JSON-RPC 2.0 answer. It is our own type because solana-go's read a
+// missing member as zero and an error as any value.
 type response struct {
 	ID     *uint64         `json:"id"`
 	Result json.RawMessage `json:"result"`
@@ -108,16 +108,16 @@ func (u *upstream) post(ctx context.Context, id uint64, body []byte) (json.RawMe
 	return open(text, id, res.StatusCode)
 }
 
-// open takes the result out of an answer.
+// open returns the result of an answer.
 func open(text []byte, id uint64, status int) (json.RawMessage, error) {
 	var r response
 	if err := json.Unmarshal(text, &r); err != nil {
 		return nil, &Error{Kind: WrongAnswer, Code: status, Err: err}
 	}
 	switch {
-	// A request that a node could not read has no id to answer with.
+	// A node that cannot parse a request has no id to answer with.
 	case r.ID != nil && *r.ID != id, r.ID == nil && r.Error == nil:
-		return nil, &Error{Kind: WrongAnswer, Message: "it answers another request"}
+		return nil, &Error{Kind: WrongAnswer, Message: "the answer is for another request"}
 	case r.Error != nil:
 		return nil, classify(r.Error)
 	case r.Result == nil || status != http.StatusOK:
@@ -126,7 +126,8 @@ func open(text []byte, id uint64, status int) (json.RawMessage, error) {
 	return r.Result, nil
 }
 
-// withoutURL drops the URL that net/http puts into its errors: it may hold a key.
+// withoutURL removes the URL that net/http puts into its errors, which may contain a
+// key.
 func withoutURL(err error) error {
 	if e := (*url.Error)(nil); errors.As(err, &e) {
 		return e.Err
@@ -135,14 +136,15 @@ func withoutURL(err error) error {
 }
 
 const (
-	// minSecret is the least length of what is hidden, in bytes: no key is shorter,
-	// and words such as v2 are none.
+	// minSecret is the shortest text to redact, in bytes: keys are longer, and words
+	// such as v2 are no secret.
 	minSecret = 6
-	hidden    = "***"
+	redacted  = "***"
 )
 
-// hideSecrets hides what in a node's URL may be a key: a node may repeat in its own
-// words what it was asked, and those words are published. Hosts are no secret.
+// hideSecrets returns a replacer that redacts the parts of a node's URL that may be a
+// key, because a node may repeat the request in its errors, which are published. Hosts
+// are no secret.
 func hideSecrets(text string) *strings.Replacer {
 	parsed, err := url.Parse(text)
 	if err != nil {
@@ -164,13 +166,13 @@ func hideSecrets(text string) *strings.Replacer {
 	var pairs []string
 	for _, part := range parts {
 		if len(part) >= minSecret {
-			pairs = append(pairs, part, hidden)
+			pairs = append(pairs, part, redacted)
 		}
 	}
 	return strings.NewReplacer(pairs...)
 }
 
-// retryAfter reads a header's seconds, bounded.
+// retryAfter parses a Retry-After header in seconds, bounded.
 func retryAfter(text string) time.Duration {
 	n, err := strconv.ParseUint(text, 10, 16)
 	if err != nil || n == 0 {
@@ -179,7 +181,7 @@ func retryAfter(text string) time.Duration {
 	return min(time.Duration(n)*time.Second, maxRateLimitedFor)
 }
 
-// ended enters a call that ended at now, after took. A call that we gave up says
+// record records a call that ended at now after took. A call that we cancelled says
 // nothing about the node, and a request that any node refuses nothing bad.
 func (u *upstream) record(err error, now time.Time, took time.Duration) {
 	if errors.Is(err, context.Canceled) {
@@ -207,7 +209,7 @@ func (u *upstream) record(err error, now time.Time, took time.Duration) {
 	h.latency += (took - h.latency) / 8
 }
 
-// saw enters a slot that the node told of.
+// setSlot records the node's slot.
 func (u *upstream) setSlot(slot uint64) {
 	u.mu.Lock()
 	defer u.mu.Unlock()

@@ -1,17 +1,17 @@
-// Package token reads the accounts of the two token programs: mints, token
-// accounts and the extensions of Token-2022.
+// Package token parses the accounts of the two token programs: mints, token accounts
+// and the extensions of Token-2022.
 //
-// A mint's extensions can take a fee from a transfer, run foreign code in it,
-// freeze or seize what was delivered. Only a mint that [Mint.Check] has passed
-// becomes a [Checked], and only a Checked can be built into a transaction.
+// A mint's extensions can charge a fee on a transfer, run foreign code in it, freeze or
+// seize what was delivered. Only a mint that [Mint.Check] has passed becomes a
+// [Checked], and only a Checked can be built into a transaction.
 //
 // A Token-2022 account with extensions, little-endian:
 //
 //	[0,82) mint or [0,165) account ‖ zeros to 165 ‖ u8 kind (1 mint, 2 account)
 //	then { u16 extension, u16 length, value } until the end or extension 0
 //
-// It is written by hand because solana-go reads an authority with a malformed tag as
-// none, and other lengths than the program's.
+// It is hand-written because solana-go reads an authority with a malformed tag as none,
+// and accepts lengths that the program does not.
 //
 // Concurrency: pure functions and values.
 package token
@@ -25,13 +25,13 @@ import (
 	"blockdesk/market"
 )
 
-// Sizes of the bases, and what follows them.
+// Sizes of the base layouts, and the kinds that follow them.
 const (
 	mintSize    = 82
 	accountSize = 165
 	kindMint    = 1
 	kindAccount = 2
-	// MaxAccountData bounds what is read of one account.
+	// MaxAccountData bounds the data of one account.
 	MaxAccountData = 64 << 10
 )
 
@@ -43,8 +43,7 @@ var (
 	ErrDecimals  = errors.New("token: too many decimals")
 )
 
-// Extension is the number of a Token-2022 extension. The numbers are the
-// program's.
+// Extension is the program's number of a Token-2022 extension.
 type Extension uint16
 
 const (
@@ -68,13 +67,13 @@ const (
 	Pausable             Extension = 26
 )
 
-// extensionsInOneSet is how many an [Extensions] has bits for.
+// extensionsInOneSet is the number of bits of [Extensions].
 const extensionsInOneSet = 64
 
 // Extensions is a set of the extensions 1 to 63.
 type Extensions uint64
 
-// Of makes a set. What has no bit is left out.
+// ExtensionSet returns a set. It leaves out extensions without a bit.
 func ExtensionSet(list ...Extension) (s Extensions) {
 	for _, e := range list {
 		if e < extensionsInOneSet {
@@ -87,13 +86,13 @@ func ExtensionSet(list ...Extension) (s Extensions) {
 // Has reports whether e is in the set.
 func (s Extensions) Has(e Extension) bool { return e < extensionsInOneSet && s>>e&1 != 0 }
 
-// Harmless returns the extensions that only describe a mint: they change nothing
-// about what a transfer delivers, or who can take it back.
+// Harmless returns the extensions that only describe a mint: they change neither what a
+// transfer delivers nor who can take it back.
 func Harmless() Extensions {
 	return ExtensionSet(MetadataPointer, Metadata, GroupPointer, Group, GroupMemberPointer, GroupMember)
 }
 
-// MaxDecimals bounds a mint's decimals: a whole unit fits in 64 bits.
+// MaxDecimals bounds a mint's decimals, so that a whole unit fits in 64 bits.
 const MaxDecimals = 19
 
 // Mint is a mint account.
@@ -101,14 +100,14 @@ type Mint struct {
 	Address, Program solana.Address
 	Decimals         uint8
 	Supply           market.Amount
-	// MintAuthority and FreezeAuthority are zero when there is none.
+	// MintAuthority and FreezeAuthority are zero if there is none.
 	MintAuthority, FreezeAuthority solana.Address
-	// Extensions in the order of the account, unknown ones too.
+	// Extensions are in the order of the account, unknown ones included.
 	Extensions []Extension
 }
 
-// ParseMint reads a mint account: its address, the program that owns it, and its
-// data. Errors: [ErrNotToken], [ErrMalformed].
+// ParseMint parses a mint account: its address, the program that owns it, and its data.
+// Errors: [ErrNotToken], [ErrMalformed].
 func ParseMint(address, owner solana.Address, data []byte) (Mint, error) {
 	if !solana.IsTokenProgram(owner) {
 		return Mint{}, fmt.Errorf("%w: mint %s is owned by %s", ErrNotToken, solana.Text(address), solana.Text(owner))
@@ -143,7 +142,7 @@ func split(program solana.Address, data []byte, size int, kind byte) ([]Extensio
 	}
 	for _, b := range data[size:accountSize] {
 		if b != 0 {
-			return nil, fmt.Errorf("%w: its padding is not zero", ErrMalformed)
+			return nil, fmt.Errorf("%w: the padding is not zero", ErrMalformed)
 		}
 	}
 	var list []Extension
@@ -153,7 +152,7 @@ func split(program solana.Address, data []byte, size int, kind byte) ([]Extensio
 			break
 		}
 		if len(rest) < 4 || len(rest)-4 < int(binary.LittleEndian.Uint16(rest[2:])) {
-			return nil, fmt.Errorf("%w: extension %d is cut", ErrMalformed, e)
+			return nil, fmt.Errorf("%w: extension %d is truncated", ErrMalformed, e)
 		}
 		list = append(list, e)
 		rest = rest[4+int(binary.LittleEndian.Uint16(rest[2:])):]
@@ -161,7 +160,7 @@ func split(program solana.Address, data []byte, size int, kind byte) ([]Extensio
 	return list, nil
 }
 
-// option reads an optional address: u32 0 or 1, and 32 bytes.
+// option parses an optional address: u32 0 or 1, and 32 bytes.
 func option(b []byte) (a solana.Address, err error) {
 	switch binary.LittleEndian.Uint32(b) {
 	case 0:
@@ -173,8 +172,8 @@ func option(b []byte) (a solana.Address, err error) {
 	}
 }
 
-// Checked is a mint that may be traded. Only [Mint.Check] makes one; the zero
-// value is none.
+// Checked is a mint that may be traded. Only [Mint.Check] makes one; the zero value is
+// no mint.
 type Checked struct {
 	address, program solana.Address
 	decimals         uint8
@@ -189,11 +188,11 @@ func (c Checked) Program() solana.Address { return c.program }
 // Decimals returns the mint's decimals, at most [MaxDecimals].
 func (c Checked) Decimals() uint8 { return c.decimals }
 
-// IsZero reports whether c is no mint.
+// IsZero reports whether c is the zero value.
 func (c Checked) IsZero() bool { return c == Checked{} }
 
-// Check passes a mint of which every extension is allowed. Errors:
-// [ErrExtension], [ErrDecimals].
+// Check accepts a mint all of whose extensions are allowed. Errors: [ErrExtension],
+// [ErrDecimals].
 func (m *Mint) Check(allowed Extensions) (Checked, error) {
 	for _, e := range m.Extensions {
 		if !allowed.Has(e) {
@@ -219,8 +218,8 @@ type Account struct {
 	Mint, Owner, Program solana.Address
 	Amount               market.Amount
 	State                State
-	// Delegate may move DelegatedAmount, CloseAuthority may close the account;
-	// zero when there is none.
+	// Delegate may move DelegatedAmount, CloseAuthority may close the account; zero if
+	// there is none.
 	Delegate, CloseAuthority solana.Address
 	DelegatedAmount          market.Amount
 	// Native accounts hold wrapped SOL.
@@ -228,7 +227,7 @@ type Account struct {
 	Extensions []Extension
 }
 
-// ParseAccount reads a token account's data; owner is the program that owns it.
+// ParseAccount parses a token account's data; owner is the program that owns it.
 // Errors: [ErrNotToken], [ErrMalformed].
 func ParseAccount(owner solana.Address, data []byte) (Account, error) {
 	if !solana.IsTokenProgram(owner) {

@@ -7,26 +7,25 @@ import (
 	"blockdesk/internal/solana"
 )
 
-// Transaction is a message and its signatures: as many as it requires, the zero
-// signature standing for an empty slot.
+// Transaction is a message and its signatures, one for each required signer; the zero
+// signature is an empty slot.
 type Transaction struct {
 	Signatures []solana.Signature
 	Message    Message
-	// Signed are the message's exact bytes, which the signatures are over. The
-	// instructions' accounts and data are parts of them: not to be written to.
+	// Signed are the message's exact bytes, which are signed. The instructions'
+	// accounts and data alias them: do not modify them.
 	Signed []byte
 }
 
-// Decode reads a whole transaction. The result shares nothing with b.
-// Errors: [ErrTooLong], [ErrTruncated], [ErrTrailing], [ErrCount], [ErrVersion],
-// [ErrMalformed].
+// Decode decodes a transaction. The result shares nothing with b. Errors: [ErrTooLong],
+// [ErrTruncated], [ErrTrailing], [ErrCount], [ErrVersion], [ErrMalformed].
 func Decode(b []byte) (*Transaction, error) {
 	if len(b) > MaxSizeV1 {
 		return nil, fmt.Errorf("%w: %d bytes", ErrTooLong, len(b))
 	}
 	t, r := &Transaction{}, reader{rest: append([]byte(nil), b...)}
-	// 0x81 would be the first byte of a legacy transaction of 129 signatures or
-	// more, which fits no packet.
+	// In a legacy transaction 0x81 would mean 129 or more signatures, which fit no
+	// packet.
 	if len(b) > 0 && b[0] == prefixV1 {
 		start := r.rest
 		t.Message.readV1(&r)
@@ -47,7 +46,7 @@ func Decode(b []byte) (*Transaction, error) {
 	return whole(t, r.finish(&t.Message, err))
 }
 
-// whole gives a value or an error, never a part of a value.
+// whole returns v or an error, never both.
 func whole[T any](v *T, err error) (*T, error) {
 	if err != nil {
 		return nil, err
@@ -55,8 +54,8 @@ func whole[T any](v *T, err error) (*T, error) {
 	return v, nil
 }
 
-// DecodeMessage reads a message without its signatures. The result shares
-// nothing with b. Errors: as [Decode].
+// DecodeMessage decodes a message without its signatures. The result shares nothing
+// with b. Errors: as [Decode].
 func DecodeMessage(b []byte) (*Message, error) {
 	if len(b) > MaxSizeV1 {
 		return nil, fmt.Errorf("%w: %d bytes", ErrTooLong, len(b))
@@ -84,7 +83,7 @@ func (t *Transaction) readSignatures(r *reader, n int) {
 	}
 }
 
-// reader takes bytes from the front of rest; after an error it gives zeros.
+// reader takes bytes from the front of rest; after an error it returns zeros.
 type reader struct {
 	rest []byte
 	err  error
@@ -96,7 +95,7 @@ func (r *reader) fail(kind error, what string) {
 	}
 }
 
-// finish is the verdict over a message that has been read to its end.
+// finish returns the error of a message that was read to its end.
 func (r *reader) finish(m *Message, err error) error {
 	switch {
 	case r.err != nil:
@@ -110,7 +109,7 @@ func (r *reader) finish(m *Message, err error) error {
 	}
 }
 
-// take returns the next n bytes, capped so that appending to them copies.
+// take returns the next n bytes, capped so that an append to them copies.
 func (r *reader) take(n int) []byte {
 	if r.err != nil || n > len(r.rest) {
 		r.fail(ErrTruncated, fmt.Sprintf("%d bytes wanted, %d left", n, len(r.rest)))
@@ -142,8 +141,8 @@ func (r *reader) u64() uint64 {
 	return 0
 }
 
-// count reads a compact-u16: seven bits a byte, the low ones first, in three
-// bytes at most. The runtime refuses a longer form than needed, and so do we.
+// count reads a compact-u16: seven bits a byte, the low ones first, three bytes at
+// most. Like the runtime it refuses a longer form than needed.
 func (r *reader) count() int {
 	n := 0
 	for i := range 3 {

@@ -25,14 +25,13 @@
 //     count, no unknown mask bit is accepted.
 //  2. What decodes satisfies the runtime's structural rules (Sanitize in
 //     Agave), and names no static key twice, which the runtime refuses to run.
-//  3. Nothing is allocated for a count before the bytes for it are there.
+//  3. Nothing is allocated for a count before its bytes are there.
 //
-// What it does not judge: whether signatures verify, whether a transaction uses
-// address tables or a durable nonce. It shows them, and the caller decides.
+// The package does not verify signatures, and does not refuse address tables or a
+// durable nonce: it reports them, and the caller decides.
 //
-// It is written by hand because solana-go's decoder accepts what the runtime
-// refuses, such as trailing bytes, and keeps no exact bytes; our tests hold the two
-// against each other.
+// It is hand-written because solana-go's decoder accepts what the runtime refuses, such
+// as trailing bytes, and does not keep the exact bytes. Our tests compare the two.
 //
 // Concurrency: pure functions; values are safe to read concurrently.
 package tx

@@ -7,7 +7,7 @@ import (
 	"blockdesk/internal/solana"
 )
 
-// Append appends the message's bytes to dst. It does not check the message: see
+// Append appends the message's encoding to dst without checking it: see
 // [Message.Check]. Errors: [ErrMalformed] for a count that has no encoding.
 func (m *Message) Append(dst []byte) ([]byte, error) {
 	if m.Version == V1 {
@@ -42,8 +42,8 @@ func (m *Message) Append(dst []byte) ([]byte, error) {
 	return w.dst, w.err
 }
 
-// Append appends the transaction's bytes to dst, from its Message, not from
-// Signed. Errors: as [Message.Append].
+// Append appends the transaction's encoding to dst, from its Message, not from Signed.
+// Errors: as [Message.Append].
 func (t *Transaction) Append(dst []byte) ([]byte, error) {
 	if t.Message.Version == V1 {
 		dst, err := t.Message.Append(dst)
@@ -63,7 +63,7 @@ func (t *Transaction) Append(dst []byte) ([]byte, error) {
 	return t.Message.Append(w.dst)
 }
 
-// writer appends what may have no encoding.
+// writer appends values and keeps the first error.
 type writer struct {
 	dst []byte
 	err error
@@ -130,7 +130,7 @@ func (c *Config) append(dst []byte) []byte {
 	return dst
 }
 
-// Check holds a message to the runtime's structural rules. Every decoded message
+// Check checks a message against the runtime's structural rules. Every decoded message
 // has passed it. Errors: [ErrMalformed].
 func (m *Message) Check() error {
 	h, static := &m.Header, len(m.Keys)
@@ -138,9 +138,9 @@ func (m *Message) Check() error {
 	case m.Version < Legacy || m.Version > V1:
 		return fmt.Errorf("%w: version %d", ErrMalformed, m.Version)
 	case h.ReadonlySigned >= h.Required:
-		return fmt.Errorf("%w: no fee payer among %d signers, %d of them read", ErrMalformed, h.Required, h.ReadonlySigned)
+		return fmt.Errorf("%w: no writable fee payer: %d signers, %d of them read-only", ErrMalformed, h.Required, h.ReadonlySigned)
 	case int(h.Required)+int(h.ReadonlyUnsigned) > static:
-		return fmt.Errorf("%w: %d signers and %d read of %d keys", ErrMalformed, h.Required, h.ReadonlyUnsigned, static)
+		return fmt.Errorf("%w: %d signers and %d read-only of %d keys", ErrMalformed, h.Required, h.ReadonlyUnsigned, static)
 	case m.Version == Legacy && h.Required >= prefixMask:
 		return fmt.Errorf("%w: %d signers in a legacy message", ErrMalformed, h.Required)
 	case m.Version != V0 && len(m.Lookups) > 0:
@@ -169,7 +169,7 @@ func (m *Message) Check() error {
 	return m.checkDistinct()
 }
 
-// checkInstructions: programs are static and not the fee payer.
+// checkInstructions: a program is a static key and not the fee payer.
 func (m *Message) checkInstructions(static, all int) error {
 	for i := range m.Instructions {
 		in := &m.Instructions[i]
@@ -196,7 +196,7 @@ func (m *Message) checkV1() error {
 	return nil
 }
 
-// checkDistinct: comparing all pairs is the fastest for as few keys as fit.
+// checkDistinct compares all pairs, which is fastest for so few keys.
 func (m *Message) checkDistinct() error {
 	for i := range m.Keys {
 		for j := i + 1; j < len(m.Keys); j++ {

@@ -17,7 +17,7 @@ const (
 	V1     Version = 3
 )
 
-// String returns the word of the JSON-RPC interface: "legacy", "0" or "1".
+// String returns the JSON-RPC name: "legacy", "0" or "1".
 func (v Version) String() string {
 	switch v {
 	case Legacy:
@@ -31,14 +31,14 @@ func (v Version) String() string {
 	}
 }
 
-// The first byte of a versioned message: the high bit, and the number.
+// The first byte of a versioned message is the high bit and the number.
 const (
 	prefixMask = 0x80
 	prefixV0   = prefixMask
 	prefixV1   = prefixMask | 1
 )
 
-// Limits, by the runtime's rules.
+// Limits of the runtime.
 const (
 	// MaxSize bounds a legacy or version 0 transaction, signatures included.
 	MaxSize = 1232
@@ -46,7 +46,7 @@ const (
 	MaxSizeV1 = 4096
 	// MaxKeys bounds static and looked-up keys together.
 	MaxKeys = 256
-	// The bounds of version 1.
+	// Bounds of version 1.
 	MaxKeysV1         = 64
 	MaxInstructionsV1 = 64
 	MaxSignaturesV1   = 12
@@ -62,39 +62,38 @@ var (
 	ErrMalformed = errors.New("tx: malformed")
 )
 
-// Header says which of a message's keys sign and which are written. The keys
-// come in four runs: signers that are written, signers that are read, others
-// that are written, others that are read.
+// Header says which of a message's keys sign and which are writable. The keys come in
+// four runs: writable signers, read-only signers, writable others, read-only others.
 type Header struct {
-	// Required is how many keys sign; the first of them pays the fee.
+	// Required is the number of signers; the first one pays the fee.
 	Required uint8
-	// ReadonlySigned and ReadonlyUnsigned are the lengths of the read runs.
+	// ReadonlySigned and ReadonlyUnsigned are the lengths of the read-only runs.
 	ReadonlySigned, ReadonlyUnsigned uint8
 }
 
-// Instruction calls a program. Its numbers index the message's keys, the
-// looked-up ones after the static ones.
+// Instruction calls a program. Its numbers index the message's keys, then the looked-up
+// ones.
 type Instruction struct {
 	Program  uint8
 	Accounts []uint8
 	Data     []byte
 }
 
-// Lookup loads keys from an address table on the chain, so what they are is not
-// told by the message's bytes.
+// Lookup loads keys from an address table on the chain, so the message's bytes do not
+// contain them.
 type Lookup struct {
 	Table              solana.Address
 	Writable, Readonly []uint8
 }
 
-// Config is a version 1 message's budget. A field counts only if its mask bit is
+// Config is the budget of a version 1 message. A field counts only if its mask bit is
 // set.
 type Config struct {
 	Mask ConfigMask
-	// PriorityFee is in lamports, in all.
+	// PriorityFee is the total in lamports.
 	PriorityFee uint64
-	// Units bounds compute units, LoadedBytes the loaded accounts' data,
-	// HeapBytes the heap.
+	// Units bounds compute units, LoadedBytes the data of loaded accounts, HeapBytes
+	// the heap.
 	Units, LoadedBytes, HeapBytes uint32
 }
 
@@ -126,8 +125,8 @@ type Message struct {
 	Config       Config   // version 1 only
 }
 
-// MessageHash is the SHA-256 of a message's bytes. One is authorized for each
-// claim, for ever.
+// MessageHash returns the SHA-256 of a message's bytes. Each claim authorizes one hash,
+// for ever.
 func MessageHash(message []byte) solana.Hash { return sha256.Sum256(message) }
 
 // Signers returns the keys that must sign, the fee payer first. It aliases m.
@@ -136,7 +135,7 @@ func (m *Message) Signers() []solana.Address { return m.Keys[:m.Header.Required]
 // FeePayer returns the key that pays the fee.
 func (m *Message) FeePayer() solana.Address { return m.Keys[0] }
 
-// Slot returns which signature is a key's, if it must sign.
+// Slot returns the index of a signer's signature.
 func (m *Message) Slot(key solana.Address) (slot int, ok bool) {
 	for i, k := range m.Signers() {
 		if k == key {
@@ -146,8 +145,8 @@ func (m *Message) Slot(key solana.Address) (slot int, ok bool) {
 	return 0, false
 }
 
-// Writable reports whether the message asks to write key i, which must be
-// static. The runtime may still refuse to.
+// Writable reports whether the message requests write access to the static key i. The
+// runtime may still refuse it.
 func (m *Message) Writable(i int) bool {
 	signers, static := int(m.Header.Required), len(m.Keys)
 	if i < signers {
@@ -159,7 +158,7 @@ func (m *Message) Writable(i int) bool {
 // UsesLookups reports whether any key comes from an address table.
 func (m *Message) UsesLookups() bool { return len(m.Lookups) > 0 }
 
-// LookupKeys returns how many keys come from tables, written and read.
+// LookupKeys returns the numbers of writable and read-only keys from tables.
 func (m *Message) LookupKeys() (writable, readonly int) {
 	for _, l := range m.Lookups {
 		writable += len(l.Writable)
@@ -171,8 +170,8 @@ func (m *Message) LookupKeys() (writable, readonly int) {
 // advanceNonce is the system program's instruction number.
 const advanceNonce = 4
 
-// UsesNonce reports whether the message lives by a durable nonce instead of a
-// blockhash: its first instruction advances one. Such a message does not expire.
+// UsesNonce reports whether the message uses a durable nonce instead of a blockhash:
+// its first instruction advances one. Such a message does not expire.
 func (m *Message) UsesNonce() bool {
 	if len(m.Instructions) == 0 {
 		return false

@@ -11,35 +11,34 @@ import (
 	"blockdesk/internal/solana/rpc"
 )
 
-// TestTransactionByMost: more than half of the nodes that answer must tell the
-// same.
-func TestTransactionByMost(t *testing.T) {
+// TestTransactionByMajority: more than half of the nodes that answer must agree.
+func TestTransactionByMajority(t *testing.T) {
 	has, timeless, other, hides := landed(t, 4, "50"), landed(t, 4, "null"), landed(t, 5, "50"), result("null")
 	down, behind := status(http.StatusServiceUnavailable, "no"), failure(`{"code":-32004,"message":"no"}`)
 	for name, c := range map[string]transactionCase{
-		"one":                    {nodes: replies{has}, found: true, time: 50},
-		"one, unknown":           {nodes: replies{hides}},
-		"all":                    {nodes: replies{has, has}, found: true, time: 50},
-		"the first is silent":    {nodes: replies{timeless, has, hides}, found: true, time: 50},
-		"two times":              {nodes: replies{has, landed(t, 4, "51")}, err: rpc.ErrDisagree},
-		"unknown to one of two":  {nodes: replies{has, hides}, err: rpc.ErrNoMajority},
-		"unknown to the first":   {nodes: replies{hides, has, has}, found: true, time: 50},
-		"unknown to two of four": {nodes: replies{has, has, hides, hides}, err: rpc.ErrNoMajority},
-		"unknown to all":         {nodes: replies{hides, down, hides}},
-		"the first differs":      {nodes: replies{other, has, has}, found: true, time: 50},
-		"each tells otherwise":   {nodes: replies{other, has, hides}, err: rpc.ErrNoMajority},
-		"two differ":             {nodes: replies{other, has}, err: rpc.ErrDisagree},
-		"two by two":             {nodes: replies{other, other, has, has}, err: rpc.ErrDisagree},
-		"one alone answers":      {nodes: replies{down, has, behind}, found: true, time: 50},
-		"none answers":           {nodes: replies{behind, down}, kind: rpc.Behind},
+		"one":                      {nodes: replies{has}, found: true, time: 50},
+		"one, unknown":             {nodes: replies{hides}},
+		"all":                      {nodes: replies{has, has}, found: true, time: 50},
+		"the first is silent":      {nodes: replies{timeless, has, hides}, found: true, time: 50},
+		"two times":                {nodes: replies{has, landed(t, 4, "51")}, err: rpc.ErrDisagree},
+		"unknown to one of two":    {nodes: replies{has, hides}, err: rpc.ErrNoMajority},
+		"unknown to the first":     {nodes: replies{hides, has, has}, found: true, time: 50},
+		"unknown to two of four":   {nodes: replies{has, has, hides, hides}, err: rpc.ErrNoMajority},
+		"unknown to all":           {nodes: replies{hides, down, hides}},
+		"the first differs":        {nodes: replies{other, has, has}, found: true, time: 50},
+		"each answers differently": {nodes: replies{other, has, hides}, err: rpc.ErrNoMajority},
+		"two differ":               {nodes: replies{other, has}, err: rpc.ErrDisagree},
+		"two by two":               {nodes: replies{other, other, has, has}, err: rpc.ErrDisagree},
+		"only one answers":         {nodes: replies{down, has, behind}, found: true, time: 50},
+		"none answers":             {nodes: replies{behind, down}, kind: rpc.Behind},
 	} {
 		c.ask(t, name, (*rpc.Client).TransactionByMajority)
 	}
 }
 
-// TestTransactionByMostWaitsForNone: a node that does not answer holds nothing up
-// that the others are agreed about, and is waited for where they are not.
-func TestTransactionByMostWaitsForNone(t *testing.T) {
+// TestTransactionByMajorityWaitsForNone: a silent node does not delay what the others
+// agree about, and is waited for if they do not.
+func TestTransactionByMajorityWaitsForNone(t *testing.T) {
 	over := make(chan struct{})
 	hangs := func(http.ResponseWriter, asked) { <-over }
 	has := landed(t, 4, "50")

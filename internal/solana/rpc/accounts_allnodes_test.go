@@ -8,9 +8,9 @@ import (
 	"blockdesk/internal/solana/rpc"
 )
 
-// TestAccountsEverywhere: each node's own answer stands beside the others', with
-// its own slot or its own error, and a node that is behind tells nothing.
-func TestAccountsEverywhere(t *testing.T) {
+// TestAccountsFromAll: each node's result has its own slot or its own error, and a node
+// that is behind has no accounts.
+func TestAccountsFromAll(t *testing.T) {
 	const account = `{"lamports":5,"owner":"11111111111111111111111111111111","data":["AQI=","base64"],"executable":false}`
 	list := []solana.Address{{31: 1}, {31: 2}}
 	ahead := newNode(t, result(`{"context":{"slot":72},"value":[null,`+account+`]}`))
@@ -45,8 +45,8 @@ func TestAccountsEverywhere(t *testing.T) {
 	}
 }
 
-// TestAccountsEverywhereOfOne has the tries of any call.
-func TestAccountsEverywhereOfOne(t *testing.T) {
+// TestAccountsFromAllOfOne: a single node is tried as often as by any call.
+func TestAccountsFromAllOfOne(t *testing.T) {
 	n := newNode(t, status(503, ""))
 	c := newClient(t, options(n))
 	views, err := c.AccountsFromAll(t.Context(), nil, rpc.Confirmed, 0)
