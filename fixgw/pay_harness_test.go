@@ -11,7 +11,6 @@ import (
 
 	"blockdesk/desk"
 	"blockdesk/engine/rfq"
-	"blockdesk/fixgw/wire"
 	"blockdesk/market"
 )
 
@@ -54,7 +53,7 @@ func (b *till) Verify(ctx context.Context, p *desk.PaymentProof) (desk.Verdict, 
 	if v, ok := b.known[p.Signature]; ok {
 		return v, nil
 	}
-	return desk.Verdict{Pending: wire.ProofMinPause / 10}, nil
+	return desk.Verdict{Pending: proofMinPause / 10}, nil
 }
 
 func (b *till) enter(ctx context.Context, note func()) error {

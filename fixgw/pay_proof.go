@@ -26,6 +26,15 @@ import (
 // after its answer is verified again; the desk always gives the same verdict on a payment
 // and a claim.
 
+// Limits of looking for payments.
+const (
+	proofWorkers = 4
+	proofAttempt = 5 * time.Second // one look at the chain
+	// proofMinPause and proofMaxPause bound the pause between two looks.
+	proofMinPause = 100 * time.Millisecond
+	proofMaxPause = 5 * time.Second
+)
+
 // paymentVerifier answers reports of payments. The goroutines of its queue work.
 type paymentVerifier struct {
 	gateway *Gateway
@@ -61,7 +70,7 @@ type paymentTask struct {
 
 func newPaymentVerifier(g *Gateway) *paymentVerifier {
 	return &paymentVerifier{
-		gateway: g, queue: newRetryQueue(wire.ProofWorkers),
+		gateway: g, queue: newRetryQueue(proofWorkers),
 		open: make(map[paymentKey]*paymentTask), held: make(map[uint16]int),
 	}
 }
@@ -176,13 +185,13 @@ func (t *paymentTask) look(ctx context.Context) (refusal *wire.Refusal, again ti
 	if t.unproven != nil && !g.options.Now().Before(t.until) {
 		return t.unproven, 0
 	}
-	bounded, cancel := context.WithTimeout(ctx, wire.ProofAttempt)
+	bounded, cancel := context.WithTimeout(ctx, proofAttempt)
 	defer cancel()
 	v, err := desk.Verdict{}, errNoChain
 	if g.dependencies.Settlement != nil {
 		v, err = g.dependencies.Settlement.Verify(bounded, &t.proof)
 	}
-	pause := min(max(v.Pending, wire.ProofMinPause), wire.ProofMaxPause)
+	pause := min(max(v.Pending, proofMinPause), proofMaxPause)
 	switch {
 	case ctx.Err() != nil: // we stop; the next start looks again
 		return nil, pause
@@ -278,8 +287,7 @@ func (s *deskClient) tradeReport(frame []byte) *wire.Reject {
 		refusal, err = s.gateway.payments.take(t)
 	}
 	if err != nil {
-		s.gateway.Fail(err)
-		return wire.BusinessReject(wire.RejNotAvailable, r.ID, s.gateway.Unserved("the store has failed"))
+		return s.storeFailed(r.ID, err)
 	}
 	if refusal == nil {
 		return nil

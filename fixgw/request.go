@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
-	"time"
 
 	"blockdesk/engine"
 	"blockdesk/engine/book"
@@ -100,8 +99,7 @@ func (s *blotter) repeated(key []byte) (done bool, reject *wire.Reject) {
 	if known == nil || !waits && first.body == nil {
 		stored, ok, err := s.stored(key)
 		if err != nil {
-			s.gateway.Fail(err)
-			return true, wire.BusinessReject(wire.RejNotAvailable, wire.Unmarked(key), s.gateway.Unserved("the store has failed"))
+			return true, s.storeFailed(wire.Unmarked(key), err)
 		}
 		if known == nil && !ok {
 			return false, nil
@@ -117,6 +115,13 @@ func (s *blotter) repeated(key []byte) (done bool, reject *wire.Reject) {
 		s.SendType(msgType, tag, first.body, true)
 	}
 	return true, nil
+}
+
+// storeFailed ends the service with an error of the store, and rejects the request with
+// that id.
+func (s *blotter) storeFailed(id []byte, err error) *wire.Reject {
+	s.gateway.Fail(err)
+	return wire.BusinessReject(wire.RejNotAvailable, id, s.gateway.Unserved("the store has failed"))
 }
 
 // stored returns the first answer to a ClOrdID of today or yesterday.
@@ -162,11 +167,17 @@ func (s *blotter) send(msgType byte, body []byte, possResend bool) {
 // rejectNew answers a D that is refused here. Its ClOrdID may be used again.
 func (s *blotter) rejectNew(r *wire.OrderRequest, o book.Order, in *market.Instrument, refusal *wire.Refusal) *wire.Reject {
 	s.gateway.Rejects.Add(1)
-	now := s.gateway.options.Now().UnixNano()
+	s.reportNoOrder(r, wire.ExecRejected, o, in, refusal)
+	return nil
+}
+
+// reportNoOrder sends an execution report that has no order: in and o are what is known of
+// the one that was asked for.
+func (s *blotter) reportNoOrder(r *wire.OrderRequest, execType byte, o book.Order, in *market.Instrument, refusal *wire.Refusal) {
 	b := append(s.Out.Scratch[:0], "NONE"...)
 	b = append(wire.AppendText(append(b, "\x0111="...), string(r.ClOrdID)), "\x0117="...)
-	b = s.gateway.ids.Append(b)
-	b = r.AppendSymbol(append(b, "\x01150=8\x0139=8"...))
+	b = append(append(s.gateway.ids.Append(b), "\x01150="...), execType)
+	b = r.AppendSymbol(append(b, "\x0139=8"...))
 	side := byte('1')
 	if len(r.Side) == 1 {
 		side = r.Side[0]
@@ -179,12 +190,10 @@ func (s *blotter) rejectNew(r *wire.OrderRequest, o book.Order, in *market.Instr
 		b = in.AppendPrice(append(b, "\x0144="...), o.Price)
 	}
 	b = append(b, "\x01151=0\x0114=0\x016=0\x0160="...)
-	b = wire.AppendTime(b, now)
+	b = wire.AppendTime(b, s.gateway.options.Now().UnixNano())
 	b = wire.AppendText(append(b, "\x0158="...), refusal.Text)
-	b = strconv.AppendInt(append(b, "\x01103="...), int64(refusal.Reason), 10)
-	s.Out.Scratch = b
-	s.send('8', b, false)
-	return nil
+	s.Out.Scratch = strconv.AppendInt(append(b, "\x01103="...), int64(refusal.Reason), 10)
+	s.send('8', s.Out.Scratch, false)
 }
 
 // target is the order of an F, G or H.
@@ -281,8 +290,7 @@ func (s *blotter) change(r *wire.OrderRequest, amend bool) *wire.Reject {
 	}
 	t, found, err := s.find(r.OrderID, r.OrigClOrdID)
 	if err != nil {
-		s.gateway.Fail(err)
-		return wire.BusinessReject(wire.RejNotAvailable, r.ClOrdID, s.gateway.Unserved("the store has failed"))
+		return s.storeFailed(r.ClOrdID, err)
 	}
 	if !found {
 		if c, ok, err := s.desk.claimNamed(r.OrderID, r.OrigClOrdID); ok || err != nil {
@@ -395,8 +403,7 @@ func (s *blotter) status(r *wire.OrderRequest) *wire.Reject {
 	}
 	t, found, err := s.find(r.OrderID, r.ClOrdID)
 	if err != nil {
-		s.gateway.Fail(err)
-		return wire.BusinessReject(wire.RejNotAvailable, r.ClOrdID, s.gateway.Unserved("the store has failed"))
+		return s.storeFailed(r.ClOrdID, err)
 	}
 	now := s.gateway.options.Now()
 	if !found {
@@ -404,7 +411,7 @@ func (s *blotter) status(r *wire.OrderRequest) *wire.Reject {
 			return s.desk.reportClaimStatus(r, &c, now, err)
 		}
 		refusal := wire.Refuse(wire.OrdRejUnknownOrder, wire.CodeUnknownOrder, "ClOrdID (11) %.40q", r.ClOrdID)
-		s.statusUnknown(r, refusal, now)
+		s.reportNoOrder(r, wire.ExecStatus, book.Order{}, nil, refusal)
 		return nil
 	}
 	s.mu.Lock()
@@ -438,19 +445,4 @@ func (s *blotter) status(r *wire.OrderRequest) *wire.Reject {
 	s.Out.Scratch = report.AppendBody(s.Out.Scratch[:0])
 	s.send('8', s.Out.Scratch, false)
 	return nil
-}
-
-func (s *blotter) statusUnknown(r *wire.OrderRequest, refusal *wire.Refusal, now time.Time) {
-	b := append(s.Out.Scratch[:0], "NONE"...)
-	b = append(wire.AppendText(append(b, "\x0111="...), string(r.ClOrdID)), "\x0117="...)
-	b = r.AppendSymbol(append(s.gateway.ids.Append(b), "\x01150=I\x0139=8"...))
-	b = append(b, "\x0154="...)
-	side := byte('1')
-	if len(r.Side) == 1 {
-		side = r.Side[0]
-	}
-	b = append(append(b, side), "\x01151=0\x0114=0\x016=0\x0160="...)
-	b = wire.AppendText(append(wire.AppendTime(b, now.UnixNano()), "\x0158="...), refusal.Text)
-	s.Out.Scratch = strconv.AppendInt(append(b, "\x01103="...), int64(refusal.Reason), 10)
-	s.send('8', s.Out.Scratch, false)
 }

@@ -23,8 +23,7 @@ func (s *deskClient) claimNamed(orderID, clOrdID []byte) (c claim, ok bool, err 
 // reportClaimStatus answers an H: the claim as of the last durable event.
 func (s *deskClient) reportClaimStatus(r *wire.OrderRequest, c *claim, now time.Time, err error) *wire.Reject {
 	if err != nil {
-		s.gateway.Fail(err)
-		return wire.BusinessReject(wire.RejNotAvailable, r.ClOrdID, s.gateway.Unserved("the store has failed"))
+		return s.storeFailed(r.ClOrdID, err)
 	}
 	in := s.gateway.instruments.Get(c.Terms.Instrument)
 	if in == nil {
@@ -49,8 +48,7 @@ func (s *deskClient) reportClaimStatus(r *wire.OrderRequest, c *claim, now time.
 // rejectClaimChange refuses an F or a G: a claim ends by its payment or by its deadline.
 func (s *deskClient) rejectClaimChange(r *wire.OrderRequest, c *claim, amend bool, err error) *wire.Reject {
 	if err != nil {
-		s.gateway.Fail(err)
-		return wire.BusinessReject(wire.RejNotAvailable, r.ClOrdID, s.gateway.Unserved("the store has failed"))
+		return s.storeFailed(r.ClOrdID, err)
 	}
 	s.gateway.Rejects.Add(1)
 	reason, text := wire.CxlRejOther, wire.CodeUnsupported+": a claim ends by its payment or by its deadline"

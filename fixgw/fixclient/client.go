@@ -1,7 +1,7 @@
-// Package fixclient is a small FIX 4.4 initiator with a codec of its own: the
-// demo's traders, the recorded-flow player and the benchmarks speak to our
-// gateway through it, so that what they measure is the gateway and not a second
-// engine. It is also independent of quickfix, which makes it a check.
+// Package fixclient is a small FIX 4.4 initiator with a codec of its own. The demo's
+// traders, the replay of recorded flow and the benchmarks use it, so that they measure the
+// gateway and not a second FIX engine. It does not use quickfix, so it also checks the
+// gateway independently.
 //
 // Invariants:
 //
@@ -18,9 +18,9 @@
 //
 //  5. A number that has been used for a message is not used for another, also
 //     when the message may not have arrived: the gap is filled when asked for.
-//     Numbers hears of it before the message is written.
+//     Numbers gets it before the message is written.
 //
-//  6. Who says nothing for a HeartBtInt is sent a TestRequest; after another one
+//  6. After a HeartBtInt of silence the other side gets a TestRequest; after another one
 //     the session ends with ErrSilent.
 package fixclient
 
@@ -42,10 +42,10 @@ import (
 	"time"
 )
 
-// MaxMessage bounds one incoming message, in bytes.
+// MaxMessage is the largest incoming message, in bytes.
 const MaxMessage = 1 << 20
 
-// MaxKept bounds the messages kept for a resend.
+// MaxKept is how many messages are kept for a resend.
 const MaxKept = 1024
 
 const soh = 0x01
@@ -57,7 +57,7 @@ type Options struct {
 	TargetCompID string
 	Username     string
 	Password     string
-	// Key signs the Logon (95, 96), in the place of a password; nil = it does not.
+	// Key signs the Logon (95, 96), instead of a password; nil = no signature.
 	Key ed25519.PrivateKey
 	// HeartBtInt in seconds, 10 to 60; default 30.
 	HeartBtInt int
@@ -65,14 +65,14 @@ type Options struct {
 	// for a reset to 1 (141=Y).
 	KeepSequence           bool
 	NextSender, NextTarget int
-	// Reset begins at 1 on both sides and asks for the same (141=Y) at the first
-	// logon; with KeepSequence the numbers go on from there.
+	// Reset begins at 1 on both sides (141=Y) at the first logon; with KeepSequence
+	// later logons continue from there.
 	Reset bool
-	// Numbers hears of each change of the numbers to continue with; nil = nobody.
+	// Numbers gets each change of the numbers to continue with; nil = they are not kept.
 	Numbers Numbers
-	// Trace sees each message that is written or has been read, session messages
-	// and Logons with their secrets among them; nil = nobody. The bytes are valid
-	// during the call. It may be called by two goroutines at once.
+	// Trace gets each message that is written or was read, session messages and Logons
+	// with their secrets included; nil = no trace. The bytes are valid during the call.
+	// Two goroutines may call it at once.
 	Trace func(sent bool, message []byte)
 	// LogonFields are further fields of the Logon, encoded ("8013=N\x01").
 	LogonFields string
@@ -86,11 +86,11 @@ type Options struct {
 // Numbers keeps a session's next sequence numbers over a restart of the program.
 // The methods may be called by two goroutines at once; an error ends the session.
 type Numbers interface {
-	// SetSender is told the next number before the message with the one below it
-	// is written.
+	// SetSender gets the next number before the message with the number below it is
+	// written.
 	SetSender(next int) error
-	// SetTarget is told the next number to expect once what came before it has
-	// been handled: what a crash keeps from being told comes again.
+	// SetTarget gets the next number to expect after the messages before it have been
+	// handled; after a crash before the call, they come again.
 	SetTarget(next int) error
 }
 
@@ -99,11 +99,11 @@ var (
 	// ErrLogout is wrapped when the other side logs out; the error's text carries
 	// its reason.
 	ErrLogout = errors.New("logged out by the other side")
-	// ErrSilent says that the other side has answered neither heartbeat nor
+	// ErrSilent means that the other side has answered neither heartbeat nor
 	// TestRequest.
 	ErrSilent = errors.New("the other side is silent")
-	// ErrSequence is wrapped when the other side's Logon has a number that was
-	// used before: it has lost messages of the session.
+	// ErrSequence is wrapped when the other side's Logon has a number that was used
+	// before: it has lost messages of the session.
 	ErrSequence = errors.New("the other side's sequence number is too low")
 )
 
@@ -119,17 +119,17 @@ type Client struct {
 	nextOut int
 	kept    []sent // oldest first
 
-	nextIn int
-	told   int // what Numbers has been told of nextIn
-	asked  int // last sequence number a resend was asked for
-	buf    []byte
-	msg    Message
+	nextIn      int
+	savedIn     int // the nextIn that Numbers has
+	resendAsked int // last sequence number that a resend was requested for
+	buf         []byte
+	msg         Message
 
-	heard  atomic.Uint64 // messages read
-	silent atomic.Bool   // closed by the heartbeat's goroutine
+	received atomic.Uint64 // messages read
+	silent   atomic.Bool   // closed by the heartbeat goroutine
 }
 
-// sent is an application message that may be asked for again.
+// sent is an application message that may be requested again.
 type sent struct {
 	seq     int
 	msgType string
@@ -137,7 +137,7 @@ type sent struct {
 	stamp   []byte // its first SendingTime
 }
 
-// Dial connects and logs on. It returns when the other side's Logon has come.
+// Dial connects and logs on. It returns after the other side's Logon.
 func Dial(ctx context.Context, o Options) (*Client, error) {
 	o.HeartBtInt = cmp.Or(o.HeartBtInt, 30)
 	o.Timeout = cmp.Or(o.Timeout, 5*time.Second)
@@ -154,16 +154,16 @@ func Dial(ctx context.Context, o Options) (*Client, error) {
 	return c, nil
 }
 
-// Redial connects and logs on again once Run has returned: the numbers go on and
-// what was kept is kept. After an error it may be called again. Needs
-// KeepSequence; Send nothing during it.
+// Redial connects and logs on again after Run has returned: numbers and kept messages go
+// on. After an error it may be called again. It needs KeepSequence; nothing may be sent
+// during it.
 func (c *Client) Redial(ctx context.Context) error {
-	c.asked = 0
+	c.resendAsked = 0
 	c.silent.Store(false)
 	return c.open(ctx, false)
 }
 
-// open connects and logs on, with the numbers set to 1 where reset says so.
+// open connects and logs on, with the numbers set to 1 if reset is true.
 func (c *Client) open(ctx context.Context, reset bool) error {
 	conn, err := c.opts.DialContext(ctx, "tcp", c.opts.Addr)
 	if err != nil {
@@ -181,15 +181,15 @@ func (c *Client) open(ctx context.Context, reset bool) error {
 		conn.Close()
 		return err
 	}
-	return c.tell()
+	return c.saveTarget()
 }
 
-// tell lets Numbers know what is expected next.
-func (c *Client) tell() error {
-	if c.opts.Numbers == nil || c.told == c.nextIn {
+// saveTarget gives Numbers the next expected number.
+func (c *Client) saveTarget() error {
+	if c.opts.Numbers == nil || c.savedIn == c.nextIn {
 		return nil
 	}
-	c.told = c.nextIn
+	c.savedIn = c.nextIn
 	return c.opts.Numbers.SetTarget(c.nextIn)
 }
 
@@ -241,8 +241,8 @@ func (c *Client) Send(msgType string, body []byte) error {
 	return err
 }
 
-// SendNumbered is Send; it returns the message's MsgSeqNum, by which a Reject
-// (35=3) names it.
+// SendNumbered is Send and returns the message's MsgSeqNum, by which a Reject (35=3)
+// names it.
 func (c *Client) SendNumbered(msgType string, body []byte) (seq int, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -253,7 +253,7 @@ func (c *Client) SendNumbered(msgType string, body []byte) (seq int, err error) 
 	return seq, c.write()
 }
 
-// write writes what is in out. The caller holds mu.
+// write writes out. The caller holds mu.
 func (c *Client) write() error {
 	if c.opts.Numbers != nil {
 		if err := c.opts.Numbers.SetSender(c.nextOut); err != nil {
@@ -271,8 +271,7 @@ func (c *Client) write() error {
 	return err
 }
 
-// encodedSize returns the size of the first message of several that append has
-// made.
+// encodedSize returns the size of the first of several messages that append has made.
 func encodedSize(messages []byte) int {
 	const head, trailer = len("8=FIX.4.4\x019=00000\x01"), len("10=000\x01")
 	length := 0
@@ -282,7 +281,7 @@ func encodedSize(messages []byte) int {
 	return head + length + trailer
 }
 
-// keep remembers the message that is about to get nextOut. The caller holds mu.
+// keep keeps the message that is about to get nextOut. The caller holds mu.
 func (c *Client) keep(msgType string, body []byte) {
 	if !c.opts.KeepSequence || len(msgType) == 1 && strings.Contains("A012345", msgType) {
 		return
@@ -293,7 +292,7 @@ func (c *Client) keep(msgType string, body []byte) {
 	c.kept = append(c.kept, sent{c.nextOut, msgType, slices.Clone(body), slices.Clone(c.stamp)})
 }
 
-// SendAll writes several messages of one type by one system call.
+// SendAll writes several messages of one type with one system call.
 func (c *Client) SendAll(msgType string, bodies [][]byte) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -339,8 +338,8 @@ func (c *Client) sign(dst []byte, seq int) []byte {
 	return fmt.Appendf(dst, "95=%d\x0196=%s\x01", len(signature), signature)
 }
 
-// NextSequence returns the numbers to continue with after a reconnect. Call it
-// when Run has returned.
+// NextSequence returns the numbers to continue with after a reconnect. Call it after Run
+// has returned.
 func (c *Client) NextSequence() (sender, target int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -353,18 +352,18 @@ func (c *Client) Close() error { return c.conn.Close() }
 // Logout asks the other side to end the session; Run then returns.
 func (c *Client) Logout() error { return c.Send("5", nil) }
 
-// Run reads until the session ends or ctx does, and calls handle for every
-// application message and for Reject (35=3). The message is valid during the
-// call. It returns nil after a Logout of ours and when ctx ends.
+// Run reads until the session ends or ctx does, and calls handle for every application
+// message and for Reject (35=3). The message is valid during the call. It returns nil
+// after our Logout and when ctx ends.
 func (c *Client) Run(ctx context.Context, handle func(*Message) error) error {
 	var beat sync.WaitGroup
-	defer beat.Wait() // last: its writing ends when the connection is closed
+	defer beat.Wait() // last, because its write ends when the connection is closed
 	beating, endBeat := context.WithCancel(ctx)
 	defer endBeat()
 	stop := context.AfterFunc(ctx, func() { c.conn.Close() })
 	defer stop()
 	defer c.conn.Close()
-	beat.Go(func() { c.beat(beating) })
+	beat.Go(func() { c.heartbeat(beating) })
 	for {
 		m, err := c.next()
 		switch {
@@ -376,37 +375,37 @@ func (c *Client) Run(ctx context.Context, handle func(*Message) error) error {
 			return err
 		}
 		ended, err := c.dispatch(m, handle)
-		if err := errors.Join(err, c.tell()); err != nil || ended {
+		if err := errors.Join(err, c.saveTarget()); err != nil || ended {
 			return err
 		}
 	}
 }
 
-// next returns the next message, and lets it be seen.
+// next reads the next message, counts and traces it.
 func (c *Client) next() (*Message, error) {
 	m, err := c.read()
 	if err != nil {
 		return nil, err
 	}
-	c.heard.Add(1)
+	c.received.Add(1)
 	if c.opts.Trace != nil {
 		c.opts.Trace(false, m.Raw())
 	}
 	return m, nil
 }
 
-// beat sends heartbeats, and ends the session of who sends none.
-func (c *Client) beat(ctx context.Context) {
+// heartbeat sends heartbeats, and ends the session when the other side sends none.
+func (c *Client) heartbeat(ctx context.Context) {
 	ticker := time.NewTicker(time.Duration(c.opts.HeartBtInt) * time.Second)
 	defer ticker.Stop()
-	last, quiet := c.heard.Load(), 0
+	last, quiet := c.received.Load(), 0
 	for {
 		select {
 		case <-ticker.C:
 		case <-ctx.Done():
 			return
 		}
-		if now := c.heard.Load(); now != last {
+		if now := c.received.Load(); now != last {
 			last, quiet = now, 0
 		} else {
 			quiet++
@@ -438,13 +437,13 @@ func (c *Client) dispatch(m *Message, handle func(*Message) error) (ended bool, 
 	}
 	switch {
 	case seq > c.nextIn && typ == "2":
-		// Answered ahead of its turn: the gap fill that closes our gap will pass
-		// over it, and the other side does not ask twice.
+		// Answered before the gap is closed: the gap fill will skip it, and the other side
+		// does not ask twice.
 		return false, errors.Join(c.resend(m.Int(7), m.Int(16)), c.askResend(seq))
 	case seq > c.nextIn && typ != "5":
 		return false, c.askResend(seq)
 	case seq < c.nextIn:
-		return false, nil // a duplicate of what was delivered
+		return false, nil // a duplicate
 	}
 	c.nextIn = seq + 1
 	switch typ {
@@ -465,16 +464,16 @@ func (c *Client) dispatch(m *Message, handle func(*Message) error) (ended bool, 
 }
 
 func (c *Client) askResend(seen int) error {
-	if c.asked >= seen {
+	if c.resendAsked >= seen {
 		return nil
 	}
-	c.asked = seen
+	c.resendAsked = seen
 	return c.Send("2", []byte("7="+strconv.Itoa(c.nextIn)+"\x0116=0\x01"))
 }
 
-// Resend asks for messages from one sequence number to another again; to = 0 is
-// the newest. They come as possible duplicates, which Trace sees and which are
-// not handed over a second time.
+// Resend requests the messages from one sequence number to another again; to = 0 is the
+// newest. They come as possible duplicates, which Trace gets and which are not handled a
+// second time.
 func (c *Client) Resend(from, to int) error {
 	return c.Send("2", []byte("7="+strconv.Itoa(from)+"\x0116="+strconv.Itoa(to)+"\x01"))
 }

@@ -10,20 +10,19 @@ import (
 // ErrMalformed is wrapped in the error of Run when bytes are not FIX.
 var ErrMalformed = errors.New("malformed FIX message")
 
-// Message is one received message: its bytes and a way to look at them. It is
-// valid until the next one is read.
+// Message is one received message. It is valid until the next one is read.
 type Message struct {
 	raw []byte // from "8=" to the last SOH
 }
 
-// AsMessage looks at the bytes of a whole message, such as Trace sees, as they
-// are: nothing is checked or copied.
+// AsMessage returns the Message of a whole message's bytes, such as Trace gets. Nothing
+// is checked or copied.
 func AsMessage(raw []byte) *Message { return &Message{raw: raw} }
 
 // Raw returns the whole message. It aliases the read buffer.
 func (m *Message) Raw() []byte { return m.raw }
 
-// Type returns MsgType (35), or "" where there is none.
+// Type returns MsgType (35), or "" if there is none.
 func (m *Message) Type() string {
 	// Conversions of one byte do not allocate.
 	return string(m.Get(35))
@@ -41,7 +40,7 @@ func (m *Message) Get(tag int) (value []byte) {
 	return value
 }
 
-// Int returns the first value of tag as a number, or 0 where it is none.
+// Int returns the first value of tag as a number, or 0 if it is none.
 func (m *Message) Int(tag int) int {
 	n, err := strconv.Atoi(string(m.Get(tag)))
 	if err != nil {
@@ -50,8 +49,8 @@ func (m *Message) Int(tag int) int {
 	return n
 }
 
-// Fields calls f for each field in order until f returns false: the way to read
-// repeating groups.
+// Fields calls f for each field in order until f returns false. Use it to read repeating
+// groups.
 func (m *Message) Fields(f func(tag int, value []byte) bool) {
 	for rest := m.raw; len(rest) > 0; {
 		end := bytes.IndexByte(rest, soh)

@@ -8,16 +8,15 @@ import (
 	"strings"
 )
 
-// defaultDepth is how many levels a side are followed where nobody says.
+// defaultDepth is the number of levels a side without DEPTH.
 const defaultDepth = 5
 
-// book is an order book that is followed; prices and quantities as FIX writes
-// them.
+// book is a followed order book; prices and quantities as FIX writes them.
 type book struct {
-	symbol, id string
-	depth      int
-	bids, asks []level // best first
-	whole      bool    // a snapshot has come
+	symbol, id  string
+	depth       int
+	bids, asks  []level // best first
+	hasSnapshot bool    // a snapshot has come
 }
 
 type level struct{ price, qty string }
@@ -38,7 +37,7 @@ func (k *book) request(action string) []byte {
 	return b
 }
 
-// marketData tells a W or an X: what has traded, and the book as it is now.
+// marketData renders a W or an X: new trades, and the book.
 func (t *Terminal) marketData(m message) []Report {
 	id := m.get(262)
 	if t.ended[id] {
@@ -54,7 +53,7 @@ func (t *Terminal) marketData(m message) []Report {
 	first := 279
 	if m.typ() == "W" {
 		first = 269
-		k.bids, k.asks, k.whole = nil, nil, true
+		k.bids, k.asks, k.hasSnapshot = nil, nil, true
 	}
 	var out []Report
 	for _, e := range m.groups(first) {
@@ -65,7 +64,7 @@ func (t *Terminal) marketData(m message) []Report {
 			k.asks = change(k.asks, e, compare)
 		case "2":
 			if m.typ() == "W" {
-				continue // what has traded before
+				continue // traded earlier
 			}
 			r := Report{Event: "traded", Time: m.get(52)}
 			r.sentence = fmt.Sprintf("%s %s at %s", short(e.get(271)), k.symbol, short(e.get(270)))
@@ -108,7 +107,7 @@ func compare(a, b string) int {
 	)
 }
 
-// report is the book as it is: the best of each side in words, the ladder below.
+// report renders the book: the best of each side in the sentence, the ladder below.
 func (k *book) report(m message) Report {
 	r := Report{Event: "book", Time: m.get(52), Ladder: true}
 	r.sentence = fmt.Sprintf("%s bid %s, ask %s", k.symbol, best(k.bids), best(k.asks))
@@ -123,10 +122,10 @@ func (k *book) report(m message) Report {
 	side("bid", k.bids)
 	side("ask", k.asks)
 	for i := k.depth - 1; i >= 0; i-- {
-		r.Lines = append(r.Lines, rung("ask", k.asks, i))
+		r.Lines = append(r.Lines, ladderLine("ask", k.asks, i))
 	}
 	for i := range k.depth {
-		r.Lines = append(r.Lines, rung("bid", k.bids, i))
+		r.Lines = append(r.Lines, ladderLine("bid", k.bids, i))
 	}
 	return r
 }
@@ -138,33 +137,33 @@ func best(side []level) string {
 	return short(side[0].price) + " x " + short(side[0].qty)
 }
 
-// rung is one line of a ladder, which always has as many.
-func rung(name string, side []level, i int) string {
+// ladderLine returns one line of a ladder, which always has the same number of lines.
+func ladderLine(name string, side []level, i int) string {
 	if i >= len(side) {
 		return "  " + name
 	}
 	return fmt.Sprintf("  %s %16s %20s", name, side[i].price, side[i].qty)
 }
 
-// marketRefused tells a MarketDataRequestReject (Y).
+// marketRefused renders a MarketDataRequestReject (Y).
 func (t *Terminal) marketRefused(m message) Report {
 	r := begin(m, "refused")
 	r.Refused = true
 	r.sentence = "book (" + m.get(262) + ")"
 	for _, b := range t.books {
-		if b.id == m.get(262) && !b.whole {
+		if b.id == m.get(262) && !b.hasSnapshot {
 			r.sentence = "book of " + b.symbol
 			r.add("symbol", b.symbol)
 		}
 	}
-	t.books = slices.DeleteFunc(t.books, func(b *book) bool { return b.id == m.get(262) && !b.whole })
+	t.books = slices.DeleteFunc(t.books, func(b *book) bool { return b.id == m.get(262) && !b.hasSnapshot })
 	r.add("md_req_id", m.get(262))
 	r.add("reason", m.get(281))
 	return r
 }
 
-// Disconnected forgets what ends with a connection: the subscriptions. It returns
-// the commands that begin them anew.
+// Disconnected drops the subscriptions, which end with the connection. It returns the
+// commands that make them again.
 func (t *Terminal) Disconnected() []string {
 	var again []string
 	for _, b := range t.books {

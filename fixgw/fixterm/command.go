@@ -9,28 +9,28 @@ import (
 	"time"
 )
 
-// Action is what a command asks of its caller.
+// Action is what the caller must do for a command.
 type Action struct {
-	// MsgType and Body are the message to send, in fixclient's form; "" = none.
-	// Then call Sent.
+	// MsgType and Body are the message to send, in fixclient's form; "" = none. Call
+	// Sent afterwards.
 	MsgType string
 	Body    []byte
-	// Reports are to be shown at once.
+	// Reports are shown at once.
 	Reports []Report
 	Quit    bool
-	// From and To are the sequence numbers to ask for again; From 0 = none, To 0 =
-	// the newest.
+	// From and To are the sequence numbers to request again; From 0 = none, To 0 = the
+	// newest.
 	From, To int
-	// Pause is how long the next command waits.
+	// Pause is the wait before the next command.
 	Pause time.Duration
 
-	wait *wait
+	request *pendingRequest
 }
 
-// ErrUsage is wrapped in the error of a command that is not understood.
+// ErrUsage is wrapped in the error of a malformed command.
 var ErrUsage = errors.New("not understood")
 
-// command is one word that begins a line.
+// command is the first word of a line.
 type command struct {
 	name, usage, help string
 	run               func(*Terminal, []string) (Action, error)
@@ -43,37 +43,37 @@ func commands() []command {
 		{"sell", trade, "a limit order", func(t *Terminal, w []string) (Action, error) { return t.limit("2", w) }},
 		{"market", "market buy|sell SYMBOL QTY [ioc|fok]", "an order at any price", (*Terminal).marketOrder},
 		{"amend", "amend ID [qty=QTY] [price=PRICE]", "change an order", (*Terminal).amend},
-		{"cancel", "cancel ID", "take an order back", (*Terminal).cancel},
-		{"cancel-all", "cancel-all [SYMBOL]", "take back all orders of the participant", (*Terminal).cancelAll},
-		{"status", "status ID [SYMBOL]", "ask how an order stands", (*Terminal).askStatus},
-		{"orders", "orders", "list the live orders that this session has told of", (*Terminal).listOrders},
+		{"cancel", "cancel ID", "cancel an order", (*Terminal).cancel},
+		{"cancel-all", "cancel-all [SYMBOL]", "cancel all orders of the participant", (*Terminal).cancelAll},
+		{"status", "status ID [SYMBOL]", "ask for the status of an order", (*Terminal).askStatus},
+		{"orders", "orders", "list the live orders that this session has reported", (*Terminal).listOrders},
 		{"quote", "quote SYMBOL FILL_USD [USDC|SOL] [TICKET/TRANCHE]", "ask the desk for a price", (*Terminal).askQuote},
 		{"take", "take [QUOTE]", "claim what a quote offers", (*Terminal).take},
-		{"pass", "pass [QUOTE]", "let a quote go", (*Terminal).pass},
+		{"pass", "pass [QUOTE]", "decline a quote", (*Terminal).pass},
 		{"paid", "paid CLAIM SIGNATURE", "prove a claim's payment", (*Terminal).paid},
-		{"claims", "claims", "list the claims that this session has told of", (*Terminal).listClaims},
+		{"claims", "claims", "list the claims that this session has reported", (*Terminal).listClaims},
 		{"book", "book SYMBOL [DEPTH]", "follow an order book", (*Terminal).follow},
-		{"unsubscribe", "unsubscribe [SYMBOL]", "follow it no more; without SYMBOL, the newest", (*Terminal).unsubscribe},
-		{"instruments", "instruments", "list what is traded", (*Terminal).instruments},
+		{"unsubscribe", "unsubscribe [SYMBOL]", "stop following a book; without SYMBOL, the newest", (*Terminal).unsubscribe},
+		{"instruments", "instruments", "list the instruments", (*Terminal).instruments},
 		{"define", "define SYMBOL", "ask for an instrument's rules", (*Terminal).define},
 		{"halted?", "halted? SYMBOL", "ask whether an instrument trades", (*Terminal).halted},
 		{"resend", "resend FROM [TO]", "ask for messages again, by sequence number", (*Terminal).resend},
 		{"raw", "raw 35=TYPE|TAG=VALUE|…", "send a message; header and trailer are made", (*Terminal).raw},
-		{"wait", "wait SECONDS", "let time pass before the next command", (*Terminal).pause},
+		{"wait", "wait SECONDS", "wait before the next command", (*Terminal).pause},
 		{"help", "help [COMMAND]", "this list", (*Terminal).help},
 		{"quit", "quit", "log out", func(*Terminal, []string) (Action, error) { return Action{Quit: true}, nil }},
 	}
 }
 
-// Command reads one line. An empty one, and one that begins with '#', does
-// nothing. The beginning of a command is enough where no other begins so. Errors
-// that wrap ErrUsage say how the command is written.
+// Command reads one line. An empty line, and one that begins with '#', does nothing. A
+// command may be abbreviated if the beginning is unambiguous. Errors that wrap ErrUsage
+// show how the command is written.
 func (t *Terminal) Command(line string) (Action, error) {
 	if len(line) > MaxLine {
 		return Action{}, fmt.Errorf("%w: a line of more than %d bytes", ErrUsage, MaxLine)
 	}
 	if strings.ContainsFunc(line, func(r rune) bool { return r != '\t' && (r < ' ' || r > '~') }) {
-		return Action{}, fmt.Errorf("%w: a line is printable ASCII", ErrUsage)
+		return Action{}, fmt.Errorf("%w: a line must be printable ASCII", ErrUsage)
 	}
 	words := strings.Fields(line)
 	if len(words) == 0 || strings.HasPrefix(words[0], "#") {
@@ -85,7 +85,7 @@ func (t *Terminal) Command(line string) (Action, error) {
 	}
 	a, err := c.run(t, words[1:])
 	if errors.Is(err, ErrUsage) {
-		return Action{}, fmt.Errorf("%w; it is: %s", err, c.usage)
+		return Action{}, fmt.Errorf("%w; usage: %s", err, c.usage)
 	}
 	return a, err
 }
@@ -103,14 +103,14 @@ func lookup(word string) (*command, error) {
 	}
 	switch len(near) {
 	case 0:
-		return nil, fmt.Errorf("%w: %.40q is no command; `help` lists them", ErrUsage, word)
+		return nil, fmt.Errorf("%w: unknown command %.40q; `help` lists them", ErrUsage, word)
 	case 1:
 		return lookup(near[0])
 	}
 	return nil, fmt.Errorf("%w: %s may be %s", ErrUsage, word, strings.Join(near, " or "))
 }
 
-// body gathers a message's fields.
+// body is a message's fields.
 type body []byte
 
 func (b *body) add(tag int, value string) {
@@ -118,7 +118,7 @@ func (b *body) add(tag int, value string) {
 	*b = append(append(append(*b, '='), value...), 1)
 }
 
-// stamp is a UTCTimestamp.
+// stamp returns TransactTime, a UTCTimestamp.
 func (t *Terminal) stamp() string { return t.now().UTC().Format("20060102-15:04:05.000") }
 
 // decimal reports whether text is a plain positive decimal.
@@ -139,7 +139,7 @@ func usage(format string, args ...any) error {
 	return fmt.Errorf("%w: "+format, append([]any{ErrUsage}, args...)...)
 }
 
-// tifOf returns TimeInForce (59) of a word.
+// tifOf returns the TimeInForce (59) of a word.
 func tifOf(word string) string {
 	switch word {
 	case "day":
@@ -176,13 +176,13 @@ func (t *Terminal) marketOrder(words []string) (Action, error) {
 	return t.place(o, words[3:], false)
 }
 
-// place makes the D of an order that a person has written.
+// place makes the D of an order.
 func (t *Terminal) place(o *order, options []string, limit bool) (Action, error) {
 	if !decimal(o.qty) {
-		return Action{}, usage("QTY %q is no number", o.qty)
+		return Action{}, usage("QTY %q is not a number", o.qty)
 	}
 	if limit && !decimal(o.price) {
-		return Action{}, usage("PRICE %q is no number", o.price)
+		return Action{}, usage("PRICE %q is not a number", o.price)
 	}
 	post := false
 	for _, word := range options {
@@ -193,11 +193,11 @@ func (t *Terminal) place(o *order, options []string, limit bool) (Action, error)
 		case tif != "" && o.tif == "" && (limit || word == "ioc" || word == "fok"):
 			o.tif = tif
 		default:
-			return Action{}, usage("%q does not belong there", word)
+			return Action{}, usage("unexpected word %q", word)
 		}
 	}
 	o.clOrdID = t.newID()
-	o.atOnce = !limit || o.tif == "3" || o.tif == "4"
+	o.immediate = !limit || o.tif == "3" || o.tif == "4"
 	var b body
 	b.add(11, o.clOrdID)
 	b.add(55, o.symbol)
@@ -214,14 +214,14 @@ func (t *Terminal) place(o *order, options []string, limit bool) (Action, error)
 	if post {
 		b.add(18, "6")
 	}
-	t.remember(o)
-	t.name(o, o.clOrdID)
-	return Action{MsgType: "D", Body: b, wait: &wait{values: []string{o.clOrdID}, final: o.atOnce}}, nil
+	t.addOrder(o)
+	t.addName(o, o.clOrdID)
+	return Action{MsgType: "D", Body: b, request: &pendingRequest{values: []string{o.clOrdID}, final: o.immediate}}, nil
 }
 
 func (t *Terminal) amend(words []string) (Action, error) {
 	if len(words) < 2 {
-		return Action{}, usage("ID and what changes are needed")
+		return Action{}, usage("ID and qty or price are needed")
 	}
 	o, err := t.order(words[0])
 	if err != nil {
@@ -250,8 +250,8 @@ func (t *Terminal) amend(words []string) (Action, error) {
 	if o.tif != "" {
 		b.add(59, o.tif)
 	}
-	t.name(o, id)
-	return Action{MsgType: "G", Body: b, wait: &wait{values: []string{id}}}, nil
+	t.addName(o, id)
+	return Action{MsgType: "G", Body: b, request: &pendingRequest{values: []string{id}}}, nil
 }
 
 // about begins an F or G of an order.
@@ -279,8 +279,8 @@ func (t *Terminal) cancel(words []string) (Action, error) {
 	}
 	id := t.newID()
 	b := t.about(o, id, o.qty)
-	t.name(o, id)
-	return Action{MsgType: "F", Body: b, wait: &wait{values: []string{id}}}, nil
+	t.addName(o, id)
+	return Action{MsgType: "F", Body: b, request: &pendingRequest{values: []string{id}}}, nil
 }
 
 func (t *Terminal) cancelAll(words []string) (Action, error) {
@@ -297,10 +297,10 @@ func (t *Terminal) cancelAll(words []string) (Action, error) {
 		b.add(530, "7")
 	}
 	b.add(60, t.stamp())
-	return Action{MsgType: "q", Body: b, wait: &wait{values: []string{id}}}, nil
+	return Action{MsgType: "q", Body: b, request: &pendingRequest{values: []string{id}}}, nil
 }
 
-// unknownSymbol is what FIX says where a symbol has to be and none is known.
+// unknownSymbol is FIX's Symbol for an unknown one.
 const unknownSymbol = "[N/A]"
 
 func (t *Terminal) askStatus(words []string) (Action, error) {
@@ -325,7 +325,7 @@ func (t *Terminal) askStatus(words []string) (Action, error) {
 	b.add(11, id)
 	b.add(55, symbol)
 	b.add(54, side)
-	return Action{MsgType: "H", Body: b, wait: &wait{values: values, exec: "I"}}, nil
+	return Action{MsgType: "H", Body: b, request: &pendingRequest{values: values, exec: "I"}}, nil
 }
 
 func (t *Terminal) resend(words []string) (Action, error) {
@@ -336,7 +336,7 @@ func (t *Terminal) resend(words []string) (Action, error) {
 	for i, word := range words {
 		v, err := strconv.Atoi(word)
 		if err != nil || v < 0 || i == 0 && v == 0 {
-			return Action{}, usage("%q is no sequence number", word)
+			return Action{}, usage("%q is not a sequence number", word)
 		}
 		n[i] = v
 	}
@@ -344,7 +344,7 @@ func (t *Terminal) resend(words []string) (Action, error) {
 }
 
 func (t *Terminal) raw(words []string) (Action, error) {
-	a := Action{wait: &wait{}}
+	a := Action{request: &pendingRequest{}}
 	var b body
 	for _, part := range strings.Split(strings.Join(words, " "), "|") {
 		if part == "" {
@@ -353,14 +353,14 @@ func (t *Terminal) raw(words []string) (Action, error) {
 		number, value, ok := strings.Cut(part, "=")
 		tag, err := strconv.Atoi(number)
 		if !ok || err != nil || tag < 1 || value == "" {
-			return Action{}, usage("%q is no TAG=VALUE", part)
+			return Action{}, usage("%q is not TAG=VALUE", part)
 		}
 		switch tag {
 		case 8, 9, 34, 49, 52, 56, 10: // made by us
 		case 35:
 			a.MsgType = value
 		case 11, 131, 262, 320, 324, 571, 693:
-			a.wait.values = append(a.wait.values, value)
+			a.request.values = append(a.request.values, value)
 			b.add(tag, value)
 		default:
 			b.add(tag, value)
@@ -369,14 +369,14 @@ func (t *Terminal) raw(words []string) (Action, error) {
 	if a.MsgType == "" {
 		return Action{}, usage("MsgType (35) is needed")
 	}
-	if len(a.wait.values) == 0 {
-		a.wait = nil
+	if len(a.request.values) == 0 {
+		a.request = nil
 	}
 	a.Body = b
 	return a, nil
 }
 
-// maxPause bounds wait.
+// maxPause is the longest wait.
 const maxPause = time.Hour
 
 func (t *Terminal) pause(words []string) (Action, error) {
@@ -385,7 +385,7 @@ func (t *Terminal) pause(words []string) (Action, error) {
 	}
 	seconds, err := strconv.ParseFloat(words[0], 64)
 	if err != nil || !(seconds >= 0 && seconds <= maxPause.Seconds()) {
-		return Action{}, usage("%q is no number of seconds up to an hour", words[0])
+		return Action{}, usage("%q must be 0 to 3600 seconds", words[0])
 	}
 	return Action{Pause: time.Duration(seconds * float64(time.Second))}, nil
 }
@@ -399,7 +399,7 @@ func (t *Terminal) help(words []string) (Action, error) {
 	}
 	r.Lines = slices.Compact(r.Lines)
 	if len(r.Lines) == 0 {
-		return Action{}, usage("%.40q is no command", words[0])
+		return Action{}, usage("unknown command %.40q", words[0])
 	}
 	return Action{Reports: []Report{r}}, nil
 }

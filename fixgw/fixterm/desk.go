@@ -6,16 +6,14 @@ import (
 	"strings"
 )
 
-// What the desk tells: quotes, claims and their settlement.
-
-// What a claim is called while it can be paid.
+// States of a claim that can be paid.
 const (
 	stateReserved = "reserved"
 	statePackage  = "awaits payment"
 )
 
-// offered tells a Quote (S).
-func (t *Terminal) offered(m message) Report {
+// quoted renders a Quote (S).
+func (t *Terminal) quoted(m message) Report {
 	q := &quote{
 		id: m.get(117), reqID: m.get(131), symbol: m.get(55), security: m.get(48),
 		price: m.get(133), size: m.get(135), rail: m.get(15), until: m.get(62), fill: t.fills[m.get(131)],
@@ -40,8 +38,7 @@ func (t *Terminal) offered(m message) Report {
 	return r
 }
 
-// payment adds the custom fields of what is to be paid, where the session has
-// asked for them.
+// payment adds the custom fields of a payment, if the session has asked for them.
 func payment(r *Report, m message) {
 	for _, v := range []struct {
 		name string
@@ -58,7 +55,7 @@ func payment(r *Report, m message) {
 	}
 }
 
-// clock is the time of a UTCTimestamp.
+// clock returns the time of day of a UTCTimestamp.
 func clock(stamp string) string {
 	if _, after, ok := strings.Cut(stamp, "-"); ok {
 		return after
@@ -66,7 +63,7 @@ func clock(stamp string) string {
 	return stamp
 }
 
-// quoteEnd tells a QuoteStatusReport (AI) or a QuoteCancel (Z).
+// quoteEnd renders a QuoteStatusReport (AI) or a QuoteCancel (Z).
 func quoteEnd(m message) Report {
 	r := begin(m, "quote ends")
 	why := ""
@@ -93,7 +90,7 @@ func quoteEnd(m message) Report {
 	return r
 }
 
-// claimReport tells an ExecutionReport (8) of a claim.
+// claimReport renders an ExecutionReport (8) of a claim.
 func (t *Terminal) claimReport(m message) Report {
 	c, err := t.claim(m.get(37))
 	if err != nil {
@@ -133,7 +130,7 @@ func (t *Terminal) claimReport(m message) Report {
 	return r
 }
 
-// news tells a News (B): a claim's package, or a word of the operator.
+// news renders a News (B): a claim's package, or a text of the operator.
 func (t *Terminal) news(m message) Report {
 	head := m.get(148)
 	r := begin(m, "news")
@@ -166,7 +163,7 @@ func (t *Terminal) news(m message) Report {
 	return r
 }
 
-// tradeCapture tells a TradeCaptureReport (AE): a copy of a fill, or a settled
+// tradeCapture renders a TradeCaptureReport (AE): a drop copy of a fill, or a settled
 // claim.
 func tradeCapture(m message) Report {
 	r := begin(m, "trade")
@@ -183,7 +180,7 @@ func tradeCapture(m message) Report {
 	return r
 }
 
-// captureAnswer tells a TradeCaptureReportAck (AR): whether a payment is proven.
+// captureAnswer renders a TradeCaptureReportAck (AR): whether a payment is proven.
 func captureAnswer(m message) Report {
 	r := begin(m, "proven")
 	r.sentence = "payment of claim " + m.get(572)

@@ -8,8 +8,8 @@ import (
 	"blockdesk/fixgw/fixclient"
 )
 
-// Message takes a message of the session and returns what to tell of it: nothing
-// for one that was not asked for any more. The message is not kept.
+// Message takes a message of the session and returns its reports: none for a subscription
+// that was ended. The message is not kept.
 func (t *Terminal) Message(in *fixclient.Message) []Report {
 	m := parse(in)
 	if s := m.get(55); s != "" && len(t.symbols) < MaxOrders && m.typ() != "3" && m.typ() != "j" {
@@ -17,19 +17,19 @@ func (t *Terminal) Message(in *fixclient.Message) []Report {
 			t.symbols[s] = true
 		}
 	}
-	reports := t.tell(m)
+	reports := t.render(m)
 	t.answered(m)
 	return reports
 }
 
-// Again returns what to tell of a message that was shown before and has been
-// asked for again. Nothing is learnt from it.
+// Again returns the reports of a message that was shown before and was requested again.
+// No Terminal changes.
 func Again(in *fixclient.Message) []Report {
 	scratch := New("", nil)
-	return scratch.tell(parse(in))
+	return scratch.render(parse(in))
 }
 
-func (t *Terminal) tell(m message) []Report {
+func (t *Terminal) render(m message) []Report {
 	switch m.typ() {
 	case "8":
 		return t.execution(m)
@@ -40,7 +40,7 @@ func (t *Terminal) tell(m message) []Report {
 	case "3", "j":
 		return one(reject(m))
 	case "S":
-		return one(t.offered(m))
+		return one(t.quoted(m))
 	case "AG":
 		r := begin(m, "refused")
 		r.Refused = true
@@ -72,7 +72,7 @@ func (t *Terminal) tell(m message) []Report {
 
 func one(r Report) []Report { return []Report{r} }
 
-// execEvent is ExecType (150) in words.
+// execEvent returns the event of an ExecType (150).
 func execEvent(m message) string {
 	switch m.get(150) {
 	case "0":
@@ -100,7 +100,7 @@ func execEvent(m message) string {
 	return "report " + m.get(150)
 }
 
-// claimStates are the texts of reports that are about a claim.
+// claimState reports whether a code is that of a claim's report.
 func claimState(code string) bool {
 	switch code {
 	case "AWAIT_PAYMENT", "PAID", "REFUND_DUE", "SETTLED":
@@ -109,14 +109,14 @@ func claimState(code string) bool {
 	return false
 }
 
-// execution tells an ExecutionReport (8), of an order or of a claim.
+// execution renders an ExecutionReport (8), of an order or of a claim.
 func (t *Terminal) execution(m message) []Report {
 	if m.get(40) == "D" && m.get(150) != "8" || m.get(150) == "A" || claimState(codeOf(m.get(58))) {
 		return one(t.claimReport(m))
 	}
 	r := begin(m, execEvent(m))
 	r.Refused = m.get(150) == "8" || m.get(150) == "I" && m.get(39) == "8" && m.get(37) == "NONE"
-	o := t.learn(m)
+	o := t.updateOrder(m)
 	r.sentence = executionSentence(m, o, &r)
 	for _, v := range []struct {
 		name string
@@ -143,7 +143,7 @@ func (t *Terminal) execution(m message) []Report {
 	return one(r)
 }
 
-// executionSentence says what a report of an order is about.
+// executionSentence returns the sentence for a report of an order.
 func executionSentence(m message, o *order, r *Report) string {
 	ids := fmt.Sprintf("(order %s, %s)", m.get(37), m.get(11))
 	if m.get(37) == "NONE" {
@@ -172,8 +172,7 @@ func atPrice(price string) string {
 	return " at " + short(price)
 }
 
-// short is a decimal without the zeros at its end: for reading; Values have it as
-// it came.
+// short returns a decimal without trailing zeros, for reading; Values have it unchanged.
 func short(number string) string {
 	if !strings.Contains(number, ".") {
 		return number
@@ -181,8 +180,8 @@ func short(number string) string {
 	return strings.TrimSuffix(strings.TrimRight(number, "0"), ".")
 }
 
-// learn notes what a report says of its order.
-func (t *Terminal) learn(m message) *order {
+// updateOrder updates the order of a report.
+func (t *Terminal) updateOrder(m message) *order {
 	id, clOrdID := m.get(37), m.get(11)
 	o := t.orders[id]
 	if o == nil {
@@ -192,14 +191,14 @@ func (t *Terminal) learn(m message) *order {
 		o = &order{clOrdID: clOrdID}
 		if id == "NONE" {
 			o.qty = m.get(38)
-			return o // a refusal of what is not known here
+			return o // a refusal of an unknown order
 		}
-		t.remember(o)
+		t.addOrder(o)
 	}
-	t.name(o, clOrdID)
+	t.addName(o, clOrdID)
 	if id != "NONE" {
 		o.id, o.clOrdID = id, clOrdID
-		t.name(o, id)
+		t.addName(o, id)
 	}
 	set := func(to *string, tag int) {
 		if v := m.get(tag); v != "" {
@@ -248,7 +247,7 @@ func (t *Terminal) massReport(m message) Report {
 	return r
 }
 
-// reject tells a session Reject (3) or a BusinessMessageReject (j).
+// reject renders a session Reject (3) or a BusinessMessageReject (j).
 func reject(m message) Report {
 	r := begin(m, "refused")
 	r.Refused = true
@@ -295,8 +294,7 @@ func (t *Terminal) listClaims(words []string) (Action, error) {
 	return Action{Reports: one(r)}, nil
 }
 
-// securities tells the instruments of a SecurityList (y) or a SecurityDefinition
-// (d).
+// securities renders the instruments of a SecurityList (y) or a SecurityDefinition (d).
 func securities(m message) []Report {
 	r := begin(m, "instrument")
 	r.add("security_req_id", m.get(320))
@@ -318,7 +316,7 @@ func securities(m message) []Report {
 	return one(r)
 }
 
-// instrumentFacts names what a security's fields say that a trader looks for.
+// instrumentFacts returns the fields of a security that matter to a trader.
 func instrumentFacts(e message) string {
 	var out []string
 	for _, f := range []struct {
@@ -332,7 +330,7 @@ func instrumentFacts(e message) string {
 	return strings.Join(out, ", ")
 }
 
-// tradingStatus tells a SecurityStatus (f).
+// tradingStatus renders a SecurityStatus (f).
 func tradingStatus(m message) Report {
 	r := begin(m, "status")
 	var word string

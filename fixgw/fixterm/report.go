@@ -6,24 +6,24 @@ import (
 	"strings"
 )
 
-// Report is one thing that a person is told.
+// Report is one thing to show.
 type Report struct {
 	// Event is what has happened, in a word or two: accepted, filled, refused.
 	Event string
 	// Time is a UTCTimestamp as FIX writes it; "" = not of a moment.
 	Time string
-	// Refused says that a request of this side was refused.
+	// Refused reports that a request of this side was refused.
 	Refused bool
-	// Again says that the message is a repetition (43=Y or 97=Y).
+	// Again reports that the message is a repetition (43=Y or 97=Y).
 	Again bool
-	// Code is the machine word that the text begins with; "" = none.
+	// Code is the machine-readable code at the front of Text; "" = none.
 	Code string
 	Text string // the message's own words, with the code
 	// Values are the facts, by name, in a fixed order.
 	Values []Value
 	// Lines follow the report's own line.
 	Lines []string
-	// Ladder says that Lines is a book, which takes the place of the one before.
+	// Ladder reports that Lines is a book, which replaces the one before.
 	Ladder bool
 
 	sentence string // for a person; without Text
@@ -32,14 +32,14 @@ type Report struct {
 // Value is one fact of a report.
 type Value struct{ Name, Text string }
 
-// add notes a fact, where there is one.
+// add adds a fact, unless text is empty.
 func (r *Report) add(name, text string) {
 	if text != "" {
 		r.Values = append(r.Values, Value{name, text})
 	}
 }
 
-// String is the report's one line, without Lines.
+// String returns the report's own line, without Lines.
 func (r *Report) String() string {
 	var b strings.Builder
 	if r.Time != "" {
@@ -101,8 +101,7 @@ func appendString(dst []byte, s string) []byte {
 	return append(dst, text...)
 }
 
-// codeOf returns the machine word that a text begins with: it stands alone or
-// before a colon.
+// codeOf returns the code at the front of a text: it stands alone or before a colon.
 func codeOf(text string) string {
 	word, _, _ := strings.Cut(text, ":")
 	if strings.ContainsAny(word, " ,.()'") {
@@ -111,7 +110,7 @@ func codeOf(text string) string {
 	return word
 }
 
-// begin makes the report of a message, with its text.
+// begin returns the report of a message, with its text.
 func begin(m message, event string) Report {
 	text := m.get(58)
 	at := m.get(60)
@@ -152,7 +151,7 @@ func tifWord(tif string) string {
 	return ""
 }
 
-// statusWord is OrdStatus (39) in a word.
+// statusWord returns OrdStatus (39) in words.
 func statusWord(status string) string {
 	switch status {
 	case "0":

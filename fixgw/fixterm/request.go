@@ -7,14 +7,12 @@ import (
 	"strings"
 )
 
-// What a person asks of the desk and of the market data.
-
 func (t *Terminal) askQuote(words []string) (Action, error) {
 	if len(words) < 2 || len(words) > 4 {
 		return Action{}, usage("SYMBOL and FILL_USD are needed")
 	}
 	if !decimal(words[1]) {
-		return Action{}, usage("FILL_USD %q is no number", words[1])
+		return Action{}, usage("FILL_USD %q is not a number", words[1])
 	}
 	rail, ticket := "", ""
 	for _, word := range words[2:] {
@@ -24,7 +22,7 @@ func (t *Terminal) askQuote(words []string) (Action, error) {
 		case strings.Contains(word, "/") && ticket == "":
 			ticket = word
 		default:
-			return Action{}, usage("%q does not belong there", word)
+			return Action{}, usage("unexpected word %q", word)
 		}
 	}
 	id := t.newID()
@@ -45,11 +43,11 @@ func (t *Terminal) askQuote(words []string) (Action, error) {
 		clear(t.fills)
 	}
 	t.fills[id] = words[1]
-	return Action{MsgType: "R", Body: b, wait: &wait{values: []string{id}}}, nil
+	return Action{MsgType: "R", Body: b, request: &pendingRequest{values: []string{id}}}, nil
 }
 
-// named returns the quote of a command; without a word it is the last one.
-func (t *Terminal) named(words []string) (*quote, error) {
+// quoteArgument returns the quote of a command; without a word, the newest.
+func (t *Terminal) quoteArgument(words []string) (*quote, error) {
 	if len(words) > 1 {
 		return nil, usage("one QUOTE at most")
 	}
@@ -57,7 +55,7 @@ func (t *Terminal) named(words []string) (*quote, error) {
 }
 
 func (t *Terminal) take(words []string) (Action, error) {
-	q, err := t.named(words)
+	q, err := t.quoteArgument(words)
 	if err != nil {
 		return Action{}, err
 	}
@@ -74,11 +72,11 @@ func (t *Terminal) take(words []string) (Action, error) {
 		b.add(38, q.size)
 	}
 	b.add(40, "D")
-	return Action{MsgType: "D", Body: b, wait: &wait{values: []string{id}, pack: true}}, nil
+	return Action{MsgType: "D", Body: b, request: &pendingRequest{values: []string{id}, pack: true}}, nil
 }
 
 func (t *Terminal) pass(words []string) (Action, error) {
-	q, err := t.named(words)
+	q, err := t.quoteArgument(words)
 	if err != nil {
 		return Action{}, err
 	}
@@ -88,7 +86,7 @@ func (t *Terminal) pass(words []string) (Action, error) {
 	b.add(117, q.id)
 	b.add(694, "6")
 	b.add(55, q.symbol)
-	return Action{MsgType: "AJ", Body: b, wait: &wait{values: []string{id, q.id}}}, nil
+	return Action{MsgType: "AJ", Body: b, request: &pendingRequest{values: []string{id, q.id}}}, nil
 }
 
 func (t *Terminal) paid(words []string) (Action, error) {
@@ -97,7 +95,7 @@ func (t *Terminal) paid(words []string) (Action, error) {
 	}
 	c, err := t.claim(words[0])
 	if err != nil {
-		// Taken before this start: the id alone tells the desk which it is.
+		// Taken before this start of the program: the desk knows it by its id alone.
 		c = &claim{id: words[0], symbol: unknownSymbol, price: "0", qty: "0"}
 	}
 	id := t.newID()
@@ -114,7 +112,7 @@ func (t *Terminal) paid(words []string) (Action, error) {
 	b.add(552, "1")
 	b.add(54, "1")
 	b.add(37, c.id)
-	return Action{MsgType: "AE", Body: b, wait: &wait{values: []string{id}}}, nil
+	return Action{MsgType: "AE", Body: b, request: &pendingRequest{values: []string{id}}}, nil
 }
 
 func (t *Terminal) follow(words []string) (Action, error) {
@@ -137,7 +135,7 @@ func (t *Terminal) follow(words []string) (Action, error) {
 		return Action{}, fmt.Errorf("%d books are followed, which is the most", MaxSubscriptions)
 	}
 	t.books = append(t.books, bk)
-	return Action{MsgType: "V", Body: bk.request("1"), wait: &wait{values: []string{bk.id}}}, nil
+	return Action{MsgType: "V", Body: bk.request("1"), request: &pendingRequest{values: []string{bk.id}}}, nil
 }
 
 func (t *Terminal) following(symbol string) *book {
@@ -149,8 +147,7 @@ func (t *Terminal) following(symbol string) *book {
 	return nil
 }
 
-// unsubscribe ends one book a command; without a word it is the newest one's
-// turn.
+// unsubscribe ends one book; without a word, the newest.
 func (t *Terminal) unsubscribe(words []string) (Action, error) {
 	if len(words) > 1 {
 		return Action{}, usage("one SYMBOL at most")
@@ -180,7 +177,7 @@ func (t *Terminal) instruments(words []string) (Action, error) {
 	var b body
 	b.add(320, id)
 	b.add(559, "4")
-	return Action{MsgType: "x", Body: b, wait: &wait{values: []string{id}}}, nil
+	return Action{MsgType: "x", Body: b, request: &pendingRequest{values: []string{id}}}, nil
 }
 
 func (t *Terminal) define(words []string) (Action, error) {
@@ -192,7 +189,7 @@ func (t *Terminal) define(words []string) (Action, error) {
 	b.add(320, id)
 	b.add(321, "0")
 	b.add(55, t.symbol(words[0]))
-	return Action{MsgType: "c", Body: b, wait: &wait{values: []string{id}}}, nil
+	return Action{MsgType: "c", Body: b, request: &pendingRequest{values: []string{id}}}, nil
 }
 
 func (t *Terminal) halted(words []string) (Action, error) {
@@ -204,5 +201,5 @@ func (t *Terminal) halted(words []string) (Action, error) {
 	b.add(324, id)
 	b.add(55, t.symbol(words[0]))
 	b.add(263, "0")
-	return Action{MsgType: "e", Body: b, wait: &wait{values: []string{id}}}, nil
+	return Action{MsgType: "e", Body: b, request: &pendingRequest{values: []string{id}}}, nil
 }

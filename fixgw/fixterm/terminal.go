@@ -1,19 +1,16 @@
-// Package fixterm is a person's side of a FIX session: a line becomes a message,
-// a message becomes a line. What is sent and shown, and where to, is left to its
-// caller; the package reads no clock, file or socket.
+// Package fixterm turns the lines that a trader types into FIX messages, and FIX messages
+// into lines. The caller sends and shows them; the package reads no clock, file or socket.
 //
 // Invariants:
 //
-//  1. A Terminal remembers orders, quotes, claims and books as the messages of
-//     its session tell them, and nothing else: it never assumes that a request was
-//     taken.
-//  2. What it remembers is bounded: MaxOrders, MaxQuotes, MaxClaims,
-//     MaxSubscriptions. The oldest that has ended goes first.
-//  3. What it shows is printable ASCII, whatever a message holds.
+//  1. A Terminal has orders, quotes, claims and books as the messages of its session report
+//     them. It never assumes that a request was accepted.
+//  2. Its memory is bounded: MaxOrders, MaxQuotes, MaxClaims, MaxSubscriptions. The oldest
+//     entry that has ended is dropped first.
+//  3. It shows printable ASCII only, whatever a message contains.
 //
-// It knows the messages of the gateway's contract in the stock dictionary, and
-// the custom fields 5605 to 5610 where they come. Other messages are shown by
-// their type and text.
+// It knows the gateway's messages in the stock dictionary, and the custom fields 5605 to
+// 5610. It shows other messages by their type and text.
 package fixterm
 
 import (
@@ -27,7 +24,7 @@ import (
 	"blockdesk/fixgw/fixclient"
 )
 
-// Limits of what a Terminal remembers.
+// Limits of a Terminal's memory.
 const (
 	MaxOrders        = 1000
 	MaxQuotes        = 100
@@ -35,11 +32,11 @@ const (
 	MaxSubscriptions = 32
 	// MaxLine is the longest command, in bytes.
 	MaxLine = 8 << 10
-	// maxLevels bounds the levels a side of a remembered book.
+	// maxLevels limits the levels a side of a book.
 	maxLevels = 1000
 )
 
-// Terminal is the memory of one session. Not safe for concurrent use.
+// Terminal is the state of one session. Not safe for concurrent use.
 type Terminal struct {
 	prefix string // of the ids that it makes
 	count  int
@@ -50,23 +47,23 @@ type Terminal struct {
 	quotes  []*quote          // oldest first
 	claims  []*claim          // oldest first
 	books   []*book
-	fills   map[string]string // fill_usd of what was asked for, by QuoteReqID
+	fills   map[string]string // fill_usd of quote requests, by QuoteReqID
 	symbols map[string]bool   // seen in messages
-	waits   []*wait
-	ended   map[string]bool // subscriptions that were ended: what still comes is not shown
+	pending []*pendingRequest
+	ended   map[string]bool // subscriptions that were ended: their late messages are not shown
 }
 
-// order as the newest report of it says; texts are FIX values.
+// order is an order as of its newest report; texts are FIX values.
 type order struct {
-	id, clOrdID    string // newest; id is empty until the order is accepted
-	names          []string
-	symbol, side   string
-	qty, price     string
-	left, filled   string
-	ordType, tif   string
-	status         string // OrdStatus (39)
-	known          bool   // a report of it has come
-	market, atOnce bool   // cannot rest: its answer is its end
+	id, clOrdID       string // newest; id is empty until the order is accepted
+	names             []string
+	symbol, side      string
+	qty, price        string
+	left, filled      string
+	ordType, tif      string
+	status            string // OrdStatus (39)
+	known             bool   // a report of it has come
+	market, immediate bool   // cannot rest: its answer is its last report
 }
 
 func (o *order) live() bool {
@@ -89,17 +86,17 @@ type claim struct {
 	deadline, state     string
 }
 
-// wait is a request without its answer.
-type wait struct {
+// pendingRequest is a request without its answer.
+type pendingRequest struct {
 	seq    int      // MsgSeqNum
-	values []string // ids, one of which the answer carries
-	exec   string   // ExecType (150) that the answer has; empty = any
+	values []string // ids, one of which is in the answer
+	exec   string   // ExecType (150) of the answer; empty = any
 	final  bool     // the answer is an order's last report
 	pack   bool     // a claim: its package is the answer
 }
 
-// New returns an empty memory. prefix begins every id that the Terminal makes,
-// and must be another for each start of the program; now gives TransactTime.
+// New returns a Terminal without orders. prefix begins every id that it makes, and must
+// differ for each start of the program; now gives TransactTime.
 func New(prefix string, now func() time.Time) *Terminal {
 	return &Terminal{
 		prefix: prefix, now: now, orders: map[string]*order{}, fills: map[string]string{},
@@ -113,31 +110,31 @@ func (t *Terminal) newID() string {
 	return t.prefix + strconv.Itoa(t.count)
 }
 
-// Sent says under which MsgSeqNum the message of an Action has gone out.
+// Sent records the MsgSeqNum of an Action's message.
 func (t *Terminal) Sent(a *Action, seq int) {
-	if a.wait != nil {
-		a.wait.seq = seq
-		t.waits = append(t.waits, a.wait)
+	if a.request != nil {
+		a.request.seq = seq
+		t.pending = append(t.pending, a.request)
 	}
 }
 
-// Waiting returns how many requests have no answer yet.
-func (t *Terminal) Waiting() int { return len(t.waits) }
+// Waiting returns the number of requests without an answer.
+func (t *Terminal) Waiting() int { return len(t.pending) }
 
-// GiveUp forgets the requests without an answer and returns how many they were:
-// after a timeout, or when the connection is gone.
+// GiveUp drops the requests without an answer and returns their number: after a timeout,
+// or when the connection is lost.
 func (t *Terminal) GiveUp() int {
-	n := len(t.waits)
-	t.waits = nil
+	n := len(t.pending)
+	t.pending = nil
 	return n
 }
 
-// answered takes away the request that m answers.
+// answered removes the request that m answers.
 func (t *Terminal) answered(m message) {
-	t.waits = slices.DeleteFunc(t.waits, func(w *wait) bool { return t.answers(m, w) })
+	t.pending = slices.DeleteFunc(t.pending, func(w *pendingRequest) bool { return t.answers(m, w) })
 }
 
-func (t *Terminal) answers(m message, w *wait) bool {
+func (t *Terminal) answers(m message, w *pendingRequest) bool {
 	switch m.typ() {
 	case "3":
 		return m.num(45) == w.seq
@@ -152,7 +149,7 @@ func (t *Terminal) answers(m message, w *wait) bool {
 	}
 	switch {
 	case w.pack && m.get(150) != "8":
-		// The package follows; it is known by the claim's id.
+		// The package follows; its headline has the claim's id.
 		w.values = []string{packagePrefix + m.get(37)}
 		return slices.ContainsFunc(t.claims, func(c *claim) bool { return c.id == m.get(37) && c.state == statePackage })
 	case w.final:
@@ -163,8 +160,7 @@ func (t *Terminal) answers(m message, w *wait) bool {
 
 const packagePrefix = "CLAIM "
 
-// order returns the order that id names: a ClOrdID that it had, its OrderID, or
-// "last".
+// order returns the order with an id: a ClOrdID that it had, its OrderID, or "last".
 func (t *Terminal) order(id string) (*order, error) {
 	if id == "last" && len(t.listed) > 0 {
 		return t.listed[len(t.listed)-1], nil
@@ -172,20 +168,20 @@ func (t *Terminal) order(id string) (*order, error) {
 	if o := t.orders[id]; o != nil {
 		return o, nil
 	}
-	return nil, fmt.Errorf("order %s is not known here: `status %s SYMBOL` asks for it", id, id)
+	return nil, fmt.Errorf("order %s is unknown to this session; `status %s SYMBOL` asks the gateway", id, id)
 }
 
-// name makes o known under id too.
-func (t *Terminal) name(o *order, id string) {
+// addName makes o known under id too.
+func (t *Terminal) addName(o *order, id string) {
 	if id != "" && id != "NONE" && t.orders[id] == nil {
 		t.orders[id] = o
 		o.names = append(o.names, id)
 	}
 }
 
-// remember lists a new order, and forgets the oldest that has ended, or the
-// oldest of all, where there are too many.
-func (t *Terminal) remember(o *order) {
+// addOrder lists a new order. If there are too many, it drops the oldest that has ended,
+// or the oldest of all.
+func (t *Terminal) addOrder(o *order) {
 	if len(t.listed) >= MaxOrders {
 		i := max(0, slices.IndexFunc(t.listed, func(o *order) bool { return !o.live() }))
 		for _, name := range t.listed[i].names {
@@ -205,7 +201,7 @@ func (t *Terminal) quote(id string) (*quote, error) {
 			return q, nil
 		}
 	}
-	return nil, fmt.Errorf("quote %s is not known here", id)
+	return nil, fmt.Errorf("quote %s is unknown to this session", id)
 }
 
 func (t *Terminal) claim(id string) (*claim, error) {
@@ -217,10 +213,10 @@ func (t *Terminal) claim(id string) (*claim, error) {
 			return c, nil
 		}
 	}
-	return nil, fmt.Errorf("claim %s is not known here", id)
+	return nil, fmt.Errorf("claim %s is unknown to this session", id)
 }
 
-// bounded appends v, and takes the oldest away where there are most already.
+// bounded appends v, and drops the oldest element if there are most already.
 func bounded[T any](list []T, v T, most int) []T {
 	if len(list) >= most {
 		list = slices.Delete(list, 0, len(list)-most+1)
@@ -228,8 +224,8 @@ func bounded[T any](list []T, v T, most int) []T {
 	return append(list, v)
 }
 
-// symbol returns the symbol that a person means: as it is, or the only one seen
-// that begins so, whatever the letters' case.
+// symbol returns the symbol that a word means: the word itself, or the only known symbol
+// that begins with it, whatever the letters' case.
 func (t *Terminal) symbol(word string) string {
 	if t.symbols[word] {
 		return word
@@ -246,7 +242,7 @@ func (t *Terminal) symbol(word string) string {
 	return cmp.Or(found, word)
 }
 
-// message is what came, its fields in order.
+// message is a received message's fields, in order.
 type message []field
 
 type field struct {
@@ -263,7 +259,7 @@ func parse(m *fixclient.Message) message {
 	return out
 }
 
-// printable replaces what could change the terminal's state.
+// printable replaces bytes that could change the terminal's state.
 func printable(value []byte) string {
 	clean := slices.Clone(value)
 	for i, c := range clean {
@@ -286,7 +282,7 @@ func (m message) get(tag int) string {
 
 func (m message) typ() string { return m.get(35) }
 
-// num returns the first value of a tag as a number, 0 where it is none.
+// num returns the first value of a tag as a number, 0 if it is none.
 func (m message) num(tag int) int {
 	n, err := strconv.Atoi(m.get(tag))
 	if err != nil {
@@ -295,7 +291,7 @@ func (m message) num(tag int) int {
 	return n
 }
 
-// names reports whether the message carries one of the ids where ids are.
+// names reports whether one of the message's id fields is one of the ids.
 func (m message) names(ids []string) bool {
 	for i := range m {
 		switch m[i].tag {
@@ -308,7 +304,7 @@ func (m message) names(ids []string) bool {
 	return false
 }
 
-// groups returns the entries of a repeating group that each begin with first.
+// groups returns the entries of a repeating group whose entries begin with first.
 func (m message) groups(first int) []message {
 	var out []message
 	start := -1

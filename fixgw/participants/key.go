@@ -11,8 +11,8 @@ import (
 
 var errKeySyntax = errors.New("must be an Ed25519 public key, 32 bytes in base58 or base64")
 
-// parseKey reads a public key: base64 with its padding, or base58. A key that
-// everybody can sign for is refused.
+// parseKey reads a public key: base64 with its padding, or base58. It refuses keys for
+// which anybody can make signatures.
 func parseKey(text string) (key [32]byte, err error) {
 	var raw []byte
 	if len(text) > len(key)*2 {
@@ -27,7 +27,7 @@ func parseKey(text string) (key [32]byte, err error) {
 		return key, errKeySyntax
 	}
 	if copy(key[:], raw); !eddsa.ValidKey(key) {
-		return key, errors.New("is no key that a signature proves anything about")
+		return key, errors.New("is a weak key: anybody can sign for it")
 	}
 	return key, nil
 }

@@ -13,23 +13,24 @@ import (
 	"blockdesk/market"
 )
 
-// Participant is one trading firm: who may log on, and as what.
+// Participant is one trading firm: its sessions, how they log on, its wallet and its
+// limits.
 type Participant struct {
 	Name   string               // Username (553) of its logons
 	Number market.ParticipantID // in commands and events; from 1, never reused
 	// CompIDs are its sessions' SenderCompIDs.
 	CompIDs []string
-	// PasswordHash is HashPassword's form, Ed25519 a public key in base58 or
-	// base64. Either opens a session; empty = not that way. One must be there.
+	// PasswordHash is in HashPassword's form, Ed25519 a public key in base58 or base64.
+	// Either lets a session log on; empty = not this way. At least one is required.
 	PasswordHash string
 	Ed25519      string
-	// Wallet, base58, is the account that its claims are delivered to and that
-	// pays for them; empty = it takes no claims.
+	// Wallet, base58, gets the deliveries of its claims and pays for them; empty = it
+	// takes no claims.
 	Wallet string
 	// STP is the self-trade prevention of its orders.
 	STP book.STP
-	// Limits are its risk limits, most special last: the last entry whose Symbol
-	// is an instrument's, or AnySymbol, holds.
+	// Limits are its risk limits, the most special last: the last entry whose Symbol is
+	// the instrument's, or AnySymbol, applies.
 	Limits []Limit
 }
 
@@ -86,7 +87,7 @@ func Parse(data []byte) ([]Participant, error) {
 		Participants []participantEntry `yaml:"participants"`
 	}
 	if err := yaml.UnmarshalWithOptions(data, &file, yaml.Strict()); err != nil {
-		// With the line, and without its text: that may hold a hash.
+		// With the line's number, but without its text, which may contain a hash.
 		return nil, errors.New("participants: " + yaml.FormatError(err, false, false))
 	}
 	list := make([]Participant, 0, min(len(file.Participants), MaxParticipants))
@@ -120,7 +121,7 @@ func parseSTP(word string) (book.STP, error) {
 	return 0, fmt.Errorf("stp %q: must be cancel_newest, cancel_oldest, cancel_both or decrement", word)
 }
 
-// Validate reports what is wrong with a list of participants; maxSessions bounds their
+// Validate returns what is wrong with a list of participants; maxSessions limits their
 // CompIDs.
 func Validate(list []Participant, maxSessions int) error {
 	switch {
@@ -185,7 +186,8 @@ func (p *Participant) validate() error {
 	return nil
 }
 
-// Credentials returns what a Logon is proven by; nil = not that way.
+// Credentials returns the password's hash and the key that prove a Logon; nil = not this
+// way.
 func (p *Participant) Credentials() (hash *PasswordHash, key *[32]byte, err error) {
 	if p.PasswordHash == "" && p.Ed25519 == "" {
 		return nil, nil, errors.New("password_hash and ed25519 are empty")
@@ -210,15 +212,15 @@ func (p *Participant) WalletAddress() (a market.Address, err error) {
 	if p.Wallet == "" {
 		return a, nil
 	}
-	// The zero address is the system program, and nobody's wallet.
+	// The zero address is the system program.
 	if !wire.ParseBase58(a[:], p.Wallet) || a == (market.Address{}) {
 		return market.Address{}, errors.New("wallet: must be a Solana account, 32 bytes in base58")
 	}
 	return a, nil
 }
 
-// LimitOn returns the participant's own limits on an instrument; ok is false
-// where it has none.
+// LimitOn returns the participant's own limits on an instrument; ok is false if it has
+// none.
 func (p *Participant) LimitOn(symbol string) (l Limit, ok bool) {
 	for _, entry := range p.Limits {
 		if entry.Symbol == symbol || entry.Symbol == AnySymbol {
@@ -228,8 +230,8 @@ func (p *Participant) LimitOn(symbol string) (l Limit, ok bool) {
 	return l, ok
 }
 
-// Limits returns l as the engine wants it for an instrument. A notional is
-// rounded down to a whole tick × lot.
+// Limits returns l in the engine's units for an instrument. A notional is rounded down to
+// a whole tick × lot.
 func (l *Limit) Limits(in *market.Instrument) (engine.Limits, error) {
 	var e engine.Limits
 	if l.MaxQty != "" {

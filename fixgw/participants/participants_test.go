@@ -133,7 +133,7 @@ func TestParseParticipantsRefuses(t *testing.T) {
 		{"participants:\n  - {name: a, number: 1, comp_ids: [A], password_hash: secret}", "password_hash: must be"},
 		{"participants:\n  - {name: a, number: 1, comp_ids: [A]}", "password_hash and ed25519 are empty"},
 		{"participants:\n  - {name: a, number: 1, comp_ids: [A], ed25519: x}", "ed25519: must be"},
-		{"participants:\n  - {name: a, number: 1, comp_ids: [A], ed25519: 11111111111111111111111111111111}", "ed25519: is no key"},
+		{"participants:\n  - {name: a, number: 1, comp_ids: [A], ed25519: 11111111111111111111111111111111}", "ed25519: is a weak key"},
 		{"participants:\n" + line("a", 1, "[A]", `, limits: [{symbol: "*", band_bps: 10001}]`), "band_bps"},
 		{strings.Repeat("#", MaxFile+1), "at most"},
 	} {

@@ -116,14 +116,14 @@ func (s *Session) attach(c *conn, l *wire.Logon) error {
 	if !s.conn.CompareAndSwap(nil, c) {
 		return fmt.Errorf("%w: session %s is already connected", errConnected, s.id.TargetCompID)
 	}
-	if err := s.Messages.setFlags(l.Wishes); err != nil {
+	if err := s.Messages.setFlags(l.Flags); err != nil {
 		s.conn.CompareAndSwap(c, nil)
 		s.server.Fail(err)
 		return errors.New(s.server.Unserved("the store has failed"))
 	}
 	s.kicked.Store(false)
 	s.opening.Store(true)
-	s.setLogonFlags(l.Wishes)
+	s.setLogonFlags(l.Flags)
 	s.Handler.LogonFlagsChanged()
 	return nil
 }

@@ -12,7 +12,7 @@ type Acceptance struct {
 	price, offer, rail []byte
 	tif                []byte
 	security           []byte
-	other              int  // a field that changes an order, and that no quote has; 0 = none
+	other              int  // a field that no order on a quote may have; 0 = none
 	Response           bool // an AJ
 }
 
@@ -25,8 +25,8 @@ const (
 	RespPass = "6"
 )
 
-// ScanAcceptance reads the fields of frame, which the dictionary has let through;
-// response says that it is an AJ.
+// ScanAcceptance reads the fields of frame, which has passed the dictionary; response
+// reports whether it is an AJ.
 func ScanAcceptance(frame []byte, response bool) Acceptance {
 	a := Acceptance{Response: response}
 	EachField(frame, func(tag int, value []byte) {
@@ -64,7 +64,7 @@ func ScanAcceptance(frame []byte, response bool) Acceptance {
 	return a
 }
 
-// Key is the name that the request goes by.
+// Key returns the name under which the request is kept.
 func (a *Acceptance) Key() string {
 	if a.Response {
 		return QuoteRespMark + string(a.RespID)
@@ -72,7 +72,7 @@ func (a *Acceptance) Key() string {
 	return string(a.ClOrdID)
 }
 
-// CheckID holds the request's id to what the engine carries.
+// CheckID checks that the engine can carry the request's id.
 func (a *Acceptance) CheckID() *Refusal {
 	switch {
 	case a.Response && (len(a.RespID) == 0 || len(a.RespID) > MaxQuoteReqID):
@@ -83,7 +83,7 @@ func (a *Acceptance) CheckID() *Refusal {
 	return nil
 }
 
-// Check holds everything that the client says of the quote to the quote.
+// Check compares the client's terms with the quote's.
 func (a *Acceptance) Check(q *ClientQuote, in *market.Instrument) *Refusal {
 	t := &q.Terms
 	size := string(market.AppendDecimal(nil, t.Base, int(q.Digits)))
@@ -119,7 +119,7 @@ func (a *Acceptance) Check(q *ClientQuote, in *market.Instrument) *Refusal {
 	return nil
 }
 
-// isDecimal reports whether text, where it is there, means value.
+// isDecimal reports whether text is absent or equal to value.
 func isDecimal(text []byte, value uint64, decimals int) bool {
 	if text == nil {
 		return true
@@ -128,7 +128,7 @@ func isDecimal(text []byte, value uint64, decimals int) bool {
 	return err == nil && got == value
 }
 
-// differs is a refusal of a field that is not as the quote has it.
+// differs is the refusal of a field that is not as in the quote.
 func differs(field string, got []byte, want string) *Refusal {
 	return Refuse(OrdRejOther, CodeInvalidField, "%s %.40q: the quote has %s", field, got, want)
 }

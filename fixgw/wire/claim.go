@@ -11,22 +11,22 @@ import (
 // ClientClaim is a claim as its client sees it: the desk's newest record of it, and
 // what was reported.
 //
-//	desk's state      OrdStatus (39)      told by ExecType (150)
+//	desk's state      OrdStatus (39)      reported by ExecType (150)
 //	reserved          A pending new       A
 //	paid, delivering  0 new               0 once
 //	settled           2 filled            F
 //	expired           C expired           C
 //	refund_due        4 cancelled         4
 //
-// expired is left for paid or refund_due by a late payment alone; settled and
-// refund_due are for ever. The desk's other states belong to claims that FIX does
-// not make.
+// Only a late payment changes expired, to paid or refund_due; settled and refund_due are
+// final. The desk's other states belong to claims that FIX does not make.
 type ClientClaim struct {
 	rfq.Claim
 	Ref    string // the ClOrdID that it was taken under, or QuoteRespMark and a QuoteRespID
 	Digits uint8  // decimals of the base asset
 	Status byte   // OrdStatus (39)
-	// The newest payment for it that was reported as due for refund; At = 0: none was.
+	// Refund is the newest payment that was reported as due for refund; At = 0: none
+	// was.
 	Refund Refund
 }
 
@@ -57,7 +57,7 @@ func ClaimStatus(s rfq.ClaimState) byte {
 	return StatusCancelled
 }
 
-// ClaimExec returns the ExecType that tells of a new status.
+// ClaimExec returns the ExecType that reports a new status.
 func ClaimExec(status byte) byte {
 	if status == StatusFilled {
 		return ExecTrade
@@ -75,9 +75,8 @@ type ClaimReport struct {
 	Text     []byte
 }
 
-// AppendBody appends the report's body without "37=" and without the last SOH.
-// Price is dollars for a whole unit of the base asset, the quantities are such
-// units.
+// AppendBody appends the report's body without "37=" and without the last SOH. Price is
+// dollars for a whole unit of the base asset; quantities are such units.
 func (r *ClaimReport) AppendBody(dst []byte) []byte {
 	c := r.Claim
 	t := &c.Terms
@@ -124,7 +123,7 @@ func (r *ClaimReport) AppendBody(dst []byte) []byte {
 	return dst
 }
 
-// ClaimText is the Text (58) of the report that tells of c's status.
+// ClaimText appends the Text (58) of the report of c's status.
 func ClaimText(dst []byte, c *ClientClaim, late bool, why event.Reason) []byte {
 	switch c.Status {
 	case StatusPendingNew:
@@ -142,7 +141,7 @@ func ClaimText(dst []byte, c *ClientClaim, late bool, why event.Reason) []byte {
 	return AppendRefundText(dst, why)
 }
 
-// AppendRefundText says that money is owed back, and why.
+// AppendRefundText appends the Text (58) for money that is due for refund.
 func AppendRefundText(dst []byte, why event.Reason) []byte {
 	dst = append(dst, "REFUND_DUE"...)
 	if why != event.ReasonNone {
@@ -151,8 +150,7 @@ func AppendRefundText(dst []byte, why event.Reason) []byte {
 	return dst
 }
 
-// Over reports whether the claim can end in nothing else any more, but by a late
-// payment.
+// Over reports whether the claim has ended; only a late payment can still change it.
 func (c *ClientClaim) Over() bool { return !c.State.Live() }
 
 // AppendQuoteReject appends a QuoteRequestReject (35=AG) without "131=" and
@@ -163,8 +161,8 @@ func AppendQuoteReject(dst []byte, id, symbol string, reason int, text []byte) [
 	return append(append(dst, "\x0158="...), text...)
 }
 
-// AppendClaimReject appends the ExecutionReport (35=8) of a claim that is not
-// made, without "37=" and without the last SOH.
+// AppendClaimReject appends the ExecutionReport (35=8) of a refused claim, without "37="
+// and without the last SOH.
 func AppendClaimReject(dst []byte, key string, execID []byte, symbol string, reason int, at int64, text []byte) []byte {
 	dst = appendRef(append(dst, "NONE"...), key)
 	dst = append(append(dst, "\x0117="...), execID...)

@@ -5,19 +5,18 @@ import (
 	"strconv"
 )
 
-// Fields of a Logon that FIX 4.4 does not have. Every session may send them: the
-// stock dictionary lets user-defined fields in.
+// Fields of a Logon that FIX 4.4 does not have. Every session may send them: the stock
+// dictionary allows user-defined fields.
 const (
 	TagCustomFields       = 5600 // Y = our custom fields may come; absent = N
 	TagCancelOnDisconnect = 8013 // N = orders outlive the connection; absent = Y
 	TagDropCopy           = 9406 // Y = copies of all fills of the participant; absent = N
 )
 
-// The custom fields: what standard fields have no place for. A message of ours
-// carries them only to a session that has logged on with 5600=Y, since default
-// clients reject what their dictionary does not know. sdk/fix/FIX44-blockdesk.xml
-// has them by type and message, and TestDictionary holds the two together. What
-// a client sends under these tags is not read.
+// The custom fields have values that no standard field fits. Only a session that has
+// logged on with 5600=Y gets them, because a stock client rejects fields that its
+// dictionary lacks. sdk/fix/FIX44-blockdesk.xml defines them, and TestDictionary compares
+// the two. A client's fields under these tags are not read.
 const (
 	TagFillUSD           = 5601
 	TagRail              = 5602
@@ -37,14 +36,13 @@ const (
 	TagFeedSeq           = 5616
 )
 
-// AppendTag appends what stands before a further field's value: SOH, the tag and
-// '='.
+// AppendTag appends SOH, the tag and '=' of a further field.
 func AppendTag(dst []byte, tag int) []byte {
 	return append(strconv.AppendInt(append(dst, SOH), int64(tag), 10), '=')
 }
 
-// AppendCustomText appends a custom field with a text that is printable ASCII by
-// its kind: a decimal, a base58 address or signature, a state's word.
+// AppendCustomText appends a custom field whose text is always printable ASCII: a
+// decimal, a base58 address or signature, a state.
 func AppendCustomText(dst []byte, tag int, value string) []byte {
 	return append(AppendTag(dst, tag), value...)
 }
@@ -54,16 +52,16 @@ func appendCustomInt(dst []byte, tag int, n int64) []byte {
 	return strconv.AppendInt(AppendTag(dst, tag), n, 10)
 }
 
-// AppendCustomCount appends a custom field with a number of 64 bits without
-// sign, such as atoms.
+// AppendCustomCount appends a custom field with an unsigned number of 64 bits, such as
+// atoms.
 func AppendCustomCount(dst []byte, tag int, n uint64) []byte {
 	return strconv.AppendUint(AppendTag(dst, tag), n, 10)
 }
 
-// WithoutCustom returns fields, joined by SOH, without the custom ones, for a
-// session that has not asked for them now but had when they were made. It returns
-// fields itself where there are none; it does not change them. The first is kept
-// whatever it is: a body begins with a value alone.
+// WithoutCustom returns fields, joined by SOH, without the custom ones, for a session
+// that has asked for them earlier but not now. It does not change fields, and returns it
+// if there are none. The first field is kept in any case, because a body begins with a
+// value alone.
 func WithoutCustom(fields []byte) []byte {
 	var kept []byte
 	for at := 0; at < len(fields); {
@@ -90,8 +88,8 @@ func WithoutCustom(fields []byte) []byte {
 	return kept
 }
 
-// MessageWithoutCustom is WithoutCustom for a whole message. The CheckSum is left
-// to who sends it.
+// MessageWithoutCustom is WithoutCustom for a whole message. The sender makes the
+// CheckSum.
 func MessageWithoutCustom(msg []byte) []byte {
 	stripped := WithoutCustom(msg)
 	if len(stripped) == len(msg) {

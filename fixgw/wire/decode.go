@@ -17,7 +17,7 @@ const MaxClOrdID = engine.MaxRef
 const (
 	CodeUnknownSymbol = "UNKNOWN_SYMBOL"
 	CodeUnknownOrder  = "UNKNOWN_ORDER"
-	// No market data or status is subscribed to under that id.
+	// There is no subscription under that id.
 	CodeUnknownSubscription = "UNKNOWN_SUBSCRIPTION"
 	CodeTooLate             = "TOO_LATE"
 	CodeRateLimited         = "RATE_LIMITED"
@@ -56,8 +56,8 @@ type OrderRequest struct {
 	quoteID                       []byte
 }
 
-// ScanOrderRequest reads the fields of frame, which the dictionary has let through:
-// none of them twice.
+// ScanOrderRequest reads the fields of frame, which has passed the dictionary: each
+// occurs once.
 func ScanOrderRequest(frame []byte) (r OrderRequest) {
 	for len(frame) > 0 {
 		end := bytes.IndexByte(frame, SOH)
@@ -104,7 +104,7 @@ func ScanOrderRequest(frame []byte) (r OrderRequest) {
 	return r
 }
 
-// CheckClOrdID holds the id to what the engine carries.
+// CheckClOrdID checks that the engine can carry the ClOrdID.
 func (r *OrderRequest) CheckClOrdID() *Refusal {
 	if len(r.ClOrdID) == 0 || len(r.ClOrdID) > MaxClOrdID {
 		return Refuse(OrdRejOther, CodeInvalidField, "ClOrdID (11) %.60q: must be 1 to %d bytes", r.ClOrdID, MaxClOrdID)
@@ -134,8 +134,8 @@ func (r *OrderRequest) ParseSide() (market.Side, *Refusal) {
 	return 0, Refuse(OrdRejUnsupported, CodeInvalidField, "Side (54) %.20q: must be 1 (buy) or 2 (sell)", r.Side)
 }
 
-// DecodeNew makes the engine's order of a D. ID, Participant and STP are left to
-// the caller. now decides the end of a day order.
+// DecodeNew makes the engine's order of a D; the caller sets ID, Participant and STP. now
+// gives the end of a day order.
 func (r *OrderRequest) DecodeNew(set *market.Instruments, now time.Time) (o book.Order, in *market.Instrument, refusal *Refusal) {
 	if in, refusal = r.Instrument(set); refusal != nil {
 		return o, nil, refusal
@@ -180,7 +180,7 @@ func (r *OrderRequest) decodeType(o *book.Order, in *market.Instrument) *Refusal
 	return r.decodePrices(o, in)
 }
 
-// decodePrices reads Price and StopPx as o.Type wants them.
+// decodePrices reads Price and StopPx as o.Type requires them.
 func (r *OrderRequest) decodePrices(o *book.Order, in *market.Instrument) (refusal *Refusal) {
 	limited := o.Type == book.Limit || o.Type == book.StopLimit
 	if o.Price, refusal = parsePrice(in, "Price (44)", r.price, limited); refusal != nil {
@@ -224,8 +224,7 @@ func parseQty(in *market.Instrument, field string, text []byte) (market.Qty, *Re
 	return q, nil
 }
 
-// decodeQty reads OrderQty and MaxFloor. A MaxFloor that is not below OrderQty
-// hides nothing.
+// decodeQty reads OrderQty and MaxFloor. A MaxFloor of OrderQty or more hides nothing.
 func (r *OrderRequest) decodeQty(o *book.Order, in *market.Instrument) (refusal *Refusal) {
 	if o.Qty, refusal = parseQty(in, "OrderQty (38)", r.qty); refusal != nil {
 		return refusal
@@ -242,8 +241,8 @@ func (r *OrderRequest) decodeQty(o *book.Order, in *market.Instrument) (refusal 
 	return nil
 }
 
-// decodeTIF reads TimeInForce; FIX 4.4: absent means Day. A market order never
-// rests, so that only FOK changes what it does.
+// decodeTIF reads TimeInForce; absent means Day, as FIX 4.4 says. A market order never
+// rests, so only FOK makes a difference to it.
 func (r *OrderRequest) decodeTIF(o *book.Order, now time.Time) (refusal *Refusal) {
 	if r.tif != nil && len(r.tif) != 1 {
 		return Refuse(OrdRejUnsupported, CodeUnsupported, "TimeInForce (59) %.20q", r.tif)
@@ -354,8 +353,8 @@ func digits(text []byte, from, to int) (n int, ok bool) {
 	return n, true
 }
 
-// AppendSymbol appends the request's Symbol (55). A request without one gets an
-// answer without one: FIX has no empty fields.
+// AppendSymbol appends the request's Symbol (55), nothing if it has none: FIX has no
+// empty fields.
 func (r *OrderRequest) AppendSymbol(dst []byte) []byte {
 	if len(r.Symbol) == 0 {
 		return dst
@@ -363,8 +362,8 @@ func (r *OrderRequest) AppendSymbol(dst []byte) []byte {
 	return AppendText(append(dst, "\x0155="...), string(r.Symbol))
 }
 
-// DecodeAmend reads what a G changes: OrderQty, Price, StopPx. The rest must be
-// as it was.
+// DecodeAmend reads the fields that a G may change: OrderQty, Price, StopPx. The others
+// must be as before.
 func (r *OrderRequest) DecodeAmend(o *book.Order, typ book.Type, in *market.Instrument) (refusal *Refusal) {
 	o.Type = typ
 	if len(r.OrdType) != 1 || r.OrdType[0] != ordTypeOf(typ) {

@@ -16,12 +16,10 @@ var (
 // SOH ends a field.
 const SOH = 1
 
-// beginMark is how every message begins; a message's length is at least that of
-// what follows it.
+// beginMark begins every message; a message is longer than it.
 var beginMark = []byte("8=FIX")
 
-// MaxHeader is the most that BeginString, BodyLength and CheckSum take beside the
-// body.
+// MaxHeader is the most bytes of BeginString, BodyLength and CheckSum.
 const MaxHeader = 64
 
 const (
@@ -30,16 +28,16 @@ const (
 	trailerSize    = 7  // "10=nnn" and SOH
 )
 
-// ScanFrame looks for one whole message at the start of buf. Of the three
-// results at most one is set: skip bytes are no message and to be dropped, n
-// bytes are a message whose length and checksum are right, or err ends the
-// connection. All zero means that more bytes are needed. A message whose
-// BodyLength is above most is ErrTooLarge before its bytes are read.
+// ScanFrame looks for one whole message at the start of buf. At most one of the results
+// is set: skip bytes are no message and must be dropped, n bytes are a message whose
+// length and checksum are right, or err ends the connection. All zero means that more
+// bytes are needed. A message whose BodyLength is above most is ErrTooLarge before its
+// bytes are read.
 //
-// FIX 4.4 volume 2: a garbled message is ignored; the next one begins at the
-// next BeginString. All that its BodyLength claims is dropped with it, so that
-// bytes inside a field are never taken for a message; a whole message that is
-// lost so is missed by its number and asked for again.
+// FIX 4.4 volume 2: a garbled message is ignored, and the next one begins at the next
+// BeginString. Everything within its BodyLength is dropped with it, so that bytes inside
+// a field are never taken for a message. A whole message that is lost this way is missed
+// by its number and requested again.
 func ScanFrame(buf []byte, most int) (skip, n int, err error) {
 	start := bytes.Index(buf, beginMark)
 	switch {
@@ -89,7 +87,7 @@ func ScanFrame(buf []byte, most int) (skip, n int, err error) {
 	return 0, body + length + trailerSize, nil
 }
 
-// giveUp drops a beginning that has grown past most bytes without its end.
+// giveUp drops a beginning that has no end within most bytes.
 func giveUp(buf []byte, most int) (skip, n int, err error) {
 	if len(buf) > most+len("8=") {
 		return len(beginMark), 0, nil
@@ -108,11 +106,10 @@ func rightTrailer(message, trailer []byte) bool {
 	return trailer[3] == '0'+sum/100 && trailer[4] == '0'+sum/10%10 && trailer[5] == '0'+sum%10
 }
 
-// CheckFrame refuses what quickfix would stumble over: it panics on an empty
-// MsgSeqNum and on the lengths of XmlData, in a goroutine of its own, which
-// would end the process. It returns MsgSeqNum, which is 0 where a SequenceReset
-// has set it so, since it counts for nothing there. Everything else that is wrong
-// with a field is left to the session, which answers it.
+// CheckFrame refuses messages that crash quickfix: it panics on an empty MsgSeqNum and on
+// the lengths of XmlData, in a goroutine of its own, which would end the process. It
+// returns MsgSeqNum; 0 only in a SequenceReset, where it does not count. The session
+// answers every other error in a field.
 func CheckFrame(frame []byte) (seq uint64, err error) {
 	typed, numbered := false, false
 	for at, first := 0, true; at < len(frame); first = false {
@@ -153,8 +150,8 @@ func CheckFrame(frame []byte) (seq uint64, err error) {
 	return seq, nil
 }
 
-// ParseSeq reads a sequence number: 1 to 10^9-1, our choice, so that it fits
-// every client's int.
+// ParseSeq reads a sequence number: 1 to 10^9-1 (our choice), which fits every client's
+// int.
 func ParseSeq(value []byte) (uint64, error) {
 	seq := uint64(0)
 	for _, c := range value {
@@ -169,9 +166,8 @@ func ParseSeq(value []byte) (uint64, error) {
 	return seq, nil
 }
 
-// SplitField returns tag and value of "tag=value", or tag -1. A tag has at most
-// 9 digits. A negative one is returned as 0, which is no field's either: the
-// session rejects both.
+// SplitField returns tag and value of "tag=value", or tag -1. A tag has at most 9 digits.
+// A negative tag is returned as 0, which is no field either: the session rejects both.
 func SplitField(field []byte) (tag int, value []byte) {
 	negative := len(field) > 0 && field[0] == '-'
 	if negative {
@@ -191,8 +187,8 @@ func SplitField(field []byte) (tag int, value []byte) {
 	return -1, nil
 }
 
-// EachField calls f for each field of a message that ScanFrame has let through.
-// value aliases frame.
+// EachField calls f for each field of a message that ScanFrame has accepted. value
+// aliases frame.
 func EachField(frame []byte, f func(tag int, value []byte)) {
 	for len(frame) > 0 {
 		end := bytes.IndexByte(frame, SOH)

@@ -11,12 +11,12 @@ import (
 const (
 	// MaxCompID is the longest CompID and participant name, in bytes.
 	MaxCompID = 32
-	// CompIDRule says what IsCompID wants.
+	// CompIDRule is IsCompID's rule, for error texts.
 	CompIDRule = "1 to 32 letters, digits, '.', '_', '-'"
 )
 
-// ParseBase58 fills dst with what text means, and reports whether text is how
-// base58 writes exactly that.
+// ParseBase58 decodes text into dst, and reports whether text is the base58 of exactly
+// that many bytes.
 func ParseBase58(dst []byte, text string) bool {
 	const most = 2 // base58 takes fewer characters than this for a byte
 	if len(text) > most*len(dst) {
@@ -54,8 +54,9 @@ func printable(text []byte) bool {
 // Base58 returns data in base58.
 func Base58(data []byte) string { return base58.Encode(data) }
 
-// IDs makes ids of messages that no event causes: ExecIDs of refusals, ids of answers.
-// None comes again, over restarts too, as long as the clock goes on. Any goroutine.
+// IDs makes ids of messages that no event causes: ExecIDs of refusals, ids of answers. No
+// id is used twice, over restarts too, as long as the clock does not go back. Any
+// goroutine.
 type IDs struct {
 	prefix string
 	last   atomic.Uint64

@@ -2,7 +2,7 @@ package wire
 
 import "fmt"
 
-// Logon is what a Logon (35=A) asks for. Texts alias the message.
+// Logon is a Logon (35=A). Texts alias the message.
 type Logon struct {
 	Sender, target     []byte
 	Username, Password []byte
@@ -10,7 +10,7 @@ type Logon struct {
 	Signature           []byte
 	SeqNum, SendingTime []byte
 	HeartBtInt          int
-	Wishes              LogonFlags
+	Flags               LogonFlags
 }
 
 // The texts of refused Logons begin with these codes.
@@ -31,7 +31,7 @@ const (
 func ParseLogon(frame []byte, ourCompID string, minHeartBt int) (l Logon, err error) {
 	beginString, msgType := "", ""
 	var heartBtInt, encrypt, reset, rawLength []byte
-	var asked wishes
+	var asked flagValues
 	EachField(frame, func(tag int, value []byte) {
 		switch tag {
 		case 8:
@@ -89,14 +89,14 @@ func ParseLogon(frame []byte, ourCompID string, minHeartBt int) (l Logon, err er
 			return l, err
 		}
 	}
-	l.Wishes, err = asked.parse()
+	l.Flags, err = asked.parse()
 	return l, err
 }
 
-// wishes are the values of what a Logon asks for by fields of ours; nil = absent.
-type wishes struct{ custom, cancel, dropCopy []byte }
+// flagValues are the values of the Logon's fields for LogonFlags; nil = absent.
+type flagValues struct{ custom, cancel, dropCopy []byte }
 
-func (w *wishes) parse() (flags LogonFlags, err error) {
+func (w *flagValues) parse() (flags LogonFlags, err error) {
 	for _, f := range [...]struct {
 		tag    int
 		value  []byte
@@ -145,12 +145,12 @@ func parseYesNo(tag int, value []byte, absent bool) (bool, error) {
 	return false, fmt.Errorf("%s: tag %d %.20q: must be Y or N", CodeInvalidField, tag, value)
 }
 
-// LogonFlags is what a Logon asks for. The message store keeps that of the last one,
-// so that reports that are made while the client is away, and after a restart, are
-// made for it. Bits: frozen.
+// LogonFlags is what a Logon asks for. The message store keeps the last one's, so that
+// reports made while the client is away, and after a restart, are as it wants them. The
+// bits are stored: do not change them.
 type LogonFlags uint8
 
-// What a Logon may ask for.
+// LogonFlags that there are.
 const (
 	FlagCancelOnDisconnect LogonFlags = 1 << 0 // cancel on disconnect (8013)
 	FlagDropCopy           LogonFlags = 1 << 1 // copies of the participant's fills (9406)
@@ -160,8 +160,8 @@ const (
 // signatureText is the length of a signature in base64.
 const signatureText = 88
 
-// checkRawData holds RawData (96) of a Logon to its form; length is that of
-// RawDataLength (95), nil = missing.
+// checkRawData checks the form of a Logon's RawData (96); length is RawDataLength (95),
+// nil = missing.
 func checkRawData(length, data []byte) error {
 	if string(length) != fmt.Sprint(len(data)) {
 		return fmt.Errorf("%w: RawDataLength (95) %.20q: must be the length of RawData (96), %d", ErrField, length, len(data))
@@ -172,7 +172,7 @@ func checkRawData(length, data []byte) error {
 	return nil
 }
 
-// SignedText is what the signature of a Logon is over.
+// SignedText returns the text that a Logon's signature signs.
 func (l *Logon) SignedText() []byte {
 	text := append([]byte("A"), SOH)
 	text = append(append(text, l.Sender...), SOH)

@@ -12,14 +12,14 @@ import (
 // Redacted replaces a secret value.
 const Redacted = "<hidden>"
 
-// AppendLogText appends a message as a person reads it: '|' for SOH, and no
-// secret in it. A byte of a value that is '|', '\' or not printable ASCII becomes
-// \xHH, so that one message is one line and nothing is lost but the secrets:
+// AppendLogText appends a message as a person reads it: '|' for SOH, and without secrets. A
+// byte of a value that is '|', '\' or not printable ASCII becomes \xHH, so that one message
+// is one line and only secrets are lost:
 //
-//   - of a Logon (A) and a UserRequest (BE), and of what does not say its type,
-//     only fields are shown that carry no secret, by name;
+//   - of a Logon (A), a UserRequest (BE) and a message without a type, only a list of
+//     harmless fields is shown;
 //   - of every other message, passwords and signatures of any kind are hidden;
-//   - what is no field is never shown: it may be the rest of one.
+//   - bytes that are no field are hidden: they may be the rest of one.
 func AppendLogText(dst, message []byte) []byte {
 	careful := carriesSecrets(message)
 	for len(message) > 0 {
@@ -42,8 +42,8 @@ func AppendLogText(dst, message []byte) []byte {
 	return dst
 }
 
-// carriesSecrets reports whether a message is of a type that logs somebody on,
-// or of none. One that names several types is what the worst of them is.
+// carriesSecrets reports whether a message is of a type that authenticates somebody, or
+// has no type. With several MsgType fields the most sensitive one decides.
 func carriesSecrets(message []byte) bool {
 	typed, careful := false, false
 	EachField(message, func(tag int, value []byte) {
@@ -55,8 +55,8 @@ func carriesSecrets(message []byte) bool {
 	return careful || !typed
 }
 
-// shownOfLogon reports whether a field of a Logon is known to carry no secret.
-// BodyLength and CheckSum say a little of what is hidden, so they are too.
+// shownOfLogon reports whether a field of a Logon is known to carry no secret. BodyLength
+// and CheckSum depend on the secrets, so they are hidden too.
 func shownOfLogon(tag int) bool {
 	switch tag {
 	case 8, 35, 49, 56, 34, 52, 43, 97, 122, 369, // header
@@ -93,8 +93,8 @@ func appendEscaped(dst, value []byte) []byte {
 
 // LogField is one field of a message in a log.
 type LogField struct {
-	Tag   int    // 0 = was no field
-	Value string // unescaped; Redacted where it was a secret
+	Tag   int    // 0 = the bytes were no field
+	Value string // unescaped; Redacted for a secret
 }
 
 // LogEntry is one line of a message log.
@@ -120,10 +120,10 @@ func (e *LogEntry) Get(tag int) string {
 // ErrLogLine is wrapped in the error of ParseLogLine.
 var ErrLogLine = errors.New("not a line of a FIX message log")
 
-// MaxLogFields bounds the fields of a line that is read.
+// MaxLogFields limits the fields of a line.
 const MaxLogFields = 1 << 16
 
-// ParseLogLine reads a line that a MessageLog has written, without its newline.
+// ParseLogLine reads a line of the message log, without its newline.
 func ParseLogLine(line string) (LogEntry, error) {
 	stamp, rest, _ := strings.Cut(line, " ")
 	at, err := time.Parse(logTime, stamp)
@@ -205,7 +205,7 @@ func unescape(value []byte) (string, error) {
 	return string(out), nil
 }
 
-// Direction of a message, as seen from us.
+// Direction of a message, from the gateway's point of view.
 type Direction byte
 
 // The two directions.

@@ -2,6 +2,7 @@ package wire
 
 import (
 	"cmp"
+	"slices"
 	"strconv"
 	"time"
 
@@ -29,7 +30,7 @@ const (
 	KindTrade EntryKinds = 1 << 2 // 269=2
 )
 
-// BookFormat is what the market data of one subscription shows of its instrument.
+// BookFormat says which market data of its instrument a subscription gets.
 type BookFormat struct {
 	Instrument *market.Instrument
 	Depth      int // levels a side
@@ -37,9 +38,8 @@ type BookFormat struct {
 	custom     bool // with Epoch (5615) and FeedSeq (5616)
 }
 
-// AppendSnapshot appends the body of a W after MDReqID's value: Symbol and one
-// entry a level, best first, and the last trade. Prices of a side identify its
-// levels.
+// AppendSnapshot appends the body of a W after MDReqID's value: Symbol, one entry a
+// level, best first, and the last trade. A level is identified by its side and price.
 func (c *BookFormat) AppendSnapshot(dst []byte, v *engine.View) []byte {
 	bids, asks := topLevels(v.Bids, c.Depth), topLevels(v.Asks, c.Depth)
 	n := 0
@@ -73,9 +73,9 @@ func (c *BookFormat) AppendSnapshot(dst []byte, v *engine.View) []byte {
 	return dst
 }
 
-// appendFeedPosition appends where v is in the WebSocket's stream of the same
-// instrument: its epoch, and the seq of channel l2, of trades where the request
-// is for trades alone.
+// appendFeedPosition appends the position of v in the WebSocket's stream of the same
+// instrument: its epoch, and the seq of channel l2, or of trades if the request is for
+// trades alone.
 func (c *BookFormat) appendFeedPosition(dst []byte, v *engine.View) []byte {
 	if !c.custom {
 		return dst
@@ -104,14 +104,14 @@ func appendTrade(dst []byte, in *market.Instrument, t *engine.Trade) []byte {
 	return at.AppendFormat(append(dst, "\x01273="...), "15:04:05.000")
 }
 
-// AppendIncrement appends the body of an X after MDReqID's value: what turns the
-// format's part of prev into that of next, then the trades after prev. It also
-// returns how many entries there are; with none nothing is to be sent.
+// AppendIncrement appends the body of an X after MDReqID's value: the changes from prev
+// to next that the format shows, then the trades after prev. It also returns the number
+// of entries; without any there is nothing to send.
 func (c *BookFormat) AppendIncrement(dst []byte, prev, next *engine.View, trades []engine.Trade) ([]byte, int) {
 	e := entries{in: c.Instrument}
 	e.dst = append(c.appendFeedPosition(dst, next), "\x01268="...)
-	// The number of entries comes first: room for three digits is kept, and
-	// what is not needed closed up.
+	// The number of entries comes first: its room is reserved, and the rest of it
+	// removed at the end.
 	at := len(e.dst)
 	e.dst = append(e.dst, "0000000"...)
 	if c.Kinds&KindBid != 0 {
@@ -141,7 +141,7 @@ type entries struct {
 	n   int
 }
 
-// begin appends the fields that every entry has.
+// begin appends the common fields of an entry.
 func (e *entries) begin(action, kind byte) []byte {
 	e.n++
 	e.dst = append(append(e.dst, "\x01279="...), action)
@@ -149,7 +149,7 @@ func (e *entries) begin(action, kind byte) []byte {
 	return append(append(e.dst, "\x0155="...), e.in.Symbol...)
 }
 
-// levels appends what turns the levels prev into next; both best first.
+// levels appends the changes from the levels prev to next; both best first.
 func (e *entries) levels(side market.Side, prev, next []market.Level) {
 	kind := byte('0')
 	if side == market.Sell {
@@ -191,17 +191,16 @@ type MarketDataRequest struct {
 	Instruments []*market.Instrument
 }
 
-// Format returns how the messages on one of its instruments look.
+// Format returns the format of the messages on one of its instruments.
 func (r *MarketDataRequest) Format(in *market.Instrument) BookFormat {
 	return BookFormat{Instrument: in, Depth: r.depth, Kinds: r.kinds, custom: r.Custom}
 }
 
-// DecodeMarketData reads a V that the dictionary has let through. Instruments named
-// twice count once; at most `most` may be named. What ends a subscription is
-// known by its MDReqID alone: the dictionary wants the rest, and it means
-// nothing.
+// DecodeMarketData reads a V that has passed the dictionary. An instrument that is named
+// twice counts once; at most `most` may be named. An unsubscription needs its MDReqID
+// only: the dictionary requires the other fields, but they mean nothing.
 func DecodeMarketData(frame []byte, set *market.Instruments, most int) (r MarketDataRequest, refusal *Refusal) {
-	var asked *Refusal // of what is asked for
+	var asked *Refusal // of the fields that an unsubscription does not need
 	note := func(n *Refusal) {
 		if asked == nil {
 			asked = n
@@ -259,9 +258,9 @@ func DecodeMarketData(frame []byte, set *market.Instruments, most int) (r Market
 	return r, asked
 }
 
-// refuseExtra refuses what a V may ask for beyond what we have: there is one
-// session that never closes, one local book whose levels are deleted one by one,
-// and what waits for a slow client is always replaced by a snapshot.
+// refuseExtra refuses options that the gateway does not have: there is one session that
+// never closes, one local book whose levels are deleted one by one, and a snapshot always
+// replaces what waits for a slow client.
 func refuseExtra(tag int, value []byte) *Refusal {
 	switch {
 	case tag == 336:
@@ -292,10 +291,8 @@ func (r *MarketDataRequest) addSymbol(symbol []byte, set *market.Instruments, mo
 	if in == nil {
 		return RefuseSymbol('0', set, symbol)
 	}
-	for _, known := range r.Instruments {
-		if known == in {
-			return nil
-		}
+	if slices.Contains(r.Instruments, in) {
+		return nil
 	}
 	if len(r.Instruments) >= most {
 		return Refuse('2', CodeOverloaded, "more than %d subscriptions of a session", most)
@@ -304,7 +301,7 @@ func (r *MarketDataRequest) addSymbol(symbol []byte, set *market.Instruments, mo
 	return nil
 }
 
-// better compares two prices of a side: the better one first.
+// better compares two prices of a side, the better one first.
 func better(side market.Side, a, b market.Price) int {
 	if side == market.Buy {
 		return cmp.Compare(b, a)

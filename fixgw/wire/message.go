@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// Header is what stands before a message's body.
+// Header is a message's standard header.
 type Header struct {
 	MsgType        string
 	Sender, Target string
@@ -39,13 +39,13 @@ func AppendFrame(dst, head, body []byte) []byte {
 	return append(dst, '1', '0', '=', '0'+sum/100, '0'+sum/10%10, '0'+sum%10, SOH)
 }
 
-// AppendTime appends a UTCTimestamp with milliseconds, cut off, not rounded.
+// AppendTime appends a UTCTimestamp with milliseconds, rounded down.
 func AppendTime(dst []byte, at int64) []byte {
 	return time.Unix(0, at).UTC().AppendFormat(dst, "20060102-15:04:05.000")
 }
 
-// AppendText appends text as a field's value: what is not printable ASCII, and
-// with it every delimiter, becomes '?'. Our texts quote what clients have sent.
+// AppendText appends text as a field's value: bytes that are not printable ASCII, and so
+// every delimiter, become '?'. Our texts quote what clients have sent.
 func AppendText(dst []byte, text string) []byte {
 	for i := range len(text) {
 		if c := text[i]; c >= ' ' && c <= '~' {

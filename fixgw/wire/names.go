@@ -5,7 +5,7 @@ import (
 	"fmt"
 )
 
-// Names are what a dictionary calls messages, fields and values.
+// Names are a dictionary's names of messages, fields and values.
 type Names struct {
 	messages map[string]string
 	fields   map[int]string

@@ -7,7 +7,7 @@ import (
 	"blockdesk/market"
 )
 
-// ClientOrder is an order as its client sees it, by the reports that were made.
+// ClientOrder is an order as its client sees it in the reports.
 type ClientOrder struct {
 	ID      market.OrderID
 	ClOrdID string // the last one accepted for it

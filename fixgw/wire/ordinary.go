@@ -1,8 +1,11 @@
 package wire
 
-import "bytes"
+import (
+	"bytes"
+	"strings"
+)
 
-// requestKinds is a set of the messages that may be ordinary.
+// requestKinds is a set of messages that may be ordinary.
 type requestKinds uint8
 
 const (
@@ -16,10 +19,10 @@ const (
 	kindOrder  = kindNew | kindAmend
 )
 
-// Ordinary is a request for which a session need not do more than count it: one of D F
-// G H q, with no header field but the four that every message needs, and no body field
-// but those that scan knows, each once, in a form that the dictionary surely lets
-// through. It aliases the message.
+// Ordinary is a request that a session only has to count: one of D F G H q, with no
+// header field but the four that every message needs, and no body field but those that
+// Scan knows, each once, in a form that the dictionary certainly allows. It aliases the
+// message.
 type Ordinary struct {
 	OrderRequest
 	MsgType     byte   // D F G H q
@@ -47,8 +50,7 @@ func kindOf(msgType []byte) requestKinds {
 	return 0
 }
 
-// Bits of what scan has seen: the header's fields, and those of the body that
-// may be required.
+// Fields that Scan has seen: the header's, and those of the body that may be required.
 const (
 	seenSeq uint32 = 1 << iota
 	seenSender
@@ -66,11 +68,11 @@ const (
 	seenHeader = seenSeq | seenSender | seenSendingTime | seenTarget
 )
 
-// ordinaryBegin is how an ordinary message begins; BodyLength follows.
+// ordinaryBegin begins an ordinary message; BodyLength follows.
 var ordinaryBegin = []byte("8=FIX.4.4\x019=")
 
-// Scan reads a frame that ScanFrame has let through, and reports whether it is
-// an ordinary request from sender to target.
+// Scan reads a frame that ScanFrame has accepted, and reports whether it is an ordinary
+// request from sender to target.
 func (x *Ordinary) Scan(frame []byte, sender, target string) bool {
 	*x = Ordinary{}
 	if !bytes.HasPrefix(frame, ordinaryBegin) {
@@ -146,8 +148,8 @@ func (x *Ordinary) header(tag int, value []byte, sender, target string) (bit uin
 	return 0, false
 }
 
-// body takes a field of the body. Fields without a bit are there once because
-// their value is nil before.
+// body takes a field of the body. A field without a bit occurs once if its value was nil
+// before.
 func (x *Ordinary) body(tag int, value []byte) (bit uint32, ok bool) {
 	switch tag {
 	case 11:
@@ -205,15 +207,7 @@ func once(field *[]byte, value []byte) bool {
 
 // oneOf reports whether value is one of the characters of set.
 func oneOf(value []byte, set string) bool {
-	if len(value) != 1 {
-		return false
-	}
-	for i := range len(set) {
-		if set[i] == value[0] {
-			return true
-		}
-	}
-	return false
+	return len(value) == 1 && strings.IndexByte(set, value[0]) >= 0
 }
 
 // isAmount reports whether value is digits with at most one point among them.
@@ -230,5 +224,5 @@ func isAmount(value []byte) bool {
 	return points <= 1 && len(value) > points && len(value) <= maxAmount
 }
 
-// maxAmount is the longest number that is ordinary, in bytes.
+// maxAmount is the longest ordinary number, in bytes.
 const maxAmount = 32

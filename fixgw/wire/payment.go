@@ -3,22 +3,12 @@ package wire
 import (
 	"cmp"
 	"strconv"
-	"time"
 
 	"blockdesk/market"
 )
 
-// Limits of proofs.
-const (
-	ProofWorkers = 4
-	// ProofAttempt bounds one look at the chain.
-	ProofAttempt = 5 * time.Second
-	// ProofMinPause and ProofMaxPause bound the time between two looks.
-	ProofMinPause = 100 * time.Millisecond
-	ProofMaxPause = 5 * time.Second
-	// MaxTradeReportID is the longest TradeReportID (571), in bytes.
-	MaxTradeReportID = 64
-)
+// MaxTradeReportID is the longest TradeReportID (571), in bytes.
+const MaxTradeReportID = 64
 
 // Codes of the answers to reports of payments.
 const (
@@ -36,12 +26,12 @@ const (
 
 // PaymentAck is one TradeCaptureReportAck (35=AR).
 type PaymentAck struct {
-	ID, Claim, Signature, Symbol string   // as the client has written them
+	ID, Claim, Signature, Symbol string   // as the client has sent them
 	Refusal                      *Refusal // nil = accepted
 	At                           int64    // Unix nanoseconds
 }
 
-// maxEcho is how much of a value of the client's an answer repeats, in bytes.
+// maxEcho is how many bytes of a client's value an answer repeats.
 const maxEcho = 100
 
 // AppendBody appends the answer without "571=" and without the last SOH.
@@ -63,14 +53,14 @@ func (a *PaymentAck) AppendBody(dst []byte) []byte {
 	return AppendText(append(dst, "\x0158="...), a.Refusal.Text)
 }
 
-// UnknownClaim is the one answer to a claim that there is not, and to one that is
-// another participant's.
+// UnknownClaim is the one answer to a claim that does not exist, and to another
+// participant's.
 func UnknownClaim() *Refusal {
 	return Refuse(tradeRejNotAuthorized, codeUnknownClaim, "TradeReportRefID (572): no claim of yours")
 }
 
-// PaymentReport holds the raw values of an AE that the dictionary has let through;
-// nil = absent. They alias the message.
+// PaymentReport holds the raw values of an AE that has passed the dictionary; nil =
+// absent. They alias the message.
 type PaymentReport struct {
 	ID, Claim, Signature            []byte // 571 572 818
 	Symbol, qty, price              []byte // 55 32 31
@@ -78,8 +68,8 @@ type PaymentReport struct {
 	sides, side, orderID            []byte // 552 54 37
 }
 
-// ScanPaymentReport reads the fields of frame. Of a field that is there more than
-// once, in several sides, the first counts; checkTradeReport wants one side.
+// ScanPaymentReport reads the fields of frame. Of a field that occurs in several sides,
+// the first counts; CheckForm requires one side.
 func ScanPaymentReport(frame []byte) (r PaymentReport) {
 	EachField(frame, func(tag int, value []byte) {
 		to := r.field(tag)
@@ -120,7 +110,7 @@ func (r *PaymentReport) field(tag int) *[]byte {
 	return nil
 }
 
-// CheckForm checks what every report has to have.
+// CheckForm checks the fields that do not depend on the claim.
 func (r *PaymentReport) CheckForm() *Refusal {
 	switch {
 	case len(r.ID) > MaxTradeReportID || !printable(r.ID):
@@ -143,11 +133,10 @@ func (r *PaymentReport) CheckForm() *Refusal {
 	return nil
 }
 
-// termsMismatch is REST's word for a proof that names the right claim and tells
-// something wrong of it.
+// termsMismatch is REST's reason for a proof that names the right claim with other terms.
 const termsMismatch = "terms_mismatch"
 
-// CheckTerms holds what the report tells of the claim to the claim.
+// CheckTerms compares the report's terms with the claim's.
 func (r *PaymentReport) CheckTerms(c *ClientClaim, set *market.Instruments) *Refusal {
 	qty, badQty := market.ParseDecimal(r.qty, int(c.Digits))
 	price, badPrice := market.ParseDecimal(r.price, market.USDPriceDecimals)

@@ -7,8 +7,8 @@ import (
 	"blockdesk/market"
 )
 
-// InternalMark begins the ClOrdIDs of commands that the gateway itself sends for
-// a session. No client can: it is the field delimiter.
+// InternalMark begins the ClOrdIDs of commands that the gateway itself sends for a
+// session. It is the field delimiter, so no client can send it.
 const InternalMark = SOH
 
 // ClientQuote is a firm price as its client sees it.
@@ -18,10 +18,9 @@ type ClientQuote struct {
 	Digits uint8  // decimals of the base asset
 }
 
-// Ids of requests for quotes and of responses to them are names apart from
-// ClOrdIDs: in the session's index, in the store and in the engine's References
-// they have two bytes before them, of which the first is one that no client can
-// send.
+// The ids of quote requests and quote responses are not ClOrdIDs: in the session's index,
+// in the store and in the engine's References they have a mark of two bytes, the first of
+// which no client can send.
 const (
 	QuoteReqMark  = "\x01R"
 	QuoteRespMark = "\x01J"
@@ -29,7 +28,7 @@ const (
 	MaxQuoteReqID = MaxClOrdID - len(QuoteReqMark)
 )
 
-// Unmarked returns the client's own id of a name in session.refs.
+// Unmarked returns the client's own id of a key.
 func Unmarked(key []byte) []byte {
 	if len(key) >= len(QuoteReqMark) && key[0] == InternalMark {
 		return key[len(QuoteReqMark):]
@@ -37,15 +36,14 @@ func Unmarked(key []byte) []byte {
 	return key
 }
 
-// What the answers to R are called where answers are kept; every other answer is
-// a report whose MsgType is one character and which begins with OrderID.
+// Codes of kept answers to R. The code of every other answer is its MsgType, of one
+// character, and its body begins with OrderID.
 const (
 	AnswerQuote       byte = 'S'
 	AnswerQuoteReject byte = 'g' // an AG
 )
 
-// AnswerForm returns the MsgType of a kept answer and the tag that it begins
-// with.
+// AnswerForm returns the MsgType of a kept answer and its first tag.
 func AnswerForm(code byte) (msgType string, firstTag int) {
 	switch code {
 	case AnswerQuote:
@@ -70,8 +68,8 @@ const (
 	QuotePassed   = "11"
 )
 
-// appendRef appends the client's own id of what a claim was taken by: a ClOrdID
-// (11), or a QuoteRespID (693).
+// appendRef appends the client's own id of a claim: a ClOrdID (11), or a QuoteRespID
+// (693).
 func appendRef(dst []byte, ref string) []byte {
 	if id, ok := strings.CutPrefix(ref, QuoteRespMark); ok {
 		return append(append(dst, "\x01693="...), id...)
@@ -95,7 +93,7 @@ func AppendUSDPrice(dst []byte, p market.USDPrice) []byte {
 	return market.AppendDecimal(dst, uint64(p), market.USDPriceDecimals)
 }
 
-// AppendTerms appends what S and AI say alike of a quote, from Symbol on.
+// appendTerms appends the common fields of S and AI, from Symbol on.
 func (q *ClientQuote) appendTerms(dst []byte, symbol string) []byte {
 	t := &q.Terms
 	dst = AppendOffered(append(append(dst, "\x0155="...), symbol...), t)
@@ -136,8 +134,8 @@ func (q *ClientQuote) AppendCancel(dst []byte, symbol string) []byte {
 	return AppendOffered(append(dst, symbol...), &q.Terms)
 }
 
-// AppendCustomTerms appends what standard fields have no place for in the terms
-// of a quote or a claim. mint is that of USDC.
+// AppendCustomTerms appends the custom fields of the terms of a quote or a claim. mint is
+// that of USDC.
 func AppendCustomTerms(dst []byte, t *rfq.Terms, mint market.Address) []byte {
 	dst = AppendCustomText(dst, TagFillUSD, t.Fill.String())
 	dst = AppendCustomText(dst, TagRail, t.Rail.String())

@@ -14,11 +14,11 @@ type QuoteRequest struct {
 	Security, Source      []byte
 	Side, Qty, Cash, Rail []byte
 	QuoteType             []byte
-	Twice                 bool // a field of the group came twice
+	Twice                 bool // a field of the group occurred twice
 }
 
-// ScanQuoteRequest reads the fields of frame, which the dictionary has let
-// through. Of a group with more than one entry it keeps the first.
+// ScanQuoteRequest reads the fields of frame, which has passed the dictionary. Of a group
+// with several entries it keeps the first.
 func ScanQuoteRequest(frame []byte) (r QuoteRequest) {
 	EachField(frame, func(tag int, value []byte) {
 		var field *[]byte
@@ -71,7 +71,7 @@ func ParseFill(text []byte) (market.FillUSD, *Refusal) {
 	return 0, Refuse(QuoteRejOther, CodeInvalidField, "CashOrderQty (152) %.40q: must be one of%s", text, steps.String())
 }
 
-// ParseRail reads Currency; absent = the first of rail priority.
+// ParseRail reads Currency; absent = USDC, the first rail.
 func ParseRail(text []byte) (market.Rail, *Refusal) {
 	if text == nil {
 		return market.RailUSDC, nil

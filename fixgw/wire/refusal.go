@@ -23,8 +23,7 @@ func Refuse(reason int, code, format string, args ...any) *Refusal {
 	return &Refusal{Text: code + ": " + fmt.Sprintf(format, args...), Reason: reason}
 }
 
-// Codes of contract C at the front of Text (58) that only the desk's messages
-// have.
+// Codes at the front of Text (58) that only the desk's messages have.
 const (
 	CodeUnknownTicket    = "UNKNOWN_TICKET"
 	codeUnknownClaim     = "UNKNOWN_CLAIM"
@@ -50,12 +49,11 @@ const (
 // Values of OrdRejReason (103) that only claims have.
 const ordRejTooLate = 4
 
-// NoSymbol is the Symbol (55) of an answer that nobody knows the instrument of:
-// its request came before a crash.
+// NoSymbol is the Symbol (55) of an answer to a request that came before a crash.
 const NoSymbol = "[N/A]"
 
-// DeskReason is what one of the desk's reasons is on the wire: the codes are
-// those of REST, the machine word is the reason's own.
+// DeskReason is one of the desk's reasons on the wire: REST has the same codes, and the
+// reason's own word follows.
 type DeskReason struct {
 	code        string
 	QuoteReason int // QuoteRequestRejectReason (658)
@@ -63,7 +61,7 @@ type DeskReason struct {
 	text        string
 }
 
-// DeskReasonOf returns what a reason is on the wire.
+// DeskReasonOf returns the form of a reason on the wire.
 func DeskReasonOf(reason event.Reason) DeskReason {
 	switch reason {
 	case event.ReasonKilled:
@@ -108,8 +106,8 @@ func DeskReasonOf(reason event.Reason) DeskReason {
 	return DeskReason{CodeRefused, QuoteRejOther, OrdRejOther, "the desk has refused it"}
 }
 
-// DeskText is the Text (58) of a refusal: its code, its word, a sentence, and the
-// number that it is about.
+// DeskText returns the Text (58) of a refusal: code, reason, a sentence, and the limit
+// that was reached.
 func DeskText(reason event.Reason, limit int64) string {
 	r := DeskReasonOf(reason)
 	text := r.code + ": " + reason.String() + ": " + r.text

@@ -10,22 +10,22 @@ const (
 	rejNotAuthorized = 6
 )
 
-// Reject is a BusinessMessageReject (35=j). nil = the message was taken, and answered
-// otherwise where it is refused.
+// Reject is a BusinessMessageReject (35=j). nil = the message was taken; a refusal is
+// answered otherwise.
 type Reject struct {
 	Reason int    // BusinessRejectReason (380)
 	RefID  string // BusinessRejectRefID (379): the id of the message; "" = it has none
 	Text   string // Text (58)
 }
 
-// BusinessReject returns a reject; in refID and text, what is not printable ASCII
-// becomes '?'.
+// BusinessReject returns a reject; bytes of refID and text that are not printable ASCII
+// become '?'.
 func BusinessReject(reason int, refID []byte, text string) *Reject {
 	return &Reject{Reason: reason, RefID: string(AppendText(nil, string(refID))), Text: string(AppendText(nil, text))}
 }
 
-// businessID returns the field of a message that a BusinessMessageReject names
-// it by (379); 0 = it has none.
+// businessID returns the field that a BusinessMessageReject names a message by (379); 0 =
+// it has none.
 func businessID(msgType string) int {
 	switch msgType {
 	case "D", "F", "G", "H", "q", "s", "t", "u", "AB", "AC":
@@ -58,8 +58,8 @@ func businessID(msgType string) int {
 	return 0
 }
 
-// BusinessIDOf returns what a BusinessMessageReject names the message by, cut to
-// MaxRequestID; nil where there is nothing.
+// BusinessIDOf returns the id that a BusinessMessageReject names the message by, cut to
+// MaxRequestID; nil = it has none.
 func BusinessIDOf(frame []byte) (id []byte) {
 	tag := businessID(MsgType(frame))
 	if tag == 0 {

@@ -29,8 +29,8 @@ const (
 	TagStatusReqID   = 324
 )
 
-// AvgPxDigits is how many digits an average price has beyond the instrument's,
-// where it needs them.
+// AvgPxDigits is the number of digits that an inexact average price has beyond the
+// instrument's.
 const AvgPxDigits = 6
 
 // ExecutionReport is one ExecutionReport (35=8).
@@ -49,8 +49,8 @@ type ExecutionReport struct {
 	Restated    int // ExecRestatementReason; 0 = none
 }
 
-// AppendBody appends the report's body without "37=" and without the last SOH:
-// the form that outbox.send takes. The order of the fields is free in FIX.
+// AppendBody appends the report's body without "37=" and without the last SOH. The order
+// of the fields is free in FIX.
 func (r *ExecutionReport) AppendBody(dst []byte) []byte {
 	o := r.Order
 	dst = strconv.AppendUint(dst, uint64(o.ID), 10)
@@ -182,7 +182,7 @@ type CancelReject struct {
 	At          int64
 }
 
-// AppendBody appends the reject's body in the form of outbox.send.
+// AppendBody appends the reject's body without "37=" and without the last SOH.
 func (r *CancelReject) AppendBody(dst []byte) []byte {
 	dst = appendOrderID(dst, r.OrderID)
 	dst = append(append(dst, "\x0111="...), r.ClOrdID...)
@@ -217,7 +217,7 @@ type MassCancelReport struct {
 	Text     []byte
 }
 
-// AppendBody appends the report's body in the form of outbox.send.
+// AppendBody appends the report's body without "37=" and without the last SOH.
 func (r *MassCancelReport) AppendBody(dst []byte) []byte {
 	kind := byte('7')
 	if r.Symbol != "" {
@@ -246,8 +246,8 @@ func (r *MassCancelReport) AppendBody(dst []byte) []byte {
 	return dst
 }
 
-// AppendReason appends the text of a refusal by the engine: its word, then the
-// rule and the value that the event names.
+// AppendReason appends the text of a refusal by the engine: its reason, then the limit
+// and the value of the event.
 func AppendReason(dst []byte, in *market.Instrument, e *event.Event) []byte {
 	reason := event.Reason(e.Code)
 	dst = append(dst, reason.String()...)

@@ -19,8 +19,8 @@ type SecurityRequest struct {
 	Subscription []byte
 }
 
-// ScanSecurityRequest reads the fields of frame, which the dictionary has let through.
-// Symbol comes before what repeats, and so does everything else that is read.
+// ScanSecurityRequest reads the fields of frame, which has passed the dictionary. All of
+// them come before repeating groups.
 func ScanSecurityRequest(frame []byte) (r SecurityRequest) {
 	EachField(frame, func(tag int, value []byte) {
 		switch tag {
@@ -37,7 +37,7 @@ func ScanSecurityRequest(frame []byte) (r SecurityRequest) {
 	return r
 }
 
-// CheckID holds the request's id to what we give back.
+// CheckID checks that an answer can carry the request's id.
 func (r *SecurityRequest) CheckID(field string) *Reject {
 	if len(r.ID) <= MaxRequestID {
 		return nil
@@ -45,7 +45,7 @@ func (r *SecurityRequest) CheckID(field string) *Reject {
 	return BusinessReject(RejOther, r.ID[:MaxRequestID], fmt.Sprintf("%s: %s: at most %d bytes", CodeInvalidField, field, MaxRequestID))
 }
 
-// AppendInstrument appends what says which instrument it is.
+// AppendInstrument appends the fields that identify an instrument.
 func AppendInstrument(dst []byte, in *market.Instrument) []byte {
 	dst = append(append(dst, "\x0155="...), in.Symbol...)
 	dst = append(dst, "\x01460=12\x01167=NONE\x01107="...)

@@ -6,11 +6,11 @@ import (
 	"blockdesk/market"
 )
 
-// codeOtherGroup: another group has the instrument, and takes orders for it at
-// its own address.
+// codeOtherGroup: another shard has the instrument, and takes orders for it at its own
+// address.
 const codeOtherGroup = "OTHER_GROUP"
 
-// SymbolText says why a symbol names no instrument here.
+// SymbolText returns why a symbol names no instrument here.
 func SymbolText(set *market.Instruments, symbol []byte) string {
 	at := set.OtherShard(symbol)
 	switch {
@@ -23,7 +23,7 @@ func SymbolText(set *market.Instruments, symbol []byte) string {
 	}
 }
 
-// RefuseSymbol refuses what names no instrument here.
+// RefuseSymbol refuses a symbol that names no instrument here.
 func RefuseSymbol(reason int, set *market.Instruments, symbol []byte) *Refusal {
 	return &Refusal{Text: SymbolText(set, symbol), Reason: reason}
 }
