@@ -11,8 +11,7 @@ import (
 	"blockdesk/httpgw/wire"
 )
 
-// TestBearer: each form of the header, and what is told of those that do not
-// admit.
+// TestBearer: every form of the Authorization header, and what the refusals reveal.
 func TestBearer(t *testing.T) {
 	rig := newDvPRig(t)
 	for _, c := range []struct{ lines, reason string }{
@@ -71,8 +70,8 @@ func TestBearer(t *testing.T) {
 	}
 }
 
-// TestBearerComesBeforeTheBody: who has no token is told nothing about it, nor
-// about its headers; and a trailer is no header.
+// TestBearerComesBeforeTheBody: a client without a token learns nothing about its body
+// or headers, and a trailer is not a header.
 func TestBearerComesBeforeTheBody(t *testing.T) {
 	rig := newDvPRig(t)
 	for _, raw := range []string{

@@ -12,8 +12,8 @@ import (
 	"blockdesk/httpgw/wire"
 )
 
-// TestBoardServed: the page and its files are on both addresses, with ETags,
-// compressed where asked for, and the page alone has a policy.
+// TestBoardServed: the page and its files are on both addresses, with ETags and gzip,
+// and only the page has a policy.
 func TestBoardServed(t *testing.T) {
 	g := startDesk(t, nil)
 	for path, media := range map[string]string{
@@ -52,8 +52,8 @@ func TestBoardServed(t *testing.T) {
 	}
 }
 
-// TestBoardConfig: pages are told where the service is, and of a chain only in a
-// demo, where alone they may reach one.
+// TestBoardConfig: pages get the service's URLs, and only in a demo the URL of a
+// chain, which they may then reach.
 func TestBoardConfig(t *testing.T) {
 	const chain = "http://127.0.0.1:8899"
 	for _, demo := range []string{"", chain} {
@@ -80,7 +80,7 @@ func TestBoardConfig(t *testing.T) {
 	}
 }
 
-// TestBoardConfigOfGroups: a page is told where the other groups' feeds and boards are, and
+// TestBoardConfigOfGroups: a page gets the feeds and boards of the other shards, and
 // may reach the feeds.
 func TestBoardConfigOfGroups(t *testing.T) {
 	eu, _ := startGroups(t, func(eu, _ *groupRig) { eu.o.Shards.All[1].Nodes[0].WS = "wss://us.example" })

@@ -18,8 +18,8 @@ import (
 	"blockdesk/market"
 )
 
-// TestBuild: the answer to a build, byte for byte, what the desk was asked, and
-// who was to pay the fee.
+// TestBuild: the answer to a build, byte for byte, the request to the desk, and the
+// fee payer.
 func TestBuild(t *testing.T) {
 	rig := newDvPRig(t)
 	want := `{"ok":true,"build_id":"B000000000002e","claim_id":"C000000000002e","transaction":"` +
@@ -68,7 +68,7 @@ func TestBuild(t *testing.T) {
 	}
 }
 
-// TestWrongBuilds: each member in each wrong form; the desk is never asked.
+// TestWrongBuilds: each member in each invalid form; the desk is never called.
 func TestWrongBuilds(t *testing.T) {
 	zero := strings.Repeat("1", 32)
 	takerIs := `,"taker":"` + taker + `"`
@@ -127,8 +127,8 @@ func TestWrongBuilds(t *testing.T) {
 	}
 }
 
-// TestBuildRefusals: what the desk and the settlement refuse, by this route's
-// names; no text of theirs goes out.
+// TestBuildRefusals: refusals of the desk and of the settlement with this route's
+// field names; none of their texts is published.
 func TestBuildRefusals(t *testing.T) {
 	rig := newDvPRig(t)
 	for _, c := range []struct {
@@ -194,7 +194,7 @@ func TestBuildRefusals(t *testing.T) {
 	}
 }
 
-// TestBuildKeys: which builds are the same to the desk.
+// TestBuildKeys: which builds are the same request to the desk.
 func TestBuildKeys(t *testing.T) {
 	rig := newDvPRig(t)
 	keyOf := func(body, key string) rfq.IdempotencyKey {
@@ -248,7 +248,7 @@ func TestBuildKeys(t *testing.T) {
 	rig.refusedAs(t, terms.PathBuild, buildBody, 409, wire.CodeIdempotencyConflict, "", wire.IdempotencyHeader)
 }
 
-// TestBuildState: each stage on the wire, and what is no build.
+// TestBuildState: each stage of a build, and unknown builds.
 func TestBuildState(t *testing.T) {
 	rig := newDvPRig(t)
 	claim := gatewaytest.Grant(rig.desk.Current, &rfq.TakeClaim{Ticket: 7, Tranche: 2, Fill: 1, Rail: market.RailUSDC, Mode: rfq.Atomic, Wallet: takerKey()}).Claim

@@ -29,8 +29,8 @@ func catalogPaths() map[string][]string {
 	return all
 }
 
-// TestCatalogFilesAreOneDocument: every static file has the bytes and the ETag of
-// its document, on both addresses, and none of it is on the WebSocket's.
+// TestCatalogFilesAreOneDocument: every static file has the bytes and the ETag of its
+// document on both addresses, and is not on the WebSocket's address.
 func TestCatalogFilesAreOneDocument(t *testing.T) {
 	b := gatewaytest.NewBooks(t)
 	g := start(t, testOptions(b), b, testDoors())
@@ -68,8 +68,8 @@ func TestCatalogFilesAreOneDocument(t *testing.T) {
 	}
 }
 
-// TestCatalogIsDescribed: what is served of whatever facts matches the
-// specification, as it matches its own schema.
+// TestCatalogIsDescribed: documents of any facts conform to the specification and to
+// their own schema.
 func TestCatalogIsDescribed(t *testing.T) {
 	for _, facts := range []*catalog.Facts{{}, gatewaytest.Facts()} {
 		doors := testDoors()
@@ -87,7 +87,7 @@ func withDesk(doors Dependencies) Dependencies {
 	return doors
 }
 
-// TestPool: a pool by its address; nothing else is one.
+// TestPool: a pool by its address; unknown addresses.
 func TestPool(t *testing.T) {
 	c := newConformingOf(t, withDesk(testDoors()), nil)
 	get := func(segment string, status int) []byte {
@@ -112,8 +112,8 @@ func TestPool(t *testing.T) {
 	}
 }
 
-// TestManifestIsWhole: every read of the market, and every static file, is in the
-// integration manifest, and nothing else is.
+// TestManifestIsWhole: the integration manifest has every market read and every static
+// file, and nothing else.
 func TestManifestIsWhole(t *testing.T) {
 	doors := testDoors()
 	doors.Desk = &gatewaytest.ScriptedDesk{Current: gatewaytest.FixedView()}
@@ -145,8 +145,8 @@ func TestManifestIsWhole(t *testing.T) {
 	}
 }
 
-// TestWalletPage: it tells what the documents tell, escapes what operators have
-// named, and runs no script but the service's own.
+// TestWalletPage: the page has the content of the documents, escapes configured names,
+// and runs only the service's own script.
 func TestWalletPage(t *testing.T) {
 	facts := gatewaytest.Facts()
 	facts.Tokens[0].Accounts = []catalog.Account{
@@ -179,7 +179,7 @@ func TestWalletPage(t *testing.T) {
 	}
 }
 
-// TestNoFacts: without the door there are the schemas and nothing else.
+// TestNoFacts: without facts only the schemas are served.
 func TestNoFacts(t *testing.T) {
 	b := gatewaytest.NewBooks(t)
 	doors := testDoors()

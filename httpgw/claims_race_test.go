@@ -171,9 +171,9 @@ func (r *racer) claim(n int64, most market.FillUSD) {
 	r.told[n] = r.send(strconv.FormatInt(n, 10), body, rfq.SettlementMode(1+rng.IntN(2)))
 }
 
-// TestClaimsRace: many clients claim through all three surfaces at once, each
-// claim twice at the same time. Every tranche is sold to its last piece and no
-// further, each claim is made once, and the machine agrees with all answers.
+// TestClaimsRace: many clients claim through all three addresses, each claim twice at
+// the same time. Every tranche is sold completely and not oversold, each claim is made
+// once, and the engine agrees with all answers.
 func TestClaimsRace(t *testing.T) {
 	attempts := claimAttempts(t)
 	// Not all attempts find something, whatever their sizes. The machine holds

@@ -19,8 +19,8 @@ import (
 	"blockdesk/internal/runtest"
 )
 
-// TestUncopiedBodies: bodies that go out beside their headers are whole and in
-// their place among others, however the requests come.
+// TestUncopiedBodies: bodies sent without copying are complete and in order among
+// pipelined answers.
 func TestUncopiedBodies(t *testing.T) {
 	books := gatewaytest.NewBooks(t)
 	g := start(t, testOptions(books), books, testDoors())
@@ -81,7 +81,8 @@ func TestUncopiedBodies(t *testing.T) {
 	}
 }
 
-// TestReaderThatDoesNotRead: the write timeout ends an answer that nobody takes.
+// TestReaderThatDoesNotRead: the write timeout ends an answer that the client does not
+// read.
 func TestReaderThatDoesNotRead(t *testing.T) {
 	books := gatewaytest.NewBooks(t)
 	o := testOptions(books)

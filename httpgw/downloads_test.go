@@ -27,8 +27,8 @@ func downloadsOf(t *testing.T, files fs.FS) *site.Downloads {
 	return all
 }
 
-// TestDownloads: every file for integrators is served as it is, the OpenAPI
-// document as publish makes it.
+// TestDownloads: every file is served unchanged, and the OpenAPI document with the
+// service's URLs.
 func TestDownloads(t *testing.T) {
 	t.Parallel()
 	g := withSpecification(t, func(o *Options) { o.Downloads = downloadsOf(t, sdk.Files) })
@@ -78,7 +78,7 @@ func TestDownloads(t *testing.T) {
 	}
 }
 
-// TestFolders: every folder lists what is in it, as it is; none is left out.
+// TestFolders: every folder lists exactly its content.
 func TestFolders(t *testing.T) {
 	t.Parallel()
 	g := withSpecification(t, func(o *Options) {

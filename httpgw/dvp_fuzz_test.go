@@ -17,10 +17,9 @@ import (
 	"blockdesk/market"
 )
 
-// FuzzDvP sends any body and any Authorization to the routes of DvP through the
-// whole handler: no panic, one of our statuses and codes, nothing of the request
-// comes back, and what the other rooms are asked is what encoding/json reads in
-// the body.
+// FuzzDvP sends any body and Authorization to the DvP routes: no panic, a known status
+// and code, no echo, and the calls behind them have the values that encoding/json
+// decodes.
 func FuzzDvP(f *testing.F) {
 	for i, body := range []string{
 		challengeBody, issueBody, buildBody, submitBody, "{}", `{"signature":"` + proofText + `","build_id":"B000000000002e"}`,

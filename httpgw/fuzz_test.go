@@ -16,8 +16,8 @@ import (
 	"blockdesk/httpgw/wire"
 )
 
-// FuzzRouter sends any method and target through the whole handler: no panic, a
-// known status, one error shape, no echo, the same answer as the table's rows.
+// FuzzRouter sends any method and target: no panic, a known status, one error shape,
+// no echo, and the answer of the route table.
 func FuzzRouter(f *testing.F) {
 	for _, seed := range []struct{ method, target, headers string }{
 		{"GET", "/", ""},
@@ -96,7 +96,7 @@ func isClaim(path []byte) bool {
 	return found && wire.IsSegment(segment)
 }
 
-// FuzzSegment: which last segments name something, on the wire and in the table.
+// FuzzSegment: a last segment is valid over HTTP exactly if IsSegment accepts it.
 func FuzzSegment(f *testing.F) {
 	for _, seed := range []string{"C0000000000001", "..", ".", "a/b", "%2e", "", "a\x00", "a b", strings.Repeat("x", wire.MaxSegment+1)} {
 		f.Add(seed)

@@ -27,8 +27,8 @@ import (
 	"blockdesk/market"
 )
 
-// TestSlowSenders: a request that drips in gets 408 when its time is up, however
-// often a byte arrives, and one that never begins is closed.
+// TestSlowSenders: a request that arrives byte by byte gets 408 after the timeout, and
+// a connection without a request is closed.
 func TestSlowSenders(t *testing.T) {
 	b := gatewaytest.NewBooks(t)
 	o := testOptions(b)
@@ -88,8 +88,8 @@ func drip(t *testing.T, conn net.Conn, text string) (stop func() int) {
 	return stop
 }
 
-// TestConnectionLimits: the last that fits and one more, in all and by client;
-// a place is free again when its connection is closed or upgraded.
+// TestConnectionLimits: the last connection within the limit and one more, in total
+// and per client; closing or upgrading a connection frees its slot.
 func TestConnectionLimits(t *testing.T) {
 	for name, c := range map[string]struct {
 		max, perIP int
@@ -138,8 +138,7 @@ func TestConnectionLimits(t *testing.T) {
 	}
 }
 
-// TestTrustedProxyHasNoConnectionLimit: all of its clients come from one
-// address.
+// TestTrustedProxyHasNoConnectionLimit: all clients of a proxy share its address.
 func TestTrustedProxyHasNoConnectionLimit(t *testing.T) {
 	b := gatewaytest.NewBooks(t)
 	o := testOptions(b)
@@ -181,7 +180,7 @@ func (f *failingListener) Accept() (net.Conn, error) {
 	return f.Listener.Accept()
 }
 
-// TestShortageOfDescriptors: Accept goes on after it, and Close ends the wait.
+// TestShortageOfDescriptors: Accept recovers from a shortage, and Close ends its wait.
 func TestShortageOfDescriptors(t *testing.T) {
 	inner, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -218,7 +217,7 @@ func TestShortageOfDescriptors(t *testing.T) {
 	}
 }
 
-// TestShutdown: a request under way is answered, and nobody new gets in.
+// TestShutdown: a request in progress is answered, and new connections are refused.
 func TestShutdown(t *testing.T) {
 	b := gatewaytest.NewBooks(t)
 	entered, release := make(chan struct{}), make(chan struct{})
@@ -266,8 +265,8 @@ func TestShutdown(t *testing.T) {
 	}
 }
 
-// TestShutdownOfSilent: a connection that says nothing holds the end up for
-// ShutdownTimeout, and not for as long as a client may be silent.
+// TestShutdownOfSilent: a silent connection delays the end by ShutdownTimeout, not by
+// the idle timeout.
 func TestShutdownOfSilent(t *testing.T) {
 	b := gatewaytest.NewBooks(t)
 	o := testOptions(b)
@@ -288,7 +287,7 @@ func TestShutdownOfSilent(t *testing.T) {
 	await.Equal(t, "the number of connections", 0, g.conns.Count)
 }
 
-// TestRunAfterTheEnd: a context that has ended already.
+// TestRunAfterTheEnd: Run with a context that has already ended.
 func TestRunAfterTheEnd(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
@@ -308,7 +307,8 @@ type brokenViews struct{}
 
 func (brokenViews) View(market.InstrumentID) *engine.View { panic("a bug") }
 
-// TestPanicIsOneAnswer: 500, logged and counted, and the next request is served.
+// TestPanicIsOneAnswer: a panic is answered 500, logged and counted, and the next
+// request is served.
 func TestPanicIsOneAnswer(t *testing.T) {
 	b := gatewaytest.NewBooks(t)
 	o := testOptions(b)
@@ -328,8 +328,8 @@ func TestPanicIsOneAnswer(t *testing.T) {
 	}
 }
 
-// TestPipelining: answers come in the order of the requests, each with its own
-// id, and one request's headers do not show in the next one's answer.
+// TestPipelining: answers come in the order of the requests, each with its own id, and
+// no header of one request affects the next answer.
 func TestPipelining(t *testing.T) {
 	b := gatewaytest.NewBooks(t)
 	g := start(t, testOptions(b), b, testDoors())
@@ -371,8 +371,8 @@ func TestPipelining(t *testing.T) {
 	}
 }
 
-// TestTwoFramings: a request with two lengths is refused, and what it hides is
-// not served.
+// TestTwoFramings: a request with two lengths is refused, and the request smuggled in
+// it is not served.
 func TestTwoFramings(t *testing.T) {
 	t.Parallel()
 	b := gatewaytest.NewBooks(t)
@@ -470,7 +470,7 @@ func cachedRead(tb testing.TB, etag string) (*handler, *fasthttp.RequestCtx) {
 
 const depthETag = `"e7-91042-1042-50"` // of NewBooks
 
-// TestCachedHandlerAllocatesNothing: route, limiter, page, headers and metrics
+// TestCachedHandlerAllocatesNothing: routing, rate limit, page, headers and metrics
 // together, for 200 and 304.
 func TestCachedHandlerAllocatesNothing(t *testing.T) {
 	for status, etag := range map[int]string{200: "", 304: depthETag} {

@@ -23,7 +23,7 @@ import (
 	"blockdesk/settle/access"
 )
 
-// TestHandshake: both answers, byte for byte, and what reaches the other room.
+// TestHandshake: both answers, byte for byte, and the calls of the handshake.
 func TestHandshake(t *testing.T) {
 	rig := newDvPRig(t)
 	for body, want := range map[string]string{
@@ -59,8 +59,8 @@ func TestHandshake(t *testing.T) {
 	}
 }
 
-// TestWrongHandshakes: each member in each wrong form, and each error of the
-// other room; none of its text goes out.
+// TestWrongHandshakes: each member in each invalid form, and each error of the
+// handshake; none of its texts is published.
 func TestWrongHandshakes(t *testing.T) {
 	zeros, wide := strings.Repeat("1", 64), strings.Repeat("A", 512)
 	for _, c := range []struct {
@@ -134,7 +134,7 @@ func TestWrongHandshakes(t *testing.T) {
 	without.refusedAs(t, terms.PathHandshake, "{}", 400, wire.CodeMissingField, "", "pubkey")
 }
 
-// TestHandshakeTerms: what a client goes by; limits that there are not are null.
+// TestHandshakeTerms: the published terms; limits that are off are null.
 func TestHandshakeTerms(t *testing.T) {
 	b := gatewaytest.NewBooks(t)
 	doors, _ := dvpDoors()
@@ -167,9 +167,8 @@ func TestHandshakeTerms(t *testing.T) {
 	}
 }
 
-// TestHandshakeForReal: a client with a key gets a token from the settlement's
-// own keeper of them, builds with it, and gets no second one within the hour,
-// whichever key it proves.
+// TestHandshakeForReal: a client with a key gets a token from the real settlement,
+// builds with it, and gets no second one within the hour with any key.
 func TestHandshakeForReal(t *testing.T) {
 	if dvp.NonceLifetime != access.NonceTTL || dvp.TokenLifetime != access.TokenLifetime || dvp.TokenWindow != access.IssueWindow || access.Protocol != "svc_dvp_handshake_v1" {
 		t.Error("the terms are not what the settlement keeps to")

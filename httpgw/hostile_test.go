@@ -83,8 +83,8 @@ func statusesOf(answer string) (codes string) {
 	return strings.TrimSpace(codes)
 }
 
-// TestHostileWrites: whatever comes to a writing route is answered or closed,
-// each time as it should be.
+// TestHostileWrites: hostile requests to a writing route are answered or closed as
+// expected.
 func TestHostileWrites(t *testing.T) {
 	g, _ := startWriter(t, nil)
 	const quote = rfqapi.PathRFQ + "quote"
@@ -149,7 +149,7 @@ func TestHostileWrites(t *testing.T) {
 	}
 }
 
-// TestHostilePaths: a writing route has one spelling.
+// TestHostilePaths: a writing route has exactly one spelling.
 func TestHostilePaths(t *testing.T) {
 	g, sold := startWriter(t, nil)
 	for path, status := range map[string]string{
@@ -169,8 +169,8 @@ func TestHostilePaths(t *testing.T) {
 	}
 }
 
-// TestSlowWrites: a request that drips in is cut off when its time is up,
-// wherever it drips. Within chunks fasthttp does not say that it was the time.
+// TestSlowWrites: a slow request is cut off after the timeout at any point. Within
+// chunks fasthttp does not report a timeout.
 func TestSlowWrites(t *testing.T) {
 	g, sold := newWriterGateway(t, func(o *Options) { o.ReadTimeout = 300 * time.Millisecond })
 	head := "POST " + rfqapi.PathRFQ + "quote HTTP/1.1\r\nHost: t\r\nContent-Type: application/json\r\n"
@@ -220,8 +220,8 @@ func TestSlowWrites(t *testing.T) {
 	}
 }
 
-// TestExpect: a client that asks before it sends its body is told to go on only
-// where the headers are right, and pays no token otherwise.
+// TestExpect: a client that sends Expect: 100-continue is told to continue only if its
+// headers are valid; a refusal costs no token.
 func TestExpect(t *testing.T) {
 	clock := &handClock{}
 	g, _ := startWriter(t, func(o *Options) { o.NoLimits, o.Clock = false, clock.read })
@@ -283,8 +283,8 @@ func TestExpect(t *testing.T) {
 	}
 }
 
-// TestTrailerNamesNoClient: a trailer comes from the client itself, behind what
-// its proxy has written, so the forwarding header may not be one.
+// TestTrailerNamesNoClient: a trailer comes from the client, so it must not count as
+// the forwarding header.
 func TestTrailerNamesNoClient(t *testing.T) {
 	for _, header := range []string{"X-Forwarded-For", "Cf-Connecting-Ip"} {
 		clock := &handClock{}
@@ -308,8 +308,8 @@ func TestTrailerNamesNoClient(t *testing.T) {
 	}
 }
 
-// TestMemoryOfWrites: connections that announce the longest body and do not send
-// it cost at most their buffers.
+// TestMemoryOfWrites: connections that announce the largest body and do not send it
+// cost at most their buffers.
 func TestMemoryOfWrites(t *testing.T) {
 	const n, each = 200, 256 << 10
 	g, _ := startWriter(t, nil)

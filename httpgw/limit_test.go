@@ -14,8 +14,8 @@ type handClock struct{ now int64 }
 
 func (c *handClock) read() int64 { return c.now }
 
-// TestLimitOnTheWire: one bucket over all addresses, exact headers, 304 and 400
-// cost a token, what is not market data costs none.
+// TestLimitOnTheWire: one bucket over all addresses, exact headers; 304 and 400 cost a
+// token; routes outside the class cost none.
 func TestLimitOnTheWire(t *testing.T) {
 	b := gatewaytest.NewBooks(t)
 	clock := &handClock{}

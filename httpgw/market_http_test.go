@@ -20,7 +20,7 @@ import (
 	"blockdesk/httpgw/wire"
 )
 
-// TestQueries: what each query answers, on the wire.
+// TestQueries: the answer to each query, over a socket.
 func TestQueries(t *testing.T) {
 	b := gatewaytest.NewBooks(t)
 	g := start(t, testOptions(b), b, testDoors())
@@ -77,7 +77,7 @@ func TestQueries(t *testing.T) {
 	}
 }
 
-// TestConditionalGet: ETag, If-None-Match in all its forms, gzip as another
+// TestConditionalGet: ETag, every form of If-None-Match, and gzip as another
 // representation.
 func TestConditionalGet(t *testing.T) {
 	b := gatewaytest.NewBooks(t)
@@ -134,7 +134,8 @@ func TestConditionalGet(t *testing.T) {
 	}
 }
 
-// TestDescription: exactly the members of part 2.4, and endpoints that answer.
+// TestDescription: GET / has exactly the members of docs/specification.md 2.4, and its
+// endpoints answer.
 func TestDescription(t *testing.T) {
 	b := gatewaytest.NewBooks(t)
 	o := testOptions(b)
@@ -193,8 +194,8 @@ func TestDescription(t *testing.T) {
 	}
 }
 
-// TestStreamRoute: the door answers on both addresses, each connection takes one
-// token of the market's limit, and the header of a return may cross origins.
+// TestStreamRoute: the stream answers on both addresses, each connection costs one
+// token of the market limit, and CORS allows the header of a resume.
 func TestStreamRoute(t *testing.T) {
 	b, doors := gatewaytest.NewBooks(t), testDoors()
 	var asked atomic.Int32

@@ -15,8 +15,8 @@ import (
 	"blockdesk/internal/runtest"
 )
 
-// TestMetrics: every figure shows under its name with its value, and requests
-// are counted by address, route and status; a source that is nil is absent.
+// TestMetrics: every metric has its name and value, and requests are counted by
+// address, route and status; a nil source has no metrics.
 func TestMetrics(t *testing.T) {
 	b := gatewaytest.NewBooks(t)
 	g := start(t, testOptions(b), b, testDoors())

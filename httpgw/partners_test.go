@@ -70,8 +70,8 @@ func partner(t *testing.T, h marketapi.History) func(path, query string, status 
 	}
 }
 
-// TestScreenerEvents: the swaps of all pairs by their command, and within one by
-// their trade; both ends of the range count, and what is not whole yet does not.
+// TestScreenerEvents: the swaps of all pairs by command and, within a command, by
+// trade; the range is inclusive, and incomplete commands are left out.
 func TestScreenerEvents(t *testing.T) {
 	h := &tape{cursor: 30}
 	h.add(0, 1, 10, market.Buy)
@@ -124,8 +124,8 @@ func TestScreenerEvents(t *testing.T) {
 	}
 }
 
-// TestPartnerLimits: as many as one answer takes, and one more; nothing is left
-// out in silence.
+// TestPartnerLimits: at the limit of one answer and one above it; nothing is truncated
+// silently.
 func TestPartnerLimits(t *testing.T) {
 	refused := func(body []byte, reason string) {
 		t.Helper()
@@ -154,7 +154,7 @@ func TestPartnerLimits(t *testing.T) {
 	}
 }
 
-// TestGeckoTrades: by side, by time and by number, newest first.
+// TestGeckoTrades: by side, time and limit, newest first.
 func TestGeckoTrades(t *testing.T) {
 	h := &tape{cursor: 100}
 	for id := market.TradeID(1); id <= 10; id++ {
@@ -193,7 +193,7 @@ func TestGeckoTrades(t *testing.T) {
 	}
 }
 
-// TestPartnerWithoutHistory: views tell what they have.
+// TestPartnerWithoutHistory: without a history the views are used.
 func TestPartnerWithoutHistory(t *testing.T) {
 	ask := partner(t, nil)
 	if got := strings.Count(string(ask(marketapi.PathCoinGecko+"historical_trades", "?ticker_id=SLUSD_USDC", 200)), "trade_id"); got != engine.MaxTape {
@@ -204,7 +204,7 @@ func TestPartnerWithoutHistory(t *testing.T) {
 	}
 }
 
-// TestPartnerHistoryFails: a broken disk is no empty market.
+// TestPartnerHistoryFails: a broken disk is an error, not an empty market.
 func TestPartnerHistoryFails(t *testing.T) {
 	ask := partner(t, &tape{fail: errors.New("a broken disk")})
 	ask(marketapi.PathCoinGecko+"historical_trades", "?ticker_id=SLUSD_USDC", 500)
@@ -212,7 +212,8 @@ func TestPartnerHistoryFails(t *testing.T) {
 	ask(marketapi.PathDEXScreener+"events", "?fromBlock=0&toBlock=1", 500)
 }
 
-// TestPartnerBooks: the depth counts both sides, and CoinMarketCap gets all.
+// TestPartnerBooks: CoinGecko's depth counts both sides, and CoinMarketCap gets all
+// levels.
 func TestPartnerBooks(t *testing.T) {
 	ask := partner(t, nil)
 	levels := func(body []byte) int { return strings.Count(string(body), `["`) }
@@ -244,8 +245,7 @@ func partnerOne(t *testing.T) func(what, pair string, status int) []byte {
 	}
 }
 
-// TestPartnerLimitIsItsOwn: aggregators do not take from other readers, nor they
-// from them.
+// TestPartnerLimitIsItsOwn: aggregators and other readers have separate limits.
 func TestPartnerLimitIsItsOwn(t *testing.T) {
 	c := newConformingOf(t, withDesk(testDoors()), func(o *Options) {
 		o.Market, o.Partner = wire.Rate{PerMinute: 1, Burst: 1}, wire.Rate{PerMinute: 1, Burst: 2}

@@ -11,9 +11,8 @@ import (
 	"blockdesk/sdk"
 )
 
-// TestReferenceServed: the page and its files are on both addresses, with ETags
-// and compressed, and the page alone has a policy. It asks for the specification
-// where that is.
+// TestReferenceServed: the page and its files are on both addresses with ETags and
+// gzip, and only the page has a policy. It loads the specification from its path.
 func TestReferenceServed(t *testing.T) {
 	g := withSpecification(t, nil)
 	for path, media := range map[string]string{
@@ -54,7 +53,7 @@ func TestReferenceServed(t *testing.T) {
 	}
 }
 
-// TestNoReference: without a specification there is nothing to show.
+// TestNoReference: without a specification there is no reference.
 func TestNoReference(t *testing.T) {
 	g := startDesk(t, nil)
 	for _, path := range []string{site.PathReference, "/docs/redoc.js"} {

@@ -30,7 +30,7 @@ func liveManifest(t *testing.T, g *Gateway) (m struct {
 	return m
 }
 
-// TestManifestURLsAnswer: on default URLs, what the manifest names is there.
+// TestManifestURLsAnswer: on default URLs, every URL of the manifest answers.
 func TestManifestURLsAnswer(t *testing.T) {
 	g := startDesk(t, nil)
 	m := liveManifest(t, g)
@@ -87,8 +87,7 @@ func TestExamplesRun(t *testing.T) {
 	}
 }
 
-// TestURLDefaults: the mirror and the native backend are the base address unless
-// they have URLs of their own.
+// TestURLDefaults: the mirror and the native backend default to the base address.
 func TestURLDefaults(t *testing.T) {
 	g := startDesk(t, func(o *Options) {
 		o.URLs = catalog.URLs{Base: "https://desk.example/", Native: "https://native.example//"}

@@ -115,7 +115,7 @@ func checkPacked(t *testing.T, where string, addr net.Addr, path string, body []
 	}
 }
 
-// TestOneBook: the mirror, the registry and the native surface show one book.
+// TestOneBook: the mirror, the registry and the native surface serve the same book.
 func TestOneBook(t *testing.T) {
 	g := startDesk(t, nil)
 	for _, paths := range [][2]string{
@@ -131,7 +131,7 @@ func TestOneBook(t *testing.T) {
 	}
 }
 
-// TestNoDesk: without a desk there are no such routes, and none is promised.
+// TestNoDesk: without a desk its routes do not exist and are not described.
 func TestNoDesk(t *testing.T) {
 	b := gatewaytest.NewBooks(t)
 	g := start(t, testOptions(b), b, testDoors())
@@ -145,7 +145,7 @@ func TestNoDesk(t *testing.T) {
 	}
 }
 
-// TestRFQDescribed: GET / lists every read in its group.
+// TestRFQDescribed: GET / lists every RFQ read in its group.
 func TestRFQDescribed(t *testing.T) {
 	g := startDesk(t, func(o *Options) { o.URLs.Base = "https://desk.example" })
 	_, body := gatewaytest.Do(t, g.BaseAddr(), "GET", "/", "")
@@ -169,8 +169,8 @@ func TestRFQDescribed(t *testing.T) {
 	}
 }
 
-// TestRFQReadsShareTheLimit: a read of the book and one of market data take from
-// one bucket, over both addresses.
+// TestRFQReadsShareTheLimit: RFQ reads and market data share a bucket over both
+// addresses.
 func TestRFQReadsShareTheLimit(t *testing.T) {
 	g := startDesk(t, func(o *Options) {
 		o.NoLimits, o.Market = false, wire.Rate{PerMinute: 1, Burst: 2}
@@ -191,7 +191,7 @@ func TestRFQReadsShareTheLimit(t *testing.T) {
 	}
 }
 
-// TestTicketsWithoutDesk: there are none.
+// TestTicketsWithoutDesk: without a desk there are no tickets.
 func TestTicketsWithoutDesk(t *testing.T) {
 	if seq, at := (&Gateway{}).Tickets(nil); seq != 0 || at != 0 {
 		t.Errorf("without a desk: seq %d at %d", seq, at)

@@ -96,7 +96,7 @@ func checkHeaders(t *testing.T, where string, h map[string][]string) {
 	}
 }
 
-// TestHeadEqualsGet: a HEAD has the headers of the GET, its length included.
+// TestHeadEqualsGet: a HEAD has the headers of the GET, including Content-Length.
 func TestHeadEqualsGet(t *testing.T) {
 	b := gatewaytest.NewBooks(t)
 	g := start(t, testOptions(b), b, testDoors())
@@ -120,7 +120,7 @@ func TestHeadEqualsGet(t *testing.T) {
 	}
 }
 
-// TestNotFoundEcho: a path comes back only when it is standard.
+// TestNotFoundEcho: a path is repeated only if it is standard.
 func TestNotFoundEcho(t *testing.T) {
 	b := gatewaytest.NewBooks(t)
 	g := start(t, testOptions(b), b, testDoors())
@@ -162,7 +162,7 @@ func TestNotFoundEcho(t *testing.T) {
 	}
 }
 
-// TestAbsoluteForm: a request target may be a whole URL; the path decides.
+// TestAbsoluteForm: a request target may be a whole URL; only its path counts.
 func TestAbsoluteForm(t *testing.T) {
 	b := gatewaytest.NewBooks(t)
 	g := start(t, testOptions(b), b, testDoors())
@@ -173,7 +173,7 @@ func TestAbsoluteForm(t *testing.T) {
 	}
 }
 
-// TestUnreadable: requests that never reach the router.
+// TestUnreadable: requests that do not reach the router.
 func TestUnreadable(t *testing.T) {
 	b := gatewaytest.NewBooks(t)
 	o := testOptions(b)
@@ -229,8 +229,7 @@ func TestUnreadable(t *testing.T) {
 	}
 }
 
-// TestHeaderLimitExact: the last request line and headers that fit, and one byte
-// more.
+// TestHeaderLimitExact: the longest request line and headers, and one byte more.
 func TestHeaderLimitExact(t *testing.T) {
 	b := gatewaytest.NewBooks(t)
 	g := start(t, testOptions(b), b, testDoors())
@@ -251,8 +250,8 @@ func TestHeaderLimitExact(t *testing.T) {
 	}
 }
 
-// TestUnreadableLate: a request that cannot be read is answered, however long
-// ago the connection's last answer was.
+// TestUnreadableLate: an unreadable request is answered no matter how old the
+// connection is.
 func TestUnreadableLate(t *testing.T) {
 	b := gatewaytest.NewBooks(t)
 	o := testOptions(b)

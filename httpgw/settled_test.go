@@ -21,7 +21,7 @@ import (
 	"blockdesk/market"
 )
 
-// TestVerifyPayment: what each verdict of the settlement is on the wire.
+// TestVerifyPayment: the HTTP answer to each verdict of the settlement.
 func TestVerifyPayment(t *testing.T) {
 	claim := &rfq.Claim{
 		ID: 78, Mode: rfq.Modular, State: rfq.ClaimPaid, Wallet: gatewaytest.Address(9),
@@ -93,8 +93,8 @@ func TestVerifyPayment(t *testing.T) {
 	}
 }
 
-// TestPaymentProof: what reaches the settlement, from each surface; a ticket
-// that is long gone as well.
+// TestPaymentProof: what reaches the settlement from each surface, also for a removed
+// ticket.
 func TestPaymentProof(t *testing.T) {
 	chain := &fakeChain{verdict: desk.Verdict{Pending: time.Second}}
 	w := newWriter(t, chain)
@@ -135,7 +135,7 @@ func TestPaymentProof(t *testing.T) {
 	}
 }
 
-// TestClaimHistory: a claim on the wire, and what is no claim.
+// TestClaimHistory: the JSON of a claim, and unknown claims.
 func TestClaimHistory(t *testing.T) {
 	chain := &fakeChain{}
 	w := newWriter(t, chain)
@@ -203,7 +203,7 @@ func TestClaimHistory(t *testing.T) {
 	}
 }
 
-// TestWriteRoutes: where each route is, and with what methods, on real sockets.
+// TestWriteRoutes: the addresses and methods of each writing route, over sockets.
 func TestWriteRoutes(t *testing.T) {
 	b := gatewaytest.NewBooks(t)
 	doors := testDoors()
@@ -253,7 +253,7 @@ func TestWriteRoutes(t *testing.T) {
 	}
 }
 
-// TestDeskBeforeItsFirstView: nothing is known, and nothing breaks.
+// TestDeskBeforeItsFirstView: an empty view is served without errors.
 func TestDeskBeforeItsFirstView(t *testing.T) {
 	w := newWriter(t, &fakeChain{})
 	w.desk.Current = nil
@@ -265,8 +265,8 @@ func TestDeskBeforeItsFirstView(t *testing.T) {
 	}
 }
 
-// TestWriteLimit: RFQ writes have a bucket of their own, shared by all routes
-// and addresses; reads of the same path have the other one.
+// TestWriteLimit: RFQ writes share their own bucket over all routes and addresses;
+// reads of the same path use the other one.
 func TestWriteLimit(t *testing.T) {
 	b := gatewaytest.NewBooks(t)
 	clock := &handClock{}

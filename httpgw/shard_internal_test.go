@@ -74,8 +74,8 @@ func TestHop(t *testing.T) {
 	}
 }
 
-// FuzzHop: whatever the header is, it is refused and nothing breaks; and what is
-// signed is read as it was said, or refused.
+// FuzzHop: any header is refused or, if it is signed, decoded to what was signed;
+// nothing panics.
 func FuzzHop(f *testing.F) {
 	f.Add([]byte("v1 1 2 1 192.0.2.1 -"), true)
 	f.Add([]byte("v1 1 2 1 192.0.2.1 - 00"), false)
@@ -136,7 +136,7 @@ func TestDeskPartIsChecked(t *testing.T) {
 	}
 }
 
-// FuzzDeskPart: no bytes of another group break the lists.
+// FuzzDeskPart: no bytes of another shard break the merged lists.
 func FuzzDeskPart(f *testing.F) {
 	f.Add(shardwire.AppendDesk(nil, partOf(gatewaytest.FixedView())))
 	f.Add([]byte{})

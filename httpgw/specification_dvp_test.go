@@ -16,9 +16,8 @@ import (
 	"blockdesk/sdk/openapitest"
 )
 
-// TestDvPAnswersAreDescribed: whatever the routes of DvP answer is in the
-// specification, with its status, code, reason and headers, and no member of it
-// could be missing, too many or of another type.
+// TestDvPAnswersAreDescribed: every answer of the DvP routes conforms to the
+// specification in status, code, reason, headers and members.
 func TestDvPAnswersAreDescribed(t *testing.T) {
 	doors, rig := dvpDoors()
 	c := newConformingOf(t, doors, nil)
@@ -163,8 +162,8 @@ func buildStates(t *testing.T, c *conforming, rig *dvpRig, get func(path, target
 	get(path, target, "", 503)
 }
 
-// TestDvPLimitsAreDescribed: what the limits of DvP answer, and an address that
-// may not be there.
+// TestDvPLimitsAreDescribed: answers at the limits of DvP, and on an address without
+// the routes.
 func TestDvPLimitsAreDescribed(t *testing.T) {
 	doors, _ := dvpDoors()
 	c := newConformingOf(t, doors, func(o *Options) { o.DvP, o.Handshake = wire.Window{PerMinute: 1}, wire.Rate{PerMinute: 1, Burst: 1} })
@@ -186,8 +185,8 @@ func TestDvPLimitsAreDescribed(t *testing.T) {
 	}
 }
 
-// TestDvPRequestsAreDescribed: the specification takes the bodies that the
-// service takes, and no other.
+// TestDvPRequestsAreDescribed: the specification accepts exactly the bodies that the
+// service accepts.
 func TestDvPRequestsAreDescribed(t *testing.T) {
 	rig := newDvPRig(t)
 	d := gatewaytest.OpenAPI(t)

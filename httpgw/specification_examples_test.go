@@ -24,10 +24,9 @@ import (
 // specificationFile is where the specification is in the source.
 var specificationFile = filepath.Join("..", "sdk", filepath.FromSlash(sdk.Specification))
 
-// TestExamplesAreAnswers: the example of each market document is what the program
-// answers to fixed facts, and that of each adapter with a query what a gateway
-// answers. After a change that is meant: UPDATE_GOLDEN=1 go test ./catalog
-// and then the same of ./httpgw -run Examples.
+// TestExamplesAreAnswers: the example of each market document is the program's answer
+// to fixed facts, and that of each adapter a gateway's answer. To update:
+// UPDATE_GOLDEN=1 go test ./catalog and then ./httpgw -run Examples.
 func TestExamplesAreAnswers(t *testing.T) {
 	text, err := os.ReadFile(specificationFile)
 	if err != nil {
@@ -153,9 +152,8 @@ func exampleAt(text []byte, name string) (start, end int, err error) {
 // requestIDMember is another one in each answer.
 var requestIDMember = regexp.MustCompile(`"request_id": ?"[^"]*"`)
 
-// TestErrorExamplesAreAnswers: the example of each error that a gateway can be
-// brought to is what it answers, but for the request's id. After a change that is
-// meant: UPDATE_GOLDEN=1.
+// TestErrorExamplesAreAnswers: the example of each error that a gateway can produce is
+// its answer, except the request id. To update: UPDATE_GOLDEN=1.
 func TestErrorExamplesAreAnswers(t *testing.T) {
 	text, err := os.ReadFile(specificationFile)
 	if err != nil {

@@ -31,8 +31,8 @@ import (
 // whole program. Here are the answers that it cannot be brought to give: those
 // behind a settlement, and those of a desk in trouble.
 
-// TestTableIsDescribed: what the table has on each address is what the
-// specification has there, neither more nor less.
+// TestTableIsDescribed: each address serves exactly the routes that the specification
+// has for it.
 func TestTableIsDescribed(t *testing.T) {
 	doors := testDoors()
 	doors.Desk = &gatewaytest.ScriptedDesk{Current: gatewaytest.FixedView()}
@@ -61,9 +61,9 @@ func TestTableIsDescribed(t *testing.T) {
 	}
 }
 
-// TestCodesAreDescribed: the codes of this package are those of the
-// specification, and it tells the reasons of bodies and of the desk. What status
-// has what code the answers themselves show.
+// TestCodesAreDescribed: the specification lists exactly the codes of this package,
+// and the reasons of bodies and of the desk. The answers show which status has which
+// code.
 func TestCodesAreDescribed(t *testing.T) {
 	file, err := parser.ParseFile(token.NewFileSet(), filepath.Join("wire", "problem.go"), nil, 0)
 	if err != nil {
@@ -192,7 +192,7 @@ func (c *conforming) post(t *testing.T, path, body string, status int) *openapit
 	return c.send(t, path, postText(path, body), status)
 }
 
-// TestDeskAnswersAreDescribed: quotes and each refusal and failure of the desk.
+// TestDeskAnswersAreDescribed: quotes, and each refusal and failure of the desk.
 func TestDeskAnswersAreDescribed(t *testing.T) {
 	c := newConforming(t, nil, nil)
 	quote := rfqapi.PathRFQ + "quote"
@@ -223,8 +223,8 @@ func TestDeskAnswersAreDescribed(t *testing.T) {
 	c.post(t, quote, quoteBody, 500)
 }
 
-// TestSettledAnswersAreDescribed: claims, proofs of payment and the history of a
-// claim, behind a settlement.
+// TestSettledAnswersAreDescribed: claims, proofs of payment and the history of a claim
+// with a settlement.
 func TestSettledAnswersAreDescribed(t *testing.T) {
 	chain := &fakeChain{}
 	c := newConforming(t, chain, nil)
@@ -280,7 +280,7 @@ func TestSettledAnswersAreDescribed(t *testing.T) {
 	}
 }
 
-// TestRefusalsOfAllRoutesAreDescribed: limits, and requests that no route sees.
+// TestRefusalsOfAllRoutesAreDescribed: limits, and requests that do not reach a route.
 func TestRefusalsOfAllRoutesAreDescribed(t *testing.T) {
 	c := newConforming(t, nil, func(o *Options) {
 		o.Market, o.RFQWrite = wire.Rate{PerMinute: 1, Burst: 1}, wire.Rate{PerMinute: 1, Burst: 1}

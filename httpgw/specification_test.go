@@ -25,8 +25,8 @@ func withSpecification(t *testing.T, mend func(*Options)) *Gateway {
 	})
 }
 
-// TestSpecificationServed: both paths on both addresses give the same bytes with
-// one ETag, plain, compressed and not at all to whom has them.
+// TestSpecificationServed: both paths on both addresses have the same bytes and ETag,
+// plain and compressed, and 304.
 func TestSpecificationServed(t *testing.T) {
 	g := withSpecification(t, func(o *Options) { o.URLs = catalog.URLs{Base: "https://desk.example", WS: "wss://ws.example/"} })
 	want := site.Publish(gatewaytest.Specification(t), &g.urls)
@@ -76,8 +76,8 @@ func TestSpecificationServed(t *testing.T) {
 	}
 }
 
-// TestNoSpecification: without a document there are no such routes; what is no
-// JSON is refused at the start.
+// TestNoSpecification: without a document its routes do not exist; invalid JSON is
+// refused at the start.
 func TestNoSpecification(t *testing.T) {
 	g := startDesk(t, nil)
 	for _, path := range []string{wire.SpecificationPath, site.SpecificationAlias} {

@@ -48,8 +48,8 @@ func startStandby(t *testing.T, o StandbyOptions) (*Standby, func()) {
 	return s, runtest.Start(t, s.Run)
 }
 
-// TestStandby: what each address says of each kind of request, with a leader and
-// without one.
+// TestStandby: the answer of each address to each kind of request, with and without a
+// known leader.
 func TestStandby(t *testing.T) {
 	leader := theLeader
 	var known atomic.Pointer[leadership.Leader]
@@ -115,7 +115,7 @@ func TestStandby(t *testing.T) {
 	}
 }
 
-// TestStandbyWebSocket: the handshake is completed and the close says where to go.
+// TestStandbyWebSocket: the handshake completes, and the close names the leader.
 func TestStandbyWebSocket(t *testing.T) {
 	long := theLeader
 	long.WS = "ws://" + strings.Repeat("h", MaxCloseReason)
@@ -154,8 +154,8 @@ func TestStandbyWebSocket(t *testing.T) {
 	}
 }
 
-// TestStandbyLimits: connections are counted, those that wait for the end of a
-// WebSocket too, and who sends slowly is answered in time.
+// TestStandbyLimits: connections are counted, including closing WebSockets, and slow
+// senders are answered in time.
 func TestStandbyLimits(t *testing.T) {
 	s, _ := startStandby(t, StandbyOptions{Leader: func() leadership.Leader { return theLeader }, Options: Options{MaxConns: 2}})
 	waiting, _, err := websocket.DefaultDialer.Dial("ws://"+s.BaseAddr().String()+pathWebSocket, nil)
@@ -203,7 +203,7 @@ func TestStandbyLimits(t *testing.T) {
 	await.Equal(t, "the number of connections", 0, s.conns.Count) // the silent one has had its time too
 }
 
-// TestStandbyEnds: Run ends at once whatever is open, and its addresses are free.
+// TestStandbyEnds: Run ends at once whatever is open, and frees its addresses.
 func TestStandbyEnds(t *testing.T) {
 	s, stop := startStandby(t, StandbyOptions{Leader: func() leadership.Leader { return theLeader }})
 	idle, err := net.Dial("tcp", s.BaseAddr().String())
@@ -228,7 +228,7 @@ func TestStandbyEnds(t *testing.T) {
 	_ = again.Close()
 }
 
-// TestStandbyOptions: what is refused at once.
+// TestStandbyOptions: options that are refused.
 func TestStandbyOptions(t *testing.T) {
 	if _, err := NewStandby(StandbyOptions{}); err == nil {
 		t.Error("no leader function")
@@ -238,8 +238,8 @@ func TestStandbyOptions(t *testing.T) {
 	}
 }
 
-// FuzzElsewhere: whatever the target, a Location is one line and names the
-// configured host.
+// FuzzElsewhere: a Location is one line and names the configured host, whatever the
+// target.
 func FuzzElsewhere(f *testing.F) {
 	for _, seed := range []string{"/", "//evil/x", "/@evil", "\\evil", "/a?b#c", "/\r\nX: y", ".evil", ":80@evil/", ""} {
 		f.Add([]byte(seed))
@@ -266,7 +266,7 @@ func follows(known leadership.Leader) *leadership.Leadership {
 	return &leadership.Leadership{Leader: func() leadership.Leader { return known }, ReadOnly: true}
 }
 
-// TestReadOnly: a follower answers what its views have and sends the rest to the
+// TestReadOnly: a follower answers what its views have and redirects the rest to the
 // leader, route by route.
 func TestReadOnly(t *testing.T) {
 	w := newWriter(t, nil)
@@ -336,8 +336,8 @@ func (pastAtLeader) Candles(market.InstrumentID, archive.Interval, int64, int) (
 func (pastAtLeader) Version() uint64 { return 1 }
 func (pastAtLeader) Cursor() uint64  { return 1 }
 
-// TestPastAtLeader: what a follower has not seen is sent to the leader, path and
-// query as they are, and refused for a moment where there is none.
+// TestPastAtLeader: history that a follower does not have is redirected with the
+// unchanged path and query, or refused if the leader is unknown.
 func TestPastAtLeader(t *testing.T) {
 	doors := testDoors()
 	doors.Desk, doors.History = &gatewaytest.ScriptedDesk{Current: gatewaytest.FixedView()}, pastAtLeader{}
@@ -356,8 +356,8 @@ func TestPastAtLeader(t *testing.T) {
 	}
 }
 
-// TestBarrier: a claim is shown once a majority says that this node leads, and
-// elsewhere where it does not.
+// TestBarrier: a claim is served once a majority confirms that this node leads, and
+// otherwise redirected.
 func TestBarrier(t *testing.T) {
 	w := newWriter(t, nil)
 	var leads error
@@ -381,7 +381,7 @@ func TestBarrier(t *testing.T) {
 	get("/api/v1/market/symbols")
 }
 
-// TestDeposed: what a leader says of requests that it can tell nothing of any more.
+// TestDeposed: the answers of a deposed leader to requests with unknown outcomes.
 func TestDeposed(t *testing.T) {
 	unknown := errors.Join(desk.ErrReadOnly, desk.ErrUnknown)
 	for name, c := range map[string]struct {

@@ -58,8 +58,8 @@ func TestSubmit(t *testing.T) {
 	}
 }
 
-// TestWrongSubmissions: each member in each wrong form; the settlement is never
-// asked.
+// TestWrongSubmissions: each member in each invalid form; the settlement is never
+// called.
 func TestWrongSubmissions(t *testing.T) {
 	none := base58.Encode(make([]byte, 64))
 	long := base64.StdEncoding.EncodeToString(make([]byte, wire.MaxTransaction+1))
@@ -110,8 +110,8 @@ func TestWrongSubmissions(t *testing.T) {
 	}
 }
 
-// TestSubmitRefusals: each guard and each failure of the settlement; no text of
-// theirs goes out.
+// TestSubmitRefusals: each guard and each failure of the settlement; none of their
+// texts is published.
 func TestSubmitRefusals(t *testing.T) {
 	rig := newDvPRig(t)
 	for _, word := range terms.GuardReasons() {
@@ -149,8 +149,8 @@ func TestSubmitRefusals(t *testing.T) {
 	}
 }
 
-// TestSubmitWithKeys: a key stands for one body, from when the settlement is
-// asked until it has refused, or for a day.
+// TestSubmitWithKeys: a key belongs to one body from the call of the settlement until
+// its refusal, or for a day.
 func TestSubmitWithKeys(t *testing.T) {
 	now := gatewaytest.ViewTime
 	rig := newDvPRig(t, func(_ *Dependencies, o *Options) { o.Now = func() int64 { return now } })
@@ -184,8 +184,8 @@ func TestSubmitWithKeys(t *testing.T) {
 	send(other, "k", 200)
 }
 
-// TestSubmitAtOnce: of two bodies with one key that come at the same time, one
-// alone reaches the settlement, however often each is sent.
+// TestSubmitAtOnce: of two concurrent bodies with one key, only one reaches the
+// settlement.
 func TestSubmitAtOnce(t *testing.T) {
 	rig := newDvPRig(t)
 	bodies := []string{submitBody, strings.Replace(submitBody, "2e", "2f", 1)}
@@ -213,8 +213,8 @@ func TestSubmitAtOnce(t *testing.T) {
 	}
 }
 
-// TestNothingSecretIsLogged: whatever fails, the log has no token, no nonce, no
-// signature and no transaction.
+// TestNothingSecretIsLogged: no log line has a token, nonce, signature or transaction,
+// whatever fails.
 func TestNothingSecretIsLogged(t *testing.T) {
 	doors, rig := dvpDoors()
 	b := gatewaytest.NewBooks(t)

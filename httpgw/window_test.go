@@ -11,9 +11,9 @@ import (
 	"blockdesk/httpgw/wire"
 )
 
-// TestDvPLimitOnTheWire: build and submit share one window, what is refused by
-// it costs nothing, and whatever else is wrong does; it goes before the token,
-// and the token before the body. Handshakes have a bucket of their own.
+// TestDvPLimitOnTheWire: build and submit share a window; a refusal by it costs
+// nothing, any other error does. The limit is checked before the token, and the token
+// before the body. Handshakes have their own bucket.
 func TestDvPLimitOnTheWire(t *testing.T) {
 	b := gatewaytest.NewBooks(t)
 	clock := &handClock{now: 1}
@@ -78,7 +78,7 @@ func TestDvPLimitOnTheWire(t *testing.T) {
 	}
 }
 
-// TestDvPOptions: what the limits may be, and what no limits are.
+// TestDvPOptions: valid and invalid limits, and no limits.
 func TestDvPOptions(t *testing.T) {
 	b := gatewaytest.NewBooks(t)
 	for most, good := range map[int]bool{0: true, 1: true, wire.MaxWindow: true, wire.MaxWindow + 1: false, -1: false} {

@@ -21,10 +21,8 @@ import (
 // marker is what no answer may have of a request.
 const marker = "zqMARKERqz"
 
-// FuzzPost sends any body, media type and key to any of the writing routes
-// through the whole handler: no panic, one of our statuses and codes, nothing of
-// the request comes back, and what the desk is asked is what encoding/json reads
-// in the body.
+// FuzzPost sends any body, media type and key to the writing routes: no panic, a known
+// status and code, no echo, and the desk gets the values that encoding/json decodes.
 func FuzzPost(f *testing.F) {
 	for i, seed := range []struct{ media, key, body string }{
 		{"application/json", "", quoteBody},

@@ -22,7 +22,7 @@ import (
 	"blockdesk/market"
 )
 
-// TestQuote: the answer to a quote, byte for byte, and what the desk was asked.
+// TestQuote: the answer to a quote, byte for byte, and the request to the desk.
 func TestQuote(t *testing.T) {
 	w := newWriter(t, nil)
 	for _, fill := range []string{`"250"`, `250`} {
@@ -93,7 +93,7 @@ type claimAnswer struct {
 	} `json:"submit"`
 }
 
-// TestClaim: both ways and their aliases, behind a settlement.
+// TestClaim: modular and atomic claims and their aliases, with a settlement.
 func TestClaim(t *testing.T) {
 	chain := &fakeChain{}
 	w := newWriter(t, chain)
@@ -143,8 +143,8 @@ func TestClaim(t *testing.T) {
 	}
 }
 
-// TestNoChain: without a settlement, and while one is not ready, what is right
-// gets 503 and reserves nothing, and what is wrong is told as ever.
+// TestNoChain: without a ready settlement, valid requests get 503 and reserve nothing,
+// and invalid ones get their error.
 func TestNoChain(t *testing.T) {
 	for name, chain := range map[string]terms.Settlement{"none": nil, "not ready": &fakeChain{down: errors.New("no node answers")}} {
 		w := newWriter(t, chain)
@@ -181,7 +181,7 @@ func TestNoChain(t *testing.T) {
 	}
 }
 
-// TestWrongMembers: the value of each member that is well formed JSON and wrong.
+// TestWrongMembers: each member with each value that is valid JSON and invalid for it.
 func TestWrongMembers(t *testing.T) {
 	zeros := strings.Repeat("1", 32)
 	for _, c := range []struct {
@@ -234,8 +234,8 @@ func TestWrongMembers(t *testing.T) {
 	}
 }
 
-// TestRefusalOnTheWire: a refusal of the desk, with the field by this route's
-// name of it; a replayed one says so.
+// TestRefusalOnTheWire: a refusal of the desk has this route's field name; a replayed
+// one is marked.
 func TestRefusalOnTheWire(t *testing.T) {
 	w := newWriter(t, &fakeChain{})
 	for _, c := range []struct {
@@ -262,7 +262,7 @@ func TestRefusalOnTheWire(t *testing.T) {
 	}
 }
 
-// TestDeskErrors: each error of the desk, and that none of its text goes out.
+// TestDeskErrors: each error of the desk; none of its texts is published.
 func TestDeskErrors(t *testing.T) {
 	w := newWriter(t, nil)
 	for _, c := range []struct {
@@ -339,7 +339,7 @@ func TestIdempotencyKeys(t *testing.T) {
 	}
 }
 
-// TestIdempotencyHeader: what the header's value may be.
+// TestIdempotencyHeader: valid and invalid values of the header.
 func TestIdempotencyHeader(t *testing.T) {
 	w := newWriter(t, nil)
 	for _, c := range []struct{ lines, reason string }{
@@ -366,7 +366,7 @@ func TestIdempotencyHeader(t *testing.T) {
 	}
 }
 
-// TestMediaTypes: which headers about the body are taken.
+// TestMediaTypes: valid and invalid headers of the body.
 func TestMediaTypes(t *testing.T) {
 	w := newWriter(t, nil)
 	for lines, reason := range map[string]string{

@@ -10,8 +10,8 @@ import (
 	"blockdesk/internal/runtest"
 )
 
-// TestBoardOfGroups: one group's board is live for all groups' pairs, each read from
-// its own group's feed, and says which are not.
+// TestBoardOfGroups: a shard's board is live for all shards' pairs, each from its own
+// feed, and names those that are not.
 func TestBoardOfGroups(t *testing.T) {
 	runtest.SkipUnderRace(t, "what it tests runs in a browser or in Node")
 	t.Parallel()

@@ -204,7 +204,7 @@ func (f firms) order(prefix string, list [][3]string) {
 	}
 }
 
-// TestBoard: a reader's whole visit to the board, in a real browser.
+// TestBoard: a user's whole visit to the board, in a real browser.
 func TestBoard(t *testing.T) {
 	runtest.SkipUnderRace(t, "what it tests runs in a browser or in Node")
 	t.Parallel()
@@ -262,7 +262,7 @@ func TestBoard(t *testing.T) {
 // noSockets is a network that lets no WebSocket through.
 const noSockets = `globalThis.WebSocket = class { constructor() { setTimeout(() => this.onclose()); } close() {} };`
 
-// TestBoardWithoutDesk: where no desk is enabled the board is a market's alone.
+// TestBoardWithoutDesk: without a desk the board shows only the market.
 func TestBoardWithoutDesk(t *testing.T) {
 	runtest.SkipUnderRace(t, "what it tests runs in a browser or in Node")
 	t.Parallel()
@@ -379,8 +379,8 @@ const wallet = { version: '1.0.0', name: 'Extension', icon: '', chains: account.
 const unfit = { ...wallet, name: 'Unfit', features: {} };
 addEventListener('wallet-standard:app-ready', (event) => event.detail.register(wallet, unfit));`
 
-// TestBoardSettles: a demo's claim is settled by clicks alone, and a wallet that
-// proves nothing gets no token.
+// TestBoardSettles: a demo's claim is settled by clicks only, and a wallet that proves
+// nothing gets no token.
 func TestBoardSettles(t *testing.T) {
 	runtest.SkipUnderRace(t, "what it tests runs in a browser or in Node")
 	t.Parallel()

@@ -29,9 +29,9 @@ const all = () => [...document.querySelectorAll('#reference [id^="operation/"]')
 for (const o of all()) if (!keep.includes(o.id)) o.remove();
 return all().length === keep.length;`
 
-// TestReference: the page for who reads the API shows every operation of the
-// document, asks nobody but the service, breaks none of its policy, and can be
-// read and searched, dark or light.
+// TestReference: the API reference shows every operation of the document, loads
+// nothing from other sites, violates no policy, and can be read and searched in both
+// themes.
 func TestReference(t *testing.T) {
 	runtest.SkipUnderRace(t, "what it tests runs in a browser or in Node")
 	t.Parallel()

@@ -26,7 +26,7 @@ func startAdmin(t *testing.T, o Options) *Server {
 	return a
 }
 
-// TestHealthAndReadiness: each state of each check, named.
+// TestHealthAndReadiness: each state of each check, by name.
 func TestHealthAndReadiness(t *testing.T) {
 	var live, journal error
 	a := startAdmin(t, Options{
@@ -64,8 +64,8 @@ func TestHealthAndReadiness(t *testing.T) {
 	}
 }
 
-// TestReadyWithout: what the service can do without is waited for at the start,
-// and takes nothing away once it has held or the wait is over.
+// TestReadyWithout: an optional check is awaited at the start and makes nothing
+// unready after it has passed or its grace is over.
 func TestReadyWithout(t *testing.T) {
 	for _, c := range []struct {
 		wait        time.Duration
@@ -89,7 +89,7 @@ func TestReadyWithout(t *testing.T) {
 	}
 }
 
-// TestProfilesAndStrangers: pprof answers; the rest is 404; POST is refused.
+// TestProfilesAndStrangers: pprof answers, unknown paths are 404, and POST is refused.
 func TestProfilesAndStrangers(t *testing.T) {
 	a := startAdmin(t, Options{})
 	for target, want := range map[string]int{

@@ -36,9 +36,8 @@ func (p *playedCluster) Transfer() error {
 	return p.err
 }
 
-// TestClusterDoor: the status is for everybody, changes are for operators, each
-// refusal has its own word, and what comes twice or in the wrong form changes
-// nothing.
+// TestClusterDoor: the status needs no token, changes need one, each refusal has its
+// code, and repeated or malformed requests change nothing.
 func TestClusterDoor(t *testing.T) {
 	t.Parallel()
 	played := &playedCluster{status: ClusterStatus{OK: true, ID: "a", Leader: ClusterMember{ID: "b", AdminURL: "http://127.0.0.1:9"}}}
@@ -105,8 +104,8 @@ func TestClusterDoor(t *testing.T) {
 	}
 }
 
-// TestClusterStandby: a node that stands by says of all that operators may ask
-// where the leader is, where it knows one, and to nobody without a token.
+// TestClusterStandby: a standby answers operators with the leader, if it knows one,
+// and others with 401.
 func TestClusterStandby(t *testing.T) {
 	t.Parallel()
 	played := &playedCluster{status: ClusterStatus{OK: true, ID: "a", Leader: ClusterMember{ID: "b", AdminURL: "http://127.0.0.1:9"}}}

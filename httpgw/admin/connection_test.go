@@ -19,8 +19,7 @@ import (
 	"blockdesk/market"
 )
 
-// TestAdminPaths: what the admin does not know gets the contract's error, and no
-// path leads elsewhere or comes back.
+// TestAdminPaths: unknown paths get our error, and no path redirects or is repeated.
 func TestAdminPaths(t *testing.T) {
 	o := newOperatorRig(t).options(t)
 	a := startAdmin(t, Options{Operate: &o})
@@ -57,8 +56,8 @@ func TestAdminPaths(t *testing.T) {
 	}
 }
 
-// TestAdminSlowBody: who has no token is told so at once, whatever body he has
-// promised; who has one gets as long as a body may take.
+// TestAdminSlowBody: a client without a token is refused at once whatever body it
+// announces; others have the time of a body.
 func TestAdminSlowBody(t *testing.T) {
 	rig := newOperatorRig(t)
 	door := &outerHandler{next: rig.mux, ids: wire.NewRequestIDs(), bodyTime: 50 * time.Millisecond}
@@ -102,8 +101,7 @@ func TestAdminSlowBody(t *testing.T) {
 	}
 }
 
-// TestOperatorGuesses: past the burst, ten seconds allow ten guesses, however
-// often somebody tries.
+// TestOperatorGuesses: after the burst, ten seconds allow ten guesses.
 func TestOperatorGuesses(t *testing.T) {
 	rig := newOperatorRig(t)
 	now := int64(0)
@@ -123,7 +121,7 @@ func TestOperatorGuesses(t *testing.T) {
 	}
 }
 
-// TestOperatorBodies: what encoding/json would take without a word is refused.
+// TestOperatorBodies: bodies that encoding/json would accept silently are refused.
 func TestOperatorBodies(t *testing.T) {
 	for _, c := range []struct {
 		body         string
@@ -162,7 +160,7 @@ func TestOperatorBodies(t *testing.T) {
 	}
 }
 
-// TestOperatorsOwnRefusals: an operator is told what was wrong with his value.
+// TestOperatorsOwnRefusals: an operator learns what is wrong with a value.
 func TestOperatorsOwnRefusals(t *testing.T) {
 	for reason := range operatorRefusals {
 		rig := newOperatorRig(t)
@@ -176,8 +174,8 @@ func TestOperatorsOwnRefusals(t *testing.T) {
 	}
 }
 
-// TestTranchesAtOnce: of two operators who add a tranche at the same time,
-// neither changes that of the other.
+// TestTranchesAtOnce: two operators who add a tranche at the same time do not
+// overwrite each other.
 func TestTranchesAtOnce(t *testing.T) {
 	rig := newOperatorRig(t)
 	first := rig.desk.Current.Ticket(7)

@@ -10,7 +10,7 @@ import (
 	"blockdesk/httpgw/gatewaytest"
 )
 
-// TestDeskMetrics: each figure under its name; none without a desk.
+// TestDeskMetrics: each metric has its name; without a desk there is none.
 func TestDeskMetrics(t *testing.T) {
 	a := startAdmin(t, Options{Desk: DeskSources{
 		Stats: func() desk.Stats {

@@ -82,7 +82,7 @@ func (rig *operatorRig) send(method, target, body, token string, headers ...stri
 	return w
 }
 
-// TestOperatorCommands: what each body becomes at the desk, in whose name.
+// TestOperatorCommands: the request to the desk of each body, with its operator.
 func TestOperatorCommands(t *testing.T) {
 	only := func(r market.Rail) market.Rails { return market.Rails(0).With(r) }
 	const future = "2026-11-20T13:00:00Z"
@@ -158,7 +158,7 @@ func parseTime(t testing.TB, text string) int64 {
 	return at
 }
 
-// TestOperatorRefusals: what is wrong, and that nothing reaches the desk.
+// TestOperatorRefusals: invalid requests do not reach the desk.
 func TestOperatorRefusals(t *testing.T) {
 	long := strings.Repeat("x", rfq.MaxText+1)
 	many := `"250"` + strings.Repeat(`,"250"`, rfq.MaxTranches)
@@ -243,7 +243,7 @@ func TestOperatorRefusals(t *testing.T) {
 	}
 }
 
-// TestOperatorToken: the right ones pass, and each wrong one costs ten requests.
+// TestOperatorToken: valid tokens pass, and each wrong one costs ten requests.
 func TestOperatorToken(t *testing.T) {
 	rig := newOperatorRig(t)
 	for _, token := range []string{annToken, bobToken} {
@@ -291,8 +291,7 @@ func TestOperatorToken(t *testing.T) {
 	}
 }
 
-// TestOperatorKeys: an Idempotency-Key is the operator's own, and holds for one
-// path and body.
+// TestOperatorKeys: an Idempotency-Key belongs to an operator, a path and a body.
 func TestOperatorKeys(t *testing.T) {
 	rig := newOperatorRig(t)
 	key := func(token, path, body string, keys ...string) rfq.IdempotencyKey {
@@ -341,7 +340,7 @@ func TestOperatorKeys(t *testing.T) {
 	}
 }
 
-// TestOperatorDeskSaysNo: a refusal and each error of the desk, on the wire.
+// TestOperatorDeskSaysNo: a refusal and each error of the desk.
 func TestOperatorDeskSaysNo(t *testing.T) {
 	for _, c := range []struct {
 		result *desk.Result
@@ -415,7 +414,8 @@ func TestOperatorReads(t *testing.T) {
 	}
 }
 
-// TestOperatorBackup: one at a time; why it failed stays inside.
+// TestOperatorBackup: backups do not overlap, and the cause of a failure is not
+// published.
 func TestOperatorBackup(t *testing.T) {
 	rig := newOperatorRig(t)
 	if w := rig.send("POST", "/desk/backup", `{"to":"/a/b"}`, annToken); w.Code != 200 || len(rig.backups) != 1 || rig.backups[0] != "/a/b" {
@@ -433,7 +433,7 @@ func TestOperatorBackup(t *testing.T) {
 	}
 }
 
-// TestOperateOptions: an admin without its operators does not start.
+// TestOperateOptions: the admin does not start without operators.
 func TestOperateOptions(t *testing.T) {
 	for name, spoil := range map[string]func(*Operations){
 		"desk":        func(o *Operations) { o.Desk, o.Money = nil, &ledger{} },

@@ -86,8 +86,7 @@ func TestOperatorFIXSessions(t *testing.T) {
 	}
 }
 
-// TestOperatorFIXCommands: what each body asks for, and what each refusal is on
-// the wire.
+// TestOperatorFIXCommands: the call of each body, and each refusal.
 func TestOperatorFIXCommands(t *testing.T) {
 	rig, room := newFIXRig(t)
 	for _, c := range []struct {
@@ -126,8 +125,8 @@ func TestOperatorFIXCommands(t *testing.T) {
 	}
 }
 
-// TestOperatorFIXKeys: under one key a command happens once, and another body is
-// refused. A refusal uses no key up.
+// TestOperatorFIXKeys: a command runs once per key, another body is refused, and a
+// refusal does not use up the key.
 func TestOperatorFIXKeys(t *testing.T) {
 	rig, room := newFIXRig(t)
 	announce := func(text, key, token string) (int, string, string) {
@@ -151,7 +150,7 @@ func TestOperatorFIXKeys(t *testing.T) {
 	}
 }
 
-// TestFIXKeysAreBounded: at the limit, one past it, and when their life is over.
+// TestFIXKeysAreBounded: at the limit, one above it, and after their lifetime.
 func TestFIXKeysAreBounded(t *testing.T) {
 	k := &fixKeys{byID: make(map[[16]byte]*fixKey)}
 	key := func(i int) rfq.IdempotencyKey { return rfq.IdempotencyKey{ID: [16]byte{byte(i), byte(i >> 8), 1}} }

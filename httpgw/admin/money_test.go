@@ -89,7 +89,7 @@ func signedText(n byte) string {
 	return base58.Encode(s[:])
 }
 
-// TestMoneyList: each kind on the wire, and lists by pages.
+// TestMoneyList: each kind in JSON, and paging.
 func TestMoneyList(t *testing.T) {
 	rig, l := newMoneyRig(t)
 	for n := byte(1); n <= 5; n++ {
@@ -180,7 +180,7 @@ func TestMoneyList(t *testing.T) {
 	}
 }
 
-// TestWrongMoneyQueries: each parameter in each wrong form.
+// TestWrongMoneyQueries: each parameter in each invalid form.
 func TestWrongMoneyQueries(t *testing.T) {
 	rig, l := newMoneyRig(t)
 	for query, want := range map[string][2]string{
@@ -212,8 +212,8 @@ func TestWrongMoneyQueries(t *testing.T) {
 	}
 }
 
-// TestMoneyActs: what each body has the settlement do, in whose name and under
-// which key, and the answers.
+// TestMoneyActs: the settlement call of each body, with operator and key, and the
+// answers.
 func TestMoneyActs(t *testing.T) {
 	rig, l := newMoneyRig(t)
 	l.result = desk.Result{
@@ -255,8 +255,7 @@ func TestMoneyActs(t *testing.T) {
 	}
 }
 
-// TestWrongMoneyActs: bodies that are wrong, refusals, failures; and nobody gets
-// in without a token.
+// TestWrongMoneyActs: invalid bodies, refusals and failures; a token is required.
 func TestWrongMoneyActs(t *testing.T) {
 	rig, l := newMoneyRig(t)
 	right := map[string]string{

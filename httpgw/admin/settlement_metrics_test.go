@@ -9,8 +9,8 @@ import (
 	"blockdesk/httpgw/gatewaytest"
 )
 
-// TestSettlementMetrics: each figure under its name, a node's under its own; none
-// without a source.
+// TestSettlementMetrics: each metric has its name, nodes are labelled; without a
+// source there is none.
 func TestSettlementMetrics(t *testing.T) {
 	a := startAdmin(t, Options{Settlement: SettlementSources{
 		Chain: func() desk.ChainHealth {

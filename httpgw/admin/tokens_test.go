@@ -73,7 +73,7 @@ func newTokenRigTo(t testing.TB, out io.Writer) (*operatorRig, *tokenLog) {
 	return rig, log
 }
 
-// TestOperatorTokens: what is listed and what a revocation answers, on the wire.
+// TestOperatorTokens: the list, and the answer to a revocation.
 func TestOperatorTokens(t *testing.T) {
 	rig, log := newTokenRig(t)
 	w := rig.send("GET", "/desk/tokens", "", annToken)
@@ -96,7 +96,7 @@ func TestOperatorTokens(t *testing.T) {
 	}
 }
 
-// TestOperatorTokenPages: what the query says, at the limit and one past it.
+// TestOperatorTokenPages: the query parameters, at the limit and one above it.
 func TestOperatorTokenPages(t *testing.T) {
 	for _, c := range []struct {
 		query, asked, next string
@@ -130,7 +130,8 @@ func TestOperatorTokenPages(t *testing.T) {
 	}
 }
 
-// TestOperatorTokenRefusals: nothing is revoked, and nothing inner goes out.
+// TestOperatorTokenRefusals: refused requests revoke nothing and publish nothing
+// internal.
 func TestOperatorTokenRefusals(t *testing.T) {
 	long := strings.Repeat("k", wire.MaxIdempotencyKey+1)
 	for _, c := range []struct {
@@ -177,7 +178,7 @@ func TestOperatorTokenRefusals(t *testing.T) {
 	}
 }
 
-// TestOperatorWithoutTokens: there are no such routes.
+// TestOperatorWithoutTokens: without Tokens the routes do not exist.
 func TestOperatorWithoutTokens(t *testing.T) {
 	rig := newOperatorRig(t)
 	for path, method := range map[string]string{"/desk/tokens": "GET", "/desk/tokens/K3/revoke": "POST"} {

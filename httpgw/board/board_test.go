@@ -11,7 +11,8 @@ import (
 	"blockdesk/internal/runtest"
 )
 
-// TestFiles: every file that a page names is there, with a media type.
+// TestFiles: every file that a page names exists, with a media type, and loads nothing
+// from other sites.
 func TestFiles(t *testing.T) {
 	files, err := Files()
 	if err != nil {
@@ -48,21 +49,21 @@ func runNode(t *testing.T, args ...string) {
 	}
 }
 
-// TestUnits: what the pages work out, without a browser; see test/.
+// TestUnits: the unit tests of the pages, without a browser; see test/.
 func TestUnits(t *testing.T) {
 	runtest.SkipUnderRace(t, "what it tests runs in a browser or in Node")
 	t.Parallel()
 	runNode(t, "test/run.mjs")
 }
 
-// TestTypes: the sources have no type that does not fit.
+// TestTypes: the sources pass the type checker.
 func TestTypes(t *testing.T) {
 	runtest.SkipUnderRace(t, "what it tests runs in a browser or in Node")
 	t.Parallel()
 	runNode(t, "node_modules/typescript/bin/tsc", "-p", "tsconfig.json")
 }
 
-// TestBuilt: dist/ is what the sources make.
+// TestBuilt: dist/ is the build of the sources.
 func TestBuilt(t *testing.T) {
 	runtest.SkipUnderRace(t, "what it tests runs in a browser or in Node")
 	t.Parallel()

@@ -7,8 +7,8 @@ import (
 	"github.com/valyala/fasthttp"
 )
 
-// FuzzBearer: whatever the header, what is taken is a token by RFC 6750's
-// grammar, and all of what follows the scheme.
+// FuzzBearer: an accepted token conforms to the grammar of RFC 6750 and is everything
+// after the scheme.
 func FuzzBearer(f *testing.F) {
 	for _, seed := range []string{
 		"Bearer dvp_9qTGGRF9uBCzqxsvlxWuT0e6ChK82p5Uduhkz15bzYI", "bearer x", "Bearer  x==", "Bearer", "Bearer =", "Basic x", "Bearer x y", "Bearer \x00", "Bearer \xff", "Bearer a=b",

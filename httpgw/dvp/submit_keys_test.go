@@ -6,8 +6,8 @@ import (
 	"blockdesk/engine/rfq"
 )
 
-// TestSubmitKeysAreBounded: past MaxSubmitKeys the oldest goes, and nothing
-// stays of what has ended.
+// TestSubmitKeysAreBounded: above MaxSubmitKeys the oldest key is dropped, and expired
+// keys are removed.
 func TestSubmitKeysAreBounded(t *testing.T) {
 	now := int64(0)
 	k := newSubmitKeys(func() int64 { return now })

@@ -11,7 +11,7 @@ import (
 	"blockdesk/market"
 )
 
-// TestTakersKeys: each taker has keys of its own, and so has each operation.
+// TestTakersKeys: each taker and each operation has separate keys.
 func TestTakersKeys(t *testing.T) {
 	keyOf := func(taker market.Address) rfq.IdempotencyKey {
 		t.Helper()

@@ -11,8 +11,8 @@ import (
 	"blockdesk/httpgw/wire"
 )
 
-// TestHeartbeatIsOfTheFacts: the heartbeat gives the reasons that every document
-// gives, and adds what its views know beyond them.
+// TestHeartbeatIsOfTheFacts: the heartbeat has the reasons of the documents and those
+// of its views.
 func TestHeartbeatIsOfTheFacts(t *testing.T) {
 	facts := gatewaytest.Facts()
 	b := gatewaytest.NewBooks(t)
@@ -32,8 +32,7 @@ func TestHeartbeatIsOfTheFacts(t *testing.T) {
 	}
 }
 
-// TestCatalogPages: facts are rendered once, and what has not changed stays the
-// page that it was.
+// TestCatalogPages: facts are rendered once, and unchanged documents keep their page.
 func TestCatalogPages(t *testing.T) {
 	first, second := gatewaytest.Facts(), gatewaytest.Facts()
 	second.At += nanosPerSecond
@@ -59,7 +58,7 @@ func TestCatalogPages(t *testing.T) {
 	}
 }
 
-// TestHeartbeatIsDescribed: the heartbeat of whatever facts matches the specification.
+// TestHeartbeatIsDescribed: the heartbeat of any facts conforms to the specification.
 func TestHeartbeatIsDescribed(t *testing.T) {
 	d, b := gatewaytest.OpenAPI(t), gatewaytest.NewBooks(t)
 	m := newPages(&Options{Instruments: b.Set, Views: b})

@@ -12,9 +12,8 @@ import (
 	"blockdesk/httpgw/wire"
 )
 
-// FuzzDepthQuery compares the query parser with the standard library's: what
-// net/url reads as one known symbol and one number in range is served, with as
-// many levels; all else is one of four codes.
+// FuzzDepthQuery compares the query parser with net/url: one known symbol and one
+// number in range is served with that many levels; all else is one of four codes.
 func FuzzDepthQuery(f *testing.F) {
 	for _, seed := range []string{
 		"symbol=SLUSD/USDC", "symbol=SLUSD%2fUSDC&limit=100", "limit=101&symbol=92C/SLUSD", "symbol=%", "symbol=%4", "&&=&",

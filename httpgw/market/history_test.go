@@ -78,7 +78,7 @@ func candlesOfPage(t *testing.T, p *wire.Page, bad *wire.Problem) (a candlesAnsw
 	return a
 }
 
-// TestCandlePages: what a candle looks like, the defaults, and the way back.
+// TestCandlePages: the form of a candle, the defaults, and paging.
 func TestCandlePages(t *testing.T) {
 	b := gatewaytest.NewBooks(t)
 	h := &shortHistory{trades: 2000}
@@ -115,7 +115,7 @@ func TestCandlePages(t *testing.T) {
 	}
 }
 
-// TestCandlePagesAreKept: the archive is asked again when it has changed.
+// TestCandlePagesAreKept: the archive is read again only after a change.
 func TestCandlePagesAreKept(t *testing.T) {
 	b := gatewaytest.NewBooks(t)
 	h := &shortHistory{trades: 10}
@@ -143,7 +143,7 @@ func TestCandlePagesAreKept(t *testing.T) {
 	}
 }
 
-// TestTradesBefore: trades older than a view's come by their cursor.
+// TestTradesBefore: trades older than those of a view are paged by their cursor.
 func TestTradesBefore(t *testing.T) {
 	b := gatewaytest.NewBooks(t)
 	m := newPages(&Options{Instruments: b.Set, Views: b, History: &shortHistory{trades: 2000}})
@@ -164,8 +164,8 @@ func TestTradesBefore(t *testing.T) {
 	}
 }
 
-// TestHistoryBehind: an archive that has not taken in what a view has shown does
-// not answer as if there were nothing between; what it has whole it tells.
+// TestHistoryBehind: an archive that lags behind the view refuses to answer with a
+// gap; complete answers are served.
 func TestHistoryBehind(t *testing.T) {
 	b := gatewaytest.NewBooks(t)
 	h := &shortHistory{trades: 450}
@@ -199,8 +199,8 @@ func TestHistoryBehind(t *testing.T) {
 	}
 }
 
-// TestHistoryRefusals: bad parameters have the contract's codes, and a broken
-// archive is told without its words.
+// TestHistoryRefusals: invalid parameters have their codes, and a broken archive's
+// text is not published.
 func TestHistoryRefusals(t *testing.T) {
 	b := gatewaytest.NewBooks(t)
 	h := &shortHistory{trades: 10}

@@ -46,8 +46,8 @@ func readHeartbeat(t *testing.T, o *oraclePages) (*wire.Page, *heartbeat) {
 	return p, h
 }
 
-// TestOracleHeartbeat: each pair's price comes from where it says, and nothing
-// stands in for one that there is not.
+// TestOracleHeartbeat: each pair's price comes from its stated source, and a missing
+// price is null.
 func TestOracleHeartbeat(t *testing.T) {
 	b := gatewaytest.NewBooks(t)
 	quoted, halted := *gatewaytest.FullView(2, 7), *gatewaytest.FullView(0, 9)
@@ -104,8 +104,8 @@ func TestOracleHeartbeat(t *testing.T) {
 	}
 }
 
-// TestOracleOfTheChain: a mirrored book counts while the facts say that it is of
-// now, and the pair is as old as its last reading: a restart makes no view older.
+// TestOracleOfTheChain: a mirrored book counts while the facts say that it is live,
+// and its age is that of the last read: a restart does not renew it.
 func TestOracleOfTheChain(t *testing.T) {
 	b := gatewaytest.NewBooks(t)
 	quoted := *gatewaytest.FullView(1, 7)

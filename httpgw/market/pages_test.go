@@ -15,7 +15,7 @@ import (
 	"blockdesk/internal/ratelimit"
 )
 
-// TestDepthLimits: each limit shows so many levels, and 50 is the default.
+// TestDepthLimits: each limit returns that many levels; the default is 50.
 func TestDepthLimits(t *testing.T) {
 	b := gatewaytest.NewBooks(t)
 	m := newPages(&Options{Instruments: b.Set, Views: b})
@@ -38,8 +38,8 @@ func TestDepthLimits(t *testing.T) {
 	}
 }
 
-// TestPagesAreRenderedOnce: one view, one page, the same bytes; a new view, new
-// bytes and another ETag; no two (endpoint's view, limit) share an ETag.
+// TestPagesAreRenderedOnce: one page per view; a new view has new bytes and another
+// ETag; no two combinations of endpoint, view and limit share an ETag.
 func TestPagesAreRenderedOnce(t *testing.T) {
 	b := gatewaytest.NewBooks(t)
 	m := newPages(&Options{Instruments: b.Set, Views: b})
@@ -81,7 +81,7 @@ func TestPagesAreRenderedOnce(t *testing.T) {
 	}
 }
 
-// TestSlotsOfUsualLimits: the limits that people use do not push each other out.
+// TestSlotsOfUsualLimits: the usual limits do not evict each other.
 func TestSlotsOfUsualLimits(t *testing.T) {
 	var slots []int
 	for _, limit := range []int{1, 5, 10, 20, 25, 50, 100} {
@@ -92,7 +92,7 @@ func TestSlotsOfUsualLimits(t *testing.T) {
 	}
 }
 
-// TestSymbolsFollowStatus: a halt shows at once.
+// TestSymbolsFollowStatus: a halt is visible at once.
 func TestSymbolsFollowStatus(t *testing.T) {
 	b := gatewaytest.NewBooks(t)
 	m := newPages(&Options{Instruments: b.Set, Views: b})
@@ -113,8 +113,8 @@ func TestSymbolsFollowStatus(t *testing.T) {
 	}
 }
 
-// TestReadersDuringChanges: while views change, every reader gets whole bodies
-// whose ETag and seq belong together, and seq never falls.
+// TestReadersDuringChanges: while views change, every reader gets complete bodies with
+// matching ETag and seq, and seq never decreases.
 func TestReadersDuringChanges(t *testing.T) {
 	b := gatewaytest.NewBooks(t)
 	m := newPages(&Options{Instruments: b.Set, Views: b})
@@ -151,7 +151,7 @@ func TestReadersDuringChanges(t *testing.T) {
 	readers.Wait()
 }
 
-// TestCachedReadAllocatesNothing: of ours, from the raw query to the page.
+// TestCachedReadAllocatesNothing: from the raw query to the page.
 func TestCachedReadAllocatesNothing(t *testing.T) {
 	b := gatewaytest.NewBooks(t)
 	m := newPages(&Options{Instruments: b.Set, Views: b})

@@ -94,8 +94,8 @@ func (o onChain) Signatures(_ market.InstrumentID, from, to uint64) (out [][64]b
 	return out, o.err
 }
 
-// TestSignaturesOfTrades: each trade of a mirrored instrument has the signature of
-// its own ordinal, and nothing else has one.
+// TestSignaturesOfTrades: each trade of a mirrored instrument has the signature of its
+// own ordinal.
 func TestSignaturesOfTrades(t *testing.T) {
 	t.Parallel()
 	in := *gatewaytest.NewBooks(t).Set.Get(0)
@@ -249,8 +249,8 @@ func sameDecimal(t *rapid.T, name, got string, want *big.Rat, decimals int) {
 	}
 }
 
-// TestRenderAgainstBig: what encoding/json reads back from an answer is the
-// view, to the last digit, for any instrument and any view.
+// TestRenderAgainstBig: what encoding/json decodes from an answer equals the view to
+// the last digit, for any instrument and view.
 func TestRenderAgainstBig(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		in, v := drawInstrument(t), drawView(t)

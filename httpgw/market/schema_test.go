@@ -7,7 +7,7 @@ import (
 	"blockdesk/httpgw/wire"
 )
 
-// TestPagesMatch: every page of every state of the market.
+// TestPagesMatch: every page of every state conforms to the specification.
 func TestPagesMatch(t *testing.T) {
 	d := gatewaytest.OpenAPI(t)
 	b := gatewaytest.NewBooks(t)

@@ -12,8 +12,8 @@ import (
 	"blockdesk/internal/runtest"
 )
 
-// TestFiles: every file that the page names is there, with a media type, and no
-// file has another one fetched from elsewhere.
+// TestFiles: every file that a page names exists, with a media type, and loads nothing
+// from other sites.
 func TestFiles(t *testing.T) {
 	files, err := Files()
 	if err != nil {
@@ -44,7 +44,7 @@ func TestFiles(t *testing.T) {
 	}
 }
 
-// TestBuilt: dist/ is what the sources and the pinned Redoc make.
+// TestBuilt: dist/ is the build of the sources.
 func TestBuilt(t *testing.T) {
 	runtest.SkipUnderRace(t, "what it tests runs in a browser or in Node")
 	t.Parallel()

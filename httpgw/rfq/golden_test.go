@@ -19,8 +19,8 @@ import (
 
 var rewriteRFQ = flag.Bool("rewrite-rfq", false, "write testdata/rfq anew")
 
-// TestRFQGolden pins every document of the fixed view, member by member: the
-// files are the bodies, indented.
+// TestRFQGolden pins every document of the fixed view; the files are the indented
+// bodies.
 func TestRFQGolden(t *testing.T) {
 	p := pagesOf(t, gatewaytest.NewViewDesk(gatewaytest.FixedView()), gatewaytest.NewDeskClock())
 	for d := range documentCount {
@@ -59,8 +59,8 @@ func checkGolden(t *testing.T, name string, body []byte) {
 	}
 }
 
-// TestChainHealthShown: what the settlement knows of its nodes; what it does not
-// know is null.
+// TestChainHealthShown: the desk status has the state of the nodes; unknown values are
+// null.
 func TestChainHealthShown(t *testing.T) {
 	for _, c := range []struct {
 		health desk.ChainHealth
@@ -96,7 +96,7 @@ type chain struct {
 
 func (c chain) Ready() error { return c.ready }
 
-// TestChainShown: the desk says whether a claim can be settled now.
+// TestChainShown: the desk reports whether a claim can be settled now.
 func TestChainShown(t *testing.T) {
 	for _, c := range []struct {
 		settlement terms.Settlement

@@ -15,8 +15,7 @@ import (
 	"blockdesk/httpgw/gatewaytest"
 )
 
-// TestExampleIDs: the examples name what can be taken, or placeholders while
-// nothing can.
+// TestExampleIDs: the examples name a tranche that is for sale, or placeholders.
 func TestExampleIDs(t *testing.T) {
 	for _, c := range []struct {
 		view           *rfq.View
@@ -37,7 +36,7 @@ func TestExampleIDs(t *testing.T) {
 	}
 }
 
-// TestShellQuote: a shell gives back what was quoted.
+// TestShellQuote: a shell returns the quoted text unchanged.
 func TestShellQuote(t *testing.T) {
 	for _, text := range []string{"", "plain", "it's", `'; echo $HOME "x" \`, "a\nb", "https://x/?a=1&b=$(id)"} {
 		out, err := exec.Command("sh", "-c", "printf %s "+shellQuote(text)).Output()
@@ -58,7 +57,7 @@ const manifestShape = "ok schema name updated_at truth_rule active_rails rail_pr
 	"signature_submission(primary_1492 public_alias_1492 fallback_8000) " +
 	"required_fields examples(read_book read_levels build_claim verify_signature)"
 
-// TestManifestShape: these members, in this order, and nothing else.
+// TestManifestShape: exactly these members, in this order.
 func TestManifestShape(t *testing.T) {
 	p := pagesOf(t, gatewaytest.NewViewDesk(gatewaytest.FixedView()), gatewaytest.NewDeskClock())
 	if got := shapeOf(t, p.get(docManifest).Body); got != manifestShape {

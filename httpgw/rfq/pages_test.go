@@ -17,8 +17,8 @@ import (
 	"blockdesk/market"
 )
 
-// TestCycle: within a cycle a document is one page; then those that tell the
-// time are made anew, and the others keep their page, ETag and all.
+// TestCycle: within a cycle a document is one page; after it only documents with times
+// change, and the others keep their page and ETag.
 func TestCycle(t *testing.T) {
 	clock := gatewaytest.NewDeskClock()
 	p := pagesOf(t, gatewaytest.NewViewDesk(gatewaytest.FixedView()), clock)
@@ -62,8 +62,8 @@ func tsOf(t *testing.T, p *wire.Page) string {
 	return got.TS
 }
 
-// TestStampAge: whenever a page is read, its ts is at most refresh old, not in
-// the future, and two readers of one view and cycle have the same bytes.
+// TestStampAge: a page's ts is at most Refresh old and not in the future, and two
+// readers of a view and cycle get the same bytes.
 func TestStampAge(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		clock := gatewaytest.NewDeskClock()
@@ -91,8 +91,8 @@ func TestStampAge(t *testing.T) {
 	})
 }
 
-// TestChangeShows: a new view shows at once, and only what differs is another
-// page.
+// TestChangeShows: a new view is visible at once, and only changed documents have
+// another page.
 func TestChangeShows(t *testing.T) {
 	desk := gatewaytest.NewViewDesk(gatewaytest.FixedView())
 	p := pagesOf(t, desk, gatewaytest.NewDeskClock())
@@ -111,8 +111,8 @@ func TestChangeShows(t *testing.T) {
 	}
 }
 
-// TestHaltedBookPricesNothing: a pair that is priced by a halted book has no
-// price, as the machine has none, from the next cycle until it trades again.
+// TestHaltedBookPricesNothing: a pair priced by a halted book has no price, as in the
+// engine, from the next cycle until it trades again.
 func TestHaltedBookPricesNothing(t *testing.T) {
 	clock := gatewaytest.NewDeskClock()
 	p := pagesOf(t, gatewaytest.NewViewDesk(gatewaytest.FixedView()), clock)
@@ -147,8 +147,8 @@ func TestHaltedBookPricesNothing(t *testing.T) {
 	}
 }
 
-// TestPricesGoStale: an anchor that grows too old stops being a price within one
-// cycle, without any change of the book.
+// TestPricesGoStale: an anchor that becomes too old stops being a price within one
+// cycle.
 func TestPricesGoStale(t *testing.T) {
 	clock := gatewaytest.NewDeskClock()
 	p := pagesOf(t, gatewaytest.NewViewDesk(gatewaytest.FixedView()), clock)
@@ -188,8 +188,8 @@ func TestPricesGoStale(t *testing.T) {
 	}
 }
 
-// TestReferenceFollowsBook: a pair priced by our own book shows its middle of
-// the cycle, whatever the desk does meanwhile, and none while a side is empty.
+// TestReferenceFollowsBook: a pair priced by our own book has the mid price of the
+// cycle, and none while a side is empty.
 func TestReferenceFollowsBook(t *testing.T) {
 	clock := gatewaytest.NewDeskClock()
 	desk := gatewaytest.NewViewDesk(gatewaytest.FixedView())
@@ -240,8 +240,8 @@ func TestCachedDocumentsAllocateNothing(t *testing.T) {
 	}
 }
 
-// TestReadersWhileClaiming: whatever reader and change meet, a body is whole,
-// belongs to its ETag, and no reader sees an older book after a newer one.
+// TestReadersWhileClaiming: with concurrent changes, a body is complete and matches
+// its ETag, and no reader sees an older book after a newer one.
 func TestReadersWhileClaiming(t *testing.T) {
 	desk := gatewaytest.NewViewDesk(gatewaytest.LargeView(20))
 	p := pagesOf(t, desk, gatewaytest.NewDeskClock())
@@ -277,8 +277,8 @@ func TestReadersWhileClaiming(t *testing.T) {
 	readers.Wait()
 }
 
-// TestUnknownInstrument: a pair and a ticket that this configuration does not
-// have are left out, not shown wrong.
+// TestUnknownInstrument: a pair and a ticket of an instrument that is not configured
+// are left out.
 func TestUnknownInstrument(t *testing.T) {
 	v := gatewaytest.FixedView()
 	v.Pairs = append(v.Pairs, rfq.Pair{Instrument: 99, Anchor: 1})
@@ -295,7 +295,7 @@ func TestUnknownInstrument(t *testing.T) {
 	}
 }
 
-// TestRailReasons: a rail says why no quote is given over it.
+// TestRailReasons: a rail has the reason why it has no quotes.
 func TestRailReasons(t *testing.T) {
 	clock := gatewaytest.NewDeskClock()
 	for _, c := range []struct {
@@ -345,7 +345,7 @@ func TestRailReasons(t *testing.T) {
 	}
 }
 
-// TestPairStatus: a pair says why no ticket of it sells.
+// TestPairStatus: a pair has the reason why no ticket of it is for sale.
 func TestPairStatus(t *testing.T) {
 	for _, c := range []struct {
 		name           string

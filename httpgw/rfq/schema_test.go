@@ -12,8 +12,8 @@ import (
 	"blockdesk/sdk/openapitest"
 )
 
-// TestChainHealthIsDescribed: the desk's status with all that there is to know
-// of the chain.
+// TestChainHealthIsDescribed: the desk's status with a full state of the chain
+// conforms to the specification.
 func TestChainHealthIsDescribed(t *testing.T) {
 	d := gatewaytest.OpenAPI(t)
 	p := pagesOf(t, gatewaytest.NewViewDesk(gatewaytest.FixedView()), gatewaytest.NewDeskClock())
@@ -36,7 +36,7 @@ func TestChainHealthIsDescribed(t *testing.T) {
 	}
 }
 
-// TestPagesMatch: every page of every state of the desk and of the market.
+// TestPagesMatch: every page of every state conforms to the specification.
 func TestPagesMatch(t *testing.T) {
 	d := gatewaytest.OpenAPI(t)
 	schemas := [documentCount]string{

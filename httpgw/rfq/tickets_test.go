@@ -14,8 +14,8 @@ import (
 	"blockdesk/market"
 )
 
-// TestTextsAreShared: a claim renders one ticket; the texts of the others are
-// the same memory as before.
+// TestTextsAreShared: a claim renders one ticket; the texts of the others are the same
+// memory.
 func TestTextsAreShared(t *testing.T) {
 	desk := gatewaytest.NewViewDesk(gatewaytest.LargeView(100))
 	p := pagesOf(t, desk, gatewaytest.NewDeskClock())
@@ -40,8 +40,8 @@ func TestTextsAreShared(t *testing.T) {
 	}
 }
 
-// TestTextsAgainstFresh: after any changes, kept texts give what a server that
-// has just started renders.
+// TestTextsAgainstFresh: after any changes, cached texts equal those of a server that
+// has just started.
 func TestTextsAgainstFresh(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		desk, clock := gatewaytest.NewViewDesk(gatewaytest.LargeView(8)), gatewaytest.NewDeskClock()
@@ -63,8 +63,8 @@ func TestTextsAgainstFresh(t *testing.T) {
 	})
 }
 
-// TestTicketsAreTheDocuments: Tickets tells what market-tickets shows, record for
-// record, in its order, with its seq, whatever has changed.
+// TestTicketsAreTheDocuments: Tickets returns exactly the records of market-tickets in
+// their order, with its seq, after any change.
 func TestTicketsAreTheDocuments(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		desk, clock := gatewaytest.NewViewDesk(gatewaytest.FixedView()), gatewaytest.NewDeskClock()
@@ -120,7 +120,7 @@ func changeView(t *rapid.T, v *rfq.View) *rfq.View {
 	return &next
 }
 
-// TestCompactRows: the rows are the tranches that can be claimed, by the
+// TestCompactRows: the rows are the tranches that can be claimed, computed from the
 // documents' own members.
 func TestCompactRows(t *testing.T) {
 	p := pagesOf(t, gatewaytest.NewViewDesk(gatewaytest.FixedView()), gatewaytest.NewDeskClock())
@@ -171,8 +171,7 @@ func TestCompactRows(t *testing.T) {
 	}
 }
 
-// TestCapacityForTheSmallestFill: 250 dollars are for sale, a millionth less is
-// not.
+// TestCapacityForTheSmallestFill: 250 dollars are for sale, a millionth less is not.
 func TestCapacityForTheSmallestFill(t *testing.T) {
 	for available, want := range map[market.USD]bool{250 * gatewaytest.Dollar: true, 250*gatewaytest.Dollar - 1: false, 0: false} {
 		if got := sellable(&rfq.Tranche{Capacity: 1000 * gatewaytest.Dollar, Filled: 1000*gatewaytest.Dollar - available}); got != want {
@@ -181,8 +180,8 @@ func TestCapacityForTheSmallestFill(t *testing.T) {
 	}
 }
 
-// TestHostileLabels: whatever printable ASCII a label, a lock's reason or the
-// operator's name has, every document is JSON and gives the text back.
+// TestHostileLabels: any printable ASCII in a label, a lock's reason or the operator's
+// name gives valid JSON with the same text.
 func TestHostileLabels(t *testing.T) {
 	printable := rapid.StringOfN(rapid.RuneFrom([]rune(`"\/{}[],:<>&'abc `+"~\x7e!")), 1, rfq.MaxText, -1)
 	rapid.Check(t, func(rt *rapid.T) {

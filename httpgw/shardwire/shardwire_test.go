@@ -109,7 +109,7 @@ func encodedFacts(t testing.TB, f *Facts) []byte {
 	return data
 }
 
-// TestGolden pins the bytes of version 1: a change of them is a new Version.
+// TestGolden pins the bytes of version 1; changing them requires a new Version.
 func TestGolden(t *testing.T) {
 	for name, data := range map[string][]byte{
 		"desk_v1": AppendDesk(nil, testDesk()), "facts_v1": encodedFacts(t, testFacts()),
@@ -155,8 +155,8 @@ func TestRoundTrip(t *testing.T) {
 	}
 }
 
-// TestEveryFieldIsSent changes each field of a document in turn: the bytes change
-// with it, so none is forgotten when a type grows. The exceptions are named.
+// TestEveryFieldIsSent changes each field of a document in turn and expects other
+// bytes, so that no field is forgotten. The exceptions are listed.
 func TestEveryFieldIsSent(t *testing.T) {
 	f := testFacts()
 	base := encodedFacts(t, f)
@@ -211,8 +211,7 @@ func leaves(t *testing.T, path string, v reflect.Value, changed func(path string
 	}
 }
 
-// TestHeader refuses what is no document of this version, and says which version it
-// is where that is the reason.
+// TestHeader refuses documents of another version, and names the version.
 func TestHeader(t *testing.T) {
 	desk, facts := AppendDesk(nil, testDesk()), encodedFacts(t, testFacts())
 	if _, err := DecodeDesk(facts, 2); !errors.Is(err, ErrFormat) {
@@ -234,8 +233,8 @@ func TestHeader(t *testing.T) {
 	}
 }
 
-// TestDamage cuts documents everywhere, lengthens them and flips each bit: an error,
-// or a value that has just these bytes.
+// TestDamage cuts documents everywhere, extends them and flips each bit, and expects
+// an error or a value with exactly these bytes.
 func TestDamage(t *testing.T) {
 	for name, c := range map[string]struct {
 		data []byte
@@ -276,8 +275,8 @@ func sameFacts(data []byte) (bool, error) {
 	return bytes.Equal(again, data), err
 }
 
-// TestLimits: a document at each limit is read again, and one above is refused by
-// the encoder of facts, and by the decoder of a desk.
+// TestLimits: a document at each limit is decoded again; above it, the encoder of
+// facts and the decoder of a desk refuse it.
 func TestLimits(t *testing.T) {
 	text := strings.Repeat("x", MaxText)
 	for name, c := range map[string]struct{ at, above *Facts }{
@@ -337,7 +336,7 @@ func TestLimits(t *testing.T) {
 	}
 }
 
-// TestDeskIsChecked refuses desks whose records are each readable.
+// TestDeskIsChecked refuses desks whose records are valid one by one but not together.
 func TestDeskIsChecked(t *testing.T) {
 	for name, change := range map[string]func(d *Desk){
 		"pairs out of order":     func(d *Desk) { d.Pairs[0], d.Pairs[1] = d.Pairs[1], d.Pairs[0] },

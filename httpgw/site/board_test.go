@@ -2,7 +2,7 @@ package site
 
 import "testing"
 
-// TestPolicyOrigins: what would be more than a name is left out of a policy.
+// TestPolicyOrigins: a URL that is more than an origin is left out of a policy.
 func TestPolicyOrigins(t *testing.T) {
 	for text, want := range map[string]string{
 		"": "", "desk.example": "", "http://": "", "http://a b": "", "http://a;script-src *": "", "http://a'b": "", "http://a,b": "",

@@ -6,8 +6,8 @@ import (
 	"blockdesk/catalog"
 )
 
-// TestPublish: members keep their order, blanks go, and only the default
-// addresses are replaced, wherever they stand, each by its own URL.
+// TestPublish: members keep their order, white space goes, and the default addresses
+// are replaced everywhere, each by its own URL.
 func TestPublish(t *testing.T) {
 	urls := catalog.URLs{Base: "https://desk.example/a", API: "http://127.0.0.1:8080", WS: `wss://"quoted"\`}
 	const in = `{
@@ -22,8 +22,8 @@ func TestPublish(t *testing.T) {
 	}
 }
 
-// TestPublishServers: a server of an AsyncAPI document, which has no URL, is this
-// service's, over TLS and below a path where it is.
+// TestPublishServers: a server of an AsyncAPI document, which has no URL, gets this
+// service's address, also with TLS and a path.
 func TestPublishServers(t *testing.T) {
 	const in = `{"a": {"host": "127.0.0.1:8081", "protocol": "ws"}, "b": {"host": "127.0.0.1:8080", "protocol": "ws"},
 		"c": {"host": "127.0.0.1:8080", "protocol": "http", "x": 1}, "d": {"host": "127.0.0.1:8000", "protocol": "http"}}`

@@ -8,8 +8,8 @@ import (
 	"blockdesk/httpgw/wire"
 )
 
-// TestGuardsAreTotal: each word has a sentence and goes out as it is; those of
-// the desk have their own code.
+// TestGuardsAreTotal: each reason has a sentence and is published unchanged; reasons
+// of the desk have their own code.
 func TestGuardsAreTotal(t *testing.T) {
 	id := wire.RequestID([]byte("01234567-0123456789"))
 	for word := range guardTexts {

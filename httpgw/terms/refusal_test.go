@@ -9,8 +9,7 @@ import (
 	"blockdesk/httpgw/wire"
 )
 
-// TestRefusalsAreTotal: every reason that the desk may give has its status, code
-// and sentence, and its own word.
+// TestRefusalsAreTotal: every reason of the desk has its status, code and sentence.
 func TestRefusalsAreTotal(t *testing.T) {
 	unknown := event.Reason(0xffff).String()
 	for reason := event.ReasonUnknownTicket; reason < event.ReasonUnknownTicket+100; reason++ {

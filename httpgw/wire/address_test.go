@@ -9,7 +9,7 @@ import (
 	"github.com/gagliardetto/solana-go/base58"
 )
 
-// FuzzAddress: what is an address or a signature here, base58 writes so.
+// FuzzAddress: an accepted address or signature is exactly what base58 encodes.
 func FuzzAddress(f *testing.F) {
 	wallet := base58.Encode([]byte("the wallet of a bot, 32 bytes of"))
 	signature := base58.Encode(bytes.Repeat([]byte("signature of a payment, "), 3)[:64])

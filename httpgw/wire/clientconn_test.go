@@ -84,7 +84,7 @@ func TestDeadlinesAreSetWhenTheyMatter(t *testing.T) {
 	}
 }
 
-// TestBodyReadOtherwise: a stream that fasthttp would not write by WriteTo.
+// TestBodyReadOtherwise: a stream that is read without WriteTo.
 func TestBodyReadOtherwise(t *testing.T) {
 	c := NewClientConn(&tellingConn{}, time.Second)
 	want := bytes.Repeat([]byte("0123456789"), 1000)

@@ -8,7 +8,7 @@ import (
 	"blockdesk/internal/ratelimit"
 )
 
-// TestClientAddress: whose bucket a request counts for.
+// TestClientAddress: the client that a request counts for.
 func TestClientAddress(t *testing.T) {
 	p := &Proxies{header: "X-Forwarded-For", trusted: []netip.Prefix{
 		netip.MustParsePrefix("10.0.0.0/8"), netip.MustParsePrefix("2001:db8:ffff::/48"),
@@ -47,7 +47,7 @@ func TestClientAddress(t *testing.T) {
 	}
 }
 
-// TestForwardedWalkIsBounded: past maxForwarded proxies the walk ends.
+// TestForwardedWalkIsBounded: the search ends after maxForwarded proxies.
 func TestForwardedWalkIsBounded(t *testing.T) {
 	p := &Proxies{header: "X-Forwarded-For", trusted: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8")}}
 	for _, c := range []struct {
@@ -90,7 +90,7 @@ func TestProxiesCopyTrusted(t *testing.T) {
 	}
 }
 
-// FuzzForwardedFor: any header gives an address, and never panics.
+// FuzzForwardedFor: any header gives an address and never panics.
 func FuzzForwardedFor(f *testing.F) {
 	for _, seed := range []string{"", "1.2.3.4", "1.2.3.4, ::1", ",,,", "[::1]:99", "fe80::1%x", "unknown", "\x00"} {
 		f.Add(seed)

@@ -16,8 +16,8 @@ var sample = []Member{
 	{Name: "rail", Kind: TextMember, MaxLen: 4, Optional: true},
 }
 
-// TestLongMembers: a long value up to its own limit and not past it, a blank one
-// that counts as none, and the short ones beside them.
+// TestLongMembers: a long value at its own limit and above it, an empty one that
+// counts as absent, and short ones beside them.
 func TestLongMembers(t *testing.T) {
 	table := []Member{
 		{Name: "a", Kind: TextMember, MaxLen: 8, EmptyIsAbsent: true, Optional: true},
@@ -46,7 +46,7 @@ func TestLongMembers(t *testing.T) {
 	}
 }
 
-// TestDecodeObject: what each body gives, by code, field and reason.
+// TestDecodeObject: code, field and reason of each body.
 func TestDecodeObject(t *testing.T) {
 	const head = `{"order_id":"T1","fill_usd":"250"`
 	for _, c := range []struct {
@@ -158,9 +158,8 @@ func TestDecodeObject(t *testing.T) {
 	}
 }
 
-// TestDecodeObjectCost: no allocation for a body that is right, a constant
-// number for one that is wrong, however long it is; and time that grows as the
-// body does.
+// TestDecodeObjectCost: no allocation for a valid body, a constant number for an
+// invalid one of any length, and linear time.
 func TestDecodeObjectCost(t *testing.T) {
 	long := func(n int) map[string]string {
 		return map[string]string{
@@ -193,9 +192,9 @@ func TestDecodeObjectCost(t *testing.T) {
 	}
 }
 
-// FuzzDecodeObject compares the decoder with encoding/json: what is taken is
-// valid JSON there with the same values, each once; what is refused as no JSON
-// is either none there, or one of the few things that are stricter here.
+// FuzzDecodeObject compares the decoder with encoding/json: accepted bodies are valid
+// there with the same values, each once; refused ones are invalid there or one of the
+// documented stricter cases.
 func FuzzDecodeObject(f *testing.F) {
 	for _, seed := range []string{
 		`{"order_id":"T1","fill_usd":250,"rail":null}`, `{"order_id":"\ud83d\ude00","fill_usd":"\u0000"}`, `{"x":[[{"a":1.5e-3}]]}`,

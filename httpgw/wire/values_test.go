@@ -9,8 +9,8 @@ import (
 	"blockdesk/market"
 )
 
-// FuzzAppendText: any bytes become a JSON string that means the same text, as
-// far as it was UTF-8.
+// FuzzAppendText: any bytes become a JSON string with the same text, as far as it was
+// UTF-8.
 func FuzzAppendText(f *testing.F) {
 	f.Add("plain")
 	f.Add("\"\\\n\x00\x1f\x7f é \u2028 \xff\xc3")
@@ -29,7 +29,7 @@ func FuzzAppendText(f *testing.F) {
 	})
 }
 
-// TestMoneyText: the ends of the range, exactly.
+// TestMoneyText: the exact text at the ends of the range.
 func TestMoneyText(t *testing.T) {
 	for _, c := range []struct{ got, want string }{
 		{string(AppendUSD(nil, 0)), `"0.000000"`},
