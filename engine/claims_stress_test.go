@@ -45,7 +45,7 @@ const (
 	rushWindow = 8_000
 )
 
-// rush is a run of the engine in which many goroutines want more than there is.
+// rush is a run of the engine in which many goroutines claim more than there is.
 type rush struct {
 	*running
 	requests atomic.Int64 // submitted, or about to be: they make the time
@@ -55,7 +55,7 @@ type rush struct {
 
 func (r *rush) clock() int64 { return second + r.requests.Load()*(second/rushWindow) }
 
-// send submits a request until it goes in.
+// send submits a request until it is accepted.
 func (r *rush) send(cs *[]Command, request rfq.Request) error {
 	request.Head().Token = uint64(r.OrderIDs().Next())
 	var err error
@@ -71,8 +71,8 @@ func (r *rush) send(cs *[]Command, request rfq.Request) error {
 	}
 }
 
-// setUp defines the pair and posts the tickets. Those with an even number end by
-// themselves, at a time of their own.
+// setUp defines the pair and posts the tickets. Those with an even number expire, each at
+// its time.
 func (r *rush) setUp(claims int) error {
 	policy := testPolicy(second, second)
 	policy.WalletClaims = 24
@@ -100,8 +100,7 @@ func (r *rush) setUp(claims int) error {
 	return nil
 }
 
-// take asks for claims of its share: of the tickets that are on sale by then,
-// mostly.
+// take requests the producer's share of the claims, mostly on tickets that are on sale.
 func (r *rush) take(producer, claims int) error {
 	rng := rand.New(rand.NewPCG(uint64(producer), 11))
 	var cs []Command
@@ -132,7 +131,7 @@ func (r *rush) take(producer, claims int) error {
 	return nil
 }
 
-// settle pays for some of what is granted and delivers it.
+// settle pays some of the granted claims and delivers them.
 func (r *rush) settle() error {
 	var cs []Command
 	for slot := uint64(1); ; slot++ {
@@ -156,8 +155,7 @@ func (r *rush) settle() error {
 	}
 }
 
-// ledger is the consumer's own account of what was sold, from the records of the
-// claims alone.
+// ledger is the consumer's own account of what was sold, from the records of claims only.
 type ledger struct {
 	claims   map[market.ClaimID]rfq.Claim
 	tranches map[[2]uint64]rfq.Tranche // as the desk tells them
@@ -166,7 +164,7 @@ type ledger struct {
 	states   map[rfq.ClaimState]int
 }
 
-// follow reads c to its end.
+// follow reads c until it ends.
 func (l *ledger) follow(c *Consumer, granted chan<- rfq.Claim) error {
 	var desk rfq.Reader
 	_, err := drain(c, 0, func(e *event.Event) error {
@@ -207,8 +205,7 @@ func (l *ledger) follow(c *Consumer, granted chan<- rfq.Claim) error {
 	return err
 }
 
-// check holds what the desk says of its tranches and its pair against the
-// claims.
+// check compares the desk's tranches and pair with the claims.
 func (l *ledger) check(desk *rfq.Machine) error {
 	sold := map[[2]uint64]rfq.Tranche{}
 	var reserved, delivered uint64
@@ -249,10 +246,10 @@ func (l *ledger) check(desk *rfq.Machine) error {
 	return nil
 }
 
-// TestClaimsRush: many goroutines race for more than there is, while claims
-// expire, are paid and delivered, and tickets end and are withdrawn. What is
-// sold is exact to the last cent, nothing is sold twice, and every request has
-// its answer. The full run is BLOCKDESK_CLAIMS=1000000.
+// TestClaimsRush: many goroutines race for more than there is, while claims expire, are
+// paid and delivered, and tickets end and are withdrawn. Sales are exact to the last cent,
+// nothing is sold twice, and every request has its outcome. The full run is
+// BLOCKDESK_CLAIMS=1000000.
 func TestClaimsRush(t *testing.T) {
 	wanted := claimsWanted(t)
 	r := &rush{granted: make(chan rfq.Claim, 256), over: make(chan struct{})}
@@ -290,8 +287,8 @@ func TestClaimsRush(t *testing.T) {
 	}
 }
 
-// race lets the producers ask for all claims, settles some of them meanwhile, and
-// lets the rest expire.
+// race lets the producers request all claims, settles some of them meanwhile, and lets the
+// rest expire.
 func (r *rush) race(t *testing.T, wanted int) {
 	settled := make(chan error, 1)
 	go func() { settled <- r.settle() }()
@@ -319,7 +316,7 @@ func (r *rush) race(t *testing.T, wanted int) {
 	}
 }
 
-// report counts the answers, and asks that each kind of end was there.
+// report counts the outcomes and checks that every kind occurred.
 func (l *ledger) report(t *testing.T, wanted int, elapsed time.Duration) {
 	total := 0
 	for _, n := range l.outcomes {

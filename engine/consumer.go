@@ -133,16 +133,6 @@ func (c *Consumer) AtBatchEnd() bool {
 	return applied >= c.last && c.visible() == c.seen
 }
 
-// publishedSeq returns the last command that was applied and all of whose events were
-// published.
-func (e *Engine) publishedSeq() uint64 {
-	applied := e.ingress.firstSeq + e.ingress.applied.Load() - 1
-	if first := e.firstUnpublished.Load(); first != 0 {
-		return min(applied, first-1)
-	}
-	return applied
-}
-
 // Close removes the consumer from the ring: the engine no longer waits for it, and it
 // returns no more events. Close may be called again.
 func (c *Consumer) Close() {

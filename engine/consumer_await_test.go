@@ -11,8 +11,8 @@ import (
 	"blockdesk/market"
 )
 
-// TestAwait: who awaits a mark goes on when the events before it are durable and
-// released, no sooner; those of later marks wait on.
+// TestAwait: Await returns once the events before its position are durable and released, no
+// sooner; waits for later positions go on.
 func TestAwait(t *testing.T) {
 	j := &slowJournal{gate: make(chan struct{})}
 	e := newEngine(t, Options{Journal: j, MaxBatch: 1})
@@ -52,7 +52,7 @@ func TestAwait(t *testing.T) {
 	<-seen
 }
 
-// TestAwaitEnds: a wait that nothing will end any more ends with the reason.
+// TestAwaitEnds: a wait that can never succeed ends with the reason.
 func TestAwaitEnds(t *testing.T) {
 	j := &slowJournal{gate: make(chan struct{})}
 	e := newEngine(t, Options{Journal: j})
@@ -85,8 +85,8 @@ func TestAwaitEnds(t *testing.T) {
 	}
 }
 
-// TestAwaitFailedJournal: what the journal has refused is never shown, and nobody
-// waits for it.
+// TestAwaitFailedJournal: events that the journal refused never become visible, and no wait
+// hangs.
 func TestAwaitFailedJournal(t *testing.T) {
 	j := &slowJournal{gate: make(chan struct{}), failAt: 2}
 	e := newEngine(t, Options{Journal: j, MaxBatch: 1})
@@ -106,8 +106,8 @@ func TestAwaitFailedJournal(t *testing.T) {
 	}
 }
 
-// TestAwaitManyReaders: under commands that come all the time, each of many readers
-// finds everything behind the consumer that had happened before it asked.
+// TestAwaitManyReaders: under constant load each of many readers sees everything that
+// happened before it called Await.
 func TestAwaitManyReaders(t *testing.T) {
 	const readers, commands, reads = 8, 2000, 300
 	e := newEngine(t, Options{Journal: &slowJournal{}, EgressSize: 64})
@@ -159,14 +159,14 @@ func TestAwaitManyReaders(t *testing.T) {
 	}
 }
 
-// awaiting awaits mark in the background.
+// awaiting calls Await in the background.
 func awaiting(c *Consumer, mark uint64) <-chan error {
 	done := make(chan error, 1)
 	go func() { done <- c.Await(context.Background(), mark) }()
 	return done
 }
 
-// waits fails the test if the wait for mark has ended, or does not begin.
+// waits fails the test unless the wait has begun and not ended.
 func waits(t *testing.T, c *Consumer, mark uint64, done <-chan error, why string) {
 	t.Helper()
 	await.True(t, "somebody to wait for the mark", func() bool { return c.waiters.lowest.Load() <= mark || len(done) > 0 })

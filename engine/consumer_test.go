@@ -15,8 +15,8 @@ import (
 	"blockdesk/market"
 )
 
-// TestOneCommandOverflowsEgress: a mass cancel has forty times more events than
-// the ring has slots, and a consumer still sees all, in order.
+// TestOneCommandOverflowsEgress: a mass cancel has forty times more events than the ring
+// has slots, and a consumer sees all of them in order.
 func TestOneCommandOverflowsEgress(t *testing.T) {
 	const orders, size = 160, 4
 	j := &slowJournal{}
@@ -65,9 +65,9 @@ func TestOneCommandOverflowsEgress(t *testing.T) {
 	}
 }
 
-// TestFailsWhileRingIsFull: the matcher waits for room that no consumer can ever
-// make, since the journal fails. It must end, and what consumers still hold must
-// not be written over.
+// TestFailsWhileRingIsFull: the matcher waits for space that no consumer can ever free,
+// because the journal fails. It must end, and must not overwrite events that consumers
+// still hold.
 func TestFailsWhileRingIsFull(t *testing.T) {
 	j := &slowJournal{gate: make(chan struct{}), failAt: 2}
 	e := newEngine(t, Options{Journal: j, EgressSize: 4, MaxBatch: 1})
@@ -94,9 +94,9 @@ func TestFailsWhileRingIsFull(t *testing.T) {
 	}
 }
 
-// TestHeldUp: a consumer that stands still with a full ring holds up the stop no
-// longer than DrainTimeout.
-func TestHeldUp(t *testing.T) {
+// TestDrainTimeout: a stalled consumer with a full ring delays shutdown by at most
+// DrainTimeout.
+func TestDrainTimeout(t *testing.T) {
 	e := newEngine(t, Options{EgressSize: 2, DrainTimeout: 5 * time.Millisecond})
 	c := e.Consumer("the sleeper")
 	e.mustSubmit(t, head()...)
@@ -111,9 +111,9 @@ func TestHeldUp(t *testing.T) {
 	}
 }
 
-// TestHeldUpIsNotWhole: what the engine gave up on showing does not count as
-// seen, or its reader would not ask for it after the restart.
-func TestHeldUpIsNotWhole(t *testing.T) {
+// TestDrainTimeoutIsNotComplete: events that the engine gave up publishing are not in
+// CompleteSeq, or their reader would not read them after the restart.
+func TestDrainTimeoutIsNotComplete(t *testing.T) {
 	e := newEngine(t, Options{EgressSize: 4, DrainTimeout: 10 * time.Millisecond})
 	c := e.Consumer("still")
 	e.mustSubmit(t, head()...)
@@ -133,7 +133,7 @@ func TestHeldUpIsNotWhole(t *testing.T) {
 	}
 }
 
-// TestClose: a closed consumer holds nothing up, and sees nothing.
+// TestClose: a closed consumer delays nothing and sees nothing.
 func TestClose(t *testing.T) {
 	e := newEngine(t, Options{EgressSize: 2, DrainTimeout: runtest.HangTimeout})
 	gone, reader := e.Consumer("gone"), e.Consumer("reader")
@@ -161,8 +161,8 @@ func TestClose(t *testing.T) {
 	}
 }
 
-// TestConsumerSemantics: without Release the same events come again; Release of
-// more than was returned panics; Next ends with its context.
+// TestConsumerSemantics: without Release the same events come again; releasing more than
+// was returned panics; Next ends with its context.
 func TestConsumerSemantics(t *testing.T) {
 	e := newEngine(t, Options{})
 	c := e.Consumer("reader")

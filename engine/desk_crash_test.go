@@ -7,10 +7,10 @@ import (
 	"blockdesk/engine/event"
 )
 
-// TestCrashInsideARequest: wherever the journal ends, the next life begins alike
-// from a replay and from a snapshot; what was not whole is told once, and has no
-// effect although its last piece comes after all.
-func TestCrashInsideARequest(t *testing.T) {
+// TestCrashWithinRequest: wherever the journal ends, the next epoch starts the same from a
+// replay and from a snapshot; an incomplete request is rejected once and has no effect,
+// even if its last piece arrives later.
+func TestCrashWithinRequest(t *testing.T) {
 	for name, f := range map[string]*flow{"request": newDeskFlow(3), "refresh": newMirrorFlow(5)} {
 		t.Run(name, func(t *testing.T) { crashInside(t, f) })
 	}
@@ -46,8 +46,7 @@ func crashInside(t *testing.T, f *flow) {
 	}
 }
 
-// nextLife applies the next StartEpoch, then commands, and returns the events of
-// the first.
+// nextLife applies the next StartEpoch, then commands, and returns the events of the first.
 func nextLife(r *Replica, commands []Command) (first []event.Event) {
 	c := Command{Seq: r.State.Seq() + 1, At: r.State.At(), Kind: StartEpoch, Arg: r.State.Epoch() + 1}
 	r.Apply(&c, func(events []event.Event) { first = slices.Clone(events) })

@@ -7,9 +7,8 @@ import (
 	"blockdesk/market"
 )
 
-// deskFlow adds requests to the desk to a flow: most of them sensible, some of
-// several pieces, some with a client's own id, now and then one of which a piece
-// is missing.
+// deskFlow adds desk requests to a flow: most of them sensible, some of several pieces,
+// some with a client's id, and a few with a missing piece.
 type deskFlow struct {
 	queue  []Command // to be sent next, without anything between
 	token  uint64
@@ -19,7 +18,7 @@ type deskFlow struct {
 	locked bool
 }
 
-// taken is a claim that was asked for: its id is the request's token.
+// taken is a requested claim: its id is the request's token.
 type taken struct {
 	id    market.ClaimID
 	rail  market.Rail
@@ -72,7 +71,7 @@ func (f *flow) ticket() rfq.Request {
 	return r
 }
 
-// request makes one request, its commands in the queue.
+// request queues the commands of one request.
 func (f *flow) request() {
 	d := f.desk
 	ticket, tranche := market.TicketID(max(d.posted*9/10-f.rng.IntN(8), 1)), market.TrancheID(1+f.rng.IntN(3))
@@ -113,7 +112,7 @@ func (f *flow) request() {
 	}
 }
 
-// step is what comes next for a claim, or now and then something else.
+// step returns the next request about a claim, or sometimes another one.
 func (f *flow) step(c *taken) rfq.Request {
 	next := c.steps
 	c.steps++

@@ -28,7 +28,7 @@ func (a arguments) deskCommands(kind string) ([]Command, error) {
 	return a.pieces(cs)
 }
 
-// pieces returns those of a request's commands that are to be sent.
+// pieces returns the commands of a request to send.
 func (a arguments) pieces(cs []Command) ([]Command, error) {
 	if a["pieces"] == "" {
 		return cs, nil
@@ -122,8 +122,8 @@ var tagWords = map[rfq.Tag]string{
 	rfq.TagPayment: "payment", rfq.TagRailPrice: "rail-price", rfq.TagKeyUsed: "key-used",
 }
 
-// describeRecord prints what the engine's transcripts are about; the desk's own
-// are in package rfq.
+// describeRecord prints the records that the engine's transcripts show; package rfq has the
+// desk's own.
 func describeRecord(record rfq.Record) string {
 	switch r := record.(type) {
 	case *rfq.Outcome:

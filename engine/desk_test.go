@@ -22,7 +22,7 @@ func deskCommands(t testing.TB, r rfq.Request) []Command {
 	return cs
 }
 
-// longRequest is the longest there is.
+// longRequest returns the longest request.
 func longRequest(token uint64) rfq.Request {
 	text := strings.Repeat("x", rfq.MaxText)
 	r := &rfq.PostTicket{Label: text, Capacities: slices.Repeat([]market.USD{market.USD(token)}, rfq.MaxTranches)}
@@ -39,8 +39,8 @@ func everyRequest() []rfq.Request {
 	}
 }
 
-// TestDeskCommands: every request comes out of its commands as it went in, and
-// they keep to the layout that the journal has.
+// TestDeskCommands: every request is the same after its commands, and they keep to the
+// journal's layout.
 func TestDeskCommands(t *testing.T) {
 	seq := uint64(7)
 	var j Assembler
@@ -86,8 +86,8 @@ func TestDeskCommandsRefuses(t *testing.T) {
 	}
 }
 
-// TestWhatBringsRelief: what AdmitCancels lets in, request by request.
-func TestWhatBringsRelief(t *testing.T) {
+// TestAdmitCancelsRequests: which requests AdmitCancels admits.
+func TestAdmitCancelsRequests(t *testing.T) {
 	want := map[rfq.RequestKind]bool{
 		rfq.KindWithdrawTicket: true, rfq.KindProvePayment: true, rfq.KindExpireDelivery: true,
 		rfq.KindSettleClaim: true, rfq.KindReleaseClaim: true, rfq.KindRefundPayment: true,
@@ -134,8 +134,8 @@ func TestWhatBringsRelief(t *testing.T) {
 	}
 }
 
-// TestJoinerDropsTheTorn: whatever is not one request's pieces in their order.
-func TestJoinerDropsTheTorn(t *testing.T) {
+// TestAssemblerDropsIncomplete: pieces that are not those of one request in order.
+func TestAssemblerDropsIncomplete(t *testing.T) {
 	long := deskCommands(t, longRequest(3))
 	short := deskCommands(t, &rfq.SetAnchor{})
 	if len(long) < 4 || len(short) != 1 {
@@ -186,8 +186,8 @@ func TestJoinerDropsTheTorn(t *testing.T) {
 	}
 }
 
-// A request has at most MaxPieces: one Fragment more is one too many.
-func TestJoinerLimit(t *testing.T) {
+// TestAssemblerLimit: a request has at most MaxPieces; one Fragment more is refused.
+func TestAssemblerLimit(t *testing.T) {
 	var j Assembler
 	attach := deskCommands(t, longRequest(1))[0]
 	for n := range MaxPieces {
@@ -208,10 +208,10 @@ func TestJoinerLimit(t *testing.T) {
 	}
 }
 
-// TestJoinerGivesOnlyNeighbours: under any mix of pieces, a request comes exactly
-// where all of its pieces stand one behind the other; and an Assembler that is saved
-// and restored at any place goes on alike.
-func TestJoinerGivesOnlyNeighbours(t *testing.T) {
+// TestAssemblerNeedsConsecutivePieces: in any mix of pieces a request is complete exactly
+// if its pieces are consecutive; and an Assembler that is saved and restored at any point
+// continues the same.
+func TestAssemblerNeedsConsecutivePieces(t *testing.T) {
 	var pool [][]Command
 	for i, r := range everyRequest() {
 		r.Head().Token = uint64(i + 1)

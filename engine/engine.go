@@ -282,6 +282,16 @@ func (e *Engine) Consumer(name string) *Consumer {
 	return c
 }
 
+// publishedSeq returns the last command that was applied and all of whose events were
+// published.
+func (e *Engine) publishedSeq() uint64 {
+	applied := e.ingress.firstSeq + e.ingress.applied.Load() - 1
+	if first := e.firstUnpublished.Load(); first != 0 {
+		return min(applied, first-1)
+	}
+	return applied
+}
+
 // SetAdmission changes which commands Submit admits from now on. The default is AdmitAll.
 // Once the journal has failed, Submit refuses every command.
 func (e *Engine) SetAdmission(i Admission) { e.admission.Store(uint32(i)) }
@@ -444,4 +454,54 @@ func (e *Engine) close(flag uint64) {
 	e.stopping.Store(true)
 	e.matcherWait.wake()
 	e.egress.roomWait.wake()
+}
+
+const (
+	// minTickInterval is the shortest time between two ticks.
+	minTickInterval = time.Millisecond
+	// maxTickSleep bounds a sleep, so that a clock that jumps is noticed.
+	maxTickSleep = time.Second
+)
+
+// runTicker submits a Tick when something expires and no other command has advanced the
+// time since. It sleeps while nothing expires.
+func (e *Engine) runTicker(ctx context.Context) {
+	timer := time.NewTimer(maxTickSleep)
+	defer timer.Stop()
+	has := func() bool { return e.nextExpiry.Load() != 0 }
+	for e.expiryWait.wait(has, ctx.Done()) {
+		due := e.nextExpiry.Load()
+		if due == 0 {
+			continue
+		}
+		sleep := time.Duration(due - e.options.Clock())
+		if sleep <= 0 {
+			sleep = e.submitTick()
+		}
+		timer.Reset(min(sleep, maxTickSleep))
+		select {
+		case <-ctx.Done():
+			return
+		case <-timer.C:
+		}
+	}
+}
+
+// submitTick submits a Tick and returns how long to wait before the next check. A refused
+// Tick is not counted: the commands of a full ring advance the time too.
+func (e *Engine) submitTick() time.Duration {
+	tick := Command{Kind: Tick}
+	if !Admission(e.admission.Load()).admits(&tick) {
+		return maxTickSleep
+	}
+	err := e.ingress.put(&tick)
+	switch {
+	case err == nil:
+		e.matcherWait.wake()
+		return minTickInterval
+	case errors.Is(err, ErrFull):
+		return minTickInterval
+	default:
+		return maxTickSleep
+	}
 }

@@ -13,7 +13,7 @@ import (
 	"blockdesk/market"
 )
 
-// benchFlow makes n commands on one instrument: about half add, nearly as many
+// benchFlow makes n commands on one instrument: about half add an order, nearly as many
 // cancel one of some thousand live orders, one in ten takes.
 func benchFlow(n int) []Command {
 	rng := rand.New(rand.NewPCG(1, 2))
@@ -47,8 +47,8 @@ func benchFlow(n int) []Command {
 	return commands
 }
 
-// startBench starts an engine that knows the flow's instrument and participants,
-// with one consumer that has seen that.
+// startBench starts an engine with the flow's instrument and participants, and one consumer
+// that has read those events.
 func startBench(b *testing.B, o Options) (*Engine, *Consumer, func()) {
 	b.Helper()
 	r := NewReplica(StateOptions{})
@@ -76,11 +76,10 @@ func startBench(b *testing.B, o Options) (*Engine, *Consumer, func()) {
 	}
 }
 
-// BenchmarkCommandToEvent submits b.N commands at a fixed rate, whatever the
-// engine does, and measures from the moment a command was due to the moment its
-// first event is in the consumer's hand: over both rings, risk checks and
-// matching included. One goroutine is producer and consumer, the matcher has the
-// other core. No journal.
+// BenchmarkCommandToEvent submits b.N commands at a fixed rate, however fast the engine is,
+// and measures from the moment a command was due until the consumer has its first event:
+// both rings, risk checks and matching. One goroutine is producer and consumer, the matcher
+// has the other core. No journal.
 func BenchmarkCommandToEvent(b *testing.B) {
 	for _, rate := range []int{100_000, 1_000_000} {
 		for name, mode := range map[string]WaitMode{"spin": Spin, "park": Park} {
@@ -133,8 +132,8 @@ func benchOpenLoop(b *testing.B, o Options, every time.Duration) {
 	b.ReportMetric(float64(full), "full")
 }
 
-// BenchmarkThroughput submits as fast as the ring takes it, one goroutine being
-// producer and consumer. With "journal" a frame costs nothing but the way there.
+// BenchmarkThroughput submits as fast as the ring accepts, with one goroutine as producer
+// and consumer. With "journal", a frame costs only the hand-over.
 func BenchmarkThroughput(b *testing.B) {
 	for name, o := range map[string]Options{
 		"spin": {Wait: Spin}, "park": {}, "park-journal": {Journal: nullJournal{}},
@@ -158,7 +157,7 @@ func BenchmarkThroughput(b *testing.B) {
 	}
 }
 
-// benchEvents are the events of the flow, of b.N commands or more.
+// benchEvents returns the events of the flow, of b.N commands or more.
 func benchEvents(n int) []event.Event {
 	s := NewState(StateOptions{})
 	sink := event.NewGrowingSink(1 << 16)
@@ -169,7 +168,7 @@ func benchEvents(n int) []event.Event {
 	return sink.Events()
 }
 
-// BenchmarkMarketDataApply is the cost of one event.
+// BenchmarkMarketDataApply measures one event.
 func BenchmarkMarketDataApply(b *testing.B) {
 	events := benchEvents(b.N)
 	m := NewMarketData()
@@ -181,7 +180,7 @@ func BenchmarkMarketDataApply(b *testing.B) {
 	}
 }
 
-// BenchmarkMarketDataFlush is the cost of a Flush after every so many events.
+// BenchmarkMarketDataFlush measures a Flush after a number of events.
 func BenchmarkMarketDataFlush(b *testing.B) {
 	for _, every := range []int{1, 10, 100} {
 		b.Run(fmt.Sprintf("events-%d", every), func(b *testing.B) {
@@ -202,8 +201,8 @@ func BenchmarkMarketDataFlush(b *testing.B) {
 	}
 }
 
-// BenchmarkMarketDataDeepBook adds and takes back the worst of a hundred
-// thousand levels, where moving a sorted slice would cost most.
+// BenchmarkMarketDataDeepBook adds and removes the worst of a hundred thousand levels,
+// where moving a sorted slice would cost most.
 func BenchmarkMarketDataDeepBook(b *testing.B) {
 	var s levels
 	for i := range int64(100_000) {

@@ -14,7 +14,7 @@ import (
 	"blockdesk/market"
 )
 
-// running is an engine at work.
+// running is a running engine.
 type running struct {
 	*Engine
 	replica *Replica
@@ -45,7 +45,7 @@ func (r *running) start(t *testing.T) {
 	})
 }
 
-// finish ends the engine and returns what Run said.
+// finish stops the engine and returns the error of Run.
 func (r *running) finish(t *testing.T) error {
 	t.Helper()
 	r.stop()
@@ -61,8 +61,8 @@ func (r *running) mustSubmit(t *testing.T, commands ...Command) {
 	}
 }
 
-// drain reads c to its end in steps of at most step events (0 = all there are),
-// gives each to visit, and returns how many there were.
+// drain reads c until it ends, in steps of at most step events (0 = all), calls visit with
+// each, and returns their number.
 func drain(c *Consumer, step int, visit func(*event.Event) error) (int, error) {
 	n := 0
 	for {
@@ -86,7 +86,7 @@ func drain(c *Consumer, step int, visit func(*event.Event) error) (int, error) {
 	}
 }
 
-// collect drains c in the background; the channel gives all of its events.
+// collect drains c in the background; the channel returns all its events.
 func collect(c *Consumer) <-chan []event.Event {
 	out := make(chan []event.Event, 1)
 	go func() {

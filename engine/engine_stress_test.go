@@ -12,10 +12,10 @@ import (
 	"blockdesk/market"
 )
 
-// TestStress: many producers, consumers of different speed, a journal with
-// random delays, small rings. Nothing is seen before it is durable, nothing is
-// lost, doubled or out of order, and the journal replays to the same digest and
-// hash. The engine is stopped while producers still submit.
+// TestStress: many producers, consumers of different speeds, a journal with random delays,
+// small rings. Nothing is seen before it is durable, nothing is lost, duplicated or out of
+// order, and the journal replays to the same digest and hash. The engine is stopped while
+// producers still submit.
 func TestStress(t *testing.T) {
 	for name, o := range map[string]Options{
 		"small rings": {IngressSize: 16, EgressSize: 32, MaxBatch: 5},
@@ -32,9 +32,9 @@ func TestStress(t *testing.T) {
 		stress(t, newEngine(t, Options{IngressSize: 64, EgressSize: 128}), nil, false)
 	})
 	for name, o := range map[string]Options{
-		"turns":                {InlineJournal: true},
-		"turns, small rings":   {InlineJournal: true, IngressSize: 16, EgressSize: 512},
-		"turns, journal waits": {},
+		"inline":                {InlineJournal: true},
+		"inline, small rings":   {InlineJournal: true, IngressSize: 16, EgressSize: 512},
+		"inline, journal waits": {},
 	} {
 		t.Run(name, func(t *testing.T) {
 			j := &slowJournal{delay: 20 * time.Microsecond}
@@ -44,9 +44,9 @@ func TestStress(t *testing.T) {
 	}
 }
 
-// stress submits from many producers; with turns every other command is placed,
-// and done by its producer where the engine sleeps.
-func stress(t *testing.T, e *running, j *slowJournal, turns bool) {
+// stress submits from many producers. With inline, every other command is enqueued and run
+// inline if the engine sleeps.
+func stress(t *testing.T, e *running, j *slowJournal, inline bool) {
 	const producers = 4
 	const each = 3_000
 	var consumers []*Consumer
@@ -96,7 +96,7 @@ func stress(t *testing.T, e *running, j *slowJournal, turns bool) {
 		}
 	}
 	submit := e.Submit
-	if turns {
+	if inline {
 		submit = func(c *Command) error {
 			if c.Ref[1]%2 == 0 {
 				return e.Submit(c)
@@ -128,8 +128,8 @@ func stress(t *testing.T, e *running, j *slowJournal, turns bool) {
 					time.Sleep(time.Microsecond) // sleep: the pace of a producer that finds the ring full
 					err = submit(&c)
 				}
-				if turns && n%64 == 0 {
-					time.Sleep(100 * time.Microsecond) // sleep: the engine may fall asleep, which only makes more turns
+				if inline && n%64 == 0 {
+					time.Sleep(100 * time.Microsecond) // sleep: the engine may fall asleep, which only makes more inline runs
 				}
 				if errors.Is(err, ErrStopped) {
 					return
@@ -183,8 +183,8 @@ func stress(t *testing.T, e *running, j *slowJournal, turns bool) {
 	}
 }
 
-// TestJournalFails: at whichever frame the journal fails, what is seen is what
-// its earlier frames cause, no more and no less; the engine stays up, read-only.
+// TestJournalFails: at whichever frame the journal fails, exactly the events of earlier
+// frames are visible, and the engine stays up, read-only.
 func TestJournalFails(t *testing.T) {
 	for frame := 1; frame <= 12; frame++ {
 		j := &slowJournal{delay: 100 * time.Microsecond, failAt: frame}

@@ -17,8 +17,8 @@ import (
 	"blockdesk/market"
 )
 
-// TestSubmitFull: with the journal at a stand, exactly IngressSize commands are
-// let in, applied or not.
+// TestSubmitFull: with a blocked journal exactly IngressSize commands are accepted, applied
+// or not.
 func TestSubmitFull(t *testing.T) {
 	const size = 8
 	j := &slowJournal{gate: make(chan struct{})}
@@ -53,8 +53,8 @@ func TestSubmitFull(t *testing.T) {
 	}
 }
 
-// TestStopAwaitsClaimed: a producer that has claimed a slot when the engine is
-// told to stop, and fills it a moment later, is not forgotten.
+// TestStopAwaitsClaimed: a slot that a producer has claimed before shutdown and fills later
+// is processed.
 func TestStopAwaitsClaimed(t *testing.T) {
 	e := newEngine(t, Options{})
 	if !e.ingress.tail.CompareAndSwap(1, 2) {
@@ -75,8 +75,8 @@ func TestStopAwaitsClaimed(t *testing.T) {
 	}
 }
 
-// TestDeterminism: whatever the batches, the events differ in nothing but the
-// time, and the journal replays to the very same.
+// TestDeterminism: under any batch size the events differ only in their times, and the
+// journal replays to the same.
 func TestDeterminism(t *testing.T) {
 	for name, newFlow := range map[string]func(uint64) *flow{"orders": newFlow, "desk": newDeskFlow} {
 		t.Run(name, func(t *testing.T) {
@@ -103,8 +103,8 @@ func TestDeterminism(t *testing.T) {
 	}
 }
 
-// TestDeskDeterminism: the same where time passes, so that quotes, claims and
-// tickets expire between the requests.
+// TestDeskDeterminism: the same with time passing, so that quotes, claims and tickets
+// expire between the requests.
 func TestDeskDeterminism(t *testing.T) {
 	for _, batch := range []int{1, 7, 1024} {
 		var now atomic.Int64
@@ -126,8 +126,8 @@ func TestDeskDeterminism(t *testing.T) {
 	}
 }
 
-// runFlow runs a live engine over some thousand commands of a flow, holds it
-// against the replay of its journal on both books, and returns its events.
+// runFlow runs an engine over some thousand commands of a flow, compares it with the replay
+// of its journal on both books, and returns its events.
 func runFlow(t *testing.T, f *flow, o Options) []event.Event {
 	t.Helper()
 	const n = 3_000
@@ -163,7 +163,7 @@ func runFlow(t *testing.T, f *flow, o Options) []event.Event {
 	return got
 }
 
-// TestTime: At never falls and no two batches share it, however the clock jumps.
+// TestTime: At never falls and no two batches share it, even if the clock jumps.
 func TestTime(t *testing.T) {
 	var reads atomic.Int64
 	clock := func() int64 { return []int64{500, 100, math.MinInt64, 900, 900}[reads.Add(1)%5] }
@@ -185,9 +185,9 @@ func TestTime(t *testing.T) {
 	}
 }
 
-// TestGoesOn: a second engine goes on where the first ended, in a new epoch,
-// with new order ids.
-func TestGoesOn(t *testing.T) {
+// TestNextEpoch: a second engine continues where the first ended, in a new epoch, with new
+// order ids.
+func TestNextEpoch(t *testing.T) {
 	e := newEngine(t, Options{})
 	e.mustSubmit(t, head()...)
 	first := e.OrderIDs().Next()
@@ -222,7 +222,7 @@ func TestGoesOn(t *testing.T) {
 	}
 }
 
-// TestExpiry: an order expires on a market where nothing else happens.
+// TestExpiry: an order expires in a quiet market.
 func TestExpiry(t *testing.T) {
 	var clock atomic.Int64
 	clock.Store(second)
@@ -262,7 +262,7 @@ func TestExpiry(t *testing.T) {
 	}
 }
 
-// TestClaimExpires: a claim expires on a market where nothing else happens.
+// TestClaimExpires: a claim expires in a quiet market.
 func TestClaimExpires(t *testing.T) {
 	e := newEngine(t, Options{})
 	c := e.Consumer("reader")
@@ -305,8 +305,8 @@ func TestClaimExpires(t *testing.T) {
 	}
 }
 
-// TestTickRespectsIntake: no tick where nothing may come in.
-func TestTickRespectsIntake(t *testing.T) {
+// TestTickRespectsAdmission: AdmitNone stops ticks too.
+func TestTickRespectsAdmission(t *testing.T) {
 	e := newEngine(t, Options{})
 	e.SetAdmission(AdmitNone)
 	if nap := e.submitTick(); nap != maxTickSleep || e.ingress.end() != 1 {
@@ -322,7 +322,7 @@ func TestTickRespectsIntake(t *testing.T) {
 	}
 }
 
-func TestIntake(t *testing.T) {
+func TestAdmission(t *testing.T) {
 	e := newEngine(t, Options{})
 	kinds := []Kind{
 		NewOrder, AmendOrder, CancelOrder, MassCancel, Tick,
@@ -405,8 +405,8 @@ func TestConsumerLimit(t *testing.T) {
 	e.Consumer("one too many")
 }
 
-// TestIdleSleeps: with nothing to do every goroutine of the engine is asleep.
-func TestIdleSleeps(t *testing.T) {
+// TestIdleParks: with nothing to do every goroutine of the engine sleeps.
+func TestIdleParks(t *testing.T) {
 	e := newEngine(t, Options{Journal: nullJournal{}})
 	c := e.Consumer("reader")
 	e.mustSubmit(t, head()...)
@@ -429,8 +429,8 @@ func TestIdleSleeps(t *testing.T) {
 	<-events
 }
 
-// TestSubmitAllocatesNothing: from Submit to the event in the consumer's hand,
-// without a journal and with one.
+// TestSubmitAllocatesNothing: from Submit until the consumer has the event, without and
+// with a journal.
 func TestSubmitAllocatesNothing(t *testing.T) {
 	for name, journal := range map[string]Journal{"no journal": nil, "journal": nullJournal{}} {
 		t.Run(name, func(t *testing.T) {

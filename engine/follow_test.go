@@ -11,8 +11,7 @@ import (
 	"blockdesk/internal/await"
 )
 
-// journaled runs an engine over a flow in two epochs and returns its journal and
-// all of its events.
+// journaled runs an engine over a flow in two epochs and returns its journal and its events.
 func journaled(t *testing.T, f *flow) (*slowJournal, []event.Event) {
 	t.Helper()
 	j := &slowJournal{delay: 50 * time.Microsecond}
@@ -38,8 +37,7 @@ func journaled(t *testing.T, f *flow) (*slowJournal, []event.Event) {
 	return j, all
 }
 
-// eachFrame calls give with each frame of the journal from the command number from
-// on.
+// eachFrame calls give with each frame of the journal, starting at command number from.
 func (j *slowJournal) eachFrame(from int, give func(prior uint64, commands []Command) error) error {
 	var starts []int
 	for at := range j.priors {
@@ -60,9 +58,8 @@ func (j *slowJournal) eachFrame(from int, give func(prior uint64, commands []Com
 	return nil
 }
 
-// TestFollow: an engine that follows shows the events of the one that leads,
-// through its starts, from the beginning and from the middle of an epoch, and
-// ends with the same state, on both books.
+// TestFollow: a follower publishes the events of its leader, across epochs, from the
+// beginning and from the middle of an epoch, and ends with the same state, on both books.
 func TestFollow(t *testing.T) {
 	for name, newFlow := range map[string]func(uint64) *flow{"orders": newFlow, "desk": newDeskFlow, "mirror": newMirrorFlow} {
 		t.Run(name, func(t *testing.T) {
@@ -122,8 +119,7 @@ func testFollow(t *testing.T, j *slowJournal, from int, o StateOptions, truth *R
 	}
 }
 
-// TestFollowRefuses: what is not the next frame of the same history is not
-// applied, and ends the following; nothing else comes in.
+// TestFollowRefuses: frames that do not continue the history are refused, and stop replication.
 func TestFollowRefuses(t *testing.T) {
 	j, _ := journaled(t, newFlow(3))
 	frame := func(n int) (prior uint64, commands []Command) {
@@ -191,9 +187,8 @@ func TestFollowRefuses(t *testing.T) {
 	}
 }
 
-// TestFollowHeldUp: a consumer that stands still holds Apply up until Run's end,
-// and no longer.
-func TestFollowHeldUp(t *testing.T) {
+// TestFollowDrainTimeout: a stalled consumer blocks Apply until Run ends, and no longer.
+func TestFollowDrainTimeout(t *testing.T) {
 	j, _ := journaled(t, newFlow(5))
 	e, err := Follow(Options{EgressSize: 16, DrainTimeout: 20 * time.Millisecond}, NewReplica(StateOptions{}))
 	if err != nil {

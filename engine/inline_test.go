@@ -7,14 +7,14 @@ import (
 	"blockdesk/internal/await"
 )
 
-// asleep reports whether all that a RunInline needs sleeps.
+// asleep reports whether all goroutines whose role RunInline takes over sleep.
 func (r *running) asleep(c *Consumer) func() bool {
 	return func() bool { return r.matcherWait.sleeps() && r.journalWait.sleeps() && c.waiting.sleeps() }
 }
 
-// TestTurn: where the engine is idle, the command that was placed is applied,
-// durable and followed when RunInline returns, and no goroutine was needed.
-func TestTurn(t *testing.T) {
+// TestRunInline: if the engine is idle, the enqueued command is applied, durable and
+// handled when RunInline returns, without any other goroutine.
+func TestRunInline(t *testing.T) {
 	j := &slowJournal{}
 	e := newEngine(t, Options{Journal: j, InlineJournal: true})
 	c, other := e.Consumer("first"), e.Consumer("other")
@@ -46,7 +46,7 @@ func TestTurn(t *testing.T) {
 		}
 	}
 	if stepped < 900 { // some commands have no events
-		t.Errorf("%d steps of 1000 turns", stepped)
+		t.Errorf("%d steps in 1000 calls of RunInline", stepped)
 	}
 	if err := e.finish(t); err != nil {
 		t.Fatal(err)
@@ -56,9 +56,9 @@ func TestTurn(t *testing.T) {
 	}
 }
 
-// TestTurnWakes: where the journal waits for a disk, or somebody is awake, the
-// goroutines do it.
-func TestTurnWakes(t *testing.T) {
+// TestRunInlineWakes: without InlineJournal, or if a goroutine is awake, the goroutines do
+// the work.
+func TestRunInlineWakes(t *testing.T) {
 	j := &slowJournal{}
 	e := newEngine(t, Options{Journal: j})
 	c := e.Consumer("first")
@@ -72,15 +72,15 @@ func TestTurnWakes(t *testing.T) {
 		t.Fatal(err)
 	}
 	seq := e.Stats().Seq + 1
-	e.RunInline(c, func() { t.Error("lent before it was durable") })
+	e.RunInline(c, func() { t.Error("step ran before the event was durable") })
 	await.True(t, "the journaler", func() bool { return e.Stats().Durable == seq })
 	if err := e.finish(t); err != nil {
 		t.Fatal(err)
 	}
 }
 
-// TestTurnOfFailedJournal: a failure in a turn is a failure of the engine.
-func TestTurnOfFailedJournal(t *testing.T) {
+// TestRunInlineJournalFails: a journal failure within RunInline makes the engine read-only.
+func TestRunInlineJournalFails(t *testing.T) {
 	e := newEngine(t, Options{Journal: &slowJournal{failAt: 2}, InlineJournal: true})
 	c := e.Consumer("first")
 	e.start(t)
@@ -89,7 +89,7 @@ func TestTurnOfFailedJournal(t *testing.T) {
 	if err := e.Enqueue(&command); err != nil {
 		t.Fatal(err)
 	}
-	e.RunInline(c, func() { t.Error("lent what is not durable") })
+	e.RunInline(c, func() { t.Error("step ran on events that are not durable") })
 	if err := e.Submit(&command); !errors.Is(err, ErrReadOnly) {
 		t.Errorf("got %v", err)
 	}

@@ -10,8 +10,8 @@ import (
 
 var errDisk = errors.New("the disk is gone")
 
-// slowJournal keeps what is appended, takes a random while for it, and fails
-// when told so. It also checks what the engine promises a Journal.
+// slowJournal stores the frames with random delays, and fails on demand. It also checks the
+// engine's side of the Journal contract.
 type slowJournal struct {
 	delay  time.Duration // longest
 	failAt int           // frame that fails, from 1; 0 = none
@@ -60,7 +60,7 @@ func (j *slowJournal) Append(prior uint64, a, b []Command) error {
 	return nil
 }
 
-// replay applies what the journal holds to a new replica, checking the digests.
+// replay applies the journal to a new replica, checking the digests.
 func (j *slowJournal) replay(o StateOptions) (*Replica, error) {
 	j.mu.Lock()
 	defer j.mu.Unlock()

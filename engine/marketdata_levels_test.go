@@ -11,7 +11,7 @@ import (
 	"blockdesk/market"
 )
 
-// TestLevels holds the paged side to a sorted map.
+// TestLevels compares a paged side with a sorted map.
 func TestLevels(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		var s levels
@@ -76,8 +76,7 @@ func checkModel(t *rapid.T, s *levels, model map[int64]int64) {
 	}
 }
 
-// TestDepthDelta: applying the changes to the top of the old side gives the top
-// of the new one.
+// TestDepthDelta: the changes turn the top of the old side into that of the new one.
 func TestDepthDelta(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		sign := rapid.SampledFrom([]int{1, -1}).Draw(t, "sign")

@@ -12,7 +12,7 @@ import (
 	"blockdesk/market"
 )
 
-// level tells a level of a refresh; the next apply belongs to the same command.
+// level applies a level of a refresh; the next apply belongs to the same command.
 func (m *mdEvents) level(side market.Side, p market.Price, delta int64) {
 	m.apply(event.Event{Kind: event.MirrorLevel, Side: side, Price: p, Aux: delta})
 	m.seq--
@@ -20,7 +20,7 @@ func (m *mdEvents) level(side market.Side, p market.Price, delta int64) {
 
 func (m *mdEvents) mirrored(slot uint64) { m.apply(event.Event{Kind: event.Mirrored, Other: slot}) }
 
-// swap tells a trade that happened at a time, and returns what it is in a view.
+// swap applies a trade with its on-chain time, and returns it as views show it.
 func (m *mdEvents) swap(ordinal uint64, happened int64, p market.Price, q market.Qty) Trade {
 	m.id++
 	m.apply(event.Event{
@@ -29,9 +29,9 @@ func (m *mdEvents) swap(ordinal uint64, happened int64, p market.Price, q market
 	return Trade{ID: market.TradeID(m.id), Seq: m.seq, At: happened, Price: p, Qty: q, Side: market.Buy, Ordinal: ordinal}
 }
 
-// TestNoViewOfHalfARefresh: wherever a Flush comes, a view shows a book of one
-// slot; other instruments do not wait.
-func TestNoViewOfHalfARefresh(t *testing.T) {
+// TestViewsShowWholeRefreshes: whenever Flush is called, a view shows the book of one slot;
+// other instruments do not wait.
+func TestViewsShowWholeRefreshes(t *testing.T) {
 	m := newMDEvents()
 	m.level(market.Buy, 100, 5)
 	m.level(market.Sell, 102, 5)
@@ -62,9 +62,8 @@ func TestNoViewOfHalfARefresh(t *testing.T) {
 	}
 }
 
-// TestSlotAlone: a book that has not changed is as new as its slot, and no stream
-// has anything to say.
-func TestSlotAlone(t *testing.T) {
+// TestSlotChangeOnly: if only the slot changes, the view has the new slot and unchanged Seqs.
+func TestSlotChangeOnly(t *testing.T) {
 	m := newMDEvents()
 	m.level(market.Buy, 100, 5)
 	m.mirrored(7)
@@ -80,8 +79,8 @@ func TestSlotAlone(t *testing.T) {
 	}
 }
 
-// TestMirroredWindow: a trade counts when it happened, however late it is told;
-// what is older than the window is on the tape alone.
+// TestMirroredWindow: a trade counts at its on-chain time, however late it is reported; a
+// trade older than the window is only on the tape.
 func TestMirroredWindow(t *testing.T) {
 	m := newMDEvents()
 	now := m.at
@@ -124,7 +123,7 @@ func mirroredData() *mdEvents {
 	return m
 }
 
-// TestMirroredDataGolden pins the bytes of version 3, and that version 2 is read.
+// TestMirroredDataGolden pins the bytes of version 3, and that version 2 can be read.
 func TestMirroredDataGolden(t *testing.T) {
 	const tail = "0a00000000000000" + "0300000000000000" +
 		"0100000000000000" + "0400000000000000" + "005847f80d000000" + "0c00000000000000" + "0100000000000000" + "01" + "0500000000000000" +
@@ -172,9 +171,9 @@ func TestRestoreMirroredDataRefuses(t *testing.T) {
 	}
 }
 
-// TestReplicaRefusesAnotherMirror: a state and market data that are each whole, but
-// not of the same chain.
-func TestReplicaRefusesAnotherMirror(t *testing.T) {
+// TestReplicaRefusesMismatchedMirror: a state and market data that are each valid, but of
+// different chains.
+func TestReplicaRefusesMismatchedMirror(t *testing.T) {
 	replica := func(slot uint64, bid market.Price) *Replica {
 		r := NewReplica(StateOptions{})
 		in := testInstrument(0)

@@ -15,8 +15,8 @@ import (
 	"blockdesk/market"
 )
 
-// TestMarketDataSnapshot: a restored one goes on exactly as the first, whether
-// or not that has flushed.
+// TestMarketDataSnapshot: restored market data continue exactly as the original, flushed or
+// not.
 func TestMarketDataSnapshot(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		flow := newFlow(rapid.Uint64().Draw(t, "seed"))
@@ -69,7 +69,7 @@ func sameView(t *rapid.T, got, want *View) {
 	}
 }
 
-// plainData is a small market.
+// plainData returns a small market.
 func plainData() *mdEvents {
 	m := &mdEvents{md: NewMarketData(), at: 2 * minute}
 	m.apply(event.Event{Kind: event.EpochStarted, Other: 7})
@@ -81,8 +81,8 @@ func plainData() *mdEvents {
 	return m
 }
 
-// TestMarketDataGolden pins the bytes of version 3, and that versions 1 and 2 are
-// read: what they lack is counted anew.
+// TestMarketDataGolden pins the bytes of version 3, and that versions 1 and 2 can be read:
+// missing counts start again.
 func TestMarketDataGolden(t *testing.T) {
 	const v3 = "42444d44" + "0300" + "0100" + "0700000000000000" + "0600000000000000" + "00b08ef01b000000" +
 		"0000" + "01" + "1f" + "01000000" + "02000000" + "0100" + "0100" +
@@ -107,8 +107,8 @@ func TestMarketDataGolden(t *testing.T) {
 	readsOld(t, v1, plainData())
 }
 
-// readsOld restores a snapshot of an earlier version of what data has seen in one
-// epoch, and holds the two against each other in the next one.
+// readsOld restores a snapshot of an earlier version of what data has seen in one epoch,
+// and compares the two in the next one.
 func readsOld(t *testing.T, old string, data *mdEvents) {
 	t.Helper()
 	text, err := hex.DecodeString(old)

@@ -16,8 +16,7 @@ import (
 // minute is a minute of event time.
 const minute = nanosPerMinute
 
-// mdEvents builds events the way the engine writes them, with Seq and At rising:
-// a Flush ends a batch.
+// mdEvents makes events as the engine does, with rising Seq and At: a Flush ends a batch.
 type mdEvents struct {
 	md    *MarketData
 	seq   uint64
@@ -53,14 +52,14 @@ func (m *mdEvents) cancel(side market.Side, p market.Price, shown int64) {
 	m.apply(event.Event{Kind: event.Cancelled, Side: side, Price: p, Qty: market.Qty(shown), Aux: shown})
 }
 
-// trade lets a taker of that side trade against a resting order made for it.
+// trade lets a taker on a side trade with a new resting order.
 func (m *mdEvents) trade(taker market.Side, p market.Price, q market.Qty) {
 	m.rest(taker.Opposite(), p, int64(q))
 	m.id++
 	m.apply(event.Event{Kind: event.Traded, Side: taker, Price: p, Qty: q, Aux: m.id})
 }
 
-// flush returns the one update that a Flush makes; ok is false if it makes none.
+// flush returns the only update of a Flush; ok is false if there is none.
 func (m *mdEvents) flush(t *testing.T) (next *View, trades []Trade, ok bool) {
 	t.Helper()
 	before := m.md.View(0)
@@ -86,7 +85,7 @@ func (m *mdEvents) mustFlush(t *testing.T) (*View, []Trade) {
 	return next, trades
 }
 
-// TestMarketDataEffects walks every row of the L2 column in package event.
+// TestMarketDataEffects covers every row of the L2 column in package event.
 func TestMarketDataEffects(t *testing.T) {
 	const p = 100
 	for _, c := range []struct {
@@ -128,8 +127,8 @@ func TestMarketDataEffects(t *testing.T) {
 	}
 }
 
-// TestMarketDataSkipsReferences: a Reference has an order id, and a Desk event
-// any bytes, where others have a time.
+// TestMarketDataSkipsReferences: a Reference and a Desk event have other data where other
+// events have At.
 func TestMarketDataSkipsReferences(t *testing.T) {
 	m := newMDEvents()
 	m.trade(market.Buy, 100, 1)
@@ -203,8 +202,8 @@ func TestMarketDataEpoch(t *testing.T) {
 	}
 }
 
-// TestMarketDataDepthLimit: levels beyond MaxDepth are kept, not shown, and do
-// not count as a change until they come up.
+// TestMarketDataDepthLimit: levels beyond MaxDepth are kept but not shown, and do not count
+// as a change until they enter the view.
 func TestMarketDataDepthLimit(t *testing.T) {
 	m := newMDEvents()
 	for i := range MaxDepth + 1 {
@@ -225,8 +224,8 @@ func TestMarketDataDepthLimit(t *testing.T) {
 	}
 }
 
-// TestMarketDataTape: views and news over many sizes of Flush, against one long
-// list; and none of what was handed out changes afterwards.
+// TestMarketDataTape compares views and new trades for many batch sizes with one long list;
+// returned slices never change.
 func TestMarketDataTape(t *testing.T) {
 	m := newMDEvents()
 	var all []Trade
@@ -263,8 +262,7 @@ func TestMarketDataTape(t *testing.T) {
 	}
 }
 
-// TestMarketDataBeforeFlush: a replay never flushes, and keeps no more than the
-// tape.
+// TestMarketDataBeforeFlush: a replay never flushes, and keeps only the tape.
 func TestMarketDataBeforeFlush(t *testing.T) {
 	m := &mdEvents{md: NewMarketData()}
 	m.apply(event.Event{Kind: event.InstrumentSet, Code: uint16(StatusTrading)})
@@ -321,7 +319,7 @@ func TestMarketDataWindow(t *testing.T) {
 	}
 }
 
-// TestMarketDataSaturates: figures that do not fit stay at the largest value.
+// TestMarketDataSaturates: figures that overflow stay at the largest value.
 func TestMarketDataSaturates(t *testing.T) {
 	var w window
 	var sum Ticker
@@ -357,8 +355,8 @@ func TestMarketDataPanicsOnABrokenEngine(t *testing.T) {
 	}
 }
 
-// TestMarketDataAllocations: Apply makes no garbage once the book has its size,
-// and Flush makes the new view and its changed sides.
+// TestMarketDataAllocations: Apply does not allocate once the book has its size, and Flush
+// allocates only the new view and its changed sides.
 func TestMarketDataAllocations(t *testing.T) {
 	m := newMDEvents()
 	for p := range market.Price(500) {
@@ -392,8 +390,8 @@ func TestMarketDataAllocations(t *testing.T) {
 	}
 }
 
-// TestMarketDataFollowsState runs random commands through a replica and holds
-// the market data to the books themselves.
+// TestMarketDataFollowsState runs random commands through a replica and compares market
+// data and books.
 func TestMarketDataFollowsState(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		flow := newMirrorFlow(rapid.Uint64().Draw(t, "seed"))

@@ -6,9 +6,8 @@ import (
 	"blockdesk/market"
 )
 
-// mirrorFlow adds a mirrored instrument to a flow: refreshes, some of several
-// pieces, now and then one of which a piece is missing or that is old; trades, now
-// and then one out of turn; and orders, which are refused.
+// mirrorFlow adds a mirrored instrument to a flow: refreshes, some of several pieces, some
+// stale or with a missing piece; trades, some out of order; and orders, which are rejected.
 type mirrorFlow struct {
 	queue   []Command // to be sent next, without anything between
 	book    MirrorBook
@@ -32,7 +31,7 @@ func newMirrorFlow(seed uint64) *flow {
 	return f
 }
 
-// tell queues the next thing of the mirrored instrument.
+// tell queues the next refresh, trade or order of the mirrored instrument.
 func (f *flow) tell() {
 	switch roll := f.rng.IntN(20); {
 	case roll < 9:
@@ -74,7 +73,7 @@ func (f *flow) refresh() {
 	m.queue = append(m.queue, cs...)
 }
 
-// ladder returns up to n levels, away from price in the direction of sign.
+// ladder returns up to n levels from price in the direction of sign.
 func (f *flow) ladder(price, sign market.Price, n int) (levels []market.Level) {
 	for range f.rng.IntN(n + 1) {
 		levels = append(levels, market.Level{Price: price, Qty: market.Qty(1 + f.rng.IntN(4))})

@@ -7,8 +7,8 @@ import (
 	"blockdesk/market"
 )
 
-// refresh packs a transcript's refresh: its levels are price:qty with commas
-// between them, or as many as levels says on each side, away from 1000.
+// refresh packs a transcript's refresh: its levels are price:qty separated by commas, or
+// the number of levels on each side, away from 1000.
 func (a arguments) refresh() ([]Command, error) {
 	b := MirrorBook{Instrument: market.InstrumentID(a.number("in", 0)), Slot: uint64(a.number("slot", 0))}
 	b.Bids, b.Asks = a.levels("bids"), a.levels("asks")

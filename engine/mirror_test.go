@@ -26,7 +26,7 @@ func refreshCommands(t testing.TB, b *MirrorBook) []Command {
 	return cs
 }
 
-// largestBook has the longest encoding.
+// largestBook returns the book with the longest encoding.
 func largestBook() *MirrorBook {
 	b := &MirrorBook{Instrument: market.MaxInstruments - 1, Slot: 1<<64 - 1}
 	for i := range market.Price(MaxMirrorLevels) {
@@ -55,7 +55,7 @@ func drawBook(t *rapid.T) *MirrorBook {
 	return b
 }
 
-// TestMirrorRefreshCommands: every book comes out of its commands as it went in.
+// TestMirrorRefreshCommands: every book is the same after its commands.
 func TestMirrorRefreshCommands(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		b := drawBook(t)
@@ -80,8 +80,8 @@ func TestMirrorRefreshCommands(t *testing.T) {
 	})
 }
 
-// TestMirrorRefreshLimits: the largest book fits into MaxPieces and one SubmitAll;
-// what is more is refused and leaves nothing behind.
+// TestMirrorRefreshLimits: the largest book fits MaxPieces and one SubmitAll; a larger one
+// is refused and has no effect.
 func TestMirrorRefreshLimits(t *testing.T) {
 	b := largestBook()
 	if n := len(b.append(nil)); n > maxMirrorBytes {
@@ -114,7 +114,7 @@ func TestMirrorRefreshLimits(t *testing.T) {
 	}
 }
 
-// The bytes are in other people's journals.
+// TestMirrorBookGolden pins the bytes, which are in existing journals.
 func TestMirrorBookGolden(t *testing.T) {
 	b := MirrorBook{
 		Instrument: 0x0102, Slot: 0x0a0b0c0d0e0f1011, Bids: []market.Level{{Price: 300, Qty: 5}, {Price: 298, Qty: 1 << 40}},
@@ -158,7 +158,7 @@ func TestDecodeMirrorBookRefuses(t *testing.T) {
 	}
 }
 
-// FuzzDecodeMirrorBook: any bytes are refused or are a book that can be sent again.
+// FuzzDecodeMirrorBook: any bytes are refused, or a book that encodes again.
 func FuzzDecodeMirrorBook(f *testing.F) {
 	f.Add(largestBook().append(nil))
 	f.Add((&MirrorBook{Slot: 1, Bids: []market.Level{{Price: 2, Qty: 1}}}).append(nil))
@@ -200,10 +200,10 @@ func TestMirrorTradeCommandRefuses(t *testing.T) {
 	}
 }
 
-// TestMirrorIsWhatWasTold: whatever is torn, stale or out of turn in between, the
-// state has the last book and the trades up to the last ordinal; and a replica that
-// is saved and restored at any place, on either book, goes on alike.
-func TestMirrorIsWhatWasTold(t *testing.T) {
+// TestMirrorState: with incomplete, stale and out-of-order commands in between, the state
+// has the last book and the trades up to the last ordinal; and a replica that is saved and
+// restored at any point, on either book, continues the same.
+func TestMirrorState(t *testing.T) {
 	flow := newMirrorFlow(3)
 	var commands []Command
 	for range 1_500 {
@@ -257,8 +257,8 @@ func TestMirrorIsWhatWasTold(t *testing.T) {
 	}
 }
 
-// TestMirroredOfOthers: there is nothing to say of what is not mirrored.
-func TestMirroredOfOthers(t *testing.T) {
+// TestMirrorPositionOfOthers: a matched or unknown instrument has no mirror position.
+func TestMirrorPositionOfOthers(t *testing.T) {
 	s := NewState(StateOptions{})
 	in := testInstrument(0)
 	c, err := DefineInstrumentCommand(&in)
@@ -270,7 +270,7 @@ func TestMirroredOfOthers(t *testing.T) {
 	}
 }
 
-// TestBookHashSeesMirroredLevels: a level's quantity, and on which side it is.
+// TestBookHashSeesMirroredLevels: quantity and side of a level change the hash.
 func TestBookHashSeesMirroredLevels(t *testing.T) {
 	hash := func(bids, asks []market.Level) [32]byte {
 		s := mirroredState(t)
@@ -289,7 +289,7 @@ func TestBookHashSeesMirroredLevels(t *testing.T) {
 	}
 }
 
-// mirroredState has one instrument, which is mirrored.
+// mirroredState returns a state with one, mirrored, instrument.
 func mirroredState(t testing.TB) *State {
 	t.Helper()
 	s := NewState(StateOptions{MaxOrders: 100})
@@ -300,8 +300,8 @@ func mirroredState(t testing.TB) *State {
 	return s
 }
 
-// toldState is a mirrored state that was told of a book and of two trades.
-func toldState(t testing.TB) *State {
+// stateWithMirrorData returns mirroredState after a refresh and two trades.
+func stateWithMirrorData(t testing.TB) *State {
 	t.Helper()
 	s := mirroredState(t)
 	b := &MirrorBook{Slot: 100, Bids: []market.Level{{Price: 50, Qty: 5}, {Price: 49, Qty: 7}}, Asks: []market.Level{{Price: 52, Qty: 3}}}
@@ -316,9 +316,9 @@ func toldState(t testing.TB) *State {
 	return s
 }
 
-// TestMirroredSnapshotGolden pins what version 3 has after what version 2 has.
+// TestMirroredSnapshotGolden pins what version 3 adds to version 2.
 func TestMirroredSnapshotGolden(t *testing.T) {
-	s := toldState(t)
+	s := stateWithMirrorData(t)
 	whole := s.AppendSnapshot(nil)
 	const want = "0100" +
 		"0000" + "0200" + "0100" + "0000" + "6400000000000000" + "0200000000000000" + "e803000000000000" +
@@ -333,7 +333,7 @@ func TestMirroredSnapshotGolden(t *testing.T) {
 	}
 }
 
-// TestOldSnapshotOpens: version 2 as it was written before anything was mirrored.
+// TestOldSnapshotOpens reads version 2 as programs without mirrored instruments wrote it.
 func TestOldSnapshotOpens(t *testing.T) {
 	text, err := os.ReadFile("testdata/snapshot_v2.hex")
 	if err != nil {
@@ -350,7 +350,7 @@ func TestOldSnapshotOpens(t *testing.T) {
 }
 
 func TestRestoreRefusesMirrored(t *testing.T) {
-	good := toldState(t).AppendSnapshot(nil)
+	good := stateWithMirrorData(t).AppendSnapshot(nil)
 	const record = mirroredHeaderSize + 3*levelSize
 	count := len(good) - record - 2
 	id := count + 2
@@ -395,9 +395,9 @@ func TestRestoreRefusesMirrored(t *testing.T) {
 	}
 }
 
-// TestRefreshThroughSmallRings: the largest refresh goes through rings that hold
-// just its commands, and far fewer than its events; whoever follows and makes views
-// wherever a slice ends sees books of whole refreshes alone.
+// TestRefreshThroughSmallRings: the largest refresh passes through rings that hold just its
+// commands, and far fewer than its events; a consumer that makes views after every slice
+// sees only whole refreshes.
 func TestRefreshThroughSmallRings(t *testing.T) {
 	const refreshes = 20
 	e := newEngine(t, Options{IngressSize: 64, EgressSize: 16})
@@ -462,9 +462,9 @@ func TestRefreshThroughSmallRings(t *testing.T) {
 	}
 }
 
-// TestMirrorWaitsForTheDisk: what can be told again later does not fill a disk that
-// is nearly full.
-func TestMirrorWaitsForTheDisk(t *testing.T) {
+// TestMirrorAdmission: AdmitCancels refuses refreshes and trades, because the mirror can
+// send them again.
+func TestMirrorAdmission(t *testing.T) {
 	e := newEngine(t, Options{})
 	e.SetAdmission(AdmitCancels)
 	trade, err := MirrorTradeCommand(&MirrorSwap{Ordinal: 1, Price: 1, Qty: 1, Side: market.Buy, At: 1})

@@ -13,8 +13,8 @@ import (
 	"blockdesk/market"
 )
 
-// replay stamps commands one after another and applies them, saving and
-// restoring after each index in saves, on alternating books.
+// replay stamps and applies commands one after another, saving and restoring after each
+// index in saves, on alternating books.
 func replay(t testing.TB, commands []Command, saves []int) (r *Replica, events []event.Event) {
 	t.Helper()
 	options := StateOptions{MaxOrders: 100}
@@ -58,7 +58,8 @@ func TestReplicaIsAFunctionOfTheJournal(t *testing.T) {
 	}
 }
 
-// Replicas share nothing: many at once, on any number of processors, end alike.
+// TestReplicasSideBySide: replicas share nothing; many at once, on any number of
+// processors, end the same.
 func TestReplicasSideBySide(t *testing.T) {
 	commands := sampleCommands()
 	want, _ := replay(t, commands, nil)
@@ -92,7 +93,7 @@ func TestReplicaVisitsOnlyEvents(t *testing.T) {
 	}
 }
 
-// The buffer of one huge command is not kept.
+// TestReplicaGivesMemoryBack: the buffer of one huge command is not kept.
 func TestReplicaGivesMemoryBack(t *testing.T) {
 	r := NewReplica(StateOptions{})
 	in := testInstrument(0)
@@ -178,7 +179,8 @@ func FuzzRestoreReplica(f *testing.F) {
 	})
 }
 
-// Each part alone is a sound snapshot; together they are of two journals.
+// TestRestoreReplicaRefusesOtherMarketData: each part is a valid snapshot, but they are of
+// two journals.
 func TestRestoreReplicaRefusesOtherMarketData(t *testing.T) {
 	commands := sampleCommands()
 	r, _ := replay(t, commands, nil)

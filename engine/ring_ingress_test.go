@@ -16,8 +16,8 @@ func newIngress(size int) *ingress {
 	return r
 }
 
-// TestIngressFull: exactly as many as there are slots go in, and a slot is free
-// again only when its command is both applied and journaled.
+// TestIngressFull: exactly as many commands as slots are accepted, and a slot is free again
+// only when its command is both applied and journaled.
 func TestIngressFull(t *testing.T) {
 	r := newIngress(8)
 	fill := func(want int) {
@@ -61,8 +61,8 @@ func TestIngressFlags(t *testing.T) {
 	}
 }
 
-// TestIngressProducers: many producers at once; every accepted command is in the
-// ring once, each producer's in its order.
+// TestIngressProducers: with many producers at once every accepted command is in the ring
+// once, in the order of its producer.
 func TestIngressProducers(t *testing.T) {
 	const producers, each, size = 4, 5_000, 64
 	r := newIngress(size)
@@ -139,7 +139,7 @@ func TestIngressPutAll(t *testing.T) {
 	}
 }
 
-// TestIngressFrames: segments gives positions in order, cut a batch boundary.
+// TestIngressFrames: segments returns positions in order, frameEnd a batch boundary.
 func TestIngressFrames(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		r := newIngress(1 << rapid.IntRange(1, 6).Draw(t, "bits"))

@@ -132,12 +132,12 @@ func explainRisk(o *book.Order, in *instrument, l *limits) (event.Reason, int64)
 	if o.Qty > l.maxQty {
 		return event.ReasonMaxQty, int64(l.maxQty)
 	}
-	if why, limit := checkNotional(o, in, l); why != event.ReasonNone {
-		return why, limit
+	if reason, limit := checkNotional(o, in, l); reason != event.ReasonNone {
+		return reason, limit
 	}
 	if l.bandBps != 0 && o.Price != 0 {
-		if why, limit := checkBand(o, in, l.bandBps); why != event.ReasonNone {
-			return why, limit
+		if reason, limit := checkBand(o, in, l.bandBps); reason != event.ReasonNone {
+			return reason, limit
 		}
 	}
 	// IOC and FOK stops are live until they trigger.
@@ -157,8 +157,8 @@ func checkAmendRisk(o, was *book.Order, in *instrument, l *limits) (event.Reason
 		return event.ReasonMaxQty, int64(l.maxQty)
 	}
 	if moved || o.Qty > was.Qty {
-		if why, limit := checkNotional(o, in, l); why != event.ReasonNone {
-			return why, limit
+		if reason, limit := checkNotional(o, in, l); reason != event.ReasonNone {
+			return reason, limit
 		}
 	}
 	if moved && l.bandBps != 0 && o.Price != 0 {

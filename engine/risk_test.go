@@ -11,8 +11,8 @@ import (
 	"blockdesk/market"
 )
 
-// riskLab is one instrument and one participant under random limits, among
-// orders of another participant that move the reference.
+// riskLab is one instrument and one participant under random limits, with orders of another
+// participant that move the reference price.
 type riskLab struct {
 	state  *State
 	limits Limits
@@ -73,8 +73,8 @@ func (l *riskLab) draw(t *rapid.T, who market.ParticipantID) book.Order {
 	return o
 }
 
-// broken is the model: the limits that o breaks, by wide arithmetic and the
-// words of Limits, before o is entered.
+// broken is the model: the limits that o breaks before it is entered, by wide arithmetic
+// and the documentation of Limits.
 func (l *riskLab) broken(o *book.Order) map[event.Reason]bool {
 	b := l.state.instruments[0].book
 	wide := func(n int64) *big.Int { return big.NewInt(n) }
@@ -131,8 +131,8 @@ var riskReasons = map[event.Reason]bool{
 	event.ReasonMaxQty: true, event.ReasonMaxNotional: true, event.ReasonPriceBand: true, event.ReasonMaxOpenOrders: true,
 }
 
-// An order gets through exactly when it breaks no limit, and a refusal names one
-// that it breaks, of several the first in the order of Limits' checks.
+// TestRiskIsExact: an order passes exactly if it breaks no limit, and a reject names the
+// first broken limit in the order of Limits' checks.
 func TestRiskIsExact(t *testing.T) {
 	refused := map[event.Reason]int{}
 	rapid.Check(t, func(t *rapid.T) {
@@ -165,7 +165,7 @@ func TestRiskIsExact(t *testing.T) {
 	}
 }
 
-// The price that a band refusal names is the last one that passes.
+// TestBandEdgeIsTheLastPrice: the price in a band reject is the last one that passes.
 func TestBandEdgeIsTheLastPrice(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s := NewState(StateOptions{})

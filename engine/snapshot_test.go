@@ -27,8 +27,7 @@ func sampleState(t testing.TB, naive bool, commands []Command) *State {
 	return s
 }
 
-// The bytes are on disk in other people's data directories: a change here is a
-// new version.
+// TestSnapshotGolden pins the bytes, which are on disk: a change here is a new version.
 func TestSnapshotGolden(t *testing.T) {
 	commands := sampleCommands()
 	commands = commands[:len(commands)-3] // with orders in the books
@@ -151,7 +150,7 @@ func TestRestoreRefuses(t *testing.T) {
 	}
 }
 
-// Counts that promise more than there is must not be believed.
+// TestRestoreDoesNotTrustCounts: counts that exceed the data are refused.
 func TestRestoreDoesNotTrustCounts(t *testing.T) {
 	commands := sampleCommands()
 	s := sampleState(t, false, commands[:len(commands)-3])
@@ -180,14 +179,14 @@ func TestRestoreDoesNotTrustCounts(t *testing.T) {
 	}
 }
 
-// FuzzRestoreState: any bytes are refused or are the canonical form of the state
-// that they give.
+// FuzzRestoreState: any bytes are refused, or the canonical form of the state that they
+// restore.
 func FuzzRestoreState(f *testing.F) {
 	commands := sampleCommands()
 	for n := range commands {
 		f.Add(sampleState(f, false, commands[:n]).AppendSnapshot(nil))
 	}
-	f.Add(toldState(f).AppendSnapshot(nil))
+	f.Add(stateWithMirrorData(f).AppendSnapshot(nil))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		options := StateOptions{MaxOrders: 100}
 		s, err := RestoreState(data, options)

@@ -225,10 +225,10 @@ func (s *State) expiresAt(t int64) {
 
 // reject writes the reject event of an order command. limit is that of the broken rule. Price
 // and Qty are those of the order, or the stop or display if that is what is wrong.
-func (s *State) reject(c *Command, kind event.Kind, side market.Side, why event.Reason, limit int64, out *event.Sink) {
+func (s *State) reject(c *Command, kind event.Kind, side market.Side, reason event.Reason, limit int64, out *event.Sink) {
 	o := &c.Order
 	price, qty := o.Price, o.Qty
-	switch why {
+	switch reason {
 	case event.ReasonInvalidStop:
 		price = o.Stop
 	case event.ReasonInvalidDisplay:
@@ -236,7 +236,7 @@ func (s *State) reject(c *Command, kind event.Kind, side market.Side, why event.
 	}
 	*out.Next() = event.Event{
 		Seq: s.seq, At: s.at, OrderID: o.ID, Price: price, Qty: qty, Aux: limit,
-		Kind: kind, Side: side, Instrument: c.Instrument, Participant: o.Participant, Code: uint16(why),
+		Kind: kind, Side: side, Instrument: c.Instrument, Participant: o.Participant, Code: uint16(reason),
 	}
 }
 

@@ -9,34 +9,34 @@ import (
 // administer applies the commands of the service. Their rejects carry no order, because the
 // order's fields have other meanings in them.
 func (s *State) administer(c *Command, out *event.Sink) {
-	var why event.Reason
+	var reason event.Reason
 	var limit int64
 	switch c.Kind {
 	case DefineInstrument:
-		why, limit = s.define(c, out)
+		reason, limit = s.define(c, out)
 	case SetRisk:
-		why, limit = s.setRisk(c, out)
+		reason, limit = s.setRisk(c, out)
 	case SetInstrument:
-		why, limit = s.setInstrument(c, out)
+		reason, limit = s.setInstrument(c, out)
 	case SetParticipant:
-		why, limit = s.setParticipant(c, out)
+		reason, limit = s.setParticipant(c, out)
 	case StartEpoch:
-		why, limit = s.startEpoch(c, out)
+		reason, limit = s.startEpoch(c, out)
 	case MirrorTrade:
-		why, limit = s.mirrorTrade(c, out)
+		reason, limit = s.mirrorTrade(c, out)
 	default:
-		why = event.ReasonInvalidCommand
+		reason = event.ReasonInvalidCommand
 	}
-	if why != event.ReasonNone {
-		s.rejectAdmin(c, why, limit, out)
+	if reason != event.ReasonNone {
+		s.rejectAdmin(c, reason, limit, out)
 	}
 }
 
 // rejectAdmin writes the reject of a command of the service.
-func (s *State) rejectAdmin(c *Command, why event.Reason, limit int64, out *event.Sink) {
+func (s *State) rejectAdmin(c *Command, reason event.Reason, limit int64, out *event.Sink) {
 	*out.Next() = event.Event{
 		Seq: s.seq, At: s.at, Aux: limit, Kind: event.Rejected, Instrument: c.Instrument,
-		Participant: c.Order.Participant, Code: uint16(why),
+		Participant: c.Order.Participant, Code: uint16(reason),
 	}
 }
 

@@ -15,7 +15,7 @@ import (
 	"blockdesk/internal/runtest"
 )
 
-// Every kind of command of a participant, refusals among them, without an
+// TestApplyDoesNotAllocate: every kind of participant command, rejects included, without an
 // allocation once the book has its size.
 func TestApplyDoesNotAllocate(t *testing.T) {
 	s := newScript(false)
@@ -68,8 +68,8 @@ func TestApplyDoesNotAllocate(t *testing.T) {
 	}
 }
 
-// hotFunctions are what runs for a participant's command. The compiler must not
-// move anything of theirs to the heap.
+// hotFunctions run for a participant's command. The compiler must not move any of their
+// variables to the heap.
 var hotFunctions = map[string][]string{
 	"state.go": {"State.Apply", "emitReference", "State.expire", "State.expiresAt", "State.reject"},
 	"state_orders.go": {

@@ -7,8 +7,8 @@ import (
 	"blockdesk/market"
 )
 
-// What the engine adds to the book for a new order: admission, shape and risk
-// with every limit on.
+// BenchmarkChecks measures what the engine adds to the book for a new order: admission,
+// form and risk with every limit on.
 func BenchmarkChecks(b *testing.B) {
 	s := NewState(StateOptions{})
 	in := testInstrument(0)
@@ -43,8 +43,7 @@ func BenchmarkChecks(b *testing.B) {
 	}
 }
 
-// What the largest refresh takes of the matcher, once every few seconds: every
-// level of both sides changes.
+// BenchmarkRefresh measures the largest refresh, in which every level of both sides changes.
 func BenchmarkRefresh(b *testing.B) {
 	s := mirroredState(b)
 	var books [2][]Command

@@ -17,8 +17,8 @@ type instrumentBook struct {
 	slow *naive.Book
 }
 
-func newInstrumentBook(obvious bool, o book.Options) instrumentBook {
-	if obvious {
+func newInstrumentBook(simple bool, o book.Options) instrumentBook {
+	if simple {
 		return instrumentBook{slow: naive.New(o)}
 	}
 	return instrumentBook{fast: ladder.New(o)}
@@ -32,11 +32,11 @@ func (b instrumentBook) amend(o *book.Order, at int64, seq uint64, out *event.Si
 	b.slow.Amend(o, at, seq, out)
 }
 
-func (b instrumentBook) massCancel(participant market.ParticipantID, side market.Side, why event.Reason, at int64, seq uint64, out *event.Sink) int {
+func (b instrumentBook) massCancel(participant market.ParticipantID, side market.Side, reason event.Reason, at int64, seq uint64, out *event.Sink) int {
 	if b.fast != nil {
-		return b.fast.MassCancel(participant, side, why, at, seq, out)
+		return b.fast.MassCancel(participant, side, reason, at, seq, out)
 	}
-	return b.slow.MassCancel(participant, side, why, at, seq, out)
+	return b.slow.MassCancel(participant, side, reason, at, seq, out)
 }
 
 func (b instrumentBook) expire(at int64, seq uint64, out *event.Sink) {

@@ -9,7 +9,7 @@ import (
 	"blockdesk/market"
 )
 
-// TestMid holds the middle of a book against arithmetic without a limit.
+// TestMid compares the mid price with unbounded arithmetic.
 func TestMid(t *testing.T) {
 	fits, tooLarge := 0, 0
 	rapid.Check(t, func(t *rapid.T) {

@@ -9,11 +9,11 @@ import (
 	"blockdesk/market"
 )
 
-// rawSize is what one command takes of a fuzzer's input: all fields but Seq,
-// which Apply refuses when it does not follow.
+// rawSize is the bytes of one command in a fuzzer's input: all fields but Seq, which Apply
+// refuses if it does not follow.
 const rawSize = CommandSize - 8
 
-// rawCommand fills a command with bytes as they come.
+// rawCommand fills a command with raw bytes.
 func rawCommand(b []byte) Command {
 	le := binary.LittleEndian
 	var c Command
@@ -58,9 +58,9 @@ func TestRawCommandsRoundTrip(t *testing.T) {
 	}
 }
 
-// sampleCommands is a small life: two instruments, two participants, orders of
-// several types, a trade, an amend, an expiry, a kill; a ticket with a claim and
-// a quote, and the first piece of a request.
+// sampleCommands is a small history: two instruments, two participants, orders of several
+// types, a trade, an amend, an expiry, a kill; a ticket with a claim and a quote, and the
+// first piece of a request.
 func sampleCommands() []Command {
 	s := newScript(false)
 	var commands []Command
@@ -104,8 +104,8 @@ func sampleCommands() []Command {
 	return commands
 }
 
-// FuzzApply feeds any bytes as commands to both books. They must end, agree in
-// every event, count Seq, keep At from falling, and restore to the same hash.
+// FuzzApply applies any bytes as commands to both books. They must not panic, must agree in
+// every event, count Seq, never decrease At, and restore to the same hash.
 func FuzzApply(f *testing.F) {
 	var all []byte
 	for _, c := range sampleCommands() {

@@ -8,15 +8,15 @@ import (
 
 func (s *State) newOrder(c *Command, out *event.Sink) {
 	o := &c.Order
-	in, trader, why, limit := s.admit(c)
-	if why == event.ReasonNone {
-		why, limit = checkShape(o, in, s.at)
+	in, trader, reason, limit := s.admit(c)
+	if reason == event.ReasonNone {
+		reason, limit = checkShape(o, in, s.at)
 	}
-	if why == event.ReasonNone {
-		why, limit = checkRisk(o, in, trader.limitsOn(c.Instrument))
+	if reason == event.ReasonNone {
+		reason, limit = checkRisk(o, in, trader.limitsOn(c.Instrument))
 	}
-	if why != event.ReasonNone {
-		s.reject(c, event.Rejected, o.Side, why, limit, out)
+	if reason != event.ReasonNone {
+		s.reject(c, event.Rejected, o.Side, reason, limit, out)
 		return
 	}
 	if b := in.book.fast; b != nil {
@@ -58,19 +58,19 @@ func tradeRejection(in *instrument, trader *participant) event.Reason {
 
 func (s *State) amendOrder(c *Command, out *event.Sink) {
 	o := &c.Order
-	in, trader, why, limit := s.admit(c)
+	in, trader, reason, limit := s.admit(c)
 	side := o.Side
-	if why == event.ReasonNone {
+	if reason == event.ReasonNone {
 		r, ok := in.book.get(o.ID)
 		if !ok || r.Participant != o.Participant {
-			why = event.ReasonUnknownOrder
+			reason = event.ReasonUnknownOrder
 		} else {
 			side = r.Side
-			why, limit = checkAmend(o, &r, in, trader.limitsOn(c.Instrument))
+			reason, limit = checkAmend(o, &r, in, trader.limitsOn(c.Instrument))
 		}
 	}
-	if why != event.ReasonNone {
-		s.reject(c, event.AmendRejected, side, why, limit, out)
+	if reason != event.ReasonNone {
+		s.reject(c, event.AmendRejected, side, reason, limit, out)
 		return
 	}
 	in.book.amend(o, s.at, s.seq, out)
@@ -89,10 +89,10 @@ func (s *State) cancelOrder(c *Command, out *event.Sink) {
 	}
 }
 
-func (s *State) rejectCancel(c *Command, why event.Reason, out *event.Sink) {
+func (s *State) rejectCancel(c *Command, reason event.Reason, out *event.Sink) {
 	*out.Next() = event.Event{
 		Seq: s.seq, At: s.at, OrderID: c.Order.ID, Kind: event.CancelRejected,
-		Instrument: c.Instrument, Participant: c.Order.Participant, Code: uint16(why),
+		Instrument: c.Instrument, Participant: c.Order.Participant, Code: uint16(reason),
 	}
 }
 
@@ -106,27 +106,27 @@ func (s *State) massCancel(c *Command, out *event.Sink) {
 		s.rejectCancel(c, event.ReasonInvalidSide, out)
 		return
 	}
-	gone := s.cancelAll(participant, c.Instrument, side, event.ReasonMassCancel, out)
+	cancelled := s.cancelAll(participant, c.Instrument, side, event.ReasonMassCancel, out)
 	*out.Next() = event.Event{
-		Seq: s.seq, At: s.at, Qty: market.Qty(gone), Kind: event.MassCancelled, Side: side,
+		Seq: s.seq, At: s.at, Qty: market.Qty(cancelled), Kind: event.MassCancelled, Side: side,
 		Instrument: c.Instrument, Participant: participant,
 	}
 }
 
 // cancelAll cancels the participant's orders (0 = everybody's) on one instrument or all, by
 // instrument, and returns their number.
-func (s *State) cancelAll(participant market.ParticipantID, on market.InstrumentID, side market.Side, why event.Reason, out *event.Sink) int {
+func (s *State) cancelAll(participant market.ParticipantID, on market.InstrumentID, side market.Side, reason event.Reason, out *event.Sink) int {
 	if on != AllInstruments {
-		return s.instruments[on].book.massCancel(participant, side, why, s.at, s.seq, out)
+		return s.instruments[on].book.massCancel(participant, side, reason, s.at, s.seq, out)
 	}
-	gone := 0
+	cancelled := 0
 	for i := range s.instruments {
 		b := s.instruments[i].book
 		if participant == 0 && b.orders() > 0 || participant != 0 && b.open(participant) > 0 {
-			gone += b.massCancel(participant, side, why, s.at, s.seq, out)
+			cancelled += b.massCancel(participant, side, reason, s.at, s.seq, out)
 		}
 	}
-	return gone
+	return cancelled
 }
 
 // tifOfType is the set of times in force of each order type: bit 8×type + tif. A market order

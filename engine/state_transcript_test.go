@@ -14,15 +14,13 @@ import (
 	"blockdesk/market"
 )
 
-// TestTranscripts plays testdata/state: a line is a command, its events follow.
-// Each file starts from nothing and is played on both books, which must answer
-// alike.
+// TestTranscripts runs testdata/state: a line is a command, its events follow. Each file
+// starts from nothing and runs on both books, which must answer the same.
 //
 //	verb [id] [key=value | word]...
 //
-// at=N sets the clock from that command on. A request to the desk is written
-// "desk" and its kind: see deskRequest. Of its pieces, and of a refresh's, only
-// those named by pieces=I,J are sent.
+// at=N sets the clock from that command on. A desk request is written "desk" and its kind:
+// see deskRequest. With pieces=I,J only those pieces of a request or refresh are sent.
 func TestTranscripts(t *testing.T) {
 	datadriven.Walk(t, "testdata/state", func(t *testing.T, path string) {
 		fast, slow := newScript(false), newScript(true)
@@ -92,7 +90,7 @@ func (s *script) run(t *testing.T, input string) string {
 	return b.String()
 }
 
-// parse reads one line of a transcript.
+// parse parses one line of a transcript.
 func (s *script) parse(line string) ([]Command, error) {
 	words := strings.Fields(line)
 	a := arguments{}
@@ -229,8 +227,7 @@ var kindWords = map[event.Kind]string{
 	event.MirrorLevel: "mirror-level", event.Mirrored: "mirrored", event.MirrorTraded: "mirror-traded",
 }
 
-// describeAll prints the events of one command, a line each; the desk's by their
-// records.
+// describeAll prints the events of one command, a line each; those of the desk as records.
 func describeAll(b *strings.Builder, events []event.Event) {
 	var desk rfq.Reader
 	for i := range events {
@@ -243,7 +240,7 @@ func describeAll(b *strings.Builder, events []event.Event) {
 	}
 }
 
-// describe prints an event: its kind, then what is not zero.
+// describe prints an event: its kind, then its nonzero fields.
 func describe(e *event.Event) string {
 	if ref, ok := e.Reference(); ok {
 		return fmt.Sprintf("#%d reference id=%d in=%d who=%d session=%d %q", e.Seq, ref.OrderID, ref.Instrument, ref.Participant, ref.Origin, ref.Text)

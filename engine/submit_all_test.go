@@ -32,7 +32,7 @@ func TestSubmitAllCounts(t *testing.T) {
 	}
 }
 
-// TestSubmitAllAllocatesNothing: neither where it is let in nor where it is not.
+// TestSubmitAllAllocatesNothing: neither if it is accepted nor if it is refused.
 func TestSubmitAllAllocatesNothing(t *testing.T) {
 	e := newEngine(t, Options{IngressSize: 1 << 14})
 	cs := deskCommands(t, longRequest(1))
@@ -50,8 +50,8 @@ func TestSubmitAllAllocatesNothing(t *testing.T) {
 	}
 }
 
-// groupMark is what the stress below puts into a command: whose group it is,
-// which of the producer's, where it stands in it, and how long it is.
+// groupMark identifies a command of the stress test below: producer, group, index in the
+// group, and size of the group.
 type groupMark struct{ producer, group, index, size int }
 
 func (m groupMark) command() Command {
@@ -64,10 +64,9 @@ func markOf(c *Command) groupMark {
 	return groupMark{int(c.Origin), int(c.Arg), int(c.Order.ID), int(c.Order.Qty)}
 }
 
-// TestSubmitAllStress: many goroutines submit groups and single commands into a
-// small ring. In the journal every group stands whole and unbroken, each
-// producer's in its order, and nothing of what was refused is there. The engine
-// is stopped while they still submit.
+// TestSubmitAllStress: many goroutines submit groups and single commands into a small ring.
+// In the journal every group is whole and consecutive, in the order of its producer, and
+// refused commands are absent. The engine is stopped while they still submit.
 func TestSubmitAllStress(t *testing.T) {
 	for name, o := range map[string]Options{
 		"small ring": {IngressSize: 16, MaxBatch: 3},
@@ -94,9 +93,9 @@ func TestSubmitAllStress(t *testing.T) {
 	}
 }
 
-// submitGroups lets producers submit until the engine is stopped, and returns
-// once there is enough of it; submitted waits for their end and says how many
-// groups of each went in.
+// submitGroups lets producers submit until the engine is stopped, and returns once enough
+// is accepted; submitted waits for their end and returns how many groups of each were
+// accepted.
 func submitGroups(t *testing.T, e *running, producers int) (submitted func() []int, full *atomic.Int64) {
 	var sent atomic.Int64
 	full = new(atomic.Int64)

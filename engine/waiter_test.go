@@ -10,8 +10,8 @@ import (
 	"blockdesk/internal/await"
 )
 
-// TestWaiterLosesNoWake plays ping-pong over two waiters, with a third goroutine
-// that wakes them for nothing: a lost wake-up would hang it for ever.
+// TestWaiterLosesNoWake plays ping-pong over two waiters, with a third goroutine that wakes
+// them needlessly: a lost wake-up would hang it.
 func TestWaiterLosesNoWake(t *testing.T) {
 	for name, mode := range map[string]WaitMode{"park": Park, "spin": Spin} {
 		t.Run(name, func(t *testing.T) {
@@ -74,8 +74,8 @@ func TestWaiterStops(t *testing.T) {
 	}
 }
 
-// TestWaiterLeavesNoToken: a wake between arming and looking again is eaten, so
-// that the next one finds the channel empty and cannot block.
+// TestWaiterLeavesNoToken: a wake between arming and the second check is consumed, so that
+// the next one finds the channel empty and cannot block.
 func TestWaiterLeavesNoToken(t *testing.T) {
 	w := newWaiter(Park)
 	looks := 0
@@ -97,9 +97,9 @@ func TestWaiterLeavesNoToken(t *testing.T) {
 // sleeps reports whether the waiter's goroutine sleeps, or is about to.
 func (w *waiter) sleeps() bool { return w.state.Load() == waiterAsleep }
 
-// TestTurnsExclude: many take turns, wake and wait at once; the turn is one
-// goroutine's at a time, no work is left lying, and nobody hangs.
-func TestTurnsExclude(t *testing.T) {
+// TestTakeOverExcludes: many goroutines take over, wake and wait at once; one owns the role
+// at a time, no work is left, and none hangs.
+func TestTakeOverExcludes(t *testing.T) {
 	w := newWaiter(Park)
 	const workers, each = 4, 5000
 	var work, done atomic.Int64 // handed over; finished
@@ -144,9 +144,9 @@ func TestTurnsExclude(t *testing.T) {
 	}
 }
 
-// TestStopDuringTurn: who is told to stop while another has its turn waits for
-// the end of the turn and leaves nothing behind.
-func TestStopDuringTurn(t *testing.T) {
+// TestStopDuringTakeOver: a goroutine that is stopped while another owns its role waits
+// until it is handed back, and leaves no token.
+func TestStopDuringTakeOver(t *testing.T) {
 	for range 200 {
 		w := newWaiter(Park)
 		stop := make(chan struct{})

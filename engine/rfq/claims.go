@@ -33,26 +33,26 @@ func (r *TakeClaim) apply(m *Machine) refusal {
 	if m.current.Blocked != 0 {
 		return refusal{reason: m.current.Blocked}
 	}
-	on, no := m.ticketForSale(a)
-	if no.reason != 0 {
-		return no
+	on, refused := m.ticketForSale(a)
+	if refused.reason != 0 {
+		return refused
 	}
 	t := m.tickets.at(on)
 	var terms Terms
 	if r.Quote != 0 {
-		no = m.quotedTerms(r.Quote, a, &terms)
+		refused = m.quotedTerms(r.Quote, a, &terms)
 	} else {
-		no = m.computeTerms(a, t, &terms)
+		refused = m.computeTerms(a, t, &terms)
 	}
-	if no.reason != 0 {
-		return no
+	if refused.reason != 0 {
+		return refused
 	}
-	if no := m.checkCapacityLeft(&terms, t.Tranche(a.tranche)); no.reason != 0 {
-		return no
+	if refused := m.checkCapacityLeft(&terms, t.Tranche(a.tranche)); refused.reason != 0 {
+		return refused
 	}
 	id := market.ClaimID(r.Token)
-	if no := m.makeRoomForClaim(id, r.Wallet); no.reason != 0 {
-		return no
+	if refused := m.makeRoomForClaim(id, r.Wallet); refused.reason != 0 {
+		return refused
 	}
 	if r.Quote != 0 {
 		slot, _ := m.quotes.find(r.Quote)
@@ -208,7 +208,7 @@ func (m *Machine) removeClaim(slot uint32) {
 }
 
 // findClaim returns the claim that a request is about.
-func (m *Machine) findClaim(id market.ClaimID) (slot uint32, c *claimItem, no refusal) {
+func (m *Machine) findClaim(id market.ClaimID) (slot uint32, c *claimItem, refused refusal) {
 	slot, ok := m.claims.find(id)
 	if !ok {
 		return 0, nil, refusal{reason: event.ReasonUnknownClaim}
@@ -229,9 +229,9 @@ func (m *Machine) repeatClaim(c *claimItem) refusal {
 }
 
 func (r *BeginDelivery) apply(m *Machine) refusal {
-	slot, c, no := m.findClaim(r.Claim)
-	if no.reason != 0 {
-		return no
+	slot, c, refused := m.findClaim(r.Claim)
+	if refused.reason != 0 {
+		return refused
 	}
 	switch {
 	case c.State == ClaimDelivering && c.Proof == r.Proof:
@@ -245,9 +245,9 @@ func (r *BeginDelivery) apply(m *Machine) refusal {
 }
 
 func (r *ExpireDelivery) apply(m *Machine) refusal {
-	slot, c, no := m.findClaim(r.Claim)
-	if no.reason != 0 {
-		return no
+	slot, c, refused := m.findClaim(r.Claim)
+	if refused.reason != 0 {
+		return refused
 	}
 	if c.State != ClaimDelivering || c.Proof != r.Proof {
 		return rejectState(c)
@@ -258,9 +258,9 @@ func (r *ExpireDelivery) apply(m *Machine) refusal {
 }
 
 func (r *SettleClaim) apply(m *Machine) refusal {
-	slot, c, no := m.findClaim(r.Claim)
-	if no.reason != 0 {
-		return no
+	slot, c, refused := m.findClaim(r.Claim)
+	if refused.reason != 0 {
+		return refused
 	}
 	switch {
 	case c.State == ClaimSettled && c.Proof == r.Proof:
@@ -277,9 +277,9 @@ func (r *SettleClaim) apply(m *Machine) refusal {
 // apply makes the final checks before the desk signs: see footnote ⁷ of the package
 // documentation.
 func (r *CosignClaim) apply(m *Machine) refusal {
-	slot, c, no := m.findClaim(r.Claim)
-	if no.reason != 0 {
-		return no
+	slot, c, refused := m.findClaim(r.Claim)
+	if refused.reason != 0 {
+		return refused
 	}
 	switch {
 	case c.State == ClaimCosigned && c.Proof == r.Proof:
@@ -290,14 +290,14 @@ func (r *CosignClaim) apply(m *Machine) refusal {
 		return refusal{reason: event.ReasonLocked}
 	}
 	p := findPair(m.pairs, c.Terms.Instrument)
-	if no := m.current.pricing.checkAnchor(p); no.reason != 0 {
-		return no
+	if refused := m.current.pricing.checkAnchor(p); refused.reason != 0 {
+		return refused
 	}
-	if no := checkCorridor(p, c.Terms.Reference); no.reason != 0 {
-		return no
+	if refused := checkCorridor(p, c.Terms.Reference); refused.reason != 0 {
+		return refused
 	}
-	if no := m.checkPaymentValue(p, &c.Terms); no.reason != 0 {
-		return no
+	if refused := m.checkPaymentValue(p, &c.Terms); refused.reason != 0 {
+		return refused
 	}
 	if p.Reserved+p.Sold > p.Inventory {
 		return refusal{event.ReasonInventory, clampToInt64(p.Inventory)}
@@ -308,9 +308,9 @@ func (r *CosignClaim) apply(m *Machine) refusal {
 }
 
 func (r *ReleaseClaim) apply(m *Machine) refusal {
-	slot, c, no := m.findClaim(r.Claim)
-	if no.reason != 0 {
-		return no
+	slot, c, refused := m.findClaim(r.Claim)
+	if refused.reason != 0 {
+		return refused
 	}
 	switch c.State {
 	case ClaimReleased:

@@ -87,9 +87,9 @@ func (m *Machine) Apply(data []byte, s Stamp, px Prices, out *event.Sink) {
 	o := &m.current.outcome
 	*o = Outcome{At: s.At}
 	r := m.read(data)
-	var no refusal
+	var refused refusal
 	if r == nil {
-		no.reason = event.ReasonInvalidCommand
+		refused.reason = event.ReasonInvalidCommand
 		if p, ok := PeekRequest(data); ok && newRequest(p.Kind) != nil {
 			o.Token, o.Kind = p.Token, p.Kind
 		}
@@ -100,11 +100,11 @@ func (m *Machine) Apply(data []byte, s Stamp, px Prices, out *event.Sink) {
 			m.current.key = KeyUsed{head.Token, head.Key}
 			m.emit(&m.current.key)
 		}
-		if no = m.admit(head); no.reason == 0 {
-			no = r.apply(m)
+		if refused = m.admit(head); refused.reason == 0 {
+			refused = r.apply(m)
 		}
 	}
-	o.Reason, o.Limit = no.reason, no.limit
+	o.Reason, o.Limit = refused.reason, refused.limit
 	m.emit(o)
 	m.end()
 }

@@ -19,24 +19,24 @@ func (r *ProvePayment) apply(m *Machine) refusal {
 	if p := m.payments.get(r.Signature); p != nil {
 		return m.repeatPayment(r, p)
 	}
-	slot, c, no := m.findClaim(r.Claim)
-	if no.reason != 0 {
-		return no
+	slot, c, refused := m.findClaim(r.Claim)
+	if refused.reason != 0 {
+		return refused
 	}
-	why := m.refundReason(&c.Claim, r)
-	if why != 0 && m.refundsDue >= m.limits.refunds {
+	reason := m.refundReason(&c.Claim, r)
+	if reason != 0 && m.refundsDue >= m.limits.refunds {
 		return refusal{event.ReasonDeskFull, int64(m.limits.refunds)}
 	}
-	if no := m.makeRoomForPayment(slot); no.reason != 0 {
-		return no
+	if refused := m.makeRoomForPayment(slot); refused.reason != 0 {
+		return refused
 	}
 	p := m.addPayment(slot, r)
 	late := c.State == ClaimExpired
-	if why != 0 {
-		p.State, p.Reason = PaymentRefundDue, why
+	if reason != 0 {
+		p.State, p.Reason = PaymentRefundDue, reason
 		m.countRefundDue(c, +1)
 		m.emit(&p.Payment)
-		if late && why == event.ReasonLatePayment { // a mismatch leaves the claim open, or dust could block the real payment
+		if late && reason == event.ReasonLatePayment { // a mismatch leaves the claim open, or dust could block the real payment
 			m.setClaimState(slot, ClaimRefundDue)
 		} else {
 			m.updateEnded(slot)
@@ -128,13 +128,13 @@ func (m *Machine) refundReason(c *Claim, r *ProvePayment) event.Reason {
 }
 
 // refundable reports whether a payment may be due for refund for the reason.
-func refundable(why event.Reason) bool {
-	return why == event.ReasonClaimState || why == event.ReasonPaymentMismatch || endsClaim(why)
+func refundable(reason event.Reason) bool {
+	return reason == event.ReasonClaimState || reason == event.ReasonPaymentMismatch || endsClaim(reason)
 }
 
 // endsClaim reports whether a refund for the reason makes its claim refund_due.
-func endsClaim(why event.Reason) bool {
-	return why == event.ReasonLatePayment || why == event.ReasonUndeliverable
+func endsClaim(reason event.Reason) bool {
+	return reason == event.ReasonLatePayment || reason == event.ReasonUndeliverable
 }
 
 // canServeLate reports whether an expired claim can still be served on its terms: a new
@@ -158,9 +158,9 @@ func (m *Machine) canServeLate(c *Claim) bool {
 // corridor), both rounded up. It refuses with the reason why the rail has no price, or with
 // PriceCorridor and that minimum in atoms.
 func (m *Machine) checkPaymentValue(p *Pair, t *Terms) refusal {
-	price, no := m.priceOfRail(t.Rail)
-	if no.reason != 0 {
-		return no
+	price, refused := m.priceOfRail(t.Rail)
+	if refused.reason != 0 {
+		return refused
 	}
 	now, fits := paymentFor(t.Fill, t.Rail, price)
 	if !fits {
@@ -176,9 +176,9 @@ func (m *Machine) checkPaymentValue(p *Pair, t *Terms) refusal {
 // apply ends a paid claim that cannot be delivered: it returns what the claim holds, and its
 // payment is due for refund.
 func (r *AbandonDelivery) apply(m *Machine) refusal {
-	slot, c, no := m.findClaim(r.Claim)
-	if no.reason != 0 {
-		return no
+	slot, c, refused := m.findClaim(r.Claim)
+	if refused.reason != 0 {
+		return refused
 	}
 	switch {
 	case c.State == ClaimRefundDue && m.paymentOf(c, undeliverable) != nil:
@@ -219,9 +219,9 @@ func (r *RefundPayment) apply(m *Machine) refusal {
 	if p == nil {
 		return refusal{reason: event.ReasonUnknownPayment}
 	}
-	slot, c, no := m.findClaim(p.Claim)
-	if no.reason != 0 {
-		return no
+	slot, c, refused := m.findClaim(p.Claim)
+	if refused.reason != 0 {
+		return refused
 	}
 	switch {
 	case p.State == PaymentRefunded && p.Proof == r.Proof:

@@ -18,9 +18,9 @@ func (m *Machine) ticketForSale(a fillRequest) (uint32, refusal) {
 	if !a.fill.Valid() || !a.rail.Valid() {
 		return 0, refusal{reason: event.ReasonInvalidCommand}
 	}
-	slot, no := m.activeTicket(a.ticket)
-	if no.reason != 0 {
-		return 0, no
+	slot, refused := m.activeTicket(a.ticket)
+	if refused.reason != 0 {
+		return 0, refused
 	}
 	t := m.tickets.at(slot)
 	if t.Tranche(a.tranche) == nil {
@@ -38,13 +38,13 @@ func (m *Machine) computeTerms(a fillRequest, t *Ticket, into *Terms) refusal {
 	if !t.Rails.Has(a.rail) || !p.Rails.Has(a.rail) || m.policy.PayTo[a.rail] == (market.Address{}) {
 		return refusal{reason: event.ReasonRailNotAccepted}
 	}
-	ref, no := m.current.pricing.reference(p, t.Reference)
-	if no.reason != 0 {
-		return no
+	ref, refused := m.current.pricing.reference(p, t.Reference)
+	if refused.reason != 0 {
+		return refused
 	}
-	of, no := m.priceOfRail(a.rail)
-	if no.reason != 0 {
-		return no
+	of, refused := m.priceOfRail(a.rail)
+	if refused.reason != 0 {
+		return refused
 	}
 	price := m.policy.Price(ref, a.fill)
 	base, enough := baseFor(a.fill, price, p.BaseDecimals)
@@ -91,17 +91,17 @@ func (r *RequestQuote) apply(m *Machine) refusal {
 		return refusal{reason: m.current.Blocked}
 	}
 	a := fillRequest{r.Ticket, r.Tranche, r.Fill, r.Rail}
-	slot, no := m.ticketForSale(a)
-	if no.reason != 0 {
-		return no
+	slot, refused := m.ticketForSale(a)
+	if refused.reason != 0 {
+		return refused
 	}
 	t := m.tickets.at(slot)
 	var terms Terms
-	if no := m.computeTerms(a, t, &terms); no.reason != 0 {
-		return no
+	if refused := m.computeTerms(a, t, &terms); refused.reason != 0 {
+		return refused
 	}
-	if no := m.checkCapacityLeft(&terms, t.Tranche(a.tranche)); no.reason != 0 {
-		return no
+	if refused := m.checkCapacityLeft(&terms, t.Tranche(a.tranche)); refused.reason != 0 {
+		return refused
 	}
 	id := market.QuoteID(r.Token)
 	if m.quotes.get(id) != nil {

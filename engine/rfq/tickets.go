@@ -31,13 +31,13 @@ func (r *PostTicket) apply(m *Machine) refusal {
 		return refusal{reason: event.ReasonInvalidCommand}
 	}
 	for _, c := range r.Capacities {
-		if no := checkCapacity(c, smallestFill.USD()); no.reason != 0 {
-			return no
+		if refused := checkCapacity(c, smallestFill.USD()); refused.reason != 0 {
+			return refused
 		}
 	}
-	rails, no := m.checkOffer(r.Instrument, r.Rails, r.Reference, r.ExpiresAt)
-	if no.reason != 0 {
-		return no
+	rails, refused := m.checkOffer(r.Instrument, r.Rails, r.Reference, r.ExpiresAt)
+	if refused.reason != 0 {
+		return refused
 	}
 	if m.tickets.len() >= m.limits.tickets {
 		return refusal{event.ReasonDeskFull, int64(m.limits.tickets)}
@@ -105,14 +105,14 @@ func (m *Machine) activeTicket(id market.TicketID) (uint32, refusal) {
 }
 
 func (r *AmendTicket) apply(m *Machine) refusal {
-	slot, no := m.activeTicket(r.Ticket)
-	if no.reason != 0 {
-		return no
+	slot, refused := m.activeTicket(r.Ticket)
+	if refused.reason != 0 {
+		return refused
 	}
 	t := m.tickets.at(slot)
-	rails, no := m.checkOffer(t.Instrument, r.Rails, r.Reference, r.ExpiresAt)
-	if no.reason != 0 {
-		return no
+	rails, refused := m.checkOffer(t.Instrument, r.Rails, r.Reference, r.ExpiresAt)
+	if refused.reason != 0 {
+		return refused
 	}
 	t.Rails, t.Priority, t.Reference, t.ExpiresAt = rails, r.Priority, r.Reference, r.ExpiresAt
 	if t.ExpiresAt != 0 {
@@ -125,9 +125,9 @@ func (r *AmendTicket) apply(m *Machine) refusal {
 }
 
 func (r *SetTranche) apply(m *Machine) refusal {
-	slot, no := m.activeTicket(r.Ticket)
-	if no.reason != 0 {
-		return no
+	slot, refused := m.activeTicket(r.Ticket)
+	if refused.reason != 0 {
+		return refused
 	}
 	t := m.tickets.at(slot)
 	lowest, next := smallestFill.USD(), len(t.Tranches)+1
@@ -140,8 +140,8 @@ func (r *SetTranche) apply(m *Machine) refusal {
 	case next > MaxTranches:
 		return refusal{event.ReasonDeskFull, MaxTranches}
 	}
-	if no := checkCapacity(r.Capacity, lowest); no.reason != 0 {
-		return no
+	if refused := checkCapacity(r.Capacity, lowest); refused.reason != 0 {
+		return refused
 	}
 	if tr == nil {
 		t.Tranches = append(t.Tranches, Tranche{ID: r.Tranche})
@@ -154,9 +154,9 @@ func (r *SetTranche) apply(m *Machine) refusal {
 }
 
 func (r *WithdrawTicket) apply(m *Machine) refusal {
-	slot, no := m.activeTicket(r.Ticket)
-	if no.reason != 0 {
-		return no
+	slot, refused := m.activeTicket(r.Ticket)
+	if refused.reason != 0 {
+		return refused
 	}
 	m.endTicket(slot, TicketWithdrawn)
 	return refusal{}

@@ -81,8 +81,8 @@ func (b *Book) replace(slot int32, o *book.Order, p market.Price, wanted market.
 	t := b.takerOf(slot)
 	x := &b.orders[slot]
 	open, shown := t.rem, x.qty()
-	if why, limit := b.amendRejectReason(&t, p, wanted); why != event.ReasonNone {
-		c.amendRejected(o, t.side, t.participant, why, limit)
+	if reason, limit := b.amendRejectReason(&t, p, wanted); reason != event.ReasonNone {
+		c.amendRejected(o, t.side, t.participant, reason, limit)
 		return
 	}
 	c.ofOrder(&b.orders[slot], event.Unrested, open, shown, event.ReasonNone)

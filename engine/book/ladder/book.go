@@ -207,28 +207,28 @@ func (b *Book) cancelGeneral(id market.OrderID, participant market.ParticipantID
 
 // cancelOrder cancels the live order in slot, resting or waiting; pos is its position in
 // the id table.
-func (b *Book) cancelOrder(slot int32, pos uint64, why event.Reason, c *command) {
+func (b *Book) cancelOrder(slot int32, pos uint64, reason event.Reason, c *command) {
 	x := &b.orders[slot]
 	if x.state&flagWaiting != 0 {
 		b.withdrawStop(slot)
-		c.ofOrder(x, event.Cancelled, x.qty(), 0, why)
+		c.ofOrder(x, event.Cancelled, x.qty(), 0, reason)
 	} else {
 		shown := x.qty()
 		hidden := b.withdraw(slot)
-		c.ofOrder(x, event.Cancelled, shown+hidden, shown, why)
+		c.ofOrder(x, event.Cancelled, shown+hidden, shown, reason)
 	}
 	b.release(slot, pos)
 }
 
 // cancelLevel cancels the participant's orders (0 = everybody's) at one level. It reports
 // whether the participant has no open order left.
-func (b *Book) cancelLevel(li int32, participant market.ParticipantID, why event.Reason, c *command) bool {
+func (b *Book) cancelLevel(li int32, participant market.ParticipantID, reason event.Reason, c *command) bool {
 	for slot := b.levels[li].head; slot != 0; {
 		x := &b.orders[slot]
 		next := x.next
 		if participant == 0 || x.participant() == participant {
 			_, pos := b.find(x.id, hashOf(x.id))
-			b.cancelOrder(slot, pos, why, c)
+			b.cancelOrder(slot, pos, reason, c)
 			if participant != 0 && b.openOrders[participant] == 0 {
 				return true
 			}
@@ -240,28 +240,28 @@ func (b *Book) cancelLevel(li int32, participant market.ParticipantID, why event
 
 // MassCancel cancels the participant's live orders (0 = everybody's) on side (0 = both) in
 // canonical order and returns their number.
-func (b *Book) MassCancel(participant market.ParticipantID, side market.Side, why event.Reason, at int64, seq uint64, out *event.Sink) int {
+func (b *Book) MassCancel(participant market.ParticipantID, side market.Side, reason event.Reason, at int64, seq uint64, out *event.Sink) int {
 	c := command{at, seq, out, b.instrument}
 	before := b.live
 	if participant == 0 || b.OpenOrders(participant) > 0 {
 		for s := market.Buy; s <= market.Sell; s++ {
 			if side == 0 || side == s {
-				b.massCancelSide(participant, s, why, &c)
+				b.massCancelSide(participant, s, reason, &c)
 			}
 		}
 		for s := market.Buy; s <= market.Sell; s++ {
 			if side == 0 || side == s {
-				b.massCancelStops(participant, s, why, &c)
+				b.massCancelStops(participant, s, reason, &c)
 			}
 		}
 	}
 	return before - b.live
 }
 
-func (b *Book) massCancelSide(participant market.ParticipantID, s market.Side, why event.Reason, c *command) {
+func (b *Book) massCancelSide(participant market.ParticipantID, s market.Side, reason event.Reason, c *command) {
 	for key := b.best[s]; key != noBest; {
 		p := market.Price(key * sign(s))
-		if b.cancelLevel(b.peek(p), participant, why, c) {
+		if b.cancelLevel(b.peek(p), participant, reason, c) {
 			return
 		}
 		key = b.after(p, s)

@@ -35,21 +35,21 @@ func (c *command) accept(o *book.Order, shown market.Qty) {
 }
 
 // reject writes the Rejected of a new order.
-func (c *command) reject(o *book.Order, why event.Reason, limit int64) {
-	c.write(event.Rejected, o.ID, o.Side, o.Participant, o.Price, o.Qty, limit, uint16(why))
+func (c *command) reject(o *book.Order, reason event.Reason, limit int64) {
+	c.write(event.Rejected, o.ID, o.Side, o.Participant, o.Price, o.Qty, limit, uint16(reason))
 }
 
 // amendRejected writes the AmendRejected of the amend o.
-func (c *command) amendRejected(o *book.Order, s market.Side, participant market.ParticipantID, why event.Reason, limit int64) {
-	c.write(event.AmendRejected, o.ID, s, participant, o.Price, o.Qty, limit, uint16(why))
+func (c *command) amendRejected(o *book.Order, s market.Side, participant market.ParticipantID, reason event.Reason, limit int64) {
+	c.write(event.AmendRejected, o.ID, s, participant, o.Price, o.Qty, limit, uint16(reason))
 }
 
 // ofOrder writes an event about the live order x.
-func (c *command) ofOrder(x *order, kind event.Kind, qty, aux market.Qty, why event.Reason) {
-	c.write(kind, x.id, x.side(), x.participant(), x.price(), qty, int64(aux), uint16(why))
+func (c *command) ofOrder(x *order, kind event.Kind, qty, aux market.Qty, reason event.Reason) {
+	c.write(kind, x.id, x.side(), x.participant(), x.price(), qty, int64(aux), uint16(reason))
 }
 
 // ofTaker writes an event about t.
-func (c *command) ofTaker(t *taker, kind event.Kind, aux market.Qty, why event.Reason) {
-	c.write(kind, t.id, t.side, t.participant, t.limit, t.rem, int64(aux), uint16(why))
+func (c *command) ofTaker(t *taker, kind event.Kind, aux market.Qty, reason event.Reason) {
+	c.write(kind, t.id, t.side, t.participant, t.limit, t.rem, int64(aux), uint16(reason))
 }

@@ -56,8 +56,8 @@ func (b *Book) submitGeneral(o *book.Order, live int32, c *command) {
 	if o.Type == book.Market {
 		t.reach = marketReach
 	}
-	if why, limit := b.rejectReason(&t); why != event.ReasonNone {
-		c.reject(o, why, limit)
+	if reason, limit := b.rejectReason(&t); reason != event.ReasonNone {
+		c.reject(o, reason, limit)
 		return
 	}
 	shown := market.Qty(0)

@@ -138,11 +138,11 @@ func (b *Book) runElected(c *command) {
 func (b *Book) activate(slot int32, c *command) {
 	t := b.takerOf(slot)
 	c.ofOrder(&b.orders[slot], event.Triggered, t.rem, market.Qty(b.cold[slot].stop), event.ReasonNone)
-	if why, _ := b.rejectReason(&t); why != event.ReasonNone {
-		if why == event.ReasonFOKUnfillable {
-			why = event.ReasonFOK
+	if reason, _ := b.rejectReason(&t); reason != event.ReasonNone {
+		if reason == event.ReasonFOKUnfillable {
+			reason = event.ReasonFOK
 		}
-		c.ofTaker(&t, event.Cancelled, 0, why)
+		c.ofTaker(&t, event.Cancelled, 0, reason)
 		b.freeSlot(&t)
 		return
 	}
@@ -173,9 +173,9 @@ func (b *Book) takerOf(slot int32) taker {
 	return t
 }
 
-func (b *Book) massCancelStops(participant market.ParticipantID, s market.Side, why event.Reason, c *command) {
+func (b *Book) massCancelStops(participant market.ParticipantID, s market.Side, reason event.Reason, c *command) {
 	for stop, li := b.firstStop(s); li != none; stop, li = b.nextStop(s, stop) {
-		if b.cancelLevel(li, participant, why, c) {
+		if b.cancelLevel(li, participant, reason, c) {
 			return
 		}
 	}

@@ -78,9 +78,9 @@ func (b *Book) replace(m *order, o *book.Order, open market.Qty) {
 		changed.Price = o.Price
 	}
 	place := b.unlink(m)
-	if why, limit := b.restRejectReason(&changed); why != event.ReasonNone {
+	if reason, limit := b.restRejectReason(&changed); reason != event.ReasonNone {
 		insert(b.side(m.Side), place, m)
-		b.amendRejected(o, m.Side, m.Participant, why, limit)
+		b.amendRejected(o, m.Side, m.Participant, reason, limit)
 		return
 	}
 	b.emitFor(m, event.Event{Kind: event.Unrested, Aux: int64(m.shown)})
@@ -96,9 +96,9 @@ func (b *Book) replace(m *order, o *book.Order, open market.Qty) {
 	b.electAll(b.elect())
 }
 
-func (b *Book) amendRejected(o *book.Order, side market.Side, participant market.ParticipantID, why event.Reason, limit int64) {
+func (b *Book) amendRejected(o *book.Order, side market.Side, participant market.ParticipantID, reason event.Reason, limit int64) {
 	b.emit(event.Event{
 		Kind: event.AmendRejected, OrderID: o.ID, Side: side, Participant: participant,
-		Price: o.Price, Qty: o.Qty, Aux: limit, Code: uint16(why),
+		Price: o.Price, Qty: o.Qty, Aux: limit, Code: uint16(reason),
 	})
 }

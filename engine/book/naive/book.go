@@ -65,10 +65,10 @@ func (b *Book) Submit(o *book.Order, at int64, seq uint64, out *event.Sink) {
 	b.begin(at, seq, out)
 	n := &order{Order: *o, open: o.Qty}
 	n.Flags &= book.FlagPostOnly
-	if why, limit := b.rejectReason(n); why != event.ReasonNone {
+	if reason, limit := b.rejectReason(n); reason != event.ReasonNone {
 		b.emit(event.Event{
 			Kind: event.Rejected, OrderID: o.ID, Side: o.Side, Participant: o.Participant,
-			Price: o.Price, Qty: o.Qty, Aux: limit, Code: uint16(why),
+			Price: o.Price, Qty: o.Qty, Aux: limit, Code: uint16(reason),
 		})
 		return
 	}
@@ -103,8 +103,8 @@ func (b *Book) rejectReason(n *order) (event.Reason, int64) {
 	if isStop(n) {
 		return event.ReasonNone, 0
 	}
-	if why, limit := b.restRejectReason(n); why != event.ReasonNone {
-		return why, limit
+	if reason, limit := b.restRejectReason(n); reason != event.ReasonNone {
+		return reason, limit
 	}
 	if n.TIF == book.FOK {
 		if q := b.fillable(n); q < n.open {
@@ -287,19 +287,19 @@ func (b *Book) Cancel(id market.OrderID, participant market.ParticipantID, at in
 }
 
 // cancel cancels a live order that is in one of the four slices.
-func (b *Book) cancel(m *order, why event.Reason) {
-	b.cancelled(m, why)
+func (b *Book) cancel(m *order, reason event.Reason) {
+	b.cancelled(m, reason)
 	b.remove(m)
 }
 
 // MassCancel cancels the participant's live orders (0 = everybody's) on side (0 = both) in
 // canonical order and returns their number.
-func (b *Book) MassCancel(participant market.ParticipantID, side market.Side, why event.Reason, at int64, seq uint64, out *event.Sink) int {
+func (b *Book) MassCancel(participant market.ParticipantID, side market.Side, reason event.Reason, at int64, seq uint64, out *event.Sink) int {
 	b.begin(at, seq, out)
 	n := 0
 	for _, m := range b.all() {
 		if (participant == 0 || m.Participant == participant) && (side == 0 || m.Side == side) {
-			b.cancel(m, why)
+			b.cancel(m, reason)
 			n++
 		}
 	}

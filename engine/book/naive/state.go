@@ -22,8 +22,8 @@ func (b *Book) emitFor(m *order, e event.Event) {
 	b.emit(e)
 }
 
-func (b *Book) cancelled(m *order, why event.Reason) {
-	b.emitFor(m, event.Event{Kind: event.Cancelled, Aux: int64(m.shown), Code: uint16(why)})
+func (b *Book) cancelled(m *order, reason event.Reason) {
+	b.emitFor(m, event.Event{Kind: event.Cancelled, Aux: int64(m.shown), Code: uint16(reason)})
 }
 
 func (b *Book) side(s market.Side) *[]*order {
@@ -162,9 +162,9 @@ func (b *Book) Import(r book.LiveOrder) error {
 		return err
 	}
 	m := &order{Order: r.Order, open: r.Open, entered: r.EnteredSeq, waiting: r.Waiting}
-	if why, _ := b.rejectReason(m); why == event.ReasonDuplicateOrder {
+	if reason, _ := b.rejectReason(m); reason == event.ReasonDuplicateOrder {
 		return fmt.Errorf("order %d: %w", r.ID, book.ErrDuplicate)
-	} else if why == event.ReasonBookFull || why == event.ReasonLevelFull {
+	} else if reason == event.ReasonBookFull || reason == event.ReasonLevelFull {
 		return fmt.Errorf("order %d: %w", r.ID, book.ErrFull)
 	}
 	if r.Waiting {

@@ -67,12 +67,12 @@ func (b *Book) activate(n *order) {
 	} else {
 		n.Type = book.Limit
 	}
-	why, _ := b.restRejectReason(n)
-	if why == event.ReasonNone && n.TIF == book.FOK && b.fillable(n) < n.open {
-		why = event.ReasonFOK
+	reason, _ := b.restRejectReason(n)
+	if reason == event.ReasonNone && n.TIF == book.FOK && b.fillable(n) < n.open {
+		reason = event.ReasonFOK
 	}
-	if why != event.ReasonNone {
-		b.cancelled(n, why)
+	if reason != event.ReasonNone {
+		b.cancelled(n, reason)
 		delete(b.live, n.ID)
 		return
 	}
