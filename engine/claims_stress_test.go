@@ -169,7 +169,7 @@ func (l *ledger) follow(c *Consumer, granted chan<- rfq.Claim) error {
 	var desk rfq.Reader
 	_, err := drain(c, 0, func(e *event.Event) error {
 		if e.Kind == event.Rejected {
-			return fmt.Errorf("seq %d: a request was torn", e.Seq)
+			return fmt.Errorf("seq %d: a request was incomplete", e.Seq)
 		}
 		record, seq, ok := desk.Add(e)
 		if !ok {
@@ -238,7 +238,7 @@ func (l *ledger) check(desk *rfq.Machine) error {
 		for _, ticket := range view.Tickets {
 			for _, t := range ticket.Tranches {
 				if t != l.tranches[[2]uint64{uint64(ticket.ID), uint64(t.ID)}] {
-					return fmt.Errorf("ticket %d: tranche %+v was told otherwise", ticket.ID, t)
+					return fmt.Errorf("ticket %d: tranche %+v differs from its records", ticket.ID, t)
 				}
 			}
 		}

@@ -131,16 +131,16 @@ func TestAwaitManyReaders(t *testing.T) {
 	for range readers {
 		work.Go(func() {
 			for range reads {
-				mark := e.Position()
-				if err := c.Await(context.Background(), mark); err != nil {
+				pos := e.Position()
+				if err := c.Await(context.Background(), pos); err != nil {
 					t.Error(err)
 					return
 				}
 				shown.Lock()
-				behind := shown.events < mark
+				behind := shown.events < pos
 				shown.Unlock()
 				if behind {
-					t.Errorf("a read after the mark %d does not know all before it", mark)
+					t.Errorf("a read after position %d misses an earlier event", pos)
 					return
 				}
 			}
@@ -160,17 +160,17 @@ func TestAwaitManyReaders(t *testing.T) {
 }
 
 // awaiting calls Await in the background.
-func awaiting(c *Consumer, mark uint64) <-chan error {
+func awaiting(c *Consumer, pos uint64) <-chan error {
 	done := make(chan error, 1)
-	go func() { done <- c.Await(context.Background(), mark) }()
+	go func() { done <- c.Await(context.Background(), pos) }()
 	return done
 }
 
 // waits fails the test unless the wait has begun and not ended.
-func waits(t *testing.T, c *Consumer, mark uint64, done <-chan error, why string) {
+func waits(t *testing.T, c *Consumer, pos uint64, done <-chan error, why string) {
 	t.Helper()
-	await.True(t, "somebody to wait for the mark", func() bool { return c.waiters.lowest.Load() <= mark || len(done) > 0 })
+	await.True(t, "somebody to wait for the pos", func() bool { return c.waiters.lowest.Load() <= pos || len(done) > 0 })
 	if len(done) > 0 {
-		t.Fatalf("%s, and the wait has ended: %v", why, <-done)
+		t.Fatalf("%s, but Await returned: %v", why, <-done)
 	}
 }

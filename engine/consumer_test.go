@@ -44,11 +44,11 @@ func TestOneCommandOverflowsEgress(t *testing.T) {
 			summed = summed || events[i].Kind == event.MassCancelled
 		}
 		if got := c.CompleteSeq(); got < whole || got > events[len(events)-1].Seq {
-			t.Fatalf("whole %d after %d, last event of %d", got, whole, events[len(events)-1].Seq)
+			t.Fatalf("CompleteSeq %d after %d, last event of %d", got, whole, events[len(events)-1].Seq)
 		}
 		whole = c.CompleteSeq()
 		if cancelled > 0 && cancelled < orders && whole != events[0].Seq-1 && events[0].Seq == events[len(events)-1].Seq {
-			t.Fatalf("whole %d in the middle of the events of %d", whole, events[0].Seq)
+			t.Fatalf("CompleteSeq %d in the middle of the events of %d", whole, events[0].Seq)
 		}
 		c.Release(len(events))
 	}
@@ -61,7 +61,7 @@ func TestOneCommandOverflowsEgress(t *testing.T) {
 		t.Fatalf("after the cancels: %+v", rest)
 	}
 	if c.CompleteSeq() != e.replica.State.Seq() {
-		t.Fatalf("whole %d, want %d", c.CompleteSeq(), e.replica.State.Seq())
+		t.Fatalf("CompleteSeq %d, want %d", c.CompleteSeq(), e.replica.State.Seq())
 	}
 }
 
@@ -129,7 +129,7 @@ func TestDrainTimeoutIsNotComplete(t *testing.T) {
 		t.Fatalf("%d events: %v", n, err)
 	}
 	if c.CompleteSeq() != last {
-		t.Errorf("whole up to %d, but the last event is of %d", c.CompleteSeq(), last)
+		t.Errorf("CompleteSeq %d, but the last event is of %d", c.CompleteSeq(), last)
 	}
 }
 
@@ -154,7 +154,7 @@ func TestClose(t *testing.T) {
 	gone.Close()
 	gone.Release(0)
 	if _, err := gone.Next(context.Background()); !errors.Is(err, io.EOF) || gone.Poll() != nil || gone.CompleteSeq() != whole {
-		t.Fatalf("after Close: %v, whole %d, it was %d", err, gone.CompleteSeq(), whole)
+		t.Fatalf("after Close: %v, CompleteSeq %d, it was %d", err, gone.CompleteSeq(), whole)
 	}
 	if lag := e.Stats().Consumers[0]; lag != (Lag{Name: "gone"}) {
 		t.Fatalf("%+v", lag)
@@ -180,7 +180,7 @@ func TestConsumerSemantics(t *testing.T) {
 	}
 	c.Release(want - 1)
 	if events := c.Poll(); len(events) != 1 || c.CompleteSeq() != uint64(want) {
-		t.Fatalf("%d events, whole %d", len(events), c.CompleteSeq())
+		t.Fatalf("%d events, CompleteSeq %d", len(events), c.CompleteSeq())
 	}
 	func() {
 		defer func() {

@@ -65,9 +65,9 @@ func TestDeskCommands(t *testing.T) {
 			if int(c.RefLen) != max(int(c.Status)-56, 0) {
 				t.Fatalf("kind %d: a ref of %d bytes for a piece of %d", r.Kind(), c.RefLen, c.Status)
 			}
-			got, torn := j.Add(c)
-			if torn || last != (got != nil) || last && !bytes.Equal(got, want) {
-				t.Fatalf("kind %d: command %d of %d gave %x, torn %v; want %x", r.Kind(), n, len(cs), got, torn, want)
+			got, incomplete := j.Add(c)
+			if incomplete || last != (got != nil) || last && !bytes.Equal(got, want) {
+				t.Fatalf("kind %d: command %d of %d gave %x, incomplete %v; want %x", r.Kind(), n, len(cs), got, incomplete, want)
 			}
 		}
 	}
@@ -145,9 +145,9 @@ func TestAssemblerDropsIncomplete(t *testing.T) {
 	tick := Command{Kind: Tick}
 	rest := len(long) - 1
 	for name, c := range map[string]struct {
-		commands []Command
-		torn     []int // indexes at which it is told
-		whole    []int // indexes at which a request comes
+		commands   []Command
+		incomplete []int // indexes at which it is reported
+		whole      []int // indexes at which a request comes
 	}{
 		"whole":                 {append(slices.Clone(long), short...), nil, []int{rest, rest + 1}},
 		"begins in the middle":  {[]Command{long[1], long[2], short[0]}, []int{0, 1}, []int{2}},
@@ -166,7 +166,7 @@ func TestAssemblerDropsIncomplete(t *testing.T) {
 		"a bad piece cuts off":  {[]Command{long[0], change(short[0], func(c *Command) { c.Status = 0 }), long[1]}, []int{1, 2}, nil},
 	} {
 		var j Assembler
-		var torn, whole []int
+		var incomplete, whole []int
 		for i, command := range c.commands {
 			if command.Kind == Tick {
 				continue
@@ -174,14 +174,14 @@ func TestAssemblerDropsIncomplete(t *testing.T) {
 			command.Seq = uint64(i + 1)
 			request, dropped := j.Add(&command)
 			if dropped {
-				torn = append(torn, i)
+				incomplete = append(incomplete, i)
 			}
 			if request != nil {
 				whole = append(whole, i)
 			}
 		}
-		if !slices.Equal(torn, c.torn) || !slices.Equal(whole, c.whole) {
-			t.Errorf("%s: torn at %v, want %v; whole at %v, want %v", name, torn, c.torn, whole, c.whole)
+		if !slices.Equal(incomplete, c.incomplete) || !slices.Equal(whole, c.whole) {
+			t.Errorf("%s: incomplete at %v, want %v; whole at %v, want %v", name, incomplete, c.incomplete, whole, c.whole)
 		}
 	}
 }
@@ -192,8 +192,8 @@ func TestAssemblerLimit(t *testing.T) {
 	attach := deskCommands(t, longRequest(1))[0]
 	for n := range MaxPieces {
 		attach.Seq, attach.Order.Side = uint64(n+1), market.Side(n)
-		if _, torn := j.Add(&attach); torn != (n == MaxPieces-1) {
-			t.Errorf("Attach %d: torn %v", n, torn)
+		if _, incomplete := j.Add(&attach); incomplete != (n == MaxPieces-1) {
+			t.Errorf("Fragment %d: incomplete %v", n, incomplete)
 		}
 	}
 	for n := range MaxPieces {
@@ -201,9 +201,9 @@ func TestAssemblerLimit(t *testing.T) {
 		if n == MaxPieces-1 {
 			attach.Kind = Desk
 		}
-		request, torn := j.Add(&attach)
-		if torn || n == MaxPieces-1 && len(request) != MaxPieces*MaxPiece {
-			t.Errorf("piece %d: %d bytes, torn %v", n, len(request), torn)
+		request, incomplete := j.Add(&attach)
+		if incomplete || n == MaxPieces-1 && len(request) != MaxPieces*MaxPiece {
+			t.Errorf("piece %d: %d bytes, incomplete %v", n, len(request), incomplete)
 		}
 	}
 }
@@ -255,10 +255,10 @@ func TestAssemblerNeedsConsecutivePieces(t *testing.T) {
 			for n := range len(pool[k]) {
 				whole = whole && marks[max(i+1-len(pool[k])+n, 0)] == mark{k, n}
 			}
-			request, torn := j.Add(&commands[i])
-			second, secondTorn := again.Add(&commands[i])
-			if (request != nil) != whole || torn != secondTorn || !bytes.Equal(request, second) {
-				t.Fatalf("command %d of %v: %d bytes, torn %v; restored %d bytes, torn %v", i, marks, len(request), torn, len(second), secondTorn)
+			request, incomplete := j.Add(&commands[i])
+			second, secondIncomplete := again.Add(&commands[i])
+			if (request != nil) != whole || incomplete != secondIncomplete || !bytes.Equal(request, second) {
+				t.Fatalf("command %d of %v: %d bytes, incomplete %v; restored %d bytes, incomplete %v", i, marks, len(request), incomplete, len(second), secondIncomplete)
 			}
 			if whole {
 				if p, ok := rfq.PeekRequest(request); !ok || p.Token != uint64(k+1) {

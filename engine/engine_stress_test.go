@@ -89,7 +89,7 @@ func stress(t *testing.T, e *running, j *slowJournal, inline bool) {
 		for events := c.Poll(); len(events) > 0; events = c.Poll() {
 			for i := range events {
 				if err := look(0, &events[i]); err != nil {
-					t.Errorf("in a turn: %v", err)
+					t.Errorf("in RunInline: %v", err)
 				}
 			}
 			c.Release(len(events))
@@ -168,7 +168,7 @@ func stress(t *testing.T, e *running, j *slowJournal, inline bool) {
 			t.Fatalf("consumer %d: digest %x, the engine's %x", i, s.digest, e.replica.Digest)
 		}
 		if got, want := consumers[i].CompleteSeq(), e.replica.State.Seq(); got != want {
-			t.Fatalf("consumer %d: whole up to %d, want %d", i, got, want)
+			t.Fatalf("consumer %d: CompleteSeq %d, want %d", i, got, want)
 		}
 	}
 	if j == nil {
@@ -219,7 +219,7 @@ func TestJournalFails(t *testing.T) {
 			t.Fatal(err)
 		}
 		if got := digestOf(<-events); got != r.Digest {
-			t.Fatalf("frame %d: what was seen is not what the %d durable commands cause", frame, len(j.commands))
+			t.Fatalf("frame %d: visible events are not those of the %d durable commands", frame, len(j.commands))
 		}
 		if got := e.Stats().Durable; got != r.State.Seq() {
 			t.Fatalf("frame %d: durable %d, want %d", frame, got, r.State.Seq())

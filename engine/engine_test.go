@@ -203,7 +203,7 @@ func TestNextEpoch(t *testing.T) {
 	second := &running{Engine: next, replica: e.replica, err: make(chan error, 1)}
 	c := second.Consumer("reader")
 	if c.CompleteSeq() != seq {
-		t.Fatalf("whole %d at the start, want %d", c.CompleteSeq(), seq)
+		t.Fatalf("CompleteSeq %d at the start, want %d", c.CompleteSeq(), seq)
 	}
 	if next.Epoch() != e.Epoch()+1 || second.OrderIDs().Next() <= first {
 		t.Fatalf("epoch %d after %d", next.Epoch(), e.Epoch())

@@ -139,10 +139,10 @@ func TestFollowRefuses(t *testing.T) {
 		commands []Command
 		want     error
 	}{
-		"a gap":         {second, later[:1], ErrOutOfSequence},
-		"twice":         {first, begin, ErrOutOfSequence},
-		"a torn frame":  {second, append(append([]Command(nil), next...), begin[0]), ErrOutOfSequence},
-		"other history": {second + 1, next, ErrDiverged},
+		"a gap":               {second, later[:1], ErrOutOfSequence},
+		"twice":               {first, begin, ErrOutOfSequence},
+		"an incomplete frame": {second, append(append([]Command(nil), next...), begin[0]), ErrOutOfSequence},
+		"other history":       {second + 1, next, ErrDiverged},
 	} {
 		t.Run(name, func(t *testing.T) {
 			e, err := Follow(Options{}, NewReplica(StateOptions{}))

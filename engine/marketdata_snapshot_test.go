@@ -50,7 +50,7 @@ func TestMarketDataSnapshot(t *testing.T) {
 			}
 		})
 		if !bytes.Equal(m.AppendSnapshot(nil), r.Market.AppendSnapshot(nil)) {
-			t.Fatal("the restored market data went another way")
+			t.Fatal("restored market data differ")
 		}
 		r.Market.Flush(nil)
 		m.Flush(nil)

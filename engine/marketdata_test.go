@@ -315,7 +315,7 @@ func TestMarketDataWindow(t *testing.T) {
 	m.md.Advance(start + 10*windowMinutes*minute)
 	expect("nothing left", Ticker{})
 	if v := m.md.View(0); v.Ticker.Last != 40 || v.Ticker.LastAt != start+700*minute {
-		t.Fatalf("the last trade has gone with the window: %+v", v.Ticker)
+		t.Fatalf("the last trade expired with the window: %+v", v.Ticker)
 	}
 }
 

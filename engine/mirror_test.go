@@ -66,9 +66,9 @@ func TestMirrorRefreshCommands(t *testing.T) {
 		var j Assembler
 		for i := range cs {
 			cs[i].Seq = uint64(i + 1)
-			data, torn := j.Add(&cs[i])
-			if last := i == len(cs)-1; torn || last != (data != nil) || last != (cs[i].Kind == MirrorRefresh) || !cs[i].IsPiece() {
-				t.Fatalf("command %d of %d: %d bytes, torn %v", i, len(cs), len(data), torn)
+			data, incomplete := j.Add(&cs[i])
+			if last := i == len(cs)-1; incomplete || last != (data != nil) || last != (cs[i].Kind == MirrorRefresh) || !cs[i].IsPiece() {
+				t.Fatalf("command %d of %d: %d bytes, incomplete %v", i, len(cs), len(data), incomplete)
 			}
 			if data == nil {
 				continue

@@ -64,10 +64,10 @@ func TestMidNeedsBothSides(t *testing.T) {
 	mustApply(t, s, Command{Kind: SetInstrument, Status: StatusTrading}, nil)
 	want(1_015_000_000, true)
 	if _, ok := s.Mid(1); ok {
-		t.Error("a middle of an instrument that is not there")
+		t.Error("an undefined instrument has a mid price")
 	}
 	if _, ok := s.Mid(AllInstruments); ok {
-		t.Error("a middle of all instruments")
+		t.Error("AllInstruments has a mid price")
 	}
 	cancel := Command{Kind: CancelOrder}
 	cancel.Order.ID, cancel.Order.Participant = 1, 1

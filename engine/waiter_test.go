@@ -158,7 +158,7 @@ func TestStopDuringTakeOver(t *testing.T) {
 		close(stop)
 		select {
 		case <-left:
-			t.Fatal("left while its turn was taken")
+			t.Fatal("wait returned while its role was taken over")
 		default:
 		}
 		w.handBack(func() bool { return false })

@@ -142,7 +142,7 @@ func TestAppendWideDecimal(t *testing.T) {
 	}
 }
 
-// Parsing what was appended gives the value back, at every scale.
+// TestDecimalParseOfAppend: parsing appended text returns the value, at every scale.
 func TestDecimalParseOfAppend(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		value, decimals := rapid.Uint64().Draw(t, "value"), rapid.IntRange(0, MaxDecimals).Draw(t, "decimals")
@@ -158,8 +158,8 @@ func TestDecimalParseOfAppend(t *testing.T) {
 	})
 }
 
-// Appending what was parsed gives one canonical text: no leading zeros, and
-// exactly the field's fractional digits.
+// TestDecimalAppendOfParse: appending a parsed value returns its canonical text: no leading
+// zeros, and exactly the field's fractional digits.
 func TestDecimalAppendOfParse(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		decimals := rapid.IntRange(0, MaxDecimals).Draw(t, "decimals")
@@ -182,8 +182,8 @@ func TestDecimalAppendOfParse(t *testing.T) {
 	})
 }
 
-// FuzzParseDecimal holds both parsers to an oracle that shares no code with
-// them: a rule for the text in plain words, and math/big for the value.
+// FuzzParseDecimal compares both parsers with an oracle that shares no code with them: a
+// rule for the text, and math/big for the value.
 func FuzzParseDecimal(f *testing.F) {
 	for _, text := range []string{"0", "1.5", "007.10", "18446744073709551615", "340282366920938463463374607431768211456", "1e9", "-1", ".5", "5.", "1.0000000000000000000000000000000000001"} {
 		f.Add([]byte(text), 6)

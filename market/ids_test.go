@@ -49,7 +49,7 @@ func TestIDTextsRefused(t *testing.T) {
 	}
 }
 
-// What is appended is parsed; and no two texts are one id.
+// TestIDTextsAreCanonical: appended text parses, and no two texts are the same id.
 func TestIDTextsAreCanonical(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		n := rapid.Uint64Min(1).Draw(t, "id")

@@ -11,8 +11,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// slusd is priced to six digits in steps of 0.000100, and sold in lots of half
-// a unit.
+// slusd has prices of six digits with a tick of 0.000100, and lots of half a unit.
 func slusd() Instrument {
 	return Instrument{
 		ID: 0, Symbol: "SLUSD/USDC", Base: "SLUSD", Quote: "USDC",
@@ -181,7 +180,7 @@ func TestInstrumentParseOfAppend(t *testing.T) {
 	})
 }
 
-// A quantity appended as text is exact for every int64, against math/big.
+// TestAppendQtyAgainstBig: the text of a quantity is exact for every int64.
 func TestAppendQtyAgainstBig(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		in := drawInstrument(t)
@@ -196,8 +195,8 @@ func TestAppendQtyAgainstBig(t *testing.T) {
 	})
 }
 
-// FuzzInstrumentParse: whatever text comes, the result is in range and on the
-// grid, it is worth exactly the text, and an error comes with zero.
+// FuzzInstrumentParse: for any text the result is in range, on the tick or lot and exactly
+// the text's value; with an error it is zero.
 func FuzzInstrumentParse(f *testing.F) {
 	f.Add([]byte("0.9990"), uint64(100), uint8(6))
 	f.Add([]byte("12000.5"), uint64(500), uint8(3))

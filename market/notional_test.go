@@ -47,8 +47,8 @@ func TestParseTickLotsFloor(t *testing.T) {
 	}
 }
 
-// For every notional, the widest ones included, the text is the exact product;
-// and where it fits a Uint128 in its smallest units, it parses back.
+// TestTickLotsAgainstBig: the text of every notional is the exact product, and parses back
+// if its smallest units fit a Uint128.
 func TestTickLotsAgainstBig(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		in := drawInstrument(t)
@@ -80,7 +80,7 @@ func TestTickLotsAgainstBig(t *testing.T) {
 	})
 }
 
-// An order passes the parsed limit exactly when it passes the amount.
+// TestTickLotsLimit: an order exceeds the parsed limit exactly if it exceeds the amount.
 func TestTickLotsLimit(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		in := drawInstrument(t)

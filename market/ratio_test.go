@@ -34,7 +34,7 @@ func TestNewRatio(t *testing.T) {
 	}
 }
 
-// TestRatioEdges: the largest results, and one past them.
+// TestRatioEdges: the largest results, and one beyond.
 func TestRatioEdges(t *testing.T) {
 	const most = ^uint64(0)
 	ratio := func(up, down []uint64, exp10 int) *Ratio {
@@ -62,7 +62,7 @@ func TestRatioEdges(t *testing.T) {
 	}
 }
 
-// TestRatioAgainstBig holds both roundings against arithmetic without bounds.
+// TestRatioAgainstBig compares both roundings with unbounded arithmetic.
 func TestRatioAgainstBig(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		up := rapid.SliceOfN(rapid.Uint64(), 0, 2).Draw(t, "up")

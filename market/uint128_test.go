@@ -16,7 +16,7 @@ func bigOf(u Uint128) *big.Int {
 	return n.Or(n, new(big.Int).SetUint64(u.Lo))
 }
 
-// drawUint128 draws the edges of both words as often as anything else.
+// drawUint128 draws the extremes of both words as often as other values.
 func drawUint128(t *rapid.T, name string) Uint128 {
 	return Uint128{drawUint64(t, name+" hi"), drawUint64(t, name+" lo")}
 }
@@ -47,8 +47,7 @@ func TestUint128AgainstBig(t *testing.T) {
 	})
 }
 
-// checkFits requires want where it fits in that many bits, else zero and
-// ErrOverflow.
+// checkFits requires want if it fits in that many bits, else zero and ErrOverflow.
 func checkFits(t *rapid.T, what string, got *big.Int, err error, want *big.Int, bits int) {
 	t.Helper()
 	if want.BitLen() > bits {

@@ -24,7 +24,8 @@ func TestBookSource(t *testing.T) {
 	}
 }
 
-// The order path runs through these: none may allocate when the buffer has room.
+// TestNoAllocation: the order path uses these functions; none may allocate if the buffer
+// has room.
 func TestNoAllocation(t *testing.T) {
 	in := slusd()
 	set, err := NewInstruments(listOf(MaxInstruments))

@@ -10,7 +10,7 @@ import (
 	"blockdesk/market"
 )
 
-// shape is what a random flow draws its numbers from.
+// shape bounds the random numbers of a flow.
 type shape struct {
 	name     string
 	low, top market.Price // of limits and triggers
@@ -27,7 +27,7 @@ var shapes = []shape{
 	{"edge", 1<<14 - 3, 1<<14 + 3, 30, 60, 4096},
 }
 
-// source gives the numbers of a flow: rapid's or a fuzzer's.
+// source provides the numbers of a flow: from rapid or a fuzzer.
 type source interface {
 	// draw returns a number from 0 to n-1.
 	draw(n int64) int64
@@ -37,7 +37,7 @@ type rapidSource struct{ t *rapid.T }
 
 func (s rapidSource) draw(n int64) int64 { return rapid.Int64Range(0, n-1).Draw(s.t, "n") }
 
-// flow makes up well-formed commands of one shape.
+// flow makes well-formed commands of one shape.
 type flow struct {
 	shape
 	src source
@@ -69,7 +69,7 @@ func (f *flow) price() market.Price       { return f.low + market.Price(f.src.dr
 func (f *flow) chance(oneIn int64) bool   { return f.src.draw(oneIn) == 0 }
 func (f *flow) quantity() market.Qty      { return 1 + market.Qty(f.src.draw(int64(f.qty))) }
 
-// order is a new order that satisfies what package book asks of one.
+// order returns a new order that is well-formed as package book defines.
 func (f *flow) order() book.Order {
 	o := book.Order{
 		ID: f.id(), Participant: f.who(), Side: market.Side(1 + f.src.draw(2)), Qty: f.quantity(),
@@ -116,8 +116,8 @@ func (f *flow) amend() book.Order {
 	return o
 }
 
-// TestBooksAgree runs random flows through both books: the same events, the
-// same state, every law kept.
+// TestBooksAgree runs random flows through both books: same events, same state, and all
+// laws hold.
 func TestBooksAgree(t *testing.T) {
 	for _, s := range shapes {
 		t.Run(s.name, func(t *testing.T) {
@@ -133,7 +133,7 @@ func TestBooksAgree(t *testing.T) {
 	}
 }
 
-// byteSource takes a flow's numbers from bytes, one, two or eight at a time.
+// byteSource takes the numbers of a flow from bytes, one, two or eight at a time.
 type byteSource struct{ data []byte }
 
 func (s *byteSource) draw(n int64) int64 {
@@ -155,8 +155,8 @@ func (s *byteSource) draw(n int64) int64 {
 	return int64(x % uint64(n))
 }
 
-// FuzzBooksAgree is TestBooksAgree on flows that a fuzzer makes up: the first
-// byte picks the shape, the rest are the numbers that the flow draws.
+// FuzzBooksAgree is TestBooksAgree on a fuzzer's flows: the first byte selects the shape,
+// the rest are the numbers of the flow.
 func FuzzBooksAgree(f *testing.F) {
 	for i := range shapes {
 		seed := []byte{byte(i)}
@@ -180,8 +180,8 @@ func FuzzBooksAgree(f *testing.F) {
 	})
 }
 
-// TestBooksAgreeWandering drives both books with prices that wander far and
-// jump, so that the ladder's window slides and levels move in and out of it.
+// TestBooksAgreeWandering runs both books with prices that wander far and jump, so that the
+// ladder's window slides and levels enter and leave it.
 func TestBooksAgreeWandering(t *testing.T) {
 	const (
 		commands = 6000

@@ -35,7 +35,7 @@ var (
 	_ orderBook = (*ladder.Book)(nil)
 )
 
-// implementations are what every test of this package runs over.
+// implementations are those that every test of this package runs on.
 var implementations = []struct {
 	name string
 	make func(book.Options) orderBook
@@ -50,8 +50,8 @@ func export(b orderBook) []book.LiveOrder {
 	return all
 }
 
-// describe writes an event on one line, its fields named as package event's
-// table names them for its kind.
+// describe prints an event on one line, with the field names of package event's table for
+// its kind.
 func describe(e *event.Event) string {
 	var s strings.Builder
 	put := func(format string, a ...any) { fmt.Fprintf(&s, format, a...) }
@@ -125,7 +125,7 @@ func (o op) String() string {
 	}
 }
 
-// do applies o and returns what a mass cancel returned.
+// do applies o and returns the result of a mass cancel.
 func (o *op) do(b orderBook, seq uint64, out *event.Sink) int {
 	switch o.kind {
 	case opSubmit:
@@ -148,8 +148,8 @@ type failer interface {
 	Fatalf(format string, args ...any)
 }
 
-// twin runs the two books side by side and checks, after every command, that
-// they agree and that the laws of laws_test.go hold.
+// twin runs the two books side by side and checks, after every command, that they agree and
+// that the laws of laws_test.go hold.
 type twin struct {
 	tb    failer
 	a, b  orderBook
@@ -167,8 +167,7 @@ func newTwin(tb failer, opt book.Options) *twin {
 	}
 }
 
-// step applies o to both books. Checks that walk the whole book run when whole
-// is set.
+// step applies o to both books. With whole it also runs the checks that walk the whole book.
 func (t *twin) step(o op, whole bool) {
 	t.tb.Helper()
 	t.seq++
@@ -191,7 +190,7 @@ func (t *twin) step(o op, whole bool) {
 	t.compare(whole)
 }
 
-// compare checks what both books tell about themselves.
+// compare compares all readers of both books.
 func (t *twin) compare(whole bool) {
 	t.tb.Helper()
 	a, b := t.a, t.b
@@ -279,7 +278,7 @@ func lines(events []event.Event) string {
 	return s.String()
 }
 
-// fail prints the commands that led here, the last ones at least.
+// fail prints the last commands before the failure.
 func (t *twin) fail(format string, a ...any) {
 	t.tb.Helper()
 	from := max(0, len(t.trail)-40)

@@ -10,9 +10,9 @@ import (
 	"blockdesk/market"
 )
 
-// laws follows the events alone and holds the books to what they promise:
-// the sum of the L2 effects is the displayed book, and every lot of an order's
-// total is open, traded, cancelled or decremented.
+// laws follows the events and checks the books against them: the sum of the L2 effects is
+// the displayed book, and every lot of an order's total is open, traded, cancelled or
+// decremented.
 type laws struct {
 	depth [3]map[market.Price]market.Qty
 	left  map[market.OrderID]market.Qty // open, by the events
@@ -24,7 +24,7 @@ func newLaws() *laws {
 	return l
 }
 
-// follow takes in the events of one command.
+// follow applies the events of one command.
 func (l *laws) follow(o *op, events []event.Event) error {
 	var fok, took market.Qty
 	for i := range events {
@@ -46,7 +46,7 @@ func (l *laws) follow(o *op, events []event.Event) error {
 	return nil
 }
 
-// effect adds e's L2 column to the displayed book.
+// effect applies e's L2 column to the displayed book.
 func (l *laws) effect(e *event.Event) {
 	side, delta := e.Side, market.Qty(0)
 	switch e.Kind {
@@ -66,7 +66,7 @@ func (l *laws) effect(e *event.Event) {
 	}
 }
 
-// conserve follows the open quantity of every order through e.
+// conserve applies e to the open quantities of orders.
 func (l *laws) conserve(e *event.Event) error {
 	id := e.OrderID
 	switch e.Kind {
@@ -97,7 +97,7 @@ func (l *laws) conserve(e *event.Event) error {
 	return nil
 }
 
-// compareDepth checks the displayed book of the events against levels.
+// compareDepth compares the displayed book of the events with levels.
 func (l *laws) compareDepth(s market.Side, levels []market.Level) error {
 	var want []market.Level
 	for p, q := range l.depth[s] {
@@ -115,7 +115,7 @@ func (l *laws) compareDepth(s market.Side, levels []market.Level) error {
 	return nil
 }
 
-// compareExport checks the open quantities of the events against live orders.
+// compareExport compares the open quantities of the events with the live orders.
 func (l *laws) compareExport(live []book.LiveOrder) error {
 	if len(live) != len(l.left) {
 		return fmt.Errorf("the events leave %d orders live, the book has %d", len(l.left), len(live))

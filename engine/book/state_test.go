@@ -12,13 +12,13 @@ import (
 	"blockdesk/market"
 )
 
-// limitOrder is a plain limit order that rests.
+// limitOrder returns a plain limit order that rests.
 func limitOrder(id market.OrderID, side market.Side, qty market.Qty, price market.Price) book.Order {
 	return book.Order{ID: id, Side: side, Qty: qty, Price: price, Type: book.Limit, TIF: book.GTC, STP: book.STPCancelNewest}
 }
 
-// TestRestore holds Import to Export: a book restored in the middle of a random
-// flow gives the same export, and then the same events as the one that ran on.
+// TestRestore: a book that is restored in the middle of a random flow gives the same export
+// and then the same events as the original.
 func TestRestore(t *testing.T) {
 	for _, impl := range implementations {
 		t.Run(impl.name, func(t *testing.T) {
@@ -68,7 +68,7 @@ func requireSame(t failer, a, b orderBook) {
 	}
 }
 
-// TestImportRefuses feeds Import what a damaged snapshot could hold.
+// TestImportRefuses gives Import what a damaged snapshot could contain.
 func TestImportRefuses(t *testing.T) {
 	good := book.LiveOrder{Order: limitOrder(1, market.Buy, 10, 100), Open: 7, Shown: 7}
 	stop := book.LiveOrder{Order: limitOrder(2, market.Sell, 10, 90), Open: 10, Waiting: true, EnteredSeq: 3}
@@ -140,7 +140,7 @@ func TestImportRefuses(t *testing.T) {
 	}
 }
 
-// TestFull holds MaxOrders at its limit and one beyond, also for Import.
+// TestFull checks MaxOrders at the limit and one beyond, for Import too.
 func TestFull(t *testing.T) {
 	const limit = 1000
 	for _, impl := range implementations {
@@ -172,7 +172,7 @@ func TestFull(t *testing.T) {
 	}
 }
 
-// TestLevelFull fills a level to MaxLevelQty and tries every way to pass it.
+// TestLevelFull fills a level to MaxLevelQty and tries all commands that could exceed it.
 func TestLevelFull(t *testing.T) {
 	const fill = int(book.MaxLevelQty / market.MaxQty)
 	for _, impl := range implementations {
@@ -259,7 +259,7 @@ func TestOptions(t *testing.T) {
 	}
 }
 
-// TestTradesAreShared counts trades over two books of one engine.
+// TestTradesAreShared: two books of one engine share the trade ids.
 func TestTradesAreShared(t *testing.T) {
 	for _, impl := range implementations {
 		trades := market.TradeID(41)

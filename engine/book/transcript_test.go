@@ -14,9 +14,8 @@ import (
 	"blockdesk/market"
 )
 
-// TestTranscripts runs testdata/*.txt over both implementations. A file is a
-// story: `new` starts an empty book, `run` gives it commands, one a line, and
-// the answer is each command with its events under it, then the book.
+// TestTranscripts runs testdata/*.txt on both implementations: `new` starts an empty book,
+// `run` applies commands, one a line, and prints each with its events, then the book.
 //
 //	limit buy 1 10@100 by=7 tif=gtd expire=50 post-only display=3 stp=cancel-oldest
 //	market sell 2 10 tif=fok
@@ -27,7 +26,7 @@ import (
 //	mass-cancel by=7 side=buy
 //	expire at=50
 //
-// An order without `by` is of participant 0, who never meets itself.
+// An order without `by` belongs to participant 0, to which self-trade prevention does not apply.
 func TestTranscripts(t *testing.T) {
 	for _, impl := range implementations {
 		t.Run(impl.name, func(t *testing.T) {
@@ -43,7 +42,7 @@ func TestTranscripts(t *testing.T) {
 	}
 }
 
-// story is one transcript in progress.
+// story is a transcript being run.
 type story struct {
 	make func(book.Options) orderBook
 	book orderBook
@@ -79,7 +78,7 @@ func (s *story) command(t *testing.T, d *datadriven.TestData) string {
 	}
 }
 
-// run does one line and writes its events.
+// run runs one line and prints its events.
 func (s *story) run(t *testing.T, d *datadriven.TestData, line string, answer *strings.Builder) {
 	o, err := parseOp(line)
 	if err != nil {
@@ -109,7 +108,7 @@ func (s *story) run(t *testing.T, d *datadriven.TestData, line string, answer *s
 	}
 }
 
-// describeBook writes what is live, in canonical order.
+// describeBook prints the live orders in canonical order.
 func (s *story) describeBook(answer *strings.Builder) {
 	fmt.Fprintf(answer, "book: %d live, last %d", s.book.OrderCount(), s.book.LastTrade())
 	if next := s.book.NextExpiry(); next != 0 {
@@ -198,7 +197,7 @@ func (p *opParser) side() {
 	}
 }
 
-// size reads "qty@price" or "qty".
+// size parses "qty@price" or "qty".
 func (p *opParser) size() {
 	qty, price, limit := strings.Cut(p.next(), "@")
 	p.op.order.Qty = market.Qty(p.number(qty))

@@ -32,7 +32,7 @@ func TestDeskCarriesAChunk(t *testing.T) {
 	}
 }
 
-// A chunk's length is read from the record: one that cannot be is cut.
+// TestDeskDoesNotTrustTheLength: an impossible length of a chunk is clamped.
 func TestDeskDoesNotTrustTheLength(t *testing.T) {
 	var e Event
 	e.SetDesk(1, DeskChunk{Count: 1, Data: []byte{1}})

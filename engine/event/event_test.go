@@ -24,8 +24,8 @@ func drawEvent(t *rapid.T) Event {
 	}
 }
 
-// A stream's digest must change with any field of any event and with their
-// order, or a replay that diverges would pass.
+// TestDigestSeesEveryBitAndTheOrder: the digest must change with every field of every event
+// and with their order, or a diverging replay would pass.
 func TestDigestSeesEveryBitAndTheOrder(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		a, b, sum := drawEvent(t), drawEvent(t), rapid.Uint64().Draw(t, "sum")
@@ -43,7 +43,8 @@ func TestDigestSeesEveryBitAndTheOrder(t *testing.T) {
 	})
 }
 
-// The digest is in every journal: another function would make them unreadable.
+// TestDigestIsFrozen: the digest is in every journal; another function would make them
+// unreadable.
 func TestDigestIsFrozen(t *testing.T) {
 	e := Event{Seq: 1, At: 2, OrderID: 3, Other: 4, Price: 5, Qty: 6, Aux: 7, Kind: Accepted, Side: market.Sell, Instrument: 8, Participant: 9, Code: 10}
 	if got := Digest(Digest(0, &e), &e); got != goldenDigest {

@@ -7,7 +7,7 @@ import (
 	"blockdesk/market"
 )
 
-// runner applies encoded requests and keeps nothing.
+// runner applies encoded requests and discards the records.
 type runner struct {
 	m   *Machine
 	seq uint64
@@ -29,7 +29,7 @@ func (r *runner) apply(q Request) {
 	r.m.Apply(r.w.buf, Stamp{Seq: r.seq, At: r.at}, r.mid, r.out)
 }
 
-// play is a quote, the claim of it, its payment, delivery and settlement.
+// play is a quote, its claim, payment, delivery and settlement.
 type play struct {
 	quote   RequestQuote
 	claim   TakeClaim
@@ -57,8 +57,7 @@ func (p *play) next(r *runner) {
 	p.settle.Token, p.settle.Claim = id+4, p.pay.Claim
 }
 
-// TestAllocs: once the tables have grown, a claim from its quote to its
-// settlement allocates nothing.
+// TestAllocs: once the tables have grown, a claim from quote to settlement does not allocate.
 func TestAllocs(t *testing.T) {
 	const bound = 0
 	r, p := newRunner(t), newPlay()

@@ -17,9 +17,9 @@ import (
 	"blockdesk/market"
 )
 
-// TestGolden holds the bytes of a request of each kind, of a record of each tag
-// and of a snapshot to testdata/golden.txt. They are in journals: they change
-// only with their version.
+// TestGolden compares the bytes of a request of each kind, a record of each tag and a
+// snapshot with testdata/golden.txt. They are in journals and change only with their
+// version.
 func TestGolden(t *testing.T) {
 	said := map[string]bool{}
 	datadriven.RunTest(t, "testdata/golden.txt", func(t *testing.T, d *datadriven.TestData) string {
@@ -61,8 +61,8 @@ func TestGolden(t *testing.T) {
 
 func typeName(v any) string { return reflect.TypeOf(v).Elem().Name() }
 
-// fillIn gives every field a value of its own: the number of the field, or bytes
-// that count up from it.
+// fillIn gives every field its own value: the number of the field, or bytes that count up
+// from it.
 func fillIn(v reflect.Value) {
 	n := uint64(0)
 	var fill func(reflect.Value)
@@ -110,8 +110,7 @@ func inLines(data []byte) string {
 	return b.String()
 }
 
-// eventBytes are the pieces of a record, one after the other, without their
-// padding.
+// eventBytes returns the chunks of a record, without padding.
 func eventBytes(rec Record) (data []byte) {
 	out := event.NewGrowingSink(8)
 	writeRecord(rec, 7, &codec{}, out)
@@ -122,7 +121,7 @@ func eventBytes(rec Record) (data []byte) {
 	return data
 }
 
-// busyDesk has something of everything.
+// busyDesk returns a desk with items of every kind.
 func busyDesk(t testing.TB) *desk {
 	d := openDesk(t, 25_000, 1000)
 	wallet := address("wallet")
@@ -146,14 +145,14 @@ func busyDesk(t testing.TB) *desk {
 	return d
 }
 
-// abandonedDesk is a busyDesk that has given up its paid claim.
+// abandonedDesk returns a busyDesk that has abandoned its paid claim.
 func abandonedDesk(t testing.TB) *desk {
 	d := busyDesk(t)
 	d.must(t, &AbandonDelivery{Header: token(1), Claim: 107})
 	return d
 }
 
-// TestRequestRoundTrip: what was written is read, whole and nothing else.
+// TestRequestRoundTrip: an encoded request decodes to itself, and only whole.
 func TestRequestRoundTrip(t *testing.T) {
 	for k := RequestKind(1); newRequest(k) != nil; k++ {
 		r := newRequest(k)
@@ -190,8 +189,8 @@ func TestRequestRoundTrip(t *testing.T) {
 	}
 }
 
-// TestWritingOnlyReads: goroutines may write one value at once. The race detector
-// is what sees it when they do more than read it.
+// TestWritingOnlyReads: goroutines may encode one value at once; the race detector reports
+// a write.
 func TestWritingOnlyReads(t *testing.T) {
 	together := func(v any, write func() []byte) {
 		t.Helper()
@@ -217,8 +216,8 @@ func TestWritingOnlyReads(t *testing.T) {
 	}
 }
 
-// TestLargestRequest: what the limits allow fits into MaxRequestBytes, with a
-// text or a tranche more it is no request.
+// TestLargestRequest: the largest request fits MaxRequestBytes; with a longer text or one
+// more tranche it is refused.
 func TestLargestRequest(t *testing.T) {
 	long := strings.Repeat("x", MaxText)
 	post := func() *PostTicket {
@@ -252,7 +251,7 @@ func TestLargestRequest(t *testing.T) {
 	}
 }
 
-// TestRecordRoundTrip: records of every length come out of their pieces.
+// TestRecordRoundTrip: records of every length decode from their chunks.
 func TestRecordRoundTrip(t *testing.T) {
 	out := event.NewGrowingSink(8)
 	var want []Record
@@ -289,7 +288,7 @@ func TestRecordRoundTrip(t *testing.T) {
 	}
 }
 
-// storedRecord writes rec for a store and reads it again, whole and damaged.
+// storedRecord encodes rec for a store and decodes it again, intact and damaged.
 func storedRecord(t *testing.T, rec Record) {
 	t.Helper()
 	data := AppendRecord([]byte("before"), rec)[len("before"):]
@@ -311,8 +310,9 @@ func storedRecord(t *testing.T, rec Record) {
 	}
 }
 
-// TestReaderRefusesTornRecords: only a broken engine writes such a stream.
-func TestReaderRefusesTornRecords(t *testing.T) {
+// TestReaderRefusesIncompleteRecords: the reader panics on events that only a broken engine
+// writes.
+func TestReaderRefusesIncompleteRecords(t *testing.T) {
 	whole := event.NewGrowingSink(8)
 	claim := newRecord(TagClaim)
 	writeRecord(claim, 7, &codec{}, whole)
@@ -350,9 +350,8 @@ func TestReaderRefusesTornRecords(t *testing.T) {
 	}
 }
 
-// TestWireFlag: a flag is 0 or 1, and a text that claims more than there is, is
-// none.
-func TestWireFlag(t *testing.T) {
+// TestCodecFlag: a flag is 0 or 1, and a text longer than the data is refused.
+func TestCodecFlag(t *testing.T) {
 	for b, want := range map[byte]bool{0: true, 1: true, 2: false, 255: false} {
 		w := codec{buf: []byte{b}, reading: true}
 		var v bool
@@ -394,8 +393,7 @@ func FuzzDecodeRequest(f *testing.F) {
 	})
 }
 
-// FuzzApply plays bytes as requests, each with a length before it, on a desk that
-// has something of everything.
+// FuzzApply applies bytes as requests, each after its length, to a busy desk.
 func FuzzApply(f *testing.F) {
 	var all []byte
 	for k := RequestKind(1); newRequest(k) != nil; k++ {
@@ -419,8 +417,7 @@ func FuzzApply(f *testing.F) {
 	})
 }
 
-// FuzzRestore: a snapshot that is taken is canonical, and a desk that came of it
-// lives on within its invariants.
+// FuzzRestore: an accepted snapshot is canonical, and the restored desk keeps its invariants.
 func FuzzRestore(f *testing.F) {
 	f.Add(New().AppendSnapshot(nil))
 	f.Add(busyDesk(f).m.AppendSnapshot(nil))

@@ -11,14 +11,14 @@ import (
 	"blockdesk/market"
 )
 
-// fatal is what the helpers need of a *testing.T, a *rapid.T or a *testing.F.
+// fatal is the part of *testing.T, *rapid.T and *testing.F that the helpers need.
 type fatal interface {
 	Helper()
 	Fatalf(format string, args ...any)
 }
 
-// desk is a machine with all that stands around it: a sequencer, order books, a
-// reader of its events, a board that follows and a ledger of what was told.
+// desk is a machine with its surroundings: a sequencer, order books, a reader of its
+// events, a read model, and a ledger of the records.
 type desk struct {
 	m      *Machine
 	seq    uint64
@@ -30,7 +30,7 @@ type desk struct {
 	ledger *ledger
 }
 
-// books are middles by instrument.
+// books are mid prices by instrument.
 type books map[market.InstrumentID]market.USDPrice
 
 func (b books) Mid(in market.InstrumentID) (market.USDPrice, bool) {
@@ -42,7 +42,7 @@ func newDesk() *desk {
 	return &desk{m: New(), mids: books{}, out: event.NewGrowingSink(64), board: &ReadModel{}, ledger: newLedger()}
 }
 
-// apply does a request and returns its records, the outcome last.
+// apply applies a request and returns its records, the outcome last.
 func (d *desk) apply(t fatal, r Request) []Record { return d.applyBytes(t, AppendRequest(nil, r)) }
 
 func (d *desk) applyBytes(t fatal, data []byte) []Record {
@@ -70,7 +70,7 @@ func (d *desk) expire(t fatal) []Record {
 	return d.read(t)
 }
 
-// read reads the events since the last Reset, and lets the followers follow.
+// read reads the events since the last Reset and updates the followers.
 func (d *desk) read(t fatal) []Record {
 	t.Helper()
 	var records []Record
@@ -93,7 +93,7 @@ func (d *desk) read(t fatal) []Record {
 
 func outcomeOf(records []Record) *Outcome { return records[len(records)-1].(*Outcome) }
 
-// must does a request that is to be done.
+// must applies a request that must succeed.
 func (d *desk) must(t fatal, r Request) []Record {
 	t.Helper()
 	records := d.apply(t, r)
@@ -103,7 +103,7 @@ func (d *desk) must(t fatal, r Request) []Record {
 	return records
 }
 
-// refuse does a request that is to be refused.
+// refuse applies a request that must be refused.
 func (d *desk) refuse(t fatal, r Request, why event.Reason, limit int64) {
 	t.Helper()
 	if o := outcomeOf(d.apply(t, r)); o.Reason != why || o.Limit != limit {
@@ -111,8 +111,7 @@ func (d *desk) refuse(t fatal, r Request, why event.Reason, limit int64) {
 	}
 }
 
-// check holds the machine to its invariants, its followers to it, and its
-// snapshot to it.
+// check checks the machine's invariants, its followers and its snapshot.
 func (d *desk) check(t fatal) {
 	t.Helper()
 	if err := checkSums(d.m); err != nil {
@@ -126,7 +125,7 @@ func (d *desk) check(t fatal) {
 	}
 }
 
-// restart replaces the machine by what its snapshot gives.
+// restart replaces the machine by one restored from its snapshot.
 func (d *desk) restart(t fatal) {
 	t.Helper()
 	data := d.m.AppendSnapshot(nil)
@@ -141,7 +140,7 @@ func (d *desk) restart(t fatal) {
 	d.m = m
 }
 
-// checkSums adds up invariants 1 and 2 from the claims, and what each index has.
+// checkSums computes invariants 1 and 2 from the claims, and the content of every index.
 func checkSums(m *Machine) error {
 	held, sold := map[string]uint64{}, map[string]uint64{}
 	wallets := map[market.Address]uint32{}
@@ -196,8 +195,8 @@ func checkSums(m *Machine) error {
 	return nil
 }
 
-// ledger follows quotes, claims and payments by their records alone, as a reader
-// outside does, and holds them to the state tables.
+// ledger follows quotes, claims and payments by their records, as an outside reader does,
+// and checks them against the state tables.
 type ledger struct {
 	quotes   map[market.QuoteID]Quote
 	claims   map[market.ClaimID]Claim
@@ -210,7 +209,7 @@ func newLedger() *ledger {
 	return &ledger{quotes: map[market.QuoteID]Quote{}, claims: map[market.ClaimID]Claim{}, payments: map[[64]byte]Payment{}}
 }
 
-// claimEdges are the moves of the claim tables. State 0 is no claim yet.
+// claimEdges are the transitions of the claim tables. State 0 is no claim.
 var claimEdges = map[SettlementMode]map[ClaimState][]ClaimState{
 	Modular: {
 		0:               {ClaimReserved},
@@ -307,7 +306,7 @@ func (l *ledger) forget(g *Removed) error {
 	return nil
 }
 
-// agrees compares what was told with what the machine has.
+// agrees compares the records with the machine.
 func (l *ledger) agrees(m *Machine) error {
 	if len(l.quotes) != m.quotes.len() || len(l.claims) != m.claims.len() || len(l.payments) != m.payments.len() {
 		return fmt.Errorf("%d quotes, %d claims, %d payments; told of %d, %d, %d",
@@ -355,7 +354,7 @@ func (l *ledger) agrees(m *Machine) error {
 	return nil
 }
 
-// agreesEach compares what was told with what EachClaim shows.
+// agreesEach compares the records with EachClaim.
 func (l *ledger) agreesEach(m *Machine) (bad error) {
 	claims, payments := 0, 0
 	m.EachClaim(func(c *Claim, of []Payment) bool {
@@ -377,9 +376,9 @@ func (l *ledger) agreesEach(m *Machine) (bad error) {
 	return bad
 }
 
-// checkTerms holds terms to invariant 5 in whole numbers: price × whole is not
-// below reference × (whole - discount), and less than one unit above it; base ×
-// price does not exceed the fill. All pairs of the tests have testDecimals.
+// checkTerms checks invariant 5 in integers: price × whole is at least reference × (whole -
+// discount) and less than one unit above it; base × price does not exceed the fill. All
+// pairs of the tests have testDecimals.
 func checkTerms(t *Terms) error {
 	asked := market.Mul(uint64(t.Price), market.MaxBps)
 	least := market.Mul(uint64(t.Reference), market.MaxBps-uint64(t.DiscountBps))
@@ -464,8 +463,8 @@ func testPair(in market.InstrumentID) Pair {
 	}
 }
 
-// openDesk is a desk with one pair at 1.25 dollars, a SOL price of 150, plenty of
-// inventory and one ticket with the capacities, in dollars.
+// openDesk returns a desk with one pair at 1.25 dollars, a SOL price of 150, ample
+// inventory, and one ticket with the capacities, in dollars.
 func openDesk(t testing.TB, capacities ...market.USD) *desk {
 	t.Helper()
 	d := newDesk()
@@ -488,7 +487,7 @@ func openDesk(t testing.TB, capacities ...market.USD) *desk {
 	return d
 }
 
-// last returns the last record of the tag among records.
+// last returns the last record of type R.
 func last[R Record](t fatal, records []Record) R {
 	t.Helper()
 	for i := len(records) - 1; i >= 0; i-- {

@@ -12,9 +12,9 @@ import (
 	"blockdesk/market"
 )
 
-// TestLaws runs random requests. After each it holds the desk to the invariants
-// of the package doc; a twin that is restored from its snapshot at random moments
-// must write the same events; and a refused request must change nothing.
+// TestLaws runs random requests. After each it checks the invariants of the package
+// documentation; a twin that is restored from its snapshot at random moments must write the
+// same events; and a refused request must change nothing.
 func TestLaws(t *testing.T) {
 	seen := map[string]int{}
 	rapid.Check(t, func(t *rapid.T) {
@@ -70,7 +70,7 @@ func newGame(t *rapid.T) *game {
 	return g
 }
 
-// both does the same on the twin and compares the events.
+// both applies the request to both and compares the events.
 func (g *game) both(t *rapid.T, data []byte) []Record {
 	records := g.applyBytes(t, data)
 	g.out2.Reset()
@@ -124,7 +124,7 @@ func (g *game) step(t *rapid.T, seen map[string]int) {
 	g.check(t)
 }
 
-// drawPassing draws how much time passes: mostly little.
+// drawPassing draws the time that passes, mostly little.
 func drawPassing(t *rapid.T) int64 {
 	return rapid.SampledFrom([]int64{
 		0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
@@ -132,7 +132,7 @@ func drawPassing(t *rapid.T) int64 {
 	}).Draw(t, "dt")
 }
 
-// drawOf draws one of 0..n-1, all alike: an IntRange prefers the small ones.
+// drawOf draws one of 0..n-1 uniformly; an IntRange prefers small numbers.
 func drawOf(t *rapid.T, n int, what string) int {
 	all := make([]int, n)
 	for i := range all {
@@ -141,7 +141,7 @@ func drawOf(t *rapid.T, n int, what string) int {
 	return rapid.SampledFrom(all).Draw(t, what)
 }
 
-// witness counts what the runs have come to.
+// witness records which cases have occurred.
 func (g *game) witness(records []Record, seen map[string]int) {
 	var late *Payment
 	for _, rec := range records {
@@ -170,8 +170,8 @@ func (g *game) witness(records []Record, seen map[string]int) {
 	}
 }
 
-// lateIsNoOption holds a late payment that is taken to the prices of now: the
-// terms' reference in the corridor, the anchor young. A payment changes neither.
+// lateIsNoOption checks an accepted late payment against the current prices: reference
+// within the corridor, anchor fresh.
 func (g *game) lateIsNoOption(t *rapid.T, records []Record) {
 	for i, rec := range records {
 		p, ok := rec.(*Payment)
@@ -260,7 +260,7 @@ func (g *game) draw(t *rapid.T) Request {
 	return g.drawStep(t)
 }
 
-// drawTicket draws a ticket, most often one that sells.
+// drawTicket draws a ticket, mostly one that sells.
 func (g *game) drawTicket(t *rapid.T) market.TicketID {
 	var open []market.TicketID
 	for _, it := range g.board.View().Tickets {
@@ -287,7 +287,7 @@ func (g *game) drawClaim(t *rapid.T, r *TakeClaim) Request {
 	return r
 }
 
-// drawStep draws what is asked of a claim or a payment that is known.
+// drawStep draws a request about a known claim or payment.
 func (g *game) drawStep(t *rapid.T) Request {
 	ids := sortedKeys(g.ledger.claims)
 	if len(ids) == 0 {
@@ -340,7 +340,7 @@ func (g *game) drawStep(t *rapid.T) Request {
 	return pay
 }
 
-// sensible draws a step of drawStep that the claim's state allows.
+// sensible draws a step of drawStep that the claim's state permits.
 func sensible(t *rapid.T, c *Claim) int {
 	switch c.State {
 	case ClaimReserved:

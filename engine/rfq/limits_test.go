@@ -85,7 +85,7 @@ func TestMaxQuotes(t *testing.T) {
 	d.restart(t)
 }
 
-// taker takes, pays and settles claims, one after the other.
+// taker takes, pays and settles claims one after the other.
 type taker struct {
 	*desk
 	n int
@@ -117,8 +117,8 @@ func (d *taker) settle(t *testing.T, id market.ClaimID) {
 
 func (d *taker) knows(id market.ClaimID) bool { return d.m.claims.get(id) != nil }
 
-// TestMaxClaims, at a lower limit: the claim that ended first makes room; one that
-// lives, or owes a refund, does not.
+// TestMaxClaims, with a lower limit: a new claim evicts the claim that ended first, but
+// none that is live or has a refund due.
 func TestMaxClaims(t *testing.T) {
 	d := &taker{desk: openDesk(t, 1_000_000)}
 	d.m.limits.claims = 5
@@ -155,9 +155,9 @@ func TestMaxClaims(t *testing.T) {
 	d.restart(t)
 }
 
-// TestFreeClaimsForgetNoPayment: who takes claims and never pays must not make the
-// desk forget a payment, or its signature would be good for another claim. Paid
-// ones go first where they are more than a quarter.
+// TestFreeClaimsForgetNoPayment: claims that are never paid must not evict a payment, or
+// its signature could pay another claim. Paid claims go first only if they are more than a
+// quarter.
 func TestFreeClaimsForgetNoPayment(t *testing.T) {
 	d := &taker{desk: openDesk(t, 1_000_000)}
 	d.m.limits.claims = 8
@@ -195,8 +195,8 @@ func TestFreeClaimsForgetNoPayment(t *testing.T) {
 	d.check(t)
 }
 
-// TestMaxPayments, at a lower limit: the claim that ended first among those with
-// payments makes room, but never the one that is being paid.
+// TestMaxPayments, with a lower limit: a payment evicts the claim that ended first among
+// those with payments, but never the one being paid.
 func TestMaxPayments(t *testing.T) {
 	d := &taker{desk: openDesk(t, 1_000_000)}
 	d.m.limits.payments = 2
@@ -230,8 +230,8 @@ func TestMaxPayments(t *testing.T) {
 	d.restart(t)
 }
 
-// TestMaxRefunds, at lower limits: dust that is owed back keeps no other dust out
-// for ever, and never what pays its claim.
+// TestMaxRefunds, with lower limits: refunds that are due never block payments of claims,
+// and only until they are refunded block further ones.
 func TestMaxRefunds(t *testing.T) {
 	d := &taker{desk: openDesk(t, 1_000_000)}
 	d.m.limits.payments, d.m.limits.refunds = 4, 2
@@ -268,8 +268,7 @@ func TestMaxRefunds(t *testing.T) {
 	d.restart(t)
 }
 
-// TestMaxRefundsAbandon: a claim is given up only where what is owed for it can be
-// noted.
+// TestMaxRefundsAbandon: a claim is abandoned only if its refund can be recorded.
 func TestMaxRefundsAbandon(t *testing.T) {
 	d := &taker{desk: openDesk(t, 1_000_000)}
 	d.m.limits.refunds = 1
@@ -305,8 +304,8 @@ func TestWalletLimit(t *testing.T) {
 	d.check(t)
 }
 
-// TestAtomsPastAnInt64: with twelve decimals and a price near nothing, atoms need
-// all bits of a word; the limit that is told is never below zero.
+// TestAtomsPastAnInt64: with twelve decimals and a price near zero, atoms need all 64 bits;
+// a limit is never negative.
 func TestAtomsPastAnInt64(t *testing.T) {
 	d := &taker{desk: openDesk(t, 1_000_000)}
 	p := testPair(1)
@@ -340,7 +339,7 @@ func TestAtomsPastAnInt64(t *testing.T) {
 	d.restart(t)
 }
 
-// TestTimeEnds: at the end of time nothing wraps.
+// TestTimeEnds: at the largest time nothing overflows.
 func TestTimeEnds(t *testing.T) {
 	d := &taker{desk: openDesk(t, 1_000_000)}
 	d.at = 1<<63 - 1

@@ -81,9 +81,9 @@ func TestPriceOfNoPolicy(t *testing.T) {
 	}
 }
 
-// TestLateSOL: SOL that comes late is taken while it is worth the fill less the
-// corridor, in whole numbers, and refused below; between the two lie at most the
-// two atoms that the roundings give the desk.
+// TestLateSOL: a late SOL payment is accepted while it is worth the fill less the corridor,
+// and refused below; between the two are at most the two atoms by which roundings favour
+// the desk.
 func TestLateSOL(t *testing.T) {
 	taken := map[bool]int{}
 	rapid.Check(t, func(t *rapid.T) {

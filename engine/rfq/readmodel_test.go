@@ -9,8 +9,8 @@ import (
 	"blockdesk/market"
 )
 
-// TestViewSharing: the same View until something shown changes; then what has not
-// changed is the same pointer, and the View before keeps what it showed.
+// TestViewSharing: the View stays the same until something shown changes; then unchanged
+// parts are shared and the earlier View keeps its content.
 func TestViewSharing(t *testing.T) {
 	d := openDesk(t, 25_000)
 	d.must(t, &PostTicket{Header: Header{Token: 50}, Label: "second", Capacities: []market.USD{500_000_000}})
@@ -45,8 +45,8 @@ func TestViewSharing(t *testing.T) {
 	}
 }
 
-// TestBoardOfMachine: the board that a machine gives is its own, and goes on.
-func TestBoardOfMachine(t *testing.T) {
+// TestReadModelOfMachine: the read model of a machine is a copy and continues on its own.
+func TestReadModelOfMachine(t *testing.T) {
 	d := busyDesk(t)
 	b := d.m.ReadModel()
 	old := b.View()
@@ -84,7 +84,7 @@ func TestBoardRefusesWhatDoesNotFit(t *testing.T) {
 	}
 }
 
-// TestViewPrices: what a reader works out is what a quote says.
+// TestViewPrices: a reader computes the prices of a quote.
 func TestViewPrices(t *testing.T) {
 	d := openDesk(t, 25_000)
 	v := d.board.View()
@@ -143,8 +143,8 @@ func TestViewLocked(t *testing.T) {
 	}
 }
 
-// TestViewOfThousand: a changed ticket costs a copy of the pointers and of itself,
-// whatever the others are.
+// TestViewOfThousand: a changed ticket costs a copy of the pointers and of itself, whatever
+// the number of others.
 func TestViewOfThousand(t *testing.T) {
 	const tickets, bound = 1000, 6
 	var b ReadModel
@@ -168,7 +168,7 @@ func TestViewOfThousand(t *testing.T) {
 	}
 }
 
-// TestOffer: what a buyer gets who names no ticket.
+// TestOffer: the ticket that a buyer who names none gets.
 func TestOffer(t *testing.T) {
 	ticket := func(id market.TicketID, in market.InstrumentID, priority uint16, state TicketState, rails market.Rails, capacities ...market.USD) *Ticket {
 		o := &Ticket{ID: id, Instrument: in, Priority: priority, State: state, Rails: rails}
@@ -216,9 +216,9 @@ func TestOffer(t *testing.T) {
 	}
 }
 
-// TestBoardTicket: a ticket that a board has given stays as it was; Fits says what
-// Apply would panic over.
-func TestBoardTicket(t *testing.T) {
+// TestReadModelTicket: a returned ticket never changes; CanApply reports what Apply would
+// panic on.
+func TestReadModelTicket(t *testing.T) {
 	b := NewReadModel([]*Ticket{{ID: 3, Label: "a"}, {ID: 5}})
 	tranche := func(ticket market.TicketID, id market.TrancheID, capacity market.USD) *TicketTranche {
 		return &TicketTranche{Ticket: ticket, Tranche: Tranche{ID: id, Capacity: capacity}}

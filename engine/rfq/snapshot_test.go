@@ -21,8 +21,8 @@ func TestRestoreNew(t *testing.T) {
 	}
 }
 
-// TestRestoreDamaged flips every bit of a snapshot, and cuts it everywhere. What
-// is still taken is canonical and stays within the invariants.
+// TestRestoreDamaged flips every bit of a snapshot and truncates it everywhere. What is
+// accepted is canonical and keeps the invariants.
 func TestRestoreDamaged(t *testing.T) {
 	for _, d := range []*desk{busyDesk(t), abandonedDesk(t)} {
 		damage(t, d.m.AppendSnapshot(nil))
@@ -68,8 +68,8 @@ func damage(t *testing.T, data []byte) {
 	}
 }
 
-// TestRestoreRefuses: what no desk can have become, item by item. Each change is
-// made inside a machine, whose snapshot then must not be taken.
+// TestRestoreRefuses: impossible desks, item by item. Each change is made in a machine,
+// whose snapshot must be refused.
 func TestRestoreRefuses(t *testing.T) {
 	claim := func(m *Machine, id market.ClaimID) *claimItem { return m.claims.get(id) }
 	ticket := func(m *Machine, id market.TicketID) *Ticket { return m.tickets.get(id) }
@@ -176,7 +176,7 @@ func TestRestoreRefuses(t *testing.T) {
 	}
 }
 
-// TestRestoreRefusesAbandoned: what a claim that was given up cannot have become.
+// TestRestoreRefusesAbandoned: impossible states of an abandoned claim.
 func TestRestoreRefusesAbandoned(t *testing.T) {
 	payment := func(m *Machine, sig string) *paymentItem { return m.payments.get(signature(sig)) }
 	for name, change := range map[string]func(m *Machine){
@@ -202,7 +202,7 @@ func TestRestoreRefusesAbandoned(t *testing.T) {
 	}
 }
 
-// TestRestoreVersion: another version is refused by its number.
+// TestRestoreVersion: the error about another version names it.
 func TestRestoreVersion(t *testing.T) {
 	data := New().AppendSnapshot(nil)
 	data[len(snapshotMagic)]++
@@ -214,8 +214,7 @@ func TestRestoreVersion(t *testing.T) {
 	}
 }
 
-// TestRestoreSumsOverflow: two claims whose atoms are together more than a word
-// holds cannot have been made.
+// TestRestoreSumsOverflow: two claims whose atoms together exceed 64 bits are refused.
 func TestRestoreSumsOverflow(t *testing.T) {
 	d := busyDesk(t)
 	a, b := d.m.claims.get(110), d.m.claims.get(112)
@@ -226,7 +225,7 @@ func TestRestoreSumsOverflow(t *testing.T) {
 	}
 }
 
-// TestRestoreMaxRefunds: a desk that owes more than the limit cannot have been.
+// TestRestoreMaxRefunds: more refunds due than the limit are refused.
 func TestRestoreMaxRefunds(t *testing.T) {
 	d := busyDesk(t) // owes one
 	d.m.limits.refunds = MaxRefunds + 1

@@ -45,8 +45,7 @@ func TestTimers(t *testing.T) {
 	})
 }
 
-// TestTable: items stay where they are, slots are used again, and a dropped item
-// is gone.
+// TestTable: items never move, slots are reused, and a removed item is cleared.
 func TestTable(t *testing.T) {
 	tab := newTable[int, [2]int]()
 	first := tab.at(tab.add(0))

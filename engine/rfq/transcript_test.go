@@ -13,14 +13,13 @@ import (
 	"blockdesk/market"
 )
 
-// TestTranscripts plays testdata/transcripts: a line is a request or something
-// that happens around the desk, and what it tells follows. Each file is one
-// desk's life; after every block it is restarted from its snapshot.
+// TestTranscripts runs testdata/transcripts: a line is a request or an event around the desk,
+// its records follow. Each file is one desk, restarted from its snapshot after every block.
 //
 //	verb [words] [key=value]...
 //
-// The token counts up from 1, and is the id of the quote or claim that is made,
-// unless token= says otherwise. +15s lets time pass, without a command.
+// The token, which is the id of the new quote or claim, counts up from 1 unless token= sets it.
+// +15s lets time pass without a command.
 func TestTranscripts(t *testing.T) {
 	datadriven.Walk(t, "testdata/transcripts", func(t *testing.T, path string) {
 		s := &script{desk: newDesk()}
@@ -108,13 +107,13 @@ func (s *script) line(t *testing.T, line string) []Record {
 	return s.apply(t, r)
 }
 
-// note is a line that is no record.
+// note is a line without a record.
 type note string
 
 func (note) Tag() Tag    { return 0 }
 func (note) walk(*codec) {}
 
-// words are the parts of a line.
+// words are the words of a line.
 type words struct {
 	verb  string
 	plain []string
@@ -176,7 +175,7 @@ func (l *words) decimal(key string, decimals int) uint64 {
 
 func (l *words) instrument() market.InstrumentID { return market.InstrumentID(l.number("in", 0)) }
 
-// duration reads 15s, 2m, 1h, 3d.
+// duration parses 15s, 2m, 1h, 3d.
 func (l *words) duration(text string) int64 {
 	if text == "" {
 		return 0
@@ -187,7 +186,7 @@ func (l *words) duration(text string) int64 {
 	return n * unit
 }
 
-// expires reads a time after the desk's beginning.
+// expires parses a time relative to the desk's start.
 func (l *words) expires() int64 {
 	if text := l.text("expires"); text != "" {
 		return testAt + l.duration(text)
@@ -219,7 +218,7 @@ func (l *words) tranche() (market.TicketID, market.TrancheID) {
 	return ticket, tranche
 }
 
-// claim reads C7.
+// claim parses C7.
 func (l *words) claim() market.ClaimID {
 	n, err := strconv.ParseUint(strings.TrimPrefix(l.word(0), "C"), 10, 64)
 	l.fail(err)
@@ -249,7 +248,7 @@ func (l *words) dollars(text string) market.USD {
 	return market.USD(v)
 }
 
-// request reads the request that the verb is.
+// request parses the request of the line.
 func (l *words) request() Request {
 	switch l.verb {
 	case "policy":
@@ -304,7 +303,7 @@ func (l *words) request() Request {
 	return l.step()
 }
 
-// step reads what is asked of a claim or a payment.
+// step parses a request about a claim or payment.
 func (l *words) step() Request {
 	switch l.verb {
 	case "pay":
@@ -469,7 +468,7 @@ func tellTerms(t *Terms) string {
 		t.DiscountBps, amount(uint64(t.Price), 9), amount(t.Base, testDecimals), amount(t.Payment, t.Rail.Decimals()))
 }
 
-// amount writes a decimal without the zeros at its end.
+// amount prints a decimal without trailing zeros.
 func amount(v uint64, decimals int) string {
 	text := string(market.AppendDecimal(nil, v, decimals))
 	if decimals > 0 {
@@ -480,7 +479,7 @@ func amount(v uint64, decimals int) string {
 
 func short(b []byte) string { return strings.TrimRight(string(b), "\x00") }
 
-// when is a time after the desk's beginning.
+// when prints a time relative to the desk's start.
 func when(at int64) string {
 	if at == 0 {
 		return "never"

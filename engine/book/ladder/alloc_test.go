@@ -8,8 +8,8 @@ import (
 	"blockdesk/market"
 )
 
-// TestNoAllocations: once the slabs have grown, no command allocates: not on
-// the plain flow, not on one of every feature with prices that wander.
+// TestNoAllocations: once the slabs have grown, no command allocates: neither in the plain
+// flow nor in one of all features with wandering prices.
 func TestNoAllocations(t *testing.T) {
 	t.Run("mix", func(t *testing.T) {
 		steps := standard.flow(100_000)

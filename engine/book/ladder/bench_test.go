@@ -17,17 +17,17 @@ type step struct {
 	cancel bool
 }
 
-// mix is a seeded flow: 48 % adds, 42 % cancels of a random resting order, 10 %
-// IOC, about 17,000 resting orders, prices spread evenly over ticks around a
-// middle that jumps to one of the middles at random once in jump commands.
+// mix is a seeded flow: 48 % adds, 42 % cancels of a random resting order, 10 % IOC, about
+// 17,000 resting orders. Prices are spread evenly over ticks around a center that jumps to
+// a random one of middles once in jump commands.
 type mix struct {
 	ticks   int64
 	middles []market.Price
 	jump    int
 }
 
-// standard is the mix that the package's speed is stated for: 500 ticks around
-// a fixed middle.
+// standard is the mix for which the speed of the package is stated: 500 ticks around a
+// fixed center.
 var standard = mix{ticks: 500, middles: []market.Price{10_000}, jump: 1 << 30}
 
 const mixResting = 17_000
@@ -105,14 +105,13 @@ func ring(size int) *event.Sink {
 	return &event.Sink{Buf: make([]event.Event, size), Limit: 1 << 62}
 }
 
-// warm is how many steps of the mix fill the book.
+// warm is the number of steps that fill the book.
 const warm = 2 * mixResting
 
-// BenchmarkMix runs the standard mix, BenchmarkJumps one whose market jumps far
-// away and back every thousand commands, BenchmarkScattered one whose prices are
-// so far apart that nearly every order is outside the window. They report ns/op
-// by the wall and cpu-ns/op by the thread's own clock: on a shared machine only
-// the second means something.
+// BenchmarkMix runs the standard mix; BenchmarkJumps a market that jumps far away and back
+// every thousand commands; BenchmarkScattered prices so far apart that nearly every order
+// is outside the window. They report ns/op in wall time and cpu-ns/op in the thread's CPU
+// time; on a shared machine only the second is meaningful.
 func BenchmarkMix(b *testing.B) { standard.run(b) }
 
 func BenchmarkJumps(b *testing.B) {

@@ -10,7 +10,7 @@ import (
 	"blockdesk/market"
 )
 
-// check holds b to the invariants of the package's doc.
+// check checks the invariants of the package documentation.
 func (b *Book) check() error {
 	seen := map[int32]bool{}
 	used := 0
@@ -56,7 +56,7 @@ func (b *Book) check() error {
 	return b.checkSlab(seen)
 }
 
-// checkQueue walks a level's queue: links, sums, sides, priority of nobody else.
+// checkQueue walks a level's queue and checks links, sums and sides.
 func (b *Book) checkQueue(li int32, p market.Price, seen map[int32]bool) error {
 	lv := &b.levels[li]
 	var shown, hidden market.Qty
@@ -105,8 +105,7 @@ func (b *Book) checkStops(seen map[int32]bool) error {
 	return nil
 }
 
-// checkSlab holds ids, open counts, expiry buckets and the free list to the
-// orders that were seen.
+// checkSlab checks ids, open counts, expiry buckets and the free list against the seen orders.
 func (b *Book) checkSlab(seen map[int32]bool) error {
 	entries, expiring := 0, 0
 	for _, e := range b.ids.entries {
@@ -166,8 +165,8 @@ func (b *Book) checkSlab(seen map[int32]bool) error {
 	return nil
 }
 
-// TestInvariants walks the whole book after each of a few thousand commands
-// whose prices wander and jump.
+// TestInvariants checks the whole book after each of some thousand commands whose prices
+// wander and jump.
 func TestInvariants(t *testing.T) {
 	rng := rand.New(rand.NewPCG(11, 13))
 	b := New(book.Options{MaxOrders: 2000})
@@ -245,7 +244,7 @@ func put(b *Book, id market.OrderID, s market.Side, p market.Price) market.Order
 	return id
 }
 
-// TestWindowStays: quotes far behind the touch must not pull the window away.
+// TestWindowStays: quotes far behind the best price must not move the window.
 func TestWindowStays(t *testing.T) {
 	b := New(book.Options{})
 	put(b, 1, market.Buy, 1_000_000)
@@ -270,8 +269,8 @@ func TestWindowStays(t *testing.T) {
 	}
 }
 
-// TestWindowFollows: the window goes after a touch that has jumped, but only
-// after about as many far operations as it has levels to move.
+// TestWindowFollows: the window follows the best price after a jump, but only after about
+// as many far operations as it has levels to move.
 func TestWindowFollows(t *testing.T) {
 	const levels = 200
 	b := New(book.Options{})
@@ -296,7 +295,7 @@ func TestWindowFollows(t *testing.T) {
 	}
 }
 
-// TestTree holds the tree to a sorted map on random keys, and to its height.
+// TestTree compares the tree with a sorted map on random keys, and checks its height.
 func TestTree(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 4))
 	tr := newTree()
@@ -337,7 +336,7 @@ func TestTree(t *testing.T) {
 	}
 }
 
-// requireKey checks what ceil or floor gave: key, or nothing when key is -1.
+// requireKey checks a result of ceil or floor: key, or none if key is -1.
 func requireKey(t *testing.T, what string, key int64) func(int64, int32) {
 	return func(got int64, value int32) {
 		t.Helper()

@@ -4,5 +4,5 @@ package ladder
 
 import "time"
 
-// threadTime is not known here: cpu-ns/op is 0.
+// threadTime is unknown on this system: cpu-ns/op is 0.
 func threadTime() time.Duration { return 0 }
