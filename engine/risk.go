@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"math/bits"
@@ -56,17 +57,10 @@ type limits struct {
 var unlimited = market.Uint128{Hi: math.MaxUint64, Lo: math.MaxUint64}
 
 func (l Limits) compile() limits {
-	c := limits{l.MaxQty, l.MaxNotional, l.MaxOpenOrders, l.BandBps}
-	if c.maxQty == 0 {
-		c.maxQty = math.MaxInt64
+	return limits{
+		maxQty: cmp.Or(l.MaxQty, math.MaxInt64), maxNotional: cmp.Or(l.MaxNotional, unlimited),
+		maxOpen: cmp.Or(l.MaxOpenOrders, math.MaxInt32), bandBps: l.BandBps,
 	}
-	if c.maxNotional == (market.Uint128{}) {
-		c.maxNotional = unlimited
-	}
-	if c.maxOpen == 0 {
-		c.maxOpen = math.MaxInt32
-	}
-	return c
 }
 
 // export undoes compile.

@@ -155,9 +155,8 @@ func (m *Machine) EachClaim(f func(c *Claim, payments []Payment) bool) {
 	for _, slot := range m.claims.slots {
 		c := m.claims.at(slot)
 		payments = payments[:0]
-		for at := c.first; at != 0; {
-			p := m.payments.at(at - 1)
-			payments, at = append(payments, p.Payment), p.next
+		for p := range m.paymentsOf(c) {
+			payments = append(payments, p.Payment)
 		}
 		if !f(&c.Claim, payments) {
 			return
@@ -196,9 +195,7 @@ func (m *Machine) expireClaim(slot uint32) {
 func (m *Machine) removeClaim(slot uint32) {
 	c := m.claims.at(slot)
 	id := c.ID
-	for at := c.first; at != 0; {
-		p := m.payments.at(at - 1)
-		at = p.next
+	for p := range m.paymentsOf(c) {
 		m.payments.remove(p.Signature)
 	}
 	m.removableUnpaid.remove(slot)

@@ -1,6 +1,8 @@
 package rfq
 
 import (
+	"iter"
+
 	"blockdesk/engine/event"
 	"blockdesk/market"
 )
@@ -200,14 +202,25 @@ func (r *AbandonDelivery) apply(m *Machine) refusal {
 
 // paymentOf returns the first payment of c for which match returns true, or nil.
 func (m *Machine) paymentOf(c *claimItem, match func(*Payment) bool) *paymentItem {
-	for at := c.first; at != 0; {
-		p := m.payments.at(at - 1)
+	for p := range m.paymentsOf(c) {
 		if match(&p.Payment) {
 			return p
 		}
-		at = p.next
 	}
 	return nil
+}
+
+// paymentsOf iterates over the payments of c in order of arrival. They may be removed meanwhile.
+func (m *Machine) paymentsOf(c *claimItem) iter.Seq[*paymentItem] {
+	return func(yield func(*paymentItem) bool) {
+		for next := c.first; next != 0; {
+			p := m.payments.at(next - 1)
+			next = p.next
+			if !yield(p) {
+				return
+			}
+		}
+	}
 }
 
 func applied(p *Payment) bool       { return p.State == PaymentApplied }

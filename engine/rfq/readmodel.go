@@ -126,41 +126,33 @@ func (b *ReadModel) Apply(rec Record, seq uint64) {
 	switch r := rec.(type) {
 	case *Policy:
 		b.current.Policy = *r
-		b.changed(seq)
 	case *Pair:
 		b.ownPairs = put(&b.current.Pairs, *r, b.ownPairs, comparePairs)
-		b.changed(seq)
 	case *RailPrice:
 		b.ownRails = put(&b.current.RailPrices, *r, b.ownRails, compareRailPrices)
-		b.changed(seq)
 	case *Lock:
 		b.ownLocks = put(&b.current.Locks, *r, b.ownLocks, compareLocks)
-		b.changed(seq)
 	case *Operator:
 		b.ownOperators = put(&b.current.Operators, *r, b.ownOperators, compareOperators)
-		b.changed(seq)
 	case *Ticket:
 		b.putTicket(r)
-		b.changed(seq)
 		b.current.At = r.UpdatedAt
 	case *TicketTranche:
 		b.putTranche(r)
-		b.changed(seq)
 	case *Removed:
-		if r.What == TagTicket {
-			b.removeTicket(market.TicketID(r.ID))
-			b.changed(seq)
-			b.current.At = r.At
+		if r.What != TagTicket {
+			return
 		}
+		b.removeTicket(market.TicketID(r.ID))
+		b.current.At = r.At
 	case *Outcome:
-		if b.current.Seq == seq {
-			b.current.At = r.At
-			b.last = nil
+		if b.current.Seq != seq {
+			return
 		}
+		b.current.At = r.At
+	default:
+		return // not part of a View
 	}
-}
-
-func (b *ReadModel) changed(seq uint64) {
 	b.current.Seq = seq
 	b.last = nil
 }

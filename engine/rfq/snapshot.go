@@ -3,6 +3,7 @@ package rfq
 import (
 	"bytes"
 	"cmp"
+	"slices"
 )
 
 // A desk's snapshot, version 1: exactly what later requests depend on, in one canonical order,
@@ -106,19 +107,11 @@ func (m *Machine) writeClaims(w *codec) {
 	writeCount(w, len(claims))
 	for _, c := range claims {
 		c.Claim.walk(w)
-		payments := 0
-		m.paymentsOf(c, func(*Payment) { payments++ })
-		writeCount(w, payments)
-		m.paymentsOf(c, func(p *Payment) { p.walk(w) })
-	}
-}
-
-// paymentsOf calls f with the payments of c in order of arrival.
-func (m *Machine) paymentsOf(c *claimItem, f func(*Payment)) {
-	for at := c.first; at != 0; {
-		p := m.payments.at(at - 1)
-		f(&p.Payment)
-		at = p.next
+		payments := slices.Collect(m.paymentsOf(c))
+		writeCount(w, len(payments))
+		for _, p := range payments {
+			p.walk(w)
+		}
 	}
 }
 
