@@ -79,13 +79,13 @@ func TestBearerComesBeforeTheBody(t *testing.T) {
 		strings.Replace(postText(terms.PathSubmit, submitBody), "application/json", "text/plain", 1),
 		postText(terms.PathSubmit, submitBody, "Content-Encoding: gzip"), postText(terms.PathBuild, buildBody, "Idempotency-Key:"),
 	} {
-		got := do(t, rig.doors[0], raw)
+		got := do(t, rig.handlers[0], raw)
 		if e := gatewaytest.DecodeError(t, got.body); got.status != 403 || e.Code != wire.CodeTokenRefused {
 			t.Errorf("%.120q: status %d: %s", raw, got.status, got.body)
 		}
 	}
 	b := gatewaytest.NewBooks(t)
-	doors, _ := dvpDoors()
+	doors, _ := dvpDependencies()
 	g := start(t, testOptions(b), b, doors)
 	chunked := fmt.Sprintf("POST %s HTTP/1.1\r\nHost: t\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n%x\r\n%s\r\n0\r\n%s\r\n\r\n",
 		terms.PathBuild, len(buildBody), buildBody, bearer)

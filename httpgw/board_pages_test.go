@@ -83,7 +83,7 @@ func TestBoardConfig(t *testing.T) {
 // TestBoardConfigOfGroups: a page gets the feeds and boards of the other shards, and
 // may reach the feeds.
 func TestBoardConfigOfGroups(t *testing.T) {
-	eu, _ := startGroups(t, func(eu, _ *groupRig) { eu.o.Shards.All[1].Nodes[0].WS = "wss://us.example" })
+	eu, _ := startShards(t, func(eu, _ *shardRig) { eu.o.Shards.All[1].Nodes[0].WS = "wss://us.example" })
 	_, body := eu.get(t, site.PathBoardConfig)
 	var c boardSeen
 	if err := json.Unmarshal(body, &c); err != nil {

@@ -257,7 +257,7 @@ func TestBuildState(t *testing.T) {
 	}
 	get := func(segment, more string) reply {
 		t.Helper()
-		return do(t, rig.doors[0], "GET "+terms.PathBuilds+segment+" HTTP/1.1\r\nHost: test\r\n"+more+"\r\n")
+		return do(t, rig.handlers[0], "GET "+terms.PathBuilds+segment+" HTTP/1.1\r\nHost: test\r\n"+more+"\r\n")
 	}
 	head := `{"ok":true,"build_id":"B000000000002e","claim_id":"C000000000002e","state":"%s","claim_state":"%s","taker":"` + taker +
 		`","message_sha256":"ab` + strings.Repeat("0", 62) + `","recent_blockhash":"` + gatewaytest.AddressText(gatewaytest.Address(90)) +

@@ -16,8 +16,8 @@ import (
 	"blockdesk/httpgw/wire"
 )
 
-// catalogPaths are every path that a document of the catalog is served under, by
-// its first one, and the addresses that have it.
+// catalogPaths has every path of a catalog document by its main path, with the
+// addresses that serve it.
 func catalogPaths() map[string][]string {
 	all := map[string][]string{marketapi.PathSchemas: {"/schemas.json"}}
 	for _, d := range catalog.Documents() {
@@ -33,7 +33,7 @@ func catalogPaths() map[string][]string {
 // document on both addresses, and is not on the WebSocket's address.
 func TestCatalogFilesAreOneDocument(t *testing.T) {
 	b := gatewaytest.NewBooks(t)
-	g := start(t, testOptions(b), b, testDoors())
+	g := start(t, testOptions(b), b, testDependencies())
 	both := []net.Addr{g.BaseAddr(), g.APIAddr()}
 	paths := catalogPaths()
 	for _, first := range slices.Sorted(maps.Keys(paths)) {
@@ -72,7 +72,7 @@ func TestCatalogFilesAreOneDocument(t *testing.T) {
 // their own schema.
 func TestCatalogIsDescribed(t *testing.T) {
 	for _, facts := range []*catalog.Facts{{}, gatewaytest.Facts()} {
-		doors := testDoors()
+		doors := testDependencies()
 		doors.Facts = func() *catalog.Facts { return facts }
 		c := newConformingOf(t, withDesk(doors), nil)
 		for path := range catalogPaths() {
@@ -89,7 +89,7 @@ func withDesk(doors Dependencies) Dependencies {
 
 // TestPool: a pool by its address; unknown addresses.
 func TestPool(t *testing.T) {
-	c := newConformingOf(t, withDesk(testDoors()), nil)
+	c := newConformingOf(t, withDesk(testDependencies()), nil)
 	get := func(segment string, status int) []byte {
 		return c.send(t, marketapi.PathPools+marketapi.PoolSegment, "GET "+marketapi.PathPools+segment+" HTTP/1.1\r\nHost: test\r\n\r\n", status).Body
 	}
@@ -98,7 +98,7 @@ func TestPool(t *testing.T) {
 	}
 	unread := gatewaytest.Facts()
 	unread.Pairs[0].Pool.Slot = 0
-	doors := testDoors()
+	doors := testDependencies()
 	doors.Facts = func() *catalog.Facts { return unread }
 	early := newConformingOf(t, withDesk(doors), nil)
 	a := early.send(t, marketapi.PathPools+marketapi.PoolSegment, "GET "+marketapi.PathPools+gatewaytest.Pool+" HTTP/1.1\r\nHost: test\r\n\r\n", 503)
@@ -115,7 +115,7 @@ func TestPool(t *testing.T) {
 // TestManifestIsWhole: the integration manifest has every market read and every static
 // file, and nothing else.
 func TestManifestIsWhole(t *testing.T) {
-	doors := testDoors()
+	doors := testDependencies()
 	doors.Desk = &gatewaytest.ScriptedDesk{Current: gatewaytest.FixedView()}
 	w := newWriterOf(t, doors, func(o *Options) { o.Specification = gatewaytest.Specification(t) })
 	want := map[string]bool{}
@@ -152,7 +152,7 @@ func TestWalletPage(t *testing.T) {
 	facts.Tokens[0].Accounts = []catalog.Account{
 		{Address: "Reserve", Amount: 1_234_567_500_000, Role: catalog.GuaranteeReserve, Label: `<b>"reserve"`, Slot: 7},
 	}
-	doors := testDoors()
+	doors := testDependencies()
 	doors.Facts = func() *catalog.Facts { return facts }
 	b := gatewaytest.NewBooks(t)
 	g := start(t, testOptions(b), b, doors)
@@ -182,7 +182,7 @@ func TestWalletPage(t *testing.T) {
 // TestNoFacts: without facts only the schemas are served.
 func TestNoFacts(t *testing.T) {
 	b := gatewaytest.NewBooks(t)
-	doors := testDoors()
+	doors := testDependencies()
 	doors.Facts = nil
 	g := start(t, testOptions(b), b, doors)
 	for path, want := range map[string]int{

@@ -29,8 +29,7 @@ import (
 	"blockdesk/persist"
 )
 
-// claimAttempts returns how many claims the race makes: BLOCKDESK_CLAIMS, or
-// what takes a moment.
+// claimAttempts returns the number of claims of the race: BLOCKDESK_CLAIMS, or few.
 func claimAttempts(t *testing.T) int {
 	text := os.Getenv("BLOCKDESK_CLAIMS")
 	if text == "" {
@@ -43,7 +42,7 @@ func claimAttempts(t *testing.T) int {
 	return n
 }
 
-// sellingDesk runs an engine in memory and a desk over it until the test ends.
+// sellingDesk runs an in-memory engine and a desk on it until the test ends.
 func sellingDesk(t *testing.T) *desk.Desk {
 	t.Helper()
 	replica := engine.NewReplica(engine.StateOptions{})
@@ -86,7 +85,7 @@ func sellingDesk(t *testing.T) *desk.Desk {
 	return d
 }
 
-// mustDo does a request that the rules let through.
+// mustDo executes a request that must succeed.
 func mustDo(t *testing.T, d *desk.Desk, r rfq.Request) *desk.Result {
 	t.Helper()
 	result, err := d.Do(r)
@@ -96,8 +95,8 @@ func mustDo(t *testing.T, d *desk.Desk, r rfq.Request) *desk.Result {
 	return result
 }
 
-// openShop sets the desk up and puts tranches of so many dollars on sale.
-func openShop(t *testing.T, d *desk.Desk, dollars ...uint64) market.TicketID {
+// setUpDesk sets up the desk and posts tranches with these capacities in dollars.
+func setUpDesk(t *testing.T, d *desk.Desk, dollars ...uint64) market.TicketID {
 	t.Helper()
 	policy := gatewaytest.FixedView().Policy
 	policy.ClaimTTL, policy.WalletClaims = 3600e9, 1<<16-1
@@ -116,24 +115,23 @@ func openShop(t *testing.T, d *desk.Desk, dollars ...uint64) market.TicketID {
 
 // racer makes claims, one after another.
 type racer struct {
-	t      *testing.T
-	doors  [3]*handler // of the surfaces
-	ticket market.TicketID
-	rng    *rand.Rand
-	ctx    *fasthttp.RequestCtx
-	told   map[int64]told // by the claim's number
+	t        *testing.T
+	handlers [3]*handler // of the surfaces
+	ticket   market.TicketID
+	rng      *rand.Rand
+	ctx      *fasthttp.RequestCtx
+	outcomes map[int64]outcome // by the claim's number
 }
 
-// told is what a client was answered.
-type told struct {
+// outcome is the answer to a client.
+type outcome struct {
 	status   int
 	text     string // the body, or the code and the reason of a refusal
 	replayed bool
 }
 
-// send makes one request over any surface. It repeats what was refused for being
-// too busy.
-func (r *racer) send(key, body string, way rfq.SettlementMode) told {
+// send makes one request and repeats it while the answer is that the service is busy.
+func (r *racer) send(key, body string, way rfq.SettlementMode) outcome {
 	paths := map[rfq.SettlementMode][3]string{
 		rfq.Modular: {rfqapi.PathNativeModular, rfqapi.PathModular, rfqapi.PathModular}, rfq.Atomic: {rfqapi.PathNativeAtomic, rfqapi.PathAtomic, rfqapi.PathAtomic},
 	}
@@ -146,8 +144,8 @@ func (r *racer) send(key, body string, way rfq.SettlementMode) told {
 		r.ctx.Request.Header.SetContentType("application/json")
 		r.ctx.Request.Header.Set(wire.IdempotencyHeader, key)
 		r.ctx.Request.SetBodyString(body)
-		r.doors[surface].serve(r.ctx)
-		answer := told{status: r.ctx.Response.StatusCode(), text: string(r.ctx.Response.Body())}
+		r.handlers[surface].serve(r.ctx)
+		answer := outcome{status: r.ctx.Response.StatusCode(), text: string(r.ctx.Response.Body())}
 		answer.replayed = string(r.ctx.Response.Header.Peek("Idempotency-Replayed")) == "true"
 		if answer.status != 200 {
 			e := gatewaytest.DecodeError(r.t, []byte(answer.text))
@@ -168,7 +166,7 @@ func (r *racer) claim(n int64, most market.FillUSD) {
 	wallet[0] = byte(n>>8) | 1
 	body := fmt.Sprintf(`{"bot_wallet":"%s","order_id":"T%d","tranche_id":"T%d-%d","fill_usd":%s}`,
 		base58.Encode(wallet[:]), r.ticket, r.ticket, 1+rng.IntN(2), market.FillUSD(1+rng.IntN(int(most))))
-	r.told[n] = r.send(strconv.FormatInt(n, 10), body, rfq.SettlementMode(1+rng.IntN(2)))
+	r.outcomes[n] = r.send(strconv.FormatInt(n, 10), body, rfq.SettlementMode(1+rng.IntN(2)))
 }
 
 // TestClaimsRace: many clients claim through all three addresses, each claim twice at
@@ -181,8 +179,8 @@ func TestClaimsRace(t *testing.T) {
 	pieces := min(uint64(attempts)/2, rfq.MaxClaims/2)
 	d := sellingDesk(t)
 	smallest := uint64(market.FillUSD(1).USD() / gatewaytest.Dollar)
-	ticket := openShop(t, d, max(1, pieces/2)*smallest, max(1, pieces-pieces/2)*smallest)
-	doors := testDoors()
+	ticket := setUpDesk(t, d, max(1, pieces/2)*smallest, max(1, pieces-pieces/2)*smallest)
+	doors := testDependencies()
 	doors.Desk, doors.Settlement = d, &fakeChain{}
 	g := newGateway(t, doors)
 	table := g.routes(doors)
@@ -193,8 +191,8 @@ func TestClaimsRace(t *testing.T) {
 	for i := range racers {
 		r := &racers[i]
 		*r = racer{
-			t: t, ticket: ticket, rng: rand.New(rand.NewPCG(uint64(i), 7)), ctx: gatewaytest.RequestFrom("192.0.2.1"), told: map[int64]told{},
-			doors: [3]*handler{{g: g, router: base}, {g: g, router: base}, {g: g, router: api}},
+			t: t, ticket: ticket, rng: rand.New(rand.NewPCG(uint64(i), 7)), ctx: gatewaytest.RequestFrom("192.0.2.1"), outcomes: map[int64]outcome{},
+			handlers: [3]*handler{{g: g, router: base}, {g: g, router: base}, {g: g, router: api}},
 		}
 		done.Go(func() {
 			for n := next.Add(1); n <= 2*int64(attempts); n = next.Add(1) {
@@ -209,24 +207,24 @@ func TestClaimsRace(t *testing.T) {
 	}
 	sold := make(map[string]claimAnswer)
 	for n, answers := range byClaim(racers) {
-		checkTold(t, n, answers, sold)
+		checkOutcome(t, n, answers, sold)
 	}
 	checkSold(t, g, d, ticket, sold)
 }
 
-// byClaim returns what all racers were told about each claim.
-func byClaim(racers []racer) map[int64][]told {
-	all := make(map[int64][]told)
+// byClaim returns all answers about each claim.
+func byClaim(racers []racer) map[int64][]outcome {
+	all := make(map[int64][]outcome)
 	for i := range racers {
-		for n, answer := range racers[i].told {
+		for n, answer := range racers[i].outcomes {
 			all[n] = append(all[n], answer)
 		}
 	}
 	return all
 }
 
-// checkTold compares the answers to one claim, and notes it if it was granted.
-func checkTold(t *testing.T, n int64, answers []told, sold map[string]claimAnswer) {
+// checkOutcome compares the answers to one claim, and records it if it was granted.
+func checkOutcome(t *testing.T, n int64, answers []outcome, sold map[string]claimAnswer) {
 	t.Helper()
 	first := &answers[0]
 	for _, other := range answers[1:] {
@@ -262,7 +260,7 @@ func exhausted(t *rfq.Ticket) bool {
 	return true
 }
 
-// checkSold compares what the clients were told with what the desk has.
+// checkSold compares the answers to clients with the state of the desk.
 func checkSold(t *testing.T, g *Gateway, d *desk.Desk, ticket market.TicketID, sold map[string]claimAnswer) {
 	t.Helper()
 	var read func([]byte) (*wire.Page, *wire.Problem)

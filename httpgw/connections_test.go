@@ -19,11 +19,11 @@ import (
 	"blockdesk/internal/runtest"
 )
 
-// TestUncopiedBodies: bodies sent without copying are complete and in order among
+// TestZeroCopyBodies: bodies sent without copying are complete and in order among
 // pipelined answers.
-func TestUncopiedBodies(t *testing.T) {
+func TestZeroCopyBodies(t *testing.T) {
 	books := gatewaytest.NewBooks(t)
-	g := start(t, testOptions(books), books, testDoors())
+	g := start(t, testOptions(books), books, testDependencies())
 	const large, small = "/api/v1/market/trades?symbol=SLUSD/USDC&limit=100", "/api/v1/market/ticker?symbol=SLUSD/USDC"
 	_, wholeLarge := gatewaytest.Do(t, g.BaseAddr(), "GET", large, "")
 	_, wholeSmall := gatewaytest.Do(t, g.BaseAddr(), "GET", small, "")
@@ -87,7 +87,7 @@ func TestReaderThatDoesNotRead(t *testing.T) {
 	books := gatewaytest.NewBooks(t)
 	o := testOptions(books)
 	o.WriteTimeout = 200 * time.Millisecond
-	g := start(t, o, books, testDoors())
+	g := start(t, o, books, testDependencies())
 	conn, err := net.Dial("tcp", g.BaseAddr().String())
 	if err != nil {
 		t.Fatal(err)
@@ -107,7 +107,7 @@ func TestReaderThatDoesNotRead(t *testing.T) {
 	await.Equal(t, "the number of connections", 0, g.conns.Count)
 }
 
-// endlessConn asks the same as long as its benchmark runs, and takes any answer.
+// endlessConn repeats the same request for a benchmark and discards the answers.
 type endlessConn struct {
 	net.Conn
 	b       *testing.B
@@ -134,15 +134,14 @@ func (c *endlessConn) RemoteAddr() net.Addr { return c.peer }
 
 func (c *endlessConn) Close() error { return nil }
 
-// BenchmarkRequest is a whole cached read, fasthttp's part included and the
-// kernel's left out.
+// BenchmarkRequest is a cached read including fasthttp, without the kernel.
 func BenchmarkRequest(b *testing.B) {
 	for name, header := range map[string]string{"200": "", "304": "If-None-Match: *\r\n"} {
 		b.Run(name, func(b *testing.B) {
 			books := gatewaytest.NewBooks(b)
 			o := testOptions(books)
 			o.NoLimits, o.Market = false, wire.Rate{PerMinute: 60_000_000, Burst: 1_000_000}
-			g := start(b, o, books, testDoors())
+			g := start(b, o, books, testDependencies())
 			c := wire.NewClientConn(&endlessConn{
 				b: b, peer: &net.TCPAddr{IP: net.IPv4(192, 0, 2, 1)}, request: "GET /api/v1/market/depth?symbol=SLUSD/USDC&limit=78 HTTP/1.1\r\nHost: test\r\n" + header + "\r\n",
 			}, time.Second)

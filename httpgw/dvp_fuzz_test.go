@@ -40,7 +40,7 @@ func FuzzDvP(f *testing.F) {
 		ctx.Request.Header.Set("Authorization", authorization)
 		ctx.Request.SetBody(body)
 		rig.desk.Requests, rig.dvp.sent, rig.keys.issues = nil, nil, nil
-		rig.doors[0].serve(ctx)
+		rig.handlers[0].serve(ctx)
 		status, answer := ctx.Response.StatusCode(), ctx.Response.Body()
 		if bytes.Contains(answer, []byte(marker)) || bytes.Contains(ctx.Response.Header.Header(), []byte(marker)) {
 			t.Fatalf("an echo: %s", answer)
@@ -67,8 +67,8 @@ func FuzzDvP(f *testing.F) {
 	})
 }
 
-// checkDvP compares what other rooms were asked with the body as encoding/json
-// reads it.
+// checkDvP compares the calls behind the routes with the body as encoding/json decodes
+// it.
 func checkDvP(t *testing.T, rig *dvpRig, path string, body []byte) {
 	t.Helper()
 	var want struct {

@@ -17,7 +17,7 @@ import (
 	"blockdesk/market"
 )
 
-// Bodies and a token that are right for FixedView and dvpDoors.
+// Bodies and a token that are right for FixedView and dvpDependencies.
 var (
 	secret = "dvp_9qTGGRF9uBCzqxsvlxWuT0e6ChK82p5Uduhkz15bzYI"
 	bearer = "Authorization: Bearer " + secret
@@ -39,7 +39,7 @@ func takerKey() (a market.Address) {
 	return a
 }
 
-// fakeHandshake admits one token, and answers as a test tells it to.
+// fakeHandshake admits one token and answers as the test configures.
 type fakeHandshake struct {
 	failing error
 
@@ -69,8 +69,8 @@ func (h *fakeHandshake) Admit(text []byte) (market.Address, bool) {
 	return takerKey(), string(text) == secret
 }
 
-// fakeDvP signs everything, or answers as a test tells it to.
-type fakeDvP struct {
+// fakeCosigner signs everything, or answers as the test configures.
+type fakeCosigner struct {
 	failing error
 	result  desk.Submitted
 	builds  map[market.ClaimID]desk.BuildState
@@ -79,7 +79,7 @@ type fakeDvP struct {
 	sent []desk.Submission
 }
 
-func (d *fakeDvP) Submit(ctx context.Context, s *desk.Submission) (desk.Submitted, error) {
+func (d *fakeCosigner) Submit(ctx context.Context, s *desk.Submission) (desk.Submitted, error) {
 	if _, bounded := ctx.Deadline(); !bounded {
 		return desk.Submitted{}, errors.New("no deadline")
 	}
@@ -94,7 +94,7 @@ func (d *fakeDvP) Submit(ctx context.Context, s *desk.Submission) (desk.Submitte
 	return done, nil
 }
 
-func (d *fakeDvP) Build(ctx context.Context, id market.ClaimID) (desk.BuildState, bool, error) {
+func (d *fakeCosigner) Build(ctx context.Context, id market.ClaimID) (desk.BuildState, bool, error) {
 	if _, bounded := ctx.Deadline(); !bounded {
 		return desk.BuildState{}, false, errors.New("no deadline")
 	}
@@ -102,24 +102,24 @@ func (d *fakeDvP) Build(ctx context.Context, id market.ClaimID) (desk.BuildState
 	return b, ok, d.failing
 }
 
-// dvpRig is what is behind the doors of a test.
+// dvpRig has the fakes of a gateway.
 type dvpRig struct {
-	*writer
+	*testWriter
 	keys  *fakeHandshake
-	dvp   *fakeDvP
+	dvp   *fakeCosigner
 	chain *fakeChain
 }
 
-// dvpDoors opens every door of this room.
-func dvpDoors() (Dependencies, *dvpRig) {
+// dvpDependencies returns dependencies with all fakes.
+func dvpDependencies() (Dependencies, *dvpRig) {
 	rig := &dvpRig{
 		keys: &fakeHandshake{}, chain: &fakeChain{},
-		dvp: &fakeDvP{
+		dvp: &fakeCosigner{
 			result: desk.Submitted{Transaction: []byte("signed by all"), Signature: [64]byte{3, 1, 4}, Stage: desk.BuildBroadcast},
 			builds: map[market.ClaimID]desk.BuildState{},
 		},
 	}
-	doors := testDoors()
+	doors := testDependencies()
 	doors.Desk = &gatewaytest.ScriptedDesk{Current: gatewaytest.FixedView()}
 	doors.Settlement, doors.Handshake, doors.Cosigner = rig.chain, rig.keys, rig.dvp
 	return doors, rig
@@ -127,17 +127,16 @@ func dvpDoors() (Dependencies, *dvpRig) {
 
 func newDvPRig(t testing.TB, mend ...func(*Dependencies, *Options)) *dvpRig {
 	t.Helper()
-	doors, rig := dvpDoors()
+	doors, rig := dvpDependencies()
 	var o Options
 	for _, change := range mend {
 		change(&doors, &o)
 	}
-	rig.writer = newWriterOf(t, doors, func(all *Options) { all.Now = o.Now })
+	rig.testWriter = newWriterOf(t, doors, func(all *Options) { all.Now = o.Now })
 	return rig
 }
 
-// refusedAs sends a body with the token and holds the answer to what it must
-// be.
+// refusedAs sends a body with the token and checks the refusal.
 func (rig *dvpRig) refusedAs(t *testing.T, path, body string, status int, code, reason, field string) reply {
 	t.Helper()
 	got := rig.post(t, path, body, bearer)

@@ -36,7 +36,7 @@ func FuzzRouter(f *testing.F) {
 		f.Add(seed.method, seed.target, seed.headers)
 	}
 	b := gatewaytest.NewBooks(f)
-	doors := testDoors()
+	doors := testDependencies()
 	doors.Desk = &gatewaytest.ScriptedDesk{Current: gatewaytest.FixedView()}
 	g, err := New(testOptions(b), b, doors)
 	if err != nil {
@@ -103,7 +103,7 @@ func FuzzSegment(f *testing.F) {
 	}
 	w := newWriter(f, nil)
 	f.Fuzz(func(t *testing.T, segment string) {
-		n, got := w.doors[0].router.find([]byte(claimsPath + segment))
+		n, got := w.handlers[0].router.find([]byte(claimsPath + segment))
 		whole := len(segment) > 0 && len(segment) <= wire.MaxSegment && strings.Trim(segment, ".") != "" || len(segment) > 2 && len(segment) <= wire.MaxSegment
 		for _, c := range segment {
 			whole = whole && (c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || strings.ContainsRune("._-", c))

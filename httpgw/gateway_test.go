@@ -33,7 +33,7 @@ func TestSlowSenders(t *testing.T) {
 	b := gatewaytest.NewBooks(t)
 	o := testOptions(b)
 	o.ReadTimeout = 300 * time.Millisecond
-	g := start(t, o, b, testDoors())
+	g := start(t, o, b, testDependencies())
 	for name, text := range map[string]string{
 		"headers": "GET / HTTP/1.1\r\nHost: a\r\nX: " + strings.Repeat("x", 6000),
 		"body":    "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 60000\r\n\r\n" + strings.Repeat("x", 6000),
@@ -61,9 +61,9 @@ func TestSlowSenders(t *testing.T) {
 	}
 }
 
-// drip sends text a byte at a time, far more slowly than a client may, until stop is
-// called or the server has closed the connection. stop closes the connection, and
-// returns how many bytes were sent.
+// drip sends text byte by byte, slower than a client may, until stop is called or the
+// server closes the connection. stop closes the connection and returns the number of
+// bytes sent.
 func drip(t *testing.T, conn net.Conn, text string) (stop func() int) {
 	t.Helper()
 	if err := conn.SetDeadline(time.Now().Add(runtest.HangTimeout)); err != nil {
@@ -100,7 +100,7 @@ func TestConnectionLimits(t *testing.T) {
 			b := gatewaytest.NewBooks(t)
 			o := testOptions(b)
 			o.MaxConns, o.MaxConnsPerIP = c.max, c.perIP
-			g := start(t, o, b, testDoors())
+			g := start(t, o, b, testDependencies())
 			open := make([]net.Conn, 3)
 			for i := range open {
 				addr := []net.Addr{g.BaseAddr(), g.APIAddr(), g.WSAddr()}[i]
@@ -143,7 +143,7 @@ func TestTrustedProxyHasNoConnectionLimit(t *testing.T) {
 	b := gatewaytest.NewBooks(t)
 	o := testOptions(b)
 	o.MaxConnsPerIP, o.TrustedProxies = 1, []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}
-	g := start(t, o, b, testDoors())
+	g := start(t, o, b, testDependencies())
 	conn, err := net.Dial("tcp", g.BaseAddr().String())
 	if err != nil {
 		t.Fatal(err)
@@ -167,7 +167,7 @@ func counted(t *testing.T, c prometheus.Counter) float64 {
 	return families[0].GetMetric()[0].GetCounter().GetValue()
 }
 
-// failingListener fails as a process without file descriptors does, then works.
+// failingListener fails like a process without file descriptors, then works.
 type failingListener struct {
 	net.Listener
 	left atomic.Int32
@@ -221,7 +221,7 @@ func TestShortageOfDescriptors(t *testing.T) {
 func TestShutdown(t *testing.T) {
 	b := gatewaytest.NewBooks(t)
 	entered, release := make(chan struct{}), make(chan struct{})
-	doors := testDoors()
+	doors := testDependencies()
 	doors.WebSocketHealth = func() any {
 		close(entered)
 		<-release
@@ -272,7 +272,7 @@ func TestShutdownOfSilent(t *testing.T) {
 	o := testOptions(b)
 	o.ShutdownTimeout = 50 * time.Millisecond
 	o.ReadTimeout, o.IdleTimeout = 10*runtest.HangTimeout, 10*runtest.HangTimeout
-	g, err := New(o, b, testDoors())
+	g, err := New(o, b, testDependencies())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -314,7 +314,7 @@ func TestPanicIsOneAnswer(t *testing.T) {
 	o := testOptions(b)
 	var logged strings.Builder
 	o.Logger = slog.New(slog.NewTextHandler(&logged, nil))
-	g := start(t, o, brokenViews{}, testDoors())
+	g := start(t, o, brokenViews{}, testDependencies())
 	resp, body := gatewaytest.Do(t, g.BaseAddr(), "GET", "/api/v1/market/depth?symbol=SLUSD/USDC", "")
 	e := gatewaytest.DecodeError(t, body)
 	if resp.StatusCode != 500 || e.Code != wire.CodeInternal || strings.Contains(string(body), "a bug") {
@@ -332,7 +332,7 @@ func TestPanicIsOneAnswer(t *testing.T) {
 // no header of one request affects the next answer.
 func TestPipelining(t *testing.T) {
 	b := gatewaytest.NewBooks(t)
-	g := start(t, testOptions(b), b, testDoors())
+	g := start(t, testOptions(b), b, testDependencies())
 	conn, err := net.Dial("tcp", g.BaseAddr().String())
 	if err != nil {
 		t.Fatal(err)
@@ -376,7 +376,7 @@ func TestPipelining(t *testing.T) {
 func TestTwoFramings(t *testing.T) {
 	t.Parallel()
 	b := gatewaytest.NewBooks(t)
-	g := start(t, testOptions(b), b, testDoors())
+	g := start(t, testOptions(b), b, testDependencies())
 	const hidden = "0\r\n\r\nGET /smuggled HTTP/1.1\r\nHost: test\r\n\r\n"
 	for _, c := range []struct {
 		name, raw string
@@ -448,8 +448,8 @@ func TestOptionsValidate(t *testing.T) {
 	}
 }
 
-// cachedRead returns a door and a request for a depth page that it has rendered
-// already; etag may be "".
+// cachedRead returns a handler and a request for a depth page that is already
+// rendered; etag may be "".
 func cachedRead(tb testing.TB, etag string) (*handler, *fasthttp.RequestCtx) {
 	tb.Helper()
 	books := gatewaytest.NewBooks(tb)
@@ -485,8 +485,8 @@ func TestCachedHandlerAllocatesNothing(t *testing.T) {
 	}
 }
 
-// BenchmarkCachedDepth is a whole cached read inside the handler. Reading and
-// writing the socket is fasthttp's.
+// BenchmarkCachedDepth is a cached read inside the handler, without reading and
+// writing the socket.
 func BenchmarkCachedDepth(b *testing.B) {
 	for name, etag := range map[string]string{"200": "", "304": depthETag} {
 		b.Run(name, func(b *testing.B) {

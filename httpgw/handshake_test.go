@@ -137,7 +137,7 @@ func TestWrongHandshakes(t *testing.T) {
 // TestHandshakeTerms: the published terms; limits that are off are null.
 func TestHandshakeTerms(t *testing.T) {
 	b := gatewaytest.NewBooks(t)
-	doors, _ := dvpDoors()
+	doors, _ := dvpDependencies()
 	for _, none := range []bool{false, true} {
 		o := testOptions(b)
 		o.NoLimits, o.DvP, o.Handshake, o.URLs.Base = none, wire.Window{PerMinute: 7}, wire.Rate{PerMinute: 20, Burst: 5}, "https://desk.example/"
@@ -177,9 +177,9 @@ func TestHandshakeForReal(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	doors, rig := dvpDoors()
+	doors, rig := dvpDependencies()
 	doors.Handshake = keeper
-	rig.writer = newWriterOf(t, doors)
+	rig.testWriter = newWriterOf(t, doors)
 	sign := func(name string, mend func(string) string) reply {
 		t.Helper()
 		seed := sha256.Sum256([]byte(name))

@@ -14,7 +14,7 @@ import (
 
 func TestMain(m *testing.M) { gatewaytest.Main(m) }
 
-// testOptions listens on free ports and has no rate limit. Its clients may be slow.
+// testOptions uses free ports and no rate limits, and allows slow clients.
 func testOptions(b *gatewaytest.Books) Options {
 	return Options{
 		Base: "127.0.0.1:0", API: "127.0.0.1:0", WS: "127.0.0.1:0", Instruments: b.Set, NoLimits: true,
@@ -23,8 +23,8 @@ func testOptions(b *gatewaytest.Books) Options {
 	}
 }
 
-// testDoors upgrade for form's sake: they answer 101 and nothing more.
-func testDoors() Dependencies {
+// testDependencies has streams and WebSockets that answer 101 and nothing more.
+func testDependencies() Dependencies {
 	facts := gatewaytest.Facts()
 	return Dependencies{
 		WebSocket: func(ctx *fasthttp.RequestCtx) {

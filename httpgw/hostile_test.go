@@ -31,7 +31,7 @@ func startWriter(t testing.TB, change func(*Options)) (*Gateway, *gatewaytest.Sc
 	return g, sold
 }
 
-// newWriterGateway returns a gateway with a desk, which listens and does not run yet.
+// newWriterGateway returns a gateway with a desk that listens and does not run yet.
 func newWriterGateway(t testing.TB, change func(*Options)) (*Gateway, *gatewaytest.ScriptedDesk) {
 	t.Helper()
 	b := gatewaytest.NewBooks(t)
@@ -39,7 +39,7 @@ func newWriterGateway(t testing.TB, change func(*Options)) (*Gateway, *gatewayte
 	if change != nil {
 		change(&o)
 	}
-	doors := testDoors()
+	doors := testDependencies()
 	sold := &gatewaytest.ScriptedDesk{Current: gatewaytest.FixedView()}
 	doors.Desk = sold
 	doors.Settlement = &fakeChain{verdict: desk.Verdict{Pending: time.Second}}
@@ -50,8 +50,8 @@ func newWriterGateway(t testing.TB, change func(*Options)) (*Gateway, *gatewayte
 	return g, sold
 }
 
-// talk writes raw bytes, says that there are no more where half is true, and
-// returns all that comes back before the connection ends.
+// talk writes raw bytes, closes the sending side if half is true, and returns
+// everything that is received until the connection ends.
 func talk(t testing.TB, addr net.Addr, raw string, half bool) string {
 	t.Helper()
 	conn, err := net.Dial("tcp", addr.String())
@@ -74,8 +74,8 @@ func talk(t testing.TB, addr net.Addr, raw string, half bool) string {
 	return string(answer)
 }
 
-// statusesOf returns the status codes of the answers in a connection's bytes, 100
-// included.
+// statusesOf returns the status codes of the answers in a connection's bytes,
+// including 100.
 func statusesOf(answer string) (codes string) {
 	for _, part := range strings.Split(answer, "HTTP/1.1 ")[1:] {
 		codes += part[:3] + " "
@@ -223,7 +223,7 @@ func TestSlowWrites(t *testing.T) {
 // TestExpect: a client that sends Expect: 100-continue is told to continue only if its
 // headers are valid; a refusal costs no token.
 func TestExpect(t *testing.T) {
-	clock := &handClock{}
+	clock := &manualClock{}
 	g, _ := startWriter(t, func(o *Options) { o.NoLimits, o.Clock = false, clock.read })
 	ask := func(path, media string, length int) string {
 		return fmt.Sprintf("POST %s HTTP/1.1\r\nHost: t\r\nContent-Type: %s\r\nContent-Length: %d\r\nExpect: 100-continue\r\n\r\n", path, media, length)
@@ -287,7 +287,7 @@ func TestExpect(t *testing.T) {
 // the forwarding header.
 func TestTrailerNamesNoClient(t *testing.T) {
 	for _, header := range []string{"X-Forwarded-For", "Cf-Connecting-Ip"} {
-		clock := &handClock{}
+		clock := &manualClock{}
 		g, _ := startWriter(t, func(o *Options) {
 			o.NoLimits, o.Clock, o.ForwardedHeader = false, clock.read, header
 			o.TrustedProxies = []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}

@@ -9,19 +9,19 @@ import (
 	"blockdesk/httpgw/gatewaytest"
 )
 
-// handClock is a clock that a test turns.
-type handClock struct{ now int64 }
+// manualClock is a clock that a test sets.
+type manualClock struct{ now int64 }
 
-func (c *handClock) read() int64 { return c.now }
+func (c *manualClock) read() int64 { return c.now }
 
 // TestLimitOnTheWire: one bucket over all addresses, exact headers; 304 and 400 cost a
 // token; routes outside the class cost none.
 func TestLimitOnTheWire(t *testing.T) {
 	b := gatewaytest.NewBooks(t)
-	clock := &handClock{}
+	clock := &manualClock{}
 	o := testOptions(b)
 	o.NoLimits, o.Clock = false, clock.read
-	g := start(t, o, b, testDoors())
+	g := start(t, o, b, testDependencies())
 	for i := range 20 {
 		addr, target, want := g.BaseAddr(), "/api/v1/market/depth?symbol=SLUSD/USDC", 200
 		switch i % 4 {

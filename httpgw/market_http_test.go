@@ -23,7 +23,7 @@ import (
 // TestQueries: the answer to each query, over a socket.
 func TestQueries(t *testing.T) {
 	b := gatewaytest.NewBooks(t)
-	g := start(t, testOptions(b), b, testDoors())
+	g := start(t, testOptions(b), b, testDependencies())
 	for _, c := range []struct {
 		target      string
 		code, field string
@@ -81,7 +81,7 @@ func TestQueries(t *testing.T) {
 // representation.
 func TestConditionalGet(t *testing.T) {
 	b := gatewaytest.NewBooks(t)
-	g := start(t, testOptions(b), b, testDoors())
+	g := start(t, testOptions(b), b, testDependencies())
 	const target = "/api/v1/market/depth?symbol=SLUSD/USDC&limit=100"
 	get := func(headers string) (*http.Response, []byte) {
 		return gatewaytest.Do(t, g.BaseAddr(), "GET", target, headers)
@@ -140,7 +140,7 @@ func TestDescription(t *testing.T) {
 	b := gatewaytest.NewBooks(t)
 	o := testOptions(b)
 	o.URLs.Base = "https://desk.example/"
-	g := start(t, o, b, testDoors())
+	g := start(t, o, b, testDependencies())
 	_, body := gatewaytest.Do(t, g.BaseAddr(), "GET", "/", "")
 	var got map[string]json.RawMessage
 	if err := json.Unmarshal(body, &got); err != nil {
@@ -197,7 +197,7 @@ func TestDescription(t *testing.T) {
 // TestStreamRoute: the stream answers on both addresses, each connection costs one
 // token of the market limit, and CORS allows the header of a resume.
 func TestStreamRoute(t *testing.T) {
-	b, doors := gatewaytest.NewBooks(t), testDoors()
+	b, doors := gatewaytest.NewBooks(t), testDependencies()
 	var asked atomic.Int32
 	doors.Stream = func(ctx *fasthttp.RequestCtx) {
 		asked.Add(1)

@@ -19,7 +19,7 @@ import (
 // address, route and status; a nil source has no metrics.
 func TestMetrics(t *testing.T) {
 	b := gatewaytest.NewBooks(t)
-	g := start(t, testOptions(b), b, testDoors())
+	g := start(t, testOptions(b), b, testDependencies())
 	a := serveMetrics(t, admin.Options{
 		Collectors: append(
 			g.Collectors(),

@@ -14,7 +14,7 @@ import (
 	"blockdesk/market"
 )
 
-// tape is a History of what a test puts in, newest first, by instrument.
+// tape is a History of trades that a test adds, newest first, by instrument.
 type tape struct {
 	trades [3][]engine.Trade
 	cursor uint64
@@ -40,13 +40,13 @@ func (h *tape) Trades(in market.InstrumentID, before market.TradeID, limit int) 
 	return nil, h.fail
 }
 
-// add puts a trade on an instrument's tape, one second after the one before.
+// add adds a trade to an instrument, one second after the previous one.
 func (h *tape) add(in market.InstrumentID, id market.TradeID, seq uint64, side market.Side) {
 	t := engine.Trade{ID: id, Seq: seq, At: int64(id) * 1e9, Price: 10_000, Qty: 3, Side: side}
 	h.trades[in] = append([]engine.Trade{t}, h.trades[in]...)
 }
 
-// long is a tape of n trades of instrument 0, a command each.
+// long returns a tape of n trades of instrument 0, one command each.
 func long(n int) *tape {
 	h := &tape{cursor: uint64(n)}
 	for id := n; id > 0; id-- {
@@ -57,11 +57,11 @@ func long(n int) *tape {
 	return h
 }
 
-// partner asks an adapter of a gateway with this history and holds the answer to
-// the specification.
+// partner requests an adapter of a gateway with this history and checks the answer
+// against the specification.
 func partner(t *testing.T, h marketapi.History) func(path, query string, status int) []byte {
 	t.Helper()
-	doors := withDesk(testDoors())
+	doors := withDesk(testDependencies())
 	doors.History = h
 	c := newConformingOf(t, doors, func(o *Options) { o.Partner = wire.Rate{PerMinute: 60_000_000, Burst: 1_000_000} })
 	return func(path, query string, status int) []byte {
@@ -235,10 +235,10 @@ func TestPartnerBooks(t *testing.T) {
 	g("trades/", "SLUSD-USDC", 400)
 }
 
-// partnerOne asks CoinMarketCap's reads of one pair.
+// partnerOne requests CoinMarketCap's reads of one pair.
 func partnerOne(t *testing.T) func(what, pair string, status int) []byte {
 	t.Helper()
-	c := newConformingOf(t, withDesk(testDoors()), nil)
+	c := newConformingOf(t, withDesk(testDependencies()), nil)
 	return func(what, pair string, status int) []byte {
 		t.Helper()
 		return c.send(t, marketapi.PathCoinMarketCap+what+marketapi.PairSegment, "GET "+marketapi.PathCoinMarketCap+what+pair+" HTTP/1.1\r\nHost: test\r\n\r\n", status).Body
@@ -247,7 +247,7 @@ func partnerOne(t *testing.T) func(what, pair string, status int) []byte {
 
 // TestPartnerLimitIsItsOwn: aggregators and other readers have separate limits.
 func TestPartnerLimitIsItsOwn(t *testing.T) {
-	c := newConformingOf(t, withDesk(testDoors()), func(o *Options) {
+	c := newConformingOf(t, withDesk(testDependencies()), func(o *Options) {
 		o.Market, o.Partner = wire.Rate{PerMinute: 1, Burst: 1}, wire.Rate{PerMinute: 1, Burst: 2}
 	})
 	get := func(path string, status int) {

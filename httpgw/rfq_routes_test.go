@@ -16,7 +16,8 @@ import (
 	"blockdesk/httpgw/wire"
 )
 
-// rfqReads are the paths of spec 4.1 and 4.3 that are read, and where.
+// rfqReads has the RFQ paths of docs/specification.md 4.1 and 4.3 with their
+// addresses.
 var rfqReads = []struct {
 	path string
 	on   wire.Surface
@@ -37,7 +38,7 @@ var rfqReads = []struct {
 	{"/api/v1/dvp/status", wire.OnBase},
 }
 
-// startDesk runs a gateway whose desk shows the fixed view on a stopped clock.
+// startDesk runs a gateway whose desk has the fixed view, on a stopped clock.
 func startDesk(t *testing.T, mend func(*Options)) *Gateway {
 	t.Helper()
 	b := gatewaytest.NewBooks(t)
@@ -46,7 +47,7 @@ func startDesk(t *testing.T, mend func(*Options)) *Gateway {
 	if mend != nil {
 		mend(&o)
 	}
-	doors := testDoors()
+	doors := testDependencies()
 	doors.Desk = gatewaytest.NewViewDesk(gatewaytest.FixedView())
 	return start(t, o, b, doors)
 }
@@ -92,7 +93,7 @@ func TestRFQRoutes(t *testing.T) {
 	}
 }
 
-// checkPacked reads a document compressed, which is worth it from GzipFrom on.
+// checkPacked reads a document with gzip, which is used from wire.GzipMin on.
 func checkPacked(t *testing.T, where string, addr net.Addr, path string, body []byte, etag string) {
 	t.Helper()
 	resp, got := gatewaytest.Do(t, addr, "GET", path, "Accept-Encoding: gzip\r\n")
@@ -134,7 +135,7 @@ func TestOneBook(t *testing.T) {
 // TestNoDesk: without a desk its routes do not exist and are not described.
 func TestNoDesk(t *testing.T) {
 	b := gatewaytest.NewBooks(t)
-	g := start(t, testOptions(b), b, testDoors())
+	g := start(t, testOptions(b), b, testDependencies())
 	for _, row := range rfqReads {
 		if resp, _ := gatewaytest.Do(t, g.BaseAddr(), "GET", row.path, ""); resp.StatusCode != 404 {
 			t.Errorf("%s: status %d", row.path, resp.StatusCode)

@@ -22,7 +22,7 @@ import (
 // with each method, and paths that are no rows beside them.
 func TestRoutesBySurfaceAndMethod(t *testing.T) {
 	b := gatewaytest.NewBooks(t)
-	g := start(t, testOptions(b), b, testDoors())
+	g := start(t, testOptions(b), b, testDependencies())
 	addrs := map[wire.Surface]net.Addr{wire.OnBase: g.BaseAddr(), wire.OnAPI: g.APIAddr(), wire.OnWS: g.WSAddr()}
 	const both = wire.OnBase | wire.OnAPI
 	rows := []struct {
@@ -99,7 +99,7 @@ func checkHeaders(t *testing.T, where string, h map[string][]string) {
 // TestHeadEqualsGet: a HEAD has the headers of the GET, including Content-Length.
 func TestHeadEqualsGet(t *testing.T) {
 	b := gatewaytest.NewBooks(t)
-	g := start(t, testOptions(b), b, testDoors())
+	g := start(t, testOptions(b), b, testDependencies())
 	for _, target := range []string{"/", "/api/v1/market/symbols", "/api/v1/market/depth?symbol=SLUSD/USDC", "/nowhere"} {
 		get, body := gatewaytest.Do(t, g.BaseAddr(), "GET", target, "")
 		head, none := gatewaytest.Do(t, g.BaseAddr(), "HEAD", target, "")
@@ -123,7 +123,7 @@ func TestHeadEqualsGet(t *testing.T) {
 // TestNotFoundEcho: a path is repeated only if it is standard.
 func TestNotFoundEcho(t *testing.T) {
 	b := gatewaytest.NewBooks(t)
-	g := start(t, testOptions(b), b, testDoors())
+	g := start(t, testOptions(b), b, testDependencies())
 	long := "/" + strings.Repeat("a", wire.MaxEcho-1)
 	for _, c := range []struct{ target, path string }{
 		{"/nowhere", "/nowhere"},
@@ -165,7 +165,7 @@ func TestNotFoundEcho(t *testing.T) {
 // TestAbsoluteForm: a request target may be a whole URL; only its path counts.
 func TestAbsoluteForm(t *testing.T) {
 	b := gatewaytest.NewBooks(t)
-	g := start(t, testOptions(b), b, testDoors())
+	g := start(t, testOptions(b), b, testDependencies())
 	for _, target := range []string{"http://anywhere", "http://anywhere/api/v1/market/depth?symbol=SLUSD/USDC"} {
 		if resp, body := gatewaytest.Do(t, g.BaseAddr(), "GET", target, ""); resp.StatusCode != 200 {
 			t.Errorf("GET %s: status %d: %s", target, resp.StatusCode, body)
@@ -177,7 +177,7 @@ func TestAbsoluteForm(t *testing.T) {
 func TestUnreadable(t *testing.T) {
 	b := gatewaytest.NewBooks(t)
 	o := testOptions(b)
-	g := start(t, o, b, testDoors())
+	g := start(t, o, b, testDependencies())
 	for _, c := range []struct {
 		name, raw string
 		status    int
@@ -232,7 +232,7 @@ func TestUnreadable(t *testing.T) {
 // TestHeaderLimitExact: the longest request line and headers, and one byte more.
 func TestHeaderLimitExact(t *testing.T) {
 	b := gatewaytest.NewBooks(t)
-	g := start(t, testOptions(b), b, testDoors())
+	g := start(t, testOptions(b), b, testDependencies())
 	for _, c := range []struct {
 		addr  net.Addr
 		limit int
@@ -256,7 +256,7 @@ func TestUnreadableLate(t *testing.T) {
 	b := gatewaytest.NewBooks(t)
 	o := testOptions(b)
 	o.WriteTimeout = 300 * time.Millisecond
-	g := start(t, o, b, testDoors())
+	g := start(t, o, b, testDependencies())
 	conn, err := net.Dial("tcp", g.BaseAddr().String())
 	if err != nil {
 		t.Fatal(err)

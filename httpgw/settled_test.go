@@ -103,7 +103,7 @@ func TestPaymentProof(t *testing.T) {
 	gone := strings.ReplaceAll(paymentBody, "T7", "T3")
 	proof := func(at int, path, body string) desk.PaymentProof {
 		t.Helper()
-		if got := do(t, w.doors[at], postText(path, body, "Idempotency-Key: k")); got.status != 202 {
+		if got := do(t, w.handlers[at], postText(path, body, "Idempotency-Key: k")); got.status != 202 {
 			t.Fatalf("%s: status %d: %s", path, got.status, got.body)
 		}
 		return chain.proofs[len(chain.proofs)-1]
@@ -146,7 +146,7 @@ func TestClaimHistory(t *testing.T) {
 		Claim: later, States: []rfq.Claim{*c, later},
 		Payments: []rfq.Payment{{Signature: [64]byte{7}, Claim: c.ID, Rail: market.RailUSDC, State: rfq.PaymentRefundDue, Reason: event.ReasonLatePayment, Amount: 1}},
 	}
-	for _, d := range w.doors[:2] {
+	for _, d := range w.handlers[:2] {
 		got := do(t, d, "GET "+claimsPath+gatewaytest.ClaimText(c.ID)+" HTTP/1.1\r\nHost: test\r\n\r\n")
 		var a struct {
 			claimAnswer
@@ -177,7 +177,7 @@ func TestClaimHistory(t *testing.T) {
 	}
 	for delivery, want := range map[[64]byte]string{{}: "null", {1}: `"` + base58.Encode(append([]byte{1}, make([]byte, 63)...)) + `"`} {
 		chain.delivery = delivery
-		got := do(t, w.doors[0], "GET "+claimsPath+gatewaytest.ClaimText(c.ID)+" HTTP/1.1\r\nHost: test\r\n\r\n")
+		got := do(t, w.handlers[0], "GET "+claimsPath+gatewaytest.ClaimText(c.ID)+" HTTP/1.1\r\nHost: test\r\n\r\n")
 		want = `"delivery":{"to":"` + gatewaytest.AddressText(gatewaytest.Address(9)) + `","mint":"` + gatewaytest.AddressText(gatewaytest.Address(1)) +
 			`","amount":"250.626566","amount_atoms":"250626566","l1_signature":` + want + `},"history":[`
 		if !strings.Contains(string(got.body), want) {
@@ -185,7 +185,7 @@ func TestClaimHistory(t *testing.T) {
 		}
 	}
 	chain.lost = errors.New("the settlement's store is on fire")
-	lost := do(t, w.doors[0], "GET "+claimsPath+gatewaytest.ClaimText(c.ID)+" HTTP/1.1\r\nHost: test\r\n\r\n")
+	lost := do(t, w.handlers[0], "GET "+claimsPath+gatewaytest.ClaimText(c.ID)+" HTTP/1.1\r\nHost: test\r\n\r\n")
 	if e := gatewaytest.DecodeError(t, lost.body); lost.status != 500 || e.Code != wire.CodeInternal || strings.Contains(string(lost.body), "fire") {
 		t.Errorf("a lost delivery: status %d: %s", lost.status, lost.body)
 	}
@@ -195,7 +195,7 @@ func TestClaimHistory(t *testing.T) {
 		strings.Repeat("x", wire.MaxSegment+1):             wire.CodeUnknownRoute, "": wire.CodeUnknownRoute, ".": wire.CodeUnknownRoute, "..": wire.CodeUnknownRoute,
 		"a/b": wire.CodeUnknownRoute, "a%62": wire.CodeUnknownRoute, "a;b": wire.CodeUnknownRoute, "../claims/" + gatewaytest.ClaimText(78): wire.CodeUnknownRoute,
 	} {
-		got := do(t, w.doors[0], "GET "+claimsPath+segment+" HTTP/1.1\r\nHost: test\r\n\r\n")
+		got := do(t, w.handlers[0], "GET "+claimsPath+segment+" HTTP/1.1\r\nHost: test\r\n\r\n")
 		status := map[string]int{wire.CodeUnknownClaim: 404, wire.CodeUnknownRoute: 404, wire.CodeInternal: 500}[code]
 		if e := gatewaytest.DecodeError(t, got.body); got.status != status || e.Code != code || strings.Contains(string(got.body), "fire") {
 			t.Errorf("%q: status %d: %s", segment, got.status, got.body)
@@ -206,7 +206,7 @@ func TestClaimHistory(t *testing.T) {
 // TestWriteRoutes: the addresses and methods of each writing route, over sockets.
 func TestWriteRoutes(t *testing.T) {
 	b := gatewaytest.NewBooks(t)
-	doors := testDoors()
+	doors := testDependencies()
 	doors.Desk = &gatewaytest.ScriptedDesk{Current: gatewaytest.FixedView()}
 	doors.Settlement = &fakeChain{verdict: desk.Verdict{Pending: time.Second}}
 	g := start(t, testOptions(b), b, doors)
@@ -269,10 +269,10 @@ func TestDeskBeforeItsFirstView(t *testing.T) {
 // reads of the same path use the other one.
 func TestWriteLimit(t *testing.T) {
 	b := gatewaytest.NewBooks(t)
-	clock := &handClock{}
+	clock := &manualClock{}
 	o := testOptions(b)
 	o.NoLimits, o.Clock = false, clock.read
-	doors := testDoors()
+	doors := testDependencies()
 	doors.Desk = &gatewaytest.ScriptedDesk{Current: gatewaytest.FixedView()}
 	g := start(t, o, b, doors)
 	paths := []string{rfqapi.PathRFQ + "quote", rfqapi.PathModular, rfqapi.PathAtomic}

@@ -17,9 +17,9 @@ import (
 	"blockdesk/market"
 )
 
-// groupCosts are requests for the group that is asked, and how many allocations one
-// may cost beside another group that it does not cost without.
-var groupCosts = map[string]struct {
+// shardCosts has requests to one shard, and how many allocations more they may cost
+// with another shard configured.
+var shardCosts = map[string]struct {
 	text string
 	more float64
 }{
@@ -33,12 +33,12 @@ var groupCosts = map[string]struct {
 
 func getText(target string) string { return "GET " + target + " HTTP/1.1\r\nHost: test\r\n\r\n" }
 
-// groupDoors returns the base address's door of a gateway without groups, and that
-// of one beside another group, which it has seen. None of them runs, so that nothing
-// goes on beside what is measured.
-func groupDoors(tb testing.TB) (without, beside *handler) {
+// shardHandlers returns the base handler of a gateway without shards, and of one with
+// another shard whose state it has. Neither runs, so that nothing disturbs the
+// measurement.
+func shardHandlers(tb testing.TB) (without, beside *handler) {
 	tb.Helper()
-	of := func(r *groupRig) *handler {
+	of := func(r *shardRig) *handler {
 		r.o.NoLimits, r.o.Market, r.o.RFQWrite = false, wire.Rate{PerMinute: 60_000_000, Burst: 1_000_000}, wire.Rate{PerMinute: 60_000_000, Burst: 1_000_000}
 		r.o.Now = func() int64 { return gatewaytest.ViewTime }
 		var err error
@@ -48,9 +48,9 @@ func groupDoors(tb testing.TB) (without, beside *handler) {
 		tb.Cleanup(func() { _ = r.g.Close() })
 		return &handler{g: r.g, on: wire.OnBase, router: newRouter(r.g.routes(r.doors), wire.OnBase, newMetrics())}
 	}
-	eu, us := newGroup(tb, "eu", 1, ""), newGroup(tb, "us", 2, "X")
-	without = of(newGroup(tb, "alone", 1, ""))
-	eu.o.Shards, us.o.Shards = groupsOf(1, eu.group(), us.group()), groupsOf(2, eu.group(), us.group())
+	eu, us := newShardRig(tb, "eu", 1, ""), newShardRig(tb, "us", 2, "X")
+	without = of(newShardRig(tb, "alone", 1, ""))
+	eu.o.Shards, us.o.Shards = shardConfig(1, eu.group(), us.group()), shardConfig(2, eu.group(), us.group())
 	beside = of(eu)
 	of(us)
 	to := eu.g.shards.all[0]
@@ -63,7 +63,7 @@ func groupDoors(tb testing.TB) (without, beside *handler) {
 	return without, beside
 }
 
-// parsed returns a request as a server has read it.
+// parsed returns a request as a server parses it.
 func parsed(tb testing.TB, text string) *fasthttp.RequestCtx {
 	tb.Helper()
 	ctx := gatewaytest.RequestFrom("192.0.2.1")
@@ -74,7 +74,7 @@ func parsed(tb testing.TB, text string) *fasthttp.RequestCtx {
 }
 
 // unrouted is serve for a valid request, as it would be without any code for shards.
-func (d *handler) unrouted(ctx *fasthttp.RequestCtx) {
+func (d *handler) serveWithoutShards(ctx *fasthttp.RequestCtx) {
 	id := d.g.ids.Next()
 	stats := d.router.unknown
 	defer func() { stats.observe(ctx.Response.StatusCode(), time.Since(ctx.Time())) }()
@@ -94,8 +94,8 @@ func (d *handler) unrouted(ctx *fasthttp.RequestCtx) {
 // A gateway without shards pays nothing for them. With shards, a read of a cached
 // document, of this shard or merged, allocates nothing more. The smallest of several
 // counts is used, because background work of earlier tests is counted too.
-func TestGroupsCostNoAllocation(t *testing.T) {
-	without, beside := groupDoors(t)
+func TestShardsCostNoAllocation(t *testing.T) {
+	without, beside := shardHandlers(t)
 	allocs := func(serve func(*fasthttp.RequestCtx), text string) float64 {
 		ctx := parsed(t, text)
 		least := math.Inf(1)
@@ -110,22 +110,22 @@ func TestGroupsCostNoAllocation(t *testing.T) {
 		}
 		return least
 	}
-	for name, c := range groupCosts {
-		bare, none, some := allocs(without.unrouted, c.text), allocs(without.serve, c.text), allocs(beside.serve, c.text)
+	for name, c := range shardCosts {
+		bare, none, some := allocs(without.serveWithoutShards, c.text), allocs(without.serve, c.text), allocs(beside.serve, c.text)
 		if none != bare || some > bare+c.more {
 			t.Errorf("%s: %.0f allocations without groups and %.0f beside one, want %.0f and at most %.0f more", name, none, some, bare, c.more)
 		}
 	}
 }
 
-// BenchmarkGroups is the same in time, inside the handler.
+// BenchmarkGroups measures the time inside the handler.
 func BenchmarkGroups(b *testing.B) {
-	without, beside := groupDoors(b)
-	for name, c := range groupCosts {
+	without, beside := shardHandlers(b)
+	for name, c := range shardCosts {
 		for _, way := range []struct {
 			name  string
 			serve func(*fasthttp.RequestCtx)
-		}{{"bare", without.unrouted}, {"without", without.serve}, {"beside", beside.serve}} {
+		}{{"bare", without.serveWithoutShards}, {"without", without.serve}, {"beside", beside.serve}} {
 			b.Run(name+"/"+way.name, func(b *testing.B) {
 				ctx := parsed(b, c.text)
 				b.ReportAllocs()
@@ -138,10 +138,10 @@ func BenchmarkGroups(b *testing.B) {
 	}
 }
 
-// BenchmarkForwarded is a read that the other group answers: both gateways and a
-// socket between them, the client's left out.
+// BenchmarkForwarded is a read that the other shard answers: two gateways and a socket
+// between them.
 func BenchmarkForwarded(b *testing.B) {
-	eu, _ := startGroups(b, nil)
+	eu, _ := startShards(b, nil)
 	c := wire.NewClientConn(&endlessConn{
 		b: b, peer: &net.TCPAddr{IP: net.IPv4(192, 0, 2, 1)},
 		request: getText("/api/v1/market/depth?symbol=XSLUSD/USDC&limit=50"),

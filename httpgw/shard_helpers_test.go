@@ -20,8 +20,8 @@ import (
 
 var groupSecret = bytes.Repeat([]byte{7}, minShardSecret)
 
-// groupRig is one of several groups, each a gateway on sockets of its own.
-type groupRig struct {
+// shardRig is one of several shards, each a gateway with its own sockets.
+type shardRig struct {
 	name   string
 	number market.ShardID
 	books  *gatewaytest.Books
@@ -33,10 +33,10 @@ type groupRig struct {
 	stop   func()
 }
 
-// newGroup binds the addresses of a group, whose symbols begin with prefix.
-func newGroup(t testing.TB, name string, number market.ShardID, prefix string) *groupRig {
+// newShardRig binds the addresses of a shard whose symbols begin with prefix.
+func newShardRig(t testing.TB, name string, number market.ShardID, prefix string) *shardRig {
 	t.Helper()
-	r := &groupRig{name: name, number: number, books: gatewaytest.NewBooks(t), listen: map[string]net.Listener{}}
+	r := &shardRig{name: name, number: number, books: gatewaytest.NewBooks(t), listen: map[string]net.Listener{}}
 	var list []market.Instrument
 	for i := range r.books.Set.Len() {
 		in := *r.books.Set.Get(market.InstrumentID(i))
@@ -53,7 +53,7 @@ func newGroup(t testing.TB, name string, number market.ShardID, prefix string) *
 		ticket.ID += market.FirstTicket(number) - 1
 	}
 	r.desk = &gatewaytest.ScriptedDesk{Current: view, History: map[market.ClaimID]*desk.History{}}
-	doors, _ := dvpDoors()
+	doors, _ := dvpDependencies()
 	doors.Desk = r.desk
 	facts := gatewaytest.Facts()
 	for i := range facts.Pairs {
@@ -74,7 +74,7 @@ func newGroup(t testing.TB, name string, number market.ShardID, prefix string) *
 }
 
 // group is how the others know it.
-func (r *groupRig) group() Shard {
+func (r *shardRig) group() Shard {
 	g := Shard{Name: r.name, Number: r.number, Nodes: []ShardNode{{Base: "http://" + r.o.Base, API: "http://" + r.o.API}}}
 	for i := range r.books.Set.Len() {
 		g.Instruments = append(g.Instruments, *r.books.Set.Get(market.InstrumentID(i)))
@@ -82,16 +82,16 @@ func (r *groupRig) group() Shard {
 	return g
 }
 
-// groupsOf is what a gateway is told of all groups.
-func groupsOf(own market.ShardID, all ...Shard) *Shards {
+// shardConfig returns the configuration of all shards.
+func shardConfig(own market.ShardID, all ...Shard) *Shards {
 	return &Shards{Own: own, All: all, Secret: groupSecret, Timeout: runtest.HangTimeout, MaxOpen: 8}
 }
 
-// startGroups runs two groups: eu with the symbols of NewBooks, us with others.
-func startGroups(t testing.TB, change func(eu, us *groupRig)) (eu, us *groupRig) {
+// startShards runs two shards: eu with the symbols of NewBooks, us with others.
+func startShards(t testing.TB, change func(eu, us *shardRig)) (eu, us *shardRig) {
 	t.Helper()
-	eu, us = newGroup(t, "eu", 1, ""), newGroup(t, "us", 2, "X")
-	eu.o.Shards, us.o.Shards = groupsOf(1, eu.group(), us.group()), groupsOf(2, eu.group(), us.group())
+	eu, us = newShardRig(t, "eu", 1, ""), newShardRig(t, "us", 2, "X")
+	eu.o.Shards, us.o.Shards = shardConfig(1, eu.group(), us.group()), shardConfig(2, eu.group(), us.group())
 	if change != nil {
 		change(eu, us)
 	}
@@ -100,8 +100,8 @@ func startGroups(t testing.TB, change func(eu, us *groupRig)) (eu, us *groupRig)
 	return eu, us
 }
 
-// run runs the group's gateway until stop is called, or the test ends.
-func (r *groupRig) run(t testing.TB) {
+// run runs the shard's gateway until stop is called or the test ends.
+func (r *shardRig) run(t testing.TB) {
 	t.Helper()
 	var err error
 	if r.g, err = New(r.o, r.books, r.doors); err != nil {
@@ -119,13 +119,13 @@ func (r *groupRig) run(t testing.TB) {
 	t.Cleanup(r.stop)
 }
 
-// send asks a group over its base address.
-func (r *groupRig) send(t testing.TB, raw string) (*http.Response, []byte) {
+// send sends a request to a shard's base address.
+func (r *shardRig) send(t testing.TB, raw string) (*http.Response, []byte) {
 	t.Helper()
 	return gatewaytest.Exchange(t, r.g.BaseAddr(), raw)
 }
 
-func (r *groupRig) get(t testing.TB, target string, headers ...string) (*http.Response, []byte) {
+func (r *shardRig) get(t testing.TB, target string, headers ...string) (*http.Response, []byte) {
 	t.Helper()
 	lines := ""
 	for _, h := range headers {
@@ -134,10 +134,10 @@ func (r *groupRig) get(t testing.TB, target string, headers ...string) (*http.Re
 	return gatewaytest.Do(t, r.g.BaseAddr(), "GET", target, lines)
 }
 
-// beside runs eu beside a group us whose nodes are scripted.
-func beside(t testing.TB, change func(*groupRig), nodes ...http.HandlerFunc) *groupRig {
+// beside runs eu with a shard us whose nodes are scripted.
+func beside(t testing.TB, change func(*shardRig), nodes ...http.HandlerFunc) *shardRig {
 	t.Helper()
-	eu, us := newGroup(t, "eu", 1, ""), newGroup(t, "us", 2, "X")
+	eu, us := newShardRig(t, "eu", 1, ""), newShardRig(t, "us", 2, "X")
 	other := us.group()
 	for _, l := range us.listen {
 		_ = l.Close()
@@ -151,7 +151,7 @@ func beside(t testing.TB, change func(*groupRig), nodes ...http.HandlerFunc) *gr
 	if len(nodes) == 0 { // nobody listens there any more
 		other.Nodes = us.group().Nodes
 	}
-	eu.o.Shards = groupsOf(1, eu.group(), other)
+	eu.o.Shards = shardConfig(1, eu.group(), other)
 	if change != nil {
 		change(eu)
 	}
@@ -159,13 +159,14 @@ func beside(t testing.TB, change func(*groupRig), nodes ...http.HandlerFunc) *gr
 	return eu
 }
 
-// isPart reports whether a request is one of the gateway itself.
-func isPart(r *http.Request) bool {
+// isPartialRequest reports whether a request comes from the gateway itself.
+func isPartialRequest(r *http.Request) bool {
 	return len(r.URL.Path) > len(pathPartials) && r.URL.Path[:len(pathPartials)] == pathPartials
 }
 
-// eventuallySeen waits until a group's desk and facts are in the lists, or not.
-func (r *groupRig) eventuallySeen(t testing.TB, seen bool) {
+// awaitMerged waits until a shard's desk and facts are, or are not, in the merged
+// lists.
+func (r *shardRig) awaitMerged(t testing.TB, seen bool) {
 	t.Helper()
 	to := r.g.shards.all[0]
 	await.True(t, fmt.Sprintf("the other group to be seen: %v", seen), func() bool {
@@ -173,7 +174,7 @@ func (r *groupRig) eventuallySeen(t testing.TB, seen bool) {
 	})
 }
 
-// quoteOf is a right body for a ticket.
+// quoteOf returns a valid body for a ticket.
 func quoteOf(id market.TicketID) string {
 	text := string(market.AppendTicketID(nil, id))
 	return fmt.Sprintf(`{"order_id":%q,"tranche_id":"%s-2","fill_usd":"250","rail":"USDC"}`, text, text)

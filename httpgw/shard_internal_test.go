@@ -17,8 +17,8 @@ import (
 	"blockdesk/market"
 )
 
-// hopRoutes are those of a group at a time.
-func hopRoutes(own market.ShardID, now time.Time) *shardRouter {
+// internalRoutes are the routes of one shard at a time.
+func internalRoutes(own market.ShardID, now time.Time) *shardRouter {
 	return &shardRouter{own: own, macs: newMACs(groupSecret), now: now.UnixNano}
 }
 
@@ -33,11 +33,12 @@ func hopRequest(target, key, body string) *fasthttp.Request {
 	return r
 }
 
-// What a gateway says holds for one request, at one group, for a while.
-func TestHop(t *testing.T) {
+// TestInternalHeader: a signature is valid for one request, at one shard, for a
+// limited time.
+func TestInternalHeader(t *testing.T) {
 	now := time.Date(2026, 11, 22, 14, 0, 0, 0, time.UTC)
 	said := internalRequest{from: 1, client: netip.MustParseAddr("2001:db8::1"), taker: takerKey()}
-	from := hopRoutes(1, now)
+	from := internalRoutes(1, now)
 	line := from.appendInternalHeader(nil, &said, 2, []byte("/a?b=c"), hopRequest("/a?b=c", "k", "body"))
 	if len(line) > maxInternalHeader {
 		t.Fatalf("%d bytes", len(line))
@@ -47,14 +48,14 @@ func TestHop(t *testing.T) {
 		of    *fasthttp.Request
 		taken bool
 	}{
-		"as it is":       {hopRoutes(2, now), hopRequest("/a?b=c", "k", "body"), true},
-		"late":           {hopRoutes(2, now.Add(internalLifetime)), hopRequest("/a?b=c", "k", "body"), true},
-		"too late":       {hopRoutes(2, now.Add(internalLifetime+time.Millisecond)), hopRequest("/a?b=c", "k", "body"), false},
-		"too early":      {hopRoutes(2, now.Add(-internalLifetime-time.Millisecond)), hopRequest("/a?b=c", "k", "body"), false},
-		"another group":  {hopRoutes(3, now), hopRequest("/a?b=c", "k", "body"), false},
-		"another target": {hopRoutes(2, now), hopRequest("/a?b=d", "k", "body"), false},
-		"another key":    {hopRoutes(2, now), hopRequest("/a?b=c", "l", "body"), false},
-		"another body":   {hopRoutes(2, now), hopRequest("/a?b=c", "k", "bodY"), false},
+		"as it is":       {internalRoutes(2, now), hopRequest("/a?b=c", "k", "body"), true},
+		"late":           {internalRoutes(2, now.Add(internalLifetime)), hopRequest("/a?b=c", "k", "body"), true},
+		"too late":       {internalRoutes(2, now.Add(internalLifetime+time.Millisecond)), hopRequest("/a?b=c", "k", "body"), false},
+		"too early":      {internalRoutes(2, now.Add(-internalLifetime-time.Millisecond)), hopRequest("/a?b=c", "k", "body"), false},
+		"another group":  {internalRoutes(3, now), hopRequest("/a?b=c", "k", "body"), false},
+		"another target": {internalRoutes(2, now), hopRequest("/a?b=d", "k", "body"), false},
+		"another key":    {internalRoutes(2, now), hopRequest("/a?b=c", "l", "body"), false},
+		"another body":   {internalRoutes(2, now), hopRequest("/a?b=c", "k", "bodY"), false},
 		"another secret": {&shardRouter{own: 2, macs: newMACs(bytes.Repeat([]byte{8}, 32)), now: now.UnixNano}, hopRequest("/a?b=c", "k", "body"), false},
 	} {
 		got, ok := c.at.verify([][]byte{line}, c.of)
@@ -65,23 +66,23 @@ func TestHop(t *testing.T) {
 	for i := range line {
 		forged := bytes.Clone(line)
 		forged[i] ^= 1
-		if got, ok := hopRoutes(2, now).verify([][]byte{forged}, hopRequest("/a?b=c", "k", "body")); ok {
+		if got, ok := internalRoutes(2, now).verify([][]byte{forged}, hopRequest("/a?b=c", "k", "body")); ok {
 			t.Errorf("byte %d of %q is not signed: %+v", i, forged, got)
 		}
 	}
-	if _, ok := hopRoutes(2, now).verify([][]byte{line, line}, hopRequest("/a?b=c", "k", "body")); ok {
+	if _, ok := internalRoutes(2, now).verify([][]byte{line, line}, hopRequest("/a?b=c", "k", "body")); ok {
 		t.Error("it is taken twice")
 	}
 }
 
-// FuzzHop: any header is refused or, if it is signed, decoded to what was signed;
+// FuzzInternalHeader: any header is refused or, if it is signed, decoded to what was signed;
 // nothing panics.
-func FuzzHop(f *testing.F) {
+func FuzzInternalHeader(f *testing.F) {
 	f.Add([]byte("v1 1 2 1 192.0.2.1 -"), true)
 	f.Add([]byte("v1 1 2 1 192.0.2.1 - 00"), false)
 	f.Add([]byte("v9 256 2 -1 nobody 1"), true)
 	f.Fuzz(func(t *testing.T, said []byte, sign bool) {
-		r, request := hopRoutes(2, time.UnixMilli(1)), hopRequest("/", "", "")
+		r, request := internalRoutes(2, time.UnixMilli(1)), hopRequest("/", "", "")
 		line := said
 		if sign {
 			line = from(r, said, request)
@@ -102,15 +103,16 @@ func from(r *shardRouter, said []byte, request *fasthttp.Request) []byte {
 	return line
 }
 
-// partOf is a group's desk with three books.
-func partOf(v *rfq.View) *shardwire.Desk {
+// testPartialDesk returns a shard's desk with three books.
+func testPartialDesk(v *rfq.View) *shardwire.Desk {
 	return &shardwire.Desk{Enabled: true, At: v.At, Pairs: v.Pairs, Locks: v.Locks, Tickets: v.Tickets, Books: make([]shardwire.Book, 3)}
 }
 
-// A part that names what the group has not is refused whole.
-func TestDeskPartIsChecked(t *testing.T) {
+// TestPartialDeskIsChecked: a partial response that names an instrument which the
+// shard does not have is refused.
+func TestPartialDeskIsChecked(t *testing.T) {
 	part := func(change func(p *shardwire.Desk)) []byte {
-		p := partOf(gatewaytest.FixedView())
+		p := testPartialDesk(gatewaytest.FixedView())
 		change(p)
 		return shardwire.AppendDesk(nil, p)
 	}
@@ -136,9 +138,9 @@ func TestDeskPartIsChecked(t *testing.T) {
 	}
 }
 
-// FuzzDeskPart: no bytes of another shard break the merged lists.
-func FuzzDeskPart(f *testing.F) {
-	f.Add(shardwire.AppendDesk(nil, partOf(gatewaytest.FixedView())))
+// FuzzPartialDesk: no bytes of another shard break the merged lists.
+func FuzzPartialDesk(f *testing.F) {
+	f.Add(shardwire.AppendDesk(nil, testPartialDesk(gatewaytest.FixedView())))
 	f.Add([]byte{})
 	f.Fuzz(func(t *testing.T, raw []byte) {
 		p, err := decodePartialDesk(raw, 3, 3)

@@ -26,11 +26,12 @@ import (
 
 const usTicket = market.TicketsPerShard + 7
 
-// A client gets of either group the same answer about everything.
-func TestGroupsAnswerForEachOther(t *testing.T) {
+// TestShardsAnswerForEachOther: a client gets the same answer from either shard about
+// everything.
+func TestShardsAnswerForEachOther(t *testing.T) {
 	t.Parallel()
 	claim := market.ClaimID(market.ShardWord(2, 99))
-	eu, us := startGroups(t, func(_, us *groupRig) {
+	eu, us := startShards(t, func(_, us *shardRig) {
 		c := rfq.Claim{ID: claim, State: rfq.ClaimReserved, Mode: rfq.Modular, Terms: gatewaytest.Grant(us.desk.Current, &rfq.RequestQuote{
 			Ticket: usTicket, Tranche: 2, Fill: 1, Rail: market.RailUSDC,
 		}).Quote.Terms}
@@ -77,7 +78,7 @@ func TestGroupsAnswerForEachOther(t *testing.T) {
 	}
 }
 
-// withoutID cuts the request_id out of an error.
+// withoutID removes the request_id from an error.
 func withoutID(body []byte) []byte {
 	head, rest, ok := bytes.Cut(body, []byte(`"request_id":"`))
 	if !ok {
@@ -87,11 +88,12 @@ func withoutID(body []byte) []byte {
 	return append(bytes.Clone(head), rest...)
 }
 
-// What is forwarded is counted where it comes in, for the client, and not again.
-func TestGroupsCountOnce(t *testing.T) {
+// TestShardsCountOnce: a forwarded request counts where it comes in, for the client,
+// and not again.
+func TestShardsCountOnce(t *testing.T) {
 	t.Parallel()
-	eu, us := startGroups(t, func(eu, us *groupRig) {
-		for _, r := range []*groupRig{eu, us} {
+	eu, us := startShards(t, func(eu, us *shardRig) {
+		for _, r := range []*shardRig{eu, us} {
 			r.o.NoLimits, r.o.Market = false, wire.Rate{PerMinute: 1, Burst: 3}
 			r.o.RFQWrite = wire.Rate{PerMinute: 1, Burst: 1}
 		}
@@ -108,10 +110,11 @@ func TestGroupsCountOnce(t *testing.T) {
 	}
 }
 
-// A token is known where it was issued; the other group hears whose it is.
-func TestGroupsTellTheTaker(t *testing.T) {
+// TestShardsForwardTheTaker: a token is known to the shard that issued it; the other
+// shard gets its owner.
+func TestShardsForwardTheTaker(t *testing.T) {
 	t.Parallel()
-	eu, us := startGroups(t, func(_, us *groupRig) { us.doors.Handshake = nil })
+	eu, us := startShards(t, func(_, us *shardRig) { us.doors.Handshake = nil })
 	body := strings.ReplaceAll(buildBody, "T7", "T1000000007")
 	if got, text := us.send(t, postText(terms.PathBuild, body, bearer)); got.StatusCode != 403 {
 		t.Fatalf("a token that it does not know: %d %s", got.StatusCode, text)
@@ -127,10 +130,11 @@ func TestGroupsTellTheTaker(t *testing.T) {
 	}
 }
 
-// Nobody from outside can pass for a gateway, and nothing goes round in circles.
-func TestGroupsHopsAreSigned(t *testing.T) {
+// TestInternalRequestsAreSigned: outsiders cannot pass for a gateway, and no request
+// is forwarded twice.
+func TestInternalRequestsAreSigned(t *testing.T) {
 	t.Parallel()
-	eu, us := startGroups(t, nil)
+	eu, us := startShards(t, nil)
 	const target = "/api/v1/market/ticker?symbol=XSLUSD/USDC"
 	for name, lines := range map[string][]string{
 		"not signed":  {internalHeader + ": v1 1 2 1 192.0.2.1 -"},
@@ -142,7 +146,7 @@ func TestGroupsHopsAreSigned(t *testing.T) {
 		"said twice":  {internalHeader + ": v1", internalHeader + ": v1"},
 		"odd letters": {strings.ToLower(internalHeader) + ": v1 1 2 1 ::1 -"},
 	} {
-		for _, r := range []*groupRig{eu, us} {
+		for _, r := range []*shardRig{eu, us} {
 			got, body := r.get(t, target, lines...)
 			if e := gatewaytest.DecodeError(t, body); got.StatusCode != 400 || e.Code != wire.CodeInvalidField || e.Field != internalHeader {
 				t.Errorf("%s: %d %s", name, got.StatusCode, body)
@@ -160,13 +164,13 @@ func TestGroupsHopsAreSigned(t *testing.T) {
 	}
 }
 
-// What a group shows in a version that we do not know is logged and not shown.
-func TestGroupsOfAnotherVersion(t *testing.T) {
+// TestShardOfAnotherVersion: a document of an unknown version is logged and not used.
+func TestShardOfAnotherVersion(t *testing.T) {
 	t.Parallel()
-	newer := shardwire.AppendDesk(nil, partOf(gatewaytest.FixedView()))
+	newer := shardwire.AppendDesk(nil, testPartialDesk(gatewaytest.FixedView()))
 	newer[4]++
 	var log syncText
-	eu := beside(t, func(eu *groupRig) { eu.o.Logger = slog.New(slog.NewTextHandler(&log, nil)) }, func(w http.ResponseWriter, _ *http.Request) {
+	eu := beside(t, func(eu *shardRig) { eu.o.Logger = slog.New(slog.NewTextHandler(&log, nil)) }, func(w http.ResponseWriter, _ *http.Request) {
 		_, _ = w.Write(newer)
 	})
 	await.True(t, "the version to be logged", func() bool {
@@ -177,16 +181,16 @@ func TestGroupsOfAnotherVersion(t *testing.T) {
 	}
 }
 
-// Two groups that each believe the other has a symbol do not ask each other for
-// ever, and the client gets no definite answer.
-func TestGroupsThatDisagree(t *testing.T) {
+// TestShardsThatDisagree: two shards that each believe the other has a symbol do not
+// forward for ever, and the client gets no definite answer.
+func TestShardsThatDisagree(t *testing.T) {
 	t.Parallel()
-	eu, _ := startGroups(t, func(eu, us *groupRig) {
+	eu, _ := startShards(t, func(eu, us *shardRig) {
 		stranger := market.Instrument{
 			Symbol: "A/B", Base: "A", Quote: "B", Source: market.Matched, Tick: 1, Lot: 1, MinQty: 1, MaxQty: 10, MaxPrice: 10,
 		}
 		for _, g := range []struct {
-			of    *groupRig
+			of    *shardRig
 			other int
 		}{{eu, 1}, {us, 0}} {
 			g.of.o.Shards.All[g.other].Instruments = append(g.of.o.Shards.All[g.other].Instruments, stranger)
@@ -198,24 +202,24 @@ func TestGroupsThatDisagree(t *testing.T) {
 	}
 }
 
-// A group with another secret is no group.
-func TestGroupsWithOtherSecrets(t *testing.T) {
+// TestShardsWithOtherSecrets: a shard with another secret is refused.
+func TestShardsWithOtherSecrets(t *testing.T) {
 	t.Parallel()
-	eu, _ := startGroups(t, func(_, us *groupRig) { us.o.Shards.Secret = bytes.Repeat([]byte{8}, minShardSecret) })
+	eu, _ := startShards(t, func(_, us *shardRig) { us.o.Shards.Secret = bytes.Repeat([]byte{8}, minShardSecret) })
 	got, body := eu.get(t, "/api/v1/market/ticker?symbol=XSLUSD/USDC")
 	if e := gatewaytest.DecodeError(t, body); got.StatusCode != 502 || e.Code != wire.CodeGroupUnreachable {
 		t.Errorf("%d %s", got.StatusCode, body)
 	}
 }
 
-// What a scripted node answers, and what the client gets of it.
-func TestGroupsThatFail(t *testing.T) {
+// TestShardsThatFail: the answers of a scripted node, and what the client gets.
+func TestShardsThatFail(t *testing.T) {
 	t.Parallel()
 	const read = "/api/v1/market/ticker?symbol=XSLUSD/USDC"
 	write := postText(rfqapi.PathRFQ+"quote", quoteOf(usTicket))
 	answer := func(status int, body string, more ...string) http.HandlerFunc {
 		return func(w http.ResponseWriter, r *http.Request) {
-			if isPart(r) {
+			if isPartialRequest(r) {
 				w.WriteHeader(404)
 				return
 			}
@@ -254,7 +258,7 @@ func TestGroupsThatFail(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			eu := beside(t, func(eu *groupRig) {
+			eu := beside(t, func(eu *shardRig) {
 				if name == "slow" {
 					eu.o.Shards.Timeout = 500 * time.Millisecond
 				}
@@ -270,9 +274,10 @@ func TestGroupsThatFail(t *testing.T) {
 	}
 }
 
-// A leader is found among the nodes, a write is offered to each until one takes
-// it, and two that name each other are left alone after maxForwards.
-func TestGroupsFollowTheLeader(t *testing.T) {
+// TestShardsFollowTheLeader: the leader is found among the nodes, a write is sent to
+// each until one accepts it, and nodes that redirect to each other are given up after
+// maxForwards.
+func TestShardsFollowTheLeader(t *testing.T) {
 	t.Parallel()
 	var first, second atomic.Int64
 	var leader, other atomic.Pointer[string] // a URL: that node sends there
@@ -280,7 +285,7 @@ func TestGroupsFollowTheLeader(t *testing.T) {
 	to := func(url *atomic.Pointer[string], count *atomic.Int64, leads http.HandlerFunc) http.HandlerFunc {
 		return func(w http.ResponseWriter, r *http.Request) {
 			// Parts are asked for beside, and a node that does not lead sends them on as well.
-			part, at := isPart(r), url.Load()
+			part, at := isPartialRequest(r), url.Load()
 			if !part {
 				count.Add(1)
 			}
@@ -317,13 +322,13 @@ func TestGroupsFollowTheLeader(t *testing.T) {
 	}
 }
 
-// One request more than may be under way is refused at once; a body over the
-// limit goes nowhere.
-func TestGroupsLimits(t *testing.T) {
+// TestShardLimits: a request above MaxOpen is refused at once; a body above the limit
+// is not forwarded.
+func TestShardLimits(t *testing.T) {
 	t.Parallel()
 	entered, release := make(chan struct{}, 16), make(chan struct{})
-	eu := beside(t, func(eu *groupRig) { eu.o.Shards.MaxOpen = 2 }, func(w http.ResponseWriter, r *http.Request) {
-		if isPart(r) {
+	eu := beside(t, func(eu *shardRig) { eu.o.Shards.MaxOpen = 2 }, func(w http.ResponseWriter, r *http.Request) {
+		if isPartialRequest(r) {
 			w.WriteHeader(404)
 			return
 		}
@@ -363,10 +368,11 @@ func TestGroupsLimits(t *testing.T) {
 	}
 }
 
-// A stream of another group's symbols is sent there, one of both is not.
-func TestGroupsStreams(t *testing.T) {
+// TestShardStreams: a stream of another shard's symbols is redirected; one of both
+// shards is not.
+func TestShardStreams(t *testing.T) {
 	t.Parallel()
-	eu, us := startGroups(t, nil)
+	eu, us := startShards(t, nil)
 	const path = "/api/v1/market/stream?symbols="
 	got, body := eu.get(t, path+"XSLUSD/USDC,X92C/SLUSD")
 	if got.StatusCode != 307 || got.Header.Get("Location") != "http://"+us.o.Base+path+"XSLUSD/USDC,X92C/SLUSD" || gatewaytest.DecodeError(t, body).Code != wire.CodeOtherGroup {
@@ -377,15 +383,15 @@ func TestGroupsStreams(t *testing.T) {
 	}
 }
 
-// Lists have what all groups have. A group that is not seen is left out, and said
-// to be so.
-func TestGroupsLists(t *testing.T) {
+// TestShardLists: merged lists have the data of all shards. An unreachable shard is
+// left out and named.
+func TestShardLists(t *testing.T) {
 	t.Parallel()
 	var clock atomic.Int64 // it stands still, so that what was seen once is not too old
 	clock.Store(int64(time.Hour))
-	eu, us := startGroups(t, func(eu, _ *groupRig) { eu.o.Clock = clock.Load })
-	eu.eventuallySeen(t, true)
-	us.eventuallySeen(t, true)
+	eu, us := startShards(t, func(eu, _ *shardRig) { eu.o.Clock = clock.Load })
+	eu.awaitMerged(t, true)
+	us.awaitMerged(t, true)
 	lists := []string{
 		"/api/v1/market/symbols", rfqapi.PathTickets, rfqapi.PathCompact, rfqapi.PathPairs, rfqapi.PathTokens, rfqapi.PathBoard, rfqapi.PathSellable,
 		"/api/v1/market/pairs", "/api/v1/market/adapters/coingecko/tickers",

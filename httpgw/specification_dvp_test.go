@@ -19,7 +19,7 @@ import (
 // TestDvPAnswersAreDescribed: every answer of the DvP routes conforms to the
 // specification in status, code, reason, headers and members.
 func TestDvPAnswersAreDescribed(t *testing.T) {
-	doors, rig := dvpDoors()
+	doors, rig := dvpDependencies()
 	c := newConformingOf(t, doors, nil)
 	const key = "Idempotency-Key: k"
 	ask := func(path, body string, status int, headers ...string) *openapitest.Answer {
@@ -95,7 +95,7 @@ func TestDvPAnswersAreDescribed(t *testing.T) {
 	}
 }
 
-// settlementFails brings each guard and each failure of desk and settlement.
+// settlementFails produces each guard and each failure of desk and settlement.
 func settlementFails(t *testing.T, c *conforming, rig *dvpRig, ask func(path, body string, status int, headers ...string) *openapitest.Answer) {
 	t.Helper()
 	refuse := func(word string, status int) {
@@ -132,7 +132,7 @@ func settlementFails(t *testing.T, c *conforming, rig *dvpRig, ask func(path, bo
 	}
 }
 
-// buildStates asks for a build in each stage, and for one that is not there.
+// buildStates requests a build in each stage, and an unknown one.
 func buildStates(t *testing.T, c *conforming, rig *dvpRig, get func(path, target, more string, status int) *openapitest.Answer) {
 	t.Helper()
 	const path = terms.PathBuilds + terms.BuildSegment
@@ -165,7 +165,7 @@ func buildStates(t *testing.T, c *conforming, rig *dvpRig, get func(path, target
 // TestDvPLimitsAreDescribed: answers at the limits of DvP, and on an address without
 // the routes.
 func TestDvPLimitsAreDescribed(t *testing.T) {
-	doors, _ := dvpDoors()
+	doors, _ := dvpDependencies()
 	c := newConformingOf(t, doors, func(o *Options) { o.DvP, o.Handshake = wire.Window{PerMinute: 1}, wire.Rate{PerMinute: 1, Burst: 1} })
 	c.post(t, terms.PathHandshake, challengeBody, 200)
 	c.post(t, terms.PathHandshake, challengeBody, 429)

@@ -21,7 +21,7 @@ import (
 	"blockdesk/sdk"
 )
 
-// specificationFile is where the specification is in the source.
+// specificationFile is the path of the OpenAPI document in the source.
 var specificationFile = filepath.Join("..", "sdk", filepath.FromSlash(sdk.Specification))
 
 // TestExamplesAreAnswers: the example of each market document is the program's answer
@@ -85,7 +85,7 @@ func answers(t *testing.T) map[string][]byte {
 	}
 	golden(marketapi.PathPools+marketapi.PoolSegment, "pool.live")
 	b := gatewaytest.NewBooks(t)
-	g := start(t, testOptions(b), b, testDoors())
+	g := start(t, testOptions(b), b, testDependencies())
 	for path, target := range map[string]string{
 		marketapi.PathCoinGecko + "orderbook":                   "?ticker_id=SLUSD_USDC&depth=4",
 		marketapi.PathCoinGecko + "historical_trades":           "?ticker_id=SLUSD_USDC&limit=2",
@@ -133,8 +133,7 @@ func exampleOf(text []byte, path string) (string, error) {
 	return "", fmt.Errorf("%s has the examples %v, want one", path, examples)
 }
 
-// exampleAt returns where the value of a component stands. Those of schemas begin
-// otherwise.
+// exampleAt returns the position of the value of a component.
 func exampleAt(text []byte, name string) (start, end int, err error) {
 	head := fmt.Appendf(nil, "\n      %q: {\n        \"value\": ", name)
 	if n := bytes.Count(text, head); n != 1 {
@@ -149,7 +148,7 @@ func exampleAt(text []byte, name string) (start, end int, err error) {
 	return start, start + int(in.InputOffset()), nil
 }
 
-// requestIDMember is another one in each answer.
+// requestIDMember matches the member that differs in each answer.
 var requestIDMember = regexp.MustCompile(`"request_id": ?"[^"]*"`)
 
 // TestErrorExamplesAreAnswers: the example of each error that a gateway can produce is
@@ -184,7 +183,7 @@ func TestErrorExamplesAreAnswers(t *testing.T) {
 	}
 }
 
-// errorAnswers are bodies of refusals by the name of their example.
+// errorAnswers has the bodies of refusals by the name of their example.
 func errorAnswers(t *testing.T) map[string][]byte {
 	t.Helper()
 	const quote, depth = rfqapi.PathRFQ + "quote", "/api/v1/market/depth"
@@ -225,7 +224,7 @@ func errorAnswers(t *testing.T) map[string][]byte {
 	return all
 }
 
-// errorExampleAt is exampleAt of an example with a summary.
+// errorExampleAt is exampleAt for an example with a summary.
 func errorExampleAt(text []byte, name string) (start, end int, err error) {
 	head := regexp.MustCompile(`\n      "`+name+`": \{\n        "summary": .*\n        "value": `).FindAllIndex(text, -1)
 	if len(head) != 1 {

@@ -34,7 +34,7 @@ import (
 // TestTableIsDescribed: each address serves exactly the routes that the specification
 // has for it.
 func TestTableIsDescribed(t *testing.T) {
-	doors := testDoors()
+	doors := testDependencies()
 	doors.Desk = &gatewaytest.ScriptedDesk{Current: gatewaytest.FixedView()}
 	w := newWriterOf(t, doors, func(o *Options) { o.Specification = gatewaytest.Specification(t) })
 	served := map[string]bool{}
@@ -98,7 +98,7 @@ func TestCodesAreDescribed(t *testing.T) {
 	}
 }
 
-// ownReasons are the reasons that this package's files name in problems.
+// ownReasons returns the reasons that this package's files set in problems.
 func ownReasons(t *testing.T) (all []string) {
 	t.Helper()
 	var files []string
@@ -141,7 +141,7 @@ func ownReasons(t *testing.T) (all []string) {
 	return all
 }
 
-// conforming is a gateway whose every answer is held to the specification.
+// conforming is a gateway whose every answer is checked against the specification.
 type conforming struct {
 	g     *Gateway
 	d     *openapitest.Document
@@ -151,12 +151,12 @@ type conforming struct {
 
 func newConforming(t *testing.T, chain terms.Settlement, mend func(*Options)) *conforming {
 	t.Helper()
-	doors := testDoors()
+	doors := testDependencies()
 	doors.Desk, doors.Settlement = &gatewaytest.ScriptedDesk{Current: gatewaytest.FixedView()}, chain
 	return newConformingOf(t, doors, mend)
 }
 
-// newConformingOf opens other doors, that of a scripted desk among them.
+// newConformingOf uses other dependencies, with a scripted desk among them.
 func newConformingOf(t *testing.T, doors Dependencies, mend func(*Options)) *conforming {
 	t.Helper()
 	c := &conforming{d: gatewaytest.OpenAPI(t), codes: map[string]bool{}, desk: doors.Desk.(*gatewaytest.ScriptedDesk)}
@@ -173,8 +173,7 @@ func newConformingOf(t *testing.T, doors Dependencies, mend func(*Options)) *con
 	return c
 }
 
-// send sends a raw request to the base address; path is as the specification
-// has it.
+// send sends a raw request to the base address; path is the path in the specification.
 func (c *conforming) send(t *testing.T, path, raw string, status int) *openapitest.Answer {
 	t.Helper()
 	method, _, _ := strings.Cut(raw, " ")

@@ -14,7 +14,7 @@ import (
 	"blockdesk/httpgw/wire"
 )
 
-// withSpecification runs a gateway with every door of this room open.
+// withSpecification runs a gateway with all dependencies.
 func withSpecification(t *testing.T, mend func(*Options)) *Gateway {
 	t.Helper()
 	return startDesk(t, func(o *Options) {

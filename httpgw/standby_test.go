@@ -33,7 +33,7 @@ import (
 
 var theLeader = leadership.Leader{ID: "b", Base: "http://10.0.0.2:8080", API: "https://api.example", WS: "ws://10.0.0.2:8081", FIX: "10.0.0.2:9878"}
 
-// startStandby runs a standby until the test ends. Its clients may be slow, unless o
+// startStandby runs a standby until the test ends. It allows slow clients unless o
 // says otherwise.
 func startStandby(t *testing.T, o StandbyOptions) (*Standby, func()) {
 	t.Helper()
@@ -238,9 +238,9 @@ func TestStandbyOptions(t *testing.T) {
 	}
 }
 
-// FuzzElsewhere: a Location is one line and names the configured host, whatever the
+// FuzzRedirectTarget: a Location is one line and names the configured host, whatever the
 // target.
-func FuzzElsewhere(f *testing.F) {
+func FuzzRedirectTarget(f *testing.F) {
 	for _, seed := range []string{"/", "//evil/x", "/@evil", "\\evil", "/a?b#c", "/\r\nX: y", ".evil", ":80@evil/", ""} {
 		f.Add([]byte(seed))
 	}
@@ -261,8 +261,8 @@ func FuzzElsewhere(f *testing.F) {
 	})
 }
 
-// follows is the leadership of a follower.
-func follows(known leadership.Leader) *leadership.Leadership {
+// followerLeadership is the leadership of a follower.
+func followerLeadership(known leadership.Leader) *leadership.Leadership {
 	return &leadership.Leadership{Leader: func() leadership.Leader { return known }, ReadOnly: true}
 }
 
@@ -270,7 +270,7 @@ func follows(known leadership.Leader) *leadership.Leadership {
 // leader, route by route.
 func TestReadOnly(t *testing.T) {
 	w := newWriter(t, nil)
-	w.g.opts.Leadership = follows(theLeader)
+	w.g.opts.Leadership = followerLeadership(theLeader)
 	leaders := map[string]bool{
 		"POST " + rfqapi.PathRFQ + "quote": true, "POST " + rfqapi.PathNativeModular: true, "POST " + rfqapi.PathModular: true, "POST " + rfqapi.PathNativeAtomic: true,
 		"POST " + rfqapi.PathAtomic: true, "POST " + rfqapi.PathNativeVerify: true, "POST " + rfqapi.PathAliasVerify: true, "POST " + rfqapi.PathFallbackVerify: true,
@@ -279,7 +279,7 @@ func TestReadOnly(t *testing.T) {
 		"GET " + rfqapi.PathStatus: true, "GET " + rfqapi.PathDeskStatus: true,
 	}
 	seen := 0
-	doors := testDoors()
+	doors := testDependencies()
 	doors.Desk = w.desk
 	for _, r := range w.g.routes(doors) {
 		name := wire.MethodNames[r.Method] + " " + r.Path
@@ -299,7 +299,7 @@ func TestReadOnly(t *testing.T) {
 			if r.Post != nil {
 				raw = postText(path, "no JSON, which is for the leader to say")
 			}
-			got := do(t, w.doors[i], raw)
+			got := do(t, w.handlers[i], raw)
 			if (got.status == 307) != (r.LeaderOnly || r.NotOnFollower) {
 				t.Errorf("%s %s: status %d: %.200s", wire.SurfaceNames[on], name, got.status, got.body)
 			}
@@ -313,41 +313,41 @@ func TestReadOnly(t *testing.T) {
 	}
 	// The history of a follower begins where it has joined, and it reads no chain.
 	for _, path := range []string{marketapi.PathMarket + "status", marketapi.PathMarket + "tokenlist", marketapi.PathPools + strings.Repeat("1", 32), site.PathWallet} {
-		if got := do(t, w.doors[0], "GET "+path+" HTTP/1.1\r\nHost: x\r\n\r\n"); got.status != 307 {
+		if got := do(t, w.handlers[0], "GET "+path+" HTTP/1.1\r\nHost: x\r\n\r\n"); got.status != 307 {
 			t.Errorf("the document %s: status %d", path, got.status)
 		}
 	}
-	w.g.opts.Leadership = follows(leadership.Leader{})
+	w.g.opts.Leadership = followerLeadership(leadership.Leader{})
 	if got := w.post(t, rfqapi.PathRFQ+"quote", quoteBody); got.status != 503 || gatewaytest.DecodeError(t, got.body).Code != wire.CodeLeaderChanged {
 		t.Errorf("no leader: status %d: %s", got.status, got.body)
 	}
 }
 
-// pastAtLeader is the History of a follower that has joined a moment ago.
-type pastAtLeader struct{ marketapi.History }
+// leaderOnlyHistory is the History of a follower that has just joined.
+type leaderOnlyHistory struct{ marketapi.History }
 
-func (pastAtLeader) Trades(market.InstrumentID, market.TradeID, int) ([]engine.Trade, error) {
+func (leaderOnlyHistory) Trades(market.InstrumentID, market.TradeID, int) ([]engine.Trade, error) {
 	return nil, fmt.Errorf("since noon: %w", marketapi.ErrLeaderOnly)
 }
 
-func (pastAtLeader) Candles(market.InstrumentID, archive.Interval, int64, int) ([]archive.Candle, error) {
+func (leaderOnlyHistory) Candles(market.InstrumentID, archive.Interval, int64, int) ([]archive.Candle, error) {
 	return nil, fmt.Errorf("since noon: %w", marketapi.ErrLeaderOnly)
 }
-func (pastAtLeader) Version() uint64 { return 1 }
-func (pastAtLeader) Cursor() uint64  { return 1 }
+func (leaderOnlyHistory) Version() uint64 { return 1 }
+func (leaderOnlyHistory) Cursor() uint64  { return 1 }
 
-// TestPastAtLeader: history that a follower does not have is redirected with the
+// TestLeaderOnlyHistory: history that a follower does not have is redirected with the
 // unchanged path and query, or refused if the leader is unknown.
-func TestPastAtLeader(t *testing.T) {
-	doors := testDoors()
-	doors.Desk, doors.History = &gatewaytest.ScriptedDesk{Current: gatewaytest.FixedView()}, pastAtLeader{}
+func TestLeaderOnlyHistory(t *testing.T) {
+	doors := testDependencies()
+	doors.Desk, doors.History = &gatewaytest.ScriptedDesk{Current: gatewaytest.FixedView()}, leaderOnlyHistory{}
 	w := newWriterOf(t, doors)
 	for name, leader := range map[string]leadership.Leader{"a leader": theLeader, "none": {}} {
-		w.g.opts.Leadership = follows(leader)
+		w.g.opts.Leadership = followerLeadership(leader)
 		for _, path := range []string{
 			"/api/v1/market/klines?symbol=SLUSD/USDC&limit=7", "/api/v1/market/candles", "/api/v1/market/trades?symbol=SLUSD/USDC&before=3",
 		} {
-			got := do(t, w.doors[0], "GET "+path+" HTTP/1.1\r\nHost: test\r\n\r\n")
+			got := do(t, w.handlers[0], "GET "+path+" HTTP/1.1\r\nHost: test\r\n\r\n")
 			if leader.ID == "" && (got.status != 503 || gatewaytest.DecodeError(t, got.body).Code != wire.CodeLeaderChanged) ||
 				leader.ID != "" && (got.status != 307 || got.header.Get("Location") != theLeader.Base+path) {
 				t.Errorf("%s, %s: status %d: %v", name, path, got.status, got.header)
@@ -367,7 +367,7 @@ func TestBarrier(t *testing.T) {
 		Deposed: func() bool { return false },
 		Barrier: func() error { asked++; return leads },
 	}
-	get := func(path string) reply { return do(t, w.doors[0], "GET "+path+" HTTP/1.1\r\nHost: test\r\n\r\n") }
+	get := func(path string) reply { return do(t, w.handlers[0], "GET "+path+" HTTP/1.1\r\nHost: test\r\n\r\n") }
 	claim := claimsPath + gatewaytest.ClaimText(78)
 	if got := get(claim); got.status != http.StatusNotFound || asked != 1 {
 		t.Fatalf("status %d after %d questions: %s", got.status, asked, got.body)

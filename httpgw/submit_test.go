@@ -216,7 +216,7 @@ func TestSubmitAtOnce(t *testing.T) {
 // TestNothingSecretIsLogged: no log line has a token, nonce, signature or transaction,
 // whatever fails.
 func TestNothingSecretIsLogged(t *testing.T) {
-	doors, rig := dvpDoors()
+	doors, rig := dvpDependencies()
 	b := gatewaytest.NewBooks(t)
 	o := testOptions(b)
 	var text syncText
@@ -247,7 +247,7 @@ func TestNothingSecretIsLogged(t *testing.T) {
 	}
 }
 
-// syncText is a log's text.
+// syncText is the text of a log.
 type syncText struct {
 	mu   sync.Mutex
 	text strings.Builder

@@ -16,10 +16,10 @@ import (
 // before the body. Handshakes have their own bucket.
 func TestDvPLimitOnTheWire(t *testing.T) {
 	b := gatewaytest.NewBooks(t)
-	clock := &handClock{now: 1}
+	clock := &manualClock{now: 1}
 	o := testOptions(b)
 	o.NoLimits, o.Clock = false, clock.read
-	doors, _ := dvpDoors()
+	doors, _ := dvpDependencies()
 	g := start(t, o, b, doors)
 	steps := []struct {
 		path, body, header string
@@ -91,7 +91,7 @@ func TestDvPOptions(t *testing.T) {
 	if o.Handshake = (wire.Rate{PerMinute: -1, Burst: 1}); o.Validate() == nil {
 		t.Error("a negative rate of handshakes is accepted")
 	}
-	doors, _ := dvpDoors()
+	doors, _ := dvpDependencies()
 	g := start(t, testOptions(b), b, doors)
 	addrs := []net.Addr{g.BaseAddr()}
 	for range 20 {

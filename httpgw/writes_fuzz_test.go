@@ -18,7 +18,7 @@ import (
 	"blockdesk/market"
 )
 
-// marker is what no answer may have of a request.
+// marker is a text of requests that no answer may contain.
 const marker = "zqMARKERqz"
 
 // FuzzPost sends any body, media type and key to the writing routes: no panic, a known
@@ -50,7 +50,7 @@ func FuzzPost(f *testing.F) {
 		}
 		ctx.Request.SetBody(body)
 		w.desk.Requests = nil
-		w.doors[0].serve(ctx)
+		w.handlers[0].serve(ctx)
 		status, answer := ctx.Response.StatusCode(), ctx.Response.Body()
 		if bytes.Contains(answer, []byte(marker)) || bytes.Contains(ctx.Response.Header.Header(), []byte(marker)) {
 			t.Fatalf("an echo: %s", answer)
@@ -75,8 +75,8 @@ func FuzzPost(f *testing.F) {
 	})
 }
 
-// checkAsked compares what the desk was asked with the body as encoding/json
-// reads it.
+// checkAsked compares the request to the desk with the body as encoding/json decodes
+// it.
 func checkAsked(t *testing.T, asked rfq.Request, body []byte) {
 	t.Helper()
 	d := json.NewDecoder(bytes.NewReader(body))

@@ -23,7 +23,7 @@ import (
 	"blockdesk/market"
 )
 
-// fakeChain is a settlement that needs no chain.
+// fakeChain is a settlement without a chain.
 type fakeChain struct {
 	down     error // of Ready
 	failing  error // of Package and Verify
@@ -65,34 +65,34 @@ func (c *fakeChain) Verify(ctx context.Context, p *desk.PaymentProof) (desk.Verd
 	return c.verdict, c.failing
 }
 
-// writer is a gateway with a desk, reached without a socket.
-type writer struct {
-	g     *Gateway
-	desk  *gatewaytest.ScriptedDesk
-	doors [3]*handler // base, api, ws
+// testWriter is a gateway with a desk, called without a socket.
+type testWriter struct {
+	g        *Gateway
+	desk     *gatewaytest.ScriptedDesk
+	handlers [3]*handler // base, api, ws
 }
 
-func newWriter(t testing.TB, chain terms.Settlement) *writer {
+func newWriter(t testing.TB, chain terms.Settlement) *testWriter {
 	t.Helper()
-	doors := testDoors()
+	doors := testDependencies()
 	doors.Desk, doors.Settlement = &gatewaytest.ScriptedDesk{Current: gatewaytest.FixedView()}, chain
 	return newWriterOf(t, doors)
 }
 
-// newWriterOf opens other doors, that of a scripted desk among them.
-func newWriterOf(t testing.TB, doors Dependencies, mend ...func(*Options)) *writer {
+// newWriterOf uses other dependencies, with a scripted desk among them.
+func newWriterOf(t testing.TB, doors Dependencies, mend ...func(*Options)) *testWriter {
 	t.Helper()
-	w := &writer{desk: doors.Desk.(*gatewaytest.ScriptedDesk)}
+	w := &testWriter{desk: doors.Desk.(*gatewaytest.ScriptedDesk)}
 	w.desk.History = map[market.ClaimID]*desk.History{}
 	w.g = newGateway(t, doors, mend...)
 	table := w.g.routes(doors)
 	for i, on := range []wire.Surface{wire.OnBase, wire.OnAPI, wire.OnWS} {
-		w.doors[i] = &handler{g: w.g, on: on, router: newRouter(table, on, newMetrics())}
+		w.handlers[i] = &handler{g: w.g, on: on, router: newRouter(table, on, newMetrics())}
 	}
 	return w
 }
 
-// newGateway returns a gateway that listens and serves nothing.
+// newGateway returns a gateway that listens and does not run.
 func newGateway(t testing.TB, doors Dependencies, mend ...func(*Options)) *Gateway {
 	t.Helper()
 	b := gatewaytest.NewBooks(t)
@@ -109,14 +109,14 @@ func newGateway(t testing.TB, doors Dependencies, mend ...func(*Options)) *Gatew
 	return g
 }
 
-// reply is what a request got.
+// reply is the answer to a request.
 type reply struct {
 	status int
 	header http.Header
 	body   []byte
 }
 
-// do sends a raw request through a door's handler.
+// do sends a raw request to a handler.
 func do(t testing.TB, d *handler, raw string) reply {
 	t.Helper()
 	ctx := gatewaytest.RequestFrom("192.0.2.1")
@@ -141,13 +141,13 @@ func do(t testing.TB, d *handler, raw string) reply {
 	return reply{resp.StatusCode, resp.Header, body}
 }
 
-// post sends a body to a path of the base address; headers are whole lines.
-func (w *writer) post(t testing.TB, path, body string, headers ...string) reply {
+// post posts a body to a path of the base address; headers are complete lines.
+func (w *testWriter) post(t testing.TB, path, body string, headers ...string) reply {
 	t.Helper()
-	return do(t, w.doors[0], postText(path, body, headers...))
+	return do(t, w.handlers[0], postText(path, body, headers...))
 }
 
-// postText is a POST with a JSON body, as bytes on the wire.
+// postText returns a POST with a JSON body as raw bytes.
 func postText(path, body string, headers ...string) string {
 	all := append([]string{"Content-Type: application/json"}, headers...)
 	return fmt.Sprintf("POST %s HTTP/1.1\r\nHost: test\r\n%s\r\nContent-Length: %d\r\n\r\n%s",

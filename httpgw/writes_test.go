@@ -58,7 +58,7 @@ func TestQuote(t *testing.T) {
 	}
 }
 
-// claimAnswer is what a client declares for a claim (contract, section D).
+// claimAnswer is the answer to a claim as a client would declare it.
 type claimAnswer struct {
 	OK      bool   `json:"ok"`
 	ClaimID string `json:"claim_id"`
@@ -388,7 +388,7 @@ func TestMediaTypes(t *testing.T) {
 		"Content-Type: application/json\r\nContent-Encoding: identity, gzip": "content_encoding",
 	} {
 		raw := fmt.Sprintf("POST %s HTTP/1.1\r\nHost: test\r\n%s\r\nContent-Length: %d\r\n\r\n%s", rfqapi.PathRFQ+"quote", lines, len(quoteBody), quoteBody)
-		got := do(t, w.doors[0], raw)
+		got := do(t, w.handlers[0], raw)
 		if reason == "" {
 			if got.status != 200 {
 				t.Errorf("%q: status %d: %s", lines, got.status, got.body)

@@ -1,5 +1,5 @@
-// Package browsertest has a Chromium look at pages: npm's puppeteer drives it, and axe
-// judges how accessible a page is.
+// Package browsertest drives a headless Chromium with puppeteer, and checks the
+// accessibility of pages with axe.
 package browsertest
 
 import (
@@ -19,18 +19,18 @@ import (
 	"blockdesk/internal/runtest"
 )
 
-// maxBrowserLine bounds an answer of the driver's.
+// maxBrowserLine bounds an answer of the driver, in bytes.
 const maxBrowserLine = 8 << 20
 
-// Chromium is a real browser without a screen, driven by a Node process.
+// Chromium is a headless browser, driven by a Node process.
 type Chromium struct {
 	t       *testing.T
 	in      io.Writer
 	answers chan []byte
-	said    *bytes.Buffer // on standard error; to be read when the process has ended
+	said    *bytes.Buffer // standard error; read after the process has ended
 }
 
-// StartChromium starts one, or skips the test with the reason.
+// StartChromium starts a browser, or skips the test with the reason.
 func StartChromium(t *testing.T) *Chromium {
 	t.Helper()
 	node := programtest.Tool(t, "node")
@@ -59,7 +59,7 @@ func StartChromium(t *testing.T) *Chromium {
 		overdue := time.AfterFunc(runtest.HangTimeout, func() { _ = cmd.Process.Kill() }) // it may have ended
 		defer overdue.Stop()
 		in.Close()
-		for range c.answers { // an answer that nobody waited for
+		for range c.answers { // discard late answers
 		}
 		if err := cmd.Wait(); err != nil && !t.Skipped() {
 			t.Errorf("the browser's driver: %v\n%s", err, c.said)
@@ -93,12 +93,12 @@ func (c *Chromium) answer(result any) error {
 			return nil
 		}
 		return json.Unmarshal(a.Result, result)
-	case <-time.After(runtest.HangTimeout): // a page that lays itself out on a busy machine answers nothing meanwhile
+	case <-time.After(runtest.HangTimeout): // a page that renders on a busy machine may not answer for long
 		return errors.New("no answer in " + runtest.HangTimeout.String())
 	}
 }
 
-// Do sends the driver a request.
+// Do sends a command to the driver and decodes its result.
 func (c *Chromium) Do(what string, args map[string]any, result any) {
 	c.t.Helper()
 	if args == nil {
@@ -113,13 +113,14 @@ func (c *Chromium) Do(what string, args map[string]any, result any) {
 	}
 }
 
-// Tab is a page of the browser, with a store of its own.
+// Tab is a page of the browser with its own storage.
 type Tab struct {
 	*Chromium
 	Number int
 }
 
-// Open opens a page of a desk's screen, dark; script runs in it before its own.
+// Open opens a page in dark mode and desktop size; script runs in it before its own
+// scripts.
 func (c *Chromium) Open(url, script string) *Tab {
 	c.t.Helper()
 	p := &Tab{Chromium: c}
@@ -127,14 +128,14 @@ func (c *Chromium) Open(url, script string) *Tab {
 	return p
 }
 
-// In is the page for a subtest, which fails in its own name.
+// In returns the page for a subtest, so that failures are reported there.
 func (p *Tab) In(t *testing.T) *Tab {
 	c := *p.Chromium
 	c.t = t
 	return &Tab{&c, p.Number}
 }
 
-// Do has the driver do one thing in the page, and reads what it answers into result.
+// Do sends a command about the page and decodes its result.
 func (p *Tab) Do(what string, args map[string]any, result any) {
 	p.t.Helper()
 	if args == nil {
@@ -144,20 +145,20 @@ func (p *Tab) Do(what string, args map[string]any, result any) {
 	p.Chromium.Do(what, args, result)
 }
 
-// Read runs a body of a function in the page and reads what it returns.
+// Read runs a function body in the page and decodes its result.
 func (p *Tab) Read(js string, result any) {
 	p.t.Helper()
 	p.Do("evaluate", map[string]any{"js": js}, result)
 }
 
-// Text is the text of the element that a selector finds.
+// Text returns the text of the element of a selector.
 func (p *Tab) Text(selector string) (text string) {
 	p.t.Helper()
 	p.Read("return document.querySelector("+string(programtest.Must(json.Marshal(selector)))+")?.textContent ?? ''", &text)
 	return text
 }
 
-// Await waits until an expression is true in the page.
+// Await waits until a JavaScript expression is true in the page.
 func (p *Tab) Await(what, expression string) {
 	p.t.Helper()
 	await.True(p.t, what, func() (holds bool) {
@@ -166,7 +167,7 @@ func (p *Tab) Await(what, expression string) {
 	})
 }
 
-// Click clicks on the element that a selector finds.
+// Click clicks the element of a selector.
 func (p *Tab) Click(selector string) {
 	p.t.Helper()
 	p.Do("click", map[string]any{"selector": selector}, nil)
@@ -175,7 +176,7 @@ func (p *Tab) Click(selector string) {
 // Press presses a key.
 func (p *Tab) Press(key string) { p.t.Helper(); p.Do("press", map[string]any{"key": key}, nil) }
 
-// Observed returns what the page asked for, and what went wrong in it.
+// Observed returns the URLs that the page requested, and its errors.
 func (p *Tab) Observed() (requests, faults []string) {
 	p.t.Helper()
 	var s struct{ Requests, Faults []string }
@@ -183,7 +184,7 @@ func (p *Tab) Observed() (requests, faults []string) {
 	return s.Requests, s.Faults
 }
 
-// NothingSerious fails the test if axe finds anything serious in the page as it stands.
+// NothingSerious fails the test if axe finds a serious problem in the present page.
 func NothingSerious(t *testing.T, p *Tab, when string) {
 	t.Helper()
 	var found []string

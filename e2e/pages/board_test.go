@@ -20,7 +20,7 @@ import (
 	"blockdesk/service/servicetest"
 )
 
-// boardShown is what the board shows: texts, as a reader sees them.
+// boardShown has the texts of the board as a user sees them.
 type boardShown struct {
 	Book, Tape, Ticker struct{ Epoch, Seq string }
 	Asks, Bids         [][3]string // price, quantity, total; asks worst first
@@ -31,7 +31,7 @@ type boardShown struct {
 	Ladder             [][3]string // fill, price, amount; of fills that can be had
 }
 
-// readBoard reads the board in one go.
+// readBoard reads the whole board at once.
 const readBoard = `
 const texts = (e) => [...e.children].map((c) => c.textContent);
 const rows = (id) => [...document.getElementById(id).children];
@@ -45,7 +45,7 @@ return {
   ladder: rows('ladder-rows').filter((r) => r.dataset.off === undefined).map((r) => { const [fill, , price, base] = texts(r); return [fill, price, base]; }),
 };`
 
-// plain is a number without the separators that readers like.
+// plain removes the separators from a number.
 func plain(text string) string { return strings.ReplaceAll(text, ",", "") }
 
 // sameNumber compares decimals by value.
@@ -55,7 +55,7 @@ func sameNumber(a, b string) bool {
 	return ok && alsoOK && x.Cmp(y) == 0
 }
 
-// boardRest is what REST says of the same.
+// boardRest has the same data from REST.
 type boardRest struct {
 	Epoch      string
 	Seq        uint64
@@ -70,8 +70,7 @@ func (r *boardRest) place() struct{ Epoch, Seq string } {
 	return struct{ Epoch, Seq string }{r.Epoch, fmt.Sprint(r.Seq)}
 }
 
-// boardEquals waits until the board is where REST is, and compares all numbers
-// then.
+// boardEquals waits until the board has the state of REST, and compares all numbers.
 func boardEquals(t *testing.T, p *browsertest.Tab, s *server.Server) {
 	t.Helper()
 	var shown boardShown
@@ -118,8 +117,8 @@ func sameLevels(t *testing.T, side string, shown [][3]string, want [][2]string) 
 	}
 }
 
-// offersEqual: offers, their qualification and their ladder are those of the API;
-// what the ladder works out is what a quote says.
+// offersEqual compares offers, qualification and ladder with the API, and the ladder
+// with a quote.
 func offersEqual(t *testing.T, p *browsertest.Tab, s *server.Server, chosen string) {
 	t.Helper()
 	type board struct {
@@ -186,7 +185,7 @@ func offersEqual(t *testing.T, p *browsertest.Tab, s *server.Server, chosen stri
 	}
 }
 
-// firms are a session of each side: the first buys, the second sells.
+// firms has a FIX session per side: the first buys, the second sells.
 type firms [2]*fixtest.Session
 
 func boardFirms(t *testing.T, s *server.Server) firms {
@@ -194,7 +193,7 @@ func boardFirms(t *testing.T, s *server.Server) firms {
 	return firms{fixtest.LogOn(t, s.Addresses.FIX, programtest.FirmA), fixtest.LogOn(t, s.Addresses.FIX, programtest.FirmB)}
 }
 
-// order sends orders, each of side, quantity and price, and waits for its answer.
+// order sends orders, each with side, quantity and price, and waits for the answers.
 func (f firms) order(prefix string, list [][3]string) {
 	for i, o := range list {
 		firm := f[map[string]int{"1": 0, "2": 1}[o[0]]]
@@ -259,7 +258,7 @@ func TestBoard(t *testing.T) {
 	keptIn(t, w, s)
 }
 
-// noSockets is a network that lets no WebSocket through.
+// noSockets makes every WebSocket fail.
 const noSockets = `globalThis.WebSocket = class { constructor() { setTimeout(() => this.onclose()); } close() {} };`
 
 // TestBoardWithoutDesk: without a desk the board shows only the market.
@@ -276,7 +275,7 @@ func TestBoardWithoutDesk(t *testing.T) {
 	keptIn(t, p, s)
 }
 
-// bannersTell: the page says what is wrong as /api/v1/market/status does.
+// bannersTell checks the banners against /api/v1/market/status.
 func bannersTell(t *testing.T, p *browsertest.Tab, s *server.Server) {
 	t.Helper()
 	var status struct {
@@ -298,7 +297,7 @@ func bannersTell(t *testing.T, p *browsertest.Tab, s *server.Server) {
 	}
 }
 
-// keysWork goes through the board by keys alone, and feeds the form by a click.
+// keysWork uses the board by keys only, and fills the form by a click.
 func keysWork(t *testing.T, p *browsertest.Tab) {
 	t.Helper()
 	chosen := "document.querySelector('#ticket-rows tr[data-chosen]').dataset.order"
@@ -332,8 +331,8 @@ func keysWork(t *testing.T, p *browsertest.Tab) {
 	browsertest.NothingSerious(t, p, "a firm quote and the depth curve")
 }
 
-// accessible: axe finds nothing serious, dark or light, on a desk's screen or on
-// a phone, where nothing runs over the edge.
+// accessible checks with axe, in both themes, on a desktop and on a phone, where
+// nothing may overflow.
 func accessible(t *testing.T, p *browsertest.Tab) {
 	t.Helper()
 	for _, scheme := range []string{"dark", "light"} {
@@ -351,8 +350,7 @@ func accessible(t *testing.T, p *browsertest.Tab) {
 	}
 }
 
-// keptIn: the page has asked nobody but the service, and its policy was not
-// broken.
+// keptIn checks that the page contacted only the service and violated no policy.
 func keptIn(t *testing.T, p *browsertest.Tab, s *server.Server, more ...string) {
 	t.Helper()
 	ours := append([]string{s.Addresses.Base, s.Addresses.WS}, more...)
@@ -368,8 +366,8 @@ func keptIn(t *testing.T, p *browsertest.Tab, s *server.Server, more ...string) 
 	}
 }
 
-// standardWallet is a wallet of the browser as an extension puts it in: before
-// the page's own script.
+// standardWallet is a browser wallet as an extension registers it, before the page's
+// own script.
 const standardWallet = `
 const account = { address: '3qL15Uq8Uux4QotxejMsLRu15eoA2L7vxfwQsj9d4uEG', publicKey: new Uint8Array(32), chains: ['solana:mainnet'], features: [] };
 const wallet = { version: '1.0.0', name: 'Extension', icon: '', chains: account.chains, accounts: [], features: {

@@ -13,7 +13,7 @@ import (
 	"blockdesk/sdk/openapitest"
 )
 
-// readReference reads what the reference says of each operation.
+// readReference reads the description of each operation from the API reference.
 const readReference = `
 return [...document.querySelectorAll('#reference [id^="operation/"]')].map((o) => ({
   id: o.id.slice('operation/'.length), summary: o.querySelector('h2').textContent,
@@ -21,8 +21,8 @@ return [...document.querySelectorAll('#reference [id^="operation/"]')].map((o) =
   answers: o.querySelectorAll('[role=tab]').length,
 }));`
 
-// fewOperations leaves one operation of each kind: all of them would take axe
-// minutes.
+// fewOperations keeps one operation of each kind, because axe would take minutes for
+// all.
 const fewOperations = `
 const keep = ['getTicker', 'postQuote', 'openWebSocket', 'getMarketPool', 'postSubmit', 'getReferencePage'].map((id) => 'operation/' + id);
 const all = () => [...document.querySelectorAll('#reference [id^="operation/"]')];
@@ -60,8 +60,7 @@ func TestReference(t *testing.T) {
 	}
 }
 
-// notesAnswers notes what the page asks its search, which runs in a worker, and what that
-// has answered.
+// notesAnswers records the messages to and from the search worker.
 const notesAnswers = `
 window.asked = [];
 window.answered = [];
@@ -75,8 +74,8 @@ Worker.prototype.postMessage = function (message, ...more) {
   return post.call(this, message, ...more);
 };`
 
-// searched: the search finds what is asked for, and what it finds stays away once
-// it has been left, even if it was left before the answer.
+// searched checks that the search finds a text, and that its results disappear when
+// the search is left, even before the answer.
 func searched(t *testing.T, p *browsertest.Tab, scheme string) {
 	t.Helper()
 	const found = "document.querySelector('[data-role=\"search:results\"]')"
@@ -95,7 +94,7 @@ func searched(t *testing.T, p *browsertest.Tab, scheme string) {
 	}
 }
 
-// allShown holds the page to the document.
+// allShown compares the page with the document.
 func allShown(t *testing.T, p *browsertest.Tab, document *openapitest.Document) {
 	t.Helper()
 	var operations []struct {
@@ -121,8 +120,7 @@ func allShown(t *testing.T, p *browsertest.Tab, document *openapitest.Document) 
 	}
 }
 
-// nothingFetched: the page has asked for its own files and the document and for
-// nothing else; what it has in itself is not asked for.
+// nothingFetched checks that the page loaded only its own files and the document.
 func nothingFetched(t *testing.T, p *browsertest.Tab, base string) {
 	t.Helper()
 	requests, faults := p.Observed()

@@ -12,35 +12,35 @@ import (
 	"blockdesk/httpgw/wire"
 )
 
-// playedCluster notes what it is asked, and says what it is to say.
-type playedCluster struct {
+// fakeCluster records its calls and returns what the test configures.
+type fakeCluster struct {
 	asked  []string
 	err    error
 	status ClusterStatus
 }
 
-func (p *playedCluster) Status() ClusterStatus { return p.status }
+func (p *fakeCluster) Status() ClusterStatus { return p.status }
 
-func (p *playedCluster) Add(id, address string, voter bool) error {
+func (p *fakeCluster) Add(id, address string, voter bool) error {
 	p.asked = append(p.asked, "add "+id+" "+address+map[bool]string{true: " voter"}[voter])
 	return p.err
 }
 
-func (p *playedCluster) Remove(id string) error {
+func (p *fakeCluster) Remove(id string) error {
 	p.asked = append(p.asked, "remove "+id)
 	return p.err
 }
 
-func (p *playedCluster) Transfer() error {
+func (p *fakeCluster) Transfer() error {
 	p.asked = append(p.asked, "transfer")
 	return p.err
 }
 
-// TestClusterDoor: the status needs no token, changes need one, each refusal has its
+// TestCluster: the status needs no token, changes need one, each refusal has its
 // code, and repeated or malformed requests change nothing.
-func TestClusterDoor(t *testing.T) {
+func TestCluster(t *testing.T) {
 	t.Parallel()
-	played := &playedCluster{status: ClusterStatus{OK: true, ID: "a", Leader: ClusterMember{ID: "b", AdminURL: "http://127.0.0.1:9"}}}
+	played := &fakeCluster{status: ClusterStatus{OK: true, ID: "a", Leader: ClusterMember{ID: "b", AdminURL: "http://127.0.0.1:9"}}}
 	o := newOperatorRig(t).options(t)
 	o.Cluster = played
 	a := startAdmin(t, Options{Operate: &o})
@@ -108,7 +108,7 @@ func TestClusterDoor(t *testing.T) {
 // and others with 401.
 func TestClusterStandby(t *testing.T) {
 	t.Parallel()
-	played := &playedCluster{status: ClusterStatus{OK: true, ID: "a", Leader: ClusterMember{ID: "b", AdminURL: "http://127.0.0.1:9"}}}
+	played := &fakeCluster{status: ClusterStatus{OK: true, ID: "a", Leader: ClusterMember{ID: "b", AdminURL: "http://127.0.0.1:9"}}}
 	rig := newOperatorRig(t)
 	o := Operations{Operators: rig.options(t).Operators, Cluster: played}
 	a := startAdmin(t, Options{Operate: &o})

@@ -25,7 +25,7 @@ const (
 	bobToken = "bob's token, 256 bits of chance"
 )
 
-// operatorRig is the operator's endpoints over a desk that grants everything.
+// operatorRig is the operators' endpoints with a desk that grants everything.
 type operatorRig struct {
 	desk    *gatewaytest.ScriptedDesk
 	now     int64
@@ -64,8 +64,7 @@ func (rig *operatorRig) options(t testing.TB) Operations {
 	}
 }
 
-// send sends a request as its first header, a token, has it; more headers in
-// pairs.
+// send sends a request with a token; more headers come in pairs.
 func (rig *operatorRig) send(method, target, body, token string, headers ...string) *httptest.ResponseRecorder {
 	r := httptest.NewRequest(method, target, strings.NewReader(body))
 	if token != "" {

@@ -13,36 +13,36 @@ import (
 	"blockdesk/httpgw/wire"
 )
 
-// fixRoom is FIX in memory.
-type fixRoom struct {
+// fakeFIX is FIX in memory.
+type fakeFIX struct {
 	sessions     []FIXSession
 	participants FIXParticipants
 	asked        []string // calls
 	err          error
 }
 
-func (r *fixRoom) Sessions() []FIXSession        { return r.sessions }
-func (r *fixRoom) Participants() FIXParticipants { return r.participants }
+func (r *fakeFIX) Sessions() []FIXSession        { return r.sessions }
+func (r *fakeFIX) Participants() FIXParticipants { return r.participants }
 
-func (r *fixRoom) ResetSequence(compID string, force bool) error {
+func (r *fakeFIX) ResetSequence(compID string, force bool) error {
 	r.asked = append(r.asked, fmt.Sprintf("reset %s %v", compID, force))
 	return r.err
 }
 
-func (r *fixRoom) Kick(compID, text string) error {
+func (r *fakeFIX) Kick(compID, text string) error {
 	r.asked = append(r.asked, fmt.Sprintf("kick %s %q", compID, text))
 	return r.err
 }
 
-func (r *fixRoom) Announce(compID, text string) (int, error) {
+func (r *fakeFIX) Announce(compID, text string) (int, error) {
 	r.asked = append(r.asked, fmt.Sprintf("announce %q %q", compID, text))
 	return 3, r.err
 }
 
-// newFIXRig is the operator's endpoints over two sessions, without a desk.
-func newFIXRig(t testing.TB) (*operatorRig, *fixRoom) {
+// newFIXRig returns the operators' endpoints with two sessions and no desk.
+func newFIXRig(t testing.TB) (*operatorRig, *fakeFIX) {
 	t.Helper()
-	room := &fixRoom{
+	room := &fakeFIX{
 		participants: FIXParticipants{File: "p.yaml", LoadedAt: gatewaytest.ViewTime, Refused: "it is empty"},
 		sessions: []FIXSession{
 			{

@@ -21,7 +21,7 @@ import (
 	"blockdesk/market"
 )
 
-// ledger is money that needs a person, in memory.
+// ledger is Money in memory.
 type ledger struct {
 	items   map[desk.MoneyKind][]desk.MoneyItem // in the order of their cursors
 	failing error

@@ -49,8 +49,8 @@ func (l *tokenLog) Revoke(id, by string) (AccessToken, error) {
 	return AccessToken{}, errors.Join(ErrUnknownToken, l.err)
 }
 
-// newTokenRig is the operator's endpoints over a log of three tokens: one that is
-// over, one that is revoked, one that is valid.
+// newTokenRig returns the operators' endpoints with three tokens: expired, revoked and
+// valid.
 func newTokenRig(t testing.TB) (*operatorRig, *tokenLog) {
 	t.Helper()
 	return newTokenRigTo(t, io.Discard)

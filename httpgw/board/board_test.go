@@ -32,7 +32,7 @@ func TestFiles(t *testing.T) {
 	}
 }
 
-// runNode runs a script of this folder's, or skips the test where that cannot be.
+// runNode runs a script of this folder, or skips the test if that is impossible.
 func runNode(t *testing.T, args ...string) {
 	t.Helper()
 	node, err := exec.LookPath("node")

@@ -56,7 +56,7 @@ func FuzzDepthQuery(f *testing.F) {
 	})
 }
 
-// BenchmarkRenderDepth is a miss: 50 levels a side.
+// BenchmarkRenderDepth is a cache miss with 50 levels per side.
 func BenchmarkRenderDepth(b *testing.B) {
 	books := gatewaytest.NewBooks(b)
 	in, v := books.Set.Get(0), gatewaytest.FullView(0, 1)

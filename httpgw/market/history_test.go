@@ -15,8 +15,8 @@ import (
 	"blockdesk/market"
 )
 
-// shortHistory is a History of so many trades, one a minute, the last one at
-// historyEnd; instrument 0 has them alone.
+// shortHistory is a History with this many trades of instrument 0, one per minute
+// until historyEnd.
 type shortHistory struct {
 	trades  int
 	version uint64

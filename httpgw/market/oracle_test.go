@@ -13,7 +13,7 @@ import (
 	"blockdesk/market"
 )
 
-// heartbeat is what a watcher reads of the oracle's heartbeat.
+// heartbeat is the oracle heartbeat as a client reads it.
 type heartbeat struct {
 	TS        string `json:"ts"`
 	EngineSeq uint64 `json:"engine_seq"`

@@ -186,7 +186,7 @@ func TestTranscripts(t *testing.T) {
 	}
 }
 
-// drawInstrument and drawView make any valid pair, extremes included.
+// drawInstrument draws any valid instrument, including extremes.
 func drawInstrument(t *rapid.T) *market.Instrument {
 	in := &market.Instrument{
 		Symbol: "A/B", Base: "A", Quote: "B",
@@ -235,8 +235,7 @@ func drawView(t *rapid.T) *engine.View {
 	}
 }
 
-// units is n × unit × 10^-decimals by the standard library's big numbers, the
-// opinion that the renderer is compared with.
+// units returns n × unit × 10^-decimals computed with math/big.
 func units(n, unit uint64, decimals int) *big.Rat {
 	num := new(big.Int).Mul(new(big.Int).SetUint64(n), new(big.Int).SetUint64(unit))
 	return new(big.Rat).SetFrac(num, new(big.Int).Exp(big.NewInt(10), big.NewInt(int64(decimals)), nil))

@@ -88,7 +88,7 @@ func TestChainHealthShown(t *testing.T) {
 	}
 }
 
-// chain is a settlement whose readiness a test sets. Nothing else is asked of it.
+// chain is a settlement whose readiness a test sets. Only Ready is called.
 type chain struct {
 	terms.Settlement
 	ready error

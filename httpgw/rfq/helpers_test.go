@@ -8,7 +8,7 @@ import (
 	"blockdesk/httpgw/wire"
 )
 
-// pagesOf makes the pages of a desk beside any gateway.
+// pagesOf returns the pages of a desk without a gateway.
 func pagesOf(t testing.TB, desk DeskReader, c *gatewaytest.DeskClock) *pages {
 	t.Helper()
 	b := gatewaytest.NewBooks(t)

@@ -46,8 +46,8 @@ func TestShellQuote(t *testing.T) {
 	}
 }
 
-// manifestShape are the members of the robot manifest in the order of spec 2.3,
-// those of an object in parentheses.
+// manifestShape has the members of the robot manifest in the order of
+// docs/specification.md 2.3, with those of an object in parentheses.
 const manifestShape = "ok schema name updated_at truth_rule active_rails rail_priority partial_fill_sizes_usd " +
 	"read_endpoints(" +
 	"public_mirror_8012(market_tickets current_sellable_ticket compact_book levels pairs rails) " +

@@ -92,7 +92,7 @@ func TestTicketsAreTheDocuments(t *testing.T) {
 	})
 }
 
-// changeView does one of the things that a board does to a view.
+// changeView changes a view in one of the ways that a desk does.
 func changeView(t *rapid.T, v *rfq.View) *rfq.View {
 	next := *v
 	next.Seq++
@@ -217,8 +217,8 @@ func TestHostileLabels(t *testing.T) {
 	})
 }
 
-// BenchmarkBook is a read of the book of 1,000 tickets with three tranches each:
-// cached, after a claim on one of them, and by a server that has just started.
+// BenchmarkBook reads the book of 1,000 tickets with three tranches each: cached,
+// after a claim, and on a server that has just started.
 func BenchmarkBook(b *testing.B) {
 	desk := gatewaytest.NewViewDesk(gatewaytest.LargeView(1000))
 	p := pagesOf(b, desk, gatewaytest.NewDeskClock())

@@ -52,8 +52,8 @@ func testDesk() *Desk {
 	}
 }
 
-// testFacts has every field set in one of its values, and the optional ones also to
-// zero or to nothing.
+// testFacts has every field set in one of its values, and optional fields also as
+// zero.
 func testFacts() *Facts {
 	d := func(n uint64, decimals int) *catalog.Decimal {
 		return &catalog.Decimal{Units: market.Uint128{Lo: n, Hi: n >> 3}, Decimals: decimals}
@@ -175,7 +175,7 @@ func TestEveryFieldIsSent(t *testing.T) {
 	})
 }
 
-// leaves changes each number, flag and text below v in turn, calls changed and
+// leaves changes each number, flag and text below v in turn, calls changed, and
 // restores it.
 func leaves(t *testing.T, path string, v reflect.Value, changed func(path string)) {
 	t.Helper()

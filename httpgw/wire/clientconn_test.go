@@ -10,28 +10,28 @@ import (
 	"time"
 )
 
-// tellingConn notes what reaches the connection inside.
-type tellingConn struct {
+// recordingConn records the calls of the inner connection.
+type recordingConn struct {
 	net.Conn
 	told []string
 }
 
-func (c *tellingConn) tell(what string, t time.Time) error {
+func (c *recordingConn) tell(what string, t time.Time) error {
 	c.told = append(c.told, fmt.Sprintf("%s %d", what, t.Unix()))
 	return nil
 }
 
-func (c *tellingConn) SetReadDeadline(t time.Time) error  { return c.tell("read by", t) }
-func (c *tellingConn) SetWriteDeadline(t time.Time) error { return c.tell("write by", t) }
-func (c *tellingConn) SetDeadline(t time.Time) error      { return c.tell("by", t) }
+func (c *recordingConn) SetReadDeadline(t time.Time) error  { return c.tell("read by", t) }
+func (c *recordingConn) SetWriteDeadline(t time.Time) error { return c.tell("write by", t) }
+func (c *recordingConn) SetDeadline(t time.Time) error      { return c.tell("by", t) }
 
-func (c *tellingConn) Read(p []byte) (int, error) { return len(p), c.tell("read", time.Unix(0, 0)) }
+func (c *recordingConn) Read(p []byte) (int, error) { return len(p), c.tell("read", time.Unix(0, 0)) }
 
-func (c *tellingConn) Write(p []byte) (int, error) { return len(p), c.tell("write", time.Unix(0, 0)) }
+func (c *recordingConn) Write(p []byte) (int, error) { return len(p), c.tell("write", time.Unix(0, 0)) }
 
 func TestDeadlinesAreSetWhenTheyMatter(t *testing.T) {
 	at := func(s int64) time.Time { return time.Unix(s, 0) }
-	inner := &tellingConn{}
+	inner := &recordingConn{}
 	c := NewClientConn(inner, 5*time.Second)
 	check := func(what string, want ...string) {
 		t.Helper()
@@ -84,9 +84,9 @@ func TestDeadlinesAreSetWhenTheyMatter(t *testing.T) {
 	}
 }
 
-// TestBodyReadOtherwise: a stream that is read without WriteTo.
-func TestBodyReadOtherwise(t *testing.T) {
-	c := NewClientConn(&tellingConn{}, time.Second)
+// TestBodyReadWithoutWriteTo: a stream that is read without WriteTo.
+func TestBodyReadWithoutWriteTo(t *testing.T) {
+	c := NewClientConn(&recordingConn{}, time.Second)
 	want := bytes.Repeat([]byte("0123456789"), 1000)
 	got, err := io.ReadAll(struct{ io.Reader }{c.stream(want)})
 	if err != nil || !bytes.Equal(got, want) {
