@@ -173,10 +173,7 @@ func (f *publicServer) answerUnreadable(ctx *fasthttp.RequestCtx, err error) {
 	p := &wire.Problem{Status: 400, Code: wire.CodeMalformed, Text: "The request is not valid HTTP."}
 	switch {
 	case errors.As(err, &tooSmall):
-		p = &wire.Problem{
-			Status: 431, Code: wire.CodeHeadersTooLarge,
-			Text: "The request line and headers are too long.",
-		}
+		p = &wire.Problem{Status: 431, Code: wire.CodeHeadersTooLarge, Text: "The request line and headers are too long."}
 		drain(ctx)
 	case errors.Is(err, fasthttp.ErrBodyTooLarge):
 		p = wire.BodyTooLarge(f.opts.MaxBodyBytes)
@@ -225,9 +222,7 @@ func (f *publicServer) recoverPanic(ctx *fasthttp.RequestCtx, id *wire.RequestID
 	f.metrics.panics.Inc()
 	f.log.Error("http handler panicked", "request_id", string(id[:]), "panic", broken, "stack", string(debug.Stack()))
 	ctx.Response.Reset()
-	f.fail(ctx, id, &wire.Problem{
-		Status: 500, Code: wire.CodeInternal, Text: "Internal error. The log has details under the request_id.",
-	})
+	f.fail(ctx, id, &wire.Problem{Status: 500, Code: wire.CodeInternal, Text: "Internal error. The log has details under the request_id."})
 }
 
 // fail writes an error and logs its cause, if it has one.

@@ -275,10 +275,7 @@ func (p *endpoints) authorize(c *call) *wire.Problem {
 	}
 	p.limit.Charge(key, wrongTokenCost-1)
 	p.log.Warn("operator token refused", "request_id", string(c.id[:]), "peer", peer.Addr().String())
-	return &wire.Problem{
-		Status: http.StatusUnauthorized, Code: codeOperatorToken, Reason: "unknown",
-		Text: "No operator has this token.",
-	}
+	return &wire.Problem{Status: http.StatusUnauthorized, Code: codeOperatorToken, Reason: "unknown", Text: "No operator has this token."}
 }
 
 // read reads the body, which must be JSON. Server bounds its length and time.

@@ -148,10 +148,7 @@ func RateLimited(retryS int) *Problem {
 
 // MissingField is the answer to a query that lacks a required parameter.
 func MissingField(field string) *Problem {
-	return &Problem{
-		Status: 400, Code: CodeMissingField, Field: field,
-		Text: "The query parameter " + field + " is required.",
-	}
+	return &Problem{Status: 400, Code: CodeMissingField, Field: field, Text: "The query parameter " + field + " is required."}
 }
 
 // RepeatedField is the answer to a query that has a parameter more than once.
@@ -179,18 +176,12 @@ func UnknownSymbol() *Problem {
 }
 
 func invalidJSON(reason string) *Problem {
-	return &Problem{
-		Status: 400, Code: CodeInvalidJSON, Reason: reason,
-		Text: "The body must be a single flat JSON object in UTF-8.",
-	}
+	return &Problem{Status: 400, Code: CodeInvalidJSON, Reason: reason, Text: "The body must be a single flat JSON object in UTF-8."}
 }
 
 // MissingMember is the answer to a body without a required member.
 func MissingMember(name string) *Problem {
-	return &Problem{
-		Status: 400, Code: CodeMissingField, Field: name,
-		Text: "The body must have the member " + name + ".",
-	}
+	return &Problem{Status: 400, Code: CodeMissingField, Field: name, Text: "The body must have the member " + name + "."}
 }
 
 // InvalidMember is the answer to a body with a wrong value; reason is a machine word.
@@ -204,24 +195,17 @@ func InvalidMember(name, reason string) *Problem {
 // UnknownMember is the answer to a body with an unknown member. It does not repeat the
 // name, which comes from the client.
 func UnknownMember() *Problem {
-	return &Problem{
-		Status: 400, Code: CodeInvalidField, Reason: "unknown_field",
-		Text: "The body has an unknown member.",
-	}
+	return &Problem{Status: 400, Code: CodeInvalidField, Reason: "unknown_field", Text: "The body has an unknown member."}
 }
 
 // MalformedFraming is the answer to a request with AmbiguousFraming; see [Header].
 func MalformedFraming() *Problem {
-	return &Problem{
-		Status: 400, Code: CodeMalformed, Text: "Send Transfer-Encoding only with HTTP/1.1, and never with Content-Length.",
-	}
+	return &Problem{Status: 400, Code: CodeMalformed, Text: "Send Transfer-Encoding only with HTTP/1.1, and never with Content-Length."}
 }
 
 // BodyTooLarge is the answer to a body of more than most bytes.
 func BodyTooLarge(most int) *Problem {
-	return &Problem{
-		Status: 413, Code: CodeBodyTooLarge, Text: "The body is longer than " + strconv.Itoa(most) + " bytes.",
-	}
+	return &Problem{Status: 413, Code: CodeBodyTooLarge, Text: "The body is longer than " + strconv.Itoa(most) + " bytes."}
 }
 
 // UnsupportedMedia is the answer to a body whose headers do not announce uncompressed
