@@ -48,13 +48,13 @@ const (
 
 // Options of an Engine. A zero field means its default.
 type Options struct {
-	// Clock returns the time in Unix nanoseconds. The engine reads it once a batch; it
-	// may jump. Default: the system clock.
+	// Clock returns the time in Unix nanoseconds. The engine reads it once per batch;
+	// it may jump. Default: the system clock.
 	Clock func() int64
 	// Journal makes commands durable. Nil: events are visible once applied, and a restart
 	// loses them; for benchmarks.
 	Journal Journal
-	// IngressSize is the slots of the ring of commands, EgressSize those of the ring of
+	// IngressSize and EgressSize are the numbers of slots of the rings of commands and of
 	// events: powers of two, MinRing to MaxRing. Defaults 1<<14 (2 MB) and 1<<17 (8 MB).
 	IngressSize int
 	EgressSize  int
@@ -114,8 +114,8 @@ type Admission uint32
 const (
 	AdmitAll Admission = 1
 	// AdmitCancels admits only commands that reduce risk or record facts, for when the
-	// disk is nearly full: CancelOrder, MassCancel, SetParticipant, Tick, and the desk
-	// requests of requestReducesRisk.
+	// disk is nearly full: CancelOrder, MassCancel, SetParticipant, Tick, and desk requests
+	// that lock, withdraw a ticket, prove or refund a payment, or end a delivery or claim.
 	AdmitCancels Admission = 2
 	AdmitNone    Admission = 3
 )

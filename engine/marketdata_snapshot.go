@@ -157,7 +157,7 @@ func (s *levels) append(dst []byte, sign int64) []byte {
 func RestoreMarketData(data []byte) (*MarketData, []byte, error) {
 	r := &snapReader{data: data}
 	if string(r.take(4)) != marketMagic {
-		return nil, nil, fmt.Errorf("not market data: %w", ErrSnapshot)
+		return nil, nil, fmt.Errorf("not a market data snapshot: %w", ErrSnapshot)
 	}
 	version := r.u16()
 	if version < marketVersion1 || version > marketVersion {

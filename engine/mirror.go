@@ -23,8 +23,8 @@ const (
 	maxMirrorBytes   = mirrorHeaderSize + 2*MaxMirrorLevels*mirrorLevelBytes
 )
 
-// ErrMirror: a refresh or trade that the chain cannot have produced.
-var ErrMirror = errors.New("engine: not a market's")
+// ErrMirror is wrapped by errors about a refresh or trade that the chain cannot have produced.
+var ErrMirror = errors.New("engine: invalid mirror data")
 
 // MirrorBook is the displayed book of a mirrored instrument at one slot.
 type MirrorBook struct {

@@ -78,7 +78,7 @@ func (r *Replica) AppendSnapshot(dst []byte) []byte {
 func RestoreReplica(data []byte, o StateOptions) (*Replica, error) {
 	le := binary.LittleEndian
 	if len(data) < replicaHeaderSize || string(data[:4]) != replicaMagic {
-		return nil, fmt.Errorf("not a replica: %w", ErrSnapshot)
+		return nil, fmt.Errorf("not a replica snapshot: %w", ErrSnapshot)
 	}
 	if v := le.Uint16(data[4:]); v != replicaVersion {
 		return nil, fmt.Errorf("replica snapshot version %d, this program reads %d: %w", v, replicaVersion, ErrVersion)
@@ -109,12 +109,12 @@ func RestoreReplica(data []byte, o StateOptions) (*Replica, error) {
 // mismatch would fail at some later event.
 func checkMarketData(s *State, m *MarketData) error {
 	if m.seq > s.seq || m.at > s.at || m.epoch != s.epoch || len(m.data) != len(s.instruments) {
-		return fmt.Errorf("market data of another time, epoch or list of instruments: %w", ErrSnapshot)
+		return fmt.Errorf("market data and state differ in time, epoch or instruments: %w", ErrSnapshot)
 	}
 	for i, l := range m.data {
 		in := &s.instruments[i]
 		if l == nil || l.status != in.status || l.ticker.Last != in.book.lastTrade() {
-			return fmt.Errorf("instrument %d: its market data differ: %w", i, ErrSnapshot)
+			return fmt.Errorf("instrument %d: market data and state differ: %w", i, ErrSnapshot)
 		}
 		bids, asks := displayedLevels(in.book)
 		slot := uint64(0)
@@ -122,11 +122,11 @@ func checkMarketData(s *State, m *MarketData) error {
 			slot, bids, asks = in.mirror.slot, in.mirror.bids, in.mirror.asks
 		}
 		if l.slot != slot {
-			return fmt.Errorf("instrument %d: its slot differs: %w", i, ErrSnapshot)
+			return fmt.Errorf("instrument %d: slots of market data and state differ: %w", i, ErrSnapshot)
 		}
 		if !slices.Equal(l.bids.top(nil, l.bids.len(), +1), bids) ||
 			!slices.Equal(l.asks.top(nil, l.asks.len(), -1), asks) {
-			return fmt.Errorf("instrument %d: its levels differ from its orders: %w", i, ErrSnapshot)
+			return fmt.Errorf("instrument %d: market data levels differ from the orders: %w", i, ErrSnapshot)
 		}
 	}
 	return nil

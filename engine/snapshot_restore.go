@@ -98,7 +98,7 @@ type stateHeader struct {
 
 func (s *State) restoreHeader(r *snapReader) (h stateHeader, err error) {
 	if string(r.take(4)) != stateMagic {
-		return h, fmt.Errorf("not a state: %w", ErrSnapshot)
+		return h, fmt.Errorf("not a state snapshot: %w", ErrSnapshot)
 	}
 	if h.version = r.u16(); h.version < stateVersion2 || h.version > stateVersion {
 		return h, fmt.Errorf("state snapshot version %d, this program reads %d and %d: %w",

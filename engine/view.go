@@ -6,7 +6,7 @@ import (
 )
 
 const (
-	// MaxDepth is the most levels a side of a view.
+	// MaxDepth is the most levels on a side of a view.
 	MaxDepth = 100
 	// MaxTape is the most trades of a view.
 	MaxTape = 100
@@ -67,7 +67,7 @@ type View struct {
 	Slot uint64
 
 	// Each counts the changes of its part of the view from 1 in an epoch; 0 = recovered state,
-	// before any event of the epoch. DepthSeq and TradesSeq grow once a batch and are equal on
+	// before any event of the epoch. DepthSeq and TradesSeq grow at most once per batch and are equal on
 	// every machine that has read it; TickerSeq counts the views of one machine.
 	DepthSeq, TradesSeq, TickerSeq uint64
 

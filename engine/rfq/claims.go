@@ -122,7 +122,7 @@ func (m *Machine) sell(t *Terms) {
 func (m *Machine) move(t *Terms, change func(tr *Tranche, p *Pair)) {
 	slot, ok := m.tickets.find(t.Ticket)
 	if !ok {
-		panic("desk: a claim holds capacity of a forgotten ticket")
+		panic("rfq: claim holds capacity of a removed ticket")
 	}
 	ticket, p := m.tickets.at(slot), findPair(m.pairs, t.Instrument)
 	tr := ticket.Tranche(t.Tranche)

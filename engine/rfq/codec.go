@@ -7,7 +7,7 @@ import (
 	"blockdesk/market"
 )
 
-// ErrRequest: the bytes are no request that AppendRequest writes.
+// ErrRequest is returned for bytes that are no request of AppendRequest.
 var ErrRequest = errors.New("not a request to the desk")
 
 // codec encodes or decodes fields. The walk method of a type lists its fields once, for

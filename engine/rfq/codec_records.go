@@ -6,7 +6,7 @@ import (
 	"fmt"
 )
 
-// ErrRecord: the bytes are no record that AppendRecord writes.
+// ErrRecord is wrapped by errors about bytes that are no record of AppendRecord.
 var ErrRecord = errors.New("not a record of the desk")
 
 // recordHeaderSize is the header of a record in a store: the tag (1 byte) and the length of the

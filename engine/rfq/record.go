@@ -195,7 +195,7 @@ func (r *Reader) Add(e *event.Event) (Record, uint64, bool) {
 	r.next = 0
 	rec := newRecord(Tag(r.tag))
 	if rec == nil {
-		panic(fmt.Sprintf("desk events: seq %d: refused record has tag %d", r.seq, r.tag))
+		panic(fmt.Sprintf("desk events: seq %d: no record has tag %d", r.seq, r.tag))
 	}
 	w := codec{buf: r.buf, reading: true}
 	if rec.walk(&w); !w.complete() {

@@ -15,7 +15,7 @@ var ErrSnapshot = errors.New("damaged desk snapshot")
 // encode to the same bytes. Memory stays proportional to data.
 func Restore(data []byte) (*Machine, error) {
 	if len(data) < len(snapshotMagic) || string(data[:len(snapshotMagic)]) != snapshotMagic {
-		return nil, fmt.Errorf("not a desk: %w", ErrSnapshot)
+		return nil, fmt.Errorf("not a desk snapshot: %w", ErrSnapshot)
 	}
 	w := &codec{buf: data[len(snapshotMagic):], reading: true}
 	m := New()
@@ -378,7 +378,7 @@ func (r *restorer) sums() error {
 	}
 	for key, left := range r.tranches { // of tickets that are forgotten
 		if left.held != 0 {
-			return fmt.Errorf("tranche %d of ticket %d is not there: %w", key.tranche, key.ticket, ErrSnapshot)
+			return fmt.Errorf("tranche %d of ticket %d does not exist: %w", key.tranche, key.ticket, ErrSnapshot)
 		}
 	}
 	for i := range r.m.pairs {

@@ -19,8 +19,8 @@ type level struct {
 var _ [32]byte = [unsafe.Sizeof(level{})]byte{}
 
 const (
-	// windowBits sizes the window: 16,384 prices, 512 KiB, of which only the
-	// levels in use are touched.
+	// windowBits is the size of the window: 16,384 prices, 512 KiB, of which only used
+	// levels are touched.
 	windowBits = 14
 	window     = 1 << windowBits
 	ringMask   = window - 1

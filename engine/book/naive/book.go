@@ -40,11 +40,11 @@ type Book struct {
 	live      map[market.OrderID]*order
 	last      market.Price
 
-	// The command in hand.
+	// The current command.
 	at  int64
 	seq uint64
 	out *event.Sink
-	// What the active order has printed: 0 = nothing.
+	// The lowest and highest trade price of the active order; 0 = no trade.
 	low, high market.Price
 }
 
