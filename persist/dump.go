@@ -71,38 +71,17 @@ func Dump(o ToolOptions, from, to uint64, w io.Writer) (err error) {
 }
 
 func kindName(k engine.Kind) string {
-	switch k {
-	case engine.NewOrder:
-		return "new_order"
-	case engine.AmendOrder:
-		return "amend_order"
-	case engine.CancelOrder:
-		return "cancel_order"
-	case engine.MassCancel:
-		return "mass_cancel"
-	case engine.Tick:
-		return "tick"
-	case engine.DefineInstrument:
-		return "define_instrument"
-	case engine.SetRisk:
-		return "set_risk"
-	case engine.SetInstrument:
-		return "set_instrument"
-	case engine.SetParticipant:
-		return "set_participant"
-	case engine.StartEpoch:
-		return "start_epoch"
-	case engine.Fragment:
-		return "attach"
-	case engine.Desk:
-		return "desk"
-	case engine.MirrorRefresh:
-		return "mirror_refresh"
-	case engine.MirrorTrade:
-		return "mirror_trade"
-	default:
+	names := [...]string{
+		engine.NewOrder: "new_order", engine.AmendOrder: "amend_order", engine.CancelOrder: "cancel_order",
+		engine.MassCancel: "mass_cancel", engine.Tick: "tick", engine.DefineInstrument: "define_instrument",
+		engine.SetRisk: "set_risk", engine.SetInstrument: "set_instrument",
+		engine.SetParticipant: "set_participant", engine.StartEpoch: "start_epoch", engine.Fragment: "attach",
+		engine.Desk: "desk", engine.MirrorRefresh: "mirror_refresh", engine.MirrorTrade: "mirror_trade",
+	}
+	if int(k) >= len(names) || names[k] == "" {
 		return "kind_" + strconv.Itoa(int(k))
 	}
+	return names[k]
 }
 
 // appendHead begins a command's line with the fields of every kind.

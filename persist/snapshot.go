@@ -172,20 +172,25 @@ func readSnapshot(fs vfs.FS, path string, body bool) (s snapshot, data []byte, e
 		return snapshot{}, nil, fmt.Errorf("opening a snapshot: %w", err)
 	}
 	defer func() { err = errors.Join(err, f.Close()) }()
+	info, err := f.Stat()
+	if err != nil {
+		return snapshot{}, nil, fmt.Errorf("%w: %w", errSnapshot, err)
+	}
+	return decodeSnapshot(f, uint64(info.Size()), body)
+}
+
+// decodeSnapshot is readSnapshot for the content of a file of size bytes.
+func decodeSnapshot(file io.Reader, size uint64, body bool) (s snapshot, data []byte, err error) {
 	head := make([]byte, snapshotHeaderSize)
-	if _, err := io.ReadFull(f, head); err != nil {
+	if _, err := io.ReadFull(file, head); err != nil {
 		return snapshot{}, nil, fmt.Errorf("%w: reading the header: %w", errSnapshot, err)
 	}
 	if s, err = decodeSnapshotHeader(head); err != nil {
 		return snapshot{}, nil, err
 	}
-	info, err := f.Stat()
-	if err != nil {
-		return snapshot{}, nil, fmt.Errorf("%w: %w", errSnapshot, err)
-	}
 	chunks := (s.length + snapshotChunk - 1) / snapshotChunk
-	if want := snapshotHeaderSize + s.length + 8*chunks; uint64(info.Size()) != want {
-		return snapshot{}, nil, fmt.Errorf("%w: file of %d bytes, want %d", errSnapshot, info.Size(), want)
+	if want := snapshotHeaderSize + s.length + 8*chunks; size != want {
+		return snapshot{}, nil, fmt.Errorf("%w: file of %d bytes, want %d", errSnapshot, size, want)
 	}
 	if !body {
 		return s, nil, nil
@@ -193,13 +198,14 @@ func readSnapshot(fs vfs.FS, path string, body bool) (s snapshot, data []byte, e
 	data = make([]byte, s.length)
 	for n := 0; n < len(data); n += snapshotChunk {
 		chunk := data[n:min(len(data), n+snapshotChunk)]
-		if _, err := io.ReadFull(f, head[:8]); err != nil {
+		if _, err := io.ReadFull(file, head[:8]); err != nil {
 			return snapshot{}, nil, fmt.Errorf("%w: offset %d: %w", errSnapshot, n, err)
 		}
-		if _, err := io.ReadFull(f, chunk); err != nil {
+		if _, err := io.ReadFull(file, chunk); err != nil {
 			return snapshot{}, nil, fmt.Errorf("%w: offset %d: %w", errSnapshot, n, err)
 		}
-		if !chunkValid(head, chunk) {
+		if binary.LittleEndian.Uint32(head) != uint32(len(chunk)) ||
+			binary.LittleEndian.Uint32(head[4:]) != crc32.Checksum(chunk, castagnoli) {
 			return snapshot{}, nil, fmt.Errorf("%w: checksum of the chunk at offset %d", errSnapshot, n)
 		}
 	}
@@ -207,12 +213,6 @@ func readSnapshot(fs vfs.FS, path string, body bool) (s snapshot, data []byte, e
 		return snapshot{}, nil, fmt.Errorf("%w: checksum of the whole", errSnapshot)
 	}
 	return s, data, nil
-}
-
-// chunkValid reports whether a chunk has the length and the checksum of its head.
-func chunkValid(head, chunk []byte) bool {
-	return binary.LittleEndian.Uint32(head) == uint32(len(chunk)) &&
-		binary.LittleEndian.Uint32(head[4:]) == crc32.Checksum(chunk, castagnoli)
 }
 
 // sweepSnapshots removes the half-written snapshots that crashes have left.

@@ -1,12 +1,12 @@
 package persist
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
 	"slices"
 
-	"github.com/cespare/xxhash/v2"
 	"github.com/cockroachdb/errors/oserror"
 	"github.com/cockroachdb/pebble/v2"
 
@@ -112,7 +112,7 @@ func (s *Store) ReadSnapshot(next uint64, offset int64, p []byte) (n int, size i
 // replica and the position where the journal continues. It treats data as untrusted.
 // Errors: engine.ErrVersion, engine.ErrSnapshot, those of a damaged file.
 func RestoreSnapshot(data []byte, o engine.StateOptions) (*engine.Replica, Position, error) {
-	snap, body, err := decodeSnapshot(data)
+	snap, body, err := decodeSnapshot(bytes.NewReader(data), uint64(len(data)), true)
 	if err != nil {
 		return nil, Position{}, err
 	}
@@ -125,31 +125,4 @@ func RestoreSnapshot(data []byte, o engine.StateOptions) (*engine.Replica, Posit
 			errSnapshot, r.State.Seq(), r.Digest, snap.seq, snap.digest)
 	}
 	return r, snap.position().Position, nil
-}
-
-// decodeSnapshot verifies a snapshot's whole file and returns its header and content.
-// Memory is bounded by the length of the file.
-func decodeSnapshot(data []byte) (snapshot, []byte, error) {
-	snap, err := decodeSnapshotHeader(data)
-	if err != nil {
-		return snapshot{}, nil, err
-	}
-	chunks := (snap.length + snapshotChunk - 1) / snapshotChunk
-	if want := snapshotHeaderSize + snap.length + 8*chunks; uint64(len(data)) != want {
-		return snapshot{}, nil, fmt.Errorf("%w: file of %d bytes, want %d", errSnapshot, len(data), want)
-	}
-	body := make([]byte, 0, snap.length)
-	for rest := data[snapshotHeaderSize:]; len(rest) > 0; {
-		n := min(snapshotChunk, int(snap.length)-len(body))
-		chunk := rest[8 : 8+n]
-		if !chunkValid(rest[:8], chunk) {
-			return snapshot{}, nil, fmt.Errorf("%w: checksum of the chunk at offset %d", errSnapshot, len(body))
-		}
-		body = append(body, chunk...)
-		rest = rest[8+n:]
-	}
-	if xxhash.Sum64(body) != snap.sum {
-		return snapshot{}, nil, fmt.Errorf("%w: checksum of the whole", errSnapshot)
-	}
-	return snap, body, nil
 }

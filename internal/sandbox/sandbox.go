@@ -13,6 +13,7 @@ package sandbox
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -113,20 +114,12 @@ func (o Options) Check(ctx context.Context) error {
 	return nil
 }
 
-func (o Options) node() string {
-	if o.Node == "" {
-		return "node"
-	}
-	return o.Node
-}
+func (o Options) node() string { return cmp.Or(o.Node, "node") }
 
 func (o Options) args() ([]string, error) {
 	args := []string{filepath.Join(o.Dir, "server.mjs"), "--exit-with-stdin"}
 	set := func(name, value string) { args = append(args, "--"+name, value) }
-	addr := o.Addr
-	if addr == "" {
-		addr = "127.0.0.1:0"
-	}
+	addr := cmp.Or(o.Addr, "127.0.0.1:0")
 	host, port, err := net.SplitHostPort(addr)
 	if err != nil {
 		return nil, fmt.Errorf("sandbox: address %q: %w", addr, err)
@@ -301,40 +294,42 @@ func (e *Error) Error() string { return fmt.Sprintf("%s (%d)", e.Message, e.Code
 
 // Call calls a method, usually one of the sandbox_ controls, and decodes its result
 // into result unless that is nil. If the chain refuses, the error is an *Error.
-func (n *Node) Call(ctx context.Context, method string, params, result any) error {
+func (n *Node) Call(ctx context.Context, method string, params, result any) (err error) {
+	defer func() {
+		if err != nil {
+			err = fmt.Errorf("sandbox: %s: %w", method, err)
+		}
+	}()
 	body, err := json.Marshal(map[string]any{"jsonrpc": "2.0", "id": 1, "method": method, "params": params})
 	if err != nil {
-		return fmt.Errorf("sandbox: %s: %w", method, err)
+		return err
 	}
 	request, err := http.NewRequestWithContext(ctx, http.MethodPost, n.url, bytes.NewReader(body))
 	if err != nil {
-		return fmt.Errorf("sandbox: %s: %w", method, err)
+		return err
 	}
 	request.Header.Set("Content-Type", "application/json")
 	response, err := n.client.Do(request)
 	if err != nil {
-		return fmt.Errorf("sandbox: %s: %w", method, err)
+		return err
 	}
 	defer response.Body.Close()
 	text, err := io.ReadAll(io.LimitReader(response.Body, maxAnswer))
 	if err != nil {
-		return fmt.Errorf("sandbox: %s: %w", method, err)
+		return err
 	}
 	var answer struct {
 		Result json.RawMessage `json:"result"`
 		Error  *Error          `json:"error"`
 	}
 	if err := json.Unmarshal(text, &answer); err != nil {
-		return fmt.Errorf("sandbox: %s: status %d: %w", method, response.StatusCode, err)
+		return fmt.Errorf("status %d: %w", response.StatusCode, err)
 	}
 	if answer.Error != nil {
-		return fmt.Errorf("sandbox: %s: %w", method, answer.Error)
+		return answer.Error
 	}
 	if result == nil {
 		return nil
 	}
-	if err := json.Unmarshal(answer.Result, result); err != nil {
-		return fmt.Errorf("sandbox: %s: %w", method, err)
-	}
-	return nil
+	return json.Unmarshal(answer.Result, result)
 }

@@ -20,10 +20,6 @@ var (
 	ErrNoBump = errors.New("solana: no bump leads off the curve")
 )
 
-// OnCurve reports whether an address is a point of the curve, so that a key for it may
-// exist. A program-derived address is not.
-func OnCurve(a Address) bool { return sdk.IsOnCurve(a[:]) }
-
 // FindProgramAddress returns a program-derived address and its bump: the first one from
 // 255 downwards that is off the curve. Errors: [ErrSeeds], [ErrNoBump].
 func FindProgramAddress(program Address, seeds ...[]byte) (Address, uint8, error) {
@@ -102,11 +98,4 @@ func (c *AccountCache) add(key accountKey, a Address) {
 		c.new, c.old = make(map[accountKey]Address), c.new
 	}
 	c.new[key] = a
-}
-
-// Len returns the number of entries.
-func (c *AccountCache) Len() int {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return len(c.new) + len(c.old)
 }

@@ -7,6 +7,7 @@ import (
 	"io"
 	"log/slog"
 	"math/rand/v2"
+	"net"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -104,7 +105,9 @@ func (r *rig) up(t testing.TB) {
 	if _, err := s.URL(ctx); err != nil {
 		t.Fatal(err)
 	}
-	r.so.Port = s.port()
+	if a, ok := s.s.Addr().(*net.TCPAddr); ok {
+		r.so.Port = a.Port
+	}
 }
 
 func (r *rig) url(t testing.TB) string {

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"net"
 	"time"
 
 	"github.com/nats-io/nats-server/v2/server"
@@ -85,14 +84,6 @@ func (s *Server) URL(ctx context.Context) (string, error) {
 	case <-ctx.Done():
 		return "", ctx.Err()
 	}
-}
-
-// port returns the port once URL has returned.
-func (s *Server) port() int {
-	if a, ok := s.s.Addr().(*net.TCPAddr); ok {
-		return a.Port
-	}
-	return 0
 }
 
 // Run serves until ctx ends. Once.

@@ -1,4 +1,4 @@
-// Package journaltest holds every way to keep a journal to the same promises.
+// Package journaltest tests implementations of a journal.
 package journaltest
 
 import (
@@ -9,15 +9,15 @@ import (
 	"blockdesk/market"
 )
 
-// State keeps the books small, since tests make thousands.
+// State returns options with small books, because tests make thousands.
 func State() engine.StateOptions { return engine.StateOptions{MaxOrders: 4096} }
 
 // resting is how many orders a flow leaves in the books.
 const resting = 1000
 
-// Commands returns n stamped commands of a market after those that set it up: two
+// Commands returns n stamped commands of a market, after those that set it up: two
 // instruments, three participants, limit orders and cancels around one price. Each
-// order has an id and a reference of its own.
+// order has its own id and reference.
 func Commands(n int, seed uint64) []engine.Command {
 	commands := setup()
 	rng := rand.New(rand.NewPCG(seed, 1))
@@ -47,7 +47,7 @@ func Commands(n int, seed uint64) []engine.Command {
 	return commands
 }
 
-// setup are the commands that a journal begins with, not stamped.
+// setup returns the first commands of a journal, not stamped.
 func setup() []engine.Command {
 	commands := []engine.Command{{Kind: engine.StartEpoch, Arg: 1}}
 	for i, names := range [][2]string{{"SLUSD", "USDC"}, {"92C", "SLUSD"}} {
@@ -73,11 +73,11 @@ func setup() []engine.Command {
 	return commands
 }
 
-// Reference is what the state must be after each command: an undisturbed run.
+// Reference is the expected state after each command, from an undisturbed run.
 type Reference struct {
 	Commands []engine.Command
 
-	digest []uint64 // after command i, at i; 0 is before all
+	digest []uint64 // [i] is after command i; [0] is before all
 	hash   [][32]byte
 }
 
@@ -97,7 +97,7 @@ func NewReference(commands []engine.Command) *Reference {
 	return ref
 }
 
-// Same reports whether a replica is that of the undisturbed run after its own
+// Same reports whether a replica has the state of the undisturbed run after its own
 // last command: all commands up to it were applied once, in order, and no other.
 func (ref *Reference) Same(r *engine.Replica) bool {
 	seq := r.State.Seq()

@@ -9,29 +9,28 @@ import (
 	"blockdesk/engine/event"
 )
 
-// Journal is what every way to keep one offers.
+// Journal is a journal under test.
 type Journal interface {
 	engine.Journal
-	// Recover returns the replica of all frames, after visit got the events of the
-	// commands above floor.
+	// Recover returns the replica of all frames, after calling visit with the events of
+	// the commands above floor.
 	Recover(floor uint64, visit func([]event.Event)) (*engine.Replica, error)
 }
 
-// Rig is one journal through its restarts.
+// Rig opens and kills one journal.
 type Rig interface {
-	// Open makes the journal, or goes on with it.
+	// Open creates or reopens the journal.
 	Open() Journal
-	// Close ends it in good order.
+	// Close closes it cleanly.
 	Close()
-	// Kill ends it without a word: what is not durable is lost, or half of it, or
-	// none.
+	// Kill crashes it and keeps about percentKept of what is not durable.
 	Kill(percentKept int)
-	// Fickle journals may refuse any frame, as when another node is elected.
+	// MayRefuse reports that the journal may refuse any frame, as when another node is
+	// elected.
 	MayRefuse() bool
 }
 
-// Run holds the rigs that rigged makes to the promises of engine.Journal. Each test
-// has a rig of its own, which ends with it.
+// Run tests the promises of engine.Journal. Each test has a rig of its own.
 func Run(t *testing.T, rigged func(t *testing.T) Rig) {
 	for _, c := range []struct {
 		name string
@@ -50,7 +49,7 @@ func Run(t *testing.T, rigged func(t *testing.T) Rig) {
 	}
 }
 
-// driver appends a reference's commands and knows what may and must be there.
+// driver appends a reference's commands and tracks what the journal may and must have.
 type driver struct {
 	t       *testing.T
 	rig     Rig
@@ -67,7 +66,7 @@ func drive(t *testing.T, rig Rig, n int, seed uint64) *driver {
 	return d
 }
 
-// open recovers, and holds what is there against what must be.
+// open recovers and checks the result.
 func (d *driver) open() {
 	d.t.Helper()
 	d.journal = d.rig.Open()
@@ -85,7 +84,7 @@ func (d *driver) open() {
 	d.replica, d.acked, d.issued = r, seq, seq
 }
 
-// append appends the next n commands, as one frame in two parts.
+// append appends the next n commands as one frame in two parts.
 func (d *driver) append(n int) error {
 	commands := d.ref.Commands[d.acked : d.acked+n]
 	prior := d.replica.Digest
@@ -100,8 +99,8 @@ func (d *driver) append(n int) error {
 	return err
 }
 
-// must appends until n more commands are acknowledged; a fickle journal is opened
-// anew when it refuses.
+// must appends until n more commands are acknowledged; it reopens a journal that
+// refuses and may.
 func (d *driver) must(n int) {
 	d.t.Helper()
 	for end := d.acked + n; d.acked < end; {

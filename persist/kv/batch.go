@@ -1,7 +1,8 @@
 package kv
 
-// Batch gathers the changes of a commit: Fill is what Store.Commit takes. Later changes
-// win over earlier ones. The zero Batch is empty. One goroutine at a time.
+// Batch collects the changes of a commit; Batch.Fill is the argument of Store.Commit.
+// Later changes win over earlier ones. The zero Batch is empty. One goroutine at a
+// time.
 type Batch struct {
 	data    []byte
 	changes []change
@@ -14,7 +15,7 @@ type change struct {
 	deletes        bool
 }
 
-// keptBytes bounds the memory that an empty batch holds on to.
+// keptBytes bounds the memory of an empty batch.
 const keptBytes = 4 << 20
 
 // Set writes an entry. It copies key and value.
@@ -45,7 +46,7 @@ func (b *Batch) Len() int { return len(b.changes) }
 // Size returns the bytes of all keys and values.
 func (b *Batch) Size() int { return len(b.data) }
 
-// Fill asks for the changes in their order.
+// Fill is a kv.Fill with the changes in their order.
 func (b *Batch) Fill(set func(key, value []byte), deleteRange func(lo, hi []byte)) {
 	for _, c := range b.changes {
 		if c.deletes {

@@ -1,7 +1,6 @@
-// Package kv is the contract of a durable map: what every package that must find
-// something again after a restart asks of its store. persist.KV keeps one on Pebble,
-// quorum.Store one in a raft log, kvtest.Memory one in memory; kvtest holds all of
-// them to this contract.
+// Package kv defines a durable ordered map of bytes, the store of every package that
+// must find something after a restart. persist.KV implements it on Pebble, quorum.Store
+// in a raft log, kvtest.Memory in memory; package kvtest tests all of them.
 package kv
 
 import (
@@ -9,7 +8,7 @@ import (
 	"fmt"
 )
 
-// Reader reads an ordered map of bytes. All methods may be called from any goroutine.
+// Reader reads an ordered map of bytes. Any goroutine may call its methods.
 type Reader interface {
 	// Get returns a copy of the value of key. ok is false if the key is absent; an
 	// empty value is present.
@@ -22,28 +21,27 @@ type Reader interface {
 	Scan(lo, hi []byte, f func(key, value []byte) bool) error
 }
 
-// Store is an ordered durable map of bytes. All methods may be called from any
-// goroutine.
+// Store is an ordered durable map of bytes. Any goroutine may call its methods.
 type Store interface {
 	Reader
 
-	// Commit applies the changes that fill asks for as one atomic step; later changes
-	// win over earlier ones. A crash loses commits only from the end: a commit survives
-	// whole or not at all, and only if all commits before it survive. With sync, Commit
-	// returns when this commit and all before it are durable. After an error nothing of
-	// it is visible.
+	// Commit applies the changes of fill as one atomic step; later changes win over
+	// earlier ones. A crash loses commits only from the end: a commit survives whole or
+	// not at all, and only if all commits before it survive. With sync, Commit returns
+	// when this commit and all before it are durable. An error means that nothing of
+	// the commit is visible.
 	Commit(fill Fill, sync bool) error
 }
 
-// Fill asks for the changes of one commit. set and deleteRange copy what they are
-// given and must not be called after Fill returns; deleteRange deletes [lo, hi).
+// Fill lists the changes of one commit by calling set and deleteRange, which copy their
+// arguments and must not be called after Fill returns. deleteRange deletes [lo, hi).
 type Fill = func(set func(key, value []byte), deleteRange func(lo, hi []byte))
 
 // ErrStop ends an Each without an error.
 var ErrStop = errors.New("kv: stop")
 
-// Each is Scan with a function that may fail: it calls f until that returns an error, and
-// returns this error, or that of the store. After ErrStop it returns nil.
+// Each is Scan with a function that may fail: it ends at the first error of f and
+// returns it, or the store's error. ErrStop ends it with nil.
 func Each(r Reader, lo, hi []byte, f func(key, value []byte) error) error {
 	var failed error
 	err := r.Scan(lo, hi, func(key, value []byte) bool {
@@ -56,7 +54,7 @@ func Each(r Reader, lo, hi []byte, f func(key, value []byte) error) error {
 	return err
 }
 
-// Named returns s with a name, which begins its errors.
+// Named returns s with a name that begins its errors.
 func Named(s Store, name string) Store { return &named{s, name} }
 
 type named struct {
@@ -85,15 +83,15 @@ func (n *named) Commit(fill Fill, sync bool) error { return n.wrap(n.store.Commi
 // After returns the first key that is greater than key: [key, After(key)) is key alone.
 func After(key []byte) []byte { return append(append(make([]byte, 0, len(key)+1), key...), 0) }
 
-// CheckLayout writes version into a store that has no entry under key, synced, and
-// refuses one that has another version, by an error that wraps layout.
+// CheckLayout writes version, synced, into a store that has no entry under key. If the
+// store has another version the error wraps layout.
 func CheckLayout(s Store, key, version byte, layout error) error {
 	value, ok, err := s.Get([]byte{key})
 	if err == nil && !ok {
 		err = s.Commit(func(set func(key, value []byte), _ func(lo, hi []byte)) { set([]byte{key}, []byte{version}) }, true)
 	}
 	if ok && (len(value) != 1 || value[0] != version) {
-		err = fmt.Errorf("%w: layout version %x, this program knows %d", layout, value, version)
+		err = fmt.Errorf("%w: layout version %x, this program reads %d", layout, value, version)
 	}
 	return err
 }

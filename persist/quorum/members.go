@@ -88,18 +88,10 @@ const (
 
 // String returns the name of the role.
 func (r Role) String() string {
-	switch r {
-	case Follower:
-		return "follower"
-	case Candidate:
-		return "candidate"
-	case Leader:
-		return "leader"
-	case Stopped:
-		return "stopped"
-	default:
+	if r < Follower || r > Stopped {
 		return "role?"
 	}
+	return [...]string{Follower: "follower", Candidate: "candidate", Leader: "leader", Stopped: "stopped"}[r]
 }
 
 // Member is a node of the group's current configuration.

@@ -184,7 +184,7 @@ func TestLongInnerData(t *testing.T) {
 		first(first(m, "innerInstructions"), "instructions")["data"] = strings.Repeat("z", ledger.MaxInnerText+1)
 	}
 	f, v := judge(t, s, target(market.RailUSDC), terms())
-	if !v.Accepted() || len(f.Memos) != 1 {
+	if v.Reason != "" || len(f.Memos) != 1 {
 		t.Errorf("%+v, memos %v", v, f.Memos)
 	}
 }
@@ -267,7 +267,7 @@ func FuzzAnswer(f *testing.F) {
 			if facts.Credited > facts.Gained {
 				t.Fatalf("credited %d of %d", facts.Credited, facts.Gained)
 			}
-			if v.Accepted() && (facts.Credited < due || facts.Lost(payer) < due || facts.Failed || facts.Slot < since) {
+			if v.Reason == "" && (facts.Credited < due || facts.Lost(payer) < due || facts.Failed || facts.Slot < since) {
 				t.Fatalf("accepted: %+v", facts)
 			}
 		}
@@ -287,7 +287,7 @@ func BenchmarkJudge(b *testing.B) {
 		if err != nil {
 			b.Fatal(err)
 		}
-		if v := payment.Decide(f, want); !v.Accepted() {
+		if v := payment.Decide(f, want); v.Reason != "" {
 			b.Fatal(v)
 		}
 	}

@@ -58,9 +58,6 @@ type Verdict struct {
 	Surplus market.Amount
 }
 
-// Accepted reports whether the payment pays the claim.
-func (v Verdict) Accepted() bool { return v.Reason == "" }
-
 // Decide compares the facts of a payment with a claim's terms. It does not know whether
 // the signature was used before or the claim is still open.
 func Decide(f *Facts, t *Terms) Verdict {

@@ -178,7 +178,7 @@ func TestChainPayments(t *testing.T) {
 		paid := (c.atoms(c.treasury, "USDC") - tokens) + (c.lamports(c.treasury) - lamports)
 		terms := payment.Terms{Payer: c.taker, Amount: amount, Reference: p.Reference, Memo: p.Memo, NotBefore: got.BlockTime - 60, NotBeforeSlot: 1}
 		f, v := c.judge(got, rail, &terms)
-		if !v.Accepted() || f.Credited != amount || v.Surplus != 0 || paid != amount || f.Payer() != c.taker || len(f.Memos) != 1 || f.Memos[0].Text != p.Memo {
+		if v.Reason != "" || f.Credited != amount || v.Surplus != 0 || paid != amount || f.Payer() != c.taker || len(f.Memos) != 1 || f.Memos[0].Text != p.Memo {
 			t.Errorf("%v: %+v, paid %d, %+v", rail, v, paid, f)
 		}
 		c.refusals(got, rail, terms)
@@ -252,7 +252,7 @@ func (c *chain) settle(t *testing.T, rail market.Rail, base string, party build.
 		t.Errorf("before %v, after %v", before, after)
 	}
 	f, v := c.judge(got, rail, &payment.Terms{Payer: c.taker, Amount: paid, Memo: a.Memo})
-	if !v.Accepted() || f.Credited != paid {
+	if v.Reason != "" || f.Credited != paid {
 		t.Errorf("%+v, %+v", v, f)
 	}
 }
@@ -420,7 +420,7 @@ func BenchmarkVerifyPayment(b *testing.B) {
 				b.Error(err)
 				return
 			}
-			if v := payment.Decide(f, &terms); !v.Accepted() {
+			if v := payment.Decide(f, &terms); v.Reason != "" {
 				b.Error(v)
 				return
 			}

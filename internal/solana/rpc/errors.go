@@ -28,22 +28,13 @@ const (
 
 // String returns the name in logs and metrics.
 func (k Kind) String() string {
-	switch k {
-	case Down:
-		return "down"
-	case Behind:
-		return "behind"
-	case RateLimited:
-		return "rate_limited"
-	case Preflight:
-		return "preflight"
-	case WrongAnswer:
-		return "wrong_answer"
-	case Rejected:
-		return "rejected"
-	default:
+	if k < Down || k > Rejected {
 		return "kind?"
 	}
+	return [...]string{
+		Down: "down", Behind: "behind", RateLimited: "rate_limited", Preflight: "preflight",
+		WrongAnswer: "wrong_answer", Rejected: "rejected",
+	}[k]
 }
 
 // retryable reports whether another node may do better.

@@ -14,14 +14,14 @@ import (
 	"blockdesk/persist/kv"
 )
 
-// Memory is a kv.Store in memory that can lose what was not synced, as a crash does,
-// and fail, as a disk does. It is empty when New makes it.
+// Memory is a kv.Store in memory that can lose unsynced commits, as a crash does, and
+// fail, as a disk does.
 type Memory struct {
 	mu     sync.Mutex
 	values map[string][]byte
 	keys   []string   // sorted keys of values; nil after one was added or deleted
 	log    [][]change // every commit
-	synced int        // commits of log that are durable
+	synced int        // number of commits in log that are durable
 	before func(sync bool) error
 	broken error // of every call
 }
@@ -32,16 +32,16 @@ type change struct {
 	lo, hi string
 }
 
-// All is how much a crash loses at the worst: all that was not synced.
+// All, for Crash, loses everything that was not synced.
 const All = math.MaxInt
 
-// ErrBroken is for tests that break a store.
+// ErrBroken is an error for Break and FailCommits.
 var ErrBroken = errors.New("the disk is gone")
 
 // New returns an empty store.
 func New() *Memory { return &Memory{values: map[string][]byte{}} }
 
-// Get is kv.Store's.
+// Get implements kv.Store.
 func (m *Memory) Get(key []byte) ([]byte, bool, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -49,7 +49,7 @@ func (m *Memory) Get(key []byte) ([]byte, bool, error) {
 	return bytes.Clone(v), ok, m.broken
 }
 
-// Scan is kv.Store's.
+// Scan implements kv.Store.
 func (m *Memory) Scan(lo, hi []byte, f func(key, value []byte) bool) error {
 	m.mu.Lock()
 	err := m.broken
@@ -79,7 +79,7 @@ func (m *Memory) between(lo, hi string, open bool) []string {
 	return m.keys[from:max(from, to)]
 }
 
-// Commit is kv.Store's.
+// Commit implements kv.Store.
 func (m *Memory) Commit(fill kv.Fill, sync bool) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -130,7 +130,7 @@ func (m *Memory) remove(key string) {
 	}
 }
 
-// Before has f called at the start of each Commit; its error becomes the Commit's,
+// Before sets a function that each Commit calls first; its error fails the Commit,
 // which then writes nothing. f must not call the store.
 func (m *Memory) Before(f func(sync bool) error) {
 	m.mu.Lock()
@@ -138,17 +138,17 @@ func (m *Memory) Before(f func(sync bool) error) {
 	m.before = f
 }
 
-// FailCommits makes each Commit fail with err; nil mends the store. Reads go on.
+// FailCommits makes each Commit fail with err; nil ends that. Reads continue.
 func (m *Memory) FailCommits(err error) { m.Before(func(bool) error { return err }) }
 
-// Break makes every call fail with err; nil mends the store.
+// Break makes every call fail with err; nil ends that.
 func (m *Memory) Break(err error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.broken = err
 }
 
-// Commits returns how many commits the store has taken.
+// Commits returns the number of commits.
 func (m *Memory) Commits() int {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -162,7 +162,7 @@ func (m *Memory) Synced() int {
 	return m.synced
 }
 
-// Changes returns how many sets and deletions the commit n, from 0, asked for.
+// Changes returns the number of changes in commit n, from 0.
 func (m *Memory) Changes(n int) int {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -180,7 +180,7 @@ func (m *Memory) Content() map[string]string {
 	return content
 }
 
-// Put sets an entry behind the back of the store's owner.
+// Put sets an entry without a Commit of the store's owner.
 func (m *Memory) Put(key string, value []byte) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -188,7 +188,7 @@ func (m *Memory) Put(key string, value []byte) {
 	m.apply(m.log[len(m.log)-1])
 }
 
-// Drop deletes an entry behind the back of the store's owner.
+// Drop deletes an entry without a Commit of the store's owner.
 func (m *Memory) Drop(key string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -196,7 +196,7 @@ func (m *Memory) Drop(key string) {
 	m.apply(m.log[len(m.log)-1])
 }
 
-// Keys returns the keys that begin with prefix, in order.
+// Keys returns the keys with a prefix, in order.
 func (m *Memory) Keys(prefix string) (keys []string) {
 	for k := range m.Content() {
 		if strings.HasPrefix(k, prefix) {
@@ -207,7 +207,7 @@ func (m *Memory) Keys(prefix string) (keys []string) {
 	return keys
 }
 
-// Prefix returns a store with the first n commits, all of them durable.
+// Prefix returns a store with the first n commits, all durable.
 func (m *Memory) Prefix(n int) *Memory {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -224,8 +224,8 @@ func (m *Memory) prefix(n int) *Memory {
 	return next
 }
 
-// Crash returns what a crash leaves that takes at most lose of the commits that were
-// not synced; All takes all of them.
+// Crash returns the store after a crash that loses at most lose of the unsynced
+// commits.
 func (m *Memory) Crash(lose int) *Memory {
 	m.mu.Lock()
 	defer m.mu.Unlock()

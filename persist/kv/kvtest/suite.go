@@ -1,5 +1,5 @@
-// Package kvtest holds every durable map to the contract of kv.Store, and has one in
-// memory for tests.
+// Package kvtest tests implementations of kv.Store, and has one in memory for other
+// tests.
 package kvtest
 
 import (
@@ -16,7 +16,7 @@ import (
 	"blockdesk/persist/kv"
 )
 
-// Run holds the stores that open returns, empty and each of its own, to the contract.
+// Run tests a store. open returns a new, empty one for each test.
 func Run(t *testing.T, open func(t *testing.T) kv.Store) {
 	for name, test := range map[string]func(*testing.T, kv.Store){
 		"Get": testGet, "Scan": testScan, "Commit": testCommit,
@@ -122,7 +122,8 @@ func testCommit(t *testing.T, s kv.Store) {
 	want(t, s, "", "", "c=again")
 }
 
-// testScanWhileCommitting: a scan shows the moment of its call, and f may use the store.
+// testScanWhileCommitting: a scan shows the moment of its call, and its function may
+// use the store.
 func testScanWhileCommitting(t *testing.T, s kv.Store) {
 	set(t, s, false, "a", "1", "b", "2", "c", "3")
 	var seen []string
@@ -142,7 +143,7 @@ func testScanWhileCommitting(t *testing.T, s kv.Store) {
 	want(t, s, "", "", "a=1 b=2 c=new za=new zb=new zc=new")
 }
 
-// testConcurrent: commits of several goroutines are atomic to every reader.
+// testConcurrent: concurrent commits are atomic to every reader.
 func testConcurrent(t *testing.T, s kv.Store) {
 	const writers, commits = 4, 50
 	set(t, s, false, "x", "", "y", "")
@@ -172,7 +173,7 @@ func testConcurrent(t *testing.T, s kv.Store) {
 	group.Wait()
 }
 
-// testRandom: random commits leave what they leave in a map.
+// testRandom: random commits have the same result as in a map.
 func testRandom(t *testing.T, s kv.Store) {
 	r := rand.New(rand.NewPCG(runtest.Seed(t), 0))
 	model := map[string]string{}
