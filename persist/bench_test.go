@@ -153,8 +153,8 @@ func benchTurns(b *testing.B, size int, o Options) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	// The mark is kept as Run keeps it; no second engine, which has a core of
-	// its own to use in service.
+	// The watermark is synced as Run does; without a snapshot replica, which has a core
+	// of its own.
 	ctx, cancel := context.WithCancel(b.Context())
 	done := make(chan error, 1)
 	go func() { done <- s.syncWatermark(ctx) }()

@@ -169,7 +169,7 @@ func (c *crasher) check(p crashPoint) error {
 	if err := c.ref.check(r); err != nil {
 		return errors.Join(err, s.release())
 	}
-	// Life goes on from there; a sample of the points shows it.
+	// The store continues from there; a sample of the points checks it.
 	if seq%4 != 0 {
 		return s.release()
 	}
@@ -347,7 +347,7 @@ var plantedBugs = map[string]appendFunc{
 		if err := w.append(commands); err != nil || commands[0].Seq%3 != 0 {
 			return err
 		}
-		// The same frame under the place of the next.
+		// The same frame under the key of the next one.
 		s := w.store
 		f := Frame{First: s.tail.Next}
 		return s.commit(&f, true)

@@ -40,7 +40,7 @@ func TestSnapshotFallback(t *testing.T) {
 				t.Fatal(err)
 			}
 			r, err := s.Recover(NewestSnapshot, nil)
-			// The genesis stands behind the snapshots until some were dropped.
+			// Genesis is the fallback until some snapshots were pruned.
 			if i == 0 && keep < 100 {
 				var d *DamageError
 				if !errors.As(err, &d) {
@@ -175,7 +175,7 @@ func TestFloor(t *testing.T) {
 	if b := w.store.begin.Next; b <= 1 || b > floor {
 		t.Errorf("the journal begins at seq %d, the consumer stopped at %d", b, floor)
 	}
-	// Without the floor the next snapshot drops it, and the consumer is told.
+	// Without the floor the next snapshot prunes it, and Recover returns an error.
 	w.mustAppend(t, nextTicks(&all, 600), 10)
 	w.catchUp(t)
 	w.mustClose(t)

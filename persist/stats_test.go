@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// What was written and how long it took is counted: a frame's sync in mode Sync,
-// a beat's in mode Interval, each at its own bound and all above it.
+// TestStatsCountSyncs: writes and their durations are counted: a frame's sync in mode Sync,
+// an interval's in mode Interval, each at its own bound and all above it.
 func TestStatsCountSyncs(t *testing.T) {
 	var s Store
 	s.counts.Wrote(100)

@@ -49,8 +49,8 @@ func setup(t testing.TB) []engine.Command {
 		}
 		commands = append(commands, c)
 	}
-	for who := market.ParticipantID(1); who <= 3; who++ {
-		c, err := engine.SetRiskCommand(who, engine.AllInstruments, engine.Limits{
+	for participant := market.ParticipantID(1); participant <= 3; participant++ {
+		c, err := engine.SetRiskCommand(participant, engine.AllInstruments, engine.Limits{
 			MaxQty: 1_000_000, MaxNotional: market.Uint128{Hi: 1}, MaxOpenOrders: 1 << 20,
 		})
 		if err != nil {
@@ -250,9 +250,9 @@ func (d *smallDisk) GetDiskUsage(string) (vfs.DiskUsage, error) {
 func TestDiskLow(t *testing.T) {
 	disk := &smallDisk{FS: vfs.NewMem()}
 	disk.free.Store(10)
-	told := make(chan bool, 10)
+	reported := make(chan bool, 10)
 	o := testOptions(disk)
-	o.DiskEvery, o.DiskLow = MinInterval, func(low bool) { told <- low }
+	o.DiskEvery, o.DiskLow = MinInterval, func(low bool) { reported <- low }
 	w := mustOpen(t, o, 0, nil)
 	stop := runtest.Start(t, w.store.Run)
 	for _, step := range []struct {
@@ -260,7 +260,7 @@ func TestDiskLow(t *testing.T) {
 		low  bool
 	}{{9, true}, {10, false}, {0, true}} {
 		disk.free.Store(step.free)
-		if low := <-told; low != step.low {
+		if low := <-reported; low != step.low {
 			t.Errorf("%d %% free: low %v", step.free, low)
 		}
 		if h := w.store.Health(); h.DiskLow != step.low || h.FreePercent != int(step.free) || h.Failed != nil {
@@ -268,8 +268,8 @@ func TestDiskLow(t *testing.T) {
 		}
 	}
 	stop()
-	if len(told) != 0 {
-		t.Error("told without a change")
+	if len(reported) != 0 {
+		t.Error("DiskLow was called without a change")
 	}
 	w.mustClose(t)
 }

@@ -47,7 +47,7 @@ func TestFrames(t *testing.T) {
 	}
 	seen := 0
 	if err := w.store.Frames(1, func(*Frame, []byte) bool { seen++; return seen < 3 }); err != nil || seen != 3 {
-		t.Errorf("told to stop after 3 frames, saw %d: %v", seen, err)
+		t.Errorf("stopped after 3 frames, saw %d: %v", seen, err)
 	}
 	if err := w.store.Frames(uint64(len(all))+1, func(*Frame, []byte) bool { t.Error("a frame after the end"); return true }); err != nil {
 		t.Error(err)
@@ -71,7 +71,7 @@ func TestFramesDurableOnly(t *testing.T) {
 	w.mustAppend(t, all, 10) // Run does not run: nothing but the epoch's frame is synced
 	last := uint64(0)
 	if err := w.store.Frames(1, func(f *Frame, _ []byte) bool { last = f.Last(); return true }); err != nil || last != 10 {
-		t.Errorf("told up to seq %d: %v", last, err)
+		t.Errorf("got frames up to seq %d: %v", last, err)
 	}
 	w.mustClose(t)
 }
@@ -88,7 +88,7 @@ func TestSnapshotByChunks(t *testing.T) {
 	if err := w.store.Frames(1, func(*Frame, []byte) bool { return true }); !errors.Is(err, ErrNoFrame) {
 		t.Errorf("pruned frames: %v", err)
 	}
-	place, ok := w.store.NewestSnapshot()
+	newest, ok := w.store.NewestSnapshot()
 	if !ok {
 		t.Fatal("no snapshot")
 	}
@@ -98,7 +98,7 @@ func TestSnapshotByChunks(t *testing.T) {
 	var file []byte
 	for {
 		chunk := make([]byte, 1000)
-		n, size, err := w.store.ReadSnapshot(place.Next, int64(len(file)), chunk)
+		n, size, err := w.store.ReadSnapshot(newest.Next, int64(len(file)), chunk)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -106,12 +106,12 @@ func TestSnapshotByChunks(t *testing.T) {
 			break
 		}
 	}
-	if n, _, err := w.store.ReadSnapshot(place.Next, int64(len(file)), make([]byte, 1)); n != 0 || err != nil {
+	if n, _, err := w.store.ReadSnapshot(newest.Next, int64(len(file)), make([]byte, 1)); n != 0 || err != nil {
 		t.Errorf("after the end: %d bytes, %v", n, err)
 	}
 	r, at, err := RestoreSnapshot(file, smallState)
-	if err != nil || at != place {
-		t.Fatalf("restored at %+v, want %+v: %v", at, place, err)
+	if err != nil || at != newest {
+		t.Fatalf("restored at %+v, want %+v: %v", at, newest, err)
 	}
 	sameReplica(t, r, replayed(all[:at.Next-1]))
 	for i := 0; i < len(file); i += 97 {

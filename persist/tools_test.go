@@ -35,9 +35,9 @@ func TestVerifyAndReplay(t *testing.T) {
 	w.catchUp(t)
 	w.mustClose(t)
 	tool := toolsFor(o)
-	var told []uint64
+	var reported []uint64
 	tool.Progress = func(done, total uint64) error {
-		told = append(told, done, total)
+		reported = append(reported, done, total)
 		return nil
 	}
 	rep, err := Verify(tool)
@@ -52,8 +52,8 @@ func TestVerifyAndReplay(t *testing.T) {
 	if len(rep.Snapshots) != 3 || rep.Commands+rep.Base != last || rep.First != rep.Base+1 || rep.Epoch != 1 {
 		t.Errorf("report: %+v", rep)
 	}
-	if n := len(told); n < 2 || told[n-1] != told[n-2] || told[n-1] != rep.Commands {
-		t.Errorf("progress: %v", told)
+	if n := len(reported); n < 2 || reported[n-1] != reported[n-2] || reported[n-1] != rep.Commands {
+		t.Errorf("progress: %v", reported)
 	}
 	naive := toolsFor(o)
 	naive.State.Naive = true
@@ -194,8 +194,8 @@ func TestDumpText(t *testing.T) {
 	}
 }
 
-// TestBackup: a copy taken while commands arrive is a store of its own, and a
-// restored one goes on from there.
+// TestBackup: a copy taken while commands arrive is a store of its own, and a restored
+// one continues from there.
 func TestBackup(t *testing.T) {
 	fs := vfs.NewMem()
 	o := testOptions(fs)

@@ -91,7 +91,7 @@ func TestClientKeys(t *testing.T) {
 		t.Error("two /64 are two clients")
 	}
 	if key("::1") == (Client{}) {
-		t.Error("no client may have the key of a free place")
+		t.Error("no client may have the key of a free slot")
 	}
 }
 

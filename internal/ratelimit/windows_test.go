@@ -11,7 +11,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// TestWindowExact: three in any 60 s, to the nanosecond, and what is told of it.
+// TestWindowExact: three grants in any 60 s, to the nanosecond, and their Allowance.
 func TestWindowExact(t *testing.T) {
 	clock := &manualClock{now: 12345}
 	l := NewWindows(3, 100, clock.read)
@@ -23,7 +23,7 @@ func TestWindowExact(t *testing.T) {
 			t.Fatalf("request %d: %+v", i+1, a)
 		}
 	}
-	// Refusals cost nothing: however many, the first one's place is free on time.
+	// Refusals change nothing: the first grant leaves the window on time.
 	for range 1000 {
 		if a := l.Take(key); a != (Allowance{ResetS: 60, RetryS: 35}) {
 			t.Fatalf("request 4: %+v", a)
@@ -69,14 +69,14 @@ func TestWindowLaw(t *testing.T) {
 				rapid.Just(int64(0)), rapid.Just(int64(1)), rapid.Just(span), rapid.Just(span-1),
 				rapid.Int64Range(0, span/3), rapid.Int64Range(0, 3*span),
 			).Draw(t, "wait")
-			who := rapid.ByteRange(1, 3).Draw(t, "client")
-			inside := slices.DeleteFunc(slices.Clone(granted[who]), func(at int64) bool { return at <= clock.now-span })
-			a := l.Take(Client{who})
+			client := rapid.ByteRange(1, 3).Draw(t, "client")
+			inside := slices.DeleteFunc(slices.Clone(granted[client]), func(at int64) bool { return at <= clock.now-span })
+			a := l.Take(Client{client})
 			switch {
 			case a.OK != (len(inside) < most):
 				t.Fatalf("%d of %d in the window, granted: %v", len(inside), most, a.OK)
 			case a.OK:
-				granted[who] = append(granted[who], clock.now)
+				granted[client] = append(granted[client], clock.now)
 				if a.Remaining != int64(most-len(inside)-1) || a.RetryS != 0 || a.ResetS != 60 {
 					t.Fatalf("granted with %d of %d before: %+v", len(inside), most, a)
 				}
@@ -90,8 +90,8 @@ func TestWindowLaw(t *testing.T) {
 	})
 }
 
-// TestWindowMemory: a place holds at most what two windows have granted,
-// however long its client goes on.
+// TestWindowMemory: a slot holds at most the grants of two windows, however long its
+// client continues.
 func TestWindowMemory(t *testing.T) {
 	clock := &manualClock{}
 	l := NewWindows(100, 1, clock.read)
@@ -114,8 +114,8 @@ func TestWindowMemory(t *testing.T) {
 	}
 }
 
-// TestWindowsAreBounded: one client more than a set holds takes the place of
-// the one who was heard of least lately; the others keep their windows.
+// TestWindowsAreBounded: one client more than a set holds replaces the one with the
+// oldest request; the others keep their windows.
 func TestWindowsAreBounded(t *testing.T) {
 	clock := &manualClock{}
 	l := NewWindows(2, 1, clock.read)
@@ -154,7 +154,7 @@ func TestWindowsAreBounded(t *testing.T) {
 	use(ways)
 	for i := range places {
 		if places[i].client == client(5) {
-			t.Error("the one with the fewest requests has kept its place")
+			t.Error("the one with the fewest requests has kept its slot")
 		}
 	}
 }

@@ -25,7 +25,7 @@ type chain struct {
 	client *rpc.Client
 }
 
-// start runs a chain whose slots move by hand, unless told otherwise.
+// start runs a chain whose slots are advanced by hand, unless o says otherwise.
 func start(t testing.TB, change func(*Options)) *chain {
 	t.Helper()
 	o := Options{Dir: ".", ManualSlots: true, SetupDir: t.TempDir(), Stderr: os.Stderr}

@@ -265,7 +265,7 @@ func TestLostSends(t *testing.T) {
 	}
 }
 
-// TestRestart: a chain with a state file goes on where it was stopped.
+// TestRestart: a chain with a state file continues where it was stopped.
 func TestRestart(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

@@ -118,7 +118,7 @@ func TestStress(t *testing.T) {
 	}
 }
 
-// TestBurn: the load ends with whoever started it.
+// TestBurn: the load ends with the process that has started it.
 func TestBurn(t *testing.T) {
 	in, out := io.Pipe()
 	ended := make(chan struct{})

@@ -146,8 +146,8 @@ func (f *streamFiller) begin(ctx context.Context, recreate bool) error {
 // start returns where filling an empty stream starts: where a follower with the newest
 // snapshot continues.
 func (f *streamFiller) start() persist.Position {
-	if place, ok := f.p.journal.NewestSnapshot(); ok {
-		return place
+	if at, ok := f.p.journal.NewestSnapshot(); ok {
+		return at
 	}
 	return persist.Genesis()
 }

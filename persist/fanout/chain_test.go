@@ -178,8 +178,8 @@ func TestDiverged(t *testing.T) {
 					t.Error(err)
 				}
 			}
-			// Until then a follower that begins anew would follow the old stream,
-			// and stop again at the next heartbeat.
+			// Until then a follower that starts over would apply the old stream, and
+			// stop again at the next heartbeat.
 			await.True(t, "the stream filled anew", func() bool { return two.publisher.Stats().CachedSeq.Load() == seq })
 			b := rejoin(t, a.follower)
 			b.reaches(t, seq)

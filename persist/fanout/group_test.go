@@ -258,6 +258,6 @@ func TestGroup(t *testing.T) {
 		}
 	}
 	if late.follower.Stats().Snapshots.Load() != 1 {
-		t.Error("who came late has no snapshot of a term")
+		t.Error("a late follower has no snapshot of a term")
 	}
 }

@@ -305,8 +305,8 @@ func newFlow(t testing.TB, seed uint64) *flow {
 		t.Fatal(err)
 	}
 	f.head = append(f.head, c)
-	for who := market.ParticipantID(1); who <= 3; who++ {
-		c, err := engine.SetRiskCommand(who, engine.AllInstruments, engine.Limits{
+	for participant := market.ParticipantID(1); participant <= 3; participant++ {
+		c, err := engine.SetRiskCommand(participant, engine.AllInstruments, engine.Limits{
 			MaxQty: 1_000_000, MaxNotional: market.Uint128{Hi: 1}, MaxOpenOrders: 1 << 20,
 		})
 		if err != nil {

@@ -16,19 +16,19 @@ import (
 
 // TestGoldenMessages freezes the bytes of the messages.
 func TestGoldenMessages(t *testing.T) {
-	place := persist.Position{Next: 0x1122334455667788, Hash: 0x0102030405060708, Epoch: 9}
-	askHead := head{kind: kindSnapshotRequest, seq: place.Next}
+	newest := persist.Position{Next: 0x1122334455667788, Hash: 0x0102030405060708, Epoch: 9}
+	askHead := head{kind: kindSnapshotRequest, seq: newest.Next}
 	askHead.setSnapshotOffset(0x0000000a00000005)
 	for name, c := range map[string]struct {
 		got  []byte
 		want string
 	}{
 		"part": {
-			appendMessage(nil, &head{kind: kindFramePiece, term: 7, seq: place.Next, total: 8, offset: 3}, []byte("abc")),
+			appendMessage(nil, &head{kind: kindFramePiece, term: 7, seq: newest.Next, total: 8, offset: 3}, []byte("abc")),
 			"42 44 46 4e 01 01 00 00 0700000000000000 8877665544332211 08000000 03000000 616263",
 		},
 		"heartbeat": {
-			appendHeartbeat(nil, 7, &heartbeat{position: place, durable: 6, at: 5}),
+			appendHeartbeat(nil, 7, &heartbeat{position: newest, durable: 6, at: 5}),
 			"42 44 46 4e 01 02 00 00 0700000000000000 8877665544332211 00000000 00000000 " +
 				"0807060504030201 0900000000000000 0600000000000000 0500000000000000",
 		},
@@ -37,7 +37,7 @@ func TestGoldenMessages(t *testing.T) {
 			"42 44 46 4e 01 03 00 00 0000000000000000 8877665544332211 05000000 0a000000",
 		},
 		"piece": {
-			appendPiece(nil, 7, 0x0000000a00000005, &piece{position: place, size: 3, bytes: []byte("xyz")}),
+			appendPiece(nil, 7, 0x0000000a00000005, &piece{position: newest, size: 3, bytes: []byte("xyz")}),
 			"42 44 46 4e 01 04 00 00 0700000000000000 8877665544332211 05000000 0a000000 " +
 				"0807060504030201 0900000000000000 0300000000000000 78797a",
 		},
@@ -51,12 +51,12 @@ func TestGoldenMessages(t *testing.T) {
 			t.Errorf("%s:\n%x\nwant\n%x", name, c.got, want)
 		}
 	}
-	h, body, err := parseMessage(appendHeartbeat(nil, 7, &heartbeat{position: place, durable: 6, at: 5}))
-	if b := parseHeartbeat(&h, body); err != nil || b != (heartbeat{position: place, durable: 6, at: 5}) || h.term != 7 {
+	h, body, err := parseMessage(appendHeartbeat(nil, 7, &heartbeat{position: newest, durable: 6, at: 5}))
+	if b := parseHeartbeat(&h, body); err != nil || b != (heartbeat{position: newest, durable: 6, at: 5}) || h.term != 7 {
 		t.Errorf("heartbeat %+v: %v", b, err)
 	}
-	h, body, err = parseMessage(appendPiece(nil, 7, 1<<33+5, &piece{position: place, size: 3, bytes: []byte("xyz")}))
-	if p := parsePiece(&h, body); err != nil || p.position != place || p.size != 3 || string(p.bytes) != "xyz" || h.snapshotOffset() != 1<<33+5 {
+	h, body, err = parseMessage(appendPiece(nil, 7, 1<<33+5, &piece{position: newest, size: 3, bytes: []byte("xyz")}))
+	if p := parsePiece(&h, body); err != nil || p.position != newest || p.size != 3 || string(p.bytes) != "xyz" || h.snapshotOffset() != 1<<33+5 {
 		t.Errorf("piece %+v of %+v: %v", p, h, err)
 	}
 }

@@ -61,8 +61,8 @@ func setup() []engine.Command {
 		}
 		commands = append(commands, c)
 	}
-	for who := market.ParticipantID(1); who <= 3; who++ {
-		c, err := engine.SetRiskCommand(who, engine.AllInstruments, engine.Limits{
+	for participant := market.ParticipantID(1); participant <= 3; participant++ {
+		c, err := engine.SetRiskCommand(participant, engine.AllInstruments, engine.Limits{
 			MaxQty: 1_000_000, MaxNotional: market.Uint128{Hi: 1}, MaxOpenOrders: 1 << 20,
 		})
 		if err != nil {

@@ -52,7 +52,7 @@ func TestAckTransport(t *testing.T) {
 		id      raft.ServerID
 		term    uint64
 		success bool
-	}{{"one without a voice", "n", 7, true}, {"one who does not follow", "b", 7, false}, {"another term", "b", 6, true}} {
+	}{{"a non-voter", "n", 7, true}, {"a voter that does not follow", "b", 7, false}, {"another term", "b", 6, true}} {
 		call(s.id, s.term)
 		answer(s.success)
 		if have(c) {
@@ -112,14 +112,14 @@ func TestShare(t *testing.T) {
 	b := newBarrier()
 	first := b.join()
 	if b.join() != first || len(b.requested) != 1 {
-		t.Error("two rounds for two who came before one began")
+		t.Error("two rounds for two calls before the first began")
 	}
 	<-b.requested
 	if b.begin() != first {
 		t.Error("another round begins than was joined")
 	}
 	if next := b.join(); next == first || b.join() != next || len(b.requested) != 1 {
-		t.Error("who comes after the round has begun shares it")
+		t.Error("a call after the round began shares it")
 	}
 }
 

@@ -101,21 +101,21 @@ func TestFrames(t *testing.T) {
 	if err := term.Frames(1, nil); !errors.Is(err, persist.ErrNoFrame) {
 		t.Errorf("from before the log: %v", err)
 	}
-	place, ok := term.NewestSnapshot()
-	if !ok || place != end {
-		t.Fatalf("snapshot of %+v, taken at %+v", place, end)
+	newest, ok := term.NewestSnapshot()
+	if !ok || newest != end {
+		t.Fatalf("snapshot of %+v, taken at %+v", newest, end)
 	}
-	restored, got, err := persist.RestoreSnapshot(file(t, term, place), journaltest.State())
-	if err != nil || got != place || !ref.Same(restored) {
+	restored, got, err := persist.RestoreSnapshot(file(t, term, newest), journaltest.State())
+	if err != nil || got != newest || !ref.Same(restored) {
 		t.Fatalf("restored at %+v: %v", got, err)
 	}
-	if n, size, err := term.ReadSnapshot(place.Next, 1<<40, make([]byte, 1)); n != 0 || size == 0 || err != nil {
+	if n, size, err := term.ReadSnapshot(newest.Next, 1<<40, make([]byte, 1)); n != 0 || size == 0 || err != nil {
 		t.Errorf("past its end: %d of %d bytes: %v", n, size, err)
 	}
-	if _, _, err := term.ReadSnapshot(place.Next-1, 0, nil); !errors.Is(err, persist.ErrNoSnapshot) {
+	if _, _, err := term.ReadSnapshot(newest.Next-1, 0, nil); !errors.Is(err, persist.ErrNoSnapshot) {
 		t.Errorf("of another seq: %v", err)
 	}
-	rest, end := frames(t, term, place)
+	rest, end := frames(t, term, newest)
 	if len(rest) != 10 || end != term.Durable() {
 		t.Errorf("%d frames after the snapshot, to %+v", len(rest), end)
 	}
@@ -145,7 +145,8 @@ func TestFrames(t *testing.T) {
 func leadAgain(c *cluster, id string) bool {
 	wanted := c.members[id].node
 	if n := c.leading(); n != wanted {
-		// An error means that id is not level yet or that an election is on: ask again.
+		// An error means that id is not in sync yet or that an election is on: ask
+		// again.
 		_ = n.raft.LeadershipTransferToServer(raft.ServerID(id), raft.ServerAddress(wanted.o.Bind)).Error()
 	}
 	return wanted.Status().Role == Leader
@@ -228,7 +229,7 @@ func TestSnapshotCache(t *testing.T) {
 	clock := time.Unix(0, 0)
 	term.snapshots.now = func() time.Time { return clock }
 	w := newWriter(t, term)
-	var places []persist.Position
+	var positions []persist.Position
 	for at := 0; at < 3*20; at += 20 {
 		if err := w.append(ref.Commands[at : at+20]); err != nil {
 			t.Fatal(err)
@@ -236,32 +237,32 @@ func TestSnapshotCache(t *testing.T) {
 		if err := node.raft.Snapshot().Error(); err != nil {
 			t.Fatal(err)
 		}
-		if len(places) > 0 {
-			if same, _ := term.NewestSnapshot(); same != places[len(places)-1] {
+		if len(positions) > 0 {
+			if same, _ := term.NewestSnapshot(); same != positions[len(positions)-1] {
 				t.Errorf("a new snapshot at once: %+v", same)
 			}
 			clock = clock.Add(snapshotRenew)
 		}
-		place, ok := term.NewestSnapshot()
-		if !ok || place != term.Durable() {
-			t.Fatalf("snapshot of %+v, at %+v", place, term.Durable())
+		at, ok := term.NewestSnapshot()
+		if !ok || at != term.Durable() {
+			t.Fatalf("snapshot of %+v, at %+v", at, term.Durable())
 		}
-		places = append(places, place)
-		if _, got, err := persist.RestoreSnapshot(file(t, term, place), journaltest.State()); err != nil || got != place {
+		positions = append(positions, at)
+		if _, got, err := persist.RestoreSnapshot(file(t, term, at), journaltest.State()); err != nil || got != at {
 			t.Fatalf("restored at %+v: %v", got, err)
 		}
 	}
-	if _, _, err := term.ReadSnapshot(places[0].Next, 0, nil); !errors.Is(err, persist.ErrNoSnapshot) {
+	if _, _, err := term.ReadSnapshot(positions[0].Next, 0, nil); !errors.Is(err, persist.ErrNoSnapshot) {
 		t.Errorf("one of %d files ago: %v", maxCachedSnapshots+1, err)
 	}
-	if _, size, err := term.ReadSnapshot(places[1].Next, 0, nil); err != nil || size == 0 {
+	if _, size, err := term.ReadSnapshot(positions[1].Next, 0, nil); err != nil || size == 0 {
 		t.Errorf("the one before the newest: %d bytes: %v", size, err)
 	}
 	term.end(ErrStopped)
 	if len(term.snapshots.files) != 0 {
 		t.Error("files after the term")
 	}
-	if _, size, err := term.ReadSnapshot(places[2].Next, 0, nil); err != nil || size == 0 || len(term.snapshots.files) != 0 {
+	if _, size, err := term.ReadSnapshot(positions[2].Next, 0, nil); err != nil || size == 0 || len(term.snapshots.files) != 0 {
 		t.Errorf("after the term: %d bytes, %d files kept: %v", size, len(term.snapshots.files), err)
 	}
 }
@@ -335,7 +336,7 @@ func TestFramesBefore(t *testing.T) {
 		t.Errorf("found %v, want %v: %v", got, want, err)
 	}
 	if got, err := framesBefore(log, last, persist.Position{Next: at.Next, Hash: 1}); err != nil || len(got) != 0 {
-		t.Errorf("before a place that it does not lead to: %v: %v", got, err)
+		t.Errorf("before a position that it does not lead to: %v: %v", got, err)
 	}
 	if got, err := framesBefore(log, last+10, at); err != nil || len(got) != 0 {
 		t.Errorf("a log that ends before the snapshot does: %v: %v", got, err)

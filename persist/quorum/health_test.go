@@ -25,22 +25,22 @@ func (d smallDisk) GetDiskUsage(string) (vfs.DiskUsage, error) {
 // TestDiskLow: a node reports a full disk as a store does, also while it leads.
 func TestDiskLow(t *testing.T) {
 	t.Parallel()
-	told := make(chan bool, 10)
+	reported := make(chan bool, 10)
 	var free atomic.Int64
 	free.Store(9)
 	c := newCluster(t, 1, func(o *Options) {
 		o.FS = smallDisk{o.FS, &free}
-		o.DiskEvery, o.DiskLow = persist.MinInterval, func(low bool) { told <- low }
+		o.DiskEvery, o.DiskLow = persist.MinInterval, func(low bool) { reported <- low }
 	})
-	if low := <-told; !low {
+	if low := <-reported; !low {
 		t.Error("9 % free is enough")
 	}
 	_, term := c.lead()
 	if h := term.Health(); !h.DiskLow || h.FreePercent != 9 || h.Failed != nil {
-		t.Errorf("who begins to lead on a low disk: %+v", h)
+		t.Errorf("the health of a new leader on a low disk: %+v", h)
 	}
 	free.Store(10)
-	if low := <-told; low {
+	if low := <-reported; low {
 		t.Error("10 % free is not enough")
 	}
 	if h := term.Health(); h.DiskLow || h.FreePercent != 10 {

@@ -13,7 +13,7 @@ import (
 // groupRig is the journal of a group of nodes in this process.
 type groupRig struct {
 	c  *cluster
-	id string // who leads
+	id string // the leader
 }
 
 func (g *groupRig) MayRefuse() bool { return len(g.c.members) > 1 }
@@ -29,7 +29,7 @@ func (g *groupRig) Open() journaltest.Journal {
 	return term
 }
 
-// Close stops the leader, so that another node goes on where there is one.
+// Close stops the leader; another node, if there is one, takes over.
 func (g *groupRig) Close() {
 	if err := g.c.stop(g.id); err != nil {
 		g.c.t.Fatal(err)

@@ -140,7 +140,7 @@ func unsigned(t testing.TB, name string, u *build.Unsigned) {
 	}
 }
 
-// describe tells a transaction's instructions by solana-go's decoders.
+// describe decodes a transaction's instructions with solana-go.
 func describe(t testing.TB, raw []byte) string {
 	t.Helper()
 	d, err := sdk.TransactionFromBytes(raw)

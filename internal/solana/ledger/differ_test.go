@@ -9,8 +9,8 @@ import (
 	"blockdesk/market"
 )
 
-// told is one answer, made anew each time.
-func told() *ledger.Confirmed {
+// answer returns a new copy of one answer.
+func answer() *ledger.Confirmed {
 	return &ledger.Confirmed{
 		Slot: 7, BlockTime: 1_700_000_000, Fee: 5000,
 		Tx:     &tx.Transaction{Signatures: []solana.Signature{{1}, {2}}, Signed: []byte("message")},
@@ -58,7 +58,7 @@ func TestDifference(t *testing.T) {
 		"the logs":             {func(c *ledger.Confirmed) { c.Logs = nil }, ""},
 		"no tokens, both ways": {func(c *ledger.Confirmed) { c.TokensBefore = nil }, "token balances"},
 	} {
-		a, b := told(), told()
+		a, b := answer(), answer()
 		c.change(b)
 		if there, back := a.Difference(b), b.Difference(a); there != c.want || back != c.want {
 			t.Errorf("%s: %q, and the other way %q, want %q", name, there, back, c.want)

@@ -309,7 +309,7 @@ func TestSOL(t *testing.T) {
 	})
 }
 
-// TestFacts tells one payment in full.
+// TestFacts checks all facts of one payment.
 func TestFacts(t *testing.T) {
 	s := paidUSDC().innerCall(0, memoCall("inner"))
 	s.looked = []solana.Address{payTo}

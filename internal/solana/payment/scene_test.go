@@ -31,7 +31,7 @@ var (
 	usdc        = solana.Address{5, 1}
 	fake        = solana.Address{5, 2} // a look-alike mint
 	reference   = solana.Address{6, 1}
-	program     = solana.Address{7, 1} // somebody's program
+	program     = solana.Address{7, 1} // an unknown program
 	fakeMemo    = solana.Address{7, 2}
 	table       = solana.Address{8, 1}
 )

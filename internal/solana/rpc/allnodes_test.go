@@ -144,8 +144,8 @@ func TestStatusesFromAllLimits(t *testing.T) {
 	}
 }
 
-// A node that does not answer keeps nobody waiting for longer than a call may
-// take, and the others are heard.
+// TestAllNodesHanging: a silent node delays a call no longer than its timeout,
+// and the others count.
 func TestAllNodesHanging(t *testing.T) {
 	release := make(chan struct{})
 	hanging := newNode(t, func(http.ResponseWriter, asked) { <-release })
@@ -233,12 +233,12 @@ func TestSignaturesFromAll(t *testing.T) {
 		t.Errorf("one that is behind its own view: %v", list[3].Err)
 	}
 	if n := len(nodes[6].calls()); n != 0 {
-		t.Errorf("one without a view was asked %d times", n)
+		t.Errorf("a node without a result was called %d times", n)
 	}
-	// Views of other nodes tell nothing.
+
 	for _, h := range c.SignaturesFromAll(t.Context(), solana.Address{9}, views[1:2], 10) {
 		if h.Err == nil {
-			t.Errorf("%s answered as of another's view", h.Upstream)
+			t.Errorf("%s answered for the result of another node", h.Upstream)
 		}
 	}
 }

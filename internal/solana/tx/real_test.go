@@ -128,7 +128,7 @@ func same(t *testing.T, name string, raw []byte) {
 	}
 }
 
-// jsonTransaction is a transaction as getTransaction's "json" encoding tells it.
+// jsonTransaction is a transaction in getTransaction's "json" encoding.
 type jsonTransaction struct {
 	Signatures []string `json:"signatures"`
 	Message    struct {
