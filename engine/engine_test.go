@@ -328,21 +328,21 @@ func TestAdmission(t *testing.T) {
 		NewOrder, AmendOrder, CancelOrder, MassCancel, Tick,
 		DefineInstrument, SetRisk, SetInstrument, SetParticipant, StartEpoch, Fragment, Desk,
 	}
-	for intake, admitted := range map[Admission][]Kind{
+	for admission, admitted := range map[Admission][]Kind{
 		AdmitAll:     kinds,
 		AdmitCancels: {CancelOrder, MassCancel, Tick, SetParticipant},
 		AdmitNone:    nil,
 		0:            nil,
 	} {
-		e.SetAdmission(intake)
+		e.SetAdmission(admission)
 		for _, k := range kinds {
 			err := e.Submit(&Command{Kind: k})
 			if ok := slices.Contains(admitted, k); ok != (err == nil) || err != nil && !errors.Is(err, ErrReadOnly) {
-				t.Fatalf("intake %d, kind %d: %v", intake, k, err)
+				t.Fatalf("admission %d, kind %d: %v", admission, k, err)
 			}
 		}
-		if e.Stats().Admission != intake {
-			t.Fatal("Stats does not say the intake")
+		if e.Stats().Admission != admission {
+			t.Fatal("Stats does not say the admission")
 		}
 	}
 }

@@ -118,8 +118,8 @@ func (s *State) restoreHeader(r *snapReader) (h stateHeader, err error) {
 	return h, nil
 }
 
-// restoreInstrument reads one instrument without its book's content: the orders
-// go to the end of the list.
+// restoreInstrument decodes an instrument and appends its orders to orders. restoreOrders
+// adds them to the book once the participants are known.
 func (s *State) restoreInstrument(r *snapReader, id market.InstrumentID, orders []book.LiveOrder) ([]book.LiveOrder, error) {
 	length := int(r.u8())
 	def := market.Instrument{ID: id, PriceDecimals: r.u8(), QtyDecimals: r.u8(), Source: market.BookSource(r.u8())}
@@ -219,8 +219,7 @@ func (s *State) restoreDesk(r *snapReader) error {
 	return nil
 }
 
-// restoreOrders fills the books. bounds has, by instrument, where its orders
-// end.
+// restoreOrders fills the books. bounds[i] is the end of the orders of instrument i.
 func (s *State) restoreOrders(orders []book.LiveOrder, bounds []int) error {
 	start := 0
 	for i, end := range bounds {

@@ -66,9 +66,10 @@ type View struct {
 	// book of our own, or not read yet.
 	Slot uint64
 
-	// Each counts the changes of its part of the view from 1 in an epoch; 0 = recovered state,
-	// before any event of the epoch. DepthSeq and TradesSeq grow at most once per batch and are equal on
-	// every machine that has read it; TickerSeq counts the views of one machine.
+	// Each counts the changes of its part of the view from 1 in an epoch; 0 = recovered
+	// state, before any event of the epoch. DepthSeq and TradesSeq grow at most once per
+	// batch and are equal on every machine that has read it; TickerSeq counts the views of
+	// one machine.
 	DepthSeq, TradesSeq, TickerSeq uint64
 
 	Bids, Asks []market.Level // best first, at most MaxDepth

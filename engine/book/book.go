@@ -8,22 +8,22 @@
 // interface on the order path:
 //
 //	Submit(o *Order, at int64, seq uint64, out *event.Sink)
-//	Amend(o *Order, at int64, seq uint64, out *event.Sink)   // o.ID names the order; Price, Qty, Stop are wanted values
+//	Amend(o *Order, at int64, seq uint64, out *event.Sink)     // o.ID names the order; Price, Qty, Stop are the wanted values
 //	Cancel(id market.OrderID, participant market.ParticipantID, at int64, seq uint64, out *event.Sink)
-//	MassCancel(participant market.ParticipantID, side market.Side, why event.Reason, at int64, seq uint64, out *event.Sink) int
-//	                                                         // participant 0 = everybody, side 0 = both; no summary event
-//	Expire(at int64, seq uint64, out *event.Sink)            // every order with 0 < ExpireAt <= at
-//	NextExpiry() int64                                       // 0 = none; may be earlier than the true one, never later
-//	OpenOrders(participant market.ParticipantID) int                 // live orders (resting + stops) of a participant
-//	OrderCount() int                                         // live orders
-//	Get(id market.OrderID) (LiveOrder, bool)                   // a live order as Export would give it
-//	Best(side market.Side) (market.Price, market.Qty)        // displayed; 0, 0 when empty
-//	LastTrade() market.Price                                 // 0 = none yet
-//	Depth(side market.Side, dst []market.Level) []market.Level // displayed levels, best first, from dst[0] up to cap(dst)
-//	Export(func(LiveOrder))                                    // canonical order, see below
-//	Import(LiveOrder) error                                    // in the order that Export gave; see CheckLiveOrder
-//	SetLastTrade(market.Price)                               // restore
-//	SetMaxOrders(n int)                                      // from now on; a book that has more keeps them
+//	MassCancel(participant market.ParticipantID, side market.Side, reason event.Reason, at int64, seq uint64, out *event.Sink) int
+//	                                                           // participant 0 = everybody, side 0 = both; no summary event
+//	Expire(at int64, seq uint64, out *event.Sink)              // every order with 0 < ExpireAt <= at
+//	NextExpiry() int64                                         // 0 = none; may be earlier than the true one, never later
+//	OpenOrders(participant market.ParticipantID) int           // live orders (resting and stops) of a participant
+//	OrderCount() int                                           // live orders
+//	Get(id market.OrderID) (LiveOrder, bool)                   // a live order as Export passes it
+//	Best(side market.Side) (market.Price, market.Qty)          // displayed; 0, 0 = empty
+//	LastTrade() market.Price                                   // 0 = none
+//	Depth(side market.Side, dst []market.Level) []market.Level // displayed levels, best first, to dst[:0] up to cap(dst)
+//	Export(func(LiveOrder))                                    // in canonical order, see below
+//	Import(LiveOrder) error                                    // in the order of Export; see CheckLiveOrder
+//	SetLastTrade(market.Price)                                 // for a restore
+//	SetMaxOrders(n int)                                        // from now on; a book with more orders keeps them
 //
 // An Order for Submit must be well formed (the engine rejects any other):
 // ID not 0; Side, Type, TIF and STP one of their constants; Qty 1..market.MaxQty;

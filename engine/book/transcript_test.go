@@ -26,7 +26,8 @@ import (
 //	mass-cancel by=7 side=buy
 //	expire at=50
 //
-// An order without `by` belongs to participant 0, to which self-trade prevention does not apply.
+// An order without `by` belongs to participant 0, to which self-trade prevention does not
+// apply.
 func TestTranscripts(t *testing.T) {
 	for _, impl := range implementations {
 		t.Run(impl.name, func(t *testing.T) {

@@ -210,7 +210,8 @@ func (m *Machine) paymentOf(c *claimItem, match func(*Payment) bool) *paymentIte
 	return nil
 }
 
-// paymentsOf iterates over the payments of c in order of arrival. They may be removed meanwhile.
+// paymentsOf iterates over the payments of c in order of arrival. They may be removed
+// meanwhile.
 func (m *Machine) paymentsOf(c *claimItem) iter.Seq[*paymentItem] {
 	return func(yield func(*paymentItem) bool) {
 		for next := c.first; next != 0; {
