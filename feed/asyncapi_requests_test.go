@@ -8,14 +8,14 @@ import (
 	"pgregory.net/rapid"
 )
 
-// does reports whether the decoder takes a request and does all that it asks for.
-func does(t testing.TB, text string) bool {
+// decoderAccepts reports whether the decoder accepts a request and everything in it.
+func decoderAccepts(t testing.TB, text string) bool {
 	r := parseRequest([]byte(text), testSet(t), true)
 	return r.fault == nil && len(r.rejected) == 0
 }
 
-// TestRequestsAsDescribed: what the document's schemas take, the decoder does, and
-// what they do not take it does not.
+// TestRequestsAsDescribed: the decoder accepts exactly the requests that the document's
+// schemas accept.
 func TestRequestsAsDescribed(t *testing.T) {
 	d := readAsyncAPI(t)
 	subscribe := func(members string) string {
@@ -76,11 +76,11 @@ func TestRequestsAsDescribed(t *testing.T) {
 		if described := d.accepts(c.text); described != c.taken {
 			t.Errorf("%s: the schemas take it: %v, want %v: %s", c.name, described, c.taken, c.text)
 		}
-		if done := does(t, c.text); done != c.taken {
+		if done := decoderAccepts(t, c.text); done != c.taken {
 			t.Errorf("%s: the decoder does it: %v, want %v: %s", c.name, done, c.taken, c.text)
 		}
 	}
-	// Where the two differ, and why.
+	// The differences, and why.
 	for _, c := range []struct {
 		why, text string
 		described bool
@@ -90,13 +90,14 @@ func TestRequestsAsDescribed(t *testing.T) {
 		{"a schema does not see how a number is written", `{"action":"PING","id":1e2}`, true},
 		{"without its epoch a resume is of no use", subscribe(`,"resume":{"l2:SLUSD/USDC":1}`), false},
 	} {
-		if described, done := d.accepts(c.text), does(t, c.text); described != c.described || done == c.described {
+		if described, done := d.accepts(c.text), decoderAccepts(t, c.text); described != c.described || done == c.described {
 			t.Errorf("%s: described %v, done %v: %s", c.why, described, done, c.text)
 		}
 	}
 }
 
-// TestRequestsAsDescribedAtRandom puts requests together from good and bad members.
+// TestRequestsAsDescribedAtRandom does the same for random requests of valid and invalid
+// members.
 func TestRequestsAsDescribedAtRandom(t *testing.T) {
 	d := readAsyncAPI(t)
 	values := map[string][]string{
@@ -114,13 +115,13 @@ func TestRequestsAsDescribedAtRandom(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
 		var members []string
 		for _, name := range rapid.Permutation(names).Draw(r, "order") {
-			// Most of them good, or no request would be.
+			// Mostly valid members, otherwise no request would be valid.
 			if i := rapid.IntRange(-2, 2*len(values[name])).Draw(r, name); i >= 0 {
 				members = append(members, fmt.Sprintf("%q:%s", name, values[name][max(0, i-len(values[name])-1)]))
 			}
 		}
 		text := "{" + strings.Join(members, ",") + "}"
-		described, done := d.accepts(text), does(t, text)
+		described, done := d.accepts(text), decoderAccepts(t, text)
 		if described != done {
 			r.Fatalf("described %v, done %v: %s", described, done, text)
 		}

@@ -23,14 +23,14 @@ import (
 	"blockdesk/sdk/openapitest"
 )
 
-// channelsFile is where the AsyncAPI document is in the source.
+// channelsFile is the path of the AsyncAPI document.
 var channelsFile = filepath.Join("..", "sdk", filepath.FromSlash(sdk.Channels))
 
-// asyncAPI is the AsyncAPI document as its readers have it.
+// asyncAPI is the parsed AsyncAPI document.
 type asyncAPI struct {
 	text []byte
-	// schemas validates; its dialect and AsyncAPI's have the same meaning for all
-	// that the document uses.
+	// schemas validates. Its JSON Schema dialect and AsyncAPI's agree on everything that
+	// the document uses.
 	schemas *openapitest.Document
 
 	Info struct {
@@ -67,7 +67,7 @@ type reference struct {
 	Ref string `json:"$ref"`
 }
 
-// name is that of what the reference points to.
+// name returns the name of the referenced element.
 func (r reference) name() string { return r.Ref[strings.LastIndexByte(r.Ref, '/')+1:] }
 
 type asyncMessage struct {
@@ -93,8 +93,8 @@ func readAsyncAPI(t testing.TB) *asyncAPI {
 	return d
 }
 
-// kindOf returns the name of the message that a text from the service is. What
-// tells messages apart are the constants of their schemas.
+// kindOf returns the name of a message of the service. The constants in the schemas
+// identify it.
 func (d *asyncAPI) kindOf(text string) (string, error) {
 	var head map[string]any
 	if err := json.Unmarshal([]byte(text), &head); err != nil {
@@ -122,8 +122,7 @@ func (d *asyncAPI) kindOf(text string) (string, error) {
 	return "", fmt.Errorf("no message of the document is %s", text)
 }
 
-// check holds a text from the service to the message that it is, and returns the
-// message's name.
+// check validates a message of the service and returns its name.
 func (d *asyncAPI) check(channel, text string) (string, error) {
 	name, err := d.kindOf(text)
 	if err != nil {
@@ -138,7 +137,7 @@ func (d *asyncAPI) check(channel, text string) (string, error) {
 	return name, nil
 }
 
-// requests are the names of the messages that clients send.
+// requests returns the names of the clients' messages.
 func (d *asyncAPI) requests() []string {
 	var all []string
 	for _, o := range d.Operations {
@@ -149,7 +148,7 @@ func (d *asyncAPI) requests() []string {
 	return all
 }
 
-// accepts reports whether a request is one of the document's.
+// accepts reports whether a request is valid by the document.
 func (d *asyncAPI) accepts(text string) bool {
 	return slices.ContainsFunc(d.requests(), func(name string) bool {
 		return d.schemas.ValidateAs(d.Components.Messages[name].Payload.name(), []byte(text)) == nil
@@ -173,9 +172,8 @@ func (d *asyncAPI) enum(t *testing.T, schema, member string) []string {
 	return all
 }
 
-// TestAsyncAPIRefers: each reference of the document leads somewhere, each message
-// and schema is used, each example is of its schema, and what the service sends
-// has no member that is not described.
+// TestAsyncAPIRefers: every reference resolves, every message and schema is used, every
+// example is valid, and every member that the service sends is described.
 func TestAsyncAPIRefers(t *testing.T) {
 	d := readAsyncAPI(t)
 	var root map[string]any
@@ -220,9 +218,8 @@ func TestAsyncAPIRefers(t *testing.T) {
 	}
 }
 
-// TestAsyncAPIShares: what REST and the WebSocket both say they describe alike: a
-// schema of one name is one, and so are the members of a trade, of a ticker and of
-// the stream's query.
+// TestAsyncAPIShares: OpenAPI and AsyncAPI describe shared things alike: schemas of one
+// name, and the members of a trade, of a ticker and of the stream's query.
 func TestAsyncAPIShares(t *testing.T) {
 	d := readAsyncAPI(t)
 	text, err := sdk.Files.ReadFile(sdk.Specification)
@@ -243,7 +240,7 @@ func TestAsyncAPIShares(t *testing.T) {
 			Schemas map[string]map[string]any `json:"schemas"`
 		} `json:"components"`
 	}
-	// The parameters of other paths are of other shapes.
+	// Other paths have other parameters.
 	_ = json.Unmarshal(text, &rest)
 	if d.Info.Version != apiVersion || rest.Info.Version != apiVersion {
 		t.Errorf("versions %s and %s, want %s", d.Info.Version, rest.Info.Version, apiVersion)
@@ -287,7 +284,7 @@ func TestAsyncAPIShares(t *testing.T) {
 	}
 }
 
-// TestAsyncAPIParses: AsyncAPI's own parser reads the document and warns of nothing.
+// TestAsyncAPIParses: AsyncAPI's own parser reads the document without a warning.
 func TestAsyncAPIParses(t *testing.T) {
 	t.Parallel()
 	const folder = "../internal/clients/asyncapi"
@@ -306,12 +303,11 @@ func TestAsyncAPIParses(t *testing.T) {
 	}
 }
 
-// codeWord is what codes and most actions look like.
+// codeWord matches codes and most actions.
 var codeWord = regexp.MustCompile(`^"[A-Z]+(_[A-Z]+)+"$`)
 
-// TestAsyncAPIKnowsTheCode: every code and action that stands in this package's
-// source is in the document, and the document has no other; so with its limits and
-// close codes.
+// TestAsyncAPIKnowsTheCode: the document has exactly the codes and actions in this
+// package's source, and its limits and close codes.
 func TestAsyncAPIKnowsTheCode(t *testing.T) {
 	d := readAsyncAPI(t)
 	var actions []string
@@ -329,7 +325,7 @@ func TestAsyncAPIKnowsTheCode(t *testing.T) {
 		}
 	}
 	codes := append(d.enum(t, "Error", "code"), d.enum(t, "Rejection", "code")...)
-	// An upgrade or a stream may be refused, by an answer that OpenAPI describes.
+	// OpenAPI describes the refusals of an upgrade or a stream.
 	refusals := []string{"INVALID_FIELD", "MISSING_FIELD", "OVERLOADED", "RATE_LIMITED", "UNKNOWN_SYMBOL"}
 	known := slices.Concat(actions, codes, refusals)
 	written := map[string]bool{}
@@ -368,7 +364,7 @@ func TestAsyncAPIKnowsTheCode(t *testing.T) {
 	}
 }
 
-// literals are the words of this package's source that look like codes.
+// literals returns the string literals of this package's source that look like codes.
 func literals(t *testing.T) []string {
 	t.Helper()
 	files, err := filepath.Glob("*.go")

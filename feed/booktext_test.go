@@ -8,7 +8,7 @@ import (
 	"blockdesk/market"
 )
 
-// After any change of a side, its text is what formatting it anew gives.
+// After any change of a side, its text equals a new formatting.
 func TestStripAgainstFormatting(t *testing.T) {
 	in := &instruments()[2]
 	rapid.Check(t, func(t *rapid.T) {

@@ -10,8 +10,8 @@ import (
 	"blockdesk/engine"
 )
 
-// Whatever is pushed, written in pieces and collapsed: the socket gets whole
-// messages in order, answers are never dropped, and the counts are true.
+// Whatever is pushed, partly written and collapsed, the socket gets whole messages in
+// order, answers are never dropped, and the counters are right.
 func TestPendingKeepsItsCounts(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		c := &conn{}
@@ -80,8 +80,8 @@ func TestPendingKeepsItsCounts(t *testing.T) {
 	})
 }
 
-// A heartbeat that waits behind updates goes with them when they collapse: it
-// would tell a client of messages that it never gets.
+// A pending heartbeat is dropped when the updates before it collapse, because it names
+// sequence numbers that the client does not get.
 func TestCollapseDropsHeartbeats(t *testing.T) {
 	in := &instruments()[0]
 	for _, speaks := range []encoding{plain, deflated, eventStream} {
@@ -111,7 +111,7 @@ func TestCollapseDropsHeartbeats(t *testing.T) {
 	}
 }
 
-// A client that takes its answers a byte at a time is cut off in the end.
+// A client that reads its answers byte by byte is closed in the end.
 func TestAnswersLeftLying(t *testing.T) {
 	f, err := New(Options{}, instruments(), engine.NewMarketData(), 1)
 	if err != nil {
@@ -148,7 +148,7 @@ func TestAnswersLeftLying(t *testing.T) {
 	}
 }
 
-// Where a close may take longer than a client may be slow, it has that long.
+// A slow client gets the longer of SlowAfter and CloseWithin to close.
 func TestSlowClientHasTheLongerTime(t *testing.T) {
 	f, err := New(Options{SlowAfter: time.Second, CloseWithin: time.Minute}, instruments(), engine.NewMarketData(), 1)
 	if err != nil {
@@ -162,7 +162,7 @@ func TestSlowClientHasTheLongerTime(t *testing.T) {
 	}
 }
 
-// A connection that was slow for a while does not hold what it needed then.
+// A connection that was slow once frees the memory.
 func TestPendingLetsItsMemoryGo(t *testing.T) {
 	c := &conn{}
 	for _, most := range []int{keepPending, keepPending + 1} {
@@ -176,8 +176,8 @@ func TestPendingLetsItsMemoryGo(t *testing.T) {
 	}
 }
 
-// Heartbeats, and the returns after a restart, stay spread over the wheel however
-// connections come and go.
+// Heartbeats and reconnections stay spread over the wheel, however connections come and
+// go.
 func TestWheelStaysEven(t *testing.T) {
 	const size, changes = 10 * wheelSlots, 50 * wheelSlots
 	s := &shard{}

@@ -16,8 +16,7 @@ import (
 	"blockdesk/market"
 )
 
-// bookView is a view of an instrument with that many levels a side, whose
-// prices and quantities are drawn.
+// bookView returns a view with that many levels a side of random prices and quantities.
 func bookView(levels int) *engine.View {
 	random := rand.New(rand.NewPCG(1, 2))
 	v := &engine.View{Status: engine.StatusTrading, Epoch: 7, EngineSeq: 123_456, DepthSeq: 4_444, At: time.Unix(1_700_000_000, 0).UnixNano()}
@@ -31,13 +30,12 @@ func bookView(levels int) *engine.View {
 	return v
 }
 
-// unzip is the standard library's reading of a compressed message: an
-// implementation that is not ours.
+// unzip decompresses a message with the standard library.
 func unzip(message []byte) ([]byte, error) {
 	return io.ReadAll(flate.NewReader(io.MultiReader(bytes.NewReader(message), strings.NewReader(streamTail))))
 }
 
-// zip compresses text as a client would, by the standard library.
+// zip compresses text with the standard library, as a client would.
 func zip(t testing.TB, text []byte, level int) []byte {
 	t.Helper()
 	var out bytes.Buffer
@@ -83,7 +81,7 @@ func TestDeflatedSnapshot(t *testing.T) {
 	}
 }
 
-// What is no snapshot, what is short and what does not shrink goes as it is.
+// Updates, short messages and incompressible ones are sent uncompressed.
 func TestNotDeflated(t *testing.T) {
 	var z deflater
 	frame := func(payload []byte) []byte {
@@ -108,7 +106,7 @@ func TestNotDeflated(t *testing.T) {
 	}
 }
 
-// Nothing refers further back than the smallest window that we agree to.
+// No match refers further back than the smallest window.
 func TestDeflateWindow(t *testing.T) {
 	noise := make([]byte, 2*deflateWindow)
 	_, _ = rand.NewChaCha8([32]byte{2}).Read(noise)
@@ -144,7 +142,7 @@ func TestDeflateReads(t *testing.T) {
 	})
 }
 
-// What is kept of a compressed message is its bytes alone.
+// A compressed message keeps only its bytes.
 func TestDeflateMemory(t *testing.T) {
 	var e encoder
 	var z deflater
@@ -159,10 +157,10 @@ func TestDeflateMemory(t *testing.T) {
 	}
 }
 
-// Who has asked for compression gets snapshots compressed and updates as they
-// are; the handshake says what was agreed on.
+// A client that negotiated compression gets snapshots compressed and updates
+// uncompressed, and the handshake confirms the parameters.
 func TestCompressedConnection(t *testing.T) {
-	d, w := newHostileDesk(t)
+	d, w := newHostileFeed(t)
 	for level := range market.Price(60) {
 		d.order(0, market.Sell, 1_000_000+level, 1)
 		if err := w.book.apply(w.c.wait("l2", "update")); err != nil {
@@ -175,7 +173,7 @@ func TestCompressedConnection(t *testing.T) {
 		{"permessage-deflate; client_max_window_bits", deflateAnswer},
 		{"permessage-deflate; server_max_window_bits=10; client_max_window_bits=10", deflateAnswer + "; server_max_window_bits=10"},
 	} {
-		i := d.intrude(t, test.offer)
+		i := d.connectRaw(t, test.offer)
 		if got := i.head.Get(extensionsHeader); got != test.answer {
 			t.Errorf("%q is answered by %q", test.offer, got)
 		}

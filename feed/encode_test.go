@@ -48,7 +48,7 @@ func TestChecksumExample(t *testing.T) {
 	}
 }
 
-// The shapes of contract section G, to the byte.
+// The exact bytes of every message (docs/specification.md C.7).
 func TestGoldenMessages(t *testing.T) {
 	in := &instruments()[2] // a tick of 0.25, a lot of 10
 	at := time.Date(2026, 1, 2, 3, 4, 5, 6_789_999, time.UTC).UnixNano()
@@ -94,7 +94,7 @@ func TestGoldenMessages(t *testing.T) {
 	}
 }
 
-// What the JSON library would be given for the same l2 message.
+// plainL2 is an l2 message for encoding/json.
 type plainL2 struct {
 	Channel   string      `json:"channel"`
 	Type      string      `json:"type"`
@@ -109,7 +109,7 @@ type plainL2 struct {
 	Checksum  uint32      `json:"checksum"`
 }
 
-// deepView is a full book; the next differs in two levels.
+// deepView returns a full book and the next one, which differs in two levels.
 func deepView(rng *rand.Rand) (prev, next *engine.View) {
 	prev = &engine.View{Epoch: 7, EngineSeq: 1_000_000, At: 1_800_000_000_123_456_789, DepthSeq: 41, TradesSeq: 1, TickerSeq: 1}
 	for i := range engine.MaxDepth {

@@ -27,13 +27,13 @@ func cpu() time.Duration {
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
 
-// readers are connections whose kernels hold what comes until drain.
+// readers are connections whose input stays in the kernel until drain.
 type readers struct {
 	b     *testing.B
 	conns []net.Conn
 }
 
-// drain reads all that is there.
+// drain reads all available input.
 func (r *readers) drain() {
 	buf := make([]byte, 256<<10)
 	for _, conn := range r.conns {
@@ -59,10 +59,9 @@ const (
 	round  = 50   // messages between two drains, which are not counted
 )
 
-// BenchmarkFanout compares the CPU time of one delivery to one of 1,000
-// connections, engine and encoding included, with that of a bare write(2) of
-// as many bytes to as many sockets. burst is the number of updates that come
-// at once.
+// BenchmarkFanout compares the CPU time of a delivery to one of 1,000 connections, engine
+// and encoding included, with that of a bare write(2) of as many bytes to as many
+// sockets. burst is the number of updates at once.
 func BenchmarkFanout(b *testing.B) {
 	for _, burst := range []int{1, 10} {
 		b.Run(fmt.Sprintf("feed/burst%d", burst), func(b *testing.B) { fanoutFeed(b, burst) })
@@ -70,10 +69,10 @@ func BenchmarkFanout(b *testing.B) {
 	b.Run("write", fanoutWrite)
 }
 
-// script is a source of events that a benchmark writes itself.
-type script struct{ slices chan []event.Event }
+// scriptedEvents is a source of a benchmark's own events.
+type scriptedEvents struct{ slices chan []event.Event }
 
-func (s *script) Next(ctx context.Context) ([]event.Event, error) {
+func (s *scriptedEvents) Next(ctx context.Context) ([]event.Event, error) {
 	select {
 	case slice, more := <-s.slices:
 		if !more {
@@ -85,22 +84,21 @@ func (s *script) Next(ctx context.Context) ([]event.Event, error) {
 	}
 }
 
-func (s *script) Poll() []event.Event { return nil }
-func (s *script) Release(int)         {}
-func (s *script) AtBatchEnd() bool    { return true }
+func (s *scriptedEvents) Poll() []event.Event { return nil }
+func (s *scriptedEvents) Release(int)         {}
+func (s *scriptedEvents) AtBatchEnd() bool    { return true }
 
-// rested is an order that comes to rest at a price of its own, as a batch of
-// its own.
-func rested(seq uint64) event.Event {
+// restingOrder returns a batch of one event: an order that rests at a price of its own.
+func restingOrder(seq uint64) event.Event {
 	return event.Event{
 		Seq: seq, At: int64(seq) * 1000, Kind: event.Accepted, Side: market.Buy,
 		OrderID: market.OrderID(seq), Price: market.Price(1_000_000 + seq), Qty: 5_000_000, Aux: 5_000_000,
 	}
 }
 
-// serveScript runs a feed of a script behind a server, and returns both and the
+// serveScript runs a feed of scripted events behind a server and returns both with the
 // server's address.
-func serveScript(b *testing.B) (*Feed, *script, string) {
+func serveScript(b *testing.B) (*Feed, *scriptedEvents, string) {
 	f, err := New(Options{MaxPerIP: fanout, SendBuffer: 256 << 10}, instruments(), engine.NewMarketData(), 1)
 	if err != nil {
 		b.Fatal(err)
@@ -110,7 +108,7 @@ func serveScript(b *testing.B) (*Feed, *script, string) {
 		b.Fatal(err)
 	}
 	server := &fasthttp.Server{Handler: f.Handler, KeepHijackedConns: true}
-	events := &script{slices: make(chan []event.Event)}
+	events := &scriptedEvents{slices: make(chan []event.Event)}
 	var running sync.WaitGroup
 	running.Go(func() {
 		if err := f.Run(context.Background(), events); err != nil {
@@ -157,7 +155,7 @@ func fanoutFeed(b *testing.B, burst int) {
 			var slice []event.Event
 			for range burst {
 				seq++
-				slice = append(slice, rested(seq))
+				slice = append(slice, restingOrder(seq))
 			}
 			events.slices <- slice
 			sent += uint64(burst)

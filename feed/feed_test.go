@@ -16,7 +16,7 @@ func TestMain(m *testing.M) {
 }
 
 func TestSubscribeAckSnapshotUpdate(t *testing.T) {
-	d := newDesk(t)
+	d := newTestFeed(t)
 	d.order(0, market.Buy, 999_000, 12_000_500_000)
 	d.settle()
 	c := d.dial()

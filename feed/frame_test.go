@@ -16,7 +16,7 @@ import (
 	"github.com/fasthttp/websocket"
 )
 
-// sent returns a masked frame in its shortest form.
+// sent returns a masked frame with the shortest header.
 func sent(head byte, payload string) []byte {
 	frame := []byte{head}
 	switch n := len(payload); {
@@ -35,16 +35,16 @@ func sent(head byte, payload string) []byte {
 	return frame
 }
 
-// said is what a decoder made of some bytes: each message as its opcode and
-// data, then the code of the error, if any. within: they end within a header.
-type said struct {
+// decoded is a decoder's output: each message as opcode and data, then the error's code.
+// within: the input ends within a header.
+type decoded struct {
 	messages []string
 	code     uint16
 	within   bool
 }
 
-// listen gives a decoder the bytes in pieces of at most size.
-func listen(d *decoder, data []byte, size int) (s said) {
+// decodeAll decodes input in pieces of at most size bytes.
+func decodeAll(d *decoder, data []byte, size int) (s decoded) {
 	for len(data) > 0 {
 		buf := bytes.Clone(data[:min(size, len(data))])
 		data = data[len(buf):]
@@ -135,7 +135,7 @@ func TestDecoder(t *testing.T) {
 	for _, test := range tests {
 		for _, size := range []int{len(test.data), 1, 2, 3, 7, 13, 4096} {
 			d := &decoder{deflate: test.deflate}
-			got := listen(d, test.data, size)
+			got := decodeAll(d, test.data, size)
 			if got.code != test.code || strings.Join(got.messages, "|") != strings.Join(test.want, "|") {
 				t.Errorf("%s by %d: %.80q, code %d", test.name, size, got.messages, got.code)
 			}
@@ -146,18 +146,18 @@ func TestDecoder(t *testing.T) {
 	}
 }
 
-// Cut in two at any place, the same bytes say the same.
+// Input split at any byte decodes to the same messages.
 func TestDecoderCut(t *testing.T) {
 	data := frames(sent(0x81, "one"), sent(0x01, strings.Repeat("two", 50)), sent(0x89, "beep"), sent(0x00, ""),
 		sent(0x80, "end"), sent(0x88, "\x03\xe8bye"))
-	want := listen(&decoder{}, data, len(data))
+	want := decodeAll(&decoder{}, data, len(data))
 	if len(want.messages) != 4 || want.code != 0 {
 		t.Fatalf("%+v", want)
 	}
 	for i := 1; i < len(data); i++ {
 		d := &decoder{}
-		got := listen(d, data[:i], i)
-		more := listen(d, data[i:], len(data))
+		got := decodeAll(d, data[:i], i)
+		more := decodeAll(d, data[i:], len(data))
 		got.messages = append(got.messages, more.messages...)
 		if strings.Join(got.messages, "|") != strings.Join(want.messages, "|") || got.code+more.code != 0 {
 			t.Errorf("cut at %d: %q", i, got.messages)
@@ -209,7 +209,7 @@ func TestCloseCode(t *testing.T) {
 	}
 }
 
-// replay is a connection that reads given bytes and takes what is written.
+// replay is a connection that reads given bytes and discards writes.
 type replay struct {
 	net.Conn
 	data *bytes.Reader
@@ -231,8 +231,8 @@ func (h *hijacked) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 	return h.conn, bufio.NewReadWriter(bufio.NewReaderSize(h.conn, 512), bufio.NewWriter(h.conn)), nil
 }
 
-// libraryListen is listen by the library's reader.
-func libraryListen(t testing.TB, data []byte) (s said) {
+// libraryDecode is decodeAll by the library's reader.
+func libraryDecode(t testing.TB, data []byte) (s decoded) {
 	r := httptest.NewRequest(http.MethodGet, "/", nil)
 	r.Header.Set("Connection", "Upgrade")
 	r.Header.Set("Upgrade", "websocket")
@@ -269,9 +269,9 @@ func libraryListen(t testing.TB, data []byte) (s said) {
 	}
 }
 
-// toClose cuts s behind its close frame, where the library stops, and judges
-// that frame.
-func (s said) toClose() said {
+// toClose truncates s after its close frame, where the library stops, and validates that
+// frame.
+func (s decoded) toClose() decoded {
 	for i, m := range s.messages {
 		if m[0] != '0'+opClose {
 			continue
@@ -285,9 +285,9 @@ func (s said) toClose() said {
 	return s
 }
 
-// The decoder says what the library's reader says, but that it is stricter: it
-// refuses lengths in more bytes than they need and messages of very many
-// frames, and a frame's own size before its place among others.
+// The decoder agrees with the library's reader but is stricter: it refuses lengths that
+// are not minimal and messages of very many frames, and checks a frame's size before its
+// sequence.
 func FuzzDecoder(f *testing.F) {
 	f.Add(sent(0x81, "hello"), 3)
 	f.Add(frames(sent(0x01, "one"), sent(0x89, "beep"), sent(0x00, ""), sent(0x80, "two"), sent(0x88, "\x03\xe8bye")), 1)
@@ -295,11 +295,11 @@ func FuzzDecoder(f *testing.F) {
 	f.Add(frames(sent(0x01, strings.Repeat("x", MaxFrame)), sent(0x80, "x")), 4096)
 	f.Add([]byte{0x81, 0xff, 0x40, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0}, 2)
 	f.Fuzz(func(t *testing.T, data []byte, size int) {
-		whole := listen(&decoder{}, data, max(len(data), 1))
-		if cut := listen(&decoder{}, data, max(size, 1)); !slices.Equal(cut.messages, whole.messages) || cut.code != whole.code {
+		whole := decodeAll(&decoder{}, data, max(len(data), 1))
+		if cut := decodeAll(&decoder{}, data, max(size, 1)); !slices.Equal(cut.messages, whole.messages) || cut.code != whole.code {
 			t.Fatalf("by %d: %.200q, code %d\nwhole: %.200q, code %d", size, cut.messages, cut.code, whole.messages, whole.code)
 		}
-		ours, theirs := whole.toClose(), libraryListen(t, data)
+		ours, theirs := whole.toClose(), libraryDecode(t, data)
 		same := min(len(ours.messages), len(theirs.messages))
 		if !slices.Equal(ours.messages[:same], theirs.messages[:same]) {
 			t.Fatalf("ours: %.200q\ntheirs: %.200q", ours.messages, theirs.messages)

@@ -10,14 +10,14 @@ import (
 	"testing"
 )
 
-// What docs/websocket.md shows is so: its requests are understood, its messages
-// are those of a book with their checksums, and its tables have what there is.
+// The examples of docs/websocket.md are right: its requests are accepted, its messages
+// are those of a book with their checksums, and its tables are complete.
 func TestGuide(t *testing.T) {
 	text, err := os.ReadFile("../docs/websocket.md")
 	if err != nil {
 		t.Fatal(err)
 	}
-	asked, said, book := 0, 0, &mirror{}
+	asked, said, book := 0, 0, &clientBook{}
 	for line := range strings.Lines(string(text)) {
 		if request, ok := strings.CutPrefix(line, "C→ "); ok {
 			asked++
@@ -59,8 +59,8 @@ func TestGuide(t *testing.T) {
 	}
 }
 
-// What docs/stream.md shows is so: its events are read as a browser reads them,
-// its book has its checksums, its id is one of ours.
+// The examples of docs/stream.md are right: its events parse, its book has its checksums,
+// its id is valid.
 func TestStreamGuide(t *testing.T) {
 	text, err := os.ReadFile("../docs/stream.md")
 	if err != nil {
@@ -70,7 +70,7 @@ func TestStreamGuide(t *testing.T) {
 	shown, _, _ = strings.Cut(shown, "```\n")
 	near, far := net.Pipe()
 	t.Cleanup(func() { _ = near.Close() })
-	s, book := &source{t: t, conn: near, lines: bufio.NewReader(strings.NewReader(shown))}, &mirror{}
+	s, book := &sseClient{t: t, conn: near, lines: bufio.NewReader(strings.NewReader(shown))}, &clientBook{}
 	_ = far.Close()
 	var channels []string
 	for {

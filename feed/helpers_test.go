@@ -22,8 +22,8 @@ import (
 	"blockdesk/market"
 )
 
-// instruments are the two of the description and one whose tick and lot are not
-// one unit.
+// instruments returns the two of docs/specification.md, and one with a tick and lot of
+// several units.
 func instruments() []market.Instrument {
 	list := []market.Instrument{
 		{Symbol: "SLUSD/USDC", Base: "SLUSD", Quote: "USDC", PriceDecimals: 6, QtyDecimals: 6, Tick: 1, Lot: 1},
@@ -39,7 +39,7 @@ func instruments() []market.Instrument {
 }
 
 // desk is a running engine with its feed behind a loopback server.
-type desk struct {
+type testFeed struct {
 	t      testing.TB
 	engine *engine.Engine
 	feed   *Feed
@@ -48,25 +48,25 @@ type desk struct {
 	stop   func()        // ends everything; may be called again
 }
 
-// patient sets the longest times that the feed gives its clients: a test that does
-// not test one of them must not meet it on a slow machine.
-func patient(o *Options) {
+// longTimeouts sets long timeouts, so that a test meets only the one that it tests, even
+// on a slow machine.
+func longTimeouts(o *Options) {
 	o.SubscribeWithin, o.SlowAfter, o.CloseWithin = time.Hour, time.Hour, time.Hour
 	o.MessageWithin, o.AheadWithin, o.DrainWithin = time.Hour, time.Hour, time.Hour
 }
 
-type deskOption func(*Options)
+type feedOption func(*Options)
 
-func newDesk(t testing.TB, change ...deskOption) *desk {
+func newTestFeed(t testing.TB, change ...feedOption) *testFeed {
 	t.Helper()
-	return newDeskWith(t, nil, change...)
+	return newTestFeedWith(t, nil, change...)
 }
 
-// newDeskWith is newDesk that calls setup, which may be nil, before the feed runs.
-func newDeskWith(t testing.TB, setup func(*Feed), change ...deskOption) *desk {
+// newTestFeedWith is newTestFeed that calls setup, which may be nil, before the feed runs.
+func newTestFeedWith(t testing.TB, setup func(*Feed), change ...feedOption) *testFeed {
 	t.Helper()
 	o := Options{Shards: 2, Logger: slog.New(slog.DiscardHandler)}
-	patient(&o)
+	longTimeouts(&o)
 	for _, f := range change {
 		f(&o)
 	}
@@ -81,7 +81,7 @@ func newDeskWith(t testing.TB, setup func(*Feed), change ...deskOption) *desk {
 	if setup != nil {
 		setup(f)
 	}
-	d := &desk{t: t, engine: e, feed: f}
+	d := &testFeed{t: t, engine: e, feed: f}
 	for _, in := range instruments() {
 		c, err := engine.DefineInstrumentCommand(&in)
 		if err != nil {
@@ -129,8 +129,8 @@ func newDeskWith(t testing.TB, setup func(*Feed), change ...deskOption) *desk {
 	return d
 }
 
-// submit gives the engine one command; a full ring is tried again.
-func (d *desk) submit(c engine.Command) {
+// submit submits one command and retries while the ring is full.
+func (d *testFeed) submit(c engine.Command) {
 	d.t.Helper()
 	await.True(d.t, "room in the engine's ring", func() bool {
 		err := d.engine.Submit(&c)
@@ -142,9 +142,9 @@ func (d *desk) submit(c engine.Command) {
 	d.sent.Add(1)
 }
 
-// order places a limit order and returns its id.
-// Buys are participant 1's, sells participant 2's.
-func (d *desk) order(in market.InstrumentID, side market.Side, price market.Price, qty market.Qty) market.OrderID {
+// order places a limit order, a buy of participant 1 or a sell of participant 2, and
+// returns its id.
+func (d *testFeed) order(in market.InstrumentID, side market.Side, price market.Price, qty market.Qty) market.OrderID {
 	d.t.Helper()
 	c := engine.Command{Kind: engine.NewOrder, Instrument: in}
 	c.Order = book.Order{
@@ -155,18 +155,18 @@ func (d *desk) order(in market.InstrumentID, side market.Side, price market.Pric
 	return c.Order.ID
 }
 
-// settle waits until every shard has the updates of all commands so far.
-func (d *desk) settle() {
+// settle waits until every shard has the updates of all commands.
+func (d *testFeed) settle() {
 	d.t.Helper()
 	await.True(d.t, "the updates of all commands", d.settled)
 }
 
-// settled reports what settle waits for. The engine's first command of its own
-// begins the epoch.
-func (d *desk) settled() bool { return d.feed.Stats().Published > d.sent.Load() }
+// settled reports whether every shard has them. The engine's own first command begins the
+// epoch.
+func (d *testFeed) settled() bool { return d.feed.Stats().Published > d.sent.Load() }
 
-// tight dials with the smallest receive buffer, so that a reader that stops is
-// felt at once. It must be set before the window is agreed on.
+// tight dials with the smallest receive buffer, so that a stopped reader is noticed at
+// once. The buffer must be set before the TCP window is negotiated.
 var tight = net.Dialer{Control: func(_, _ string, c syscall.RawConn) error {
 	var err error
 	if e := c.Control(func(fd uintptr) {
@@ -177,14 +177,13 @@ var tight = net.Dialer{Control: func(_, _ string, c syscall.RawConn) error {
 	return err
 }}
 
-// client is an independent reader: it knows the wire and nothing of the feed's
-// code.
+// client is an independent client that shares no code with the feed.
 type client struct {
 	t  testing.TB
 	ws *websocket.Conn
 }
 
-func (d *desk) dial() *client {
+func (d *testFeed) dial() *client {
 	d.t.Helper()
 	c, err := d.tryDial()
 	if err != nil {
@@ -196,7 +195,7 @@ func (d *desk) dial() *client {
 	return c
 }
 
-func (d *desk) tryDial() (*client, error) {
+func (d *testFeed) tryDial() (*client, error) {
 	ws, _, err := websocket.DefaultDialer.Dial("ws://"+d.addr+"/ws/rfq", nil)
 	if err != nil {
 		return nil, err
@@ -205,7 +204,7 @@ func (d *desk) tryDial() (*client, error) {
 	return &client{t: d.t, ws: ws}, nil
 }
 
-// msg is any message from the server.
+// msg is a message of the server.
 type msg struct {
 	Channel    string            `json:"channel"`
 	Type       string            `json:"type"`
@@ -281,7 +280,7 @@ func (c *client) tryNext() (*msg, error) {
 // others.
 func (c *client) wait(channel, form string) *msg {
 	c.t.Helper()
-	// Heartbeats may come for ever.
+	// Heartbeats never end.
 	for deadline := time.Now().Add(runtest.HangTimeout); time.Now().Before(deadline); {
 		if m := c.next(); m.Channel == channel && (form == "" || m.Type == form) {
 			return m

@@ -7,8 +7,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// The ring gives back exactly the newest entries, as a plain list would, never
-// more than MaxResume of them, and at least all that fit half of its bytes.
+// The ring returns exactly the newest entries, as a plain list would: at most MaxResume,
+// and at least all that fit half of its bytes.
 func TestHistoryAgainstList(t *testing.T) {
 	zeros := make([]byte, 40_000)
 	rapid.Check(t, func(t *rapid.T) {
@@ -58,7 +58,7 @@ func TestHistoryAgainstList(t *testing.T) {
 	})
 }
 
-// A frame that is larger than the ring is not kept, and ends what was.
+// A frame larger than the ring is not stored, and empties the history.
 func TestHistoryOversize(t *testing.T) {
 	h := &history{}
 	h.add(position{}, position{epoch: 1, seq: 1}, []byte("a"))

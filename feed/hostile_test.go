@@ -22,22 +22,22 @@ import (
 	"blockdesk/market"
 )
 
-// witness is a client that behaves, on the shard of those that do not: it must
-// go on being served and miss nothing.
-type witness struct {
+// goodClient is a well-behaved client on the shard of hostile ones. It must be served and
+// miss nothing.
+type goodClient struct {
 	t     *testing.T
-	desk  *desk
+	desk  *testFeed
 	c     *client
-	book  mirror
+	book  clientBook
 	price market.Price
 }
 
-// newHostileDesk is a desk of one shard, so that the witness shares the reader
-// and the writer with all others.
-func newHostileDesk(t *testing.T, change ...deskOption) (*desk, *witness) {
+// newHostileFeed runs a feed of one shard, so that the good client shares reader and
+// writer with all others.
+func newHostileFeed(t *testing.T, change ...feedOption) (*testFeed, *goodClient) {
 	t.Helper()
-	d := newDesk(t, append([]deskOption{func(o *Options) { o.Shards, o.MaxPerIP = 1, 1000 }}, change...)...)
-	w := &witness{t: t, desk: d, c: d.dial()}
+	d := newTestFeed(t, append([]feedOption{func(o *Options) { o.Shards, o.MaxPerIP = 1, 1000 }}, change...)...)
+	w := &goodClient{t: t, desk: d, c: d.dial()}
 	w.c.send(`{"action":"SUBSCRIBE_MARKET","channels":["l2"],"symbols":["SLUSD/USDC"],"depth":10}`)
 	if err := w.book.apply(w.c.wait("l2", "snapshot")); err != nil {
 		t.Fatal(err)
@@ -45,8 +45,8 @@ func newHostileDesk(t *testing.T, change ...deskOption) (*desk, *witness) {
 	return d, w
 }
 
-// served has the book change and the witness see it.
-func (w *witness) served() {
+// served changes the book and waits until the good client gets the update.
+func (w *goodClient) served() {
 	w.t.Helper()
 	w.price++
 	w.desk.order(0, market.Buy, w.price, 1)
@@ -55,16 +55,16 @@ func (w *witness) served() {
 	}
 }
 
-// intruder speaks to the server byte by byte, as no library would.
-type intruder struct {
+// rawClient sends arbitrary bytes to the server, unlike a library.
+type rawClient struct {
 	t    *testing.T
 	conn net.Conn
 	in   *bufio.Reader
 	head http.Header // of the answer to the upgrade
 }
 
-// intrude connects and reads the welcome. extensions is what it offers.
-func (d *desk) intrude(t *testing.T, extensions string) *intruder {
+// connectRaw connects and reads the welcome. extensions is its offer.
+func (d *testFeed) connectRaw(t *testing.T, extensions string) *rawClient {
 	t.Helper()
 	conn, err := net.Dial("tcp4", d.addr)
 	if err != nil {
@@ -74,7 +74,7 @@ func (d *desk) intrude(t *testing.T, extensions string) *intruder {
 	if extensions != "" {
 		extensions = "Sec-WebSocket-Extensions: " + extensions + "\r\n"
 	}
-	i := &intruder{t: t, conn: conn, in: bufio.NewReaderSize(conn, 512)}
+	i := &rawClient{t: t, conn: conn, in: bufio.NewReaderSize(conn, 512)}
 	i.write([]byte("GET /ws/rfq HTTP/1.1\r\nHost: x\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n" + extensions +
 		"Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n"))
 	_ = conn.SetReadDeadline(time.Now().Add(runtest.HangTimeout))
@@ -90,14 +90,14 @@ func (d *desk) intrude(t *testing.T, extensions string) *intruder {
 	return i
 }
 
-// write sends bytes; that the server has gone meanwhile is what reading tells.
-func (i *intruder) write(all ...[]byte) {
+// write sends bytes. It ignores errors, because reading reports a closed connection.
+func (i *rawClient) write(all ...[]byte) {
 	_ = i.conn.SetWriteDeadline(time.Now().Add(runtest.HangTimeout))
 	_, _ = i.conn.Write(bytes.Join(all, nil))
 }
 
 // frame reads the server's next frame.
-func (i *intruder) frame() (head byte, payload []byte, err error) {
+func (i *rawClient) frame() (head byte, payload []byte, err error) {
 	_ = i.conn.SetReadDeadline(time.Now().Add(runtest.HangTimeout))
 	var start [2]byte
 	if _, err := io.ReadFull(i.in, start[:]); err != nil {
@@ -122,8 +122,8 @@ func (i *intruder) frame() (head byte, payload []byte, err error) {
 	return start[0], payload, err
 }
 
-// answer reads frames until one of them has that text.
-func (i *intruder) answer(text string) (head byte, payload []byte) {
+// answer reads frames until one has that text.
+func (i *rawClient) answer(text string) (head byte, payload []byte) {
 	i.t.Helper()
 	for {
 		head, payload, err := i.frame()
@@ -138,7 +138,7 @@ func (i *intruder) answer(text string) (head byte, payload []byte) {
 
 // closed reads to the end, which must be a close frame and the end of the
 // server's half, and returns the code.
-func (i *intruder) closed() (uint16, error) {
+func (i *rawClient) closed() (uint16, error) {
 	defer i.conn.Close()
 	for {
 		head, payload, err := i.frame()
@@ -158,7 +158,7 @@ func (i *intruder) closed() (uint16, error) {
 	}
 }
 
-// inUse returns the memory that this process holds for good.
+// inUse returns the memory in use after a garbage collection.
 func inUse() int64 {
 	var m runtime.MemStats
 	runtime.GC()
@@ -167,7 +167,7 @@ func inUse() int64 {
 	return int64(m.HeapAlloc + m.StackInuse)
 }
 
-// bomb is n zeros compressed about 1,000:1.
+// bomb returns n zeros compressed about 1,000:1.
 func bomb(t testing.TB, n int) string { return string(zip(t, make([]byte, n), 9)) }
 
 // fragmented returns a message in frames of size bytes.
@@ -182,8 +182,8 @@ func fragmented(head byte, payload string, size int) []byte {
 	return append(all, sent(0x80, payload)...)
 }
 
-// hostile is what a client sends and how it must end: the close code, or for
-// zero the text of an answer.
+// hostile is an input and its expected end: a close code or, for zero, the text of an
+// answer.
 type hostile struct {
 	name   string
 	data   []byte
@@ -262,7 +262,7 @@ func hostileDeflated(t testing.TB) []hostile {
 		{name: "10 MiB in fragments", data: fragmented(0xc1, small, 500), code: CloseFrameTooBig},
 		{name: "10 MiB in binary", data: sent(0xc2, small), code: CloseFrameTooBig},
 		{name: "1 GiB in 1 MiB", data: sent(0xc1, strings.Repeat(small, 100)), code: CloseFrameTooBig},
-		// One layer is taken off and no more: what is inside is only text.
+		// Only one layer is decompressed; its content is text.
 		{name: "10 MiB in a bomb in a bomb", data: sent(0xc1, string(zip(t, []byte(small), 9))), code: CloseBadData},
 		{name: "blocks without end", data: sent(0xc1, string(blocks())), answer: `"code":"BAD_REQUEST"`},
 		{name: "noise", data: sent(0xc1, string(noise[:1000])), code: CloseBadData},
@@ -278,13 +278,13 @@ func hostileDeflated(t testing.TB) []hostile {
 	}
 }
 
-// Whatever a client sends, it is answered by the right code, its memory is given
-// back, and the witness is served meanwhile.
+// Every hostile input gets the right code, its memory is freed, and the good client is
+// served meanwhile.
 func TestHostileFrames(t *testing.T) {
-	d, w := newHostileDesk(t)
+	d, w := newHostileFeed(t)
 	try := func(h *hostile, offer string) {
 		t.Helper()
-		i := d.intrude(t, offer)
+		i := d.connectRaw(t, offer)
 		half := len(h.data) / 2
 		i.write(h.data[:half])
 		w.served()
@@ -315,20 +315,19 @@ func TestHostileFrames(t *testing.T) {
 		func() int64 { return inUse() - before }, func(grown int64) bool { return grown <= 1<<20 })
 }
 
-// All of them at once, each in pieces of its own size, leave the witness served
-// and nothing behind.
+// The same for all of them at once, each in pieces of another size.
 func TestHostileCrowd(t *testing.T) {
-	d, w := newHostileDesk(t)
+	d, w := newHostileFeed(t)
 	all := append(hostilePlain(), hostileDeflated(t)...)
 	ends := make(chan error, len(all))
 	for k := range all {
-		h, i := &all[k], d.intrude(t, "permessage-deflate")
+		h, i := &all[k], d.connectRaw(t, "permessage-deflate")
 		piece := 1 + len(h.data)/(2+k%5)
 		go func() {
 			for data := h.data; len(data) > 0; data = data[min(piece, len(data)):] {
 				i.write(data[:min(piece, len(data))])
 			}
-			// Whoever has done no wrong leaves in the end.
+			// Clients that did nothing wrong close in the end.
 			i.write(closeWith(CloseNormal, ""))
 			_, err := i.closed()
 			ends <- err
@@ -348,9 +347,9 @@ func TestHostileCrowd(t *testing.T) {
 	await.True(t, "all to be gone", func() bool { return d.feed.Stats().Connections == 1 })
 }
 
-// A frame cut at any place is the same frame.
+// A frame split at any byte is the same frame.
 func TestSplitFrames(t *testing.T) {
-	d, w := newHostileDesk(t, func(o *Options) { o.MessagesPerSecond = 10_000 })
+	d, w := newHostileFeed(t, func(o *Options) { o.MessagesPerSecond = 10_000 })
 	ask := `{"action":"PING","id":"split"}`
 	for _, test := range []struct {
 		name, offer string
@@ -360,10 +359,10 @@ func TestSplitFrames(t *testing.T) {
 		{"compressed", "permessage-deflate", fragmented(0xc1, string(zip(t, []byte(ask), 9)), 20)},
 		{"long", "", sent(0x81, `{"pad":"`+strings.Repeat("x", 200)+`",`+ask[1:])},
 	} {
-		i := d.intrude(t, test.offer)
+		i := d.connectRaw(t, test.offer)
 		for cut := range len(test.data) {
 			i.write(test.data[:cut])
-			// Once the witness has its answer, the reader has had the first part.
+			// Once the good client has its answer, the reader has read the first part.
 			w.c.send(`{"action":"PING"}`)
 			w.c.wait("control", "pong")
 			i.write(test.data[cut:])
@@ -378,8 +377,8 @@ func TestSplitFrames(t *testing.T) {
 	w.served()
 }
 
-// A flood ends with 4029 at the usual rate. It holds no memory and does not keep
-// the witness waiting, even where any rate is allowed.
+// A flood ends with 4029. It holds no memory and does not delay the good client, even
+// without a rate limit.
 func TestFloods(t *testing.T) {
 	subscribe := sent(0x81, `{"action":"SUBSCRIBE_MARKET","channels":["l2","trades","ticker"],"symbols":["SLUSD/USDC","92C/SLUSD","AAA/BBB"]}`)
 	resync := sent(0x81, `{"action":"RESYNC","channels":["l2"],"symbols":["SLUSD/USDC"]}`)
@@ -396,7 +395,7 @@ func TestFloods(t *testing.T) {
 		{"blocks without end", bytes.Repeat(sent(0xc1, string(blocks())), 100)},
 	}
 	for _, rate := range []int{20, 10_000} {
-		d, w := newHostileDesk(t, func(o *Options) { o.MessagesPerSecond = rate })
+		d, w := newHostileFeed(t, func(o *Options) { o.MessagesPerSecond = rate })
 		for level := range market.Price(100) {
 			d.order(0, market.Sell, 1_000_000+level, 1)
 			if err := w.book.apply(w.c.wait("l2", "update")); err != nil {
@@ -405,7 +404,7 @@ func TestFloods(t *testing.T) {
 		}
 		for _, flood := range floods {
 			before := inUse()
-			i := d.intrude(t, "permessage-deflate")
+			i := d.connectRaw(t, "permessage-deflate")
 			written, ended := make(chan struct{}), make(chan error, 1)
 			go func() {
 				defer close(written)
@@ -436,9 +435,9 @@ func TestFloods(t *testing.T) {
 	}
 }
 
-// heardAtOnce returns how many of so many messages, all of one moment, a reader takes
-// of a connection before it closes it for their number.
-func heardAtOnce(t *testing.T, message []byte, messages int) (heard int) {
+// acceptedAtOnce returns how many of a connection's simultaneous messages a reader
+// accepts before it closes the connection.
+func acceptedAtOnce(t *testing.T, message []byte, messages int) (heard int) {
 	t.Helper()
 	f, err := New(Options{Shards: 1, MessagesPerSecond: 20}, instruments(), engine.NewMarketData(), 1)
 	if err != nil {
@@ -465,11 +464,11 @@ func heardAtOnce(t *testing.T, message []byte, messages int) (heard int) {
 	return heard
 }
 
-// A long compressed message counts for many, a short one for one.
+// A long compressed message counts as several messages, a short one as one.
 func TestCompressedCost(t *testing.T) {
-	d, w := newHostileDesk(t)
+	d, w := newHostileFeed(t)
 	ping := sent(0xc1, string(zip(t, []byte(`{"action":"PING","id":"20"}`), 9)))
-	short := d.intrude(t, "permessage-deflate")
+	short := d.connectRaw(t, "permessage-deflate")
 	short.write(bytes.Repeat(ping, 20))
 	for range 20 {
 		short.answer(`"id":"20"`)
@@ -483,8 +482,8 @@ func TestCompressedCost(t *testing.T) {
 	if len(text) < deflateUnit || len(text) >= 2*deflateUnit {
 		t.Fatalf("%d bytes do not count for two", len(text))
 	}
-	long := d.intrude(t, "permessage-deflate")
-	// Ten are allowed at once, and two a second later: a slow reader lets more through.
+	long := d.connectRaw(t, "permessage-deflate")
+	// Ten are allowed at once and two more a second, so a slow reader accepts more.
 	long.write(bytes.Repeat(sent(0xc1, text), 100))
 	for range 10 {
 		long.answer(`"code":"BAD_REQUEST"`)
@@ -492,7 +491,7 @@ func TestCompressedCost(t *testing.T) {
 	if code, err := long.closed(); code != CloseTooManyMessage {
 		t.Errorf("close code %d, %v", code, err)
 	}
-	if n := heardAtOnce(t, sent(0xc1, text), 100); n != 10 {
+	if n := acceptedAtOnce(t, sent(0xc1, text), 100); n != 10 {
 		t.Errorf("%d of them are heard at once, want 10", n)
 	}
 	// The longest is allowed, however low the rate.
@@ -505,25 +504,25 @@ func TestCompressedCost(t *testing.T) {
 	w.served()
 }
 
-// begun has so many clients send a message but for its last bytes, which are left.
-func begun(t *testing.T, d *desk, clients, left int) (all []*intruder, rest []byte) {
+// sendPartial makes clients send a message without its last bytes, which it returns.
+func sendPartial(t *testing.T, d *testFeed, clients, left int) (all []*rawClient, rest []byte) {
 	t.Helper()
 	frame := sent(0x81, strings.Repeat("x", MaxFrame))
 	for range clients {
-		i := d.intrude(t, "")
+		i := d.connectRaw(t, "")
 		i.write(frame[:len(frame)-left])
 		all = append(all, i)
 	}
 	return all, frame[len(frame)-left:]
 }
 
-// Messages that never become whole hold little memory.
+// Incomplete messages hold little memory.
 func TestSlowFramesAreSmall(t *testing.T) {
 	const clients = 100
-	d, w := newHostileDesk(t)
-	begun(t, d, clients, 1000) // what shards and readers work in has its size after them
+	d, w := newHostileFeed(t)
+	sendPartial(t, d, clients, 1000) // what shards and readers work in has its size after them
 	before := inUse()
-	begun(t, d, clients, 1000)
+	sendPartial(t, d, clients, 1000)
 	await.True(t, "all to be within a message", func() bool { return inUse()-before > clients*MaxFrame*3/4 })
 	if each := (inUse() - before) / clients; each > 3*MaxFrame {
 		t.Errorf("%d bytes are held of a client within a message", each)
@@ -531,11 +530,11 @@ func TestSlowFramesAreSmall(t *testing.T) {
 	w.served()
 }
 
-// Messages that never become whole end in time, and the witness is served meanwhile.
+// Incomplete messages time out, and the good client is served meanwhile.
 func TestSlowFrames(t *testing.T) {
 	const clients = 100
-	d, w := newHostileDesk(t, func(o *Options) { o.MessageWithin, o.Heartbeat = 200*time.Millisecond, 20*time.Millisecond })
-	all, rest := begun(t, d, clients, 1000)
+	d, w := newHostileFeed(t, func(o *Options) { o.MessageWithin, o.Heartbeat = 200*time.Millisecond, 20*time.Millisecond })
+	all, rest := sendPartial(t, d, clients, 1000)
 	ends := make(chan error, clients)
 	for _, i := range all {
 		go func() {
@@ -565,7 +564,7 @@ func TestSlowFrames(t *testing.T) {
 	}
 }
 
-// A message has MessageWithin from its first byte to its last.
+// A message may take MessageWithin.
 func TestMessageWithin(t *testing.T) {
 	f, err := New(Options{Shards: 1}, instruments(), engine.NewMarketData(), 1)
 	if err != nil {
@@ -591,16 +590,16 @@ func TestMessageWithin(t *testing.T) {
 	}
 }
 
-// Peers that vanish, in a message or out of one, are forgotten.
+// Peers that disappear, within a message or between two, are forgotten.
 func TestHalfOpen(t *testing.T) {
-	d, w := newHostileDesk(t)
+	d, w := newHostileFeed(t)
 	for _, data := range [][]byte{nil, {0x81}, sent(0x81, "{}")[:6], sent(0x01, "{}"), sent(0x89, "x")[:4]} {
 		for _, end := range []func(*net.TCPConn) error{
 			func(c *net.TCPConn) error { return c.CloseWrite() },
 			func(c *net.TCPConn) error { return errors.Join(c.SetLinger(0), c.Close()) },
 			func(c *net.TCPConn) error { return c.Close() },
 		} {
-			i := d.intrude(t, "")
+			i := d.connectRaw(t, "")
 			i.write(data)
 			w.served()
 			if err := end(i.conn.(*net.TCPConn)); err != nil {

@@ -38,7 +38,7 @@ func TestInflate(t *testing.T) {
 		if !errors.Is(err, test.err) || err == nil && string(got) != test.want {
 			t.Errorf("%s: %q, %v", test.name, got, err)
 		}
-		// What comes after it is not touched by it.
+		// The bytes after it are unchanged.
 		if got, err := z.inflate(nil, zip(t, hello, 6), MaxFrame); err != nil || string(got) != "Hello" {
 			t.Errorf("after %s: %q, %v", test.name, got, err)
 		}
@@ -57,13 +57,13 @@ func TestInflateLimit(t *testing.T) {
 			t.Errorf("%d bytes in %d: %d of %d, %v", n, len(bomb), len(got), cap(got), err)
 		}
 	}
-	// The limit is on what is appended.
+	// The limit applies to the appended bytes.
 	if got, err := z.inflate([]byte("ab"), zip(t, []byte("cde"), 6), 3); err != nil || string(got) != "abcde" {
 		t.Errorf("%q, %v", got, err)
 	}
 }
 
-// A reader that has grown to its size allocates nothing more, whatever comes.
+// A warmed-up reader does not allocate.
 func TestInflateMemory(t *testing.T) {
 	var z inflater
 	bomb, small := zip(t, make([]byte, 10<<20), 9)[:MaxFrame/2], zip(t, []byte(`{"action":"PING"}`), 6)
@@ -75,9 +75,8 @@ func TestInflateMemory(t *testing.T) {
 	}
 }
 
-// leastAllocs is how often f allocates, on average, in the quietest of a few short
-// measurements: what the process does beside it, which earlier tests have left behind,
-// is counted too, and f takes long enough under the race detector to meet it.
+// leastAllocs returns the average allocations of f in the quietest of a few short
+// measurements, because goroutines of earlier tests are counted too.
 func leastAllocs(f func()) float64 {
 	least := testing.AllocsPerRun(10, f)
 	for range 9 {
@@ -89,8 +88,8 @@ func leastAllocs(f func()) float64 {
 	return least
 }
 
-// blocks is a message of MaxFrame that says nothing in as many blocks as it can,
-// each with a code of its own, of 258 symbols: what costs a decoder the most.
+// blocks returns a message of MaxFrame with as many blocks as possible, each with its own
+// code of 258 symbols, which is the most expensive input for a decoder.
 func blocks() []byte {
 	number := func(v, bits int) string {
 		var b strings.Builder
@@ -121,8 +120,8 @@ func blocks() []byte {
 	return append(message, 0)
 }
 
-// Our reader and the standard library's agree on what a message says, never more
-// than the limit comes out, and what the library writes is read.
+// Our reader agrees with the standard library's, never returns more than the limit, and
+// reads what the library writes.
 func FuzzInflate(f *testing.F) {
 	f.Add([]byte("\xf2\x48\xcd\xc9\xc9\x07\x00"))
 	f.Add([]byte("\xf3\x48\xcd\xc9\xc9\x07\x00\x00"))

@@ -14,19 +14,18 @@ import (
 	"blockdesk/market"
 )
 
-// journalled is a random journal as two machines read it: the events of each batch,
-// and a snapshot from before each.
+// journalled is a random journal: the events of each batch, and a snapshot before each.
 type journalled struct {
 	batches   [][]event.Event
 	snapshots [][]byte
 	epochs    []uint64 // of each snapshot
 }
 
-// mirroredInstrument is the one of instruments that a chain tells of.
+// mirroredInstrument is the mirrored one of instruments.
 const mirroredInstrument = 2
 
-// journal makes one of so many batches: orders, cancels, halts, a mirrored book and
-// its trades, and an epoch that begins now and then.
+// journal makes a random journal: orders, cancels, halts, a mirrored book and its trades,
+// and sometimes a new epoch.
 func journal(t *rapid.T, rng *rand.Rand, batches int) *journalled {
 	j := &journalled{}
 	r := engine.NewReplica(engine.StateOptions{})
@@ -98,16 +97,16 @@ func journal(t *rapid.T, rng *rand.Rand, batches int) *journalled {
 	return j
 }
 
-// saying is what a feed has said: each update's frame by its stream and number, and
-// the snapshot of each stream at the end.
-type saying struct {
+// replayedFeed is a feed's output: each update's frame by topic and seq, and the last
+// snapshot of each topic.
+type replayedFeed struct {
 	updates   map[string][]byte
 	snapshots map[string][]byte
 }
 
-// tell gives a feed that joins before batch from the events of the others, in
-// slices of any size, and returns what it says of what can be resumed.
-func tell(t *rapid.T, rng *rand.Rand, j *journalled, from int) *saying {
+// replayFrom runs a feed from the batch from on, in slices of random size, and returns
+// its output of resumable topics.
+func replayFrom(t *rapid.T, rng *rand.Rand, j *journalled, from int) *replayedFeed {
 	r, err := engine.RestoreReplica(j.snapshots[from], engine.StateOptions{})
 	if err != nil {
 		t.Fatal(err)
@@ -119,7 +118,7 @@ func tell(t *rapid.T, rng *rand.Rand, j *journalled, from int) *saying {
 	for i := range f.topics {
 		f.topics[i].subscribers.Store(1)
 	}
-	said := &saying{updates: map[string][]byte{}, snapshots: map[string][]byte{}}
+	said := &replayedFeed{updates: map[string][]byte{}, snapshots: map[string][]byte{}}
 	var got taken
 	hear := func() {
 		f.publishToShards()
@@ -160,16 +159,16 @@ func tell(t *rapid.T, rng *rand.Rand, j *journalled, from int) *saying {
 	return said
 }
 
-// A feed that joins wherever says what the one says that was there from the start,
-// byte for byte: numbers, epochs, checksums, times.
+// A feed that joins at any batch sends the same bytes as one that was there from the
+// start.
 func TestJoinersSayTheSame(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		rng := rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 1))
 		j := journal(t, rng, rapid.IntRange(2, 400).Draw(t, "batches"))
-		leader := tell(t, rng, j, 0)
+		leader := replayFrom(t, rng, j, 0)
 		for range 3 {
 			from := rng.IntN(len(j.batches))
-			joined := tell(t, rng, j, from)
+			joined := replayFrom(t, rng, j, from)
 			for at, frame := range joined.updates {
 				if !bytes.Equal(frame, leader.updates[at]) {
 					t.Fatalf("joined before batch %d, %s:\n%s\nthe leader\n%s", from, at, frame, leader.updates[at])
@@ -187,12 +186,12 @@ func TestJoinersSayTheSame(t *testing.T) {
 	})
 }
 
-// A feed that is far behind leaves numbers out and none of them twice: where it
-// stands it is as the others are, and its streams go on with snapshots.
+// A feed that is far behind skips sequence numbers and repeats none. Its position equals
+// the others', and its streams continue with snapshots.
 func TestFarBehindLeavesNumbersOut(t *testing.T) {
 	var slice []event.Event
 	for seq := range uint64(2 * catchUpEvents) {
-		slice = append(slice, rested(seq+1))
+		slice = append(slice, restingOrder(seq+1))
 	}
 	var views [2]*engine.View
 	for i := range views {

@@ -18,12 +18,12 @@ import (
 )
 
 func TestConnectionLimits(t *testing.T) {
-	d := newDesk(t, func(o *Options) { o.MaxPerIP = 3 })
+	d := newTestFeed(t, func(o *Options) { o.MaxPerIP = 3 })
 	var all []*client
 	for range 3 {
 		all = append(all, d.dial())
 	}
-	refused := func(d *desk, status int, code string) {
+	refused := func(d *testFeed, status int, code string) {
 		t.Helper()
 		_, response, err := websocket.DefaultDialer.Dial("ws://"+d.addr+"/ws/rfq", nil)
 		if !errors.Is(err, websocket.ErrBadHandshake) || response.StatusCode != status {
@@ -47,7 +47,7 @@ func TestConnectionLimits(t *testing.T) {
 	await.True(t, "one to be gone", func() bool { return d.feed.Stats().Connections == 2 })
 	d.dial()
 
-	d = newDesk(t, func(o *Options) { o.MaxConnections = 2 })
+	d = newTestFeed(t, func(o *Options) { o.MaxConnections = 2 })
 	d.dial()
 	d.dial()
 	refused(d, 503, `"code":"OVERLOADED"`)
@@ -57,7 +57,7 @@ func TestConnectionLimits(t *testing.T) {
 }
 
 func TestNotAnUpgrade(t *testing.T) {
-	d := newDesk(t)
+	d := newTestFeed(t)
 	conn, err := net.Dial("tcp4", d.addr)
 	if err != nil {
 		t.Fatal(err)
@@ -72,7 +72,7 @@ func TestNotAnUpgrade(t *testing.T) {
 
 // A handshake whose key is not 16 bytes is refused (RFC 6455, section 4.2.1).
 func TestBadKeys(t *testing.T) {
-	d := newDesk(t)
+	d := newTestFeed(t)
 	for key, status := range map[string]string{
 		"dGhlIHNhbXBsZSBub25jZQ==": "101", "short": "400", "dGhlIHNhbXBsZSBub25jZ": "400", "dGhlIHNhbXBsZSBub25jZSEh": "400",
 		"dGhlIHNhbXBsZSBub25j!Q==": "400", "dGhlIHNhbXBsZSBub25jZQ==dGhlIHNhbXBsZSBub25jZQ==": "400",
@@ -92,7 +92,7 @@ func TestBadKeys(t *testing.T) {
 }
 
 func TestFrameLimit(t *testing.T) {
-	d := newDesk(t)
+	d := newTestFeed(t)
 	message := func(size int) string {
 		text := `{"action":"PING","pad":"`
 		return text + strings.Repeat("x", size-len(text)-2) + `"}`
@@ -109,7 +109,7 @@ func TestFrameLimit(t *testing.T) {
 }
 
 func TestMessageRate(t *testing.T) {
-	d := newDesk(t, func(o *Options) { o.MessagesPerSecond = 20 })
+	d := newTestFeed(t, func(o *Options) { o.MessagesPerSecond = 20 })
 	within, beyond := d.dial(), d.dialRaw(t)
 	for range 20 {
 		within.send(`{"action":"PING"}`)
@@ -119,7 +119,7 @@ func TestMessageRate(t *testing.T) {
 			t.Fatal(m.raw)
 		}
 	}
-	// A slow reader hears them over some time, at which more than 20 are allowed.
+	// A slow reader spreads them over time, and more than 20 are allowed.
 	tooMany := string([]byte{CloseTooManyMessage >> 8, CloseTooManyMessage & 0xff})
 	_, _ = beyond.conn.Write(bytes.Repeat(masked(0x81, `{"action":"PING"}`), 2000))
 	beyond.until(tooMany)
@@ -128,14 +128,14 @@ func TestMessageRate(t *testing.T) {
 	_, _ = flood.conn.Write(bytes.Repeat(masked(0x89, "x"), 2000))
 	flood.until(tooMany)
 	for _, message := range [][]byte{masked(0x81, `{"action":"PING"}`), masked(0x89, "x")} {
-		if n := heardAtOnce(t, message, 21); n != 20 {
+		if n := acceptedAtOnce(t, message, 21); n != 20 {
 			t.Errorf("%d of 21 messages are heard at once, want 20", n)
 		}
 	}
 }
 
 func TestNoSubscription(t *testing.T) {
-	d := newDesk(t, func(o *Options) { o.SubscribeWithin = 100 * time.Millisecond; o.Heartbeat = 50 * time.Millisecond })
+	d := newTestFeed(t, func(o *Options) { o.SubscribeWithin = 100 * time.Millisecond; o.Heartbeat = 50 * time.Millisecond })
 	if code := d.dial().closed(); code != CloseNoSubscription {
 		t.Errorf("close code %d", code)
 	}
@@ -157,8 +157,7 @@ func TestNoSubscription(t *testing.T) {
 	}
 }
 
-// A connection may be without a subscription for SubscribeWithin, whenever that
-// begins.
+// A connection may have no subscription for SubscribeWithin, at any time.
 func TestSubscribeWithin(t *testing.T) {
 	f, err := New(Options{Shards: 1}, instruments(), engine.NewMarketData(), 1)
 	if err != nil {
@@ -182,7 +181,7 @@ func TestSubscribeWithin(t *testing.T) {
 }
 
 func TestSubscriptionLimit(t *testing.T) {
-	d := newDesk(t, func(o *Options) { o.MaxSubscriptions = 3 })
+	d := newTestFeed(t, func(o *Options) { o.MaxSubscriptions = 3 })
 	c := d.dial()
 	c.send(`{"action":"SUBSCRIBE_MARKET","channels":["l2","trades"],"symbols":["SLUSD/USDC","92C/SLUSD"]}`)
 	if m := c.next(); len(m.Subscribed) != 3 || len(m.Rejected) != 1 || m.Rejected[0].Code != "TOO_MANY_SUBSCRIPTIONS" {
@@ -190,13 +189,13 @@ func TestSubscriptionLimit(t *testing.T) {
 	}
 }
 
-// raw speaks to the server byte by byte, as no library would.
+// raw sends arbitrary bytes to the server, unlike a library.
 type raw struct {
 	t    *testing.T
 	conn net.Conn
 }
 
-func (d *desk) dialRaw(t *testing.T) *raw {
+func (d *testFeed) dialRaw(t *testing.T) *raw {
 	t.Helper()
 	conn, err := tight.Dial("tcp4", d.addr)
 	if err != nil {
@@ -210,7 +209,7 @@ func (d *desk) dialRaw(t *testing.T) *raw {
 	return r
 }
 
-// until reads until that text has come, and returns all.
+// until reads until that text and returns all input.
 func (r *raw) until(text string) []byte {
 	r.t.Helper()
 	var all []byte
@@ -226,14 +225,14 @@ func (r *raw) until(text string) []byte {
 	return all
 }
 
-// masked returns one masked frame; the mask is zero.
+// masked returns a frame with a zero mask.
 func masked(head byte, payload string) []byte {
 	frame := []byte{head, 0x80 | byte(len(payload)), 0, 0, 0, 0}
 	return append(frame, payload...)
 }
 
 func TestFramesAsTheyCome(t *testing.T) {
-	d := newDesk(t)
+	d := newTestFeed(t)
 	r := d.dialRaw(t)
 	// Byte by byte.
 	for _, b := range masked(0x81, `{"action":"PING","id":"split"}`) {
@@ -255,7 +254,7 @@ func TestFramesAsTheyCome(t *testing.T) {
 }
 
 func TestBadFrames(t *testing.T) {
-	d := newDesk(t)
+	d := newTestFeed(t)
 	closing := func(code uint16) string { return string([]byte{byte(code >> 8), byte(code)}) }
 	tests := []struct {
 		name  string
@@ -291,16 +290,16 @@ func TestBadFrames(t *testing.T) {
 
 const subscribeDeep = `{"action":"SUBSCRIBE_MARKET","channels":["l2","ticker"],"symbols":["SLUSD/USDC"],"depth":100}`
 
-// stalled subscribes a client that reads its first snapshot and no more, and another
-// that reads on. serve changes the book and has the other see it.
-func stalled(t *testing.T, d *desk) (r *raw, serve func()) {
+// stalled subscribes a client that reads only its first snapshot, and another that reads
+// on. serve changes the book and waits until the other has the update.
+func stalled(t *testing.T, d *testFeed) (r *raw, serve func()) {
 	t.Helper()
 	r = d.dialRaw(t)
 	_, _ = r.conn.Write(masked(0x81, subscribeDeep))
 	r.until(`"type":"snapshot"`)
 	healthy := d.dial()
 	healthy.send(subscribeDeep)
-	b, price := &mirror{}, market.Price(0)
+	b, price := &clientBook{}, market.Price(0)
 	if err := b.apply(healthy.wait("l2", "snapshot")); err != nil {
 		t.Fatal(err)
 	}
@@ -314,10 +313,10 @@ func stalled(t *testing.T, d *desk) (r *raw, serve func()) {
 	}
 }
 
-// A reader that stops is told and closed. Where it takes the message and does not
-// leave, it is cut off.
+// A client that stops reading gets an error and is closed. If it reads the message and
+// does not close, it is aborted.
 func TestSlowConsumer(t *testing.T) {
-	d := newDesk(t, func(o *Options) { o.SlowAfter, o.SendBuffer, o.Shards = 100*time.Millisecond, 4<<10, 1 })
+	d := newTestFeed(t, func(o *Options) { o.SlowAfter, o.SendBuffer, o.Shards = 100*time.Millisecond, 4<<10, 1 })
 	r, serve := stalled(t, d)
 	for d.feed.Stats().SlowConsumers == 0 {
 		serve()
@@ -333,9 +332,9 @@ func TestSlowConsumer(t *testing.T) {
 	}
 }
 
-// A slow reader that never reads again is cut off after CloseWithin.
+// A slow client that never reads again is aborted after CloseWithin.
 func TestSlowConsumerIsCutOff(t *testing.T) {
-	d := newDesk(t, func(o *Options) {
+	d := newTestFeed(t, func(o *Options) {
 		o.SlowAfter, o.CloseWithin, o.SendBuffer, o.Shards = 50*time.Millisecond, 50*time.Millisecond, 4<<10, 1
 	})
 	_, serve := stalled(t, d)
@@ -345,10 +344,9 @@ func TestSlowConsumerIsCutOff(t *testing.T) {
 	await.True(t, "it to be cut off", func() bool { return d.feed.Stats().Connections == 1 })
 }
 
-// While a reader has stopped and nothing is done about it, the other client of its
-// shard gets every update.
+// While a client has stopped reading, the other clients of its shard get every update.
 func TestStalledHoldsUpNobody(t *testing.T) {
-	d := newDesk(t, func(o *Options) { o.SendBuffer, o.Shards = 4<<10, 1 })
+	d := newTestFeed(t, func(o *Options) { o.SendBuffer, o.Shards = 4<<10, 1 })
 	_, serve := stalled(t, d)
 	for s := d.feed.Stats(); s.Collapsed+s.Conflated == 0; s = d.feed.Stats() {
 		serve() // until the socket is full

@@ -8,22 +8,22 @@ import (
 	"blockdesk/market"
 )
 
-// sightings is a sink that keeps what it is given.
-type sightings struct {
+// viewCounter is a sink that records its calls.
+type viewCounter struct {
 	views  []*engine.View
 	trades []engine.Trade
 }
 
-func (r *sightings) MarketUpdate(_, next *engine.View, trades []engine.Trade) {
+func (r *viewCounter) MarketUpdate(_, next *engine.View, trades []engine.Trade) {
 	r.views = append(r.views, next)
 	r.trades = append(r.trades, trades...)
 }
 
-// TestFarBehindInARefresh: where a slice is too long to be published batch by
-// batch and ends inside a refresh, no view shows a part of it. A refresh that
-// changes nothing but the slot has no number of its own in any stream.
+// TestFarBehindInARefresh: if a slice is too long to publish batch by batch and ends
+// within a refresh, no view shows a part of it. A refresh that only changes the slot has
+// no sequence number.
 func TestFarBehindInARefresh(t *testing.T) {
-	seen := &sightings{}
+	seen := &viewCounter{}
 	f, err := New(Options{Shards: 1}, instruments(), engine.NewMarketData(), 1)
 	if err != nil {
 		t.Fatal(err)

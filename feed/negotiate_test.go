@@ -58,8 +58,7 @@ func TestNegotiate(t *testing.T) {
 	}
 }
 
-// What is answered is a subset of the one offer that was answered, and no bytes
-// of the client's reach the response.
+// The answer is a subset of one offer, and no bytes of the client reach the response.
 func FuzzAnswerOffer(f *testing.F) {
 	f.Add([]byte("permessage-deflate; client_max_window_bits"))
 	f.Add([]byte(`permessage-deflate; server_max_window_bits="12"; server_no_context_takeover`))

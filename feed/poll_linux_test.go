@@ -13,10 +13,9 @@ import (
 	"blockdesk/internal/await"
 )
 
-// An event that was fetched before its connection was closed does not mean
-// whoever has the seat now.
+// An event of a closed connection does not reach the connection that has its slot now.
 func TestSeatIsTakenOnce(t *testing.T) {
-	d := newDesk(t, func(o *Options) { o.Shards = 1 })
+	d := newTestFeed(t, func(o *Options) { o.Shards = 1 })
 	p, err := newPoll(d.feed)
 	if err != nil {
 		t.Fatal(err)
@@ -45,7 +44,7 @@ func TestSeatIsTakenOnce(t *testing.T) {
 	}
 }
 
-// aSocket returns a socket that nothing comes from.
+// aSocket returns a socket without input.
 func aSocket(t *testing.T) syscall.RawConn {
 	conn, err := net.ListenUDP("udp4", &net.UDPAddr{IP: net.IPv4(127, 0, 0, 1)})
 	if err != nil {
@@ -59,8 +58,8 @@ func aSocket(t *testing.T) syscall.RawConn {
 	return raw
 }
 
-// bareDial connects a socket that costs this process no memory.
-func bareDial(t *testing.T, to netip.AddrPort) int {
+// rawDial connects a socket without a Go net.Conn, which would use memory.
+func rawDial(t *testing.T, to netip.AddrPort) int {
 	fd, err := syscall.Socket(syscall.AF_INET, syscall.SOCK_STREAM|syscall.SOCK_CLOEXEC, 0)
 	if err != nil {
 		t.Fatal(err)
@@ -72,9 +71,9 @@ func bareDial(t *testing.T, to netip.AddrPort) int {
 	return fd
 }
 
-// settled returns the heap and the stacks that are in use once nothing is
-// garbage, in bytes, and the goroutines.
-func settled() (bytes, goroutines int) {
+// processUsage returns heap and stacks in bytes after garbage collection, and the number
+// of goroutines.
+func processUsage() (bytes, goroutines int) {
 	var m runtime.MemStats
 	for range 3 {
 		runtime.GC()
@@ -83,24 +82,24 @@ func settled() (bytes, goroutines int) {
 	return int(m.HeapAlloc + m.StackInuse), runtime.NumGoroutine()
 }
 
-// An idle connection with a subscription costs little memory, no goroutine, and
-// nothing of the server or the library that it came through.
+// An idle connection with a subscription uses little memory, no goroutine, and nothing of
+// the server or the library.
 func TestIdleConnectionIsSmall(t *testing.T) {
 	const (
 		crowd = 1000
 		most  = 3 << 10 // bytes; the contract's limit is 10 KB
 	)
-	d := newDesk(t, func(o *Options) { o.MaxPerIP = 2 * crowd })
+	d := newTestFeed(t, func(o *Options) { o.MaxPerIP = 2 * crowd })
 	to := netip.MustParseAddrPort(d.addr)
 	join := func() {
-		fd := bareDial(t, to)
+		fd := rawDial(t, to)
 		_, _ = syscall.Write(fd, fmt.Appendf(nil, "GET /ws/rfq HTTP/1.1\r\nHost: x\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"+
 			"Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n"))
 		_, _ = syscall.Write(fd, masked(0x81, `{"action":"SUBSCRIBE_MARKET","channels":["l2"],"symbols":["SLUSD/USDC"]}`))
 	}
 	subscribed := func(n int64) func() bool {
 		return func() bool {
-			// The goroutines of the upgrades end a moment later.
+			// The goroutines of the upgrades end a little later.
 			return d.feed.Stats().Subscriptions == n && d.feed.Stats().MessagesOut == 3*uint64(n)
 		}
 	}
@@ -108,17 +107,17 @@ func TestIdleConnectionIsSmall(t *testing.T) {
 		join()
 	}
 	await.True(t, "the first to be there", subscribed(10))
-	before, few := settled()
+	before, few := processUsage()
 	for i := range crowd {
 		join()
 		if i%50 == 49 {
 			await.True(t, "more to be there", subscribed(int64(10+i+1)))
 		}
 	}
-	// fasthttp's workers rest before they end.
+	// fasthttp's workers are idle for a while before they end.
 	after, many := 0, 0
 	await.True(t, fmt.Sprintf("less than %d bytes a connection and %d goroutines", most, crowd/10), func() bool {
-		after, many = settled()
+		after, many = processUsage()
 		t.Logf("%d bytes a connection, %d goroutines more", (after-before)/crowd, many-few)
 		return (after-before)/crowd <= most && many-few < crowd/10
 	})

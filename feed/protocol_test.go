@@ -12,7 +12,7 @@ import (
 )
 
 func TestControlMessages(t *testing.T) {
-	d := newDesk(t)
+	d := newTestFeed(t)
 	d.order(0, market.Buy, 999_000, 1_000_000)
 	d.settle()
 	c := d.dial()
@@ -57,7 +57,7 @@ func TestControlMessages(t *testing.T) {
 }
 
 func TestSubscriptionLife(t *testing.T) {
-	d := newDesk(t)
+	d := newTestFeed(t)
 	d.order(0, market.Buy, 999_000, 1_000_000)
 	d.settle()
 	c := d.dial()
@@ -101,10 +101,10 @@ func TestSubscriptionLife(t *testing.T) {
 	}
 }
 
-// Where only a deep level changes, a shallow subscriber gets the same sequence
-// number with nothing in it.
+// If only a deep level changes, a shallow subscriber gets an empty update with the same
+// sequence number.
 func TestUpdateOutsideTheWindow(t *testing.T) {
-	d := newDesk(t)
+	d := newTestFeed(t)
 	for i := range 11 {
 		d.order(0, market.Buy, market.Price(1000-i), 5)
 	}
@@ -116,7 +116,7 @@ func TestUpdateOutsideTheWindow(t *testing.T) {
 	if m := c.next(); m.Seq != seq+1 || len(m.Bids) != 0 || m.Bids == nil {
 		t.Fatal(m.raw)
 	}
-	// A new best level pushes the tenth out, by name.
+	// A new best level removes the tenth explicitly.
 	d.order(0, market.Buy, 2000, 5)
 	m := c.next()
 	if want := `"bids":[["0.002000","0.000005"],["0.000991","0"]]`; !strings.Contains(m.raw, want) {
@@ -125,7 +125,7 @@ func TestUpdateOutsideTheWindow(t *testing.T) {
 }
 
 func TestHeartbeat(t *testing.T) {
-	d := newDesk(t, func(o *Options) { o.Heartbeat = 20 * time.Millisecond })
+	d := newTestFeed(t, func(o *Options) { o.Heartbeat = 20 * time.Millisecond })
 	quiet, c := d.dial(), d.dial()
 	quiet.send(`{"action":"SUBSCRIBE_MARKET","channels":["l2"],"symbols":["SLUSD/USDC"]}`)
 	c.send(`{"action":"SUBSCRIBE_MARKET","channels":["l2","ticker"],"symbols":["SLUSD/USDC"],"heartbeat":true}`)
@@ -147,12 +147,12 @@ func TestHeartbeat(t *testing.T) {
 }
 
 func TestResume(t *testing.T) {
-	d := newDesk(t)
+	d := newTestFeed(t)
 	d.order(0, market.Buy, 1000, 5)
 	d.settle()
 	c := d.dial()
 	c.send(`{"action":"SUBSCRIBE_MARKET","channels":["l2","trades"],"symbols":["SLUSD/USDC"]}`)
-	b := &mirror{}
+	b := &clientBook{}
 	if err := b.apply(c.wait("l2", "snapshot")); err != nil {
 		t.Fatal(err)
 	}
@@ -211,8 +211,8 @@ func TestResume(t *testing.T) {
 	}
 }
 
-// ahead resumes l2 from by updates after at, which the service has not made yet.
-func (d *desk) ahead(at, by uint64) *client {
+// ahead resumes l2 from a seq that is by updates further than the feed.
+func (d *testFeed) ahead(at, by uint64) *client {
 	d.t.Helper()
 	c := d.dial()
 	c.send(fmt.Sprintf(`{"action":"SUBSCRIBE_MARKET","channels":["l2"],"symbols":["SLUSD/USDC"],"heartbeat":true,
@@ -224,10 +224,10 @@ func (d *desk) ahead(at, by uint64) *client {
 	return c
 }
 
-// A client that has been served elsewhere may be ahead: it gets what comes after,
-// once and without a snapshot. No heartbeat names a number before.
+// A client that was served by another process may be ahead: it gets later updates once,
+// without a snapshot, and no heartbeat names an earlier seq.
 func TestResumeAhead(t *testing.T) {
-	d := newDesk(t, func(o *Options) { o.Shards, o.Heartbeat = 1, 10*time.Millisecond })
+	d := newTestFeed(t, func(o *Options) { o.Shards, o.Heartbeat = 1, 10*time.Millisecond })
 	at := d.feed.View(0).DepthSeq
 	two := d.ahead(at, 2)
 	for n := range market.Price(3) {
@@ -247,18 +247,18 @@ func TestResumeAhead(t *testing.T) {
 	}
 }
 
-// What a client is ahead in for too long it gets anew.
+// A client that is ahead for too long gets a snapshot.
 func TestResumeAheadTooLong(t *testing.T) {
-	d := newDesk(t, func(o *Options) {
+	d := newTestFeed(t, func(o *Options) {
 		o.Shards, o.Heartbeat, o.AheadWithin = 1, 20*time.Millisecond, 200*time.Millisecond
 	})
 	at := d.feed.View(0).DepthSeq
-	most, b := d.ahead(at, MaxResume), &mirror{}
+	most, b := d.ahead(at, MaxResume), &clientBook{}
 	for n := range market.Price(3) {
 		d.order(0, market.Buy, 100+n, 1)
 		d.settle()
 	}
-	// On a slow machine its patience may end before the last of them.
+	// On a slow machine AheadWithin may end before the last of them.
 	m := most.wait("l2", "")
 	if m.Type != "snapshot" || m.Seq > at+3 || b.apply(m) != nil {
 		t.Fatalf("after its patience: %s", m.raw)
@@ -271,7 +271,7 @@ func TestResumeAheadTooLong(t *testing.T) {
 	}
 }
 
-// A client has AheadWithin to be ahead in.
+// A client may be ahead for AheadWithin.
 func TestAheadWithin(t *testing.T) {
 	f, err := New(Options{Shards: 1}, instruments(), engine.NewMarketData(), 1)
 	if err != nil {
@@ -294,9 +294,9 @@ func TestAheadWithin(t *testing.T) {
 	}
 }
 
-// At the end everybody is told to come back, and Run leaves nothing behind.
+// At the end every connection is closed with 1012, and Run leaves nothing behind.
 func TestRestart(t *testing.T) {
-	d := newDesk(t)
+	d := newTestFeed(t)
 	c := d.dial()
 	c.send(`{"action":"SUBSCRIBE_MARKET","channels":["l2"],"symbols":["SLUSD/USDC"]}`)
 	c.wait("l2", "snapshot")

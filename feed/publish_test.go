@@ -14,8 +14,8 @@ import (
 	"blockdesk/market"
 )
 
-// Publishing allocates nothing but the chunks that subscribers share, of which
-// one holds hundreds of updates.
+// Publishing allocates only the chunks that subscribers share, each of which holds
+// hundreds of updates.
 func TestPublishAllocatesNothing(t *testing.T) {
 	f, err := New(Options{Shards: 1}, instruments(), engine.NewMarketData(), 7)
 	if err != nil {
@@ -46,8 +46,8 @@ func TestPublishAllocatesNothing(t *testing.T) {
 	}
 }
 
-// A Reference and a Desk event have no time and nothing to show: they end no
-// batch and leave no mark on a view.
+// Reference and Desk events have no time and no market data: they end no batch and change
+// no view.
 func TestPassesOverWhatHasNoTime(t *testing.T) {
 	f, err := New(Options{Shards: 1}, instruments(), engine.NewMarketData(), 1)
 	if err != nil {
@@ -68,11 +68,10 @@ func TestPassesOverWhatHasNoTime(t *testing.T) {
 	}
 }
 
-// Trades leave the 24 h figures on a market where nothing happens any more, and
-// the feed does not pass for late because of it.
+// Trades leave the 24 h window of a quiet market, and that does not count as lag.
 func TestQuietMarketAges(t *testing.T) {
 	var ahead atomic.Int64
-	d := newDesk(t, func(o *Options) {
+	d := newTestFeed(t, func(o *Options) {
 		o.QuietAfter = 5 * time.Millisecond
 		o.Clock = func() time.Time { return time.Now().Add(time.Duration(ahead.Load())) }
 	})
@@ -91,12 +90,11 @@ func TestQuietMarketAges(t *testing.T) {
 	}
 }
 
-// A batch that comes late, as to a follower that joins long after it, is no lag of a
-// market on which nothing happens any more.
+// An old batch, as on a replica that joins late, does not count as lag of a quiet market.
 func TestQuietMarketHasNoLag(t *testing.T) {
 	began := time.Now()
 	var late atomic.Int64
-	d := newDesk(t, func(o *Options) {
+	d := newTestFeed(t, func(o *Options) {
 		o.QuietAfter = 5 * time.Millisecond
 		o.Clock = func() time.Time {
 			if late.Load() > 0 {
@@ -111,8 +109,7 @@ func TestQuietMarketHasNoLag(t *testing.T) {
 	await.True(t, "nothing to be late", func() bool { return d.feed.Stats().Lag == 0 })
 }
 
-// The batches of one slice reach the shards together, but no more than maxGather
-// of them wait for the rest.
+// The batches of one slice reach the shards together, at most maxGather at a time.
 func TestGathersASlice(t *testing.T) {
 	for _, test := range []struct{ batches, waiting int }{
 		{10, 10}, {maxGather - 1, maxGather - 1}, {maxGather, 0}, {maxGather + 1, 1},
@@ -156,9 +153,9 @@ func TestInboxLimit(t *testing.T) {
 	}
 }
 
-// A shard that lost updates gives snapshots, and what follows joins them.
+// A shard that lost updates sends snapshots, and later updates follow them.
 func TestOverrun(t *testing.T) {
-	d := newDesk(t, func(o *Options) { o.Shards = 1 })
+	d := newTestFeed(t, func(o *Options) { o.Shards = 1 })
 	c := d.dial()
 	c.send(`{"action":"SUBSCRIBE_MARKET","channels":["l2"],"symbols":["SLUSD/USDC"]}`)
 	before := c.wait("l2", "snapshot").Seq
@@ -170,7 +167,7 @@ func TestOverrun(t *testing.T) {
 	await.True(t, "the first view to move", func() bool { return d.feed.View(0).DepthSeq > before })
 	inbox.overrun = true
 	inbox.mu.Unlock()
-	b := &mirror{}
+	b := &clientBook{}
 	m := c.next()
 	if m.Type != "snapshot" || m.Seq <= before {
 		t.Fatal(m.raw)

@@ -14,10 +14,10 @@ import (
 const upgrade = "GET /ws/rfq HTTP/1.1\r\nHost: x\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n" +
 	"Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n"
 
-// What comes in one packet with the upgrade request is in the server's buffer
-// by then, whole messages and the beginning of one.
+// Input in the packet of the upgrade request is in the server's buffer: whole messages
+// and the beginning of one.
 func TestRequestsBehindTheUpgrade(t *testing.T) {
-	d := newDesk(t)
+	d := newTestFeed(t)
 	conn, err := tight.Dial("tcp4", d.addr)
 	if err != nil {
 		t.Fatal(err)
@@ -42,10 +42,9 @@ func TestRequestsBehindTheUpgrade(t *testing.T) {
 	r.until(`"id":"three"`)
 }
 
-// A client that sends on and on instead of ending its half is dropped before
-// its time is over.
+// A client that keeps sending instead of closing is dropped before its time is over.
 func TestTalkingAfterTheEnd(t *testing.T) {
-	d := newDesk(t, func(o *Options) { o.CloseWithin = time.Hour })
+	d := newTestFeed(t, func(o *Options) { o.CloseWithin = time.Hour })
 	r := d.dialRaw(t)
 	_, _ = r.conn.Write(sent(0x88, ""))
 	r.until(string([]byte{finClose, 2, CloseNormal >> 8, CloseNormal & 0xff}))
@@ -65,10 +64,10 @@ func TestTalkingAfterTheEnd(t *testing.T) {
 	await.True(t, "it to be dropped", func() bool { return d.feed.Stats().Connections == 0 })
 }
 
-// The reader gives every connection its turn: one that sends without end, here
-// a message of empty fragments again and again, does not keep it from another.
+// The reader serves every connection: one that sends endless empty fragments does not
+// block another.
 func TestReaderTakesTurns(t *testing.T) {
-	d := newDesk(t, func(o *Options) { o.Shards, o.MessagesPerSecond = 1, 10_000 })
+	d := newTestFeed(t, func(o *Options) { o.Shards, o.MessagesPerSecond = 1, 10_000 })
 	flooder, other := d.dialRaw(t), d.dial()
 	message := sent(0x01, "")
 	for range maxFragments - 2 {

@@ -22,16 +22,16 @@ import (
 	"blockdesk/market"
 )
 
-// mirror is a client's own book of one symbol, as an integrator would write it:
-// from the text of the messages alone.
-type mirror struct {
+// clientBook is a client's book of one symbol, built from the messages' text as an
+// integrator would.
+type clientBook struct {
 	seq        uint64
 	epoch      string
 	bids, asks map[string]string
 }
 
-// apply takes one l2 message and says what is wrong with it, if anything is.
-func (b *mirror) apply(m *msg) error {
+// apply applies an l2 message and returns what is wrong with it.
+func (b *clientBook) apply(m *msg) error {
 	switch {
 	case m.Type == "snapshot":
 		b.bids, b.asks = map[string]string{}, map[string]string{}
@@ -74,9 +74,9 @@ func side(levels map[string]string, bids bool) [][2]string {
 	return list
 }
 
-// checksum follows Kraken's guide to the letter: strings, points and leading
-// zeros removed.
-func (b *mirror) checksum() uint32 {
+// checksum follows Kraken's guide literally: strings, with points and leading zeros
+// removed.
+func (b *clientBook) checksum() uint32 {
 	var text strings.Builder
 	for _, levels := range [][][2]string{side(b.asks, false), side(b.bids, true)} {
 		for _, l := range levels[:min(10, len(levels))] {
@@ -88,27 +88,27 @@ func (b *mirror) checksum() uint32 {
 	return crc32.ChecksumIEEE([]byte(text.String()))
 }
 
-// archive keeps every view that the feed has published.
-type archive struct {
+// viewLog is a sink that keeps every published view.
+type viewLog struct {
 	mu    sync.Mutex
 	views map[string]*engine.View
 }
 
-func (a *archive) MarketUpdate(_, next *engine.View, _ []engine.Trade) {
+func (a *viewLog) MarketUpdate(_, next *engine.View, _ []engine.Trade) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	a.views[archiveKey(next.Instrument, next.DepthSeq)] = next
+	a.views[viewKey(next.Instrument, next.DepthSeq)] = next
 }
 
-func archiveKey(in market.InstrumentID, seq uint64) string { return fmt.Sprint(in, "/", seq) }
+func viewKey(in market.InstrumentID, seq uint64) string { return fmt.Sprint(in, "/", seq) }
 
-func (a *archive) view(in market.InstrumentID, seq uint64) *engine.View {
+func (a *viewLog) view(in market.InstrumentID, seq uint64) *engine.View {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	return a.views[archiveKey(in, seq)]
+	return a.views[viewKey(in, seq)]
 }
 
-// same says how a client's side differs from the first levels of a view's.
+// same returns how a client's side differs from the view's first levels.
 func same(got [][2]string, want []market.Level, depth int, in *market.Instrument) error {
 	want = want[:min(depth, len(want))]
 	if len(got) != len(want) {
@@ -123,9 +123,9 @@ func same(got [][2]string, want []market.Level, depth int, in *market.Instrument
 	return nil
 }
 
-// flow sends random orders on all instruments: resting on both sides of a
-// moving middle, cancelled, and trading.
-func flow(d *desk, rng *rand.Rand, commands int) {
+// randomOrders sends random orders on all instruments around a moving middle, which rest,
+// trade or are cancelled.
+func randomOrders(d *testFeed, rng *rand.Rand, commands int) {
 	type live struct {
 		in   market.InstrumentID
 		id   market.OrderID
@@ -164,38 +164,38 @@ func flow(d *desk, rng *rand.Rand, commands int) {
 	}
 }
 
-// pace counts the steps of a flow, by which readers stop and go on.
-type pace struct {
-	desk  *desk
+// stepCounter counts the steps of randomOrders, by which readers stop and continue.
+type stepCounter struct {
+	desk  *testFeed
 	steps atomic.Int64
 	ended atomic.Bool
 }
 
-func newPace(d *desk) *pace { return &pace{desk: d} }
+func newStepCounter(d *testFeed) *stepCounter { return &stepCounter{desk: d} }
 
-func (p *pace) step() { p.steps.Add(1) }
+func (p *stepCounter) step() { p.steps.Add(1) }
 
-// end lets all readers go on.
-func (p *pace) end() { p.ended.Store(true) }
+// end makes all readers continue.
+func (p *stepCounter) end() { p.ended.Store(true) }
 
-// rest returns after so many steps more, or with the flow.
-func (p *pace) rest(steps int) error {
+// rest returns after that many more steps, or at the end.
+func (p *stepCounter) rest(steps int) error {
 	last := p.steps.Load() + int64(steps)
 	return await.Poll(context.Background(), "the flow's next steps", func() bool { return p.ended.Load() || p.steps.Load() >= last })
 }
 
-// sleepy is a connection whose owner often stops reading for some steps. Its first
-// stop may be longer: until somebody has fallen behind.
-type sleepy struct {
+// slowConn is a connection whose owner often stops reading for some steps. Its first stop
+// may last until a client has fallen behind.
+type slowConn struct {
 	net.Conn
-	pace *pace
+	pace *stepCounter
 	rng  *rand.Rand
 	long bool
 	open bool // the upgrade is behind it
 	read int
 }
 
-func (s *sleepy) Read(p []byte) (int, error) {
+func (s *slowConn) Read(p []byte) (int, error) {
 	if !s.open {
 		return s.Conn.Read(p)
 	}
@@ -215,11 +215,11 @@ func (s *sleepy) Read(p []byte) (int, error) {
 	return s.Conn.Read(p)
 }
 
-// dialSleepy connects reader n, which often stops reading. The first one stops until
-// somebody has fallen behind.
-func (d *desk) dialSleepy(p *pace, seed uint64, n int) *client {
+// dialSlow connects reader n, which often stops reading. The first one stops until a
+// client has fallen behind.
+func (d *testFeed) dialSlow(p *stepCounter, seed uint64, n int) *client {
 	d.t.Helper()
-	conn := &sleepy{pace: p, rng: rand.New(rand.NewPCG(seed, uint64(n))), long: n == 0}
+	conn := &slowConn{pace: p, rng: rand.New(rand.NewPCG(seed, uint64(n))), long: n == 0}
 	dialer := websocket.Dialer{NetDial: func(network, addr string) (_ net.Conn, err error) {
 		conn.Conn, err = tight.Dial(network, addr)
 		return conn, err
@@ -233,10 +233,10 @@ func (d *desk) dialSleepy(p *pace, seed uint64, n int) *client {
 	return &client{t: d.t, ws: ws}
 }
 
-// follow reads l2 and trades of one symbol until the sequence numbers of the
-// last views, and says what was wrong.
-func (c *client) follow(d *desk, views *archive, in *market.Instrument, depth int, last func() *engine.View) error {
-	b, tape := &mirror{}, uint64(0)
+// follow reads l2 and trades of one symbol up to the last views' sequence numbers, and
+// returns the first error.
+func (c *client) follow(d *testFeed, views *viewLog, in *market.Instrument, depth int, last func() *engine.View) error {
+	b, tape := &clientBook{}, uint64(0)
 	var lastTrade uint64
 	for {
 		if v := last(); v != nil && b.seq == v.DepthSeq && tape == v.TradesSeq {
@@ -278,12 +278,11 @@ func (c *client) follow(d *desk, views *archive, in *market.Instrument, depth in
 	}
 }
 
-// Every client that joins in the middle of a random flow rebuilds the book of
-// its depth exactly: no gap, the right checksum and the view's levels at every
-// message.
+// Every client that joins within random orders rebuilds the book of its depth exactly: no
+// gap, the right checksum and the view's levels at every message.
 func TestRebuild(t *testing.T) {
-	views := &archive{views: map[string]*engine.View{}}
-	d := newDeskWith(t, func(f *Feed) { f.Attach(views) }, func(o *Options) { o.MaxPerIP = 100 })
+	views := &viewLog{views: map[string]*engine.View{}}
+	d := newTestFeedWith(t, func(f *Feed) { f.Attach(views) }, func(o *Options) { o.MaxPerIP = 100 })
 	seed := runtest.Seed(t)
 	rng := rand.New(rand.NewPCG(seed, 1))
 	const rounds = 200
@@ -316,12 +315,12 @@ func TestRebuild(t *testing.T) {
 			join()
 		}
 		for range 6 {
-			flow(d, rng, 10)
+			randomOrders(d, rng, 10)
 			d.settle()
 		}
 	}
 	over.Store(true)
-	// One more change, so that nobody waits for a message that does not come.
+	// One more change, so that no client waits for a message that never comes.
 	for i := range list {
 		d.order(market.InstrumentID(i), market.Buy, 1, 1)
 	}
@@ -331,24 +330,23 @@ func TestRebuild(t *testing.T) {
 	}
 }
 
-// So does one that falls behind again and again, whose updates collapse into
-// snapshots meanwhile.
+// So does a client that falls behind repeatedly, whose updates collapse into snapshots.
 func TestRebuildBehind(t *testing.T) {
-	views := &archive{views: map[string]*engine.View{}}
-	d := newDeskWith(t, func(f *Feed) { f.Attach(views) }, func(o *Options) { o.SendBuffer, o.MaxPending = 4<<10, 4<<10 })
+	views := &viewLog{views: map[string]*engine.View{}}
+	d := newTestFeedWith(t, func(f *Feed) { f.Attach(views) }, func(o *Options) { o.SendBuffer, o.MaxPending = 4<<10, 4<<10 })
 	seed := runtest.Seed(t)
 	in := &instruments()[0]
 	rng := rand.New(rand.NewPCG(seed, 99))
-	// The archive has no view from before the first change, and a reader that is
-	// quick would ask for it.
-	flow(d, rng, 12)
+	// The log has no view from before the first change, for which a quick reader would
+	// ask.
+	randomOrders(d, rng, 12)
 	d.settle()
 	var readers sync.WaitGroup
-	pace := newPace(d)
+	pace := newStepCounter(d)
 	defer pace.end()
 	var over atomic.Bool
 	for i, depth := range depths {
-		c := d.dialSleepy(pace, seed, i)
+		c := d.dialSlow(pace, seed, i)
 		c.send(fmt.Sprintf(`{"action":"SUBSCRIBE_MARKET","channels":["l2","trades"],"symbols":["%s"],"depth":%d}`, in.Symbol, depth))
 		readers.Go(func() {
 			err := c.follow(d, views, in, depth, func() *engine.View {
@@ -363,7 +361,7 @@ func TestRebuildBehind(t *testing.T) {
 		})
 	}
 	for range 300 {
-		flow(d, rng, 12)
+		randomOrders(d, rng, 12)
 		d.settle()
 		pace.step()
 	}

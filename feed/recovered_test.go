@@ -8,11 +8,11 @@ import (
 	"blockdesk/market"
 )
 
-// What was recovered is number 0 of the epoch that begins, not another number 1
-// of the one before: a client must never see one number with two contents.
+// The recovered view is number 0 of the new epoch, not another number 1 of the old one:
+// one number must never have two contents.
 func TestRecoveredViewsAreOfTheNewEpoch(t *testing.T) {
 	data := engine.NewMarketData()
-	order := rested(2)
+	order := restingOrder(2)
 	data.Apply(&event.Event{Seq: 1, At: 1000, Kind: event.EpochStarted, Other: 7})
 	data.Apply(&order)
 	f, err := New(Options{Shards: 1}, instruments(), data, 8)

@@ -89,8 +89,7 @@ func TestRequestText(t *testing.T) {
 	}
 }
 
-// FuzzClientMessage: whatever comes, reading it neither panics nor accepts what
-// is no JSON, and what it would echo is JSON again.
+// FuzzClientMessage: parsing never panics, accepts only JSON, and echoes only JSON.
 func FuzzClientMessage(f *testing.F) {
 	for _, seed := range []string{
 		`{"action":"SUBSCRIBE_MARKET","channels":["ticker","l2","trades"],"symbols":["SLUSD/USDC","92C/SLUSD"],"id":"1","depth":50,"heartbeat":true,"resume":{"epoch":"e7","l2:SLUSD/USDC":1042}}`,

@@ -27,28 +27,28 @@ import (
 	"blockdesk/internal/runtest"
 )
 
-// A crowd of readers of which every tenth stops reading.
+// Limits of the test with clients of which every tenth stops reading.
 const (
 	crowdSize    = 5000
 	stalledEvery = 10
-	// crowdFiles are the descriptors that a connection takes here: both its ends.
+	// crowdFiles is the number of file descriptors of a connection: both ends.
 	crowdFiles = 2
 )
 
-// crowd is a feed of a script and its readers.
-type crowd struct {
+// clientPool is a feed of scripted events with its clients.
+type clientPool struct {
 	t       *testing.T
 	feed    *Feed
-	events  *script
+	events  *scriptedEvents
 	addr    string
 	healthy []*lineReader
 	stalled []net.Conn
 	seq     uint64
 }
 
-// newCrowd starts a feed and connects a crowd of that size, or as large as the process
-// may have files open.
-func newCrowd(t *testing.T, size int, change deskOption) *crowd {
+// newClientPool starts a feed and connects that many clients, or as many as the limit of
+// open files allows.
+func newClientPool(t *testing.T, size int, change feedOption) *clientPool {
 	t.Helper()
 	var files syscall.Rlimit
 	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &files); err != nil {
@@ -59,7 +59,7 @@ func newCrowd(t *testing.T, size int, change deskOption) *crowd {
 		size = room
 	}
 	o := Options{}
-	patient(&o)
+	longTimeouts(&o)
 	change(&o)
 	o.MaxPerIP, o.Shards, o.Logger = crowdSize, 2, slog.New(slog.DiscardHandler)
 	f, err := New(o, instruments(), engine.NewMarketData(), 1)
@@ -71,7 +71,7 @@ func newCrowd(t *testing.T, size int, change deskOption) *crowd {
 		t.Fatal(err)
 	}
 	server := &fasthttp.Server{Handler: f.Handler, KeepHijackedConns: true, Logger: slog.NewLogLogger(slog.DiscardHandler, 0)}
-	c := &crowd{t: t, feed: f, events: &script{slices: make(chan []event.Event)}, addr: listener.Addr().String(), seq: 1}
+	c := &clientPool{t: t, feed: f, events: &scriptedEvents{slices: make(chan []event.Event)}, addr: listener.Addr().String(), seq: 1}
 	var running sync.WaitGroup
 	running.Go(func() {
 		if err := f.Run(context.Background(), c.events); err != nil {
@@ -98,8 +98,8 @@ func newCrowd(t *testing.T, size int, change deskOption) *crowd {
 	return c
 }
 
-// dial connects and subscribes; a stalled reader's kernel takes little.
-func (c *crowd) dial(stalled bool) net.Conn {
+// dial connects and subscribes. A stalled client has a small kernel buffer.
+func (c *clientPool) dial(stalled bool) net.Conn {
 	c.t.Helper()
 	dialer := net.Dialer{}
 	if stalled {
@@ -116,22 +116,22 @@ func (c *crowd) dial(stalled bool) net.Conn {
 	return conn
 }
 
-func (c *crowd) until(what string, done func(Stats) bool) {
+func (c *clientPool) until(what string, done func(Stats) bool) {
 	c.t.Helper()
 	await.Value(c.t, what, c.feed.Stats, done)
 }
 
-// burst publishes updates, all at once for the shards.
-func (c *crowd) burst(updates int) {
+// burst publishes updates, which reach the shards at once.
+func (c *clientPool) burst(updates int) {
 	var slice []event.Event
 	for range updates {
 		c.seq++
-		slice = append(slice, rested(c.seq))
+		slice = append(slice, restingOrder(c.seq))
 	}
 	c.events.slices <- slice
 }
 
-// lineReader follows one connection frame by frame, without decoding JSON.
+// lineReader reads one connection frame by frame without decoding JSON.
 type lineReader struct {
 	in        *bufio.Reader
 	at        atomic.Uint64 // the last seq
@@ -164,8 +164,7 @@ func (r *lineReader) next() (opcode byte, payload []byte, err error) {
 
 var errChain = errors.New("the chain of numbers is broken")
 
-// follow reads until the feed has told of seq last, and holds each update to the
-// one before.
+// follow reads until seq last and checks that each update follows the one before.
 func (r *lineReader) follow(last uint64) error {
 	if _, err := skipHead(r.in); err != nil {
 		return err
@@ -189,7 +188,7 @@ func (r *lineReader) follow(last uint64) error {
 	}
 }
 
-// skipHead reads the answer to the upgrade.
+// skipHead reads the response to the upgrade.
 func skipHead(in *bufio.Reader) (status string, err error) {
 	for line := ""; line != "\r\n"; {
 		if line, err = in.ReadString('\n'); err != nil {
@@ -202,7 +201,7 @@ func skipHead(in *bufio.Reader) (status string, err error) {
 	return status, nil
 }
 
-// number returns the number behind name, 0 where there is none.
+// number returns the number after name, 0 if there is none.
 func number(m []byte, name string) uint64 {
 	_, rest, _ := bytes.Cut(m, []byte(name))
 	end := bytes.IndexFunc(rest, func(c rune) bool { return c < '0' || c > '9' })
@@ -210,14 +209,14 @@ func number(m []byte, name string) uint64 {
 	return n
 }
 
-// readOn has the stalled readers read on once all are found, each of which must be
-// told then.
-func (c *crowd) readOn() {
+// resumeReading lets the stalled clients read again once all were detected. Each must
+// find an error message.
+func (c *clientPool) resumeReading() {
 	c.until("the stalled readers to be found", func(s Stats) bool { return s.SlowConsumers == uint64(len(c.stalled)) })
 	var readers sync.WaitGroup
 	for i, conn := range c.stalled {
 		readers.Go(func() {
-			if code, slow, err := told(conn); err != nil || code != CloseSlowConsumer || !slow {
+			if code, slow, err := readClose(conn); err != nil || code != CloseSlowConsumer || !slow {
 				c.t.Errorf("stalled reader %d: code %d, SLOW_CONSUMER told: %v, %v", i, code, slow, err)
 			}
 		})
@@ -225,9 +224,9 @@ func (c *crowd) readOn() {
 	readers.Wait()
 }
 
-// told reads a stalled connection on and returns the code of its close frame, and
-// whether SLOW_CONSUMER came before it.
-func told(conn net.Conn) (code uint16, slow bool, err error) {
+// readClose reads a stalled connection to the end and returns the close code and whether
+// SLOW_CONSUMER came before it.
+func readClose(conn net.Conn) (code uint16, slow bool, err error) {
 	_ = conn.SetReadDeadline(time.Now().Add(runtest.HangTimeout))
 	r := &lineReader{in: bufio.NewReader(conn)}
 	if _, err := skipHead(r.in); err != nil {
@@ -254,9 +253,9 @@ func heap() uint64 {
 
 const stalledPending = 16 << 10 // MaxPending
 
-// follow has all healthy readers follow bursts until each has them all, and returns by
-// how many bytes memory has grown.
-func (c *crowd) follow(bursts, perBurst int) (grown int64) {
+// follow sends bursts until every healthy client has them all, and returns the growth of
+// memory in bytes.
+func (c *clientPool) follow(bursts, perBurst int) (grown int64) {
 	c.t.Helper()
 	before := heap()
 	last := uint64(bursts * perBurst)
@@ -281,8 +280,8 @@ func (c *crowd) follow(bursts, perBurst int) (grown int64) {
 	return grown
 }
 
-// gone checks that of the stalled readers nothing is left.
-func (c *crowd) gone() {
+// checkFreed checks that the stalled clients left nothing behind.
+func (c *clientPool) checkFreed() {
 	c.t.Helper()
 	c.until("the stalled readers to be gone", func(s Stats) bool { return s.Connections == len(c.healthy) })
 	s := c.feed.Stats()
@@ -291,32 +290,32 @@ func (c *crowd) gone() {
 	}
 }
 
-// One in ten of 5,000 readers stops reading. The others get every update in its
-// order and none of the snapshots that stand for what was dropped; memory does not
-// grow by what the stalled ones have not read; and those are told where they read on.
+// One in ten of 5,000 clients stops reading. The others get every update in order and no
+// snapshot, memory does not grow by the unread updates, and the stalled clients find an
+// error when they read again.
 func TestStalledReadersAmongMany(t *testing.T) {
-	c := newCrowd(t, crowdSize, func(o *Options) {
+	c := newClientPool(t, crowdSize, func(o *Options) {
 		o.SendBuffer, o.MaxPending, o.SlowAfter = 4<<10, stalledPending, 200*time.Millisecond
 	})
 	grown := c.follow(30, 10)
 	if most := int64(len(c.stalled))*stalledPending + int64(len(c.healthy))*8<<10; grown > most {
 		t.Errorf("memory has grown by %d bytes, want %d at most", grown, most)
 	}
-	c.readOn()
+	c.resumeReading()
 	for _, conn := range c.stalled {
 		_ = conn.Close()
 	}
-	c.gone()
+	c.checkFreed()
 	t.Logf("%d healthy and %d stalled readers, memory grew by %d bytes an open connection", len(c.healthy), len(c.stalled),
 		grown/int64(len(c.healthy)+len(c.stalled)))
 }
 
-// Stalled readers that do not read on within CloseWithin are cut off.
+// Stalled clients that do not read within CloseWithin are aborted.
 func TestStalledReadersAreCutOff(t *testing.T) {
-	c := newCrowd(t, crowdSize/10, func(o *Options) {
+	c := newClientPool(t, crowdSize/10, func(o *Options) {
 		o.SendBuffer, o.MaxPending = 4<<10, stalledPending
 		o.SlowAfter, o.CloseWithin = 50*time.Millisecond, 50*time.Millisecond
 	})
 	c.follow(30, 10)
-	c.gone()
+	c.checkFreed()
 }

@@ -95,8 +95,8 @@ func FuzzParseMark(f *testing.F) {
 	})
 }
 
-// An id that waits behind a dropped update is dropped too, and told again later.
-// One that is half written stays: what it tells of has gone out.
+// A mark event behind a dropped update is dropped too and sent again later. A partly
+// written one stays, because everything before it was sent.
 func TestCollapseMarks(t *testing.T) {
 	c := &conn{encoding: eventStream, stream: &stream{lastMark: enginePos{1, 5}}}
 	sub := &subscription{conn: c}
@@ -113,8 +113,8 @@ func TestCollapseMarks(t *testing.T) {
 	}
 }
 
-// The history knows at what seq a topic stood at each mark, as a plain list does,
-// or says that it does not.
+// The history returns a topic's seq at each position, as a plain list does, or reports
+// that it does not know.
 func TestHistorySeqAt(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		h := &history{}
@@ -124,7 +124,7 @@ func TestHistorySeqAt(t *testing.T) {
 		first, held := at.engineSeq, 0 // since the last gap
 		for range rapid.SampledFrom([]int{0, 1, 5, MaxResume, MaxResume + 40}).Draw(t, "updates") {
 			if rapid.IntRange(0, 200).Draw(t, "gap") == 0 {
-				// Nobody listened: an update that the history has not been told of.
+				// Without subscribers the history misses an update.
 				at.seq++
 				at.engineSeq++
 				all, first, held = append(all, at), at.engineSeq, 0

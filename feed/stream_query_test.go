@@ -102,8 +102,7 @@ func TestStreamQueryRefused(t *testing.T) {
 	}
 }
 
-// Whatever a query is, it is read or refused in words that JSON takes as they
-// are.
+// Every query is parsed or refused with texts that need no escapes in JSON.
 func FuzzStreamQuery(f *testing.F) {
 	f.Add("symbols=SLUSD/USDC,92C%2FSLUSD&channels=l2,tickets&depth=100")
 	f.Add("symbol=%00\"\\,<&channels=%ff&depth=1e9&symbols")

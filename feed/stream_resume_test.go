@@ -21,27 +21,27 @@ import (
 	"blockdesk/market"
 )
 
-// Who comes back with its last id gets the updates after it; the ticker, and
-// everything of who knows less, comes as a snapshot.
+// A client that resumes with its last id gets the updates after it. The ticker comes as a
+// snapshot, and everything if the id is unknown.
 func TestStreamResume(t *testing.T) {
-	d := newDesk(t, func(o *Options) { o.Heartbeat, o.Shards = 20*time.Millisecond, 1 })
+	d := newTestFeed(t, func(o *Options) { o.Heartbeat, o.Shards = 20*time.Millisecond, 1 })
 	d.order(0, market.Buy, 1000, 50)
 	d.settle()
-	first := d.source("?symbol=SLUSD/USDC", "")
-	b := &mirror{}
+	first := d.openStream("?symbol=SLUSD/USDC", "")
+	b := &clientBook{}
 	if err := b.apply(first.wait("l2", "snapshot")); err != nil {
 		t.Fatal(err)
 	}
 	id := first.marked()
 	_ = first.conn.Close()
 	await.True(t, "the client to be gone", func() bool { return d.feed.Stats().Connections == 0 })
-	unchanged := d.source("?symbol=SLUSD/USDC&channels=l2", id).wait("control", "ack")
+	unchanged := d.openStream("?symbol=SLUSD/USDC&channels=l2", id).wait("control", "ack")
 	if !unchanged.Subscribed[0].Resumed || unchanged.Subscribed[0].Seq != b.seq {
 		t.Error(unchanged.raw)
 	}
 
-	// A view moves before the shard does: who has been told is the one to wait for.
-	told := d.source("?symbol=SLUSD/USDC&channels=l2,trades", "")
+	// A view advances before the shard does, so wait for a client that has the update.
+	told := d.openStream("?symbol=SLUSD/USDC&channels=l2,trades", "")
 	told.wait("trades", "snapshot")
 	const missed = 5
 	for range missed {
@@ -50,10 +50,10 @@ func TestStreamResume(t *testing.T) {
 		told.wait("trades", "update")
 	}
 	_ = told.conn.Close()
-	for _, again := range []*source{
-		d.source("?symbol=SLUSD/USDC", id),
-		d.source("?symbol=SLUSD/USDC&last_event_id="+id, ""),
-		d.source("?symbol=SLUSD/USDC&last_event_id=e1-1", id), // the header goes first
+	for _, again := range []*sseClient{
+		d.openStream("?symbol=SLUSD/USDC", id),
+		d.openStream("?symbol=SLUSD/USDC&last_event_id="+id, ""),
+		d.openStream("?symbol=SLUSD/USDC&last_event_id=e1-1", id), // the header goes first
 	} {
 		ack := again.wait("control", "ack")
 		for i, want := range []bool{false, true, true} {
@@ -85,7 +85,7 @@ func TestStreamResume(t *testing.T) {
 		"another epoch": "e2-" + id[3:], "the future": "e1-999999", "before all": "e1-0", "malformed": "e1", "a text": "<null>",
 		"too large": "e1-99999999999999999999",
 	} {
-		again := d.source("?symbol=SLUSD/USDC&channels=l2", wrong)
+		again := d.openStream("?symbol=SLUSD/USDC&channels=l2", wrong)
 		if ack := again.wait("control", "ack"); ack.Subscribed[0].Resumed {
 			t.Errorf("%s: %s", name, ack.raw)
 		}
@@ -96,18 +96,18 @@ func TestStreamResume(t *testing.T) {
 	}
 }
 
-// halves are events that a batch's other half may be missing of.
-type halves struct {
-	script
+// splitBatches is a source that can hold back the rest of a batch.
+type splitBatches struct {
+	scriptedEvents
 	settled atomic.Bool
 }
 
-func (h *halves) AtBatchEnd() bool { return h.settled.Load() }
+func (h *splitBatches) AtBatchEnd() bool { return h.settled.Load() }
 
-// serveHalves runs a feed of such events behind a server.
-func serveHalves(t *testing.T) (*desk, *halves) {
+// serveSplitBatches runs a feed of such a source behind a server.
+func serveSplitBatches(t *testing.T) (*testFeed, *splitBatches) {
 	o := Options{Shards: 1, Heartbeat: 20 * time.Millisecond, Logger: slog.New(slog.DiscardHandler)}
-	patient(&o)
+	longTimeouts(&o)
 	f, err := New(o, instruments(), engine.NewMarketData(), 1)
 	if err != nil {
 		t.Fatal(err)
@@ -116,7 +116,7 @@ func serveHalves(t *testing.T) (*desk, *halves) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	events := &halves{script: script{slices: make(chan []event.Event)}}
+	events := &splitBatches{scriptedEvents: scriptedEvents{slices: make(chan []event.Event)}}
 	server := &fasthttp.Server{Handler: f.Stream, KeepHijackedConns: true}
 	ended := make(chan error, 2)
 	go func() { ended <- f.Run(context.Background(), events) }()
@@ -130,34 +130,33 @@ func serveHalves(t *testing.T) (*desk, *halves) {
 			}
 		}
 	})
-	d := &desk{t: t, feed: f, addr: listener.Addr().String()}
+	d := &testFeed{t: t, feed: f, addr: listener.Addr().String()}
 	await.True(t, "the feed to run", func() bool { return f.running.Load() })
 	return d, events
 }
 
-// A batch that has come by half is not shown and no id tells of it, however long
-// the rest takes: it is one change, here as on every other machine.
+// An incomplete batch is not published and no id covers it, however long the rest takes.
 func TestStreamHalfBatch(t *testing.T) {
-	d, events := serveHalves(t)
+	d, events := serveSplitBatches(t)
 	send := func(settled bool, slice ...event.Event) {
 		events.settled.Store(settled)
 		events.slices <- slice
 	}
 	part := func(seq uint64, price market.Price) event.Event {
-		e := rested(10)
+		e := restingOrder(10)
 		e.Seq, e.Price, e.OrderID = seq, price, market.OrderID(price)
 		return e
 	}
 	send(true, event.Event{Seq: 1, At: 1, Kind: event.EpochStarted, Other: 1})
 	const query = "?channels=l2&symbol=SLUSD/USDC"
-	s := d.source(query, "")
+	s := d.openStream(query, "")
 	s.wait("l2", "snapshot")
-	send(true, rested(9))
+	send(true, restingOrder(9))
 	for s.marked() != "e1-9" { // it may have been told of the epoch first
 	}
 	before := d.feed.View(0)
 	send(false, part(10, 700))
-	late := d.source(query, "")
+	late := d.openStream(query, "")
 	if m := late.wait("l2", "snapshot"); len(m.Bids) != 1 {
 		t.Fatal(m.raw)
 	}
@@ -174,7 +173,7 @@ func TestStreamHalfBatch(t *testing.T) {
 	if v := d.feed.View(0); v.DepthSeq != before.DepthSeq+1 || v.EngineSeq != 11 || len(v.Bids) != 4 {
 		t.Errorf("the batch made %+v of %+v", v, before)
 	}
-	again := d.source(query, "e1-9")
+	again := d.openStream(query, "e1-9")
 	if ack := again.wait("control", "ack"); !ack.Subscribed[0].Resumed {
 		t.Fatal(ack.raw)
 	}
@@ -186,20 +185,20 @@ func TestStreamHalfBatch(t *testing.T) {
 	}
 }
 
-// stream of one (channel, symbol), by which a follower knows where it is.
-type place struct {
+// seenPos is a reader's position in one (channel, symbol).
+type seenPos struct {
 	epoch     string
 	seq       uint64
 	engineSeq uint64
 }
 
-// follower holds a stream to what it promises, over its connections.
-type follower struct {
-	t      *testing.T
-	books  map[string]*mirror
-	places map[string]place // by channel:symbol
-	trades map[string]uint64
-	// marks are the seqs at which all were when an id was set.
+// streamReader checks the guarantees of a stream over several connections.
+type streamReader struct {
+	t         *testing.T
+	books     map[string]*clientBook
+	positions map[string]seenPos // by channel:symbol
+	trades    map[string]uint64
+	// marks are the positions at each mark event.
 	marks   []followed
 	resumed int
 	repeats int
@@ -210,25 +209,25 @@ type followed struct {
 	seqs      map[string]uint64
 }
 
-func newFollower(t *testing.T) *follower {
-	return &follower{t: t, books: map[string]*mirror{}, places: map[string]place{}, trades: map[string]uint64{}}
+func newStreamReader(t *testing.T) *streamReader {
+	return &streamReader{t: t, books: map[string]*clientBook{}, positions: map[string]seenPos{}, trades: map[string]uint64{}}
 }
 
-// mark notes where all are as an id is set.
-func (f *follower) mark(id string) {
+// mark records the positions at a mark event.
+func (f *streamReader) mark(id string) {
 	m := followed{seqs: map[string]uint64{}}
 	if n, err := fmt.Sscanf(id, "e1-%d", &m.engineSeq); n != 1 {
 		f.t.Errorf("id %q: %v", id, err)
 	}
-	for key, p := range f.places {
+	for key, p := range f.positions {
 		m.seqs[key] = p.seq
 	}
 	f.marks = append(f.marks, m)
 }
 
-// take holds one message to the one before. An update that is there already is
-// left out.
-func (f *follower) take(m *msg) error {
+// take checks that a message follows the one before. It skips an update that it already
+// has.
+func (f *streamReader) take(m *msg) error {
 	if m.Channel == "control" {
 		for _, s := range m.Subscribed {
 			if s.Resumed {
@@ -240,7 +239,7 @@ func (f *follower) take(m *msg) error {
 		return nil
 	}
 	key := m.Channel + ":" + m.Symbol
-	at := f.places[key]
+	at := f.positions[key]
 	if m.Type == "update" && m.Epoch == at.epoch && m.Seq <= at.seq {
 		f.repeats++
 		return nil
@@ -248,10 +247,10 @@ func (f *follower) take(m *msg) error {
 	if m.Type == "update" && m.Channel != "ticker" && (m.PrevSeq != at.seq || m.Epoch != at.epoch) {
 		return fmt.Errorf("a gap: at %+v, then %s", at, m.raw)
 	}
-	f.places[key] = place{m.Epoch, m.Seq, m.EngineSeq}
+	f.positions[key] = seenPos{m.Epoch, m.Seq, m.EngineSeq}
 	if m.Channel == "l2" {
 		if f.books[key] == nil {
-			f.books[key] = &mirror{}
+			f.books[key] = &clientBook{}
 		}
 		return f.books[key].apply(m)
 	}
@@ -268,27 +267,27 @@ func (f *follower) take(m *msg) error {
 	return nil
 }
 
-// TestStreamFollow: followers that break off at any byte and come back by their
-// last id never miss anything, and what an id tells is what they have.
+// TestStreamFollow: clients that disconnect at any byte and resume with their last id
+// never miss anything, and each id covers exactly what they have.
 func TestStreamFollow(t *testing.T) {
 	seed := runtest.Seed(t)
 	random := rand.New(rand.NewPCG(seed, 1))
-	d := newDesk(t, func(o *Options) { o.MaxPending, o.SendBuffer, o.Heartbeat = 2<<10, 4<<10, 10*time.Millisecond })
+	d := newTestFeed(t, func(o *Options) { o.MaxPending, o.SendBuffer, o.Heartbeat = 2<<10, 4<<10, 10*time.Millisecond })
 	witness := d.dial()
 	witness.send(`{"action":"SUBSCRIBE_MARKET","channels":["l2","trades"],"symbols":["SLUSD/USDC","92C/SLUSD"],"depth":10}`)
-	history := map[string][]place{}
+	history := map[string][]seenPos{}
 	note := func(m *msg) {
 		if m.Symbol != "" {
 			key := m.Channel + ":" + m.Symbol
-			history[key] = append(history[key], place{m.Epoch, m.Seq, m.EngineSeq})
+			history[key] = append(history[key], seenPos{m.Epoch, m.Seq, m.EngineSeq})
 		}
 	}
 	for len(history) < 4 {
 		note(witness.next())
 	}
 	const query = "?symbols=SLUSD/USDC,92C/SLUSD&depth=10"
-	f := newFollower(t)
-	s, _ := d.trySource(&tight, query, "")
+	f := newStreamReader(t)
+	s, _ := d.tryStream(&tight, query, "")
 	s.onID = f.mark
 	for round := range 60 {
 		for range 1 + random.IntN(80) {
@@ -311,7 +310,7 @@ func TestStreamFollow(t *testing.T) {
 				id = "" // none has come on this connection
 			}
 			var status int
-			if s, status = d.trySource(&tight, query, id); status != http.StatusOK {
+			if s, status = d.tryStream(&tight, query, id); status != http.StatusOK {
 				t.Fatalf("status %d", status)
 			}
 			s.onID = f.mark
@@ -321,7 +320,7 @@ func TestStreamFollow(t *testing.T) {
 		in := d.feed.set.Lookup([]byte(symbol))
 		for channel, seq := range map[string]uint64{"l2": d.feed.View(in.ID).DepthSeq, "trades": d.feed.View(in.ID).TradesSeq} {
 			key := channel + ":" + symbol
-			for f.places[key].seq < seq {
+			for f.positions[key].seq < seq {
 				m, err := s.tryMessage()
 				if err == nil {
 					err = f.take(m)

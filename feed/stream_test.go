@@ -19,34 +19,34 @@ import (
 
 const streamPath = "/api/v1/market/stream"
 
-// source reads server-sent events as WHATWG HTML, section 9.2.6, has it, and
-// knows nothing of the feed's code. As Firefox and npm's eventsource do, it takes
-// an id from an event alone and not from a block without data.
-type source struct {
+// sseClient reads server-sent events by the WHATWG's HTML standard, section 9.2.6,
+// without the feed's code. Like Firefox and npm's eventsource, it ignores the id of an
+// event without data.
+type sseClient struct {
 	t     testing.TB
 	conn  net.Conn
 	head  http.Header
 	lines *bufio.Reader
 	id    string // the last that was set: what a browser comes back with
 	retry string
-	// onID, where it is set, is called for each id.
+	// onID, if set, is called for each id.
 	onID func(id string)
 }
 
 // sse is one event.
 type sse struct{ name, data string }
 
-// source opens a stream. id is sent as a browser would; empty = not at all.
-func (d *desk) source(query, id string) *source {
+// openStream opens a stream. id is sent as a browser does; empty = none.
+func (d *testFeed) openStream(query, id string) *sseClient {
 	d.t.Helper()
-	s, status := d.trySource(&net.Dialer{}, query, id)
+	s, status := d.tryStream(&net.Dialer{}, query, id)
 	if status != http.StatusOK {
 		d.t.Fatalf("GET %s: status %d", query, status)
 	}
 	return s
 }
 
-func (d *desk) trySource(dialer *net.Dialer, query, id string) (*source, int) {
+func (d *testFeed) tryStream(dialer *net.Dialer, query, id string) (*sseClient, int) {
 	d.t.Helper()
 	conn, err := dialer.Dial("tcp4", d.addr)
 	if err != nil {
@@ -62,11 +62,11 @@ func (d *desk) trySource(dialer *net.Dialer, query, id string) (*source, int) {
 	if err != nil {
 		d.t.Fatal(err)
 	}
-	return &source{t: d.t, conn: conn, head: response.Header, lines: bufio.NewReader(response.Body), id: id}, response.StatusCode
+	return &sseClient{t: d.t, conn: conn, head: response.Header, lines: bufio.NewReader(response.Body), id: id}, response.StatusCode
 }
 
 // tryNext returns the next event.
-func (s *source) tryNext() (*sse, error) {
+func (s *sseClient) tryNext() (*sse, error) {
 	e := &sse{}
 	var id *string
 	for {
@@ -107,7 +107,7 @@ func (s *source) tryNext() (*sse, error) {
 }
 
 // next returns the next message.
-func (s *source) next() *msg {
+func (s *sseClient) next() *msg {
 	s.t.Helper()
 	m, err := s.tryMessage()
 	if err != nil {
@@ -116,9 +116,8 @@ func (s *source) next() *msg {
 	return m
 }
 
-// tryMessage returns the next message. A mark is none: it says again what its id
-// does.
-func (s *source) tryMessage() (*msg, error) {
+// tryMessage returns the next message. It skips mark events after checking them.
+func (s *sseClient) tryMessage() (*msg, error) {
 	e, err := s.tryNext()
 	for ; err == nil && e.name == "mark"; e, err = s.tryNext() {
 		var m struct {
@@ -146,9 +145,9 @@ func (s *source) tryMessage() (*msg, error) {
 }
 
 // wait returns the next message of that channel and type ("" = any).
-func (s *source) wait(channel, form string) *msg {
+func (s *sseClient) wait(channel, form string) *msg {
 	s.t.Helper()
-	// Heartbeats may come for ever.
+	// Heartbeats never end.
 	for deadline := time.Now().Add(runtest.HangTimeout); time.Now().Before(deadline); {
 		if m := s.next(); m.Channel == channel && (form == "" || m.Type == form) {
 			return m
@@ -158,8 +157,8 @@ func (s *source) wait(channel, form string) *msg {
 	return nil
 }
 
-// marked reads on until an id has been set.
-func (s *source) marked() string {
+// marked reads until the next id.
+func (s *sseClient) marked() string {
 	s.t.Helper()
 	for s.id = ""; s.id == ""; {
 		if _, err := s.tryNext(); err != nil {
@@ -169,13 +168,13 @@ func (s *source) marked() string {
 	return s.id
 }
 
-// The stream says what a WebSocket says, in the same bytes, and its head lets
-// nobody on the way keep or gather it.
+// The stream sends the WebSocket's messages, byte for byte, and its headers forbid
+// caching and buffering.
 func TestStreamMessages(t *testing.T) {
-	d := newDesk(t, func(o *Options) { o.Heartbeat = 100 * time.Millisecond })
+	d := newTestFeed(t, func(o *Options) { o.Heartbeat = 100 * time.Millisecond })
 	d.order(0, market.Buy, 999_000, 12_000_500_000)
 	d.settle()
-	s, c := d.source("?symbols=SLUSD/USDC&depth=10", ""), d.dial()
+	s, c := d.openStream("?symbols=SLUSD/USDC&depth=10", ""), d.dial()
 	c.send(`{"action":"SUBSCRIBE_MARKET","channels":["ticker","l2","trades"],"symbols":["SLUSD/USDC"],"depth":10}`)
 	for name, want := range map[string]string{
 		"Content-Type": "text/event-stream; charset=utf-8", "Cache-Control": "no-store", "X-Accel-Buffering": "no",
@@ -220,30 +219,29 @@ func TestStreamMessages(t *testing.T) {
 	}
 }
 
-// A stream is one of the connections that an address may have. HEAD opens none.
+// A stream counts as a connection of its address. HEAD opens none.
 func TestStreamLimits(t *testing.T) {
-	d := newDesk(t, func(o *Options) { o.MaxPerIP = 2 })
+	d := newTestFeed(t, func(o *Options) { o.MaxPerIP = 2 })
 	response, err := http.Head("http://" + d.addr + streamPath)
 	if err != nil || response.StatusCode != 200 || !strings.HasPrefix(response.Header.Get("Content-Type"), "text/event-stream") {
 		t.Fatalf("HEAD: %v %+v", err, response)
 	}
 	_ = response.Body.Close()
 	d.dial()
-	s := d.source("", "")
+	s := d.openStream("", "")
 	s.wait("l2", "snapshot")
-	if _, status := d.trySource(&net.Dialer{}, "", ""); status != http.StatusTooManyRequests {
+	if _, status := d.tryStream(&net.Dialer{}, "", ""); status != http.StatusTooManyRequests {
 		t.Errorf("one too many: status %d", status)
 	}
 	_ = s.conn.Close()
 	await.True(t, "it to be gone", func() bool { h := d.feed.Health(); return h.Connections == 1 && h.Streams == 0 })
-	d.source("", "").wait("l2", "snapshot")
+	d.openStream("", "").wait("l2", "snapshot")
 }
 
-// What a client says behind its request is thrown away up to a limit. Its end is
-// the stream's.
+// Input after the request is discarded up to a limit. Its end ends the stream.
 func TestStreamInput(t *testing.T) {
-	d := newDesk(t)
-	s := d.source("", "")
+	d := newTestFeed(t)
+	s := d.openStream("", "")
 	if _, err := s.conn.Write(make([]byte, maxStreamInput)); err != nil {
 		t.Fatal(err)
 	}
@@ -252,7 +250,7 @@ func TestStreamInput(t *testing.T) {
 	_, _ = s.conn.Write([]byte("x"))
 	await.True(t, "it to be cut off", func() bool { return d.feed.Stats().Connections == 0 })
 
-	s = d.source("", "")
+	s = d.openStream("", "")
 	s.wait("l2", "snapshot")
 	if err := s.conn.(*net.TCPConn).CloseWrite(); err != nil {
 		t.Fatal(err)
@@ -260,17 +258,17 @@ func TestStreamInput(t *testing.T) {
 	await.True(t, "it to be gone", func() bool { return d.feed.Stats().Connections == 0 })
 }
 
-// A reader that stops is told and cut off, and holds up nobody.
+// A client that stops reading gets an error and is closed, without delaying others.
 func TestStreamSlow(t *testing.T) {
-	d := newDesk(t, func(o *Options) {
+	d := newTestFeed(t, func(o *Options) {
 		o.SlowAfter, o.SendBuffer, o.Shards = 100*time.Millisecond, 4<<10, 1
 	})
-	slow, status := d.trySource(&tight, "?depth=100", "")
+	slow, status := d.tryStream(&tight, "?depth=100", "")
 	if status != http.StatusOK {
 		t.Fatal(status)
 	}
-	healthy := d.source("?symbols=SLUSD/USDC&channels=l2&depth=100", "")
-	b := &mirror{}
+	healthy := d.openStream("?symbols=SLUSD/USDC&channels=l2&depth=100", "")
+	b := &clientBook{}
 	if err := b.apply(healthy.wait("l2", "snapshot")); err != nil {
 		t.Fatal(err)
 	}
@@ -298,10 +296,11 @@ func TestStreamSlow(t *testing.T) {
 	await.True(t, "it to be gone", func() bool { return d.feed.Stats().Connections == 1 })
 }
 
-// At the end a stream gets what is left, is told, and when to come back.
+// At the end a stream gets the pending messages, a restart message and a reconnection
+// time.
 func TestStreamRestart(t *testing.T) {
-	d := newDesk(t)
-	s := d.source("?channels=l2&symbol=SLUSD/USDC", "")
+	d := newTestFeed(t)
+	s := d.openStream("?channels=l2&symbol=SLUSD/USDC", "")
 	s.wait("l2", "snapshot")
 	d.order(0, market.Buy, 100, 1)
 	go d.stop()
@@ -314,11 +313,11 @@ func TestStreamRestart(t *testing.T) {
 	}
 }
 
-// A stream of a feed that does not run is refused as a WebSocket is.
+// A stream of a feed that is not running is refused like a WebSocket.
 func TestStreamNotRunning(t *testing.T) {
-	d := newDesk(t)
+	d := newTestFeed(t)
 	d.feed.running.Store(false)
-	if s, status := d.trySource(&net.Dialer{}, "", ""); status != http.StatusServiceUnavailable || s.head.Get("Retry-After") == "" {
+	if s, status := d.tryStream(&net.Dialer{}, "", ""); status != http.StatusServiceUnavailable || s.head.Get("Retry-After") == "" {
 		t.Errorf("status %d, %v", status, s.head)
 	}
 }

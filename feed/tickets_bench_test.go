@@ -8,9 +8,9 @@ import (
 	"blockdesk/market"
 )
 
-// racks is a feed of n tickets of one pair, not running, whose look a test drives
-// by hand: turn changes one ticket.
-func racks(t testing.TB, n int) (f *Feed, turn func()) {
+// ticketBenchFeed returns a feed, not running, with n tickets of one pair. turn changes
+// one ticket and refreshes.
+func ticketBenchFeed(t testing.TB, n int) (f *Feed, turn func()) {
 	t.Helper()
 	records := [2][][]byte{}
 	for i := range records {
@@ -42,10 +42,10 @@ func racks(t testing.TB, n int) (f *Feed, turn func()) {
 	}
 }
 
-// A change of one ticket costs a copy of the book's list, the book, the update's
-// bytes and nothing else, however many tickets there are.
+// A change of one ticket allocates a copy of the book's list, the book and the update's
+// bytes, however many tickets there are.
 func TestTicketsAllocate(t *testing.T) {
-	f, turn := racks(t, 50)
+	f, turn := ticketBenchFeed(t, 50)
 	for range 4000 { // the history grows to its full size
 		turn()
 	}
@@ -62,7 +62,7 @@ func TestTicketsAllocate(t *testing.T) {
 func BenchmarkTicketsLook(b *testing.B) {
 	for _, n := range []int{10, 100, 4096} {
 		b.Run(fmt.Sprint(n), func(b *testing.B) {
-			_, turn := racks(b, n)
+			_, turn := ticketBenchFeed(b, n)
 			b.ReportAllocs()
 			for b.Loop() {
 				turn()
@@ -72,7 +72,7 @@ func BenchmarkTicketsLook(b *testing.B) {
 }
 
 func BenchmarkTicketsSnapshot(b *testing.B) {
-	f, _ := racks(b, 4096)
+	f, _ := ticketBenchFeed(b, 4096)
 	book, in := f.books[0].Load(), f.set.Get(0)
 	b.ReportAllocs()
 	b.SetBytes(int64(len(ticketsSnapshot(in, book))))

@@ -66,10 +66,10 @@ func (s *ticketStream) next() *msg {
 	return nil
 }
 
-// A stream has the tickets that a WebSocket has. Its id says where the markets
-// stand and nothing of the desk, so who comes back gets a snapshot.
+// A stream has the WebSocket's tickets. Its ids do not cover tickets, so a client that
+// resumes gets a snapshot.
 func TestTicketsStream(t *testing.T) {
-	d, s := newShop(t)
+	d, s := newTicketFeed(t)
 	listener, err := net.Listen("tcp4", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -84,7 +84,7 @@ func TestTicketsStream(t *testing.T) {
 		<-ended
 	})
 
-	stream, r := openTicketStream(t, listener.Addr().String(), ""), &rack{}
+	stream, r := openTicketStream(t, listener.Addr().String(), ""), &ticketList{}
 	for n := range 4 {
 		if m := stream.next(); r.apply(m) != nil || len(r.tickets) != n {
 			t.Fatal(m.raw)

@@ -18,38 +18,37 @@ import (
 	"blockdesk/market"
 )
 
-// shop is a desk's tickets as a test puts them there. It keeps what each pair
-// showed after each change.
-type shop struct {
+// ticketSource has a test's tickets and remembers what each pair had after each change.
+type ticketSource struct {
 	mu    sync.Mutex
 	seq   uint64
-	items map[market.TicketID]item
+	items map[market.TicketID]ticketRow
 	past  map[uint64]map[market.InstrumentID]map[string]string // by seq: record by order_id
 	looks []time.Time
 }
 
-type item struct {
+type ticketRow struct {
 	in     market.InstrumentID
 	record []byte
 }
 
-// put sets a ticket's record; none takes it away. It does not tell the feed.
-func (s *shop) put(in market.InstrumentID, id market.TicketID, record string) {
+// put sets a ticket's record; an empty one removes it. It does not wake the feed.
+func (s *ticketSource) put(in market.InstrumentID, id market.TicketID, record string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.items == nil {
-		s.items = map[market.TicketID]item{}
+		s.items = map[market.TicketID]ticketRow{}
 	}
 	s.seq++
 	if record == "" {
 		delete(s.items, id)
 		return
 	}
-	s.items[id] = item{in, []byte(record)}
+	s.items[id] = ticketRow{in, []byte(record)}
 }
 
 // tickets is a Tickets.
-func (s *shop) tickets(each func(market.InstrumentID, market.TicketID, []byte)) (uint64, int64) {
+func (s *ticketSource) tickets(each func(market.InstrumentID, market.TicketID, []byte)) (uint64, int64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.looks = append(s.looks, time.Now())
@@ -69,34 +68,34 @@ func (s *shop) tickets(each func(market.InstrumentID, market.TicketID, []byte)) 
 	return s.seq, int64(s.seq) * int64(time.Second)
 }
 
-// shown returns what a pair showed at a seq at which the feed has looked.
-func (s *shop) shown(seq uint64, in market.InstrumentID) (map[string]string, bool) {
+// shown returns the records of a pair at a seq; false if the feed did not read them then.
+func (s *ticketSource) shown(seq uint64, in market.InstrumentID) (map[string]string, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	all, looked := s.past[seq]
 	return all[in], looked
 }
 
-// record is a record as a test has it, with a text of that length beside.
+// record returns a test record with a text of that length.
 func record(id market.TicketID, state string, length int) string {
 	return fmt.Sprintf(`{"order_id":%q,"state":%q,"x":%q}`, market.AppendTicketID(nil, id), state, strings.Repeat("x", length))
 }
 
-// newShop runs a feed with a shop.
-func newShop(t testing.TB, change ...deskOption) (*desk, *shop) {
+// newTicketFeed runs a feed with a ticket source.
+func newTicketFeed(t testing.TB, change ...feedOption) (*testFeed, *ticketSource) {
 	t.Helper()
-	s := &shop{}
-	return newDeskWith(t, func(f *Feed) { f.ServeTickets(s.tickets) }, change...), s
+	s := &ticketSource{}
+	return newTestFeedWith(t, func(f *Feed) { f.ServeTickets(s.tickets) }, change...), s
 }
 
-// change puts a record and tells the feed.
-func (s *shop) change(d *desk, in market.InstrumentID, id market.TicketID, record string) {
+// change sets a record and wakes the feed.
+func (s *ticketSource) change(d *testFeed, in market.InstrumentID, id market.TicketID, record string) {
 	s.put(in, id, record)
 	d.feed.TicketsChanged()
 }
 
-// settle waits until every shard has all changes so far, which the feed knows of.
-func (s *shop) settle(d *desk) {
+// settle waits until every shard has all changes.
+func (s *ticketSource) settle(d *testFeed) {
 	d.t.Helper()
 	s.mu.Lock()
 	seq := s.seq
@@ -104,15 +103,15 @@ func (s *shop) settle(d *desk) {
 	await.True(d.t, fmt.Sprintf("the feed to have change %d of the desk", seq), func() bool { return d.feed.Stats().DeskSeq >= seq })
 }
 
-// rack is a client's own list of one pair's tickets, from the messages alone.
-type rack struct {
+// ticketList is a client's list of one pair's tickets, from the messages alone.
+type ticketList struct {
 	seq, engineSeq uint64
 	epoch          string
 	tickets        map[string]string // record by order_id
 }
 
-// apply takes one message of the channel and says what is wrong with it.
-func (r *rack) apply(m *msg) error {
+// apply applies a message of the channel and returns what is wrong with it.
+func (r *ticketList) apply(m *msg) error {
 	var body struct {
 		Tickets []json.RawMessage `json:"tickets"`
 		Gone    []string          `json:"gone"`
@@ -149,10 +148,9 @@ func (r *rack) apply(m *msg) error {
 
 const subscribeTickets = `{"action":"SUBSCRIBE_MARKET","channels":["tickets"],"symbols":["SLUSD/USDC"]}`
 
-// The life of tickets, byte for byte: what is there, one posted, one sold out, one
-// that the desk has forgotten.
+// The life of tickets, byte for byte: existing, posted, sold out, and removed.
 func TestTickets(t *testing.T) {
-	d, s := newShop(t)
+	d, s := newTicketFeed(t)
 	s.change(d, 0, 7, record(7, "open", 0))
 	s.settle(d)
 	c, other := d.dial(), d.dial()
@@ -186,7 +184,7 @@ func TestTickets(t *testing.T) {
 	s.change(d, 0, 7, "")
 	want("forgotten", head("update", "SLUSD/USDC", 4, 3, 6)+`],"gone":["T7","T8"]}`)
 
-	// Told although nothing is new, and put there anew as it was: no message.
+	// Woken without a change, and with a rewritten equal record: no message.
 	s.change(d, 1, 9, record(9, "open", 0))
 	s.settle(d)
 	c.send(`{"action":"RESYNC","channels":["tickets"],"symbols":["92C/SLUSD"]}`)
@@ -196,16 +194,16 @@ func TestTickets(t *testing.T) {
 	c.send(`{"action":"UNSUBSCRIBE_MARKET","channels":["tickets"],"symbols":["92C/SLUSD"]}`)
 	c.wait("control", "ack")
 
-	// Who has not asked has not been told.
+	// A client without a subscription gets nothing.
 	other.send(`{"action":"PING"}`)
 	if m := other.next(); m.Type != "pong" {
 		t.Errorf("not asked for: %s", m.raw)
 	}
 }
 
-// Without a desk there is no such channel.
+// Without a desk the channel does not exist.
 func TestTicketsWithoutDesk(t *testing.T) {
-	d := newDesk(t)
+	d := newTestFeed(t)
 	d.feed.TicketsChanged() // of no consequence
 	c := d.dial()
 	c.send(`{"action":"SUBSCRIBE_MARKET","channels":["tickets","trades"],"symbols":["SLUSD/USDC"]}`)
@@ -215,12 +213,12 @@ func TestTicketsWithoutDesk(t *testing.T) {
 	}
 }
 
-// A heartbeat names the sequence number that the last message had.
+// A heartbeat has the last message's sequence number.
 func TestTicketsHeartbeat(t *testing.T) {
-	d, s := newShop(t, func(o *Options) { o.Heartbeat = 10 * time.Millisecond })
+	d, s := newTicketFeed(t, func(o *Options) { o.Heartbeat = 10 * time.Millisecond })
 	c := d.dial()
 	c.send(`{"action":"SUBSCRIBE_MARKET","channels":["tickets"],"symbols":["SLUSD/USDC"],"heartbeat":true}`)
-	r := &rack{}
+	r := &ticketList{}
 	for n := 0; n < 10; {
 		s.change(d, 0, 1, record(1, "open", n))
 		switch m := c.next(); m.Channel {
@@ -237,10 +235,10 @@ func TestTicketsHeartbeat(t *testing.T) {
 	}
 }
 
-// A client that was away gets a snapshot, whatever number it names: another
-// service of the same epoch may have meant something else by it.
+// A client that reconnects gets a snapshot, whatever seq it names, because another
+// process of the same epoch may have numbered differently.
 func TestTicketsDoNotResume(t *testing.T) {
-	d, s := newShop(t)
+	d, s := newTicketFeed(t)
 	c := d.dial()
 	c.send(subscribeTickets)
 	c.wait("tickets", "snapshot")
@@ -262,13 +260,13 @@ func TestTicketsDoNotResume(t *testing.T) {
 	}
 }
 
-// Another epoch, as a follower of a new leader sees it: a snapshot, from 1.
+// A new epoch, as on a replica of a new leader: a snapshot, from 1.
 func TestTicketsEpoch(t *testing.T) {
-	d, s := newShop(t)
+	d, s := newTicketFeed(t)
 	s.change(d, 0, 1, record(1, "open", 0))
 	c := d.dial()
 	c.send(subscribeTickets)
-	r := &rack{}
+	r := &ticketList{}
 	for len(r.tickets) == 0 {
 		if m := c.next(); m.Channel == "tickets" {
 			if err := r.apply(m); err != nil {
@@ -287,10 +285,10 @@ func TestTicketsEpoch(t *testing.T) {
 	}
 }
 
-// An update of maxTicketsUpdate bytes is one; with a byte more there is a snapshot
-// in its place, and the one after is an update again.
+// An update of maxTicketsUpdate bytes is sent. With one byte more a snapshot is sent
+// instead, and then updates again.
 func TestTicketsUpdateLimit(t *testing.T) {
-	d, s := newShop(t)
+	d, s := newTicketFeed(t)
 	c := d.dial()
 	c.send(subscribeTickets)
 	c.wait("tickets", "snapshot")
@@ -309,9 +307,9 @@ func TestTicketsUpdateLimit(t *testing.T) {
 	}
 }
 
-// A shard that lost updates gives a snapshot, and what follows joins it.
+// A shard that lost updates sends a snapshot, and later updates follow it.
 func TestTicketsOverrun(t *testing.T) {
-	d, s := newShop(t, func(o *Options) { o.Shards = 1 })
+	d, s := newTicketFeed(t, func(o *Options) { o.Shards = 1 })
 	c := d.dial()
 	c.send(subscribeTickets)
 	c.wait("tickets", "snapshot")
@@ -321,7 +319,7 @@ func TestTicketsOverrun(t *testing.T) {
 	await.True(t, "the book to move", func() bool { return d.feed.books[0].Load().seq > 1 })
 	inbox.overrun = true
 	inbox.mu.Unlock()
-	r := &rack{}
+	r := &ticketList{}
 	if m := c.next(); m.Type != "snapshot" || r.apply(m) != nil || len(r.tickets) != 1 {
 		t.Fatal(m.raw)
 	}
@@ -331,13 +329,13 @@ func TestTicketsOverrun(t *testing.T) {
 	}
 }
 
-// However often the feed is told, it looks once every ticketsInterval at most, and
-// sees the last state.
+// However often the feed is woken, it reads the tickets at most once every
+// ticketsInterval, and ends with the last state.
 func TestTicketsPace(t *testing.T) {
-	d, s := newShop(t)
+	d, s := newTicketFeed(t)
 	c := d.dial()
 	c.send(subscribeTickets)
-	r, last := &rack{}, record(1, "open", 2000)
+	r, last := &ticketList{}, record(1, "open", 2000)
 	for n := range 2001 {
 		s.change(d, 0, 1, record(1, "open", n))
 	}
@@ -357,13 +355,13 @@ func TestTicketsPace(t *testing.T) {
 	}
 }
 
-// Whatever changes, every client that follows, the slow ones too, has at each
-// message what the desk showed then, without a gap.
+// Whatever changes, every client, slow ones too, has the tickets of that moment after
+// each message, without a gap.
 func TestTicketsFollow(t *testing.T) {
-	d, s := newShop(t, func(o *Options) { o.SendBuffer, o.MaxPending, o.MaxPerIP = 4<<10, 8<<10, 50 })
+	d, s := newTicketFeed(t, func(o *Options) { o.SendBuffer, o.MaxPending, o.MaxPerIP = 4<<10, 8<<10, 50 })
 	seed := runtest.Seed(t)
 	rng := rand.New(rand.NewPCG(seed, 1))
-	pace := newPace(d)
+	pace := newStepCounter(d)
 	defer pace.end()
 	change := func() {
 		id := market.TicketID(1 + rng.IntN(40))
@@ -383,7 +381,7 @@ func TestTicketsFollow(t *testing.T) {
 	var followers sync.WaitGroup
 	for n := range 8 {
 		in := market.InstrumentID(n % 2)
-		c := d.dialSleepy(pace, seed, n)
+		c := d.dialSlow(pace, seed, n)
 		c.send(fmt.Sprintf(`{"action":"SUBSCRIBE_MARKET","channels":["tickets","ticker"],"symbols":[%q]}`, instruments()[in].Symbol))
 		followers.Go(func() {
 			if err := c.followTickets(s, in); err != nil {
@@ -407,10 +405,9 @@ func TestTicketsFollow(t *testing.T) {
 	}
 }
 
-// followTickets reads until the ticket that comes last, and holds each message
-// against what the shop showed.
-func (c *client) followTickets(s *shop, in market.InstrumentID) error {
-	r := &rack{}
+// followTickets reads until the last ticket and checks each message against the source.
+func (c *client) followTickets(s *ticketSource, in market.InstrumentID) error {
+	r := &ticketList{}
 	for {
 		m, err := c.tryNext()
 		if err != nil {
@@ -435,8 +432,7 @@ func (c *client) followTickets(s *shop, in market.InstrumentID) error {
 	}
 }
 
-// What difference finds turns the one list into the other, says nothing twice, and
-// nothing that has not changed.
+// diff turns one list into the other, without repetitions and unchanged records.
 func TestTicketsDifference(t *testing.T) {
 	draw := func(rt *rapid.T, name string) (list []ticketRecord) {
 		kept := rapid.MapOf(rapid.Uint64Range(1, 12), rapid.SampledFrom([]string{"a", "b", "bb"})).Draw(rt, name)

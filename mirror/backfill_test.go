@@ -17,7 +17,7 @@ import (
 	"blockdesk/mirror"
 )
 
-// pastChain is a chain's transactions that name a pool, the oldest first.
+// pastChain is the list of transactions that name a pool, oldest first.
 type pastChain struct {
 	list       []*ledger.Confirmed
 	vaults     [2]market.Amount
@@ -30,7 +30,7 @@ func newPastChain() *pastChain {
 	return &pastChain{vaults: [2]market.Amount{1_000_000, 1_000_000}, slot: 100_000, at: epoch}
 }
 
-// add does one transaction some slots and seconds later.
+// add adds a transaction some slots and seconds later.
 func (c *pastChain) add(slots uint64, seconds int64, act func(s *scene)) {
 	c.slot, c.at = c.slot+slots, c.at+seconds
 	c.transacted++
@@ -38,7 +38,7 @@ func (c *pastChain) add(slots uint64, seconds int64, act func(s *scene)) {
 	s.c.Tx.Signatures[0] = solana.Signature{byte(c.transacted), byte(c.transacted >> 8)}
 	s.c.Slot, s.c.BlockTime = c.slot, c.at
 	if len(c.list) == 0 {
-		// The pool is made: its vaults were not there.
+		// Create the pool: its vaults did not exist before.
 		s.absent[keyBaseVault], s.absent[keyQuoteVault] = true, true
 		s.before[keyBaseVault], s.before[keyQuoteVault] = 0, 0
 		s.amount = s.before
@@ -57,7 +57,7 @@ func (c *pastChain) add(slots uint64, seconds int64, act func(s *scene)) {
 
 func buys(base, quote market.Amount) func(s *scene) { return func(s *scene) { s.buy(1, base, quote) } }
 
-// index returns which transaction has a signature, -1 if none.
+// index returns the index of a signature's transaction, -1 if there is none.
 func (c *pastChain) index(s solana.Signature) int {
 	for i := range c.list {
 		if c.list[i].Signature() == s {
@@ -67,7 +67,7 @@ func (c *pastChain) index(s solana.Signature) int {
 	return -1
 }
 
-// naive sums the swaps of the first n transactions that are newer than start.
+// naive sums the swaps after start of the first n transactions.
 func (c *pastChain) naive(n int, start int64) (swaps int, base, quote uint64) {
 	pair := scenePair()
 	for _, confirmed := range c.list[:n] {
@@ -84,18 +84,18 @@ func (c *pastChain) naive(n int, start int64) (swaps int, base, quote uint64) {
 	return swaps, base, quote
 }
 
-// pastNode is a node of a pastChain, as well or badly as its fields say.
+// pastNode is a node of a pastChain with the faults that its fields set.
 type pastNode struct {
 	*pastChain
-	// lag is how many of the newest it does not have, floor how many of the
-	// oldest it has forgotten.
+	// lag is the number of newest transactions that it lacks, floor the number of oldest
+	// ones that it has deleted.
 	lag, floor int
-	// hidden is left out of lists, -1 for none.
+	// hidden is omitted from lists, -1 = none.
 	hidden int
-	// listErr and err are what lists and transactions fail with.
+	// listErr and err are the errors of lists and transactions.
 	listErr, err error
 	missing      bool
-	// lost is listed and not there.
+	// lost is listed but missing.
 	lost solana.Signature
 	// change alters a copy of a transaction.
 	change func(c *ledger.Confirmed)
@@ -120,7 +120,7 @@ func (n *pastNode) Signatures(_ context.Context, account solana.Address, page rp
 	}
 	from := len(have)
 	if page.Before != (solana.Signature{}) {
-		// A node answers nothing to what it does not know.
+		// A node has no answer about an unknown transaction.
 		if from = n.index(page.Before); from < 0 || from >= len(have) {
 			return nil, nil
 		}
@@ -138,7 +138,7 @@ func (n *pastNode) Signatures(_ context.Context, account solana.Address, page rp
 	return list, nil
 }
 
-// List is a page as one node alone tells it.
+// List returns a page of a single node.
 func (n *pastNode) List(ctx context.Context, account solana.Address, page rpc.Page) (mirror.List, error) {
 	list, err := n.Signatures(ctx, account, page, rpc.Finalized)
 	return listOf(list, page), err
@@ -198,7 +198,7 @@ func (f *follower) from(at mirror.Cursor) {
 	f.Backfill = b
 }
 
-// step makes one.
+// step makes one step.
 func (f *follower) step() error {
 	f.t.Helper()
 	p, err := f.Step(context.Background(), f.node)
@@ -218,7 +218,7 @@ func (f *follower) step() error {
 	return nil
 }
 
-// poll polls, and steps until there is nothing to ask or something fails.
+// poll polls and steps until there is no request or a step fails.
 func (f *follower) poll() error {
 	f.t.Helper()
 	f.now += 10
@@ -234,7 +234,7 @@ func (f *follower) poll() error {
 	return nil
 }
 
-// wants checks the day against the first n transactions of the chain.
+// wants compares the day with the first n transactions of the chain.
 func (f *follower) wants(n int) {
 	f.t.Helper()
 	r := f.windows.At(time.Unix(f.now, 0))
@@ -244,7 +244,7 @@ func (f *follower) wants(n int) {
 	}
 }
 
-// chainOf makes a pool and n buys, ten seconds apart.
+// chainOf makes a pool with n buys, ten seconds apart.
 func chainOf(n int) *pastChain {
 	c := newPastChain()
 	for i := range n + 1 {
@@ -271,7 +271,7 @@ func TestBackfill(t *testing.T) {
 	if !f.Cursor().Complete || node.reads != 21 || f.Pending() != 0 {
 		t.Errorf("%+v after %d reads", f.Cursor(), node.reads)
 	}
-	// Nothing new: one list, which shows the newest again, and no read.
+	// Nothing new: one list, which contains the newest transaction, and no read.
 	node.lists = nil
 	if err := f.poll(); err != nil {
 		t.Fatal(err)
@@ -279,7 +279,8 @@ func TestBackfill(t *testing.T) {
 	if len(node.lists) != 1 || node.lists[0] != (rpc.Page{Until: node.list[19].Signature(), Limit: 4}) || node.reads != 21 {
 		t.Errorf("lists %+v", node.lists)
 	}
-	// Down for 30 transactions: pages back to the newest read, then oldest first.
+	// After a downtime of 30 transactions: pages back to the newest read, then oldest
+	// first.
 	for range 30 {
 		node.add(1, 10, buys(1, 10))
 	}
@@ -295,8 +296,7 @@ func TestBackfill(t *testing.T) {
 	}
 }
 
-// TestBackfillEmpty: a pool without a history is followed from its first
-// transaction on.
+// TestBackfillEmpty: a pool without history is followed from its first transaction.
 func TestBackfillEmpty(t *testing.T) {
 	node := nodeOf(newPastChain())
 	f := follow(t, node, mirror.BackfillOptions{})
@@ -312,8 +312,8 @@ func TestBackfillEmpty(t *testing.T) {
 	f.wants(2)
 }
 
-// TestBackfillHorizon: the past is read as far as it is wanted, and what is newer
-// comes first.
+// TestBackfillHorizon: the past is read up to the horizon, and new transactions come
+// first.
 func TestBackfillHorizon(t *testing.T) {
 	c := newPastChain()
 	for range 40 {
@@ -327,7 +327,7 @@ func TestBackfillHorizon(t *testing.T) {
 	if r := f.windows.At(time.Unix(f.now, 0)); r.Week.Status != mirror.Exact || r.Week.Swaps != 28 || r.Totals.Complete || node.reads > 33 {
 		t.Errorf("%+v after %d reads", r, node.reads)
 	}
-	// Polled in the midst of the past, it first asks for what is new.
+	// Polled within the past, it first requests new transactions.
 	f = follow(t, node, mirror.BackfillOptions{PageSize: 7})
 	f.Poll(time.Unix(f.now, 0), 0)
 	for range 3 {
@@ -350,14 +350,14 @@ func TestBackfillHorizon(t *testing.T) {
 	}
 }
 
-// TestBackfillFaults: what a bad node does to a backfill that has read all but
-// three transactions, and how it goes on once the node is well.
+// TestBackfillFaults: the effect of a faulty node on a backfill that has read all but
+// three transactions, and how it continues once the node is healthy.
 func TestBackfillFaults(t *testing.T) {
 	for name, c := range map[string]struct {
 		harm func(n *pastNode)
 		want error
-		// passed is how often the poll must fail before the transaction is passed
-		// over, 0 for never.
+		// passed is the number of failed polls before the transaction is skipped, 0 =
+		// never.
 		passed int
 	}{
 		"down":               {func(n *pastNode) { n.listErr = &rpc.Error{Kind: rpc.Down} }, nil, 0},
@@ -409,7 +409,7 @@ func TestBackfillFaults(t *testing.T) {
 				f.wants(len(node.list))
 				return
 			}
-			// What was passed over makes the windows doubtful, not wrong.
+			// A skipped transaction makes the windows doubtful, not wrong.
 			if r := f.windows.At(time.Unix(f.now, 0)); r.Day.Status != mirror.Doubtful || r.Day.Swaps != 0 {
 				t.Errorf("%+v", r.Day)
 			}
@@ -422,8 +422,7 @@ func TestBackfillFaults(t *testing.T) {
 	}
 }
 
-// TestBackfillHidden: a swap that a node leaves out of its list shows by what is
-// missing in a vault.
+// TestBackfillHidden: a swap that a node omits shows by the vaults' balances.
 func TestBackfillHidden(t *testing.T) {
 	for hidden := 2; hidden < 20; hidden += 3 {
 		node := nodeOf(chainOf(20))
@@ -438,8 +437,8 @@ func TestBackfillHidden(t *testing.T) {
 	}
 }
 
-// TestBackfillSlots: slots of the future are refused, and one that was believed
-// wrongly does not join what other nodes tell.
+// TestBackfillSlots: future slots are refused, and a wrongly accepted one does not join
+// other nodes' lists.
 func TestBackfillSlots(t *testing.T) {
 	const ahead = 10_000
 	node := nodeOf(chainOf(3))
@@ -465,9 +464,9 @@ func TestBackfillSlots(t *testing.T) {
 	}
 }
 
-// TestBackfillBeginsWithinASlot: the run begins with the newest transaction of a
-// slot that has more. Those before it are the past, and are not told after it,
-// though lists show them before the past has been read, and after a restart too.
+// TestBackfillBeginsWithinASlot: the run begins with the newest transaction of a slot
+// with several. The earlier ones belong to the past and are not reported as new, although
+// lists contain them, also after a restart.
 func TestBackfillBeginsWithinASlot(t *testing.T) {
 	for _, restart := range []bool{false, true} {
 		c := chainOf(3)
@@ -509,7 +508,7 @@ func TestBackfillBeginsWithinASlot(t *testing.T) {
 	}
 }
 
-// TestBackfillTime: a time ahead of ours is none.
+// TestBackfillTime: a time ahead of ours counts as unknown.
 func TestBackfillTime(t *testing.T) {
 	node := nodeOf(chainOf(3))
 	f := follow(t, node, mirror.BackfillOptions{})
@@ -525,8 +524,7 @@ func TestBackfillTime(t *testing.T) {
 	}
 }
 
-// TestBackfillRestarts: a history that does not join for long, or is too long, is
-// begun anew.
+// TestBackfillRestarts: a history that does not join for long, or is too long, restarts.
 func TestBackfillRestarts(t *testing.T) {
 	const misses = 30
 	node := nodeOf(chainOf(20))
@@ -554,8 +552,8 @@ func TestBackfillRestarts(t *testing.T) {
 	}
 }
 
-// TestBackfillPending: at the limit the history is joined, one more and it is
-// begun anew.
+// TestBackfillPending: at the limit the history joins; with one more transaction it
+// restarts.
 func TestBackfillPending(t *testing.T) {
 	const most = 12
 	for more, restarts := range []int{0, 1} {
@@ -573,8 +571,7 @@ func TestBackfillPending(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		// The first list begins a run; one that is given up and its successor are two
-		// more.
+		// The first list begins a run; a discarded one and its successor are two more.
 		if f.kinds[mirror.Restarted] != 1+2*restarts {
 			t.Errorf("%d newer: %v", most+4*more, f.kinds)
 		}
@@ -582,7 +579,7 @@ func TestBackfillPending(t *testing.T) {
 	}
 }
 
-// TestBackfillAnswers: what was not asked for is refused.
+// TestBackfillAnswers: answers without a request are refused.
 func TestBackfillAnswers(t *testing.T) {
 	node := nodeOf(chainOf(3))
 	f := follow(t, node, mirror.BackfillOptions{})
@@ -626,9 +623,9 @@ func TestBackfillAnswers(t *testing.T) {
 	}
 }
 
-// TestBackfillProperty follows a growing chain through nodes that fail, lag,
-// forget, hide and lie, and through restarts that lose what was told last. What is
-// proven is exact at every moment, and in the end every swap counts once.
+// TestBackfillProperty follows a growing chain through nodes that fail, lag, delete, hide
+// and lie, and through restarts that lose the last results. Proven figures are always
+// exact, and in the end every swap counts once.
 func TestBackfillProperty(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		c := newPastChain()
@@ -684,7 +681,7 @@ func TestBackfillProperty(t *testing.T) {
 				harm(t, f.node)
 				fallthrough
 			default:
-				// An error is what a bad node is told by; it is polled again.
+				// After an error of a faulty node, poll again.
 				if f.step() == nil {
 					cursors = append(cursors, f.Cursor())
 				}
@@ -716,7 +713,7 @@ func (c *pastChain) finalSlot() uint64 {
 	return c.slot
 }
 
-// harm makes a node a bad one.
+// harm makes a node faulty.
 func harm(t *rapid.T, n *pastNode) {
 	switch rapid.IntRange(0, 7).Draw(t, "harm") {
 	case 0:

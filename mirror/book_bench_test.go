@@ -7,9 +7,9 @@ import (
 	"blockdesk/mirror"
 )
 
-// largest makes the largest market of a layout: 10 MiB of Manifest nodes, which
-// is the runtime's limit, or as many orders as the two sides' accounts hold. They
-// stand in the account in no order of price, as on a market with a past.
+// largest makes the largest market of a layout: 10 MiB of Manifest nodes, the runtime's
+// limit, or as many orders as both sides' accounts hold. The orders are stored in random
+// order, as on an old market.
 func largest(layout mirror.Layout) *made {
 	orders := map[mirror.Layout]int{
 		mirror.Manifest: (mirror.MaxBookAccount - 256) / 80 / 2, mirror.Serum: (serumSideSize - 52) / 72 / 2, mirror.OpenBook: 512,
@@ -22,7 +22,7 @@ func largest(layout mirror.Layout) *made {
 	return m
 }
 
-// scatter moves the nodes of a Manifest account about and mends their links.
+// scatter moves the nodes of a Manifest account to random places and fixes their links.
 func scatter(data []byte) []byte {
 	const header, node, step = 256, 80, 65_537 // a prime, so that each place is met once
 	n := (len(data) - header) / node
@@ -50,8 +50,7 @@ func scatter(data []byte) []byte {
 	return d
 }
 
-// dead makes every order of a Manifest account expired, so that the walk finds
-// nothing and ends at the last node.
+// dead expires every order of a Manifest account, so that a walk visits all nodes.
 func dead(data []byte) {
 	for b := data[256:]; len(b) >= 80; b = b[80:] {
 		u32(b, 52, 1)
@@ -68,8 +67,8 @@ func (m *made) open(t testing.TB) mirror.Book {
 	return b
 }
 
-// TestDecodeAllocatesNothing: the largest markets, read again and again into one
-// Depth.
+// TestDecodeAllocatesNothing: decoding the largest markets repeatedly into one Depth does
+// not allocate.
 func TestDecodeAllocatesNothing(t *testing.T) {
 	for _, layout := range layouts {
 		m := largest(layout)
@@ -93,8 +92,8 @@ func TestDecodeAllocatesNothing(t *testing.T) {
 	}
 }
 
-// BenchmarkDecode reads the largest account of each layout with all levels, and
-// Manifest's with the 100 that the service shows and with none alive.
+// BenchmarkDecode decodes the largest account of each layout with all levels, and
+// Manifest's with the service's 100 and with no live order.
 func BenchmarkDecode(b *testing.B) {
 	for _, c := range []struct {
 		name   string

@@ -12,7 +12,7 @@ import (
 	"blockdesk/mirror"
 )
 
-// manyDead makes a Manifest book of dead orders with some live ones among them.
+// manyDead makes a Manifest book of dead orders with some live ones.
 func manyDead(rng *rand.Rand, dead, live, behind int) []order {
 	var list []order
 	for i := range dead + live {
@@ -39,8 +39,8 @@ func manyDead(rng *rand.Rand, dead, live, behind int) []order {
 	return list
 }
 
-// TestBookOfTheDead: of a book that most orders have expired in the same is shown
-// as of its live orders alone, whichever way they are found.
+// TestBookOfTheDead: a book of mostly expired orders shows the same as its live orders
+// alone, whichever way they are found.
 func TestBookOfTheDead(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	for _, c := range []struct{ dead, live, behind int }{
@@ -62,8 +62,8 @@ func TestBookOfTheDead(t *testing.T) {
 	}
 }
 
-// TestBookOfTheDeadTorn: behind dead orders a live one counts only if it is in the
-// tree, and links that lead in a circle end.
+// TestBookOfTheDeadTorn: after dead orders a live one counts only if it is linked in the
+// tree, and circular links end.
 func TestBookOfTheDeadTorn(t *testing.T) {
 	const header, node, none = 256, 80, math.MaxUint32
 	orders := manyDead(rand.New(rand.NewPCG(3, 4)), 6000, 0, 5)

@@ -11,15 +11,14 @@ import (
 	"blockdesk/mirror"
 )
 
-// soundDepth holds a decoded book against what every book must be, whatever it
-// was decoded from.
+// soundDepth checks what is true of every decoded book.
 func soundDepth(t testing.TB, l *mirror.Listing, accounts []*rpc.Account, d *mirror.Depth) {
 	t.Helper()
 	bytes := 0
 	for _, a := range accounts {
 		bytes += len(a.Data)
 	}
-	// No layout keeps an order in less than 72 bytes.
+	// Every layout needs at least 72 bytes an order.
 	if shown := len(d.Bids) + len(d.Asks); d.Orders < shown || d.Orders > bytes/72 || d.Omitted > bytes/72 {
 		t.Fatalf("%d orders and %d unshown in %d levels, from %d bytes", d.Orders, d.Omitted, shown, bytes)
 	}
@@ -38,7 +37,7 @@ func soundDepth(t testing.TB, l *mirror.Listing, accounts []*rpc.Account, d *mir
 	}
 }
 
-// soundError holds an error against those that are documented.
+// soundError checks that an error is a documented one.
 func soundError(t testing.TB, err error) {
 	t.Helper()
 	for _, known := range []error{mirror.ErrListing, mirror.ErrAccount, mirror.ErrMalformed, mirror.ErrClosed} {
@@ -49,8 +48,8 @@ func soundError(t testing.TB, err error) {
 	t.Fatalf("an error of no kind: %v", err)
 }
 
-// tryBook decodes accounts of any content. The sides are given the addresses
-// that the market asks for, so that a spoiled market's sides are read too.
+// tryBook decodes accounts of any content. The sides get the addresses that the market
+// names, so that a corrupted market's sides are read too.
 func tryBook(t testing.TB, l mirror.Listing, accounts []*rpc.Account, at mirror.Clock, d *mirror.Depth) {
 	t.Helper()
 	b, err := mirror.Open(l, accounts[0])
@@ -71,8 +70,7 @@ func tryBook(t testing.TB, l mirror.Listing, accounts []*rpc.Account, at mirror.
 	soundDepth(t, &l, accounts, d)
 }
 
-// spoil changes some bytes, mostly where an account's fields are, to values that
-// are likely to lead astray.
+// spoil changes some bytes, mostly fields, to misleading values.
 func spoil(r *rand.Rand, data []byte) {
 	for range 1 + r.IntN(4) {
 		span := len(data)
@@ -94,7 +92,7 @@ func spoil(r *rand.Rand, data []byte) {
 	}
 }
 
-// spoilBooks decodes spoiled copies of a market.
+// spoilBooks decodes corrupted copies of a market.
 func spoilBooks(t *testing.T, m *made, at mirror.Clock, rounds int) {
 	t.Helper()
 	const seed = 7
@@ -111,7 +109,7 @@ func spoilBooks(t *testing.T, m *made, at mirror.Clock, rounds int) {
 	}
 }
 
-// TestSpoiledBooks: 5,000 spoiled copies of a market of each layout give an error
+// TestSpoiledBooks: 5,000 corrupted copies of a market of each layout give an error
 // or a sound book.
 func TestSpoiledBooks(t *testing.T) {
 	for _, layout := range layouts {
@@ -131,8 +129,8 @@ func TestSpoiledMainnet(t *testing.T) {
 	}
 }
 
-// TestCutBooks: an account that ends anywhere is refused, or, where the end is of
-// no meaning, is the same book.
+// TestCutBooks: a truncated account is refused, or is the same book if its end does not
+// matter.
 func TestCutBooks(t *testing.T) {
 	for _, layout := range layouts {
 		m := makeBook(layout, someOrders(layout, 5))
@@ -150,8 +148,8 @@ func TestCutBooks(t *testing.T) {
 	}
 }
 
-// TestCritBitTooDeep: a chain of more inner nodes than a key has bits, each with
-// another one waiting beside it.
+// TestCritBitTooDeep: a chain of more inner nodes than a key has bits, each with a
+// sibling on the stack.
 func TestCritBitTooDeep(t *testing.T) {
 	for _, depth := range []int{128, 129} {
 		m := makeBook(mirror.Serum, nil)
@@ -185,8 +183,8 @@ func TestCritBitTooDeep(t *testing.T) {
 	}
 }
 
-// TestManifestTooHigh: a tree that is a list of 65 nodes is none of a red-black
-// tree's, though every link is good.
+// TestManifestTooHigh: a degenerate tree of 65 nodes cannot be a red-black tree, although
+// every link is valid.
 func TestManifestTooHigh(t *testing.T) {
 	for _, height := range []int{64, 65} {
 		m := makeBook(mirror.Manifest, nil)
@@ -212,8 +210,7 @@ func TestManifestTooHigh(t *testing.T) {
 	}
 }
 
-// TestManifestEmptyRing: a ring of orders that show nothing, so that no order of
-// prices ends it.
+// TestManifestEmptyRing: a ring of empty orders, which the price order does not end.
 func TestManifestEmptyRing(t *testing.T) {
 	m := makeBook(mirror.Manifest, []order{{bid: true, price: market.Uint128{Lo: 5}}})
 	u32(m.accounts[0].Data, 256, 0) // its own left child
@@ -223,7 +220,7 @@ func TestManifestEmptyRing(t *testing.T) {
 	}
 }
 
-// TestManifestBetweenNodes: an order that is whole, and not where a node begins.
+// TestManifestBetweenNodes: a valid order that is not at a node's offset.
 func TestManifestBetweenNodes(t *testing.T) {
 	m := makeBook(mirror.Manifest, []order{{bid: true, price: market.Uint128{Lo: 1_000_000_000_000_000}, size: 1}})
 	a := m.accounts[0]

@@ -17,7 +17,7 @@ import (
 	"blockdesk/mirror"
 )
 
-// recordedFile reads a file of the real inputs, or skips.
+// recordedFile reads a recorded file, or skips the test.
 func recordedFile(t testing.TB, name string) []byte {
 	t.Helper()
 	b, err := os.ReadFile(recordedPath(name))
@@ -30,7 +30,7 @@ func recordedFile(t testing.TB, name string) []byte {
 	return b
 }
 
-// recordedPath is where a file of the real inputs is, if it is.
+// recordedPath returns the path of a recorded file, if it exists.
 func recordedPath(name string) string {
 	root := os.Getenv("BLOCKDESK_TESTDATA")
 	if root == "" {
@@ -96,8 +96,8 @@ func recordedManifest(t testing.TB, address string, in *market.Instrument) (mirr
 
 const manifestSOL = "ENhU8LsaR7vDD2G1CsWcsuSGNrih9Cv5WZEk7q9kPapQ"
 
-// TestManifestOnMainnet: SOL/USDC as it stood. Of its 71 orders 6 are empty:
-// reverse orders that wait for their other side. Others expire some slots later.
+// TestManifestOnMainnet: recorded SOL/USDC. Of its 71 orders 6 are empty: reverse orders
+// that wait for their other side. Others expire some slots later.
 func TestManifestOnMainnet(t *testing.T) {
 	l, a, slot := recordedManifest(t, manifestSOL, pair("SOL", "USDC", 6, 9))
 	if l.Base.Mint != solana.NativeMint || l.Quote.Mint != addressOf(t, usdcMint) {
@@ -121,8 +121,8 @@ func TestManifestOnMainnet(t *testing.T) {
 	}
 }
 
-// checkManifest holds the decoded SOL/USDC book against every node of the
-// account, read one after the other.
+// checkManifest compares the decoded SOL/USDC book with every node of the account, read
+// in memory order.
 func checkManifest(t *testing.T, l *mirror.Listing, a *rpc.Account, slot uint64, d *mirror.Depth) {
 	t.Helper()
 	orders := scanManifest(a)
@@ -151,8 +151,8 @@ func scanManifest(a *rpc.Account) (orders []order) {
 	return orders
 }
 
-// TestManifestIsBacked: what both recorded markets show for sale lies in their
-// vaults, and so does what their bids would pay, to the atom.
+// TestManifestIsBacked: the vaults of both recorded markets hold exactly what their asks
+// sell and their bids pay, to the atom.
 func TestManifestIsBacked(t *testing.T) {
 	for _, address := range []string{manifestSOL, "8sjV1AqBFvFuADBCQHhotaRq5DFFYSjjg1jMyVWMqXvZ"} {
 		l, a, slot := recordedManifest(t, address, pair("AAA", "BBB", 12, 9))
@@ -188,7 +188,7 @@ func TestManifestIsBacked(t *testing.T) {
 	}
 }
 
-// recordedSerum returns a recorded market, which does not say where it was.
+// recordedSerum returns a recorded market. The recording lacks its address.
 func recordedSerum(t testing.TB, name string, in *market.Instrument, baseDecimals uint8) (mirror.Listing, []*rpc.Account) {
 	t.Helper()
 	files := []string{"_dex_market.bin", "_dex_market_bids.bin", "_dex_market_asks.bin"}
@@ -206,8 +206,8 @@ func recordedSerum(t testing.TB, name string, in *market.Instrument, baseDecimal
 	}, accounts
 }
 
-// TestSerumOnMainnet: two markets as they stood, against every leaf of their
-// accounts, read one after the other.
+// TestSerumOnMainnet compares two recorded markets with every leaf of their accounts,
+// read in memory order.
 func TestSerumOnMainnet(t *testing.T) {
 	for _, c := range []struct {
 		name             string
@@ -218,7 +218,7 @@ func TestSerumOnMainnet(t *testing.T) {
 		bidSize, askSize market.Amount
 	}{
 		{"sol_usdc", "SOL", 9, 22 + 23, 0, 13_988, 13_989, 300_000_000_000, 12_100_000_000},
-		// One of the asks is above any price that an instrument has.
+		// One of the asks is above every instrument's maximum price.
 		{"srm_usdc", "SRM", 6, 26 + 17, 1, 5_818, 5_822, 100_000_000, 20_000_000},
 	} {
 		l, accounts := recordedSerum(t, c.name, pair(c.base, "USDC", 3, 3), c.decimals)

@@ -20,7 +20,7 @@ var (
 	now     = mirror.Clock{Slot: 1000, Unix: 1_700_000_000}
 )
 
-// decode opens the made market and reads it.
+// decode opens and decodes the built market.
 func (m *made) decode(into *mirror.Depth, at mirror.Clock) error {
 	b, err := mirror.Open(m.listing, m.accounts[0])
 	if err != nil {
@@ -33,8 +33,8 @@ func sameDepth(got, want *mirror.Depth) bool {
 	return slices.Equal(got.Bids, want.Bids) && slices.Equal(got.Asks, want.Asks) && got.Orders == want.Orders && got.Omitted == want.Omitted
 }
 
-// TestBookAgainstNaive holds every layout against the list of orders that its
-// accounts were made of.
+// TestBookAgainstNaive compares every layout with the list of orders from which its
+// accounts were built.
 func TestBookAgainstNaive(t *testing.T) {
 	for _, layout := range layouts {
 		t.Run(layout.String(), func(t *testing.T) {
@@ -56,8 +56,7 @@ func TestBookAgainstNaive(t *testing.T) {
 	}
 }
 
-// drawOrder draws prices about 100 in a few steps, and now and then from the
-// whole range.
+// drawOrder draws prices around 100 in a few steps, and sometimes from the whole range.
 func drawOrder(t *rapid.T, layout mirror.Layout) order {
 	most, around := uint64(math.MaxUint64), uint64(100_000)
 	if layout == mirror.OpenBook {
@@ -86,8 +85,8 @@ func drawOrder(t *rapid.T, layout mirror.Layout) order {
 	return o
 }
 
-// spoiled is a good market with one thing wrong, and the error that it gets.
-type spoiled struct {
+// corrupted is a valid market with one error, and the expected error.
+type corrupted struct {
 	spoil func(*made)
 	want  error
 }
@@ -106,14 +105,14 @@ func cut(account, by int) func(*made) {
 
 func both(f, g func(*made)) func(*made) { return func(m *made) { f(m); g(m) } }
 
-// refused names what each layout refuses. The market has three bids and three
-// asks; a Manifest market's nodes 0 to 2 are the bids, with 1 as the root; a
-// crit-bit tree's node 0 is the root.
-func refused(l mirror.Layout) map[string]spoiled {
+// refused lists what each layout refuses. The market has three bids and three asks. A
+// Manifest market's nodes 0 to 2 are the bids, with 1 as the root; a crit-bit tree's node
+// 0 is the root.
+func refused(l mirror.Layout) map[string]corrupted {
 	const gone = 1<<32 - 1
 	switch l {
 	case mirror.Manifest:
-		return map[string]spoiled{
+		return map[string]corrupted{
 			"empty":                       {func(m *made) { m.accounts[0].Data = nil }, mirror.ErrMalformed},
 			"no whole header":             {func(m *made) { m.accounts[0].Data = m.accounts[0].Data[:255] }, mirror.ErrMalformed},
 			"another kind":                {byteAt(0, 0, 1), mirror.ErrMalformed},
@@ -137,7 +136,7 @@ func refused(l mirror.Layout) map[string]spoiled {
 			"room for more than is there": {func(m *made) { a := m.accounts[0]; a.Data = append(a.Data, make([]byte, 800)...) }, nil},
 		}
 	case mirror.Serum:
-		return map[string]spoiled{
+		return map[string]corrupted{
 			"empty":                {func(m *made) { m.accounts[0].Data = nil }, mirror.ErrMalformed},
 			"no head":              {byteAt(0, 0, 'S'), mirror.ErrMalformed},
 			"no tail":              {byteAt(1, serumSideSize-1, 'S'), mirror.ErrMalformed},
@@ -163,7 +162,7 @@ func refused(l mirror.Layout) map[string]spoiled {
 			"out of order":         {func(m *made) { swapWords(m.accounts[2].Data, 45+24) }, mirror.ErrMalformed},
 		}
 	default:
-		return map[string]spoiled{
+		return map[string]corrupted{
 			"empty":                {func(m *made) { m.accounts[0].Data = nil }, mirror.ErrAccount},
 			"cut":                  {cut(0, 1), mirror.ErrAccount},
 			"a side cut":           {cut(2, 1), mirror.ErrAccount},
@@ -187,17 +186,16 @@ func refused(l mirror.Layout) map[string]spoiled {
 	}
 }
 
-// swapWords exchanges two neighbours, as an inner node's children.
+// swapWords exchanges two neighbouring words, such as an inner node's children.
 func swapWords(d []byte, at int) {
 	a, b := [4]byte(d[at:]), [4]byte(d[at+4:])
 	copy(d[at:], b[:])
 	copy(d[at+4:], a[:])
 }
 
-// TestBookRefused spoils one thing of a good market each and names the error.
-// Whatever is wrong, nothing of the book remains in sight.
+// TestBookRefused corrupts one field of a valid market and expects the error.
 func TestBookRefused(t *testing.T) {
-	common := map[string]spoiled{
+	common := map[string]corrupted{
 		"as it is":             {func(*made) {}, nil},
 		"the most levels":      {func(m *made) { m.listing.Levels = mirror.MaxLevels }, nil},
 		"no levels":            {func(m *made) { m.listing.Levels = 0 }, mirror.ErrListing},
@@ -217,7 +215,7 @@ func TestBookRefused(t *testing.T) {
 	}
 	for _, layout := range layouts {
 		good := makeBook(layout, someOrders(layout, 3))
-		for _, table := range []map[string]spoiled{common, refused(layout)} {
+		for _, table := range []map[string]corrupted{common, refused(layout)} {
 			for name, c := range table {
 				m := good.clone()
 				m.listing.Instrument = instrument()
@@ -232,8 +230,8 @@ func TestBookRefused(t *testing.T) {
 	}
 }
 
-// TestBookRefusedLater: what was good when it was opened is checked again, and
-// what the last refresh has left in the Depth does not outlive an error.
+// TestBookRefusedLater: Decode repeats the checks of Open, and an error leaves nothing of
+// the last refresh in the Depth.
 func TestBookRefusedLater(t *testing.T) {
 	for _, layout := range layouts {
 		m := makeBook(layout, someOrders(layout, 3))
@@ -245,7 +243,7 @@ func TestBookRefusedLater(t *testing.T) {
 			t.Fatalf("%s asks for %v", layout, b.Accounts())
 		}
 		var d mirror.Depth
-		for name, c := range map[string]spoiled{
+		for name, c := range map[string]corrupted{
 			"none":        {func(m *made) { m.accounts = nil }, mirror.ErrAccount},
 			"one missing": {func(m *made) { m.accounts[len(m.accounts)-1] = nil }, mirror.ErrAccount},
 			"one foreign": {func(m *made) { m.accounts[len(m.accounts)-1].Owner = solana.SystemProgram }, mirror.ErrAccount},
@@ -254,9 +252,9 @@ func TestBookRefusedLater(t *testing.T) {
 			if err := b.Decode(&d, now, m.accounts); err != nil || d.Orders != 6 {
 				t.Fatalf("%s: %+v, %v", layout, d, err)
 			}
-			spoiled := m.clone()
-			c.spoil(spoiled)
-			err := b.Decode(&d, now, spoiled.accounts)
+			corrupted := m.clone()
+			c.spoil(corrupted)
+			err := b.Decode(&d, now, corrupted.accounts)
 			if !errors.Is(err, c.want) || len(d.Bids)+len(d.Asks)+d.Orders+d.Omitted != 0 {
 				t.Errorf("%s, %s: %+v, %v, want %v", layout, name, d, err, c.want)
 			}
@@ -283,8 +281,8 @@ func someOrders(layout mirror.Layout, n int) (orders []order) {
 	return orders
 }
 
-// TestBookSum: an order that would take a level past 64 bits is left out, and a
-// smaller one behind it is not.
+// TestBookSum: an order that would overflow a level is omitted, and a smaller one after
+// it is not.
 func TestBookSum(t *testing.T) {
 	price := market.Uint128{Lo: 1_000_000_000_000_000}
 	m := makeBook(mirror.Manifest, []order{{price: price, size: 1 << 63}, {price: price, size: 1 << 63}, {price: price, size: 1<<63 - 1}})
@@ -294,7 +292,7 @@ func TestBookSum(t *testing.T) {
 	}
 }
 
-// TestOpenBookPegged: orders whose price is not in the book are counted.
+// TestOpenBookPegged: pegged orders are counted.
 func TestOpenBookPegged(t *testing.T) {
 	m := makeBook(mirror.OpenBook, someOrders(mirror.OpenBook, 3))
 	u32(m.accounts[1].Data, 20, 2)
@@ -305,7 +303,7 @@ func TestOpenBookPegged(t *testing.T) {
 	}
 }
 
-// TestAppendLots: sizes in lots, rounded down, and what comes to none.
+// TestAppendLots: sizes in lots, rounded down, and levels below a lot.
 func TestAppendLots(t *testing.T) {
 	l := listing(mirror.Manifest)
 	levels := []mirror.Level{{Price: 5, Size: 999_999}, {Price: 4, Size: 1_000_000}, {Price: 3, Size: 2_999_999}, {Price: 2, Size: math.MaxUint64}}
@@ -332,7 +330,7 @@ func clockAccount(slot, unix uint64) *rpc.Account {
 	return &rpc.Account{Address: solana.ClockSysvar, Owner: solana.SysvarOwner, Data: d}
 }
 
-// TestParseClock: the clock of the bank that the answer says it is as of.
+// TestParseClock: the clock must name the answer's slot.
 func TestParseClock(t *testing.T) {
 	if c, err := mirror.ParseClock(clockAccount(7, 1_700_000_000), 7); err != nil || c != (mirror.Clock{Slot: 7, Unix: 1_700_000_000}) {
 		t.Errorf("%+v, %v", c, err)
@@ -353,7 +351,7 @@ func TestParseClock(t *testing.T) {
 	}
 }
 
-// TestLayoutWords: the words for logs.
+// TestLayoutWords: the names of layouts.
 func TestLayoutWords(t *testing.T) {
 	if got := fmt.Sprint(mirror.Manifest, mirror.Serum, mirror.OpenBook, mirror.Layout(0)); got != "manifest serum openbook layout?" {
 		t.Error(got)

@@ -9,16 +9,16 @@ import (
 	"blockdesk/internal/solana/rpc"
 )
 
-// TestServiceRecordsFinal: what is kept for good is of a slot that is final,
-// whatever the nodes tell of newer ones, and there is no snapshot before that is
-// told; what is shown meanwhile is not.
+// TestServiceRecordsFinal: a snapshot has a final slot, whatever newer slots nodes
+// return, and there is none before a final slot is available; the published state has
+// newer slots.
 func TestServiceRecordsFinal(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, 3)
 		r.o.SnapshotEvery = time.Hour
 		r.chain.act(buys(10, 30))
 		const behind = 32
-		r.chain.tells(func(_ int, v *rpc.NodeAccounts) { hollow(v) }) // a fork
+		r.chain.alterAnswers(func(_ int, v *rpc.NodeAccounts) { hollow(v) }) // a fork
 		r.chain.final = func(v *rpc.NodeAccounts) { v.Err = errors.New("down") }
 		r.start()
 		if s := r.after(3 * cycle).Pairs[0]; s.Pool == nil || s.Pool.BaseBalance != 1 || len(s.Swaps.Snapshots) != 0 {

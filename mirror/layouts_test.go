@@ -15,18 +15,18 @@ import (
 	"blockdesk/mirror/mirrortest"
 )
 
-// order is one of a made book: in the market's units, with what expiry it has.
+// order is an order of a built book in the market's units, with its expiry.
 type order struct {
 	bid   bool
 	price market.Uint128 // Manifest: × 10^18; else in lots
 	size  uint64         // Manifest: base atoms; else base lots
-	// Manifest: the last valid slot. OpenBook: placed and lives, in seconds.
+	// Manifest: the last valid slot. OpenBook: placed and lifetime, in seconds.
 	last   uint32
 	placed uint64
 	life   uint16
 }
 
-// made is a market that a test has made.
+// made is a market built by a test.
 type made struct {
 	listing           mirror.Listing
 	accounts          []*rpc.Account // as the Book asks for them
@@ -54,8 +54,7 @@ func listing(l mirror.Layout) mirror.Listing {
 	return mirror.Listing{Instrument: instrument(), Layout: l, Program: program, Market: atMarket, Base: baseCoin, Quote: quoteCoin, Levels: mirror.MaxLevels}
 }
 
-// bestFirst sorts one side's orders as its tree has them: by price, then by when
-// they came.
+// bestFirst sorts one side's orders by price-time priority.
 func bestFirst(orders []order, bid bool) (side []order) {
 	for _, o := range orders {
 		if o.bid == bid {
@@ -71,7 +70,7 @@ func bestFirst(orders []order, bid bool) (side []order) {
 	return side
 }
 
-// makeBook lays orders out as a program would.
+// makeBook writes orders as the program would.
 func makeBook(l mirror.Layout, orders []order) *made {
 	m := &made{listing: listing(l), quoteLot: 1, baseLot: 1}
 	switch l {
@@ -101,7 +100,7 @@ func makeBook(l mirror.Layout, orders []order) *made {
 func u32(b []byte, at int, v uint32) { binary.LittleEndian.PutUint32(b[at:], v) }
 func u64(b []byte, at int, v uint64) { binary.LittleEndian.PutUint64(b[at:], v) }
 
-// manifestData is a market of these orders.
+// manifestData writes a market with these orders.
 func manifestData(orders []order) []byte {
 	list := make([]mirrortest.Order, len(orders))
 	for i, o := range orders {
@@ -110,9 +109,9 @@ func manifestData(orders []order) []byte {
 	return mirrortest.Manifest(baseCoin, quoteCoin, list)
 }
 
-// critData writes a tree of orders, sorted best first, into nodes of stride
-// bytes and returns its root and how many nodes it uses. Bids of one price count
-// their sequence downwards, so that the earlier one is further right.
+// critData writes a tree of orders, sorted best first, into nodes of stride bytes and
+// returns its root and its number of nodes. Bids of one price count their sequence
+// downwards, so that the earlier one is further right.
 func critData(nodes []byte, stride int, orders []order, bids bool, leaf func(node []byte, o order)) (root uint32, used int) {
 	type key struct{ hi, lo uint64 }
 	keys := make([]key, len(orders))
@@ -179,7 +178,7 @@ func serumMarketData(m *made) []byte {
 	return d
 }
 
-// serumSideSize is that of the accounts on mainnet.
+// serumSideSize is the size of a side's account on mainnet.
 const serumSideSize = 65548
 
 func serumSideData(orders []order, flags uint64) []byte {
@@ -223,7 +222,7 @@ func openBookSideData(orders []order, kind byte) []byte {
 	return d
 }
 
-// clone copies the accounts, so that a test may spoil them.
+// clone copies the accounts, so that a test may corrupt them.
 func (m *made) clone() *made {
 	c := *m
 	c.accounts = make([]*rpc.Account, len(m.accounts))
@@ -235,8 +234,8 @@ func (m *made) clone() *made {
 	return &c
 }
 
-// naive is what Decode must show, by rational arithmetic from the list of
-// orders: nothing of trees, and no bounds.
+// naive computes the result of Decode by rational arithmetic from the list of orders,
+// without trees and bounds.
 func (m *made) naive(orders []order, at mirror.Clock) (d mirror.Depth) {
 	for _, bid := range []bool{true, false} {
 		var levels []mirror.Level

@@ -14,10 +14,10 @@ import (
 	"blockdesk/internal/solana/rpc"
 )
 
-// toldPages is a Node that lists what each page function says.
-type toldPages []func(page rpc.Page) ([]rpc.SignatureInfo, error)
+// fixedPages is a Node with one page function for each simulated node.
+type fixedPages []func(page rpc.Page) ([]rpc.SignatureInfo, error)
 
-func (n toldPages) SignaturePageFromAll(_ context.Context, _ solana.Address, page rpc.Page, _ rpc.Commitment) (views []rpc.NodeSignatures, err error) {
+func (n fixedPages) SignaturePageFromAll(_ context.Context, _ solana.Address, page rpc.Page, _ rpc.Commitment) (views []rpc.NodeSignatures, err error) {
 	for i, tell := range n {
 		list, err := tell(page)
 		views = append(views, rpc.NodeSignatures{Upstream: fmt.Sprint(i), Err: err, List: list})
@@ -25,17 +25,17 @@ func (n toldPages) SignaturePageFromAll(_ context.Context, _ solana.Address, pag
 	return views, nil
 }
 
-func (toldPages) AccountsFromAll(context.Context, []solana.Address, rpc.Commitment, uint64) ([]rpc.NodeAccounts, error) {
+func (fixedPages) AccountsFromAll(context.Context, []solana.Address, rpc.Commitment, uint64) ([]rpc.NodeAccounts, error) {
 	return nil, errors.ErrUnsupported
 }
 
-func (toldPages) TransactionByMajority(context.Context, solana.Signature, rpc.Commitment) (*ledger.Confirmed, bool, error) {
+func (fixedPages) TransactionByMajority(context.Context, solana.Signature, rpc.Commitment) (*ledger.Confirmed, bool, error) {
 	return nil, false, errors.ErrUnsupported
 }
 
-func (toldPages) Health() []rpc.UpstreamHealth { return nil }
+func (fixedPages) Health() []rpc.UpstreamHealth { return nil }
 
-// pageOf cuts a page out of a history, as a node does.
+// pageOf returns a page of a history, as a node does.
 func pageOf(history []rpc.SignatureInfo, page rpc.Page) []rpc.SignatureInfo {
 	at := func(s solana.Signature) int {
 		return slices.IndexFunc(history, func(i rpc.SignatureInfo) bool { return i.Signature == s })
@@ -53,10 +53,10 @@ func pageOf(history []rpc.SignatureInfo, page rpc.Page) []rpc.SignatureInfo {
 	return history[:min(len(history), page.Limit)]
 }
 
-// TestListsProperty: more than half of the nodes are honest, though each orders a
-// slot as it likes, and some have not come to the chain's end or have forgotten
-// its beginning; the others tell anything. Page by page what all honest nodes have
-// is listed once, from new to old, and nothing that none of them has.
+// TestListsProperty: more than half of the nodes are honest, although each orders a slot
+// in its own way, and some lag or have deleted the beginning; the others return anything.
+// Page by page, a transaction of all honest nodes is listed once, from new to old, and
+// one of no honest node never.
 func TestListsProperty(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		var truth []rpc.SignatureInfo // from old to new
@@ -65,7 +65,7 @@ func TestListsProperty(t *testing.T) {
 			slot += rapid.SampledFrom([]uint64{0, 0, 1, 5}).Draw(t, "slots")
 			truth = append(truth, rpc.SignatureInfo{Signature: solana.Signature{1, byte(i)}, Slot: slot, BlockTime: int64(slot), Failed: i%5 == 0})
 		}
-		// Slots as large as half a page have no order to be paged by.
+		// Slots of half a page cannot be paged by slot.
 		bySlot, largest := map[uint64]int{}, 0
 		for _, s := range truth {
 			bySlot[s.Slot]++
@@ -73,10 +73,9 @@ func TestListsProperty(t *testing.T) {
 		}
 		slices.Reverse(truth)
 		honest := rapid.IntRange(1, 4).Draw(t, "honest")
-		var nodes toldPages
-		// What all honest nodes have is of slots from low on. Where they have not all
-		// come to the end one liar may end a page with those that do not know where it
-		// begins: until the next poll.
+		var nodes fixedPages
+		// All honest nodes have the slots from low on. If some lag, one liar may end a
+		// page at the point that they do not know, until the next poll.
 		low, lags := uint64(0), rapid.Bool().Draw(t, "nodes lag")
 		for range honest {
 			own := slices.Clone(truth)

@@ -12,7 +12,7 @@ import (
 	"blockdesk/mirror"
 )
 
-// scenePairOf is the scenes' pool as a pair without a book.
+// scenePairOf returns the scenes' pool as a pair without a book.
 func scenePairOf(id market.InstrumentID) mirror.Pair {
 	in := pair("AAA", "BBB", 6, 6)
 	in.ID, in.Source = id, market.Mirrored
@@ -23,7 +23,7 @@ func scenePairOf(id market.InstrumentID) mirror.Pair {
 	}
 }
 
-// TestOptions holds each limit at its end and beyond.
+// TestOptions tests each limit at its bound and beyond.
 func TestOptions(t *testing.T) {
 	for name, c := range map[string]struct {
 		change func(o *mirror.Options)
@@ -67,7 +67,7 @@ func manyPairs(n int) []mirror.Pair {
 	return list
 }
 
-// TestReasons: each has a word of its own.
+// TestReasons: each reason has its own string.
 func TestReasons(t *testing.T) {
 	if words := mirror.Reasons(0).Words(); words == nil || len(words) != 0 {
 		t.Errorf("none: %q", words)

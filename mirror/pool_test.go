@@ -35,8 +35,8 @@ func vaultAccount(at, mint solana.Address, atoms uint64) *rpc.Account {
 	return &rpc.Account{Address: at, Owner: solana.TokenProgram, Data: d}
 }
 
-// makePool makes a CPMM pool whose token 0 is the quote: 3 + 5 + 7 atoms of it
-// and 1 + 2 + 4 of the base are fees.
+// makePool makes a CPMM pool whose token 0 is the quote, with fees of 3 + 5 + 7 atoms of
+// it and 1 + 2 + 4 of the base.
 func makePool() (mirror.PoolListing, []*rpc.Account) {
 	d := mirrortest.CPMM([2]mirrortest.Reserve{
 		{Vault: atQuoteVault, Coin: quoteCoin, Program: solana.TokenProgram, Protocol: 3, Fund: 5, Creator: 7},
@@ -49,7 +49,7 @@ func makePool() (mirror.PoolListing, []*rpc.Account) {
 	}
 }
 
-// TestPool reads a pool both ways: by its program, and as two vaults.
+// TestPool decodes a pool by its program and as two vaults.
 func TestPool(t *testing.T) {
 	l, accounts := makePool()
 	p, err := mirror.OpenPool(l, accounts[2])
@@ -90,7 +90,7 @@ func TestPool(t *testing.T) {
 	}
 }
 
-// TestPoolRefused spoils one thing of a good pool each, and opens and reads it.
+// TestPoolRefused corrupts one field of a valid pool and expects the error.
 func TestPoolRefused(t *testing.T) {
 	type scene struct {
 		l        *mirror.PoolListing
@@ -153,7 +153,7 @@ func TestPoolRefused(t *testing.T) {
 	}
 }
 
-// TestPoolMoved: a pool that names other vaults than when it was opened.
+// TestPoolMoved: the pool's vaults have changed since Open.
 func TestPoolMoved(t *testing.T) {
 	l, accounts := makePool()
 	p, err := mirror.OpenPool(l, accounts[2])
@@ -166,7 +166,7 @@ func TestPoolMoved(t *testing.T) {
 	}
 }
 
-// TestSpot: what has no price, and prices that are not whole.
+// TestSpot: pools without a price, and fractional prices.
 func TestSpot(t *testing.T) {
 	for _, c := range []struct {
 		base, quote market.Amount
@@ -190,7 +190,7 @@ func TestSpot(t *testing.T) {
 	}
 }
 
-// TestPoolProof recomputes a proof from the lines that its documentation names.
+// TestPoolProof recomputes a proof from the documented lines.
 func TestPoolProof(t *testing.T) {
 	s := mirror.PoolState{
 		Pool: atPool, Base: baseCoin, Quote: quoteCoin, BaseVault: atBaseVault, QuoteVault: atQuoteVault,
@@ -204,15 +204,15 @@ func TestPoolProof(t *testing.T) {
 	if proof != sha256.Sum256([]byte(strings.Join(lines, "\n"))) {
 		t.Error("not the hash of the documented lines")
 	}
-	// Frozen: what was published must stay provable.
+	// Frozen: published proofs must stay provable.
 	const golden = "bdc9d3f4a9bc9eb4528cd14894e3b153e3e57e26622d59e139063d8d2cfd5e3e"
 	if got := hex.EncodeToString(proof[:]); got != golden {
 		t.Errorf("%s, want %s", got, golden)
 	}
 }
 
-// TestRaydiumPool: the recorded pool of the real program after its last swap.
-// What the vaults hold is what that transaction says it left there.
+// TestRaydiumPool: the recorded pool of the real program has, after its last swap, the
+// balances of that transaction.
 func TestRaydiumPool(t *testing.T) {
 	var recorded struct{ Params []json.RawMessage }
 	if err := json.Unmarshal(recordedFile(t, "cpmm/pool.json"), &recorded); err != nil {

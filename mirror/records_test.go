@@ -58,7 +58,7 @@ func TestRecordsGolden(t *testing.T) {
 	}
 }
 
-// TestPositions: keys sort as positions do.
+// TestPositions: keys sort like positions.
 func TestPositions(t *testing.T) {
 	r := newRecords(nil, market.MaxInstruments-1, solana.Address{255})
 	last := r.traceKey(1, -1<<63)
@@ -74,7 +74,7 @@ func TestPositions(t *testing.T) {
 	}
 }
 
-// FuzzTrace: whatever a store holds is refused or written the same again.
+// FuzzTrace: stored bytes are refused or encode to the same bytes.
 func FuzzTrace(f *testing.F) {
 	trace := someTrace()
 	f.Add(encodeTrace(&trace, false))

@@ -20,7 +20,7 @@ import (
 	"blockdesk/mirror"
 )
 
-// question is a call that a node on the wire gets.
+// question is a call to a simulated node.
 type question struct {
 	ID     uint64            `json:"id"`
 	Method string            `json:"method"`
@@ -36,8 +36,8 @@ func answer(w io.Writer, id uint64, result any) {
 	_, _ = w.Write(text) // a client that has gone is the test's own
 }
 
-// wireNode serves a liveChain over HTTP. before may answer instead.
-func wireNode(t *testing.T, chain *liveChain, before func(w http.ResponseWriter, r *http.Request, q *question) bool) rpc.Upstream {
+// wireNode serves a fakeChain over HTTP. before may answer instead.
+func wireNode(t *testing.T, chain *fakeChain, before func(w http.ResponseWriter, r *http.Request, q *question) bool) rpc.Upstream {
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		var q question
 		if err := json.NewDecoder(r.Body).Decode(&q); err != nil {
@@ -62,8 +62,8 @@ func wireNode(t *testing.T, chain *liveChain, before func(w http.ResponseWriter,
 	return rpc.Upstream{Name: fmt.Sprint("node ", strings.TrimPrefix(s.URL, "http://127.0.0.1:")), URL: s.URL}
 }
 
-// wire is getMultipleAccounts's result as of a slot.
-func (c *liveChain) wire(t *testing.T, q *question, slot uint64) any {
+// wire returns the result of getMultipleAccounts as of a slot.
+func (c *fakeChain) wire(t *testing.T, q *question, slot uint64) any {
 	var list []string
 	if err := json.Unmarshal(q.Params[0], &list); err != nil {
 		t.Errorf("a question: %v", err)
@@ -90,7 +90,7 @@ func (c *liveChain) wire(t *testing.T, q *question, slot uint64) any {
 	return map[string]any{"context": map[string]any{"slot": slot}, "value": values}
 }
 
-// drip sends a byte now and then until the client has gone.
+// drip sends a byte now and then until the client disconnects.
 func drip(w http.ResponseWriter, r *http.Request, _ *question) bool {
 	for r.Context().Err() == nil {
 		if _, err := io.WriteString(w, " "); err != nil {
@@ -105,7 +105,7 @@ func drip(w http.ResponseWriter, r *http.Request, _ *question) bool {
 	return true
 }
 
-// flood sends far more than an answer may have.
+// flood sends far more than the limit of an answer.
 func flood(w http.ResponseWriter, r *http.Request, _ *question) bool {
 	junk := strings.Repeat("[", 1<<16)
 	for range 1 << 10 {
@@ -123,9 +123,8 @@ func says(text string) func(w http.ResponseWriter, r *http.Request, q *question)
 	}
 }
 
-// TestServiceHostile: over real connections, a node of each kind of malice stops
-// nothing where it is one of three, and has nothing published where it is the
-// only one.
+// TestServiceHostile: over real connections, a hostile node of each kind stops nothing if
+// it is one of three, and nothing is published if it is the only one.
 func TestServiceHostile(t *testing.T) {
 	timeouts := map[string]time.Duration{"drips": 500 * time.Millisecond} // the others end by themselves
 	for name, malice := range map[string]func(w http.ResponseWriter, r *http.Request, q *question) bool{
@@ -142,7 +141,7 @@ func TestServiceHostile(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Run("one of three", func(t *testing.T) {
-				chain := newLiveChain(0)
+				chain := newFakeChain(0)
 				s, engine, stop := serveWire(t, chain, timeouts[name], wireNode(t, chain, malice), wireNode(t, chain, nil), wireNode(t, chain, nil))
 				defer stop()
 				await.Value(t, "a state by two nodes", s.State, func(s *mirror.State) bool {
@@ -154,7 +153,7 @@ func TestServiceHostile(t *testing.T) {
 			t.Run("alone", func(t *testing.T) {
 				var before, after runtime.MemStats
 				runtime.ReadMemStats(&before)
-				chain := newLiveChain(0)
+				chain := newFakeChain(0)
 				s, engine, stop := serveWire(t, chain, timeouts[name], wireNode(t, chain, malice))
 				await.Value(t, "a state by nobody", s.State, func(s *mirror.State) bool {
 					return s.Pairs[0].Err != nil && s.Reasons.Has(mirror.NoUpstream) && s.Upstreams[0].Calls > 2
@@ -169,10 +168,10 @@ func TestServiceHostile(t *testing.T) {
 	}
 }
 
-// TestServiceHostileSlots: a node that says what others say, of slots that are not
-// there yet, moves no slot of ours, and is named.
+// TestServiceHostileSlots: a node that returns the others' data with future slots
+// advances no slot, and is named.
 func TestServiceHostileSlots(t *testing.T) {
-	chain := newLiveChain(0)
+	chain := newFakeChain(0)
 	ahead := func(w http.ResponseWriter, _ *http.Request, q *question) bool {
 		if q.Method != "getMultipleAccounts" {
 			return false
@@ -190,9 +189,9 @@ func TestServiceHostileSlots(t *testing.T) {
 	}
 }
 
-// serveWire runs a service over nodes on the wire, quickly. Timeout is how long a node
-// may take to answer; by default longer than any test.
-func serveWire(t *testing.T, chain *liveChain, timeout time.Duration, nodes ...rpc.Upstream) (s *mirror.Service, engine *toldEngine, stop func()) {
+// serveWire runs a service over simulated nodes with short intervals. timeout is the time
+// for an answer; by default longer than any test.
+func serveWire(t *testing.T, chain *fakeChain, timeout time.Duration, nodes ...rpc.Upstream) (s *mirror.Service, engine *fakeEngine, stop func()) {
 	t.Helper()
 	client, err := rpc.New(rpc.Options{
 		Upstreams: nodes, Timeout: cmp.Or(timeout, runtest.HangTimeout), AttemptTimeout: cmp.Or(timeout, runtest.HangTimeout),
@@ -201,7 +200,7 @@ func serveWire(t *testing.T, chain *liveChain, timeout time.Duration, nodes ...r
 	if err != nil {
 		t.Fatal(err)
 	}
-	engine = &toldEngine{}
+	engine = &fakeEngine{}
 	o := mirror.Options{Pairs: []mirror.Pair{bothPair()}, Now: chain.now, Every: 20 * time.Millisecond, AttemptPause: time.Millisecond, StaleAfter: runtest.HangTimeout}
 	if s, err = mirror.New(o, client, engine, newMemKV()); err != nil {
 		t.Fatal(err)

@@ -16,7 +16,7 @@ import (
 	"blockdesk/mirror"
 )
 
-// TestServiceMaxRecorded drops the oldest snapshots beyond the limit.
+// TestServiceMaxRecorded: snapshots beyond the limit are deleted, oldest first.
 func TestServiceMaxRecorded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, 1)
@@ -38,9 +38,9 @@ func TestServiceMaxRecorded(t *testing.T) {
 	})
 }
 
-// TestServiceUnheard: an engine that does not tell what it has is told no more
-// than the limit, and all once it does.
-func TestServiceUnheard(t *testing.T) {
+// TestServiceUnconfirmed: an engine without durable progress gets at most the limit, and the
+// rest later.
+func TestServiceUnconfirmed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const most = 4096
 		r := newRig(t, 1)
@@ -64,8 +64,8 @@ func TestServiceUnheard(t *testing.T) {
 	})
 }
 
-// TestServiceNumbersInParts: many transactions of many swaps each make no commit
-// beyond the limit.
+// TestServiceNumbersInParts: many transactions with many swaps make no commit beyond the
+// limit.
 func TestServiceNumbersInParts(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const most, each = 4096, 18
@@ -87,7 +87,7 @@ func TestServiceNumbersInParts(t *testing.T) {
 	})
 }
 
-// TestRefreshAndTrade are what the engine takes, within its limits.
+// TestRefreshAndTrade: the engine accepts books and trades within its limits.
 func TestRefreshAndTrade(t *testing.T) {
 	levels := make([]market.Level, mirror.MaxShownLevels)
 	for i := range levels {
@@ -103,7 +103,7 @@ func TestRefreshAndTrade(t *testing.T) {
 	}
 }
 
-// TestServiceTraders tells takers apart by who paid, up to the limit.
+// TestServiceTraders counts distinct fee payers, up to the limit.
 func TestServiceTraders(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, 1)
@@ -138,8 +138,8 @@ func TestServiceTraders(t *testing.T) {
 	})
 }
 
-// TestServiceReconstructed: a history that is not whole has the totals of the
-// snapshot before it beside its own.
+// TestServiceReconstructed: an incomplete history comes with the totals of the snapshot
+// before it.
 func TestServiceReconstructed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, 1)
@@ -163,21 +163,21 @@ func TestServiceReconstructed(t *testing.T) {
 	})
 }
 
-// askedNode notes when it is asked for accounts.
-type askedNode struct {
-	*liveChain
+// countingNode records the times of account requests.
+type countingNode struct {
+	*fakeChain
 	mu    sync.Mutex
 	times map[time.Time]int
 }
 
-func (n *askedNode) AccountsFromAll(ctx context.Context, list []solana.Address, level rpc.Commitment, minSlot uint64) ([]rpc.NodeAccounts, error) {
+func (n *countingNode) AccountsFromAll(ctx context.Context, list []solana.Address, level rpc.Commitment, minSlot uint64) ([]rpc.NodeAccounts, error) {
 	n.mu.Lock()
 	n.times[n.now()]++
 	n.mu.Unlock()
-	return n.liveChain.AccountsFromAll(ctx, list, level, minSlot)
+	return n.fakeChain.AccountsFromAll(ctx, list, level, minSlot)
 }
 
-// TestServiceSpreadsCalls: nodes count calls, so pairs take turns within a cycle.
+// TestServiceSpreadsCalls: pairs are spread over a cycle, because nodes limit calls.
 func TestServiceSpreadsCalls(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const pairs = 4
@@ -188,7 +188,7 @@ func TestServiceSpreadsCalls(t *testing.T) {
 			p.Pool, p.Book = mirror.PoolListing{}, bothPair().Book
 			r.o.Pairs = append(r.o.Pairs, p)
 		}
-		node := &askedNode{liveChain: r.chain, times: map[time.Time]int{}}
+		node := &countingNode{fakeChain: r.chain, times: map[time.Time]int{}}
 		s, err := mirror.New(r.o, node, r.engine, r.kv)
 		if err != nil {
 			t.Fatal(err)

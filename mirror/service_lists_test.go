@@ -23,7 +23,7 @@ func invented(n uint64) (s solana.Signature) {
 	return s
 }
 
-// lies are what a node may do to a list. They leave the list that they get.
+// lies are the ways in which a node changes a list. They do not modify the list.
 func lies() map[string]func(page rpc.Page, list []rpc.SignatureInfo) []rpc.SignatureInfo {
 	tells := uint64(0)
 	return map[string]func(page rpc.Page, list []rpc.SignatureInfo) []rpc.SignatureInfo{
@@ -96,7 +96,7 @@ func lies() map[string]func(page rpc.Page, list []rpc.SignatureInfo) []rpc.Signa
 	}
 }
 
-// TestServiceListsOfThree: whatever one of three nodes lists, all swaps are told,
+// TestServiceListsOfThree: whatever one of three nodes lists, all swaps are published
 // once, in order and without delay, and the windows are proven.
 func TestServiceListsOfThree(t *testing.T) {
 	for name, lie := range lies() {
@@ -133,9 +133,9 @@ func TestServiceListsOfThree(t *testing.T) {
 	}
 }
 
-// TestServiceListsOfTwo: of two nodes that contradict each other neither is
-// believed. A few differences delay the history and leave it in doubt; once both
-// tell the same again, all swaps have been told, once and in order.
+// TestServiceListsOfTwo: two contradicting nodes make no majority. A few differences
+// delay the history and leave it doubtful; once both agree again, all swaps were
+// published once and in order.
 func TestServiceListsOfTwo(t *testing.T) {
 	for name, lie := range lies() {
 		t.Run(name, func(t *testing.T) {
@@ -178,8 +178,7 @@ func TestServiceListsOfTwo(t *testing.T) {
 	}
 }
 
-// bySignature tells each slot's transactions in another order than the chain's, as
-// old nodes do.
+// bySignature sorts each slot's transactions by signature, as old nodes do.
 func bySignature(list []rpc.SignatureInfo) []rpc.SignatureInfo {
 	list = slices.Clone(list)
 	slices.SortStableFunc(list, func(a, b rpc.SignatureInfo) int {
@@ -191,17 +190,15 @@ func bySignature(list []rpc.SignatureInfo) []rpc.SignatureInfo {
 	return list
 }
 
-// TestServiceListsOrders: nodes that tell the transactions of a slot in different
-// orders, of which now the one and now the other answers, over more than a page
-// and through restarts, lose none and tell none twice.
+// TestServiceListsOrders: nodes that order the transactions of a slot differently and
+// answer in turns, over more than a page and through restarts, lose and repeat none.
 func TestServiceListsOrders(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, 2)
 		turn := 0
 		r.chain.alterList = func(node int, _ rpc.Page, list []rpc.SignatureInfo) []rpc.SignatureInfo {
 			if turn%3 != 0 || node == 1 {
-				// The first one answers truly in turn 0, neither else: as if the second
-				// were there alone.
+				// In turn 0 only the first node answers, otherwise only the second.
 				return bySignature(list)
 			}
 			return list
@@ -248,8 +245,8 @@ func TestServiceListsOrders(t *testing.T) {
 	})
 }
 
-// TestServiceListsRepeated: a node alone that lists transactions twice is refused,
-// and none of them counts twice.
+// TestServiceListsRepeated: a single node that lists transactions twice is refused, and
+// none counts twice.
 func TestServiceListsRepeated(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, 1)
@@ -281,8 +278,8 @@ func TestServiceListsRepeated(t *testing.T) {
 	})
 }
 
-// TestServiceOldMissing: a transaction of the past that nobody has any more does
-// not stop the reading of the past where new ones keep coming.
+// TestServiceOldMissing: an old transaction that no node has does not stop the reading of
+// the past while new ones arrive.
 func TestServiceOldMissing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, 1)
@@ -304,8 +301,8 @@ func TestServiceOldMissing(t *testing.T) {
 	})
 }
 
-// TestServiceBelievesNoEnd: a node that now and then lists nothing of the past has
-// no swap of it left untold; one that goes on so has forgotten it.
+// TestServiceBelievesNoEnd: a node that sometimes returns an empty past loses no swap;
+// one that always does has deleted it.
 func TestServiceBelievesNoEnd(t *testing.T) {
 	for _, c := range []struct{ empty, told int }{{7, 7}, {8, 3}} {
 		synctest.Test(t, func(t *testing.T) {

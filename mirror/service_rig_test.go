@@ -28,30 +28,30 @@ func mintAccount(at solana.Address, decimals uint8, supply uint64) *rpc.Account 
 	return &rpc.Account{Address: at, Owner: solana.TokenProgram, Data: d}
 }
 
-// liveChain is a pastChain that goes on with time, a slot every half second, and
-// has the accounts of a pool and a book. Nodes tell of it as alter says.
-type liveChain struct {
+// fakeChain is a pastChain that grows with time, a slot every half second, with the
+// accounts of a pool and a book. alter changes the nodes' answers.
+type fakeChain struct {
 	mu      sync.Mutex
 	started time.Time
 	past    *pastNode
 	book    []order
 	more    map[solana.Address]*rpc.Account
 	names   []string
-	// alter changes a node's answer, and refuses lists with its error.
+	// alter changes a node's answer; its error also refuses lists.
 	alter func(node int, v *rpc.NodeAccounts)
-	// final makes a view at the level of final slots of one that is not.
+	// final turns a view into one of a final slot.
 	final func(v *rpc.NodeAccounts)
-	// alterList returns what a node lists instead.
+	// alterList changes a node's list.
 	alterList func(node int, page rpc.Page, list []rpc.SignatureInfo) []rpc.SignatureInfo
 	asks      int
 	down      bool
-	// wrong is how far our clock is off, slow how long a transaction takes to read.
+	// wrong is the error of our clock, slow the time to read a transaction.
 	wrong time.Duration
 	slow  time.Duration
 }
 
-func newLiveChain(nodes int) *liveChain {
-	c := &liveChain{
+func newFakeChain(nodes int) *fakeChain {
+	c := &fakeChain{
 		started: time.Now(), past: &pastNode{pastChain: newPastChain(), hidden: -1}, more: map[solana.Address]*rpc.Account{},
 		book: []order{{bid: true, price: market.Uint128{Lo: 99e15}, size: 7e6}, {price: market.Uint128{Lo: 101e15}, size: 9e6}},
 	}
@@ -62,29 +62,29 @@ func newLiveChain(nodes int) *liveChain {
 	return c
 }
 
-// clock is the chain's and the service's.
-func (c *liveChain) now() time.Time { return time.Unix(epoch, 0).Add(time.Since(c.started)) }
+// clock is the clock of the chain and the service.
+func (c *fakeChain) now() time.Time { return time.Unix(epoch, 0).Add(time.Since(c.started)) }
 
-func (c *liveChain) slot() uint64 {
+func (c *fakeChain) slot() uint64 {
 	return 100_000 + uint64(time.Since(c.started)/(500*time.Millisecond))
 }
 
-// act does a transaction now.
-func (c *liveChain) act(do func(s *scene)) {
+// act makes a transaction now.
+func (c *fakeChain) act(do func(s *scene)) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.past.slot, c.past.at = c.slot(), c.now().Unix()
 	c.past.add(0, 0, do)
 }
 
-func (c *liveChain) tells(alter func(node int, v *rpc.NodeAccounts)) {
+func (c *fakeChain) alterAnswers(alter func(node int, v *rpc.NodeAccounts)) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.alter = alter
 }
 
-// account returns what an address holds, nil for nothing.
-func (c *liveChain) account(a solana.Address) *rpc.Account {
+// account returns the account of an address; nil if it does not exist.
+func (c *fakeChain) account(a solana.Address) *rpc.Account {
 	if own, ok := c.more[a]; ok {
 		return own
 	}
@@ -109,9 +109,9 @@ func (c *liveChain) account(a solana.Address) *rpc.Account {
 	return nil
 }
 
-func (c *liveChain) mint(key int) []byte { a := sceneKey(key); return a[:] }
+func (c *fakeChain) mint(key int) []byte { a := sceneKey(key); return a[:] }
 
-func (c *liveChain) AccountsFromAll(_ context.Context, list []solana.Address, level rpc.Commitment, minSlot uint64) ([]rpc.NodeAccounts, error) {
+func (c *fakeChain) AccountsFromAll(_ context.Context, list []solana.Address, level rpc.Commitment, minSlot uint64) ([]rpc.NodeAccounts, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.asks++
@@ -135,7 +135,7 @@ func (c *liveChain) AccountsFromAll(_ context.Context, list []solana.Address, le
 	return views, nil
 }
 
-func (c *liveChain) SignaturePageFromAll(ctx context.Context, a solana.Address, page rpc.Page, level rpc.Commitment) ([]rpc.NodeSignatures, error) {
+func (c *fakeChain) SignaturePageFromAll(ctx context.Context, a solana.Address, page rpc.Page, level rpc.Commitment) ([]rpc.NodeSignatures, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if a != sceneKey(keyBaseVault) {
@@ -156,14 +156,14 @@ func (c *liveChain) SignaturePageFromAll(ctx context.Context, a solana.Address, 
 	return views, nil
 }
 
-func (c *liveChain) TransactionByMajority(ctx context.Context, s solana.Signature, level rpc.Commitment) (*ledger.Confirmed, bool, error) {
+func (c *fakeChain) TransactionByMajority(ctx context.Context, s solana.Signature, level rpc.Commitment) (*ledger.Confirmed, bool, error) {
 	time.Sleep(c.slow) // sleep: a node's answer takes so long, in virtual time
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.past.Transaction(ctx, s, level)
 }
 
-func (c *liveChain) Health() []rpc.UpstreamHealth {
+func (c *fakeChain) Health() []rpc.UpstreamHealth {
 	list := make([]rpc.UpstreamHealth, len(c.names))
 	for i, name := range c.names {
 		list[i] = rpc.UpstreamHealth{Name: name, Available: true, Slot: c.slot()}
@@ -171,7 +171,7 @@ func (c *liveChain) Health() []rpc.UpstreamHealth {
 	return list
 }
 
-// moveTo says that a view is of another slot, as its clock does.
+// moveTo changes the slot of a view and of its clock.
 func moveTo(v *rpc.NodeAccounts, slot uint64, by time.Duration) {
 	unix := int64(binary.LittleEndian.Uint64(v.Accounts[0].Data[32:])) + int64(by/time.Second)
 	v.Slot, v.Accounts[0] = slot, clockAccount(slot, uint64(unix))
@@ -186,9 +186,8 @@ func hollow(v *rpc.NodeAccounts) {
 	}
 }
 
-// toldEngine takes what the real one takes. What it was told and is not durable
-// yet is lost by crash.
-type toldEngine struct {
+// fakeEngine validates like the real engine. crash loses commands that are not durable.
+type fakeEngine struct {
 	mu        sync.Mutex
 	refreshes []mirror.Refresh
 	trades    []mirror.Trade
@@ -198,7 +197,7 @@ type toldEngine struct {
 	refused   int // trades out of turn
 }
 
-func (e *toldEngine) Refresh(r mirror.Refresh) error {
+func (e *fakeEngine) Refresh(r mirror.Refresh) error {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if e.err == nil && (len(e.refreshes) == 0 || r.Slot > e.refreshes[len(e.refreshes)-1].Slot) {
@@ -208,7 +207,7 @@ func (e *toldEngine) Refresh(r mirror.Refresh) error {
 	return e.err
 }
 
-func (e *toldEngine) Trade(t mirror.Trade) error {
+func (e *fakeEngine) Trade(t mirror.Trade) error {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	switch {
@@ -224,7 +223,7 @@ func (e *toldEngine) Trade(t mirror.Trade) error {
 	return e.err
 }
 
-func (e *toldEngine) Durable(market.InstrumentID) (t mirror.Durable) {
+func (e *fakeEngine) Durable(market.InstrumentID) (t mirror.Durable) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if n := len(e.refreshes); n > 0 {
@@ -236,7 +235,7 @@ func (e *toldEngine) Durable(market.InstrumentID) (t mirror.Durable) {
 	return t
 }
 
-// memKV is a store in memory whose commits fail after so many.
+// memKV is a store in memory whose commits fail after a number of them.
 type memKV struct {
 	*kvtest.Memory
 	left atomic.Int64 // commits until all fail; below 0: none fails
@@ -257,7 +256,7 @@ func memKVOf(m *kvtest.Memory) *memKV {
 	return k
 }
 
-// most returns the most changes that a commit had.
+// most returns the largest number of changes in a commit.
 func (k *memKV) most() (most int) {
 	for n := range k.Commits() {
 		most = max(most, k.Changes(n))
@@ -268,17 +267,16 @@ func (k *memKV) most() (most int) {
 // count returns how many records of a kind there are.
 func (k *memKV) count(kind byte) int { return len(k.Keys(string(kind))) }
 
-// crash returns what is found again if so many commits without sync have reached
-// the disk.
+// crash returns the store after a crash with that many unsynced commits on disk.
 func (k *memKV) crash(unsynced int) *memKV {
 	return memKVOf(k.Prefix(min(k.Synced()+unsynced, k.Commits())))
 }
 
-// rig is a service on a live chain, in a bubble of its own time.
+// rig is a service on a fake chain in a synctest bubble.
 type rig struct {
 	t      testing.TB
-	chain  *liveChain
-	engine *toldEngine
+	chain  *fakeChain
+	engine *fakeEngine
 	kv     *memKV
 	o      mirror.Options
 	s      *mirror.Service
@@ -293,8 +291,8 @@ func bothPair() mirror.Pair {
 }
 
 func newRig(t testing.TB, nodes int) *rig {
-	c := newLiveChain(nodes)
-	return &rig{t: t, chain: c, engine: &toldEngine{}, kv: newMemKV(), o: mirror.Options{Pairs: []mirror.Pair{bothPair()}, Now: c.now}}
+	c := newFakeChain(nodes)
+	return &rig{t: t, chain: c, engine: &fakeEngine{}, kv: newMemKV(), o: mirror.Options{Pairs: []mirror.Pair{bothPair()}, Now: c.now}}
 }
 
 // start runs the service until stop.
@@ -315,14 +313,14 @@ func (r *rig) start() {
 	}
 }
 
-// after lets time pass and returns what the service knows then.
+// after waits and returns the service's state.
 func (r *rig) after(d time.Duration) *mirror.State {
 	await.VirtualSleep(r.t, d)
 	synctest.Wait()
 	return r.s.State()
 }
 
-// wanted are the trades that all swaps of the chain are.
+// wanted returns the trades of all swaps of the chain.
 func (r *rig) wanted() (list []mirror.Trade) {
 	vaults := scenePair()
 	for _, c := range r.chain.past.list {

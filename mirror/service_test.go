@@ -16,7 +16,7 @@ import (
 
 const cycle = 10 * time.Second
 
-// TestServiceFollows reads a book, a pool and its swaps, and goes on with them.
+// TestServiceFollows: the service reads a book, a pool and its swaps, and follows them.
 func TestServiceFollows(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, 2)
@@ -61,13 +61,13 @@ func TestServiceFollows(t *testing.T) {
 	})
 }
 
-// TestServiceDegrades says why, and does not publish what is in doubt.
+// TestServiceDegrades: doubtful data is not published, and the state says why.
 func TestServiceDegrades(t *testing.T) {
 	for name, c := range map[string]struct {
 		nodes  int
 		change func(r *rig)
 		want   []mirror.Reason
-		// publishes: the engine is told of newer slots all the same.
+		// publishes: newer slots are still published.
 		publishes bool
 	}{
 		"as it is":        {2, func(*rig) {}, nil, true},
@@ -177,8 +177,8 @@ func TestServiceDegrades(t *testing.T) {
 	}
 }
 
-// TestServiceWaitsForAgreement: nodes a slot apart tell different things of a
-// book that moves, and one of them is asked again.
+// TestServiceWaitsForAgreement: nodes a slot apart return different data of a moving
+// book, and one of them is asked again.
 func TestServiceWaitsForAgreement(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, 2)
@@ -198,7 +198,7 @@ func TestServiceWaitsForAgreement(t *testing.T) {
 		if p := &s.Pairs[0]; s.Reasons.Has(mirror.Contradicted) || s.Reasons.Has(mirror.Unconfirmed) || p.AgreeingNodes != 2 || p.Pool == nil || p.Pool.BaseBalance != r.chain.past.vaults[0] {
 			t.Errorf("%q: %+v, %v", s.Reasons.Words(), p.Pool, p.Err)
 		}
-		r.chain.tells(func(node int, v *rpc.NodeAccounts) {
+		r.chain.alterAnswers(func(node int, v *rpc.NodeAccounts) {
 			if node == 1 {
 				hollow(v)
 				moveTo(v, 200_000+uint64(r.chain.asks), 0)
@@ -208,8 +208,8 @@ func TestServiceWaitsForAgreement(t *testing.T) {
 	})
 }
 
-// TestServiceTellsNodes apart: which is used, which is refused.
-func TestServiceTellsNodes(t *testing.T) {
+// TestServiceNodes: the state says which node is used and which is refused.
+func TestServiceNodes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, 3)
 		r.o.Pairs[0].Pool = mirror.PoolListing{}
@@ -230,8 +230,8 @@ func TestServiceTellsNodes(t *testing.T) {
 	})
 }
 
-// TestServiceOpensLater what was not there at first, and follows the rest until
-// then.
+// TestServiceOpensLater: an account that does not exist at first is opened later, and the
+// rest is followed meanwhile.
 func TestServiceOpensLater(t *testing.T) {
 	for name, address := range map[string]solana.Address{"the market": atMarket, "the pool": sceneKey(keyPool)} {
 		t.Run(name, func(t *testing.T) {
@@ -267,7 +267,7 @@ func TestServiceOpensLater(t *testing.T) {
 	}
 }
 
-// TestServiceBelievesNoSlotAlone: what a majority has not reached moves nothing.
+// TestServiceBelievesNoSlotAlone: a slot that no majority has reached changes nothing.
 func TestServiceBelievesNoSlotAlone(t *testing.T) {
 	for name, c := range map[string]struct {
 		ahead     uint64
@@ -292,8 +292,8 @@ func TestServiceBelievesNoSlotAlone(t *testing.T) {
 	}
 }
 
-// TestServiceLeavesGiantsOut: an order of more lots than the engine takes, or of
-// less than one, does not stop the book, and is counted.
+// TestServiceLeavesGiantsOut: an order of more lots than the engine takes, or of less
+// than one, does not stop the book and is counted.
 func TestServiceLeavesGiantsOut(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, 1)
@@ -316,7 +316,7 @@ func TestServiceLeavesGiantsOut(t *testing.T) {
 	})
 }
 
-// TestServiceNeverBefore: nothing is known before anything is read.
+// TestServiceNeverBefore: the state before the first reading.
 func TestServiceNeverBefore(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, 1)
@@ -330,8 +330,8 @@ func TestServiceNeverBefore(t *testing.T) {
 	})
 }
 
-// TestServiceRestarts: the state is there again without reading the past, of
-// which only what the windows need has been kept.
+// TestServiceRestarts: after a restart the state is complete without reading the past, of
+// which only what the windows need was kept.
 func TestServiceRestarts(t *testing.T) {
 	for name, c := range map[string]struct {
 		swaps int
@@ -377,7 +377,7 @@ func TestServiceRestarts(t *testing.T) {
 	}
 }
 
-// TestServiceRecords a snapshot at each turn of its interval, and no other.
+// TestServiceRecords: one snapshot in each interval, and no other.
 func TestServiceRecords(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, 1)
@@ -388,7 +388,7 @@ func TestServiceRecords(t *testing.T) {
 			r.chain.act(buys(10, 30))
 		}
 		r.after(cycle)
-		r.chain.tells(func(_ int, v *rpc.NodeAccounts) { v.Err = errors.New("down") })
+		r.chain.alterAnswers(func(_ int, v *rpc.NodeAccounts) { v.Err = errors.New("down") })
 		list := r.after(3 * time.Hour).Pairs[0].Swaps.Snapshots
 		r.stop()
 		if len(list) != 6 {
@@ -402,8 +402,7 @@ func TestServiceRecords(t *testing.T) {
 	})
 }
 
-// TestServiceRecordsAllOfThePast: no snapshot is kept of totals that leave out what
-// is still to be read.
+// TestServiceRecordsAllOfThePast: no snapshot before the past was read.
 func TestServiceRecordsAllOfThePast(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, 1)
@@ -424,7 +423,7 @@ func TestServiceRecordsAllOfThePast(t *testing.T) {
 	})
 }
 
-// TestServiceStore refuses what it has not written.
+// TestServiceStore: the service refuses records that it has not written.
 func TestServiceStore(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, 1)
@@ -471,9 +470,8 @@ func TestServiceStore(t *testing.T) {
 	})
 }
 
-// TestServiceCrashes cuts every run short at each of its commits, with none or
-// all of what was not synced on disk and some of what the engine was told lost,
-// and has each swap told once, in order.
+// TestServiceCrashes: a crash at each commit, with none or all unsynced commits on disk
+// and some engine commands lost, publishes each swap once, in order.
 func TestServiceCrashes(t *testing.T) {
 	for _, unsynced := range []int{0, 1, 1 << 20} {
 		for at, more := 1, true; more; at++ {
@@ -484,7 +482,7 @@ func TestServiceCrashes(t *testing.T) {
 	}
 }
 
-// crashAt reports whether the run came to the commit.
+// crashAt reports whether the run reached the commit.
 func crashAt(t *testing.T, at, unsynced int) (more bool) {
 	r := newRig(t, 1)
 	for i := range 4 {
@@ -519,8 +517,8 @@ func crashAt(t *testing.T, at, unsynced int) (more bool) {
 	return more
 }
 
-// TestServiceTellsAgain what an engine that goes on has lost.
-func TestServiceTellsAgain(t *testing.T) {
+// TestServiceResubmits: trades that a running engine has lost are submitted again.
+func TestServiceResubmits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, 1)
 		r.engine.held = true
@@ -538,8 +536,8 @@ func TestServiceTellsAgain(t *testing.T) {
 	})
 }
 
-// TestServiceKeepsOrdinals: what has been told is on disk with its ordinal, so
-// that a node that has forgotten some of it meanwhile changes none.
+// TestServiceKeepsOrdinals: published swaps are on disk with their ordinals, so a node
+// that has deleted some of them changes none.
 func TestServiceKeepsOrdinals(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, 1)
@@ -562,7 +560,7 @@ func TestServiceKeepsOrdinals(t *testing.T) {
 	})
 }
 
-// TestServiceOutlivesDisk: a store that fails for a while leaves out nothing.
+// TestServiceOutlivesDisk: a store that fails for a while loses no swap.
 func TestServiceOutlivesDisk(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, 1)
@@ -584,8 +582,8 @@ func TestServiceOutlivesDisk(t *testing.T) {
 	})
 }
 
-// TestServiceLosesStore: without its store it tells nothing twice, and goes on
-// with the ordinal after the last one.
+// TestServiceLosesStore: without its store the service publishes nothing twice and
+// continues with the next ordinal.
 func TestServiceLosesStore(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, 1)
@@ -608,9 +606,8 @@ func TestServiceLosesStore(t *testing.T) {
 	})
 }
 
-// TestServiceOldStore: ordinals that a store does not know stay those of the swaps
-// that they were given to, whether an older store was restored or another pool was
-// followed meanwhile.
+// TestServiceOldStore: ordinals that the store lacks keep their swaps, whether an older
+// store was restored or another pool was mirrored meanwhile.
 func TestServiceOldStore(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, 1)
@@ -652,8 +649,8 @@ func TestServiceOldStore(t *testing.T) {
 	})
 }
 
-// TestServiceJoinsRuns: a node that has forgotten the newest transaction makes
-// the history begin anew, and no swap is told twice.
+// TestServiceJoinsRuns: a node that has deleted the newest transaction makes the history
+// restart, and no swap is published twice.
 func TestServiceJoinsRuns(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, 1)
@@ -674,8 +671,8 @@ func TestServiceJoinsRuns(t *testing.T) {
 		r.chain.act(buys(7, 8))
 		s := r.after(time.Minute)
 		r.stop()
-		// The swap's slot is after that of the last one told, which the list of the
-		// new run leaves out: nothing is lost either.
+		// The swap's slot is after that of the last published one, which the new run
+		// lacks: nothing is lost either.
 		r.sameTrades("over two runs")
 		if s.Pairs[0].Swaps.Numbered != 14 {
 			t.Errorf("%+v", s.Pairs[0].Swaps)
@@ -683,8 +680,8 @@ func TestServiceJoinsRuns(t *testing.T) {
 	})
 }
 
-// TestServiceUntold counts swaps that the instrument cannot express.
-func TestServiceUntold(t *testing.T) {
+// TestServiceOmittedSwaps counts swaps that the instrument cannot express.
+func TestServiceOmittedSwaps(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, 1)
 		r.o.Pairs[0].Instrument.Lot = 100

@@ -11,8 +11,8 @@ import (
 	"blockdesk/mirror"
 )
 
-// TestServiceClockJumps: while our clock is wrong nothing is taken for what it is
-// not, and once it is right again every swap has been told with its own time.
+// TestServiceClockJumps: a wrong clock of ours misdates nothing, and once it is right
+// every swap is published with its own time.
 func TestServiceClockJumps(t *testing.T) {
 	for _, jump := range []time.Duration{-time.Hour, -2 * time.Minute, 2 * time.Minute, time.Hour, 400 * mirror.Day, -400 * mirror.Day} {
 		t.Run(fmt.Sprint(jump), func(t *testing.T) {
@@ -56,7 +56,7 @@ func TestServiceClockJumps(t *testing.T) {
 	}
 }
 
-// TestServiceNewBeforeOld: while a long past is read, what is new is read too.
+// TestServiceNewBeforeOld: while a long past is read, new transactions are read too.
 func TestServiceNewBeforeOld(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const past = 300
@@ -84,8 +84,8 @@ func TestServiceNewBeforeOld(t *testing.T) {
 	})
 }
 
-// TestServiceMaxUnnumbered: of a past without end no more is kept than the limit,
-// and all of it is counted. What the limit leaves out is not told.
+// TestServiceMaxUnnumbered: of an endless past only the limit is kept, and all of it is
+// counted. Swaps beyond the limit are not published.
 func TestServiceMaxUnnumbered(t *testing.T) {
 	for more := range 2 {
 		synctest.Test(t, func(t *testing.T) {
@@ -118,9 +118,9 @@ func TestServiceMaxUnnumbered(t *testing.T) {
 	}
 }
 
-// TestServicePrunesUnread: a past that no node tells to its end is dropped as it
-// is read, but for its oldest transaction, which what comes later must join; so is
-// one without a time.
+// TestServicePrunesUnread: a past that no node returns completely is deleted as it is
+// read, but for its oldest transaction, which later ones must join; the same for one
+// without a time.
 func TestServicePrunesUnread(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, 1)

@@ -13,8 +13,8 @@ import (
 	"blockdesk/mirror"
 )
 
-// TestServiceShowsNothingOld: windows that were proven are so no more once the
-// store has failed for a while, or the node takes its time.
+// TestServiceShowsNothingOld: proven windows become unproven when the store fails for a
+// while or the node is slow.
 func TestServiceShowsNothingOld(t *testing.T) {
 	for name, harm := range map[string]func(r *rig){
 		"the disk is gone":   func(r *rig) { r.kv.left.Store(0) },
@@ -41,8 +41,8 @@ func TestServiceShowsNothingOld(t *testing.T) {
 	}
 }
 
-// TestServiceEngineComesBack: an engine that refuses for a while, in the midst of
-// telling, has every swap once, in order, and the newest book.
+// TestServiceEngineComesBack: an engine that refuses for a while gets every swap once, in
+// order, and the newest book.
 func TestServiceEngineComesBack(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, 1)
@@ -70,8 +70,8 @@ func TestServiceEngineComesBack(t *testing.T) {
 	})
 }
 
-// TestServiceRollback: what a node, or most of them, showed of a slot that was
-// rolled back is followed by what the chain went on with; no slot goes back.
+// TestServiceRollback: after a rolled-back slot of one node or of most, the service
+// follows the chain, and no slot goes back.
 func TestServiceRollback(t *testing.T) {
 	for _, forked := range []int{1, 2, 3} {
 		t.Run(fmt.Sprintf("%d of 3", forked), func(t *testing.T) {
@@ -81,7 +81,7 @@ func TestServiceRollback(t *testing.T) {
 				r.after(2*cycle + cycle/2)
 				for turn := range 4 {
 					// On a fork some slots ahead the vault is empty.
-					r.chain.tells(func(node int, v *rpc.NodeAccounts) {
+					r.chain.alterAnswers(func(node int, v *rpc.NodeAccounts) {
 						if node < forked {
 							hollow(v)
 							moveTo(v, v.Slot+6, 0)
@@ -92,7 +92,7 @@ func TestServiceRollback(t *testing.T) {
 						t.Errorf("turn %d on the fork: %+v", turn, p)
 					}
 					before := s.Pairs[0].At.Slot
-					r.chain.tells(nil)
+					r.chain.alterAnswers(nil)
 					s = r.after(cycle)
 					if p := &s.Pairs[0]; p.Pool.BaseBalance != r.chain.past.vaults[0] || p.At.Slot <= before || p.Reasons != 0 {
 						t.Errorf("turn %d after the fork: %+v at %d, was %d: %q", turn, p.Pool, p.At.Slot, before, p.Reasons.Words())
@@ -109,8 +109,8 @@ func TestServiceRollback(t *testing.T) {
 	}
 }
 
-// TestServiceSidesChange: of three nodes, of which each in its turn tells of an
-// empty vault, what two tell is shown, at every turn.
+// TestServiceSidesChange: three nodes return an empty vault in turn; the majority's
+// balance is always published.
 func TestServiceSidesChange(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, 3)
@@ -134,8 +134,8 @@ func TestServiceSidesChange(t *testing.T) {
 	})
 }
 
-// TestServiceCrashesPruning cuts the reading and dropping of a long past short at
-// each commit.
+// TestServiceCrashesPruning: a crash at each commit while a long past is read and
+// deleted.
 func TestServiceCrashesPruning(t *testing.T) {
 	for _, unsynced := range []int{0, 1, 1 << 20} {
 		for at, more := 1, true; more; at++ {

@@ -12,8 +12,8 @@ import (
 	"blockdesk/mirror"
 )
 
-// TestServiceSignatures: each trade's transaction is found by its ordinal, one by
-// one and many at once, after a restart too, and by two swaps of one transaction.
+// TestServiceSignatures: each trade's transaction is found by its ordinal, alone and in
+// ranges, after a restart, and for two swaps of one transaction.
 func TestServiceSignatures(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, 1)
@@ -65,8 +65,7 @@ func TestServiceSignatures(t *testing.T) {
 	})
 }
 
-// TestServiceSignaturesLimits: no more than the limit in one call, and no record
-// that is not one.
+// TestServiceSignaturesLimits: the limit of a call, and invalid records.
 func TestServiceSignaturesLimits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, 1)

@@ -10,9 +10,8 @@ import (
 	"blockdesk/mirror"
 )
 
-// TestBackfillContestedSplit: what only as many nodes list as do not, and only some
-// of them have, is not waited for as what most list is: it may never have been, and
-// who invented it would stop the history.
+// TestBackfillContestedSplit: a contested transaction that only some nodes have is not
+// awaited, because it may be invented, and a liar could stop the history.
 func TestBackfillContestedSplit(t *testing.T) {
 	node := nodeOf(chainOf(5))
 	f := follow(t, node, mirror.BackfillOptions{})

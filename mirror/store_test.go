@@ -15,8 +15,8 @@ import (
 	"blockdesk/mirror"
 )
 
-// keptAccount reads an account that is kept in testdata, in hex: facts of the
-// chain that every machine has, beside the recorded ones.
+// keptAccount reads an account from testdata, in hex, which is available on every
+// machine.
 func keptAccount(t testing.TB, name string) []byte {
 	t.Helper()
 	b, err := os.ReadFile(filepath.Join("testdata", name))
@@ -36,8 +36,8 @@ func keptAccount(t testing.TB, name string) []byte {
 	return data
 }
 
-// TestKeptManifest decodes USDT/USDC as it stood, where the best prices differ
-// by ten millionths.
+// TestKeptManifest decodes a stored USDT/USDC market, whose best prices differ by ten
+// millionths.
 func TestKeptManifest(t *testing.T) {
 	data := keptAccount(t, "manifest_market.hex")
 	l := listing(mirror.Manifest)
@@ -86,7 +86,7 @@ func TestKeptPool(t *testing.T) {
 	}
 }
 
-// TestKeptAreRecorded: what is kept is what was recorded.
+// TestKeptAreRecorded: testdata equals the recordings.
 func TestKeptAreRecorded(t *testing.T) {
 	const address = "8sjV1AqBFvFuADBCQHhotaRq5DFFYSjjg1jMyVWMqXvZ"
 	a, _ := recordedAccount(t, "manifest/"+address+".json", address)
@@ -96,8 +96,8 @@ func TestKeptAreRecorded(t *testing.T) {
 	}
 }
 
-// TestKeptParents: the program keeps the links to parents, by which orders that
-// are found outside of a walk are known to be in their tree.
+// TestKeptParents: the program maintains the parent links by which live orders are
+// checked.
 func TestKeptParents(t *testing.T) {
 	const header, none = 256, 1<<32 - 1
 	data := keptAccount(t, "manifest_market.hex")

@@ -63,8 +63,8 @@ func (p *tradedPair) sell(base, quote market.Amount) []leg {
 	return []leg{{p.base, taker, &p.local.Setup.Desk, base}, {"USDC", &p.local.Setup.Treasury, taker, quote}}
 }
 
-// do sends one transaction of some transfers, and lets slots pass. One that must
-// fail is sent all the same.
+// do sends a transaction with some transfers and waits some slots. A failing one is sent
+// too.
 func (p *tradedPair) do(slots int, legs ...leg) {
 	p.t.Helper()
 	signers := []*sandbox.Party{&p.local.Setup.Wallets[0], &p.local.Setup.Desk, &p.local.Setup.Treasury}
@@ -120,9 +120,9 @@ func (p *tradedPair) do(slots int, legs ...leg) {
 	}
 }
 
-// TestMirrorChain trades on a real runtime while a backfill follows, through a
-// restart and a downtime: what it reports is what was done, to the atom. What is
-// not final, failed, or a gift is not reported.
+// TestMirrorChain trades on a real runtime while a backfill follows, through a restart
+// and a downtime: it reports exactly the swaps. Transactions that are not final, failed
+// ones and gifts are not reported.
 func TestMirrorChain(t *testing.T) {
 	for _, base := range []string{"SLUSD", "92C"} {
 		p := startPair(t, base)
@@ -190,7 +190,7 @@ func TestMirrorChain(t *testing.T) {
 	}
 }
 
-// oneNode is a client that is believed.
+// oneNode is a client of a single node.
 type oneNode struct{ *rpc.Client }
 
 func (n oneNode) List(ctx context.Context, a solana.Address, page rpc.Page) (mirror.List, error) {

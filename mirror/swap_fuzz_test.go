@@ -21,8 +21,7 @@ import (
 	"blockdesk/mirror"
 )
 
-// checkTrace holds what must be true of every trace: its movements are exactly
-// the balances' changes.
+// checkTrace checks that a trace's movements are exactly the balance changes.
 func checkTrace(t *testing.T, trace *mirror.Trace, err error) {
 	t.Helper()
 	if err != nil {
@@ -31,7 +30,7 @@ func checkTrace(t *testing.T, trace *mirror.Trace, err error) {
 		}
 		return
 	}
-	// Unsigned numbers wrap, and what they come to is right all the same.
+	// Unsigned overflow cancels out.
 	var sums [2]market.Amount
 	for i := range trace.Movements {
 		m := &trace.Movements[i]
@@ -142,8 +141,7 @@ func answerOf(t testing.TB, c *ledger.Confirmed) []byte {
 	return text
 }
 
-// FuzzSwapAnswer decodes mutated answers: one that is made here, and the recorded
-// ones where they are.
+// FuzzSwapAnswer decodes mutated answers: a made one, and the recorded ones if available.
 func FuzzSwapAnswer(f *testing.F) {
 	made := newScene().router(bothVaults...).buy(2, 10, 70).sell(2, 4, 20).confirmed()
 	made.Tx.Message.Header.ReadonlyUnsigned = 4
@@ -177,8 +175,8 @@ func FuzzSwapAnswer(f *testing.F) {
 	})
 }
 
-// FuzzBackfill answers a backfill with anything, and holds its limits and its
-// windows': no more than is allowed is kept, and what is not proven is zero.
+// FuzzBackfill answers a backfill with anything and checks its limits, and that unproven
+// windows are zero.
 func FuzzBackfill(f *testing.F) {
 	f.Add([]byte("0123456789abcdefghijklmnopqrstuvwxyz0123456789"))
 	f.Add([]byte{0, 3, 9, 9, 9, 8, 8, 8, 7, 7, 7, 1, 1, 1, 1, 1, 0, 4, 11, 11, 11, 10, 10, 9, 9, 9})
@@ -253,7 +251,7 @@ func BenchmarkDecodeSwap(b *testing.B) {
 	}
 }
 
-// BenchmarkWindows asks windows that are full.
+// BenchmarkWindows computes full windows.
 func BenchmarkWindows(b *testing.B) {
 	w := newWindows(b, mirror.WindowOptions{})
 	for i := range mirror.MaxWindowSwaps {

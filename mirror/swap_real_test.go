@@ -21,7 +21,7 @@ import (
 	"blockdesk/mirror"
 )
 
-// cpmmTransactions is how many the recorded pool has: a deposit and 20 swaps.
+// cpmmTransactions is the recorded pool's number of transactions: a deposit and 20 swaps.
 const cpmmTransactions = 21
 
 // recordedPool returns the recorded pool's vaults.
@@ -35,7 +35,7 @@ func recordedPool(t testing.TB) (pool solana.Address, pair mirror.VaultPair) {
 	}
 }
 
-// recordedSwap reads one of the recorded pool's transactions, the oldest is 0.
+// recordedSwap reads a transaction of the recorded pool; 0 is the oldest.
 func recordedSwap(t testing.TB, i int) *ledger.Confirmed {
 	t.Helper()
 	var answer struct {
@@ -51,8 +51,7 @@ func recordedSwap(t testing.TB, i int) *ledger.Confirmed {
 	return c
 }
 
-// swapEvent is what the pool's program logs of a swap: its own word for what it
-// did, which the decoder does not read.
+// swapEvent is the pool program's log of a swap, which the decoder does not read.
 func swapEvent(c *ledger.Confirmed) (inBefore, outBefore, in, out uint64, found bool) {
 	for _, line := range c.Logs {
 		text, ok := strings.CutPrefix(line, "Program data: ")
@@ -67,8 +66,8 @@ func swapEvent(c *ledger.Confirmed) (inBefore, outBefore, in, out uint64, found 
 	return 0, 0, 0, 0, false
 }
 
-// TestRecordedPool decodes the pool's history: one deposit and 20 swaps, each as
-// the program tells it, and joined without a hole.
+// TestRecordedPool decodes the pool's history: one deposit and 20 swaps, each as logged
+// by the program, without a gap.
 func TestRecordedPool(t *testing.T) {
 	_, pair := recordedPool(t)
 	var last mirror.Trace
@@ -80,7 +79,7 @@ func TestRecordedPool(t *testing.T) {
 		}
 		m := &trace.Movements[0]
 		if i == 0 {
-			if got := tell(trace.Movements); len(got) != 1 || got[0] != "0.0 deposit 1000000000000000 2000000000000" && got[0] != "0.0 deposit 2000000000000 1000000000000000" {
+			if got := describe(trace.Movements); len(got) != 1 || got[0] != "0.0 deposit 1000000000000000 2000000000000" && got[0] != "0.0 deposit 2000000000000 1000000000000000" {
 				t.Errorf("the deposit: %q", got)
 			}
 			if !trace.Base.Created || !trace.Quote.Created {
@@ -134,8 +133,8 @@ type jsonTransaction struct {
 	}
 }
 
-// recordedMainnet reads a mainnet answer, which is recorded in the "json"
-// encoding: the bytes are made of its parts.
+// recordedMainnet reads a recorded mainnet answer in the "json" encoding and serializes
+// it.
 func recordedMainnet(t testing.TB, name string) *ledger.Confirmed {
 	t.Helper()
 	var answer struct {
@@ -194,7 +193,7 @@ func assembled(t testing.TB, parts *jsonTransaction) *tx.Transaction {
 		}
 		m.Instructions = append(m.Instructions, tx.Instruction{Program: in.ProgramIDIndex, Accounts: octets(in.Accounts), Data: data})
 	}
-	// Only a version 0 transaction has the member, whatever the label says.
+	// Only a version 0 transaction has the member, whatever its version says.
 	if lookups := parts.Message.AddressTableLookups; lookups != nil {
 		m.Version = tx.V0
 		for _, l := range *lookups {
@@ -204,8 +203,8 @@ func assembled(t testing.TB, parts *jsonTransaction) *tx.Transaction {
 	return out
 }
 
-// mainnetSwaps are transactions of pools of several programs. The figures are
-// what the answers' balances say.
+// mainnetSwaps are transactions of pools of several programs, with the figures of their
+// balances.
 var mainnetSwaps = []struct {
 	file, base, baseMint, quote, quoteMint string
 	want                                   []string
@@ -244,8 +243,8 @@ func TestMainnetSwaps(t *testing.T) {
 			Quote: mirror.Vault{Account: addressOf(t, c.quote), Mint: addressOf(t, c.quoteMint)},
 		}
 		for _, depths := range []string{"told", "not told"} {
-			if trace, err := pair.Decode(confirmed); err != nil || !slices.Equal(tell(trace.Movements), c.want) {
-				t.Errorf("%s, depths %s: %q, %v", c.file, depths, tell(trace.Movements), err)
+			if trace, err := pair.Decode(confirmed); err != nil || !slices.Equal(describe(trace.Movements), c.want) {
+				t.Errorf("%s, depths %s: %q, %v", c.file, depths, describe(trace.Movements), err)
 			}
 			for i := range confirmed.Inner {
 				confirmed.Inner[i].Depth = 0
@@ -254,7 +253,7 @@ func TestMainnetSwaps(t *testing.T) {
 	}
 }
 
-// recordedHistory is a node that has the recorded pool's files.
+// recordedHistory is a node with the recorded pool's files.
 type recordedHistory struct {
 	list         []rpc.SignatureInfo // newest first
 	transactions map[solana.Signature]*ledger.Confirmed
@@ -309,8 +308,8 @@ func (h *recordedHistory) Transaction(_ context.Context, s solana.Signature, _ r
 	return c, found, nil
 }
 
-// TestRecordedWindows follows the recorded pool from its list to its windows, in
-// pages of several sizes: the figures are the sums of what its program logged.
+// TestRecordedWindows follows the recorded pool with several page sizes: the figures are
+// the sums of its program's logs.
 func TestRecordedWindows(t *testing.T) {
 	pool, pair := recordedPool(t)
 	h := newRecordedHistory(t)

@@ -10,8 +10,8 @@ import (
 	"blockdesk/mirror"
 )
 
-// The keys of a scene. Those from loadedFrom on come from an address table where
-// the scene says so.
+// Keys of a scene. Those from loadedFrom on come from an address table if the scene says
+// so.
 const (
 	keyPayer = iota
 	keyPool  // the program
@@ -30,14 +30,13 @@ const (
 	loadedFrom = keyBaseVault
 )
 
-// scene makes a transaction by doing what it does: each instruction is written
-// down, and moves the amounts.
+// scene builds a transaction: each instruction is recorded and moves its amounts.
 type scene struct {
 	c      *ledger.Confirmed
 	before [keyCount]market.Amount
 	amount [keyCount]market.Amount
 	absent [keyCount]bool // had no account before
-	// programs are the token programs that the accounts are of, 0 for no account.
+	// programs are the accounts' token programs, 0 = no account.
 	programs [keyCount]uint8
 	untold   bool // the node tells no depths
 }
@@ -75,7 +74,7 @@ func newScene() *scene {
 	return s
 }
 
-// loaded makes a version 0 transaction of which the vaults are from a table.
+// loaded builds a version 0 transaction with the vaults from an address table.
 func (s *scene) loaded() *scene {
 	m := &s.c.Tx.Message
 	m.Version, m.Keys = tx.V0, s.c.Keys[:loadedFrom:loadedFrom]
@@ -83,7 +82,7 @@ func (s *scene) loaded() *scene {
 	return s
 }
 
-// do writes an instruction down at a depth: 1 is the message's own.
+// do records an instruction at a depth; 1 is the message's own.
 func (s *scene) do(depth int, program uint8, data []byte, accounts ...uint8) *scene {
 	in := tx.Instruction{Program: program, Accounts: accounts, Data: data}
 	if depth == 1 {
@@ -98,7 +97,7 @@ func (s *scene) do(depth int, program uint8, data []byte, accounts ...uint8) *sc
 	return s
 }
 
-// pool calls the pool's program, router another one that hands the vaults on.
+// pool calls the pool's program; router calls another program with the vaults.
 func (s *scene) pool(depth int) *scene {
 	return s.do(depth, keyPool, []byte{1}, keyPayer, keyQuoteVault, keyUserBase, keyBaseVault)
 }
@@ -120,7 +119,7 @@ func (s *scene) transfer(depth int, from, to uint8, amount market.Amount) *scene
 	return s.do(depth, s.programs[from], append([]byte{3}, amountBytes(amount)...), from, to, keyPayer)
 }
 
-// checked is TransferChecked, of which a fee is withheld.
+// checked is TransferChecked, with a fee deducted.
 func (s *scene) checked(depth int, from, to uint8, amount, fee market.Amount) *scene {
 	s.move(from, to, amount, fee)
 	data := append(append([]byte{12}, amountBytes(amount)...), 6)
@@ -134,7 +133,7 @@ func (s *scene) feeTold(depth int, from, to uint8, amount, fee market.Amount) *s
 	return s.do(depth, s.programs[from], data, from, keyBaseMint, to, keyPayer)
 }
 
-// buy and sell are what a pool does for a taker.
+// buy and sell are a pool's transfers for a taker.
 func (s *scene) buy(depth int, base, quote market.Amount) *scene {
 	return s.pool(depth).transfer(depth+1, keyUserQuote, keyQuoteVault, quote).transfer(depth+1, keyBaseVault, keyUserBase, base)
 }

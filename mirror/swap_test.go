@@ -15,8 +15,8 @@ import (
 	"blockdesk/mirror"
 )
 
-// tell writes movements as a test does: where, what, and the vaults' changes.
-func tell(list []mirror.Movement) (out []string) {
+// describe formats movements for tests: where, kind, and the vaults' changes.
+func describe(list []mirror.Movement) (out []string) {
 	signed := func(d mirror.Delta) string {
 		if d.Out {
 			return fmt.Sprintf("-%d", d.Atoms)
@@ -42,7 +42,7 @@ func feeOn(s *scene) *scene {
 
 var bothVaults = []uint8{keyBaseVault, keyQuoteVault}
 
-// TestDecodeSwaps: what a transaction did to the vaults, call by call.
+// TestDecodeSwaps: the effects of a transaction on the vaults, call by call.
 func TestDecodeSwaps(t *testing.T) {
 	gift := func(s *scene, depth int) *scene { return s.transfer(depth, keyOther, keyQuoteVault, 5) }
 	for name, c := range map[string]struct {
@@ -64,12 +64,12 @@ func TestDecodeSwaps(t *testing.T) {
 		"a router blind":     {newScene().router(keyPayer).buy(2, 10, 70).sell(2, 4, 20), []string{"0.1 swap -10 70", "0.4 swap 4 -20"}, nil},
 		"a round trip":       {newScene().router(bothVaults...).buy(2, 10, 70).sell(2, 10, 70), []string{"0.1 swap -10 70", "0.4 swap 10 -70"}, nil},
 		"a gift in between":  {gift(newScene().buy(1, 10, 70), 1).sell(1, 20, 130), []string{"0.0 swap -10 70", "1.0 one_sided 0 5", "2.0 swap 20 -130"}, nil},
-		// The gift is the router's, which is called less deep than the pool.
+		// The gift belongs to the router, which is called at a lower depth than the pool.
 		"a router's gift":     {gift(newScene().router(bothVaults...).buy(2, 10, 70), 2), []string{"0.0 one_sided 0 5", "0.1 swap -10 70"}, nil},
 		"no program, a pair":  {newScene().transfer(1, keyUserQuote, keyQuoteVault, 70).transfer(1, keyBaseVault, keyUserBase, 10), []string{"0.0 swap -10 70"}, nil},
 		"paid by a call back": {newScene().pool(1).transfer(2, keyBaseVault, keyUserBase, 10).do(2, keyRouter, nil, keyQuoteVault).transfer(3, keyUserQuote, keyQuoteVault, 70).buy(1, 1, 7), []string{"0.0 swap -10 70", "1.0 swap -1 7"}, nil},
-		// Liquidity may be of one asset. What takes one out and what puts the other
-		// in is no swap, and makes no price.
+		// Liquidity may be one-sided. A withdrawal of one asset and a deposit of the
+		// other are no swap and make no price.
 		"moved liquidity": {newScene().pool(1).transfer(2, keyBaseVault, keyUserBase, 10).pool(1).transfer(2, keyUserQuote, keyQuoteVault, 70), []string{"0.0 one_sided -10 0", "1.0 one_sided 0 70"}, nil},
 		"a gift before":   {gift(newScene(), 1).pool(1).transfer(2, keyBaseVault, keyUserBase, 10), []string{"0.0 one_sided 0 5", "1.0 one_sided -10 0"}, nil},
 		"a fee":           {feeOn(newScene()).pool(1).checked(2, keyUserBase, keyBaseVault, 100, 3).transfer(2, keyQuoteVault, keyUserQuote, 70), []string{"0.0 swap 97 -70"}, nil},
@@ -89,7 +89,7 @@ func TestDecodeSwaps(t *testing.T) {
 				pool(1).checked(2, keyUserBase, keyBaseVault, 100, 3).transfer(2, keyUserQuote, keyQuoteVault, 60), nil, mirror.ErrUnbalanced,
 		},
 		"wrapped by calls": {
-			// Whoever likes to can call a program of his own with both vaults.
+			// Anybody can call a program of their own with both vaults.
 			wrapped(wrapped(newScene().router(bothVaults...).transfer(2, keyUserBase, keyBaseVault, 1), 2).router(bothVaults...).transfer(2, keyUserBase, keyBaseVault, 1), 2).buy(1, 10, 70),
 			[]string{"0.0 deposit 2 22 of 2", "2.0 swap -10 70"},
 			nil,
@@ -114,8 +114,8 @@ func TestDecodeSwaps(t *testing.T) {
 		confirmed := c.scene.confirmed()
 		for _, depths := range []string{"told", "not told"} {
 			trace, err := pair.Decode(confirmed)
-			if !errors.Is(err, c.err) || !slices.Equal(tell(trace.Movements), c.want) {
-				t.Errorf("%s, depths %s: %q, %v; want %q, %v", name, depths, tell(trace.Movements), err, c.want, c.err)
+			if !errors.Is(err, c.err) || !slices.Equal(describe(trace.Movements), c.want) {
+				t.Errorf("%s, depths %s: %q, %v; want %q, %v", name, depths, describe(trace.Movements), err, c.want, c.err)
 			}
 			if name == "a router's gift" {
 				break // only depths tell these
@@ -127,7 +127,7 @@ func TestDecodeSwaps(t *testing.T) {
 	}
 }
 
-// batched does a buy in one instruction of the token program.
+// batched makes a buy in one instruction of the token program.
 func batched(s *scene) *scene {
 	s.move(keyUserQuote, keyQuoteVault, 70, 0)
 	s.move(keyBaseVault, keyUserBase, 10, 0)
@@ -136,15 +136,15 @@ func batched(s *scene) *scene {
 	return s.pool(1).do(2, keyToken, data, keyUserQuote, keyQuoteVault, keyPayer, keyBaseVault, keyUserBase, keyPayer)
 }
 
-// wrapped gives lamports to the quote vault, as whoever likes to can if it is of
-// wrapped SOL: the token program tells no amount.
+// wrapped sends lamports to the quote vault, as anybody can if it holds wrapped SOL: no
+// token instruction has the amount.
 func wrapped(s *scene, depth int) *scene {
 	s.amount[keyQuoteVault] += 11
 	return s.do(depth, keyToken, []byte{17}, keyQuoteVault)
 }
 
-// TestDecodeRefuses: what contradicts itself is an error, and tells nothing but
-// where it is.
+// TestDecodeRefuses: contradictory transactions are errors, and the trace has only
+// signature, slot, time and payer.
 func TestDecodeRefuses(t *testing.T) {
 	pair := scenePair()
 	change := func(f func(c *ledger.Confirmed)) *ledger.Confirmed {
@@ -197,8 +197,8 @@ func TestDecodeRefuses(t *testing.T) {
 	}
 }
 
-// TestDecodeBalances: failed transactions moved nothing; a vault may be made by
-// the transaction, or be unknown to it.
+// TestDecodeBalances: failed transactions moved nothing; a transaction may create a
+// vault, or not name it.
 func TestDecodeBalances(t *testing.T) {
 	pair := scenePair()
 	failed := newScene().buy(1, 10, 70).confirmed()
@@ -217,13 +217,12 @@ func TestDecodeBalances(t *testing.T) {
 	}
 	pair.Base.Account = solana.Address{99}
 	trace, err = pair.Decode(newScene().buy(1, 10, 70).confirmed())
-	if err != nil || trace.Base != (mirror.Balance{}) || !slices.Equal(tell(trace.Movements), []string{"0.1 one_sided 0 70"}) {
+	if err != nil || trace.Base != (mirror.Balance{}) || !slices.Equal(describe(trace.Movements), []string{"0.1 one_sided 0 70"}) {
 		t.Errorf("one vault: %+v, %v", trace, err)
 	}
 }
 
-// TestDecodeProperty does random calls, in and out of routers, and wants each of
-// them back.
+// TestDecodeProperty decodes random calls, within and outside of routers.
 func TestDecodeProperty(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s := newScene()
@@ -267,8 +266,8 @@ func TestDecodeProperty(t *testing.T) {
 		}
 		pair := scenePair()
 		trace, err := pair.Decode(s.confirmed())
-		if err != nil || !slices.Equal(tell(trace.Movements), want) {
-			t.Fatalf("%q, %v\nwant %q", tell(trace.Movements), err, want)
+		if err != nil || !slices.Equal(describe(trace.Movements), want) {
+			t.Fatalf("%q, %v\nwant %q", describe(trace.Movements), err, want)
 		}
 	})
 }

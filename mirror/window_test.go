@@ -14,7 +14,7 @@ import (
 	"blockdesk/mirror"
 )
 
-// epoch is when the tests' histories begin, in seconds of Unix time.
+// epoch is the start of the tests' histories, in Unix seconds.
 const epoch = 1_700_000_000
 
 func newWindows(t rapid.TB, o mirror.WindowOptions) *mirror.Windows {
@@ -26,7 +26,7 @@ func newWindows(t rapid.TB, o mirror.WindowOptions) *mirror.Windows {
 	return w
 }
 
-// read is a transaction with one swap, that of number n.
+// read returns a transaction with swap number n.
 func read(kind mirror.ProgressKind, n byte, slot uint64, at int64, base, quote int64) *mirror.Progress {
 	delta := func(v int64) mirror.Delta {
 		if v < 0 {
@@ -41,7 +41,7 @@ func read(kind mirror.ProgressKind, n byte, slot uint64, at int64, base, quote i
 	}}
 }
 
-// held sets what the quote vault held.
+// held sets the quote vault's balance.
 func held(p *mirror.Progress, before, after market.Amount) *mirror.Progress {
 	p.Trace.Quote = mirror.Balance{Named: true, Before: before, After: after}
 	return p
@@ -64,8 +64,7 @@ const (
 	week = 7 * day
 )
 
-// TestWindowStatus: what a window shows, and that it shows nothing where it is not
-// proven.
+// TestWindowStatus: the status of a window, whose figures are zero unless proven.
 func TestWindowStatus(t *testing.T) {
 	const newer, older = mirror.ReadNewer, mirror.ReadOlder
 	swap := func(kind mirror.ProgressKind, n byte, slot uint64, at int64) *mirror.Progress {
@@ -163,8 +162,7 @@ func TestWindowStatus(t *testing.T) {
 	}
 }
 
-// TestWindowOrder: what is told twice counts once, and what has no place is
-// refused.
+// TestWindowOrder: a repeated transaction counts once, and one out of order is refused.
 func TestWindowOrder(t *testing.T) {
 	w := newWindows(t, mirror.WindowOptions{})
 	for i, c := range []struct {
@@ -195,7 +193,7 @@ func TestWindowOrder(t *testing.T) {
 	}
 }
 
-// TestWindowDelta: the last price against the first, in millionths.
+// TestWindowDelta: the change from the first price to the last, in millionths.
 func TestWindowDelta(t *testing.T) {
 	fill := func(base, quote market.Amount) mirror.CountedSwap {
 		return mirror.CountedSwap{Base: base, Quote: quote}
@@ -221,8 +219,8 @@ func TestWindowDelta(t *testing.T) {
 	}
 }
 
-// TestWindowLimit: one swap more than are held, at either end, and the week is no
-// longer proven; the newest are kept.
+// TestWindowLimit: with one swap more than the limit, at either end, the week is not
+// proven; the newest swaps are kept.
 func TestWindowLimit(t *testing.T) {
 	const most = 4
 	for kind, step := range map[mirror.ProgressKind]int64{mirror.ReadNewer: 1, mirror.ReadOlder: -1} {
@@ -248,7 +246,7 @@ func TestWindowLimit(t *testing.T) {
 				if r.Week.Status != mirror.Partial || r.Totals.Swaps != most+1 || r.Last.Time != max(epoch+1000, epoch+1000+step*i) {
 					t.Errorf("%v: beyond it: %+v", kind, r)
 				}
-				// A window that begins after what was dropped is proven.
+				// A window that begins after the dropped swaps is proven.
 				at := epoch + 1000 + min(0, step*i) + week
 				if _, err := w.Apply(asOf(at)); err != nil {
 					t.Fatal(err)
@@ -266,8 +264,8 @@ func TestWindowLimit(t *testing.T) {
 	}
 }
 
-// TestWindowProperty tells a random history from a random point outwards, some of
-// it twice, and holds what is proven against a plain sum.
+// TestWindowProperty applies a random history from a random point outwards, with
+// repetitions, and compares proven figures with a plain sum.
 func TestWindowProperty(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		n := rapid.IntRange(1, 40).Draw(t, "transactions")

@@ -117,7 +117,7 @@ func (r *mirrorRig) awaitSwaps() {
 	}()
 	await.True(r.t, fmt.Sprintf("the swaps up to slot %d", final), func() bool {
 		r.watch.check()
-		left = r.m.cluster.untold(r.watch.told(), final)
+		left = r.m.cluster.unpublished(r.watch.published(), final)
 		return len(left) == 0
 	})
 }

@@ -185,7 +185,7 @@ func (c *chainCluster) enter(symbol, signature string, slot uint64) {
 }
 
 // untold are the trades up to a slot that are not among those told.
-func (c *chainCluster) untold(told map[string]bool, final uint64) (names []string) {
+func (c *chainCluster) unpublished(told map[string]bool, final uint64) (names []string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for name, slot := range c.done {

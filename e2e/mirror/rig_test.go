@@ -481,7 +481,7 @@ func (w *watcher) state() error {
 }
 
 // told are the trades that have been told, each by its symbol and its signature.
-func (w *watcher) told() map[string]bool {
+func (w *watcher) published() map[string]bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	told := map[string]bool{}

@@ -17,15 +17,15 @@ import (
 )
 
 // auditor reads a live feed and holds every message to the AsyncAPI document.
-type auditor struct {
+type specChecker struct {
 	t     *testing.T
 	d     *asyncAPI
 	first map[string]string // by the message's name, in the order of the session
 	codes map[string]bool
 }
 
-// take checks a text from the service.
-func (a *auditor) take(channel, text string) (name string) {
+// take checks one message of the service.
+func (a *specChecker) take(channel, text string) (name string) {
 	a.t.Helper()
 	name, err := a.d.check(channel, text)
 	if err != nil {
@@ -40,16 +40,15 @@ func (a *auditor) take(channel, text string) (name string) {
 	return name
 }
 
-// hear reads from c until the message called name has come.
-func (a *auditor) hear(c *client, name string) {
+// readUntil reads from c until a message of that name.
+func (a *specChecker) readUntil(c *client, name string) {
 	a.t.Helper()
 	for a.take("rfq", c.next().raw) != name {
 	}
 }
 
-// ask sends a request that the document has, and reads to the messages that must
-// follow.
-func (a *auditor) ask(c *client, request string, follow ...string) {
+// request sends one of the document's requests and reads until the expected messages.
+func (a *specChecker) request(c *client, request string, follow ...string) {
 	a.t.Helper()
 	if !a.d.accepts(request) {
 		a.t.Fatalf("no message of the document is %s", request)
@@ -61,12 +60,12 @@ func (a *auditor) ask(c *client, request string, follow ...string) {
 	}
 	c.send(request)
 	for _, name := range follow {
-		a.hear(c, name)
+		a.readUntil(c, name)
 	}
 }
 
-// restTickets are the records of the OpenAPI document's example of market-tickets:
-// a real desk's.
+// restTickets returns the ticket records of the OpenAPI document's example of
+// market-tickets.
 func restTickets(t *testing.T) []string {
 	t.Helper()
 	text, err := sdk.Files.ReadFile(sdk.Specification)
@@ -101,29 +100,28 @@ func restTickets(t *testing.T) []string {
 	return all
 }
 
-// market puts an order and waits until it shows.
-func (a *auditor) market(d *desk, side market.Side, price market.Price, qty market.Qty) {
+// market places an order and waits until the feed publishes it.
+func (a *specChecker) market(d *testFeed, side market.Side, price market.Price, qty market.Qty) {
 	a.t.Helper()
 	d.order(0, side, price, qty)
 	d.settle()
 }
 
-// TestAsyncAPISession has a live feed say everything that it can say, and holds
-// each message to the document: none is outside it, and none of it is not said. The
-// first of each kind is its example. After a change that is meant:
-// UPDATE_GOLDEN=1 go test ./feed -run AsyncAPISession
+// TestAsyncAPISession makes a live feed send every kind of message and checks each
+// against the document, which must have no others. The first message of each kind is its
+// example. After an intended change: UPDATE_GOLDEN=1 go test ./feed -run AsyncAPISession
 func TestAsyncAPISession(t *testing.T) {
 	t.Parallel()
-	s, records := &shop{}, restTickets(t)
+	s, records := &ticketSource{}, restTickets(t)
 	source := func(each func(market.InstrumentID, market.TicketID, []byte)) (uint64, int64) {
 		seq, _ := s.tickets(each)
 		return seq, time.Now().UnixNano()
 	}
-	d := newDeskWith(t, func(f *Feed) { f.ServeTickets(source) }, func(o *Options) {
+	d := newTestFeedWith(t, func(f *Feed) { f.ServeTickets(source) }, func(o *Options) {
 		o.MaxSubscriptions, o.Heartbeat = 5, 50*time.Millisecond
 		o.OtherShards = map[string]*market.Shard{"E/F": {Name: "us", WS: "ws://127.0.0.2:8081"}}
 	})
-	a := &auditor{t: t, d: readAsyncAPI(t), first: map[string]string{}, codes: map[string]bool{}}
+	a := &specChecker{t: t, d: readAsyncAPI(t), first: map[string]string{}, codes: map[string]bool{}}
 	a.welcomed()
 	s.change(d, 0, 1, records[0])
 	s.settle(d)
@@ -144,61 +142,61 @@ func TestAsyncAPISession(t *testing.T) {
 			t.Errorf("nobody has heard the code %s", code)
 		}
 	}
-	a.holdsTight()
+	a.checkStrict()
 	a.golden()
 }
 
-// welcomed is a client of a feed with the limits that there are by default.
-func (a *auditor) welcomed() {
-	c, err := newDesk(a.t, func(o *Options) { o.SubscribeWithin, o.SlowAfter = 0, 0 }).tryDial()
+// welcomed checks the welcome of a feed with default limits.
+func (a *specChecker) welcomed() {
+	c, err := newTestFeed(a.t, func(o *Options) { o.SubscribeWithin, o.SlowAfter = 0, 0 }).tryDial()
 	if err != nil {
 		a.t.Fatal(err)
 	}
-	a.hear(c, "welcome")
+	a.readUntil(c, "welcome")
 }
 
-// follows is a client that subscribes to all, comes back and leaves.
-func (a *auditor) follows(d *desk, s *shop, records []string) {
+// follows is a client that subscribes to everything, resumes and unsubscribes.
+func (a *specChecker) follows(d *testFeed, s *ticketSource, records []string) {
 	c, err := d.tryDial()
 	if err != nil {
 		a.t.Fatal(err)
 	}
-	a.hear(c, "welcome")
-	a.ask(c, `{"action":"PING","id":1}`, "pong")
-	a.ask(c, `{"action":"SUBSCRIBE_MARKET","channels":["ticker","l2","trades","tickets"],"symbols":["SLUSD/USDC"],"id":2,"depth":10,"heartbeat":true}`,
+	a.readUntil(c, "welcome")
+	a.request(c, `{"action":"PING","id":1}`, "pong")
+	a.request(c, `{"action":"SUBSCRIBE_MARKET","channels":["ticker","l2","trades","tickets"],"symbols":["SLUSD/USDC"],"id":2,"depth":10,"heartbeat":true}`,
 		"acknowledgement", "tickerSnapshot", "bookSnapshot", "tradesSnapshot", "ticketsSnapshot", "heartbeat")
 	a.market(d, market.Sell, 999_000, 750_000_000)
-	a.hear(c, "bookUpdate")
-	a.hear(c, "tickerUpdate")
+	a.readUntil(c, "bookUpdate")
+	a.readUntil(c, "tickerUpdate")
 	a.market(d, market.Buy, 999_000, 250_000_000)
-	a.hear(c, "tradesUpdate")
+	a.readUntil(c, "tradesUpdate")
 	s.put(0, 1, "")
 	s.change(d, 0, 2, records[1])
-	a.hear(c, "ticketsUpdate")
-	a.ask(c, `{"action":"LIST_SUBSCRIPTIONS","id":3}`, "acknowledgement")
-	a.ask(c, `{"action":"RESYNC","channels":["l2","trades"],"symbols":["SLUSD/USDC"],"id":4}`, "acknowledgement", "bookSnapshot", "tradesSnapshot")
-	a.ask(c, `{"action":"SUBSCRIBE_MARKET","channels":["l2","trades"],"symbols":["SLUSD/USDC"],"id":5,"depth":10,"resume":{"epoch":"e1","l2:SLUSD/USDC":4,"trades:SLUSD/USDC":2}}`,
+	a.readUntil(c, "ticketsUpdate")
+	a.request(c, `{"action":"LIST_SUBSCRIPTIONS","id":3}`, "acknowledgement")
+	a.request(c, `{"action":"RESYNC","channels":["l2","trades"],"symbols":["SLUSD/USDC"],"id":4}`, "acknowledgement", "bookSnapshot", "tradesSnapshot")
+	a.request(c, `{"action":"SUBSCRIBE_MARKET","channels":["l2","trades"],"symbols":["SLUSD/USDC"],"id":5,"depth":10,"resume":{"epoch":"e1","l2:SLUSD/USDC":4,"trades:SLUSD/USDC":2}}`,
 		"acknowledgement", "bookUpdate", "tradesUpdate")
-	a.ask(c, `{"action":"UNSUBSCRIBE_MARKET","channels":["ticker"],"symbols":["SLUSD/USDC"],"id":6}`, "unsubscribed")
+	a.request(c, `{"action":"UNSUBSCRIBE_MARKET","channels":["ticker"],"symbols":["SLUSD/USDC"],"id":6}`, "unsubscribed")
 }
 
-// errs is a client that asks for what there is not.
-func (a *auditor) errs(d *desk) {
+// errs is a client that sends invalid requests.
+func (a *specChecker) errs(d *testFeed) {
 	c := d.dial()
 	for _, request := range []string{`[]`, `{"action":"FLY","id":"7"}`, `{"action":"SUBSCRIBE_MARKET","channels":["l2"],"symbols":["SLUSD/USDC"],"depth":20,"id":"8"}`} {
 		c.send(request)
-		a.hear(c, "error")
+		a.readUntil(c, "error")
 	}
 	c.send(`{"action":"SUBSCRIBE_MARKET","channels":["l2","l3"],"symbols":["SLUSD/USDC","A/B"],"id":"9"}`)
-	a.hear(c, "acknowledgement")
-	a.ask(c, `{"action":"SUBSCRIBE_MARKET","channels":["l2","ticker"],"symbols":["SLUSD/USDC","92C/SLUSD","AAA/BBB"]}`, "acknowledgement")
-	a.ask(c, `{"action":"SUBSCRIBE_MARKET","channels":["trades"],"symbols":["E/F"]}`, "acknowledgement")
-	a.ask(c, `{"action":"UNSUBSCRIBE_MARKET","channels":["tickets"],"symbols":["SLUSD/USDC"]}`, "unsubscribed")
+	a.readUntil(c, "acknowledgement")
+	a.request(c, `{"action":"SUBSCRIBE_MARKET","channels":["l2","ticker"],"symbols":["SLUSD/USDC","92C/SLUSD","AAA/BBB"]}`, "acknowledgement")
+	a.request(c, `{"action":"SUBSCRIBE_MARKET","channels":["trades"],"symbols":["E/F"]}`, "acknowledgement")
+	a.request(c, `{"action":"UNSUBSCRIBE_MARKET","channels":["tickets"],"symbols":["SLUSD/USDC"]}`, "unsubscribed")
 }
 
-// isSlow is a client that does not read, and then does.
-func (a *auditor) isSlow() {
-	d := newDesk(a.t, func(o *Options) {
+// isSlow is a client that stops reading and continues later.
+func (a *specChecker) isSlow() {
+	d := newTestFeed(a.t, func(o *Options) {
 		o.SlowAfter, o.SendBuffer = 100*time.Millisecond, 4<<10
 	})
 	r := d.dialRaw(a.t)
@@ -213,9 +211,9 @@ func (a *auditor) isSlow() {
 	a.take("rfq", string(got[:bytes.IndexByte(got, '}')+1]))
 }
 
-// streams is a reader of server-sent events, until the service ends.
-func (a *auditor) streams(d *desk) {
-	e := d.source("?symbols=SLUSD/USDC&channels=ticker,l2,trades,tickets", "")
+// streams is a client of server-sent events until the service ends.
+func (a *specChecker) streams(d *testFeed) {
+	e := d.openStream("?symbols=SLUSD/USDC&channels=ticker,l2,trades,tickets", "")
 	var last string
 	for last != "heartbeat" {
 		last = a.event(e)
@@ -226,7 +224,7 @@ func (a *auditor) streams(d *desk) {
 	}
 }
 
-func (a *auditor) event(e *source) string {
+func (a *specChecker) event(e *sseClient) string {
 	a.t.Helper()
 	m, err := e.tryNext()
 	if err != nil {
@@ -235,9 +233,9 @@ func (a *auditor) event(e *source) string {
 	return a.take("stream", m.data)
 }
 
-// holdsTight: no message would pass with a member less, one more, or one of another
+// checkStrict: no message would pass with a member less, one more, or one of another
 // type. What may be left out is told.
-func (a *auditor) holdsTight() {
+func (a *specChecker) checkStrict() {
 	a.t.Helper()
 	optional := regexp.MustCompile(`^missing (/id|/rejected/\d+/symbol|/seqs/.*)$`)
 	for name, text := range a.first {
@@ -259,11 +257,11 @@ func (a *auditor) holdsTight() {
 	}
 }
 
-// passing is what another run has otherwise.
+// passing matches values that differ between runs.
 var passing = regexp.MustCompile(`"(ts|last_ts|session)": "[^"]*"`)
 
-// golden holds the examples to what was said.
-func (a *auditor) golden() {
+// golden compares the document's examples with the messages.
+func (a *specChecker) golden() {
 	a.t.Helper()
 	text := a.d.text
 	for name, said := range a.first {
