@@ -298,7 +298,7 @@ func (s *deskClient) tradeReport(frame []byte) *wire.Reject {
 		Refusal: refusal, At: s.gateway.options.Now().UnixNano(),
 	}
 	s.Out.Scratch = a.AppendBody(s.Out.Scratch[:0])
-	s.SendType("AR", wire.TagTradeReportID, s.Out.Scratch, false)
+	s.Send("AR", wire.TagTradeReportID, s.Out.Scratch, false)
 	return nil
 }
 

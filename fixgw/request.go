@@ -112,7 +112,7 @@ func (s *blotter) repeated(key []byte) (done bool, reject *wire.Reject) {
 		if !s.Custom.Load() { // the first answer may have had custom fields
 			first.body = wire.WithoutCustom(first.body)
 		}
-		s.SendType(msgType, tag, first.body, true)
+		s.Send(msgType, tag, first.body, true)
 	}
 	return true, nil
 }
@@ -161,7 +161,7 @@ func (s *blotter) storedOrder(id market.OrderID) (*order, error) {
 // send sends an application message whose first field is OrderID (37). The caller holds
 // the session's lock.
 func (s *blotter) send(msgType byte, body []byte, possResend bool) {
-	s.SendType(string(msgType), wire.TagOrderID, body, possResend)
+	s.Send(string(msgType), wire.TagOrderID, body, possResend)
 }
 
 // rejectNew answers a D that is refused here. Its ClOrdID may be used again.
@@ -196,8 +196,9 @@ func (s *blotter) reportNoOrder(r *wire.OrderRequest, execType byte, o book.Orde
 	s.send('8', s.Out.Scratch, false)
 }
 
-// target is the order of an F, G or H.
+// target is the order of an F, G or H, or the claim.
 type target struct {
+	claim      market.ClaimID // then only status is set
 	id         market.OrderID
 	clOrdID    string
 	instrument market.InstrumentID
@@ -343,7 +344,7 @@ func (s *blotter) rejectChange(r *wire.OrderRequest, t *target, amend bool, refu
 		reason = wire.CxlRejOther
 	}
 	reject := wire.CancelReject{
-		OrderID: t.id, ClOrdID: wire.AppendText(nil, string(r.ClOrdID)), OrigClOrdID: wire.AppendText(nil, string(r.OrigClOrdID)),
+		OrderID: t.id, ClaimID: t.claim, ClOrdID: wire.AppendText(nil, string(r.ClOrdID)), OrigClOrdID: wire.AppendText(nil, string(r.OrigClOrdID)),
 		Status: t.status, Amend: amend, Reason: reason, Text: wire.AppendText(nil, refusal.Text),
 		At: s.gateway.options.Now().UnixNano(),
 	}

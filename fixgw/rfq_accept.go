@@ -137,7 +137,7 @@ func (s *deskClient) pass(a *wire.Acceptance) {
 	if passed != nil {
 		if in := s.gateway.instruments.Get(passed.Terms.Instrument); in != nil {
 			s.Out.Scratch = passed.AppendStatus(s.Out.Scratch[:0], in.Symbol, wire.QuotePassed, now, "")
-			s.SendType("AI", wire.TagQuoteID, s.Out.Scratch, false)
+			s.Send("AI", wire.TagQuoteID, s.Out.Scratch, false)
 			return
 		}
 	}
@@ -152,5 +152,5 @@ func (s *deskClient) pass(a *wire.Acceptance) {
 	b = wire.AppendTime(append(b, "\x01297="+wire.QuoteNotFound+"\x0160="...), now)
 	b = append(append(b, "\x0158="...), wire.DeskText(event.ReasonQuoteExpired, 0)...)
 	s.Out.Scratch = b
-	s.SendType("AI", wire.TagQuoteID, b, false)
+	s.Send("AI", wire.TagQuoteID, b, false)
 }

@@ -191,7 +191,7 @@ func (s *deskClient) rejectQuoteRequest(r *wire.QuoteRequest, refusal *wire.Refu
 		symbol = string(wire.AppendText(nil, string(r.Symbol)))
 	}
 	s.Out.Scratch = wire.AppendQuoteReject(s.Out.Scratch[:0], string(wire.AppendText(nil, string(r.ID))), symbol, refusal.Reason, wire.AppendText(nil, refusal.Text))
-	s.SendType("AG", wire.TagQuoteReqID, s.Out.Scratch, false)
+	s.Send("AG", wire.TagQuoteReqID, s.Out.Scratch, false)
 }
 
 // symbolAsked returns the symbol of a request that has no answer yet.

@@ -1,7 +1,6 @@
 package fixgw
 
 import (
-	"strconv"
 	"time"
 
 	"blockdesk/engine/event"
@@ -50,28 +49,9 @@ func (s *deskClient) rejectClaimChange(r *wire.OrderRequest, c *claim, amend boo
 	if err != nil {
 		return s.storeFailed(r.ClOrdID, err)
 	}
-	s.gateway.Rejects.Add(1)
-	reason, text := wire.CxlRejOther, wire.CodeUnsupported+": a claim ends by its payment or by its deadline"
+	refusal := wire.Refuse(wire.CxlRejOther, wire.CodeUnsupported, "a claim ends by its payment or by its deadline")
 	if c.Over() {
-		reason, text = wire.CxlRejTooLate, wire.CodeTooLate+": the claim is over"
+		refusal = wire.Refuse(wire.CxlRejTooLate, wire.CodeTooLate, "the claim is over")
 	}
-	to := byte('1')
-	if amend {
-		to = '2'
-	}
-	b := market.AppendClaimID(s.Out.Scratch[:0], c.ID)
-	b = wire.AppendText(append(b, "\x0111="...), string(r.ClOrdID))
-	b = append(b, "\x0141="...)
-	if len(r.OrigClOrdID) > 0 {
-		b = wire.AppendText(b, string(r.OrigClOrdID))
-	} else {
-		b = wire.AppendText(b, string(r.ClOrdID))
-	}
-	b = append(append(b, "\x0139="...), c.Status)
-	b = strconv.AppendInt(append(append(append(b, "\x01434="...), to), "\x01102="...), int64(reason), 10)
-	b = wire.AppendTime(append(b, "\x0160="...), s.gateway.options.Now().UnixNano())
-	b = append(append(b, "\x0158="...), text...)
-	s.Out.Scratch = b
-	s.send('9', b, false)
-	return nil
+	return s.rejectChange(r, &target{claim: c.ID, status: c.Status}, amend, refusal)
 }

@@ -141,17 +141,9 @@ func usage(format string, args ...any) error {
 
 // tifOf returns the TimeInForce (59) of a word.
 func tifOf(word string) string {
-	switch word {
-	case "day":
-		return "0"
-	case "gtc":
-		return "1"
-	case "ioc":
-		return "3"
-	case "fok":
-		return "4"
-	}
-	return ""
+	return map[string]string{
+		"day": "0", "gtc": "1", "ioc": "3", "fok": "4",
+	}[word]
 }
 
 func (t *Terminal) limit(side string, words []string) (Action, error) {

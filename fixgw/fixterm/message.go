@@ -1,6 +1,7 @@
 package fixterm
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -74,30 +75,14 @@ func one(r Report) []Report { return []Report{r} }
 
 // execEvent returns the event of an ExecType (150).
 func execEvent(m message) string {
-	switch m.get(150) {
-	case "0":
-		return "accepted"
-	case "4":
-		return "cancelled"
-	case "5":
-		return "amended"
-	case "8":
-		return "refused"
-	case "A":
-		return "pending"
-	case "C":
-		return "expired"
-	case "D":
-		return "restated"
-	case "F":
-		if m.get(39) == "2" {
-			return "filled"
-		}
+	exec := m.get(150)
+	if exec == "F" && m.get(39) != "2" {
 		return "partly"
-	case "I":
-		return "status"
 	}
-	return "report " + m.get(150)
+	return cmp.Or(map[string]string{
+		"0": "accepted", "4": "cancelled", "5": "amended", "8": "refused", "A": "pending",
+		"C": "expired", "D": "restated", "F": "filled", "I": "status",
+	}[exec], "report "+exec)
 }
 
 // claimState reports whether a code is that of a claim's report.

@@ -1,6 +1,7 @@
 package fixterm
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"strings"
@@ -126,52 +127,21 @@ func begin(m message, event string) Report {
 }
 
 func sideWord(side string) string {
-	switch side {
-	case "1":
-		return "buy"
-	case "2":
-		return "sell"
-	}
-	return "side " + side
+	return cmp.Or(map[string]string{
+		"1": "buy", "2": "sell",
+	}[side], "side "+side)
 }
 
 func tifWord(tif string) string {
-	switch tif {
-	case "0":
-		return "day"
-	case "1":
-		return "gtc"
-	case "3":
-		return "ioc"
-	case "4":
-		return "fok"
-	case "6":
-		return "gtd"
-	}
-	return ""
+	return map[string]string{
+		"0": "day", "1": "gtc", "3": "ioc", "4": "fok", "6": "gtd",
+	}[tif]
 }
 
 // statusWord returns OrdStatus (39) in words.
 func statusWord(status string) string {
-	switch status {
-	case "0":
-		return "open"
-	case "1":
-		return "partly filled"
-	case "2":
-		return "filled"
-	case "4":
-		return "cancelled"
-	case "6":
-		return "being cancelled"
-	case "8":
-		return "refused"
-	case "A":
-		return "pending"
-	case "C":
-		return "expired"
-	case "E":
-		return "being amended"
-	}
-	return "status " + status
+	return cmp.Or(map[string]string{
+		"0": "open", "1": "partly filled", "2": "filled", "4": "cancelled", "6": "being cancelled",
+		"8": "refused", "A": "pending", "C": "expired", "E": "being amended",
+	}[status], "status "+status)
 }

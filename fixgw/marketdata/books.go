@@ -17,6 +17,12 @@ import (
 	"blockdesk/market"
 )
 
+// Source is where snapshots come from: engine.MarketData or feed.Feed. View may be called from
+// any goroutine; nil = nothing yet.
+type Source interface {
+	View(market.InstrumentID) *engine.View
+}
+
 // Limits of market data.
 const (
 	// maxWaitingTrades is how many trades of an instrument wait for their message;
@@ -345,7 +351,7 @@ func (m *Books) Request(s *session.Session, frame []byte) *wire.Reject {
 			format := r.Format(in)
 			s.Out.Scratch = append(s.Out.Scratch[:0], r.ReqID...)
 			s.Out.Scratch = format.AppendSnapshot(s.Out.Scratch, m.view(in))
-			m.sendOwn(s, "W")
+			s.Send("W", wire.TagMDReqID, s.Out.Scratch, false)
 		}
 		return nil
 	}
@@ -365,19 +371,6 @@ func (m *Books) refuse(s *session.Session, r *wire.MarketDataRequest, refusal *w
 		s.Out.Scratch = append(append(s.Out.Scratch, "\x01281="...), byte(refusal.Reason))
 	}
 	s.Out.Scratch = wire.AppendText(append(s.Out.Scratch, "\x0158="...), refusal.Text)
-	m.sendOwn(s, "Y")
+	s.Send("Y", wire.TagMDReqID, s.Out.Scratch, false)
 	return nil
-}
-
-// sendOwn sends what lies in the session's scratch buffer.
-func (m *Books) sendOwn(s *session.Session, msgType string) {
-	if err := s.Out.Send(s, msgType, wire.TagMDReqID, s.Out.Scratch, false); err != nil {
-		m.server.Fail(err)
-	}
-}
-
-// Source is where snapshots come from: engine.MarketData or feed.Feed. View may be called
-// from any goroutine; nil = nothing yet.
-type Source interface {
-	View(market.InstrumentID) *engine.View
 }

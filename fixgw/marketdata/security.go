@@ -90,13 +90,13 @@ func (l *Securities) sendList(s *session.Session, r *wire.SecurityRequest, from,
 		b = wire.AppendTerms(append(b, "\x0158="...), in)
 	}
 	s.Out.Scratch = b
-	s.SendType("y", wire.TagSecurityReqID, b, false)
+	s.Send("y", wire.TagSecurityReqID, b, false)
 }
 
 func (l *Securities) refuseList(s *session.Session, r *wire.SecurityRequest, result int64) {
 	l.Server.Rejects.Add(1)
 	s.Out.Scratch = l.beginList(s, r, result)
-	s.SendType("y", wire.TagSecurityReqID, s.Out.Scratch, false)
+	s.Send("y", wire.TagSecurityReqID, s.Out.Scratch, false)
 }
 
 func (l *Securities) beginList(s *session.Session, r *wire.SecurityRequest, result int64) []byte {
@@ -131,7 +131,7 @@ func (l *Securities) Define(s *session.Session, frame []byte) *wire.Reject {
 		b := wire.AppendInstrument(l.beginDefinition(s, &r, definitionAccepted), in)
 		b = wire.AppendTerms(append(b, "\x0158="...), in)
 		s.Out.Scratch = wire.AppendSizes(b, in)
-		s.SendType("d", wire.TagSecurityReqID, s.Out.Scratch, false)
+		s.Send("d", wire.TagSecurityReqID, s.Out.Scratch, false)
 	}
 	return nil
 }
@@ -143,7 +143,7 @@ func (l *Securities) refuseDefinition(s *session.Session, r *wire.SecurityReques
 		b = wire.AppendText(append(b, "\x0155="...), string(r.Symbol))
 	}
 	s.Out.Scratch = wire.AppendText(append(b, "\x0158="...), text)
-	s.SendType("d", wire.TagSecurityReqID, s.Out.Scratch, false)
+	s.Send("d", wire.TagSecurityReqID, s.Out.Scratch, false)
 }
 
 func (l *Securities) beginDefinition(s *session.Session, r *wire.SecurityRequest, response byte) []byte {

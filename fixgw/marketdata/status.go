@@ -80,7 +80,7 @@ func (t *Statuses) Request(s *session.Session, frame []byte) *wire.Reject {
 	case in == nil:
 		b := t.begin(r.ID, string(r.Symbol), false, tradingUnknown, t.now().UnixNano())
 		t.body = wire.AppendText(append(b, "\x0158="...), wire.SymbolText(t.instruments, r.Symbol))
-		s.SendType("f", wire.TagStatusReqID, t.body, false)
+		s.Send("f", wire.TagStatusReqID, t.body, false)
 		return nil
 	case action == subscribe && len(watches) >= t.limit:
 		return wire.BusinessReject(wire.RejNotAvailable, r.ID, fmt.Sprintf("%s: more than %d subscriptions of a session", wire.CodeOverloaded, t.limit))
@@ -94,7 +94,7 @@ func (t *Statuses) Request(s *session.Session, frame []byte) *wire.Reject {
 		watches[string(r.ID)] = &statusSubscription{in: in, sent: status}
 	}
 	t.body = t.begin(r.ID, in.Symbol, false, status, t.now().UnixNano())
-	s.SendType("f", wire.TagStatusReqID, t.body, false)
+	s.Send("f", wire.TagStatusReqID, t.body, false)
 	return nil
 }
 

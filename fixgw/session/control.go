@@ -115,9 +115,9 @@ const resetPause = 10 * time.Millisecond
 // synced: the client then asks for the state of its orders. The session must not be
 // logged on; with force it is logged out first. A Logon waits meanwhile.
 func (v *Server) ResetSequence(compID string, force bool) error {
-	s := v.SessionNamed(compID)
-	if s == nil {
-		return fmt.Errorf("%w: %s", ErrUnknownSession, compID)
+	s, err := v.find(compID)
+	if err != nil {
+		return err
 	}
 	s.entry.Lock()
 	defer s.entry.Unlock()
@@ -139,17 +139,32 @@ func (v *Server) ResetSequence(compID string, force bool) error {
 	return nil
 }
 
+// find returns the session of a CompID, or ErrUnknownSession.
+func (v *Server) find(compID string) (*Session, error) {
+	s := v.SessionNamed(compID)
+	if s == nil {
+		return nil, fmt.Errorf("%w: %s", ErrUnknownSession, compID)
+	}
+	return s, nil
+}
+
+// findLoggedOn is find for a session that must be logged on.
+func (v *Server) findLoggedOn(compID string) (*Session, error) {
+	s, err := v.find(compID)
+	if err == nil && !s.LoggedOn() {
+		return nil, fmt.Errorf("%w: %s", ErrNotLoggedOn, compID)
+	}
+	return s, err
+}
+
 // Kick logs a session out with a text. The client may log on again at once.
 func (v *Server) Kick(compID, text string) error {
 	if !isOperatorText(text) {
 		return ErrText
 	}
-	s := v.SessionNamed(compID)
-	if s == nil {
-		return fmt.Errorf("%w: %s", ErrUnknownSession, compID)
-	}
-	if !s.loggedOn.Load() {
-		return fmt.Errorf("%w: %s", ErrNotLoggedOn, compID)
+	s, err := v.findLoggedOn(compID)
+	if err != nil {
+		return err
 	}
 	s.kick(codeLoggedOut + ": " + text)
 	return nil
@@ -172,12 +187,9 @@ func (v *Server) Announce(compID, text string) (int, error) {
 	}
 	list := v.All()
 	if compID != "" {
-		s := v.SessionNamed(compID)
-		if s == nil {
-			return 0, fmt.Errorf("%w: %s", ErrUnknownSession, compID)
-		}
-		if !s.loggedOn.Load() {
-			return 0, fmt.Errorf("%w: %s", ErrNotLoggedOn, compID)
+		s, err := v.findLoggedOn(compID)
+		if err != nil {
+			return 0, err
 		}
 		list = []*Session{s}
 	}

@@ -117,5 +117,5 @@ func (s *Session) sendReject(x *wire.Ordinary, reject *wire.Reject) {
 		b = append(append(b, "\x01379="...), id...)
 	}
 	s.Out.Scratch = strconv.AppendInt(append(b, "\x01380="...), int64(reject.Reason), 10)
-	s.SendType("j", tagRefSeqNum, s.Out.Scratch, false)
+	s.Send("j", tagRefSeqNum, s.Out.Scratch, false)
 }

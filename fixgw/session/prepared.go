@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strconv"
 	"sync"
-	"sync/atomic"
 
 	"github.com/quickfixgo/quickfix"
 )
@@ -134,7 +133,7 @@ func (e *Prepared) take(v *Server) *acceptor {
 		return nil
 	}
 	e.taken = true
-	e.app.to.Store(&v.profile.application)
+	e.app.Application = v.profile.application
 	for compID := range e.sessions {
 		v.SessionNamed(compID).serveBy(e.acceptor, e.set)
 	}
@@ -152,39 +151,9 @@ func (e *Prepared) Close() {
 	}
 }
 
-// deferredApp passes quickfix's calls to the server that has taken the sessions. Before
-// that no client is connected, and OnCreate is the only call.
-type deferredApp struct {
-	to atomic.Pointer[quickfix.Application]
-}
+// deferredApp is the Application of the server that has taken the sessions. Before that no
+// client is connected, and OnCreate is the only call.
+type deferredApp struct{ quickfix.Application }
 
-var _ quickfix.Application = (*deferredApp)(nil)
-
-// OnCreate does nothing, as that of app.
+// OnCreate does nothing, as app's.
 func (*deferredApp) OnCreate(quickfix.SessionID) {}
-
-// OnLogon implements quickfix.Application, as do the following.
-func (l *deferredApp) OnLogon(id quickfix.SessionID) { (*l.to.Load()).OnLogon(id) }
-
-// OnLogout is app's.
-func (l *deferredApp) OnLogout(id quickfix.SessionID) { (*l.to.Load()).OnLogout(id) }
-
-// ToAdmin is app's.
-func (l *deferredApp) ToAdmin(m *quickfix.Message, id quickfix.SessionID) {
-	(*l.to.Load()).ToAdmin(m, id)
-}
-
-// ToApp is app's.
-func (l *deferredApp) ToApp(m *quickfix.Message, id quickfix.SessionID) error {
-	return (*l.to.Load()).ToApp(m, id)
-}
-
-// FromAdmin is app's.
-func (l *deferredApp) FromAdmin(m *quickfix.Message, id quickfix.SessionID) quickfix.MessageRejectError {
-	return (*l.to.Load()).FromAdmin(m, id)
-}
-
-// FromApp is app's.
-func (l *deferredApp) FromApp(m *quickfix.Message, id quickfix.SessionID) quickfix.MessageRejectError {
-	return (*l.to.Load()).FromApp(m, id)
-}

@@ -162,7 +162,7 @@ func (s *Session) Behind(bytes int) bool {
 
 // Send sends an application message whose first field is firstTag. body has the form of
 // draft. The caller holds the session's lock.
-func (s *Session) SendType(msgType string, firstTag int, body []byte, possResend bool) {
+func (s *Session) Send(msgType string, firstTag int, body []byte, possResend bool) {
 	if err := s.Out.Send(s, msgType, firstTag, body, possResend); err != nil {
 		s.server.Fail(err)
 	}

@@ -29,34 +29,13 @@ const (
 // reports whether it is an AJ.
 func ScanAcceptance(frame []byte, response bool) Acceptance {
 	a := Acceptance{Response: response}
-	EachField(frame, func(tag int, value []byte) {
+	readFields(frame, map[int]*[]byte{
+		11: &a.ClOrdID, 693: &a.RespID, 117: &a.QuoteID, 694: &a.RespType,
+		55: &a.Symbol, 54: &a.side, 38: &a.qty, 152: &a.cash, 44: &a.price, 133: &a.offer, 15: &a.rail,
+		59: &a.tif, 48: &a.security,
+	})
+	EachField(frame, func(tag int, _ []byte) {
 		switch tag {
-		case 11:
-			a.ClOrdID = value
-		case 693:
-			a.RespID = value
-		case 117:
-			a.QuoteID = value
-		case 694:
-			a.RespType = value
-		case 55:
-			a.Symbol = value
-		case 54:
-			a.side = value
-		case 38:
-			a.qty = value
-		case 152:
-			a.cash = value
-		case 44:
-			a.price = value
-		case 133:
-			a.offer = value
-		case 15:
-			a.rail = value
-		case 59:
-			a.tif = value
-		case 48:
-			a.security = value
 		case 18, 99, 111, 126, 432:
 			a.other = tag
 		}

@@ -202,6 +202,15 @@ func EachField(frame []byte, f func(tag int, value []byte)) {
 	}
 }
 
+// readFields sets each of the values to the last one of its tag in a message; they alias it.
+func readFields(frame []byte, values map[int]*[]byte) {
+	EachField(frame, func(tag int, value []byte) {
+		if to := values[tag]; to != nil {
+			*to = value
+		}
+	})
+}
+
 // MsgType returns the MsgType (35) of a message, or "".
 func MsgType(frame []byte) string {
 	_, rest, _ := bytes.Cut(frame, []byte("\x0135="))

@@ -29,49 +29,18 @@ const (
 // ParseLogon reads a Logon; minHeartBt is the least HeartBtInt, in seconds. The
 // error's text is for the client.
 func ParseLogon(frame []byte, ourCompID string, minHeartBt int) (l Logon, err error) {
-	beginString, msgType := "", ""
-	var heartBtInt, encrypt, reset, rawLength []byte
+	var beginString, msgType, heartBtInt, encrypt, reset, rawLength []byte
 	var asked flagValues
-	EachField(frame, func(tag int, value []byte) {
-		switch tag {
-		case 8:
-			beginString = string(value)
-		case 34:
-			l.SeqNum = value
-		case 35:
-			msgType = string(value)
-		case 49:
-			l.Sender = value
-		case 52:
-			l.SendingTime = value
-		case 56:
-			l.target = value
-		case 95:
-			rawLength = value
-		case 96:
-			l.Signature = value
-		case 98:
-			encrypt = value
-		case 108:
-			heartBtInt = value
-		case 141:
-			reset = value
-		case 553:
-			l.Username = value
-		case 554:
-			l.Password = value
-		case TagCustomFields:
-			asked.custom = value
-		case TagCancelOnDisconnect:
-			asked.cancel = value
-		case TagDropCopy:
-			asked.dropCopy = value
-		}
+	readFields(frame, map[int]*[]byte{
+		8: &beginString, 34: &l.SeqNum, 35: &msgType, 49: &l.Sender, 52: &l.SendingTime, 56: &l.target,
+		95: &rawLength, 96: &l.Signature, 98: &encrypt, 108: &heartBtInt, 141: &reset,
+		553: &l.Username, 554: &l.Password,
+		TagCustomFields: &asked.custom, TagCancelOnDisconnect: &asked.cancel, TagDropCopy: &asked.dropCopy,
 	})
 	switch {
-	case msgType != "A":
+	case string(msgType) != "A":
 		return l, fmt.Errorf("%s: the first message must be a Logon, not MsgType (35) %.4q", CodeLogonRefused, msgType)
-	case beginString != "FIX.4.4":
+	case string(beginString) != "FIX.4.4":
 		return l, fmt.Errorf("%s: BeginString (8) %.20q: must be FIX.4.4", CodeInvalidField, beginString)
 	case string(l.target) != ourCompID:
 		return l, fmt.Errorf("%s: TargetCompID (56) %.40q: must be %s", CodeInvalidField, l.target, ourCompID)

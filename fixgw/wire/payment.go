@@ -71,43 +71,16 @@ type PaymentReport struct {
 // ScanPaymentReport reads the fields of frame. Of a field that occurs in several sides,
 // the first counts; CheckForm requires one side.
 func ScanPaymentReport(frame []byte) (r PaymentReport) {
+	values := map[int]*[]byte{
+		571: &r.ID, 572: &r.Claim, 818: &r.Signature, 55: &r.Symbol, 32: &r.qty, 31: &r.price,
+		487: &r.transType, 856: &r.reportType, 150: &r.execType, 552: &r.sides, 54: &r.side, 37: &r.orderID,
+	}
 	EachField(frame, func(tag int, value []byte) {
-		to := r.field(tag)
-		if to != nil && *to == nil {
+		if to := values[tag]; to != nil && *to == nil {
 			*to = value
 		}
 	})
 	return r
-}
-
-func (r *PaymentReport) field(tag int) *[]byte {
-	switch tag {
-	case 571:
-		return &r.ID
-	case 572:
-		return &r.Claim
-	case 818:
-		return &r.Signature
-	case 55:
-		return &r.Symbol
-	case 32:
-		return &r.qty
-	case 31:
-		return &r.price
-	case 487:
-		return &r.transType
-	case 856:
-		return &r.reportType
-	case 150:
-		return &r.execType
-	case 552:
-		return &r.sides
-	case 54:
-		return &r.side
-	case 37:
-		return &r.orderID
-	}
-	return nil
 }
 
 // CheckForm checks the fields that do not depend on the claim.

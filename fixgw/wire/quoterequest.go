@@ -20,37 +20,18 @@ type QuoteRequest struct {
 // ScanQuoteRequest reads the fields of frame, which has passed the dictionary. Of a group
 // with several entries it keeps the first.
 func ScanQuoteRequest(frame []byte) (r QuoteRequest) {
+	values := map[int]*[]byte{
+		131: &r.ID, 146: &r.Groups, 55: &r.Symbol, 48: &r.Security, 22: &r.Source, 54: &r.Side,
+		38: &r.Qty, 152: &r.Cash, 15: &r.Rail, 537: &r.QuoteType,
+	}
 	EachField(frame, func(tag int, value []byte) {
-		var field *[]byte
-		switch tag {
-		case 131:
-			field = &r.ID
-		case 146:
-			field = &r.Groups
-		case 55:
-			field = &r.Symbol
-		case 48:
-			field = &r.Security
-		case 22:
-			field = &r.Source
-		case 54:
-			field = &r.Side
-		case 38:
-			field = &r.Qty
-		case 152:
-			field = &r.Cash
-		case 15:
-			field = &r.Rail
-		case 537:
-			field = &r.QuoteType
-		default:
-			return
-		}
-		if *field != nil {
+		switch to := values[tag]; {
+		case to == nil:
+		case *to != nil:
 			r.Twice = true
-			return
+		default:
+			*to = value
 		}
-		*field = value
 	})
 	return r
 }

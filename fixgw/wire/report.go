@@ -172,7 +172,8 @@ func appendAvgPx(dst []byte, in *market.Instrument, notional market.Uint128, cum
 
 // CancelReject is one OrderCancelReject (35=9).
 type CancelReject struct {
-	OrderID     market.OrderID // 0 = "NONE"
+	OrderID     market.OrderID // 0 = "NONE", where ClaimID is 0 too
+	ClaimID     market.ClaimID // of a claim, instead of OrderID
 	ClOrdID     []byte
 	OrigClOrdID []byte
 	Status      byte
@@ -184,7 +185,14 @@ type CancelReject struct {
 
 // AppendBody appends the reject's body without "37=" and without the last SOH.
 func (r *CancelReject) AppendBody(dst []byte) []byte {
-	dst = appendOrderID(dst, r.OrderID)
+	switch {
+	case r.ClaimID != 0:
+		dst = market.AppendClaimID(dst, r.ClaimID)
+	case r.OrderID != 0:
+		dst = strconv.AppendUint(dst, uint64(r.OrderID), 10)
+	default:
+		dst = append(dst, "NONE"...)
+	}
 	dst = append(append(dst, "\x0111="...), r.ClOrdID...)
 	dst = append(append(dst, "\x0141="...), r.OrigClOrdID...)
 	dst = append(append(dst, "\x0139="...), r.Status)
@@ -196,13 +204,6 @@ func (r *CancelReject) AppendBody(dst []byte) []byte {
 	dst = strconv.AppendInt(append(dst, "\x01102="...), int64(r.Reason), 10)
 	dst = AppendTime(append(dst, "\x0160="...), r.At)
 	return append(append(dst, "\x0158="...), r.Text...)
-}
-
-func appendOrderID(dst []byte, id market.OrderID) []byte {
-	if id == 0 {
-		return append(dst, "NONE"...)
-	}
-	return strconv.AppendUint(dst, uint64(id), 10)
 }
 
 // MassCancelReport is one OrderMassCancelReport (35=r).

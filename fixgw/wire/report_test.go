@@ -2,6 +2,7 @@ package wire
 
 import (
 	"math/big"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -77,7 +78,7 @@ func TestReasonTexts(t *testing.T) {
 		if !strings.HasPrefix(text, r.String()) {
 			t.Errorf("reason %d: %q", r, text)
 		}
-		if _, ok := known[string(appendOrderID(nil, market.OrderID(OrdRejOf(r))))]; !ok && OrdRejOf(r) != 0 {
+		if _, ok := known[strconv.Itoa(OrdRejOf(r))]; !ok && OrdRejOf(r) != 0 {
 			t.Errorf("reason %s: OrdRejReason %d is unknown", r, OrdRejOf(r))
 		}
 	}

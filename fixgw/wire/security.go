@@ -22,18 +22,7 @@ type SecurityRequest struct {
 // ScanSecurityRequest reads the fields of frame, which has passed the dictionary. All of
 // them come before repeating groups.
 func ScanSecurityRequest(frame []byte) (r SecurityRequest) {
-	EachField(frame, func(tag int, value []byte) {
-		switch tag {
-		case 320, 324:
-			r.ID = value
-		case 559, 321:
-			r.Kind = value
-		case 55:
-			r.Symbol = value
-		case 263:
-			r.Subscription = value
-		}
-	})
+	readFields(frame, map[int]*[]byte{320: &r.ID, 324: &r.ID, 559: &r.Kind, 321: &r.Kind, 55: &r.Symbol, 263: &r.Subscription})
 	return r
 }
 
