@@ -56,7 +56,7 @@ func FuzzDvP(f *testing.F) {
 				t.Fatalf("code %s", e.Code)
 			}
 			if asked {
-				t.Fatalf("status %d, and another room was asked", status)
+				t.Fatalf("status %d, and the desk or the settlement was called", status)
 			}
 		default:
 			t.Fatalf("status %d: %s", status, answer)

@@ -23,10 +23,10 @@ func TestMetrics(t *testing.T) {
 	a := serveMetrics(t, admin.Options{
 		Collectors: append(
 			g.Collectors(),
-			admin.NewMetrics("room_", func() uint64 { return 6 }).
+			admin.NewMetrics("test_", func() uint64 { return 6 }).
 				Gauge("fill_commands", "Fill.", func(n *uint64) float64 { return float64(*n) / 4 }).
 				Counter("frames_total", "Frames.", func(n *uint64) float64 { return float64(*n) }),
-			admin.NewFamily("room_lag_events", "Lag.", "consumer", prometheus.GaugeValue, func(send func(string, float64)) {
+			admin.NewFamily("test_lag_events", "Lag.", "consumer", prometheus.GaugeValue, func(send func(string, float64)) {
 				send("feed", 3)
 				send("fix", 4)
 			}),
@@ -58,8 +58,8 @@ func TestMetrics(t *testing.T) {
 		lines[strings.TrimSpace(line)] = true
 	}
 	for _, want := range []string{
-		"room_fill_commands 1.5", "# TYPE room_fill_commands gauge", "room_frames_total 6", "# TYPE room_frames_total counter",
-		`room_lag_events{consumer="feed"} 3`, `room_lag_events{consumer="fix"} 4`,
+		"test_fill_commands 1.5", "# TYPE test_fill_commands gauge", "test_frames_total 6", "# TYPE test_frames_total counter",
+		`test_lag_events{consumer="feed"} 3`, `test_lag_events{consumer="fix"} 4`,
 		"blockdesk_ready 0", `blockdesk_readiness_check{check="good"} 1`, `blockdesk_readiness_check{check="bad"} 0`,
 		`blockdesk_http_requests_total{route="/api/v1/market/depth",status="200",surface="base"} 2`,
 		`blockdesk_http_requests_total{route="/api/v1/market/depth",status="400",surface="api"} 1`,

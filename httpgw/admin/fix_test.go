@@ -42,7 +42,7 @@ func (r *fakeFIX) Announce(compID, text string) (int, error) {
 // newFIXRig returns the operators' endpoints with two sessions and no desk.
 func newFIXRig(t testing.TB) (*operatorRig, *fakeFIX) {
 	t.Helper()
-	room := &fakeFIX{
+	fake := &fakeFIX{
 		participants: FIXParticipants{File: "p.yaml", LoadedAt: gatewaytest.ViewTime, Refused: "it is empty"},
 		sessions: []FIXSession{
 			{
@@ -54,14 +54,14 @@ func newFIXRig(t testing.TB) (*operatorRig, *fakeFIX) {
 	}
 	rig := newOperatorRig(t)
 	o := rig.options(t)
-	o.Desk, o.FIX = nil, room
+	o.Desk, o.FIX = nil, fake
 	if err := o.validate(); err != nil {
 		t.Fatal(err)
 	}
 	rig.mux = http.NewServeMux()
 	rig.op = newEndpoints(o, wire.NewRequestIDs(), slog.New(slog.DiscardHandler))
 	rig.op.register(rig.mux)
-	return rig, room
+	return rig, fake
 }
 
 func TestOperatorFIXSessions(t *testing.T) {
@@ -88,7 +88,7 @@ func TestOperatorFIXSessions(t *testing.T) {
 
 // TestOperatorFIXCommands: the call of each body, and each refusal.
 func TestOperatorFIXCommands(t *testing.T) {
-	rig, room := newFIXRig(t)
+	rig, fake := newFIXRig(t)
 	for _, c := range []struct {
 		path, body string
 		err        error
@@ -107,20 +107,20 @@ func TestOperatorFIXCommands(t *testing.T) {
 		{"/desk/fix/announce", `{"text":"18:00","comp_id":"TK1"}`, nil, 200, `announce "TK1" "18:00"`, `{"ok":true,"sessions":3}`},
 		{"/desk/fix/announce", `{"text":"18:00"}`, errors.New("no disk"), 500, `announce "" "18:00"`, `"code":"INTERNAL`},
 	} {
-		room.asked, room.err = nil, c.err
+		fake.asked, fake.err = nil, c.err
 		w := rig.send("POST", c.path, c.body, annToken)
-		if w.Code != c.status || strings.Join(room.asked, "; ") != c.asked || !strings.Contains(w.Body.String(), c.answer) || strings.Contains(w.Body.String(), "no disk") {
-			t.Errorf("%s %s: asked %v, answered %d %s", c.path, c.body, room.asked, w.Code, w.Body)
+		if w.Code != c.status || strings.Join(fake.asked, "; ") != c.asked || !strings.Contains(w.Body.String(), c.answer) || strings.Contains(w.Body.String(), "no disk") {
+			t.Errorf("%s %s: asked %v, answered %d %s", c.path, c.body, fake.asked, w.Code, w.Body)
 		}
 	}
-	room.asked = nil
+	fake.asked = nil
 	for _, c := range []struct{ path, body string }{
 		{"/desk/fix/announce", `{"txt":"x"}`},
 		{"/desk/fix/announce", `[]`},
 		{"/desk/fix/sessions/MM1/reset", `{"force":"yes"}`},
 	} {
-		if w := rig.send("POST", c.path, c.body, annToken); w.Code != http.StatusBadRequest || room.asked != nil {
-			t.Errorf("%s %s: %d, asked %v", c.path, c.body, w.Code, room.asked)
+		if w := rig.send("POST", c.path, c.body, annToken); w.Code != http.StatusBadRequest || fake.asked != nil {
+			t.Errorf("%s %s: %d, asked %v", c.path, c.body, w.Code, fake.asked)
 		}
 	}
 }
@@ -128,14 +128,14 @@ func TestOperatorFIXCommands(t *testing.T) {
 // TestOperatorFIXKeys: a command runs once per key, another body is refused, and a
 // refusal does not use up the key.
 func TestOperatorFIXKeys(t *testing.T) {
-	rig, room := newFIXRig(t)
+	rig, fake := newFIXRig(t)
 	announce := func(text, key, token string) (int, string, string) {
 		w := rig.send("POST", "/desk/fix/announce", `{"text":"`+text+`"}`, token, "Idempotency-Key", key)
 		return w.Code, w.Body.String(), w.Header().Get(string(wire.ReplayedHeader))
 	}
-	room.err = ErrFIXText
+	fake.err = ErrFIXText
 	announce("a", "k", annToken)
-	room.asked, room.err = nil, nil
+	fake.asked, fake.err = nil, nil
 	for i, replayed := range []string{"", "true"} {
 		if status, body, again := announce("a", "k", annToken); status != 200 || body != `{"ok":true,"sessions":3}`+"\n" || again != replayed {
 			t.Errorf("time %d: %d %s, replayed %q", i, status, body, again)
@@ -145,8 +145,8 @@ func TestOperatorFIXKeys(t *testing.T) {
 		t.Errorf("another body: %d %s", status, body)
 	}
 	announce("a", "k", bobToken) // keys are each operator's own
-	if len(room.asked) != 2 {
-		t.Errorf("asked %v", room.asked)
+	if len(fake.asked) != 2 {
+		t.Errorf("asked %v", fake.asked)
 	}
 }
 

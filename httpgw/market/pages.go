@@ -87,12 +87,17 @@ func (m *pages) instrument(query []byte) (*market.Instrument, *wire.Problem) {
 	return in, nil
 }
 
-func (m *pages) serveDepth(query []byte) (*wire.Page, *wire.Problem) {
-	in, bad := m.instrument(query)
-	if bad != nil {
-		return nil, bad
+// instrumentAndLimit parses the parameters symbol and limit.
+func (m *pages) instrumentAndLimit(query []byte, byDefault, most int) (in *market.Instrument, limit int, bad *wire.Problem) {
+	if in, bad = m.instrument(query); bad != nil {
+		return nil, 0, bad
 	}
-	limit, bad := wire.LimitParam(query, defaultDepth, MaxDepth)
+	limit, bad = wire.LimitParam(query, byDefault, most)
+	return in, limit, bad
+}
+
+func (m *pages) serveDepth(query []byte) (*wire.Page, *wire.Problem) {
+	in, limit, bad := m.instrumentAndLimit(query, defaultDepth, MaxDepth)
 	if bad != nil {
 		return nil, bad
 	}
@@ -101,11 +106,7 @@ func (m *pages) serveDepth(query []byte) (*wire.Page, *wire.Problem) {
 }
 
 func (m *pages) serveTrades(query []byte) (*wire.Page, *wire.Problem) {
-	in, bad := m.instrument(query)
-	if bad != nil {
-		return nil, bad
-	}
-	limit, bad := wire.LimitParam(query, defaultTrades, MaxTrades)
+	in, limit, bad := m.instrumentAndLimit(query, defaultTrades, MaxTrades)
 	if bad != nil {
 		return nil, bad
 	}

@@ -171,6 +171,19 @@ func (p *partnerPages) scan(in *market.Instrument, field string, each func(*engi
 	}
 }
 
+// appendPartnerTrade appends a trade as CoinGecko and CoinMarketCap do. They differ in the
+// names of the quote volume and of the time.
+func appendPartnerTrade(dst []byte, in *market.Instrument, t *engine.Trade, quote, at string) []byte {
+	dst = strconv.AppendUint(append(dst, `{"trade_id":`...), uint64(t.ID), 10)
+	dst = in.AppendPrice(append(dst, `,"price":"`...), t.Price)
+	dst = in.AppendQty(append(dst, `","base_volume":"`...), t.Qty)
+	dst = append(append(dst, `","`...), quote...)
+	dst = appendQuoteAmount(append(dst, `":"`...), in, t)
+	dst = append(append(dst, `","`...), at...)
+	dst = appendMillisOf(append(dst, `":`...), t.At)
+	return append(append(append(dst, `,"type":"`...), t.Side.String()...), `"}`...)
+}
+
 // appendQuoteAmount appends price × qty exactly.
 func appendQuoteAmount(dst []byte, in *market.Instrument, t *engine.Trade) []byte {
 	return in.AppendTickLots(dst, market.Mul(uint64(t.Price), uint64(t.Qty)))

@@ -2,7 +2,6 @@ package market
 
 import (
 	"math"
-	"strconv"
 
 	"blockdesk/catalog"
 	"blockdesk/engine"
@@ -73,7 +72,7 @@ func (p *partnerPages) geckoTrades(query []byte) (*wire.Page, *wire.Problem) {
 		}
 		dst = append(append(append(appendComma(dst, len(dst) == 1), '"'), side.String()...), `":[`...)
 		for i := range sides[side] {
-			dst = appendGeckoTrade(appendComma(dst, i == 0), q.in, &sides[side][i])
+			dst = appendPartnerTrade(appendComma(dst, i == 0), q.in, &sides[side][i], "target_volume", "trade_timestamp")
 		}
 		dst = append(dst, ']')
 	}
@@ -109,13 +108,4 @@ func (p *partnerPages) geckoQuery(query []byte) (q geckoQuery, bad *wire.Problem
 	// Include the whole last millisecond.
 	q.to = min(int64(to)*nanosPerMilli, math.MaxInt64-nanosPerMilli) + nanosPerMilli - 1
 	return q, bad
-}
-
-func appendGeckoTrade(dst []byte, in *market.Instrument, t *engine.Trade) []byte {
-	dst = strconv.AppendUint(append(dst, `{"trade_id":`...), uint64(t.ID), 10)
-	dst = in.AppendPrice(append(dst, `,"price":"`...), t.Price)
-	dst = in.AppendQty(append(dst, `","base_volume":"`...), t.Qty)
-	dst = appendQuoteAmount(append(dst, `","target_volume":"`...), in, t)
-	dst = appendMillisOf(append(dst, `","trade_timestamp":`...), t.At)
-	return append(append(append(dst, `,"type":"`...), t.Side.String()...), `"}`...)
 }

@@ -1,9 +1,6 @@
 package market
 
 import (
-	"strconv"
-
-	"blockdesk/engine"
 	"blockdesk/httpgw/wire"
 	"blockdesk/market"
 )
@@ -38,16 +35,7 @@ func (p *partnerPages) coinMarketCapTrades(segment []byte) (*wire.Page, *wire.Pr
 	v := p.market.view(in.ID)
 	dst := append(make([]byte, 0, 8192), '[')
 	for i := range v.Trades {
-		dst = appendCoinMarketCapTrade(appendComma(dst, i == 0), in, &v.Trades[i])
+		dst = appendPartnerTrade(appendComma(dst, i == 0), in, &v.Trades[i], "quote_volume", "timestamp")
 	}
 	return wire.NewPage(append(dst, ']')), nil
-}
-
-func appendCoinMarketCapTrade(dst []byte, in *market.Instrument, t *engine.Trade) []byte {
-	dst = strconv.AppendUint(append(dst, `{"trade_id":`...), uint64(t.ID), 10)
-	dst = in.AppendPrice(append(dst, `,"price":"`...), t.Price)
-	dst = in.AppendQty(append(dst, `","base_volume":"`...), t.Qty)
-	dst = appendQuoteAmount(append(dst, `","quote_volume":"`...), in, t)
-	dst = appendMillisOf(append(dst, `","timestamp":`...), t.At)
-	return append(append(append(dst, `,"type":"`...), t.Side.String()...), `"}`...)
 }

@@ -184,7 +184,7 @@ func MissingMember(name string) *Problem {
 	return &Problem{Status: 400, Code: CodeMissingField, Field: name, Text: "The body must have the member " + name + "."}
 }
 
-// InvalidMember is the answer to a body with a wrong value; reason is a machine word.
+// InvalidMember is the answer to a body with a wrong value; reason is one short word.
 func InvalidMember(name, reason string) *Problem {
 	return &Problem{
 		Status: 400, Code: CodeInvalidField, Field: name, Reason: reason,
