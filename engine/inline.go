@@ -14,8 +14,8 @@ import (
 //	awake ──wait──▶ armed ──still nothing to do──▶ asleep
 //	  ▲               │                              │
 //	  ├─disarm, wake──┘                              │
-//	  ├─wake: sends the token─────────────────────────┤
-//	  └─takeOver: the goroutine sleeps on─────────────┘
+//	  ├─wake: sends the token────────────────────────┤
+//	  └─takeOver: the goroutine sleeps on────────────┘
 //
 //	awake (taken over) ──handBack──▶ armed ──no more work──▶ asleep
 //	                                   └─────more work: wake─▶ awake

@@ -26,7 +26,7 @@ type desk struct {
 	mids   books
 	out    *event.Sink
 	reader Reader
-	board  *ReadModel
+	model  *ReadModel
 	ledger *ledger
 }
 
@@ -39,7 +39,7 @@ func (b books) Mid(in market.InstrumentID) (market.USDPrice, bool) {
 }
 
 func newDesk() *desk {
-	return &desk{m: New(), mids: books{}, out: event.NewGrowingSink(64), board: &ReadModel{}, ledger: newLedger()}
+	return &desk{m: New(), mids: books{}, out: event.NewGrowingSink(64), model: &ReadModel{}, ledger: newLedger()}
 }
 
 // apply applies a request and returns its records, the outcome last.
@@ -83,7 +83,7 @@ func (d *desk) read(t fatal) []Record {
 			t.Fatalf("a record of seq %d in command %d", seq, d.seq)
 		}
 		records = append(records, rec)
-		d.board.Apply(rec, seq)
+		d.model.Apply(rec, seq)
 		if err := d.ledger.follow(rec); err != nil {
 			t.Fatalf("seq %d: %v", seq, err)
 		}
@@ -120,8 +120,8 @@ func (d *desk) check(t fatal) {
 	if err := d.ledger.agrees(d.m); err != nil {
 		t.Fatalf("seq %d: %v", d.seq, err)
 	}
-	if err := sameView(d.board.View(), d.m.ReadModel().View()); err != nil {
-		t.Fatalf("seq %d: the board that followed differs: %v", d.seq, err)
+	if err := sameView(d.model.View(), d.m.ReadModel().View()); err != nil {
+		t.Fatalf("seq %d: the read model differs: %v", d.seq, err)
 	}
 }
 
@@ -309,18 +309,18 @@ func (l *ledger) forget(g *Removed) error {
 // agrees compares the records with the machine.
 func (l *ledger) agrees(m *Machine) error {
 	if len(l.quotes) != m.quotes.len() || len(l.claims) != m.claims.len() || len(l.payments) != m.payments.len() {
-		return fmt.Errorf("%d quotes, %d claims, %d payments; told of %d, %d, %d",
+		return fmt.Errorf("%d quotes, %d claims, %d payments; recorded %d, %d, %d",
 			m.quotes.len(), m.claims.len(), m.payments.len(), len(l.quotes), len(l.claims), len(l.payments))
 	}
 	for id, q := range l.quotes {
 		if has := m.quotes.get(id); has == nil || *has != q {
-			return fmt.Errorf("quote %+v; told of %+v", has, q)
+			return fmt.Errorf("quote %+v; recorded %+v", has, q)
 		}
 	}
 	applied, lost := map[market.ClaimID]uint64{}, map[market.ClaimID]bool{}
 	for s, p := range l.payments {
 		if has := m.payments.get(s); has == nil || has.Payment != p {
-			return fmt.Errorf("payment %+v; told of %+v", has, p)
+			return fmt.Errorf("payment %+v; recorded %+v", has, p)
 		}
 		if p.State == PaymentApplied {
 			if applied[p.Claim] != 0 {
@@ -334,7 +334,7 @@ func (l *ledger) agrees(m *Machine) error {
 	}
 	for id, c := range l.claims {
 		if has := m.claims.get(id); has == nil || has.Claim != c {
-			return fmt.Errorf("claim %+v; told of %+v", has, c)
+			return fmt.Errorf("claim %+v; recorded %+v", has, c)
 		}
 		if lost[id] != (c.State == ClaimRefundDue) {
 			return fmt.Errorf("claim %d in state %d: money that lost it: %v", id, c.State, lost[id])
@@ -360,18 +360,18 @@ func (l *ledger) agreesEach(m *Machine) (bad error) {
 	m.EachClaim(func(c *Claim, of []Payment) bool {
 		claims++
 		if l.claims[c.ID] != *c {
-			bad = fmt.Errorf("claim %+v; told of %+v", *c, l.claims[c.ID])
+			bad = fmt.Errorf("claim %+v; recorded %+v", *c, l.claims[c.ID])
 		}
 		for i := range of {
 			payments++
 			if p := &of[i]; p.Claim != c.ID || l.payments[p.Signature] != *p || i > 0 && p.At < of[i-1].At {
-				bad = fmt.Errorf("claim %d has payment %+v; told of %+v", c.ID, *p, l.payments[p.Signature])
+				bad = fmt.Errorf("claim %d has payment %+v; recorded %+v", c.ID, *p, l.payments[p.Signature])
 			}
 		}
 		return bad == nil
 	})
 	if bad == nil && (claims != len(l.claims) || payments != len(l.payments)) {
-		bad = fmt.Errorf("shown %d claims, %d payments; told of %d, %d", claims, payments, len(l.claims), len(l.payments))
+		bad = fmt.Errorf("shown %d claims, %d payments; recorded %d, %d", claims, payments, len(l.claims), len(l.payments))
 	}
 	return bad
 }

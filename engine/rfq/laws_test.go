@@ -175,14 +175,14 @@ func (g *game) witness(records []Record, seen map[string]int) {
 func (g *game) lateIsNoOption(t *rapid.T, records []Record) {
 	for i, rec := range records {
 		p, ok := rec.(*Payment)
-		if !ok || p.State != PaymentApplied || i == len(records)-2 { // told again
+		if !ok || p.State != PaymentApplied || i == len(records)-2 { // repeated
 			continue
 		}
 		c := g.ledger.claims[p.Claim]
 		if p.At < c.Deadline {
 			continue
 		}
-		pair := g.board.View().Pair(c.Terms.Instrument)
+		pair := g.model.View().Pair(c.Terms.Instrument)
 		lowest, highest := Corridor(pair)
 		if ref := c.Terms.Reference; ref < lowest || ref > highest || pair.MaxAge != 0 && g.at-pair.AnchorAt > pair.MaxAge {
 			t.Fatalf("late for %+v: anchor %d", c.Terms, pair.Anchor)
@@ -263,7 +263,7 @@ func (g *game) draw(t *rapid.T) Request {
 // drawTicket draws a ticket, mostly one that sells.
 func (g *game) drawTicket(t *rapid.T) market.TicketID {
 	var open []market.TicketID
-	for _, it := range g.board.View().Tickets {
+	for _, it := range g.model.View().Tickets {
 		if it.State == TicketOpen {
 			open = append(open, it.ID)
 		}
@@ -275,7 +275,7 @@ func (g *game) drawTicket(t *rapid.T) market.TicketID {
 }
 
 func (g *game) drawClaim(t *rapid.T, r *TakeClaim) Request {
-	r.Mode = rapid.SampledFrom([]SettlementMode{Modular, Modular, Atomic}).Draw(t, "way")
+	r.Mode = rapid.SampledFrom([]SettlementMode{Modular, Modular, Atomic}).Draw(t, "mode")
 	r.Wallet = address(rapid.SampledFrom([]string{"a", "a", "b", "c"}).Draw(t, "wallet"))
 	if ids := sortedKeys(g.ledger.quotes); len(ids) != 0 && rapid.Bool().Draw(t, "quoted") {
 		q := g.ledger.quotes[rapid.SampledFrom(ids).Draw(t, "quote")]

@@ -14,18 +14,18 @@ import (
 func TestViewSharing(t *testing.T) {
 	d := openDesk(t, 25_000)
 	d.must(t, &PostTicket{Header: Header{Token: 50}, Label: "second", Capacities: []market.USD{500_000_000}})
-	old := d.board.View()
-	if d.board.View() != old {
+	old := d.model.View()
+	if d.model.View() != old {
 		t.Fatal("another view of the same")
 	}
 	d.must(t, &RequestQuote{Header: Header{Token: 51}, Ticket: 1, Tranche: 1, Fill: 1, Rail: 1})
 	d.refuse(t, &WithdrawTicket{Header: Header{Token: 52}, Ticket: 9}, event.ReasonUnknownTicket, 0)
-	if d.board.View() != old {
+	if d.model.View() != old {
 		t.Fatal("a quote and a refusal changed the view")
 	}
 	before := fmt.Sprintf("%+v %+v %+v", *old, *old.Tickets[0], *old.Tickets[1])
 	d.must(t, &TakeClaim{Header: Header{Token: 53}, Ticket: 1, Tranche: 1, Fill: 1, Rail: 1, Mode: Modular, Wallet: address("a")})
-	now := d.board.View()
+	now := d.model.View()
 	switch {
 	case now == old || now.Seq != d.seq || now.At != d.at:
 		t.Errorf("seq %d at %d", now.Seq, now.At)
@@ -39,7 +39,7 @@ func TestViewSharing(t *testing.T) {
 		t.Error("the operators are not shared")
 	}
 	d.must(t, &WithdrawTicket{Header: Header{Token: 54}, Ticket: 1})
-	d.board.View()
+	d.model.View()
 	if after := fmt.Sprintf("%+v %+v %+v", *old, *old.Tickets[0], *old.Tickets[1]); after != before {
 		t.Errorf("the old view changed\n%s\n%s", before, after)
 	}
@@ -51,7 +51,7 @@ func TestReadModelOfMachine(t *testing.T) {
 	b := d.m.ReadModel()
 	old := b.View()
 	shown := fmt.Sprintf("%+v %+v", *old, *old.Tickets[0])
-	d.board = b
+	d.model = b
 	d.must(t, &SetAnchor{Header: Header{Token: 300}, Price: 1_300_000_000})
 	d.must(t, &SetTranche{Header: Header{Token: 301}, Ticket: 1, Tranche: 3, Capacity: 300_000_000})
 	d.at += 2 * day
@@ -70,13 +70,13 @@ func TestBoardRefusesWhatDoesNotFit(t *testing.T) {
 		"tranche of nothing":     &TicketTranche{Ticket: 9},
 		"tranche out of order":   &TicketTranche{Ticket: 1, Tranche: Tranche{ID: 3}},
 		"tranche 0":              &TicketTranche{Ticket: 1},
-		"unknown ticket is gone": &Removed{What: TagTicket, ID: 9},
+		"unknown ticket removed": &Removed{What: TagTicket, ID: 9},
 	} {
 		t.Run(name, func(t *testing.T) {
 			b := openDesk(t, 1000).m.ReadModel()
 			defer func() {
 				if recover() == nil {
-					t.Error("the board took it")
+					t.Error("Apply accepted the record")
 				}
 			}()
 			b.Apply(rec, 99)
@@ -87,7 +87,7 @@ func TestBoardRefusesWhatDoesNotFit(t *testing.T) {
 // TestViewPrices: a reader computes the prices of a quote.
 func TestViewPrices(t *testing.T) {
 	d := openDesk(t, 25_000)
-	v := d.board.View()
+	v := d.model.View()
 	ref, why := v.Reference(v.Ticket(1), d.mids, d.at)
 	if why != 0 || ref != 1_250_000_000 {
 		t.Fatalf("%d, %v", ref, why)

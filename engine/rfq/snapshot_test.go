@@ -123,7 +123,7 @@ func TestRestoreRefuses(t *testing.T) {
 		"quote over no rail":          func(m *Machine) { m.quotes.get(106).Terms.Rail = 3 },
 		"quote that ends before":      func(m *Machine) { m.quotes.get(106).ValidUntil = 0 },
 		"quote of another tranche":    func(m *Machine) { m.quotes.get(106).Terms.Tranche = 3 },
-		"claim of no way":             func(m *Machine) { claim(m, 112).Mode = 0 },
+		"claim of no mode":            func(m *Machine) { claim(m, 112).Mode = 0 },
 		"claim of no state":           func(m *Machine) { claim(m, 112).State = 0 },
 		"claim of no wallet":          func(m *Machine) { claim(m, 112).Wallet = market.Address{} },
 		"claim that gave up":          func(m *Machine) { claim(m, 112).State = ClaimExpired },

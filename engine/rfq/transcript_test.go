@@ -79,7 +79,7 @@ func (s *script) line(t *testing.T, line string) []Record {
 	case l.verb == "next":
 		return []Record{note(fmt.Sprint("next expiry ", when(s.m.NextExpiry())))}
 	case l.verb == "sellable":
-		if v := s.board.View(); v.Sellable != nil {
+		if v := s.model.View(); v.Sellable != nil {
 			return []Record{note(fmt.Sprint("sellable ", v.Sellable.ID))}
 		}
 		return []Record{note("nothing is sellable")}
@@ -291,12 +291,12 @@ func (l *words) request() Request {
 		return &RequestQuote{Ticket: ticket, Tranche: tranche, Fill: l.fill(1), Rail: l.rail(l.word(2))}
 	case "claim", "atomic":
 		ticket, tranche := l.tranche()
-		way := Modular
+		mode := Modular
 		if l.verb == "atomic" {
-			way = Atomic
+			mode = Atomic
 		}
 		return &TakeClaim{
-			Ticket: ticket, Tranche: tranche, Fill: l.fill(1), Rail: l.rail(l.word(2)), Mode: way,
+			Ticket: ticket, Tranche: tranche, Fill: l.fill(1), Rail: l.rail(l.word(2)), Mode: mode,
 			Quote: market.QuoteID(l.number("quote", 0)), Wallet: address(l.text("wallet")),
 		}
 	}
