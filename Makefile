@@ -12,6 +12,10 @@ NPM_RETRIES ?= 2
 TOOLS    := bin/.tools
 COMMIT   := $(shell git describe --always --dirty 2>/dev/null || echo unknown)
 
+# A clone in another folder finds what was compiled in the first one, and no binary names
+# a folder of the machine that built it.
+export GOFLAGS := $(GOFLAGS) -trimpath
+
 # go test with a report of what ran, what was skipped and why, and what was slow.
 # Without debug information a test links in half the time; stacks keep their lines.
 SUITE    := $(GO) run ./internal/suite

@@ -208,18 +208,5 @@ func goCommand(root string, args ...string) ([]byte, error) {
 	return out, err
 }
 
-// sourceRoot returns the folder of this source tree.
-var sourceRoot = sync.OnceValues(func() (string, error) {
-	dir, err := os.Getwd()
-	if err != nil {
-		return "", err
-	}
-	for ; ; dir = filepath.Dir(dir) {
-		if _, err := os.Stat(filepath.Join(dir, "go.mod")); err == nil {
-			return dir, nil
-		}
-		if dir == filepath.Dir(dir) {
-			return "", errors.New("no go.mod above the test")
-		}
-	}
-})
+// sourceRoot returns the folder of this source tree. A test may change its folder later.
+var sourceRoot = sync.OnceValues(runtest.ModuleRoot)

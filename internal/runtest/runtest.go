@@ -90,16 +90,32 @@ func packageDir() string {
 	if err != nil {
 		return "."
 	}
-	for root := here; root != filepath.Dir(root); root = filepath.Dir(root) {
-		if _, err := os.Stat(filepath.Join(root, "go.mod")); err == nil {
-			rel, err := filepath.Rel(root, here)
-			if err != nil {
-				break
-			}
-			return "./" + filepath.ToSlash(rel)
+	root, err := ModuleRoot()
+	if err != nil {
+		return "."
+	}
+	rel, err := filepath.Rel(root, here)
+	if err != nil {
+		return "."
+	}
+	return "./" + filepath.ToSlash(rel)
+}
+
+// ModuleRoot returns the folder of go.mod at or above the current folder. It does not
+// depend on the paths in the binary, which -trimpath removes.
+func ModuleRoot() (string, error) {
+	here, err := os.Getwd()
+	if err != nil {
+		return "", err
+	}
+	for dir := here; ; dir = filepath.Dir(dir) {
+		if _, err := os.Stat(filepath.Join(dir, "go.mod")); err == nil {
+			return dir, nil
+		}
+		if dir == filepath.Dir(dir) {
+			return "", fmt.Errorf("no go.mod at or above %s", here)
 		}
 	}
-	return "."
 }
 
 // SkipMissing skips the test because a tool is not installed, and names the command

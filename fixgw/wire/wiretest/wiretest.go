@@ -6,7 +6,6 @@ import (
 	"bytes"
 	"fmt"
 	"path/filepath"
-	"runtime"
 	"strings"
 	"sync"
 	"testing"
@@ -14,6 +13,7 @@ import (
 	"github.com/quickfixgo/quickfix"
 	"github.com/quickfixgo/quickfix/datadictionary"
 
+	"blockdesk/internal/runtest"
 	"blockdesk/market"
 )
 
@@ -71,8 +71,10 @@ func CheckerFor(logonFields string) *Checker {
 
 // newChecker reads a dictionary by its path in the repository.
 func newChecker(path ...string) *Checker {
-	_, here, _, _ := runtime.Caller(0)
-	root := filepath.Join(filepath.Dir(here), "..", "..", "..")
+	root, err := runtest.ModuleRoot()
+	if err != nil {
+		panic(err)
+	}
 	dd, err := datadictionary.Parse(filepath.Join(root, filepath.Join(path...)))
 	if err != nil {
 		panic(err)
