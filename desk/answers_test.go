@@ -13,7 +13,7 @@ import (
 	"blockdesk/persist/kv/kvtest"
 )
 
-// TestKey: the first answer comes again, whoever asks; another body is refused.
+// TestKey: the first answer is repeated to every caller; another body is refused.
 func TestKey(t *testing.T) {
 	t.Parallel()
 	r := newRig(t).start()
@@ -259,8 +259,8 @@ func TestPruneIsBounded(t *testing.T) {
 	}
 }
 
-// TestAnswerInBetween: who has looked into the store in vain and comes late to
-// the table finds what has landed in between.
+// TestAnswerInBetween: a call that has looked into the store in vain and joins the
+// table late finds an answer that was stored in between.
 func TestAnswerInBetween(t *testing.T) {
 	t.Parallel()
 	store := &hookStore{Memory: kvtest.New()}
@@ -298,8 +298,8 @@ func TestAnswerInBetween(t *testing.T) {
 	r.empty()
 }
 
-// TestAnswerBesideAnotherBody: a body that is not the answer's may hold the key
-// for a moment; who comes with the right one gets the answer all the same.
+// TestAnswerBesideAnotherBody: a request with another body may hold the key for a
+// moment; a call with the right body still gets the answer.
 func TestAnswerBesideAnotherBody(t *testing.T) {
 	t.Parallel()
 	r := newRig(t).start()

@@ -327,8 +327,8 @@ func TestLayoutVersion(t *testing.T) {
 	}
 }
 
-// TestMaxStates: a history shows the newest MaxStates states, and is not changed
-// by one that is told again.
+// TestMaxStates: a history has the newest MaxStates states, and a repeated record does
+// not change it.
 func TestMaxStates(t *testing.T) {
 	t.Parallel()
 	d, err := New(Options{}, nil, kvtest.New())

@@ -39,7 +39,7 @@ func (r *rig) get(c <-chan call) call {
 	return await.Receive(r.t, "an answer of Do", c)
 }
 
-// empty fails unless nobody waits and nothing is kept for anybody.
+// empty fails unless no call waits and nothing is in flight.
 func (r *rig) empty() {
 	r.t.Helper()
 	tokens, keys := r.underWay()
@@ -165,8 +165,8 @@ func timeout(t *testing.T) {
 	}
 }
 
-// TestMaxWaiting: one more than the limit is refused, and a place given back can
-// be taken again. Those who have timed out hold one where there is a key.
+// TestMaxWaiting: one call more than the limit is refused, and a released slot can be
+// taken again. A keyed request keeps its slot after its callers have timed out.
 func TestMaxWaiting(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, maxWaiting)
@@ -202,7 +202,7 @@ func maxWaiting(t *testing.T) {
 	r.must(quote(ticket))
 }
 
-// TestFullRing: ErrBusy leaves nothing behind, for those who joined either.
+// TestFullRing: ErrBusy leaves nothing in flight, also with calls that have joined.
 func TestFullRing(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, fullRing)
@@ -244,8 +244,7 @@ func fullRing(t *testing.T) {
 	r.empty()
 }
 
-// TestStop: whoever waits when the engine stops learns it at once, not by the
-// timeout.
+// TestStop: a waiting call ends when the engine stops, not at its timeout.
 func TestStop(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, stopWaiting)
@@ -278,8 +277,8 @@ func stopWaiting(t *testing.T) {
 	r.empty()
 }
 
-// TestJournalFails: whoever waits when the journal fails learns it at once, and
-// answers that are in the store can still be had.
+// TestJournalFails: a waiting call ends when the journal fails, and stored answers can
+// still be read.
 func TestJournalFails(t *testing.T) {
 	t.Parallel()
 	r, ticket := gated(t, func(o *Options) { o.Timeout = time.Hour })
@@ -335,8 +334,8 @@ func TestReadOnlyIntake(t *testing.T) {
 	r.empty()
 }
 
-// TestStoreFails: nobody hangs and nothing more is taken, but readers see what
-// still happens; Run says so at its end, and the next start makes up for it.
+// TestStoreFails: no call hangs and no request is accepted, but views continue; Run
+// returns the failure at its end, and Replay restores what the store lacks.
 func TestStoreFails(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)

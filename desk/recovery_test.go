@@ -23,7 +23,7 @@ import (
 	"blockdesk/persist/projection"
 )
 
-// said is what callers have been told.
+// said are the answers that callers have.
 type said struct {
 	req    func() rfq.Request
 	result *Result

@@ -16,9 +16,9 @@ import (
 	"blockdesk/persist/kv/kvtest"
 )
 
-// tornConsumer gives all events at once. Whole leaves the last command out until it
-// has ended, of which Next tells nothing.
-type tornConsumer struct {
+// incompleteConsumer returns all events at once. CompleteSeq leaves out the last command
+// until it has ended, which no event says.
+type incompleteConsumer struct {
 	events   []event.Event
 	given    bool
 	ended    atomic.Bool
@@ -26,7 +26,7 @@ type tornConsumer struct {
 	over     chan struct{} // Next says io.EOF
 }
 
-func (c *tornConsumer) Next(ctx context.Context) ([]event.Event, error) {
+func (c *incompleteConsumer) Next(ctx context.Context) ([]event.Event, error) {
 	if !c.given {
 		c.given = true
 		return c.events, nil
@@ -39,15 +39,15 @@ func (c *tornConsumer) Next(ctx context.Context) ([]event.Event, error) {
 	}
 }
 
-func (c *tornConsumer) Poll() []event.Event { return nil }
+func (c *incompleteConsumer) Poll() []event.Event { return nil }
 
-func (c *tornConsumer) Release(n int) {
+func (c *incompleteConsumer) Release(n int) {
 	if n > 0 {
 		close(c.released)
 	}
 }
 
-func (c *tornConsumer) CompleteSeq() uint64 {
+func (c *incompleteConsumer) CompleteSeq() uint64 {
 	last := c.events[len(c.events)-1].Seq
 	if !c.ended.Load() {
 		last--
@@ -79,7 +79,7 @@ func TestShown(t *testing.T) {
 // shownAtTheEnd follows events, of whose last command the end is not known, and then
 // either is or never will be.
 func shownAtTheEnd(t *testing.T, events []event.Event, ends bool) {
-	c := &tornConsumer{events: events, released: make(chan struct{}), over: make(chan struct{})}
+	c := &incompleteConsumer{events: events, released: make(chan struct{}), over: make(chan struct{})}
 	last := c.events[len(c.events)-1].Seq
 	d := started(t)
 	if err := d.AwaitView(t.Context()); err != nil {
@@ -89,7 +89,7 @@ func shownAtTheEnd(t *testing.T, events []event.Event, ends bool) {
 	go func() { ran <- d.Run(context.Background(), c) }()
 	<-c.released
 	if seq := d.View().Seq; seq >= last {
-		t.Fatalf("a view of seq %d, whose end nobody knows", seq)
+		t.Fatalf("a view of seq %d, whose end is unknown", seq)
 	}
 	soon, stop := context.WithTimeout(t.Context(), time.Second)
 	if err := d.AwaitView(soon); !errors.Is(err, context.DeadlineExceeded) {

@@ -93,7 +93,7 @@ func TestAuditWaits(t *testing.T) {
 	l.expire()
 	await.Equal(t, "refunds that are due", 1, due)
 	if list := l.unmatched(); len(list) != 0 {
-		t.Errorf("strays %+v", list)
+		t.Errorf("unmatched %+v", list)
 	}
 	l.end()
 }

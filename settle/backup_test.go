@@ -69,17 +69,17 @@ func TestOldBackupDelivers(t *testing.T) {
 			if n, now := signer.calls.Load(), l.claim(claim.ID); n != 0 || now.Proof != proof {
 				t.Errorf("%d signatures; settled by %x, not %x", n, now.Proof, proof)
 			}
-			if strays := l.unmatched(); len(strays) != 0 {
-				t.Errorf("strays %+v", strays)
+			if unmatched := l.unmatched(); len(unmatched) != 0 {
+				t.Errorf("unmatched %+v", unmatched)
 			}
 			l.end()
 		})
 	}
 }
 
-// TestLostPromise: an atomic claim was settled, and the journal has lost that the
-// desk had promised it. What was signed is found; where the claim has ended
-// meanwhile, a person is told.
+// TestLostPromise: an atomic claim was settled, and the journal has lost the desk's
+// promise. The signed transaction is found; if the claim has ended meanwhile, it
+// becomes an unmatched payment for a person.
 func TestLostPromise(t *testing.T) {
 	c := startChain(t)
 	disk := vfs.FS(vfs.NewMem())
@@ -118,9 +118,9 @@ func TestLostPromise(t *testing.T) {
 	})
 }
 
-// TestDeliveredRefundDue: a claim was paid and delivered, and the old journal
-// proves its payment again when it is too late for it. The money is owed by the
-// books, and was paid in tokens: a person decides.
+// TestDeliveredRefundDue: a claim was paid and delivered, and the old journal proves
+// its payment again when it is too late. The books say that a refund is due although
+// the tokens were delivered: a person decides.
 func TestDeliveredRefundDue(t *testing.T) {
 	c := startChain(t)
 	disk := vfs.FS(vfs.NewMem())

@@ -34,7 +34,7 @@ type chain struct {
 	programs map[string]solana.Address
 }
 
-// wallet is somebody who buys.
+// wallet is a client's wallet.
 type wallet struct {
 	address solana.Address
 	key     ed25519.PrivateKey
@@ -77,7 +77,7 @@ func (c *chain) wallet(i int) wallet {
 	return wallet{c.address(p.Address), c.local.Key(p)}
 }
 
-// freshWallet is one that nobody has ever paid.
+// freshWallet is one without any account on the chain.
 func freshWallet(t testing.TB) wallet {
 	t.Helper()
 	_, key, err := ed25519.GenerateKey(nil)
@@ -90,7 +90,7 @@ func freshWallet(t testing.TB) wallet {
 // keyFile is the desk's.
 func (c *chain) keyFile() string { return filepath.Join(c.local.Dir, c.local.Setup.Desk.Keypair) }
 
-// control tells the chain to do something: sandbox_method.
+// control sends the chain a control request, sandbox_method.
 func (c *chain) control(method string, params map[string]any) {
 	c.t.Helper()
 	c.local.Control(method, params)

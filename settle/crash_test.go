@@ -62,11 +62,11 @@ func newSaga(t testing.TB, seed uint64) *saga {
 	return s
 }
 
-// live runs the service with a doom until it dies or all has ended, rightly, and
+// live runs the service with a failpoint until it dies or all has ended, rightly, and
 // reports whether it has.
-func (s *saga) live(d *doom) (ended bool) {
+func (s *saga) live(d *failpoint) (ended bool) {
 	s.t.Helper()
-	s.l = begin(s.t, s.c, lifeOptions{fs: s.disk, dir: "data", doom: d})
+	s.l = begin(s.t, s.c, lifeOptions{fs: s.disk, dir: "data", failpoint: d})
 	if d != nil {
 		defer func() {
 			s.steps = append(s.steps, d.steps...)
@@ -175,9 +175,8 @@ func (s *saga) over() bool {
 	return modular == rfq.ClaimSettled && s.submitted && atomic != rfq.ClaimCosigned
 }
 
-// crash takes what the disk had when the process died: what was not synced is
-// lost in part. Whoever was in the midst of something when it died is through
-// with that.
+// crash takes the disk as it was when the process died: part of what was not synced is
+// lost. Calls that were running then have ended.
 func (s *saga) crash() {
 	s.l.stopSettle()
 	s.l.settled.Wait()
@@ -208,20 +207,20 @@ func (s *saga) settledRight() {
 		delete(want, name)
 	}
 	reconcile(s.t, got, want)
-	if refunds, strays := s.l.settle.RefundsDue(solana.Signature{}, 10), s.l.unmatched(); len(refunds)+len(strays) != 0 {
-		s.t.Errorf("refunds %+v are due, strays %+v", refunds, strays)
+	if refunds, unmatched := s.l.settle.RefundsDue(solana.Signature{}, 10), s.l.unmatched(); len(refunds)+len(unmatched) != 0 {
+		s.t.Errorf("refunds %+v are due, unmatched %+v", refunds, unmatched)
 	}
 	if s.t.Failed() {
 		s.t.Logf("died %v, steps %v", s.died, s.steps)
 	}
 }
 
-// dryRun tells the steps of an undisturbed saga.
+// dryRun returns the steps of an undisturbed saga.
 func dryRun(t testing.TB, lossy bool) []string {
 	t.Helper()
 	s := newSaga(t, 1)
 	s.stubborn, s.lossy = true, lossy
-	d := newDoom(func(string, int) bool { return false })
+	d := newFailpoint(func(string, int) bool { return false })
 	if !s.live(d) {
 		t.Fatal("it died by itself")
 	}
@@ -244,7 +243,7 @@ func TestCrashAtEveryStep(t *testing.T) {
 				s := newSaga(t, uint64(i))
 				s.stubborn, s.lossy = stubborn, names[name]
 				seen := false
-				d := newDoom(func(step string, _ int) bool {
+				d := newFailpoint(func(step string, _ int) bool {
 					first := step == name && !seen
 					seen = seen || first
 					return first
@@ -267,7 +266,7 @@ func TestCrashes(t *testing.T) {
 			s.lossy = s.rng.IntN(2) == 0
 			for range 1 + s.rng.IntN(5) {
 				at := 1 + s.rng.IntN(30)
-				if s.live(newDoom(func(_ string, n int) bool { return n == at })) {
+				if s.live(newFailpoint(func(_ string, n int) bool { return n == at })) {
 					return
 				}
 			}

@@ -161,15 +161,15 @@ func TestDeliveryTries(t *testing.T) {
 	l.expire() // else the audit waits for what may still land
 	await.True(l.t, "its refund", func() bool {
 		due := l.settle.RefundsDue([64]byte{}, 2)
-		stuck := l.settle.MoneyCounts().DeliveriesFailing
-		return len(due) == 1 && due[0].Claim == claim.ID && due[0].Reason == event.ReasonUndeliverable && stuck == 0
+		failing := l.settle.MoneyCounts().DeliveriesFailing
+		return len(due) == 1 && due[0].Claim == claim.ID && due[0].Reason == event.ReasonUndeliverable && failing == 0
 	})
 	if got := c.tokens(w.address, "SLUSD"); got != 0 {
 		t.Errorf("%d atoms were delivered", got)
 	}
 }
 
-// TestDeliverySignerAway: a delivery that was promised and not signed lapses when
+// TestDeliverySignerAway: a delivery that was promised and not signed expires when
 // it could not land any more, and another one is made.
 func TestDeliverySignerAway(t *testing.T) {
 	c := startChain(t)
@@ -184,6 +184,6 @@ func TestDeliverySignerAway(t *testing.T) {
 		t.Errorf("given up while a delivery may be out: %+v, %v", result, err)
 	}
 	signer.on(func(cosign.Job) error { return nil })
-	l.expiring("the lapse", func() bool { return l.settle.Counts().Expired >= 1 })
+	l.expiring("the expire", func() bool { return l.settle.Counts().Expired >= 1 })
 	l.delivered(claim, 0)
 }

@@ -110,7 +110,7 @@ func TestChainDown(t *testing.T) {
 	if again := l.pack(claim, 0); again.Hash != p.Hash { // it is kept
 		t.Error("another package")
 	}
-	l.pack(unpacked, 0) // its blockhash is kept, too
+	l.pack(unpacked, 0) // its blockhash is cached
 	c.control("heal", nil)
 	await.True(l.t, "the chain's return", func() bool {
 		_, err := l.submit(t.Context(), claim.ID, w.address, submission(w.fill(t, p.Transaction)))

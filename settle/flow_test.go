@@ -90,7 +90,8 @@ func reconcile(t testing.TB, got, want map[string]int64) {
 	}
 }
 
-// TestModular: paid by the wallet alone, proved, delivered; told by nobody, too.
+// TestModular: paid by the wallet alone, proved, delivered; also without a client's
+// report.
 func TestModular(t *testing.T) {
 	c := startChain(t)
 	l := begin(t, c, lifeOptions{}).open()

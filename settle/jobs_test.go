@@ -55,8 +55,8 @@ func TestJobsInOrder(t *testing.T) {
 	}
 }
 
-// TestJobsBackOff: failures in a row double the pause up to the longest, whoever
-// reports them; a claim whose transaction is out does not wait.
+// TestJobsBackOff: failures in a row double the pause up to the longest, wherever they
+// are reported; a claim whose transaction is out does not wait.
 func TestJobsBackOff(t *testing.T) {
 	w := newJobs(time.Second, 5*time.Second)
 	w.set(claimIn(1, rfq.ClaimPaid, 0), 0)

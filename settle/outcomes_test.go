@@ -52,7 +52,7 @@ func TestOutcomes(t *testing.T) {
 	in := func(state rfq.ClaimState) rfq.Outcome {
 		return rfq.Outcome{Reason: event.ReasonClaimState, Limit: int64(state)}
 	}
-	settle, begin, lapse, release := rfq.KindSettleClaim, rfq.KindBeginDelivery, rfq.KindExpireDelivery, rfq.KindReleaseClaim
+	settle, begin, expire, release := rfq.KindSettleClaim, rfq.KindBeginDelivery, rfq.KindExpireDelivery, rfq.KindReleaseClaim
 	for name, c := range map[string]struct {
 		kind      cosign.Kind
 		end       broadcast.End
@@ -63,13 +63,13 @@ func TestOutcomes(t *testing.T) {
 	}{
 		"delivered":             {cosign.Deliver, broadcast.Finalized, []any{done}, []rfq.RequestKind{settle}, nil, false},
 		"exchanged":             {cosign.Cosign, broadcast.Finalized, []any{done}, []rfq.RequestKind{settle}, nil, false},
-		"delivery expired":      {cosign.Deliver, broadcast.Expired, []any{done}, []rfq.RequestKind{lapse}, nil, false},
-		"delivery failed":       {cosign.Deliver, broadcast.Failed, []any{done}, []rfq.RequestKind{lapse}, nil, false},
+		"delivery expired":      {cosign.Deliver, broadcast.Expired, []any{done}, []rfq.RequestKind{expire}, nil, false},
+		"delivery failed":       {cosign.Deliver, broadcast.Failed, []any{done}, []rfq.RequestKind{expire}, nil, false},
 		"exchange expired":      {cosign.Cosign, broadcast.Expired, []any{done}, []rfq.RequestKind{release}, nil, false},
 		"exchange failed":       {cosign.Cosign, broadcast.Failed, []any{done}, []rfq.RequestKind{release}, nil, false},
 		"the desk is away":      {cosign.Deliver, broadcast.Finalized, []any{away}, []rfq.RequestKind{settle}, errAny, false},
-		"away for a lapse":      {cosign.Deliver, broadcast.Expired, []any{away}, []rfq.RequestKind{lapse}, errAny, false},
-		"lapsed before":         {cosign.Deliver, broadcast.Expired, []any{in(rfq.ClaimPaid)}, []rfq.RequestKind{lapse}, nil, false},
+		"away for an expiry":    {cosign.Deliver, broadcast.Expired, []any{away}, []rfq.RequestKind{expire}, errAny, false},
+		"expired before":        {cosign.Deliver, broadcast.Expired, []any{in(rfq.ClaimPaid)}, []rfq.RequestKind{expire}, nil, false},
 		"the beginning is lost": {cosign.Deliver, broadcast.Finalized, []any{in(rfq.ClaimPaid), done, done}, []rfq.RequestKind{settle, begin, settle}, nil, false},
 		"lost, away in between": {cosign.Deliver, broadcast.Finalized, []any{in(rfq.ClaimPaid), away}, []rfq.RequestKind{settle, begin}, errAny, false},
 		"lost, away at the end": {cosign.Deliver, broadcast.Finalized, []any{in(rfq.ClaimPaid), done, away}, []rfq.RequestKind{settle, begin, settle}, errAny, false},
@@ -103,8 +103,8 @@ func TestOutcomes(t *testing.T) {
 					t.Errorf("proof %x", proof)
 				}
 			}
-			if lapsed := slices.Contains(c.asked, lapse); o.jobs.hasEnded(7, r.Hash) != lapsed {
-				t.Errorf("seen to end: %v", !lapsed)
+			if expired := slices.Contains(c.asked, expire); o.jobs.hasEnded(7, r.Hash) != expired {
+				t.Errorf("seen to end: %v", !expired)
 			}
 			unmatched, err := st.UnmatchedPayments(solana.Signature{}, 2)
 			if err != nil || (len(unmatched) == 1) != c.unmatched {

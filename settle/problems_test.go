@@ -100,8 +100,7 @@ func calls(t *testing.T, name string, u *build.Unsigned, want map[int]solana.Add
 	}
 }
 
-// FuzzFault: whatever a node says, there is a reason and a word, and both are
-// among those that are told.
+// FuzzFault: whatever a node answers, there is a known refusal and a known problem.
 func FuzzFault(f *testing.F) {
 	for _, text := range []string{`"BlockhashNotFound"`, `{"InstructionError":[2,{"Custom":1}]}`, `{"InsufficientFundsForRent":{"account_index":0}}`, `[`, `{"InstructionError":[-1,{"Custom":4294967296}]}`} {
 		f.Add(text)

@@ -17,8 +17,8 @@ import (
 	"blockdesk/settle/broadcast"
 )
 
-// forgettingNode is nodes that cannot tell of the past: histories are too long, or
-// old blocks are forgotten.
+// forgettingNode is a client of nodes that cannot prove the past: histories are too
+// long, or old blocks are pruned.
 type forgettingNode struct {
 	settle.Node
 	crowded, forgets atomic.Bool
@@ -93,7 +93,7 @@ func TestReleaseAtomic(t *testing.T) {
 	c.must(err)
 	refused("it may land", claim.ID)
 	l.expire()
-	await.True(l.t, "doubt", func() bool { return len(l.listUnknown(0, 10)) == 1 })
+	await.True(l.t, "an unknown outcome", func() bool { return len(l.listUnknown(0, 10)) == 1 })
 	d := l.listUnknown(0, 10)[0]
 	if d.Claim != claim.ID || d.Reason != broadcast.ProblemHistoryLong || d.Delivery != got.Signature || d.At == 0 {
 		t.Errorf("%+v", d)
@@ -111,7 +111,7 @@ func TestReleaseAtomic(t *testing.T) {
 	if _, err := l.settle.Release(t.Context(), ann, claim.ID); !errors.Is(err, errAway) {
 		t.Fatalf("the desk is away: %v", err)
 	}
-	await.True(l.t, "doubt again", func() bool { return len(l.listUnknown(0, 10)) == 1 })
+	await.True(l.t, "an unknown outcome again", func() bool { return len(l.listUnknown(0, 10)) == 1 })
 	result, err := l.settle.Release(t.Context(), ann, claim.ID)
 	if err != nil || result.Reason != 0 || result.Claim.State != rfq.ClaimReleased {
 		t.Fatalf("%+v, %v", result, err)
@@ -122,7 +122,7 @@ func TestReleaseAtomic(t *testing.T) {
 	}
 }
 
-// TestReleaseDelivery: a delivery that the nodes have forgotten lapses by an
+// TestReleaseDelivery: a delivery that the nodes have pruned expires by an
 // operator's word, and the next one settles the claim.
 func TestReleaseDelivery(t *testing.T) {
 	clock := new(atomic.Int64)
@@ -136,7 +136,7 @@ func TestReleaseDelivery(t *testing.T) {
 	await.True(l.t, "its signature", func() bool { _, ok, err := l.settle.Delivery(claim.ID); return ok && err == nil })
 	clock.Store(int64(broadcast.HistoryFor + time.Hour))
 	l.expire()
-	await.True(l.t, "doubt", func() bool { return len(l.listUnknown(0, 10)) == 1 })
+	await.True(l.t, "an unknown outcome", func() bool { return len(l.listUnknown(0, 10)) == 1 })
 	if d := l.listUnknown(0, 10)[0]; d.Claim != claim.ID || d.Reason != broadcast.ProblemTooOld {
 		t.Errorf("%+v", d)
 	}

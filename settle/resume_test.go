@@ -92,9 +92,9 @@ func TestResumePromise(t *testing.T) {
 	}
 }
 
-// TestPromiseLapses: a promise that nobody comes back for is given back once its
-// transaction can never land, and no signature exists.
-func TestPromiseLapses(t *testing.T) {
+// TestPromiseExpires: a promise without another submission is released once its
+// transaction can no longer land, and no signature exists.
+func TestPromiseExpires(t *testing.T) {
 	c := startChain(t)
 	signer := newHookedSigner(t, c)
 	l := begin(t, c, lifeOptions{signer: signer}).open()
@@ -199,8 +199,8 @@ func TestStartTakesUp(t *testing.T) {
 	await.True(l.t, "nothing due", func() bool { return len(l.settle.RefundsDue([64]byte{}, 10)) == 0 })
 }
 
-// TestImpatientCaller: who goes away after the promise does not keep the desk from
-// signing; who goes away before it has not asked.
+// TestImpatientCaller: a caller that leaves after the promise does not stop the
+// signature; one that leaves before it has submitted nothing.
 func TestImpatientCaller(t *testing.T) {
 	c := startChain(t)
 	signer := newHookedSigner(t, c)

@@ -38,11 +38,11 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // life is one run of the service on a disk: engine, journal, desk, settlement.
 type life struct {
-	t     testing.TB
-	chain *chain
-	fs    vfs.FS
-	dir   string
-	doom  *doom // nil: nothing breaks but the chain
+	t         testing.TB
+	chain     *chain
+	fs        vfs.FS
+	dir       string
+	failpoint *failpoint // nil: nothing breaks but the chain
 
 	journal    *persist.Store
 	deskKV, kv *persist.KV
@@ -62,20 +62,20 @@ type life struct {
 
 // lifeOptions are what tests have differently.
 type lifeOptions struct {
-	fs     vfs.FS // nil: the disk, in dir
-	dir    string // "": a new folder
-	doom   *doom
-	signer cosign.Signer // nil: the desk's key
-	desk   func(settle.Desk) settle.Desk
-	node   func(settle.Node) settle.Node
-	change func(o *settle.Options)
-	clock  *atomic.Int64 // added to the time of the engine and of settlement
+	fs        vfs.FS // nil: the disk, in dir
+	dir       string // "": a new folder
+	failpoint *failpoint
+	signer    cosign.Signer // nil: the desk's key
+	desk      func(settle.Desk) settle.Desk
+	node      func(settle.Node) settle.Node
+	change    func(o *settle.Options)
+	clock     *atomic.Int64 // added to the time of the engine and of settlement
 }
 
 // begin starts a service over what is on its disk.
 func begin(t testing.TB, c *chain, o lifeOptions) *life {
 	t.Helper()
-	l := &life{t: t, chain: c, fs: o.fs, dir: o.dir, doom: o.doom}
+	l := &life{t: t, chain: c, fs: o.fs, dir: o.dir, failpoint: o.failpoint}
 	if l.fs == nil {
 		l.fs = vfs.Default
 	}
@@ -110,7 +110,7 @@ func begin(t testing.TB, c *chain, o lifeOptions) *life {
 		Timeout: runtest.HangTimeout, AttemptTimeout: runtest.HangTimeout, BlockhashEvery: 20 * time.Millisecond, ProbeEvery: 100 * time.Millisecond,
 	})
 	c.must(err)
-	l.store, err = store.Open(o.doom.kv(l.kv))
+	l.store, err = store.Open(o.failpoint.kv(l.kv))
 	c.must(err)
 	l.watchAll()
 	signer := o.signer
@@ -128,15 +128,15 @@ func begin(t testing.TB, c *chain, o lifeOptions) *life {
 	if o.change != nil {
 		o.change(&so)
 	}
-	asked := o.doom.desk(l.desk)
+	asked := o.failpoint.desk(l.desk)
 	if o.desk != nil {
 		asked = o.desk(asked)
 	}
-	node := o.doom.node(l.client)
+	node := o.failpoint.node(l.client)
 	if o.node != nil {
 		node = o.node(node)
 	}
-	l.settle, err = settle.New(so, asked, node, l.store, o.doom.signer(signer))
+	l.settle, err = settle.New(so, asked, node, l.store, o.failpoint.signer(signer))
 	c.must(err)
 	l.settle.Start(replica.State.Desk().EachClaim, time.Time{})
 	l.eng, err = engine.New(engine.Options{Journal: l.journal, Clock: func() int64 { return now().UnixNano() }}, replica)

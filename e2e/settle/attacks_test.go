@@ -108,7 +108,7 @@ func (a *attackRig) refused(name string, x *chaintest.Built, want wanted, attack
 	}
 }
 
-// buildShown is what GET builds/{id} tells.
+// buildShown is the response of GET builds/{id}.
 type buildShown struct {
 	State     string  `json:"state"`
 	Signature *string `json:"signature"`
@@ -343,7 +343,7 @@ func (a *attackRig) signatures() {
 	a.settles(second)
 }
 
-// smallOrder: a key of small order, whose signatures anybody can make, gets no
+// smallOrder: a key of small order, for which anybody can make signatures, gets no
 // token and no build.
 func (a *attackRig) smallOrder() {
 	key := make([]byte, 32)
@@ -458,7 +458,7 @@ func trailingBits(raw []byte) string {
 	return text[:at] + string(alphabet[strings.IndexByte(alphabet, text[at])|1]) + text[at+1:]
 }
 
-// tokens submits the right bytes as somebody who may not.
+// tokens submits the right bytes with wrong tokens.
 func (a *attackRig) tokens() {
 	x := a.target()
 	right := chaintest.Submission(x, a.taker.Signed(x))
@@ -665,7 +665,7 @@ func (l *lateRig) sells(d chaintest.Deal) {
 	}
 }
 
-// funds: takers who cannot pay, or not receive.
+// funds: takers that cannot pay or cannot receive.
 func (a *attackRig) funds() {
 	_, key, err := ed25519.GenerateKey(rand.Reader)
 	if err != nil {

@@ -117,8 +117,8 @@ func unavailable(r *chaintest.Rig, b *chaintest.Buyer, payment string, x *chaint
 	b.Want(200, "POST", "/api/v1/rfq/quote", map[string]string{"order_id": "T1", "tranche_id": "T1-1", "fill_usd": "250", "rail": "USDC"})
 }
 
-// The desk sees money that nobody reports from the first claim on: there is none
-// that it takes before it watches, whenever it is killed.
+// The desk sees unreported payments from the first claim on: it takes no claim before
+// the watch has begun, whenever it is killed.
 func TestFirstPaymentIsSeen(t *testing.T) {
 	t.Parallel()
 	r := chaintest.Start(t, chaintest.Options{Wallets: 1})

@@ -55,7 +55,7 @@ func post(ctx context.Context, b *chaintest.Buyer, path string, body any) (*chai
 	return b.Send(ctx, "POST", b.Rig.Server.Addresses.Base+path, body, b.Bearer()...)
 }
 
-// claimRecord is what the desk tells of a claim.
+// claimRecord is the desk's record of a claim.
 type claimRecord struct {
 	ClaimID string `json:"claim_id"`
 	State   string `json:"state"`

@@ -18,8 +18,8 @@ import (
 	"blockdesk/service/servicetest"
 )
 
-// A service that settles comes up while no node answers: claims are unavailable,
-// it is not ready, and all else works. Nothing tells the key in a node's URL.
+// A service that settles starts while no node answers: claims are unavailable, it is
+// not ready, and everything else works. No output has the key of a node's URL.
 func TestServiceWithoutANodeThatAnswers(t *testing.T) {
 	t.Parallel()
 	data := t.TempDir()
@@ -38,7 +38,7 @@ func TestServiceWithoutANodeThatAnswers(t *testing.T) {
 	}
 	metrics := programtest.Get(t, d.At.Admin+"/metrics")
 	if !strings.Contains(metrics, `blockdesk_settlement_node_slot`) && !strings.Contains(metrics, `blockdesk_settlement_node_available{node="127.0.0.1:1"}`) {
-		t.Error("the metrics do not tell of the node")
+		t.Error("the metrics lack the node")
 	}
 	told := metrics + programtest.Get(t, d.At.Base+"/api/v1/dvp/status")
 	for _, args := range [][]string{{"money", "list"}, {"money", "abandon", "C0000000000001"}, {"money", "list", "--json"}} {
@@ -52,7 +52,7 @@ func TestServiceWithoutANodeThatAnswers(t *testing.T) {
 		t.Fatal(err)
 	}
 	if strings.Contains(told+d.Out.String(), secret) {
-		t.Errorf("a node's key is told:\n%s", d.Out)
+		t.Errorf("a node's key is printed:\n%s", d.Out)
 	}
 }
 

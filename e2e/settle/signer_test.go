@@ -184,7 +184,7 @@ func TestSignerProcess(t *testing.T) {
 	}
 	if err := json.NewDecoder(bytes.NewReader(again.Out.Bytes())).Decode(&told); err != nil || told.Address != solana.Text(address) ||
 		told.Socket != socket || told.Record != file+".signed" || told.Remembered != cosign.MaxDeliveries {
-		t.Errorf("told %+v, %v", told, err)
+		t.Errorf("answer %+v, %v", told, err)
 	}
 	secret := keyNumbers(t, file)
 	for _, out := range []string{p.Out.String(), again.Out.String()} {

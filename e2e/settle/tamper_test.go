@@ -20,8 +20,8 @@ const (
 	atMemo
 )
 
-// surgeon changes a message. Its keys stay in their runs, and every instruction
-// goes on naming the same accounts unless it is told otherwise.
+// surgeon changes a message. Its keys stay grouped by privilege, and every instruction
+// keeps its accounts unless the test changes them.
 type surgeon struct{ *tx.Message }
 
 // insert puts a key at a place and renumbers.
@@ -95,14 +95,14 @@ type tampering struct {
 	change func(s surgeon, p parties)
 }
 
-// parties are who the changes are about. Mallory is nobody's friend.
+// parties are the wallets in a tampered transaction. Mallory is the attacker.
 type parties struct{ desk, taker, mallory solana.Address }
 
 const less = ^uint64(0) // adding it takes one away
 
-// tamperings change a USDC build that has a reference, and leave it a
-// transaction that decodes. Whoever signs one must be refused by the desk, and a
-// client must refuse to sign it.
+// tamperings change a USDC build that has a reference, and leave a transaction that
+// decodes. The desk must refuse one that is signed, and a client must refuse to sign
+// it.
 var tamperings = []tampering{
 	{"payment one atom less", func(s surgeon, _ parties) { s.addAmount(atPayment, less) }},
 	{"payment one atom more", func(s surgeon, _ parties) { s.addAmount(atPayment, 1) }},

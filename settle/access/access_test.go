@@ -210,8 +210,8 @@ func TestHour(t *testing.T) {
 	}
 }
 
-// TestTooSoonTellsBeforeTheProof, and burns the nonce: who waits for his hour has
-// nothing to try.
+// TestTooSoonTellsBeforeTheProof: a client whose hour is not over is refused before
+// its proof is checked, and the nonce is used up, so there is nothing to probe.
 func TestTooSoonTellsBeforeTheProof(t *testing.T) {
 	p := newPerson(1)
 	a := mustOpen(t, newWatch().options(), newMemKV())
@@ -339,7 +339,7 @@ func TestList(t *testing.T) {
 	}
 }
 
-// TestGrantKeepsItsSecret from whoever prints it.
+// TestGrantKeepsItsSecret: printing a Grant does not show its secret.
 func TestGrantKeepsItsSecret(t *testing.T) {
 	g := desk.Grant{Secret: "dvp_secret", ID: "K1"}
 	var log bytes.Buffer

@@ -48,7 +48,7 @@ func prove(a *access.Access, private ed25519.PrivateKey, key solana.Address, fro
 	return a.Issue(key, c.Nonce, solana.Signature(ed25519.Sign(private, []byte(c.Nonce))), from)
 }
 
-// life is what callers were told.
+// life is what callers have been answered.
 type life struct {
 	mu      sync.Mutex
 	granted map[uint32]desk.Grant // by client
@@ -61,9 +61,9 @@ func (l *life) note(f func()) {
 	f()
 }
 
-// TestCrash: whatever was told before the machine stopped holds after it, on the
-// real store: a token that was handed out is admitted and its client's hour is used,
-// a token that was revoked is not admitted. The rest happened or did not.
+// TestCrash: what was answered before the machine stopped holds after it, on the real
+// store: an issued token is admitted and its client's hour is used, a revoked token is
+// not admitted. Anything else happened or did not.
 func TestCrash(t *testing.T) {
 	t.Parallel()
 	for seed := range uint64(24) {
@@ -90,8 +90,8 @@ func TestCrash(t *testing.T) {
 	}
 }
 
-// work issues and revokes from several goroutines, and returns what a crash in the
-// midst of it leaves of the disk. What is told after the crash nobody has heard.
+// work issues and revokes from several goroutines, and returns the disk after a crash
+// in the middle of it. Answers after the crash do not count.
 func (l *life) work(t *testing.T, a *access.Access, mem *vfs.MemFS, rng *rand.Rand, next *uint32) vfs.FS {
 	const workers, each = 3, 12
 	var crashed bool
@@ -154,7 +154,7 @@ func (l *life) holds(t *testing.T, a *access.Access) {
 		told, asked := l.revoked[g.ID]
 		at, ok := a.Admit([]byte(g.Secret))
 		if ok && (told || at != g.Key) || !ok && !asked {
-			t.Fatalf("client %d, token %s: admitted %v, revocation asked %v, told %v", from, g.ID, ok, asked, told)
+			t.Fatalf("client %d, token %s: admitted %v, revocation requested %v, answered %v", from, g.ID, ok, asked, told)
 		}
 		var soon *desk.TooSoon
 		if _, err := prove(a, private, key, client(from)); !errors.As(err, &soon) {

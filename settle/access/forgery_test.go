@@ -119,7 +119,7 @@ func (f *forger) word(s *scalar.Scalar) (b [32]byte) {
 	return b
 }
 
-// smallKeys need nobody who knows anything.
+// smallKeys forges without any secret.
 func (f *forger) smallKeys() {
 	small := smallOrder()
 	for _, key := range small {
@@ -140,7 +140,8 @@ func (f *forger) smallKeys() {
 	}
 }
 
-// mixed: keys and points with a part of small order, made by who knows the rest.
+// mixed: keys and points with a component of small order, whose other component the
+// forger knows.
 func (f *forger) mixed() {
 	for i := range 400 {
 		a, v := f.scalar(), f.scalar()

@@ -46,8 +46,8 @@ func TestRestart(t *testing.T) {
 	}
 }
 
-// TestClockSetBack: hours and tokens last as long as they would have, by the clock
-// that nobody sets.
+// TestClockSetBack: hours and tokens last as long as they would have, by the monotonic
+// clock.
 func TestClockSetBack(t *testing.T) {
 	w, p := newWatch(), newPerson(1)
 	a := mustOpen(t, w.options(), newMemKV())
@@ -203,7 +203,8 @@ func (commitFails) Commit(func(set func(key, value []byte), deleteRange func(lo,
 	return errDisk
 }
 
-// TestEveryPrefix of the commits opens, and has all that was told before it ended.
+// TestEveryPrefix: every prefix of the commits opens, and has all that was answered
+// before its end.
 func TestEveryPrefix(t *testing.T) {
 	w, p := newWatch(), newPerson(1)
 	kv := newMemKV()

@@ -36,14 +36,14 @@ type scenario struct {
 	refused int
 }
 
-// transaction is one of a scenario, and what was told of it.
+// transaction is one of a scenario, with the ends that were reported.
 type transaction struct {
 	*made
-	kept store.Transaction
+	stored store.Transaction
 	// missing is set where the bytes are lost; they may have been sent before.
-	missing *broadcast.Missing
-	told    []broadcast.Result
-	taken   bool
+	missing  *broadcast.Missing
+	reported []broadcast.Result
+	taken    bool
 }
 
 // newScenario draws a world from a seed.
@@ -60,7 +60,7 @@ func newScenario(t *testing.T, seed uint64) *scenario {
 		u.faults = s.faultsOf(i)
 	}
 	lossy := rng.IntN(3)
-	s.world.fate = func(m *made) (f fate) { // the world's lock is held
+	s.world.outcome = func(m *made) (f outcome) { // the world's lock is held
 		if rng := s.world.rng; s.world.age() < s.healAt {
 			f.lost = rng.IntN(6) < lossy || m.lastValid%5 == 0
 			f.slots, f.forked = uint64(rng.IntN(60)), rng.IntN(4) == 0
@@ -108,12 +108,12 @@ func (s *scenario) make(seed uint64, i int) *transaction {
 	lastValid := w.height(w.tip()) + uint64(s.rng.IntN(151))
 	w.mu.Unlock()
 	kind := []cosign.Kind{cosign.Cosign, cosign.Deliver}[i%2]
-	x := &transaction{kept: storetest.Forge(s.t, claim, kind, uint64(claim), lastValid, time.Now().UnixNano())}
-	x.made = &made{raw: x.kept.Bytes(), lastValid: lastValid, fails: s.rng.IntN(5) == 0, reference: binding.Reference(claim)}
+	x := &transaction{stored: storetest.Forge(s.t, claim, kind, uint64(claim), lastValid, time.Now().UnixNano())}
+	x.made = &made{raw: x.stored.Bytes(), lastValid: lastValid, fails: s.rng.IntN(5) == 0, reference: binding.Reference(claim)}
 	w.add(x.made)
 	if i%4 == 3 {
 		x.missing = &broadcast.Missing{
-			Claim: claim, Kind: kind, Hash: x.kept.Hash(), Reference: x.reference, AllowedAt: time.Now().UnixNano(),
+			Claim: claim, Kind: kind, Hash: x.stored.Hash(), Reference: x.reference, AllowedAt: time.Now().UnixNano(),
 		}
 		if s.rng.IntN(2) == 0 {
 			x.missing.LastValid = lastValid
@@ -127,7 +127,7 @@ func (s *scenario) make(seed uint64, i int) *transaction {
 
 // ended checks a result against the truth, and sometimes refuses it.
 func (s *scenario) ended(_ context.Context, r broadcast.Result) error {
-	i := slices.IndexFunc(s.list, func(x *transaction) bool { return x.kept.Claim() == r.Claim })
+	i := slices.IndexFunc(s.list, func(x *transaction) bool { return x.stored.Claim() == r.Claim })
 	x := s.list[i]
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -150,13 +150,13 @@ func (s *scenario) ended(_ context.Context, r broadcast.Result) error {
 	case r.End == broadcast.Failed && r.Error == "":
 		fail("failed without an error")
 	}
-	if r.Hash != x.kept.Hash() || r.Kind != x.kept.Kind() || r.End != broadcast.Expired && r.Signature != x.signature {
+	if r.Hash != x.stored.Hash() || r.Kind != x.stored.Kind() || r.End != broadcast.Expired && r.Signature != x.signature {
 		fail("another transaction: %+v", r)
 	}
 	if x.taken {
-		fail("told again after it was taken, without a restart")
+		fail("reported again after it was taken, without a restart")
 	}
-	x.told = append(x.told, r)
+	x.reported = append(x.reported, r)
 	if s.refuses.IntN(3) == 0 {
 		s.refused++
 		return errors.New("refused")
@@ -209,11 +209,11 @@ func (s *scenario) run(o broadcast.Options) []string {
 	}
 	for _, x := range s.list {
 		if !x.taken {
-			s.wrong = append(s.wrong, fmt.Sprintf("claim %d has not ended: slot %d, missing %v, told %+v", x.kept.Claim(), x.slot, x.missing != nil, x.told))
+			s.wrong = append(s.wrong, fmt.Sprintf("claim %d has not ended: slot %d, missing %v, reported %+v", x.stored.Claim(), x.slot, x.missing != nil, x.reported))
 		}
-		for _, r := range x.told {
-			if r.End != x.told[0].End || r.Slot != x.told[0].Slot {
-				s.wrong = append(s.wrong, fmt.Sprintf("claim %d has two ends: %+v", x.kept.Claim(), x.told))
+		for _, r := range x.reported {
+			if r.End != x.reported[0].End || r.Slot != x.reported[0].Slot {
+				s.wrong = append(s.wrong, fmt.Sprintf("claim %d has two ends: %+v", x.stored.Claim(), x.reported))
 			}
 		}
 	}
@@ -225,7 +225,7 @@ func (s *scenario) give(tracker *broadcast.Tracker, x *transaction) {
 	if x.missing != nil {
 		err = tracker.Await(*x.missing)
 	} else {
-		err = tracker.Track(x.kept)
+		err = tracker.Track(x.stored)
 	}
 	if err != nil {
 		s.t.Error(err)
@@ -248,8 +248,8 @@ func TestAdversary(t *testing.T) {
 				t.Errorf("seed %d: %s", seed, text)
 			}
 			for _, x := range s.list {
-				if len(x.told) > 0 {
-					ends[x.told[0].End]++
+				if len(x.reported) > 0 {
+					ends[x.reported[0].End]++
 				}
 			}
 			refused += s.refused

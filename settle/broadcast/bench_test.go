@@ -87,9 +87,9 @@ func cpu() time.Duration {
 // transaction's life.
 func BenchmarkTracked(b *testing.B) {
 	const underWay = 4096
-	kept := make([]store.Transaction, 4*underWay)
-	for i := range kept {
-		kept[i] = storetest.Forge(b, market.ClaimID(i+1), cosign.Cosign, uint64(i+1), 1<<40, 1)
+	stored := make([]store.Transaction, 4*underWay)
+	for i := range stored {
+		stored[i] = storetest.Forge(b, market.ClaimID(i+1), cosign.Cosign, uint64(i+1), 1<<40, 1)
 	}
 	room := make(chan struct{}, underWay)
 	node := &express{slot: 1000, landed: map[solana.Signature]uint64{}}
@@ -105,7 +105,7 @@ func BenchmarkTracked(b *testing.B) {
 	n, start := 0, cpu()
 	for b.Loop() {
 		room <- struct{}{}
-		must(b, tracker.Track(kept[n%len(kept)]))
+		must(b, tracker.Track(stored[n%len(stored)]))
 		n++
 	}
 	for range underWay {
@@ -122,13 +122,13 @@ func BenchmarkTracked(b *testing.B) {
 func BenchmarkChain(b *testing.B) {
 	c := startChain(b)
 	r := c.run(b)
-	kept := make([]store.Transaction, b.N)
-	for i := range kept {
-		kept[i] = c.deliver(1)
+	stored := make([]store.Transaction, b.N)
+	for i := range stored {
+		stored[i] = c.deliver(1)
 	}
 	b.ResetTimer()
 	start := cpu()
-	for _, k := range kept {
+	for _, k := range stored {
 		r.track(k)
 	}
 	r.wait(b.N)

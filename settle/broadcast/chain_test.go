@@ -114,8 +114,8 @@ type run struct {
 	// given are what the test has it track.
 	given []store.Transaction
 
-	mu   sync.Mutex
-	told []broadcast.Result
+	mu       sync.Mutex
+	reported []broadcast.Result
 }
 
 // counted counts the rounds of a tracker: each that has something to look for asks
@@ -137,7 +137,7 @@ func (c *chain) run(t testing.TB) *run {
 	tracker, err := broadcast.New(o, r.node, func(_ context.Context, x broadcast.Result) error {
 		r.mu.Lock()
 		defer r.mu.Unlock()
-		r.told = append(r.told, x)
+		r.reported = append(r.reported, x)
 		return nil
 	})
 	must(t, err)
@@ -156,7 +156,7 @@ func (r *run) track(k store.Transaction) {
 func (r *run) results() []broadcast.Result {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return slices.Clone(r.told)
+	return slices.Clone(r.reported)
 }
 
 // wait returns the first n results. A slot passes at each look while the tracker
@@ -376,7 +376,7 @@ func (c *chain) missing(t *testing.T) {
 }
 
 // resigned: the taker, who pays the fee, lands the desk's message under another
-// signature of his.
+// signature.
 func (c *chain) resigned(t *testing.T) {
 	common, lastValid := c.common()
 	a := build.Atomic{

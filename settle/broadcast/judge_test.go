@@ -22,7 +22,7 @@ func viewOf(letter rune) rpc.NodeStatuses {
 		v.Finalized.Height = lastValid
 	case 'b': // absent, and behind
 		v.Finalized = rpc.Position{Slot: 4899, Height: lastValid - 1}
-	case 's': // absent, as of a slot before the one it told of
+	case 's': // absent, as of a slot before the one it reported
 		v.Slot = v.Finalized.Slot - 1
 	case 'e': // absent, as of just that slot
 		v.Slot = v.Finalized.Slot
@@ -97,7 +97,7 @@ func TestJudge(t *testing.T) {
 		{"XA", 1, false, ProblemNodesBehind},
 		{"XXA", 2, false, ProblemNodesBehind},
 		{"XXP", 2, false, ProblemLanding},
-		// Who may have forgotten says nothing by not knowing.
+		// A node that may have pruned it proves nothing by not knowing it.
 		{"O", 1, true, "absent"},
 		{"o", 1, true, ProblemTooOld},
 		{"o", 1, false, "absent"},
@@ -146,8 +146,8 @@ func TestJudgeMissing(t *testing.T) {
 			t.Errorf("%q, of no height: %+v", views, v)
 		}
 	}
-	// One whose height is a guess may have been made at any time: only nodes with
-	// all blocks tell that it is not there.
+	// A transaction whose height is a guess may have been made at any time: only
+	// nodes with all blocks prove that it is absent.
 	x := examination{entry: &entry{}, life: BlockhashLife, lastValid: lastValid, at: -1, lastValidGuessed: true, old: true}
 	all, most := viewOf('A'), viewOf('A')
 	most.First = 2

@@ -76,7 +76,7 @@ func TestMissing(t *testing.T) {
 			}
 			if !c.known {
 				if list := b.Unresolved(10); len(list) != 1 || list[0].Claim != 1 || list[0].LastValid < k.LastValid() {
-					t.Errorf("%s: doubtful: %+v", name, list)
+					t.Errorf("%s: unresolved: %+v", name, list)
 				}
 			}
 			await.VirtualSleep(t, 90*time.Second)
@@ -108,7 +108,7 @@ func TestMissingTooOld(t *testing.T) {
 		b.await(found, m, 0, long)
 		await.VirtualSleep(t, 10*time.Minute)
 		if r := b.one(); r.Claim != 3 || r.End != broadcast.Finalized {
-			t.Errorf("told %+v", r)
+			t.Errorf("reported %+v", r)
 		}
 		for _, s := range b.Unresolved(10) {
 			if s.Problem != broadcast.ProblemTooOld {
@@ -116,7 +116,7 @@ func TestMissingTooOld(t *testing.T) {
 			}
 		}
 		if n, all := len(b.Unresolved(1)), len(b.Unresolved(10)); n != 1 || all != 2 {
-			t.Errorf("%d and %d are doubtful", n, all)
+			t.Errorf("%d and %d are unresolved", n, all)
 		}
 		// Nodes with all blocks know.
 		for _, u := range b.world.nodes {
@@ -138,12 +138,12 @@ func TestMissingTooOld(t *testing.T) {
 func TestKeptTooOld(t *testing.T) {
 	inBubble(t, 1, broadcast.Options{}, func(t *testing.T, b *bench) {
 		k, _ := b.forge(1, 10)
-		b.world.fate = func(*made) fate { return fate{lost: true} }
+		b.world.outcome = func(*made) outcome { return outcome{lost: true} }
 		await.VirtualSleep(t, broadcast.HistoryFor+time.Second)
 		b.track(k)
 		await.VirtualSleep(t, time.Minute)
 		if list := b.Unresolved(1); len(list) != 1 || list[0].Problem != broadcast.ProblemTooOld || !list[0].Past || len(b.results()) != 0 {
-			t.Errorf("%+v, told %+v", list, b.results())
+			t.Errorf("%+v, reported %+v", list, b.results())
 		}
 		b.world.nodes[0].set(faults{first: k.LastValid() - 151})
 		await.VirtualSleep(t, time.Minute)
@@ -153,8 +153,8 @@ func TestKeptTooOld(t *testing.T) {
 	})
 }
 
-// TestHistory: strangers who name the reference are read, up to a limit; and while
-// one of them cannot be read nothing is said.
+// TestHistory: transactions of strangers that name the reference are read, up to a
+// limit; while one of them cannot be read, no end is reported.
 func TestHistory(t *testing.T) {
 	for name, c := range map[string]struct {
 		kind  cosign.Kind
@@ -165,7 +165,7 @@ func TestHistory(t *testing.T) {
 		"one more, and it has one name": {cosign.Deliver, broadcast.MaxHistory + 1, ""},
 	} {
 		inBubble(t, 1, broadcast.Options{}, func(t *testing.T, b *bench) {
-			b.world.fate = func(*made) fate { return fate{lost: true} }
+			b.world.outcome = func(*made) outcome { return outcome{lost: true} }
 			k, m := b.forgeKind(c.kind, 1, 100)
 			b.crowd(m.reference, c.crowd)
 			b.track(k)
@@ -177,7 +177,7 @@ func TestHistory(t *testing.T) {
 		})
 	}
 	inBubble(t, 1, broadcast.Options{}, func(t *testing.T, b *bench) {
-		b.world.fate = func(*made) fate { return fate{lost: true} }
+		b.world.outcome = func(*made) outcome { return outcome{lost: true} }
 		k, m := b.forgeKind(cosign.Cosign, 1, 100)
 		stranger := b.crowd(m.reference, 2)[1]
 		b.world.mu.Lock()
@@ -196,12 +196,12 @@ func TestHistory(t *testing.T) {
 	})
 }
 
-// TestHistoryByFeePayer: whoever names the reference too often holds up only what
-// may have landed under another name: where the taker pays the fee.
+// TestHistoryByFeePayer: naming the reference too often holds up only transactions
+// whose fee the taker pays, which may have landed under another signature.
 func TestHistoryByFeePayer(t *testing.T) {
 	for payer, waits := range map[build.Party]bool{build.Desk: false, build.Taker: true} {
 		inBubble(t, 1, broadcast.Options{}, func(t *testing.T, b *bench) {
-			b.world.fate = func(*made) fate { return fate{lost: true} }
+			b.world.outcome = func(*made) outcome { return outcome{lost: true} }
 			s, err := store.Open(kvtest.New())
 			if err != nil {
 				t.Fatal(err)
@@ -221,10 +221,10 @@ func TestHistoryByFeePayer(t *testing.T) {
 	}
 }
 
-// TestHistoryQuorum: as many as must have answered must have told their histories.
+// TestHistoryQuorum: as many nodes as must answer must return their histories.
 func TestHistoryQuorum(t *testing.T) {
 	inBubble(t, 3, broadcast.Options{}, func(t *testing.T, b *bench) {
-		b.world.fate = func(*made) fate { return fate{lost: true} }
+		b.world.outcome = func(*made) outcome { return outcome{lost: true} }
 		k, _ := b.forge(1, 100)
 		b.world.nodes[0].set(faults{mute: true})
 		b.world.nodes[2].set(faults{mute: true})
@@ -260,7 +260,7 @@ func TestFoundOld(t *testing.T) {
 func TestListed(t *testing.T) {
 	inBubble(t, 1, broadcast.Options{}, func(t *testing.T, b *bench) {
 		k, m := b.forge(1, 100)
-		b.world.fate = func(*made) fate { return fate{lost: true} }
+		b.world.outcome = func(*made) outcome { return outcome{lost: true} }
 		listed := *m
 		b.world.land(&listed, startSlot+5, false) // in the history alone
 		b.track(k)
@@ -294,7 +294,7 @@ func TestUpgrade(t *testing.T) {
 			}
 		}
 		if len(list) != 50 {
-			t.Errorf("told %d", len(list))
+			t.Errorf("reported %d", len(list))
 		}
 	})
 }
@@ -320,7 +320,7 @@ func TestBytesLate(t *testing.T) {
 		}
 		lost, m := b.forge(2, 30)
 		b.await(lost, m, lost.LastValid(), time.Now().UnixNano())
-		await.Equal(t, "ends that are being told", 2, func() int { return b.Stats().Reporting })
+		await.Equal(t, "ends that are being reported", 2, func() int { return b.Stats().Reporting })
 		b.track(lost) // it has ended, and that is not taken yet
 		await.VirtualSleep(t, 20*time.Second)
 		if n := len(b.world.sends); n != sends {
@@ -329,11 +329,11 @@ func TestBytesLate(t *testing.T) {
 	})
 }
 
-// TestGiveUp: a person ends only what the nodes never will: nothing of it is told,
-// sent or looked for any more, and it may come again.
+// TestGiveUp: a person ends only what the nodes never will: no end is reported, it is
+// no longer sent or polled, and it may be tracked again.
 func TestGiveUp(t *testing.T) {
 	inBubble(t, 1, broadcast.Options{}, func(t *testing.T, b *bench) {
-		b.world.fate = func(*made) fate { return fate{lost: true} }
+		b.world.outcome = func(*made) outcome { return outcome{lost: true} }
 		k, m := b.forgeKind(cosign.Cosign, 1, 100)
 		b.crowd(m.reference, broadcast.MaxHistory+1)
 		refused := func(when string, hash solana.Hash) {
@@ -366,7 +366,7 @@ func TestGiveUp(t *testing.T) {
 		await.VirtualSleep(t, time.Minute)
 		stats := b.Stats()
 		if len(b.results()) != 0 || stats.Tracked != 0 || stats.Past != 0 || stats.GivenUp != 1 || b.OutcomesUnknown() != 0 || len(b.world.sendsOf(k.Signature())) != sends {
-			t.Errorf("told %+v, %+v", b.results(), stats)
+			t.Errorf("reported %+v, %+v", b.results(), stats)
 		}
 		b.world.mu.Lock()
 		b.world.named[m.reference] = nil

@@ -23,19 +23,19 @@ import (
 	"blockdesk/settle/store/storetest"
 )
 
-// bench is a tracker over a made-up world, and what it has told.
+// bench is a tracker over a simulated world, and the ends that it has reported.
 type bench struct {
 	*broadcast.Tracker
 	t     *testing.T
 	world *world
 
-	mu   sync.Mutex
-	told []told
+	mu       sync.Mutex
+	reported []reported
 	// refuse says of each telling whether ended fails.
 	refuse func(broadcast.Result) error
 }
 
-type told struct {
+type reported struct {
 	broadcast.Result
 	at time.Duration
 }
@@ -48,7 +48,7 @@ func inBubble(t *testing.T, nodes int, o broadcast.Options, test func(t *testing
 		tracker, err := broadcast.New(o, b.world, func(_ context.Context, r broadcast.Result) error {
 			b.mu.Lock()
 			defer b.mu.Unlock()
-			b.told = append(b.told, told{r, b.world.age()})
+			b.reported = append(b.reported, reported{r, b.world.age()})
 			if b.refuse != nil {
 				return b.refuse(r)
 			}
@@ -96,30 +96,30 @@ func (b *bench) track(k store.Transaction) {
 	}
 }
 
-// results are what was told so far.
-func (b *bench) results() []told {
+// results are the reported ends so far.
+func (b *bench) results() []reported {
 	synctest.Wait()
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	return slices.Clone(b.told)
+	return slices.Clone(b.reported)
 }
 
-// one is the only thing told.
+// one is the only reported end.
 func (b *bench) one() broadcast.Result {
 	b.t.Helper()
 	list := b.results()
 	if len(list) != 1 {
-		b.t.Fatalf("told %+v", list)
+		b.t.Fatalf("reported %+v", list)
 	}
 	return list[0].Result
 }
 
-// TestLife: sent at once and every two seconds until it is confirmed, told once
+// TestLife: sent at once and every two seconds until it is confirmed, reported once
 // its block is final.
 func TestLife(t *testing.T) {
 	inBubble(t, 1, broadcast.Options{}, func(t *testing.T, b *bench) {
 		k, m := b.forge(1, 150)
-		b.world.fate = func(*made) fate { return fate{lost: b.world.age() < 7*time.Second} }
+		b.world.outcome = func(*made) outcome { return outcome{lost: b.world.age() < 7*time.Second} }
 		b.track(k)
 		await.VirtualSleep(t, 5*time.Second)
 		if s, ok := b.State(k.Signature()); !ok || s.Sent != 3 || s.Level != 0 || s.Claim != 1 || s.LastValid != k.LastValid() || s.Past || s.End != 0 || s.Problem != "" {
@@ -154,9 +154,9 @@ func TestForked(t *testing.T) {
 	inBubble(t, 1, broadcast.Options{}, func(t *testing.T, b *bench) {
 		k, _ := b.forge(1, 150)
 		forks := 0
-		b.world.fate = func(*made) fate {
+		b.world.outcome = func(*made) outcome {
 			forks++
-			return fate{forked: forks < 4}
+			return outcome{forked: forks < 4}
 		}
 		b.track(k)
 		await.VirtualSleep(t, 40*time.Second)
@@ -166,7 +166,7 @@ func TestForked(t *testing.T) {
 	})
 	inBubble(t, 1, broadcast.Options{}, func(t *testing.T, b *bench) {
 		k, _ := b.forge(1, 150)
-		b.world.fate = func(*made) fate { return fate{forked: b.world.age() == 0, lost: b.world.age() > 0} }
+		b.world.outcome = func(*made) outcome { return outcome{forked: b.world.age() == 0, lost: b.world.age() > 0} }
 		b.track(k)
 		await.VirtualSleep(t, 20*time.Second)
 		// Once more when it is seen to be dropped, and then at the usual pace.
@@ -202,7 +202,7 @@ func TestFailedAndExpired(t *testing.T) {
 		failing, m := b.forge(1, 100)
 		m.fails = true
 		lost, _ := b.forge(2, 100)
-		b.world.fate = func(m *made) fate { return fate{lost: m.signature == lost.Signature()} }
+		b.world.outcome = func(m *made) outcome { return outcome{lost: m.signature == lost.Signature()} }
 		b.track(failing)
 		b.track(lost)
 		await.VirtualSleep(t, 40*time.Second)
@@ -228,9 +228,9 @@ func TestFailedAndExpired(t *testing.T) {
 	})
 }
 
-// TestTold: an end is told again, ever slower, until it is taken; and it is always
-// the same.
-func TestTold(t *testing.T) {
+// TestEndReportedAgain: an end is reported again, with growing pauses, until the callback takes
+// it; it is always the same.
+func TestEndReportedAgain(t *testing.T) {
 	inBubble(t, 1, broadcast.Options{}, func(t *testing.T, b *bench) {
 		k, _ := b.forge(1, 150)
 		refused := errors.New("refused")
@@ -264,13 +264,13 @@ func TestTold(t *testing.T) {
 		n := len(b.results())
 		await.VirtualSleep(t, time.Minute)
 		if s := b.Stats(); len(b.results()) != n || s.Reporting != 0 || s.Tracked != 0 || s.Finalized != 1 {
-			t.Errorf("told %d, then %d times; %+v", n, len(b.results()), s)
+			t.Errorf("reported %d, then %d times; %+v", n, len(b.results()), s)
 		}
-		// Given again after its end, it is told again.
+		// Given again after its end, it is reported again.
 		b.track(k)
 		await.VirtualSleep(t, 20*time.Second)
 		if list := b.results(); len(list) != n+1 || list[n].Result != list[0].Result {
-			t.Errorf("told %d, then %d times", n, len(list))
+			t.Errorf("reported %d, then %d times", n, len(list))
 		}
 	})
 }
@@ -350,7 +350,7 @@ func TestFull(t *testing.T) {
 		}
 		await.VirtualSleep(t, 25*time.Second)
 		if s := b.Stats(); len(b.results()) != broadcast.MaxTracked || s.Tracked != 0 || s.Finalized != broadcast.MaxTracked || s.Sends != broadcast.MaxTracked {
-			t.Errorf("told %d; %+v", len(b.results()), s)
+			t.Errorf("reported %d; %+v", len(b.results()), s)
 		}
 		b.track(k)
 	})
@@ -360,8 +360,8 @@ func TestFull(t *testing.T) {
 func TestRateLimited(t *testing.T) {
 	inBubble(t, 1, broadcast.Options{}, func(t *testing.T, b *bench) {
 		k, _ := b.forge(1, 150)
-		b.world.fate = func(*made) fate {
-			return fate{lost: true, err: &rpc.Error{Kind: rpc.RateLimited, RetryAfter: 7 * time.Second}}
+		b.world.outcome = func(*made) outcome {
+			return outcome{lost: true, err: &rpc.Error{Kind: rpc.RateLimited, RetryAfter: 7 * time.Second}}
 		}
 		b.track(k)
 		await.VirtualSleep(t, 20*time.Second)

@@ -15,9 +15,8 @@ import (
 	"blockdesk/internal/solana/tx"
 )
 
-// world is a chain that is known to the end of time, and nodes that tell of it,
-// truly or not. Time is that of the process, which a bubble of testing/synctest
-// makes up.
+// world is a simulated chain, and nodes that report it, truthfully or not. Its clock
+// is the process's, which testing/synctest controls.
 type world struct {
 	start time.Time
 	// skips says which slots have no block.
@@ -35,17 +34,17 @@ type world struct {
 	// Nothing more is finalized from heldFrom to heldTill.
 	heldFrom, heldTill time.Duration
 
-	// fate says what becomes of a send: whether it lands, how many slots later,
+	// outcome decides the outcome of a send: whether it lands, how many slots later,
 	// whether in a fork that is dropped, and the error of the answer. nil lands at
 	// once.
-	fate func(m *made) fate
+	outcome func(m *made) outcome
 
 	sends []sent
 	// examined counts questions to all nodes.
 	examined int
 }
 
-type fate struct {
+type outcome struct {
 	lost, forked bool
 	slots        uint64
 	err          error
@@ -181,9 +180,9 @@ func (w *world) send(raw []byte) error {
 		return errors.New("these bytes were never made")
 	}
 	w.sends = append(w.sends, sent{w.age(), m.signature})
-	var f fate
-	if w.fate != nil {
-		f = w.fate(m)
+	var f outcome
+	if w.outcome != nil {
+		f = w.outcome(m)
 	}
 	if !f.lost {
 		w.landLocked(m, w.tip()+f.slots, f.forked)
@@ -203,8 +202,8 @@ func (w *world) sendsOf(s solana.Signature) (list []time.Duration) {
 	return list
 }
 
-// upstream is one node: what it tells is what the world is, but for its faults,
-// each of which a test may set at any time.
+// upstream is one node: it reports the world, except for its faults, which a test may
+// set at any time.
 type upstream struct {
 	*world
 	name string
@@ -217,8 +216,8 @@ type faults struct {
 	down bool
 	// delay comes before each answer.
 	delay time.Duration
-	// lag is how many slots old what it tells is; flaky takes another lag up to it
-	// for each call.
+	// lag is the age of its answers in slots; flaky takes another lag up to it for
+	// each call.
 	lag   uint64
 	flaky bool
 	// lie is added to every height. blind knows no transaction.
@@ -226,7 +225,7 @@ type faults struct {
 	blind bool
 	// invents has every transaction that there is in some final block.
 	invents bool
-	// mute tells no histories. first is the first slot that it still has.
+	// mute returns no histories. first is the first slot that it still has.
 	mute  bool
 	first uint64
 }
@@ -249,7 +248,7 @@ func (u *upstream) now() (f faults) {
 	return f
 }
 
-// call is the node's state for one call: its faults and the slot that it tells of.
+// call returns the node's state for one call: its faults and its slot.
 func (u *upstream) call(ctx context.Context) (f faults, tip uint64, err error) {
 	f = u.now()
 	if f.delay > 0 {

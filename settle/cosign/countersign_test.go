@@ -95,9 +95,9 @@ func TestEveryBit(t *testing.T) {
 	}
 }
 
-// TestEveryKeptBit: where the kept bytes are damaged, an honest signature does not
+// TestEveryStoredBit: if the stored bytes are damaged, an honest signature does not
 // make them good.
-func TestEveryKeptBit(t *testing.T) {
+func TestEveryStoredBit(t *testing.T) {
 	o := offerOf(t, func(*build.Atomic) {})
 	for bit := range len(o.raw) * 8 {
 		damaged := o
@@ -163,8 +163,8 @@ func TestAttacks(t *testing.T) {
 	}
 }
 
-// TestForgedByNobody: a taker whose key is a point of small order has signatures
-// that nobody made, and that the standard library takes.
+// TestForgedByNobody: if the taker's key is a point of small order, anybody can make
+// signatures that the standard library accepts.
 func TestForgedByNobody(t *testing.T) {
 	identity := solana.Address{1}
 	o := offerOf(t, func(a *build.Atomic) { a.Taker = identity })
@@ -206,10 +206,10 @@ func TestWrongCall(t *testing.T) {
 		"the desk as taker":     {testClaim, o.raw, deskAddress, ErrShape},
 		"another claim":         {testClaim + 1, o.raw, takerAddress, ErrShape},
 		"no claim":              {0, o.raw, takerAddress, ErrShape},
-		"nothing kept":          {testClaim, nil, takerAddress, ErrShape},
-		"kept cut":              {testClaim, o.raw[:len(o.raw)-1], takerAddress, ErrShape},
-		"kept with more":        {testClaim, append(bytes.Clone(o.raw), 0), takerAddress, ErrShape},
-		"kept signed":           {testClaim, o.honest, takerAddress, ErrShape},
+		"nothing stored":        {testClaim, nil, takerAddress, ErrShape},
+		"stored cut":            {testClaim, o.raw[:len(o.raw)-1], takerAddress, ErrShape},
+		"stored with more":      {testClaim, append(bytes.Clone(o.raw), 0), takerAddress, ErrShape},
+		"stored signed":         {testClaim, o.honest, takerAddress, ErrShape},
 		"a delivery":            {testClaim, built(t, &owed).Bytes(), deskAddress, ErrShape},
 		"a payment":             {testClaim, built(t, &pay).Bytes(), takerAddress, ErrShape},
 		"no reference":          {testClaim, built(t, &noReference).Bytes(), takerAddress, ErrShape},
@@ -261,8 +261,8 @@ func TestSpliced(t *testing.T) {
 	})
 }
 
-// FuzzCountersign: what is accepted is the kept bytes, and a signature that the
-// standard library takes as well.
+// FuzzCountersign: what is accepted is the stored bytes, and a signature that the
+// standard library accepts too.
 func FuzzCountersign(f *testing.F) {
 	o := offerOf(f, func(*build.Atomic) {})
 	f.Add(o.honest, o.signature[:])

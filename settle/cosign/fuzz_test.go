@@ -9,8 +9,8 @@ import (
 	"blockdesk/internal/solana"
 )
 
-// FuzzShape: in whatever message is accepted, another library finds the desk where
-// it may be and nowhere else, its tokens move once, and the shape tells how.
+// FuzzShape: in every accepted message another library finds the desk only where it
+// may be, and one transfer of its tokens, which is the shape's.
 func FuzzShape(f *testing.F) {
 	for _, b := range variants(f) {
 		f.Add(built(f, b).Message())
@@ -53,7 +53,7 @@ func holdShape(t *testing.T, message []byte, signers int, s *Shape) {
 				to, err := solana.TokenAccount(s.Wallet, s.Base, solana.Address(program))
 				if err != nil || solana.Address(metas[2].PublicKey) != to || solana.Address(metas[1].PublicKey) != s.Base ||
 					binary.LittleEndian.Uint64(in.Data[1:]) != uint64(s.BaseAmount) {
-					t.Fatalf("moved %v, the shape tells %+v", metas, s)
+					t.Fatalf("moved %v, the shape has %+v", metas, s)
 				}
 			default:
 				t.Fatalf("the desk is account %d of %s", i, program)

@@ -99,7 +99,7 @@ func TestNoNewKey(t *testing.T) {
 	}
 }
 
-// TestKeyFileModes: nobody else may be able to read or write the file.
+// TestKeyFileModes: a file that others can read or write is refused.
 func TestKeyFileModes(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "desk.json")
 	for mode := fs.FileMode(0); mode <= 0o777; mode++ {
@@ -156,8 +156,8 @@ func TestKeyFileKinds(t *testing.T) {
 	}
 }
 
-// TestKeyFileContent: one array of 64 bytes, the seed and its own public key; and
-// no error tells any of it.
+// TestKeyFileContent: one array of 64 bytes, the seed and its own public key; no error
+// has any of them.
 func TestKeyFileContent(t *testing.T) {
 	good := keyText(deskKey)
 	numbers := strings.Split(strings.Trim(string(good), "[]"), ",")
@@ -214,7 +214,7 @@ func TestKeyFileContent(t *testing.T) {
 		told := strings.ReplaceAll(err.Error(), path, "PATH")
 		if told != ErrKeyFile.Error()+": PATH is no array of 64 numbers, or its public key is another's" &&
 			told != fmt.Sprintf("%v: PATH has more than %d bytes", ErrKeyFile, MaxKeyFile) {
-			t.Errorf("%s: the error tells of the content: %v", name, err)
+			t.Errorf("%s: the error has the content: %v", name, err)
 		}
 	}
 }
@@ -260,8 +260,8 @@ func tellings(secret []byte) map[string]string {
 	}
 }
 
-// TestRedaction: a key is never told, however it is printed, encoded or logged, by
-// itself or inside of something.
+// TestRedaction: a key is not shown, however it is printed, encoded or logged, by
+// itself or inside another value.
 func TestRedaction(t *testing.T) {
 	_, private, err := ed25519.GenerateKey(nil)
 	if err != nil {
@@ -297,18 +297,18 @@ func TestRedaction(t *testing.T) {
 	}
 	text := all.String()
 	if n := strings.Count(text, solana.Text(s.Address())); n < 50 {
-		t.Errorf("the address is told %d times only: the test proves little", n)
+		t.Errorf("the address is printed %d times only: the test proves little", n)
 	}
 	for what, secret := range tellings(private.Seed()) {
 		if at := strings.Index(text, secret); at >= 0 {
-			t.Errorf("told as %s: %s", what, text[max(0, at-60):at])
+			t.Errorf("shown as %s: %s", what, text[max(0, at-60):at])
 		}
 	}
-	// What would be told if it were not for the methods.
+	// What fmt would print without the methods.
 	bare := fmt.Sprintf("%d %x %v", struct{ k []byte }{private}, []byte(private), private)
 	for _, what := range []string{"decimal", "hex"} {
 		if !strings.Contains(bare, tellings(private.Seed())[what]) {
-			t.Errorf("%s would not be found if it were told", what)
+			t.Errorf("%s would not be found if it were shown", what)
 		}
 	}
 }

@@ -19,7 +19,7 @@ import (
 // testClaim is the claim that these tests settle.
 const testClaim = market.ClaimID(0x1234567)
 
-// Who takes part. Keys are made from a number, so they are always the same.
+// The parties. Keys are made from a number, so they are always the same.
 var (
 	deskKey, takerKey, otherKey = keyOf(1), keyOf(2), keyOf(3)
 

@@ -459,7 +459,7 @@ func TestShapeOf(t *testing.T) {
 	}
 }
 
-// TestAnyTerms: what is built of any values has the shape that tells those values.
+// TestAnyTerms: what is built from any values has the shape of those values.
 func TestAnyTerms(t *testing.T) {
 	var accounts solana.AccountCache
 	classic, token2022 := checkedMint(t, 7, solana.TokenProgram, 9), checkedMint(t, 8, solana.Token2022Program, 9)

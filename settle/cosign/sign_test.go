@@ -129,7 +129,7 @@ func TestNoDelivery(t *testing.T) {
 	}
 }
 
-// scripted is a signer that gives what it is told to.
+// scripted is a signer with a prepared result.
 type scripted struct {
 	address   solana.Address
 	signature solana.Signature

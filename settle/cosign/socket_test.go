@@ -43,8 +43,8 @@ func ended(t testing.TB, c net.Conn) []byte {
 	return said
 }
 
-// TestSlowPeers: a peer that sends nothing, half a frame, or a byte at a time holds
-// nobody up, and neither does one that does not read its answer.
+// TestSlowPeers: a peer that sends nothing, half a frame, or a byte at a time blocks
+// no other, and neither does one that does not read its answer.
 func TestSlowPeers(t *testing.T) {
 	s := start(t, options(t))
 	silent, half, drip, unread, gone := connect(t, s.path), connect(t, s.path), connect(t, s.path), connect(t, s.path), connect(t, s.path)
@@ -68,7 +68,7 @@ func TestSlowPeers(t *testing.T) {
 	s.stop()
 	for name, c := range map[string]net.Conn{"silent": silent, "half a frame": half, "drip": drip} {
 		if said := ended(t, c); len(said) != 0 {
-			t.Errorf("%s: told %x", name, said)
+			t.Errorf("%s: answered %x", name, said)
 		}
 	}
 }
@@ -89,7 +89,7 @@ func TestSlowPeersAreCutOff(t *testing.T) {
 	})
 	for name, c := range map[string]net.Conn{"silent": silent, "half a frame": half, "drip": drip} {
 		if said := ended(t, c); len(said) != 0 {
-			t.Errorf("%s: told %x", name, said)
+			t.Errorf("%s: answered %x", name, said)
 		}
 	}
 	await.Equal(t, "held connections", 0, func() int { return len(s.slots) })
@@ -122,8 +122,8 @@ func TestGarbage(t *testing.T) {
 	}
 }
 
-// TestManyConnections: the server holds as many as it may, tells one more that it is
-// busy, and is free again when they go.
+// TestManyConnections: the server holds as many connections as it may, answers one
+// more with RefusalBusy, and is free again when they close.
 func TestManyConnections(t *testing.T) {
 	s := start(t, options(t))
 	held := make([]net.Conn, MaxSignerConnections)
@@ -161,7 +161,7 @@ func TestWrongUser(t *testing.T) {
 	c := connect(t, s.path)
 	c.Write(frame{requestAddress, nil}.append(nil))
 	if said := ended(t, c); len(said) != 0 {
-		t.Errorf("told %x", said)
+		t.Errorf("answered %x", said)
 	}
 	if _, err := Dial(s.path, SocketOptions{}); !errors.Is(err, ErrUnavailable) {
 		t.Errorf("dialled: %v", err)
@@ -307,11 +307,11 @@ func TestStopWithPeers(t *testing.T) {
 	await.Equal(t, "held connections", 1, func() int { return len(s.slots) })
 	s.stop()
 	if said := ended(t, c); len(said) != 0 {
-		t.Errorf("told %x", said)
+		t.Errorf("answered %x", said)
 	}
 }
 
-// imposter answers every connection as it is told to.
+// imposter answers every connection with answer.
 func imposter(t testing.TB, answer func(c net.Conn)) string {
 	t.Helper()
 	path := options(t).Path
@@ -403,7 +403,7 @@ func TestAnotherKeyBehind(t *testing.T) {
 	}
 }
 
-// TestDial: options out of range, nobody there, nobody's address.
+// TestDial: options out of range, no server, no address.
 func TestDial(t *testing.T) {
 	for name, o := range map[string]SocketOptions{
 		"timeout": {Timeout: -1}, "no calls": {MaxCalls: -1}, "too many calls": {MaxCalls: MaxSignerConnections + 1},
@@ -417,17 +417,17 @@ func TestDial(t *testing.T) {
 	}
 	nowhere := options(t).Path
 	if s, err := Dial(nowhere, SocketOptions{}); !errors.Is(err, ErrUnavailable) || s != nil {
-		t.Errorf("nobody there: %v", err)
+		t.Errorf("no server: %v", err)
 	}
 	if s, err := Dial(nowhere, SocketOptions{Address: deskAddress, MaxCalls: MaxSignerConnections}); err != nil || s.Address() != deskAddress {
-		t.Errorf("nobody there yet: %v", err)
+		t.Errorf("no server yet: %v", err)
 	}
 	nobody := imposter(t, func(c net.Conn) {
 		readFrame(c)
 		c.Write(addressFrame(solana.Address{}).append(nil))
 	})
 	if s, err := Dial(nobody, SocketOptions{Timeout: runtest.HangTimeout}); !errors.Is(err, ErrSigner) || s != nil {
-		t.Errorf("nobody's address: %v", err)
+		t.Errorf("no address: %v", err)
 	}
 }
 
@@ -476,7 +476,7 @@ func (failingKey) Sign(context.Context, Job) (solana.Signature, error) {
 	return solana.Signature{}, errors.New("the token is out")
 }
 
-// TestKeyFails: the key's own failure is told without its words.
+// TestKeyFails: the key's failure is reported without its text.
 func TestKeyFails(t *testing.T) {
 	o := options(t)
 	o.Signer = failingKey{deskSigner()}

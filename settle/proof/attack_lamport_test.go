@@ -62,7 +62,7 @@ func lamportPayments() []attack {
 }
 
 func lamportRefusals() []attack {
-	wrong := astray(payment.WrongPayer, market.RailSOL, dueSOL)
+	wrong := unmatchedFor(payment.WrongPayer, market.RailSOL, dueSOL)
 	return []attack{
 		{name: "a lamport short", play: pay(func(due uint64) uint64 { return due - 1 }), want: short(market.RailSOL, dueSOL-1)},
 		{name: "a lamport", play: pay(func(uint64) uint64 { return 1 }), want: short(market.RailSOL, 1)},
@@ -87,17 +87,17 @@ func lamportRefusals() []attack {
 			at := s.wrapped.of(s.treasury.addr)
 			s.does(s.wrapped.open(s.payer.addr, s.treasury.addr))
 			return s.does(giveSOL(s.payer.addr, at, due(c)), s.wrapped.sync(at), memo(binding.Memo(c.ID)))
-		}, want: astray(payment.WrongMint, 0, 0)},
+		}, want: unmatchedFor(payment.WrongMint, 0, 0)},
 		{name: "a new account of wrapped SOL handed to us", play: func(s *stage, c claim) signature {
 			at := s.wraps(s.payer.addr, due(c))
 			return s.does(s.wrapped.handOver(at, s.payer.addr, s.treasury.addr, 2), memo(binding.Memo(c.ID)))
-		}, want: astray(payment.WrongDestination, 0, 0)},
+		}, want: unmatchedFor(payment.WrongDestination, 0, 0)},
 		{name: "to another wallet of ours", play: instead(func(s *stage, c claim) []call {
 			return []call{giveSOL(s.payer.addr, s.desk.addr, due(c))}
-		}), want: astray(payment.WrongDestination, market.RailSOL, dueSOL)},
+		}), want: unmatchedFor(payment.WrongDestination, market.RailSOL, dueSOL)},
 		{name: "into our USDC account", play: instead(func(s *stage, c claim) []call {
 			return []call{giveSOL(s.payer.addr, s.usdc.of(s.treasury.addr), due(c))}
-		}), want: astray(payment.WrongDestination, market.RailSOL, dueSOL)},
+		}), want: unmatchedFor(payment.WrongDestination, market.RailSOL, dueSOL)},
 		{name: "to a thief", play: instead(func(s *stage, c claim) []call {
 			return []call{giveSOL(s.payer.addr, s.thief.addr, due(c))}
 		}), want: refused(payment.WrongDestination)},

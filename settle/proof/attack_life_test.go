@@ -125,7 +125,7 @@ func swappedAttacks() []attack {
 		}, want: nameless(payment.AmbiguousReference, market.RailUSDC, 2*dueUSDC)},
 		{name: "older than the claim", play: func(s *stage, c claim) signature {
 			return s.past(time.Hour, c)
-		}, want: astray(payment.TooOld, market.RailUSDC, dueUSDC)},
+		}, want: unmatchedFor(payment.TooOld, market.RailUSDC, dueUSDC)},
 		{name: "older than the claim by less than clocks differ", play: func(s *stage, c claim) signature {
 			return s.past(3*time.Minute, c)
 		}, want: paid(dueUSDC)},
@@ -186,7 +186,7 @@ func ownAttacks() []attack {
 			c := s.machine.take(s.t, s.payer.addr, market.RailUSDC, rfq.Atomic, 2)
 			sig, hash := s.atomic(c)
 			if ours {
-				s.strays.own(sig, c.ID)
+				s.store.own(sig, c.ID)
 			}
 			s.machine.must(s.t, &rfq.CosignClaim{Claim: c.ID, Proof: hash})
 			switch until {
@@ -206,7 +206,7 @@ func ownAttacks() []attack {
 			older.ID += 1 << 40
 			sig, _ := s.atomic(&older)
 			if ours {
-				s.strays.own(sig, older.ID)
+				s.store.own(sig, older.ID)
 			}
 			return sig
 		}
@@ -216,7 +216,7 @@ func ownAttacks() []attack {
 			s.settles(c)
 			sig := s.does(s.slusd.open(s.payer.addr, s.friend.addr), s.slusd.give(s.desk.addr, s.friend.addr, 1000), memo(binding.Memo(c.ID)))
 			if ours {
-				s.strays.own(sig, c.ID)
+				s.store.own(sig, c.ID)
 			}
 			return sig
 		}

@@ -16,8 +16,8 @@ import (
 // minAttacks is how many named cases the suite must have.
 const minAttacks = 200
 
-// want is what must come of a case: the verdict, what the desk has booked, and
-// what is kept as a stray. Nothing else may have come.
+// want is the result of a case: the verdict, what the desk has booked, and what is
+// stored as unmatched. Nothing else may have come.
 type want struct {
 	verdict  verdictWord
 	word     string // of a mismatch
@@ -102,24 +102,24 @@ func otherRail(rail market.Rail, amount uint64) want {
 	return refund(mismatch, payment.WrongMint, event.ReasonPaymentMismatch, rail, amount)
 }
 
-// astray is a mismatch whose money a person must look at.
-func astray(why payment.Reason, rail market.Rail, amount uint64) want {
+// unmatchedFor is a mismatch that is stored as unmatched, for a person.
+func unmatchedFor(why payment.Reason, rail market.Rail, amount uint64) want {
 	return want{verdict: mismatch, word: string(why), stray: string(why), strayOn: rail, strayed: amount}
 }
 
-// nameless is astray without a claim.
+// nameless is unmatchedFor without a claim.
 func nameless(why payment.Reason, rail market.Rail, amount uint64) want {
-	w := astray(why, rail, amount)
+	w := unmatchedFor(why, rail, amount)
 	w.unnamed = true
 	return w
 }
 
 // TestAttacks executes every case on a real runtime, foreign programs and transfer
-// hooks included, and holds desk and strays to what the case says, and to what our
-// accounts hold. What the runtime cannot be made to do (an answer that is wrong,
-// incomplete, late or of something else) is in TestLies; what needs a history, a
-// clock or a desk of its own (pages, restarts, a desk without room) is told by a
-// fake node elsewhere.
+// hooks included, and compares the desk and the unmatched payments with the case and
+// with our accounts. TestLies has what the runtime cannot be made to do (an answer
+// that is wrong, incomplete, late or of something else); other tests with a fake node
+// have what needs a history, a clock or a desk of its own (pages, restarts, a full
+// desk).
 func TestAttacks(t *testing.T) {
 	c := startChain(t)
 	s := c.stage(nil, c.options(c.checked))
@@ -186,12 +186,12 @@ func (s *stage) run(t *testing.T, a *attack) {
 			came += a.want.strayed
 		}
 		if after[rail]-before[rail] != came {
-			t.Errorf("rail %d: %d came, %d are told of", rail, int64(after[rail]-before[rail]), came)
+			t.Errorf("rail %d: %d came, %d are reported", rail, int64(after[rail]-before[rail]), came)
 		}
 	}
 }
 
-// audit checks what desk and strays have of a signature.
+// audit checks what the desk and the unmatched payments have of a signature.
 func (s *stage) audit(t *testing.T, a *attack, sig solana.Signature, c *rfq.Claim) {
 	t.Helper()
 	w := &a.want
@@ -212,12 +212,12 @@ func (s *stage) audit(t *testing.T, a *attack, sig solana.Signature, c *rfq.Clai
 	if got != nil && got.State == rfq.PaymentApplied && got.Payer != c.Wallet {
 		t.Errorf("paid by %s", solana.Text(got.Payer))
 	}
-	x, ok := s.stray(sig)
+	x, ok := s.unmatched(sig)
 	switch {
 	case ok != (w.stray != ""):
-		t.Errorf("stray: %+v", x)
+		t.Errorf("unmatched: %+v", x)
 	case ok && (x.Reason != w.stray || x.Rail != w.strayOn || x.Amount != w.strayed || w.unnamed != (x.Claim != c.ID)):
-		t.Errorf("stray: %+v", x)
+		t.Errorf("unmatched: %+v", x)
 	}
 	end := w.claim
 	if end == 0 {

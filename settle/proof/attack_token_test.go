@@ -170,8 +170,8 @@ func tokenElsewhere() []attack {
 		})
 	}
 	return []attack{
-		{name: "to another wallet of ours", play: to(func(s *stage) solana.Address { return s.usdc.of(s.desk.addr) }), want: astray(payment.WrongDestination, market.RailUSDC, dueUSDC)},
-		{name: "to another account of the treasury", play: to(func(s *stage) solana.Address { return s.props.spare }), want: astray(payment.WrongDestination, market.RailUSDC, dueUSDC)},
+		{name: "to another wallet of ours", play: to(func(s *stage) solana.Address { return s.usdc.of(s.desk.addr) }), want: unmatchedFor(payment.WrongDestination, market.RailUSDC, dueUSDC)},
+		{name: "to another account of the treasury", play: to(func(s *stage) solana.Address { return s.props.spare }), want: unmatchedFor(payment.WrongDestination, market.RailUSDC, dueUSDC)},
 		{name: "to a thief", play: to(func(s *stage) solana.Address { return s.usdc.of(s.thief.addr) }), want: refused(payment.WrongDestination)},
 		{name: "to an associated account that a thief owns", play: to(func(s *stage) solana.Address { return s.props.stolen }), want: refused(payment.WrongDestination)},
 		{name: "to himself", play: to(func(s *stage) solana.Address { return s.usdc.of(s.payer.addr) }), want: refused(payment.WrongDestination)},
@@ -184,12 +184,12 @@ func tokenElsewhere() []attack {
 			at := s.account(s.payer.addr)
 			s.does(s.usdc.giveFrom(s.usdc.of(s.payer.addr), at, s.payer.addr, due(c)))
 			return s.does(s.usdc.handOver(at, s.payer.addr, s.treasury.addr, 2), memo(binding.Memo(c.ID)))
-		}, want: astray(payment.WrongDestination, market.RailUSDC, dueUSDC)},
+		}, want: unmatchedFor(payment.WrongDestination, market.RailUSDC, dueUSDC)},
 		{name: "a new account of ours", play: func(s *stage, c claim) signature {
 			at := s.somebody().addr
 			return s.does(createAccount(s.payer.addr, at, accountRent, 165, s.usdc.program), s.usdc.openAt(at, s.treasury.addr),
 				s.usdc.giveFrom(s.usdc.of(s.payer.addr), at, s.payer.addr, due(c)), memo(binding.Memo(c.ID)))
-		}, want: astray(payment.WrongDestination, market.RailUSDC, dueUSDC)},
+		}, want: unmatchedFor(payment.WrongDestination, market.RailUSDC, dueUSDC)},
 		{name: "an account of ours that is the thief's in the end", play: func(s *stage, c claim) signature {
 			at := s.account(s.thief.addr)
 			return s.does(s.usdc.giveFrom(s.usdc.of(s.payer.addr), at, s.payer.addr, due(c)),
@@ -197,7 +197,7 @@ func tokenElsewhere() []attack {
 		}, want: refused(payment.WrongDestination)},
 		{name: "lamports into our USDC account", play: instead(func(s *stage, _ claim) []call {
 			return []call{giveSOL(s.payer.addr, s.usdc.of(s.treasury.addr), dueSOL)}
-		}), want: astray(payment.WrongDestination, market.RailSOL, dueSOL)},
+		}), want: unmatchedFor(payment.WrongDestination, market.RailSOL, dueSOL)},
 	}
 }
 
@@ -208,7 +208,7 @@ func tokenOtherMints() []attack {
 			return []call{m(s).give(s.payer.addr, s.treasury.addr, due(c)).with(binding.Reference(c.ID))}
 		})
 	}
-	worthless := astray(payment.WrongMint, 0, 0)
+	worthless := unmatchedFor(payment.WrongMint, 0, 0)
 	return []attack{
 		{name: "a mint of the same decimals", play: in(func(s *stage) coin { return s.props.fake }), want: worthless},
 		{name: "a mint of the same decimals to another wallet of ours", play: instead(func(s *stage, c claim) []call {
@@ -252,7 +252,7 @@ func tokenOtherMints() []attack {
 
 // tokenPayers pay with what is not the claim's wallet's.
 func tokenPayers() []attack {
-	wrong := astray(payment.WrongPayer, market.RailUSDC, dueUSDC)
+	wrong := unmatchedFor(payment.WrongPayer, market.RailUSDC, dueUSDC)
 	return []attack{
 		{name: "paid by another", play: instead(func(s *stage, c claim) []call {
 			return []call{s.usdc.give(s.friend.addr, s.treasury.addr, due(c))}
@@ -320,6 +320,6 @@ func taxedAttacks() []attack {
 		}), want: short(market.RailUSDC, dueUSDC-1)},
 		{name: "taxed: the rail of the others", rail: market.RailUSDC, play: func(s *stage, c claim) signature {
 			return s.does(s.chain.usdc.give(s.payer.addr, s.treasury.addr, due(c)), memo(binding.Memo(c.ID)))
-		}, want: astray(payment.WrongMint, 0, 0)},
+		}, want: unmatchedFor(payment.WrongMint, 0, 0)},
 	}
 }

@@ -89,7 +89,7 @@ func (c *chain) check(m coin, allowed token.Extensions) token.Checked {
 	return c.local.Mint(c.Client, m.mint, allowed)
 }
 
-// somebody makes a person with a key and no money.
+// somebody returns a person with a key and no money.
 func (c *chain) somebody() person {
 	c.fresh++
 	seed := sha256.Sum256(fmt.Appendf(nil, "somebody %d", c.fresh))
@@ -98,7 +98,7 @@ func (c *chain) somebody() person {
 	return p
 }
 
-// sealed is a letter's bytes, signed by all who must.
+// sealed is a letter's bytes, signed by all its signers.
 func (c *chain) sealed(l *letter) []byte {
 	c.t.Helper()
 	hash := l.nonce
@@ -191,7 +191,7 @@ func (c *chain) atoms(wallet solana.Address, m coin) uint64 {
 type stage struct {
 	*chain
 	machine *machineDesk
-	strays  *memStore
+	store   *memStore
 	prover  *Prover
 	usdc    coin
 	props   *props
@@ -212,13 +212,13 @@ func (c *chain) options(usdc token.Checked) Options {
 func (c *chain) stage(node Node, o Options) *stage {
 	c.t.Helper()
 	usdc := o.Rails[market.RailUSDC].Mint
-	s := &stage{chain: c, strays: newMemStore(), usdc: coin{usdc.Address(), usdc.Program(), usdc.Decimals()}}
+	s := &stage{chain: c, store: newMemStore(), usdc: coin{usdc.Address(), usdc.Program(), usdc.Decimals()}}
 	s.machine = newDesk(c.t, usdc.Address(), [market.RailCount]solana.Address{market.RailUSDC: c.treasury.addr, market.RailSOL: c.treasury.addr})
 	if node == nil {
 		node = c.Client
 	}
 	var err error
-	s.prover, err = New(o, node, s.machine, s.strays)
+	s.prover, err = New(o, node, s.machine, s.store)
 	c.must(err)
 	return s
 }
@@ -242,8 +242,8 @@ func (s *stage) bound(c *rfq.Claim, atoms uint64) []call {
 	return []call{s.pays(c, atoms).with(binding.Reference(c.ID)), memo(binding.Memo(c.ID))}
 }
 
-func (s *stage) stray(sig solana.Signature) (store.UnmatchedPayment, bool) {
-	return s.strays.stray(sig)
+func (s *stage) unmatched(sig solana.Signature) (store.UnmatchedPayment, bool) {
+	return s.store.unmatched(sig)
 }
 
 // verify asks with what every client sends.

@@ -191,8 +191,8 @@ func (m coin) batch(calls ...call) call {
 	return c
 }
 
-// letter is a transaction to be: what is called, who pays its fee, and how it is
-// written.
+// letter is a draft of a transaction: its instructions, its fee payer, and its
+// encoding.
 type letter struct {
 	version tx.Version // zero: version 0
 	payer   solana.Address

@@ -189,7 +189,7 @@ func (d *machineDesk) forget(id market.ClaimID) (undo func()) {
 	}
 }
 
-// take reserves a fill of 250 dollars; way and rail as told.
+// take reserves a fill of 250 dollars.
 func (d *machineDesk) take(t testing.TB, wallet solana.Address, rail market.Rail, way rfq.SettlementMode, ticket market.TicketID) *rfq.Claim {
 	t.Helper()
 	d.mu.Lock()
@@ -202,8 +202,8 @@ func (d *machineDesk) take(t testing.TB, wallet solana.Address, rail market.Rail
 	return o.Claim
 }
 
-// check holds the machine to its own sums, and to the money that it told of: a
-// snapshot that does not add up is not restored.
+// check compares the machine with its own sums, and with the payments that it has
+// reported: a snapshot that does not add up is not restored.
 func (d *machineDesk) check(t testing.TB) {
 	t.Helper()
 	d.mu.Lock()
@@ -222,7 +222,7 @@ func (d *machineDesk) check(t testing.TB) {
 			}
 		}
 		if c.Paid != applied || applied != 0 && applied < c.Terms.Payment || (applied != 0) != (c.State == rfq.ClaimPaid || c.State == rfq.ClaimDelivering || c.State == rfq.ClaimSettled && c.Mode == rfq.Modular) {
-			t.Errorf("claim %d in state %d: %d applied, %d told, %d due", c.ID, c.State, applied, c.Paid, c.Terms.Payment)
+			t.Errorf("claim %d in state %d: %d applied, %d paid, %d due", c.ID, c.State, applied, c.Paid, c.Terms.Payment)
 		}
 		return true
 	})

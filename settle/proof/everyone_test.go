@@ -12,16 +12,15 @@ import (
 	"blockdesk/market"
 )
 
-// tells is what a node says of getTransaction; nil is the truth.
+// tells is what a node answers to getTransaction; nil is the truth.
 type tells = func(w http.ResponseWriter, result object) any
 
 // hides is a node that does not have the transaction: of an invented payment all
 // that are honest, and of a real one those that lag.
 func hides(http.ResponseWriter, object) any { return nil }
 
-// TestEveryNode: what several nodes tell of one payment. Nothing is booked while
-// one that answers does not have it, or tells something else; and once all are
-// well it is verified.
+// TestEveryNode: several nodes' answers about one payment. Nothing is booked while one
+// that answers lacks it or differs; once all are well it is verified.
 func TestEveryNode(t *testing.T) {
 	c := startChain(t)
 	more, failed := amount("999000000"), set("err", object{"InstructionError": []any{0, "Custom"}})
@@ -81,8 +80,8 @@ func TestEveryNode(t *testing.T) {
 			}
 			now, _, err := s.machine.Claim(claim.ID)
 			s.must(err)
-			if _, kept := s.stray(sig); kept || x.verdict != verified && (now.Claim.State != rfq.ClaimReserved || len(now.Payments) != 0) {
-				t.Errorf("claim in state %d, payments %+v, stray %t", now.Claim.State, now.Payments, kept)
+			if _, kept := s.unmatched(sig); kept || x.verdict != verified && (now.Claim.State != rfq.ClaimReserved || len(now.Payments) != 0) {
+				t.Errorf("claim in state %d, payments %+v, unmatched %t", now.Claim.State, now.Payments, kept)
 			}
 			for _, l := range liars {
 				l.tell(nil)

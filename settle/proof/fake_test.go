@@ -152,8 +152,8 @@ func fakeMint(t testing.TB) token.Checked {
 	return checked
 }
 
-// transfer is a final transaction in which somebody paid the treasury USDC, with
-// these memos. No two are alike.
+// transfer is a finalized transaction that pays the treasury USDC, with these memos.
+// No two are alike.
 func (f *fakeNode) transfer(t testing.TB, from person, atoms uint64, memos ...string) *ledger.Confirmed {
 	t.Helper()
 	f.mu.Lock()
@@ -200,12 +200,12 @@ func (f *fakeNode) pays(t testing.TB, c *rfq.Claim) solana.Signature {
 	return f.lands(f.transfer(t, fakePayer, due(c), binding.Memo(c.ID)))
 }
 
-// table is a prover, its desk and strays over a fake node.
+// table is a prover, its desk and store, over a fake node.
 type table struct {
-	t      testing.TB
-	node   *fakeNode
-	desk   *machineDesk
-	strays *memStore
+	t     testing.TB
+	node  *fakeNode
+	desk  *machineDesk
+	store *memStore
 	*Prover
 	// start and clock make the prover's time, which passes when a test says so.
 	start time.Time
@@ -214,7 +214,7 @@ type table struct {
 
 func newTable(t testing.TB, change func(o *Options)) *table {
 	t.Helper()
-	x := &table{t: t, node: newFake(), strays: newMemStore(), start: time.Now()}
+	x := &table{t: t, node: newFake(), store: newMemStore(), start: time.Now()}
 	x.desk = newDesk(t, fakeCoin.mint, [market.RailCount]solana.Address{market.RailUSDC: fakeTreasury.addr, market.RailSOL: fakeTreasury.addr})
 	x.restart(change)
 	return x
@@ -230,7 +230,7 @@ func (x *table) restart(change func(o *Options)) {
 	if change != nil {
 		change(&o)
 	}
-	p, err := New(o, x.node, x.desk, x.strays)
+	p, err := New(o, x.node, x.desk, x.store)
 	if err != nil {
 		x.t.Fatal(err)
 	}

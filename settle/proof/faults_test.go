@@ -21,7 +21,7 @@ func TestFaults(t *testing.T) {
 	c := startChain(t)
 	s := c.stage(c.local.Client(rpc.Options{Attempts: 1, Timeout: runtest.HangTimeout, AttemptTimeout: runtest.HangTimeout}), c.options(c.checked))
 	patient := s.prover
-	hasty, err := New(c.options(c.checked), c.local.Client(rpc.Options{Attempts: 1, Timeout: 100 * time.Millisecond}), s.machine, s.strays)
+	hasty, err := New(c.options(c.checked), c.local.Client(rpc.Options{Attempts: 1, Timeout: 100 * time.Millisecond}), s.machine, s.store)
 	c.must(err)
 	steps := []struct {
 		name, method string
@@ -63,8 +63,8 @@ func TestFaults(t *testing.T) {
 			if h, _, _ := s.machine.Claim(x.ID); step.good != (len(h.Payments) == 1) {
 				t.Errorf("booked %+v", h.Payments)
 			}
-			if _, kept := s.stray(sig); kept {
-				t.Error("kept as a stray")
+			if _, kept := s.unmatched(sig); kept {
+				t.Error("kept as unmatched")
 			}
 			if v, err := s.verify(sig, x); err != nil || wordOf(&v) != verified {
 				t.Errorf("healed: %+v, %v", v, err)

@@ -12,7 +12,7 @@ import (
 	"blockdesk/settle/binding"
 )
 
-// moved is a random transaction, as its effects: who had what more or less after.
+// moved is a random transaction by its effects: the changes of balances.
 type moved struct {
 	// tokens by holder: the treasury's account to be paid, another one of the
 	// treasury's, the desk's, the payer's, a stranger's.
@@ -71,8 +71,8 @@ func (x *table) confirmed(m *moved, c, other *rfq.Claim) *ledger.Confirmed {
 // fakeDesk is another wallet of ours.
 var fakeDesk = fakePerson("desk").addr
 
-// TestLaws: of whatever moved, a claim is paid exactly by its own rule, and what
-// we gained is booked or kept, and nothing else is.
+// TestLaws: whatever moved, a claim is paid exactly by its own rule, and what we
+// gained is booked or stored as unmatched, and nothing else is.
 func TestLaws(t *testing.T) {
 	x := newTable(t, func(o *Options) {
 		o.Rails[market.RailSOL] = Rail{Treasury: []solana.Address{fakeTreasury.addr}}
@@ -97,32 +97,32 @@ func TestLaws(t *testing.T) {
 		}
 		tokens := m.tokens[atPayTo] + m.tokens[atSpare] + m.tokens[atDesk]
 		lamports := m.lamports[0] + m.lamports[1]
-		credited, lost, owed := min(m.tokens[atPayTo], tokens), -m.tokens[atPayer], int64(dueUSDC)
+		credited, lost, price := min(m.tokens[atPayTo], tokens), -m.tokens[atPayer], int64(dueUSDC)
 		if rail == market.RailSOL {
-			credited, lost, owed = min(m.lamports[0], lamports), -m.lamports[2], int64(dueSOL)
+			credited, lost, price = min(m.lamports[0], lamports), -m.lamports[2], int64(dueSOL)
 		}
-		pays := m.named == 1 && credited >= owed && lost >= owed
+		pays := m.named == 1 && credited >= price && lost >= price
 		if pays != (wordOf(&v) == verified) || pays != (x.state(c) == rfq.ClaimPaid) {
 			t.Fatalf("%+v on %s: %+v (%s)", m, rail, v, v.Refused)
 		}
-		kept, astray := x.strays.stray(sig)
+		entry, unmatched := x.store.unmatched(sig)
 		h, _, _ := x.desk.Claim(c.ID)
 		list := h.Payments
-		if gained := tokens > 0 || lamports > 0; gained != (astray || len(list) > 0) {
-			t.Fatalf("%+v on %s: booked %+v, stray %+v", m, rail, list, kept)
+		if gained := tokens > 0 || lamports > 0; gained != (unmatched || len(list) > 0) {
+			t.Fatalf("%+v on %s: booked %+v, unmatched %+v", m, rail, list, entry)
 		}
-		// What is told of a rail is never more than came over it.
-		told := map[market.Rail]int64{}
+		// What is reported of a rail is never more than came over it.
+		reported := map[market.Rail]int64{}
 		for i := range list {
-			told[list[i].Rail] += int64(list[i].Amount)
+			reported[list[i].Rail] += int64(list[i].Amount)
 		}
-		told[kept.Rail] += int64(kept.Amount)
-		if told[market.RailUSDC] > max(0, tokens) || told[market.RailSOL] > max(0, lamports) {
-			t.Fatalf("%+v on %s: booked %+v, stray %+v", m, rail, list, kept)
+		reported[entry.Rail] += int64(entry.Amount)
+		if reported[market.RailUSDC] > max(0, tokens) || reported[market.RailSOL] > max(0, lamports) {
+			t.Fatalf("%+v on %s: booked %+v, unmatched %+v", m, rail, list, entry)
 		}
 		// And on one rail it is all of it.
-		if tokens > 0 && lamports <= 0 && told[market.RailUSDC] != tokens || lamports > 0 && tokens <= 0 && told[market.RailSOL] != lamports {
-			t.Fatalf("%+v on %s: booked %+v, stray %+v", m, rail, list, kept)
+		if tokens > 0 && lamports <= 0 && reported[market.RailUSDC] != tokens || lamports > 0 && tokens <= 0 && reported[market.RailSOL] != lamports {
+			t.Fatalf("%+v on %s: booked %+v, unmatched %+v", m, rail, list, entry)
 		}
 	})
 	x.desk.check(t)

@@ -24,7 +24,7 @@ func restoredAttacks() []attack {
 		return &lost
 	}
 	// unbooked: what the desk pays for its own transactions is in no book.
-	astray := func(why string) want {
+	unbooked := func(why string) want {
 		return want{unbooked: true, verdict: unknown, stray: why, strayOn: market.RailUSDC, strayed: dueUSDC, unnamed: true}
 	}
 	return []attack{
@@ -33,27 +33,27 @@ func restoredAttacks() []attack {
 			sig := s.does(s.bound(c, due(c))...)
 			s.delivers(c)
 			return sig
-		}, want: astray(DeliveredUnbooked)},
+		}, want: unbooked(DeliveredUnbooked)},
 		{rail: market.RailUSDC, name: "a lost claim, paid by memo, delivered before", play: func(s *stage, c claim) signature {
 			c = older(c)
 			s.delivers(c)
 			return s.does(s.pays(c, due(c)), memo(binding.Memo(c.ID)))
-		}, want: astray(DeliveredUnbooked)},
+		}, want: unbooked(DeliveredUnbooked)},
 		{rail: market.RailUSDC, name: "a lost claim, settled in one transaction", play: func(s *stage, c claim) signature {
 			c = older(c)
 			s.atomic(c)
 			return s.does(s.bound(c, due(c))...)
-		}, want: astray(DeliveredUnbooked)},
+		}, want: unbooked(DeliveredUnbooked)},
 		{rail: market.RailUSDC, name: "a lost claim, not delivered", play: func(s *stage, c claim) signature {
 			c = older(c)
 			return s.does(s.bound(c, due(c))...)
-		}, want: astray("unknown_claim")},
+		}, want: unbooked("unknown_claim")},
 		{rail: market.RailUSDC, name: "a lost claim, a transfer in the guise of its delivery", play: func(s *stage, c claim) signature {
 			c = older(c)
 			sig := s.does(s.bound(c, due(c))...)
 			s.does(s.usdc.give(s.payer.addr, s.friend.addr, 1).with(binding.Reference(c.ID)), memo(binding.Memo(c.ID)))
 			return sig
-		}, want: astray("unknown_claim")},
+		}, want: unbooked("unknown_claim")},
 	}
 }
 
@@ -91,8 +91,8 @@ func (n *namedNode) Signatures(ctx context.Context, a solana.Address, page rpc.P
 	return n.fakeNode.Signatures(ctx, a, page, level)
 }
 
-// TestSearchIsBounded: of a lost claim that too many transactions name nobody says
-// that nothing was delivered for it, and no more are read than the limit tells.
+// TestSearchIsBounded: if too many transactions name an unknown claim, it is not said
+// that nothing was delivered for it, and no more than the limit are read.
 func TestSearchIsBounded(t *testing.T) {
 	for more, want := range map[int]string{0: "unknown_claim", 1: DeliveredUnbooked} {
 		x := newTable(t, nil)
@@ -104,7 +104,7 @@ func TestSearchIsBounded(t *testing.T) {
 		}
 		x.Prover.node = n
 		x.wants(&desk.PaymentProof{Signature: paid}, unknown, "")
-		if s, ok := x.strays.stray(paid); !ok || s.Reason != want || s.Claim != id || s.Amount != 1_000_000 {
+		if s, ok := x.store.unmatched(paid); !ok || s.Reason != want || s.Claim != id || s.Amount != 1_000_000 {
 			t.Errorf("%d more: %+v", more, s)
 		}
 		if reads := x.node.count(); reads != 1+MaxSearched {
@@ -113,9 +113,9 @@ func TestSearchIsBounded(t *testing.T) {
 	}
 }
 
-// TestSearchUntold: while a listed transaction is told by no node, nothing is
-// concluded, and nothing kept.
-func TestSearchUntold(t *testing.T) {
+// TestSearchListedNotFound: while no node returns a listed transaction, nothing is concluded
+// and nothing stored.
+func TestSearchListedNotFound(t *testing.T) {
 	x := newTable(t, nil)
 	const id market.ClaimID = 1<<63 + 7
 	paid := x.node.lands(x.node.transfer(t, fakePayer, 1_000_000, binding.Memo(id)))
@@ -124,22 +124,22 @@ func TestSearchUntold(t *testing.T) {
 	if v, err := x.Verify(t.Context(), &desk.PaymentProof{Signature: paid}); !errors.Is(err, ErrAnswer) {
 		t.Errorf("%+v, %v", v, err)
 	}
-	if s, ok := x.strays.stray(paid); ok {
+	if s, ok := x.store.unmatched(paid); ok {
 		t.Errorf("%+v", s)
 	}
 	n.list[0].Failed = true
 	x.wants(&desk.PaymentProof{Signature: paid}, unknown, "")
 }
 
-// TestRewind: money that the desk has lost with its journal is behind the cursor.
-// It is booked where the watch is told to begin before it, and history is not.
+// TestRewind: a payment that the desk has lost with its journal is behind the cursor.
+// It is booked if the watch begins before it, and history is not.
 func TestRewind(t *testing.T) {
 	x := newTable(t, nil)
 	before := x.old()
 	c := x.take()
 	sig := x.node.pays(t, c)
 	account := fakeCoin.of(fakeTreasury.addr)
-	if err := x.strays.SetCursor(account, sig); err != nil {
+	if err := x.store.SetCursor(account, sig); err != nil {
 		t.Fatal(err)
 	}
 	x.goes(x.account())

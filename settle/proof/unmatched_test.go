@@ -19,7 +19,7 @@ func newStore(t testing.TB) *store.Store {
 	return s
 }
 
-// memStore are strays in memory, for what the store does not let a test do.
+// memStore is a Store in memory, for failures that store.Store cannot be made to have.
 type memStore struct {
 	mu      sync.Mutex
 	list    map[solana.Signature]store.UnmatchedPayment
@@ -77,7 +77,7 @@ func (m *memStore) fail(err error) {
 	m.failing = err
 }
 
-func (m *memStore) stray(s solana.Signature) (store.UnmatchedPayment, bool) {
+func (m *memStore) unmatched(s solana.Signature) (store.UnmatchedPayment, bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	x, ok := m.list[s]

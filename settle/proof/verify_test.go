@@ -59,8 +59,8 @@ func TestRequest(t *testing.T) {
 	}
 }
 
-// TestWrongRequestFirst: a payment is booked for its claim even if the first who
-// asks takes it for another one's.
+// TestWrongRequestFirst: a payment is booked for its claim even if the first request
+// reports it for another one.
 func TestWrongRequestFirst(t *testing.T) {
 	x := newTable(t, nil)
 	c, other := x.take(), x.take()
@@ -100,8 +100,8 @@ func TestKeys(t *testing.T) {
 	}
 }
 
-// TestRecordOutlivesHistory: where so many payments came that a claim's history
-// does not tell of one any more, the chain leads to the same answer.
+// TestRecordOutlivesHistory: if a claim has had so many payments that its history has
+// dropped one, the chain leads to the same answer.
 func TestRecordOutlivesHistory(t *testing.T) {
 	x := newTable(t, nil)
 	c := x.take()
@@ -116,8 +116,8 @@ func TestRecordOutlivesHistory(t *testing.T) {
 	}
 }
 
-// TestDust: below the limit nothing is booked and nothing kept; a whole payment
-// is none, whatever the limit.
+// TestDust: below the limit nothing is booked or stored; a whole payment is no dust,
+// whatever the limit.
 func TestDust(t *testing.T) {
 	x := newTable(t, func(o *Options) { o.Rails[market.RailUSDC].Dust = 1000 })
 	c := x.take()
@@ -126,7 +126,7 @@ func TestDust(t *testing.T) {
 		x.wants(request(dust, c), mismatch, payment.AmountShort)
 		bare := x.node.lands(x.node.transfer(t, fakeFriend, atoms))
 		x.wants(request(bare, c), mismatch, payment.MissingReference)
-		if _, ok := x.strays.stray(bare); ok {
+		if _, ok := x.store.unmatched(bare); ok {
 			t.Errorf("%d atoms were kept", atoms)
 		}
 	}
@@ -139,7 +139,7 @@ func TestDust(t *testing.T) {
 	}
 	bare := x.node.lands(x.node.transfer(t, fakeFriend, 1000))
 	x.wants(request(bare, c), mismatch, payment.MissingReference)
-	if _, ok := x.strays.stray(bare); !ok {
+	if _, ok := x.store.unmatched(bare); !ok {
 		t.Error("a thousand atoms are lost")
 	}
 	x.restart(func(o *Options) { o.Rails[market.RailUSDC].Dust = 1 << 60 })
@@ -166,11 +166,11 @@ func TestFailures(t *testing.T) {
 	wants("node", down)
 	x.node.set(func(f *fakeNode) { f.fail = nil })
 	stranger := x.node.lands(x.node.transfer(t, fakeFriend, 5))
-	x.strays.fail(store.ErrFull)
+	x.store.fail(store.ErrFull)
 	if v, err := x.Verify(t.Context(), request(stranger, c)); !errors.Is(err, store.ErrFull) {
 		t.Errorf("%+v, %v", v, err)
 	}
-	x.strays.fail(nil)
+	x.store.fail(nil)
 	x.wants(request(stranger, c), mismatch, payment.MissingReference)
 	// A claim whose wallet to be paid is not configured.
 	other := *c
@@ -203,7 +203,7 @@ func TestDeskAnswers(t *testing.T) {
 	c := x.take()
 	sig := x.node.pays(t, c)
 	d := &scriptedDesk{machineDesk: x.desk}
-	p, err := New(x.options, x.node, d, x.strays)
+	p, err := New(x.options, x.node, d, x.store)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -227,8 +227,8 @@ func TestDeskAnswers(t *testing.T) {
 	if v, err := say(refuse(event.ReasonDeskFull), nil); err != nil || wordOf(&v) != full {
 		t.Errorf("full: %+v, %v", v, err)
 	}
-	if _, ok := x.strays.stray(sig); ok {
-		t.Error("a payment that the desk may still take was kept as a stray")
+	if _, ok := x.store.unmatched(sig); ok {
+		t.Error("a payment that the desk may still take was kept as unmatched")
 	}
 	if err := p.examineListed(t.Context(), sig); !errors.Is(err, errDeskFull) {
 		t.Errorf("full: the watch: %v", err)
@@ -239,8 +239,8 @@ func TestDeskAnswers(t *testing.T) {
 	if v, err := say(refuse(event.ReasonUnknownClaim), nil); err != nil || wordOf(&v) != unknown {
 		t.Errorf("unknown: %+v, %v", v, err)
 	}
-	if kept, ok := x.strays.stray(sig); !ok || kept.Claim != c.ID || kept.Amount != due(c) {
-		t.Errorf("unknown: stray %+v", kept)
+	if kept, ok := x.store.unmatched(sig); !ok || kept.Claim != c.ID || kept.Amount != due(c) {
+		t.Errorf("unknown: unmatched %+v", kept)
 	}
 }
 
@@ -299,8 +299,8 @@ func TestRace(t *testing.T) {
 	x.desk.check(t)
 }
 
-// TestRaceOfPayments has many payments of one claim at once: one pays it, the
-// others are owed back.
+// TestRaceOfPayments: of many payments of one claim at once, one pays it, and refunds
+// of the others are due.
 func TestRaceOfPayments(t *testing.T) {
 	const payments = 64
 	x := newTable(t, nil)
@@ -334,8 +334,8 @@ func TestRaceOfPayments(t *testing.T) {
 	x.desk.check(t)
 }
 
-// TestLeaderLeaves: who looked goes away, and those who waited for him look
-// themselves; they do not get his error.
+// TestLeaderLeaves: the caller that made a shared call leaves; those that waited for
+// it call themselves and do not get its error.
 func TestLeaderLeaves(t *testing.T) {
 	x := newTable(t, nil)
 	c := x.take()
@@ -417,7 +417,7 @@ func TestBusy(t *testing.T) {
 	}
 }
 
-// TestPanic: a look that panics leaves nobody waiting, and no answer.
+// TestPanic: a call that panics leaves no waiter, and no answer.
 func TestPanic(t *testing.T) {
 	f := newSharedCalls[int, int](1)
 	func() {
@@ -447,13 +447,13 @@ func TestOpened(t *testing.T) {
 		}
 		sig := x.node.lands(pays)
 		x.wants(request(sig, c), verified, "")
-		if kept, ok := x.strays.stray(sig); ok != (before != 0) || ok && (kept.Amount != 5 || kept.Rail != market.RailSOL) {
-			t.Errorf("%d lamports before: stray %+v", before, kept)
+		if kept, ok := x.store.unmatched(sig); ok != (before != 0) || ok && (kept.Amount != 5 || kept.Rail != market.RailSOL) {
+			t.Errorf("%d lamports before: unmatched %+v", before, kept)
 		}
 	}
 }
 
-// TestHugeForeign: tokens whose sums pass 64 bits are told from none.
+// TestHugeForeign: tokens whose sums exceed 64 bits are noticed.
 func TestHugeForeign(t *testing.T) {
 	x := newTable(t, nil)
 	for _, row := range []struct {
@@ -484,16 +484,16 @@ func TestHugeForeign(t *testing.T) {
 		strange.TokensBefore = append(strange.TokensBefore[1:], tokens(row.before)...)
 		strange.TokensAfter = append(strange.TokensAfter[1:], tokens(row.after)...)
 		sig := x.node.lands(strange)
-		x.strays.fail(store.ErrFull) // which is no matter where tokens are worthless
+		x.store.fail(store.ErrFull) // which is no matter where tokens are worthless
 		x.wants(request(sig, c), mismatch, wrongOf(row.after, row.before))
-		x.strays.fail(errDesk)
+		x.store.fail(errDesk)
 		if v, err := x.Verify(t.Context(), request(sig, c)); row.gained != errors.Is(err, errDesk) {
 			t.Errorf("%+v, %v", v, err)
 		}
-		x.strays.fail(nil)
+		x.store.fail(nil)
 		x.wants(request(sig, c), mismatch, wrongOf(row.after, row.before))
-		if _, ok := x.strays.stray(sig); ok != row.gained {
-			t.Errorf("%v to %v: stray %t", row.before, row.after, ok)
+		if _, ok := x.store.unmatched(sig); ok != row.gained {
+			t.Errorf("%v to %v: unmatched %t", row.before, row.after, ok)
 		}
 	}
 }

@@ -38,7 +38,7 @@ func (x *table) goes(a *account) {
 
 // cursor is the durable one.
 func (x *table) cursor() solana.Signature {
-	s, _, _ := x.strays.Cursor(fakeCoin.of(fakeTreasury.addr))
+	s, _, _ := x.store.Cursor(fakeCoin.of(fakeTreasury.addr))
 	return s
 }
 
@@ -49,8 +49,8 @@ func (x *table) old() solana.Signature {
 	return x.node.lands(c)
 }
 
-// TestWatch: money that nobody reports is booked or kept, once, over a restart at
-// any moment; what was there before the watch is not looked at.
+// TestWatch: an unreported payment is booked or stored once, over a restart at any
+// moment; what was there before the watch is not examined.
 func TestWatch(t *testing.T) {
 	x := newTable(t, nil)
 	before := x.old()
@@ -69,8 +69,8 @@ func TestWatch(t *testing.T) {
 	if x.state(c) != rfq.ClaimPaid || x.state(other) != rfq.ClaimReserved {
 		t.Errorf("states %d, %d", x.state(c), x.state(other))
 	}
-	if kept, ok := x.strays.stray(bare); !ok || kept.Amount != 5 || kept.Reason != "missing_reference" || kept.Payer != fakeFriend.addr {
-		t.Errorf("stray %+v", kept)
+	if kept, ok := x.store.unmatched(bare); !ok || kept.Amount != 5 || kept.Reason != "missing_reference" || kept.Payer != fakeFriend.addr {
+		t.Errorf("unmatched %+v", kept)
 	}
 	if x.cursor() != before {
 		t.Errorf("cursor %s: nothing lingers", x.cursor())
@@ -111,7 +111,7 @@ func TestWatchHistory(t *testing.T) {
 	c := x.take()
 	x.node.pays(t, c)
 	x.goes(a)
-	if _, kept := x.strays.stray(old); kept || x.node.readsOf(old) != 0 || x.state(c) != rfq.ClaimPaid {
+	if _, kept := x.store.unmatched(old); kept || x.node.readsOf(old) != 0 || x.state(c) != rfq.ClaimPaid {
 		t.Errorf("%d reads, state %d", x.node.readsOf(old), x.state(c))
 	}
 }
@@ -121,7 +121,7 @@ func TestWatchHistory(t *testing.T) {
 func TestWatchFirst(t *testing.T) {
 	x := newTable(t, nil)
 	x.goes(x.account())
-	if s, ok, _ := x.strays.Cursor(fakeCoin.of(fakeTreasury.addr)); !ok || s != (solana.Signature{}) {
+	if s, ok, _ := x.store.Cursor(fakeCoin.of(fakeTreasury.addr)); !ok || s != (solana.Signature{}) {
 		t.Errorf("cursor %s, %t", s, ok)
 	}
 	c := x.take()
@@ -403,13 +403,13 @@ func TestWatchUnreadable(t *testing.T) {
 	if err := x.follow(t.Context(), a); err == nil || x.cursor() != first {
 		t.Errorf("%v, cursor %s", err, x.cursor())
 	}
-	if _, ok := x.strays.stray(poison); ok {
+	if _, ok := x.store.unmatched(poison); ok {
 		t.Error("given up too soon")
 	}
 	x.clock = x.options.GiveUpAfter + time.Minute
 	x.goes(a)
-	if kept, ok := x.strays.stray(poison); !ok || kept.Reason != Unreadable || kept.Amount != 0 || kept.Slot == 0 {
-		t.Errorf("stray %+v", kept)
+	if kept, ok := x.store.unmatched(poison); !ok || kept.Reason != Unreadable || kept.Amount != 0 || kept.Slot == 0 {
+		t.Errorf("unmatched %+v", kept)
 	}
 	x.clock += x.options.CursorDelay
 	x.goes(a)
@@ -418,8 +418,8 @@ func TestWatchUnreadable(t *testing.T) {
 	}
 }
 
-// TestWatchFull: what there is no room for waits, for ever if need be, and is
-// neither given up nor kept twice.
+// TestWatchFull: what there is no room for is retried, forever if necessary, and
+// neither given up nor stored twice.
 func TestWatchFull(t *testing.T) {
 	x := newTable(t, nil)
 	a := x.account()
@@ -427,17 +427,17 @@ func TestWatchFull(t *testing.T) {
 	c := x.take()
 	bare := x.node.lands(x.node.transfer(t, fakeFriend, 5))
 	x.node.pays(t, c)
-	x.strays.fail(store.ErrFull)
+	x.store.fail(store.ErrFull)
 	for range 3 {
 		if err := x.follow(t.Context(), a); !errors.Is(err, store.ErrFull) || x.state(c) != rfq.ClaimPaid {
 			t.Errorf("%v, state %d", err, x.state(c))
 		}
 		x.clock += x.options.GiveUpAfter
 	}
-	x.strays.fail(nil)
+	x.store.fail(nil)
 	x.goes(a)
-	if kept, ok := x.strays.stray(bare); !ok || kept.Amount != 5 {
-		t.Errorf("stray %+v", kept)
+	if kept, ok := x.store.unmatched(bare); !ok || kept.Amount != 5 {
+		t.Errorf("unmatched %+v", kept)
 	}
 	d := &scriptedDesk{machineDesk: x.desk, answer: func(rfq.Request) (*desk.Result, error) {
 		return &desk.Result{Outcome: rfq.Outcome{Reason: event.ReasonDeskFull}}, nil
@@ -455,8 +455,8 @@ func TestWatchFull(t *testing.T) {
 	if h, _, _ := x.desk.Claim(c.ID); len(h.Payments) != 2 || h.Payments[1].Signature != short {
 		t.Errorf("%+v", h.Payments)
 	}
-	if _, ok := x.strays.stray(short); ok {
-		t.Error("booked, and kept as a stray")
+	if _, ok := x.store.unmatched(short); ok {
+		t.Error("booked, and kept as unmatched")
 	}
 }
 
@@ -476,7 +476,7 @@ func TestWatchCircles(t *testing.T) {
 		t.Errorf("%v", err)
 	}
 	fresh := x.account()
-	x.strays.cursors = map[solana.Address]solana.Signature{}
+	x.store.cursors = map[solana.Address]solana.Signature{}
 	if err := x.follow(t.Context(), fresh); !errors.Is(err, ErrAnswer) {
 		t.Errorf("%v", err)
 	}
@@ -484,8 +484,8 @@ func TestWatchCircles(t *testing.T) {
 	x.goes(a)
 }
 
-// TestRun watches a real chain, over two lives: what nobody reports is booked on
-// both rails, and strays are in the store that settlement has.
+// TestRun watches a real chain over two lives: unreported payments are booked on both
+// rails, and unmatched ones are in settlement's store.
 func TestRun(t *testing.T) {
 	c := startChain(t)
 	c.advance(4) // what made the cast is final
@@ -519,12 +519,12 @@ func TestRun(t *testing.T) {
 		return in(usdc) == rfq.ClaimPaid && in(sol) == rfq.ClaimPaid && kept.UnmatchedCount() == 1
 	})
 	if x, ok, err := kept.UnmatchedPayment(bare); !ok || err != nil || x.Amount != 77 || x.Rail != market.RailUSDC || x.Payer != c.payer.addr {
-		t.Errorf("stray %+v, %v", x, err)
+		t.Errorf("unmatched %+v, %v", x, err)
 	}
 	s.as(away, letter{}) // while nobody watches
 	stats := run(func(*Prover) bool { return in(away) == rfq.ClaimPaid })
 	if len(stats.Watches) != 2 || stats.Booked != 1 || kept.UnmatchedCount() != 1 {
-		t.Errorf("%+v, %d strays", stats, kept.UnmatchedCount())
+		t.Errorf("%+v, %d unmatched", stats, kept.UnmatchedCount())
 	}
 	c.control("setNode", map[string]any{"mode": "503"})
 	run(func(p *Prover) bool {

@@ -49,13 +49,13 @@ func TestGolden(t *testing.T) {
 	_, buildErr := s.PutBuild(&store.Build{
 		Claim: goldenClaim, Way: rfq.Modular, Taker: filled[solana.Address](0xaa), Raw: []byte{0xde, 0xad}, LastValid: 0x0a0b, BuiltAt: 0x0c0d,
 	}, true)
-	stray := store.UnmatchedPayment{
+	unmatched := store.UnmatchedPayment{
 		Signature: filled[solana.Signature](0xbb), Rail: market.RailSOL, Amount: 0x0e0f, Reason: "too_old", Payer: filled[solana.Address](0xcc),
 		Slot: 0x1011, SeenAt: 0x1213, Claim: goldenClaim,
 	}
-	other := stray
+	other := unmatched
 	other.Signature = filled[solana.Signature](0xdd)
-	err := errors.Join(buildErr, s.AddUnmatched(&stray), s.AddUnmatched(&other), s.ResolveUnmatched(other.Signature, "ops", "µ", 0x1415),
+	err := errors.Join(buildErr, s.AddUnmatched(&unmatched), s.AddUnmatched(&other), s.ResolveUnmatched(other.Signature, "ops", "µ", 0x1415),
 		s.SetCursor(filled[solana.Address](0xee), filled[solana.Signature](0xff)))
 	if err != nil {
 		t.Fatal(err)
@@ -78,8 +78,8 @@ func TestGolden(t *testing.T) {
 	}
 }
 
-// TestGoldenKept freezes the entries of a signed transaction.
-func TestGoldenKept(t *testing.T) {
+// TestGoldenTransaction freezes the entries of a signed transaction.
+func TestGoldenTransaction(t *testing.T) {
 	kv := kvtest.New()
 	x := storetest.Delivery(t, goldenClaim, 1)
 	if _, err := open(t, kv).PutTransaction(x, 0x0a0b, 0x0c0d); err != nil {
@@ -139,10 +139,10 @@ func FuzzBuild(f *testing.F) {
 	})
 }
 
-func FuzzStray(f *testing.F) {
-	resolved := strayOf(1)
+func FuzzUnmatched(f *testing.F) {
+	resolved := unmatchedOf(1)
 	resolved.Resolved, resolved.By, resolved.Note = now, "ops", "done"
-	f.Add(false, store.EncodeUnmatched(strayOf(1)))
+	f.Add(false, store.EncodeUnmatched(unmatchedOf(1)))
 	f.Add(true, store.EncodeUnmatched(resolved))
 	f.Add(false, store.EncodeUnmatched(resolved))
 	f.Fuzz(func(t *testing.T, is bool, value []byte) {
@@ -159,7 +159,7 @@ func FuzzStray(f *testing.F) {
 	})
 }
 
-func FuzzKept(f *testing.F) {
+func FuzzTransaction(f *testing.F) {
 	for i, x := range []cosign.Signed{storetest.Delivery(f, goldenClaim, 1), storetest.Atomic(f, goldenClaim, 1, build.Taker)} {
 		kv := kvtest.New()
 		k, err := open(f, kv).PutTransaction(x, uint64(i+1), now)

@@ -29,11 +29,11 @@ func openKV(t testing.TB, fs vfs.FS) *persist.KV {
 
 // promised is what a store has said before a crash.
 type promised struct {
-	kept     []store.Transaction
-	builds   []*store.Build
-	strays   []solana.Signature
-	resolved []solana.Signature
-	cursor   solana.Signature
+	kept      []store.Transaction
+	builds    []*store.Build
+	unmatched []solana.Signature
+	resolved  []solana.Signature
+	cursor    solana.Signature
 }
 
 // TestCrash: what was acknowledged as on disk is there after a crash, and nothing
@@ -80,14 +80,14 @@ func work(t *testing.T, rng *rand.Rand, s *store.Store, signed []cosign.Signed) 
 				p.builds = append(p.builds, b)
 			}
 		case 2:
-			err = s.AddUnmatched(strayOf(n))
-			p.strays = append(p.strays, signature(n))
+			err = s.AddUnmatched(unmatchedOf(n))
+			p.unmatched = append(p.unmatched, signature(n))
 		case 3:
-			if sig := signature(rng.IntN(n + 1)); len(p.strays) > 0 && s.ResolveUnmatched(sig, "ops", "", now) == nil {
+			if sig := signature(rng.IntN(n + 1)); len(p.unmatched) > 0 && s.ResolveUnmatched(sig, "ops", "", now) == nil {
 				p.resolved = append(p.resolved, sig)
 			}
 		default:
-			// The cursor follows the strays: it may not outlive them.
+			// The cursor follows the payments: it may not outlive them.
 			p.cursor = signature(n)
 			err = s.SetCursor(solana.Address{1}, p.cursor)
 		}
@@ -114,9 +114,9 @@ func (p *promised) check(t *testing.T, seed uint64, s *store.Store) {
 			t.Fatalf("seed %d: build %v, %v: %+v, want %+v", seed, ok, err, b, want)
 		}
 	}
-	for _, sig := range p.strays {
+	for _, sig := range p.unmatched {
 		if _, ok, err := s.UnmatchedPayment(sig); err != nil || !ok {
-			t.Fatalf("seed %d: stray %v, %v", seed, ok, err)
+			t.Fatalf("seed %d: unmatched %v, %v", seed, ok, err)
 		}
 	}
 	for _, sig := range p.resolved {
@@ -124,13 +124,13 @@ func (p *promised) check(t *testing.T, seed uint64, s *store.Store) {
 			t.Fatalf("seed %d: resolved %v, %v", seed, ok, err)
 		}
 	}
-	if want := len(p.strays) - len(p.resolved); s.UnmatchedCount() != want {
-		t.Fatalf("seed %d: %d strays, want %d", seed, s.UnmatchedCount(), want)
+	if want := len(p.unmatched) - len(p.resolved); s.UnmatchedCount() != want {
+		t.Fatalf("seed %d: %d unmatched, want %d", seed, s.UnmatchedCount(), want)
 	}
 }
 
-// TestCursorFollows: a cursor that survives a crash has not lost what was put
-// before it, though nobody waited for the disk.
+// TestCursorFollows: a cursor that survives a crash has everything that was written
+// before it, although no sync was waited for.
 func TestCursorFollows(t *testing.T) {
 	for seed := range uint64(40) {
 		rng := rand.New(rand.NewPCG(seed, 3))

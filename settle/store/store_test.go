@@ -42,7 +42,7 @@ func signature(n int) (s solana.Signature) {
 	return s
 }
 
-func strayOf(n int) *store.UnmatchedPayment {
+func unmatchedOf(n int) *store.UnmatchedPayment {
 	return &store.UnmatchedPayment{
 		Signature: signature(n), Rail: market.RailUSDC, Amount: 250_000_000, Reason: "missing_reference",
 		Payer: solana.Address{4}, Slot: 77, SeenAt: now, Claim: 5,
@@ -113,8 +113,8 @@ func TestBuild(t *testing.T) {
 	}
 }
 
-// TestBuildSynced: who asks for the disk has it, even where another put the build
-// without.
+// TestBuildSynced: a caller with sync has the build on disk, even if another has
+// stored it without.
 func TestBuildSynced(t *testing.T) {
 	var synced []bool
 	kv := kvtest.New()
@@ -340,9 +340,9 @@ func TestTransactions(t *testing.T) {
 	}
 }
 
-// TestKeepFailed: what could not be written is not kept, and is there after a try
-// that could.
-func TestKeepFailed(t *testing.T) {
+// TestPutTransactionFailed: what could not be written is not stored, and is there after a try
+// that succeeds.
+func TestPutTransactionFailed(t *testing.T) {
 	broken, fail := errors.New("broken"), false
 	kv := kvtest.New()
 	kv.Before(func(sync bool) error {
@@ -435,7 +435,7 @@ func TestConcurrent(t *testing.T) {
 				_, keepErr := s.PutTransaction(x, 1, now)
 				_, ofErr := s.Transactions(x.Claim())
 				_, pruneErr := s.Prune(now + 2*int64(store.BuildRetention))
-				strayErr := s.AddUnmatched(strayOf(n))
+				strayErr := s.AddUnmatched(unmatchedOf(n))
 				resolveErr := s.ResolveUnmatched(signature(n), "ops", "", now)
 				if errors.Is(resolveErr, store.ErrResolved) {
 					resolveErr = nil
@@ -455,6 +455,6 @@ func TestConcurrent(t *testing.T) {
 		}
 	}
 	if s.UnmatchedCount() != 0 {
-		t.Errorf("%d strays", s.UnmatchedCount())
+		t.Errorf("%d unmatched", s.UnmatchedCount())
 	}
 }

@@ -12,20 +12,20 @@ import (
 	"blockdesk/settle/store/storetest"
 )
 
-func TestStray(t *testing.T) {
+func TestUnmatched(t *testing.T) {
 	kv := kvtest.New()
 	s := open(t, kv)
 	for n := range 5 {
-		if err := s.AddUnmatched(strayOf(n)); err != nil {
+		if err := s.AddUnmatched(unmatchedOf(n)); err != nil {
 			t.Fatal(err)
 		}
 	}
-	again := strayOf(2)
+	again := unmatchedOf(2)
 	again.Reason, again.Amount = "too_old", 1
 	if err := s.AddUnmatched(again); err != nil {
 		t.Fatal(err)
 	}
-	if x, ok, err := s.UnmatchedPayment(signature(2)); err != nil || !ok || *x != *strayOf(2) {
+	if x, ok, err := s.UnmatchedPayment(signature(2)); err != nil || !ok || *x != *unmatchedOf(2) {
 		t.Errorf("the first one stays: %+v, %v", x, err)
 	}
 	if err := s.ResolveUnmatched(signature(2), "ops", "paid back by hand – 5 µSOL", now+5); err != nil {
@@ -35,12 +35,12 @@ func TestStray(t *testing.T) {
 	if s.UnmatchedCount() != 4 {
 		t.Errorf("%d unresolved", s.UnmatchedCount())
 	}
-	want := *strayOf(2)
+	want := *unmatchedOf(2)
 	want.Resolved, want.By, want.Note = now+5, "ops", "paid back by hand – 5 µSOL"
 	if x, ok, err := s.UnmatchedPayment(signature(2)); err != nil || !ok || *x != want {
 		t.Errorf("resolved: %+v, %v", x, err)
 	}
-	if err := s.AddUnmatched(strayOf(2)); err != nil || s.UnmatchedCount() != 4 {
+	if err := s.AddUnmatched(unmatchedOf(2)); err != nil || s.UnmatchedCount() != 4 {
 		t.Errorf("one that was resolved came up again: %v", err)
 	}
 	var seen []string
@@ -65,9 +65,9 @@ func TestStray(t *testing.T) {
 	}
 }
 
-func TestStrayErrors(t *testing.T) {
+func TestUnmatchedErrors(t *testing.T) {
 	s := open(t, kvtest.New())
-	if err := s.AddUnmatched(strayOf(1)); err != nil {
+	if err := s.AddUnmatched(unmatchedOf(1)); err != nil {
 		t.Fatal(err)
 	}
 	long := strings.Repeat("x", store.MaxWord+1)
@@ -81,7 +81,7 @@ func TestStrayErrors(t *testing.T) {
 		"resolved":      func(x *store.UnmatchedPayment) { x.Resolved, x.By = now, "ops" },
 		"half resolved": func(x *store.UnmatchedPayment) { x.By = "ops" },
 	} {
-		x := strayOf(2)
+		x := unmatchedOf(2)
 		spoil(x)
 		if err := s.AddUnmatched(x); !errors.Is(err, store.ErrInvalid) {
 			t.Errorf("%s: %v", name, err)
@@ -115,24 +115,24 @@ func TestStrayErrors(t *testing.T) {
 	if err := s.ResolveUnmatched(signature(1), "ops", "", now); !errors.Is(err, store.ErrResolved) {
 		t.Errorf("again: %v", err)
 	}
-	other := strayOf(3)
+	other := unmatchedOf(3)
 	other.Rail, other.Amount, other.Payer, other.Claim = 0, 0, solana.Address{}, 0 // as little as may be known
 	if err := s.AddUnmatched(other); err != nil {
 		t.Error(err)
 	}
 }
 
-func TestStrayLimit(t *testing.T) {
+func TestUnmatchedLimit(t *testing.T) {
 	s := open(t, kvtest.New())
 	for n := range store.MaxUnmatched {
-		if err := s.AddUnmatched(strayOf(n)); err != nil {
+		if err := s.AddUnmatched(unmatchedOf(n)); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if err := s.AddUnmatched(strayOf(store.MaxUnmatched)); !errors.Is(err, store.ErrFull) {
+	if err := s.AddUnmatched(unmatchedOf(store.MaxUnmatched)); !errors.Is(err, store.ErrFull) {
 		t.Errorf("one more: %v", err)
 	}
-	if err := s.AddUnmatched(strayOf(1)); err != nil {
+	if err := s.AddUnmatched(unmatchedOf(1)); err != nil {
 		t.Errorf("one that is there: %v", err)
 	}
 	if page, err := s.UnmatchedPayments(solana.Signature{}, store.MaxUnmatched); len(page) != store.MaxUnmatchedPage || err != nil {
@@ -141,12 +141,12 @@ func TestStrayLimit(t *testing.T) {
 	if err := s.ResolveUnmatched(signature(1), "ops", "", now); err != nil {
 		t.Fatal(err)
 	}
-	if err := s.AddUnmatched(strayOf(store.MaxUnmatched)); err != nil || s.UnmatchedCount() != store.MaxUnmatched {
+	if err := s.AddUnmatched(unmatchedOf(store.MaxUnmatched)); err != nil || s.UnmatchedCount() != store.MaxUnmatched {
 		t.Errorf("after one was resolved: %v", err)
 	}
 }
 
-// TestDamaged: an entry that cannot have been written is told, not used.
+// TestDamaged: an entry that cannot have been written is an error and not used.
 func TestDamaged(t *testing.T) {
 	kv := kvtest.New()
 	s := open(t, kv)
@@ -170,8 +170,8 @@ func TestDamaged(t *testing.T) {
 	put([]byte{8, 0}, nil)
 	_, _, buildErr := s.Build(7)
 	_, putErr := s.PutBuild(buildOf(7, 1), true)
-	_, _, strayErr := s.UnmatchedPayment(signature(1))
-	_, straysErr := s.UnmatchedPayments(solana.Signature{}, 1)
+	_, _, getErr := s.UnmatchedPayment(signature(1))
+	_, listErr := s.UnmatchedPayments(solana.Signature{}, 1)
 	_, _, oursErr := s.ClaimOf(sig)
 	_, _, cursorErr := s.Cursor(solana.Address{})
 	_, pruneErr := s.Prune(now)
@@ -180,8 +180,8 @@ func TestDamaged(t *testing.T) {
 	_, ofErr := s.Transactions(8)
 	_, keepErr := s.PutTransaction(storetest.Delivery(t, market.ClaimID(8), 1), 1, now)
 	for name, err := range map[string]error{
-		"build": buildErr, "put": putErr, "stray": strayErr, "strays": straysErr, "ours": oursErr, "cursor": cursorErr, "prune": pruneErr,
-		"kept": keptErr, "kept of": ofErr, "keep": keepErr, "resolve": s.ResolveUnmatched(signature(1), "ops", "", now), "add": s.AddUnmatched(strayOf(1)),
+		"build": buildErr, "put": putErr, "get": getErr, "list": listErr, "ours": oursErr, "cursor": cursorErr, "prune": pruneErr,
+		"kept": keptErr, "kept of": ofErr, "keep": keepErr, "resolve": s.ResolveUnmatched(signature(1), "ops", "", now), "add": s.AddUnmatched(unmatchedOf(1)),
 	} {
 		if !errors.Is(err, store.ErrDamaged) {
 			t.Errorf("%s: %v", name, err)

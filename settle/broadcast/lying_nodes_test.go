@@ -19,7 +19,7 @@ func TestInvented(t *testing.T) {
 			inBubble(t, nodes, broadcast.Options{}, func(t *testing.T, b *bench) {
 				b.world.nodes[0].set(faults{invents: true})
 				k, m := b.forge(1, 100)
-				b.world.fate = func(*made) fate { return fate{lost: !lands || b.world.age() < 10*time.Second} }
+				b.world.outcome = func(*made) outcome { return outcome{lost: !lands || b.world.age() < 10*time.Second} }
 				b.track(k)
 				shown := false
 				for range 60 {
@@ -29,7 +29,7 @@ func TestInvented(t *testing.T) {
 					}
 				}
 				if list := b.results(); len(list) != 0 || !shown {
-					t.Errorf("%s: told %+v, shown %v", name, list, shown)
+					t.Errorf("%s: reported %+v, shown %v", name, list, shown)
 				}
 				if n := len(b.world.sendsOf(k.Signature())); n < 5 {
 					t.Errorf("%s: sent %d times", name, n)
@@ -48,12 +48,12 @@ func TestInvented(t *testing.T) {
 	}
 }
 
-// TestInventedAlone: where nobody else answers its word is all there is. So the
+// TestInventedAlone: if no other node answers, the liar's word is all there is. So the
 // test before this one can fail.
 func TestInventedAlone(t *testing.T) {
 	for _, nodes := range []int{1, 2} {
 		inBubble(t, nodes, broadcast.Options{}, func(t *testing.T, b *bench) {
-			b.world.fate = func(*made) fate { return fate{lost: true} }
+			b.world.outcome = func(*made) outcome { return outcome{lost: true} }
 			b.world.nodes[0].set(faults{invents: true})
 			for _, u := range b.world.nodes[1:] {
 				u.set(faults{down: true})

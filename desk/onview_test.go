@@ -7,16 +7,16 @@ import (
 	"blockdesk/market"
 )
 
-// TestViewed: who is told of a view finds it, and the store has the tickets that
-// it shows; no view is left untold, and nothing is told without one.
-func TestViewed(t *testing.T) {
+// TestOnView: OnView is called once for each view, after View returns it and the store
+// has its tickets.
+func TestOnView(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
-	var told, last atomic.Uint64 // calls, and the Seq of the newest view at one
+	var calls, last atomic.Uint64 // calls, and the Seq of the newest view at one
 	r.o.OnView = func() {
 		v := r.View()
 		if last.Load() == v.Seq && v.Seq != 0 {
-			t.Errorf("told twice of the view of seq %d", v.Seq)
+			t.Errorf("OnView was called twice for the view of seq %d", v.Seq)
 		}
 		for _, ticket := range v.Tickets {
 			if cursor := r.Cursor(); cursor < ticket.Seq {
@@ -24,25 +24,25 @@ func TestViewed(t *testing.T) {
 			}
 		}
 		last.Store(v.Seq)
-		told.Add(1)
+		calls.Add(1)
 	}
 	r.start()
-	if told.Load() != 1 {
-		t.Fatalf("Start told %d times of the first view", told.Load())
+	if calls.Load() != 1 {
+		t.Fatalf("Start called OnView %d times for the first view", calls.Load())
 	}
 	ticket := r.open(1000, 500)
 	for wallet := range byte(3) {
 		r.must(take(ticket.ID, 1+wallet))
 		if seq := r.View().Seq; last.Load() < seq {
-			t.Errorf("nobody was told of the view of seq %d", seq)
+			t.Errorf("OnView was not called for the view of seq %d", seq)
 		}
 	}
-	calls := told.Load()
+	before := calls.Load()
 	r.must(quote(ticket.ID)) // shows nothing new
 	if _, err := r.Do(quote(market.TicketID(99))); err != nil {
 		t.Fatal(err)
 	}
-	if told.Load() != calls {
-		t.Errorf("told %d times of quotes", told.Load()-calls)
+	if calls.Load() != before {
+		t.Errorf("OnView was called %d times for quotes", calls.Load()-before)
 	}
 }

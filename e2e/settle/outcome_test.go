@@ -123,8 +123,8 @@ func TestNothingBeforeFinality(t *testing.T) {
 	b.AwaitClaim(x.ClaimID, "settled")
 }
 
-// A claim whose wallet takes no transfer is given up by the operator, who pays it
-// back; or it is delivered when the wallet takes it again.
+// A claim whose wallet takes no transfer is abandoned by the operator, who refunds it;
+// or it is delivered when the wallet accepts transfers again.
 func TestUndeliverable(t *testing.T) {
 	t.Parallel()
 	r := chaintest.Start(t, chaintest.Options{Wallets: 1})
@@ -153,7 +153,7 @@ func TestUndeliverable(t *testing.T) {
 	}
 	owed := record(r, up)
 	if owed.State != "refund_due" || len(owed.Payments) != 1 || owed.Payments[0].State != "refund_due" || !slices.Contains(payments, owed.Payments[0].Signature) {
-		t.Fatalf("given up: %+v", owed)
+		t.Fatalf("refund due: %+v", owed)
 	}
 	freeze(r, account, false)
 	b.AwaitClaim(helped, "settled")
@@ -227,7 +227,7 @@ func TestRestoreDeliversNothingTwice(t *testing.T) {
 		t.Errorf("a payment of a claim that is forgotten: %s", got)
 	}
 	if out := programtest.CLI(t, r.Server, "money", "list", "--kind", "strays"); !strings.Contains(out, forgotten) {
-		t.Errorf("it is not among the strays:\n%s", out)
+		t.Errorf("it is not among the unmatched payments:\n%s", out)
 	}
 	if got := b.Submit(open); got.Status != 200 && got.Reason != "expired" && got.Reason != "already_settled" {
 		t.Errorf("the build, again: %s", got)

@@ -25,7 +25,7 @@ import (
 // object is a JSON object whose numbers keep their text.
 type object = map[string]any
 
-// liar stands before a node and changes what it tells of transactions.
+// liar is a proxy of a node that changes its answers about transactions.
 type liar struct {
 	*httptest.Server
 	node string
@@ -104,7 +104,7 @@ type lie struct {
 	// verdict and word count where err is nil.
 	verdict verdictWord
 	word    string
-	// hasty: it is told to a client whose calls time out.
+	// hasty: the client's calls time out early.
 	hasty bool
 }
 
@@ -338,9 +338,9 @@ func faultLies() []lie {
 	}
 }
 
-// TestLies: an honest payment stays what it is, whatever a node says of it
-// meanwhile: nothing is booked, nothing is kept, and nobody is refused but by what
-// the answer says without contradicting itself.
+// TestLies: an honest payment stays what it is, whatever a node says of it meanwhile:
+// nothing is booked or stored, and no refusal rests on anything but an answer that
+// does not contradict itself.
 func TestLies(t *testing.T) {
 	c := startChain(t)
 	l := newLiar(t, c.local.URL())
@@ -353,7 +353,7 @@ func TestLies(t *testing.T) {
 		return client
 	}
 	s := c.stage(client(runtest.HangTimeout), c.options(c.checked))
-	hasty, err := New(c.options(c.checked), client(20*time.Millisecond), s.machine, s.strays)
+	hasty, err := New(c.options(c.checked), client(20*time.Millisecond), s.machine, s.store)
 	c.must(err)
 	names := map[string]bool{}
 	for _, x := range append(lies(), lie{
@@ -394,8 +394,8 @@ func (s *stage) lie(t *testing.T, l *liar, x *lie, hasty *Prover) {
 	}
 	now, _, err := s.machine.Claim(c.ID)
 	s.must(err)
-	if _, kept := s.stray(sig); kept || x.verdict != verified && len(now.Payments) != 0 || x.err != nil && (now.Claim.State != rfq.ClaimReserved || len(now.Payments) != 0) {
-		t.Errorf("claim in state %d, payments %+v, stray %t", now.Claim.State, now.Payments, kept)
+	if _, kept := s.unmatched(sig); kept || x.verdict != verified && len(now.Payments) != 0 || x.err != nil && (now.Claim.State != rfq.ClaimReserved || len(now.Payments) != 0) {
+		t.Errorf("claim in state %d, payments %+v, unmatched %t", now.Claim.State, now.Payments, kept)
 	}
 	if v, err := s.verify(sig, c); err != nil || wordOf(&v) != verified {
 		t.Errorf("the truth: %+v, %v", v, err)
