@@ -31,16 +31,10 @@ const (
 
 // String returns the configuration value.
 func (m Mode) String() string {
-	switch m {
-	case Sync:
-		return "sync"
-	case Interval:
-		return "interval"
-	case Quorum:
-		return "quorum"
-	default:
+	if m < Sync || m > Quorum {
 		return "mode?"
 	}
+	return [...]string{Sync: "sync", Interval: "interval", Quorum: "quorum"}[m]
 }
 
 // Limits of Options.

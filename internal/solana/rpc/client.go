@@ -25,16 +25,12 @@ const (
 
 // String returns the JSON-RPC name.
 func (c Commitment) String() string {
-	switch c {
-	case Processed:
-		return string(sdk.CommitmentProcessed)
-	case Confirmed:
-		return string(sdk.CommitmentConfirmed)
-	case Finalized:
-		return string(sdk.CommitmentFinalized)
-	default:
+	if c < Processed || c > Finalized {
 		return "commitment?"
 	}
+	return string([...]sdk.CommitmentType{
+		Processed: sdk.CommitmentProcessed, Confirmed: sdk.CommitmentConfirmed, Finalized: sdk.CommitmentFinalized,
+	}[c])
 }
 
 // MarshalText writes the JSON-RPC name.

@@ -19,16 +19,10 @@ const (
 
 // String returns the JSON-RPC name: "legacy", "0" or "1".
 func (v Version) String() string {
-	switch v {
-	case Legacy:
-		return "legacy"
-	case V0:
-		return "0"
-	case V1:
-		return "1"
-	default:
+	if v < Legacy || v > V1 {
 		return "version?"
 	}
+	return [...]string{Legacy: "legacy", V0: "0", V1: "1"}[v]
 }
 
 // The first byte of a versioned message is the high bit and the number.
