@@ -129,7 +129,7 @@ func streamSymbols(args *fasthttp.Args, set *market.Instruments) ([]*market.Inst
 	if len(unknown) > 0 {
 		return nil, &refusal{
 			code: "UNKNOWN_SYMBOL", field: field, reason: "unknown_symbol",
-			text: "No such symbol: " + named(unknown) + ". /api/v1/market/symbols lists those there are.",
+			text: "Unknown symbol: " + named(unknown) + ". /api/v1/market/symbols lists all symbols.",
 		}
 	}
 	return found, nil
