@@ -36,8 +36,8 @@ func copying(change func(*fixclient.Options)) func(*fixclient.Options) {
 	}
 }
 
-// TestDropCopy: a session that asks for it is told of every fill of its
-// participant, whichever session the order came from, and of nobody else's.
+// TestDropCopy: a session that has asked for drop copies gets every fill of its
+// participant, whichever session the order came from, and no other participant's.
 func TestDropCopy(t *testing.T) {
 	t.Parallel()
 	d := newDesk(t, []string{"MM", "TK"}, withCopies)
@@ -133,7 +133,7 @@ func TestDropCopyIsRemembered(t *testing.T) {
 	sender, target := mmc.c.NextSequence()
 	d.store = left
 	d.start()
-	mmc = d.dial("MMC", copying(keep(sender, target-1))) // as one who has lost it
+	mmc = d.dial("MMC", copying(keep(sender, target-1))) // as if it had lost the last message
 	mmc.want("35=AE 11=a 97=Y 571=" + first.Get(571))
 }
 

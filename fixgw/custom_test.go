@@ -13,8 +13,8 @@ import (
 	"blockdesk/fixgw/wire"
 )
 
-// TestCustomMarketData: who has asked for custom fields hears where the message
-// is in the feed; who has not hears what a stock client knows, on the same book.
+// TestCustomMarketData: a session with custom fields gets the message's position in the
+// feed; one without gets what a stock client knows, on the same book.
 func TestCustomMarketData(t *testing.T) {
 	t.Parallel()
 	d := newDesk(t, []string{"MM", "PLAIN", "RICH"}, nil)
@@ -99,7 +99,7 @@ func TestLogonWishes(t *testing.T) {
 		k.c.Close()
 		d.awaitStats("nobody there", func(s Stats) bool { return s.Connections == 0 && s.Sessions == 0 })
 	}
-	has(false, false, false) // nobody has asked for anything
+	has(false, false, false) // before the first logon
 	for _, c := range []struct {
 		fields                   string
 		cancel, dropCopy, custom bool

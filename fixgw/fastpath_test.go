@@ -17,7 +17,7 @@ import (
 	"blockdesk/internal/ratelimit"
 )
 
-// rawClient is a FIX client that says exactly what it is told to.
+// rawClient is a FIX client that sends exactly the given bytes.
 type rawClient struct {
 	t    testing.TB
 	conn net.Conn

@@ -145,7 +145,7 @@ func TestBlockedReader(t *testing.T) {
 	})
 }
 
-// TestKickGrace: who does not read the Logout that ends its session is cut off.
+// TestKickGrace: a client that does not read the Logout that ends its session is cut off.
 func TestKickGrace(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -117,7 +117,7 @@ func newDesk(t testing.TB, compIDs []string, change func(*Options)) *harness {
 		}
 		d.stop()
 		if virtual() {
-			// Nobody joins quickfix's readers; they see soon that their session is gone.
+			// quickfix does not join its readers; they end soon after their session.
 			await.VirtualSleep(t, 100*time.Millisecond)
 		}
 	})

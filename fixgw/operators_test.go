@@ -144,7 +144,7 @@ func TestOperatorsUnderTraffic(t *testing.T) {
 			r := rand.New(rand.NewPCG(2, uint64(i)))
 			for going() {
 				id := ids[r.IntN(len(ids))]
-				switch r.IntN(6) { // whether it has somebody to do it to does not matter
+				switch r.IntN(6) { // an error does not matter
 				case 0:
 					_ = d.gateway.Kick(id, "go")
 				case 1:

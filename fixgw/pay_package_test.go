@@ -90,7 +90,8 @@ func (p *packageSender) waiting() int {
 	return len(p.tasks)
 }
 
-// TestNoPackage: what cannot be packed is told, with no word of the inside.
+// TestNoPackage: the client learns that there will be no package, without internal
+// details.
 func TestNoPackage(t *testing.T) {
 	t.Parallel()
 	var ahead atomic.Int64

@@ -90,8 +90,8 @@ func TestProofRefused(t *testing.T) {
 	}
 }
 
-// TestProofForm: reports that are not well made, or tell something wrong of their
-// claim, are refused exactly, and nobody is asked about them.
+// TestProofForm: malformed reports, and reports with terms that are not their claim's,
+// are refused with the exact reason, without a request to the chain.
 func TestProofForm(t *testing.T) {
 	t.Parallel()
 	d, bank := newTillShop(t, []string{"TK", "MM"}, withCopies)
@@ -192,7 +192,7 @@ func TestProofWaits(t *testing.T) {
 		tk.report(claim, "p4", word)
 		tk.acked("939=1 571=p4").Text(t, "OVERLOADED: desk_full")
 
-		// A chain that does not answer at all holds nobody up.
+		// A chain that does not answer blocks no session.
 		held := make(chan struct{})
 		bank.set(func() { bank.held = held })
 		tk.report(claim, "p5", text)

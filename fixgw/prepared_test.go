@@ -60,7 +60,7 @@ func TestEarlySessionsServe(t *testing.T) {
 			t.Errorf("term %d: the session was made anew", term)
 		}
 		sender, target = mm.leave()
-		// Who is still logged on hears that the service stops, which is kept for it.
+		// A client that is still logged on gets the News of the stop, which is kept for it.
 		d.awaitStats("0 sessions logged on", func(s Stats) bool { return s.Sessions == 0 })
 		d.stop()
 		early.Close() // which was the gateway's

@@ -35,7 +35,7 @@ func (k *client) leave() (sender, target int) {
 		k.t.Fatal(err)
 	}
 	await.Closed(k.t, "the answer to the Logout of "+k.compID, k.done)
-	k.d.awaitFree(k.compID) // who is still there is told of a stop
+	k.d.awaitFree(k.compID) // a client that is logged on gets the News of a stop
 	return k.c.NextSequence()
 }
 
@@ -324,9 +324,9 @@ func TestResendIsBounded(t *testing.T) {
 	}
 }
 
-// TestCrash: after an unclean stop that loses part of what the store was told,
-// every report of every durable command reaches its client, under its ExecID,
-// and no number that a client has seen is used again.
+// TestCrash: after an unclean stop that loses a part of the store's commits, every report
+// of every durable command reaches its client, under its ExecID, and no number that a
+// client has seen is used again.
 func TestCrash(t *testing.T) {
 	t.Parallel()
 	d := newDesk(t, []string{"MM", "TK"}, nil)
@@ -379,8 +379,8 @@ func TestCrash(t *testing.T) {
 	}
 }
 
-// An event of the RFQ desk has no time: taken for one, its bytes would put what
-// is stored with the next report on another day.
+// TestFollowerPassesOverTheDesk: an event of the RFQ desk has no time; read as one, its
+// bytes would put what is stored with the next report on another day.
 func TestFollowerPassesOverTheDesk(t *testing.T) {
 	f := &reporter{at: 5}
 	f.desk.reporter = f

@@ -6,8 +6,8 @@ import (
 	"blockdesk/fixgw/fixclient"
 )
 
-// TestCompIDGivenAway: who gets another participant's CompID over a restart gets
-// neither his messages nor his orders with it.
+// TestCompIDGivenAway: a participant that gets another participant's CompID over a
+// restart gets neither its messages nor its orders.
 func TestCompIDGivenAway(t *testing.T) {
 	t.Parallel()
 	d := newDesk(t, []string{"MM", "TK"}, nil)

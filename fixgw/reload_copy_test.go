@@ -13,7 +13,7 @@ func TestDropCopyJoinsByReload(t *testing.T) {
 	t.Parallel()
 	d := newDesk(t, []string{"MM", "TK"}, withCopies)
 	sender, target := d.dial("MMC", copying(keep(1, 1))).leave()
-	d.awaitFree("MMC") // who is still there is told of the stop
+	d.awaitFree("MMC") // a client that is logged on gets the News of the stop
 	d.stop()
 	all := d.options.Participants
 	d.options.Participants = sessiontest.Participants("MM", "TK")

@@ -22,8 +22,7 @@ import (
 	"blockdesk/internal/await"
 )
 
-// reload tells the engine about the participants of list and makes it the
-// gateway's.
+// reload sets the risk of list's participants in the engine and makes list the gateway's.
 func (d *harness) reload(list []participants.Participant) session.Reloaded {
 	d.t.Helper()
 	for i := range list {
@@ -109,7 +108,7 @@ func TestReload(t *testing.T) {
 	if answer := d.refused("TK", nil); !strings.Contains(answer, "LOGON_REFUSED: username, password or CompID is wrong") {
 		t.Errorf("after it was removed: %s", answer)
 	}
-	// TK's order went with it. MM's stays, trades, and is reported to nobody yet.
+	// TK's order went with it. MM's stays, trades, and its reports are only stored.
 	d.awaitOrders(1)
 	fresh.order("o", "2", "9", "0.9", "59=3|")
 	fresh.want("35=8 11=o 150=0")
@@ -215,7 +214,7 @@ func TestReloadsUnderTraffic(t *testing.T) {
 		if err == nil {
 			_ = c.Close()
 		} else if !errors.Is(err, fixclient.ErrLogout) && !errors.Is(err, io.EOF) && !errors.Is(err, syscall.ECONNRESET) {
-			wrong.Store(&err) // not one who is not in the list just now
+			wrong.Store(&err) // not the refusal of a CompID that is not in the list now
 		}
 		return err == nil
 	}
@@ -247,7 +246,7 @@ func TestReloadsUnderTraffic(t *testing.T) {
 				if visit(compID) {
 					visits.Add(1)
 				} else {
-					// sleep: who is not let in leaves the processor to those who are.
+					// sleep: a refused client leaves the processor to the others.
 					time.Sleep(5 * time.Millisecond)
 				}
 			}

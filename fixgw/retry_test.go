@@ -9,8 +9,8 @@ import (
 	"blockdesk/internal/await"
 )
 
-// TestRetryAtOnce: who says a request again the moment he has its answer gets it
-// again, whatever the request was and whoever has answered it.
+// TestRetryAtOnce: a client that repeats a request as soon as it has the answer gets the
+// answer again, whatever the request was and whichever part has answered it.
 func TestRetryAtOnce(t *testing.T) {
 	t.Parallel()
 	d := newShop(t, []string{"TK"}, nil)
@@ -48,13 +48,13 @@ func TestRetryAtOnce(t *testing.T) {
 	}
 }
 
-// TestRetryTooEarly: what is said again before the answer has gone out is answered
-// by it, and by nothing ahead of it or after.
+// TestRetryTooEarly: a repetition before the first answer has gone out is answered by it,
+// and by nothing before or after it.
 func TestRetryTooEarly(t *testing.T) {
 	t.Parallel()
 	d := newDesk(t, []string{"MM"}, nil)
 	d.stop()
-	d.quickfixOnly = true // or the client's reader would be who answers, and waits
+	d.quickfixOnly = true // otherwise the client's reader sends the answer, and waits
 	d.start()
 	mm := d.dial("MM", nil)
 	s := d.blotter("MM")

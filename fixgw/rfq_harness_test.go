@@ -208,7 +208,7 @@ func (k *client) hear(fields string) sessiontest.Message {
 	}
 }
 
-// quiet is none for what hear takes.
+// quiet is none for the messages that hear returns.
 func (k *client) quiet() {
 	k.t.Helper()
 	k.pass(func(m sessiontest.Message) bool { return m.Get(35) == "B" || m.Get(35) == "AE" })

@@ -83,7 +83,7 @@ func TestDeskRefuses(t *testing.T) {
 		}
 	}
 	refuse("sold", "", "3", "CAPACITY_EXHAUSTED: capacity_exhausted: ", sold)
-	// A participant who is stopped; what it has claimed goes on.
+	// A stopped participant; its claims go on.
 	claim := tk.claimed("before").Get(37)
 	stop := engine.Command{Kind: engine.SetParticipant, Status: engine.StatusKilled}
 	stop.Order.Participant = 1

@@ -125,7 +125,7 @@ func TestQuoteEnds(t *testing.T) {
 		gone("g"+id, q)
 		if shut.open != nil {
 			d.ask(shut.open)
-			gone("h"+id, q) // what was told stands
+			gone("h"+id, q) // the first answer stands
 		}
 	}
 	d.later(testQuoteTTL)
@@ -169,7 +169,7 @@ func TestClaimEnds(t *testing.T) {
 	tk.hear("35=8 11=c2 150=4 39=4").Text(t, "REFUND_DUE: late_payment")
 	d.pay(late, 5, 250_000_000)
 	tk.hear("35=8 11=c2 150=I 39=4").Text(t, "REFUND_DUE: late_payment")
-	d.pay(late, 4, 250_000_000) // told before
+	d.pay(late, 4, 250_000_000) // reported before
 	tk.quiet()
 }
 

@@ -54,8 +54,8 @@ func TestSecurityList(t *testing.T) {
 	}
 }
 
-// TestSecurityListFragments: a list of more instruments than one message takes
-// comes in several, and the last says so.
+// TestSecurityListFragments: a list of more instruments than one message takes comes in
+// several, and the last one is marked as such.
 func TestSecurityListFragments(t *testing.T) {
 	t.Parallel()
 	var list []market.Instrument

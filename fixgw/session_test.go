@@ -284,7 +284,7 @@ func TestResendLimit(t *testing.T) {
 	})
 }
 
-// busy is an engine that refuses, or swallows, commands for as long as it is told.
+// busy is an engine that refuses, or swallows, commands on request.
 type busy struct {
 	engineDoor
 	why atomic.Pointer[error] // nil = it works; nil in it = it swallows

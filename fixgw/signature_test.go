@@ -63,7 +63,7 @@ func (d *harness) answer(fields string) string {
 	return wiretest.Show(buf[:n])
 }
 
-// awaitFree waits until a session is nobody's again.
+// awaitFree waits until no connection has a session.
 func (d *harness) awaitFree(compID string) {
 	d.t.Helper()
 	await.True(d.t, compID+" to be let go", func() bool {

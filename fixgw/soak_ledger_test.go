@@ -18,7 +18,7 @@ import (
 //   - two reports with one ExecID (17) say the same;
 //   - reports that are new come in the order of the engine's events;
 //   - an order's reports are New, then fills and changes, then at most one end,
-//     and CumQty, LeavesQty and AvgPx follow from the fills told so far.
+//     and CumQty, LeavesQty and AvgPx follow from the fills reported so far.
 //
 // What may not be seen at once, it keeps for the end: what is missing. One
 // goroutine at a time.
@@ -38,7 +38,7 @@ type place struct{ seq, index uint64 }
 
 func (p place) before(q place) bool { return p.seq < q.seq || p.seq == q.seq && p.index < q.index }
 
-// told is one order as its reports have told it; quantities in lots.
+// told is one order as its reports show it; quantities in lots.
 type told struct {
 	in                 *market.Instrument
 	clOrdID, side      string

@@ -307,7 +307,7 @@ func (s *soak) settle(running <-chan error) {
 				before = now
 				continue
 			}
-			s.ended.Store(true) // they tell what they miss
+			s.ended.Store(true) // they report what they miss
 			for range s.traders {
 				s.law(<-running)
 			}

@@ -94,7 +94,8 @@ func (k *keptStore) Create(id quickfix.SessionID) (quickfix.MessageStore, error)
 	return k.MessageStore, nil
 }
 
-// TestReadOnlyFIX: a follower serves the market and sends who trades to the leader.
+// TestReadOnlyFIX: a follower serves market data, and names the leader to clients that
+// trade.
 func TestReadOnlyFIX(t *testing.T) {
 	t.Parallel()
 	d := newDesk(t, []string{"MM"}, func(o *Options) {
@@ -133,8 +134,8 @@ func TestReadOnlyFIX(t *testing.T) {
 	}
 }
 
-// TestDeposedFIX: a leader that is deposed refuses with who leads, and says so in
-// its Logout; what was under way gets no report.
+// TestDeposedFIX: a leader that is deposed names its successor in refusals and in the
+// Logout; requests without a durable result get no report.
 func TestDeposedFIX(t *testing.T) {
 	t.Parallel()
 	var over atomic.Bool
@@ -152,7 +153,8 @@ func TestDeposedFIX(t *testing.T) {
 	}
 }
 
-// TestStatusBehindBarrier: an order's status is told by who leads for certain.
+// TestStatusBehindBarrier: only a node that has confirmed its leadership answers an
+// order's status.
 func TestStatusBehindBarrier(t *testing.T) {
 	t.Parallel()
 	var doubt atomic.Bool

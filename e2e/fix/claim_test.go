@@ -183,7 +183,7 @@ func TestFIXClaim(t *testing.T) {
 	c.settled(report)
 	c.tokensMoved(was, report, 1)
 
-	// The watch finds what nobody reports; the report that comes late is answered.
+	// The watch finds a payment that is not reported; a late report is answered.
 	unreported := c.claim("c2")
 	signature2 := c.pay(unreported)
 	r.Finalize()

@@ -67,7 +67,7 @@ func TestParticipantsReload(t *testing.T) {
 		t.Errorf("CC's second order, past its limit: %s", got)
 	}
 
-	// Nobody tells the program about these: it looks itself.
+	// The program finds these changes by itself.
 	write(strings.Replace(string(was), "number: 2", "number: 9", 1))
 	await.True(t, "the file to be refused", func() bool {
 		return strings.Contains(programtest.Get(t, s.Addresses.Admin+"/metrics"), "\nblockdesk_fix_participants_refused 1\n")

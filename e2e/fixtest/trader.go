@@ -36,7 +36,7 @@ type Request struct {
 	Answered bool
 }
 
-// Order is one order as its execution reports tell it.
+// Order is one order as its execution reports show it.
 type Order struct {
 	Symbol, Side       string
 	clOrdID            string

@@ -73,7 +73,7 @@ func listen(t *testing.T) net.Listener {
 	return l
 }
 
-// heard is what Numbers is told. The test reads it when nobody writes.
+// heard is what Numbers was given. The test reads it while nothing writes.
 type heard struct{ sender, target int }
 
 func (h *heard) SetSender(next int) error { h.sender = next; return nil }
@@ -184,7 +184,7 @@ func TestLowNumbersAreRefused(t *testing.T) {
 	}
 }
 
-// Who says nothing is asked whether he is there, and given up.
+// A silent side gets a TestRequest, and then the session ends.
 func TestSilentPeerIsGivenUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		here, there := net.Pipe()

@@ -136,7 +136,7 @@ func TestMessageLogRotates(t *testing.T) {
 		l.Record(wire.Received, "MM", logDay, big)
 	}
 	l.Record(wire.Received, "MM", logDay.Add(time.Nanosecond), small)    // the next day
-	l.Record(wire.Received, "MM", logDay.Add(-2*time.Nanosecond), small) // who is late does not turn it back
+	l.Record(wire.Received, "MM", logDay.Add(-2*time.Nanosecond), small) // a late message does not reopen the old day
 	drain(t, l)
 	l = openLog(t, o)
 	l.Record(wire.Sent, "MM", logDay.Add(time.Hour), small)

@@ -16,8 +16,8 @@ func (f from) RemoteAddr() net.Addr { return f }
 func (from) Network() string        { return "tcp" }
 func (f from) String() string       { return f.peer }
 
-// TestOneSubscriberIsOneAddress: who may choose among the addresses of a /64 gets
-// no more connections by it.
+// TestOneSubscriberIsOneAddress: a client that can choose among the addresses of a /64
+// gets no more connections by it.
 func TestOneSubscriberIsOneAddress(t *testing.T) {
 	t.Parallel()
 	for peer, want := range map[string]string{

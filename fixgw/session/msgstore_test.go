@@ -256,8 +256,8 @@ func TestSessionNumbersAreForEver(t *testing.T) {
 	}
 }
 
-// TestOldSessionNumber: an assignment that does not say whose it is belongs to
-// who has the CompID now, and to nobody after him.
+// TestOldSessionNumber: an assignment without a participant belongs to the CompID's
+// present participant, and to no later one.
 func TestOldSessionNumber(t *testing.T) {
 	t.Parallel()
 	disk := kvtest.New()

@@ -20,7 +20,7 @@ func TestForgottenCompIDsAreBounded(t *testing.T) {
 	for i := range maxForgotten - 1 {
 		s := newSession(v, &participants.Participant{Name: fmt.Sprint(i), Number: 9}, fmt.Sprint("X", i), uint16(i+10), r.byCompID["MM"].Messages)
 		s.removed.Store(true)
-		r.byCompID[s.id.TargetCompID] = s // nobody else is here
+		r.byCompID[s.id.TargetCompID] = s // no other goroutine uses it
 	}
 	if _, err := v.prepare(r, sessiontest.Participants("TK")); err != nil {
 		t.Errorf("%d CompIDs: %v", maxForgotten, err)
