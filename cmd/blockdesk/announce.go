@@ -15,8 +15,8 @@ import (
 	"blockdesk/service/standby"
 )
 
-// announce prints where a service listens, and writes it to addresses.json in the
-// data folder for programs.
+// announce prints the addresses of a service, and writes them to addresses.json in the data
+// folder.
 func announce(s *settings, w io.Writer, cfg *config.Config, of *service.Service) error {
 	a := of.Addresses()
 	if err := a.Write(cfg.DataDir); err != nil {
@@ -39,7 +39,7 @@ func announce(s *settings, w io.Writer, cfg *config.Config, of *service.Service)
 	return nil
 }
 
-// announceBound is announce for a process whose gateways come and go: what it is, and
+// announceBound is announce for a process that does not serve all the time: what it is, and
 // when it serves.
 func announceBound(s *settings, w io.Writer, cfg *config.Config, what, when string) error {
 	a := standby.Addresses(cfg)
@@ -65,8 +65,8 @@ func printAddresses(w io.Writer, cfg *config.Config, a *operator.Addresses, what
 	return t.Flush()
 }
 
-// chainLine says what claims are settled on; empty if there is nothing to say. note is
-// why the demo's local chain does not run.
+// chainLine returns the chain of settlement; empty if there is none. note is why the demo's
+// local chain does not run.
 func chainLine(cfg *config.Config, a *operator.Addresses, note string) string {
 	switch {
 	case a.Chain != "":
@@ -79,7 +79,7 @@ func chainLine(cfg *config.Config, a *operator.Addresses, note string) string {
 	return strings.Join(cfg.ChainHosts(), ", ")
 }
 
-// tryCommands returns the first commands for a person, to run as they are printed.
+// tryCommands returns first commands for the user, to run as printed.
 func tryCommands(cfg *config.Config, a *operator.Addresses) []string {
 	out := []string{
 		"curl -s " + a.Base + "/",

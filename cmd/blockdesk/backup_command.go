@@ -18,12 +18,12 @@ func backupCommand(s *settings) *cobra.Command {
 	var f operatorFlags
 	cmd := &cobra.Command{
 		Use: "backup FOLDER", Args: cobra.ExactArgs(1),
-		Short: "Copy the data of the service, running or stopped, and prove the copy of its journal",
-		Long: "Copy the data of the service into an empty or missing folder. A running service copies\n" +
-			"them itself and goes on; this takes an operator's token, and FOLDER is on its machine. On\n" +
-			"one disk parts of such a copy are links: carry it to another one. The operator's token is\n" +
-			"not copied. A backup of a stopped service that is broken off leaves nothing behind; a\n" +
-			"running service finishes one that it has begun.",
+		Short: "Copy the data of a running or stopped service, and verify the copy of its journal",
+		Long: "Copy the data of the service into an empty or missing folder. A running service makes the copy\n" +
+			"itself and continues; this needs an operator's token, and FOLDER is on its machine. On the same\n" +
+			"disk parts of such a copy are hard links: move it to another disk. The operator's token is not\n" +
+			"copied. An interrupted backup of a stopped service leaves nothing behind; a running service\n" +
+			"finishes its backup.",
 		Example: "  blockdesk backup backups/today",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			cfg, err := s.load()
@@ -31,7 +31,7 @@ func backupCommand(s *settings) *cobra.Command {
 				return err
 			}
 			if f.admin == "" && isWithin(cfg.DataDir, args[0]) {
-				return usagef("%s is in the data folder %s: a backup there is lost with what it is of", args[0], cfg.DataDir)
+				return usagef("%s is in the data folder %s: a backup there would be lost with the data", args[0], cfg.DataDir)
 			}
 			if f.admin == "" && !isServed(cmd.Context(), cfg.DataDir) {
 				return copyData(cmd, s, args[0], persist.BackupStopped, "backing up", "backed up to "+args[0])
@@ -44,7 +44,7 @@ func backupCommand(s *settings) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			client.HTTP.Timeout = 0 // as long as it takes
+			client.HTTP.Timeout = 0 // a backup may take long
 			var answer []byte
 			err = s.newBar(cmd.ErrOrStderr(), "the service backs up", inTime).run(func() error {
 				answer, err = client.Do(cmd.Context(), "/desk/backup", map[string]string{"to": target})
@@ -63,7 +63,7 @@ func backupCommand(s *settings) *cobra.Command {
 	return cmd
 }
 
-// isWithin reports whether a path is below dir, by their names.
+// isWithin reports whether a path is below dir, by name.
 func isWithin(dir, path string) bool {
 	from, err := filepath.Abs(dir)
 	to, err2 := filepath.Abs(path)
@@ -74,8 +74,7 @@ func isWithin(dir, path string) bool {
 	return err == nil && below != "." && filepath.IsLocal(below)
 }
 
-// isServed reports whether a service answers at the admin address that the data
-// folder names.
+// isServed reports whether a service answers at the admin address in the data folder.
 func isServed(ctx context.Context, dataDir string) bool {
 	at, err := operator.ReadAddresses(dataDir)
 	if err != nil {
@@ -95,10 +94,10 @@ func isServed(ctx context.Context, dataDir string) bool {
 
 func restoreCommand(s *settings) *cobra.Command {
 	return &cobra.Command{
-		Use: "restore FOLDER", Args: cobra.ExactArgs(1), Short: "Make a data folder (--data) from a backup",
-		Long: "Make a data folder from the backup in FOLDER, and prove its journal. The data folder\n" +
-			"(--data) must have no data yet; the backup stays as it is. One that is broken off leaves\n" +
-			"nothing behind. The service started on it goes on where the backup ends.",
+		Use: "restore FOLDER", Args: cobra.ExactArgs(1), Short: "Create a data folder (--data) from a backup",
+		Long: "Create a data folder from the backup in FOLDER, and verify its journal. The data folder (--data)\n" +
+			"must not have data yet; the backup is not changed. An interrupted restore leaves nothing behind.\n" +
+			"A service on the folder continues where the backup ends.",
 		Example: "  blockdesk restore backups/today --data data-restored",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			cfg, err := s.load()

@@ -13,46 +13,46 @@ import (
 )
 
 const (
-	// barEvery is how often a bar is drawn anew, lineEvery how often a line is
-	// written where there is no terminal.
+	// barEvery is the time between two drawings of a bar, lineEvery between two lines if
+	// there is no terminal.
 	barEvery  = 200 * time.Millisecond
 	lineEvery = 10 * time.Second
-	// maxBar is how wide the bar itself gets, in columns; below minBar it is left out.
+	// maxBar is the largest width of the bar itself, in columns; below minBar it is omitted.
 	maxBar, minBar = 30, 8
 )
 
-// measure is what long work counts.
+// measure is the unit of progress.
 type measure uint8
 
 const (
 	inCommands measure = iota + 1
 	inBytes
 	inSteps
-	inTime // no more is known than that it goes on
+	inTime // elapsed time only
 )
 
-// bar tells a person how far long work has come: on a terminal by a line that is
-// drawn anew, elsewhere by a line now and then. It writes to standard error, never
-// to the answer. Its methods may be called by several goroutines.
+// bar shows the progress of long work: on a terminal as a line that is redrawn, elsewhere as
+// a line every 10 seconds. It writes to standard error, never to the answer. Safe for
+// concurrent use.
 type bar struct {
 	out     io.Writer
 	label   string
 	measure measure
-	width   func() int // columns of the terminal; nil: there is none
+	width   func() int // columns of the terminal; nil: no terminal
 	now     func() time.Time
 	began   time.Time
 
-	mu          sync.Mutex // guards what follows
+	mu          sync.Mutex // guards the fields below
 	done, total uint64
-	told        time.Time // when it was last drawn or written
-	drawn       bool      // there is something of it on the terminal
+	shown       time.Time // last time
+	drawn       bool      // the terminal shows it
 }
 
-// newBar makes a bar; with --json it writes lines.
+// newBar returns a bar; with --json it writes lines.
 func (s *settings) newBar(w io.Writer, label string, m measure) *bar {
 	b := &bar{out: w, label: label, measure: m, now: time.Now}
 	b.began = b.now()
-	b.told = b.began
+	b.shown = b.began
 	if file, ok := w.(*os.File); ok && !s.json && term.IsTerminal(int(file.Fd())) {
 		b.width = func() int {
 			columns, _, err := term.GetSize(int(file.Fd()))
@@ -65,7 +65,7 @@ func (s *settings) newBar(w io.Writer, label string, m measure) *bar {
 	return b
 }
 
-// quietOn draws nothing where the answer goes to the same terminal, line by line.
+// quietOn disables the bar if the answer goes to the same terminal, line by line.
 func (b *bar) quietOn(answer io.Writer) *bar {
 	if file, ok := answer.(*os.File); ok && b.width != nil && term.IsTerminal(int(file.Fd())) {
 		b.out, b.width = io.Discard, nil
@@ -73,8 +73,8 @@ func (b *bar) quietOn(answer io.Writer) *bar {
 	return b
 }
 
-// set says how far the work is, and shows it where it is time to. It returns the
-// error of ctx, which ends the work.
+// set sets the progress and shows it if it is time. It returns the error of ctx, which ends
+// the work.
 func (b *bar) set(ctx context.Context, done, total uint64) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -87,22 +87,22 @@ func (b *bar) set(ctx context.Context, done, total uint64) error {
 	return ctx.Err()
 }
 
-// progress is set as a callback of the rooms.
+// progress returns set as a callback.
 func (b *bar) progress(ctx context.Context) func(done, total uint64) error {
 	return func(done, total uint64) error { return b.set(ctx, done, total) }
 }
 
-// show draws or writes where it is time to.
+// show draws or writes if it is time.
 func (b *bar) show() {
 	now := b.now()
 	every := lineEvery
 	if b.width != nil {
 		every = barEvery
 	}
-	if now.Sub(b.told) < every {
+	if now.Sub(b.shown) < every {
 		return
 	}
-	b.told = now
+	b.shown = now
 	if b.width == nil {
 		fmt.Fprintln(b.out, b.line(0))
 		return
@@ -111,7 +111,7 @@ func (b *bar) show() {
 	b.drawn = true
 }
 
-// end takes the bar off the terminal.
+// end removes the bar from the terminal.
 func (b *bar) end() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -125,8 +125,7 @@ func (b *bar) clear() {
 	}
 }
 
-// run does work and shows that time passes meanwhile, whether it says how far it is
-// or not. It returns when both have ended.
+// run runs work and shows the bar meanwhile.
 func (b *bar) run(work func() error) error {
 	stop := make(chan struct{})
 	var joined sync.WaitGroup
@@ -150,8 +149,8 @@ func (b *bar) run(work func() error) error {
 	return work()
 }
 
-// line is what is shown, in at most columns where that is not 0: what says least is
-// left out first.
+// line returns the text, in at most columns if that is not 0; the least useful part is
+// dropped first.
 func (b *bar) line(columns int) string {
 	elapsed := b.now().Sub(b.began)
 	percent, amount, left := "", "", shortSpan(elapsed)
@@ -186,7 +185,7 @@ func (b *bar) line(columns int) string {
 	return text[:min(len(text), max(columns, 0))]
 }
 
-// text is an amount in the measure's units.
+// text returns an amount in the measure's unit.
 func (m measure) text(n uint64) string {
 	if m == inBytes {
 		value, unit := float64(n), 0
@@ -204,5 +203,5 @@ func (m measure) text(n uint64) string {
 	return fmt.Sprintf("%.2fM", float64(n)/1e6)
 }
 
-// shortSpan is a time without fractions of a second.
+// shortSpan returns a duration without fractions of a second.
 func shortSpan(d time.Duration) string { return d.Round(time.Second).String() }

@@ -31,7 +31,7 @@ import (
 	"blockdesk/service/demo"
 )
 
-// benchFlags are what every benchmark takes.
+// benchFlags are the flags of the benchmarks.
 type benchFlags struct {
 	html, dir, testdata string
 	clients, many       int
@@ -40,17 +40,17 @@ type benchFlags struct {
 	parts               []string
 	seconds, flood      int
 	trades              int
-	lines               bool // of JSON: several reports follow each other
+	lines               bool // JSON lines: several reports
 }
 
 func benchCommand(s *settings) *cobra.Command {
 	var f benchFlags
 	cmd := groupCommand(cobra.Command{
 		Use: "bench", Short: "Measure: engine, durable, fix, ws, rest, settle, recovery, cluster, all, play",
-		Long: "Measure on this machine. Each benchmark prints percentiles, CPU time and allocations an\n" +
-			"operation, and the ratios to its yardstick from the same run. The doors are measured on a\n" +
-			"server of their own, started as a child. Each takes minutes and both of two cores; what it\n" +
-			"writes is in a scratch folder, which it takes away. bench/RESULTS.md has figures of ours.",
+		Long: "Measure on this machine. Each benchmark prints percentiles, CPU time and allocations per operation,\n" +
+			"and the ratios to its baseline from the same run. Gateways are measured on a server that is\n" +
+			"started as a child process. Each benchmark takes minutes and two cores, and removes its scratch\n" +
+			"folder. bench/RESULTS.md has results.",
 		Example: "  blockdesk bench engine\n  blockdesk bench fix --orders 5000 --json",
 	})
 	flags := cmd.PersistentFlags()
@@ -70,7 +70,7 @@ func benchCommand(s *settings) *cobra.Command {
 		cmd.AddCommand(&cobra.Command{
 			Use: b.name, Short: b.short, Args: cobra.NoArgs,
 			Long: b.short + ".\n\n" +
-				"Flags that name another benchmark are not looked at. See blockdesk bench --help.",
+				"Flags of other benchmarks are ignored. See blockdesk bench --help.",
 			Example: "  blockdesk bench " + b.name + " --html " + b.name + ".html",
 			RunE: func(cmd *cobra.Command, _ []string) error {
 				exe, err := os.Executable()
@@ -95,11 +95,11 @@ func benchCommand(s *settings) *cobra.Command {
 	return cmd
 }
 
-// benchmark is a command that measures.
+// benchmark is a command that runs a benchmark.
 type benchmark struct {
 	name, short string
-	// make returns the benchmark with the options that the flags say; it starts exe and
-	// writes into dir.
+	// make returns the benchmark with the options of the flags; it starts exe and writes
+	// into dir.
 	make func(f *benchFlags, exe, dir string) bench.Benchmark
 }
 
@@ -135,7 +135,7 @@ func benchmarks() []benchmark {
 // echoCommand is a child of bench fix.
 func echoCommand() *cobra.Command {
 	return &cobra.Command{
-		Use: "echo KIND", Short: "What bench fix compares with", Args: cobra.ExactArgs(1), Hidden: true,
+		Use: "echo KIND", Short: "The baseline of bench fix", Args: cobra.ExactArgs(1), Hidden: true,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return echo.Serve(cmd.Context(), args[0], cmd.OutOrStdout())
 		},
@@ -169,13 +169,13 @@ func followersCommand() *cobra.Command {
 func benchAllCommand(parent *cobra.Command, s *settings, f *benchFlags) *cobra.Command {
 	return &cobra.Command{
 		Use: "all", Short: "Every benchmark, one after the other", Args: cobra.NoArgs,
-		Long: "Run every benchmark, one after the other, for half an hour or so. One that cannot run here, for\n" +
-			"want of nginx or Node, is told at the end, and the exit code is 1 then. With --json each is an\nobject on a line of its own.",
+		Long: "Run every benchmark, one after the other, for about half an hour. A benchmark that cannot run, for\n" +
+			"lack of nginx or Node, is reported at the end, and the exit code is 1. With --json each report is\nan object on a line.",
 		Example: "  blockdesk bench all --html report.html",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			html := f.html
 			f.lines = true
-			var failed []error // one may lack what it needs on this machine
+			var failed []error // a benchmark may lack a program on this machine
 			for _, sub := range parent.Commands() {
 				if sub.Hidden || sub.Name() == "all" || sub.Name() == "play" {
 					continue

@@ -18,28 +18,25 @@ import (
 )
 
 const (
-	// lookEvery is how far apart the looks of a command that waits are.
-	lookEvery = 300 * time.Millisecond
-	// watchEvery is the same of `cluster status --watch`.
+	// pollEvery is the time between two reads of a command that waits.
+	pollEvery = 300 * time.Millisecond
+	// watchEvery is the time between two reads of `cluster status --watch`.
 	watchEvery = 2 * time.Second
 )
 
-// errUnwellGroup is wrapped where a group has no leader or can lose no more node.
+// errUnwellGroup is wrapped if a group has no leader or cannot lose another node.
 var errUnwellGroup = errors.New("the group is not well")
 
-// clusterFlags say how a command reaches the nodes of a group.
-type clusterFlags struct{ operatorFlags }
-
-// groupClient looks at a group, and changes it through its leader.
+// groupClient reads a group from its nodes, and changes it through its leader.
 type groupClient struct {
 	s     *settings
-	f     *clusterFlags
+	f     *operatorFlags
 	seeds []string
 }
 
-// dial finds where the nodes are, and asks none yet: the address that is given;
-// else that of the node on the data folder, and those of peers.
-func (f *clusterFlags) dial(s *settings) (*groupClient, error) {
+// dialGroup finds the nodes' admin addresses: the given one, or that of the node on the data
+// folder and those of peers. It sends nothing.
+func dialGroup(s *settings, f *operatorFlags) (*groupClient, error) {
 	g := &groupClient{s: s, f: f}
 	if f.admin != "" {
 		at, err := s.adminURL(f.admin)
@@ -59,17 +56,17 @@ func (f *clusterFlags) dial(s *settings) (*groupClient, error) {
 		g.seeds = append(g.seeds, strings.TrimRight(cfg.Peers[i].Admin, "/"))
 	}
 	if strings.Join(g.seeds, "") == "" {
-		return nil, fmt.Errorf("%w: no node has run on %s, and no peers have an admin_url: give --admin", operator.ErrNoService, cfg.DataDir)
+		return nil, fmt.Errorf("%w: no node has run on %s, and no peer has an admin_url: give --admin", operator.ErrNoService, cfg.DataDir)
 	}
 	return g, nil
 }
 
-func (g *groupClient) look(ctx context.Context) (*operator.Group, error) {
+func (g *groupClient) read(ctx context.Context) (*operator.Group, error) {
 	return operator.ReadGroup(ctx, g.seeds)
 }
 
-// ask has the leader do something.
-func (g *groupClient) ask(ctx context.Context, v *operator.Group, path string, in any) error {
+// send sends a request to the leader.
+func (g *groupClient) send(ctx context.Context, v *operator.Group, path string, in any) error {
 	leader := v.Node(v.Leader)
 	if leader == nil {
 		return fmt.Errorf("%w: %s", errUnwellGroup, v.Text)
@@ -86,13 +83,14 @@ func (g *groupClient) ask(ctx context.Context, v *operator.Group, path string, i
 	return err
 }
 
-// await looks until done says so, or within is over; it returns the last look.
+// await reads the group until done returns true or within has passed, and returns the last
+// state.
 func (g *groupClient) await(ctx context.Context, within time.Duration, done func(*operator.Group) bool) (*operator.Group, error) {
 	limited, cancel := context.WithTimeout(ctx, within)
 	defer cancel()
 	var last *operator.Group
 	for {
-		v, err := g.look(limited)
+		v, err := g.read(limited)
 		switch {
 		case err == nil && done(v):
 			return v, nil
@@ -107,62 +105,64 @@ func (g *groupClient) await(ctx context.Context, within time.Duration, done func
 			if last == nil {
 				return nil, fmt.Errorf("%w: no node has answered within %v: %w", operator.ErrNoService, within, err)
 			}
-			return last, fmt.Errorf("%w: not over within %v: %s", errUnwellGroup, within, last.Text)
-		case <-time.After(lookEvery):
+			return last, fmt.Errorf("%w: not done within %v: %s", errUnwellGroup, within, last.Text)
+		case <-time.After(pollEvery):
 		}
 	}
 }
 
-// clusterCommand looks at and changes a group of nodes.
+// clusterCommand has the commands for a group of nodes.
 func clusterCommand(s *settings) *cobra.Command {
 	cmd := groupCommand(cobra.Command{
-		Use: "cluster", Short: "A group of nodes: how it is, who is in it, who leads",
-		Long: "Look at a group of nodes (journal: raft) and change it. The commands ask the node on the data\n" +
-			"folder and all that peers name, so they also work while that node is down; changes go to the\n" +
-			"leader and need an operator's token. docs/cluster.md has what to do when.",
+		Use: "cluster", Short: "Show and change a group of nodes: status, members, leader",
+		Long: "Show and change a group of nodes (journal: raft). The commands read the node on the data folder\n" +
+			"and all nodes in peers, so they also work while one of them is down; changes go to the leader\n" +
+			"and need an operator's token. docs/cluster.md has procedures.",
 		Example: "  blockdesk cluster status",
 	})
-	f := &clusterFlags{}
+	f := &operatorFlags{}
 	f.add(cmd)
 	cmd.AddCommand(clusterStatusCommand(s, f), clusterWaitCommand(s, f), clusterAddCommand(s, f), clusterRemoveCommand(s, f), clusterTransferCommand(s, f))
 	return cmd
 }
 
-func clusterStatusCommand(s *settings, f *clusterFlags) *cobra.Command {
+func clusterStatusCommand(s *settings, f *operatorFlags) *cobra.Command {
 	var watch bool
 	cmd := &cobra.Command{
-		Use: "status", Short: "Say how the group is, and list its nodes", Args: cobra.NoArgs,
-		Long: "Say in one line how the group is and how many nodes it can lose, and list its nodes. A node is\n" +
-			"level that hears the leader and has judged nearly all that is committed. The line begins with\n\n" +
-			"  well        all voters are level\n" +
-			"  degraded    not all are, and one more can be lost\n" +
-			"  at risk     not all are, and none can be lost\n" +
+		Use: "status", Short: "Show the state of the group and its nodes", Args: cobra.NoArgs,
+		Long: "Show in one line the state of the group and how many nodes it can lose, and list its nodes. A\n" +
+			"node is in sync if it is in contact with the leader and has applied nearly all committed entries.\n" +
+			"The line begins with\n\n" +
+			"  well        all voters are in sync\n" +
+			"  degraded    not all are in sync, and one more can be lost\n" +
+			"  at risk     not all are in sync, and none can be lost\n" +
 			"  no leader   nothing is acknowledged\n\n" +
-			"A second line names the nodes that are configured differently from the leader, and in what, of\n" +
-			"the keys that must be alike on all. That is no failure: a rolling change makes them so.\n\n" +
-			"It fails (1) for the last two and while the leader does not serve yet, and (3) where no node\nanswers within 2 seconds.",
+			"A second line names the nodes whose configuration differs from the leader's in keys that must be\n" +
+			"the same on all nodes, with the sections. That is not a failure: it happens during a rolling\n" +
+			"change.\n\n" +
+			"It fails (1) for the last two and while the leader does not serve yet, and (3) if no node answers\nwithin 2 seconds.",
 		Example: "  blockdesk cluster status\n  blockdesk cluster status --watch",
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			g, err := f.dial(s)
+			g, err := dialGroup(s, f)
 			if err != nil {
 				return err
 			}
 			if watch {
 				return g.watch(cmd.Context(), cmd.OutOrStdout())
 			}
-			v, err := g.look(cmd.Context())
+			v, err := g.read(cmd.Context())
 			if err != nil {
 				return err
 			}
 			return showGroup(s, cmd.OutOrStdout(), v)
 		},
 	}
-	cmd.Flags().BoolVar(&watch, "watch", false, "look again every 2 seconds, until Ctrl-C")
+	cmd.Flags().BoolVar(&watch, "watch", false, "repeat every 2 seconds, until Ctrl-C")
 	return cmd
 }
 
-// showGroup prints a group; one that is not well is an error, which as JSON has
-// told itself.
+// showGroup prints a group. It returns an error if the group is unwell, which the printed
+// JSON has already.
 func showGroup(s *settings, w io.Writer, v *operator.Group) error {
 	var err error
 	if s.json {
@@ -174,19 +174,18 @@ func showGroup(s *settings, w io.Writer, v *operator.Group) error {
 	case err != nil || v.OK:
 		return err
 	case s.json:
-		return toldError{errUnwellGroup}
+		return printedError{errUnwellGroup}
 	}
-	return errUnwellGroup // the first line says why
+	return errUnwellGroup // the first line has the reason
 }
 
-// watch prints a look after the other; as JSON an object a line. Its end is that of
-// ctx.
+// watch prints the group repeatedly until ctx ends; as JSON an object a line.
 func (g *groupClient) watch(ctx context.Context, w io.Writer) error {
 	tick := time.NewTicker(watchEvery)
 	defer tick.Stop()
 	for {
-		if v := g.glance(ctx); ctx.Err() == nil {
-			if err := g.tell(w, v); err != nil {
+		if v := g.readOrEmpty(ctx); ctx.Err() == nil {
+			if err := g.print(w, v); err != nil {
 				return err
 			}
 		}
@@ -198,8 +197,8 @@ func (g *groupClient) watch(ctx context.Context, w io.Writer) error {
 	}
 }
 
-// tell prints one look.
-func (g *groupClient) tell(w io.Writer, v *operator.Group) error {
+// print prints the group with the time.
+func (g *groupClient) print(w io.Writer, v *operator.Group) error {
 	if g.s.json {
 		return json.NewEncoder(w).Encode(v)
 	}
@@ -211,88 +210,90 @@ func (g *groupClient) tell(w io.Writer, v *operator.Group) error {
 	return err
 }
 
-// glance is a look that says where no node answers.
-func (g *groupClient) glance(ctx context.Context) *operator.Group {
-	v, err := g.look(ctx)
+// readOrEmpty reads the group; if no node answers it returns a group without a leader.
+func (g *groupClient) readOrEmpty(ctx context.Context) *operator.Group {
+	v, err := g.read(ctx)
 	if err != nil {
 		return &operator.Group{State: operator.GroupNoLeader, Text: "no node answers", Code: codeNoService, Error: err.Error(), ConfigDiffers: map[string][]string{}, Nodes: []operator.Node{}}
 	}
 	return v
 }
 
-func clusterWaitCommand(s *settings, f *clusterFlags) *cobra.Command {
+// groupRun returns the function of a command that changes or awaits a group and prints it. A
+// first argument is the id of a node.
+func groupRun(s *settings, f *operatorFlags, do func(context.Context, *groupClient, []string) (*operator.Group, error)) func(*cobra.Command, []string) error {
+	return func(cmd *cobra.Command, args []string) error {
+		if len(args) > 0 {
+			if err := checkNodeID(args[0]); err != nil {
+				return err
+			}
+		}
+		g, err := dialGroup(s, f)
+		if err != nil {
+			return err
+		}
+		v, err := do(cmd.Context(), g, args)
+		if err != nil {
+			return err
+		}
+		return showGroup(s, cmd.OutOrStdout(), v)
+	}
+}
+
+func clusterWaitCommand(s *settings, f *operatorFlags) *cobra.Command {
 	var within time.Duration
 	cmd := &cobra.Command{
-		Use: "wait", Short: "Wait until all voters are level", Args: cobra.NoArgs,
-		Long: "Wait until a node leads and serves and all voters are level, then print the group's status: what\n" +
-			"to do between two nodes of a rolling upgrade. It fails (1) where that takes longer than --within.",
+		Use: "wait", Short: "Wait until all voters are in sync", Args: cobra.NoArgs,
+		Long: "Wait until a node leads and serves and all voters are in sync, then print the group's status: use\n" +
+			"it between two nodes of a rolling upgrade. It fails (1) if that takes longer than --within.",
 		Example: "  blockdesk cluster wait --within 5m",
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			g, err := f.dial(s)
-			if err != nil {
-				return err
-			}
-			v, err := g.await(cmd.Context(), within, func(v *operator.Group) bool { return v.State == operator.GroupWell })
-			if err != nil {
-				return err
-			}
-			return showGroup(s, cmd.OutOrStdout(), v)
-		},
+		RunE: groupRun(s, f, func(ctx context.Context, g *groupClient, _ []string) (*operator.Group, error) {
+			return g.await(ctx, within, func(v *operator.Group) bool { return v.State == operator.GroupWell })
+		}),
 	}
-	cmd.Flags().DurationVar(&within, "within", 2*time.Minute, "how long at most")
+	cmd.Flags().DurationVar(&within, "within", 2*time.Minute, "longest wait")
 	return cmd
 }
 
-func clusterAddCommand(s *settings, f *clusterFlags) *cobra.Command {
+func clusterAddCommand(s *settings, f *operatorFlags) *cobra.Command {
 	var within time.Duration
 	var admin string
 	cmd := &cobra.Command{
 		Use: "add ID ADDRESS", Short: "Add a node to the group, and give it a vote when it has caught up", Args: cobra.ExactArgs(2),
 		Long: "Add a node, which runs with cluster.join: true and an empty data folder, at the host:port of its\n" +
 			"cluster.bind. It gets the log first without a vote, so that the group does not wait for it, and\n" +
-			"a vote when it is level. Where that takes longer than --within it stays without one, and the\n" +
-			"command fails (1): look at the node, and give the command again to go on. An ID that was removed\n" +
-			"must not come back with an empty folder: take a new one.",
+			"a vote once it is in sync. If that takes longer than --within it stays without a vote, and the\n" +
+			"command fails (1): check the node, and repeat the command to continue. A removed ID must not\n" +
+			"return with an empty folder: choose a new one.",
 		Example: "  blockdesk cluster add d 10.0.0.4:9700 --node-admin http://10.0.0.4:8090",
-		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := checkNodeID(args[0]); err != nil {
-				return err
-			}
-			g, err := f.dial(s)
-			if err != nil {
-				return err
-			}
+		RunE: groupRun(s, f, func(ctx context.Context, g *groupClient, args []string) (*operator.Group, error) {
 			if admin != "" {
 				at, err := s.adminURL(admin)
 				if err != nil {
-					return err
+					return nil, err
 				}
 				g.seeds = append(g.seeds, at)
 			}
-			v, err := g.add(cmd.Context(), args[0], args[1], within)
-			if err != nil {
-				return err
-			}
-			return showGroup(s, cmd.OutOrStdout(), v)
-		},
+			return g.add(ctx, args[0], args[1], within)
+		}),
 	}
 	cmd.Flags().DurationVar(&within, "within", 10*time.Minute, "how long the node may take to catch up")
-	cmd.Flags().StringVar(&admin, "node-admin", "", "the new node's admin `address`, where no peers entry has it")
+	cmd.Flags().StringVar(&admin, "node-admin", "", "the new node's admin `address`, if no entry of peers has it")
 	return cmd
 }
 
-// add makes a node a member, then a voter.
+// add adds a node without a vote, and then as a voter.
 func (g *groupClient) add(ctx context.Context, id, address string, within time.Duration) (*operator.Group, error) {
 	type member struct {
 		ID      string `json:"id"`
 		Address string `json:"address"`
 		Voter   bool   `json:"voter"`
 	}
-	v, err := g.look(ctx)
+	v, err := g.read(ctx)
 	if err != nil {
 		return nil, err
 	}
-	if err := g.ask(ctx, v, "/desk/cluster/members", member{id, address, false}); err != nil {
+	if err := g.send(ctx, v, "/desk/cluster/members", member{id, address, false}); err != nil {
 		return nil, err
 	}
 	v, err = g.await(ctx, within, func(v *operator.Group) bool { n := v.Node(id); return n != nil && n.InSync })
@@ -304,115 +305,97 @@ func (g *groupClient) add(ctx context.Context, id, address string, within time.D
 		}
 		return nil, err
 	}
-	if err := g.ask(ctx, v, "/desk/cluster/members", member{id, address, true}); err != nil {
+	if err := g.send(ctx, v, "/desk/cluster/members", member{id, address, true}); err != nil {
 		return nil, err
 	}
 	return g.await(ctx, memberWait, func(v *operator.Group) bool { n := v.Node(id); return v.OK && n != nil && n.Voter && n.InSync })
 }
 
-// memberWait bounds how long a change is waited for that the group has taken up.
+// memberWait bounds the wait for an accepted change.
 const memberWait = 30 * time.Second
 
-func clusterRemoveCommand(s *settings, f *clusterFlags) *cobra.Command {
+func clusterRemoveCommand(s *settings, f *operatorFlags) *cobra.Command {
 	var force bool
 	cmd := &cobra.Command{
-		Use: "remove ID", Short: "Take a node out of the group, for good", Args: cobra.ExactArgs(1),
-		Long: "Take a node out of the group, for good: its ID must not come back with an empty folder. One that\n" +
-			"leads hands the lead over first. Where the nodes that would be left could acknowledge nothing\n" +
-			"the command refuses it, unless with --force. Stop the node and delete its data folder after it.",
+		Use: "remove ID", Short: "Remove a node from the group for good", Args: cobra.ExactArgs(1),
+		Long: "Remove a node from the group for good: its ID must not return with an empty folder. A leader hands\n" +
+			"over first. The command refuses if the remaining nodes could not acknowledge, unless with\n" +
+			"--force. Stop the node and delete its data folder afterwards.",
 		Example: "  blockdesk cluster remove c",
-		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := checkNodeID(args[0]); err != nil {
-				return err
-			}
-			g, err := f.dial(s)
-			if err != nil {
-				return err
-			}
-			v, err := g.remove(cmd.Context(), args[0], force)
-			if err != nil {
-				return err
-			}
-			return showGroup(s, cmd.OutOrStdout(), v)
-		},
+		RunE: groupRun(s, f, func(ctx context.Context, g *groupClient, args []string) (*operator.Group, error) {
+			return g.remove(ctx, args[0], force)
+		}),
 	}
-	cmd.Flags().BoolVar(&force, "force", false, "also where the rest would be no majority")
+	cmd.Flags().BoolVar(&force, "force", false, "even if the rest would not be a majority")
 	return cmd
 }
 
 func (g *groupClient) remove(ctx context.Context, id string, force bool) (*operator.Group, error) {
-	v, err := g.look(ctx)
+	v, err := g.read(ctx)
 	if err != nil {
 		return nil, err
 	}
 	if bad := v.RemovalProblem(id); bad != "" && !force {
-		return nil, fmt.Errorf("%w: %s; --force does it all the same", errUnwellGroup, bad)
+		return nil, fmt.Errorf("%w: %s; --force removes it nevertheless", errUnwellGroup, bad)
 	}
 	if v.Leader == id {
 		if v, err = g.transfer(ctx, v); err != nil {
 			return nil, err
 		}
 	}
-	if err := g.ask(ctx, v, "/desk/cluster/members/"+id+"/remove", struct{}{}); err != nil {
+	if err := g.send(ctx, v, "/desk/cluster/members/"+id+"/remove", struct{}{}); err != nil {
 		return nil, err
 	}
 	return g.await(ctx, memberWait, func(v *operator.Group) bool { return v.Leader != "" && v.Node(id) == nil })
 }
 
-func clusterTransferCommand(s *settings, f *clusterFlags) *cobra.Command {
+func clusterTransferCommand(s *settings, f *operatorFlags) *cobra.Command {
 	return &cobra.Command{
 		Use: "transfer", Short: "Hand the lead to another voter", Args: cobra.NoArgs,
-		Long: "Hand the lead to a voter that has the log whole, and wait until it serves. Clients of the leader\n" +
-			"are told to go there, as at any change of the leader: what they send again with the same ClOrdID\n" +
-			"or Idempotency-Key is done once. Stopping the leader in good order does the same by itself.",
+		Long: "Hand the lead to a voter with the complete log, and wait until it serves. Clients are redirected\n" +
+			"to it, as at any change of the leader: a request that they repeat with the same ClOrdID or\n" +
+			"Idempotency-Key is done once. An orderly stop of the leader does the same.",
 		Example: "  blockdesk cluster transfer",
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			g, err := f.dial(s)
+		RunE: groupRun(s, f, func(ctx context.Context, g *groupClient, _ []string) (*operator.Group, error) {
+			v, err := g.read(ctx)
 			if err != nil {
-				return err
+				return nil, err
 			}
-			v, err := g.look(cmd.Context())
-			if err != nil {
-				return err
-			}
-			if v, err = g.transfer(cmd.Context(), v); err != nil {
-				return err
-			}
-			return showGroup(s, cmd.OutOrStdout(), v)
-		},
+			return g.transfer(ctx, v)
+		}),
 	}
 }
 
-// transfer makes another node lead, and waits until it serves and the others follow.
+// transfer makes another node the leader, and waits until it serves and the others follow.
 func (g *groupClient) transfer(ctx context.Context, v *operator.Group) (*operator.Group, error) {
-	if err := g.ask(ctx, v, "/desk/cluster/transfer", struct{}{}); err != nil {
+	if err := g.send(ctx, v, "/desk/cluster/transfer", struct{}{}); err != nil {
 		return nil, err
 	}
 	return g.await(ctx, memberWait, v.HandedOver)
 }
 
-// checkNodeID keeps what cannot be a node's id out of a URL.
+// checkNodeID refuses a text that cannot be a node's id, before it gets into a URL.
 func checkNodeID(text string) error {
 	if text == "" || len(text) > quorum.MaxNameBytes || checkCompID(text) != nil {
-		return usagef("this is no id of a node: 1 to %d letters, digits, '.', '_' and '-'", quorum.MaxNameBytes)
+		return usagef("not the id of a node: want 1 to %d letters, digits, '.', '_' and '-'", quorum.MaxNameBytes)
 	}
 	return nil
 }
 
-// completeNodes lists the members.
+// completeNodes completes members.
 func completeNodes(s *settings) completer {
 	return func(cmd *cobra.Command, _ string) (out []string) {
-		ctx, cancel := context.WithTimeout(cmd.Context(), completeWithin)
+		ctx, cancel := context.WithTimeout(cmd.Context(), completionTimeout)
 		defer cancel()
-		f := &clusterFlags{}
+		f := &operatorFlags{}
 		if given, err := cmd.Flags().GetString("admin"); err == nil {
 			f.admin = given
 		}
-		g, err := f.dial(s)
+		g, err := dialGroup(s, f)
 		if err != nil {
 			return nil
 		}
-		v, err := g.look(ctx)
+		v, err := g.read(ctx)
 		if err != nil {
 			return nil
 		}

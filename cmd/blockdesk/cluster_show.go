@@ -9,8 +9,8 @@ import (
 	"blockdesk/service/operator"
 )
 
-// printGroup prints the sentence, another one where nodes are configured differently, and
-// a line a node.
+// printGroup prints the state of a group, the nodes that are configured differently, and a
+// line a node.
 func printGroup(w io.Writer, v *operator.Group) error {
 	text := v.Text + "\n"
 	if len(v.ConfigDiffers) > 0 {
@@ -20,7 +20,7 @@ func printGroup(w io.Writer, v *operator.Group) error {
 		return err
 	}
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(t, "NODE\tROLE\tVOTE\tLEVEL\tTERM\tLOG\tCOMMITTED\tAPPLIED\tBEHIND\tHEARD\tDISK FREE\tUP\tVERSION\tADDRESS\tADMIN\tWHAT IS WRONG")
+	fmt.Fprintln(t, "NODE\tROLE\tVOTE\tIN SYNC\tTERM\tLOG\tCOMMITTED\tAPPLIED\tBEHIND\tLAST CONTACT\tDISK FREE\tUP\tVERSION\tADDRESS\tADMIN\tPROBLEM")
 	for i := range v.Nodes {
 		n := &v.Nodes[i]
 		yes := map[bool]string{true: "yes", false: "no"}
@@ -29,12 +29,12 @@ func printGroup(w io.Writer, v *operator.Group) error {
 			continue
 		}
 		s := n.Status
-		heard := "never"
+		contact := "never"
 		if s.ContactMS >= 0 {
-			heard = (time.Duration(s.ContactMS) * time.Millisecond).String()
+			contact = (time.Duration(s.ContactMS) * time.Millisecond).String()
 		}
 		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%d\t%d\t%d\t%d\t%d\t%s\t%d %%\t%s\t%s\t%s\t%s\t%s\n",
-			n.ID, s.Role, yes[n.Voter], yes[n.InSync], s.Term, s.LogIndex, s.CommittedIndex, s.AppliedIndex, n.Behind, heard,
+			n.ID, s.Role, yes[n.Voter], yes[n.InSync], s.Term, s.LogIndex, s.CommittedIndex, s.AppliedIndex, n.Behind, contact,
 			s.DiskFreePercent, time.Duration(s.UptimeS)*time.Second, s.Version, n.Address, n.AdminURL, dash(n.Problem))
 	}
 	return t.Flush()

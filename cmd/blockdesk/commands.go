@@ -6,13 +6,13 @@ import (
 	"blockdesk/service/program"
 )
 
-// commandGroup is a part of the help: what a person may want to do.
+// commandGroup is a section of the help.
 type commandGroup struct {
 	id, title string
 	commands  []func(*settings) *cobra.Command
 }
 
-// commandGroups are all commands in the order of the help.
+// commandGroups returns all commands in the order of the help.
 func commandGroups() []commandGroup {
 	type commands = []func(*settings) *cobra.Command
 	return []commandGroup{
@@ -26,25 +26,23 @@ func commandGroups() []commandGroup {
 	}
 }
 
-func root() *cobra.Command { return commands(&settings{}) }
-
-// commands makes the tree of all commands; what they are told goes to s.
+// commands returns the tree of all commands, whose flags set s.
 func commands(s *settings) *cobra.Command {
 	cmd := groupCommand(cobra.Command{
 		Use:   "blockdesk",
 		Short: "Matching, RFQ and atomic settlement core",
-		Long: "A desk that sells token blocks by tickets, settles them atomically on Solana, runs an\n" +
-			"order book for the same pairs over FIX, and publishes both as market data.",
-		Example: "  blockdesk serve --demo    # a whole desk to try, on this machine alone\n" +
+		Long: "A desk that sells token blocks by request for quote, settles them atomically on Solana, matches\n" +
+			"orders for the same pairs over FIX, and publishes market data of both.",
+		Example: "  blockdesk serve --demo    # a complete desk to try, on this machine only\n" +
 			"  blockdesk ticket list     # in another terminal",
 		Version:       program.Version,
 		SilenceUsage:  true,
 		SilenceErrors: true,
 	})
 	flags := cmd.PersistentFlags()
-	flags.StringVar(&s.config, "config", "", "configuration `file` (default blockdesk.yaml where it exists)")
+	flags.StringVar(&s.config, "config", "", "configuration `file` (default blockdesk.yaml if it exists)")
 	flags.StringVar(&s.data, "data", "", "data `folder` (default data)")
-	flags.StringArrayVar(&s.sets, "set", nil, "one `setting`, e.g. --set listen.fix=127.0.0.1:0 (repeat)")
+	flags.StringArrayVar(&s.sets, "set", nil, "one `setting`, e.g. --set listen.fix=127.0.0.1:0 (repeatable)")
 	flags.BoolVar(&s.json, "json", false, "print JSON, failures too: see blockdesk help output")
 	for _, g := range commandGroups() {
 		cmd.AddGroup(&cobra.Group{ID: g.id, Title: g.title})
@@ -79,7 +77,7 @@ func markStarted(s *settings, cmd *cobra.Command) {
 func versionCommand(s *settings) *cobra.Command {
 	return &cobra.Command{
 		Use: "version", Short: "Print the program's version", Args: cobra.NoArgs,
-		Long:    "Print the program's version. The API has one of its own, which GET / of a service tells.",
+		Long:    "Print the program's version. The API has its own version, in the answer to GET / of a service.",
 		Example: "  blockdesk version --json",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return s.print(cmd, map[string]any{"version": program.Version}, "blockdesk "+program.Version)

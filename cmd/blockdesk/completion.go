@@ -7,13 +7,13 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// completionCommand prints the script that makes a shell complete our commands.
+// completionCommand prints the completion script of a shell.
 func completionCommand(s *settings) *cobra.Command {
 	cmd := groupCommand(cobra.Command{
 		Use: "completion", Short: "Print the script that completes commands in a shell",
 		Long: "Print the script that completes commands, flags and their values in bash, zsh, fish or\n" +
-			"PowerShell: pairs, rails, keys of the configuration, and, where a service runs, its tickets,\n" +
-			"claims, tokens and sessions.",
+			"PowerShell: pairs, rails, configuration keys, and the tickets, claims, tokens and sessions of a\n" +
+			"running service.",
 		Example: "  source <(blockdesk completion bash)",
 	})
 	for _, shell := range []struct {

@@ -1,11 +1,11 @@
 package main
 
-// bashWords goes behind the script for bash, which asks the package bash-completion
-// what was typed. Where that is not installed, as on a bare server and on macOS,
-// each Tab would end in an error: then this tells it.
+// bashWords follows the script for bash, which calls the package bash-completion for the
+// typed words. Without that package, as on a minimal server and on macOS, each Tab would
+// fail: this function replaces it.
 const bashWords = `
-# Without the package bash-completion: the words as they were typed. Bash has split
-# them at = and : too; what no blank parts belongs together.
+# Without the package bash-completion: the words as typed. Bash splits them at = and :
+# too; join the parts that no blank separates.
 if ! declare -F _get_comp_words_by_ref >/dev/null 2>&1; then
     __blockdesk_init_completion()
     {

@@ -15,15 +15,15 @@ import (
 	"blockdesk/service/operator"
 )
 
-// completeWithin bounds what a completion asks a running service: a person waits at
-// the key. Where it does not answer, nothing is offered and nothing is said.
-const completeWithin = time.Second
+// completionTimeout bounds a completion's request to a running service, because the user is
+// waiting. Without an answer nothing is offered.
+const completionTimeout = time.Second
 
-// completer returns what an argument or a flag's value may be; descriptions stand
-// behind a tab.
+// completer returns the possible values of an argument or a flag; a description follows a
+// tab.
 type completer func(cmd *cobra.Command, typed string) []string
 
-// completion is a completer and what a shell does beside it.
+// completion is a completer and a directive for the shell.
 type completion struct {
 	values completer // nil: none
 	then   cobra.ShellCompDirective
@@ -36,7 +36,7 @@ func (c completion) flag(cmd *cobra.Command, _ []string, typed string) ([]string
 	return c.values(cmd, typed), c.then
 }
 
-// arg completes the first argument alone: no command of ours takes more.
+// arg completes the first argument: no command completes more.
 func (c completion) arg(cmd *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
 	if len(args) > 0 {
 		return nil, cobra.ShellCompDirectiveNoFileComp
@@ -54,7 +54,7 @@ func words(list ...string) completion {
 	return completion{func(*cobra.Command, string) []string { return list }, noFiles}
 }
 
-// files completes files of these kinds, by their endings; without any, all files.
+// files completes files with these extensions; without extensions all files.
 func files(endings ...string) completion {
 	if len(endings) == 0 {
 		return completion{nil, cobra.ShellCompDirectiveDefault}
@@ -62,8 +62,8 @@ func files(endings ...string) completion {
 	return completion{func(*cobra.Command, string) []string { return endings }, cobra.ShellCompDirectiveFilterFileExt}
 }
 
-// flagValues are the values of flags by name, wherever they are. A flag that is not
-// there takes something that nobody can offer, such as a text or a number.
+// flagValues returns the completions of flags by name, for all commands. A flag without one
+// takes a free text or a number.
 func flagValues(s *settings) map[string]completion {
 	return map[string]completion{
 		"config": files("yaml", "yml"), "data": {nil, folders}, "set": {completeSettings, noSpace}, "role": words(config.RoleAll, config.RoleNode, config.RoleFollower),
@@ -81,7 +81,7 @@ func flagValues(s *settings) map[string]completion {
 	}
 }
 
-// argumentValues are the values of a command's first argument, by its path.
+// argumentValues returns the completions of the first argument by command path.
 func argumentValues(s *settings) map[string]completion {
 	return map[string]completion{
 		"blockdesk ticket amend": {completeTickets(s), noFiles}, "blockdesk ticket withdraw": {completeTickets(s), noFiles},
@@ -96,7 +96,7 @@ func argumentValues(s *settings) map[string]completion {
 	}
 }
 
-// completeValues tells cobra how arguments and flags of the tree are completed.
+// completeValues registers the completions of arguments and flags of the tree.
 func completeValues(s *settings, cmd *cobra.Command) {
 	flags, arguments := flagValues(s), argumentValues(s)
 	var visit func(*cobra.Command)
@@ -109,7 +109,7 @@ func completeValues(s *settings, cmd *cobra.Command) {
 			}
 			if !seen[f] && f.Value.Type() != "bool" {
 				if err := cmd.RegisterFlagCompletionFunc(f.Name, c.flag); err != nil {
-					panic(err) // the flag is there: we are looking at it
+					panic(err) // cannot happen: the flag exists
 				}
 			}
 			seen[f] = true
@@ -130,8 +130,7 @@ func completeValues(s *settings, cmd *cobra.Command) {
 	visit(cmd)
 }
 
-// configured is the configuration for a completion: where it cannot be read, the
-// defaults.
+// configured returns the configuration for a completion: the defaults if it is invalid.
 func configured(s *settings) config.Config {
 	cfg, err := s.load()
 	if err != nil {
@@ -171,8 +170,7 @@ func completeRails(_ *cobra.Command, typed string) (out []string) {
 	return out
 }
 
-// completeSettings completes KEY=VALUE: keys, and behind = the words that a key
-// takes.
+// completeSettings completes KEY=VALUE: keys, and after = the words of a key.
 func completeSettings(_ *cobra.Command, typed string) (out []string) {
 	cfg := config.Default()
 	leaves := cfg.Leaves()
@@ -215,7 +213,7 @@ func ask(s *settings, cmd *cobra.Command, path string, v any) {
 	if err != nil {
 		return
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), completeWithin)
+	ctx, cancel := context.WithTimeout(context.Background(), completionTimeout)
 	defer cancel()
 	_ = client.Get(ctx, path, v) // no values are offered
 }
@@ -232,7 +230,7 @@ func completeTickets(s *settings) completer {
 	}
 }
 
-// completeMoney completes claims or payments of one kind of money.
+// completeMoney completes claims or payments of one list of money.
 func completeMoney(s *settings, member, kind string) completer {
 	return func(cmd *cobra.Command, _ string) (out []string) {
 		var a moneyAnswer

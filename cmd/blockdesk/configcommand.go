@@ -16,14 +16,14 @@ import (
 	"blockdesk/service/demo"
 )
 
-// configCommand shows and checks the configuration. It starts nothing.
+// configCommand shows and checks the configuration.
 func configCommand(s *settings) *cobra.Command {
 	var asDemo, changed bool
 	cmd := groupCommand(cobra.Command{
-		Use: "config", Short: "Show what is configured and where each value is from; check it; list the keys",
-		Long: "Show the configuration that is in force, a value a line, with where it is from: a file's\n" +
-			"line, a variable of the environment, a flag, or the default. Secrets are not shown: of a\n" +
-			"node's URL only its host. blockdesk help configuration tells which source wins.",
+		Use: "config", Short: "Show the configuration with the source of each value; check it; list the keys",
+		Long: "Show the configuration in force, a value a line, with its source: a line of the file, an\n" +
+			"environment variable, a flag, or the default. Secrets are not shown: only the host of a\n" +
+			"node's URL. See blockdesk help configuration for the order of the sources.",
 		Example: "  blockdesk config\n" +
 			"  blockdesk config --changed --set listen.fix=127.0.0.1:0\n" +
 			"  blockdesk config keys listen",
@@ -36,7 +36,7 @@ func configCommand(s *settings) *cobra.Command {
 		return showConfig(cmd.OutOrStdout(), settingsOf(&cfg, sources, changed), s.json)
 	}
 	cmd.Flags().BoolVar(&asDemo, "demo", false, "as serve --demo would have it")
-	cmd.Flags().BoolVar(&changed, "changed", false, "only what is no default")
+	cmd.Flags().BoolVar(&changed, "changed", false, "only values that differ from the default")
 	cmd.AddCommand(configCheckCommand(s), configKeysCommand(s))
 	return cmd
 }
@@ -57,7 +57,7 @@ func loadWithSources(s *settings, asDemo bool) (config.Config, config.Sources, e
 	return cfg, sources, nil
 }
 
-// settingLine is one value of the configuration.
+// settingLine is one configured value.
 type settingLine struct {
 	Key    string `json:"key"`
 	Value  any    `json:"value"`
@@ -75,12 +75,12 @@ func settingsOf(cfg *config.Config, sources config.Sources, changed bool) (out [
 		l := settingLine{Key: path, Value: v.Interface(), Source: sources.Of(path), text: config.ValueText(v)}
 		if v.Kind() == reflect.Slice && v.Type().Elem().Kind() == reflect.Struct {
 			if v.Len() > 0 {
-				return // its values come by themselves
+				return // its items follow
 			}
 			l.text = "(none)"
 		}
 		if secret[key] && l.text != "" {
-			l.text = hidden(l.text)
+			l.text = redacted(l.text)
 			l.Value = l.text
 		}
 		if !changed || l.Source != config.FromDefault {
@@ -90,9 +90,8 @@ func settingsOf(cfg *config.Config, sources config.Sources, changed bool) (out [
 	return out
 }
 
-// hidden stands for a secret. Of URLs it leaves the host, which is how logs and
-// metrics name a node.
-func hidden(text string) string {
+// redacted replaces a secret. It leaves the hosts of URLs, as logs and metrics show them.
+func redacted(text string) string {
 	var hosts []string
 	for _, part := range config.SplitList(text) {
 		u, err := url.Parse(part)
@@ -123,10 +122,10 @@ func showConfig(w io.Writer, lines []settingLine, asJSON bool) error {
 func configCheckCommand(s *settings) *cobra.Command {
 	var asDemo bool
 	cmd := &cobra.Command{
-		Use: "check", Short: "Tell whether a service would start with this configuration", Args: cobra.NoArgs,
-		Long: "Check the configuration as serve does, with the participants file, certificates and what\n" +
-			"settlement needs; nothing is started and nothing is changed. Exit code 1 where it cannot be\n" +
-			"used, with the key and the line. serve --check is the same.",
+		Use: "check", Short: "Check whether a service would start with this configuration", Args: cobra.NoArgs,
+		Long: "Check the configuration as serve does, with the participants file, certificates and the key of\n" +
+			"settlement. It starts and changes nothing. Exit code 1 if the configuration is invalid, with\n" +
+			"the key and the line. serve --check is the same.",
 		Example: "  blockdesk config check --demo",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			cfg, err := s.load()
@@ -157,14 +156,14 @@ type keyLine struct {
 	Unit        string `json:"unit,omitempty"`
 	Range       string `json:"range"`
 	About       string `json:"about"`
-	Environment string `json:"environment,omitempty"` // empty: in the file alone
+	Environment string `json:"environment,omitempty"` // empty: in the file only
 }
 
 func configKeysCommand(s *settings) *cobra.Command {
 	return &cobra.Command{
 		Use: "keys [PREFIX]", Short: "List every key with its default, unit and range", Args: cobra.MaximumNArgs(1),
 		Long: "List every key of the configuration with its default, unit and range, or those that begin\n" +
-			"with PREFIX. Keys with [] are of the items of a list, which only a file can have.",
+			"with PREFIX. Keys with [] belong to the items of a list, which can only be set in the file.",
 		Example: "  blockdesk config keys\n  blockdesk config keys rfq.pairs",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			prefix := append(args, "")[0]
@@ -205,7 +204,7 @@ func showKeys(w io.Writer, lines []keyLine, asJSON bool) error {
 		return printJSON(w, map[string]any{"ok": true, "keys": lines})
 	}
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(t, "KEY\tDEFAULT\tUNIT\tRANGE\tWHAT IT IS")
+	fmt.Fprintln(t, "KEY\tDEFAULT\tUNIT\tRANGE\tDESCRIPTION")
 	for _, l := range lines {
 		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\n", l.Key, dash(l.Default), dash(l.Unit), l.Range, l.About)
 	}

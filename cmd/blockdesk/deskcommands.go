@@ -32,7 +32,7 @@ type (
 	}
 )
 
-// lockChange is the body that locks or unlocks.
+// lockChange is the body of a request to lock or unlock.
 type lockChange struct {
 	Pair   string `json:"pair,omitempty"`
 	Rail   string `json:"rail,omitempty"`
@@ -45,10 +45,10 @@ func lockCommand(s *settings) *cobra.Command {
 	var list bool
 	in := lockChange{Locked: true}
 	cmd := &cobra.Command{
-		Use: "lock", Short: "Stop quotes and claims: of everything, a pair, or a rail", Args: cobra.NoArgs,
-		Long: "Stop quotes, claims and co-signatures: of everything, or of one pair or rail. What is\n" +
-			"reserved or paid already goes on. With --list it shows the locks. It is journaled with your\n" +
-			"name and survives a restart.",
+		Use: "lock", Short: "Stop quotes and claims for everything, a pair, or a rail", Args: cobra.NoArgs,
+		Long: "Stop quotes, claims and co-signatures for everything, or for one pair or rail. Reserved and paid\n" +
+			"claims continue. With --list it shows the locks. A lock is journaled with your name and survives\n" +
+			"a restart.",
 		Example: "  blockdesk lock --pair SLUSD/USDC --reason 'price feed down'\n  blockdesk lock --list",
 		RunE: operatorCommand(s, &f, func([]string) (string, any, error) {
 			if list {
@@ -70,9 +70,9 @@ func unlockCommand(s *settings) *cobra.Command {
 	var f operatorFlags
 	var in lockChange
 	cmd := &cobra.Command{
-		Use: "unlock", Short: "Open again what lock has stopped", Args: cobra.NoArgs,
-		Long: "Open again what lock has stopped. A pair and a rail have locks of their own: each is\n" +
-			"opened by itself, and unlock alone opens the lock of everything.",
+		Use: "unlock", Short: "Remove a lock", Args: cobra.NoArgs,
+		Long: "Remove a lock. Pairs and rails have locks of their own: unlock without --pair and --rail removes\n" +
+			"only the lock of everything.",
 		Example: "  blockdesk unlock --pair SLUSD/USDC",
 		RunE:    operatorCommand(s, &f, func([]string) (string, any, error) { return "/desk/locks", &in, nil }, showLocks),
 	}
@@ -84,22 +84,22 @@ func unlockCommand(s *settings) *cobra.Command {
 func (in *lockChange) flags(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&in.Pair, "pair", "", "one pair, e.g. SLUSD/USDC")
 	cmd.Flags().StringVar(&in.Rail, "rail", "", "one rail, USDC or SOL")
-	cmd.Flags().StringVar(&in.Reason, "reason", "", "why, 1 to 40 characters")
+	cmd.Flags().StringVar(&in.Reason, "reason", "", "reason, 1 to 40 characters")
 	cmd.MarkFlagsMutuallyExclusive("pair", "rail")
 }
 
 func showLocks(w io.Writer, a *locksAnswer) error {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	shut := 0
+	locked := 0
 	for _, l := range a.Locks {
 		state := "open"
 		if l.Locked {
 			state = "LOCKED"
-			shut++
+			locked++
 		}
 		fmt.Fprintf(t, "%s\t%s\tsince %s\tby %s\t%s\n", l.Name, state, shortTime(l.Since), l.By, l.Reason)
 	}
-	if shut == 0 {
+	if locked == 0 {
 		fmt.Fprintln(t, "nothing is locked")
 	}
 	return t.Flush()
@@ -107,16 +107,15 @@ func showLocks(w io.Writer, a *locksAnswer) error {
 
 func priceCommand(s *settings) *cobra.Command {
 	cmd := groupCommand(cobra.Command{
-		Use: "price", Short: "Set and list what pairs and SOL are worth in USD",
-		Long: "Set and list what pairs and SOL are worth in USD: a pair's anchor, which its reference price\n" +
-			"must lie near, and the price of SOL, which claims over that rail are paid at. One that is too\n" +
-			"old sells nothing.",
+		Use: "price", Short: "Set and list the prices of pairs and of SOL in USD",
+		Long: "Set and list prices in USD: a pair's anchor, which bounds its reference price, and the price of\n" +
+			"SOL, at which claims over that rail are paid. Nothing is sold at a stale price.",
 	})
 	var f operatorFlags
 	f.add(cmd)
 	list := &cobra.Command{
 		Use: "list", Short: "List the prices with their age and corridor", Args: cobra.NoArgs,
-		Long:    "List the prices of pairs and rails, since when, how old they may get, and between what a\nreference price must lie.",
+		Long:    "List the prices of pairs and rails, with their time, their longest age, and the bounds of the\nreference price.",
 		Example: "  blockdesk price list",
 		RunE:    operatorCommand(s, &f, func([]string) (string, any, error) { return "/desk/prices", nil, nil }, showPrices),
 	}
@@ -124,14 +123,14 @@ func priceCommand(s *settings) *cobra.Command {
 	var maxAge time.Duration
 	set := &cobra.Command{
 		Use: "set", Short: "Set the anchor of a pair, or the price of SOL", Args: cobra.NoArgs,
-		Long: "Set the anchor of a pair (--pair), or the price of SOL (--rail SOL). It holds at once, for\n" +
-			"quotes and claims from now on, and is journaled with your name. A restart does not undo it.",
+		Long: "Set the anchor of a pair (--pair), or the price of SOL (--rail SOL). It applies at once to new\n" +
+			"quotes and claims, and is journaled with your name. A restart does not undo it.",
 		Example: "  blockdesk price set --pair SLUSD/USDC --usd 0.999\n  blockdesk price set --rail SOL --usd 151.20 --max-age 10m",
 	}
 	set.Flags().StringVar(&in.Pair, "pair", "", "one pair, e.g. SLUSD/USDC")
 	set.Flags().StringVar(&in.Rail, "rail", "", "SOL")
-	set.Flags().StringVar(&in.PriceUSD, "usd", "", "dollars a unit, e.g. 0.999")
-	set.Flags().DurationVar(&maxAge, "max-age", 0, "of a rail's price: older, it prices nothing (default: as before)")
+	set.Flags().StringVar(&in.PriceUSD, "usd", "", "USD per unit, e.g. 0.999")
+	set.Flags().DurationVar(&maxAge, "max-age", 0, "longest age of a rail's price (default: unchanged)")
 	set.MarkFlagsMutuallyExclusive("pair", "rail")
 	set.MarkFlagsOneRequired("pair", "rail")
 	set.RunE = operatorCommand(s, &f, func([]string) (string, any, error) {
@@ -147,7 +146,7 @@ func priceCommand(s *settings) *cobra.Command {
 
 func showPrices(w io.Writer, a *operator.PricesAnswer) error {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(t, "OF\tUSD\tSET\tMAX AGE\tSTATE\tCORRIDOR\tREFERENCE")
+	fmt.Fprintln(t, "PAIR/RAIL\tUSD\tSET\tMAX AGE\tSTATE\tCORRIDOR\tREFERENCE")
 	for _, p := range a.Prices {
 		state, corridor, set, price := "fresh", "", "", shortDecimal(p.PriceUSD)
 		switch {
@@ -174,14 +173,14 @@ func showPrices(w io.Writer, a *operator.PricesAnswer) error {
 func inventoryCommand(s *settings) *cobra.Command {
 	cmd := groupCommand(cobra.Command{
 		Use: "inventory", Short: "Set and list how much of each pair's base asset may be sold",
-		Long: "Set and list how much of each pair's base asset may be sold in all. It is a limit of its own\n" +
-			"beside the tickets and what the desk's wallet holds.",
+		Long: "Set and list how much of each pair's base asset may be sold in total. This limit is independent of\n" +
+			"the tickets and of the balance of the desk's wallet.",
 	})
 	var f operatorFlags
 	f.add(cmd)
 	list := &cobra.Command{
-		Use: "list", Short: "List what may be sold, is reserved, and is sold", Args: cobra.NoArgs,
-		Long: "List each pair's inventory: in all, free, reserved by claims, and sold.", Example: "  blockdesk inventory list",
+		Use: "list", Short: "List the inventory: total, free, reserved and sold", Args: cobra.NoArgs,
+		Long: "List each pair's inventory: total, free, reserved by claims, and sold.", Example: "  blockdesk inventory list",
 		RunE: operatorCommand(s, &f, func([]string) (string, any, error) { return "/desk/inventory", nil, nil }, showInventory),
 	}
 	var in struct {
@@ -189,8 +188,8 @@ func inventoryCommand(s *settings) *cobra.Command {
 		Inventory string `json:"inventory"`
 	}
 	set := &cobra.Command{
-		Use: "set", Short: "Set how much may be sold in all, what is sold already included", Args: cobra.NoArgs,
-		Long:    "Set how much of a pair's base asset may be sold in all, what is sold and reserved already\nincluded. It is journaled with your name, and a restart does not undo it.",
+		Use: "set", Short: "Set the total inventory, including what is already sold", Args: cobra.NoArgs,
+		Long:    "Set how much of a pair's base asset may be sold in total, including what is already sold and\nreserved. It is journaled with your name, and a restart does not undo it.",
 		Example: "  blockdesk inventory set --pair SLUSD/USDC --amount 5000000",
 		RunE:    operatorCommand(s, &f, func([]string) (string, any, error) { return "/desk/inventory", &in, nil }, showInventory),
 	}

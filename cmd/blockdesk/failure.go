@@ -18,8 +18,8 @@ import (
 	"blockdesk/settle/cosign"
 )
 
-// How the program ends: our choice, told by `blockdesk help exit-codes`. A command
-// that signals are to end, such as serve, ends by one as done.
+// Exit codes: our choice, documented by `blockdesk help exit-codes`. A command that runs
+// until a signal, such as serve, exits with exitDone.
 const (
 	exitDone        = 0
 	exitFailed      = 1
@@ -28,8 +28,7 @@ const (
 	exitInterrupted = 130 // by Ctrl-C or SIGTERM, before it was done
 )
 
-// Codes of failures, in what --json prints. A refusal of the service has the
-// service's own code.
+// Codes of failures in --json. A refusal of the service has the service's own code.
 const (
 	codeFailed        = "FAILED"
 	codeUsage         = "USAGE"
@@ -38,19 +37,19 @@ const (
 	codeInterrupted   = "INTERRUPTED"
 )
 
-// failure is what a command's error is to whoever has called it. With --json it
-// is the last line of standard output.
+// failure is a command's error for its caller. With --json it is the last line of standard
+// output.
 type failure struct {
 	OK        bool   `json:"ok"` // false
 	Code      string `json:"code"`
 	Reason    string `json:"reason,omitempty"` // of a service's refusal
 	Text      string `json:"error"`
-	Next      string `json:"next,omitempty"` // what may help
+	Next      string `json:"next,omitempty"` // a next step
 	RequestID string `json:"request_id,omitempty"`
 	exit      int
 }
 
-// usageError is a command line that cannot be meant so, beyond what cobra sees.
+// usageError is an invalid command line that cobra accepts.
 type usageError struct{ error }
 
 func (e usageError) Unwrap() error { return e.error }
@@ -61,18 +60,18 @@ func isUsage(err error) bool {
 
 func usagef(format string, args ...any) error { return usageError{fmt.Errorf(format, args...)} }
 
-// toldError is a failure that standard output has told already, as JSON.
-type toldError struct{ error }
+// printedError is a failure that is already printed as JSON.
+type printedError struct{ error }
 
-func (e toldError) Unwrap() error { return e.error }
+func (e printedError) Unwrap() error { return e.error }
 
-// configError is a configuration that cannot be used.
+// configError is an invalid configuration.
 type configError struct{ error }
 
 func (e configError) Unwrap() error { return e.error }
 
-// knownFailures are the errors that have a code of their own and a next step; the
-// first that fits counts.
+// knownFailures are the errors with a code of their own and a next step; the first match
+// counts.
 func knownFailures() []struct {
 	is         error
 	code, next string
@@ -82,19 +81,19 @@ func knownFailures() []struct {
 		code, next string
 	}{
 		{persist.ErrNoStore, "NO_JOURNAL", "name the data folder of a service by --data"},
-		{persist.ErrNotEmpty, "NOT_EMPTY", "name a folder that is empty or not there"},
-		{syscall.EADDRINUSE, "ADDRESS_IN_USE", "stop what has the address, or name another, e.g. --set listen.base=127.0.0.1:0"},
+		{persist.ErrNotEmpty, "NOT_EMPTY", "name an empty or missing folder"},
+		{syscall.EADDRINUSE, "ADDRESS_IN_USE", "stop the program that uses the address, or choose another, e.g. --set listen.base=127.0.0.1:0"},
 		{syscall.EAGAIN, "IN_USE", "a service has this data folder open: stop it first"},
 		{syscall.ENOSPC, "DISK_FULL", "make room on the disk"},
-		{fs.ErrPermission, "NOT_PERMITTED", "run it as the user that the file or folder belongs to"},
+		{fs.ErrPermission, "NOT_PERMITTED", "run it as the owner of the file or folder"},
 		{fs.ErrNotExist, "NOT_FOUND", ""},
 		{fs.ErrExist, "EXISTS", "name another"},
 		{cosign.ErrKeyExists, "EXISTS", "name another file: a key is never replaced"},
 	}
 }
 
-// explain says what an error means. started: the command itself has run, so that
-// its command line was in order.
+// explain returns the failure of an error. started: the command has run, so its command line
+// was valid.
 func explain(ctx context.Context, cmd *cobra.Command, started bool, err error) failure {
 	f := failure{Code: codeFailed, Text: err.Error(), exit: exitFailed}
 	var refused *operator.RefusedError
@@ -106,14 +105,14 @@ func explain(ctx context.Context, cmd *cobra.Command, started bool, err error) f
 		f.Code, f.exit = codeUsage, exitUsage
 		f.Next = "see " + cmd.CommandPath() + " --help"
 	case errors.As(err, new(configError)):
-		f.Code, f.Next = codeConfiguration, "see blockdesk config keys, and blockdesk config for where each value is from"
+		f.Code, f.Next = codeConfiguration, "see blockdesk config keys, and blockdesk config for the source of each value"
 	case errors.Is(err, operator.ErrNoService):
 		f.Code, f.exit = codeNoService, exitNoService
 		f.Next = "start one with blockdesk serve, or name a running one by --data or --admin"
 	case errors.As(err, &refused):
 		f.Code, f.Reason, f.RequestID = refused.Code, refused.Reason, refused.ID
 	case errors.As(err, &damage):
-		f.Code, f.Next = "DAMAGED", "keep the folder as it is, and restore a backup into another one"
+		f.Code, f.Next = "DAMAGED", "keep the folder unchanged, and restore a backup into another one"
 	default:
 		for _, k := range knownFailures() {
 			if errors.Is(err, k.is) {
@@ -125,9 +124,9 @@ func explain(ctx context.Context, cmd *cobra.Command, started bool, err error) f
 	return f
 }
 
-// tell prints a failure: for programs on out, for people on errOut. What cannot be
-// printed is told by the exit code alone.
-func (f *failure) tell(asJSON bool, out, errOut io.Writer) {
+// print prints a failure as JSON on out, or as text on errOut. If it cannot be printed the
+// exit code remains.
+func (f *failure) print(asJSON bool, out, errOut io.Writer) {
 	if asJSON {
 		_ = json.NewEncoder(out).Encode(f)
 		return
@@ -139,8 +138,8 @@ func (f *failure) tell(asJSON bool, out, errOut io.Writer) {
 	fmt.Fprintln(errOut, text)
 }
 
-// readerGone reports whether err says that nobody reads standard output any more,
-// as of `blockdesk journal dump | head -1`.
+// readerGone reports whether the reader of standard output has closed the pipe, as in
+// `blockdesk journal dump | head -1`.
 func readerGone(err error) bool {
 	var path *fs.PathError
 	return errors.Is(err, syscall.EPIPE) && errors.As(err, &path) && path.Path == os.Stdout.Name()

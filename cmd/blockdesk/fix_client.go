@@ -25,7 +25,7 @@ import (
 	"blockdesk/service/operator"
 )
 
-// fixClientFlags say who logs on, where, and how it is shown.
+// fixClientFlags are the session, the gateway, and the output.
 type fixClientFlags struct {
 	address, compID, target, username string
 	passwordFile, key, sequence       string
@@ -39,12 +39,11 @@ type fixClientFlags struct {
 func fixClientCommand(s *settings) *cobra.Command {
 	var f fixClientFlags
 	cmd := &cobra.Command{
-		Use: "client", Short: "Log on and trade from the terminal, or from a script", Args: cobra.NoArgs,
-		Long: "Log on to a FIX 4.4 gateway and send what is typed: `help` lists the commands. Where standard\n" +
-			"input is no terminal, each of its lines is a command, and the next one waits for the answer to\n" +
-			"the one before.\n\n" +
-			"The password comes from --password-file, from " + config.FIXPasswordEnv + ", or is asked for. Sequence\n" +
-			"numbers are kept in a file, so that a later start goes on with the session.",
+		Use: "client", Short: "Log on and trade from the terminal or a script", Args: cobra.NoArgs,
+		Long: "Log on to a FIX 4.4 gateway and send typed commands: `help` lists them. If standard input is not a\n" +
+			"terminal, each of its lines is a command, which waits for the answer to the one before.\n\n" +
+			"The password comes from --password-file, from " + config.FIXPasswordEnv + ", or from a prompt. Sequence\n" +
+			"numbers are stored in a file, so that a later start continues the session.",
 		Example: "  " + config.FIXPasswordEnv + "=demo blockdesk fix client --comp-id GUEST\n" +
 			"  printf 'buy SLUSD/USDC 5 at 1.01 ioc\\n' | blockdesk fix client --comp-id GUEST --strict",
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -59,26 +58,26 @@ func fixClientCommand(s *settings) *cobra.Command {
 		},
 	}
 	flags := cmd.Flags()
-	flags.StringVar(&f.address, "address", "", "host:port (default: what addresses.json in the data folder says)")
+	flags.StringVar(&f.address, "address", "", "host:port (default: from addresses.json in the data folder)")
 	flags.StringVar(&f.compID, "comp-id", "", "SenderCompID")
 	flags.StringVar(&f.target, "target", "", "TargetCompID (default: fix.comp_id)")
 	flags.StringVar(&f.username, "username", "", "participant (default: --comp-id)")
 	flags.StringVar(&f.passwordFile, "password-file", "", "file whose first line is the password")
-	flags.StringVar(&f.key, "key", "", "Ed25519 key to log on with instead: PEM (PKCS #8) or a Solana keypair file")
+	flags.StringVar(&f.key, "key", "", "Ed25519 key to log on with instead of a password: PEM (PKCS #8) or a Solana keypair file")
 	flags.BoolVar(&f.tls, "tls", false, "speak TLS")
-	flags.StringVar(&f.ca, "ca", "", "PEM file of the authority that the service's certificate is from")
+	flags.StringVar(&f.ca, "ca", "", "PEM file of the authority of the service's certificate")
 	flags.StringVar(&f.serverName, "server-name", "", "name in the service's certificate (default: the host of --address)")
-	flags.StringVar(&f.cert, "cert", "", "PEM file of our certificate, where the service wants one")
+	flags.StringVar(&f.cert, "cert", "", "PEM file of the client's certificate, if the service requires one")
 	flags.StringVar(&f.certKey, "cert-key", "", "PEM file of its key")
-	flags.BoolVar(&f.dropCopy, "drop-copy", false, "be told all fills of the participant (9406=Y)")
+	flags.BoolVar(&f.dropCopy, "drop-copy", false, "receive all fills of the participant (9406=Y)")
 	flags.BoolVar(&f.keepOrders, "no-cancel-on-disconnect", false, "let orders outlive the connection (8013=N)")
-	flags.BoolVar(&f.custom, "custom-fields", false, "take the fields 5601 to 5616 (5600=Y)")
-	flags.StringVar(&f.sequence, "sequence-file", "", "where the sequence numbers are kept (default: a file in the user's configuration folder)")
-	flags.BoolVar(&f.reset, "reset", false, "begin with sequence number 1 on both sides (141=Y)")
+	flags.BoolVar(&f.custom, "custom-fields", false, "receive the fields 5601 to 5616 (5600=Y)")
+	flags.StringVar(&f.sequence, "sequence-file", "", "file of the sequence numbers (default: in the user's configuration folder)")
+	flags.BoolVar(&f.reset, "reset", false, "start with sequence number 1 on both sides (141=Y)")
 	flags.IntVar(&f.heartBt, "heartbeat", 30, "seconds between heartbeats, 10 to 60")
-	flags.DurationVar(&f.wait, "wait", 10*time.Second, "how long an answer is waited for")
+	flags.DurationVar(&f.wait, "wait", 10*time.Second, "longest wait for an answer")
 	flags.BoolVar(&f.raw, "raw", false, "show every message too, with | for SOH and without secrets")
-	flags.BoolVar(&f.strict, "strict", false, "fail at the end where a command was refused or not answered")
+	flags.BoolVar(&f.strict, "strict", false, "fail at the end if a command was refused or not answered")
 	return cmd
 }
 
@@ -160,8 +159,7 @@ func (f *fixClientFlags) password(interactive bool, prompt io.Writer) (string, e
 	return string(password), err
 }
 
-// readLogonKey reads the private half of a participant's ed25519. Errors do not
-// quote the file.
+// readLogonKey reads a participant's private Ed25519 key. Errors do not quote the file.
 func readLogonKey(path string) (ed25519.PrivateKey, error) {
 	text, err := os.ReadFile(path)
 	if err != nil {

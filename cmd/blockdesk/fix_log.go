@@ -23,14 +23,14 @@ import (
 const (
 	// fixDictionaryFile is the dictionary with our custom fields, in sdk.Files.
 	fixDictionaryFile = "fix/FIX44-blockdesk.xml"
-	// logPoll is how often a log that is followed is looked at.
+	// logPoll is the time between two reads of a followed log.
 	logPoll = 200 * time.Millisecond
-	// maxLogLine bounds a line of a message log, in bytes. The longest message that
-	// the gateway takes or sends, each byte escaped, is well below.
+	// maxLogLine bounds a line of a message log, in bytes, well above the longest message
+	// of the gateway with each byte escaped.
 	maxLogLine = 8 << 20
 )
 
-// fixLogFlags say what of a log is shown.
+// fixLogFlags select messages of a log.
 type fixLogFlags struct {
 	compID, since, types string
 	follow, header       bool
@@ -40,8 +40,8 @@ func fixLogCommand(s *settings) *cobra.Command {
 	var f fixLogFlags
 	cmd := &cobra.Command{
 		Use: "log [FILE|DIR]", Short: "Read the gateway's message log", Args: cobra.MaximumNArgs(1),
-		Long: "Print the messages that the gateway has kept (fix.message_log_dir), with the names of their\n" +
-			"fields. Without FILE or DIR it is the configured folder.",
+		Long: "Print the messages of the gateway's log (fix.message_log_dir) with the names of their fields. The\n" +
+			"default of FILE or DIR is the configured folder.",
 		Example: "  blockdesk fix log --comp-id GUEST --type D,8 --since 10m\n" +
 			"  blockdesk fix log --follow var/fix-log",
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -64,14 +64,14 @@ func fixLogCommand(s *settings) *cobra.Command {
 	}
 	flags := cmd.Flags()
 	flags.StringVar(&f.compID, "comp-id", "", "only this session's messages")
-	flags.StringVar(&f.since, "since", "", "only from then on: 10m, or 2026-01-02T15:04:05Z")
+	flags.StringVar(&f.since, "since", "", "only messages since then: 10m, or 2026-01-02T15:04:05Z")
 	flags.StringVar(&f.types, "type", "", "only these MsgTypes, e.g. D,8")
-	flags.BoolVar(&f.follow, "follow", false, "wait for more")
+	flags.BoolVar(&f.follow, "follow", false, "wait for more messages")
 	flags.BoolVar(&f.header, "header", false, "show the fields of header and trailer too")
 	return cmd
 }
 
-// logPrinter shows entries of a message log.
+// logPrinter prints entries of a message log.
 type logPrinter struct {
 	names  *wire.Names
 	out    io.Writer
@@ -102,12 +102,12 @@ func (f *fixLogFlags) printer(out io.Writer, asJSON bool, now time.Time) (*logPr
 		return p, nil
 	}
 	if p.since, err = time.Parse(time.RFC3339Nano, f.since); err != nil {
-		return nil, fmt.Errorf("--since: %q is neither a span such as 10m nor a time such as 2026-01-02T15:04:05Z", f.since)
+		return nil, fmt.Errorf("--since: %q is neither a duration such as 10m nor a time such as 2026-01-02T15:04:05Z", f.since)
 	}
 	return p, nil
 }
 
-// run prints a file, or all files of a folder, and with follow what comes after.
+// run prints a file, or all files of a folder, and with follow later messages too.
 func (p *logPrinter) run(ctx context.Context, path string, follow bool) error {
 	info, err := os.Stat(path)
 	if err != nil {
@@ -125,7 +125,7 @@ func (p *logPrinter) run(ctx context.Context, path string, follow bool) error {
 		}
 		files = slices.DeleteFunc(files, func(f string) bool { return slices.Contains(done, f) })
 		for i, file := range files {
-			// The newest one may grow until there is another.
+			// The newest file may grow until there is another one.
 			grows := func() (bool, error) {
 				if !follow || i < len(files)-1 {
 					return false, nil
@@ -148,11 +148,10 @@ func (p *logPrinter) run(ctx context.Context, path string, follow bool) error {
 	}
 }
 
-// maxFollowed bounds the files that are remembered as read: more than a folder
-// may have.
+// maxFollowed bounds the remembered names of read files: more than a folder may have.
 const maxFollowed = 20_000
 
-// pauseLog waits for the next look; false = ctx has ended.
+// pauseLog waits until the next read; false = ctx has ended.
 func pauseLog(ctx context.Context) bool {
 	select {
 	case <-time.After(logPoll):
@@ -162,8 +161,8 @@ func pauseLog(ctx context.Context) bool {
 	}
 }
 
-// file prints a file's lines, and those that are added while it grows. Half a
-// line at the end is left out: whoever wrote it has not, or never, finished.
+// file prints the lines of a file, and those that are added while it grows. An incomplete
+// last line is omitted: it is still being written, or was interrupted.
 func (p *logPrinter) file(ctx context.Context, path string, grows func() (bool, error)) error {
 	f, err := os.Open(path)
 	if err != nil {
@@ -172,7 +171,7 @@ func (p *logPrinter) file(ctx context.Context, path string, grows func() (bool, 
 	defer f.Close()
 	in := bufio.NewReaderSize(f, 64<<10)
 	var line []byte
-	last := false // the file has ended: what is read now is its rest
+	last := false // the file does not grow: this read is the last
 	for number := 1; ; {
 		part, err := in.ReadSlice('\n')
 		line = append(line, part...)
@@ -202,7 +201,7 @@ func (p *logPrinter) file(ctx context.Context, path string, grows func() (bool, 
 	}
 }
 
-// line prints one line, where it is wanted.
+// line prints one line if it matches.
 func (p *logPrinter) line(text string) error {
 	e, err := wire.ParseLogLine(text)
 	if err != nil {
@@ -236,7 +235,7 @@ func (p *logPrinter) line(text string) error {
 	return err
 }
 
-// field is a field with its name, and its value's.
+// field returns a field with its name and the name of its value.
 func (p *logPrinter) field(f wire.LogField) string {
 	if f.Tag == 0 {
 		return f.Value
@@ -255,7 +254,7 @@ func (p *logPrinter) field(f wire.LogField) string {
 	return name + "=" + value
 }
 
-// headerTag reports whether a field is of the standard header or trailer.
+// headerTag reports whether a field belongs to the standard header or trailer.
 func headerTag(tag int) bool {
 	switch tag {
 	case 8, 9, 35, 49, 56, 34, 52, 10:

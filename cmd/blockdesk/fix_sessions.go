@@ -10,7 +10,7 @@ import (
 )
 
 type (
-	// fixSessionItem is a session as the admin address tells it.
+	// fixSessionItem is a session in an answer of the admin address.
 	fixSessionItem struct {
 		CompID             string `json:"comp_id"`
 		Participant        string `json:"participant"`
@@ -43,7 +43,7 @@ type (
 	}
 )
 
-// fixSessionCommands are what operators do to the FIX sessions of a running
+// fixSessionCommands returns the operators' commands for the FIX sessions of a running
 // service.
 func fixSessionCommands(s *settings) []*cobra.Command {
 	commands := []struct {
@@ -51,29 +51,29 @@ func fixSessionCommands(s *settings) []*cobra.Command {
 		add func(*cobra.Command, *operatorFlags)
 	}{
 		{cobra.Command{
-			Use: "sessions", Short: "List the sessions: who is logged on, numbers, orders, the last refused logon", Args: cobra.NoArgs,
-			Long: "List every session: who is logged on, since when and from where, the next numbers, live orders,\n" +
-				"bytes that its client has not taken, what its logon asked for, and the last refused logon with\nits reason. Under it, why the participants file is not in force, where that is so.",
+			Use: "sessions", Short: "List the sessions: logons, sequence numbers, orders, the last refused logon", Args: cobra.NoArgs,
+			Long: "List every session: whether it is logged on, since when and from where, the next sequence numbers,\n" +
+				"live orders, bytes that wait for its client, its logon options, and the last refused logon with\nthe reason. A last line says why the participants file was refused, if it was.",
 			Example: "  blockdesk fix sessions",
 		}, func(c *cobra.Command, f *operatorFlags) {
 			c.RunE = operatorCommand(s, f, func([]string) (string, any, error) { return "/desk/fix/sessions", nil, nil }, showFIXSessions)
 		}},
 		{cobra.Command{
 			Use: "reset-seq COMPID", Short: "Start both sequence numbers of a session at 1", Args: cobra.ExactArgs(1),
-			Long: "Start both sequence numbers of a session at 1. The messages that it has been sent are deleted: its\n" +
-				"client asks for the state of its orders then. A session that is logged on is left alone, or with\n" +
-				"--force logged out first. Tell the client: it has to start at 1 too.",
+			Long: "Start both sequence numbers of a session at 1. Its sent messages are deleted: its client must\n" +
+				"request the state of its orders. The command refuses a session that is logged on; with --force it\n" +
+				"logs it out first. Inform the client: it must start at 1 too.",
 			Example: "  blockdesk fix reset-seq GUEST --force",
 		}, addFIXReset(s)},
 		{cobra.Command{
 			Use: "kick COMPID", Short: "Log a session out; its client may log on again at once", Args: cobra.ExactArgs(1),
-			Long: "Log a session out, with a text that its client sees. It may log on again at once: to keep it out,\n" +
-				"take its CompID out of the participants file.",
+			Long: "Log a session out, with a text for its client. The client may log on again at once: to prevent it,\n" +
+				"remove its CompID from the participants file.",
 			Example: "  blockdesk fix kick GUEST --text 'please call us'",
 		}, addFIXKick(s)},
 		{cobra.Command{
 			Use: "announce TEXT", Short: "Send maintenance news (35=B) to the sessions that are logged on", Args: cobra.ExactArgs(1),
-			Long: "Send maintenance news (35=B) to all sessions that are logged on, or --to one. It is kept for a\n" +
+			Long: "Send maintenance news (35=B) to all sessions that are logged on, or --to one. It is stored for a\n" +
 				"resend like a report. TEXT is 1 to 256 printable ASCII characters.",
 			Example: "  blockdesk fix announce 'restart at 18:00 UTC, two minutes'",
 		}, addFIXAnnounce(s)},
@@ -108,7 +108,7 @@ func addFIXReset(s *settings) func(*cobra.Command, *operatorFlags) {
 func addFIXKick(s *settings) func(*cobra.Command, *operatorFlags) {
 	return func(c *cobra.Command, f *operatorFlags) {
 		var text string
-		c.Flags().StringVar(&text, "text", "by the operator", "what the Logout says")
+		c.Flags().StringVar(&text, "text", "by the operator", "text of the Logout")
 		c.RunE = operatorCommand(s, f, func(args []string) (string, any, error) {
 			body := struct {
 				Text string `json:"text"`
@@ -138,18 +138,18 @@ func addFIXAnnounce(s *settings) func(*cobra.Command, *operatorFlags) {
 	}
 }
 
-// checkCompID keeps what cannot be a CompID out of a URL.
+// checkCompID refuses a text that cannot be a CompID, before it gets into a URL.
 func checkCompID(text string) error {
 	for _, c := range text {
 		letter := c >= 'A' && c <= 'Z' || c >= 'a' && c <= 'z'
 		if !letter && (c < '0' || c > '9') && c != '.' && c != '_' && c != '-' {
-			return usagef("this is no CompID: letters, digits, '.', '_' and '-', see blockdesk fix sessions")
+			return usagef("not a CompID: want letters, digits, '.', '_' and '-', see blockdesk fix sessions")
 		}
 	}
 	return nil
 }
 
-// showFIXSessions prints one line a session.
+// showFIXSessions prints a line for each session.
 func showFIXSessions(w io.Writer, a *fixSessionsAnswer) error {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(t, "COMP ID\tPARTICIPANT\tSTATE\tSINCE\tREMOTE\tIN\tOUT\tORDERS\tWAITING\tOVER RATE\tOPTIONS\tLAST LOGON\tLAST REFUSAL")
@@ -175,7 +175,7 @@ func showFIXSessions(w io.Writer, a *fixSessionsAnswer) error {
 	if err := t.Flush(); err != nil || a.Participants.Refused == "" {
 		return err
 	}
-	_, err := fmt.Fprintf(w, "\n%s is refused, what was loaded %s is in force: %s\n",
+	_, err := fmt.Fprintf(w, "\n%s is refused, the file loaded %s stays in force: %s\n",
 		a.Participants.File, shortTime(a.Participants.LoadedAt), a.Participants.Refused)
 	return err
 }

@@ -21,8 +21,8 @@ const (
 func fixCommand(s *settings) *cobra.Command {
 	cmd := groupCommand(cobra.Command{
 		Use: "fix", Short: "FIX sessions: list, reset, log out, announce; a client, the log, test certificates",
-		Long: "FIX sessions of a running service, and tools for whoever connects: a client for the terminal, a\n" +
-			"reader of the message log, certificates to test with. docs/fix-tools.md shows them at work.",
+		Long: "FIX sessions of a running service, and tools for clients: a client for the terminal, a reader of\n" +
+			"the message log, and test certificates. docs/fix-tools.md has examples.",
 	})
 	cmd.AddCommand(fixCertCommand(s), fixClientCommand(s), fixLogCommand(s))
 	cmd.AddCommand(fixSessionCommands(s)...)
@@ -33,10 +33,10 @@ func fixCertCommand(s *settings) *cobra.Command {
 	var hosts []string
 	var days int
 	cmd := &cobra.Command{
-		Use: "cert DIR", Short: "Make certificates to test FIX over TLS with", Args: cobra.ExactArgs(1),
-		Long: "Make an authority (ca.pem), and with it a certificate for the service (server.pem, server.key) and\n" +
-			"one for a client (client.pem, client.key), in a folder. The authority's key is not kept, so it\n" +
-			"signs nothing else. Files that are there are not replaced.",
+		Use: "cert DIR", Short: "Create certificates to test FIX over TLS", Args: cobra.ExactArgs(1),
+		Long: "Create an authority (ca.pem) and two certificates of it in a folder: one for the service\n" +
+			"(server.pem, server.key) and one for a client (client.pem, client.key). The authority's key is\n" +
+			"not stored, so it signs nothing else. Existing files are not replaced.",
 		Example: "  blockdesk fix cert certs\n" +
 			"  blockdesk serve --set fix.tls_cert_file=certs/server.pem --set fix.tls_key_file=certs/server.key",
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -54,6 +54,6 @@ func fixCertCommand(s *settings) *cobra.Command {
 		},
 	}
 	cmd.Flags().StringSliceVar(&hosts, "host", []string{"localhost", "127.0.0.1", "::1"}, "names and addresses of the service")
-	cmd.Flags().IntVar(&days, "days", defaultCertDays, "how long they hold")
+	cmd.Flags().IntVar(&days, "days", defaultCertDays, "validity in days")
 	return cmd
 }

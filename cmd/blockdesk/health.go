@@ -16,24 +16,24 @@ import (
 	"blockdesk/service/operator"
 )
 
-// maxHealthAnswer bounds what is read of /readyz.
+// maxHealthAnswer bounds the answer of /readyz, in bytes.
 const maxHealthAnswer = 64 << 10
 
-// errUnwell is wrapped where a service answers that it is not well.
+// errUnwell is wrapped if a service is not ready or not alive.
 var errUnwell = errors.New("the service is not well")
 
-// healthCommand asks a running service how it is, for containers and scripts that
-// have no other client of HTTP.
+// healthCommand checks a running service, for containers and scripts without another HTTP
+// client.
 func healthCommand(s *settings) *cobra.Command {
 	var admin string
 	var live bool
 	var within time.Duration
 	cmd := &cobra.Command{
-		Use: "health", Short: "Ask a running service whether it is ready", Args: cobra.NoArgs,
-		Long: "Ask a running service whether it is ready, and list its conditions with what is wrong. It can be\n" +
-			"ready without some of them, such as the chain. With --json it prints what the service answers.\n" +
-			"It fails (1) where the service is not ready, and (3) where none answers in time.",
-		Example: "  blockdesk health\n  blockdesk health --live    # ready or not: does it run",
+		Use: "health", Short: "Check whether a running service is ready", Args: cobra.NoArgs,
+		Long: "Check whether a running service is ready, and list its conditions and their problems. It can be\n" +
+			"ready without some of them, such as the chain. With --json it prints the service's answer. It\n" +
+			"fails (1) if the service is not ready, and (3) if none answers in time.",
+		Example: "  blockdesk health\n  blockdesk health --live    # does it run, ready or not",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			url, err := s.adminURL(admin)
 			if err != nil {
@@ -45,16 +45,16 @@ func healthCommand(s *settings) *cobra.Command {
 			}
 			ctx, cancel := context.WithTimeout(cmd.Context(), within)
 			defer cancel()
-			return askHealth(ctx, url+page, cmd.OutOrStdout(), s.json)
+			return printHealth(ctx, url+page, cmd.OutOrStdout(), s.json)
 		},
 	}
-	cmd.Flags().StringVar(&admin, "admin", "", "the service's admin `address` (default: what addresses.json in the data folder says)")
-	cmd.Flags().BoolVar(&live, "live", false, "ask only whether it lives: it may be out of some service, and a restart would not help")
-	cmd.Flags().DurationVar(&within, "within", 3*time.Second, "how long the answer may take")
+	cmd.Flags().StringVar(&admin, "admin", "", "the service's admin `address` (default: from addresses.json in the data folder)")
+	cmd.Flags().BoolVar(&live, "live", false, "check only whether it is alive: a restart would not help against other problems")
+	cmd.Flags().DurationVar(&within, "within", 3*time.Second, "longest wait for the answer")
 	return cmd
 }
 
-// healthAnswer is what /healthz and /readyz say.
+// healthAnswer is the answer of /healthz and /readyz.
 type healthAnswer struct {
 	OK     bool   `json:"ok"`
 	Error  string `json:"error"`
@@ -65,9 +65,9 @@ type healthAnswer struct {
 	} `json:"checks"`
 }
 
-// askHealth prints what the page says: as it is, or for people. An answer that is
-// not 200 is an error, which as JSON the answer itself has told.
-func askHealth(ctx context.Context, page string, out io.Writer, asJSON bool) error {
+// printHealth prints the page as JSON or as text. It returns an error if the status is not
+// 200, which the printed JSON has already.
+func printHealth(ctx context.Context, page string, out io.Writer, asJSON bool) error {
 	r, err := http.NewRequestWithContext(ctx, http.MethodGet, page, nil)
 	if err != nil {
 		return usageError{err}
@@ -83,7 +83,7 @@ func askHealth(ctx context.Context, page string, out io.Writer, asJSON bool) err
 	}
 	var answer healthAnswer
 	if err := json.Unmarshal(text, &answer); err != nil {
-		return fmt.Errorf("%s is no page of blockdesk's: %s, %w", page, resp.Status, err)
+		return fmt.Errorf("%s is not a page of blockdesk: %s, %w", page, resp.Status, err)
 	}
 	well := resp.StatusCode == http.StatusOK
 	if asJSON {
@@ -97,29 +97,25 @@ func askHealth(ctx context.Context, page string, out io.Writer, asJSON bool) err
 	case well:
 		return nil
 	case asJSON && !answer.OK:
-		return toldError{errUnwell}
+		return printedError{errUnwell}
 	}
 	return fmt.Errorf("%w: %s says %s", errUnwell, page, resp.Status)
 }
 
-// show lists the conditions for a person.
+// show prints the conditions as text.
 func (h *healthAnswer) show(w io.Writer) error {
 	state := "well"
 	if !h.OK {
 		state = strings.TrimSuffix("not well: "+h.Error, ": ")
 	}
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	if _, err := fmt.Fprintln(t, state); err != nil {
-		return err
-	}
+	fmt.Fprintln(t, state)
 	for _, c := range h.Checks {
 		condition := "ok"
 		if !c.OK {
 			condition = c.Error
 		}
-		if _, err := fmt.Fprintf(t, "  %s\t%s\n", c.Name, condition); err != nil {
-			return err
-		}
+		fmt.Fprintf(t, "  %s\t%s\n", c.Name, condition)
 	}
 	return t.Flush()
 }

@@ -14,8 +14,8 @@ import (
 	"blockdesk/internal/suggest"
 )
 
-// commandHelp is what is told of one command or topic: to people, with --json to
-// programs, and in docs/cli.md.
+// commandHelp is the help of one command or topic, as text, with --json, and in
+// docs/cli.md.
 type commandHelp struct {
 	OK       bool          `json:"ok"`
 	Command  string        `json:"command"`
@@ -36,7 +36,7 @@ type commandLine struct {
 	Group string `json:"group,omitempty"`
 }
 
-// flagHelp is one flag. Type is empty for one that is given or not.
+// flagHelp is one flag. Type is empty for a boolean flag.
 type flagHelp struct {
 	Name     string `json:"name"`
 	Type     string `json:"type,omitempty"`
@@ -45,7 +45,7 @@ type flagHelp struct {
 	Required bool   `json:"required,omitempty"`
 }
 
-// describe says what there is to say of a command.
+// describe returns the help of a command.
 func describe(cmd *cobra.Command) *commandHelp {
 	h := &commandHelp{OK: true, Command: cmd.CommandPath(), About: cmd.Short, Text: strings.TrimSpace(cmd.Long), Examples: cmd.Example}
 	if h.Text == "" {
@@ -82,7 +82,7 @@ func flagsHelp(set *pflag.FlagSet) (out []flagHelp) {
 		}
 		kind, about := pflag.UnquoteUsage(f)
 		h := flagHelp{Name: f.Name, Type: kind, About: strings.Join(strings.Fields(about), " ")}
-		switch f.Name { // cobra's own, in its words
+		switch f.Name { // cobra's own flags
 		case "help":
 			h.About = "show this help"
 		case "version":
@@ -90,7 +90,7 @@ func flagsHelp(set *pflag.FlagSet) (out []flagHelp) {
 		}
 		switch f.DefValue {
 		case "", "0", "false", "[]", "0s":
-		case fmt.Sprint(uint64(1<<64 - 1)): // all that there is
+		case fmt.Sprint(uint64(1<<64 - 1)): // no limit
 		default:
 			h.Default = strings.Trim(f.DefValue, "[]")
 		}
@@ -100,8 +100,7 @@ func flagsHelp(set *pflag.FlagSet) (out []flagHelp) {
 	return out
 }
 
-// Help is written for a terminal of this many columns where its width is not
-// known, and never for fewer than the least.
+// helpColumns is the width of help without a terminal, leastHelpColumns its least width.
 const (
 	helpColumns      = 100
 	leastHelpColumns = 40
@@ -121,7 +120,7 @@ func showHelp(w io.Writer, cmd *cobra.Command, asJSON bool) error {
 	return err
 }
 
-// page is the help as text.
+// page returns the help as text.
 func (h *commandHelp) page(columns int) string {
 	var b strings.Builder
 	fmt.Fprintln(&b, h.Text)
@@ -179,7 +178,7 @@ func flagLines(flags []flagHelp) (lines [][2]string) {
 	return lines
 }
 
-// list writes two columns under a title; the second one is folded to the width.
+// list writes two columns under a title; the second one is wrapped.
 func list(b *strings.Builder, title string, lines [][2]string, columns int) {
 	if len(lines) == 0 {
 		return
@@ -204,7 +203,7 @@ func list(b *strings.Builder, title string, lines [][2]string, columns int) {
 	}
 }
 
-// fold breaks a text into lines of at most width columns, where its words allow.
+// fold wraps a text into lines of at most width columns, if no word is longer.
 func fold(text string, width int) (lines []string) {
 	line := ""
 	for _, word := range strings.Fields(text) {
@@ -220,12 +219,12 @@ func fold(text string, width int) (lines []string) {
 	return append(lines, line)
 }
 
-// helpCommand is cobra's, but that what there is not is an error.
+// helpCommand is cobra's, except that an unknown topic is an error.
 func helpCommand(s *settings) *cobra.Command {
 	return &cobra.Command{
 		Use: "help [COMMAND|TOPIC]...", Short: "Show the help of a command or a topic",
-		Long: "Show the help of a command or a topic. With --json it is an object: usage, text, flags\n" +
-			"and the commands below it.",
+		Long: "Show the help of a command or a topic. With --json it is an object with usage, text, flags and\n" +
+			"subcommands.",
 		Example: "  blockdesk help\n  blockdesk help ticket post\n  blockdesk help exit-codes",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			found, rest, err := cmd.Root().Find(args)
@@ -253,8 +252,8 @@ func helpCommand(s *settings) *cobra.Command {
 	}
 }
 
-// groupCommand makes a command that only has others below it: by itself it shows
-// its help, and cobra would show that, and no error, for one that it does not have.
+// groupCommand returns a command that only has subcommands: alone it shows its help. Cobra
+// would show the help, not an error, for an unknown subcommand too.
 func groupCommand(cmd cobra.Command) *cobra.Command {
 	cmd.Args = func(cmd *cobra.Command, args []string) error {
 		if len(args) > 0 {
@@ -276,7 +275,7 @@ func unknownCommand(cmd *cobra.Command, name string) error {
 	return fmt.Errorf("unknown command %q for %q%s", name, cmd.CommandPath(), suggest.Suffix(name, names))
 }
 
-// unknownFlag adds to cobra's error about a flag what may have been meant.
+// unknownFlag adds a suggestion to cobra's error about an unknown flag.
 func unknownFlag(cmd *cobra.Command, err error) error {
 	unknown, ok := err.(interface{ GetSpecifiedName() string })
 	if !ok || !strings.HasPrefix(err.Error(), "unknown flag") {

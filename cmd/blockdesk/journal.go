@@ -16,19 +16,19 @@ import (
 
 func journalCommand(s *settings) *cobra.Command {
 	cmd := groupCommand(cobra.Command{
-		Use: "journal", Short: "Look into the journal of a service that is stopped",
-		Long: "Look into the journal of a service that is stopped: prove it, replay it, print it. None of\n" +
-			"these changes a file. Where a service has the folder open they fail (IN_USE): copy it by\n" +
-			"blockdesk backup and look into the copy.",
+		Use: "journal", Short: "Verify, replay and print the journal of a stopped service",
+		Long: "Verify, replay and print the journal of a stopped service. These commands change no file. They\n" +
+			"fail (IN_USE) while a service has the folder open: copy it with blockdesk backup and use the\n" +
+			"copy.",
 	})
 	verify := &cobra.Command{
 		Use: "verify", Args: cobra.NoArgs,
-		Short: "Prove checksums, sequence, events, and the state at every snapshot",
-		Long: "Prove the journal: every checksum, the chain of frames, the events of every command, and the\n" +
-			"state at each snapshot, by replaying all of it. Exit code 1, and where the damage is, where\n" +
-			"something does not fit. Of a node of a group (journal: raft) it proves what the node's log and\n" +
-			"snapshots hold: nodes that have stopped at the same command have the same state hash. The last\n" +
-			"commands may be ones that no majority has.",
+		Short: "Verify checksums, sequence, events, and the state at every snapshot",
+		Long: "Verify the journal: every checksum, the chain of frames, the events of every command, and the\n" +
+			"state at each snapshot, by replaying all of it. If the journal is damaged the exit code is 1 and\n" +
+			"the error has the position. For a node of a group (journal: raft) it verifies the node's log and\n" +
+			"snapshots: nodes that stopped at the same command have the same state hash. The last commands\n" +
+			"may not be committed.",
 		Example: "  blockdesk journal verify --data data",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return journalReport(cmd, s, persist.Verify, quorum.Verify)
@@ -38,10 +38,9 @@ func journalCommand(s *settings) *cobra.Command {
 	var book string
 	replay := &cobra.Command{
 		Use: "replay", Args: cobra.NoArgs,
-		Short: "Replay the journal and print the hashes that it leads to",
-		Long: "Replay the longest part of the journal that there is, up to --to, and print the hashes of the\n" +
-			"state and of the books that it leads to. With --book naive the slow, obvious book does it:\n" +
-			"the hashes are the same.",
+		Short: "Replay the journal and print the hashes at its end",
+		Long: "Replay the journal from its oldest snapshot up to --to, and print the hashes of the state and of\n" +
+			"the books there. With --book naive the slow, obvious book is used: the hashes are the same.",
 		Example: "  blockdesk journal replay --book naive\n  blockdesk journal replay --to 1000",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if book != "" {
@@ -54,22 +53,22 @@ func journalCommand(s *settings) *cobra.Command {
 				})
 		},
 	}
-	replay.Flags().Uint64Var(&to, "to", persist.NewestSnapshot, "stop after the frame that holds this command")
+	replay.Flags().Uint64Var(&to, "to", persist.NewestSnapshot, "stop after the frame with this command")
 	replay.Flags().StringVar(&book, "book", "", "ladder or naive")
 	var from, until uint64
 	dump := &cobra.Command{
 		Use: "dump", Args: cobra.NoArgs, Short: "Print the commands, one JSON object a line",
 		Long: "Print the commands of the journal as JSON lines, with or without --json: number, time, kind\n" +
-			"and all that is not zero.",
+			"and all fields that are not zero.",
 		Example: "  blockdesk journal dump --from 1 --to 20",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			o, err := toolOptions(cmd, s)
 			if err != nil {
 				return err
 			}
-			told := s.newBar(cmd.ErrOrStderr(), "journal dump", inCommands)
-			o.Progress = told.quietOn(cmd.OutOrStdout()).progress(cmd.Context())
-			return told.run(func() error { return persist.Dump(o, from, until, cmd.OutOrStdout()) })
+			b := s.newBar(cmd.ErrOrStderr(), "journal dump", inCommands)
+			o.Progress = b.quietOn(cmd.OutOrStdout()).progress(cmd.Context())
+			return b.run(func() error { return persist.Dump(o, from, until, cmd.OutOrStdout()) })
 		},
 	}
 	dump.Flags().Uint64Var(&from, "from", 1, "first command")
@@ -88,7 +87,7 @@ func toolOptions(cmd *cobra.Command, s *settings) (persist.ToolOptions, error) {
 	}, nil
 }
 
-// journalReport prints what a tool finds: alone reads a single node's journal, member
+// journalReport prints the report of a tool: alone reads a single node's journal, member
 // that of a node of a group.
 func journalReport(cmd *cobra.Command, s *settings, alone func(persist.ToolOptions) (persist.Report, error),
 	member func(quorum.VerifyOptions) (persist.Report, error),
@@ -109,10 +108,10 @@ func journalReport(cmd *cobra.Command, s *settings, alone func(persist.ToolOptio
 		}
 	}
 	start := time.Now()
-	told := s.newBar(cmd.ErrOrStderr(), "journal "+cmd.Name(), inCommands)
-	o.Progress = told.progress(cmd.Context())
+	b := s.newBar(cmd.ErrOrStderr(), "journal "+cmd.Name(), inCommands)
+	o.Progress = b.progress(cmd.Context())
 	var r persist.Report
-	err = told.run(func() error {
+	err = b.run(func() error {
 		r, err = run(o)
 		return err
 	})
@@ -130,7 +129,7 @@ func journalReport(cmd *cobra.Command, s *settings, alone func(persist.ToolOptio
 	}
 	rate := float64(r.Commands) / max(elapsed.Seconds(), 1e-9)
 	_, err = fmt.Fprintf(cmd.OutOrStdout(),
-		"journal is whole: commands %d to %d, epoch %d\nreplayed %d commands in %d frames from %d, %.0f a second\nsnapshots proven: %v\nstate hash %x\nbook hash  %x\n",
+		"journal is intact: commands %d to %d, epoch %d\nreplayed %d commands in %d frames from %d, %.0f a second\nsnapshots verified: %v\nstate hash %x\nbook hash  %x\n",
 		r.First, r.Last, r.Epoch, r.Commands, r.Frames, r.Base, rate, r.Snapshots, r.StateHash, r.BookHash)
 	return err
 }

@@ -7,18 +7,18 @@ import (
 	"blockdesk/settle/cosign"
 )
 
-// keyCommand makes and shows keys. No command prints one.
+// keyCommand creates keys and shows their addresses. No command prints a key.
 func keyCommand(s *settings) *cobra.Command {
 	cmd := groupCommand(cobra.Command{
-		Use: "key", Short: "Make the desk's key, or show its address",
-		Long: "Make the desk's key, or show the address of one. A key's file is in Solana's form, 64 numbers,\n" +
-			"which only its owner may read. No command prints a key.",
+		Use: "key", Short: "Create the desk's key, or show its address",
+		Long: "Create the desk's key, or show the address of a key. A key's file is in Solana's format, 64\n" +
+			"numbers, which only its owner may read. No command prints a key.",
 	})
 	cmd.AddCommand(
 		&cobra.Command{
-			Use: "new FILE", Short: "Make a key in a new file that only you can read, and print its address", Args: cobra.ExactArgs(1),
-			Long: "Make a key in a new file that only you can read, and print its address. A file that is there\n" +
-				"is not replaced. Copy it to a safe place before anything is paid to it.",
+			Use: "new FILE", Short: "Create a key in a new file that only you can read, and print its address", Args: cobra.ExactArgs(1),
+			Long: "Create a key in a new file that only you can read, and print its address. An existing file is not\n" +
+				"replaced. Copy the file to a safe place before the address receives money.",
 			Example: "  blockdesk key new desk.json",
 			RunE: func(cmd *cobra.Command, args []string) error {
 				if err := cosign.HardenProcess(); err != nil {

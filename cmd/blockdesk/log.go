@@ -7,8 +7,8 @@ import (
 	"blockdesk/service/config"
 )
 
-// newLogger writes to w. Both formats escape what strangers have sent, line ends and
-// control characters among it, so that one record stays one line.
+// newLogger returns a logger to w. Both formats escape line ends and control characters in
+// values that clients have sent, so that a record stays one line.
 func newLogger(c config.Log, w io.Writer) *slog.Logger {
 	var level slog.Level
 	if level.UnmarshalText([]byte(c.Level)) != nil {

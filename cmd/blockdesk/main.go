@@ -1,5 +1,5 @@
-// Command blockdesk runs the service and its tools. It is the only reader of
-// files, flags and environment; every room gets its options from here.
+// Command blockdesk runs the service and its tools: flags, printing and progress. The
+// packages below it get their options from here and read no flags and no environment.
 package main
 
 import (
@@ -16,10 +16,10 @@ import (
 
 func main() { os.Exit(mainOn(machine{})) }
 
-// machine is what the program runs on. Tests put one under it whose disk fails or
-// whose clock jumps; the zero value is the machine as it is.
+// machine is the disk and the clock of the program. Tests use one whose disk fails or whose
+// clock jumps; the zero value is the real machine.
 type machine struct {
-	// disk changes what a node of a group keeps its log and stores on.
+	// disk changes the options of a node's log and stores, such as the file system.
 	disk func(*quorum.Options)
 	// clock is the engine's, in Unix nanoseconds.
 	clock func() int64
@@ -29,18 +29,13 @@ type machine struct {
 func mainOn(on machine) int {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	context.AfterFunc(ctx, stop) // a second Ctrl-C ends the program at once
-	// A reader that has gone away is an error of a write, and no sudden end: what is
-	// open is closed, and a service goes on.
+	// Without this a closed pipe would kill the program; now it is an error of a write.
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
 	defer stop()
 	return (&settings{machine: on}).execute(ctx, os.Args[1:], os.Stdout, os.Stderr)
 }
 
 // execute runs one command line and returns the exit code.
-func execute(ctx context.Context, args []string, out, errOut io.Writer) int {
-	return (&settings{}).execute(ctx, args, out, errOut)
-}
-
 func (s *settings) execute(ctx context.Context, args []string, out, errOut io.Writer) int {
 	tree := commands(s)
 	tree.SetArgs(args)
@@ -54,9 +49,9 @@ func (s *settings) execute(ctx context.Context, args []string, out, errOut io.Wr
 		return exitDone
 	}
 	f := explain(ctx, cmd, s.started, err)
-	if errors.As(err, new(toldError)) {
+	if errors.As(err, new(printedError)) {
 		return f.exit
 	}
-	f.tell(s.json || !s.started && slices.Contains(args, "--json"), out, errOut)
+	f.print(s.json || !s.started && slices.Contains(args, "--json"), out, errOut)
 	return f.exit
 }

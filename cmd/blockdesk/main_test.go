@@ -1,10 +1,14 @@
 package main
 
 import (
+	"context"
 	"fmt"
+	"io"
 	"os"
 	"strings"
 	"testing"
+
+	"github.com/spf13/cobra"
 
 	"blockdesk/e2e/programtest"
 )
@@ -27,4 +31,12 @@ func TestMain(m *testing.M) {
 		panic(err)
 	}
 	os.Exit(m.Run())
+}
+
+// root returns the tree of all commands.
+func root() *cobra.Command { return commands(&settings{}) }
+
+// execute runs one command line and returns the exit code.
+func execute(ctx context.Context, args []string, out, errOut io.Writer) int {
+	return (&settings{}).execute(ctx, args, out, errOut)
 }

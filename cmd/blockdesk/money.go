@@ -12,7 +12,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// The kinds of money that need a person, as the admin address names them.
+// The lists of money that needs an operator, as the admin address names them.
 const (
 	moneyStuck    = "stuck_deliveries"
 	moneyDoubtful = "doubtful"
@@ -21,7 +21,7 @@ const (
 )
 
 type (
-	// moneyItem is one sum; what it does not have is empty.
+	// moneyItem is one amount; unknown values are empty.
 	moneyItem struct {
 		Signature string `json:"l1_signature"`
 		Claim     string `json:"claim_id"`
@@ -45,10 +45,9 @@ type (
 
 func moneyCommand(s *settings) *cobra.Command {
 	cmd := groupCommand(cobra.Command{
-		Use: "money", Short: "List the money that needs a person, and note what was done about it",
-		Long: "List the money that needs a person, and note what was done about it. None of these\n" +
-			"commands moves money: a refund is a transaction of your own. docs/operating.md says what\n" +
-			"to do about each kind.",
+		Use: "money", Short: "List money that needs an operator, and record what was done",
+		Long: "List money that needs an operator, and record what was done. None of these commands moves money:\n" +
+			"send a refund with your own wallet. docs/operating.md has a procedure for each list.",
 	})
 	var f operatorFlags
 	f.add(cmd)
@@ -63,9 +62,9 @@ func moneyListCommand(s *settings, f *operatorFlags) *cobra.Command {
 	var kind, after string
 	var limit int
 	cmd := &cobra.Command{
-		Use: "list", Short: "List stuck and doubtful deliveries, refunds that are due, and strays", Args: cobra.NoArgs,
-		Long: "List the money that needs a person, in the order of its haste: deliveries that do not get\n" +
-			"through, claims of which the chain does not tell, refunds that are due, and payments that no\nclaim is known for. It needs a service that settles.",
+		Use: "list", Short: "List failing deliveries, unknown outcomes, due refunds, and unmatched payments", Args: cobra.NoArgs,
+		Long: "List money that needs an operator, most urgent first: deliveries that keep failing\n" +
+			"(stuck_deliveries), claims whose outcome on the chain is unknown (doubtful), due refunds\n(refunds_due), and payments without a claim (strays). It needs a service that settles.",
 		Example: "  blockdesk money list\n  blockdesk money list --kind refunds_due --limit 20",
 		RunE: operatorCommand(s, f, func([]string) (string, any, error) {
 			for name, value := range map[string]string{"kind": kind, "after": after} {
@@ -81,8 +80,8 @@ func moneyListCommand(s *settings, f *operatorFlags) *cobra.Command {
 	}
 	flags := cmd.Flags()
 	flags.StringVar(&kind, "kind", "", "one list: "+strings.Join([]string{moneyStuck, moneyDoubtful, moneyRefunds, moneyStrays}, ", "))
-	flags.StringVar(&after, "after", "", "go on from where a list of this kind ended")
-	flags.IntVar(&limit, "limit", 0, "items of a list, at most (default: the service's)")
+	flags.StringVar(&after, "after", "", "continue a list of this kind after this item")
+	flags.IntVar(&limit, "limit", 0, "most items of a list (default: the service's)")
 	return cmd
 }
 
@@ -92,9 +91,9 @@ func moneyRefundedCommand(s *settings, f *operatorFlags) *cobra.Command {
 		Refund  string `json:"refund_signature"`
 	}
 	cmd := &cobra.Command{
-		Use: "refunded SIGNATURE", Short: "Note that a payment was paid back", Args: cobra.ExactArgs(1),
-		Long: "Note that the payment with this SIGNATURE was paid back by the transaction --by. It moves\n" +
-			"nothing: send the refund before, with your own wallet program. It is journaled, and cannot be\nnoted twice with different refunds.",
+		Use: "refunded SIGNATURE", Short: "Record that a payment was refunded", Args: cobra.ExactArgs(1),
+		Long: "Record that the payment with this SIGNATURE was refunded by the transaction --by. It moves no\n" +
+			"money: send the refund first, with your own wallet. It is journaled, and cannot be recorded twice\nwith different refunds.",
 		Example: "  blockdesk money refunded 5Kd… --by 3xP…",
 		RunE: operatorCommand(s, f, func(args []string) (string, any, error) {
 			in.Payment = args[0]
@@ -109,15 +108,15 @@ func moneyRefundedCommand(s *settings, f *operatorFlags) *cobra.Command {
 			return err
 		}),
 	}
-	cmd.Flags().StringVar(&in.Refund, "by", "", "signature of the transaction that paid it back")
+	cmd.Flags().StringVar(&in.Refund, "by", "", "signature of the refund")
 	return requireFlags(cmd, "by")
 }
 
 func moneyAbandonCommand(s *settings, f *operatorFlags) *cobra.Command {
 	return &cobra.Command{
-		Use: "abandon CLAIM_ID", Short: "Give up a paid claim that can never be delivered: its payment is owed back", Args: cobra.ExactArgs(1),
-		Long: "Give up a paid claim that can never be delivered. Its payment is owed back from then on, and\n" +
-			"stands under refunds_due. Refused while a delivery of it is under way.",
+		Use: "abandon CLAIM_ID", Short: "Give up a paid claim that cannot be delivered: its refund is due", Args: cobra.ExactArgs(1),
+		Long: "Give up a paid claim that cannot be delivered. Its refund is due then, and is listed under\n" +
+			"refunds_due. Refused while a delivery is in progress.",
 		Example: "  blockdesk money abandon C000000000002e",
 		RunE: operatorCommand(s, f, func(args []string) (string, any, error) {
 			return "/desk/money/abandon", map[string]string{"claim_id": args[0]}, nil
@@ -125,7 +124,7 @@ func moneyAbandonCommand(s *settings, f *operatorFlags) *cobra.Command {
 	}
 }
 
-// claimState is the answer about a claim that something was done with.
+// claimState is the answer to a request about a claim.
 type claimState struct {
 	Claim string `json:"claim_id"`
 	State string `json:"state"`
@@ -139,13 +138,13 @@ func showClaimState(w io.Writer, a *claimState) error {
 func moneyReleaseCommand(s *settings, f *operatorFlags) *cobra.Command {
 	var looked bool
 	cmd := &cobra.Command{
-		Use: "release CLAIM_ID", Short: "End a doubtful claim, whose transaction you have seen not to be on the chain", Args: cobra.ExactArgs(1),
-		Long: "End a claim that `money list` has as doubtful: its transaction can land no more, and the\n" +
-			"nodes cannot tell whether it has landed. Look first, in two explorers of different operators:\n" +
-			"under the transaction's signature, and in the history of the claim's wallet for a transaction\n" +
-			"with the claim's memo. Only where it is in neither: an atomic claim is released, and the next\n" +
-			"delivery of a paid one is signed at once. Where it is on the chain after all, that\n" +
-			"delivers twice.",
+		Use: "release CLAIM_ID", Short: "Release a claim whose transaction is verifiably not on the chain", Args: cobra.ExactArgs(1),
+		Long: "Release a claim that `money list` shows as doubtful: its transaction can no longer land, and the\n" +
+			"nodes cannot prove whether it has landed. First search two explorers of different operators: for\n" +
+			"the transaction's signature, and in the history of the claim's wallet for a transaction with the\n" +
+			"claim's memo. Only if it is in neither: an atomic claim is released, and the next delivery of a\n" +
+			"paid claim is signed at once. If the transaction is on the chain after all, the tokens are\n" +
+			"delivered twice.",
 		Example: "  blockdesk money release C000000000002e --i-have-looked",
 		RunE: operatorCommand(s, f, func(args []string) (string, any, error) {
 			if !looked {
@@ -158,8 +157,8 @@ func moneyReleaseCommand(s *settings, f *operatorFlags) *cobra.Command {
 	return requireFlags(cmd, "i-have-looked")
 }
 
-// errNotLooked ends a release of what nobody has looked for.
-var errNotLooked = errors.New("look first, in two explorers: the transaction must not be on the chain")
+// errNotLooked refuses a release without a search for the transaction.
+var errNotLooked = errors.New("look in two explorers first: the transaction must not be on the chain")
 
 func moneyResolveCommand(s *settings, f *operatorFlags) *cobra.Command {
 	var in struct {
@@ -167,14 +166,14 @@ func moneyResolveCommand(s *settings, f *operatorFlags) *cobra.Command {
 		Note    string `json:"note"`
 	}
 	cmd := &cobra.Command{
-		Use: "resolve SIGNATURE", Short: "Note what was done about a stray", Args: cobra.ExactArgs(1),
-		Long:    "Note what was done about a stray, a payment that no claim is known for. It moves nothing, and\ntakes it off the list.",
+		Use: "resolve SIGNATURE", Short: "Record what was done about an unmatched payment", Args: cobra.ExactArgs(1),
+		Long:    "Record what was done about a payment without a claim. It moves no money, and removes the payment\nfrom the list.",
 		Example: "  blockdesk money resolve 5Kd… --note 'sent back by 3xP…'",
 		RunE: operatorCommand(s, f, func(args []string) (string, any, error) {
 			in.Payment = args[0]
 			return "/desk/money/resolve", &in, nil
 		}, func(w io.Writer, _ *struct{}) error {
-			_, err := fmt.Fprintln(w, "noted")
+			_, err := fmt.Fprintln(w, "recorded")
 			return err
 		}),
 	}
@@ -182,7 +181,7 @@ func moneyResolveCommand(s *settings, f *operatorFlags) *cobra.Command {
 	return requireFlags(cmd, "note")
 }
 
-// showMoney prints the lists in the order of their haste.
+// showMoney prints the lists, the most urgent first.
 func showMoney(w io.Writer, a *moneyAnswer) error {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(t, "KIND\tSINCE\tCLAIM\tAMOUNT\tREASON\tPAYER\tPAYMENT\tDELIVERIES\tTRANSACTION")
@@ -201,12 +200,12 @@ func showMoney(w io.Writer, a *moneyAnswer) error {
 		}
 	}
 	if a.Counts[moneyStuck]+a.Counts[moneyDoubtful]+a.Counts[moneyRefunds]+a.Counts[moneyStrays] == 0 {
-		fmt.Fprintln(t, "nothing needs a person")
+		fmt.Fprintln(t, "nothing needs an operator")
 	}
 	return t.Flush()
 }
 
-// dash stands for a text that is not there.
+// dash returns "-" for an empty text.
 func dash(text string) string {
 	if text == "" {
 		return "-"

@@ -17,19 +17,19 @@ import (
 	"blockdesk/service/operator"
 )
 
-// operatorFlags say how a command reaches the service.
+// operatorFlags are the flags of commands for a running service.
 type operatorFlags struct {
 	admin string
 	token string
 }
 
 func (f *operatorFlags) add(cmd *cobra.Command) {
-	cmd.PersistentFlags().StringVar(&f.admin, "admin", "", "the service's admin address (default: what addresses.json in the data folder says)")
+	cmd.PersistentFlags().StringVar(&f.admin, "admin", "", "the service's admin address (default: from addresses.json in the data folder)")
 	cmd.PersistentFlags().StringVar(&f.token, "operator-token", "",
 		"operator's token (default: $"+config.OperatorTokenEnv+", then "+operator.TokenFile+" in the data folder)")
 }
 
-// dial finds the service and the token. It sends nothing yet.
+// dial finds the service and the token. It sends nothing.
 func (f *operatorFlags) dial(s *settings) (*operator.Client, error) {
 	cfg, err := s.load()
 	if err != nil {
@@ -42,7 +42,7 @@ func (f *operatorFlags) dial(s *settings) (*operator.Client, error) {
 	return c, f.findToken(c, cfg.DataDir)
 }
 
-// findToken gives c the token: from the flag, the environment, or the data folder.
+// findToken sets the token of c: from the flag, the environment, or the data folder.
 func (f *operatorFlags) findToken(c *operator.Client, dataDir string) error {
 	if c.Token, c.TokenSource = f.token, "--operator-token"; c.Token == "" {
 		c.Token, c.TokenSource = os.Getenv(config.OperatorTokenEnv), "$"+config.OperatorTokenEnv
@@ -59,8 +59,8 @@ func (f *operatorFlags) findToken(c *operator.Client, dataDir string) error {
 	return nil
 }
 
-// operatorCommand is a command that sends one request and shows the answer: as
-// JSON, or as show has it.
+// operatorCommand returns the function of a command that sends one request and prints the
+// answer, as JSON or by show.
 func operatorCommand[T any](s *settings, f *operatorFlags, request func(args []string) (path string, in any, err error), show func(io.Writer, *T) error) func(*cobra.Command, []string) error {
 	return func(cmd *cobra.Command, args []string) error {
 		path, in, err := request(args)
@@ -95,7 +95,7 @@ func showAnswer[T any](w io.Writer, asJSON bool, answer []byte, show func(io.Wri
 	return show(w, &v)
 }
 
-// shortDecimal drops zeros that say nothing, for people.
+// shortDecimal drops trailing zeros.
 func shortDecimal(text string) string {
 	if !strings.Contains(text, ".") {
 		return text
@@ -103,7 +103,7 @@ func shortDecimal(text string) string {
 	return strings.TrimRight(strings.TrimRight(text, "0"), ".")
 }
 
-// shortTime drops the fraction of a second, for people.
+// shortTime drops the fraction of a second.
 func shortTime(text string) string {
 	at, err := time.Parse(time.RFC3339, text)
 	if err != nil {

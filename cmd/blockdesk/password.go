@@ -14,8 +14,8 @@ import (
 func passwordCommand(s *settings) *cobra.Command {
 	return &cobra.Command{
 		Use: "password", Short: "Hash a password for the participants file", Args: cobra.NoArgs,
-		Long: "Read a password, the first line of standard input, and print its argon2id hash: what\n" +
-			"password_hash of a participant in the participants file takes. Nothing is kept.",
+		Long: "Read a password from the first line of standard input and print its argon2id hash, for\n" +
+			"password_hash of a participant in the participants file. Nothing is stored.",
 		Example: "  echo 'the password' | blockdesk password",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			line, err := bufio.NewReader(cmd.InOrStdin()).ReadString('\n')

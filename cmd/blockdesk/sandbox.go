@@ -20,10 +20,10 @@ func sandboxCommand(s *settings) *cobra.Command {
 	o := sandbox.Options{}
 	cmd := &cobra.Command{
 		Use: "sandbox", Short: "Run the demo's local Solana chain alone, to test an integration on", Args: cobra.NoArgs,
-		Long: "Run the demo's local Solana chain alone, until Ctrl-C: real programs behind Solana's\n" +
-			"JSON-RPC, with the demo's mints, desk, treasury and wallets. It fails when it is told\n" +
-			"to. Nothing on it has value. internal/sandbox/README.md says what it answers, and by\n" +
-			"which calls slots pass, sends get lost and the node goes down. Needs Node 20.",
+		Long: "Run the demo's local Solana chain alone, until Ctrl-C: real programs behind Solana's JSON-RPC,\n" +
+			"with the demo's mints, desk, treasury and wallets. Nothing on it has value. It can simulate\n" +
+			"failures: internal/sandbox/README.md has its methods, and the calls that advance slots, lose\n" +
+			"sends and stop the node. Needs Node 20.",
 		Example: "  blockdesk sandbox --finalize-slots 4\n" +
 			"  blockdesk serve --demo --set chain.rpc_urls=http://127.0.0.1:8899   # in another terminal",
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -51,14 +51,14 @@ func sandboxCommand(s *settings) *cobra.Command {
 	}
 	flags := cmd.Flags()
 	flags.StringVar(&listen, "listen", "", "host:port (default: listen.chain of the configuration)")
-	flags.StringVar(&folder, "folder", "", "where its keys and its state are (default: "+demo.ChainFolder+" in the data folder)")
-	flags.BoolVar(&memory, "memory", false, "begin anew and keep nothing but the keys")
-	flags.DurationVar(&o.SlotTime, "slot-time", 400*time.Millisecond, "a slot every so often")
-	flags.BoolVar(&byHand, "by-hand", false, "no slot passes but by sandbox_advance")
+	flags.StringVar(&folder, "folder", "", "folder of its keys and its state (default: "+demo.ChainFolder+" in the data folder)")
+	flags.BoolVar(&memory, "memory", false, "start with a new chain, and store only the keys")
+	flags.DurationVar(&o.SlotTime, "slot-time", 400*time.Millisecond, "time of a slot")
+	flags.BoolVar(&byHand, "by-hand", false, "slots advance only by sandbox_advance")
 	flags.IntVar(&o.ConfirmSlots, "confirm-slots", 1, "slots until a block is confirmed")
 	flags.IntVar(&o.FinalizeSlots, "finalize-slots", 31, "slots until a block is finalized")
-	flags.IntVar(&o.BlockhashSlots, "blockhash-slots", broadcast.BlockhashLife, "slots that a blockhash lives")
-	flags.IntVar(&o.History, "history", 20_000, "transactions kept")
+	flags.IntVar(&o.BlockhashSlots, "blockhash-slots", broadcast.BlockhashLife, "slots in which a blockhash is valid")
+	flags.IntVar(&o.History, "history", 20_000, "transactions to keep")
 	flags.IntVar(&o.Wallets, "wallets", demo.Wallets, "wallets with SOL and USDC, at most 100")
 	return cmd
 }
@@ -86,7 +86,7 @@ func runSandbox(cmd *cobra.Command, o sandbox.Options, s *settings) error {
 	return node.Run(cmd.Context())
 }
 
-// showSandbox prints where the chain is and what is on it.
+// showSandbox prints the address of the chain, its mints and its keys.
 func showSandbox(w io.Writer, setup *sandbox.Setup, o sandbox.Options, asJSON bool) error {
 	if asJSON {
 		return printJSON(w, struct {

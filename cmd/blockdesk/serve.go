@@ -24,12 +24,12 @@ func serveCommand(s *settings) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "serve", Short: "Run the service", Args: cobra.NoArgs,
 		Long: "Run the service until Ctrl-C or SIGTERM: REST, WebSocket, FIX and admin addresses over one\n" +
-			"engine and its journal in the data folder, which it makes where there is none. At its start\n" +
-			"it replays the journal, and says where it listens once it does; addresses.json in the data\n" +
-			"folder has that too. Exit code 0 where it has stopped cleanly. It needs a participants file\n" +
-			"(fix.participants_file), unless it only mirrors.\n\n" +
-			"With --demo it has three participants with known passwords, a market maker and a taker that\n" +
-			"trade with each other through the FIX gateway, and a local chain where Node 20 is there.",
+			"engine with its journal in the data folder, which it creates if needed. It replays the journal\n" +
+			"first, and prints its addresses once it listens; addresses.json in the data folder has them\n" +
+			"too. Exit code 0 after a clean stop. It needs a participants file (fix.participants_file),\n" +
+			"unless all instruments are mirrored.\n\n" +
+			"With --demo it has three participants with public passwords, a market maker and a taker that\n" +
+			"trade through the FIX gateway, and a local chain if Node 20 is installed.",
 		Example: "  blockdesk serve --demo\n" +
 			"  blockdesk serve --config blockdesk.yaml --data data",
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -52,12 +52,12 @@ func serveCommand(s *settings) *cobra.Command {
 			return serve(cmd, s, &cfg, in, rebase)
 		},
 	}
-	cmd.Flags().StringVar(&role, "role", "", "all, node or follower: what this process is (default: as configured)")
+	cmd.Flags().StringVar(&role, "role", "", "role of this process: all, node or follower (default: as configured)")
 	cmd.Flags().BoolVar(&asDemo, "demo", false, "demo participants and traders; loopback addresses only")
 	cmd.Flags().BoolVar(&rebase, "rebase", false,
-		"start although the journal and the FIX store or the desk's store do not fit, since one was lost or\n"+
-			"restored alone. The journal counts: orders that it and the FIX store do not agree on are cancelled,\n"+
-			"reports that only one has stay unsent, and answers to old idempotency keys may be gone")
+		"start although the journal and the FIX store or the desk's store have diverged, because one was lost\n"+
+			"or restored alone. The journal counts: orders on which it and the FIX store disagree are cancelled,\n"+
+			"reports that only one of them has are not sent, and answers to old idempotency keys may be lost")
 	cmd.Flags().BoolVar(&check, "check", false, "validate the configuration and exit")
 	return cmd
 }

@@ -10,7 +10,7 @@ import (
 	"blockdesk/settle/cosign"
 )
 
-// recordSuffix names the record of what a key has signed, beside the key.
+// recordSuffix is the suffix of the record of what a key has signed, beside the key.
 const recordSuffix = ".signed"
 
 // signerCommand runs the desk's key in a process of its own.
@@ -22,12 +22,12 @@ func signerCommand(s *settings) *cobra.Command {
 		Use: "signer", Short: "Hold the desk's key in a process of its own, and sign over a socket", Args: cobra.NoArgs,
 		Long: `Hold the desk's key in a process of its own, and sign over a socket.
 
-The signer does not trust who asks: it signs the desk's two kinds of transactions
-and no other, and one message a claim. What it has signed is in a record beside the
-key, which belongs to the key: who moves or copies one moves or copies the other.
+The signer does not trust its callers: it signs only the desk's two kinds of transactions,
+and one message for each claim. A record beside the key has what it has signed. The record
+belongs to the key: move or copy both together.
 
-By default only processes of the same user may ask. With --allow-uid only those
-users may, and the socket is open to the group of its folder (chmod g+s).
+By default only processes of the same user may connect. With --allow-uid only those users
+may, and the socket is open to the group of its folder (chmod g+s).
 
 It runs until Ctrl-C or SIGTERM. The service needs settle.signer_socket and settle.desk.`,
 		Example: "  blockdesk signer --key desk.json --socket signer.sock",
@@ -42,7 +42,7 @@ It runs until Ctrl-C or SIGTERM. The service needs settle.signer_socket and sett
 			}
 			for _, u := range users {
 				if uint(uint32(u)) != u {
-					return usagef("--allow-uid %d: not a user's number", u)
+					return usagef("--allow-uid %d: not a user id", u)
 				}
 				o.AllowUIDs = append(o.AllowUIDs, uint32(u))
 			}
@@ -62,13 +62,13 @@ It runs until Ctrl-C or SIGTERM. The service needs settle.signer_socket and sett
 		},
 	}
 	flags := cmd.Flags()
-	flags.StringVar(&key, "key", "", "file of the key, as key new makes it")
+	flags.StringVar(&key, "key", "", "key file, as created by key new")
 	flags.StringVar(&o.Path, "socket", "", "path of the socket to listen on")
-	flags.StringVar(&o.Record, "record", "", "file of what was signed (default: the key's with "+recordSuffix+" behind)")
-	flags.UintSliceVar(&users, "allow-uid", nil, "a user whose processes may ask (repeat; default: this process's user alone)")
+	flags.StringVar(&o.Record, "record", "", "file with the record of signatures (default: the key file with "+recordSuffix+" appended)")
+	flags.UintSliceVar(&users, "allow-uid", nil, "id of a user whose processes may connect (repeatable; default: only this process's user)")
 	for _, name := range []string{"key", "socket"} {
 		if err := cmd.MarkFlagRequired(name); err != nil {
-			panic(err) // a flag of ours is misspelt
+			panic(err) // the flag does not exist
 		}
 	}
 	return cmd

@@ -21,21 +21,21 @@ type ticketAnswer struct {
 func ticketCommand(s *settings) *cobra.Command {
 	cmd := groupCommand(cobra.Command{
 		Use: "ticket", Short: "Post, amend, withdraw and list the desk's tickets",
-		Long: "Post, amend, withdraw and list the desk's tickets: what it offers, in tranches. Every change is\n" +
+		Long: "Post, amend, withdraw and list the desk's tickets: its offers, in tranches. Every change is\n" +
 			"journaled with your name.",
 	})
 	var f operatorFlags
 	f.add(cmd)
 	list := &cobra.Command{
 		Use: "list", Short: "List the tickets with their tranches", Args: cobra.NoArgs,
-		Long:    "List every ticket with its tranches, in USD: available, reserved by claims, filled, in all. One\nthat has ended stays for a day.",
+		Long:    "List every ticket with its tranches, in USD: available, reserved by claims, filled, and capacity.\nAn ended ticket is listed for a day.",
 		Example: "  blockdesk ticket list",
 		RunE: operatorCommand(s, &f, func([]string) (string, any, error) { return "/desk/tickets", nil, nil },
 			func(w io.Writer, a *operator.TicketsAnswer) error { return showTickets(w, a.Tickets) }),
 	}
 	withdraw := &cobra.Command{
-		Use: "withdraw ORDER_ID", Short: "Withdraw a ticket: what is reserved or paid goes on, nothing new is sold", Args: cobra.ExactArgs(1),
-		Long:    "Withdraw a ticket for good: nothing new is sold from it. What is reserved or paid goes on.",
+		Use: "withdraw ORDER_ID", Short: "Withdraw a ticket: reserved and paid claims continue, nothing new is sold", Args: cobra.ExactArgs(1),
+		Long:    "Withdraw a ticket for good: nothing new is sold from it. Reserved and paid claims continue.",
 		Example: "  blockdesk ticket withdraw T7",
 		RunE: operatorCommand(s, &f, func(args []string) (string, any, error) {
 			return "/desk/tickets/" + args[0] + "/withdraw", struct{}{}, checkOrderID(args[0])
@@ -51,8 +51,8 @@ func ticketPostCommand(s *settings, f *operatorFlags) *cobra.Command {
 	var priority int
 	cmd := &cobra.Command{
 		Use: "post", Short: "Offer a pair's base asset in tranches", Args: cobra.NoArgs,
-		Long: "Offer a pair's base asset in tranches of so many USD. Clients see it at once. It needs a price\n" +
-			"that is not too old (blockdesk price list) and inventory; without, it is there and sells\nnothing.",
+		Long: "Offer a pair's base asset in tranches in USD. Clients see the ticket at once. It sells only with a\n" +
+			"fresh price (blockdesk price list) and with inventory.",
 		Example: "  blockdesk ticket post --pair SLUSD/USDC --label 'Block A' --tranches 250000,100000 --expires 48h",
 		RunE: operatorCommand(s, f, func([]string) (string, any, error) {
 			var err error
@@ -62,17 +62,17 @@ func ticketPostCommand(s *settings, f *operatorFlags) *cobra.Command {
 		}, showTicket),
 	}
 	flags := cmd.Flags()
-	flags.StringVar(&in.Pair, "pair", "", "what is sold, e.g. SLUSD/USDC")
-	flags.StringVar(&in.Label, "label", "", "what clients see, 1 to 40 characters")
+	flags.StringVar(&in.Pair, "pair", "", "the pair, e.g. SLUSD/USDC")
+	flags.StringVar(&in.Label, "label", "", "label for clients, 1 to 40 characters")
 	flags.StringSliceVar(&in.Tranches, "tranches", nil, "capacities in USD, e.g. 250000,100000")
-	flags.StringSliceVar(&in.Rails, "rails", nil, "how it may be paid (default: as the pair)")
-	flags.IntVar(&priority, "priority", admin.DefaultPriority, "lower is sold first, 0 to 65535")
+	flags.StringSliceVar(&in.Rails, "rails", nil, "rails of payment (default: the pair's)")
+	flags.IntVar(&priority, "priority", admin.DefaultPriority, "0 to 65535, lower is sold first")
 	flags.StringVar(&in.ReferencePriceUSD, "price", "", "reference price in USD of this ticket (default: the pair's)")
-	flags.StringVar(&expires, "expires", "", "a time such as 2030-01-02T15:04:05Z, or a while such as 48h (default: never)")
+	flags.StringVar(&expires, "expires", "", "a time such as 2030-01-02T15:04:05Z, or a duration such as 48h (default: never)")
 	return requireFlags(cmd, "pair", "label", "tranches")
 }
 
-// requireFlags marks flags that a command cannot do without; they exist.
+// requireFlags marks required flags, which must exist.
 func requireFlags(cmd *cobra.Command, names ...string) *cobra.Command {
 	for _, name := range names {
 		if err := cmd.MarkFlagRequired(name); err != nil {
@@ -82,25 +82,25 @@ func requireFlags(cmd *cobra.Command, names ...string) *cobra.Command {
 	return cmd
 }
 
-// ticketAmendCommand sends one request for the ticket and one for each tranche
-// that is named, and shows the last answer.
+// ticketAmendCommand sends a request for the ticket and one for each named tranche, and
+// prints the last answer.
 func ticketAmendCommand(s *settings, f *operatorFlags) *cobra.Command {
 	var rails, tranches, added []string
 	var price, expires string
 	var priority int
 	cmd := &cobra.Command{
-		Use: "amend ORDER_ID", Short: "Change a ticket: only what is named", Args: cobra.ExactArgs(1),
-		Long: "Change a ticket: only what is named. A tranche's capacity cannot fall below what is reserved\n" +
-			"and filled. The ticket, and each tranche, is a request of its own: where a later one is\nrefused, those before it are made, and the error says so.",
+		Use: "amend ORDER_ID", Short: "Change the named values of a ticket", Args: cobra.ExactArgs(1),
+		Long: "Change the named values of a ticket. A tranche's capacity cannot fall below what is reserved and\n" +
+			"filled. The ticket and each tranche are separate requests: if one is refused, those before it\nare done, and the error says so.",
 		Example: "  blockdesk ticket amend T7 --priority 1 --expires never --tranche T7-1=300000 --add-tranche 50000",
 	}
 	flags := cmd.Flags()
-	flags.StringSliceVar(&rails, "rails", nil, "how it may be paid")
-	flags.IntVar(&priority, "priority", 0, "lower is sold first, 0 to 65535")
-	flags.StringVar(&price, "price", "", "reference price in USD of this ticket; pair = the pair's")
-	flags.StringVar(&expires, "expires", "", "a time, a while, or never")
-	flags.StringSliceVar(&tranches, "tranche", nil, "a tranche's new capacity in USD, e.g. T7-1=300000 (repeat)")
-	flags.StringSliceVar(&added, "add-tranche", nil, "capacity in USD of a further tranche (repeat)")
+	flags.StringSliceVar(&rails, "rails", nil, "rails of payment")
+	flags.IntVar(&priority, "priority", 0, "0 to 65535, lower is sold first")
+	flags.StringVar(&price, "price", "", "reference price in USD of this ticket; pair: the pair's")
+	flags.StringVar(&expires, "expires", "", "a time, a duration, or never")
+	flags.StringSliceVar(&tranches, "tranche", nil, "a tranche's new capacity in USD, e.g. T7-1=300000 (repeatable)")
+	flags.StringSliceVar(&added, "add-tranche", nil, "capacity in USD of a further tranche (repeatable)")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		if err := checkOrderID(args[0]); err != nil {
 			return err
@@ -133,7 +133,7 @@ func ticketAmendCommand(s *settings, f *operatorFlags) *cobra.Command {
 
 func amendTicket(cmd *cobra.Command, s *settings, f *operatorFlags, path string, fields map[string]any, tranches []map[string]string) error {
 	if len(fields)+len(tranches) == 0 {
-		return usagef("nothing to amend: name what changes")
+		return usagef("nothing to amend: give at least one flag")
 	}
 	client, err := f.dial(s)
 	if err != nil {
@@ -147,7 +147,7 @@ func amendTicket(cmd *cobra.Command, s *settings, f *operatorFlags, path string,
 	}
 	for i, in := range tranches {
 		if answer, err = client.Do(cmd.Context(), path+"/tranches", in); err != nil {
-			return fmt.Errorf("tranche change %d of %d, those before it are made: %w", i+1, len(tranches), err)
+			return fmt.Errorf("tranche change %d of %d, those before it are done: %w", i+1, len(tranches), err)
 		}
 	}
 	return showAnswer(cmd.OutOrStdout(), s.json, answer, showTicket)
@@ -168,15 +168,15 @@ func trancheRequests(changed, added []string) ([]map[string]string, error) {
 	return out, nil
 }
 
-// checkOrderID keeps what cannot be an order_id out of a URL.
+// checkOrderID refuses a text that cannot be an order_id, before it gets into a URL.
 func checkOrderID(text string) error {
 	if rest, ok := strings.CutPrefix(text, "T"); !ok || rest == "" || strings.Trim(rest, "0123456789") != "" {
-		return usagef("%q is no order_id: it is T and a number, see blockdesk ticket list", text)
+		return usagef("%q is not an order_id: want T and a number, see blockdesk ticket list", text)
 	}
 	return nil
 }
 
-// expiry reads a time, a while from now, or never, as the wire has it.
+// expiry returns a time, a duration from now, or never, as the API formats it.
 func expiry(text string, now time.Time) (string, error) {
 	if text == "" || text == "never" {
 		return "", nil
@@ -186,7 +186,7 @@ func expiry(text string, now time.Time) (string, error) {
 	}
 	at, err := time.Parse(time.RFC3339, text)
 	if err != nil {
-		return "", usagef("--expires %q: want a time such as 2030-01-02T15:04:05Z, a while such as 48h, or never", text)
+		return "", usagef("--expires %q: want a time such as 2030-01-02T15:04:05Z, a duration such as 48h, or never", text)
 	}
 	return at.UTC().Format(time.RFC3339), nil
 }
@@ -195,7 +195,7 @@ func showTicket(w io.Writer, a *ticketAnswer) error {
 	return showTickets(w, []operator.Ticket{a.Ticket})
 }
 
-// showTickets prints one line a tranche.
+// showTickets prints a line for each tranche.
 func showTickets(w io.Writer, tickets []operator.Ticket) error {
 	if len(tickets) == 0 {
 		_, err := fmt.Fprintln(w, "no tickets")

@@ -11,7 +11,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// tokenItem is a DvP token as the admin address tells it.
+// tokenItem is a DvP token in an answer of the admin address.
 type tokenItem struct {
 	ID        string `json:"token_id"`
 	Key       string `json:"pubkey"`
@@ -34,17 +34,17 @@ type (
 
 func tokenCommand(s *settings) *cobra.Command {
 	cmd := groupCommand(cobra.Command{
-		Use: "token", Short: "List and revoke the DvP tokens that clients have",
-		Long: "List and revoke the DvP tokens that clients have got by the handshake. The service has no\n" +
-			"token itself, only hashes: a token is named by its token_id. The operator's own token is\n" +
-			"another thing, see docs/configuration.md.",
+		Use: "token", Short: "List and revoke the DvP tokens of clients",
+		Long: "List and revoke the DvP tokens that clients got by the handshake. The service stores only hashes\n" +
+			"of tokens: a token is named by its token_id. For an operator's token see\n" +
+			"docs/configuration.md.",
 	})
 	var f operatorFlags
 	f.add(cmd)
 	revoke := &cobra.Command{
-		Use: "revoke TOKEN_ID", Short: "End a token for good: from now on, and after a restart too", Args: cobra.ExactArgs(1),
-		Long: "End a token for good. When the command returns, no request with it is taken any more. Its client\n" +
-			"may get another when the hour of his address is over.",
+		Use: "revoke TOKEN_ID", Short: "Revoke a token for good", Args: cobra.ExactArgs(1),
+		Long: "Revoke a token for good, restarts included. After the command returns every request with it is\n" +
+			"refused. Its client can get another token once an hour.",
 		Example: "  blockdesk token revoke K18e997c54c02cd15",
 		RunE: operatorCommand(s, &f, func(args []string) (string, any, error) {
 			return "/desk/tokens/" + args[0] + "/revoke", struct{}{}, checkTokenID(args[0])
@@ -61,8 +61,8 @@ func tokenListCommand(s *settings, f *operatorFlags) *cobra.Command {
 	var after string
 	var limit int
 	cmd := &cobra.Command{
-		Use: "list", Short: "List the tokens that are not over, oldest first", Args: cobra.NoArgs,
-		Long:    "List the tokens that are not over, oldest first, with the key that each is bound to.",
+		Use: "list", Short: "List the valid tokens, oldest first", Args: cobra.NoArgs,
+		Long:    "List the valid tokens, oldest first, with the public key of each.",
 		Example: "  blockdesk token list\n  blockdesk token list --all --limit 20",
 		RunE: operatorCommand(s, f, func([]string) (string, any, error) {
 			query := url.Values{}
@@ -79,23 +79,23 @@ func tokenListCommand(s *settings, f *operatorFlags) *cobra.Command {
 		}, showTokens),
 	}
 	flags := cmd.Flags()
-	flags.BoolVar(&all, "all", false, "those that are over too, as long as the log has them")
-	flags.StringVar(&after, "after", "", "go on from where a list ended")
-	flags.IntVar(&limit, "limit", 0, "tokens, at most (default: the service's)")
+	flags.BoolVar(&all, "all", false, "expired and revoked tokens too, as long as they are stored")
+	flags.StringVar(&after, "after", "", "continue a list after this item")
+	flags.IntVar(&limit, "limit", 0, "most tokens (default: the service's)")
 	return cmd
 }
 
-// checkTokenID keeps what cannot be a token_id out of a URL, and a secret out of
-// the service's logs.
+// checkTokenID refuses a text that cannot be a token_id, before it gets into a URL: it could
+// be a secret, which the service would log.
 func checkTokenID(text string) error {
 	rest, ok := strings.CutPrefix(text, "K")
 	if !ok || len(rest) != 16 || strings.Trim(rest, "0123456789abcdef") != "" {
-		return usagef("this is no token_id: it is K and 16 hexadecimal digits, see blockdesk token list")
+		return usagef("not a token_id: want K and 16 hexadecimal digits, see blockdesk token list")
 	}
 	return nil
 }
 
-// showTokens prints one line a token.
+// showTokens prints a line for each token.
 func showTokens(w io.Writer, a *tokensAnswer) error {
 	if len(a.Tokens) == 0 {
 		_, err := fmt.Fprintln(w, "no tokens")

@@ -53,8 +53,8 @@ func TestTokenCommands(t *testing.T) {
 			`{"ok":false,"code":"UNKNOWN_TOKEN","error":"No token has this token_id.","request_id":"7"}`,
 			[]string{"UNKNOWN_TOKEN: No token has this token_id. [request 7]"},
 		},
-		"revoke what is no id":   {[]string{"revoke", "../locks"}, "", "", []string{"no token_id"}},
-		"revoke by the secret":   {[]string{"revoke", "dvp_secret"}, "", "", []string{"no token_id"}},
+		"revoke what is no id":   {[]string{"revoke", "../locks"}, "", "", []string{"not a token_id"}},
+		"revoke by the secret":   {[]string{"revoke", "dvp_secret"}, "", "", []string{"not a token_id"}},
 		"revoke nothing":         {[]string{"revoke"}, "", "", []string{"accepts 1 arg"}},
 		"no command of this one": {[]string{"issue"}, "", "", []string{"unknown command"}},
 	} {

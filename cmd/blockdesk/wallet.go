@@ -22,20 +22,19 @@ type walletFlags struct {
 
 func walletCommand(s *settings) *cobra.Command {
 	cmd := groupCommand(cobra.Command{
-		Use: "wallet", Short: "A client's wallet, to try the service with: sign, pay, log in",
-		Long: "A client's wallet, to try the service with. It signs with a keypair file in Solana's\n" +
-			"form: the demo's first wallet, unless another is named. It is no place for a key that\n" +
-			"holds anything.",
+		Use: "wallet", Short: "A client's wallet for trying the service: sign, pay, log in",
+		Long: "A client's wallet for trying the service. It signs with a keypair file in Solana's format, by\n" +
+			"default the demo's first wallet. Do not use it with a key that holds money.",
 	})
 	var f walletFlags
 	flags := cmd.PersistentFlags()
 	flags.StringVar(&f.key, "key", "", "keypair file (default: wallet-1.json of the demo's chain)")
-	flags.StringVar(&f.base, "base", "", "the service's URL (default: what addresses.json in the data folder says)")
+	flags.StringVar(&f.base, "base", "", "the service's URL (default: from addresses.json in the data folder)")
 	flags.StringVar(&f.chain, "chain", "", "URL of a Solana node (default: the demo's chain)")
 	cmd.AddCommand(
 		&cobra.Command{
-			Use: "sign", Short: "Sign the transaction of an answer on standard input; print the body of a submit", Args: cobra.NoArgs,
-			Long: "Read a build, or an atomic claim, from standard input, put the wallet's signature into its\n" +
+			Use: "sign", Short: "Sign the transaction of an answer on standard input; print the body of its submit", Args: cobra.NoArgs,
+			Long: "Read a build or an atomic claim from standard input, add the wallet's signature to its\n" +
 				"transaction, and print the body of POST /api/v1/dvp/submit; with --json it is the member body.\nNothing is sent.",
 			Example: "  cat build.json | blockdesk wallet sign",
 			RunE: walletRun(s, &f, func(cmd *cobra.Command, w *wallet.Wallet) error {
@@ -51,8 +50,8 @@ func walletCommand(s *settings) *cobra.Command {
 		},
 		&cobra.Command{
 			Use: "pay", Short: "Sign the payment of a claim on standard input, send it, wait until it is final; print its signature", Args: cobra.NoArgs,
-			Long: "Read a claim from standard input, sign its payment, send it to the chain and wait until no fork\n" +
-				"can take it back, for two minutes at most. Prints the signature, which verify-payment takes.",
+			Long: "Read a claim from standard input, sign its payment, send it to the chain, wait until it is final\n" +
+				"(two minutes at most), and print the signature for verify-payment.",
 			Example: "  cat claim.json | blockdesk wallet pay",
 			RunE: walletRun(s, &f, func(cmd *cobra.Command, w *wallet.Wallet) error {
 				signature, err := w.Pay(cmd.Context(), cmd.InOrStdin())
@@ -64,8 +63,8 @@ func walletCommand(s *settings) *cobra.Command {
 		},
 		&cobra.Command{
 			Use: "login", Short: "Prove the wallet's key by the DvP handshake; print the access token", Args: cobra.NoArgs,
-			Long: "Take the steps of the DvP handshake: ask for a nonce, sign it, and print the access token. Each\n" +
-				"address gets one an hour, which serves for seven days.",
+			Long: "Do the DvP handshake: request a nonce, sign it, and print the access token. Each address gets a\n" +
+				"token once an hour, which is valid for seven days.",
 			Example: "  blockdesk wallet login",
 			RunE: walletRun(s, &f, func(cmd *cobra.Command, w *wallet.Wallet) error {
 				token, err := w.Login(cmd.Context())

@@ -197,7 +197,7 @@ var operatorsPrint = []expectation{
 	{in: "fix kick", prints: `(?i)logged`, fails: true},
 	{in: "ticket withdraw", prints: `T2`},
 	{in: "lock --list", prints: `lock`},
-	{in: "money list", prints: `nothing needs a person`},
+	{in: "money list", prints: `nothing needs an operator`},
 }
 
 // operate runs the operator's commands of operating.md's sentences and tables, with

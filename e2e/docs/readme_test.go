@@ -48,7 +48,7 @@ var readmePrints = []expectation{
 	{in: "/dvp/builds/$ID", prints: `"state":"finalized"`},
 	{in: "fix client", prints: `(?s)logged on.*accepted.*cancelled.*quoted`},
 	{in: "fix sessions", prints: `GUEST`},
-	{in: "money list", prints: `nothing needs a person`},
+	{in: "money list", prints: `nothing needs an operator`},
 	{in: "ticket list", prints: `T1-1`},
 	{in: "journal dump", prints: `(?m)^(.*\n){3}`},
 }

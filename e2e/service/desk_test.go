@@ -361,7 +361,7 @@ func TestOperatorCommandsRefused(t *testing.T) {
 		"priority":            {with("--priority", "65536"), []string{"priority"}},
 		"price":               {with("--price", "1e3"), []string{"reference_price_usd"}},
 		"no such ticket":      {[]string{"ticket", "withdraw", "T99"}, []string{"UNKNOWN_TICKET"}},
-		"no ticket at all":    {[]string{"ticket", "withdraw", "../locks"}, []string{"no order_id"}},
+		"no ticket at all":    {[]string{"ticket", "withdraw", "../locks"}, []string{"not an order_id"}},
 		"nothing to amend":    {[]string{"ticket", "amend", "T1"}, []string{"nothing to amend"}},
 		"tranche":             {[]string{"ticket", "amend", "T1", "--tranche", "T1-1"}, []string{"TRANCHE_ID=CAPACITY"}},
 		"lock without reason": {[]string{"lock"}, []string{"--reason"}},
