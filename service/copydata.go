@@ -12,15 +12,15 @@ import (
 	"blockdesk/persist"
 )
 
-// storeFolders are the stores beside the journal.
+// storeFolders are the folders of the stores.
 var storeFolders = []string{FIXFolder, deskFolder, settleFolder, historyFolder, mirrorFolder}
 
 // CopyData copies a stopped service's data folder: the stores file by file, then the
-// journal, which is at o.Dir, by copyJournal. They are one state, so nothing may have
-// them open. The journal comes last and is what makes a folder one of data: a copy
-// that a kill or a power cut has broken off is not taken for a whole one. CopyData
-// removes what an error or the end of ctx has broken off. step runs each of the two
-// steps and passes it what reports its progress, in bytes.
+// journal at o.Dir with copyJournal. Nothing may have them open. The journal comes last,
+// because a folder without a journal is not a data folder: a copy that a kill or a power
+// cut has interrupted is not mistaken for a complete one. After an error or the end of ctx
+// CopyData removes its files. step runs each of the two steps with a function that receives
+// the progress in bytes.
 func CopyData(ctx context.Context, o persist.ToolOptions, target string, copyJournal func(persist.ToolOptions, string) error,
 	step func(name string, work func(progress func(done, total uint64) error) error) error,
 ) error {
@@ -48,13 +48,13 @@ func CopyData(ctx context.Context, o persist.ToolOptions, target string, copyJou
 	return err
 }
 
-// reserved is a folder that data are copied into.
+// reserved is the target of a copy.
 type reserved struct {
 	dir string
-	own bool // reserve has made it
+	own bool // created by reserve
 }
 
-// reserve makes the target, or refuses one that has a journal or a store.
+// reserve creates the target, and fails if it has a journal or a store.
 func reserve(dir string) (reserved, error) {
 	_, err := os.Stat(dir)
 	r := reserved{dir, errors.Is(err, fs.ErrNotExist)}
@@ -69,7 +69,7 @@ func reserve(dir string) (reserved, error) {
 	return r, nil
 }
 
-// undo removes what was copied, and nothing else.
+// undo removes the copied files, and nothing else.
 func (r *reserved) undo() error {
 	var errs []error
 	for _, name := range append(append([]string{JournalFolder}, storeFolders...), copiedFiles...) {
@@ -81,7 +81,7 @@ func (r *reserved) undo() error {
 	return errors.Join(errs...)
 }
 
-// copyStores copies the stores that exist; an older service has not made all.
+// copyStores copies the stores that exist; an older version has fewer.
 func copyStores(ctx context.Context, from, to string, progress func(done, total uint64) error) error {
 	var done, total uint64
 	var files []string // below from
@@ -120,7 +120,7 @@ func copyStores(ctx context.Context, from, to string, progress func(done, total 
 	return ctx.Err()
 }
 
-// copyOne copies and syncs a file, and reports the size of every piece to count.
+// copyOne copies and syncs a file, and passes the bytes written to count.
 func copyOne(from, to string, count func(int) error) (err error) {
 	in, err := os.Open(from)
 	if err != nil {
@@ -138,7 +138,7 @@ func copyOne(from, to string, count func(int) error) (err error) {
 	return out.Sync()
 }
 
-// countingWriter reports how much has been written.
+// countingWriter passes the bytes of each write to count.
 type countingWriter struct {
 	to    io.Writer
 	count func(int) error

@@ -26,8 +26,8 @@ func describeService(c *config.Config, hash string) catalog.Service {
 	}
 }
 
-// catalogTokens are the tokens of all instruments and USDC, each once. A token that
-// another one is priced in is a quote token, USDC apart.
+// catalogTokens returns the tokens of all instruments and USDC, each once. A token in which
+// another one is priced is a quote token, except USDC.
 func catalogTokens(c *config.Config) []catalog.Token {
 	var all []catalog.Token
 	at := map[string]int{}
@@ -68,14 +68,14 @@ func catalogTokens(c *config.Config) []catalog.Token {
 	return all
 }
 
-// addMint fills in what a mirrored pair says of a token without a mint.
+// addMint sets the mint and the decimals of a token without a mint.
 func addMint(t *catalog.Token, mint string, decimals int) {
 	if t.Mint == "" {
 		t.Mint, t.Decimals = mint, uint8(decimals)
 	}
 }
 
-// describeToken fills in what the configuration says of a token.
+// describeToken sets the configured description of a token.
 func describeToken(t *catalog.Token, c *config.Token) {
 	if c.Name != "" {
 		t.Name = c.Name
@@ -88,7 +88,7 @@ func describeToken(t *catalog.Token, c *config.Token) {
 	}
 }
 
-// catalogPairs are the mirrored pairs, in the order of the configuration.
+// catalogPairs returns the mirrored pairs in the order of the configuration.
 func catalogPairs(c *config.Config) []catalog.MirrorPair {
 	all := make([]catalog.MirrorPair, len(c.Mirror.Pairs))
 	for i := range all {
@@ -112,7 +112,7 @@ func catalogPairs(c *config.Config) []catalog.MirrorPair {
 	return all
 }
 
-// poolProgram is the program that owns the pair's pool; empty if it is not known.
+// poolProgram returns the program that owns the pair's pool; empty if it is not known.
 func poolProgram(p *config.MirrorPair) string {
 	l, err := p.Pool.Listing()
 	if err != nil || l.Program == (solana.Address{}) {
@@ -121,7 +121,7 @@ func poolProgram(p *config.MirrorPair) string {
 	return solana.Text(l.Program)
 }
 
-// bookProgram is the program of the pair's book; empty if it has none.
+// bookProgram returns the program of the pair's book; empty if it has none.
 func bookProgram(p *config.MirrorPair) string {
 	l, err := p.Book.Listing()
 	if err != nil || l.Layout == 0 {
@@ -130,7 +130,7 @@ func bookProgram(p *config.MirrorPair) string {
 	return solana.Text(l.Program)
 }
 
-// programID is the program of the first mirrored pair's pool, or else of its book.
+// programID returns the program of the first mirrored pair's pool, or else of its book.
 // The canonical pair comes before all others.
 func programID(c *config.Config) string {
 	for i := range c.Instruments {

@@ -9,13 +9,13 @@ import (
 	"blockdesk/httpgw/admin"
 )
 
-// fixSessions is admin.FIX.
+// fixSessions implements admin.FIX.
 type fixSessions struct {
 	gateway *fixgw.Gateway
 	watch   *participantsWatch
 }
 
-// Sessions lists them all.
+// Sessions lists the sessions.
 func (d fixSessions) Sessions() []admin.FIXSession {
 	list := d.gateway.Sessions()
 	out := make([]admin.FIXSession, len(list))
@@ -25,10 +25,10 @@ func (d fixSessions) Sessions() []admin.FIXSession {
 	return out
 }
 
-// Participants tells what of the participants file is in force.
+// Participants returns the state of the participants file.
 func (d fixSessions) Participants() admin.FIXParticipants { return d.watch.Status() }
 
-// ResetSequence starts a session's numbers at 1.
+// ResetSequence sets a session's sequence numbers to 1.
 func (d fixSessions) ResetSequence(compID string, force bool) error {
 	return fixSessionError(d.gateway.ResetSequence(compID, force))
 }
@@ -44,8 +44,7 @@ func (d fixSessions) Announce(compID, text string) (int, error) {
 	return sent, fixSessionError(err)
 }
 
-// fixSessionError puts what operators meet of the FIX gateway into the admin
-// address's words.
+// fixSessionError translates errors of the FIX gateway into those of the admin address.
 func fixSessionError(err error) error {
 	for inner, outer := range map[error]error{
 		session.ErrUnknownSession: admin.ErrFIXUnknownSession, session.ErrLoggedOn: admin.ErrFIXLoggedOn,

@@ -14,9 +14,9 @@ import (
 	"blockdesk/service/config"
 )
 
-// This file makes the options of other packages from the configuration.
+// This file converts configuration to options of other packages.
 
-// A secret is read from a file of its hexadecimal digits.
+// Length of the shared secret of gateways.
 const (
 	minSecretBytes = 32
 	maxSecretBytes = 64

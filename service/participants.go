@@ -27,13 +27,13 @@ func readParticipantsFile(c *config.FIX) ([]participants.Participant, error) {
 	return list, nil
 }
 
-// takesOrders reports whether there is an instrument that participants trade.
+// takesOrders reports whether participants trade an instrument.
 func takesOrders(c *config.Config) bool {
 	return c.Role != config.RoleFollower && slices.ContainsFunc(c.Instruments, func(in config.Instrument) bool { return in.BookSource == "matched" })
 }
 
 // LoadParticipants reads the participants file, and adds the demo's at the end. A
-// configuration without an instrument that participants trade needs no file.
+// mirror-only configuration needs no participants file.
 func LoadParticipants(c *config.Config) ([]participants.Participant, error) {
 	var list []participants.Participant
 	if c.FIX.ParticipantsFile != "" {

@@ -1,12 +1,17 @@
-// Package service joins the packages of blockdesk into a running program: it opens the
-// stores, replays the journal, brings the configuration into the engine's state, makes
-// the gateways, and runs everything until its context ends.
+// Package service connects the packages of blockdesk into a running program: it opens the
+// stores, replays the journal, applies the configuration to the engine's state, binds the
+// gateways, and runs everything until its context ends.
 //
-// Open makes a service with a journal of its own or of a group's term; OpenReplica makes
-// one that follows a leader's frames and answers reads. Packages below: config has the
-// keys, cluster a node of a group, standby its addresses while another node leads,
-// follower a process that follows a group, demo the demo's participants and chain, operator
-// the client of the admin address.
+// Check reads and checks the files of a start. Open makes a service with a journal of its
+// own or of a leader's term; OpenReplica makes one that applies a leader's frames and
+// answers reads. A part that some configurations lack is a value of its own: settlement,
+// chainMirror, publication. The others are setup, admission, backups and
+// participantsWatch.
+//
+// Invariants: the stores outlive their writers; the setup is submitted before a gateway
+// runs; a failed store does not end the service. Packages below: config has the keys,
+// cluster runs a node of a group, follower a read-only process, standby holds their
+// addresses meanwhile, demo has the demo, operator is the client of the admin address.
 package service
 
 import (
@@ -260,7 +265,7 @@ func (s *Service) term() uint64 {
 	return s.eng.Epoch()
 }
 
-// Addresses returns where the service listens.
+// Addresses returns the addresses of the service.
 func (s *Service) Addresses() operator.Addresses {
 	urls := s.http.URLs()
 	a := operator.Addresses{Base: urls.Base, API: urls.API, WS: urls.WS, FIX: s.fix.Addr().String(), Admin: s.adminURL(), PID: os.Getpid()}
@@ -274,10 +279,10 @@ func (s *Service) Addresses() operator.Addresses {
 // wanted.
 func (s *Service) ChainNote() string { return s.chainNote }
 
-// Epoch returns the engine's.
+// Epoch returns the epoch of the engine.
 func (s *Service) Epoch() uint64 { return s.eng.Epoch() }
 
-// Stats returns the engine's.
+// Stats returns the stats of the engine.
 func (s *Service) Stats() engine.Stats { return s.eng.Stats() }
 
 // sitOut returns err. If a task has ended because its store failed, as on a full disk,

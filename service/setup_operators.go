@@ -10,8 +10,8 @@ import (
 	"blockdesk/service/operator"
 )
 
-// PlainOperators returns the operators of a service without a desk. Their numbers
-// are in no journal.
+// PlainOperators returns the operators of a service without a desk. No journal has their
+// numbers.
 func PlainOperators(c *config.Config) ([]admin.Operator, error) {
 	list, _, err := makeOperators(c)
 	for i := range list {
@@ -20,9 +20,8 @@ func PlainOperators(c *config.Config) ([]admin.Operator, error) {
 	return list, err
 }
 
-// makeOperators returns the configured operators, or the local one where none is
-// configured, and the demo's with its token. The local token is written where it
-// is not there yet.
+// makeOperators returns the configured operators, or the local one if none is configured,
+// and the demo's operator with its token. It creates the local token if needed.
 func makeOperators(c *config.Config) (list []admin.Operator, demoToken string, err error) {
 	for i, o := range c.Operators {
 		hash, err := o.TokenHash()

@@ -9,14 +9,13 @@ import (
 	"blockdesk/catalog"
 )
 
-// tokenListFile holds the token list that was published last. The next one is
-// numbered after it.
+// tokenListFile holds the last published token list. The next version follows it.
 const tokenListFile = "tokenlist.json"
 
 // numberList returns the edition of these facts' token list, numbered after the
-// stored one, and stores the list if it changed. An error comes with an edition
-// that can be published, which is the first one if the file cannot be read; the
-// file stays as it is, for the operator to repair.
+// stored one, and stores the list if it changed. With an error it also returns an edition to
+// publish, the first one if the file cannot be read; the file stays unchanged for the
+// operator to repair.
 func numberList(kept StateFiles, f *catalog.Facts) (catalog.Edition, error) {
 	before, err := kept.Read(tokenListFile)
 	if err != nil && !errors.Is(err, os.ErrNotExist) {

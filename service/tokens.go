@@ -8,10 +8,10 @@ import (
 	"blockdesk/settle/access"
 )
 
-// tokenAdmin is admin.Tokens.
+// tokenAdmin implements admin.Tokens.
 type tokenAdmin struct{ log *access.Access }
 
-// Tokens lists what the log has.
+// Tokens lists the stored tokens.
 func (d tokenAdmin) Tokens(after string, limit int, ended bool) ([]admin.AccessToken, error) {
 	list, err := d.log.List(after, limit, ended)
 	if err != nil {
@@ -24,13 +24,13 @@ func (d tokenAdmin) Tokens(after string, limit int, ended bool) ([]admin.AccessT
 	return out, nil
 }
 
-// Revoke ends a token.
+// Revoke revokes a token.
 func (d tokenAdmin) Revoke(id, by string) (admin.AccessToken, error) {
 	e, err := d.log.Revoke(id, by)
 	return admin.AccessToken(e), tokenError(err)
 }
 
-// tokenError puts what operators meet of package access into the gateway's words.
+// tokenError translates errors of package access into those of the admin address.
 func tokenError(err error) error {
 	if errors.Is(err, access.ErrUnknownToken) {
 		return fmt.Errorf("%w: %w", admin.ErrUnknownToken, err)

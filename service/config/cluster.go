@@ -147,8 +147,8 @@ func (c *Config) ownGroup() *Group {
 	return &c.Groups[i]
 }
 
-// together reports whether two symbols are in the same group.
-func (c *Config) together(a, b string) bool {
+// sameGroup reports whether two symbols are in the same group.
+func (c *Config) sameGroup(a, b string) bool {
 	return !slices.ContainsFunc(c.Groups, func(g Group) bool {
 		return slices.Contains(g.Instruments, a) != slices.Contains(g.Instruments, b)
 	})
@@ -171,7 +171,7 @@ func (c *Config) SelectGroup() Config {
 	if g == nil {
 		return own
 	}
-	own.whole, own.Instruments = c.Instruments, make([]Instrument, 0, len(g.Instruments))
+	own.allInstruments, own.Instruments = c.Instruments, make([]Instrument, 0, len(g.Instruments))
 	tokens := map[string]bool{SettlementToken: true}
 	for _, symbol := range g.Instruments {
 		own.Instruments = append(own.Instruments, c.Instruments[c.index(symbol)])
@@ -189,9 +189,9 @@ func (c *Config) SelectGroup() Config {
 
 // InstrumentOf returns an instrument of any group, without an id.
 func (c *Config) InstrumentOf(symbol string) (market.Instrument, error) {
-	for i := range c.whole {
-		if c.whole[i].Symbol == symbol {
-			return c.whole[i].ToMarket(0)
+	for i := range c.allInstruments {
+		if c.allInstruments[i].Symbol == symbol {
+			return c.allInstruments[i].ToMarket(0)
 		}
 	}
 	return market.Instrument{}, fmt.Errorf("groups: %s is not among the instruments", symbol)
@@ -211,7 +211,7 @@ func keep[T any](list []T, wanted func(*T) bool) []T {
 // OtherShards returns, by symbol, the addresses of the groups that serve the other
 // instruments: those of their first node, which redirects to the leader.
 func (c *Config) OtherShards() map[string]*market.Shard {
-	places := map[string]*market.Shard{}
+	shards := map[string]*market.Shard{}
 	for i := range c.Groups {
 		g := &c.Groups[i]
 		if g.Name == c.Routing.Group {
@@ -220,8 +220,8 @@ func (c *Config) OtherShards() map[string]*market.Shard {
 		n := &g.Nodes[0]
 		at := &market.Shard{Name: g.Name, Base: n.Base, API: n.API, WS: n.WS, FIX: n.FIX}
 		for _, symbol := range g.Instruments {
-			places[symbol] = at
+			shards[symbol] = at
 		}
 	}
-	return places
+	return shards
 }

@@ -19,11 +19,12 @@ const (
 	LayoutVaultPair = "vault_pair"
 )
 
-// Config is the whole configuration. Its keys are those of the YAML file, and the tags
-// of a field are the rules of its key: see Key. Validation, the defaults, `blockdesk
-// config`, completion and docs/configuration.md all read them. A leaf is also set by BLOCKDESK_<PATH> in the environment (dots
-// become underscores) and by --set path=value. Flags win over the environment, the
-// environment over the file, the file over the defaults.
+// Config is the configuration. Its fields are the keys of the YAML file, and the tags of a
+// field are the rules of its key: see Key. Validation, the defaults, `blockdesk config`,
+// completion and docs/configuration.md all read them. A leaf is also set by
+// BLOCKDESK_<PATH> in the environment (underscores for dots) and by --set path=value.
+// Flags win over the environment, the environment over the file, the file over the
+// defaults.
 type Config struct {
 	DataDir        string          `yaml:"data_dir" default:"data" form:"folder" is:"own" about:"folder of the journal and of all stores"`
 	Role           string          `yaml:"role" default:"all" words:"all,node,follower" about:"all: the whole service; node: without WebSocket and stream; follower: reads only. See \"A group of nodes\""`
@@ -45,7 +46,7 @@ type Config struct {
 	Operator       Operator        `yaml:"operator" about:"operator of the service, as documents show it"`
 	Tokens         []Token         `yaml:"tokens" about:"descriptions of tokens for documents: see below"`
 	Risk           Risk            `yaml:"risk" about:"limits on an instrument of a participant without its own"`
-	TrustedProxies []string        `yaml:"trusted_proxies" form:"proxy" is:"own" about:"proxies whose X-Forwarded-For is believed"`
+	TrustedProxies []string        `yaml:"trusted_proxies" form:"proxy" is:"own" about:"proxies whose X-Forwarded-For is trusted"`
 	Instruments    []Instrument    `yaml:"instruments" range:"1 to 1000" about:"more may be added at the end"`
 	RFQ            RFQ             `yaml:"rfq" about:"the desk"`
 	Chain          Chain           `yaml:"chain" about:"without a node nothing is settled: claims answer CHAIN_UNAVAILABLE"`
@@ -54,8 +55,8 @@ type Config struct {
 	Operators      []OperatorToken `yaml:"operators" range:"0 to 128" about:"operators of the desk; none: serve makes one. See below"`
 	Groups         []Group         `yaml:"groups" range:"0 to 63" about:"groups of processes that split the instruments, the same list in all processes; none: this process has all. See below"`
 	Routing        Routing         `yaml:"routing" about:"between groups"`
-	// whole has the instruments of all groups in what SelectGroup returns.
-	whole []Instrument
+	// allInstruments are those of all groups, set by SelectGroup.
+	allInstruments []Instrument
 }
 
 // Log configures the log on standard error.
@@ -251,7 +252,7 @@ type RFQ struct {
 	PayTo        PayTo        `yaml:"pay_to" about:"wallets of the desk; a rail without an address is not sold"`
 	SOLPriceUSD  string       `yaml:"sol_price_usd" unit:"USD" form:"USD" about:"dollars a SOL; empty: an operator sets it"`
 	SOLMaxAgeS   int          `yaml:"sol_max_age_s" default:"3600" range:"0 to 604800" unit:"s" about:"an older price sells nothing; 0: any age"`
-	Pairs        []Pair       `yaml:"pairs" about:"pairs sold by tickets; left out: those of these two whose instruments exist. Pairs may be added, not taken away"`
+	Pairs        []Pair       `yaml:"pairs" about:"pairs sold by tickets; left out: those of these two whose instruments exist. Pairs may be added, not removed"`
 }
 
 // LadderStep is the discount of one fill size of the public ladder.
@@ -300,9 +301,9 @@ type Settle struct {
 	Units           int    `yaml:"units" default:"200000" range:"1 to 400000" unit:"compute units" about:"compute limit of our transactions"`
 	MicroLamports   int    `yaml:"micro_lamports" default:"5000" range:"0 to 1000000000" unit:"10^-6 lamports" about:"price of a compute unit; with the limit 0.001 SOL a transaction at most"`
 	ResendMS        int    `yaml:"resend_ms" default:"2000" range:"100 to 30000" unit:"ms" about:"between two sends of the same signed bytes, until they are final or can no longer land"`
-	PollMS          int    `yaml:"poll_ms" default:"400" range:"50 to 10000" unit:"ms" about:"between two looks at transactions that were sent"`
+	PollMS          int    `yaml:"poll_ms" default:"400" range:"50 to 10000" unit:"ms" about:"between two checks of sent transactions"`
 	WatchMS         int    `yaml:"watch_ms" default:"5000" range:"100 to 600000" unit:"ms" about:"between two searches for payments that nobody reported"`
-	ClockToleranceS int    `yaml:"clock_tolerance_s" default:"300" range:"0 to 3600" unit:"s" about:"how far the chain's clock may be behind ours when the age of a payment is judged"`
+	ClockToleranceS int    `yaml:"clock_tolerance_s" default:"300" range:"0 to 3600" unit:"s" about:"how far the chain's clock may be behind ours when the age of a payment is checked"`
 	DustUSDC        string `yaml:"dust_usdc" default:"0.01" unit:"USDC" form:"dust USDC" about:"smaller transfers are counted, not booked, unless they are a whole payment"`
 	DustSOL         string `yaml:"dust_sol" default:"0.0001" unit:"SOL" form:"dust SOL" about:"the same of SOL"`
 }
@@ -310,12 +311,12 @@ type Settle struct {
 // Mirror configures the sources of mirrored instruments. A mirrored instrument without
 // a pair here shows nothing.
 type Mirror struct {
-	RPCURLs         string       `yaml:"rpc_urls" form:"nodes" is:"secret" about:"nodes that are read; empty: those of chain.rpc_urls. Name three, of independent operators"`
+	RPCURLs         string       `yaml:"rpc_urls" form:"nodes" is:"secret" about:"nodes to read; empty: those of chain.rpc_urls. Configure three of independent operators"`
 	EveryMS         int          `yaml:"every_ms" default:"10000" range:"100 to 600000" unit:"ms" about:"between two readings of accounts and history"`
 	StaleAfterMS    int          `yaml:"stale_after_ms" default:"30000" range:"100 to 86400000" unit:"ms" about:"older readings count as degraded; at least mirror.every_ms"`
 	ReachDays       int          `yaml:"reach_days" default:"8" range:"0 to 36500" unit:"days" about:"how far back swaps are read at first, 8 at least; 0: to the pool's beginning"`
 	RecordEveryS    int          `yaml:"record_every_s" default:"21600" range:"1 to 2592000" unit:"s" about:"between two recorded snapshots; the newest 1,000 are kept"`
-	ClockToleranceS int          `yaml:"clock_tolerance_s" default:"60" range:"1 to 3600" unit:"s" about:"how far the chain's clock may be from ours before a node is not believed"`
+	ClockToleranceS int          `yaml:"clock_tolerance_s" default:"60" range:"1 to 3600" unit:"s" about:"largest difference of the chain's clock from ours before a node is ignored"`
 	Pairs           []MirrorPair `yaml:"pairs" range:"0 to 64" about:"sources of mirrored instruments: see below"`
 }
 

@@ -98,7 +98,7 @@ func (c *Config) completePairs() {
 		return
 	}
 	c.RFQ.Pairs = slices.DeleteFunc(DefaultPairs(), func(p Pair) bool {
-		return c.index(p.Symbol) < 0 || p.Via != "" && (c.index(p.Via) < 0 || !c.together(p.Symbol, p.Via))
+		return c.index(p.Symbol) < 0 || p.Via != "" && (c.index(p.Via) < 0 || !c.sameGroup(p.Symbol, p.Via))
 	})
 }
 

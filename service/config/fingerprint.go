@@ -11,20 +11,20 @@ import (
 	"strings"
 )
 
-// fingerprintBytes is how much of a SHA-256 a fingerprint has: two configurations
-// that differ have the same one by chance in one case of 2^64.
+// fingerprintBytes is the length of a fingerprint, a truncated SHA-256: two different
+// configurations have the same one with probability 2^-64.
 const fingerprintBytes = 8
 
-// ParticipantsPart is the part of a fingerprint that the participants file is: its
-// content, since its place is each node's own.
+// ParticipantsPart is the part of a fingerprint for the content of the participants file,
+// whose path is each node's own.
 const ParticipantsPart = "participants"
 
 // Fingerprint identifies the values that all nodes of a group must share: equal values
 // give equal fingerprints in every process of one version. It is public, so of a secret
 // it covers only whether it is set.
 type Fingerprint struct {
-	// Whole stands for all parts; parts are by the first word of their keys (risk of
-	// risk.band_bps), and ParticipantsPart. Hexadecimal.
+	// Whole covers all parts. A part is the first word of its keys (risk of
+	// risk.band_bps) or ParticipantsPart. Hexadecimal.
 	Whole string
 	Parts map[string]string
 }
@@ -34,8 +34,8 @@ type Fingerprint struct {
 // about them.
 func FingerprintOf[P any](c *Config, participants []P) Fingerprint {
 	all := *c
-	if c.whole != nil { // requests for another group's instruments are routed by them
-		all.Instruments = c.whole
+	if c.allInstruments != nil { // they route requests for another group's instruments
+		all.Instruments = c.allInstruments
 	}
 	sums := map[string]hash.Hash{}
 	add := func(part, path string, value any) {
@@ -54,9 +54,9 @@ func FingerprintOf[P any](c *Config, participants []P) Fingerprint {
 		case k.Secret:
 			value = !v.IsZero()
 		case v.Kind() == reflect.Slice && v.Type().Elem().Kind() == reflect.Struct:
-			value = v.Len() // the values of its items come by themselves
+			value = v.Len() // its items follow
 		case v.Kind() == reflect.Slice && v.Len() == 0, v.Kind() == reflect.Map && v.Len() == 0:
-			value = nil // none, however it is written
+			value = nil // nil and empty are the same
 		}
 		add(partOfKey(key), path, value)
 	})

@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// Key is one key of the configuration, with the rules that the tags of its field say:
+// Key is one key of the configuration, with the rules of its field's tags:
 //
 //	default  of a leaf; none: "", 0, false or an empty list
 //	words    the only values of a text, separated by commas; "" may be left out
@@ -36,7 +36,7 @@ type Key struct {
 	kind      reflect.Kind
 }
 
-// The largest rates of requests, as documented: 0 stands for them.
+// The largest rates of requests, which 0 stands for.
 const (
 	MaxPerMinute = 60_000_000
 	MaxBurst     = 1_000_000

@@ -36,9 +36,9 @@ var envReserved = []string{
 	OperatorTokenEnv, FIXPasswordEnv,
 }
 
-// Load reads the file (an empty path means blockdesk.yaml where it
-// exists), then the environment, then sets ("path=value"), and returns the source
-// of each value. Errors name the file and line, the variable, or the flag.
+// Load reads the file (an empty path means blockdesk.yaml if it exists), then the
+// environment, then sets ("path=value"), and returns the source of each value. Errors name
+// the file and line, the variable, or the flag.
 func Load(path string, environ, sets []string) (Config, Sources, error) {
 	sources := Sources{}
 	cfg, err := read(path, environ, sets, sources)

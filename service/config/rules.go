@@ -423,10 +423,10 @@ func (c *Config) CheckSettlement() error {
 		return nil
 	}
 	if c.Demo {
-		// Anybody who knows the demo's keys could take payments to them.
+		// The demo's keys are public: anyone could take payments to them.
 		for _, address := range c.ChainHosts() {
 			if !IsLoopback(address) {
-				return fmt.Errorf("chain.rpc_urls: --demo settles on a chain of this machine only, %s is none: its keys are known", address)
+				return fmt.Errorf("chain.rpc_urls: --demo settles on a chain of this machine only, because its keys are public: %s is not one", address)
 			}
 		}
 	}
