@@ -42,7 +42,6 @@ func (f *projector) writeAnswer(r *Result) error {
 	return nil
 }
 
-// answeredAt returns the time of the key's stored answer.
 func (f *projector) answeredAt(id *[16]byte) (at int64, ok bool, err error) {
 	if at, ok = f.newAnswers[*id]; ok {
 		return at, true, nil
@@ -98,7 +97,6 @@ func (f *projector) overLimit() bool { return f.keys > uint64(f.desk.o.MaxKeys) 
 // expired reports whether an answer of time at is older than KeyTTL.
 func (f *projector) expired(at int64) bool { return f.at-at >= int64(f.desk.o.KeyTTL) }
 
-// deleteAnswersAfter deletes the answers to commands after seq.
 func (f *projector) deleteAnswersAfter(seq uint64) error {
 	return f.sweep(keyAnswer, func(key, value []byte) error {
 		if len(key) != answerKeySize {

@@ -18,7 +18,6 @@ type records struct {
 	err  error
 }
 
-// openRecords decodes the first record.
 func openRecords(value []byte) *records {
 	r := &records{rest: value}
 	if len(value) == 0 || value[0] != valueVersion {
@@ -91,7 +90,6 @@ func appendTicketRecords(dst []byte, t *rfq.Ticket) []byte {
 	return dst
 }
 
-// appendTicket appends the value of a ticket.
 func appendTicket(dst []byte, t *rfq.Ticket) []byte {
 	return appendTicketRecords(append(dst, valueVersion), t)
 }
@@ -105,7 +103,6 @@ func parseTicket(value []byte) (*rfq.Ticket, error) {
 	return t, nil
 }
 
-// orLayout returns err, or ErrLayout if it is nil.
 func orLayout(err error) error {
 	if err == nil {
 		return ErrLayout
@@ -131,7 +128,6 @@ func parseEntry(value []byte) (*rfq.Claim, *rfq.Payment, error) {
 	return claim, payment, nil
 }
 
-// answer is the stored answer to a key.
 type answer struct {
 	body   [8]byte
 	seq    uint64

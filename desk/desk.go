@@ -193,7 +193,6 @@ type Stats struct {
 	Claims [rfq.ClaimRefundDue + 1]uint64
 }
 
-// count counts a claim's record.
 func (d *Desk) count(s rfq.ClaimState) {
 	if int(s) < len(d.counts.claims) {
 		d.counts.claims[s].Add(1)

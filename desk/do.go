@@ -69,7 +69,6 @@ func (d *Desk) Do(r rfq.Request) (*Result, error) {
 	return result, err
 }
 
-// doUnkeyed is Do without a key.
 func (d *Desk) doUnkeyed(r rfq.Request, w *waiter) (*Result, error) {
 	f := &w.unkeyed
 	f.waiters = append(f.waiters[:0], w)

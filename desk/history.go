@@ -65,7 +65,6 @@ func (h *History) setPayment(p *rfq.Payment) {
 	h.Payments = appendBounded(h.Payments, *p)
 }
 
-// appendBounded appends v, and drops the oldest element beyond MaxStates.
 func appendBounded[T any](list []T, v T) []T {
 	if len(list) == MaxStates {
 		copy(list, list[1:])
@@ -106,7 +105,6 @@ func (f *projector) writePaymentClaim(p *rfq.Payment) {
 	f.batch.Set(f.keyScratch, f.scratch)
 }
 
-// deleteHistoryAfter deletes what commands after seq have written.
 func (f *projector) deleteHistoryAfter(seq uint64) error {
 	for _, entries := range []struct {
 		kind        byte

@@ -107,7 +107,6 @@ func (f *projector) layout() projection.Layout {
 	}
 }
 
-// load reads the tickets and counts the answers.
 func (f *projector) load() error {
 	var tickets []*rfq.Ticket
 	err := kv.Each(f.desk.store, []byte{keyTicket}, []byte{keyTicket + 1}, func(key, value []byte) error {
@@ -164,7 +163,6 @@ func diverged(format string, args ...any) error {
 	return fmt.Errorf("desk store: %w: "+format, append([]any{projection.ErrDiverged}, args...)...)
 }
 
-// start ends the recovery.
 func (f *projector) start(board *rfq.ReadModel, seq uint64) error {
 	f.applied, f.board, f.started = seq, board, true
 	if err := f.commit(false); err != nil {
@@ -173,7 +171,6 @@ func (f *projector) start(board *rfq.ReadModel, seq uint64) error {
 	return f.flush(false)
 }
 
-// run follows c until it ends.
 func (f *projector) run(ctx context.Context, c projection.Consumer) error {
 	for {
 		events, err := f.next(ctx, c)
@@ -268,7 +265,6 @@ func (f *projector) follow(events []event.Event) error {
 	return nil
 }
 
-// apply applies one record of the command seq.
 func (f *projector) apply(rec rfq.Record, seq uint64) error {
 	if seq != f.seq {
 		f.seq, f.record = seq, 0
@@ -307,7 +303,6 @@ func (f *projector) apply(rec rfq.Record, seq uint64) error {
 	return nil
 }
 
-// resetRequest drops the records of the request.
 func (f *projector) resetRequest() {
 	f.key, f.quote, f.payment = nil, nil, nil
 	clear(f.claims)
@@ -386,10 +381,8 @@ func (f *projector) fail(err error) error {
 	return nil
 }
 
-// storeFailed reports whether the store has failed since Start.
 func (f *projector) storeFailed() bool { return f.storeErr.Load() != nil }
 
-// storeError returns the first error of the store since Start.
 func (f *projector) storeError() error {
 	if err := f.storeErr.Load(); err != nil {
 		return *err

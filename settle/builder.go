@@ -14,7 +14,6 @@ import (
 	"blockdesk/settle/cosign"
 )
 
-// builder builds the unsigned transactions of claims.
 type builder struct {
 	*env
 	chain    *chainState
@@ -52,7 +51,6 @@ func (b *builder) pair(instrument market.InstrumentID) (*rfq.View, *rfq.Pair, er
 	return v, v.Pair(instrument), nil
 }
 
-// base is the mint that a claim delivers.
 func (b *builder) base(t *rfq.Terms) (token.Checked, error) {
 	_, pair, err := b.pair(t.Instrument)
 	if err != nil {

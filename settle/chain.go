@@ -94,7 +94,6 @@ func usdcPayee(v *rfq.View) (wallet solana.Address, ok bool) {
 	return wallet, wallet != solana.Address{}
 }
 
-// mintsOf lists the mints of a view, each once.
 func mintsOf(v *rfq.View) (list []solana.Address) {
 	if v.Policy.USDCMint != (solana.Address{}) { // old claims may be paid in it, if no new ones
 		list = append(list, v.Policy.USDCMint)
@@ -120,10 +119,8 @@ func (s *chainState) mint(address solana.Address) (token.Checked, error) {
 	return s.accounts.Load().mint(address)
 }
 
-// checkEvery is the pause between two refreshes.
 func (s *chainState) checkEvery() time.Duration { return min(refreshCheckEvery, s.refreshEvery) }
 
-// keepFresh refreshes until ctx ends.
 func (s *chainState) keepFresh(ctx context.Context) error {
 	tick := time.NewTicker(s.checkEvery())
 	defer tick.Stop()

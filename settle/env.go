@@ -25,7 +25,6 @@ type env struct {
 	clock  func() time.Time
 }
 
-// now returns Unix nanoseconds.
 func (e *env) now() int64 { return e.clock().UnixNano() }
 
 // claimOf returns the durable state of a claim; nil if the desk does not know it.
@@ -40,15 +39,12 @@ func (e *env) claimOf(id market.ClaimID) (*rfq.Claim, error) {
 	return &h.Claim, nil
 }
 
-// claimText names a claim in errors and logs.
 func claimText(id market.ClaimID) string { return binding.Memo(id) }
 
-// claimError wraps err with the claim that it concerns.
 func claimError(id market.ClaimID, err error) error {
 	return fmt.Errorf("claim %s: %w", claimText(id), err)
 }
 
-// chainError wraps a node's error with the claim that it concerns.
 func chainError(id market.ClaimID, err error) error {
 	return fmt.Errorf("claim %s: %w: %w", claimText(id), ErrChain, err)
 }

@@ -59,12 +59,10 @@ func newJobs(retryFirst, retryMax time.Duration) *jobs {
 	}
 }
 
-// needsWork reports whether a claim in this state needs work.
 func needsWork(s rfq.ClaimState) bool {
 	return s == rfq.ClaimPaid || s == rfq.ClaimDelivering || s == rfq.ClaimCosigned
 }
 
-// set enters a claim's newest record.
 func (w *jobs) set(c *rfq.Claim, now int64) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -125,7 +123,6 @@ func (w *jobs) queueOf(j *job) *schedule.Queue[*job] {
 // park queues a job without a due time.
 func (w *jobs) park(j *job) { w.queueOf(j).Set(j, parked, uint64(j.claim.ID)) }
 
-// schedule queues a job for a time.
 func (w *jobs) schedule(j *job, at int64) {
 	w.queueOf(j).Set(j, at, uint64(j.claim.ID))
 	select {
@@ -269,7 +266,6 @@ func (j *job) isFailing(now int64, after time.Duration) bool {
 	return j.problem == problemAttempts || now-j.since >= int64(after)
 }
 
-// count returns how many claims need work.
 func (w *jobs) count() int {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -34,7 +34,6 @@ func (l *claimLocks) lock(ctx context.Context, id market.ClaimID) (unlock func()
 	}
 }
 
-// try is lock without waiting.
 func (l *claimLocks) try(id market.ClaimID) (unlock func(), ok bool) {
 	stripe := l[uint64(id)%stripes]
 	select {

@@ -40,7 +40,6 @@ func (o *operations) Abandon(by desk.OperatorRequest, id market.ClaimID) (*desk.
 	return o.do(by, &rfq.AbandonDelivery{Claim: id})
 }
 
-// do submits an operator's request.
 func (o *operations) do(by desk.OperatorRequest, r rfq.Request) (*desk.Result, error) {
 	head := r.Head()
 	head.Operator, head.Key = by.Operator, by.Key

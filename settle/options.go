@@ -79,7 +79,6 @@ type Payments struct {
 	Dust [market.RailCount]market.Amount
 }
 
-// withDefaults fills fields that are zero.
 func (o Options) withDefaults() Options {
 	o.FailingAfter = cmp.Or(o.FailingAfter, 10*time.Minute)
 	o.RetryFirst = cmp.Or(o.RetryFirst, time.Second)

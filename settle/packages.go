@@ -82,7 +82,6 @@ func (p *packages) build(ctx context.Context, c *rfq.Claim, payer desk.FeePayer)
 	}, p.syncBuilds)
 }
 
-// packageOf returns the package of a stored build.
 func packageOf(b *store.Build) (desk.Package, error) {
 	t, err := tx.Decode(b.Raw)
 	if err != nil {

@@ -38,7 +38,6 @@ type deliveryProblem struct {
 func (p *deliveryProblem) Error() string { return fmt.Sprintf("settle: %s: %v", p.problem, p.err) }
 func (p *deliveryProblem) Unwrap() error { return p.err }
 
-// problemOf returns the machine word of a job's error.
 func problemOf(err error) string {
 	if p := (*deliveryProblem)(nil); errors.As(err, &p) {
 		return p.problem
@@ -155,7 +154,6 @@ func atomicRefusal(text string, takerPays bool) desk.RefusalReason {
 	return desk.RefusalSimulationFailed
 }
 
-// takerPays reports whether a build's taker pays its fee.
 func takerPays(b *store.Build) bool {
 	t, err := tx.Decode(b.Raw)
 	return err == nil && t.Message.FeePayer() == b.Taker

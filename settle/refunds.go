@@ -34,7 +34,6 @@ func (r *refunds) hold(id market.ClaimID) {
 	r.held[id] = true
 }
 
-// unhold ends hold.
 func (r *refunds) unhold(id market.ClaimID) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -53,7 +52,6 @@ func (r *refunds) set(p *rfq.Payment) {
 	}
 }
 
-// count returns the length of the whole list.
 func (r *refunds) count() (n int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -127,7 +127,6 @@ func (s *Settlement) Run(ctx context.Context, c Consumer) error {
 	return nil
 }
 
-// pruneBuilds deletes old builds that nobody signed.
 func (s *Settlement) pruneBuilds(ctx context.Context) error {
 	tick := time.NewTicker(pruneEvery)
 	defer tick.Stop()

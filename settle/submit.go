@@ -114,7 +114,6 @@ func (s *submissions) countersign(ctx context.Context, b *store.Build, signed co
 	return desk.Submitted{Claim: b.Claim, Signature: t.Signature(), Transaction: t.Bytes(), Stage: desk.BuildBroadcast}, nil
 }
 
-// refusalOfOutcome returns the refusal for an outcome by the desk's rules.
 func refusalOfOutcome(o *rfq.Outcome) desk.RefusalReason {
 	switch o.Reason {
 	case event.ReasonLocked:

@@ -43,7 +43,6 @@ func (t *tables) follow(ctx context.Context, c Consumer) error {
 	}
 }
 
-// set enters one record.
 func (t *tables) set(record rfq.Record) {
 	switch r := record.(type) {
 	case *rfq.Claim:
@@ -63,7 +62,6 @@ func (t *tables) set(record rfq.Record) {
 	}
 }
 
-// setClaim enters a claim's newest record.
 func (t *tables) setClaim(c *rfq.Claim) {
 	t.payees.add(c.Terms.Rail, c.Terms.PayTo)
 	t.jobs.set(c, t.now())

@@ -18,7 +18,6 @@ type workers struct {
 	audits     *audits
 }
 
-// dispatch hands jobs that are due to the workers.
 func (w *workers) dispatch(ctx context.Context, due chan<- rfq.Claim) error {
 	timer := time.NewTimer(0)
 	defer timer.Stop()
@@ -42,7 +41,6 @@ func (w *workers) dispatch(ctx context.Context, due chan<- rfq.Claim) error {
 	}
 }
 
-// work does jobs until ctx ends.
 func (w *workers) work(ctx context.Context, due <-chan rfq.Claim) error {
 	for {
 		select {
@@ -58,7 +56,6 @@ func (w *workers) work(ctx context.Context, due <-chan rfq.Claim) error {
 	}
 }
 
-// step does the next step of a claim.
 func (w *workers) step(ctx context.Context, c *rfq.Claim) error {
 	switch c.State {
 	case rfq.ClaimPaid:

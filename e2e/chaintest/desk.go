@@ -65,7 +65,6 @@ const (
 // MainnetBlockhash is the life of a blockhash on mainnet, in slots.
 const MainnetBlockhash = 150
 
-// testChain returns the options of a chain.
 func testChain(wallets int) sandbox.Options {
 	return sandbox.Options{
 		Wallets: wallets, SlotTime: testSlot, FinalizeSlots: FinalizeSlots, BlockhashSlots: testBlockhashSlots, History: 100_000,

@@ -46,7 +46,6 @@ func (r *Rig) Broadcast(ctx context.Context, raw []byte) error {
 	}), last)
 }
 
-// isTransient reports whether an error of the chain is a transient fault.
 func isTransient(err error) bool {
 	var refused *sandbox.Error
 	if !errors.As(err, &refused) {

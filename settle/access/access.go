@@ -153,7 +153,6 @@ func Open(o Options, store kv.Store) (*Access, error) {
 	return a, nil
 }
 
-// load fills the maps from the store.
 func (a *Access) load() error {
 	latest, err := readTime(a.kv)
 	if err != nil {

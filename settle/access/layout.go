@@ -40,7 +40,6 @@ const (
 	issueSize    = 1 + 8 + 32 + 32 + 16
 )
 
-// issue is a token's entry in the log.
 type issue struct {
 	at     int64 // its number; in the key
 	ends   int64
@@ -49,7 +48,6 @@ type issue struct {
 	client [16]byte
 }
 
-// revocation ends a token before its time.
 type revocation struct {
 	at int64
 	by string
@@ -127,7 +125,6 @@ func parseID(id string) (at int64, ok bool) {
 	return n, err == nil && n > 0 && idOf(n) == id
 }
 
-// readTime returns the stored time, 0 if there is none.
 func readTime(kv kv.Store) (int64, error) {
 	value, ok, err := kv.Get([]byte{keyTime})
 	if err != nil || !ok {
@@ -152,7 +149,6 @@ func eachIssue(store kv.Reader, lo int64, f func(*issue) error) error {
 	})
 }
 
-// readIssue returns the token of a number; ok is false if the log has none.
 func readIssue(kv kv.Store, at int64) (i issue, ok bool, err error) {
 	value, ok, err := kv.Get(tokenKey(keyIssue, at))
 	if err != nil || !ok {
@@ -164,7 +160,6 @@ func readIssue(kv kv.Store, at int64) (i issue, ok bool, err error) {
 	return i, true, nil
 }
 
-// readRevocation returns a token's revocation; ok is false if there is none.
 func readRevocation(kv kv.Store, at int64) (r revocation, ok bool, err error) {
 	value, ok, err := kv.Get(tokenKey(keyRevocation, at))
 	if err != nil || !ok {

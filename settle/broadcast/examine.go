@@ -22,7 +22,6 @@ func (t *Tracker) queueExamination(e *entry) {
 	wake(t.examineWake)
 }
 
-// examineAll examines what is queued, until the context ends.
 func (t *Tracker) examineAll(ctx context.Context) {
 	for {
 		select {
@@ -36,7 +35,6 @@ func (t *Tracker) examineAll(ctx context.Context) {
 	}
 }
 
-// takeUnexamined takes a batch from the queue.
 func (t *Tracker) takeUnexamined() []examination {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -21,7 +21,6 @@ type examination struct {
 	life uint64
 }
 
-// answered reports whether a node has answered about it.
 func (x *examination) answered(v *rpc.NodeStatuses) bool {
 	return v.Err == nil && x.at < len(v.Statuses)
 }

@@ -113,7 +113,6 @@ func (o *Options) Validate() error {
 	return nil
 }
 
-// quorum returns how many of n nodes must agree.
 func (o *Options) quorum(n int) int {
 	if o.Quorum > 0 {
 		return o.Quorum

@@ -145,7 +145,6 @@ func (t *Tracker) pollIn(e *entry, pause time.Duration) {
 	t.queues[byPoll].Set(e, t.now().Add(pause).UnixNano(), 0)
 }
 
-// problemOf returns the machine word of a failed call.
 func problemOf(err error) string {
 	if kind := rpc.KindOf(err); kind != 0 {
 		return kind.String()

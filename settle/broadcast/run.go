@@ -33,7 +33,7 @@ func (t *Tracker) Run(ctx context.Context) error {
 	return nil
 }
 
-// each calls do with every element of a list, at most most at the same time.
+// each calls do with every element of a list, at most most of them at the same time.
 type each[T any] struct {
 	list []T
 	most int
@@ -142,7 +142,6 @@ func (t *Tracker) send(ctx context.Context, e *entry) {
 // sends reports whether an entry is to be sent. The caller holds the tracker's mu.
 func (e *entry) sends() bool { return e.raw != nil && e.result.End == 0 && e.level < rpc.Confirmed }
 
-// reportAll reports ends to the callback.
 func (t *Tracker) reportAll(ctx context.Context) {
 	for {
 		select {

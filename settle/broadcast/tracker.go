@@ -248,7 +248,6 @@ func (t *Tracker) Unresolved(limit int) []State {
 	return list
 }
 
-// stateOf returns an entry's state. The caller holds mu.
 func (t *Tracker) stateOf(e *entry) State {
 	return State{
 		Claim: e.claim, Kind: e.kind, Hash: e.hash, Signature: e.signature, LastValid: e.lastValid, Since: e.since, Sent: e.sent, Problem: cmp.Or(e.problem, e.sendProblem),

@@ -47,13 +47,11 @@ type draft struct {
 // byte: there are at most two.
 const signatureSize = len(solana.Signature{})
 
-// slotOf returns a slot of a transaction's bytes.
 func slotOf(raw []byte, slot int) []byte {
 	at := 1 + slot*signatureSize
 	return raw[at : at+signatureSize : at+signatureSize]
 }
 
-// value returns *d, or the zero draft.
 func (d *draft) value() draft {
 	if d == nil {
 		return draft{}

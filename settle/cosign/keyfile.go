@@ -152,7 +152,6 @@ func createPrivate(path string, content []byte) error {
 	return nil
 }
 
-// syncFolder makes a file's name durable.
 func syncFolder(path string) error {
 	folder, err := os.Open(filepath.Dir(path))
 	if err != nil {

@@ -59,7 +59,6 @@ func (b *block) crcOf(before uint32) uint32 {
 	return crc32.Update(before, crc32.MakeTable(crc32.Castagnoli), b[:crcAt])
 }
 
-// sum returns the checksum in a block.
 func (b *block) sum() uint32 { return binary.LittleEndian.Uint32(b[crcAt:]) }
 
 // seal writes the checksum of a block that follows another.
@@ -73,7 +72,6 @@ func headerOf(address solana.Address) (b block) {
 	return b
 }
 
-// entry is one signed message.
 type entry struct {
 	claim market.ClaimID
 	kind  Kind
@@ -81,7 +79,6 @@ type entry struct {
 	hash  solana.Hash
 }
 
-// encode returns the block and its checksum.
 func (e *entry) encode(before uint32) (b block, crc uint32) {
 	binary.LittleEndian.PutUint64(b[0:], uint64(e.claim))
 	b[8] = byte(e.kind)
@@ -111,7 +108,6 @@ type signed struct {
 
 func (s *signed) has(hash solana.Hash) bool { return s.first == hash || slices.Contains(s.more, hash) }
 
-// disk is the record's file.
 type disk interface {
 	io.ReadCloser // from its beginning
 	io.WriterAt
@@ -266,7 +262,6 @@ func (r *record) admit(e *entry) Refusal {
 	return 0
 }
 
-// len returns the number of messages.
 func (r *record) len() int {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -199,7 +199,6 @@ func (s *Server) Run(ctx context.Context) error {
 	}
 }
 
-// serve answers the one request of a connection.
 func (s *Server) serve(ctx context.Context, c net.Conn) {
 	c.SetDeadline(time.Now().Add(s.o.Timeout))
 	user, err := peerUser(c)
@@ -229,7 +228,6 @@ func (s *Server) reply(c net.Conn, f frame) {
 	}
 }
 
-// answer returns the answer to a request.
 func (s *Server) answer(ctx context.Context, request frame) frame {
 	switch {
 	case request.kind == requestAddress && len(request.body) == 0:

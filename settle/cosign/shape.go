@@ -153,7 +153,6 @@ func (r *reader) fail(format string, args ...any) {
 	}
 }
 
-// require fails unless ok.
 func (r *reader) require(ok bool, what string) {
 	if !ok {
 		r.fail("%s", what)
@@ -168,7 +167,6 @@ func (r *reader) program() (a solana.Address, ok bool) {
 	return r.m.ProgramOf(&r.m.Instructions[r.next]), true
 }
 
-// call is an instruction of a known form.
 type call struct {
 	data [maxData]byte
 	keys [maxAccounts]solana.Address
@@ -251,7 +249,6 @@ func (r *reader) lamports() transfer {
 	return transfer{from: c.keys[0], to: c.keys[1], owner: c.keys[0], amount: market.Amount(binary.LittleEndian.Uint64(c.data[4:]))}
 }
 
-// pay reads the taker's leg.
 func (r *reader) pay() {
 	s := r.shape
 	program, _ := r.program()

@@ -83,7 +83,6 @@ func verifySignatures(c *ledger.Confirmed, s solana.Signature) error {
 	return nil
 }
 
-// effectsOf extracts what a transaction did.
 func (p *Prover) effectsOf(c *ledger.Confirmed) (*effects, error) {
 	s := &effects{Confirmed: c, facts: make([]*payment.Facts, len(p.destinations))}
 	for i := range p.destinations {

@@ -159,7 +159,6 @@ func checkWallets(list []solana.Address) error {
 	return nil
 }
 
-// ours returns all our wallets, each once.
 func (o *Options) ours() (list []solana.Address) {
 	add := func(wallets []solana.Address) {
 		for _, w := range wallets {
@@ -175,7 +174,6 @@ func (o *Options) ours() (list []solana.Address) {
 	return list
 }
 
-// destination is an account to be paid.
 type destination struct {
 	rail   market.Rail
 	wallet solana.Address

@@ -172,7 +172,6 @@ func disagrees(r *desk.PaymentProof, c *rfq.Claim) (event.Reason, string) {
 	return event.ReasonNone, ""
 }
 
-// counts are totals since the start.
 type counts struct{ reads, booked, refused, unmatched, dust atomic.Uint64 }
 
 // Stats are totals since the start, each read by itself.

@@ -48,7 +48,6 @@ func (b *Build) check() error {
 	return nil
 }
 
-// appendBuild encodes a value.
 func appendBuild(dst []byte, b *Build) []byte {
 	dst = append(dst, valueVersion, uint8(b.Way))
 	dst = append(dst, b.Taker[:]...)
@@ -112,7 +111,6 @@ func (s *Store) Build(id market.ClaimID) (b *Build, ok bool, err error) {
 	return b, err == nil, err
 }
 
-// ageKey is the key of a build that nobody signed in the order of age.
 func ageKey(b *Build) []byte {
 	key := binary.BigEndian.AppendUint64([]byte{keyBuildByAge}, uint64(b.BuiltAt))
 	return binary.BigEndian.AppendUint64(key, uint64(b.Claim))

@@ -95,7 +95,6 @@ func (s *Store) create() error {
 	return s.write(func(set func(key, value []byte)) { set([]byte{keyLayout}, []byte{layoutVersion}) }, true)
 }
 
-// write commits what fill sets.
 func (s *Store) write(fill func(set func(key, value []byte)), sync bool) error {
 	return s.kv.Commit(func(set func(key, value []byte), _ func(lo, hi []byte)) { fill(set) }, sync)
 }
@@ -116,5 +115,4 @@ func signatureKey(prefix byte, sig solana.Signature) []byte {
 	return append([]byte{prefix}, sig[:]...)
 }
 
-// claimText names a claim in errors.
 func claimText(id market.ClaimID) string { return string(market.AppendClaimID(nil, id)) }

@@ -24,13 +24,10 @@ func (r *reader) u16() uint16 { return binary.LittleEndian.Uint16(r.take(2)) }
 func (r *reader) u64() uint64 { return binary.LittleEndian.Uint64(r.take(8)) }
 func (r *reader) i64() int64  { return int64(r.u64()) }
 
-// be64 decodes a number of a key.
 func (r *reader) be64() uint64 { return binary.BigEndian.Uint64(r.take(8)) }
 
-// rest returns the remaining bytes.
 func (r *reader) rest() []byte { return r.take(len(r.buf)) }
 
-// version decodes the version of a value.
 func (r *reader) version() {
 	if r.u8() != valueVersion {
 		r.bad = true
