@@ -17,15 +17,14 @@ import (
 	"blockdesk/internal/runtest"
 )
 
-// An hour of recorded order flow goes through FIX at speed, while the service is
-// stopped and killed in between. Clients that are not ours follow it, through
-// gaps that they make themselves and connections that they break, and miss
-// nothing: every checksum holds, their books are REST's at the same number, their
-// tickets the desk's, and their trades the journal's. So are the trades and the candles of the
-// history afterwards.
+// An hour of recorded order flow goes through FIX at speed while the service is stopped
+// and killed in between. Independent clients follow it, through gaps and disconnections
+// that they cause, and miss nothing: every checksum is right, their books equal REST's at
+// the same seq, their tickets the desk's, and their trades the journal's. So do the
+// trades and candles of the history.
 //
-// BLOCKDESK_FEED_SECONDS is for how long the hour may be played, and then all of
-// it must be; without it, its beginning is, for a few seconds.
+// BLOCKDESK_FEED_SECONDS is the time for the whole hour; without it the test replays its
+// beginning for a few seconds.
 func TestFeedThroughAnHour(t *testing.T) {
 	runtest.SkipUnderRace(t, "its clients are not Go, and the tests of feed race the same code")
 	t.Parallel()
@@ -98,8 +97,8 @@ func TestFeedThroughAnHour(t *testing.T) {
 		time.Since(began).Round(time.Second), restarts)
 }
 
-// playFor plays for a while, calls cut while messages are under way, and waits
-// until the replay has stopped.
+// playFor replays for a while, calls cut while messages are under way, and waits until
+// the replay has stopped.
 func playFor(t *testing.T, r *replayer, d time.Duration, cut func()) {
 	t.Helper()
 	stop, played := make(chan struct{}), make(chan error, 1)
@@ -129,8 +128,8 @@ func moveTickets(t *testing.T, s *server.Server, round int) {
 	programtest.CLI(t, s, "price", "set", "--pair", programtest.Symbol, "--usd", fmt.Sprintf("0.99%d", round%9+1))
 }
 
-// restart ends the service while the day is played, by a signal or by a kill,
-// and starts it again.
+// restart ends the service during the replay, by a signal or by a kill, and starts it
+// again.
 func restart(t *testing.T, s *server.Server, r *replayer, politely bool) {
 	t.Helper()
 	end := s.Kill
@@ -150,15 +149,14 @@ func restart(t *testing.T, s *server.Server, r *replayer, politely bool) {
 	r.settle(t)
 }
 
-// enough reports whether a follower has met all that it is there for: a run that has
-// seen little proves little.
+// enough reports whether a follower has seen everything that the test is about.
 func enough(c *feedtest.Followed, restarts int) bool {
 	return c.Epochs == restarts+1 && c.Connections > restarts && c.Updates >= 100 && c.Heartbeats >= 2 &&
 		c.DepthCompared >= 4 && c.TradesCompared >= 4 && c.Tickets >= 2*restarts && c.TicketsCompared >= 2 &&
 		c.Lost >= 2 && c.Noticed >= 1 && c.Resumed >= 4 && c.Resyncs >= 1
 }
 
-// checkFollowed holds a follower's tapes to the journal's.
+// checkFollowed compares a follower's tapes with the journal's.
 func checkFollowed(t *testing.T, name string, c *feedtest.Followed, tapes map[string]*feedtest.Tape, restarts int) {
 	t.Helper()
 	for symbol, of := range tapes {

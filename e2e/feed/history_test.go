@@ -12,10 +12,10 @@ import (
 	"blockdesk/internal/runtest"
 )
 
-// Two firms trade as fast as they are answered and the service is killed, again
-// and again, with the history's last commits on no disk. After every restart the
-// history is the journal's: each trade once and in its candle, also those that
-// nobody had been told of. BLOCKDESK_KILL_ROUNDS asks for more rounds.
+// Two firms trade as fast as they get answers, and the service is killed repeatedly with
+// the history's last commits unsynced. After every restart the history equals the
+// journal: each trade once and in its candle, also unpublished ones.
+// BLOCKDESK_KILL_ROUNDS sets the number of rounds.
 func TestHistoryAfterKillsIsTheJournals(t *testing.T) {
 	t.Parallel()
 	rounds := int(programtest.FromEnv(t, "BLOCKDESK_KILL_ROUNDS", 3))

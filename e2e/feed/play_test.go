@@ -12,8 +12,8 @@ import (
 	"blockdesk/internal/runtest"
 )
 
-// The main job on real input: a recorded day through every door, and the same
-// day with the server killed in its middle, end in the same books.
+// A recorded day through every gateway, and the same day with the server killed in the
+// middle, end in the same books.
 func TestRecordedDayThroughEveryDoor(t *testing.T) {
 	runtest.SkipUnderRace(t, "it plays a day one order at a time, and the tests of engine, fixgw and feed race the same code")
 	t.Parallel()
@@ -33,7 +33,7 @@ func TestRecordedDayThroughEveryDoor(t *testing.T) {
 	}
 	type answer struct {
 		Result   replay.Result `json:"result"`
-		BookHash string      `json:"book_hash"`
+		BookHash string        `json:"book_hash"`
 	}
 	for _, day := range days {
 		t.Run(day, func(t *testing.T) {
@@ -44,7 +44,7 @@ func TestRecordedDayThroughEveryDoor(t *testing.T) {
 					t.Fatalf("%v: %v\n%s", more, err, text)
 				}
 				var a answer
-				// How far it is goes to standard error, before the answer.
+				// Progress goes to standard error, before the answer.
 				if err := json.Unmarshal([]byte(text[max(0, strings.IndexByte(text, '{')):]), &a); err != nil {
 					t.Fatalf("%v: %v\n%s", more, err, text)
 				}

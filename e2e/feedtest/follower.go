@@ -1,5 +1,6 @@
-// Package feedtest follows the public feed: one message after the other in the test, by
-// clients of npm's in processes of their own, and the journal that both are held to.
+// Package feedtest follows the public feed for tests: message by message in the test
+// itself, and with npm clients in processes of their own. Its tapes of the journal are what
+// both are compared with.
 package feedtest
 
 import (
@@ -19,8 +20,8 @@ import (
 	"blockdesk/internal/runtest"
 )
 
-// Follower is a client that is not ours, in Node, which checks what the feed
-// tells it until it is asked to end.
+// Follower is an independent client in Node that checks the feed until it is asked to
+// end.
 type Follower struct {
 	Name  string
 	cmd   *exec.Cmd
@@ -29,7 +30,7 @@ type Follower struct {
 	ended chan error // closed behind how it ended
 }
 
-// Followed is what a follower has counted.
+// Followed are a follower's counts.
 type Followed struct {
 	OK              bool `json:"ok"`
 	Messages        int  `json:"messages"`
@@ -82,8 +83,7 @@ func Follow(t *testing.T, s *server.Server, script, symbols string, more ...stri
 	return f
 }
 
-// FollowerDir returns where the followers live and Node's path, or skips the
-// test.
+// FollowerDir returns the followers' folder and Node's path, or skips the test.
 func FollowerDir(t *testing.T) (node, dir string) {
 	t.Helper()
 	node, dir = programtest.Tool(t, "node"), programtest.ClientDir(t, "ws")
@@ -128,7 +128,7 @@ func (f *Follower) Counts(t *testing.T) *Followed {
 	return counts
 }
 
-// Finish has the follower end, and returns what it counted.
+// Finish ends the follower and returns its counts.
 func (f *Follower) Finish(t *testing.T) *Followed {
 	t.Helper()
 	if err := f.stdin.Close(); err != nil {

@@ -11,7 +11,7 @@ import (
 	"blockdesk/internal/runtest"
 )
 
-// FeedMessage is what the test reads of a WebSocket message.
+// FeedMessage has the members of a WebSocket message that tests read.
 type FeedMessage struct {
 	Channel   string      `json:"channel"`
 	Type      string      `json:"type"`

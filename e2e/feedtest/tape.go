@@ -21,8 +21,8 @@ import (
 	"blockdesk/service"
 )
 
-// Journaled is one trade as the journal's commands lead to it, matched by the
-// obvious book and not by the one that serves.
+// Journaled is a trade by the journal's commands, matched by the naive book instead of
+// the serving one.
 type Journaled struct {
 	ID    uint64
 	Price market.Price
@@ -37,8 +37,7 @@ type Tape struct {
 	Trades []Journaled
 }
 
-// JournalTapes replays a copy of the journal of a server that does not run, from
-// its first command.
+// JournalTapes replays a copy of a stopped server's journal from its first command.
 func JournalTapes(t *testing.T, s *server.Server) map[string]*Tape {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "journal")
@@ -83,7 +82,7 @@ func JournalTapes(t *testing.T, s *server.Server) map[string]*Tape {
 	return tapes
 }
 
-// PublishedTrade is a trade as the feed and REST tell it.
+// PublishedTrade is a trade as published by the feed and REST.
 type PublishedTrade struct {
 	ID    uint64 `json:"trade_id"`
 	Price string `json:"price"`
@@ -92,7 +91,7 @@ type PublishedTrade struct {
 	TS    string `json:"ts"`
 }
 
-// Published is the trade at i as it must be told.
+// Published returns trade i as it must be published.
 func (p *Tape) Published(i int) PublishedTrade {
 	x := &p.Trades[i]
 	return PublishedTrade{
@@ -101,7 +100,7 @@ func (p *Tape) Published(i int) PublishedTrade {
 	}
 }
 
-// Digest is the hash that the followers make of their tapes.
+// Digest returns the hash that followers compute of their tapes.
 func (p *Tape) Digest() string {
 	hash := sha256.New()
 	for i := range p.Trades {
@@ -111,7 +110,7 @@ func (p *Tape) Digest() string {
 	return hex.EncodeToString(hash.Sum(nil))
 }
 
-// candles sums the trades up, in REST's form.
+// candles returns the trades' candles in REST's format.
 func (p *Tape) candles(width time.Duration) [][8]any {
 	var out [][8]any
 	for from := 0; from < len(p.Trades); {
@@ -133,8 +132,8 @@ func (p *Tape) candles(width time.Duration) [][8]any {
 	return out
 }
 
-// CheckHistory holds what REST tells of the past to the journal: every trade by
-// its pages, and every candle of every interval.
+// CheckHistory compares REST's history with the journal: every trade, by paging, and
+// every candle of every interval.
 func CheckHistory(t *testing.T, s *server.Server, tapes map[string]*Tape) {
 	t.Helper()
 	for symbol, of := range tapes {

@@ -20,7 +20,7 @@ func le64(b []byte) uint64 { return binary.LittleEndian.Uint64(b) }
 // service would take the other nodes for ahead of time until some has passed.
 const farBehind = 140
 
-// troubles are what a node can be in, by name.
+// troubles are the faults of a node, by name.
 func (r *mirrorRig) troubles() map[string]trouble {
 	says := func(status int, body string) trouble {
 		return trouble{answer: func(_ context.Context, w http.ResponseWriter) {
@@ -58,7 +58,7 @@ func (r *mirrorRig) troubles() map[string]trouble {
 // hangUp ends the connection without an answer.
 func hangUp(context.Context, http.ResponseWriter) { panic(http.ErrAbortHandler) }
 
-// drip writes an answer a byte at a time, and never comes to its end.
+// drip writes an answer byte by byte without end.
 func drip(ctx context.Context, w http.ResponseWriter) {
 	for ctx.Err() == nil {
 		if _, err := io.WriteString(w, " "); err != nil || http.NewResponseController(w).Flush() != nil {
@@ -82,8 +82,8 @@ func huge(ctx context.Context, w http.ResponseWriter) {
 	}
 }
 
-// forged is a bank whose book and vaults are not the chain's: prices that nobody
-// asked for, of a size that tells who forged them.
+// forged returns a bank with a false book and vaults: prices without orders, of a size
+// that identifies the forger.
 func (m *chainMarket) forged(b *bank, mark uint64) *bank {
 	p := m.pools[0]
 	orders := []mirrortest.Order{
@@ -100,7 +100,7 @@ func (m *chainMarket) forged(b *bank, mark uint64) *bank {
 	return c
 }
 
-// richer is a token account with some atoms more.
+// richer returns a token account with some more atoms.
 func (b *bank) richer(at solana.Address, by uint64) []byte {
 	data, err := b.data(solana.Text(at))
 	if err != nil {

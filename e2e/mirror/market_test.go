@@ -35,7 +35,7 @@ const (
 	rentExempt    = 10_000_000_000 // lamports: enough for any account here
 )
 
-// tokenVault is one side of a pool on chain, and what the ledger says of it.
+// tokenVault is one side of an on-chain pool with its ledger entry.
 type tokenVault struct {
 	symbol  string
 	coin    mirror.Coin
@@ -45,7 +45,7 @@ type tokenVault struct {
 	fees    uint64 // of them, that are not the pool's
 }
 
-// doneSwap is what one transaction did to a pool.
+// doneSwap is the effect of one transaction on a pool.
 type doneSwap struct {
 	slot        uint64
 	unix        int64 // of its block
@@ -66,12 +66,12 @@ type chainPool struct {
 	payers      map[string]bool
 }
 
-// reserves are what swaps are priced by.
+// reserves returns the balances that determine the price.
 func (p *chainPool) reserves() (base, quote uint64) {
 	return p.base.atoms - p.base.fees, p.quote.atoms - p.quote.fees
 }
 
-// sentMove is a transaction of the open slot, and what it is to have done.
+// sentMove is a transaction of the open slot with its expected effect.
 type sentMove struct {
 	signature string
 	payer     string
@@ -79,17 +79,17 @@ type sentMove struct {
 	parts     []poolMove
 }
 
-// poolMove is what vaults gain; below zero they lose.
+// poolMove is the vaults' gain; negative = loss.
 type poolMove struct {
 	pool        *chainPool
 	base, quote int64
 }
 
-// chainMarket is two pools and a book on a local chain, and the ledger of what was
-// done to them. Swaps are real transactions, made by a client that is not ours; the
-// accounts of the pool and the book are written as their programs would write them.
-// Slots are opened by hand, so that each is a bank of its own: what accounts hold
-// when it is closed is what all nodes tell of it for ever.
+// chainMarket is two pools and a book on a local chain, with a ledger of the expected
+// effects. Swaps are real transactions of an independent client. The accounts of the pool
+// and the book are written as their programs would. The test opens slots explicitly, so
+// that each is a bank of its own: the accounts at its close are what all nodes return for
+// it.
 type chainMarket struct {
 	t       testing.TB
 	rng     *rand.Rand
@@ -141,7 +141,7 @@ func newChainMarket(t *testing.T, seed uint64) *chainMarket {
 	return m
 }
 
-// control tells the chain to do something.
+// control sends a command to the chain.
 func (m *chainMarket) control(method string, params map[string]any) {
 	m.t.Helper()
 	if err := m.call("sandbox_"+method, nil, params); err != nil {
@@ -153,7 +153,7 @@ func (m *chainMarket) call(method string, result any, params any) error {
 	return m.node.Call(context.WithoutCancel(m.t.Context()), method, params, result)
 }
 
-// derived makes an address of the test's own.
+// derived returns a test address.
 func (m *chainMarket) derived(name string) solana.Address {
 	return sha256.Sum256([]byte(name + m.setup.GenesisHash))
 }
@@ -174,12 +174,12 @@ func (m *chainMarket) vault(p *chainPool, symbol string) tokenVault {
 	return v
 }
 
-// account is a holder's of a vault's token.
+// account returns a holder's account of a vault's token.
 func (m *chainMarket) account(holder solana.Address, v *tokenVault) solana.Address {
 	return programtest.Must(solana.TokenAccount(holder, v.coin.Mint, v.program))
 }
 
-// watched are the accounts that nodes tell of.
+// watched returns the accounts that nodes return.
 func (m *chainMarket) watched() []string {
 	list := []solana.Address{solana.ClockSysvar, m.book.at}
 	for _, p := range m.pools {
@@ -194,8 +194,7 @@ func (m *chainMarket) watched() []string {
 	return names
 }
 
-// writeTable makes an address table of all vaults and mints, as the program that
-// keeps them would have written it long ago.
+// writeTable writes an address table of all vaults and mints, as its program would.
 func (m *chainMarket) writeTable() {
 	m.table = sol.PublicKey(m.derived("table"))
 	data := make([]byte, 56)
@@ -289,7 +288,7 @@ type txForm struct {
 	legacy, tabled, memo bool
 }
 
-// send lands a transaction in the open slot, of which settle will hear what it did.
+// send lands a transaction in the open slot; settle checks its effect.
 func (m *chainMarket) send(payer sol.PrivateKey, form txForm, fails bool, parts []poolMove, list ...sol.Instruction) error {
 	m.unique++
 	limit := binary.LittleEndian.AppendUint32([]byte{2}, 300_000+m.unique) // no two transactions are the same
@@ -330,8 +329,8 @@ func (m *chainMarket) send(payer sol.PrivateKey, form txForm, fails bool, parts 
 	return err
 }
 
-// settle holds the open slot's transactions to what they should have done, and
-// enters that.
+// settle compares the open slot's transactions with their expected effects and enters
+// them in the ledger.
 func (m *chainMarket) settle(unix int64) error {
 	if len(m.moves) == 0 {
 		return nil
@@ -368,8 +367,8 @@ func (m *chainMarket) settle(unix int64) error {
 	return nil
 }
 
-// enter books what a transaction did to the pool. A swap's fee stays in the vault
-// and belongs to others from then on.
+// enter enters a transaction's effect on the pool. A swap's fee stays in the vault and
+// then belongs to others.
 func (p *chainPool) enter(part *poolMove, x *sentMove, slot uint64, unix int64) {
 	p.base.atoms += uint64(part.base)
 	p.quote.atoms += uint64(part.quote)
@@ -407,7 +406,7 @@ func (m *chainMarket) writeAccounts() error {
 	)
 }
 
-// close ends the open slot: what accounts hold now is what nodes tell of it.
+// close ends the open slot: nodes return the accounts as they are now.
 func (m *chainMarket) close() error {
 	unix, err := m.chainTime()
 	if err != nil {
@@ -447,8 +446,7 @@ func (m *chainMarket) chainTime() (unix int64, err error) {
 	return b.unix, nil
 }
 
-// check holds what the chain says to the ledger: a test whose own book-keeping is
-// wrong proves nothing.
+// check compares the chain with the ledger, because a wrong ledger would prove nothing.
 func (m *chainMarket) check(b *bank) error {
 	for _, p := range m.pools {
 		for _, v := range []*tokenVault{&p.base, &p.quote} {
@@ -467,7 +465,7 @@ func (m *chainMarket) check(b *bank) error {
 	return nil
 }
 
-// priced is what the constant product gives for so much, less a fee of a quarter
+// priced returns the constant product's output for an input, less a fee of a quarter
 // percent.
 func priced(in, reserveIn, reserveOut uint64) uint64 {
 	after := new(big.Int).Mul(new(big.Int).SetUint64(in), big.NewInt(9975))

@@ -15,7 +15,7 @@ import (
 	"blockdesk/mirror/mirrortest"
 )
 
-// step does what happens in one slot, and closes it.
+// step makes the transactions of one slot and closes it.
 func (m *chainMarket) step() error {
 	for range m.rng.IntN(3) {
 		if err := m.act(); err != nil {
@@ -67,11 +67,11 @@ func (m *chainMarket) exchange(p *chainPool) error {
 	return m.send(trader, txForm{}, false, parts, m.legs(trader.PublicKey(), parts)...)
 }
 
-// failedSwap pays more than there is.
+// failedSwap pays more than the balance.
 const failedSwap = "failed swap"
 
-// twice exchanges twice with one pool in a transaction. No program tells the two
-// apart, so they are one swap of what both did to the vaults.
+// twice swaps twice with one pool in a transaction. No program separates the two, so they
+// are one swap with the sum of the effects.
 func (m *chainMarket) twice(p *chainPool, trader sol.PrivateKey, form txForm) error {
 	m.counts["two exchanges"]++
 	base, quote := p.reserves()
@@ -82,10 +82,10 @@ func (m *chainMarket) twice(p *chainPool, trader sol.PrivateKey, form txForm) er
 	return m.send(trader, form, false, []poolMove{both}, list...)
 }
 
-// some is a number of atoms from 1.
+// some returns a number of atoms, at least 1.
 func (m *chainMarket) some(most int64) int64 { return 1 + m.rng.Int64N(most) }
 
-// swap is one of from..to atoms paid, at the pool's own price.
+// swap pays from..to atoms at the pool's price.
 func (m *chainMarket) swap(p *chainPool, from, to int64) poolMove {
 	base, quote := p.reserves()
 	in := from + m.rng.Int64N(to-from)
@@ -95,7 +95,7 @@ func (m *chainMarket) swap(p *chainPool, from, to int64) poolMove {
 	return poolMove{p, in, -int64(priced(uint64(in), base, quote))}
 }
 
-// legs are the transfers of some moves: what goes in first.
+// legs returns the transfers of some moves, inputs first.
 func (m *chainMarket) legs(trader sol.PublicKey, parts []poolMove) (list []sol.Instruction) {
 	for _, in := range []bool{true, false} {
 		for _, part := range parts {
@@ -123,7 +123,7 @@ func pricedAt(millionths, more uint64) market.Uint128 {
 	return programtest.Must(market.Mul(millionths, 1_000_000_000_000).Add(market.Uint128{Lo: more}))
 }
 
-// order draws one about the price of 1.
+// order draws an order at a price around 1.
 func (b *chainBook) order(rng *rand.Rand, bid bool) mirrortest.Order {
 	millionths := 1_000_100 + rng.Uint64N(40_000)
 	if bid {
@@ -138,10 +138,10 @@ func (b *chainBook) fill(rng *rand.Rand) {
 	}
 }
 
-// mostOrders are so many that a side has more prices than are shown.
+// mostOrders is enough for a side to have more prices than are shown.
 const mostOrders = 260
 
-// move is what happens to the book in a slot.
+// move changes the book in a slot.
 func (b *chainBook) move(rng *rand.Rand, slot uint64) {
 	switch n := rng.IntN(100); {
 	case n < 45 && len(b.orders) < mostOrders:
@@ -160,7 +160,7 @@ func (b *chainBook) move(rng *rand.Rand, slot uint64) {
 		o := &b.orders[rng.IntN(len(b.orders))]
 		o.Size += rng.Uint64N(1_000_000)
 	case n < 82:
-		// What no instrument can express: strangers may leave it there.
+		// Orders that no instrument can express, as strangers may place.
 		b.orders = append(b.orders,
 			mirrortest.Order{Price: market.Uint128{Hi: 1 << 60, Lo: 7}, Size: 5},
 			mirrortest.Order{Bid: true, Price: market.Uint128{Lo: 3}, Size: 1 << 63})
@@ -205,7 +205,7 @@ func divided(a, b *big.Int, up bool) *big.Int {
 	return q
 }
 
-// shown are the levels of one side as they must be told at a slot, by rational
+// shown returns the levels of one side as they must be published for a slot, by rational
 // arithmetic from the orders.
 func (b *chainBook) shown(slot uint64, bid bool) [][2]string {
 	type level struct{ ticks, size *big.Int }
@@ -240,8 +240,8 @@ func (b *chainBook) shown(slot uint64, bid bool) [][2]string {
 	return out
 }
 
-// trade is a swap as it must be told, but for its number; ok is false for one that
-// is too small for the instrument.
+// trade returns a swap as it must be published, without its ordinal; ok is false if it is
+// too small for the instrument.
 func (s *doneSwap) trade() (t feedtest.Journaled, ok bool) {
 	up := new(big.Int).Mul(new(big.Int).SetUint64(s.quote), big.NewInt(1_000_000))
 	down := new(big.Int).Mul(new(big.Int).SetUint64(s.base), big.NewInt(mirrorTick))

@@ -33,12 +33,12 @@ type accountJSON struct {
 	Space      int       `json:"space"`
 }
 
-// bank is what the accounts hold as of a slot. It does not change any more.
+// bank is the immutable state of the accounts as of a slot.
 type bank struct {
 	slot     uint64
 	unix     int64
 	accounts map[string]*accountJSON
-	// What must be told of it: the book's levels.
+	// The book's levels that must be published.
 	bids, asks [][2]string
 }
 
@@ -50,7 +50,7 @@ func (b *bank) data(address string) ([]byte, error) {
 	return base64.StdEncoding.DecodeString(a.Data[0])
 }
 
-// with returns a bank in which some accounts hold other data.
+// with returns a bank with other data in some accounts.
 func (b *bank) with(data map[solana.Address][]byte) *bank {
 	c := *b
 	c.accounts = maps.Clone(b.accounts)
@@ -73,9 +73,9 @@ func (b *bank) at(slot uint64, unix int64) *bank {
 }
 
 const (
-	// keptBanks bounds what nodes can lag behind.
+	// keptBanks bounds the lag of nodes.
 	keptBanks = 600
-	// keptSlots is for how long a book may be told while no node answers.
+	// keptSlots is how long a book may be published while no node answers.
 	keptSlots = 1500
 )
 
@@ -87,13 +87,12 @@ type chainCluster struct {
 
 	mu    sync.Mutex
 	banks []*bank
-	// fork makes what all nodes tell instead of a bank that is not final, which is
-	// rolled back when the fork ends.
+	// fork replaces a bank that is not final on all nodes; it is rolled back when the
+	// fork ends.
 	fork func(b *bank) *bank
-	// may are the books that may be published of a slot: what was told by more than
-	// a minority.
+	// may are the books that may be published for a slot: those of more than a minority.
 	may map[uint64][]*bank
-	// held is what the first pool's vaults held in the chain's own banks.
+	// held are the first pool's vault balances in the chain's own banks.
 	held map[uint64][2]string
 	// landed are the transactions by their signatures, and done the slots of trades,
 	// each by its symbol and its signature.
@@ -111,7 +110,7 @@ func newCluster(url string, watched []string) *chainCluster {
 	return &chainCluster{url: url, watched: watched, http: &http.Client{Timeout: runtest.HangTimeout}, may: map[uint64][]*bank{}, held: map[uint64][2]string{}, landed: map[string]landing{}, done: map[string]uint64{}}
 }
 
-// read makes a bank of what the chain has now of some accounts, with the clock's.
+// read makes a bank of some accounts on the chain, with the clock's.
 func (c *chainCluster) read(m *chainMarket, names []string) (*bank, error) {
 	var answer struct{ Value []*accountJSON }
 	if err := m.call("getMultipleAccounts", &answer, []any{names, map[string]string{"encoding": "base64", "commitment": "processed"}}); err != nil {
@@ -143,7 +142,7 @@ func (c *chainCluster) add(b *bank, held [2]string) {
 	}
 }
 
-// allow lets a bank be published. Those that are too old to be told are dropped.
+// allow lets a bank be published. Banks that are too old are dropped.
 func (c *chainCluster) allow(b *bank) {
 	c.may[b.slot] = append(c.may[b.slot], b)
 	delete(c.may, b.slot-keptSlots)
@@ -170,21 +169,21 @@ func (c *chainCluster) tip(lag int) *bank {
 	return b
 }
 
-// land notes a transaction of the open slot.
+// land records a transaction of the open slot.
 func (c *chainCluster) land(signature string, l landing) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.landed[signature] = l
 }
 
-// enter notes a trade.
+// enter records a trade.
 func (c *chainCluster) enter(symbol, signature string, slot uint64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.done[symbol+signature] = slot
 }
 
-// untold are the trades up to a slot that are not among those told.
+// unpublished returns the trades up to a slot that are not in published.
 func (c *chainCluster) unpublished(told map[string]bool, final uint64) (names []string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -211,15 +210,15 @@ func (c *chainCluster) allowed(slot uint64) []*bank {
 	return c.may[slot]
 }
 
-// trouble is what is wrong with a node.
+// trouble is a node's fault.
 type trouble struct {
-	// answer takes the place of every answer. It may take until ctx ends, which is
-	// when who asked has gone or the trouble is over.
+	// answer replaces every answer. It may take until ctx ends, when the client has
+	// disconnected or the trouble is over.
 	answer func(ctx context.Context, w http.ResponseWriter)
 	lag    int // slots
 	lie    func(b *bank) *bank
-	// altered: transactions are told to have moved more. invents: lists have one
-	// that never was. hides: they leave out every other one.
+	// altered: transactions appear to have moved more. invents: lists have an invented
+	// one. hides: lists omit every other one.
 	altered, invents, hides bool
 }
 
@@ -247,7 +246,7 @@ func newChainNode(t *testing.T, c *chainCluster) *chainNode {
 	return n
 }
 
-// set changes what is wrong with the node.
+// set changes the node's fault.
 func (n *chainNode) set(now trouble) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -255,7 +254,7 @@ func (n *chainNode) set(now trouble) {
 	n.now, n.over = now, make(chan struct{})
 }
 
-// rpcCall is what a client asks.
+// rpcCall is a client's request.
 type rpcCall struct {
 	ID     json.RawMessage   `json:"id"`
 	Method string            `json:"method"`
@@ -305,8 +304,7 @@ func (n *chainNode) serve(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// hasty reports whether something is asked about transactions that is not to be
-// final.
+// hasty reports whether a request about transactions is not for finalized ones.
 func (c *rpcCall) hasty() bool {
 	if c.Method != "getTransaction" && c.Method != "getSignaturesForAddress" {
 		return false
@@ -345,7 +343,7 @@ func notReached(slot uint64) []byte {
 	return member("error", map[string]any{"code": -32016, "message": "Minimum context slot has not been reached", "data": map[string]uint64{"contextSlot": slot}})
 }
 
-// answer tells accounts as of the bank.
+// answer returns accounts as of the bank.
 func (b *bank) answer(call *rpcCall) []byte {
 	if call.minSlot(1) > b.slot {
 		return notReached(b.slot)
@@ -361,8 +359,7 @@ func (b *bank) answer(call *rpcCall) []byte {
 	return member("result", map[string]any{"context": map[string]any{"slot": b.slot, "apiVersion": "3.0.0"}, "value": value})
 }
 
-// forward asks the chain itself, and leaves out what a node that lags, and has not
-// finalized, cannot know.
+// forward asks the chain and omits what a lagging node cannot have finalized.
 func (n *chainNode) forward(w http.ResponseWriter, body []byte, call *rpcCall, now *trouble) {
 	resp, err := n.cluster.http.Post(n.cluster.url, "application/json", bytes.NewReader(body))
 	if err != nil {
@@ -394,7 +391,7 @@ func (n *chainNode) forward(w http.ResponseWriter, body []byte, call *rpcCall, n
 	n.reply(w, call, append([]byte(`"result":`), answer.Result...))
 }
 
-// list tells a history as a node in trouble does.
+// list returns a history with the node's faults.
 func (now *trouble) list(result json.RawMessage, final uint64) json.RawMessage {
 	var entries []map[string]any
 	if now.well() || json.Unmarshal(result, &entries) != nil {
@@ -416,7 +413,7 @@ func (now *trouble) list(result json.RawMessage, final uint64) json.RawMessage {
 	return json.RawMessage(programtest.JSON(kept))
 }
 
-// transaction tells one as a node in trouble does.
+// transaction returns a transaction with the node's faults.
 func (now *trouble) transaction(result json.RawMessage, final uint64) json.RawMessage {
 	decoder := json.NewDecoder(bytes.NewReader(result))
 	decoder.UseNumber()
@@ -436,8 +433,8 @@ func (now *trouble) transaction(result json.RawMessage, final uint64) json.RawMe
 	return json.RawMessage(programtest.JSON(x))
 }
 
-// alter makes a transaction's transfers move more, in its bytes and in the balances
-// alike, so that nothing but other nodes' answers tells.
+// alter makes a transaction's transfers larger, in its bytes and in the balances, so that
+// only other nodes' answers reveal it.
 func alter(x map[string]any) error {
 	const more = 1_000_000
 	encoded, meta := x["transaction"].([]any), x["meta"].(map[string]any)

@@ -67,7 +67,7 @@ type mirrorRig struct {
 	// hangs: nodes may not answer, and the service does not wait long for them.
 	hangs bool
 
-	// running stops the market, which then tells stopped.
+	// running stops the market, which then signals stopped.
 	running context.CancelFunc
 	stopped chan error
 }
@@ -102,8 +102,8 @@ func (r *mirrorRig) start(urls string) {
 	r.s = programtest.Start(r.t, programtest.Config(r.t, config))
 }
 
-// behind is by how many slots the service may be behind before the market waits for
-// it. A machine on which no two nodes answer within one slot gets longer ones.
+// behind is the lag of the service, in slots, at which the market waits for it. A machine
+// on which no two nodes answer within one slot gets longer slots.
 const behind = 40
 
 // pace waits until the next slot may open: not sooner than slotPause after the last,
@@ -124,7 +124,7 @@ func (r *mirrorRig) pace(ctx context.Context) {
 	}
 }
 
-// trade lets the market go on by itself until rest.
+// trade runs the market until rest.
 func (r *mirrorRig) trade() {
 	ctx, cancel := context.WithCancel(context.WithoutCancel(r.t.Context()))
 	r.running, r.stopped = cancel, make(chan error, 1)
@@ -147,7 +147,7 @@ func (r *mirrorRig) trade() {
 	})
 }
 
-// rest stops the market; what it did is the ledger's from here on.
+// rest stops the market; its effects are in the ledger.
 func (r *mirrorRig) rest() {
 	r.t.Helper()
 	r.running()
@@ -157,7 +157,7 @@ func (r *mirrorRig) rest() {
 	}
 }
 
-// idle lets slots pass in which nothing happens, so that all is final.
+// idle passes empty slots, so that everything is final.
 func (r *mirrorRig) idle(slots int) {
 	r.t.Helper()
 	for range slots {
@@ -194,8 +194,7 @@ func (p *chainPool) numbered() (list []doneSwap) {
 	return list
 }
 
-// tape is what must be told of a pool's swaps, with the numbers that they were
-// given.
+// tape returns the trades that must be published of a pool's swaps, with their ordinals.
 func (r *mirrorRig) tape(p *chainPool, ids []uint64) *feedtest.Tape {
 	of := &feedtest.Tape{In: market.Instrument{PriceDecimals: mirrorPriceDecimals, QtyDecimals: mirrorQtyDecimals, Tick: mirrorTick, Lot: mirrorLot}}
 	for i, s := range p.numbered() {
@@ -224,9 +223,9 @@ type mirroredDepth struct {
 	Seq        uint64
 }
 
-// watcher asks REST all the time, whatever else goes on, and holds each answer to
-// the ledger: a book must be what a majority of the nodes told of its slot, slots
-// and trades never go back, and no restart changes what was told.
+// watcher polls REST all the time and compares each answer with the ledger: a book must
+// be a majority's for its slot, slots and trades never go back, and no restart changes
+// what was published.
 type watcher struct {
 	r      *mirrorRig
 	api    string
@@ -256,7 +255,7 @@ func newWatcher(r *mirrorRig) *watcher {
 	return w
 }
 
-// every does something again and again until it fails or the end.
+// every repeats a check until it fails or the test ends.
 func (w *watcher) every(pause time.Duration, do func() error) {
 	w.done.Go(func() {
 		for {
@@ -273,7 +272,7 @@ func (w *watcher) every(pause time.Duration, do func() error) {
 	})
 }
 
-// fail notes what is wrong.
+// fail records a failure.
 func (w *watcher) fail(err error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -290,7 +289,7 @@ func (w *watcher) end() {
 	}
 }
 
-// check fails the test with what has been found.
+// check fails the test with the recorded failures.
 func (w *watcher) check() {
 	w.r.t.Helper()
 	w.mu.Lock()
@@ -300,7 +299,7 @@ func (w *watcher) check() {
 	}
 }
 
-// ask reads a document; ok is false while the service is away or asks for patience.
+// ask reads a document; ok is false while the service is down or answers 503.
 func (w *watcher) ask(path string, into any) (ok bool, err error) {
 	resp, err := w.client.Get(w.api + "/api/v1/market/" + path)
 	if err != nil {
@@ -320,7 +319,7 @@ func (w *watcher) ask(path string, into any) (ok bool, err error) {
 	return true, json.Unmarshal(body.Bytes(), into)
 }
 
-// depth holds a book to what the nodes told of its slot.
+// depth compares a book with the nodes' banks of its slot.
 func (w *watcher) depth() error {
 	var d mirroredDepth
 	if ok, err := w.ask("depth?limit=100&symbol=SLUSD/USDC", &d); !ok || err != nil {
@@ -352,7 +351,7 @@ func (w *watcher) depth() error {
 	return errors.New(text)
 }
 
-// follow reads the trades that are new since it last did.
+// follow reads the trades since its last call.
 func (w *watcher) follow(symbol string) error {
 	w.mu.Lock()
 	known := w.trades[symbol]
@@ -406,7 +405,7 @@ type recordedSnapshot struct {
 	Traders   int    `json:"traders_estimated"`
 }
 
-// mirrorStatus is what the test reads of the status record.
+// mirrorStatus has the members of the status record that the test reads.
 type mirrorStatus struct {
 	At        time.Time `json:"timestamp_exact"`
 	Slot      uint64    `json:"slot"`
@@ -455,8 +454,8 @@ type mirrorStatus struct {
 	} `json:"rpc_health"`
 }
 
-// state holds the pool that the status record tells of to the ledger, and notes
-// the words of degradation.
+// state compares the status record's pool with the ledger and records the degradation
+// reasons.
 func (w *watcher) state() error {
 	var s mirrorStatus
 	if ok, err := w.ask("status", &s); !ok || err != nil {
@@ -480,7 +479,7 @@ func (w *watcher) state() error {
 	return fmt.Errorf("the pool of slot %d holds %s and %s, which no majority has told", s.Pool.Slot, s.Pool.Base, s.Pool.Quote)
 }
 
-// told are the trades that have been told, each by its symbol and its signature.
+// published returns the published trades, by symbol and signature.
 func (w *watcher) published() map[string]bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -493,7 +492,7 @@ func (w *watcher) published() map[string]bool {
 	return told
 }
 
-// seen reports whether the status record has told of a reason.
+// seen reports whether the status record has had a reason.
 func (w *watcher) seen(word string) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -281,7 +281,7 @@ func (r *mirrorRig) checkSnapshot(s *recordedSnapshot) {
 	}
 }
 
-// checkPools holds the documents of pools and of tokens to the ledger.
+// checkPools compares the documents of pools and tokens with the ledger.
 func (r *mirrorRig) checkPools() {
 	r.t.Helper()
 	var list struct {
@@ -310,7 +310,7 @@ func (r *mirrorRig) checkPools() {
 	}
 }
 
-// checkProof recomputes the hashes of the proof document from what stands in it.
+// checkProof recomputes the hashes of the proof document from its content.
 func (r *mirrorRig) checkProof() {
 	r.t.Helper()
 	var doc struct {
@@ -335,7 +335,7 @@ func (r *mirrorRig) checkProof() {
 	}
 }
 
-// checkCandles holds trades and candles of the history to the ledger.
+// checkCandles compares the history's trades and candles with the ledger.
 func (r *mirrorRig) checkCandles() map[string]*feedtest.Tape {
 	r.t.Helper()
 	tapes := map[string]*feedtest.Tape{}
@@ -350,8 +350,8 @@ func (r *mirrorRig) checkCandles() map[string]*feedtest.Tape {
 	return tapes
 }
 
-// overWebSocket starts clients that are not ours, which hold every message to its
-// checksum and to REST; none where they are not installed.
+// overWebSocket starts independent clients that check every message's checksum and
+// compare it with REST; none if they are not installed.
 func overWebSocket(t *testing.T, r *mirrorRig) []*feedtest.Follower {
 	t.Helper()
 	if _, err := os.Stat(filepath.Join(programtest.ClientDir(t, "ws"), "node_modules", "ws")); err != nil {
@@ -365,13 +365,12 @@ func overWebSocket(t *testing.T, r *mirrorRig) []*feedtest.Follower {
 	}
 }
 
-// mirrorEnough reports whether a follower of the mirror has met REST often enough, and
-// has taken enough updates.
+// mirrorEnough reports whether a follower has compared and applied enough.
 func mirrorEnough(c *feedtest.Followed) bool {
 	return c.DepthCompared >= 4 && c.TradesCompared >= 4 && c.Updates >= 20
 }
 
-// checkFollowers ends them, and holds what they have seen to the ledger.
+// checkFollowers ends the followers and compares their results with the ledger.
 func checkFollowers(t *testing.T, list []*feedtest.Follower, tapes map[string]*feedtest.Tape) {
 	t.Helper()
 	for _, f := range list {
