@@ -8,10 +8,10 @@ import (
 )
 
 // ErrNotUnmatched means that no unmatched payment has this signature.
-var ErrNotUnmatched = errors.New("desk: unknown stray")
+var ErrNotUnmatched = errors.New("desk: no unmatched payment has this signature")
 
 // ErrOutcomeKnown means that no transaction of the claim waits for an operator's decision.
-var ErrOutcomeKnown = errors.New("desk: nothing of the claim is in doubt")
+var ErrOutcomeKnown = errors.New("desk: no transaction of the claim has an unknown outcome")
 
 // OperatorRequest is an operator and the idempotency key of the request.
 type OperatorRequest struct {
@@ -35,8 +35,8 @@ const (
 	MoneyOutcomeUnknown MoneyKind = 4
 )
 
-// MoneyCursor is a position in a list: the last item that the caller has. Stuck and
-// doubtful items are ordered by claim, the others by signature. Zero is the
+// MoneyCursor is a position in a list: the last item that the caller has. Failing
+// deliveries and unknown outcomes are ordered by claim, the others by signature. Zero is the
 // beginning.
 type MoneyCursor struct {
 	Signature [64]byte
@@ -53,8 +53,8 @@ type MoneyItem struct {
 	Slot      uint64
 	At        int64  // Unix nanoseconds: when the desk booked it, or first saw it
 	Reason    string // machine word: why it cannot be served, matched or delivered
-	// Attempts is the number of signed deliveries of a stuck claim. Delivery is the
-	// signature of the newest one, or of the transaction in doubt.
+	// Attempts is the number of deliveries signed for the claim. Delivery is the
+	// signature of the newest one, or of the transaction with the unknown outcome.
 	Attempts int
 	Delivery [64]byte
 }

@@ -25,7 +25,7 @@ var (
 	errNoProver = fmt.Errorf("%w: the watch for payments has not started", ErrNotReady)
 	// errEngineStopped ends Run when the engine's events end.
 	errEngineStopped = errors.New("settle: the engine has stopped")
-	// errLater ends a step that has to wait for somebody else. It is no failure.
+	// errLater ends a step that must wait for another holder of the claim. It is no failure.
 	errLater = errors.New("settle: later")
 	// errOutdated means that the desk would build another transaction for the claim
 	// today, because a mint or its key has changed since the build.

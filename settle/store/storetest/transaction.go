@@ -12,7 +12,7 @@ import (
 	"blockdesk/settle/store"
 )
 
-// Forge returns a kept transaction that nobody signed, for tests that need many:
+// Forge returns a stored transaction without valid signatures, for tests that need many:
 // its signature and its message are made of number alone.
 func Forge(t testing.TB, claim market.ClaimID, kind cosign.Kind, number uint64, lastValid uint64, at int64) store.Transaction {
 	t.Helper()
@@ -40,7 +40,7 @@ func Forge(t testing.TB, claim market.ClaimID, kind cosign.Kind, number uint64, 
 	return k
 }
 
-// ForgedBytes returns the bytes of a small transaction that nobody signed.
+// ForgedBytes returns the bytes of a small transaction without valid signatures.
 func ForgedBytes(t testing.TB, number uint64) []byte {
 	t.Helper()
 	m := tx.Message{
