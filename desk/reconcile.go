@@ -10,8 +10,9 @@ import (
 // Reconcile takes the place of Start if the store and the journal disagree: the journal
 // has lost commands that the store has (a crash in mode interval, an older backup), or
 // the store has lost data. It deletes the answers and the history of commands after
-// seq. What the store lacks of earlier commands stays unknown: the answers to those
-// keys, and the states of those claims. board and seq are as for Start.
+// seq. The store cannot
+// restore what it lacks of earlier commands: the answers to those keys, and the states
+// of those claims. board and seq are as for Start.
 //
 // After a crash during Reconcile the store must be reconciled again.
 func (d *Desk) Reconcile(board *rfq.ReadModel, seq uint64) error {

@@ -122,7 +122,7 @@ func (w *waiter) handBack(more func() bool) {
 }
 
 // wait blocks until ready returns true, and returns true; or until stop (which may be
-// nil) is closed, and returns false. Whoever makes ready true must call wake afterwards.
+// nil) is closed, and returns false. The goroutine that makes ready true must call wake afterwards.
 // It does not allocate.
 //
 // Polling for a while before sleeping was measured and rejected: on two cores 100 polls

@@ -57,16 +57,16 @@ func parseClaimRecord(id market.ClaimID, value []byte, clientOf func(uint16) *de
 	}
 	refEnd := claimRecordHead + int(value[77])
 	record, rest, err := rfq.DecodeRecord(value[refEnd:])
-	told, ok := record.(*rfq.Claim)
-	if err != nil || !ok || len(rest) != 0 || told.ID != id || refEnd == claimRecordHead {
+	stored, ok := record.(*rfq.Claim)
+	if err != nil || !ok || len(rest) != 0 || stored.ID != id || refEnd == claimRecordHead {
 		return bad()
 	}
 	s := clientOf(binary.BigEndian.Uint16(value[1:]))
-	if s == nil || s.Participant.Number != told.Participant {
+	if s == nil || s.Participant.Number != stored.Participant {
 		return nil, nil
 	}
 	c := &claim{owner: s, ClientClaim: wire.ClientClaim{
-		Claim: *told, Ref: string(value[claimRecordHead:refEnd]), Digits: value[3], Status: value[4],
+		Claim: *stored, Ref: string(value[claimRecordHead:refEnd]), Digits: value[3], Status: value[4],
 		Refund: wire.Refund{At: int64(binary.BigEndian.Uint64(value[5:]))},
 	}}
 	copy(c.Refund.Signature[:], value[13:77])

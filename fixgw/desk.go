@@ -272,12 +272,12 @@ func (d *deskReports) paymentRecorded(e *event.Event, r *rfq.Payment) error {
 	if err != nil || c == nil {
 		return err
 	}
-	told := wire.Refund{Signature: r.Signature, At: r.At}
-	if r.At < c.Refund.At || told == c.Refund { // repeated
+	refund := wire.Refund{Signature: r.Signature, At: r.At}
+	if r.At < c.Refund.At || refund == c.Refund { // repeated
 		return nil
 	}
 	c.owner.mu.Lock()
-	c.Refund = told
+	c.Refund = refund
 	c.owner.mu.Unlock()
 	d.markClaimChanged(c)
 	if c.Status != wire.StatusCancelled && (r.Reason == event.ReasonLatePayment || r.Reason == event.ReasonUndeliverable) {
@@ -439,7 +439,7 @@ func (d *deskReports) answerDesk(s *blotter, code byte, body []byte, c *claim) e
 	return d.emitTransient(s, msgType, first, body)
 }
 
-// claim returns a session's claim, or nil. One that is over may come from the store.
+// claim returns a session's claim, or nil. A finished claim may come from the store.
 func (d *deskReports) claim(id market.ClaimID) (*claim, error) {
 	if c := d.claims[id]; c != nil {
 		return c, nil

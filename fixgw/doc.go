@@ -1,5 +1,5 @@
 // Package fixgw is the FIX 4.4 gateway: order entry, quotes, claims and payments, market
-// data, and the reports that tell clients what the engine has done.
+// data, and the reports of what the engine has done.
 //
 //	session ─▶ blotter: checks a request, knows its ClOrdID ─▶ Engine.Submit
 //
@@ -67,8 +67,8 @@
 // waits RestartGrace for the client. A resend replays the newest MaxReplay messages of the
 // range and fills the rest as a gap: a client that wants everything asks in pieces. AvgPx
 // is rounded down, six digits after the instrument's own where it is not exact. A level of
-// the book is identified by its side and price. What a Logon asks for (8013, 9406, 5600)
-// holds until the next Logon, also for reports that are made while the client is away; our
+// the book is identified by its side and price. The choices of a Logon (8013, 9406, 5600)
+// hold until the next Logon, also for reports that are made while the client is away; our
 // custom fields come only after 5600=Y. A resend leaves out market data, instruments,
 // statuses and quotes, because they are of no use later.
 //
@@ -77,8 +77,8 @@
 // SecurityID (48) names ticket and tranche as T7/T7-1, and without it the first open offer
 // with room is taken. QuoteReqID and QuoteRespID are name spaces apart from ClOrdID and
 // from each other, at most MaxQuoteReqID bytes. A quote belongs to its session; it counts
-// towards MaxQuotes until the desk forgets it, passed on or not. What a D (40=D) or an AJ
-// says of the quote beside its id must agree with it. A claim made by an AJ is reported
+// towards MaxQuotes until the desk forgets it, passed on or not. The fields of a D (40=D)
+// or an AJ must agree with the quote that it names. A claim made by an AJ is reported
 // with QuoteRespID (693) in place of ClOrdID. It ends by its payment or its deadline: F and
 // G are refused, a mass cancel and a lost connection leave it alone. Prices are dollars for
 // a whole unit, sizes whole units with the mint's decimals. A lock or the end of a ticket
@@ -126,6 +126,6 @@
 // without asking the store (answered.go).
 //
 // TestSoak lets clients that keep no rule, a disk that crashes, and reloads work on the real
-// store, and holds every report to the journal. What the clients do comes from a seed;
+// store, and holds every report to the journal. A seed decides what the clients do;
 // BLOCKDESK_FIX_SOAK has it run longer. Options name every limit.
 package fixgw

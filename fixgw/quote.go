@@ -51,8 +51,8 @@ func parseQuoteRecord(id market.QuoteID, value []byte, clientOf func(uint16) *de
 	}
 	refEnd := quoteRecordHead + int(value[5])
 	record, rest, err := rfq.DecodeRecord(value[refEnd:])
-	told, ok := record.(*rfq.Quote)
-	if err != nil || !ok || len(rest) != 0 || told.ID != id || refEnd == quoteRecordHead {
+	stored, ok := record.(*rfq.Quote)
+	if err != nil || !ok || len(rest) != 0 || stored.ID != id || refEnd == quoteRecordHead {
 		return bad()
 	}
 	s := clientOf(binary.BigEndian.Uint16(value[1:]))
@@ -60,7 +60,7 @@ func parseQuoteRecord(id market.QuoteID, value []byte, clientOf func(uint16) *de
 		return nil, nil
 	}
 	return &quote{
-		ClientQuote: wire.ClientQuote{Quote: *told, Ref: string(value[quoteRecordHead:refEnd]), Digits: value[3]},
+		ClientQuote: wire.ClientQuote{Quote: *stored, Ref: string(value[quoteRecordHead:refEnd]), Digits: value[3]},
 		owner:       s, over: value[4] == 1,
 	}, nil
 }

@@ -189,8 +189,8 @@ func (f *reporter) apply(e *event.Event) error {
 	case event.EpochStarted:
 		f.epoch = e.Other
 		// An epoch after the store's last is never in the store, whatever its Seqs: see
-		// Reconcile. One that is in the store comes again if another consumer of the
-		// journal is further behind.
+		// Reconcile. A stored one comes again if another consumer of the journal
+		// is further behind.
 		if f.epoch > f.storedEpoch {
 			f.stored = position{}
 		}

@@ -21,8 +21,8 @@ type request struct {
 	// while there is none.
 	body    []byte
 	retired bool // in blotter.closed
-	// What a D that is not answered yet asks for, so that F and G may follow it
-	// at once; never changes.
+	// The terms of a D that is not answered yet, so that F and G may follow it at
+	// once; they never change.
 	instrument market.InstrumentID
 	side       market.Side
 	typ        book.Type

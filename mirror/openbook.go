@@ -27,8 +27,8 @@ import (
 // Of a leaf, beside what every crit-bit tree has: 2 u16 seconds of life, 0 for
 // ever ‖ 64 u64 when it was placed.
 //
-// What a pegged order's price is depends on its oracle's account; such orders
-// are counted and not shown.
+// The price of a pegged order depends on its oracle's account; such orders are
+// counted and not shown.
 const (
 	openBookMarketKind = 0x9ac6e30037d5bedb // sha256("account:Market")[:8]
 	openBookSideKind   = 0x396182b28de12c48 // sha256("account:BookSide")[:8]

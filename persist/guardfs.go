@@ -22,8 +22,8 @@ var errDisk = errors.New("the disk failed")
 // frozen: nothing in it is written, synced, renamed or removed. Pebble gets success and
 // continues in memory, so its flushes end, nobody waits for them for ever, and reading
 // and closing still work. That is safe because writers check the fault before they
-// trust Pebble, and because Pebble removes a file only after it was told that the
-// replacement is on disk: the frozen folder has everything that was acknowledged.
+// trust Pebble, and because Pebble removes a file only after its replacement was
+// reported to be on disk: the frozen folder has everything that was acknowledged.
 //
 // Memory holds what was not flushed when the disk failed: no new data is accepted, and
 // compactions stop (see haltingScheduler).

@@ -31,8 +31,8 @@ func (s *Store) Run(ctx context.Context) error {
 	return s.fault.err()
 }
 
-// runSnapshotter applies all durable frames and takes the snapshots that are due. What
-// it cannot replay no restart can, so an error is a failure of the store.
+// runSnapshotter applies all durable frames and takes the snapshots that are due. A
+// frame that it cannot replay no restart can, so an error is a failure of the store.
 func (s *Store) runSnapshotter(ctx context.Context) error {
 	for {
 		more, err := s.snapshotter.catchUp()

@@ -225,7 +225,8 @@ func (s *Service) journalOptions() persist.Options {
 	return persist.Options{
 		Mode: mode, Interval: s.cfg.Interval(),
 		SnapshotEvery: s.cfg.Journal.SnapshotEvery, KeepSnapshots: s.cfg.Journal.KeepSnapshots,
-		State: s.cfg.StateOptions(), Logger: s.log, DiskLow: s.DiskLow, Progress: s.o.Replaying,
+		DiskLowPercent: s.cfg.Journal.DiskLowPercent,
+		State:          s.cfg.StateOptions(), Logger: s.log, DiskLow: s.DiskLow, Progress: s.o.Replaying,
 	}
 }
 

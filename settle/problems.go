@@ -65,7 +65,7 @@ const (
 // noInstruction is fault.instruction if the runtime refused the transaction itself.
 const noInstruction = -1
 
-// The runtime's names of the errors that we tell apart.
+// The runtime's names of the errors that we distinguish.
 const (
 	faultBlockhash        = "BlockhashNotFound"
 	faultAlreadyProcessed = "AlreadyProcessed"
@@ -92,8 +92,8 @@ type fault struct {
 	account     int    // that lacks rent, if name is faultRent
 }
 
-// parseFault parses the runtime's error, which is JSON. One that it does not know has
-// no name.
+// parseFault parses the runtime's error, which is JSON. An unknown error has no
+// name.
 func parseFault(text string) fault {
 	f := fault{instruction: noInstruction}
 	if json.Unmarshal([]byte(text), &f.name) == nil {

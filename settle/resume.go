@@ -79,8 +79,8 @@ func (r *recovery) recovered(c *rfq.Claim) {
 	}
 }
 
-// run looks at each claim once, and again at those that failed. One that fails does
-// not hold up the others.
+// run looks at each claim once, and again at those that failed. A failed one does not
+// hold up the others.
 func (r *recovery) run(ctx context.Context) error {
 	for {
 		r.claims = slices.DeleteFunc(r.claims, func(id market.ClaimID) bool {

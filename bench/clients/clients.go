@@ -88,7 +88,7 @@ type Answer struct {
 	First, Last int64 `json:",omitempty"`
 	// Latency of each delivery, in nanoseconds from when it was due.
 	P50, P90, P99, P999, Max, Count int64 `json:",omitempty"`
-	// Told is the number of connections that ended with the expected tail.
+	// Ended is the number of connections that ended with the expected tail.
 	Ended int `json:",omitempty"`
 }
 

@@ -39,8 +39,15 @@ func NodeBinary(t testing.TB) string {
 	return pathOf(t, node)
 }
 
+// DiskLowPercent is the variable of a configuration key that all programs of tests get,
+// so that a disk that is nearly full of other things does not make them read-only.
+const DiskLowPercent = "BLOCKDESK_JOURNAL_DISK_LOW_PERCENT"
+
 func pathOf(t testing.TB, path func() (string, error)) string {
 	t.Helper()
+	if err := os.Setenv(DiskLowPercent, "1"); err != nil {
+		t.Fatal(err)
+	}
 	exe, err := path()
 	if err != nil {
 		t.Fatal(err)

@@ -8,7 +8,7 @@
 //  2. Events are written in the order in which they happened; Seq never falls.
 //  3. The events of a command are a function of the commands up to it.
 //
-// What each kind carries, beside Seq, At, Kind and Instrument. "L2" is its
+// The fields of each kind, beside Seq, At, Kind and Instrument. "L2" is its
 // effect on the displayed quantity of the level (Side, Price); summing it over
 // all events gives the displayed book.
 //

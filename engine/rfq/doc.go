@@ -136,8 +136,8 @@
 //
 // The service (operator 0) may send any request; an operator in a request must be known. The
 // asset and decimals of a pair change only while it has no ticket, inventory or sale. Amending
-// a ticket replaces everything that can be amended. What ends at T has ended in a command of
-// time T. The limit of a wallet counts reserved claims, not paid ones. An expired claim is
+// a ticket replaces everything that can be amended. Anything that ends at T has ended in a
+// command of time T. The limit of a wallet counts reserved claims, not paid ones. An expired claim is
 // remembered until its memory is needed, so that a late payment still finds it. A late payment
 // is judged by the time of its proof. A change of policy does not affect existing quotes and
 // claims.

@@ -32,8 +32,8 @@ const (
 	// MaxCapacity bounds a tranche: a trillion dollars. Beyond it: ReasonInvalidQty.
 	MaxCapacity market.USD = 1_000_000_000_000_000_000
 
-	// TicketRetention is how long an ended ticket is shown after its last change. One that
-	// reserves something stays longer.
+	// TicketRetention is how long an ended ticket is shown after its last change. A
+	// ticket that reserves something stays longer.
 	TicketRetention = day // nanoseconds
 )
 

@@ -7,8 +7,8 @@ import (
 	"blockdesk/market"
 )
 
-// Requests of the configuration and the operators. One that changes nothing succeeds without a
-// record.
+// Requests of the configuration and the operators. A request that changes nothing
+// succeeds without a record.
 
 const (
 	second = int64(1e9) // in nanoseconds

@@ -21,8 +21,8 @@ type PasswordHash struct {
 	derived []byte
 }
 
-// Cost of a new hash: OWASP's first choice for argon2id. What a file may ask for
-// is bounded, since checking a password spends it.
+// Cost of a new hash: OWASP's first choice for argon2id. The cost that a file may
+// ask for is bounded, since checking a password spends it.
 const (
 	argonMemory, argonPasses, argonLanes = 19 << 10, 2, 1
 	argonSalt, argonDerived              = 16, 32

@@ -23,8 +23,8 @@ import (
 // too.
 //
 // Writing: Write and push copy into a buffer and return at once, so that neither
-// quickfix's session loop nor the caller of Deliver waits for a socket. What the socket
-// takes without waiting is written at once, the rest by Run, everything that has gathered
+// quickfix's session loop nor the caller of Deliver waits for a socket. Bytes that
+// the socket takes without waiting are written at once, the rest by Run, everything that has gathered
 // in one call. A client that lets the buffer fill up, or a write hang for two heartbeats,
 // is cut off.
 type conn struct {

@@ -10,7 +10,7 @@ import (
 	"blockdesk/fixgw/wire"
 )
 
-// What operators do to sessions, from any goroutine.
+// The commands of operators, from any goroutine.
 
 // Texts that we end sessions with begin with these codes.
 const (

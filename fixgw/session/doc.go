@@ -1,7 +1,7 @@
 // Package session is the FIX 4.4 session: it accepts connections, proves Logons, and
 // keeps each CompID's sequence numbers and sent messages. quickfix is the session
-// layer; no other package knows it. What the messages mean is the business of the
-// package above, which gives each Session a Handler.
+// layer; no other package knows it. The package above decides what the messages
+// mean; it gives each Session a Handler.
 //
 //	socket ─▶ conn: whole, checked frames ─┬─ ordinary request, session idle (fastpath.go) ─┬─▶ Handler
 //	                Logon proven (logon.go)└─▶ quickfix session (app.go) ───────────────────┘
@@ -28,7 +28,7 @@
 // quickfix handles Logon, Heartbeat, TestRequest, resends, gaps, resets, rejects and
 // Logout. Through it, an application message costs about 90 allocations each way. So
 // ordinary ones pass it by while the session is as if quickfix had handled them:
-//   - In: see fastpath.go. Whoever handles a message holds the session's lock, so one is
+//   - In: see fastpath.go. The goroutine that handles a message holds the session's lock, so one is
 //     done before the next, and before OnLogout cancels the orders. quickfix gets a
 //     message at least every half HeartBtInt, because it sends a TestRequest to a client
 //     that it does not hear.
@@ -53,7 +53,7 @@
 //
 // A new session of quickfix sleeps until the next full second, and its first Logon waits
 // for that. A node of a group makes the sessions of its later terms ahead (Pool);
-// quickfix tells the sets apart by their Qualifier. quickfix starts a timer of 2 s at
+// quickfix distinguishes the sets by their Qualifier. quickfix starts a timer of 2 s at
 // each Logout of its own, and where the session stops first its goroutine waits for
 // ever: one a session, at the end of the process.
 //

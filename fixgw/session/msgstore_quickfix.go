@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// quickfix.MessageStore. What a resend reads is in msgstore_resend.go.
+// quickfix.MessageStore. msgstore_resend.go has the reads of a resend.
 
 func (s *MessageStore) NextSenderMsgSeqNum() int {
 	s.mu.Lock()

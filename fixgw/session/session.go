@@ -60,7 +60,7 @@ type Session struct {
 	opening  atomic.Bool // a proven Logon is on its way to quickfix
 	loggedOn atomic.Bool // between quickfix's OnLogon and OnLogout
 	kicked   atomic.Bool // its Logout is on its way; later messages are dropped
-	// What the last Logon asked for; after a restart too.
+	// The choices of the last Logon; a restart keeps them.
 	CancelOnDisconnect atomic.Bool // 8013
 	DropCopy           atomic.Bool // 9406
 	Custom             atomic.Bool // 5600

@@ -143,7 +143,7 @@ func appendAvgPx(dst []byte, in *market.Instrument, notional market.Uint128, cum
 	if err != nil { // no valid trades have an average above 64 bits
 		return append(dst, '0')
 	}
-	// What is left over is below lots, so the low words alone give it.
+	// The remainder is below lots, so the low words alone give it.
 	rest := market.Mul(notional.Lo-ticks*lots, in.Tick)
 	units, err := rest.DivFloor(lots)
 	if err != nil {

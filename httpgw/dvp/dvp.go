@@ -42,7 +42,7 @@ type Cosigner interface {
 	// most once; a repeated submission returns its present state. A *desk.Refusal says why
 	// the desk did not sign; no signature exists then. Other errors are
 	// desk.ErrUnknownBuild, errors of package desk, or temporary failures, after which the
-	// build may still be signed; repeating the submission tells.
+	// build may still be signed; repeating the submission shows whether it is.
 	Submit(ctx context.Context, s *desk.Submission) (desk.Submitted, error)
 	// Build returns the state of a build. ok is false if it does not exist.
 	Build(ctx context.Context, id market.ClaimID) (b desk.BuildState, ok bool, err error)

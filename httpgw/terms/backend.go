@@ -30,7 +30,7 @@ type Settlement interface {
 	Package(ctx context.Context, c *rfq.Claim, payer desk.FeePayer) (desk.Package, error)
 	// Verify looks for a payment on the chain and, if it is final, books it at the desk.
 	// An error means that the chain or the desk did not answer; errors of package desk
-	// tell the two apart.
+	// distinguish the two.
 	Verify(ctx context.Context, p *desk.PaymentProof) (desk.Verdict, error)
 	// Delivery returns the first signature of the desk's newest delivery transaction of
 	// a claim. ok is false if the desk has signed none.

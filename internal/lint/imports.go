@@ -32,8 +32,8 @@ func (s *source) judge(imported string) (rule, text string) {
 		}
 		return "", ""
 	case !strings.Contains(first, "."):
-		if s.room.pure && !s.test && coveredBy(imported, impurePackages) {
-			return "pure", fmt.Sprintf("%s may not import %s: state is a pure machine", s.room.path, imported)
+		if s.row.pure && !s.test && coveredBy(imported, impurePackages) {
+			return "pure", fmt.Sprintf("%s may not import %s: state is a pure machine", s.row.path, imported)
 		}
 		return "", ""
 	default:
@@ -42,20 +42,20 @@ func (s *source) judge(imported string) (rule, text string) {
 }
 
 func (s *source) judgeOurs(dir string) (rule, text string) {
-	target := roomOf(dir)
+	target := ownerOf(dir)
 	switch {
 	case target == nil:
-		return "room", dir + " is no room"
+		return "row", dir + " is in no row"
 	case s.test && testHelpers(dir):
 		return "", ""
-	case target.path == s.room.path || slices.Contains(s.room.may, target.path):
+	case target.path == s.row.path || slices.Contains(s.row.may, target.path):
 		return "", ""
-	case s.test && s.room.inner && target.inner:
+	case s.test && s.row.inner && target.inner:
 		return "", ""
-	case s.test && !s.room.inner && target.path != "cmd":
+	case s.test && !s.row.inner && target.path != "cmd":
 		return "", ""
 	}
-	return "import", fmt.Sprintf("%s may not import %s: declare the small interface you need, cmd joins the rooms", s.room.path, target.path)
+	return "import", fmt.Sprintf("%s may not import %s: declare the small interface you need, service joins the packages", s.row.path, target.path)
 }
 
 func (s *source) judgeLibrary(imported string) (rule, text string) {
@@ -63,12 +63,12 @@ func (s *source) judgeLibrary(imported string) (rule, text string) {
 		if !within(imported, lib.path) {
 			continue
 		}
-		if s.test && !s.room.inner || coveredBy(s.room.path, lib.owners) {
+		if s.test && !s.row.inner || coveredBy(s.row.path, lib.owners) {
 			return "", ""
 		}
-		return "library", fmt.Sprintf("%s belongs to %s, not to %s", imported, strings.Join(lib.owners, ", "), s.room.path)
+		return "library", fmt.Sprintf("%s belongs to %s, not to %s", imported, strings.Join(lib.owners, ", "), s.row.path)
 	}
-	return "library", imported + " has no owner: give it one in internal/lint/rooms.go and a line in DEPENDENCIES.md"
+	return "library", imported + " has no owner: give it one in internal/lint/packages.go and a line in DEPENDENCIES.md"
 }
 
 func coveredBy(path string, roots []string) bool {

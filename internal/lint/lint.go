@@ -4,11 +4,11 @@
 //
 // The rules, each by the word that a finding and allow.txt carry:
 //
-//   - room: every Go file lies in a room of the table in rooms.go.
-//   - import: a room imports of ours only what its row says.
+//   - row: every Go file is covered by a row of the table in packages.go.
+//   - import: a package imports of ours only what its row allows.
 //   - pure: market, engine/event, engine/book and engine/rfq see no clock, no
 //     lock, no network, no file, no log and no chance.
-//   - library: each outside library has the rooms that own it.
+//   - library: each outside library has the rows that may import it.
 //   - testing: test libraries are imported by tests alone.
 //   - goroutine: a go statement stands in a function named Run, bench aside.
 //   - global: no package-level variable changes.
@@ -17,12 +17,14 @@
 //   - methods: the methods of a type stand in at most five files.
 //   - sleep: a test waits for a condition (internal/await). A time.Sleep that stays
 //     has a comment "sleep: and the reason" on its line or on the line above.
+//   - word: comments, strings, names and documents have no private word, and comments no
+//     sentence without a named subject.
 //   - path: no tracked text names a path of the machine it was written on.
 //   - allow: every line of allow.txt excuses something and says why.
 //
-// Test files have wider rights: those of a pure room and of engine may import
+// Test files have wider rights: those of a pure package and of engine may import
 // all of market and engine and the whole standard library; those of an outer
-// room may import any room but cmd, and any outside library, since a test
+// package may import any package but cmd, and any outside library, since a test
 // prefers real collaborators. A suite that tests share lies in a directory
 // whose name ends in "test" and counts as test files.
 package lint
@@ -73,6 +75,7 @@ func Check(tree fs.FS, files []string, allow string) ([]Problem, error) {
 			return nil, fmt.Errorf("read %s: %w", name, err)
 		}
 		c.checkPaths(name, text)
+		c.checkDocument(name, text)
 		if path.Ext(name) != ".go" || strings.Contains("/"+name, "/testdata/") {
 			continue
 		}
@@ -142,7 +145,7 @@ func (c *checker) excused(rule, what string) bool {
 // source is one parsed Go file.
 type source struct {
 	name string
-	room *room
+	row *row
 	test bool
 	fset *token.FileSet
 	file *ast.File
@@ -171,20 +174,23 @@ func (c *checker) checkGo(name string, text []byte) error {
 	dir := path.Dir(name)
 	s := &source{
 		name:  name,
-		room:  roomOf(dir),
+		row:  ownerOf(dir),
 		test:  strings.HasSuffix(name, "_test.go") || strings.HasSuffix(dir, "test") || testHelpers(dir),
 		fset:  fset,
 		file:  file,
 		lines: strings.Count(string(text), "\n"),
 	}
-	if s.room == nil {
-		c.report(name, 1, "room", fmt.Sprintf("%s is no room: put the file into one, or argue for a new row in internal/lint/rooms.go", dir))
+	if s.row == nil {
+		c.report(name, 1, "row", fmt.Sprintf("%s is in no row: put the file into a package that exists, or argue for a new row in internal/lint/packages.go", dir))
 		return nil
 	}
 	c.checkImports(s)
 	c.checkSleeps(s)
 	if !s.test && !ast.IsGenerated(file) {
 		c.product = append(c.product, s)
+		if dir != "internal/lint" {
+			c.checkSpeech(s)
+		}
 		c.checkLength(s)
 		c.checkGoroutines(s)
 	}

@@ -209,16 +209,16 @@ func TestUnreadable(t *testing.T) {
 	}
 }
 
-// Every row that a room names must be in the table, or the permission is dead.
+// Every row that a row names must be in the table, or the permission is dead.
 func TestTable(t *testing.T) {
 	rows := map[string]bool{}
-	for _, r := range rooms {
+	for _, r := range table {
 		if rows[r.path] {
 			t.Errorf("%s has two rows", r.path)
 		}
 		rows[r.path] = true
 	}
-	for _, r := range rooms {
+	for _, r := range table {
 		for _, m := range r.may {
 			if !rows[m] {
 				t.Errorf("%s may import %s, which is no row", r.path, m)

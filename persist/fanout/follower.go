@@ -182,8 +182,8 @@ func (f *Follower) frame(encoded []byte) (persist.Frame, bool) {
 	return frame, err == nil
 }
 
-// handleFrame handles a live frame. One that contradicts what was applied means that
-// the histories have diverged.
+// handleFrame handles a live frame. A frame that contradicts what was
+// applied means that the histories have diverged.
 func (f *Follower) handleFrame(ctx context.Context, l *link, frame *persist.Frame, encoded []byte) error {
 	if frame.First > f.at.Next {
 		f.stats.Gaps.Add(1)

@@ -105,6 +105,8 @@ type Journal struct {
 	Kind          string `yaml:"kind" default:"pebble" words:"pebble,raft" about:"pebble: this node's own; raft: a group's. 'journal: raft' is short for it"`
 	SnapshotEvery uint64 `yaml:"snapshot_every" default:"1000000" unit:"commands" is:"own" about:"distance of two snapshots of a single node"`
 	KeepSnapshots int    `yaml:"keep_snapshots" default:"3" range:"1 to 100" unit:"snapshots" is:"own" about:"newest snapshots to keep"`
+	// DiskLowPercent applies to a group's node too.
+	DiskLowPercent int `yaml:"disk_low_percent" default:"10" range:"1 to 99" unit:"%" is:"own" about:"with less of the disk free, only cancels are admitted"`
 }
 
 // UnmarshalYAML accepts `journal: raft` for `journal: {kind: raft}`.

@@ -22,8 +22,8 @@ import (
 //
 // expires is Unix time, big-endian. tag is the beginning of the HMAC-SHA256 of all
 // before it, under a key that the process makes at its start. The text is the standard
-// alphabet with padding, 148 characters; no other encoding is accepted. What a client
-// signs begins with the protocol's name, so that it is no transaction, nor anything else
+// alphabet with padding, 148 characters; no other encoding is accepted. The text that a
+// client signs begins with the protocol's name, so that it is no transaction, nor anything else
 // that a wallet may be asked to sign.
 const (
 	// Protocol names the handshake, and distinguishes its nonces from anything else

@@ -18,7 +18,7 @@
 //     transaction failed in a finalized block. [Finalized] is reported only if all nodes
 //     that answer, at least one, have it in the same finalized block and not failed. A
 //     node that may have pruned it does not count.
-//  4. What a single node says of heights decides only when all nodes are asked.
+//  4. The heights of a single node decide nothing unless all nodes are asked.
 //  5. Each transaction has one end, which is reported until the callback has taken it.
 //     Tracking a transaction again, before or after its end, does no harm.
 //  6. Every transaction ends once enough nodes answer as nodes should, except at the

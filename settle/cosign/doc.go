@@ -13,7 +13,7 @@
 //
 //  1. There is no other way: the types have no exported field, no two of them convert
 //     into each other, and their zero values are useless.
-//  2. What is signed is what was built, to the byte: a submitted transaction differs only
+//  2. The signed bytes are those that were built: a submitted transaction differs only
 //     in the taker's signature.
 //  3. Signatures are verified strictly (package eddsa): the taker's before the desk is
 //     asked, the desk's before it is returned.

@@ -36,7 +36,7 @@
 //  2. Nothing is booked that is not finalized, that its signers have not signed, or that
 //     we have signed ourselves.
 //  3. The result for a signature is a function of the chain and of the desk's record,
-//     never of who asked first: a request decides neither whether a payment is booked
+//     never of the order of requests: a request decides neither whether a payment is booked
 //     nor for which claim. A booked signature is answered from the record.
 //  4. Whatever came is booked by the desk or stored as unmatched before Verify refuses
 //     it and before the watch passes it.

@@ -26,8 +26,8 @@ type Node interface {
 	Signatures(ctx context.Context, a solana.Address, page rpc.Page, level rpc.Commitment) ([]rpc.SignatureInfo, error)
 }
 
-// Desk is what proofs use of the desk: desk.Desk. What its methods return is
-// read-only.
+// Desk is what proofs use of the desk: desk.Desk. The values that its methods
+// return are read-only.
 type Desk interface {
 	// Do submits r and returns once its outcome is durable. An error means that
 	// nothing has happened, or that the outcome is unknown.

@@ -53,8 +53,8 @@ func (p *Prover) recorded(s solana.Signature) (f finding, ok bool, err error) {
 				return bookedPayment(&h.Claim, &h.Payments[at]), true, nil
 			}
 		}
-		// More payments than a History has came after it. What the
-		// chain says leads to the same record.
+		// More payments than a History has came after it. The chain
+		// leads to the same record.
 		return f, false, nil
 	}
 	id, ok, err = p.store.ClaimOf(s)

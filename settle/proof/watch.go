@@ -37,7 +37,7 @@ var (
 //
 //	… examined | cursor | examined, some to be retried | not listed yet
 //
-// The cursor is durable. What is after it is examined again after a restart, which
+// The cursor is durable. Transactions after it are examined again after a restart, which
 // changes nothing, because a signature is booked once.
 type account struct {
 	address solana.Address
@@ -283,8 +283,8 @@ func (p *Prover) examineNew(ctx context.Context, a *account, list []rpc.Signatur
 	return failure
 }
 
-// finished reports whether a transaction need not be examined again. One that no node
-// has answered usably for Options.GiveUpAfter is stored for a person.
+// finished reports whether a transaction need not be examined again. A transaction that no
+// node has returned usably for Options.GiveUpAfter is stored for a person.
 func (p *Prover) finished(s *rpc.SignatureInfo, err error, since, now time.Time) bool {
 	switch {
 	case err == nil:

@@ -1,8 +1,8 @@
 // Package ledger parses a confirmed transaction as getTransaction answers it in base64:
 // the transaction's own bytes, and its effect on balances.
 //
-// The answer comes from a node that may be wrong. What the bytes and the answer both
-// say must agree, every index must be in range, every balance list must have its length
+// The answer comes from a node that may be wrong. Facts that are both in the bytes and in the answer
+// must agree, every index must be in range, every balance list must have its length
 // and each account once: anything else is an error, never a guess. A missing member
 // that matters is an error; null means what the interface defines.
 //

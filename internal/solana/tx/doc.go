@@ -21,9 +21,9 @@
 //	message ‖ required × [64]signature
 //
 // Invariants:
-//  1. What decodes encodes to the same bytes: no trailing bytes, no alias of a
+//  1. A transaction that decodes encodes to the same bytes: no trailing bytes, no alias of a
 //     count, no unknown mask bit is accepted.
-//  2. What decodes satisfies the runtime's structural rules (Sanitize in
+//  2. A transaction that decodes satisfies the runtime's structural rules (Sanitize in
 //     Agave), and names no static key twice, which the runtime refuses to run.
 //  3. Nothing is allocated for a count before its bytes are there.
 //

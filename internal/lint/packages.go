@@ -5,16 +5,16 @@ import (
 	"strings"
 )
 
-// room is one row of the house's table. A directory belongs to the row with the
+// row is one row of the house's table. A directory belongs to the row with the
 // longest matching path; a row covers its subdirectories.
-type room struct {
+type row struct {
 	path string
-	// may lists the rows whose packages this room imports, beside its own. A
+	// may lists the rows whose packages this row imports, beside its own. A
 	// row named here does not cover rows below it: they are named themselves.
 	may []string
-	// inner rooms are the state machine: their tests reach only each other.
+	// inner packages are the state machine: their tests reach only each other.
 	inner bool
-	// pure rooms see none of the standard library's impurePackages.
+	// pure packages see none of the standard library's impurePackages.
 	pure bool
 }
 
@@ -30,8 +30,8 @@ var (
 // roles are what a process of a group or a follower is made of.
 var roles = []string{"engine", "persist/leadership", "fixgw", "fixgw/participants", "fixgw/session", "httpgw", "httpgw/admin", "service", "service/config", "service/task", "service/program", "service/metrics", "service/standby", "service/systemd"}
 
-// rooms is the table. What is not here may not exist.
-var rooms = []room{
+// table has all packages. A package that is not here may not exist.
+var table = []row{
 	{path: "market", inner: true, pure: true},
 	{path: "engine/event", may: []string{"market"}, inner: true, pure: true},
 	{path: "engine/book", may: []string{"market", "engine/event"}, inner: true, pure: true},
@@ -82,7 +82,7 @@ var rooms = []room{
 	// Keys, defaults and validation; the options of what the configuration checks whole.
 	{path: "service/config", may: append([]string{"persist/quorum", "persist/fanout", "mirror", "settle", "internal", "internal/solana"}, outer...)},
 
-	// The application. A part is a row of its own where others stand on it.
+	// The application. A part that others import has a row of its own.
 	{path: "service/task"},
 	{path: "service/systemd", may: []string{"engine", "internal"}},
 	{path: "service/program", may: []string{"fixgw/session", "httpgw/site", "sdk"}},
@@ -105,21 +105,21 @@ var rooms = []room{
 	{path: "internal/ratelimit"}, // grants to clients at a rate
 	{path: "internal/schedule"},  // items in the order in which they are due
 	{path: "internal/solana", may: []string{"market"}},
-	// Alone, so that the FIX door can verify strictly and sees nothing else of Solana.
+	// Alone, so that the FIX gateway can verify strictly and sees nothing else of Solana.
 	{path: "internal/solana/eddsa", may: []string{"internal/solana"}},
 }
 
-// testHelpers reports whether a folder holds helpers that tests of every room may
+// testHelpers reports whether a folder holds helpers that tests of every package may
 // import and that nothing else imports.
 func testHelpers(dir string) bool {
 	return dir == "internal/await" || dir == "internal/runtest"
 }
 
-func roomOf(dir string) *room {
-	var best *room
-	for i := range rooms {
-		if within(dir, rooms[i].path) && (best == nil || len(rooms[i].path) > len(best.path)) {
-			best = &rooms[i]
+func ownerOf(dir string) *row {
+	var best *row
+	for i := range table {
+		if within(dir, table[i].path) && (best == nil || len(table[i].path) > len(best.path)) {
+			best = &table[i]
 		}
 	}
 	return best
@@ -130,15 +130,15 @@ func within(path, root string) bool {
 	return path == root || strings.HasPrefix(path, root+"/")
 }
 
-// impurePackages are what a pure room may not import: clocks, locks, the world
+// impurePackages are what a pure package may not import: clocks, locks, the world
 // outside, and chance. Each covers the packages below it.
 var impurePackages = []string{
 	"time", "sync", "context", "net", "os", "log", "syscall",
 	"math/rand", "crypto/rand",
 }
 
-// library is an outside module and the rooms whose code may import it. Tests of
-// outer rooms may import every library.
+// library is an outside module and the rows whose code may import it. Tests of
+// outer packages may import every library.
 type library struct {
 	path   string
 	owners []string
@@ -168,7 +168,7 @@ var libraries = []library{
 	{"github.com/oasisprotocol/curve25519-voi", []string{"internal/solana"}},
 }
 
-// testLibraries may be imported by tests of every room and by nothing else.
+// testLibraries may be imported by tests of every row and by nothing else.
 var testLibraries = []string{
 	"testing",
 	"pgregory.net/rapid",
