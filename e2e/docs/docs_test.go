@@ -14,8 +14,8 @@ import (
 	"blockdesk/e2e/programtest"
 	"blockdesk/internal/await"
 	"blockdesk/internal/runtest"
-	"blockdesk/service/task"
 	"blockdesk/service/servicetest"
+	"blockdesk/service/task"
 )
 
 // Every command line that a document prints is run, or, where no test can run it,

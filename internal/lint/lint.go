@@ -145,7 +145,7 @@ func (c *checker) excused(rule, what string) bool {
 // source is one parsed Go file.
 type source struct {
 	name string
-	row *row
+	row  *row
 	test bool
 	fset *token.FileSet
 	file *ast.File
@@ -174,7 +174,7 @@ func (c *checker) checkGo(name string, text []byte) error {
 	dir := path.Dir(name)
 	s := &source{
 		name:  name,
-		row:  ownerOf(dir),
+		row:   ownerOf(dir),
 		test:  strings.HasSuffix(name, "_test.go") || strings.HasSuffix(dir, "test") || testHelpers(dir),
 		fset:  fset,
 		file:  file,
