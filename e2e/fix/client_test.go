@@ -108,7 +108,7 @@ func readMessageLog(t *testing.T, logs string) {
 		t.Errorf("more than was asked for:\n%s", out)
 	}
 	for args, want := range map[string]string{
-		"--since=10s --type=ZZ": "", "--since=2999-01-02T00:00:00Z": "", "--since=soon": "neither a span", "--header --type=A": "BodyLength=<hidden>",
+		"--since=10s --type=ZZ": "", "--since=2999-01-02T00:00:00Z": "", "--since=soon": "neither a duration", "--header --type=A": "BodyLength=<hidden>",
 		"--json --type=D": `"name":"ClOrdID"`,
 	} {
 		out, err := programtest.Run(t, "", nil, append([]string{"fix", "log", logs}, strings.Fields(args)...)...)

@@ -175,7 +175,7 @@ func TestMetrics(t *testing.T) {
 // UPDATE_GOLDEN=1 writes it.
 func checkReference(t *testing.T, known map[string]*family) {
 	var table strings.Builder
-	table.WriteString("| metric | kind | labels | what it tells |\n|---|---|---|---|\n")
+	table.WriteString("| metric | kind | labels | meaning |\n|---|---|---|---|\n")
 	for _, name := range slices.Sorted(maps.Keys(known)) {
 		if f := known[name]; strings.HasPrefix(name, "blockdesk_") {
 			delete(f.labels, "le")

@@ -356,7 +356,7 @@ func TestOperatorCommandsRefused(t *testing.T) {
 		"expired":             {with("--expires", "2020-01-01T00:00:00Z"), []string{"expires_at", "future"}},
 		"expires when":        {with("--expires", "soon"), []string{"--expires", "48h"}},
 		"negative while":      {with("--expires", "-1h"), []string{"--expires"}},
-		"rail":                {with("--rails", "BTC"), []string{"rails", "USDC, SOL"}},
+		"rail":                {with("--rails", "BTC"), []string{"rails", "USDC or SOL"}},
 		"rail of the pair":    {with("--rails", "SOL"), []string{"rail_not_accepted"}},
 		"priority":            {with("--priority", "65536"), []string{"priority"}},
 		"price":               {with("--price", "1e3"), []string{"reference_price_usd"}},
@@ -370,7 +370,7 @@ func TestOperatorCommandsRefused(t *testing.T) {
 		"price of USDC":       {[]string{"price", "set", "--rail", "USDC", "--usd", "1"}, []string{"SOL", "dollar"}},
 		"price of nothing":    {[]string{"price", "set", "--usd", "1"}, []string{"pair", "rail"}},
 		"price zero":          {[]string{"price", "set", "--pair", programtest.Symbol, "--usd", "0"}, []string{"price_usd", "greater than zero"}},
-		"inventory in dust":   {[]string{"inventory", "set", "--pair", programtest.Symbol, "--amount", "1.0000001"}, []string{"inventory", "atoms"}},
+		"inventory in dust":   {[]string{"inventory", "set", "--pair", programtest.Symbol, "--amount", "1.0000001"}, []string{"inventory", "decimals"}},
 	} {
 		// One by one: wrong tokens are few a minute.
 		t.Run(name, func(t *testing.T) { programtest.CLIRefused(t, s, c.want, c.args...) })
