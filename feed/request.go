@@ -144,7 +144,7 @@ func (r *request) member(s *scanner, quoted []byte) bool {
 
 // read parses the value of a known member.
 func (r *request) read(s *scanner, name string) (f *fault, known bool) {
-	ok := true
+	var ok bool
 	switch name {
 	case "action":
 		return r.readAction(s), true

@@ -12,6 +12,8 @@ import (
 	"blockdesk/engine"
 )
 
+// Store is the journal of one node, open for writing.
+//
 // Append belongs to one goroutine; call Recover before it, run Run beside it and Close
 // after both. Health, Stats, SetFloor and Backup may be called from any goroutine
 // between Open and Close.

@@ -325,8 +325,8 @@ func TestIntervalKeepsEpochs(t *testing.T) {
 	w.mustClose(t)
 }
 
-// TestAppendRefuses: commands that do not follow the journal's end are the caller's
-// bug: they are not written, and the store fails.
+// TestAppendRefuses: commands that do not follow the journal's end are a fault
+// of the caller: they are not written, and the store fails.
 func TestAppendRefuses(t *testing.T) {
 	all := workload(t, 100, 14)
 	for name, change := range map[string]func([]engine.Command){

@@ -315,6 +315,8 @@ func (m *Books) remove(members []*member) {
 	}
 }
 
+// Figures returns the number of subscriptions, and how many updates were conflated and
+// how many subscriptions dropped so far.
 func (m *Books) Figures() (subscriptions int, conflated, dropped uint64) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

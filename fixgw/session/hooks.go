@@ -43,9 +43,9 @@ func (h Hooks) PreparedFor(compID string, p *Prepared) bool {
 	return h.Server.SessionNamed(compID).acceptor == p.acceptor
 }
 
-// Registered returns how many sessions of p quickfix knows.
-func (p *Prepared) Registered() (n int) {
-	for _, id := range p.acceptor.sessions {
+// Registered returns how many of its sessions quickfix knows.
+func (e *Prepared) Registered() (n int) {
+	for _, id := range e.acceptor.sessions {
 		if _, err := quickfix.GetLog(id); err == nil {
 			n++
 		}

@@ -226,6 +226,7 @@ func (s *MessageStore) Fill(set func(key, value []byte), deleteRange func(lo, hi
 	set(s.key, s.record)
 }
 
+// Filled notes that the commit of what Fill has set has ended with err.
 func (s *MessageStore) Filled(err error) error {
 	if err != nil {
 		s.failed = fmt.Errorf("session %d: %w", s.session, err)

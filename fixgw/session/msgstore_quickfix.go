@@ -8,14 +8,17 @@ import (
 
 // quickfix.MessageStore. msgstore_resend.go has the reads of a resend.
 
+// NextSenderMsgSeqNum returns the number of the next message sent.
 func (s *MessageStore) NextSenderMsgSeqNum() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return int(s.sender)
 }
 
+// NextTargetMsgSeqNum returns the number expected of the next message received.
 func (s *MessageStore) NextTargetMsgSeqNum() int { return int(s.target.Load()) }
 
+// IncrNextSenderMsgSeqNum passes one number over.
 func (s *MessageStore) IncrNextSenderMsgSeqNum() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -34,12 +37,14 @@ func (s *MessageStore) IncrNextTargetMsgSeqNum() error {
 	return s.setTarget(s.target.Load() + 1)
 }
 
+// SetNextSenderMsgSeqNum sets the number of the next message sent, at least 1.
 func (s *MessageStore) SetNextSenderMsgSeqNum(next int) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.advance(uint64(max(next, 1)), nil)
 }
 
+// SetNextTargetMsgSeqNum sets the number expected next, at least 1.
 func (s *MessageStore) SetNextTargetMsgSeqNum(next int) error {
 	return s.setTarget(uint64(max(next, 1)))
 }
@@ -71,12 +76,14 @@ func (s *MessageStore) CreationTime() time.Time {
 	return time.Unix(0, s.created)
 }
 
+// SetCreationTime sets the time at which the numbers last began at 1.
 func (s *MessageStore) SetCreationTime(t time.Time) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.created = t.UnixNano()
 }
 
+// SaveMessage stores a sent message under its number.
 func (s *MessageStore) SaveMessage(seqNum int, msg []byte) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -93,6 +93,7 @@ const (
 	hardRate = 4
 )
 
+// WithDefaults returns o with the default of each option that is zero.
 func (o Options) WithDefaults() Options {
 	o.CompID = cmp.Or(o.CompID, "BLOCKDESK")
 	o.MaxSessions = cmp.Or(o.MaxSessions, 256)

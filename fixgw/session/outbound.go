@@ -49,6 +49,7 @@ func (b *Batch) Add(msgType string, firstTag int, body []byte, possResend bool) 
 	b.Drafts = append(b.Drafts, draft{msgType, firstTag, possResend, from, len(b.bodies)})
 }
 
+// Clear empties the batch for reuse.
 func (b *Batch) Clear() {
 	b.Drafts = b.Drafts[:0]
 	if b.bodies = b.bodies[:0]; cap(b.bodies) > maxKeptBodies {

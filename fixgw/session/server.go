@@ -164,7 +164,7 @@ func (v *Server) Figures() (conns, sessions int, refused uint64) {
 	return conns, sessions, refused
 }
 
-// Shut refuses new connections. Sessions stay logged on.
+// StopAccepting refuses new connections. Sessions stay logged on.
 func (v *Server) StopAccepting() {
 	v.stopping.Store(true)
 	v.listener.stopAccepting()

@@ -151,7 +151,7 @@ func startLoad(o options) (stop func(), err error) {
 func Run(in io.Reader) {
 	done := make(chan struct{})
 	go func() {
-		io.Copy(io.Discard, in) // any end is the end
+		_, _ = io.Copy(io.Discard, in) // an error is an end too
 		close(done)
 	}()
 	for n := 0; ; n++ {

@@ -77,16 +77,16 @@ func decodeTransaction(key, value []byte) (Transaction, error) {
 }
 
 // read checks the fields, and takes the signature from the bytes.
-func (k *Transaction) read() error {
-	t, err := tx.Decode(k.raw)
+func (t *Transaction) read() error {
+	decoded, err := tx.Decode(t.raw)
 	switch {
 	case err != nil:
 		return err
-	case k.claim == 0, k.kind != cosign.Cosign && k.kind != cosign.Deliver, k.ordinal == 0 || k.ordinal > MaxTransactions, k.lastValid == 0,
-		k.signedAt <= 0, len(k.raw) > MaxRaw, t.Signatures[0] == (solana.Signature{}), tx.MessageHash(t.Signed) != k.hash:
+	case t.claim == 0, t.kind != cosign.Cosign && t.kind != cosign.Deliver, t.ordinal == 0 || t.ordinal > MaxTransactions, t.lastValid == 0,
+		t.signedAt <= 0, len(t.raw) > MaxRaw, decoded.Signatures[0] == (solana.Signature{}), tx.MessageHash(decoded.Signed) != t.hash:
 		return ErrInvalid
 	}
-	k.signature = t.Signatures[0]
+	t.signature = decoded.Signatures[0]
 	return nil
 }
 

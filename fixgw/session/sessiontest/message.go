@@ -1,3 +1,5 @@
+// Package sessiontest has what tests of FIX sessions share: messages, participants and
+// connections in memory.
 package sessiontest
 
 import (
@@ -13,6 +15,7 @@ import (
 // Message is a received message.
 type Message []byte
 
+// Get returns the value of the first field with this tag; empty if there is none.
 func (m Message) Get(tag int) string {
 	value := ""
 	wire.EachField(m, func(t int, v []byte) {
@@ -34,6 +37,7 @@ func (m Message) Pick(tags ...int) string {
 
 func (m Message) String() string { return wiretest.Show(m) }
 
+// Want fails the test unless the message has these fields, such as "39=0 151=10".
 func (m Message) Want(t testing.TB, fields string) {
 	t.Helper()
 	for _, f := range strings.Fields(fields) {
@@ -60,6 +64,7 @@ func (m Message) Lines() map[string]string {
 	return out
 }
 
+// Headline checks that the News is about a claim.
 func (m Message) Headline(t testing.TB, claim string) {
 	t.Helper()
 	if got := m.Get(148); got != "CLAIM "+claim {

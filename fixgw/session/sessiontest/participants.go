@@ -15,7 +15,7 @@ const Password = "correct horse"
 // testHash is a cheap hash of Password.
 var testHash = sync.OnceValue(func() string { return participantstest.Hash(Password) })
 
-// Participants: one for each CompID, number 1 on.
+// Participants returns one for each CompID, numbered from 1.
 func Participants(compIDs ...string) []participants.Participant {
 	var list []participants.Participant
 	for i, id := range compIDs {

@@ -12,12 +12,14 @@ type Pipes struct {
 	close    func() // of done, once
 }
 
+// NewPipes returns an open listener.
 func NewPipes() *Pipes {
 	p := &Pipes{accepted: make(chan net.Conn), done: make(chan struct{})}
 	p.close = sync.OnceFunc(func() { close(p.done) })
 	return p
 }
 
+// Accept waits for the next Dial, or returns net.ErrClosed.
 func (p *Pipes) Accept() (net.Conn, error) {
 	select {
 	case c := <-p.accepted:
@@ -27,8 +29,10 @@ func (p *Pipes) Accept() (net.Conn, error) {
 	}
 }
 
+// Close ends Accept.
 func (p *Pipes) Close() error { p.close(); return nil }
 
+// Addr returns an address that nothing can dial.
 func (p *Pipes) Addr() net.Addr { return &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: 1} }
 
 // Dial returns the client's end of a new connection.
