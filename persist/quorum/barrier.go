@@ -17,9 +17,9 @@ type transport interface {
 }
 
 // ackTransport records which peers have acknowledged this node as the leader, and in
-// which round they were asked. Raft's own VerifyLeader also counts answers to earlier
-// heartbeats, which may have waited in a buffer while the process was stopped, and
-// those of non-voters.
+// which round the acknowledged call was sent. Raft's own VerifyLeader also counts
+// answers to earlier heartbeats, which may have waited in a buffer while the process was
+// stopped, and those of non-voters.
 type ackTransport struct {
 	transport
 	stall time.Duration // timeout of a pipeline
@@ -30,8 +30,8 @@ type ackTransport struct {
 	changed chan struct{} // closed and replaced at each confirmation
 }
 
-// confirmation: a peer that was asked in round or later has followed the leader of
-// term.
+// confirmation: a peer has acknowledged the leader of term, in answer to a call that was
+// sent in this round.
 type confirmation struct{ term, round uint64 }
 
 func newAckTransport(t transport, stall time.Duration) *ackTransport {
@@ -73,7 +73,7 @@ func (w *ackTransport) confirm(id raft.ServerID, c confirmation) {
 	w.changed = make(chan struct{})
 }
 
-// begin starts a round: calls from now on count for it.
+// begin starts a round: only answers to calls made from now on count for it.
 func (w *ackTransport) begin() uint64 {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -189,7 +189,8 @@ func (n *Node) runVerifications(end <-chan struct{}) {
 	}
 }
 
-// verifyOnce asks the peers once.
+// verifyOnce runs one round: it sends heartbeats and waits until a majority has
+// confirmed.
 func (n *Node) verifyOnce() (term uint64, err error) {
 	r, err := n.acquire()
 	if err != nil {

@@ -156,8 +156,8 @@ func (t *Term) Durable() persist.Position {
 	return t.durable
 }
 
-// SetWake sets a channel that gets a value, if it takes it at once, whenever Durable
-// has moved. It should have capacity 1. Any goroutine.
+// SetWake sets the channel to which the term sends a value, without blocking, whenever
+// Durable moves. It should have capacity 1. Any goroutine.
 func (t *Term) SetWake(wake chan<- struct{}) { t.wake.Store(&wake) }
 
 // Frames calls visit with each durable frame from the one that starts at seq from on,

@@ -10,7 +10,7 @@ import (
 
 // localStores is this node's copy of all replicated stores, in one KV: a store's keys
 // begin with its name and a zero byte; indexKey has the log entry up to which the copy
-// is complete. Commits are not synced, because the log has what a crash loses.
+// is complete. Commits are not synced, because the log still has what a crash loses.
 type localStores struct {
 	kv    *persist.KV
 	index uint64 // last entry in the copy; 0: the copy is incomplete

@@ -120,8 +120,8 @@ func (m *machine) Snapshot() (raft.FSMSnapshot, error) {
 	return s, nil
 }
 
-// Restore implements raft.FSM. It keeps the copy of the stores if that is as far as the
-// snapshot, as after a restart.
+// Restore implements raft.FSM. It keeps this node's copy of the stores if that is as new
+// as the snapshot or newer, which is the case after a restart.
 func (m *machine) Restore(from io.ReadCloser) error {
 	head, r, events, err := readSnapshot(from, m.local, m.standby.state)
 	if err := errors.Join(err, from.Close()); err != nil {
@@ -147,9 +147,9 @@ func (m *machine) Restore(from io.ReadCloser) error {
 // wait for it.
 const maxJobs = 64
 
-// standby is this node's replica of everything committed and the events of the last of
-// it: what a new leader starts with. Its own goroutine applies the frames, so that no
-// commit waits for that.
+// standby is this node's replica of everything committed, with the newest events: what a
+// new leader starts with. Its own goroutine applies the frames, so that commits do not
+// wait for it.
 type standby struct {
 	state   engine.StateOptions
 	jobs    chan job
@@ -226,12 +226,13 @@ func (w *standby) apply(j *job) (err error) {
 	return nil
 }
 
-// errDiverged: this node made other events of the same commands than the leader.
+// errDiverged: this node's engine produced other events than the leader's for the same
+// commands.
 var errDiverged = errors.New("this node's engine and the leader's differ")
 
-// handOver sends the replica itself, after calling visit with the events above floor,
-// and continues with a copy. So the caller waits for the encoding, not for the copy. If
-// the tail does not reach down to floor it sends the error and keeps the replica.
+// handOver calls visit with the events above floor, sends the replica itself and
+// continues with a copy of it. So the caller waits for the encoding, not for the copy.
+// If the tail lacks events above floor, handOver sends the error and keeps the replica.
 func (w *standby) handOver(floor uint64, visit func([]event.Event), give chan<- handover) error {
 	got := w.read(floor, visit)
 	if got.replica == nil {

@@ -29,8 +29,8 @@ func (n *Node) Leader() Peer {
 }
 
 // AddVoter adds a node as a voter, or promotes a non-voter. The node runs at that
-// address, with Options.Join. Only the leader can; elsewhere the error wraps
-// ErrDeposed.
+// address, with Options.Join. Only the leader can do this; on any other node the error
+// wraps ErrDeposed.
 func (n *Node) AddVoter(id, address string) error {
 	return n.change(id, address, func(r *raft.Raft) raft.Future {
 		return r.AddVoter(raft.ServerID(id), raft.ServerAddress(address), 0, memberTimeout)
@@ -109,8 +109,8 @@ type Status struct {
 	// LastIndex, Committed and Applied are the last entries in this node's log, known
 	// to be on a majority, and applied here. Committed minus Applied is its lag.
 	LastIndex, Committed, Applied uint64
-	// Contact is the time since this node heard from the leader; 0 on the leader,
-	// negative if it never did.
+	// Contact is the time since the leader's last message; 0 on the leader,
+	// negative if there was none.
 	Contact time.Duration
 	// Waiting is the number of jobs in the standby replica's queue.
 	Waiting int

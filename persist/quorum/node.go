@@ -138,8 +138,8 @@ func (n *Node) checkLogStart() error {
 // Addr returns the address that the peers dial.
 func (n *Node) Addr() string { return n.stream.Addr().String() }
 
-// Run is a member of the group until ctx ends or the node fails, and returns why. After
-// a failure the group goes on without the node.
+// Run makes the node a member of the group until ctx ends or the node fails, and returns
+// the failure. After it the group continues without the node.
 func (n *Node) Run(ctx context.Context) error {
 	// The stores outlive raft, and raft outlives the callers that propose.
 	storesCtx, stopStores := context.WithCancel(context.WithoutCancel(ctx))

@@ -211,9 +211,9 @@ func (s *hashingReader) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// readSnapshot reads a snapshot, writes its stores into this node's copy unless the
-// copy is as far, and returns the replica, which agrees with the header. Memory grows
-// with what is read, not with what a header claims.
+// readSnapshot reads a snapshot, writes its stores into this node's copy unless that
+// copy is as new or newer, and returns the replica after comparing it with the header.
+// Memory grows with what is read, not with what a header claims.
 func readSnapshot(from io.Reader, stores *localStores, o engine.StateOptions) (h header, r *engine.Replica, events []event.Event, err error) {
 	in := &hashingReader{from: bufio.NewReaderSize(from, 256<<10), sum: xxhash.New()}
 	head := make([]byte, headerSize)
@@ -300,7 +300,8 @@ func readStores(in *hashingReader, h *header, stores *localStores) error {
 	return stores.seal(h.index)
 }
 
-// readEntries sets entries until they have fillBytes, and reports whether more follow.
+// readEntries passes entries to set until it has read fillBytes, and reports whether
+// more follow.
 func readEntries(in io.Reader, set func(key, value []byte)) (more bool, err error) {
 	var head [entryHeader]byte
 	var data []byte

@@ -37,8 +37,8 @@ type stream struct {
 	closed bool
 }
 
-// trackedConn is a connection that its stream closes; raft leaves incoming ones to the
-// peers.
+// trackedConn is a connection that closes with its stream, because raft leaves it to the
+// peers to close incoming ones.
 type trackedConn struct {
 	net.Conn
 	of       *stream
@@ -163,9 +163,9 @@ func dial(to string, timeout time.Duration) (net.Conn, error) {
 	return net.DialTimeout("tcp", to, timeout)
 }
 
-// pipeline bounds how long AppendEntries blocks. Raft v1.8.0 stops reading answers
-// after one that refuses, possibly while it waits to pass on what it has sent. Then
-// nothing would be sent to that peer again, and a shutdown would not end.
+// pipeline bounds how long AppendEntries blocks. Raft v1.8.0 stops reading responses
+// after a refusal, even while AppendEntries waits to hand over the request that it has
+// just sent. Then nothing would be sent to that peer again, and a shutdown would not end.
 type pipeline struct {
 	raft.AppendPipeline
 	timeout time.Duration
@@ -179,7 +179,7 @@ func (p *pipeline) AppendEntries(args *raft.AppendEntriesRequest, resp *raft.App
 	return p.AppendPipeline.AppendEntries(args, resp)
 }
 
-// newTransport returns a transport, whose run must be called. leads says whether this
+// newTransport returns a transport, whose run must be called. leads reports whether this
 // node still leads in a term; stall bounds how long an incoming snapshot may block.
 func newTransport(s *stream, log hclog.Logger, stall time.Duration, leads func(term uint64) bool) *retryTransport {
 	return &retryTransport{stream: s, stall: stall, leads: leads, calls: make(chan raft.RPC), NetworkTransport: raft.NewNetworkTransportWithConfig(&raft.NetworkTransportConfig{
@@ -197,8 +197,8 @@ const (
 // retryTransport retries an unreachable peer soon, and gives up a peer that falls
 // silent in the middle of a snapshot. Raft itself doubles its pause after each failed
 // call, up to 10 s: a peer that is back after a restart would not count for a majority
-// for as long as it was away, and the group would stop if another peer went meanwhile.
-// And raft reads a snapshot for as long as the connection stands, without voting.
+// for as long as it was away, and the group would stop if another peer failed in that
+// time. Also, raft reads a snapshot as long as its connection is open and does not vote.
 type retryTransport struct {
 	*raft.NetworkTransport
 	stream *stream
@@ -243,8 +243,8 @@ func (i *snapshotReader) Read(b []byte) (int, error) {
 	return i.from.Read(b)
 }
 
-// AppendEntries implements raft.Transport. It may block, because raft calls it in a
-// goroutine of the peer's own. A late call has its term, which the peer checks.
+// AppendEntries implements raft.Transport. It may block, because raft has a goroutine for
+// each peer. A late call does no harm, because it carries its term and the peer checks it.
 func (p *retryTransport) AppendEntries(id raft.ServerID, to raft.ServerAddress, args *raft.AppendEntriesRequest, resp *raft.AppendEntriesResponse) error {
 	end := time.Now().Add(retryLimit)
 	for {
@@ -259,7 +259,8 @@ func (p *retryTransport) AppendEntries(id raft.ServerID, to raft.ServerAddress, 
 	}
 }
 
-// isHeartbeat reports whether a call is empty. Heartbeats have their own pace.
+// isHeartbeat reports whether a call is a heartbeat. Heartbeats need no retry, because
+// raft sends them at its own interval.
 func isHeartbeat(args *raft.AppendEntriesRequest) bool {
 	return args.PrevLogEntry == 0 && args.PrevLogTerm == 0 && args.LeaderCommitIndex == 0 && len(args.Entries) == 0
 }
