@@ -23,9 +23,9 @@ var (
 	errNotAcked = errors.New("the stream refuses")
 )
 
-// streamFiller keeps the stream a run of the journal's frames without gaps that ends
-// with the newest. The journal has everything that the stream has, so whenever the two
-// may differ the stream is deleted and filled again.
+// streamFiller publishes the journal's frames to the stream, so that the stream has the
+// newest frames without gaps. The journal has everything that the stream has, so
+// whenever the two may differ the stream is deleted and filled again.
 type streamFiller struct {
 	p  *Publisher
 	l  *link
@@ -115,8 +115,8 @@ func (f *streamFiller) begin(ctx context.Context, recreate bool) error {
 	defer cancel()
 	o := &f.p.o
 	if recreate {
-		// A purge would not do: the server would remember the message ids and refuse
-		// them.
+		// A purge is not enough: the server would remember the message ids and drop the
+		// messages as duplicates.
 		if err := f.js.DeleteStream(ctx, o.stream()); err != nil && !errors.Is(err, jetstream.ErrStreamNotFound) {
 			return err
 		}
@@ -274,8 +274,8 @@ func (f *streamFiller) awaitAck(ctx context.Context) error {
 	}
 }
 
-// drainAcks waits for the messages under way after a failure. errStreamMismatch: one
-// was stored after one that was not.
+// drainAcks waits, after a failure, for the acknowledgements that are still missing. It
+// returns errStreamMismatch if the stream stored a message after the one that failed.
 func (f *streamFiller) drainAcks(ctx context.Context) (err error) {
 	for _, s := range f.pending {
 		select {

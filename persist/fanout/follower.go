@@ -60,7 +60,7 @@ type FollowerStats struct {
 	// checksum or form; Stale ones are from a leader of an earlier term; Foreign frames
 	// of the stream do not follow.
 	Duplicates, Damaged, Stale, Foreign atomic.Uint64
-	// Snapshots were fetched, SnapshotBytes without their first pieces.
+	// Snapshots were fetched; SnapshotBytes does not count their first pieces.
 	Snapshots, SnapshotBytes atomic.Uint64
 	LinkStats
 }

@@ -12,7 +12,7 @@ var ErrNotReady = errors.New("the follower is not in sync with the leader")
 
 // Lag is how far a follower is behind.
 type Lag struct {
-	// Term is the leader's; 0: none was heard.
+	// Term is the term of the leader; 0: no message of a leader has arrived.
 	Term uint64
 	// Seq is the last command applied, Leader the last that is durable at the leader,
 	// as of its last heartbeat.
@@ -25,7 +25,7 @@ type Lag struct {
 	// Stale is the time since this follower was last in sync, by its own clock, or
 	// since Run began if it never was.
 	Stale time.Duration
-	// Silent is the time since the leader was last heard.
+	// Silent is the time since the leader's last message.
 	Silent time.Duration
 }
 

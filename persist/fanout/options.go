@@ -89,7 +89,7 @@ type Options struct {
 	// MaxStale is how long a follower may be out of sync and still be ready. Default 2
 	// s; at least three heartbeats.
 	MaxStale time.Duration
-	// RefillTimeout is how long a gap may stay open, while the leader is heard, before
+	// RefillTimeout is how long a gap may stay open, while the leader sends, before
 	// Run returns ErrBehind. Default 30 s.
 	RefillTimeout time.Duration
 	// State configures a follower's replica.

@@ -16,7 +16,7 @@ import (
 type Journal interface {
 	// Durable returns the position up to which everything is acknowledged.
 	Durable() persist.Position
-	// SetWake sets a channel that gets a value when Durable has moved.
+	// SetWake sets the channel to which the journal sends a value when Durable moves.
 	SetWake(wake chan<- struct{})
 	// Frames visits the durable frames from the one that begins at from on.
 	Frames(from uint64, visit func(f *persist.Frame, encoded []byte) bool) error
@@ -31,12 +31,12 @@ const visitBytes = 1 << 20
 
 // Publisher publishes a leader's durable frames. It has three goroutines, and nothing
 // waits for them: one publishes what becomes durable, one fills the stream, one answers
-// requests for snapshots. The first two have positions of their own.
+// requests for snapshots. The first two each read the journal at their own position.
 type Publisher struct {
 	o       Options
 	journal Journal
-	// term orders leaders: a follower ignores a leader with a lower term than it has
-	// heard of.
+	// term orders leaders: a follower ignores a leader whose term is lower than one that
+	// it has seen.
 	term  uint64
 	stats PublisherStats
 
@@ -80,9 +80,9 @@ func NewPublisher(o Options, journal Journal, term uint64) (*Publisher, error) {
 func (p *Publisher) Stats() *PublisherStats { return &p.stats }
 
 // Run publishes until ctx ends; it survives any failure of the servers. It must end
-// before the journal is closed. After an error the leader may go on without followers:
-// see RunWithRetry. One at a time. Errors: an invalid option of the connection, those
-// of the journal's disk.
+// before the journal is closed. After an error the leader may continue without
+// followers: see RunWithRetry. Only one Run at a time. Errors: an invalid option of the
+// connection, those of the journal's disk.
 func (p *Publisher) Run(ctx context.Context) error {
 	l, err := dial(&p.o, "leader", &p.stats.LinkStats)
 	if err != nil {
@@ -105,7 +105,7 @@ func (p *Publisher) Run(ctx context.Context) error {
 }
 
 // RunWithRetry calls Run until ctx ends and returns nil. It logs an error and calls Run
-// again after a pause, because a leader goes on whatever happens to its followers.
+// again after a pause, because a failure of the fan-out must not stop the leader.
 func (p *Publisher) RunWithRetry(ctx context.Context) error {
 	for try := 0; ; try++ {
 		began := p.o.Clock()
@@ -207,7 +207,7 @@ func (p *Publisher) sendHeartbeat(l *link, at persist.Position, buf *[]byte) {
 	now := p.o.Clock().UnixNano() // read before durable, see Follower.onHeartbeat
 	b := heartbeat{position: at, durable: p.journal.Durable().Next - 1, at: now}
 	*buf = appendHeartbeat((*buf)[:0], p.term, &b)
-	_ = l.Publish(p.o.liveSubject(), *buf) // fails without a server, when nobody listens
+	_ = l.Publish(p.o.liveSubject(), *buf) // fails only while no server is connected
 }
 
 // eachPiece calls give with pieces of a frame of at most most bytes, until give returns

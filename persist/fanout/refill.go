@@ -14,18 +14,18 @@ import (
 )
 
 const (
-	// refillMessages and refillBytes bound what is on its way from the stream.
+	// refillMessages and refillBytes bound what the server sends ahead of our reads.
 	refillMessages = 512
 	refillBytes    = 8 << 20
 	// refillQuiet is how long the stream may be silent before it is checked again.
 	refillQuiet = 500 * time.Millisecond
 )
 
-// errNotInStream: the frame that is needed is not in the stream, and will not be.
+// errNotInStream: the missing frame is not in the stream and will never be.
 var errNotInStream = errors.New("the stream does not have the frame")
 
-// refill applies frames of the stream until target comes next. It returns nil too if
-// ctx has ended. Errors: ErrBehind, those of the applier.
+// refill applies frames of the stream until target is the next Seq. It also returns nil
+// if ctx has ended. Errors: ErrBehind, those of the applier.
 func (f *Follower) refill(ctx context.Context, l *link, target uint64) error {
 	from, since := f.at.Next, f.o.Clock()
 	for try := 0; f.at.Next < target; try++ {
@@ -57,8 +57,8 @@ type applyError struct{ error }
 
 func (e applyError) Unwrap() error { return e.error }
 
-// read applies the stream's frames from f.at on until target comes next or the stream
-// has no more for now.
+// read applies the stream's frames from f.at on until target is the next Seq or the
+// stream has no more for now.
 func (f *Follower) read(ctx context.Context, l *link, target uint64) error {
 	js, err := jetstream.New(l.Conn)
 	if err != nil {
@@ -101,8 +101,9 @@ func (f *Follower) read(ctx context.Context, l *link, target uint64) error {
 	return nil
 }
 
-// applyCached handles a message of the stream. A frame that does not follow ends the
-// reading; only a live message can prove that the histories differ.
+// applyCached handles a message of the stream. A frame that does not follow the applied
+// ones ends the read with an error, but does not mean that the follower has diverged:
+// only a live message can prove that.
 func (f *Follower) applyCached(parts *assembly, data []byte) error {
 	h, body, ok := f.parse(data)
 	if !ok || h.kind != kindFramePiece {

@@ -50,8 +50,8 @@ func (p *Publisher) piece(dst []byte, request *head, chunk []byte) []byte {
 	}
 	n, size, err := p.journal.ReadSnapshot(next, int64(min(offset, persist.MaxSnapshotFile)), chunk)
 	if errors.Is(err, persist.ErrNoSnapshot) {
-		// It was pruned meanwhile, which the answer shows by the position of another
-		// snapshot.
+		// The snapshot was pruned since the last request. The answer begins the newest
+		// one, and its position shows the follower that it must start again.
 		if newest, ok = p.journal.NewestSnapshot(); !ok {
 			return dst
 		}
