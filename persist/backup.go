@@ -31,7 +31,7 @@ func (s *Store) Backup(target string, progress func(done, total uint64)) error {
 		return err
 	}
 	// List the snapshots before the checkpoint, so that none is ahead of its frames.
-	// The copy must reach at least the watermark of this moment.
+	// The copy must reach at least what is durable at this moment.
 	snaps, at := s.snapshots.get(), s.durablePosition()
 	err = s.checkpoint(to)
 	if err == nil {
@@ -99,7 +99,7 @@ func (s *Store) copySnapshots(to layout, snaps []snapshot, progress func(done, t
 	return syncDir(s.o.FS, to.snapshots())
 }
 
-// begin creates an empty target, which is not a valid store before finish.
+// begin creates an empty target. It is not a valid store until finish returns nil.
 func (l layout) begin() (*watermark, error) {
 	if used, err := hasFiles(l.fs, l.dir); err != nil {
 		return nil, err
@@ -119,8 +119,8 @@ func (l layout) begin() (*watermark, error) {
 	return m, nil
 }
 
-// finish verifies that the copy reaches the watermark must, and makes it a store. It
-// closes w.
+// finish verifies that the copy reaches the high-water mark must, and makes the copy a
+// valid store. It closes m.
 func (l layout) finish(m *watermark, must watermarkRecord, logger *slog.Logger) error {
 	end, err := l.prove(must, logger)
 	if err == nil {
@@ -153,12 +153,12 @@ func (l layout) prove(must watermarkRecord, logger *slog.Logger) (end position, 
 }
 
 // BackupStopped copies a store that no process has open into an empty or missing folder
-// and verifies the copy. Progress gets the bytes copied.
+// and verifies the copy. It reports the bytes copied to o.Progress.
 func BackupStopped(o ToolOptions, target string) error { return copyStore(o, target) }
 
-// Restore copies a backup into an empty or missing folder, which is then a store, and
-// verifies the copy. Progress gets the bytes copied. Errors: ErrNotEmpty if the target
-// is in use.
+// Restore copies a backup into an empty or missing folder, which becomes a store, and
+// verifies the copy. It reports the bytes copied to o.Progress. Errors: ErrNotEmpty if
+// the target has files.
 func Restore(o ToolOptions, target string) error { return copyStore(o, target) }
 
 func copyStore(o ToolOptions, target string) (err error) {

@@ -77,11 +77,11 @@
 //
 //	after a kill or a close     any loss of anything acknowledged
 //	after a power failure       the same, unless the disk loses synced frames of the last
-//	                            WatermarkInterval only, and the watermark with them
+//	                            WatermarkInterval only, and the mark with them
 //
-// SyncWatermark closes that gap: it syncs the watermark before each acknowledgement. The
-// two syncs must follow each other, because a watermark that becomes durable together
-// with its frame cannot tell a lost frame from one that never existed. (Two parallel
+// SyncWatermark closes that gap: it syncs the mark before each acknowledgement. The two
+// syncs must follow each other, because a mark that becomes durable together with its
+// frame cannot tell a lost frame from one that never existed. (Two parallel
 // syncs, with the frame's bytes in the side file, cost 1.5 to 1.7 of one.)
 //
 // Open cuts an incomplete tail, a frame that was never acknowledged, at the last complete
@@ -98,15 +98,15 @@
 // # Concurrency
 //
 // The engine's journaler calls Append, one call at a time. Run's goroutines sync the
-// watermark and, in mode Interval, the frames, make snapshots and watch the disk. Health,
-// SetFloor, Backup, Durable, SetWake, Frames, NewestSnapshot and ReadSnapshot may be
-// called from any goroutine; persist/fanout reads the journal with them.
+// high-water mark and, in mode Interval, the frames, make snapshots and watch the disk.
+// Health, SetFloor, Backup, Durable, SetWake, Frames, NewestSnapshot and ReadSnapshot may
+// be called from any goroutine; persist/fanout reads the journal with them.
 //
 // # Cost
 //
-// Encoding takes 15 to 22 ns a command, decoding 33 to 44, hashing 4. The watermark costs
-// one pwrite of 64 bytes a frame. Spare logs make the first syncs as fast as the later
-// ones. BenchmarkJournal compares with a plain file; see also BenchmarkRecovery.
+// Encoding takes 15 to 22 ns a command, decoding 33 to 44, hashing 4. The high-water mark
+// costs one pwrite of 64 bytes a frame. Spare logs make the first syncs as fast as the
+// later ones. BenchmarkJournal compares with a plain file; see also BenchmarkRecovery.
 //
 // # Limits
 //

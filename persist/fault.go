@@ -79,13 +79,13 @@ func (l pebbleLogger) Fatalf(format string, args ...any) {
 	l.fault.latch(fmt.Errorf("pebble: "+format, args...))
 }
 
-// retryPause slows Pebble down, which retries at once and for ever, as it does with the
-// statistics of a table that it cannot read. It is short, because Pebble may hold its
-// lock.
+// retryPause slows Pebble down, because Pebble retries some work without pause and
+// without end, such as the statistics of a table that it cannot read. It is short,
+// because Pebble may hold its lock.
 const retryPause = 10 * time.Millisecond
 
 // events makes every error of Pebble's background work a failure: a table that it
-// cannot read is a broken disk, even if nobody else needs that table for long.
+// cannot read means a broken disk, even if no other reader needs that table soon.
 // Cancelled compactions are not errors.
 func (l pebbleLogger) events() *pebble.EventListener {
 	return &pebble.EventListener{

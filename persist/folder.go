@@ -10,9 +10,9 @@ import (
 	"github.com/cockroachdb/pebble/v2"
 )
 
-// folder is what Store, EntryLog and the tools share: a folder that one process has at
-// a time, with a Pebble database, the high-water mark that records how far it reached,
-// and the fault that ends the use of both.
+// folder is what Store, EntryLog and the tools share: a folder that one process locks
+// at a time, with a Pebble database, the high-water mark that records how far the data
+// reached, and the fault that makes both read-only.
 //
 // syncWatermark runs beside the writer; release comes after all other calls.
 type folder struct {
@@ -23,7 +23,7 @@ type folder struct {
 	batch     *pebble.Batch // used by the writer alone
 	watermark *watermark
 	fault     fault
-	// watermarkDue, of capacity 1, holds a token while the watermark is not synced.
+	// watermarkDue, of capacity 1, holds a token while the high-water mark is not synced.
 	watermarkDue chan struct{}
 	// poisoned: Pebble panicked with its commit lock held, see fault.catch.
 	poisoned atomic.Bool
@@ -39,8 +39,8 @@ func (f *folder) takeLock() error {
 }
 
 // openToWrite locks the folder, opens its database, which it creates if there is none,
-// and returns the watermark that the database must reach. The caller verifies the
-// content, opens the watermark for writing and makes the batch.
+// and returns the high-water mark that the database must reach. The caller verifies the
+// content, opens the high-water mark for writing and makes the batch.
 func (f *folder) openToWrite() (watermarkRecord, error) {
 	if err := makeDir(f.layout.fs, f.layout.dir); err != nil {
 		return watermarkRecord{}, err
@@ -74,8 +74,8 @@ func (f *folder) openToWrite() (watermarkRecord, error) {
 }
 
 // openToRead locks the folder, which must have a store, opens its database without
-// changing a file and returns the watermark that it must reach. Errors: ErrNoStore,
-// *DamageError, those of the disk.
+// changing a file and returns the high-water mark that it must reach. Errors:
+// ErrNoStore, *DamageError, those of the disk.
 func (f *folder) openToRead() (watermarkRecord, error) {
 	l := f.layout
 	if used, err := hasFiles(l.fs, l.dir); err != nil || !used {
@@ -105,8 +105,8 @@ func (f *folder) readFrames() error {
 	return nil
 }
 
-// refusal returns why the frames cannot be used: damage, unless the disk failed to
-// write what opening writes.
+// refusal returns why the frames cannot be used: a *DamageError, or the disk's error if
+// a write that opening needs has failed.
 func (f *folder) refusal(err error) error {
 	if failed := f.fault.err(); errors.Is(failed, errDisk) {
 		return failed
@@ -122,7 +122,7 @@ func (f *folder) watermarkMoved() {
 	}
 }
 
-// syncWatermark syncs the watermark soon after it moves, at most once in
+// syncWatermark syncs the high-water mark soon after it moves, at most once in
 // WatermarkInterval, until ctx ends or the disk fails.
 func (f *folder) syncWatermark(ctx context.Context) error {
 	t := time.NewTimer(0)
@@ -145,7 +145,7 @@ func (f *folder) syncWatermark(ctx context.Context) error {
 	}
 }
 
-// markClosed records in the watermark, synced, that the folder was closed cleanly.
+// markClosed records in the high-water mark, synced, that the folder was closed cleanly.
 func (f *folder) markClosed() error {
 	m, _ := f.watermark.read()
 	m.phase = closed

@@ -14,14 +14,14 @@ import (
 var errDisk = errors.New("the disk failed")
 
 // guardFS shields Pebble from a failing disk, because Pebble cannot handle one: it ends
-// the process when it cannot sync a log, the manifest or a folder, and it retries at
-// once and for ever when it cannot write a table, while writers wait in its write stall
-// for that flush.
+// the process when it cannot sync a log, the manifest or a folder, and when it cannot
+// write a table it retries without pause and without end, while writers wait in its
+// write stall for that flush.
 //
 // The first change that fails is latched in the fault. From then on the folder is
 // frozen: nothing in it is written, synced, renamed or removed. Pebble gets success and
-// continues in memory, so its flushes end, nobody waits for them for ever, and reading
-// and closing still work. That is safe because writers check the fault before they
+// continues in memory, so its flushes end, no writer waits for them without end, and
+// reading and closing still work. That is safe because writers check the fault before they
 // trust Pebble, and because Pebble removes a file only after its replacement was
 // reported to be on disk: the frozen folder has everything that was acknowledged.
 //
@@ -67,7 +67,7 @@ func (g *guardFS) begin(name string, c vfs.DiskWriteCategory, create func() (vfs
 		return f, nil
 	}
 	if c == compacting {
-		return nil, err // nobody waits for a compaction, and its output can be large
+		return nil, err // no caller waits for a compaction, and its output can be large
 	}
 	return g.memory.Create(g.PathBase(name), c)
 }

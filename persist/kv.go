@@ -44,7 +44,7 @@ var ErrLimit = errors.New("kv: past a limit")
 // KV is a kv.Store on a Pebble database of its own, for what a gateway must find after
 // a restart. Commits without sync may be lost with the process or the machine, but only
 // from the end: a commit survives whole or not at all, and only if all commits before
-// it survive. Safe for concurrent use; readers wait for nobody.
+// it survive. Safe for concurrent use; readers never wait.
 type KV struct {
 	db       *pebble.DB
 	fault    fault
@@ -81,8 +81,8 @@ func openKV(dir string, fs vfs.FS, logger *slog.Logger, memTable int) (*KV, erro
 	o.CacheSize = kvCache
 	o.EventListener.FlushEnd = func(pebble.FlushInfo) { k.flushed.Store(true) }
 	for i := range o.Levels {
-		// Most keys that the FIX gateway looks up are absent: it asks whether a
-		// client's id was used.
+		// Most keys that the FIX gateway looks up are absent, because it checks that a
+		// client's id is new.
 		o.Levels[i].FilterPolicy = bloom.FilterPolicy(10)
 	}
 	if k.db, err = pebble.Open(data, o); err != nil {
@@ -272,8 +272,8 @@ func fillBatch(b *pebble.Batch, fill kv.Fill) error {
 		switch {
 		case !check(lo, len(hi)) || !check(hi, 0):
 		case len(hi) == len(lo)+1 && hi[len(lo)] == 0 && bytes.HasPrefix(hi, lo):
-			// One key. After each new range tombstone Pebble sorts all those of its
-			// memtable at the first Get: 0.5 ms if there are many.
+			// The range is one key. A tombstone for a range would be slow: after each
+			// new one, the next Get sorts all of the memtable, 0.5 ms if they are many.
 			refused = b.Delete(lo, nil)
 		default:
 			refused = b.DeleteRange(lo, hi, nil)

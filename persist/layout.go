@@ -62,9 +62,9 @@ func hasFiles(fs vfs.FS, path string) (bool, error) {
 	return len(names) > 0, nil
 }
 
-// findWatermark reads the watermark. fresh reports a folder without a store, or one
-// whose creation was interrupted: nothing was acknowledged there. A folder with frames
-// or snapshots but without a valid watermark is damaged.
+// findWatermark reads the high-water mark. fresh reports a folder without a store, or
+// one whose creation was interrupted: nothing was acknowledged there. A folder with
+// frames or snapshots but without a valid high-water mark is damaged.
 func (l layout) findWatermark() (m watermarkRecord, bad int, fresh bool, err error) {
 	m, bad, err = readWatermark(l.fs, l.watermark())
 	if err == nil && m.phase == copying {
@@ -88,8 +88,8 @@ func (l layout) findWatermark() (m watermarkRecord, bad int, fresh bool, err err
 	return m, bad, true, nil
 }
 
-// create creates an empty store. The watermark comes first and says "creating" until
-// everything else is there, so that a crash in between is recognized.
+// create creates an empty store. It writes the high-water mark first, with the phase
+// "creating" until everything else exists, so that a crash in between is recognized.
 func (l layout) create(o *pebble.Options, f *fault) error {
 	m, err := openWatermark(l.fs, l.watermark(), watermarkRecord{phase: creating})
 	if err != nil {

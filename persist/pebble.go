@@ -9,8 +9,8 @@ import (
 )
 
 // pebbleOptions returns the options that the journal and KV share: the newest format,
-// whose sync chunks distinguish damage from an end; no delay between syncs, which would
-// delay every frame; and errors that reach the fault.
+// whose sync chunks distinguish damage inside a log from its end; no delay between
+// syncs, because that would delay every frame; and errors that are latched in the fault.
 //
 // Pebble's own write stall on compactions is off, because only a compaction ends it. A
 // KV waits by itself; the journal need not, because its tables never overlap.
@@ -43,9 +43,9 @@ func pebbleOptions(fs vfs.FS, dir string, memTable int, f *fault) (*pebble.Optio
 	return o, spared
 }
 
-// haltingScheduler starts compactions only while the store works. After a failure a
-// failing one would be retried at once and for ever, and a working one would fill the
-// memory. Because the limit only falls, no periodic check is needed.
+// haltingScheduler starts compactions only while the store works. After a failure Pebble
+// would retry a failing compaction without pause and without end, and a working one
+// would fill the memory. Because the limit only falls, no periodic check is needed.
 type haltingScheduler struct {
 	*pebble.ConcurrencyLimitScheduler
 	fault *fault

@@ -13,8 +13,8 @@ const catchUpEvery = 20 * time.Millisecond
 
 // Run syncs the high-water mark, syncs frames in mode Interval, takes snapshots, prunes
 // and watches the free space, until ctx ends. It must run as long as Append is called,
-// so its context must outlive the engine's. Call Recover first. Run stays after a
-// failure, because readers go on; it returns the failure when ctx ends.
+// so its context must outlive the engine's. Call Recover first. After a failure Run
+// continues, because readers still use the store; it returns the failure when ctx ends.
 func (s *Store) Run(ctx context.Context) error {
 	if s.snapshotter == nil {
 		return errors.New("journal: call Recover before Run")
@@ -31,8 +31,8 @@ func (s *Store) Run(ctx context.Context) error {
 	return s.fault.err()
 }
 
-// runSnapshotter applies all durable frames and takes the snapshots that are due. A
-// frame that it cannot replay no restart can, so an error is a failure of the store.
+// runSnapshotter applies all durable frames and takes the snapshots that are due. An
+// error is a failure of the store, because a restart would have to replay the same frame.
 func (s *Store) runSnapshotter(ctx context.Context) error {
 	for {
 		more, err := s.snapshotter.catchUp()

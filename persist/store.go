@@ -77,16 +77,16 @@ func (s *Store) open() error {
 	return nil
 }
 
-// resumed returns the watermark of a store that was just verified. All frames found are
-// durable, because Pebble flushes what it replays.
+// resumed returns the high-water mark of a store that was just verified. All frames
+// found are durable, because Pebble flushes what it replays.
 func (s *Store) resumed(m watermarkRecord) watermarkRecord {
 	r := s.durable.watermark(open)
 	r.count, r.slot = m.count, m.slot
 	return r
 }
 
-// verifyFrames checks the frames and snapshots against the watermark and continues at
-// their end.
+// verifyFrames checks the frames and snapshots against the high-water mark and continues
+// at their end.
 func (s *Store) verifyFrames(m watermarkRecord) error {
 	snaps, damaged, err := listSnapshots(s.o.FS, s.layout.snapshots())
 	if err != nil {

@@ -30,14 +30,14 @@ const MaxSnapshotFile = snapshotHeaderSize + MaxSnapshotBytes + 8*(MaxSnapshotBy
 // it never waits for the disk.
 func (s *Store) Durable() Position { return s.durablePosition().Position }
 
-// SetWake sets a channel that gets a value, if it takes it at once, whenever Durable
-// has moved. It should have capacity 1. Any goroutine.
+// SetWake sets the channel to which the store sends a value, without blocking, whenever
+// Durable moves. It should have capacity 1. Any goroutine.
 func (s *Store) SetWake(wake chan<- struct{}) { s.wake.Store(&wake) }
 
 // Frames calls visit with each durable frame from the one that begins at seq from on,
 // until visit returns false or there are no more. The frame and its bytes are valid
-// only during the call. Pebble cannot free its buffers and tables meanwhile, so a visit
-// of many frames should end and come back. Any goroutine, between Open and Close.
+// only during the call. Pebble cannot free its buffers and tables during the call, so a
+// caller reads many frames in several calls. Any goroutine, between Open and Close.
 // Errors: ErrNoFrame if something durable comes after from and no frame begins there;
 // those of the disk, with the Seq.
 func (s *Store) Frames(from uint64, visit func(f *Frame, encoded []byte) bool) error {
@@ -69,8 +69,8 @@ func (s *Store) Frames(from uint64, visit func(f *Frame, encoded []byte) bool) e
 	return nil
 }
 
-// NewestSnapshot returns the position of the newest snapshot; false: there is none. Any
-// goroutine.
+// NewestSnapshot returns the position of the newest snapshot, and false if there is none.
+// Any goroutine.
 func (s *Store) NewestSnapshot() (Position, bool) {
 	list := s.snapshots.get()
 	if len(list) == 0 {

@@ -12,7 +12,7 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
 
-// The file has watermarkSlots slots, each at the start of its own block.
+// The file has markSlots slots, each at the start of its own block.
 const (
 	markMagic    = 0x4d464442 // "BDFM" in little-endian bytes
 	markVersion  = 1
@@ -52,7 +52,7 @@ var (
 
 // watermark is the file of the high-water mark, the only record outside Pebble of how
 // far the journal reached. Pebble takes the end of its log for the end of the data,
-// wherever it is; the watermark shows a log that was cut.
+// wherever it is; a log that was cut is shorter than the high-water mark says.
 //
 // A write goes to the page cache and survives the death of the process; a sync takes it
 // to the disk. Of the three slots one is safe on disk, one is being synced and one

@@ -6,9 +6,9 @@ import (
 	"runtime"
 )
 
-// Loopback returns an address of this machine for a server that goes away and comes
-// back on the same port. On Linux it is one of the 16 million that nobody else here
-// uses; on 127.0.0.1, which others have, the port may be taken meanwhile.
+// Loopback returns an address of this machine for a server that stops and later listens
+// on the same port again. On Linux it is a random one of the 16 million loopback
+// addresses, so that no other program takes the port in between; on 127.0.0.1 one may.
 func Loopback() string {
 	if runtime.GOOS != "linux" {
 		return "127.0.0.1"

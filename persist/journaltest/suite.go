@@ -25,12 +25,12 @@ type Rig interface {
 	Close()
 	// Kill crashes it and keeps about percentKept of what is not durable.
 	Kill(percentKept int)
-	// MayRefuse reports that the journal may refuse any frame, as when another node is
-	// elected.
+	// MayRefuse reports whether the journal may refuse any frame, for example because
+	// another node was elected.
 	MayRefuse() bool
 }
 
-// Run tests the promises of engine.Journal. Each test has a rig of its own.
+// Run tests the contract of engine.Journal. Each test has a rig of its own.
 func Run(t *testing.T, rigged func(t *testing.T) Rig) {
 	for _, c := range []struct {
 		name string
@@ -99,8 +99,8 @@ func (d *driver) append(n int) error {
 	return err
 }
 
-// must appends until n more commands are acknowledged; it reopens a journal that
-// refuses and may.
+// must appends until n more commands are acknowledged. It reopens a journal that refuses
+// a frame if MayRefuse permits that, else it fails the test.
 func (d *driver) must(n int) {
 	d.t.Helper()
 	for end := d.acked + n; d.acked < end; {

@@ -1,5 +1,5 @@
-// Package leadership says to gateways which node of the raft group leads, and whether
-// their own node may still answer for the group.
+// Package leadership defines how a gateway learns which node of the raft group leads,
+// and whether its own node may still answer for the group.
 package leadership
 
 // Leader is the node that serves writes. The zero value: none is known.

@@ -35,7 +35,7 @@ type Consumer interface {
 	Next(ctx context.Context) ([]event.Event, error)
 	Poll() []event.Event
 	Release(n int)
-	// Whole returns the highest Seq whose events have all been returned.
+	// CompleteSeq returns the highest Seq whose events have all been returned.
 	CompleteSeq() uint64
 }
 
@@ -71,7 +71,7 @@ func Open(store kv.Store, l Layout) (*Store, error) {
 // perhaps not synced. The events of all later commands must be replayed.
 func (s *Store) Cursor() uint64 { return s.committed.Load() }
 
-// DurableCursor returns a Seq that Cursor is not below after a crash of the machine.
+// DurableCursor returns the lowest Seq that Cursor can have after a crash of the machine.
 func (s *Store) DurableCursor() uint64 { return s.durable.Load() }
 
 // Commit applies the changes of fill and writes the cursor in one atomic step; with
@@ -118,8 +118,8 @@ func (s *Store) Sync() error {
 }
 
 // Drain returns a context that ends d after ctx, with cause as its context.Cause. A
-// Run uses it to consume the engine's last events after its own context has ended, for
-// a bounded time. cancel ends it at once.
+// Run method uses it to consume the engine's last events after its own context has
+// ended, for a bounded time. cancel ends it immediately.
 func Drain(ctx context.Context, d time.Duration, cause error) (drained context.Context, cancel func()) {
 	drained, end := context.WithCancelCause(context.WithoutCancel(ctx))
 	unhook := context.AfterFunc(ctx, func() {
