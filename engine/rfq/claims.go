@@ -117,8 +117,8 @@ func (m *Machine) sell(t *Terms) {
 	})
 }
 
-// move changes the tranche and the pair of terms. Both exist, because a ticket that reserves
-// something is not forgotten.
+// move changes the tranche and the pair of terms and writes their records. Both exist,
+// because a ticket that reserves something is not forgotten.
 func (m *Machine) move(t *Terms, change func(tr *Tranche, p *Pair)) {
 	slot, ok := m.tickets.find(t.Ticket)
 	if !ok {
@@ -172,7 +172,8 @@ func (m *Machine) countWallet(wallet market.Address, by int) {
 	}
 }
 
-// updateEnded updates whether the claim may be forgotten: it has ended and no refund is due.
+// updateEnded lists the claim as removable if it has ended and no refund is due, so that it
+// can be forgotten when memory is full.
 func (m *Machine) updateEnded(slot uint32) {
 	c := m.claims.at(slot)
 	m.removableUnpaid.remove(slot)
@@ -219,7 +220,8 @@ func rejectState(c *claimItem) refusal {
 	return refusal{event.ReasonClaimState, int64(c.State)}
 }
 
-// repeatClaim answers a repeated step, with the same proof.
+// repeatClaim answers a step that is repeated with the same proof: it writes the claim's
+// record unchanged.
 func (m *Machine) repeatClaim(c *claimItem) refusal {
 	m.emit(&c.Claim)
 	return refusal{}

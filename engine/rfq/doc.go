@@ -31,8 +31,8 @@
 //
 // ¹ open while a tranche has capacity for the smallest fill. ² SetTranche, AmendTicket,
 // quotes and claims are refused with TicketWithdrawn or TicketExpired. Claims on the ticket
-// go on, and return their capacity to the tranche if they expire. AmendTicket changes an open
-// or exhausted ticket without changing its state.
+// continue, and return their capacity to the tranche if they expire. AmendTicket changes an
+// open or exhausted ticket without changing its state.
 //
 // # Tranches
 //
@@ -72,7 +72,8 @@
 //	released     released⁴          refused        repeated⁶      refused      released
 //	expired      expired⁴           refused        refused        refused      expired
 //
-// Every other request is refused. A refusal has ClaimState, with the state's number as limit.
+// Every other request is refused. A refusal has the reason ClaimState and the state's number
+// as its limit.
 //
 // ³ A payment that is too small, or over another rail, is due for refund and leaves the claim
 // as it is, so that dust cannot block the real payment. ⁴ The payment is due for refund.
@@ -127,7 +128,7 @@
 //	ClaimState         the claim's state
 //
 // A FIX participant that the engine does not know, or has killed, gets no quote and no claim:
-// UnknownParticipant, Killed. Its existing claims go on.
+// UnknownParticipant, Killed. Its existing claims continue.
 //
 // InvalidCommand: the request cannot be decoded, has no token, has the id of a live quote or a
 // known claim as token, or has a field out of its range.
@@ -148,7 +149,8 @@
 // Restore cost more. Expire costs as much as is due. A quote or claim allocates only for the
 // growth of tables and maps, which never shrink. entities.go names the limits. A refund that is
 // due is never forgotten: once MaxRefunds are due, a payment that would be another one is
-// refused with DeskFull until the operator refunds some. Payments that pay their claim go on.
+// refused with DeskFull until the operator refunds some. A payment that pays its claim is still
+// accepted.
 //
 // Nothing here is safe for concurrent use, except that any number of goroutines may read a
 // View.

@@ -12,15 +12,16 @@ const (
 	MaxTranches = 32      // of a ticket
 	MaxQuotes   = 1 << 16 // live
 	// MaxClaims bounds the remembered claims, live and ended. At the limit a new claim
-	// replaces an ended one: of those without payments the one that ended first; or, if
-	// claims with payments are more than a quarter of MaxClaims, the first of those, but
-	// never one with a refund due. If there is none, the new claim is refused. So claims
-	// without payments, which cost nothing to make, never evict payments; and because
-	// MaxRefunds is half, a quarter always remains for new claims.
+	// replaces the ended claim without payments that ended first. If the ended claims with
+	// payments are more than a quarter of MaxClaims, it replaces the first of those
+	// instead, but never one with a refund due. If there is nothing to replace, the new
+	// claim is refused. So claims without payments, which cost nothing to make, never
+	// evict payments; and because MaxRefunds is half, a quarter always remains for new
+	// claims.
 	MaxClaims = 1 << 18
-	// MaxPayments bounds the remembered payments. At the limit the claim that ended first
-	// among those with payments is forgotten, but never one with a refund due. So a payment
-	// is known as long as its claim is.
+	// MaxPayments bounds the remembered payments. At the limit the claim with payments that
+	// ended first is forgotten, with its payments, but never one with a refund due. So a
+	// payment is known as long as its claim is.
 	MaxPayments = 1 << 18
 	// MaxRefunds bounds the payments that are due for refund. They are never forgotten, and
 	// anyone can cause them at almost no cost, so half of the memory is kept for payments
@@ -101,7 +102,8 @@ const (
 	LockRail LockScope = 3 // Lock.Rail
 )
 
-// Lock refuses new quotes, claims and co-signatures. Reserved and paid claims go on.
+// Lock refuses new quotes, claims and countersignatures. It does not affect claims that are
+// reserved or paid.
 type Lock struct {
 	Scope      LockScope
 	Instrument market.InstrumentID

@@ -158,8 +158,8 @@ func (m *Machine) emitRemoved(what Tag, id uint64) {
 }
 
 // Expire ends quotes, reservations and tickets that are due at s.At, then forgets tickets whose
-// retention has passed. Apply includes it; the engine calls it for other commands, so that time
-// passes for the desk too.
+// retention has passed. Apply calls it first; the engine calls it for all other commands, so
+// that nothing stays alive because no request arrives.
 func (m *Machine) Expire(s Stamp, out *event.Sink) {
 	m.begin(s, out)
 	for slot, ok := m.quoteEnds.due(s.At); ok; slot, ok = m.quoteEnds.due(s.At) {

@@ -13,7 +13,7 @@ type paymentItem struct {
 	next uint32 // 1 + slot; 0 = none
 }
 
-// apply records a payment that has arrived, whatever it is good for, once per signature.
+// apply records a payment that has arrived, once per signature, even if it pays nothing.
 func (r *ProvePayment) apply(m *Machine) refusal {
 	if !r.Rail.Valid() || r.Amount == 0 || r.Signature == [64]byte{} {
 		return refusal{reason: event.ReasonInvalidCommand}
@@ -210,8 +210,8 @@ func (m *Machine) paymentOf(c *claimItem, match func(*Payment) bool) *paymentIte
 	return nil
 }
 
-// paymentsOf iterates over the payments of c in order of arrival. They may be removed
-// meanwhile.
+// paymentsOf iterates over the payments of c in order of arrival. The caller may remove
+// each of them during the iteration.
 func (m *Machine) paymentsOf(c *claimItem) iter.Seq[*paymentItem] {
 	return func(yield func(*paymentItem) bool) {
 		for next := c.first; next != 0; {

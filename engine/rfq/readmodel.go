@@ -157,9 +157,9 @@ func (b *ReadModel) Apply(rec Record, seq uint64) {
 	b.last = nil
 }
 
-// View returns the view after the last record; it is the same one until something shown
-// changes. Call it after the last record of a command. It copies one pointer per ticket and
-// shares what has not changed with the view before.
+// View returns the view after the last record, the same one until a record changes something
+// in it. Call it after the last record of a command. It copies one pointer per ticket and
+// shares what has not changed with the previous view.
 func (b *ReadModel) View() *View {
 	if b.last != nil {
 		return b.last

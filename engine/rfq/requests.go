@@ -129,7 +129,7 @@ type (
 		Tranche  market.TrancheID
 		Capacity market.USD
 	}
-	// WithdrawTicket ends the sale of a ticket. Its claims go on.
+	// WithdrawTicket ends the sale of a ticket. Its claims continue.
 	WithdrawTicket struct {
 		Header
 		Ticket market.TicketID

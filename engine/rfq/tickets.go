@@ -162,7 +162,7 @@ func (r *WithdrawTicket) apply(m *Machine) refusal {
 	return refusal{}
 }
 
-// endTicket stops the sale of a ticket. Its claims go on.
+// endTicket stops the sale of a ticket. Its claims continue.
 func (m *Machine) endTicket(slot uint32, state TicketState) {
 	m.tickets.at(slot).State = state
 	m.ticketEnds.remove(slot)
