@@ -53,7 +53,7 @@ func (b *Book) dropExpiry(slot int32) {
 // NextExpiry returns the earliest ExpireAt of a live order; 0 = none expires.
 func (b *Book) NextExpiry() int64 { return b.next }
 
-// Expire cancels every order with ExpireAt <= at, by ExpireAt, then ID.
+// Expire cancels every order with ExpireAt <= at, in the order of ExpireAt, then ID.
 func (b *Book) Expire(at int64, seq uint64, out *event.Sink) {
 	c := command{at, seq, out, b.instrument}
 	for b.next != 0 && b.next <= at {

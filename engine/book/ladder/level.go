@@ -137,10 +137,10 @@ func (b *Book) farLevelFor(p market.Price, s market.Side) int32 {
 	return li
 }
 
-// slideToBest moves the window to the best price of side s if orders are busy there and it
-// lies elsewhere. A move touches up to one window of levels, so it waits until as many
-// operations have paid a far look-up: a market that jumps back and forth costs at most a
-// constant factor more than one that stays away.
+// slideToBest moves the window to the best price of side s if that price is outside and
+// orders near it are busy. A move touches up to one window of levels, so it waits until as
+// many operations have paid for a far look-up: a market that jumps back and forth costs at
+// most a constant factor more than one that stays outside.
 func (b *Book) slideToBest(p market.Price, s market.Side) bool {
 	touch := p
 	if key := b.best[s&3]; key > sign(s)*int64(p) {

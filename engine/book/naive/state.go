@@ -68,7 +68,7 @@ func (b *Book) unlink(m *order) int {
 	return at
 }
 
-// remove ends a live order.
+// remove takes a live order out of its slice and forgets its ID.
 func (b *Book) remove(m *order) {
 	b.unlink(m)
 	delete(b.live, m.ID)
