@@ -112,7 +112,8 @@ func (c *Consumer) CompleteSeq() uint64 {
 		return c.seqAtClose
 	}
 	e := c.engine
-	// Loaded before published, so that all events of these commands are below published.
+	// applied is loaded before published, so that all events of these commands are below
+	// published.
 	applied, durable := e.publishedSeq(), e.durable.Load()
 	switch {
 	case c.seen < e.egress.published.Load():
@@ -128,7 +129,8 @@ func (c *Consumer) CompleteSeq() uint64 {
 // one ends a batch. It may still be false right after the last event of a batch, until
 // the matcher has finished the batch; it stays false if the engine fails within one.
 func (c *Consumer) AtBatchEnd() bool {
-	// Loaded before visible, so that all events of these commands are visible.
+	// applied is loaded before visible is called, so that all events of these commands are
+	// visible.
 	applied := c.engine.publishedSeq()
 	return applied >= c.last && c.visible() == c.seen
 }
@@ -207,7 +209,7 @@ func (g *egress) wakeAwaits() {
 }
 
 // cursorWaiters wakes all callers of Await when the cursor reaches the lowest position
-// that one of them waits for. It costs the consumer one load while nobody waits.
+// that one of them waits for. It costs the consumer one load while there is no waiter.
 type cursorWaiters struct {
 	lowest atomic.Uint64 // math.MaxUint64: nobody waits
 

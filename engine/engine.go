@@ -131,7 +131,8 @@ func (i Admission) admits(c *Command) bool {
 	}
 }
 
-// admitsAll judges a Fragment by the command that ends its request.
+// admitsAll reports whether all commands are admitted. A Fragment is admitted if the command
+// that ends its request is.
 func (i Admission) admitsAll(cs []Command) bool {
 	if i == AdmitAll {
 		return true

@@ -8,8 +8,8 @@ import (
 // Inline matching. Waking the matcher, the journaler and a consumer one after the other
 // takes longer than all their work on one command. So a producer whose command finds
 // them asleep may do their work itself, one step each (RunInline). Each of the three
-// waits in a waiter, and whoever moves its state to awake owns the role, so there is still
-// one writer at a time and no lock:
+// waits in a waiter, and the goroutine that moves its state to awake owns the role, so
+// there is still one writer at a time and no lock:
 //
 //	awake ──wait──▶ armed ──still nothing to do──▶ asleep
 //	  ▲               │                              │
@@ -20,7 +20,7 @@ import (
 //	awake (taken over) ──handBack──▶ armed ──no more work──▶ asleep
 //	                                   └─────more work: wake─▶ awake
 //
-// Nobody can take over a role that is awake, whether its goroutine or a producer owns it.
+// A role that is awake cannot be taken over, whether its goroutine or a producer owns it.
 // A wake has no effect then; handBack looks for the work that it announced.
 
 // WaitMode says how the engine's goroutines and consumers wait for work.

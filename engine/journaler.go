@@ -12,8 +12,9 @@ type Journal interface {
 	Append(priorDigest uint64, a, b []Command) error
 }
 
-// runJournaler appends all stamped batches as one frame and moves the watermark, again and
-// again. While one frame is being written, the commands of the next one gather.
+// runJournaler appends frames, each with all batches stamped so far, until the matcher has
+// ended or the engine has failed. While one frame is being written, the commands of the next
+// one gather.
 func (e *Engine) runJournaler() {
 	if e.options.Journal == nil {
 		return

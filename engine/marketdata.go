@@ -165,7 +165,7 @@ func (m *MarketData) trade(e *event.Event) {
 	m.changedBy(l, changedTape|changedTicker)
 }
 
-// refresh applies the slot of a mirrored book, or notes that its refresh goes on (more).
+// refresh applies the slot of a mirrored book, or records that more levels follow (more).
 func (m *MarketData) refresh(e *event.Event, more bool) {
 	l := m.instrument(e.Instrument)
 	l.midRefresh = more

@@ -112,9 +112,9 @@ func (m *matcher) publish() {
 	}
 }
 
-// makeRoom is called when the ring is full as far as the sink knows. It publishes what is
-// written, even in the middle of a command, because one command may have more events than
-// the ring has slots.
+// makeRoom is called when the sink has reached its limit, so the ring may be full. It
+// publishes what is written, even in the middle of a command, because one command may have
+// more events than the ring has slots.
 func (m *matcher) makeRoom(s *event.Sink) {
 	e := m.engine
 	m.publish()

@@ -143,8 +143,8 @@ func explainRisk(o *book.Order, in *instrument, l *limits) (event.Reason, int64)
 	return event.ReasonNone, 0
 }
 
-// checkAmendRisk is checkRisk for an amend of the order was into o. Reducing the quantity at
-// an unchanged price always passes, even under limits that were tightened since.
+// checkAmendRisk is checkRisk for an amend that changes the order was into o. Reducing the
+// quantity at an unchanged price always passes, even under limits that were tightened since.
 func checkAmendRisk(o, was *book.Order, in *instrument, l *limits) (event.Reason, int64) {
 	moved := o.Price != was.Price || o.Stop != was.Stop
 	if o.Qty > was.Qty && o.Qty > l.maxQty {

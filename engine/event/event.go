@@ -39,8 +39,8 @@
 // All events with one Seq belong to one command; its Reference, if any, comes first.
 //
 // Only the three Mirror kinds change a mirrored instrument. The MirrorLevels of a refresh
-// share the Seq of the Mirrored that ends it; between them the book is none that the chain
-// ever had. OrderID of a MirrorTraded is the on-chain time of the trade in Unix
+// share the Seq of the Mirrored that ends it; between them the book is in a state that never
+// existed on the chain. OrderID of a MirrorTraded is the on-chain time of the trade in Unix
 // nanoseconds, At the time of the command.
 package event
 
@@ -102,7 +102,7 @@ var _ [Size]byte = [unsafe.Sizeof(Event{})]byte{}
 const MaxText = 40
 
 // refRecord is the layout of a Reference event: the client's id (FIX ClOrdID) of the command
-// Seq. Kind and what follows are where Event has them.
+// Seq. Kind and the fields after it are at the same offsets as in Event.
 type refRecord struct {
 	Seq         uint64
 	OrderID     market.OrderID
@@ -117,7 +117,7 @@ type refRecord struct {
 var _ [Size]byte = [unsafe.Sizeof(refRecord{})]byte{}
 
 // Ref is the content of a Reference event: the session that sent the command, and the client's
-// id of it.
+// id of that command.
 type Ref struct {
 	OrderID     market.OrderID
 	Instrument  market.InstrumentID
