@@ -35,11 +35,12 @@ const (
 	// MinNodeVersion is the oldest major version of Node that runs the server.
 	MinNodeVersion = 20
 
-	// These end a hang; a loaded machine is slow.
+	// These timeouts only end a hang. They are long because a loaded machine is slow.
 	readyWithin = 5 * time.Minute
 	stopWithin  = 2 * time.Minute // then it is killed
 	callWithin  = 2 * time.Minute
-	// idleFor is below the server's, which would close a connection in use.
+	// idleFor is below the server's idle timeout, so that the server does not close a
+	// connection that the client is about to use.
 	idleFor     = time.Minute
 	maxAnswer   = 64 << 20
 	maxStderr   = 4 << 10
@@ -212,7 +213,7 @@ func Start(ctx context.Context, o Options) (*Node, error) {
 	return n, nil
 }
 
-// lastOutput keeps the end of what is written, and forwards it.
+// lastOutput keeps the last maxStderr bytes written, and forwards everything to also.
 type lastOutput struct {
 	mu   sync.Mutex
 	kept []byte
@@ -252,8 +253,8 @@ func (n *Node) awaitReady(out *os.File) error {
 // URL returns the chain's JSON-RPC endpoint.
 func (n *Node) URL() string { return n.url }
 
-// Run waits for the end of the chain: nil if ctx or Stop ended it, else why it ended.
-// It stops the chain when ctx ends.
+// Run waits until the chain has ended, and stops it when ctx ends. It returns nil if ctx
+// or Stop ended the chain, else the error that did.
 func (n *Node) Run(ctx context.Context) error {
 	stop := context.AfterFunc(ctx, n.cancel)
 	defer stop()
