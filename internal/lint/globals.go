@@ -7,7 +7,7 @@ import (
 	"slices"
 )
 
-// A package-level variable is a table: its initial value is its value for ever.
+// A package-level variable must be constant: its initial value never changes.
 // checkGlobals finds those that a function of the package assigns to, in whole
 // or in part, and those whose type exists to be changed.
 func (c *checker) checkGlobals(packages map[string][]*source) {

@@ -1,20 +1,20 @@
-// Package lint holds the house's rules for the shape of the source: what a
-// reviewer would otherwise have to say again and again. Its test runs them over
-// the whole repository; nothing of it is part of the product.
+// Package lint checks this project's rules for the shape of the source, so that
+// reviewers need not repeat them. Its test runs them over the whole repository;
+// nothing of it is part of the product.
 //
 // The rules, each by the word that a finding and allow.txt carry:
 //
 //   - row: every Go file is covered by a row of the table in packages.go.
-//   - import: a package imports of ours only what its row allows.
-//   - pure: market, engine/event, engine/book and engine/rfq see no clock, no
-//     lock, no network, no file, no log and no chance.
+//   - import: a package imports only those of our packages that its row allows.
+//   - pure: market, engine/event, engine/book and engine/rfq use no clock, lock,
+//     network, file, log or randomness.
 //   - library: each outside library has the rows that may import it.
 //   - testing: test libraries are imported by tests alone.
-//   - goroutine: a go statement stands in a function named Run, bench aside.
+//   - goroutine: a go statement is in a function named Run, except in bench.
 //   - global: no package-level variable changes.
-//   - length: a Go file has at most 600 lines and a function 70, tests aside.
-//   - package: a package has at most 6,000 lines and 40 files, tests aside.
-//   - methods: the methods of a type stand in at most five files.
+//   - length: a Go file has at most 600 lines and a function 70, except in tests.
+//   - package: a package has at most 6,000 lines and 40 files, not counting tests.
+//   - methods: the methods of a type are in at most five files.
 //   - sleep: a test waits for a condition (internal/await). A time.Sleep that stays
 //     has a comment "sleep: and the reason" on its line or on the line above.
 //   - word: comments, strings, names and documents have no private word, and comments no
@@ -22,11 +22,11 @@
 //   - path: no tracked text names a path of the machine it was written on.
 //   - allow: every line of allow.txt excuses something and says why.
 //
-// Test files have wider rights: those of a pure package and of engine may import
-// all of market and engine and the whole standard library; those of an outer
-// package may import any package but cmd, and any outside library, since a test
-// prefers real collaborators. A suite that tests share lies in a directory
-// whose name ends in "test" and counts as test files.
+// Test files may import more: those of a pure package and of engine all of market
+// and engine and the whole standard library; those of other packages any package
+// but cmd, and any outside library, because a test with the real dependencies
+// proves more. A suite that tests share is in a directory whose name ends in
+// "test" and counts as test files.
 package lint
 
 import (
@@ -59,8 +59,8 @@ func (p Problem) String() string {
 
 // Check reads the named files of a tree, slash-separated and relative to its
 // root, and returns what breaks a rule, ordered by file and line. allow is the
-// text of allow.txt. A file that is gone is passed over; one that cannot be
-// read or parsed is an error.
+// text of allow.txt. Check skips a file that no longer exists; a file that
+// cannot be read or parsed is an error.
 func Check(tree fs.FS, files []string, allow string) ([]Problem, error) {
 	c := &checker{}
 	if err := c.readAllow(allow); err != nil {

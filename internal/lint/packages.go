@@ -5,16 +5,17 @@ import (
 	"strings"
 )
 
-// row is one row of the house's table. A directory belongs to the row with the
+// row is one row of the table of packages. A directory belongs to the row with the
 // longest matching path; a row covers its subdirectories.
 type row struct {
 	path string
-	// may lists the rows whose packages this row imports, beside its own. A
-	// row named here does not cover rows below it: they are named themselves.
+	// may lists the rows whose packages this row may import, besides its own. A
+	// row listed here does not include the rows below it: they are listed too.
 	may []string
-	// inner packages are the state machine: their tests reach only each other.
+	// inner packages are the state machine: their tests may import only inner
+	// packages of ours.
 	inner bool
-	// pure packages see none of the standard library's impurePackages.
+	// pure packages may not import the impurePackages of the standard library.
 	pure bool
 }
 
@@ -27,7 +28,7 @@ var (
 	}, outer...)
 )
 
-// roles are what a process of a group or a follower is made of.
+// roles are the packages that service/cluster and service/follower both use.
 var roles = []string{"engine", "persist/leadership", "fixgw", "fixgw/participants", "fixgw/session", "httpgw", "httpgw/admin", "service", "service/config", "service/task", "service/program", "service/metrics", "service/standby", "service/systemd"}
 
 // table has all packages. A package that is not here may not exist.
@@ -105,12 +106,13 @@ var table = []row{
 	{path: "internal/ratelimit"}, // grants to clients at a rate
 	{path: "internal/schedule"},  // items in the order in which they are due
 	{path: "internal/solana", may: []string{"market"}},
-	// Alone, so that the FIX gateway can verify strictly and sees nothing else of Solana.
+	// A row of its own, so that the FIX gateway can import strict verification and
+	// nothing else of Solana.
 	{path: "internal/solana/eddsa", may: []string{"internal/solana"}},
 }
 
-// testHelpers reports whether a folder holds helpers that tests of every package may
-// import and that nothing else imports.
+// testHelpers reports whether a folder has helpers that only tests may import, those of
+// every package.
 func testHelpers(dir string) bool {
 	return dir == "internal/await" || dir == "internal/runtest"
 }
@@ -130,8 +132,8 @@ func within(path, root string) bool {
 	return path == root || strings.HasPrefix(path, root+"/")
 }
 
-// impurePackages are what a pure package may not import: clocks, locks, the world
-// outside, and chance. Each covers the packages below it.
+// impurePackages are what a pure package may not import: clocks, locks, I/O and
+// randomness. Each covers the packages below it.
 var impurePackages = []string{
 	"time", "sync", "context", "net", "os", "log", "syscall",
 	"math/rand", "crypto/rand",

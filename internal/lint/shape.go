@@ -12,7 +12,7 @@ import (
 )
 
 const (
-	// MaxFileLines and MaxFuncLines: a file that tells two stories is cut.
+	// MaxFileLines and MaxFuncLines: a longer file usually has two subjects.
 	MaxFileLines = 600
 	MaxFuncLines = 70
 )
@@ -82,7 +82,7 @@ func (c *checker) checkSleeps(s *source) {
 }
 
 // machinePath matches the absolute paths under which this repository has been
-// worked on. The character before tells a path from the end of a longer one.
+// worked on. The character before the match tells a path from the end of a longer one.
 var machinePath = regexp.MustCompile(`(?m)(?:^|[^\w./\-})])(/(?:work|root|tmp/bash\w*)(?:/|\b[^\w\-]|$))`)
 
 func (c *checker) checkPaths(name string, text []byte) {
@@ -96,10 +96,10 @@ func (c *checker) checkPaths(name string, text []byte) {
 }
 
 const (
-	// MaxPackageLines and MaxPackageFiles: a package fits in a head.
+	// MaxPackageLines and MaxPackageFiles: one person can know a package of this size.
 	MaxPackageLines = 6000
 	MaxPackageFiles = 40
-	// MaxMethodFiles: six files of one type are one story cut in pieces.
+	// MaxMethodFiles: a type in more files is hard to follow.
 	MaxMethodFiles = 5
 )
 
@@ -124,7 +124,7 @@ func (c *checker) checkPackages(packages map[string][]*source) {
 	}
 }
 
-// addMethods adds a file to those of the types that it has methods of.
+// addMethods adds the file to the entry of each type that it defines methods of.
 func addMethods(s *source, methods map[string]map[string]bool) {
 	for _, d := range s.file.Decls {
 		f, ok := d.(*ast.FuncDecl)

@@ -10,8 +10,8 @@ import (
 	"unicode"
 )
 
-// privateWord is a word that an engineer of the field has to ask about, or a way to begin
-// a sentence that hides its subject. text matches it in comments, strings and documents;
+// privateWord is a word that an engineer of the field would not know, or a way to begin a
+// sentence that hides its subject. text matches it in comments, strings and documents;
 // name lists the forms that identifiers may not have.
 type privateWord struct {
 	text  *regexp.Regexp
@@ -53,7 +53,7 @@ var idioms = regexp.MustCompile(`(?i)cannot tell|\btells? (?:\S+ ){0,4}(?:apart|
 // noSubject matches sentences of comments whose subject is no noun.
 var noSubject = word(begins+`(?:One that|What)\b[^?]*$`, "", "name the subject with a noun")
 
-// checkDocument holds a document, line by line, to the words.
+// checkDocument checks the words of a document, line by line.
 func (c *checker) checkDocument(name string, text []byte) {
 	if path.Ext(name) != ".md" || strings.Contains("/"+name, "/testdata/") {
 		return
@@ -63,8 +63,8 @@ func (c *checker) checkDocument(name string, text []byte) {
 	}
 }
 
-// checkSpeech holds the comments, strings and identifiers of a Go file to the words.
-// A file's word can be excused: a public name, which never changes.
+// checkSpeech checks the words in the comments, strings and identifiers of a Go file.
+// allow.txt can excuse a word in a file, for a public name that cannot change.
 func (c *checker) checkSpeech(s *source) {
 	for _, group := range s.file.Comments {
 		for i, line := range strings.Split(group.Text(), "\n") {
