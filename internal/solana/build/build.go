@@ -1,7 +1,7 @@
 // Package build builds our three transactions from plain values: a claim's payment, its
 // delivery, and delivery versus payment in one. All are unsigned version 0 transactions
 // without address tables and durable nonces, so that their bytes show everything they
-// do and a block height ends their life.
+// do and they expire at a block height.
 //
 // Invariants:
 //  1. Nothing here can sign: no type has a key. Every signature slot of the result is
@@ -14,9 +14,8 @@
 //     and pays everything, and its tokens move once.
 //  5. The compute limit and price are always set, and capped.
 //
-// The instructions are solana-go's. The result is checked like a stranger's:
-// settle/binding decodes the bytes strictly and compares them with the terms before
-// anything is signed.
+// The instructions are solana-go's. The result is not trusted: settle/binding decodes
+// the bytes strictly and compares them with the terms before anything is signed.
 //
 // Concurrency: pure functions, except for the cache of token accounts, which is safe
 // for concurrent use. Cost: see the benchmark.

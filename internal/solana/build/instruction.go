@@ -33,8 +33,8 @@ func transferTokens(mint token.Checked, from, to, owner solana.Address, amount m
 	return t.Build().SetProgramID(sdk.PublicKey(mint.Program()))
 }
 
-// withReferences appends reference keys in the manner of Solana Pay: read-only, after
-// the accounts that the program uses.
+// withReferences appends reference keys as Solana Pay does: read-only, after the accounts
+// that the program uses.
 func withReferences(accounts sdk.AccountMetaSlice, references []solana.Address) sdk.AccountMetaSlice {
 	for _, r := range references {
 		accounts = append(accounts, meta(r))
@@ -95,7 +95,8 @@ func compile(feePayer solana.Address, blockhash solana.Hash, list []sdk.Instruct
 	return seal(&m)
 }
 
-// keyClass returns the run of a message's keys that an account belongs to.
+// keyClass returns the position of an account's class among a message's keys: signers
+// come before others, writable keys before read-only ones.
 func keyClass(a sdk.AccountMeta) int {
 	n := 0
 	if !a.IsSigner {
@@ -119,7 +120,7 @@ func count(h *tx.Header, a sdk.AccountMeta) {
 	}
 }
 
-// addAccount adds an account, or the access that an earlier entry lacks.
+// addAccount adds an account, or adds the access that it needs to its earlier entry.
 func addAccount(used []sdk.AccountMeta, a sdk.AccountMeta) []sdk.AccountMeta {
 	for i := range used {
 		if used[i].PublicKey == a.PublicKey {

@@ -2,9 +2,9 @@
 // its maker knew the key.
 //
 // RFC 8032 leaves room for forgery. A verifier that accepts small-order keys accepts
-// signatures that nobody made; one that accepts non-canonical encodings, or a scalar
-// beyond the group's order, accepts several signatures for one; a key with a
-// small-order component is judged differently by different verifiers. The standard
+// signatures made without a private key; one that accepts non-canonical encodings, or a
+// scalar beyond the group's order, accepts several signatures for one; and verifiers
+// disagree about keys with a small-order component. The standard
 // library's verifier accepts the first and the third. This one refuses all of them, and
 // checks the equation without the cofactor, as the chain does.
 //

@@ -1,10 +1,11 @@
 // Package ledger parses a confirmed transaction as getTransaction answers it in base64:
 // the transaction's own bytes, and its effect on balances.
 //
-// The answer comes from a node that may be wrong. Facts that are both in the bytes and in the answer
-// must agree, every index must be in range, every balance list must have its length
-// and each account once: anything else is an error, never a guess. A missing member
-// that matters is an error; null means what the interface defines.
+// The node that answers may be wrong. Facts that are both in the bytes and in the rest
+// of the answer must agree, every index must be in range, every balance list must have
+// the right length and each account at most once: anything else is an error, never a
+// guess. A missing member that matters is an error; null means what the interface
+// defines.
 //
 // It is hand-written because solana-go's types read a missing member as zero and
 // compare nothing.
@@ -319,7 +320,8 @@ func (c *Confirmed) token(b *tokenBalance) (out TokenBalance, err error) {
 	return out, nil
 }
 
-// readInner refuses null, which nodes answer that did not record inner instructions.
+// readInner reads the inner instructions. It refuses null, the answer of a node that did
+// not record them.
 func (c *Confirmed) readInner(list *[]inner) error {
 	if list == nil {
 		return fmt.Errorf("%w: no inner instructions", ErrIncomplete)

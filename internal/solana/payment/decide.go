@@ -14,14 +14,14 @@ type Reason string
 const (
 	// FailedOnChain: the transaction is in a block and failed.
 	FailedOnChain Reason = "failed_on_chain"
-	// UnsupportedExtension: the mint could take back or change what it moved.
+	// UnsupportedExtension: an extension of the mint could take back or change the payment.
 	UnsupportedExtension Reason = "unsupported_mint_extension"
 	// MissingReference: the claim's reference and its memo are both missing.
 	MissingReference Reason = "missing_reference"
-	// AmbiguousReference: the payment also has another claim's memo, and a signature
-	// pays one claim. Our choice.
+	// AmbiguousReference: the payment also has another claim's memo, but a signature pays
+	// only one claim. Our choice.
 	AmbiguousReference Reason = "ambiguous_reference"
-	// TooOld: in a block from before the claim, or not provably after it.
+	// TooOld: the payment is in a block from before the claim, or not provably after it.
 	TooOld Reason = "too_old"
 	// WrongMint: the treasury was paid in something else.
 	WrongMint Reason = "wrong_mint"
@@ -35,15 +35,15 @@ const (
 
 // Terms are a claim's terms of payment.
 type Terms struct {
-	// Payer is the claim's wallet, and Amount what it owes, in atoms.
+	// Payer is the claim's wallet, and Amount what it must pay, in atoms.
 	Payer  solana.Address
 	Amount market.Amount
 	// Reference and Memo bind a payment to the claim: it must have one of them. A zero
 	// or empty one matches nothing.
 	Reference solana.Address
 	Memo      string
-	// NotBefore is the claim's time in seconds of Unix time, less the clocks'
-	// tolerance; NotBeforeSlot the slot then. Zero means no bound.
+	// NotBefore is the time of the claim in Unix seconds, less a tolerance for clocks;
+	// NotBeforeSlot is the slot at that time. Zero means no bound.
 	NotBefore     int64
 	NotBeforeSlot uint64
 	// MintRefused: the rail's mint has an extension that is not allowed.

@@ -1,14 +1,14 @@
 // Package payment extracts what a confirmed transaction paid, and decides whether that
 // pays a claim.
 //
-// It does not believe instructions: transfers hide in inner calls, in batches and
-// behind hooks, and with a fee less arrives than was sent. A payment is the change of
-// balances, of accounts matched by mint, owner and program, looked-up accounts
-// included, and netted over everything that the treasury owns.
+// It does not trust instructions: transfers hide in inner calls, in batches and behind
+// hooks, and with a transfer fee less arrives than was sent. A payment is the change of
+// balances: those of all accounts that match by mint, owner and program, looked-up
+// accounts included, netted over everything that the treasury owns.
 //
 // Invariants:
 //  1. [Facts] depend on the answer alone, not on a claim.
-//  2. [Decide] is a pure function of facts and terms, and gives one reason.
+//  2. [Decide] is a pure function of facts and terms, and returns one reason.
 //  3. Credited is what the account to be paid gained, and never more than the whole
 //     treasury gained: a loop through it pays nothing.
 //  4. Sums are exact; one that overflows is an error.
@@ -35,7 +35,7 @@ var (
 	// ErrOverflow: the balances exceed any mint's supply.
 	ErrOverflow = errors.New("payment: balances overflow")
 	// ErrUnknownBalance: a token account of ours existed before, and the answer has no
-	// balance for it. To take that as zero would invent a payment.
+	// balance for it. Counting it as zero would invent a payment.
 	ErrUnknownBalance = errors.New("payment: the balance before is unknown")
 	// ErrTarget: the target is incomplete.
 	ErrTarget = errors.New("payment: incomplete target")
@@ -316,7 +316,8 @@ func gainedOther(c *ledger.Confirmed, t *Target) bool {
 	return false
 }
 
-// memos returns the memos in the order of the message. A text elsewhere is no memo.
+// memos returns the memos in the order of the message: only texts passed to a memo
+// program.
 func memos(c *ledger.Confirmed) (list []Memo) {
 	for i := range c.Tx.Message.Instructions {
 		in := &c.Tx.Message.Instructions[i]

@@ -11,7 +11,7 @@ import (
 type Kind uint8
 
 const (
-	// Down: no answer, or the node cannot serve. Another node may.
+	// Down: no answer, or the node cannot serve requests. Another node may.
 	Down Kind = 1
 	// Behind: the node lags, or lacks the requested data. Another node may have it.
 	Behind Kind = 2
@@ -105,7 +105,7 @@ type wireError struct {
 	Data    json.RawMessage `json:"data"`
 }
 
-// Limits of the texts of a node that are kept.
+// Limits of the texts that are kept from a node's error.
 const (
 	maxMessage = 500
 	maxLogs    = 256
@@ -136,7 +136,7 @@ func (e *Error) readPreflight(data json.RawMessage) {
 		Err  json.RawMessage `json:"err"`
 		Logs []string        `json:"logs"`
 	}
-	// Other data leave the logs empty.
+	// Data of another form are ignored: the logs stay empty.
 	if json.Unmarshal(data, &d) != nil {
 		return
 	}

@@ -47,7 +47,7 @@ type health struct {
 // UpstreamHealth is the health of one node.
 type UpstreamHealth struct {
 	Name string
-	// Available: the node is called before those that are not.
+	// Available nodes are called before the others.
 	Available bool
 	// Slot is the node's last known slot; Lag is how far that is behind the highest of
 	// all nodes.
@@ -108,7 +108,7 @@ func (u *upstream) post(ctx context.Context, id uint64, body []byte) (json.RawMe
 	return open(text, id, res.StatusCode)
 }
 
-// open returns the result of an answer.
+// open validates an answer and returns its result.
 func open(text []byte, id uint64, status int) (json.RawMessage, error) {
 	var r response
 	if err := json.Unmarshal(text, &r); err != nil {
@@ -161,7 +161,8 @@ func hideSecrets(text string) *strings.Replacer {
 	for _, values := range parsed.Query() {
 		parts = append(parts, values...)
 	}
-	// The longest first, so that none leaves a piece of another.
+	// The longest first, because replacing a short part could leave pieces of a longer
+	// one that contains it.
 	slices.SortFunc(parts, func(a, b string) int { return cmp.Compare(len(b), len(a)) })
 	var pairs []string
 	for _, part := range parts {
@@ -181,8 +182,8 @@ func retryAfter(text string) time.Duration {
 	return min(time.Duration(n)*time.Second, maxRateLimitedFor)
 }
 
-// record records a call that ended at now after took. A call that we cancelled says
-// nothing about the node, and a request that any node refuses nothing bad.
+// record records a call that ended at now after took. It ignores a call that we
+// cancelled. A request that any node would refuse does not count as a failure in a row.
 func (u *upstream) record(err error, now time.Time, took time.Duration) {
 	if errors.Is(err, context.Canceled) {
 		return

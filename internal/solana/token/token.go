@@ -1,8 +1,8 @@
 // Package token parses the accounts of the two token programs: mints, token accounts
 // and the extensions of Token-2022.
 //
-// A mint's extensions can charge a fee on a transfer, run foreign code in it, freeze or
-// seize what was delivered. Only a mint that [Mint.Check] has passed becomes a
+// A mint's extensions can charge a fee on a transfer, run foreign code in it, or freeze or
+// seize what was delivered. Only a mint that [Mint.Check] has accepted becomes a
 // [Checked], and only a Checked can be built into a transaction.
 //
 // A Token-2022 account with extensions, little-endian:
