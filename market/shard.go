@@ -10,8 +10,8 @@ type Shard struct {
 	Base, API, WS, FIX string
 }
 
-// WithOtherShards returns a copy of the set that also knows which shard serves the
-// symbols in shards. Symbols of the set itself are ignored.
+// WithOtherShards returns a copy of the set that also maps the symbols in shards to the
+// shards that serve them. Symbols of the set itself are ignored.
 func (s *Instruments) WithOtherShards(shards map[string]*Shard) *Instruments {
 	out := *s
 	out.otherShards = maps.Clone(shards)

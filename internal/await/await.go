@@ -1,5 +1,5 @@
 // Package await waits in tests for a condition that the program reports, never for a
-// time that should be enough. A wait ends as soon as its condition holds. Its deadline
+// fixed time. A wait ends as soon as its condition holds. Its deadline
 // (runtest.HangTimeout) only ends a hang; the failure prints what was expected, what
 // was there instead, and the command that runs the test again.
 //

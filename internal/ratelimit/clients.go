@@ -13,7 +13,7 @@ const (
 )
 
 // Client is an IPv4 address in its IPv6 form, or the /64 of an IPv6 address, because a
-// subscriber owns a whole /64. No client is the zero value.
+// subscriber owns a whole /64. The zero value is not a client.
 type Client [16]byte
 
 // ClientOf returns the client that an address belongs to.
@@ -37,9 +37,9 @@ type Allowance struct {
 
 // table has one T for each client, in a fixed number of slots. It is set-associative: a
 // client's hash, seeded at start, selects a set of slots. A new client in a full set
-// replaces the one that loses least. A client with enough addresses to push others out
-// is not limited by a limit per address anyway; refusing new clients would let it lock
-// out everybody.
+// replaces the one that loses least. That lets a client with many addresses evict others,
+// but a limit per address does not stop such a client anyway, and refusing new clients
+// would let it lock out all of them.
 type table[T any] struct {
 	seed  maphash.Seed
 	sets  []set[T]

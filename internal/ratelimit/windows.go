@@ -12,10 +12,10 @@ const span = int64(Span)
 
 // Windows is a sliding window for each client, exact to the nanosecond: it grants a
 // request if fewer than most were granted in the Span before. A token bucket of the
-// same rate would grant twice as many in some minute.
+// same rate could grant twice as many in one minute.
 //
-// A new client in a full set replaces the client whose last request is the oldest, and
-// of several such the one with the fewest.
+// A new client in a full set of the table replaces the client whose last grant is the
+// oldest; if several are equally old, the one with the fewest grants.
 //
 // Memory: 48 bytes a slot, and 16 for each request of its busiest minute, which it does
 // not free. Safe for concurrent use.
@@ -32,8 +32,8 @@ type window struct {
 	from int
 }
 
-// NewWindows returns empty windows for at least that many clients. clock returns
-// nanoseconds that never fall.
+// NewWindows returns empty windows for at least clients clients, which grant each of them
+// most requests a Span. clock returns nanoseconds that never decrease.
 func NewWindows(most, clients int, clock func() int64) *Windows {
 	return &Windows{most: most, clock: clock, table: newTable[window](clients)}
 }
@@ -62,13 +62,14 @@ func windowFor(s *set[window], c Client) *window {
 	return &p.state
 }
 
-// older reports whether a's last grant is before b's, or it has fewer of the same age.
+// older reports whether a's last grant is before b's, or at the same time and a has fewer
+// grants.
 func older(a, b *window) bool {
 	return a.last() < b.last() || a.last() == b.last() && a.count() < b.count()
 }
 
-// forget removes the grants that have left the window. It moves the rest to the front
-// if that is less than half, so each grant is moved once on average.
+// forget removes the grants that have left the window. It moves the remaining grants to
+// the front only if they are at most half of the slice, so each is moved once on average.
 func (w *window) forget(now int64) {
 	for w.from < len(w.at) && now-w.at[w.from] >= span {
 		w.from++

@@ -128,9 +128,9 @@ func SkipMissing(t testing.TB, what, install string) {
 	t.Skipf("skipped: no %s here: %s", what, install)
 }
 
-// SkipUnderRace skips the test under the race detector; why says why the detector would
-// find nothing in it that a faster test does not show. BLOCKDESK_RACE_ALL runs it
-// nevertheless.
+// SkipUnderRace skips the test under the race detector. why is the reason why the detector
+// would find nothing in it that a faster test does not show. BLOCKDESK_RACE_ALL runs the
+// test anyway.
 func SkipUnderRace(t testing.TB, why string) {
 	t.Helper()
 	if RaceEnabled && os.Getenv("BLOCKDESK_RACE_ALL") == "" {

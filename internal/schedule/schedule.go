@@ -1,4 +1,4 @@
-// Package schedule is a priority queue of items by their due number.
+// Package schedule has a priority queue of items in the order in which they are due.
 package schedule
 
 // Queue holds items in the order of a due number (Unix nanoseconds, a slot, a height),

@@ -1,4 +1,4 @@
-// Package suggest finds the known name that a mistyped one may stand for.
+// Package suggest finds the known name that is most like a mistyped one.
 package suggest
 
 import (

@@ -129,8 +129,8 @@ func (r *report) show(t test) {
 	fmt.Fprintf(r.out, "---- %s\n%s----\n", t, strings.Join(r.output[t], ""))
 }
 
-// showUnfinished shows what the tests had printed that a panic or a timeout of their
-// package ended: the stack stands in the output of whichever test printed last.
+// showUnfinished shows the output of the tests that a panic or a timeout of their package
+// ended. The stack is in the output of the test that printed last.
 func (r *report) showUnfinished(pkg string) {
 	for t := range r.output {
 		if t.pkg == pkg && t.name != "" {
@@ -159,7 +159,7 @@ func skipReason(output []string, name string) string {
 // slowest is the number of slow tests to print.
 const slowest = 10
 
-// print writes the summary of a run. Its last line stands alone, for machines.
+// print writes the summary of a run. Programs may parse its last line.
 func (r *report) print(out io.Writer) {
 	reasons := r.reasons()
 	for _, reason := range slices.Sorted(maps.Keys(reasons)) {
