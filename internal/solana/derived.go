@@ -55,9 +55,9 @@ const MaxCachedAccounts = 1 << 13
 // accountKey has what an associated token account is derived from.
 type accountKey struct{ wallet, mint, program Address }
 
-// AccountCache caches token accounts: at most twice [MaxCachedAccounts], from which
-// those not used lately go first. A derivation never changes, so no entry is stale. The
-// zero value is ready. Safe for concurrent use.
+// AccountCache caches token accounts: at most twice [MaxCachedAccounts]. It evicts those
+// that were not used lately. A derivation never changes, so no entry is stale. The zero
+// value is ready. Safe for concurrent use.
 type AccountCache struct {
 	mu       sync.Mutex
 	new, old map[accountKey]Address

@@ -394,15 +394,15 @@ func (c *Client) history(ctx context.Context, u *upstream, a solana.Address, slo
 type allNodes[T any] struct {
 	client *Client
 	ask    func(ctx context.Context, u *upstream, i int) T
-	// enough, if set, is called with the answers after each one, those that are missing
-	// being zero, and ends the calls when it returns true.
+	// enough, if set, is called after each answer with all answers so far (missing ones
+	// are zero), and ends the calls when it returns true.
 	enough  func(answers []T) bool
 	answers []T
 }
 
-// Run returns the answers when all have come, enough have, or Options.Timeout has
-// passed. The error is the context's, if that has ended: the answers that it cut off
-// might have differed from the others, which are then no majority.
+// Run returns the answers when all have arrived, enough returns true, or Options.Timeout
+// has passed. If the context has ended it returns the context's error, because the answers
+// that are missing might have differed, so the others may not be a majority.
 func (e *allNodes[T]) Run(whole context.Context) ([]T, error) {
 	ctx, cancel := context.WithTimeout(whole, e.client.options.Timeout)
 	defer cancel()

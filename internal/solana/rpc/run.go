@@ -73,7 +73,7 @@ func (c *Client) refresh(ctx context.Context) (Blockhash, error) {
 }
 
 // Run fetches blockhashes and probes each node until the context ends. A node's failure
-// is in [Client.Health] and does not end Run. The client works without Run, slower.
+// is in [Client.Health] and does not end Run. The client also works without Run, but slower.
 func (c *Client) Run(ctx context.Context) error {
 	var wg sync.WaitGroup
 	for _, u := range c.upstreams {

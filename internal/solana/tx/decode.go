@@ -46,7 +46,7 @@ func Decode(b []byte) (*Transaction, error) {
 	return whole(t, r.finish(&t.Message, err))
 }
 
-// whole returns v or an error, never both.
+// whole returns v, or nil and the error.
 func whole[T any](v *T, err error) (*T, error) {
 	if err != nil {
 		return nil, err

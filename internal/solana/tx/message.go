@@ -119,8 +119,8 @@ type Message struct {
 	Config       Config   // version 1 only
 }
 
-// MessageHash returns the SHA-256 of a message's bytes. Each claim authorizes one hash,
-// for ever.
+// MessageHash returns the SHA-256 of a message's bytes. Each claim authorizes only one
+// hash, which never changes.
 func MessageHash(message []byte) solana.Hash { return sha256.Sum256(message) }
 
 // Signers returns the keys that must sign, the fee payer first. It aliases m.
