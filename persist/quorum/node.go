@@ -264,7 +264,7 @@ func (n *Node) watch(ctx context.Context, r *raft.Raft) {
 	}
 }
 
-// notifyChange wakes those that wait for a change of leadership.
+// notifyChange wakes the goroutines that wait for a change of leadership.
 func (n *Node) notifyChange() {
 	n.mu.Lock()
 	defer n.mu.Unlock()

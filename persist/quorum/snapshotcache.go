@@ -33,7 +33,7 @@ type snapshotStatus struct {
 	failures atomic.Uint64                    // not written since the start
 }
 
-// written records the result of a snapshot of this node's.
+// written records the result of a snapshot that this node took.
 func (s *snapshotStatus) written(at persist.Position, err error) {
 	switch {
 	case err == nil:
@@ -46,7 +46,7 @@ func (s *snapshotStatus) written(at persist.Position, err error) {
 	}
 }
 
-// restored records that the newest snapshot came from another node, or was there at the
+// restored records that the newest snapshot came from another node, or existed at the
 // start.
 func (s *snapshotStatus) restored(at persist.Position) { s.newest.Store(&at) }
 
@@ -73,7 +73,7 @@ func (s *snapshotStatus) read(at persist.Position) (file []byte, err error) {
 		return nil, err
 	}
 	if h.at != at {
-		return nil, persist.ErrNoSnapshot // a newer one came meanwhile
+		return nil, persist.ErrNoSnapshot // raft has a newer one by now
 	}
 	var replica bytes.Buffer
 	if _, err := io.CopyN(&replica, content, int64(h.bytes)); err != nil {

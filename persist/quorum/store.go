@@ -10,9 +10,8 @@ import (
 )
 
 // Store is one replicated kv.Store of a term. A commit is an entry of the same log as
-// the frames, so on every node the stores are as far as the frames before them, never
-// further. Reads use this node's copy and see every commit made before through this
-// term. Safe for concurrent use.
+// the frames, so on every node a store is never ahead of the frames. Reads use this
+// node's copy and see every earlier commit of this term. Safe for concurrent use.
 type Store struct {
 	term *Term
 	name string
@@ -177,7 +176,7 @@ func (s *Store) complete(p *pendingCommit, err error) {
 	s.moved.Broadcast()
 }
 
-// wake lets waiters check the term again.
+// wake wakes the waiters, so that they check whether the term is over.
 func (s *Store) wake() {
 	s.mu.Lock()
 	defer s.mu.Unlock()

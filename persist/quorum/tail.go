@@ -7,8 +7,8 @@ import (
 	"blockdesk/persist/projection"
 )
 
-// tail has the last events of the committed frames. When a new leader starts, a gateway
-// whose store is slightly behind reads them. It has all events above floor.
+// tail has the newest events of the committed frames: all above floor. When a new leader
+// starts, it replays them to a gateway whose store is slightly behind.
 type tail struct {
 	limit  int // events kept; up to twice as many are in memory
 	events []event.Event

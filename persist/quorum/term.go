@@ -41,8 +41,9 @@ func (e *DeposedError) Unwrap() []error { return []error{ErrDeposed, e.Err} }
 
 // Term is one node's time as the leader: a journal that continues after all committed
 // frames, the state there, and the replicated stores. Use it like persist.Store:
-// Recover, then an engine with the term as its journal. When the term ends, the engine
-// and all that was built on it must go; the next Term starts from what is committed.
+// Recover, then an engine with the term as its journal. When the term ends, the caller
+// must discard the engine and all that was built on it; the next Term starts from what is
+// committed.
 type Term struct {
 	// Number is raft's term, which grows from leader to leader. Two terms of one node
 	// have the same number if no other node led between them.
@@ -160,8 +161,8 @@ func (t *Term) fail(why error) error {
 	return t.Err()
 }
 
-// end ends the term, if it lasts, and wakes those that wait in its stores. The caller
-// must hold no lock of a store.
+// end ends the term, if it lasts, and wakes the callers that wait in its stores. The
+// caller must hold no lock of a store.
 func (t *Term) end(why error) {
 	var stores []*Store
 	t.mu.Lock()
