@@ -2,7 +2,7 @@ package persist
 
 import "fmt"
 
-// DamageError says that the disk does not have what the journal has acknowledged, and
+// DamageError says that the disk lacks something that the journal has acknowledged, and
 // where. A store that finds damage does not start and changes nothing.
 type DamageError struct {
 	Dir    string

@@ -9,8 +9,7 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
 
-// errDisk says that the disk did not take a change. It is no damage: the content is
-// intact.
+// errDisk says that the disk refused a write. The stored content is not damaged.
 var errDisk = errors.New("the disk failed")
 
 // guardFS shields Pebble from a failing disk, because Pebble cannot handle one: it ends

@@ -10,9 +10,9 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
 
-// logFS gives Pebble log files that were written before. A sync of a growing file also
-// syncs its metadata and takes two to three times as long. Pebble recycles its logs for
-// that reason, but starts each run with new ones.
+// logFS gives Pebble log files that are already written, because a sync of a growing file
+// also syncs its metadata and takes two to three times as long. Pebble recycles its logs
+// for that reason, but starts each run with new ones.
 type logFS struct {
 	vfs.FS
 	dir string // of the logs

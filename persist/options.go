@@ -81,9 +81,9 @@ type Options struct {
 	MemTableBytes int
 	// SpareLogs is how many log files Open writes ahead, so that the first syncs are as
 	// fast as later ones: 8 by default, none if negative. Pebble's first buffer is 256
-	// KB and each next one twice as large; it flushes, and so has a log to recycle,
-	// when half of a full one has come together. From 256 KB to 16 MB that takes 8
-	// logs.
+	// KB and each next one twice as large. Pebble first flushes, and then has a log to
+	// recycle, when its buffers together hold half of MemTableBytes. From 256 KB to 16
+	// MB that takes 8 logs.
 	SpareLogs int
 	// DiskEvery is the interval between checks of the free space: 1 s by default.
 	DiskEvery time.Duration

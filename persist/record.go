@@ -26,8 +26,8 @@ type encoder struct {
 // put writes the commands' records into buf from n on and returns their end. buf must
 // have maxRecordSize bytes for each. It reports false if Seq has a gap or At falls.
 //
-// It writes every word and moves the end only past those that are present: real flows
-// are unpredictable, and a mispredicted branch costs more than a store.
+// It writes every word and moves the end only past those that are present, because the
+// CPU cannot predict which are, and a mispredicted branch costs more than a store.
 func (e *encoder) put(buf []byte, n int, commands []engine.Command) (int, bool) {
 	for i := range commands {
 		c := &commands[i]

@@ -29,9 +29,9 @@ type Applier interface {
 	Apply(prior uint64, commands []engine.Command) error
 }
 
-// divergeMargin is how much later than a command's timestamp a leader must report, by
-// its own clock, that it does not have the command, before the follower concludes that
-// they diverged. A command becomes durable within it.
+// divergeMargin bounds the time from a command's timestamp until it is durable. Only a
+// leader that lacks an applied command for longer, by its own clock, has diverged from the
+// follower.
 const divergeMargin = 10 * time.Second
 
 // Follower receives a leader's frames and checks their chain: it passes on each frame
@@ -79,7 +79,7 @@ func NewFollower(o Options) (*Follower, error) {
 func (f *Follower) Stats() *FollowerStats { return &f.stats }
 
 // Run passes the leader's frames to to, from where Join's replica ends, until ctx ends.
-// Servers and leaders may come and go. Call Join first; one Run at a time. Errors:
+// It survives changes of servers and leaders. Call Join first; one Run at a time. Errors:
 // ErrBehind, ErrDiverged, those of to.
 func (f *Follower) Run(ctx context.Context, to Applier) error {
 	if f.at.Next == 0 {

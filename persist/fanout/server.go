@@ -24,7 +24,7 @@ type ServerOptions struct {
 	// 127.0.0.1 by default.
 	Host string
 	Port int
-	// Dir is the stream's folder, for nothing else.
+	// Dir is a folder for the stream alone.
 	Dir string
 	// MaxStore bounds all streams on disk, 1 to MaxStreamBytes. Default 2 GiB.
 	MaxStore int64
