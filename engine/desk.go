@@ -119,7 +119,8 @@ func (c *Command) validPiece() bool {
 }
 
 // Assembler joins the pieces of desk requests and mirror refreshes in journal order. The zero
-// value is ready. An incomplete request is dropped as soon as a later command shows it.
+// value is ready. An incomplete request is dropped as soon as a later command shows that it
+// is incomplete.
 type Assembler struct {
 	data [MaxPieces * MaxPiece]byte
 	size int    // bytes of the pieces so far

@@ -186,7 +186,7 @@ type Engine struct {
 	nextExpiry atomic.Int64
 
 	_            cacheLine
-	stopping     atomic.Bool // no new command is taken; the matcher polls it
+	stopping     atomic.Bool // new commands are refused; the matcher polls it
 	drainExpired atomic.Bool // the matcher no longer waits for consumers
 	matcherDone  atomic.Bool // the matcher has ended
 	ended        atomic.Bool // nothing more becomes visible
@@ -272,8 +272,8 @@ func (e *Engine) OrderIDs() *OrderIDs { return &e.ids }
 // for a linearizable read. Any goroutine.
 func (e *Engine) Position() uint64 { return e.egress.published.Load() }
 
-// Consumer adds a reader of all events, whose first one is that of StartEpoch.
-// It panics once Run has begun, and past MaxConsumers.
+// Consumer adds a reader of all events, from those of StartEpoch on. It panics once Run has
+// begun, and if there are MaxConsumers already.
 func (e *Engine) Consumer(name string) *Consumer {
 	if e.running.Load() || len(e.egress.consumers) == MaxConsumers {
 		panic("engine: Consumer " + name + ": too late or too many")
@@ -392,8 +392,8 @@ func (e *Engine) failed() error {
 }
 
 // Run runs the engine until ctx ends. It then refuses new commands, applies and journals
-// those in the ring, publishes their events and returns nil. Consumers may read on until
-// Next returns io.EOF.
+// those in the ring, publishes their events and returns nil. Consumers may continue to read
+// until Next returns io.EOF.
 //
 // When the journal fails, the engine becomes read-only until ctx ends: it refuses commands
 // and publishes nothing more, durable events remain readable, and Stats has the error. Run

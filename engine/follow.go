@@ -10,11 +10,11 @@ import (
 	"blockdesk/market"
 )
 
-// Errors of Apply. After the first two the engine applies nothing any more.
+// Errors of Apply. After one of the first two the engine applies no more commands.
 var (
 	// ErrOutOfSequence: the commands do not follow the last ones.
 	ErrOutOfSequence = errors.New("engine: commands are out of sequence")
-	// ErrDiverged: earlier commands caused other events here than at the leader.
+	// ErrDiverged: earlier commands caused other events here than on the leader.
 	ErrDiverged = errors.New("engine: diverged from the leader's events")
 	// ErrNotFollower: the engine was made by New or Open and takes commands by Submit.
 	ErrNotFollower = errors.New("engine: not a follower")

@@ -72,7 +72,7 @@ func newWaiter(mode WaitMode) *waiter {
 	return &waiter{token: make(chan struct{}, 1), mode: mode}
 }
 
-// wake ends a wait, if there is one. Any goroutine; never blocks.
+// wake ends a wait, if one is under way. Any goroutine; never blocks.
 func (w *waiter) wake() {
 	for {
 		s := w.state.Load()
@@ -122,8 +122,8 @@ func (w *waiter) handBack(more func() bool) {
 }
 
 // wait blocks until ready returns true, and returns true; or until stop (which may be
-// nil) is closed, and returns false. The goroutine that makes ready true must call wake afterwards.
-// It does not allocate.
+// nil) is closed, and returns false. The goroutine that makes ready true must call wake
+// afterwards. wait does not allocate.
 //
 // Polling for a while before sleeping was measured and rejected: on two cores 100 polls
 // double the median latency of a command and 1,000 multiply it by ten, because the poller
@@ -138,7 +138,7 @@ func (w *waiter) wait(ready func() bool, stop <-chan struct{}) bool {
 			w.disarm()
 			break
 		}
-		w.state.CompareAndSwap(waiterArmed, waiterAsleep) // fails if a token is on its way
+		w.state.CompareAndSwap(waiterArmed, waiterAsleep) // fails if a wake is about to send the token
 		select {
 		case <-w.token:
 		case <-stop:
@@ -224,7 +224,8 @@ func (c *Consumer) runStep(step func()) {
 		return
 	}
 	e := c.engine
-	// Loaded before step, so that events which step did not see count as more work.
+	// Both are loaded before step, so that events which step did not see count as more
+	// work.
 	published, durable := e.egress.published.Load(), e.durable.Load()
 	step()
 	c.waiting.handBack(func() bool {

@@ -36,8 +36,8 @@ type MarketSink interface {
 // trades. It finds a level in O(log levels), near the best price in O(1). Flush costs as much
 // as changed. Memory: 16 B a level and 64 B a minute with trades, at most 1,440 an instrument.
 //
-// One goroutine at a time. After the first Flush every trade is kept for the next, so Flush
-// must be called again and again; before it only the last MaxTape trades are kept.
+// One goroutine at a time. After the first Flush every trade is kept until the next, so Flush
+// must be called regularly; before it only the last MaxTape trades are kept.
 type MarketData struct {
 	epoch   uint64
 	seq     uint64 // of the last event

@@ -175,7 +175,7 @@ func (s *State) setParticipant(c *Command, out *event.Sink) (event.Reason, int64
 	return event.ReasonNone, 0
 }
 
-// setMaxOrders changes the limit of live orders of each book. Live orders stay.
+// setMaxOrders changes the limit of live orders of each book. It cancels no order.
 func (s *State) setMaxOrders(n int) {
 	s.maxOrders = n
 	for i := range s.instruments {

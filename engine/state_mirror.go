@@ -37,7 +37,7 @@ func (s *State) mirror(in market.InstrumentID) (*mirrorState, event.Reason) {
 }
 
 // mirrorRefresh applies a whole refresh, even while the instrument is halted, because the
-// chain trades on. The largest refresh, with every level new, takes about 15 µs.
+// market on chain is not halted. The largest refresh, with every level new, takes about 15 µs.
 func (s *State) mirrorRefresh(c *Command, data []byte, out *event.Sink) {
 	b, err := DecodeMirrorBook(data)
 	m, reason := s.mirror(c.Instrument)
@@ -95,7 +95,7 @@ func better(side market.Side, a, b market.Price) bool {
 	return a < b
 }
 
-// mirrorTrade applies the trade after the instrument's last one.
+// mirrorTrade applies an on-chain trade, which must have the next ordinal of its instrument.
 func (s *State) mirrorTrade(c *Command, out *event.Sink) (event.Reason, int64) {
 	o := &c.Order
 	m, reason := s.mirror(c.Instrument)

@@ -49,7 +49,7 @@ const (
 	// Data of a mirrored market was rejected.
 	ReasonNotMirrored Reason = 46 // the instrument has a book of our own
 	ReasonStaleSlot   Reason = 47 // the slot is not after the last one
-	ReasonOutOfTurn   Reason = 48 // not the trade after the last one
+	ReasonOutOfTurn   Reason = 48 // the trade does not have the next ordinal
 
 	// A request to the desk was refused (engine/rfq).
 	ReasonUnknownTicket     Reason = 60

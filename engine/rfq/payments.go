@@ -55,7 +55,8 @@ func (r *ProvePayment) apply(m *Machine) refusal {
 	return refusal{}
 }
 
-// repeatPayment answers a known signature as before, for the same claim.
+// repeatPayment answers a signature that is known already: unchanged for the same claim,
+// refused for another.
 func (m *Machine) repeatPayment(r *ProvePayment, p *paymentItem) refusal {
 	if p.Claim != r.Claim {
 		return refusal{reason: event.ReasonPaymentUsed}
