@@ -21,13 +21,14 @@ type builder struct {
 	accounts solana.AccountCache // derived addresses
 }
 
-// common is what binds a transaction to its claim and bounds its life and cost.
+// common returns the fields that bind a transaction to its claim and bound its life
+// and cost.
 func (b *builder) common(id market.ClaimID, hash *rpc.Blockhash) build.Common {
 	return build.Common{Blockhash: hash.Hash, Budget: b.budget, Memo: binding.Memo(id), Reference: binding.Reference(id)}
 }
 
-// paymentLeg is the payment of a claim. It creates no account: chainState has
-// checked that the account to be paid exists.
+// paymentLeg returns the payment of a claim. It creates no account, because
+// chainState has checked that the account to be paid exists.
 func (b *builder) paymentLeg(t *rfq.Terms) (build.Leg, error) {
 	leg := build.Leg{Rail: t.Rail, Amount: market.Amount(t.Payment), To: t.PayTo}
 	if t.Rail != market.RailUSDC {
@@ -42,7 +43,7 @@ func (b *builder) paymentLeg(t *rfq.Terms) (build.Leg, error) {
 	return leg, err
 }
 
-// pair returns the desk's pair of an instrument, with the view that it is from.
+// pair returns the desk's pair of an instrument, and the view that contains it.
 func (b *builder) pair(instrument market.InstrumentID) (*rfq.View, *rfq.Pair, error) {
 	v := b.desk.View()
 	if v == nil || v.Pair(instrument) == nil {
@@ -95,9 +96,10 @@ func (b *builder) delivery(c *rfq.Claim, base token.Checked, hash *rpc.Blockhash
 	return d.Build(&b.accounts)
 }
 
-// checkCurrent compares what a build does with what the desk would build for the
-// claim now: a build is stored for good, while the desk's key and mints may change.
-// Errors: one that wraps errOutdated if they differ; [ErrSigner]; [ErrNotReady].
+// checkCurrent compares a stored build with the transaction that the desk would
+// build for the claim now. A build is stored for good, but the desk's key and mints
+// may change. Errors: errOutdated, wrapped, if they differ; [ErrSigner];
+// [ErrNotReady].
 func (b *builder) checkCurrent(c *rfq.Claim, is cosign.Shape) error {
 	desk := b.signer.Address()
 	switch {

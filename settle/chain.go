@@ -18,16 +18,16 @@ import (
 const (
 	// maxBlockhashAge is the age from which the newest blockhash is not used.
 	maxBlockhashAge = 30 * time.Second
-	// refreshCheckEvery is the pause between two looks at what is missing, if
-	// Options.RefreshEvery is not shorter.
+	// refreshCheckEvery is the pause between two checks for missing chain state,
+	// unless Options.RefreshEvery is shorter.
 	refreshCheckEvery = time.Second
 )
 
-// chainState is what the desk's transactions need to know of the chain: a recent
-// blockhash, the mints, and the account that USDC is paid to.
+// chainState is the state of the chain that the desk's transactions depend on: a
+// recent blockhash, the mints, and the account that USDC is paid to.
 type chainState struct {
 	*env
-	extensions   token.Extensions // that a mint may have
+	extensions   token.Extensions // allowed in a mint
 	refreshEvery time.Duration
 
 	accounts atomic.Pointer[accounts]
@@ -40,7 +40,7 @@ type accounts struct {
 	mints  map[solana.Address]token.Checked
 	// payee is the wallet that has an account of payMint; zero if it has none.
 	payee, payMint solana.Address
-	// untradable has the mints that cannot be traded, with the reason.
+	// untradable maps each mint that cannot be traded to the reason.
 	untradable map[solana.Address]error
 }
 
@@ -58,7 +58,7 @@ func (a *accounts) mint(address solana.Address) (token.Checked, error) {
 	return token.Checked{}, fmt.Errorf("%w: mint %s has not been read from the chain", ErrNotReady, solana.Text(address))
 }
 
-// check returns nil if the accounts have all that the desk's view needs. Errors:
+// check returns nil if no account that the desk's view needs is missing. Errors:
 // [ErrNotReady].
 func (a *accounts) check(v *rfq.View) error {
 	if wallet, ok := usdcPayee(v); ok {
@@ -95,7 +95,7 @@ func usdcPayee(v *rfq.View) (wallet solana.Address, ok bool) {
 }
 
 func mintsOf(v *rfq.View) (list []solana.Address) {
-	if v.Policy.USDCMint != (solana.Address{}) { // old claims may be paid in it, if no new ones
+	if v.Policy.USDCMint != (solana.Address{}) { // old claims may still be paid in it, even if new ones are not
 		list = append(list, v.Policy.USDCMint)
 	}
 	for i := range v.Pairs {
@@ -114,7 +114,7 @@ func (s *chainState) ready(v *rfq.View) error {
 	return s.accounts.Load().check(v)
 }
 
-// mint is accounts.mint of what was read last.
+// mint calls accounts.mint on the accounts that were read last.
 func (s *chainState) mint(address solana.Address) (token.Checked, error) {
 	return s.accounts.Load().mint(address)
 }
@@ -153,7 +153,7 @@ func (s *chainState) refresh(ctx context.Context) error {
 		return err
 	}
 	if newer := s.desk.View(); newer != v && next.check(newer) != nil && a.check(newer) == nil {
-		return nil // the policy has changed meanwhile, and the old accounts serve it
+		return nil // the policy has changed meanwhile, and the accounts that were read before are enough for it
 	}
 	s.accounts.Store(next)
 	return next.check(v)

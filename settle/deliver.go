@@ -17,7 +17,7 @@ import (
 	"blockdesk/settle/store"
 )
 
-// deliveries sends the tokens of claims that are paid.
+// deliveries sends the tokens of paid claims.
 type deliveries struct {
 	*env
 	tracker *broadcast.Tracker
@@ -28,10 +28,10 @@ type deliveries struct {
 	search  *search
 }
 
-// deliver sends the tokens of a paid claim. It signs nothing new while anything old
-// could deliver: each transaction that was ever signed for the claim must have
-// ended, and the chain is searched for one that is in no store, as after the
-// restore of an old backup.
+// deliver sends the tokens of a paid claim. It signs no new delivery while an old
+// one could still land: each transaction that was ever signed for the claim must
+// have ended, and the chain is searched for a delivery that the store lacks, for
+// example after the restore of an old backup.
 func (d *deliveries) deliver(ctx context.Context, c *rfq.Claim) error {
 	list, err := d.store.Transactions(c.ID)
 	if err != nil {
@@ -60,15 +60,16 @@ func (d *deliveries) deliver(ctx context.Context, c *rfq.Claim) error {
 	return d.deliverNew(ctx, c)
 }
 
-// adopt begins a delivery that exists although the desk has none under way, because
-// its end was not booked or its beginning was lost. The tracker finds its end.
+// adopt begins, in the desk, a delivery that exists although the desk has none
+// under way: its end was not recorded, or its beginning was lost. The tracker finds
+// its end.
 func (d *deliveries) adopt(id market.ClaimID, hash solana.Hash, track func() error) error {
 	result, err := d.desk.Do(&rfq.BeginDelivery{Claim: id, Proof: hash})
 	switch {
 	case err != nil:
 		return claimError(id, err)
 	case result.Reason == event.ReasonClaimState:
-		return errLater // the claim's newest record is on its way
+		return errLater // the claim's newest record has not arrived yet
 	case result.Reason != 0:
 		return claimError(id, fmt.Errorf("%w: %s", ErrRefused, result.Reason))
 	}
@@ -113,7 +114,7 @@ type deskKey struct {
 	timeout time.Duration
 }
 
-// sign returns a signed transaction once it is on disk. Errors: [ErrSigner], those
+// sign returns a signed transaction once it is on disk. Errors: [ErrSigner], errors
 // of package store.
 func (k *deskKey) sign(ctx context.Context, promised cosign.Authorized, lastValid uint64) (store.Transaction, error) {
 	ctx, cancel := context.WithTimeout(ctx, k.timeout)

@@ -13,7 +13,7 @@ import (
 	"blockdesk/settle/proof"
 )
 
-// Desk is what settlement uses of the desk: desk.Desk. Any goroutine may call it.
+// Desk is the part of desk.Desk that settlement uses. Any goroutine may call it.
 type Desk interface {
 	// Do submits r and returns once its outcome is durable. A refusal by the
 	// rules is a Result with a Reason; an error means that nothing has happened,
@@ -28,13 +28,14 @@ type Desk interface {
 	View() *rfq.View
 }
 
-// Consumer is what Run follows: engine.Consumer.
+// Consumer returns the engine's events to Run; *engine.Consumer is one.
 type Consumer interface {
 	Next(ctx context.Context) ([]event.Event, error)
 	Release(n int)
 }
 
-// Node is the chain: *rpc.Client. Any goroutine may call it.
+// Node is the client of the RPC nodes; *rpc.Client is one. Any goroutine may call
+// it.
 type Node interface {
 	broadcast.Node
 	proof.Node

@@ -1,6 +1,6 @@
 // Package settle settles the desk's claims on Solana: it builds what a client signs,
-// countersigns, delivers what is paid, and books how each transaction ended. The
-// packages below it each keep one promise:
+// countersigns it, delivers the tokens that were paid for, and records in the desk
+// how each transaction ended. The packages below it each keep one promise:
 //
 //	binding    ties a transaction to its claim
 //	cosign     what may be signed with the desk's key, and who holds the key
@@ -12,9 +12,10 @@
 // The types of this package, from the bottom: chainState (blockhash, mints) and
 // builder make unsigned transactions; guard checks them; deskKey signs and stores;
 // packages, submissions and deliveries are the three paths to a signature; resumer and
-// recovery continue what a crash has left; outcomes books ends; payments proves and
-// watches; audits and refunds decide which refunds are listed; operations are an
-// operator's lists and decisions; jobs, workers and tables drive it all.
+// recovery continue what a crash has left; outcomes records how transactions ended;
+// payments proves payments and watches for them; audits and refunds decide which
+// refunds are listed; operations are an operator's lists and decisions; jobs, workers
+// and tables drive it all.
 //
 // # Invariants
 //
@@ -64,13 +65,14 @@
 //	8   end seen                          as 6
 //	9   SettleClaim, ExpireDelivery durable  settled; or 3
 //
-// After ExpireDelivery a claim is paid again. Before the next delivery is made, each
-// stored one that was not seen to end since the start is begun and tracked again, and
-// the chain is searched by the claim's reference for one that is in no store. So an
-// old backup of the journal or the store costs time, not tokens. An atomic
-// transaction whose promise the journal has lost is found by recovery. A settlement on
-// the chain that the desk can no longer book becomes an unmatched payment. A refund is
-// listed only after an audit, which searches for a delivery in the same way.
+// After ExpireDelivery the claim is in state paid again. Before the next delivery is
+// made, each stored delivery whose end was not seen since the start is begun and
+// tracked again, and the chain is searched by the claim's reference for a delivery
+// that the store lacks. So an old backup of the journal or the store costs time, not
+// tokens. An atomic transaction whose promise the journal has lost is found by
+// recovery. A settlement on the chain that the desk can no longer record becomes an
+// unmatched payment. A refund is listed only after an audit, which searches for a
+// delivery in the same way.
 //
 // # What continues after a start
 //
@@ -79,15 +81,15 @@
 //	worker: paid ─▶ deliver;  delivering, cosigned ─▶ tracker (Track, or Await)
 //	tracker ─▶ outcomes ─▶ desk ─▶ records ─▶ jobs
 //
-// Only package store keeps data on disk. The tables in memory are made of the
-// engine's claims at each start.
+// Only package store keeps data on disk. Each start makes the tables in memory from
+// the engine's claims.
 //
 // # Concurrency
 //
-// A claim has one lock of a striped table, held by its package, its submissions and
-// the worker that resumes it. One worker at a time has a job. The table of jobs has a
-// mutex that is never held during a call. Every method but New and Start may be called
-// from any goroutine while Run runs.
+// The work on a claim holds one lock of a striped table: making its package, its
+// submissions, and the worker that resumes it. A job belongs to at most one worker at
+// a time. The table of jobs has a mutex that is never held during a call. Every method
+// but New and Start may be called from any goroutine while Run runs.
 //
 // # Cost
 //
@@ -104,7 +106,7 @@
 //
 // Time passes between the desk's rules and the block: a price that leaves the corridor
 // after the promise does not stop the transaction. A stranger who names a claim's
-// reference often enough hides an old delivery from the search, which is there for
-// restored backups. A signer that is away for longer than a blockhash's life costs each
-// paid claim one expired delivery, and the wait for it.
+// reference often enough hides an old delivery from the search; the search matters only
+// after the restore of a backup. If the signer is down for longer than a blockhash's
+// life, each paid claim has one delivery that expires, and waits for that.
 package settle

@@ -14,7 +14,7 @@ import (
 	"blockdesk/settle/store"
 )
 
-// env is what the parts of a Settlement share.
+// env has the dependencies that all parts of a Settlement share.
 type env struct {
 	desk   Desk
 	node   Node

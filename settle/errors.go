@@ -7,7 +7,7 @@ import (
 
 // Errors, wrapped with the claim and the detail.
 var (
-	// ErrOptions means options that cannot work.
+	// ErrOptions means that an option is invalid.
 	ErrOptions = errors.New("settle: invalid options")
 	// ErrNotReady means that no package can be built now; the text says what is missing.
 	ErrNotReady = errors.New("settle: not ready")

@@ -13,7 +13,7 @@ import (
 	"blockdesk/settle/store"
 )
 
-// guard checks what must hold before the desk promises a signature. The engine
+// guard checks the conditions for a promise of the desk's signature. The engine
 // checks the desk's own rules (price, locks, state) again with the promise.
 type guard struct {
 	*env
@@ -22,7 +22,7 @@ type guard struct {
 }
 
 // countersignature checks an atomic transaction that its taker has signed. Errors:
-// *[desk.Refusal]; [ErrNotReady]; [ErrSigner]; [ErrChain]; the desk's.
+// *[desk.Refusal]; [ErrNotReady]; [ErrSigner]; [ErrChain]; errors of the desk.
 func (g *guard) countersignature(ctx context.Context, b *store.Build, signed *cosign.Countersigned) error {
 	claim, err := g.claimOf(b.Claim)
 	switch {
@@ -77,7 +77,8 @@ func (g *guard) delivery(ctx context.Context, c *rfq.Claim, u *build.Unsigned) e
 	return nil
 }
 
-// refusalOfState returns why a claim in another state than reserved is not signed.
+// refusalOfState returns the refusal to sign for a claim that is not in state
+// reserved.
 func refusalOfState(state rfq.ClaimState) desk.RefusalReason {
 	if state == rfq.ClaimSettled || state == rfq.ClaimCosigned {
 		return desk.RefusalAlreadySettled

@@ -16,21 +16,23 @@ import (
 )
 
 const (
-	// parked is the due time of a job that waits for the claim's next record.
+	// parked is the due time of a job that waits for the claim's next record from
+	// the engine.
 	parked = math.MaxInt64
 	// laterPause is the pause after errLater.
 	laterPause = 25 * time.Millisecond
 )
 
-// job is a claim that needs work: it is paid, or its transaction is out.
+// job is a claim that needs work: it is paid, or its transaction is promised and
+// has not ended.
 type job struct {
 	claim   rfq.Claim // its newest record
 	since   int64     // Unix ns: beginning of the work, as far as it is known
-	index   int       // in its queue; 0 = none, because a worker has the job
+	index   int       // index in its queue; 0 = not queued, because a worker has the job
 	changed bool      // since a worker took the job
 	audit   bool      // done once: no further record is expected
 
-	failures int    // in a row, of whatever kind
+	failures int    // consecutive, of any kind
 	problem  string // of the last failure
 	signed   int    // deliveries that were ever signed, as far as it is known
 	newest   solana.Signature
@@ -46,8 +48,9 @@ type jobs struct {
 
 	mu   sync.Mutex
 	byID map[market.ClaimID]*job
-	// due has deliveries and transactions, audits comes after all of them: there may
-	// be as many as refunds are due. Ordered by Unix ns or parked, then by claim.
+	// due has deliveries and transactions. audits has audits; all of due comes
+	// first, because there may be as many audits as refunds due. Both are ordered by
+	// Unix ns or parked, then by claim.
 	due, audits schedule.Queue[*job]
 }
 
@@ -131,8 +134,8 @@ func (w *jobs) schedule(j *job, at int64) {
 	}
 }
 
-// pause returns how long a job waits after its failures. A claim whose transaction
-// is out does not wait.
+// pause returns how long a job waits after its failures. A claim with a promised
+// transaction does not wait.
 func (w *jobs) pause(j *job) time.Duration {
 	if j.failures == 0 || j.claim.State != rfq.ClaimPaid {
 		return 0
@@ -150,8 +153,8 @@ func (w *jobs) backoff(failures int) time.Duration {
 	return pause
 }
 
-// take gives the next job that is due to a worker, who returns it with done. If
-// none is due, wait is the time until the next one is.
+// take gives the next due job to a worker, which returns it with done. If none is
+// due, wait is the time until the next one is.
 func (w *jobs) take(now int64) (c rfq.Claim, wait time.Duration, ok bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

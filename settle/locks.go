@@ -10,8 +10,8 @@ import (
 // random. A power of two.
 const stripes = 1024
 
-// claimLocks serialise the work on one claim. Unlike a mutex, a lock can be waited
-// for until a context ends: its holder may be waiting for a node.
+// claimLocks serialise the work on one claim. Unlike with a mutex, the wait for a
+// lock ends with a context, because the holder may be waiting for a node.
 type claimLocks [stripes]chan struct{}
 
 func newClaimLocks() *claimLocks {
@@ -23,7 +23,7 @@ func newClaimLocks() *claimLocks {
 }
 
 // lock waits for the claim's lock and returns the function that releases it. The
-// error is the context's.
+// error is ctx.Err().
 func (l *claimLocks) lock(ctx context.Context, id market.ClaimID) (unlock func(), err error) {
 	stripe := l[uint64(id)%stripes]
 	select {

@@ -12,8 +12,9 @@ import (
 )
 
 // Money lists one kind of the money that needs an operator, after a cursor, in the
-// order of the items' cursors; at most limit items. It sorts all items of the kind,
-// and is made for people. Errors: those of the desk and of package store.
+// order of the items' cursors; at most limit items. It sorts all items of the kind
+// on each call, so it is for people and not for polling. Errors: errors of the desk
+// and of package store.
 //
 // The delivery of a claim is failing after MaxDeliveryAttempts, or when
 // Options.FailingAfter has passed since its payment or its promise. The outcome of a
@@ -101,8 +102,8 @@ func (o *operations) listUnknown(after market.ClaimID, limit int) (out []desk.Mo
 	return out, nil
 }
 
-// hasTransactionOut reports whether a transaction of the claim, which may be nil, is
-// promised and has not ended.
+// hasTransactionOut reports whether the claim has a promised transaction that has
+// not ended. The claim may be nil.
 func hasTransactionOut(c *rfq.Claim) bool {
 	return c != nil && (c.State == rfq.ClaimCosigned || c.State == rfq.ClaimDelivering)
 }

@@ -16,7 +16,8 @@ import (
 	"blockdesk/settle/store"
 )
 
-// operations are what an operator sees of settlement's money and decides about it.
+// operations are an operator's lists of money that needs attention, and the
+// operator's decisions about it.
 type operations struct {
 	*env
 	tracker      *broadcast.Tracker
@@ -28,14 +29,14 @@ type operations struct {
 }
 
 // Refunded records that a payment was paid back by a transaction. A refusal by the
-// rules is a Result with a Reason. Errors: those of the desk.
+// rules is a Result with a Reason. Errors: errors of the desk.
 func (o *operations) Refunded(by desk.OperatorRequest, payment, refund [64]byte) (*desk.Result, error) {
 	return o.do(by, &rfq.RefundPayment{Signature: payment, Proof: sha256.Sum256(refund[:])})
 }
 
 // Abandon gives up a claim that is paid and can never be delivered: the refund of
 // its payment is due. The desk refuses it while a delivery is under way. A refusal
-// by the rules is a Result with a Reason. Errors: those of the desk.
+// by the rules is a Result with a Reason. Errors: errors of the desk.
 func (o *operations) Abandon(by desk.OperatorRequest, id market.ClaimID) (*desk.Result, error) {
 	return o.do(by, &rfq.AbandonDelivery{Claim: id})
 }
@@ -52,7 +53,7 @@ func (o *operations) do(by desk.OperatorRequest, r rfq.Request) (*desk.Result, e
 
 // ResolveUnmatched records what an operator has done about an unmatched payment. If
 // that is a delivery of ours for a payment whose refund is due, the refund is listed
-// from now on. The first note stands. Errors: [desk.ErrNotUnmatched], those of
+// from now on. The first note stands. Errors: [desk.ErrNotUnmatched], errors of
 // package store.
 func (o *operations) ResolveUnmatched(by desk.OperatorRequest, payment [64]byte, note string) error {
 	switch err := o.store.ResolveUnmatched(payment, by.Name, note, o.now()); {
@@ -70,12 +71,12 @@ func (o *operations) ResolveUnmatched(by desk.OperatorRequest, payment [64]byte,
 	return err
 }
 
-// Release ends the wait for a transaction whose outcome is unknown, on the word of
-// an operator who has seen that it is not on the chain. An atomic claim is released;
-// the delivery of a paid claim expires and the next one is signed at once. If the
+// Release ends the wait for a transaction whose outcome is unknown, on the word of an
+// operator who has seen that it is not on the chain. An atomic claim is released; the
+// delivery of a paid claim expires and the next one is signed at once. If the
 // operator is wrong, the desk delivers twice. A refusal by the rules is a Result with
-// a Reason. Errors: [desk.ErrOutcomeKnown]; ctx's; those of the desk, after which the
-// claim waits as before.
+// a Reason. Errors: [desk.ErrOutcomeKnown]; ctx.Err(); errors of the desk, after
+// which the claim waits as before.
 func (o *operations) Release(ctx context.Context, by desk.OperatorRequest, id market.ClaimID) (*desk.Result, error) {
 	// The lock keeps out submissions and workers, which would track it again.
 	unlock, err := o.locks.lock(ctx, id)
@@ -103,12 +104,13 @@ func (o *operations) Release(ctx context.Context, by desk.OperatorRequest, id ma
 	return result, nil
 }
 
-// bookGivenUp books that a claim's transaction never landed.
+// bookGivenUp records in the desk that a claim's transaction never landed.
 func (o *operations) bookGivenUp(by desk.OperatorRequest, c *rfq.Claim, signature solana.Signature) (*desk.Result, error) {
 	var request rfq.Request = &rfq.ReleaseClaim{Claim: c.ID}
 	count := &o.counts.released
 	if c.State != rfq.ClaimCosigned {
-		// Before the desk's record of it arrives, or the job would adopt the same one.
+		// Call it before the desk's record of the end arrives, or the job would adopt
+		// the same delivery.
 		o.jobs.setEnded(c.ID, c.Proof, signature != (solana.Signature{}), problemGivenUp)
 		request, count = &rfq.ExpireDelivery{Claim: c.ID, Proof: c.Proof}, &o.counts.expired
 	}
@@ -119,8 +121,8 @@ func (o *operations) bookGivenUp(by desk.OperatorRequest, c *rfq.Claim, signatur
 	return result, err
 }
 
-// resume has the tracker wait on for what the desk has not booked. The caller holds
-// the claim's lock.
+// resume makes the tracker continue to wait for the transaction whose end the desk
+// has not recorded. The caller holds the claim's lock.
 func (o *operations) resume(c *rfq.Claim) error {
 	if c.State == rfq.ClaimCosigned {
 		return o.resumer.atomic(c)

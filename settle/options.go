@@ -19,7 +19,7 @@ const (
 	// MaxDeliverers bounds the claims that are delivered at the same time.
 	MaxDeliverers = 64
 	// MaxDeliveryAttempts bounds the deliveries that are ever signed for one claim.
-	// If none of them has succeeded, a person must look.
+	// If none of them has succeeded, an operator must look.
 	MaxDeliveryAttempts = 5
 	// MaxTreasury bounds Options.Treasury: the desk is one more wallet.
 	MaxTreasury = proof.MaxWallets - 1
@@ -31,16 +31,17 @@ const (
 // Options of a Settlement. The zero value of a field is its default, but Budget has
 // none.
 type Options struct {
-	// Treasury are further wallets of ours: a transfer between our wallets is no
+	// Treasury lists more wallets of ours: a transfer between our wallets is no
 	// payment. The desk's own wallet and the payees of the policy and the claims
 	// are known without it.
 	Treasury []solana.Address
 	// Budget is the compute limit and price of our transactions.
 	Budget build.Budget
-	// Extensions are those that a mint may have. Default token.Harmless.
+	// Extensions are the token extensions that a mint may have. Default
+	// token.Harmless.
 	Extensions token.Extensions
-	// SyncBuilds: a package is on disk before it is handed out, not only soon
-	// after. For durability mode sync.
+	// SyncBuilds syncs a package to disk before it is handed out, instead of soon
+	// after. Set it in durability mode sync.
 	SyncBuilds bool
 	// Deliverers is how many claims are delivered at the same time, 1 to
 	// MaxDeliverers. Default 8.
@@ -61,14 +62,14 @@ type Options struct {
 	// valid. Default broadcast.BlockhashLife.
 	BlockhashLife uint64
 
-	// Broadcast are the tracker's options. Now and BlockhashLife of it are ignored.
+	// Broadcast are the tracker's options. Its Now and BlockhashLife are ignored.
 	Broadcast broadcast.Options
 	// Payments are options of package proof; zero values take its defaults.
 	Payments Payments
 
 	// Now is the clock. Default time.Now.
 	Now func() time.Time
-	// Logger takes what an operator should see. Default slog.Default.
+	// Logger logs for the operator. Default slog.Default.
 	Logger *slog.Logger
 }
 

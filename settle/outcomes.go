@@ -11,14 +11,14 @@ import (
 	"blockdesk/settle/store"
 )
 
-// outcomes has the desk book how transactions ended.
+// outcomes records in the desk how transactions ended.
 type outcomes struct {
 	*env
 	jobs *jobs
 }
 
-// book books the end of a transaction. The tracker calls it again until it returns
-// nil; every step of it can be repeated.
+// book records the end of a transaction in the desk. The tracker calls it again
+// until it returns nil, so every step can be repeated.
 func (o *outcomes) book(_ context.Context, r broadcast.Result) error {
 	switch {
 	case r.End == broadcast.Finalized:
@@ -30,13 +30,15 @@ func (o *outcomes) book(_ context.Context, r broadcast.Result) error {
 	if r.End == broadcast.Failed {
 		problem = problemFailed
 	}
-	// Before the desk's record of it arrives, so that the claim's next job waits.
+	// Call it before the desk's record of the end arrives, so that the claim's next
+	// job waits.
 	o.jobs.setEnded(r.Claim, r.Hash, r.Signature != (solana.Signature{}), problem)
 	return o.release(&r, &rfq.ExpireDelivery{Claim: r.Claim, Proof: r.Hash}, &o.counts.expired)
 }
 
-// settle books a claim as settled. If the desk has lost the beginning of the
-// delivery, as after a crash in mode interval, that is booked first.
+// settle settles the claim in the desk. If the desk has lost the beginning of the
+// delivery, for example in a crash in mode interval, settle repeats BeginDelivery
+// first.
 func (o *outcomes) settle(r *broadcast.Result) error {
 	settle := &rfq.SettleClaim{Claim: r.Claim, Proof: r.Hash}
 	result, err := o.desk.Do(settle)
@@ -55,8 +57,8 @@ func (o *outcomes) settle(r *broadcast.Result) error {
 		o.counts.settled.Add(1)
 		return nil
 	}
-	// The claim has ended otherwise, as after a restore of the journal alone: a
-	// person decides.
+	// The claim has ended in another way, for example after a restore of the
+	// journal alone: an operator must decide.
 	o.log.Error("settlement on the chain is not booked by the desk",
 		"claim", claimText(r.Claim), "signature", r.Signature.String(), "reason", result.Reason.String(), "limit", result.Limit)
 	return o.store.AddUnmatched(&store.UnmatchedPayment{
@@ -64,8 +66,9 @@ func (o *outcomes) settle(r *broadcast.Result) error {
 	})
 }
 
-// release books that a transaction did nothing. A refusal is logged only: the claim
-// has changed since, or is forgotten, and the end was booked before.
+// release records in the desk that a transaction had no effect. A refusal is only
+// logged, because it means that the end was recorded before: the claim has changed
+// since, or the desk has forgotten it.
 func (o *outcomes) release(r *broadcast.Result, request rfq.Request, count *counter) error {
 	result, err := o.desk.Do(request)
 	if err != nil {

@@ -17,7 +17,8 @@ import (
 	"blockdesk/settle/store"
 )
 
-// packages builds what clients sign, and knows how far the desk's transactions are.
+// packages builds the transactions that clients sign, and reports the progress of
+// the desk's transactions.
 type packages struct {
 	*env
 	tracker    *broadcast.Tracker
@@ -29,12 +30,12 @@ type packages struct {
 // Package returns what the client signs to settle a claim that has just been
 // reserved: the wallet's payment, or, of an atomic claim, both legs in one
 // transaction, whose fee payer pays; 0 is desk.DeskPays. The first package of a
-// claim is stored for good, whatever later calls say of the payer. Package does not
-// sign, and needs the chain only for a blockhash, which is usually cached.
+// claim is stored for good, whatever payer later calls name. Package does not sign,
+// and needs the chain only for a blockhash, which is usually cached.
 //
-// Errors: *[desk.Refusal] with RefusalExpired if the claim's time was up before it
-// had a package, or with RefusalUnbuildable; [ErrNotReady]; [ErrChain]; ctx's; those of
-// package store.
+// Errors: *[desk.Refusal] with RefusalExpired if the claim's time was up before it had
+// a package, or with RefusalUnbuildable; [ErrNotReady]; [ErrChain]; ctx.Err(); errors
+// of package store.
 func (p *packages) Package(ctx context.Context, c *rfq.Claim, payer desk.FeePayer) (desk.Package, error) {
 	unlock, err := p.locks.lock(ctx, c.ID)
 	if err != nil {
@@ -95,7 +96,7 @@ func packageOf(b *store.Build) (desk.Package, error) {
 
 // Delivery returns the first signature of the newest transaction that the desk
 // signed to deliver what a claim bought, modular or atomic; ok is false if it signed
-// none. Errors: those of package store.
+// none. Errors: errors of package store.
 func (p *packages) Delivery(id market.ClaimID) (signature [64]byte, ok bool, err error) {
 	list, err := p.store.Transactions(id)
 	if err != nil || len(list) == 0 {
@@ -105,8 +106,8 @@ func (p *packages) Delivery(id market.ClaimID) (signature [64]byte, ok bool, err
 }
 
 // Build returns the state of a claim's atomic build; ok is false if there is none,
-// or no longer. It may ask a node which block the transaction is in. Errors: those
-// of the desk and of package store.
+// or if it was pruned. It may ask a node which block the transaction is in. Errors:
+// errors of the desk and of package store.
 func (p *packages) Build(ctx context.Context, id market.ClaimID) (state desk.BuildState, ok bool, err error) {
 	b, ok, err := p.store.Build(id)
 	if err != nil || !ok || b.Way != rfq.Atomic {

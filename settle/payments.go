@@ -37,8 +37,8 @@ type payments struct {
 	rewind bool
 }
 
-// watchFrom has the watch begin at now, or before lostSince if that is not zero.
-// Before Run.
+// watchFrom sets the beginning of the watch: now, or before lostSince if that is
+// not zero. Call it before Run.
 func (p *payments) watchFrom(now int64, lostSince time.Time) {
 	p.since, p.rewind = now, !lostSince.IsZero()
 	if p.rewind {
@@ -46,17 +46,17 @@ func (p *payments) watchFrom(now int64, lostSince time.Time) {
 	}
 }
 
-// recovered has the watch begin before a claim of the recovered state, if a payment
-// of it may be on the chain that the desk has not seen. Before Run.
+// recovered moves the beginning of the watch to before a recovered claim, if the
+// chain may have a payment for it that the desk has not seen. Call it before Run.
 func (p *payments) recovered(c *rfq.Claim, list []rfq.Payment, now int64) {
 	if c.Mode == rfq.Modular && len(list) == 0 && (c.State == rfq.ClaimReserved || c.State == rfq.ClaimExpired) {
 		p.since = min(p.since, max(c.ReservedAt-int64(p.options.ClockTolerance), now-int64(maxLookBack)))
 	}
 }
 
-// Verify examines the payment with a signature, has the desk book it, and returns
+// Verify examines the payment with a signature, records it in the desk, and returns
 // the verdict for the request, with the claim's delivery: see [proof.Prover.Verify].
-// Errors: [ErrNotReady] too.
+// Errors: [ErrNotReady], and those of proof.Prover.Verify.
 func (p *payments) Verify(ctx context.Context, r *desk.PaymentProof) (desk.Verdict, error) {
 	prover := p.prover.Load()
 	if prover == nil {
@@ -113,7 +113,7 @@ func (p *payments) watchUntilChanged(ctx context.Context, prover *proof.Prover, 
 	return group.Wait()
 }
 
-// rails are how the desk is paid, and its own address.
+// rails are the payment rails that the desk serves, and the desk's own address.
 type rails struct {
 	by   [market.RailCount]proof.Rail
 	desk solana.Address
@@ -128,9 +128,9 @@ func (r *rails) equal(o *rails) bool {
 	return r.desk == o.desk
 }
 
-// rails returns how the desk is paid now; ok is false if that is unknown yet, or the
-// desk is not paid at all. The desk's address must be known, because what the desk
-// has signed itself is no payment.
+// rails returns the rails that the desk serves now; ok is false if they are unknown
+// yet, or there are none. The desk's address must be known, because a transaction
+// that the desk has signed itself is no payment.
 func (p *payments) rails() (r rails, ok bool) {
 	v, accounts := p.desk.View(), p.chain.accounts.Load()
 	r.desk = p.signer.Address()
@@ -183,8 +183,8 @@ type payees struct {
 	list [market.RailCount][]solana.Address
 }
 
-// add appends a wallet, or moves it to the end. Beyond proof.MaxWallets the one that
-// was added longest ago goes: its claims are the oldest.
+// add appends a wallet, or moves it to the end. Beyond proof.MaxWallets it removes
+// the wallet that was added longest ago, because its claims are the oldest.
 func (p *payees) add(rail market.Rail, wallet solana.Address) {
 	if !rail.Valid() || wallet == (solana.Address{}) {
 		return

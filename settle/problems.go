@@ -11,7 +11,7 @@ import (
 	"blockdesk/settle/store"
 )
 
-// The machine words of what keeps a delivery back (our choice).
+// The machine words for the problem of a delivery (our choice).
 const (
 	problemInventory     = "inventory"         // the desk has too few of the tokens
 	problemFunds         = "desk_funds"        // the desk cannot pay the fee or the rent
@@ -25,7 +25,7 @@ const (
 	problemChain         = "chain_unavailable"
 	problemSigner        = "signer_unavailable"
 	problemSignerRefused = "signer_refused"   // by the signer's own rules
-	problemDesk          = "desk_unavailable" // or the store, or the tracker is full
+	problemDesk          = "desk_unavailable" // the desk or the store fails, or the tracker is full
 	problemNotReady      = "not_ready"
 )
 
@@ -89,7 +89,7 @@ type fault struct {
 	instruction int    // position; or noInstruction
 	name        string // as in the RPC interface
 	custom      uint32 // if name is faultCustom
-	account     int    // that lacks rent, if name is faultRent
+	account     int    // the account that lacks rent, if name is faultRent
 }
 
 // parseFault parses the runtime's error, which is JSON. An unknown error has no
@@ -127,7 +127,8 @@ func parseFault(text string) fault {
 	return f
 }
 
-// lacksFunds reports whether an instruction lacks what it is to move.
+// lacksFunds reports whether the balance is too low for the transfer of an
+// instruction.
 func (f *fault) lacksFunds() bool {
 	return f.name == faultCustom && f.custom == insufficientFunds || f.name == faultInvalidAccount
 }

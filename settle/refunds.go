@@ -13,8 +13,8 @@ import (
 	"blockdesk/settle/store"
 )
 
-// refunds are the payments whose refund is due, as the engine's records say. The
-// engine bounds them: rfq.MaxRefunds. Safe for concurrent use.
+// refunds are the payments whose refund is due, according to the engine's records.
+// The engine bounds them: rfq.MaxRefunds. Safe for concurrent use.
 type refunds struct {
 	mu       sync.Mutex
 	payments map[solana.Signature]rfq.Payment
@@ -96,10 +96,10 @@ type audits struct {
 	search  *search
 }
 
-// audit looks whether the tokens of a claim whose refund is due were delivered all
-// the same: if the journal is older than the delivery, the payment is proved again
-// and is too late for the claim. Then a person decides, and until then the refund is
-// not listed. The audit fails while a signed delivery may still land.
+// audit checks whether a claim whose refund is due was delivered after all. That
+// happens if the journal is older than the delivery: the payment is proved again,
+// and is too late for the claim. Then an operator decides, and until then the refund
+// is not listed. The audit fails while a signed delivery may still land.
 func (a *audits) audit(ctx context.Context, c *rfq.Claim) error {
 	list, err := a.store.Transactions(c.ID)
 	if err != nil {

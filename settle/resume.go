@@ -68,7 +68,7 @@ type recovery struct {
 	tracker    *broadcast.Tracker
 	retryEvery time.Duration
 
-	// claims are still to be looked at. Start fills it, then run owns it.
+	// claims have not been checked yet. Start fills the list, then run owns it.
 	claims []market.ClaimID
 }
 
@@ -79,8 +79,8 @@ func (r *recovery) recovered(c *rfq.Claim) {
 	}
 }
 
-// run looks at each claim once, and again at those that failed. A failed one does not
-// hold up the others.
+// run checks each claim once, and retries those that failed. A failure does not delay
+// the other claims.
 func (r *recovery) run(ctx context.Context) error {
 	for {
 		r.claims = slices.DeleteFunc(r.claims, func(id market.ClaimID) bool {

@@ -41,7 +41,7 @@ type Settlement struct {
 }
 
 // New returns a Settlement. It reads the store and calls nothing else. Errors:
-// [ErrOptions], those of package store.
+// [ErrOptions], errors of package store.
 func New(o Options, d Desk, node Node, st *store.Store, signer cosign.Signer) (*Settlement, error) {
 	if err := o.Validate(); err != nil {
 		return nil, err
@@ -83,11 +83,11 @@ func New(o Options, d Desk, node Node, st *store.Store, signer cosign.Signer) (*
 	}, nil
 }
 
-// Start enters the claims of the recovered state; claims is rfq.Machine.EachClaim.
+// Start takes the claims of the recovered state; claims is rfq.Machine.EachClaim.
 // lostSince is the time of the journal's end if the desk was reconciled with a
-// journal that has lost commands: payments since then are looked for again, even
-// those that were read before. Zero: the journal has lost nothing. Start is called
-// once, before Run and before the engine runs.
+// journal that has lost commands: payments since then are searched for again, even
+// those that were read before. Zero means that the journal has lost nothing. Start
+// is called once, before Run and before the engine runs.
 func (s *Settlement) Start(claims func(yield func(c *rfq.Claim, payments []rfq.Payment) bool), lostSince time.Time) {
 	now := s.now()
 	s.payments.watchFrom(now, lostSince)
@@ -106,8 +106,8 @@ func (s *Settlement) Start(claims func(yield func(c *rfq.Claim, payments []rfq.P
 }
 
 // Run works until ctx ends or the engine has stopped, and returns nil then. The
-// next Start continues what Run leaves undone. Run follows c and never waits for
-// the chain, the desk or the disk while it does.
+// next Start continues unfinished work. Run follows c and never waits for the
+// chain, the desk or the disk while it does.
 func (s *Settlement) Run(ctx context.Context, c Consumer) error {
 	group, ctxAll := errgroup.WithContext(ctx)
 	group.Go(func() error { return s.tables.follow(ctxAll, c) })
@@ -172,7 +172,7 @@ type Health struct {
 	Nodes []rpc.UpstreamHealth
 	// Blockhash is the newest one; the zero value if there is none.
 	Blockhash rpc.Blockhash
-	// Working counts the claims whose transaction is to be made or on its way.
+	// Working counts the claims whose transaction has to be made, or has not ended.
 	Working  int
 	Tracker  broadcast.Stats
 	Money    desk.MoneyCounts // needs an operator

@@ -25,7 +25,7 @@ type submissions struct {
 }
 
 // Submit countersigns and sends a claim's atomic transaction that its taker has
-// signed, once for good: a later submission returns the same signature and the
+// signed. It signs once: a later submission returns the same signature and the
 // transaction's newest stage. Submissions of one claim wait for each other.
 //
 // The desk's promise comes after every check and is durable before its key is used.
@@ -33,8 +33,8 @@ type submissions struct {
 // again continues from there, and if none comes the claim is released when its
 // transaction can no longer land.
 //
-// Errors: *[desk.Refusal], after which no signature of the desk exists by this
-// submission; [desk.ErrUnknownBuild]; [ErrChain]; [ErrSigner]; [ErrNotReady]; ctx's; those of the
+// Errors: *[desk.Refusal], after which this submission has caused no signature of the desk;
+// [desk.ErrUnknownBuild]; [ErrChain]; [ErrSigner]; [ErrNotReady]; ctx.Err(); errors of the
 // desk and of package store.
 func (s *submissions) Submit(ctx context.Context, sub *desk.Submission) (desk.Submitted, error) {
 	id := sub.Claim
@@ -82,8 +82,8 @@ func (s *submissions) refusedSubmission(id market.ClaimID, err error) error {
 	return err // the stored bytes themselves are bad
 }
 
-// submittedBefore answers a submission of what the desk has signed. The claim's job
-// takes care of sending it.
+// submittedBefore answers a repeated submission of a transaction that the desk has
+// signed. The claim's job sends it.
 func (s *submissions) submittedBefore(ctx context.Context, t *store.Transaction) (desk.Submitted, error) {
 	claim, err := s.claimOf(t.Claim())
 	if err != nil {
@@ -93,8 +93,8 @@ func (s *submissions) submittedBefore(ctx context.Context, t *store.Transaction)
 	return desk.Submitted{Claim: t.Claim(), Signature: t.Signature(), Transaction: t.Bytes(), Stage: stage, Slot: slot}, nil
 }
 
-// countersign has the desk promise, sign, store and send. After the promise the
-// end of ctx does not stop it.
+// countersign gets the desk's promise, then signs, stores and sends the
+// transaction. After the promise, the end of ctx does not stop it.
 func (s *submissions) countersign(ctx context.Context, b *store.Build, signed cosign.Countersigned) (desk.Submitted, error) {
 	promised, err := signed.Authorize(s.desk)
 	if refused := (*cosign.Refused)(nil); errors.As(err, &refused) {
@@ -108,7 +108,7 @@ func (s *submissions) countersign(ctx context.Context, b *store.Build, signed co
 		return desk.Submitted{}, err
 	}
 	s.counts.cosigned.Add(1)
-	if err := s.tracker.Track(t); err != nil { // it is full: the claim's job tries again
+	if err := s.tracker.Track(t); err != nil { // the tracker is full; the claim's job tries again
 		s.log.Warn("signed transaction waits to be sent", "claim", claimText(b.Claim), "error", err)
 	}
 	return desk.Submitted{Claim: b.Claim, Signature: t.Signature(), Transaction: t.Bytes(), Stage: desk.BuildBroadcast}, nil

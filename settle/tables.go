@@ -11,8 +11,8 @@ import (
 	"blockdesk/market"
 )
 
-// tables are what settlement remembers of claims and payments, all of it in memory
-// and made of durable records alone: Start fills them, follow updates them.
+// tables are settlement's records of claims and payments, all of them in memory and
+// made of durable records alone: Start fills them, follow updates them.
 type tables struct {
 	payees  *payees
 	jobs    *jobs

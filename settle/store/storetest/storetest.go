@@ -20,7 +20,7 @@ import (
 	"blockdesk/settle/cosign"
 )
 
-// Key returns the key of a number.
+// Key returns a key that is derived from a number.
 func Key(n byte) ed25519.PrivateKey {
 	seed := make([]byte, ed25519.SeedSize)
 	seed[0] = n
@@ -32,18 +32,18 @@ func AddressOf(key ed25519.PrivateKey) solana.Address {
 	return solana.Address(key.Public().(ed25519.PublicKey))
 }
 
-// Desk is a desk that agrees with everything and signs.
+// Desk is a desk that accepts and signs everything.
 type Desk struct{ Key ed25519.PrivateKey }
 
-// Address is cosign.Signer's.
+// Address implements cosign.Signer.
 func (d Desk) Address() solana.Address { return AddressOf(d.Key) }
 
-// Sign is cosign.Signer's.
+// Sign implements cosign.Signer.
 func (d Desk) Sign(_ context.Context, j cosign.Job) (solana.Signature, error) {
 	return solana.Signature(ed25519.Sign(d.Key, j.Message())), nil
 }
 
-// Do is cosign.Authorizer's.
+// Do implements cosign.Authorizer.
 func (d Desk) Do(r rfq.Request) (*desk.Result, error) {
 	return &desk.Result{Outcome: rfq.Outcome{Kind: r.Kind()}}, nil
 }
@@ -78,8 +78,8 @@ func (d Desk) CosignBy(t testing.TB, claim market.ClaimID, u *build.Unsigned, ta
 	return d.sign(t, a)
 }
 
-// Resign signs a message as no ordinary signer does: another signature each time,
-// and all of them valid.
+// Resign signs a message with randomness: unlike an ordinary signer it returns
+// another valid signature each time.
 func Resign(t testing.TB, key ed25519.PrivateKey, message []byte) solana.Signature {
 	t.Helper()
 	sig, err := voi.PrivateKey(key).Sign(rand.Reader, message, &voi.Options{AddedRandomness: true})
@@ -138,7 +138,7 @@ type Builder interface {
 	Build(accounts *solana.AccountCache) (*build.Unsigned, error)
 }
 
-// Build builds it.
+// Build builds a transaction.
 func Build(t testing.TB, b Builder) *build.Unsigned {
 	t.Helper()
 	u, err := b.Build(&solana.AccountCache{})
