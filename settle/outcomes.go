@@ -66,9 +66,9 @@ func (o *outcomes) settle(r *broadcast.Result) error {
 	})
 }
 
-// release records in the desk that a transaction had no effect. A refusal is only
-// logged, because it means that the end was recorded before: the claim has changed
-// since, or the desk has forgotten it.
+// release records in the desk that a transaction failed or expired. A refusal is
+// only logged, because it means that the end was recorded before: the claim has
+// changed since, or the desk has forgotten it.
 func (o *outcomes) release(r *broadcast.Result, request rfq.Request, count *counter) error {
 	result, err := o.desk.Do(request)
 	if err != nil {

@@ -14,19 +14,20 @@ import (
 	"blockdesk/settle/store"
 )
 
-// maxSearched bounds the transactions that are read in search of a delivery that no
-// store has.
+// maxSearched bounds the transactions that are read to find a delivery that the
+// store lacks.
 const maxSearched = 32
 
 var errMayLand = errors.New("a delivery may still land")
 
-// search looks for a claim's deliveries on the chain.
+// search finds a claim's deliveries on the chain.
 type search struct{ *env }
 
 // unrecordedDelivery searches the chain for a delivery of the claim that is not
 // among known; nil if there is none. A stranger may name the claim's reference as
-// often as he likes, so only the newest transactions are read: the search is there
-// for restored backups, not against him. Errors: errLater, [ErrChain], the desk's.
+// often as he likes, so only the newest transactions are read: the search is for
+// restored backups, not for defence against strangers. Errors: errLater,
+// [ErrChain], errors of the desk.
 func (s *search) unrecordedDelivery(ctx context.Context, c *rfq.Claim, known []store.Transaction) (*ledger.Confirmed, error) {
 	h, ok, err := s.desk.Claim(c.ID)
 	switch {

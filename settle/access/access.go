@@ -17,7 +17,7 @@ import (
 	"blockdesk/persist/kv"
 )
 
-// Fixed by docs/specification.md, section 8.
+// Limits fixed by docs/specification.md, section 8.
 const (
 	// TokenLifetime is how long a token is valid.
 	TokenLifetime = 7 * 24 * time.Hour
@@ -40,19 +40,19 @@ const (
 )
 
 const (
-	// maintainEvery is the pause between two stores of the time, pruneEvery how much
-	// of the log must be old before it is pruned.
+	// maintainEvery is the pause between two writes of the time. pruneEvery is how
+	// much of the log must be old before it is pruned.
 	maintainEvery = time.Minute
 	pruneEvery    = 24 * time.Hour
 
-	// The text of a secret is a prefix, by which a person who finds one recognises it,
-	// and random bytes in the URL alphabet without padding.
+	// The text of a secret is a prefix, so that a leaked token is recognised, and
+	// random bytes in the URL alphabet without padding.
 	secretPrefix = "dvp_"
 	secretBytes  = 32
 	secretText   = len(secretPrefix) + (secretBytes*8+5)/6
 )
 
-// Errors of an Access. Those of the store come wrapped.
+// Errors of an Access. Errors of the store are wrapped.
 var (
 	// ErrNonceExpired and ErrNonceUsed are kinds of desk.ErrBadNonce.
 	ErrNonceExpired = fmt.Errorf("%w: expired", desk.ErrBadNonce)
@@ -74,7 +74,7 @@ type Options struct {
 	// Elapsed returns the time since some moment by a monotonic clock. Default: since
 	// Open.
 	Elapsed func() time.Duration
-	// MaxTokens and MaxUsedNonces are limits, from 1. Default: the constants.
+	// MaxTokens and MaxUsedNonces are limits, at least 1. Default: the constants.
 	MaxTokens     int
 	MaxUsedNonces int
 }
@@ -109,19 +109,19 @@ type Access struct {
 	usedNonces usedNonces
 	maxTokens  int
 
-	// writer is held while the log and what follows it in memory change, until they
-	// are on disk.
+	// writer is held while the log and the tables that mirror it in memory change,
+	// until the change is on disk.
 	writer sync.Mutex
 	last   int64 // the newest token's number
 	pruned int64 // issues before this number are deleted
 	// queue has every token of the last seven days, the oldest first. The first
-	// pastHour of them are older than an hour.
+	// pastHour tokens of it are older than an hour.
 	queue    []issue
 	pastHour int
 
 	// mu is held for one look into a map, or one change.
 	mu         sync.RWMutex
-	live       map[[32]byte]token // by hash; removed when revoked, and some time after the end
+	live       map[[32]byte]token // by hash; removed when revoked, and some time after expiry
 	lastIssued map[[16]byte]int64 // by client, in the last hour
 }
 
@@ -132,7 +132,7 @@ type token struct {
 }
 
 // Open reads the tokens that have not expired. No one else may write to this package's
-// part of store. Errors: [ErrOptions], [ErrLayout], the store's.
+// part of store. Errors: [ErrOptions], [ErrLayout], errors of the store.
 func Open(o Options, store kv.Store) (*Access, error) {
 	if err := o.Validate(); err != nil {
 		return nil, err
@@ -186,8 +186,8 @@ func (a *Access) Challenge(key solana.Address) (desk.Challenge, error) {
 // text, and returns a token that is bound to the key and on disk. client is an IPv4
 // address in its IPv6 form, or the first eight bytes of an IPv6 address. It waits for
 // the disk. Errors, in the order of the checks: [desk.ErrBadNonce],
-// [desk.ErrTokensFull], [*desk.TooSoon], [desk.ErrBadProof], the store's; a valid
-// nonce is used up by any of them.
+// [desk.ErrTokensFull], [*desk.TooSoon], [desk.ErrBadProof], errors of the store; a
+// valid nonce is used up by any of them.
 func (a *Access) Issue(key solana.Address, nonce string, signature [64]byte, client [16]byte) (desk.Grant, error) {
 	n, ok := parseNonce(nonce)
 	if !ok || !n.sealed(a.process) {
@@ -253,8 +253,8 @@ func newSecret() string {
 	return secretPrefix + base64.RawURLEncoding.EncodeToString(b[:])
 }
 
-// addIssue enters a token of the log in memory, in the order of the log. The caller
-// holds writer, or is Open.
+// addIssue adds a token of the log to the tables in memory, in the order of the
+// log. The caller holds writer, or is Open.
 func (a *Access) addIssue(i *issue, revoked bool) {
 	a.last = i.at
 	a.queue = append(a.queue, *i)
@@ -266,14 +266,14 @@ func (a *Access) addIssue(i *issue, revoked bool) {
 	}
 }
 
-// sweep drops hours and tokens that are over. Readers get in between any two. The
-// caller holds writer, or is Open.
+// sweep removes clients whose hour is over and expired tokens. It releases the lock
+// between any two. The caller holds writer, or is Open.
 func (a *Access) sweep(now int64) {
 	for a.pastHour < len(a.queue) && a.queue[a.pastHour].at+int64(IssueWindow) <= now {
 		i := &a.queue[a.pastHour]
 		a.pastHour++
 		a.mu.Lock()
-		if a.lastIssued[i.client] == i.at { // load has entered older ones too
+		if a.lastIssued[i.client] == i.at { // load has added older ones too
 			delete(a.lastIssued, i.client)
 		}
 		a.mu.Unlock()

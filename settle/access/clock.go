@@ -14,7 +14,7 @@ type clock struct {
 	offset  atomic.Int64         // of elapsed; only grows
 }
 
-// startAt sets the earliest time. Only before the first now.
+// startAt sets the earliest time. Call it before the first now.
 func (c *clock) startAt(t int64) { c.offset.Store(t - int64(c.elapsed())) }
 
 // now returns the time, not less than any call has returned before.

@@ -26,9 +26,9 @@ func entryOf(i *issue, r *revocation) Entry {
 
 // Revoke ends a token in the name of by, 1 to MaxName bytes, and returns its entry. A
 // second Revoke changes nothing. After Revoke returns nil the token is not admitted,
-// even after a restart. Errors: [ErrName], [ErrUnknownToken], [ErrLayout], the
-// store's; after an error of the store this process no longer admits the token, but
-// the next one does: repeat the call.
+// even after a restart. Errors: [ErrName], [ErrUnknownToken], [ErrLayout], errors of
+// the store; after such an error this process no longer admits the token, but the
+// next process does: repeat the call.
 func (a *Access) Revoke(id, by string) (Entry, error) {
 	if by == "" || len(by) > MaxName {
 		return Entry{}, fmt.Errorf("%w: %d bytes", ErrName, len(by))
@@ -67,7 +67,7 @@ func (a *Access) Revoke(id, by string) (Entry, error) {
 // List returns tokens in the order of their issue, revoked ones included: at most
 // limit, 1 to MaxPage, that come after the id after, which need not exist and may be
 // empty. Expired tokens are included with ended. It reads the store. Errors:
-// [ErrUnknownToken] if after is no id, [ErrLayout], the store's.
+// [ErrUnknownToken] if after is no id, [ErrLayout], errors of the store.
 func (a *Access) List(after string, limit int, ended bool) ([]Entry, error) {
 	var from int64
 	if after != "" {

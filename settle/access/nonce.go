@@ -77,7 +77,7 @@ func (n *nonce) expires() int64 {
 	return int64(binary.BigEndian.Uint64(n[nonceExpiry:])) * int64(time.Millisecond)
 }
 
-// sealed reports whether this process has made the tag, in constant time.
+// sealed reports, in constant time, whether this process has made the tag.
 func (n *nonce) sealed(process [32]byte) bool { return hmac.Equal(n.tag(), n.mac(process)) }
 
 func (n *nonce) mac(process [32]byte) []byte {

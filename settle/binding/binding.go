@@ -6,7 +6,8 @@
 //
 // Both contain the claim's number, so that a transaction names its claim by its own bytes
 // and no index is needed. A reference is not a secret: anyone who knows the claim's id can
-// make it, as anyone can write the memo. As far as SHA-256 goes, nobody has its key.
+// make it, as anyone can write the memo. Nobody has a private key for it, unless SHA-256
+// is broken.
 //
 // Concurrency: pure functions.
 package binding

@@ -12,7 +12,7 @@ import (
 	"blockdesk/settle/binding"
 )
 
-// Authorizer is the desk: desk.Desk.
+// Authorizer gives the desk's permission; *desk.Desk is one.
 type Authorizer interface {
 	// Do submits r and returns its outcome once that is durable. An error means that
 	// nothing was submitted or that the outcome is unknown; it is never a refusal by
@@ -26,7 +26,7 @@ type Refused struct {
 	Outcome rfq.Outcome
 }
 
-// Error has the reason's machine word.
+// Error contains the reason's machine word.
 func (r *Refused) Error() string {
 	return fmt.Sprintf("cosign: claim %s: refused: %s", binding.Memo(r.Claim), r.Outcome.Reason)
 }
@@ -43,10 +43,10 @@ func (a Authorized) Claim() market.ClaimID { return a.authorized.value().Claim }
 func (a Authorized) Hash() solana.Hash { return a.authorized.value().hash }
 
 // Authorize asks the desk for its signature: CosignClaim with the message's hash as
-// proof. The same request again is granted again. It blocks as long as a does.
+// proof. The same request is granted again. It blocks as long as a.Do.
 //
-// Errors: *[Refused] by the rules; [ErrZero]; [ErrOutcome]; a's own, wrapped, after
-// which the desk may have agreed: call it again.
+// Errors: *[Refused] by the rules; [ErrZero]; [ErrOutcome]; errors of a, wrapped,
+// after which the desk may have given permission: call it again.
 func (c Countersigned) Authorize(a Authorizer) (Authorized, error) {
 	d := c.countersigned
 	if d == nil {

@@ -1,18 +1,19 @@
-// Package cosign makes the desk's signature: what is required to get one, and who holds
-// the key. The way there is a chain of types, each made only by the step before it:
+// Package cosign makes the desk's signature. It defines what may be signed, and holds
+// the key or the connection to the process that holds it. A signature is made in steps,
+// each with its own type, and only the step before can make a value of that type:
 //
 //	built bytes ─Countersign─▶ Countersigned ─Authorize─▶ Authorized ─Sign─▶ Signed
 //	build.Unsigned ───────AuthorizeDelivery────────────▶ Authorized ─Sign─▶ Signed
 //
 // A [Countersigned] has the taker's verified signature. An [Authorized] has the desk's
 // durable permission for exactly its message. A [Signed] has both, and the desk's verified
-// signature. Between Authorized and Signed is a [Signer]: a key from a file
-// ([FileSigner]), or the socket of a separate process ([SocketSigner] and [Server]).
+// signature. Sign uses a [Signer]: a key from a file ([FileSigner]), or the socket of a
+// separate process ([SocketSigner] and [Server]).
 //
 // # Invariants
 //
-//  1. There is no other way: the types have no exported field, no two of them convert
-//     into each other, and their zero values are useless.
+//  1. No step can be skipped: the types have no exported field, no two of them
+//     convert into each other, and their zero values are useless.
 //  2. The signed bytes are those that were built: a submitted transaction differs only
 //     in the taker's signature.
 //  3. Signatures are verified strictly (package eddsa): the taker's before the desk is
@@ -48,9 +49,10 @@
 // SocketOptions.MaxCalls.
 //
 // A Server knows no prices and no claims. An attacker who controls the gateway can have
-// the desk's tokens sent away, one claim at a time, in transactions of the right shape; he
-// cannot get the key, another shape, or a second message of a claim. A deleted record is
-// lost knowledge: keep it as carefully as the key.
+// the desk's tokens sent away, one claim at a time, in transactions of the right shape;
+// the attacker cannot get the key, a transaction of another shape, or a second message for
+// a claim. If the record is deleted, a second message can be signed for each claim in it:
+// keep it as carefully as the key.
 //
 // The package is for Linux, as the program is.
 package cosign

@@ -2,7 +2,8 @@ package cosign
 
 import "errors"
 
-// Errors of the way to a signature, wrapped with the claim and the detail.
+// Errors of countersigning, authorizing and signing, wrapped with the claim and the
+// detail.
 var (
 	// ErrEmptyCounterparty: there is no signature of the taker, or no taker.
 	ErrEmptyCounterparty = errors.New("cosign: empty counterparty")

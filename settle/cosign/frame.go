@@ -45,7 +45,7 @@ type frame struct {
 	body []byte
 }
 
-// append appends the frame's bytes to dst. A body that is too long is a bug of the
+// append appends the frame's bytes to dst. A body that is too long is a bug in the
 // caller.
 func (f frame) append(dst []byte) []byte {
 	dst = binary.LittleEndian.AppendUint16(dst, uint16(headSize+len(f.body)))
@@ -55,7 +55,7 @@ func (f frame) append(dst []byte) []byte {
 
 // readFrame reads one frame. It reads nothing after it, and allocates at most
 // MaxSignerFrame bytes, whatever the size says. Errors: errFrame; io.EOF if there is
-// nothing to read; r's.
+// nothing to read; errors of r.
 func readFrame(r io.Reader) (frame, error) {
 	var head [sizeSize + headSize]byte
 	if _, err := io.ReadFull(r, head[:]); err != nil {

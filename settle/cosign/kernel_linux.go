@@ -22,7 +22,7 @@ const (
 
 // HardenProcess forbids core dumps, and forbids other processes of the same user to
 // trace this one or read its memory. A process calls it before it reads a key; it
-// cannot be undone. Errors: the kernel's.
+// cannot be undone. Errors: errors of the kernel.
 func HardenProcess() error {
 	if err := unix.Setrlimit(unix.RLIMIT_CORE, &unix.Rlimit{}); err != nil {
 		return fmt.Errorf("no core dumps: %w", err)
@@ -33,10 +33,11 @@ func HardenProcess() error {
 	return nil
 }
 
-// openPrivate opens a regular file of ours that nobody else can read or write. It
-// follows no symbolic link in the last element, and does not wait for a pipe. It
-// checks the opened file, so nobody can exchange the file in between. Errors:
-// [ErrKeyFile], the file system's.
+// openPrivate opens a regular file that belongs to the user of this process and
+// that no other user can read or write. It follows no symbolic link in the last
+// element, and does not wait for a pipe. It checks the opened file, so the file
+// cannot be exchanged between check and use. Errors: [ErrKeyFile], errors of the
+// file system.
 func openPrivate(path string, flag int) (*os.File, error) {
 	f, err := os.OpenFile(path, flag|unix.O_NOFOLLOW|unix.O_NONBLOCK, privateMode)
 	switch {
@@ -79,11 +80,11 @@ func lockFile(f *os.File) error {
 	return err
 }
 
-// maxSocketPath is the longest path of a socket that the kernel takes.
+// maxSocketPath is the longest path of a socket that the kernel accepts.
 const maxSocketPath = 107
 
-// listenPrivate listens on a socket of this mode. The socket has no wider mode before
-// it has a name, so nobody connects early.
+// listenPrivate listens on a socket of this mode. The socket has this mode before it
+// has a name, so no other user can connect early.
 func listenPrivate(path string, mode os.FileMode) (net.Listener, error) {
 	if len(path) > maxSocketPath {
 		return nil, fmt.Errorf("%s: a socket's path has %d bytes at most", path, maxSocketPath)

@@ -34,9 +34,9 @@ var (
 // its address. Its copies are the same signer.
 type FileSigner struct {
 	address solana.Address
-	// sign has the key inside. As a field, fmt would print it in a struct that has the
-	// signer as a field: there it calls no methods, and follows pointers for a verb
-	// that does not fit.
+	// sign is a function that captures the key. If the key were a field, fmt would
+	// print it in a struct that has an unexported field of type FileSigner: there fmt
+	// calls no methods, and follows pointers for a verb that does not fit.
 	sign func(message []byte) solana.Signature
 }
 
@@ -50,9 +50,9 @@ func OpenKeyHardened(path string) (*FileSigner, error) {
 
 // OpenKeyFile reads a key in the format of Solana's tools: a JSON array of 64 numbers,
 // the seed and the public key. The file must be a regular one, not a symbolic link,
-// ours, and closed to everybody else (mode 0600 or less). solana-go's reader checks
-// none of that, and its keys print themselves. Errors: [ErrKeyFile], the file
-// system's.
+// ours, and closed to all other users (mode 0600 or less). solana-go's reader checks
+// none of that, and its keys can be printed. Errors: [ErrKeyFile], errors of the file
+// system.
 func OpenKeyFile(path string) (*FileSigner, error) {
 	text, err := readPrivate(path, MaxKeyFile)
 	if err != nil {
@@ -71,7 +71,7 @@ func newFileSigner(key *[ed25519.PrivateKeySize]byte) *FileSigner {
 	return &FileSigner{solana.Address(key[ed25519.SeedSize:]), sign}
 }
 
-// readPrivate reads a small file that nobody else can read or write.
+// readPrivate reads a small file that no other user can read or write.
 func readPrivate(path string, most int) ([]byte, error) {
 	f, err := openPrivate(path, os.O_RDONLY)
 	if err != nil {
@@ -110,7 +110,7 @@ func parseKey(text []byte) (*[ed25519.PrivateKeySize]byte, bool) {
 }
 
 // NewKeyFile makes a key, writes it to a new file of mode 0600 and syncs it. It
-// replaces no file. Errors: [ErrKeyExists], the file system's.
+// replaces no file. Errors: [ErrKeyExists], errors of the file system.
 func NewKeyFile(path string) (solana.Address, error) {
 	public, key, err := ed25519.GenerateKey(nil)
 	if err != nil {
@@ -133,7 +133,8 @@ func appendKey(dst []byte, key ed25519.PrivateKey) []byte {
 	return append(dst, ']')
 }
 
-// createPrivate makes a file with this content on disk, or none.
+// createPrivate creates a file with this content and syncs it; after an error there
+// is no file.
 func createPrivate(path string, content []byte) error {
 	f, err := openPrivate(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL)
 	if errors.Is(err, os.ErrExist) {
@@ -165,7 +166,7 @@ func syncFolder(path string) error {
 func (s FileSigner) Address() solana.Address { return s.address }
 
 // Sign signs a job's message. It does not block. Errors: [ErrZero]; [ErrSigner] if the
-// job's open slot is another key's.
+// job's empty signature slot belongs to another key.
 func (s FileSigner) Sign(_ context.Context, j Job) (solana.Signature, error) {
 	switch {
 	case j.job == nil:

@@ -54,7 +54,7 @@ var (
 
 type block [blockSize]byte
 
-// crcOf computes the checksum of a block that follows another.
+// crcOf returns the checksum of a block, continued from that of the block before.
 func (b *block) crcOf(before uint32) uint32 {
 	return crc32.Update(before, crc32.MakeTable(crc32.Castagnoli), b[:crcAt])
 }
@@ -115,7 +115,8 @@ type disk interface {
 	Sync() error
 }
 
-// record has the messages that a key has signed. Any goroutine may call it.
+// record is the list of the messages that a key has signed. Any goroutine may call
+// it.
 type record struct {
 	most int // MaxSignedMessages
 
@@ -129,8 +130,8 @@ type record struct {
 
 // openRecord opens a key's record, or begins one if there is no file. It cuts off what
 // a crash has left after the last complete entry: nothing was signed for that. Errors:
-// [ErrRecord], [ErrRecordInUse], [ErrKeyFile] if others can access the file, the file
-// system's.
+// [ErrRecord], [ErrRecordInUse], [ErrKeyFile] if others can access the file, errors of
+// the file system.
 func openRecord(path string, address solana.Address) (*record, error) {
 	file, err := openPrivate(path, os.O_RDWR|os.O_CREATE)
 	if err != nil {
@@ -174,9 +175,9 @@ func (r *record) load(header block) error {
 	return errors.Join(r.file.Truncate(int64(end)), r.file.Sync())
 }
 
-// replay enters a record's bytes, and returns where the last complete block ends: 0 if
-// even the header is incomplete. An incomplete or zero tail was being written in a
-// crash. Anything else that is wrong is damage, and might hide a message. Errors:
+// replay reads a record's bytes, and returns where the last complete block ends: 0 if
+// even the header is incomplete. An incomplete or zero tail is what a crash left of
+// the last write. Any other fault is damage, and might hide a message. Errors:
 // [ErrRecord].
 func (r *record) replay(text []byte, header block) (end int, err error) {
 	head := text[:min(len(text), blockSize)]
@@ -224,7 +225,7 @@ func (r *record) check(e *entry) (known bool, no Refusal) {
 	return false, 0
 }
 
-// add enters a message that check has allowed.
+// add appends a message that check has allowed.
 func (r *record) add(e *entry, crc uint32) {
 	s, ok := r.claims[e.claim]
 	if ok {

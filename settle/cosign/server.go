@@ -44,16 +44,17 @@ var (
 
 // ServerOptions are the settings of a [Server].
 type ServerOptions struct {
-	// Path is that of the socket, at most 107 bytes.
+	// Path is the path of the socket, at most 107 bytes.
 	Path string
 	// Record is the file of signed messages. It belongs to the key: move it with the
 	// key.
 	Record string
-	// Signer has the key.
+	// Signer holds the key.
 	Signer Signer
-	// AllowUIDs are the users whose processes may connect. None: the user of this
-	// process alone, and the socket's mode is 0600. Otherwise it is 0660, and the
-	// operator gives the socket's folder a group that they share.
+	// AllowUIDs are the users whose processes may connect. If it is empty, only the
+	// user of this process may, and the socket's mode is 0600. Otherwise the mode
+	// is 0660, and the operator must give the socket's folder a group that the
+	// users share.
 	AllowUIDs []uint32
 	// Timeout bounds a connection. Default 5 s.
 	Timeout time.Duration
@@ -96,8 +97,8 @@ type Server struct {
 }
 
 // NewServer opens the record and the socket. A Server that is not Run must be closed.
-// Errors: [ErrOptions], [ErrSocketInUse], those of the record ([ErrRecord],
-// [ErrRecordInUse], [ErrKeyFile]), the file system's.
+// Errors: [ErrOptions], [ErrSocketInUse], errors of the record ([ErrRecord],
+// [ErrRecordInUse], [ErrKeyFile]), errors of the file system.
 func NewServer(o ServerOptions) (*Server, error) {
 	if err := o.fill(); err != nil {
 		return nil, err
@@ -123,7 +124,7 @@ func NewServer(o ServerOptions) (*Server, error) {
 }
 
 // removeStaleSocket removes the socket of a server that has ended. Errors:
-// [ErrSocketInUse], the file system's.
+// [ErrSocketInUse], errors of the file system.
 func removeStaleSocket(path string) error {
 	info, err := os.Lstat(path)
 	switch {
@@ -243,7 +244,7 @@ func (s *Server) answer(ctx context.Context, request frame) frame {
 	}
 }
 
-// sign signs a transaction of a kind, after the record has it.
+// sign adds a transaction's message to the record and then signs it.
 func (s *Server) sign(ctx context.Context, kind Kind, raw []byte) (solana.Signature, Refusal) {
 	d, err := decodeJob(kind, raw, s.address)
 	if err != nil {

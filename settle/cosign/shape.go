@@ -11,7 +11,7 @@ import (
 	"blockdesk/settle/binding"
 )
 
-// Shape is all that a message of ours does.
+// Shape describes everything that a message of the desk does.
 type Shape struct {
 	Kind Kind
 	// Claim is the one that the memo and the reference name.
@@ -119,13 +119,14 @@ const (
 	systemTransfer, systemTransferSize = 2, 12
 	createIdempotent, createSize       = 1, 1
 	transferChecked, transferSize      = 12, 10
-	// memoSize is that of a claim's text.
+	// memoSize is the size of a claim's text.
 	memoSize = 14
-	// maxData and maxAccounts are the most that one of them has.
+	// maxData and maxAccounts are the largest data and the most accounts of an
+	// instruction.
 	maxData, maxAccounts = memoSize, 6
 )
 
-// access is what an instruction needs of an account.
+// access is the privilege that an instruction needs on an account.
 type access uint8
 
 const (
@@ -216,7 +217,8 @@ func (r *reader) create() account {
 	return account{c.keys[0], c.keys[1], c.keys[2], c.keys[3], c.keys[5]}
 }
 
-// transfer is one of tokens, or of lamports, which have no program and no mint.
+// transfer is a transfer of tokens, or of lamports, which have no program and no
+// mint.
 type transfer struct {
 	program, from, mint, to, owner solana.Address
 	amount                         market.Amount
@@ -292,7 +294,7 @@ func (r *reader) deliver() {
 	s.Base, s.BaseAmount = t.mint, t.amount
 }
 
-// associated requires an account to be a wallet's associated one of the mint.
+// associated checks that an account is a wallet's associated account of the mint.
 func (r *reader) associated(a, wallet solana.Address, t *transfer) {
 	if r.err != nil {
 		return
@@ -309,7 +311,7 @@ func (r *reader) memo() {
 	r.shape.Claim = claim
 }
 
-// finish requires that no instruction is left, and that every account has exactly the
+// finish checks that no instruction is left, and that every account has exactly the
 // privileges that the instructions need.
 func (r *reader) finish() (Shape, error) {
 	r.require(r.next == len(r.m.Instructions), "more instructions")

@@ -12,8 +12,8 @@ import (
 )
 
 const (
-	// DefaultSignerCalls is half of what a server serves at a time, so that a gateway
-	// leaves room for an operator's tool.
+	// DefaultSignerCalls is half of the connections that a server serves at a time,
+	// so that a gateway leaves some for an operator's tool.
 	DefaultSignerCalls = MaxSignerConnections / 2
 
 	defaultCallTimeout = 5 * time.Second
@@ -72,8 +72,9 @@ func Dial(path string, o SocketOptions) (*SocketSigner, error) {
 // Address returns the key's address.
 func (s *SocketSigner) Address() solana.Address { return s.address }
 
-// Sign has the other process sign the job. It blocks at most SocketOptions.Timeout.
-// Errors: [ErrZero]; [ErrUnavailable]; a [Refusal] of the signer.
+// Sign asks the other process to sign the job. It blocks at most
+// SocketOptions.Timeout. Errors: [ErrZero]; [ErrUnavailable]; a [Refusal] of the
+// signer.
 func (s *SocketSigner) Sign(ctx context.Context, j Job) (signature solana.Signature, err error) {
 	if j.Kind() == 0 {
 		return signature, fmt.Errorf("%w: nothing to sign", ErrZero)

@@ -17,7 +17,7 @@ import (
 const (
 	// MaxRaw bounds a transaction's bytes: ours are version 0.
 	MaxRaw = tx.MaxSize
-	// BuildRetention is how long a build that nobody signed is kept.
+	// BuildRetention is how long an unsigned build is kept.
 	BuildRetention = 30 * 24 * time.Hour
 	// MaxPrunedACall bounds the builds that one Prune deletes.
 	MaxPrunedACall = 1024
@@ -70,7 +70,7 @@ func decodeBuild(id market.ClaimID, value []byte) (*Build, error) {
 // PutBuild stores the first build of a claim, and returns the one that is stored:
 // every caller gets the same. With sync it is on disk then; without, a crash may lose
 // it and everything written after it. The result is read-only. Errors: [ErrInvalid],
-// [ErrDamaged], those of the map.
+// [ErrDamaged], errors of the map.
 func (s *Store) PutBuild(b *Build, sync bool) (*Build, error) {
 	if err := b.check(); err != nil {
 		return nil, err
@@ -100,8 +100,8 @@ func (s *Store) PutBuild(b *Build, sync bool) (*Build, error) {
 	return stored, nil
 }
 
-// Build returns a claim's build; ok is false if there is none, or no longer. Errors:
-// [ErrDamaged], those of the map.
+// Build returns a claim's build; ok is false if there is none, or it was pruned.
+// Errors: [ErrDamaged], errors of the map.
 func (s *Store) Build(id market.ClaimID) (b *Build, ok bool, err error) {
 	value, ok, err := s.kv.Get(claimKey(keyBuild, id))
 	if err != nil || !ok {
@@ -116,9 +116,9 @@ func ageKey(b *Build) []byte {
 	return binary.BigEndian.AppendUint64(key, uint64(b.Claim))
 }
 
-// Prune deletes builds that nobody signed and that are older than BuildRetention at
-// now, in Unix nanoseconds: the oldest first, at most MaxPrunedACall. It returns their
-// number; call it again while that is MaxPrunedACall.
+// Prune deletes unsigned builds that are older than BuildRetention at now, in Unix
+// nanoseconds: the oldest first, at most MaxPrunedACall. It returns their number; call
+// it again while that is MaxPrunedACall.
 func (s *Store) Prune(now int64) (int, error) {
 	if now <= int64(BuildRetention) {
 		return 0, nil

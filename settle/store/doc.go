@@ -1,13 +1,13 @@
-// Package store keeps what settlement must find again after a restart: the unsigned
+// Package store keeps the data that settlement needs after a restart: the unsigned
 // transactions that were handed out, the signed ones, payments that the desk cannot
 // book, and how far the treasury's accounts have been read.
 //
 // # Invariants
 //
-//  1. A claim has one build for as long as the store keeps it: the first one put. A
-//     later PutBuild returns that one.
-//  2. A [Transaction] is on disk before anybody has it: after a crash the exact bytes
-//     of a transaction that was sent are there.
+//  1. A claim has one build for as long as the store keeps it: the first one. A
+//     later PutBuild returns the first.
+//  2. A [Transaction] is on disk before any caller has it, so after a crash the exact
+//     bytes of every sent transaction are there.
 //  3. A message is stored under one set of signatures, and a claim has at most one
 //     cosigned message.
 //  4. Signed transactions and unmatched payments are never deleted: a resolved payment

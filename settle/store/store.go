@@ -49,7 +49,7 @@ const (
 // stripes is the number of claim locks. A power of two.
 const stripes = 64
 
-// Store is the settlement's part of a durable map.
+// Store is settlement's part of a durable map.
 type Store struct {
 	kv kv.Store
 	// claims are held while a claim's entry is read and written.
@@ -63,8 +63,8 @@ type Store struct {
 	cursorMu sync.Mutex
 }
 
-// Open checks the layout, and writes it into an empty map. Errors: [ErrLayout], those
-// of the map.
+// Open checks the layout, and writes it into an empty map. Errors: [ErrLayout],
+// errors of the map.
 func Open(store kv.Store) (*Store, error) {
 	s := &Store{kv: kv.Named(store, "settle store")}
 	found, ok, err := s.kv.Get([]byte{keyLayout})
@@ -84,7 +84,8 @@ func Open(store kv.Store) (*Store, error) {
 	})
 }
 
-// create writes the layout, unless there are entries without one.
+// create writes the layout version, and refuses a map that has entries but no
+// version.
 func (s *Store) create() error {
 	err := kv.Each(s.kv, []byte{keyLayout}, []byte{keyEnd}, func(_, _ []byte) error {
 		return fmt.Errorf("%w: entries without a version", ErrLayout)

@@ -95,7 +95,7 @@ func (t *Transaction) read() error {
 // nanoseconds; both are above 0. The same bytes again return the [Transaction] of the
 // first time. Errors: [ErrConflict] if the message is stored under other signatures,
 // or the claim has another cosigned message; [ErrFull] beyond MaxTransactions;
-// [ErrInvalid] for a zero value; [ErrDamaged]; those of the map.
+// [ErrInvalid] for a zero value; [ErrDamaged]; errors of the map.
 func (s *Store) PutTransaction(x cosign.Signed, lastValid uint64, at int64) (Transaction, error) {
 	k := Transaction{
 		claim: x.Claim(), kind: x.Kind(), hash: x.Hash(), raw: bytes.Clone(x.Bytes()), lastValid: lastValid, signedAt: at,
@@ -126,8 +126,8 @@ func (s *Store) PutTransaction(x cosign.Signed, lastValid uint64, at int64) (Tra
 	return k, nil
 }
 
-// writeTransaction writes k even if it is there, because an earlier sync may have
-// failed. The claim's build no longer counts as unsigned.
+// writeTransaction writes k even if it is stored already, because an earlier sync
+// may have failed. The claim's build no longer counts as unsigned.
 func (s *Store) writeTransaction(k *Transaction) error {
 	name := signatureKey(keySignature, k.signature)
 	value := append(le.AppendUint64(nil, uint64(k.claim)), k.hash[:]...)
@@ -150,8 +150,8 @@ func (s *Store) writeTransaction(k *Transaction) error {
 	}, true)
 }
 
-// Transaction returns a claim's signed transaction with a message. Errors:
-// [ErrDamaged], those of the map.
+// Transaction returns a claim's signed transaction by the hash of its message.
+// Errors: [ErrDamaged], errors of the map.
 func (s *Store) Transaction(id market.ClaimID, hash solana.Hash) (Transaction, bool, error) {
 	key := transactionKey(id, hash)
 	value, ok, err := s.kv.Get(key)
@@ -162,8 +162,8 @@ func (s *Store) Transaction(id market.ClaimID, hash solana.Hash) (Transaction, b
 	return k, err == nil, err
 }
 
-// Transactions returns all signed transactions of a claim, the oldest first. Errors:
-// [ErrDamaged], those of the map.
+// Transactions returns all signed transactions of a claim, oldest first. Errors:
+// [ErrDamaged], errors of the map.
 func (s *Store) Transactions(id market.ClaimID) ([]Transaction, error) {
 	var list []Transaction
 	lo := claimKey(keyTransaction, id)
@@ -181,7 +181,7 @@ func (s *Store) Transactions(id market.ClaimID) ([]Transaction, error) {
 }
 
 // ClaimOf returns the claim of the stored transaction that has a signature. Errors:
-// [ErrDamaged], those of the map.
+// [ErrDamaged], errors of the map.
 func (s *Store) ClaimOf(sig solana.Signature) (market.ClaimID, bool, error) {
 	value, ok, err := s.kv.Get(signatureKey(keySignature, sig))
 	if err != nil || !ok {

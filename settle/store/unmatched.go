@@ -12,8 +12,8 @@ import (
 
 // Limits of unmatched payments.
 const (
-	// MaxUnmatched bounds the payments that nobody has resolved: a stranger makes one
-	// for the price of a transaction.
+	// MaxUnmatched bounds the unresolved payments: a stranger can make one for the
+	// price of a transaction.
 	MaxUnmatched = 100_000
 	// MaxWord bounds Reason and By, MaxNote bounds Note; bytes.
 	MaxWord = 40
@@ -23,7 +23,7 @@ const (
 )
 
 // UnmatchedPayment is a payment that the desk cannot book, or a transaction of its own
-// that it cannot account for. A person must look.
+// that it cannot account for. An operator must look at it.
 type UnmatchedPayment struct {
 	// Signature names the transaction; not zero.
 	Signature solana.Signature
@@ -113,7 +113,7 @@ func decodeUnmatched(key, value []byte) (*UnmatchedPayment, error) {
 
 // AddUnmatched stores a payment for a person to look at, and returns when it is on
 // disk. The same signature again, resolved or not, changes nothing. Errors:
-// [ErrInvalid], [ErrFull], those of the map.
+// [ErrInvalid], [ErrFull], errors of the map.
 func (s *Store) AddUnmatched(x *UnmatchedPayment) error {
 	if err := x.check(); err != nil {
 		return err
@@ -141,7 +141,7 @@ func (s *Store) AddUnmatched(x *UnmatchedPayment) error {
 }
 
 // UnmatchedPayment returns the payment with a signature, resolved or not. Errors:
-// [ErrDamaged], those of the map.
+// [ErrDamaged], errors of the map.
 func (s *Store) UnmatchedPayment(sig solana.Signature) (*UnmatchedPayment, bool, error) {
 	for _, prefix := range []byte{keyUnmatched, keyResolved} {
 		key := signatureKey(prefix, sig)
@@ -157,9 +157,9 @@ func (s *Store) UnmatchedPayment(sig solana.Signature) (*UnmatchedPayment, bool,
 	return nil, false, nil
 }
 
-// UnmatchedPayments lists the payments that nobody has resolved by signature,
-// beginning after one, which is zero for the beginning; at most limit, and
-// MaxUnmatchedPage. Errors: [ErrDamaged], those of the map.
+// UnmatchedPayments lists the unresolved payments after a signature, zero for the
+// beginning, in the order of their signatures; at most limit, and MaxUnmatchedPage.
+// Errors: [ErrDamaged], errors of the map.
 func (s *Store) UnmatchedPayments(after solana.Signature, limit int) ([]UnmatchedPayment, error) {
 	var list []UnmatchedPayment
 	limit = min(limit, MaxUnmatchedPage)
@@ -180,7 +180,7 @@ func (s *Store) UnmatchedPayments(after solana.Signature, limit int) ([]Unmatche
 }
 
 // ResolveUnmatched records who resolved a payment, how and when, and returns when that
-// is on disk. Errors: [ErrNotFound], [ErrResolved], [ErrInvalid], those of the map.
+// is on disk. Errors: [ErrNotFound], [ErrResolved], [ErrInvalid], errors of the map.
 func (s *Store) ResolveUnmatched(sig solana.Signature, by, note string, at int64) error {
 	s.unmatchedMu.Lock()
 	defer s.unmatchedMu.Unlock()
@@ -209,7 +209,7 @@ func (s *Store) ResolveUnmatched(sig solana.Signature, by, note string, at int64
 	return nil
 }
 
-// UnmatchedCount returns the number of payments that nobody has resolved.
+// UnmatchedCount returns the number of unresolved payments.
 func (s *Store) UnmatchedCount() int {
 	s.unmatchedMu.Lock()
 	defer s.unmatchedMu.Unlock()
