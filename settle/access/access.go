@@ -266,8 +266,9 @@ func (a *Access) addIssue(i *issue, revoked bool) {
 	}
 }
 
-// sweep removes clients whose hour is over and expired tokens. It releases the lock
-// between any two. The caller holds writer, or is Open.
+// sweep removes clients whose hour is over, and expired tokens. It releases mu
+// after each, so that readers do not wait for all. The caller holds writer, or is
+// Open.
 func (a *Access) sweep(now int64) {
 	for a.pastHour < len(a.queue) && a.queue[a.pastHour].at+int64(IssueWindow) <= now {
 		i := &a.queue[a.pastHour]

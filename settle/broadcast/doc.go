@@ -3,7 +3,7 @@
 //
 // After [Failed] and [Expired] the desk may sign another transaction for the same claim.
 // If the end is reported too early, both transactions land and the desk pays twice. If
-// it is reported too late, a client waits. So in doubt the tracker waits.
+// it is reported too late, a client waits. When in doubt, the tracker waits.
 //
 // # Invariants
 //
@@ -29,9 +29,9 @@
 // A node that lags reports an old height and does not know new transactions: invariant 2
 // compares its own two answers. A node that lies about its height, or has lost part of
 // its history, is outvoted: by default a majority of the configured nodes must agree.
-// With one node its word is all there is; with two, both must answer. The search by
-// reference finds what no signature does: a taker who pays the fee can sign the desk's
-// message again with another signature, under which the transaction lands.
+// With one node, its answer decides; with two, both must answer. The search by reference
+// finds what no signature does: a taker who pays the fee can sign the desk's message
+// again with another signature, under which the transaction lands.
 //
 // # How it works
 //
@@ -69,5 +69,5 @@
 // knows the transaction as little as one that never landed. A transaction whose fee the
 // taker pays, or whose bytes are lost, does not expire by itself if its reference is named
 // more often than MaxHistory. [Tracker.Unresolved] lists those that wait, and
-// [Tracker.GiveUp] forgets one on a person's word.
+// [Tracker.GiveUp] forgets one after an operator's decision.
 package broadcast

@@ -31,8 +31,8 @@ type entry struct {
 	// a search has found the message.
 	raw            []byte
 	own, signature solana.Signature
-	// deskPaysFee: own is the desk's, which never signs a message in another way, so
-	// the transaction can land under no other signature.
+	// deskPaysFee: own is the desk's signature. The desk always signs a message with
+	// the same signature, so the transaction can land under no other.
 	deskPaysFee bool
 	// lastValid is a bound by the nodes' heights if it is guessed, 0 before the first
 	// guess.
@@ -40,13 +40,14 @@ type entry struct {
 	lastValidGuessed bool
 
 	sent int
-	// problem is of polls and examinations, sendProblem of sends.
+	// problem is the problem of polls and examinations, sendProblem that of sends.
 	problem, sendProblem string
 
 	level rpc.Commitment
 	slot  uint64
 	past  bool
-	// sending: it waits for a sender or has one. examining: the same of the examiner.
+	// sending: a sender has the entry, or it waits for one. examining: the same for
+	// the examiner.
 	sending, examining bool
 	// result is set if result.End is; pause is the one after the last failure to
 	// report it.

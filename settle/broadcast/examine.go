@@ -10,7 +10,8 @@ import (
 	"blockdesk/internal/solana/tx"
 )
 
-// queueExamination has every node asked about an entry. The caller holds mu.
+// queueExamination queues an entry, so that every node is asked about it. The
+// caller holds mu.
 func (t *Tracker) queueExamination(e *entry) {
 	if e.examining || e.result.End != 0 {
 		return
@@ -99,7 +100,8 @@ type search struct {
 	verdict verdict
 }
 
-// applyVerdict enters a verdict, unless the entry has changed since the question.
+// applyVerdict applies a verdict, unless the entry has changed since the nodes were
+// asked.
 func (t *Tracker) applyVerdict(x *examination, v verdict) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -164,7 +166,7 @@ func (t *Tracker) search(ctx context.Context, x *examination, views []rpc.NodeSt
 	return verdict{is: verdictAbsent}
 }
 
-// setSignature enters the signature under which the message is on the chain.
+// setSignature stores the signature under which the message is on the chain.
 func (t *Tracker) setSignature(x *examination, sig solana.Signature) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

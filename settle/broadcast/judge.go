@@ -27,8 +27,8 @@ func (x *examination) answered(v *rpc.NodeStatuses) bool {
 
 // guessLastValid bounds the last valid height of a transaction whose blockhash is
 // unknown by the nodes' newest blocks: the transaction is older than the question.
-// Each examination gives a bound and the lowest counts, which corrects a lie of a
-// node.
+// Each examination gives a bound and the lowest counts, which corrects a node that
+// lies.
 func (x *examination) guessLastValid(views []rpc.NodeStatuses, quorum int) {
 	answered, tip := 0, uint64(0)
 	for i := range views {
@@ -67,7 +67,8 @@ const (
 	verdictWait      verdictKind = 1
 	verdictFinalized verdictKind = 2
 	verdictFailed    verdictKind = 3
-	// verdictAbsent: it is in no block under this signature, and never will be.
+	// verdictAbsent: the transaction is in no block under this signature, and never
+	// will be.
 	verdictAbsent verdictKind = 4
 )
 

@@ -39,23 +39,23 @@ const (
 )
 
 // BlockhashLife is the number of blocks after that of its blockhash in which a
-// transaction can land. It is Agave's, and so that of every public cluster.
+// transaction can land. It is a constant of Agave, and so of every public cluster.
 const BlockhashLife = 150
 
 // maxBlockhashLife bounds Options.BlockhashLife (our choice).
 const maxBlockhashLife = 100_000
 
 // tipMargin is added to the nodes' newest heights if a blockhash may be newer than
-// they know (our choice).
+// those (our choice).
 const tipMargin = 151
 
 // Errors.
 var (
 	// ErrFull means that MaxTracked transactions are tracked.
 	ErrFull = errors.New("broadcast: too many tracked transactions")
-	// ErrOptions means options that cannot work.
+	// ErrOptions means that an option is invalid.
 	ErrOptions = errors.New("broadcast: invalid options")
-	// ErrOutcomeKnown means a transaction that a person may not end: it is not
+	// ErrOutcomeKnown means that an operator may not end the transaction: it is not
 	// tracked, or it ends by itself.
 	ErrOutcomeKnown = errors.New("broadcast: the outcome is not unknown")
 	// ErrInvalid means a zero value.

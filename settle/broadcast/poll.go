@@ -11,8 +11,8 @@ import (
 	"blockdesk/internal/solana/rpc"
 )
 
-// pollDue polls once what is due, in batches. It gets the chain's position first,
-// which makes more entries due.
+// pollDue polls the due entries once, in batches. It gets the chain's position
+// first, which makes more entries due.
 func (t *Tracker) pollDue(ctx context.Context) {
 	if t.idle() {
 		return
@@ -31,8 +31,8 @@ func (t *Tracker) idle() bool {
 	return len(t.byKey) == 0
 }
 
-// chainReached makes entries due by a finalized position. One node's word is enough:
-// the result is only another look.
+// chainReached makes entries due by a finalized position. One node's position is
+// enough, because it only causes another poll.
 func (t *Tracker) chainReached(p rpc.Position) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -55,7 +55,7 @@ func (t *Tracker) chainReached(p rpc.Position) {
 	}
 }
 
-// markPast has the nodes examined if a poll does not find the entry. The caller holds
+// markPast queues an examination if a poll does not find the entry. The caller holds
 // mu.
 func (t *Tracker) markPast(e *entry) {
 	if !e.past {
@@ -103,7 +103,7 @@ func (t *Tracker) poll(ctx context.Context, batch []*entry) {
 	}
 }
 
-// observe enters the status of an entry. The caller holds mu.
+// observe applies the status of an entry. The caller holds mu.
 func (t *Tracker) observe(e *entry, s *rpc.Status) {
 	slots := &t.queues[bySlot]
 	if s.Level != rpc.Finalized && (!e.past || s.Known) {
@@ -140,7 +140,7 @@ func (t *Tracker) observe(e *entry, s *rpc.Status) {
 	}
 }
 
-// pollIn has an entry polled after a pause. The caller holds mu.
+// pollIn schedules a poll of an entry after a pause. The caller holds mu.
 func (t *Tracker) pollIn(e *entry, pause time.Duration) {
 	t.queues[byPoll].Set(e, t.now().Add(pause).UnixNano(), 0)
 }
@@ -152,7 +152,7 @@ func problemOf(err error) string {
 	return ProblemError
 }
 
-// retryAfter returns how long a node wants us to wait, 0 if it does not say.
+// retryAfter returns the pause that a node asks for, 0 if it asks for none.
 func retryAfter(err error) time.Duration {
 	if e := (*rpc.Error)(nil); errors.As(err, &e) {
 		return e.RetryAfter

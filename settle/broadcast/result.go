@@ -41,14 +41,14 @@ type Result struct {
 	Kind  cosign.Kind
 	// Hash is the SHA-256 of the message.
 	Hash solana.Hash
-	// Signature is the one under which it landed. If the taker pays the fee it may
-	// differ from the one that was sent, because the taker can sign the same message
-	// again. Zero for a [Missing] that expired.
+	// Signature is the signature under which it landed. If the taker pays the fee it
+	// may differ from the one that was sent, because the taker can sign the same
+	// message again. Zero for a [Missing] that expired.
 	Signature solana.Signature
 	End       End
-	// Slot is that of its block, 0 if it expired.
+	// Slot is the slot of its block, 0 if it expired.
 	Slot uint64
-	// Error is the runtime's, as JSON, if it failed.
+	// Error is the runtime's error as JSON, if it failed.
 	Error string
 }
 
@@ -90,7 +90,8 @@ type State struct {
 	Slot  uint64
 	// Past: a node has said that a block above LastValid is finalized.
 	Past bool
-	// OutcomeUnknown: the nodes cannot end it, and [Tracker.GiveUp] may.
+	// OutcomeUnknown: the nodes cannot decide whether it landed, and
+	// [Tracker.GiveUp] may end it.
 	OutcomeUnknown bool
 	// End is set if it has ended and that is still to be reported.
 	End End
@@ -111,13 +112,13 @@ const (
 // Stats are counts of a tracker.
 type Stats struct {
 	// Tracked are all; Landed of them are in a confirmed block, Past are past their
-	// last block by some node's word, Reporting have ended and are still to be
-	// reported.
+	// last block according to at least one node, Reporting have ended and are still
+	// to be reported.
 	Tracked, Landed, Past, Reporting int
 	// Missing are the tracked ones whose bytes are lost.
 	Missing int
 	// Since the start.
 	Sends, SendErrors, Finalized, Failed, Expired, GivenUp uint64
-	// Position is the newest finalized one.
+	// Position is the newest finalized position.
 	Position rpc.Position
 }

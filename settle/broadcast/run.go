@@ -58,7 +58,7 @@ func (e *each[T]) Run(ctx context.Context) {
 	wg.Wait()
 }
 
-// pace dispatches what is to be sent or reported again when it is due.
+// pace dispatches entries when it is time to send or report them again.
 func (t *Tracker) pace(ctx context.Context) {
 	timer := time.NewTimer(0)
 	defer timer.Stop()
@@ -73,7 +73,8 @@ func (t *Tracker) pace(ctx context.Context) {
 	}
 }
 
-// dispatchDue dispatches what is due, and returns the time until the next entry is.
+// dispatchDue dispatches the due entries, and returns the time until the next one
+// is due.
 func (t *Tracker) dispatchDue() time.Duration {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -139,7 +140,7 @@ func (t *Tracker) send(ctx context.Context, e *entry) {
 	}
 }
 
-// sends reports whether an entry is to be sent. The caller holds the tracker's mu.
+// sends reports whether an entry must be sent. The caller holds the tracker's mu.
 func (e *entry) sends() bool { return e.raw != nil && e.result.End == 0 && e.level < rpc.Confirmed }
 
 func (t *Tracker) reportAll(ctx context.Context) {

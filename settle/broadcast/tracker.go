@@ -17,8 +17,8 @@ import (
 	"blockdesk/settle/store"
 )
 
-// Node is the chain: *rpc.Client, which documents each call. Any goroutine may call
-// it. Every call must end.
+// Node is the client of the RPC nodes: *rpc.Client, which documents each call. Any
+// goroutine may call it. Every call must end.
 type Node interface {
 	Send(ctx context.Context, raw []byte, o rpc.SendOptions) (solana.Signature, error)
 	Statuses(ctx context.Context, list []solana.Signature, search bool) ([]rpc.Status, uint64, error)
@@ -149,7 +149,7 @@ func (t *Tracker) Await(m Missing) error {
 // maxHeight is where heights are clamped: no chain gets there.
 const maxHeight = 1<<63 - 1
 
-// add enters a new entry. The caller holds mu.
+// add adds a new entry. The caller holds mu.
 func (t *Tracker) add(e *entry) error {
 	if len(t.byKey) >= MaxTracked {
 		return fmt.Errorf("%w: claim %s: %d are under way", ErrFull, binding.Memo(e.claim), len(t.byKey))
@@ -159,7 +159,7 @@ func (t *Tracker) add(e *entry) error {
 	return nil
 }
 
-// forget drops an entry that needs nothing more. The caller holds mu.
+// forget removes an entry that needs no more work. The caller holds mu.
 func (t *Tracker) forget(e *entry) {
 	if e.raw == nil {
 		t.stats.Missing--
@@ -171,7 +171,7 @@ func (t *Tracker) forget(e *entry) {
 
 func (t *Tracker) now() time.Time { return t.options.Now() }
 
-// end enters how a transaction ended, and has it reported. The caller holds mu.
+// end records how a transaction ended, and queues the report. The caller holds mu.
 func (t *Tracker) end(e *entry, end End, slot uint64, failure string) {
 	if e.result.End != 0 {
 		return
@@ -206,7 +206,8 @@ func (t *Tracker) dispatch(e *entry, to chan *entry) {
 	}
 }
 
-// later has an entry sent or reported after a pause. The caller holds mu.
+// later schedules an entry to be sent or reported after a pause. The caller holds
+// mu.
 func (t *Tracker) later(e *entry, pause time.Duration) {
 	t.queues[bySend].Set(e, t.now().Add(pause).UnixNano(), 0)
 	wake(t.dispatchWake)
@@ -230,9 +231,9 @@ func (t *Tracker) State(sig solana.Signature) (s State, ok bool) {
 	return t.stateOf(e), true
 }
 
-// Unresolved lists transactions whose end all nodes must agree on: finalized or past
-// their last block, by some node's word, or of unknown height. In no order, at most
-// limit. It visits all entries.
+// Unresolved lists transactions whose end all nodes must agree on: they are
+// finalized or past their last block according to at least one node, or their height
+// is unknown. It returns at most limit, in no order. It visits all entries.
 func (t *Tracker) Unresolved(limit int) []State {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -83,7 +83,7 @@ func lockFile(f *os.File) error {
 // maxSocketPath is the longest path of a socket that the kernel accepts.
 const maxSocketPath = 107
 
-// listenPrivate listens on a socket of this mode. The socket has this mode before it
+// listenPrivate listens on a socket of this mode. The mode is set before the socket
 // has a name, so no other user can connect early.
 func listenPrivate(path string, mode os.FileMode) (net.Listener, error) {
 	if len(path) > maxSocketPath {

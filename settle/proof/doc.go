@@ -1,5 +1,5 @@
-// Package proof proves payments: it finds out what a finalized transaction paid us, for
-// which claim, and has the desk book it. A client asks about a signature
+// Package proof proves payments: it determines what a finalized transaction paid us and
+// for which claim, and books the payment in the desk. A client asks about a signature
 // ([Prover.Verify]); the treasury watch ([Prover.Run]) finds payments that no client
 // reports.
 //
@@ -12,7 +12,7 @@
 //	                            │         └─────▶ unmatched, refused
 //	                            └───────────────▶ unmatched, refused
 //
-// Where a finalized transaction goes by what it brought us:
+// The result for a finalized transaction, by the amount that we received:
 //
 //	the claim's amount or more, by its wallet, on its rail    the desk: applied, or
 //	                                                          refund due, with a reason
@@ -38,13 +38,13 @@
 //  3. The result for a signature is a function of the chain and of the desk's record,
 //     never of the order of requests: a request decides neither whether a payment is booked
 //     nor for which claim. A booked signature is answered from the record.
-//  4. Whatever came is booked by the desk or stored as unmatched before Verify refuses
-//     it and before the watch passes it.
+//  4. Every amount that we received is booked by the desk or stored as unmatched
+//     before Verify refuses the transaction and before the watch moves past it.
 //  5. A node that is down, lags, or is wrong causes an error or "pending", never a
 //     refusal.
-//  6. No node is believed alone while another one answers: all that answer must have the
-//     transaction as final and report the same. A node that lacks it makes "pending", a
-//     difference makes [ErrAnswer].
+//  6. No node is trusted alone while another one answers: all nodes that answer must
+//     have the transaction as final and report the same content. If a node lacks it the
+//     result is "pending"; if they differ it is [ErrAnswer].
 //
 // # Concurrency
 //
@@ -63,9 +63,9 @@
 // # Limits
 //
 // Options.MaxReading, MaxWallets, MaxReaders, MaxAhead, MaxPages, MaxSearched. If only
-// one node answers, it is believed about balances: it cannot forge a wallet's signature,
-// but it could report a payment that did not come. So could nodes that lie together. A
-// node that answers and hides a payment keeps it pending. A stranger can fill the list of
+// one node answers, its balances are trusted: it cannot forge a wallet's signature, but
+// it could report a payment that did not come. So could nodes that lie together. A node
+// that answers and hides a payment keeps it pending. A stranger can fill the list of
 // unmatched payments at the price of transactions and dust; Rail.Dust sets that price.
 // While that list, or the desk's list of refunds, is full, the watch retries what it
 // cannot book and continues with at most MaxAhead others.

@@ -23,20 +23,20 @@ import (
 // know.
 var unknownClaim = payment.Reason(event.ReasonUnknownClaim.String())
 
-// effects are what a finalized transaction did to our accounts.
+// effects are the effects of a finalized transaction on our accounts.
 type effects struct {
 	*ledger.Confirmed
 	// facts has an element for each of Prover.destinations.
 	facts []*payment.Facts
-	// foreign: we gained tokens of a mint that is no rail's.
+	// foreign: we gained tokens of a mint that no rail uses.
 	foreign bool
 	// strandedLamports were sent to our token accounts. They pay nothing, and the
 	// operator can recover them.
 	strandedLamports market.Amount
 }
 
-// examine reads a transaction from all nodes that answer, and books or stores what it
-// brought.
+// examine reads a transaction from all nodes that answer, and books its payments or
+// stores them as unmatched.
 func (p *Prover) examine(ctx context.Context, l lookup) (finding, error) {
 	p.counts.reads.Add(1)
 	c, found, err := p.node.TransactionFromAll(ctx, l.signature, rpc.Finalized)
@@ -105,7 +105,7 @@ func (p *Prover) effectsOf(c *ledger.Confirmed) (*effects, error) {
 
 // checkBalanceReported checks that an answer has the final balance of the token
 // account to be paid, if the account exists: without it a payment would be refused.
-// Package payment checks the balance before. The chain records balances only if a
+// Package payment checks the earlier balance. The chain records balances only if a
 // token program is part of the transaction.
 func checkBalanceReported(c *ledger.Confirmed, t *payment.Target) error {
 	at := slices.Index(c.Keys, t.PayTo)
@@ -118,8 +118,8 @@ func checkBalanceReported(c *ledger.Confirmed, t *payment.Target) error {
 	return nil
 }
 
-// gainedForeign reports whether our wallets together gained tokens of a mint that is
-// no rail's.
+// gainedForeign reports whether our wallets together gained tokens of a mint that no
+// rail uses.
 func (p *Prover) gainedForeign(c *ledger.Confirmed) bool {
 	ours := func(b *ledger.TokenBalance) bool {
 		return slices.Contains(p.ours, b.Owner) && !slices.ContainsFunc(p.destinations, func(x destination) bool {
@@ -164,7 +164,7 @@ func (s *effects) claims() (list []market.ClaimID) {
 	return list
 }
 
-// process finds the claim, and books or stores what came for it.
+// process finds the claim, and books the payment for it or stores it as unmatched.
 func (p *Prover) process(ctx context.Context, s *effects, key rfq.IdempotencyKey) (finding, error) {
 	list := s.claims()
 	var claim *rfq.Claim
@@ -192,8 +192,9 @@ func (p *Prover) process(ctx context.Context, s *effects, key rfq.IdempotencyKey
 }
 
 // signedByUs handles a transaction that one of our wallets has signed. An atomic
-// settlement that the desk does not count, as after the restore of an old backup, is
-// stored for a person; any other transfer of ours is the operator's business.
+// settlement that the desk has not recorded, for example after the restore of an old
+// backup, is stored for an operator; any other transfer of ours is the operator's
+// business.
 func (p *Prover) signedByUs(s *effects, list []market.ClaimID, claim *rfq.Claim) (finding, error) {
 	f := refusal(nil, payment.MissingReference)
 	if claim != nil {
@@ -246,15 +247,16 @@ func (p *Prover) decide(s *effects, c *rfq.Claim, key rfq.IdempotencyKey) (findi
 	return p.book(s, &book, key)
 }
 
-// refuseUnmatched refuses a transaction, and stores what it brought us, if anything.
+// refuseUnmatched refuses a transaction, and stores the amount that we received, if
+// any, as an unmatched payment.
 func (p *Prover) refuseUnmatched(s *effects, id market.ClaimID, c *rfq.Claim, why payment.Reason) (finding, error) {
 	f := refusal(c, why)
 	return f, p.addUnbooked(s, id, nil, why, c != nil)
 }
 
-// addUnbooked stores what came beside a credit, or everything if there is none; tokens
-// of no rail only if foreign is set. One signature has one entry: of several rails it
-// has the first.
+// addUnbooked stores, as an unmatched payment, the amounts beside a credit, or all
+// amounts if there is none; tokens of other mints only if foreign is set. A signature
+// has one entry: of several rails it names the first.
 func (p *Prover) addUnbooked(s *effects, id market.ClaimID, booked *credit, why payment.Reason, foreign bool) error {
 	x := store.UnmatchedPayment{Signature: s.Signature(), Reason: string(why), Slot: s.Slot, SeenAt: p.options.Now().UnixNano(), Claim: id}
 	dust := false

@@ -29,16 +29,17 @@ const (
 	MaxPages = 1 << 12
 )
 
-// ErrOptions means options that cannot work.
+// ErrOptions means that an option is invalid.
 var ErrOptions = errors.New("proof: invalid options")
 
-// Rail is how one rail is paid.
+// Rail is the configuration of one payment rail.
 type Rail struct {
 	// Mint is the rail's mint; the zero value for SOL.
 	Mint token.Checked
-	// Treasury are the wallets that claims name to be paid: the policy's, and those of
+	// Treasury are the payees of claims: the wallet of the policy, and the wallets of
 	// every claim whose payment may still come. Tokens are paid to their associated
-	// accounts. None: the rail is not served, and payments over it are not noticed.
+	// accounts. If it is empty, the rail is not served, and payments over it are not
+	// noticed.
 	Treasury []solana.Address
 	// Dust is the amount below which a payment is neither booked nor stored as
 	// unmatched, only counted, so that a flood of such payments cannot fill the lists:
@@ -47,18 +48,18 @@ type Rail struct {
 	Dust market.Amount
 }
 
-// Options are a Prover's. The zero value of a field is its default, but Rails has
-// none.
+// Options are the settings of a [Prover]. The zero value of a field is its default,
+// but Rails has none.
 type Options struct {
 	// Rails by [market.Rail]; at least one is served.
 	Rails [market.RailCount]Rail
 	// Wallets are our other wallets: the desk's. A transfer between our wallets is no
-	// payment, nor is what one of ours has signed.
+	// payment, and neither is a transaction that one of our wallets has signed.
 	Wallets []solana.Address
 	// ClockTolerance is how far the chain's clock may be behind ours: a payment in a
-	// block that is older than its claim by so much is still taken. Default 5 min, at
-	// most 1 h. A claim's id is random and secret until the claim is made, so no older
-	// transaction can name it; this is a second check.
+	// block that is older than its claim by so much is still accepted. Default 5 min,
+	// at most 1 h. A claim's id is random and secret until the claim is made, so no
+	// older transaction can name it; this is a second check.
 	ClockTolerance time.Duration
 	// Retry is the pause before a client asks again about a payment that is not final.
 	// Default 2 s.
@@ -71,22 +72,24 @@ type Options struct {
 	// Readers is the number of transactions that the watch of an account reads at
 	// once, 1 to MaxReaders. Default 8.
 	Readers int
-	// Since is when the desk began to be paid to these accounts: for an account
-	// without a stored cursor, older blocks are history and not examined. Default:
-	// now. A Prover that replaces an earlier one needs the time of the first.
+	// Since is when the desk began to use these accounts for payments: for an
+	// account without a stored cursor, older blocks are history and not examined.
+	// Default: now. A Prover that replaces an earlier one needs the time of the
+	// first.
 	Since time.Time
-	// Rewind has the watch begin at Since even if a cursor is stored: the desk has
-	// lost what was booked since.
+	// Rewind makes the watch begin at Since even if a cursor is stored, because the
+	// desk has lost the payments booked since.
 	Rewind bool
-	// CursorDelay is how long the watch's cursor stays behind what has been examined:
-	// a node may list a transaction late, behind newer ones. Default 15 s.
+	// CursorDelay is how long the watch's cursor stays behind the examined
+	// transactions: a node may list a transaction late, behind newer ones. Default 15
+	// s.
 	CursorDelay time.Duration
-	// GiveUpAfter is how long the watch retries a transaction that no node answers
-	// usably, before it stores it for a person. Default 10 min.
+	// GiveUpAfter is how long the watch retries a transaction for which no node has
+	// a usable answer, before it stores it for an operator. Default 10 min.
 	GiveUpAfter time.Duration
 	// Now is the clock. Default time.Now.
 	Now func() time.Time
-	// Logger takes what an operator should see. Default slog.Default.
+	// Logger logs for the operator. Default slog.Default.
 	Logger *slog.Logger
 }
 

@@ -18,19 +18,19 @@ import (
 	"blockdesk/settle/store"
 )
 
-// Node is the chain: [rpc.Client].
+// Node is the client of the RPC nodes: [rpc.Client].
 type Node interface {
-	// TransactionFromAll asks all nodes, for what is booked.
+	// TransactionFromAll asks all nodes. Payments are booked from its result only.
 	TransactionFromAll(ctx context.Context, s solana.Signature, level rpc.Commitment) (t *ledger.Confirmed, found bool, err error)
 	Transaction(ctx context.Context, s solana.Signature, level rpc.Commitment) (t *ledger.Confirmed, found bool, err error)
 	Signatures(ctx context.Context, a solana.Address, page rpc.Page, level rpc.Commitment) ([]rpc.SignatureInfo, error)
 }
 
-// Desk is what proofs use of the desk: desk.Desk. The values that its methods
+// Desk is the part of desk.Desk that a Prover uses. The values that its methods
 // return are read-only.
 type Desk interface {
-	// Do submits r and returns once its outcome is durable. An error means that
-	// nothing has happened, or that the outcome is unknown.
+	// Do submits r and returns once its outcome is durable. An error means that the
+	// request had no effect, or that the outcome is unknown.
 	Do(r rfq.Request) (*desk.Result, error)
 	// Claim returns the durable state of a claim, with the payments that named it: the
 	// newest ones, if there are very many.
@@ -49,17 +49,17 @@ type Store interface {
 }
 
 // TermsMismatch is the word for a request that names the right claim and wrong terms
-// of it. Our choice, beside the words of package payment.
+// (our choice). The other words are those of package payment.
 const TermsMismatch = "terms_mismatch"
 
-// Errors of Verify beside those of the node and of the desk, which are wrapped.
+// Errors of Verify. Errors of the node and of the desk are wrapped.
 var (
 	// ErrBusy: Options.MaxReading transactions are being examined.
 	ErrBusy = fmt.Errorf("proof: too many payments are being examined: %w", desk.ErrBusy)
 	// ErrAnswer: an answer of a node or of the desk that proves nothing, or nodes that
 	// contradict each other.
 	ErrAnswer = errors.New("proof: unusable answer")
-	// ErrWallet: a claim is to be paid to a wallet that the options lack.
+	// ErrWallet: a claim's payee is a wallet that the options do not list.
 	ErrWallet = errors.New("proof: the claim's payee is not a configured wallet")
 )
 
@@ -79,8 +79,8 @@ type Prover struct {
 	watches []Watch
 }
 
-// lookup is the key of a shared call. A request with an idempotency key has a call of
-// its own, because the desk's answer to a key belongs to that key.
+// lookup is the key of a shared call. Requests with different idempotency keys share
+// no call, because the desk stores an answer for each key.
 type lookup struct {
 	signature solana.Signature
 	key       rfq.IdempotencyKey
@@ -106,11 +106,10 @@ func New(o Options, node Node, desk Desk, st Store) (*Prover, error) {
 	}, nil
 }
 
-// Verify finds out what a signature paid, has the desk book it, and returns the
-// verdict for the request. After an error, of the chain, the desk or the store, or for
-// an unusable answer, nothing is decided and the same request can be sent again.
-// Errors: [ErrBusy], [ErrAnswer], [ErrWallet], rpc.Error, those of packages ledger and
-// payment, of the desk and of the store, and the context's.
+// Verify examines what the transaction with a signature paid, books it in the desk,
+// and returns the verdict for the request. An error decides nothing: the same request
+// can be sent again. Errors: [ErrBusy], [ErrAnswer], [ErrWallet], rpc.Error,
+// ctx.Err(), errors of packages ledger and payment, of the desk and of the store.
 func (p *Prover) Verify(ctx context.Context, r *desk.PaymentProof) (desk.Verdict, error) {
 	f, err := p.find(ctx, lookup{r.Signature, r.Key})
 	if err != nil {
@@ -119,13 +118,14 @@ func (p *Prover) Verify(ctx context.Context, r *desk.PaymentProof) (desk.Verdict
 	return p.judge(r, &f), nil
 }
 
-// find returns what is known of a signature: from the record, or else from the chain.
+// find returns the finding for a signature: from the desk's record, or else from the
+// chain.
 func (p *Prover) find(ctx context.Context, l lookup) (finding, error) {
 	if f, ok, err := p.recorded(l.signature); ok && !f.ended || err != nil {
 		return f, err
 	}
 	return p.lookups.do(ctx, l, func() (finding, error) {
-		// Another call may have ended since the look into the record above.
+		// Another call may have ended since recorded was called above.
 		known, ok, err := p.recorded(l.signature)
 		if ok && !known.ended || err != nil {
 			return known, err
@@ -139,8 +139,8 @@ func (p *Prover) find(ctx context.Context, l lookup) (finding, error) {
 	})
 }
 
-// judge compares what is known of a signature with what a client says of it. It calls
-// nothing: the same finding and request have the same verdict.
+// judge compares the finding for a signature with the client's request. It is pure:
+// the same finding and request have the same verdict.
 func (p *Prover) judge(r *desk.PaymentProof, f *finding) desk.Verdict {
 	v := desk.Verdict{Claim: f.claim, Payment: f.payment, Replayed: f.replayed}
 	if f.claim != nil {
@@ -156,9 +156,9 @@ func (p *Prover) judge(r *desk.PaymentProof, f *finding) desk.Verdict {
 	return v
 }
 
-// disagrees returns what is wrong with a request about a payment that names c. A
-// request that names another claim, or none and other terms, reports the payment of
-// another claim; one that names c has wrong terms.
+// disagrees returns the reason to refuse a request about a payment that names c. A
+// request that names another claim, or no claim and other terms, reports the
+// payment of another claim; a request that names c has wrong terms.
 func disagrees(r *desk.PaymentProof, c *rfq.Claim) (event.Reason, string) {
 	t := &c.Terms
 	same := (r.Ticket == 0 || r.Ticket == t.Ticket) && (r.Tranche == 0 || r.Tranche == t.Tranche) &&
@@ -192,7 +192,7 @@ type Watch struct {
 	RoundAt int64
 	// Waiting is the number of listed transactions that are retried.
 	Waiting int
-	// Error is that of the last round, "" if there was none.
+	// Error is the error of the last round, "" if there was none.
 	Error string
 }
 

@@ -11,7 +11,7 @@ import (
 	"blockdesk/market"
 )
 
-// finding is what is known of a signature, whoever asks.
+// finding is the result for a signature. It does not depend on the request.
 type finding struct {
 	pending  bool
 	refused  event.Reason
@@ -23,8 +23,9 @@ type finding struct {
 	// payment: for it the record is made from the claim.
 	payment  *rfq.Payment
 	replayed bool
-	// ended: our own atomic transaction, of a claim that has ended otherwise or that
-	// the desk does not know. notFinal: and no node has it as final.
+	// ended: the transaction is our own atomic one, and its claim has ended in
+	// another way or is unknown to the desk. notFinal: in addition, no node has it
+	// as final.
 	ended, notFinal bool
 }
 
@@ -36,8 +37,8 @@ func refusal(c *rfq.Claim, why payment.Reason) finding {
 	return finding{claim: c, refused: event.ReasonPaymentMismatch, mismatch: string(why)}
 }
 
-// recorded answers without the chain for what the desk has booked, and for our own
-// transactions.
+// recorded returns, without reading the chain, the finding for a payment that the
+// desk has booked and for a transaction of our own.
 func (p *Prover) recorded(s solana.Signature) (f finding, ok bool, err error) {
 	id, ok, err := p.desk.PaymentClaim(s)
 	if err != nil {
@@ -53,8 +54,8 @@ func (p *Prover) recorded(s solana.Signature) (f finding, ok bool, err error) {
 				return bookedPayment(&h.Claim, &h.Payments[at]), true, nil
 			}
 		}
-		// More payments than a History has came after it. The chain
-		// leads to the same record.
+		// A History has only the newest payments, and this one is older. Reading
+		// the chain leads to the same record.
 		return f, false, nil
 	}
 	id, ok, err = p.store.ClaimOf(s)
@@ -108,7 +109,7 @@ func ownTransaction(s solana.Signature, c *rfq.Claim) finding {
 	}
 }
 
-// credit is what a transaction paid for a claim.
+// credit is the payment for a claim in a transaction.
 type credit struct {
 	claim  *rfq.Claim
 	rail   market.Rail
@@ -116,7 +117,8 @@ type credit struct {
 	payer  solana.Address
 }
 
-// book has the desk book a credit, and stores what came beside it.
+// book books a credit in the desk, and stores other payments of the transaction as
+// unmatched.
 func (p *Prover) book(s *effects, x *credit, key rfq.IdempotencyKey) (finding, error) {
 	id := x.claim.ID
 	// First, because a signature that the desk has booked is not examined again.
@@ -130,7 +132,7 @@ func (p *Prover) book(s *effects, x *credit, key rfq.IdempotencyKey) (finding, e
 		return finding{}, err
 	}
 	switch {
-	case o.Reason == event.ReasonUnknownClaim: // so old that only its history is left
+	case o.Reason == event.ReasonUnknownClaim: // the claim is so old that only its history is left
 		f, err := p.refuseUnmatched(s, id, nil, unknownClaim)
 		f.replayed = o.Replayed
 		return f, err
@@ -143,7 +145,7 @@ func (p *Prover) book(s *effects, x *credit, key rfq.IdempotencyKey) (finding, e
 	}
 	p.counts.booked.Add(1)
 	c := o.Claim
-	if c == nil || c.ID != id { // it has not changed the claim
+	if c == nil || c.ID != id { // the command has not changed the claim
 		h, known, err := p.desk.Claim(id)
 		if err != nil {
 			return finding{}, err

@@ -19,8 +19,8 @@ type sharedCall[V any] struct {
 	done  chan struct{}
 	value V
 	err   error
-	// left: the caller that made the call left before its end, so the error is its
-	// alone.
+	// left: the caller that made the call returned before the call ended, so only
+	// that caller gets the error.
 	left bool
 }
 
@@ -29,7 +29,7 @@ func newSharedCalls[K comparable, V any](limit int) *sharedCalls[K, V] {
 }
 
 // do returns the result of call, made by this caller or by another with the same key
-// that is running. Errors: [ErrBusy], the context's, those of call.
+// that is running. Errors: [ErrBusy], ctx.Err(), errors of call.
 func (f *sharedCalls[K, V]) do(ctx context.Context, key K, call func() (V, error)) (v V, err error) {
 	for {
 		f.mu.Lock()

@@ -13,25 +13,25 @@ import (
 	"blockdesk/settle/cosign"
 )
 
-// Reasons of unmatched payments after the restore of an old backup, if the chain has
-// what the desk has lost.
+// Reasons of unmatched payments after the restore of an old backup: the chain has a
+// transaction whose record the desk has lost.
 const (
-	// SettledUnbooked is an atomic settlement of ours that the desk does not count:
-	// its claim has ended otherwise, or is unknown.
+	// SettledUnbooked is an atomic settlement of ours that the desk has not
+	// recorded: its claim has ended in another way, or is unknown.
 	SettledUnbooked = "settled_unbooked"
 	// DeliveredUnbooked is a payment for a claim that the desk does not know and that
-	// was delivered all the same: it is not to be sent back. If more than MaxSearched
+	// was delivered nevertheless: do not send it back. If more than MaxSearched
 	// transactions name the claim, it may have been delivered.
 	DeliveredUnbooked = "delivered_unbooked"
 )
 
 // MaxSearched bounds the transactions that are read to find the delivery of a claim
-// that the desk does not know. A stranger can make as many; each costs us a read,
-// which he could cause by a request too.
+// that the desk does not know. A stranger can make more. Each costs us one read, no
+// more than a request would.
 const MaxSearched = 32
 
 // refuseUnknownClaim refuses and stores a payment for a claim that the desk does not
-// know: with a reason of its own if the chain has our delivery.
+// know. If the chain has our delivery, the stored reason is DeliveredUnbooked.
 func (p *Prover) refuseUnknownClaim(ctx context.Context, s *effects, id market.ClaimID) (finding, error) {
 	why := unknownClaim
 	if slices.ContainsFunc(s.facts, func(f *payment.Facts) bool { return f.Gained > 0 }) {
@@ -45,7 +45,7 @@ func (p *Prover) refuseUnknownClaim(ctx context.Context, s *effects, id market.C
 	return refusal(nil, unknownClaim), p.addUnbooked(s, id, nil, why, false)
 }
 
-// delivered searches the transactions that name a claim, without its payment, for a
+// delivered searches the transactions that name a claim, except its payment, for a
 // delivery of ours.
 func (p *Prover) delivered(ctx context.Context, id market.ClaimID, paid solana.Signature) (bool, error) {
 	// One more for the payment, and one to detect that there are too many.

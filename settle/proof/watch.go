@@ -26,7 +26,7 @@ const Unreadable = "unreadable"
 // time.
 const clockAhead = 2
 
-// Why the watch tries a transaction again.
+// Errors after which the watch retries a transaction.
 var (
 	errNotFinal = errors.New("listed as final, and not found")
 	errDeskFull = errors.New("the desk has no room for it")
@@ -55,7 +55,8 @@ type account struct {
 	// retried, with the time of their first failure.
 	done   map[solana.Signature]finishedAt
 	failed map[solana.Signature]time.Time
-	// cursorMissingSince is since when no node has the cursor's transaction.
+	// cursorMissingSince is the time since which no node has the cursor's
+	// transaction.
 	cursorMissingSince time.Time
 }
 
@@ -66,9 +67,9 @@ type finishedAt struct {
 }
 
 // Run watches every account to be paid until the context ends, and examines each
-// finalized transaction that names it as Verify does: a payment that no client reports
-// is booked, or stored as unmatched. A failing node delays it; see [Prover.Stats].
-// Only one Run at a time.
+// finalized transaction that names it, as Verify does, so that a payment that no
+// client reports is booked, or stored as unmatched. A failing node delays it; see
+// [Prover.Stats]. Only one Run at a time.
 func (p *Prover) Run(ctx context.Context) error {
 	since := p.options.Since.Unix() + clockAhead
 	var group errgroup.Group
@@ -112,7 +113,8 @@ func (p *Prover) report(ctx context.Context, i int, a *account, err error) {
 	w.Error, w.Waiting = text, len(a.failed)
 }
 
-// follow examines what is new of one account, as far as the nodes and the desk allow.
+// follow examines the new transactions of one account, as far as the nodes and the
+// desk allow.
 func (p *Prover) follow(ctx context.Context, a *account) error {
 	if !a.placed {
 		if err := p.placeCursor(ctx, a); err != nil {
@@ -188,8 +190,8 @@ func (p *Prover) newestOld(ctx context.Context, a *account) (s solana.Signature,
 	return s, slot, err
 }
 
-// list returns what is after the cursor, the oldest first; of more than MaxAhead the
-// oldest.
+// list returns the transactions after the cursor, oldest first, at most the oldest
+// MaxAhead.
 func (p *Prover) list(ctx context.Context, a *account) (list []rpc.SignatureInfo, err error) {
 	err = p.pages(ctx, a, func(got []rpc.SignatureInfo) bool {
 		end := slices.IndexFunc(got, func(x rpc.SignatureInfo) bool { return x.Slot < a.floor || x.Signature == a.cursor })
@@ -206,9 +208,9 @@ func (p *Prover) list(ctx context.Context, a *account) (list []rpc.SignatureInfo
 	return list, err
 }
 
-// pages calls f with pages of what is after the cursor, from new to old, until a page
-// is empty or f returns false. A short page proves nothing. Errors: [ErrAnswer] after
-// MaxPages.
+// pages calls f with pages of the transactions after the cursor, newest first, until
+// a page is empty or f returns false. A short page proves nothing. Errors:
+// [ErrAnswer] after MaxPages.
 func (p *Prover) pages(ctx context.Context, a *account, f func([]rpc.SignatureInfo) bool) error {
 	page := rpc.Page{Until: a.cursor}
 	for range MaxPages {
@@ -221,9 +223,9 @@ func (p *Prover) pages(ctx context.Context, a *account, f func([]rpc.SignatureIn
 	return fmt.Errorf("%w: more than %d pages of signatures", ErrAnswer, MaxPages)
 }
 
-// examineNew examines what is new, the oldest first, several at a time. It stops at an
-// error of the node or the desk; an error that concerns one transaction waits for the
-// next round.
+// examineNew examines the new transactions, oldest first, several at a time. It stops
+// at an error of the node or the desk; an error that concerns one transaction waits
+// for the next round.
 func (p *Prover) examineNew(ctx context.Context, a *account, list []rpc.SignatureInfo) error {
 	results := make([]error, len(list))
 	tried := make([]bool, len(list))
