@@ -10,11 +10,12 @@ import (
 
 // Errors of issuing an access token.
 var (
-	// ErrBadKey: the public key proves nothing, no signature of it is accepted.
+	// ErrBadKey: the public key is a weak one, for which signatures prove nothing.
 	ErrBadKey = errors.New("access: not a key that signatures prove something about")
-	// ErrBadNonce: the nonce is malformed, expired, used, or another key's.
+	// ErrBadNonce: the nonce is malformed, expired, used, or was issued to another
+	// key.
 	ErrBadNonce = errors.New("access: nonce refused")
-	// ErrBadProof: the signature is not the key's over the nonce.
+	// ErrBadProof: the signature is not by the key over the nonce.
 	ErrBadProof = errors.New("access: signature refused")
 	// ErrTokensFull: the number of tokens, or of used nonces, is at its limit.
 	ErrTokensFull = errors.New("access: full")

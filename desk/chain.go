@@ -6,23 +6,24 @@ import (
 	"blockdesk/market"
 )
 
-// ChainHealth is what the settlement knows of the chain and of the desk on it.
+// ChainHealth is the state of settlement's nodes and of the desk's transactions on
+// the chain.
 type ChainHealth struct {
-	Desk  market.Address // that delivers, co-signs and sponsors; zero = unknown
+	Desk  market.Address // wallet that delivers, countersigns and sponsors; zero = unknown
 	Nodes []ChainNode    // in the order of preference
-	Slot  uint64         // the newest that a node has shown; 0 = none yet
-	// BlockhashAge is that of the blockhash that the next package gets, and
-	// BlockhashSlot the slot that it is as of; 0 = there is none.
+	Slot  uint64         // newest slot of any node; 0 = none yet
+	// BlockhashAge is the age of the blockhash that the next package gets, and
+	// BlockhashSlot the slot in which it was read; 0 = there is none.
 	BlockhashAge  time.Duration
 	BlockhashSlot uint64
 	Tracked       int // signed transactions whose end is not known yet
-	Landed        int // of them in a block that is confirmed
+	Landed        int // tracked transactions in a confirmed block
 }
 
-// ChainNode is one upstream.
+// ChainNode is the health of one RPC node.
 type ChainNode struct {
 	Name      string // without credentials: it is published
 	Available bool
-	Slot      uint64 // the newest that it has shown; 0 = none yet
+	Slot      uint64 // newest slot of the node; 0 = none yet
 	Lag       uint64 // slots behind ChainHealth.Slot
 }

@@ -61,8 +61,8 @@ func (d *Desk) Cursor() uint64 { return d.store.Cursor() }
 // must keep the events after it.
 func (d *Desk) DurableCursor() uint64 { return d.store.DurableCursor() }
 
-// Replay applies events, in their order: before Start those of the journal after
-// Cursor, or earlier ones too; after Start, and before Run, those of the running
+// Replay applies events in their order. Before Start they are those of the journal
+// after Cursor, or from before it; between Start and Run, those of the running
 // engine. Two calls may share a command's events.
 func (d *Desk) Replay(events []event.Event) error {
 	if err := d.projector.follow(events); err != nil {
@@ -93,9 +93,9 @@ func (d *Desk) Start(board *rfq.ReadModel, seq uint64) error {
 func (d *Desk) View() *rfq.View { return d.view.Load() }
 
 // AwaitView returns nil once View contains all events that Run had released before the
-// call. View contains released events, except those of a command whose end is unknown
-// yet: it takes the engine a moment, and the desk a millisecond to notice. Any
-// goroutine. Errors: ErrStopped once Run has ended, and ctx's.
+// call. View contains released events, except those of a command that may have more:
+// the desk notices the end of such a command within about a millisecond. It may be
+// called from any goroutine. Errors: ErrStopped once Run has ended, and ctx.Err().
 func (d *Desk) AwaitView(ctx context.Context) error {
 	at := d.projector.incompleteSeq.Load()
 	if at == 0 {
@@ -115,10 +115,10 @@ func (d *Desk) AwaitView(ctx context.Context) error {
 	return nil
 }
 
-// Run follows c until c ends. After the end of ctx it goes on for at most DrainTimeout.
-// It returns nil when the engine has stopped, and otherwise the error of c. Waiting
-// calls of Do get ErrStopped. Run does not end when the store fails, so that readers
-// can still be served; it returns that failure at its end.
+// Run follows c until c ends. After the end of ctx it continues for at most
+// DrainTimeout. It returns nil when the engine has stopped, and otherwise the error of
+// c. Waiting calls of Do get ErrStopped. Run does not end when the store fails, so that
+// readers can still be served; it returns that failure at its end.
 func (d *Desk) Run(ctx context.Context, c projection.Consumer) error {
 	if d.running.Swap(true) || !d.projector.started {
 		return errors.New("desk: Run was called twice, or before Start")

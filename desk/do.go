@@ -10,7 +10,8 @@ import (
 	"blockdesk/market"
 )
 
-// Submitter is what the desk needs of the engine. Any goroutine may call it.
+// Submitter is the part of engine.Engine that the desk needs. Any goroutine may
+// call it.
 type Submitter interface {
 	// SubmitAll submits neighbouring commands without waiting, and keeps none of
 	// them: engine.Engine.SubmitAll.
@@ -23,9 +24,10 @@ type Result struct {
 	rfq.Outcome
 	Quote   *rfq.Quote
 	Claim   *rfq.Claim
-	Ticket  *rfq.Ticket // that Outcome.Ticket names
+	Ticket  *rfq.Ticket // the ticket that Outcome.Ticket names
 	Payment *rfq.Payment
-	// Replayed: this is the answer to an earlier request with the same key.
+	// Replayed is set if this is the stored answer to an earlier request with the
+	// same key.
 	Replayed bool
 }
 
@@ -44,8 +46,8 @@ func (r *Result) asReplayed() *Result {
 // rules too; another body gets ErrConflict. An error is no answer: after ErrUnknown,
 // repeat the request.
 //
-// Errors: ErrBusy, ErrReadOnly, ErrStopped, ErrTimeout, ErrConflict; one of encoding r;
-// the store's.
+// Errors: ErrBusy, ErrReadOnly, ErrStopped, ErrTimeout, ErrConflict; errors of encoding
+// r and of the store.
 func (d *Desk) Do(r rfq.Request) (*Result, error) {
 	select {
 	case <-d.stopped:

@@ -18,12 +18,12 @@ const MaxStates = 256
 type History struct {
 	Claim    rfq.Claim     // newest
 	States   []rfq.Claim   // after each change, oldest first; the last one is Claim
-	Payments []rfq.Payment // that named the claim, each as it is now, in the order of their first record
+	Payments []rfq.Payment // payments that named the claim, each in its newest state, in the order of their first records
 }
 
 // Claim returns a claim's history; false if the desk has never had the claim. It
-// reads the store and may be called from any goroutine. Errors: ErrLayout, the
-// store's.
+// reads the store and may be called from any goroutine. Errors: ErrLayout, errors
+// of the store.
 func (d *Desk) Claim(id market.ClaimID) (*History, bool, error) {
 	var h History
 	lo := binary.BigEndian.AppendUint64([]byte{keyHistory}, uint64(id))
@@ -54,7 +54,7 @@ func historyEnd(id market.ClaimID) []byte {
 	return binary.BigEndian.AppendUint64([]byte{keyHistory}, uint64(id))
 }
 
-// setPayment enters a payment's record in place of the earlier one.
+// setPayment replaces a payment's earlier record, or appends the first one.
 func (h *History) setPayment(p *rfq.Payment) {
 	for i := range h.Payments {
 		if h.Payments[i].Signature == p.Signature {
@@ -80,9 +80,10 @@ func (f *projector) writeHistory(id market.ClaimID, rec rfq.Record) {
 	f.batch.Set(f.keyScratch, f.scratch)
 }
 
-// PaymentClaim returns the claim that a payment's signature was booked for, whatever
-// became of the payment; false if it never was. The store keeps this as long as the
-// claim's history. Any goroutine. Errors: ErrLayout, the store's.
+// PaymentClaim returns the claim that a payment's signature was booked for, in
+// whatever state the payment is now; false if it was never booked. The store keeps
+// this as long as the claim's history. It may be called from any goroutine. Errors:
+// ErrLayout, errors of the store.
 func (d *Desk) PaymentClaim(signature [64]byte) (id market.ClaimID, ok bool, err error) {
 	lo := paymentKey(make([]byte, 0, paymentKeySize), &signature, 0)
 	hi := paymentKey(make([]byte, 0, paymentKeySize), &signature, math.MaxUint64)

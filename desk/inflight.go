@@ -14,7 +14,7 @@ import (
 const shards = 64
 
 // waiter is one call of Do. Only the sender on done may touch result and err before
-// done has a token in it. A waiter gets one token for each request that it has joined,
+// done has a value in it. A waiter gets one value for each request that it has joined,
 // unless it has left before.
 type waiter struct {
 	done     chan struct{} // capacity 1
@@ -37,8 +37,8 @@ type inflight struct {
 	abandoned bool           // has no waiters, and keeps the slot of the last one
 }
 
-// table has the requests in flight by token and by key. The two locks of one request
-// are never held together.
+// table indexes the requests in flight by token and by key. The two locks of one
+// request are never held together.
 type table struct {
 	slots   atomic.Int64 // taken: calls of Do, and abandoned requests
 	limit   int64
@@ -56,8 +56,8 @@ type tokenShard struct {
 type keyShard struct {
 	mu       sync.Mutex
 	inflight map[[16]byte]*inflight
-	// completed counts the requests that have left. A caller that looked into the
-	// store before one of them left must look again.
+	// completed counts the requests that have ended. A caller that read the store
+	// before one of them ended must read it again.
 	completed uint64
 	_         [64]byte
 }
@@ -90,7 +90,8 @@ func (t *table) acquire() *waiter {
 	return w
 }
 
-// release returns the waiter, and its slot unless an abandoned request keeps it.
+// release frees the waiter, and its slot unless an abandoned request keeps the
+// slot.
 func (t *table) release(w *waiter, slotKept bool) {
 	if !slotKept {
 		t.slots.Add(-1)
@@ -183,7 +184,7 @@ func (w *waiter) give(r *Result, err error) {
 	w.done <- struct{}{}
 }
 
-// completed returns how many requests of the key's shard have left.
+// completed returns how many requests of the key's shard have ended.
 func (t *table) completed(id *[16]byte) uint64 {
 	s := t.keyShard(id)
 	s.mu.Lock()

@@ -46,7 +46,7 @@ type MoneyCursor struct {
 // MoneyItem is one amount. A field that does not apply is zero.
 type MoneyItem struct {
 	Signature [64]byte       // of the payment
-	Claim     market.ClaimID // that the payment is for, or names
+	Claim     market.ClaimID // the claim that the payment is for, or names
 	Rail      market.Rail
 	Amount    uint64 // atoms of the rail's asset
 	Payer     market.Address

@@ -35,8 +35,8 @@ var (
 	errStoppedWaiting = fmt.Errorf("%w: %w", ErrStopped, ErrUnknown)
 )
 
-// ErrLayout is wrapped by errors of New, Replay, Start, Reconcile and Run where the store
-// holds what this version cannot read.
+// ErrLayout is wrapped by errors of New, Replay, Start, Reconcile and Run if the store
+// has a record that this version cannot read.
 var ErrLayout = errors.New("desk store: record cannot be read")
 
 // Options of a Desk. The zero value of a field is its default.
@@ -66,7 +66,7 @@ type Options struct {
 	OnView func()
 	// Group is part of the ids of quotes and claims; 0 = the instruments are not split.
 	Group market.ShardID
-	// Now is the clock by which Do judges the age of answers. Default time.Now.
+	// Now is the clock for the age of answers. Default time.Now.
 	Now func() time.Time
 }
 

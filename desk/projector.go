@@ -44,7 +44,7 @@ type projector struct {
 	board   *rfq.ReadModel // before Start only its tickets are the desk's
 
 	applied uint64 // the Seq up to which all events have been applied
-	at      int64  // of the last outcome
+	at      int64  // time of the last outcome
 
 	// The command whose records are being applied.
 	seq     uint64
@@ -61,25 +61,26 @@ type projector struct {
 	committedAt    time.Time
 	flushAt        int // flushBytes, less in tests
 
-	// ready are the results to be given when the batch is in the store.
+	// ready are the results to be returned once the batch is in the store.
 	ready []answered
 
 	keys      uint64 // answers in the store
-	loss      error  // what the store has lost, by its own count; nil = nothing
-	newKeys   int    // of them since the last prune
-	oldest    int64  // no answer is older
-	pruneFrom []byte // no age key is lower
+	loss      error  // error if the store has lost answers, by its own count; nil = none lost
+	newKeys   int    // answers added since the last prune
+	oldest    int64  // time before which there is no answer
+	pruneFrom []byte // lower bound of the age keys
 
 	scratch    []byte
 	keyScratch []byte
 
 	committedKeys atomic.Uint64 // keys, as of the last commit
 
-	// incompleteSeq is the Seq of a command of which events have been released that
-	// View does not contain; 0 = none. See Desk.AwaitView.
+	// incompleteSeq is the Seq of a command that has released events that View does
+	// not contain; 0 = none. See Desk.AwaitView.
 	incompleteSeq atomic.Uint64
 
-	// storeErr is why the store is no longer used; nil while it works.
+	// storeErr is the error after which the store is no longer used; nil while it
+	// works.
 	storeErr atomic.Pointer[error]
 }
 
@@ -188,7 +189,7 @@ func (f *projector) run(ctx context.Context, c projection.Consumer) error {
 				return err
 			}
 		}
-		// Only now has everything been applied that c has returned.
+		// Only now have all events that c returned been applied.
 		f.applied = max(f.applied, c.CompleteSeq())
 		if err := f.flush(false); err != nil {
 			return err
@@ -215,8 +216,9 @@ func (f *projector) next(ctx context.Context, c projection.Consumer) ([]event.Ev
 	return events, err
 }
 
-// step applies what c has returned. If the last command may have more events, those
-// before it are flushed first, so that only its own caller waits for them.
+// step applies events that c has returned. If the last command may have more
+// events, the commands before it are flushed first, so that only its own caller
+// waits for them.
 func (f *projector) step(c projection.Consumer, events []event.Event) error {
 	last := &events[len(events)-1]
 	if last.Seq > c.CompleteSeq() {
@@ -371,8 +373,8 @@ func (f *projector) flush(sync bool) error {
 	return f.fail(f.prune())
 }
 
-// fail keeps an error of the store, and reading continues without the store. Before
-// Start it returns the error.
+// fail keeps an error of the store, so that the desk continues to follow events
+// without the store. Before Start it returns the error.
 func (f *projector) fail(err error) error {
 	if err == nil || !f.started {
 		return err

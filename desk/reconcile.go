@@ -7,12 +7,11 @@ import (
 	"blockdesk/persist/kv"
 )
 
-// Reconcile takes the place of Start if the store and the journal disagree: the journal
-// has lost commands that the store has (a crash in mode interval, an older backup), or
-// the store has lost data. It deletes the answers and the history of commands after
-// seq. The store cannot
-// restore what it lacks of earlier commands: the answers to those keys, and the states
-// of those claims. board and seq are as for Start.
+// Reconcile replaces Start if the store and the journal disagree: the journal has lost
+// commands that the store has (a crash in mode interval, an older backup), or the store
+// has lost data. It deletes the answers and the history of commands after seq. If the
+// store has lost data of earlier commands, the answers to those keys and the states of
+// those claims stay lost. board and seq are as for Start.
 //
 // After a crash during Reconcile the store must be reconciled again.
 func (d *Desk) Reconcile(board *rfq.ReadModel, seq uint64) error {

@@ -22,8 +22,8 @@ const (
 	TakerPays FeePayer = 2
 )
 
-// Package is an unsigned transaction that settles a claim, and what binds it to
-// the claim. A claim has the same package for ever.
+// Package is an unsigned transaction that settles a claim, with the memo and
+// reference that bind it to the claim. A claim has the same package forever.
 type Package struct {
 	Transaction []byte           // version 0, every signature zero; read-only
 	Hash        [32]byte         // SHA-256 of the transaction's message
@@ -71,7 +71,7 @@ type Verdict struct {
 // Submission is the taker's half of an atomic transaction: either the whole
 // transaction with the taker's signature in it, or the signature alone.
 type Submission struct {
-	Claim       market.ClaimID // a build has the number of its claim
+	Claim       market.ClaimID // a build has the id of its claim
 	By          market.Address // the address that the access token was issued to
 	Transaction []byte         // unchecked bytes; nil if Signature is given
 	Signature   [64]byte       // zero if Transaction is given
@@ -162,8 +162,8 @@ const (
 	RefusalSimulationFailed RefusalReason = "simulation_failed"
 )
 
-// Refusal is the error of a guard of settlement: the desk does not sign, and no
-// signature of the desk exists for the claim by this request.
+// Refusal is the error of a guard of settlement: the desk does not sign, and this
+// request has caused no signature of the desk.
 type Refusal struct {
 	Claim  market.ClaimID
 	Reason RefusalReason
