@@ -24,8 +24,8 @@ const (
 	// over.
 	maxTries  = 8
 	maxMisses = 30
-	// maxSlotsAhead bounds a listed slot beyond the newest that the caller knows of:
-	// about an hour.
+	// maxSlotsAhead bounds how far a listed slot may be above the newest slot that
+	// the caller passed to Poll: about an hour.
 	maxSlotsAhead = 10_000
 )
 
@@ -116,8 +116,8 @@ type Progress struct {
 	Trace Trace
 	// Err is why the trace has no movements although there may have been some.
 	Err error
-	// AsOf, unless zero: everything that was final at AsOf, when the newest list was
-	// requested, was read.
+	// AsOf is not zero if everything that was final at AsOf, when the newest list
+	// was requested, was read.
 	AsOf time.Time
 }
 
@@ -203,8 +203,8 @@ type Backfill struct {
 	// unavailable, so that one end never delays the other forever.
 	newerTries, olderTries int
 	// first and last are the slots at the run's ends. skipped are the contested
-	// transactions skipped since the run last grew at its newer end; contestedTries are
-	// the tries that such have cost since everything listed was read.
+	// transactions skipped since the run last grew at its newer end; contestedTries
+	// counts the tries for contested transactions since everything listed was read.
 	first, last    edgeSlot
 	skipped        map[solana.Signature]struct{}
 	contestedTries int
@@ -231,9 +231,9 @@ func (b *Backfill) Cursor() Cursor { return b.cursor }
 // Pending returns the number of listed transactions that were not read.
 func (b *Backfill) Pending() int { return len(b.page) + len(b.newer) + len(b.older) }
 
-// Poll makes the backfill look for new transactions. Without it, it stops once it has
-// read everything listed. slot is the newest final slot that the caller knows of, 0 for
-// none: lists must not be older.
+// Poll makes the backfill request new transactions. Without Poll it stops once it has
+// read all listed transactions. slot is the newest final slot that the caller has seen,
+// 0 for none: lists must not be older.
 func (b *Backfill) Poll(now time.Time, slot uint64) {
 	b.now, b.slot, b.blocked, b.exhausted = now, max(b.slot, slot), false, false
 	if !b.polling && !b.catchingUp || b.polling && len(b.page) == 0 {
@@ -296,7 +296,8 @@ func (b *Backfill) beyondHorizon(m *TxRef) bool {
 	return b.o.Horizon > 0 && m.Time > 0 && m.Time <= b.now.Add(-b.o.Horizon).Unix()
 }
 
-// caughtUp returns, once, when the list was requested that is now read entirely.
+// caughtUp returns, once, the time of the request for the list that is now read
+// entirely.
 func (b *Backfill) caughtUp() time.Time {
 	if !b.catchingUp || len(b.newer) > 0 || b.cursor.Newest == (TxRef{}) && len(b.older) > 0 {
 		return time.Time{}
@@ -308,8 +309,8 @@ func (b *Backfill) caughtUp() time.Time {
 	return b.asOf
 }
 
-// Read takes a transaction. Errors: [ErrAnswer], and those of [Backfill.Unavailable] for
-// one that differs from its listing.
+// Read handles the answer to RequestTransaction. Errors: [ErrAnswer], and those of
+// [Backfill.Unavailable] for a transaction that differs from its listing.
 func (b *Backfill) Read(c *ledger.Confirmed) (Progress, error) {
 	l, _ := b.next()
 	if b.Next().Kind != RequestTransaction || c.Signature() != l.Signature {
@@ -325,9 +326,9 @@ func (b *Backfill) Read(c *ledger.Confirmed) (Progress, error) {
 	return b.extend(trace, err), nil
 }
 
-// Unavailable takes the reason why a transaction cannot be read. It is requested again
-// after the next poll, and skipped with that error after maxTries polls. Errors:
-// [ErrAnswer], or the reason.
+// Unavailable handles the failure of RequestTransaction; why is the reason. The
+// transaction is requested again after the next poll, and skipped with that error
+// after maxTries polls. Errors: [ErrAnswer], or the reason.
 func (b *Backfill) Unavailable(why error) (Progress, error) {
 	if b.Next().Kind != RequestTransaction {
 		return Progress{}, fmt.Errorf("%w: %w", ErrAnswer, why)
@@ -366,7 +367,8 @@ func (b *Backfill) skipContested(l *listedTx, newer bool, why error) Progress {
 	return p
 }
 
-// Skip takes a failed transaction. Errors: [ErrAnswer].
+// Skip handles RequestSkip: it adds the failed transaction to the run without
+// movements. Errors: [ErrAnswer].
 func (b *Backfill) Skip() (Progress, error) {
 	if b.Next().Kind != RequestSkip {
 		return Progress{}, fmt.Errorf("%w: skip", ErrAnswer)
@@ -375,7 +377,7 @@ func (b *Backfill) Skip() (Progress, error) {
 	return b.extend(l.trace(), nil), nil
 }
 
-// trace returns a trace with what the list contains.
+// trace returns a trace with the fields that the list contains.
 func (l *listedTx) trace() Trace { return Trace{Signature: l.Signature, Slot: l.Slot, Time: l.Time} }
 
 // extend adds the next transaction to the run.

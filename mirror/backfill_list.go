@@ -8,7 +8,7 @@ import (
 	"blockdesk/internal/solana/rpc"
 )
 
-// Listed takes the answer to RequestList. Errors: [ErrHistory], [ErrAnswer].
+// Listed handles the answer to RequestList. Errors: [ErrHistory], [ErrAnswer].
 func (b *Backfill) Listed(l List) (Progress, error) {
 	if b.Next().Kind != RequestList {
 		return Progress{}, fmt.Errorf("%w: list", ErrAnswer)
@@ -37,7 +37,7 @@ func (b *Backfill) plausible(seconds int64) int64 {
 	return seconds
 }
 
-// without returns a list without the known transactions, in the same array.
+// without removes the known transactions from a list, in place.
 func without(list []listedTx, known func(m *TxRef) bool) []listedTx {
 	return slices.DeleteFunc(list, func(l listedTx) bool { return known(&l.TxRef) })
 }
@@ -137,7 +137,8 @@ func (b *Backfill) olderInSlot() map[solana.Signature]struct{} {
 	return past
 }
 
-// miss discards a list until the next poll.
+// miss discards the list and blocks requests until the next poll; after maxMisses
+// misses the history restarts.
 func (b *Backfill) miss(why string) (Progress, error) {
 	newest := b.cursor.Newest
 	b.page, b.polling, b.blocked = nil, false, true

@@ -18,8 +18,8 @@ type History interface {
 	Transaction(ctx context.Context, s solana.Signature, level rpc.Commitment) (t *ledger.Confirmed, found bool, err error)
 }
 
-// Step makes the next request, at most one, and takes the answer. After an error, poll
-// again later. Errors: those of the history, [ErrHistory], [ErrNotFound].
+// Step makes at most one request and handles the answer. After an error, poll again
+// later. Errors: [ErrHistory], [ErrNotFound], errors of the history.
 func (b *Backfill) Step(ctx context.Context, h History) (Progress, error) {
 	switch ask := b.Next(); ask.Kind {
 	case RequestList:
@@ -33,8 +33,8 @@ func (b *Backfill) Step(ctx context.Context, h History) (Progress, error) {
 		l, _ := b.next()
 		switch {
 		case errors.Is(err, rpc.ErrNoMajority) && !l.contested:
-			// Most nodes list it and one has it, so the others will have it. Skipping it would
-			// lose a swap for good.
+			// Most nodes list the transaction and one has it, so the others will have it
+			// soon. Skipping it would lose a swap for good.
 			return Progress{}, fmt.Errorf("%w: %w", ErrNotFound, err)
 		case unreadable(err):
 			return b.Unavailable(err)

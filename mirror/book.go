@@ -63,12 +63,13 @@ type Coin struct {
 	Decimals uint8
 }
 
-// Listing says which on-chain market an instrument mirrors. It must not change once a
-// Book is opened from it.
+// Listing names the on-chain market that an instrument mirrors. It must not change
+// once a Book is opened from it.
 type Listing struct {
 	Instrument *market.Instrument
 	Layout     Layout
-	// Program owns the accounts; on mainnet it is one of internal/solana's.
+	// Program owns the accounts; on mainnet it is one of the programs in
+	// internal/solana.
 	Program, Market solana.Address
 	Base, Quote     Coin
 	// Levels is the number of levels a side, 1 to MaxLevels.
@@ -128,7 +129,7 @@ func Open(l Listing, account *rpc.Account) (Book, error) {
 // reset empties d and keeps its memory.
 func (d *Depth) reset() { *d = Depth{Bids: d.Bids[:0], Asks: d.Asks[:0]} }
 
-// take takes the levels of both sides.
+// take moves the levels of both builders into d.
 func (d *Depth) take(bids, asks *levelBuilder) {
 	*d = Depth{bids.levels, asks.levels, bids.orders + asks.orders, bids.omitted + asks.omitted}
 }

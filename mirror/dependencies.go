@@ -53,9 +53,9 @@ type Durable struct {
 	TradedAt int64
 }
 
-// Engine takes books and trades. Any goroutine may call it. That it accepts a command
-// does not mean that the command is durable or has an effect: a refresh of an older slot
-// has none, and neither has a trade that is not the next one. Durable returns the result.
+// Engine accepts books and trades. Any goroutine may call it. An accepted command may not
+// be durable yet, and may have no effect: a refresh of an older slot has none, and
+// neither has a trade that is not the next one. Durable returns the result.
 type Engine interface {
 	// Refresh replaces an instrument's book. It does not keep r.
 	Refresh(r Refresh) error

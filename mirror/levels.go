@@ -93,7 +93,8 @@ func (g *levelBuilder) add(raw, size market.Uint128) (more, ok bool) {
 	return true, true
 }
 
-// ticks rounds a price away from the other side; 0 if the instrument cannot express it.
+// ticks converts a price to ticks, rounded away from the other side; 0 if the
+// instrument cannot express it.
 func (g *levelBuilder) ticks(raw market.Uint128) market.Price {
 	round := g.scale.price.Ceil
 	if g.side == market.Buy {

@@ -108,8 +108,8 @@ func (b *manifest) Decode(into *Depth, at Clock, accounts []*rpc.Account) error 
 	return nil
 }
 
-// liveOrders has the offsets of both sides' live orders after a search; more than
-// manifestLive means that the side has too many.
+// liveOrders has the offsets of both sides' live orders after a search. A side with
+// more than manifestLive of them has too many for the search.
 type liveOrders struct {
 	searched   bool
 	bids, asks [manifestLive + 1]uint32
@@ -141,8 +141,8 @@ func (b *manifest) side(g *levelBuilder, nodes, ends []byte, slot uint64, found 
 }
 
 // walk visits a side's orders from the right. ends are the offsets of its root and of its
-// best order, which must be visited first. over: it stopped after more than limit dead
-// orders.
+// best order, which must be visited first. over reports that the walk stopped after more
+// than limit dead orders.
 func (b *manifest) walk(g *levelBuilder, nodes, ends []byte, slot uint64, limit int) (over bool, err error) {
 	var stack [manifestHeight]uint32
 	next, best := binary.LittleEndian.Uint32(ends), binary.LittleEndian.Uint32(ends[4:])

@@ -28,7 +28,8 @@ const (
 	// MaxAttempts bounds Options.MaxAttempts.
 	MaxAttempts = 16
 
-	// maxShownQty is the largest level, in lots, that the engine takes.
+	// maxShownQty is the largest quantity of a level, in lots, that the engine
+	// accepts.
 	maxShownQty = book.MaxLevelQty
 	// minLookback is the least history that the windows need.
 	minLookback = Week + Day
@@ -57,8 +58,8 @@ type Options struct {
 	Pairs []Pair
 	// Every is the interval of reading accounts and history. Default 10 s.
 	Every time.Duration
-	// Commitment is that of books and balances; swaps and snapshots are always finalized.
-	// Default confirmed.
+	// Commitment is the commitment of books and balances; swaps and snapshots are always
+	// finalized. Default confirmed.
 	Commitment rpc.Commitment
 	// MaxBehind and MaxAhead bound the difference of the chain's time from our clock;
 	// answers beyond them are refused. Defaults 1 minute.
@@ -145,8 +146,9 @@ func (p *Pair) poolListing() PoolListing {
 	return l
 }
 
-// history returns the account whose transactions are the pool's: the one that its program
-// writes in every swap, or one of the vaults of a pool without a program.
+// history returns the account whose transactions are the pool's history: the pool's
+// account, which its program writes in every swap, or one of the vaults of a pool without
+// a program.
 func (l *PoolListing) history() solana.Address {
 	if l.Program == (solana.Address{}) {
 		return l.BaseVault

@@ -26,7 +26,7 @@ const (
 	cpmmNoSwaps = 1 << 2
 )
 
-// PoolListing says which on-chain pool has an instrument's reserves.
+// PoolListing names the on-chain pool that has an instrument's reserves.
 type PoolListing struct {
 	Pool        solana.Address
 	Base, Quote Coin
@@ -42,7 +42,7 @@ type PoolState struct {
 	Pool                  solana.Address
 	Base, Quote           Coin
 	BaseVault, QuoteVault solana.Address
-	// BaseBalance and QuoteBalance are those of the vaults, in atoms.
+	// BaseBalance and QuoteBalance are the balances of the vaults, in atoms.
 	BaseBalance, QuoteBalance market.Amount
 	// BaseFees and QuoteFees are the part of the balances that are uncollected fees of the
 	// protocol, the fund and the creator; 0 without Program.

@@ -11,7 +11,7 @@ import (
 	"blockdesk/internal/solana/rpc"
 )
 
-// Why nodes' answers are insufficient or refused. Their texts may be wrapped with the slot
+// Errors of answers that are insufficient or refused. They may be wrapped with the slot
 // and time.
 var (
 	errNoUpstream   = errors.New("mirror: no node with a current answer")
@@ -22,7 +22,7 @@ var (
 	errClock        = errors.New("mirror: the chain's clock and ours differ too much")
 )
 
-// slotTime is the shortest slot that any plan for the chain has.
+// slotTime is the shortest slot duration that is planned for the chain.
 const slotTime = 100 * time.Millisecond
 
 // reading is one plausible node's answer: accounts as of a slot.
@@ -30,7 +30,8 @@ type reading struct {
 	upstream string
 	at       Clock
 	digest   [sha256.Size]byte
-	// accounts are without the clock's; nil for an answer of an earlier round.
+	// accounts does not include the clock account; nil for an answer of an earlier
+	// round.
 	accounts []*rpc.Account
 }
 
@@ -39,15 +40,17 @@ type reading struct {
 //
 // Invariants:
 //  1. The result is returned by more than half of the plausible nodes.
-//  2. As many have reached its slot, so one node that exaggerates cannot advance it.
+//  2. More than half of them have reached its slot, so one node that reports a slot
+//     too high cannot advance it.
 type quorum struct {
 	o *Options
-	// lastAgreed is the last result's clock, and lastAgreedAt its time; zero = never.
+	// lastAgreed is the clock of the last result, and lastAgreedAt when we got it;
+	// zero = never.
 	lastAgreed   Clock
 	lastAgreedAt time.Time
 	readings     []reading
 	answered     map[string]bool
-	// refused has the refusal of each node's last answer.
+	// refused has the error for each node's last answer; nil if it was accepted.
 	refused map[string]error
 }
 
@@ -55,7 +58,7 @@ func newQuorum(o *Options, lastAgreed Clock, at time.Time) *quorum {
 	return &quorum{o: o, lastAgreed: lastAgreed, lastAgreedAt: at, answered: map[string]bool{}, refused: map[string]error{}}
 }
 
-// add adds a round of answers. The first account is the clock's.
+// add adds a round of answers. The first account of each is the clock account.
 func (q *quorum) add(views []rpc.NodeAccounts, now time.Time) {
 	for i := range q.readings {
 		q.readings[i].accounts = nil // the digest is enough: a result also has an answer of the last round
@@ -124,8 +127,8 @@ func (q *quorum) result() (reading, int, error) {
 	}
 }
 
-// support returns the number of nodes that return the same as r at its slot or later, and
-// the accounts.
+// support returns the number of nodes that return the same accounts as r, at its slot or
+// at most MaxSpread later, and the accounts.
 func (q *quorum) support(r *reading) (accounts []*rpc.Account, nodes int) {
 	seen := map[string]bool{}
 	for i := range q.readings {
@@ -176,7 +179,7 @@ func (q *quorum) firstRefusal() (err error) {
 	return err
 }
 
-// warnings returns what is wrong with a minority.
+// warnings returns errors about a minority of the nodes.
 func (q *quorum) warnings() (err error) {
 	if q.conflict() {
 		err = errContradicted

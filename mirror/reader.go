@@ -37,12 +37,13 @@ type reader struct {
 	bids, asks   []market.Level
 	lastAgreed   Clock
 	lastAgreedAt time.Time
-	// vaults are the pool's; valid once opened is closed.
+	// vaults are the vaults of the pool; valid once opened is closed.
 	vaults VaultPair
 	opened chan struct{}
 
 	mu sync.Mutex
-	// published is the state without swaps; Reasons and Err are the last cycle's.
+	// published is the state without swaps. Its Reasons and Err are from the last
+	// cycle.
 	published PairState
 	refused   map[string]error
 	// agreed is the last result's clock; clockSkewed: there is no result because the
@@ -96,8 +97,8 @@ func (r *reader) cycle(ctx context.Context) error {
 	return errors.Join(missing, err)
 }
 
-// open reads the accounts that name those of the book and of the pool. If one of them
-// fails, the other is used.
+// open reads the accounts that name the other accounts of the book and of the pool.
+// If the book or the pool fails, the other is used.
 func (r *reader) open(ctx context.Context) error {
 	listing, pool := r.pair.listing(), r.pair.poolListing()
 	got, agreeing, err := r.query(ctx, []solana.Address{solana.ClockSysvar, listing.Market, pool.Pool})
@@ -157,7 +158,7 @@ func (r *reader) query(ctx context.Context, list []solana.Address) (got reading,
 	}
 }
 
-// recordAnswers stores what other goroutines need of the answers.
+// recordAnswers stores the parts of the answers that other goroutines need.
 func (r *reader) recordAnswers(q *quorum, at Clock, agreeing int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -168,7 +169,8 @@ func (r *reader) recordAnswers(q *quorum, at Clock, agreeing int) {
 	}
 }
 
-// clockPlausible reports whether our clock may be right by the chain's last time.
+// clockPlausible reports whether our clock can be right, given the chain's last
+// time.
 func (r *reader) clockPlausible(now time.Time) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -120,7 +120,7 @@ func decode(data []byte, record any) ([]byte, error) {
 	return data[1+n:], nil
 }
 
-// whole returns an error if bytes follow a record.
+// whole returns an error if bytes follow a decoded record.
 func whole(rest []byte, err error) error {
 	if err == nil && len(rest) != 0 {
 		err = fmt.Errorf("%w: %d bytes more", ErrRecord, len(rest))

@@ -69,7 +69,7 @@ func readSerumMarket(l *Listing, a *rpc.Account) (m lotMarket, err error) {
 	case solana.Address(d[13:45]) != a.Address:
 		return m, malformed(a.Address, "it names itself %s", solana.Text(solana.Address(d[13:45])))
 	}
-	// The market has no decimals, so the listing's count.
+	// The market account has no decimals, so the listing's decimals are used.
 	base, quote := Coin{solana.Address(d[53:85]), l.Base.Decimals}, Coin{solana.Address(d[85:117]), l.Quote.Decimals}
 	return lotMarket{
 		bids: solana.Address(d[285:317]), asks: solana.Address(d[317:349]),

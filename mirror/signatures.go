@@ -18,7 +18,7 @@ var ErrTooMany = errors.New("mirror: too many in one call")
 // the trade's ordinal. ok is false for an ordinal that is not assigned yet or that was
 // lost with the store, and for an instrument without a pool. It is one read of the store,
 // a few microseconds if cached. [Service.Signatures] is cheaper for several trades in a
-// row. Errors: the store's; [ErrRecord].
+// row. Errors: [ErrRecord], errors of the store.
 //
 // Any goroutine may call it, also while Run is not running.
 func (s *Service) Signature(in market.InstrumentID, ordinal uint64) (sig solana.Signature, ok bool, err error) {
@@ -33,10 +33,10 @@ func (s *Service) Signature(in market.InstrumentID, ordinal uint64) (sig solana.
 	return r.Mark.Key.Signature, ok, nil
 }
 
-// Signatures returns the signatures of the trades with the ordinals from to to: at i that
-// of trade from+i, zero if unknown; nil for to < from. It is one scan of the store, some
-// two microseconds a trade. Errors: [ErrTooMany] for more than [MaxSignatures]; those of
-// Signature.
+// Signatures returns the signatures of the trades with the ordinals from to to. Element i
+// is the signature of trade from+i, zero if unknown. The result is nil for to < from. It
+// is one scan of the store, some two microseconds a trade. Errors: [ErrTooMany] for more
+// than [MaxSignatures]; those of Signature.
 //
 // Any goroutine may call it, also while Run is not running.
 func (s *Service) Signatures(in market.InstrumentID, from, to uint64) ([]solana.Signature, error) {

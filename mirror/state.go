@@ -81,7 +81,7 @@ func (r Reason) String() string {
 // Reasons is a set of reasons.
 type Reasons uint16
 
-var _ [16 - reasons]struct{} // they fit
+var _ [16 - reasons]struct{} // all reasons fit into the set's 16 bits
 
 // With returns the set with a reason added.
 func (r Reasons) With(reason Reason) Reasons { return r | 1<<reason }
@@ -120,7 +120,7 @@ type State struct {
 	// Slot is the highest slot read, and SyncedAt when it was read; zero = never.
 	Slot     uint64
 	SyncedAt time.Time
-	// LastSignature is that of the newest transaction read.
+	// LastSignature is the signature of the newest transaction read.
 	LastSignature solana.Signature
 	Upstreams     []UpstreamState // in order of preference
 	// Active is the first available node; empty if there is none.
@@ -129,7 +129,7 @@ type State struct {
 	Failover bool
 	// MaxSlot is the highest slot of any node, Lag how far Slot is behind it.
 	MaxSlot, Lag uint64
-	// Reasons are those of all pairs and of the nodes.
+	// Reasons are the reasons of all pairs and of the nodes.
 	Reasons Reasons
 }
 
@@ -198,8 +198,8 @@ type SwapState struct {
 type Snapshot struct {
 	At   int64 // Unix seconds
 	Slot uint64
-	// BaseBalance and QuoteBalance are those of the vaults, in atoms, with the uncollected
-	// fees BaseFees and QuoteFees.
+	// BaseBalance and QuoteBalance are the balances of the vaults, in atoms, with the
+	// uncollected fees BaseFees and QuoteFees.
 	BaseBalance, QuoteBalance market.Amount
 	BaseFees, QuoteFees       market.Amount
 	// Swaps, Base, Quote and Traders are totals.

@@ -50,7 +50,8 @@ type swapTracker struct {
 	toLots    market.Ratio
 	snapshots []Snapshot
 	// submitted is the last submitted ordinal, confirmed the last durable one, and
-	// confirmedAt when that last grew, or when trades were submitted again.
+	// confirmedAt the time when confirmed last grew, or when trades were submitted
+	// again.
 	submitted, confirmed uint64
 	confirmedAt          time.Time
 
@@ -84,7 +85,8 @@ func (s *swapTracker) poll(ctx context.Context) error {
 	}
 	begun := s.o.Now()
 	if !s.reader.clockPlausible(begun) {
-		// Block times would count as impossible, for good.
+		// With a wrong clock of ours, block times would be recorded as impossible
+		// for good.
 		return fmt.Errorf("%w: %w", ErrHistory, errClock)
 	}
 	slot := s.reader.state(begun).At.Slot
@@ -118,10 +120,11 @@ func (s *swapTracker) load() error {
 	}
 	durable := s.engine.Durable(s.pair.Instrument.ID)
 	if durable.Ordinal > s.head.Numbered {
-		// The store was lost or is an old one, or another pool was mirrored meanwhile: the
-		// engine has ordinals of swaps that the store lacks. Published swaps are known by
-		// their time only, and the engine replaces a block's time that is ahead of its own.
-		// So omit a swap rather than publish it twice or under another's ordinal.
+		// The store was lost or restored from an old backup, or another pool was mirrored
+		// meanwhile: the engine has ordinals of swaps that the store lacks. Published swaps
+		// are known by their time only, and the engine replaces a block's time that is
+		// ahead of its own. So omit a swap rather than publish it twice or under the
+		// ordinal of another swap.
 		s.head.Numbered, s.head.Joining = durable.Ordinal, true
 		s.head.Last = swapRef{Time: time.Unix(0, durable.TradedAt).Add(s.o.MaxAhead).Unix()}
 	}
@@ -201,8 +204,8 @@ func (s *swapTracker) step(ctx context.Context) error {
 	})
 }
 
-// newTrader reports whether a transaction has a swap of a new fee payer who is to be
-// counted.
+// newTrader reports whether a transaction has a swap and its fee payer must be
+// counted as a new trader.
 func (s *swapTracker) newTrader(t *Trace, key []byte) (bool, error) {
 	if t.swaps() == 0 || s.head.Traders >= MaxTraders {
 		return false, nil
@@ -211,8 +214,8 @@ func (s *swapTracker) newTrader(t *Trace, key []byte) (bool, error) {
 	return !known && err == nil, storeError(err)
 }
 
-// beginRun begins a run that may not join the one before. It deletes that run's traces;
-// swaps with ordinals stay.
+// beginRun begins a run that may not join the run before. It deletes the traces of the
+// run before; swaps with ordinals stay.
 func (s *swapTracker) beginRun() error {
 	h := &s.head
 	h.Run++
@@ -268,8 +271,8 @@ func (r *swapRecord) trade(in market.InstrumentID) Trade {
 	return Trade{in, r.Ordinal, r.Price, r.Qty, r.Side, r.Mark.Time * int64(time.Second), r.Mark.Slot}
 }
 
-// numberSwaps gives ordinals to the swaps of the traces from a position up to, not
-// including, another, or to some of them, and returns once they are on disk.
+// numberSwaps gives ordinals to swaps of the traces with positions in [from, to),
+// up to about numberBatch swaps, and returns once the ordinals are on disk.
 func (s *swapTracker) numberSwaps(from, to int64) error {
 	h := s.head
 	var out []swapRecord
@@ -306,8 +309,8 @@ func (s *swapTracker) numberSwaps(from, to int64) error {
 	return err
 }
 
-// alreadyNumbered reports whether a swap of a run that may not join the one before has an
-// ordinal from there, and detects where the runs join.
+// alreadyNumbered reports whether a swap of a run that may not join the run before
+// already has an ordinal from that run, and detects where the runs join.
 func (h *head) alreadyNumbered(f *CountedSwap) bool {
 	last := &h.Last
 	switch {
@@ -441,7 +444,7 @@ func (s *swapTracker) takeSnapshot(ctx context.Context) error {
 	return err
 }
 
-// publishState updates what state returns.
+// publishState publishes the state that state returns.
 func (s *swapTracker) publishState(err error) {
 	reasons := reasonsOf(err)
 	var shown SwapState
@@ -467,9 +470,8 @@ func (s *swapTracker) publishState(err error) {
 // maxAge is how long windows stay proven without reading the chain.
 func (s *swapTracker) maxAge() time.Duration { return max(time.Minute, 6*s.o.Every) }
 
-// state returns the state of the swaps at now. Windows that were proven when they were
-// published no longer are if that is long ago, because the store fails or the nodes are
-// slow.
+// state returns the state of the swaps at now. Windows that were published long ago,
+// because the store fails or the nodes are slow, are no longer proven.
 func (s *swapTracker) state(now time.Time) (SwapState, Reasons, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
