@@ -33,8 +33,8 @@ const (
 	feedFull
 )
 
-// check returns whether another connection of ip is admitted, and counts it if it is and
-// take is set.
+// check returns whether another connection of ip is admitted, and counts it if it is
+// admitted and take is set.
 func (l *limits) check(ip netip.Addr, take bool) admission {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -233,7 +233,7 @@ func (f *Feed) accept(n net.Conn, ip netip.Addr, e encoding, s *stream) {
 	}
 }
 
-// prepare makes a connection from the socket under n.
+// prepare makes a connection from the TCP socket under n.
 func (f *Feed) prepare(n net.Conn, ip netip.Addr, e encoding, s *stream) (*conn, error) {
 	tcp, err := tcpConn(n)
 	if err != nil {

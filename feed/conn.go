@@ -30,7 +30,7 @@ type frame struct {
 	sub  *subscription
 }
 
-// encoding is how a connection takes messages.
+// encoding is the form in which a connection gets messages.
 type encoding uint8
 
 const (
@@ -67,7 +67,8 @@ type conn struct {
 	pendingBytes int // of pending, less offset
 	updateBytes  int // of pending frames with a sub
 	staleSubs    int // stale subscriptions
-	// aheadUntil is until when subscriptions may be ahead; zero = none is.
+	// aheadUntil is the time until which subscriptions may be ahead; zero = none is
+	// ahead.
 	aheadUntil time.Time
 
 	progressAt time.Time     // when the socket last took a byte, or nothing was pending
@@ -101,8 +102,8 @@ type conn struct {
 	ignoreInput bool
 	drainLeft   int
 
-	// pollSlot and pollGen are where the poll finds the connection; set before it is
-	// read.
+	// pollSlot and pollGen identify the connection in the poll; they are set before
+	// it is read.
 	pollSlot, pollGen int32
 }
 

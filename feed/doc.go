@@ -11,7 +11,7 @@
 //
 // Invariants:
 //  1. Every message is built from durable events only: Run sees no others, and the desk
-//     returns only tickets that it has stored.
+//     returns only stored tickets.
 //  2. A message is encoded once per (symbol, channel, depth). All subscribers share its
 //     bytes.
 //  3. Only a connection's shard writes to its socket, and a write never waits: a full

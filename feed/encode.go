@@ -28,7 +28,7 @@ const (
 	marketKinds = tickets
 )
 
-// depths are the levels a side of the four l2 kinds.
+// depths are the numbers of levels a side of the four l2 kinds.
 var depths = [trades]int{10, 25, 50, 100}
 
 // defaultDepth is the depth of a subscription without one.
@@ -271,9 +271,9 @@ func (e *encoder) changes(in *market.Instrument) {
 	e.text(`]`)
 }
 
-// checksum is Kraken's: CRC-32 (IEEE) over the first ten asks and then the first ten
-// bids, best first, each as the digits of its price and quantity without the point and
-// leading zeros.
+// checksum returns the checksum that Kraken uses: CRC-32 (IEEE) over the first ten
+// asks and then the first ten bids, best first, each as the digits of its price and
+// quantity without the point and leading zeros.
 func (e *encoder) checksum(in *market.Instrument, v *engine.View) uint32 {
 	book := e.bookText(in)
 	book.askDigits.set(in, v.Asks[:min(bookLevels, len(v.Asks))], +1, digitFormat)

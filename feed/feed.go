@@ -35,7 +35,7 @@ const (
 	// maxGather bounds the publications that wait for the end of a slice of events before
 	// the shards get them.
 	maxGather = 64
-	// batchWait is the pause between two looks for the end of a batch.
+	// batchWait is the pause between two checks for the end of a batch.
 	batchWait = time.Millisecond
 )
 
@@ -66,8 +66,8 @@ type Book interface {
 
 // sharedTopic is the state of a topic that Run and the shards share.
 type sharedTopic struct {
-	// subscribers counts those of all shards. Run encodes the topic while there are any,
-	// and for linger more updates, as many as the history holds.
+	// subscribers counts the subscribers of all shards. Run encodes the topic while
+	// there are any, and for linger more updates, as many as the history holds.
 	subscribers atomic.Int64
 	linger      atomic.Int64
 	history     atomic.Pointer[history]

@@ -21,8 +21,8 @@ type history struct {
 	used  int             // bytes from the oldest entry to next, including those lost at a wrap
 }
 
-// span is the place of one entry in the ring. engineSeq is that of the position after the
-// entry.
+// span is the location of one entry in the ring. engineSeq is the engine_seq of the
+// position after the entry.
 type span struct {
 	start, length, cost int
 	engineSeq           uint64

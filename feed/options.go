@@ -46,7 +46,7 @@ const (
 	maxBacklog    = 64 << 10
 	backlogWithin = 30 * time.Second
 	// maxDrain bounds the input that is discarded while a connection closes, in bytes.
-	// maxStreamInput bounds that of a stream, which is then closed.
+	// maxStreamInput bounds the input of a stream, which is then closed.
 	maxDrain       = 1 << 20
 	maxStreamInput = 16 << 10
 	// receiveBuffer is the kernel's receive buffer of a connection in bytes, which Linux

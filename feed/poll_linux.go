@@ -14,12 +14,13 @@ import (
 // pollEvents is the most connections that one pass reads.
 const pollEvents = 128
 
-// poll reads all connections of a shard on one goroutine. It waits with an epoll
-// instance, for which in turn Go's own poller waits, so that no thread is blocked. The
-// shard adds and removes connections; run reads them.
+// poll reads all connections of a shard on one goroutine. It waits on an epoll
+// instance, and Go's own poller waits on that instance, so that no thread is blocked.
+// The shard adds and removes connections; run reads them.
 //
 // An event carries the connection's slot and the slot's generation instead of the file
-// descriptor, so that an event of a closed connection never reaches its successor.
+// descriptor, so that an event of a closed connection never reaches the next
+// connection in the slot.
 type poll struct {
 	file   *os.File // the epoll instance
 	raw    syscall.RawConn
@@ -29,7 +30,7 @@ type poll struct {
 
 	mu    sync.Mutex
 	slots []pollSlot
-	free  []int32 // seats that nobody has
+	free  []int32 // indexes of free slots
 
 	ready []*conn // of this pass
 	n     int     // result of fill
@@ -128,7 +129,7 @@ func (p *poll) wait(fd uintptr) bool {
 	}
 }
 
-// collectReady sets ready to the connections of the events.
+// collectReady sets ready to the connections that have events.
 func (p *poll) collectReady() {
 	p.ready = p.ready[:0]
 	p.mu.Lock()

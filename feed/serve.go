@@ -61,16 +61,16 @@ func (s *shard) serve(c *conn, r *request) {
 	}
 }
 
-// addedSub is a new subscription of a request. resumed: missed brings the client up to
-// date; otherwise a snapshot does.
+// addedSub is a new subscription of a request. If resumed is set, the updates in
+// missed bring the client up to date; otherwise a snapshot does.
 type addedSub struct {
 	sub     *subscription
 	resumed bool
 	missed  []byte
 }
 
-// subscribe adds or restarts subscriptions, acknowledges them, and then sends what brings
-// each up to the seq of the acknowledgement.
+// subscribe adds or restarts subscriptions, acknowledges them, and then sends the updates
+// or the snapshot that bring each up to the acknowledged seq.
 func (s *shard) subscribe(c *conn, r *request) {
 	var added []addedSub
 	room := maxPendingAll/2 - c.pendingBytes

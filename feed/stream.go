@@ -18,7 +18,8 @@ const (
 	restartSpread = 200 * time.Millisecond
 )
 
-// stream is the state of a connection with server-sent events beside conn's.
+// stream is the state that a connection with server-sent events has in addition to
+// conn.
 type stream struct {
 	head     []byte    // of the response; nil = queued
 	request  *request  // of the query; nil = handled

@@ -18,7 +18,7 @@ type refusal struct{ code, text, reason, field string }
 // parseStream parses the query of a stream: symbols (or symbol) and channels, lists with
 // commas, and depth. The defaults are all symbols, the three market channels, and the
 // WebSocket's depth. Repeated names count once, and unknown parameters are ignored. limit
-// bounds the (channel, symbol) pairs; desk: the channel tickets exists.
+// bounds the (channel, symbol) pairs. desk is set if the channel tickets exists.
 func parseStream(args *fasthttp.Args, set *market.Instruments, limit int, desk bool) (*request, *refusal) {
 	book, bad := streamDepth(args)
 	if bad != nil {

@@ -43,7 +43,7 @@ type Stats struct {
 	Cursor  uint64
 }
 
-// New opens the store and reads its cursor. Errors: those of the store, ErrLayout.
+// New opens the store and reads its cursor. Errors: ErrLayout, errors of the store.
 func New(o Options, store kv.Store) (*Archive, error) {
 	if err := o.Validate(); err != nil {
 		return nil, err
@@ -85,7 +85,7 @@ func (a *Archive) Stats() Stats {
 
 // Trades returns the trades of an instrument with ids below before, newest first, at most
 // limit; before 0 means from the newest. limit is 1 to MaxTrades. Errors: ErrLimit,
-// ErrLayout, the store's.
+// ErrLayout, errors of the store.
 func (a *Archive) Trades(in market.InstrumentID, before market.TradeID, limit int) ([]engine.Trade, error) {
 	if limit < 1 || limit > MaxTrades {
 		return nil, ErrLimit
@@ -107,7 +107,7 @@ func (a *Archive) Trades(in market.InstrumentID, before market.TradeID, limit in
 
 // Candles returns the newest candles of an instrument that open before a time in Unix
 // nanoseconds, oldest first, at most limit; before 0 means all. limit is 1 to MaxCandles.
-// Errors: ErrLimit, ErrLayout, the store's.
+// Errors: ErrLimit, ErrLayout, errors of the store.
 func (a *Archive) Candles(in market.InstrumentID, i Interval, before int64, limit int) ([]Candle, error) {
 	if limit < 1 || limit > MaxCandles {
 		return nil, ErrLimit

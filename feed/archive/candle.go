@@ -52,7 +52,7 @@ func (i Interval) openTime(at int64) int64 {
 	return at - at%length
 }
 
-// Candle sums up the trades of one instrument in one interval.
+// Candle aggregates the trades of one instrument in one interval.
 type Candle struct {
 	OpenAt                 int64 // Unix nanoseconds
 	Open, High, Low, Close market.Price
@@ -80,7 +80,7 @@ func (c *Candle) addEarlier(t *engine.Trade) {
 	c.sum(t)
 }
 
-// sum adds what does not depend on the trades' order.
+// sum updates the fields that do not depend on the order of trades.
 func (c *Candle) sum(t *engine.Trade) {
 	if c.Trades == 0 {
 		c.High, c.Low = t.Price, t.Price

@@ -24,7 +24,7 @@ func (a *Archive) Skip(seq uint64, at int64) error {
 			end = last[0].At // missing trades may be as old as that
 		}
 		for i := Minute1; i <= Day1; i++ {
-			// Those that end after the last trade before the gap.
+			// Delete the candles that end after the last trade before the gap.
 			f.batch.DeleteRange(candleKey(nil, in, i, -1), candleKey(nil, in, i, i.openTime(end)-1))
 		}
 	}
@@ -51,7 +51,7 @@ func (a *Archive) Reconcile(seq uint64) error {
 		}
 		last = max(last, kept)
 		if since < 0 {
-			continue // the journal lost no trade of it
+			continue // the journal lost no trade of this instrument
 		}
 		f.batch.DeleteRange(tradeKey(nil, in, ^market.TradeID(0)), tradeKey(nil, in, kept))
 		for i := Minute1; i <= Day1; i++ {
@@ -87,8 +87,8 @@ func (a *Archive) lastBefore(in market.InstrumentID, seq uint64) (id market.Trad
 	return id, since, err
 }
 
-// rebuildCandle sums up the trades of an instrument at or after open, up to the trade
-// with the id last.
+// rebuildCandle aggregates the trades of an instrument at or after open, up to the
+// trade with the id last.
 func (a *Archive) rebuildCandle(in market.InstrumentID, open int64, last market.TradeID) (Candle, error) {
 	c := Candle{OpenAt: open}
 	err := kv.Each(a.store, tradeKey(nil, in, last), tradesEnd(in), func(key, value []byte) error {
