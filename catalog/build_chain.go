@@ -32,8 +32,8 @@ func (s *Settlement) chain(now Time) Chain {
 	return c
 }
 
-// mirrorChain returns the mirror's state of the chain and its nodes. If the canonical pair
-// is mirrored, only its reading decides how current the chain data is.
+// mirrorChain returns the state of the chain and the nodes according to the mirror. If the
+// canonical pair is mirrored, only its reading decides how current the chain data is.
 func mirrorChain(s *mirror.State, canonical *mirroredPair, mirrored bool) Chain {
 	c := Chain{
 		Configured: true, Selection: selectionMode, Slot: s.Slot, SyncedAt: timeOf(s.SyncedAt), LastSig: signatureText(s.LastSignature),
@@ -85,7 +85,7 @@ func (c *Chain) addProvider(p Provider) {
 	c.Providers = append(c.Providers, p)
 }
 
-// provider describes a node by its name, because its URL may hold a secret.
+// provider describes a node by its name, because its URL may contain a secret.
 func provider(h *rpc.UpstreamHealth) Provider {
 	p := Provider{URL: h.Name, Available: h.Available, LatestSlot: h.Slot, LastError: h.LastError, LastOkAt: timeOf(h.LastOK)}
 	if !h.LastOK.IsZero() {
@@ -103,7 +103,7 @@ func timeOf(t time.Time) Time {
 	return Time(t.UnixNano())
 }
 
-// signatureText is empty for the zero signature.
+// signatureText returns a signature in base58; empty for the zero signature.
 func signatureText(s solana.Signature) string {
 	if s == (solana.Signature{}) {
 		return ""

@@ -15,7 +15,7 @@
 // types, and validate every document against its schema.
 //
 // Invariants:
-//  1. Nothing is invented: what is unknown is null, an empty text or zero, next to the
+//  1. No value is invented: an unknown value is null, an empty text or zero, next to a
 //     status that says so.
 //  2. Money is a decimal string of exact integers. Every rounding is named where it
 //     happens.
@@ -27,9 +27,9 @@
 // formats in the documents for them. The rest is our choice, also:
 //   - An unknown price is null, although the specification types it as a string.
 //   - fallback_active: the chain figures are not live, or there is no chain.
-//   - Documents that depend on the configuration only carry the time when it took effect
-//     and no other, so their bytes change only with a restart. The pool registry also
-//     changes when a program names the vaults of its pool.
+//   - The only time in documents that depend on the configuration alone is when it took
+//     effect, so their bytes change only with a restart. The pool registry also changes
+//     when a program names the vaults of its pool.
 //   - proof_hash of the status record is that of the proof document: the SHA-256 of the
 //     published chain state and prices. A pool's proof_hash covers the pool.
 //   - The token list's version follows from the list published before, which the caller

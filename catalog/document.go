@@ -17,7 +17,7 @@ type Document struct {
 	Legacy string
 	// Fixed: the document depends on the configuration only.
 	Fixed bool
-	// Partner: aggregators poll it, so their rate limit applies.
+	// Partner: aggregators poll the document, so their rate limit applies.
 	Partner bool
 	// Render returns a value for encoding/json. It must not change the facts.
 	// schema is the Schema that the document names.

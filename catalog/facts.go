@@ -13,7 +13,7 @@ type Facts struct {
 	At      Time
 	Service Service
 	URLs    URLs
-	// Tokens are those of the pairs and USDC, each once, in the order of the
+	// Tokens are the tokens of the pairs, and USDC, each once, in the order of the
 	// configuration.
 	Tokens []Token
 	// Pairs are all instruments, in the order of the configuration. The first one is
@@ -55,8 +55,8 @@ func (f *Facts) token(symbol string) *Token {
 	return &f.Tokens[i]
 }
 
-// priceOf returns the dollar price of a token: that of the first pair that sells it, or
-// one dollar for USDC, which the desk takes at par; 0 if nothing prices it.
+// priceOf returns the dollar price of a token: the price at the first pair that sells
+// it, or one dollar for USDC, which the desk accepts at par; 0 if nothing prices it.
 func (f *Facts) priceOf(symbol string) market.USDPrice {
 	for i := range f.Pairs {
 		if f.Pairs[i].Base == symbol && f.Pairs[i].PriceUSD != 0 {
@@ -232,8 +232,8 @@ type Pair struct {
 	Symbol, Base, Quote string // Base and Quote are Token.Symbol
 	Source              market.BookSource
 	Halted              bool
-	// Unseen: another group has it and has not been reached lately, so nothing
-	// that changes is known.
+	// Unreachable: the instrument belongs to another shard that has not been
+	// reached lately, so only its configuration is known.
 	Unreachable       bool
 	PriceDecimals     uint8
 	QtyDecimals       uint8
@@ -375,7 +375,7 @@ type Totals struct {
 type Chain struct {
 	Configured bool
 	// Synced: the last reading is not stale. If the canonical pair is mirrored, Synced,
-	// SyncedAt, Slot and LastSig are those of that pair.
+	// SyncedAt, Slot and LastSig describe that pair.
 	Synced   bool
 	SyncedAt Time
 	Slot     uint64

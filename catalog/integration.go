@@ -111,7 +111,8 @@ const (
 	sdkFolder         = "/public-sdk/"
 )
 
-// packs lists, for each family of consumers, what it needs to list the market.
+// packs has, for each family of consumers, the facts and files that it needs to
+// list the market.
 type packs struct {
 	header
 	Count int    `json:"count"`
@@ -154,7 +155,8 @@ func newPacks(f *Facts, schema string, facts func(*Facts, *family) map[string]st
 	return &packs{configHeader(f, schema), len(all), all}
 }
 
-// listingFields returns what listing forms ask for, without what is not configured.
+// listingFields returns the answers to the fields of listing forms, without those
+// that are not configured.
 func listingFields(f *Facts, _ *family) map[string]string {
 	p := f.canonical()
 	all := map[string]string{

@@ -2,7 +2,7 @@ package catalog
 
 import "blockdesk/market"
 
-// The lite documents are extracts of the others, for consumers that poll one thing often.
+// The lite documents are extracts of the others, for consumers that poll one value often.
 
 type liteSummary struct {
 	header

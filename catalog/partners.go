@@ -6,7 +6,7 @@ import (
 )
 
 // The documents of this file have exactly the members of the aggregators' public formats.
-// The HTTP gateway makes those that depend on a query.
+// The HTTP gateway makes the documents that depend on a query.
 
 // Ticker returns the aggregators' name of a pair: "SLUSD_USDC".
 func Ticker(symbol string) string { return strings.ReplaceAll(symbol, "/", "_") }

@@ -8,7 +8,7 @@ import (
 	"blockdesk/market"
 )
 
-// tokenCatalog is the answer of market/tokens (docs/specification.md 2.7).
+// tokenCatalog is the response of market/tokens (docs/specification.md 2.7).
 type tokenCatalog struct {
 	OK        bool          `json:"ok"`
 	DataMode  string        `json:"data_mode"`
@@ -71,8 +71,8 @@ func Tokens(f *Facts, schema string) any {
 	}
 }
 
-// fallback: the chain's figures are not live; they are the last known ones, or
-// there are none.
+// chainFallback reports whether the chain's figures are not live: they are the last
+// known ones, or there are none.
 func chainFallback(f *Facts) bool { return !f.Chain.Configured || !f.Chain.Synced }
 
 func newTokenRecord(_ *Facts, t *Token) tokenRecord {

@@ -2,7 +2,7 @@ package catalog
 
 import "blockdesk/market"
 
-// statusTotals are the cumulative figures. The public ones are those of the current
+// statusTotals are the cumulative figures. The public totals are those of the current
 // snapshot, the latest by its time (docs/specification.md 2.6, rule 1). Without a
 // snapshot they are the sum of decoded swaps, reconstructed swaps and our own trades.
 type statusTotals struct {
