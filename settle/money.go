@@ -13,7 +13,7 @@ import (
 
 // Money lists one kind of the money that needs an operator, after a cursor, in the
 // order of the items' cursors; at most limit items. It sorts all items of the kind
-// on each call, so it is for people and not for polling. Errors: errors of the desk
+// on each call, so it is for people and not for polling. Errors: those of the desk
 // and of package store.
 //
 // The delivery of a claim is failing after MaxDeliveryAttempts, or when

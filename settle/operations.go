@@ -29,14 +29,14 @@ type operations struct {
 }
 
 // Refunded records that a payment was paid back by a transaction. A refusal by the
-// rules is a Result with a Reason. Errors: errors of the desk.
+// rules is a Result with a Reason. Errors: those of the desk.
 func (o *operations) Refunded(by desk.OperatorRequest, payment, refund [64]byte) (*desk.Result, error) {
 	return o.do(by, &rfq.RefundPayment{Signature: payment, Proof: sha256.Sum256(refund[:])})
 }
 
 // Abandon gives up a claim that is paid and can never be delivered: the refund of
 // its payment is due. The desk refuses it while a delivery is under way. A refusal
-// by the rules is a Result with a Reason. Errors: errors of the desk.
+// by the rules is a Result with a Reason. Errors: those of the desk.
 func (o *operations) Abandon(by desk.OperatorRequest, id market.ClaimID) (*desk.Result, error) {
 	return o.do(by, &rfq.AbandonDelivery{Claim: id})
 }

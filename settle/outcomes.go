@@ -18,7 +18,7 @@ type outcomes struct {
 }
 
 // book records the end of a transaction in the desk. The tracker calls it again
-// until it returns nil, so every step can be repeated.
+// until it returns nil, so every step must be repeatable.
 func (o *outcomes) book(_ context.Context, r broadcast.Result) error {
 	switch {
 	case r.End == broadcast.Finalized:

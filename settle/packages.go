@@ -96,7 +96,7 @@ func packageOf(b *store.Build) (desk.Package, error) {
 
 // Delivery returns the first signature of the newest transaction that the desk
 // signed to deliver what a claim bought, modular or atomic; ok is false if it signed
-// none. Errors: errors of package store.
+// none. Errors: those of package store.
 func (p *packages) Delivery(id market.ClaimID) (signature [64]byte, ok bool, err error) {
 	list, err := p.store.Transactions(id)
 	if err != nil || len(list) == 0 {

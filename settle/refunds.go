@@ -96,10 +96,11 @@ type audits struct {
 	search  *search
 }
 
-// audit checks whether a claim whose refund is due was delivered after all. That
-// happens if the journal is older than the delivery: the payment is proved again,
-// and is too late for the claim. Then an operator decides, and until then the refund
-// is not listed. The audit fails while a signed delivery may still land.
+// audit checks whether a claim whose refund is due was delivered after all. That can
+// happen if the journal was restored from a time before the delivery: the payment is
+// proved again, and is too late for the claim. Then an operator decides, and until
+// then the refund is not listed. The audit fails while a signed delivery may still
+// land.
 func (a *audits) audit(ctx context.Context, c *rfq.Claim) error {
 	list, err := a.store.Transactions(c.ID)
 	if err != nil {

@@ -22,7 +22,7 @@ const (
 
 // HardenProcess forbids core dumps, and forbids other processes of the same user to
 // trace this one or read its memory. A process calls it before it reads a key; it
-// cannot be undone. Errors: errors of the kernel.
+// cannot be undone. Errors: those of the kernel.
 func HardenProcess() error {
 	if err := unix.Setrlimit(unix.RLIMIT_CORE, &unix.Rlimit{}); err != nil {
 		return fmt.Errorf("no core dumps: %w", err)

@@ -39,7 +39,8 @@
 //     never of the order of requests: a request decides neither whether a payment is booked
 //     nor for which claim. A booked signature is answered from the record.
 //  4. Every amount that we received is booked by the desk or stored as unmatched
-//     before Verify refuses the transaction and before the watch moves past it.
+//     before Verify refuses the transaction and before the watch moves past it;
+//     dust is only counted.
 //  5. A node that is down, lags, or is wrong causes an error or "pending", never a
 //     refusal.
 //  6. No node is trusted alone while another one answers: all nodes that answer must

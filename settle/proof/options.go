@@ -81,8 +81,8 @@ type Options struct {
 	// desk has lost the payments booked since.
 	Rewind bool
 	// CursorDelay is how long the watch's cursor stays behind the examined
-	// transactions: a node may list a transaction late, behind newer ones. Default 15
-	// s.
+	// transactions: a node may list a transaction late, behind newer ones. Default
+	// 15 s.
 	CursorDelay time.Duration
 	// GiveUpAfter is how long the watch retries a transaction for which no node has
 	// a usable answer, before it stores it for an operator. Default 10 min.
