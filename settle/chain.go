@@ -88,7 +88,8 @@ func (a *accounts) check(v *rfq.View) error {
 	return nil
 }
 
-// usdcPayee returns the wallet that new claims pay USDC to, if they do.
+// usdcPayee returns the wallet to which new claims pay USDC; ok is false if USDC is
+// not served.
 func usdcPayee(v *rfq.View) (wallet solana.Address, ok bool) {
 	wallet = v.Policy.PayTo[market.RailUSDC]
 	return wallet, wallet != solana.Address{}

@@ -176,8 +176,8 @@ func (p *payments) proofOptions(r *rails) proof.Options {
 	return o
 }
 
-// payees are the wallets that the terms of remembered claims name to be paid, by
-// rail, in the order in which they were added last. Safe for concurrent use.
+// payees are the payees in the terms of remembered claims, by rail, in the order in
+// which they were added last. Safe for concurrent use.
 type payees struct {
 	mu   sync.Mutex
 	list [market.RailCount][]solana.Address

@@ -27,8 +27,8 @@ type entry struct {
 	madeAt int64
 
 	// raw are the bytes and own is their signature; both are zero while only the
-	// message is known. signature is the one to look for: own, or the one under which
-	// a search has found the message.
+	// message is known. signature is the signature to look for: own, or the signature
+	// under which a search has found the message.
 	raw            []byte
 	own, signature solana.Signature
 	// deskPaysFee: own is the desk's signature. The desk always signs a message with

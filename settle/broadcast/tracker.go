@@ -47,16 +47,17 @@ type Tracker struct {
 	unexamined []*entry
 	stats      Stats
 
-	// fresh and again have what is to be sent now, fresh for the first time; reports
-	// has what has ended. Each has room for MaxTracked entries; if it is full of
-	// entries that ended long ago, bySend takes the rest.
+	// fresh and again have the entries to send now, fresh those for the first time;
+	// reports has the entries that have ended. Each has room for MaxTracked entries;
+	// if it is full of entries that ended long ago, bySend takes the rest.
 	fresh, again, reports chan *entry
 	// dispatchWake and examineWake wake Run's goroutines: something may be due
 	// earlier.
 	dispatchWake, examineWake chan struct{}
 }
 
-// New returns a tracker. It calls no node; what is tracked before Run waits.
+// New returns a tracker. It calls no node; transactions that are tracked before Run
+// wait.
 //
 // ended is called with each end, from several goroutines, and again with a growing
 // pause until it returns nil. Its context ends with Run's. After a restart, or if a

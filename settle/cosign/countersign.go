@@ -59,7 +59,7 @@ func (d *draft) value() draft {
 	return *d
 }
 
-// message returns what is signed: the bytes after the slots.
+// message returns the bytes to sign: those after the slots.
 func (d *draft) message() []byte {
 	if d == nil {
 		return nil
@@ -67,12 +67,12 @@ func (d *draft) message() []byte {
 	return d.raw[1+int(d.raw[0])*signatureSize:]
 }
 
-// Submission is what a taker sends: exactly one of the two.
+// Submission is a taker's submission; exactly one of the two fields is set.
 type Submission struct {
 	// Transaction is the whole transaction as it was built, with the taker's
 	// signature in its slot and nothing else changed.
 	Transaction []byte
-	// Signature is the taker's alone.
+	// Signature is only the taker's signature.
 	Signature solana.Signature
 }
 
@@ -98,9 +98,10 @@ func (c Countersigned) Shape() Shape { return c.countersigned.value().Shape }
 // byte of a submitted transaction but the taker's signature must be raw's, so the
 // desk's slot is empty; the signature is verified strictly (package eddsa).
 //
-// Errors: [ErrEmptyCounterparty] if nobody has signed, or the taker is the zero
-// address; [ErrMismatch] if another transaction came, or the taker is not raw's;
-// [ErrBadSignature]; [ErrShape] if the desk signs nothing like raw for this claim.
+// Errors: [ErrEmptyCounterparty] if the taker's signature is missing, or the taker
+// is the zero address; [ErrMismatch] if another transaction was submitted, or the
+// taker is not a signer of raw; [ErrBadSignature]; [ErrShape] if raw is not a
+// transaction that the desk signs for this claim.
 func Countersign(claim market.ClaimID, raw []byte, taker solana.Address, s Submission) (Countersigned, error) {
 	d, err := countersign(claim, raw, taker, s)
 	if err != nil {

@@ -54,5 +54,5 @@
 // a claim. If the record is deleted, a second message can be signed for each claim in it:
 // keep it as carefully as the key.
 //
-// The package is for Linux, as the program is.
+// The package needs Linux, like the program.
 package cosign

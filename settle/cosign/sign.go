@@ -16,14 +16,14 @@ import (
 // it.
 type Job struct{ job *draft }
 
-// Kind returns what is signed, 0 of the zero value.
+// Kind returns the kind of the transaction, 0 for the zero value.
 func (j Job) Kind() Kind { return j.job.value().Kind }
 
 // Transaction returns the whole transaction, with the desk's slot empty and every
 // other one filled. Read-only.
 func (j Job) Transaction() []byte { return j.job.value().raw }
 
-// Message returns what is to be signed, a part of Transaction.
+// Message returns the bytes to sign, a part of Transaction.
 func (j Job) Message() []byte { return j.job.message() }
 
 // Signer signs with the desk's key. Any goroutine may call it.
@@ -48,7 +48,7 @@ func (s Signed) IsZero() bool { return s.signed == nil }
 // Claim returns the claim, 0 of the zero value.
 func (s Signed) Claim() market.ClaimID { return s.signed.value().Claim }
 
-// Kind returns what was signed, 0 of the zero value.
+// Kind returns the kind of the transaction, 0 for the zero value.
 func (s Signed) Kind() Kind { return s.signed.value().Kind }
 
 // Hash returns the hash of the message, zero of the zero value.

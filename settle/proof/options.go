@@ -21,8 +21,8 @@ const (
 	// MaxReaders bounds the transactions that the watch of an account reads at once.
 	MaxReaders = 64
 	// MaxAhead bounds the signatures of one account that the watch remembers beyond
-	// its cursor: 64 bytes and a map entry each. It also bounds what is read of a long
-	// history at once.
+	// its cursor: 64 bytes and a map entry each. It also bounds the part of a long
+	// history that is read at once.
 	MaxAhead = 1 << 16
 	// MaxPages bounds the pages of one list of signatures, which a lying node may not
 	// end.

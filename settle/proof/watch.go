@@ -352,7 +352,7 @@ func (p *Prover) advance(a *account, list []rpc.SignatureInfo) error {
 	for i := range n {
 		delete(a.done, list[i].Signature)
 	}
-	// Forget what a node has listed once and never again.
+	// Forget signatures that a node has listed once and never again.
 	for s, x := range a.done {
 		if x.slot < a.floor {
 			delete(a.done, s)

@@ -32,7 +32,7 @@ type Transaction struct {
 // Claim returns the transaction's claim.
 func (t Transaction) Claim() market.ClaimID { return t.claim }
 
-// Kind returns what the desk signed.
+// Kind returns the kind of the transaction.
 func (t Transaction) Kind() cosign.Kind { return t.kind }
 
 // Hash returns the SHA-256 of the message.

@@ -27,7 +27,7 @@ const (
 type UnmatchedPayment struct {
 	// Signature names the transaction; not zero.
 	Signature solana.Signature
-	// Rail is the rail of what was paid, 0 if it is no rail's asset; Amount is in its
+	// Rail is the rail of the payment, 0 if no rail uses the asset; Amount is in its
 	// atoms.
 	Rail   market.Rail
 	Amount uint64
