@@ -12,9 +12,9 @@ import (
 	"github.com/quickfixgo/quickfix/config"
 )
 
-// acceptor is one Acceptor of quickfix with its sessions. It takes no further session
-// while it runs, so each reload that brings CompIDs makes another one. It is also the
-// listener of that Acceptor: its connections have proven their Logon.
+// acceptor is one quickfix.Acceptor with its sessions. A running Acceptor takes no further
+// sessions, so each reload that adds CompIDs starts another one. acceptor is also the
+// net.Listener of its Acceptor: Accept returns connections whose Logon is proven.
 type acceptor struct {
 	quickfix *quickfix.Acceptor
 	sessions []quickfix.SessionID // as quickfix calls them: all with the same Qualifier
@@ -29,13 +29,13 @@ type acceptor struct {
 // sleep.
 const wakeMargin = 20 * time.Millisecond
 
-// ownSet is the Qualifier of the sessions that a server makes itself. quickfix knows a
-// session once in a process, by CompIDs and Qualifier, which is no part of a message:
-// sessions of the same CompIDs may be prepared under another Qualifier (Pool). None is
-// empty, because an Acceptor that stops unregisters the sessions with the empty one.
+// ownSet is the Qualifier of the sessions that a server makes itself. quickfix registers a
+// session once per process, by CompIDs and Qualifier. The Qualifier is in no message, so
+// Pool can prepare sessions of the same CompIDs under another one. No Qualifier is empty,
+// because an Acceptor that stops unregisters the sessions with the empty one.
 const ownSet = "own"
 
-// startAcceptor starts quickfix's sessions for ours. Stop it.
+// startAcceptor starts a quickfix session for each of sessions. The caller stops it.
 func (v *Server) startAcceptor(sessions []*Session) (*acceptor, error) {
 	messages := make(storeFactory, len(sessions))
 	for _, s := range sessions {
@@ -80,8 +80,8 @@ func sessionID(o *Options, compID, set string) quickfix.SessionID {
 	return quickfix.SessionID{BeginString: quickfix.BeginStringFIX44, SenderCompID: o.CompID, TargetCompID: compID, Qualifier: set}
 }
 
-// stop logs the sessions out and waits for quickfix's goroutines; those that have
-// just been made must wake first.
+// stop logs the sessions out and waits for quickfix's goroutines. The goroutine of a new
+// session sleeps first.
 func (a *acceptor) stop() {
 	a.quickfix.Stop()
 	a.unregister()
@@ -96,9 +96,9 @@ func (a *acceptor) unregister() {
 	}
 }
 
-// hand gives quickfix a connection whose Logon is proven. A new session sleeps until the
-// next full second; the Logon waits for it, because a connection that is handed to a
-// session that stops while it sleeps is never closed.
+// hand gives quickfix a connection whose Logon is proven. It waits until new sessions have
+// stopped sleeping, because quickfix never closes a connection of a session that stops
+// while it sleeps.
 func (a *acceptor) hand(c *conn) error {
 	if wait := time.Until(a.awake); wait > 0 {
 		select {

@@ -101,7 +101,7 @@ func (a app) admin(s *Session, m *quickfix.Message) quickfix.MessageRejectError 
 		if _, err := wire.ParseLogon(m.Bytes(), a.server.options.CompID, a.server.profile.minHeartBt); err != nil {
 			return quickfix.RejectLogon{Text: err.Error()}
 		}
-		if s.removed.Load() { // since the gate has proven it
+		if s.removed.Load() { // after the Logon was proven
 			return quickfix.RejectLogon{Text: removedText}
 		}
 	case "4":

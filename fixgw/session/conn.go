@@ -16,24 +16,24 @@ import (
 // conn is one client's connection as quickfix sees it. It enforces the limits that
 // quickfix does not have.
 //
-// Reading: until the Logon has been proven (logon.go) quickfix takes no part. Afterwards
-// it gets whole messages, one a Read, each measured and its checksum checked. At most as
-// many of them as its channel takes wait for the session: when the session ends,
-// quickfix's reading goroutine waits here, not at a channel without a reader, and ends
-// too.
+// Reading: quickfix gets nothing until the Logon has been proven (logon.go). Afterwards
+// each Read returns one whole message, whose length and checksum are right. No more
+// messages wait for the session than quickfix's channel can hold. So, when the session
+// ends, quickfix's reading goroutine waits in Read, which returns, and not at a channel
+// that nothing reads.
 //
 // Writing: Write and push copy into a buffer and return at once, so that neither
-// quickfix's session loop nor the caller of Deliver waits for a socket. Bytes that
-// the socket takes without waiting are written at once, the rest by Run, everything that has gathered
-// in one call. A client that lets the buffer fill up, or a write hang for two heartbeats,
-// is cut off.
+// quickfix's session loop nor the caller of Deliver waits for a socket. Bytes that the
+// socket accepts without waiting are written at once. Run writes the rest, as much as
+// possible per call. A client is cut off if its buffer is full, or if a write hangs for
+// two heartbeats.
 type conn struct {
 	net.Conn
 	server   *Server
 	accepted time.Time
 	session  atomic.Pointer[Session] // nil before the logon
 
-	// Reading; the gate's goroutine until the logon, then quickfix's.
+	// Reading: used by the goroutine of admit until the logon, then by quickfix's.
 	in         []byte // received
 	from       int    // of in: the unread bytes begin there
 	used       int    // bytes that the last message takes, from there
@@ -137,7 +137,7 @@ func (c *conn) next() error {
 	}
 }
 
-// waitForRoom waits until the session has room for one message more, or has ended.
+// waitForRoom waits until the session can queue one more message, or has ended.
 func (c *conn) waitForRoom() error {
 	begun := &c.session.Load().Messages.begun
 	for int64(c.delivered-begun.Load()) >= inChanCapacity {

@@ -87,7 +87,7 @@ func (v *Server) noteRefusal(l *wire.Logon, why error, at time.Time) {
 	}
 }
 
-// Status returns what the server knows of a session.
+// Status returns the state of the session.
 func (s *Session) Status() Status {
 	st := Status{
 		CompID: s.id.TargetCompID, Participant: s.Participant.Name, Number: s.Number,

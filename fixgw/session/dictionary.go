@@ -32,8 +32,8 @@ type validator struct {
 	inner      quickfix.Validator
 }
 
-// Dictionary is FIX 4.4 as messages are checked against it. The servers that a process
-// has one after the other share it. Immutable.
+// Dictionary is the FIX 4.4 dictionary that messages are checked against. The successive
+// servers of a process share it. Immutable.
 type Dictionary struct{ validator quickfix.Validator }
 
 // ReadDictionary parses the embedded dictionary, which takes some 100 ms.
@@ -55,9 +55,9 @@ func newValidator() (quickfix.Validator, error) {
 	}, dictionary, nil)}, nil
 }
 
-// Validate returns the reject of a message, nil where it is right. It corrects two
-// answers of quickfix: of several missing required tags quickfix names any, and it calls
-// a field out of order in its repeating group undefined.
+// Validate returns the reject of a message, or nil if it is valid. It corrects two
+// answers of quickfix: quickfix names any one of several missing tags, and it calls a
+// field that is out of order in its repeating group undefined.
 func (v *validator) Validate(m *quickfix.Message) quickfix.MessageRejectError {
 	err := v.inner.Validate(m)
 	if err == nil || err.RefTagID() == nil {
@@ -99,7 +99,7 @@ func inGroup(group *datadictionary.FieldDef, tag int) bool {
 	return false
 }
 
-// worded is a session reject whose text begins with a code and names the field.
+// codedReject is a session reject whose text begins with a code and names the field.
 type codedReject struct {
 	quickfix.MessageRejectError
 	text string

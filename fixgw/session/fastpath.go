@@ -8,8 +8,8 @@ import (
 	"blockdesk/fixgw/wire"
 )
 
-// Ordinary requests are handled on the goroutine that reads them, past quickfix's session,
-// whose parsing, dictionary and goroutines cost more than everything else. quickfix stays
+// Ordinary requests are handled on the goroutine that reads them and bypass quickfix's
+// session, whose parsing, dictionary and goroutines cost more than everything else. quickfix stays
 // the session layer: it gets every other message, and ordinary ones while it is busy.
 //
 // A request is ordinary when it is one of D F G H q, has no header field but the four that
@@ -20,8 +20,8 @@ import (
 // quickfix is idle when it has processed every message that it was given: the next
 // incoming number is above all of theirs. The number of a message that opens a gap stays
 // above it until the gap is closed, so while quickfix waits for a resend it gets every
-// message. It also gets one from time to time, because its timer takes a silent client for
-// dead.
+// message. It also gets one from time to time, because its timer ends the session of a
+// client that seems silent.
 
 const (
 	// maxLatency is how old and how new a SendingTime may be; quickfix has 120 s.

@@ -79,8 +79,8 @@ func (h SessionHooks) HoldOutbound() (release func()) {
 	return h.session.outbound.mu.Unlock
 }
 
-// OnSend has hook called once, as soon as messages with a field have gone to the
-// client, and before whoever sends them does anything else.
+// OnSend calls hook once, as soon as messages with the field have gone to the client and
+// before their sender continues.
 func (h SessionHooks) OnSend(field string, hook func()) {
 	l := &h.session.outbound
 	l.mu.Lock()

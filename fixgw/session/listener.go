@@ -30,7 +30,7 @@ func newListener(v *Server, inner net.Listener) *listener {
 }
 
 // addressOf returns the peer's address, or its /64 for IPv6, because one subscriber has
-// all of it. A peer without an IP address has the zero one.
+// all of it. For a peer without an IP address it returns the zero address.
 func addressOf(c net.Conn) netip.Addr {
 	at, err := netip.ParseAddrPort(c.RemoteAddr().String())
 	if err != nil {
@@ -48,7 +48,7 @@ func addressOf(c net.Conn) netip.Addr {
 // buffer would hide the client's slowness.
 const sendBuffer = 64 << 10
 
-// accept returns the next connection for which there is room; net.ErrClosed after shut.
+// accept returns the next connection within the limits; net.ErrClosed after stopAccepting.
 func (d *listener) accept() (*conn, error) {
 	for {
 		inner, err := d.Listener.Accept()
@@ -75,7 +75,7 @@ func isTemporary(err error) bool {
 	return ok && t.Temporary()
 }
 
-// admit counts a connection, or returns nil when there is no room.
+// admit counts a connection, or returns nil when a limit is reached.
 func (d *listener) admit(inner net.Conn) *conn {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -97,7 +97,7 @@ func (d *listener) admit(inner net.Conn) *conn {
 	return c
 }
 
-// loggedOn gives c the session s and counts it with those of sessions.
+// loggedOn gives c the session s and counts c as logged on.
 func (d *listener) loggedOn(c *conn, s *Session) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -108,7 +108,7 @@ func (d *listener) loggedOn(c *conn, s *Session) {
 	}
 }
 
-// gone removes c, whose Run has returned.
+// forget removes c, whose Run has returned.
 func (d *listener) forget(c *conn) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -129,8 +129,8 @@ func (d *listener) notPending(c *conn) {
 	}
 }
 
-// shut accepts no more connections and ends those without a session; the others get a
-// Logout first.
+// stopAccepting closes the listener and the connections without a session. The others get
+// a Logout first.
 func (d *listener) stopAccepting() {
 	d.mu.Lock()
 	defer d.mu.Unlock()

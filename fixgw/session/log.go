@@ -10,8 +10,8 @@ import (
 	"github.com/quickfixgo/quickfix"
 )
 
-// logs is quickfix's LogFactory. Messages are never logged: they carry
-// passwords. Events are, at Debug.
+// logFactory is quickfix's LogFactory. It never logs messages, because they carry
+// passwords. It logs events at level Debug.
 type logFactory struct {
 	logger   *slog.Logger
 	messages storeFactory

@@ -11,13 +11,12 @@ import (
 )
 
 // A Logon is proven here, on a goroutine of the connection, before quickfix sees a byte.
-// If the session proved it, anybody who knows a CompID could occupy its session, and each
-// refusal would move the session's sequence numbers, so that the participant could not log
-// on any more.
+// If the session proved it, anyone with the CompID could occupy the session, and each
+// refusal would move its sequence numbers, so that the participant could no longer log on.
 //
 // Every refusal is a Logout with MsgSeqNum 1, sent RefuseDelay after the message came,
-// whatever the reason. A password is always checked; for an unknown user against the hash
-// of no password. A connection that does not send a whole message is closed silently.
+// whatever the reason. A password is always checked; for an unknown user, against a hash
+// that no password has. A connection that does not send a whole message is closed silently.
 
 // errConnected is wrapped by the refusal of a Logon to a session that has another
 // connection.
@@ -79,8 +78,8 @@ func (c *conn) admit() error {
 	return nil
 }
 
-// prove returns the session of a Logon whose signature is right, or, where it has none,
-// whose password is.
+// prove returns the session of a Logon with a valid signature or, if it has none, with the
+// right password.
 func (v *Server) prove(frame []byte) (*Session, wire.Logon, error) {
 	seq, err := wire.CheckFrame(frame)
 	if err == nil && seq == 0 {

@@ -18,23 +18,23 @@ import (
 //
 // # Numbers after a crash
 //
-// Commits are not synced, so a crash may lose the last of them though the client has seen
-// the messages. An outgoing number must never be used twice. So the store also has
-// reserved, synced: the next number never passes it before a higher one is on disk.
+// Commits are not synced, so a crash may lose the newest ones although the client has the
+// messages. An outgoing number must never be used twice. Therefore the store also has a
+// synced number, reserved: the next number never passes it before a higher one is on disk.
 // Numbers are reserved ahead of time; a send that outruns the reservation waits. After
 // any start the next number is the larger of the recorded one and reserved. A clean Close
-// sets reserved to the next number, so only an unclean stop leaves a hole, of at most
-// Options.ReserveSeqs numbers, which a resend answers by a gap fill.
+// sets reserved to the next number, so only an unclean stop leaves a gap, of at most
+// Options.ReserveSeqs numbers, which a resend answers with a gap fill.
 //
-// The incoming number may fall back. Then the client is asked for its messages again, and
-// its orders are answered as duplicates.
+// The incoming number may fall back. Then the session requests the client's messages
+// again, and answers its orders as duplicates.
 //
 // # Unsaved messages
 //
 // Messages of a batch get their numbers and go out before they are committed. They wait
-// in memory for the next commit, the reporter's with its position or another one of the
-// session. A crash before it loses a suffix, as above: the numbers are reserved, and the
-// reports after the position are made again. A resend commits them first.
+// in memory for the next commit, of the reporter or of the session. A crash before that
+// commit loses them, and does no harm: the numbers are reserved, and the reports after the
+// reporter's position are made again. A resend commits them first.
 type MessageStore struct {
 	store   kv.Store
 	session uint16
@@ -60,7 +60,7 @@ type MessageStore struct {
 	// keepTarget reports that the present message is refused and does not have the
 	// expected number. Session loop only.
 	keepTarget bool
-	// onReset is called when the numbers begin anew; nil = nothing is.
+	// onReset is called when the numbers start again at 1; nil = no call.
 	onReset func()
 
 	mu       sync.Mutex
@@ -246,8 +246,8 @@ func (s *MessageStore) Save() error {
 	return s.commit(false, nil)
 }
 
-// SaveWith commits the unsaved messages and what more adds, in one step: messages that
-// were sent, and the mark that they need not be sent again.
+// SaveWith commits the unsaved messages and what more adds, in one step: the messages that
+// were sent, and a record that they need not be sent again.
 func (s *MessageStore) SaveWith(more func(set func(key, value []byte), deleteRange func(lo, hi []byte))) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()

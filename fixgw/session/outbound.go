@@ -131,7 +131,7 @@ func (l *outbound) push(first, next, handed uint64, messages []byte) {
 	}
 }
 
-// restart resets the connection's queue when the numbers begin anew.
+// restart resets the connection's queue when the numbers start again at 1.
 func (l *outbound) restart() {
 	if c := l.online.Load(); c != nil {
 		c.restart()

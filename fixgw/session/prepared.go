@@ -41,7 +41,7 @@ const poolSize = 2
 // Next returns the sessions of o.Participants for the next server, the oldest ones, and
 // prepares those of servers after it. o.Address names the port. The caller closes the
 // result, whether or not a server has taken it. If the participants, or our address or
-// CompID, have changed, all sets are prepared anew; Next then waits for the old ones to
+// CompID, have changed, all sets are prepared again; Next then waits for the old ones to
 // end, as Close does. Errors: those of Options.Validate; the address's.
 func (p *Pool) Next(o Options) (*Prepared, error) {
 	if err := o.Validate(); err != nil {

@@ -20,8 +20,8 @@ import (
 )
 
 // Server accepts FIX connections, proves their Logons, and owns the sessions of all
-// CompIDs. Open, Listen, StartSessions, Serve, Shut, LogOut and CloseStores are the steps
-// of its life, in this order.
+// CompIDs. The steps of its life, in this order: Open, Listen, StartSessions, Serve,
+// StopAccepting, LogOut, CloseStores.
 type Server struct {
 	options     Options
 	application Application
@@ -45,9 +45,9 @@ type counters struct {
 	In, Out, Rejects, RateLimited, Kicks, RefusedLogons atomic.Uint64
 }
 
-// profile is what a session calls and what it requires of a Logon. Only the test of the
-// session alone changes it: the acceptance scripts want an echo, heartbeats of two
-// seconds, and no answer to a bad Logon.
+// profile is the application that a session calls and the rules for a Logon. Only the
+// acceptance tests change it: their scripts need an echo, heartbeats of two seconds, and
+// no answer to a bad Logon.
 type profile struct {
 	application  quickfix.Application
 	settings     map[string]string // quickfix's, of every session
@@ -60,8 +60,8 @@ func productProfile(v *Server) profile {
 	return profile{application: app{v}, settings: productSettings(), minHeartBt: wire.MinHeartBtInt, fastPath: !v.options.Leadership.Follower()}
 }
 
-// productSettings turns off the checks of quickfix that our validator makes, because it
-// words its rejects.
+// productSettings turns off the checks of quickfix that our validator makes itself,
+// because the validator writes the texts of its rejects.
 func productSettings() map[string]string {
 	return map[string]string{
 		config.ValidateFieldsHaveValues: "N",
@@ -94,7 +94,7 @@ func Open(o Options, store kv.Store, application Application) (*Server, error) {
 	return v, v.openSessions()
 }
 
-// openSessions makes the first registry. StartSessions makes its acceptor.
+// openSessions makes the first registry. StartSessions starts its acceptor.
 func (v *Server) openSessions() error {
 	empty := &registry{
 		byCompID: make(map[string]*Session),
@@ -153,7 +153,7 @@ func (v *Server) Close() error {
 }
 
 // Figures returns the number of connections, of sessions logged on, and of connections
-// refused for want of room.
+// refused because of a limit.
 func (v *Server) Figures() (conns, sessions int, refused uint64) {
 	conns, _, refused = v.listener.figures()
 	for _, s := range v.All() {
@@ -179,7 +179,7 @@ func (v *Server) LogOut() {
 }
 
 // SaveMessages reserves sequence numbers ahead of their use, and commits the messages
-// that no report's commit has taken along.
+// that no commit of reports has stored.
 func (v *Server) SaveMessages() error {
 	for _, s := range v.All() {
 		if s.Messages.needsReserve() {
@@ -195,8 +195,8 @@ func (v *Server) SaveMessages() error {
 }
 
 // Serve runs each connection that the listener accepts, until the listener is closed. One
-// goroutine writes; another reads the Logon and, once it is proven, hands the connection
-// to quickfix, which reads on.
+// goroutine writes. Another reads the Logon and, once it is proven, hands the connection
+// to quickfix, which reads the rest.
 func (v *Server) Serve(ctx context.Context, conns *sync.WaitGroup) {
 	for {
 		c, err := v.listener.accept()
@@ -223,7 +223,7 @@ func (v *Server) ran(c *conn, err error) {
 	}
 }
 
-// CloseStores gives unused reserved numbers back and syncs every session's numbers.
+// CloseStores releases the unused reserved numbers and syncs every session's numbers.
 func (v *Server) CloseStores() error {
 	var all error
 	for _, s := range v.All() {
@@ -232,7 +232,7 @@ func (v *Server) CloseStores() error {
 	return all
 }
 
-// Unserved returns the text of a refusal of what cannot be taken for a while.
+// Unserved returns the text that refuses a request which the node cannot serve now.
 func (v *Server) Unserved(why string) string { return v.DeposedOr(wire.CodeReadOnly + ": " + why) }
 
 // farewell returns the Logout's text when the service stops.

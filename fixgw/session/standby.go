@@ -17,7 +17,7 @@ import (
 )
 
 // StandbyOptions configures a Standby. The zero value of a field means its default,
-// that of SessionOptions.
+// that of Options.
 type StandbyOptions struct {
 	Address string // host:port to listen on; port 0 picks one
 	// Listen binds Address; default net.Listen.
@@ -39,8 +39,8 @@ type StandbyOptions struct {
 // no password and knows no session's numbers.
 //
 // The Logout is outside of the session's numbering, because only the leader can number
-// messages: MsgSeqNum is 0, which no message has, and SendingTime is in 1970. Engines that
-// check either do not count it. QuickFIX C++ counts every Logout with a right SendingTime,
+// messages: MsgSeqNum is 0, which no message has, and SendingTime is in 1970. An engine
+// that checks either one does not count the Logout. QuickFIX C++ counts every Logout with a right SendingTime,
 // whatever its number: it would never ask for the message of that number, which may be the
 // report of a fill. QuickFIX/Go and /J count none with an unexpected number. So the client
 // logs on at the leader with its numbers unchanged (our choice; tested with QuickFIX/Go
@@ -57,8 +57,8 @@ type Standby struct {
 
 const (
 	codeLeaderChanged = "LEADER_CHANGED"
-	// standbyLinger is how long a client has to take the Logout and to close, and
-	// standbyRest what is read of it meanwhile, in bytes.
+	// standbyLinger is how long a client has to read the Logout and to close, and
+	// standbyRest how many of its bytes are read meanwhile.
 	standbyLinger = time.Second
 	standbyRest   = 64 << 10
 )
@@ -136,7 +136,7 @@ func (s *Standby) Run(ctx context.Context) error {
 	}
 }
 
-// add counts a connection in, where there is room.
+// add counts a connection, or returns false when a limit is reached.
 func (s *Standby) add(conn net.Conn) bool {
 	address := addressOf(conn)
 	s.mu.Lock()
@@ -203,8 +203,7 @@ func (s *Standby) serve(inner net.Conn) error {
 	return err
 }
 
-// readLogon reads one message of at most that many bytes, from the connection's
-// first byte on.
+// readLogon reads the first message of a connection, of at most most bytes.
 func readLogon(conn io.Reader, most int) ([]byte, error) {
 	in := make([]byte, 0, most)
 	for {

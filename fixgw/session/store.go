@@ -58,9 +58,9 @@ type sessionOwner struct {
 	participant market.ParticipantID
 }
 
-// key returns where the session number of o is stored: under the CompID for its first
-// participant, under both for a later one. A session number belongs to one participant
-// for ever, even if a restart gives the CompID to another.
+// key returns the store's key of the session number of o: the CompID for its first
+// participant, the CompID and the participant for a later one. A session number always
+// belongs to the same participant, even if a restart gives the CompID to another.
 func (o sessionOwner) key(first bool) []byte {
 	if first {
 		return assignKey(o.compID)

@@ -9,14 +9,14 @@ import (
 	"blockdesk/fixgw/wire"
 )
 
-// writeQueue keeps a connection's messages in the order of their numbers, though
-// quickfix's come from its writer's goroutine, some time after they were numbered, and
-// ours come at once. Guarded by conn.mu.
+// writeQueue keeps a connection's messages in the order of their sequence numbers. It needs
+// to, because quickfix's messages come from its writer goroutine, some time after they were
+// numbered, and the messages of Deliver come at once. Guarded by conn.mu.
 //
-// Ours wait in held until the messages before them have come. That is soon: quickfix
-// hands what it has numbered to its writer while the session is online, or the connection
-// ends. They also wait for messages that quickfix replays, because quickfix keeps new
-// messages away from a replay.
+// Delivered messages wait in held until the messages before them have come. The wait is
+// short: while the session is online, quickfix hands its numbered messages to its writer;
+// otherwise the connection ends. They also wait for a replay, because quickfix does not
+// mix new messages with replayed ones.
 type writeQueue struct {
 	out         []byte // in order, waiting to be written
 	held        []byte
@@ -33,10 +33,10 @@ type writeQueue struct {
 	writeErr    error
 }
 
-// heldBatch is a batch of ours that waits.
+// heldBatch is a delivered batch that waits for messages of quickfix.
 type heldBatch struct {
 	first, next uint64 // its numbers: first to next-1
-	handed      uint64 // what quickfix's writer must have brought before
+	handed      uint64 // number of messages that quickfix's writer must have passed on before
 	size        int    // bytes of held
 }
 
@@ -58,8 +58,8 @@ func (l *writeQueue) attempt(fd uintptr) bool {
 	}
 }
 
-// push takes a batch of ours: the messages numbered first to next-1, to go out after
-// quickfix's writer has brought handed messages. It never waits.
+// push queues a delivered batch: the messages numbered first to next-1. They go out after
+// quickfix's writer has passed on handed messages. It never waits.
 func (c *conn) push(first, next, handed uint64, messages []byte) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -77,7 +77,7 @@ func (c *conn) push(first, next, handed uint64, messages []byte) {
 	c.flush()
 }
 
-// overfull cuts off a client for which too much waits. It needs mu.
+// overfull cuts off a client if too many bytes wait for it. It needs mu.
 func (c *conn) overfull(more int) bool {
 	waits := len(c.out) + len(c.held)
 	if waits+more <= c.server.options.MaxOutbox {
@@ -171,7 +171,7 @@ func (c *conn) release(seq uint64) {
 	}
 }
 
-// restart drops what waits: the numbers begin anew with the next Logon.
+// restart drops the waiting messages: the numbers start again at 1 with the next Logon.
 func (c *conn) restart() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
