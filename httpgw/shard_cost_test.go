@@ -73,7 +73,7 @@ func parsed(tb testing.TB, text string) *fasthttp.RequestCtx {
 	return ctx
 }
 
-// unrouted is serve for a valid request, as it would be without any code for shards.
+// serveWithoutShards is serve for a valid request, without any code for shards.
 func (d *handler) serveWithoutShards(ctx *fasthttp.RequestCtx) {
 	id := d.g.ids.Next()
 	stats := d.router.unknown

@@ -16,7 +16,7 @@ import (
 	"blockdesk/market"
 )
 
-// mergedView presents all shards as one, for documents that list everything. Its
+// wideView presents all shards as one, for documents that list everything. Its
 // instruments are those of this shard, with their numbers, and then those of the others
 // in the order of the configuration. It leaves out the desk of a shard that is older
 // than deskStale, because old prices and offers are no longer valid.
