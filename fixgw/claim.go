@@ -10,8 +10,8 @@ import (
 	"blockdesk/market"
 )
 
-// deskClient is what one session's client has of the RFQ desk. It handles the messages
-// about it. The blotter's mutex guards it.
+// deskClient has the quotes and claims of one session, and handles its messages to the RFQ
+// desk. The blotter's mutex guards it.
 type deskClient struct {
 	*blotter
 	quotes map[market.QuoteID]*quote // that the desk has not forgotten
@@ -45,9 +45,9 @@ func (c *claim) appendRecord(dst []byte) []byte {
 	return rfq.AppendRecord(dst, &c.Claim)
 }
 
-// parseClaimRecord reads what appendRecord wrote. clientOf returns the deskClient of a
-// session number, or nil where there is no such session; then the claim is nil, as it is
-// when the session belongs to another participant by now.
+// parseClaimRecord reads the encoding of appendRecord. clientOf returns the deskClient of
+// a session number, or nil if there is no such session. Then the claim is nil too, and also
+// if the session now belongs to another participant.
 func parseClaimRecord(id market.ClaimID, value []byte, clientOf func(uint16) *deskClient) (*claim, error) {
 	bad := func() (*claim, error) {
 		return nil, fmt.Errorf("%w: claim %s: %d bytes", session.ErrLayout, market.AppendClaimID(nil, id), len(value))
@@ -73,7 +73,7 @@ func parseClaimRecord(id market.ClaimID, value []byte, clientOf func(uint16) *de
 	return c, nil
 }
 
-// claimOf returns a copy of a claim of the session, live or over; ok is false if it has
+// claimOf returns a copy of a claim of the session, live or ended; ok is false if it has
 // none with that id. Any goroutine that does not hold its mutex.
 func (s *deskClient) claimOf(id market.ClaimID) (c claim, ok bool, err error) {
 	if c, ok = s.liveClaim(id); ok {
@@ -86,7 +86,7 @@ func (s *deskClient) claimOf(id market.ClaimID) (c claim, ok bool, err error) {
 	return *stored, true, nil
 }
 
-// liveClaim returns a copy of a claim of the session's that is not over.
+// liveClaim returns a copy of a claim of the session that has not ended.
 func (s *deskClient) liveClaim(id market.ClaimID) (c claim, ok bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -152,7 +152,7 @@ func (s *deskClient) restoreClaim(c *claim) {
 	s.requests[c.Ref] = &request{clOrdID: c.Ref, id: market.OrderID(c.ID), claim: c, answer: '8'}
 }
 
-// forgetClaim drops a claim that is over and is in the store as such.
+// forgetClaim drops a claim that has ended and is stored as ended.
 func (s *deskClient) forgetClaim(c *claim) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -64,7 +64,7 @@ func (d *deskReports) load() error {
 	}, false)
 }
 
-// waits reports whether something of the desk's has changed since the last
+// changed reports whether quotes, claims or facts of the desk have changed since the last
 // commit.
 func (d *deskReports) changed() bool {
 	return len(d.changedQuotes) > 0 || len(d.changedClaims) > 0 || len(d.forgotten) > 0 || d.changedFacts
@@ -101,7 +101,7 @@ func (d *deskReports) commit(set func(key, value []byte), deleteRange func(lo, h
 	}
 }
 
-// afterCommit drops what is in the store now.
+// afterCommit forgets the changes that the commit has stored.
 func (d *deskReports) afterCommit() {
 	for _, q := range d.changedQuotes {
 		q.dirty = false

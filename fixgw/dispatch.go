@@ -63,7 +63,7 @@ func (s *blotter) LoggedOut() {
 // CancelOrders implements session.Handler.
 func (s *blotter) CancelOrders() { s.gateway.canceller.add(s) }
 
-// isLeadersPart reports whether only the leader can answer messages of a type: orders,
+// isLeadersPart reports whether only the leader answers messages of this type: orders,
 // quotes, payments, and their status.
 func isLeadersPart(msgType []byte) bool {
 	switch string(msgType) {

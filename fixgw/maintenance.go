@@ -10,7 +10,7 @@ import (
 const maintenanceTick = 100 * time.Millisecond
 
 // maintenance reserves sequence numbers ahead of their use, commits messages that no
-// report's commit takes along, makes the cursor durable, and deletes records older than
+// commit of reports has stored, makes the cursor durable, and deletes records older than
 // yesterday.
 type maintenance struct {
 	gateway *Gateway
@@ -52,7 +52,7 @@ func (k *maintenance) keep() error {
 	return nil
 }
 
-// prune deletes the days before pruned.
+// prune deletes the records of the days before pruned.
 func (k *maintenance) prune() error {
 	return k.gateway.store.Commit(func(_ func(key, value []byte), deleteRange func(lo, hi []byte)) {
 		for _, kind := range [...]byte{keyAnswer, keyClosed, keyPacked} {

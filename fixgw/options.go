@@ -8,8 +8,8 @@ import (
 	"blockdesk/market"
 )
 
-// Options of a Gateway. The zero value of every field but Address and
-// Participants means its default. Without participants nobody can log on.
+// Options configures a Gateway. The zero value of every field but Address and Participants
+// means its default. Without participants no client can log on.
 type Options struct {
 	session.Options
 

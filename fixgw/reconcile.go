@@ -10,14 +10,15 @@ import (
 	"blockdesk/persist/projection"
 )
 
-// reconciledClOrdID is the ClOrdID of the last command of a Reconcile. Journals have it.
+// reconciledClOrdID is the ClOrdID of the last command of a Reconcile. It is in journals
+// and must not change.
 const reconciledClOrdID = "\x01rebased"
 
 // lostText is the Text (58) of a report of an order that the engine has lost.
 const lostText = "lost_by_restart"
 
-// Start ends the recovery of a store that has seen the events of every command.
-// projection.ErrUnfinished: a crash came before the end of a Reconcile, which must be
+// Start ends the recovery of a store that has processed the events of every command. It
+// returns projection.ErrUnfinished if a crash interrupted a Reconcile, which must then be
 // called again.
 func (g *Gateway) Start(*engine.State) error {
 	if g.reporter.storedUnfinished {
@@ -26,18 +27,19 @@ func (g *Gateway) Start(*engine.State) error {
 	return nil
 }
 
-// Reconcile makes the store agree with the engine, in place of Start: the journal has
-// lost commands whose reports are in the store (a crash in mode interval, an older
-// backup), or the store has lost what the journal no longer has. Before Run.
+// Reconcile makes the store agree with the engine, in place of Start, in two cases: the
+// journal has lost commands whose reports are in the store (a crash in mode interval, an
+// older backup), or the store has lost events that the journal no longer has. Before Run.
 //
-// s is the recovered state. An order that only the store has is reported as
-// cancelled. The commands returned cancel what the store does not know, or knows
-// with another open quantity; they must be the engine's first. Until the last of
-// them has been followed the Reconcile is unfinished, also over a crash. Fills that
-// were reported and are lost stay reported: nothing is left to correct them by.
+// s is the recovered state. An order that only the store has is reported as cancelled. The
+// returned commands cancel every order that the store lacks, or has with another open
+// quantity; the engine must execute them before all others. The Reconcile is finished when
+// the reporter has processed the last of them; a crash before that leaves it unfinished.
+// Fills that were reported and then lost are not corrected, because no record of them is
+// left.
 //
-// A claim that only the store has is reported as cancelled, one that the two know
-// differently as restated. Quotes end without a report.
+// A claim that only the store has is reported as cancelled. A claim that differs from the
+// desk's is reported as restated. Quotes end without a report.
 func (g *Gateway) Reconcile(s *engine.State) ([]engine.Command, error) {
 	f := g.reporter
 	f.replaying = true
@@ -78,7 +80,7 @@ func (g *Gateway) Reconcile(s *engine.State) ([]engine.Command, error) {
 	return append(cancels, last), f.commit()
 }
 
-// commitIfFull commits if as many reports wait as one commit takes.
+// commitIfFull commits if batchReports reports are waiting.
 func (f *reporter) commitIfFull() error {
 	if f.reports < batchReports {
 		return nil

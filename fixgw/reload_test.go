@@ -62,7 +62,7 @@ func (d *harness) refused(compID string, change func(*fixclient.Options)) string
 	return err.Error()
 }
 
-// LoggedOut waits for the Logout that ends k's session and returns its text.
+// loggedOut waits for the Logout that ends k's session and returns its text.
 func (k *client) loggedOut() string {
 	k.t.Helper()
 	err := await.Receive(k.t, "the end of the session of "+k.compID, k.done)

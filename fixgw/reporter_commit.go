@@ -82,9 +82,9 @@ func (f *reporter) deliver() error {
 	return nil
 }
 
-// commit writes everything that has changed, the messages about it, and the position, in
-// one step. The message stores stay locked meanwhile, so that a resend finds a message
-// either waiting or stored.
+// commit writes all changes, the messages about them, and the position in one step. The
+// message stores stay locked meanwhile, so that a resend finds each message either waiting
+// or stored.
 func (f *reporter) commit() error { return f.commitSynced(false) }
 
 // commitSynced is commit, synced if sync is true.
@@ -175,7 +175,7 @@ func (f *reporter) commitPosition() (position, uint64) {
 	return f.next, f.epoch
 }
 
-// afterCommit drops what is in the store now.
+// afterCommit forgets the changes that the commit has stored.
 func (f *reporter) afterCommit() {
 	f.storedUnfinished = f.unfinished
 	f.desk.afterCommit()

@@ -14,11 +14,9 @@ type request struct {
 	order   *order // nil until accepted
 	// claim is nil where there is none; before the answer, it is what was asked for.
 	claim *claim
-	// body is the first answer, kept until the store has it. answer is its
-	// MsgType, 0 while there is none.
+	// answer is the MsgType of the first answer, 0 while there is none.
 	answer byte
-	// body is the first answer, kept until it is in the store. answer is its MsgType, 0
-	// while there is none.
+	// body is the first answer, kept until it is in the store.
 	body    []byte
 	retired bool // in blotter.closed
 	// The terms of a D that is not answered yet, so that F and G may follow it at
@@ -28,7 +26,7 @@ type request struct {
 	typ        book.Type
 }
 
-// requestIndex has a session's requests by ClOrdID: unanswered, live, and closed lately.
+// requestIndex has a session's requests by ClOrdID: unanswered, live, and recently closed.
 // Guarded by blotter.mu.
 type requestIndex struct {
 	requests      map[string]*request
@@ -38,7 +36,7 @@ type requestIndex struct {
 	oldest        int        // next index in closed
 }
 
-// addRef adds a request without an answer, unless there are most of them.
+// addRef adds a request without an answer. False: most requests are pending already.
 func (x *requestIndex) addRef(r *request, most int) bool {
 	if x.pending >= most {
 		return false
@@ -67,8 +65,8 @@ func (x *requestIndex) removeRef(r *request) {
 	}
 }
 
-// closeRef moves r to the ring of the most requests that may be forgotten, the oldest
-// first.
+// closeRef adds r to the ring of closed requests. A ring of most entries forgets its
+// oldest one first.
 func (x *requestIndex) closeRef(r *request, most int) {
 	if r.retired || x.requests[r.clOrdID] != r {
 		return

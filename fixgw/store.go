@@ -10,7 +10,7 @@ import (
 // their order.
 //
 //	v                                   layout version, 1 byte
-//	a s r l m                           sessions: see session_store.go
+//	a s r l m                           sessions: see session/store.go
 //	o OrderID                           one live order: see order.go
 //	y day OrderID                       one closed order
 //	x day session ClOrdID               what a ClOrdID was answered with
@@ -64,8 +64,7 @@ func claimKey(dst []byte, kind byte, id market.ClaimID) []byte {
 	return binary.BigEndian.AppendUint64(append(dst, kind), uint64(id))
 }
 
-// dayOf returns the UTC day of a Unix nanosecond, the bucket of what is
-// forgotten together.
+// dayOf returns the UTC day of a Unix nanosecond. Records of one day are deleted together.
 func dayOf(at int64) uint32 {
 	const day = 24 * 60 * 60 * 1_000_000_000
 	return uint32(max(at, 0) / day)

@@ -1,4 +1,4 @@
 // Package participants reads the participants file: the trading firms, their sessions'
-// CompIDs, what proves their Logons (a password's hash, an Ed25519 key), their wallets
-// and their risk limits.
+// CompIDs, their credentials (a password's hash, an Ed25519 key), their wallets and their
+// risk limits.
 package participants

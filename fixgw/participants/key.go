@@ -11,8 +11,8 @@ import (
 
 var errKeySyntax = errors.New("must be an Ed25519 public key, 32 bytes in base58 or base64")
 
-// parseKey reads a public key: base64 with its padding, or base58. It refuses keys for
-// which anybody can make signatures.
+// parseKey reads a public key: base64 with its padding, or base58. It refuses weak keys,
+// for which signatures can be made without the private key.
 func parseKey(text string) (key [32]byte, err error) {
 	var raw []byte
 	if len(text) > len(key)*2 {

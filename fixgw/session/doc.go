@@ -1,7 +1,7 @@
 // Package session is the FIX 4.4 session: it accepts connections, proves Logons, and
-// keeps each CompID's sequence numbers and sent messages. quickfix is the session
-// layer; no other package knows it. The package above decides what the messages
-// mean; it gives each Session a Handler.
+// keeps each CompID's sequence numbers and sent messages. quickfix is the session layer;
+// only this package uses it. The package above gives each Session a Handler, which decides
+// what the messages mean.
 //
 //	socket ─▶ conn: whole, checked frames ─┬─ ordinary request, session idle (fastpath.go) ─┬─▶ Handler
 //	                Logon proven (logon.go)└─▶ quickfix session (app.go) ───────────────────┘
@@ -18,46 +18,47 @@
 //  4. A signed Logon opens a session once: its SendingTime is synced before the
 //     connection gets the session.
 //  5. A CompID keeps its session number, its sequence numbers and messages, and its
-//     participant, as long as the process lives. Taken out of the participants file and
-//     put back, it finds the reports that were made meanwhile. A session number belongs
-//     to one participant for ever: a CompID that a restart gives to another participant
-//     gets a new one.
+//     participant, as long as the process lives. If it is removed from the participants
+//     file and added again, it gets the reports that were made meanwhile. A session number
+//     always belongs to the same participant: a CompID that a restart gives to another
+//     participant gets a new number.
 //
 // # Messages past quickfix
 //
 // quickfix handles Logon, Heartbeat, TestRequest, resends, gaps, resets, rejects and
 // Logout. Through it, an application message costs about 90 allocations each way. So
-// ordinary ones pass it by while the session is as if quickfix had handled them:
-//   - In: see fastpath.go. The goroutine that handles a message holds the session's lock, so one is
-//     done before the next, and before OnLogout cancels the orders. quickfix gets a
-//     message at least every half HeartBtInt, because it sends a TestRequest to a client
-//     that it does not hear.
+// ordinary messages bypass it, and leave the session in the same state as if quickfix had
+// handled them:
+//   - In: see fastpath.go. The goroutine that handles a message holds the session's lock,
+//     so messages are handled one at a time, and before OnLogout cancels the orders.
+//     quickfix gets a message at least every half HeartBtInt, because it sends a
+//     TestRequest to a client that seems silent.
 //   - Out: numbers are given out under quickfix's own lock, and a replay keeps new
 //     messages waiting (outbound.go). The connection puts messages in the order of their
-//     numbers (writequeue.go). quickfix does not know that they were sent, so a client
-//     gets a Heartbeat every HeartBtInt though reports come meanwhile.
+//     numbers (writequeue.go). quickfix does not see that they were sent, so a client
+//     gets a Heartbeat every HeartBtInt even if it also gets reports.
 //
-// quickfix asks for a missing message once, and until it has it answers only
-// ResendRequests. Where the message does not come for GapTimeout, the session is logged
-// out with MESSAGE_MISSING, and the next logon asks again (gap.go).
+// quickfix requests a missing message once, and until it has the message it answers only
+// ResendRequests. If the message does not come within GapTimeout, the session is logged
+// out with MESSAGE_MISSING, and the next logon requests it again (gap.go).
 //
 // # Participants
 //
-// Reload replaces all participants or, where something is wrong with them, none. The
+// Reload replaces all participants or, if one of them is invalid, none. The
 // registry of sessions is immutable, behind an atomic pointer. quickfix's Acceptor takes
-// no new session while it runs, so each reload that brings CompIDs starts another one,
-// and a proven connection goes to the acceptor that has its session. A session that was
-// taken out is logged out and stays, for its orders; quickfix keeps a goroutine for it
-// until the process ends, so maxForgotten bounds them. A reload cancels no order of a
-// client that did not ask for cancel on disconnect.
+// no new session while it runs, so each reload that adds CompIDs starts another one, and a
+// proven connection goes to the acceptor of its session. A session whose CompID was removed
+// is logged out and stays, for its orders; quickfix keeps a goroutine for it until the
+// process ends, so maxForgotten bounds their number. A reload cancels no order of a client
+// that did not ask for cancel on disconnect.
 //
 // A new session of quickfix sleeps until the next full second, and its first Logon waits
 // for that. A node of a group makes the sessions of its later terms ahead (Pool);
 // quickfix distinguishes the sets by their Qualifier. quickfix starts a timer of 2 s at
-// each Logout of its own, and where the session stops first its goroutine waits for
-// ever: one a session, at the end of the process.
+// each Logout of its own. If the session stops first, the timer's goroutine never ends: at
+// most one per session, at the end of the process.
 //
-// Where the node does not lead, a Standby has the address and names the leader.
+// While the node does not lead, a Standby holds the address and names the leader.
 //
 // # Concurrency
 //
@@ -76,14 +77,14 @@
 // The acceptance scripts of the quickfix module for FIX 4.4 (59 of a server, 7 of
 // last-processed and next-expected numbers and of resends in chunks) run against this
 // package with an echo above it, so that every message goes through quickfix:
-// TestAcceptance. TestExpressChangesNothing, in fixgw, shows that a message past quickfix
-// gets the same answer under the same number.
+// TestAcceptance. TestExpressChangesNothing, in fixgw, shows that a message that bypasses
+// quickfix gets the same answer under the same number.
 //
 // # Limits
 //
 // Options and the constants beside them name every limit. FIX 4.4 only; no encryption but
-// TLS; XmlData is refused, because quickfix v0.9.11 panics on it. Of a message that
-// breaks several rules one is named: the MsgType, then what is required, values, order in
-// the header, tags, repeating groups. A tag of no field is 373=0, as QuickFIX's
-// acceptance scripts want it.
+// TLS; XmlData is refused, because quickfix v0.9.11 panics on it. A Reject names one broken
+// rule, the first in this order: MsgType, required fields, values, order in the header,
+// tags, repeating groups. An unknown tag is 373=0, as QuickFIX's acceptance scripts
+// require.
 package session

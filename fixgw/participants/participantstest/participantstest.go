@@ -1,4 +1,4 @@
-// Package participantstest has what tests need of participants.
+// Package participantstest has the fixtures of tests with participants.
 package participantstest
 
 import (
@@ -8,8 +8,8 @@ import (
 	"golang.org/x/crypto/argon2"
 )
 
-// Hash returns a hash of a password as participants files have it, at the least
-// cost that they may ask for.
+// Hash returns a hash of a password in the form of a participants file, with the lowest
+// cost that the file may have.
 func Hash(password string) string {
 	const salt = "saltsalt"
 	b64 := base64.RawStdEncoding
