@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// Action is what the caller must do for a command.
+// Action has the steps that the caller must take for a command.
 type Action struct {
 	// MsgType and Body are the message to send, in fixclient's form; "" = none. Call
 	// Sent afterwards.
@@ -66,8 +66,8 @@ func commands() []command {
 }
 
 // Command reads one line. An empty line, and one that begins with '#', does nothing. A
-// command may be abbreviated if the beginning is unambiguous. Errors that wrap ErrUsage
-// show how the command is written.
+// command may be abbreviated to an unambiguous prefix. Errors that wrap ErrUsage have the
+// usage of the command.
 func (t *Terminal) Command(line string) (Action, error) {
 	if len(line) > MaxLine {
 		return Action{}, fmt.Errorf("%w: a line of more than %d bytes", ErrUsage, MaxLine)
@@ -168,7 +168,7 @@ func (t *Terminal) marketOrder(words []string) (Action, error) {
 	return t.place(o, words[3:], false)
 }
 
-// place makes the D of an order.
+// place makes the NewOrderSingle (D) of an order.
 func (t *Terminal) place(o *order, options []string, limit bool) (Action, error) {
 	if !decimal(o.qty) {
 		return Action{}, usage("QTY %q is not a number", o.qty)
@@ -246,7 +246,7 @@ func (t *Terminal) amend(words []string) (Action, error) {
 	return Action{MsgType: "G", Body: b, request: &pendingRequest{values: []string{id}}}, nil
 }
 
-// about begins an F or G of an order.
+// about returns the first fields of an F or G of an order.
 func (t *Terminal) about(o *order, id, qty string) body {
 	var b body
 	b.add(41, o.clOrdID)
@@ -348,7 +348,7 @@ func (t *Terminal) raw(words []string) (Action, error) {
 			return Action{}, usage("%q is not TAG=VALUE", part)
 		}
 		switch tag {
-		case 8, 9, 34, 49, 52, 56, 10: // made by us
+		case 8, 9, 34, 49, 52, 56, 10: // the client adds them itself
 		case 35:
 			a.MsgType = value
 		case 11, 131, 262, 320, 324, 571, 693:

@@ -9,8 +9,8 @@ import (
 	"blockdesk/fixgw/fixclient"
 )
 
-// Message takes a message of the session and returns its reports: none for a subscription
-// that was ended. The message is not kept.
+// Message processes a message of the session and returns its reports: none for a
+// subscription that has ended. The message is not kept.
 func (t *Terminal) Message(in *fixclient.Message) []Report {
 	m := parse(in)
 	if s := m.get(55); s != "" && len(t.symbols) < MaxOrders && m.typ() != "3" && m.typ() != "j" {
@@ -23,8 +23,8 @@ func (t *Terminal) Message(in *fixclient.Message) []Report {
 	return reports
 }
 
-// Again returns the reports of a message that was shown before and was requested again.
-// No Terminal changes.
+// Again returns the reports of a message that was shown before and has been requested
+// again. It changes no Terminal.
 func Again(in *fixclient.Message) []Report {
 	scratch := New("", nil)
 	return scratch.render(parse(in))
@@ -157,7 +157,7 @@ func atPrice(price string) string {
 	return " at " + short(price)
 }
 
-// short returns a decimal without trailing zeros, for reading; Values have it unchanged.
+// short returns a decimal without trailing zeros, for display. The Values keep them.
 func short(number string) string {
 	if !strings.Contains(number, ".") {
 		return number
@@ -165,7 +165,7 @@ func short(number string) string {
 	return strings.TrimSuffix(strings.TrimRight(number, "0"), ".")
 }
 
-// updateOrder updates the order of a report.
+// updateOrder updates an order from a report, and returns it.
 func (t *Terminal) updateOrder(m message) *order {
 	id, clOrdID := m.get(37), m.get(11)
 	o := t.orders[id]

@@ -200,7 +200,7 @@ func (l *Log) write(entries []byte) {
 		entries = entries[entryHead+named+size:]
 		for len(messages) > 0 {
 			skip, n, err := wire.ScanFrame(messages, len(messages))
-			if n == 0 { // no whole message: none of ours, and not for the files
+			if n == 0 { // no whole message: not FIX, and not for the files
 				n = max(skip, 1)
 				if err != nil || skip == 0 {
 					n = len(messages)

@@ -8,8 +8,8 @@ import (
 	"blockdesk/market"
 )
 
-// ClientClaim is a claim as its client sees it: the desk's newest record of it, and
-// what was reported.
+// ClientClaim is a claim as its client sees it: the desk's newest record of it, and the
+// last report.
 //
 //	desk's state      OrdStatus (39)      reported by ExecType (150)
 //	reserved          A pending new       A

@@ -36,8 +36,8 @@ const (
 //
 // FIX 4.4 volume 2: a garbled message is ignored, and the next one begins at the next
 // BeginString. Everything within its BodyLength is dropped with it, so that bytes inside
-// a field are never taken for a message. A whole message that is lost this way is missed
-// by its number and requested again.
+// a field are never taken for a message. A whole message that is lost this way leaves a gap
+// in the sequence numbers, and is requested again.
 func ScanFrame(buf []byte, most int) (skip, n int, err error) {
 	start := bytes.Index(buf, beginMark)
 	switch {
@@ -87,7 +87,7 @@ func ScanFrame(buf []byte, most int) (skip, n int, err error) {
 	return 0, body + length + trailerSize, nil
 }
 
-// giveUp drops a beginning that has no end within most bytes.
+// giveUp skips a BeginString that does not end within most bytes.
 func giveUp(buf []byte, most int) (skip, n int, err error) {
 	if len(buf) > most+len("8=") {
 		return len(beginMark), 0, nil

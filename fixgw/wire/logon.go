@@ -114,12 +114,12 @@ func parseYesNo(tag int, value []byte, absent bool) (bool, error) {
 	return false, fmt.Errorf("%s: tag %d %.20q: must be Y or N", CodeInvalidField, tag, value)
 }
 
-// LogonFlags is what a Logon asks for. The message store keeps the last one's, so that
-// reports made while the client is away, and after a restart, are as it wants them. The
+// LogonFlags are the options of a Logon. The message store keeps those of the last one, so
+// that reports made while the client is logged out, and after a restart, follow them. The
 // bits are stored: do not change them.
 type LogonFlags uint8
 
-// LogonFlags that there are.
+// The LogonFlags.
 const (
 	FlagCancelOnDisconnect LogonFlags = 1 << 0 // cancel on disconnect (8013)
 	FlagDropCopy           LogonFlags = 1 << 1 // copies of the participant's fills (9406)

@@ -110,7 +110,7 @@ func appendTrade(dst []byte, in *market.Instrument, t *engine.Trade) []byte {
 func (c *BookFormat) AppendIncrement(dst []byte, prev, next *engine.View, trades []engine.Trade) ([]byte, int) {
 	e := entries{in: c.Instrument}
 	e.dst = append(c.appendFeedPosition(dst, next), "\x01268="...)
-	// The number of entries comes first: its room is reserved, and the rest of it
+	// The number of entries comes first: its digits are reserved, and the unused ones
 	// removed at the end.
 	at := len(e.dst)
 	e.dst = append(e.dst, "0000000"...)

@@ -7,19 +7,19 @@ import (
 	"blockdesk/market"
 )
 
-// InternalMark begins the ClOrdIDs of commands that the gateway itself sends for a
-// session. It is the field delimiter, so no client can send it.
+// InternalMark is the first byte of the ClOrdIDs of commands that the gateway itself sends
+// for a session. It is the field delimiter, so no client can send it.
 const InternalMark = SOH
 
 // ClientQuote is a firm price as its client sees it.
 type ClientQuote struct {
 	rfq.Quote
-	Ref    string // QuoteReqMark and the QuoteReqID
+	Ref    string // QuoteReqMark, then the QuoteReqID
 	Digits uint8  // decimals of the base asset
 }
 
 // The ids of quote requests and quote responses are not ClOrdIDs: in the session's index,
-// in the store and in the engine's References they have a mark of two bytes, the first of
+// in the store and in the engine's References they have a prefix of two bytes, the first of
 // which no client can send.
 const (
 	QuoteReqMark  = "\x01R"
@@ -28,7 +28,7 @@ const (
 	MaxQuoteReqID = MaxClOrdID - len(QuoteReqMark)
 )
 
-// Unmarked returns the client's own id of a key.
+// Unmarked returns the client's own id: key without its prefix.
 func Unmarked(key []byte) []byte {
 	if len(key) >= len(QuoteReqMark) && key[0] == InternalMark {
 		return key[len(QuoteReqMark):]

@@ -46,7 +46,7 @@ const (
 	QuoteRejOther         = 99
 )
 
-// Values of OrdRejReason (103) that only claims have.
+// ordRejTooLate is a value of OrdRejReason (103) that only claims have.
 const ordRejTooLate = 4
 
 // NoSymbol is the Symbol (55) of an answer to a request that came before a crash.

@@ -19,7 +19,7 @@ type SecurityRequest struct {
 	Subscription []byte
 }
 
-// ScanSecurityRequest reads the fields of frame, which has passed the dictionary. All of
+// ScanSecurityRequest reads the fields of frame, which is valid by the dictionary. All of
 // them come before repeating groups.
 func ScanSecurityRequest(frame []byte) (r SecurityRequest) {
 	readFields(frame, map[int]*[]byte{320: &r.ID, 324: &r.ID, 559: &r.Kind, 321: &r.Kind, 55: &r.Symbol, 263: &r.Subscription})

@@ -6,8 +6,8 @@ import (
 	"blockdesk/market"
 )
 
-// codeOtherGroup: another shard has the instrument, and takes orders for it at its own
-// address.
+// codeOtherGroup means that another shard has the instrument, and accepts orders for it at
+// its own address.
 const codeOtherGroup = "OTHER_GROUP"
 
 // SymbolText returns why a symbol names no instrument here.

@@ -134,7 +134,7 @@ func (c *console) take(ctx context.Context, lines <-chan string, ended <-chan er
 	return c.logout(ended)
 }
 
-// errEnded: the gateway has ended the session before the script.
+// errEnded means that the gateway ended the session before the script was done.
 var errEnded = errors.New("the session has ended")
 
 func endOf(err error) error {
