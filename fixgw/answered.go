@@ -8,15 +8,15 @@ import (
 	"sync/atomic"
 )
 
-// answeredFilter knows which ClOrdIDs have certainly not been answered in the last days,
-// so that a new order need not read the store, which would take longer than everything
-// else. It is a Bloom filter a day: if the filter may contain a ClOrdID, the store is
-// read.
+// answeredFilter recognizes ClOrdIDs that have certainly not been answered in the last
+// days, so that a new order need not read the store, which would take longer than all its
+// other steps. It has one Bloom filter per day: if a filter may contain a ClOrdID, the
+// store is read.
 //
-// It has the answers that the reporter has committed since the start, and, when Run has
-// read them, those that the store had before; until then it may contain everything. A
-// filter has a fixed size: beyond some three million answers a day it is less and less
-// selective.
+// It has the answers that the reporter has committed since the start, and, once Run has
+// read them, those that the store had before; until then every ClOrdID may be in it. A
+// filter has a fixed size: beyond some three million answers a day it becomes less and
+// less selective.
 type answeredFilter struct {
 	gateway *Gateway
 	seed    maphash.Seed

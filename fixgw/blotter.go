@@ -7,8 +7,8 @@ import (
 	"blockdesk/market"
 )
 
-// blotter is what one session's client has asked for and what came of it: its requests by
-// ClOrdID, its live orders, and what it has of the desk. It is the session's Handler.
+// blotter has the requests of one session by ClOrdID, its live orders, and its quotes and
+// claims. It is the session's Handler.
 type blotter struct {
 	*session.Session
 	gateway *Gateway
@@ -71,7 +71,7 @@ func (s *blotter) targetOf(clOrdID []byte) string {
 	return ""
 }
 
-// answerStored drops the answer of r, which is in the store now.
+// answerStored drops the answer of r, because the store has it.
 func (s *blotter) answerStored(r *request) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -92,7 +92,7 @@ func (s *blotter) retire(r *request) {
 // retireLocked needs mu.
 func (s *blotter) retireLocked(r *request) { s.closeRef(r, s.gateway.options.ClosedRefs) }
 
-// forget drops an order that has ended and is in the store as such.
+// forget drops an order that has ended and is stored as ended.
 func (s *blotter) forget(o *order) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

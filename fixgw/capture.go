@@ -11,10 +11,10 @@ import (
 	"blockdesk/fixgw/wire"
 )
 
-// A TradeCaptureReport (35=AE) of ours reports one side of a trade to its owner. Each fill
-// makes one for every session of its participant that has asked for drop copies (9406=Y),
-// whichever of the participant's sessions the order came from; a settled claim makes one
-// for the session that took it too. It says nothing about the other side.
+// A TradeCaptureReport (35=AE) from the gateway reports one side of a trade to its owner.
+// Every session that has asked for drop copies (9406=Y) gets one for each fill of its
+// participant, whichever session the order came from, and one for each settled claim. The
+// session that took the claim gets one in any case. It has nothing of the other side.
 //
 // It follows the ExecutionReport (35=8) of the same event: it is in the session's message
 // store before the reporter's position passes the event, also while the session is logged
@@ -29,7 +29,7 @@ type dropCopies struct {
 	list atomic.Pointer[[]*blotter] // immutable; nil = none
 }
 
-// follow adds or removes s, as its logon flags want it now.
+// follow adds or removes s, according to its present logon flags.
 func (d *dropCopies) follow(s *blotter) {
 	d.mu.Lock()
 	defer d.mu.Unlock()

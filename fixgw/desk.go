@@ -12,16 +12,16 @@ import (
 	"blockdesk/market"
 )
 
-// deskReports is the part of the reporter that reports what the RFQ desk has done for
-// sessions:
+// deskReports is the part of the reporter that reports quotes and claims of the RFQ desk to
+// their sessions:
 //
-//   - A record is taken at its last piece. The pieces before it are read again wherever
-//     the events are followed again, whether the store has them or not, because the
-//     position may lie between two pieces of a record.
-//   - What a record changes is committed with the position after it. So a record is
+//   - A record is processed at its last event. Its earlier events are read again at every
+//     replay, whether or not the store has them, because the position may lie between two
+//     events of a record.
+//   - The changes of a record are committed with the position after it. So a record is
 //     reported once or, if a crash comes between the message and the commit, again under
 //     the same ExecID.
-//   - A report depends on the record and on what is committed, on nothing else.
+//   - A report depends only on the record and on committed state.
 type deskReports struct {
 	reporter *reporter
 	reader   rfq.Reader
@@ -36,15 +36,15 @@ type deskReports struct {
 	changedFacts  bool
 }
 
-// deskFacts is what reports say of the desk's pairs and policy that is in no quote and no
-// claim.
+// deskFacts are the data of the desk's pairs and policy that reports need and that no quote
+// or claim has.
 type deskFacts struct {
 	digits map[market.InstrumentID]uint8 // decimals of the base asset
 	mint   market.Address                // of USDC
 }
 
-// start learns the facts from the desk's own view, because the store may be newer than
-// their records, and has packages made for the claims that wait for their payment. The
+// start takes the facts from the desk's own view, because the store may be newer than
+// their records, and queues the packages of the claims that wait for their payment. The
 // facts are synced before a request can need them.
 func (d *deskReports) start() error {
 	g := d.reporter.gateway
@@ -94,7 +94,7 @@ func (d *deskReports) wants(t rfq.Tag) bool {
 	return false
 }
 
-// follow takes one piece of a record.
+// follow processes one event of a record.
 func (d *deskReports) follow(e *event.Event) error {
 	piece, _ := e.Desk()
 	if !d.wants(rfq.Tag(piece.Tag)) {
@@ -185,7 +185,7 @@ func (d *deskReports) quoted(r *rfq.Quote) error {
 	return d.answerDesk(s.blotter, wire.AnswerQuote, body, nil)
 }
 
-// claimed follows a change of a session's claim.
+// claimed processes a change of a session's claim.
 func (d *deskReports) claimed(e *event.Event, r *rfq.Claim) error {
 	if r.Participant == 0 {
 		return nil
@@ -231,7 +231,7 @@ func (d *deskReports) whyRefund(c *claim, was rfq.ClaimState) event.Reason {
 	return event.ReasonUndeliverable
 }
 
-// reserved follows a claim that the session's command has taken.
+// reserved processes a claim that the session's command has made.
 func (d *deskReports) reserved(e *event.Event, r *rfq.Claim) error {
 	s := d.reporter.command.deskClient()
 	in := d.reporter.gateway.instruments.Get(r.Terms.Instrument)
@@ -262,8 +262,8 @@ func (d *deskReports) reserved(e *event.Event, r *rfq.Claim) error {
 	return nil
 }
 
-// paymentRecorded reports money that is due for refund if the claim's own record, which
-// comes after it, does not.
+// paymentRecorded reports a payment that is due for refund, unless the claim's own record,
+// which comes after it, reports it.
 func (d *deskReports) paymentRecorded(e *event.Event, r *rfq.Payment) error {
 	if r.State != rfq.PaymentRefundDue {
 		return nil
@@ -342,7 +342,7 @@ func (d *deskReports) removeQuotes(at int64, why event.Reason, match func(*rfq.T
 	return nil
 }
 
-// endQuote marks a quote as over, and reports whether it was not before.
+// endQuote marks a quote as ended, and reports whether it was live before.
 func (d *deskReports) endQuote(q *quote) bool {
 	q.owner.mu.Lock()
 	was := q.over
@@ -373,8 +373,8 @@ func (d *deskReports) emitTransient(s *blotter, msgType string, firstTag int, bo
 	return d.reporter.emitType(s, msgType, firstTag, body)
 }
 
-// removed follows what the desk has forgotten: a quote that was used or has expired, and
-// a claim that ended long ago.
+// removed processes the removal of a quote that was used or has expired, or of a claim
+// that ended long ago.
 func (d *deskReports) removed(r *rfq.Removed) error {
 	switch r.What {
 	case rfq.TagQuote:

@@ -12,8 +12,8 @@ import (
 	"blockdesk/persist/kv"
 )
 
-// load reads the live quotes and claims, and the facts. Quotes of sessions that do not
-// exist any more are deleted, because nothing would follow their end. Claims stay.
+// load reads the live quotes and claims, and the facts. Quotes of sessions that no longer
+// exist are deleted, because no event of theirs will be processed. Claims stay.
 func (d *deskReports) load() error {
 	d.quotes, d.claims = make(map[market.QuoteID]*quote), make(map[market.ClaimID]*claim)
 	d.facts.digits = make(map[market.InstrumentID]uint8)
@@ -132,7 +132,7 @@ func (f *deskFacts) append(dst []byte) []byte {
 	return dst
 }
 
-// parse reads what append wrote, and reports whether it was that.
+// parse reads the encoding of append, and reports whether it is valid.
 func (f *deskFacts) parse(value []byte) bool {
 	if len(value) < factsRecordHead || value[0] != factsRecordVersion || (len(value)-factsRecordHead)%3 != 0 {
 		return false
@@ -192,7 +192,7 @@ func (d *deskReports) reconcile(desk *rfq.Machine) error {
 	return nil
 }
 
-// restateClaim reports a claim that the desk knows in another state.
+// restateClaim reports a claim that the desk has in another state.
 func (d *deskReports) restateClaim(c *claim, is *rfq.Claim) error {
 	if c.Claim == *is {
 		return nil

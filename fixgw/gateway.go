@@ -18,7 +18,7 @@ import (
 	"blockdesk/persist/projection"
 )
 
-// Engine is what the gateway needs of the engine.
+// Engine has the methods of the engine that the gateway needs.
 type Engine interface {
 	// Submit enqueues a command without waiting: engine.Engine.Submit.
 	Submit(*engine.Command) error
@@ -35,8 +35,8 @@ type Engine interface {
 	NextOrderID() market.OrderID
 }
 
-// Gateway is the FIX gateway. New opens its socket and reads its store, Replay brings it
-// up to the engine, Run serves.
+// Gateway is the FIX gateway. New opens its socket and reads its store, Replay processes the
+// engine's events that the store lacks, Run serves.
 type Gateway struct {
 	*session.Server
 	options      Options
@@ -71,7 +71,7 @@ type Stats struct {
 	Overloaded       uint64
 	Kicked           uint64 // sessions that the service has logged out
 	RefusedLogons    uint64
-	RefusedConns     uint64 // for want of room
+	RefusedConns     uint64 // because of a limit
 	LostEvents       uint64 // of sessions that are not configured any more
 	LiveOrders       int
 	Subscriptions    int    // of market data
@@ -174,9 +174,9 @@ func (g *Gateway) Cursor() uint64 { return g.reporter.store.Cursor() }
 // keep the events after it.
 func (g *Gateway) DurableCursor() uint64 { return g.reporter.store.DurableCursor() }
 
-// Replay makes the reports of events that a crash has kept from the store. Before Run;
-// events in their order, from Seq Cursor()+1 or before. Clients get the reports when they
-// ask for what they have missed.
+// Replay makes the reports of events that the store lacks after a crash. Before Run;
+// events in their order, from Seq Cursor()+1 or before. Clients get the reports by a
+// ResendRequest.
 func (g *Gateway) Replay(events []event.Event) error {
 	g.reporter.replaying = true
 	defer func() { g.reporter.replaying = false }()
@@ -186,7 +186,7 @@ func (g *Gateway) Replay(events []event.Event) error {
 	return g.reporter.deliver()
 }
 
-// MarketUpdate implements engine.MarketSink: it takes an instrument's new view.
+// MarketUpdate implements engine.MarketSink: it publishes an instrument's new view.
 func (g *Gateway) MarketUpdate(_, next *engine.View, trades []engine.Trade) {
 	g.market.Update(next, trades)
 }

@@ -39,8 +39,8 @@ func (o *order) appendRecord(dst []byte) []byte {
 	return append(dst, o.ClOrdID...)
 }
 
-// parseOrderRecord reads what appendRecord wrote. blotterOf returns the blotter of a
-// session number, or nil where there is no such session; then the order is nil.
+// parseOrderRecord reads the encoding of appendRecord. blotterOf returns the blotter of a
+// session number, or nil if there is no such session; then the order is nil.
 func parseOrderRecord(id market.OrderID, value []byte, blotterOf func(uint16) *blotter) (*order, error) {
 	if len(value) <= orderRecordSize || value[0] != orderRecordVersion {
 		return nil, fmt.Errorf("%w: order %d: %d bytes", session.ErrLayout, id, len(value))

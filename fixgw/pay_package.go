@@ -20,10 +20,10 @@ import (
 // The client of a reserved claim gets a News (35=B) with the transaction to sign: see
 // appendPackage. Making it takes requests to the chain, so workers do it, not the reporter.
 //
-// A claim needs a package while it is reserved and the store has no mark that one was sent.
-// The claim is committed with the reporter's position, the mark with the News. A crash that
-// loses the mark loses the News too, and it is sent again, with PossResend; one that loses
-// the claim's commit as well makes the claim again first.
+// A claim needs a package while it is reserved and the store has no record that one was
+// sent. The claim is committed with the reporter's position, that record with the News. A
+// crash that loses the record loses the News too, and the News is sent again, with
+// PossResend. If the claim's commit is also lost, the replay makes the claim again first.
 
 // Limits of packages.
 const (
@@ -49,7 +49,7 @@ type packageSender struct {
 
 	mu    sync.Mutex // guards tasks and behind; never taken with a session's held
 	tasks map[market.ClaimID]*packageTask
-	// behind reports that there are claims for which the queue had no room.
+	// behind reports that claims are waiting because the queue was full.
 	behind bool
 
 	sending sync.Mutex // guards out and body
@@ -90,7 +90,7 @@ func (p *packageSender) reserved(s *deskClient, c rfq.Claim, again bool) {
 	p.queue.add(t, 0)
 }
 
-// refill takes the claims for which there was no room.
+// refill queues the claims that did not fit into the queue.
 func (p *packageSender) refill() {
 	for _, b := range p.gateway.blotters() {
 		for _, c := range b.desk.reservedClaims() {
@@ -99,14 +99,14 @@ func (p *packageSender) refill() {
 	}
 }
 
-// packedKey is the mark that a claim's News was sent. It is deleted with the day of the
+// packedKey is the key of the record that a claim's News was sent. It is deleted with the day of the
 // reservation, long after the claim has ended.
 func packedKey(dst []byte, c *rfq.Claim) []byte {
 	dst = binary.BigEndian.AppendUint32(append(dst, keyPacked), dayOf(c.ReservedAt))
 	return binary.BigEndian.AppendUint64(dst, uint64(c.ID))
 }
 
-// attempt asks for the package and sends it, or a News that there will be none.
+// attempt requests the package and sends it, or a News that there will be none.
 func (t *packageTask) attempt(ctx context.Context) time.Duration {
 	again, err := t.pack(ctx)
 	if err != nil {
@@ -133,7 +133,7 @@ func (t *packageTask) pack(ctx context.Context) (again time.Duration, err error)
 			return appendNoPackage(dst, t.claim.ID, wire.CodeRefused+": there is no payment that this claim's wallet could sign")
 		})
 	}
-	if again = t.again(); again > 0 { // also when we stop: the next start sees that there is no mark
+	if again = t.again(); again > 0 { // also when we stop: the next start finds no record of the News
 		return again, nil
 	}
 	p.gateway.options.Logger.Warn("package_given_up", "claim", string(market.AppendClaimID(nil, t.claim.ID)), "error", failed)
@@ -173,7 +173,7 @@ func (p *packageSender) ask(ctx context.Context, c *rfq.Claim) (desk.Package, er
 	return settlement.Package(ctx, c, desk.TakerPays)
 }
 
-// send sends the News that appendBody writes and marks the claim.
+// send sends the News that appendBody writes and records that it was sent.
 func (p *packageSender) send(t *packageTask, appendBody func([]byte) []byte) error {
 	p.sending.Lock()
 	defer p.sending.Unlock()
@@ -186,7 +186,7 @@ func (p *packageSender) send(t *packageTask, appendBody func([]byte) []byte) err
 	})
 }
 
-// done removes a task, and takes claims for which there was no room.
+// done removes a task, and queues claims that did not fit into the queue.
 func (p *packageSender) done(t *packageTask) {
 	p.mu.Lock()
 	delete(p.tasks, t.claim.ID)

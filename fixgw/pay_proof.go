@@ -96,7 +96,7 @@ func (t *paymentTask) record() []byte {
 	return append(dst, t.proof.Signature[:]...)
 }
 
-// parse reads what key and record wrote; nil if there is no such session any more.
+// parse reads the encoding of key and record; nil if the session no longer exists.
 func (p *paymentVerifier) parse(key, value []byte) (*paymentTask, error) {
 	const head = 3
 	if len(key) <= head || len(value) != proofRecordSize || value[0] != proofRecordVersion {
@@ -138,8 +138,8 @@ func (p *paymentVerifier) add(t *paymentTask) {
 	p.queue.add(t, 0)
 }
 
-// take takes a report, or returns why not. A repetition of one without an answer gets
-// that one's answer. The error is the store's.
+// take accepts a report, or returns its refusal. A repeated report gets the answer of the
+// first one, if that is still pending. The error is the store's.
 func (p *paymentVerifier) take(t *paymentTask) (*wire.Refusal, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -178,8 +178,8 @@ func (t *paymentTask) attempt(ctx context.Context) time.Duration {
 }
 
 // look returns the answer, nil if the payment serves its claim, or when to look again. If
-// the chain hangs, the next attempt is late: a report that is out of time then is
-// answered without another look, because the others wait.
+// the chain hangs, the next attempt is late. A report whose time is over by then is
+// answered without another look, because other reports wait.
 func (t *paymentTask) look(ctx context.Context) (refusal *wire.Refusal, again time.Duration) {
 	g := t.verifier.gateway
 	if t.unproven != nil && !g.options.Now().Before(t.until) {
@@ -234,8 +234,8 @@ func refusedPayment(v *desk.Verdict) *wire.Refusal {
 	return &wire.Refusal{Reason: wire.TradeRejOther, Text: wire.DeskText(v.Refused, 0)}
 }
 
-// answer sends the AR and removes the report, from memory first, so that a client that
-// repeats the report as soon as it has the AR is not taken for one that waits.
+// answer sends the AR and removes the report, from memory first, so that a report that the
+// client repeats as soon as it has the AR is not taken for the pending one.
 func (p *paymentVerifier) answer(t *paymentTask, refusal *wire.Refusal) error {
 	a := wire.PaymentAck{
 		ID: t.id, Claim: string(market.AppendClaimID(nil, t.proof.Claim)), Signature: wire.Base58(t.proof.Signature[:]),

@@ -41,7 +41,7 @@ func (q *quote) appendRecord(dst []byte) []byte {
 	return rfq.AppendRecord(dst, &q.Quote)
 }
 
-// parseQuoteRecord reads what appendRecord wrote, as parseClaimRecord does.
+// parseQuoteRecord reads the encoding of appendRecord, as parseClaimRecord does.
 func parseQuoteRecord(id market.QuoteID, value []byte, clientOf func(uint16) *deskClient) (*quote, error) {
 	bad := func() (*quote, error) {
 		return nil, fmt.Errorf("%w: quote %s: %d bytes", session.ErrLayout, market.AppendQuoteID(nil, id), len(value))

@@ -18,8 +18,8 @@ import (
 	"blockdesk/persist/projection"
 )
 
-// position is a place in the engine's events: the event that follows the first
-// index events of the command seq.
+// position is a position in the engine's events: the event after the first index events of
+// the command seq.
 type position struct {
 	seq   uint64
 	index uint32
@@ -35,19 +35,19 @@ func (p position) whole() uint64 { return p.seq - min(p.seq, 1) }
 // reporter turns durable events into reports. One goroutine at a time: Replay's caller
 // before Run, then Run's.
 //
-// The reports of a batch of events are sent when the batch has been followed. They, the
-// orders' state, the answers and the position are committed together, soon afterwards:
-// see commit. After a crash, events after the position are followed again: they make the
-// same reports with the same ExecIDs, marked PossResend, because a client may have seen
+// The reports of a batch of events are sent when the whole batch has been processed. They,
+// the orders' state, the answers and the position are committed together soon afterwards:
+// see commit. After a crash, the events after the position are processed again. They give
+// the same reports with the same ExecIDs, marked PossResend, because a client may have
 // them.
 //
-// An ExecID is Seq-index-epoch. It has the epoch because a Seq may come twice: if the
-// journal has lost commands that were seen (mode interval, a backup), the next life gives
-// their Seqs to others, in another epoch.
+// An ExecID is Seq-index-epoch. It has the epoch because a Seq may be used twice: if the
+// journal has lost reported commands (mode interval, a backup), the next epoch gives their
+// Seqs to other commands.
 type reporter struct {
 	gateway *Gateway
 	store   *projection.Store
-	// mu is held while events are followed, and by the committer while it commits.
+	// mu is held while events are processed, and by the committer while it commits.
 	mu     sync.Mutex
 	out    session.Outbox            // its Scratch only
 	orders map[market.OrderID]*order // live, or closed since the last commit
@@ -57,7 +57,7 @@ type reporter struct {
 	stored      position // events before it are in the store: Replay skips them
 	epoch       uint64   // of the events being followed
 	storedEpoch uint64   // epoch of the events before stored
-	// unfinished: a Reconcile has not ended; storedUnfinished: the store has that mark.
+	// unfinished: a Reconcile has not ended; storedUnfinished: the store records that.
 	unfinished, storedUnfinished bool
 	command                      commandRef
 	consumer                     projection.Consumer // Run's
@@ -177,8 +177,8 @@ func (f *reporter) follow(events []event.Event) error {
 	return nil
 }
 
-// apply follows one event. Of an event that the store has already, it takes only what
-// later events of the same command need.
+// apply processes one event. For an event that the store already has, it sets only the
+// state that later events of the same command need.
 func (f *reporter) apply(e *event.Event) error {
 	switch e.Kind {
 	case event.Reference:
@@ -224,7 +224,7 @@ func (f *reporter) apply(e *event.Event) error {
 }
 
 // answersRequest reports whether an event is the first answer to the command's own
-// request, and not an effect of time that was due before it.
+// request, and not an expiry that was due before it.
 func (f *reporter) answersRequest(e *event.Event) bool {
 	switch e.Kind {
 	case event.MassCancelled:
@@ -335,8 +335,8 @@ func (f *reporter) Run(ctx context.Context, c projection.Consumer) error {
 	}
 }
 
-// end commits what is left. All commands up to whole have been followed, those without
-// events included, so that a restart begins with the snapshot of a clean stop.
+// end commits the rest. All commands up to whole have been processed, also those without
+// events, so a restart begins at the snapshot of a clean stop.
 func (f *reporter) end(whole uint64) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -346,15 +346,14 @@ func (f *reporter) end(whole uint64) error {
 	return f.commit()
 }
 
-// runInline does what Run would, in its place, while it waits: engine.Engine.RunInline
-// calls it.
+// runInline does the work of Run while Run waits. engine.Engine.RunInline calls it.
 func (f *reporter) runInline() {
 	if err := f.process(f.consumer.Poll(), f.consumer); err != nil {
 		f.gateway.Fail(err)
 	}
 }
 
-// process follows events, and those that come meanwhile, and sends their reports.
+// process applies events, and those that arrive meanwhile, and sends their reports.
 func (f *reporter) process(events []event.Event, c projection.Consumer) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -13,8 +13,8 @@ import (
 	"blockdesk/persist/leadership"
 )
 
-// Order entry, on the session's goroutine. A request that is refused here is answered here;
-// one that goes to the engine is answered by the reporter when its events are durable.
+// Order entry, on the session's goroutine. A request that is refused here is answered here.
+// The reporter answers all others when their events are durable.
 
 // handleOrder handles a D, F, G, H or q.
 func (s *blotter) handleOrder(msgType byte, r *wire.OrderRequest) *wire.Reject {
@@ -81,9 +81,8 @@ func (s *blotter) submit(kind engine.Kind, in market.InstrumentID, o book.Order,
 	return wire.BusinessReject(wire.RejOther, r.ClOrdID, s.gateway.Unserved("not accepted"))
 }
 
-// repeated answers a request that the session has made before with its first answer. While
-// that is on its way, it sends nothing. key is that of s.requests: a ClOrdID, or a mark and
-// another id.
+// repeated answers a repeated request with the first answer, or with nothing while the first
+// answer is pending. key is that of s.requests: a ClOrdID, or a prefix and another id.
 func (s *blotter) repeated(key []byte) (done bool, reject *wire.Reject) {
 	if len(key) == 0 || len(key) > wire.MaxClOrdID {
 		return false, nil
@@ -171,8 +170,8 @@ func (s *blotter) rejectNew(r *wire.OrderRequest, o book.Order, in *market.Instr
 	return nil
 }
 
-// reportNoOrder sends an execution report that has no order: in and o are what is known of
-// the one that was asked for.
+// reportNoOrder sends an execution report without an order: in and o are the known parts of
+// the requested one.
 func (s *blotter) reportNoOrder(r *wire.OrderRequest, execType byte, o book.Order, in *market.Instrument, refusal *wire.Refusal) {
 	b := append(s.Out.Scratch[:0], "NONE"...)
 	b = append(wire.AppendText(append(b, "\x0111="...), string(r.ClOrdID)), "\x0117="...)

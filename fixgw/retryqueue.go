@@ -8,9 +8,9 @@ import (
 	"blockdesk/internal/schedule"
 )
 
-// retryQueue runs tasks that ask the chain, which is slow or not reached, and has to be
-// asked again: each task has the time at which it is due, and a few goroutines run what
-// is due. add never waits; its callers limit the number of tasks.
+// retryQueue runs tasks that send requests to the chain and must be repeated, because the
+// chain is slow or unreachable. Each task has a due time, and a few goroutines run the
+// tasks that are due. add never waits; its callers limit the number of tasks.
 type retryQueue struct {
 	workers int // goroutines
 	wake    chan struct{}
@@ -21,9 +21,9 @@ type retryQueue struct {
 	waiting schedule.Queue[task] // tasks due at once in the order in which they came
 }
 
-// task is one piece of work. attempt does what can be done now, and returns after what
-// time to try again; 0 = done. It returns soon after ctx ends, with nothing done if need
-// be. One goroutine at a time.
+// task is one piece of work. attempt tries it once and returns the time until the next
+// attempt; 0 = done. It returns soon after ctx ends, if necessary without doing anything.
+// One goroutine at a time.
 type task interface {
 	attempt(ctx context.Context) (again time.Duration)
 }

@@ -80,7 +80,7 @@ func (s *deskClient) decodeAcceptance(a *wire.Acceptance, entry *request) (*rfq.
 	}
 	t := &q.Terms
 	entry.instrument = in.ID
-	// A status request before the desk's answer shows what was asked for.
+	// A status request before the desk's answer shows the request.
 	entry.claim = &claim{owner: s, ClientClaim: wire.ClientClaim{Ref: entry.clOrdID, Digits: q.Digits, Status: wire.StatusPendingNew}}
 	entry.claim.Quote, entry.claim.Terms, entry.claim.State = q.ID, *t, rfq.ClaimReserved
 	return &rfq.TakeClaim{
@@ -89,7 +89,7 @@ func (s *deskClient) decodeAcceptance(a *wire.Acceptance, entry *request) (*rfq.
 	}, nil
 }
 
-// quoteNamed returns a copy of a live quote of the session's.
+// quoteNamed returns a copy of a live quote of the session.
 func (s *deskClient) quoteNamed(text []byte) (*wire.ClientQuote, *wire.Refusal) {
 	if text == nil {
 		return nil, wire.Refuse(wire.OrdRejOther, wire.CodeMissingField, "QuoteID (117)")

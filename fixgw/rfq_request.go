@@ -14,8 +14,8 @@ import (
 )
 
 // Requests to the desk, on the session's goroutine. A request that is refused here is
-// answered here, and does not use up its id; one that goes to the engine is answered by the
-// reporter when its events are durable.
+// answered here, and does not use up its id. The reporter answers all others when their
+// events are durable.
 
 // quoteRequest handles an R.
 func (s *deskClient) quoteRequest(frame []byte) *wire.Reject {
