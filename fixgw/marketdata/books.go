@@ -1,5 +1,5 @@
-// Package marketdata answers what FIX clients ask of the market: books and trades (V → W
-// and X), the trading status of an instrument (e → f), and the instruments themselves
+// Package marketdata answers the market data requests of FIX clients: books and trades (V →
+// W and X), the trading status of an instrument (e → f), and the instruments themselves
 // (x → y, c → d). It sends through package session, and holds no order.
 package marketdata
 
@@ -35,14 +35,12 @@ const (
 	staleTick = 100 * time.Millisecond
 )
 
-// Books serves subscriptions to books and trades (V, W, X). Update leaves views for Run
-// and returns; Run makes one increment of all updates that it finds. An increment is
-// encoded once for all subscribers of the same instrument, depth and entry types, those
-// with custom fields apart.
+// Books serves subscriptions to books and trades (V, W, X). Update stores views for Run and
+// returns; Run makes one increment of all stored updates. An increment is encoded once for
+// all subscribers with the same instrument, depth, entry types and choice of custom fields.
 //
 // A subscriber that does not keep up gets no increments: a snapshot replaces them. All
-// subscribers of a channel share its last view, so an increment fits whatever they were
-// sent before.
+// subscribers of a channel share its last view, so an increment fits for each of them.
 type Books struct {
 	server      *session.Server
 	source      Source
@@ -63,7 +61,7 @@ type Books struct {
 	conflated, dropped atomic.Uint64
 }
 
-// pendingUpdate is what has happened to one instrument and is not sent yet.
+// pendingUpdate has the changes of one instrument that are not sent yet.
 type pendingUpdate struct {
 	next   *engine.View
 	trades []engine.Trade // oldest first
@@ -72,7 +70,7 @@ type pendingUpdate struct {
 // channel is one stream of increments.
 type channel struct {
 	wire.BookFormat
-	last    *engine.View // what every member that is not stale has
+	last    *engine.View // the view that every member has, unless it is stale
 	members []*member
 }
 
@@ -84,8 +82,8 @@ type member struct {
 	stale   bool // gets a snapshot next
 }
 
-// NewBooks has no market data where source is nil. limit is how many instruments a
-// session may subscribe to.
+// NewBooks returns the books of source; nil = no market data. limit is how many instruments
+// a session may subscribe to.
 func NewBooks(v *session.Server, source Source, instruments *market.Instruments, limit int) *Books {
 	return &Books{
 		server: v, source: source, instruments: instruments, limit: limit, wake: make(chan struct{}, 1),
@@ -95,7 +93,7 @@ func NewBooks(v *session.Server, source Source, instruments *market.Instruments,
 	}
 }
 
-// Update takes a view, and never blocks for long. While there is no channel it does
+// Update stores a view, and never blocks for long. While there is no channel it does
 // nothing: a channel that begins counts itself before it reads its first view, which the
 // feed has stored before it calls.
 func (m *Books) Update(next *engine.View, trades []engine.Trade) {
@@ -207,7 +205,7 @@ func (m *Books) refresh() error {
 	return nil
 }
 
-// behind reports whether the client has not taken what it was sent.
+// behind reports whether the client has not read the bytes that were sent to it.
 func (m *member) behind() bool { return m.session.Behind(StaleBytes) }
 
 func (m *Books) snapshot(to *member) error {

@@ -14,9 +14,8 @@ import (
 //
 // An instrument has Symbol, SecurityDesc and Currency, the unit of its prices; Product is
 // OTHER and SecurityType NONE, because FIX 4.4 has no type for token pairs and FOR would
-// make Currency that of the quantity. RoundLot is the
-// lot and MinTradeVol the least quantity. FIX 4.4 has no field for the tick: Text
-// has it, in the form of AppendTerms.
+// make Currency that of the quantity. RoundLot is the lot and MinTradeVol the least
+// quantity. FIX 4.4 has no field for the tick: it is in Text, in the form of AppendTerms.
 
 // listFragment is how many instruments one SecurityList has at most: some 250 bytes
 // each.
@@ -29,7 +28,7 @@ const (
 	listNone    = 2 // no instrument found
 )
 
-// Securities answers which instruments there are: x → y for some or all, c → d for one.
+// Securities lists the instruments: x → y for one or all, c → d for one.
 type Securities struct {
 	Server      *session.Server
 	Instruments *market.Instruments

@@ -23,9 +23,9 @@ const (
 // Statuses answers e with f, and sends each change of an instrument's trading status to
 // its subscribers, from the durable events of the engine.
 //
-// Until an event has changed it, the status is that of the instrument's view, which knows
-// everything before the gateway's first event. A view that is ahead of the events costs
-// at most an f that repeats the last one.
+// Until an event changes it, the status is that of the instrument's view, which contains
+// everything before the gateway's first event. If a view is ahead of the events, at most
+// one f repeats the last one.
 type Statuses struct {
 	instruments *market.Instruments
 	books       *Books
@@ -35,7 +35,7 @@ type Statuses struct {
 	// mu is held while messages are sent, as that of Books is, so that none comes after
 	// the end of its subscription.
 	mu            sync.Mutex
-	followed      map[market.InstrumentID]uint8 // engine status, by the last event followed
+	followed      map[market.InstrumentID]uint8 // engine status after the last processed event
 	subscriptions map[*session.Session]map[string]*statusSubscription
 	body          []byte
 }
@@ -46,7 +46,8 @@ type statusSubscription struct {
 	sent string // the last SecurityTradingStatus
 }
 
-// NewStatuses takes the instruments, and the limit of subscriptions, of books.
+// NewStatuses returns the statuses of the instruments of books, with its limit of
+// subscriptions.
 func NewStatuses(books *Books, now func() time.Time) *Statuses {
 	return &Statuses{
 		instruments: books.instruments, books: books, limit: books.limit, now: now,
@@ -132,7 +133,7 @@ func (t *Statuses) begin(reqID []byte, symbol string, changed bool, status strin
 	return wire.AppendTime(append(b, "\x0160="...), at)
 }
 
-// Changed has send send an f to each subscriber of an instrument whose status e changes.
+// Changed sends an f to each subscriber of an instrument whose status e changes.
 func (t *Statuses) Changed(e *event.Event, send func(s *session.Session, body []byte) error) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()

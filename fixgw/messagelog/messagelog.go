@@ -64,8 +64,8 @@ func (o Options) Validate() error {
 }
 
 // Log keeps the messages of all sessions in files, both ways, from a session's proven
-// Logon on. Messages before it belong to no session, and would let a stranger fill the
-// files.
+// Logon on. Messages before it belong to no session: a client without credentials could
+// fill the files with them.
 //
 // A session copies its message into a buffer, which takes some 100 ns, and goes on; Run
 // takes the secrets out (wire.AppendLogText) and writes. A message that does not fit into
@@ -258,7 +258,7 @@ func (l *Log) flush() {
 	}
 }
 
-// errLogWaits is the error of a log that has failed a moment ago.
+// errLogWaits is the error of a log within logRetry of a failed write.
 var errLogWaits = errors.New("waiting to try again")
 
 func (l *Log) writeLines() error {
@@ -286,7 +286,7 @@ func (l *Log) writeLines() error {
 	return nil
 }
 
-// prune removes the oldest files beyond those that stay.
+// prune removes the oldest files beyond KeepFiles.
 func (l *Log) prune() error {
 	files, err := Files(l.options.Dir)
 	if err != nil {

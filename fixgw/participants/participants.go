@@ -24,8 +24,8 @@ type Participant struct {
 	// Either lets a session log on; empty = not this way. At least one is required.
 	PasswordHash string
 	Ed25519      string
-	// Wallet, base58, gets the deliveries of its claims and pays for them; empty = it
-	// takes no claims.
+	// Wallet, in base58, pays for its claims and gets their deliveries; empty = it can make
+	// no claims.
 	Wallet string
 	// STP is the self-trade prevention of its orders.
 	STP book.STP
@@ -121,7 +121,7 @@ func parseSTP(word string) (book.STP, error) {
 	return 0, fmt.Errorf("stp %q: must be cancel_newest, cancel_oldest, cancel_both or decrement", word)
 }
 
-// Validate returns what is wrong with a list of participants; maxSessions limits their
+// Validate returns the first error of a list of participants; maxSessions limits their
 // CompIDs.
 func Validate(list []Participant, maxSessions int) error {
 	switch {
@@ -186,8 +186,8 @@ func (p *Participant) validate() error {
 	return nil
 }
 
-// Credentials returns the password's hash and the key that prove a Logon; nil = not this
-// way.
+// Credentials returns the password's hash and the key that prove a Logon; nil = no logon by
+// it.
 func (p *Participant) Credentials() (hash *PasswordHash, key *[32]byte, err error) {
 	if p.PasswordHash == "" && p.Ed25519 == "" {
 		return nil, nil, errors.New("password_hash and ed25519 are empty")

@@ -49,7 +49,7 @@ type conn struct {
 
 	mu sync.Mutex
 	writeQueue
-	closing  bool          // write what is there, then close
+	closing  bool          // write the waiting bytes, then close
 	ended    bool          // Run has returned
 	cut      error         // why reading and writing have ended; nil = they have not
 	patience time.Duration // how long a write may take
@@ -242,15 +242,15 @@ func (c *conn) fill(most int) error {
 
 const minRead = 4 << 10
 
-// waiting returns the bytes that the client has not taken from us.
+// waiting returns the number of bytes that the client has not read.
 func (c *conn) waiting() int {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return len(c.out) + len(c.held)
 }
 
-// Close closes the socket after writing what waits, for at most Options.FlushTimeout. It
-// does not wait. quickfix calls it when its session has released the connection.
+// Close closes the socket after the waiting bytes are written, which may take
+// Options.FlushTimeout. It does not wait for that. quickfix calls it when its session has released the connection.
 func (c *conn) Close() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -356,7 +356,7 @@ func (c *conn) write(batch []byte) error {
 	return nil
 }
 
-// note keeps messages of c's session, where there is a log and a session. It
+// note adds messages of c's session to the message log, if there is a log and a session. It
 // never waits for the disk.
 func (c *conn) note(d wire.Direction, messages []byte) {
 	log, s := c.server.options.MessageLog, c.session.Load()

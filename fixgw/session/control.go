@@ -12,7 +12,7 @@ import (
 
 // The commands of operators, from any goroutine.
 
-// Texts that we end sessions with begin with these codes.
+// The texts of Logouts by the gateway begin with these codes.
 const (
 	codeRemoved     = "SESSION_REMOVED"
 	codeLoggedOut   = "LOGGED_OUT"
@@ -29,9 +29,9 @@ const MaxOperatorText = 256
 var (
 	// ErrUnknownSession means that no session has this CompID.
 	ErrUnknownSession = errors.New("fix: unknown session")
-	// ErrLoggedOn means that a session must not be logged on for this, and is.
+	// ErrLoggedOn means that the session is logged on, and must not be for this command.
 	ErrLoggedOn = errors.New("fix: session is logged on")
-	// ErrNotLoggedOn means that a session must be logged on for this, and is not.
+	// ErrNotLoggedOn means that the session is not logged on, and must be for this command.
 	ErrNotLoggedOn = errors.New("fix: session is not logged on")
 	// ErrText means that a text is empty, too long, or not printable ASCII.
 	ErrText = errors.New("fix: text must be 1 to " + strconv.Itoa(MaxOperatorText) + " printable ASCII characters")
@@ -50,14 +50,14 @@ type Status struct {
 	NextIn, NextOut uint64 // sequence numbers: expected next, sent next
 	LiveOrders      int
 	PendingRequests int    // without an answer of the engine yet
-	WaitingBytes    int    // that the client has not taken
+	WaitingBytes    int    // that the client has not read
 	RateRefusals    uint64 // messages over the rate, since the start
 
 	CancelOnDisconnect bool
 	DropCopy           bool
 	CustomFields       bool
 	LastLogon          int64  // since the start
-	LastRefusal        int64  // of a Logon in its name, since the start
+	LastRefusal        int64  // of a Logon with its CompID, since the start
 	Refusal            string // its reason
 }
 
@@ -80,7 +80,7 @@ func (h *logonHistory) refused(at time.Time, why error) {
 	h.refusal, h.reason = at.UnixNano(), string(wire.AppendText(nil, why.Error()))
 }
 
-// noteRefusal records the refusal of a Logon at the session that it named.
+// noteRefusal records the refusal of a Logon in the status of the session that it named.
 func (v *Server) noteRefusal(l *wire.Logon, why error, at time.Time) {
 	if s := v.SessionNamed(string(l.Sender)); s != nil {
 		s.history.refused(at, why)
@@ -112,7 +112,7 @@ func (s *Session) Status() Status {
 const resetPause = 10 * time.Millisecond
 
 // ResetSequence starts both numbers of a session at 1 and deletes its sent messages,
-// synced: the client then asks for the state of its orders. The session must not be
+// synced. The client must then request the state of its orders. The session must not be
 // logged on; with force it is logged out first. A Logon waits meanwhile.
 func (v *Server) ResetSequence(compID string, force bool) error {
 	s, err := v.find(compID)
@@ -180,7 +180,7 @@ type newsSender struct {
 const TagHeadline = 148
 
 // Announce sends maintenance news to one session, or with an empty CompID to all
-// that are logged on, and returns to how many.
+// that are logged on, and returns their number.
 func (v *Server) Announce(compID, text string) (int, error) {
 	if !isOperatorText(text) {
 		return 0, ErrText

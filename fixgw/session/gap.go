@@ -11,23 +11,23 @@ const codeMissing = "MESSAGE_MISSING"
 
 var errMissing = errors.New(codeMissing)
 
-// gap watches the message that quickfix waits for. quickfix asks for it once: if the
+// gap watches the message that quickfix waits for. quickfix requests it once: if the
 // request or its answer is lost, the session looks alive but answers nothing. So the
-// session ends when the message does not come within Options.GapTimeout, and the next
-// logon asks again. The reader's goroutine only.
+// session ends if the message does not come within Options.GapTimeout, and the next logon
+// requests it again. The reader's goroutine only.
 type gap struct {
 	missing uint64    // the number that was expected last
 	since   time.Time // when a later message came; zero = none has
 }
 
-// follow takes a message for quickfix and the number that is expected. The error ends the
+// follow checks a message for quickfix against the expected number. An error ends the
 // session.
 func (g *gap) follow(expected, seq uint64, msgType string, now time.Time, most time.Duration) error {
 	switch {
 	case expected != g.missing || msgType == "A":
 		*g = gap{missing: expected}
 	case seq <= expected || msgType == "2" || msgType == "4" || msgType == "5":
-		// Expected, or handled whatever its number: quickfix asks for nothing.
+		// Expected, or handled regardless of its number: quickfix requests nothing.
 	case g.since.IsZero():
 		g.since = now
 	case now.Sub(g.since) >= most:

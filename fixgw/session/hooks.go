@@ -10,8 +10,8 @@ import (
 	"blockdesk/internal/ratelimit"
 )
 
-// Hooks let the tests of what serves sessions look into a Server and hold it up. The
-// product does not use them.
+// Hooks let the tests of other packages inspect a Server and pause it. The product does not
+// use them.
 type Hooks struct{ Server *Server }
 
 // QuickfixOnly has every message go through quickfix. Before Start.
@@ -29,8 +29,8 @@ func (h Hooks) Prepare(list []participants.Participant) error {
 // Acceptors returns how many acceptors of quickfix there are.
 func (h Hooks) Acceptors() int { return len(h.Server.acceptors.list) }
 
-// Connections returns how many connections, addresses of such without a logon, and
-// connections without a logon are counted.
+// Connections returns the counts of connections, of addresses with a connection that has
+// not logged on, and of connections that have not logged on.
 func (h Hooks) Connections() (conns, addresses, pending int) {
 	l := h.Server.listener
 	l.mu.Lock()
@@ -43,7 +43,7 @@ func (h Hooks) PreparedFor(compID string, p *Prepared) bool {
 	return h.Server.SessionNamed(compID).acceptor == p.acceptor
 }
 
-// Registered returns how many of its sessions quickfix knows.
+// Registered returns how many of its sessions are registered with quickfix.
 func (e *Prepared) Registered() (n int) {
 	for _, id := range e.acceptor.sessions {
 		if _, err := quickfix.GetLog(id); err == nil {
@@ -64,7 +64,7 @@ func (h Hooks) Session(compID string) SessionHooks {
 	return SessionHooks{h.Server.SessionNamed(compID)}
 }
 
-// ThroughQuickfix returns how many messages quickfix's session has taken up.
+// ThroughQuickfix returns how many messages quickfix's session has processed.
 func (h SessionHooks) ThroughQuickfix() uint64 { return h.session.Messages.begun.Load() }
 
 // Lock keeps the session from handling messages of its client.

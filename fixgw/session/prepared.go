@@ -23,18 +23,17 @@ type Prepared struct {
 	taken bool // by a server, which stops them, or by Close
 }
 
-// Pool prepares the FIX sessions of the servers that a process is going to have one after
-// the other, such as a node of a group that becomes the leader again and again. A new
-// session of quickfix sleeps until the next full second, and clients of a new leader
-// would wait for it; these have slept before. The zero value is ready. Not for several
-// goroutines at once.
+// Pool prepares the FIX sessions of the successive servers of a process, such as a node of
+// a group that becomes the leader several times. A new quickfix session sleeps until the
+// next full second, and clients of a new leader would wait for it; prepared sessions have
+// slept before. The zero value is ready. Not safe for concurrent use.
 type Pool struct {
 	made  uint64      // sets so far
 	ahead []*Prepared // not returned by Next yet, oldest first
 }
 
-// poolSize is the number of sets beside the one that Next returned last. So a set is
-// prepared that many terms before its own, and is awake unless all of them pass within a
+// poolSize is the number of sets besides the one that Next returned last. So a set is
+// prepared poolSize terms before its own, and is awake unless these terms pass within a
 // second.
 const poolSize = 2
 
@@ -121,8 +120,8 @@ func (e *Prepared) messages(compID string) *MessageStore {
 	return newMessageStore()
 }
 
-// take gives the sessions to the server that was made with them, which stops them; nil if
-// there are none, or if they are closed.
+// take returns the sessions to their server, which then stops them; nil if there are none,
+// or if they are closed.
 func (e *Prepared) take(v *Server) *acceptor {
 	if e == nil {
 		return nil

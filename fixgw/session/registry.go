@@ -15,15 +15,14 @@ import (
 // name or a CompID to another participant.
 var ErrIdentity = errors.New("participants: a participant keeps its number, name and CompIDs")
 
-// maxForgotten limits the CompIDs that a process keeps after they were taken out of the
-// configuration. Their orders may still live, and quickfix has a goroutine for each. A
-// restart forgets them.
+// maxForgotten limits the removed CompIDs that a process keeps. Their orders may still be
+// live, and quickfix has a goroutine for each. A restart drops them.
 const maxForgotten = 1024
 
 // registry has every session of this process and its participant. It is immutable: a
-// reload publishes another one. A CompID that is taken out of the participants file stays
-// in it as a removed session, so that reports of its orders still reach its message
-// store, and so that it finds everything again when it comes back.
+// reload publishes another one. A CompID that is removed from the participants file stays
+// in it as a removed session, so that reports of its orders still reach its message store,
+// and it gets them when it is added again.
 type registry struct {
 	byCompID map[string]*Session
 	byNumber []*Session                      // index = session number
@@ -31,8 +30,7 @@ type registry struct {
 	names    map[market.ParticipantID]string
 }
 
-// identity is what a session's participant is called in commands and events. It never
-// changes.
+// identity identifies a session's participant in commands and events. It never changes.
 type identity struct {
 	Name   string
 	Number market.ParticipantID
@@ -62,7 +60,7 @@ func (v *Server) All() []*Session {
 	return slices.DeleteFunc(slices.Clone(v.registry.Load().byNumber), func(s *Session) bool { return s == nil })
 }
 
-// check returns an error where list contradicts r: a number means the same participant in
+// check returns an error if list contradicts r: a number means the same participant in
 // every journaled command, and a session's orders belong to its participant.
 func (r *registry) check(list []participants.Participant) error {
 	for i := range list {
@@ -82,7 +80,7 @@ func (r *registry) check(list []participants.Participant) error {
 	return nil
 }
 
-// registryChange is what a list of participants changes in a registry.
+// registryChange is the change of a registry by a list of participants.
 type registryChange struct {
 	next    *registry
 	terms   map[*Session]*terms // of every session of the list
@@ -172,7 +170,7 @@ type acceptors struct {
 	list    []*acceptor
 }
 
-// StartSessions has quickfix run the sessions of the registry.
+// StartSessions starts quickfix's sessions of the registry.
 func (v *Server) StartSessions() error {
 	a := &v.acceptors
 	a.mu.Lock()
@@ -208,7 +206,7 @@ type Reloaded struct {
 	Removed  []string // logged out, and refused from now on
 }
 
-// Check returns the error with which Reload would refuse list. It changes nothing. Any
+// Check returns the error that Reload would return for list. It changes nothing. Any
 // goroutine.
 func (v *Server) Check(list []participants.Participant) error {
 	if err := participants.Validate(list, v.options.MaxSessions); err != nil {
@@ -223,9 +221,9 @@ func (v *Server) Check(list []participants.Participant) error {
 //
 // A new CompID can log on when Reload returns; within the first second its Logon waits
 // until quickfix's session is awake. A CompID that is not in list is logged out with a
-// text and refused from then on. Its live orders are treated as on a disconnect:
-// cancelled if its last Logon asked for that, else they live on, and their reports are
-// stored until the CompID comes back. Passwords and keys apply from the next Logon on;
+// text and refused from then on. Its live orders are treated as on a disconnect: they are
+// cancelled if its last Logon asked for that. Otherwise they stay, and their reports are
+// stored until the CompID is added again. Passwords and keys apply from the next Logon on;
 // self-trade prevention and wallet from the next request on.
 func (v *Server) Reload(list []participants.Participant) (Reloaded, error) {
 	var done Reloaded
