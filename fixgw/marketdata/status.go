@@ -133,7 +133,7 @@ func (t *Statuses) begin(reqID []byte, symbol string, changed bool, status strin
 	return wire.AppendTime(append(b, "\x0160="...), at)
 }
 
-// Changed sends an f to each subscriber of an instrument whose status e changes.
+// Changed calls send with an f for each subscriber of an instrument whose status e changes.
 func (t *Statuses) Changed(e *event.Event, send func(s *session.Session, body []byte) error) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
