@@ -109,7 +109,7 @@ func TestWrongBuilds(t *testing.T) {
 		{`"` + taker + `"`, `{}`, 400, wire.CodeInvalidField, "wrong_type", "taker"},
 		// Another one.
 		{taker, otherKey, 403, wire.CodeTokenRefused, terms.TokenWrongTaker, "taker"},
-		// What is wrong with the form comes before who it is for.
+		// An error in the form is reported before an error in the taker.
 		{`"250","rail":"USDC","taker":"` + taker, `"251","rail":"USDC","taker":"`, 400, wire.CodeInvalidField, "not_on_ladder", "fill_usd"},
 	} {
 		rig := newDvPRig(t)

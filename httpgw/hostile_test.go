@@ -220,7 +220,7 @@ func TestSlowWrites(t *testing.T) {
 	}
 }
 
-// TestExpect: a client that sends Expect: 100-continue is told to continue only if its
+// TestExpect: a client that sends Expect: 100-continue gets 100 only if its
 // headers are valid; a refusal costs no token.
 func TestExpect(t *testing.T) {
 	clock := &manualClock{}

@@ -32,9 +32,9 @@ const (
 	abortTime = 10 * time.Second
 )
 
-// publicServer owns the three public addresses: listeners, servers, connection limits, request
-// ids, metrics and error answers. Gateway and Standby embed it. It is safe for concurrent
-// use.
+// publicServer owns the three public addresses: listeners, servers, connection limits,
+// request ids, metrics and error answers. Gateway and Standby embed it. It is safe for
+// concurrent use.
 type publicServer struct {
 	opts    Options
 	log     *slog.Logger

@@ -26,7 +26,7 @@ type ledger struct {
 	items   map[desk.MoneyKind][]desk.MoneyItem // in the order of their cursors
 	failing error
 	result  desk.Result
-	acts    []string // what was asked, and by whom
+	acts    []string // each command, and its operator
 	keys    []rfq.IdempotencyKey
 }
 

@@ -192,7 +192,7 @@ func TestHistoryBehind(t *testing.T) {
 			t.Errorf("%+v is refused: %+v", c, bad)
 		}
 	}
-	// What has no trades has nothing that could be missing.
+	// An instrument without trades has no missing trades.
 	h.cursor = 0
 	if _, bad := m.serveTrades([]byte("symbol=EMPTY/USDC&before=5")); bad != nil {
 		t.Errorf("%+v", bad)

@@ -12,7 +12,7 @@ import (
 	"testing/fstest"
 )
 
-// A package comes whole in one archive, and what is no package does not.
+// A folder with a package manifest is served as one archive, other folders are not.
 func TestDownloadArchive(t *testing.T) {
 	t.Parallel()
 	files := fstest.MapFS{

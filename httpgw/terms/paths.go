@@ -9,6 +9,6 @@ const (
 	BuildSegment  = "{build_id}"
 )
 
-// SubmitFields are the members of a submission that answers about a claim list: the
-// build and its signed transaction (docs/specification.md C.5).
+// SubmitFields are the names of the two members of a submission: the build, and its signed
+// transaction (docs/specification.md C.5). Answers about a claim list them.
 var SubmitFields = [...]string{"build_id", "transaction"}
