@@ -10,8 +10,8 @@ import (
 	"blockdesk/persist/kv/kvtest"
 )
 
-// TestAnswered: what was answered is never denied, also by a life before, and
-// what was not nearly always is.
+// TestAnswered: the filter contains every answered ClOrdID, also those from before a
+// restart, and almost no other.
 func TestAnswered(t *testing.T) {
 	now := time.Date(2026, 1, 2, 12, 0, 0, 0, time.UTC)
 	today := dayOf(now.UnixNano())

@@ -17,10 +17,9 @@ import (
 	"blockdesk/internal/runtest"
 )
 
-// TestRandomMessages sends messages that are framed well and otherwise made at
-// random from what the protocol knows, and raw bytes: whatever comes, the
-// gateway goes on, what it says keeps to the dictionary, and the next client
-// trades.
+// TestRandomMessages sends well-framed messages of random types, fields and values, and
+// raw bytes. The gateway keeps running, all its messages are valid by the dictionary, and
+// the next client can trade.
 func TestRandomMessages(t *testing.T) {
 	t.Parallel()
 	d := newDesk(t, []string{"MAD", "MM"}, func(o *Options) { o.CompID = "DESK" })

@@ -171,8 +171,8 @@ func TestAnnounce(t *testing.T) {
 	}
 }
 
-// TestStopTellsClients: who is logged on when the service stops hears it by News
-// and by the text of the Logout.
+// TestStopTellsClients: when the service stops, clients that are logged on get a News
+// and a Logout with a text.
 func TestStopTellsClients(t *testing.T) {
 	t.Parallel()
 	d := newDesk(t, []string{"MM"}, nil)

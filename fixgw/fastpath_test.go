@@ -191,8 +191,8 @@ func (w *rawClient) answers() string {
 	return b.String()
 }
 
-// TestExpressChangesNothing: whatever is said, in bursts, the answers are those
-// that quickfix's way alone gives, and their numbers have no hole.
+// TestExpressChangesNothing: random messages, in bursts, get the same answers as through
+// quickfix alone, and the numbers of the answers have no gap.
 func TestExpressChangesNothing(t *testing.T) {
 	t.Parallel()
 	const scripts = 8

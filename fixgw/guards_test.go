@@ -45,8 +45,8 @@ func TestBytesBeforeLogon(t *testing.T) {
 	}
 }
 
-// TestSecondsBeforeLogon: who sends a byte now and then is closed when its time
-// is over, not a time after its last byte.
+// TestSecondsBeforeLogon: the timeout before the logon counts from the start of the
+// connection, not from the last byte received.
 func TestSecondsBeforeLogon(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

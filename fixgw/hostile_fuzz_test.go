@@ -14,9 +14,8 @@ import (
 	"blockdesk/internal/await"
 )
 
-// FuzzSession: whatever bytes follow a Logon, in whatever pieces, the session
-// ends when the client has gone, and
-// the next client is served.
+// FuzzSession: after a Logon and any bytes, in any pieces, the session ends when the
+// client disconnects, and the next client is served.
 func FuzzSession(f *testing.F) {
 	d := newDesk(f, []string{"MM"}, func(o *Options) { o.CompID, o.RefuseDelay = "FUZZ", time.Millisecond })
 	message := func(fields string) []byte {

@@ -13,9 +13,9 @@ import (
 	"blockdesk/internal/await"
 )
 
-// TestReaderEndsWithItsSession: who logs out and goes on talking leaves nothing
-// behind: quickfix's reading goroutine once waited for ever at the channel of a
-// session that had ended.
+// TestReaderEndsWithItsSession: a client that sends messages after its Logout leaves no
+// goroutine behind. quickfix's reading goroutine once waited forever at the channel of
+// a session that had ended.
 func TestReaderEndsWithItsSession(t *testing.T) {
 	t.Parallel()
 	d := newDesk(t, []string{"MM"}, nil)
@@ -38,8 +38,8 @@ func TestReaderEndsWithItsSession(t *testing.T) {
 	await.Equal(t, "readers that are stuck", 0, stuckReaders)
 }
 
-// TestHalfALogonHoldsNoStop: who has said no more than a part of a Logon is owed no
-// word, and is not waited for.
+// TestHalfALogonHoldsNoStop: a client that has sent only a part of a Logon gets no
+// answer, and does not delay the stop.
 func TestHalfALogonHoldsNoStop(t *testing.T) {
 	t.Parallel()
 	d := newDesk(t, []string{"MM"}, func(o *Options) { o.FlushTimeout, o.LogonTimeout = time.Hour, time.Hour })

@@ -207,7 +207,7 @@ type tb struct{ testing.TB }
 
 func (tb) Fatalf(format string, args ...any) { panic(fmt.Sprintf(format, args...)) }
 
-// TestSlowReader: a client that does not read holds up nobody, costs bounded
+// TestSlowReader: a client that does not read delays no other client, costs bounded
 // memory, and is cut off.
 func TestSlowReader(t *testing.T) {
 	t.Parallel()

@@ -20,8 +20,8 @@ import (
 	"blockdesk/internal/await"
 )
 
-// life is one connection of a client that speaks in bursts until the gateway ends
-// it or it goes itself. What it is told must come in the order of its numbers.
+// life is one connection of a client that sends bursts until the gateway or the client
+// ends it. The client must get its messages in the order of their numbers.
 func (d *harness) life(compID string, r *rand.Rand) error {
 	conn, err := net.Dial("tcp", d.addr())
 	if err != nil {
@@ -111,9 +111,9 @@ func inOrder(conn net.Conn) error {
 	}
 }
 
-// TestOperatorsUnderTraffic: sessions are kicked, reset, removed, put back and told
-// news while they log on, trade, ask again, and go. Each hears all in order, nobody
-// is left behind, and everybody can log on in the end.
+// TestOperatorsUnderTraffic: operators kick, reset, remove and add sessions and announce
+// news while clients log on, trade, request resends and disconnect. Each client gets its
+// messages in order, no connection is left over, and all can log on at the end.
 func TestOperatorsUnderTraffic(t *testing.T) {
 	t.Parallel()
 	ids := []string{"A1", "B1", "C1"}

@@ -87,8 +87,8 @@ func TestJournalBehindStore(t *testing.T) {
 	note(mm.want("11=same 150=F 39=2"))
 }
 
-// TestStoreOfAnotherNumbering: a store that was lost numbers its sessions anew,
-// perhaps in another order. Nobody gets the reports of another participant.
+// TestStoreOfAnotherNumbering: after the loss of the store, sessions get new numbers,
+// perhaps in another order. No participant gets the reports of another one.
 func TestStoreOfAnotherNumbering(t *testing.T) {
 	t.Parallel()
 	d := newDesk(t, []string{"MM", "TK"}, nil)

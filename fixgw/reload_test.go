@@ -149,7 +149,7 @@ func TestReloadCredentials(t *testing.T) {
 	}
 }
 
-// TestReloadRefused: what a file may not say leaves everything as it was.
+// TestReloadRefused: an invalid participants file changes nothing.
 func TestReloadRefused(t *testing.T) {
 	t.Parallel()
 	d := newDesk(t, []string{"MM", "TK"}, func(o *Options) { o.MaxSessions = 3 })
@@ -226,8 +226,8 @@ func TestReloadsUnderTraffic(t *testing.T) {
 		d.awaitConnections(1)
 	}
 	settled()
-	// Who has gone takes its goroutines along soon after its connection: those that are
-	// still there make the count too high, never too low.
+	// The goroutines of a closed connection end soon after it: those that still run make
+	// the count too high, never too low.
 	before, since := runtime.NumGoroutine(), 0
 	await.True(t, "the goroutines of the connections to end", func() bool {
 		if now := runtime.NumGoroutine(); now < before {

@@ -35,9 +35,8 @@ func (r *rawConn) frame(rest *[]byte) sessiontest.Message {
 	}
 }
 
-// TestResendOfAConversation: who asks for everything again gets the reports,
-// rejects of orders and answers that were theirs, with PossDup, and no market
-// data, instrument or status of the past.
+// TestResendOfAConversation: a resend of all messages has the reports, rejects of orders
+// and answers, with PossDup, and no old market data, instruments or statuses.
 func TestResendOfAConversation(t *testing.T) {
 	t.Parallel()
 	d := newDesk(t, []string{"MM"}, nil)

@@ -19,7 +19,7 @@ import (
 	"blockdesk/market"
 )
 
-// offers is what the REST desk is for the gateway: views of what is durable.
+// offers stands for the REST desk: it gives the gateway views of the durable state.
 type offers struct {
 	board  *rfq.ReadModel
 	reader rfq.Reader
@@ -195,8 +195,8 @@ func (k *client) claimed(clOrdID string) sessiontest.Message {
 	return k.hear("35=8 11=" + clOrdID + " 150=A 39=A 58=AWAIT_PAYMENT")
 }
 
-// hear is want for the next message that is neither a claim's package (35=B) nor
-// the capture of its trade (35=AE).
+// hear is want for the next message, except a claim's package (35=B) and the capture of
+// its trade (35=AE).
 func (k *client) hear(fields string) sessiontest.Message {
 	k.t.Helper()
 	for {

@@ -15,7 +15,7 @@ import (
 	"blockdesk/persist/kv/kvtest"
 )
 
-// converse has two sessions go through everything that a claim can be told, and
+// converse takes two sessions through all states that a claim's reports can have, and
 // stops the desk.
 func converse(t *testing.T) *harness {
 	d := newShop(t, []string{"MM", "TK"}, nil)

@@ -117,7 +117,7 @@ func TestDeskRefuses(t *testing.T) {
 	refuse("gone", "4", "", "CAPACITY_EXHAUSTED: ticket_withdrawn: ", nil)
 }
 
-// TestAcceptanceRefused: what a client says of its quote must be so.
+// TestAcceptanceRefused: the fields of an acceptance must agree with its quote.
 func TestAcceptanceRefused(t *testing.T) {
 	t.Parallel()
 	d := newShop(t, []string{"TK", "NW"}, func(o *Options) { o.Participants[1].Wallet = "" })
@@ -164,7 +164,7 @@ func TestAcceptanceRefused(t *testing.T) {
 	tk.hear("35=8 11=c2 150=8 103=4").Text(t, "CLAIM_EXPIRED: quote_expired")
 }
 
-// TestLastCapacity: of two that race for it one gets it, on whatever quote.
+// TestLastCapacity: of two clients that race for the last capacity, one gets it.
 func TestLastCapacity(t *testing.T) {
 	t.Parallel()
 	d := newShop(t, []string{"AA", "BB"}, nil)

@@ -8,8 +8,8 @@ import (
 	"blockdesk/fixgw/fixclient"
 )
 
-// TestQuotesOfWhoHasGone: the quotes of a CompID that was not configured at their
-// end take no room when it is back.
+// TestQuotesOfWhoHasGone: quotes that ended while their CompID was not configured do not
+// count towards its limit when it is added again.
 func TestQuotesOfWhoHasGone(t *testing.T) {
 	t.Parallel()
 	d := newShop(t, []string{"MM", "TK"}, func(o *Options) { o.MaxQuotes = 1 })
@@ -27,8 +27,8 @@ func TestQuotesOfWhoHasGone(t *testing.T) {
 	d.dial("TK", nil).quoted("r2", "")
 }
 
-// TestClaimKeepsItsParticipant: a CompID that was given to another participant
-// does not bring a claim along.
+// TestClaimKeepsItsParticipant: when a CompID is given to another participant, its claims
+// stay with the first one.
 func TestClaimKeepsItsParticipant(t *testing.T) {
 	t.Parallel()
 	d := newShop(t, []string{"MM", "TK"}, nil)

@@ -132,8 +132,8 @@ func TestQuoteEnds(t *testing.T) {
 	tk.quiet()
 }
 
-// TestClaimEnds: what a claim is told that is not paid, is paid late, is paid for
-// nothing, or cannot be delivered.
+// TestClaimEnds: the reports of a claim that is not paid, is paid late, is paid in vain,
+// or cannot be delivered.
 func TestClaimEnds(t *testing.T) {
 	t.Parallel()
 	d := newShop(t, []string{"TK"}, nil)
@@ -173,8 +173,8 @@ func TestClaimEnds(t *testing.T) {
 	tk.quiet()
 }
 
-// TestCustomFieldsOfQuotes: who has asked for them gets what standard fields have
-// no place for; the checker holds both to their dictionaries.
+// TestCustomFieldsOfQuotes: a session with custom fields gets the values that no standard
+// field can carry; the checker validates both kinds of session by their dictionaries.
 func TestCustomFieldsOfQuotes(t *testing.T) {
 	t.Parallel()
 	d := newShop(t, []string{"CF"}, nil)

@@ -12,20 +12,19 @@ import (
 	"blockdesk/market"
 )
 
-// ledger is what one session has been told, and holds every message to the laws:
+// ledger records the messages that one session has received, and checks these rules:
 //
-//   - an outgoing number is used for one message only, whatever crashes;
-//   - two reports with one ExecID (17) say the same;
-//   - reports that are new come in the order of the engine's events;
+//   - an outgoing number is used for one message only, also over crashes;
+//   - two reports with the same ExecID (17) have the same content;
+//   - new reports come in the order of the engine's events;
 //   - an order's reports are New, then fills and changes, then at most one end,
 //     and CumQty, LeavesQty and AvgPx follow from the fills reported so far.
 //
-// What may not be seen at once, it keeps for the end: what is missing. One
-// goroutine at a time.
+// Missing reports are checked at the end of the test. One goroutine at a time.
 type ledger struct {
 	set     *market.Instruments
-	numbers map[int]string    // what came under a number of ours, by number
-	reports map[string]string // what an ExecID said
+	numbers map[int]string    // the message that used a number of the gateway, by number
+	reports map[string]string // the content of a report, by ExecID
 	places  map[string]place  // of the reports that events have caused
 	newest  place
 	orders  map[string]*told // by OrderID (37)
@@ -33,12 +32,12 @@ type ledger struct {
 	answers map[string]string
 }
 
-// place is the event that a report is of: ExecID is Seq-index-epoch.
+// place is the event of a report: ExecID is Seq-index-epoch.
 type place struct{ seq, index uint64 }
 
 func (p place) before(q place) bool { return p.seq < q.seq || p.seq == q.seq && p.index < q.index }
 
-// told is one order as its reports show it; quantities in lots.
+// told is the state of one order according to its reports; quantities in lots.
 type told struct {
 	in                 *market.Instrument
 	clOrdID, side      string
@@ -121,7 +120,7 @@ func (l *ledger) answer(clOrdID, text string) error {
 	return nil
 }
 
-// parsePlace reads an ExecID; local is one that no event has caused.
+// parsePlace reads an ExecID; local means that no event has caused the report.
 func parsePlace(execID string) (p place, local bool, err error) {
 	if strings.HasPrefix(execID, "G") {
 		return place{}, true, nil
@@ -225,7 +224,7 @@ func (l *ledger) follow(m sessiontest.Message) error {
 	return o.check(m)
 }
 
-// begin opens an order, or notes one that was refused.
+// begin adds a new or a refused order.
 func (l *ledger) begin(m sessiontest.Message, refused bool) error {
 	in := l.set.Lookup([]byte(m.Get(55)))
 	if in == nil {

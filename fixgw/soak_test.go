@@ -337,7 +337,7 @@ func (j *memJournal) last() uint64 {
 	return j.commands[len(j.commands)-1].Seq
 }
 
-// idle returns the goroutines of a gateway that has answered and has nobody.
+// idle returns the goroutines of a gateway that has answered all requests and has no client.
 func (s *soak) idle() int {
 	k := &trader{soak: s, compID: "NOBODY"}
 	await.True(s.t, "a connection", k.dial)

@@ -19,9 +19,9 @@ import (
 	"blockdesk/fixgw/wire/wiretest"
 )
 
-// trader is a client of the soak that keeps one promise only: it takes what it
-// is owed in the order of the numbers, and asks for what is missing. What it
-// sends is what its dice say. One goroutine.
+// trader is a client of the soak test. It sends random messages, correct or not, but it
+// processes the received ones in the order of their numbers and requests missing ones.
+// One goroutine.
 type trader struct {
 	soak         *soak
 	compID, user string
@@ -43,16 +43,16 @@ type trader struct {
 	asked map[string]*ask // requests, by ClOrdID
 	ids   []string        // of asked, oldest first
 	steps int
-	trace []string // the newest messages and ends, for a law that is broken
+	trace []string // the newest messages and ends, shown when a check fails
 }
 
-// maxTrace is how much of its past a trader keeps, toldTrace how much it tells.
+// maxTrace is how many lines of trace a trader keeps, toldTrace how many it prints.
 const (
 	maxTrace  = 200
 	toldTrace = 50
 )
 
-// note keeps what has happened.
+// note adds a line to the trace.
 func (k *trader) note(what string, m sessiontest.Message) {
 	if len(k.trace) >= maxTrace {
 		k.trace = append(k.trace[:0], k.trace[maxTrace/2:]...)
@@ -73,8 +73,8 @@ func newTrader(s *soak, compID, user string, seed uint64) *trader {
 	}
 }
 
-// run is the trader's life: connections that end somehow, and a last one in which
-// it gets everything it is owed.
+// run is the trader's life: connections that end at random, and a last one in which it
+// gets all missing reports.
 func (k *trader) run() error {
 	defer k.drop()
 	err := k.lead()

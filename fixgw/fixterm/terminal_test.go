@@ -23,8 +23,8 @@ func received(fields string) *fixclient.Message {
 }
 
 // TestTranscripts runs conversations: `say` has a command a line and shows the
-// messages that they become, `get` has a message a line and shows what is told of
-// it; `json` shows it as objects.
+// messages that they become, `get` has a message a line and shows its report; `json`
+// shows the report as objects.
 func TestTranscripts(t *testing.T) {
 	datadriven.Walk(t, "testdata", func(t *testing.T, path string) {
 		terminal, seq := testTerminal(), 1

@@ -162,7 +162,7 @@ func TestMessageLogRotates(t *testing.T) {
 	}
 }
 
-// What the queue has no room for is lost, and the file says how much.
+// A message that does not fit into the queue is lost, and the file has the number of them.
 func TestMessageLogQueueIsBounded(t *testing.T) {
 	dir := t.TempDir()
 	l := openLog(t, Options{Dir: dir, QueueBytes: 4 << 10})
@@ -189,7 +189,7 @@ func TestMessageLogQueueIsBounded(t *testing.T) {
 	}
 }
 
-// A disk that fails costs messages, is said once, and is tried again.
+// A failing disk loses messages, is logged once, and is tried again.
 func TestMessageLogSurvivesItsDisk(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "log")
 	var said bytes.Buffer

@@ -33,8 +33,8 @@ import (
 )
 
 // TestAcceptance runs the acceptance scripts that the quickfix module ships for
-// FIX 4.4 against our door, gate, store and session. Above them is what the
-// module's own test server has: an echo, the stock dictionary and ResetOnLogon.
+// FIX 4.4 against our listener, logon check, store and session. Above them are the parts
+// of the module's own test server: an echo, the stock dictionary and ResetOnLogon.
 //
 // The scripts wait for heartbeats of 2 and 6 seconds and answer them in time, so they
 // run in virtual time, by scriptRun in the place of the module's runner in ruby.
