@@ -10,7 +10,7 @@ import (
 	"blockdesk/httpgw/terms"
 )
 
-// Dependencies are what the surfaces answer from. A nil one removes its routes.
+// Dependencies are the packages that the surfaces call. A nil field removes its routes.
 type Dependencies struct {
 	// WebSocket serves upgrade requests for /ws/rfq. It must not panic.
 	WebSocket fasthttp.RequestHandler

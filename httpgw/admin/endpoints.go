@@ -55,7 +55,7 @@ type Operator struct {
 	TokenSHA256 [sha256.Size]byte // of the token's bytes
 }
 
-// Desk is what the operators' endpoints need of the desk; see package desk.
+// Desk has the methods of the desk that the operators' endpoints need; see package desk.
 type Desk interface {
 	View() *rfq.View
 	Do(r rfq.Request) (*desk.Result, error)

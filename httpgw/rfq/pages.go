@@ -42,7 +42,7 @@ const (
 	documentCount
 )
 
-// DeskReader is what reads need of a desk. View returns the newest view, or nil before
+// DeskReader has the methods of the desk that reads need. View returns the newest view, or nil before
 // the first. It must not block, and a returned view must not change.
 type DeskReader interface {
 	View() *rfq.View
@@ -73,7 +73,7 @@ type cycle struct {
 	midPrices   []market.USDPrice // by InstrumentID; 0 = none
 }
 
-// snapshot is what all documents of a view and a cycle share. It is immutable.
+// snapshot has the data that all documents of a view and a cycle share. It is immutable.
 type snapshot struct {
 	view  *rfq.View
 	cycle *cycle

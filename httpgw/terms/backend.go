@@ -11,7 +11,7 @@ import (
 	"blockdesk/market"
 )
 
-// Desk is what the routes need of the RFQ desk; see package desk. Implementations are
+// Desk has the methods of the RFQ desk that the routes need; see package desk. Implementations are
 // safe for concurrent use.
 type Desk interface {
 	View() *rfq.View // nil before the first one
@@ -25,7 +25,7 @@ type Settlement interface {
 	// Ready returns nil if a transaction package can be built now. It must not block.
 	Ready() error
 	// Package returns what the client needs to pay for a reserved claim. It returns the
-	// same package for the same claim for ever, so the payer of the first call stands.
+	// same package for every call with the same claim, so the payer of the first call counts.
 	// A *desk.Refusal says why there is no package.
 	Package(ctx context.Context, c *rfq.Claim, payer desk.FeePayer) (desk.Package, error)
 	// Verify looks for a payment on the chain and, if it is final, books it at the desk.

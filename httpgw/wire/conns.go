@@ -140,7 +140,7 @@ func (c *Conns) CloseAll() {
 	}
 }
 
-// refuse answers a connection that nobody has read from, and closes it. The answer
+// refuse answers a connection before anything is read from it, and closes it. The answer
 // fits into the empty socket buffer, so refuse does not block.
 func (c *Conns) refuse(conn net.Conn, p *Problem) {
 	c.refused.Inc()

@@ -41,7 +41,7 @@ func NewPage(body []byte) *Page {
 // Serve is a [Reader] that always returns p.
 func (p *Page) Serve([]byte) (*Page, *Problem) { return p, nil }
 
-// PageCache keeps the page of the newest source, so that what has not changed keeps its
+// PageCache keeps the page of the newest source, so that an unchanged source keeps its
 // ETag and its compressed form. Any goroutine may use it; the zero value is empty.
 type PageCache[S comparable] struct{ newest atomic.Pointer[sourcePage[S]] }
 
