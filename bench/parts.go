@@ -40,7 +40,7 @@ func RunParts(ctx context.Context, asked []string, parts []Part) error {
 // Quiet returns a logger that drops everything.
 func Quiet() *slog.Logger { return slog.New(slog.DiscardHandler) }
 
-// Running starts run and returns what ends it, waits for it, and says how it ended.
+// Running starts run and returns a function that ends it, waits for it, and returns its error.
 func Running(ctx context.Context, run func(context.Context) error) (stop func() error) {
 	ctx, cancel := context.WithCancel(ctx)
 	done := make(chan error, 1)

@@ -24,7 +24,7 @@ type Report struct {
 	Notes []string `json:"notes,omitempty"`
 }
 
-// Machine says where a report was made.
+// Machine describes the machine of a report.
 type Machine struct {
 	CPU    string `json:"cpu"`
 	Cores  int    `json:"cores"`

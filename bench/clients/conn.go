@@ -9,10 +9,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// errHead means that a response head is too long or no success.
+// errHead means that a response head is too long or reports no success.
 var errHead = errors.New("the server refused")
 
-// conn is one connection and where its reading stands.
+// conn is one connection and its parser's state.
 type conn struct {
 	fd        int
 	messages  int // that have arrived in full

@@ -19,7 +19,7 @@ const (
 	readSize = 256 << 10
 	// eventBatch is the most that one epoll_wait(2) returns.
 	eventBatch = 512
-	// tailSize is how much of a connection's end is kept.
+	// tailSize is the number of last bytes that end keeps of each connection.
 	tailSize = 256
 	// headSize bounds an HTTP response head.
 	headSize = 4 << 10
@@ -104,7 +104,7 @@ func (s *server) join(spec *Group) (*Answer, error) {
 	if err != nil {
 		return nil, err
 	}
-	g.conns = make([]conn, 0, spec.Conns) // it never moves
+	g.conns = make([]conn, 0, spec.Conns) // never reallocated
 	var head []byte
 	for range spec.Conns {
 		if head, err = g.dial(addr, spec); err != nil {
@@ -117,7 +117,7 @@ func (s *server) join(spec *Group) (*Answer, error) {
 	return &Answer{Head: string(head)}, nil
 }
 
-// group is equal connections behind one epoll.
+// group is a number of equal connections in one epoll.
 type group struct {
 	form    Form
 	poll    int
@@ -142,7 +142,7 @@ func (g *group) dial(addr netip.AddrPort, spec *Group) (head []byte, err error) 
 	g.conns = append(g.conns, conn{fd: fd})
 	c := &g.conns[len(g.conns)-1]
 	if spec.ReceiveBuffer > 0 {
-		// Before the window is agreed on.
+		// Before the connect, which negotiates the window.
 		if err := unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_RCVBUF, spec.ReceiveBuffer); err != nil {
 			return nil, err
 		}
@@ -151,7 +151,7 @@ func (g *group) dial(addr netip.AddrPort, spec *Group) (head []byte, err error) 
 	if err := unix.SetsockoptTimeval(fd, unix.SOL_SOCKET, unix.SO_RCVTIMEO, &wait); err != nil {
 		return nil, err
 	}
-	// Linux goes on with a connect that a signal has interrupted.
+	// Linux continues a connect that a signal has interrupted.
 	if err := uninterrupted(func() error {
 		return unix.Connect(fd, &unix.SockaddrInet4{Port: int(addr.Port()), Addr: addr.Addr().As4()})
 	}); err != nil {
@@ -173,9 +173,10 @@ func (g *group) dial(addr netip.AddrPort, spec *Group) (head []byte, err error) 
 	return head, unix.EpollCtl(g.poll, unix.EPOLL_CTL_ADD, fd, &unix.EpollEvent{Events: unix.EPOLLIN, Fd: int32(len(g.conns) - 1)})
 }
 
-// await reads until each connection has that many messages more, and returns
-// when the first and when the last had them. got, unless nil, is called after a read with the
-// messages beyond the order before that the connection had and has.
+// await reads until each connection has so many more messages, and returns the times at
+// which the first and the last connection had them. After each read that completes a
+// message it calls got, unless nil, with the connection's number of messages before and
+// after the read, counted from the start of this request.
 func (g *group) await(buf []byte, messages int, got func(before, now int)) (first, last int64, err error) {
 	missing, from := 0, g.awaited
 	g.awaited += messages
@@ -211,8 +212,8 @@ func (g *group) await(buf []byte, messages int, got func(before, now int)) (firs
 	return first, Now(), err
 }
 
-// each reads what comes and hands it to step with the connection's number, nil
-// at its end, until step is done or fails.
+// each reads all connections and passes the data to step with the connection's number,
+// nil data at its end, until step is done or fails.
 func (g *group) each(buf []byte, step func(i int, data []byte) (done bool, err error)) error {
 	events := make([]unix.EpollEvent, eventBatch)
 	for deadline := Now() + int64(patience); ; {
@@ -253,7 +254,7 @@ func (g *group) read(i int, buf []byte) ([]byte, error) {
 	return nil, err
 }
 
-// follow takes the latency of each delivery.
+// follow measures the latency of each delivery.
 func (g *group) follow(buf []byte, s *Schedule) (*Answer, error) {
 	if s == nil || s.Each < 1 {
 		return nil, errOrder

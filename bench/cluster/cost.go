@@ -19,8 +19,8 @@ import (
 )
 
 const (
-	// costBurst commands come at once, costBursts times a second: the matcher wakes
-	// for a burst, so that what is counted is matching and hardly any waking.
+	// costBurst commands arrive at once, costBursts times a second: the matcher wakes
+	// once a burst, so that its CPU time is matching and hardly any waking.
 	costBurst  = 1_000
 	costBursts = 100
 	costTurn   = costBurst * costBursts / 2 // commands
@@ -92,8 +92,8 @@ func (l *costLane) open(ctx context.Context, exe, dir string) (end func() error,
 	}
 	setup := mix.Setup()
 	l.commands = mix.Take((costRounds + 1) * costTurn)
-	// The matcher reads the clock, since nothing here expires, and the journaler
-	// calls Append.
+	// Only the matcher calls the clock, because nothing here expires, and only the
+	// journaler calls Append: each pins its goroutine there.
 	clock := func() int64 { l.matcher.pin(); return time.Now().UnixNano() }
 	leader, err := openLeader(filepath.Join(dir, "journal"), engine.Options{Clock: clock}, func(j engine.Journal) engine.Journal {
 		return &pinnedJournal{Journal: j, thread: &l.journaler}
@@ -122,7 +122,7 @@ func (l *costLane) open(ctx context.Context, exe, dir string) (end func() error,
 }
 
 // pinned is a goroutine that keeps its thread, so that the kernel counts its CPU
-// time. That makes each of its wake-ups dearer, in every lane alike.
+// time. Each of its wake-ups costs more then, in all lanes alike.
 type pinned struct{ tid atomic.Int64 }
 
 // pin binds the calling goroutine to its thread, the first time.
@@ -144,7 +144,7 @@ func (j *pinnedJournal) Append(prior uint64, a, b []engine.Command) error {
 	return j.Journal.Append(prior, a, b)
 }
 
-// costClocks are the CPU times that a turn takes some of.
+// costClocks are CPU times; a turn's are the differences between two readings.
 type costClocks struct{ matcher, journaler, process, child time.Duration }
 
 func (l *costLane) clocks() (c costClocks, err error) {

@@ -17,16 +17,16 @@ import (
 const (
 	// failoverWarm orders are acknowledged before a leader is killed.
 	failoverWarm = 50
-	// failoverChance is by how much the moment of a kill differs at most.
+	// failoverChance bounds the random delay of a kill.
 	failoverChance = 200 * time.Millisecond
-	// failoverRest is how long a node has run at least when the leader is killed: the
-	// FIX sessions that a process makes at its start sleep for a second at most.
+	// failoverRest is the least time that a node has run when the leader is killed: the
+	// FIX sessions that a process makes at its start sleep for up to a second.
 	failoverRest = 1200 * time.Millisecond
 )
 
 // measureFailover kills the leader of three processes of the program, again and again,
-// and takes the time from SIGKILL until a client that orders without end has the
-// next acknowledgement, logon at the new leader included.
+// and measures the time from SIGKILL until a client that sends orders without end gets
+// the next acknowledgement, including its logon at the new leader.
 func measureFailover(ctx context.Context, b *clusterBench) (err error) {
 	var ends bench.Closers
 	defer func() { err = errors.Join(err, ends.Close()) }()
@@ -101,7 +101,7 @@ func failoverRound(ctx context.Context, g server.Group, p *prober, split *failov
 	return victim.Restart(ctx)
 }
 
-// said is when a node's log has a message between two times.
+// said returns the times between two others at which a node has logged a message.
 func said(log, message string, from, to time.Time) (at []time.Time) {
 	for line := range strings.Lines(log) {
 		var record struct {
@@ -115,7 +115,7 @@ func said(log, message string, from, to time.Time) (at []time.Time) {
 	return at
 }
 
-// failoverSplit is where the time of the failovers went.
+// failoverSplit splits the time of the failovers into phases.
 type failoverSplit struct {
 	elected, built, taken, ordered, whole *bench.Series
 	again                                 int // of those where the node that served had lost a term since the kill
@@ -134,7 +134,7 @@ func newFailoverSplit() *failoverSplit {
 	}
 }
 
-// add takes one failover; log is that of the node that leads now.
+// add adds one failover; log is that of the node that leads now.
 func (f *failoverSplit) add(killed time.Time, log string, after probe) {
 	f.whole.Add(int64(after.answer.Sub(killed)))
 	f.ordered.Add(max(int64(after.answer.Sub(after.logon)), 1))

@@ -14,12 +14,13 @@ import (
 	"blockdesk/bench"
 )
 
-// followersLevel is what the child of bench cluster says once all are level.
+// followersLevel is the line that the child of bench cluster writes once all followers
+// are in sync.
 const followersLevel = "level"
 
 // ServeFollowers is a child of bench cluster: a NATS server in dir and n followers
-// of the leader that publishes there. It writes the server's URL and, when all
-// follow, that they do; it ends when in or ctx does.
+// of the leader that publishes there. It writes the server's URL and, once all
+// followers are in sync, followersLevel. It ends when in or ctx ends.
 func ServeFollowers(ctx context.Context, n int, dir string, in io.Reader, out io.Writer) (err error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -52,7 +53,7 @@ func ServeFollowers(ctx context.Context, n int, dir string, in io.Reader, out io
 	return err
 }
 
-// followers is such a child.
+// followers is that child as its parent sees it.
 type followers struct {
 	cmd  *exec.Cmd
 	in   io.Closer
@@ -81,13 +82,13 @@ func startFollowers(ctx context.Context, exe, dir string, n int) (*followers, er
 	return f, nil
 }
 
-// hear returns the next line that the child says.
+// hear returns the next line of the child's output.
 func (f *followers) hear() (string, error) {
 	line, err := f.said.ReadString('\n')
 	return strings.TrimSpace(line), err
 }
 
-// level waits until all follow.
+// level waits until all followers are in sync.
 func (f *followers) level() error {
 	line, err := f.hear()
 	if err == nil && line != followersLevel {

@@ -17,15 +17,15 @@ const (
 	groupTrips  = 100 // requests of a turn with one in flight
 	groupFlight = 32  // connections of a turn under load, one request in flight on each
 	groupLoad   = 50  // requests on each of them
-	// groupRest is how long the processes rest for each round: so long is taken what
-	// they do when nobody asks.
+	// groupRest is how long the processes are idle for each round, so that their CPU
+	// time without requests is measured.
 	groupRest = 250 * time.Millisecond
 
 	otherSymbol   = "92C/SLUSD"
 	symbolsTarget = "/api/v1/market/symbols"
 )
 
-// groupDesk is deskConfig with a second pair, so that each of two groups sells one.
+// groupDesk is server.DeskConfig with a second pair, so that each of two groups sells one.
 const groupDesk = server.DeskConfig +
 	`    - {symbol: 92C/SLUSD, base_mint: PLaceho1der92Cmintxxxxxxxxxxxxxxxxxxxxxxxxx, base_decimals: 6, rails: [USDC, SOL], price_source: operator, reference_price_usd: "0.1", corridor_bps: 1000, max_age_s: 3600, inventory: "1000000000"}
 `
@@ -36,12 +36,11 @@ func measureGroups(ctx context.Context, b *clusterBench) error {
 	return errors.Join(measureForwarding(ctx, b), measureGroupRates(ctx, b))
 }
 
-// splitRig is a service that is split into two groups, and one of the same
-// measureInstruments that is not. All processes are on one core and their clients on
-// another, where there are two: where the kernel puts them is no part of the figures
-// then.
+// splitRig is a service that is split into two groups, and one of the same instruments
+// that is not. All processes are on one core and their clients on another, if there are
+// two, so that the kernel's placement does not affect the figures.
 type splitRig struct {
-	whole, own, other    *server.Server // own has benchSymbol, other otherSymbol
+	whole, own, other    *server.Server // own has server.Symbol, other otherSymbol
 	serverCore, loadCore int            // negative = any
 	ends                 bench.Closers
 }
@@ -95,8 +94,8 @@ func (r *splitRig) fill(ctx context.Context, tickets int) error {
 	return err
 }
 
-// measureForwarding measures, in turn, a read, a quote and two lists where they are at home,
-// asked of the other group's gateway, and of the process without groups.
+// measureForwarding measures a read, a quote and two lists, in turn: at the group that has
+// them, forwarded by the other group's gateway, and at the process without groups.
 func measureForwarding(ctx context.Context, b *clusterBench) (err error) {
 	r, err := startSplit(ctx, b)
 	if err != nil {
@@ -153,7 +152,7 @@ func measureForwarding(ctx context.Context, b *clusterBench) (err error) {
 	return nil
 }
 
-// measureAtRest measures what the processes do while nobody asks: groups look at each
+// measureAtRest measures the CPU time of the processes without requests: groups poll each
 // other's desks and facts.
 func measureAtRest(ctx context.Context, b *clusterBench, r *splitRig) error {
 	all := []*server.Server{r.whole, r.own, r.other}
@@ -195,7 +194,7 @@ type groupKind struct {
 	lanes []*groupLane
 }
 
-// groupLane asks one process for one thing.
+// groupLane sends one kind of request to one process.
 type groupLane struct {
 	name    string
 	asked   *server.Server
@@ -237,8 +236,8 @@ func (k *groupKind) compare(ctx context.Context, b *clusterBench, core int) (err
 	return nil
 }
 
-// turn asks with one request in flight, for the time that one takes, and with many,
-// for the CPU time of one.
+// turn sends requests with one in flight, to measure the latency, and with many in
+// flight, to measure the CPU time of each.
 func (l *groupLane) turn(ctx context.Context, counted bool) error {
 	single, loaded := l.single, l.loaded
 	if !counted {
@@ -261,8 +260,8 @@ func (l *groupLane) turn(ctx context.Context, counted bool) error {
 	return nil
 }
 
-// flood asks on all connections at once, again and again. One thread does: as many as
-// connections would leave the server waiting for them.
+// flood sends requests on all connections at once, again and again, from one thread,
+// because with a thread a connection the server would wait for the clients.
 func (l *groupLane) flood(ctx context.Context) error {
 	for range groupLoad {
 		if ctx.Err() != nil {
@@ -282,7 +281,7 @@ func (l *groupLane) flood(ctx context.Context) error {
 	return nil
 }
 
-// take adds what n requests took to a series.
+// take adds the time of n requests to a series.
 func (l *groupLane) take(s *bench.Series, n int64, ask func() error) error {
 	before, err := cpuOfEach(l.working)
 	if err != nil {

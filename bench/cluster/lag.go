@@ -76,7 +76,7 @@ func measureLag(ctx context.Context, b *clusterBench) (err error) {
 	return nil
 }
 
-// viewWatch notes when a feed's views show each command.
+// viewWatch records when a feed's views show each command.
 type viewWatch struct {
 	run func(context.Context) error
 	lap atomic.Pointer[viewLap]

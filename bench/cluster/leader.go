@@ -21,8 +21,8 @@ type clusterLeader struct {
 	ends      bench.Closers
 }
 
-// openLeader opens a journal in dir and an engine on it. wrap, if not nil, stands
-// between the two.
+// openLeader opens a journal in dir and an engine on it. wrap, if not nil, wraps the
+// journal.
 func openLeader(dir string, o engine.Options, wrap func(engine.Journal) engine.Journal) (*clusterLeader, error) {
 	store, err := enginebench.OpenStore(dir, 1<<40)
 	if err != nil {
@@ -42,8 +42,8 @@ func openLeader(dir string, o engine.Options, wrap func(engine.Journal) engine.J
 	return l, nil
 }
 
-// run starts the engine, which takes the setup, and publishes its frames where fan
-// is not nil. readers, which read the engine's events to their end, run beside it.
+// run starts the engine, submits the setup, and publishes the frames if fan is not nil.
+// readers run beside the engine and read its events to their end.
 func (l *clusterLeader) run(ctx context.Context, setup []engine.Command, fan *fanout.Options, readers ...func(context.Context) error) error {
 	l.ends.Add(bench.Running(ctx, l.store.Run))
 	for _, read := range readers {
@@ -60,7 +60,7 @@ func (l *clusterLeader) run(ctx context.Context, setup []engine.Command, fan *fa
 	return submitSetup(ctx, l.engine, setup)
 }
 
-// startNATS runs a server within this process and returns how it is reached.
+// startNATS runs a server in this process and returns the options to reach it.
 func startNATS(ctx context.Context, dir string) (o fanout.Options, end func() error, err error) {
 	s, err := fanout.NewServer(fanout.ServerOptions{Dir: dir, Logger: bench.Quiet()})
 	if err != nil {
@@ -86,7 +86,7 @@ type clusterFollower struct {
 	ends     bench.Closers
 }
 
-// joinLeader fetches what a follower begins with and prepares its engine.
+// joinLeader fetches the leader's snapshot and prepares the follower's engine.
 func joinLeader(ctx context.Context, o fanout.Options) (*clusterFollower, error) {
 	f, err := fanout.NewFollower(o)
 	if err != nil {
@@ -102,8 +102,8 @@ func joinLeader(ctx context.Context, o fanout.Options) (*clusterFollower, error)
 	return c, err
 }
 
-// run follows, with readers as a leader has them, and returns once the follower is
-// level with its leader.
+// run follows the leader, with readers as in clusterLeader.run, and returns once the
+// follower is in sync with its leader.
 func (c *clusterFollower) run(ctx context.Context, readers ...func(context.Context) error) error {
 	for _, read := range readers {
 		c.ends.Add(bench.Running(ctx, read))

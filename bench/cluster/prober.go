@@ -30,7 +30,7 @@ type probe struct {
 	logon, answer time.Time
 }
 
-// prober is a FIX client that orders without end, one order in flight, and goes on
+// prober is a FIX client that sends orders without end, one in flight, and goes on
 // at whichever node takes it when a connection is lost.
 type prober struct {
 	addrs []string
@@ -104,7 +104,7 @@ func (p *prober) order(ctx context.Context, c *fixclient.Client, addr string) er
 	})
 }
 
-// probeBody is an order that trades with nobody and does not stay.
+// probeBody is an order that neither trades nor rests.
 func probeBody(id string) []byte {
 	b := append([]byte("11="), id...)
 	b = append(b, "\x0155="+server.Symbol+"\x0154=1\x0160="...)

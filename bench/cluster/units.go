@@ -27,7 +27,7 @@ const (
 	unitQuiet    = 5 * time.Second
 )
 
-// measureUnits measures what docs/scale.md counts with and no other part says.
+// measureUnits measures the unit costs of docs/scale.md that no other part measures.
 func measureUnits(ctx context.Context, b *clusterBench) error {
 	return errors.Join(measureInstruments(ctx, b), measureSessions(ctx, b))
 }
@@ -139,7 +139,7 @@ func keyedConfig(dir string, compIDs []string) (config string, key ed25519.Priva
 	return fmt.Sprintf("fix: {participants_file: %q, messages_per_second: 1000000}\nhttp: {market_data_per_minute: 0}\n", path), key, nil
 }
 
-// quietly is what a process has in memory, and its CPU time over unitQuiet.
+// quietly returns a process's memory, and its CPU time over unitQuiet.
 type quietly struct {
 	bytes int64
 	cpu   time.Duration

@@ -1,5 +1,5 @@
-// Package echo is what the FIX gateway is measured beside: a raw TCP echo, and
-// bare quickfix acceptors that send every application message back. Each runs in
+// Package echo has the yardsticks of the FIX gateway: a raw TCP echo, and bare quickfix
+// acceptors that send every application message back. Each runs in
 // a process of its own, as the gateway does.
 package echo
 
@@ -142,9 +142,9 @@ func (application) FromApp(m *quickfix.Message, id quickfix.SessionID) quickfix.
 	return nil
 }
 
-// guardStores and guardLogs count what a session does. Its loop asks for the
-// store's creation time on every pass: when nothing has moved since the last, it
-// spins, and lets others run.
+// guardStores and guardLogs count the messages of a session. The session's loop reads the
+// store's creation time on every pass: if no message has passed since the last one, the
+// loop spins, and guardStore yields the processor.
 type guardStores struct {
 	quickfix.MessageStoreFactory
 	moved *atomic.Uint64

@@ -258,8 +258,8 @@ func durableRun(ctx context.Context, r *bench.Report, o durableRunOptions) (_ *b
 }
 
 // driveDurable sends the commands and follows their events. A command's time
-// begins when it is first offered to the ring: Submit does not block, so no
-// stall of the engine holds the sender back and hides itself.
+// begins when it is first offered to the ring: Submit does not block, so a stall of the
+// engine does not delay the sender, which would hide the stall.
 func driveDurable(ctx context.Context, r *bench.Report, eng *engine.Engine, consumer *engine.Consumer, commands []engine.Command, o durableRunOptions) (*bench.Series, error) {
 	base, total := Settled(eng), uint64(len(commands))
 	hist := bench.NewHistogram()

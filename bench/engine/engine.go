@@ -185,7 +185,7 @@ func extent(lists ...[]engine.Command) (orders, prices int) {
 }
 
 // arenaCommands turns the recorded flow into stamped commands: a participant a
-// side, so that self-trade prevention looks and never acts.
+// side, so that self-trade prevention checks every order and never acts.
 func arenaCommands(path string) (setup, commands []engine.Command, err error) {
 	records, err := flow.OpenArena(path)
 	if err != nil {
@@ -260,8 +260,8 @@ func bareHop(r *bench.Report) error {
 	return err
 }
 
-// ringLatency sends commands on a schedule and takes, at the consumer, the time
-// since each was due.
+// ringLatency sends commands on a schedule and measures, at the consumer, the time since
+// each was due.
 func ringLatency(ctx context.Context, r *bench.Report, rate int) error {
 	const warm, counted = 200_000, 2_000_000
 	mix, err := flow.NewMix(flow.MixOptions{Seed: 2})
@@ -280,7 +280,7 @@ func ringLatency(ctx context.Context, r *bench.Report, rate int) error {
 	defer stop()
 	running := make(chan error, 1)
 	go func() { running <- eng.Run(ctx) }()
-	// The mix's own StartEpoch is the engine's business here.
+	// The engine submits a StartEpoch of its own.
 	for i := range setup {
 		if setup[i].Kind != engine.StartEpoch {
 			for eng.Submit(&setup[i]) != nil {
@@ -297,9 +297,9 @@ func ringLatency(ctx context.Context, r *bench.Report, rate int) error {
 	return <-running
 }
 
-// driveRings sends the commands on schedule and takes the time to their events;
-// the first warm ones are not counted. One goroutine produces and consumes: with
-// the matcher's that makes two that spin, which is what two cores can carry.
+// driveRings sends the commands on schedule and measures the time to their events; the
+// first warm ones are not counted. One goroutine produces and consumes: with the
+// matcher's, two goroutines spin, which is as many as two cores can run.
 func driveRings(r *bench.Report, eng *engine.Engine, consumer *engine.Consumer, commands []engine.Command, warm, rate int) (*bench.Series, error) {
 	base := Settled(eng)
 	for events := consumer.Poll(); len(events) > 0; events = consumer.Poll() {

@@ -332,5 +332,5 @@ func logonTimes(ctx context.Context, o fixclient.Options, record func(int64) err
 	return nil
 }
 
-// logonPause is how long a session needs to be free again, with room to spare.
+// logonPause is longer than a session needs to be free again.
 const logonPause = 20 * time.Millisecond

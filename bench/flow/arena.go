@@ -46,7 +46,7 @@ const (
 // ErrArena is wrapped by every error about the bytes of an arena file.
 var ErrArena = errors.New("not an arena flow")
 
-// ArenaKind says what an ArenaRecord asks for.
+// ArenaKind is the kind of request of an ArenaRecord.
 type ArenaKind uint8
 
 const (
@@ -143,7 +143,7 @@ func (r *ArenaRecord) OrderID() market.OrderID { return market.OrderID(r.ID + 1)
 
 // Order is the record as the order of a Submit (ArenaNew) or an Amend
 // (ArenaModify); of an ArenaCancel its ID and Participant count. Buyers are
-// participant 1 and sellers 2, so that nobody meets itself.
+// participant 1 and sellers 2, so that no participant trades with itself.
 func (r *ArenaRecord) Order() book.Order {
 	o := book.Order{ID: r.OrderID(), Side: r.Side, Participant: market.ParticipantID(r.Side)}
 	if r.Kind == ArenaCancel {
@@ -260,9 +260,8 @@ func (a *ArenaReports) number(n int64) {
 	a.text = strconv.AppendInt(a.text, n, 10)
 }
 
-// NewArena makes up a flow of the arena's kind: a middle that wanders, quotes
-// that crowd around it, cancels and modifies of what may no longer rest. Same
-// seed, same flow.
+// NewArena generates a flow in the arena's form: a mid price that wanders, orders near
+// it, and cancels and modifies of orders that may no longer rest. Same seed, same flow.
 func NewArena(seed uint64, records int) []ArenaRecord {
 	const recent = 4096 // orders that cancels and modifies choose from
 	rng := rand.New(rand.NewPCG(seed, 0x6172656e61))

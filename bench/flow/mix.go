@@ -10,7 +10,7 @@ import (
 	"blockdesk/market"
 )
 
-// MixOptions says what a Mix is made of. The zero value is the mix that the
+// MixOptions are the options of a Mix. The zero value is the mix that the
 // engine's speed is stated for: 48 % adds, 42 % cancels, 10 % IOC, 500 ticks,
 // 17,000 resting orders of 50 participants on one instrument.
 type MixOptions struct {

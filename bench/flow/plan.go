@@ -7,7 +7,7 @@ import (
 	"blockdesk/market"
 )
 
-// Act says what one Action asks of a book.
+// Act is the kind of an Action.
 type Act uint8
 
 const (
@@ -17,7 +17,7 @@ const (
 	Remove Act = 4 // cancel
 )
 
-// Action is one order message that the planner wants sent.
+// Action is one order message to send.
 type Action struct {
 	Act   Act
 	Order int // the planner's own number of the order, from 1

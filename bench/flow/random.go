@@ -15,8 +15,8 @@ const (
 	randomMiddle       = 100
 )
 
-// Random makes a seeded stream of commands of every kind, with every order type,
-// many of them refused: what the engine's laws are tested on. Same seed, same
+// Random makes a seeded stream of commands of every kind, with every order type, many of
+// them refused, to test the engine's invariants. Same seed, same
 // commands. They are stamped and ready for State.Apply on an empty State; the
 // first dozen bring up instruments and participants.
 type Random struct {
@@ -109,7 +109,7 @@ func (w *Random) make(c *engine.Command) {
 	}
 }
 
-// service makes what participants cannot: a 965 <= roll < 1000 chooses.
+// service makes a command that participants cannot send; roll, 965 to 999, chooses it.
 func (w *Random) service(c *engine.Command, roll int) {
 	switch {
 	case roll < 972:
@@ -136,7 +136,7 @@ func (w *Random) service(c *engine.Command, roll int) {
 	}
 }
 
-// status is most often the one that lets orders through.
+// status returns a status, most often the usual one, which admits orders.
 func (w *Random) status(usual uint8) uint8 {
 	if w.one(8) {
 		return uint8(w.rng.IntN(4))
@@ -204,7 +204,7 @@ func (w *Random) order(c *engine.Command) {
 	w.recent[w.rng.IntN(randomMemory)] = randomOrder{o.ID, o.Participant, c.Instrument}
 }
 
-// damage puts anything at all into one small field.
+// damage sets one small field to a random value.
 func (w *Random) damage(o *book.Order) {
 	any8 := uint8(w.rng.IntN(256))
 	switch w.rng.IntN(7) {
@@ -256,8 +256,7 @@ func (w *Random) cancel(c *engine.Command) {
 	w.choose(c)
 }
 
-// definition defines an instrument as before but for its limits, or, sometimes,
-// not as before.
+// definition redefines an instrument: mostly only its limits change, sometimes more.
 func (w *Random) definition(id market.InstrumentID) engine.Command {
 	base := string(rune('A' + id))
 	in := market.Instrument{

@@ -34,16 +34,15 @@ type Options struct {
 	Levels        int // levels that the recorded book has
 	// RESTEvery compares REST with the true book every so many rows; 0 = never.
 	RESTEvery int
-	// CrashAt names rows, growing, after whose first message (or that of the next
-	// row that has one) Crash is called before the
-	// report is read: it kills the server and starts it again on the same
-	// addresses and data.
+	// CrashAt has row numbers in ascending order. After the first message of such a
+	// row (or of the next row that has one), and before its report is read, Crash is
+	// called: it kills the server and starts it again on the same addresses and data.
 	CrashAt  []int
 	Crash    func(row int) error
 	Progress func(rows int)
 }
 
-// Result counts what came out.
+// Result has the counts of a run.
 type Result struct {
 	Rows     int `json:"rows"`
 	Messages int `json:"messages"` // FIX order messages sent
@@ -74,7 +73,7 @@ type player struct {
 	orders  map[int]*orderState
 }
 
-// orderState remembers the ClOrdID that an order goes by now.
+// orderState has the current ClOrdID of an order.
 type orderState struct {
 	version int
 	total   int64
@@ -160,8 +159,8 @@ func (p *player) send(ctx context.Context, actions []flow.Action, row int) (uint
 			if err := p.crash(ctx, row); err != nil {
 				return seq, err
 			}
-			// The order may or may not have arrived: ask again under the same
-			// id, as a client does that does not know.
+			// The order may or may not have arrived: send it again under the same
+			// id, as a client does that does not know the outcome.
 			t = p.traders[a.Side-1]
 			if err := t.client.Send(msgType, append([]byte("97=Y\x01"), body...)); err != nil {
 				return seq, err
@@ -242,7 +241,7 @@ func (p *player) appendPrice(b []byte, price int64) []byte {
 	return market.AppendDecimal(b, uint64(price), 4)
 }
 
-// report is what a trader learned of one message.
+// report is the outcome of one message.
 type report struct {
 	seq    uint64
 	trades int
@@ -256,14 +255,14 @@ type trader struct {
 	ended  chan error
 }
 
-// execution is the part of an execution report or cancel reject that matters.
+// execution has the fields that are used of an execution report or a cancel reject.
 type execution struct {
 	id, execType, status, text string
 	seq                        uint64
 	refused                    bool
 }
 
-// traderQueue bounds reports not yet looked at: makers' fills come unasked.
+// traderQueue bounds the unread reports: a maker's fills arrive without a request.
 const traderQueue = 1 << 16
 
 func newTrader(ctx context.Context, o fixclient.Options) (*trader, error) {
@@ -308,8 +307,8 @@ func (t *trader) receive(m *fixclient.Message) error {
 	}
 }
 
-// await returns when the message that the ClOrdID id names has had its last
-// report: an acknowledgement, or for an immediate order its end.
+// await returns after the last report of the message with ClOrdID id: its
+// acknowledgement, or for an immediate order its end.
 func (t *trader) await(ctx context.Context, id string, act flow.Act) (report, error) {
 	timeout := time.NewTimer(reportTimeout)
 	defer timeout.Stop()

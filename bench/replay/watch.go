@@ -18,7 +18,7 @@ import (
 	"blockdesk/market"
 )
 
-// expected is a row whose book has not been looked at yet.
+// expected is a row whose book has not been compared yet.
 type expected struct {
 	row     int
 	seq     uint64
@@ -31,7 +31,7 @@ type state struct {
 	bids, asks []flow.LobsterLevel
 }
 
-// watcher follows the feed of one symbol and judges rows.
+// watcher follows the feed of one symbol and compares its book with the rows.
 type watcher struct {
 	opts Options
 	conn *websocket.Conn
@@ -161,8 +161,8 @@ func (w *watcher) price(text string) (int64, error) {
 	return int64(n), nil
 }
 
-// judge compares the rows that came before engine sequence next with the book
-// that stands. The caller holds mu.
+// judge compares the rows before engine sequence number next with the current book. The
+// caller holds mu.
 func (w *watcher) judge(next uint64) {
 	for len(w.rows) > 0 && w.rows[0].seq < next {
 		e := w.rows[0]
@@ -187,14 +187,14 @@ func (w *watcher) expect(e expected) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if e.seq == 0 && len(w.rows) > 0 {
-		e.seq = w.rows[len(w.rows)-1].seq // nothing was sent: the row before it
+		e.seq = w.rows[len(w.rows)-1].seq // nothing was sent: the position of the row before
 	} else if e.seq == 0 {
 		e.seq = w.last.seq
 	}
 	w.rows = append(w.rows, e)
 }
 
-// settle judges all rows that are due, once the feed shows the last of them.
+// settle compares all remaining rows, once the feed has shown the last of them.
 func (w *watcher) settle() {
 	w.mu.Lock()
 	due := uint64(0)

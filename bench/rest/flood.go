@@ -13,14 +13,14 @@ import (
 	"blockdesk/bench/server"
 )
 
-// Limits that the description gives by default, and that the flood expects.
+// The default limits of the specification, which the flood expects.
 const (
 	readsPerMinute, readsBurst   = 60, 20
 	writesPerMinute, writesBurst = 30, 10
 )
 
-// steadyAfter is how many seconds it takes until memory says something: before,
-// the heap finds its size.
+// steadyAfter is the number of seconds after which memory is compared: before, the heap
+// grows to its size.
 const steadyAfter = 8
 
 // floodScript sends in turn: a depth read, one that has the newest already, the
@@ -88,7 +88,7 @@ func (b *restBench) flood(ctx context.Context) (err error) {
 	return nil
 }
 
-// judge holds what wrk and the server counted against the limits.
+// judge compares the counts of wrk and of the server with the limits.
 func (b *restBench) judge(w *wrkResult, before, after map[string]answers, most time.Duration, memory []int64) {
 	good := w.Statuses["200"] + w.Statuses["304"] + w.Statuses["429"]
 	b.r.Ratios = append(b.r.Ratios, bench.Ratio{
@@ -128,8 +128,8 @@ func (b *restBench) judge(w *wrkResult, before, after map[string]answers, most t
 		b.o.Flood, w.Statuses["200"], w.Statuses["304"], w.Statuses["429"], w.broken()))
 }
 
-// watchMemory takes a process's resident memory each second until end is called;
-// then the list can be received.
+// watchMemory reads a process's resident memory each second until end is called; then
+// the list can be received.
 func watchMemory(ctx context.Context, pid int) (list <-chan []int64, end func()) {
 	ctx, end = context.WithCancel(ctx)
 	out := make(chan []int64, 1)
@@ -152,7 +152,7 @@ func watchMemory(ctx context.Context, pid int) (list <-chan []int64, end func())
 	return out, end
 }
 
-// answers of one route: let through by the limits, and all.
+// answers counts the answers of one route: those let through by the limits, and all.
 type answers struct{ let, all int64 }
 
 // answersOf reads the server's own counters, by route.

@@ -33,8 +33,8 @@ type restRead struct {
 	target  string   // of our server: path and query
 	file    string   // nginx's, with the same bytes
 	headers []string // of both
-	packed  bool     // asks for gzip
-	etag    bool     // asks with each server's own ETag, and expects 304
+	packed  bool     // accepts gzip
+	etag    bool     // sends each server's own ETag, and expects 304
 	conns   int      // of wrk
 	goal    float64  // at most this CPU time, as a ratio to nginx
 }
@@ -156,15 +156,14 @@ type restSide struct {
 	rounds []restFigure
 }
 
-// restFigure is what one round came to.
+// restFigure is the result of one round.
 type restFigure struct {
 	perOp  float64 // CPU nanoseconds a request
 	others float64 // cores that were busy with other processes
 }
 
-// perOp returns the median CPU time a request of the quieter half of the rounds:
-// others on the same cores empty their caches, which costs each server another
-// share.
+// perOp returns the median CPU time a request of the quieter half of the rounds, because
+// other processes on the same cores evict the caches, which slows the servers unequally.
 func (s *restSide) perOp() (median, others float64) {
 	slices.SortFunc(s.rounds, func(a, b restFigure) int { return cmp.Compare(a.others, b.others) })
 	quiet := s.rounds[:(len(s.rounds)+1)/2]
@@ -175,7 +174,7 @@ func (s *restSide) perOp() (median, others float64) {
 	return bench.Middle(list), quiet[len(quiet)-1].others
 }
 
-// compare takes the servers in turn, a second each, and gives the ratio of their
+// compare measures the servers in turn, a second each, and records the ratio of their
 // CPU times a request. A first second of each is warm-up.
 func (b *restBench) compare(ctx context.Context, read restRead) error {
 	sides := []*restSide{
@@ -211,7 +210,7 @@ func (b *restBench) compare(ctx context.Context, read restRead) error {
 	return nil
 }
 
-// prepare asks each server once: all bodies must be equal, but for the time in
+// prepare requests each page once: all bodies must be equal, except for the time in
 // the RFQ book, which moves every 10 s.
 func prepare(sides []*restSide, read restRead) error {
 	var first []byte
@@ -239,9 +238,9 @@ func prepare(sides []*restSide, read restRead) error {
 
 var timeOfBook = regexp.MustCompile(`"ts":"[^"]*"`)
 
-// run is one second of load on one side. It is done again where the page has
-// changed meanwhile, so that a conditional read has got it whole, and where a
-// busy machine left wrk no time.
+// run puts one second of load on one side. It repeats the second if the page has changed
+// meanwhile, because a conditional read then got the whole page, and if a busy machine
+// left wrk no time.
 func (s *restSide) run(ctx context.Context, b *restBench, counted bool) error {
 	const tries = 5
 	for range tries {
@@ -271,7 +270,7 @@ func (s *restSide) run(ctx context.Context, b *restBench, counted bool) error {
 	return fmt.Errorf("%s: the page changed, or wrk got no answers, in each of %d rounds", s.name, tries)
 }
 
-// restRound is what one second of load took.
+// restRound is the result of one second of load.
 type restRound struct {
 	*wrkResult
 	server, others time.Duration // CPU time

@@ -21,7 +21,7 @@ import (
 type staticServer struct {
 	cmd    *exec.Cmd
 	exited chan error
-	url    string // as Debian sets it up: a file is opened for each request
+	url    string // Debian's default: a file is opened for each request
 	cached string // with open_file_cache: a file is opened once
 	root   string
 }
@@ -129,7 +129,7 @@ func (s *staticServer) stop() error {
 	if err != nil && !errors.Is(err, os.ErrProcessDone) {
 		return err
 	}
-	var ended *exec.ExitError // by a signal: its status says nothing
+	var ended *exec.ExitError // by our signal: its exit status does not matter
 	if err := <-s.exited; err != nil && !errors.As(err, &ended) {
 		return err
 	}

@@ -24,8 +24,8 @@ const (
 	TicketsEach   = 100  // posted from one address
 )
 
-// DeskConfig is a desk that quotes both rails. Nobody has the keys of these
-// addresses. Quotes live for a second, so that many can be asked for.
+// DeskConfig is the configuration of a desk that quotes both rails. There are no keys of
+// these addresses. Quotes live for a second, so that many can be requested.
 const DeskConfig = `rfq:
   quote_ttl_s: 1
   sol_price_usd: "150"
@@ -44,7 +44,7 @@ func PostTickets(srv *Server, n int) error {
 }
 
 // OfferTickets posts tickets of a pair over the admin address, as an operator does,
-// from 127.0.0.host and the addresses that follow: it has a limit an address too.
+// from 127.0.0.host and the addresses that follow, because it limits each client address.
 func OfferTickets(srv *Server, symbol string, n, host int) error {
 	token, err := os.ReadFile(filepath.Join(srv.DataDir(), "operator.token"))
 	if err != nil {
@@ -89,7 +89,7 @@ func AwaitTickets(base string, n int) error {
 	}
 }
 
-// FirstOffer is a tranche that quotes can be asked for.
+// FirstOffer returns a tranche that can be quoted.
 func FirstOffer(base string) (order, tranche string, err error) {
 	_, body, err := Fetch(base+TicketsTarget, nil, fasthttp.StatusOK)
 	if err != nil {
@@ -167,7 +167,7 @@ http: %s
 // OpenLimits keep the limiter at work on every request and let any load through.
 const OpenLimits = "{market_data_per_minute: 60000000, market_data_burst: 1000000, rfq_writes_per_minute: 60000000, rfq_writes_burst: 1000000}"
 
-// DepthOf finds the depth whose body comes nearest to a size from below.
+// DepthOf returns the depth with the largest body that is not above a size.
 func DepthOf(base string, size int) (target string, body []byte, err error) {
 	for limit := 100; limit > 0; limit-- {
 		target = fmt.Sprintf("%s%d", DepthTarget, limit)

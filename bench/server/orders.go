@@ -19,8 +19,8 @@ const (
 	Password = "bench"
 )
 
-// Config writes a participants file into dir and returns a configuration
-// with the limits of a client out of the way and the limits of risk on.
+// Config writes a participants file into dir and returns a configuration that raises the
+// limits on clients out of reach and keeps the risk limits.
 func Config(dir, mode string, compIDs ...string) (string, error) {
 	path, err := WriteParticipants(dir, Password, compIDs...)
 	if err != nil {
@@ -64,7 +64,7 @@ func StartBook(ctx context.Context, exe, parent, name, mode string) (_ *Server, 
 	return srv, func() error { return errors.Join(srv.Stop(), os.RemoveAll(dir)) }, nil
 }
 
-// Driver is one FIX Session that sends up to 1,000 orders, each better than the
+// Driver is one FIX session that sends up to 1,000 orders, each better than the
 // one before.
 type Driver struct {
 	client  *fixclient.Client
@@ -101,7 +101,7 @@ func (d *Driver) Next() error {
 	return d.client.Send("D", OrderBody("R"+n, '1', price))
 }
 
-// DriverPrice begins the prices of a Driver's orders; three digits follow.
+// DriverPrice is the beginning of the prices of a Driver's orders; three digits follow.
 const DriverPrice = "0.500"
 
 // Close ends the session. It fails if an order was refused.
@@ -114,7 +114,7 @@ func (d *Driver) Close() error {
 	return err
 }
 
-// FillBook rests orders at so many levels of both sides and waits until all are acknowledged.
+// FillBook places orders at so many levels of both sides and waits until all are acknowledged.
 func FillBook(ctx context.Context, addr string, levels int) error {
 	client, err := fixclient.Dial(ctx, fixclient.Options{Addr: addr, SenderCompID: "BENCH", TargetCompID: "BLOCKDESK", Username: "BENCH", Password: Password, LogonFields: "8013=N\x01"})
 	if err != nil {

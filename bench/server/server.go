@@ -23,7 +23,7 @@ import (
 	"blockdesk/service/operator"
 )
 
-// output is what the child says; it may be read while it is written.
+// output is the child's output; it may be read while it is written.
 type output struct {
 	mu   sync.Mutex
 	text bytes.Buffer
@@ -61,7 +61,7 @@ type Server struct {
 }
 
 // Start writes config (YAML) into dir, runs exe with it on free ports, and
-// returns when the server says that it is ready.
+// returns when the server reports that it is ready.
 func Start(ctx context.Context, exe, dir, config string) (*Server, error) {
 	return StartOn(ctx, -1, exe, dir, config)
 }
@@ -165,7 +165,7 @@ func WriteParticipants(dir, password string, compIDs ...string) (path string, er
 // Log is what the child has written to its standard error since its last start.
 func (s *Server) Log() string { return s.log.String() }
 
-// Replace has the next start run another program.
+// Replace sets the program that the next start runs.
 func (s *Server) Replace(exe string) { s.exe = exe }
 
 // DataDir is the server's data folder.
@@ -219,8 +219,7 @@ func (s *Server) ready() bool {
 	return s.readyz() == http.StatusOK
 }
 
-// readyz returns what the admin address says of the service's readiness, as an HTTP
-// status; 0 where nobody answers.
+// readyz returns the HTTP status of /readyz on the admin address; 0 without an answer.
 func (s *Server) readyz() int {
 	resp, err := http.Get(s.Addresses.Admin + "/readyz")
 	if err != nil {

@@ -127,8 +127,9 @@ func (b *settleBench) start(ctx context.Context) (end func() error, err error) {
 	return end, nil
 }
 
-// config is a desk on the chain's mints, with no limit in the way. The watch for
-// payments that nobody reports stays away from those that are to be verified.
+// config returns the configuration of a desk with the chain's mints and without limits on
+// clients. The watch for unreported payments polls too rarely to find the benchmark's
+// payments before they are verified.
 func (b *settleBench) config(keys string) string {
 	return fmt.Sprintf(`log: {level: warn}
 durability: {mode: interval, interval_ms: 5}
@@ -163,7 +164,7 @@ func (b *settleBench) offer() error {
 	return server.AwaitTickets(b.srv.Addresses.Base, 1)
 }
 
-// post is a request on a line of its own.
+// post sends a request on a line of its own.
 func (b *settleBench) post(target, bearer string, body any) ([]byte, error) {
 	text, err := json.Marshal(body)
 	if err != nil {
@@ -175,7 +176,7 @@ func (b *settleBench) post(target, bearer string, body any) ([]byte, error) {
 }
 
 // lone measures requests one after the other on one connection, in bursts; next
-// makes one of them, which takes no part in the time. The first burst is warm-up.
+// makes one of them, which is not timed. The first burst is warm-up.
 func (b *settleBench) lone(ctx context.Context, name string, n int, next func() ([]byte, error)) (*bench.Series, error) {
 	l, err := server.DialLine(strings.TrimPrefix(b.srv.Addresses.Base, "http://"))
 	if err != nil {
@@ -380,7 +381,7 @@ func (b *settleBench) payments(ctx context.Context) ([][]byte, error) {
 // maxStatuses is how many statuses one call returns.
 const maxStatuses = 256
 
-// finalized waits until all of the transactions are.
+// finalized waits until all of the transactions are finalized.
 func (b *settleBench) finalized(ctx context.Context, signatures []string) error {
 	for deadline := time.Now().Add(30 * time.Second); ; time.Sleep(100 * time.Millisecond) {
 		var statuses struct {
@@ -451,7 +452,7 @@ func (b *settleBench) settled(ctx context.Context, n int) error {
 
 func (b *settleBench) settledSoFar() (int, error) { return b.metric("settled_total") }
 
-// metric asks /metrics for one of settlement's figures.
+// metric returns one of settlement's values of /metrics.
 func (b *settleBench) metric(name string) (int, error) {
 	resp, err := http.Get(b.srv.Addresses.Admin + "/metrics")
 	if err != nil {

@@ -39,7 +39,7 @@ type taker struct {
 	client         *fasthttp.Client
 }
 
-// newTaker takes a token for a wallet of the sandbox by the handshake.
+// newTaker gets a token for a wallet of the sandbox by the handshake.
 func newTaker(base string, host int, setup *sandbox.Setup, wallet sandbox.Party) (*taker, error) {
 	key, err := setup.Key(wallet)
 	if err != nil {
@@ -86,7 +86,7 @@ func (t *taker) post(target string, body any, status int, into any) error {
 	return json.Unmarshal(resp.Body(), into)
 }
 
-// buildBody asks for one trade.
+// buildBody returns the body of a request to build one trade.
 func (t *taker) buildBody() map[string]string {
 	return map[string]string{
 		"order_id": t.order, "tranche_id": t.tranche, "fill_usd": settleFill, "rail": "USDC", "taker": t.address,
@@ -122,8 +122,8 @@ func (t *taker) sign(text string) ([]byte, error) {
 	return t.signed(decoded)
 }
 
-// signVariant is sign of another transaction that does the same: at a price of
-// so many micro-lamports more for a unit of computing.
+// signVariant signs another transaction with the same effect, at a price of so many
+// micro-lamports more for a compute unit.
 func (t *taker) signVariant(text string, more uint64) ([]byte, error) {
 	decoded, err := decodeTransaction(text)
 	if err != nil {

@@ -140,8 +140,8 @@ func deepView(add market.Qty) *engine.View {
 	return v
 }
 
-// wsDocument reads the frame of v's snapshot, and sees to it that encoding/json
-// writes the same bytes.
+// wsDocument reads the frame of v's snapshot, and checks that encoding/json writes the
+// same bytes.
 func wsDocument(s *feed.Snapshots, in *market.Instrument, v *engine.View) (*wsSnapshot, error) {
 	frame, _ := s.L2(in, v, wsSnapshotDepth)
 	text := frame[bytes.IndexByte(frame, '{'):]

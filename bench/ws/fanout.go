@@ -13,7 +13,7 @@ import (
 )
 
 const (
-	// wsTurn is the ticks that one side has before the other has its turn.
+	// wsTurn is the number of ticks of one side before the other side's turn.
 	wsTurn = 25
 	// wsGap lets the clients go back to sleep between two ticks.
 	wsGap = time.Millisecond
@@ -21,8 +21,8 @@ const (
 
 // fanout compares the feed with raw writes, tick by tick: CPU time a delivery,
 // alone and in bursts, and the time from a tick to the last client. One shard is
-// held against one loop of writes, and one a core against as many loops at once:
-// cores that write side by side cost the kernel more, whoever does it.
+// compared with one loop of writes, and one a core with as many loops at once, because
+// concurrent writes cost the kernel more, for any writer.
 func (b *wsBench) fanout(ctx context.Context) (err error) {
 	var pairs []*fanPair
 	defer func() {

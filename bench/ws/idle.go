@@ -13,7 +13,7 @@ import (
 	"blockdesk/feed"
 )
 
-// errNotDeflated says that the server did not agree to compress.
+// errNotDeflated means that the server did not agree to compress.
 var errNotDeflated = errors.New("the server does not compress")
 
 // idle measures what a client costs that subscribes to one order book, with
@@ -60,7 +60,7 @@ func (b *wsBench) idleOf(ctx context.Context, group func(*wsFeed) clients.Group)
 	if g := group(f); strings.Contains(string(g.Request), deflateOffer) && !strings.Contains(a.Head, "permessage-deflate") {
 		return 0, 0, 0, errNotDeflated
 	}
-	time.Sleep(b.o.Hold * 5 / 8) // two heartbeats, with room to spare
+	time.Sleep(b.o.Hold * 5 / 8) // more than two heartbeats
 	perConn = (bench.HeapInUse() - before) / float64(b.o.Many)
 	goroutines = runtime.NumGoroutine() - running
 	grown, err := bench.KernelBytes()

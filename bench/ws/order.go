@@ -73,8 +73,8 @@ func measureOrder(ctx context.Context, b *wsBench) (err error) {
 	return err
 }
 
-// followUpdates takes the time from when each order was due to the update that
-// shows it, which on a busy machine may be that of later ones too.
+// followUpdates measures the time from when each order was due to the update that shows
+// it. On a busy machine one update may show several orders.
 func followUpdates(conn *websocket.Conn, start time.Time) (*hdrhistogram.Histogram, error) {
 	hist := bench.NewHistogram()
 	for seen := 0; seen < wsUpdates; {

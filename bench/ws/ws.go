@@ -78,7 +78,7 @@ func (o Benchmark) Run(ctx context.Context) (_ *bench.Report, err error) {
 	return b.report, b.run(ctx)
 }
 
-// run does the parts that are asked for.
+// run runs the selected parts.
 func (b *wsBench) run(ctx context.Context) error {
 	return bench.RunParts(ctx, b.o.Parts, []bench.Part{
 		{Name: "encode", Run: b.encode},

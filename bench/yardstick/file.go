@@ -39,7 +39,7 @@ func NewFile(path string, size int64) (*File, error) {
 }
 
 // Append writes one record and returns when it is on disk. At the end of the
-// file it begins anew at the start.
+// file it starts again at the beginning.
 func (l *File) Append(record []byte) error {
 	sum := crc32.Checksum(record, l.table)
 	l.scratch = append(append(l.scratch[:0], byte(sum), byte(sum>>8), byte(sum>>16), byte(sum>>24)), record...)

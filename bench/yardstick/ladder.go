@@ -206,7 +206,7 @@ func (l *Ladder) below(price int32) int32 {
 	return w<<6 + 63 - int32(bits.LeadingZeros64(l.bits[w]))
 }
 
-// drop empties slot i and moves back what probed past it.
+// drop empties slot i and moves back the entries that probed past it.
 func (l *Ladder) drop(i uint64) {
 	for j := i; ; {
 		j = (j + 1) & l.mask
