@@ -65,7 +65,7 @@ type fixEngine struct {
 	reports *engine.Consumer // the gateway's; nil on a replica, which submits nothing
 }
 
-// Turn implements fixgw.Engine.
+// RunInline implements fixgw.Engine.
 func (e fixEngine) RunInline(step func()) { e.Engine.RunInline(e.reports, step) }
 
 // NextOrderID implements fixgw.Engine.

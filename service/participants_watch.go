@@ -140,8 +140,8 @@ func (w *participantsWatch) reload(ctx context.Context, stamp FileStamp) {
 // errTryAgain is wrapped if the engine refuses commands now: the file is tried again.
 var errTryAgain = errors.New("the engine takes no limits now")
 
-// apply puts list in force: first the changed limits, so that nobody trades without,
-// then the sessions. A follower's limits come from its leader. After the limits only the
+// apply puts list in force: first the changed limits, so that no participant trades
+// without them, then the sessions. A follower's limits come from its leader. After the limits only the
 // FIX store can fail.
 func (w *participantsWatch) apply(ctx context.Context, list []participants.Participant) (done session.Reloaded, err error) {
 	if err := w.fix.Check(list); err != nil {

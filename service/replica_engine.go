@@ -17,8 +17,8 @@ var errLacksInstruments = errors.New("a follower needs its leader's instruments"
 
 // checkInstruments compares the instruments that the leader has defined with a follower's
 // own. The follower may have more: the leader defines them later. An error that wraps
-// errLacksInstruments says that it has fewer, and the others can be served; any other
-// error says that an instrument differs.
+// errLacksInstruments means that it has fewer, and the others can be served; any other
+// error means that an instrument differs.
 func checkInstruments(leader, own []market.Instrument) error {
 	for i := range min(len(leader), len(own)) {
 		if err := engine.CheckRedefinition(&leader[i], &own[i]); err != nil {

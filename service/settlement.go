@@ -25,8 +25,8 @@ import (
 	"blockdesk/settle/store"
 )
 
-// settlement settles claims on a chain. It is what the gateways and the operators use
-// of it: terms.Settlement, dvp.Cosigner and admin.Money.
+// settlement settles claims on a chain. It implements what the gateways and the operators
+// use: terms.Settlement, dvp.Cosigner and admin.Money.
 type settlement struct {
 	*settle.Settlement
 	chain  *rpc.Client

@@ -164,7 +164,7 @@ type StateFiles interface {
 	Read(name string) ([]byte, error)
 	// Write replaces a file atomically.
 	Write(name string, text []byte) error
-	// Place says for a person where a note is.
+	// Location returns where a file is, for messages to a person.
 	Location(name string) string
 }
 

@@ -1,5 +1,5 @@
-// Package audit lists who commanded the desk: the requests of operators, and those of the
-// configuration, in the journal of a stopped service.
+// Package audit lists the commands to the desk with their operators: the requests of
+// operators, and those of the configuration, in the journal of a stopped service.
 package audit
 
 import (

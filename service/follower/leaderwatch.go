@@ -59,8 +59,8 @@ func (w *leaderWatch) Run(ctx context.Context) error {
 	return nil
 }
 
-// search asks the last leader first, then the other peers. If no peer knows a leader the
-// last one stays: it redirects clients itself.
+// search requests the leader from the last leader first, then from the other peers. If no
+// peer knows a leader the last one stays: it redirects clients itself.
 func (w *leaderWatch) search(ctx context.Context) {
 	last := w.leader().ID
 	for _, first := range []bool{true, false} {

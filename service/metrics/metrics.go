@@ -1,5 +1,5 @@
 // Package metrics makes Prometheus collectors of what packages count. Each collector
-// asks its source once a scrape; the path of an order does not know of them.
+// reads its source once a scrape; the path of an order does not use them.
 package metrics
 
 import (

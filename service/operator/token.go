@@ -21,7 +21,7 @@ const TokenFile = "operator.token"
 // NewToken returns 256 random bits in hexadecimal.
 func NewToken() string {
 	var random [32]byte
-	_, _ = rand.Read(random[:]) // never fails, says crypto/rand
+	_, _ = rand.Read(random[:]) // crypto/rand documents that it never fails
 	return hex.EncodeToString(random[:])
 }
 

@@ -33,7 +33,7 @@ func Named(name string, err error) error {
 	return fmt.Errorf("%s: %w", name, err)
 }
 
-// IgnoreClosed returns nil if err says that a listener is closed already.
+// IgnoreClosed returns nil if err is that of a listener that is closed already.
 func IgnoreClosed(err error) error {
 	if errors.Is(err, net.ErrClosed) {
 		return nil
