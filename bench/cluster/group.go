@@ -14,7 +14,7 @@ import (
 )
 
 // groupTimeout is how long a leader of a group in this process may be silent: long,
-// since nobody is killed here and a busy machine must not cause an election.
+// because no node is killed here and a busy machine must not cause an election.
 const groupTimeout = 2 * time.Second
 
 // group is three nodes of a quorum in this process, over TCP on loopback, each
