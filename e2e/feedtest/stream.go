@@ -56,7 +56,7 @@ func FeedUntil(t *testing.T, conn *websocket.Conn, channel string, ready func(*F
 	}
 }
 
-// Subscribe connects to the feed and asks for the market data of the first symbol.
+// Subscribe connects to the feed and subscribes to the market data of the first symbol.
 func Subscribe(t *testing.T, url string) *websocket.Conn {
 	t.Helper()
 	conn, _, err := websocket.DefaultDialer.Dial(url+"/ws/rfq", nil)

@@ -91,7 +91,7 @@ type PublishedTrade struct {
 	TS    string `json:"ts"`
 }
 
-// Published returns trade i as it must be published.
+// Published returns trade i in the form in which it must be published.
 func (p *Tape) Published(i int) PublishedTrade {
 	x := &p.Trades[i]
 	return PublishedTrade{

@@ -1,5 +1,6 @@
-// Package fixtest has participants that trade over FIX: a Trader remembers everything and
-// holds each report to the rules, a Session and a Firm are read message by message.
+// Package fixtest has participants that trade over FIX: a Trader records everything and
+// checks each report against the rules; a test reads the messages of a Session and a Firm
+// one by one.
 package fixtest
 
 import (
@@ -7,9 +8,9 @@ import (
 	"testing"
 )
 
-// SettleRound has the traders send every request again that the server has not
-// answered, once it has resent what it has, and waits until each knows all that has
-// happened to its orders. It returns how many requests those were.
+// SettleRound makes the traders send every unanswered request again, after the server has
+// resent its messages, and waits until each trader knows the final state of its orders. It
+// returns the number of those requests.
 func SettleRound(t *testing.T, traders ...*Trader) (late int) {
 	t.Helper()
 	for _, tr := range traders {
@@ -25,8 +26,8 @@ func SettleRound(t *testing.T, traders ...*Trader) (late int) {
 	return late
 }
 
-// CheckTrades holds the two reports of each trade against each other: the
-// maker's ExecID is the taker's with an M.
+// CheckTrades compares the two reports of each trade: the maker's ExecID is the taker's
+// with an M.
 func CheckTrades(t *testing.T, a, b *Trader) {
 	t.Helper()
 	for _, tr := range []*Trader{a, b} { // reports may still come

@@ -74,14 +74,14 @@ type Trader struct {
 	Fills     map[string]fill     // by ExecID
 	status    map[string]*Order   // answers to H, by OrderID
 	statuses  int                 // answers to H
-	Resent    int                 // reports that said PossResend
+	Resent    int                 // reports with PossResend (97=Y)
 	Violation error               // the first broken rule
 
-	// Of a group's trader: how long a logon may take (0 = as long as it takes), and who
-	// sees each message after it was taken, with Mu held; nil = nobody.
+	// Logon bounds a logon, for a trader of a group; 0 = runtest.HangTimeout.
 	Logon time.Duration
-	// Patience is how long Await waits; 0 = as long as it takes.
-	Patience  time.Duration
+	// Patience is how long Await waits; 0 = runtest.HangTimeout.
+	Patience time.Duration
+	// OnMessage receives each message after it was handled, with Mu held; may be nil.
 	OnMessage func(*fixclient.Message)
 }
 
@@ -171,8 +171,8 @@ func (t *Trader) handle(m *fixclient.Message) error {
 	return nil
 }
 
-// IsStopping reports whether a reject is of a server that takes nothing more, or does not
-// lead any more: the request stays unanswered.
+// IsStopping reports whether a reject is that of a server that stops or no longer leads:
+// the request stays unanswered.
 func IsStopping(m *fixclient.Message) bool {
 	text := m.Get(58)
 	return bytes.HasPrefix(text, []byte("READ_ONLY: ")) || bytes.HasPrefix(text, []byte("LEADER_CHANGED"))
@@ -245,8 +245,8 @@ func Millionths(text string) uint64 {
 	return n
 }
 
-// Trade sends random orders, amends and cancels until the line breaks or stop
-// says so, never with more than TraderWindow requests unanswered.
+// Trade sends random orders, amends and cancels until the connection breaks or stop is
+// closed, with at most TraderWindow requests unanswered.
 func (t *Trader) Trade(stop <-chan struct{}) {
 	for {
 		t.Mu.Lock()
@@ -360,8 +360,8 @@ func (t *Trader) Await(what string, ready func() bool) error {
 	return t.Violation
 }
 
-// barrier asks for the status of an order that there is not. When the answer comes,
-// everything has come that the server had to send before the question.
+// barrier requests the status of an order that does not exist. When the answer arrives,
+// all earlier messages of the server have arrived too.
 func (t *Trader) barrier() error {
 	t.Mu.Lock()
 	before := t.statuses
@@ -390,7 +390,8 @@ func (t *Trader) SendAgain(r *Request) error {
 	return t.Client.Send(r.MsgType, append([]byte("97=Y\x01"), r.Body...))
 }
 
-// CheckStatus asks for every order and holds the answers to the reports.
+// CheckStatus requests the status of every order and compares the answers with the
+// reports.
 func (t *Trader) CheckStatus() error {
 	t.Mu.Lock()
 	clear(t.status)

@@ -33,7 +33,7 @@ func Binary(t testing.TB) string {
 
 // NodeBinary returns the path of the program as cmd/blockdesk's own test binary. A
 // process of it is the program if AsProgram is in its environment; if MachineFile is
-// there too, the machine under it is as ill as that file says (see Illness).
+// there too, its disk and clock have the faults in that file (see Illness).
 func NodeBinary(t testing.TB) string {
 	t.Helper()
 	return pathOf(t, node)
@@ -85,7 +85,7 @@ func (b binary) path() (exe string, err error) {
 	if err != nil {
 		return "", err
 	}
-	// Not in the source tree: there a demo would find the local chain by where it lies.
+	// Not in the source tree: a demo would find the local chain's server from there.
 	dir, err := os.UserCacheDir()
 	if err != nil {
 		return "", err

@@ -28,7 +28,7 @@ var packages = map[string]string{
 	"g++": "g++ libquickfix-dev", "node": "nodejs", "python3": "python3", "systemd-analyze": "systemd", "go": "golang",
 }
 
-// ClientDir is where the clients that are not ours live.
+// ClientDir returns the folder of the clients that are not ours.
 func ClientDir(t *testing.T, name string) string {
 	t.Helper()
 	dir, err := filepath.Abs(filepath.Join("..", "..", "internal", "clients", name))
@@ -39,8 +39,8 @@ func ClientDir(t *testing.T, name string) string {
 	return dir
 }
 
-// TypeScriptDir is where the TypeScript SDK lives; the test is skipped where what
-// it needs of npm is not there.
+// TypeScriptDir returns the folder of the TypeScript SDK. It skips the test if the npm
+// packages that the SDK needs are missing.
 func TypeScriptDir(t *testing.T) string {
 	t.Helper()
 	Tool(t, "node")
@@ -56,7 +56,7 @@ func TypeScriptDir(t *testing.T) string {
 	return dir
 }
 
-// RunClient runs a client to its end and returns what it said.
+// RunClient runs a client to its end and returns its output.
 func RunClient(t *testing.T, command string, args ...string) (string, error) {
 	t.Helper()
 	return RunClientIn(t, "", command, args...)

@@ -87,15 +87,15 @@ func Shell(t *testing.T, dir, line string) string {
 	return out
 }
 
-// ShellTry is Shell for a line that may fail, with more of an environment. When it
-// returns, nothing that the line started runs on.
+// ShellTry is Shell for a line that may fail, with additional environment variables. When
+// it returns, nothing that the line started still runs.
 func ShellTry(t *testing.T, dir string, env []string, line string) (string, error) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), runtest.HangTimeout)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, "/bin/sh", "-c", line)
 	cmd.Dir, cmd.Env = dir, append(os.Environ(), env...)
-	// A killed shell leaves its children running, and they go on writing into dir.
+	// A killed shell leaves its children running, and they continue to write into dir.
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
 	out, err := cmd.CombinedOutput()

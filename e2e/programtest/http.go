@@ -104,7 +104,7 @@ func Post(t *testing.T, url, key, body string) Reply {
 	return r
 }
 
-// Status returns the status that a GET gets.
+// Status returns the status of the answer to a GET.
 func Status(t *testing.T, url string) int {
 	t.Helper()
 	resp, err := http.Get(url)
@@ -115,8 +115,8 @@ func Status(t *testing.T, url string) int {
 	return resp.StatusCode
 }
 
-// Answered is the status and the body that a GET gets, and nothing while nobody
-// answers: a node that takes another part hangs up on who has just come.
+// Answered returns the status and the body of the answer to a GET; empty if there is none:
+// a node that changes its role closes new connections.
 func Answered(url string) string {
 	resp, err := http.Get(url)
 	if err != nil {
@@ -130,12 +130,12 @@ func Answered(url string) string {
 	return fmt.Sprintf("%d %s", resp.StatusCode, body)
 }
 
-// Ready reports whether a server says so.
+// Ready reports whether a server reports that it is ready.
 func Ready(s *server.Server) bool {
 	return strings.HasPrefix(Answered(s.Addresses.Admin+"/readyz"), "200 ")
 }
 
-// Metric returns a figure of /metrics that has no labels.
+// Metric returns the value of a metric without labels.
 func Metric(t *testing.T, s *server.Server, name string) float64 {
 	t.Helper()
 	for line := range strings.Lines(Get(t, s.Addresses.Admin+"/metrics")) {
@@ -151,7 +151,7 @@ func Metric(t *testing.T, s *server.Server, name string) float64 {
 	return 0
 }
 
-// Tickets returns the tickets as the public mirror tells them.
+// Tickets returns the tickets as the public mirror publishes them.
 func Tickets(t *testing.T, s *server.Server) string {
 	t.Helper()
 	var book struct {
@@ -161,7 +161,7 @@ func Tickets(t *testing.T, s *server.Server) string {
 	return string(book.Tickets)
 }
 
-// Depth is what REST says of a book.
+// Depth is a book as REST returns it.
 type Depth struct {
 	Epoch      string `json:"epoch"`
 	Seq        uint64 `json:"seq"`

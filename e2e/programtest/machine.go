@@ -17,10 +17,10 @@ const (
 	MachineFile = "RUN_ON_MACHINE"
 )
 
-// Illness is what is wrong with a machine.
+// Illness has the simulated faults of a machine.
 type Illness struct {
 	SlowMS int64 `json:"slow_ms"` // each sync takes so much longer
-	Full   bool  `json:"full"`    // no write finds room
+	Full   bool  `json:"full"`    // the disk is full: every write fails
 	SkewMS int64 `json:"skew_ms"` // the clock is so far ahead
 	// SnapshotEvery is quorum.Options', of a node that starts; 0 = its default, which no
 	// test reaches.

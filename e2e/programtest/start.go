@@ -93,8 +93,8 @@ type Service struct {
 }
 
 // StartDemo runs the demo on free ports until the test ends or Stop is called,
-// without a chain unless more says where its server is. Its tickets are posted when
-// StartDemo returns.
+// without a chain unless more sets the folder of the chain's server. Its tickets are
+// posted when StartDemo returns.
 func StartDemo(t *testing.T, more ...string) *Service {
 	t.Helper()
 	d := StartDemoOn(t, t.TempDir(), more...)
@@ -154,8 +154,8 @@ func StartServe(t *testing.T, data string, more ...string) *Service {
 	return d
 }
 
-// AwaitTickets waits until the demo's operator has posted all. It asks over the
-// admin address: clients' reads are few a minute.
+// AwaitTickets waits until the demo's operator has posted all. It reads the admin address,
+// because clients may read only a few times a minute.
 func (d *Service) AwaitTickets(t *testing.T) {
 	t.Helper()
 	token, err := operator.LocalToken(d.Data)
@@ -169,8 +169,8 @@ func (d *Service) AwaitTickets(t *testing.T) {
 	})
 }
 
-// ReadersFolder is where somebody who reads README.md would be, and what his
-// addresses and his program are here.
+// ReadersFolder returns a folder like that of a reader of README.md, and a replacer of the
+// addresses and the program in its lines by those of this service.
 func (d *Service) ReadersFolder(t *testing.T) (dir string, places *strings.Replacer) {
 	t.Helper()
 	exe := Binary(t)
@@ -184,14 +184,14 @@ func (d *Service) ReadersFolder(t *testing.T) (dir string, places *strings.Repla
 	)
 }
 
-// FreePorts takes a free port for every address.
+// FreePorts are the flags that take a free port for every address.
 var FreePorts = []string{
 	"--set", "listen.base=127.0.0.1:0", "--set", "listen.api=127.0.0.1:0", "--set", "listen.ws=127.0.0.1:0",
 	"--set", "listen.fix=127.0.0.1:0", "--set", "listen.admin=127.0.0.1:0",
 	"--set", "listen.chain=127.0.0.1:0",
 }
 
-// WithChain starts the demo with its chain.
+// WithChain returns the setting that starts the demo with its chain.
 func WithChain(dir string) string { return "chain.sandbox_dir=" + dir }
 
 // LongLived are settings of a demo in which nothing that a client holds expires while

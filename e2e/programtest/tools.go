@@ -36,7 +36,7 @@ func FromEnv(t *testing.T, name string, otherwise uint64) uint64 {
 	return n
 }
 
-// Pause is a client's pace: it lets d pass, or less where ctx ends.
+// Pause waits for d, a client's pause between requests, or until ctx ends.
 func Pause(ctx context.Context, d time.Duration) {
 	select {
 	case <-ctx.Done():
@@ -44,7 +44,7 @@ func Pause(ctx context.Context, d time.Duration) {
 	}
 }
 
-// FreePort returns a port that nobody else takes until the test ends.
+// FreePort returns a port that no other caller gets until the test ends.
 func FreePort(t *testing.T) string {
 	t.Helper()
 	port, held, err := server.FreePort()
