@@ -139,7 +139,7 @@ func keyedConfig(dir string, compIDs []string) (config string, key ed25519.Priva
 	return fmt.Sprintf("fix: {participants_file: %q, messages_per_second: 1000000}\nhttp: {market_data_per_minute: 0}\n", path), key, nil
 }
 
-// quietly returns a process's memory, and its CPU time over unitQuiet.
+// quietly has the memory of an idle process, and its CPU time over unitQuiet.
 type quietly struct {
 	bytes int64
 	cpu   time.Duration
