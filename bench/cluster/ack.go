@@ -74,8 +74,8 @@ type ackLane struct {
 	series *bench.Series
 }
 
-// ackInTurn has each lane acknowledge each command, one lane after the other, so
-// that all see the same moments of the disk.
+// ackInTurn makes each lane acknowledge each command, one lane after the other, so that
+// all lanes meet the same state of the disk.
 func ackInTurn(ctx context.Context, lanes []*ackLane) error {
 	for _, l := range lanes {
 		l.series = &bench.Series{Name: l.name, Hist: bench.NewHistogram()}

@@ -29,8 +29,8 @@ type splitLane struct {
 
 // measureGroupRates measures commands a second through one engine of two instruments, in
 // turn with two engines of one instrument each, whose commands are counted together.
-// Both share this machine's cores and its disk: it shows what a second engine costs,
-// and not what a second machine gains.
+// Both share this machine's cores and its disk, so the ratio is the cost of a second
+// engine, not the gain of a second machine.
 func measureGroupRates(ctx context.Context, b *clusterBench) (err error) {
 	var ends bench.Closers
 	defer func() { err = errors.Join(err, ends.Close()) }()

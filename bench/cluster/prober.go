@@ -112,7 +112,7 @@ func probeBody(id string) []byte {
 	return append(b, "\x0138=10\x0140=2\x0159=3\x0144=0.500000\x01"...)
 }
 
-// seen returns the service that the last acknowledgement came of, and how many came.
+// seen returns the probe of the last acknowledgement, and the number of acknowledgements.
 func (p *prober) seen() (last probe, acked int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

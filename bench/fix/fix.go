@@ -72,7 +72,7 @@ type fixBench struct {
 	ends    bench.Closers
 }
 
-// fixLane is one server and what was measured of it.
+// fixLane is one server and its measurements.
 type fixLane struct {
 	name      string
 	wire      *wire
@@ -170,7 +170,7 @@ func (f *fixBench) measure(ctx context.Context) error {
 	return nil
 }
 
-// turn adds n round trips and n pipelined requests to what was measured.
+// turn adds n round trips and n pipelined requests to the measurements.
 func (l *fixLane) turn(n int) error {
 	for range fixWarm {
 		if err := l.wire.one(); err != nil {
@@ -247,7 +247,7 @@ func (f *fixBench) syncs() (*bench.Series, error) {
 	})
 }
 
-// judge compares.
+// judge adds the ratios and their goals to the report.
 func (f *fixBench) judge(sync *bench.Series) {
 	tcp, plain, guarded, interval, synced := f.lanes[0], f.lanes[1], f.lanes[2], f.lanes[3], f.lanes[4]
 	p50 := func(s *bench.Series) float64 { return float64(s.Summary.P50) }
@@ -307,8 +307,8 @@ func (f *fixBench) logons(ctx context.Context) (err error) {
 	return nil
 }
 
-// logonTimes logs on and out again. A session is free again when the server has
-// closed its connection, so a refusal is waited out and not counted.
+// logonTimes logs on and out repeatedly. A session is free again only after the server has
+// closed its connection; the wait for that is not counted.
 func logonTimes(ctx context.Context, o fixclient.Options, record func(int64) error) error {
 	for range fixLogons {
 		start := time.Now()

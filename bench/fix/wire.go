@@ -31,7 +31,7 @@ type wire struct {
 // wireTimeout bounds every measured phase's last answer.
 const wireTimeout = 60 * time.Second
 
-// dialWire connects; logon is the body of the Logon, "" = the server is no FIX.
+// dialWire connects; logon is the body of the Logon, "" = the server does not speak FIX.
 func dialWire(addr, compID, target, logon string) (*wire, error) {
 	conn, err := net.Dial("tcp", addr)
 	if err != nil {
@@ -143,8 +143,7 @@ func (w *wire) whole() []byte {
 	return rest[:size]
 }
 
-// answer reads the next answer to a request; the session's own messages are
-// passed over.
+// answer reads the next answer to a request, and skips the session's own messages.
 func (w *wire) answer() error {
 	for {
 		m, err := w.message()

@@ -204,7 +204,7 @@ func (b *wsBench) tick(ctx context.Context, l *fanLane) (first, last int64, err 
 	return a.First - start, a.Last - start, nil
 }
 
-// judge adds what a pair came to to the report.
+// judge adds the results of a pair to the report.
 func (p *fanPair) judge() {
 	for _, l := range []*fanLane{&p.ours, &p.raws, &p.oursBurst, &p.rawsBurst} {
 		for _, s := range []*bench.Series{l.first, l.last} {

@@ -21,9 +21,9 @@ import (
 )
 
 const (
-	// wsLevels is how deep the book is, a side.
+	// wsLevels is the number of levels of a side of the book.
 	wsLevels = 100
-	// wsNear is how many levels from the best the orders come and go.
+	// wsNear is the number of best levels at which orders are added and cancelled.
 	wsNear = 10
 	// wsFirstSeq and wsFirstAt give numbers and times of a usual length.
 	wsFirstSeq = 1_000_000_000
@@ -34,8 +34,8 @@ const (
 )
 
 // wsFeed is a running feed behind a server, in this process, with a source of
-// events that the benchmark writes itself: so that its CPU time is the feed's,
-// and what comes in one batch is known.
+// events that the benchmark writes itself, so that the CPU time is the feed's and the
+// content of each batch is known.
 type wsFeed struct {
 	*feed.Feed
 	addr   string
@@ -63,8 +63,8 @@ func (wsScript) Poll() []event.Event { return nil }
 func (wsScript) Release(int)         {}
 func (wsScript) AtBatchEnd() bool    { return true }
 
-// startFeed runs a feed with a full book. Settings that would end a quiet client
-// are out of the way; o's others stay.
+// startFeed runs a feed with a full book. It raises the limits that would end a quiet
+// client, and keeps the other options of o.
 func startFeed(ctx context.Context, o feed.Options) (*wsFeed, error) {
 	o.MaxConnections, o.MaxPerIP = wsMostClients, wsMostClients
 	o.SubscribeWithin = time.Minute // many clients need a while to join

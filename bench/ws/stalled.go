@@ -16,9 +16,9 @@ const (
 	// wsFill ticks of wsBurst updates are more than the kernel holds for a client
 	// that does not read.
 	wsFill = 20
-	// wsDeliveries is how many updates all healthy clients together are sent a second.
+	// wsDeliveries is the number of updates a second to all healthy clients together.
 	wsDeliveries = 50_000
-	// wsCloseWithin is how long stalled clients have to read why they are closed.
+	// wsCloseWithin is how long a stalled client has to read the reason of its close.
 	wsCloseWithin = 20 * time.Second
 	// wsStalledRounds is the runs of each kind.
 	wsStalledRounds = 3
@@ -29,8 +29,8 @@ const (
 // errNotClosed means that a stalled client was not closed with its reason.
 var errNotClosed = errors.New("stalled clients were not closed with SLOW_CONSUMER")
 
-// stalled compares the latency of as many healthy clients with and without a tenth
-// of clients that do not read, and takes the memory that these cost.
+// stalled compares the latency of the same number of healthy clients without and with a
+// tenth of clients that do not read, and measures the memory of the latter.
 func (b *wsBench) stalled(ctx context.Context) error {
 	for _, conns := range []int{b.o.Clients, b.o.Many} {
 		stalled := conns / 10
@@ -61,7 +61,7 @@ func (b *wsBench) stalled(ctx context.Context) error {
 	return nil
 }
 
-// wsLoaded is what one run came to.
+// wsLoaded is the result of one run.
 type wsLoaded struct {
 	latency *clients.Answer
 	heap    float64 // the most, in bytes
@@ -70,7 +70,7 @@ type wsLoaded struct {
 // loaded is one run: clients that read, and some that never do until they are
 // closed.
 func (b *wsBench) loaded(ctx context.Context, s *bench.Series, healthy, stalled int) (_ *wsLoaded, err error) {
-	// They are found within the run, so that it pays for that too.
+	// The feed finds the stalled clients within the run, so that the run includes the cost.
 	f, err := startFeed(ctx, feed.Options{SlowAfter: b.o.Hold / 2, CloseWithin: wsCloseWithin, SendBuffer: 8 << 10, MaxPending: wsPending})
 	if err != nil {
 		return nil, err
@@ -107,7 +107,7 @@ func (b *wsBench) loaded(ctx context.Context, s *bench.Series, healthy, stalled 
 	return result, b.leave("healthy")
 }
 
-// load sends updates at their times and takes their latencies.
+// load sends updates at their times and measures their latencies.
 func (b *wsBench) load(ctx context.Context, f *wsFeed, s *bench.Series, healthy int) (*wsLoaded, error) {
 	perSecond := wsDeliveries / healthy
 	ticks := int(b.o.Hold.Seconds() * float64(perSecond))
