@@ -96,8 +96,8 @@ func NewTrader(name string, seed uint64) *Trader {
 	return t
 }
 
-// Connect logs on, with continued sequence numbers where there were any, and
-// keeps the orders when the line breaks.
+// Connect logs on and continues the sequence numbers, if there are any. The orders outlive
+// the connection.
 func (t *Trader) Connect(address string) error {
 	client, err := fixclient.Dial(context.Background(), fixclient.Options{
 		Addr: address, SenderCompID: t.Name, TargetCompID: "BLOCKDESK", Username: t.Name, Password: programtest.Password,
@@ -117,7 +117,7 @@ func (t *Trader) Connect(address string) error {
 	return nil
 }
 
-// Disconnect cuts the line, if it is not cut, and remembers the numbers.
+// Disconnect closes the connection, if it is open, and records the sequence numbers.
 func (t *Trader) Disconnect() {
 	if t.Client == nil {
 		return
@@ -132,7 +132,7 @@ func (t *Trader) Disconnect() {
 	t.Client = nil
 }
 
-// Fail notes that a rule is broken, if none was before. The caller holds Mu.
+// Fail records a broken rule, if it is the first one. The caller holds Mu.
 func (t *Trader) Fail(format string, args ...any) {
 	if t.Violation == nil {
 		t.Violation = fmt.Errorf(t.Name+": "+format, args...)
@@ -337,8 +337,8 @@ func (t *Trader) resting() []string {
 	return ids
 }
 
-// Await waits until ready returns true, or the line breaks. It calls ready with mu
-// held, whenever a message has come.
+// Await waits until ready returns true, or the connection breaks. It calls ready with Mu
+// held, after each message.
 func (t *Trader) Await(what string, ready func() bool) error {
 	patience := cmp.Or(t.Patience, runtest.HangTimeout)
 	deadline := time.Now().Add(patience)
