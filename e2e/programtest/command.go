@@ -87,8 +87,8 @@ func Shell(t *testing.T, dir, line string) string {
 	return out
 }
 
-// ShellTry is Shell for a line that may fail, with additional environment variables. When
-// it returns, nothing that the line started still runs.
+// ShellTry is Shell for a line that may fail, with additional environment variables. A
+// line that hangs is ended together with everything that it has started.
 func ShellTry(t *testing.T, dir string, env []string, line string) (string, error) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), runtest.HangTimeout)

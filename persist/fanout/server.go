@@ -12,10 +12,10 @@ import (
 	"github.com/nats-io/nats-server/v2/server"
 )
 
-// startTimeout bounds the start of a Server.
+// startTimeout bounds the start of a Server, stopTimeout its last requests.
 const (
 	startTimeout = 10 * time.Second
-	stopPatience = time.Second
+	stopTimeout  = time.Second
 )
 
 // ServerOptions are the options of a server in this process.
@@ -105,7 +105,7 @@ func (s *Server) Run(ctx context.Context) error {
 // finishRequests waits until JetStream has answered the requests it has taken, because
 // a worker of nats-server 2.15.2 that first runs after Shutdown panics on a request.
 func (s *Server) finishRequests() {
-	for end := time.Now().Add(stopPatience); time.Now().Before(end); time.Sleep(time.Millisecond) {
+	for end := time.Now().Add(stopTimeout); time.Now().Before(end); time.Sleep(time.Millisecond) {
 		if info, err := s.s.Jsz(nil); err != nil || info.API.Inflight == 0 {
 			return
 		}
