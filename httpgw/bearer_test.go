@@ -85,8 +85,8 @@ func TestBearerComesBeforeTheBody(t *testing.T) {
 		}
 	}
 	b := gatewaytest.NewBooks(t)
-	doors, _ := dvpDependencies()
-	g := start(t, testOptions(b), b, doors)
+	deps, _ := dvpDependencies()
+	g := start(t, testOptions(b), b, deps)
 	chunked := fmt.Sprintf("POST %s HTTP/1.1\r\nHost: t\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n%x\r\n%s\r\n0\r\n%s\r\n\r\n",
 		terms.PathBuild, len(buildBody), buildBody, bearer)
 	if codes := statusesOf(talk(t, g.BaseAddr(), chunked, true)); codes != "400" {

@@ -72,9 +72,9 @@ func TestCatalogFilesAreOneDocument(t *testing.T) {
 // their own schema.
 func TestCatalogIsDescribed(t *testing.T) {
 	for _, facts := range []*catalog.Facts{{}, gatewaytest.Facts()} {
-		doors := testDependencies()
-		doors.Facts = func() *catalog.Facts { return facts }
-		c := newConformingOf(t, withDesk(doors), nil)
+		deps := testDependencies()
+		deps.Facts = func() *catalog.Facts { return facts }
+		c := newConformingOf(t, withDesk(deps), nil)
 		for path := range catalogPaths() {
 			c.send(t, path, "GET "+path+" HTTP/1.1\r\nHost: test\r\n\r\n", 200)
 		}
@@ -82,9 +82,9 @@ func TestCatalogIsDescribed(t *testing.T) {
 }
 
 // withDesk adds the scripted desk that newConformingOf needs.
-func withDesk(doors Dependencies) Dependencies {
-	doors.Desk = &gatewaytest.ScriptedDesk{Current: gatewaytest.FixedView()}
-	return doors
+func withDesk(deps Dependencies) Dependencies {
+	deps.Desk = &gatewaytest.ScriptedDesk{Current: gatewaytest.FixedView()}
+	return deps
 }
 
 // TestPool: a pool by its address; unknown addresses.
@@ -98,9 +98,9 @@ func TestPool(t *testing.T) {
 	}
 	unread := gatewaytest.Facts()
 	unread.Pairs[0].Pool.Slot = 0
-	doors := testDependencies()
-	doors.Facts = func() *catalog.Facts { return unread }
-	early := newConformingOf(t, withDesk(doors), nil)
+	deps := testDependencies()
+	deps.Facts = func() *catalog.Facts { return unread }
+	early := newConformingOf(t, withDesk(deps), nil)
 	a := early.send(t, marketapi.PathPools+marketapi.PoolSegment, "GET "+marketapi.PathPools+gatewaytest.Pool+" HTTP/1.1\r\nHost: test\r\n\r\n", 503)
 	if a.Code() != wire.CodeChainUnavailable || a.Header.Get("Retry-After") == "" {
 		t.Errorf("a pool that was not read: %s", a.Body)
@@ -115,11 +115,11 @@ func TestPool(t *testing.T) {
 // TestManifestIsWhole: the integration manifest has every market read and every static
 // file, and nothing else.
 func TestManifestIsWhole(t *testing.T) {
-	doors := testDependencies()
-	doors.Desk = &gatewaytest.ScriptedDesk{Current: gatewaytest.FixedView()}
-	w := newWriterOf(t, doors, func(o *Options) { o.Specification = gatewaytest.Specification(t) })
+	deps := testDependencies()
+	deps.Desk = &gatewaytest.ScriptedDesk{Current: gatewaytest.FixedView()}
+	w := newWriterOf(t, deps, func(o *Options) { o.Specification = gatewaytest.Specification(t) })
 	want := map[string]bool{}
-	for _, row := range w.g.routes(doors) {
+	for _, row := range w.g.routes(deps) {
 		file := strings.HasSuffix(row.Path, ".json") && strings.Count(row.Path, "/") == 1
 		if row.On&wire.OnBase != 0 && row.Method == wire.MethodGet && (row.Group == wire.GroupMarket || file) {
 			want[row.Path] = true
@@ -152,10 +152,10 @@ func TestWalletPage(t *testing.T) {
 	facts.Tokens[0].Accounts = []catalog.Account{
 		{Address: "Reserve", Amount: 1_234_567_500_000, Role: catalog.GuaranteeReserve, Label: `<b>"reserve"`, Slot: 7},
 	}
-	doors := testDependencies()
-	doors.Facts = func() *catalog.Facts { return facts }
+	deps := testDependencies()
+	deps.Facts = func() *catalog.Facts { return facts }
 	b := gatewaytest.NewBooks(t)
-	g := start(t, testOptions(b), b, doors)
+	g := start(t, testOptions(b), b, deps)
 	resp, body := gatewaytest.Do(t, g.BaseAddr(), "GET", site.PathWallet, "")
 	text := string(body)
 	if resp.StatusCode != 200 || resp.Header.Get("Content-Type") != wire.HTMLType || resp.Header.Get("ETag") == "" {
@@ -182,9 +182,9 @@ func TestWalletPage(t *testing.T) {
 // TestNoFacts: without facts only the schemas are served.
 func TestNoFacts(t *testing.T) {
 	b := gatewaytest.NewBooks(t)
-	doors := testDependencies()
-	doors.Facts = nil
-	g := start(t, testOptions(b), b, doors)
+	deps := testDependencies()
+	deps.Facts = nil
+	g := start(t, testOptions(b), b, deps)
 	for path, want := range map[string]int{
 		marketapi.PathMarket + "status": 404, "/market.json": 404, marketapi.PathCoinGecko + "orderbook": 404, marketapi.PathSchemas: 200, marketapi.PathMarket + "oracle/heartbeat": 200,
 	} {

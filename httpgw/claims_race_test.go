@@ -180,10 +180,10 @@ func TestClaimsRace(t *testing.T) {
 	d := sellingDesk(t)
 	smallest := uint64(market.FillUSD(1).USD() / gatewaytest.Dollar)
 	ticket := setUpDesk(t, d, max(1, pieces/2)*smallest, max(1, pieces-pieces/2)*smallest)
-	doors := testDependencies()
-	doors.Desk, doors.Settlement = d, &fakeChain{}
-	g := newGateway(t, doors)
-	table := g.routes(doors)
+	deps := testDependencies()
+	deps.Desk, deps.Settlement = d, &fakeChain{}
+	g := newGateway(t, deps)
+	table := g.routes(deps)
 	base, api := newRouter(table, wire.OnBase, newMetrics()), newRouter(table, wire.OnAPI, newMetrics())
 	racers := make([]racer, 16)
 	var next atomic.Int64

@@ -119,20 +119,20 @@ func dvpDependencies() (Dependencies, *dvpRig) {
 			builds: map[market.ClaimID]desk.BuildState{},
 		},
 	}
-	doors := testDependencies()
-	doors.Desk = &gatewaytest.ScriptedDesk{Current: gatewaytest.FixedView()}
-	doors.Settlement, doors.Handshake, doors.Cosigner = rig.chain, rig.keys, rig.dvp
-	return doors, rig
+	deps := testDependencies()
+	deps.Desk = &gatewaytest.ScriptedDesk{Current: gatewaytest.FixedView()}
+	deps.Settlement, deps.Handshake, deps.Cosigner = rig.chain, rig.keys, rig.dvp
+	return deps, rig
 }
 
 func newDvPRig(t testing.TB, mend ...func(*Dependencies, *Options)) *dvpRig {
 	t.Helper()
-	doors, rig := dvpDependencies()
+	deps, rig := dvpDependencies()
 	var o Options
 	for _, change := range mend {
-		change(&doors, &o)
+		change(&deps, &o)
 	}
-	rig.testWriter = newWriterOf(t, doors, func(all *Options) { all.Now = o.Now })
+	rig.testWriter = newWriterOf(t, deps, func(all *Options) { all.Now = o.Now })
 	return rig
 }
 

@@ -36,14 +36,14 @@ func FuzzRouter(f *testing.F) {
 		f.Add(seed.method, seed.target, seed.headers)
 	}
 	b := gatewaytest.NewBooks(f)
-	doors := testDependencies()
-	doors.Desk = &gatewaytest.ScriptedDesk{Current: gatewaytest.FixedView()}
-	g, err := New(testOptions(b), b, doors)
+	deps := testDependencies()
+	deps.Desk = &gatewaytest.ScriptedDesk{Current: gatewaytest.FixedView()}
+	g, err := New(testOptions(b), b, deps)
 	if err != nil {
 		f.Fatal(err)
 	}
 	f.Cleanup(func() { _ = g.Close() })
-	table := g.routes(doors)
+	table := g.routes(deps)
 	d := &handler{g: g, router: newRouter(table, wire.OnBase, newMetrics())}
 	rows := make(map[string]bool)
 	for i := range table {

@@ -221,15 +221,15 @@ func TestShortageOfDescriptors(t *testing.T) {
 func TestShutdown(t *testing.T) {
 	b := gatewaytest.NewBooks(t)
 	entered, release := make(chan struct{}), make(chan struct{})
-	doors := testDependencies()
-	doors.WebSocketHealth = func() any {
+	deps := testDependencies()
+	deps.WebSocketHealth = func() any {
 		close(entered)
 		<-release
 		return map[string]bool{"ok": true}
 	}
 	o := testOptions(b)
 	o.ShutdownTimeout = runtest.HangTimeout
-	g, err := New(o, b, doors)
+	g, err := New(o, b, deps)
 	if err != nil {
 		t.Fatal(err)
 	}

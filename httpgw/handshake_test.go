@@ -137,11 +137,11 @@ func TestWrongHandshakes(t *testing.T) {
 // TestHandshakeTerms: the published terms; limits that are off are null.
 func TestHandshakeTerms(t *testing.T) {
 	b := gatewaytest.NewBooks(t)
-	doors, _ := dvpDependencies()
+	deps, _ := dvpDependencies()
 	for _, none := range []bool{false, true} {
 		o := testOptions(b)
 		o.NoLimits, o.DvP, o.Handshake, o.URLs.Base = none, wire.Window{PerMinute: 7}, wire.Rate{PerMinute: 20, Burst: 5}, "https://desk.example/"
-		g := start(t, o, b, doors)
+		g := start(t, o, b, deps)
 		resp, body := gatewaytest.Do(t, g.BaseAddr(), "GET", terms.PathHandshake, "")
 		limits := `{"handshake":{"per_ip":20,"window_s":60,"burst":5},"build_submit":{"per_ip":7,"window_s":60,"burst":null}}`
 		if none {
@@ -177,9 +177,9 @@ func TestHandshakeForReal(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	doors, rig := dvpDependencies()
-	doors.Handshake = keeper
-	rig.testWriter = newWriterOf(t, doors)
+	deps, rig := dvpDependencies()
+	deps.Handshake = keeper
+	rig.testWriter = newWriterOf(t, deps)
 	sign := func(name string, mend func(string) string) reply {
 		t.Helper()
 		seed := sha256.Sum256([]byte(name))

@@ -43,9 +43,9 @@ func testDependencies() Dependencies {
 }
 
 // start runs a gateway until the test ends.
-func start(t testing.TB, o Options, views catalog.Views, doors Dependencies) *Gateway {
+func start(t testing.TB, o Options, views catalog.Views, deps Dependencies) *Gateway {
 	t.Helper()
-	g, err := New(o, views, doors)
+	g, err := New(o, views, deps)
 	if err != nil {
 		t.Fatal(err)
 	}

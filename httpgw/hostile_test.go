@@ -39,11 +39,11 @@ func newWriterGateway(t testing.TB, change func(*Options)) (*Gateway, *gatewayte
 	if change != nil {
 		change(&o)
 	}
-	doors := testDependencies()
+	deps := testDependencies()
 	sold := &gatewaytest.ScriptedDesk{Current: gatewaytest.FixedView()}
-	doors.Desk = sold
-	doors.Settlement = &fakeChain{verdict: desk.Verdict{Pending: time.Second}}
-	g, err := New(o, b, doors)
+	deps.Desk = sold
+	deps.Settlement = &fakeChain{verdict: desk.Verdict{Pending: time.Second}}
+	g, err := New(o, b, deps)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -197,9 +197,9 @@ func TestDescription(t *testing.T) {
 // TestStreamRoute: the stream answers on both addresses, each connection costs one
 // token of the market limit, and CORS allows the header of a resume.
 func TestStreamRoute(t *testing.T) {
-	b, doors := gatewaytest.NewBooks(t), testDependencies()
+	b, deps := gatewaytest.NewBooks(t), testDependencies()
 	var asked atomic.Int32
-	doors.Stream = func(ctx *fasthttp.RequestCtx) {
+	deps.Stream = func(ctx *fasthttp.RequestCtx) {
 		asked.Add(1)
 		if id := ctx.Response.Header.Peek("X-Request-Id"); len(id) == 0 {
 			t.Error("the door is not told the request's id")
@@ -209,7 +209,7 @@ func TestStreamRoute(t *testing.T) {
 	}
 	o := testOptions(b)
 	o.NoLimits, o.Market = false, wire.Rate{PerMinute: 1, Burst: 2}
-	g := start(t, o, b, doors)
+	g := start(t, o, b, deps)
 	const path = "/api/v1/market/stream"
 	for _, addr := range []net.Addr{g.BaseAddr(), g.APIAddr()} {
 		resp, body := gatewaytest.Do(t, addr, "GET", path, "")
@@ -226,9 +226,9 @@ func TestStreamRoute(t *testing.T) {
 	if resp, _ := gatewaytest.Do(t, g.BaseAddr(), "OPTIONS", path, ""); !strings.Contains(resp.Header.Get("Access-Control-Allow-Headers"), "Last-Event-ID") {
 		t.Errorf("OPTIONS: %v", resp.Header)
 	}
-	doors.Stream = nil
+	deps.Stream = nil
 	o.Market = wire.Rate{PerMinute: 60, Burst: 20}
-	if resp, _ := gatewaytest.Do(t, start(t, o, b, doors).BaseAddr(), "GET", path, ""); resp.StatusCode != 404 {
+	if resp, _ := gatewaytest.Do(t, start(t, o, b, deps).BaseAddr(), "GET", path, ""); resp.StatusCode != 404 {
 		t.Errorf("without a door: status %d", resp.StatusCode)
 	}
 }

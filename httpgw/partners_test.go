@@ -61,9 +61,9 @@ func long(n int) *tape {
 // against the specification.
 func partner(t *testing.T, h marketapi.History) func(path, query string, status int) []byte {
 	t.Helper()
-	doors := withDesk(testDependencies())
-	doors.History = h
-	c := newConformingOf(t, doors, func(o *Options) { o.Partner = wire.Rate{PerMinute: 60_000_000, Burst: 1_000_000} })
+	deps := withDesk(testDependencies())
+	deps.History = h
+	c := newConformingOf(t, deps, func(o *Options) { o.Partner = wire.Rate{PerMinute: 60_000_000, Burst: 1_000_000} })
 	return func(path, query string, status int) []byte {
 		t.Helper()
 		return c.send(t, path, "GET "+path+query+" HTTP/1.1\r\nHost: test\r\n\r\n", status).Body

@@ -47,9 +47,9 @@ func startDesk(t *testing.T, mend func(*Options)) *Gateway {
 	if mend != nil {
 		mend(&o)
 	}
-	doors := testDependencies()
-	doors.Desk = gatewaytest.NewViewDesk(gatewaytest.FixedView())
-	return start(t, o, b, doors)
+	deps := testDependencies()
+	deps.Desk = gatewaytest.NewViewDesk(gatewaytest.FixedView())
+	return start(t, o, b, deps)
 }
 
 // TestRFQRoutes drives each read on each address: body, ETag, 304, gzip, HEAD,

@@ -206,10 +206,10 @@ func TestClaimHistory(t *testing.T) {
 // TestWriteRoutes: the addresses and methods of each writing route, over sockets.
 func TestWriteRoutes(t *testing.T) {
 	b := gatewaytest.NewBooks(t)
-	doors := testDependencies()
-	doors.Desk = &gatewaytest.ScriptedDesk{Current: gatewaytest.FixedView()}
-	doors.Settlement = &fakeChain{verdict: desk.Verdict{Pending: time.Second}}
-	g := start(t, testOptions(b), b, doors)
+	deps := testDependencies()
+	deps.Desk = &gatewaytest.ScriptedDesk{Current: gatewaytest.FixedView()}
+	deps.Settlement = &fakeChain{verdict: desk.Verdict{Pending: time.Second}}
+	g := start(t, testOptions(b), b, deps)
 	addrs := map[wire.Surface]net.Addr{wire.OnBase: g.BaseAddr(), wire.OnAPI: g.APIAddr(), wire.OnWS: g.WSAddr()}
 	const both = wire.OnBase | wire.OnAPI
 	for _, row := range []struct {
@@ -272,9 +272,9 @@ func TestWriteLimit(t *testing.T) {
 	clock := &manualClock{}
 	o := testOptions(b)
 	o.NoLimits, o.Clock = false, clock.read
-	doors := testDependencies()
-	doors.Desk = &gatewaytest.ScriptedDesk{Current: gatewaytest.FixedView()}
-	g := start(t, o, b, doors)
+	deps := testDependencies()
+	deps.Desk = &gatewaytest.ScriptedDesk{Current: gatewaytest.FixedView()}
+	g := start(t, o, b, deps)
 	paths := []string{rfqapi.PathRFQ + "quote", rfqapi.PathModular, rfqapi.PathAtomic}
 	for i := range 10 {
 		addr := []net.Addr{g.BaseAddr(), g.APIAddr()}[i%2]

@@ -42,11 +42,11 @@ func shardHandlers(tb testing.TB) (without, beside *handler) {
 		r.o.NoLimits, r.o.Market, r.o.RFQWrite = false, wire.Rate{PerMinute: 60_000_000, Burst: 1_000_000}, wire.Rate{PerMinute: 60_000_000, Burst: 1_000_000}
 		r.o.Now = func() int64 { return gatewaytest.ViewTime }
 		var err error
-		if r.g, err = New(r.o, r.books, r.doors); err != nil {
+		if r.g, err = New(r.o, r.books, r.deps); err != nil {
 			tb.Fatal(err)
 		}
 		tb.Cleanup(func() { _ = r.g.Close() })
-		return &handler{g: r.g, on: wire.OnBase, router: newRouter(r.g.routes(r.doors), wire.OnBase, newMetrics())}
+		return &handler{g: r.g, on: wire.OnBase, router: newRouter(r.g.routes(r.deps), wire.OnBase, newMetrics())}
 	}
 	eu, us := newShardRig(tb, "eu", 1, ""), newShardRig(tb, "us", 2, "X")
 	without = of(newShardRig(tb, "alone", 1, ""))

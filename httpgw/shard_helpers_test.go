@@ -26,7 +26,7 @@ type shardRig struct {
 	number market.ShardID
 	books  *gatewaytest.Books
 	desk   *gatewaytest.ScriptedDesk
-	doors  Dependencies
+	deps   Dependencies
 	listen map[string]net.Listener // by address
 	o      Options
 	g      *Gateway
@@ -53,14 +53,14 @@ func newShardRig(t testing.TB, name string, number market.ShardID, prefix string
 		ticket.ID += market.FirstTicket(number) - 1
 	}
 	r.desk = &gatewaytest.ScriptedDesk{Current: view, History: map[market.ClaimID]*desk.History{}}
-	doors, _ := dvpDependencies()
-	doors.Desk = r.desk
+	deps, _ := dvpDependencies()
+	deps.Desk = r.desk
 	facts := gatewaytest.Facts()
 	for i := range facts.Pairs {
 		facts.Pairs[i].Symbol = prefix + facts.Pairs[i].Symbol
 	}
-	doors.Facts = func() *catalog.Facts { return facts }
-	r.doors, r.o = doors, testOptions(r.books)
+	deps.Facts = func() *catalog.Facts { return facts }
+	r.deps, r.o = deps, testOptions(r.books)
 	for _, address := range []*string{&r.o.Base, &r.o.API, &r.o.WS} {
 		l, err := net.Listen("tcp", "127.0.0.1:0")
 		if err != nil {
@@ -104,7 +104,7 @@ func startShards(t testing.TB, change func(eu, us *shardRig)) (eu, us *shardRig)
 func (r *shardRig) run(t testing.TB) {
 	t.Helper()
 	var err error
-	if r.g, err = New(r.o, r.books, r.doors); err != nil {
+	if r.g, err = New(r.o, r.books, r.deps); err != nil {
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithCancel(context.Background())

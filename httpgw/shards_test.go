@@ -114,7 +114,7 @@ func TestShardsCountOnce(t *testing.T) {
 // shard gets its owner.
 func TestShardsForwardTheTaker(t *testing.T) {
 	t.Parallel()
-	eu, us := startShards(t, func(_, us *shardRig) { us.doors.Handshake = nil })
+	eu, us := startShards(t, func(_, us *shardRig) { us.deps.Handshake = nil })
 	body := strings.ReplaceAll(buildBody, "T7", "T1000000007")
 	if got, text := us.send(t, postText(terms.PathBuild, body, bearer)); got.StatusCode != 403 {
 		t.Fatalf("a token that it does not know: %d %s", got.StatusCode, text)

@@ -19,8 +19,8 @@ import (
 // TestDvPAnswersAreDescribed: every answer of the DvP routes conforms to the
 // specification in status, code, reason, headers and members.
 func TestDvPAnswersAreDescribed(t *testing.T) {
-	doors, rig := dvpDependencies()
-	c := newConformingOf(t, doors, nil)
+	deps, rig := dvpDependencies()
+	c := newConformingOf(t, deps, nil)
 	const key = "Idempotency-Key: k"
 	ask := func(path, body string, status int, headers ...string) *openapitest.Answer {
 		t.Helper()
@@ -165,8 +165,8 @@ func buildStates(t *testing.T, c *conforming, rig *dvpRig, get func(path, target
 // TestDvPLimitsAreDescribed: answers at the limits of DvP, and on an address without
 // the routes.
 func TestDvPLimitsAreDescribed(t *testing.T) {
-	doors, _ := dvpDependencies()
-	c := newConformingOf(t, doors, func(o *Options) { o.DvP, o.Handshake = wire.Window{PerMinute: 1}, wire.Rate{PerMinute: 1, Burst: 1} })
+	deps, _ := dvpDependencies()
+	c := newConformingOf(t, deps, func(o *Options) { o.DvP, o.Handshake = wire.Window{PerMinute: 1}, wire.Rate{PerMinute: 1, Burst: 1} })
 	c.post(t, terms.PathHandshake, challengeBody, 200)
 	c.post(t, terms.PathHandshake, challengeBody, 429)
 	c.post(t, terms.PathBuild, buildBody, 403)

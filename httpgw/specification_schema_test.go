@@ -34,11 +34,11 @@ import (
 // TestTableIsDescribed: each address serves exactly the routes that the specification
 // has for it.
 func TestTableIsDescribed(t *testing.T) {
-	doors := testDependencies()
-	doors.Desk = &gatewaytest.ScriptedDesk{Current: gatewaytest.FixedView()}
-	w := newWriterOf(t, doors, func(o *Options) { o.Specification = gatewaytest.Specification(t) })
+	deps := testDependencies()
+	deps.Desk = &gatewaytest.ScriptedDesk{Current: gatewaytest.FixedView()}
+	w := newWriterOf(t, deps, func(o *Options) { o.Specification = gatewaytest.Specification(t) })
 	served := map[string]bool{}
-	for _, row := range w.g.routes(doors) {
+	for _, row := range w.g.routes(deps) {
 		for on, name := range wire.SurfaceNames {
 			// The files of a page are its own.
 			own := strings.HasPrefix(row.Path, site.PathBoardFolder) || strings.HasPrefix(row.Path, site.PathReferenceFolder)
@@ -151,15 +151,15 @@ type conforming struct {
 
 func newConforming(t *testing.T, chain terms.Settlement, mend func(*Options)) *conforming {
 	t.Helper()
-	doors := testDependencies()
-	doors.Desk, doors.Settlement = &gatewaytest.ScriptedDesk{Current: gatewaytest.FixedView()}, chain
-	return newConformingOf(t, doors, mend)
+	deps := testDependencies()
+	deps.Desk, deps.Settlement = &gatewaytest.ScriptedDesk{Current: gatewaytest.FixedView()}, chain
+	return newConformingOf(t, deps, mend)
 }
 
 // newConformingOf uses other dependencies, with a scripted desk among them.
-func newConformingOf(t *testing.T, doors Dependencies, mend func(*Options)) *conforming {
+func newConformingOf(t *testing.T, deps Dependencies, mend func(*Options)) *conforming {
 	t.Helper()
-	c := &conforming{d: gatewaytest.OpenAPI(t), codes: map[string]bool{}, desk: doors.Desk.(*gatewaytest.ScriptedDesk)}
+	c := &conforming{d: gatewaytest.OpenAPI(t), codes: map[string]bool{}, desk: deps.Desk.(*gatewaytest.ScriptedDesk)}
 	c.desk.History = map[market.ClaimID]*desk.History{}
 	b := gatewaytest.NewBooks(t)
 	o := testOptions(b)
@@ -169,7 +169,7 @@ func newConformingOf(t *testing.T, doors Dependencies, mend func(*Options)) *con
 	if mend != nil {
 		mend(&o)
 	}
-	c.g = start(t, o, b, doors)
+	c.g = start(t, o, b, deps)
 	return c
 }
 

@@ -279,9 +279,9 @@ func TestReadOnly(t *testing.T) {
 		"GET " + rfqapi.PathStatus: true, "GET " + rfqapi.PathDeskStatus: true,
 	}
 	seen := 0
-	doors := testDependencies()
-	doors.Desk = w.desk
-	for _, r := range w.g.routes(doors) {
+	deps := testDependencies()
+	deps.Desk = w.desk
+	for _, r := range w.g.routes(deps) {
 		name := wire.MethodNames[r.Method] + " " + r.Path
 		if r.LeaderOnly != leaders[name] || r.Post != nil && !r.LeaderOnly {
 			t.Errorf("%s: leader %t", name, r.LeaderOnly)
@@ -339,9 +339,9 @@ func (leaderOnlyHistory) Cursor() uint64  { return 1 }
 // TestLeaderOnlyHistory: history that a follower does not have is redirected with the
 // unchanged path and query, or refused if the leader is unknown.
 func TestLeaderOnlyHistory(t *testing.T) {
-	doors := testDependencies()
-	doors.Desk, doors.History = &gatewaytest.ScriptedDesk{Current: gatewaytest.FixedView()}, leaderOnlyHistory{}
-	w := newWriterOf(t, doors)
+	deps := testDependencies()
+	deps.Desk, deps.History = &gatewaytest.ScriptedDesk{Current: gatewaytest.FixedView()}, leaderOnlyHistory{}
+	w := newWriterOf(t, deps)
 	for name, leader := range map[string]leadership.Leader{"a leader": theLeader, "none": {}} {
 		w.g.opts.Leadership = followerLeadership(leader)
 		for _, path := range []string{

@@ -216,12 +216,12 @@ func TestSubmitAtOnce(t *testing.T) {
 // TestNothingSecretIsLogged: no log line has a token, nonce, signature or transaction,
 // whatever fails.
 func TestNothingSecretIsLogged(t *testing.T) {
-	doors, rig := dvpDependencies()
+	deps, rig := dvpDependencies()
 	b := gatewaytest.NewBooks(t)
 	o := testOptions(b)
 	var text syncText
 	o.Logger = slog.New(slog.NewTextHandler(&text, &slog.HandlerOptions{Level: slog.LevelDebug}))
-	g := start(t, o, b, doors)
+	g := start(t, o, b, deps)
 	send := func() {
 		for path, bodies := range map[string][]string{
 			terms.PathHandshake: {challengeBody, issueBody}, terms.PathBuild: {buildBody, "{"}, terms.PathSubmit: {submitBody, "{"},

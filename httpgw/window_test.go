@@ -19,8 +19,8 @@ func TestDvPLimitOnTheWire(t *testing.T) {
 	clock := &manualClock{now: 1}
 	o := testOptions(b)
 	o.NoLimits, o.Clock = false, clock.read
-	doors, _ := dvpDependencies()
-	g := start(t, o, b, doors)
+	deps, _ := dvpDependencies()
+	g := start(t, o, b, deps)
 	steps := []struct {
 		path, body, header string
 		status             int
@@ -91,8 +91,8 @@ func TestDvPOptions(t *testing.T) {
 	if o.Handshake = (wire.Rate{PerMinute: -1, Burst: 1}); o.Validate() == nil {
 		t.Error("a negative rate of handshakes is accepted")
 	}
-	doors, _ := dvpDependencies()
-	g := start(t, testOptions(b), b, doors)
+	deps, _ := dvpDependencies()
+	g := start(t, testOptions(b), b, deps)
 	addrs := []net.Addr{g.BaseAddr()}
 	for range 20 {
 		for _, path := range []string{terms.PathBuild, terms.PathHandshake} {

@@ -74,18 +74,18 @@ type testWriter struct {
 
 func newWriter(t testing.TB, chain terms.Settlement) *testWriter {
 	t.Helper()
-	doors := testDependencies()
-	doors.Desk, doors.Settlement = &gatewaytest.ScriptedDesk{Current: gatewaytest.FixedView()}, chain
-	return newWriterOf(t, doors)
+	deps := testDependencies()
+	deps.Desk, deps.Settlement = &gatewaytest.ScriptedDesk{Current: gatewaytest.FixedView()}, chain
+	return newWriterOf(t, deps)
 }
 
 // newWriterOf uses other dependencies, with a scripted desk among them.
-func newWriterOf(t testing.TB, doors Dependencies, mend ...func(*Options)) *testWriter {
+func newWriterOf(t testing.TB, deps Dependencies, mend ...func(*Options)) *testWriter {
 	t.Helper()
-	w := &testWriter{desk: doors.Desk.(*gatewaytest.ScriptedDesk)}
+	w := &testWriter{desk: deps.Desk.(*gatewaytest.ScriptedDesk)}
 	w.desk.History = map[market.ClaimID]*desk.History{}
-	w.g = newGateway(t, doors, mend...)
-	table := w.g.routes(doors)
+	w.g = newGateway(t, deps, mend...)
+	table := w.g.routes(deps)
 	for i, on := range []wire.Surface{wire.OnBase, wire.OnAPI, wire.OnWS} {
 		w.handlers[i] = &handler{g: w.g, on: on, router: newRouter(table, on, newMetrics())}
 	}
@@ -93,7 +93,7 @@ func newWriterOf(t testing.TB, doors Dependencies, mend ...func(*Options)) *test
 }
 
 // newGateway returns a gateway that listens and does not run.
-func newGateway(t testing.TB, doors Dependencies, mend ...func(*Options)) *Gateway {
+func newGateway(t testing.TB, deps Dependencies, mend ...func(*Options)) *Gateway {
 	t.Helper()
 	b := gatewaytest.NewBooks(t)
 	o := testOptions(b)
@@ -101,7 +101,7 @@ func newGateway(t testing.TB, doors Dependencies, mend ...func(*Options)) *Gatew
 		change(&o)
 	}
 	o.URLs.Native = "https://native.example"
-	g, err := New(o, b, doors)
+	g, err := New(o, b, deps)
 	if err != nil {
 		t.Fatal(err)
 	}
