@@ -29,6 +29,7 @@ var formats = map[string]format{
 	"FIX address":     {"host:port", checkGroupFIX},
 	"SHA-256":         {"64 hexadecimal digits", checkTokenHash},
 	"USD":             {"decimal", checkUSDPrice},
+	"USD amount":      {"decimal", parses(usdOf)},
 	"address":         {"Solana address", parses(ParseAddress)},
 	"address or none": {"Solana address", orEmpty(parses(ParseAddress))},
 	"addresses":       {"Solana addresses, separated by commas", checkTreasury},
@@ -278,6 +279,19 @@ func checkSocket(text string) error {
 		return fmt.Errorf("%q: the path of a socket has at most %d bytes", text, maxSocketPath)
 	}
 	return nil
+}
+
+// usdOf parses an amount of dollars, at most rfq.MaxCapacity.
+func usdOf(text string) (market.USD, error) {
+	n, err := market.ParseDecimal([]byte(text), market.USDDecimals)
+	if err == nil && market.USD(n) > rfq.MaxCapacity {
+		err = market.ErrOverflow
+	}
+	if err != nil {
+		return 0, fmt.Errorf("%q: a decimal from 0 to %s, of %d places at most: %w",
+			text, market.AppendDecimal(nil, uint64(rfq.MaxCapacity), market.USDDecimals), market.USDDecimals, err)
+	}
+	return market.USD(n), nil
 }
 
 // maxDust returns the largest dust limit in atoms: one dollar, or 0.01 SOL.

@@ -243,18 +243,27 @@ type Instrument struct {
 
 // RFQ configures the desk. Units are in the keys' names.
 type RFQ struct {
-	Enabled      bool         `yaml:"enabled" default:"true" about:"false: no desk routes and no operator; the tickets stay as they are"`
-	QuoteTTLS    int          `yaml:"quote_ttl_s" default:"15" range:"1 to 3600" unit:"s" about:"how long a quote holds"`
-	ClaimTTLS    int          `yaml:"claim_ttl_s" default:"120" range:"1 to 86400" unit:"s" about:"how long a claim waits for its payment"`
-	LateWindowS  int          `yaml:"late_window_s" default:"3600" range:"0 to 2592000" unit:"s" about:"how long after that a payment may still be honoured; later a refund is due"`
-	FeeBps       int          `yaml:"fee_bps" default:"500" range:"0 to 9999" unit:"bps" about:"fee, included in the payment and shown separately"`
-	WalletClaims int          `yaml:"wallet_claims" default:"8" range:"1 to 65535" unit:"claims" about:"claims that a wallet may have reserved at once"`
-	Ladder       []LadderStep `yaml:"ladder" about:"discounts of the public ladder: each fill size once; a larger one never has the smaller discount"`
-	USDCMint     string       `yaml:"usdc_mint" default:"PLaceho1derUSDCmintxxxxxxxxxxxxxxxxxxxxxxxx" form:"address" about:"mint of USDC; the default is a placeholder: no chain has it"`
-	PayTo        PayTo        `yaml:"pay_to" about:"wallets of the desk; a rail without an address is not sold"`
-	SOLPriceUSD  string       `yaml:"sol_price_usd" unit:"USD" form:"USD" about:"dollars a SOL; empty: an operator sets it"`
-	SOLMaxAgeS   int          `yaml:"sol_max_age_s" default:"3600" range:"0 to 604800" unit:"s" about:"an older price sells nothing; 0: any age"`
-	Pairs        []Pair       `yaml:"pairs" about:"pairs sold by tickets; left out: those of these two whose instruments exist. Pairs may be added, not removed"`
+	Enabled     bool `yaml:"enabled" default:"true" about:"false: no desk routes and no operator; the tickets stay as they are"`
+	QuoteTTLS   int  `yaml:"quote_ttl_s" default:"15" range:"1 to 3600" unit:"s" about:"how long a quote holds"`
+	ClaimTTLS   int  `yaml:"claim_ttl_s" default:"120" range:"1 to 86400" unit:"s" about:"how long a claim waits for its payment"`
+	LateWindowS int  `yaml:"late_window_s" default:"3600" range:"0 to 2592000" unit:"s" about:"how long after that a payment may still be honoured; later a refund is due"`
+	GraceS      int  `yaml:"grace_s" default:"30" range:"0 to 3600" unit:"s" about:"how long capacity stays reserved after that for a payment in an earlier block that is not final yet"`
+	FirmBpsUSDC int  `yaml:"firm_bps_usdc" default:"100" range:"1 to 9999" unit:"bps" about:"how far the market may move against the desk after a claim paid in USDC; beyond it the payment is refunded"`
+	FirmBpsSOL  int  `yaml:"firm_bps_sol" default:"150" range:"1 to 9999" unit:"bps" about:"the same of SOL"`
+	// The limits of claims without a proof of the wallet's key.
+	UnprovenTTLS     int          `yaml:"unproven_ttl_s" default:"45" range:"1 to 86400" unit:"s" about:"how long a claim without proof of its wallet waits until its payment is seen; then claim_ttl_s"`
+	UnprovenUSDPerIP string       `yaml:"unproven_usd_per_ip" default:"25000" unit:"USD" form:"USD amount" about:"most that claims without proof of a client IP may reserve at once; 0: claims need the proof"`
+	UnprovenShareBps int          `yaml:"unproven_share_bps" default:"3000" range:"0 to 10000" unit:"bps" about:"most of a tranche that all claims without proof may reserve at once"`
+	DustUSDC         string       `yaml:"dust_usdc" default:"0.01" unit:"USDC" form:"dust USDC" about:"a payment's surplus up to it is kept; of a larger one a refund is due"`
+	DustSOL          string       `yaml:"dust_sol" default:"0.0001" unit:"SOL" form:"dust SOL" about:"the same of SOL"`
+	FeeBps           int          `yaml:"fee_bps" default:"500" range:"0 to 9999" unit:"bps" about:"fee, included in the payment and shown separately"`
+	WalletClaims     int          `yaml:"wallet_claims" default:"8" range:"1 to 65535" unit:"claims" about:"claims that a wallet may have reserved at once"`
+	Ladder           []LadderStep `yaml:"ladder" about:"discounts of the public ladder: each fill size once; a larger one never has the smaller discount"`
+	USDCMint         string       `yaml:"usdc_mint" default:"PLaceho1derUSDCmintxxxxxxxxxxxxxxxxxxxxxxxx" form:"address" about:"mint of USDC; the default is a placeholder: no chain has it"`
+	PayTo            PayTo        `yaml:"pay_to" about:"wallets of the desk; a rail without an address is not sold"`
+	SOLPriceUSD      string       `yaml:"sol_price_usd" unit:"USD" form:"USD" about:"dollars a SOL; empty: an operator sets it"`
+	SOLMaxAgeS       int          `yaml:"sol_max_age_s" default:"3600" range:"0 to 604800" unit:"s" about:"an older price sells nothing; 0: any age"`
+	Pairs            []Pair       `yaml:"pairs" about:"pairs sold by tickets; left out: those of these two whose instruments exist. Pairs may be added, not removed"`
 }
 
 // LadderStep is the discount of one fill size of the public ladder.
@@ -280,6 +289,8 @@ type Pair struct {
 	CorridorBps       int      `yaml:"corridor_bps" range:"1 to 9999" unit:"bps" about:"how far from the anchor a reference price may lie"`
 	MaxAgeS           int      `yaml:"max_age_s" range:"0 to 604800" unit:"s" about:"an older anchor sells nothing; 0: any age"`
 	Via               string   `yaml:"via" form:"symbol" about:"pair that prices this book's quote asset; empty: it is a dollar"`
+	FirmBpsUSDC       int      `yaml:"firm_bps_usdc" range:"0 to 9999" unit:"bps" about:"in the place of rfq.firm_bps_usdc; 0: that"`
+	FirmBpsSOL        int      `yaml:"firm_bps_sol" range:"0 to 9999" unit:"bps" about:"in the place of rfq.firm_bps_sol; 0: that"`
 	Inventory         string   `yaml:"inventory" unit:"base units" form:"decimal" about:"stock to sell in all; empty: an operator sets it"`
 }
 
@@ -291,6 +302,8 @@ type Chain struct {
 	TimeoutMS        int    `yaml:"timeout_ms" default:"8000" range:"100 to 60000" unit:"ms" is:"own" about:"a call with all its tries"`
 	AttemptTimeoutMS int    `yaml:"attempt_timeout_ms" default:"4000" range:"100 to 60000" unit:"ms" is:"own" about:"one try; at most chain.timeout_ms"`
 	SandboxDir       string `yaml:"sandbox_dir" form:"folder" is:"own" about:"server of the local chain; empty: internal/sandbox beside or above the program"`
+	Network          string `yaml:"network" words:",mainnet,devnet,testnet,local" about:"network of the nodes, by the hash of its first block: nodes of another one are refused; empty: the one they are on"`
+	TrustSingleNode  bool   `yaml:"trust_single_node" about:"true: a single node of a public network is believed; else serve refuses to start with one"`
 	BlockhashSlots   int    `yaml:"blockhash_slots" default:"150" range:"150 to 100000" unit:"slots" about:"how long a blockhash lives; more than 150 on a local chain only"`
 }
 

@@ -38,7 +38,11 @@ func (s *Settle) TreasuryWallets() (out []market.Address, err error) {
 
 // DustByRail returns the dust limits in atoms.
 func (s *Settle) DustByRail() (out [market.RailCount]market.Amount, err error) {
-	for rail, text := range map[market.Rail]string{market.RailUSDC: s.DustUSDC, market.RailSOL: s.DustSOL} {
+	return dustByRail(s.DustUSDC, s.DustSOL)
+}
+
+func dustByRail(usdc, sol string) (out [market.RailCount]market.Amount, err error) {
+	for rail, text := range map[market.Rail]string{market.RailUSDC: usdc, market.RailSOL: sol} {
 		if out[rail], err = dustOf(rail)(text); err != nil {
 			return out, err
 		}
