@@ -29,6 +29,8 @@ var (
 	OpenBookV2Program = mustParse("opnb2LAfJYbRMAHHvqjCwQxanZn7ReEHp1k81EohpZb")
 	// RaydiumCPMMProgram has constant-product pools.
 	RaydiumCPMMProgram = mustParse("CPMMoo8L3F4NbTegBCKVNunggL7H1ZpdTHKxQB5qKP1C")
+	// PythReceiverProgram has the verified price updates.
+	PythReceiverProgram = mustParse("rec5EKMGg6MxZYaMdyBfgwp4d5rB9T1VQH5pJv5LtFJ")
 	// ClockSysvar has the slot and the time of the bank that is read; SysvarOwner owns
 	// it.
 	ClockSysvar = Address(sdk.SysVarClockPubkey)
