@@ -77,7 +77,7 @@ var table = []row{
 	{path: "httpgw/board"}, // pages for people, built
 	{path: "httpgw/reference", may: []string{"httpgw/board"}}, // the page of the API reference, built
 	{path: "mirror", may: append([]string{"persist/kv", "internal", "internal/solana"}, outer...)},
-	{path: "prices", may: []string{"market"}}, // what an asset costs in dollars
+	{path: "prices", may: []string{"market", "internal", "internal/solana"}}, // what an asset costs in dollars
 	{path: "settle", may: append([]string{"desk", "persist/kv", "internal/schedule", "internal", "internal/solana", "internal/solana/eddsa"}, outer...)},
 	{path: "sdk"},
 
