@@ -77,7 +77,7 @@ func run(t *testing.T, asset Asset, body func(r *rig)) {
 			t.Fatal(err)
 		}
 		ctx, stop := context.WithCancel(t.Context())
-		go r.feed.Run(ctx) //nolint:errcheck // it returns nil
+		go r.feed.Run(ctx)
 		body(r)
 		stop()
 		synctest.Wait()

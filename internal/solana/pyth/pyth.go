@@ -126,7 +126,7 @@ func Append(dst []byte, u Update, authority solana.Address) []byte {
 	price := min(uint64(u.Price), math.MaxInt64)
 	dst = binary.LittleEndian.AppendUint64(dst, price)
 	dst = binary.LittleEndian.AppendUint64(dst, uint64(u.Confidence))
-	dst = binary.LittleEndian.AppendUint32(dst, uint32(^uint32(market.USDPriceDecimals)+1))
+	dst = binary.LittleEndian.AppendUint32(dst, ^uint32(market.USDPriceDecimals)+1)
 	dst = binary.LittleEndian.AppendUint64(dst, uint64(u.PublishedAt))
 	dst = binary.LittleEndian.AppendUint64(dst, uint64(u.PublishedAt-1))
 	dst = binary.LittleEndian.AppendUint64(dst, price)
