@@ -1,0 +1,125 @@
+package clock
+
+import (
+	"context"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+const (
+	second = int64(time.Second)
+	hour   = 3600 * second
+)
+
+// machine is a computer whose wall clock can be set.
+type machine struct{ wallTime, steadyTime int64 }
+
+func (m *machine) wall() int64   { return m.wallTime }
+func (m *machine) steady() int64 { return m.steadyTime }
+
+// pass lets time pass, a comparison every tenth of a second.
+func (m *machine) pass(c *Clock, seconds int64) {
+	for range seconds * ticksPerSecond {
+		m.wallTime += second / ticksPerSecond
+		m.steadyTime += second / ticksPerSecond
+		c.compare()
+	}
+}
+
+func started(last int64) (*machine, *Clock) {
+	m := &machine{wallTime: 1000 * hour, steadyTime: 7}
+	return m, newClock(last, m.wall, m.steady)
+}
+
+// near checks how far the time is ahead of the wall clock.
+func near(t *testing.T, m *machine, c *Clock, want int64) {
+	t.Helper()
+	if got := c.Now() - m.wallTime; got < want-second/100 || got > want+second/100 {
+		t.Errorf("%v ahead of the wall clock, want %v", time.Duration(got), time.Duration(want))
+	}
+}
+
+// TestDrift: a wall clock that is corrected little by little is followed, and is no jump.
+func TestDrift(t *testing.T) {
+	m, c := started(0)
+	near(t, m, c, 0)
+	m.wallTime += MaxStep
+	before := c.Now()
+	c.compare()
+	if step := c.Now() - before; c.Jump() != 0 || step != SlowRate/ticksPerSecond {
+		t.Errorf("a step of %d, jump %v", step, c.Jump())
+	}
+	if m.pass(c, 2001); c.Now() != m.wallTime || c.Jump() != 0 {
+		t.Errorf("%d ns behind after half an hour", m.wallTime-c.Now())
+	}
+	m.wallTime -= MaxStep / 2
+	if m.pass(c, 1001); c.Now() != m.wallTime {
+		t.Errorf("%d ns ahead", c.Now()-m.wallTime)
+	}
+}
+
+// TestJumps: a wall clock that is set, ahead or back, is reported, moves no deadline by
+// more than a tenth, and the time never stands still.
+func TestJumps(t *testing.T) {
+	for _, by := range []int64{hour, -hour, MaxStep + 1, -MaxStep - 1} {
+		m, c := started(0)
+		m.wallTime += by
+		before := c.Now()
+		m.pass(c, 60)
+		if passed := c.Now() - before; passed < 54*second || passed > 66*second {
+			t.Errorf("set by %v: %v pass in a minute", time.Duration(by), time.Duration(passed))
+		}
+		if by == hour || by == -hour {
+			near(t, m, c, -by+by/hour*6*second)
+			if got := int64(c.Jump()); got < 0 != (by < 0) || max(got, -got) < hour-7*second {
+				t.Errorf("set by %v: jump %v", time.Duration(by), time.Duration(got))
+			}
+		}
+		m.wallTime -= by // right again
+		if c.compare(); max(by, -by) > 7*second && c.Jump() == 0 {
+			t.Errorf("set by %v and back: the time has moved meanwhile, and agrees", time.Duration(by))
+		}
+		if m.pass(c, 100); c.Jump() != 0 {
+			t.Errorf("set by %v and back: jump %v after 100 s", time.Duration(by), c.Jump())
+		}
+	}
+}
+
+// TestJournalAhead: the time goes on from a journal that was written while the clock was
+// ahead, and closes up with the wall clock.
+func TestJournalAhead(t *testing.T) {
+	m, c := started(1000*hour + 60*second)
+	near(t, m, c, 60*second)
+	if c.Jump() >= 0 {
+		t.Errorf("jump %v", c.Jump())
+	}
+	before := c.Now()
+	if m.pass(c, 10); c.Now()-before < 8*second {
+		t.Errorf("only %v pass in 10 s", time.Duration(c.Now()-before))
+	}
+	if m.pass(c, 600); c.Jump() != 0 {
+		t.Errorf("jump %v after ten minutes", c.Jump())
+	}
+	m, c = started(900 * hour) // a service that was off
+	near(t, m, c, 0)
+}
+
+// TestMachine: the machine's own clocks, on virtual time.
+func TestMachine(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := New(0)
+		ctx, stop := context.WithCancel(t.Context())
+		go c.Run(ctx)
+		time.Sleep(time.Minute) // sleep: virtual time
+		synctest.Wait()
+		if got := c.Now(); got != time.Now().UnixNano() || c.Jump() != 0 {
+			t.Errorf("%d, want %d", got, time.Now().UnixNano())
+		}
+		stop()
+		synctest.Wait()
+		if n := testing.AllocsPerRun(100, func() { c.Now() }); n != 0 {
+			t.Errorf("Now allocates %v times", n)
+		}
+	})
+}
