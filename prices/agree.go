@@ -7,12 +7,12 @@ import (
 	"blockdesk/internal/solana/pyth"
 )
 
-// agree returns the update that a majority of the configured nodes stands for: of all
-// majorities whose prices lie within bps of each other, the one that lies closest
-// together, and of it the lower middle one. False where no majority does. So a minority
-// of nodes that lie can move the price no further than bps from an honest one, and none
-// that is silent counts as agreement. Nodes need not return the same update, because
-// each is at its own slot.
+// agree returns the update of a majority of the configured nodes: of all majorities whose
+// prices are within bps of each other, the one with the smallest range, and of its
+// updates the lower median. It returns false if there is no such majority. So a minority
+// of nodes that lie can move the price by at most bps from an honest one, and a node
+// that does not answer never counts as agreement. The nodes need not return the same
+// update, because each is at its own slot.
 func agree(updates []pyth.Update, configured int, bps uint16) (pyth.Update, bool) {
 	majority := configured/2 + 1
 	sorted := slices.SortedFunc(slices.Values(updates), func(a, b pyth.Update) int {

@@ -2,14 +2,20 @@ package prices
 
 import "blockdesk/market"
 
-// MaxSamples bounds what an Average remembers.
+// MaxSamples is the largest number of samples of an Average.
 const MaxSamples = 1024
+
+// MaxStepBps is the largest move of an Average's sample from the one before, in basis
+// points of it (our choice). Without it, a pool that an attacker pushes to a hundred
+// times its price for one reading would dominate the average of the whole window. A true
+// move of a half is followed within seven readings.
+const MaxStepBps = 1000
 
 // Average is a price weighted by the time for which it stood, over a window that ends
 // now. A price stands from its sample until the next one.
 type Average struct {
-	window  int64 // nanoseconds
-	samples []sample
+	window, maxGap int64 // nanoseconds
+	samples        []sample
 }
 
 type sample struct {
@@ -17,14 +23,22 @@ type sample struct {
 	price market.USDPrice
 }
 
-// NewAverage returns an average over a window of nanoseconds, which must be positive.
-func NewAverage(window int64) *Average { return &Average{window: window} }
+// NewAverage returns an average over a window in nanoseconds. After a gap of more than
+// maxGap nanoseconds between two samples it begins anew, because nobody knows which
+// prices stood meanwhile. Both must be positive.
+func NewAverage(window, maxGap int64) *Average { return &Average{window: window, maxGap: maxGap} }
 
-// Add notes a price as of at. A sample that is not newer than the last one is ignored.
-// Where MaxSamples are remembered, the oldest goes.
+// Add adds the price at the time at. A sample that is not newer than the last one is
+// ignored. A price further than MaxStepBps from the last sample counts as that bound.
+// With MaxSamples in the window, the oldest is dropped.
 func (a *Average) Add(at int64, price market.USDPrice) {
 	if n := len(a.samples); price == 0 || price > market.MaxUSDPrice || n > 0 && at <= a.samples[n-1].at {
 		return
+	}
+	if n := len(a.samples); n > 0 && at-a.samples[n-1].at > a.maxGap {
+		a.samples = a.samples[:0]
+	} else if n > 0 {
+		price = bounded(price, a.samples[n-1].price)
 	}
 	old := 0 // of two samples before the window, the newer one stands when it begins
 	for old+1 < len(a.samples) && a.samples[old+1].at <= at-a.window {
@@ -36,12 +50,9 @@ func (a *Average) Add(at int64, price market.USDPrice) {
 	a.samples = append(a.samples[:copy(a.samples, a.samples[old:])], sample{at, price})
 }
 
-// Reset forgets all samples.
-func (a *Average) Reset() { a.samples = a.samples[:0] }
-
-// Price returns the average as of now, rounded down, and the time of the newest sample.
-// False until the samples reach back over nine tenths of the window, so that a price of
-// a moment is never taken for an average.
+// Price returns the average at the time now, rounded down, and the time of the newest
+// sample. It returns false until the samples cover nine tenths of the window, so that a
+// momentary price never counts as an average.
 func (a *Average) Price(now int64) (price market.USDPrice, at int64, ok bool) {
 	n := len(a.samples)
 	if n == 0 {
@@ -65,4 +76,15 @@ func (a *Average) Price(now int64) (price market.USDPrice, at int64, ok bool) {
 	}
 	mean, err := sum.DivFloor(uint64(covered))
 	return market.USDPrice(mean), at, err == nil && mean != 0
+}
+
+// bounded returns price, at most MaxStepBps from last: rounded to the inside, but one unit
+// at least, so that a tiny price can move.
+func bounded(price, last market.USDPrice) market.USDPrice {
+	step, err := market.MulDivFloor(uint64(last), MaxStepBps, market.MaxBps)
+	if err != nil {
+		return last
+	}
+	step = max(step, 1)
+	return min(max(price, last-min(last, market.USDPrice(step))), last+market.USDPrice(step))
 }

@@ -1,26 +1,26 @@
-// Package prices decides what an asset costs in dollars, so that nobody has to type it.
+// Package prices decides what an asset costs in dollars, so that no operator has to set
+// its price by hand.
 //
-// An asset has a [Rule]: which sources may price it, in the order of preference, how old
-// a source's price may be, how wide its confidence interval, and how far apart the
-// sources may lie. [Rule.Judge] takes what the sources say now and returns one price, or
-// the reason why there is none. [Average] turns the states of a pool into its
-// time-weighted price. A [Feed] reads the sources every second and publishes what comes
-// of them.
+// An asset has a [Rule]: its sources in the order of preference, the maximum age of a
+// price, the maximum width of its confidence interval, and the maximum spread between
+// sources. [Rule.Judge] takes the prices of the sources and returns one price, or the
+// reason why there is none. [Average] is the time-weighted price of a pool. A [Feed]
+// reads the sources every second and publishes the judgements.
 //
 // Invariants:
-//  1. A price is never older than the rule allows. Without a price that is young enough
-//     there is none; an old one is never repeated.
-//  2. The first source of the rule that is usable gives the price. Every other usable
-//     source must lie within the spread of it, or there is no price: two sources that
-//     disagree are worth no more than none.
-//  3. Pyth's price is what a majority of the configured nodes agrees on.
-//  4. A source whose time lies ahead of ours is not used. [MaxAhead] is allowed for
-//     clocks that are not quite equal.
+//  1. A price is never older than the rule allows. If all prices are too old, the asset
+//     has no price; an old price is never published again.
+//  2. The first usable source of the rule gives the price. Every other usable source
+//     must be within the spread of it, or the asset has no price, because it is not
+//     known which of the two is right.
+//  3. A price of Pyth counts if a majority of the configured nodes returns it.
+//  4. A price from the future is not used. [MaxAhead] allows for clocks that differ a
+//     little.
 //
 // All arithmetic is exact, with rounding named at each step.
 //
-// Cost: one getMultipleAccounts a node and second, whatever the number of assets.
+// Cost: one getMultipleAccounts a second from each node, for all assets together.
 //
-// Concurrency: Judge is pure; an Average belongs to one goroutine; a Feed's State may be
-// read by any.
+// Concurrency: Judge is pure; an Average belongs to one goroutine; State and Try of a
+// Feed may be called from any goroutine.
 package prices

@@ -21,12 +21,13 @@ const (
 	MaxAssets      = 64
 	DefaultEvery   = time.Second
 	minPublishMove = 1 // basis points
-	// publishPerAge is how often an unchanged price is published within the age that
-	// its rule allows.
+	// publishPerAge is how often an unchanged price is published within its maximum age.
 	publishPerAge = 4
+	// readTimeout bounds how long a node that hangs delays the other sources.
+	readTimeout = 2 * time.Second
 )
 
-// Nodes is what a Feed asks the chain for.
+// Nodes reads accounts of the chain.
 type Nodes interface {
 	// AccountsFromAll reads accounts from every configured node.
 	AccountsFromAll(ctx context.Context, list []solana.Address, level rpc.Commitment, minSlot uint64) ([]rpc.NodeAccounts, error)
@@ -36,19 +37,19 @@ type Nodes interface {
 
 // Asset is one asset to be priced.
 type Asset struct {
-	Name string // as the configuration calls it
+	Name string // symbol of the asset
 	Rule Rule
-	// Account holds the price updates of FeedID. Both are zero where the rule has no Pyth.
+	// Account has the price updates of FeedID. Both are zero if the rule has no Pyth.
 	Account solana.Address
 	FeedID  pyth.Feed
-	// Pool returns the price of the asset's pool now and the time of its bank in Unix
-	// nanoseconds, false where the mirror has none. Nil where the rule has no Pool. Window
-	// is that of the average.
+	// Pool returns the current price of the asset's pool and the chain's time of it in
+	// Unix nanoseconds; false if there is none. Nil if the rule has no Pool. Window is that
+	// of the average.
 	Pool   func() (price market.USDPrice, at int64, ok bool)
 	Window time.Duration
-	// Typed returns the price that an operator typed last and when, 0 for none. Nil where
-	// the rule has no Operator.
-	Typed func() (price market.USDPrice, at int64)
+	// Typed is the last price that an operator has set, and TypedAt when; 0: none.
+	Typed   market.USDPrice
+	TypedAt int64 // Unix nanoseconds
 }
 
 // Options are those of a Feed.
@@ -58,56 +59,58 @@ type Options struct {
 	// Receiver is Pyth's receiver program. Zero: that of mainnet.
 	Receiver solana.Address
 	Every    time.Duration // how often the sources are read; 0: DefaultEvery
-	// Publish gives the engine an asset's price, or the reason why it has none. An error
-	// is logged, and the price is published again.
+	// Publish submits an asset's price to the engine, or that it has none. After an error
+	// the judgement is published again in the next cycle.
 	Publish func(ctx context.Context, asset int, j Judgement) error
 	Now     func() time.Time // nil: the clock
 	Logger  *slog.Logger     // nil: slog's default
 }
 
-// Feed reads the sources of all assets at a steady pace and publishes what the rules
-// make of them.
+// Feed reads the sources of all assets at a steady pace and publishes the judgements of
+// their rules.
 //
-// Concurrency: State may be called by any goroutine while Run runs.
+// Concurrency: State and Try may be called from any goroutine.
 type Feed struct {
 	o        Options
-	averages []*Average // nil without a pool; Run's
+	averages []*Average // of Run's goroutine; nil without a pool
 
 	mu    sync.Mutex
 	state []State
+	typed []Observation // by operators; Price 0: none
 }
 
-// State is what is known of one asset.
+// State is the state of one asset.
 type State struct {
 	Judgement
-	Observed  []Observation // by the rule's sources, of the last reading
-	Nodes     int           // nodes that returned a usable update of Pyth's
+	Observed  []Observation // of the last reading
+	Nodes     int           // nodes that returned a usable update of Pyth
 	ReadAt    int64         // Unix nanoseconds; 0: never
 	published Judgement
 	sentAt    int64
 }
 
-// ErrOptions means that a Feed cannot be made of its options.
+// ErrOptions means that the options of a Feed are incomplete or out of range.
 var ErrOptions = errors.New("prices: options")
 
-// NewFeed makes a feed. It reads nothing. Errors: [ErrOptions], [ErrRule].
+// NewFeed makes a feed; it reads no source yet. Errors: [ErrOptions], [ErrRule].
 func NewFeed(o Options) (*Feed, error) {
 	if len(o.Assets) == 0 || len(o.Assets) > MaxAssets {
 		return nil, fmt.Errorf("%w: %d assets, must be 1 to %d", ErrOptions, len(o.Assets), MaxAssets)
 	}
-	f := &Feed{o: o, averages: make([]*Average, len(o.Assets)), state: make([]State, len(o.Assets))}
+	f := &Feed{o: o, averages: make([]*Average, len(o.Assets)), state: make([]State, len(o.Assets)), typed: make([]Observation, len(o.Assets))}
 	for i := range o.Assets {
 		a := &o.Assets[i]
 		if err := a.Rule.Validate(); err != nil {
 			return nil, fmt.Errorf("%s: %w", a.Name, err)
 		}
-		for s, missing := range map[Source]bool{Pyth: a.Account == (solana.Address{}) || a.FeedID == (pyth.Feed{}), Pool: a.Pool == nil || a.Window <= 0, Operator: a.Typed == nil} {
+		for s, missing := range map[Source]bool{Pyth: a.Account == (solana.Address{}) || a.FeedID == (pyth.Feed{}), Pool: a.Pool == nil || a.Window <= 0} {
 			if missing && slices.Contains(a.Rule.Sources, s) {
-				return nil, fmt.Errorf("%w: %s: source %v is not described", ErrOptions, a.Name, s)
+				return nil, fmt.Errorf("%w: %s: source %v is in the rule, but not configured", ErrOptions, a.Name, s)
 			}
 		}
+		f.typed[i] = Observation{Source: Operator, Price: a.Typed, At: a.TypedAt}
 		if a.Pool != nil {
-			f.averages[i] = NewAverage(int64(a.Window))
+			f.averages[i] = NewAverage(int64(a.Window), a.Rule.MaxAge)
 		}
 	}
 	if f.o.Receiver == (solana.Address{}) {
@@ -125,11 +128,55 @@ func NewFeed(o Options) (*Feed, error) {
 	return f, nil
 }
 
-// State returns the assets' states, in the order of the options.
+// State returns the states of the assets, in the order of the options.
 func (f *Feed) State() []State {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return slices.Clone(f.state)
+}
+
+// ErrNoOperator means that the rule of an asset does not have the source operator.
+var ErrNoOperator = errors.New("the rule of this asset has no source operator")
+
+// ErrDisagrees means that a price is further from another source than the rule allows.
+var ErrDisagrees = errors.New("the price is too far from another source")
+
+// Try checks a price that an operator wants to set for asset i now. Errors:
+// [ErrNoOperator], [ErrDisagrees].
+func (f *Feed) Try(i int, price market.USDPrice) error {
+	rule := &f.o.Assets[i].Rule
+	if !slices.Contains(rule.Sources, Operator) {
+		return fmt.Errorf("%w: its sources are %v", ErrNoOperator, rule.Sources)
+	}
+	now := f.o.Now().UnixNano()
+	f.mu.Lock()
+	observed := slices.Clone(f.state[i].Observed)
+	f.mu.Unlock()
+	for _, o := range observed {
+		if o.Source != Operator && slices.Contains(rule.Sources, o.Source) && rule.fault(now, &o) == NoFault && apart(o.Price, price, rule.MaxSpreadBps) {
+			return fmt.Errorf("%w: %v has %s, and they may differ by %d bps", ErrDisagrees, o.Source,
+				market.AppendDecimal(nil, uint64(o.Price), market.USDPriceDecimals), rule.MaxSpreadBps)
+		}
+	}
+	return nil
+}
+
+// SetTyped sets the price of asset i that an operator has set at a time, in Unix
+// nanoseconds.
+func (f *Feed) SetTyped(i int, price market.USDPrice, at int64) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.typed[i] = Observation{Source: Operator, Price: price, At: at}
+}
+
+// typedPrice returns the price of asset i that an operator has set; none: empty.
+func (f *Feed) typedPrice(i int) []Observation {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.typed[i].Price == 0 {
+		return nil
+	}
+	return f.typed[i : i+1 : i+1]
 }
 
 // Run reads and publishes until ctx ends.
@@ -146,6 +193,7 @@ func (f *Feed) cycle(ctx context.Context) {
 		a := &f.o.Assets[i]
 		s := State{ReadAt: now}
 		s.Observed, s.Nodes = f.observe(i, views, now)
+		s.Observed = append(s.Observed, f.typedPrice(i)...)
 		s.Judgement = a.Rule.Judge(now, s.Observed)
 		f.mu.Lock()
 		s.published, s.sentAt = f.state[i].published, f.state[i].sentAt
@@ -163,8 +211,8 @@ func (f *Feed) cycle(ctx context.Context) {
 	}
 }
 
-// due reports whether the engine should have the judgement: it has another fault, source
-// or price, or the engine's price has used up a part of the age that it may have.
+// due reports whether the judgement must be published: its fault, source or price differs
+// from the published one, or the published price has reached a part of its maximum age.
 func (s *State) due(now, maxAge int64) bool {
 	p := &s.published
 	switch {
@@ -176,7 +224,7 @@ func (s *State) due(now, maxAge int64) bool {
 	return apart(s.Price, p.Price, minPublishMove) || s.At > p.At && now-s.sentAt >= maxAge/publishPerAge
 }
 
-// read asks all nodes for the accounts of all assets; nil where there are none.
+// read reads the accounts of all assets from all nodes; nil if no asset has one.
 func (f *Feed) read(ctx context.Context) []rpc.NodeAccounts {
 	var list []solana.Address
 	for i := range f.o.Assets {
@@ -187,7 +235,9 @@ func (f *Feed) read(ctx context.Context) []rpc.NodeAccounts {
 	if len(list) == 0 {
 		return nil
 	}
-	// Confirmed: a price of a fork that dies is still the price that Pyth published.
+	// Confirmed is enough: a price on an abandoned fork is still one that Pyth published.
+	ctx, cancel := context.WithTimeout(ctx, readTimeout)
+	defer cancel()
 	views, err := f.o.Nodes.AccountsFromAll(ctx, list, rpc.Confirmed, 0)
 	if err != nil {
 		return nil
@@ -195,8 +245,8 @@ func (f *Feed) read(ctx context.Context) []rpc.NodeAccounts {
 	return views
 }
 
-// observe gathers what the sources of asset i say, and counts the nodes whose update of
-// Pyth's can be used.
+// observe returns the prices of the sources of asset i, and how many nodes returned a
+// usable update of Pyth.
 func (f *Feed) observe(i int, views []rpc.NodeAccounts, now int64) (observed []Observation, nodes int) {
 	a := &f.o.Assets[i]
 	if a.Account != (solana.Address{}) {
@@ -216,7 +266,7 @@ func (f *Feed) observe(i int, views []rpc.NodeAccounts, now int64) (observed []O
 			}
 		}
 		nodes = len(usable)
-		// Where the usable ones are no majority, what all agree on names the fault.
+		// Without a majority of usable updates, that of all updates shows the fault.
 		for _, updates := range [][]pyth.Update{usable, all} {
 			if u, ok := agree(updates, f.o.Nodes.Upstreams(), a.Rule.MaxSpreadBps); ok {
 				observed = append(observed, *observationOf(u))
@@ -230,11 +280,6 @@ func (f *Feed) observe(i int, views []rpc.NodeAccounts, now int64) (observed []O
 		}
 		if price, at, ok := f.averages[i].Price(now); ok {
 			observed = append(observed, Observation{Source: Pool, Price: price, At: at})
-		}
-	}
-	if a.Typed != nil {
-		if price, at := a.Typed(); price != 0 {
-			observed = append(observed, Observation{Source: Operator, Price: price, At: at})
 		}
 	}
 	return observed, nodes

@@ -3,6 +3,7 @@ package prices
 import (
 	"context"
 	"errors"
+	"log/slog"
 	"slices"
 	"testing"
 	"testing/synctest"
@@ -16,7 +17,7 @@ import (
 	"blockdesk/market"
 )
 
-// chain is nodes that each return their own account of a price feed.
+// chain is a set of nodes, each with its own account of a price feed.
 type chain struct {
 	nodes []func() *rpc.Account // nil: the node answers with an error
 }
@@ -43,7 +44,7 @@ func (c *chain) AccountsFromAll(_ context.Context, list []solana.Address, _ rpc.
 	return out, nil
 }
 
-// saying returns a node at which Pyth has published a price just now.
+// saying returns a node whose account has a price that Pyth has just published.
 func saying(price market.USDPrice) func() *rpc.Account {
 	return func() *rpc.Account { return updated(price, time.Now()) }
 }
@@ -53,7 +54,7 @@ func updated(price market.USDPrice, at time.Time) *rpc.Account {
 	return &rpc.Account{Address: account, Owner: solana.PythReceiverProgram, Data: pyth.Append(nil, u, solana.Address{})}
 }
 
-// rig is a feed that runs on virtual time, and what it has published.
+// rig is a feed on virtual time, with the judgements that it has published.
 type rig struct {
 	*chain
 	feed      *Feed
@@ -61,13 +62,13 @@ type rig struct {
 	refuse    error
 }
 
-// run runs the test's body beside a feed of one asset.
+// run runs body beside a feed of one asset.
 func run(t *testing.T, asset Asset, body func(r *rig)) {
 	synctest.Test(t, func(t *testing.T) {
 		r := &rig{chain: &chain{}}
 		asset.Name, asset.Account, asset.FeedID = "SOL", account, feedID
 		var err error
-		r.feed, err = NewFeed(Options{Assets: []Asset{asset}, Nodes: r.chain, Publish: func(_ context.Context, _ int, j Judgement) error {
+		r.feed, err = NewFeed(Options{Assets: []Asset{asset}, Nodes: r.chain, Logger: slog.New(slog.DiscardHandler), Publish: func(_ context.Context, _ int, j Judgement) error {
 			if r.refuse == nil {
 				r.published = append(r.published, j)
 			}
@@ -134,7 +135,7 @@ func TestFeed(t *testing.T) {
 	})
 }
 
-// TestFeedRefused: what the engine refuses is published again.
+// TestFeedRefused: a judgement that the engine refuses is published again.
 func TestFeedRefused(t *testing.T) {
 	run(t, pythOnly, func(r *rig) {
 		r.nodes, r.refuse = []func() *rpc.Account{saying(dollars(150))}, errBusy
@@ -197,17 +198,18 @@ func TestLiarsAreBounded(t *testing.T) {
 	})
 }
 
-// TestSourcesTogether: the pool's average and the typed price are watched beside Pyth's.
+// TestSourcesTogether: the pool's average and the operator's price are compared with Pyth's.
 func TestSourcesTogether(t *testing.T) {
-	pool, typed := dollars(150), dollars(150)
+	pool := dollars(150)
 	asset := pythOnly
 	asset.Rule.Sources = []Source{Pyth, Pool, Operator}
 	asset.Window = 60 * time.Second
 	asset.Pool = func() (market.USDPrice, int64, bool) { return pool, time.Now().UnixNano(), pool != 0 }
-	asset.Typed = func() (market.USDPrice, int64) { return typed, time.Now().UnixNano() }
 	run(t, asset, func(r *rig) {
 		r.nodes = []func() *rpc.Account{saying(dollars(150))}
-		if j := r.after(100); j.Price != dollars(150) || j.Faults != [3]Fault{} {
+		r.after(90)
+		r.feed.SetTyped(0, dollars(150), time.Now().UnixNano())
+		if j := r.after(10); j.Price != dollars(150) || j.Faults != [3]Fault{} {
 			t.Fatalf("%+v", j)
 		}
 		pool = dollars(300) // for less than a second of sixty: the average hardly moves
@@ -217,13 +219,54 @@ func TestSourcesTogether(t *testing.T) {
 			t.Errorf("after a moment's swap: %+v", j)
 		}
 		pool = dollars(160)
-		if j := r.after(70); j.Fault != Apart || j.Price != 0 {
+		if j := r.after(70); j.Fault != Disagree || j.Price != 0 {
 			t.Errorf("a pool that has moved for good: %+v", j)
 		}
-		pool, typed = 0, 0
+		pool = 0
 		r.nodes[0] = nil
 		if j := r.after(120); j.Price != 0 || j.Fault != Missing {
 			t.Errorf("without any source: %+v", j)
+		}
+	})
+}
+
+// TestTyped: an operator's price is refused where the rule has no operator, or where it is
+// far from another source; it stands in for the others, and grows old.
+func TestTyped(t *testing.T) {
+	asset := pythOnly
+	asset.Rule.Sources = []Source{Pyth, Operator}
+	run(t, asset, func(r *rig) {
+		r.nodes = []func() *rpc.Account{saying(dollars(150))}
+		r.after(1)
+		if err := r.feed.Try(0, dollars(152)); !errors.Is(err, ErrDisagrees) {
+			t.Errorf("far from Pyth: %v", err)
+		}
+		if err := r.feed.Try(0, dollars(151)); err != nil {
+			t.Errorf("near Pyth: %v", err)
+		}
+		r.nodes[0] = nil
+		if j := r.after(30); j.Fault == NoFault {
+			t.Fatalf("without Pyth: %+v", j)
+		}
+		if err := r.feed.Try(0, dollars(152)); err != nil {
+			t.Errorf("without Pyth: %v", err)
+		}
+		r.feed.SetTyped(0, dollars(152), time.Now().UnixNano())
+		if j := r.after(1); j.Price != dollars(152) || j.Source != Operator {
+			t.Errorf("%+v", j)
+		}
+		if j := r.after(20); j.Fault == NoFault {
+			t.Errorf("after its age: %+v", j)
+		}
+	})
+	run(t, pythOnly, func(r *rig) {
+		r.nodes = []func() *rpc.Account{saying(dollars(150))}
+		if err := r.feed.Try(0, dollars(150)); !errors.Is(err, ErrNoOperator) {
+			t.Errorf("without the source operator: %v", err)
+		}
+		r.feed.SetTyped(0, dollars(10), time.Now().UnixNano())
+		if j := r.after(2); j.Price != dollars(150) {
+			t.Errorf("an operator's price that the rule does not name: %+v", j)
 		}
 	})
 }
@@ -237,7 +280,6 @@ func TestOptions(t *testing.T) {
 		"a rule out of range":  func(o *Options) { o.Assets[0].Rule.MaxAge = 0 },
 		"Pyth without account": func(o *Options) { o.Assets[0].Account = solana.Address{} },
 		"a pool without pool":  func(o *Options) { o.Assets[0].Rule.Sources = []Source{Pool} },
-		"an operator unasked":  func(o *Options) { o.Assets[0].Rule.Sources = []Source{Operator} },
 	} {
 		o := Options{Assets: []Asset{good}, Nodes: &chain{}}
 		if _, err := NewFeed(o); err != nil {

@@ -37,9 +37,9 @@ func TestJudge(t *testing.T) {
 		"as unsure as allowed":      {[]Observation{unsure(at(Pyth, dollars(200), 0), dollars(1))}, dollars(200), Pyth, 0},
 		"less sure":                 {[]Observation{unsure(at(Pyth, dollars(200), 0), dollars(1)+1)}, 0, 0, TooUncertain},
 		"as far apart as allowed":   {[]Observation{at(Pyth, dollars(100), 0), at(Pool, dollars(101), 0)}, dollars(100), Pyth, 0},
-		"further apart":             {[]Observation{at(Pyth, dollars(100), 0), at(Pool, dollars(101)+1, 0)}, 0, 0, Apart},
-		"further apart, below":      {[]Observation{at(Pyth, dollars(101)+1, 0), at(Pool, dollars(100), 0)}, 0, 0, Apart},
-		"the third is apart":        {[]Observation{at(Pyth, dollars(100), 0), at(Pool, dollars(100), 0), at(Operator, dollars(90), 0)}, 0, 0, Apart},
+		"further apart":             {[]Observation{at(Pyth, dollars(100), 0), at(Pool, dollars(101)+1, 0)}, 0, 0, Disagree},
+		"further apart, below":      {[]Observation{at(Pyth, dollars(101)+1, 0), at(Pool, dollars(100), 0)}, 0, 0, Disagree},
+		"the third is apart":        {[]Observation{at(Pyth, dollars(100), 0), at(Pool, dollars(100), 0), at(Operator, dollars(90), 0)}, 0, 0, Disagree},
 		"what is apart is old":      {[]Observation{at(Pyth, dollars(100), 0), at(Pool, dollars(50), 31*second)}, dollars(100), Pyth, 0},
 		"a price that none may be":  {[]Observation{at(Pyth, market.MaxUSDPrice+1, 0)}, 0, 0, Missing},
 		"the largest price, unsure": {[]Observation{unsure(at(Pyth, market.MaxUSDPrice, 0), 1<<63)}, 0, 0, TooUncertain},
@@ -132,11 +132,11 @@ func TestRules(t *testing.T) {
 
 // TestAverage: a price counts for as long as it stood within the window.
 func TestAverage(t *testing.T) {
-	a := NewAverage(100)
+	a := NewAverage(100, 1000)
 	if _, _, ok := a.Price(0); ok {
 		t.Error("an average of nothing")
 	}
-	a.Add(0, 10)
+	a.Add(0, 100)
 	a.Add(0, 99) // not newer
 	if _, _, ok := a.Price(89); ok {
 		t.Error("an average of less than nine tenths of the window")
@@ -147,31 +147,52 @@ func TestAverage(t *testing.T) {
 			t.Errorf("at %d: %d of %d, %v; want %d of %d", now, got, at, ok, want, wantAt)
 		}
 	}
-	check(90, 10, 0)
-	a.Add(100, 20)
-	check(100, 10, 100) // the new one has not stood yet
-	check(150, 15, 100)
+	check(90, 100, 0)
+	a.Add(100, 110)
+	check(100, 100, 100) // the new one has not stood yet
+	check(150, 105, 100)
 	a.Add(150, 0) // no price
-	check(199, 19, 100)
-	check(1000, 20, 100)
-	a.Reset()
-	if _, _, ok := a.Price(1000); ok {
-		t.Error("an average after Reset")
+	check(199, 109, 100)
+	check(1000, 110, 100)
+	a.Add(1101, 500) // after a gap
+	if _, _, ok := a.Price(1101); ok {
+		t.Error("an average across a gap")
+	}
+	check(1201, 500, 1101)
+}
+
+// TestAverageStep: a sample counts as at most a tenth away from the one before, and
+// prices can still reach any value.
+func TestAverageStep(t *testing.T) {
+	for _, c := range []struct{ last, price, want market.USDPrice }{
+		{1000, 1100, 1100},
+		{1000, 1101, 1100},
+		{1000, 900, 900},
+		{1000, 899, 900},
+		{1, 50, 2},
+		{5, 1, 4},
+		{1, 1, 1},
+		{market.MaxUSDPrice, 1, market.MaxUSDPrice - market.MaxUSDPrice/10},
+		{1, market.MaxUSDPrice, 2},
+	} {
+		if got := bounded(c.price, c.last); got != c.want {
+			t.Errorf("%d after %d counts as %d, want %d", c.price, c.last, got, c.want)
+		}
 	}
 }
 
-// TestAverageOfAMoment: a price that stands for one refresh of thirty moves the average
-// by its thirtieth part, however far off it is.
+// TestAverageOfAMoment: a price that stands for one reading of thirty moves the average by
+// a thirtieth of a tenth, however far away it is.
 func TestAverageOfAMoment(t *testing.T) {
-	a := NewAverage(300 * second)
+	a := NewAverage(300*second, 60*second)
 	for at := int64(0); at <= 300; at += 10 {
 		price := dollars(100)
 		if at == 290 {
-			price = dollars(200)
+			price = dollars(10_000)
 		}
 		a.Add(at*second, price)
 	}
-	if got, _, ok := a.Price(300 * second); !ok || got != dollars(100)+dollars(100)/30 {
+	if got, _, ok := a.Price(300 * second); !ok || got != dollars(100)+dollars(10)/30 {
 		t.Errorf("%d, %v", got, ok)
 	}
 }
@@ -180,12 +201,17 @@ func TestAverageOfAMoment(t *testing.T) {
 func TestAverageIsExact(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		window := rapid.Int64Range(1, 1<<40).Draw(t, "window")
-		a := NewAverage(window)
+		a := NewAverage(window, 1<<41)
 		var samples []sample
-		at := int64(0)
+		at, price := int64(0), market.USDPrice(rapid.Uint64Range(1e9, uint64(market.MaxUSDPrice)).Draw(t, "first"))
 		for range rapid.IntRange(1, 40).Draw(t, "n") {
 			at += rapid.Int64Range(1, window).Draw(t, "gap")
-			s := sample{at, market.USDPrice(rapid.Uint64Range(1, uint64(market.MaxUSDPrice)).Draw(t, "price"))}
+			moved, err := market.MulDivFloor(uint64(price), rapid.Uint64Range(9_001, 10_999).Draw(t, "move"), 10_000)
+			if err != nil {
+				t.Fatal(err)
+			}
+			price = min(market.USDPrice(moved), market.MaxUSDPrice)
+			s := sample{at, price}
 			a.Add(s.at, s.price)
 			samples = append(samples, s)
 		}
@@ -210,7 +236,7 @@ func TestAverageIsExact(t *testing.T) {
 			t.Fatal("no average of a window that is covered")
 		}
 	})
-	full := NewAverage(1 << 40)
+	full := NewAverage(1<<40, 1<<40)
 	for at := range int64(3 * MaxSamples) {
 		full.Add(at, 1)
 	}

@@ -16,13 +16,13 @@ const (
 	Pyth Source = 1
 	// Pool is the time-weighted price of a mirrored pool.
 	Pool Source = 2
-	// Operator is a price that a person typed.
+	// Operator is a price that an operator has set.
 	Operator Source = 3
 )
 
 var sourceNames = [...]string{Pyth: "pyth", Pool: "pool", Operator: "operator"}
 
-// String returns the word of configuration and documents.
+// String returns the name of the source in the configuration and in documents.
 func (s Source) String() string {
 	if s == 0 || int(s) >= len(sourceNames) {
 		return "source?"
@@ -30,7 +30,7 @@ func (s Source) String() string {
 	return sourceNames[s]
 }
 
-// ParseSource reads what String writes.
+// ParseSource is the inverse of String.
 func ParseSource(text string) (Source, error) {
 	if i := slices.Index(sourceNames[:], text); i > 0 {
 		return Source(i), nil
@@ -38,13 +38,13 @@ func ParseSource(text string) (Source, error) {
 	return 0, fmt.Errorf("price source %q: must be pyth, pool or operator", text)
 }
 
-// MaxAhead is how far ahead of our clock a source's time may be, in nanoseconds.
+// MaxAhead is how far ahead of our clock the time of a price may be, in nanoseconds.
 const MaxAhead = 5_000_000_000
 
 // MaxSources bounds a rule's sources.
 const MaxSources = 3
 
-// Rule says which sources price an asset, and when they are good enough.
+// Rule says which sources price an asset and which of their prices are usable.
 type Rule struct {
 	Sources          []Source // 1 to MaxSources, each once, in the order of preference
 	MaxAge           int64    // nanoseconds, above 0
@@ -75,15 +75,15 @@ func (r *Rule) Validate() error {
 	return nil
 }
 
-// Observation is what one source says.
+// Observation is the price of one source.
 type Observation struct {
 	Source     Source
 	Price      market.USDPrice // 0: the source has no price
-	Confidence market.USDPrice // half the width of the interval around Price; 0 where the source has none
-	At         int64           // of the price, Unix nanoseconds
+	Confidence market.USDPrice // half the width of the interval around Price; 0: the source has none
+	At         int64           // when the price was published, Unix nanoseconds
 }
 
-// Fault is why a source, or an asset, has no price.
+// Fault is why a source or an asset has no price.
 type Fault uint8
 
 const (
@@ -92,14 +92,14 @@ const (
 	TooOld       Fault = 2
 	FromFuture   Fault = 3
 	TooUncertain Fault = 4 // the confidence interval is too wide
-	Apart        Fault = 5 // usable sources disagree
+	Disagree     Fault = 5 // usable sources are too far apart
 )
 
 var faultNames = [...]string{
 	"", "price_missing", "price_too_old", "price_from_the_future", "price_too_uncertain", "price_sources_disagree",
 }
 
-// String returns the word of status documents, metrics and logs; empty for NoFault.
+// String returns the name of the fault in documents, metrics and logs; empty for NoFault.
 func (f Fault) String() string {
 	if int(f) >= len(faultNames) {
 		return "fault?"
@@ -107,17 +107,17 @@ func (f Fault) String() string {
 	return faultNames[f]
 }
 
-// Judgement is an asset's price, or why there is none.
+// Judgement is the price of an asset, or why it has none.
 type Judgement struct {
-	Observation       // that gives the price; zero where there is none
-	Fault       Fault // 0 where there is a price
-	// Faults are those of the rule's sources, in its order.
+	Observation       // of the source that gives the price; zero: there is none
+	Fault       Fault // 0: there is a price
+	// Faults are those of the rule's sources, in the order of the rule.
 	Faults [MaxSources]Fault
 }
 
-// Judge returns the price of now. observed has at most one observation a source; a
-// source without one is Missing, and those that the rule does not name are ignored.
-// Where there is no price, Fault is that of the preferred source, or Apart.
+// Judge returns the price at the time now. observed has at most one observation of a
+// source. A source without one is Missing; a source that is not in the rule is ignored.
+// Without a price, Fault is that of the preferred source, or Disagree.
 func (r *Rule) Judge(now int64, observed []Observation) Judgement {
 	var j Judgement
 	for i, s := range r.Sources {
@@ -130,7 +130,7 @@ func (r *Rule) Judge(now int64, observed []Observation) Judgement {
 		case j.Price == 0:
 			j.Observation = o
 		case apart(j.Price, o.Price, r.MaxSpreadBps):
-			j.Fault = Apart
+			j.Fault = Disagree
 		}
 	}
 	if j.Price == 0 {

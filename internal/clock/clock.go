@@ -1,12 +1,12 @@
 // Package clock keeps the engine's time steady where the machine's clock is not.
 //
-// The time runs with the machine's monotonic clock. Ten times a second it is compared
-// with the wall clock: a difference of at most [MaxStep] is made up little by little, at
-// [SlowRate]. A greater one means that somebody has set the wall clock, that the machine
-// slept, or that the journal was written while the clock was ahead. Then the time closes
-// up at [FastRate], never by a jump, and [Clock.Jump] reports the difference, so that
-// nothing new is promised until the two agree again. So deadlines neither fall due at
-// once when the wall clock jumps ahead, nor stand still after it has been set back.
+// The time follows the machine's monotonic clock. Ten times a second it is compared with
+// the wall clock. A difference of at most [MaxStep] is corrected at [SlowRate]. A larger
+// one means that the wall clock was set, that the machine was suspended, or that the
+// journal was written while the wall clock was ahead. Then the time approaches the wall
+// clock at [FastRate], without a jump, and [Clock.Jump] returns the difference, so that
+// the service promises nothing new until both agree again. So deadlines do not all expire
+// when the wall clock jumps ahead, and expiry continues after it was set back.
 //
 // Concurrency: Now and Jump may be called by any goroutine while Run runs; both are
 // lock-free and allocate nothing.
@@ -23,7 +23,7 @@ import (
 const (
 	// MaxStep is the greatest difference, in nanoseconds, that is no jump.
 	MaxStep = int64(time.Second)
-	// SlowRate and FastRate are how many nanoseconds a second are made up.
+	// SlowRate and FastRate are corrections in nanoseconds a second.
 	SlowRate = int64(500 * time.Microsecond)
 	FastRate = int64(100 * time.Millisecond)
 
@@ -37,8 +37,8 @@ type Clock struct {
 	jump         atomic.Int64
 }
 
-// New returns a clock that reads the machine's. last is the newest time in the journal,
-// 0 for none: the clock starts at the wall clock's time, but never before last.
+// New returns a clock that follows the machine's. last is the newest time in the journal,
+// 0 if it is empty: the clock starts at the wall clock's time, but not before last.
 func New(last int64) *Clock {
 	start := time.Now()
 	return newClock(last, func() int64 { return time.Now().UnixNano() }, func() int64 { return int64(time.Since(start)) })
@@ -52,21 +52,21 @@ func newClock(last int64, wall, steady func() int64) *Clock {
 	return c
 }
 
-// Now returns the time in Unix nanoseconds. It may go back by less than the hundredth
-// part of a second, where it runs ahead of the wall clock.
+// Now returns the time in Unix nanoseconds. While the time is ahead of the wall clock it
+// may go back by at most 10 ms.
 func (c *Clock) Now() int64 { return c.steady() + c.offset.Load() }
 
-// Jump returns by how many nanoseconds the wall clock is ahead of the time, or behind it
-// where it is negative; 0 while they differ by at most MaxStep.
+// Jump returns how far the wall clock is ahead of the time, negative if it is behind; 0
+// while they differ by at most MaxStep.
 func (c *Clock) Jump() time.Duration { return time.Duration(c.jump.Load()) }
 
-// Run makes up for differences until ctx ends.
+// Run corrects differences until ctx ends.
 func (c *Clock) Run(ctx context.Context) error {
 	repeat.Every(ctx, time.Second/ticksPerSecond, func(context.Context) { c.compare() })
 	return nil
 }
 
-// compare makes up for a part of the difference.
+// compare corrects a part of the difference.
 func (c *Clock) compare() {
 	ahead := c.wall() - c.Now()
 	rate, jump := SlowRate, int64(0)

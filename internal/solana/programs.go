@@ -29,8 +29,10 @@ var (
 	OpenBookV2Program = mustParse("opnb2LAfJYbRMAHHvqjCwQxanZn7ReEHp1k81EohpZb")
 	// RaydiumCPMMProgram has constant-product pools.
 	RaydiumCPMMProgram = mustParse("CPMMoo8L3F4NbTegBCKVNunggL7H1ZpdTHKxQB5qKP1C")
-	// PythReceiverProgram has the verified price updates.
-	PythReceiverProgram = mustParse("rec5EKMGg6MxZYaMdyBfgwp4d5rB9T1VQH5pJv5LtFJ")
+	// PythReceiverProgram owns the accounts of verified price updates;
+	// PythPushOracleProgram derives the address of the account of each feed.
+	PythReceiverProgram   = mustParse("rec5EKMGg6MxZYaMdyBfgwp4d5rB9T1VQH5pJv5LtFJ")
+	PythPushOracleProgram = mustParse("pythWSnswVUd12oZpeFP8e9CVaEqJg25g1Vtc2biRsT")
 	// ClockSysvar has the slot and the time of the bank that is read; SysvarOwner owns
 	// it.
 	ClockSysvar = Address(sdk.SysVarClockPubkey)

@@ -1,19 +1,18 @@
-// Package pyth reads the price update accounts that Pyth's receiver program keeps on
-// Solana.
+// Package pyth decodes the accounts of price updates of Pyth's receiver program on Solana.
 //
 // An account of 134 bytes, little-endian, as the receiver's SDK 0.6 lays it out:
 //
 //	  0 u64 kind ‖ 8 [32] write authority ‖ 40 u8 verification (0 partial, 1 full)
-//	    partial: ‖ u8 number of guardian signatures, and all that follows a byte later
+//	    partial: ‖ u8 number of guardian signatures, so the rest begins a byte later
 //	 41 [32] feed ‖ 73 i64 price ‖ 81 u64 confidence ‖ 89 i32 exponent
 //	 93 i64 publish time ‖ 101 i64 previous publish time ‖ 109 i64 average price
 //	117 u64 average confidence ‖ 125 u64 posted slot ‖ zero
 //
-// The receiver writes an account only after it has verified the guardians' signatures,
-// so the account's owner and a full verification are what make a price believable. The
-// write authority is not: anybody may post an update, and only a genuine one.
+// The receiver writes an account only after it has verified the guardians' signatures.
+// So a price is genuine if the account's owner is the receiver and the verification is
+// full. The write authority proves nothing: anybody may post a genuine update.
 //
-// It is written by hand because solana-go has no layout of it.
+// The decoder is written by hand because solana-go does not have this layout.
 //
 // Concurrency: pure functions and values.
 package pyth
@@ -42,14 +41,13 @@ const (
 
 // Errors, wrapped with the detail.
 var (
-	// ErrAccount means that the account is not one of the receiver program's price
-	// updates.
+	// ErrAccount means that the account is not a price update of the receiver program.
 	ErrAccount = errors.New("pyth: not a price update account")
-	// ErrFeed means that the update is of another feed.
-	ErrFeed = errors.New("pyth: another feed")
+	// ErrFeed means that the update belongs to another feed.
+	ErrFeed = errors.New("pyth: the update belongs to another feed")
 	// ErrUnverified means that not all guardian signatures were verified.
 	ErrUnverified = errors.New("pyth: only partially verified")
-	// ErrPrice means that the numbers are no price.
+	// ErrPrice means that a number of the update is out of range.
 	ErrPrice = errors.New("pyth: not a price")
 )
 
@@ -77,7 +75,7 @@ type Update struct {
 	PostedSlot  uint64
 }
 
-// Read reads the price update of a feed from an account that the receiver program owns.
+// Read decodes the price update of a feed from an account of the receiver program.
 // Errors: [ErrAccount], [ErrUnverified], [ErrFeed], [ErrPrice].
 func Read(a *rpc.Account, receiver solana.Address, feed Feed) (Update, error) {
 	switch {
@@ -110,15 +108,15 @@ func Read(a *rpc.Account, receiver solana.Address, feed Feed) (Update, error) {
 	return u, nil
 }
 
-// dollars returns n × 10^exponent in units of 10^-9 dollars; false where that is more
-// than market.MaxUSDPrice.
+// dollars returns n × 10^exponent in units of 10^-9 dollars; false if that is more than
+// market.MaxUSDPrice.
 func dollars(n uint64, exponent int32, round func(a, b, d uint64) (uint64, error)) (market.USDPrice, bool) {
 	v, err := round(n, market.Pow10(market.USDPriceDecimals), market.Pow10(int(-exponent)))
 	return market.USDPrice(v), err == nil && v <= uint64(market.MaxUSDPrice)
 }
 
-// Append appends the account's bytes of a fully verified update, with the exponent -9,
-// for the chains of tests and demonstrations.
+// Append appends the account data of a fully verified update, with the exponent -9, for
+// local chains.
 func Append(dst []byte, u Update, authority solana.Address) []byte {
 	dst = binary.LittleEndian.AppendUint64(dst, updateKind)
 	dst = append(append(dst, authority[:]...), fullLevel)

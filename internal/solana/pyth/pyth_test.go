@@ -93,6 +93,18 @@ func TestFeeds(t *testing.T) {
 	}
 }
 
+// TestAccountOf compares the derived account of SOL/USD with the published one of mainnet.
+func TestAccountOf(t *testing.T) {
+	feed, ok := FeedOf("SOL")
+	account, err := AccountOf(feed, 0)
+	if got := solana.Text(account); !ok || err != nil || got != "7UVimffxr9ow1uXYxsr4LHAcV58mLzhmwaeKvJ1pjLiE" {
+		t.Errorf("%s, %v", got, err)
+	}
+	if _, ok := FeedOf("SLUSD"); ok {
+		t.Error("SLUSD has a feed")
+	}
+}
+
 // FuzzRead: no account makes Read panic, and what it returns is a price.
 func FuzzRead(f *testing.F) {
 	f.Add(account(nil).Data)
