@@ -575,7 +575,7 @@ func (c *cutConsumer) CompleteSeq() uint64 {
 // endsRequest reports whether e is the last event of an outcome.
 func endsRequest(e *event.Event) bool {
 	c, ok := e.Desk()
-	return ok && rfq.Tag(c.Tag) == rfq.TagOutcome && c.Index == c.Count-1
+	return ok && rfq.TagOf(&c) == rfq.TagOutcome && c.Index == c.Count-1
 }
 
 // deskEvents returns the journal's events up to the last that the desk writes

@@ -97,7 +97,7 @@ func (d *deskReports) wants(t rfq.Tag) bool {
 // follow processes one event of a record.
 func (d *deskReports) follow(e *event.Event) error {
 	piece, _ := e.Desk()
-	if !d.wants(rfq.Tag(piece.Tag)) {
+	if !d.wants(rfq.TagOf(&piece)) {
 		return nil
 	}
 	record, _, whole := d.reader.Add(e)

@@ -72,6 +72,8 @@ func requestName(k rfq.RequestKind) string {
 		rfq.KindExpireDelivery: "lapse_delivery", rfq.KindSettleClaim: "settle_claim", rfq.KindCosignClaim: "cosign_claim",
 		rfq.KindReleaseClaim: "release_claim", rfq.KindRefundPayment: "refund_payment",
 		rfq.KindAbandonDelivery: "abandon_delivery", rfq.KindSetFirstTicket: "number_tickets",
+		rfq.KindSeePayment: "see_payment", rfq.KindReleaseUnbuilt: "release_unbuilt", rfq.KindBeginRefund: "begin_refund",
+		rfq.KindLapseRefund: "lapse_refund", rfq.KindSetBalance: "set_balance",
 	}
 	return names[k]
 }
@@ -91,13 +93,19 @@ func (o *object) request(r rfq.Request) {
 	case *rfq.SetAnchor:
 		o.number("instrument", uint64(r.Instrument))
 		o.price("price_usd", r.Price)
+		o.origin(r.Source, r.Confidence, r.PublishedAt, r.Withdrawn)
 	case *rfq.SetRailPrice:
 		o.rail("rail", r.Rail)
 		o.price("price_usd", r.Price)
 		o.duration("max_age", r.MaxAge)
+		o.origin(r.Source, r.Confidence, r.PublishedAt, r.Withdrawn)
 	case *rfq.SetInventory:
 		o.number("instrument", uint64(r.Instrument))
 		o.atoms("atoms", r.Atoms)
+	case *rfq.SetBalance:
+		o.number("instrument", uint64(r.Instrument))
+		o.atoms("atoms", r.Atoms)
+		o.number("slot", r.Slot)
 	case *rfq.SetLock:
 		o.lock(r)
 	case *rfq.PostTicket:
@@ -134,6 +142,7 @@ func (o *object) claimRequest(r rfq.Request) {
 		o.base58("payer", r.Payer[:])
 		o.atoms("amount_atoms", r.Amount)
 		o.number("slot", r.Slot)
+		o.signed("block_time", r.BlockTime)
 	case *rfq.BeginDelivery:
 		o.claim(r.Claim)
 		o.hex("proof", r.Proof[:])
@@ -148,14 +157,41 @@ func (o *object) claimRequest(r rfq.Request) {
 		o.hex("proof", r.Proof[:])
 	case *rfq.ReleaseClaim:
 		o.claim(r.Claim)
+	case *rfq.SeePayment:
+		o.claim(r.Claim)
+	case *rfq.ReleaseUnbuilt:
+		o.claim(r.Claim)
 	case *rfq.AbandonDelivery:
 		o.claim(r.Claim)
+		if r.Reason != 0 {
+			o.text("reason", r.Reason.String())
+		}
 	case *rfq.SetFirstTicket:
 		o.name("first")
 		o.dst = append(market.AppendTicketID(append(o.dst, '"'), r.First), '"')
 	case *rfq.RefundPayment:
-		o.base58("signature", r.Signature[:])
-		o.hex("proof", r.Proof[:])
+		o.refund(&r.Signature, &r.Proof)
+	case *rfq.BeginRefund:
+		o.refund(&r.Signature, &r.Proof)
+	case *rfq.LapseRefund:
+		o.refund(&r.Signature, &r.Proof)
+	}
+}
+
+func (o *object) refund(signature *[64]byte, proof *[32]byte) {
+	o.base58("signature", signature[:])
+	o.hex("proof", proof[:])
+}
+
+// origin writes where a price comes from.
+func (o *object) origin(source rfq.PriceOrigin, confidence market.USDPrice, publishedAt int64, withdrawn bool) {
+	if source != rfq.OriginUnknown {
+		o.text("source", source.Word())
+	}
+	o.price("confidence_usd", confidence)
+	o.time("published_at", publishedAt)
+	if withdrawn {
+		o.boolean("withdrawn", true)
 	}
 }
 
@@ -174,6 +210,17 @@ func (o *object) policy(p *rfq.Policy) {
 	for r := market.RailUSDC; r < market.RailCount; r++ {
 		o.address("pay_to_"+r.String(), p.PayTo[r])
 	}
+	if p.Rules == 0 {
+		return
+	}
+	o.number("rules", uint64(p.Rules))
+	o.duration("grace", p.Grace)
+	o.duration("unproven_ttl", p.UnprovenTTL)
+	o.usd("unproven_per_client_usd", p.UnprovenPerClient)
+	o.number("unproven_share_bps", uint64(p.UnprovenShareBps))
+	for r := market.RailUSDC; r < market.RailCount; r++ {
+		o.atoms("dust_"+r.String(), p.Dust[r])
+	}
 }
 
 func (o *object) pair(p *rfq.Pair) {
@@ -187,11 +234,17 @@ func (o *object) pair(p *rfq.Pair) {
 	if p.Via != rfq.NoInstrument {
 		o.number("via", uint64(p.Via))
 	}
+	for r := market.RailUSDC; r < market.RailCount; r++ {
+		if p.FirmBps[r] != 0 {
+			o.number("firm_bps_"+r.String(), uint64(p.FirmBps[r]))
+		}
+	}
 }
 
 func (o *object) lock(r *rfq.SetLock) {
 	o.word("scope", uint64(r.Scope), map[uint64]string{
 		uint64(rfq.LockAll): "all", uint64(rfq.LockPair): "pair", uint64(rfq.LockRail): "rail",
+		uint64(rfq.LockDeliveries): "deliveries",
 	})
 	switch r.Scope {
 	case rfq.LockPair:
@@ -232,6 +285,10 @@ func (o *object) take(r *rfq.TakeClaim) {
 	}
 	o.address("wallet", r.Wallet)
 	o.present("participant", uint64(r.Participant))
+	o.present("client", uint64(r.Client))
+	if r.Proven {
+		o.boolean("proven", true)
+	}
 }
 
 func (o *object) name(name string) {

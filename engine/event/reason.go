@@ -76,6 +76,9 @@ const (
 	ReasonLatePayment       Reason = 81 // the claim can no longer be served
 	ReasonUnknownPayment    Reason = 82
 	ReasonUndeliverable     Reason = 83 // paid, but can never be delivered
+	ReasonSurplus           Reason = 84 // the payment was too large: the surplus is due for refund
+	ReasonUnprovenLimit     Reason = 85 // unproven claims of the client address hold too much
+	ReasonUnprovenShare     Reason = 86 // unproven claims hold their share of the tranche
 )
 
 var reasonWords = map[Reason]string{
@@ -107,7 +110,8 @@ var reasonWords = map[Reason]string{
 	ReasonClaimState: "claim_state", ReasonPaymentUsed: "payment_used", ReasonUnknownPair: "unknown_pair",
 	ReasonUnknownOperator: "unknown_operator", ReasonPaymentMismatch: "payment_mismatch",
 	ReasonLatePayment: "late_payment", ReasonUnknownPayment: "unknown_payment",
-	ReasonUndeliverable: "undeliverable",
+	ReasonUndeliverable: "undeliverable", ReasonSurplus: "surplus",
+	ReasonUnprovenLimit: "unproven_limit", ReasonUnprovenShare: "unproven_share",
 }
 
 // String returns the code of r.

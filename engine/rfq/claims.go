@@ -63,6 +63,7 @@ func (r *TakeClaim) apply(m *Machine) refusal {
 	c.Claim = Claim{
 		ID: id, Quote: r.Quote, Mode: r.Mode, Terms: terms, Wallet: r.Wallet, Participant: r.Participant,
 		ReservedAt: m.current.At, Deadline: addTime(m.current.At, m.policy.ClaimTTL),
+		Client: r.Client, Proven: r.Proven,
 	}
 	m.reserve(&c.Terms)
 	m.setClaimState(slot, ClaimReserved)
@@ -114,6 +115,7 @@ func (m *Machine) sell(t *Terms) {
 		tr.Filled += t.Fill.USD()
 		p.Reserved -= t.Base
 		p.Sold += t.Base
+		p.OnChain -= min(p.OnChain, t.Base)
 	})
 }
 
@@ -320,4 +322,35 @@ func (r *ReleaseClaim) apply(m *Machine) refusal {
 		return refusal{}
 	}
 	return rejectState(c)
+}
+
+// apply moves the deadline of a claim whose payment was seen to that of a proven claim.
+func (r *SeePayment) apply(m *Machine) refusal {
+	slot, c, refused := m.findClaim(r.Claim)
+	if refused.reason != 0 {
+		return refused
+	}
+	if c.State != ClaimReserved || c.Mode != Modular {
+		return rejectState(c)
+	}
+	c.Deadline = max(c.Deadline, addTime(c.ReservedAt, m.policy.ClaimTTL))
+	m.claimEnds.set(slot, c.Deadline, uint64(c.ID))
+	return m.repeatClaim(c)
+}
+
+// apply releases a claim for which nothing was signed or paid.
+func (r *ReleaseUnbuilt) apply(m *Machine) refusal {
+	slot, c, refused := m.findClaim(r.Claim)
+	if refused.reason != 0 {
+		return refused
+	}
+	switch {
+	case c.State == ClaimReleased && c.Proof == [32]byte{}:
+		return m.repeatClaim(c)
+	case c.State != ClaimReserved:
+		return rejectState(c)
+	}
+	m.unreserve(&c.Terms)
+	m.setClaimState(slot, ClaimReleased)
+	return refusal{}
 }

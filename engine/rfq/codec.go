@@ -8,7 +8,7 @@ import (
 )
 
 // ErrRequest is returned for bytes that are no request of AppendRequest.
-var ErrRequest = errors.New("not a request to the desk")
+var ErrRequest = errors.New("not an encoded desk request")
 
 // codec encodes or decodes fields. The walk method of a type lists its fields once, for
 // both directions: little-endian, fixed widths, texts and lists with a one-byte length. So
@@ -18,6 +18,15 @@ type codec struct {
 	buf     []byte // encoded bytes, or bytes left to decode
 	reading bool
 	bad     bool // decoding: the bytes are invalid
+	v2      bool // the fields of version 2 are encoded too
+}
+
+// usesV2 reports whether a field of v is set that only version 2 encodes. Everything is
+// encoded in the lowest version that has all its values, so that what uses nothing new has
+// the bytes of 0.1.0.
+func usesV2(v any) bool {
+	n, ok := v.(interface{ usesV2() bool })
+	return ok && n.usesV2()
 }
 
 // take returns the next n bytes, or nil if there are fewer.

@@ -1,7 +1,9 @@
 package rfq
 
+import "blockdesk/market"
+
 // The encodings of the entities in event records, snapshots and requests. The order of the
-// fields is on disk and never changes.
+// fields is on disk and never changes. The fields of version 2 follow those of version 1.
 
 func (p *Policy) walk(w *codec) {
 	w.i64(&p.QuoteTTL)
@@ -16,6 +18,22 @@ func (p *Policy) walk(w *codec) {
 	for i := range p.PayTo[1:] {
 		w.address(&p.PayTo[1+i])
 	}
+	if !w.v2 {
+		return
+	}
+	u8(w, &p.Rules)
+	w.i64(&p.Grace)
+	w.i64(&p.UnprovenTTL)
+	u64(w, &p.UnprovenPerClient)
+	u16(w, &p.UnprovenShareBps)
+	for i := range p.Dust[1:] {
+		u64(w, &p.Dust[1+i])
+	}
+}
+
+func (p *Policy) usesV2() bool {
+	return p.Rules != 0 || p.Grace != 0 || p.UnprovenTTL != 0 || p.UnprovenPerClient != 0 || p.UnprovenShareBps != 0 ||
+		p.Dust != [market.RailCount]uint64{}
 }
 
 func (p *Pair) walk(w *codec) {
@@ -25,7 +43,23 @@ func (p *Pair) walk(w *codec) {
 	u64(w, &p.Inventory)
 	u64(w, &p.Reserved)
 	u64(w, &p.Sold)
+	if !w.v2 {
+		return
+	}
+	u8(w, &p.AnchorSource)
+	u64(w, &p.Confidence)
+	w.i64(&p.PublishedAt)
+	w.flag(&p.Withdrawn)
+	u64(w, &p.OnChain)
+	w.i64(&p.OnChainAt)
 }
+
+func (p *Pair) usesV2() bool {
+	return p.hasFirmBps() || p.AnchorSource != 0 || p.Confidence != 0 || p.PublishedAt != 0 || p.Withdrawn ||
+		p.OnChain != 0 || p.OnChainAt != 0
+}
+
+func (p *Pair) hasFirmBps() bool { return p.FirmBps != [market.RailCount]uint16{} }
 
 // walkRules has the fields that SetPair carries.
 func (p *Pair) walkRules(w *codec) {
@@ -37,6 +71,12 @@ func (p *Pair) walkRules(w *codec) {
 	u16(w, &p.CorridorBps)
 	w.i64(&p.MaxAge)
 	u16(w, &p.Via)
+	if !w.v2 {
+		return
+	}
+	for i := range p.FirmBps[1:] {
+		u16(w, &p.FirmBps[1+i])
+	}
 }
 
 func (p *RailPrice) walk(w *codec) {
@@ -44,6 +84,17 @@ func (p *RailPrice) walk(w *codec) {
 	u64(w, &p.Price)
 	w.i64(&p.At)
 	w.i64(&p.MaxAge)
+	if !w.v2 {
+		return
+	}
+	u8(w, &p.Source)
+	u64(w, &p.Confidence)
+	w.i64(&p.PublishedAt)
+	w.flag(&p.Withdrawn)
+}
+
+func (p *RailPrice) usesV2() bool {
+	return p.Source != 0 || p.Confidence != 0 || p.PublishedAt != 0 || p.Withdrawn
 }
 
 func (l *Lock) walk(w *codec) {
@@ -97,7 +148,13 @@ func (t *Terms) walk(w *codec) {
 	u64(w, &t.Base)
 	u64(w, &t.Payment)
 	w.address(&t.PayTo)
+	if w.v2 {
+		u64(w, &t.Market)
+		u64(w, &t.RailPrice)
+	}
 }
+
+func (t *Terms) usesV2() bool { return t.Market != 0 || t.RailPrice != 0 }
 
 func (q *Quote) walk(w *codec) {
 	u64(w, &q.ID)
@@ -105,6 +162,8 @@ func (q *Quote) walk(w *codec) {
 	w.i64(&q.IssuedAt)
 	w.i64(&q.ValidUntil)
 }
+
+func (q *Quote) usesV2() bool { return q.Terms.usesV2() }
 
 func (c *Claim) walk(w *codec) {
 	u64(w, &c.ID)
@@ -119,7 +178,13 @@ func (c *Claim) walk(w *codec) {
 	w.i64(&c.ChangedAt)
 	u64(w, &c.Paid)
 	w.bytes(c.Proof[:])
+	if w.v2 {
+		u64(w, &c.Client)
+		w.flag(&c.Proven)
+	}
 }
+
+func (c *Claim) usesV2() bool { return c.Client != 0 || c.Proven || c.Terms.usesV2() }
 
 func (p *Payment) walk(w *codec) {
 	w.bytes(p.Signature[:])
@@ -132,4 +197,11 @@ func (p *Payment) walk(w *codec) {
 	u64(w, &p.Slot)
 	w.i64(&p.At)
 	w.bytes(p.Proof[:])
+	if w.v2 {
+		u64(w, &p.Applied)
+		u64(w, &p.Due)
+		w.i64(&p.BlockTime)
+	}
 }
+
+func (p *Payment) usesV2() bool { return p.Applied != 0 || p.Due != 0 || p.BlockTime != 0 }

@@ -1,18 +1,24 @@
 package rfq
 
-import "encoding/binary"
+import (
+	"encoding/binary"
 
-// An encoded request, version 1, as the Desk commands of the journal carry it.
+	"blockdesk/market"
+)
+
+// An encoded request as the Desk commands of the journal carry it. Its version is the lowest
+// that has all its values.
 //
 //	 0      1         2        10         12      28         36    37
 //	┌──────┬─────────┬────────┬──────────┬───────┬──────────┬─────┬─────┬────────┐
 //	│ kind │ version │ token  │ operator │ key   │ key's    │ len │ ref │ fields │
-//	│      │   = 1   │        │          │ id    │ body     │ ref │     │        │
+//	│      │  1 or 2 │        │          │ id    │ body     │ ref │     │        │
 //	└──────┴─────────┴────────┴──────────┴───────┴──────────┴─────┴─────┴────────┘
 //
 // The fields are in the order of the walk methods below.
 const (
-	requestVersion = 1
+	requestVersion1 = 1
+	requestVersion2 = 2
 	// MaxRequestBytes bounds an encoded request. The longest PostTicket needs 396.
 	MaxRequestBytes = 512
 
@@ -30,10 +36,16 @@ func AppendRequest(dst []byte, r Request) []byte {
 }
 
 func writeRequest(r Request, w *codec) {
-	w.buf = append(w.buf, uint8(r.Kind()), requestVersion)
+	version := uint8(requestVersion1)
+	if w.v2 = usesV2(r); w.v2 {
+		version = requestVersion2
+	}
+	w.buf = append(w.buf, uint8(r.Kind()), version)
 	r.Head().walk(w)
 	r.walk(w)
 }
+
+func requestVersion(v uint8) bool { return v == requestVersion1 || v == requestVersion2 }
 
 // DecodeRequest decodes a request. It returns ErrRequest for bytes that AppendRequest
 // cannot have written. It does not check the values of fields; Machine.Apply does. It does
@@ -51,13 +63,16 @@ func DecodeRequest(data []byte) (Request, error) {
 
 // readRequest decodes data into r, whose kind is that of data. w is scratch memory.
 func readRequest(r Request, data []byte, w *codec) bool {
-	if len(data) < 2 || len(data) > MaxRequestBytes || data[1] != requestVersion {
+	if len(data) < 2 || len(data) > MaxRequestBytes || !requestVersion(data[1]) {
 		return false
 	}
-	*w = codec{buf: data[2:], reading: true}
+	if data[1] == requestVersion1 {
+		clearV2(r)
+	}
+	*w = codec{buf: data[2:], reading: true, v2: data[1] == requestVersion2}
 	r.Head().walk(w)
 	r.walk(w)
-	whole := w.complete()
+	whole := w.complete() && usesV2(r) == w.v2
 	w.buf = nil // data belongs to the caller
 	return whole
 }
@@ -72,7 +87,7 @@ type Peek struct {
 // PeekRequest decodes the head of an encoded request; ok is false if there is none. The
 // rest may still be invalid.
 func PeekRequest(data []byte) (p Peek, ok bool) {
-	if len(data) < refStart || data[1] != requestVersion {
+	if len(data) < refStart || !requestVersion(data[1]) {
 		return Peek{}, false
 	}
 	n := int(data[refStart-1])
@@ -110,6 +125,11 @@ var requestTypes = [...]func() Request{
 	KindRefundPayment:   emptyRequest[RefundPayment],
 	KindAbandonDelivery: emptyRequest[AbandonDelivery],
 	KindSetFirstTicket:  emptyRequest[SetFirstTicket],
+	KindSeePayment:      emptyRequest[SeePayment],
+	KindReleaseUnbuilt:  emptyRequest[ReleaseUnbuilt],
+	KindBeginRefund:     emptyRequest[BeginRefund],
+	KindLapseRefund:     emptyRequest[LapseRefund],
+	KindSetBalance:      emptyRequest[SetBalance],
 }
 
 func emptyRequest[T any, R interface {
@@ -208,6 +228,54 @@ func (*AbandonDelivery) Kind() RequestKind { return KindAbandonDelivery }
 // Kind returns KindSetFirstTicket.
 func (*SetFirstTicket) Kind() RequestKind { return KindSetFirstTicket }
 
+// Kind returns KindSeePayment.
+func (*SeePayment) Kind() RequestKind { return KindSeePayment }
+
+// Kind returns KindReleaseUnbuilt.
+func (*ReleaseUnbuilt) Kind() RequestKind { return KindReleaseUnbuilt }
+
+// Kind returns KindBeginRefund.
+func (*BeginRefund) Kind() RequestKind { return KindBeginRefund }
+
+// Kind returns KindLapseRefund.
+func (*LapseRefund) Kind() RequestKind { return KindLapseRefund }
+
+// Kind returns KindSetBalance.
+func (*SetBalance) Kind() RequestKind { return KindSetBalance }
+
+// clearV2 zeroes a request whose walk leaves the fields of version 2 as they are.
+func clearV2(r Request) {
+	switch r := r.(type) {
+	case *SetPolicy:
+		*r = SetPolicy{}
+	case *SetPair:
+		*r = SetPair{}
+	case *SetAnchor:
+		*r = SetAnchor{}
+	case *SetRailPrice:
+		*r = SetRailPrice{}
+	case *TakeClaim:
+		*r = TakeClaim{}
+	case *ProvePayment:
+		*r = ProvePayment{}
+	case *AbandonDelivery:
+		*r = AbandonDelivery{}
+	}
+}
+
+func (r *SetPolicy) usesV2() bool { return r.Policy.usesV2() }
+func (r *SetPair) usesV2() bool   { return r.Pair.hasFirmBps() }
+func (r *SetAnchor) usesV2() bool {
+	return r.Source != 0 || r.Confidence != 0 || r.PublishedAt != 0 || r.Withdrawn
+}
+
+func (r *SetRailPrice) usesV2() bool {
+	return r.Source != 0 || r.Confidence != 0 || r.PublishedAt != 0 || r.Withdrawn
+}
+func (r *TakeClaim) usesV2() bool       { return r.Client != 0 || r.Proven }
+func (r *ProvePayment) usesV2() bool    { return r.BlockTime != 0 }
+func (r *AbandonDelivery) usesV2() bool { return r.Reason != 0 }
+
 func (r *SetPolicy) walk(w *codec)   { r.Policy.walk(w) }
 func (r *SetPair) walk(w *codec)     { r.Pair.walkRules(w) }
 func (r *SetOperator) walk(w *codec) { r.Of.walk(w) }
@@ -215,12 +283,26 @@ func (r *SetOperator) walk(w *codec) { r.Of.walk(w) }
 func (r *SetAnchor) walk(w *codec) {
 	u16(w, &r.Instrument)
 	u64(w, &r.Price)
+	if w.v2 {
+		walkOrigin(w, &r.Source, &r.Confidence, &r.PublishedAt, &r.Withdrawn)
+	}
 }
 
 func (r *SetRailPrice) walk(w *codec) {
 	u8(w, &r.Rail)
 	u64(w, &r.Price)
 	w.i64(&r.MaxAge)
+	if w.v2 {
+		walkOrigin(w, &r.Source, &r.Confidence, &r.PublishedAt, &r.Withdrawn)
+	}
+}
+
+// walkOrigin has the fields that say where a price comes from.
+func walkOrigin(w *codec, source *PriceOrigin, confidence *market.USDPrice, publishedAt *int64, withdrawn *bool) {
+	u8(w, source)
+	u64(w, confidence)
+	w.i64(publishedAt)
+	w.flag(withdrawn)
 }
 
 func (r *SetInventory) walk(w *codec) {
@@ -278,7 +360,15 @@ func (r *TakeClaim) walk(w *codec) {
 	u64(w, &r.Quote)
 	w.address(&r.Wallet)
 	u16(w, &r.Participant)
+	if w.v2 {
+		u64(w, &r.Client)
+		w.flag(&r.Proven)
+	}
 }
+
+func (r *SeePayment) walk(w *codec) { u64(w, &r.Claim) }
+
+func (r *ReleaseUnbuilt) walk(w *codec) { u64(w, &r.Claim) }
 
 func (r *ProvePayment) walk(w *codec) {
 	u64(w, &r.Claim)
@@ -287,6 +377,9 @@ func (r *ProvePayment) walk(w *codec) {
 	w.address(&r.Payer)
 	u64(w, &r.Amount)
 	u64(w, &r.Slot)
+	if w.v2 {
+		w.i64(&r.BlockTime)
+	}
 }
 
 func (r *BeginDelivery) walk(w *codec) {
@@ -316,6 +409,27 @@ func (r *RefundPayment) walk(w *codec) {
 	w.bytes(r.Proof[:])
 }
 
-func (r *AbandonDelivery) walk(w *codec) { u64(w, &r.Claim) }
+func (r *BeginRefund) walk(w *codec) {
+	w.bytes(r.Signature[:])
+	w.bytes(r.Proof[:])
+}
+
+func (r *LapseRefund) walk(w *codec) {
+	w.bytes(r.Signature[:])
+	w.bytes(r.Proof[:])
+}
+
+func (r *AbandonDelivery) walk(w *codec) {
+	u64(w, &r.Claim)
+	if w.v2 {
+		u16(w, &r.Reason)
+	}
+}
+
+func (r *SetBalance) walk(w *codec) {
+	u16(w, &r.Instrument)
+	u64(w, &r.Atoms)
+	u64(w, &r.Slot)
+}
 
 func (r *SetFirstTicket) walk(w *codec) { u64(w, &r.First) }

@@ -53,7 +53,30 @@ type Policy struct {
 	WalletClaims uint16
 	USDCMint     market.Address
 	PayTo        [market.RailCount]market.Address // by Rail; zero = not configured
+
+	// Rules selects the rules: 0 = those of version 0.1.0, and the fields below are zero;
+	// RulesGuarded = those of the package documentation. Journals of 0.1.0 have 0, so that
+	// they replay to the same records.
+	Rules uint8
+	// Grace is how long a modular claim holds its capacity after its deadline, because a
+	// payment of the last moment needs this long to be final: 0..1 h.
+	Grace int64
+	// UnprovenTTL is the ClaimTTL of an unproven claim until SeePayment, if it is shorter:
+	// 1 s..24 h.
+	UnprovenTTL int64
+	// UnprovenPerClient is the most that reserved unproven claims of one client address may
+	// hold together: 0..MaxCapacity.
+	UnprovenPerClient market.USD
+	// UnprovenShareBps is the share of a tranche's capacity that all reserved unproven
+	// claims may hold together: 0..MaxBps.
+	UnprovenShareBps uint16
+	// Dust is the largest surplus of a payment that the desk keeps, in atoms by Rail.
+	Dust [market.RailCount]uint64
 }
+
+// RulesGuarded in Policy.Rules: deliveries are guarded, payments are judged by block time, a
+// surplus is due for refund, and unproven claims have limits of their own.
+const RulesGuarded uint8 = 2
 
 // PriceSource says where the reference price of a pair comes from.
 type PriceSource uint8
@@ -65,6 +88,30 @@ const (
 	// the corridor around the anchor.
 	SourceBook PriceSource = 2
 )
+
+// PriceOrigin says where an anchor or the price of a rail's asset was read. The numbers are on
+// disk and never change.
+type PriceOrigin uint8
+
+const (
+	OriginUnknown  PriceOrigin = 0 // set by version 0.1.0: typed by an operator
+	OriginPyth     PriceOrigin = 1 // a price update account on the chain
+	OriginPool     PriceOrigin = 2 // time-weighted price of a mirrored pool
+	OriginOperator PriceOrigin = 3 // typed by an operator
+)
+
+// Word returns the name of the origin in public documents and messages.
+func (o PriceOrigin) Word() string {
+	switch o {
+	case OriginPyth:
+		return "pyth"
+	case OriginPool:
+		return "pool"
+	case OriginUnknown, OriginOperator:
+		return "operator"
+	}
+	return "unknown"
+}
 
 // Pair says how an instrument is sold.
 type Pair struct {
@@ -83,14 +130,34 @@ type Pair struct {
 	// Inventory is the atoms that the desk may sell in total: free + Reserved + Sold, or
 	// less after it was lowered.
 	Inventory, Reserved, Sold uint64
+
+	// FirmBps, by Rail, is how far the reference price may move against the desk before a
+	// delivery is refused: 0..MaxBps. An anchor that moves further ends the quotes.
+	FirmBps [market.RailCount]uint16
+
+	AnchorSource PriceOrigin
+	Confidence   market.USDPrice // half width of the anchor's confidence interval; 0 = unknown
+	PublishedAt  int64           // when the source published the anchor; 0 = unknown. Its age is counted from here, or from AnchorAt
+	Withdrawn    bool            // the sources gave no price when they were last read; then Anchor is 0
+
+	// OnChain is the atoms of the base asset that the desk held on the chain when SetBalance
+	// read them, at OnChainAt, less what was sold since. OnChainAt 0 = never read: no bound.
+	OnChain   uint64
+	OnChainAt int64
 }
 
 // RailPrice is the dollar price of a rail's asset. USDC has none: its price is 1.
 type RailPrice struct {
 	Rail   market.Rail
-	Price  market.USDPrice
+	Price  market.USDPrice // 0 = withdrawn
 	At     int64
 	MaxAge int64 // ns; 0 = any age
+
+	// As in Pair.
+	Source      PriceOrigin
+	Confidence  market.USDPrice
+	PublishedAt int64
+	Withdrawn   bool
 }
 
 // LockScope says what a lock applies to.
@@ -100,10 +167,13 @@ const (
 	LockAll  LockScope = 1
 	LockPair LockScope = 2 // Lock.Instrument
 	LockRail LockScope = 3 // Lock.Rail
+	// LockDeliveries refuses deliveries and countersignatures, of all pairs and rails, and
+	// nothing else.
+	LockDeliveries LockScope = 4
 )
 
 // Lock refuses new quotes, claims and countersignatures. It does not affect claims that are
-// reserved or paid.
+// reserved or paid, unless its scope is LockDeliveries.
 type Lock struct {
 	Scope      LockScope
 	Instrument market.InstrumentID
@@ -171,7 +241,16 @@ type Terms struct {
 	Base        uint64          // atoms the client gets, rounded down
 	Payment     uint64          // atoms of the rail's asset the client pays, rounded up
 	PayTo       market.Address
+
+	// Market is the pair's own reference price at pricing, which Reference is too unless the
+	// ticket overrides it. RailPrice is the dollar price of the rail's asset then. Both are 0
+	// in terms made under the rules of 0.1.0.
+	Market    market.USDPrice
+	RailPrice market.USDPrice
 }
+
+// guarded reports whether the terms were made under RulesGuarded.
+func (t *Terms) guarded() bool { return t.Market != 0 }
 
 // Quote is a firm price for one claim.
 type Quote struct {
@@ -205,7 +284,7 @@ const (
 )
 
 var claimWords = [...]string{
-	"state?", "reserved", "paid", "delivering", "settled", "expired", "cosigned", "released", "refund_due",
+	"unknown", "reserved", "paid", "delivering", "settled", "expired", "cosigned", "released", "refund_due",
 }
 
 // Word returns the name of the state in public documents and messages.
@@ -215,6 +294,11 @@ func (s ClaimState) Word() string {
 	}
 	return claimWords[s]
 }
+
+// ClientAddress is where an unproven claim comes from: an IPv4 address as
+// 0x0000ffff_xxxxxxxx, the upper 64 bits of an IPv6 address, or 0xffff<<48 | id of a FIX
+// participant. 0 = unknown; all unknown clients count as one.
+type ClientAddress uint64
 
 // Claim is a fill of a tranche for a wallet.
 type Claim struct {
@@ -226,10 +310,14 @@ type Claim struct {
 	Wallet      market.Address
 	Participant market.ParticipantID // over FIX; 0 = none
 	ReservedAt  int64
-	Deadline    int64 // of the reservation
+	Deadline    int64 // of the payment, or of an atomic claim's reservation
 	ChangedAt   int64
 	Paid        uint64   // atoms applied to it; 0, or at least Terms.Payment
 	Proof       [32]byte // of the last step: hash of the message (cosigned, released), of the delivery (delivering), of what settled it
+
+	// Client is where the claim comes from. Proven: its wallet has shown that it takes part.
+	Client ClientAddress
+	Proven bool
 }
 
 // PaymentState says what became of a payment.
@@ -239,7 +327,11 @@ const (
 	PaymentApplied   PaymentState = 1 // pays its claim
 	PaymentRefundDue PaymentState = 2 // the operator must refund it
 	PaymentRefunded  PaymentState = 3
+	PaymentRefunding PaymentState = 4 // a signed refund may land; Proof is its message hash
 )
+
+// Pending reports whether the payment, or its surplus, is still to be paid back.
+func (s PaymentState) Pending() bool { return s == PaymentRefundDue || s == PaymentRefunding }
 
 // Payment is a proved transfer to the desk. A signature is at most one payment.
 type Payment struct {
@@ -247,10 +339,34 @@ type Payment struct {
 	Claim     market.ClaimID
 	Rail      market.Rail
 	State     PaymentState
-	Reason    event.Reason // of RefundDue
-	Amount    uint64       // atoms
+	Reason    event.Reason // of the refund
+	Amount    uint64       // atoms that arrived
 	Payer     market.Address
 	Slot      uint64
 	At        int64
 	Proof     [32]byte // of the refund
+
+	// Applied is the atoms that pay the claim, Due those of the last refund, whatever its
+	// state; what remains of Amount was refunded before. All three are 0 in a payment that
+	// was recorded under the rules of 0.1.0: see AppliedAtoms and RefundAtoms.
+	Applied   uint64
+	Due       uint64
+	BlockTime int64 // of the payment's block, Unix s; 0 = unknown
+}
+
+// AppliedAtoms returns the atoms that pay the claim.
+func (p *Payment) AppliedAtoms() uint64 {
+	if p.Applied == 0 && p.Due == 0 && p.State == PaymentApplied {
+		return p.Amount
+	}
+	return p.Applied
+}
+
+// RefundAtoms returns the atoms that are due for refund, are being refunded, or were refunded
+// last.
+func (p *Payment) RefundAtoms() uint64 {
+	if p.Applied == 0 && p.Due == 0 && p.State != PaymentApplied {
+		return p.Amount
+	}
+	return p.Due
 }

@@ -182,7 +182,10 @@ func checkSums(m *Machine) error {
 		if p.Reserved != held[name] || p.Sold < sold[name] {
 			return fmt.Errorf("%s: %+v; held %d, sold %d", name, *p, held[name], sold[name])
 		}
-		if p.Free() != 0 && p.Inventory != p.Free()+p.Reserved+p.Sold {
+		if p.OnChainAt != 0 && p.Free() > p.OnChain-min(p.OnChain, p.Reserved) {
+			return fmt.Errorf("%s: %+v; free %d", name, *p, p.Free())
+		}
+		if p.Free() != 0 && p.OnChainAt == 0 && p.Inventory != p.Free()+p.Reserved+p.Sold {
 			return fmt.Errorf("%s: %+v; free %d", name, *p, p.Free())
 		}
 		delete(held, name)
@@ -213,14 +216,14 @@ func newLedger() *ledger {
 var claimEdges = map[SettlementMode]map[ClaimState][]ClaimState{
 	Modular: {
 		0:               {ClaimReserved},
-		ClaimReserved:   {ClaimPaid, ClaimExpired},
+		ClaimReserved:   {ClaimPaid, ClaimExpired, ClaimReleased},
 		ClaimPaid:       {ClaimDelivering, ClaimRefundDue},
 		ClaimDelivering: {ClaimPaid, ClaimSettled},
 		ClaimExpired:    {ClaimPaid, ClaimRefundDue},
 	},
 	Atomic: {
 		0:             {ClaimReserved},
-		ClaimReserved: {ClaimCosigned, ClaimExpired},
+		ClaimReserved: {ClaimCosigned, ClaimExpired, ClaimReleased},
 		ClaimCosigned: {ClaimSettled, ClaimReleased},
 	},
 }
@@ -236,6 +239,9 @@ func (l *ledger) follow(rec Record) error {
 	case *Claim:
 		old := l.claims[r.ID]
 		l.claims[r.ID] = *r
+		if old.State == ClaimReserved && r.State == ClaimReserved && r.Deadline > old.Deadline { // SeePayment
+			old = *r
+		}
 		if old != *r && !slices.Contains(claimEdges[r.Mode][old.State], r.State) {
 			return fmt.Errorf("claim %d went from %d to %d", r.ID, old.State, r.State)
 		}
@@ -251,31 +257,46 @@ func (l *ledger) follow(rec Record) error {
 	return nil
 }
 
+// paymentEdges are the transitions of the payment table. State 0 is no payment.
+var paymentEdges = map[PaymentState][]PaymentState{
+	0:                {PaymentApplied, PaymentRefundDue},
+	PaymentApplied:   {PaymentRefundDue},
+	PaymentRefundDue: {PaymentRefundDue, PaymentRefunding, PaymentRefunded},
+	PaymentRefunding: {PaymentRefundDue, PaymentRefunded},
+	PaymentRefunded:  {PaymentRefundDue},
+}
+
 func (l *ledger) pay(p *Payment) error {
-	old, known := l.payments[p.Signature]
+	old := l.payments[p.Signature]
 	l.payments[p.Signature] = *p
-	switch {
-	case known && old == *p:
-		return nil
-	case !known && p.State == PaymentApplied:
-		l.in[p.Rail] += p.Amount
-		l.applied[p.Rail] += p.Amount
-		return nil
-	case !known && p.State == PaymentRefundDue:
-		l.in[p.Rail] += p.Amount
-		l.due[p.Rail] += p.Amount
-		return nil
-	case known && old.State == PaymentApplied && p.State == PaymentRefundDue && p.Reason == event.ReasonUndeliverable &&
-		p.Amount == old.Amount && p.Rail == old.Rail:
-		l.applied[p.Rail] -= p.Amount
-		l.due[p.Rail] += p.Amount
-		return nil
-	case known && old.State == PaymentRefundDue && p.State == PaymentRefunded && p.Amount == old.Amount && p.Rail == old.Rail:
-		l.due[p.Rail] -= p.Amount
-		l.refunded[p.Rail] += p.Amount
+	if old == *p {
 		return nil
 	}
-	return fmt.Errorf("payment %x: %+v became %+v", p.Signature[:4], old, *p)
+	abandon := old.Reason != p.Reason && abandoned(p)
+	wrong := !slices.Contains(paymentEdges[old.State], p.State) || abandoned(p) && old.State == 0
+	if old.State != 0 {
+		wrong = wrong || old.Amount != p.Amount || old.Rail != p.Rail || old.Claim != p.Claim || old.Reason != p.Reason && !abandon ||
+			abandon != (old.State == PaymentApplied || old.State == p.State || old.State == PaymentRefunded)
+		l.count(&old, -1)
+	} else {
+		l.in[p.Rail] += p.Amount
+	}
+	l.count(p, +1)
+	if wrong || p.AppliedAtoms()+p.RefundAtoms() > p.Amount {
+		return fmt.Errorf("payment %x: %+v became %+v", p.Signature[:4], old, *p)
+	}
+	return nil
+}
+
+// count adds the money of a payment, by state, times sign.
+func (l *ledger) count(p *Payment, sign int) {
+	applied, due := p.AppliedAtoms(), uint64(0)
+	if p.State.Pending() {
+		due = p.RefundAtoms()
+	}
+	l.applied[p.Rail] += uint64(sign) * applied
+	l.due[p.Rail] += uint64(sign) * due
+	l.refunded[p.Rail] += uint64(sign) * (p.Amount - applied - due)
 }
 
 func (l *ledger) forget(g *Removed) error {
@@ -293,7 +314,7 @@ func (l *ledger) forget(g *Removed) error {
 		delete(l.claims, c.ID)
 		for s, p := range l.payments {
 			if p.Claim == c.ID {
-				if p.State == PaymentRefundDue {
+				if p.State.Pending() {
 					return fmt.Errorf("a refund due for claim %d is gone", g.ID)
 				}
 				delete(l.payments, s)
@@ -322,11 +343,11 @@ func (l *ledger) agrees(m *Machine) error {
 		if has := m.payments.get(s); has == nil || has.Payment != p {
 			return fmt.Errorf("payment %+v; recorded %+v", has, p)
 		}
-		if p.State == PaymentApplied {
+		if p.pays() {
 			if applied[p.Claim] != 0 {
 				return fmt.Errorf("claim %d is paid twice", p.Claim)
 			}
-			applied[p.Claim] = p.Amount
+			applied[p.Claim] = p.AppliedAtoms()
 		}
 		if endsClaim(p.Reason) {
 			lost[p.Claim] = true
@@ -336,7 +357,7 @@ func (l *ledger) agrees(m *Machine) error {
 		if has := m.claims.get(id); has == nil || has.Claim != c {
 			return fmt.Errorf("claim %+v; recorded %+v", has, c)
 		}
-		if lost[id] != (c.State == ClaimRefundDue) {
+		if lost[id] != (c.State == ClaimRefundDue) && (!lost[id] || !c.Terms.guarded()) {
 			return fmt.Errorf("claim %d in state %d: money that lost it: %v", id, c.State, lost[id])
 		}
 		if c.Paid != applied[id] || c.Paid != 0 && c.Paid < c.Terms.Payment {
@@ -454,6 +475,15 @@ func testPolicy() Policy {
 		Discounts: [market.FillCount]uint16{0, 100, 200, 300, 400, 500}, WalletClaims: 3,
 		USDCMint: address("usdc"), PayTo: [market.RailCount]market.Address{1: address("pay usdc"), 2: address("pay sol")},
 	}
+}
+
+// guardedPolicy is testPolicy under RulesGuarded.
+func guardedPolicy() Policy {
+	p := testPolicy()
+	p.Rules, p.LateWindow, p.Grace, p.UnprovenTTL = RulesGuarded, 0, 30*second, 45*second
+	p.UnprovenPerClient, p.UnprovenShareBps = 3_000_000_000, 3000
+	p.Dust = [market.RailCount]uint64{1: 1_000_000, 2: 5_000_000}
+	return p
 }
 
 func testPair(in market.InstrumentID) Pair {

@@ -44,8 +44,8 @@ type Machine struct {
 
 	limits   memoryLimits
 	current  currentCommand
-	requests [KindSetFirstTicket + 1]Request // read into, one a kind
-	in, w    codec                           // scratch memory to read and to write with
+	requests [KindSetBalance + 1]Request // read into, one a kind
+	in, w    codec                       // scratch memory to read and to write with
 }
 
 // memoryLimits are lower in tests only.

@@ -132,12 +132,17 @@ func (m *Machine) refundReason(c *Claim, r *ProvePayment) event.Reason {
 
 // refundable reports whether a payment may be due for refund for the reason.
 func refundable(reason event.Reason) bool {
-	return reason == event.ReasonClaimState || reason == event.ReasonPaymentMismatch || endsClaim(reason)
+	return reason == event.ReasonClaimState || reason == event.ReasonPaymentMismatch || reason == event.ReasonSurplus || endsClaim(reason)
 }
 
 // endsClaim reports whether a refund for the reason makes its claim refund_due.
 func endsClaim(reason event.Reason) bool {
-	return reason == event.ReasonLatePayment || reason == event.ReasonUndeliverable
+	return reason == event.ReasonLatePayment || abandonReason(reason)
+}
+
+// abandonReason reports whether the reason is one of AbandonDelivery.
+func abandonReason(reason event.Reason) bool {
+	return reason == event.ReasonUndeliverable || reason == event.ReasonPriceCorridor
 }
 
 // canServeLate reports whether an expired claim can still be served on its terms: a new
@@ -176,31 +181,6 @@ func (m *Machine) checkPaymentValue(p *Pair, t *Terms) refusal {
 	return refusal{}
 }
 
-// apply ends a paid claim that cannot be delivered: it returns what the claim holds, and its
-// payment is due for refund.
-func (r *AbandonDelivery) apply(m *Machine) refusal {
-	slot, c, refused := m.findClaim(r.Claim)
-	if refused.reason != 0 {
-		return refused
-	}
-	switch {
-	case c.State == ClaimRefundDue && m.paymentOf(c, undeliverable) != nil:
-		return m.repeatClaim(c)
-	case c.State != ClaimPaid:
-		return rejectState(c)
-	case m.refundsDue >= m.limits.refunds:
-		return refusal{event.ReasonDeskFull, int64(m.limits.refunds)}
-	}
-	p := m.paymentOf(c, applied)
-	p.State, p.Reason = PaymentRefundDue, event.ReasonUndeliverable
-	m.countRefundDue(c, +1)
-	m.emit(&p.Payment)
-	m.unreserve(&c.Terms)
-	c.Paid = 0
-	m.setClaimState(slot, ClaimRefundDue)
-	return refusal{}
-}
-
 // paymentOf returns the first payment of c for which match returns true, or nil.
 func (m *Machine) paymentOf(c *claimItem, match func(*Payment) bool) *paymentItem {
 	for p := range m.paymentsOf(c) {
@@ -225,29 +205,5 @@ func (m *Machine) paymentsOf(c *claimItem) iter.Seq[*paymentItem] {
 	}
 }
 
-func applied(p *Payment) bool       { return p.State == PaymentApplied }
-func undeliverable(p *Payment) bool { return p.Reason == event.ReasonUndeliverable }
-
-// apply records that the operator has refunded a payment.
-func (r *RefundPayment) apply(m *Machine) refusal {
-	p := m.payments.get(r.Signature)
-	if p == nil {
-		return refusal{reason: event.ReasonUnknownPayment}
-	}
-	slot, c, refused := m.findClaim(p.Claim)
-	if refused.reason != 0 {
-		return refused
-	}
-	switch {
-	case p.State == PaymentRefunded && p.Proof == r.Proof:
-		m.emit(&p.Payment)
-		return refusal{}
-	case p.State != PaymentRefundDue:
-		return refusal{reason: event.ReasonPaymentUsed}
-	}
-	p.State, p.Proof = PaymentRefunded, r.Proof
-	m.countRefundDue(c, -1)
-	m.updateEnded(slot)
-	m.emit(&p.Payment)
-	return refusal{}
-}
+// pays reports whether p pays its claim, if with a surplus that is due for refund or refunded.
+func (p *Payment) pays() bool { return p.State == PaymentApplied || p.Applied != 0 }

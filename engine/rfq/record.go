@@ -26,6 +26,26 @@ const (
 	TagRemoved   Tag = 13
 )
 
+// version2 is added to the tag of a record in events and stores if a field is set that only
+// version 2 encodes.
+const version2 Tag = 0x40
+
+func (t Tag) v2() bool { return t&version2 != 0 }
+
+// plain returns the tag without the version.
+func (t Tag) plain() Tag { return t &^ version2 }
+
+// TagOf returns the tag of the record that a chunk is part of.
+func TagOf(c *event.DeskChunk) Tag { return Tag(c.Tag).plain() }
+
+// encodedTag returns the tag of rec with its version.
+func encodedTag(rec Record) Tag {
+	if usesV2(rec) {
+		return rec.Tag() | version2
+	}
+	return rec.Tag()
+}
+
 // Record is a change of the desk: *Policy, *Pair, *Operator, *Lock, *Ticket,
 // *TicketTranche, *Quote, *Claim, *Payment or *RailPrice after the change, or *KeyUsed,
 // *Outcome or *Removed. As events it is split into chunks of event.MaxDeskChunk bytes.
@@ -193,12 +213,13 @@ func (r *Reader) Add(e *event.Event) (Record, uint64, bool) {
 		return nil, 0, false
 	}
 	r.next = 0
-	rec := newRecord(Tag(r.tag))
+	tag := Tag(r.tag)
+	rec := newRecord(tag.plain())
 	if rec == nil {
 		panic(fmt.Sprintf("desk events: seq %d: no record has tag %d", r.seq, r.tag))
 	}
-	w := codec{buf: r.buf, reading: true}
-	if rec.walk(&w); !w.complete() {
+	w := codec{buf: r.buf, reading: true, v2: tag.v2()}
+	if rec.walk(&w); !w.complete() || usesV2(rec) != w.v2 {
 		panic(fmt.Sprintf("desk events: seq %d: damaged record with tag %d", r.seq, r.tag))
 	}
 	return rec, r.seq, true
@@ -206,10 +227,11 @@ func (r *Reader) Add(e *event.Event) (Record, uint64, bool) {
 
 // writeRecord writes rec as events of the command seq. w is scratch memory.
 func writeRecord(rec Record, seq uint64, w *codec, out *event.Sink) {
-	w.buf = w.buf[:0]
+	tag := encodedTag(rec)
+	w.buf, w.v2 = w.buf[:0], tag.v2()
 	rec.walk(w)
 	rest := w.buf
-	c := event.DeskChunk{Tag: uint16(rec.Tag()), Count: uint16((len(rest) + event.MaxDeskChunk - 1) / event.MaxDeskChunk)}
+	c := event.DeskChunk{Tag: uint16(tag), Count: uint16((len(rest) + event.MaxDeskChunk - 1) / event.MaxDeskChunk)}
 	for ; c.Index < c.Count; c.Index++ {
 		n := min(len(rest), event.MaxDeskChunk)
 		c.Data, rest = rest[:n], rest[n:]

@@ -1,6 +1,9 @@
 package rfq
 
-import "blockdesk/market"
+import (
+	"blockdesk/engine/event"
+	"blockdesk/market"
+)
 
 // RequestKind is the kind of a request. The numbers are on disk and never change.
 type RequestKind uint8
@@ -28,6 +31,11 @@ const (
 	KindRefundPayment   RequestKind = 20
 	KindAbandonDelivery RequestKind = 21
 	KindSetFirstTicket  RequestKind = 22
+	KindSeePayment      RequestKind = 23
+	KindReleaseUnbuilt  RequestKind = 24
+	KindBeginRefund     RequestKind = 25
+	KindLapseRefund     RequestKind = 26
+	KindSetBalance      RequestKind = 27
 )
 
 // Header is the common part of all requests.
@@ -61,8 +69,8 @@ type (
 		Header
 		Policy Policy
 	}
-	// SetPair defines or changes a pair. It ignores Anchor, AnchorAt, Inventory, Reserved
-	// and Sold of Pair.
+	// SetPair defines or changes a pair. It ignores Anchor, AnchorSource and the other
+	// fields of the anchor, Inventory, Reserved, Sold, OnChain and OnChainAt of Pair.
 	SetPair struct {
 		Header
 		Pair Pair
@@ -72,18 +80,29 @@ type (
 		Header
 		Of Operator
 	}
-	// SetAnchor sets a pair's anchor as of now. Outside 1..market.MaxUSDPrice: InvalidPrice.
+	// SetAnchor sets a pair's anchor as of now. A Price outside 1..market.MaxUSDPrice, or a
+	// Confidence above that: InvalidPrice. PublishedAt counts as now if it is later; negative:
+	// InvalidCommand. Withdrawn, with the Price and Confidence 0, takes the anchor away,
+	// because its sources give no price; only under RulesGuarded, else InvalidPrice.
 	SetAnchor struct {
 		Header
-		Instrument market.InstrumentID
-		Price      market.USDPrice
+		Instrument  market.InstrumentID
+		Price       market.USDPrice
+		Source      PriceOrigin // a PriceOrigin constant, else InvalidCommand
+		Confidence  market.USDPrice
+		PublishedAt int64
+		Withdrawn   bool
 	}
-	// SetRailPrice sets the price of SOL as of now. Range as in SetAnchor.
+	// SetRailPrice sets the price of SOL as of now. The fields are as in SetAnchor.
 	SetRailPrice struct {
 		Header
-		Rail   market.Rail
-		Price  market.USDPrice
-		MaxAge int64
+		Rail        market.Rail
+		Price       market.USDPrice
+		MaxAge      int64
+		Source      PriceOrigin
+		Confidence  market.USDPrice
+		PublishedAt int64
+		Withdrawn   bool
 	}
 	// SetInventory sets how much of a pair may be sold in total, including what is sold
 	// already.
@@ -153,6 +172,20 @@ type (
 		Quote       market.QuoteID // 0 = price it now
 		Wallet      market.Address
 		Participant market.ParticipantID // Stamp.Participant or 0, else InvalidCommand
+		Client      ClientAddress
+		Proven      bool // the wallet signed this claim, or a token of its DvP handshake came with it
+	}
+	// SeePayment records that a payment which would pay the modular claim was seen before it
+	// is final. It gives an unproven claim the deadline of a proven one, once.
+	SeePayment struct {
+		Header
+		Claim market.ClaimID
+	}
+	// ReleaseUnbuilt releases a reserved claim for which no transaction could be built, so
+	// that it holds nothing until its deadline.
+	ReleaseUnbuilt struct {
+		Header
+		Claim market.ClaimID
 	}
 	// ProvePayment records a finalized transfer to the desk that names the claim. It is
 	// never sent for the desk's own atomic transaction, which SettleClaim ends.
@@ -164,6 +197,7 @@ type (
 		Payer     market.Address
 		Amount    uint64 // atoms of the rail's asset, above 0
 		Slot      uint64
+		BlockTime int64 // of its block, Unix s; 0 = unknown: the time of the request counts
 	}
 	// BeginDelivery records, before a delivery is signed, its hash (Proof).
 	BeginDelivery struct {
@@ -197,18 +231,43 @@ type (
 		Header
 		Claim market.ClaimID
 	}
-	// RefundPayment records that a payment was refunded; Proof identifies the refund.
+	// RefundPayment records that a payment was refunded; Proof identifies the refund. After
+	// BeginRefund it must be the same.
 	RefundPayment struct {
 		Header
 		Signature [64]byte
 		Proof     [32]byte
 	}
-	// AbandonDelivery gives up a paid claim that can never be delivered: its wallet accepts
-	// no transfer, or its mint is frozen. Its payment is due for refund. A delivery that
-	// may still land must expire first.
+	// BeginRefund records, before a refund is signed, its hash (Proof). Refunds of several
+	// payments in one transaction have the same.
+	BeginRefund struct {
+		Header
+		Signature [64]byte
+		Proof     [32]byte // not zero, else InvalidCommand
+	}
+	// LapseRefund records that a refund can never land any more: the payment is due again.
+	LapseRefund struct {
+		Header
+		Signature [64]byte
+		Proof     [32]byte
+	}
+	// AbandonDelivery gives up a paid claim. Its payment is due for refund. A delivery that
+	// may still land must expire first. Reason 0 or ReasonUndeliverable: it can never be
+	// delivered, because its wallet accepts no transfer, or its mint is frozen.
+	// ReasonPriceCorridor: the price has moved against the desk; refused unless BeginDelivery
+	// would be refused with it now. Any other: InvalidCommand.
 	AbandonDelivery struct {
 		Header
-		Claim market.ClaimID
+		Claim  market.ClaimID
+		Reason event.Reason
+	}
+	// SetBalance records the base atoms of a pair that the desk holds on the chain, as of the
+	// finalized Slot, which is there for the reader of the journal only.
+	SetBalance struct {
+		Header
+		Instrument market.InstrumentID
+		Atoms      uint64
+		Slot       uint64
 	}
 	// SetFirstTicket numbers tickets from First, which must be the first number of a shard
 	// (market.FirstTicket), else InvalidCommand. If the desk has posted tickets of another

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 
+	"blockdesk/engine/event"
 	"blockdesk/market"
 )
 
@@ -81,14 +82,16 @@ func (r *restorer) setup() (err error) {
 	m := r.m
 	var h header
 	h.walk(r.w)
-	if r.w.bad || h.version != snapshotVersion || h.policy != (Policy{}) && !h.policy.valid() || h.shown.At < 0 ||
+	if r.w.bad || h.version != snapshotVersion1 && h.version != snapshotVersion2 || h.policy != (Policy{}) && !h.policy.valid() || h.shown.At < 0 ||
 		h.lastTicket > market.MaxShards*market.TicketsPerShard || h.lastTicket%market.TicketsPerShard > h.shown.Seq || h.operators > MaxOperators {
 		return fmt.Errorf("header: %w", ErrSnapshot)
 	}
 	m.policy, m.lastTicket, m.lastShown = h.policy, market.TicketID(h.lastTicket), h.shown
 	m.pairs, err = readList(r.w, int(h.pairs), func(before []Pair, p *Pair) bool {
 		return follows(before, p, comparePairs) && p.valid() && p.Anchor <= market.MaxUSDPrice &&
-			p.AnchorAt >= 0 && (p.Anchor != 0 || p.AnchorAt == 0) && p.Reserved <= ^uint64(0)-p.Sold
+			p.AnchorAt >= 0 && (p.Anchor != 0 || p.AnchorAt == 0 || p.Withdrawn) &&
+			originOK(p.Anchor, p.AnchorSource, p.Confidence, p.PublishedAt, p.AnchorAt, p.Withdrawn) &&
+			p.Reserved <= ^uint64(0)-p.Sold && p.OnChainAt >= 0 && (p.OnChain == 0 || p.OnChainAt != 0)
 	})
 	if err != nil {
 		return err
@@ -113,9 +116,16 @@ func (r *restorer) setup() (err error) {
 		return err
 	}
 	m.rails, err = readList(r.w, int(h.rails), func(before []RailPrice, p *RailPrice) bool {
-		return follows(before, p, compareRailPrices) && p.Rail == market.RailSOL && validPrice(p.Price) && p.At >= 0 && p.MaxAge >= 0
+		return follows(before, p, compareRailPrices) && p.Rail == market.RailSOL && p.At >= 0 && p.MaxAge >= 0 &&
+			(validPrice(p.Price) || p.Withdrawn) && originOK(p.Price, p.Source, p.Confidence, p.PublishedAt, p.At, p.Withdrawn)
 	})
 	return err
+}
+
+// originOK checks what is known about a price that was set at time at.
+func originOK(price market.USDPrice, source PriceOrigin, confidence market.USDPrice, publishedAt, at int64, withdrawn bool) bool {
+	return source <= OriginOperator && confidence <= market.MaxUSDPrice && publishedAt >= 0 && publishedAt <= at &&
+		(!withdrawn || price == 0 && confidence == 0)
 }
 
 func (r *restorer) known(id market.OperatorID) bool { return id == 0 || r.m.operator(id) != nil }
@@ -251,8 +261,12 @@ func (r *restorer) claimOK(c *Claim) bool {
 		if c.Mode != Modular {
 			return false
 		}
-	case ClaimCosigned, ClaimReleased:
+	case ClaimCosigned:
 		if c.Mode != Atomic {
+			return false
+		}
+	case ClaimReleased: // a modular one by ReleaseUnbuilt, which has no proof
+		if c.Mode != Atomic && c.Proof != [32]byte{} {
 			return false
 		}
 	default:
@@ -287,13 +301,13 @@ func (r *restorer) payments(slot uint32) error {
 		r.m.payments.at(at).Payment = p
 		r.m.appendPayment(c, at)
 		lost = lost || endsClaim(p.Reason)
-		if undeliverable(&p) {
+		if abandoned(&p) {
 			given++
 		}
-		switch p.State {
-		case PaymentApplied:
+		if p.pays() {
 			paying++
-		case PaymentRefundDue:
+		}
+		if p.State.Pending() {
 			r.m.countRefundDue(c, +1)
 		}
 	}
@@ -321,18 +335,34 @@ func (p *Payment) fits(c *Claim) bool {
 }
 
 func paymentOK(p *Payment, c *Claim) bool {
-	if p.Claim != c.ID || !p.Rail.Valid() || p.Amount == 0 || p.At < 0 || p.Signature == [64]byte{} {
+	if p.Claim != c.ID || !p.Rail.Valid() || p.Amount == 0 || p.At < 0 || p.BlockTime < 0 || p.Signature == [64]byte{} {
 		return false
 	}
 	switch p.State {
 	case PaymentApplied:
-		return p.Reason == 0 && p.Proof == [32]byte{} && p.Amount == c.Paid && p.fits(c)
+		return p.Reason == 0 && p.Proof == [32]byte{} && p.Amount == c.Paid && p.fits(c) && p.Due == 0 && (p.Applied == 0 || p.Applied == p.Amount)
 	case PaymentRefundDue:
-		return refundable(p.Reason) && p.Proof == [32]byte{} && (!undeliverable(p) || p.fits(c))
+		return p.Proof == [32]byte{} && p.refundOK(c)
+	case PaymentRefunding:
+		return p.Proof != [32]byte{} && p.refundOK(c)
 	case PaymentRefunded:
-		return refundable(p.Reason) && (!undeliverable(p) || p.fits(c))
+		return p.refundOK(c)
 	}
 	return false
+}
+
+// refundOK checks the atoms of a refund. A surplus is what the terms do not need; after an
+// abandoned delivery the whole is due, or the rest if the surplus was refunded before.
+func (p *Payment) refundOK(c *Claim) bool {
+	switch {
+	case !refundable(p.Reason) || abandoned(p) && !p.fits(c):
+		return false
+	case p.Reason == event.ReasonSurplus:
+		return p.fits(c) && p.Applied == c.Terms.Payment && p.Applied == c.Paid && p.Due != 0 && p.Due == p.Amount-p.Applied
+	case p.Applied != 0:
+		return false
+	}
+	return p.Due == 0 || p.Due == p.Amount || abandoned(p) && p.Due == c.Terms.Payment
 }
 
 // tally adds a claim to the sums of its tranche and pair. It returns false if atoms overflow.

@@ -18,6 +18,7 @@ const (
 	maxQuoteTTL   = hour
 	maxClaimTTL   = day
 	maxLateWindow = 30 * day
+	maxGrace      = hour
 
 	maxBaseDecimals = 12
 )
@@ -34,6 +35,10 @@ func (r *SetPolicy) apply(m *Machine) refusal {
 }
 
 func (p *Policy) valid() bool {
+	if p.Rules != 0 && p.Rules != RulesGuarded || p.Rules == 0 && p.usesV2() || p.Dust[0] != 0 ||
+		p.Rules == RulesGuarded && !p.validGuarded() {
+		return false
+	}
 	for _, d := range p.Discounts {
 		if d >= market.MaxBps {
 			return false
@@ -43,6 +48,13 @@ func (p *Policy) valid() bool {
 		p.ClaimTTL >= second && p.ClaimTTL <= maxClaimTTL &&
 		p.LateWindow >= 0 && p.LateWindow <= maxLateWindow &&
 		p.FeeBps <= market.MaxBps && p.WalletClaims >= 1 && p.PayTo[0] == market.Address{}
+}
+
+// validGuarded checks what only RulesGuarded have.
+func (p *Policy) validGuarded() bool {
+	return p.LateWindow == 0 && p.Grace >= 0 && p.Grace <= maxGrace &&
+		p.UnprovenTTL >= second && p.UnprovenTTL <= maxClaimTTL &&
+		p.UnprovenPerClient <= MaxCapacity && p.UnprovenShareBps <= market.MaxBps
 }
 
 // apply keeps the pair's anchor, inventory and sales. Its asset may change only while
@@ -55,9 +67,11 @@ func (r *SetPair) apply(m *Machine) refusal {
 	if p.Via != NoInstrument && (p.Via == p.Instrument || findPair(m.pairs, p.Via) == nil) {
 		return refusal{reason: event.ReasonUnknownPair}
 	}
-	p.Anchor, p.AnchorAt, p.Inventory, p.Reserved, p.Sold = 0, 0, 0, 0, 0
-	if old := findPair(m.pairs, p.Instrument); old != nil {
-		p.Anchor, p.AnchorAt, p.Inventory, p.Reserved, p.Sold = old.Anchor, old.AnchorAt, old.Inventory, old.Reserved, old.Sold
+	old := findPair(m.pairs, p.Instrument)
+	if old == nil {
+		p.keep(&Pair{})
+	} else {
+		p.keep(old)
 		if *old == p {
 			return refusal{}
 		}
@@ -71,10 +85,22 @@ func (r *SetPair) apply(m *Machine) refusal {
 	return refusal{}
 }
 
-// valid checks all fields but Via.
+// keep copies what SetPair does not change: anchor, inventory, sales and balance.
+func (p *Pair) keep(old *Pair) {
+	p.Anchor, p.AnchorAt, p.AnchorSource = old.Anchor, old.AnchorAt, old.AnchorSource
+	p.Confidence, p.PublishedAt, p.Withdrawn = old.Confidence, old.PublishedAt, old.Withdrawn
+	p.Inventory, p.Reserved, p.Sold = old.Inventory, old.Reserved, old.Sold
+	p.OnChain, p.OnChainAt = old.OnChain, old.OnChainAt
+}
+
+// valid checks the fields of SetPair except Via.
 func (p *Pair) valid() bool {
-	return p.Instrument < market.MaxInstruments && p.BaseDecimals <= maxBaseDecimals &&
-		p.Rails != 0 && p.Rails&^market.AllRails == 0 &&
+	for _, bps := range p.FirmBps {
+		if bps > market.MaxBps {
+			return false
+		}
+	}
+	return p.FirmBps[0] == 0 && p.Instrument < market.MaxInstruments && p.BaseDecimals <= maxBaseDecimals && p.Rails != 0 && p.Rails&^market.AllRails == 0 &&
 		(p.Source == SourceOperator || p.Source == SourceBook) &&
 		p.CorridorBps >= 1 && p.CorridorBps < market.MaxBps && p.MaxAge >= 0
 }
@@ -128,27 +154,43 @@ func (r *SetOperator) apply(m *Machine) refusal {
 
 func (r *SetAnchor) apply(m *Machine) refusal {
 	p := findPair(m.pairs, r.Instrument)
-	switch {
-	case p == nil:
+	if p == nil {
 		return refusal{reason: event.ReasonUnknownPair}
-	case !validPrice(r.Price):
+	}
+	if refused := m.checkOrigin(r.Price, r.Source, r.Confidence, r.PublishedAt, r.Withdrawn); refused.reason != 0 {
+		return refused
+	}
+	p.Anchor, p.AnchorAt, p.AnchorSource = r.Price, m.current.At, r.Source
+	p.Confidence, p.PublishedAt, p.Withdrawn = r.Confidence, min(r.PublishedAt, m.current.At), r.Withdrawn
+	m.emit(p)
+	return refusal{}
+}
+
+// checkOrigin checks a price and where it comes from, or that there is none.
+func (m *Machine) checkOrigin(price market.USDPrice, source PriceOrigin, confidence market.USDPrice, publishedAt int64, withdrawn bool) refusal {
+	switch {
+	case source > OriginOperator || publishedAt < 0:
+		return refusal{reason: event.ReasonInvalidCommand}
+	case withdrawn && (m.policy.Rules != RulesGuarded || price != 0 || confidence != 0), !withdrawn && !validPrice(price),
+		confidence > market.MaxUSDPrice:
 		return refusal{reason: event.ReasonInvalidPrice}
 	}
-	p.Anchor, p.AnchorAt = r.Price, m.current.At
-	m.emit(p)
 	return refusal{}
 }
 
 func validPrice(p market.USDPrice) bool { return p >= 1 && p <= market.MaxUSDPrice }
 
 func (r *SetRailPrice) apply(m *Machine) refusal {
-	switch {
-	case r.Rail != market.RailSOL || r.MaxAge < 0:
+	if r.Rail != market.RailSOL || r.MaxAge < 0 {
 		return refusal{reason: event.ReasonInvalidCommand}
-	case !validPrice(r.Price):
-		return refusal{reason: event.ReasonInvalidPrice}
 	}
-	put(&m.rails, RailPrice{r.Rail, r.Price, m.current.At, r.MaxAge}, true, compareRailPrices)
+	if refused := m.checkOrigin(r.Price, r.Source, r.Confidence, r.PublishedAt, r.Withdrawn); refused.reason != 0 {
+		return refused
+	}
+	put(&m.rails, RailPrice{
+		Rail: r.Rail, Price: r.Price, At: m.current.At, MaxAge: r.MaxAge, Source: r.Source,
+		Confidence: r.Confidence, PublishedAt: min(r.PublishedAt, m.current.At), Withdrawn: r.Withdrawn,
+	}, true, compareRailPrices)
 	m.emit(m.railPrice(r.Rail))
 	return refusal{}
 }
@@ -173,12 +215,27 @@ func (r *SetInventory) apply(m *Machine) refusal {
 	return refusal{}
 }
 
-// Free returns the atoms that may still be reserved.
-func (p *Pair) Free() uint64 {
-	if taken := p.Reserved + p.Sold; p.Inventory > taken {
-		return p.Inventory - taken
+func (r *SetBalance) apply(m *Machine) refusal {
+	p := findPair(m.pairs, r.Instrument)
+	if p == nil {
+		return refusal{reason: event.ReasonUnknownPair}
 	}
-	return 0
+	p.OnChain, p.OnChainAt = r.Atoms, m.current.At
+	m.emit(p)
+	return refusal{}
+}
+
+// Free returns the atoms that may still be reserved: what is left of the inventory, and of
+// the balance on the chain if that is known.
+func (p *Pair) Free() uint64 {
+	free := uint64(0)
+	if taken := p.Reserved + p.Sold; p.Inventory > taken {
+		free = p.Inventory - taken
+	}
+	if p.OnChainAt != 0 {
+		free = min(free, p.OnChain-min(p.OnChain, p.Reserved))
+	}
+	return free
 }
 
 func (r *SetLock) apply(m *Machine) refusal {
@@ -210,7 +267,7 @@ func (l *Lock) valid() bool {
 		return false
 	}
 	switch l.Scope {
-	case LockAll:
+	case LockAll, LockDeliveries:
 		return l.Instrument == 0 && l.Rail == 0
 	case LockPair:
 		return l.Rail == 0

@@ -6,14 +6,15 @@ import (
 	"slices"
 )
 
-// A desk's snapshot, version 1: exactly what later requests depend on, in one canonical order,
+// A desk's snapshot: exactly what later requests depend on, in one canonical order,
 // so that equal desks have equal bytes. Fields as in the walk methods; no checksum, because
-// persist adds one around the engine's snapshot.
+// persist adds one around the engine's snapshot. It has version 1 unless something in it needs
+// the fields of version 2; then all items have them.
 //
 //	 0        4         6        173     175       177     179     180
 //	┌────────┬─────────┬────────┬───────┬─────────┬───────┬───────┬────────┬───────┬───────┐
 //	│ "BDRQ" │ version │ policy │ pairs │ operat. │ locks │ rails │ last   │ shown │ shown │
-//	│        │   = 1   │        │       │         │       │       │ ticket │ seq   │ at    │
+//	│        │  1 or 2 │        │       │         │       │       │ ticket │ seq   │ at    │
 //	└────────┴─────────┴────────┴───────┴─────────┴───────┴───────┴────────┴───────┴───────┘
 //	then pairs, operators, locks and rail prices, each in order
 //	┌─────────┬────────────────────────────────────────┐
@@ -24,10 +25,11 @@ import (
 //	│ claims  │ by id: claim, count, its payments in   │
 //	│         │ order of arrival                       │
 //	└─────────┴────────────────────────────────────────┘
-//	counts are 4 bytes unless noted, 2 or 1 in the header
+//	counts are 4 bytes unless noted, 2 or 1 in the header; the offsets are those of version 1
 const (
-	snapshotMagic   = "BDRQ"
-	snapshotVersion = 1
+	snapshotMagic    = "BDRQ"
+	snapshotVersion1 = 1
+	snapshotVersion2 = 2
 )
 
 // header is what precedes the lists.
@@ -42,6 +44,7 @@ type header struct {
 
 func (h *header) walk(w *codec) {
 	u16(w, &h.version)
+	w.v2 = h.version == snapshotVersion2
 	h.policy.walk(w)
 	u16(w, &h.pairs)
 	u16(w, &h.operators)
@@ -56,7 +59,7 @@ func (h *header) walk(w *codec) {
 func (m *Machine) AppendSnapshot(dst []byte) []byte {
 	w := &codec{buf: append(dst, snapshotMagic...)}
 	h := header{
-		version: snapshotVersion, policy: m.policy,
+		version: m.snapshotVersion(), policy: m.policy,
 		pairs: uint16(len(m.pairs)), operators: uint16(len(m.operators)),
 		locks: uint16(len(m.locks)), rails: uint8(len(m.rails)),
 		lastTicket: uint64(m.lastTicket), shown: m.lastShown,
@@ -82,6 +85,32 @@ func (m *Machine) AppendSnapshot(dst []byte) []byte {
 	}
 	m.writeClaims(w)
 	return w.buf
+}
+
+// snapshotVersion returns the lowest version that has all values.
+func (m *Machine) snapshotVersion() uint16 {
+	v2 := m.policy.usesV2()
+	for i := range m.pairs {
+		v2 = v2 || m.pairs[i].usesV2()
+	}
+	for i := range m.rails {
+		v2 = v2 || m.rails[i].usesV2()
+	}
+	if v2 || anyUsesV2(&m.quotes, (*Quote).usesV2) ||
+		anyUsesV2(&m.claims, func(c *claimItem) bool { return c.Claim.usesV2() }) ||
+		anyUsesV2(&m.payments, func(p *paymentItem) bool { return p.Payment.usesV2() }) {
+		return snapshotVersion2
+	}
+	return snapshotVersion1
+}
+
+func anyUsesV2[K comparable, V any](t *table[K, V], uses func(*V) bool) bool {
+	for _, slot := range t.slots {
+		if uses(t.at(slot)) {
+			return true
+		}
+	}
+	return false
 }
 
 func writeCount(w *codec, n int) {

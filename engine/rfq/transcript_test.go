@@ -384,7 +384,7 @@ func (l *words) lock() Request {
 
 var (
 	ticketStates  = map[TicketState]string{1: "open", 2: "exhausted", 3: "withdrawn", 4: "expired"}
-	paymentStates = map[PaymentState]string{1: "applied", 2: "refund_due", 3: "refunded"}
+	paymentStates = map[PaymentState]string{1: "applied", 2: "refund_due", 3: "refunded", 4: "refunding"}
 	wayNames      = map[SettlementMode]string{1: "modular", 2: "atomic"}
 )
 
