@@ -73,7 +73,7 @@ func requestName(k rfq.RequestKind) string {
 		rfq.KindReleaseClaim: "release_claim", rfq.KindRefundPayment: "refund_payment",
 		rfq.KindAbandonDelivery: "abandon_delivery", rfq.KindSetFirstTicket: "number_tickets",
 		rfq.KindSeePayment: "see_payment", rfq.KindReleaseUnbuilt: "release_unbuilt", rfq.KindBeginRefund: "begin_refund",
-		rfq.KindLapseRefund: "lapse_refund", rfq.KindSetBalance: "set_balance",
+		rfq.KindExpireRefund: "expire_refund", rfq.KindSetBalance: "set_balance",
 	}
 	return names[k]
 }
@@ -173,7 +173,7 @@ func (o *object) claimRequest(r rfq.Request) {
 		o.refund(&r.Signature, &r.Proof)
 	case *rfq.BeginRefund:
 		o.refund(&r.Signature, &r.Proof)
-	case *rfq.LapseRefund:
+	case *rfq.ExpireRefund:
 		o.refund(&r.Signature, &r.Proof)
 	}
 }

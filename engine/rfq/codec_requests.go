@@ -128,7 +128,7 @@ var requestTypes = [...]func() Request{
 	KindSeePayment:      emptyRequest[SeePayment],
 	KindReleaseUnbuilt:  emptyRequest[ReleaseUnbuilt],
 	KindBeginRefund:     emptyRequest[BeginRefund],
-	KindLapseRefund:     emptyRequest[LapseRefund],
+	KindExpireRefund:     emptyRequest[ExpireRefund],
 	KindSetBalance:      emptyRequest[SetBalance],
 }
 
@@ -237,8 +237,8 @@ func (*ReleaseUnbuilt) Kind() RequestKind { return KindReleaseUnbuilt }
 // Kind returns KindBeginRefund.
 func (*BeginRefund) Kind() RequestKind { return KindBeginRefund }
 
-// Kind returns KindLapseRefund.
-func (*LapseRefund) Kind() RequestKind { return KindLapseRefund }
+// Kind returns KindExpireRefund.
+func (*ExpireRefund) Kind() RequestKind { return KindExpireRefund }
 
 // Kind returns KindSetBalance.
 func (*SetBalance) Kind() RequestKind { return KindSetBalance }
@@ -414,7 +414,7 @@ func (r *BeginRefund) walk(w *codec) {
 	w.bytes(r.Proof[:])
 }
 
-func (r *LapseRefund) walk(w *codec) {
+func (r *ExpireRefund) walk(w *codec) {
 	w.bytes(r.Signature[:])
 	w.bytes(r.Proof[:])
 }

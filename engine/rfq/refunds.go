@@ -96,7 +96,7 @@ func (r *BeginRefund) apply(m *Machine) refusal {
 	return refusal{}
 }
 
-func (r *LapseRefund) apply(m *Machine) refusal {
+func (r *ExpireRefund) apply(m *Machine) refusal {
 	p, _, refused := m.findPayment(r.Signature)
 	switch {
 	case refused.reason != 0:

@@ -34,7 +34,7 @@ const (
 	KindSeePayment      RequestKind = 23
 	KindReleaseUnbuilt  RequestKind = 24
 	KindBeginRefund     RequestKind = 25
-	KindLapseRefund     RequestKind = 26
+	KindExpireRefund     RequestKind = 26
 	KindSetBalance      RequestKind = 27
 )
 
@@ -245,8 +245,8 @@ type (
 		Signature [64]byte
 		Proof     [32]byte // not zero, else InvalidCommand
 	}
-	// LapseRefund records that a refund can never land any more: the payment is due again.
-	LapseRefund struct {
+	// ExpireRefund records that a refund can never land any more: the payment is due again.
+	ExpireRefund struct {
 		Header
 		Signature [64]byte
 		Proof     [32]byte
