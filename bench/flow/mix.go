@@ -19,15 +19,70 @@ type MixOptions struct {
 	Ticks        int // prices in use, half of them a side; default 500
 	Participants int // default 50, at most engine.MaxParticipants
 	Instruments  int // default 1, at most market.MaxInstruments
+	// Path moves the price around which orders are placed. Default Still.
+	Path Path
 	// References gives every order and cancel a client's own id of 12 bytes, as
 	// the FIX gateway does.
 	References bool
+}
+
+// Path is how the middle price of a Mix moves.
+type Path uint8
+
+// The paths, from the easiest for a book to the hardest.
+const (
+	Still   Path = iota
+	Wander       // steps of at most 20 ticks, at every command
+	Crash        // falls by 60 % in 50,000 commands, recovers, and rests for 200,000
+	Swing25      // ±25 % in 100,000 commands
+	Swing40      // ±40 % in 100,000 commands
+	Swing90      // ±90 % of a price six times as high, in 100,000 commands
+	Paths        // their number
+)
+
+var pathNames = [Paths]string{"still", "wander", "crash", "swing25", "swing40", "swing90"}
+
+// String returns the name in reports.
+func (p Path) String() string { return pathNames[p] }
+
+// at returns the middle of the n-th command, after the middle before it.
+func (p Path) at(rng *rand.Rand, n int, before market.Price) market.Price {
+	switch p {
+	case Wander:
+		return max(before+market.Price(rng.IntN(41)-20), mixMiddle)
+	case Crash:
+		const quiet, fall = 200_000, 50_000
+		down := min(max(n%(quiet+2*fall)-quiet, 0), quiet+2*fall-n%(quiet+2*fall))
+		return mixHigh - mixHigh*6/10*market.Price(min(down, fall))/fall
+	case Swing25:
+		return swing(mixHigh, 25, n)
+	case Swing40:
+		return swing(mixHigh, 40, n)
+	case Swing90:
+		return swing(6*mixHigh, 90, n)
+	}
+	return before
+}
+
+// swing is a triangle between middle × (1 ± percent / 100).
+func swing(middle market.Price, percent, n int) market.Price {
+	const quarter = 25_000
+	at := n % (4 * quarter)
+	up := at
+	if at > quarter {
+		up = 2*quarter - at
+	}
+	if at > 3*quarter {
+		up = at - 4*quarter
+	}
+	return middle + middle*market.Price(percent*up)/(100*quarter)
 }
 
 const (
 	mixAdds    = 48 // of 100 commands
 	mixCancels = 42
 	mixMiddle  = 10_000
+	mixHigh    = 33_504 // where the price moves
 	mixMaxQty  = 100
 	mixEpoch   = 1
 	mixStart   = 1_700_000_000_000_000_000 // Unix ns of the first command
@@ -45,6 +100,7 @@ type Mix struct {
 	seq   uint64
 	setup []engine.Command
 
+	middle market.Price
 	placed uint64         // orders so far
 	live   []mixOrder     // resting orders, in no order
 	where  map[uint64]int // counter of an order to its index in live
@@ -78,13 +134,16 @@ func NewMix(o MixOptions) (*Mix, error) {
 		return nil, fmt.Errorf("ticks %d: 2 to %d", o.Ticks, mixMiddle)
 	case o.Participants < 1 || o.Participants > engine.MaxParticipants:
 		return nil, fmt.Errorf("participants %d: 1 to %d", o.Participants, engine.MaxParticipants)
+	case o.Path >= Paths:
+		return nil, fmt.Errorf("path %d: 0 to %d", o.Path, Paths-1)
 	case o.Instruments < 1 || o.Instruments > market.MaxInstruments:
 		return nil, fmt.Errorf("instruments %d: 1 to %d", o.Instruments, market.MaxInstruments)
 	}
 	m := &Mix{
 		o: o, rng: rand.New(rand.NewPCG(o.Seed, 0x6d6978)), state: engine.NewState(engine.StateOptions{}),
-		sink: event.NewGrowingSink(64), where: map[uint64]int{},
+		sink: event.NewGrowingSink(64), where: map[uint64]int{}, middle: mixMiddle,
 	}
+	m.middle = o.Path.at(m.rng, 0, m.middle)
 	if err := m.makeSetup(); err != nil {
 		return nil, err
 	}
@@ -109,6 +168,7 @@ func (m *Mix) Take(n int) []engine.Command {
 
 // Next makes the next command.
 func (m *Mix) Next(c *engine.Command) {
+	m.middle = m.o.Path.at(m.rng, int(m.seq)-len(m.setup), m.middle)
 	roll := m.rng.IntN(100)
 	switch {
 	case roll < mixAdds || len(m.live) == 0:
@@ -138,7 +198,7 @@ func (m *Mix) makeSetup() error {
 	}
 	for i := range m.o.Participants {
 		c, err := engine.SetRiskCommand(market.ParticipantID(i+1), engine.AllInstruments, engine.Limits{
-			MaxQty: 10 * mixMaxQty, MaxNotional: market.Mul(10*mixMaxQty, 4*mixMiddle),
+			MaxQty: 10 * mixMaxQty, MaxNotional: market.Mul(10*mixMaxQty, 100*mixMiddle),
 			MaxOpenOrders: int32(2 * m.o.Resting), BandBps: engine.MaxBandBps,
 		})
 		if err != nil {
@@ -179,11 +239,11 @@ func (m *Mix) place(c *engine.Command, tif book.TIF) {
 	o := &c.Order
 	*o = book.Order{
 		ID: market.OrderID(mixEpoch<<40 | m.placed), Type: book.Limit, TIF: tif, STP: book.STPCancelNewest,
-		Qty: market.Qty(qty), Side: market.Buy, Price: mixMiddle - away,
+		Qty: market.Qty(qty), Side: market.Buy, Price: m.middle - away,
 		Participant: market.ParticipantID(1 + m.rng.IntN(m.o.Participants)),
 	}
 	if m.rng.IntN(2) == 1 {
-		o.Side, o.Price = market.Sell, mixMiddle+away
+		o.Side, o.Price = market.Sell, m.middle+away
 	}
 	m.reference(c)
 }

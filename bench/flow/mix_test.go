@@ -73,6 +73,39 @@ func TestMixKeepsItsProportions(t *testing.T) {
 	}
 }
 
+// TestMixPaths: every path is followed over the range that it names, and no command of it
+// is refused.
+func TestMixPaths(t *testing.T) {
+	ranges := [Paths][2]market.Price{
+		Still: {10_000, 10_000}, Wander: {10_000, 12_000}, Crash: {13_402, 33_504},
+		Swing25: {25_128, 41_880}, Swing40: {20_103, 46_905}, Swing90: {20_103, 381_945},
+	}
+	for path := range Paths {
+		t.Run(path.String(), func(t *testing.T) {
+			m := newMix(t, MixOptions{Seed: 3, Path: path, Resting: 1000})
+			low, high := market.MaxPrice, market.Price(0)
+			state, out := engine.NewState(engine.StateOptions{}), event.NewGrowingSink(64)
+			for _, c := range append(m.Setup(), m.Take(310_000)...) {
+				if int(c.Seq) > len(m.Setup()) && c.Kind == engine.NewOrder && c.Order.TIF == book.GTC {
+					low, high = min(low, c.Order.Price), max(high, c.Order.Price)
+				}
+				out.Reset()
+				state.Apply(&c, out)
+				for _, e := range out.Events() {
+					if e.Kind == event.Rejected || e.Kind == event.CancelRejected {
+						t.Fatalf("command %d refused: %+v", c.Seq, e)
+					}
+				}
+			}
+			want := ranges[path]
+			near := func(got, want market.Price) bool { return max(got-want, want-got) <= 251+want/100 }
+			if path != Wander && (!near(low, want[0]) || !near(high, want[1])) || path == Wander && high-low < 1000 {
+				t.Errorf("prices %d to %d, want about %d to %d", low, high, want[0], want[1])
+			}
+		})
+	}
+}
+
 func TestMixOptionsOutOfRange(t *testing.T) {
 	for _, o := range []MixOptions{
 		{Resting: -1},
@@ -81,6 +114,7 @@ func TestMixOptionsOutOfRange(t *testing.T) {
 		{Ticks: mixMiddle + 1},
 		{Participants: engine.MaxParticipants + 1},
 		{Instruments: 1001},
+		{Path: Paths},
 	} {
 		if _, err := NewMix(o); err == nil {
 			t.Errorf("%+v: accepted", o)

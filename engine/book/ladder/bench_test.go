@@ -1,6 +1,7 @@
 package ladder
 
 import (
+	"math"
 	"math/rand/v2"
 	"runtime"
 	"testing"
@@ -18,17 +19,29 @@ type step struct {
 }
 
 // mix is a seeded flow: 48 % adds, 42 % cancels of a random resting order, 10 % IOC, about
-// 17,000 resting orders. Prices are spread evenly over ticks around a center that jumps to
-// a random one of middles once in jump commands.
+// 17,000 resting orders. Prices are spread evenly over ticks around the middle, which
+// follows a path.
 type mix struct {
-	ticks   int64
-	middles []market.Price
-	jump    int
+	ticks int64
+	path  func(rng *rand.Rand, command int, middle market.Price) market.Price
 }
 
 // standard is the mix for which the speed of the package is stated: 500 ticks around a
 // fixed center.
-var standard = mix{ticks: 500, middles: []market.Price{10_000}, jump: 1 << 30}
+var standard = mix{500, still(10_000)}
+
+func still(middle market.Price) func(*rand.Rand, int, market.Price) market.Price {
+	return func(*rand.Rand, int, market.Price) market.Price { return middle }
+}
+
+// swing moves between middle × (1 ± part) and back in a hundred thousand commands.
+func swing(middle market.Price, percent int) func(*rand.Rand, int, market.Price) market.Price {
+	const period = 100_000
+	reach := float64(middle) * float64(percent) / 100
+	return func(_ *rand.Rand, command int, _ market.Price) market.Price {
+		return middle + market.Price(reach*math.Sin(2*math.Pi*float64(command)/period))
+	}
+}
 
 const mixResting = 17_000
 
@@ -38,11 +51,9 @@ func (m mix) flow(n int) []step {
 	sink := event.NewGrowingSink(16)
 	var live []market.OrderID
 	steps := make([]step, 0, n)
-	middle := m.middles[0]
+	middle := market.Price(0)
 	for id := market.OrderID(1); len(steps) < n; {
-		if rng.IntN(m.jump) == 0 {
-			middle = m.middles[rng.IntN(len(m.middles))]
-		}
+		middle = m.path(rng, len(steps), middle)
 		var s step
 		switch roll := rng.IntN(100); {
 		case roll < 48 || len(steps) < mixResting || b.OrderCount() < mixResting/2:
@@ -108,19 +119,42 @@ func ring(size int) *event.Sink {
 // warm is the number of steps that fill the book.
 const warm = 2 * mixResting
 
-// BenchmarkMix runs the standard mix; BenchmarkJumps a market that jumps far away and back
-// every thousand commands; BenchmarkScattered prices so far apart that nearly every order
-// is outside the window. They report ns/op in wall time and cpu-ns/op in the thread's CPU
-// time; on a shared machine only the second is meaningful.
+// BenchmarkMix runs the standard mix. The other flows are hard for a window: a price that
+// wanders, swings, crashes and recovers, jumps far away and back every thousand commands,
+// and prices so far apart that nearly every order is outside. They report ns/op in wall
+// time and cpu-ns/op in the thread's CPU time; on a shared machine only the second is
+// meaningful.
 func BenchmarkMix(b *testing.B) { standard.run(b) }
 
-func BenchmarkJumps(b *testing.B) {
-	mix{ticks: 500, middles: []market.Price{10_000, 100_000, 1_000_000, 10_000_000}, jump: 1000}.run(b)
+func BenchmarkWander(b *testing.B) {
+	mix{500, func(rng *rand.Rand, _ int, middle market.Price) market.Price {
+		return max(middle, 40_000) + market.Price(rng.IntN(41)-20)
+	}}.run(b)
 }
 
-func BenchmarkScattered(b *testing.B) {
-	mix{ticks: 1 << 46, middles: []market.Price{1 << 46}, jump: 1 << 30}.run(b)
+func BenchmarkSwing25(b *testing.B) { mix{500, swing(33_504, 25)}.run(b) }
+func BenchmarkSwing40(b *testing.B) { mix{500, swing(33_504, 40)}.run(b) }
+func BenchmarkSwing90(b *testing.B) { mix{500, swing(200_000, 90)}.run(b) }
+
+func BenchmarkCrash(b *testing.B) {
+	mix{500, func(_ *rand.Rand, command int, _ market.Price) market.Price {
+		if at := command % 300_000; at > 200_000 {
+			return 33_504 - market.Price(min(at-200_000, 300_000-at)/2)
+		}
+		return 33_504
+	}}.run(b)
 }
+
+func BenchmarkJumps(b *testing.B) {
+	mix{500, func(rng *rand.Rand, _ int, middle market.Price) market.Price {
+		if middle == 0 || rng.IntN(1000) == 0 {
+			return []market.Price{10_000, 100_000, 1_000_000, 10_000_000}[rng.IntN(4)]
+		}
+		return middle
+	}}.run(b)
+}
+
+func BenchmarkScattered(b *testing.B) { mix{1 << 46, still(1 << 46)}.run(b) }
 
 func (m mix) run(b *testing.B) {
 	steps := m.flow(2_000_000)

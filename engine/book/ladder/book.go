@@ -1,23 +1,25 @@
 // Package ladder is the fast order book: an array of price levels around the best prices,
 // so that adding and cancelling an order touch a few cache lines and need no search.
 //
-// The levels of 16,384 prices, the window, are a ring indexed by price. Both sides share
-// it, because a book never crosses. A two-layer bitmap finds the next used level. Prices
-// outside the window are far: they are in a tree, and the window slides to the best price
-// once look-ups there have paid for the move. Orders are 32 bytes without pointers in a
-// slab, linked by index; what a plain order does not need is in a second slab that it
-// never touches.
+// The levels of 262,144 prices, the window, are found by a page table of 64 prices a page.
+// Only a page with a used level has memory, so a quiet book is small, and one whose price
+// swings reuses the same few pages. Both sides share the window, because a book never
+// crosses. Bitmaps find the next used level. Prices outside the window are far: they are in
+// a tree, and the window slides to the best price once look-ups there have paid for the
+// move. Orders are 32 bytes without pointers in a slab, linked by index; what a plain order
+// does not need is in a second slab that it never touches.
 //
 // Invariants:
-//  1. The level of a price is in the window exactly if base <= price < base+window, else
+//  1. The level of a price is in a page exactly if base <= price < base+window, else
 //     in far. A used level has an order and its bit or tree key; an unused one has neither.
+//     A page has a used level.
 //  2. best[s] is sign(s) × the best price of side s, or noBest if s is empty. Bids are
 //     below asks, so everything behind a side's best price is of that side.
 //  3. A level's shown and hidden are the sums over its queue, and their total is at most
 //     book.MaxLevelQty.
 //  4. Every live order is in ids once, and in exactly one list: its level's queue or its
 //     trigger's. Between commands the elected list is empty.
-//  5. Slots, levels and tree nodes are reused last in, first out, so that a book which was
+//  5. Slots, pages, levels and tree nodes are reused last in, first out, so that a book which was
 //     busy stays in cache.
 //
 // Cost: adding and cancelling are O(1) in the window and O(log n) in the far levels. A
@@ -45,9 +47,10 @@ type Book struct {
 	ids        idTable
 	openOrders []int32 // live orders by participant
 
-	levels     []level
+	levels     []level // pages of the window, and pages divided into single levels
+	freePages  int32
 	freeLevels int32
-	used       bitmap
+	pages      pageTable
 	base       int64
 	best       [4]int64 // by side; 0 and 3 are not used
 	far        tree
@@ -77,7 +80,7 @@ func New(opt book.Options) *Book {
 	opt = opt.WithDefaults()
 	b := &Book{
 		orders: make([]order, 1), cold: make([]cold, 1), ids: newIDTable(),
-		levels: make([]level, window), far: newTree(), expiries: newTree(),
+		levels: make([]level, pagePrices), pages: pageTable{used: make([]uint64, 1)}, far: newTree(), expiries: newTree(),
 		trades: opt.Trades, maxOrders: opt.MaxOrders, instrument: opt.Instrument,
 	}
 	b.room = min(b.maxOrders, b.ids.limit)
@@ -153,7 +156,7 @@ func (b *Book) Cancel(id market.OrderID, participant market.ParticipantID, at in
 		return
 	}
 	s, open := x.side(), x.qty()
-	li := int32(p & ringMask)
+	li := b.pages.at(p)
 	lv := &b.levels[li]
 	lv.shown -= open
 	b.unlink(li, slot)

@@ -13,29 +13,8 @@ import (
 // check checks the invariants of the package documentation.
 func (b *Book) check() error {
 	seen := map[int32]bool{}
-	used := 0
-	for i := range window {
-		lv := &b.levels[i]
-		set := b.used.word[i>>6]>>(i&63)&1 == 1
-		if set != (lv.head != 0) {
-			return fmt.Errorf("level %d: bit %v, head %d", i, set, lv.head)
-		}
-		if sum := b.used.summary[i>>12]>>(i>>6&63)&1 == 1; sum != (b.used.word[i>>6] != 0) {
-			return fmt.Errorf("word %d: summary %v", i>>6, sum)
-		}
-		if !set {
-			continue
-		}
-		used++
-		if !b.near(lv.price) || int(lv.price&ringMask) != i {
-			return fmt.Errorf("level %d of price %d is in the wrong place, base %d", i, lv.price, b.base)
-		}
-		if err := b.checkQueue(int32(i), lv.price, seen); err != nil {
-			return err
-		}
-	}
-	if used != b.used.count {
-		return fmt.Errorf("%d levels in use, counted %d", used, b.used.count)
+	if err := b.checkPages(seen); err != nil {
+		return err
 	}
 	far := 0
 	for p, li := b.far.min(); li != none; p, li = b.far.ceil(p + 1) {
@@ -54,6 +33,44 @@ func (b *Book) check() error {
 		return err
 	}
 	return b.checkSlab(seen)
+}
+
+// checkPages checks the page table and the levels of the window.
+func (b *Book) checkPages(seen map[int32]bool) error {
+	t := &b.pages
+	used := 0
+	for n, first := range t.first {
+		if present := t.summary[n>>6]>>(n&63)&1 == 1; present != (first != 0) || present != (t.used[first>>pageBits] != 0) {
+			return fmt.Errorf("page %d at %d: present %v, used %b", n, first, present, t.used[first>>pageBits])
+		}
+		if any := t.top>>(n>>6)&1 == 1; any != (t.summary[n>>6] != 0) {
+			return fmt.Errorf("summary %d: marked %v", n>>6, any)
+		}
+		for i := range int32(pagePrices) {
+			lv := &b.levels[first+i]
+			set := t.used[first>>pageBits]>>i&1 == 1
+			if set != (lv.head != 0) {
+				return fmt.Errorf("level %d of page %d: bit %v, head %d", i, n, set, lv.head)
+			}
+			if !set {
+				if (*lv != level{price: lv.price}) {
+					return fmt.Errorf("unused level %d of page %d: %+v", i, n, *lv)
+				}
+				continue
+			}
+			used++
+			if !b.near(lv.price) || int(lv.price&ringMask) != n<<pageBits+int(i) {
+				return fmt.Errorf("level %d of page %d has price %d, base %d", i, n, lv.price, b.base)
+			}
+			if err := b.checkQueue(first+i, lv.price, seen); err != nil {
+				return err
+			}
+		}
+	}
+	if used != t.count || b.base&pageMask != 0 {
+		return fmt.Errorf("%d levels in use, counted %d; base %d", used, t.count, b.base)
+	}
+	return nil
 }
 
 // checkQueue walks a level's queue and checks links, sums and sides.
@@ -148,11 +165,19 @@ func (b *Book) checkSlab(seen map[int32]bool) error {
 		return fmt.Errorf("%d live, counted %d, %d ids; %d expire, %d in buckets; next %d, kept %d",
 			len(seen), b.live, entries, expiring, hung, first, b.next)
 	}
-	levels := window + b.far.size + b.stops[market.Buy].size + b.stops[market.Sell].size + b.expiries.size
+	levels := pagePrices + b.far.size + b.stops[market.Buy].size + b.stops[market.Sell].size + b.expiries.size
 	for li := b.freeLevels; li != 0; li = b.levels[li].tail {
 		levels++
 	}
-	if levels != len(b.levels) {
+	for first := b.freePages; first != 0; first = b.levels[first].tail {
+		levels += pagePrices
+	}
+	for _, first := range b.pages.first {
+		if first != 0 {
+			levels += pagePrices
+		}
+	}
+	if levels != len(b.levels) || len(b.pages.used) != levels/pagePrices {
 		return fmt.Errorf("%d levels in use or free of %d", levels, len(b.levels))
 	}
 	free := 0
@@ -197,8 +222,8 @@ func TestInvariants(t *testing.T) {
 		t.Fatalf("the flow is too tame: %d slides, table grown %d times, %d live", slides, grown, b.live)
 	}
 	b.MassCancel(0, 0, event.ReasonMassCancel, 0, 5000, out)
-	if err := b.check(); err != nil || b.live != 0 || b.used.count != 0 || b.far.size != 0 {
-		t.Fatalf("after a mass cancel: %v, %d live, %d + %d levels", err, b.live, b.used.count, b.far.size)
+	if err := b.check(); err != nil || b.live != 0 || b.pages.count != 0 || b.far.size != 0 {
+		t.Fatalf("after a mass cancel: %v, %d live, %d + %d levels", err, b.live, b.pages.count, b.far.size)
 	}
 }
 

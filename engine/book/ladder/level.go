@@ -7,9 +7,8 @@ import (
 	"blockdesk/market"
 )
 
-// level is one price: its queue and its sums. Levels 0..window-1 are the ring of the
-// window; the others are a slab for far prices, stop triggers and expiry buckets, which use
-// only some fields.
+// level is one price: its queue and its sums. Far prices, stop triggers and expiry buckets
+// use only some of the fields.
 type level struct {
 	shown, hidden market.Qty // sums over the queue
 	price         market.Price
@@ -19,89 +18,116 @@ type level struct {
 var _ [32]byte = [unsafe.Sizeof(level{})]byte{}
 
 const (
-	// windowBits is the size of the window: 16,384 prices, 512 KiB, of which only used
-	// levels are touched.
-	windowBits = 14
-	window     = 1 << windowBits
-	ringMask   = window - 1
-	words      = window / 64
-	summaries  = words / 64
+	// A page is the levels of 64 consecutive prices, 2 KiB.
+	pageBits   = 6
+	pagePrices = 1 << pageBits
+	pageMask   = pagePrices - 1
+	// windowBits is the size of the window: 262,144 prices. Only pages with a used level
+	// have memory.
+	windowBits  = 18
+	window      = 1 << windowBits
+	ringMask    = window - 1
+	windowPages = window / pagePrices
+	summaries   = windowPages / 64
 )
 
 // noBest is the best key of an empty side: below every key, and too low for any order to reach.
 const noBest = -1 << 62
 
-// bitmap marks the used levels of the window, by ring position, in two layers.
-type bitmap struct {
-	summary [summaries]uint64 // bit w: word w is not 0
-	word    [words]uint64
-	count   int
+// pageTable finds the levels of the window. A position is a price & ringMask; a page has
+// the number position >> pageBits.
+type pageTable struct {
+	// first is a page's first level; 0 if no level of the page is used. The levels of
+	// page 0 of the slab are always empty, so that reading needs no test.
+	first [windowPages]int32
+	// used marks the used levels of a page, by its first level >> pageBits.
+	used    []uint64
+	summary [summaries]uint64 // bit n & 63 of n >> 6: page n has a used level
+	top     uint64            // bit s: summary[s] is not 0
+	count   int               // used levels
 }
 
-func (m *bitmap) set(i int) {
-	m.word[i>>6&(words-1)] |= 1 << (uint(i) & 63)
-	m.summary[i>>12&(summaries-1)] |= 1 << (uint(i) >> 6 & 63)
-	m.count++
+// at returns the level of a position. If it is not used, it may be one of page 0.
+func (t *pageTable) at(p market.Price) int32 {
+	return t.first[p>>pageBits&(windowPages-1)] | int32(p&pageMask)
 }
 
-func (m *bitmap) clear(i int) {
-	w := i >> 6 & (words - 1)
-	m.word[w] &^= 1 << (uint(i) & 63)
-	if m.word[w] == 0 {
-		m.summary[w>>6&(summaries-1)] &^= 1 << (uint(w) & 63)
+// add enters a page without used levels.
+func (t *pageTable) add(n int, first int32) {
+	n &= windowPages - 1
+	t.first[n] = first
+	t.summary[n>>6] |= 1 << (uint(n) & 63)
+	t.top |= 1 << (uint(n) >> 6)
+}
+
+// remove removes a page without used levels.
+func (t *pageTable) remove(n int) {
+	n &= windowPages - 1
+	t.first[n] = 0
+	if t.summary[n>>6] &^= 1 << (uint(n) & 63); t.summary[n>>6] == 0 {
+		t.top &^= 1 << (uint(n) >> 6)
 	}
-	m.count--
 }
 
 // up returns the number of steps from position i upwards, with wrap-around, to the first
 // used level; 0 if i is used. At least one level must be used.
-func (m *bitmap) up(i int) int {
-	w := i >> 6 & (words - 1)
-	if x := m.word[w] >> (uint(i) & 63); x != 0 {
+func (t *pageTable) up(i int) int {
+	n := i >> pageBits & (windowPages - 1)
+	if x := t.usedOf(n) >> (uint(i) & 63); x != 0 {
 		return bits.TrailingZeros64(x)
 	}
-	v := m.nextWord((w + 1) & (words - 1))
-	return ((v<<6 + bits.TrailingZeros64(m.word[v])) - i) & ringMask
+	n = t.nextPage((n + 1) & (windowPages - 1))
+	return (n<<pageBits + bits.TrailingZeros64(t.usedOf(n)) - i) & ringMask
 }
 
-// nextWord returns the first nonzero word at or above w, with wrap-around.
-func (m *bitmap) nextWord(w int) int {
-	s := w >> 6 & (summaries - 1)
-	x := m.summary[s] >> (uint(w) & 63) << (uint(w) & 63)
-	for x == 0 {
-		s = (s + 1) & (summaries - 1)
-		x = m.summary[s]
+func (t *pageTable) usedOf(n int) uint64 { return t.used[t.first[n]>>pageBits] }
+
+// nextPage returns the first page with a used level at or above n, with wrap-around.
+func (t *pageTable) nextPage(n int) int {
+	s := n >> 6 & (summaries - 1)
+	x := t.summary[s] >> (uint(n) & 63) << (uint(n) & 63)
+	if x == 0 {
+		above := t.top >> uint(s) >> 1 << 1 << uint(s)
+		if above == 0 {
+			above = t.top
+		}
+		s = bits.TrailingZeros64(above) & (summaries - 1)
+		x = t.summary[s]
 	}
-	return (s<<6 + bits.TrailingZeros64(x)) & (words - 1)
+	return (s<<6 + bits.TrailingZeros64(x)) & (windowPages - 1)
 }
 
 // down is up in the other direction.
-func (m *bitmap) down(i int) int {
-	w := i >> 6 & (words - 1)
-	if x := m.word[w] << (63 - uint(i)&63); x != 0 {
+func (t *pageTable) down(i int) int {
+	n := i >> pageBits & (windowPages - 1)
+	if x := t.usedOf(n) << (63 - uint(i)&63); x != 0 {
 		return bits.LeadingZeros64(x)
 	}
-	v := m.previousWord((w - 1) & (words - 1))
-	return (i - (v<<6 + 63 - bits.LeadingZeros64(m.word[v]))) & ringMask
+	n = t.previousPage((n - 1) & (windowPages - 1))
+	return (i - (n<<pageBits + 63 - bits.LeadingZeros64(t.usedOf(n)))) & ringMask
 }
 
-func (m *bitmap) previousWord(w int) int {
-	s := w >> 6 & (summaries - 1)
-	x := m.summary[s] << (63 - uint(w)&63) >> (63 - uint(w)&63)
-	for x == 0 {
-		s = (s - 1) & (summaries - 1)
-		x = m.summary[s]
+func (t *pageTable) previousPage(n int) int {
+	s := n >> 6 & (summaries - 1)
+	x := t.summary[s] << (63 - uint(n)&63) >> (63 - uint(n)&63)
+	if x == 0 {
+		below := t.top & (1<<uint(s) - 1)
+		if below == 0 {
+			below = t.top
+		}
+		s = (63 - bits.LeadingZeros64(below)) & (summaries - 1)
+		x = t.summary[s]
 	}
-	return (s<<6 + 63 - bits.LeadingZeros64(x)) & (words - 1)
+	return (s<<6 + 63 - bits.LeadingZeros64(x)) & (windowPages - 1)
 }
 
-// near reports whether p lies in the window; its level is then int(p) & ringMask.
+// near reports whether p lies in the window; its level is then window.at(p).
 func (b *Book) near(p market.Price) bool { return uint64(int64(p)-b.base) < window }
 
 // levelAt returns the level of p, or none if p is far and has no orders.
 func (b *Book) levelAt(p market.Price) int32 {
 	if b.near(p) {
-		return int32(p & ringMask)
+		return b.pages.at(p)
 	}
 	b.misses++
 	return b.far.find(int64(p))
@@ -110,17 +136,31 @@ func (b *Book) levelAt(p market.Price) int32 {
 // levelFor returns the level of p for an order of side s to join. The caller must call
 // opened if the level was empty. levelFor may slide the window and grow b.levels.
 func (b *Book) levelFor(p market.Price, s market.Side) int32 {
-	if b.near(p) {
-		return int32(p & ringMask)
+	if !b.near(p) {
+		return b.farLevelFor(p, s)
 	}
-	return b.farLevelFor(p, s)
+	if li := b.pages.at(p); li >= pagePrices {
+		return li
+	}
+	b.pages.add(int(p>>pageBits), b.newPage())
+	return b.pages.at(p)
 }
 
 // opened records that the level li of price p has its first order.
 func (b *Book) opened(li int32, p market.Price) {
 	b.levels[li].price = p
-	if li < window {
-		b.used.set(int(li))
+	if b.near(p) {
+		b.pages.used[li>>pageBits] |= 1 << (uint(p) & 63)
+		b.pages.count++
+	}
+}
+
+// closed records that the level li of price p in the window has no orders left.
+func (b *Book) closed(li int32, p market.Price) {
+	b.pages.count--
+	if b.pages.used[li>>pageBits] &^= 1 << (uint(p) & 63); b.pages.used[li>>pageBits] == 0 {
+		b.pages.remove(int(p >> pageBits))
+		b.freePage(li &^ pageMask)
 	}
 }
 
@@ -146,26 +186,27 @@ func (b *Book) slideToBest(p market.Price, s market.Side) bool {
 	if key := b.best[s&3]; key > sign(s)*int64(p) {
 		touch = market.Price(key * sign(s))
 	}
-	if d := int64(p - touch); d > window/2-1 || d < -window/2 || b.near(touch) || b.misses <= b.used.count {
+	if d := int64(p - touch); d > window/2-1 || d < -window/2 || b.near(touch) || b.misses <= b.pages.count {
 		return false
 	}
-	b.slide(int64(touch) - window/2)
+	b.slide((int64(touch) - window/2) &^ pageMask)
 	return true
 }
 
 // slide moves the window to [base, base+window): levels that leave it go to the far tree,
-// far levels that it now covers come in. A price keeps its ring position and orders do not
-// name their level, so nothing else moves.
+// far levels that it now covers come in. base is the first price of a page. A price keeps
+// its position, so the pages that stay do not move, and orders do not name their level.
 func (b *Book) slide(base int64) {
 	old := b.base
 	b.base, b.misses = base, 0
-	for left, i := b.used.count, int(old&ringMask); left > 0; left-- {
-		i = (i + b.used.up(i)) & ringMask
-		if p := b.levels[i].price; !b.near(p) {
+	for left, i := b.pages.count, int(old&ringMask); left > 0; left-- {
+		i = (i + b.pages.up(i)) & ringMask
+		from := b.pages.at(market.Price(i))
+		if p := b.levels[from].price; !b.near(p) {
 			li := b.newLevel()
-			b.levels[li] = b.levels[i]
-			b.levels[i] = level{}
-			b.used.clear(i)
+			b.levels[li] = b.levels[from]
+			b.levels[from] = level{}
+			b.closed(from, p)
 			b.far.insert(int64(p), li)
 		}
 		i = (i + 1) & ringMask
@@ -175,23 +216,44 @@ func (b *Book) slide(base int64) {
 		if li == none || p >= base+window {
 			return
 		}
-		i := p & ringMask
-		b.levels[i] = b.levels[li]
-		b.used.set(int(i))
 		b.far.remove(p)
+		to := b.levelFor(market.Price(p), market.Buy)
+		b.levels[to] = b.levels[li]
+		b.opened(to, market.Price(p))
 		b.freeLevel(li)
 	}
 }
 
+// newPage returns the first of 64 empty levels. It may grow b.levels.
+func (b *Book) newPage() int32 {
+	if first := b.freePages; first != 0 {
+		b.freePages = b.levels[first].tail
+		b.levels[first].tail = 0
+		return first
+	}
+	b.levels = append(b.levels, make([]level, pagePrices)...)
+	b.pages.used = append(b.pages.used, 0)
+	return int32(len(b.levels) - pagePrices)
+}
+
+// freePage takes back a page whose levels are empty.
+func (b *Book) freePage(first int32) {
+	b.levels[first].tail = b.freePages
+	b.freePages = first
+}
+
 // newLevel returns an empty level outside the window. It may grow b.levels.
 func (b *Book) newLevel() int32 {
-	if li := b.freeLevels; li != 0 {
-		b.freeLevels = b.levels[li].tail
-		b.levels[li] = level{}
-		return li
+	if b.freeLevels == 0 {
+		first := b.newPage()
+		for li := first + pageMask; li >= first; li-- {
+			b.freeLevel(li)
+		}
 	}
-	b.levels = append(b.levels, level{})
-	return int32(len(b.levels) - 1)
+	li := b.freeLevels
+	b.freeLevels = b.levels[li].tail
+	b.levels[li] = level{}
+	return li
 }
 
 func (b *Book) freeLevel(li int32) {
@@ -202,8 +264,8 @@ func (b *Book) freeLevel(li int32) {
 // emptied records that the level li of side s has no orders left.
 func (b *Book) emptied(li int32, s market.Side) {
 	p := b.levels[li].price
-	if li < window {
-		b.used.clear(int(li))
+	if b.near(p) {
+		b.closed(li, p)
 	} else {
 		b.far.remove(int64(p))
 		b.freeLevel(li)
@@ -224,8 +286,8 @@ func (b *Book) after(p market.Price, s market.Side) int64 {
 
 func (b *Book) below(p int64) int64 {
 	best := int64(noBest)
-	if top := min(p, b.base+window) - 1; top >= b.base && b.used.count > 0 {
-		if q := top - int64(b.used.down(int(top&ringMask))); q >= b.base {
+	if top := min(p, b.base+window) - 1; top >= b.base && b.pages.count > 0 {
+		if q := top - int64(b.pages.down(int(top&ringMask))); q >= b.base {
 			best = q
 		}
 	}
@@ -239,8 +301,8 @@ func (b *Book) below(p int64) int64 {
 
 func (b *Book) above(p int64) int64 {
 	best := int64(-noBest)
-	if low := max(p+1, b.base); low < b.base+window && b.used.count > 0 {
-		if q := low + int64(b.used.up(int(low&ringMask))); q < b.base+window {
+	if low := max(p+1, b.base); low < b.base+window && b.pages.count > 0 {
+		if q := low + int64(b.pages.up(int(low&ringMask))); q < b.base+window {
 			best = q
 		}
 	}

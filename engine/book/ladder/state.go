@@ -44,7 +44,7 @@ func (b *Book) Best(side market.Side) (market.Price, market.Qty) {
 // peek is levelAt for readers: it does not count as an operation on a far price.
 func (b *Book) peek(p market.Price) int32 {
 	if b.near(p) {
-		return int32(p & ringMask)
+		return b.pages.at(p)
 	}
 	return b.far.find(int64(p))
 }
