@@ -15,9 +15,9 @@
 //     lists for the claim's reference has the message. If the desk pays the fee, only
 //     its own signature is looked for in that list.
 //  3. [Failed] is reported only if as many nodes, and all that answer, have the
-//     transaction failed in a finalized block. [Finalized] is reported only if all nodes
-//     that answer, at least one, have it in the same finalized block and not failed. A
-//     node that may have pruned it does not count.
+//     transaction failed in a finalized block; [Finalized] only if as many, and all that
+//     answer, have it in the same finalized block and not failed. A node that may have
+//     pruned it says neither yes nor no; one that fails or is silent is no vote.
 //  4. The heights of a single node decide nothing unless all nodes are asked.
 //  5. Each transaction has one end, which is reported until the callback has taken it.
 //     Tracking a transaction again, before or after its end, does no harm.

@@ -113,8 +113,12 @@ func (x *examination) judge(views []rpc.NodeStatuses, quorum int) verdict {
 		return verdict{is: verdictWait, problem: ProblemNodesDisagree}
 	case landing:
 		return verdict{is: verdictWait, problem: ProblemLanding}
-	case finals > 0 && finals+forgotten == answered:
+	case finals >= quorum && finals+forgotten == answered:
 		return verdict{is: verdictFinalized, status: final}
+	case finals > 0 && answered < quorum:
+		return verdict{is: verdictWait, problem: ProblemNodesDown}
+	case finals > 0 && finals+forgotten == answered:
+		return verdict{is: verdictWait, problem: ProblemTooOld}
 	case finals > 0:
 		return verdict{is: verdictWait, problem: ProblemNodesBehind}
 	case answered < quorum:

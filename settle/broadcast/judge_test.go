@@ -72,10 +72,13 @@ func TestJudge(t *testing.T) {
 		{"AAP", 2, false, ProblemLanding},
 		{"AAC", 2, false, ProblemLanding},
 		{"AAx", 2, false, ProblemLanding},
-		// All that answer must have it as final, in one block.
+		// A majority, and all that answer, must have it as final, in one block.
 		{"F", 1, false, "finalized"},
 		{"FFF", 2, false, "finalized"},
-		{"FDD", 2, false, "finalized"},
+		{"FDD", 2, false, ProblemNodesDown},
+		{"FnD", 2, false, ProblemNodesDown},
+		{"FFD", 2, false, "finalized"},
+		{"FD", 2, false, ProblemNodesDown},
 		{"nFF", 2, false, "finalized"},
 		{"AF", 1, false, ProblemNodesDisagree},
 		{"AAF", 2, false, ProblemNodesDisagree},
@@ -102,7 +105,8 @@ func TestJudge(t *testing.T) {
 		{"o", 1, true, ProblemTooOld},
 		{"o", 1, false, "absent"},
 		{"Oo", 1, true, ProblemTooOld},
-		{"oF", 2, true, "finalized"},
+		{"oF", 2, true, ProblemTooOld},
+		{"oFF", 2, true, "finalized"},
 		{"OF", 1, true, ProblemNodesDisagree},
 		{"oF", 1, false, ProblemNodesDisagree},
 	} {

@@ -75,9 +75,9 @@ type Options struct {
 	// simulated it before it signed.
 	Preflight bool
 	// Quorum is the number of nodes that must have answered, and agree, before a
-	// transaction counts as failed or expired; all that answer must agree in any case.
-	// 0 is the majority of the configured nodes; with more than are configured nothing
-	// ever fails or expires. See the package documentation.
+	// transaction counts as finalized, failed or expired; all that answer must agree in
+	// any case. 0 is the majority of the configured nodes; with more than are configured
+	// nothing ever ends. See the package documentation.
 	Quorum int
 	// BlockhashLife is how many blocks a blockhash lives. Only a local chain may let
 	// it live longer than [BlockhashLife], at most 100,000 blocks.

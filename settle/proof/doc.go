@@ -5,7 +5,7 @@
 //
 //	            known to the desk ──────────────────────────┐
 //	signature ─▶ one of our own ────▶ the claim's state ────┤
-//	            else: every node, at finalized              ├─▶ judged against
+//	            else: the nodes, at finalized               ├─▶ judged against
 //	                not found ──────▶ pending               │   the request
 //	                failed ─────────▶ refused               │
 //	                facts ─▶ claim ─▶ decision ─▶ the desk ─┘
@@ -43,9 +43,10 @@
 //     dust is only counted.
 //  5. A node that is down, lags, or is wrong causes an error or "pending", never a
 //     refusal.
-//  6. No node is trusted alone while another one answers: all nodes that answer must
-//     have the transaction as final and report the same content. If a node lacks it the
-//     result is "pending"; if they differ it is [ErrAnswer].
+//  6. More than half of the configured nodes must have the transaction as final and
+//     report the same content and the same block time. A node that fails, rate-limits
+//     us, hides the transaction or is silent agrees with nothing. With too few the
+//     result is "pending"; if all that answer know it and differ it is [ErrAnswer].
 //
 // # Concurrency
 //
@@ -56,17 +57,19 @@
 // # Cost
 //
 // A known signature costs two reads of the desk's store. An unknown one costs one
-// getTransaction of each node, all at the same time, some ten microseconds of
-// examination, a check of each signature, and one command if it is booked; the
-// benchmarks have the times. The watch costs one call per account and round, two while
-// something is new.
+// getTransaction of one node, and of each other node only if that one has it, some ten
+// microseconds of examination, a check of each signature, and one command if it is
+// booked; the benchmarks have the times. So invented signatures exhaust no node's quota
+// but one's, and a different one's each time. The watch costs one call per account and
+// round, two while something is new.
 //
 // # Limits
 //
 // Options.MaxReading, MaxWallets, MaxReaders, MaxAhead, MaxPages, MaxSearched. If only
-// one node answers, its balances are trusted: it cannot forge a wallet's signature, but
-// it could report a payment that did not come. So could nodes that lie together. A node
-// that answers and hides a payment keeps it pending. A stranger can fill the list of
+// one node is configured, its balances are trusted: it cannot forge a wallet's
+// signature, but it could report a payment that did not come. So could a majority that
+// lies together. A minority can neither invent a payment nor hide one for long: each
+// call asks another node first. A stranger can fill the list of
 // unmatched payments at the price of transactions and dust; Rail.Dust sets that price.
 // While that list, or the desk's list of refunds, is full, the watch retries what it
 // cannot book and continues with at most MaxAhead others.

@@ -35,12 +35,18 @@ type effects struct {
 	strandedLamports market.Amount
 }
 
-// examine reads a transaction from all nodes that answer, and books its payments or
-// stores them as unmatched.
-func (p *Prover) examine(ctx context.Context, l lookup) (finding, error) {
+// examine reads a transaction as a majority of the configured nodes has it, and books
+// its payments or stores them as unmatched.
+func (p *Prover) examine(ctx context.Context, l lookup, from read) (finding, error) {
 	p.counts.reads.Add(1)
-	c, found, err := p.node.TransactionFromAll(ctx, l.signature, rpc.Finalized)
+	c, found, err := from(ctx, l.signature, rpc.Finalized)
 	switch {
+	case errors.Is(err, rpc.ErrNoMajority):
+		f := finding{pending: true}
+		if rpc.KindOf(err) != 0 {
+			f.undecided = fmt.Errorf("payment %s: %w", l.signature, err)
+		}
+		return f, nil
 	case errors.Is(err, rpc.ErrDisagree):
 		return finding{}, fmt.Errorf("payment %s: %w: %w", l.signature, ErrAnswer, err)
 	case err != nil:

@@ -69,6 +69,10 @@ func (f *fakeNode) TransactionFromAll(ctx context.Context, s solana.Signature, l
 	return f.Transaction(ctx, s, level)
 }
 
+func (f *fakeNode) FindTransaction(ctx context.Context, s solana.Signature, level rpc.Commitment) (*ledger.Confirmed, bool, error) {
+	return f.Transaction(ctx, s, level)
+}
+
 func (f *fakeNode) Signatures(_ context.Context, a solana.Address, page rpc.Page, _ rpc.Commitment) ([]rpc.SignatureInfo, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

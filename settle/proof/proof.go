@@ -20,8 +20,10 @@ import (
 
 // Node is the client of the RPC nodes: [rpc.Client].
 type Node interface {
-	// TransactionFromAll asks all nodes. Payments are booked from its result only.
+	// TransactionFromAll asks all nodes, and FindTransaction all once one knows the
+	// signature. Payments are recorded from their results only.
 	TransactionFromAll(ctx context.Context, s solana.Signature, level rpc.Commitment) (t *ledger.Confirmed, found bool, err error)
+	FindTransaction(ctx context.Context, s solana.Signature, level rpc.Commitment) (t *ledger.Confirmed, found bool, err error)
 	Transaction(ctx context.Context, s solana.Signature, level rpc.Commitment) (t *ledger.Confirmed, found bool, err error)
 	Signatures(ctx context.Context, a solana.Address, page rpc.Page, level rpc.Commitment) ([]rpc.SignatureInfo, error)
 }
@@ -111,16 +113,19 @@ func New(o Options, node Node, desk Desk, st Store) (*Prover, error) {
 // can be sent again. Errors: [ErrBusy], [ErrAnswer], [ErrWallet], rpc.Error,
 // ctx.Err(), errors of packages ledger and payment, of the desk and of the store.
 func (p *Prover) Verify(ctx context.Context, r *desk.PaymentProof) (desk.Verdict, error) {
-	f, err := p.find(ctx, lookup{r.Signature, r.Key})
+	f, err := p.find(ctx, lookup{r.Signature, r.Key}, p.node.FindTransaction)
 	if err != nil {
 		return desk.Verdict{}, err
 	}
 	return p.judge(r, &f), nil
 }
 
+// read is a method of Node that reads a transaction as a majority has it.
+type read func(ctx context.Context, s solana.Signature, level rpc.Commitment) (*ledger.Confirmed, bool, error)
+
 // find returns the finding for a signature: from the desk's record, or else from the
 // chain.
-func (p *Prover) find(ctx context.Context, l lookup) (finding, error) {
+func (p *Prover) find(ctx context.Context, l lookup, from read) (finding, error) {
 	if f, ok, err := p.recorded(l.signature); ok && !f.ended || err != nil {
 		return f, err
 	}
@@ -130,11 +135,11 @@ func (p *Prover) find(ctx context.Context, l lookup) (finding, error) {
 		if ok && !known.ended || err != nil {
 			return known, err
 		}
-		f, err := p.examine(ctx, l)
+		f, err := p.examine(ctx, l, from)
 		if err != nil || !ok || f.ended || f.claim != nil {
 			return f, err
 		}
-		known.notFinal = f.pending
+		known.notFinal, known.undecided = f.pending, f.undecided
 		return known, nil
 	})
 }

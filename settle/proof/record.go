@@ -27,6 +27,9 @@ type finding struct {
 	// another way or is unknown to the desk. notFinal: in addition, no node has it
 	// as final.
 	ended, notFinal bool
+	// undecided is why no majority could be found while some node knows the
+	// transaction: other nodes fail. The result is pending then.
+	undecided error
 }
 
 // refusal returns the finding of a transaction that is not booked.

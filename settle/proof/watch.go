@@ -302,10 +302,12 @@ func (p *Prover) finished(s *rpc.SignatureInfo, err error, since, now time.Time)
 // examineListed examines one transaction; nil means that it is finished, with whatever
 // result.
 func (p *Prover) examineListed(ctx context.Context, s solana.Signature) error {
-	f, err := p.find(ctx, lookup{signature: s})
+	f, err := p.find(ctx, lookup{signature: s}, p.node.TransactionFromAll)
 	switch {
 	case err != nil:
 		return err
+	case f.undecided != nil:
+		return f.undecided
 	case f.pending && f.claim == nil || f.notFinal:
 		return fmt.Errorf("payment %s: %w", s, errNotFinal)
 	case f.refused == event.ReasonDeskFull && f.payment == nil:

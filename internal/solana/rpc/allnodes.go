@@ -153,34 +153,73 @@ func viewOf(u *upstream, a accountsAnswer, err error) NodeAccounts {
 	return NodeAccounts{Upstream: u.name, Slot: a.slot, Accounts: a.accounts}
 }
 
-// nodeTransaction is one node's answer about a transaction; nil: the node does not know
-// it.
-type nodeTransaction struct {
-	*ledger.Confirmed
-	err error
-}
-
-// TransactionFromAll is [Client.Transaction] without trust in a single node. It asks
-// every node, concurrently and once. All nodes that answer must have the transaction
-// and agree about it. A node that fails does not count; if one answers and does not
-// know the transaction, found is false. The block time comes from any node that has it.
-// It takes as long as the slowest node, Options.AttemptTimeout at most. With one node
-// it is the same as Transaction, with its tries. Errors: [ErrDisagree]; the context's
-// once it has ended; the first node's [Error] if none answers.
+// TransactionFromAll is [Client.Transaction] without trust in a minority: more than half
+// of the configured nodes must have the transaction and agree about it. A node that
+// fails, rate-limits us or is silent agrees with nothing. BlockTime is 0 unless as many
+// tell the same time. found is false if no node that answers knows the transaction.
+//
+// It asks every node once, concurrently, and does not wait for one that cannot change
+// the result. With one node it is the same as Transaction, with its tries. Errors:
+// [ErrNoMajority] if some know the transaction and too few agree, joined with a failing
+// node's [Error] if there is one; [ErrDisagree] if all that answer know it, and differ;
+// the context's once it has ended; the first node's [Error] if none answers.
 func (c *Client) TransactionFromAll(ctx context.Context, s solana.Signature, level Commitment) (t *ledger.Confirmed, found bool, err error) {
 	if len(c.upstreams) == 1 {
 		return c.Transaction(ctx, s, level)
 	}
-	list, err := c.transactions(ctx, s, level, nil)
+	list, err := c.transactions(ctx, s, level, nil, isBelieved)
 	if err != nil {
 		return nil, false, err
 	}
-	return c.unanimous(list)
+	return believe(s, list)
 }
 
-// TransactionByMajority is [Client.TransactionFromAll] by majority: more than half of
-// the nodes that answer must agree about the transaction. found is false if none knows
-// it. It does not wait for a node that cannot change the result. Errors:
+// FindTransaction is [Client.TransactionFromAll] for a signature from outside: it asks
+// one node first, another one at each call, and the others only if that node knows the
+// transaction. So a signature that somebody invents costs one call, not one of every
+// node. A node that fails is replaced by the next one. It takes at most Options.Timeout
+// and Options.AttemptTimeout together.
+func (c *Client) FindTransaction(ctx context.Context, s solana.Signature, level Commitment) (t *ledger.Confirmed, found bool, err error) {
+	if len(c.upstreams) == 1 {
+		return c.Transaction(ctx, s, level)
+	}
+	whole := ctx
+	ctx, cancel := context.WithTimeout(ctx, c.options.Timeout)
+	defer cancel()
+	asked := make([]*nodeTransaction, len(c.upstreams))
+	known := false
+	for _, at := range c.rotation() {
+		var got nodeTransaction
+		got.Confirmed, got.err = callNode(ctx, c, c.upstreams[at], "getTransaction", transactionOf(s), s.String(), transactionAt(level))
+		asked[at] = &got
+		if err := whole.Err(); err != nil {
+			return nil, false, fmt.Errorf("rpc: asking for %s: %w", s, err)
+		}
+		if got.err == nil {
+			known = got.Confirmed != nil
+			break
+		}
+	}
+	if !known {
+		list := make([]nodeTransaction, len(asked))
+		for at, got := range asked {
+			if got == nil || got.err == nil {
+				return nil, false, nil
+			}
+			list[at] = *got
+		}
+		return believe(s, list) // no node answers
+	}
+	list, err := c.transactions(whole, s, level, asked, isBelieved)
+	if err != nil {
+		return nil, false, err
+	}
+	return believe(s, list)
+}
+
+// TransactionByMajority is [Client.TransactionFromAll] for what is only displayed: more
+// than half of the nodes that *answer* must agree about the transaction. found is false
+// if none knows it. It does not wait for a node that cannot change the result. Errors:
 // [ErrNoMajority] if some know it and no majority does (it may not be final yet on the
 // others); [ErrDisagree] if all know it and no majority agrees; the context's once it
 // has ended; the first node's [Error] if none answers.
@@ -188,117 +227,27 @@ func (c *Client) TransactionByMajority(ctx context.Context, s solana.Signature, 
 	if len(c.upstreams) == 1 {
 		return c.Transaction(ctx, s, level)
 	}
-	list, err := c.transactions(ctx, s, level, hasMajority)
+	list, err := c.transactions(ctx, s, level, nil, hasMajority)
 	if err != nil {
 		return nil, false, err
 	}
 	return byMajority(s, list)
 }
 
-// hasMajority reports whether more than half of all nodes agree.
-func hasMajority(list []nodeTransaction) bool {
-	for i := range list {
-		alike := 0
-		for j := range list {
-			if list[i].same(&list[j]) {
-				alike++
-			}
-		}
-		if 2*alike > len(list) {
-			return true
-		}
-	}
-	return false
-}
-
-// same reports whether two nodes know the transaction and agree about it.
-func (s *nodeTransaction) same(o *nodeTransaction) bool {
-	return s.Confirmed != nil && o.Confirmed != nil && s.Difference(o.Confirmed) == ""
-}
-
-// byMajority returns the transaction that a majority agrees about.
-func byMajority(s solana.Signature, list []nodeTransaction) (t *ledger.Confirmed, found bool, err error) {
-	answers, known := 0, 0
-	for i := range list {
-		if list[i].err == nil {
-			answers++
-		}
-		if list[i].Confirmed != nil {
-			known++
-		}
-	}
-	if answers == 0 {
-		return nil, false, list[0].err
-	}
-	for i := range list {
-		if t = list[i].Confirmed; t == nil {
-			continue
-		}
-		alike := 0
-		for j := range list {
-			if !list[i].same(&list[j]) {
-				continue
-			}
-			if alike++; t.BlockTime == 0 {
-				t.BlockTime = list[j].BlockTime
-			}
-		}
-		if 2*alike > answers {
-			return t, true, nil
-		}
-	}
-	switch known {
-	case 0:
-		return nil, false, nil
-	case answers:
-		return nil, false, fmt.Errorf("%w about %s", ErrDisagree, s)
-	default:
-		return nil, false, fmt.Errorf("%w: %s", ErrNoMajority, s)
-	}
-}
-
-// transactions asks every node, until enough returns true if that is not nil.
-func (c *Client) transactions(ctx context.Context, s solana.Signature, level Commitment, enough func([]nodeTransaction) bool) ([]nodeTransaction, error) {
+// transactions asks every node that asked has no answer of, until enough returns true if
+// that is not nil.
+func (c *Client) transactions(
+	ctx context.Context, s solana.Signature, level Commitment, asked []*nodeTransaction, enough func([]nodeTransaction) bool,
+) ([]nodeTransaction, error) {
 	name, options, parse := s.String(), transactionAt(level), transactionOf(s)
-	e := allNodes[nodeTransaction]{client: c, enough: enough, ask: func(ctx context.Context, u *upstream, _ int) nodeTransaction {
+	e := allNodes[nodeTransaction]{client: c, enough: enough, ask: func(ctx context.Context, u *upstream, at int) nodeTransaction {
+		if at < len(asked) && asked[at] != nil {
+			return *asked[at]
+		}
 		t, err := callNode(ctx, c, u, "getTransaction", parse, name, options)
 		return nodeTransaction{t, err}
 	}}
 	return e.Run(ctx)
-}
-
-// unanimous joins the answers. An answer that does not know the transaction comes
-// before all differences: the transaction may not be final yet there.
-func (c *Client) unanimous(list []nodeTransaction) (t *ledger.Confirmed, found bool, err error) {
-	first, unknown := -1, false
-	for i := range list {
-		switch {
-		case list[i].err != nil:
-		case list[i].Confirmed == nil:
-			unknown = true
-		case first < 0:
-			first = i
-		}
-	}
-	switch {
-	case unknown:
-		return nil, false, nil
-	case first < 0:
-		return nil, false, list[0].err
-	}
-	t = list[first].Confirmed
-	for i, o := range list {
-		if i <= first || o.err != nil {
-			continue
-		}
-		if what := t.Difference(o.Confirmed); what != "" {
-			return nil, false, fmt.Errorf("%w: %s and %s about the %s of %s", ErrDisagree, c.upstreams[first].name, c.upstreams[i].name, what, t.Signature())
-		}
-		if t.BlockTime == 0 {
-			t.BlockTime = o.BlockTime
-		}
-	}
-	return t, true, nil
 }
 
 // NodeSignatures is one node's list of an account's transactions.

@@ -279,41 +279,111 @@ func (c *transactionCase) ask(
 	return nodes
 }
 
-// TestTransactionFromAll: every node that answers must have the transaction and agree.
-func TestTransactionFromAll(t *testing.T) {
+// beliefCases: more than half of the configured nodes must have the transaction and
+// agree, and a node that fails is no vote.
+func beliefCases(t *testing.T) map[string]transactionCase {
 	has, timeless, other, hides := landed(t, 4, "50"), landed(t, 4, "null"), landed(t, 5, "50"), result("null")
 	down, behind, wrong := status(http.StatusServiceUnavailable, "no"), failure(`{"code":-32004,"message":"no"}`), result(`{}`)
-	for name, c := range map[string]transactionCase{
-		"one":                         {nodes: replies{has}, found: true, time: 50},
-		"one, unknown":                {nodes: replies{hides}},
-		"one, down":                   {nodes: replies{down}, kind: rpc.Down},
-		"all":                         {nodes: replies{has, has, has}, found: true, time: 50},
-		"no time by the first":        {nodes: replies{timeless, timeless, has}, found: true, time: 50},
-		"no time by the last":         {nodes: replies{has, timeless}, found: true, time: 50},
-		"no time":                     {nodes: replies{timeless, timeless}, found: true},
-		"two times, the first silent": {nodes: replies{timeless, has, landed(t, 4, "51")}, err: rpc.ErrDisagree},
-		"unknown to the first":        {nodes: replies{hides, has, has}},
-		"unknown to the last":         {nodes: replies{has, has, hides}},
-		"unknown to all":              {nodes: replies{hides, hides}},
-		"unknown, and they differ":    {nodes: replies{has, other, hides}},
-		"the first differs":           {nodes: replies{other, has, has}, err: rpc.ErrDisagree},
-		"the last differs":            {nodes: replies{has, has, other}, err: rpc.ErrDisagree},
-		"differs, one down":           {nodes: replies{down, has, other}, err: rpc.ErrDisagree},
-		"those that fail are left":    {nodes: replies{down, has, behind, wrong}, found: true, time: 50},
-		"unknown, one down":           {nodes: replies{down, hides}},
-		"none answers":                {nodes: replies{behind, down, wrong}, kind: rpc.Behind},
-	} {
+	limited := status(http.StatusTooManyRequests, "")
+	return map[string]transactionCase{
+		"one":                          {nodes: replies{has}, found: true, time: 50},
+		"one, unknown":                 {nodes: replies{hides}},
+		"one, down":                    {nodes: replies{down}, kind: rpc.Down},
+		"all":                          {nodes: replies{has, has, has}, found: true, time: 50},
+		"both of two":                  {nodes: replies{has, has}, found: true, time: 50},
+		"two of three, one hides":      {nodes: replies{has, has, hides}, found: true, time: 50},
+		"two of three, one down":       {nodes: replies{down, has, has}, found: true, time: 50},
+		"two of three, one differs":    {nodes: replies{has, other, has}, found: true, time: 50},
+		"three of five":                {nodes: replies{has, limited, has, down, has}, found: true, time: 50},
+		"invented, the others limited": {nodes: replies{has, limited, limited}, err: rpc.ErrNoMajority, kind: rpc.RateLimited},
+		"invented, the others down":    {nodes: replies{has, down, down}, err: rpc.ErrNoMajority, kind: rpc.Down},
+		"invented, one down, one not":  {nodes: replies{has, down, hides}, err: rpc.ErrNoMajority, kind: rpc.Down},
+		"invented, of two, limited":    {nodes: replies{has, limited}, err: rpc.ErrNoMajority, kind: rpc.RateLimited},
+		"invented, of two, behind":     {nodes: replies{has, behind}, err: rpc.ErrNoMajority, kind: rpc.Behind},
+		"two liars of five":            {nodes: replies{has, has, down, wrong, limited}, err: rpc.ErrNoMajority, kind: rpc.Down},
+		"unknown to one of two":        {nodes: replies{has, hides}, err: rpc.ErrNoMajority},
+		"unknown to two of four":       {nodes: replies{has, has, hides, hides}, err: rpc.ErrNoMajority},
+		"no time by the first":         {nodes: replies{timeless, has, has}, found: true, time: 50},
+		"no time by the last":          {nodes: replies{has, has, timeless}, found: true, time: 50},
+		"a time by one of two":         {nodes: replies{has, timeless}, found: true},
+		"a time by one of three":       {nodes: replies{timeless, has, timeless}, found: true},
+		"no time":                      {nodes: replies{timeless, timeless}, found: true},
+		"two times":                    {nodes: replies{has, landed(t, 4, "51")}, err: rpc.ErrDisagree},
+		"two times, one silent":        {nodes: replies{timeless, has, landed(t, 4, "51")}, found: true},
+		"unknown to all":               {nodes: replies{hides, hides}},
+		"each answers differently":     {nodes: replies{has, other, hides}, err: rpc.ErrNoMajority},
+		"differs, one down":            {nodes: replies{down, has, other}, err: rpc.ErrDisagree},
+		"unknown, one down":            {nodes: replies{down, hides}},
+		"none answers":                 {nodes: replies{behind, down, wrong}, kind: rpc.Behind},
+	}
+}
+
+func TestTransactionFromAll(t *testing.T) {
+	for name, c := range beliefCases(t) {
 		nodes := c.ask(t, name, (*rpc.Client).TransactionFromAll)
 		for i, n := range nodes {
 			calls := n.calls()
-			if len(nodes) > 1 && len(calls) != 1 { // once each
+			if len(nodes) > 1 && len(calls) > 1 { // once each at most
 				t.Errorf("%s: node %d was asked %d times", name, i, len(calls))
+			}
+			if len(calls) == 0 { // the others had agreed before the call was made
+				continue
 			}
 			want := fmt.Sprintf(`["%s",{"commitment":"finalized","encoding":"base64","maxSupportedTransactionVersion":1}]`, signature)
 			if params, _ := json.Marshal(calls[0].Params); calls[0].Method != "getTransaction" || string(params) != want {
 				t.Errorf("%s: node %d was asked %s %s", name, i, calls[0].Method, params)
 			}
 		}
+	}
+}
+
+// TestFindTransaction: the same belief, whichever node is asked first; but where that
+// node does not know the transaction, the result is "unknown", and the others are not
+// asked.
+func TestFindTransaction(t *testing.T) {
+	for name, c := range beliefCases(t) {
+		var nodes []*node
+		for _, reply := range c.nodes {
+			nodes = append(nodes, newNode(t, reply))
+		}
+		client := newClient(t, options(nodes...))
+		for range 2 * len(nodes) { // each is the first of some calls
+			before := make([]int, len(nodes))
+			for i, n := range nodes {
+				before[i] = len(n.calls())
+			}
+			got, found, err := client.FindTransaction(t.Context(), signature, rpc.Finalized)
+			for i, n := range nodes {
+				if asked := len(n.calls()) - before[i]; asked > 1 && len(nodes) > 1 {
+					t.Errorf("%s: node %d was asked %d times", name, i, asked)
+				}
+			}
+			switch {
+			case got == nil && !found && err == nil: // the first that answered does not know it
+			case found != c.found || (err != nil) != (c.err != nil || c.kind != 0) || c.err != nil && !errors.Is(err, c.err):
+				t.Errorf("%s: %+v, %t, %v", name, got, found, err)
+			case found && got.BlockTime != c.time:
+				t.Errorf("%s: block time %d", name, got.BlockTime)
+			}
+		}
+	}
+}
+
+// TestFindUnknown: an invented signature costs one call of one node, a different one
+// each time; a node that fails is replaced.
+func TestFindUnknown(t *testing.T) {
+	hides := result("null")
+	nodes := []*node{newNode(t, hides), newNode(t, hides), newNode(t, status(http.StatusServiceUnavailable, "no"))}
+	c := newClient(t, options(nodes...))
+	const calls = 30
+	for range calls {
+		if _, found, err := c.FindTransaction(t.Context(), signature, rpc.Finalized); found || err != nil {
+			t.Fatal(found, err)
+		}
+	}
+	first, second := len(nodes[0].calls()), len(nodes[1].calls())
+	if first+second != calls || first < calls/3 || second < calls/3 {
+		t.Errorf("%d and %d calls", first, second)
 	}
 }
 

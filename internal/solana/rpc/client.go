@@ -41,6 +41,7 @@ type Client struct {
 	options   Options
 	upstreams []*upstream
 	ids       atomic.Uint64
+	turns     atomic.Uint64 // of rotation
 	active    atomic.Pointer[upstream]
 
 	// fetching is held while a blockhash is fetched; hashMu guards hash.
@@ -126,6 +127,25 @@ func (c *Client) plan() []*upstream {
 		tries[i] = order[i%len(order)]
 	}
 	return tries
+}
+
+// rotation returns the numbers of all nodes in the order in which a call asks one after
+// another: the available ones, each call beginning with another of them, then the rest.
+func (c *Client) rotation() []int {
+	now, best := time.Now(), c.bestSlot()
+	order, last := make([]int, 0, len(c.upstreams)), []int(nil)
+	for i, u := range c.upstreams {
+		if h := u.snapshot(); c.available(&h, best, now) {
+			order = append(order, i)
+		} else {
+			last = append(last, i)
+		}
+	}
+	if n := len(order); n > 0 {
+		first := int(c.turns.Add(1) % uint64(n))
+		order = append(append(make([]int, 0, len(c.upstreams)), order[first:]...), order[:first]...)
+	}
+	return append(order, last...)
 }
 
 // hedgedCall sends one request to several nodes until one succeeds.

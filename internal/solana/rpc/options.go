@@ -7,7 +7,8 @@
 // node can still be asked.
 //
 // Invariants:
-//  1. Every call ends: within Options.Timeout, after Options.Attempts tries.
+//  1. Every call ends: within Options.Timeout, after Options.Attempts tries;
+//     FindTransaction within one Options.AttemptTimeout more.
 //  2. An answer longer than Options.MaxAnswer is refused, not read.
 //  3. A send is tried one node at a time, with the same bytes, and succeeds only if the
 //     node returns the transaction's own first signature.

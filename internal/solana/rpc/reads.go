@@ -26,8 +26,8 @@ var (
 	ErrTooMany = errors.New("rpc: too many in one call")
 	// ErrDisagree: nodes answer differently about final data.
 	ErrDisagree = errors.New("rpc: the nodes disagree")
-	// ErrNoMajority: some nodes know a transaction, and too many do not.
-	ErrNoMajority = errors.New("rpc: not known to a majority of the nodes")
+	// ErrNoMajority: some nodes know a transaction, and too few agree about it.
+	ErrNoMajority = errors.New("rpc: no majority of the nodes has the transaction")
 )
 
 // object is a JSON object as a parameter.

@@ -1,0 +1,175 @@
+package rpc
+
+import (
+	"fmt"
+
+	"blockdesk/internal/solana"
+	"blockdesk/internal/solana/ledger"
+)
+
+// nodeTransaction is one node's answer about a transaction; nil: the node does not know
+// it.
+type nodeTransaction struct {
+	*ledger.Confirmed
+	err error
+}
+
+// hasMajority reports whether more than half of all nodes agree.
+func hasMajority(list []nodeTransaction) bool {
+	for i := range list {
+		alike := 0
+		for j := range list {
+			if list[i].same(&list[j]) {
+				alike++
+			}
+		}
+		if 2*alike > len(list) {
+			return true
+		}
+	}
+	return false
+}
+
+// same reports whether two nodes know the transaction and agree about it.
+func (s *nodeTransaction) same(o *nodeTransaction) bool {
+	return s.Confirmed != nil && o.Confirmed != nil && s.Difference(o.Confirmed) == ""
+}
+
+// byMajority returns the transaction that a majority agrees about.
+func byMajority(s solana.Signature, list []nodeTransaction) (t *ledger.Confirmed, found bool, err error) {
+	answers, known := 0, 0
+	for i := range list {
+		if list[i].err == nil {
+			answers++
+		}
+		if list[i].Confirmed != nil {
+			known++
+		}
+	}
+	if answers == 0 {
+		return nil, false, list[0].err
+	}
+	for i := range list {
+		if t = list[i].Confirmed; t == nil {
+			continue
+		}
+		alike := 0
+		for j := range list {
+			if !list[i].same(&list[j]) {
+				continue
+			}
+			if alike++; t.BlockTime == 0 {
+				t.BlockTime = list[j].BlockTime
+			}
+		}
+		if 2*alike > answers {
+			return t, true, nil
+		}
+	}
+	switch known {
+	case 0:
+		return nil, false, nil
+	case answers:
+		return nil, false, fmt.Errorf("%w about %s", ErrDisagree, s)
+	default:
+		return nil, false, fmt.Errorf("%w: %s", ErrNoMajority, s)
+	}
+}
+
+// believed returns the transaction that more than half of all nodes know and agree
+// about, with its block time if as many tell the same, else 0.
+func believed(list []nodeTransaction) (t ledger.Confirmed, ok bool) {
+	majority := len(list)/2 + 1
+	for i := range list {
+		if list[i].Confirmed == nil {
+			continue
+		}
+		alike := 0
+		for j := range list {
+			if list[i].same(&list[j]) {
+				alike++
+			}
+		}
+		if alike >= majority {
+			t, ok = *list[i].Confirmed, true
+			t.BlockTime = commonTime(list, i, majority)
+		}
+		if ok && t.BlockTime != 0 {
+			break
+		}
+	}
+	return t, ok
+}
+
+// commonTime returns the block time that at least majority nodes tell of those that
+// agree with node i; 0 if there is none.
+func commonTime(list []nodeTransaction, i, majority int) int64 {
+	for j := range list {
+		if !list[i].same(&list[j]) || list[j].BlockTime == 0 {
+			continue
+		}
+		votes := 0
+		for k := range list {
+			if list[i].same(&list[k]) && list[k].BlockTime == list[j].BlockTime {
+				votes++
+			}
+		}
+		if votes >= majority {
+			return list[j].BlockTime
+		}
+	}
+	return 0
+}
+
+// isBelieved reports whether no further answer can change the belief.
+func isBelieved(list []nodeTransaction) bool {
+	t, ok := believed(list)
+	return ok && t.BlockTime != 0
+}
+
+// believe returns what the configured nodes tell together: see
+// [Client.TransactionFromAll].
+func believe(s solana.Signature, list []nodeTransaction) (*ledger.Confirmed, bool, error) {
+	if t, ok := believed(list); ok {
+		return &t, true, nil
+	}
+	known, unknown := 0, 0
+	var failure error
+	for i := range list {
+		switch {
+		case list[i].Confirmed != nil:
+			known++
+		case list[i].err == nil:
+			unknown++
+		case failure == nil:
+			failure = list[i].err
+		}
+	}
+	switch {
+	case known == 0 && unknown == 0:
+		return nil, false, failure
+	case known == 0:
+		return nil, false, nil
+	case unknown == 0 && differenceIn(list) != "":
+		return nil, false, fmt.Errorf("%w about the %s of %s", ErrDisagree, differenceIn(list), s)
+	case failure != nil:
+		return nil, false, fmt.Errorf("%w: %d of %d have %s: %w", ErrNoMajority, known, len(list), s, failure)
+	default:
+		return nil, false, fmt.Errorf("%w: %d of %d have %s", ErrNoMajority, known, len(list), s)
+	}
+}
+
+// differenceIn names the first difference between nodes that know the transaction, ""
+// if there is none.
+func differenceIn(list []nodeTransaction) string {
+	for i := range list {
+		for j := range i {
+			if list[i].Confirmed != nil && list[j].Confirmed != nil {
+				if what := list[j].Difference(list[i].Confirmed); what != "" {
+					return what
+				}
+			}
+		}
+	}
+	return ""
+}
