@@ -128,9 +128,13 @@ func (w *jobs) park(j *job) { w.queueOf(j).Set(j, parked, uint64(j.claim.ID)) }
 
 func (w *jobs) schedule(j *job, at int64) {
 	w.queueOf(j).Set(j, at, uint64(j.claim.ID))
+	w.wakeOne()
+}
+
+func (w *jobs) wakeOne() {
 	select {
 	case w.wake <- struct{}{}:
-	default:
+	default: // a wake-up is pending
 	}
 }
 
@@ -153,8 +157,9 @@ func (w *jobs) backoff(failures int) time.Duration {
 	return pause
 }
 
-// take gives the next due job to a worker, which returns it with done. If none is
-// due, wait is the time until the next one is.
+// take gives the next due job to a worker, which returns it with done, and wakes another
+// worker, which looks for the jobs after it. If none is due, wait is the time until the
+// next one is.
 func (w *jobs) take(now int64) (c rfq.Claim, wait time.Duration, ok bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -162,6 +167,7 @@ func (w *jobs) take(now int64) (c rfq.Claim, wait time.Duration, ok bool) {
 	for _, q := range []*schedule.Queue[*job]{&w.due, &w.audits} {
 		if j, ok := q.Pop(now); ok {
 			j.changed = false
+			w.wakeOne()
 			return j.claim, 0, true
 		}
 		if _, at, ok := q.First(); ok && at != parked {
@@ -172,29 +178,33 @@ func (w *jobs) take(now int64) (c rfq.Claim, wait time.Duration, ok bool) {
 }
 
 // done returns a job. err is nil if there is nothing to do before the claim's next
-// record, and errLater if the job is to be repeated soon.
-func (w *jobs) done(id market.ClaimID, now int64, err error) {
+// record, and errLater if the job is to be repeated soon. isNew reports that the job
+// fails for another reason than the last time.
+func (w *jobs) done(id market.ClaimID, now int64, err error) (isNew bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	j := w.byID[id]
 	if j == nil || j.index > 0 { // the claim needs no work any more, or has a new job
-		return
+		return false
 	}
 	if err == nil && j.audit {
 		delete(w.byID, id)
-		return
+		return false
 	}
 	w.park(j)
 	switch {
 	case errors.Is(err, errLater):
 		w.schedule(j, now+int64(laterPause))
 	case err != nil:
+		was := j.problem
 		j.failures++
 		j.problem = problemOf(err)
 		w.schedule(j, now+int64(w.backoff(j.failures)))
+		return j.problem != was
 	case j.changed:
 		w.schedule(j, now)
 	}
+	return false
 }
 
 // setSigned records how many deliveries of a claim were ever signed, when the first

@@ -3,6 +3,7 @@ package settle
 import (
 	"context"
 
+	"blockdesk/desk"
 	"blockdesk/engine/event"
 	"blockdesk/engine/rfq"
 	"blockdesk/internal/solana"
@@ -36,6 +37,10 @@ func (o *outcomes) book(_ context.Context, r broadcast.Result) error {
 	return o.release(&r, &rfq.ExpireDelivery{Claim: r.Claim, Proof: r.Hash}, &o.counts.expired)
 }
 
+// hasChanged reports whether a request that the rules let through has changed its claim,
+// and not repeated an earlier step.
+func hasChanged(r *desk.Result) bool { return r.Claim != nil && r.Claim.ChangedAt == r.At }
+
 // settle settles the claim in the desk. If the desk has lost the beginning of the
 // delivery, for example in a crash in mode interval, settle repeats BeginDelivery
 // first.
@@ -54,7 +59,9 @@ func (o *outcomes) settle(r *broadcast.Result) error {
 		}
 	}
 	if result.Reason == event.ReasonNone {
-		o.counts.settled.Add(1)
+		if hasChanged(result) {
+			o.counts.settled.Add(1)
+		}
 		return nil
 	}
 	// The claim has ended in another way, for example after a restore of the
@@ -75,7 +82,9 @@ func (o *outcomes) release(r *broadcast.Result, request rfq.Request, count *coun
 		return claimError(r.Claim, err)
 	}
 	if result.Reason == event.ReasonNone {
-		count.Add(1)
+		if hasChanged(result) {
+			count.Add(1)
+		}
 	} else {
 		o.log.Warn("desk did not book the end of a transaction", "claim", claimText(r.Claim),
 			"end", r.End.String(), "reason", result.Reason.String(), "limit", result.Limit)

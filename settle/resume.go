@@ -21,8 +21,15 @@ type resumer struct {
 
 // resume tracks a claim's promised transaction: its signed bytes are sent, or, if
 // there are none, the tracker waits until they can no longer land. Nothing changes
-// for a transaction that is tracked already.
+// for a transaction that is tracked already, or that has ended since c was read.
 func (r *resumer) resume(c *rfq.Claim, kind cosign.Kind, lastValid uint64) error {
+	newest, err := r.claimOf(c.ID)
+	switch {
+	case err != nil:
+		return err
+	case newest != nil && newest.ChangedAt > c.ChangedAt:
+		return nil // its newest record makes the next job
+	}
 	t, ok, err := r.store.Transaction(c.ID, c.Proof)
 	switch {
 	case err != nil:

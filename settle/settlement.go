@@ -116,10 +116,8 @@ func (s *Settlement) Run(ctx context.Context, c Consumer) error {
 	group.Go(func() error { return s.payments.watch(ctxAll) })
 	group.Go(func() error { return s.recovery.run(ctxAll) })
 	group.Go(func() error { return s.pruneBuilds(ctxAll) })
-	due := make(chan rfq.Claim)
-	group.Go(func() error { return s.workers.dispatch(ctxAll, due) })
 	for range s.deliverers {
-		group.Go(func() error { return s.workers.work(ctxAll, due) })
+		group.Go(func() error { return s.workers.work(ctxAll) })
 	}
 	if err := group.Wait(); !errors.Is(err, errEngineStopped) && ctx.Err() == nil {
 		return err

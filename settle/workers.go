@@ -3,6 +3,7 @@ package settle
 import (
 	"context"
 	"errors"
+	"log/slog"
 	"time"
 
 	"blockdesk/engine/rfq"
@@ -18,18 +19,19 @@ type workers struct {
 	audits     *audits
 }
 
-func (w *workers) dispatch(ctx context.Context, due chan<- rfq.Claim) error {
+// work does one job after another. A worker takes a job only when it is free to do it,
+// because a job that waits for a worker may be overtaken by the end of its claim.
+func (w *workers) work(ctx context.Context) error {
 	timer := time.NewTimer(0)
 	defer timer.Stop()
 	for {
 		c, wait, ok := w.jobs.take(w.now())
 		if ok {
-			select {
-			case due <- c:
-				continue
-			case <-ctx.Done():
+			w.do(ctx, &c)
+			if ctx.Err() != nil {
 				return nil
 			}
+			continue
 		}
 		timer.Reset(wait)
 		select {
@@ -41,19 +43,17 @@ func (w *workers) dispatch(ctx context.Context, due chan<- rfq.Claim) error {
 	}
 }
 
-func (w *workers) work(ctx context.Context, due <-chan rfq.Claim) error {
-	for {
-		select {
-		case c := <-due:
-			err := w.step(ctx, &c)
-			if err != nil && !errors.Is(err, errLater) && ctx.Err() == nil {
-				w.log.Debug("claim's job failed", "claim", claimText(c.ID), "state", int(c.State), "error", err)
-			}
-			w.jobs.done(c.ID, w.now(), err)
-		case <-ctx.Done():
-			return nil
-		}
+func (w *workers) do(ctx context.Context, c *rfq.Claim) {
+	err := w.step(ctx, c)
+	isNew := w.jobs.done(c.ID, w.now(), err)
+	if err == nil || errors.Is(err, errLater) || ctx.Err() != nil {
+		return
 	}
+	level := slog.LevelDebug
+	if isNew {
+		level = slog.LevelWarn
+	}
+	w.log.Log(ctx, level, "claim delivery failed", "claim", claimText(c.ID), "state", c.State.Word(), "problem", problemOf(err), "error", err)
 }
 
 func (w *workers) step(ctx context.Context, c *rfq.Claim) error {
