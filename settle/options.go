@@ -87,6 +87,7 @@ func (o Options) withDefaults() Options {
 	o.RefreshEvery = cmp.Or(o.RefreshEvery, 30*time.Second)
 	o.SignTimeout = cmp.Or(o.SignTimeout, 5*time.Second)
 	o.Extensions = cmp.Or(o.Extensions, token.Harmless())
+	o.Payments.ClockTolerance = cmp.Or(o.Payments.ClockTolerance, proof.DefaultClockTolerance)
 	o.Deliverers = cmp.Or(o.Deliverers, 8)
 	if o.Now == nil {
 		o.Now = time.Now

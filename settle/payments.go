@@ -32,17 +32,19 @@ type payments struct {
 	tooMany sync.Once
 	prover  atomic.Pointer[proof.Prover]
 	// since is where the watch of an account without a cursor begins, Unix ns. With
-	// rewind every watch begins there, even if its cursor is newer.
-	since  int64
-	rewind bool
+	// rewind every watch begins there, even if its cursor is newer. unseen: the chain
+	// may have payments of recovered claims that the desk has not seen.
+	since          int64
+	rewind, unseen bool
 }
 
 // watchFrom sets the beginning of the watch: now, or before lostSince if that is
-// not zero. Call it before Run.
+// not zero, less the tolerance for the chain's clock. Call it before Run.
 func (p *payments) watchFrom(now int64, lostSince time.Time) {
-	p.since, p.rewind = now, !lostSince.IsZero()
+	tolerance := int64(p.options.ClockTolerance)
+	p.since, p.rewind, p.unseen = now-tolerance, !lostSince.IsZero(), false
 	if p.rewind {
-		p.since = min(p.since, lostSince.UnixNano()-int64(p.options.ClockTolerance))
+		p.since = min(p.since, lostSince.UnixNano()-tolerance)
 	}
 }
 
@@ -51,6 +53,7 @@ func (p *payments) watchFrom(now int64, lostSince time.Time) {
 func (p *payments) recovered(c *rfq.Claim, list []rfq.Payment, now int64) {
 	if c.Mode == rfq.Modular && len(list) == 0 && (c.State == rfq.ClaimReserved || c.State == rfq.ClaimExpired) {
 		p.since = min(p.since, max(c.ReservedAt-int64(p.options.ClockTolerance), now-int64(maxLookBack)))
+		p.unseen = true
 	}
 }
 
@@ -75,7 +78,12 @@ func (p *payments) Verify(ctx context.Context, r *desk.PaymentProof) (desk.Verdi
 
 // watch watches for payments until ctx ends. The watched accounts follow the desk's
 // policy: when that changes, a new prover begins at the stored cursors.
+//
+// The desk takes no claim before the first prover is set (Ready), and that one has placed
+// its cursors: so no claim of this life is paid before them, whatever the clocks say.
+// Claims of an earlier life that wait for their payment need the clock instead.
 func (p *payments) watch(ctx context.Context) error {
+	var failed error
 	for {
 		rails, ok := p.rails()
 		if !ok {
@@ -87,6 +95,18 @@ func (p *payments) watch(ctx context.Context) error {
 		prover, err := proof.New(p.proofOptions(&rails), p.node, p.desk, p.store)
 		if err != nil {
 			return fmt.Errorf("settle: %w", err)
+		}
+		if p.prover.Load() == nil && !p.unseen && !p.rewind {
+			err := prover.Place(ctx)
+			if err != nil && ctx.Err() == nil && (failed == nil || failed.Error() != err.Error()) {
+				p.log.Warn("treasury watch cannot begin", "error", err)
+			}
+			if failed = err; err != nil {
+				if !sleep(ctx, p.chain.checkEvery()) {
+					return nil
+				}
+				continue
+			}
 		}
 		p.prover.Store(prover)
 		if err := p.watchUntilChanged(ctx, prover, &rails); err != nil || ctx.Err() != nil {

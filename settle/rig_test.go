@@ -70,6 +70,7 @@ type lifeOptions struct {
 	node      func(settle.Node) settle.Node
 	change    func(o *settle.Options)
 	clock     *atomic.Int64 // added to the time of the engine and of settlement
+	newWatch  bool          // the watch places its first cursors itself
 }
 
 // begin starts a service over what is on its disk.
@@ -112,7 +113,9 @@ func begin(t testing.TB, c *chain, o lifeOptions) *life {
 	c.must(err)
 	l.store, err = store.Open(o.failpoint.kv(l.kv))
 	c.must(err)
-	l.watchAll()
+	if !o.newWatch {
+		l.watchAll()
+	}
 	signer := o.signer
 	if signer == nil {
 		signer, err = cosign.OpenKeyFile(c.keyFile())
@@ -148,7 +151,7 @@ func begin(t testing.TB, c *chain, o lifeOptions) *life {
 }
 
 // watchAll has the watch look at everything since the chain's beginning. A new
-// desk takes what is there for history, up to some seconds after its own start.
+// desk takes what is there at its start for history.
 func (l *life) watchAll() {
 	l.t.Helper()
 	account, err := solana.TokenAccount(l.chain.treasury, l.chain.mints["USDC"], l.chain.programs["USDC"])

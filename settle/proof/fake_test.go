@@ -102,6 +102,15 @@ func (f *fakeNode) Signatures(_ context.Context, a solana.Address, page rpc.Page
 	return got, nil
 }
 
+func (f *fakeNode) SignaturesInTurn(ctx context.Context, a solana.Address, page rpc.Page, level rpc.Commitment) ([]rpc.SignatureInfo, error) {
+	return f.Signatures(ctx, a, page, level)
+}
+
+func (f *fakeNode) SignaturePageFromAll(ctx context.Context, a solana.Address, page rpc.Page, level rpc.Commitment) ([]rpc.NodeSignatures, error) {
+	list, err := f.Signatures(ctx, a, page, level)
+	return []rpc.NodeSignatures{{Upstream: "fake", Err: err, List: list[:min(len(list), page.Limit)]}}, nil
+}
+
 func (f *fakeNode) set(change func(f *fakeNode)) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

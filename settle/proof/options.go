@@ -29,6 +29,9 @@ const (
 	MaxPages = 1 << 12
 )
 
+// DefaultClockTolerance is the default of Options.ClockTolerance.
+const DefaultClockTolerance = 5 * time.Minute
+
 // ErrOptions means that an option is invalid.
 var ErrOptions = errors.New("proof: invalid options")
 
@@ -72,10 +75,10 @@ type Options struct {
 	// Readers is the number of transactions that the watch of an account reads at
 	// once, 1 to MaxReaders. Default 8.
 	Readers int
-	// Since is when the desk began to use these accounts for payments: for an
-	// account without a stored cursor, older blocks are history and not examined.
-	// Default: now. A Prover that replaces an earlier one needs the time of the
-	// first.
+	// Since is when the desk began to use these accounts for payments, less the
+	// ClockTolerance: for an account without a stored cursor, older blocks are history
+	// and not examined. Default: now, less the ClockTolerance. A Prover that replaces
+	// an earlier one needs the time of the first. [Prover.Place] does without a clock.
 	Since time.Time
 	// Rewind makes the watch begin at Since even if a cursor is stored, because the
 	// desk has lost the payments booked since.
@@ -94,7 +97,7 @@ type Options struct {
 }
 
 func (o Options) withDefaults() Options {
-	o.ClockTolerance = cmp.Or(o.ClockTolerance, 5*time.Minute)
+	o.ClockTolerance = cmp.Or(o.ClockTolerance, DefaultClockTolerance)
 	o.Retry = cmp.Or(o.Retry, 2*time.Second)
 	o.WatchEvery = cmp.Or(o.WatchEvery, 2*time.Second)
 	o.CursorDelay = cmp.Or(o.CursorDelay, 15*time.Second)
@@ -105,7 +108,7 @@ func (o Options) withDefaults() Options {
 		o.Now = time.Now
 	}
 	if o.Since.IsZero() {
-		o.Since = o.Now()
+		o.Since = o.Now().Add(-o.ClockTolerance)
 	}
 	o.Logger = cmp.Or(o.Logger, slog.Default())
 	return o

@@ -1,6 +1,7 @@
 package proof
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -21,11 +22,6 @@ import (
 // usable answer: its amount is unknown.
 const Unreadable = "unreadable"
 
-// clockAhead is how many seconds the chain's clock may be ahead of ours without the
-// watch taking a payment for history. A claim is not taken and paid within so short a
-// time.
-const clockAhead = 2
-
 // Errors after which the watch retries a transaction.
 var (
 	errNotFinal = errors.New("listed as final, and not found")
@@ -42,7 +38,7 @@ var (
 type account struct {
 	address solana.Address
 	// since is Options.Since in seconds of the chain's Unix time. history: no cursor
-	// was stored, and blocks up to since are not examined, because no claim is paid in
+	// was stored, and blocks before since are not examined, because no claim is paid in
 	// them.
 	since   int64
 	history bool
@@ -71,7 +67,7 @@ type finishedAt struct {
 // client reports is booked, or stored as unmatched. A failing node delays it; see
 // [Prover.Stats]. Only one Run at a time.
 func (p *Prover) Run(ctx context.Context) error {
-	since := p.options.Since.Unix() + clockAhead
+	since := p.options.Since.Unix()
 	var group errgroup.Group
 	for i := range p.destinations {
 		a := &account{
@@ -94,6 +90,58 @@ func (p *Prover) Run(ctx context.Context) error {
 	return group.Wait()
 }
 
+// Place stores, for each watched account that has no cursor yet, the one after the newest
+// transaction that the nodes list: everything up to there is history. Call it before the
+// first claim can be taken; then no clock, of the chain or ours, decides whether a
+// payment is seen. It asks all nodes and takes the middle answer, so that a minority that
+// lags or lies moves no cursor. Errors: rpc.Error, ctx.Err(), errors of the store;
+// [rpc.ErrNoMajority] if too few nodes answer.
+func (p *Prover) Place(ctx context.Context) error {
+	for i := range p.destinations {
+		address := p.destinations[i].target.PayTo
+		if _, ok, err := p.store.Cursor(address); err != nil || ok {
+			if err != nil {
+				return err
+			}
+			continue
+		}
+		newest, err := p.newestListed(ctx, address)
+		if err != nil {
+			return fmt.Errorf("first cursor of %s: %w", solana.Text(address), err)
+		}
+		if err := p.store.SetCursor(address, newest); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// newestListed returns the newest confirmed transaction that contains an account, by the
+// middle answer of the nodes; zero if there is none.
+func (p *Prover) newestListed(ctx context.Context, a solana.Address) (solana.Signature, error) {
+	views, err := p.node.SignaturePageFromAll(ctx, a, rpc.Page{Limit: 1}, rpc.Confirmed)
+	if err != nil {
+		return solana.Signature{}, err
+	}
+	var newest []rpc.SignatureInfo
+	var failure error
+	for i := range views {
+		switch {
+		case views[i].Err != nil:
+			failure = views[i].Err
+		case len(views[i].List) == 0:
+			newest = append(newest, rpc.SignatureInfo{})
+		default:
+			newest = append(newest, views[i].List[0])
+		}
+	}
+	if len(newest) < len(views)/2+1 {
+		return solana.Signature{}, fmt.Errorf("%w: %d of %d answer: %w", rpc.ErrNoMajority, len(newest), len(views), failure)
+	}
+	slices.SortFunc(newest, func(x, y rpc.SignatureInfo) int { return cmp.Compare(x.Slot, y.Slot) })
+	return newest[(len(newest)-1)/2].Signature, nil
+}
+
 // report records how a round of account i ended.
 func (p *Prover) report(ctx context.Context, i int, a *account, err error) {
 	if ctx.Err() != nil {
@@ -107,8 +155,12 @@ func (p *Prover) report(ctx context.Context, i int, a *account, err error) {
 	} else {
 		w.RoundAt = p.options.Now().UnixNano()
 	}
-	if text != w.Error {
-		p.options.Logger.Warn("treasury watch error changed", "account", solana.Text(a.address), "error", text, "waiting", len(a.failed))
+	switch {
+	case text == w.Error:
+	case err != nil:
+		p.options.Logger.Warn("treasury watch failed", "account", solana.Text(a.address), "error", text, "waiting", len(a.failed))
+	default:
+		p.options.Logger.Info("treasury watch recovered", "account", solana.Text(a.address))
 	}
 	w.Error, w.Waiting = text, len(a.failed)
 }
@@ -175,8 +227,8 @@ func (p *Prover) slotOf(ctx context.Context, a *account, cursor solana.Signature
 	return 0, nil
 }
 
-// old reports whether a transaction is in a block up to since.
-func (a *account) old(s rpc.SignatureInfo) bool { return s.BlockTime != 0 && s.BlockTime <= a.since }
+// old reports whether a transaction is in a block before since.
+func (a *account) old(s rpc.SignatureInfo) bool { return s.BlockTime != 0 && s.BlockTime < a.since }
 
 // newestOld returns the newest old transaction and its slot; zero if there is none.
 func (p *Prover) newestOld(ctx context.Context, a *account) (s solana.Signature, slot uint64, err error) {
@@ -214,7 +266,8 @@ func (p *Prover) list(ctx context.Context, a *account) (list []rpc.SignatureInfo
 func (p *Prover) pages(ctx context.Context, a *account, f func([]rpc.SignatureInfo) bool) error {
 	page := rpc.Page{Until: a.cursor}
 	for range MaxPages {
-		got, err := p.node.Signatures(ctx, a.address, page, rpc.Finalized)
+		// Another node lists at each call: one that hides a payment delays it.
+		got, err := p.node.SignaturesInTurn(ctx, a.address, page, rpc.Finalized)
 		if err != nil || len(got) == 0 || !f(got) {
 			return err
 		}

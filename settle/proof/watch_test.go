@@ -116,6 +116,58 @@ func TestWatchHistory(t *testing.T) {
 	}
 }
 
+// TestPlace: the first cursor is after all that the nodes list, by the middle of their
+// answers, and a stored one stays.
+func TestPlace(t *testing.T) {
+	list := func(slot uint64) []rpc.SignatureInfo {
+		return []rpc.SignatureInfo{{Signature: solana.Signature{byte(slot)}, Slot: slot}}
+	}
+	down := errors.New("down")
+	for name, c := range map[string]struct {
+		views []rpc.NodeSignatures
+		want  byte
+		err   error
+	}{
+		"one":                     {[]rpc.NodeSignatures{{List: list(7)}}, 7, nil},
+		"an empty account":        {[]rpc.NodeSignatures{{}}, 0, nil},
+		"three":                   {[]rpc.NodeSignatures{{List: list(9)}, {List: list(7)}, {List: list(8)}}, 8, nil},
+		"one lies ahead":          {[]rpc.NodeSignatures{{List: list(7)}, {List: list(200)}, {List: list(7)}}, 7, nil},
+		"one hides all":           {[]rpc.NodeSignatures{{List: list(7)}, {}, {List: list(7)}}, 7, nil},
+		"one is down":             {[]rpc.NodeSignatures{{List: list(9)}, {Err: down}, {List: list(7)}}, 7, nil},
+		"two are down":            {[]rpc.NodeSignatures{{List: list(9)}, {Err: down}, {Err: down}}, 0, rpc.ErrNoMajority},
+		"one of two is down":      {[]rpc.NodeSignatures{{List: list(9)}, {Err: down}}, 0, rpc.ErrNoMajority},
+		"two differ, the earlier": {[]rpc.NodeSignatures{{List: list(9)}, {List: list(8)}}, 8, nil},
+	} {
+		x := newTable(t, nil)
+		p, err := New(x.options, placing{x.node, c.views}, x.desk, x.store)
+		if err != nil {
+			t.Fatal(err)
+		}
+		err = p.Place(t.Context())
+		s, stored, _ := x.store.Cursor(fakeCoin.of(fakeTreasury.addr))
+		if (err != nil) != (c.err != nil) || !errors.Is(err, c.err) || stored != (err == nil) || s[0] != c.want {
+			t.Errorf("%s: cursor %d, stored %t, %v", name, s[0], stored, err)
+		}
+		if !stored {
+			continue
+		}
+		p.node = placing{x.node, []rpc.NodeSignatures{{List: list(250)}}}
+		if err := p.Place(t.Context()); err != nil || x.cursor() != s {
+			t.Errorf("%s: placed again at %d, %v", name, x.cursor()[0], err)
+		}
+	}
+}
+
+// placing answers with fixed pages.
+type placing struct {
+	*fakeNode
+	views []rpc.NodeSignatures
+}
+
+func (n placing) SignaturePageFromAll(context.Context, solana.Address, rpc.Page, rpc.Commitment) ([]rpc.NodeSignatures, error) {
+	return n.views, nil
+}
+
 // TestWatchFirst: on an account without a history the watch begins with the first
 // transaction, and a restart before it changes nothing.
 func TestWatchFirst(t *testing.T) {
@@ -493,6 +545,9 @@ func TestRun(t *testing.T) {
 	o.WatchEvery, o.CursorDelay = 5*time.Millisecond, time.Millisecond
 	s := c.stage(nil, o)
 	kept := newStore(t)
+	first, err := New(o, c.Client, s.machine, kept)
+	c.must(err)
+	c.must(first.Place(t.Context()))
 	run := func(holds func(p *Prover) bool) Stats {
 		t.Helper()
 		p, err := New(o, c.Client, s.machine, kept)

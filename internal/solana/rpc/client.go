@@ -129,6 +129,16 @@ func (c *Client) plan() []*upstream {
 	return tries
 }
 
+// planInTurn is plan in the order of rotation.
+func (c *Client) planInTurn() []*upstream {
+	order := c.rotation()
+	tries := make([]*upstream, c.options.Attempts)
+	for i := range tries {
+		tries[i] = c.upstreams[order[i%len(order)]]
+	}
+	return tries
+}
+
 // rotation returns the numbers of all nodes in the order in which a call asks one after
 // another: the available ones, each call beginning with another of them, then the rest.
 func (c *Client) rotation() []int {
@@ -281,11 +291,18 @@ func attempt[T any](ctx context.Context, c *Client, u *upstream, q *request[T]) 
 
 // call calls the nodes. hedge is for reads.
 func call[T any](ctx context.Context, c *Client, hedge bool, method string, parse func(json.RawMessage) (T, error), params ...any) (answer T, err error) {
+	return callOn(ctx, c, c.plan(), hedge, method, parse, params...)
+}
+
+// callOn calls the nodes of a plan.
+func callOn[T any](
+	ctx context.Context, c *Client, plan []*upstream, hedge bool, method string, parse func(json.RawMessage) (T, error), params ...any,
+) (answer T, err error) {
 	q, err := newRequest(c, method, parse, params)
 	if err != nil {
 		return answer, err
 	}
-	r := hedgedCall[T]{client: c, request: q, hedge: hedge, tries: c.plan()}
+	r := hedgedCall[T]{client: c, request: q, hedge: hedge, tries: plan}
 	if err := r.Run(ctx); err != nil {
 		return answer, err
 	}

@@ -269,6 +269,16 @@ func (c *Client) Signatures(ctx context.Context, a solana.Address, page Page, le
 	return call(ctx, c, true, "getSignaturesForAddress", signaturesOf(page.limit()), solana.Text(a), options)
 }
 
+// SignaturesInTurn is [Client.Signatures], but each call begins with another of the
+// available nodes, so that one that hides a transaction hides it from some calls only.
+func (c *Client) SignaturesInTurn(ctx context.Context, a solana.Address, page Page, level Commitment) ([]SignatureInfo, error) {
+	options, err := page.options(level)
+	if err != nil {
+		return nil, err
+	}
+	return callOn(ctx, c, c.planInTurn(), true, "getSignaturesForAddress", signaturesOf(page.limit()), solana.Text(a), options)
+}
+
 func (p *Page) limit() int { return cmp.Or(p.Limit, MaxSignaturesPerCall) }
 
 // options returns the options of getSignaturesForAddress.
