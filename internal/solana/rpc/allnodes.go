@@ -156,7 +156,7 @@ func viewOf(u *upstream, a accountsAnswer, err error) NodeAccounts {
 // TransactionFromAll is [Client.Transaction] without trust in a minority: more than half
 // of the configured nodes must have the transaction and agree about it. A node that
 // fails, rate-limits us or is silent agrees with nothing. BlockTime is 0 unless as many
-// tell the same time. found is false if no node that answers knows the transaction.
+// report the same time. found is false if no node that answers knows the transaction.
 //
 // It asks every node once, concurrently, and does not wait for one that cannot change
 // the result. With one node it is the same as Transaction, with its tries. Errors:

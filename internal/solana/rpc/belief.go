@@ -77,7 +77,7 @@ func byMajority(s solana.Signature, list []nodeTransaction) (t *ledger.Confirmed
 }
 
 // believed returns the transaction that more than half of all nodes know and agree
-// about, with its block time if as many tell the same, else 0.
+// about, with its block time if as many report the same, else 0.
 func believed(list []nodeTransaction) (t ledger.Confirmed, ok bool) {
 	majority := len(list)/2 + 1
 	for i := range list {
@@ -101,7 +101,7 @@ func believed(list []nodeTransaction) (t ledger.Confirmed, ok bool) {
 	return t, ok
 }
 
-// commonTime returns the block time that at least majority nodes tell of those that
+// commonTime returns the block time that at least majority nodes report, of those that
 // agree with node i; 0 if there is none.
 func commonTime(list []nodeTransaction, i, majority int) int64 {
 	for j := range list {
@@ -127,7 +127,7 @@ func isBelieved(list []nodeTransaction) bool {
 	return ok && t.BlockTime != 0
 }
 
-// believe returns what the configured nodes tell together: see
+// believe returns what the configured nodes report together: see
 // [Client.TransactionFromAll].
 func believe(s solana.Signature, list []nodeTransaction) (*ledger.Confirmed, bool, error) {
 	if t, ok := believed(list); ok {
