@@ -42,7 +42,7 @@ func (r *TakeClaim) apply(m *Machine) refusal {
 	if r.Quote != 0 {
 		refused = m.quotedTerms(r.Quote, a, &terms)
 	} else {
-		refused = m.computeTerms(a, t, &terms)
+		refused = m.current.pricing.terms(a, t, &terms)
 	}
 	if refused.reason != 0 {
 		return refused
@@ -51,7 +51,12 @@ func (r *TakeClaim) apply(m *Machine) refusal {
 		return refused
 	}
 	id := market.ClaimID(r.Token)
-	if refused := m.makeRoomForClaim(id, r.Wallet); refused.reason != 0 {
+	next := Claim{
+		ID: id, Quote: r.Quote, Mode: r.Mode, Terms: terms, Wallet: r.Wallet, Participant: r.Participant,
+		ReservedAt: m.current.At, Client: r.Client, Proven: r.Proven,
+	}
+	next.Deadline = addTime(m.current.At, m.claimTTL(&next))
+	if refused := m.makeRoomForClaim(&next, t.Tranche(a.tranche)); refused.reason != 0 {
 		return refused
 	}
 	if r.Quote != 0 {
@@ -60,22 +65,22 @@ func (r *TakeClaim) apply(m *Machine) refusal {
 	}
 	slot := m.claims.add(id)
 	c := m.claims.at(slot)
-	c.Claim = Claim{
-		ID: id, Quote: r.Quote, Mode: r.Mode, Terms: terms, Wallet: r.Wallet, Participant: r.Participant,
-		ReservedAt: m.current.At, Deadline: addTime(m.current.At, m.policy.ClaimTTL),
-		Client: r.Client, Proven: r.Proven,
-	}
+	c.Claim = next
 	m.reserve(&c.Terms)
 	m.setClaimState(slot, ClaimReserved)
 	return refusal{}
 }
 
 // makeRoomForClaim checks the limits of claims, and forgets an old claim if memory is full.
-func (m *Machine) makeRoomForClaim(id market.ClaimID, wallet market.Address) refusal {
-	if m.claims.get(id) != nil {
+func (m *Machine) makeRoomForClaim(c *Claim, tr *Tranche) refusal {
+	if m.claims.get(c.ID) != nil {
 		return refusal{reason: event.ReasonInvalidCommand}
 	}
-	if most := uint32(m.policy.WalletClaims); m.wallets[wallet] >= most {
+	if c.unproven() {
+		if refused := m.checkUnproven(c.Client, &c.Terms, tr); refused.reason != 0 {
+			return refused
+		}
+	} else if most := uint32(m.policy.WalletClaims); m.wallets[c.Wallet] >= most {
 		return refusal{event.ReasonWalletClaims, int64(most)}
 	}
 	if m.claims.len() >= m.limits.claims {
@@ -90,6 +95,23 @@ func (m *Machine) makeRoomForClaim(id market.ClaimID, wallet market.Address) ref
 		m.removeClaim(oldest)
 	}
 	return refusal{}
+}
+
+// claimTTL returns how long a new claim may wait for its payment.
+func (m *Machine) claimTTL(c *Claim) int64 {
+	if c.unproven() {
+		return min(m.policy.ClaimTTL, m.policy.UnprovenTTL)
+	}
+	return m.policy.ClaimTTL
+}
+
+// holdsUntil returns when a reserved claim returns what it holds: a modular one after its
+// deadline and the Grace of the policy.
+func (m *Machine) holdsUntil(c *Claim) int64 {
+	if c.Mode == Modular {
+		return addTime(c.Deadline, m.policy.Grace)
+	}
+	return c.Deadline
 }
 
 // reserve reserves the capacity and inventory of terms.
@@ -139,12 +161,12 @@ func (m *Machine) setClaimState(slot uint32, next ClaimState) {
 	c := m.claims.at(slot)
 	if c.State == ClaimReserved {
 		m.claimEnds.remove(slot)
-		m.countWallet(c.Wallet, -1)
+		m.countReserved(&c.Claim, -1)
 	}
 	c.State, c.ChangedAt = next, m.current.At
 	if next == ClaimReserved {
-		m.claimEnds.set(slot, c.Deadline, uint64(c.ID))
-		m.countWallet(c.Wallet, +1)
+		m.claimEnds.set(slot, m.holdsUntil(&c.Claim), uint64(c.ID))
+		m.countReserved(&c.Claim, +1)
 	}
 	m.updateEnded(slot)
 	m.emit(&c.Claim)
@@ -166,11 +188,23 @@ func (m *Machine) EachClaim(f func(c *Claim, payments []Payment) bool) {
 	}
 }
 
-func (m *Machine) countWallet(wallet market.Address, by int) {
-	if n := m.wallets[wallet] + uint32(by); n != 0 {
-		m.wallets[wallet] = n
+// countReserved adds a reserved claim, times sign, to what counts against the limits.
+func (m *Machine) countReserved(c *Claim, sign int) {
+	if !c.unproven() {
+		count(m.wallets, c.Wallet, uint32(sign))
+		return
+	}
+	dollars := market.USD(sign) * c.Terms.Fill.USD()
+	count(m.clients, c.Client, dollars)
+	count(m.unproven, trancheKey{c.Terms.Ticket, c.Terms.Tranche}, dollars)
+}
+
+// count adds to a counter of a map that holds no zeros.
+func count[K comparable, N uint32 | market.USD](counters map[K]N, key K, by N) {
+	if n := counters[key] + by; n != 0 {
+		counters[key] = n
 	} else {
-		delete(m.wallets, wallet)
+		delete(counters, key)
 	}
 }
 
@@ -215,6 +249,9 @@ func (m *Machine) findClaim(id market.ClaimID) (slot uint32, c *claimItem, refus
 	}
 	c = m.claims.at(slot)
 	m.current.outcome.Ticket = c.Terms.Ticket
+	if c.State == ClaimReserved && m.holdsUntil(&c.Claim) <= m.current.At { // due, and not yet swept
+		m.expireClaim(slot)
+	}
 	return slot, c, refusal{}
 }
 
@@ -239,6 +276,9 @@ func (r *BeginDelivery) apply(m *Machine) refusal {
 		return m.repeatClaim(c)
 	case c.State != ClaimPaid:
 		return rejectState(c)
+	}
+	if refused := m.guard(&c.Claim); refused.reason != 0 {
+		return refused
 	}
 	c.Proof = r.Proof
 	m.setClaimState(slot, ClaimDelivering)
@@ -290,17 +330,10 @@ func (r *CosignClaim) apply(m *Machine) refusal {
 	case findLock(m.locks, c.Terms.Instrument, c.Terms.Rail) != nil:
 		return refusal{reason: event.ReasonLocked}
 	}
-	p := findPair(m.pairs, c.Terms.Instrument)
-	if refused := m.current.pricing.checkAnchor(p); refused.reason != 0 {
+	if refused := m.guard(&c.Claim); refused.reason != 0 {
 		return refused
 	}
-	if refused := checkCorridor(p, c.Terms.Reference); refused.reason != 0 {
-		return refused
-	}
-	if refused := m.checkPaymentValue(p, &c.Terms); refused.reason != 0 {
-		return refused
-	}
-	if p.Reserved+p.Sold > p.Inventory {
+	if p := findPair(m.pairs, c.Terms.Instrument); p.Reserved+p.Sold > p.Inventory {
 		return refusal{event.ReasonInventory, clampToInt64(p.Inventory)}
 	}
 	c.Proof = r.Proof
@@ -334,7 +367,7 @@ func (r *SeePayment) apply(m *Machine) refusal {
 		return rejectState(c)
 	}
 	c.Deadline = max(c.Deadline, addTime(c.ReservedAt, m.policy.ClaimTTL))
-	m.claimEnds.set(slot, c.Deadline, uint64(c.ID))
+	m.claimEnds.set(slot, m.holdsUntil(&c.Claim), uint64(c.ID))
 	return m.repeatClaim(c)
 }
 

@@ -128,7 +128,7 @@ var requestTypes = [...]func() Request{
 	KindSeePayment:      emptyRequest[SeePayment],
 	KindReleaseUnbuilt:  emptyRequest[ReleaseUnbuilt],
 	KindBeginRefund:     emptyRequest[BeginRefund],
-	KindExpireRefund:     emptyRequest[ExpireRefund],
+	KindExpireRefund:    emptyRequest[ExpireRefund],
 	KindSetBalance:      emptyRequest[SetBalance],
 }
 

@@ -143,7 +143,7 @@ func (d *desk) restart(t fatal) {
 // checkSums computes invariants 1 and 2 from the claims, and the content of every index.
 func checkSums(m *Machine) error {
 	held, sold := map[string]uint64{}, map[string]uint64{}
-	wallets := map[market.Address]uint32{}
+	wallets, clients, unproven := map[market.Address]uint32{}, map[ClientAddress]market.USD{}, map[trancheKey]market.USD{}
 	for _, slot := range m.claims.slots {
 		c := m.claims.at(slot)
 		tranche, pair := fmt.Sprint("tranche ", c.Terms.Ticket, c.Terms.Tranche), fmt.Sprint("pair ", c.Terms.Instrument)
@@ -155,12 +155,18 @@ func checkSums(m *Machine) error {
 			sold[tranche] += uint64(c.Terms.Fill.USD())
 			sold[pair] += c.Terms.Base
 		}
-		if c.State == ClaimReserved {
+		switch {
+		case c.State != ClaimReserved:
+		case c.unproven():
+			clients[c.Client] += c.Terms.Fill.USD()
+			unproven[trancheKey{c.Terms.Ticket, c.Terms.Tranche}] += c.Terms.Fill.USD()
+		default:
 			wallets[c.Wallet]++
 		}
 	}
-	if !maps.Equal(wallets, m.wallets) {
-		return fmt.Errorf("wallets: %v; counted %v", m.wallets, wallets)
+	if !maps.Equal(wallets, m.wallets) || !maps.Equal(clients, m.clients) || !maps.Equal(unproven, m.unproven) {
+		return fmt.Errorf("wallets: %v; counted %v; clients: %v; counted %v; unproven: %v; counted %v",
+			m.wallets, wallets, m.clients, clients, m.unproven, unproven)
 	}
 	for _, slot := range m.tickets.slots {
 		t := m.tickets.at(slot)
@@ -220,6 +226,7 @@ var claimEdges = map[SettlementMode]map[ClaimState][]ClaimState{
 		ClaimPaid:       {ClaimDelivering, ClaimRefundDue},
 		ClaimDelivering: {ClaimPaid, ClaimSettled},
 		ClaimExpired:    {ClaimPaid, ClaimRefundDue},
+		ClaimRefundDue:  {ClaimPaid}, // by a payment in time, after a late one
 	},
 	Atomic: {
 		0:             {ClaimReserved},
@@ -334,7 +341,11 @@ func (l *ledger) agrees(m *Machine) error {
 			m.quotes.len(), m.claims.len(), m.payments.len(), len(l.quotes), len(l.claims), len(l.payments))
 	}
 	for id, q := range l.quotes {
-		if has := m.quotes.get(id); has == nil || *has != q {
+		has := m.quotes.get(id)
+		if has != nil && has.ValidUntil < q.ValidUntil { // ended by a price; to be removed
+			q.ValidUntil = has.ValidUntil
+		}
+		if has == nil || *has != q {
 			return fmt.Errorf("quote %+v; recorded %+v", has, q)
 		}
 	}

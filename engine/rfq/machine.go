@@ -26,12 +26,16 @@ type Machine struct {
 	locks     []Lock
 	operators []Operator
 
-	tickets    table[market.TicketID, Ticket]
-	quotes     table[market.QuoteID, Quote]
-	claims     table[market.ClaimID, claimItem]
-	payments   table[[64]byte, paymentItem]
-	wallets    map[market.Address]uint32 // number of reserved claims
-	refundsDue int                       // number of payments due for refund
+	tickets  table[market.TicketID, Ticket]
+	quotes   table[market.QuoteID, Quote]
+	claims   table[market.ClaimID, claimItem]
+	payments table[[64]byte, paymentItem]
+	wallets  map[market.Address]uint32 // number of reserved claims, without unproven ones
+	// Dollars that reserved unproven claims hold.
+	clients  map[ClientAddress]market.USD
+	unproven map[trancheKey]market.USD
+
+	refundsDue int // number of payments due for refund
 	lastTicket market.TicketID
 
 	quoteEnds, claimEnds, ticketEnds timers
@@ -70,6 +74,8 @@ func New() *Machine {
 		claims:   newTable[market.ClaimID, claimItem](),
 		payments: newTable[[64]byte, paymentItem](),
 		wallets:  map[market.Address]uint32{},
+		clients:  map[ClientAddress]market.USD{},
+		unproven: map[trancheKey]market.USD{},
 		limits: memoryLimits{
 			tickets: MaxTickets, quotes: MaxQuotes, claims: MaxClaims, payments: MaxPayments, refunds: MaxRefunds,
 		},
@@ -83,7 +89,7 @@ func New() *Machine {
 func (m *Machine) Apply(data []byte, s Stamp, px Prices, out *event.Sink) {
 	m.Expire(s, out)
 	m.begin(s, out)
-	m.current.pricing = pricing{pairs: m.pairs, books: px, at: s.At}
+	m.current.pricing = pricing{policy: &m.policy, pairs: m.pairs, rails: m.rails, books: px, at: s.At}
 	o := &m.current.outcome
 	*o = Outcome{At: s.At}
 	r := m.read(data)
@@ -162,6 +168,13 @@ func (m *Machine) emitRemoved(what Tag, id uint64) {
 // that nothing stays alive because no request arrives.
 func (m *Machine) Expire(s Stamp, out *event.Sink) {
 	m.begin(s, out)
+	m.sweep()
+	m.end()
+}
+
+// sweep ends what is due.
+func (m *Machine) sweep() {
+	s := m.current.Stamp
 	for slot, ok := m.quoteEnds.due(s.At); ok; slot, ok = m.quoteEnds.due(s.At) {
 		m.removeQuote(slot)
 	}
@@ -174,7 +187,6 @@ func (m *Machine) Expire(s Stamp, out *event.Sink) {
 	for slot, ok := m.ticketRemovals.due(s.At); ok; slot, ok = m.ticketRemovals.due(s.At) {
 		m.removeTicket(slot)
 	}
-	m.end()
 }
 
 // NextExpiry returns when Expire next has something to do; 0 = never.

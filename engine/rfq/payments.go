@@ -2,6 +2,7 @@ package rfq
 
 import (
 	"iter"
+	"math"
 
 	"blockdesk/engine/event"
 	"blockdesk/market"
@@ -13,9 +14,12 @@ type paymentItem struct {
 	next uint32 // 1 + slot; 0 = none
 }
 
+// maxBlockTime is the largest time of a block in seconds whose nanoseconds fit an int64.
+const maxBlockTime = math.MaxInt64 / second
+
 // apply records a payment that has arrived, once per signature, even if it pays nothing.
 func (r *ProvePayment) apply(m *Machine) refusal {
-	if !r.Rail.Valid() || r.Amount == 0 || r.Signature == [64]byte{} {
+	if !r.Rail.Valid() || r.Amount == 0 || r.Signature == [64]byte{} || r.BlockTime < 0 || r.BlockTime > maxBlockTime {
 		return refusal{reason: event.ReasonInvalidCommand}
 	}
 	if p := m.payments.get(r.Signature); p != nil {
@@ -25,34 +29,60 @@ func (r *ProvePayment) apply(m *Machine) refusal {
 	if refused.reason != 0 {
 		return refused
 	}
-	reason := m.refundReason(&c.Claim, r)
-	if reason != 0 && m.refundsDue >= m.limits.refunds {
+	reason := m.refundReason(c, r)
+	surplus := uint64(0)
+	if reason == 0 {
+		surplus = m.surplus(c, r)
+	}
+	if (reason != 0 || surplus != 0) && m.refundsDue >= m.limits.refunds {
 		return refusal{event.ReasonDeskFull, int64(m.limits.refunds)}
 	}
 	if refused := m.makeRoomForPayment(slot); refused.reason != 0 {
 		return refused
 	}
 	p := m.addPayment(slot, r)
-	late := c.State == ClaimExpired
 	if reason != 0 {
 		p.State, p.Reason = PaymentRefundDue, reason
+		if m.policy.Rules == RulesGuarded {
+			p.Due = p.Amount
+		}
 		m.countRefundDue(c, +1)
 		m.emit(&p.Payment)
-		if late && reason == event.ReasonLatePayment { // a mismatch leaves the claim open, or dust could block the real payment
+		if c.State == ClaimExpired && reason == event.ReasonLatePayment { // a mismatch leaves the claim open, or dust could block the real payment
 			m.setClaimState(slot, ClaimRefundDue)
 		} else {
 			m.updateEnded(slot)
 		}
 		return refusal{}
 	}
-	p.State = PaymentApplied
-	c.Paid = r.Amount
-	m.emit(&p.Payment)
-	if late {
+	c.Paid = r.Amount - surplus
+	m.applyPayment(c, p, surplus)
+	if c.State != ClaimReserved {
 		m.reserve(&c.Terms)
 	}
 	m.setClaimState(slot, ClaimPaid)
 	return refusal{}
+}
+
+// applyPayment records that p pays c, with a surplus that is due for refund.
+func (m *Machine) applyPayment(c *claimItem, p *paymentItem, surplus uint64) {
+	p.State = PaymentApplied
+	if m.policy.Rules == RulesGuarded {
+		p.Applied = c.Paid
+	}
+	if surplus != 0 {
+		p.State, p.Reason, p.Due = PaymentRefundDue, event.ReasonSurplus, surplus
+		m.countRefundDue(c, +1)
+	}
+	m.emit(&p.Payment)
+}
+
+// surplus returns the atoms of a payment for c that are due for refund.
+func (m *Machine) surplus(c *claimItem, r *ProvePayment) uint64 {
+	if over := r.Amount - c.Terms.Payment; m.policy.Rules == RulesGuarded && over > m.policy.Dust[r.Rail] {
+		return over
+	}
+	return 0
 }
 
 // repeatPayment answers a signature that is known already: unchanged for the same claim,
@@ -88,7 +118,7 @@ func (m *Machine) addPayment(slot uint32, r *ProvePayment) *paymentItem {
 	p := m.payments.at(at)
 	p.Payment = Payment{
 		Signature: r.Signature, Claim: r.Claim, Rail: r.Rail, Amount: r.Amount,
-		Payer: r.Payer, Slot: r.Slot, At: m.current.At,
+		Payer: r.Payer, Slot: r.Slot, At: m.current.At, BlockTime: r.BlockTime,
 	}
 	m.appendPayment(m.claims.at(slot), at)
 	return p
@@ -111,11 +141,13 @@ func (m *Machine) appendPayment(c *claimItem, at uint32) {
 }
 
 // refundReason returns why a payment for c must be refunded; 0 = it is applied.
-func (m *Machine) refundReason(c *Claim, r *ProvePayment) event.Reason {
+func (m *Machine) refundReason(c *claimItem, r *ProvePayment) event.Reason {
 	switch c.State {
 	case ClaimReserved, ClaimExpired:
-	case ClaimRefundDue:
-		return event.ReasonLatePayment
+	case ClaimRefundDue: // by another payment, which was late, or by an abandoned delivery
+		if m.policy.Rules != RulesGuarded || m.paymentOf(c, abandoned) != nil {
+			return event.ReasonLatePayment
+		}
 	default: // paid already, or settled atomically
 		return event.ReasonClaimState
 	}
@@ -124,10 +156,30 @@ func (m *Machine) refundReason(c *Claim, r *ProvePayment) event.Reason {
 		return event.ReasonClaimState
 	case r.Rail != c.Terms.Rail || r.Amount < c.Terms.Payment:
 		return event.ReasonPaymentMismatch
-	case c.State == ClaimExpired && !m.canServeLate(c):
+	case m.policy.Rules == RulesGuarded:
+		if m.paidAt(r) >= c.Deadline || c.State != ClaimReserved && !m.canReserve(&c.Terms) {
+			return event.ReasonLatePayment
+		}
+	case c.State == ClaimExpired && !m.canServeLate(&c.Claim):
 		return event.ReasonLatePayment
 	}
 	return 0
+}
+
+// paidAt returns the time by which a payment is judged: that of its block, or, if it is
+// unknown, of its proof.
+func (m *Machine) paidAt(r *ProvePayment) int64 {
+	if r.BlockTime == 0 {
+		return m.current.At
+	}
+	return r.BlockTime * second
+}
+
+// canReserve reports whether a claim that has returned what it held can have it again: its
+// ticket, even an ended one, has the capacity, and the pair the inventory.
+func (m *Machine) canReserve(t *Terms) bool {
+	ticket := m.tickets.get(t.Ticket)
+	return ticket != nil && m.checkCapacityLeft(t, ticket.Tranche(t.Tranche)).reason == 0
 }
 
 // refundable reports whether a payment may be due for refund for the reason.
@@ -158,15 +210,15 @@ func (m *Machine) canServeLate(c *Claim) bool {
 	}
 	p := findPair(m.pairs, c.Terms.Instrument)
 	return m.current.pricing.checkAnchor(p).reason == 0 && checkCorridor(p, c.Terms.Reference).reason == 0 &&
-		m.checkPaymentValue(p, &c.Terms).reason == 0
+		m.current.pricing.checkPaymentValue(p, &c.Terms).reason == 0
 }
 
 // checkPaymentValue checks that the payment of terms is worth their fill at the rail's
 // current price, less the corridor of their pair: at least current payment × (1 -
 // corridor), both rounded up. It refuses with the reason why the rail has no price, or with
 // PriceCorridor and that minimum in atoms.
-func (m *Machine) checkPaymentValue(p *Pair, t *Terms) refusal {
-	price, refused := m.priceOfRail(t.Rail)
+func (o *pricing) checkPaymentValue(p *Pair, t *Terms) refusal {
+	price, refused := o.priceOfRail(t.Rail)
 	if refused.reason != 0 {
 		return refused
 	}

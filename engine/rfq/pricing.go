@@ -53,11 +53,14 @@ type refusal struct {
 // clampToInt64 returns atoms as a limit, at most math.MaxInt64.
 func clampToInt64(atoms uint64) int64 { return int64(min(atoms, math.MaxInt64)) }
 
-// pricing is the input of reference prices: the pairs by instrument, the books and the time.
+// pricing is the input of prices: the policy, the pairs by instrument, the prices of rails by
+// rail, the books and the time.
 type pricing struct {
-	pairs []Pair
-	books Prices
-	at    int64
+	policy *Policy
+	pairs  []Pair
+	rails  []RailPrice
+	books  Prices
+	at     int64
 }
 
 func findPair(pairs []Pair, in market.InstrumentID) *Pair {
@@ -91,7 +94,7 @@ func (o *pricing) checkAnchor(p *Pair) refusal {
 	switch {
 	case p.Anchor == 0:
 		return refusal{reason: event.ReasonPriceUnavailable}
-	case tooOld(o.at, p.AnchorAt, p.MaxAge):
+	case tooOld(o.at, cmp.Or(p.PublishedAt, p.AnchorAt), p.MaxAge):
 		return refusal{event.ReasonPriceStale, p.MaxAge}
 	}
 	return refusal{}
@@ -111,6 +114,75 @@ func checkCorridor(p *Pair, ref market.USDPrice) refusal {
 }
 
 func tooOld(at, since, maxAge int64) bool { return maxAge != 0 && at-since > maxAge }
+
+// current returns the reference price of p and the price of the rail's asset. A book whose
+// price has left the corridor has none: it contradicts the anchor.
+func (o *pricing) current(p *Pair, rail market.Rail) (reference, asset market.USDPrice, refused refusal) {
+	reference, refused = o.reference(p, 0)
+	switch refused.reason {
+	case 0:
+	case event.ReasonPriceCorridor:
+		return 0, 0, refusal{reason: event.ReasonPriceUnavailable}
+	default:
+		return 0, 0, refused
+	}
+	asset, refused = o.priceOfRail(rail)
+	return reference, asset, refused
+}
+
+// priceOfRail returns the dollar price of the rail's asset.
+func (o *pricing) priceOfRail(rail market.Rail) (market.USDPrice, refusal) {
+	if rail == market.RailUSDC {
+		return usdPriceOne, refusal{}
+	}
+	p := findRailPrice(o.rails, rail)
+	switch {
+	case p == nil || p.Price == 0:
+		return 0, refusal{reason: event.ReasonPriceUnavailable}
+	case tooOld(o.at, cmp.Or(p.PublishedAt, p.At), p.MaxAge):
+		return 0, refusal{event.ReasonPriceStale, p.MaxAge}
+	}
+	return p.Price, refusal{}
+}
+
+func findRailPrice(rails []RailPrice, rail market.Rail) *RailPrice {
+	i, ok := slices.BinarySearchFunc(rails, RailPrice{Rail: rail}, compareRailPrices)
+	if !ok {
+		return nil
+	}
+	return &rails[i]
+}
+
+// terms computes the terms of a at the current prices.
+func (o *pricing) terms(a fillRequest, t *Ticket, into *Terms) refusal {
+	p := findPair(o.pairs, t.Instrument)
+	if !t.Rails.Has(a.rail) || !p.Rails.Has(a.rail) || o.policy.PayTo[a.rail] == (market.Address{}) {
+		return refusal{reason: event.ReasonRailNotAccepted}
+	}
+	ref, refused := o.reference(p, t.Reference)
+	if refused.reason != 0 {
+		return refused
+	}
+	asset, refused := o.priceOfRail(a.rail)
+	if refused.reason != 0 {
+		return refused
+	}
+	price := o.policy.Price(ref, a.fill)
+	base, enough := baseFor(a.fill, price, p.BaseDecimals)
+	payment, fits := paymentFor(a.fill, a.rail, asset)
+	if !enough || !fits {
+		return refusal{reason: event.ReasonPriceUnavailable}
+	}
+	*into = Terms{
+		Ticket: a.ticket, Tranche: a.tranche, Instrument: t.Instrument, Fill: a.fill, Rail: a.rail,
+		DiscountBps: o.policy.Discounts[a.fill-1], FeeBps: o.policy.FeeBps,
+		Reference: ref, Price: price, Base: base, Payment: payment, PayTo: o.policy.PayTo[a.rail],
+	}
+	if o.policy.Rules == RulesGuarded {
+		into.Market, into.RailPrice, refused = o.current(p, a.rail)
+	}
+	return refused
+}
 
 // sourcePrice returns the reference price of p's source. The pair Via converts a book's
 // quote asset into dollars; its own source may not need a third pair (direct).

@@ -87,7 +87,6 @@ func TestPriceOfNoPolicy(t *testing.T) {
 func TestLateSOL(t *testing.T) {
 	taken := map[bool]int{}
 	rapid.Check(t, func(t *rapid.T) {
-		m := New()
 		pair := testPair(0)
 		pair.CorridorBps = rapid.Uint16Range(1, market.MaxBps-1).Draw(t, "corridor")
 		terms := Terms{Fill: market.FillUSD(rapid.IntRange(1, 6).Draw(t, "fill")), Rail: market.RailSOL}
@@ -97,8 +96,8 @@ func TestLateSOL(t *testing.T) {
 			rapid.Uint64Range(1, 2*then), rapid.Uint64Range(edge-min(edge, 2), edge+2),
 		).Draw(t, "now"))
 		terms.Payment, _ = paymentFor(terms.Fill, terms.Rail, market.USDPrice(then))
-		m.rails = []RailPrice{{Rail: market.RailSOL, Price: market.USDPrice(now)}}
-		ok := m.checkPaymentValue(&pair, &terms).reason == 0
+		o := pricing{rails: []RailPrice{{Rail: market.RailSOL, Price: market.USDPrice(now)}}}
+		ok := o.checkPaymentValue(&pair, &terms).reason == 0
 		taken[ok]++
 		// Both sides in 10^-18 dollars and 10^-4.
 		worth := func(atoms uint64) *big.Int {

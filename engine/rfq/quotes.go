@@ -32,49 +32,6 @@ func (m *Machine) ticketForSale(a fillRequest) (uint32, refusal) {
 	return slot, refusal{}
 }
 
-// computeTerms computes the terms of a at the current prices.
-func (m *Machine) computeTerms(a fillRequest, t *Ticket, into *Terms) refusal {
-	p := findPair(m.pairs, t.Instrument)
-	if !t.Rails.Has(a.rail) || !p.Rails.Has(a.rail) || m.policy.PayTo[a.rail] == (market.Address{}) {
-		return refusal{reason: event.ReasonRailNotAccepted}
-	}
-	ref, refused := m.current.pricing.reference(p, t.Reference)
-	if refused.reason != 0 {
-		return refused
-	}
-	of, refused := m.priceOfRail(a.rail)
-	if refused.reason != 0 {
-		return refused
-	}
-	price := m.policy.Price(ref, a.fill)
-	base, enough := baseFor(a.fill, price, p.BaseDecimals)
-	payment, fits := paymentFor(a.fill, a.rail, of)
-	if !enough || !fits {
-		return refusal{reason: event.ReasonPriceUnavailable}
-	}
-	*into = Terms{
-		Ticket: a.ticket, Tranche: a.tranche, Instrument: t.Instrument, Fill: a.fill, Rail: a.rail,
-		DiscountBps: m.policy.Discounts[a.fill-1], FeeBps: m.policy.FeeBps,
-		Reference: ref, Price: price, Base: base, Payment: payment, PayTo: m.policy.PayTo[a.rail],
-	}
-	return refusal{}
-}
-
-// priceOfRail returns the dollar price of the rail's asset.
-func (m *Machine) priceOfRail(rail market.Rail) (market.USDPrice, refusal) {
-	if rail == market.RailUSDC {
-		return usdPriceOne, refusal{}
-	}
-	p := m.railPrice(rail)
-	switch {
-	case p == nil:
-		return 0, refusal{reason: event.ReasonPriceUnavailable}
-	case tooOld(m.current.At, p.At, p.MaxAge):
-		return 0, refusal{event.ReasonPriceStale, p.MaxAge}
-	}
-	return p.Price, refusal{}
-}
-
 // checkCapacityLeft checks that capacity and inventory suffice for terms.
 func (m *Machine) checkCapacityLeft(t *Terms, tr *Tranche) refusal {
 	if available := tr.Available(); t.Fill.USD() > available {
@@ -97,7 +54,7 @@ func (r *RequestQuote) apply(m *Machine) refusal {
 	}
 	t := m.tickets.at(slot)
 	var terms Terms
-	if refused := m.computeTerms(a, t, &terms); refused.reason != 0 {
+	if refused := m.current.pricing.terms(a, t, &terms); refused.reason != 0 {
 		return refused
 	}
 	if refused := m.checkCapacityLeft(&terms, t.Tranche(a.tranche)); refused.reason != 0 {
@@ -118,17 +75,36 @@ func (r *RequestQuote) apply(m *Machine) refusal {
 	return refusal{}
 }
 
-// quotedTerms returns the terms of a live quote, if it matches a.
+// quotedTerms returns the terms of a live quote, if it matches a. Under RulesGuarded the
+// price may not have moved so far that the delivery would be refused now.
 func (m *Machine) quotedTerms(id market.QuoteID, a fillRequest, into *Terms) refusal {
 	q := m.quotes.get(id)
-	if q == nil {
+	if q == nil || q.ValidUntil <= m.current.At {
 		return refusal{reason: event.ReasonQuoteExpired}
 	}
 	if a != (fillRequest{q.Terms.Ticket, q.Terms.Tranche, q.Terms.Fill, q.Terms.Rail}) {
 		return refusal{reason: event.ReasonQuoteMismatch}
 	}
+	if q.Terms.guarded() {
+		if refused := m.checkFirm(&q.Terms); refused.reason == event.ReasonPriceCorridor {
+			return refusal{reason: event.ReasonQuoteExpired}
+		} else if refused.reason != 0 {
+			return refused
+		}
+	}
 	*into = q.Terms
 	return refusal{}
+}
+
+// endQuotes ends the quotes that match, as if their time were over.
+func (m *Machine) endQuotes(match func(*Quote) bool) {
+	for _, slot := range m.quotes.slots {
+		if q := m.quotes.at(slot); q.ValidUntil > m.current.At && match(q) {
+			q.ValidUntil = m.current.At
+			m.quoteEnds.set(slot, q.ValidUntil, uint64(q.ID))
+		}
+	}
+	m.sweep()
 }
 
 // removeQuote forgets a used or expired quote.

@@ -22,6 +22,15 @@ func (r *AbandonDelivery) apply(m *Machine) refusal {
 	if c.State != ClaimPaid {
 		return rejectState(c)
 	}
+	if reason == event.ReasonPriceCorridor {
+		switch refused := m.guard(&c.Claim); refused.reason {
+		case event.ReasonPriceCorridor:
+		case 0: // the price has come back: it can be delivered
+			return rejectState(c)
+		default:
+			return refused
+		}
+	}
 	p := m.paymentOf(c, (*Payment).pays)
 	switch {
 	case p.State == PaymentRefunding:

@@ -34,7 +34,7 @@ const (
 	KindSeePayment      RequestKind = 23
 	KindReleaseUnbuilt  RequestKind = 24
 	KindBeginRefund     RequestKind = 25
-	KindExpireRefund     RequestKind = 26
+	KindExpireRefund    RequestKind = 26
 	KindSetBalance      RequestKind = 27
 )
 

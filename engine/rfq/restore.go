@@ -47,11 +47,6 @@ type restorer struct {
 	pairs    map[market.InstrumentID]*tally
 }
 
-type trancheKey struct {
-	ticket  market.TicketID
-	tranche market.TrancheID
-}
-
 // tally is a sum of capacity or atoms.
 type tally struct{ held, sold uint64 }
 
@@ -219,7 +214,8 @@ func (r *restorer) termsOK(t *Terms) bool {
 	policy := Policy{}
 	policy.Discounts[t.Fill-1] = t.DiscountBps
 	if t.Reference == 0 || t.Reference > 2*market.MaxUSDPrice || t.Price != policy.Price(t.Reference, t.Fill) ||
-		t.Rail == market.RailUSDC && t.Payment != uint64(t.Fill.USD()) {
+		t.Rail == market.RailUSDC && t.Payment != uint64(t.Fill.USD()) || t.guarded() != (t.RailPrice != 0) ||
+		t.guarded() && (r.m.policy.Rules != RulesGuarded || t.Rail == market.RailUSDC && t.RailPrice != usdPriceOne) {
 		return false
 	}
 	ticket := r.m.tickets.get(t.Ticket)
@@ -240,8 +236,8 @@ func (r *restorer) claims() error {
 		slot := r.m.claims.add(c.ID)
 		r.m.claims.at(slot).Claim = c
 		if c.State == ClaimReserved {
-			r.m.claimEnds.set(slot, c.Deadline, uint64(c.ID))
-			r.m.countWallet(c.Wallet, +1)
+			r.m.claimEnds.set(slot, r.m.holdsUntil(&c), uint64(c.ID))
+			r.m.countReserved(&c, +1)
 		}
 		if err = r.payments(slot); err != nil {
 			return fmt.Errorf("claim %d: %w", c.ID, err)
@@ -318,7 +314,7 @@ func (r *restorer) payments(slot uint32) error {
 	if c.paidFor() {
 		wanted = 1
 	}
-	if paying != wanted || given > 1 || c.Paid != 0 && wanted == 0 || lost != (c.State == ClaimRefundDue) {
+	if paying != wanted || given > 1 || c.Paid != 0 && wanted == 0 || lost != (c.State == ClaimRefundDue) && (!lost || r.m.policy.Rules != RulesGuarded) {
 		return fmt.Errorf("paid: %w", ErrSnapshot)
 	}
 	return nil

@@ -27,9 +27,24 @@ func (r *SetPolicy) apply(m *Machine) refusal {
 	if !r.Policy.valid() {
 		return refusal{reason: event.ReasonInvalidCommand}
 	}
-	if m.policy != r.Policy {
-		m.policy = r.Policy
-		m.emit(&m.policy)
+	if r.Policy.Rules < m.policy.Rules {
+		return refusal{reason: event.ReasonInvalidCombination}
+	}
+	if m.policy == r.Policy {
+		return refusal{}
+	}
+	old := m.policy
+	m.policy = r.Policy
+	m.emit(&m.policy)
+	if old.Grace != m.policy.Grace {
+		for _, slot := range m.claims.slots {
+			if c := m.claims.at(slot); c.State == ClaimReserved {
+				m.claimEnds.set(slot, m.holdsUntil(&c.Claim), uint64(c.ID))
+			}
+		}
+	}
+	if old.Rules != m.policy.Rules { // quotes of other rules lack what these need
+		m.endQuotes(func(*Quote) bool { return true })
 	}
 	return refusal{}
 }
@@ -160,9 +175,11 @@ func (r *SetAnchor) apply(m *Machine) refusal {
 	if refused := m.checkOrigin(r.Price, r.Source, r.Confidence, r.PublishedAt, r.Withdrawn); refused.reason != 0 {
 		return refused
 	}
+	old := p.Anchor
 	p.Anchor, p.AnchorAt, p.AnchorSource = r.Price, m.current.At, r.Source
 	p.Confidence, p.PublishedAt, p.Withdrawn = r.Confidence, min(r.PublishedAt, m.current.At), r.Withdrawn
 	m.emit(p)
+	m.endMovedQuotes(p, old)
 	return refusal{}
 }
 
@@ -187,21 +204,20 @@ func (r *SetRailPrice) apply(m *Machine) refusal {
 	if refused := m.checkOrigin(r.Price, r.Source, r.Confidence, r.PublishedAt, r.Withdrawn); refused.reason != 0 {
 		return refused
 	}
+	old := market.USDPrice(0)
+	if p := m.railPrice(r.Rail); p != nil {
+		old = p.Price
+	}
 	put(&m.rails, RailPrice{
 		Rail: r.Rail, Price: r.Price, At: m.current.At, MaxAge: r.MaxAge, Source: r.Source,
 		Confidence: r.Confidence, PublishedAt: min(r.PublishedAt, m.current.At), Withdrawn: r.Withdrawn,
 	}, true, compareRailPrices)
 	m.emit(m.railPrice(r.Rail))
+	m.endMovedRailQuotes(r.Rail, old, r.Price)
 	return refusal{}
 }
 
-func (m *Machine) railPrice(rail market.Rail) *RailPrice {
-	i, ok := slices.BinarySearchFunc(m.rails, RailPrice{Rail: rail}, compareRailPrices)
-	if !ok {
-		return nil
-	}
-	return &m.rails[i]
-}
+func (m *Machine) railPrice(rail market.Rail) *RailPrice { return findRailPrice(m.rails, rail) }
 
 func (r *SetInventory) apply(m *Machine) refusal {
 	p := findPair(m.pairs, r.Instrument)

@@ -1,6 +1,10 @@
 package rfq
 
-import "slices"
+import (
+	"slices"
+
+	"blockdesk/market"
+)
 
 // chunkItems is the number of items that a table allocates at once.
 const chunkItems = 256
@@ -71,6 +75,12 @@ func (t *table[K, V]) sorted(compare func(a, b *V) int) []*V {
 	}
 	slices.SortFunc(items, compare)
 	return items
+}
+
+// trancheKey identifies a tranche.
+type trancheKey struct {
+	ticket  market.TicketID
+	tranche market.TrancheID
 }
 
 // timer is one item of timers, ordered by at, then id.

@@ -101,7 +101,11 @@ func (m *Machine) activeTicket(id market.TicketID) (uint32, refusal) {
 		return 0, refusal{reason: event.ReasonUnknownTicket}
 	}
 	m.current.outcome.Ticket = id
-	return slot, m.tickets.at(slot).endedRejection()
+	t := m.tickets.at(slot)
+	if t.ExpiresAt != 0 && t.ExpiresAt <= m.current.At && !t.Ended() { // due, and not yet swept
+		m.endTicket(slot, TicketExpired)
+	}
+	return slot, t.endedRejection()
 }
 
 func (r *AmendTicket) apply(m *Machine) refusal {

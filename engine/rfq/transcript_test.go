@@ -194,6 +194,23 @@ func (l *words) expires() int64 {
 	return 0
 }
 
+// time parses a time relative to the desk's start: 15s, -2m.
+func (l *words) time(key string) int64 {
+	text := l.text(key)
+	if before, ok := strings.CutPrefix(text, "-"); ok {
+		return testAt - l.duration(before)
+	} else if text == "" {
+		return 0
+	}
+	return testAt + l.duration(text)
+}
+
+func (l *words) yes(key string) bool { return l.text(key) == "yes" }
+
+func (l *words) origin() PriceOrigin {
+	return map[string]PriceOrigin{"pyth": OriginPyth, "pool": OriginPool, "operator": OriginOperator}[l.text("source")]
+}
+
 func (l *words) word(i int) string {
 	if i >= len(l.plain) {
 		l.fail(fmt.Errorf("word %d is missing", i+1))
@@ -258,9 +275,17 @@ func (l *words) request() Request {
 	case "operator":
 		return &SetOperator{Of: Operator{ID: market.OperatorID(l.number("id", 0)), Name: l.text("name")}}
 	case "anchor":
-		return &SetAnchor{Instrument: l.instrument(), Price: l.price("price")}
+		return &SetAnchor{
+			Instrument: l.instrument(), Price: l.price("price"), Source: l.origin(), Confidence: l.price("confidence"),
+			PublishedAt: l.time("published"), Withdrawn: l.yes("withdrawn"),
+		}
 	case "rail":
-		return &SetRailPrice{Rail: l.rail(l.word(0)), Price: l.price("price"), MaxAge: l.duration(l.text("max_age"))}
+		return &SetRailPrice{
+			Rail: l.rail(l.word(0)), Price: l.price("price"), MaxAge: l.duration(l.text("max_age")), Source: l.origin(),
+			Confidence: l.price("confidence"), PublishedAt: l.time("published"), Withdrawn: l.yes("withdrawn"),
+		}
+	case "balance":
+		return &SetBalance{Instrument: l.instrument(), Atoms: l.decimal("base", testDecimals), Slot: 9}
 	case "inventory":
 		return &SetInventory{Instrument: l.instrument(), Atoms: l.decimal("base", testDecimals)}
 	case "lock", "unlock":
@@ -298,6 +323,7 @@ func (l *words) request() Request {
 		return &TakeClaim{
 			Ticket: ticket, Tranche: tranche, Fill: l.fill(1), Rail: l.rail(l.word(2)), Mode: mode,
 			Quote: market.QuoteID(l.number("quote", 0)), Wallet: address(l.text("wallet")),
+			Client: ClientAddress(l.number("client", 0)), Proven: l.yes("proven"),
 		}
 	}
 	return l.step()
@@ -315,7 +341,12 @@ func (l *words) step() Request {
 		l.fail(err)
 		return &ProvePayment{
 			Claim: l.claim(), Rail: rail, Signature: signature(l.text("sig")), Payer: address("payer"), Amount: amount, Slot: 9,
+			BlockTime: l.time("block") / second,
 		}
+	case "see":
+		return &SeePayment{Claim: l.claim()}
+	case "unbuilt":
+		return &ReleaseUnbuilt{Claim: l.claim()}
 	case "deliver":
 		return &BeginDelivery{Claim: l.claim(), Proof: proof(l.text("proof"))}
 	case "lapse":
@@ -327,7 +358,16 @@ func (l *words) step() Request {
 	case "release":
 		return &ReleaseClaim{Claim: l.claim()}
 	case "abandon":
-		return &AbandonDelivery{Claim: l.claim()}
+		r := &AbandonDelivery{Claim: l.claim()}
+		if name := l.text("reason"); name != "" {
+			for r.Reason = 1; r.Reason.String() != name; r.Reason++ {
+			}
+		}
+		return r
+	case "begin_refund":
+		return &BeginRefund{Signature: signature(l.text("sig")), Proof: proof(l.text("proof"))}
+	case "expire_refund":
+		return &ExpireRefund{Signature: signature(l.text("sig")), Proof: proof(l.text("proof"))}
 	case "refund":
 		return &RefundPayment{Signature: signature(l.text("sig")), Proof: proof(l.text("proof"))}
 	}
@@ -336,7 +376,14 @@ func (l *words) step() Request {
 
 func (l *words) policy() Policy {
 	p := testPolicy()
-	for key, field := range map[string]*int64{"quote_ttl": &p.QuoteTTL, "claim_ttl": &p.ClaimTTL, "late": &p.LateWindow} {
+	if l.text("rules") == "guarded" {
+		p = guardedPolicy()
+	}
+	p.UnprovenPerClient = market.USD(l.number("per_client", uint64(p.UnprovenPerClient)/1_000_000)) * 1_000_000
+	p.UnprovenShareBps = uint16(l.number("share", uint64(p.UnprovenShareBps)))
+	for key, field := range map[string]*int64{
+		"quote_ttl": &p.QuoteTTL, "claim_ttl": &p.ClaimTTL, "late": &p.LateWindow, "grace": &p.Grace, "unproven_ttl": &p.UnprovenTTL,
+	} {
 		if text := l.text(key); text != "" {
 			*field = l.duration(text)
 		}
@@ -354,6 +401,7 @@ func (l *words) pair() Pair {
 	p.BaseDecimals = uint8(l.number("decimals", testDecimals))
 	p.CorridorBps = uint16(l.number("corridor", uint64(p.CorridorBps)))
 	p.MaxAge = l.duration(l.text("max_age"))
+	p.FirmBps = [market.RailCount]uint16{1: uint16(l.number("firm_usdc", 0)), 2: uint16(l.number("firm_sol", 0))}
 	p.Via = market.InstrumentID(l.number("via", uint64(NoInstrument)))
 	if s := l.rails(); s != 0 {
 		p.Rails = s
@@ -372,6 +420,8 @@ func (l *words) lock() Request {
 	switch l.word(0) {
 	case "all":
 		r.Scope = LockAll
+	case "deliveries":
+		r.Scope = LockDeliveries
 	case "pair":
 		r.Scope, r.Instrument = LockPair, l.instrument()
 	case "USDC", "SOL":
@@ -393,10 +443,15 @@ func tellRecord(rec Record) string {
 	case note:
 		return string(r)
 	case *Policy:
-		return fmt.Sprintf("policy quotes %ds claims %ds late %ds fee %d discounts %v wallet %d",
+		text := fmt.Sprintf("policy quotes %ds claims %ds late %ds fee %d discounts %v wallet %d",
 			r.QuoteTTL/second, r.ClaimTTL/second, r.LateWindow/second, r.FeeBps, r.Discounts, r.WalletClaims)
+		if r.Rules != 0 {
+			text += fmt.Sprintf(" rules %d grace %ds unproven %ds, %s a client, %d bps, dust %v", r.Rules, r.Grace/second, r.UnprovenTTL/second,
+				amount(uint64(r.UnprovenPerClient), 6), r.UnprovenShareBps, r.Dust[1:])
+		}
+		return text
 	case *Pair:
-		return fmt.Sprintf("pair %d source %d anchor %s corridor %d: inventory %s = free %s + reserved %s + sold %s", r.Instrument, r.Source,
+		return tellV2Pair(r) + fmt.Sprintf("pair %d source %d anchor %s corridor %d: inventory %s = free %s + reserved %s + sold %s", r.Instrument, r.Source,
 			amount(uint64(r.Anchor), 9), r.CorridorBps, amount(r.Inventory, testDecimals), amount(r.Free(), testDecimals),
 			amount(r.Reserved, testDecimals), amount(r.Sold, testDecimals))
 	case *Operator:
@@ -410,7 +465,8 @@ func tellRecord(rec Record) string {
 		return fmt.Sprintf("tranche T%d-%d %s = available %s + reserved %s + filled %s", r.Ticket, r.ID, amount(uint64(r.Capacity), 6),
 			amount(uint64(r.Available()), 6), amount(uint64(r.Reserved), 6), amount(uint64(r.Filled), 6))
 	case *RailPrice:
-		return fmt.Sprintf("rail %v price %s at %s", r.Rail, amount(uint64(r.Price), 9), when(r.At))
+		return fmt.Sprintf("rail %v price %s at %s", r.Rail, amount(uint64(r.Price), 9), when(r.At)) +
+			tellOrigin(r.Source, r.Confidence, r.PublishedAt, r.Withdrawn)
 	case *KeyUsed:
 		return fmt.Sprintf("key %s used by %d", strings.TrimRight(string(r.Key.ID[:]), "\x00"), r.Token)
 	}
@@ -426,6 +482,9 @@ func tellDeal(rec Record) string {
 		if r.State == ClaimReserved {
 			text += fmt.Sprintf(" %s for %s until %s", tellTerms(&r.Terms), short(r.Wallet[:]), when(r.Deadline))
 		}
+		if r.State == ClaimReserved && r.Terms.guarded() {
+			text += map[bool]string{true: " proven", false: fmt.Sprintf(" client %d", r.Client)}[r.Proven]
+		}
 		if r.Quote != 0 {
 			text += fmt.Sprintf(" of Q%d", r.Quote)
 		}
@@ -440,6 +499,12 @@ func tellDeal(rec Record) string {
 		text := fmt.Sprintf("payment %s for C%d: %s %v %s", short(r.Signature[:]), r.Claim, amount(r.Amount, r.Rail.Decimals()), r.Rail, paymentStates[r.State])
 		if r.Reason != 0 {
 			text += fmt.Sprintf(" (%v)", r.Reason)
+		}
+		if r.Applied != 0 || r.Due != 0 {
+			text += fmt.Sprintf(" applied %s due %s", amount(r.Applied, r.Rail.Decimals()), amount(r.Due, r.Rail.Decimals()))
+		}
+		if r.BlockTime != 0 {
+			text += " block " + when(r.BlockTime*second)
 		}
 		if r.Proof != [32]byte{} {
 			text += " proof " + short(r.Proof[:])
@@ -461,6 +526,36 @@ func tellDeal(rec Record) string {
 		return text
 	}
 	return fmt.Sprintf("%T?", rec)
+}
+
+// tellV2Pair returns what a pair has beyond 0.1.0.
+func tellV2Pair(r *Pair) (text string) {
+	if r.hasFirmBps() {
+		text = fmt.Sprintf("firm %v ", r.FirmBps[1:])
+	}
+	if r.OnChainAt != 0 {
+		text += fmt.Sprintf("on chain %s at %s ", amount(r.OnChain, testDecimals), when(r.OnChainAt))
+	}
+	if origin := tellOrigin(r.AnchorSource, r.Confidence, r.PublishedAt, r.Withdrawn); origin != "" {
+		text += "anchor" + origin + " "
+	}
+	return text
+}
+
+func tellOrigin(source PriceOrigin, confidence market.USDPrice, publishedAt int64, withdrawn bool) (text string) {
+	if source != 0 {
+		text = " of " + source.Word()
+	}
+	if confidence != 0 {
+		text += " within " + amount(uint64(confidence), 9)
+	}
+	if publishedAt != 0 {
+		text += " published " + when(publishedAt)
+	}
+	if withdrawn {
+		text += " withdrawn"
+	}
+	return text
 }
 
 func tellTerms(t *Terms) string {
