@@ -76,8 +76,12 @@ func requestReducesRisk(r rfq.Request) bool {
 	switch r := r.(type) {
 	case *rfq.SetLock:
 		return r.Locked
-	case *rfq.WithdrawTicket, *rfq.ProvePayment, *rfq.ExpireDelivery, *rfq.SettleClaim, *rfq.ReleaseClaim, *rfq.RefundPayment,
-		*rfq.AbandonDelivery:
+	case *rfq.SetAnchor:
+		return r.Withdrawn
+	case *rfq.SetRailPrice:
+		return r.Withdrawn
+	case *rfq.WithdrawTicket, *rfq.ProvePayment, *rfq.SeePayment, *rfq.ExpireDelivery, *rfq.SettleClaim, *rfq.ReleaseClaim,
+		*rfq.ReleaseUnbuilt, *rfq.RefundPayment, *rfq.ExpireRefund, *rfq.AbandonDelivery, *rfq.SetBalance:
 		return true
 	}
 	return false

@@ -36,6 +36,7 @@ func everyRequest() []rfq.Request {
 		&rfq.SetLock{}, &rfq.PostTicket{}, &rfq.AmendTicket{}, &rfq.SetTranche{}, &rfq.WithdrawTicket{}, &rfq.RequestQuote{},
 		&rfq.TakeClaim{}, &rfq.ProvePayment{}, &rfq.BeginDelivery{}, &rfq.ExpireDelivery{}, &rfq.SettleClaim{},
 		&rfq.CosignClaim{}, &rfq.ReleaseClaim{}, &rfq.RefundPayment{}, &rfq.AbandonDelivery{}, longRequest(1),
+		&rfq.SeePayment{}, &rfq.ReleaseUnbuilt{}, &rfq.BeginRefund{}, &rfq.ExpireRefund{}, &rfq.SetBalance{},
 	}
 }
 

@@ -115,7 +115,8 @@ const (
 	AdmitAll Admission = 1
 	// AdmitCancels admits only commands that reduce risk or record facts, for when the
 	// disk is nearly full: CancelOrder, MassCancel, SetParticipant, Tick, and desk requests
-	// that lock, withdraw a ticket, prove or refund a payment, or end a delivery or claim.
+	// that lock, withdraw a ticket or a price, record a payment, refund or balance, or end a
+	// delivery or claim.
 	AdmitCancels Admission = 2
 	AdmitNone    Admission = 3
 )

@@ -3,6 +3,7 @@ package rfq
 import (
 	"bytes"
 	"fmt"
+	"math/big"
 	"slices"
 	"testing"
 
@@ -44,18 +45,25 @@ var lawCases = []string{
 	"ticket exhausted", "ticket withdrawn", "ticket expired", "gone 5", "gone 7", "gone 8", "quoted claim",
 	"refused desk_full", "refused inventory", "refused locked", "refused capacity_exhausted", "refused wallet_claims",
 	"refused price_corridor", "refused price_stale", "refused payment_used",
+	"payment refunding", "surplus", "revived", "paid in the grace", "seen", "modular released", "abandoned for the price",
+	"refused unproven_limit", "refused unproven_share", "refused price_unavailable", "quote ended by a price",
 }
 
 // game is a desk under random requests, and its twin.
 type game struct {
 	*desk
-	twin *Machine
-	out2 *event.Sink
-	sigs uint64
+	guarded bool
+	twin    *Machine
+	out2    *event.Sink
+	sigs    uint64
+
+	before      map[market.ClaimID]ClaimState
+	ended       bool       // quotes may be, by a price
+	stateBefore ClaimState // of the claim that the request is about
 }
 
 func newGame(t *rapid.T) *game {
-	g := &game{desk: newDesk(), out2: event.NewGrowingSink(64)}
+	g := &game{desk: newDesk(), out2: event.NewGrowingSink(64), before: map[market.ClaimID]ClaimState{}}
 	g.at = testAt
 	if rapid.Bool().Draw(t, "small") {
 		g.m.limits = memoryLimits{tickets: 3, quotes: 3, claims: 5, payments: 3, refunds: 2}
@@ -63,10 +71,14 @@ func newGame(t *rapid.T) *game {
 	g.twin = New()
 	g.twin.limits = g.m.limits
 	policy := testPolicy()
+	if g.guarded = rapid.Bool().Draw(t, "guarded"); g.guarded {
+		policy = guardedPolicy()
+		policy.UnprovenPerClient, policy.UnprovenShareBps = 500_000_000, 5000
+	}
 	policy.WalletClaims = 1
 	ticket := &PostTicket{Label: "first", Capacities: []market.USD{1_000_000_000, 50_000_000_000}}
 	for _, r := range []Request{
-		&SetPolicy{Policy: policy}, &SetPair{Pair: testPair(0)}, &SetPair{Pair: testPair(1)},
+		&SetPolicy{Policy: policy}, &SetPair{Pair: g.pair(0)}, &SetPair{Pair: g.pair(1)},
 		&SetOperator{Of: Operator{ID: 1, Name: "ann"}}, &SetAnchor{Price: 1_234_567_891}, &SetAnchor{Instrument: 1, Price: 777_777_777},
 		&SetRailPrice{Rail: market.RailSOL, Price: 151_234_567_891}, &SetInventory{Atoms: 40_000_000_000},
 		&SetInventory{Instrument: 1, Atoms: 1 << 50}, ticket,
@@ -75,6 +87,14 @@ func newGame(t *rapid.T) *game {
 		g.both(t, AppendRequest(nil, r))
 	}
 	return g
+}
+
+func (g *game) pair(in market.InstrumentID) Pair {
+	p := testPair(in)
+	if g.guarded {
+		p.FirmBps = [market.RailCount]uint16{1: 1000, 2: 2000}
+	}
+	return p
 }
 
 // both applies the request to both and compares the events.
@@ -117,9 +137,27 @@ func (g *game) step(t *rapid.T, seen map[string]int) {
 	if r == nil {
 		return
 	}
+	switch r := r.(type) {
+	case *BeginDelivery:
+		g.stateBefore = g.ledger.claims[r.Claim].State
+	case *CosignClaim:
+		g.stateBefore = g.ledger.claims[r.Claim].State
+	}
+	sale := g.viewSays(r)
+	_, anchor := r.(*SetAnchor)
+	_, rail := r.(*SetRailPrice)
+	g.ended = anchor || rail
 	records = g.both(t, AppendRequest(nil, r))
 	g.witness(records, seen)
-	g.lateIsNoOption(t, records)
+	g.ended = false
+	if why := outcomeOf(records).Reason; sale >= 0 && why != event.ReasonDeskFull && why != event.Reason(sale) {
+		t.Fatalf("%+v: %v; the view said %v", r, why, event.Reason(sale))
+	}
+	if g.guarded {
+		g.guardHolds(t, r, records)
+	} else {
+		g.lateIsNoOption(t, records)
+	}
 	if o := outcomeOf(records); o.Reason != 0 {
 		if !bytes.Equal(before, g.m.AppendSnapshot(nil)) {
 			t.Fatalf("%T refused with %v changed something", r, o.Reason)
@@ -155,6 +193,19 @@ func (g *game) witness(records []Record, seen map[string]int) {
 		switch r := rec.(type) {
 		case *Claim:
 			seen["claim "+r.State.Word()]++
+			if r.State == ClaimReleased && r.Mode == Modular {
+				seen["modular released"]++
+			}
+			if r.State == ClaimReserved && r.Deadline == r.ReservedAt+300*second && r.unproven() {
+				seen["seen"]++
+			}
+			if r.State == ClaimPaid && g.guarded && late != nil && late.Claim == r.ID && late.At >= r.Deadline {
+				seen["paid in the grace"]++
+			}
+			if r.State == ClaimPaid && late != nil && late.Claim == r.ID && g.before[r.ID] == ClaimRefundDue {
+				seen["revived"]++
+			}
+			g.before[r.ID] = r.State
 			if r.Quote != 0 {
 				seen["quoted claim"]++
 			}
@@ -164,13 +215,22 @@ func (g *game) witness(records []Record, seen map[string]int) {
 		case *Payment:
 			late = r
 			seen["payment "+paymentStates[r.State]]++
-			if r.State == PaymentRefundDue && r.Reason == event.ReasonUndeliverable {
+			switch {
+			case r.State != PaymentRefundDue:
+			case r.Reason == event.ReasonUndeliverable:
 				seen["abandoned"]++
+			case r.Reason == event.ReasonPriceCorridor:
+				seen["abandoned for the price"]++
+			case r.Reason == event.ReasonSurplus:
+				seen["surplus"]++
 			}
 		case *Ticket:
 			seen["ticket "+ticketStates[r.State]]++
 		case *Removed:
 			seen[fmt.Sprint("gone ", r.What)]++
+			if r.What == TagQuote && g.ended {
+				seen["quote ended by a price"]++
+			}
 		case *Outcome:
 			seen["refused "+r.Reason.String()]++
 		}
@@ -197,6 +257,66 @@ func (g *game) lateIsNoOption(t *rapid.T, records []Record) {
 	}
 }
 
+// viewSays returns what SaleRefusal says about a request for a quote of the smallest fill, or
+// -1 if it is about something else: another fill, an unknown ticket, one tranche of several.
+func (g *game) viewSays(r Request) int {
+	q, ok := r.(*RequestQuote)
+	if !ok || q.Fill != smallestFill || !q.Rail.Valid() {
+		return -1
+	}
+	v := g.model.View()
+	t := v.Ticket(q.Ticket)
+	if t == nil || t.Tranche(q.Tranche) == nil || t.Tranche(q.Tranche).Available() < smallestFill.USD() && t.State != TicketExhausted {
+		return -1
+	}
+	return int(v.SaleRefusal(t, q.Rail, g.mids, g.at))
+}
+
+// guardHolds checks with big integers that nothing is delivered or countersigned at a price
+// that has moved beyond FirmBps, that a price ends the quotes it must, and that payments are
+// judged by the time of their block.
+func (g *game) guardHolds(t *rapid.T, r Request, records []Record) {
+	if outcomeOf(records).Reason != 0 {
+		return
+	}
+	switch r := r.(type) {
+	case *BeginDelivery:
+		g.priceHolds(t, r.Claim)
+	case *CosignClaim:
+		g.priceHolds(t, r.Claim)
+	case *ProvePayment:
+		c, p := g.ledger.claims[r.Claim], last[*Payment](t, records)
+		if p.pays() && p.BlockTime*second >= c.Deadline {
+			t.Fatalf("%+v pays %+v", p, c)
+		}
+	}
+}
+
+func (g *game) priceHolds(t *rapid.T, id market.ClaimID) {
+	c, v := g.ledger.claims[id], g.model.View()
+	if g.stateBefore == c.State { // repeated
+		return
+	}
+	p := v.Pair(c.Terms.Instrument)
+	now, why := v.Reference(&Ticket{Instrument: p.Instrument}, g.mids, g.at)
+	rail := market.USDPrice(1_000_000_000)
+	if c.Terms.Rail == market.RailSOL {
+		rail = v.RailPrices[0].Price
+	}
+	product := func(factors ...uint64) *big.Int {
+		n := big.NewInt(1)
+		for _, f := range factors {
+			n.Mul(n, new(big.Int).SetUint64(f))
+		}
+		return n
+	}
+	lhs := product(uint64(now), uint64(c.Terms.RailPrice), 10_000)
+	rhs := product(uint64(c.Terms.Market), uint64(rail), 10_000+uint64(p.FirmBps[c.Terms.Rail]))
+	if why != 0 || lhs.Cmp(rhs) > 0 || p.OnChainAt != 0 && p.OnChain < c.Terms.Base || deliveriesLocked(v.Locks) {
+		t.Fatalf("delivered at %d (%v), SOL %d, pair %+v: %+v", now, why, rail, *p, c)
+	}
+}
+
 // request draws a request, most of them sensible.
 func (g *game) request(t *rapid.T) Request {
 	r := g.draw(t)
@@ -214,6 +334,9 @@ func (g *game) draw(t *rapid.T) Request {
 	ticket := g.drawTicket(t)
 	tranche := rapid.SampledFrom([]market.TrancheID{1, 1, 1, 1, 1, 1, 1, 1, 1, 2, 2, 3}).Draw(t, "tranche")
 	in := market.InstrumentID(rapid.Uint16Range(0, 1).Draw(t, "in"))
+	if g.guarded && drawOf(t, 12, "new") == 0 {
+		return g.drawNew(t, in)
+	}
 	switch drawOf(t, 60, "kind") {
 	case 0:
 		return &SetAnchor{Instrument: in, Price: market.USDPrice(rapid.Uint64Range(700_000_000, 1_400_000_000).Draw(t, "price"))}
@@ -227,7 +350,7 @@ func (g *game) draw(t *rapid.T) Request {
 		}
 		return l
 	case 3:
-		p := testPair(in)
+		p := g.pair(in)
 		p.MaxAge = rapid.SampledFrom([]int64{0, 0, 0, 100 * second}).Draw(t, "max age")
 		p.Source = rapid.SampledFrom([]PriceSource{SourceOperator, SourceOperator, SourceBook}).Draw(t, "source")
 		if in == 1 && rapid.Bool().Draw(t, "via") {
@@ -284,6 +407,9 @@ func (g *game) drawTicket(t *rapid.T) market.TicketID {
 func (g *game) drawClaim(t *rapid.T, r *TakeClaim) Request {
 	r.Mode = rapid.SampledFrom([]SettlementMode{Modular, Modular, Atomic}).Draw(t, "mode")
 	r.Wallet = address(rapid.SampledFrom([]string{"a", "a", "b", "c"}).Draw(t, "wallet"))
+	if g.guarded {
+		r.Client, r.Proven = ClientAddress(drawOf(t, 3, "client")), drawOf(t, 3, "proven") != 0
+	}
 	if ids := sortedKeys(g.ledger.quotes); len(ids) != 0 && rapid.Bool().Draw(t, "quoted") {
 		q := g.ledger.quotes[rapid.SampledFrom(ids).Draw(t, "quote")]
 		r.Quote = q.ID
@@ -302,9 +428,12 @@ func (g *game) drawStep(t *rapid.T) Request {
 	}
 	c := g.ledger.claims[rapid.SampledFrom(ids).Draw(t, "claim")]
 	p := proof(rapid.SampledFrom([]string{"p", "p", "q"}).Draw(t, "proof"))
+	if g.guarded && drawOf(t, 6, "new step") == 0 {
+		return g.drawNewStep(t, &c, p)
+	}
 	step := drawOf(t, 13, "step")
 	if drawOf(t, 4, "sensible") != 0 {
-		step = sensible(t, &c)
+		step = sensible(t, &c, g.guarded)
 	}
 	switch step {
 	case 0, 1:
@@ -319,6 +448,12 @@ func (g *game) drawStep(t *rapid.T) Request {
 		return &ReleaseClaim{Claim: c.ID}
 	case 9:
 		return &AbandonDelivery{Claim: c.ID}
+	case 10:
+		return &ReleaseUnbuilt{Claim: c.ID}
+	case 11:
+		return &SeePayment{Claim: c.ID}
+	case 12:
+		return &AbandonDelivery{Claim: c.ID, Reason: event.ReasonPriceCorridor}
 	case 7:
 		var known [][64]byte
 		for s := range g.ledger.payments {
@@ -334,7 +469,12 @@ func (g *game) drawStep(t *rapid.T) Request {
 		Claim: c.ID, Rail: c.Terms.Rail, Amount: c.Terms.Payment,
 		Signature: signature(fmt.Sprint("s", int(g.sigs)+drawOf(t, 12, "signature"))),
 	}
-	switch drawOf(t, 8, "amiss") {
+	if g.guarded {
+		pay.BlockTime = rapid.SampledFrom([]int64{0, g.at, g.at - second, g.at - 50*second, c.Deadline - second, c.Deadline}).Draw(t, "block") / second
+	}
+	switch drawOf(t, 9, "amiss") {
+	case 8:
+		pay.Amount += 2_000_000 << (8 * (pay.Rail - 1))
 	case 0:
 		pay.Rail = market.RailCount - pay.Rail
 	case 1:
@@ -347,17 +487,64 @@ func (g *game) drawStep(t *rapid.T) Request {
 	return pay
 }
 
+// drawNew draws a request that version 0.1.0 does not have.
+func (g *game) drawNew(t *rapid.T, in market.InstrumentID) Request {
+	switch drawOf(t, 6, "of new") {
+	case 0:
+		return &SetBalance{Instrument: in, Atoms: rapid.SampledFrom([]uint64{0, 500_000_000, 1 << 40, 1 << 40}).Draw(t, "atoms")}
+	case 1:
+		return &SetLock{Scope: LockDeliveries, Locked: drawOf(t, 3, "locked") == 0}
+	case 2:
+		return &SetAnchor{Instrument: in, Withdrawn: true, Source: OriginPyth}
+	case 3:
+		return &SetRailPrice{Rail: market.RailSOL, Price: 151_000_000_000, Source: OriginPool, PublishedAt: g.at - 5*second}
+	case 4:
+		p := guardedPolicy()
+		p.WalletClaims, p.UnprovenPerClient, p.UnprovenShareBps = 1, 500_000_000, 5000
+		p.Grace = rapid.SampledFrom([]int64{0, 30 * second, 100 * second}).Draw(t, "grace")
+		return &SetPolicy{Policy: p}
+	}
+	price := market.USDPrice(rapid.Uint64Range(1_000_000_000, 1_400_000_000).Draw(t, "price"))
+	return &SetAnchor{Instrument: in, Price: price, Source: OriginPyth, Confidence: 1000, PublishedAt: g.at - second}
+}
+
+// drawNewStep draws a request about a claim or payment that version 0.1.0 does not have.
+func (g *game) drawNewStep(t *rapid.T, c *Claim, p [32]byte) Request {
+	var pending [][64]byte
+	for s, pay := range g.ledger.payments {
+		if pay.State != PaymentApplied {
+			pending = append(pending, s)
+		}
+	}
+	slices.SortFunc(pending, func(a, b [64]byte) int { return bytes.Compare(a[:], b[:]) })
+	switch kind := drawOf(t, 6, "of new steps"); {
+	case len(pending) == 0:
+		return &SeePayment{Claim: c.ID}
+	case kind < 3:
+		return &BeginRefund{Signature: rapid.SampledFrom(pending).Draw(t, "pending"), Proof: p}
+	case kind < 5:
+		return &ExpireRefund{Signature: rapid.SampledFrom(pending).Draw(t, "pending"), Proof: p}
+	}
+	return &RefundPayment{Signature: rapid.SampledFrom(pending).Draw(t, "pending"), Proof: p}
+}
+
 // sensible draws a step of drawStep that the claim's state permits.
-func sensible(t *rapid.T, c *Claim) int {
+func sensible(t *rapid.T, c *Claim, guarded bool) int {
 	switch c.State {
 	case ClaimReserved:
 		if c.Mode == Atomic {
 			return 5
 		}
+		if guarded {
+			return rapid.SampledFrom([]int{8, 8, 8, 8, 10, 11, 11}).Draw(t, "of reserved")
+		}
 		return 8
 	case ClaimExpired:
 		return 8
 	case ClaimPaid:
+		if guarded {
+			return rapid.SampledFrom([]int{0, 0, 0, 9, 12, 12}).Draw(t, "of paid")
+		}
 		return rapid.SampledFrom([]int{0, 0, 0, 9}).Draw(t, "of paid")
 	case ClaimDelivering:
 		return rapid.SampledFrom([]int{2, 3}).Draw(t, "of delivering")

@@ -20,7 +20,7 @@ type View struct {
 	Locks      []Lock      // by Scope, Instrument, Rail, lifted ones too
 	Operators  []Operator  // by ID
 	Tickets    []*Ticket   // by ID
-	// Sellable is Sellable(Tickets).
+	// Sellable is Sellable(Tickets): it knows no prices and no locks. SellableNow does.
 	Sellable *Ticket
 }
 
@@ -56,9 +56,81 @@ func (v *View) Reference(t *Ticket, books Prices, at int64) (market.USDPrice, ev
 	if p == nil {
 		return 0, event.ReasonUnknownPair
 	}
-	o := pricing{pairs: v.Pairs, books: books, at: at}
+	o := v.pricing(books, at)
 	ref, r := o.reference(p, t.Reference)
 	return ref, r.reason
+}
+
+func (v *View) pricing(books Prices, at int64) pricing {
+	return pricing{policy: &v.Policy, pairs: v.Pairs, rails: v.RailPrices, books: books, at: at}
+}
+
+// RailPrice returns the dollar price of the rail's asset at time at (Unix ns), or why there is
+// none.
+func (v *View) RailPrice(rail market.Rail, at int64) (market.USDPrice, event.Reason) {
+	o := v.pricing(nil, at)
+	price, r := o.priceOfRail(rail)
+	return price, r.reason
+}
+
+// SaleRefusal returns why the smallest fill of t cannot be sold over the rail at time at (Unix
+// ns); ReasonNone = a quote for it would be accepted. It makes the checks of RequestQuote in
+// the same order: the ticket has ended (also if it is due to), a lock, the rail, the prices,
+// capacity in every tranche, inventory. t must be a ticket of v, and rail Valid.
+func (v *View) SaleRefusal(t *Ticket, rail market.Rail, books Prices, at int64) event.Reason {
+	switch {
+	case t.State == TicketWithdrawn:
+		return event.ReasonTicketWithdrawn
+	case t.State == TicketExpired || t.ExpiresAt != 0 && t.ExpiresAt <= at:
+		return event.ReasonTicketExpired
+	case v.Pair(t.Instrument) == nil:
+		return event.ReasonUnknownPair
+	case v.Locked(t.Instrument, rail) != nil:
+		return event.ReasonLocked
+	}
+	o := v.pricing(books, at)
+	var terms Terms
+	if r := o.terms(fillRequest{t.ID, 1, smallestFill, rail}, t, &terms); r.reason != 0 {
+		return r.reason
+	}
+	switch {
+	case t.stateByCapacity() != TicketOpen:
+		return event.ReasonCapacityExhausted
+	case v.Pair(t.Instrument).Free() < terms.Base:
+		return event.ReasonInventory
+	}
+	return event.ReasonNone
+}
+
+// SellableNow returns the ticket that sells first, by Priority, CreatedAt, ID, of those that
+// SaleRefusal lets sell over one of their rails at time at (Unix ns); nil = none.
+func (v *View) SellableNow(books Prices, at int64) *Ticket {
+	var first *Ticket
+	for _, t := range v.Tickets {
+		if (first == nil || soldBefore(t, first)) && v.sells(t, books, at) {
+			first = t
+		}
+	}
+	return first
+}
+
+func (v *View) sells(t *Ticket, books Prices, at int64) bool {
+	for r := market.RailUSDC; r < market.RailCount; r++ {
+		if v.SaleRefusal(t, r, books, at) == event.ReasonNone {
+			return true
+		}
+	}
+	return false
+}
+
+// DeliveriesLocked returns the lock of scope LockDeliveries, or nil if deliveries are not locked.
+func (v *View) DeliveriesLocked() *Lock {
+	for i := range v.Locks {
+		if v.Locks[i].Scope == LockDeliveries && v.Locks[i].Locked {
+			return &v.Locks[i]
+		}
+	}
+	return nil
 }
 
 // BestPrice returns the lowest unit price of a fill that the tranche has capacity for; 0 =

@@ -256,3 +256,70 @@ func TestReadModelTicket(t *testing.T) {
 		t.Errorf("%+v", last)
 	}
 }
+
+// TestSellableNow: the ticket that sells first of those that sell now.
+func TestSellableNow(t *testing.T) {
+	d := openDesk(t, 1000)
+	d.must(t, &SetPair{Header: token(1), Pair: testPair(1)})
+	for i, r := range []*PostTicket{
+		{Label: "first", Instrument: 1, Priority: 0, Rails: market.Rails(0).With(market.RailSOL), Capacities: []market.USD{250_000_000}, ExpiresAt: testAt + hour},
+		{Label: "second", Priority: 1, Capacities: []market.USD{250_000_000}},
+	} {
+		r.Token = uint64(10 + i)
+		d.must(t, r)
+	}
+	d.must(t, &AmendTicket{Header: token(2), Ticket: 1, Priority: 2})
+	now := func(want market.TicketID, why ...event.Reason) {
+		t.Helper()
+		v := d.model.View()
+		var got market.TicketID
+		if s := v.SellableNow(d.mids, d.at); s != nil {
+			got = s.ID
+		}
+		if got != want {
+			t.Errorf("ticket %d sells; want %d", got, want)
+		}
+		for i, want := range why {
+			if got := v.SaleRefusal(v.Ticket(2), market.Rail(i+1), d.mids, d.at); got != want {
+				t.Errorf("ticket 2 over rail %d: %v; want %v", i+1, got, want)
+			}
+		}
+	}
+	no := event.ReasonRailNotAccepted
+	now(3, no, event.ReasonPriceUnavailable)
+	d.must(t, &SetAnchor{Header: token(3), Instrument: 1, Price: 1_000_000_000})
+	now(3, no, event.ReasonInventory)
+	d.must(t, &SetInventory{Header: token(4), Instrument: 1, Atoms: 1 << 50})
+	now(2, no, event.ReasonNone)
+	for _, lock := range []SetLock{{Scope: LockAll}, {Scope: LockPair, Instrument: 1}, {Scope: LockRail, Rail: market.RailSOL}} {
+		for _, locked := range []bool{true, false} {
+			lock.Header, lock.Locked = token(5), locked
+			d.must(t, &lock)
+			switch {
+			case !locked:
+				now(2, no, event.ReasonNone)
+			case lock.Scope == LockAll:
+				now(0, event.ReasonLocked, event.ReasonLocked)
+			default:
+				now(3)
+			}
+		}
+	}
+	d.must(t, &SetBalance{Header: token(6), Instrument: 1, Atoms: 249_999_999})
+	now(3, no, event.ReasonInventory)
+	d.must(t, &SetBalance{Header: token(6), Instrument: 1, Atoms: 1 << 50})
+	d.must(t, &TakeClaim{Header: token(7), Ticket: 2, Tranche: 1, Fill: 1, Rail: market.RailSOL, Mode: Modular, Wallet: address("a")})
+	now(3, no, event.ReasonCapacityExhausted)
+	d.at += hour // not swept yet
+	now(3, event.ReasonTicketExpired, event.ReasonTicketExpired)
+	if price, why := d.model.View().RailPrice(market.RailSOL, d.at); price != 150_000_000_000 || why != 0 {
+		t.Errorf("SOL at %d: %v", price, why)
+	}
+	if d.model.View().DeliveriesLocked() != nil {
+		t.Error("deliveries are locked")
+	}
+	d.must(t, &SetLock{Header: token(8), Scope: LockDeliveries, Locked: true})
+	if d.model.View().DeliveriesLocked() == nil {
+		t.Error("deliveries are not locked")
+	}
+}
