@@ -8,6 +8,7 @@ import (
 	"sort"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"blockdesk/engine/event"
 )
@@ -16,12 +17,21 @@ import (
 // Events stay in the egress ring until the consumer releases them, so a stalled consumer
 // stops the engine when the ring is full, until Close.
 //
+// A consumer is woken for every event, unless WakeFor or Gather says otherwise: a wake-up
+// costs the goroutine that causes it more than an order costs the matcher.
+//
 // One goroutine at a time may use a Consumer; only Await may be called from any.
 type Consumer struct {
 	name    string
 	engine  *Engine
 	waiting *waiter
 	ready   func() bool // hasWork, bound once so that Next does not allocate
+	urged   func() bool // bound once, too
+
+	kinds  uint32        // bit k: an event of kind k wakes the consumer
+	gather time.Duration // the shortest time between two wake-ups
+	rest   *time.Timer   // of a consumer that is not woken for every event
+	began  time.Time     // when Next last returned events, if gather is set
 
 	next       uint64 // first position not released
 	seen       uint64 // position after the last event returned
@@ -31,6 +41,11 @@ type Consumer struct {
 
 	_      cacheLine
 	cursor atomic.Uint64 // = next, for the matcher; the largest number once closed
+	// gathering: Next waits for the end of gather. An Await, or a backlog, ends it.
+	gathering atomic.Bool
+	_         cacheLine
+	// wanted is the position after the last published event of kinds.
+	wanted atomic.Uint64
 	_      cacheLine
 
 	waiters cursorWaiters // callers of Await
@@ -38,9 +53,43 @@ type Consumer struct {
 
 func newConsumer(name string, e *Engine) *Consumer {
 	c := &Consumer{name: name, engine: e, waiting: newWaiter(e.options.Wait), last: e.ingress.firstSeq - 1}
-	c.ready = c.hasWork
+	c.ready, c.kinds = c.hasWork, allKinds
+	c.urged = func() bool { return c.waiters.any() || e.ended.Load() || c.backlogged() }
 	c.waiters.lowest.Store(math.MaxUint64)
 	return c
+}
+
+const (
+	allKinds = math.MaxUint32
+	// maxLazyBacklog bounds the events that a consumer is not woken for: a quarter of the
+	// ring, and this many.
+	maxLazyBacklog = 4096
+	// maxLazyWait bounds how long they stay with a consumer that sleeps.
+	maxLazyWait = time.Second
+)
+
+// WakeFor says that only events of these kinds wake the consumer. It gets the others with
+// them, or when 4,096 have gathered, or after a second. Before Run. It returns c.
+func (c *Consumer) WakeFor(kinds ...event.Kind) *Consumer {
+	c.kinds = 0
+	for _, k := range kinds {
+		c.kinds |= 1 << k
+	}
+	c.rest = newStoppedTimer()
+	return c
+}
+
+// Gather says that Next returns at most once in a time d. The first event after a quiet
+// time is returned at once. Before Run. It returns c.
+func (c *Consumer) Gather(d time.Duration) *Consumer {
+	c.gather, c.rest = d, newStoppedTimer()
+	return c
+}
+
+func newStoppedTimer() *time.Timer {
+	t := time.NewTimer(time.Hour)
+	t.Stop()
+	return t
 }
 
 // Name returns the name given to Engine.Consumer.
@@ -54,18 +103,72 @@ func (c *Consumer) Name() string { return c.name }
 // must see every event passes a context that outlives that of Engine.Run and stops on
 // io.EOF.
 func (c *Consumer) Next(ctx context.Context) ([]event.Event, error) {
+	c.awaitGather(ctx)
 	for {
 		ended := c.engine.ended.Load()
 		if events := c.Poll(); len(events) > 0 {
+			if c.gather > 0 {
+				c.began = time.Now()
+			}
 			return events, nil
 		}
 		if ended || c.closed {
 			return nil, io.EOF
 		}
-		if !c.waiting.wait(c.ready, ctx.Done()) {
+		if !c.sleep(ctx) {
 			return nil, ctx.Err()
 		}
 	}
+}
+
+// sleep waits until there are events or the engine has ended. It returns false if ctx
+// ends first.
+func (c *Consumer) sleep(ctx context.Context) bool {
+	if c.kinds == allKinds {
+		return c.waiting.wait(c.ready, ctx.Done()) || c.hasWork()
+	}
+	for {
+		c.rest.Reset(maxLazyWait)
+		if c.waiting.waitTimer(c.ready, ctx.Done(), c.rest.C) || c.hasWork() {
+			return true
+		}
+		if ctx.Err() != nil {
+			return false
+		}
+	}
+}
+
+// awaitGather waits until gather has passed since Next last returned events.
+func (c *Consumer) awaitGather(ctx context.Context) {
+	if c.gather == 0 {
+		return
+	}
+	rest := c.gather - time.Since(c.began)
+	if rest <= 0 || c.closed {
+		return
+	}
+	c.rest.Reset(rest)
+	c.gathering.Store(true)
+	c.waiting.waitTimer(c.urged, ctx.Done(), c.rest.C)
+	c.gathering.Store(false)
+}
+
+// wakes reports whether the consumer must be woken for what is visible now.
+func (c *Consumer) wakes() bool {
+	switch {
+	case c.rest == nil || c.waiters.any():
+		return true
+	case c.gathering.Load():
+		return c.backlogged()
+	}
+	return c.kinds == allKinds || c.wanted.Load() > c.cursor.Load() || c.backlogged()
+}
+
+// backlogged reports whether so many events have gathered that the consumer must run.
+func (c *Consumer) backlogged() bool {
+	g := &c.engine.egress
+	published, cursor := g.published.Load(), c.cursor.Load()
+	return cursor < published && published-cursor > min(uint64(len(g.events))/4, maxLazyBacklog)
 }
 
 // Poll returns the oldest durable events that are not released, up to the end of the
@@ -175,6 +278,9 @@ func (c *Consumer) Await(ctx context.Context, pos uint64) error {
 			return err
 		}
 		again := c.waiters.add(pos)
+		if c.rest != nil {
+			c.waiting.wake()
+		}
 		if done, err := c.checkPosition(pos); done {
 			return err
 		}
@@ -228,6 +334,9 @@ func (a *cursorWaiters) add(pos uint64) <-chan struct{} {
 	a.lowest.Store(min(a.lowest.Load(), pos))
 	return a.reached
 }
+
+// any reports whether somebody waits.
+func (a *cursorWaiters) any() bool { return a.lowest.Load() != math.MaxUint64 }
 
 // notify wakes the waiters if the cursor, pos, has reached lowest. The caller stores the
 // cursor first, so that a concurrent add cannot miss it.

@@ -427,7 +427,7 @@ func (e *Engine) Run(ctx context.Context) error {
 // end wakes the consumers and callers of Await, because no more events will be published.
 func (e *Engine) end() {
 	e.ended.Store(true)
-	e.egress.wake()
+	e.egress.wakeAll()
 	e.egress.wakeAwaits()
 }
 

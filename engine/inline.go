@@ -3,6 +3,7 @@ package engine
 import (
 	"runtime"
 	"sync/atomic"
+	"time"
 )
 
 // Inline matching. Waking the matcher, the journaler and a consumer one after the other
@@ -129,8 +130,13 @@ func (w *waiter) handBack(more func() bool) {
 // double the median latency of a command and 1,000 multiply it by ten, because the poller
 // occupies the core of the goroutine that it waits for.
 func (w *waiter) wait(ready func() bool, stop <-chan struct{}) bool {
+	return w.waitTimer(ready, stop, nil)
+}
+
+// waitTimer is wait that also returns false when timer, which may be nil, fires.
+func (w *waiter) waitTimer(ready func() bool, stop <-chan struct{}, timer <-chan time.Time) bool {
 	if w.mode == Spin {
-		return spin(ready, stop)
+		return spin(ready, stop, timer)
 	}
 	for !ready() {
 		w.state.Store(waiterArmed)
@@ -144,12 +150,15 @@ func (w *waiter) wait(ready func() bool, stop <-chan struct{}) bool {
 		case <-stop:
 			w.disarm()
 			return false
+		case <-timer:
+			w.disarm()
+			return false
 		}
 	}
 	return true
 }
 
-func spin(ready func() bool, stop <-chan struct{}) bool {
+func spin(ready func() bool, stop <-chan struct{}, timer <-chan time.Time) bool {
 	for {
 		for range spinYields {
 			if ready() {
@@ -158,6 +167,8 @@ func spin(ready func() bool, stop <-chan struct{}) bool {
 		}
 		select {
 		case <-stop:
+			return false
+		case <-timer:
 			return false
 		default:
 			runtime.Gosched()

@@ -96,14 +96,17 @@ func (m *matcher) publish() {
 	if m.digested == m.sink.Pos {
 		return
 	}
-	sum, oldest := m.digest, m.sink.At(m.digested).Seq
+	sum, oldest, kinds := m.digest, m.sink.At(m.digested).Seq, uint32(0)
 	for p := m.digested; p < m.sink.Pos; p++ {
-		sum = event.Digest(sum, m.sink.At(p))
+		e := m.sink.At(p)
+		sum = event.Digest(sum, e)
+		kinds |= 1 << (e.Kind & 31)
 	}
 	m.digest, m.digested = sum, m.sink.Pos
 	if m.discarding {
 		return
 	}
+	e.egress.want(kinds, m.sink.Pos)
 	e.egress.published.Store(m.sink.Pos)
 	// If none of these events is durable yet, the journaler wakes the consumers: it stores
 	// durable before it looks for sleepers, so one of the two wakes them.

@@ -42,9 +42,27 @@ func (g *egress) limit(pos uint64) uint64 {
 	return min(g.minCursor(), pos) + uint64(len(g.events))
 }
 
+// wake wakes the consumers that events have become visible for.
 func (g *egress) wake() {
 	for _, c := range g.consumers {
+		if c.wakes() {
+			c.waiting.wake()
+		}
+	}
+}
+
+func (g *egress) wakeAll() {
+	for _, c := range g.consumers {
 		c.waiting.wake()
+	}
+}
+
+// want enters the kinds of the events before position end for the consumers that choose.
+func (g *egress) want(kinds uint32, end uint64) {
+	for _, c := range g.consumers {
+		if c.kinds != allKinds && c.kinds&kinds != 0 {
+			c.wanted.Store(end)
+		}
 	}
 }
 

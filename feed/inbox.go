@@ -48,6 +48,8 @@ type inbox struct {
 	pos      enginePos // of the last publish that had one
 	overrun  bool
 	stop     bool
+	quiet    bool          // the shard has no connection and gets no publications
+	missed   bool          // it has missed some
 	wake     chan struct{} // buffered: there is something to take
 }
 
@@ -67,17 +69,29 @@ func (b *inbox) publish(pubs []publication, pos enginePos) {
 	if pos != (enginePos{}) {
 		b.pos = pos
 	}
-	if len(b.pubs)+len(pubs) > maxInbox {
+	wake := len(pubs) > 0 && !b.quiet
+	switch {
+	case b.quiet:
+		b.missed = true
+	case len(b.pubs)+len(pubs) > maxInbox:
 		clear(b.pubs)
 		b.pubs = b.pubs[:0]
 		b.overrun = true
-	} else {
+	default:
 		b.pubs = append(b.pubs, pubs...)
 	}
 	b.mu.Unlock()
-	if len(pubs) > 0 {
+	if wake {
 		b.signal()
 	}
+}
+
+// setQuiet says that the shard has no connection. It gets no publications until it has
+// one, and then learns that it has missed some.
+func (b *inbox) setQuiet(quiet bool) {
+	b.mu.Lock()
+	b.quiet = quiet
+	b.mu.Unlock()
 }
 
 func (b *inbox) send(m connMessage) {
@@ -100,6 +114,7 @@ type taken struct {
 	messages []connMessage
 	pos      enginePos // of the last publish with one
 	overrun  bool
+	missed   bool
 	stop     bool
 }
 
@@ -111,6 +126,7 @@ func (b *inbox) take(t *taken) {
 	t.pubs, b.pubs = b.pubs, t.pubs[:0]
 	t.messages, b.messages = b.messages, t.messages[:0]
 	t.overrun, b.overrun = b.overrun, false
+	t.missed, b.missed = b.missed, false
 	t.pos, t.stop = b.pos, b.stop
 	b.mu.Unlock()
 }

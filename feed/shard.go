@@ -102,6 +102,7 @@ func (s *shard) run() {
 		if s.stop && s.conns == 0 {
 			return
 		}
+		s.inbox.setQuiet(s.conns == 0)
 		wait := time.Hour
 		if next := s.nextDue(); !next.IsZero() {
 			wait = max(time.Until(next), 0)
@@ -121,6 +122,8 @@ func (s *shard) run() {
 func (s *shard) pass(t *taken) {
 	if t.overrun {
 		s.feed.stats.overruns.Add(1)
+	}
+	if t.overrun || t.missed {
 		s.reload()
 	}
 	for i := range t.pubs {

@@ -7,6 +7,7 @@ import (
 
 	"blockdesk/desk"
 	"blockdesk/engine"
+	"blockdesk/engine/event"
 	"blockdesk/engine/rfq"
 	"blockdesk/feed/archive"
 	"blockdesk/market"
@@ -28,8 +29,8 @@ func (s *Service) open(ctx context.Context) error {
 	if s.eng, err = engine.Open(s.engineOptions()); err != nil {
 		return err
 	}
-	s.events.feed, s.events.fix, s.events.desk = s.eng.Consumer(feedConsumer), s.eng.Consumer("fix"), s.eng.Consumer("desk")
-	s.events.history = s.eng.Consumer("history")
+	s.events.fix = s.eng.Consumer("fix")
+	s.events.feed, s.events.desk, s.events.history = feedEvents(s.eng), deskEvents(s.eng), historyEvents(s.eng)
 	if err := s.connect(); err != nil {
 		return err
 	}
@@ -62,6 +63,21 @@ func (s *Service) open(ctx context.Context) error {
 	s.storage.Journal.SetFloor(func() uint64 { return min(s.durableCursor(), s.backups.floor()) })
 	s.publication, err = openPublication(s.cfg, s.log)
 	return err
+}
+
+// feedGather is the shortest time between two publications of the feed.
+const feedGather = 100 * time.Microsecond
+
+// The consumers that no order waits for are woken only for what they need.
+
+func feedEvents(e *engine.Engine) *engine.Consumer {
+	return e.Consumer(feedConsumer).Gather(feedGather)
+}
+
+func deskEvents(e *engine.Engine) *engine.Consumer { return e.Consumer("desk").WakeFor(event.Desk) }
+
+func historyEvents(e *engine.Engine) *engine.Consumer {
+	return e.Consumer("history").WakeFor(event.Traded, event.MirrorTraded).Gather(10 * time.Millisecond)
 }
 
 // connect makes the packages that use the engine. Those that follow the journal must

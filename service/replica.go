@@ -58,7 +58,7 @@ func (s *Service) openReplica(replica *engine.Replica) error {
 		return err
 	}
 	s.replica = &replicaEngine{eng: s.eng, own: s.instruments, log: s.log}
-	s.events.feed, s.events.desk, s.events.history = s.eng.Consumer(feedConsumer), s.eng.Consumer("desk"), s.eng.Consumer("history")
+	s.events.feed, s.events.desk, s.events.history = feedEvents(s.eng), deskEvents(s.eng), historyEvents(s.eng)
 	if err := s.connect(); err != nil {
 		return err
 	}

@@ -11,6 +11,7 @@ import (
 
 	"blockdesk/desk"
 	"blockdesk/engine"
+	"blockdesk/engine/event"
 	"blockdesk/engine/rfq"
 	"blockdesk/httpgw/admin"
 	"blockdesk/internal/solana"
@@ -57,7 +58,7 @@ func openSettlement(c *config.Config, signer cosign.Signer, d *desk.Desk, eng *e
 		p.chain.Close()
 		return nil, err
 	}
-	p.events = eng.Consumer("settle")
+	p.events = eng.Consumer("settle").WakeFor(event.Desk)
 	return p, nil
 }
 
