@@ -3,6 +3,7 @@ package desk
 import (
 	"crypto/rand"
 	"encoding/binary"
+	"errors"
 	"fmt"
 
 	"blockdesk/engine"
@@ -113,8 +114,28 @@ func (d *Desk) doKeyed(r rfq.Request, key *rfq.IdempotencyKey, w *waiter) (resul
 	return d.await(f, w)
 }
 
+// Answered reports whether Do would answer a request with this key from the store. Any
+// goroutine. Errors: ErrConflict if the stored answer has another body, and errors of the
+// store.
+func (d *Desk) Answered(key rfq.IdempotencyKey) (bool, error) {
+	a, err := d.lookUp(&key)
+	return a != nil, err
+}
+
 // storedAnswer returns the answer that the store has for the key, or nil.
 func (d *Desk) storedAnswer(key *rfq.IdempotencyKey) (*Result, error) {
+	result, err := d.lookUp(key)
+	if errors.Is(err, ErrConflict) {
+		d.counts.conflicts.Add(1)
+	}
+	if result != nil {
+		d.counts.replayed.Add(1)
+	}
+	return result, err
+}
+
+// lookUp is storedAnswer without counting.
+func (d *Desk) lookUp(key *rfq.IdempotencyKey) (*Result, error) {
 	value, ok, err := d.store.Get(answerKey(make([]byte, 0, answerKeySize), &key.ID))
 	if err != nil || !ok {
 		return nil, err
@@ -126,9 +147,8 @@ func (d *Desk) storedAnswer(key *rfq.IdempotencyKey) (*Result, error) {
 	case d.o.Now().UnixNano()-a.result.At >= int64(d.o.KeyTTL):
 		return nil, nil
 	case a.body != key.Body:
-		return nil, d.conflict()
+		return nil, ErrConflict
 	}
-	d.counts.replayed.Add(1)
 	a.result.Replayed = true
 	return &a.result, nil
 }

@@ -7,6 +7,9 @@ import (
 	"blockdesk/market"
 )
 
+// clientPrefix begins the client address of a participant, which no IP address begins with.
+const clientPrefix rfq.ClientAddress = 0xffff << 48
+
 // orderQuoted handles a D with OrdType D, previously quoted.
 func (s *deskClient) orderQuoted(frame []byte) *wire.Reject {
 	a := wire.ScanAcceptance(frame, false)
@@ -86,6 +89,8 @@ func (s *deskClient) decodeAcceptance(a *wire.Acceptance, entry *request) (*rfq.
 	return &rfq.TakeClaim{
 		Ticket: t.Ticket, Tranche: t.Tranche, Fill: t.Fill, Rail: t.Rail, Mode: rfq.Modular, Quote: q.ID,
 		Wallet: wallet, Participant: s.Participant.Number,
+		// The operator has said whose wallet it is.
+		Client: clientPrefix | rfq.ClientAddress(s.Participant.Number), Proven: true,
 	}, nil
 }
 

@@ -59,6 +59,7 @@ func TestBuild(t *testing.T) {
 		}
 		asked := c.request
 		asked.Ticket, asked.Tranche, asked.Fill, asked.Mode, asked.Wallet = 7, 2, 1, rfq.Atomic, takerKey()
+		asked.Client, asked.Proven = testClient, true
 		if got := rig.desk.Last().(*rfq.TakeClaim); *got != asked {
 			t.Errorf("%s: asked %+v, want %+v", member, got, asked)
 		}
@@ -174,7 +175,7 @@ func TestBuildRefusals(t *testing.T) {
 	} {
 		rig.chain.failing = c.err
 		for _, path := range []string{terms.PathBuild, rfqapi.PathAtomic} {
-			body := map[string]string{terms.PathBuild: buildBody, rfqapi.PathAtomic: claimBody}[path]
+			body := map[string]string{terms.PathBuild: buildBody, rfqapi.PathAtomic: strings.Replace(claimBody, wallet, taker, 1)}[path]
 			got := rig.refusedAs(t, path, body, c.status, c.code, c.reason, "")
 			if strings.Contains(string(got.body), "10.0.0.7") || strings.Contains(string(got.body), "wrapped") {
 				t.Errorf("%v: %s", c.err, got.body)

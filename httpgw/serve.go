@@ -5,6 +5,7 @@ import (
 
 	"github.com/valyala/fasthttp"
 
+	"blockdesk/httpgw/dvp"
 	"blockdesk/httpgw/wire"
 	"blockdesk/internal/ratelimit"
 	"blockdesk/market"
@@ -122,7 +123,7 @@ func (d *handler) write(ctx *fasthttp.RequestCtx, id *wire.RequestID, r *wire.Ro
 	g := d.g
 	var taker market.Address
 	var bad *wire.Problem
-	if r.Bearer {
+	if r.Bearer || r.MayBearer && dvp.SendsToken(&ctx.Request.Header) {
 		if taker, bad = g.takerOf(ctx); bad != nil {
 			g.fail(ctx, id, bad)
 			return

@@ -109,7 +109,7 @@ func (g *Gateway) forward(ctx *fasthttp.RequestCtx, id *wire.RequestID, r *wire.
 	defer fasthttp.ReleaseResponse(response)
 	g.copyRequest(ctx, r, request)
 	from := &internalRequest{from: g.shards.own, client: g.proxies.Client(ctx)}
-	if r.Bearer {
+	if r.Bearer || r.MayBearer {
 		// A token of this shard is replaced by its owner's key. An unknown token is
 		// forwarded, because the other shard may have issued it.
 		from.taker, _ = g.dvp.Taker(&ctx.Request.Header)

@@ -116,10 +116,19 @@ type reply struct {
 	body   []byte
 }
 
+// testClient is the client of requests that do sends.
+const testClient rfq.ClientAddress = 0x0000ffff_c0000201
+
 // do sends a raw request to a handler.
 func do(t testing.TB, d *handler, raw string) reply {
 	t.Helper()
-	ctx := gatewaytest.RequestFrom("192.0.2.1")
+	return doFrom(t, "192.0.2.1", d, raw)
+}
+
+// doFrom is do for a client with an address.
+func doFrom(t testing.TB, address string, d *handler, raw string) reply {
+	t.Helper()
+	ctx := gatewaytest.RequestFrom(address)
 	r := bufio.NewReaderSize(bytes.NewReader([]byte(raw)), 1<<17)
 	if err := ctx.Request.ReadLimitBody(r, wire.DefaultMaxBodyBytes); err != nil {
 		t.Fatalf("request %.200q: %v", raw, err)
@@ -145,6 +154,12 @@ func do(t testing.TB, d *handler, raw string) reply {
 func (w *testWriter) post(t testing.TB, path, body string, headers ...string) reply {
 	t.Helper()
 	return do(t, w.handlers[0], postText(path, body, headers...))
+}
+
+// postFrom is post for a client with an address.
+func (w *testWriter) postFrom(t testing.TB, address, path, body string, headers ...string) reply {
+	t.Helper()
+	return doFrom(t, address, w.handlers[0], postText(path, body, headers...))
 }
 
 // postText returns a POST with a JSON body as raw bytes.

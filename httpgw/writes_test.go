@@ -108,7 +108,7 @@ func TestClaim(t *testing.T) {
 		}
 		asked := w.desk.Last().(*rfq.TakeClaim)
 		address, _ := wire.ParseAddress([]byte(wallet))
-		if *asked != (rfq.TakeClaim{Ticket: 7, Tranche: 2, Fill: 1, Rail: market.RailSOL, Mode: way, Quote: 77, Wallet: address}) {
+		if *asked != (rfq.TakeClaim{Ticket: 7, Tranche: 2, Fill: 1, Rail: market.RailSOL, Mode: way, Quote: 77, Wallet: address, Client: testClient}) {
 			t.Errorf("%s: asked %+v", path, asked)
 		}
 		if !a.OK || a.ClaimID != gatewaytest.ClaimText(78) || a.State != "reserved" || a.Claim.Way != map[rfq.SettlementMode]string{rfq.Modular: "modular", rfq.Atomic: "atomic"}[way] || a.Claim.Wallet != wallet ||

@@ -27,6 +27,16 @@ func (e *Endpoints) Taker(h *fasthttp.RequestHeader) (market.Address, *wire.Prob
 	return market.Address{}, terms.TokenProblem(terms.TokenUnknown)
 }
 
+// SendsToken reports whether a request has an Authorization header that is not empty.
+func SendsToken(h *fasthttp.RequestHeader) bool {
+	for _, line := range h.PeekAll(fasthttp.HeaderAuthorization) {
+		if len(line) > 0 {
+			return true
+		}
+	}
+	return false
+}
+
 // bearerToken returns the token of the Authorization header (RFC 6750, section 2.1), or
 // the reason why there is none. It aliases h.
 func bearerToken(h *fasthttp.RequestHeader) (token []byte, reason string) {

@@ -73,6 +73,7 @@ func parseBuild(p *wire.Post, v *rfq.View) (*rfq.TakeClaim, desk.FeePayer, *wire
 		return nil, 0, bad
 	}
 	r.Key = takersKey(terms.OpBuild, p, append(rfq.AppendRequest(nil, r), byte(payer)))
+	r.Client, r.Proven = terms.ClientAddress(p.Client), true // by the token
 	return r, payer, nil
 }
 

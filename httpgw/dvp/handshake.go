@@ -1,7 +1,6 @@
 package dvp
 
 import (
-	"encoding/base64"
 	"errors"
 	"strconv"
 	"time"
@@ -53,7 +52,7 @@ func (e *Endpoints) postHandshake(p *wire.Post) (*wire.Answer, *wire.Problem) {
 	case nonce != nil && text == nil:
 		return nil, wire.MissingMember(name(handshakeProof))
 	case text != nil:
-		if proof, ok = parseAnySignature(text); !ok {
+		if proof, ok = wire.ParseAnySignature(text); !ok {
 			return nil, wire.InvalidMember(name(handshakeProof), "not_a_signature")
 		}
 	}
@@ -121,30 +120,6 @@ func handshakeProblem(err error) *wire.Problem {
 			Status: 500, Code: wire.CodeInternal, Text: "The handshake failed. The log has details under the request_id.", Cause: err,
 		}
 	}
-}
-
-// parseAnySignature parses a signature in canonical base58 or base64. No text is both,
-// because 64 bytes in base64 end with "==".
-func parseAnySignature(text []byte) (s [64]byte, ok bool) {
-	if raw, isBase64 := parseBase64(text, len(s)); isBase64 && len(raw) == len(s) {
-		s = [64]byte(raw)
-		return s, s != [64]byte{}
-	}
-	return wire.ParseSignature(text)
-}
-
-// parseBase64 parses at most most bytes in canonical padded base64 without line breaks.
-func parseBase64(text []byte, most int) ([]byte, bool) {
-	if len(text) == 0 || len(text) > base64.StdEncoding.EncodedLen(most) {
-		return nil, false
-	}
-	raw := make([]byte, base64.StdEncoding.DecodedLen(len(text)))
-	n, err := base64.StdEncoding.Strict().Decode(raw, text)
-	// The decoder ignores line breaks, hence the comparison of lengths.
-	if err != nil || n > most || base64.StdEncoding.EncodedLen(n) != len(text) {
-		return nil, false
-	}
-	return raw[:n], true
 }
 
 // handshakeTerms is GET /api/v1/dvp/handshake (docs/specification.md C.5). The shapes of

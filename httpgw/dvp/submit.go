@@ -45,11 +45,11 @@ func parseSubmission(p *wire.Post) (*desk.Submission, *wire.Problem) {
 	case transaction != nil && signature != nil:
 		return nil, wire.InvalidMember(submitMembers[submitSignature].Name, "one_of_two")
 	case transaction != nil:
-		if s.Transaction, ok = parseBase64(transaction, wire.MaxTransaction); !ok {
+		if s.Transaction, ok = wire.ParseBase64(transaction, wire.MaxTransaction); !ok {
 			return nil, wire.InvalidMember(submitMembers[submitTransaction].Name, "not_base64")
 		}
 	case signature != nil:
-		if s.Signature, ok = parseAnySignature(signature); !ok && !isNoSignature(signature) {
+		if s.Signature, ok = wire.ParseAnySignature(signature); !ok && !isNoSignature(signature) {
 			return nil, wire.InvalidMember(submitMembers[submitSignature].Name, "not_a_signature")
 		}
 	}
@@ -66,7 +66,7 @@ func parseSubmission(p *wire.Post) (*desk.Submission, *wire.Problem) {
 // a missing signature.
 func isNoSignature(text []byte) bool {
 	var none [64]byte
-	raw, isBase64 := parseBase64(text, len(none))
+	raw, isBase64 := wire.ParseBase64(text, len(none))
 	return isBase64 && string(raw) == string(none[:]) || wire.ParseBase58(none[:], text) && none == [64]byte{}
 }
 

@@ -16,6 +16,7 @@ type ScriptedDesk struct {
 	Current *rfq.View
 	Result  func(rfq.Request) (*desk.Result, error) // nil = Grant
 	History map[market.ClaimID]*desk.History
+	Keys    map[rfq.IdempotencyKey]bool // with a stored answer
 
 	mu       sync.Mutex
 	Requests []rfq.Request
@@ -34,6 +35,9 @@ func (d *ScriptedDesk) Do(r rfq.Request) (*desk.Result, error) {
 	}
 	return d.Result(r)
 }
+
+// Answered reports whether a key is in Keys.
+func (d *ScriptedDesk) Answered(key rfq.IdempotencyKey) (bool, error) { return d.Keys[key], nil }
 
 // Claim returns a claim from History.
 func (d *ScriptedDesk) Claim(id market.ClaimID) (*desk.History, bool, error) {

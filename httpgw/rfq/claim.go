@@ -84,6 +84,7 @@ const (
 	claimFill
 	claimRail
 	claimQuote
+	claimSignature
 )
 
 var claimMembers = []wire.Member{
@@ -91,10 +92,14 @@ var claimMembers = []wire.Member{
 	claimOrder:  terms.OrderMember, claimTranche: terms.TrancheMember, claimFill: terms.FillMember,
 	claimRail:  {Name: "payment_rail", Kind: wire.TextMember, MaxLen: 8, Optional: true},
 	claimQuote: {Name: "quote_id", Kind: wire.TextMember, MaxLen: wire.MaxSegment, Optional: true},
+	// Base64 has as many characters as the longest base58.
+	claimSignature: {Name: "wallet_signature", Kind: wire.TextMember, MaxLen: wire.MaxSignatureText, Optional: true},
 }
 
-// parseClaim parses the body of a modular or atomic claim.
-func parseClaim(p *wire.Post, v *rfq.View, way rfq.SettlementMode) (*rfq.TakeClaim, *wire.Problem) {
+// parseClaim parses the body of a modular or atomic claim. Its key does not depend on the
+// client's address and proof, so that a client may repeat a request from another address
+// and with a fresh signature.
+func (e *Endpoints) parseClaim(p *wire.Post, v *rfq.View, way rfq.SettlementMode) (*rfq.TakeClaim, *wire.Problem) {
 	var m wire.Members
 	if bad := wire.DecodeObject(p.Body, claimMembers, &m); bad != nil {
 		return nil, bad
@@ -124,7 +129,7 @@ func parseClaim(p *wire.Post, v *rfq.View, way rfq.SettlementMode) (*rfq.TakeCla
 		op = terms.OpAtomicClaim
 	}
 	terms.SetIdempotencyKey(r, op, p.Key)
-	return r, nil
+	return r, e.proveClaim(p, r, m.Get(claimSignature))
 }
 
 func (e *Endpoints) postModularClaim(p *wire.Post) (*wire.Answer, *wire.Problem) {
@@ -143,7 +148,7 @@ var payerOf = map[rfq.SettlementMode]desk.FeePayer{rfq.Modular: desk.TakerPays, 
 // takeClaim reserves part of a tranche and returns how to pay for it. While the chain is
 // unavailable it reserves nothing, but still reports errors of the request.
 func (e *Endpoints) takeClaim(p *wire.Post, way rfq.SettlementMode) (*wire.Answer, *wire.Problem) {
-	r, bad := parseClaim(p, e.backend.View(), way)
+	r, bad := e.parseClaim(p, e.backend.View(), way)
 	if bad != nil {
 		return nil, bad
 	}

@@ -35,13 +35,14 @@ type DeskSource struct {
 type Endpoints struct {
 	backend terms.Backend
 	urls    catalog.URLs
+	now     func() int64 // Unix nanoseconds
 	own     *pages
 	all     *pages // of all shards; own without shards
 }
 
 // New returns the endpoints.
 func New(o Options) *Endpoints {
-	e := &Endpoints{backend: o.Backend, urls: o.URLs}
+	e := &Endpoints{backend: o.Backend, urls: o.URLs, now: o.Now}
 	e.own = newPages(DeskSource{o.Backend.Desk, o.Backend.Instruments, o.Books}, &o)
 	e.all = e.own
 	if o.All != nil {
@@ -91,13 +92,18 @@ func (e *Endpoints) writes() []wire.Route {
 			Group: wire.GroupRFQ, LeaderOnly: true, Post: do,
 		}
 	}
+	claim := func(path string, on wire.Surface, do func(*wire.Post) (*wire.Answer, *wire.Problem)) wire.Route {
+		r := row(path, on, do)
+		r.MayBearer = true
+		return r
+	}
 	const both = wire.OnREST
 	return []wire.Route{
 		row(PathRFQ+"quote", both, e.postQuote),
-		row(PathNativeModular, wire.OnBase, e.postModularClaim),
-		row(PathModular, both, e.postModularClaim),
-		row(PathNativeAtomic, wire.OnBase, e.postAtomicClaim),
-		row(PathAtomic, both, e.postAtomicClaim),
+		claim(PathNativeModular, wire.OnBase, e.postModularClaim),
+		claim(PathModular, both, e.postModularClaim),
+		claim(PathNativeAtomic, wire.OnBase, e.postAtomicClaim),
+		claim(PathAtomic, both, e.postAtomicClaim),
 		row(PathNativeVerify, wire.OnBase, e.postPayment),
 		row(PathAliasVerify, wire.OnBase, e.postPayment),
 		row(PathFallbackVerify, wire.OnAPI, e.postPayment),

@@ -16,6 +16,7 @@ import (
 type Desk interface {
 	View() *rfq.View // nil before the first one
 	Do(r rfq.Request) (*desk.Result, error)
+	Answered(key rfq.IdempotencyKey) (bool, error)
 	Claim(id market.ClaimID) (*desk.History, bool, error)
 }
 
@@ -66,7 +67,7 @@ func (b *Backend) Do(r rfq.Request) (*desk.Result, *wire.Problem) {
 		return nil, DeskProblem(err)
 	}
 	if result.Reason != event.ReasonNone {
-		bad := Refusal(result.Reason)
+		bad := RefusalOf(&result.Outcome, &b.View().Policy)
 		bad.Replayed = result.Replayed
 		return nil, bad
 	}

@@ -2,11 +2,13 @@ package terms
 
 import (
 	"crypto/sha256"
+	"encoding/binary"
 	"fmt"
 
 	"blockdesk/engine/event"
 	"blockdesk/engine/rfq"
 	"blockdesk/httpgw/wire"
+	"blockdesk/internal/ratelimit"
 	"blockdesk/market"
 )
 
@@ -58,6 +60,20 @@ func ParseRail(name string, text []byte) (market.Rail, *wire.Problem) {
 		return 0, bad
 	}
 	return rail, nil
+}
+
+// ClientAddress returns the client whose unproven claims count together: an IPv4 address or
+// the /64 of an IPv6 address. Addresses whose upper half is zero, such as ::1, count as one
+// client, because zero means that the client is unknown.
+func ClientAddress(c ratelimit.Client) rfq.ClientAddress {
+	upper, lower := binary.BigEndian.Uint64(c[:8]), binary.BigEndian.Uint64(c[8:])
+	switch {
+	case upper == 0 && lower>>32 == 0xffff: // IPv4
+		return rfq.ClientAddress(lower)
+	case upper == 0:
+		return 1
+	}
+	return rfq.ClientAddress(upper)
 }
 
 // Operation names what a POST does. Aliases of a route share it, so a key that is used

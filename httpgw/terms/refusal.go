@@ -7,14 +7,21 @@ import (
 
 	"blockdesk/desk"
 	"blockdesk/engine/event"
+	"blockdesk/engine/rfq"
 	"blockdesk/httpgw/wire"
+	"blockdesk/internal/ratelimit"
+	"blockdesk/market"
 )
 
 // Seconds of Retry-After.
 const (
 	retryBusyS     = 1  // a queue is full
 	retryReadOnlyS = 10 // an operator has to free disk space
+	retryUnprovenS = 45 // how long a claim without proof waits, if rfq.unproven_ttl_s is not set
 )
+
+// proveIt says how a claim escapes the limits of claims without proof.
+const proveIt = " Send wallet_signature or a DvP token of bot_wallet with the claim, or wait until such a claim has ended."
 
 // refusals has the error of every reason that the desk may return, also those that only
 // operators meet; a test checks that it is complete.
@@ -38,20 +45,29 @@ var refusals = map[event.Reason]wire.Problem{
 	event.ReasonPriceStale:       {Status: 409, Code: wire.CodeRefused, Text: "The price of this sale is too old."},
 	event.ReasonPriceUnavailable: {Status: 409, Code: wire.CodeRefused, Text: "There is no price for this now."},
 	event.ReasonWalletClaims:     {Status: 409, Code: wire.CodeRefused, Field: "bot_wallet", Text: "The wallet has the maximum number of reserved claims."},
-	event.ReasonRailNotAccepted:  {Status: 400, Code: wire.CodeInvalidField, Field: "rail", Text: "The ticket does not accept this rail. Its member rails lists the rails it accepts."},
-	event.ReasonQuoteExpired:     {Status: 409, Code: wire.CodeClaimExpired, Field: "quote_id", Text: "Unknown quote: it has expired, was used, or never existed."},
-	event.ReasonQuoteMismatch:    {Status: 400, Code: wire.CodeInvalidField, Field: "quote_id", Text: "The quote was given for another ticket, tranche, size or rail."},
-	event.ReasonDeskFull:         {Status: 503, Code: wire.CodeOverloaded, Text: "The desk is at one of its limits. Try again in a moment.", RetryS: retryBusyS},
-	event.ReasonUnknownClaim:     {Status: 404, Code: wire.CodeUnknownClaim, Field: "claim_id", Text: "No such claim."},
-	event.ReasonClaimState:       {Status: 409, Code: wire.CodeClaimExpired, Field: "claim_id", Text: "The claim's state does not allow this."},
-	event.ReasonPaymentUsed:      {Status: 409, Code: wire.CodePaymentUsed, Field: "l1_signature", Text: "This payment belongs to another claim."},
-	event.ReasonPaymentMismatch:  {Status: 422, Code: wire.CodePaymentMismatch, Field: "l1_signature", Text: "The payment does not fit the claim's terms."},
-	event.ReasonLatePayment:      {Status: 409, Code: wire.CodeClaimExpired, Field: "l1_signature", Text: "The payment arrived after its claim could be served. A refund is due."},
-	event.ReasonUnknownPayment:   {Status: 404, Code: wire.CodeUnknownClaim, Field: "l1_signature", Text: "No such payment."},
-	event.ReasonUndeliverable:    {Status: 409, Code: wire.CodeClaimExpired, Field: "claim_id", Text: "The claim can never be delivered. A refund of the payment is due."},
-	event.ReasonUnknownPair:      {Status: 409, Code: wire.CodeRefused, Text: "The desk does not sell this pair."},
-	event.ReasonUnknownOperator:  {Status: 403, Code: wire.CodeRefused, Text: "The desk does not know this operator."},
-	event.ReasonInvalidCommand:   {Status: 400, Code: wire.CodeInvalidField, Text: "The request has a value that the desk does not accept."},
+	event.ReasonUnprovenLimit: {
+		Status: 409, Code: wire.CodeRefused, RetryS: retryUnprovenS,
+		Text: "Claims without proof of the wallet's key, from this client address, would reserve too much." + proveIt,
+	},
+	event.ReasonUnprovenShare: {
+		Status: 409, Code: wire.CodeCapacityExhausted, RetryS: retryUnprovenS,
+		Text: "The rest of the tranche is kept for claims with proof of the wallet's key." + proveIt,
+	},
+	event.ReasonRailNotAccepted: {Status: 400, Code: wire.CodeInvalidField, Field: "rail", Text: "The ticket does not accept this rail. Its member rails lists the rails it accepts."},
+	event.ReasonQuoteExpired:    {Status: 409, Code: wire.CodeClaimExpired, Field: "quote_id", Text: "Unknown quote: it has expired, was used, or never existed."},
+	event.ReasonQuoteMismatch:   {Status: 400, Code: wire.CodeInvalidField, Field: "quote_id", Text: "The quote was given for another ticket, tranche, size or rail."},
+	event.ReasonDeskFull:        {Status: 503, Code: wire.CodeOverloaded, Text: "The desk is at one of its limits. Try again in a moment.", RetryS: retryBusyS},
+	event.ReasonUnknownClaim:    {Status: 404, Code: wire.CodeUnknownClaim, Field: "claim_id", Text: "No such claim."},
+	event.ReasonClaimState:      {Status: 409, Code: wire.CodeClaimExpired, Field: "claim_id", Text: "The claim's state does not allow this."},
+	event.ReasonPaymentUsed:     {Status: 409, Code: wire.CodePaymentUsed, Field: "l1_signature", Text: "This payment belongs to another claim."},
+	event.ReasonPaymentMismatch: {Status: 422, Code: wire.CodePaymentMismatch, Field: "l1_signature", Text: "The payment does not fit the claim's terms."},
+	event.ReasonLatePayment:     {Status: 409, Code: wire.CodeClaimExpired, Field: "l1_signature", Text: "The payment arrived after its claim could be served. A refund is due."},
+	event.ReasonSurplus:         {Status: 409, Code: wire.CodePaymentUsed, Field: "l1_signature", Text: "The payment was larger than its claim. A refund of the surplus is due."},
+	event.ReasonUnknownPayment:  {Status: 404, Code: wire.CodeUnknownClaim, Field: "l1_signature", Text: "No such payment."},
+	event.ReasonUndeliverable:   {Status: 409, Code: wire.CodeClaimExpired, Field: "claim_id", Text: "The claim can never be delivered. A refund of the payment is due."},
+	event.ReasonUnknownPair:     {Status: 409, Code: wire.CodeRefused, Text: "The desk does not sell this pair."},
+	event.ReasonUnknownOperator: {Status: 403, Code: wire.CodeRefused, Text: "The desk does not know this operator."},
+	event.ReasonInvalidCommand:  {Status: 400, Code: wire.CodeInvalidField, Text: "The request has a value that the desk does not accept."},
 }
 
 // RefusedReasons returns the reasons of refusals, sorted.
@@ -65,6 +81,20 @@ func Refusal(reason event.Reason) *wire.Problem {
 	}
 	p.Reason = reason.String()
 	return &p
+}
+
+// RefusalOf is Refusal with what a client can use of the outcome: the limit of claims without
+// proof, and how long one of them lives.
+func RefusalOf(o *rfq.Outcome, policy *rfq.Policy) *wire.Problem {
+	p := Refusal(o.Reason)
+	if o.Reason != event.ReasonUnprovenLimit && o.Reason != event.ReasonUnprovenShare {
+		return p
+	}
+	p.Text += " At most " + string(market.AppendDecimal(nil, uint64(max(o.Limit, 0)), market.USDDecimals)) + " USD may be reserved so."
+	if ttl := ratelimit.Seconds(min(policy.UnprovenTTL, policy.ClaimTTL)); ttl > 0 {
+		p.RetryS = int(ttl)
+	}
+	return p
 }
 
 // DeskProblem returns the HTTP error for an error of the desk. It does not publish the

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"blockdesk/engine/event"
+	"blockdesk/engine/rfq"
 	"blockdesk/httpgw/gatewaytest"
 	"blockdesk/httpgw/wire"
 )
@@ -23,11 +24,31 @@ func TestRefusalsAreTotal(t *testing.T) {
 		if e := gatewaytest.DecodeError(t, p.Append(nil, &id)); e.Reason != reason.String() || p.Status < 400 || p.Status > 503 || !strings.HasSuffix(p.Text, ".") {
 			t.Errorf("reason %s: %+v", reason, p)
 		}
-		if (p.Status == 503) != (p.RetryS > 0) {
+		waits := p.Status == 503 || reason == event.ReasonUnprovenLimit || reason == event.ReasonUnprovenShare
+		if waits != (p.RetryS > 0) {
 			t.Errorf("reason %s: status %d, Retry-After %d", reason, p.Status, p.RetryS)
 		}
 	}
 	if p := Refusal(0xfff); p.Status != 409 || p.Code != wire.CodeRefused {
 		t.Errorf("a reason of tomorrow: %+v", p)
+	}
+}
+
+// TestUnprovenRefusals: a client learns the limit and when to try again.
+func TestUnprovenRefusals(t *testing.T) {
+	policy := &rfq.Policy{ClaimTTL: 120e9, UnprovenTTL: 45e9}
+	for reason, code := range map[event.Reason]string{
+		event.ReasonUnprovenLimit: wire.CodeRefused, event.ReasonUnprovenShare: wire.CodeCapacityExhausted,
+	} {
+		p := RefusalOf(&rfq.Outcome{Reason: reason, Limit: 25_000_500_000}, policy)
+		if p.Status != 409 || p.Code != code || p.RetryS != 45 || !strings.Contains(p.Text, "25000.500000 USD") || !strings.Contains(p.Text, "wallet_signature") {
+			t.Errorf("%s: %+v", reason, p)
+		}
+	}
+	if p := RefusalOf(&rfq.Outcome{Reason: event.ReasonUnprovenLimit, Limit: -1}, &rfq.Policy{}); p.RetryS != retryUnprovenS || !strings.Contains(p.Text, " 0.000000 USD") {
+		t.Errorf("%+v", p)
+	}
+	if p := RefusalOf(&rfq.Outcome{Reason: event.ReasonLocked, Limit: 7}, policy); p.RetryS != 0 || strings.Contains(p.Text, "USD") {
+		t.Errorf("%+v", p)
 	}
 }

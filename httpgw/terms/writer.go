@@ -103,6 +103,7 @@ func (w *Writer) Claim(dst []byte, c *rfq.Claim, label string) []byte {
 	dst = append(dst, ways[c.Mode]...)
 	dst = append(dst, `","bot_wallet":`...)
 	dst = wire.AppendAddress(dst, c.Wallet)
+	dst = strconv.AppendBool(append(dst, `,"proven":`...), c.Proven)
 	dst = AppendQuoteID(append(dst, `,"quote_id":`...), c.Quote)
 	dst = w.Offer(append(dst, ','), &c.Terms, label)
 	dst = w.Fee(append(dst, ','), &c.Terms)

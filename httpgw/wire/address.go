@@ -1,6 +1,8 @@
 package wire
 
 import (
+	"encoding/base64"
+
 	"github.com/gagliardetto/solana-go/base58"
 
 	"blockdesk/market"
@@ -41,6 +43,30 @@ func ParseBase58(dst, text []byte) bool {
 	}
 	copy(dst, raw)
 	return true
+}
+
+// ParseAnySignature parses a signature in canonical base58 or base64. No text is both,
+// because 64 bytes in base64 end with "==".
+func ParseAnySignature(text []byte) (s [64]byte, ok bool) {
+	if raw, isBase64 := ParseBase64(text, len(s)); isBase64 && len(raw) == len(s) {
+		s = [64]byte(raw)
+		return s, s != [64]byte{}
+	}
+	return ParseSignature(text)
+}
+
+// ParseBase64 parses at most most bytes in canonical padded base64 without line breaks.
+func ParseBase64(text []byte, most int) ([]byte, bool) {
+	if len(text) == 0 || len(text) > base64.StdEncoding.EncodedLen(most) {
+		return nil, false
+	}
+	raw := make([]byte, base64.StdEncoding.DecodedLen(len(text)))
+	n, err := base64.StdEncoding.Strict().Decode(raw, text)
+	// The decoder ignores line breaks, hence the comparison of lengths.
+	if err != nil || n > most || base64.StdEncoding.EncodedLen(n) != len(text) {
+		return nil, false
+	}
+	return raw[:n], true
 }
 
 // AppendSignature appends a signature in base58 as a JSON string; zero is null.

@@ -23,7 +23,7 @@ type Post struct {
 	Body   []byte
 	Key    []byte           // Idempotency-Key; nil = none
 	Client ratelimit.Client // the client whose limits the request counts for
-	Taker  market.Address   // owner of the Bearer token, on routes that require one
+	Taker  market.Address   // owner of the Bearer token; zero = none was sent, on a route that does not require one
 }
 
 // Answer is the answer to a POST that was not refused.

@@ -87,6 +87,8 @@ type Route struct {
 	Group  Group
 	// Bearer: a POST that requires a DvP token (docs/specification.md 5).
 	Bearer bool
+	// MayBearer: a POST that accepts a DvP token, which must then be valid.
+	MayBearer bool
 	// Merged: the document covers all shards.
 	Merged Merged
 	// LeaderOnly: only the leader can answer, as with every POST; see

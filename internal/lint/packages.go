@@ -67,10 +67,10 @@ var table = []row{
 	}, outer...)},
 	{path: "httpgw/shardwire", may: append([]string{"catalog"}, outer...)},         // what gateways of different groups send each other
 	{path: "httpgw/wire", may: []string{"market", "internal/ratelimit"}},           // what every answer is made of
-	{path: "httpgw/terms", may: append([]string{"desk", "httpgw/wire"}, outer...)}, // the desk's words in requests and answers
+	{path: "httpgw/terms", may: append([]string{"desk", "internal/ratelimit", "httpgw/wire"}, outer...)}, // the desk's words in requests and answers
 	// The surfaces, which do not import each other.
 	{path: "httpgw/market", may: append([]string{"catalog", "feed", "httpgw/wire"}, outer...)},
-	{path: "httpgw/rfq", may: append([]string{"catalog", "desk", "internal/ratelimit", "httpgw/wire", "httpgw/terms"}, outer...)},
+	{path: "httpgw/rfq", may: append([]string{"catalog", "desk", "internal/ratelimit", "internal/solana/eddsa", "httpgw/wire", "httpgw/terms"}, outer...)},
 	{path: "httpgw/dvp", may: append([]string{"catalog", "desk", "internal/ratelimit", "httpgw/wire", "httpgw/terms"}, outer...)},
 	{path: "httpgw/site", may: []string{"catalog", "httpgw/wire", "httpgw/board", "httpgw/reference"}},
 	{path: "httpgw/admin", may: append([]string{"desk", "internal/ratelimit", "httpgw/wire", "httpgw/terms"}, outer...)},

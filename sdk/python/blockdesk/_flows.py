@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
-from typing import Any, Optional
+from typing import Any, Optional, Union
 
 from . import _calls as calls
 from . import base58, verify
@@ -88,6 +88,15 @@ class VerifiedBuild:
         return self.build.build_id
 
 
+def claim_proof(quote: Quote, signer: Signer) -> str:
+    """The signature that proves to the desk that a claim of the quote comes from the
+    wallet's owner, as wallet_signature wants it. It is valid for one to two minutes. A
+    claim with it is not limited by what others behind the same address reserve."""
+    minute = int(time.time() // 60)
+    text = f"blockdesk-claim-v1|{quote.order_id}|{quote.tranche_id}|{quote.fill_usd}|{quote.rail}|{minute}"
+    return base58.encode(signer.sign(text.encode("ascii")))
+
+
 class Desk:
     """The flows against one service, and the chain it settles on."""
 
@@ -142,13 +151,20 @@ class Desk:
         self.service.token = token.access_token
         return token
 
-    def claim(self, quote: Quote, wallet: str) -> Flow[VerifiedClaim]:
+    def claim(self, quote: Quote, wallet: Union[str, Signer]) -> Flow[VerifiedClaim]:
+        address, proof = (wallet, None) if isinstance(wallet, str) else (wallet.address, claim_proof(quote, wallet))
         package = yield from self.service.call(
             calls.native_modular_claim_take(
-                wallet, quote.order_id, quote.tranche_id, quote.fill_usd, payment_rail=quote.rail, quote_id=quote.quote_id
+                address,
+                quote.order_id,
+                quote.tranche_id,
+                quote.fill_usd,
+                payment_rail=quote.rail,
+                quote_id=quote.quote_id,
+                wallet_signature=proof,
             )
         )
-        transaction, cost = verify.check_claim(package, quote, wallet)
+        transaction, cost = verify.check_claim(package, quote, address)
         return VerifiedClaim(package, quote, transaction, cost)
 
     def pay(self, claim: VerifiedClaim, signer: Signer, timeout: float) -> Flow[str]:
@@ -228,7 +244,7 @@ class Desk:
     ) -> Flow[Claim]:  # fmt: skip
         deadline = time.monotonic() + timeout
         quote = yield from self.quote(fill_usd, rail, pair, max_price_usd, max_amount)
-        claim = yield from self.claim(quote, signer.address)
+        claim = yield from self.claim(quote, signer)
         signature = yield from self.pay(claim, signer, max(1.0, deadline - time.monotonic()))
         yield from self.prove(claim, signature, max(1.0, deadline - time.monotonic()))
         return (yield from self.follow(claim.claim_id, max(1.0, deadline - time.monotonic())))

@@ -533,7 +533,7 @@ class Rfq(Namespace):
         """
         return self._client.request(calls.rfq_quote(order_id, tranche_id, fill_usd, rail, idempotency_key=idempotency_key))
 
-    def modular_claim_take(self, bot_wallet: str, order_id: str, tranche_id: str, fill_usd: Number, *, payment_rail: Optional[str] = None, quote_id: Optional[str] = None, idempotency_key: Optional[str] = None) -> ClaimPackage:
+    def modular_claim_take(self, bot_wallet: str, order_id: str, tranche_id: str, fill_usd: Number, *, payment_rail: Optional[str] = None, quote_id: Optional[str] = None, wallet_signature: Optional[str] = None, idempotency_key: Optional[str] = None) -> ClaimPackage:
         """Public alias of the modular claim: ``POST /api/v1/rfq/modular-claim-take``.
 
         bot_wallet: A Solana account, base58 of 32 bytes.
@@ -542,10 +542,16 @@ class Rfq(Namespace):
         fill_usd: A fill size of the ladder, as a string or a whole number.
         payment_rail: A payment rail.
         quote_id: A quote. Its form is our choice.
+        wallet_signature: Our choice. Proves that the claim comes from the owner of `bot_wallet`: its ed25519
+            signature, in base58 or base64, of the UTF-8 bytes of `blockdesk-
+            claim-v1|order_id|tranche_id|fill_usd|rail|unix_minute`, with the rail of the payment and the present
+            Unix time in whole minutes, or the minute before. A wrong signature refuses the claim. Without it,
+            and without a DvP token of `bot_wallet`, the claim counts against the limits in
+            `price_policy.unproven` of `/api/v1/dvp/status`.
         """
-        return self._client.request(calls.rfq_modular_claim_take(bot_wallet, order_id, tranche_id, fill_usd, payment_rail=payment_rail, quote_id=quote_id, idempotency_key=idempotency_key))
+        return self._client.request(calls.rfq_modular_claim_take(bot_wallet, order_id, tranche_id, fill_usd, payment_rail=payment_rail, quote_id=quote_id, wallet_signature=wallet_signature, idempotency_key=idempotency_key))
 
-    def atomic_claim_ticket(self, bot_wallet: str, order_id: str, tranche_id: str, fill_usd: Number, *, payment_rail: Optional[str] = None, quote_id: Optional[str] = None, idempotency_key: Optional[str] = None) -> AtomicClaimPackage:
+    def atomic_claim_ticket(self, bot_wallet: str, order_id: str, tranche_id: str, fill_usd: Number, *, payment_rail: Optional[str] = None, quote_id: Optional[str] = None, wallet_signature: Optional[str] = None, idempotency_key: Optional[str] = None) -> AtomicClaimPackage:
         """Public alias of the atomic claim: ``POST /api/v1/rfq/atomic-claim-ticket``.
 
         bot_wallet: A Solana account, base58 of 32 bytes.
@@ -554,8 +560,14 @@ class Rfq(Namespace):
         fill_usd: A fill size of the ladder, as a string or a whole number.
         payment_rail: A payment rail.
         quote_id: A quote. Its form is our choice.
+        wallet_signature: Our choice. Proves that the claim comes from the owner of `bot_wallet`: its ed25519
+            signature, in base58 or base64, of the UTF-8 bytes of `blockdesk-
+            claim-v1|order_id|tranche_id|fill_usd|rail|unix_minute`, with the rail of the payment and the present
+            Unix time in whole minutes, or the minute before. A wrong signature refuses the claim. Without it,
+            and without a DvP token of `bot_wallet`, the claim counts against the limits in
+            `price_policy.unproven` of `/api/v1/dvp/status`.
         """
-        return self._client.request(calls.rfq_atomic_claim_ticket(bot_wallet, order_id, tranche_id, fill_usd, payment_rail=payment_rail, quote_id=quote_id, idempotency_key=idempotency_key))
+        return self._client.request(calls.rfq_atomic_claim_ticket(bot_wallet, order_id, tranche_id, fill_usd, payment_rail=payment_rail, quote_id=quote_id, wallet_signature=wallet_signature, idempotency_key=idempotency_key))
 
     def native_verify_payment(self, order_id: str, tranche_id: str, l1_signature: str, *, claim_id: Optional[str] = None, ticket_label: Optional[str] = None, fill_usd: Optional[Number] = None, payment_rail: Optional[str] = None, idempotency_key: Optional[str] = None) -> Union[Verification, Pending]:
         """Public alias of the primary submission: ``POST /api/v1/rfq/native/settlement/verify-payment``.
@@ -642,7 +654,7 @@ class AsyncRfq(AsyncNamespace):
         """
         return await self._client.request(calls.rfq_quote(order_id, tranche_id, fill_usd, rail, idempotency_key=idempotency_key))
 
-    async def modular_claim_take(self, bot_wallet: str, order_id: str, tranche_id: str, fill_usd: Number, *, payment_rail: Optional[str] = None, quote_id: Optional[str] = None, idempotency_key: Optional[str] = None) -> ClaimPackage:
+    async def modular_claim_take(self, bot_wallet: str, order_id: str, tranche_id: str, fill_usd: Number, *, payment_rail: Optional[str] = None, quote_id: Optional[str] = None, wallet_signature: Optional[str] = None, idempotency_key: Optional[str] = None) -> ClaimPackage:
         """Public alias of the modular claim: ``POST /api/v1/rfq/modular-claim-take``.
 
         bot_wallet: A Solana account, base58 of 32 bytes.
@@ -651,10 +663,16 @@ class AsyncRfq(AsyncNamespace):
         fill_usd: A fill size of the ladder, as a string or a whole number.
         payment_rail: A payment rail.
         quote_id: A quote. Its form is our choice.
+        wallet_signature: Our choice. Proves that the claim comes from the owner of `bot_wallet`: its ed25519
+            signature, in base58 or base64, of the UTF-8 bytes of `blockdesk-
+            claim-v1|order_id|tranche_id|fill_usd|rail|unix_minute`, with the rail of the payment and the present
+            Unix time in whole minutes, or the minute before. A wrong signature refuses the claim. Without it,
+            and without a DvP token of `bot_wallet`, the claim counts against the limits in
+            `price_policy.unproven` of `/api/v1/dvp/status`.
         """
-        return await self._client.request(calls.rfq_modular_claim_take(bot_wallet, order_id, tranche_id, fill_usd, payment_rail=payment_rail, quote_id=quote_id, idempotency_key=idempotency_key))
+        return await self._client.request(calls.rfq_modular_claim_take(bot_wallet, order_id, tranche_id, fill_usd, payment_rail=payment_rail, quote_id=quote_id, wallet_signature=wallet_signature, idempotency_key=idempotency_key))
 
-    async def atomic_claim_ticket(self, bot_wallet: str, order_id: str, tranche_id: str, fill_usd: Number, *, payment_rail: Optional[str] = None, quote_id: Optional[str] = None, idempotency_key: Optional[str] = None) -> AtomicClaimPackage:
+    async def atomic_claim_ticket(self, bot_wallet: str, order_id: str, tranche_id: str, fill_usd: Number, *, payment_rail: Optional[str] = None, quote_id: Optional[str] = None, wallet_signature: Optional[str] = None, idempotency_key: Optional[str] = None) -> AtomicClaimPackage:
         """Public alias of the atomic claim: ``POST /api/v1/rfq/atomic-claim-ticket``.
 
         bot_wallet: A Solana account, base58 of 32 bytes.
@@ -663,8 +681,14 @@ class AsyncRfq(AsyncNamespace):
         fill_usd: A fill size of the ladder, as a string or a whole number.
         payment_rail: A payment rail.
         quote_id: A quote. Its form is our choice.
+        wallet_signature: Our choice. Proves that the claim comes from the owner of `bot_wallet`: its ed25519
+            signature, in base58 or base64, of the UTF-8 bytes of `blockdesk-
+            claim-v1|order_id|tranche_id|fill_usd|rail|unix_minute`, with the rail of the payment and the present
+            Unix time in whole minutes, or the minute before. A wrong signature refuses the claim. Without it,
+            and without a DvP token of `bot_wallet`, the claim counts against the limits in
+            `price_policy.unproven` of `/api/v1/dvp/status`.
         """
-        return await self._client.request(calls.rfq_atomic_claim_ticket(bot_wallet, order_id, tranche_id, fill_usd, payment_rail=payment_rail, quote_id=quote_id, idempotency_key=idempotency_key))
+        return await self._client.request(calls.rfq_atomic_claim_ticket(bot_wallet, order_id, tranche_id, fill_usd, payment_rail=payment_rail, quote_id=quote_id, wallet_signature=wallet_signature, idempotency_key=idempotency_key))
 
     async def native_verify_payment(self, order_id: str, tranche_id: str, l1_signature: str, *, claim_id: Optional[str] = None, ticket_label: Optional[str] = None, fill_usd: Optional[Number] = None, payment_rail: Optional[str] = None, idempotency_key: Optional[str] = None) -> Union[Verification, Pending]:
         """Public alias of the primary submission: ``POST /api/v1/rfq/native/settlement/verify-payment``.
@@ -802,7 +826,7 @@ class Native(Namespace):
         """The currently sellable ticket from the native backend: ``GET /rfq-native/current-sellable-ticket.json``."""
         return self._client.request(calls.native_current_sellable_ticket())
 
-    def modular_claim_take(self, bot_wallet: str, order_id: str, tranche_id: str, fill_usd: Number, *, payment_rail: Optional[str] = None, quote_id: Optional[str] = None, idempotency_key: Optional[str] = None) -> ClaimPackage:
+    def modular_claim_take(self, bot_wallet: str, order_id: str, tranche_id: str, fill_usd: Number, *, payment_rail: Optional[str] = None, quote_id: Optional[str] = None, wallet_signature: Optional[str] = None, idempotency_key: Optional[str] = None) -> ClaimPackage:
         """Reserve part of a tranche and get the payment to sign (native, preferred): ``POST /rfq-native/modular-claim-take``.
 
         bot_wallet: A Solana account, base58 of 32 bytes.
@@ -811,10 +835,16 @@ class Native(Namespace):
         fill_usd: A fill size of the ladder, as a string or a whole number.
         payment_rail: A payment rail.
         quote_id: A quote. Its form is our choice.
+        wallet_signature: Our choice. Proves that the claim comes from the owner of `bot_wallet`: its ed25519
+            signature, in base58 or base64, of the UTF-8 bytes of `blockdesk-
+            claim-v1|order_id|tranche_id|fill_usd|rail|unix_minute`, with the rail of the payment and the present
+            Unix time in whole minutes, or the minute before. A wrong signature refuses the claim. Without it,
+            and without a DvP token of `bot_wallet`, the claim counts against the limits in
+            `price_policy.unproven` of `/api/v1/dvp/status`.
         """
-        return self._client.request(calls.native_modular_claim_take(bot_wallet, order_id, tranche_id, fill_usd, payment_rail=payment_rail, quote_id=quote_id, idempotency_key=idempotency_key))
+        return self._client.request(calls.native_modular_claim_take(bot_wallet, order_id, tranche_id, fill_usd, payment_rail=payment_rail, quote_id=quote_id, wallet_signature=wallet_signature, idempotency_key=idempotency_key))
 
-    def atomic_claim_ticket(self, bot_wallet: str, order_id: str, tranche_id: str, fill_usd: Number, *, payment_rail: Optional[str] = None, quote_id: Optional[str] = None, idempotency_key: Optional[str] = None) -> AtomicClaimPackage:
+    def atomic_claim_ticket(self, bot_wallet: str, order_id: str, tranche_id: str, fill_usd: Number, *, payment_rail: Optional[str] = None, quote_id: Optional[str] = None, wallet_signature: Optional[str] = None, idempotency_key: Optional[str] = None) -> AtomicClaimPackage:
         """Reserve part of a tranche and get both transfers in one transaction (native, preferred): ``POST /rfq-native/atomic-claim-ticket``.
 
         bot_wallet: A Solana account, base58 of 32 bytes.
@@ -823,8 +853,14 @@ class Native(Namespace):
         fill_usd: A fill size of the ladder, as a string or a whole number.
         payment_rail: A payment rail.
         quote_id: A quote. Its form is our choice.
+        wallet_signature: Our choice. Proves that the claim comes from the owner of `bot_wallet`: its ed25519
+            signature, in base58 or base64, of the UTF-8 bytes of `blockdesk-
+            claim-v1|order_id|tranche_id|fill_usd|rail|unix_minute`, with the rail of the payment and the present
+            Unix time in whole minutes, or the minute before. A wrong signature refuses the claim. Without it,
+            and without a DvP token of `bot_wallet`, the claim counts against the limits in
+            `price_policy.unproven` of `/api/v1/dvp/status`.
         """
-        return self._client.request(calls.native_atomic_claim_ticket(bot_wallet, order_id, tranche_id, fill_usd, payment_rail=payment_rail, quote_id=quote_id, idempotency_key=idempotency_key))
+        return self._client.request(calls.native_atomic_claim_ticket(bot_wallet, order_id, tranche_id, fill_usd, payment_rail=payment_rail, quote_id=quote_id, wallet_signature=wallet_signature, idempotency_key=idempotency_key))
 
     def verify_payment(self, order_id: str, tranche_id: str, l1_signature: str, *, claim_id: Optional[str] = None, ticket_label: Optional[str] = None, fill_usd: Optional[Number] = None, payment_rail: Optional[str] = None, idempotency_key: Optional[str] = None) -> Union[Verification, Pending]:
         """Verify the finalized payment of a claim (native, primary): ``POST /rfq-native/settlement/verify-payment``.
@@ -850,7 +886,7 @@ class AsyncNative(AsyncNamespace):
         """The currently sellable ticket from the native backend: ``GET /rfq-native/current-sellable-ticket.json``."""
         return await self._client.request(calls.native_current_sellable_ticket())
 
-    async def modular_claim_take(self, bot_wallet: str, order_id: str, tranche_id: str, fill_usd: Number, *, payment_rail: Optional[str] = None, quote_id: Optional[str] = None, idempotency_key: Optional[str] = None) -> ClaimPackage:
+    async def modular_claim_take(self, bot_wallet: str, order_id: str, tranche_id: str, fill_usd: Number, *, payment_rail: Optional[str] = None, quote_id: Optional[str] = None, wallet_signature: Optional[str] = None, idempotency_key: Optional[str] = None) -> ClaimPackage:
         """Reserve part of a tranche and get the payment to sign (native, preferred): ``POST /rfq-native/modular-claim-take``.
 
         bot_wallet: A Solana account, base58 of 32 bytes.
@@ -859,10 +895,16 @@ class AsyncNative(AsyncNamespace):
         fill_usd: A fill size of the ladder, as a string or a whole number.
         payment_rail: A payment rail.
         quote_id: A quote. Its form is our choice.
+        wallet_signature: Our choice. Proves that the claim comes from the owner of `bot_wallet`: its ed25519
+            signature, in base58 or base64, of the UTF-8 bytes of `blockdesk-
+            claim-v1|order_id|tranche_id|fill_usd|rail|unix_minute`, with the rail of the payment and the present
+            Unix time in whole minutes, or the minute before. A wrong signature refuses the claim. Without it,
+            and without a DvP token of `bot_wallet`, the claim counts against the limits in
+            `price_policy.unproven` of `/api/v1/dvp/status`.
         """
-        return await self._client.request(calls.native_modular_claim_take(bot_wallet, order_id, tranche_id, fill_usd, payment_rail=payment_rail, quote_id=quote_id, idempotency_key=idempotency_key))
+        return await self._client.request(calls.native_modular_claim_take(bot_wallet, order_id, tranche_id, fill_usd, payment_rail=payment_rail, quote_id=quote_id, wallet_signature=wallet_signature, idempotency_key=idempotency_key))
 
-    async def atomic_claim_ticket(self, bot_wallet: str, order_id: str, tranche_id: str, fill_usd: Number, *, payment_rail: Optional[str] = None, quote_id: Optional[str] = None, idempotency_key: Optional[str] = None) -> AtomicClaimPackage:
+    async def atomic_claim_ticket(self, bot_wallet: str, order_id: str, tranche_id: str, fill_usd: Number, *, payment_rail: Optional[str] = None, quote_id: Optional[str] = None, wallet_signature: Optional[str] = None, idempotency_key: Optional[str] = None) -> AtomicClaimPackage:
         """Reserve part of a tranche and get both transfers in one transaction (native, preferred): ``POST /rfq-native/atomic-claim-ticket``.
 
         bot_wallet: A Solana account, base58 of 32 bytes.
@@ -871,8 +913,14 @@ class AsyncNative(AsyncNamespace):
         fill_usd: A fill size of the ladder, as a string or a whole number.
         payment_rail: A payment rail.
         quote_id: A quote. Its form is our choice.
+        wallet_signature: Our choice. Proves that the claim comes from the owner of `bot_wallet`: its ed25519
+            signature, in base58 or base64, of the UTF-8 bytes of `blockdesk-
+            claim-v1|order_id|tranche_id|fill_usd|rail|unix_minute`, with the rail of the payment and the present
+            Unix time in whole minutes, or the minute before. A wrong signature refuses the claim. Without it,
+            and without a DvP token of `bot_wallet`, the claim counts against the limits in
+            `price_policy.unproven` of `/api/v1/dvp/status`.
         """
-        return await self._client.request(calls.native_atomic_claim_ticket(bot_wallet, order_id, tranche_id, fill_usd, payment_rail=payment_rail, quote_id=quote_id, idempotency_key=idempotency_key))
+        return await self._client.request(calls.native_atomic_claim_ticket(bot_wallet, order_id, tranche_id, fill_usd, payment_rail=payment_rail, quote_id=quote_id, wallet_signature=wallet_signature, idempotency_key=idempotency_key))
 
     async def verify_payment(self, order_id: str, tranche_id: str, l1_signature: str, *, claim_id: Optional[str] = None, ticket_label: Optional[str] = None, fill_usd: Optional[Number] = None, payment_rail: Optional[str] = None, idempotency_key: Optional[str] = None) -> Union[Verification, Pending]:
         """Verify the finalized payment of a claim (native, primary): ``POST /rfq-native/settlement/verify-payment``.

@@ -7,7 +7,7 @@ import threading
 import time
 from collections.abc import Mapping, Sequence
 from types import TracebackType
-from typing import Any, Optional, TypeVar
+from typing import Any, Optional, TypeVar, Union
 
 from . import _namespaces as groups
 from ._call import Call, Number
@@ -131,8 +131,10 @@ class Client:
         """
         return self._run(self._desk.quote(fill_usd, rail, pair, max_price_usd, max_amount))
 
-    def claim(self, quote: Quote, wallet: str) -> VerifiedClaim:
-        """Takes a quote for a wallet: the claim's payment, unsigned and verified."""
+    def claim(self, quote: Quote, wallet: Union[str, Signer]) -> VerifiedClaim:
+        """Takes a quote for a wallet: the claim's payment, unsigned and verified. A signer
+        proves the claim; one for an address alone counts against the limits of claims
+        without proof, and waits for its payment for less time."""
         return self._run(self._desk.claim(quote, wallet))
 
     def pay(self, claim: VerifiedClaim, signer: Signer, *, timeout: float = 120.0) -> str:

@@ -987,6 +987,9 @@ class ClaimTerms(Model):
     fee_bps: int
     fee: Fee
     reserved_at: datetime
+    #: The request was proved with the key of `bot_wallet`: by `wallet_signature` or by a DvP token. Our choice;
+    #: services before 0.2.0 do not have it.
+    proven: Optional[bool] = None
 
 
 @dataclass(frozen=True)

@@ -55,7 +55,7 @@ def main() -> None:
         go_on(client, o.journal)
         quote = client.quote(o.fill, rail=o.rail, max_amount=o.max_amount)
         print(f"quote {quote.quote_id}: {quote.base_amount} {quote.pair.split('/')[0]} for {quote.payment.amount} {quote.rail}")
-        claim = client.claim(quote, wallet.address)  # its transaction is verified
+        claim = client.claim(quote, wallet)  # proved by its key; the transaction is verified
         print(f"claim {claim.claim_id}: pay until {claim.expires_at:%H:%M:%S}, at most {claim.cost.lamports} lamports of fees")
         # Equal signatures of equal bytes: what is noted here is what pay will send.
         note(o.journal, claim.claim_id, l1_signature=claim.transaction.signed(wallet).signature)

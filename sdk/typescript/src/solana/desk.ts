@@ -30,6 +30,8 @@ export interface DeskOptions {
   readonly pollMs?: number;
   /** How long a payment may take to be verified, and a claim to end, in ms. Default 300,000. */
   readonly patienceMs?: number;
+  /** Whether claims are signed by the wallet. Default: if the signer holds its key, because a wallet would ask a person each time. */
+  readonly proveClaims?: boolean;
 }
 
 /** Order is what is to be bought. */
@@ -92,13 +94,15 @@ export class Desk {
   readonly #trust: Trust;
   readonly #pollMs: number;
   readonly #patienceMs: number;
+  readonly #proveClaims: boolean;
 
-  constructor({ client, signer, trust = {}, pollMs = 2_000, patienceMs = 300_000 }: DeskOptions) {
+  constructor({ client, signer, trust = {}, pollMs = 2_000, patienceMs = 300_000, proveClaims = signer.holdsKey ?? false }: DeskOptions) {
     this.#client = client;
     this.#signer = signer;
     this.#trust = trust;
     this.#pollMs = pollMs;
     this.#patienceMs = patienceMs;
+    this.#proveClaims = proveClaims;
   }
 
   /**
@@ -163,7 +167,7 @@ export class Desk {
 
   /** atomicClaim is build without a token, which submit then needs; the desk pays the network's fee. */
   async atomicClaim(offer: Offer, options?: KeyedOptions): Promise<AtomicPackage> {
-    const claim = await this.#client.postNativeAtomicClaim(this.#claimRequest(offer), options);
+    const claim = await this.#client.postNativeAtomicClaim(await this.#claimRequest(offer), options);
     return judged('the claim', async () => {
       holdTerms(claim.claim, offer);
       return { ...(await this.#atomic(claim, offer, 'desk')), build_id: claim.submit.build_id };
@@ -187,7 +191,7 @@ export class Desk {
 
   /** claim reserves the offer and returns the payment, which the desk delivers for once it is final. */
   async claim(offer: Offer, options?: KeyedOptions): Promise<Package> {
-    const claim = await this.#client.postNativeModularClaim(this.#claimRequest(offer), options);
+    const claim = await this.#client.postNativeModularClaim(await this.#claimRequest(offer), options);
     return judged('the claim', async () => {
       holdTerms(claim.claim, offer);
       const transaction = this.#bound(claim, claim.payment, offer);
@@ -261,8 +265,13 @@ export class Desk {
     if (known !== undefined && mint !== null && mint !== known) throw new VerificationError(`${symbol} is ${mint}, ${known} was expected`);
   }
 
-  #claimRequest({ quote: { order_id, tranche_id, fill_usd, rail, quote_id } }: Offer) {
-    return { bot_wallet: this.#signer.address, order_id, tranche_id, fill_usd, payment_rail: rail, quote_id };
+  // A claim that its wallet has signed is not limited by what others behind the same address reserve.
+  async #claimRequest({ quote: { order_id, tranche_id, fill_usd, rail, quote_id } }: Offer) {
+    const request = { bot_wallet: this.#signer.address, order_id, tranche_id, fill_usd, payment_rail: rail, quote_id };
+    if (!this.#proveClaims) return request;
+    const minute = Math.floor(Date.now() / 60_000);
+    const text = `blockdesk-claim-v1|${order_id}|${tranche_id}|${fill_usd}|${rail}|${minute}`;
+    return { ...request, wallet_signature: toBase58(await this.#signer.signMessage(new TextEncoder().encode(text))) };
   }
 
   // bound takes the transaction of an answer apart that binds it to its claim.

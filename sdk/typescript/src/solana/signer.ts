@@ -9,6 +9,8 @@ import { asAddress, decodeTransaction, equal, toBase58, type Transaction } from 
 export interface Signer {
   /** base58. */
   readonly address: string;
+  /** True: it signs without asking a person, so that claims may be proved with it. */
+  readonly holdsKey?: boolean;
   /** signMessage returns the ed25519 signature of exactly these bytes, 64 bytes. */
   signMessage(message: Uint8Array): Promise<Uint8Array>;
   /** signTransaction returns the transaction with its signature in its slot. */
@@ -20,6 +22,7 @@ export async function keypairSigner(secret: Uint8Array): Promise<Signer> {
   const keys = await createKeyPairFromBytes(secret);
   return {
     address: await getAddressFromPublicKey(keys.publicKey),
+    holdsKey: true,
     signMessage: (message) => signBytes(keys.privateKey, message),
     signTransaction: async (wire) => {
       const signed = await partiallySignTransaction([keys], getTransactionDecoder().decode(wire));

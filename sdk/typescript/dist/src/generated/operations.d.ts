@@ -622,7 +622,7 @@ export declare abstract class Operations {
     /**
      * Reserve part of a tranche and get the payment to sign (native, preferred).
      *
-     * While the settlement chain cannot be reached, a valid request is answered 503 `CHAIN_UNAVAILABLE`, and nothing is reserved.
+     * While the settlement chain cannot be reached, a valid request is answered 503 `CHAIN_UNAVAILABLE`, and nothing is reserved. A claim is proved by `wallet_signature` or by a DvP token of `bot_wallet` in `Authorization`; one without proof is limited (our choice).
      *
      * `POST /rfq-native/modular-claim-take`
      */
@@ -630,7 +630,7 @@ export declare abstract class Operations {
     /**
      * Public alias of the modular claim.
      *
-     * While the settlement chain cannot be reached, a valid request is answered 503 `CHAIN_UNAVAILABLE`, and nothing is reserved.
+     * While the settlement chain cannot be reached, a valid request is answered 503 `CHAIN_UNAVAILABLE`, and nothing is reserved. A claim is proved by `wallet_signature` or by a DvP token of `bot_wallet` in `Authorization`; one without proof is limited (our choice).
      *
      * `POST /api/v1/rfq/modular-claim-take`
      */
@@ -638,7 +638,7 @@ export declare abstract class Operations {
     /**
      * Reserve part of a tranche and get both transfers in one transaction (native, preferred).
      *
-     * While the settlement chain cannot be reached, a valid request is answered 503 `CHAIN_UNAVAILABLE`, and nothing is reserved. Sign the transaction and send it to the URL in `submit`.
+     * While the settlement chain cannot be reached, a valid request is answered 503 `CHAIN_UNAVAILABLE`, and nothing is reserved. Sign the transaction and send it to the URL in `submit`. A claim is proved by `wallet_signature` or by a DvP token of `bot_wallet` in `Authorization`; one without proof is limited (our choice).
      *
      * `POST /rfq-native/atomic-claim-ticket`
      */
@@ -646,7 +646,7 @@ export declare abstract class Operations {
     /**
      * Public alias of the atomic claim.
      *
-     * While the settlement chain cannot be reached, a valid request is answered 503 `CHAIN_UNAVAILABLE`, and nothing is reserved. Sign the transaction and send it to the URL in `submit`.
+     * While the settlement chain cannot be reached, a valid request is answered 503 `CHAIN_UNAVAILABLE`, and nothing is reserved. Sign the transaction and send it to the URL in `submit`. A claim is proved by `wallet_signature` or by a DvP token of `bot_wallet` in `Authorization`; one without proof is limited (our choice).
      *
      * `POST /api/v1/rfq/atomic-claim-ticket`
      */

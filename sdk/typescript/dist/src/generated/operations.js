@@ -714,42 +714,42 @@ export class Operations {
     /**
      * Reserve part of a tranche and get the payment to sign (native, preferred).
      *
-     * While the settlement chain cannot be reached, a valid request is answered 503 `CHAIN_UNAVAILABLE`, and nothing is reserved.
+     * While the settlement chain cannot be reached, a valid request is answered 503 `CHAIN_UNAVAILABLE`, and nothing is reserved. A claim is proved by `wallet_signature` or by a DvP token of `bot_wallet` in `Authorization`; one without proof is limited (our choice).
      *
      * `POST /rfq-native/modular-claim-take`
      */
     postNativeModularClaim(body, options) {
-        return this.call({ method: 'POST', path: '/rfq-native/modular-claim-take', keyed: true }, { body }, options);
+        return this.call({ method: 'POST', path: '/rfq-native/modular-claim-take', keyed: true, bearer: true }, { body }, options);
     }
     /**
      * Public alias of the modular claim.
      *
-     * While the settlement chain cannot be reached, a valid request is answered 503 `CHAIN_UNAVAILABLE`, and nothing is reserved.
+     * While the settlement chain cannot be reached, a valid request is answered 503 `CHAIN_UNAVAILABLE`, and nothing is reserved. A claim is proved by `wallet_signature` or by a DvP token of `bot_wallet` in `Authorization`; one without proof is limited (our choice).
      *
      * `POST /api/v1/rfq/modular-claim-take`
      */
     postModularClaim(body, options) {
-        return this.call({ method: 'POST', path: '/api/v1/rfq/modular-claim-take', keyed: true }, { body }, options);
+        return this.call({ method: 'POST', path: '/api/v1/rfq/modular-claim-take', keyed: true, bearer: true }, { body }, options);
     }
     /**
      * Reserve part of a tranche and get both transfers in one transaction (native, preferred).
      *
-     * While the settlement chain cannot be reached, a valid request is answered 503 `CHAIN_UNAVAILABLE`, and nothing is reserved. Sign the transaction and send it to the URL in `submit`.
+     * While the settlement chain cannot be reached, a valid request is answered 503 `CHAIN_UNAVAILABLE`, and nothing is reserved. Sign the transaction and send it to the URL in `submit`. A claim is proved by `wallet_signature` or by a DvP token of `bot_wallet` in `Authorization`; one without proof is limited (our choice).
      *
      * `POST /rfq-native/atomic-claim-ticket`
      */
     postNativeAtomicClaim(body, options) {
-        return this.call({ method: 'POST', path: '/rfq-native/atomic-claim-ticket', keyed: true }, { body }, options);
+        return this.call({ method: 'POST', path: '/rfq-native/atomic-claim-ticket', keyed: true, bearer: true }, { body }, options);
     }
     /**
      * Public alias of the atomic claim.
      *
-     * While the settlement chain cannot be reached, a valid request is answered 503 `CHAIN_UNAVAILABLE`, and nothing is reserved. Sign the transaction and send it to the URL in `submit`.
+     * While the settlement chain cannot be reached, a valid request is answered 503 `CHAIN_UNAVAILABLE`, and nothing is reserved. Sign the transaction and send it to the URL in `submit`. A claim is proved by `wallet_signature` or by a DvP token of `bot_wallet` in `Authorization`; one without proof is limited (our choice).
      *
      * `POST /api/v1/rfq/atomic-claim-ticket`
      */
     postAtomicClaim(body, options) {
-        return this.call({ method: 'POST', path: '/api/v1/rfq/atomic-claim-ticket', keyed: true }, { body }, options);
+        return this.call({ method: 'POST', path: '/api/v1/rfq/atomic-claim-ticket', keyed: true, bearer: true }, { body }, options);
     }
     /**
      * Verify the finalized payment of a claim (native, primary).

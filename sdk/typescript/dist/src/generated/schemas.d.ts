@@ -82,10 +82,10 @@ export interface Problem {
      * | `INVALID_LIMIT` | `repeated` |
      * | `UNKNOWN_TICKET` | `unknown_ticket`, `unknown_tranche` |
      * | `UNKNOWN_CLAIM` | `unknown_claim`, `unknown_payment`, `unknown_build` |
-     * | `REFUS_DVP` | `locked`, `inventory`, `price_corridor`, `price_stale`, `price_unavailable`, `wallet_claims`, `unknown_pair`, `unknown_operator`, `empty_counterparty`, `message_mismatch`, `bad_signature`, `expired`, `already_settled`, `taker_funds`, `unbuildable`, `simulation_failed`, `refused` |
-     * | `CAPACITY_EXHAUSTED` | `capacity_exhausted`, `ticket_withdrawn`, `ticket_expired` |
+     * | `REFUS_DVP` | `locked`, `inventory`, `price_corridor`, `price_stale`, `price_unavailable`, `wallet_claims`, `unproven_limit`, `unknown_pair`, `unknown_operator`, `empty_counterparty`, `message_mismatch`, `bad_signature`, `expired`, `already_settled`, `taker_funds`, `unbuildable`, `simulation_failed`, `refused` |
+     * | `CAPACITY_EXHAUSTED` | `capacity_exhausted`, `unproven_share`, `ticket_withdrawn`, `ticket_expired` |
      * | `CLAIM_EXPIRED` | `quote_expired`, `claim_state`, `late_payment`, `undeliverable` |
-     * | `PAYMENT_ALREADY_USED` | `payment_used` |
+     * | `PAYMENT_ALREADY_USED` | `payment_used`, `surplus` |
      * | `PAYMENT_MISMATCH` | `payment_mismatch`, `wrong_mint`, `wrong_destination`, `amount_short`, `wrong_payer`, `missing_reference`, `failed_on_chain`, `too_old`, `unsupported_mint_extension`, `ambiguous_reference`, `terms_mismatch` |
      * | `UNSUPPORTED_MEDIA_TYPE` | `content_type`, `content_encoding` |
      * | `RATE_LIMITED` | `rate`, `connections`, `connections_per_ip` |
@@ -735,6 +735,8 @@ export interface ClaimRequest {
     fill_usd: FillUSD | 250 | 1000 | 25000 | 250000 | 1000000 | 2500000;
     payment_rail?: Rail;
     quote_id?: QuoteID;
+    /** Our choice. Proves that the claim comes from the owner of `bot_wallet`: its ed25519 signature, in base58 or base64, of the UTF-8 bytes of `blockdesk-claim-v1|order_id|tranche_id|fill_usd|rail|unix_minute`, with the rail of the payment and the present Unix time in whole minutes, or the minute before. A wrong signature refuses the claim. Without it, and without a DvP token of `bot_wallet`, the claim counts against the limits in `price_policy.unproven` of `/api/v1/dvp/status`. */
+    wallet_signature?: AnySignature;
 }
 /** Our choice (contract). */
 export type ClaimState = 'reserved' | 'paid' | 'delivering' | 'settled' | 'expired' | 'cosigned' | 'released' | 'refund_due';
@@ -757,6 +759,8 @@ export interface ClaimTerms {
     fee_bps: Bps;
     fee: Fee;
     reserved_at: Timestamp;
+    /** The request was proved with the key of `bot_wallet`: by `wallet_signature` or by a DvP token. Our choice; services before 0.2.0 do not have it. */
+    proven?: boolean;
 }
 export interface ClaimPackage {
     ok: true;

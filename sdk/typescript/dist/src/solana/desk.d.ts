@@ -23,6 +23,8 @@ export interface DeskOptions {
     readonly pollMs?: number;
     /** How long a payment may take to be verified, and a claim to end, in ms. Default 300,000. */
     readonly patienceMs?: number;
+    /** Whether claims are signed by the wallet. Default: if the signer holds its key, because a wallet would ask a person each time. */
+    readonly proveClaims?: boolean;
 }
 /** Order is what is to be bought. */
 export interface Order {
@@ -70,7 +72,7 @@ export interface BuildOptions extends KeyedOptions {
  */
 export declare class Desk {
     #private;
-    constructor({ client, signer, trust, pollMs, patienceMs }: DeskOptions);
+    constructor({ client, signer, trust, pollMs, patienceMs, proveClaims }: DeskOptions);
     /**
      * handshake proves the signer's key and gives the client its token, for 7 days.
      * An address gets one an hour: keep it. It signs nothing but the nonce of this

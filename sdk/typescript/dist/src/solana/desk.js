@@ -19,12 +19,14 @@ export class Desk {
     #trust;
     #pollMs;
     #patienceMs;
-    constructor({ client, signer, trust = {}, pollMs = 2_000, patienceMs = 300_000 }) {
+    #proveClaims;
+    constructor({ client, signer, trust = {}, pollMs = 2_000, patienceMs = 300_000, proveClaims = signer.holdsKey ?? false }) {
         this.#client = client;
         this.#signer = signer;
         this.#trust = trust;
         this.#pollMs = pollMs;
         this.#patienceMs = patienceMs;
+        this.#proveClaims = proveClaims;
     }
     /**
      * handshake proves the signer's key and gives the client its token, for 7 days.
@@ -87,7 +89,7 @@ export class Desk {
     }
     /** atomicClaim is build without a token, which submit then needs; the desk pays the network's fee. */
     async atomicClaim(offer, options) {
-        const claim = await this.#client.postNativeAtomicClaim(this.#claimRequest(offer), options);
+        const claim = await this.#client.postNativeAtomicClaim(await this.#claimRequest(offer), options);
         return judged('the claim', async () => {
             holdTerms(claim.claim, offer);
             return { ...(await this.#atomic(claim, offer, 'desk')), build_id: claim.submit.build_id };
@@ -110,7 +112,7 @@ export class Desk {
     }
     /** claim reserves the offer and returns the payment, which the desk delivers for once it is final. */
     async claim(offer, options) {
-        const claim = await this.#client.postNativeModularClaim(this.#claimRequest(offer), options);
+        const claim = await this.#client.postNativeModularClaim(await this.#claimRequest(offer), options);
         return judged('the claim', async () => {
             holdTerms(claim.claim, offer);
             const transaction = this.#bound(claim, claim.payment, offer);
@@ -179,8 +181,14 @@ export class Desk {
         if (known !== undefined && mint !== null && mint !== known)
             throw new VerificationError(`${symbol} is ${mint}, ${known} was expected`);
     }
-    #claimRequest({ quote: { order_id, tranche_id, fill_usd, rail, quote_id } }) {
-        return { bot_wallet: this.#signer.address, order_id, tranche_id, fill_usd, payment_rail: rail, quote_id };
+    // A claim that its wallet has signed is not limited by what others behind the same address reserve.
+    async #claimRequest({ quote: { order_id, tranche_id, fill_usd, rail, quote_id } }) {
+        const request = { bot_wallet: this.#signer.address, order_id, tranche_id, fill_usd, payment_rail: rail, quote_id };
+        if (!this.#proveClaims)
+            return request;
+        const minute = Math.floor(Date.now() / 60_000);
+        const text = `blockdesk-claim-v1|${order_id}|${tranche_id}|${fill_usd}|${rail}|${minute}`;
+        return { ...request, wallet_signature: toBase58(await this.#signer.signMessage(new TextEncoder().encode(text))) };
     }
     // bound takes the transaction of an answer apart that binds it to its claim.
     #bound(answer, payment, { quote }) {

@@ -3,6 +3,8 @@ import { type Transaction } from './transaction.js';
 export interface Signer {
     /** base58. */
     readonly address: string;
+    /** True: it signs without asking a person, so that claims may be proved with it. */
+    readonly holdsKey?: boolean;
     /** signMessage returns the ed25519 signature of exactly these bytes, 64 bytes. */
     signMessage(message: Uint8Array): Promise<Uint8Array>;
     /** signTransaction returns the transaction with its signature in its slot. */

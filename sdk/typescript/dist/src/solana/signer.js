@@ -6,6 +6,7 @@ export async function keypairSigner(secret) {
     const keys = await createKeyPairFromBytes(secret);
     return {
         address: await getAddressFromPublicKey(keys.publicKey),
+        holdsKey: true,
         signMessage: (message) => signBytes(keys.privateKey, message),
         signTransaction: async (wire) => {
             const signed = await partiallySignTransaction([keys], getTransactionDecoder().decode(wire));

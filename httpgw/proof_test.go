@@ -1,0 +1,197 @@
+package httpgw
+
+import (
+	"crypto/ed25519"
+	"encoding/base64"
+	"fmt"
+	"math/big"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/gagliardetto/solana-go/base58"
+
+	"blockdesk/engine/rfq"
+	"blockdesk/httpgw/gatewaytest"
+	rfqapi "blockdesk/httpgw/rfq"
+	"blockdesk/httpgw/terms"
+	"blockdesk/httpgw/wire"
+)
+
+// testWallet is a key pair that signs claims.
+type testWallet struct {
+	key     ed25519.PrivateKey
+	address string
+}
+
+// newTestWallet returns the wallet number n.
+func newTestWallet(n int) testWallet {
+	seed := [32]byte{31: 1}
+	copy(seed[:], fmt.Sprintf("wallet %d", n))
+	key := ed25519.NewKeyFromSeed(seed[:])
+	return testWallet{key, base58.Encode(key.Public().(ed25519.PublicKey))}
+}
+
+// sign returns the proof of a claim of 250 USD of T7-2 in the minute of at plus minutes.
+func (w testWallet) sign(at int64, minutes int64, rail string) []byte {
+	text := fmt.Sprintf("blockdesk-claim-v1|T7|T7-2|250|%s|%d", rail, at/int64(time.Minute)+minutes)
+	return ed25519.Sign(w.key, []byte(text))
+}
+
+// claim returns the body of such a claim, with more members.
+func (w testWallet) claim(more string) string {
+	return `{"bot_wallet":"` + w.address + `","order_id":"T7","tranche_id":"T7-2","fill_usd":"250"` + more + `}`
+}
+
+func signatureMember(s []byte) string { return `,"wallet_signature":"` + base58.Encode(s) + `"` }
+
+// newProofRig returns a gateway with a handshake, a chain and a clock that a test moves.
+func newProofRig(t *testing.T) (*testWriter, *gatewaytest.DeskClock) {
+	t.Helper()
+	clock := gatewaytest.NewDeskClock()
+	rig := newDvPRig(t, func(d *Dependencies, o *Options) {
+		d.Settlement = &fakeChain{}
+		o.Now = clock.Now
+	})
+	return rig.testWriter, clock
+}
+
+// TestWalletSignature: what proves a claim, and that a wrong proof refuses it.
+func TestWalletSignature(t *testing.T) {
+	w, clock := newProofRig(t)
+	me, other := newTestWallet(1), newTestWallet(2)
+	now := clock.Now()
+	ours := me.sign(now, 0, "USDC")
+	for name, c := range map[string]struct {
+		more   string
+		proven bool
+		reason string // of the refusal
+	}{
+		"none":                 {"", false, ""},
+		"null":                 {`,"wallet_signature":null`, false, ""},
+		"base58":               {signatureMember(ours), true, ""},
+		"base64":               {`,"wallet_signature":"` + base64.StdEncoding.EncodeToString(ours) + `"`, true, ""},
+		"the minute before":    {signatureMember(me.sign(now, -1, "USDC")), true, ""},
+		"two minutes before":   {signatureMember(me.sign(now, -2, "USDC")), false, "bad_signature"},
+		"the next minute":      {signatureMember(me.sign(now, 1, "USDC")), false, "bad_signature"},
+		"another wallet":       {signatureMember(other.sign(now, 0, "USDC")), false, "bad_signature"},
+		"another rail":         {signatureMember(me.sign(now, 0, "SOL")), false, "bad_signature"},
+		"its rail written out": {signatureMember(me.sign(now, 0, "SOL")) + `,"payment_rail":"SOL"`, true, ""},
+		"one bit":              {signatureMember(flipped(ours)), false, "bad_signature"},
+		"scalar plus order":    {signatureMember(malleable(ours)), false, "bad_signature"},
+		"zero":                 {`,"wallet_signature":"` + strings.Repeat("1", 64) + `"`, false, "not_a_signature"},
+		"text":                 {`,"wallet_signature":"signed"`, false, "not_a_signature"},
+		"empty":                {`,"wallet_signature":""`, false, "empty"},
+		"number":               {`,"wallet_signature":1`, false, "wrong_type"},
+	} {
+		for _, path := range []string{rfqapi.PathModular, rfqapi.PathNativeModular, rfqapi.PathAtomic, rfqapi.PathNativeAtomic} {
+			asked := len(w.desk.Requests)
+			got := w.post(t, path, me.claim(c.more))
+			if c.reason != "" {
+				e := gatewaytest.DecodeError(t, got.body)
+				if got.status != 400 || e.Code != wire.CodeInvalidField || e.Field != "wallet_signature" || e.Reason != c.reason || len(w.desk.Requests) != asked {
+					t.Errorf("%s: status %d: %s", name, got.status, got.body)
+				}
+				continue
+			}
+			r, ok := w.desk.Last().(*rfq.TakeClaim)
+			if got.status != 200 || !ok || r.Proven != c.proven || r.Client == 0 {
+				t.Errorf("%s: status %d: %s: %+v", name, got.status, got.body, r)
+			}
+		}
+	}
+}
+
+// TestProofByToken: a DvP token proves its own wallet, and one that is sent must be valid.
+func TestProofByToken(t *testing.T) {
+	w, _ := newProofRig(t)
+	body := strings.Replace(claimBody, wallet, taker, 1)
+	for _, c := range []struct {
+		body, line string
+		proven     bool
+		reason     string
+	}{
+		{body, "X: y", false, ""},
+		{body, "Authorization:", false, ""},
+		{body, bearer, true, ""},
+		{claimBody, bearer, false, terms.TokenWrongTaker},
+		{body, bearer + "x", false, terms.TokenUnknown},
+		{body, "Authorization: Basic x", false, terms.TokenMalformed},
+		{body, "Authorization:\r\n" + bearer, false, terms.TokenMalformed},
+	} {
+		got := w.post(t, rfqapi.PathModular, c.body, c.line)
+		if c.reason != "" {
+			if e := gatewaytest.DecodeError(t, got.body); got.status != 403 || e.Code != wire.CodeTokenRefused || e.Reason != c.reason {
+				t.Errorf("%q: status %d: %s", c.line, got.status, got.body)
+			}
+			continue
+		}
+		if r := w.desk.Last().(*rfq.TakeClaim); got.status != 200 || r.Proven != c.proven {
+			t.Errorf("%q: status %d: %s: %+v", c.line, got.status, got.body, r)
+		}
+	}
+}
+
+// TestProofIsNoPartOfTheKey: a client may repeat a claim from another address and with a
+// signature of a later minute; an old signature gets the stored answer, and nothing else.
+func TestProofIsNoPartOfTheKey(t *testing.T) {
+	w, clock := newProofRig(t)
+	me := newTestWallet(1)
+	signed := me.claim(signatureMember(me.sign(clock.Now(), 0, "USDC")))
+	send := func(body string) (rfq.IdempotencyKey, int) {
+		got := w.post(t, rfqapi.PathModular, body, "Idempotency-Key: k")
+		return w.desk.Last().Head().Key, got.status
+	}
+	first, _ := send(signed)
+	if unsigned, _ := send(me.claim("")); unsigned != first || first == (rfq.IdempotencyKey{}) {
+		t.Errorf("key %x without a signature, %x with one", unsigned, first)
+	}
+	clock.Move(5 * time.Minute)
+	if _, status := send(signed); status != 400 {
+		t.Errorf("an old signature: status %d", status)
+	}
+	w.desk.Keys = map[rfq.IdempotencyKey]bool{first: true}
+	if _, status := send(signed); status != 200 || w.desk.Last().(*rfq.TakeClaim).Proven {
+		t.Errorf("an old signature of an answered request: status %d, %+v", status, w.desk.Last())
+	}
+}
+
+// TestClientAddress: which clients share their limit.
+func TestClientAddress(t *testing.T) {
+	w, _ := newProofRig(t)
+	for address, want := range map[string]rfq.ClientAddress{
+		"192.0.2.1": 0x0000ffff_c0000201, "::ffff:192.0.2.1": 0x0000ffff_c0000201,
+		"2001:db8::1": 0x20010db8_00000000, "2001:db8::ffff:1": 0x20010db8_00000000, "2001:db8:0:1::1": 0x20010db8_00000001,
+		"::1": 1, "::2": 1,
+	} {
+		if got := w.postFrom(t, address, rfqapi.PathModular, claimBody); got.status != 200 {
+			t.Fatalf("%s: status %d: %s", address, got.status, got.body)
+		}
+		if got := w.desk.Last().(*rfq.TakeClaim).Client; got != want {
+			t.Errorf("%s: client %x, want %x", address, got, want)
+		}
+	}
+}
+
+// flipped returns s with one bit of its scalar changed.
+func flipped(s []byte) []byte {
+	s = append([]byte(nil), s...)
+	s[40] ^= 1
+	return s
+}
+
+// malleable returns s with the group's order added to its scalar: the same signature to a
+// verifier that is not strict.
+func malleable(s []byte) []byte {
+	order, _ := new(big.Int).SetString("7237005577332262213973186563042994240857116359379907606001950938285454250989", 10)
+	scalar := make([]byte, 32)
+	for i := range scalar {
+		scalar[i] = s[63-i]
+	}
+	sum := new(big.Int).Add(new(big.Int).SetBytes(scalar), order).FillBytes(make([]byte, 32))
+	out := append([]byte(nil), s[:32]...)
+	for i := range sum {
+		out = append(out, sum[31-i])
+	}
+	return out
+}
