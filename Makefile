@@ -49,13 +49,19 @@ QUICK    := ./market/... ./engine/... ./internal/lint/... ./internal/await/... .
 help: ## print this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
 
-run: build try-sandbox ## build, then serve the demo from ./data until Ctrl-C (more flags: ARGS=…)
+run: try-sandbox ## build, then serve the demo from ./data until Ctrl-C (more flags: ARGS=--open)
+	@$(MAKE) --no-print-directory build
 	bin/blockdesk serve --demo --data ./data $(ARGS)
 
 build: ## build bin/blockdesk
 	$(GO) build -ldflags '-X blockdesk/bench.commit=$(COMMIT)' -o bin/blockdesk ./cmd/blockdesk
 
-sandbox: internal/sandbox/node_modules/.package-lock.json ## install the local chain's runtime (needs Node 20 and npm)
+sandbox: internal/sandbox/runtime/litesvm.tar.gz ## install the local chain's runtime (needs Node 20 and npm)
+
+# What is built after this contains the runtime and serves the demo from any folder.
+internal/sandbox/runtime/litesvm.tar.gz: internal/sandbox/node_modules/.package-lock.json
+	tar -C internal/sandbox --sort=name --mtime=@0 --owner=0 --group=0 --numeric-owner -cf - node_modules/litesvm-linux-x64-gnu | gzip -9n > $@.part
+	mv $@.part $@
 
 internal/sandbox/node_modules/.package-lock.json: internal/sandbox/package-lock.json
 	npm --prefix internal/sandbox ci --no-audit --no-fund --loglevel=error --fetch-retries=$(NPM_RETRIES)

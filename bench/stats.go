@@ -3,7 +3,7 @@ package bench
 import "slices"
 
 // Middle returns the median of a list, which it sorts.
-func Middle(list []float64) float64 {
+func MedianOf(list []float64) float64 {
 	slices.Sort(list)
 	n := len(list)
 	if n == 0 {
@@ -13,16 +13,16 @@ func Middle(list []float64) float64 {
 }
 
 // Paired returns the median of a in units of b, turn by turn.
-func Paired(a, b []float64) float64 {
+func MedianRatio(a, b []float64) float64 {
 	list := make([]float64, min(len(a), len(b)))
 	for i := range list {
 		list[i] = a[i] / b[i]
 	}
-	return Middle(list)
+	return MedianOf(list)
 }
 
 // Median returns the series of the median CPU time.
-func Median(list []*Series) *Series {
+func MedianByCPU(list []*Series) *Series {
 	best := append([]*Series(nil), list...)
 	for i := range best {
 		for j := i; j > 0 && best[j].CPU < best[j-1].CPU; j-- {

@@ -16,7 +16,7 @@ import (
 	"blockdesk/sdk/openapitest"
 )
 
-// auditor reads a live feed and holds every message to the AsyncAPI document.
+// specChecker reads a live feed and holds every message to the AsyncAPI document.
 type specChecker struct {
 	t     *testing.T
 	d     *asyncAPI

@@ -38,7 +38,7 @@ func instruments() []market.Instrument {
 	return list
 }
 
-// desk is a running engine with its feed behind a loopback server.
+// testFeed is a running engine with its feed behind a loopback server.
 type testFeed struct {
 	t      testing.TB
 	engine *engine.Engine

@@ -93,7 +93,7 @@ func (g *Gateway) open(views catalog.Views, d *Dependencies) error {
 		g.rfq = rfqapi.New(rfqapi.Options{
 			Backend: backend, Books: views, Health: d.ChainHealth, About: &o.Description, URLs: g.urls, Now: o.Now, All: allDesks,
 		})
-		tokens := dvp.Options{Backend: backend, Handshake: d.Handshake, Cosigner: d.Cosigner, URLs: g.urls, Now: o.Now}
+		tokens := dvp.Options{Backend: backend, Handshake: d.Handshake, Cosigner: d.Cosigner, URLs: g.urls, TokenWindow: o.TokenWindow, Now: o.Now}
 		if !o.NoLimits {
 			tokens.HandshakeLimit, tokens.Limit = &o.Handshake, &o.DvP
 		}

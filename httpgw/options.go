@@ -57,6 +57,9 @@ type Options struct {
 	// Specification is the OpenAPI document, JSON with the default addresses; see
 	// site.Publish. It must not change. Empty: it is not served.
 	Specification []byte
+	// TokenWindow is the time in which a client address gets one DvP token, as
+	// Dependencies.Handshake counts it; 0: an hour.
+	TokenWindow time.Duration
 	// Downloads are the files below /public-sdk/. Nil: there are none.
 	Downloads *site.Downloads
 	// DemoChain is the URL of the demo's local chain, where the sandbox wallet of the

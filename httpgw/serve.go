@@ -36,6 +36,12 @@ func (d *handler) match(ctx *fasthttp.RequestCtx) (m match, bad *wire.Problem) {
 		return m, wire.MalformedFraming()
 	}
 	m.path, m.query = wire.SplitTarget(ctx)
+	query := m.query
+	if len(query) > 0 {
+		var pretty bool
+		m.query, pretty = wire.CutPretty(query)
+		m.header.Browser = m.header.Browser || pretty
+	}
 	m.node, m.segment = d.router.find(m.path)
 	switch {
 	case m.node == nil:
@@ -48,7 +54,7 @@ func (d *handler) match(ctx *fasthttp.RequestCtx) (m match, bad *wire.Problem) {
 		return m, wire.MethodNotAllowed(m.node.allow)
 	}
 	m.stats = m.endpoint.stats
-	return m, d.leaderRedirect(m.endpoint.Route, m.path, m.query)
+	return m, d.leaderRedirect(m.endpoint.Route, m.path, query)
 }
 
 // serve answers one request. It is fasthttp's handler.
@@ -80,9 +86,13 @@ func (d *handler) serve(ctx *fasthttp.RequestCtx) {
 	}
 	if bad != nil {
 		d.g.fail(ctx, &id, bad)
-		return
+	} else {
+		d.answer(ctx, &id, &m)
 	}
-	d.answer(ctx, &id, &m)
+	// A page is indented before it is compressed; all else here.
+	if m.header.Browser && (ctx.Response.StatusCode() >= fasthttp.StatusBadRequest || m.endpoint.Post != nil) {
+		wire.IndentAnswer(ctx)
+	}
 }
 
 // answer runs the route's handler and writes its result.

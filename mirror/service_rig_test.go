@@ -62,7 +62,7 @@ func newFakeChain(nodes int) *fakeChain {
 	return c
 }
 
-// clock is the clock of the chain and the service.
+// now is the clock of the chain and the service.
 func (c *fakeChain) now() time.Time { return time.Unix(epoch, 0).Add(time.Since(c.started)) }
 
 func (c *fakeChain) slot() uint64 {

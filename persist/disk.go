@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"sync"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
 )
 
 // DiskWatch checks the free space of a folder's disk. Safe for concurrent use.
@@ -38,6 +40,17 @@ func (d *DiskWatch) Read() (low bool, freePercent int) {
 	return d.low, 100 - d.used
 }
 
+// FreePercent returns the share of a folder's disk that is free, in per cent.
+func FreePercent(dir string) (int, error) {
+	usage, err := vfs.Default.GetDiskUsage(dir)
+	if err != nil {
+		return 0, err
+	}
+	return freePercent(&usage), nil
+}
+
+func freePercent(u *vfs.DiskUsage) int { return int(u.AvailBytes / max(1, u.TotalBytes/100)) }
+
 // check reads the free space and calls DiskLow when the answer changes.
 func (d *DiskWatch) check() {
 	usage, err := d.o.FS.GetDiskUsage(d.o.Dir)
@@ -47,7 +60,7 @@ func (d *DiskWatch) check() {
 		}
 		return
 	}
-	free := int(usage.AvailBytes / max(1, usage.TotalBytes/100))
+	free := freePercent(&usage)
 	low := free < d.o.DiskLowPercent
 	d.mu.Lock()
 	changed := low != d.low

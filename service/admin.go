@@ -44,7 +44,7 @@ func (s *Service) adminOptions() admin.Options {
 			{Name: "feed", Err: s.feedReady},
 			{Name: "disk", Err: func() error {
 				if h := s.storage.Journal.Health(); h.DiskLow {
-					return fmt.Errorf("%d %% free: only cancels are taken", h.FreePercent)
+					return fmt.Errorf("%d %% of the disk free, below journal.disk_low_percent: only cancels are admitted", h.FreePercent)
 				}
 				return nil
 			}},
@@ -79,7 +79,7 @@ func feedBehind(lag time.Duration, consumers []engine.Lag) error {
 	if lag <= maxFeedLag || !slices.ContainsFunc(consumers, func(c engine.Lag) bool { return c.Name == feedConsumer && c.Events > 0 }) {
 		return nil
 	}
-	return fmt.Errorf("readers are %v behind", lag.Round(time.Millisecond))
+	return fmt.Errorf("market data is %v behind the journal, at most %v", lag.Round(time.Millisecond), maxFeedLag)
 }
 
 // operations are what operators can do.

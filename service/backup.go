@@ -71,7 +71,7 @@ func (b *backups) run(ctx context.Context, target string) (err error) {
 	}
 	defer b.running.Unlock()
 	if b.storage.backupJournal == nil {
-		return errors.New("a node of a group is not backed up while it runs: stop one that does not lead, and copy its data folder")
+		return errors.New("a running node of a group cannot be backed up: stop a node that does not lead and copy its data folder")
 	}
 	b.pin(max(1, min(b.cursor(), b.floor())))
 	defer b.pin(0)

@@ -106,6 +106,7 @@ func (s *Service) listen() error {
 		RFQWrite:    rate(limits.RFQWritesPerMinute, limits.RFQWritesBurst),
 		Handshake:   rate(limits.HandshakePerMinute, max(1, limits.HandshakePerMinute)),
 		DvP:         window(limits.DvPPerMinute),
+		TokenWindow: s.cfg.TokenWindow(),
 		Leadership:  s.leadershipFor(s.events.desk, s.desk.AwaitView), RedirectTargets: s.cfg.NodeURLs(),
 		NoLimits: limits.MarketDataPerMinute == 0 && limits.PartnerPerMinute == 0 && limits.RFQWritesPerMinute == 0 &&
 			limits.HandshakePerMinute == 0 && limits.DvPPerMinute == 0,
@@ -164,7 +165,7 @@ func (s *Service) facts() *catalog.Cache {
 	tokens, pairs := catalogTokens(s.cfg), catalogPairs(s.cfg)
 	edition, err := numberList(s.storage.Files, &catalog.Facts{Service: about, Tokens: tokens})
 	if err != nil {
-		s.log.Error("token list: its version may have been published before", "error", err)
+		s.log.Error("token list version not stored: it may repeat a published version", "error", err)
 	}
 	about.TokenListEdition = edition
 	return catalog.NewCache(func(at catalog.Time) *catalog.Input {

@@ -69,7 +69,7 @@ func (m *chainMirror) run(ctx context.Context, group *errgroup.Group) {
 }
 
 // errNotMirrored means that every mirrored instrument is stale.
-var errNotMirrored = errors.New("no mirrored instrument has been read lately")
+var errNotMirrored = errors.New("all mirrored instruments are stale: see mirror.stale_after_ms and the nodes of mirror.rpc_urls")
 
 // ready returns nil if at least one mirrored instrument is fresh; the documents report
 // the others.

@@ -138,7 +138,7 @@ func (w *participantsWatch) reload(ctx context.Context, stamp FileStamp) {
 }
 
 // errTryAgain is wrapped if the engine refuses commands now: the file is tried again.
-var errTryAgain = errors.New("the engine takes no limits now")
+var errTryAgain = errors.New("the engine admits no commands now: the participants file is read again")
 
 // apply puts list in force: first the changed limits, so that no participant trades
 // without them, then the sessions. A follower's limits come from its leader. After the limits only the

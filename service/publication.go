@@ -63,7 +63,7 @@ func newNATSServer(c *config.Config, auth fanout.Auth, log *slog.Logger) (*fanou
 // without followers.
 func (p *publication) serve(ctx context.Context, from fanout.Journal, term uint64, log *slog.Logger) error {
 	if err := p.run(ctx, from, term); err != nil && ctx.Err() == nil {
-		log.Error("publishing to followers failed: none until a restart", "error", err)
+		log.Error("publishing to followers failed: followers get no frames until a restart", "error", err)
 	}
 	<-ctx.Done()
 	return nil

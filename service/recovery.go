@@ -54,7 +54,7 @@ func (s *Service) open(ctx context.Context) error {
 	if s.settlement != nil {
 		s.settlement.start(state, lostSince(state, s.o.Reconcile), s.cfg.ChainHosts())
 	} else if n := unsettled(state.Desk()); n > 0 && s.cfg.RFQ.Enabled {
-		s.log.Warn("claims wait for a chain: none is configured", "claims", n)
+		s.log.Warn("unsettled claims: chain.rpc_urls is empty", "claims", n)
 	}
 	if s.mirror, err = openMirror(s.cfg, s.instruments, s.eng, s.feed, state, s.storage.Mirror, s.log); err != nil {
 		return fmt.Errorf("mirror: %w", err)
@@ -112,7 +112,7 @@ func (s *Service) connectSettlement() (err error) {
 	if !s.cfg.RFQ.Enabled || s.upstream != nil {
 		return nil
 	}
-	if s.tokens, err = access.Open(access.Options{}, s.storage.Settlement); err != nil {
+	if s.tokens, err = access.Open(access.Options{IssueWindow: s.cfg.TokenWindow()}, s.storage.Settlement); err != nil {
 		return fmt.Errorf("settlement store: %w", err)
 	}
 	if !s.cfg.Settles() {
@@ -156,7 +156,7 @@ func (s *Service) recover() (*engine.Replica, []engine.Command, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	s.log.Info("recovered", "seq", replica.State.Seq(), "epoch", replica.State.Epoch(),
+	s.log.Info("state recovered from the journal", "seq", replica.State.Seq(), "epoch", replica.State.Epoch(),
 		"fix_cursor", s.fix.Cursor(), "desk_cursor", s.desk.Cursor(), "elapsed_ms", time.Since(start).Milliseconds())
 	return replica, first, nil
 }

@@ -84,7 +84,7 @@ func (s *Service) runReplica(ctx context.Context) error {
 		task.Task{Name: "follower", Run: func(ctx context.Context) error { return s.upstream.Run(ctx, s.replica) }},
 		task.Task{Name: "feed", Run: s.runFeed}, task.Task{Name: "desk", Run: s.runDesk}, task.Task{Name: "history", Run: s.runHistory},
 		// The leader sends the reports of orders and fills.
-		task.Task{Name: "fix", Run: func(ctx context.Context) error { return sitOut(ctx, s.log, "fix", s.fix.Run(ctx, nil)) }},
+		task.Task{Name: "fix", Run: func(ctx context.Context) error { return awaitEndIfFailed(ctx, s.log, "fix", s.fix.Run(ctx, nil)) }},
 		task.Task{Name: "participants", Run: s.watch.Run}, task.Task{Name: "http", Run: s.http.Run}, task.Task{Name: "admin", Run: s.admin.Run},
 	)
 	err := group.Wait()

@@ -13,7 +13,7 @@ import (
 )
 
 // errLacksInstruments: the leader has instruments that are not configured here.
-var errLacksInstruments = errors.New("a follower needs its leader's instruments")
+var errLacksInstruments = errors.New("copy the leader's instruments into the configuration and restart")
 
 // checkInstruments compares the instruments that the leader has defined with a follower's
 // own. The follower may have more: the leader defines them later. An error that wraps
@@ -22,7 +22,7 @@ var errLacksInstruments = errors.New("a follower needs its leader's instruments"
 func checkInstruments(leader, own []market.Instrument) error {
 	for i := range min(len(leader), len(own)) {
 		if err := engine.CheckRedefinition(&leader[i], &own[i]); err != nil {
-			return fmt.Errorf("instrument %s: the leader has another: %w", own[i].Symbol, err)
+			return fmt.Errorf("instrument %s differs from the leader's: %w", own[i].Symbol, err)
 		}
 	}
 	if len(leader) <= len(own) {
@@ -32,7 +32,7 @@ func checkInstruments(leader, own []market.Instrument) error {
 	for _, in := range leader[len(own):] {
 		more = append(more, in.Symbol)
 	}
-	return fmt.Errorf("the leader has %s, the configuration does not: %w", strings.Join(more, ", "), errLacksInstruments)
+	return fmt.Errorf("%s: defined by the leader, missing in instruments: %w", strings.Join(more, ", "), errLacksInstruments)
 }
 
 // replicaEngine applies the leader's frames to the engine, and checks the instruments that

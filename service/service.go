@@ -148,7 +148,7 @@ func (s *Service) run(ctx context.Context) error {
 		task.Task{Name: "desk", Run: s.runDesk}, task.Task{Name: "history", Run: s.runHistory})
 	if s.tokens != nil {
 		task.Go(ctx, group, task.Task{Name: "tokens", Run: func(ctx context.Context) error {
-			return sitOut(ctx, s.log, "tokens", s.tokens.Run(ctx))
+			return awaitEndIfFailed(ctx, s.log, "tokens", s.tokens.Run(ctx))
 		}})
 	}
 	if s.settlement != nil {
@@ -196,13 +196,13 @@ func (s *Service) runDesk(ctx context.Context) error {
 
 func (s *Service) runHistory(ctx context.Context) error {
 	defer s.events.history.Close()
-	return sitOut(ctx, s.log, "history", s.history.Run(ctx, s.events.history))
+	return awaitEndIfFailed(ctx, s.log, "history", s.history.Run(ctx, s.events.history))
 }
 
 func (s *Service) runFIX(ctx context.Context) error {
 	err := s.fix.Run(ctx, s.events.fix)
 	s.events.fix.Close()
-	return sitOut(ctx, s.log, "fix", err)
+	return awaitEndIfFailed(ctx, s.log, "fix", err)
 }
 
 // followFIX passes waiting events to the FIX gateway, or waits a moment if there are
@@ -285,11 +285,11 @@ func (s *Service) Epoch() uint64 { return s.eng.Epoch() }
 // Stats returns the stats of the engine.
 func (s *Service) Stats() engine.Stats { return s.eng.Stats() }
 
-// sitOut returns err. If a task has ended because its store failed, as on a full disk,
-// sitOut waits for ctx first: readers are served, and readiness reports the store.
-func sitOut(ctx context.Context, log *slog.Logger, name string, err error) error {
+// awaitEndIfFailed returns err. If a task has ended because its store failed, as on a full disk,
+// awaitEndIfFailed waits for ctx first: readers are served, and readiness reports the store.
+func awaitEndIfFailed(ctx context.Context, log *slog.Logger, name string, err error) error {
 	if errors.Is(err, persist.ErrFailed) && ctx.Err() == nil {
-		log.Error("store failed: out of service until a restart", "part", name, "error", err)
+		log.Error("store failed: component stopped until a restart", "part", name, "error", err)
 		<-ctx.Done()
 	}
 	return err
@@ -303,7 +303,7 @@ func (s *Service) runStores(ctx context.Context, stop context.CancelCauseFunc) (
 	var stores errgroup.Group
 	for _, p := range s.storage.tasks {
 		stores.Go(func() error {
-			err := task.Named(p.Name, sitOut(ctx, s.log, p.Name, p.Run(ctx)))
+			err := task.Named(p.Name, awaitEndIfFailed(ctx, s.log, p.Name, p.Run(ctx)))
 			stop(err)
 			return err
 		})

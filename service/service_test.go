@@ -17,11 +17,11 @@ func TestFailedStoreStopsNobody(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, stop := context.WithCancel(t.Context())
 		other, failed := errors.New("other"), fmt.Errorf("fix: %w", persist.ErrFailed)
-		if err := sitOut(ctx, slog.New(slog.DiscardHandler), "fix", other); !errors.Is(err, other) {
+		if err := awaitEndIfFailed(ctx, slog.New(slog.DiscardHandler), "fix", other); !errors.Is(err, other) {
 			t.Errorf("another error: %v", err)
 		}
 		var ended error
-		go func() { ended = sitOut(ctx, slog.New(slog.DiscardHandler), "fix", failed) }()
+		go func() { ended = awaitEndIfFailed(ctx, slog.New(slog.DiscardHandler), "fix", failed) }()
 		synctest.Wait()
 		if ended != nil {
 			t.Errorf("it ends at once: %v", ended)

@@ -66,7 +66,7 @@ func openSettlement(c *config.Config, signer cosign.Signer, d *desk.Desk, eng *e
 // journal may have lost commands: payments from then on are looked for again.
 func (p *settlement) start(state *engine.State, searchSince time.Time, nodes []string) {
 	p.Start(state.Desk().EachClaim, searchSince)
-	p.log.Info("settlement is on", "nodes", nodes, "desk", solana.Text(p.Health().Desk))
+	p.log.Info("settlement enabled", "nodes", nodes, "desk", solana.Text(p.Health().Desk))
 }
 
 // lostSince returns the end of a journal that the stores were reconciled with. Zero:
@@ -137,12 +137,12 @@ func settleOptions(cfg *config.Config, log *slog.Logger) (settle.Options, error)
 func (p *settlement) run(ctx context.Context, group *errgroup.Group) {
 	task.Go(ctx, group, task.Task{Name: "chain", Run: p.chain.Run}, task.Task{Name: "settlement", Run: func(ctx context.Context) error {
 		defer p.events.Close()
-		return sitOut(ctx, p.log, "settlement", p.Run(ctx, p.events))
+		return awaitEndIfFailed(ctx, p.log, "settlement", p.Run(ctx, p.events))
 	}})
 }
 
 // errNoNode means that no node of the chain has answered lately.
-var errNoNode = errors.New("no node of the chain answers")
+var errNoNode = errors.New("no Solana node of chain.rpc_urls answers")
 
 // Ready returns nil if a claim can be settled now.
 func (p *settlement) Ready() error {

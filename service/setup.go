@@ -77,7 +77,7 @@ func planSetup(o *Options, storage *Storage, state *engine.State, view *rfq.View
 		return p, nil
 	}
 	// The state is a group's.
-	const warning = "this node's configuration changes the group's state: each new leader applies its own"
+	const warning = "configuration differs from the group's state: applying this leader's"
 	if n := len(configured); n > 0 {
 		o.Log.Warn(warning, "commands", n)
 	}
@@ -150,7 +150,7 @@ func configure(c *config.Config, state *engine.State, instruments []market.Instr
 		in := &instruments[i]
 		if i < len(known) {
 			if err := engine.CheckRedefinition(&known[i], in); err != nil {
-				return nil, fmt.Errorf("instrument %s: the journal has another: %w", in.Symbol, err)
+				return nil, fmt.Errorf("instrument %s differs from the one in the journal: %w", in.Symbol, err)
 			}
 			if known[i] == *in {
 				continue

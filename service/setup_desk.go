@@ -199,7 +199,7 @@ func (d *deskSetup) addPairs(v *rfq.View, add func(string, rfq.Request)) error {
 	for i := range v.Pairs {
 		if d.setup(v.Pairs[i].Instrument) == nil {
 			return fmt.Errorf("rfq.pairs: the desk has a pair for %s, the configuration does not: pairs may be added, not removed; "+
-				"blockdesk lock --pair stops one", d.symbols[v.Pairs[i].Instrument])
+				"to stop selling it use blockdesk lock --pair", d.symbols[v.Pairs[i].Instrument])
 		}
 	}
 	for _, via := range []bool{false, true} {
@@ -211,8 +211,8 @@ func (d *deskSetup) addPairs(v *rfq.View, add func(string, rfq.Request)) error {
 			if p := v.Pair(s.Pair.Instrument); p != nil {
 				current := *p
 				if current.BaseMint != s.Pair.BaseMint && (current.Inventory != 0 || current.Sold != 0) {
-					return fmt.Errorf("rfq.pairs: base_mint of %s: the desk sells %s already, and a pair keeps its mint: "+
-						"configure that one, or take another data folder", s.Symbol, solana.Text(current.BaseMint))
+					return fmt.Errorf("rfq.pairs: base_mint of %s: the desk sells %s already, and a pair with inventory or sales cannot change its mint: "+
+						"restore that mint, or start with an empty data folder, which has no journal", s.Symbol, solana.Text(current.BaseMint))
 				}
 				current.Anchor, current.AnchorAt, current.Inventory, current.Reserved, current.Sold = 0, 0, 0, 0, 0
 				if current == s.Pair {

@@ -9,11 +9,11 @@ import (
 )
 
 // tokenAdmin implements admin.Tokens.
-type tokenAdmin struct{ log *access.Access }
+type tokenAdmin struct{ tokens *access.Access }
 
 // Tokens lists the stored tokens.
 func (d tokenAdmin) Tokens(after string, limit int, ended bool) ([]admin.AccessToken, error) {
-	list, err := d.log.List(after, limit, ended)
+	list, err := d.tokens.List(after, limit, ended)
 	if err != nil {
 		return nil, tokenError(err)
 	}
@@ -26,7 +26,7 @@ func (d tokenAdmin) Tokens(after string, limit int, ended bool) ([]admin.AccessT
 
 // Revoke revokes a token.
 func (d tokenAdmin) Revoke(id, by string) (admin.AccessToken, error) {
-	e, err := d.log.Revoke(id, by)
+	e, err := d.tokens.Revoke(id, by)
 	return admin.AccessToken(e), tokenError(err)
 }
 

@@ -25,8 +25,8 @@ const (
 	headSize = 4 << 10
 )
 
-// errOrder means that a request is malformed.
-var errOrder = errors.New("no such order")
+// errRequest means that a request is malformed.
+var errRequest = errors.New("no such order")
 
 // Serve is the child process: it reads requests from in and writes answers to out until
 // in or ctx ends.
@@ -71,7 +71,7 @@ func (s *server) serve(o *order) (*Answer, error) {
 	}
 	g := s.groups[o.Name]
 	if g == nil {
-		return nil, errOrder
+		return nil, errRequest
 	}
 	switch o.Do {
 	case doAwait:
@@ -87,12 +87,12 @@ func (s *server) serve(o *order) (*Answer, error) {
 		delete(s.groups, o.Name)
 		return &Answer{}, nil
 	}
-	return nil, errOrder
+	return nil, errRequest
 }
 
 func (s *server) join(spec *Group) (*Answer, error) {
 	if spec == nil || s.groups[spec.Name] != nil {
-		return nil, errOrder
+		return nil, errRequest
 	}
 	g := &group{form: spec.Form, poll: -1}
 	var err error
@@ -257,7 +257,7 @@ func (g *group) read(i int, buf []byte) ([]byte, error) {
 // follow measures the latency of each delivery.
 func (g *group) follow(buf []byte, s *Schedule) (*Answer, error) {
 	if s == nil || s.Each < 1 {
-		return nil, errOrder
+		return nil, errRequest
 	}
 	hist := hdrhistogram.New(1, int64(time.Minute), 3)
 	first, last, err := g.await(buf, s.Ticks*s.Each, func(before, now int) {

@@ -52,7 +52,7 @@ func measureAck(ctx context.Context, b *clusterBench) (err error) {
 	}
 	ends.Add(g.ends.Close)
 	page := make([]byte, 4092) // with its checksum 4 KB
-	lanes := []*ackLane{
+	lanes := []*ackVariant{
 		{name: "one fdatasync of 4 KB", one: func(int) error { return file.Append(page) }},
 		{name: "acknowledged by a single node's journal", one: work.AppendTo(store)},
 		{name: fmt.Sprintf("acknowledged by a majority of %d nodes", clusterNodes), one: work.AppendTo(g.term)},
@@ -67,8 +67,8 @@ func measureAck(ctx context.Context, b *clusterBench) (err error) {
 	return nil
 }
 
-// ackLane is one way to make a command durable.
-type ackLane struct {
+// ackVariant is one way to make a command durable.
+type ackVariant struct {
 	name   string
 	one    func(i int) error
 	series *bench.Series
@@ -76,7 +76,7 @@ type ackLane struct {
 
 // ackInTurn makes each lane acknowledge each command, one lane after the other, so that
 // all lanes meet the same state of the disk.
-func ackInTurn(ctx context.Context, lanes []*ackLane) error {
+func ackInTurn(ctx context.Context, lanes []*ackVariant) error {
 	for _, l := range lanes {
 		l.series = &bench.Series{Name: l.name, Hist: bench.NewHistogram()}
 	}
@@ -94,7 +94,7 @@ func ackInTurn(ctx context.Context, lanes []*ackLane) error {
 	return nil
 }
 
-func judgeAcks(b *clusterBench, lanes []*ackLane) {
+func judgeAcks(b *clusterBench, lanes []*ackVariant) {
 	for _, l := range lanes {
 		l.series.Summary = bench.Summarize(l.series.Hist)
 		b.report.Series = append(b.report.Series, l.series)

@@ -10,11 +10,11 @@ import (
 
 func TestSaid(t *testing.T) {
 	t.Parallel()
-	const log = `{"time":"2026-01-02T03:04:05.1Z","level":"INFO","msg":"leads","term":1}
+	const log = `{"time":"2026-01-02T03:04:05.1Z","level":"INFO","msg":"serving as leader","term":1}
 not JSON
 {"time":"2026-01-02T03:04:06.2Z","level":"INFO","msg":"leads elsewhere"}
-{"time":"2026-01-02T03:04:07.3Z","level":"INFO","msg":"leads","term":2}
-{"time":"2026-01-02T03:04:08.4Z","level":"INFO","msg":"leads","term":3}
+{"time":"2026-01-02T03:04:07.3Z","level":"INFO","msg":"serving as leader","term":2}
+{"time":"2026-01-02T03:04:08.4Z","level":"INFO","msg":"serving as leader","term":3}
 `
 	after := time.Date(2026, 1, 2, 3, 4, 6, 0, time.UTC)
 	for _, c := range []struct {
@@ -26,7 +26,7 @@ not JSON
 		{time.Hour, []time.Duration{1300 * time.Millisecond, 2400 * time.Millisecond}},
 	} {
 		var got []time.Duration
-		for _, at := range said(log, "leads", after, after.Add(c.until)) {
+		for _, at := range loggedAt(log, "serving as leader", after, after.Add(c.until)) {
 			got = append(got, at.Sub(after))
 		}
 		if !slices.Equal(got, c.want) {

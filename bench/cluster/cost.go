@@ -27,10 +27,10 @@ const (
 	costRounds = 20
 )
 
-// costLane is a leader with its followers. The first lane publishes nothing; the
+// costVariant is a leader with its followers. The first lane publishes nothing; the
 // last repeats the one before it: the difference between two equal lanes is noise, and
 // no smaller difference means anything.
-type costLane struct {
+type costVariant struct {
 	name      string
 	publishes bool
 	followers int
@@ -51,7 +51,7 @@ type costLane struct {
 func measureCost(ctx context.Context, b *clusterBench) (err error) {
 	var ends bench.Closers
 	defer func() { err = errors.Join(err, ends.Close()) }()
-	lanes := []*costLane{
+	lanes := []*costVariant{
 		{name: "nothing published"},
 		{name: "no follower", publishes: true},
 		{name: "1 follower", publishes: true, followers: 1},
@@ -78,7 +78,7 @@ func measureCost(ctx context.Context, b *clusterBench) (err error) {
 }
 
 // open starts the lane's leader, and the child that follows it.
-func (l *costLane) open(ctx context.Context, exe, dir string) (end func() error, err error) {
+func (l *costVariant) open(ctx context.Context, exe, dir string) (end func() error, err error) {
 	var ends bench.Closers
 	defer func() {
 		if err != nil {
@@ -116,7 +116,7 @@ func (l *costLane) open(ctx context.Context, exe, dir string) (end func() error,
 		return nil, err
 	}
 	if l.child != nil {
-		err = l.child.level()
+		err = l.child.awaitInSync()
 	}
 	return ends.Close, err
 }
@@ -147,7 +147,7 @@ func (j *pinnedJournal) Append(prior uint64, a, b []engine.Command) error {
 // costClocks are CPU times; a turn's are the differences between two readings.
 type costClocks struct{ matcher, journaler, process, child time.Duration }
 
-func (l *costLane) clocks() (c costClocks, err error) {
+func (l *costVariant) clocks() (c costClocks, err error) {
 	errs := make([]error, 3)
 	c.matcher, errs[0] = bench.ThreadCPU(int(l.matcher.tid.Load()))
 	c.journaler, errs[1] = bench.ThreadCPU(int(l.journaler.tid.Load()))
@@ -159,7 +159,7 @@ func (l *costLane) clocks() (c costClocks, err error) {
 }
 
 // turn sends the round's commands; the first round is not counted.
-func (l *costLane) turn(ctx context.Context, round int) error {
+func (l *costVariant) turn(ctx context.Context, round int) error {
 	commands := l.commands[round*costTurn:][:costTurn]
 	before, err := l.clocks()
 	if err != nil {
@@ -192,15 +192,15 @@ func (l *costLane) turn(ctx context.Context, round int) error {
 // costSettle is how long followers have for what is under way when a turn ends.
 const costSettle = 20 * time.Millisecond
 
-func judgeCost(b *clusterBench, lanes []*costLane) {
+func judgeCost(b *clusterBench, lanes []*costVariant) {
 	bare := bothMeans(lanes[1].matching, lanes[len(lanes)-1].matching)
 	for _, l := range lanes {
 		b.report.Series = append(b.report.Series, l.total)
 		b.report.Notes = append(b.report.Notes, fmt.Sprintf(
 			"%s: CPU ns a command, median of the turns: engine's thread %.0f (%.0f to %.0f), journaler %.0f, the leader's whole process %.0f, NATS server and followers %.0f",
-			l.name, bench.Middle(slices.Clone(l.matching)), slices.Min(l.matching), slices.Max(l.matching),
-			bench.Middle(slices.Clone(l.journaling)), bench.Middle(slices.Clone(l.process)), bench.Middle(slices.Clone(l.following))))
-		q := bench.Ratio{Name: "engine's thread, CPU a command: " + l.name + " / mean of both without", Value: bench.Paired(l.matching, bare)}
+			l.name, bench.MedianOf(slices.Clone(l.matching)), slices.Min(l.matching), slices.Max(l.matching),
+			bench.MedianOf(slices.Clone(l.journaling)), bench.MedianOf(slices.Clone(l.process)), bench.MedianOf(slices.Clone(l.following))))
+		q := bench.Ratio{Name: "engine's thread, CPU a command: " + l.name + " / mean of both without", Value: bench.MedianRatio(l.matching, bare)}
 		if l.followers > 0 {
 			q.Goal, q.AtMost = goalFollowed, true
 		}

@@ -17,8 +17,8 @@ import (
 const (
 	// failoverWarm orders are acknowledged before a leader is killed.
 	failoverWarm = 50
-	// failoverChance bounds the random delay of a kill.
-	failoverChance = 200 * time.Millisecond
+	// maxKillDelay bounds the random delay of a kill.
+	maxKillDelay = 200 * time.Millisecond
 	// failoverRest is the least time that a node has run when the leader is killed: the
 	// FIX sessions that a process makes at its start sleep for up to a second.
 	failoverRest = 1200 * time.Millisecond
@@ -74,7 +74,7 @@ func failoverRound(ctx context.Context, g server.Group, p *prober, split *failov
 	if err != nil {
 		return err
 	}
-	time.Sleep(rand.N(failoverChance))
+	time.Sleep(rand.N(maxKillDelay))
 	var victim *server.Server
 	for _, s := range g {
 		if s.Addresses.FIX == before.addr {
@@ -102,7 +102,7 @@ func failoverRound(ctx context.Context, g server.Group, p *prober, split *failov
 }
 
 // said returns the times between two others at which a node has logged a message.
-func said(log, message string, from, to time.Time) (at []time.Time) {
+func loggedAt(log, message string, from, to time.Time) (at []time.Time) {
 	for line := range strings.Lines(log) {
 		var record struct {
 			Time time.Time
@@ -138,7 +138,7 @@ func newFailoverSplit() *failoverSplit {
 func (f *failoverSplit) add(killed time.Time, log string, after probe) {
 	f.whole.Add(int64(after.answer.Sub(killed)))
 	f.ordered.Add(max(int64(after.answer.Sub(after.logon)), 1))
-	elections, services := said(log, "this node leads", killed, after.logon), said(log, "leads", killed, after.logon)
+	elections, services := loggedAt(log, "this node leads", killed, after.logon), loggedAt(log, "serving as leader", killed, after.logon)
 	if len(elections) == 0 || len(services) == 0 {
 		return
 	}

@@ -14,13 +14,13 @@ import (
 	"blockdesk/bench"
 )
 
-// followersLevel is the line that the child of bench cluster writes once all followers
+// followersInSync is the line that the child of bench cluster writes once all followers
 // are in sync.
-const followersLevel = "level"
+const followersInSync = "level"
 
 // ServeFollowers is a child of bench cluster: a NATS server in dir and n followers
 // of the leader that publishes there. It writes the server's URL and, once all
-// followers are in sync, followersLevel. It ends when in or ctx ends.
+// followers are in sync, followersInSync. It ends when in or ctx ends.
 func ServeFollowers(ctx context.Context, n int, dir string, in io.Reader, out io.Writer) (err error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -46,7 +46,7 @@ func ServeFollowers(ctx context.Context, n int, dir string, in io.Reader, out io
 			return err
 		}
 	}
-	if _, err := fmt.Fprintln(out, followersLevel); err != nil {
+	if _, err := fmt.Fprintln(out, followersInSync); err != nil {
 		return err
 	}
 	_, err = io.Copy(io.Discard, in)
@@ -75,7 +75,7 @@ func startFollowers(ctx context.Context, exe, dir string, n int) (*followers, er
 	if err := f.cmd.Start(); err != nil {
 		return nil, err
 	}
-	f.url, err = f.hear()
+	f.url, err = f.readLine()
 	if err != nil {
 		return nil, errors.Join(err, f.stop())
 	}
@@ -83,15 +83,15 @@ func startFollowers(ctx context.Context, exe, dir string, n int) (*followers, er
 }
 
 // hear returns the next line of the child's output.
-func (f *followers) hear() (string, error) {
+func (f *followers) readLine() (string, error) {
 	line, err := f.said.ReadString('\n')
 	return strings.TrimSpace(line), err
 }
 
 // level waits until all followers are in sync.
-func (f *followers) level() error {
-	line, err := f.hear()
-	if err == nil && line != followersLevel {
+func (f *followers) awaitInSync() error {
+	line, err := f.readLine()
+	if err == nil && line != followersInSync {
 		err = fmt.Errorf("the followers say %q", line)
 	}
 	return err

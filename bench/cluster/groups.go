@@ -119,21 +119,21 @@ func measureForwarding(ctx context.Context, b *clusterBench) (err error) {
 	}
 	whole, home, both := []*server.Server{r.whole}, []*server.Server{r.own}, []*server.Server{r.own, r.other}
 	for _, kind := range []groupKind{
-		{"depth", []*groupLane{
+		{"depth", []*groupVariant{
 			{name: "without groups", asked: r.whole, working: whole, request: server.GetText(depth)},
 			{name: "own instrument", asked: r.own, working: home, request: server.GetText(depth)},
 			{name: "forwarded", asked: r.other, working: both, request: server.GetText(depth)},
 		}},
-		{"quote", []*groupLane{
+		{"quote", []*groupVariant{
 			{name: "without groups", asked: r.whole, working: whole, request: server.PostText(server.QuoteTarget, quotes[r.whole])},
 			{name: "own ticket", asked: r.own, working: home, request: server.PostText(server.QuoteTarget, quotes[r.own])},
 			{name: "forwarded", asked: r.other, working: both, request: server.PostText(server.QuoteTarget, quotes[r.own])},
 		}},
-		{"tickets, gzip", []*groupLane{
+		{"tickets, gzip", []*groupVariant{
 			{name: "without groups", asked: r.whole, working: whole, request: server.GetText(server.TicketsTarget, "Accept-Encoding: gzip")},
 			{name: "merged", asked: r.own, working: home, request: server.GetText(server.TicketsTarget, "Accept-Encoding: gzip")},
 		}},
-		{"symbols", []*groupLane{
+		{"symbols", []*groupVariant{
 			{name: "without groups", asked: r.whole, working: whole, request: server.GetText(symbolsTarget)},
 			{name: "merged", asked: r.own, working: home, request: server.GetText(symbolsTarget)},
 		}},
@@ -191,11 +191,11 @@ func cpuOfEach(servers []*server.Server) (list []time.Duration, err error) {
 // it.
 type groupKind struct {
 	name  string
-	lanes []*groupLane
+	lanes []*groupVariant
 }
 
-// groupLane sends one kind of request to one process.
-type groupLane struct {
+// groupVariant sends one kind of request to one process.
+type groupVariant struct {
 	name    string
 	asked   *server.Server
 	working []*server.Server // whose CPU time counts
@@ -238,7 +238,7 @@ func (k *groupKind) compare(ctx context.Context, b *clusterBench, core int) (err
 
 // turn sends requests with one in flight, to measure the latency, and with many in
 // flight, to measure the CPU time of each.
-func (l *groupLane) turn(ctx context.Context, counted bool) error {
+func (l *groupVariant) turn(ctx context.Context, counted bool) error {
 	single, loaded := l.single, l.loaded
 	if !counted {
 		single, loaded = &bench.Series{Hist: bench.NewHistogram()}, &bench.Series{}
@@ -262,7 +262,7 @@ func (l *groupLane) turn(ctx context.Context, counted bool) error {
 
 // flood sends requests on all connections at once, again and again, from one thread,
 // because with a thread a connection the server would wait for the clients.
-func (l *groupLane) flood(ctx context.Context) error {
+func (l *groupVariant) flood(ctx context.Context) error {
 	for range groupLoad {
 		if ctx.Err() != nil {
 			return ctx.Err()
@@ -282,7 +282,7 @@ func (l *groupLane) flood(ctx context.Context) error {
 }
 
 // take adds the time of n requests to a series.
-func (l *groupLane) take(s *bench.Series, n int64, ask func() error) error {
+func (l *groupVariant) take(s *bench.Series, n int64, ask func() error) error {
 	before, err := cpuOfEach(l.working)
 	if err != nil {
 		return err
@@ -308,14 +308,14 @@ func (k *groupKind) judge(r *bench.Report) {
 		l.single.Summary = bench.Summarize(l.single.Hist)
 		r.Series = append(r.Series, l.single, l.loaded)
 		r.Notes = append(r.Notes, fmt.Sprintf("%s, %s: CPU µs a request under load, median of the turns %.1f (%.1f to %.1f)",
-			k.name, l.name, bench.Middle(slices.Clone(l.cpu))/1e3, slices.Min(l.cpu)/1e3, slices.Max(l.cpu)/1e3))
+			k.name, l.name, bench.MedianOf(slices.Clone(l.cpu))/1e3, slices.Min(l.cpu)/1e3, slices.Max(l.cpu)/1e3))
 	}
 	for i, l := range k.lanes {
 		for _, base := range k.lanes[:i] {
 			names := fmt.Sprintf("%s: %s / %s", k.name, l.name, base.name)
 			r.Ratios = append(r.Ratios,
 				bench.Ratio{Name: names + ", p50", Value: float64(l.single.Summary.P50) / float64(base.single.Summary.P50)},
-				bench.Ratio{Name: names + ", CPU under load", Value: bench.Paired(l.cpu, base.cpu)})
+				bench.Ratio{Name: names + ", CPU under load", Value: bench.MedianRatio(l.cpu, base.cpu)})
 		}
 	}
 }

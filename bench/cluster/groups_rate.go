@@ -102,11 +102,11 @@ func (l *splitLane) turn(ctx context.Context, round int) error {
 func judgeSplit(b *clusterBench, one, two *splitLane) {
 	b.report.Series = append(b.report.Series, one.total, two.total)
 	b.report.Ratios = append(b.report.Ratios,
-		bench.Ratio{Name: "commands a second, two groups together / one, median of the turns", Value: bench.Paired(two.rates, one.rates)},
-		bench.Ratio{Name: "CPU a command, two groups / one, median of the turns", Value: bench.Paired(two.cpu, one.cpu)})
+		bench.Ratio{Name: "commands a second, two groups together / one, median of the turns", Value: bench.MedianRatio(two.rates, one.rates)},
+		bench.Ratio{Name: "CPU a command, two groups / one, median of the turns", Value: bench.MedianRatio(two.cpu, one.cpu)})
 	for _, l := range []*splitLane{one, two} {
 		b.report.Notes = append(b.report.Notes, fmt.Sprintf("%s: %.0f commands a second, median of the turns (%.0f to %.0f)",
-			l.name, bench.Middle(slices.Clone(l.rates)), slices.Min(l.rates), slices.Max(l.rates)))
+			l.name, bench.MedianOf(slices.Clone(l.rates)), slices.Min(l.rates), slices.Max(l.rates)))
 	}
 	b.report.Notes = append(b.report.Notes, fmt.Sprintf(
 		"commands of groups: the mix with a client's id on every command, %d turns of %d, one producer an engine; engines, producers and journals share this machine's cores and its one disk, so it is what a second group costs, and says nothing of what a second machine gains; no gateways and no consumers",

@@ -161,8 +161,8 @@ func judgeRates(b *clusterBench, majority, single *rateLane) {
 		b.report.Series = append(b.report.Series, total)
 	}
 	b.report.Ratios = append(b.report.Ratios,
-		bench.Ratio{Name: "commands a second through a majority, median of the turns", Value: bench.Middle(slices.Clone(majority.rates)), Goal: goalQuorumRate},
-		bench.Ratio{Name: "commands a second, majority / single node, median of the turns", Value: bench.Paired(majority.rates, single.rates)},
+		bench.Ratio{Name: "commands a second through a majority, median of the turns", Value: bench.MedianOf(slices.Clone(majority.rates)), Goal: goalQuorumRate},
+		bench.Ratio{Name: "commands a second, majority / single node, median of the turns", Value: bench.MedianRatio(majority.rates, single.rates)},
 	)
 	b.report.Notes = append(b.report.Notes, fmt.Sprintf(
 		"rate: the mix of bench engine with a client's id on every command, %d turns of %d commands each, from one producer that never waits; the majority's three nodes apply every command a second time; no gateways and no consumers; CPU is of all nodes together",

@@ -24,7 +24,7 @@ const (
 	unitCommands = 1_000_000 // of each flow
 	unitRounds   = 3
 	unitSessions = 200 // FIX sessions
-	unitQuiet    = 5 * time.Second
+	unitIdle     = 5 * time.Second
 )
 
 // measureUnits measures the unit costs of docs/scale.md that no other part measures.
@@ -54,9 +54,9 @@ func measureInstruments(ctx context.Context, b *clusterBench) error {
 			rounds[i] = append(rounds[i], s)
 		}
 	}
-	one := bench.Median(rounds[0])
+	one := bench.MedianByCPU(rounds[0])
 	for i, n := range counts {
-		s := bench.Median(rounds[i])
+		s := bench.MedianByCPU(rounds[i])
 		b.report.Series = append(b.report.Series, s)
 		if n > 1 {
 			b.report.Ratios = append(b.report.Ratios, bench.Ratio{Name: fmt.Sprintf("CPU a command, %d instruments / 1", n), Value: float64(s.CPU) / float64(one.CPU)})
@@ -113,7 +113,7 @@ func measureSessions(ctx context.Context, b *clusterBench) (err error) {
 	}
 	b.report.Notes = append(b.report.Notes, fmt.Sprintf(
 		"FIX sessions: %d logged on, heartbeats every %d s: %.1f KB of the server's memory each, beside their configuration; %.0f µs of its CPU time a second each",
-		unitSessions, fixclientBeat, float64(busy.bytes-rest.bytes)/1e3/unitSessions, float64((busy.cpu-rest.cpu).Microseconds())/unitQuiet.Seconds()/unitSessions))
+		unitSessions, fixclientBeat, float64(busy.bytes-rest.bytes)/1e3/unitSessions, float64((busy.cpu-rest.cpu).Microseconds())/unitIdle.Seconds()/unitSessions))
 	return nil
 }
 
@@ -139,19 +139,19 @@ func keyedConfig(dir string, compIDs []string) (config string, key ed25519.Priva
 	return fmt.Sprintf("fix: {participants_file: %q, messages_per_second: 1000000}\nhttp: {market_data_per_minute: 0}\n", path), key, nil
 }
 
-// quietly has the memory of an idle process, and its CPU time over unitQuiet.
-type quietly struct {
+// idleUsage has the memory of an idle process, and its CPU time over unitIdle.
+type idleUsage struct {
 	bytes int64
 	cpu   time.Duration
 }
 
-func quietCost(ctx context.Context, pid int) (q quietly, err error) {
+func quietCost(ctx context.Context, pid int) (q idleUsage, err error) {
 	before, err := bench.CPUOf(pid)
 	if err != nil {
 		return q, err
 	}
 	select {
-	case <-time.After(unitQuiet):
+	case <-time.After(unitIdle):
 	case <-ctx.Done():
 		return q, ctx.Err()
 	}

@@ -147,12 +147,12 @@ func (application) FromApp(m *quickfix.Message, id quickfix.SessionID) quickfix.
 // loop spins, and guardStore yields the processor.
 type guardStores struct {
 	quickfix.MessageStoreFactory
-	moved *atomic.Uint64
+	messages *atomic.Uint64
 }
 
 func (g guardStores) Create(id quickfix.SessionID) (quickfix.MessageStore, error) {
 	inner, err := g.MessageStoreFactory.Create(id)
-	return &guardStore{MessageStore: inner, moved: g.moved}, err
+	return &guardStore{MessageStore: inner, moved: g.messages}, err
 }
 
 type guardStore struct {

@@ -106,7 +106,7 @@ func compareEngine(ctx context.Context, r *bench.Report, name string, setup, com
 		}
 		bare = append(bare, s)
 	}
-	a, b := bench.Median(ours), bench.Median(bare)
+	a, b := bench.MedianByCPU(ours), bench.MedianByCPU(bare)
 	r.Series = append(r.Series, a, b)
 	r.Ratios = append(r.Ratios,
 		bench.Ratio{Name: name + ": engine / bare ladder, CPU a command", Value: float64(a.CPU) / float64(b.CPU), Goal: 2.0, AtMost: true},

@@ -11,10 +11,10 @@ import (
 type Act uint8
 
 const (
-	Place  Act = 1 // a limit order that rests
-	Take   Act = 2 // an immediate-or-cancel order
-	Shrink Act = 3 // amend to a smaller open quantity, keeping its place
-	Remove Act = 4 // cancel
+	Rest    Act = 1 // a limit order that rests
+	TakeIOC Act = 2 // an immediate-or-cancel order
+	Shrink  Act = 3 // amend to a smaller open quantity, keeping its place
+	Remove  Act = 4 // cancel
 )
 
 // Action is one order message to send.
@@ -95,7 +95,7 @@ func (p *Planner) place(side market.Side, price, size, id int64) {
 	}
 	q := p.queues(side)
 	q[price] = append(q[price], o)
-	p.out = append(p.out, Action{Act: Place, Order: o.number, Side: side, Price: price, Qty: size})
+	p.out = append(p.out, Action{Act: Rest, Order: o.number, Side: side, Price: price, Qty: size})
 }
 
 // reduce takes m.Size from the level: from the order that the message names,
@@ -141,7 +141,7 @@ func (p *Planner) forget(o *planned) {
 // oldest first.
 func (p *Planner) take(m *LobsterMessage) {
 	p.next++
-	p.out = append(p.out, Action{Act: Take, Order: p.next, Side: m.Side.Opposite(), Price: m.Price, Qty: m.Size})
+	p.out = append(p.out, Action{Act: TakeIOC, Order: p.next, Side: m.Side.Opposite(), Price: m.Price, Qty: m.Size})
 	levels := p.queues(m.Side)
 	for left := m.Size; left > 0; {
 		best, found := int64(0), false

@@ -27,10 +27,10 @@ func playBook(t *testing.T, rows []LobsterRow, levels int) (exact, unaided int) 
 				Type: book.Limit, TIF: book.GTC, STP: book.STPCancelNewest, Participant: market.ParticipantID(a.Side),
 			}
 			switch a.Act {
-			case Take:
+			case TakeIOC:
 				o.TIF = book.IOC
 				b.Submit(&o, 0, seq, out)
-			case Place:
+			case Rest:
 				b.Submit(&o, 0, seq, out)
 			case Shrink:
 				o.Qty = market.Qty(a.Total)

@@ -201,7 +201,7 @@ func (p *player) encode(a flow.Action) (msgType string, body []byte, id string) 
 	id = name(st.version)
 	b := make([]byte, 0, 200)
 	switch a.Act {
-	case flow.Place, flow.Take:
+	case flow.Rest, flow.TakeIOC:
 		msgType, st.total = "D", a.Qty
 		b = append(append(append(b, "11="...), id...), '\x01')
 	case flow.Shrink, flow.Remove:
@@ -226,7 +226,7 @@ func (p *player) encode(a flow.Action) (msgType string, body []byte, id string) 
 	if a.Act != flow.Remove {
 		b = append(b, "40=2\x0144="...)
 		b = append(p.appendPrice(b, a.Price), '\x01')
-		if a.Act == flow.Take {
+		if a.Act == flow.TakeIOC {
 			b = append(b, "59=3\x01"...)
 			delete(p.orders, a.Order)
 		} else {
@@ -327,7 +327,7 @@ func (t *trader) await(ctx context.Context, id string, act flow.Act) (report, er
 				r.trades++
 			}
 			ends := e.status == "2" || e.status == "4"
-			if act != flow.Take || ends {
+			if act != flow.TakeIOC || ends {
 				return r, nil
 			}
 		case err := <-t.ended:

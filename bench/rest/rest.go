@@ -171,7 +171,7 @@ func (s *restSide) perOp() (median, others float64) {
 	for i := range quiet {
 		list[i] = quiet[i].perOp
 	}
-	return bench.Middle(list), quiet[len(quiet)-1].others
+	return bench.MedianOf(list), quiet[len(quiet)-1].others
 }
 
 // compare measures the servers in turn, a second each, and records the ratio of their

@@ -63,7 +63,7 @@ func OfferTickets(srv *Server, symbol string, n, host int) error {
 		req.Header.SetContentType("application/json")
 		req.Header.Set("Authorization", "Bearer "+strings.TrimSpace(string(token)))
 		req.SetBody(body)
-		if _, _, err := AskFrom(host+i/TicketsEach, &req, fasthttp.StatusOK); err != nil {
+		if _, _, err := RequestFrom(host+i/TicketsEach, &req, fasthttp.StatusOK); err != nil {
 			return fmt.Errorf("ticket %d: %w", i+1, err)
 		}
 	}
@@ -116,9 +116,9 @@ func FirstOffer(base string) (order, tranche string, err error) {
 // from, so that wrk, which comes from 127.0.0.1, has its limits to itself.
 const Visitor = 2
 
-// AskFrom sends one request from 127.0.0.host over a connection of its own and
+// RequestFrom sends one request from 127.0.0.host over a connection of its own and
 // returns the answer's ETag and body.
-func AskFrom(host int, req *fasthttp.Request, status int) (etag string, body []byte, err error) {
+func RequestFrom(host int, req *fasthttp.Request, status int) (etag string, body []byte, err error) {
 	dialer := &net.Dialer{LocalAddr: &net.TCPAddr{IP: net.IPv4(127, 0, 0, byte(host))}, Timeout: 5 * time.Second}
 	client := &fasthttp.Client{
 		Dial: func(addr string) (net.Conn, error) { return dialer.Dial("tcp", addr) },
@@ -142,7 +142,7 @@ func Fetch(url string, headers []string, status int) (etag string, body []byte, 
 		name, value, _ := strings.Cut(h, ": ")
 		req.Header.Set(name, value)
 	}
-	return AskFrom(Visitor, &req, status)
+	return RequestFrom(Visitor, &req, status)
 }
 
 const (

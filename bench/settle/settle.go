@@ -158,7 +158,7 @@ func (b *settleBench) offer() error {
 	req.Header.SetContentType("application/json")
 	req.Header.Set("Authorization", "Bearer "+strings.TrimSpace(string(token)))
 	req.SetBodyString(`{"pair":"` + server.Symbol + `","label":"Block","tranches":["80000000"]}`)
-	if _, _, err := server.AskFrom(server.Visitor, &req, fasthttp.StatusOK); err != nil {
+	if _, _, err := server.RequestFrom(server.Visitor, &req, fasthttp.StatusOK); err != nil {
 		return err
 	}
 	return server.AwaitTickets(b.srv.Addresses.Base, 1)

@@ -181,7 +181,7 @@ func (b *wsBench) turn(ctx context.Context, l *fanLane, counted bool) error {
 		cpu = bench.ProcessCPU() - cpu
 		l.last.CPU += cpu
 		l.perOp = append(l.perOp, float64(cpu)/float64(wsTurn*l.each*b.o.Clients))
-		l.medians = append(l.medians, bench.Middle(times))
+		l.medians = append(l.medians, bench.MedianOf(times))
 	}
 	return nil
 }
@@ -214,9 +214,9 @@ func (p *fanPair) judge() {
 	}
 	with := fmt.Sprintf(", %d shards / %d loops of write(2)", p.writers, p.writers)
 	p.b.report.Ratios = append(p.b.report.Ratios,
-		bench.Ratio{Name: "CPU a delivery" + with, Value: bench.Paired(p.ours.perOp, p.raws.perOp), Goal: goalDelivery, AtMost: true},
-		bench.Ratio{Name: fmt.Sprintf("CPU a delivery in bursts of %d", wsBurst) + with + " one by one", Value: bench.Paired(p.oursBurst.perOp, p.raws.perOp), Goal: goalBurst, AtMost: true},
-		bench.Ratio{Name: fmt.Sprintf("the same, write(2) of %d together / one by one", wsBurst), Value: bench.Paired(p.rawsBurst.perOp, p.raws.perOp)},
+		bench.Ratio{Name: "CPU a delivery" + with, Value: bench.MedianRatio(p.ours.perOp, p.raws.perOp), Goal: goalDelivery, AtMost: true},
+		bench.Ratio{Name: fmt.Sprintf("CPU a delivery in bursts of %d", wsBurst) + with + " one by one", Value: bench.MedianRatio(p.oursBurst.perOp, p.raws.perOp), Goal: goalBurst, AtMost: true},
+		bench.Ratio{Name: fmt.Sprintf("the same, write(2) of %d together / one by one", wsBurst), Value: bench.MedianRatio(p.rawsBurst.perOp, p.raws.perOp)},
 	)
 	p.b.report.Ratios = append(p.b.report.Ratios, lastRatios(p, p, 0, 0)...)
 }
@@ -227,7 +227,7 @@ func lastRatios(ours, raws *fanPair, goal50, goal99 float64) []bench.Ratio {
 	with := fmt.Sprintf(", %d shards / %d loops of write(2)", ours.writers, raws.writers)
 	p99 := func(l *fanLane) float64 { return float64(l.last.Summary.P99) }
 	return []bench.Ratio{
-		{Name: "tick to last client p50" + with, Value: bench.Paired(ours.ours.medians, raws.raws.medians), Goal: goal50, AtMost: true},
+		{Name: "tick to last client p50" + with, Value: bench.MedianRatio(ours.ours.medians, raws.raws.medians), Goal: goal50, AtMost: true},
 		{Name: "tick to last client p99" + with, Value: p99(&ours.ours) / p99(&raws.raws), Goal: goal99, AtMost: true},
 	}
 }

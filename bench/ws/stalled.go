@@ -52,8 +52,8 @@ func (b *wsBench) stalled(ctx context.Context) error {
 		}
 		b.report.Series = append(b.report.Series, without, with)
 		b.report.Ratios = append(b.report.Ratios,
-			bench.Ratio{Name: fmt.Sprintf("p99 of %d healthy clients, %d more stalled / none", healthy, stalled), Value: bench.Middle(ratios), Goal: goalStalled, AtMost: true},
-			bench.Ratio{Name: fmt.Sprintf("bytes of heap more a stalled client, of %d", stalled), Value: bench.Middle(memory), Goal: wsPending, AtMost: true},
+			bench.Ratio{Name: fmt.Sprintf("p99 of %d healthy clients, %d more stalled / none", healthy, stalled), Value: bench.MedianOf(ratios), Goal: goalStalled, AtMost: true},
+			bench.Ratio{Name: fmt.Sprintf("bytes of heap more a stalled client, of %d", stalled), Value: bench.MedianOf(memory), Goal: wsPending, AtMost: true},
 		)
 	}
 	b.report.Notes = append(b.report.Notes, fmt.Sprintf("stalled: %d deliveries a second, open loop, for %v; stalled clients do not read from the start, block after %d updates, and are all closed after %v (SLOW_CONSUMER, 4008); the table has the last of %d runs in turn, the ratio is the runs' median",

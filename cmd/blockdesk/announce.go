@@ -3,10 +3,10 @@ package main
 import (
 	"fmt"
 	"io"
-	"os"
 	"strings"
 	"text/tabwriter"
 
+	"blockdesk/persist"
 	"blockdesk/service"
 	"blockdesk/service/config"
 	"blockdesk/service/demo"
@@ -15,8 +15,8 @@ import (
 	"blockdesk/service/standby"
 )
 
-// announce prints the addresses of a service, and writes them to addresses.json in the data
-// folder.
+// announce prints the addresses of a service and where to begin, and writes the addresses
+// to addresses.json in the data folder.
 func announce(s *settings, w io.Writer, cfg *config.Config, of *service.Service) error {
 	a := of.Addresses()
 	if err := a.Write(cfg.DataDir); err != nil {
@@ -29,14 +29,44 @@ func announce(s *settings, w io.Writer, cfg *config.Config, of *service.Service)
 	if err := printAddresses(w, cfg, &a, "data in "+cfg.DataDir, "", chain); err != nil {
 		return err
 	}
-	fmt.Fprintf(w, "try:\n")
-	for _, line := range tryCommands(cfg, &a) {
-		fmt.Fprintf(w, "  %s\n", line)
-	}
 	if cfg.Demo {
 		fmt.Fprintf(w, "demo: log on to FIX as %s, user %s, password %s\n", demo.Guest, demo.Guest, demo.Password)
 	}
-	return nil
+	if warning := diskWarning(cfg); warning != "" {
+		fmt.Fprintf(w, "\nWARNING: %s\n", warning)
+	}
+	return printFirstSteps(w, cfg, &a)
+}
+
+// diskWarning returns a sentence if so little of the disk is free that only cancels are
+// admitted: a newcomer would otherwise look for the reason of each refusal.
+func diskWarning(cfg *config.Config) string {
+	free, err := persist.FreePercent(cfg.DataDir)
+	if err != nil || free >= cfg.Journal.DiskLowPercent {
+		return "" // the journal reports what it cannot read
+	}
+	return fmt.Sprintf("%d %% of the disk of %s is free, below journal.disk_low_percent (%d): orders, quotes and claims are refused.\n"+
+		"Free some space, or start again with --set journal.disk_low_percent=%d", free, cfg.DataDir, cfg.Journal.DiskLowPercent, max(1, free/2))
+}
+
+// printFirstSteps prints the pages of a service, and one request to try.
+func printFirstSteps(w io.Writer, cfg *config.Config, a *operator.Addresses) error {
+	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	fmt.Fprintf(t, "\nboard\t%s/board\n", a.Base)
+	if cfg.RFQ.Enabled {
+		fmt.Fprintf(t, "wallet\t%s/wallet\n", a.Base)
+	}
+	fmt.Fprintf(t, "docs\t%s/docs\n", a.Base)
+	fmt.Fprintf(t, "try\t%s\n", firstCommand(cfg, a))
+	return t.Flush()
+}
+
+// firstCommand returns a request for a newcomer, to run as printed.
+func firstCommand(cfg *config.Config, a *operator.Addresses) string {
+	if cfg.RFQ.Enabled && cfg.Demo {
+		return "curl -s -H 'Content-Type: application/json' -d '" + demo.Quote + "' '" + a.Base + "/api/v1/rfq/quote?pretty'"
+	}
+	return "curl -s '" + a.Base + "/api/v1/market/depth?symbol=" + cfg.Instruments[0].Symbol + "&limit=5&pretty'"
 }
 
 // announceBound is announce for a process that does not serve all the time: what it is, and
@@ -77,28 +107,4 @@ func chainLine(cfg *config.Config, a *operator.Addresses, note string) string {
 		return ""
 	}
 	return strings.Join(cfg.ChainHosts(), ", ")
-}
-
-// tryCommands returns first commands for the user, to run as printed.
-func tryCommands(cfg *config.Config, a *operator.Addresses) []string {
-	out := []string{
-		"curl -s " + a.Base + "/",
-		"curl -s '" + a.Base + "/api/v1/market/depth?symbol=" + cfg.Instruments[0].Symbol + "&limit=5'",
-	}
-	desk := cfg.RFQ.Enabled
-	if desk {
-		out = append(out, "curl -s "+a.Base+"/api/v1/rfq/current-sellable-ticket")
-	}
-	if desk && cfg.Demo {
-		out = append(out, "curl -s -H 'Content-Type: application/json' -d '"+demo.Quote+"' "+a.Base+"/api/v1/rfq/quote")
-	}
-	if desk && a.Chain != "" {
-		out = append(out, "curl -s -H 'Content-Type: application/json' -d '"+demo.Claim()+"' "+a.Base+"/rfq-native/modular-claim-take | "+
-			os.Args[0]+" wallet pay --data "+cfg.DataDir)
-	}
-	out = append(out, "curl -s "+a.Admin+"/readyz")
-	if desk {
-		out = append(out, os.Args[0]+" ticket list --data "+cfg.DataDir)
-	}
-	return out
 }

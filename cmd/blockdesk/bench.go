@@ -159,7 +159,7 @@ func followersCommand() *cobra.Command {
 		RunE: func(cmd *cobra.Command, args []string) error {
 			n, err := strconv.Atoi(args[0])
 			if err != nil || n < 0 {
-				return usagef("followers %q: a number from 0", args[0])
+				return usagef("followers %q: want a number, 0 or more", args[0])
 			}
 			return clusterbench.ServeFollowers(cmd.Context(), n, args[1], cmd.InOrStdin(), cmd.OutOrStdout())
 		},
@@ -252,7 +252,7 @@ func playCommand(s *settings, f *benchFlags) *cobra.Command {
 		Example: "  blockdesk bench play --day own --rows 500",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if !slices.Contains(replay.Days, day.Name) {
-				return usagef("--day %s: amzn, aapl or own", day.Name)
+				return usagef("--day %s: want amzn, aapl or own", day.Name)
 			}
 			exe, err := os.Executable()
 			if err != nil {

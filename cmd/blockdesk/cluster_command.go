@@ -24,8 +24,8 @@ const (
 	watchEvery = 2 * time.Second
 )
 
-// errUnwellGroup is wrapped if a group has no leader or cannot lose another node.
-var errUnwellGroup = errors.New("the group is not well")
+// errGroupDegraded is wrapped if a group has no leader or cannot lose another node.
+var errGroupDegraded = errors.New("the group is degraded or has no leader")
 
 // groupClient reads a group from its nodes, and changes it through its leader.
 type groupClient struct {
@@ -69,7 +69,7 @@ func (g *groupClient) read(ctx context.Context) (*operator.Group, error) {
 func (g *groupClient) send(ctx context.Context, v *operator.Group, path string, in any) error {
 	leader := v.Node(v.Leader)
 	if leader == nil {
-		return fmt.Errorf("%w: %s", errUnwellGroup, v.Text)
+		return fmt.Errorf("%w: %s", errGroupDegraded, v.Text)
 	}
 	cfg, err := g.s.load()
 	if err != nil {
@@ -105,7 +105,7 @@ func (g *groupClient) await(ctx context.Context, within time.Duration, done func
 			if last == nil {
 				return nil, fmt.Errorf("%w: no node has answered within %v: %w", operator.ErrNoService, within, err)
 			}
-			return last, fmt.Errorf("%w: not done within %v: %s", errUnwellGroup, within, last.Text)
+			return last, fmt.Errorf("%w: not done within %v: %s", errGroupDegraded, within, last.Text)
 		case <-time.After(pollEvery):
 		}
 	}
@@ -174,9 +174,9 @@ func showGroup(s *settings, w io.Writer, v *operator.Group) error {
 	case err != nil || v.OK:
 		return err
 	case s.json:
-		return printedError{errUnwellGroup}
+		return printedError{errGroupDegraded}
 	}
-	return errUnwellGroup // the first line has the reason
+	return errGroupDegraded // the first line has the reason
 }
 
 // watch prints the group repeatedly until ctx ends; as JSON an object a line.
@@ -336,7 +336,7 @@ func (g *groupClient) remove(ctx context.Context, id string, force bool) (*opera
 		return nil, err
 	}
 	if bad := v.RemovalProblem(id); bad != "" && !force {
-		return nil, fmt.Errorf("%w: %s; --force removes it nevertheless", errUnwellGroup, bad)
+		return nil, fmt.Errorf("%w: %s; --force removes it nevertheless", errGroupDegraded, bad)
 	}
 	if v.Leader == id {
 		if v, err = g.transfer(ctx, v); err != nil {

@@ -16,7 +16,7 @@ import (
 
 // sick is the machine of a node that tests hurt.
 type sick struct {
-	now atomic.Pointer[programtest.Illness]
+	now atomic.Pointer[programtest.Faults]
 }
 
 // testMachine is the machine of this process: sick where a test says how.
@@ -27,12 +27,12 @@ func testMachine() machine {
 	}
 	m := &sick{}
 	look := func() {
-		var now programtest.Illness
+		var now programtest.Faults
 		if text, err := os.ReadFile(path); err == nil && json.Unmarshal(text, &now) == nil {
 			m.now.Store(&now)
 		}
 	}
-	m.now.Store(&programtest.Illness{})
+	m.now.Store(&programtest.Faults{})
 	look()
 	go func() {
 		for ; ; look() {

@@ -88,13 +88,13 @@ func (f *fixClientFlags) options(s *settings, interactive bool, prompt io.Writer
 		HeartBtInt: f.heartBt, KeepSequence: true, Reset: f.reset,
 	}
 	if f.compID == "" {
-		return o, usagef("--comp-id is needed")
+		return o, usagef("--comp-id is required: the SenderCompID of the session")
 	}
 	if err := config.CheckRange("--heartbeat", f.heartBt, 10, 60); err != nil {
 		return o, usageError{err}
 	}
 	if f.wait <= 0 || f.wait > time.Hour {
-		return o, usagef("--wait: %s is outside 0 to 1h", f.wait)
+		return o, usagef("--wait: %s: want more than 0 and at most 1h", f.wait)
 	}
 	cfg, err := s.load()
 	if err != nil {

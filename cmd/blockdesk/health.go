@@ -19,8 +19,8 @@ import (
 // maxHealthAnswer bounds the answer of /readyz, in bytes.
 const maxHealthAnswer = 64 << 10
 
-// errUnwell is wrapped if a service is not ready or not alive.
-var errUnwell = errors.New("the service is not well")
+// errNotReady is wrapped if a service is not ready or not alive.
+var errNotReady = errors.New("the service is not ready")
 
 // healthCommand checks a running service, for containers and scripts without another HTTP
 // client.
@@ -85,7 +85,7 @@ func printHealth(ctx context.Context, page string, out io.Writer, asJSON bool) e
 	if err := json.Unmarshal(text, &answer); err != nil {
 		return fmt.Errorf("%s is not a page of blockdesk: %s, %w", page, resp.Status, err)
 	}
-	well := resp.StatusCode == http.StatusOK
+	ready := resp.StatusCode == http.StatusOK
 	if asJSON {
 		_, err = out.Write(text)
 	} else {
@@ -94,19 +94,19 @@ func printHealth(ctx context.Context, page string, out io.Writer, asJSON bool) e
 	switch {
 	case err != nil:
 		return err
-	case well:
+	case ready:
 		return nil
 	case asJSON && !answer.OK:
-		return printedError{errUnwell}
+		return printedError{errNotReady}
 	}
-	return fmt.Errorf("%w: %s says %s", errUnwell, page, resp.Status)
+	return fmt.Errorf("%w: %s says %s", errNotReady, page, resp.Status)
 }
 
 // show prints the conditions as text.
 func (h *healthAnswer) show(w io.Writer) error {
-	state := "well"
+	state := "ready"
 	if !h.OK {
-		state = strings.TrimSuffix("not well: "+h.Error, ": ")
+		state = strings.TrimSuffix("not ready: "+h.Error, ": ")
 	}
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(t, state)

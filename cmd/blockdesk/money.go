@@ -148,7 +148,7 @@ func moneyReleaseCommand(s *settings, f *operatorFlags) *cobra.Command {
 		Example: "  blockdesk money release C000000000002e --i-have-looked",
 		RunE: operatorCommand(s, f, func(args []string) (string, any, error) {
 			if !looked {
-				return "", nil, usageError{errNotLooked}
+				return "", nil, usageError{errNotConfirmed}
 			}
 			return "/desk/money/release", map[string]any{"claim_id": args[0], "confirm": true}, nil
 		}, showClaimState),
@@ -157,8 +157,8 @@ func moneyReleaseCommand(s *settings, f *operatorFlags) *cobra.Command {
 	return requireFlags(cmd, "i-have-looked")
 }
 
-// errNotLooked refuses a release without a search for the transaction.
-var errNotLooked = errors.New("look in two explorers first: the transaction must not be on the chain")
+// errNotConfirmed refuses a release without a search for the transaction.
+var errNotConfirmed = errors.New("look in two explorers first: the transaction must not be on the chain")
 
 func moneyResolveCommand(s *settings, f *operatorFlags) *cobra.Command {
 	var in struct {

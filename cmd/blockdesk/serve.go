@@ -19,7 +19,7 @@ import (
 )
 
 func serveCommand(s *settings) *cobra.Command {
-	var asDemo, check, rebase bool
+	var asDemo, check, rebase, open bool
 	var role string
 	cmd := &cobra.Command{
 		Use: "serve", Short: "Run the service", Args: cobra.NoArgs,
@@ -49,6 +49,9 @@ func serveCommand(s *settings) *cobra.Command {
 			if err != nil {
 				return configError{err}
 			}
+			if open {
+				s.opened = openInBrowser
+			}
 			return serve(cmd, s, &cfg, in, rebase)
 		},
 	}
@@ -58,6 +61,7 @@ func serveCommand(s *settings) *cobra.Command {
 		"start although the journal and the FIX store or the desk's store have diverged, because one was lost\n"+
 			"or restored alone. The journal counts: orders on which it and the FIX store disagree are cancelled,\n"+
 			"reports that only one of them has are not sent, and answers to old idempotency keys may be lost")
+	cmd.Flags().BoolVar(&open, "open", false, "open the board in a browser once the service listens")
 	cmd.Flags().BoolVar(&check, "check", false, "validate the configuration and exit")
 	return cmd
 }
@@ -99,6 +103,9 @@ func serveAlone(cmd *cobra.Command, s *settings, cfg *config.Config, in *service
 		return err
 	}
 	if err = announce(s, cmd.OutOrStdout(), cfg, running); err == nil {
+		if s.opened != nil {
+			s.opened(ctx, running.Addresses().Base+"/board", log)
+		}
 		err = running.Run(ctx)
 	}
 	return errors.Join(err, running.Close())

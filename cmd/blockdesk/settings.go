@@ -1,11 +1,13 @@
 package main
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
+	"log/slog"
 	"os"
 	"strings"
 
@@ -26,6 +28,8 @@ type settings struct {
 	// helpErr is the error of writing a help, which cobra does not return.
 	helpErr error
 	machine machine
+	// opened is called with the board's URL when the service listens; nil: not wanted.
+	opened func(ctx context.Context, url string, log *slog.Logger)
 }
 
 // load returns the configuration, with the instruments of this process's group only.

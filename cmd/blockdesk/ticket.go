@@ -147,7 +147,7 @@ func amendTicket(cmd *cobra.Command, s *settings, f *operatorFlags, path string,
 	}
 	for i, in := range tranches {
 		if answer, err = client.Do(cmd.Context(), path+"/tranches", in); err != nil {
-			return fmt.Errorf("tranche change %d of %d, those before it are done: %w", i+1, len(tranches), err)
+			return fmt.Errorf("tranche change %d of %d failed (the earlier ones are done): %w", i+1, len(tranches), err)
 		}
 	}
 	return showAnswer(cmd.OutOrStdout(), s.json, answer, showTicket)

@@ -27,7 +27,7 @@ type Chromium struct {
 	t       *testing.T
 	in      io.Writer
 	answers chan []byte
-	said    *bytes.Buffer // standard error; read after the process has ended
+	stderr  *bytes.Buffer // standard error; read after the process has ended
 }
 
 // StartChromium starts a browser, or skips the test with the reason.
@@ -39,8 +39,8 @@ func StartChromium(t *testing.T) *Chromium {
 		runtest.SkipMissing(t, "Chromium of npm", "make browser")
 	}
 	cmd := exec.Command(node, filepath.Join(dir, "drive.mjs"))
-	c := &Chromium{t: t, answers: make(chan []byte), said: &bytes.Buffer{}}
-	cmd.Stderr = c.said
+	c := &Chromium{t: t, answers: make(chan []byte), stderr: &bytes.Buffer{}}
+	cmd.Stderr = c.stderr
 	in := programtest.Must(cmd.StdinPipe())
 	out := programtest.Must(cmd.StdoutPipe())
 	c.in = in
@@ -62,7 +62,7 @@ func StartChromium(t *testing.T) *Chromium {
 		for range c.answers { // discard late answers
 		}
 		if err := cmd.Wait(); err != nil && !t.Skipped() {
-			t.Errorf("the browser's driver: %v\n%s", err, c.said)
+			t.Errorf("the browser's driver: %v\n%s", err, c.stderr)
 		}
 	})
 	var version string

@@ -120,20 +120,20 @@ const (
 
 func (p *trial) slowDisk(n *groupNode) {
 	p.T.Helper()
-	n.suffers(p.T, programtest.Illness{SlowMS: slowSync.Milliseconds()})
+	n.suffers(p.T, programtest.Faults{SlowMS: slowSync.Milliseconds()})
 	p.progress(calmAcks)
-	n.suffers(p.T, programtest.Illness{})
+	n.suffers(p.T, programtest.Faults{})
 }
 
 // fullDisk leaves no room at a node, which has to leave the group. It comes back
 // when there is room again.
 func (p *trial) fullDisk(n *groupNode) {
 	p.T.Helper()
-	n.suffers(p.T, programtest.Illness{Full: true})
+	n.suffers(p.T, programtest.Faults{Full: true})
 	await.True(p.T, n.id+" ends on a full disk", func() bool { return n.gone() != nil })
 	p.kill(n) // it is gone
 	p.progress(calmAcks)
-	n.suffers(p.T, programtest.Illness{})
+	n.suffers(p.T, programtest.Faults{})
 	p.start(n)
 }
 
@@ -141,12 +141,12 @@ func (p *trial) fullDisk(n *groupNode) {
 // whose clock is right.
 func (p *trial) jumpClock(n *groupNode, by time.Duration) {
 	p.T.Helper()
-	n.suffers(p.T, programtest.Illness{SkewMS: by.Milliseconds()})
+	n.suffers(p.T, programtest.Faults{SkewMS: by.Milliseconds()})
 	p.progress(calmAcks)
 	p.kill(n)
 	p.progress(calmAcks)
 	p.start(n)
-	n.suffers(p.T, programtest.Illness{})
+	n.suffers(p.T, programtest.Faults{})
 }
 
 // loseQuorum kills two nodes: the one that is left acknowledges nothing, until

@@ -90,7 +90,7 @@ func newGroup(t *testing.T, r *chaintest.Rig, o groupOptions) *group {
 	t.Cleanup(g.http.CloseIdleConnections)
 	for _, id := range nodeIDs {
 		n := &groupNode{id: id, exe: programtest.NodeBinary(t), dir: t.TempDir(), listen: map[string]string{}, snapshotEvery: o.snapshots}
-		n.suffers(t, programtest.Illness{})
+		n.suffers(t, programtest.Faults{})
 		for _, name := range []string{"base", "api", "ws", "fix", "admin", "raft"} {
 			port, held, err := server.FreePort()
 			if err != nil {
@@ -156,7 +156,7 @@ func (g *group) configure(o groupOptions) {
 func (n *groupNode) machineFile() string { return filepath.Join(n.dir, "machine.json") }
 
 // suffers changes a node's machine, also of one that is down.
-func (n *groupNode) suffers(t testing.TB, now programtest.Illness) {
+func (n *groupNode) suffers(t testing.TB, now programtest.Faults) {
 	t.Helper()
 	now.SnapshotEvery = n.snapshotEvery
 	now.Write(t, n.machineFile())

@@ -336,8 +336,8 @@ func (d *groupOnDuty) scenes() map[string]scene {
 			prints: []expectation{{in: "cluster status", prints: `^no leader: 1 of 3 voters answer, 2 are needed`, fails: true}},
 			after:  func() { d.must(d.machines["b"].start()); d.must(d.machines["e"].start()); d.leader() },
 		},
-		"Elections again and again": {before: func() { d.leader() }},
-		"Disk of a node":            {before: func() { d.leader() }},
+		"Repeated elections": {before: func() { d.leader() }},
+		"Disk of a node":     {before: func() { d.leader() }},
 	}
 }
 
@@ -348,7 +348,7 @@ func (d *groupOnDuty) losesC() {
 	d.must(os.RemoveAll(d.machines["c"].data()))
 	d.await(operator.GroupAtRisk, "a")
 	out, err := programtest.Run(d.t, "", nil, "cluster", "remove", "b", "--admin", d.machines["a"].admin())
-	if err == nil || !strings.Contains(out, "the group is not well") || !strings.Contains(out, "--force") {
+	if err == nil || !strings.Contains(out, "the group is degraded or has no leader") || !strings.Contains(out, "--force") {
 		d.t.Errorf("b can be removed while c is down: %v: %s", err, out)
 	}
 }

@@ -42,6 +42,7 @@ var elsewhere = map[string]string{
 	"docs/runbook.md":          "e2e/docs.TestRunbook",
 	"docs/cluster.md":          "e2e/docs.TestClusterRunbook",
 	"README.md":                "e2e/docs.TestReadme",
+	"docs/tour.md":             "e2e/docs.TestReadme",
 }
 
 // exists reports whether a test that elsewhere names is there.

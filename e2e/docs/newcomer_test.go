@@ -92,7 +92,7 @@ func TestNewcomer(t *testing.T) {
 			t.Fatalf("%v\n%s", err, out)
 		}
 		return out
-	}, func(out string) bool { return strings.Contains(out, `"state":"settled"`) })
+	}, func(out string) bool { return strings.Contains(out, `"state": "settled"`) })
 	n.isOnChain(last)
 }
 
@@ -233,7 +233,7 @@ func openNewcomersTerminal(n *newcomer) *terminal {
 // isOnChain asks the local chain itself for the delivery that a claim names.
 func (n *newcomer) isOnChain(claim string) {
 	n.t.Helper()
-	m := regexp.MustCompile(`"delivery":\{[^}]*"l1_signature":"([1-9A-HJ-NP-Za-km-z]{80,88})"`).FindStringSubmatch(claim)
+	m := regexp.MustCompile(`"delivery": \{[^}]*"l1_signature": "([1-9A-HJ-NP-Za-km-z]{80,88})"`).FindStringSubmatch(claim)
 	if m == nil {
 		n.t.Fatalf("no delivery in %s", claim)
 	}

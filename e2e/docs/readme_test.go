@@ -39,11 +39,11 @@ func checkAnswer(t *testing.T, line, out string) {
 	}
 }
 
-// readmePrints is what the lines of README.md have to print.
+// readmePrints is what the lines of README.md and the tour have to print.
 var readmePrints = []expectation{
 	{in: "curl -sN ", prints: `event: l2\ndata: \{`},
 	{in: "/adapters/", prints: `^\[\{`},
-	{in: "/claims/$ID", prints: `"state":"settled"`},
+	{in: "/claims/$ID", prints: `"state": "settled"`},
 	{in: "wallet pay", prints: `^[1-9A-HJ-NP-Za-km-z]{80,88}\s`},
 	{in: "/dvp/builds/$ID", prints: `"state":"finalized"`},
 	{in: "fix client", prints: `(?s)logged on.*accepted.*cancelled.*quoted`},
@@ -53,9 +53,9 @@ var readmePrints = []expectation{
 	{in: "journal dump", prints: `(?m)^(.*\n){3}`},
 }
 
-// The lines of README.md work as they are printed, in their order: those of a stopped
-// service after it has been stopped. Without a chain those that settle are passed
-// over.
+// TestReadme runs the lines of README.md and then those of the tour as they are printed,
+// in their order: those of a stopped service after it has been stopped. Without a chain
+// it skips those that settle.
 func TestReadme(t *testing.T) {
 	runtest.SkipUnderRace(t, "it runs a document's lines one after the other, which other tests race")
 	t.Parallel()
@@ -75,7 +75,11 @@ func TestReadme(t *testing.T) {
 	dir, places := d.ReadersFolder(t)
 	term := openTerminalIn(t, dir, places)
 	run := 0
-	for _, p := range findPrinted("README.md", readTracked(t, "README.md")) {
+	var lines []printedLine
+	for _, name := range []string{"README.md", "docs/tour.md"} {
+		lines = append(lines, findPrinted(name, readTracked(t, name))...)
+	}
+	for _, p := range lines {
 		needsChain := regexp.MustCompile(`\$(CLAIM|ID|PAID|TOKEN|BUILD)\b|claim-take|wallet|money|sleep`).MatchString(p.text)
 		if p.block == inlineCode || isNotRun(p.text) || needsChain && more == nil {
 			continue

@@ -27,7 +27,7 @@ func TestHistoryAfterKillsIsTheJournals(t *testing.T) {
 	a, b := fixtest.NewTrader(programtest.FirmA, seed), fixtest.NewTrader(programtest.FirmB, seed+1)
 	for round := range rounds {
 		fixtest.ConnectAll(t, s.Addresses.FIX, a, b)
-		fixtest.SettleRound(t, a, b)
+		fixtest.ResolveRound(t, a, b)
 		enough := fixtest.Reported(200+rng.IntN(3000), a, b)
 		trading := fixtest.StartTrading(a, b)
 		await.True(t, "reports", func() bool { return enough() || a.Err() != nil || b.Err() != nil })

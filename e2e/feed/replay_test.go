@@ -179,7 +179,7 @@ func (r *replayer) broken() error {
 func (r *replayer) sendStock(a flow.Action) bool {
 	o := replayOrder{symbol: stockSymbol, side: a.Side, price: decimal(a.Price, 4), qty: a.Qty}
 	switch a.Act {
-	case flow.Take:
+	case flow.TakeIOC:
 		o.ioc = true
 	case flow.Shrink:
 		o.orig, o.qty = r.stockIDs[a.Order], a.Total
@@ -208,7 +208,7 @@ func (r *replayer) sendDeep(rec *flow.ArenaRecord) bool {
 // settle sends again what has no answer, on new lines.
 func (r *replayer) settle(t *testing.T) {
 	t.Helper()
-	fixtest.SettleRound(t, r.traders()...)
+	fixtest.ResolveRound(t, r.traders()...)
 }
 
 // replayOrder is an order message before it has an id: a new one, an amend (orig)

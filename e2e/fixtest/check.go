@@ -8,10 +8,10 @@ import (
 	"testing"
 )
 
-// SettleRound makes the traders send every unanswered request again, after the server has
+// ResolveRound makes the traders send every unanswered request again, after the server has
 // resent its messages, and waits until each trader knows the final state of its orders. It
 // returns the number of those requests.
-func SettleRound(t *testing.T, traders ...*Trader) (late int) {
+func ResolveRound(t *testing.T, traders ...*Trader) (late int) {
 	t.Helper()
 	for _, tr := range traders {
 		late += sendLateAgain(t, tr)

@@ -41,12 +41,12 @@ func TestHealthCommand(t *testing.T) {
 			t.Errorf("health %s ends with %d and prints\n%s\nwant %d and\n%s", args, got, text, code, out)
 		}
 	}
-	expect(0, "well\n  journal  ok\n  chain    no node answers\n")
-	expect(0, "well\n", "--live")
+	expect(0, "ready\n  journal  ok\n  chain    no node answers\n")
+	expect(0, "ready\n", "--live")
 	expect(0, `{"ok":true}`, "--live", "--json")
 	ready.Store(false)
 	expect(1, `{"ok":false,"checks":[{"name":"journal","ok":false,"error":"read-only"}]}`, "--json")
-	if code, out := run(); code != 1 || !strings.HasPrefix(out, "not well\n  journal  read-only\n") {
+	if code, out := run(); code != 1 || !strings.HasPrefix(out, "not ready\n  journal  read-only\n") {
 		t.Errorf("of one that is not ready: %d %s", code, out)
 	}
 	s.Close()

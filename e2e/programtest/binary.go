@@ -33,7 +33,7 @@ func Binary(t testing.TB) string {
 
 // NodeBinary returns the path of the program as cmd/blockdesk's own test binary. A
 // process of it is the program if AsProgram is in its environment; if MachineFile is
-// there too, its disk and clock have the faults in that file (see Illness).
+// there too, its disk and clock have the faults in that file (see Faults).
 func NodeBinary(t testing.TB) string {
 	t.Helper()
 	return pathOf(t, node)

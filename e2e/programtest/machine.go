@@ -12,13 +12,13 @@ import (
 const (
 	// AsProgram makes it the program.
 	AsProgram = "RUN_AS_PROGRAM"
-	// MachineFile is the path of a file with an Illness, which the process reads all the
+	// MachineFile is the path of a file with an Faults, which the process reads all the
 	// time.
 	MachineFile = "RUN_ON_MACHINE"
 )
 
-// Illness has the simulated faults of a machine.
-type Illness struct {
+// Faults has the simulated faults of a machine.
+type Faults struct {
 	SlowMS int64 `json:"slow_ms"` // each sync takes so much longer
 	Full   bool  `json:"full"`    // the disk is full: every write fails
 	SkewMS int64 `json:"skew_ms"` // the clock is so far ahead
@@ -28,7 +28,7 @@ type Illness struct {
 }
 
 // Write changes the machine of the file.
-func (i Illness) Write(t testing.TB, file string) {
+func (i Faults) Write(t testing.TB, file string) {
 	t.Helper()
 	text, err := json.Marshal(i)
 	if err == nil {

@@ -46,7 +46,7 @@ func TestKillLosesNothingAcknowledged(t *testing.T) {
 			t.Fatal(err)
 		}
 		fixtest.ConnectAll(t, s.Addresses.FIX, a, b)
-		late := fixtest.SettleRound(t, a, b)
+		late := fixtest.ResolveRound(t, a, b)
 		for _, tr := range []*fixtest.Trader{a, b} {
 			if err := tr.CheckStatus(); err != nil {
 				t.Fatalf("round %d: %v", round, err)

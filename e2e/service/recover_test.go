@@ -145,7 +145,7 @@ func TestStoreAndJournalDoNotFit(t *testing.T) {
 			} else {
 				a, b = tradeOnce(t, s, 5)
 			}
-			fixtest.SettleRound(t, a, b)
+			fixtest.ResolveRound(t, a, b)
 			checkBook(t, s, a, b)
 			a.Disconnect()
 			b.Disconnect()
@@ -292,7 +292,7 @@ func TestStopUnderLoad(t *testing.T) {
 			t.Fatal(err)
 		}
 		fixtest.ConnectAll(t, s.Addresses.FIX, a, b)
-		fixtest.SettleRound(t, a, b)
+		fixtest.ResolveRound(t, a, b)
 		for _, tr := range []*fixtest.Trader{a, b} {
 			if err := tr.CheckStatus(); err != nil {
 				t.Fatal(err)

@@ -40,7 +40,7 @@ func open(t testing.TB, s kv.Store, o Options) *Archive {
 	return a
 }
 
-// day is a list of events, with one command for each Seq from 1.
+// trade is a list of events, with one command for each Seq from 1.
 func trade(seq uint64, id market.TradeID, in market.InstrumentID, at int64, price market.Price, qty market.Qty) event.Event {
 	return event.Event{
 		Seq: seq, At: at, Kind: event.Traded, Instrument: in, Aux: int64(id), Price: price, Qty: qty, Side: market.Sell,

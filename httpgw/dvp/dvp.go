@@ -1,6 +1,7 @@
 package dvp
 
 import (
+	"cmp"
 	"context"
 	"time"
 
@@ -16,7 +17,7 @@ import (
 const (
 	NonceLifetime = time.Minute
 	TokenLifetime = 7 * 24 * time.Hour
-	TokenWindow   = time.Hour // a client IP gets one token per window
+	TokenWindow   = time.Hour // a client IP gets one token per window, unless Options.TokenWindow is set
 )
 
 // Handshake issues DvP tokens to clients that prove possession of an address's key
@@ -58,7 +59,9 @@ type Options struct {
 	// HandshakeLimit and Limit are published in the terms of the handshake. Nil: no limit.
 	HandshakeLimit *wire.Rate
 	Limit          *wire.Window
-	Now            func() int64 // Unix nanoseconds
+	// TokenWindow is the time in which a client address gets one token; 0: the constant.
+	TokenWindow time.Duration
+	Now         func() int64 // Unix nanoseconds
 }
 
 // Endpoints serves the DvP surface (docs/specification.md 4.4 and 5). It is safe for
@@ -69,11 +72,14 @@ type Endpoints struct {
 	cosigner   Cosigner
 	submitKeys *submitKeys
 	terms      *wire.Page // of the handshake
+	window     time.Duration
 }
 
 // New returns the endpoints.
 func New(o Options) *Endpoints {
+	o.TokenWindow = cmp.Or(o.TokenWindow, TokenWindow)
 	return &Endpoints{
+		window:  o.TokenWindow,
 		backend: o.Backend, handshake: o.Handshake, cosigner: o.Cosigner, submitKeys: newSubmitKeys(o.Now),
 		terms: wire.NewPage(wire.Encode(newHandshakeTerms(&o))),
 	}

@@ -69,7 +69,7 @@ func (e *Endpoints) postHandshake(p *wire.Post) (*wire.Answer, *wire.Problem) {
 func (e *Endpoints) challenge(key market.Address) (*wire.Answer, *wire.Problem) {
 	c, err := e.handshake.Challenge(key)
 	if err != nil {
-		return nil, handshakeProblem(err)
+		return nil, e.handshakeProblem(err)
 	}
 	dst := append(make([]byte, 0, 512), `{"ok":true,"pubkey":`...)
 	dst = append(wire.AppendAddress(dst, key), `,"nonce":`...)
@@ -81,7 +81,7 @@ func (e *Endpoints) challenge(key market.Address) (*wire.Answer, *wire.Problem) 
 func (e *Endpoints) issue(key market.Address, nonce string, proof [64]byte, client ratelimit.Client) (*wire.Answer, *wire.Problem) {
 	grant, err := e.handshake.Issue(key, nonce, proof, client)
 	if err != nil {
-		return nil, handshakeProblem(err)
+		return nil, e.handshakeProblem(err)
 	}
 	dst := append(make([]byte, 0, 512), `{"ok":true,"access_token":`...)
 	dst = append(wire.AppendText(dst, grant.Secret), `,"token_type":"Bearer","expires_in":`...)
@@ -92,13 +92,13 @@ func (e *Endpoints) issue(key market.Address, nonce string, proof [64]byte, clie
 }
 
 // handshakeProblem returns the HTTP error for an error of the handshake.
-func handshakeProblem(err error) *wire.Problem {
+func (e *Endpoints) handshakeProblem(err error) *wire.Problem {
 	var soon *desk.TooSoon
 	switch {
 	case errors.As(err, &soon):
 		return &wire.Problem{
 			Status: 429, Code: wire.CodeTokenTooSoon, Reason: "issuance", RetryS: int(max(1, ratelimit.Seconds(int64(soon.RetryAfter)))),
-			Text: "This address got a token less than an hour ago. Use that token, or wait for the seconds in Retry-After.",
+			Text: "A client address gets one token in " + strconv.Itoa(int(e.window/time.Second)) + " s. Use the token that it got before (it is valid for 7 days), or wait for the seconds in Retry-After.",
 		}
 	case errors.Is(err, desk.ErrBadKey):
 		return wire.InvalidMember(handshakeMembers[handshakeKey].Name, "not_a_key")
@@ -191,7 +191,7 @@ func newHandshakeTerms(o *Options) *handshakeTerms {
 	}
 	t.Encodings.Key, t.Encodings.Nonce, t.Encodings.Signature = "base58", "base64", "base58 or base64"
 	t.Token.Type, t.Token.Lifetime = "Bearer", int64(TokenLifetime/time.Second)
-	t.Token.Issuance.PerIP, t.Token.Issuance.Window = 1, int64(TokenWindow/time.Second)
+	t.Token.Issuance.PerIP, t.Token.Issuance.Window = 1, int64(o.TokenWindow/time.Second)
 	if l := o.HandshakeLimit; l != nil {
 		t.Limits.Handshake = &limitTerms{l.PerMinute, int64(ratelimit.Span / time.Second), &l.Burst}
 	}

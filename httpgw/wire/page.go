@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
+	"encoding/json"
 	"sync"
 	"sync/atomic"
 
@@ -23,6 +24,7 @@ type Page struct {
 	Policy []byte // Content-Security-Policy of an HTML page; nil = none
 
 	compressed atomic.Pointer[compressedPage]
+	indented   atomic.Pointer[Page]
 }
 
 // compressedPage is the compressed form of a page, another representation with an ETag
@@ -40,6 +42,37 @@ func NewPage(body []byte) *Page {
 
 // Serve is a [Reader] that always returns p.
 func (p *Page) Serve([]byte) (*Page, *Problem) { return p, nil }
+
+// MaxIndent is the longest body, in bytes, that is indented for people.
+const MaxIndent = 256 << 10
+
+// Indented returns the page indented for people to read, with an ETag of its own. It
+// returns p if p is not JSON or longer than MaxIndent. The result is made once.
+func (p *Page) Indented() *Page {
+	if p.Media != "" || len(p.Body) > MaxIndent {
+		return p
+	}
+	if made := p.indented.Load(); made != nil {
+		return made
+	}
+	made := NewPage(indent(p.Body))
+	if p.ETag == nil {
+		made.ETag = nil
+	}
+	p.indented.Store(made)
+	return made
+}
+
+// indent returns a JSON text with a line for each member. A text that is not JSON is
+// returned as it is.
+func indent(body []byte) []byte {
+	var out bytes.Buffer
+	if json.Indent(&out, body, "", "  ") != nil {
+		return body
+	}
+	out.WriteByte('\n')
+	return out.Bytes()
+}
 
 // PageCache keeps the page of the newest source, so that an unchanged source keeps its
 // ETag and its compressed form. Any goroutine may use it; the zero value is empty.

@@ -1,6 +1,9 @@
 package wire
 
-import "bytes"
+import (
+	"bytes"
+	"slices"
+)
 
 // MaxQueryValue is the longest accepted value of a query parameter, in bytes as sent: a
 // symbol with every byte escaped.
@@ -22,6 +25,26 @@ func Param(query []byte, name string) (value []byte, count int) {
 		}
 	}
 	return value, count
+}
+
+// CutPretty removes the parameter pretty from a raw query string, and reports whether it
+// was there. Every route takes it: it indents the answer. Only a query that has it is
+// copied.
+func CutPretty(query []byte) (rest []byte, pretty bool) {
+	const name = "pretty"
+	if !bytes.Contains(query, []byte(name)) {
+		return query, false
+	}
+	pairs := bytes.Split(query, []byte{'&'})
+	kept := slices.DeleteFunc(pairs, func(pair []byte) bool {
+		key, _, _ := bytes.Cut(pair, []byte{'='})
+		pretty = pretty || string(key) == name
+		return string(key) == name
+	})
+	if !pretty {
+		return query, false
+	}
+	return bytes.Join(kept, []byte{'&'}), true
 }
 
 // AppendUnescaped appends raw with %XX and + decoded as in a form. It reports false if

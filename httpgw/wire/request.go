@@ -15,8 +15,10 @@ type Header struct {
 	// ends, so the next bytes may be smuggled. fasthttp reads such a request as
 	// chunked, and its parsed headers do not show the conflict.
 	AmbiguousFraming bool
-	acceptEncoding   []byte // the first one
-	ifNoneMatch      []byte // the first one
+	// Browser is true if the Accept header names text/html: a person reads the answer.
+	Browser        bool
+	acceptEncoding []byte // the first one
+	ifNoneMatch    []byte // the first one
 }
 
 // ReadHeader reads the header lines in one pass, without allocating.
@@ -40,6 +42,8 @@ func ReadHeader(h *fasthttp.RequestHeader) (r Header) {
 			if r.acceptEncoding == nil && is(fasthttp.HeaderAcceptEncoding) {
 				r.acceptEncoding = bytes.TrimSpace(line[colon+1:])
 			}
+		case len(fasthttp.HeaderAccept):
+			r.Browser = r.Browser || is(fasthttp.HeaderAccept) && bytes.Contains(line[colon+1:], []byte("text/html"))
 		case len(fasthttp.HeaderIfNoneMatch):
 			if r.ifNoneMatch == nil && is(fasthttp.HeaderIfNoneMatch) {
 				r.ifNoneMatch = bytes.TrimSpace(line[colon+1:])

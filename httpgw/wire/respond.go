@@ -61,9 +61,17 @@ func WriteCommon(ctx *fasthttp.RequestCtx, id *RequestID, cache Cache) {
 func WritePage(ctx *fasthttp.RequestCtx, id *RequestID, cache Cache, p *Page, h *Header, pool *GzipPool) {
 	WriteCommon(ctx, id, cache)
 	out := &ctx.Response.Header
+	if h.Browser {
+		p = p.Indented()
+	}
 	body, etag, gzipped := p.Body, p.ETag, false
-	if len(body) >= GzipMin {
+	switch {
+	case h.Browser:
+		out.SetCanonical(hVary, []byte("Accept, Accept-Encoding"))
+	case len(body) >= GzipMin:
 		out.SetCanonical(hVary, []byte("Accept-Encoding"))
+	}
+	if len(body) >= GzipMin {
 		if acceptsGzip(h.acceptEncoding) {
 			z := p.gzipped(pool)
 			body, etag, gzipped = z.body, z.etag, true
@@ -130,6 +138,16 @@ func WriteProblem(ctx *fasthttp.RequestCtx, id *RequestID, p *Problem) {
 	ctx.SetStatusCode(p.Status)
 	h.SetContentType(JSONType)
 	ctx.Response.SetBodyRaw(p.Append(nil, id))
+}
+
+// IndentAnswer indents the JSON body that WriteAnswer or WriteProblem has written, if it
+// is not longer than MaxIndent.
+func IndentAnswer(ctx *fasthttp.RequestCtx) {
+	body := ctx.Response.Body()
+	if len(body) == 0 || len(body) > MaxIndent || string(ctx.Response.Header.ContentType()) != JSONType {
+		return
+	}
+	ctx.Response.SetBodyRaw(indent(body))
 }
 
 // WritePreflight answers OPTIONS. Browsers send it before requests from pages of other

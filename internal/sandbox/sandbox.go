@@ -3,9 +3,9 @@
 // executes transactions. README.md says what the server answers, how to make it fail,
 // and how it differs from a validator.
 //
-// The binary does not contain the server: Options.Dir is the folder with server.mjs and
-// node_modules (make sandbox installs the latter). Check says in one line what is
-// missing.
+// Options.Dir is a folder with server.mjs and node_modules: that of the source tree, where
+// make sandbox installs the latter, or one that Unpack has written. Check says in one
+// line what is missing.
 //
 // Concurrency: a Node's methods may be called from any goroutine.
 package sandbox

@@ -103,7 +103,7 @@ func (d groupAdmin) Transfer() error {
 // leads returns an error unless this node leads.
 func (d groupAdmin) leads() error {
 	if s := d.node.node.Status(); s.Role != quorum.Leader {
-		return fmt.Errorf("%w: %s leads", admin.ErrClusterLeader, s.Leader.ID)
+		return fmt.Errorf("%w: %s is the leader", admin.ErrClusterLeader, s.Leader.ID)
 	}
 	return nil
 }

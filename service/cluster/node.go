@@ -204,7 +204,7 @@ func (m *Node) standbyAdmin() admin.Options {
 				if id := m.node.Leader().ID; id != "" {
 					return fmt.Errorf("%s leads", id)
 				}
-				return errors.New("this node knows no leader")
+				return errors.New("no leader: a majority of the nodes is not reachable, or an election is in progress")
 			}},
 		},
 		Collectors: m.standbyCollectors(),
@@ -261,7 +261,7 @@ func (m *Node) serve(ctx context.Context, term *quorum.Term, began time.Time) (e
 	}()
 	m.service.Store(s)
 	s.DiskLow(term.Health().DiskLow) // later the raft node reports changes
-	m.log.Info("leads", "term", term.Number, "ready_ms", time.Since(began).Milliseconds())
+	m.log.Info("serving as leader", "term", term.Number, "ready_ms", time.Since(began).Milliseconds())
 	return s.Run(ctx)
 }
 

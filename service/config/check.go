@@ -311,7 +311,7 @@ func dustOf(rail market.Rail) func(string) (market.Amount, error) {
 			err = market.ErrOverflow
 		}
 		if err != nil {
-			return 0, fmt.Errorf("%q: a decimal from 0 to %s, of %d places at most: %w", text, market.AppendDecimal(nil, most, places), places, err)
+			return 0, fmt.Errorf("%q: want a decimal from 0 to %s with at most %d decimals: %w", text, market.AppendDecimal(nil, most, places), places, err)
 		}
 		return market.Amount(atoms), nil
 	}

@@ -103,7 +103,7 @@ type Engine struct {
 // Journal selects the journal and the interval of its snapshots.
 type Journal struct {
 	Kind          string `yaml:"kind" default:"pebble" words:"pebble,raft" about:"pebble: this node's own; raft: a group's. 'journal: raft' is short for it"`
-	SnapshotEvery uint64 `yaml:"snapshot_every" default:"1000000" unit:"commands" is:"own" about:"distance of two snapshots of a single node"`
+	SnapshotEvery uint64 `yaml:"snapshot_every" default:"1000000" unit:"commands" is:"own" about:"commands between two snapshots of a single node"`
 	KeepSnapshots int    `yaml:"keep_snapshots" default:"3" range:"1 to 100" unit:"snapshots" is:"own" about:"newest snapshots to keep"`
 	// DiskLowPercent applies to a group's node too.
 	DiskLowPercent int `yaml:"disk_low_percent" default:"10" range:"1 to 99" unit:"%" is:"own" about:"with less of the disk free, only cancels are admitted"`
@@ -168,8 +168,8 @@ type FIX struct {
 	TLSCertFile       string `yaml:"tls_cert_file" form:"file" needs:"tls_key_file" is:"own" about:"PEM with the chain, read at the start; empty: plain TCP"`
 	TLSKeyFile        string `yaml:"tls_key_file" form:"file" needs:"tls_cert_file" is:"own" about:"its key, PEM"`
 	TLSClientCAFile   string `yaml:"tls_client_ca_file" form:"file" needs:"tls_cert_file,tls_key_file" is:"own" about:"authority of clients' certificates, PEM; empty: clients need none"`
-	MessageLogDir     string `yaml:"message_log_dir" form:"folder" is:"own" about:"keeps every message of the sessions, without secrets; empty: nowhere"`
-	MessageLogFileMiB int    `yaml:"message_log_file_mib" default:"64" range:"1 to 4096" unit:"MiB" is:"own" about:"where a file of it ends, besides the UTC day"`
+	MessageLogDir     string `yaml:"message_log_dir" form:"folder" is:"own" about:"keeps every message of the sessions, without secrets; empty: no message log"`
+	MessageLogFileMiB int    `yaml:"message_log_file_mib" default:"64" range:"1 to 4096" unit:"MiB" is:"own" about:"largest size of a file; a new UTC day starts a new one too"`
 	MessageLogFiles   int    `yaml:"message_log_files" default:"16" range:"1 to 10000" unit:"files" is:"own" about:"newest files to keep"`
 }
 
@@ -195,6 +195,7 @@ type HTTP struct {
 	RFQWritesBurst      int `yaml:"rfq_writes_burst" default:"10" range:"1 to 1000000" unit:"requests" about:"of these at once"`
 	DvPPerMinute        int `yaml:"dvp_per_minute" default:"3" range:"0 to 1000" unit:"requests/min" about:"DvP builds and submits together, in any 60 s, of a client IP; 0: no limit"`
 	HandshakePerMinute  int `yaml:"handshake_per_minute" default:"10" range:"0 to 60000000" unit:"requests/min" about:"nonces of a client IP; 0: no limit"`
+	TokensPerHour       int `yaml:"tokens_per_hour" range:"0 to 3600" unit:"tokens/h" about:"DvP tokens of a client IP, evenly spread; 0: 1, in a demo 3600"`
 }
 
 // Operator describes the operator of the service, as GET / shows it.
@@ -217,7 +218,7 @@ type Token struct {
 	ImageURI        string `yaml:"image_uri" form:"token URI" about:"source of its image"`
 	ImageIPFSURI    string `yaml:"image_ipfs_uri" form:"token URI" about:"the same on IPFS"`
 	ImageGatewayURL string `yaml:"image_gateway_url" form:"token URI" about:"the same over a gateway"`
-	CoinMarketCapID int    `yaml:"coinmarketcap_id" range:"0 to 2147483647" about:"its number there; 0: none"`
+	CoinMarketCapID int    `yaml:"coinmarketcap_id" range:"0 to 2147483647" about:"CoinMarketCap id; 0: none"`
 }
 
 // Risk holds the default limits, for each participant and instrument.
@@ -262,8 +263,8 @@ type RFQ struct {
 	USDCMint         string       `yaml:"usdc_mint" default:"PLaceho1derUSDCmintxxxxxxxxxxxxxxxxxxxxxxxx" form:"address" about:"mint of USDC; the default is a placeholder: no chain has it"`
 	PayTo            PayTo        `yaml:"pay_to" about:"wallets of the desk; a rail without an address is not sold"`
 	SOLPriceUSD      string       `yaml:"sol_price_usd" unit:"USD" form:"USD" about:"dollars a SOL; empty: an operator sets it"`
-	SOLMaxAgeS       int          `yaml:"sol_max_age_s" default:"3600" range:"0 to 604800" unit:"s" about:"an older price sells nothing; 0: any age"`
-	Pairs            []Pair       `yaml:"pairs" about:"pairs sold by tickets; left out: those of these two whose instruments exist. Pairs may be added, not removed"`
+	SOLMaxAgeS       int          `yaml:"sol_max_age_s" default:"3600" range:"0 to 604800" unit:"s" about:"with an older price nothing is sold; 0: any age"`
+	Pairs            []Pair       `yaml:"pairs" about:"pairs sold by tickets; left out: the default pairs whose instruments exist. Pairs may be added, not removed"`
 }
 
 // LadderStep is the discount of one fill size of the public ladder.
@@ -383,7 +384,7 @@ type Group struct {
 	Name        string      `yaml:"name" form:"group name" is:"unique" about:"of the group"`
 	Number      int         `yaml:"number" range:"1 to 63" is:"unique" about:"is in the ids that the group makes; never changes"`
 	Instruments []string    `yaml:"instruments" form:"list of symbols" about:"its instruments; more may be added at the end"`
-	PayTo       PayTo       `yaml:"pay_to" about:"in the place of rfq.pay_to: each group has its own"`
+	PayTo       PayTo       `yaml:"pay_to" about:"replaces rfq.pay_to: each group has its own wallets"`
 	Nodes       []GroupNode `yaml:"nodes" range:"1 to 9" about:"its processes"`
 }
 

@@ -249,7 +249,7 @@ func (c *MirrorPair) pair(instruments []market.Instrument) (p mirror.Pair, err e
 		}
 	}
 	if p.Instrument == nil || p.Instrument.Source != market.Mirrored {
-		return p, fmt.Errorf("symbol: %q is no instrument with book_source: mirrored", c.Symbol)
+		return p, fmt.Errorf("symbol: %q is not an instrument with book_source: mirrored", c.Symbol)
 	}
 	p.Base = coin(c.BaseMint, c.BaseDecimals)
 	p.Quote = coin(c.QuoteMint, c.QuoteDecimals)
@@ -294,12 +294,12 @@ func (c *MirrorPool) Listing() (l mirror.PoolListing, err error) {
 	switch c.Layout {
 	case LayoutCPMM:
 		if c.BaseVault != "" || c.QuoteVault != "" {
-			return l, fmt.Errorf("base_vault, quote_vault: a pool of %s names its vaults itself", LayoutCPMM)
+			return l, fmt.Errorf("base_vault, quote_vault: must be empty: a %s pool names its vaults", LayoutCPMM)
 		}
 		l.Program = addressOr(c.Program, solana.RaydiumCPMMProgram)
 	case LayoutVaultPair:
 		if c.Program != "" {
-			return l, fmt.Errorf("program: of a %s the vaults alone are read", LayoutVaultPair)
+			return l, fmt.Errorf("program: must be empty: of a %s only the vaults are read", LayoutVaultPair)
 		}
 		l.BaseVault, l.QuoteVault = addressOr(c.BaseVault, solana.Address{}), addressOr(c.QuoteVault, solana.Address{})
 		err = cmp.Or(missing("base_vault", l.BaseVault), missing("quote_vault", l.QuoteVault))
@@ -319,3 +319,15 @@ func missing(key string, a solana.Address) error {
 	}
 	return nil
 }
+
+// TokenWindow returns the least time between two DvP tokens of a client address.
+func (c *Config) TokenWindow() time.Duration {
+	perHour := c.HTTP.TokensPerHour
+	if perHour == 0 && c.Demo {
+		perHour = maxTokensPerHour // so that the pages, the SDKs and the documents work one after the other
+	}
+	return time.Hour / time.Duration(max(1, perHour))
+}
+
+// maxTokensPerHour is the largest value of http.tokens_per_hour.
+const maxTokensPerHour = 3600

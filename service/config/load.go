@@ -163,7 +163,7 @@ func plainError(text []byte, err error) error {
 	if !slices.Contains([]string{":", "{", "[", "-"}, t.Value) { // no value of one line
 		value = fmt.Sprintf("%q: ", t.Value)
 	}
-	return fmt.Errorf("[%d:%d] %s: %swant %s", at.Line, at.Column, keyAt(text, at), value, wordOf(want))
+	return fmt.Errorf("[%d:%d] %s: %swant %s", at.Line, at.Column, keyAt(text, at), value, kindText(want))
 }
 
 // fractionsOf refuses a fraction in place of a whole number, which the decoder rounds
@@ -173,7 +173,7 @@ func fractionsOf(text []byte) (err error) {
 		k := keysByPath[listIndex.ReplaceAllString(path, "[]")]
 		n, notNumber := strconv.ParseFloat(t.Value, 64)
 		if err == nil && k != nil && k.kind == reflect.Int && notNumber == nil && n != math.Trunc(n) {
-			err = fmt.Errorf("[%d:%d] %s: %q: want %s", t.Position.Line, t.Position.Column, path, t.Value, wordOf(k.kind))
+			err = fmt.Errorf("[%d:%d] %s: %q: want %s", t.Position.Line, t.Position.Column, path, t.Value, kindText(k.kind))
 		}
 	})
 	return err
@@ -181,8 +181,8 @@ func fractionsOf(text []byte) (err error) {
 
 var listIndex = regexp.MustCompile(`\[\d+\]`)
 
-// wordOf describes the values of a type.
-func wordOf(kind reflect.Kind) string {
+// kindText describes the values of a type.
+func kindText(kind reflect.Kind) string {
 	switch kind {
 	case reflect.Int:
 		return "a whole number"
@@ -216,7 +216,7 @@ func setLeaf(v reflect.Value, text string) (err error) {
 		v.SetUint(n)
 	}
 	if err != nil {
-		return errors.New("want " + wordOf(v.Kind()))
+		return errors.New("want " + kindText(v.Kind()))
 	}
 	return nil
 }

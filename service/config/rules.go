@@ -118,7 +118,7 @@ func (c *Config) checkListeners() error {
 		}
 		for _, other := range all[:i] {
 			otherHost, otherPort, err := net.SplitHostPort(other.address)
-			if err == nil && port == otherPort && (host == otherHost || isEveryHost(host) || isEveryHost(otherHost)) {
+			if err == nil && port == otherPort && (host == otherHost || isWildcardHost(host) || isWildcardHost(otherHost)) {
 				return fmt.Errorf("%s: %q: %s has the same port at %q", l.key, l.address, other.key, other.address)
 			}
 		}
@@ -126,9 +126,9 @@ func (c *Config) checkListeners() error {
 	return nil
 }
 
-// isEveryHost reports whether a listener on a host takes the port on all addresses of
+// isWildcardHost reports whether a listener on a host takes the port on all addresses of
 // the machine.
-func isEveryHost(host string) bool { return host == "" || host == "::" }
+func isWildcardHost(host string) bool { return host == "" || host == "::" }
 
 func (c *Config) checkRings() error {
 	return engine.Options{IngressSize: c.Engine.IngressSize, EgressSize: c.Engine.EgressSize, MaxBatch: c.Engine.MaxBatch, MaxOrders: c.Engine.MaxOrders}.Validate()
@@ -190,7 +190,7 @@ func (c *Config) checkMirror() error {
 		return fmt.Errorf("mirror.reach_days: %d is less than %d, which the windows need; 0 means all", m.ReachDays, least)
 	}
 	if c.Mirrors() && m.RPCURLs == "" && c.Chain.RPCURLs == "" {
-		return errors.New("mirror.rpc_urls: no node to read from, and chain.rpc_urls names none either")
+		return errors.New("mirror.rpc_urls: empty, and so is chain.rpc_urls: mirrored instruments need a node")
 	}
 	instruments, err := c.MarketInstruments()
 	if err != nil {
@@ -234,7 +234,7 @@ func (c *Config) checkMirroredMints() error {
 			{"base_mint", base, mint{p.BaseMint, p.BaseDecimals}}, {"quote_mint", quote, mint{p.QuoteMint, p.QuoteDecimals}},
 		} {
 			if other, ok := known[side.token]; ok && other != side.mint {
-				return fmt.Errorf("mirror.pairs[%d].%s: %s is %s with %d decimals elsewhere", i, side.key, side.token, other.text, other.decimals)
+				return fmt.Errorf("mirror.pairs[%d].%s: %s differs from %s with %d decimals, which another key has for it (rfq.usdc_mint, rfq.pairs, mirror.pairs)", i, side.key, side.token, other.text, other.decimals)
 			}
 			known[side.token] = side.mint
 		}
@@ -247,7 +247,7 @@ func (c *Config) checkMirroredDesk() error {
 	for i := range c.RFQ.Pairs {
 		p := &c.RFQ.Pairs[i]
 		if p.PriceSource == "book" && c.Instruments[c.index(p.Symbol)].BookSource == market.Mirrored.String() {
-			return fmt.Errorf("rfq.pairs[%d].price_source: %s is mirrored, and the desk prices nothing by a book of others: operator", i, p.Symbol)
+			return fmt.Errorf("rfq.pairs[%d].price_source: %s is mirrored, and the desk never prices by a mirrored book: want operator", i, p.Symbol)
 		}
 	}
 	return nil
@@ -271,7 +271,7 @@ func (c *Config) checkFanout() error {
 	case n.Embedded && c.Role == RoleFollower:
 		return errors.New("nats.embedded: the server is in the leader's process; a follower needs nats.urls")
 	case !n.Embedded && len(n.URLs) == 0:
-		return errors.New("nats.urls: fanout: nats needs them, or nats.embedded")
+		return errors.New("nats.urls: empty, but fanout: nats needs nats.urls or nats.embedded")
 	}
 	o, err := c.FanoutOptions(nil)
 	if err != nil {
@@ -299,7 +299,7 @@ func (n *NATS) checkServer() error {
 	case n.User == "" && !IsLoopback(host):
 		return fmt.Errorf("nats.listen: %q: on an address that others reach the embedded server needs nats.user and nats.password_file", n.Listen)
 	case n.StreamReplicas > 1:
-		return errors.New("nats.stream_replicas: the embedded server is alone: 1")
+		return fmt.Errorf("nats.stream_replicas: %d: the embedded server is a single server: want 1", n.StreamReplicas)
 	}
 	return nil
 }
@@ -309,7 +309,7 @@ func (c *Config) checkRole() error {
 	case c.Role == RoleFollower && c.Fanout != FanoutNATS:
 		return errors.New("role: a follower needs fanout: nats")
 	case c.Role == RoleFollower && c.Demo:
-		return errors.New("role: a follower has no demo of its own: start the demo without it")
+		return errors.New("role: a follower cannot run --demo: want role: all")
 	case c.Clustered() != (c.Durability.Mode == "quorum") && c.Role != RoleFollower:
 		return fmt.Errorf("durability.mode: %q with journal.kind %q: quorum goes with raft, sync and interval with pebble", c.Durability.Mode, c.Journal.Kind)
 	}
@@ -322,7 +322,7 @@ func (c *Config) checkCluster() error {
 	case !c.Clustered():
 		return nil
 	case c.Demo:
-		return errors.New("journal.kind: --demo runs on one node: take pebble")
+		return errors.New("journal.kind: raft: --demo runs on one node: want pebble")
 	case c.Fanout == FanoutNATS && c.NATS.Embedded:
 		return errors.New("nats.embedded: a group's followers need servers that outlive its nodes: set nats.urls")
 	case c.Peer(c.Cluster.ID) == nil:
@@ -374,12 +374,12 @@ func (c *Config) checkGroups() error {
 	}
 	for i := range c.Instruments {
 		if symbol := c.Instruments[i].Symbol; groupOf[symbol] == "" {
-			return fmt.Errorf("groups: %s is in none", symbol)
+			return fmt.Errorf("groups: instrument %s is in no group", symbol)
 		}
 	}
 	for i := range c.RFQ.Pairs {
 		if p := &c.RFQ.Pairs[i]; p.Via != "" && groupOf[p.Via] != groupOf[p.Symbol] {
-			return fmt.Errorf("rfq.pairs[%d].via: %s is in group %s, and %s in %s: price_source: operator", i, p.Via, groupOf[p.Via], p.Symbol, groupOf[p.Symbol])
+			return fmt.Errorf("rfq.pairs[%d].via: %s is in group %s, and %s in %s: want the same group, or price_source: operator", i, p.Via, groupOf[p.Via], p.Symbol, groupOf[p.Symbol])
 		}
 	}
 	return nil
@@ -400,7 +400,7 @@ func (c *Config) checkPayTo() error {
 				return slices.Contains(g.Instruments, p.Symbol) && slices.Contains(p.Rails, rail.String())
 			}
 			if text == "" && slices.ContainsFunc(c.RFQ.Pairs, sells) {
-				return fmt.Errorf("%s: %s is sold for %s, and each group needs a wallet of its own", key, g.Name, rail)
+				return fmt.Errorf("%s: empty: group %s sells for %s and needs its own wallet", key, g.Name, rail)
 			}
 			if other := taken[text]; text != "" && other != "" && other != g.Name {
 				return fmt.Errorf("%s: group %s has the same wallet, so a payment could count in both", key, other)

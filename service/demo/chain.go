@@ -23,6 +23,8 @@ const (
 	// and keys.
 	ChainFolder    = "chain"
 	ChainStateFile = "chain.state"
+	// ServerFolder, in ChainFolder, has the chain's server, which the program contains.
+	ServerFolder = "server"
 	// Wallets is how many wallets the local chain gives SOL and USDC to.
 	Wallets = 3
 )
@@ -31,10 +33,10 @@ const (
 func ChainDir(c *config.Config) string { return filepath.Join(c.DataDir, ChainFolder) }
 
 // ChainOptions returns the options of the local chain, whose state and keys are in
-// dir.
+// dir. Dir of the options is empty if the program's own server is to run.
 func ChainOptions(c *config.Config, dir string) sandbox.Options {
 	where := c.Chain.SandboxDir
-	if where == "" {
+	if where == "" && !sandbox.Complete() {
 		where = FindSandbox()
 	}
 	return sandbox.Options{
@@ -89,9 +91,16 @@ func StartChain(ctx context.Context, c *config.Config, log *slog.Logger) (node *
 	return node, "", nil
 }
 
-// StartSandbox starts a local chain with the demo's keys. The chain outlives ctx:
-// Stop ends it.
+// StartSandbox starts a local chain with the demo's keys. Without a folder of the server
+// it unpacks the program's own into ServerFolder of the setup's folder. The chain outlives
+// ctx: Stop ends it.
 func StartSandbox(ctx context.Context, o sandbox.Options) (*sandbox.Node, error) {
+	if o.Dir == "" {
+		o.Dir = filepath.Join(o.SetupDir, ServerFolder)
+		if err := sandbox.Unpack(o.Dir); err != nil {
+			return nil, err
+		}
+	}
 	if err := o.Check(ctx); err != nil {
 		return nil, err
 	}
@@ -160,7 +169,7 @@ func checkSetup(setup *sandbox.Setup, dir string) error {
 		Mint92C: setup.Mints["92C"].Address, Desk: setup.Desk.Address, Treasury: setup.Treasury.Address,
 	} {
 		if address != Address(name) {
-			return fmt.Errorf("%s: %s is not the demo's: delete the folder, or choose another one with --data", dir, name+".json")
+			return fmt.Errorf("%s: %s is a key of another setup: delete the folder, or use another one with --data", dir, name+".json")
 		}
 	}
 	return nil
@@ -172,7 +181,7 @@ type chainLog struct{ log *slog.Logger }
 func (c chainLog) Write(p []byte) (int, error) {
 	for line := range strings.Lines(string(p)) {
 		if line = strings.TrimSpace(line); line != "" {
-			c.log.Info("local chain", "says", line)
+			c.log.Info("local chain", "output", line)
 		}
 	}
 	return len(p), nil

@@ -30,7 +30,7 @@ func Participants(c *config.Config, first market.ParticipantID) ([]participants.
 		}
 	}
 	if c.FIX.TLSCertFile != "" {
-		return nil, errors.New("fix.tls_cert_file: the traders of --demo speak plain FIX")
+		return nil, errors.New("fix.tls_cert_file: --demo serves plain FIX only: remove the key")
 	}
 	hash, err := participants.HashPassword(Password)
 	if err != nil {

@@ -125,7 +125,7 @@ func (f *Follower) alternate(ctx context.Context) error {
 			return ctx.Err()
 		case errors.Is(err, fanout.ErrBehind), errors.Is(err, fanout.ErrDiverged), errors.Is(err, fanout.ErrSnapshot), errors.Is(err, engine.ErrDiverged):
 			f.rejoins.Add(1)
-			f.log.Warn("follower joins again", "error", err)
+			f.log.Warn("follower lost the stream: rejoining from a snapshot", "error", err)
 		default:
 			return err
 		}
@@ -167,7 +167,7 @@ func (f *Follower) serve(ctx context.Context, replica *engine.Replica) (err erro
 		err = errors.Join(err, s.Close())
 	}()
 	f.service.Store(s)
-	f.log.Info("follows", "epoch", s.Epoch(), "seq", replica.State.Seq(), "ready_ms", time.Since(began).Milliseconds())
+	f.log.Info("following the leader", "epoch", s.Epoch(), "seq", replica.State.Seq(), "ready_ms", time.Since(began).Milliseconds())
 	return s.Run(ctx)
 }
 

@@ -69,7 +69,7 @@ func (w *leaderWatch) search(ctx context.Context) {
 			if (p.ID == last) != first {
 				continue
 			}
-			if leader := w.ask(ctx, p); leader != nil {
+			if leader := w.requestLeader(ctx, p); leader != nil {
 				w.found(leader)
 				return
 			}
@@ -78,7 +78,7 @@ func (w *leaderWatch) search(ctx context.Context) {
 }
 
 // ask requests the leader from a peer; nil if the peer does not know.
-func (w *leaderWatch) ask(ctx context.Context, p *config.Peer) *config.Peer {
+func (w *leaderWatch) requestLeader(ctx context.Context, p *config.Peer) *config.Peer {
 	if p.Base == "" {
 		return nil
 	}

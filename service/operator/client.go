@@ -153,7 +153,7 @@ func Unreachable(at string, err error) error {
 	case errors.As(err, &dns):
 		return fmt.Errorf("%w at %s: %w", ErrNoService, at, err)
 	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, syscall.ECONNRESET), errors.Is(err, syscall.EPIPE):
-		return fmt.Errorf("%w at %s any more: it went away before it answered, so whether the request was done is not known (%w)", ErrNoService, at, err)
+		return fmt.Errorf("%w at %s: the connection closed before the answer, so the outcome of the request is unknown (%w)", ErrNoService, at, err)
 	}
 	return err
 }

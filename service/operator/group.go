@@ -24,8 +24,8 @@ const (
 	nodeTimeout = 2 * time.Second
 	// maxNodeAnswer bounds the answer of a node, in bytes.
 	maxNodeAnswer = 256 << 10
-	// maxAsked bounds the nodes that ReadGroup requests.
-	maxAsked = 4 * quorum.MaxPeers
+	// maxRequested bounds the nodes that ReadGroup requests.
+	maxRequested = 4 * quorum.MaxPeers
 )
 
 // States of a group.
@@ -96,12 +96,12 @@ func ReadGroup(ctx context.Context, seeds []string) (*Group, error) {
 	for next := seeds; len(next) > 0; {
 		var fresh []string
 		for _, url := range next {
-			if url != "" && !asked[url] && len(asked) < maxAsked {
+			if url != "" && !asked[url] && len(asked) < maxRequested {
 				asked[url] = true
 				fresh = append(fresh, url)
 			}
 		}
-		got := askNodes(ctx, fresh)
+		got := requestStatuses(ctx, fresh)
 		next = nil
 		for _, a := range got {
 			if a.status != nil {
@@ -122,13 +122,13 @@ func ReadGroup(ctx context.Context, seeds []string) (*Group, error) {
 	return combine(answers), nil
 }
 
-// askNodes requests the status of all nodes concurrently.
-func askNodes(ctx context.Context, urls []string) []nodeAnswer {
+// requestStatuses requests the status of all nodes concurrently.
+func requestStatuses(ctx context.Context, urls []string) []nodeAnswer {
 	out := make([]nodeAnswer, len(urls))
 	var all sync.WaitGroup
 	for i, url := range urls {
 		all.Go(func() {
-			status, err := askNode(ctx, url)
+			status, err := requestStatus(ctx, url)
 			out[i] = nodeAnswer{url, status, err}
 		})
 	}
@@ -136,8 +136,8 @@ func askNodes(ctx context.Context, urls []string) []nodeAnswer {
 	return out
 }
 
-// askNode requests the status of one node.
-func askNode(ctx context.Context, url string) (*admin.ClusterStatus, error) {
+// requestStatus requests the status of one node.
+func requestStatus(ctx context.Context, url string) (*admin.ClusterStatus, error) {
 	ctx, cancel := context.WithTimeout(ctx, nodeTimeout)
 	defer cancel()
 	r, err := http.NewRequestWithContext(ctx, http.MethodGet, url+"/cluster", nil)

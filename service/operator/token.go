@@ -39,7 +39,7 @@ func LocalToken(dataDir string) (string, error) {
 	}
 	token := strings.TrimSpace(string(text))
 	if len(token) < 2*sha256.Size {
-		return "", fmt.Errorf("%s holds no token of ours: delete it, and the next start makes one", path)
+		return "", fmt.Errorf("%s: not an operator token (64 hexadecimal digits): delete the file, and the next start makes one", path)
 	}
 	return token, nil
 }

@@ -71,7 +71,7 @@ func (w *Wallet) signed(in io.Reader) (*answer, error) {
 		if json.Unmarshal(text, refused) == nil && refused.Code != "" {
 			return nil, refused
 		}
-		return nil, errors.New("standard input is no answer with a transaction in it")
+		return nil, errors.New("standard input: want the JSON of a build or a claim with a transaction")
 	}
 	t, err := tx.Decode(a.Transaction)
 	if err != nil {
@@ -79,7 +79,7 @@ func (w *Wallet) signed(in io.Reader) (*answer, error) {
 	}
 	slot, ok := t.Message.Slot(w.address())
 	if !ok {
-		return nil, fmt.Errorf("%s is not to sign this transaction", solana.Text(w.address()))
+		return nil, fmt.Errorf("%s is not a signer of this transaction", solana.Text(w.address()))
 	}
 	t.Signatures[slot] = solana.Signature(ed25519.Sign(w.Key, t.Signed))
 	a.Transaction, err = t.Append(nil)
@@ -103,7 +103,7 @@ func (w *Wallet) Pay(ctx context.Context, in io.Reader) (string, error) {
 		return "", err
 	}
 	if w.Chain == "" {
-		return "", errors.New("no chain to send it to: the service does not run a local one; name a node by --chain")
+		return "", errors.New("no Solana node: the service runs no local chain; name a node with --chain")
 	}
 	client, err := rpc.New(rpc.Options{Upstreams: []rpc.Upstream{{URL: w.Chain}}})
 	if err != nil {

@@ -21,7 +21,8 @@ import (
 const (
 	// TokenLifetime is how long a token is valid.
 	TokenLifetime = 7 * 24 * time.Hour
-	// IssueWindow is the least time between two tokens of a client.
+	// IssueWindow is the least time between two tokens of a client, unless
+	// Options.IssueWindow is shorter.
 	IssueWindow = time.Hour
 )
 
@@ -77,6 +78,9 @@ type Options struct {
 	// MaxTokens and MaxUsedNonces are limits, at least 1. Default: the constants.
 	MaxTokens     int
 	MaxUsedNonces int
+	// IssueWindow is the least time between two tokens of a client, from a millisecond
+	// to an hour. Default: the constant. Demos have a shorter one.
+	IssueWindow time.Duration
 }
 
 func (o Options) withDefaults() Options {
@@ -89,6 +93,7 @@ func (o Options) withDefaults() Options {
 	}
 	o.MaxTokens = cmp.Or(o.MaxTokens, MaxTokens)
 	o.MaxUsedNonces = cmp.Or(o.MaxUsedNonces, MaxUsedNonces)
+	o.IssueWindow = cmp.Or(o.IssueWindow, IssueWindow)
 	return o
 }
 
@@ -97,6 +102,9 @@ func (o Options) Validate() error {
 	o = o.withDefaults()
 	if o.MaxTokens < 1 || o.MaxUsedNonces < 1 {
 		return fmt.Errorf("%w: %d tokens, %d used nonces: must be 1 or more", ErrOptions, o.MaxTokens, o.MaxUsedNonces)
+	}
+	if o.IssueWindow < time.Millisecond || o.IssueWindow > IssueWindow {
+		return fmt.Errorf("%w: issue window %s: must be 1ms to %s", ErrOptions, o.IssueWindow, IssueWindow)
 	}
 	return nil
 }
@@ -108,6 +116,7 @@ type Access struct {
 	process    [32]byte // key of the nonces' tags
 	usedNonces usedNonces
 	maxTokens  int
+	window     int64 // ns between two tokens of a client
 
 	// writer is held while the log and the tables that mirror it in memory change,
 	// until the change is on disk.
@@ -115,14 +124,14 @@ type Access struct {
 	last   int64 // the newest token's number
 	pruned int64 // issues before this number are deleted
 	// queue has every token of the last seven days, the oldest first. The first
-	// pastHour tokens of it are older than an hour.
-	queue    []issue
-	pastHour int
+	// pastWindow tokens of it are older than the window.
+	queue      []issue
+	pastWindow int
 
 	// mu is held for one look into a map, or one change.
 	mu         sync.RWMutex
 	live       map[[32]byte]token // by hash; removed when revoked, and some time after expiry
-	lastIssued map[[16]byte]int64 // by client, in the last hour
+	lastIssued map[[16]byte]int64 // by client, within the window
 }
 
 // token is the part of an issue that Admit needs.
@@ -139,7 +148,7 @@ func Open(o Options, store kv.Store) (*Access, error) {
 	}
 	o = o.withDefaults()
 	a := &Access{
-		kv: store, clock: clock{wall: o.Now, elapsed: o.Elapsed}, maxTokens: o.MaxTokens,
+		kv: store, clock: clock{wall: o.Now, elapsed: o.Elapsed}, maxTokens: o.MaxTokens, window: int64(o.IssueWindow),
 		live: map[[32]byte]token{}, lastIssued: map[[16]byte]int64{},
 	}
 	a.usedNonces = usedNonces{clock: &a.clock, max: o.MaxUsedNonces}
@@ -208,12 +217,12 @@ func (a *Access) Issue(key solana.Address, nonce string, signature [64]byte, cli
 	return a.grant(key, client)
 }
 
-// checkInterval returns a *TooSoon until a client's hour is over.
+// checkInterval returns a *TooSoon until a client's window is over.
 func (a *Access) checkInterval(client [16]byte, now int64) error {
 	a.mu.RLock()
 	at, there := a.lastIssued[client]
 	a.mu.RUnlock()
-	if rest := at + int64(IssueWindow) - now; there && rest > 0 {
+	if rest := at + a.window - now; there && rest > 0 {
 		return &desk.TooSoon{RetryAfter: time.Duration(rest)}
 	}
 	return nil
@@ -266,22 +275,22 @@ func (a *Access) addIssue(i *issue, revoked bool) {
 	}
 }
 
-// sweep removes clients whose hour is over, and expired tokens. It releases mu
+// sweep removes clients whose window is over, and expired tokens. It releases mu
 // after each, so that readers do not wait for all. The caller holds writer, or is
 // Open.
 func (a *Access) sweep(now int64) {
-	for a.pastHour < len(a.queue) && a.queue[a.pastHour].at+int64(IssueWindow) <= now {
-		i := &a.queue[a.pastHour]
-		a.pastHour++
+	for a.pastWindow < len(a.queue) && a.queue[a.pastWindow].at+a.window <= now {
+		i := &a.queue[a.pastWindow]
+		a.pastWindow++
 		a.mu.Lock()
 		if a.lastIssued[i.client] == i.at { // load has added older ones too
 			delete(a.lastIssued, i.client)
 		}
 		a.mu.Unlock()
 	}
-	for a.pastHour > 0 && a.queue[0].ends <= now {
+	for a.pastWindow > 0 && a.queue[0].ends <= now {
 		a.forget(a.queue[0].hash)
-		a.queue, a.pastHour = a.queue[1:], a.pastHour-1
+		a.queue, a.pastWindow = a.queue[1:], a.pastWindow-1
 	}
 }
 

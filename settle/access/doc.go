@@ -8,7 +8,7 @@
 //     presentation uses it up, whatever the proof.
 //  2. A token is issued only to a client that has signed the nonce's text with the
 //     nonce's key; package eddsa refuses signatures that need no key.
-//  3. A client is issued at most one token in an hour, over restarts, crashes and
+//  3. A client is issued at most one token in an hour (Options.IssueWindow), over restarts, crashes and
 //     concurrent proofs. A failed proof or a failed store does not use up the hour.
 //  4. A token is on disk before the client has it, as its SHA-256 only. It is admitted for
 //     7 days, or until it is revoked; a revocation is on disk before Revoke returns.

@@ -95,7 +95,7 @@ class AsyncClient:
 
     @property
     def token(self) -> Optional[str]:
-        """The Bearer token of build and submit. Keep it: an address gets one an hour."""
+        """The Bearer token of build and submit. Keep it: a client address gets one an hour."""
         return self._service.token
 
     async def service(self) -> ServiceDescription:

@@ -99,7 +99,7 @@ class Client:
 
     @property
     def token(self) -> Optional[str]:
-        """The Bearer token of build and submit. Keep it: an address gets one an hour."""
+        """The Bearer token of build and submit. Keep it: a client address gets one an hour."""
         return self._service.token
 
     def service(self) -> ServiceDescription:

@@ -2,7 +2,7 @@
 
 Both legs are in one transaction, so no side is ever owed anything. It is verified
 before it is signed: it pays what was quoted and brings what was quoted, or there is no
-signature. The token is kept in a file, since an address gets one an hour.
+signature. The token is kept in a file, since a client address gets one an hour.
 
     python3 sdk/python/examples/otc_desk.py --base http://127.0.0.1:8080 --key data/chain/wallet-1.json
 """

@@ -24,7 +24,7 @@ const signer = await keypairSigner(parseKeypair(await readFile(args.wallet, 'utf
 // is not enough for whom you pay and what you get.
 const desk = new Desk({ client, signer, trust: {} });
 
-// A token serves for 7 days, and an address gets one an hour: it is kept.
+// A token serves for 7 days, and a client address gets one an hour: it is kept.
 client.token = await readFile(args['token-file'], 'utf8').catch(() => null);
 async function login(): Promise<void> {
   const { access_token, expires_at } = await desk.handshake();

@@ -753,7 +753,7 @@ export abstract class Operations {
   /**
    * A nonce to sign, or a token for a signed one.
    *
-   * `pubkey` alone: a nonce. With `nonce` and `signature`: a token. A nonce is valid for one attempt. A failed proof does not use up the hour in which an address gets one token. An Idempotency-Key has no effect here: a token is returned once.
+   * `pubkey` alone: a nonce. With `nonce` and `signature`: a token. A nonce is valid for one attempt. A failed proof does not use up the hour in which a client address gets one token. An Idempotency-Key has no effect here: a token is returned once.
    *
    * `POST /api/v1/dvp/handshake`
    */

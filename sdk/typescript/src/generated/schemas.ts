@@ -73,7 +73,7 @@ export interface Problem {
    * | `PAYMENT_MISMATCH` | 422 | the payment does not fit the claim |
    * | `UPGRADE_REQUIRED` | 426 | the route is a WebSocket; our choice |
    * | `RATE_LIMITED` | 429 | too many requests or connections |
-   * | `EMISSION_PAR_IP_TROP_RECENTE` | 429 | this address got a token less than an hour ago |
+   * | `EMISSION_PAR_IP_TROP_RECENTE` | 429 | this client address (IP) got a token less than an hour ago |
    * | `HEADERS_TOO_LARGE` | 431 | over 16 KiB, 4 KiB on the ws address |
    * | `INTERNAL` | 500 | internal error; the log has details under `request_id`; our choice |
    * | `CHAIN_UNAVAILABLE` | 503 | nothing can be settled now |

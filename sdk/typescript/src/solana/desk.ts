@@ -107,7 +107,7 @@ export class Desk {
 
   /**
    * handshake proves the signer's key and gives the client its token, for 7 days.
-   * An address gets one an hour: keep it. It signs nothing but the nonce of this
+   * A client address gets one an hour: keep it. It signs nothing but the nonce of this
    * protocol for this key.
    */
   async handshake(options?: CallOptions): Promise<Token> {

@@ -75,7 +75,7 @@ export declare class Desk {
     constructor({ client, signer, trust, pollMs, patienceMs, proveClaims }: DeskOptions);
     /**
      * handshake proves the signer's key and gives the client its token, for 7 days.
-     * An address gets one an hour: keep it. It signs nothing but the nonce of this
+     * A client address gets one an hour: keep it. It signs nothing but the nonce of this
      * protocol for this key.
      */
     handshake(options?: CallOptions): Promise<Token>;
