@@ -44,7 +44,7 @@ STRESS_TIMEOUT ?= 90m
 QUICK    := ./market/... ./engine/... ./internal/lint/... ./internal/await/... ./internal/solana/... ./settle/binding/... ./catalog/...
 
 .DEFAULT_GOAL := help
-.PHONY: help run build sandbox sdk try-sandbox board docs lint-openapi browser quick test test-all test-tools stress race crash claims follow mirror-follow cluster-rounds check fmt fuzz bench bench-ws tools clean
+.PHONY: help run build sandbox sdk try-sandbox board docs lint-openapi browser screenshots quick test test-all test-tools stress race crash claims follow mirror-follow cluster-rounds check fmt fuzz bench bench-ws tools clean
 
 help: ## print this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -102,6 +102,9 @@ browser: internal/clients/browser/node_modules/.package-lock.json ## install the
 
 internal/clients/browser/node_modules/.package-lock.json: internal/clients/browser/package-lock.json
 	npm --prefix internal/clients/browser ci --no-audit --no-fund --loglevel=error --fetch-retries=$(NPM_RETRIES)
+
+screenshots: browser ## take the pictures of README.md and docs of the demo that runs (make run)
+	node internal/clients/browser/screenshots.mjs $(ARGS)
 
 quick: $(TOOLS) ## format, vet, lint and the pure packages' tests, in under a minute: for every change
 	@unformatted=$$(bin/gofumpt -l $(SOURCES)); \

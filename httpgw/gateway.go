@@ -101,7 +101,7 @@ func (g *Gateway) open(views catalog.Views, d *Dependencies) error {
 	}
 	var err error
 	g.site, err = site.New(site.Options{
-		About: &o.Description, URLs: g.urls, Specification: o.Specification, Downloads: o.Downloads, DemoChain: o.DemoChain,
+		About: &o.Description, URLs: g.urls, Specification: o.Specification, Downloads: o.Downloads, DemoChain: o.DemoChain, FeeBps: o.FeeBps,
 		RedirectTargets: o.RedirectTargets, Shards: boardShards(o.Shards), Facts: facts,
 	})
 	return err

@@ -62,6 +62,9 @@ type Options struct {
 	TokenWindow time.Duration
 	// Downloads are the files below /public-sdk/. Nil: there are none.
 	Downloads *site.Downloads
+	// FeeBps is the fee that every payment includes, in basis points, which the board
+	// shows before a quote.
+	FeeBps int
 	// DemoChain is the URL of the demo's local chain, where the sandbox wallet of the
 	// pages gets its funds. Empty: there is none.
 	DemoChain string

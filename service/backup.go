@@ -67,7 +67,7 @@ func (b *backups) wait() { b.running.Lock() }
 // journal was copied: payments that arrived meanwhile are in no copied journal.
 func (b *backups) run(ctx context.Context, target string) (err error) {
 	if !b.running.TryLock() {
-		return errors.New("another backup is under way, or the service stops")
+		return errors.New("another backup is in progress, or the service is stopping: try again later")
 	}
 	defer b.running.Unlock()
 	if b.storage.backupJournal == nil {

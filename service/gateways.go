@@ -106,8 +106,8 @@ func (s *Service) listen() error {
 		RFQWrite:    rate(limits.RFQWritesPerMinute, limits.RFQWritesBurst),
 		Handshake:   rate(limits.HandshakePerMinute, max(1, limits.HandshakePerMinute)),
 		DvP:         window(limits.DvPPerMinute),
-		TokenWindow: s.cfg.TokenWindow(),
-		Leadership:  s.leadershipFor(s.events.desk, s.desk.AwaitView), RedirectTargets: s.cfg.NodeURLs(),
+		TokenWindow: s.cfg.TokenWindow(), FeeBps: s.cfg.RFQ.FeeBps,
+		Leadership: s.leadershipFor(s.events.desk, s.desk.AwaitView), RedirectTargets: s.cfg.NodeURLs(),
 		NoLimits: limits.MarketDataPerMinute == 0 && limits.PartnerPerMinute == 0 && limits.RFQWritesPerMinute == 0 &&
 			limits.HandshakePerMinute == 0 && limits.DvPPerMinute == 0,
 	}

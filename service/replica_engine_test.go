@@ -42,9 +42,9 @@ func TestCheckInstruments(t *testing.T) {
 		{nil, defined(t, "A/X"), "", false},
 		{defined(t, "A/X"), defined(t, "A/X", "B/X"), "", false},
 		{limited, defined(t, "A/X", "B/X"), "", false},
-		{defined(t, "A/X", "B/X", "C/X"), defined(t, "A/X"), "the leader has B/X, C/X, the configuration does not", true},
-		{defined(t, "A/X", "B/X"), defined(t, "A/X", "C/X"), "instrument C/X: the leader has another", false},
-		{defined(t, "B/X", "C/X"), defined(t, "A/X"), "instrument A/X: the leader has another", false},
+		{defined(t, "A/X", "B/X", "C/X"), defined(t, "A/X"), "B/X, C/X: defined by the leader, missing in instruments", true},
+		{defined(t, "A/X", "B/X"), defined(t, "A/X", "C/X"), "instrument C/X differs from the leader's", false},
+		{defined(t, "B/X", "C/X"), defined(t, "A/X"), "instrument A/X differs from the leader's", false},
 	} {
 		err := checkInstruments(c.leader, c.own)
 		if (err == nil) != (c.says == "") || err != nil && !strings.Contains(err.Error(), c.says) || errors.Is(err, errLacksInstruments) != c.lacks {
@@ -85,9 +85,9 @@ func TestFollowedEngine(t *testing.T) {
 	}{
 		{&leader[0], "", 0},
 		{&leader[2], "", 0}, // refused: B/X is not defined yet
-		{&leader[1], "the leader has B/X, the", 1},
-		{&leader[1], "the leader has B/X, the", 1}, // as at a change of its limits
-		{&leader[2], "the leader has B/X, C/X, the", 2},
+		{&leader[1], "B/X: defined by the leader, missing", 1},
+		{&leader[1], "B/X: defined by the leader, missing", 1}, // as at a change of its limits
+		{&leader[2], "B/X, C/X: defined by the leader, missing", 2},
 	} {
 		if err := apply(step.define); err != nil {
 			t.Fatalf("step %d: %v", i, err)

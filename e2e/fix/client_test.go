@@ -232,7 +232,7 @@ func TestFIXClientRefuses(t *testing.T) {
 		args []string
 		want string
 	}{
-		"nobody":        {nil, "--comp-id is needed"},
+		"nobody":        {nil, "--comp-id is required"},
 		"no password":   {append(base, "--sequence-file", filepath.Join(dir, "a")), "no password"},
 		"numbers":       {append(base, "--sequence-file", bad), "does not hold any"},
 		"heartbeat":     {append(base, "--heartbeat", "9"), "--heartbeat: 9"},

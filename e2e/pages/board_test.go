@@ -33,7 +33,7 @@ type boardShown struct {
 
 // readBoard reads the whole board at once.
 const readBoard = `
-const texts = (e) => [...e.children].map((c) => c.textContent);
+const texts = (e) => [...e.children].map((c) => c.dataset.exact ?? c.textContent);
 const rows = (id) => [...document.getElementById(id).children];
 const place = (id) => ({ epoch: document.getElementById(id).dataset.epoch ?? '', seq: document.getElementById(id).dataset.seq ?? '' });
 const say = (id) => document.getElementById(id).textContent;
@@ -41,7 +41,7 @@ return {
   book: place('book'), tape: place('tape'), ticker: place('ticker'), asks: rows('asks').map(texts), bids: rows('bids').map(texts),
   trades: rows('trades').map((r) => [...texts(r), r.firstElementChild.dataset.side]), last: say('last'), high: say('high'), low: say('low'),
   offers: rows('ticket-rows').map((r) => [r.dataset.order, r.querySelector('.amount').textContent, r.querySelector('.best').textContent, r.querySelector('.chip:last-child').textContent]),
-  layers: ['layer-1', 'layer-2', 'layer-3', 'layer-flag'].map(say),
+  layers: [...['layer-1', 'layer-2', 'layer-3'].map(say), document.getElementById('layer-3').dataset.verified],
   ladder: rows('ladder-rows').filter((r) => r.dataset.off === undefined).map((r) => { const [fill, , price, base] = texts(r); return [fill, price, base]; }),
 };`
 
@@ -160,7 +160,7 @@ func offersEqual(t *testing.T, p *browsertest.Tab, s *server.Server, chosen stri
 			continue
 		}
 		if shown.Layers[0] != o.By.Libelle || !strings.Contains(shown.Layers[1], o.Declared.Operateur) || !strings.Contains(shown.Layers[1], o.Declared.Nature) ||
-			!strings.HasPrefix(shown.Layers[2], "No") || shown.Layers[3] != "montant_verifie_independamment: false" {
+			!strings.HasPrefix(shown.Layers[2], "No") || shown.Layers[3] != "false" {
 			t.Errorf("qualification: %q is shown, the API has %+v", shown.Layers, o)
 		}
 	}
@@ -327,7 +327,7 @@ func keysWork(t *testing.T, p *browsertest.Tab) {
 	p.Click("#quote-ask")
 	p.Await("a firm quote", "document.querySelector('#quote-left')?.textContent.startsWith('firm for') && document.querySelector('#quote-take').href.includes('order=T2&tranche=T2-1&fill=25000&rail=USDC')")
 	p.Click(`[data-view="depth"]`)
-	p.Await("the depth curve", "document.querySelectorAll('#curve path').length === 4")
+	p.Await("the depth curve", "document.querySelectorAll('#curve path').length === 4 && document.querySelector('#curve .mid')")
 	browsertest.NothingSerious(t, p, "a firm quote and the depth curve")
 }
 
@@ -377,8 +377,8 @@ const wallet = { version: '1.0.0', name: 'Extension', icon: '', chains: account.
 const unfit = { ...wallet, name: 'Unfit', features: {} };
 addEventListener('wallet-standard:app-ready', (event) => event.detail.register(wallet, unfit));`
 
-// TestBoardSettles: a demo's claim is settled by clicks only, and a wallet that proves
-// nothing gets no token.
+// TestBoardSettles: a demo's claims are settled by clicks only, on the wallet page and on
+// the board, and a wallet that proves nothing gets no token.
 func TestBoardSettles(t *testing.T) {
 	runtest.SkipUnderRace(t, "what it tests runs in a browser or in Node")
 	t.Parallel()
@@ -421,4 +421,15 @@ func TestBoardSettles(t *testing.T) {
 	}
 	accessible(t, p)
 	keptIn(t, p, s, config.Chain)
+
+	b := c.Open(s.Addresses.Base+"/board", "")
+	b.Await("the price of a purchase", "/^250 USD buys /.test(document.querySelector('#headline-get').textContent)")
+	b.Do("evaluate", map[string]any{"js": `const f = document.querySelector('#quote-fill'); f.value = '1,999'; f.dispatchEvent(new Event('change'));`}, nil)
+	b.Await("the step of the ladder", "document.querySelector('#quote-ask').textContent === 'Buy for 1,000 USD' && document.querySelector('#quote-hint').textContent.includes('1,000')")
+	b.Click("#quote-ask")
+	b.Click("#quote-confirm")
+	b.Await("the claim's end", "document.querySelector('#claim-rows li[data-state=settled]')?.textContent.includes('1003.509775 SLUSD')")
+	b.Click(`[data-list="claims"]`)
+	accessible(t, b)
+	keptIn(t, b, s, config.Chain)
 }

@@ -30,6 +30,7 @@ type boardConfig struct {
 	API      string `json:"api_url"`
 	WS       string `json:"ws_url"`
 	Refresh  int    `json:"refresh_s"`
+	FeeBps   int    `json:"fee_bps"` // included in every payment
 	// Shards are the other shards.
 	Shards    []BoardShard `json:"groups"`
 	DemoChain *string      `json:"demo_chain_url"` // URL of the demo's chain; null = none
@@ -69,7 +70,7 @@ func newBoard(policy []byte) (files []download, wallet string, err error) {
 func newBoardConfig(o *Options) *wire.Page {
 	c := boardConfig{
 		Service: o.About.Service, Operator: o.About.Operator, Network: catalog.ExecutionNetwork,
-		Base: o.URLs.Base, API: o.URLs.API, WS: o.URLs.WS, Refresh: refreshSeconds,
+		Base: o.URLs.Base, API: o.URLs.API, WS: o.URLs.WS, Refresh: refreshSeconds, FeeBps: o.FeeBps,
 		Shards: append([]BoardShard{}, o.Shards...),
 	}
 	if o.DemoChain != "" {

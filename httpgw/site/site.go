@@ -14,6 +14,7 @@ type Options struct {
 	Specification   []byte
 	Downloads       *Downloads
 	DemoChain       string
+	FeeBps          int
 	RedirectTargets []string
 	Shards          []BoardShard          // the other shards
 	Facts           func() *catalog.Facts // of the wallet page; nil = not served

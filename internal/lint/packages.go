@@ -95,12 +95,13 @@ var table = []row{
 	{path: "service/standby", may: []string{"persist/leadership", "fixgw/session", "httpgw", "httpgw/admin", "service", "service/config", "service/operator", "service/task"}},
 	{path: "service/cluster", may: slices.Concat(roles, []string{"persist/quorum", "service/operator", "internal"})},
 	{path: "service/follower", may: slices.Concat(roles, []string{"persist", "persist/fanout", "internal"})},
+	{path: "service/doctor", may: []string{"persist", "service/config", "service/operator", "internal/solana", "internal"}},
 	{path: "service/audit", may: []string{"market", "persist"}},                    // who commanded the desk
 	{path: "service/wallet", may: []string{"service/operator", "internal/solana"}}, // a client's side of a settlement
 	{path: "service/servicetest", may: []string{"fixgw/participants", "service/config", "internal"}},
 
 	{path: "bench", may: append([]string{"service/operator"}, everything...)},
-	{path: "cmd", may: slices.Concat([]string{"bench", "service", "service/config", "service/demo", "service/operator", "service/program", "service/standby", "service/cluster", "service/follower", "service/audit", "service/wallet"}, everything)},
+	{path: "cmd", may: slices.Concat([]string{"bench", "service", "service/config", "service/demo", "service/operator", "service/program", "service/standby", "service/cluster", "service/follower", "service/audit", "service/wallet", "service/doctor"}, everything)},
 	// Tests that drive the built program, and what they share. All of it is tests.
 	{path: "e2e"},
 	{path: "internal", may: []string{"market"}},

@@ -9,6 +9,9 @@ import (
 // Suffix returns `: did you mean "x"?` with the known name nearest to name, to append
 // to an error. It is empty if no known name is near.
 func Suffix(name string, known []string) string {
+	if name == "" {
+		return ""
+	}
 	best, at := "", max(2, len(name)/3)+1
 	for _, k := range known {
 		if d := distance(name, k); d < at || d == at && best == "" && strings.HasPrefix(k, name) {
@@ -21,23 +24,26 @@ func Suffix(name string, known []string) string {
 	return fmt.Sprintf(": did you mean %q?", best)
 }
 
-// distance returns the edit distance of a and b: letters to insert, delete or change.
+// distance returns the edit distance of a and b: letters to insert, delete or change, and
+// neighbours to swap.
 func distance(a, b string) int {
-	row := make([]int, len(b)+1)
+	before, row, next := make([]int, len(b)+1), make([]int, len(b)+1), make([]int, len(b)+1)
 	for j := range row {
 		row[j] = j
 	}
 	for i := range len(a) {
-		diagonal := row[0]
-		row[0] = i + 1
+		next[0] = i + 1
 		for j := range len(b) {
-			cost := diagonal
+			cost := row[j]
 			if a[i] != b[j] {
 				cost++
 			}
-			diagonal = row[j+1]
-			row[j+1] = min(cost, row[j]+1, diagonal+1)
+			next[j+1] = min(cost, next[j]+1, row[j+1]+1)
+			if i > 0 && j > 0 && a[i] == b[j-1] && a[i-1] == b[j] {
+				next[j+1] = min(next[j+1], before[j-1]+1)
+			}
 		}
+		before, row, next = row, next, before
 	}
 	return row[len(b)]
 }

@@ -100,6 +100,9 @@ type Engine struct {
 	Wait        string `yaml:"wait" default:"park" words:"park,spin" is:"own" about:"spin: lower latency for a whole core"`
 }
 
+// DefaultSnapshotEvery is the default of journal.snapshot_every.
+const DefaultSnapshotEvery = 1_000_000
+
 // Journal selects the journal and the interval of its snapshots.
 type Journal struct {
 	Kind          string `yaml:"kind" default:"pebble" words:"pebble,raft" about:"pebble: this node's own; raft: a group's. 'journal: raft' is short for it"`

@@ -96,7 +96,7 @@ func TestGroupsRefused(t *testing.T) {
 		"an address twice":     {"http://127.0.0.2:8080", "http://127.0.0.1:8080", "groups[1].nodes[0].base_url: http://127.0.0.1:8080 appears twice"},
 		"no FIX port":          {`"127.0.0.2:9878"`, `"127.0.0.2"`, `groups[1].nodes[0].fix: "127.0.0.2"`},
 		"via another group":    {"price_source: operator, corridor_bps: 1000, max_age_s: 3600}\nrouting", "price_source: book, via: SLUSD/USDC, corridor_bps: 1000, max_age_s: 3600}\nrouting", "rfq.pairs[1].via"},
-		"one wallet":           {"\nrouting", "\nchain: {rpc_urls: 'http://127.0.0.1:1'}\nrouting", "groups[0].pay_to.USDC: eu is sold for USDC"},
+		"one wallet":           {"\nrouting", "\nchain: {rpc_urls: 'http://127.0.0.1:1'}\nrouting", "groups[0].pay_to.USDC: empty: group eu sells for USDC"},
 		"an unknown key":       {"number: 2", "numbr: 2", "numbr"},
 		"requests without end": {"group: eu,", "group: eu, max_open: 10001,", "routing.max_open: 10001 is outside 1 to 10000"},
 	} {

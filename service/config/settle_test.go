@@ -49,7 +49,7 @@ func TestSettlementConfigurationRefused(t *testing.T) {
 		"clock":            {"settle: {clock_tolerance_s: 3601}", []string{"settle.clock_tolerance_s"}},
 		"dust":             {"settle: {dust_usdc: '1e-2'}", []string{"settle.dust_usdc", "1e-2"}},
 		"no dust":          {"settle: {dust_sol: ''}", []string{"settle.dust_sol"}},
-		"fine dust":        {"settle: {dust_usdc: '0.0000001'}", []string{"settle.dust_usdc", "6 places"}},
+		"fine dust":        {"settle: {dust_usdc: '0.0000001'}", []string{"settle.dust_usdc", "6 decimals"}},
 		"much dust":        {"settle: {dust_sol: '0.010000001'}", []string{"settle.dust_sol", "0 to 0.01"}},
 		"dvp rate":         {"http: {dvp_per_minute: 1001}", []string{"http.dvp_per_minute"}},
 		"handshake rate":   {"http: {handshake_per_minute: -1}", []string{"http.handshake_per_minute"}},

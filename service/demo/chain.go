@@ -189,7 +189,7 @@ func (c chainLog) Write(p []byte) (int, error) {
 
 // reason returns the last line of the chain's output: why it has not started.
 func reason(err error) string {
-	text := err.Error()
+	text := strings.TrimSpace(err.Error()) // the output may be empty
 	text = strings.TrimPrefix(text[strings.LastIndexByte(text, '\n')+1:], sandbox.ErrUnavailable.Error()+": ")
 	return strings.TrimPrefix(text, "sandbox: ")
 }

@@ -18,6 +18,9 @@ const (
 	// inventory of each pair's base asset.
 	inventory = "50000000"
 	solPrice  = "150"
+	// snapshotEvery is the number of commands between snapshots: a demo of half an hour
+	// makes some, and its restart is quick.
+	snapshotEvery = 50_000
 )
 
 // prices are the anchors of the demo's pairs in USD, near the first prices of the books.
@@ -39,6 +42,9 @@ func Fill(c *config.Config) {
 	fill(&c.RFQ.SOLPriceUSD, solPrice)
 	if c.Settle.SignerSocket == "" {
 		fill(&c.Settle.KeyFile, KeyFile(ChainDir(c), Desk))
+	}
+	if c.Journal.SnapshotEvery == config.DefaultSnapshotEvery {
+		c.Journal.SnapshotEvery = snapshotEvery
 	}
 	if c.RFQ.USDCMint == config.PlaceholderUSDC {
 		c.RFQ.USDCMint = Address(MintUSDC)

@@ -20,7 +20,7 @@ import (
 
 // The demo's market: the maker's levels and how often both participants act.
 const (
-	levels     = 12
+	levels     = 20
 	makerEvery = 120 * time.Millisecond
 	takerEvery = 700 * time.Millisecond
 	retryAfter = time.Second

@@ -71,7 +71,7 @@ func TestWalletRefuses(t *testing.T) {
 	w := demoWalletNumber("1")
 	other := base64.StdEncoding.EncodeToString(payment(t, demoWalletNumber("2")))
 	for in, want := range map[string]string{
-		"": "no answer", "{}": "no answer", `{"transaction":"AAAA"}`: "tx:", `{"transaction":"` + other + `"}`: "not to sign",
+		"": "want the JSON", "{}": "want the JSON", `{"transaction":"AAAA"}`: "tx:", `{"transaction":"` + other + `"}`: "not a signer",
 		`{"ok":false,"code":"CHAIN_UNAVAILABLE","error":"No chain.","request_id":"9"}`: "CHAIN_UNAVAILABLE: No chain. [request 9]",
 	} {
 		if _, err := w.signed(strings.NewReader(in)); err == nil || !strings.Contains(err.Error(), want) {

@@ -58,7 +58,7 @@ export async function loadConfig(): Promise<Config> {
 export function explain(error: unknown): string {
   if (error instanceof ServiceError) {
     const again = error.retryAfter > 0 ? ` Try again in ${error.retryAfter} s.` : '';
-    return `${error.code}: ${error.message}${again}`;
+    return `${error.message}${again} (${error.code})`;
   }
   if (error instanceof TypeError || (error instanceof DOMException && error.name === 'TimeoutError')) return 'The service does not answer.'; // fetch failed
   return error instanceof Error ? error.message : String(error);

@@ -1,8 +1,12 @@
 // The board: connects the feed, REST and the panels.
+import { BuyForm } from './buy.ts';
 import { Api, explain, loadConfig, ServiceError } from './api.ts';
 import { Candles, intervals, shownCandles } from './chart.ts';
 import { Decimal, grouped, short } from './decimal.ts';
-import { paintBook, paintCurve, paintTape, showPosition } from './depth.ts';
+import { Checkout } from './checkout.ts';
+import { Claims } from './claims.ts';
+import { Curve } from './curve.ts';
+import { paintBook, paintTape, showPosition } from './depth.ts';
 import { create, setAttr, byId, painter, rows, setText } from './dom.ts';
 import { Feed } from './feed.ts';
 import type { Health, Source } from './health.ts';
@@ -11,7 +15,6 @@ import { keys } from './keys.ts';
 import { Book, Tape, Tickets } from './market.ts';
 import type { Board, Config, DeskStatus, Kline, Level, MarketMessage, MarketStatus, Offer, Pair, Symbol, TickerMessage } from './messages.ts';
 import { listed, paintLadder, paintLayers, paintTickets } from './offers.ts';
-import { QuoteForm } from './quote.ts';
 import { themes } from './theme.ts';
 
 const depth = 50;
@@ -25,7 +28,8 @@ class BoardPage {
   readonly #tickets = new Tickets();
   readonly #offers = new Map<string, Offer>();
   readonly #candles = new Candles(byId('candles'));
-  readonly #form: QuoteForm;
+  readonly #curve = new Curve();
+  readonly #form: BuyForm;
   readonly #feeds: readonly [Feed, ...Feed[]]; // this shard's feed first
   readonly #health: Health;
   #book = new Book();
@@ -48,7 +52,7 @@ class BoardPage {
     const [first] = symbols;
     if (!first) throw new Error('the service has no symbols');
     this.#symbol = first;
-    this.#form = new QuoteForm(api, () => this.#paint('detail', () => this.#paintDetail()));
+    this.#form = new BuyForm(api, new Checkout(api, new Claims(api)), () => this.#paint('detail', () => this.#paintDetail()));
     const { ws_url, groups, refresh_s } = api.config;
     const names = symbols.map((s) => s.symbol);
     const otherShards = groups.map((g) => ({ ...g, symbols: g.symbols.filter((s) => names.includes(s)) })).filter((g) => g.symbols.length > 0);
@@ -133,7 +137,7 @@ class BoardPage {
         const fresh = this.#tape.apply(m);
         if (m.type === 'snapshot') void this.#loadCandles();
         else for (const t of fresh) this.#candles.add(t);
-        this.#paint('tape', () => paintTape(this.#tape.trades, this.#tape.position));
+        this.#paint('tape', () => paintTape(this.#tape.trades, this.#tape.position, this.#symbol));
         return true;
       }
       case 'ticker':
@@ -166,7 +170,7 @@ class BoardPage {
     this.#candles.show([], symbol, this.#interval);
     this.#paint('pairs', () => this.#paintPairs());
     this.#paint('book', () => this.#paintBooks());
-    this.#paint('tape', () => paintTape([], null));
+    this.#paint('tape', () => paintTape([], null, symbol));
     this.#paint('ticker', () => this.#paintTicker());
   }
 
@@ -220,14 +224,15 @@ class BoardPage {
     const ticket = this.#tickets.find(this.#selected);
     const offer = this.#offers.get(this.#selected);
     paintLayers(ticket, offer);
-    this.#form.offer(ticket, this.#levels);
     const reference = offer?.operator_declared.reference_price_usd ?? ticket?.reference_price_usd ?? null;
-    paintLadder(ticket, reference, this.#levels, ticket && this.#pairs.get(ticket.pair), this.#form.fill);
+    const pair = ticket && this.#pairs.get(ticket.pair);
+    this.#form.offer(ticket, this.#levels, reference, pair);
+    paintLadder(ticket, reference, this.#levels, pair, this.#form.fill);
   }
 
   #paintBooks(): void {
     paintBook(this.#book, this.#symbol);
-    if (this.#view === 'depth') paintCurve(this.#book);
+    if (this.#view === 'depth') this.#curve.paint(this.#book, this.#symbol.price_decimals);
     const position = this.#book.position;
     setText(byId('where'), position ? `${this.#symbol.symbol} · epoch ${position.epoch} · book ${position.seq}` : '');
     this.#paintIntegrity();
@@ -306,6 +311,8 @@ class BoardPage {
     byId('pairs').addEventListener('click', (event) => this.#pair(closest(event, 'button')?.dataset.symbol));
     byId('ticket-rows').addEventListener('click', (event) => this.#select(closest(event, 'tr')?.dataset.order ?? ''));
     byId('ladder-rows').addEventListener('click', (event) => this.#form.choose(closest(event, 'tr:not([data-off])')?.dataset.fill ?? ''));
+    byId('book-group').addEventListener('change', () => this.#paint('book', () => this.#paintBooks()));
+    panels();
     byId('filter').addEventListener('input', () => this.#paintOffersSoon());
     const resized = new ResizeObserver(() => this.#paint('book', () => this.#paintBooks()));
     for (const id of ['book', 'curve']) resized.observe(byId(id).closest('section') ?? byId(id));
@@ -331,6 +338,28 @@ class BoardPage {
     setAttr(byId('curve'), 'hidden', view === 'depth' ? null : '');
     byId('intervals').hidden = view !== 'candles';
     this.#paint('book', () => this.#paintBooks());
+  }
+}
+
+// panels lets the phone choose a panel, and the last panel show trades or claims.
+function panels(): void {
+  const choose = (buttons: NodeListOf<HTMLElement>, chosen: HTMLElement) => {
+    for (const button of buttons) setAttr(button, 'aria-pressed', String(button === chosen));
+  };
+  const views = byId('views').querySelectorAll<HTMLElement>('[data-tab]');
+  for (const view of views) {
+    view.addEventListener('click', () => {
+      document.body.dataset.tab = view.dataset.tab ?? '';
+      choose(views, view);
+    });
+  }
+  const lists = document.querySelectorAll<HTMLElement>('[data-list]');
+  for (const list of lists) {
+    list.addEventListener('click', () => {
+      byId('tape').hidden = list.dataset.list !== 'trades';
+      byId('claims').hidden = list.dataset.list !== 'claims';
+      choose(lists, list);
+    });
   }
 }
 

@@ -8,6 +8,8 @@ import { colour } from './theme.ts';
 export const intervals: ReadonlyMap<string, number> = new Map([['1m', 60], ['5m', 300], ['15m', 900], ['1h', 3600], ['4h', 14_400], ['1d', 86_400]]);
 
 export const shownCandles = 300;
+const firstCandles = 120; // at first sight
+const fewestCandles = 12; // fewer do not fill the width
 
 export class Candles {
   readonly #chart: IChartApi;
@@ -54,9 +56,15 @@ export class Candles {
     this.#last = candles.at(-1) ?? null;
     const of = `${symbol.symbol} ${interval}`;
     if (this.#shown !== of && candles.length > 0) {
-      this.#chart.timeScale().scrollToRealTime(); // otherwise keep the scroll position
+      this.#frame(candles.length); // otherwise keep the scroll position
       this.#shown = of;
     }
+  }
+
+  // frame shows the newest candles, all of them if they are few.
+  #frame(count: number): void {
+    const shown = Math.min(count, firstCandles);
+    this.#chart.timeScale().setVisibleLogicalRange({ from: count - Math.max(shown, fewestCandles) - 0.5, to: count + 2 });
   }
 
   /** add adds a trade that is newer than all candles. */

@@ -1,10 +1,10 @@
-// The order book as rows with cumulative bars, and as a curve.
+// The order book as rows with cumulative bars, and the trades.
 import { Decimal, grouped } from './decimal.ts';
 import { clock, create, setAttr, byId, rows, setText } from './dom.ts';
 import type { Book, StreamPosition } from './market.ts';
 import type { LevelText, Symbol, Trade } from './messages.ts';
 
-const maxLevels = 25; // rows per side; the book has more
+const maxLevels = 40; // rows per side; the book has more
 const minLevels = 5;
 
 // fitting returns how many rows per side fit, so that the middle stays visible.
@@ -16,13 +16,15 @@ function fitting(): number {
   return Math.max(minLevels, Math.min(maxLevels, room));
 }
 
-interface Step {
+/** Step is a level with the quantity up to it. */
+export interface Step {
   price: string;
   qty: string;
   total: Decimal;
 }
 
-function steps(levels: LevelText[]): Step[] {
+/** steps adds up the quantities of levels, best first. */
+export function steps(levels: LevelText[]): Step[] {
   let total = Decimal.zero;
   return levels.map(([price, qty]) => {
     total = total.plus(Decimal.parse(qty));
@@ -36,15 +38,69 @@ export function showPosition(panel: HTMLElement, position: StreamPosition | null
   panel.dataset.seq = position ? String(position.seq) : '';
 }
 
-const bookRow = () => create('tr', {}, create('td'), create('td', { class: 'n' }), create('td', { class: 'n soft' }));
+/**
+ * group joins levels, best first, to steps of 10^-scale. Prices are rounded away from the
+ * middle, so that a group never looks better than its levels.
+ */
+export function group(levels: LevelText[], scale: number, up: boolean): LevelText[] {
+  const joined = new Map<string, Decimal>();
+  for (const [price, qty] of levels) {
+    const at = rounded(Decimal.parse(price), scale, up).toString();
+    joined.set(at, (joined.get(at) ?? Decimal.zero).plus(Decimal.parse(qty)));
+  }
+  return [...joined].map(([price, qty]) => [price, qty.toString()]);
+}
 
-function paintSide(parent: HTMLElement, side: Step[], deepest: Decimal): void {
+// rounded rounds to a scale, which may be negative: -1 is tens.
+function rounded(d: Decimal, scale: number, up: boolean): Decimal {
+  if (scale >= 0) return d.rounded(scale, up);
+  const step = new Decimal(10n ** BigInt(-scale), 0);
+  const down = d.over(step, 0);
+  const exact = down.times(step).compare(d) === 0;
+  return (up && !exact ? down.plus(new Decimal(1n, 0)) : down).times(step);
+}
+
+const steepest = 5; // groupings beyond the finest
+
+/** groupings fills the select of groupings for a symbol, and returns the chosen scale. */
+export function groupings(symbol: Symbol): number {
+  const select = byId<HTMLSelectElement>('book-group');
+  if (select.dataset.symbol !== symbol.symbol) {
+    select.dataset.symbol = symbol.symbol;
+    const scales = Array.from({ length: steepest }, (_, i) => symbol.price_decimals - i);
+    select.replaceChildren(...scales.map((s) => create('option', { value: String(s) }, s >= 0 ? new Decimal(1n, s).toString() : String(10 ** -s))));
+  }
+  return Number(select.value);
+}
+
+/** places returns how many decimals of quantities are worth showing. */
+export function places(quantities: readonly string[], most: number): number {
+  const largest = quantities.reduce((digits, qty) => Math.max(digits, qty.replace(/\..*/, '').replace(/^0+/, '').length), 0);
+  return Math.min(most, largest > 4 ? 0 : largest > 1 ? 2 : largest > 0 ? 3 : most);
+}
+
+/** brief shows a quantity with fewer decimals; the exact one stays in the element. */
+export function brief(element: HTMLElement, exact: string, decimals: number): void {
+  const shown = Decimal.parse(exact).rounded(decimals);
+  setText(element, shown.units === 0n && /[1-9]/.test(exact) ? `<${new Decimal(1n, decimals)}` : grouped(shown.toString()));
+  if (element.dataset.exact !== exact) {
+    element.dataset.exact = exact;
+    element.title = exact;
+  }
+}
+
+const bookRow = () => create('tr', {}, create('td'), create('td', { class: 'n' }), create('td', { class: 'n soft' }), create('td', { class: 'share', 'aria-hidden': 'true' }, create('i')));
+
+function paintSide(parent: HTMLElement, side: Step[], deepest: Decimal, decimals: number): void {
   const list = rows(parent, side.length, bookRow);
   for (const [i, step] of side.entries()) {
     const row = list[i];
     if (!row) continue;
-    const texts = [grouped(step.price), grouped(step.qty), grouped(step.total.toString())];
-    for (const [j, text] of texts.entries()) if (row.children[j]) setText(row.children[j], text);
+    const [price, qty, total] = row.children;
+    if (!price || !qty || !total) continue;
+    setText(price, grouped(step.price));
+    brief(qty as HTMLElement, step.qty, decimals);
+    brief(total as HTMLElement, step.total.toString(), decimals);
     row.style.setProperty('--share', step.total.share(deepest).toFixed(4));
   }
 }
@@ -54,11 +110,16 @@ const larger = (a: Decimal, b: Decimal): Decimal => (a.compare(b) > 0 ? a : b);
 /** paintBook paints the order book with the best prices in the middle. */
 export function paintBook(book: Book, symbol: Symbol): void {
   const count = fitting();
-  const [bids, asks] = [steps(book.bids()).slice(0, count), steps(book.asks()).slice(0, count)];
+  const scale = groupings(symbol);
+  const finest = scale === symbol.price_decimals;
+  const grouping = (levels: LevelText[], up: boolean) => (finest ? levels : group(levels, scale, up));
+  const [bids, asks] = [steps(grouping(book.bids(), false)).slice(0, count), steps(grouping(book.asks(), true)).slice(0, count)];
+  const decimals = places([...bids, ...asks].map((s) => s.qty), symbol.qty_decimals);
   const deepest = larger(bids.at(-1)?.total ?? Decimal.zero, asks.at(-1)?.total ?? Decimal.zero);
-  paintSide(byId('asks'), asks.toReversed(), deepest);
-  paintSide(byId('bids'), bids, deepest);
-  const [bid, ask] = [bids[0], asks[0]];
+  paintSide(byId('asks'), asks.toReversed(), deepest, decimals);
+  paintSide(byId('bids'), bids, deepest, decimals);
+  const [[bidText], [askText]] = [book.bids(), book.asks()];
+  const [bid, ask] = [bidText && { price: bidText[0] }, askText && { price: askText[0] }];
   setText(byId('mid'), bid && ask ? middle(bid.price, ask.price) : 'no middle');
   setText(byId('spread'), bid && ask ? spread(bid.price, ask.price) : '');
   setText(byId('book-quote'), symbol.quote);
@@ -69,7 +130,8 @@ export function paintBook(book: Book, symbol: Symbol): void {
 
 const half = new Decimal(5n, 1);
 
-function middle(bid: string, ask: string): string {
+/** middle returns the middle of two prices. */
+export function middle(bid: string, ask: string): string {
   return grouped(Decimal.parse(bid).plus(Decimal.parse(ask)).times(half).toString());
 }
 
@@ -85,8 +147,9 @@ const tapeRow = () => create('tr', {}, create('td'), create('td', { class: 'n' }
 const shownTrades = 60;
 
 /** paintTape paints the newest trades. */
-export function paintTape(trades: readonly Trade[], position: StreamPosition | null): void {
+export function paintTape(trades: readonly Trade[], position: StreamPosition | null, symbol: Symbol): void {
   const shown = trades.slice(0, shownTrades);
+  const decimals = places(shown.map((t) => t.qty), symbol.qty_decimals);
   const list = rows(byId('trades'), shown.length, tapeRow);
   for (const [i, t] of shown.entries()) {
     const [price, qty, at] = list[i]?.children ?? [];
@@ -94,62 +157,9 @@ export function paintTape(trades: readonly Trade[], position: StreamPosition | n
     setText(price, grouped(t.price));
     setAttr(price, 'data-side', t.side);
     setAttr(price, 'aria-label', `${t.price}, ${t.side}`);
-    setText(qty, grouped(t.qty));
+    brief(qty as HTMLElement, t.qty, decimals);
     setText(at, clock(t.ts));
   }
   showPosition(byId('tape'), position);
   setText(byId('tape-note'), position ? `seq ${position.seq}` : '');
-}
-
-const svg = <K extends keyof SVGElementTagNameMap>(tag: K, attributes: Record<string, string | number>): SVGElementTagNameMap[K] => {
-  const element = document.createElementNS('http://www.w3.org/2000/svg', tag);
-  for (const [name, value] of Object.entries(attributes)) element.setAttribute(name, String(value));
-  return element;
-};
-
-/** paintCurve draws the cumulative quantity of both sides over the price. */
-export function paintCurve(book: Book): void {
-  const stage = byId('curve') as unknown as SVGSVGElement;
-  const { width, height } = stage.getBoundingClientRect();
-  const [bids, asks] = [steps(book.bids()), steps(book.asks())];
-  const [low, high] = [bids.at(-1), asks.at(-1)];
-  stage.setAttribute('viewBox', `0 0 ${width} ${height}`);
-  if (!low || !high || width === 0) {
-    stage.replaceChildren();
-    return;
-  }
-  const [from, to] = [Number(low.price), Number(high.price)];
-  const deepest = larger(low.total, high.total);
-  const floor = height - 22;
-  const x = (price: string) => ((Number(price) - from) / (to - from || 1)) * width;
-  const y = (total: Decimal) => floor - total.share(deepest) * (floor - 18);
-  const path = (side: Step[], end: number): string => {
-    let d = '';
-    let last = floor;
-    for (const s of side) {
-      d += `${d ? 'L' : 'M'}${x(s.price).toFixed(1)} ${last.toFixed(1)}V${y(s.total).toFixed(1)}`;
-      last = y(s.total);
-    }
-    return `${d}H${end}`;
-  };
-  const parts: SVGElement[] = [svg('line', { x1: 0, x2: width, y1: floor + 0.5, y2: floor + 0.5, class: 'axis' })];
-  for (const [name, side, end] of [['buy', bids, 0], ['sell', asks, width]] as const) {
-    const line = path(side, end);
-    const first = side[0];
-    if (!first) continue;
-    parts.push(svg('path', { d: `${line}V${floor}H${x(first.price).toFixed(1)}Z`, class: `area-${name}` }), svg('path', { d: line, class: `line-${name}` }));
-  }
-  const label = (at: number, anchor: string, text: string, top = height - 7) => {
-    const element = svg('text', { x: at, y: top, 'text-anchor': anchor });
-    element.textContent = text;
-    parts.push(element);
-  };
-  label(6, 'start', grouped(low.price));
-  label(width - 6, 'end', grouped(high.price));
-  const [bid, ask] = [bids[0], asks[0]];
-  if (bid && ask) label((x(bid.price) + x(ask.price)) / 2, 'middle', middle(bid.price, ask.price));
-  label(6, 'start', grouped(low.total.toString()), 13);
-  label(width - 6, 'end', grouped(high.total.toString()), 13);
-  stage.replaceChildren(...parts);
-  setAttr(stage, 'aria-label', `Depth curve: ${low.total} bid from ${low.price}, ${high.total} asked up to ${high.price}`);
 }

@@ -200,6 +200,8 @@ export interface Config {
   api_url: string;
   ws_url: string;
   refresh_s: number;
+  /** The fee in basis points, included in every payment; 0 without a desk. */
+  fee_bps: number;
   groups: Group[];
   demo_chain_url: string | null;
 }

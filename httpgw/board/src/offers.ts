@@ -1,5 +1,6 @@
 // The list of tickets, and the selected one with its qualification and ladder.
 import { Decimal, grouped, short, size } from './decimal.ts';
+import { brief, places } from './depth.ts';
 import { create, setAttr, byId, rows, setText } from './dom.ts';
 import type { Level, Offer, Pair, Ticket, Tranche } from './messages.ts';
 
@@ -33,7 +34,7 @@ export const percent = (bps: number): string => `${new Decimal(BigInt(bps), 2).t
 const unverified = (t: Ticket): boolean => !t.guarantee.montant_verifie_independamment;
 
 function ticketRow(): HTMLTableRowElement {
-  const chips = create('div', { class: 'chips' }, create('span', { class: 'chip' }, 'guaranteed'), create('span', { class: 'chip' }, 'declared'), create('span', { class: 'chip' }));
+  const chips = create('div', { class: 'chips' }, create('span', { class: 'chip' }));
   return create(
     'tr', {}, create('td', {}, create('button', { type: 'button' }), create('span', { class: 'soft' })), create('td'), create('td', { class: 'n amount' }, create('span'), create('i')),
     create('td', { class: 'n' }, create('div', { class: 'best' }), create('div', { class: 'soft' })), create('td', { class: 'off' }), create('td', {}, chips), create('td', { class: 'off soft' }),
@@ -98,13 +99,11 @@ export function paintLayers(t: Ticket | undefined, offer: Offer | undefined): vo
   setText(byId('ladder-base'), t ? t.base_symbol : '');
   const verified = t ? t.guarantee.montant_verifie_independamment : null;
   setText(byId('layer-3'), verified === null ? '–' : verified ? 'Yes' : 'No: the amount is not independently verified');
-  const flag = verified === null ? '' : `montant_verifie_independamment: ${verified}`;
-  // Allow line breaks after underscores.
-  if (byId('layer-flag').textContent !== flag) byId('layer-flag').replaceChildren(...flag.split(/(?<=_)/).flatMap((part) => [part, create('wbr')]));
+  byId('layer-3').dataset.verified = String(verified ?? '');
 }
 
 const ladderRow = () => create(
-  'tr', {}, create('td', {}, create('button', { type: 'button' })), create('td', { class: 'n' }), create('td', { class: 'n best' }), create('td', { class: 'n' }), create('td', { class: 'soft off' }),
+  'tr', {}, create('td', {}, create('button', { type: 'button' })), create('td', { class: 'n' }), create('td', { class: 'n best' }), create('td', { class: 'n' }),
 );
 
 /** paintLadder paints the price of each fill of the selected ticket. */
@@ -118,9 +117,9 @@ export function paintLadder(t: Ticket | undefined, reference: string | null, lev
     setAttr(row, 'data-off', from.length > 0 ? null : '');
     const chosen = level.fill_usd === fill && from.length > 0;
     setAttr(row, 'data-chosen', chosen ? '' : null);
-    const [name, discount, price, base, tranche] = row.children;
+    const [name, discount, price, base] = row.children;
     const button = name?.firstElementChild;
-    if (!button || !discount || !price || !base || !tranche) continue;
+    if (!button || !discount || !price || !base) continue;
     setText(button, grouped(level.fill_usd));
     setAttr(button, 'disabled', from.length > 0 ? null : '');
     setAttr(button, 'aria-label', `Quote ${grouped(level.fill_usd)} USD`);
@@ -128,7 +127,8 @@ export function paintLadder(t: Ticket | undefined, reference: string | null, lev
     setText(discount, percent(level.discount_bps));
     const terms = reference ? priced(reference, level, pair?.base_decimals ?? 6) : null;
     setText(price, terms ? short(terms.price) : '–');
-    setText(base, terms ? grouped(terms.base) : '–');
-    setText(tranche, from.length > 0 ? from.map((x) => x.tranche_id).join(' ') : `none of ${size(level.fill_usd)} left`);
+    if (terms) brief(base as HTMLElement, terms.base, places([terms.base], pair?.base_decimals ?? 6));
+    else setText(base, '–');
+    setAttr(row, 'title', from.length > 0 ? `tranche ${from.map((x) => x.tranche_id).join(', ')}` : `none of ${size(level.fill_usd)} left`);
   }
 }

@@ -104,9 +104,9 @@ function checkQuote(quote: Quote, order: Order): { atoms: bigint; decimals: numb
   return parseAmount(amount, amount_atoms);
 }
 
-/** build requests a quote and its transaction, and verifies the transaction. It throws VerificationError. */
-export async function build(api: Api, order: Order, baseMint: string, wallet: string, token: string): Promise<Deal> {
-  const quote = await api.post<Quote>('/api/v1/rfq/quote', order);
+/** build requests the transaction of a firm quote, or of a new one, and verifies the transaction. It throws VerificationError. */
+export async function build(api: Api, order: Order, baseMint: string, wallet: string, token: string, firm?: Quote): Promise<Deal> {
+  const quote = firm ?? (await api.post<Quote>('/api/v1/rfq/quote', order));
   const pays = checkQuote(quote, order);
   const body = { ...order, taker: wallet, ...(quote.quote_id ? { quote_id: quote.quote_id } : {}) };
   const [built, status] = await Promise.all([api.post<Built>('/api/v1/dvp/build', body, token), api.get<DeskStatus>('/api/v1/dvp/status')]);

@@ -171,7 +171,7 @@ class WalletPage {
     const fills = t ? this.#levels.filter((l) => tranchesFor(t, l.fill_usd).length > 0) : [];
     options('fill', fills.map((l) => [l.fill_usd, grouped(l.fill_usd)]), asked?.get('fill') ?? null);
     options('rail', t?.rails.map((r) => [r, r]) ?? [], asked?.get('rail') ?? null);
-    setText(byId('unverified'), t ? `The guarantee is the operator's word. montant_verifie_independamment: ${t.guarantee.montant_verifie_independamment}` : '');
+    setText(byId('unverified'), t ? t.guarantee.montant_verifie_independamment ? '' : "The guarantee is the operator's word: the amount is not independently verified." : '');
     this.#fillTranches(asked);
   }
 
