@@ -103,7 +103,7 @@ func TestExamine(t *testing.T) {
 	if n := found["node "+strings.TrimPrefix(node.URL, "http://")]; n.State != Problem {
 		t.Errorf("a node that makes no sense: %+v", n)
 	}
-	addresses, err := json.Marshal(map[string]string{"admin": admin.URL})
+	addresses, err := json.Marshal(map[string]string{"admin_url": admin.URL})
 	if err == nil {
 		err = os.WriteFile(filepath.Join(cfg.DataDir, "addresses.json"), addresses, 0o600)
 	}
