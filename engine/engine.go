@@ -48,8 +48,10 @@ const (
 
 // Options of an Engine. A zero field means its default.
 type Options struct {
-	// Clock returns the time in Unix nanoseconds. The engine reads it once per batch;
-	// it may jump. Default: the system clock.
+	// Clock returns the time in Unix nanoseconds. The engine reads it once per batch. If it
+	// goes back, the engine's time goes on, a little slower, until the clock has caught up;
+	// a jump ahead is taken as it is: package internal/clock bounds both. Default: the
+	// system clock.
 	Clock func() int64
 	// Journal makes commands durable. Nil: events are visible once applied, and a restart
 	// loses them; for benchmarks.
@@ -185,6 +187,7 @@ type Engine struct {
 	failure   atomic.Pointer[error]
 	// nextExpiry is State.NextExpiry for the ticker; 0 = nothing expires.
 	nextExpiry atomic.Int64
+	ahead      atomic.Int64 // nanoseconds by which the engine's time is ahead of the clock
 
 	_            cacheLine
 	stopping     atomic.Bool // new commands are refused; the matcher polls it
@@ -476,7 +479,7 @@ func (e *Engine) runTicker(ctx context.Context) {
 		if due == 0 {
 			continue
 		}
-		sleep := time.Duration(due - e.options.Clock())
+		sleep := time.Duration(due - e.ahead.Load() - e.options.Clock())
 		if sleep <= 0 {
 			sleep = e.submitTick()
 		}

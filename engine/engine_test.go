@@ -185,6 +185,86 @@ func TestTime(t *testing.T) {
 	}
 }
 
+const hour = int64(time.Hour)
+
+// TestTimeGoesOn: a clock that was an hour ahead and is set right does not stop the engine's
+// time, which stays below its own speed until the clock has caught up; setting it back and
+// forth drives it no further.
+func TestTimeGoesOn(t *testing.T) {
+	e := newEngine(t, Options{})
+	m := &e.matcher
+	m.init(e.Engine)
+	clock := int64(10 * hour)
+	e.options.Clock = func() int64 { return clock }
+	if at := m.now(); at != 10*hour {
+		t.Fatalf("at %d", at)
+	}
+	clock = 9 * hour
+	last := m.now()
+	if last != 10*hour+1 {
+		t.Fatalf("at %d after the clock was set back", last)
+	}
+	for ahead := last - clock; clock < 18*hour; {
+		clock += int64(time.Second)
+		at := m.now()
+		switch passed := at - last; {
+		case passed < int64(time.Second)*7/8, passed > int64(time.Second):
+			t.Fatalf("clock %d: %d passed", clock, passed)
+		case at-clock > ahead || e.ahead.Load() != at-clock:
+			t.Fatalf("clock %d: %d ahead, published %d, after %d", clock, at-clock, e.ahead.Load(), ahead)
+		default:
+			last, ahead = at, at-clock
+		}
+	}
+	if last != clock {
+		t.Fatalf("at %d, clock %d: it has not caught up", last, clock)
+	}
+	for range 100 {
+		clock -= hour
+		m.now()
+		clock += hour
+		m.now()
+	}
+	if ahead := e.ahead.Load(); ahead > 100*int64(time.Second) {
+		t.Fatalf("%d ahead", ahead)
+	}
+}
+
+// TestExpiryBehind: an order expires in a quiet market while the clock is behind the engine's
+// time.
+func TestExpiryBehind(t *testing.T) {
+	var clock atomic.Int64
+	clock.Store(10 * hour)
+	e := newEngine(t, Options{Clock: clock.Load})
+	c := e.Consumer("reader")
+	e.mustSubmit(t, head()...)
+	gtd := order(1, 1, market.Buy, 100, 5)
+	gtd.Order.TIF, gtd.Order.ExpireAt = book.GTD, 10*hour+int64(20*time.Millisecond)
+	e.start(t)
+	e.mustSubmit(t, gtd)
+	ctx, cancel := context.WithTimeout(context.Background(), runtest.HangTimeout)
+	defer cancel()
+	for done := false; !done; {
+		events, err := c.Next(ctx)
+		if err != nil {
+			t.Fatal(err)
+		}
+		switch last := events[len(events)-1]; last.Kind {
+		case event.Accepted:
+			clock.Store(9 * hour)
+			e.mustSubmit(t, Command{Kind: Tick})
+			await.True(t, "the clock's step", func() bool { return e.ahead.Load() > hour/2 })
+			clock.Add(int64(30 * time.Millisecond))
+		case event.Cancelled:
+			done = true
+		}
+		c.Release(len(events))
+	}
+	if err := e.finish(t); err != nil {
+		t.Fatal(err)
+	}
+}
+
 // TestNextEpoch: a second engine continues where the first ended, in a new epoch, with new
 // order ids.
 func TestNextEpoch(t *testing.T) {

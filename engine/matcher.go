@@ -19,7 +19,10 @@ type matcher struct {
 	digested uint64 // egress position up to which digest is computed
 	digest   uint64
 	lastAt   int64
-	expiry   int64 // last published
+	// lastClock is the last reading of the clock; 0 = none.
+	lastClock int64
+	ahead     int64 // last published
+	expiry    int64 // last published
 	// discarding: events from here on will never be visible, because the journal has
 	// failed or the drain timed out. The ring's content stays for its readers.
 	discarding bool
@@ -64,8 +67,7 @@ func (m *matcher) run() {
 func (m *matcher) batch(n uint64, wake bool) {
 	e := m.engine
 	r := &e.ingress
-	at := max(e.options.Clock(), m.lastAt+1)
-	m.lastAt = at
+	at := m.now()
 	r.priorDigest[m.next&r.mask] = m.digest
 	end := m.next + n
 	for p := m.next; p < end; p++ {
@@ -87,6 +89,33 @@ func (m *matcher) batch(n uint64, wake bool) {
 	m.next = end
 	r.applied.Store(end)
 	m.publishExpiry()
+}
+
+const (
+	// slewShare is the share of the passing time by which the clock catches up while the
+	// engine's time is ahead of it.
+	slewShare = 8
+	// maxSlew bounds the time between two readings that counts as passed while the engine's
+	// time is ahead: a clock that is set back and forth does not drive it further.
+	maxSlew = uint64(maxTickSleep)
+)
+
+// now returns the time of a batch: that of the clock, or, if the journal's time is ahead of it
+// because the clock was set back, a time that goes on at seven eighths of its speed. So
+// deadlines neither stand still until the clock has caught up nor fall due at once.
+func (m *matcher) now() int64 {
+	clock := m.engine.options.Clock()
+	elapsed := int64(0)
+	if m.lastClock != 0 && clock > m.lastClock {
+		elapsed = int64(min(uint64(clock)-uint64(m.lastClock), maxSlew))
+	}
+	at := max(clock, m.lastAt+max(elapsed-elapsed/slewShare, 1))
+	m.lastClock, m.lastAt = clock, at
+	if ahead := at - clock; ahead != m.ahead {
+		m.ahead = ahead
+		m.engine.ahead.Store(ahead)
+	}
+	return at
 }
 
 // publish adds the written events to the digest and publishes them. Consumers see those

@@ -28,6 +28,9 @@ type deskReports struct {
 	quotes   map[market.QuoteID]*quote // that the desk has not forgotten
 	claims   map[market.ClaimID]*claim // live, or changed since the last commit
 	facts    deskFacts
+	// refundReason is that of the last payment that became due for refund: the record of the
+	// claim that it ends follows it.
+	refundReason event.Reason
 
 	// Since the last commit:
 	changedQuotes []*quote
@@ -227,6 +230,8 @@ func (d *deskReports) whyRefund(c *claim, was rfq.ClaimState) event.Reason {
 		return event.ReasonNone
 	case was == rfq.ClaimExpired:
 		return event.ReasonLatePayment
+	case d.refundReason == event.ReasonPriceCorridor:
+		return event.ReasonPriceCorridor
 	}
 	return event.ReasonUndeliverable
 }
@@ -268,6 +273,7 @@ func (d *deskReports) paymentRecorded(e *event.Event, r *rfq.Payment) error {
 	if r.State != rfq.PaymentRefundDue {
 		return nil
 	}
+	d.refundReason = r.Reason
 	c, err := d.claim(r.Claim)
 	if err != nil || c == nil {
 		return err
@@ -280,7 +286,7 @@ func (d *deskReports) paymentRecorded(e *event.Event, r *rfq.Payment) error {
 	c.Refund = refund
 	c.owner.mu.Unlock()
 	d.markClaimChanged(c)
-	if c.Status != wire.StatusCancelled && (r.Reason == event.ReasonLatePayment || r.Reason == event.ReasonUndeliverable) {
+	if c.Status != wire.StatusCancelled && rfq.EndsClaim(r.Reason) {
 		return nil
 	}
 	d.reporter.text = wire.AppendRefundText(d.reporter.text[:0], r.Reason)

@@ -228,7 +228,7 @@ func refusedPayment(v *desk.Verdict) *wire.Refusal {
 		return wire.Refuse(wire.TradeRejOther, wire.CodePaymentUsed, "%s", word)
 	case event.ReasonUnknownClaim, event.ReasonUnknownPayment:
 		return wire.UnknownClaim()
-	case event.ReasonLatePayment, event.ReasonClaimState, event.ReasonUndeliverable:
+	case event.ReasonLatePayment, event.ReasonClaimState, event.ReasonUndeliverable, event.ReasonPriceCorridor:
 		return wire.Refuse(wire.TradeRejOther, wire.CodeClaimExpired, "%s", word)
 	}
 	return &wire.Refusal{Reason: wire.TradeRejOther, Text: wire.DeskText(v.Refused, 0)}

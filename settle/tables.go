@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 
-	"blockdesk/engine/event"
 	"blockdesk/engine/rfq"
 	"blockdesk/market"
 )
@@ -49,7 +48,7 @@ func (t *tables) set(record rfq.Record) {
 		t.setClaim(r)
 		t.queueAudit(r)
 	case *rfq.Payment:
-		if r.State == rfq.PaymentRefundDue && (r.Reason == event.ReasonLatePayment || r.Reason == event.ReasonUndeliverable) {
+		if r.State == rfq.PaymentRefundDue && rfq.EndsClaim(r.Reason) {
 			// The claim's own record may come before or after this one.
 			t.queueAudit(&rfq.Claim{ID: r.Claim, Mode: rfq.Modular, State: rfq.ClaimRefundDue, ChangedAt: r.At})
 		}

@@ -4,17 +4,24 @@
 //
 // # Invariants
 //
+// Everything here holds under RulesGuarded. Where 0.1.0 had another rule, which its journals
+// still replay, it says so.
+//
 //  1. A tranche: Capacity = available + Reserved + Filled. Reserved is the sum of its live
 //     claims (reserved, paid, delivering, cosigned), Filled that of its settled claims.
-//  2. A pair: Inventory = free + Reserved + Sold in base atoms. Inventory may be lowered
-//     below Reserved + Sold; then nothing is free. Reserved and Sold as above.
-//  3. A claim returns or sells what it holds exactly once: settled, released and refund_due
-//     are final; only a late payment can revive an expired claim.
+//  2. A pair: Inventory = free + Reserved + Sold in base atoms, and free is at most OnChain -
+//     Reserved if the balance is known. Inventory may be lowered below Reserved + Sold; then
+//     nothing is free. Reserved and Sold as above.
+//  3. A claim returns or sells what it holds exactly once: settled and released are final;
+//     only a payment in time can revive a claim that has expired.
 //  4. A signature is one payment for one claim for as long as the claim is remembered. A
 //     claim without payments never evicts one with payments from memory. Every atom that
-//     arrived is applied, due for refund, or refunded.
+//     arrived is applied, due for refund, being refunded, or refunded.
 //  5. Nothing is sold below reference × (1 - discount), and base × price never exceeds the
 //     fill: the price is rounded up, the base down, the payment up.
+//     At the moment when a delivery or countersignature is permitted, the price has not moved
+//     against the desk by more than FirmBps since the terms were made, no lock stops it, and
+//     the desk holds the atoms.
 //  6. Every request ends with one Outcome, after the records of everything it changed. A
 //     refused request changes nothing.
 //  7. Records and snapshot are a function of the requests, their stamps, and the mid prices
@@ -37,82 +44,134 @@
 // # Tranches
 //
 //	             claim taken, or        settled            expired, released,   SetTranche
-//	             paid late                                 abandoned
+//	             revived                                   abandoned
 //	available    - fill                                    + fill               capacity - reserved - filled
 //	reserved     + fill                 - fill             - fill
 //	filled                              + fill
 //
 // # Quotes
 //
-//	             RequestQuote       TakeClaim names it  ValidUntil reached
+//	             RequestQuote       TakeClaim names it  ValidUntil reached, or ended
 //	none         live               QuoteExpired        -
 //	live         -                  used: Removed       Removed
 //
 // A quote is a firm price for one claim, valid until just before ValidUntil. It reserves
-// nothing. A claim that names a live quote gets its terms, even if the ticket, the anchor or
-// the rails have changed since. A withdrawn ticket, a lock, or a lack of capacity or inventory
-// refuses the claim, and the quote stays. If the claim's ticket, tranche, fill or rail are
-// not those of the quote, it is refused with QuoteMismatch.
+// nothing. A claim that names a live quote gets its terms, even if the ticket has changed
+// since. A withdrawn ticket, a lock, or a lack of capacity or inventory refuses the claim, and
+// the quote stays. So does a price that is gone, stale, or has moved against the desk by more
+// than FirmBps, with PriceUnavailable, PriceStale or QuoteExpired, because the delivery would be
+// refused. If the claim's ticket, tranche, fill or rail are not those of the quote, it is
+// refused with QuoteMismatch.
+//
+// SetAnchor and SetRailPrice end the quotes of a pair and rail if they move the price by more
+// than its FirmBps, in either direction, or withdraw it. Other rules end all quotes. In 0.1.0
+// no price affects a quote.
+//
+// # Prices
+//
+// The market price of a pair is its anchor, or the mid price of its book, which must lie within
+// the corridor around the anchor. The price of USDC is 1, that of SOL is set. A price that was
+// withdrawn or never set is PriceUnavailable, one older than MaxAge PriceStale; its age counts
+// from PublishedAt, or, if that is unknown, from when it was set. A ticket may have a reference
+// price of its own; the market price must be there all the same, because the terms record it.
 //
 // # Claims
 //
-//	Modular      ProvePayment       BeginDelivery  ExpireDelivery  SettleClaim  AbandonDelivery  Deadline
+//	Modular      ProvePayment       BeginDelivery  ExpireDelivery  SettleClaim  AbandonDelivery  Deadline + Grace
 //	reserved     paid³              refused        refused         refused      refused          expired
-//	paid         paid⁴              delivering     refused         refused      refund_due⁹      paid
+//	paid         paid⁴              delivering⁷    refused         refused      refund_due⁹      paid
 //	delivering   delivering⁴        repeated⁶      paid⁸           settled      refused          delivering
 //	settled      settled⁴           refused        refused         repeated⁶    refused          settled
 //	expired      paid, refund_due   refused        refused         refused      refused          expired
 //	             or expired³ ⁵
-//	refund_due   refund_due⁴        refused        refused         refused      repeated⁹        refund_due
+//	refund_due   refund_due⁴ or     refused        refused         refused      repeated⁹        refund_due
+//	             paid⁵
+//	released     released⁴          refused        refused         refused      refused          released
 //
 //	Atomic       ProvePayment       CosignClaim    ReleaseClaim   SettleClaim  Deadline
 //	reserved     reserved⁴          cosigned⁷      refused        refused      expired
 //	cosigned     cosigned⁴          repeated⁶      released       settled      cosigned
 //	settled      settled⁴           refused        refused        repeated⁶    settled
 //	released     released⁴          refused        repeated⁶      refused      released
-//	expired      expired⁴           refused        refused        refused      expired
+//	expired      expired⁴           refused        refused         refused      expired
+//
+//	Both         ReleaseUnbuilt     SeePayment
+//	reserved     released           reserved¹⁰; atomic: refused
+//	released     repeated⁶ ¹¹       refused
+//	others       refused            refused
 //
 // Every other request is refused. A refusal has the reason ClaimState and the state's number
 // as its limit.
 //
-// ³ A payment that is too small, or over another rail, is due for refund and leaves the claim
-// as it is, so that dust cannot block the real payment. ⁴ The payment is due for refund.
+// ³ A payment that is too small, or over another rail, or whose block is not before Deadline,
+// is due for refund and leaves the claim as it is, so that nobody else's payment can block the
+// real one. The Grace is for that one to become final. ⁴ The payment is due for refund.
 //
-// ⁵ With the right amount and rail the claim becomes paid, if the payment is proved at most
-// LateWindow after Deadline, a new claim of that size would be accepted (ticket, locks,
-// capacity, inventory), and the final checks⁷ of the prices pass; else refund_due
-// (docs/specification.md C.4). A late payment takes what nobody has reserved, so a lock and an
-// ended ticket prevent it, and without a check of the prices it would be a free option on them.
+// ⁵ A payment with the right amount and rail in a block before Deadline makes the claim paid,
+// whenever it is proved, if the capacity and inventory are still there, even if the ticket has
+// ended; else the claim is refund_due. It is refund_due also if the block is later, and then a
+// payment in time can still revive it; nothing can if its delivery was abandoned. A block of
+// unknown time counts as one of the time of the proof. In 0.1.0 there is no Grace, and a payment
+// of an expired claim is judged by the time of its proof: until LateWindow after Deadline it
+// makes the claim paid if a new claim of that size would be accepted and the prices are still
+// within their corridor.
 //
 // ⁶ With the same proof (ReleaseClaim has none) the request is done and changes nothing; the
 // claim's record is written unchanged. With another proof it is refused.
 //
-// ⁷ CosignClaim makes the final checks before the desk signs. It is refused with Locked; with
-// PriceUnavailable or PriceStale of the anchor or the rail; with PriceCorridor if the reference
-// price of the terms has left the corridor, or if their payment is below what the fill costs at
-// the rail's current price, less the pair's corridor; and with Inventory if that was lowered
-// below what is reserved and sold.
+// ⁷ The guard, for BeginDelivery and CosignClaim. In this order: Locked, if deliveries are
+// locked; PriceUnavailable or PriceStale, if there is no market price or none of the rail, also
+// if a book contradicts its anchor; Inventory, if the balance on the chain is below Base;
+// PriceCorridor, if market now ÷ market then × rail then ÷ rail now is above 1 + FirmBps,
+// exactly, where then is when the terms were made. A move in the desk's favour never refuses.
+// CosignClaim is also refused with Locked by every other lock, and with Inventory if that was
+// lowered below what is reserved and sold. Terms that were made under the rules of 0.1.0 have
+// no market price: the guard refuses them with PriceCorridor if their reference price has left
+// the corridor, or if their payment is below what the fill costs at the rail's current price,
+// less the pair's corridor. In 0.1.0 BeginDelivery is checked only for the lock of deliveries
+// and the balance.
 //
 // ⁸ With the proof of the current delivery; refused with another. ⁹ For a claim that can never
-// be delivered: its payment is due for refund and what it holds is returned. DeskFull if
-// MaxRefunds are due. Repeated as in ⁶; refused if the claim is refund_due for another reason.
+// be delivered (Undeliverable), or whose price has moved too far (PriceCorridor): its payment
+// is due for refund and what it holds is returned. PriceCorridor is refused unless the guard
+// refuses with it now: with the guard's reason, or ClaimState if it passes. DeskFull if
+// MaxRefunds are due; PaymentUsed while a refund of the surplus may still land. Repeated as
+// in ⁶; refused if the claim is refund_due because of a late payment.
+//
+// ¹⁰ Deadline becomes ReservedAt + ClaimTTL if it was earlier, which it was for an unproven
+// claim. ¹¹ Refused if a countersigned transaction was released.
+//
+// # Unproven claims
+//
+// Anyone can name a wallet. So a claim without proof of its wallet never counts against it: while
+// it is reserved it counts against UnprovenPerClient of its client address (UnprovenLimit) and,
+// with all others, against UnprovenShareBps of the tranche's capacity, rounded down
+// (UnprovenShare). Its Deadline is UnprovenTTL after ReservedAt, if that is less than ClaimTTL,
+// until SeePayment. A proven claim counts against WalletClaims of its wallet, as all do in 0.1.0.
 //
 // # Payments
 //
-//	             ProvePayment of the signature   ProvePayment, another claim  RefundPayment     AbandonDelivery
-//	none         applied, or refund_due          -                            UnknownPayment    -
-//	applied      repeated                        PaymentUsed                  PaymentUsed       refund_due
-//	refund_due   repeated                        PaymentUsed                  refunded          refund_due
-//	refunded     repeated                        PaymentUsed                  repeated with the refunded
-//	                                                                          same proof, else
-//	                                                                          PaymentUsed
+//	             ProvePayment             BeginRefund    ExpireRefund  RefundPayment  AbandonDelivery of
+//	                                                                                 the claim it pays
+//	none         applied, or refund_due¹  UnknownPayment UnknownPayment UnknownPayment -
+//	applied      repeated                 PaymentUsed    PaymentUsed   PaymentUsed    refund_due
+//	refund_due   repeated                 refunding      PaymentUsed   refunded       refund_due²
+//	refunding    repeated                 repeated³      refund_due³   refunded³      PaymentUsed
+//	refunded     repeated                 PaymentUsed    PaymentUsed   repeated³      refund_due²
 //
-// Repeated: the request is done and changes nothing; the payment's record is written unchanged.
-// The reason of a refund is PaymentMismatch (too small, or over another rail), LatePayment (the
-// claim expired and cannot be served), ClaimState (the claim is paid already, or atomic), or
-// Undeliverable (its claim was abandoned). A payment above the price is applied whole; Amount
-// shows the excess. A payment for an unknown claim is refused with UnknownClaim and not
-// recorded here.
+// ProvePayment of a known signature for another claim is PaymentUsed. Repeated: the request is
+// done and changes nothing; the payment's record is written unchanged.
+//
+// ¹ The reason of a refund is PaymentMismatch (too small, or over another rail), LatePayment
+// (its block was too late, or the claim has expired and cannot be served), ClaimState (the
+// claim is paid already, released or atomic), Surplus, or that of AbandonDelivery. A payment
+// above the price pays the claim; if the surplus is more than the rail's Dust it is due for
+// refund with the reason Surplus, and Applied is the price, Due the surplus. Less is kept.
+// ² With a surplus that is due, the whole Amount; after a surplus was refunded, the rest.
+// ³ With the same proof; with another PaymentUsed.
+//
+// A payment for an unknown claim is refused with UnknownClaim and not recorded here. In 0.1.0 a
+// payment above the price is applied whole.
 //
 // # Refusals
 //
@@ -120,10 +179,11 @@
 //
 //	CapacityExhausted  the available capacity of the tranche, USD
 //	Inventory          free atoms; of CosignClaim the inventory; 2^63-1 at most
-//	PriceCorridor      the bound of the corridor that was passed; of a payment, the
-//	                   smallest one accepted, atoms
+//	PriceCorridor      the bound of the corridor that was passed; of the guard, FirmBps, or
+//	                   under the rules of 0.1.0 the smallest payment accepted, atoms
 //	PriceStale         the age allowed, ns
 //	InvalidQty         the smallest or largest value allowed
+//	UnprovenLimit, UnprovenShare  the limit, USD
 //	WalletClaims, DeskFull  the limit
 //	ClaimState         the claim's state
 //
@@ -131,17 +191,19 @@
 // UnknownParticipant, Killed. Its existing claims continue.
 //
 // InvalidCommand: the request cannot be decoded, has no token, has the id of a live quote or a
-// known claim as token, or has a field out of its range.
+// known claim as token, or has a field out of its range. InvalidCombination: SetPolicy would
+// return to older rules.
 //
 // # Our choices
 //
 // The service (operator 0) may send any request; an operator in a request must be known. The
 // asset and decimals of a pair change only while it has no ticket, inventory or sale. Amending
 // a ticket replaces everything that can be amended. Anything that ends at T has ended in a
-// command of time T. The limit of a wallet counts reserved claims, not paid ones. An expired claim is
-// remembered until its memory is needed, so that a late payment still finds it. A late payment
-// is judged by the time of its proof. A change of policy does not affect existing quotes and
-// claims.
+// command of time T, even if Expire has not swept it yet. The limits of wallets and clients
+// count reserved claims, not paid ones. An expired claim is remembered until its memory is
+// needed, so that a payment still finds it. A change of policy affects existing claims only by
+// its Grace, and existing quotes only if it changes the rules. The lock of deliveries stops no
+// quotes, claims, payments and refunds.
 //
 // # Cost
 //
@@ -149,8 +211,8 @@
 // Restore cost more. Expire costs as much as is due. A quote or claim allocates only for the
 // growth of tables and maps, which never shrink. entities.go names the limits. A refund that is
 // due is never forgotten: once MaxRefunds are due, a payment that would be another one is
-// refused with DeskFull until the operator refunds some. A payment that pays its claim is still
-// accepted.
+// refused with DeskFull until the operator refunds some. A payment that pays its claim without
+// a surplus is still accepted.
 //
 // Nothing here is safe for concurrent use, except that any number of goroutines may read a
 // View.

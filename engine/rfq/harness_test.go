@@ -360,7 +360,7 @@ func (l *ledger) agrees(m *Machine) error {
 			}
 			applied[p.Claim] = p.AppliedAtoms()
 		}
-		if endsClaim(p.Reason) {
+		if EndsClaim(p.Reason) {
 			lost[p.Claim] = true
 		}
 	}

@@ -184,11 +184,11 @@ func (m *Machine) canReserve(t *Terms) bool {
 
 // refundable reports whether a payment may be due for refund for the reason.
 func refundable(reason event.Reason) bool {
-	return reason == event.ReasonClaimState || reason == event.ReasonPaymentMismatch || reason == event.ReasonSurplus || endsClaim(reason)
+	return reason == event.ReasonClaimState || reason == event.ReasonPaymentMismatch || reason == event.ReasonSurplus || EndsClaim(reason)
 }
 
-// endsClaim reports whether a refund for the reason makes its claim refund_due.
-func endsClaim(reason event.Reason) bool {
+// EndsClaim reports whether a refund for the reason makes the payment's claim refund_due.
+func EndsClaim(reason event.Reason) bool {
 	return reason == event.ReasonLatePayment || abandonReason(reason)
 }
 

@@ -296,7 +296,7 @@ func (r *restorer) payments(slot uint32) error {
 		at := r.m.payments.add(p.Signature)
 		r.m.payments.at(at).Payment = p
 		r.m.appendPayment(c, at)
-		lost = lost || endsClaim(p.Reason)
+		lost = lost || EndsClaim(p.Reason)
 		if abandoned(&p) {
 			given++
 		}

@@ -85,7 +85,7 @@ func DeskReasonOf(reason event.Reason) DeskReason {
 	case event.ReasonLocked:
 		return DeskReason{CodeRefused, quoteRejClosed, ordRejClosed, "the desk is locked for this pair or rail"}
 	case event.ReasonPriceCorridor:
-		return DeskReason{CodeRefused, quoteRejPrice, OrdRejOther, "the reference price lies outside the corridor around its anchor"}
+		return DeskReason{CodeRefused, quoteRejPrice, OrdRejOther, "the reference price has moved too far"}
 	case event.ReasonPriceStale:
 		return DeskReason{CodeRefused, quoteRejPrice, OrdRejOther, "the price that this would be sold at is too old"}
 	case event.ReasonPriceUnavailable:
@@ -98,6 +98,10 @@ func DeskReasonOf(reason event.Reason) DeskReason {
 		return DeskReason{CodeInvalidField, QuoteRejOther, OrdRejUnsupported, "QuoteID (117): given for something else"}
 	case event.ReasonWalletClaims:
 		return DeskReason{CodeRefused, QuoteRejExceedsLimit, ordRejExceedsLimit, "the wallet has as many claims reserved as it may"}
+	case event.ReasonUnprovenLimit:
+		return DeskReason{CodeRefused, QuoteRejExceedsLimit, ordRejExceedsLimit, "unproven claims of the participant hold the most that they may"}
+	case event.ReasonUnprovenShare:
+		return DeskReason{CodeRefused, QuoteRejExceedsLimit, ordRejExceedsLimit, "unproven claims hold their share of the tranche"}
 	case event.ReasonDeskFull:
 		return DeskReason{CodeOverloaded, QuoteRejExceedsLimit, ordRejExceedsLimit, "the desk is at one of its limits, try again"}
 	case event.ReasonInvalidCommand:
@@ -112,7 +116,7 @@ func DeskText(reason event.Reason, limit int64) string {
 	r := DeskReasonOf(reason)
 	text := r.code + ": " + reason.String() + ": " + r.text
 	switch reason {
-	case event.ReasonCapacityExhausted:
+	case event.ReasonCapacityExhausted, event.ReasonUnprovenLimit, event.ReasonUnprovenShare:
 		text += ": " + string(market.AppendDecimal(nil, uint64(limit), market.USDDecimals)) + " USD"
 	case event.ReasonWalletClaims, event.ReasonDeskFull:
 		text += ": " + strconv.FormatInt(limit, 10)

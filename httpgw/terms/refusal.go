@@ -41,7 +41,7 @@ var refusals = map[event.Reason]wire.Problem{
 	event.ReasonLocked: {
 		Status: 409, Code: wire.CodeRefused, Text: "The desk is locked for this pair or rail. /api/v1/dvp/status lists the locks.",
 	},
-	event.ReasonPriceCorridor:    {Status: 409, Code: wire.CodeRefused, Text: "The reference price is outside the corridor around its anchor."},
+	event.ReasonPriceCorridor:    {Status: 409, Code: wire.CodeRefused, Text: "The reference price has moved too far: away from its anchor, or against the desk since the claim."},
 	event.ReasonPriceStale:       {Status: 409, Code: wire.CodeRefused, Text: "The price of this sale is too old."},
 	event.ReasonPriceUnavailable: {Status: 409, Code: wire.CodeRefused, Text: "There is no price for this now."},
 	event.ReasonWalletClaims:     {Status: 409, Code: wire.CodeRefused, Field: "bot_wallet", Text: "The wallet has the maximum number of reserved claims."},
