@@ -232,7 +232,7 @@ func (s *State) restoreOrders(orders []book.LiveOrder, bounds []int) error {
 			if err := b.Import(*o); err != nil {
 				return fmt.Errorf("instrument %d: %w: %w", i, err, ErrSnapshot)
 			}
-			s.expiresAt(o.ExpireAt)
+			s.orderExpiresAt(o.ExpireAt)
 		}
 		start = end
 	}

@@ -55,6 +55,7 @@ type State struct {
 	seq        uint64
 	at         int64
 	nextExpiry int64 // not after the next expiry of the books and the desk; noExpiry
+	bookExpiry int64 // not after that of the books; noExpiry
 
 	instruments  []instrument  // by ID, without gaps
 	participants []participant // by number, up to the highest known
@@ -96,6 +97,7 @@ func NewState(o StateOptions) *State {
 	}
 	return &State{
 		nextExpiry: noExpiry,
+		bookExpiry: noExpiry,
 		maxOrders:  book.Options{MaxOrders: o.MaxOrders}.WithDefaults().MaxOrders,
 		naive:      o.Naive,
 		desk:       rfq.New(),
@@ -170,7 +172,7 @@ func (s *State) Apply(c *Command, out *event.Sink) {
 		emitReference(c, out)
 	}
 	if s.at >= s.nextExpiry {
-		s.expire(out)
+		s.expire(c.Kind, out)
 	}
 	switch c.Kind {
 	case NewOrder:
@@ -201,19 +203,31 @@ func emitReference(c *Command, out *event.Sink) {
 	})
 }
 
-// expire ends what is due in the books, by instrument, then at the desk.
-func (s *State) expire(out *event.Sink) {
-	s.nextExpiry = noExpiry
-	for i := range s.instruments {
-		b := s.instruments[i].book
-		next := b.nextExpiry()
-		if next != 0 && next <= s.at {
-			b.expire(s.at, s.seq, out)
-			next = b.nextExpiry()
+// expire ends what is due in the books, by instrument, then a slice of what is due at the desk,
+// which depends on the kind of the command.
+func (s *State) expire(k Kind, out *event.Sink) {
+	if s.at >= s.bookExpiry {
+		s.bookExpiry = noExpiry
+		for i := range s.instruments {
+			b := s.instruments[i].book
+			next := b.nextExpiry()
+			if next != 0 && next <= s.at {
+				b.expire(s.at, s.seq, out)
+				next = b.nextExpiry()
+			}
+			s.orderExpiresAt(next)
 		}
-		s.expiresAt(next)
 	}
-	s.expireDesk(out)
+	s.nextExpiry = s.bookExpiry
+	s.expireDesk(k, out)
+}
+
+// orderExpiresAt lowers bookExpiry and nextExpiry to t; 0 = no expiry.
+func (s *State) orderExpiresAt(t int64) {
+	if t != 0 && t < s.bookExpiry {
+		s.bookExpiry = t
+		s.expiresAt(t)
+	}
 }
 
 // expiresAt lowers nextExpiry to t; 0 = no expiry.

@@ -19,7 +19,7 @@ func (s *State) addPiece(c *Command, out *event.Sink) {
 		emitDeskReference(c, request, out)
 	}
 	if s.at >= s.nextExpiry {
-		s.expire(out)
+		s.expire(c.Kind, out)
 	}
 	if incomplete {
 		s.emitIncomplete(int(c.Order.Side), wanted, out)
@@ -73,11 +73,15 @@ func (s *State) emitIncomplete(number, wanted int, out *event.Sink) {
 	}
 }
 
-// expireDesk ends what is due at the desk.
-func (s *State) expireDesk(out *event.Sink) {
+// expireDesk ends a slice of what is due at the desk.
+func (s *State) expireDesk(k Kind, out *event.Sink) {
 	next := s.desk.NextExpiry()
 	if next != 0 && next <= s.at {
-		s.desk.Expire(rfq.Stamp{Seq: s.seq, At: s.at}, out)
+		steps := rfq.CommandSlice
+		if k == Tick {
+			steps = rfq.TickSlice
+		}
+		s.desk.Expire(rfq.Stamp{Seq: s.seq, At: s.at}, steps, out)
 		next = s.desk.NextExpiry()
 	}
 	s.expiresAt(next)

@@ -6,6 +6,8 @@ import (
 
 	"pgregory.net/rapid"
 
+	"blockdesk/engine/event"
+	"blockdesk/engine/rfq"
 	"blockdesk/market"
 )
 
@@ -73,4 +75,62 @@ func TestMidNeedsBothSides(t *testing.T) {
 	cancel.Order.ID, cancel.Order.Participant = 1, 1
 	mustApply(t, s, cancel, nil)
 	want(0, false)
+}
+
+// TestExpirySlices: a Tick sweeps a slice of what is due at the desk, an order a smaller one,
+// and NextExpiry is due until nothing is left, also after a restart.
+func TestExpirySlices(t *testing.T) {
+	s := NewState(StateOptions{})
+	out := event.NewGrowingSink(64)
+	apply := func(cs ...Command) (removed int) {
+		out.Reset()
+		for _, c := range cs {
+			c.Seq, c.At = s.Seq()+1, max(c.At, s.At())
+			s.Apply(&c, out)
+		}
+		var r rfq.Reader
+		for i := range out.Events() {
+			if record, _, ok := r.Add(&out.Events()[i]); ok && record.Tag() == rfq.TagRemoved {
+				removed++
+			}
+		}
+		return removed
+	}
+	policy := testPolicy(second, second)
+	policy.Rules, policy.LateWindow, policy.UnprovenTTL = rfq.RulesGuarded, 0, second
+	d := &deskFlow{}
+	for _, r := range []rfq.Request{
+		&rfq.SetPolicy{Policy: policy}, &rfq.SetPair{Pair: testPair(0)}, &rfq.SetAnchor{Price: 1_000_000_000},
+		&rfq.SetInventory{Atoms: 1 << 60}, &rfq.PostTicket{Label: "block", Capacities: []market.USD{1_000_000_000}},
+	} {
+		apply(d.pack(r)...)
+	}
+	const quotes = 3 * rfq.TickSlice
+	for range quotes {
+		apply(d.pack(&rfq.RequestQuote{Ticket: 1, Tranche: 1, Fill: 1, Rail: market.RailUSDC})...)
+	}
+	if n := apply(Command{Kind: Tick, At: second - 1}); n != 0 || s.NextExpiry() == 0 {
+		t.Fatalf("%d quotes ended too early, next expiry %d", n, s.NextExpiry())
+	}
+	if n := apply(Command{Kind: Tick, At: 2 * second}); n != rfq.TickSlice {
+		t.Fatalf("a tick ended %d quotes", n)
+	}
+	if n := apply(order(1, 1, market.Buy, 100, 5)); n != rfq.CommandSlice || s.NextExpiry() > s.At() {
+		t.Fatalf("an order ended %d quotes, next expiry %d", n, s.NextExpiry())
+	}
+	again, err := RestoreState(s.AppendSnapshot(nil), StateOptions{})
+	if err != nil || again.NextExpiry() != s.NextExpiry() {
+		t.Fatalf("%v, next expiry %d", err, again.NextExpiry())
+	}
+	s = again
+	left := quotes - rfq.TickSlice - rfq.CommandSlice
+	for s.NextExpiry() != 0 {
+		n := apply(Command{Kind: Tick})
+		if left -= n; n == 0 || n > rfq.TickSlice {
+			t.Fatalf("a tick ended %d quotes, %d are left", n, left)
+		}
+	}
+	if left != 0 {
+		t.Fatalf("%d quotes are left", left)
+	}
 }

@@ -24,7 +24,7 @@ func (s *State) newOrder(c *Command, out *event.Sink) {
 	} else {
 		in.book.slow.Submit(o, s.at, s.seq, out)
 	}
-	s.expiresAt(o.ExpireAt)
+	s.orderExpiresAt(o.ExpireAt)
 }
 
 // admit returns the instrument and participant of an order or amend, or the reason why the

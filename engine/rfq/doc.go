@@ -208,7 +208,8 @@
 // # Cost
 //
 // A request costs a few map lookups and a few heap operations; only SetPair (all tickets) and
-// Restore cost more. Expire costs as much as is due. A quote or claim allocates only for the
+// Restore cost more. Expire costs as much as is due, and
+// takes slices of it. A quote or claim allocates only for the
 // growth of tables and maps, which never shrink. entities.go names the limits. A refund that is
 // due is never forgotten: once MaxRefunds are due, a payment that would be another one is
 // refused with DeskFull until the operator refunds some. A payment that pays its claim without

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"maps"
+	"math"
 	"slices"
 	"testing"
 
@@ -64,9 +65,14 @@ func (d *desk) applyBytes(t fatal, data []byte) []Record {
 
 func (d *desk) expire(t fatal) []Record {
 	t.Helper()
+	return d.expireSome(t, math.MaxInt)
+}
+
+func (d *desk) expireSome(t fatal, steps int) []Record {
+	t.Helper()
 	d.seq++
 	d.out.Reset()
-	d.m.Expire(Stamp{Seq: d.seq, At: d.at}, d.out)
+	d.m.Expire(Stamp{Seq: d.seq, At: d.at}, steps, d.out)
 	return d.read(t)
 }
 

@@ -3,6 +3,8 @@ package rfq
 import (
 	"bytes"
 	"fmt"
+	"maps"
+	"math"
 	"math/big"
 	"slices"
 	"testing"
@@ -46,7 +48,7 @@ var lawCases = []string{
 	"refused desk_full", "refused inventory", "refused locked", "refused capacity_exhausted", "refused wallet_claims",
 	"refused price_corridor", "refused price_stale", "refused payment_used",
 	"payment refunding", "surplus", "revived", "paid in the grace", "seen", "modular released", "abandoned for the price",
-	"refused unproven_limit", "refused unproven_share", "refused price_unavailable", "quote ended by a price",
+	"refused unproven_limit", "refused unproven_share", "refused price_unavailable", "quote ended by a price", "unswept",
 }
 
 // game is a desk under random requests, and its twin.
@@ -124,14 +126,20 @@ func (g *game) step(t *rapid.T, seen map[string]int) {
 	}
 	due := g.m.NextExpiry()
 	wanted := due != 0 && due <= g.at
-	records := g.expire(t)
+	steps := rapid.SampledFrom([]int{math.MaxInt, math.MaxInt, 1, CommandSlice}).Draw(t, "steps")
+	records := g.expireSome(t, steps)
 	g.out2.Reset()
-	g.twin.Expire(Stamp{Seq: g.seq, At: g.at}, g.out2)
+	g.twin.Expire(Stamp{Seq: g.seq, At: g.at}, steps, g.out2)
 	g.compare(t)
 	if (len(records) != 0) != wanted {
 		t.Fatalf("expiry at %d, due at %d: %v", g.at, due, records)
 	}
 	g.witness(records, seen)
+	due = g.m.NextExpiry()
+	unswept := due != 0 && due <= g.at
+	if unswept {
+		seen["unswept"]++
+	}
 	before := g.m.AppendSnapshot(nil)
 	r := g.request(t)
 	if r == nil {
@@ -144,6 +152,10 @@ func (g *game) step(t *rapid.T, seen map[string]int) {
 		g.stateBefore = g.ledger.claims[r.Claim].State
 	}
 	sale := g.viewSays(r)
+	if unswept {
+		sale = -1 // the capacity of due claims may return
+	}
+	quotes := maps.Clone(g.ledger.quotes)
 	_, anchor := r.(*SetAnchor)
 	_, rail := r.(*SetRailPrice)
 	g.ended = anchor || rail
@@ -158,7 +170,9 @@ func (g *game) step(t *rapid.T, seen map[string]int) {
 	} else {
 		g.lateIsNoOption(t, records)
 	}
-	if o := outcomeOf(records); o.Reason != 0 {
+	if o := outcomeOf(records); o.Reason == 0 {
+		g.endedIsEnded(t, r, quotes)
+	} else if !unswept {
 		if !bytes.Equal(before, g.m.AppendSnapshot(nil)) {
 			t.Fatalf("%T refused with %v changed something", r, o.Reason)
 		}
@@ -254,6 +268,33 @@ func (g *game) lateIsNoOption(t *rapid.T, records []Record) {
 		if ref := c.Terms.Reference; ref < lowest || ref > highest || pair.MaxAge != 0 && g.at-pair.AnchorAt > pair.MaxAge {
 			t.Fatalf("late for %+v: anchor %d", c.Terms, pair.Anchor)
 		}
+	}
+}
+
+// endedIsEnded checks that an accepted request used no quote, claim or ticket that was due.
+func (g *game) endedIsEnded(t *rapid.T, r Request, quotes map[market.QuoteID]Quote) {
+	ticket := market.TicketID(0)
+	switch r := r.(type) {
+	case *TakeClaim:
+		if q, ok := quotes[r.Quote]; ok && q.ValidUntil <= g.at {
+			t.Fatalf("used %+v at %d", q, g.at)
+		}
+		ticket = r.Ticket
+	case *RequestQuote:
+		ticket = r.Ticket
+	case *AmendTicket:
+		return // has set its end
+	case *CosignClaim:
+		if c := g.ledger.claims[r.Claim]; c.State == ClaimCosigned && c.ChangedAt == g.at && c.Deadline <= g.at {
+			t.Fatalf("cosigned %+v", c)
+		}
+	case *SeePayment:
+		if c := g.ledger.claims[r.Claim]; addTime(c.Deadline, g.m.policy.Grace) <= g.at {
+			t.Fatalf("seen %+v at %d", c, g.at)
+		}
+	}
+	if i := g.m.tickets.get(ticket); i != nil && i.ExpiresAt != 0 && i.ExpiresAt <= g.at {
+		t.Fatalf("%T of ticket %+v at %d", r, i, g.at)
 	}
 }
 

@@ -352,3 +352,48 @@ func TestTimeEnds(t *testing.T) {
 	d.expire(t)
 	d.check(t)
 }
+
+// TestSlices: under RulesGuarded what is due ends in slices, counts as ended before, and every
+// command sweeps more than it can add.
+func TestSlices(t *testing.T) {
+	const many = 1000
+	d := &taker{desk: openDesk(t, 1_000_000)}
+	policy := guardedPolicy()
+	policy.UnprovenPerClient, policy.UnprovenShareBps = MaxCapacity, market.MaxBps
+	d.must(t, &SetPolicy{Header: token(0), Policy: policy})
+	quote := &RequestQuote{Ticket: 1, Tranche: 1, Fill: 1, Rail: 1}
+	for i := range many {
+		quote.Token = uint64(1_000_000 + i)
+		d.must(t, quote)
+		d.take(t, "a")
+	}
+	d.at += 75 * second
+	due := d.m.NextExpiry()
+	if n := len(d.expireSome(t, TickSlice)); n != TickSlice {
+		t.Fatalf("%d records of %d quotes", n, TickSlice)
+	}
+	d.refuse(t, &TakeClaim{
+		Header: token(1), Ticket: 1, Tranche: 1, Fill: 1, Rail: 1, Mode: Modular, Wallet: address("a"), Quote: 1_000_000 + many - 1,
+	}, event.ReasonQuoteExpired, 0)
+	if left := d.m.quotes.len(); left != many-TickSlice-CommandSlice || d.m.NextExpiry() != due {
+		t.Fatalf("%d quotes are left, next expiry %d", left, d.m.NextExpiry())
+	}
+	d.check(t)
+	d.restart(t)
+	for i := 0; d.m.quoteEnds.heap[0].at <= d.at; i++ { // nothing is added faster than it is swept
+		quote.Token = uint64(2_000_000 + i)
+		d.must(t, quote)
+		if i > many/(CommandSlice-1) {
+			t.Fatalf("%d quotes are left", d.m.quotes.len())
+		}
+	}
+	d.at += 15 * second
+	for ticks := 0; d.m.NextExpiry() != 0; ticks++ {
+		claims := len(d.m.claimEnds.heap)
+		d.expireSome(t, TickSlice)
+		if ended := claims - len(d.m.claimEnds.heap); ended > TickSlice/otherSteps || ticks > many {
+			t.Fatalf("%d claims in tick %d", ended, ticks)
+		}
+	}
+	d.check(t)
+}

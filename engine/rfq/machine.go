@@ -82,12 +82,12 @@ func New() *Machine {
 	}
 }
 
-// Apply applies one encoded request and writes its records: those of Expire, KeyUsed if it has
+// Apply applies one encoded request and writes its records: those of Expire with CommandSlice, KeyUsed if it has
 // an idempotency key, what it changed, and its Outcome. It never panics: bytes that are no
 // request get an Outcome with ReasonInvalidCommand. It does not keep data. px may be nil: then
 // no book has a mid price.
 func (m *Machine) Apply(data []byte, s Stamp, px Prices, out *event.Sink) {
-	m.Expire(s, out)
+	m.Expire(s, CommandSlice, out)
 	m.begin(s, out)
 	m.current.pricing = pricing{policy: &m.policy, pairs: m.pairs, rails: m.rails, books: px, at: s.At}
 	o := &m.current.outcome
@@ -163,29 +163,49 @@ func (m *Machine) emitRemoved(what Tag, id uint64) {
 	}
 }
 
+// What Expire may do at a time under RulesGuarded, in steps, so that a mass expiry holds up
+// nothing else: TickSlice with a Tick, about 50 µs; CommandSlice with every other command. Both
+// are more than one command can add, so what is due is always swept in the end.
+const (
+	TickSlice    = 96
+	CommandSlice = 8
+
+	// otherSteps is the steps that the end of a claim or ticket counts, as much as so many
+	// quotes.
+	otherSteps = 4
+)
+
 // Expire ends quotes, reservations and tickets that are due at s.At, then forgets tickets whose
 // retention has passed. Apply calls it first; the engine calls it for all other commands, so
-// that nothing stays alive because no request arrives.
-func (m *Machine) Expire(s Stamp, out *event.Sink) {
+// that nothing stays alive because no request arrives. Under RulesGuarded it takes about steps
+// steps, at least one item, and the rest is for the next commands; what is due counts as ended
+// in every request already, but it returns its capacity when it is swept. NextExpiry then
+// returns a time that has passed.
+func (m *Machine) Expire(s Stamp, steps int, out *event.Sink) {
 	m.begin(s, out)
-	m.sweep()
+	m.sweep(steps)
 	m.end()
 }
 
-// sweep ends what is due.
-func (m *Machine) sweep() {
-	s := m.current.Stamp
-	for slot, ok := m.quoteEnds.due(s.At); ok; slot, ok = m.quoteEnds.due(s.At) {
-		m.removeQuote(slot)
-	}
-	for slot, ok := m.claimEnds.due(s.At); ok; slot, ok = m.claimEnds.due(s.At) {
-		m.expireClaim(slot)
-	}
-	for slot, ok := m.ticketEnds.due(s.At); ok; slot, ok = m.ticketEnds.due(s.At) {
-		m.endTicket(slot, TicketExpired)
-	}
-	for slot, ok := m.ticketRemovals.due(s.At); ok; slot, ok = m.ticketRemovals.due(s.At) {
-		m.removeTicket(slot)
+// sweep ends what is due, in the order of quotes, claims and tickets.
+func (m *Machine) sweep(steps int) {
+	at, bounded := m.current.At, m.policy.Rules == RulesGuarded
+	for steps > 0 || !bounded {
+		if slot, ok := m.quoteEnds.due(at); ok {
+			m.removeQuote(slot)
+			steps--
+			continue
+		}
+		if slot, ok := m.claimEnds.due(at); ok {
+			m.expireClaim(slot)
+		} else if slot, ok = m.ticketEnds.due(at); ok {
+			m.endTicket(slot, TicketExpired)
+		} else if slot, ok = m.ticketRemovals.due(at); ok {
+			m.removeTicket(slot)
+		} else {
+			return
+		}
+		steps -= otherSteps
 	}
 }
 

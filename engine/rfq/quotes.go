@@ -104,7 +104,7 @@ func (m *Machine) endQuotes(match func(*Quote) bool) {
 			m.quoteEnds.set(slot, q.ValidUntil, uint64(q.ID))
 		}
 	}
-	m.sweep()
+	m.sweep(CommandSlice)
 }
 
 // removeQuote forgets a used or expired quote.

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"math"
 	"testing"
 
 	"blockdesk/engine/event"
@@ -58,7 +59,7 @@ func damage(t *testing.T, data []byte) {
 			t.Fatalf("bit %d: %v", i, err)
 		}
 		at := addTime(m.lastShown.At, 40*day)
-		m.Expire(Stamp{Seq: m.lastShown.Seq + 1, At: at}, event.NewGrowingSink(64))
+		m.Expire(Stamp{Seq: m.lastShown.Seq + 1, At: at}, math.MaxInt, event.NewGrowingSink(64))
 		if err := checkSums(m); err != nil {
 			t.Fatalf("bit %d: after expiry: %v", i, err)
 		}
