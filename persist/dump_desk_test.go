@@ -10,6 +10,7 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 
 	"blockdesk/engine"
+	"blockdesk/engine/event"
 	"blockdesk/engine/rfq"
 	"blockdesk/market"
 )
@@ -32,6 +33,12 @@ func sampleRequests() []struct {
 	}
 	dollar := pair
 	dollar.Source, dollar.Via, dollar.Rails, dollar.MaxAge = 9, rfq.NoInstrument, 0, 0
+	firm := dollar
+	firm.FirmBps = [market.RailCount]uint16{1: 100, 2: 150}
+	guarded := rfq.Policy{
+		QuoteTTL: 15e9, Rules: rfq.RulesGuarded, Grace: 30e9, UnprovenTTL: 45e9, UnprovenPerClient: 1e9, UnprovenShareBps: 3000,
+		Dust: [market.RailCount]uint64{1: 7, 2: 8},
+	}
 	proof := [32]byte{0: 1, 31: 2}
 	return []struct {
 		request rfq.Request
@@ -63,6 +70,19 @@ func sampleRequests() []struct {
 		{&rfq.ReleaseClaim{Claim: 32}, `{"kind":"release_claim","token":0,"claim_id":"C0000000000010"}`},
 		{&rfq.AbandonDelivery{Claim: 32}, `{"kind":"abandon_delivery","token":0,"claim_id":"C0000000000010"}`},
 		{&rfq.SetFirstTicket{First: 1_000_000_001}, `{"kind":"number_tickets","token":0,"first":"T1000000001"}`},
+		{&rfq.SetPolicy{Policy: guarded}, `{"kind":"set_policy","token":0,"quote_ttl":"15s","fee_bps":0,"discounts_bps":[0,0,0,0,0,0],"wallet_claims":0,"rules":2,"grace":"30s","unproven_ttl":"45s","unproven_per_client_usd":"1000.000000","unproven_share_bps":3000,"dust_USDC":"7","dust_SOL":"8"}`},
+		{&rfq.SetPair{Pair: firm}, `{"kind":"set_pair","token":0,"instrument":1,"base_mint":"11111111111111111111111111111114","base_decimals":6,"rails":[],"source":9,"corridor_bps":250,"firm_bps_USDC":100,"firm_bps_SOL":150}`},
+		{&rfq.SetAnchor{Price: 1e9, Source: rfq.OriginPyth, Confidence: 1e6, PublishedAt: 1_700_000_000_000_000_000}, `{"kind":"set_anchor","token":0,"instrument":0,"price_usd":"1.000000000","source":"pyth","confidence_usd":"0.001000000","published_at":"2023-11-14T22:13:20Z"}`},
+		{&rfq.SetRailPrice{Rail: market.RailSOL, Withdrawn: true, Source: rfq.OriginPool}, `{"kind":"set_rail_price","token":0,"rail":"SOL","source":"pool","withdrawn":true}`},
+		{&rfq.SetLock{Scope: rfq.LockDeliveries, Locked: true}, `{"kind":"set_lock","token":0,"scope":"deliveries","locked":true}`},
+		{&rfq.TakeClaim{Ticket: 7, Tranche: 1, Fill: 1, Rail: market.RailSOL, Mode: rfq.Modular, Client: 9, Proven: true}, `{"kind":"take_claim","token":0,"tranche_id":"T7-1","fill_usd":"250","rail":"SOL","way":"modular","client":9,"proven":true}`},
+		{&rfq.ProvePayment{Claim: 32, Rail: market.RailUSDC, Payer: address(5), Amount: 1, BlockTime: 1_700_000_000}, `{"kind":"prove_payment","token":0,"claim_id":"C0000000000010","rail":"USDC","signature":"` + strings.Repeat("1", 64) + `","payer":"11111111111111111111111111111116","amount_atoms":"1","slot":0,"block_time":1700000000}`},
+		{&rfq.AbandonDelivery{Claim: 32, Reason: event.ReasonPriceCorridor}, `{"kind":"abandon_delivery","token":0,"claim_id":"C0000000000010","reason":"price_corridor"}`},
+		{&rfq.SeePayment{Claim: 32}, `{"kind":"see_payment","token":0,"claim_id":"C0000000000010"}`},
+		{&rfq.ReleaseUnbuilt{Claim: 32}, `{"kind":"release_unbuilt","token":0,"claim_id":"C0000000000010"}`},
+		{&rfq.BeginRefund{Signature: [64]byte{63: 1}, Proof: proof}, `{"kind":"begin_refund","token":0,"signature":"` + strings.Repeat("1", 63) + `2","proof":"01` + strings.Repeat("0", 60) + `02"}`},
+		{&rfq.ExpireRefund{Signature: [64]byte{63: 1}, Proof: proof}, `{"kind":"expire_refund","token":0,"signature":"` + strings.Repeat("1", 63) + `2","proof":"01` + strings.Repeat("0", 60) + `02"}`},
+		{&rfq.SetBalance{Instrument: 1, Atoms: 1 << 63, Slot: 9}, `{"kind":"set_balance","token":0,"instrument":1,"atoms":"9223372036854775808","slot":9}`},
 		{&rfq.RefundPayment{Signature: [64]byte{63: 1}, Proof: proof}, `{"kind":"refund_payment","token":0,"signature":"` + strings.Repeat("1", 63) + `2","proof":"01` + strings.Repeat("0", 60) + `02"}`},
 	}
 }
@@ -76,8 +96,8 @@ func TestDumpTellsRequests(t *testing.T) {
 			t.Errorf("%T\ngot  %s\nwant %s", c.request, got, c.want)
 		}
 	}
-	if len(kinds) != int(rfq.KindSetFirstTicket) {
-		t.Errorf("%d kinds of %d", len(kinds), rfq.KindSetFirstTicket)
+	if len(kinds) != int(rfq.KindSetBalance) {
+		t.Errorf("%d kinds of %d", len(kinds), rfq.KindSetBalance)
 	}
 	if got := string(appendRequest(nil, []byte{7, 1, 0xff})); got != `"0701ff"` {
 		t.Errorf("what is no request: %s", got)
