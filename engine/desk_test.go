@@ -92,7 +92,8 @@ func TestAdmitCancelsRequests(t *testing.T) {
 	want := map[rfq.RequestKind]bool{
 		rfq.KindWithdrawTicket: true, rfq.KindProvePayment: true, rfq.KindExpireDelivery: true,
 		rfq.KindSettleClaim: true, rfq.KindReleaseClaim: true, rfq.KindRefundPayment: true,
-		rfq.KindAbandonDelivery: true,
+		rfq.KindAbandonDelivery: true, rfq.KindSeePayment: true, rfq.KindReleaseUnbuilt: true, rfq.KindExpireRefund: true,
+		rfq.KindSetBalance: true,
 	}
 	e := newEngine(t, Options{})
 	e.SetAdmission(AdmitCancels)
@@ -112,6 +113,8 @@ func TestAdmitCancelsRequests(t *testing.T) {
 	for _, r := range everyRequest() {
 		try(r, want[r.Kind()])
 	}
+	try(&rfq.SetAnchor{Withdrawn: true}, true)
+	try(&rfq.SetRailPrice{Withdrawn: true}, true)
 	lock := &rfq.SetLock{Locked: true, Reason: strings.Repeat("r", rfq.MaxText)}
 	try(lock, true)
 	lock.Ref = strings.Repeat("f", rfq.MaxText)
