@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"net/url"
@@ -73,7 +74,7 @@ func settingsOf(cfg *config.Config, sources config.Sources, changed bool) (out [
 	}
 	cfg.Each(func(path, key string, v reflect.Value) {
 		l := settingLine{Key: path, Value: v.Interface(), Source: sources.Of(path), text: config.ValueText(v)}
-		if v.Kind() == reflect.Slice && v.Type().Elem().Kind() == reflect.Struct {
+		if kind := v.Kind(); (kind == reflect.Slice || kind == reflect.Map) && v.Type().Elem().Kind() == reflect.Struct {
 			if v.Len() > 0 {
 				return // its items follow
 			}
@@ -163,7 +164,7 @@ func configKeysCommand(s *settings) *cobra.Command {
 	return &cobra.Command{
 		Use: "keys [PREFIX]", Short: "List every key with its default, unit and range", Args: cobra.MaximumNArgs(1),
 		Long: "List every key of the configuration with its default, unit and range, or those that begin\n" +
-			"with PREFIX. Keys with [] belong to the items of a list, which can only be set in the file.",
+			"with PREFIX. Keys with [] or <name> belong to the items of a list, which can only be set in the file.",
 		Example: "  blockdesk config keys\n  blockdesk config keys rfq.pairs",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			prefix := append(args, "")[0]
@@ -190,7 +191,7 @@ func keyLines(prefix string) (lines []keyLine) {
 		if !strings.HasPrefix(k.Path, prefix) {
 			continue
 		}
-		l := keyLine{Key: k.Path, Default: defaults[k.Path], Unit: k.Unit, Range: k.Range(), About: k.About}
+		l := keyLine{Key: k.Path, Default: cmp.Or(defaults[k.Path], k.Default), Unit: k.Unit, Range: k.Range(), About: k.About}
 		if _, leaf := leaves[k.Path]; leaf {
 			l.Environment = config.Variable(k.Path)
 		}

@@ -24,7 +24,7 @@ var (
 	outer      = append([]string{"engine"}, vocabulary...)
 	everything = append([]string{
 		"engine/book/ladder", "engine/book/naive", "persist", "persist/kv", "persist/projection", "persist/leadership", "persist/quorum", "persist/fanout", "desk", "feed", "fixgw", "fixgw/wire", "fixgw/participants", "fixgw/messagelog", "fixgw/session", "fixgw/marketdata", "fixgw/fixclient", "fixgw/fixterm",
-		"httpgw", "httpgw/wire", "httpgw/terms", "httpgw/market", "httpgw/rfq", "httpgw/dvp", "httpgw/site", "httpgw/admin", "catalog", "mirror", "settle", "sdk", "internal", "internal/ratelimit", "internal/schedule", "internal/solana", "internal/solana/eddsa",
+		"httpgw", "httpgw/wire", "httpgw/terms", "httpgw/market", "httpgw/rfq", "httpgw/dvp", "httpgw/site", "httpgw/admin", "catalog", "mirror", "prices", "settle", "sdk", "internal", "internal/ratelimit", "internal/schedule", "internal/solana", "internal/solana/eddsa",
 	}, outer...)
 )
 
@@ -82,7 +82,7 @@ var table = []row{
 	{path: "sdk"},
 
 	// Keys, defaults and validation; the options of what the configuration checks whole.
-	{path: "service/config", may: append([]string{"persist/quorum", "persist/fanout", "mirror", "settle", "internal", "internal/solana"}, outer...)},
+	{path: "service/config", may: append([]string{"persist/quorum", "persist/fanout", "mirror", "prices", "settle", "internal", "internal/solana"}, outer...)},
 
 	// The application. A part that others import has a row of its own.
 	{path: "service/task"},

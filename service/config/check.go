@@ -14,6 +14,7 @@ import (
 	"github.com/gagliardetto/solana-go/base58"
 
 	"blockdesk/engine/rfq"
+	"blockdesk/internal/solana/pyth"
 	"blockdesk/internal/solana/rpc"
 	"blockdesk/market"
 	"blockdesk/settle"
@@ -35,6 +36,7 @@ var formats = map[string]format{
 	"addresses":       {"Solana addresses, separated by commas", checkTreasury},
 	"dust SOL":        {"decimal, at most 0.01", parses(dustOf(market.RailSOL))},
 	"dust USDC":       {"decimal, at most 1", parses(dustOf(market.RailUSDC))},
+	"feed id":         {"64 hexadecimal digits", orEmpty(parses(pyth.ParseFeed))},
 	"group name":      {"1 to 32 lower case letters, digits, dashes", checkGroupName},
 	"http":            {"URL", checkGroupURL("http", "https")},
 	"label":           {"text", checkLabel},

@@ -49,6 +49,7 @@ type Config struct {
 	TrustedProxies []string        `yaml:"trusted_proxies" form:"proxy" is:"own" about:"proxies whose X-Forwarded-For is trusted"`
 	Instruments    []Instrument    `yaml:"instruments" range:"1 to 1000" about:"more may be added at the end"`
 	RFQ            RFQ             `yaml:"rfq" about:"the desk"`
+	Prices         Prices          `yaml:"prices" range:"0 to 64" about:"sources of dollar prices, by asset; an asset without an entry has the price that an operator sets. See below"`
 	Chain          Chain           `yaml:"chain" about:"without a node nothing is settled: claims answer CHAIN_UNAVAILABLE"`
 	Settle         Settle          `yaml:"settle" about:"settlement of claims"`
 	Mirror         Mirror          `yaml:"mirror" about:"sources of mirrored instruments; without pairs nothing is read"`
@@ -298,6 +299,22 @@ type Pair struct {
 	Inventory         string   `yaml:"inventory" unit:"base units" form:"decimal" about:"stock to sell in all; empty: an operator sets it"`
 }
 
+// Prices are the rules of assets by symbol: SOL, or the base of a pair.
+type Prices map[string]PriceRule
+
+// PriceRule names the sources of an asset's dollar price and says which of their prices
+// are usable.
+type PriceRule struct {
+	Sources          []string `yaml:"sources" default:"pyth,operator" words:"pyth,pool,operator" range:"1 to 3" is:"unique" about:"in the order of preference: pyth: price updates on the chain; pool: time-weighted price of a mirrored pool; operator: the price that an operator sets"`
+	MaxAgeS          int      `yaml:"max_age_s" default:"60" range:"5 to 86400" unit:"s" about:"an older price of any source is not used"`
+	MaxSpreadBps     int      `yaml:"max_spread_bps" default:"100" range:"1 to 9999" unit:"bps" about:"how far apart usable sources may be; beyond it there is no price"`
+	MaxConfidenceBps int      `yaml:"max_confidence_bps" default:"50" range:"1 to 9999" unit:"bps" about:"how wide half the confidence interval of a price may be"`
+	FeedID           string   `yaml:"feed_id" form:"feed id" about:"of pyth; empty: known for SOL and USDC"`
+	Account          string   `yaml:"account" form:"address or none" about:"of pyth: account of the price updates; empty: the one that Pyth sponsors for the feed"`
+	Pool             string   `yaml:"pool" form:"symbol" about:"of pool: symbol of a mirrored instrument ASSET/USDC with a pool"`
+	PoolWindowS      int      `yaml:"pool_window_s" default:"300" range:"30 to 86400" unit:"s" about:"of pool: window of its average"`
+}
+
 // Chain names the Solana nodes of settlement. Without any there is no settlement:
 // claims and DvP answer CHAIN_UNAVAILABLE, the rest works.
 type Chain struct {
@@ -422,7 +439,7 @@ const (
 func Default() Config {
 	cfg := Config{
 		Peers: []Peer{}, Tokens: []Token{}, Operators: []OperatorToken{}, Groups: []Group{},
-		NATS: NATS{URLs: []string{}}, Operator: Operator{Contacts: map[string]string{}}, Mirror: Mirror{Pairs: []MirrorPair{}},
+		NATS: NATS{URLs: []string{}}, Operator: Operator{Contacts: map[string]string{}}, Mirror: Mirror{Pairs: []MirrorPair{}}, Prices: Prices{},
 		RFQ: RFQ{
 			Ladder: []LadderStep{{250, 0}, {1000, 25}, {25_000, 75}, {250_000, 150}, {1_000_000, 250}, {2_500_000, 400}},
 			Pairs:  DefaultPairs(),

@@ -157,9 +157,13 @@ func documentedItems() string {
 	b.WriteString("| key | unit | range | |\n|---|---|---|---|\n")
 	for i := range Keys {
 		k := &Keys[i]
-		list, _, isItem := strings.Cut(k.Path, "[]")
+		list, _, isItem := strings.Cut(strings.Replace(k.Path, "."+anyName, "[]", 1), "[]")
 		if isItem && list != "instruments" && !strings.HasPrefix(list, "rfq.") {
-			fmt.Fprintf(&b, "| `%s` | %s | %s | %s |\n", k.Path, k.Unit, k.Range(), k.About)
+			about := k.About
+			if k.Default != "" {
+				about += " (default " + strings.ReplaceAll(k.Default, ",", ", ") + ")"
+			}
+			fmt.Fprintf(&b, "| `%s` | %s | %s | %s |\n", k.Path, k.Unit, k.Range(), about)
 		}
 	}
 	return b.String()

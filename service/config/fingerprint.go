@@ -53,7 +53,7 @@ func FingerprintOf[P any](c *Config, participants []P) Fingerprint {
 		switch {
 		case k.Secret:
 			value = !v.IsZero()
-		case v.Kind() == reflect.Slice && v.Type().Elem().Kind() == reflect.Struct:
+		case v.Kind() == reflect.Slice && v.Type().Elem().Kind() == reflect.Struct, isTable(v.Type()):
 			value = v.Len() // its items follow
 		case v.Kind() == reflect.Slice && v.Len() == 0, v.Kind() == reflect.Map && v.Len() == 0:
 			value = nil // nil and empty are the same

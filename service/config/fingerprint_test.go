@@ -14,6 +14,7 @@ func filledConfig() Config {
 	cfg.Peers = []Peer{{ID: "a", Address: "127.0.0.1:1"}, {ID: "b", Address: "127.0.0.1:2"}}
 	cfg.Tokens = []Token{{Symbol: "SLUSD"}}
 	cfg.Mirror.Pairs = []MirrorPair{{Symbol: "SOL/USDC", Observed: []Observed{{Label: "reserve"}}}}
+	cfg.Prices["SOL"] = DefaultPriceRule()
 	cfg.Operators = []OperatorToken{{Name: "ann", TokenSHA256: "11"}}
 	cfg.Groups = []Group{{Name: "eu", Number: 1, Nodes: []GroupNode{{Base: "http://a"}}}}
 	cfg.Each(func(_, _ string, v reflect.Value) {
@@ -49,6 +50,8 @@ func TestFingerprint(t *testing.T) {
 				v.SetInt(v.Int() + 1)
 			case v.CanUint():
 				v.SetUint(v.Uint() + 1)
+			case isTable(v.Type()):
+				v.Set(reflect.ValueOf(Prices{"SOL": {}, "SLUSD": {}}))
 			case v.Kind() == reflect.Map:
 				v.Set(reflect.ValueOf(map[string]string{"mail": "a@b"}))
 			default:

@@ -10,7 +10,7 @@ import (
 
 // Key is one key of the configuration, with the rules of its field's tags:
 //
-//	default  of a leaf; none: "", 0, false or an empty list
+//	default  of a leaf, or of the values of a map; none: "", 0, false or an empty list
 //	words    the only values of a text, separated by commas; "" may be left out
 //	range    of a number, or of the length of a list: 1 to 10
 //	unit     of a number or a decimal
@@ -70,6 +70,9 @@ func keysOf(t reflect.Type, prefix string) (keys []Key) {
 		if f.Type.Kind() == reflect.Slice && f.Type.Elem().Kind() == reflect.Struct {
 			keys = append(keys, keysOf(f.Type.Elem(), path+"[].")...)
 		}
+		if isTable(f.Type) {
+			keys = append(keys, keysOf(f.Type.Elem(), path+"."+anyName+".")...)
+		}
 	}
 	return keys
 }
@@ -102,8 +105,11 @@ func keyOf(path string, f reflect.StructField) Key {
 // Range describes the values that a key accepts.
 func (k *Key) Range() string {
 	prefix := ""
-	if k.kind == reflect.Slice {
+	switch k.kind {
+	case reflect.Slice:
 		prefix = "list of "
+	case reflect.Map:
+		prefix = "map of "
 	}
 	switch {
 	case k.Words != nil:

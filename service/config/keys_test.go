@@ -17,6 +17,7 @@ import (
 	"blockdesk/market"
 	"blockdesk/mirror"
 	"blockdesk/persist/quorum"
+	"blockdesk/prices"
 	"blockdesk/settle/broadcast"
 )
 
@@ -33,7 +34,7 @@ func TestKeys(t *testing.T) {
 					t.Errorf("%s.%s: tag %s", typ, f.Name, m[1])
 				}
 			}
-			if f.Type.Kind() == reflect.Slice {
+			if f.Type.Kind() == reflect.Slice || f.Type.Kind() == reflect.Map {
 				f.Type = f.Type.Elem()
 			}
 			if f.Type.Kind() == reflect.Struct {
@@ -79,6 +80,9 @@ func TestKeys(t *testing.T) {
 func TestLimitsOfPackages(t *testing.T) {
 	for path, want := range map[string][2]int{
 		"peers":                         {0, quorum.MaxPeers},
+		"prices":                        {0, prices.MaxAssets},
+		"prices.<name>.sources":         {1, prices.MaxSources},
+		"prices.<name>.max_spread_bps":  {1, market.MaxBps - 1},
 		"operators":                     {0, rfq.MaxOperators / 2},
 		"groups":                        {0, market.MaxShards},
 		"groups[].number":               {1, market.MaxShards},
@@ -161,7 +165,7 @@ func wrongValues(k *Key) map[string]string {
 	}
 	wrong := map[string]string{
 		"FIX address": "nowhere", "SHA-256": "abc", "USD": "-1", "USD amount": "1e9", "address": "abc", "address or none": "abc", "addresses": "abc",
-		"dust SOL": "1e-2", "dust USDC": "2", "group name": "EU", "http": "ftp://a", "label": strings.Repeat("x", maxLabel+1),
+		"dust SOL": "1e-2", "feed id": "abc", "dust USDC": "2", "group name": "EU", "http": "ftp://a", "label": strings.Repeat("x", maxLabel+1),
 		"listen": "127.0.0.1:65536", "nodes": "wss://a", "operator name": "a b", "peer URL": "a?b", "proxy": "[nobody]",
 		"socket": strings.Repeat("x", maxSocketPath+1), "token URI": "logo.svg", "token name": strings.Repeat("x", MaxTokenName+1), "ws": "ftp://a",
 	}
@@ -190,6 +194,7 @@ func requiredKeys(list string) []string {
 
 // yamlOf sets one key, in the first item of a list.
 func yamlOf(path, value string) string {
+	path = strings.Replace(path, anyName, SolAsset, 1)
 	text, indent := "", ""
 	parts := strings.Split(path, ".")
 	for i, part := range parts {
@@ -210,5 +215,7 @@ func yamlOf(path, value string) string {
 	return text + " " + value + "\n"
 }
 
-// indexed is the path of a key in the first item of its lists.
-func indexed(path string) string { return strings.ReplaceAll(path, "[]", "[0]") }
+// indexed is the path of a key in the first item of its lists, or in the entry SOL.
+func indexed(path string) string {
+	return strings.Replace(strings.ReplaceAll(path, "[]", "[0]"), anyName, SolAsset, 1)
+}

@@ -170,7 +170,7 @@ func plainError(text []byte, err error) error {
 // down.
 func fractionsOf(text []byte) (err error) {
 	eachNode(text, func(path string, t *token.Token) {
-		k := keysByPath[listIndex.ReplaceAllString(path, "[]")]
+		k := keysByPath[keyOfPath(path)]
 		n, notNumber := strconv.ParseFloat(t.Value, 64)
 		if err == nil && k != nil && k.kind == reflect.Int && notNumber == nil && n != math.Trunc(n) {
 			err = fmt.Errorf("[%d:%d] %s: %q: want %s", t.Position.Line, t.Position.Column, path, t.Value, kindText(k.kind))
@@ -179,7 +179,15 @@ func fractionsOf(text []byte) (err error) {
 	return err
 }
 
-var listIndex = regexp.MustCompile(`\[\d+\]`)
+var (
+	listIndex = regexp.MustCompile(`\[\d+\]`)
+	assetName = regexp.MustCompile(`^prices\.[^.]+`)
+)
+
+// keyOfPath returns the key of the value at a path.
+func keyOfPath(path string) string {
+	return assetName.ReplaceAllString(listIndex.ReplaceAllString(path, "[]"), "prices."+anyName)
+}
 
 // kindText describes the values of a type.
 func kindText(kind reflect.Kind) string {

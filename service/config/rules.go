@@ -40,6 +40,7 @@ var rules = []func(*Config) error{
 	(*Config).checkInstruments,
 	(*Config).checkDesk,
 	(*Config).checkTokens,
+	(*Config).checkPrices,
 	(*Config).checkChain,
 	(*Config).checkMirror,
 	(*Config).checkMirroredMints,

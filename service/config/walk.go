@@ -3,12 +3,17 @@ package config
 import (
 	"fmt"
 	"reflect"
+	"slices"
 	"strings"
 )
 
-// eachValue calls each for every value of a configuration, in the order of its fields.
-// path contains list indices (rfq.pairs[0].via), key does not (rfq.pairs[].via). A list
-// of structs is a value itself and comes before the values of its items.
+// anyName stands for a name in the keys of a map.
+const anyName = "<name>"
+
+// eachValue calls each for every value of a configuration, in the order of its fields and
+// of the names of a map. path contains list indices (rfq.pairs[0].via) and names
+// (prices.SOL.pool), key does not (rfq.pairs[].via, prices.<name>.pool). A list or a map of
+// structs is a value itself and comes before the values of its items.
 func eachValue(v reflect.Value, path, key string, each func(path, key string, v reflect.Value)) {
 	for i := range v.NumField() {
 		if !v.Type().Field(i).IsExported() {
@@ -24,14 +29,32 @@ func eachValue(v reflect.Value, path, key string, each func(path, key string, v 
 			for j := range f.Len() {
 				eachValue(f.Index(j), fmt.Sprintf("%s[%d].", path, j), key+"[].", each)
 			}
+		case isTable(f.Type()):
+			each(path, key, f)
+			for _, item := range slices.SortedFunc(slices.Values(f.MapKeys()), func(a, b reflect.Value) int {
+				return strings.Compare(a.String(), b.String())
+			}) {
+				entry := reflect.New(f.Type().Elem()).Elem()
+				entry.Set(f.MapIndex(item))
+				eachValue(entry, path+"."+item.String()+".", key+"."+anyName+".", each)
+				if !reflect.DeepEqual(entry.Interface(), f.MapIndex(item).Interface()) {
+					f.SetMapIndex(item, entry) // only then: readers may share the map
+				}
+			}
 		default:
 			each(path, key, f)
 		}
 	}
 }
 
-// Each calls each for every value, in the order of the fields. path contains list
-// indices (rfq.pairs[0].via), key does not (rfq.pairs[].via).
+// isTable reports whether a type is a map of structs.
+func isTable(t reflect.Type) bool {
+	return t.Kind() == reflect.Map && t.Elem().Kind() == reflect.Struct
+}
+
+// Each calls each for every value, in the order of the fields. path contains list indices
+// and names (rfq.pairs[0].via, prices.SOL.pool), key does not (rfq.pairs[].via,
+// prices.<name>.pool).
 func (c *Config) Each(each func(path, key string, v reflect.Value)) {
 	eachValue(reflect.ValueOf(c).Elem(), "", "", each)
 }
@@ -54,6 +77,9 @@ func (c *Config) Leaves() map[string]reflect.Value {
 func ValueText(v reflect.Value) string {
 	if v.Kind() == reflect.Map && v.Len() == 0 {
 		return ""
+	}
+	if isTable(v.Type()) {
+		return fmt.Sprintf("(%d)", v.Len())
 	}
 	if v.Kind() != reflect.Slice {
 		return strings.TrimPrefix(fmt.Sprint(v.Interface()), "map")
