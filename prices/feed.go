@@ -72,7 +72,9 @@ type Options struct {
 // Concurrency: State and Try may be called from any goroutine.
 type Feed struct {
 	o        Options
-	averages []*Average // of Run's goroutine; nil without a pool
+	averages []*Average    // of Run's goroutine; nil without a pool
+	last     []Observation // the newest agreed price of Pyth, of Run's goroutine; Price 0: none
+	first    chan struct{} // closed after the first cycle
 
 	mu    sync.Mutex
 	state []State
@@ -97,7 +99,7 @@ func NewFeed(o Options) (*Feed, error) {
 	if len(o.Assets) == 0 || len(o.Assets) > MaxAssets {
 		return nil, fmt.Errorf("%w: %d assets, must be 1 to %d", ErrOptions, len(o.Assets), MaxAssets)
 	}
-	f := &Feed{o: o, averages: make([]*Average, len(o.Assets)), state: make([]State, len(o.Assets)), typed: make([]Observation, len(o.Assets))}
+	f := &Feed{o: o, averages: make([]*Average, len(o.Assets)), state: make([]State, len(o.Assets)), typed: make([]Observation, len(o.Assets)), last: make([]Observation, len(o.Assets)), first: make(chan struct{})}
 	for i := range o.Assets {
 		a := &o.Assets[i]
 		if err := a.Rule.Validate(); err != nil {
@@ -179,9 +181,17 @@ func (f *Feed) typedPrice(i int) []Observation {
 	return f.typed[i : i+1 : i+1]
 }
 
-// Run reads and publishes until ctx ends.
+// First returns a channel that is closed once all sources were read and their judgements
+// published.
+func (f *Feed) First() <-chan struct{} { return f.first }
+
+// Run reads and publishes until ctx ends. Call it once.
 func (f *Feed) Run(ctx context.Context) error {
-	repeat.Every(ctx, f.o.Every, f.cycle)
+	first := sync.OnceFunc(func() { close(f.first) })
+	repeat.Every(ctx, f.o.Every, func(ctx context.Context) {
+		f.cycle(ctx)
+		first()
+	})
 	return nil
 }
 
@@ -250,28 +260,9 @@ func (f *Feed) read(ctx context.Context) []rpc.NodeAccounts {
 func (f *Feed) observe(i int, views []rpc.NodeAccounts, now int64) (observed []Observation, nodes int) {
 	a := &f.o.Assets[i]
 	if a.Account != (solana.Address{}) {
-		var usable, all []pyth.Update
-		for _, v := range views {
-			at := slices.IndexFunc(v.Accounts, func(x *rpc.Account) bool { return x != nil && x.Address == a.Account })
-			if at < 0 {
-				continue
-			}
-			u, err := pyth.Read(v.Accounts[at], f.o.Receiver, a.FeedID)
-			if err != nil {
-				continue
-			}
-			all = append(all, u)
-			if a.Rule.fault(now, observationOf(u)) == NoFault {
-				usable = append(usable, u)
-			}
-		}
-		nodes = len(usable)
-		// Without a majority of usable updates, that of all updates shows the fault.
-		for _, updates := range [][]pyth.Update{usable, all} {
-			if u, ok := agree(updates, f.o.Nodes.Upstreams(), a.Rule.MaxSpreadBps); ok {
-				observed = append(observed, *observationOf(u))
-				break
-			}
+		nodes = f.observePyth(i, views, now)
+		if f.last[i].Price != 0 {
+			observed = append(observed, f.last[i])
 		}
 	}
 	if a.Pool != nil {
@@ -283,6 +274,50 @@ func (f *Feed) observe(i int, views []rpc.NodeAccounts, now int64) (observed []O
 		}
 	}
 	return observed, nodes
+}
+
+// observePyth updates the last price of Pyth of asset i, and returns how many nodes
+// returned a usable update.
+func (f *Feed) observePyth(i int, views []rpc.NodeAccounts, now int64) (nodes int) {
+	a := &f.o.Assets[i]
+	var usable, all []pyth.Update
+	answers := 0
+	for _, v := range views {
+		if v.Err == nil {
+			answers++
+		}
+		at := slices.IndexFunc(v.Accounts, func(x *rpc.Account) bool { return x != nil && x.Address == a.Account })
+		if at < 0 {
+			continue
+		}
+		u, err := pyth.Read(v.Accounts[at], f.o.Receiver, a.FeedID)
+		if err != nil {
+			continue
+		}
+		all = append(all, u)
+		if a.Rule.fault(now, observationOf(u)) == NoFault {
+			usable = append(usable, u)
+		}
+	}
+	configured := f.o.Nodes.Upstreams()
+	newest := f.last[i]
+	// If too few nodes answer for a majority, the last price holds until it is too old.
+	if answers > configured/2 {
+		f.last[i] = Observation{}
+	}
+	// Without a majority of usable updates, that of all updates shows the fault. An older
+	// update than the last one comes from nodes that are behind.
+	for _, updates := range [][]pyth.Update{usable, all} {
+		u, ok := agree(updates, configured, a.Rule.MaxSpreadBps)
+		if !ok {
+			continue
+		}
+		if f.last[i] = *observationOf(u); newest.At > f.last[i].At {
+			f.last[i] = newest
+		}
+		break
+	}
+	return len(usable)
 }
 
 func observationOf(u pyth.Update) *Observation {

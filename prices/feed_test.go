@@ -178,6 +178,36 @@ func TestNodes(t *testing.T) {
 	}
 }
 
+// TestNodesFall: while too few nodes answer, the last price holds until it is too old;
+// nodes that are behind do not turn it back, and nodes that contradict take it away.
+func TestNodesFall(t *testing.T) {
+	run(t, pythOnly, func(r *rig) {
+		honest := saying(dollars(150))
+		r.nodes = []func() *rpc.Account{honest, honest, honest}
+		r.after(1)
+		r.nodes[0], r.nodes[1] = nil, nil
+		if j := r.after(15); j.Price != dollars(150) {
+			t.Errorf("15 s after two of three have ended: %+v", j)
+		}
+		if j := r.after(10); j.Fault != TooOld {
+			t.Errorf("25 s after: %+v", j)
+		}
+		r.nodes[0] = honest
+		if j := r.after(1); j.Price != dollars(150) {
+			t.Errorf("with a majority again: %+v", j)
+		}
+		behind := func() *rpc.Account { return updated(dollars(100), time.Now().Add(-10*time.Second)) }
+		r.nodes = []func() *rpc.Account{behind, behind, behind}
+		if j := r.after(3); j.Price != dollars(150) {
+			t.Errorf("nodes that are behind: %+v", j)
+		}
+		r.nodes = []func() *rpc.Account{honest, saying(dollars(300)), saying(dollars(600))}
+		if j := r.after(1); j.Price != 0 {
+			t.Errorf("nodes that contradict: %+v", j)
+		}
+	})
+}
+
 // TestLiarsAreBounded: with an honest majority of all nodes, the price is within the
 // spread of an honest one.
 func TestLiarsAreBounded(t *testing.T) {
@@ -224,7 +254,7 @@ func TestSourcesTogether(t *testing.T) {
 		}
 		pool = 0
 		r.nodes[0] = nil
-		if j := r.after(120); j.Price != 0 || j.Fault != Missing {
+		if j := r.after(120); j.Price != 0 || j.Fault != TooOld {
 			t.Errorf("without any source: %+v", j)
 		}
 	})

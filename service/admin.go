@@ -90,6 +90,9 @@ func (s *Service) operations() *admin.Operations {
 	if s.cfg.RFQ.Enabled {
 		o.Desk = s.desk
 	}
+	if s.prices != nil {
+		o.Prices = s.prices
+	}
 	if s.settlement != nil {
 		o.Money = s.settlement
 	}
@@ -117,6 +120,12 @@ func (s *Service) collectors() []prometheus.Collector {
 	}
 	if s.settlement != nil {
 		all = append(all, metrics.Broadcast(func() broadcast.Stats { return s.settlement.Health().Tracker }))
+	}
+	if s.clockGuard != nil {
+		all = append(all, s.clockGuard.collector())
+	}
+	if s.prices != nil {
+		all = append(all, metrics.Prices(s.prices.AssetPrices))
 	}
 	if s.publication != nil {
 		all = append(all, s.publication.collector())

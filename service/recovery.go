@@ -10,6 +10,7 @@ import (
 	"blockdesk/engine/event"
 	"blockdesk/engine/rfq"
 	"blockdesk/feed/archive"
+	"blockdesk/internal/clock"
 	"blockdesk/market"
 	"blockdesk/persist"
 	"blockdesk/persist/projection"
@@ -26,6 +27,10 @@ func (s *Service) open(ctx context.Context) error {
 	if s.chain, s.chainNote, err = demo.StartChain(ctx, s.cfg, s.log); err != nil {
 		return err
 	}
+	if s.o.Clock == nil {
+		s.clock = clock.New(0)
+		s.o.Clock = s.clock.Now
+	}
 	if s.eng, err = engine.Open(s.engineOptions()); err != nil {
 		return err
 	}
@@ -39,6 +44,10 @@ func (s *Service) open(ctx context.Context) error {
 		return err
 	}
 	state := replica.State
+	if s.clock != nil {
+		s.clock.NotBefore(state.At())
+		s.clockGuard = newClockGuard(s.clock, s.deskIfEnabled(), s.desk.View, s.log)
+	}
 	if s.setup, err = planSetup(&s.o, s.storage, state, s.desk.View(), s.instruments, cancels); err != nil {
 		return err
 	}
@@ -58,6 +67,9 @@ func (s *Service) open(ctx context.Context) error {
 	}
 	if s.mirror, err = openMirror(s.cfg, s.instruments, s.eng, s.feed, state, s.storage.Mirror, s.log); err != nil {
 		return fmt.Errorf("mirror: %w", err)
+	}
+	if s.prices, err = s.openPrices(); err != nil {
+		return err
 	}
 	s.backups = newBackups(s.storage, s.cfg.DataDir, s.settlement != nil, s.durableCursor, s.log)
 	s.storage.Journal.SetFloor(func() uint64 { return min(s.durableCursor(), s.backups.floor()) })
@@ -126,6 +138,14 @@ func (s *Service) connectSettlement() (err error) {
 	}
 	s.settlement, err = openSettlement(s.cfg, signer, s.desk, s.eng, s.storage.Settlement, s.tokens, s.log)
 	return err
+}
+
+// deskIfEnabled returns the desk; nil if it is not enabled.
+func (s *Service) deskIfEnabled() requester {
+	if !s.cfg.RFQ.Enabled {
+		return nil
+	}
+	return s.desk
 }
 
 // resolveInstruments makes the instruments of the configuration.

@@ -32,6 +32,7 @@ import (
 	"blockdesk/fixgw/session"
 	"blockdesk/httpgw"
 	"blockdesk/httpgw/admin"
+	"blockdesk/internal/clock"
 	"blockdesk/internal/sandbox"
 	"blockdesk/market"
 	"blockdesk/persist"
@@ -54,7 +55,7 @@ type Options struct {
 	Storage *Storage
 	// Listen binds the addresses; nil: net.Listen.
 	Listen func(network, addr string) (net.Listener, error)
-	// Clock is the engine's, in Unix nanoseconds; nil: the machine's.
+	// Clock is the engine's, in Unix nanoseconds; nil: the machine's, kept from jumping.
 	Clock func() int64
 	// Sessions are FIX sessions that were prepared; nil: the gateway prepares them.
 	Sessions *session.Prepared
@@ -91,6 +92,9 @@ type Service struct {
 	tokens      *access.Access // nil: the desk is not enabled, or a replica
 	settlement  *settlement    // nil: no chain is configured
 	mirror      *chainMirror   // nil: no markets are mirrored
+	clock       *clock.Clock   // the engine's; nil: Options.Clock, or a replica
+	clockGuard  *clockGuard    // nil: there is no clock
+	prices      *priceFeed     // nil: no asset has a rule of prices
 	publication *publication   // nil: no followers
 	chain       *sandbox.Node  // the demo's own; nil: none runs
 	chainNote   string         // why the demo's chain does not run
@@ -161,8 +165,14 @@ func (s *Service) run(ctx context.Context) error {
 	} else if err == nil {
 		s.admission.open(s.eng)
 	}
+	if s.clockGuard != nil {
+		s.clockGuard.run(ctx, group)
+	}
 	if s.mirror != nil {
 		s.mirror.run(ctx, group)
+	}
+	if s.prices != nil {
+		s.prices.run(ctx, group)
 	}
 	if s.publication != nil {
 		task.Go(ctx, group, task.Task{Name: "fan-out", Run: func(ctx context.Context) error {

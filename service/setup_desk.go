@@ -76,7 +76,7 @@ func newDeskSetup(c *config.Config, operators []string) (d deskSetup, err error)
 	}
 	price, given, err := config.ParseUSDPrice(c.RFQ.SOLPriceUSD)
 	if given {
-		d.sol = solPrice{price, config.Nanos(c.RFQ.SOLMaxAgeS)}
+		d.sol = solPrice{price, c.SolMaxAge()}
 	}
 	return d, err
 }
@@ -167,7 +167,7 @@ func (d *deskSetup) requests(v *rfq.View, was appliedDesk) (out []setupRequest, 
 		if s.Anchor != 0 {
 			now.Anchors[s.Symbol] = s.Anchor
 			if due(current.Anchor != 0, was.Anchors, s.Symbol, s.Anchor) {
-				add("rfq.pairs: reference_price_usd of "+s.Symbol, &rfq.SetAnchor{Instrument: s.Pair.Instrument, Price: s.Anchor})
+				add("rfq.pairs: reference_price_usd of "+s.Symbol, &rfq.SetAnchor{Instrument: s.Pair.Instrument, Price: s.Anchor, Source: rfq.OriginOperator})
 			}
 		}
 		if s.Stocked {
@@ -182,7 +182,7 @@ func (d *deskSetup) requests(v *rfq.View, was appliedDesk) (out []setupRequest, 
 		known = known || p.Rail == market.RailSOL && p.Price != 0
 	}
 	if d.sol.Price != 0 && (!known || was.SOL.Price != 0 && was.SOL != d.sol) {
-		add("rfq.sol_price_usd", &rfq.SetRailPrice{Rail: market.RailSOL, Price: d.sol.Price, MaxAge: d.sol.MaxAge})
+		add("rfq.sol_price_usd", &rfq.SetRailPrice{Rail: market.RailSOL, Price: d.sol.Price, MaxAge: d.sol.MaxAge, Source: rfq.OriginOperator})
 	}
 	return out, ids, now, nil
 }

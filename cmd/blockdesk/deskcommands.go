@@ -115,7 +115,7 @@ func priceCommand(s *settings) *cobra.Command {
 	f.add(cmd)
 	list := &cobra.Command{
 		Use: "list", Short: "List the prices with their age and corridor", Args: cobra.NoArgs,
-		Long:    "List the prices of pairs and rails, with their time, their longest age, and the bounds of the\nreference price.",
+		Long:    "List the prices of pairs and rails, with their time, their longest age, the bounds of the\nreference price and their source. Below a price are the sources of the configuration (prices:).",
 		Example: "  blockdesk price list",
 		RunE:    operatorCommand(s, &f, func([]string) (string, any, error) { return "/desk/prices", nil, nil }, showPrices),
 	}
@@ -124,7 +124,9 @@ func priceCommand(s *settings) *cobra.Command {
 	set := &cobra.Command{
 		Use: "set", Short: "Set the anchor of a pair, or the price of SOL", Args: cobra.NoArgs,
 		Long: "Set the anchor of a pair (--pair), or the price of SOL (--rail SOL). It applies at once to new\n" +
-			"quotes and claims, and is journaled with your name. A restart does not undo it.",
+			"quotes and claims, and is journaled with your name. A restart does not undo it. Where the\n" +
+			"configuration names sources (prices:), operator must be one of them, and the price must agree\n" +
+			"with the others.",
 		Example: "  blockdesk price set --pair SLUSD/USDC --usd 0.999\n  blockdesk price set --rail SOL --usd 151.20 --max-age 10m",
 	}
 	set.Flags().StringVar(&in.Pair, "pair", "", "one pair, e.g. SLUSD/USDC")
@@ -146,12 +148,15 @@ func priceCommand(s *settings) *cobra.Command {
 
 func showPrices(w io.Writer, a *operator.PricesAnswer) error {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(t, "PAIR/RAIL\tUSD\tSET\tMAX AGE\tSTATE\tCORRIDOR\tREFERENCE")
+	fmt.Fprintln(t, "PAIR/RAIL\tUSD\tSET\tMAX AGE\tSTATE\tCORRIDOR\tREFERENCE\tSOURCE")
 	for _, p := range a.Prices {
 		state, corridor, set, price := "fresh", "", "", shortDecimal(p.PriceUSD)
 		switch {
 		case p.PriceUSD == "":
 			state, price = "NONE: not sold", "-"
+			if p.Fault != "" {
+				state = p.Fault + ": not sold"
+			}
 		case p.Stale:
 			state = "STALE: not sold"
 		}
@@ -165,7 +170,24 @@ func showPrices(w io.Writer, a *operator.PricesAnswer) error {
 		if p.MaxAgeS > 0 {
 			age = (time.Duration(p.MaxAgeS) * time.Second).String()
 		}
-		fmt.Fprintf(t, "%s%s\t%s\t%s\t%s\t%s\t%s\t%s\n", p.Pair, p.Rail, price, set, age, state, corridor, p.Source)
+		from := p.Origin
+		if p.ConfidenceUSD != "" {
+			from += " ±" + shortDecimal(p.ConfidenceUSD)
+		}
+		fmt.Fprintf(t, "%s%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", p.Pair, p.Rail, price, set, age, state, corridor, p.Source, from)
+		for _, s := range p.Sources {
+			price, at, state := "-", "", "usable"
+			if s.PriceUSD != "" {
+				price = shortDecimal(s.PriceUSD)
+			}
+			if s.PublishedAt != "" {
+				at = shortTime(s.PublishedAt)
+			}
+			if s.Fault != "" {
+				state = s.Fault
+			}
+			fmt.Fprintf(t, "  %s\t%s\t%s\t\t%s\t\t\t\n", s.Name, price, at, state)
+		}
 	}
 	return t.Flush()
 }

@@ -48,6 +48,10 @@ const (
 // codeOperatorToken is our choice.
 const codeOperatorToken = "OPERATOR_TOKEN_REFUSED"
 
+// codePriceSource means that the sources of an asset's price do not allow an operator's
+// price, or not this one: our choice.
+const codePriceSource = "PRICE_SOURCE_REFUSED"
+
 // Operator is a person who may command the desk.
 type Operator struct {
 	ID          market.OperatorID // in the engine, from 1
@@ -61,9 +65,19 @@ type Desk interface {
 	Do(r rfq.Request) (*desk.Result, error)
 }
 
+// PriceSources are the sources of the prices of assets that have rules.
+type PriceSources interface {
+	// TryPrice checks a price that an operator wants to set for an asset. It returns a
+	// function to call once the engine has taken the price. The error is for the operator.
+	TryPrice(asset string, price market.USDPrice) (taken func(), err error)
+	// AssetPrices returns the prices of the assets that have rules.
+	AssetPrices() []desk.AssetPrice
+}
+
 // Operations has what the operators' endpoints call. A nil field removes its endpoints.
 type Operations struct {
 	Desk        Desk // tickets, locks, prices and inventory
+	Prices      PriceSources
 	Instruments *market.Instruments
 	Operators   []Operator
 	// Backup copies all data of the running service into an empty or missing folder. It
@@ -164,7 +178,7 @@ func newEndpoints(o Operations, ids *wire.RequestIDs, log *slog.Logger) *endpoin
 	}
 	p.routes["/desk"], p.routes["/desk/"] = rest, rest
 	if o.Desk != nil {
-		sales := &deskEndpoints{desk: o.Desk, instruments: o.Instruments, log: p.log, now: now}
+		sales := &deskEndpoints{desk: o.Desk, sources: o.Prices, instruments: o.Instruments, log: p.log, now: now}
 		maps.Copy(p.routes, sales.routes())
 	}
 	if o.Money != nil {

@@ -126,11 +126,11 @@ func TestOperatorCommands(t *testing.T) {
 			&rfq.SetLock{Scope: rfq.LockPair, Instrument: 1, Locked: true, Reason: "x"},
 		},
 		{"/desk/locks", `{"rail":"SOL","locked":false,"reason":"x"}`, &rfq.SetLock{Scope: rfq.LockRail, Rail: market.RailSOL, Reason: "x"}},
-		{"/desk/prices", `{"pair":"92C/SLUSD","price_usd":"1.5"}`, &rfq.SetAnchor{Instrument: 1, Price: 1_500_000_000}},
-		{"/desk/prices", `{"rail":"SOL","price_usd":"150"}`, &rfq.SetRailPrice{Rail: market.RailSOL, Price: 150_000_000_000, MaxAge: 300e9}},
-		{"/desk/prices", `{"rail":"SOL","price_usd":"150","max_age_s":0}`, &rfq.SetRailPrice{Rail: market.RailSOL, Price: 150_000_000_000}},
+		{"/desk/prices", `{"pair":"92C/SLUSD","price_usd":"1.5"}`, &rfq.SetAnchor{Instrument: 1, Price: 1_500_000_000, Source: rfq.OriginOperator}},
+		{"/desk/prices", `{"rail":"SOL","price_usd":"150"}`, &rfq.SetRailPrice{Rail: market.RailSOL, Price: 150_000_000_000, MaxAge: 300e9, Source: rfq.OriginOperator}},
+		{"/desk/prices", `{"rail":"SOL","price_usd":"150","max_age_s":0}`, &rfq.SetRailPrice{Rail: market.RailSOL, Price: 150_000_000_000, Source: rfq.OriginOperator}},
 		{"/desk/prices", `{"rail":"SOL","price_usd":"150","max_age_s":604800}`, &rfq.SetRailPrice{
-			Rail: market.RailSOL, Price: 150_000_000_000, MaxAge: 604_800e9,
+			Rail: market.RailSOL, Price: 150_000_000_000, MaxAge: 604_800e9, Source: rfq.OriginOperator,
 		}},
 		{"/desk/inventory", `{"pair":"92C/SLUSD","inventory":"2.000000001"}`, &rfq.SetInventory{Instrument: 1, Atoms: 2_000_000_001}},
 		{"/desk/inventory", `{"pair":"SLUSD/USDC","inventory":"0"}`, &rfq.SetInventory{}},
@@ -389,7 +389,7 @@ func TestOperatorReads(t *testing.T) {
 		},
 		"/desk/prices": {
 			`{"pair":"SLUSD/USDC","price_source":"book","price_usd":"1.000000000","set_at":"`, `"max_age_s":3600,"stale":false,` +
-				`"corridor_bps":300,"min_price_usd":"0.970000000","max_price_usd":"1.030000000"}`,
+				`"corridor_bps":300,"min_price_usd":"0.970000000","max_price_usd":"1.030000000","source":"operator"}`,
 			`{"rail":"SOL","price_usd":"151.230000000",`,
 		},
 		"/desk/inventory": {

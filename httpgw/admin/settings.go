@@ -1,9 +1,13 @@
 package admin
 
 import (
+	"cmp"
 	"net/http"
+	"slices"
+	"strings"
 	"time"
 
+	"blockdesk/desk"
 	"blockdesk/engine/rfq"
 	"blockdesk/httpgw/terms"
 	"blockdesk/httpgw/wire"
@@ -114,6 +118,19 @@ type operatorPrice struct {
 	CorridorBps uint16     `json:"corridor_bps,omitempty"`
 	Min         wire.Price `json:"min_price_usd,omitempty"`
 	Max         wire.Price `json:"max_price_usd,omitempty"`
+	// Origin says where the price is from: pyth, pool or operator; empty: there is none.
+	Origin     string              `json:"source,omitempty"`
+	Confidence wire.Price          `json:"confidence_usd,omitempty"`
+	Fault      string              `json:"fault,omitempty"`   // why the sources give no price
+	Sources    []operatorPriceFrom `json:"sources,omitempty"` // in the order of preference
+}
+
+// operatorPriceFrom is one source of a price.
+type operatorPriceFrom struct {
+	Name  string     `json:"name"`
+	Price wire.Price `json:"price_usd"` // null: none
+	At    wire.Time  `json:"published_at"`
+	Fault string     `json:"fault,omitempty"` // why it is not used
 }
 
 type pricesAnswer struct {
@@ -126,9 +143,18 @@ func (e *deskEndpoints) listPrices(*call) (any, *wire.Problem) { return e.prices
 func (e *deskEndpoints) prices() pricesAnswer {
 	v, now := e.desk.View(), e.now()
 	answer := pricesAnswer{OK: true, Prices: []operatorPrice{}}
-	add := func(p operatorPrice, price market.USDPrice, at, maxAge int64) {
+	add := func(p operatorPrice, asset string, price market.USDPrice, at, maxAge int64) {
 		p.Price, p.SetAt, p.MaxAgeS = wire.Price(price), wire.Time(at), maxAge/int64(time.Second)
 		p.Stale = price != 0 && maxAge > 0 && now-at > maxAge
+		if price == 0 {
+			p.Origin = ""
+		}
+		if ruled := e.ruled(asset); ruled != nil {
+			p.Fault = ruled.Fault
+			for _, s := range ruled.Sources {
+				p.Sources = append(p.Sources, operatorPriceFrom{s.Name, wire.Price(s.Price), wire.Time(s.PublishedAt), s.Fault})
+			}
+		}
 		answer.Prices = append(answer.Prices, p)
 	}
 	for i := range v.Pairs {
@@ -136,12 +162,12 @@ func (e *deskEndpoints) prices() pricesAnswer {
 		low, high := rfq.Corridor(p)
 		add(operatorPrice{
 			Pair: e.symbol(p.Instrument), Source: terms.SourceWords[p.Source],
-			CorridorBps: p.CorridorBps, Min: wire.Price(low), Max: wire.Price(high),
-		}, p.Anchor, p.AnchorAt, p.MaxAge)
+			CorridorBps: p.CorridorBps, Min: wire.Price(low), Max: wire.Price(high), Origin: p.AnchorSource.Word(), Confidence: wire.Price(p.Confidence),
+		}, baseOf(e.symbol(p.Instrument)), p.Anchor, cmp.Or(p.PublishedAt, p.AnchorAt), p.MaxAge)
 	}
 	for i := range v.RailPrices {
 		r := &v.RailPrices[i]
-		add(operatorPrice{Rail: r.Rail.String()}, r.Price, r.At, r.MaxAge)
+		add(operatorPrice{Rail: r.Rail.String(), Origin: r.Source.Word(), Confidence: wire.Price(r.Confidence)}, r.Rail.String(), r.Price, cmp.Or(r.PublishedAt, r.At), r.MaxAge)
 	}
 	return answer
 }
@@ -167,9 +193,14 @@ func (e *deskEndpoints) setPrice(c *call, in *setPriceBody) (any, *wire.Problem)
 		if in.MaxAgeS != nil {
 			return nil, invalidOperatorField("max_age_s", "must not come with pair; the configuration sets it")
 		}
-		if _, bad := e.do(c, &rfq.SetAnchor{Instrument: id, Price: price}); bad != nil {
+		taken, bad := e.tryPrice(baseOf(in.Pair), price)
+		if bad != nil {
 			return nil, bad
 		}
+		if _, bad := e.do(c, &rfq.SetAnchor{Instrument: id, Price: price, Source: rfq.OriginOperator}); bad != nil {
+			return nil, bad
+		}
+		taken()
 		return e.prices(), nil
 	}
 	rail, bad := parseOneRail(in.Rail)
@@ -181,9 +212,16 @@ func (e *deskEndpoints) setPrice(c *call, in *setPriceBody) (any, *wire.Problem)
 	case in.MaxAgeS != nil && (*in.MaxAgeS < 0 || *in.MaxAgeS > maxOperatorAgeS):
 		return nil, invalidOperatorField("max_age_s", "must be 0 (any age) to 604800")
 	}
+	taken, bad := e.tryPrice(rail.String(), price)
+	switch {
+	case bad != nil:
+		return nil, bad
+	case in.MaxAgeS != nil && e.hasRule(rail.String()):
+		return nil, invalidOperatorField("max_age_s", "must not come for an asset that has sources; prices."+rail.String()+".max_age_s of the configuration sets it")
+	}
 	e.edit.Lock()
 	defer e.edit.Unlock()
-	r := &rfq.SetRailPrice{Rail: rail, Price: price}
+	r := &rfq.SetRailPrice{Rail: rail, Price: price, Source: rfq.OriginOperator}
 	for _, now := range e.desk.View().RailPrices {
 		if now.Rail == rail {
 			r.MaxAge = now.MaxAge
@@ -195,7 +233,43 @@ func (e *deskEndpoints) setPrice(c *call, in *setPriceBody) (any, *wire.Problem)
 	if _, bad := e.do(c, r); bad != nil {
 		return nil, bad
 	}
+	taken()
 	return e.prices(), nil
+}
+
+// tryPrice checks an operator's price against the rule of its asset. It returns a function
+// to call once the engine has taken the price.
+func (e *deskEndpoints) tryPrice(asset string, price market.USDPrice) (taken func(), bad *wire.Problem) {
+	if e.sources == nil {
+		return func() {}, nil
+	}
+	taken, err := e.sources.TryPrice(asset, price)
+	if err != nil {
+		return nil, &wire.Problem{Status: http.StatusConflict, Code: codePriceSource, Field: "price_usd", Text: "The price of " + asset + " was not set: " + err.Error() + "."}
+	}
+	return taken, nil
+}
+
+// baseOf returns the base asset of a pair's symbol.
+func baseOf(symbol string) string {
+	base, _, _ := strings.Cut(symbol, "/")
+	return base
+}
+
+// hasRule reports whether the configuration names the sources of an asset.
+func (e *deskEndpoints) hasRule(asset string) bool { return e.ruled(asset) != nil }
+
+// ruled returns the price of an asset whose sources the configuration names; nil: none.
+func (e *deskEndpoints) ruled(asset string) *desk.AssetPrice {
+	if e.sources == nil {
+		return nil
+	}
+	all := e.sources.AssetPrices()
+	i := slices.IndexFunc(all, func(a desk.AssetPrice) bool { return a.Asset == asset })
+	if i < 0 {
+		return nil
+	}
+	return &all[i]
 }
 
 // operatorInventory is the inventory of a pair's base asset, in its units.

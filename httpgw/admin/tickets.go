@@ -51,6 +51,7 @@ type ticketAnswer struct {
 // and inventory.
 type deskEndpoints struct {
 	desk        Desk
+	sources     PriceSources // nil: no asset has a rule of prices
 	instruments *market.Instruments
 	log         commandLog
 	now         func() int64 // Unix nanoseconds

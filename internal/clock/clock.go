@@ -25,7 +25,7 @@ const (
 	MaxStep = int64(time.Second)
 	// SlowRate and FastRate are corrections in nanoseconds a second.
 	SlowRate = int64(500 * time.Microsecond)
-	FastRate = int64(100 * time.Millisecond)
+	FastRate = int64(500 * time.Millisecond)
 
 	ticksPerSecond = 10
 )
@@ -35,6 +35,8 @@ type Clock struct {
 	wall, steady func() int64
 	offset       atomic.Int64 // Now = steady + offset
 	jump         atomic.Int64
+	jumps        atomic.Uint64
+	changed      chan struct{}
 }
 
 // New returns a clock that follows the machine's. last is the newest time in the journal,
@@ -45,20 +47,34 @@ func New(last int64) *Clock {
 }
 
 func newClock(last int64, wall, steady func() int64) *Clock {
-	c := &Clock{wall: wall, steady: steady}
-	now := wall()
-	c.offset.Store(max(now, last) - steady())
-	c.compare()
+	c := &Clock{wall: wall, steady: steady, changed: make(chan struct{}, 1)}
+	c.offset.Store(wall() - steady())
+	c.NotBefore(last)
 	return c
 }
 
+// NotBefore moves the time forward to last, the newest time in the journal. Call it before
+// Run.
+func (c *Clock) NotBefore(last int64) {
+	if ahead := last - c.Now(); ahead > 0 {
+		c.offset.Add(ahead)
+	}
+	c.compare()
+}
+
 // Now returns the time in Unix nanoseconds. While the time is ahead of the wall clock it
-// may go back by at most 10 ms.
+// may go back by at most 50 ms.
 func (c *Clock) Now() int64 { return c.steady() + c.offset.Load() }
 
 // Jump returns how far the wall clock is ahead of the time, negative if it is behind; 0
 // while they differ by at most MaxStep.
 func (c *Clock) Jump() time.Duration { return time.Duration(c.jump.Load()) }
+
+// Jumps returns how often the wall clock and the time have begun to disagree.
+func (c *Clock) Jumps() uint64 { return c.jumps.Load() }
+
+// Changed returns a channel that receives after Jump has become, or ceased to be, 0.
+func (c *Clock) Changed() <-chan struct{} { return c.changed }
 
 // Run corrects differences until ctx ends.
 func (c *Clock) Run(ctx context.Context) error {
@@ -73,7 +89,15 @@ func (c *Clock) compare() {
 	if ahead > MaxStep || ahead < -MaxStep {
 		rate, jump = FastRate, ahead
 	}
-	c.jump.Store(jump)
+	if was := c.jump.Swap(jump); (was == 0) != (jump == 0) {
+		if jump != 0 {
+			c.jumps.Add(1)
+		}
+		select {
+		case c.changed <- struct{}{}:
+		default: // a value waits already
+		}
+	}
 	most := rate / ticksPerSecond
 	c.offset.Add(min(max(ahead, -most), most))
 }

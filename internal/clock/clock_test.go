@@ -35,7 +35,7 @@ func started(last int64) (*machine, *Clock) {
 // near checks how far the time is ahead of the wall clock.
 func near(t *testing.T, m *machine, c *Clock, want int64) {
 	t.Helper()
-	if got := c.Now() - m.wallTime; got < want-second/100 || got > want+second/100 {
+	if got := c.Now() - m.wallTime; got < want-second/10 || got > want+second/10 {
 		t.Errorf("%v ahead of the wall clock, want %v", time.Duration(got), time.Duration(want))
 	}
 }
@@ -60,24 +60,24 @@ func TestDrift(t *testing.T) {
 }
 
 // TestJumps: a wall clock that is set, ahead or back, is reported, moves no deadline by
-// more than a tenth, and the time never stands still.
+// more than a half, and the time never stands still.
 func TestJumps(t *testing.T) {
 	for _, by := range []int64{hour, -hour, MaxStep + 1, -MaxStep - 1} {
 		m, c := started(0)
 		m.wallTime += by
 		before := c.Now()
 		m.pass(c, 60)
-		if passed := c.Now() - before; passed < 54*second || passed > 66*second {
+		if passed := c.Now() - before; passed < 30*second-second/10 || passed > 90*second+second/10 {
 			t.Errorf("set by %v: %v pass in a minute", time.Duration(by), time.Duration(passed))
 		}
 		if by == hour || by == -hour {
-			near(t, m, c, -by+by/hour*6*second)
-			if got := int64(c.Jump()); got < 0 != (by < 0) || max(got, -got) < hour-7*second {
+			near(t, m, c, -by+by/hour*30*second)
+			if got := int64(c.Jump()); got < 0 != (by < 0) || max(got, -got) < hour-31*second {
 				t.Errorf("set by %v: jump %v", time.Duration(by), time.Duration(got))
 			}
 		}
 		m.wallTime -= by // right again
-		if c.compare(); max(by, -by) > 7*second && c.Jump() == 0 {
+		if c.compare(); max(by, -by) > 31*second && c.Jump() == 0 {
 			t.Errorf("set by %v and back: the time has moved meanwhile, and agrees", time.Duration(by))
 		}
 		if m.pass(c, 100); c.Jump() != 0 {
@@ -91,15 +91,16 @@ func TestJumps(t *testing.T) {
 func TestJournalAhead(t *testing.T) {
 	m, c := started(1000*hour + 60*second)
 	near(t, m, c, 60*second)
-	if c.Jump() >= 0 {
-		t.Errorf("jump %v", c.Jump())
+	if c.Jump() >= 0 || c.Jumps() != 1 || len(c.Changed()) != 1 {
+		t.Errorf("jump %v, %d jumps", c.Jump(), c.Jumps())
 	}
+	<-c.Changed()
 	before := c.Now()
-	if m.pass(c, 10); c.Now()-before < 8*second {
+	if m.pass(c, 10); c.Now()-before < 4*second {
 		t.Errorf("only %v pass in 10 s", time.Duration(c.Now()-before))
 	}
-	if m.pass(c, 600); c.Jump() != 0 {
-		t.Errorf("jump %v after ten minutes", c.Jump())
+	if m.pass(c, 600); c.Jump() != 0 || c.Jumps() != 1 || len(c.Changed()) != 1 {
+		t.Errorf("jump %v after ten minutes, %d jumps", c.Jump(), c.Jumps())
 	}
 	m, c = started(900 * hour) // a service that was off
 	near(t, m, c, 0)

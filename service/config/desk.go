@@ -163,6 +163,7 @@ func (c *Config) DeskPairs() (out []PairSetup, err error) {
 		if err != nil {
 			return nil, fmt.Errorf("rfq.pairs[%d].%w", i, err)
 		}
+		s.Pair.MaxAge = c.priceAge(BaseOf(p.Symbol), p.MaxAgeS)
 		inDollars := func(other Pair) bool { return other.Symbol == p.Via && other.Via == "" }
 		switch {
 		case p.Via == "":
@@ -179,7 +180,7 @@ func (c *Config) DeskPairs() (out []PairSetup, err error) {
 func (p *Pair) setup(id market.InstrumentID) (s PairSetup, err error) {
 	s = PairSetup{Symbol: p.Symbol, Stocked: p.Inventory != "", Pair: rfq.Pair{
 		Instrument: id, BaseMint: addressOr(p.BaseMint, market.Address{}), BaseDecimals: uint8(p.BaseDecimals),
-		Source: rfq.SourceOperator, CorridorBps: uint16(p.CorridorBps), MaxAge: Nanos(p.MaxAgeS), Via: rfq.NoInstrument,
+		Source: rfq.SourceOperator, CorridorBps: uint16(p.CorridorBps), Via: rfq.NoInstrument,
 	}}
 	if p.PriceSource == "book" {
 		s.Pair.Source = rfq.SourceBook

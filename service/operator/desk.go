@@ -52,7 +52,21 @@ type PricesAnswer struct {
 		Stale       bool   `json:"stale"`
 		MinPriceUSD string `json:"min_price_usd"`
 		MaxPriceUSD string `json:"max_price_usd"`
+		// Origin is the source of the price: pyth, pool or operator; empty: none. Sources are
+		// those of the configuration, and Fault why they give no price.
+		Origin        string        `json:"source"`
+		ConfidenceUSD string        `json:"confidence_usd"`
+		Fault         string        `json:"fault"`
+		Sources       []PriceSource `json:"sources"`
 	} `json:"prices"`
+}
+
+// PriceSource is one source of a price.
+type PriceSource struct {
+	Name        string `json:"name"`
+	PriceUSD    string `json:"price_usd"`
+	PublishedAt string `json:"published_at"`
+	Fault       string `json:"fault"` // why it is not used; empty: it is usable
 }
 
 // PriceChange is the body of POST /desk/prices: the anchor of a pair, or the price
