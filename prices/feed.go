@@ -89,6 +89,7 @@ type State struct {
 	ReadAt    int64         // Unix nanoseconds; 0: never
 	published Judgement
 	sentAt    int64
+	refused   bool // the last publication failed
 }
 
 // ErrOptions means that the options of a Feed are incomplete or out of range.
@@ -206,19 +207,37 @@ func (f *Feed) cycle(ctx context.Context) {
 		s.Observed = append(s.Observed, f.typedPrice(i)...)
 		s.Judgement = a.Rule.Judge(now, s.Observed)
 		f.mu.Lock()
-		s.published, s.sentAt = f.state[i].published, f.state[i].sentAt
+		s.published, s.sentAt, s.refused = f.state[i].published, f.state[i].sentAt, f.state[i].refused
 		f.mu.Unlock()
 		if s.due(now, a.Rule.MaxAge) {
-			if err := f.o.Publish(ctx, i, s.Judgement); err != nil && ctx.Err() == nil {
-				f.o.Logger.Warn("price not published", "asset", a.Name, "error", err)
-			} else {
-				s.published, s.sentAt = s.Judgement, now
-			}
+			s = f.publish(ctx, i, s, now)
 		}
 		f.mu.Lock()
 		f.state[i] = s
 		f.mu.Unlock()
 	}
+}
+
+// publish publishes a state of asset i. It logs the first failure of several, and each
+// change between a price and none.
+func (f *Feed) publish(ctx context.Context, i int, s State, now int64) State {
+	name := f.o.Assets[i].Name
+	err := f.o.Publish(ctx, i, s.Judgement)
+	if err != nil {
+		if !s.refused && ctx.Err() == nil {
+			f.o.Logger.Warn("price not published", "asset", name, "error", err)
+		}
+		s.refused = true
+		return s
+	}
+	switch began := s.sentAt == 0; {
+	case s.Fault != NoFault && (began || s.published.Fault != s.Fault):
+		f.o.Logger.Warn("asset has no price", "asset", name, "reason", s.Fault.String())
+	case s.Fault == NoFault && (began || s.published.Fault != NoFault || s.published.Source != s.Source):
+		f.o.Logger.Info("asset is priced", "asset", name, "source", s.Source.String())
+	}
+	s.published, s.sentAt, s.refused = s.Judgement, now, false
+	return s
 }
 
 // due reports whether the judgement must be published: its fault, source or price differs

@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"blockdesk/desk"
-	"blockdesk/engine/event"
 	"blockdesk/engine/rfq"
 	"blockdesk/market"
 )
@@ -27,7 +26,7 @@ func (d *lockDesk) Do(r rfq.Request) (*desk.Result, error) {
 	}
 	set := r.(*rfq.SetLock)
 	d.lock = rfq.Lock{Scope: set.Scope, Locked: set.Locked, By: set.Operator, Reason: set.Reason}
-	return &desk.Result{Reason: event.ReasonNone}, nil
+	return &desk.Result{}, nil
 }
 
 func (d *lockDesk) view() *rfq.View { return &rfq.View{Locks: []rfq.Lock{d.lock}} }

@@ -214,7 +214,9 @@ func (d *deskSetup) addPairs(v *rfq.View, add func(string, rfq.Request)) error {
 					return fmt.Errorf("rfq.pairs: base_mint of %s: the desk sells %s already, and a pair with inventory or sales cannot change its mint: "+
 						"restore that mint, or start with an empty data folder, which has no journal", s.Symbol, solana.Text(current.BaseMint))
 				}
-				current.Anchor, current.AnchorAt, current.Inventory, current.Reserved, current.Sold = 0, 0, 0, 0, 0
+				current.Anchor, current.AnchorAt, current.AnchorSource = 0, 0, 0
+				current.Confidence, current.PublishedAt, current.Withdrawn = 0, 0, false
+				current.Inventory, current.Reserved, current.Sold, current.OnChain, current.OnChainAt = 0, 0, 0, 0, 0
 				if current == s.Pair {
 					continue
 				}
