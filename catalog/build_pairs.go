@@ -1,6 +1,7 @@
 package catalog
 
 import (
+	"cmp"
 	"time"
 
 	"blockdesk/engine"
@@ -189,7 +190,7 @@ func (b *builder) anchor(in *market.Instrument) market.USDPrice {
 		return 0
 	}
 	pair := b.Desk.Pair(in.ID)
-	if pair == nil || pair.Source != rfq.SourceOperator || pair.MaxAge != 0 && int64(b.At)-pair.AnchorAt > pair.MaxAge {
+	if pair == nil || pair.Source != rfq.SourceOperator || pair.MaxAge != 0 && int64(b.At)-cmp.Or(pair.PublishedAt, pair.AnchorAt) > pair.MaxAge {
 		return 0
 	}
 	return pair.Anchor

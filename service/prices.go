@@ -43,7 +43,7 @@ type pricedAsset struct {
 }
 
 // openPrices makes the feed of the configured prices; nil if no asset has a rule.
-func (s *Service) openPrices() (*priceFeed, error) {
+func openPrices(s *Service) (*priceFeed, error) {
 	c := s.cfg
 	if !c.RFQ.Enabled {
 		return nil, nil

@@ -68,7 +68,7 @@ func (s *Service) open(ctx context.Context) error {
 	if s.mirror, err = openMirror(s.cfg, s.instruments, s.eng, s.feed, state, s.storage.Mirror, s.log); err != nil {
 		return fmt.Errorf("mirror: %w", err)
 	}
-	if s.prices, err = s.openPrices(); err != nil {
+	if s.prices, err = openPrices(s); err != nil {
 		return err
 	}
 	s.backups = newBackups(s.storage, s.cfg.DataDir, s.settlement != nil, s.durableCursor, s.log)

@@ -1,6 +1,7 @@
 package admin
 
 import (
+	"cmp"
 	"math"
 	"time"
 
@@ -64,24 +65,24 @@ func (s *DeskSources) priceFamilies() []prometheus.Collector {
 			for i := range v.Pairs {
 				p := &v.Pairs[i]
 				if in := s.Instruments.Get(p.Instrument); in != nil {
-					report(in.Symbol, p.Anchor, p.AnchorAt, p.MaxAge)
+					report(in.Symbol, p.Anchor, cmp.Or(p.PublishedAt, p.AnchorAt), p.MaxAge)
 				}
 			}
 			for i := range v.RailPrices {
 				r := &v.RailPrices[i]
-				report(r.Rail.String(), r.Price, r.At, r.MaxAge)
+				report(r.Rail.String(), r.Price, cmp.Or(r.PublishedAt, r.At), r.MaxAge)
 			}
 		})
 	}
 	return []prometheus.Collector{
-		family("age_seconds", "Age of the operator's price of a pair or a rail; +Inf if it was never set.",
+		family("age_seconds", "Age of the price of a pair or a rail, since its source published it; +Inf if there is none.",
 			func(price market.USDPrice, age, _ time.Duration) float64 {
 				if price == 0 {
 					return math.Inf(1)
 				}
 				return age.Seconds()
 			}),
-		family("unusable", "1 if the operator's price of a pair or a rail was never set or is too old, so that it is not quoted.",
+		family("unusable", "1 if a pair or a rail has no price or one that is too old, so that it is not quoted.",
 			func(price market.USDPrice, age, maxAge time.Duration) float64 {
 				return BoolValue(price == 0 || maxAge > 0 && age > maxAge)
 			}),

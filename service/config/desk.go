@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"maps"
 	"reflect"
 	"slices"
 	"strconv"
@@ -16,6 +17,7 @@ import (
 	"blockdesk/internal/solana/rpc"
 	"blockdesk/market"
 	"blockdesk/mirror"
+	"blockdesk/prices"
 )
 
 // Interval returns the flush interval of durability mode interval.
@@ -199,6 +201,54 @@ func (p *Pair) setup(id market.InstrumentID) (s PairSetup, err error) {
 		}
 	}
 	return s, nil
+}
+
+// PriceAssets returns the assets that have rules, sorted by name, without their pools,
+// which are a matter of the running mirror. Errors name the key.
+func (c *Config) PriceAssets() (out []prices.Asset, err error) {
+	for _, name := range slices.Sorted(maps.Keys(c.Prices)) {
+		r := c.Prices[name]
+		a := prices.Asset{Name: name, Rule: r.Rule(), Window: time.Duration(r.PoolWindowS) * time.Second}
+		if r.Has(prices.Pyth) {
+			if a.FeedID, a.Account, err = r.pyth(name); err != nil {
+				return nil, fmt.Errorf("prices.%s.%w", name, err)
+			}
+		}
+		out = append(out, a)
+	}
+	return out, nil
+}
+
+// priceAge returns how old the price of an asset may be, in nanoseconds: that of its rule,
+// or the configured age of an operator's price.
+func (c *Config) priceAge(asset string, operatorAgeS int) int64 {
+	if r, ok := c.Prices[asset]; ok {
+		return Nanos(r.MaxAgeS)
+	}
+	return Nanos(operatorAgeS)
+}
+
+// SolMaxAge returns how old the price of SOL may be, in nanoseconds; 0 = any age.
+func (c *Config) SolMaxAge() int64 { return c.priceAge(SolAsset, c.RFQ.SOLMaxAgeS) }
+
+// PricedByHand returns the assets that are sold or paid with and have no rule, so that
+// their prices are only as young as an operator's last command.
+func (c *Config) PricedByHand() (assets []string) {
+	add := func(asset string) {
+		if _, ok := c.Prices[asset]; !ok && !slices.Contains(assets, asset) {
+			assets = append(assets, asset)
+		}
+	}
+	for i := range c.RFQ.Pairs {
+		p := &c.RFQ.Pairs[i]
+		if slices.Contains(p.Rails, market.RailSOL.String()) && c.RFQ.PayTo.SOL != "" {
+			add(SolAsset)
+		}
+		if p.PriceSource == "operator" {
+			add(BaseOf(p.Symbol))
+		}
+	}
+	return assets
 }
 
 // Mirrors reports whether any instrument is read from a chain.

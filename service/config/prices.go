@@ -2,15 +2,12 @@ package config
 
 import (
 	"fmt"
-	"maps"
 	"reflect"
 	"slices"
 	"strings"
-	"time"
 
 	"blockdesk/internal/solana"
 	"blockdesk/internal/solana/pyth"
-	"blockdesk/market"
 	"blockdesk/prices"
 )
 
@@ -54,32 +51,10 @@ func (r *PriceRule) Rule() prices.Rule {
 	return rule
 }
 
-// PriceRuleOf returns the rule of an asset; false if an operator sets its price.
-func (c *Config) PriceRuleOf(asset string) (PriceRule, bool) {
-	r, ok := c.Prices[asset]
-	return r, ok
-}
-
 // BaseOf returns the base of a symbol.
 func BaseOf(symbol string) string {
 	base, _, _ := strings.Cut(symbol, "/")
 	return base
-}
-
-// PriceAssets returns the assets that have rules, sorted by name, without their pools,
-// which are a matter of the running mirror. Errors name the key.
-func (c *Config) PriceAssets() (out []prices.Asset, err error) {
-	for _, name := range slices.Sorted(maps.Keys(c.Prices)) {
-		r := c.Prices[name]
-		a := prices.Asset{Name: name, Rule: r.Rule(), Window: time.Duration(r.PoolWindowS) * time.Second}
-		if r.Has(prices.Pyth) {
-			if a.FeedID, a.Account, err = r.pyth(name); err != nil {
-				return nil, fmt.Errorf("prices.%s.%w", name, err)
-			}
-		}
-		out = append(out, a)
-	}
-	return out, nil
 }
 
 // pyth returns the feed of an asset and the account of its updates.
@@ -102,98 +77,4 @@ func (r *PriceRule) pyth(asset string) (feed pyth.Feed, account solana.Address, 
 		err = fmt.Errorf("account: %w", err)
 	}
 	return feed, account, err
-}
-
-// checkPrices checks the rules of prices with the desk and the mirror that they belong to.
-func (c *Config) checkPrices() error {
-	if _, err := c.PriceAssets(); err != nil {
-		return err
-	}
-	for _, asset := range slices.Sorted(maps.Keys(c.Prices)) {
-		r := c.Prices[asset]
-		if err := c.checkPriceRule(asset, &r); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func (c *Config) checkPriceRule(asset string, r *PriceRule) error {
-	sold := func(p Pair) bool { return BaseOf(p.Symbol) == asset }
-	if asset != SolAsset && !slices.ContainsFunc(c.RFQ.Pairs, sold) {
-		return fmt.Errorf("prices.%s: not a priced asset: SOL, or the base of one of rfq.pairs", asset)
-	}
-	if r.Has(prices.Pyth) && !c.Demo && c.Chain.RPCURLs == "" {
-		return fmt.Errorf("prices.%s.sources: pyth is read from the chain: set chain.rpc_urls", asset)
-	}
-	if err := c.checkPricePool(asset, r); err != nil {
-		return err
-	}
-	if r.Has(prices.Operator) || c.Demo {
-		return nil
-	}
-	const refusal = "set, but prices.%s.sources has no operator"
-	if asset == SolAsset && c.RFQ.SOLPriceUSD != "" {
-		return fmt.Errorf("rfq.sol_price_usd: "+refusal, asset)
-	}
-	for i := range c.RFQ.Pairs {
-		if p := &c.RFQ.Pairs[i]; sold(*p) && p.ReferencePriceUSD != "" {
-			return fmt.Errorf("rfq.pairs[%d].reference_price_usd: "+refusal, i, asset)
-		}
-	}
-	return nil
-}
-
-// checkPricePool checks the pool of a rule: its quote must be USDC, which counts as a
-// dollar.
-func (c *Config) checkPricePool(asset string, r *PriceRule) error {
-	if !r.Has(prices.Pool) {
-		if r.Pool != "" {
-			return fmt.Errorf("prices.%s.pool: set, but prices.%s.sources has no pool", asset, asset)
-		}
-		return nil
-	}
-	i := slices.IndexFunc(c.Mirror.Pairs, func(p MirrorPair) bool { return p.Symbol == r.Pool })
-	base, quote, _ := strings.Cut(r.Pool, "/")
-	switch {
-	case i < 0 || c.Mirror.Pairs[i].Pool.Layout == "":
-		return fmt.Errorf("prices.%s.pool: %q is not one of mirror.pairs with a pool", asset, r.Pool)
-	case base != asset || quote != SettlementToken:
-		return fmt.Errorf("prices.%s.pool: %q must be %s/%s, because the price is in dollars", asset, r.Pool, asset, SettlementToken)
-	case 2*c.Mirror.EveryMS > r.MaxAgeS*1000:
-		return fmt.Errorf("prices.%s.max_age_s: %d is less than two readings of the pool: mirror.every_ms is %d", asset, r.MaxAgeS, c.Mirror.EveryMS)
-	}
-	return nil
-}
-
-// priceAge returns how old the price of an asset may be, in nanoseconds: that of its rule,
-// or the configured age of an operator's price.
-func (c *Config) priceAge(asset string, operatorAgeS int) int64 {
-	if r, ok := c.Prices[asset]; ok {
-		return Nanos(r.MaxAgeS)
-	}
-	return Nanos(operatorAgeS)
-}
-
-// SolMaxAge returns how old the price of SOL may be, in nanoseconds; 0 = any age.
-func (c *Config) SolMaxAge() int64 { return c.priceAge(SolAsset, c.RFQ.SOLMaxAgeS) }
-
-// PricedByHand returns the assets that are sold or paid with and have no rule, so that
-// their prices are only as young as an operator's last command.
-func (c *Config) PricedByHand() (assets []string) {
-	add := func(asset string) {
-		if _, ok := c.Prices[asset]; !ok && !slices.Contains(assets, asset) {
-			assets = append(assets, asset)
-		}
-	}
-	for i := range c.RFQ.Pairs {
-		p := &c.RFQ.Pairs[i]
-		if slices.Contains(p.Rails, market.RailSOL.String()) && c.RFQ.PayTo.SOL != "" {
-			add(SolAsset)
-		}
-		if p.PriceSource == "operator" {
-			add(BaseOf(p.Symbol))
-		}
-	}
-	return assets
 }

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"net"
 	"os"
 	"path/filepath"
@@ -17,6 +18,7 @@ import (
 	"blockdesk/internal/solana/build"
 	"blockdesk/market"
 	"blockdesk/mirror"
+	"blockdesk/prices"
 )
 
 // Validate checks every value against the rules of its key, and then the rules of several
@@ -168,6 +170,68 @@ func (c *Config) checkTokens() error {
 		if !known[c.Tokens[i].Symbol] {
 			return fmt.Errorf("tokens[%d].symbol: no instrument has %q", i, c.Tokens[i].Symbol)
 		}
+	}
+	return nil
+}
+
+// checkPrices checks the rules of prices with the desk and the mirror that they belong to.
+func (c *Config) checkPrices() error {
+	if _, err := c.PriceAssets(); err != nil {
+		return err
+	}
+	for _, asset := range slices.Sorted(maps.Keys(c.Prices)) {
+		r := c.Prices[asset]
+		if err := c.checkPriceRule(asset, &r); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (c *Config) checkPriceRule(asset string, r *PriceRule) error {
+	sold := func(p Pair) bool { return BaseOf(p.Symbol) == asset }
+	if asset != SolAsset && !slices.ContainsFunc(c.RFQ.Pairs, sold) {
+		return fmt.Errorf("prices.%s: not a priced asset: SOL, or the base of one of rfq.pairs", asset)
+	}
+	if r.Has(prices.Pyth) && !c.Demo && c.Chain.RPCURLs == "" {
+		return fmt.Errorf("prices.%s.sources: pyth is read from the chain: set chain.rpc_urls", asset)
+	}
+	if err := c.checkPricePool(asset, r); err != nil {
+		return err
+	}
+	if r.Has(prices.Operator) || c.Demo {
+		return nil
+	}
+	const refusal = "set, but prices.%s.sources has no operator"
+	if asset == SolAsset && c.RFQ.SOLPriceUSD != "" {
+		return fmt.Errorf("rfq.sol_price_usd: "+refusal, asset)
+	}
+	for i := range c.RFQ.Pairs {
+		if p := &c.RFQ.Pairs[i]; sold(*p) && p.ReferencePriceUSD != "" {
+			return fmt.Errorf("rfq.pairs[%d].reference_price_usd: "+refusal, i, asset)
+		}
+	}
+	return nil
+}
+
+// checkPricePool checks the pool of a rule: its quote must be USDC, which counts as a
+// dollar.
+func (c *Config) checkPricePool(asset string, r *PriceRule) error {
+	if !r.Has(prices.Pool) {
+		if r.Pool != "" {
+			return fmt.Errorf("prices.%s.pool: set, but prices.%s.sources has no pool", asset, asset)
+		}
+		return nil
+	}
+	i := slices.IndexFunc(c.Mirror.Pairs, func(p MirrorPair) bool { return p.Symbol == r.Pool })
+	base, quote, _ := strings.Cut(r.Pool, "/")
+	switch {
+	case i < 0 || c.Mirror.Pairs[i].Pool.Layout == "":
+		return fmt.Errorf("prices.%s.pool: %q is not one of mirror.pairs with a pool", asset, r.Pool)
+	case base != asset || quote != SettlementToken:
+		return fmt.Errorf("prices.%s.pool: %q must be %s/%s, because the price is in dollars", asset, r.Pool, asset, SettlementToken)
+	case 2*c.Mirror.EveryMS > r.MaxAgeS*1000:
+		return fmt.Errorf("prices.%s.max_age_s: %d is less than two readings of the pool: mirror.every_ms is %d", asset, r.MaxAgeS, c.Mirror.EveryMS)
 	}
 	return nil
 }
