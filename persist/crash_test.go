@@ -107,6 +107,7 @@ type crasher struct {
 	mu      sync.Mutex
 	rng     *rand.Rand
 	acked   atomic.Uint64
+	written atomic.Uint64 // acknowledged in mode Interval: only a power failure may lose it
 	issued  atomic.Uint64
 	opening atomic.Bool
 	off     atomic.Bool
@@ -127,6 +128,9 @@ func (c *crasher) MaybeError(op errorfs.Op) error {
 		p := crashPoint{
 			percent: percent, op: fmt.Sprintf("op %d on %s", op.Kind, op.Path),
 			opening: c.opening.Load(), acked: c.acked.Load(),
+		}
+		if percent == 100 { // as if only the process had died
+			p.acked = max(p.acked, c.written.Load())
 		}
 		p.fs = c.mem.CrashClone(vfs.CrashCloneCfg{UnsyncedDataPercent: percent, RNG: c.rng})
 		p.issued = c.issued.Load()
@@ -275,6 +279,9 @@ func (c *crasher) drive(o Options, rng *rand.Rand, appendWith appendFunc) error 
 				c.acked.Store(uint64(at))
 			} else {
 				c.acked.Store(s.Health().Durable)
+				if failed == nil {
+					c.written.Store(uint64(at))
+				}
 			}
 			if rng.IntN(20) == 0 {
 				time.Sleep(time.Millisecond) // sleep: the background work may come in between; no check depends on it

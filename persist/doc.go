@@ -11,11 +11,12 @@
 //	frames/log/   Pebble's own write-ahead logs
 //	snapshots/    <seq>.snap, replicas of the state; *.damaged were set aside
 //	spare/        log files written ahead
+//	unsynced-a,b  in mode Interval, the frames acknowledged and not yet synced
 //
 // Invariants:
 //  1. In mode Sync, Append returns nil only when its frame is on disk and the
-//     high-water mark names it. In mode Interval it returns when the frame is written,
-//     and Health.Durable says what is on disk.
+//     high-water mark names it. In mode Interval it returns when the operating
+//     system has the frame, and Health.Durable says what is on disk.
 //  2. Frames form a chain: Seq has no gap, and each frame has the hash of the frame
 //     before and the digest of all events before its first command.
 //  3. After the first failed write or sync nothing is acknowledged or retried, and the
@@ -105,7 +106,8 @@
 // # Cost
 //
 // Encoding takes 15 to 22 ns a command, decoding 33 to 44, hashing 4. The high-water mark
-// costs one pwrite of 64 bytes a frame. Spare logs make the first syncs as fast as the
+// costs one pwrite of 64 bytes a frame, and in mode Interval each frame one pwrite more.
+// Spare logs make the first syncs as fast as the
 // later ones. BenchmarkJournal compares with a plain file; see also BenchmarkRecovery.
 //
 // # Limits

@@ -19,8 +19,8 @@ type Mode uint8
 const (
 	// Sync: when it is on disk.
 	Sync Mode = 1
-	// Interval: when it is written. If the machine or the process dies, the commands of
-	// at most Options.Interval are lost. Their Seqs and TradeIDs come again with other
+	// Interval: when the operating system has it. The death of the process loses nothing.
+	// If the machine dies, the commands of at most Options.Interval are lost. Their Seqs and TradeIDs come again with other
 	// content, in another epoch. Epochs are never lost, so (epoch, Seq) and (epoch,
 	// TradeID) stay unique.
 	Interval Mode = 2

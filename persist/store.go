@@ -28,6 +28,8 @@ type Store struct {
 	tail    position // after the last frame that was written
 	durable position // after the last frame that is on disk
 
+	unsynced *unsynced // in mode Interval
+
 	begin   position // before the first frame
 	floor   atomic.Pointer[func() uint64]
 	wake    atomic.Pointer[chan<- struct{}]
@@ -74,7 +76,7 @@ func (s *Store) open() error {
 	if err := s.fault.err(); err != nil {
 		return s.refusal(err)
 	}
-	return nil
+	return s.adoptUnsynced()
 }
 
 // resumed returns the high-water mark of a store that was just verified. All frames
@@ -114,13 +116,13 @@ func (s *Store) verifyFrames(m watermarkRecord) error {
 			"mode", s.o.Mode.String(), "last_seq", end.Last(), "marked_seq", m.last, "epoch", end.Epoch)
 	}
 	if s.o.Mode == Interval {
-		s.o.Logger.Warn("durability mode interval: a crash may lose the last commands", "interval", s.o.Interval)
+		s.o.Logger.Warn("durability mode interval: a power failure may lose the last commands", "interval", s.o.Interval)
 	}
 	return nil
 }
 
 // Append implements engine.Journal. In mode Sync it returns when the frame is on disk;
-// in mode Interval when it is written. A frame that begins an epoch is synced in any
+// in mode Interval when the operating system has it. A frame that begins an epoch is synced in any
 // mode, because ids contain the epoch and an epoch that was seen must not begin again.
 // It blocks for the disk. Every error wraps ErrFailed and is final.
 func (s *Store) Append(prior uint64, a, b []engine.Command) error {
@@ -139,6 +141,11 @@ func (s *Store) Append(prior uint64, a, b []engine.Command) error {
 	synced := s.o.Mode == Sync || after.Epoch != s.tail.Epoch
 	if err := s.commit(&f, synced); err != nil {
 		return err
+	}
+	if !synced {
+		if err := s.unsynced.write(s.buf); err != nil {
+			return s.fault.set(err)
+		}
 	}
 	s.mu.Lock()
 	s.tail = after
@@ -216,6 +223,9 @@ func (s *Store) syncTail() (err error) {
 	s.mu.Unlock()
 	if tail.Next == durable.Next {
 		return nil
+	}
+	if err := s.unsynced.turn(); err != nil {
+		return s.fault.set(err)
 	}
 	defer s.fault.catch(&s.poisoned, &err)
 	began := time.Now()
@@ -299,6 +309,12 @@ func (s *Store) Close() error {
 	}
 	if err == nil {
 		err = s.markClosed()
+	}
+	if s.unsynced != nil {
+		err = errors.Join(err, s.unsynced.close())
+		if err == nil {
+			err = s.layout.removeUnsynced()
+		}
 	}
 	return errors.Join(err, s.release())
 }

@@ -3,6 +3,7 @@ package persist
 import (
 	"errors"
 	"log/slog"
+	"math/rand/v2"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -294,6 +295,41 @@ func TestInterval(t *testing.T) {
 	again.mustClose(t)
 	stop()
 	w.mustClose(t)
+}
+
+// TestIntervalSurvivesTheProcess: in mode Interval, the death of the process loses nothing
+// that was acknowledged, at whatever moment of the interval, in either mode afterwards.
+func TestIntervalSurvivesTheProcess(t *testing.T) {
+	all := workload(t, 1000, 17)
+	for _, then := range []Mode{Interval, Sync} {
+		mem := vfs.NewCrashableMem()
+		o := testOptions(mem)
+		o.Mode, o.Interval = Interval, MaxInterval
+		w := mustOpen(t, o, 0, nil)
+		for at := 0; at+100 <= len(all); at += 100 {
+			w.mustAppend(t, all[at:at+100], 10)
+			killed := o
+			killed.Mode = then
+			killed.FS = mem.CrashClone(vfs.CrashCloneCfg{UnsyncedDataPercent: 100, RNG: rand.New(rand.NewPCG(1, 1))})
+			again := mustOpen(t, killed, 0, nil)
+			sameReplica(t, again.replica, replayed(all[:at+100]))
+			again.mustClose(t)
+			again = mustOpen(t, killed, 0, nil) // the frames were adopted once
+			sameReplica(t, again.replica, replayed(all[:at+100]))
+			again.mustClose(t)
+			if at%300 == 0 {
+				if err := w.store.syncTail(); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+		w.mustClose(t)
+		for _, path := range w.store.layout.unsynced() {
+			if _, err := mem.Stat(path); err == nil {
+				t.Errorf("%s is there after Close", path)
+			}
+		}
+	}
 }
 
 // TestIntervalKeepsEpochs: a crash in mode Interval never loses an epoch that was seen,

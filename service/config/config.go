@@ -87,8 +87,8 @@ type URLs struct {
 
 // Durability says when a command counts as durable.
 type Durability struct {
-	Mode       string `yaml:"mode" default:"sync" words:"sync,interval,quorum" about:"sync: acknowledged means on disk; interval: the last interval_ms may be lost; quorum: on the disks of a majority, with raft"`
-	IntervalMS int    `yaml:"interval_ms" default:"5" range:"1 to 1000" unit:"ms" about:"how much mode interval may lose"`
+	Mode       string `yaml:"mode" default:"sync" words:"sync,interval,quorum" about:"sync: acknowledged means on disk; interval: a power failure may lose the last interval_ms; quorum: on the disks of a majority, with raft"`
+	IntervalMS int    `yaml:"interval_ms" default:"5" range:"1 to 1000" unit:"ms" about:"how much a power failure may lose in mode interval"`
 }
 
 // Engine sizes the engine.
