@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -175,8 +176,9 @@ func TestNewDeskOnAnOldJournal(t *testing.T) {
 	programtest.CLI(t, s, "ticket", "post", "--pair", programtest.Symbol, "--label", "A", "--tranches", "250")
 }
 
-// In mode interval a crash loses commands that were reported. What comes after
-// has ids of its own: no ExecID says two things, no OrderID names two orders.
+// In mode interval the death of the process loses nothing that was reported, and a power
+// failure (the files of what was not synced are gone) does. What comes after has ids of its
+// own: no ExecID says two things, no OrderID names two orders.
 func TestIntervalCrashReusesNoID(t *testing.T) {
 	t.Parallel()
 	s := programtest.Start(t, programtest.Config(t, "durability: {mode: interval, interval_ms: 1000}\n"))
@@ -214,6 +216,10 @@ func TestIntervalCrashReusesNoID(t *testing.T) {
 			t.Fatal(err)
 		}
 		<-ended
+		lost := round%2 == 1
+		if lost {
+			removeUnsynced(t, s)
+		}
 		for _, m := range got {
 			content := m.clOrdID + " " + m.kind
 			if was, ok := reports[m.exec]; ok && was != content {
@@ -228,7 +234,60 @@ func TestIntervalCrashReusesNoID(t *testing.T) {
 			t.Fatal(err)
 		}
 		t.Logf("round %d: %d reports, %d orders", round, len(reports), len(orders))
+		if !lost {
+			last := got[len(got)-1]
+			requireOrder(t, s, last.clOrdID)
+		}
 	}
+}
+
+// removeUnsynced removes what a power failure takes.
+func removeUnsynced(t *testing.T, s *server.Server) {
+	t.Helper()
+	found := 0
+	err := filepath.WalkDir(s.DataDir(), func(path string, _ fs.DirEntry, err error) error {
+		if err == nil && strings.HasPrefix(filepath.Base(path), "unsynced-") {
+			found++
+			return os.Remove(path)
+		}
+		return err
+	})
+	if err != nil || found != 2 {
+		t.Fatalf("%d files of frames that were not synced, want 2: %v", found, err)
+	}
+}
+
+// requireOrder asks for the status of an order over FIX.
+func requireOrder(t *testing.T, s *server.Server, clOrdID string) {
+	t.Helper()
+	client, err := fixclient.Dial(t.Context(), fixclient.Options{
+		Addr: s.Addresses.FIX, SenderCompID: programtest.FirmA, TargetCompID: "BLOCKDESK", Username: programtest.FirmA, Password: programtest.Password,
+		Timeout: runtest.HangTimeout,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	answer := make(chan string, 1)
+	ended := make(chan error, 1)
+	go func() {
+		ended <- client.Run(context.Background(), func(m *fixclient.Message) error {
+			if m.Type() == "8" && string(m.Get(150)) == "I" && string(m.Get(11)) == clOrdID {
+				answer <- string(m.Get(39))
+			}
+			return nil
+		})
+	}()
+	body := fmt.Sprintf("11=%s|55=%s|54=1|", clOrdID, programtest.Symbol)
+	if err := client.Send("H", []byte(strings.ReplaceAll(body, "|", "\x01"))); err != nil {
+		t.Fatal(err)
+	}
+	if status := await.Receive(t, "the status of "+clOrdID, answer); status == "8" {
+		t.Fatalf("order %s, which was reported before the process died, is unknown", clOrdID)
+	}
+	if err := client.Logout(); err != nil {
+		t.Fatal(err)
+	}
+	<-ended
 }
 
 // The limit of live orders may change from start to start.
