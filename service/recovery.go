@@ -256,7 +256,7 @@ func (s *Service) journalOptions() persist.Options {
 	mode := persist.Sync
 	if s.cfg.Durability.Mode == "interval" {
 		mode = persist.Interval
-		s.log.Warn("durability mode interval: a crash may lose the last commands", "at_most_ms", s.cfg.Durability.IntervalMS)
+		s.log.Warn("durability mode interval: a power failure may lose the last commands", "at_most_ms", s.cfg.Durability.IntervalMS)
 	}
 	return persist.Options{
 		Mode: mode, Interval: s.cfg.Interval(),
