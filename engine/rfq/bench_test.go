@@ -57,10 +57,26 @@ func (p *play) next(r *runner) {
 	p.settle.Token, p.settle.Claim = id+4, p.pay.Claim
 }
 
-// TestAllocs: once the tables have grown, a claim from quote to settlement does not allocate.
+// TestAllocs: once the tables have grown, a claim from quote to settlement does not allocate,
+// under either rules.
 func TestAllocs(t *testing.T) {
+	t.Run("0.1.0", func(t *testing.T) { allocs(t, newRunner(t), newPlay()) })
+	t.Run("guarded", func(t *testing.T) {
+		r, p := newRunner(t), newPlay()
+		policy := guardedPolicy()
+		r.apply(&SetPolicy{Header: token(0), Policy: policy})
+		r.apply(&SetBalance{Header: token(0), Atoms: 1 << 62})
+		p.pay.Amount, p.pay.BlockTime = 1_666_666_667, r.at/second
+		p.claim.Client = 7
+		allocs(t, r, p)
+		if r.m.refundsDue != 0 || len(r.m.clients) != 0 || len(r.m.unproven) != 0 || r.m.pairs[0].OnChain == 1<<62 {
+			t.Errorf("%d refunds due, clients %v: not the requests of a guarded sale", r.m.refundsDue, r.m.clients)
+		}
+	})
+}
+
+func allocs(t *testing.T, r *runner, p *play) {
 	const bound = 0
-	r, p := newRunner(t), newPlay()
 	r.m.limits.claims, r.m.limits.payments = 1000, 1000
 	whole := func() {
 		p.next(r)

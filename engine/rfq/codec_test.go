@@ -252,6 +252,42 @@ func TestRequestRoundTrip(t *testing.T) {
 	}
 }
 
+// TestLowestVersion: a request or record of version 2 that needs only version 1 is refused,
+// and one of version 1 clears what an earlier one of version 2 has left.
+func TestLowestVersion(t *testing.T) {
+	for k := RequestKind(1); newRequest(k) != nil; k++ {
+		r := newRequest(k)
+		fillInVersion(reflect.ValueOf(r).Elem(), 1)
+		w := codec{buf: []byte{uint8(k), requestVersion2}, v2: true}
+		r.Head().walk(&w)
+		r.walk(&w)
+		if got, err := DecodeRequest(w.buf); err == nil {
+			t.Errorf("version 2: %+v", got)
+		}
+		if p, ok := r.(*SetPair); ok {
+			p.Pair.keep(&Pair{})
+		}
+		if p, ok := r.(*SetPolicy); ok {
+			p.Policy.PayTo[0] = market.Address{}
+		}
+		used := newRequest(k)
+		fillIn(reflect.ValueOf(used).Elem())
+		if !readRequest(used, AppendRequest(nil, r), &codec{}) || !reflect.DeepEqual(used, r) {
+			t.Errorf("read into a used request: %+v; want %+v", used, r)
+		}
+	}
+	for tag := Tag(1); newRecord(tag) != nil; tag++ {
+		rec := newRecord(tag)
+		fillInVersion(reflect.ValueOf(rec).Elem(), 1)
+		w := codec{buf: []byte{uint8(tag | version2), 0, 0}, v2: true}
+		rec.walk(&w)
+		w.buf[1], w.buf[2] = byte(len(w.buf)-recordHeaderSize), byte((len(w.buf)-recordHeaderSize)>>8)
+		if got, _, err := DecodeRecord(w.buf); err == nil {
+			t.Errorf("version 2: %+v", got)
+		}
+	}
+}
+
 // TestWritingOnlyReads: goroutines may encode one value at once; the race detector reports
 // a write.
 func TestWritingOnlyReads(t *testing.T) {
@@ -469,6 +505,9 @@ func FuzzApply(f *testing.F) {
 	f.Add(all)
 	f.Fuzz(func(t *testing.T, data []byte) {
 		d := busyDesk(t)
+		if len(data) != 0 && data[0]&1 != 0 {
+			d = busyGuardedDesk(t)
+		}
 		for len(data) >= 2 {
 			n := min(int(data[1]), len(data)-2)
 			d.at += int64(data[0]) * second

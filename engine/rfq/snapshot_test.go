@@ -25,7 +25,7 @@ func TestRestoreNew(t *testing.T) {
 // TestRestoreDamaged flips every bit of a snapshot and truncates it everywhere. What is
 // accepted is canonical and keeps the invariants.
 func TestRestoreDamaged(t *testing.T) {
-	for _, d := range []*desk{busyDesk(t), abandonedDesk(t)} {
+	for _, d := range []*desk{busyDesk(t), abandonedDesk(t), busyGuardedDesk(t)} {
 		damage(t, d.m.AppendSnapshot(nil))
 	}
 }
@@ -200,6 +200,87 @@ func TestRestoreRefusesAbandoned(t *testing.T) {
 		if _, err := Restore(m.AppendSnapshot(nil)); !errors.Is(err, ErrSnapshot) {
 			t.Errorf("%s: %v", name, err)
 		}
+	}
+}
+
+// TestRestoreRefusesGuarded: impossible desks of version 2.
+func TestRestoreRefusesGuarded(t *testing.T) {
+	claim := func(m *Machine, id market.ClaimID) *Claim { return &m.claims.get(id).Claim }
+	payment := func(m *Machine, sig string) *Payment { return &m.payments.get(signature(sig)).Payment }
+	for name, change := range map[string]func(m *Machine){
+		"rules of no version":         func(m *Machine) { m.policy.Rules = 1 },
+		"older rules with their own":  func(m *Machine) { m.policy.Rules = 0 },
+		"late window":                 func(m *Machine) { m.policy.LateWindow = 1 },
+		"grace":                       func(m *Machine) { m.policy.Grace = maxGrace + 1 },
+		"negative grace":              func(m *Machine) { m.policy.Grace = -1 },
+		"no time for unproven claims": func(m *Machine) { m.policy.UnprovenTTL = 0 },
+		"unproven share":              func(m *Machine) { m.policy.UnprovenShareBps = market.MaxBps + 1 },
+		"unproven limit":              func(m *Machine) { m.policy.UnprovenPerClient = MaxCapacity + 1 },
+		"firm":                        func(m *Machine) { m.pairs[0].FirmBps[1] = market.MaxBps + 1 },
+		"no such origin":              func(m *Machine) { m.pairs[0].AnchorSource = OriginOperator + 1 },
+		"confidence":                  func(m *Machine) { m.pairs[0].Confidence = market.MaxUSDPrice + 1 },
+		"published before time":       func(m *Machine) { m.pairs[0].PublishedAt = -1 },
+		"published after it was set":  func(m *Machine) { m.pairs[0].PublishedAt = m.pairs[0].AnchorAt + 1 },
+		"withdrawn with a price":      func(m *Machine) { m.pairs[0].Withdrawn = true },
+		"balance never read":          func(m *Machine) { m.pairs[0].OnChainAt = 0 },
+		"balance before time":         func(m *Machine) { m.pairs[0].OnChainAt = -1 },
+		"rail without a price":        func(m *Machine) { m.rails[0].Withdrawn = false },
+		"rail withdrawn with a price": func(m *Machine) { m.rails[0].Price = 1 },
+		"terms without a rail price":  func(m *Machine) { claim(m, 113).Terms.RailPrice = 0 },
+		"terms without a market":      func(m *Machine) { claim(m, 113).Terms.Market = 0 },
+		"USDC at another price":       func(m *Machine) { claim(m, 113).Terms.RailPrice++ },
+		"surplus of another size":     func(m *Machine) { payment(m, "s1").Due-- },
+		"surplus without a reason":    func(m *Machine) { payment(m, "s1").Reason = event.ReasonClaimState },
+		"surplus that pays nothing":   func(m *Machine) { payment(m, "s1").Applied = 0 },
+		"more applied than the price": func(m *Machine) { payment(m, "s1").Applied++; payment(m, "s1").Due-- },
+		"paid with the surplus":       func(m *Machine) { claim(m, 108).Paid++ },
+		"due of another size":         func(m *Machine) { payment(m, "s2").Due++ },
+		"refunding without a proof":   func(m *Machine) { payment(m, "s2").Proof = [32]byte{} },
+		"due with a proof":            func(m *Machine) { payment(m, "s2").State = PaymentRefundDue },
+		"block before time":           func(m *Machine) { payment(m, "s1").BlockTime = -1 },
+		"modular released by a proof": func(m *Machine) { claim(m, 115).Proof[0] = 1 },
+		"abandoned and paid": func(m *Machine) {
+			p := payment(m, "s1")
+			p.Reason, p.Applied, p.Due = event.ReasonPriceCorridor, 0, p.Amount
+		},
+	} {
+		m := busyGuardedDesk(t).m
+		before := m.AppendSnapshot(nil)
+		if _, err := Restore(before); err != nil {
+			t.Fatal(err)
+		}
+		change(m)
+		data := m.AppendSnapshot(nil)
+		if bytes.Equal(before, data) {
+			t.Errorf("%s: nothing changed", name)
+		}
+		if _, err := Restore(data); !errors.Is(err, ErrSnapshot) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// TestSnapshotVersions: what needs nothing of version 2 is no snapshot of version 2.
+func TestSnapshotVersions(t *testing.T) {
+	m := busyDesk(t).m
+	old := m.AppendSnapshot(nil)
+	m.policy.Rules = RulesGuarded // makes it version 2
+	m.policy.LateWindow, m.policy.UnprovenTTL = 0, second
+	data := m.AppendSnapshot(nil)
+	if len(data) <= len(old) || old[len(snapshotMagic)] != snapshotVersion1 || data[len(snapshotMagic)] != snapshotVersion2 {
+		t.Fatalf("versions %d and %d", old[len(snapshotMagic)], data[len(snapshotMagic)])
+	}
+	if _, err := Restore(data); err != nil {
+		t.Fatal(err)
+	}
+	w := codec{buf: []byte(snapshotMagic), v2: true}
+	version := uint16(snapshotVersion2)
+	u16(&w, &version)
+	(&Policy{}).walk(&w)
+	empty := New().AppendSnapshot(nil)
+	w.buf = append(w.buf, empty[len(empty)-(2+2+2+1+8+8+8+3*4):]...)
+	if _, err := Restore(w.buf); !errors.Is(err, ErrSnapshot) {
+		t.Errorf("an empty desk in version 2: %v", err)
 	}
 }
 
