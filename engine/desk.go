@@ -135,44 +135,44 @@ type Assembler struct {
 // complete; the kind of the last command says which, and the slice is valid until the next
 // Add. incomplete reports that this piece or earlier ones were dropped, but not pieces cut off
 // by a command of another kind.
-func (j *Assembler) Add(c *Command) (request []byte, incomplete bool) {
+func (a *Assembler) Add(c *Command) (request []byte, incomplete bool) {
 	number := int(c.Order.Side)
-	if number == 0 && j.NextPiece(c.Seq) > 0 {
-		incomplete, j.size = true, 0
+	if number == 0 && a.NextPiece(c.Seq) > 0 {
+		incomplete, a.size = true, 0
 	}
-	if number != j.NextPiece(c.Seq) || !c.validPiece() {
-		j.size = 0
+	if number != a.NextPiece(c.Seq) || !c.validPiece() {
+		a.size = 0
 		return nil, true
 	}
-	joined := c.appendPiece(j.data[:number*MaxPiece])
-	j.size, j.next = 0, c.Seq+1
-	if binary.LittleEndian.Uint16(j.data[tokenAt:]) != uint16(c.Instrument) {
+	joined := c.appendPiece(a.data[:number*MaxPiece])
+	a.size, a.next = 0, c.Seq+1
+	if binary.LittleEndian.Uint16(a.data[tokenAt:]) != uint16(c.Instrument) {
 		return nil, true
 	}
 	if c.Kind != Fragment {
 		return joined, incomplete
 	}
-	j.size = len(joined)
+	a.size = len(joined)
 	return nil, incomplete
 }
 
 // NextPiece returns the number of the piece that the command seq must carry; 0 = the first of
 // a new request.
-func (j *Assembler) NextPiece(seq uint64) int {
-	if j.next != seq {
+func (a *Assembler) NextPiece(seq uint64) int {
+	if a.next != seq {
 		return 0
 	}
-	return j.size / MaxPiece
+	return a.size / MaxPiece
 }
 
 // pending returns the pieces so far of a request that the command seq may continue.
-func (j *Assembler) pending(seq uint64) []byte { return j.data[:j.NextPiece(seq)*MaxPiece] }
+func (a *Assembler) pending(seq uint64) []byte { return a.data[:a.NextPiece(seq)*MaxPiece] }
 
 // restore undoes pending. It reports whether data is valid.
-func (j *Assembler) restore(data []byte, seq uint64) bool {
+func (a *Assembler) restore(data []byte, seq uint64) bool {
 	if len(data)%MaxPiece != 0 || len(data) > (MaxPieces-1)*MaxPiece {
 		return false
 	}
-	j.size, j.next = copy(j.data[:], data), seq
+	a.size, a.next = copy(a.data[:], data), seq
 	return true
 }

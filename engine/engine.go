@@ -18,7 +18,7 @@ var (
 	// ErrFull: the ingress ring has no free slot.
 	ErrFull = errors.New("engine: the ingress ring is full")
 	// ErrReadOnly: the journal has failed, or the Admission does not admit the command.
-	ErrReadOnly = errors.New("engine: read-only")
+	ErrReadOnly = errors.New("engine: read-only: the journal failed or admission is restricted")
 	// ErrStopped: the context of Run has ended.
 	ErrStopped = errors.New("engine: stopped")
 	// ErrCommandCount: SubmitAll was given no commands or more than MaxSubmitAll.
@@ -123,8 +123,8 @@ const (
 	AdmitNone    Admission = 3
 )
 
-func (i Admission) admits(c *Command) bool {
-	switch i {
+func (a Admission) admits(c *Command) bool {
+	switch a {
 	case AdmitAll:
 		return true
 	case AdmitCancels:
@@ -136,14 +136,14 @@ func (i Admission) admits(c *Command) bool {
 
 // admitsAll reports whether all commands are admitted. A Fragment is admitted if the command
 // that ends its request is.
-func (i Admission) admitsAll(cs []Command) bool {
-	if i == AdmitAll {
+func (a Admission) admitsAll(cs []Command) bool {
+	if a == AdmitAll {
 		return true
 	}
 	ok := false
 	for n := len(cs) - 1; n >= 0; n-- {
 		if cs[n].Kind != Fragment {
-			ok = i.admits(&cs[n])
+			ok = a.admits(&cs[n])
 		}
 		if !ok {
 			return false
@@ -279,8 +279,11 @@ func (e *Engine) Position() uint64 { return e.egress.published.Load() }
 // Consumer adds a reader of all events, from those of StartEpoch on. It panics once Run has
 // begun, and if there are MaxConsumers already.
 func (e *Engine) Consumer(name string) *Consumer {
-	if e.running.Load() || len(e.egress.consumers) == MaxConsumers {
-		panic("engine: Consumer " + name + ": too late or too many")
+	if e.running.Load() {
+		panic("engine: Consumer " + name + ": called after Run")
+	}
+	if len(e.egress.consumers) == MaxConsumers {
+		panic(fmt.Sprintf("engine: Consumer %s: more than %d consumers", name, MaxConsumers))
 	}
 	c := newConsumer(name, e)
 	e.egress.consumers = append(e.egress.consumers, c)

@@ -197,7 +197,7 @@ func (m *MarketData) instrument(id market.InstrumentID) *instrumentData {
 		return m.data[id]
 	}
 	if id >= market.MaxInstruments {
-		panic(fmt.Sprintf("engine: an event of instrument %d, at most %d", id, market.MaxInstruments-1))
+		panic(fmt.Sprintf("engine: event of instrument %d, the highest id is %d", id, market.MaxInstruments-1))
 	}
 	for len(m.data) <= int(id) {
 		m.data = append(m.data, nil)

@@ -172,7 +172,7 @@ type MirrorSwap struct {
 // MirrorTradeCommand packs a trade: the ordinal in Order.ID, the block's time in
 // Order.ExpireAt, the slot in Arg. Errors wrap ErrMirror.
 //
-// The engine rejects every trade but the one after the instrument's last: ReasonOutOfTurn,
+// The engine rejects every trade but the one after the instrument's last: ReasonOutOfSequence,
 // with the expected ordinal in Aux. It clamps the block's time to between the time of the
 // last trade and that of the command.
 func MirrorTradeCommand(t *MirrorSwap) (Command, error) {

@@ -241,7 +241,7 @@ func TestMirrorState(t *testing.T) {
 	if kinds[event.Mirrored] != flow.mirror.told || next != flow.mirror.ordinal+1 {
 		t.Errorf("%d refreshes, %d trades; want %d, %d", kinds[event.Mirrored], next-1, flow.mirror.told, flow.mirror.ordinal)
 	}
-	for _, why := range []event.Reason{event.ReasonStaleSlot, event.ReasonOutOfTurn, event.ReasonNotMatched, event.ReasonInvalidCommand} {
+	for _, why := range []event.Reason{event.ReasonStaleSlot, event.ReasonOutOfSequence, event.ReasonNotMatched, event.ReasonInvalidCommand} {
 		if reasons[why] == 0 {
 			t.Errorf("nothing was refused as %v: %v", why, reasons)
 		}

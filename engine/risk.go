@@ -106,7 +106,7 @@ func (s *State) ParticipantStatus(id market.ParticipantID) uint8 {
 // checkRisk returns the limit that a well-formed new order breaks. A limit order on a fast
 // book that has traded passes here; explainRisk checks every limit.
 func checkRisk(o *book.Order, in *instrument, l *limits) (event.Reason, int64) {
-	if b := in.book.fast; b != nil && o.Type == book.Limit && o.Qty <= l.maxQty {
+	if b := in.book.ladder; b != nil && o.Type == book.Limit && o.Qty <= l.maxQty {
 		last := b.LastTrade()
 		away := o.Price - last
 		if away < 0 {

@@ -18,7 +18,7 @@ const noExpiry = math.MaxInt64
 
 // StateOptions configures a State.
 type StateOptions struct {
-	// Naive selects the simple book implementation: same events, same hash.
+	// Naive selects the book of package naive instead of ladder: same events, same hash.
 	Naive bool
 	// MaxOrders bounds the live orders of one instrument until a StartEpoch changes it; 0 is
 	// book.DefaultMaxOrders. A snapshot has its own.

@@ -13,83 +13,83 @@ import (
 // Submit and Cancel, nearly all commands, the callers branch themselves, because these methods
 // would be too large to be inlined.
 type instrumentBook struct {
-	fast *ladder.Book
-	slow *naive.Book
+	ladder *ladder.Book
+	naive  *naive.Book
 }
 
-func newInstrumentBook(simple bool, o book.Options) instrumentBook {
-	if simple {
-		return instrumentBook{slow: naive.New(o)}
+func newInstrumentBook(useNaive bool, o book.Options) instrumentBook {
+	if useNaive {
+		return instrumentBook{naive: naive.New(o)}
 	}
-	return instrumentBook{fast: ladder.New(o)}
+	return instrumentBook{ladder: ladder.New(o)}
 }
 
 func (b instrumentBook) amend(o *book.Order, at int64, seq uint64, out *event.Sink) {
-	if b.fast != nil {
-		b.fast.Amend(o, at, seq, out)
+	if b.ladder != nil {
+		b.ladder.Amend(o, at, seq, out)
 		return
 	}
-	b.slow.Amend(o, at, seq, out)
+	b.naive.Amend(o, at, seq, out)
 }
 
 func (b instrumentBook) massCancel(participant market.ParticipantID, side market.Side, reason event.Reason, at int64, seq uint64, out *event.Sink) int {
-	if b.fast != nil {
-		return b.fast.MassCancel(participant, side, reason, at, seq, out)
+	if b.ladder != nil {
+		return b.ladder.MassCancel(participant, side, reason, at, seq, out)
 	}
-	return b.slow.MassCancel(participant, side, reason, at, seq, out)
+	return b.naive.MassCancel(participant, side, reason, at, seq, out)
 }
 
 func (b instrumentBook) expire(at int64, seq uint64, out *event.Sink) {
-	if b.fast != nil {
-		b.fast.Expire(at, seq, out)
+	if b.ladder != nil {
+		b.ladder.Expire(at, seq, out)
 		return
 	}
-	b.slow.Expire(at, seq, out)
+	b.naive.Expire(at, seq, out)
 }
 
 func (b instrumentBook) nextExpiry() int64 {
-	if b.fast != nil {
-		return b.fast.NextExpiry()
+	if b.ladder != nil {
+		return b.ladder.NextExpiry()
 	}
-	return b.slow.NextExpiry()
+	return b.naive.NextExpiry()
 }
 
 func (b instrumentBook) open(participant market.ParticipantID) int {
-	if b.fast != nil {
-		return b.fast.OpenOrders(participant)
+	if b.ladder != nil {
+		return b.ladder.OpenOrders(participant)
 	}
-	return b.slow.OpenOrders(participant)
+	return b.naive.OpenOrders(participant)
 }
 
 func (b instrumentBook) orders() int {
-	if b.fast != nil {
-		return b.fast.OrderCount()
+	if b.ladder != nil {
+		return b.ladder.OrderCount()
 	}
-	return b.slow.OrderCount()
+	return b.naive.OrderCount()
 }
 
 func (b instrumentBook) get(id market.OrderID) (book.LiveOrder, bool) {
-	if b.fast != nil {
-		return b.fast.Get(id)
+	if b.ladder != nil {
+		return b.ladder.Get(id)
 	}
-	return b.slow.Get(id)
+	return b.naive.Get(id)
 }
 
 func (b instrumentBook) best(side market.Side) market.Price {
 	var p market.Price
-	if b.fast != nil {
-		p, _ = b.fast.Best(side)
+	if b.ladder != nil {
+		p, _ = b.ladder.Best(side)
 	} else {
-		p, _ = b.slow.Best(side)
+		p, _ = b.naive.Best(side)
 	}
 	return p
 }
 
 func (b instrumentBook) lastTrade() market.Price {
-	if b.fast != nil {
-		return b.fast.LastTrade()
+	if b.ladder != nil {
+		return b.ladder.LastTrade()
 	}
-	return b.slow.LastTrade()
+	return b.naive.LastTrade()
 }
 
 // storedBook has the methods that no command about an order calls.
@@ -101,8 +101,8 @@ type storedBook interface {
 }
 
 func (b instrumentBook) stored() storedBook {
-	if b.fast != nil {
-		return b.fast
+	if b.ladder != nil {
+		return b.ladder
 	}
-	return b.slow
+	return b.naive
 }

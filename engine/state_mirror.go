@@ -103,7 +103,7 @@ func (s *State) mirrorTrade(c *Command, out *event.Sink) (event.Reason, int64) {
 	case reason != event.ReasonNone:
 		return reason, 0
 	case uint64(o.ID) != m.ordinal+1:
-		return event.ReasonOutOfTurn, int64(m.ordinal + 1)
+		return event.ReasonOutOfSequence, int64(m.ordinal + 1)
 	case !o.Side.Valid():
 		return event.ReasonInvalidSide, 0
 	case !validTrade(o.Price, o.Qty) || o.ExpireAt < 1:

@@ -19,10 +19,10 @@ func (s *State) newOrder(c *Command, out *event.Sink) {
 		s.reject(c, event.Rejected, o.Side, reason, limit, out)
 		return
 	}
-	if b := in.book.fast; b != nil {
+	if b := in.book.ladder; b != nil {
 		b.Submit(o, s.at, s.seq, out)
 	} else {
-		in.book.slow.Submit(o, s.at, s.seq, out)
+		in.book.naive.Submit(o, s.at, s.seq, out)
 	}
 	s.orderExpiresAt(o.ExpireAt)
 }
@@ -82,10 +82,10 @@ func (s *State) cancelOrder(c *Command, out *event.Sink) {
 		return
 	}
 	in := &s.instruments[c.Instrument]
-	if b := in.book.fast; b != nil {
+	if b := in.book.ladder; b != nil {
 		b.Cancel(c.Order.ID, c.Order.Participant, s.at, s.seq, out)
 	} else {
-		in.book.slow.Cancel(c.Order.ID, c.Order.Participant, s.at, s.seq, out)
+		in.book.naive.Cancel(c.Order.ID, c.Order.Participant, s.at, s.seq, out)
 	}
 }
 

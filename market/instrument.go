@@ -21,7 +21,7 @@ func (b BookSource) String() string {
 	case Mirrored:
 		return "mirrored"
 	default:
-		return "source?"
+		return "unknown"
 	}
 }
 

@@ -41,7 +41,7 @@ func (r Rail) String() string {
 	if r.Valid() {
 		return railNames[r]
 	}
-	return "rail?"
+	return "unknown"
 }
 
 // Valid reports whether r is one of the rails.
@@ -102,7 +102,7 @@ func (f FillUSD) String() string {
 	if f.Valid() {
 		return fillTexts[f]
 	}
-	return "fill?"
+	return "unknown"
 }
 
 // ParseFill parses what String writes.

@@ -19,11 +19,11 @@ func TestRails(t *testing.T) {
 		}
 	}
 	for _, r := range []Rail{0, RailCount, 255} {
-		if r.Valid() || AllRails.Has(r) || r.String() != "rail?" {
+		if r.Valid() || AllRails.Has(r) || r.String() != "unknown" {
 			t.Errorf("rail %d is one", r)
 		}
 	}
-	for _, text := range []string{"", "usdc", "USDC ", "BTC", "rail?"} {
+	for _, text := range []string{"", "usdc", "USDC ", "BTC", "unknown"} {
 		if r, ok := ParseRail([]byte(text)); ok {
 			t.Errorf("%q is %v", text, r)
 		}
@@ -51,11 +51,11 @@ func TestFills(t *testing.T) {
 		}
 	}
 	for _, f := range []FillUSD{0, FillCount + 1, 255} {
-		if f.Valid() || f.String() != "fill?" {
+		if f.Valid() || f.String() != "unknown" {
 			t.Errorf("step %d is one", f)
 		}
 	}
-	for _, text := range []string{"", "0", "0250", "250.0", "250 ", "500", "fill?"} {
+	for _, text := range []string{"", "0", "0250", "250.0", "250 ", "500", "unknown"} {
 		if f, ok := ParseFill([]byte(text)); ok {
 			t.Errorf("%q is %v", text, f)
 		}

@@ -39,7 +39,7 @@ func (s Side) String() string {
 	case Sell:
 		return "sell"
 	default:
-		return "side?"
+		return "unknown"
 	}
 }
 

@@ -6,18 +6,18 @@ func TestSide(t *testing.T) {
 	if Buy.Opposite() != Sell || Sell.Opposite() != Buy {
 		t.Error("Opposite")
 	}
-	for side, word := range map[Side]string{Buy: "buy", Sell: "sell", 0: "side?", 3: "side?"} {
+	for side, word := range map[Side]string{Buy: "buy", Sell: "sell", 0: "unknown", 3: "unknown"} {
 		if side.String() != word {
 			t.Errorf("Side(%d) = %q, want %q", uint8(side), side, word)
 		}
-		if side.Valid() != (word != "side?") {
+		if side.Valid() != (word != "unknown") {
 			t.Errorf("Side(%d).Valid() = %v", uint8(side), side.Valid())
 		}
 	}
 }
 
 func TestBookSource(t *testing.T) {
-	for source, word := range map[BookSource]string{Matched: "matched", Mirrored: "mirrored", 0: "source?"} {
+	for source, word := range map[BookSource]string{Matched: "matched", Mirrored: "mirrored", 0: "unknown"} {
 		if source.String() != word {
 			t.Errorf("BookSource(%d) = %q, want %q", uint8(source), source, word)
 		}

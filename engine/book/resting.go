@@ -9,10 +9,10 @@ import (
 
 // Errors of Import, wrapped with the order's ID.
 var (
-	ErrLiveOrder = errors.New("not a live order that a book can hold")
-	ErrDuplicate = errors.New("order is live already")
+	ErrLiveOrder = errors.New("invalid live order")
+	ErrDuplicate = errors.New("the order is live already")
 	ErrFull      = errors.New("the book or the level is full")
-	ErrCrossed   = errors.New("order would cross the book")
+	ErrCrossed   = errors.New("the order would cross the book")
 )
 
 // CheckLiveOrder returns ErrLiveOrder with the first rule that r breaks by itself. Import
@@ -20,40 +20,40 @@ var (
 func CheckLiveOrder(r *LiveOrder) error {
 	switch {
 	case r.ID == 0:
-		return invalidOrder(r, "id 0")
+		return invalidOrder(r, "id 0: must not be 0")
 	case !r.Side.Valid():
-		return invalidOrder(r, "side")
+		return invalidOrder(r, "side %d: must be 1 or 2", r.Side)
 	case r.TIF < GTC || r.TIF > Day:
-		return invalidOrder(r, "time in force")
+		return invalidOrder(r, "time in force %d: unknown", r.TIF)
 	case r.STP < STPCancelNewest || r.STP > STPDecrement:
-		return invalidOrder(r, "self-trade prevention")
+		return invalidOrder(r, "self-trade prevention %d: unknown", r.STP)
 	case r.Flags&^FlagPostOnly != 0:
-		return invalidOrder(r, "flags")
+		return invalidOrder(r, "flags %#x: only post-only is allowed", r.Flags)
 	case r.Qty < 1 || r.Qty > market.MaxQty:
-		return invalidOrder(r, "quantity")
+		return invalidOrder(r, "quantity %d: must be 1 to %d", r.Qty, market.MaxQty)
 	case r.Open < 1 || r.Open > r.Qty:
-		return invalidOrder(r, "open quantity")
+		return invalidOrder(r, "open quantity %d: must be 1 to the quantity, %d", r.Open, r.Qty)
 	case r.Display < 0 || r.Display > market.MaxQty:
-		return invalidOrder(r, "display")
+		return invalidOrder(r, "display %d: must be 0 to %d", r.Display, market.MaxQty)
 	case TooManySlices(r.Open, r.Display):
-		return invalidOrder(r, "number of slices")
+		return invalidOrder(r, "open quantity %d in slices of %d: too many slices", r.Open, r.Display)
 	case (r.TIF == GTD || r.TIF == Day) != (r.ExpireAt > 0) || r.ExpireAt < 0:
-		return invalidOrder(r, "expiry")
+		return invalidOrder(r, "expiry %d: must be above 0 for time in force GTD and Day, and 0 for others (%d)", r.ExpireAt, r.TIF)
 	case r.Price < 0 || r.Price > market.MaxPrice || (r.Price == 0) != (r.Type == Stop):
-		return invalidOrder(r, "price")
+		return invalidOrder(r, "price %d: must be 1 to %d, and 0 only for a stop", r.Price, market.MaxPrice)
 	}
 	if r.Waiting {
 		return checkWaiting(r)
 	}
 	switch {
 	case r.Type != Limit || r.Stop != 0 || r.EnteredSeq != 0:
-		return invalidOrder(r, "type of what rests")
+		return invalidOrder(r, "type %d, stop %d, entered at %d: a resting order is a limit order without a stop", r.Type, r.Stop, r.EnteredSeq)
 	case r.TIF == IOC || r.TIF == FOK:
-		return invalidOrder(r, "time in force of what rests")
+		return invalidOrder(r, "time in force %d: a resting order is not IOC or FOK", r.TIF)
 	case r.Shown < 1 || r.Shown > r.Open:
-		return invalidOrder(r, "shown quantity")
+		return invalidOrder(r, "shown quantity %d: must be 1 to the open quantity, %d", r.Shown, r.Open)
 	case r.Display == 0 && r.Shown != r.Open || r.Display > 0 && r.Shown > r.Display:
-		return invalidOrder(r, "shown quantity against display")
+		return invalidOrder(r, "shown quantity %d: does not fit display %d of open quantity %d", r.Shown, r.Display, r.Open)
 	}
 	return nil
 }
@@ -61,17 +61,17 @@ func CheckLiveOrder(r *LiveOrder) error {
 func checkWaiting(r *LiveOrder) error {
 	switch {
 	case r.Type != Stop && r.Type != StopLimit:
-		return invalidOrder(r, "type of a waiting stop")
+		return invalidOrder(r, "type %d: a waiting order is a stop or a stop limit", r.Type)
 	case r.Stop < 1 || r.Stop > market.MaxPrice:
-		return invalidOrder(r, "trigger")
+		return invalidOrder(r, "stop %d: must be 1 to %d", r.Stop, market.MaxPrice)
 	case r.Shown != 0:
-		return invalidOrder(r, "shown quantity of a waiting stop")
+		return invalidOrder(r, "shown quantity %d: a waiting stop shows nothing", r.Shown)
 	case r.Flags != 0 && (r.Type == Stop || r.TIF == IOC || r.TIF == FOK):
-		return invalidOrder(r, "post-only on what never rests")
+		return invalidOrder(r, "flags %#x: a stop that never rests cannot be post-only", r.Flags)
 	}
 	return nil
 }
 
-func invalidOrder(r *LiveOrder, rule string) error {
-	return fmt.Errorf("order %d: %s: %w", r.ID, rule, ErrLiveOrder)
+func invalidOrder(r *LiveOrder, rule string, values ...any) error {
+	return fmt.Errorf("order %d: %w: %s", r.ID, ErrLiveOrder, fmt.Sprintf(rule, values...))
 }

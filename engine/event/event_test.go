@@ -115,7 +115,7 @@ func TestEveryReasonHasAWordOfItsOwn(t *testing.T) {
 		}
 		seen[word] = r
 	}
-	if Reason(9999).String() != "reason?" {
+	if Reason(9999).String() != "unknown" {
 		t.Error("an unknown reason has a word")
 	}
 }

@@ -47,9 +47,9 @@ const (
 	ReasonInvalidCommand     Reason = 45
 
 	// Data of a mirrored market was rejected.
-	ReasonNotMirrored Reason = 46 // the instrument has a book of our own
-	ReasonStaleSlot   Reason = 47 // the slot is not after the last one
-	ReasonOutOfTurn   Reason = 48 // the trade does not have the next ordinal
+	ReasonNotMirrored   Reason = 46 // the instrument has a book of our own
+	ReasonStaleSlot     Reason = 47 // the slot is not after the last one
+	ReasonOutOfSequence Reason = 48 // the trade does not have the next ordinal
 
 	// A request to the desk was refused (engine/rfq).
 	ReasonUnknownTicket     Reason = 60
@@ -99,7 +99,7 @@ var reasonWords = map[Reason]string{
 	ReasonMaxOpenOrders: "max_open_orders", ReasonPriceBand: "price_band",
 	ReasonMinQty: "min_qty", ReasonMaxPrice: "max_price", ReasonBookFull: "book_full",
 	ReasonLevelFull: "level_full", ReasonInvalidCommand: "invalid_command",
-	ReasonNotMirrored: "not_mirrored", ReasonStaleSlot: "stale_slot", ReasonOutOfTurn: "out_of_turn",
+	ReasonNotMirrored: "not_mirrored", ReasonStaleSlot: "stale_slot", ReasonOutOfSequence: "out_of_turn",
 	ReasonUnknownTicket: "unknown_ticket", ReasonUnknownTranche: "unknown_tranche",
 	ReasonTicketWithdrawn: "ticket_withdrawn", ReasonTicketExpired: "ticket_expired",
 	ReasonCapacityExhausted: "capacity_exhausted", ReasonInventory: "inventory", ReasonLocked: "locked",
@@ -119,5 +119,5 @@ func (r Reason) String() string {
 	if w, ok := reasonWords[r]; ok {
 		return w
 	}
-	return "reason?"
+	return "unknown"
 }

@@ -168,7 +168,7 @@ func (m *Machine) setClaimState(slot uint32, next ClaimState) {
 		m.claimEnds.set(slot, m.holdsUntil(&c.Claim), uint64(c.ID))
 		m.countReserved(&c.Claim, +1)
 	}
-	m.updateEnded(slot)
+	m.updateRemovable(slot)
 	m.emit(&c.Claim)
 }
 
@@ -208,9 +208,9 @@ func count[K comparable, N uint32 | market.USD](counters map[K]N, key K, by N) {
 	}
 }
 
-// updateEnded lists the claim as removable if it has ended and no refund is due, so that it
+// updateRemovable lists the claim as removable if it has ended and no refund is due, so that it
 // can be forgotten when memory is full.
-func (m *Machine) updateEnded(slot uint32) {
+func (m *Machine) updateRemovable(slot uint32) {
 	c := m.claims.at(slot)
 	m.removableUnpaid.remove(slot)
 	m.removablePaid.remove(slot)

@@ -51,7 +51,7 @@ func (r *ProvePayment) apply(m *Machine) refusal {
 		if c.State == ClaimExpired && reason == event.ReasonLatePayment { // a mismatch leaves the claim open, or dust could block the real payment
 			m.setClaimState(slot, ClaimRefundDue)
 		} else {
-			m.updateEnded(slot)
+			m.updateRemovable(slot)
 		}
 		return refusal{}
 	}
@@ -105,7 +105,7 @@ func (m *Machine) makeRoomForPayment(slot uint32) refusal {
 	m.removablePaid.remove(slot)
 	oldest, ok := m.removablePaid.first()
 	if !ok {
-		m.updateEnded(slot)
+		m.updateRemovable(slot)
 		return refusal{event.ReasonDeskFull, int64(m.limits.payments)}
 	}
 	m.removeClaim(oldest)

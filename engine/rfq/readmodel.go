@@ -174,74 +174,74 @@ type ReadModel struct {
 func NewReadModel(tickets []*Ticket) *ReadModel { return &ReadModel{current: View{Tickets: tickets}} }
 
 // Ticket returns the ticket after the last record, or nil. It never changes.
-func (b *ReadModel) Ticket(id market.TicketID) *Ticket {
-	delete(b.unpublished, id)
-	return b.current.Ticket(id)
+func (m *ReadModel) Ticket(id market.TicketID) *Ticket {
+	delete(m.unpublished, id)
+	return m.current.Ticket(id)
 }
 
 // CanApply reports whether Apply accepts a record, for a reader that may have missed
 // earlier ones.
-func (b *ReadModel) CanApply(rec Record) bool {
+func (m *ReadModel) CanApply(rec Record) bool {
 	switch r := rec.(type) {
 	case *TicketTranche:
-		t := b.current.Ticket(r.Ticket)
+		t := m.current.Ticket(r.Ticket)
 		return t != nil && r.ID != 0 && int(r.ID) <= len(t.Tranches)+1
 	case *Removed:
-		return r.What != TagTicket || b.current.Ticket(market.TicketID(r.ID)) != nil
+		return r.What != TagTicket || m.current.Ticket(market.TicketID(r.ID)) != nil
 	}
 	return true
 }
 
 // Apply applies the next record, of the command seq. It panics if the record does not fit
 // the earlier ones, because only a broken engine writes such a record.
-func (b *ReadModel) Apply(rec Record, seq uint64) {
+func (m *ReadModel) Apply(rec Record, seq uint64) {
 	switch r := rec.(type) {
 	case *Policy:
-		b.current.Policy = *r
+		m.current.Policy = *r
 	case *Pair:
-		b.ownPairs = put(&b.current.Pairs, *r, b.ownPairs, comparePairs)
+		m.ownPairs = put(&m.current.Pairs, *r, m.ownPairs, comparePairs)
 	case *RailPrice:
-		b.ownRails = put(&b.current.RailPrices, *r, b.ownRails, compareRailPrices)
+		m.ownRails = put(&m.current.RailPrices, *r, m.ownRails, compareRailPrices)
 	case *Lock:
-		b.ownLocks = put(&b.current.Locks, *r, b.ownLocks, compareLocks)
+		m.ownLocks = put(&m.current.Locks, *r, m.ownLocks, compareLocks)
 	case *Operator:
-		b.ownOperators = put(&b.current.Operators, *r, b.ownOperators, compareOperators)
+		m.ownOperators = put(&m.current.Operators, *r, m.ownOperators, compareOperators)
 	case *Ticket:
-		b.putTicket(r)
-		b.current.At = r.UpdatedAt
+		m.putTicket(r)
+		m.current.At = r.UpdatedAt
 	case *TicketTranche:
-		b.putTranche(r)
+		m.putTranche(r)
 	case *Removed:
 		if r.What != TagTicket {
 			return
 		}
-		b.removeTicket(market.TicketID(r.ID))
-		b.current.At = r.At
+		m.removeTicket(market.TicketID(r.ID))
+		m.current.At = r.At
 	case *Outcome:
-		if b.current.Seq != seq {
+		if m.current.Seq != seq {
 			return
 		}
-		b.current.At = r.At
+		m.current.At = r.At
 	default:
 		return // not part of a View
 	}
-	b.current.Seq = seq
-	b.last = nil
+	m.current.Seq = seq
+	m.last = nil
 }
 
 // View returns the view after the last record, the same one until a record changes something
 // in it. Call it after the last record of a command. It copies one pointer per ticket and
 // shares what has not changed with the previous view.
-func (b *ReadModel) View() *View {
-	if b.last != nil {
-		return b.last
+func (m *ReadModel) View() *View {
+	if m.last != nil {
+		return m.last
 	}
-	v := b.current
+	v := m.current
 	v.Sellable = Sellable(v.Tickets)
-	b.ownPairs, b.ownRails, b.ownLocks, b.ownOperators, b.ownTickets = false, false, false, false, false
-	clear(b.unpublished)
-	b.last = &v
-	return b.last
+	m.ownPairs, m.ownRails, m.ownLocks, m.ownOperators, m.ownTickets = false, false, false, false, false
+	clear(m.unpublished)
+	m.last = &v
+	return m.last
 }
 
 // Sellable returns the open ticket that sells first: by Priority, CreatedAt, ID. nil = none
@@ -306,53 +306,53 @@ func compareLocks(a, b Lock) int {
 }
 
 // writableTicket returns the ticket at index i, which may be changed until the next View.
-func (b *ReadModel) writableTicket(i int) *Ticket {
-	b.cloneTickets()
-	t := b.current.Tickets[i]
-	if _, ok := b.unpublished[t.ID]; ok {
+func (m *ReadModel) writableTicket(i int) *Ticket {
+	m.cloneTickets()
+	t := m.current.Tickets[i]
+	if _, ok := m.unpublished[t.ID]; ok {
 		return t
 	}
 	clone := *t
 	clone.Tranches = slices.Clone(t.Tranches)
-	b.current.Tickets[i] = &clone
-	b.markUnpublished(t.ID)
+	m.current.Tickets[i] = &clone
+	m.markUnpublished(t.ID)
 	return &clone
 }
 
-func (b *ReadModel) cloneTickets() {
-	if !b.ownTickets {
-		b.current.Tickets, b.ownTickets = slices.Clone(b.current.Tickets), true
+func (m *ReadModel) cloneTickets() {
+	if !m.ownTickets {
+		m.current.Tickets, m.ownTickets = slices.Clone(m.current.Tickets), true
 	}
 }
 
-func (b *ReadModel) markUnpublished(id market.TicketID) {
-	if b.unpublished == nil {
-		b.unpublished = map[market.TicketID]struct{}{}
+func (m *ReadModel) markUnpublished(id market.TicketID) {
+	if m.unpublished == nil {
+		m.unpublished = map[market.TicketID]struct{}{}
 	}
-	b.unpublished[id] = struct{}{}
+	m.unpublished[id] = struct{}{}
 }
 
-func (b *ReadModel) putTicket(r *Ticket) {
-	i, ok := ticketIndex(b.current.Tickets, r.ID)
+func (m *ReadModel) putTicket(r *Ticket) {
+	i, ok := ticketIndex(m.current.Tickets, r.ID)
 	if !ok {
-		b.cloneTickets()
+		m.cloneTickets()
 		t := *r
-		b.current.Tickets = slices.Insert(b.current.Tickets, i, &t)
-		b.markUnpublished(t.ID)
+		m.current.Tickets = slices.Insert(m.current.Tickets, i, &t)
+		m.markUnpublished(t.ID)
 		return
 	}
-	t := b.writableTicket(i)
+	t := m.writableTicket(i)
 	tranches := t.Tranches
 	*t = *r
 	t.Tranches = tranches
 }
 
-func (b *ReadModel) putTranche(r *TicketTranche) {
-	i, ok := ticketIndex(b.current.Tickets, r.Ticket)
+func (m *ReadModel) putTranche(r *TicketTranche) {
+	i, ok := ticketIndex(m.current.Tickets, r.Ticket)
 	if !ok {
 		panic("rfq: tranche of an unknown ticket")
 	}
-	t := b.writableTicket(i)
+	t := m.writableTicket(i)
 	switch at := int(r.ID) - 1; {
 	case at >= 0 && at < len(t.Tranches):
 		t.Tranches[at] = r.Tranche
@@ -363,11 +363,11 @@ func (b *ReadModel) putTranche(r *TicketTranche) {
 	}
 }
 
-func (b *ReadModel) removeTicket(id market.TicketID) {
-	i, ok := ticketIndex(b.current.Tickets, id)
+func (m *ReadModel) removeTicket(id market.TicketID) {
+	i, ok := ticketIndex(m.current.Tickets, id)
 	if !ok {
 		panic("rfq: removal of an unknown ticket")
 	}
-	b.cloneTickets()
-	b.current.Tickets = slices.Delete(b.current.Tickets, i, i+1)
+	m.cloneTickets()
+	m.current.Tickets = slices.Delete(m.current.Tickets, i, i+1)
 }

@@ -83,7 +83,7 @@ func (r *RefundPayment) apply(m *Machine) refusal {
 	}
 	p.State, p.Proof = PaymentRefunded, r.Proof
 	m.countRefundDue(m.claims.at(slot), -1)
-	m.updateEnded(slot)
+	m.updateRemovable(slot)
 	m.emit(&p.Payment)
 	return refusal{}
 }

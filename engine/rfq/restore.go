@@ -242,7 +242,7 @@ func (r *restorer) claims() error {
 		if err = r.payments(slot); err != nil {
 			return fmt.Errorf("claim %d: %w", c.ID, err)
 		}
-		r.m.updateEnded(slot)
+		r.m.updateRemovable(slot)
 		if !r.tally(&c) {
 			return fmt.Errorf("claim %d: sum: %w", c.ID, ErrSnapshot)
 		}

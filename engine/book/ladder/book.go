@@ -43,7 +43,7 @@ type Book struct {
 	cold       []cold
 	free       int32 // free list of slots
 	live       int
-	room       int // live orders below which Submit need not check maxOrders or grow ids
+	freeBelow  int // live orders below which Submit need not check maxOrders or grow ids
 	ids        idTable
 	openOrders []int32 // live orders by participant
 
@@ -83,7 +83,7 @@ func New(opt book.Options) *Book {
 		levels: make([]level, pagePrices), pages: pageTable{used: make([]uint64, 1)}, far: newTree(), expiries: newTree(),
 		trades: opt.Trades, maxOrders: opt.MaxOrders, instrument: opt.Instrument,
 	}
-	b.room = min(b.maxOrders, b.ids.limit)
+	b.freeBelow = min(b.maxOrders, b.ids.limit)
 	b.best = [4]int64{noBest, noBest, noBest, noBest}
 	b.stops[market.Buy], b.stops[market.Sell] = newTree(), newTree()
 	return b
@@ -98,7 +98,7 @@ func (b *Book) Submit(o *book.Order, at int64, seq uint64, out *event.Sink) {
 	p, s := o.Price, o.Side
 	key := sign(s) * int64(p)
 	if slot != 0 || o.Type != book.Limit || o.TIF == book.IOC || o.TIF == book.FOK || o.Display != 0 ||
-		key+b.best[s.Opposite()&3] >= 0 || b.live >= b.room || int(o.Participant) >= len(b.openOrders) {
+		key+b.best[s.Opposite()&3] >= 0 || b.live >= b.freeBelow || int(o.Participant) >= len(b.openOrders) {
 		b.submitGeneral(o, slot, &command{at, seq, out, b.instrument})
 		return
 	}

@@ -104,7 +104,7 @@ func (b *Book) alloc() int32 {
 func (b *Book) addOrder(id market.OrderID, participant market.ParticipantID, expireAt int64) int32 {
 	if b.live >= b.ids.limit {
 		b.ids.grow()
-		b.room = min(b.maxOrders, b.ids.limit)
+		b.freeBelow = min(b.maxOrders, b.ids.limit)
 	}
 	slot := b.alloc()
 	h := hashOf(id)

@@ -28,7 +28,7 @@ func (b *Book) SetLastTrade(p market.Price) { b.last = p }
 // them and rejects new orders until it has fewer.
 func (b *Book) SetMaxOrders(n int) {
 	b.maxOrders = n
-	b.room = min(n, b.ids.limit)
+	b.freeBelow = min(n, b.ids.limit)
 }
 
 // Best returns the best price of a side and the quantity displayed there.
@@ -94,25 +94,25 @@ func (b *Book) liveOrder(slot int32) book.LiveOrder {
 	return r
 }
 
-// Export calls give with every live order in canonical order.
-func (b *Book) Export(give func(book.LiveOrder)) {
+// Export calls visit with every live order in canonical order.
+func (b *Book) Export(visit func(book.LiveOrder)) {
 	for s := market.Buy; s <= market.Sell; s++ {
 		for key := b.best[s]; key != noBest; {
 			p := market.Price(key * sign(s))
-			b.exportQueue(b.peek(p), give)
+			b.exportQueue(b.peek(p), visit)
 			key = b.after(p, s)
 		}
 	}
 	for s := market.Buy; s <= market.Sell; s++ {
 		for stop, li := b.firstStop(s); li != none; stop, li = b.nextStop(s, stop) {
-			b.exportQueue(li, give)
+			b.exportQueue(li, visit)
 		}
 	}
 }
 
-func (b *Book) exportQueue(li int32, give func(book.LiveOrder)) {
+func (b *Book) exportQueue(li int32, visit func(book.LiveOrder)) {
 	for slot := b.levels[li].head; slot != 0; slot = b.orders[slot].next {
-		give(b.liveOrder(slot))
+		visit(b.liveOrder(slot))
 	}
 }
 

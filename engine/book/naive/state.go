@@ -148,10 +148,10 @@ func liveOrder(m *order) book.LiveOrder {
 	return book.LiveOrder{Order: m.Order, Open: m.open, Shown: m.shown, Waiting: m.waiting, EnteredSeq: m.entered}
 }
 
-// Export calls give with every live order in canonical order.
-func (b *Book) Export(give func(book.LiveOrder)) {
+// Export calls visit with every live order in canonical order.
+func (b *Book) Export(visit func(book.LiveOrder)) {
 	for _, m := range b.all() {
-		give(liveOrder(m))
+		visit(liveOrder(m))
 	}
 }
 
