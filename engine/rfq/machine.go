@@ -163,7 +163,7 @@ func (m *Machine) emitRemoved(what Tag, id uint64) {
 	}
 }
 
-// What Expire may do at a time under RulesGuarded, in steps, so that a mass expiry holds up
+// The steps of one Expire under RulesGuarded are bounded, so that a mass expiry holds up
 // nothing else: TickSlice with a Tick, about 50 µs; CommandSlice with every other command. Both
 // are more than one command can add, so what is due is always swept in the end.
 const (
