@@ -52,14 +52,14 @@ func (s *blotter) restoreOrder(o *order) {
 func (s *blotter) register(r *request) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.addRef(r, s.gateway.options.MaxPendingOrders)
+	return s.addRequest(r, s.gateway.options.MaxPendingOrders)
 }
 
 // unregister removes a request whose command the engine has refused.
 func (s *blotter) unregister(r *request) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.removeRef(r)
+	s.removeRequest(r)
 }
 
 func (s *blotter) targetOf(clOrdID []byte) string {
@@ -78,19 +78,19 @@ func (s *blotter) answerStored(r *request) {
 	r.body = nil
 	inUse := r.order != nil && r.order.Live() && r.order.ClOrdID == r.clOrdID || r.claim != nil && !r.claim.Over()
 	if !inUse {
-		s.retireLocked(r)
+		s.closeLocked(r)
 	}
 }
 
-// retire moves r to the ring of requests that may be forgotten.
-func (s *blotter) retire(r *request) {
+// close moves r to the ring of requests that may be forgotten.
+func (s *blotter) close(r *request) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.retireLocked(r)
+	s.closeLocked(r)
 }
 
-// retireLocked needs mu.
-func (s *blotter) retireLocked(r *request) { s.closeRef(r, s.gateway.options.ClosedRefs) }
+// closeLocked needs mu.
+func (s *blotter) closeLocked(r *request) { s.closeRequest(r, s.gateway.options.ClosedRefs) }
 
 // forget drops an order that has ended and is stored as ended.
 func (s *blotter) forget(o *order) {
@@ -98,6 +98,6 @@ func (s *blotter) forget(o *order) {
 	defer s.mu.Unlock()
 	delete(s.orders, o.ID)
 	if r := s.requests[o.ClOrdID]; r != nil && r.body == nil {
-		s.retireLocked(r)
+		s.closeLocked(r)
 	}
 }

@@ -245,9 +245,9 @@ func TestClaimCapture(t *testing.T) {
 	settle := func(claim string, signature byte) sessiontest.Message {
 		t.Helper()
 		d.pay(claim, signature, 250_000_000)
-		tk.hear("35=8 150=0 37=" + claim)
+		tk.wantNext("35=8 150=0 37=" + claim)
 		d.deliver(claim)
-		return tk.hear("35=8 150=F 37=" + claim)
+		return tk.wantNext("35=8 150=F 37=" + claim)
 	}
 	claim := report.Get(37)
 	fill := settle(claim, 1)
@@ -260,11 +260,11 @@ func TestClaimCapture(t *testing.T) {
 	// gets one of its own.
 	quote := tkc.quoted("r2", "")
 	tkc.send("AJ", "693=a1|117="+quote.Get(117)+"|694=1|55=SLUSD/USDC|")
-	claim = tkc.hear("35=8 693=a1 150=A").Get(37)
+	claim = tkc.wantNext("35=8 693=a1 150=A").Get(37)
 	d.pay(claim, 2, 250_000_000)
-	tkc.hear("35=8 150=0")
+	tkc.wantNext("35=8 150=0")
 	d.deliver(claim)
-	tkc.hear("35=8 150=F")
+	tkc.wantNext("35=8 150=F")
 	tkc.await("35=AE 448=TKC 11= 37=" + claim)
 	tkc.without("AE")
 	tk.without("AE")

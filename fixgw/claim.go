@@ -97,7 +97,7 @@ func (s *deskClient) liveClaim(id market.ClaimID) (c claim, ok bool) {
 }
 
 // claimUnder returns a copy of the claim that was taken under a ClOrdID, or
-// under QuoteRespMark and a QuoteRespID, today or yesterday.
+// under QuoteRespPrefix and a QuoteRespID, today or yesterday.
 func (s *deskClient) claimUnder(key string) (c claim, ok bool, err error) {
 	s.mu.Lock()
 	r := s.requests[key]
@@ -160,7 +160,7 @@ func (s *deskClient) forgetClaim(c *claim) {
 	if r := s.requests[c.Ref]; r != nil && r.claim == c {
 		r.claim = nil // a late payment may make it live again, from the store
 		if r.body == nil {
-			s.retireLocked(r)
+			s.closeLocked(r)
 		}
 	}
 }

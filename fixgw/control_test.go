@@ -171,9 +171,9 @@ func TestAnnounce(t *testing.T) {
 	}
 }
 
-// TestStopTellsClients: when the service stops, clients that are logged on get a News
+// TestStopNotifiesClients: when the service stops, clients that are logged on get a News
 // and a Logout with a text.
-func TestStopTellsClients(t *testing.T) {
+func TestStopNotifiesClients(t *testing.T) {
 	t.Parallel()
 	d := newDesk(t, []string{"MM"}, nil)
 	mm := d.dial("MM", func(o *fixclient.Options) { o.LogonFields = "8013=N\x01" })

@@ -85,9 +85,9 @@ func (d *deskReports) learnPolicy(p *rfq.Policy) {
 	}
 }
 
-// wants reports whether records of a tag can matter to a session. A Quote and an Outcome
+// isRelevant reports whether records of a tag can matter to a session. A Quote and an Outcome
 // matter in a session's own command only.
-func (d *deskReports) wants(t rfq.Tag) bool {
+func (d *deskReports) isRelevant(t rfq.Tag) bool {
 	switch t {
 	case rfq.TagQuote, rfq.TagOutcome:
 		return d.reporter.command.blotter != nil
@@ -100,7 +100,7 @@ func (d *deskReports) wants(t rfq.Tag) bool {
 // follow processes one event of a record.
 func (d *deskReports) follow(e *event.Event) error {
 	piece, _ := e.Desk()
-	if !d.wants(rfq.TagOf(&piece)) {
+	if !d.isRelevant(rfq.TagOf(&piece)) {
 		return nil
 	}
 	record, _, whole := d.reader.Add(e)
@@ -119,11 +119,11 @@ func (d *deskReports) follow(e *event.Event) error {
 	case *rfq.Pair:
 		d.learnPair(r)
 	case *rfq.Quote:
-		return d.quoted(r)
+		return d.onQuote(r)
 	case *rfq.Claim:
-		return d.claimed(e, r)
+		return d.onClaim(e, r)
 	case *rfq.Payment:
-		return d.paymentRecorded(e, r)
+		return d.onPayment(e, r)
 	case *rfq.Ticket:
 		if r.Ended() {
 			reason := event.ReasonTicketWithdrawn
@@ -140,9 +140,9 @@ func (d *deskReports) follow(e *event.Event) error {
 			})
 		}
 	case *rfq.Removed:
-		return d.removed(r)
+		return d.onRemoved(r)
 	case *rfq.Outcome:
-		return d.outcome(e, r)
+		return d.onOutcome(e, r)
 	}
 	return nil
 }
@@ -161,8 +161,8 @@ func (d *deskReports) answeredBy(record rfq.Record) bool {
 	return false
 }
 
-// quoted answers an R.
-func (d *deskReports) quoted(r *rfq.Quote) error {
+// onQuote answers an R.
+func (d *deskReports) onQuote(r *rfq.Quote) error {
 	s := d.reporter.command.deskClient()
 	in := d.reporter.gateway.instruments.Get(r.Terms.Instrument)
 	digits, known := d.facts.digits[r.Terms.Instrument]
@@ -188,8 +188,8 @@ func (d *deskReports) quoted(r *rfq.Quote) error {
 	return d.answerDesk(s.blotter, wire.AnswerQuote, body, nil)
 }
 
-// claimed processes a change of a session's claim.
-func (d *deskReports) claimed(e *event.Event, r *rfq.Claim) error {
+// onClaim processes a change of a session's claim.
+func (d *deskReports) onClaim(e *event.Event, r *rfq.Claim) error {
 	if r.Participant == 0 {
 		return nil
 	}
@@ -198,7 +198,7 @@ func (d *deskReports) claimed(e *event.Event, r *rfq.Claim) error {
 		return err
 	}
 	if c == nil {
-		return d.reserved(e, r)
+		return d.onReserved(e, r)
 	}
 	status, was := wire.ClaimStatus(r.State), c.State
 	c.owner.mu.Lock()
@@ -236,8 +236,8 @@ func (d *deskReports) whyRefund(c *claim, was rfq.ClaimState) event.Reason {
 	return event.ReasonUndeliverable
 }
 
-// reserved processes a claim that the session's command has made.
-func (d *deskReports) reserved(e *event.Event, r *rfq.Claim) error {
+// onReserved processes a claim that the session's command has made.
+func (d *deskReports) onReserved(e *event.Event, r *rfq.Claim) error {
 	s := d.reporter.command.deskClient()
 	in := d.reporter.gateway.instruments.Get(r.Terms.Instrument)
 	digits, known := d.facts.digits[r.Terms.Instrument]
@@ -267,9 +267,9 @@ func (d *deskReports) reserved(e *event.Event, r *rfq.Claim) error {
 	return nil
 }
 
-// paymentRecorded reports a payment that is due for refund, unless the claim's own record,
+// onPayment reports a payment that is due for refund, unless the claim's own record,
 // which comes after it, reports it.
-func (d *deskReports) paymentRecorded(e *event.Event, r *rfq.Payment) error {
+func (d *deskReports) onPayment(e *event.Event, r *rfq.Payment) error {
 	if r.State != rfq.PaymentRefundDue {
 		return nil
 	}
@@ -379,9 +379,9 @@ func (d *deskReports) emitTransient(s *blotter, msgType string, firstTag int, bo
 	return d.reporter.emitType(s, msgType, firstTag, body)
 }
 
-// removed processes the removal of a quote that was used or has expired, or of a claim
+// onRemoved processes the removal of a quote that was used or has expired, or of a claim
 // that ended long ago.
-func (d *deskReports) removed(r *rfq.Removed) error {
+func (d *deskReports) onRemoved(r *rfq.Removed) error {
 	switch r.What {
 	case rfq.TagQuote:
 		q := d.quotes[market.QuoteID(r.ID)]
@@ -409,8 +409,8 @@ func (d *deskReports) removed(r *rfq.Removed) error {
 	return nil
 }
 
-// outcome answers a request that the desk has refused.
-func (d *deskReports) outcome(e *event.Event, r *rfq.Outcome) error {
+// onOutcome answers a request that the desk has refused.
+func (d *deskReports) onOutcome(e *event.Event, r *rfq.Outcome) error {
 	s := d.reporter.command.blotter
 	if r.Reason == event.ReasonNone || market.OrderID(r.Token) != d.reporter.command.id {
 		return nil
@@ -422,7 +422,7 @@ func (d *deskReports) outcome(e *event.Event, r *rfq.Outcome) error {
 	body := d.reporter.out.Scratch[:0]
 	switch r.Kind {
 	case rfq.KindRequestQuote:
-		body = wire.AppendQuoteReject(body, strings.TrimPrefix(key, wire.QuoteReqMark), symbol, wire.DeskReasonOf(r.Reason).QuoteReason, d.reporter.text)
+		body = wire.AppendQuoteReject(body, strings.TrimPrefix(key, wire.QuoteReqPrefix), symbol, wire.DeskReasonOf(r.Reason).QuoteReason, d.reporter.text)
 		d.reporter.out.Scratch = body
 		return d.answerDesk(s, wire.AnswerQuoteReject, body, nil)
 	case rfq.KindTakeClaim:
@@ -487,7 +487,7 @@ func (d *deskReports) captureClaim(c *claim, execID []byte) error {
 	side := wire.CaptureSide{
 		At: c.ChangedAt, Side: '1', OrderID: d.reporter.text, QuoteID: c.Quote, ClOrdID: c.Ref, CompID: c.owner.CompID(),
 	}
-	if strings.HasPrefix(c.Ref, wire.QuoteRespMark) {
+	if strings.HasPrefix(c.Ref, wire.QuoteRespPrefix) {
 		side.ClOrdID = ""
 	}
 	d.reporter.capture = side.Append(body)

@@ -23,7 +23,7 @@ func (d *deskReports) load() error {
 	case err != nil:
 		return err
 	case ok && !d.facts.parse(value):
-		return fmt.Errorf("%w: desk's facts of %d bytes", session.ErrLayout, len(value))
+		return fmt.Errorf("%w: desk pairs and policy: record has %d bytes", session.ErrLayout, len(value))
 	}
 	each := func(kind byte, take func(id uint64, value []byte) error) error {
 		return kv.Each(d.reporter.store, []byte{kind}, []byte{kind + 1}, func(key, value []byte) error {
@@ -64,9 +64,9 @@ func (d *deskReports) load() error {
 	}, false)
 }
 
-// changed reports whether quotes, claims or facts of the desk have changed since the last
+// hasChanges reports whether quotes, claims or facts of the desk have changed since the last
 // commit.
-func (d *deskReports) changed() bool {
+func (d *deskReports) hasChanges() bool {
 	return len(d.changedQuotes) > 0 || len(d.changedClaims) > 0 || len(d.forgotten) > 0 || d.changedFacts
 }
 
@@ -147,7 +147,7 @@ func (f *deskFacts) parse(value []byte) bool {
 // reconcile makes the claims of sessions agree with the desk's.
 func (d *deskReports) reconcile(desk *rfq.Machine) error {
 	for _, id := range sortedKeys(d.quotes) {
-		if err := d.removed(&rfq.Removed{What: rfq.TagQuote, ID: uint64(id)}); err != nil {
+		if err := d.onRemoved(&rfq.Removed{What: rfq.TagQuote, ID: uint64(id)}); err != nil {
 			return err
 		}
 	}

@@ -10,7 +10,7 @@ import (
 // Message implements session.Handler.
 func (s *blotter) Message(msgType, frame []byte) *wire.Reject {
 	g := s.gateway
-	if g.options.Leadership.Follower() && isLeadersPart(msgType) {
+	if g.options.Leadership.Follower() && needsLeader(msgType) {
 		g.Rejects.Add(1)
 		return wire.BusinessReject(wire.RejNotAvailable, wire.BusinessIDOf(frame), session.LeaderText(g.options.Leadership.Leader()))
 	}
@@ -63,9 +63,9 @@ func (s *blotter) LoggedOut() {
 // CancelOrders implements session.Handler.
 func (s *blotter) CancelOrders() { s.gateway.canceller.add(s) }
 
-// isLeadersPart reports whether only the leader answers messages of this type: orders,
+// needsLeader reports whether only the leader answers messages of this type: orders,
 // quotes, payments, and their status.
-func isLeadersPart(msgType []byte) bool {
+func needsLeader(msgType []byte) bool {
 	switch string(msgType) {
 	case "D", "F", "G", "H", "q", "R", "AE", "AJ":
 		return true

@@ -191,15 +191,15 @@ func (w *rawClient) answers() string {
 	return b.String()
 }
 
-// TestExpressChangesNothing: random messages, in bursts, get the same answers as through
+// TestFastPathChangesNothing: random messages, in bursts, get the same answers as through
 // quickfix alone, and the numbers of the answers have no gap.
-func TestExpressChangesNothing(t *testing.T) {
+func TestFastPathChangesNothing(t *testing.T) {
 	t.Parallel()
 	const scripts = 8
-	answers := func(t *testing.T, express bool) (all []string, past int64) {
+	answers := func(t *testing.T, fastPath bool) (all []string, past int64) {
 		d := newDesk(t, []string{"MM"}, func(o *Options) { o.Rate = 1_000_000 })
 		d.stop()
-		d.quickfixOnly = !express
+		d.quickfixOnly = !fastPath
 		d.start()
 		// Whether a ResendRequest is one too many is a question of time.
 		d.hooks.LimitResends(ratelimit.NewRate(1, time.Second, 1000))
@@ -233,11 +233,11 @@ func TestExpressChangesNothing(t *testing.T) {
 		return all
 	})
 	// Which go past quickfix is a question of time: on a busy machine few do.
-	run("express", func(t *testing.T) []string {
+	run("fastPath", func(t *testing.T) []string {
 		all, _ := answers(t, true)
 		return all
 	})
-	run("express in no time", func(t *testing.T) (all []string) {
+	run("fastPath in no time", func(t *testing.T) (all []string) {
 		synctest.Test(t, func(t *testing.T) {
 			var past int64
 			if all, past = answers(t, true); past <= 100 {

@@ -108,7 +108,7 @@ func TestGapTimeout(t *testing.T) {
 				r.write(d.numbered("LATE", "0", next, ""))
 				await.VirtualSleep(t, patience/10)
 			}
-			if said := <-said; strings.Count(said, "|35=2|") != 1 || !strings.Contains(said, "|58=MESSAGE_MISSING: message 2 has not come for 300ms|") {
+			if said := <-said; strings.Count(said, "|35=2|") != 1 || !strings.Contains(said, "|58=MESSAGE_MISSING: message 2 has not arrived within 300ms|") {
 				t.Errorf("it said %s", said)
 			}
 			d.awaitFree("LATE")

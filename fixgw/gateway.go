@@ -202,13 +202,13 @@ func (g *Gateway) Stats() Stats {
 	if log := g.options.MessageLog; log != nil {
 		s.UnloggedMessages = log.Lost()
 	}
-	s.Connections, s.Sessions, s.RefusedConns = g.Figures()
+	s.Connections, s.Sessions, s.RefusedConns = g.Counts()
 	for _, b := range g.blotters() {
 		b.mu.Lock()
 		s.LiveOrders += len(b.orders)
 		b.mu.Unlock()
 	}
-	s.Subscriptions, s.ConflatedUpdates, s.DroppedTrades = g.market.Figures()
+	s.Subscriptions, s.ConflatedUpdates, s.DroppedTrades = g.market.Counts()
 	return s
 }
 
@@ -266,7 +266,7 @@ func (g *Gateway) Run(ctx context.Context, c projection.Consumer) error {
 		result = errors.Join(result, err)
 	case <-time.After(g.options.DrainTimeout):
 		stopFollowing()
-		result = errors.Join(result, fmt.Errorf("fix: engine's events: %w", <-followed))
+		result = errors.Join(result, fmt.Errorf("fix: follow the engine's events: %w", <-followed))
 	}
 	stopWork()
 	work.Wait()

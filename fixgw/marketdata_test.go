@@ -114,8 +114,8 @@ func TestMarketDataRefused(t *testing.T) {
 	const rest = "267=2|269=0|269=1|146=1|55=SLUSD/USDC|"
 	for _, c := range []struct{ body, reason, text string }{
 		{"262=r|263=1|264=1|265=1|267=2|269=0|269=1|146=1|55=X/Y|", "0", `UNKNOWN_SYMBOL: Symbol (55) "X/Y"`},
-		{"262=r|263=1|264=101|265=1|" + rest, "5", `INVALID_FIELD: MarketDepth (264) "101": must be 0 (all we show) to 100`},
-		{"262=r|263=1|264=-1|265=1|" + rest, "5", `INVALID_FIELD: MarketDepth (264) "-1": must be 0 (all we show) to 100`},
+		{"262=r|263=1|264=101|265=1|" + rest, "5", `INVALID_FIELD: MarketDepth (264) "101": must be 0 (all levels) to 100`},
+		{"262=r|263=1|264=-1|265=1|" + rest, "5", `INVALID_FIELD: MarketDepth (264) "-1": must be 0 (all levels) to 100`},
 		{"262=r|263=1|264=1|265=0|" + rest, "6", `UNSUPPORTED: MDUpdateType (265) "0": only 1 (incremental)`},
 		{"262=r|263=1|264=1|265=1|266=N|" + rest, "7", `UNSUPPORTED: AggregatedBook (266) "N": only Y`},
 		{"262=r|263=1|264=1|265=1|267=1|269=3|146=1|55=SLUSD/USDC|", "8", `UNSUPPORTED: MDEntryType (269) "3": only 0, 1 and 2`},
@@ -124,7 +124,7 @@ func TestMarketDataRefused(t *testing.T) {
 		{"262=r|263=1|264=1|265=1|286=1|" + rest, "B", `UNSUPPORTED: OpenCloseSettlFlag (286) "1": trading never opens or closes`},
 		{"262=r|263=1|264=1|265=1|546=2|" + rest, "A", `UNSUPPORTED: Scope (546) "2": only 1 (local)`},
 		{"262=r|263=1|264=1|265=1|547=Y|" + rest, "C", `UNSUPPORTED: MDImplicitDelete (547) "Y": only N`},
-		{"262=r|263=1|264=1|265=1|" + rest + "386=1|336=X|", "9", `UNSUPPORTED: TradingSessionID (336) "X": there is one session`},
+		{"262=r|263=1|264=1|265=1|" + rest + "386=1|336=X|", "9", `UNSUPPORTED: TradingSessionID (336) "X": not supported, there is only one trading session`},
 		{"262=r|263=1|264=1|265=1|" + rest + "815=1|", "", `UNSUPPORTED: ApplQueueAction (815) "1": only 0`},
 		{"262=r|263=1|264=1|265=1|" + rest + "812=9|", "", `UNSUPPORTED: ApplQueueMax (812) "9"`},
 		{"262=r|263=0|264=1|267=0|146=1|55=SLUSD/USDC|", "", "MISSING_FIELD: Symbol (55) and MDEntryType (269)"},
@@ -226,7 +226,7 @@ func TestSlowReader(t *testing.T) {
 	d.awaitOrders(1)
 	// How long it is blocked is not what it is cut off for here, nor that it says nothing.
 	blocked := d.hooks.Session("SLOW").Conn()
-	blocked.SetPatience(time.Hour)
+	blocked.SetWriteTimeout(time.Hour)
 	// Each sale fills the slow client's order: reports are never conflated.
 	var slowest time.Duration
 	sales := 0

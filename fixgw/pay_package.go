@@ -47,10 +47,10 @@ type packageSender struct {
 	gateway *Gateway
 	queue   *retryQueue
 
-	mu    sync.Mutex // guards tasks and behind; never taken with a session's held
+	mu    sync.Mutex // guards tasks and overflowed; never taken with a session's held
 	tasks map[market.ClaimID]*packageTask
-	// behind reports that claims are waiting because the queue was full.
-	behind bool
+	// overflowed reports that claims are waiting because the queue was full.
+	overflowed bool
 
 	sending sync.Mutex // guards out and body
 	out     session.Outbox
@@ -82,7 +82,7 @@ func (p *packageSender) reserved(s *deskClient, c rfq.Claim, again bool) {
 		return
 	}
 	if len(p.tasks) >= p.gateway.options.MaxPackages {
-		p.behind = true
+		p.overflowed = true
 		return
 	}
 	t := &packageTask{sender: p, owner: s, claim: c, possResend: again}
@@ -136,7 +136,7 @@ func (t *packageTask) pack(ctx context.Context) (again time.Duration, err error)
 	if again = t.again(); again > 0 { // also when we stop: the next start finds no record of the News
 		return again, nil
 	}
-	p.gateway.options.Logger.Warn("package_given_up", "claim", string(market.AppendClaimID(nil, t.claim.ID)), "error", failed)
+	p.gateway.options.Logger.Warn("no payment package before the claim deadline", "claim", string(market.AppendClaimID(nil, t.claim.ID)), "error", failed)
 	return 0, p.send(t, func(dst []byte) []byte {
 		return appendNoPackage(dst, t.claim.ID, wire.CodeChainUnavailable+": the payment could not be made before the claim's time was up")
 	})
@@ -190,9 +190,9 @@ func (p *packageSender) send(t *packageTask, appendBody func([]byte) []byte) err
 func (p *packageSender) done(t *packageTask) {
 	p.mu.Lock()
 	delete(p.tasks, t.claim.ID)
-	more := p.behind && len(p.tasks) <= p.gateway.options.MaxPackages/2
+	more := p.overflowed && len(p.tasks) <= p.gateway.options.MaxPackages/2
 	if more {
-		p.behind = false
+		p.overflowed = false
 	}
 	p.mu.Unlock()
 	if more {

@@ -50,7 +50,7 @@ func TestPackage(t *testing.T) {
 
 	mm := d.dial("MM", func(o *fixclient.Options) { o.LogonFields = "5600=Y\x01" })
 	mm.take("c2", mm.quoted("r2", "152=250|15=SOL|"))
-	report = mm.hear("35=8 150=A")
+	report = mm.wantNext("35=8 150=A")
 	id = claimID(t, report.Get(37))
 	m = mm.want("35=B 5605=2.500000000 5606=2500000000 5607=" + account58(202) + " 5608= 5609=" + account58(byte(id)) + " 5610=" + report.Get(37))
 	if got := m.Lines(); got["PAY"] != "2.500000000 SOL" || got["MINT"] != nativeMint {
@@ -67,10 +67,10 @@ func TestPackageWaitsForTheChain(t *testing.T) {
 	tk := d.dial("TK", nil)
 	ended := tk.claimed("c1").Get(37)
 	d.later(testClaimTTL)
-	tk.hear("35=8 150=C 37=" + ended)
+	tk.wantNext("35=8 150=C 37=" + ended)
 	paid := tk.claimed("c2").Get(37)
 	d.pay(paid, 1, 250_000_000)
-	tk.hear("35=8 150=0 37=" + paid)
+	tk.wantNext("35=8 150=0 37=" + paid)
 	// The engine's clock is ahead of ours by now, and deadlines are the engine's.
 	waits := tk.claimed("c3").Get(37)
 	await.True(t, "a second look", func() bool {
@@ -222,7 +222,7 @@ func TestMaxPackages(t *testing.T) {
 		for i := range most + 3 {
 			quote := tk.quoted(fmt.Sprint("r", i), "48=T1/T1-2|22=8|152=250|")
 			tk.take(fmt.Sprint("c", i), quote)
-			claims[tk.hear("35=8 150=A").Get(37)] = true
+			claims[tk.wantNext("35=8 150=A").Get(37)] = true
 		}
 		await.Equal(t, "packages that are being made", most, d.gateway.packages.waiting)
 		bank.set(func() { bank.away = nil })

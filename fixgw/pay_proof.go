@@ -198,17 +198,17 @@ func (t *paymentTask) look(ctx context.Context) (refusal *wire.Refusal, again ti
 	case err == nil && v.Pending == 0 && v.Refused != event.ReasonDeskFull:
 		return refusedPayment(&v), 0
 	case err != nil:
-		t.unproven = wire.Refuse(wire.TradeRejOther, wire.CodeChainUnavailable, "the payment has not been looked at; it is booked when it is seen")
+		t.unproven = wire.Refuse(wire.TradeRejOther, wire.CodeChainUnavailable, "the payment was not verified; it will be booked when it is found on the chain")
 	case v.Pending == 0:
 		t.unproven = refusedPayment(&v)
 	default:
-		t.unproven = wire.Refuse(wire.TradeRejOther, wire.CodePendingTimeout, "not final on the chain after %s; it is booked when it is", g.options.ProofTimeout)
+		t.unproven = wire.Refuse(wire.TradeRejOther, wire.CodePendingTimeout, "the payment is not final after %s; it will be booked when it is final", g.options.ProofTimeout)
 	}
 	if g.options.Now().Before(t.until) {
 		return nil, pause
 	}
 	if err != nil {
-		g.options.Logger.Warn("payment_not_looked_at", "claim", string(market.AppendClaimID(nil, t.proof.Claim)), "error", err)
+		g.options.Logger.Warn("payment lookup failed", "claim", string(market.AppendClaimID(nil, t.proof.Claim)), "error", err)
 	}
 	return t.unproven, 0
 }

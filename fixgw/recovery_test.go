@@ -115,8 +115,8 @@ func TestChangeRefused(t *testing.T) {
 	for _, c := range []struct{ msgType, body, want, text string }{
 		{"G", "11=b|41=a|55=92C/SLUSD|54=1|38=9|40=2|44=1|", "434=2 102=99 39=0", `INVALID_FIELD: Symbol (55) "92C/SLUSD": not the order's`},
 		{"G", "11=b|41=a|55=SLUSD/USDC|54=2|38=9|40=2|44=1|", "434=2 102=99", `INVALID_FIELD: Side (54) "2": not the order's`},
-		{"G", "11=b|41=a|55=SLUSD/USDC|54=1|38=9|40=1|", "434=2 102=99", `UNSUPPORTED: OrdType (40) "1": an order keeps its type`},
-		{"G", "11=b|41=a|55=SLUSD/USDC|54=1|38=9|40=2|", "434=2 102=99", `MISSING_FIELD: Price (44): this OrdType (40) needs it`},
+		{"G", "11=b|41=a|55=SLUSD/USDC|54=1|38=9|40=1|", "434=2 102=99", `UNSUPPORTED: OrdType (40) "1": the order type cannot be changed`},
+		{"G", "11=b|41=a|55=SLUSD/USDC|54=1|38=9|40=2|", "434=2 102=99", `MISSING_FIELD: Price (44): required by this OrdType (40)`},
 		{"G", "11=b|41=a|55=SLUSD/USDC|54=1|40=2|44=1|", "434=2 102=99", `MISSING_FIELD: OrderQty (38)`},
 		{"G", "11=b|41=a|55=SLUSD/USDC|54=1|38=99999999|40=2|44=1|", "434=2 102=99 39=0", ""},
 		{"F", "11=e|41=a|55=SLUSD/USDC|54=2|", "434=1 102=99", `INVALID_FIELD: Side (54) "2": not the order's`},

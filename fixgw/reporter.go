@@ -70,18 +70,18 @@ type reporter struct {
 	uncommitted []*blotter    // with sent reports that wait for the commit
 	wake        chan struct{} // to the committer; capacity 1
 
-	changed []*order // since the last commit
-	answers []*request
-	owners  []*blotter // of answers
-	retired []*request // whose order has another ClOrdID now
-	reports int        // since the last commit
-	saved   time.Time
-	key     []byte
-	value   []byte
-	cursor  []byte
-	text    []byte
-	execID  []byte
-	capture []byte // body of a TradeCaptureReport
+	changed  []*order // since the last commit
+	answers  []*request
+	owners   []*blotter // of answers
+	replaced []*request // whose order has another ClOrdID now
+	reports  int        // since the last commit
+	saved    time.Time
+	key      []byte
+	value    []byte
+	cursor   []byte
+	text     []byte
+	execID   []byte
+	capture  []byte // body of a TradeCaptureReport
 
 	desk deskReports
 
@@ -120,7 +120,7 @@ func (f *reporter) open(store kv.Store) (err error) {
 		Version: layoutVersion, Err: session.ErrLayout, SyncKey: keyMark,
 		Load: func(value []byte) (seq uint64, err error) {
 			if len(value) != cursorSize {
-				return 0, fmt.Errorf("%w: cursor of %d bytes", session.ErrLayout, len(value))
+				return 0, fmt.Errorf("%w: cursor has %d bytes, want %d", session.ErrLayout, len(value), cursorSize)
 			}
 			f.stored = position{binary.BigEndian.Uint64(value), binary.BigEndian.Uint32(value[8:])}
 			f.storedEpoch = uint64(binary.BigEndian.Uint32(value[12:]))
@@ -260,7 +260,7 @@ func (f *reporter) startCommand(e *event.Event) {
 // asked reports whether the command being followed is a client's own and is about the
 // order.
 func (f *reporter) asked(id market.OrderID) bool {
-	return f.command.blotter != nil && f.command.id == id && f.command.size > 0 && f.command.text[0] != wire.InternalMark
+	return f.command.blotter != nil && f.command.id == id && f.command.size > 0 && f.command.text[0] != wire.InternalPrefix
 }
 
 // answer sends the first answer to the command's ClOrdID and keeps it for repetitions.
@@ -283,7 +283,7 @@ func (f *reporter) keepAnswer(s *blotter, code byte, body []byte, o *order, c *c
 		r = &request{clOrdID: string(f.command.clOrdID())}
 		s.requests[r.clOrdID] = r
 	case r.answer == 0:
-		s.refAnswered(r)
+		s.requestAnswered(r)
 	}
 	r.id, r.order, r.claim = f.command.id, o, c
 	f.leaving(s).answer(r, code, body)

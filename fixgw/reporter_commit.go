@@ -50,7 +50,7 @@ func (v committer) Run(ctx context.Context) error {
 
 // commitDue reports whether a commit is due.
 func (f *reporter) commitDue() bool {
-	return f.reports > 0 || len(f.changed) > 0 || f.desk.changed() || time.Since(f.saved) > f.gateway.options.SyncEvery
+	return f.reports > 0 || len(f.changed) > 0 || f.desk.hasChanges() || time.Since(f.saved) > f.gateway.options.SyncEvery
 }
 
 // markChanged adds o to the next commit.
@@ -92,7 +92,7 @@ func (f *reporter) commitSynced(sync bool) error {
 	if err := f.deliver(); err != nil {
 		return err
 	}
-	if err := f.spread(); err != nil {
+	if err := f.commitMessages(); err != nil {
 		return err
 	}
 	for _, s := range f.uncommitted {
@@ -118,9 +118,9 @@ func (f *reporter) commitSynced(sync bool) error {
 	return nil
 }
 
-// spread commits the messages alone, session by session, if they are too many for one
+// commitMessages commits the messages alone, session by session, if they are too many for one
 // commit. Messages may be stored ahead of the position.
-func (f *reporter) spread() error {
+func (f *reporter) commitMessages() error {
 	waiting := 0
 	for _, s := range f.uncommitted {
 		waiting += s.Messages.UnsavedBytes()
@@ -182,8 +182,8 @@ func (f *reporter) afterCommit() {
 	for i, r := range f.answers {
 		f.owners[i].answerStored(r)
 	}
-	for _, r := range f.retired {
-		r.order.owner.retire(r)
+	for _, r := range f.replaced {
+		r.order.owner.close(r)
 	}
 	for _, o := range f.changed {
 		o.dirty = false
@@ -192,6 +192,6 @@ func (f *reporter) afterCommit() {
 			o.owner.forget(o)
 		}
 	}
-	f.changed, f.answers, f.owners, f.retired = f.changed[:0], f.answers[:0], f.owners[:0], f.retired[:0]
+	f.changed, f.answers, f.owners, f.replaced = f.changed[:0], f.answers[:0], f.owners[:0], f.replaced[:0]
 	f.reports, f.saved = 0, time.Now()
 }

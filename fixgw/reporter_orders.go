@@ -116,7 +116,7 @@ func (f *reporter) amended(e *event.Event) error {
 	if answers {
 		o.ClOrdID = string(f.command.clOrdID())
 		if old := o.owner.requests[was]; old != nil {
-			f.retired = append(f.retired, old)
+			f.replaced = append(f.replaced, old)
 			f.markChanged(o)
 		}
 	}
@@ -181,7 +181,7 @@ func (f *reporter) refused(e *event.Event) error {
 
 func (f *reporter) massCancelled(e *event.Event) error {
 	s := f.command.blotter
-	if s == nil || f.command.size == 0 || f.command.text[0] == wire.InternalMark {
+	if s == nil || f.command.size == 0 || f.command.text[0] == wire.InternalPrefix {
 		return nil
 	}
 	f.setExecID(e)

@@ -76,9 +76,9 @@ func (s *blotter) submit(kind engine.Kind, in market.InstrumentID, o book.Order,
 		s.gateway.overloaded.Add(1)
 		return wire.BusinessReject(wire.RejNotAvailable, r.ClOrdID, wire.CodeOverloaded+": the engine's queue is full, try again")
 	case errors.Is(err, engine.ErrReadOnly), errors.Is(err, engine.ErrStopped):
-		return wire.BusinessReject(wire.RejNotAvailable, r.ClOrdID, s.gateway.Unserved(err.Error()))
+		return wire.BusinessReject(wire.RejNotAvailable, r.ClOrdID, s.gateway.UnavailableText(err.Error()))
 	}
-	return wire.BusinessReject(wire.RejOther, r.ClOrdID, s.gateway.Unserved("not accepted"))
+	return wire.BusinessReject(wire.RejOther, r.ClOrdID, s.gateway.UnavailableText("the engine did not accept the command"))
 }
 
 // repeated answers a repeated request with the first answer, or with nothing while the first
@@ -98,7 +98,7 @@ func (s *blotter) repeated(key []byte) (done bool, reject *wire.Reject) {
 	if known == nil || !waits && first.body == nil {
 		stored, ok, err := s.stored(key)
 		if err != nil {
-			return true, s.storeFailed(wire.Unmarked(key), err)
+			return true, s.storeFailed(wire.WithoutPrefix(key), err)
 		}
 		if known == nil && !ok {
 			return false, nil
@@ -120,7 +120,7 @@ func (s *blotter) repeated(key []byte) (done bool, reject *wire.Reject) {
 // that id.
 func (s *blotter) storeFailed(id []byte, err error) *wire.Reject {
 	s.gateway.Fail(err)
-	return wire.BusinessReject(wire.RejNotAvailable, id, s.gateway.Unserved("the store has failed"))
+	return wire.BusinessReject(wire.RejNotAvailable, id, s.gateway.UnavailableText("the store has failed"))
 }
 
 // stored returns the first answer to a ClOrdID of today or yesterday.
@@ -399,7 +399,7 @@ func (s *blotter) massCancel(r *wire.OrderRequest) *wire.Reject {
 // status handles an H: the order as of the last durable event.
 func (s *blotter) status(r *wire.OrderRequest) *wire.Reject {
 	if s.gateway.options.Leadership.Confirm() != nil {
-		return wire.BusinessReject(wire.RejNotAvailable, r.ClOrdID, s.gateway.DeposedOr(session.LeaderText(leadership.Leader{})))
+		return wire.BusinessReject(wire.RejNotAvailable, r.ClOrdID, s.gateway.LeaderTextOr(session.LeaderText(leadership.Leader{})))
 	}
 	t, found, err := s.find(r.OrderID, r.ClOrdID)
 	if err != nil {

@@ -17,8 +17,8 @@ type request struct {
 	// answer is the MsgType of the first answer, 0 while there is none.
 	answer byte
 	// body is the first answer, kept until it is in the store.
-	body    []byte
-	retired bool // in blotter.closed
+	body   []byte
+	closed bool // in blotter.closed
 	// The terms of a D that is not answered yet, so that F and G may follow it at
 	// once; they never change.
 	instrument market.InstrumentID
@@ -36,9 +36,9 @@ type requestIndex struct {
 	oldest        int        // next index in closed
 }
 
-// addRef adds a request without an answer. False: most requests are pending already.
-func (x *requestIndex) addRef(r *request, most int) bool {
-	if x.pending >= most {
+// addRequest adds a request without an answer. False: limit requests are pending already.
+func (x *requestIndex) addRequest(r *request, limit int) bool {
+	if x.pending >= limit {
 		return false
 	}
 	x.pending++
@@ -49,30 +49,30 @@ func (x *requestIndex) addRef(r *request, most int) bool {
 	return true
 }
 
-// refAnswered counts a request as answered.
-func (x *requestIndex) refAnswered(r *request) {
+// requestAnswered counts a request as answered.
+func (x *requestIndex) requestAnswered(r *request) {
 	x.pending--
 	if r.msgType == 'R' {
 		x.pendingQuotes--
 	}
 }
 
-// removeRef removes a request that will get no answer.
-func (x *requestIndex) removeRef(r *request) {
+// removeRequest removes a request that will get no answer.
+func (x *requestIndex) removeRequest(r *request) {
 	if x.requests[r.clOrdID] == r && r.answer == 0 {
 		delete(x.requests, r.clOrdID)
-		x.refAnswered(r)
+		x.requestAnswered(r)
 	}
 }
 
-// closeRef adds r to the ring of closed requests. A ring of most entries forgets its
+// closeRequest adds r to the ring of closed requests. A ring of limit entries forgets its
 // oldest one first.
-func (x *requestIndex) closeRef(r *request, most int) {
-	if r.retired || x.requests[r.clOrdID] != r {
+func (x *requestIndex) closeRequest(r *request, limit int) {
+	if r.closed || x.requests[r.clOrdID] != r {
 		return
 	}
-	r.retired = true
-	if len(x.closed) < most {
+	r.closed = true
+	if len(x.closed) < limit {
 		x.closed = append(x.closed, r)
 		return
 	}

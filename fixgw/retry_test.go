@@ -24,10 +24,10 @@ func TestRetryAtOnce(t *testing.T) {
 		{"G", "amend", "11=amend", "41=new|" + order + "38=2|40=2|44=0.5|", "35=8 150=5"},
 		{"F", "cancel", "11=cancel", "41=amend|" + order, "35=8 150=4"},
 		{"q", "mass", "11=mass", "530=7|" + now60, "35=r"},
-		{"R", wire.QuoteReqMark + "ask", "131=ask", ask + "250|", "35=S"},
-		{"R", wire.QuoteReqMark + "much", "131=much", ask + "2500000|", "35=AG 658=3"},
+		{"R", wire.QuoteReqPrefix + "ask", "131=ask", ask + "250|", "35=S"},
+		{"R", wire.QuoteReqPrefix + "much", "131=much", ask + "2500000|", "35=AG 658=3"},
 		{"D", "take", "11=take", "40=D|152=250|117=" + ordered.Get(117) + "|" + order, "35=8 150=A"},
-		{"AJ", wire.QuoteRespMark + "hit", "693=hit", "694=1|55=SLUSD/USDC|117=" + hit.Get(117) + "|", "35=8 150=A"},
+		{"AJ", wire.QuoteRespPrefix + "hit", "693=hit", "694=1|55=SLUSD/USDC|117=" + hit.Get(117) + "|", "35=8 150=A"},
 	} {
 		hooks.OnSend(c.id, func() {
 			before := d.gateway.duplicates.Load()
@@ -43,8 +43,8 @@ func TestRetryAtOnce(t *testing.T) {
 			}
 		})
 		tk.send(c.msgType, c.id+"|"+c.body)
-		first := tk.hear(c.answer + " 97= " + c.id)
-		tk.hear(fmt.Sprintf("%s 97=Y %s 17=%s", c.answer, c.id, first.Get(17)))
+		first := tk.wantNext(c.answer + " 97= " + c.id)
+		tk.wantNext(fmt.Sprintf("%s 97=Y %s 17=%s", c.answer, c.id, first.Get(17)))
 	}
 }
 

@@ -76,10 +76,10 @@ func (s *deskClient) decodeAcceptance(a *wire.Acceptance, entry *request) (*rfq.
 	}
 	wallet, err := s.Terms().WalletAddress()
 	if err != nil || wallet == (market.Address{}) {
-		return nil, wire.Refuse(wire.OrdRejBroker, wire.CodeMissingField, "wallet of the participant: there is nowhere to deliver to")
+		return nil, wire.Refuse(wire.OrdRejBroker, wire.CodeMissingField, "the participant has no wallet: ask the operator to configure one")
 	}
 	if g.dependencies.Settlement == nil || g.dependencies.Settlement.Ready() != nil {
-		return nil, wire.Refuse(wire.OrdRejBroker, wire.CodeChainUnavailable, "the settlement chain is not reached, nothing has been reserved")
+		return nil, wire.Refuse(wire.OrdRejBroker, wire.CodeChainUnavailable, "the settlement chain cannot be reached; nothing was reserved")
 	}
 	t := &q.Terms
 	entry.instrument = in.ID
@@ -116,7 +116,7 @@ func (s *deskClient) rejectClaim(a *wire.Acceptance, refusal *wire.Refusal) {
 	s.gateway.Rejects.Add(1)
 	key := string(wire.AppendText(nil, string(a.ClOrdID)))
 	if a.Response {
-		key = wire.QuoteRespMark + string(wire.AppendText(nil, string(a.RespID)))
+		key = wire.QuoteRespPrefix + string(wire.AppendText(nil, string(a.RespID)))
 	}
 	execID := s.gateway.ids.Append(nil)
 	symbol := string(wire.AppendText(nil, string(a.Symbol)))

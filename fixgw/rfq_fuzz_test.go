@@ -46,7 +46,7 @@ func FuzzQuoteRequest(f *testing.F) {
 func FuzzAcceptance(f *testing.F) {
 	d := newShop(f, []string{"TK"}, nil)
 	s := d.blotter("TK").desk
-	q := &quote{owner: s, ClientQuote: wire.ClientQuote{Ref: wire.QuoteReqMark + "r", Digits: 6}}
+	q := &quote{owner: s, ClientQuote: wire.ClientQuote{Ref: wire.QuoteReqPrefix + "r", Digits: 6}}
 	q.ID, q.Terms = 7, rfq.Terms{Ticket: 1, Tranche: 1, Fill: 1, Rail: market.RailUSDC, Price: 990_000_000, Base: 252_525_252}
 	s.mu.Lock()
 	s.quotes[q.ID] = q
@@ -82,7 +82,7 @@ func FuzzDeskRecords(f *testing.F) {
 		Ref: "c", Digits: 6, Status: wire.StatusPendingNew, Refund: wire.Refund{Signature: [64]byte{1}, At: 9},
 	}}
 	c.ID, c.State = 5, rfq.ClaimReserved
-	q := &quote{owner: s, ClientQuote: wire.ClientQuote{Ref: wire.QuoteReqMark + "r", Digits: 6}, over: true}
+	q := &quote{owner: s, ClientQuote: wire.ClientQuote{Ref: wire.QuoteReqPrefix + "r", Digits: 6}, over: true}
 	q.ID = 5
 	facts := deskFacts{digits: map[market.InstrumentID]uint8{0: 6, 700: 9}, mint: testAccount(1)}
 	f.Add(c.appendRecord(nil))

@@ -179,7 +179,7 @@ func (k *client) rfq(id, more string) {
 func (k *client) quoted(id, more string) sessiontest.Message {
 	k.t.Helper()
 	k.rfq(id, more)
-	return k.hear("35=S 131=" + id + " 537=1 55=SLUSD/USDC")
+	return k.wantNext("35=S 131=" + id + " 537=1 55=SLUSD/USDC")
 }
 
 // take accepts a quote by an order.
@@ -192,12 +192,12 @@ func (k *client) take(clOrdID string, quote sessiontest.Message) {
 func (k *client) claimed(clOrdID string) sessiontest.Message {
 	k.t.Helper()
 	k.take(clOrdID, k.quoted("r-"+clOrdID, ""))
-	return k.hear("35=8 11=" + clOrdID + " 150=A 39=A 58=AWAIT_PAYMENT")
+	return k.wantNext("35=8 11=" + clOrdID + " 150=A 39=A 58=AWAIT_PAYMENT")
 }
 
-// hear is want for the next message, except a claim's package (35=B) and the capture of
+// wantNext is want for the next message, except a claim's package (35=B) and the capture of
 // its trade (35=AE).
-func (k *client) hear(fields string) sessiontest.Message {
+func (k *client) wantNext(fields string) sessiontest.Message {
 	k.t.Helper()
 	for {
 		m := k.next()
@@ -208,8 +208,8 @@ func (k *client) hear(fields string) sessiontest.Message {
 	}
 }
 
-// quiet is none for the messages that hear returns.
-func (k *client) quiet() {
+// wantNoMessage is none for the messages that wantNext returns.
+func (k *client) wantNoMessage() {
 	k.t.Helper()
 	k.pass(func(m sessiontest.Message) bool { return m.Get(35) == "B" || m.Get(35) == "AE" })
 }

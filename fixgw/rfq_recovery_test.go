@@ -15,40 +15,40 @@ import (
 	"blockdesk/persist/kv/kvtest"
 )
 
-// converse takes two sessions through all states that a claim's reports can have, and
+// runAllClaimStates takes two sessions through all states that a claim's reports can have, and
 // stops the desk.
-func converse(t *testing.T) *harness {
+func runAllClaimStates(t *testing.T) *harness {
 	d := newShop(t, []string{"MM", "TK"}, nil)
 	mm, tk := d.dial("MM", keep(1, 1)), d.dial("TK", keep(1, 1))
 	quote := mm.quoted("r2", "48=T1/T1-1|22=8|54=1|152=1000|")
 	settled, lost := tk.claimed("settled").Get(37), tk.claimed("lost").Get(37)
 	end := time.Now().Add(testClaimTTL / 2).UTC().Format("20060102-15:04:05.000")
 	mm.order("gtd", "1", "1", "1", "59=6|126="+end+"|") // ends in a command of the desk's
-	mm.hear("11=gtd 150=0")
+	mm.wantNext("11=gtd 150=0")
 	mm.take("full", quote) // 500 dollars are left
-	mm.hear("35=8 11=full 150=8 103=3").Text(t, "CAPACITY_EXHAUSTED: capacity_exhausted: ")
+	mm.wantNext("35=8 11=full 150=8 103=3").Text(t, "CAPACITY_EXHAUSTED: capacity_exhausted: ")
 	quote = mm.quoted("r3", "152=250|15=SOL|")
 	mm.send("AJ", "693=aj|117="+quote.Get(117)+"|694=1|55=SLUSD/USDC|")
-	late := mm.hear("35=8 693=aj 150=A").Get(37)
+	late := mm.wantNext("35=8 693=aj 150=A").Get(37)
 	d.pay(settled, 1, 250_000_000)
-	tk.hear("11=settled 150=0")
+	tk.wantNext("11=settled 150=0")
 	d.pay(settled, 2, 7)
-	tk.hear("11=settled 150=I")
+	tk.wantNext("11=settled 150=I")
 	d.deliver(settled)
-	tk.hear("11=settled 150=F")
+	tk.wantNext("11=settled 150=F")
 	d.pay(lost, 3, 250_000_000)
-	tk.hear("11=lost 150=0")
+	tk.wantNext("11=lost 150=0")
 	d.ahead.Add(int64(testClaimTTL))
 	d.ask(&rfq.AbandonDelivery{Claim: claimID(t, lost)})
-	mm.hear("11=gtd 150=C")
-	if m := mm.hear("35=AI 297=7"); m.Get(131) != "r2" { // r3 was used
+	mm.wantNext("11=gtd 150=C")
+	if m := mm.wantNext("35=AI 297=7"); m.Get(131) != "r2" { // r3 was used
 		t.Errorf("%s", m)
 	}
-	mm.hear("693=aj 150=C 39=C")
-	tk.hear("11=lost 150=4 39=4")
+	mm.wantNext("693=aj 150=C 39=C")
+	tk.wantNext("11=lost 150=4 39=4")
 	d.ask(&rfq.WithdrawTicket{Ticket: 1})
 	d.ask(&rfq.ProvePayment{Claim: claimID(t, late), Rail: 2, Signature: [64]byte{9}, Payer: testAccount(1), Amount: 1e12, Slot: 5})
-	mm.hear("693=aj 150=4 39=4").Text(t, "REFUND_DUE: late_payment")
+	mm.wantNext("693=aj 150=4 39=4").Text(t, "REFUND_DUE: late_payment")
 	mm.leave()
 	tk.leave()
 	d.stop()
@@ -126,7 +126,7 @@ func (d *harness) reopened(store *kvtest.Memory, commands []engine.Command) *Gat
 // are as if nothing had happened.
 func TestDeskCrashAtEveryCommit(t *testing.T) {
 	t.Parallel()
-	d := converse(t)
+	d := runAllClaimStates(t)
 	commands := d.journal.commands
 	whole := d.store
 	wantReports := reports(t, d.reopened(whole.Prefix(whole.Commits()), commands))
@@ -155,7 +155,7 @@ func TestDeskCrashAtEveryCommit(t *testing.T) {
 // event, so that positions lie between the pieces of a record.
 func TestDeskCrashInsideRecords(t *testing.T) {
 	t.Parallel()
-	d := converse(t)
+	d := runAllClaimStates(t)
 	commands := d.journal.commands
 	store := kvtest.New()
 	for i, id := range []string{"MM", "TK"} {
@@ -195,7 +195,7 @@ func TestDeskCrashInsideRecords(t *testing.T) {
 			t.Fatalf("after %d commits: the records differ", n)
 		}
 		// What was answered is answered again.
-		for _, key := range []string{"settled", wire.QuoteReqMark + "r2", wire.QuoteRespMark + "aj", "full"} {
+		for _, key := range []string{"settled", wire.QuoteReqPrefix + "r2", wire.QuoteRespPrefix + "aj", "full"} {
 			s := again.blotterOf(again.SessionNamed("MM"))
 			if key == "settled" {
 				s = again.blotterOf(again.SessionNamed("TK"))
@@ -223,16 +223,16 @@ func TestQuoteOutlivesARestart(t *testing.T) {
 	d.start()
 	tk = d.dial("TK", keep(sender, target))
 	tk.rfq("r1", "")
-	tk.hear("35=S 97=Y 131=r1 117=" + first.Get(117))
+	tk.wantNext("35=S 97=Y 131=r1 117=" + first.Get(117))
 	tk.take("c1", first)
-	tk.hear("35=8 11=c1 150=A 198=" + first.Get(117))
+	tk.wantNext("35=8 11=c1 150=A 198=" + first.Get(117))
 	tk.take("before", second)
-	tk.hear("35=8 97=Y 11=before 150=A 37=" + claim)
+	tk.wantNext("35=8 97=Y 11=before 150=A 37=" + claim)
 	d.later(testQuoteTTL)
-	tk.hear("35=AI 297=7 117=" + second.Get(117))
+	tk.wantNext("35=AI 297=7 117=" + second.Get(117))
 	tk.send("H", "11=before|55=SLUSD/USDC|54=1|")
-	tk.hear("35=8 11=before 150=I 39=A 37=" + claim)
-	tk.quiet()
+	tk.wantNext("35=8 11=before 150=I 39=A 37=" + claim)
+	tk.wantNoMessage()
 }
 
 // TestClaimsAfterALostJournal: the store knows of claims what the journal has
@@ -246,13 +246,13 @@ func TestClaimsAfterALostJournal(t *testing.T) {
 	n := len(d.journal.commands)
 	d.journal.mu.Unlock()
 	d.pay(kept, 1, 250_000_000)
-	tk.hear("11=kept 150=0")
+	tk.wantNext("11=kept 150=0")
 	tk.claimed("gone")
 	over := tk.claimed("over").Get(37)
 	d.pay(over, 2, 250_000_000)
-	tk.hear("11=over 150=0")
+	tk.wantNext("11=over 150=0")
 	d.deliver(over)
-	tk.hear("11=over 150=F")
+	tk.wantNext("11=over 150=F")
 	quote := tk.quoted("r", "")
 	sender, target := tk.leave()
 	d.stop()
@@ -260,7 +260,7 @@ func TestClaimsAfterALostJournal(t *testing.T) {
 	d.start()
 	tk = d.dial("TK", keep(sender, target))
 	for range 2 {
-		if m := tk.hear("35=8"); m.Get(58) != lostText {
+		if m := tk.wantNext("35=8"); m.Get(58) != lostText {
 			t.Errorf("%s", m)
 		} else if m.Get(11) == "kept" {
 			m.Want(t, "150=D 39=A 37="+kept)
@@ -269,11 +269,11 @@ func TestClaimsAfterALostJournal(t *testing.T) {
 		}
 	}
 	tk.take("c1", quote)
-	tk.hear("35=8 11=c1 150=8 103=4")
+	tk.wantNext("35=8 11=c1 150=8 103=4")
 	tk.send("H", fmt.Sprintf("11=x|37=%s|55=SLUSD/USDC|54=1|", over))
-	tk.hear("35=8 11=x 150=I 39=8 103=5")
+	tk.wantNext("35=8 11=x 150=I 39=8 103=5")
 	d.pay(kept, 1, 250_000_000)
-	tk.hear("11=kept 150=0 39=0")
+	tk.wantNext("11=kept 150=0 39=0")
 	if n := len(deskRecords(d.store)); n != 2 { // kept, and the facts
 		t.Errorf("%d records", n)
 	}

@@ -44,10 +44,10 @@ func TestQuoteRequestRefused(t *testing.T) {
 		{"131=r|146=1|55=92C/SLUSD|152=250|", "8", "REFUS_DVP: unknown_pair"},
 		{"131=r|" + group + "152=2500000|", "3", "CAPACITY_EXHAUSTED: "},
 		// By the engine; the id is used up then.
-		{"131=e1|" + group + "48=T1/T1-1|22=8|152=2500000|", "3", "CAPACITY_EXHAUSTED: capacity_exhausted: the tranche has not as much left: 1000.000000 USD"},
+		{"131=e1|" + group + "48=T1/T1-1|22=8|152=2500000|", "3", "CAPACITY_EXHAUSTED: capacity_exhausted: the tranche does not have enough left: 1000.000000 USD"},
 	} {
 		tk.send("R", c.body)
-		m := tk.hear("35=AG 146=1 658=" + c.reason)
+		m := tk.wantNext("35=AG 146=1 658=" + c.reason)
 		m.Text(t, c.text)
 		if !strings.HasPrefix(c.body, "131="+m.Get(131)+"|") {
 			t.Errorf("%s answers %s", m, c.body)
@@ -55,7 +55,7 @@ func TestQuoteRequestRefused(t *testing.T) {
 	}
 	tk.quoted("r", "152=250.00|") // the zeros of a client that has floats
 	tk.send("R", "131=e1|"+group+"152=250|")
-	tk.hear("35=AG 97=Y 131=e1 658=3")
+	tk.wantNext("35=AG 97=Y 131=e1 658=3")
 }
 
 // TestDeskRefuses: what the desk itself refuses, of quotes and of claims.
@@ -67,19 +67,19 @@ func TestDeskRefuses(t *testing.T) {
 	sold := tk.quoted("sold", "48=T2/T2-1|22=8|152=250|")
 	live, rare := tk.quoted("live", ""), tk.quoted("rare", "")
 	xx.take("x", xx.quoted("x", "48=T2/T2-1|22=8|152=250|"))
-	xx.hear("35=8 11=x 150=A")
+	xx.wantNext("35=8 11=x 150=A")
 	refuse := func(id, quoteReason, orderReason, text string, quote sessiontest.Message) {
 		t.Helper()
 		if quoteReason != "" {
 			tk.rfq("q"+id, "48=T1/T1-1|22=8|152=250|")
-			tk.hear("35=AG 131=q"+id+" 658="+quoteReason).Text(t, text)
+			tk.wantNext("35=AG 131=q"+id+" 658="+quoteReason).Text(t, text)
 		}
 		if quote != nil {
 			tk.take("d"+id, quote)
-			m := tk.hear("35=8 37=NONE 150=8 39=8 55=SLUSD/USDC 151=0 11=d" + id + " 103=" + orderReason)
+			m := tk.wantNext("35=8 37=NONE 150=8 39=8 55=SLUSD/USDC 151=0 11=d" + id + " 103=" + orderReason)
 			m.Text(t, text)
 			tk.send("AJ", "693=d"+id+"|117="+quote.Get(117)+"|694=1|55=SLUSD/USDC|")
-			tk.hear("35=8 37=NONE 150=8 103="+orderReason+" 693=d"+id).Text(t, text)
+			tk.wantNext("35=8 37=NONE 150=8 103="+orderReason+" 693=d"+id).Text(t, text)
 		}
 	}
 	refuse("sold", "", "3", "CAPACITY_EXHAUSTED: capacity_exhausted: ", sold)
@@ -90,7 +90,7 @@ func TestDeskRefuses(t *testing.T) {
 	d.submit(stop, nil)
 	refuse("killed", "6", "0", "REFUS_DVP: killed: ", live)
 	d.pay(claim, 1, 250_000_000)
-	tk.hear("35=8 11=before 150=0")
+	tk.wantNext("35=8 11=before 150=0")
 	stop.Status = engine.StatusLive
 	d.submit(stop, nil)
 	d.ask(&rfq.SetInventory{Instrument: 0, Atoms: 1})
@@ -99,15 +99,15 @@ func TestDeskRefuses(t *testing.T) {
 	d.ask(&rfq.AmendTicket{Ticket: 1, Rails: market.Rails(0).With(market.RailSOL)})
 	refuse("rail", "99", "", "INVALID_FIELD: rail_not_accepted: ", nil)
 	tk.take("honoured", live) // an amended ticket does not touch a quote
-	tk.hear("35=8 11=honoured 150=A")
+	tk.wantNext("35=8 11=honoured 150=A")
 	d.ask(&rfq.AmendTicket{Ticket: 1, Rails: market.AllRails, Reference: 2_000_000_000})
 	refuse("corridor", "5", "", "REFUS_DVP: price_corridor: ", nil)
 	d.ask(&rfq.AmendTicket{Ticket: 1, Rails: market.AllRails})
 	// Locks and the end of a ticket end the quote as well, which TestQuoteEnds holds.
 	d.ask(&rfq.SetLock{Scope: rfq.LockAll, Locked: true})
 	for range 2 {
-		id := tk.hear("35=Z").Get(117)
-		if tk.hear("35=AI 297=6 117=" + id); id != rare.Get(117) && id != sold.Get(117) {
+		id := tk.wantNext("35=Z").Get(117)
+		if tk.wantNext("35=AI 297=6 117=" + id); id != rare.Get(117) && id != sold.Get(117) {
 			t.Errorf("quote %s has ended", id)
 		}
 	}
@@ -141,27 +141,27 @@ func TestAcceptanceRefused(t *testing.T) {
 		{"11=" + strings.Repeat("x", wire.MaxClOrdID+1) + "|40=D|117=" + id + "|55=SLUSD/USDC|54=1|152=250|", "99", "INVALID_FIELD: ClOrdID (11)"},
 	} {
 		tk.send("D", c.body+now60)
-		tk.hear("35=8 37=NONE 150=8 39=8 103="+c.reason).Text(t, c.text)
+		tk.wantNext("35=8 37=NONE 150=8 39=8 103="+c.reason).Text(t, c.text)
 	}
 	tk.send("AJ", "693="+strings.Repeat("x", wire.MaxQuoteReqID+1)+"|117="+id+"|694=1|55=SLUSD/USDC|")
-	tk.hear("35=8 150=8 103=99").Text(t, "INVALID_FIELD: QuoteRespID (693)")
+	tk.wantNext("35=8 150=8 103=99").Text(t, "INVALID_FIELD: QuoteRespID (693)")
 	tk.send("AJ", "693=a|117="+id+"|694=1|55=SLUSD/USDC|133=0.98|")
-	tk.hear("35=8 150=8 103=99 693=a").Text(t, "INVALID_FIELD: OfferPx (133)")
+	tk.wantNext("35=8 150=8 103=99 693=a").Text(t, "INVALID_FIELD: OfferPx (133)")
 	d.bank.closed.Store(true)
 	tk.take("c", quote)
-	tk.hear("35=8 150=8 103=0").Text(t, "CHAIN_UNAVAILABLE: ")
+	tk.wantNext("35=8 150=8 103=0").Text(t, "CHAIN_UNAVAILABLE: ")
 	d.bank.closed.Store(false)
 	nw.take("c", nw.quoted("r", ""))
-	nw.hear("35=8 150=8 103=0").Text(t, "MISSING_FIELD: wallet")
+	nw.wantNext("35=8 150=8 103=0").Text(t, "MISSING_FIELD: wallet")
 	// None of them has used the quote or the id up.
 	tk.send("D", "11=c|40=D|117="+id+"|55=SLUSD/USDC|48=T1/T1-2|22=8|54=1|38=252.525252|44=0.99|15=USDC|59=4|"+now60)
-	tk.hear("35=8 150=8").Text(t, "INVALID_FIELD: SecurityID (48)")
+	tk.wantNext("35=8 150=8").Text(t, "INVALID_FIELD: SecurityID (48)")
 	tk.send("D", "11=c|40=D|117="+id+"|55=SLUSD/USDC|48=T1/T1-1|22=8|54=1|38=252.525252|44=0.99|15=USDC|59=4|"+now60)
-	first := tk.hear("35=8 11=c 150=A")
+	first := tk.wantNext("35=8 11=c 150=A")
 	tk.take("c", quote)
-	tk.hear("35=8 97=Y 11=c 150=A 17=" + first.Get(17))
+	tk.wantNext("35=8 97=Y 11=c 150=A 17=" + first.Get(17))
 	tk.take("c2", quote)
-	tk.hear("35=8 11=c2 150=8 103=4").Text(t, "CLAIM_EXPIRED: quote_expired")
+	tk.wantNext("35=8 11=c2 150=8 103=4").Text(t, "CLAIM_EXPIRED: quote_expired")
 }
 
 // TestLastCapacity: of two clients that race for the last capacity, one gets it.
@@ -182,7 +182,7 @@ func TestLastCapacity(t *testing.T) {
 		}
 		var types []string
 		for _, k := range clients {
-			types = append(types, k.hear("35=8 11="+fmt.Sprint("c", i)).Get(150))
+			types = append(types, k.wantNext("35=8 11="+fmt.Sprint("c", i)).Get(150))
 		}
 		if slices.Sort(types); strings.Join(types, "") != "8A" {
 			t.Fatalf("round %d: %v", i, types)
@@ -203,20 +203,20 @@ func TestQuoteLimit(t *testing.T) {
 	full := func() {
 		t.Helper()
 		tk.rfq("over", "")
-		tk.hear("35=AG 131=over 658=3").Text(t, "OVERLOADED: 3 quotes of this session")
+		tk.wantNext("35=AG 131=over 658=3").Text(t, "OVERLOADED: 3 quotes of this session")
 	}
 	full()
 	tk.send("AJ", "693=p|117="+quotes[0].Get(117)+"|694=6|55=SLUSD/USDC|")
-	tk.hear("35=AI 297=11")
+	tk.wantNext("35=AI 297=11")
 	full()
 	tk.take("c", quotes[1]) // a claim makes room
-	tk.hear("35=8 11=c 150=A")
+	tk.wantNext("35=8 11=c 150=A")
 	tk.quoted("over", "")
 	tk.rfq("r9", "")
-	tk.hear("35=AG 131=r9 658=3")
+	tk.wantNext("35=AG 131=r9 658=3")
 	d.later(testQuoteTTL)
-	tk.hear("35=AI 297=7")
-	tk.hear("35=AI 297=7")
+	tk.wantNext("35=AI 297=7")
+	tk.wantNext("35=AI 297=7")
 	for i := range 3 {
 		tk.quoted(fmt.Sprint("s", i), "")
 	}
@@ -228,7 +228,7 @@ func TestPendingQuotes(t *testing.T) {
 	g := &Gateway{options: Options{MaxPendingOrders: 2, MaxQuotes: 10}.withDefaults()}
 	s := newBlotter(g, &session.Session{})
 	for i := range 3 {
-		refusal := s.desk.registerDesk(&request{clOrdID: fmt.Sprint(wire.QuoteReqMark, i), msgType: 'R'})
+		refusal := s.desk.registerDesk(&request{clOrdID: fmt.Sprint(wire.QuoteReqPrefix, i), msgType: 'R'})
 		if full := i == 2; (refusal != nil) != full {
 			t.Errorf("request %d: %+v", i, refusal)
 		}
@@ -236,7 +236,7 @@ func TestPendingQuotes(t *testing.T) {
 	if s.pendingQuotes != 2 || s.pending != 2 {
 		t.Errorf("%d asked for, %d pending", s.pendingQuotes, s.pending)
 	}
-	s.unregister(s.requests[fmt.Sprint(wire.QuoteReqMark, 0)])
+	s.unregister(s.requests[fmt.Sprint(wire.QuoteReqPrefix, 0)])
 	if s.pendingQuotes != 1 || s.pending != 1 {
 		t.Errorf("%d asked for, %d pending", s.pendingQuotes, s.pending)
 	}
@@ -248,7 +248,7 @@ func TestNoDesk(t *testing.T) {
 	d := newDesk(t, []string{"TK"}, nil)
 	tk := d.dial("TK", nil)
 	tk.rfq("r", "")
-	tk.hear("35=AG 131=r 658=8").Text(t, "REFUS_DVP: unknown_pair")
+	tk.wantNext("35=AG 131=r 658=8").Text(t, "REFUS_DVP: unknown_pair")
 	g := &Gateway{}
 	if _, refusal := g.deskView(); refusal == nil || !strings.HasPrefix(refusal.Text, wire.CodeUnsupported) {
 		t.Errorf("no desk: %+v", refusal)

@@ -20,7 +20,7 @@ import (
 // quoteRequest handles an R.
 func (s *deskClient) quoteRequest(frame []byte) *wire.Reject {
 	r := wire.ScanQuoteRequest(frame)
-	key := wire.QuoteReqMark + string(r.ID)
+	key := wire.QuoteReqPrefix + string(r.ID)
 	if len(r.ID) > 0 {
 		if done, err := s.repeated([]byte(key)); done {
 			return err
@@ -127,7 +127,7 @@ func currentOffer(v *rfq.View, in market.InstrumentID, fill market.FillUSD, rail
 	case t != nil:
 		return t.ID, tranche, nil
 	case open:
-		return 0, 0, wire.Refuse(wire.QuoteRejExceedsLimit, wire.CodeCapacity, "%s: no open ticket has room for %s over %s", event.ReasonCapacityExhausted, fill, rail)
+		return 0, 0, wire.Refuse(wire.QuoteRejExceedsLimit, wire.CodeCapacity, "%s: no open ticket has the capacity for %s USD over %s", event.ReasonCapacityExhausted, fill, rail)
 	}
 	return 0, 0, wire.Refuse(wire.QuoteRejNoMarket, wire.CodeUnknownTicket, "%s: no ticket is open", event.ReasonUnknownTicket)
 }
@@ -164,7 +164,7 @@ func (s *deskClient) submitDesk(request rfq.Request, entry *request) *wire.Refus
 		s.gateway.overloaded.Add(1)
 		return wire.Refuse(wire.QuoteRejOther, wire.CodeOverloaded, "the engine's queue is full, try again")
 	}
-	code, text, _ := strings.Cut(s.gateway.Unserved(err.Error()), ": ")
+	code, text, _ := strings.Cut(s.gateway.UnavailableText(err.Error()), ": ")
 	return wire.Refuse(wire.QuoteRejOther, code, "%s", text)
 }
 

@@ -51,7 +51,7 @@ func (s *deskClient) rejectClaimChange(r *wire.OrderRequest, c *claim, amend boo
 	}
 	refusal := wire.Refuse(wire.CxlRejOther, wire.CodeUnsupported, "a claim ends by its payment or by its deadline")
 	if c.Over() {
-		refusal = wire.Refuse(wire.CxlRejTooLate, wire.CodeTooLate, "the claim is over")
+		refusal = wire.Refuse(wire.CxlRejTooLate, wire.CodeTooLate, "the claim has ended")
 	}
 	return s.rejectChange(r, &target{claim: c.ID, status: c.Status}, amend, refusal)
 }

@@ -27,8 +27,8 @@ type ledger struct {
 	reports map[string]string // the content of a report, by ExecID
 	places  map[string]place  // of the reports that events have caused
 	newest  place
-	orders  map[string]*told // by OrderID (37)
-	fills   map[string]fill  // by ExecID
+	orders  map[string]*reportedOrder // by OrderID (37)
+	fills   map[string]fill           // by ExecID
 	answers map[string]string
 }
 
@@ -37,8 +37,8 @@ type place struct{ seq, index uint64 }
 
 func (p place) before(q place) bool { return p.seq < q.seq || p.seq == q.seq && p.index < q.index }
 
-// told is the state of one order according to its reports; quantities in lots.
-type told struct {
+// reportedOrder is the state of one order according to its reports; quantities in lots.
+type reportedOrder struct {
 	in                 *market.Instrument
 	clOrdID, side      string
 	total, cum, leaves market.Qty
@@ -55,7 +55,7 @@ type fill struct {
 func newLedger(set *market.Instruments) *ledger {
 	return &ledger{
 		set: set, numbers: map[int]string{}, reports: map[string]string{}, places: map[string]place{},
-		orders: map[string]*told{}, fills: map[string]fill{}, answers: map[string]string{},
+		orders: map[string]*reportedOrder{}, fills: map[string]fill{}, answers: map[string]string{},
 	}
 }
 
@@ -234,7 +234,7 @@ func (l *ledger) begin(m sessiontest.Message, refused bool) error {
 	if err != nil {
 		return err
 	}
-	o := &told{in: in, clOrdID: m.Get(11), side: m.Get(54), total: total, leaves: total, notional: new(big.Int)}
+	o := &reportedOrder{in: in, clOrdID: m.Get(11), side: m.Get(54), total: total, leaves: total, notional: new(big.Int)}
 	l.orders[m.Get(37)] = o
 	if refused {
 		o.leaves, o.ended = 0, true
@@ -242,7 +242,7 @@ func (l *ledger) begin(m sessiontest.Message, refused bool) error {
 	return o.check(m)
 }
 
-func (l *ledger) fill(o *told, m sessiontest.Message) error {
+func (l *ledger) fill(o *reportedOrder, m sessiontest.Message) error {
 	qty, err := o.in.ParseQty([]byte(m.Get(32)))
 	if err != nil {
 		return err
@@ -260,7 +260,7 @@ func (l *ledger) fill(o *told, m sessiontest.Message) error {
 
 // check compares the quantities and the average of a report with what the ones
 // before it add up to.
-func (o *told) check(m sessiontest.Message) error {
+func (o *reportedOrder) check(m sessiontest.Message) error {
 	for _, c := range []struct {
 		tag  int
 		want market.Qty
@@ -280,7 +280,7 @@ func (o *told) check(m sessiontest.Message) error {
 
 // average is AvgPx by another way than appendAvgPx's: rounded down, with
 // AvgPxDigits more than the instrument's where it is not exact.
-func (o *told) average() string {
+func (o *reportedOrder) average() string {
 	if o.cum == 0 {
 		return "0"
 	}
@@ -304,8 +304,8 @@ func (o *told) average() string {
 }
 
 // live returns the orders that have not ended, by OrderID.
-func (l *ledger) live() map[string]*told {
-	live := map[string]*told{}
+func (l *ledger) live() map[string]*reportedOrder {
+	live := map[string]*reportedOrder{}
 	for id, o := range l.orders {
 		if !o.ended {
 			live[id] = o

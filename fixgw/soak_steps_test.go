@@ -24,7 +24,7 @@ func (k *trader) step() error {
 	case roll < 130:
 		k.send("H", "", k.pick().statusBody())
 	case roll < 132:
-		k.ask(&ask{msgType: "q", body: "530=7|" + now60})
+		k.ask(&openRequest{msgType: "q", body: "530=7|" + now60})
 	case roll < 148: // the same request again
 		if id := k.recent(); id != "" {
 			k.send(k.asked[id].msgType, "97=Y|", k.asked[id].body)
@@ -93,9 +93,9 @@ func (t *aim) statusBody() string {
 }
 
 // ask sends a request that must be answered some day; its ClOrdID comes first.
-func (k *trader) ask(a *ask) { k.write(k.asking(a)) }
+func (k *trader) ask(a *openRequest) { k.write(k.asking(a)) }
 
-func (k *trader) asking(a *ask) []byte {
+func (k *trader) asking(a *openRequest) []byte {
 	id := fmt.Sprintf("%s-%d", k.compID, len(k.ids))
 	a.body = "11=" + id + "|" + a.body
 	k.asked[id] = a
@@ -108,8 +108,8 @@ func (k *trader) newOrder() { k.ask(k.anOrder()) }
 func (k *trader) orderFrame() []byte { return k.asking(k.anOrder()) }
 
 // anOrder is near the middle of the book, so that it often trades.
-func (k *trader) anOrder() *ask {
-	a := &ask{msgType: "D", symbol: "SLUSD/USDC", side: string('1' + byte(k.r.IntN(2)))}
+func (k *trader) anOrder() *openRequest {
+	a := &openRequest{msgType: "D", symbol: "SLUSD/USDC", side: string('1' + byte(k.r.IntN(2)))}
 	qty, price := fmt.Sprintf("%d.%02d", 1+k.r.IntN(20), k.r.IntN(100)), fmt.Sprintf("1.%04d", k.r.IntN(12))
 	if k.r.IntN(6) == 0 {
 		a.symbol, qty, price = "92C/SLUSD", fmt.Sprint(1+k.r.IntN(9)), fmt.Sprint(5*(1+k.r.IntN(4)))
@@ -151,7 +151,7 @@ func (k *trader) change(msgType string) {
 		}
 		body += "40=2|44=" + price + "|"
 	}
-	k.ask(&ask{msgType: msgType, body: body + now60, symbol: t.symbol, side: t.side})
+	k.ask(&openRequest{msgType: msgType, body: body + now60, symbol: t.symbol, side: t.side})
 }
 
 // dawdle sends without reading.

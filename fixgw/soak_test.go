@@ -398,7 +398,7 @@ func (s *soak) quiet(before int) {
 	if conns, addresses, pending := s.desk.hooks.Connections(); conns+addresses+pending != 0 {
 		s.t.Errorf("the listener still counts %d connections, %d addresses, %d pending", conns, addresses, pending)
 	}
-	if n, _, _ := g.market.Figures(); n != 0 {
+	if n, _, _ := g.market.Counts(); n != 0 {
 		s.t.Errorf("%d subscriptions of nobody", n)
 	}
 	for _, session := range g.blotters() {
@@ -417,7 +417,7 @@ func (s *soak) compare(traders []*trader) {
 	if got := s.desk.replica.State; got.Hash() != replica.State.Hash() {
 		s.t.Errorf("the engine is at %d, the journal's replay at %d, and they differ", got.Seq(), replica.State.Seq())
 	}
-	fills, live := map[string]fill{}, map[string]*told{}
+	fills, live := map[string]fill{}, map[string]*reportedOrder{}
 	for _, k := range traders {
 		wrong := k.book.compare(want[k.compID])
 		for _, text := range wrong[:min(len(wrong), 5)] {

@@ -36,20 +36,20 @@ type trader struct {
 	nextOut, nextIn int
 	high            int       // largest number seen
 	askAt           time.Time // of the next ResendRequest, if one is needed
-	heard           time.Time // when the last message came
-	beat            string    // TestReqID (112) of the last Heartbeat
+	lastReceived    time.Time // when the last message came
+	lastHeartbeatID string    // TestReqID (112) of the last Heartbeat
 
-	sent  map[int]said    // application messages, by number
-	asked map[string]*ask // requests, by ClOrdID
-	ids   []string        // of asked, oldest first
+	sent  map[int]sentMessage     // application messages, by number
+	asked map[string]*openRequest // requests, by ClOrdID
+	ids   []string                // of asked, oldest first
 	steps int
 	trace []string // the newest messages and ends, shown when a check fails
 }
 
-// maxTrace is how many lines of trace a trader keeps, toldTrace how many it prints.
+// maxTrace is how many lines of trace a trader keeps, maxPrinted how many it prints.
 const (
-	maxTrace  = 200
-	toldTrace = 50
+	maxTrace   = 200
+	maxPrinted = 50
 )
 
 // note adds a line to the trace.
@@ -60,16 +60,16 @@ func (k *trader) note(what string, m sessiontest.Message) {
 	k.trace = append(k.trace, what+" "+m.Pick(34, 35, 43, 97, 7, 16, 36, 11, 17, 150, 58))
 }
 
-// said is an application message as it can be sent again.
-type said struct{ msgType, body string }
+// sentMessage is an application message as it can be sent again.
+type sentMessage struct{ msgType, body string }
 
-// ask is a request that must be answered in the end.
-type ask struct{ msgType, body, symbol, side string }
+// openRequest is a request that must be answered in the end.
+type openRequest struct{ msgType, body, symbol, side string }
 
 func newTrader(s *soak, compID, user string, seed uint64) *trader {
 	return &trader{
 		soak: s, compID: compID, user: user, r: rand.New(rand.NewPCG(s.seed, seed)), book: newLedger(s.desk.set),
-		nextOut: 1, nextIn: 1, sent: map[int]said{}, asked: map[string]*ask{},
+		nextOut: 1, nextIn: 1, sent: map[int]sentMessage{}, asked: map[string]*openRequest{},
 	}
 }
 
@@ -79,7 +79,7 @@ func (k *trader) run() error {
 	defer k.drop()
 	err := k.lead()
 	if err != nil {
-		return fmt.Errorf("%w\n%s: the newest messages:\n%s", err, k.compID, strings.Join(k.trace[max(0, len(k.trace)-toldTrace):], "\n"))
+		return fmt.Errorf("%w\n%s: the newest messages:\n%s", err, k.compID, strings.Join(k.trace[max(0, len(k.trace)-maxPrinted):], "\n"))
 	}
 	return nil
 }
@@ -174,7 +174,7 @@ func (k *trader) send(msgType, head, body string) {
 // take gives a message the next number.
 func (k *trader) take(msgType, head, body string) []byte {
 	if !strings.Contains("A012345HV", msgType) { // what is asked for now is not worth a replay
-		k.sent[k.nextOut] = said{msgType, body}
+		k.sent[k.nextOut] = sentMessage{msgType, body}
 	}
 	k.nextOut++
 	b := k.frame(msgType, k.nextOut-1, head, body)
@@ -212,7 +212,7 @@ func (k *trader) receive(d time.Duration) error {
 		m := sessiontest.Message(bytes.Clone(k.in[:n]))
 		k.in = k.in[:copy(k.in, k.in[n:])]
 		k.note("<", m)
-		k.heard = time.Now()
+		k.lastReceived = time.Now()
 		if bad := k.handle(m); bad != nil {
 			return fmt.Errorf("%s: %w: %s", k.compID, bad, m)
 		}
@@ -271,7 +271,7 @@ func (k *trader) handle(m sessiontest.Message) error {
 	k.nextIn++
 	switch typ {
 	case "0":
-		k.beat = m.Get(112)
+		k.lastHeartbeatID = m.Get(112)
 	case "1":
 		k.send("0", "", "112="+m.Get(112)+"|")
 	case "3":
@@ -357,7 +357,7 @@ const maxSilence = wait
 
 // silent says that the gateway does not answer the session, if so.
 func (k *trader) silent() error {
-	if !k.logged || k.over || time.Since(k.heard) < maxSilence {
+	if !k.logged || k.over || time.Since(k.lastReceived) < maxSilence {
 		return nil
 	}
 	return fmt.Errorf("%s: no answer for %v; next number %d, largest seen %d; ours is %d, expected is %d",
@@ -482,12 +482,12 @@ func (k *trader) finish() error {
 func (k *trader) hearOut() error {
 	const mark = "end"
 	var again time.Time
-	k.heard = time.Now()
-	for k.beat != mark || k.nextIn <= k.high {
+	k.lastReceived = time.Now()
+	for k.lastHeartbeatID != mark || k.nextIn <= k.high {
 		if k.over {
 			return fmt.Errorf("%s: the session ends before all was told: next %d, seen %d", k.compID, k.nextIn, k.high)
 		}
-		if now := time.Now(); k.beat != mark && now.After(again) {
+		if now := time.Now(); k.lastHeartbeatID != mark && now.After(again) {
 			again = now.Add(time.Second)
 			k.send("1", "", "112="+mark+"|")
 		}

@@ -262,7 +262,7 @@ func TestNoSecretGetsOut(t *testing.T) {
 	l.search("an answer", l.answers.Bytes())
 	l.searchFolder("the backup", backup)
 	l.searchFolder("the message log", filepath.Join(filepath.Dir(l.d.Data), "messages"))
-	for _, said := range []string{"settlement enabled", "logon_refused", "operator token refused", "session_logged_on"} {
+	for _, said := range []string{"settlement enabled", "FIX logon refused", "operator token refused", "FIX session logged on"} {
 		if !bytes.Contains(log, []byte(said)) {
 			t.Errorf("the log does not have %q, so it proves nothing:\n%.2000s", said, log)
 		}

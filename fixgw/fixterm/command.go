@@ -28,7 +28,7 @@ type Action struct {
 }
 
 // ErrUsage is wrapped in the error of a malformed command.
-var ErrUsage = errors.New("not understood")
+var ErrUsage = errors.New("invalid command")
 
 // command is the first word of a line.
 type command struct {
@@ -56,7 +56,7 @@ func commands() []command {
 		{"unsubscribe", "unsubscribe [SYMBOL]", "stop following a book; without SYMBOL, the newest", (*Terminal).unsubscribe},
 		{"instruments", "instruments", "list the instruments", (*Terminal).instruments},
 		{"define", "define SYMBOL", "ask for an instrument's rules", (*Terminal).define},
-		{"halted?", "halted? SYMBOL", "ask whether an instrument trades", (*Terminal).halted},
+		{"halted", "halted SYMBOL", "ask whether an instrument trades", (*Terminal).halted},
 		{"resend", "resend FROM [TO]", "ask for messages again, by sequence number", (*Terminal).resend},
 		{"raw", "raw 35=TYPE|TAG=VALUE|…", "send a message; header and trailer are made", (*Terminal).raw},
 		{"wait", "wait SECONDS", "wait before the next command", (*Terminal).pause},
@@ -91,6 +91,9 @@ func (t *Terminal) Command(line string) (Action, error) {
 }
 
 func lookup(word string) (*command, error) {
+	if word == "halted?" { // its name in version 0.1
+		word = "halted"
+	}
 	all := commands()
 	var near []string
 	for i := range all {

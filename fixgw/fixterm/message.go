@@ -67,7 +67,7 @@ func (t *Terminal) render(m message) []Report {
 		return one(tradingStatus(m))
 	}
 	r := begin(m, "message")
-	r.sentence = "of type " + m.typ()
+	r.sentence = "message of type " + m.typ()
 	return one(r)
 }
 
@@ -250,7 +250,7 @@ func reject(m message) Report {
 
 func (t *Terminal) listOrders(words []string) (Action, error) {
 	if len(words) > 0 {
-		return Action{}, usage("nothing follows")
+		return Action{}, usage("no arguments expected")
 	}
 	r := Report{Event: "orders"}
 	for _, o := range t.listed {
@@ -265,7 +265,7 @@ func (t *Terminal) listOrders(words []string) (Action, error) {
 
 func (t *Terminal) listClaims(words []string) (Action, error) {
 	if len(words) > 0 {
-		return Action{}, usage("nothing follows")
+		return Action{}, usage("no arguments expected")
 	}
 	r := Report{Event: "claims"}
 	for _, c := range t.claims {

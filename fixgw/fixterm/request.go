@@ -132,7 +132,7 @@ func (t *Terminal) follow(words []string) (Action, error) {
 	case t.following(bk.symbol) != nil:
 		return Action{}, fmt.Errorf("%s is followed already", bk.symbol)
 	case len(t.books) >= MaxSubscriptions:
-		return Action{}, fmt.Errorf("%d books are followed, which is the most", MaxSubscriptions)
+		return Action{}, fmt.Errorf("%d books are followed already, the maximum", MaxSubscriptions)
 	}
 	t.books = append(t.books, bk)
 	return Action{MsgType: "V", Body: bk.request("1"), request: &pendingRequest{values: []string{bk.id}}}, nil
@@ -171,7 +171,7 @@ func (t *Terminal) unsubscribe(words []string) (Action, error) {
 
 func (t *Terminal) instruments(words []string) (Action, error) {
 	if len(words) > 0 {
-		return Action{}, usage("nothing follows")
+		return Action{}, usage("no arguments expected")
 	}
 	id := t.newID()
 	var b body

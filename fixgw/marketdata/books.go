@@ -313,9 +313,9 @@ func (m *Books) remove(members []*member) {
 	}
 }
 
-// Figures returns the number of subscriptions, and how many updates were conflated and
+// Counts returns the number of subscriptions, and how many updates were conflated and
 // how many subscriptions dropped so far.
-func (m *Books) Figures() (subscriptions int, conflated, dropped uint64) {
+func (m *Books) Counts() (subscriptions int, conflated, dropped uint64) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for _, requests := range m.subscriptions {
@@ -333,7 +333,7 @@ func (m *Books) Request(s *session.Session, frame []byte) *wire.Reject {
 	case refusal != nil:
 		return m.refuse(s, &r, refusal)
 	case m.source == nil:
-		return wire.BusinessReject(wire.RejNotAvailable, r.ReqID, wire.CodeUnsupported+": there is no market data here")
+		return wire.BusinessReject(wire.RejNotAvailable, r.ReqID, wire.CodeUnsupported+": no market data on this node")
 	}
 	r.Custom = s.Custom.Load()
 	if r.Action == '2' {

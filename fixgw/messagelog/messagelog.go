@@ -259,7 +259,7 @@ func (l *Log) flush() {
 }
 
 // errLogWaits is the error of a log within logRetry of a failed write.
-var errLogWaits = errors.New("waiting to try again")
+var errLogWaits = errors.New("the message log waits after a failed write")
 
 func (l *Log) writeLines() error {
 	if l.broken && time.Now().Before(l.retryAt) {

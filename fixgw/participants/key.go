@@ -27,7 +27,7 @@ func parseKey(text string) (key [32]byte, err error) {
 		return key, errKeySyntax
 	}
 	if copy(key[:], raw); !eddsa.ValidKey(key) {
-		return key, errors.New("is a weak key: anybody can sign for it")
+		return key, errors.New("is a weak key: signatures for it can be forged")
 	}
 	return key, nil
 }

@@ -37,7 +37,7 @@ const MaxPassword = 256
 // HashPassword returns the argon2id hash of password for a participants file.
 func HashPassword(password string) (string, error) {
 	if password == "" || len(password) > MaxPassword {
-		return "", fmt.Errorf("password: must be 1 to %d bytes", MaxPassword)
+		return "", fmt.Errorf("password has %d bytes: must be 1 to %d", len(password), MaxPassword)
 	}
 	salt := make([]byte, argonSalt)
 	if _, err := rand.Read(salt); err != nil {

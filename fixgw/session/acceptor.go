@@ -96,10 +96,10 @@ func (a *acceptor) unregister() {
 	}
 }
 
-// hand gives quickfix a connection whose Logon is proven. It waits until new sessions have
+// handOver gives quickfix a connection whose Logon is proven. It waits until new sessions have
 // stopped sleeping, because quickfix never closes a connection of a session that stops
 // while it sleeps.
-func (a *acceptor) hand(c *conn) error {
+func (a *acceptor) handOver(c *conn) error {
 	if wait := time.Until(a.awake); wait > 0 {
 		select {
 		case <-time.After(wait):
@@ -124,7 +124,7 @@ func (a *acceptor) Accept() (net.Conn, error) {
 	}
 }
 
-// Close ends Accept and hand.
+// Close ends Accept and handOver.
 func (a *acceptor) Close() error {
 	a.shut.Do(func() { close(a.done) })
 	return nil

@@ -25,7 +25,7 @@ func (a app) OnLogon(id quickfix.SessionID) {
 		s.limits.strikes = 0
 		s.history.loggedOn(a.server.options.Now())
 		s.loggedOn.Store(true)
-		a.server.options.Logger.Info("session_logged_on", "comp_id", id.TargetCompID)
+		a.server.options.Logger.Info("FIX session logged on", "comp_id", id.TargetCompID)
 	}
 }
 
@@ -35,7 +35,7 @@ func (a app) OnLogout(id quickfix.SessionID) {
 	if s == nil || !s.end() {
 		return
 	}
-	a.server.options.Logger.Info("session_logged_out", "comp_id", id.TargetCompID)
+	a.server.options.Logger.Info("FIX session logged out", "comp_id", id.TargetCompID)
 	s.Handler.LoggedOut()
 	if s.CancelOnDisconnect.Load() && !a.server.stopping.Load() {
 		s.Handler.CancelOrders()
@@ -51,7 +51,7 @@ func (a app) ToAdmin(m *quickfix.Message, id quickfix.SessionID) {
 	}
 	a.server.SessionNamed(id.TargetCompID).outbound.admin(msgType)
 	if a.server.stopping.Load() && !m.Body.Has(tagText) && string(msgType) == "5" {
-		m.Body.SetString(tagText, a.server.farewell())
+		m.Body.SetString(tagText, a.server.logoutText())
 	}
 }
 
@@ -114,7 +114,7 @@ func (a app) admin(s *Session, m *quickfix.Message) quickfix.MessageRejectError 
 		if _, err := wire.ParseSeq(newSeqNo); err != nil {
 			a.server.Rejects.Add(1)
 			tag := quickfix.Tag(tagNewSeqNo)
-			return quickfix.NewMessageRejectError(fmt.Sprintf("%s: NewSeqNo (36): must be 1 to below 10^9", wire.CodeInvalidField), sessionRejectValue, &tag)
+			return quickfix.NewMessageRejectError(fmt.Sprintf("%s: NewSeqNo (36): must be 1 to 999999999", wire.CodeInvalidField), sessionRejectValue, &tag)
 		}
 	case "2":
 		if !s.limits.resends.Take(a.server.options.Now().UnixNano(), a.server.rates.resends) {

@@ -43,16 +43,16 @@ type conn struct {
 	placed     bool // the request was: handler.RunInline is to be called
 	gap        gap
 	garbage    int
-	ahead      int // bytes of messages with numbers too high, in this gap
+	gapBytes   int // bytes of messages with numbers too high, in this gap
 	flood      ratelimit.Bucket
 	delivered  uint64 // messages handed to quickfix, plus those that the session had begun with before
 
 	mu sync.Mutex
 	writeQueue
-	closing  bool          // write the waiting bytes, then close
-	ended    bool          // Run has returned
-	cut      error         // why reading and writing have ended; nil = they have not
-	patience time.Duration // how long a write may take
+	closing      bool          // write the waiting bytes, then close
+	ended        bool          // Run has returned
+	cut          error         // why reading and writing have ended; nil = they have not
+	writeTimeout time.Duration // how long a write may take
 
 	wake chan struct{} // capacity 1: out, closing or cut has changed
 }
@@ -74,7 +74,7 @@ var (
 func newConn(v *Server, inner net.Conn) *conn {
 	c := &conn{
 		Conn: inner, server: v, accepted: v.options.Now(), wake: make(chan struct{}, 1),
-		patience: v.options.FlushTimeout, in: make([]byte, 0, v.options.LogonBytes),
+		writeTimeout: v.options.FlushTimeout, in: make([]byte, 0, v.options.LogonBytes),
 	}
 	c.writeQueue.init(inner)
 	return c
@@ -125,7 +125,7 @@ func (c *conn) next() error {
 		if err != nil {
 			return c.end(err)
 		}
-		if err := c.countAhead(s, seq, len(frame)); err != nil {
+		if err := c.limitGapBytes(s, seq, len(frame)); err != nil {
 			return c.end(err)
 		}
 		if err := c.gap.follow(s.Messages.target.Load(), seq, wire.MsgType(frame), now, c.server.options.GapTimeout); err != nil {
@@ -139,7 +139,7 @@ func (c *conn) next() error {
 
 // waitForRoom waits until the session can queue one more message, or has ended.
 func (c *conn) waitForRoom() error {
-	begun := &c.session.Load().Messages.begun
+	begun := &c.session.Load().Messages.startedByQuickfix
 	for int64(c.delivered-begun.Load()) >= inChanCapacity {
 		if c.leaving() {
 			return errClosed
@@ -175,21 +175,21 @@ func (c *conn) leaving() bool {
 // logonPause is the pause between two looks at a Logon that quickfix has not answered.
 const logonPause = 2 * time.Millisecond
 
-// countAhead bounds the bytes of messages that quickfix keeps while a gap is open. The
+// limitGapBytes bounds the bytes of messages that quickfix keeps while a gap is open. The
 // session may be as many messages behind as lie between it and this goroutine.
-func (c *conn) countAhead(s *Session, seq uint64, size int) error {
+func (c *conn) limitGapBytes(s *Session, seq uint64, size int) error {
 	expected := uint64(s.Messages.NextTargetMsgSeqNum())
 	if expected > c.toQuickfix.highest {
-		c.ahead = 0 // the gap is closed: nothing is kept
+		c.gapBytes = 0 // the gap is closed: nothing is kept
 	}
 	if seq <= expected+inChanCapacity+2 {
 		if seq == expected {
-			c.ahead = max(0, c.ahead-size)
+			c.gapBytes = max(0, c.gapBytes-size)
 		}
 		return nil
 	}
-	if c.ahead += size; c.ahead > MaxAhead {
-		return fmt.Errorf("%w: more than %d bytes wait for the message %d", errRate, MaxAhead, expected)
+	if c.gapBytes += size; c.gapBytes > MaxAhead {
+		return fmt.Errorf("%w: more than %d bytes are queued behind missing message %d", errRate, MaxAhead, expected)
 	}
 	return nil
 }
@@ -338,12 +338,12 @@ const maxKeptBatch = 64 << 10
 // deadline would undo the one by which cutOff wakes a write.
 func (c *conn) write(batch []byte) error {
 	c.mu.Lock()
-	patience, err := c.patience, c.cut
+	writeTimeout, err := c.writeTimeout, c.cut
 	if c.closing {
-		patience = c.server.options.FlushTimeout
+		writeTimeout = c.server.options.FlushTimeout
 	}
 	if err == nil {
-		err = c.Conn.SetWriteDeadline(time.Now().Add(patience))
+		err = c.Conn.SetWriteDeadline(time.Now().Add(writeTimeout))
 	}
 	c.mu.Unlock()
 	if err != nil {

@@ -23,7 +23,7 @@ func TestWriteDeadline(t *testing.T) {
 	client, server := net.Pipe() // takes nothing that is not read
 	defer client.Close()
 	c := newConn(bareServer(Options{}), server)
-	c.patience = 50 * time.Millisecond
+	c.writeTimeout = 50 * time.Millisecond
 	done := make(chan error, 1)
 	go func() { done <- c.Run(t.Context()) }()
 	if _, err := c.Write([]byte("x")); err != nil {

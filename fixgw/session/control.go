@@ -135,7 +135,7 @@ func (v *Server) ResetSequence(compID string, force bool) error {
 		v.Fail(err)
 		return err
 	}
-	v.options.Logger.Info("sequence_reset", "comp_id", compID)
+	v.options.Logger.Info("FIX sequence numbers reset", "comp_id", compID)
 	return nil
 }
 

@@ -49,7 +49,7 @@
 // no new session while it runs, so each reload that adds CompIDs starts another one, and a
 // proven connection goes to the acceptor of its session. A session whose CompID was removed
 // is logged out and stays, for its orders; quickfix keeps a goroutine for it until the
-// process ends, so maxForgotten bounds their number. A reload cancels no order of a client
+// process ends, so maxRemoved bounds their number. A reload cancels no order of a client
 // that did not ask for cancel on disconnect.
 //
 // A new session of quickfix sleeps until the next full second, and its first Logon waits
@@ -70,14 +70,14 @@
 // # Cost
 //
 // An ordinary request is checked and decoded, and a message numbered and encoded, without
-// allocation (TestExpressAllocates). The dictionary takes 4 µs a message.
+// allocation (TestFastPathAllocates). The dictionary takes 4 µs a message.
 //
 // # Tests
 //
 // The acceptance scripts of the quickfix module for FIX 4.4 (59 of a server, 7 of
 // last-processed and next-expected numbers and of resends in chunks) run against this
 // package with an echo above it, so that every message goes through quickfix:
-// TestAcceptance. TestExpressChangesNothing, in fixgw, shows that a message that bypasses
+// TestAcceptance. TestFastPathChangesNothing, in fixgw, shows that a message that bypasses
 // quickfix gets the same answer under the same number.
 //
 // # Limits

@@ -15,7 +15,7 @@ import (
 // A request is ordinary when it is one of D F G H q, has no header field but the four that
 // every message needs, no body field but those of wire.Ordinary, each once and in a form
 // that the dictionary allows, and was sent now. The validator accepts whatever Scan
-// accepts: TestExpressIsStrict.
+// accepts: TestFastPathIsStrict.
 //
 // quickfix is idle when it has processed every message that it was given: the next
 // incoming number is above all of theirs. The number of a message that opens a gap stays

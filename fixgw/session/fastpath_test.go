@@ -45,9 +45,9 @@ func strict(t testing.TB, validator quickfix.Validator, frame []byte) (ordinary 
 	return true
 }
 
-// TestExpressIsStrict changes ordinary requests at random, field by field: what is
+// TestFastPathIsStrict changes ordinary requests at random, field by field: what is
 // still ordinary, the dictionary and quickfix take too.
-func TestExpressIsStrict(t *testing.T) {
+func TestFastPathIsStrict(t *testing.T) {
 	t.Parallel()
 	validator, err := newValidator()
 	if err != nil {
@@ -107,9 +107,9 @@ func FuzzExpress(f *testing.F) {
 	})
 }
 
-// TestExpressAllocates: nothing to read a request, decode it, and encode its
+// TestFastPathAllocates: nothing to read a request, decode it, and encode its
 // report under a number.
-func TestExpressAllocates(t *testing.T) {
+func TestFastPathAllocates(t *testing.T) {
 	set := wiretest.Instruments(t)
 	frame := wiretest.Message(wiretest.OrdinaryRequests[0])
 	now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)

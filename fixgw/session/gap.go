@@ -6,10 +6,10 @@ import (
 	"time"
 )
 
-// codeMissing begins the text of a Logout because of a gap.
-const codeMissing = "MESSAGE_MISSING"
+// codeMessageMissing begins the text of a Logout because of a gap.
+const codeMessageMissing = "MESSAGE_MISSING"
 
-var errMissing = errors.New(codeMissing)
+var errMissing = errors.New(codeMessageMissing)
 
 // gap watches the message that quickfix waits for. quickfix requests it once: if the
 // request or its answer is lost, the session looks alive but answers nothing. So the
@@ -31,7 +31,7 @@ func (g *gap) follow(expected, seq uint64, msgType string, now time.Time, most t
 	case g.since.IsZero():
 		g.since = now
 	case now.Sub(g.since) >= most:
-		return fmt.Errorf("%w: message %d has not come for %v", errMissing, expected, most)
+		return fmt.Errorf("%w: message %d has not arrived within %v", errMissing, expected, most)
 	}
 	return nil
 }

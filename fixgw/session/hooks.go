@@ -54,7 +54,7 @@ func (e *Prepared) Registered() (n int) {
 }
 
 // Ahead returns the set that Next will return, which must have been called before.
-func (p *Pool) Ahead() *Prepared { return p.ahead[0] }
+func (p *Pool) Ahead() *Prepared { return p.ready[0] }
 
 // SessionHooks are the Hooks of one session.
 type SessionHooks struct{ session *Session }
@@ -65,7 +65,7 @@ func (h Hooks) Session(compID string) SessionHooks {
 }
 
 // ThroughQuickfix returns how many messages quickfix's session has processed.
-func (h SessionHooks) ThroughQuickfix() uint64 { return h.session.Messages.begun.Load() }
+func (h SessionHooks) ThroughQuickfix() uint64 { return h.session.Messages.startedByQuickfix.Load() }
 
 // Lock keeps the session from handling messages of its client.
 func (h SessionHooks) Lock() { h.session.lock.Lock() }
@@ -86,8 +86,8 @@ func (h SessionHooks) OnSend(field string, hook func()) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	write := l.write
-	l.write = func(first, next, handed uint64, messages []byte) {
-		write(first, next, handed, messages)
+	l.write = func(first, next, quickfixBefore uint64, messages []byte) {
+		write(first, next, quickfixBefore, messages)
 		if bytes.Contains(messages, []byte("\x01"+field+"\x01")) {
 			l.write = write
 			hook()
@@ -101,11 +101,11 @@ type ConnHooks struct{ conn *conn }
 // Conn returns the hooks of the connection that has the session.
 func (h SessionHooks) Conn() ConnHooks { return ConnHooks{h.session.conn.Load()} }
 
-// SetPatience sets how long a write may take.
-func (h ConnHooks) SetPatience(d time.Duration) {
+// SetWriteTimeout sets how long a write may take.
+func (h ConnHooks) SetWriteTimeout(d time.Duration) {
 	h.conn.mu.Lock()
 	defer h.conn.mu.Unlock()
-	h.conn.patience = d
+	h.conn.writeTimeout = d
 }
 
 // Waiting returns the bytes that the client has not taken.

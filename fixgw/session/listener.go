@@ -101,7 +101,7 @@ func (d *listener) admit(inner net.Conn) *conn {
 func (d *listener) loggedOn(c *conn, s *Session) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	c.delivered = s.Messages.begun.Load()
+	c.delivered = s.Messages.startedByQuickfix.Load()
 	c.session.Store(s)
 	if d.conns[c] {
 		d.notPending(c)
@@ -147,9 +147,9 @@ func (d *listener) stopAccepting() {
 	}
 }
 
-// figures returns the number of connections, of those not logged on, and of those refused
+// counts returns the number of connections, of those not logged on, and of those refused
 // since the start.
-func (d *listener) figures() (conns, pending int, refused uint64) {
+func (d *listener) counts() (conns, pending int, refused uint64) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return len(d.conns), d.pending, d.refused

@@ -37,7 +37,7 @@ type sessionLog struct {
 // OnIncoming counts the message that the session's loop takes up.
 func (l *sessionLog) OnIncoming([]byte) {
 	if l.store != nil {
-		l.store.begun.Add(1)
+		l.store.startedByQuickfix.Add(1)
 		l.store.activity.Add(1)
 	}
 }
@@ -46,7 +46,7 @@ func (l *sessionLog) OnIncoming([]byte) {
 // that the writer is ready for the next: otherwise the session's loop spins until it is.
 func (l *sessionLog) OnOutgoing([]byte) {
 	if l.store != nil {
-		l.store.handed.Add(1)
+		l.store.queuedByQuickfix.Add(1)
 		l.store.activity.Add(1)
 	}
 	runtime.Gosched()

@@ -50,7 +50,7 @@ func (c *conn) admit() error {
 	if err != nil {
 		v.RefusedLogons.Add(1)
 		v.noteRefusal(&l, err, came)
-		v.options.Logger.Info("logon_refused", "remote", c.RemoteAddr().String(), "reason", err.Error())
+		v.options.Logger.Info("FIX logon refused", "remote", c.RemoteAddr().String(), "reason", err.Error())
 		select {
 		case <-time.After(time.Until(came.Add(v.options.RefuseDelay))):
 		case <-v.listener.done:
@@ -73,7 +73,7 @@ func (c *conn) admit() error {
 	c.toQuickfix.stuck = seq > s.Messages.target.Load()
 	c.frame = frame
 	c.mu.Lock()
-	c.patience = 2 * time.Duration(l.HeartBtInt) * time.Second
+	c.writeTimeout = 2 * time.Duration(l.HeartBtInt) * time.Second
 	c.mu.Unlock()
 	return nil
 }
@@ -166,16 +166,16 @@ func (v *Server) proveSignature(s *Session, l *wire.Logon) error {
 	}
 	at, err := time.Parse("20060102-15:04:05", string(l.SendingTime))
 	if err != nil {
-		return fmt.Errorf("%w: SendingTime (52) %.30q is no UTCTimestamp", wire.ErrField, l.SendingTime)
+		return fmt.Errorf("%w: SendingTime (52) %.30q is not a UTCTimestamp", wire.ErrField, l.SendingTime)
 	}
 	if now := v.options.Now(); at.Sub(now).Abs() > MaxLogonSkew {
-		return fmt.Errorf("%s: SendingTime (52) is more than %s from our clock, which says %s",
+		return fmt.Errorf("%s: SendingTime (52) is more than %s from the clock of the service, %s",
 			wire.CodeLogonRefused, MaxLogonSkew, wire.AppendTime(nil, now.UnixNano()))
 	}
 	later, err := s.Messages.signedLogon(at.UnixNano())
 	if err != nil {
 		v.Fail(err)
-		return errors.New(wire.CodeLogonRefused + ": out of service")
+		return errors.New(wire.CodeLogonRefused + ": the CompID was removed from the configuration")
 	}
 	if !later {
 		return fmt.Errorf("%s: SendingTime (52) is not later than that of the last signed Logon", wire.CodeLogonRefused)

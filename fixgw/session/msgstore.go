@@ -44,11 +44,11 @@ type MessageStore struct {
 
 	activity atomic.Uint64 // changes when the session does something
 	idle     uint64        // activity at the last CreationTime; session loop only
-	// begun counts the messages that quickfix's session has taken up.
-	begun atomic.Uint64
-	// handed and taken count the messages that quickfix has given to its writer,
+	// startedByQuickfix counts the messages that quickfix's session has taken up.
+	startedByQuickfix atomic.Uint64
+	// queuedByQuickfix and writtenByQuickfix count the messages that quickfix has given to its writer,
 	// and that the writer has given to the connection.
-	handed, taken atomic.Uint64
+	queuedByQuickfix, writtenByQuickfix atomic.Uint64
 
 	// target is the next incoming number. quickfix sets it, or the connection's reader
 	// while quickfix has no message of the session.
@@ -265,7 +265,7 @@ func (s *MessageStore) UnsavedBytes() int {
 // to its argument; those that are kept wait for the next commit. show gets all of them,
 // in one piece, with their numbers; it must not keep them. The caller holds quickfix's
 // lock of what is sent.
-func (s *MessageStore) number(b *Batch, encode func(dst []byte, m *draft, seq uint64) []byte, show func(first, next, handed uint64, messages []byte)) error {
+func (s *MessageStore) number(b *Batch, encode func(dst []byte, m *draft, seq uint64) []byte, show func(first, next, quickfixBefore uint64, messages []byte)) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.failed != nil {
@@ -289,7 +289,7 @@ func (s *MessageStore) number(b *Batch, encode func(dst []byte, m *draft, seq ui
 	s.targetUnsaved.Store(true)
 	s.activity.Add(1)
 	if show != nil {
-		show(first, s.sender, s.handed.Load(), s.bytes[from:])
+		show(first, s.sender, s.queuedByQuickfix.Load(), s.bytes[from:])
 	}
 	if len(s.bytes) > maxUnsaved {
 		return s.commit(false, nil)

@@ -86,9 +86,9 @@ const (
 	// MaxResends is how many ResendRequests a session may make at once; one
 	// more every second.
 	MaxResends = 10
-	// MaxVerifies is how many passwords are checked at a time, because each check takes
+	// MaxPasswordChecks is how many passwords are checked at a time, because each check takes
 	// the memory and a core of its hash.
-	MaxVerifies = 1
+	MaxPasswordChecks = 1
 	// hardRate times Options.Rate is where a connection is cut at once.
 	hardRate = 4
 )

@@ -71,7 +71,7 @@ type outbound struct {
 	head        []byte // of the message being encoded
 	stamp       int64  // SendingTime of the batch
 	encode      func([]byte, *draft, uint64) []byte
-	write       func(first, next, handed uint64, messages []byte)
+	write       func(first, next, quickfixBefore uint64, messages []byte)
 }
 
 func (l *outbound) init(s *Session) {
@@ -125,9 +125,9 @@ func (l *outbound) numberBatch() {
 	l.err = l.session.Messages.number(l.batch, l.encode, l.write)
 }
 
-func (l *outbound) push(first, next, handed uint64, messages []byte) {
+func (l *outbound) push(first, next, quickfixBefore uint64, messages []byte) {
 	if c := l.online.Load(); c != nil {
-		c.push(first, next, handed, messages)
+		c.push(first, next, quickfixBefore, messages)
 	}
 }
 

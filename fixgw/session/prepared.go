@@ -29,7 +29,7 @@ type Prepared struct {
 // slept before. The zero value is ready. Not safe for concurrent use.
 type Pool struct {
 	made  uint64      // sets so far
-	ahead []*Prepared // not returned by Next yet, oldest first
+	ready []*Prepared // not returned by Next yet, oldest first
 }
 
 // poolSize is the number of sets besides the one that Next returned last. So a set is
@@ -47,29 +47,29 @@ func (p *Pool) Next(o Options) (*Prepared, error) {
 		return nil, err
 	}
 	o = o.WithDefaults()
-	if slices.ContainsFunc(p.ahead, func(e *Prepared) bool { return !e.fits(&o) }) {
+	if slices.ContainsFunc(p.ready, func(e *Prepared) bool { return !e.fits(&o) }) {
 		p.Close()
 	}
-	for len(p.ahead) <= poolSize {
+	for len(p.ready) <= poolSize {
 		e, err := newPrepared(&o, "early "+strconv.FormatUint(p.made+1, 10))
 		if err != nil {
 			return nil, err
 		}
 		p.made++
-		p.ahead = append(p.ahead, e)
+		p.ready = append(p.ready, e)
 	}
-	next := p.ahead[0]
-	p.ahead = slices.Delete(p.ahead, 0, 1)
+	next := p.ready[0]
+	p.ready = slices.Delete(p.ready, 0, 1)
 	return next, nil
 }
 
 // Close stops the sets that Next has not returned. It waits for those that sleep, until
 // the next full second.
 func (p *Pool) Close() {
-	for _, e := range p.ahead {
+	for _, e := range p.ready {
 		e.Close()
 	}
-	p.ahead = nil
+	p.ready = nil
 }
 
 // newPrepared makes the sessions of o.Participants, o with its defaults. set is their

@@ -15,26 +15,26 @@ func TestSparesAreMadeAhead(t *testing.T) {
 	o := Options{Address: "127.0.0.1:9878", CompID: t.Name(), Participants: sessiontest.Participants("MM")}
 	sets := []*Prepared{nextPrepared(t, &spares, &o)}
 	for turn := range 2 * poolSize {
-		ahead := slices.Clone(spares.ahead)
+		ahead := slices.Clone(spares.ready)
 		if len(ahead) != poolSize {
 			t.Fatalf("turn %d: %d sets ahead, want %d", turn, len(ahead), poolSize)
 		}
 		sets = append(sets, nextPrepared(t, &spares, &o))
-		if sets[turn+1] != ahead[0] || spares.ahead[0] != ahead[1] {
+		if sets[turn+1] != ahead[0] || spares.ready[0] != ahead[1] {
 			t.Errorf("turn %d: not the set that was there longest", turn)
 		}
 	}
-	sets = append(sets, spares.ahead...)
+	sets = append(sets, spares.ready...)
 	for i, e := range sets {
 		if n := e.Registered(); n != 1 {
 			t.Errorf("set %d: quickfix knows %d sessions", i, n)
 		}
 	}
-	old := slices.Clone(spares.ahead)
+	old := slices.Clone(spares.ready)
 	o.Participants = sessiontest.Participants("MM", "TAKER")
 	fresh := nextPrepared(t, &spares, &o)
-	if n := fresh.Registered(); n != 2 || len(spares.ahead) != poolSize {
-		t.Errorf("with another participant quickfix knows %d sessions of the next set, and %d are ahead", n, len(spares.ahead))
+	if n := fresh.Registered(); n != 2 || len(spares.ready) != poolSize {
+		t.Errorf("with another participant quickfix knows %d sessions of the next set, and %d are ahead", n, len(spares.ready))
 	}
 	for _, e := range old {
 		if n := e.Registered(); n != 0 {
@@ -52,8 +52,8 @@ func TestSparesNeedAPort(t *testing.T) {
 		e.Close()
 		t.Error("made without a port")
 	}
-	if len(spares.ahead) != 0 {
-		t.Errorf("%d sets ahead", len(spares.ahead))
+	if len(spares.ready) != 0 {
+		t.Errorf("%d sets ahead", len(spares.ready))
 	}
 }
 

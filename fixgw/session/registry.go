@@ -13,11 +13,11 @@ import (
 
 // ErrIdentity is wrapped by the error for a list of participants that gives a number, a
 // name or a CompID to another participant.
-var ErrIdentity = errors.New("participants: a participant keeps its number, name and CompIDs")
+var ErrIdentity = errors.New("participants: a participant must keep its number, name and CompIDs")
 
-// maxForgotten limits the removed CompIDs that a process keeps. Their orders may still be
+// maxRemoved limits the removed CompIDs that a process keeps. Their orders may still be
 // live, and quickfix has a goroutine for each. A restart drops them.
-const maxForgotten = 1024
+const maxRemoved = 1024
 
 // registry has every session of this process and its participant. It is immutable: a
 // reload publishes another one. A CompID that is removed from the participants file stays
@@ -69,11 +69,11 @@ func (r *registry) check(list []participants.Participant) error {
 			return fmt.Errorf("%w: %q has the number %d, not %d", ErrIdentity, p.Name, number, p.Number)
 		}
 		if name, known := r.names[p.Number]; known && name != p.Name {
-			return fmt.Errorf("%w: the number %d is that of %q, not of %q", ErrIdentity, p.Number, name, p.Name)
+			return fmt.Errorf("%w: number %d belongs to %q, not to %q", ErrIdentity, p.Number, name, p.Name)
 		}
 		for _, compID := range p.CompIDs {
 			if s := r.byCompID[compID]; s != nil && s.Participant.Number != p.Number {
-				return fmt.Errorf("%w: comp_id %q is of %q, not of %q", ErrIdentity, compID, s.Participant.Name, p.Name)
+				return fmt.Errorf("%w: comp_id %q belongs to %q, not to %q", ErrIdentity, compID, s.Participant.Name, p.Name)
 			}
 		}
 	}
@@ -132,8 +132,8 @@ func (v *Server) prepare(r *registry, list []participants.Participant) (*registr
 			e.removed = append(e.removed, s)
 		}
 	}
-	if forgotten := len(e.next.byCompID) - len(e.terms); forgotten > maxForgotten {
-		return nil, fmt.Errorf("participants: %d comp_ids were taken out since the start: at most %d, restart the service", forgotten, maxForgotten)
+	if forgotten := len(e.next.byCompID) - len(e.terms); forgotten > maxRemoved {
+		return nil, fmt.Errorf("participants: %d comp_ids were removed since the start, at most %d are allowed: restart the service", forgotten, maxRemoved)
 	}
 	return e, nil
 }

@@ -78,7 +78,7 @@ func Open(o Options, store kv.Store, application Application) (*Server, error) {
 	}
 	v := &Server{
 		options: o, application: application, store: store, rates: newRates(o.Rate),
-		verifying: make(chan struct{}, MaxVerifies), failed: make(chan error, 1),
+		verifying: make(chan struct{}, MaxPasswordChecks), failed: make(chan error, 1),
 	}
 	v.profile = productProfile(v)
 	var err error
@@ -152,10 +152,10 @@ func (v *Server) Close() error {
 	return v.listener.Listener.Close()
 }
 
-// Figures returns the number of connections, of sessions logged on, and of connections
+// Counts returns the number of connections, of sessions logged on, and of connections
 // refused because of a limit.
-func (v *Server) Figures() (conns, sessions int, refused uint64) {
-	conns, _, refused = v.listener.figures()
+func (v *Server) Counts() (conns, sessions int, refused uint64) {
+	conns, _, refused = v.listener.counts()
 	for _, s := range v.All() {
 		if s.loggedOn.Load() {
 			sessions++
@@ -174,7 +174,7 @@ func (v *Server) StopAccepting() {
 func (v *Server) LogOut() {
 	// Clients get the reason as News before the Logout, whose text repeats it. An error
 	// is the store's, which CloseStores returns again.
-	_, _ = v.announce(v.All(), v.farewell(), "Log on again when the service is back.")
+	_, _ = v.announce(v.All(), v.logoutText(), "Log on again when the service is back.")
 	v.acceptors.stop()
 }
 
@@ -206,9 +206,9 @@ func (v *Server) Serve(ctx context.Context, conns *sync.WaitGroup) {
 			v.Fail(fmt.Errorf("fix: %w", err))
 			return
 		}
-		conns.Go(func() { v.ran(c, c.Run(ctx)) })
+		conns.Go(func() { v.logSlowClient(c, c.Run(ctx)) })
 		conns.Go(func() {
-			if c.admit() != nil || c.session.Load().acceptor.hand(c) != nil {
+			if c.admit() != nil || c.session.Load().acceptor.handOver(c) != nil {
 				// The client is gone: the error of Close does not matter.
 				_ = c.Close()
 			}
@@ -216,10 +216,10 @@ func (v *Server) Serve(ctx context.Context, conns *sync.WaitGroup) {
 	}
 }
 
-// ran logs the end of a connection that reads too slowly.
-func (v *Server) ran(c *conn, err error) {
+// logSlowClient logs the end of a connection that reads too slowly.
+func (v *Server) logSlowClient(c *conn, err error) {
 	if errors.Is(err, errSlowReader) {
-		v.options.Logger.Warn("connection_cut", "remote", c.RemoteAddr().String(), "reason", err.Error())
+		v.options.Logger.Warn("FIX connection closed: client reads too slowly", "remote", c.RemoteAddr().String(), "reason", err.Error())
 	}
 }
 
@@ -232,15 +232,17 @@ func (v *Server) CloseStores() error {
 	return all
 }
 
-// Unserved returns the text that refuses a request which the node cannot serve now.
-func (v *Server) Unserved(why string) string { return v.DeposedOr(wire.CodeReadOnly + ": " + why) }
+// UnavailableText returns the text that refuses a request which the node cannot serve now.
+func (v *Server) UnavailableText(why string) string {
+	return v.LeaderTextOr(wire.CodeReadOnly + ": " + why)
+}
 
-// farewell returns the Logout's text when the service stops.
-func (v *Server) farewell() string { return v.DeposedOr(stoppingText) }
+// logoutText returns the Logout's text when the service stops.
+func (v *Server) logoutText() string { return v.LeaderTextOr(stoppingText) }
 
-// DeposedOr returns a text that names the leader where this node has lost the leadership,
+// LeaderTextOr returns a text that names the leader where this node has lost the leadership,
 // else text.
-func (v *Server) DeposedOr(text string) string {
+func (v *Server) LeaderTextOr(text string) string {
 	if l := v.options.Leadership; l.LostLeadership() {
 		return LeaderText(l.Leader())
 	}

@@ -119,7 +119,7 @@ func (s *Session) attach(c *conn, l *wire.Logon) error {
 	if err := s.Messages.setFlags(l.Flags); err != nil {
 		s.conn.CompareAndSwap(c, nil)
 		s.server.Fail(err)
-		return errors.New(s.server.Unserved("the store has failed"))
+		return errors.New(s.server.UnavailableText("the store has failed"))
 	}
 	s.kicked.Store(false)
 	s.opening.Store(true)
@@ -141,7 +141,7 @@ func (s *Session) kick(text string) {
 		return
 	}
 	s.server.Kicks.Add(1)
-	s.server.options.Logger.Info("session_ended", "comp_id", s.id.TargetCompID, "reason", text)
+	s.server.options.Logger.Info("FIX session logged out by the service", "comp_id", s.id.TargetCompID, "reason", text)
 	logout := quickfix.NewMessage()
 	logout.Header.SetString(35, "5")
 	logout.Body.SetBytes(58, wire.AppendText(nil, text))

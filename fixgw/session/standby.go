@@ -82,7 +82,7 @@ func NewStandby(o StandbyOptions) (*Standby, error) {
 		return nil, err
 	}
 	if o.Leader == nil {
-		return nil, errors.New("fix: a standby needs Options.Leader")
+		return nil, errors.New("fix: a standby needs StandbyOptions.Leader")
 	}
 	all = all.WithDefaults()
 	o.Listen, o.CompID, o.MaxPending, o.MaxPendingPerIP = all.Listen, all.CompID, all.MaxPending, all.MaxPendingPerIP
@@ -130,7 +130,7 @@ func (s *Standby) Run(ctx context.Context) error {
 		conns.Go(func() {
 			defer s.remove(conn)
 			if err := s.serve(conn); err != nil {
-				s.o.Logger.Debug("standby_conn", "remote", conn.RemoteAddr().String(), "reason", err.Error())
+				s.o.Logger.Debug("FIX standby connection failed", "remote", conn.RemoteAddr().String(), "error", err.Error())
 			}
 		})
 	}

@@ -159,17 +159,17 @@ func FuzzStandbyLogon(f *testing.F) {
 func TestUnserved(t *testing.T) {
 	g := &Server{}
 	over := false
-	if got := g.Unserved("why"); got != "READ_ONLY: why" {
+	if got := g.UnavailableText("why"); got != "READ_ONLY: why" {
 		t.Errorf("a single node: %q", got)
 	}
 	g.options.Leadership = &leadership.Leadership{
 		Leader: func() leadership.Leader { return leadership.Leader{} }, Deposed: func() bool { return over },
 	}
-	if got := g.Unserved("why"); got != "READ_ONLY: why" {
+	if got := g.UnavailableText("why"); got != "READ_ONLY: why" {
 		t.Errorf("a leader: %q", got)
 	}
 	over = true
-	if got := g.Unserved("why"); got != "LEADER_CHANGED: no leader is known, try again" {
+	if got := g.UnavailableText("why"); got != "LEADER_CHANGED: no leader is known, try again" {
 		t.Errorf("deposed: %q", got)
 	}
 }

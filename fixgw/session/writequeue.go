@@ -35,9 +35,9 @@ type writeQueue struct {
 
 // heldBatch is a delivered batch that waits for messages of quickfix.
 type heldBatch struct {
-	first, next uint64 // its numbers: first to next-1
-	handed      uint64 // number of messages that quickfix's writer must have passed on before
-	size        int    // bytes of held
+	first, next    uint64 // its numbers: first to next-1
+	quickfixBefore uint64 // number of messages that quickfix's writer must have passed on before
+	size           int    // bytes of held
 }
 
 func (l *writeQueue) init(inner any) {
@@ -59,17 +59,17 @@ func (l *writeQueue) attempt(fd uintptr) bool {
 }
 
 // push queues a delivered batch: the messages numbered first to next-1. They go out after
-// quickfix's writer has passed on handed messages. It never waits.
-func (c *conn) push(first, next, handed uint64, messages []byte) {
+// quickfix's writer has passed on quickfixBefore messages. It never waits.
+func (c *conn) push(first, next, quickfixBefore uint64, messages []byte) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.cut != nil || c.closing || c.overfull(len(messages)) {
 		return
 	}
 	s := c.session.Load()
-	if len(c.heldBatches) > 0 || c.due != first || s.Messages.taken.Load() < handed {
+	if len(c.heldBatches) > 0 || c.due != first || s.Messages.writtenByQuickfix.Load() < quickfixBefore {
 		c.held = append(c.held, messages...)
-		c.heldBatches = append(c.heldBatches, heldBatch{first, next, handed, len(messages)})
+		c.heldBatches = append(c.heldBatches, heldBatch{first, next, quickfixBefore, len(messages)})
 		return
 	}
 	c.put(messages)
@@ -83,7 +83,7 @@ func (c *conn) overfull(more int) bool {
 	if waits+more <= c.server.options.MaxOutbox {
 		return false
 	}
-	c.cutLocked(fmt.Errorf("%w: %d bytes wait", errSlowReader, waits))
+	c.cutLocked(fmt.Errorf("%w: %d bytes queued", errSlowReader, waits))
 	return true
 }
 
@@ -98,7 +98,7 @@ func (c *conn) Write(p []byte) (int, error) {
 	defer c.mu.Unlock()
 	s := c.session.Load()
 	if s != nil {
-		s.Messages.taken.Add(1)
+		s.Messages.writtenByQuickfix.Add(1)
 	}
 	switch {
 	case c.cut != nil:
@@ -158,8 +158,8 @@ func (c *conn) release(seq uint64) {
 	if c.due == 0 {
 		return
 	}
-	taken := c.session.Load().Messages.taken.Load()
-	for len(c.heldBatches) > 0 && c.heldBatches[0].first <= seq && taken >= c.heldBatches[0].handed {
+	taken := c.session.Load().Messages.writtenByQuickfix.Load()
+	for len(c.heldBatches) > 0 && c.heldBatches[0].first <= seq && taken >= c.heldBatches[0].quickfixBefore {
 		p := c.heldBatches[0]
 		if p.first >= c.due {
 			c.put(c.held[:p.size])

@@ -46,7 +46,7 @@ func ScanAcceptance(frame []byte, response bool) Acceptance {
 // Key returns the name under which the request is kept.
 func (a *Acceptance) Key() string {
 	if a.Response {
-		return QuoteRespMark + string(a.RespID)
+		return QuoteRespPrefix + string(a.RespID)
 	}
 	return string(a.ClOrdID)
 }
@@ -79,7 +79,7 @@ func (a *Acceptance) Check(q *ClientQuote, in *market.Instrument) *Refusal {
 	case a.side != nil && string(a.side) != "1":
 		return Refuse(OrdRejUnsupported, CodeUnsupported, "Side (54) %.20q: must be 1 (buy), the desk sells", a.side)
 	case a.other != 0:
-		return Refuse(OrdRejUnsupported, CodeUnsupported, "tag %d: not with a quote", a.other)
+		return Refuse(OrdRejUnsupported, CodeUnsupported, "tag %d: not allowed in the acceptance of a quote", a.other)
 	case a.tif != nil && string(a.tif) != "0" && string(a.tif) != "3" && string(a.tif) != "4":
 		return Refuse(OrdRejUnsupported, CodeUnsupported, "TimeInForce (59) %.20q: a quote is taken whole and at once", a.tif)
 	case a.qty == nil && a.cash == nil && !a.Response:

@@ -22,7 +22,7 @@ import (
 // final. The desk's other states belong to claims that FIX does not make.
 type ClientClaim struct {
 	rfq.Claim
-	Ref    string // the ClOrdID that it was taken under, or QuoteRespMark and a QuoteRespID
+	Ref    string // the ClOrdID that it was taken under, or QuoteRespPrefix and a QuoteRespID
 	Digits uint8  // decimals of the base asset
 	Status byte   // OrdStatus (39)
 	// Refund is the newest payment that was reported as due for refund; At = 0: none

@@ -196,9 +196,9 @@ func parsePrice(in *market.Instrument, field string, text []byte, wanted bool) (
 	case text == nil && !wanted:
 		return 0, nil
 	case text == nil:
-		return 0, Refuse(OrdRejOther, CodeMissingField, "%s: this OrdType (40) needs it", field)
+		return 0, Refuse(OrdRejOther, CodeMissingField, "%s: required by this OrdType (40)", field)
 	case !wanted:
-		return 0, Refuse(OrdRejOther, CodeInvalidField, "%s %.40q: this OrdType (40) has none", field, text)
+		return 0, Refuse(OrdRejOther, CodeInvalidField, "%s %.40q: not allowed with this OrdType (40)", field, text)
 	}
 	p, err := in.ParsePrice(text)
 	if errors.Is(err, market.ErrNotOnTick) {
@@ -367,7 +367,7 @@ func (r *OrderRequest) AppendSymbol(dst []byte) []byte {
 func (r *OrderRequest) DecodeAmend(o *book.Order, typ book.Type, in *market.Instrument) (refusal *Refusal) {
 	o.Type = typ
 	if len(r.OrdType) != 1 || r.OrdType[0] != ordTypeOf(typ) {
-		return Refuse(CxlRejOther, CodeUnsupported, "OrdType (40) %.20q: an order keeps its type", r.OrdType)
+		return Refuse(CxlRejOther, CodeUnsupported, "OrdType (40) %.20q: the order type cannot be changed", r.OrdType)
 	}
 	if refusal = r.decodePrices(o, in); refusal != nil {
 		return refusal

@@ -16,8 +16,8 @@ var (
 // SOH ends a field.
 const SOH = 1
 
-// beginMark begins every message; a message is longer than it.
-var beginMark = []byte("8=FIX")
+// beginStringPrefix begins every message; a message is longer than it.
+var beginStringPrefix = []byte("8=FIX")
 
 // MaxHeader is the most bytes of BeginString, BodyLength and CheckSum.
 const MaxHeader = 64
@@ -39,26 +39,26 @@ const (
 // a field are never taken for a message. A whole message that is lost this way leaves a gap
 // in the sequence numbers, and is requested again.
 func ScanFrame(buf []byte, most int) (skip, n int, err error) {
-	start := bytes.Index(buf, beginMark)
+	start := bytes.Index(buf, beginStringPrefix)
 	switch {
 	case start > 0:
 		return start, 0, nil
 	case start < 0:
-		return max(0, len(buf)-len(beginMark)+1), 0, nil
+		return max(0, len(buf)-len(beginStringPrefix)+1), 0, nil
 	}
 	head := bytes.IndexByte(buf, SOH)
 	if head < 0 {
 		return giveUp(buf, len("8=")+maxBeginString)
 	}
 	if head > len("8=")+maxBeginString {
-		return len(beginMark), 0, nil
+		return len(beginStringPrefix), 0, nil
 	}
 	rest := buf[head+1:]
 	if len(rest) < 2 {
 		return 0, 0, nil
 	}
 	if rest[0] != '9' || rest[1] != '=' {
-		return len(beginMark), 0, nil
+		return len(beginStringPrefix), 0, nil
 	}
 	length, digits := 0, 0
 	for _, c := range rest[2:] {
@@ -66,7 +66,7 @@ func ScanFrame(buf []byte, most int) (skip, n int, err error) {
 			break
 		}
 		if digits++; c < '0' || c > '9' || digits > maxLengthText {
-			return len(beginMark), 0, nil
+			return len(beginStringPrefix), 0, nil
 		}
 		if length = 10*length + int(c-'0'); length > most {
 			return 0, 0, fmt.Errorf("%w is above %d", ErrTooLarge, most)
@@ -77,11 +77,11 @@ func ScanFrame(buf []byte, most int) (skip, n int, err error) {
 	case body > len(buf): // the SOH has not come
 		return 0, 0, nil
 	case digits == 0:
-		return len(beginMark), 0, nil
+		return len(beginStringPrefix), 0, nil
 	case len(buf) < body+length+trailerSize:
 		return 0, 0, nil
 	}
-	if !rightTrailer(buf[:body+length], buf[body+length:]) {
+	if !validTrailer(buf[:body+length], buf[body+length:]) {
 		return body + length, 0, nil
 	}
 	return 0, body + length + trailerSize, nil
@@ -90,12 +90,12 @@ func ScanFrame(buf []byte, most int) (skip, n int, err error) {
 // giveUp skips a BeginString that does not end within most bytes.
 func giveUp(buf []byte, most int) (skip, n int, err error) {
 	if len(buf) > most+len("8=") {
-		return len(beginMark), 0, nil
+		return len(beginStringPrefix), 0, nil
 	}
 	return 0, 0, nil
 }
 
-func rightTrailer(message, trailer []byte) bool {
+func validTrailer(message, trailer []byte) bool {
 	if message[len(message)-1] != SOH || string(trailer[:3]) != "10=" || trailer[6] != SOH {
 		return false
 	}
@@ -132,7 +132,7 @@ func CheckFrame(frame []byte) (seq uint64, err error) {
 			return seq, fmt.Errorf("%w: XmlData (213) is not supported", ErrField)
 		case 10:
 			if at != len(frame) {
-				return seq, fmt.Errorf("%w: CheckSum (10) before the end", ErrField)
+				return seq, fmt.Errorf("%w: CheckSum (10) is not the last field", ErrField)
 			}
 		case -1:
 			return seq, fmt.Errorf("%w: a field is not tag=value", ErrField)
@@ -156,12 +156,12 @@ func ParseSeq(value []byte) (uint64, error) {
 	seq := uint64(0)
 	for _, c := range value {
 		if c < '0' || c > '9' || seq > 1e9 {
-			return 0, fmt.Errorf("%w: MsgSeqNum (34) %.20q is not a number below 10^9", ErrField, value)
+			return 0, fmt.Errorf("%w: MsgSeqNum (34) %.20q must be 1 to 999999999", ErrField, value)
 		}
 		seq = 10*seq + uint64(c-'0')
 	}
 	if seq == 0 || seq >= 1e9 {
-		return 0, fmt.Errorf("%w: MsgSeqNum (34) %.20q is not a number from 1 to below 10^9", ErrField, value)
+		return 0, fmt.Errorf("%w: MsgSeqNum (34) %.20q must be 1 to 999999999", ErrField, value)
 	}
 	return seq, nil
 }

@@ -74,17 +74,17 @@ func TestCheckFrame(t *testing.T) {
 		{"34=1|-=x|", "INVALID_FIELD: a field is not tag=value"},
 		{"34=1|1234567890=x|", "INVALID_FIELD: a field is not tag=value"},
 		{"34=1||", "INVALID_FIELD: a field is not tag=value"},
-		{"34=|", `INVALID_FIELD: MsgSeqNum (34) "" is not a number from 1 to below 10^9`},
+		{"34=|", `INVALID_FIELD: MsgSeqNum (34) "" must be 1 to 999999999`},
 		{"35=4|34=0|36=5|", ""}, // a SequenceReset's counts for nothing
-		{"34=00|", `INVALID_FIELD: MsgSeqNum (34) "00" is not a number from 1 to below 10^9`},
-		{"34=-1|", `INVALID_FIELD: MsgSeqNum (34) "-1" is not a number below 10^9`},
-		{"34=1000000000|", `INVALID_FIELD: MsgSeqNum (34) "1000000000" is not a number from 1 to below 10^9`},
-		{"34=99999999999999999999|", `INVALID_FIELD: MsgSeqNum (34) "99999999999999999999" is not a number below 10^9`},
+		{"34=00|", `INVALID_FIELD: MsgSeqNum (34) "00" must be 1 to 999999999`},
+		{"34=-1|", `INVALID_FIELD: MsgSeqNum (34) "-1" must be 1 to 999999999`},
+		{"34=1000000000|", `INVALID_FIELD: MsgSeqNum (34) "1000000000" must be 1 to 999999999`},
+		{"34=99999999999999999999|", `INVALID_FIELD: MsgSeqNum (34) "99999999999999999999" must be 1 to 999999999`},
 		{"34=1|35=|", "INVALID_FIELD: MsgType (35) is empty"},
 		{"34=1|58=x|", "INVALID_FIELD: MsgType (35) is missing"},
 		{"35=D|", "INVALID_FIELD: MsgSeqNum (34) is missing"},
 		{"34=1|212=5|213=a=b|", "INVALID_FIELD: XmlData (213) is not supported"},
-		{"34=1|10=000|", "INVALID_FIELD: CheckSum (10) before the end"},
+		{"34=1|10=000|", "INVALID_FIELD: CheckSum (10) is not the last field"},
 	} {
 		_, err := CheckFrame(wiretest.Message(c.fields))
 		got := ""
@@ -160,7 +160,7 @@ func FuzzScanFrame(f *testing.F) {
 		if n == 0 {
 			return
 		}
-		if !bytes.HasPrefix(data, beginMark) || data[n-1] != SOH {
+		if !bytes.HasPrefix(data, beginStringPrefix) || data[n-1] != SOH {
 			t.Fatalf("%q passed", data[:n])
 		}
 		if _, err := CheckFrame(data[:n]); err == nil {

@@ -135,7 +135,7 @@ func ParseLogLine(line string) (LogEntry, error) {
 	switch way {
 	case "lost":
 		if e.Lost, err = strconv.ParseUint(rest, 10, 64); err != nil || e.Lost == 0 {
-			return LogEntry{}, fmt.Errorf("%w: lost %.40q", ErrLogLine, rest)
+			return LogEntry{}, fmt.Errorf("%w: invalid count of lost messages %.40q", ErrLogLine, rest)
 		}
 		return e, nil
 	case "in":

@@ -219,7 +219,7 @@ func DecodeMarketData(frame []byte, set *market.Instruments, most int) (r Market
 		case 264:
 			n, err := strconv.Atoi(string(value))
 			if r.depth = n; err != nil || n < 0 || n > engine.MaxDepth {
-				note(Refuse('5', CodeInvalidField, "MarketDepth (264) %.20q: must be 0 (all we show) to %d", value, engine.MaxDepth))
+				note(Refuse('5', CodeInvalidField, "MarketDepth (264) %.20q: must be 0 (all levels) to %d", value, engine.MaxDepth))
 			}
 			if n == 0 {
 				r.depth = engine.MaxDepth
@@ -258,13 +258,13 @@ func DecodeMarketData(frame []byte, set *market.Instruments, most int) (r Market
 	return r, asked
 }
 
-// refuseExtra refuses options that the gateway does not have: there is one session that
+// refuseExtra refuses options that the gateway does not have: not supported, there is only one trading session that
 // never closes, one local book whose levels are deleted one by one, and a snapshot always
 // replaces what waits for a slow client.
 func refuseExtra(tag int, value []byte) *Refusal {
 	switch {
 	case tag == 336:
-		return Refuse('9', CodeUnsupported, "TradingSessionID (336) %.20q: there is one session", value)
+		return Refuse('9', CodeUnsupported, "TradingSessionID (336) %.20q: not supported, there is only one trading session", value)
 	case tag == 546 && string(value) != "1":
 		return Refuse('A', CodeUnsupported, "Scope (546) %.20q: only 1 (local)", value)
 	case tag == 286:

@@ -6,7 +6,7 @@ import (
 	"blockdesk/fixgw/wire/wiretest"
 )
 
-func BenchmarkExpressScan(b *testing.B) {
+func BenchmarkFastPathScan(b *testing.B) {
 	frame := wiretest.Message(wiretest.OrdinaryRequests[0])
 	var x Ordinary
 	b.ReportAllocs()

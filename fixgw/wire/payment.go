@@ -56,7 +56,7 @@ func (a *PaymentAck) AppendBody(dst []byte) []byte {
 // UnknownClaim is the one answer to a claim that does not exist, and to another
 // participant's.
 func UnknownClaim() *Refusal {
-	return Refuse(tradeRejNotAuthorized, codeUnknownClaim, "TradeReportRefID (572): no claim of yours")
+	return Refuse(tradeRejNotAuthorized, codeUnknownClaim, "TradeReportRefID (572): unknown claim")
 }
 
 // PaymentReport holds the raw values of an AE that has passed the dictionary; nil =

@@ -7,14 +7,14 @@ import (
 	"blockdesk/market"
 )
 
-// InternalMark is the first byte of the ClOrdIDs of commands that the gateway itself sends
+// InternalPrefix is the first byte of the ClOrdIDs of commands that the gateway itself sends
 // for a session. It is the field delimiter, so no client can send it.
-const InternalMark = SOH
+const InternalPrefix = SOH
 
 // ClientQuote is a firm price as its client sees it.
 type ClientQuote struct {
 	rfq.Quote
-	Ref    string // QuoteReqMark, then the QuoteReqID
+	Ref    string // QuoteReqPrefix, then the QuoteReqID
 	Digits uint8  // decimals of the base asset
 }
 
@@ -22,16 +22,16 @@ type ClientQuote struct {
 // in the store and in the engine's References they have a prefix of two bytes, the first of
 // which no client can send.
 const (
-	QuoteReqMark  = "\x01R"
-	QuoteRespMark = "\x01J"
+	QuoteReqPrefix  = "\x01R"
+	QuoteRespPrefix = "\x01J"
 	// MaxQuoteReqID is the longest QuoteReqID (131) and QuoteRespID (693), in bytes.
-	MaxQuoteReqID = MaxClOrdID - len(QuoteReqMark)
+	MaxQuoteReqID = MaxClOrdID - len(QuoteReqPrefix)
 )
 
-// Unmarked returns the client's own id: key without its prefix.
-func Unmarked(key []byte) []byte {
-	if len(key) >= len(QuoteReqMark) && key[0] == InternalMark {
-		return key[len(QuoteReqMark):]
+// WithoutPrefix returns the client's own id: key without its prefix.
+func WithoutPrefix(key []byte) []byte {
+	if len(key) >= len(QuoteReqPrefix) && key[0] == InternalPrefix {
+		return key[len(QuoteReqPrefix):]
 	}
 	return key
 }
@@ -71,7 +71,7 @@ const (
 // appendRef appends the client's own id of a claim: a ClOrdID (11), or a QuoteRespID
 // (693).
 func appendRef(dst []byte, ref string) []byte {
-	if id, ok := strings.CutPrefix(ref, QuoteRespMark); ok {
+	if id, ok := strings.CutPrefix(ref, QuoteRespPrefix); ok {
 		return append(append(dst, "\x01693="...), id...)
 	}
 	return append(append(dst, "\x0111="...), ref...)
@@ -107,7 +107,7 @@ func (q *ClientQuote) appendTerms(dst []byte, symbol string) []byte {
 // appendHead appends QuoteID without its tag, and QuoteReqID.
 func (q *ClientQuote) appendHead(dst []byte) []byte {
 	dst = market.AppendQuoteID(dst, q.ID)
-	return append(append(dst, "\x01131="...), strings.TrimPrefix(q.Ref, QuoteReqMark)...)
+	return append(append(dst, "\x01131="...), strings.TrimPrefix(q.Ref, QuoteReqPrefix)...)
 }
 
 // AppendBody appends the Quote (35=S) without "117=" and without the last SOH.

@@ -67,7 +67,7 @@ func DeskReasonOf(reason event.Reason) DeskReason {
 	case event.ReasonKilled:
 		return DeskReason{CodeRefused, quoteRejNotAuthorized, OrdRejBroker, "the participant is stopped"}
 	case event.ReasonUnknownParticipant:
-		return DeskReason{CodeRefused, quoteRejNotAuthorized, OrdRejBroker, "the engine does not know the participant"}
+		return DeskReason{CodeRefused, quoteRejNotAuthorized, OrdRejBroker, "unknown participant: the engine has no such number"}
 	case event.ReasonUnknownTicket:
 		return DeskReason{CodeUnknownTicket, QuoteRejUnknownSymbol, OrdRejUnknown, "no such ticket"}
 	case event.ReasonUnknownTranche:
@@ -79,25 +79,25 @@ func DeskReasonOf(reason event.Reason) DeskReason {
 	case event.ReasonTicketExpired:
 		return DeskReason{CodeCapacity, quoteRejTooLate, ordRejTooLate, "the ticket has expired"}
 	case event.ReasonCapacityExhausted:
-		return DeskReason{CodeCapacity, QuoteRejExceedsLimit, ordRejExceedsLimit, "the tranche has not as much left"}
+		return DeskReason{CodeCapacity, QuoteRejExceedsLimit, ordRejExceedsLimit, "the tranche does not have enough left"}
 	case event.ReasonInventory:
-		return DeskReason{CodeRefused, quoteRejNoInventory, ordRejExceedsLimit, "the desk does not hold as much of the base asset now"}
+		return DeskReason{CodeRefused, quoteRejNoInventory, ordRejExceedsLimit, "the desk does not hold enough of the base asset now"}
 	case event.ReasonLocked:
 		return DeskReason{CodeRefused, quoteRejClosed, ordRejClosed, "the desk is locked for this pair or rail"}
 	case event.ReasonPriceCorridor:
 		return DeskReason{CodeRefused, quoteRejPrice, OrdRejOther, "the reference price has moved too far"}
 	case event.ReasonPriceStale:
-		return DeskReason{CodeRefused, quoteRejPrice, OrdRejOther, "the price that this would be sold at is too old"}
+		return DeskReason{CodeRefused, quoteRejPrice, OrdRejOther, "the reference price is too old"}
 	case event.ReasonPriceUnavailable:
-		return DeskReason{CodeRefused, quoteRejPrice, OrdRejOther, "there is no price to sell this at now"}
+		return DeskReason{CodeRefused, quoteRejPrice, OrdRejOther, "there is no price for this now"}
 	case event.ReasonRailNotAccepted:
-		return DeskReason{CodeInvalidField, QuoteRejOther, OrdRejUnsupported, "Currency (15): the ticket does not take this rail"}
+		return DeskReason{CodeInvalidField, QuoteRejOther, OrdRejUnsupported, "Currency (15): the ticket does not accept this rail"}
 	case event.ReasonQuoteExpired:
-		return DeskReason{CodeClaimExpired, quoteRejTooLate, ordRejTooLate, "QuoteID (117): it has expired, it was used, or it was never given"}
+		return DeskReason{CodeClaimExpired, quoteRejTooLate, ordRejTooLate, "QuoteID (117): unknown quote: it has expired, was used, or never existed"}
 	case event.ReasonQuoteMismatch:
-		return DeskReason{CodeInvalidField, QuoteRejOther, OrdRejUnsupported, "QuoteID (117): given for something else"}
+		return DeskReason{CodeInvalidField, QuoteRejOther, OrdRejUnsupported, "QuoteID (117): the quote is for another ticket, tranche, size or rail"}
 	case event.ReasonWalletClaims:
-		return DeskReason{CodeRefused, QuoteRejExceedsLimit, ordRejExceedsLimit, "the wallet has as many claims reserved as it may"}
+		return DeskReason{CodeRefused, QuoteRejExceedsLimit, ordRejExceedsLimit, "the wallet has the maximum number of reserved claims"}
 	case event.ReasonUnprovenLimit:
 		return DeskReason{CodeRefused, QuoteRejExceedsLimit, ordRejExceedsLimit, "unproven claims of the participant hold the most that they may"}
 	case event.ReasonUnprovenShare:
@@ -105,9 +105,9 @@ func DeskReasonOf(reason event.Reason) DeskReason {
 	case event.ReasonDeskFull:
 		return DeskReason{CodeOverloaded, QuoteRejExceedsLimit, ordRejExceedsLimit, "the desk is at one of its limits, try again"}
 	case event.ReasonInvalidCommand:
-		return DeskReason{CodeInvalidField, QuoteRejOther, OrdRejOther, "a value that the desk does not take"}
+		return DeskReason{CodeInvalidField, QuoteRejOther, OrdRejOther, "the request has a value that the desk does not accept"}
 	}
-	return DeskReason{CodeRefused, QuoteRejOther, OrdRejOther, "the desk has refused it"}
+	return DeskReason{CodeRefused, QuoteRejOther, OrdRejOther, "the desk refused the request"}
 }
 
 // DeskText returns the Text (58) of a refusal: code, reason, a sentence, and the limit

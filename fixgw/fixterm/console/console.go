@@ -90,7 +90,7 @@ func Run(ctx context.Context, o Options, in io.Reader) error {
 // explainLogon adds the way out to a refused logon.
 func explainLogon(err error) error {
 	if errors.Is(err, fixclient.ErrSequence) {
-		return fmt.Errorf("%w; --reset begins anew", err)
+		return fmt.Errorf("%w; use --reset to start both sequence numbers at 1", err)
 	}
 	return err
 }

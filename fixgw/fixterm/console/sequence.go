@@ -30,7 +30,7 @@ func OpenSequenceFile(path, sender, target, address string) (*SequenceFile, erro
 	if path == "" {
 		dir, err := os.UserConfigDir()
 		if err != nil {
-			return nil, fmt.Errorf("no place for the sequence numbers: name --sequence-file: %w", err)
+			return nil, fmt.Errorf("no default folder for the sequence numbers: set --sequence-file: %w", err)
 		}
 		dir = filepath.Join(dir, "blockdesk")
 		if err := os.MkdirAll(dir, 0o700); err != nil {
@@ -53,7 +53,7 @@ func OpenSequenceFile(path, sender, target, address string) (*SequenceFile, erro
 	}
 	n, err := fmt.Sscanf(string(text), "sender %d\ntarget %d\n", &s.Sender, &s.Target)
 	if err != nil || n != 2 || s.Sender < 1 || s.Target < 1 || !bytes.HasSuffix(text, []byte("\n")) {
-		return nil, errors.Join(fmt.Errorf("sequence numbers: %s does not hold any; remove it and begin with --reset", path), file.Close())
+		return nil, errors.Join(fmt.Errorf("sequence numbers: %s has no sequence numbers: remove it and start with --reset", path), file.Close())
 	}
 	return s, nil
 }

@@ -8,9 +8,9 @@ import (
 	"blockdesk/fixgw/fixclient"
 )
 
-// TestQuotesOfWhoHasGone: quotes that ended while their CompID was not configured do not
+// TestQuotesOfRemovedSession: quotes that ended while their CompID was not configured do not
 // count towards its limit when it is added again.
-func TestQuotesOfWhoHasGone(t *testing.T) {
+func TestQuotesOfRemovedSession(t *testing.T) {
 	t.Parallel()
 	d := newShop(t, []string{"MM", "TK"}, func(o *Options) { o.MaxQuotes = 1 })
 	tk := d.dial("TK", nil)
@@ -37,8 +37,8 @@ func TestClaimKeepsItsParticipant(t *testing.T) {
 	over := tk.claimed("c2").Get(37)
 	d.pay(over, 1, 250_000_000)
 	d.deliver(over)
-	tk.hear("35=8 11=c2 150=0")
-	tk.hear("35=8 11=c2 150=F")
+	tk.wantNext("35=8 11=c2 150=0")
+	tk.wantNext("35=8 11=c2 150=F")
 	tk.leave()
 	d.stop()
 	list := d.options.Participants[:1:1]
@@ -48,8 +48,8 @@ func TestClaimKeepsItsParticipant(t *testing.T) {
 	mm := d.dial("TK", func(o *fixclient.Options) { o.Username = "mm" })
 	for i, id := range []string{claim, over} {
 		mm.send("H", fmt.Sprintf("11=h%d|37=%s|55=SLUSD/USDC|54=1|", i, id))
-		mm.hear("35=8 150=I 39=8 103=5")
+		mm.wantNext("35=8 150=I 39=8 103=5")
 	}
 	d.pay(claim, 2, 250_000_000)
-	mm.quiet()
+	mm.wantNoMessage()
 }
