@@ -214,10 +214,7 @@ func (d *deskSetup) addPairs(v *rfq.View, add func(string, rfq.Request)) error {
 					return fmt.Errorf("rfq.pairs: base_mint of %s: the desk sells %s already, and a pair with inventory or sales cannot change its mint: "+
 						"restore that mint, or start with an empty data folder, which has no journal", s.Symbol, solana.Text(current.BaseMint))
 				}
-				current.Anchor, current.AnchorAt, current.AnchorSource = 0, 0, 0
-				current.Confidence, current.PublishedAt, current.Withdrawn = 0, 0, false
-				current.Inventory, current.Reserved, current.Sold, current.OnChain, current.OnChainAt = 0, 0, 0, 0, 0
-				if current == s.Pair {
+				if configuredPart(current) == s.Pair {
 					continue
 				}
 			}
@@ -225,6 +222,14 @@ func (d *deskSetup) addPairs(v *rfq.View, add func(string, rfq.Request)) error {
 		}
 	}
 	return nil
+}
+
+// configuredPart returns a pair without what operators, prices, claims and the chain change.
+func configuredPart(p rfq.Pair) rfq.Pair {
+	return rfq.Pair{
+		Instrument: p.Instrument, BaseMint: p.BaseMint, BaseDecimals: p.BaseDecimals, Rails: p.Rails, Source: p.Source,
+		CorridorBps: p.CorridorBps, MaxAge: p.MaxAge, Via: p.Via, FirmBps: p.FirmBps,
+	}
 }
 
 func (d *deskSetup) setup(id market.InstrumentID) *config.PairSetup {

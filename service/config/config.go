@@ -251,7 +251,7 @@ type RFQ struct {
 	Enabled     bool `yaml:"enabled" default:"true" about:"false: no desk routes and no operator; the tickets stay as they are"`
 	QuoteTTLS   int  `yaml:"quote_ttl_s" default:"15" range:"1 to 3600" unit:"s" about:"how long a quote holds"`
 	ClaimTTLS   int  `yaml:"claim_ttl_s" default:"120" range:"1 to 86400" unit:"s" about:"how long a claim waits for its payment"`
-	LateWindowS int  `yaml:"late_window_s" default:"3600" range:"0 to 2592000" unit:"s" about:"how long after that a payment may still be honoured; later a refund is due"`
+	LateWindowS int  `yaml:"late_window_s" default:"0" range:"0 to 2592000" unit:"s" about:"no effect since 0.2.0: the time of a payment's block decides, and a later one is refunded"`
 	GraceS      int  `yaml:"grace_s" default:"30" range:"0 to 3600" unit:"s" about:"how long capacity stays reserved after that for a payment in an earlier block that is not final yet"`
 	FirmBpsUSDC int  `yaml:"firm_bps_usdc" default:"100" range:"1 to 9999" unit:"bps" about:"how far the market may move against the desk after a claim paid in USDC; beyond it the payment is refunded"`
 	FirmBpsSOL  int  `yaml:"firm_bps_sol" default:"150" range:"1 to 9999" unit:"bps" about:"the same of SOL"`

@@ -107,13 +107,25 @@ func (c *Config) completePairs() {
 // Policy returns the rules for all pairs. Errors name the key.
 func (c *RFQ) Policy() (rfq.Policy, error) {
 	p := rfq.Policy{
-		QuoteTTL: Nanos(c.QuoteTTLS), ClaimTTL: Nanos(c.ClaimTTLS), LateWindow: Nanos(c.LateWindowS),
+		QuoteTTL: Nanos(c.QuoteTTLS), ClaimTTL: Nanos(c.ClaimTTLS),
 		FeeBps: uint16(c.FeeBps), WalletClaims: uint16(c.WalletClaims), USDCMint: addressOr(c.USDCMint, market.Address{}),
+		Rules: rfq.RulesGuarded, Grace: Nanos(c.GraceS),
+		UnprovenTTL: Nanos(c.UnprovenTTLS), UnprovenShareBps: uint16(c.UnprovenShareBps),
 	}
 	for rail, text := range c.PayTo.byRail() {
 		p.PayTo[rail] = addressOr(text, market.Address{})
 	}
 	var err error
+	if p.UnprovenPerClient, err = usdOf(c.UnprovenUSDPerIP); err != nil {
+		return p, fmt.Errorf("rfq.unproven_usd_per_ip: %w", err)
+	}
+	dust, err := dustByRail(c.DustUSDC, c.DustSOL)
+	if err != nil {
+		return p, fmt.Errorf("rfq.dust_usdc, rfq.dust_sol: %w", err)
+	}
+	for rail := range dust {
+		p.Dust[rail] = uint64(dust[rail])
+	}
 	p.Discounts, err = discounts(c.Ladder)
 	return p, err
 }
@@ -161,7 +173,7 @@ func (c *Config) DeskPairs() (out []PairSetup, err error) {
 		if id < 0 {
 			return nil, fmt.Errorf("rfq.pairs[%d].symbol: %q is not among the instruments", i, p.Symbol)
 		}
-		s, err := p.setup(market.InstrumentID(id))
+		s, err := p.setup(market.InstrumentID(id), &c.RFQ)
 		if err != nil {
 			return nil, fmt.Errorf("rfq.pairs[%d].%w", i, err)
 		}
@@ -179,11 +191,13 @@ func (c *Config) DeskPairs() (out []PairSetup, err error) {
 	return out, nil
 }
 
-func (p *Pair) setup(id market.InstrumentID) (s PairSetup, err error) {
+func (p *Pair) setup(id market.InstrumentID, all *RFQ) (s PairSetup, err error) {
 	s = PairSetup{Symbol: p.Symbol, Stocked: p.Inventory != "", Pair: rfq.Pair{
 		Instrument: id, BaseMint: addressOr(p.BaseMint, market.Address{}), BaseDecimals: uint8(p.BaseDecimals),
 		Source: rfq.SourceOperator, CorridorBps: uint16(p.CorridorBps), Via: rfq.NoInstrument,
 	}}
+	s.Pair.FirmBps[market.RailUSDC] = uint16(cmp.Or(p.FirmBpsUSDC, all.FirmBpsUSDC))
+	s.Pair.FirmBps[market.RailSOL] = uint16(cmp.Or(p.FirmBpsSOL, all.FirmBpsSOL))
 	if p.PriceSource == "book" {
 		s.Pair.Source = rfq.SourceBook
 	}
