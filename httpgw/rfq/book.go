@@ -20,7 +20,7 @@ func appendSeqTime(dst []byte, e *snapshot) []byte {
 // renderSellable renders the current sellable ticket.
 func (p *pages) renderSellable(e *snapshot) []byte {
 	body := append(appendSeq(nil, e), `,"ticket":`...)
-	if t := e.view.Sellable; t != nil {
+	if t := e.sellable; t != nil {
 		if n := e.pair(t.Instrument); n != nil {
 			body = p.tickets.appendTicket(body, n, t, e.priceOf(n, t).reference)
 			return append(body, '}')

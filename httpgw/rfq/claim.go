@@ -2,6 +2,7 @@ package rfq
 
 import (
 	"encoding/base64"
+	"strconv"
 	"strings"
 
 	"blockdesk/catalog"
@@ -57,11 +58,13 @@ func (e *Endpoints) postQuote(p *wire.Post) (*wire.Answer, *wire.Problem) {
 		return nil, bad
 	}
 	w := e.backend.Writer()
-	return &wire.Answer{Status: 200, Body: appendQuote(&w, result.Quote, result.Ticket.Label), Replayed: result.Replayed}, nil
+	firm := e.own.chainState() == chainReady
+	return &wire.Answer{Status: 200, Body: appendQuote(&w, result.Quote, result.Ticket.Label, firm), Replayed: result.Replayed}, nil
 }
 
-// appendQuote renders the answer to a quote.
-func appendQuote(w *terms.Writer, q *rfq.Quote, label string) []byte {
+// appendQuote renders the answer to a quote. It is not firm while no claim can be taken,
+// because the chain is unavailable.
+func appendQuote(w *terms.Writer, q *rfq.Quote, label string, firm bool) []byte {
 	dst := make([]byte, 0, 1024)
 	dst = append(dst, `{"ok":true,"quote_id":"`...)
 	dst = market.AppendQuoteID(dst, q.ID)
@@ -72,7 +75,7 @@ func appendQuote(w *terms.Writer, q *rfq.Quote, label string) []byte {
 	dst = w.Fee(dst, &q.Terms)
 	dst = wire.AppendMillis(append(dst, `,"issued_at":`...), q.IssuedAt)
 	dst = wire.AppendMillis(append(dst, `,"valid_until":`...), q.ValidUntil)
-	return append(dst, `,"firm":true}`...)
+	return append(strconv.AppendBool(append(dst, `,"firm":`...), firm), '}')
 }
 
 // Members of the body of a claim (docs/specification.md 4.1 and C.4), as indexes of

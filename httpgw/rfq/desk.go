@@ -102,7 +102,7 @@ func (p *pages) deskStatus(e *snapshot) deskDocument {
 		},
 		Corridor:  []corridorJSON{},
 		Inventory: inventoryTotals{Pairs: []inventoryJSON{}},
-		Chain:     p.chainHealth(),
+		Chain:     p.chainHealth(e),
 	}
 	for i := range e.pairs {
 		n := &e.pairs[i]
@@ -124,8 +124,8 @@ func (p *pages) deskStatus(e *snapshot) deskDocument {
 }
 
 // chainHealth returns the state of the chain and its nodes.
-func (p *pages) chainHealth() deskChainJSON {
-	d := deskChainJSON{chainJSON: p.chainState(), Nodes: []nodeJSON{}}
+func (p *pages) chainHealth(e *snapshot) deskChainJSON {
+	d := deskChainJSON{chainJSON: e.chain.json(), Nodes: []nodeJSON{}}
 	if p.health == nil {
 		return d
 	}

@@ -92,7 +92,7 @@ func (p *pages) manifest(e *snapshot) manifestDocument {
 		Read: readURLs(&urls), Claim: claimURLs(&urls), Submission: submitURLs(&urls),
 		Required: []string{"order_id", "tranche_id", "ticket_label", "fill_usd", "payment_rail", "l1_signature"},
 	}
-	order, tranche := exampleIDs(e.view)
+	order, tranche := exampleIDs(e.sellable)
 	d.Examples = exampleCommands{
 		ReadBook:        curl(d.Read.Mirror.Tickets, nil),
 		ReadLevels:      curl(d.Read.Mirror.Levels, nil),
@@ -142,9 +142,9 @@ type verifyExample struct {
 
 // exampleIDs returns the ids of the first tranche that the current sellable ticket can
 // sell, or placeholders if nothing is for sale.
-func exampleIDs(v *rfq.View) (order, tranche string) {
+func exampleIDs(t *rfq.Ticket) (order, tranche string) {
 	ticket, number := exampleTicket, exampleTranche
-	if t := v.Sellable; t != nil {
+	if t != nil {
 		ticket = t.ID
 		for i := range t.Tranches {
 			if sellable(&t.Tranches[i]) {

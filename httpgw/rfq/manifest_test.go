@@ -18,13 +18,13 @@ import (
 // TestExampleIDs: the examples name a tranche that is for sale, or placeholders.
 func TestExampleIDs(t *testing.T) {
 	for _, c := range []struct {
-		view           *rfq.View
+		ticket         *rfq.Ticket
 		order, tranche string
 	}{
-		{gatewaytest.FixedView(), "T7", "T7-2"}, // its first tranche has less than the smallest fill
-		{&rfq.View{}, "T1", "T1-1"},
+		{gatewaytest.FixedView().Tickets[0], "T7", "T7-2"}, // its first tranche has less than the smallest fill
+		{nil, "T1", "T1-1"},
 	} {
-		if order, tranche := exampleIDs(c.view); order != c.order || tranche != c.tranche {
+		if order, tranche := exampleIDs(c.ticket); order != c.order || tranche != c.tranche {
 			t.Errorf("%s %s, want %s %s", order, tranche, c.order, c.tranche)
 		}
 	}

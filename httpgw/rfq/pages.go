@@ -77,10 +77,15 @@ type cycle struct {
 type snapshot struct {
 	view  *rfq.View
 	cycle *cycle
-	// ts is the start of the cycle or the view's last change, whichever is later, so that
-	// concurrent readers render the same bytes.
-	ts    int64
-	pairs []pairState // by Instrument
+	// ts is the start of the cycle, the view's last change, or the last time at which a price
+	// grew too old or a ticket expired, whichever is the latest, so that concurrent readers
+	// render the same bytes. until is when the next of these happens.
+	ts, until int64
+	pairs     []pairState // by Instrument
+	chain     chainState
+	// sellable is the ticket that sells now; nil = none, and whyNot has the reason.
+	sellable *rfq.Ticket
+	whyNot   string
 }
 
 // pairState is a pair at a snapshot's time.
@@ -140,23 +145,75 @@ func (p *pages) current() *snapshot {
 	if v == nil {
 		v = &p.emptyView
 	}
-	old := p.snapshot.Load()
+	old, chain := p.snapshot.Load(), p.chainState()
 	var c *cycle
 	if old != nil && now >= old.cycle.from && now < old.cycle.until {
-		if c = old.cycle; old.view == v {
+		if c = old.cycle; old.view == v && old.chain == chain && now < old.until {
 			return old
 		}
 	} else {
 		c = p.source.newCycle(now)
 	}
-	e := &snapshot{view: v, cycle: c, ts: max(c.from, v.At), pairs: make([]pairState, 0, len(v.Pairs))}
+	e := &snapshot{view: v, cycle: c, chain: chain, pairs: make([]pairState, 0, len(v.Pairs))}
+	e.ts, e.until = lifetime(v, max(c.from, v.At), now, c.until)
 	for i := range v.Pairs {
 		if in := p.source.Instruments.Get(v.Pairs[i].Instrument); in != nil {
 			e.pairs = append(e.pairs, pairAt(e, &v.Pairs[i], in))
 		}
 	}
+	if e.sellable = v.SellableNow(c, e.ts); e.sellable == nil {
+		e.whyNot = notSold(v, c, e.ts)
+	}
 	p.snapshot.Store(e)
 	return e
+}
+
+// lifetime returns the latest time from at to now, and the earliest from now to until, at
+// which what a view sells changes by itself: a price grows too old, or a ticket expires.
+func lifetime(v *rfq.View, at, now, until int64) (from, to int64) {
+	from, to = at, until
+	changes := func(when int64) {
+		if when <= now {
+			from = max(from, when)
+		} else {
+			to = min(to, when)
+		}
+	}
+	price := func(published, set, maxAge int64) {
+		if since := cmp.Or(published, set); since != 0 && maxAge != 0 {
+			changes(since + maxAge + 1)
+		}
+	}
+	for i := range v.Pairs {
+		price(v.Pairs[i].PublishedAt, v.Pairs[i].AnchorAt, v.Pairs[i].MaxAge)
+	}
+	for i := range v.RailPrices {
+		price(v.RailPrices[i].PublishedAt, v.RailPrices[i].At, v.RailPrices[i].MaxAge)
+	}
+	for _, t := range v.Tickets {
+		if t.ExpiresAt != 0 && t.State == rfq.TicketOpen {
+			changes(t.ExpiresAt)
+		}
+	}
+	return from, to
+}
+
+// noTicket is the reason why nothing is sold if no ticket is open (our choice).
+const noTicket = "no_open_ticket"
+
+// notSold returns why the ticket that would sell first is not sold: the reason of its first
+// rail.
+func notSold(v *rfq.View, books rfq.Prices, at int64) string {
+	t := rfq.Sellable(v.Tickets)
+	if t == nil {
+		return noTicket
+	}
+	for r := market.RailUSDC; r < market.RailCount; r++ {
+		if t.Rails.Has(r) {
+			return v.SaleRefusal(t, r, books, at).String()
+		}
+	}
+	return event.ReasonRailNotAccepted.String()
 }
 
 func (p *pages) render(d document, e *snapshot) []byte {

@@ -52,7 +52,8 @@ type statusDocument struct {
 	TS          wire.Time       `json:"ts"`
 	UpdatedAt   wire.Time       `json:"updated_at"` // the book's last change
 	Refresh     int64           `json:"refresh_s"`
-	Accepting   bool            `json:"accepting"` // no global lock
+	Accepting   bool            `json:"accepting"` // a claim of the smallest fill would be reserved now
+	WhyNot      *string         `json:"accepting_reason"`
 	Tickets     ticketCounts    `json:"tickets"`
 	Volumes     ticketVolumes   `json:"open_tickets"`
 	Sellable    *string         `json:"current_sellable_ticket"`
@@ -126,7 +127,7 @@ func (p *pages) status(e *snapshot) statusDocument {
 		OK: true, Version: Version, APIVersion: catalog.APIVersion, Seq: v.Seq, TS: wire.Time(e.ts),
 		UpdatedAt: p.updatedAt(v), Refresh: wholeSeconds(Refresh),
 		Active: activeRails(v), Priority: wire.Rails(market.AllRails), Fills: fillSizes(),
-		Locks: locksOf(e), Chain: p.chainState(), Surfaces: surfacesOf(&urls),
+		Locks: locksOf(e), Chain: e.chain.json(), Surfaces: surfacesOf(&urls),
 		Recommended: recommendedJSON{
 			Read:    adviceJSON{"public_mirror", "GET", urls.Mirror + PathTickets},
 			Confirm: adviceJSON{"registry_backend", "GET", urls.API + PathTickets},
@@ -135,9 +136,16 @@ func (p *pages) status(e *snapshot) statusDocument {
 		},
 		TruthRule: truthRule, Network: catalog.ExecutionNetwork, ChainID: catalog.ControlChainID, ChainRole: catalog.ControlChainRole,
 	}
-	d.Accepting = !d.Locks[0].Locked
-	if v.Sellable != nil {
-		d.Sellable = wire.NullIfEmpty(string(market.AppendTicketID(nil, v.Sellable.ID)))
+	switch {
+	case e.chain != chainReady:
+		d.WhyNot = wire.NullIfEmpty(chainWords[e.chain])
+	case e.sellable == nil:
+		d.WhyNot = wire.NullIfEmpty(e.whyNot)
+	default:
+		d.Accepting = true
+	}
+	if e.sellable != nil {
+		d.Sellable = wire.NullIfEmpty(string(market.AppendTicketID(nil, e.sellable.ID)))
 	}
 	d.Tickets.Total = len(v.Tickets)
 	for _, t := range v.Tickets {
@@ -171,17 +179,29 @@ func (s *ticketVolumes) add(t *rfq.Ticket) {
 // is later, because a restart may change the URLs.
 func (p *pages) updatedAt(v *rfq.View) wire.Time { return wire.Time(max(v.At, p.startedAt)) }
 
-func (p *pages) chainState() chainJSON {
-	c := chainJSON{Network: catalog.ExecutionNetwork}
+// chainState says whether claims can be settled.
+type chainState uint8
+
+const (
+	chainReady chainState = iota
+	chainAbsent
+	chainNotReady
+)
+
+var chainWords = [...]string{chainAbsent: "not_configured", chainNotReady: "not_ready"}
+
+func (p *pages) chainState() chainState {
 	switch {
 	case p.chain == nil:
-		c.Reason = wire.NullIfEmpty("not_configured")
+		return chainAbsent
 	case p.chain.Ready() != nil:
-		c.Reason = wire.NullIfEmpty("not_ready")
-	default:
-		c.Available = true
+		return chainNotReady
 	}
-	return c
+	return chainReady
+}
+
+func (s chainState) json() chainJSON {
+	return chainJSON{Available: s == chainReady, Reason: wire.NullIfEmpty(chainWords[s]), Network: catalog.ExecutionNetwork}
 }
 
 // surfacesOf returns the surfaces with their roles (docs/specification.md 1.8).

@@ -226,6 +226,8 @@ class CurrentSellableTicket(Model):
 
     #: Grows with every change of the document.
     seq: int
+    #: The ticket that sells now: open, not locked, priced, with capacity and inventory for the smallest fill. null:
+    #: none.
     ticket: Optional[Ticket]
 
 
@@ -498,12 +500,13 @@ class RFQStatus(Model):
     updated_at: datetime
     #: Length in seconds of the cycle in which ts and prices change; a change of the book is visible at once.
     refresh_s: int
-    #: True while the global lock is not set.
+    #: A claim of the smallest fill would be reserved now: the chain can be reached, and a ticket sells.
     accepting: bool
     tickets: RFQStatusTickets
     #: Sums over all tranches of open tickets.
     open_tickets: RFQStatusOpenTickets
-    #: null: nothing is for sale.
+    #: The ticket that sells now: open, not locked, priced, with capacity and inventory for the smallest fill. null:
+    #: none.
     current_sellable_ticket: Optional[str]
     active_rails: list[str]
     rail_priority: list[str]
@@ -518,6 +521,9 @@ class RFQStatus(Model):
     control_chain_id: int
     control_chain_role: str
     control_chain_rpc_compatible: bool
+    #: Why `accepting` is false: `not_configured` or `not_ready` of the chain, `no_open_ticket`, or the reason with
+    #: which a quote for the first open ticket would be refused. Our choice; services before 0.2.0 do not have it.
+    accepting_reason: Optional[str] = None
 
 
 @dataclass(frozen=True)
@@ -962,6 +968,8 @@ class Quote(Model):
     fee: Fee
     issued_at: datetime
     valid_until: datetime
+    #: True: a claim that names the quote before `valid_until` gets its price. False while the chain cannot be
+    #: reached, because no claim is taken then.
     firm: bool
 
 

@@ -299,6 +299,7 @@ export interface CurrentSellableTicket {
   ok: true;
   /** Grows with every change of the document. */
   seq: number;
+  /** The ticket that sells now: open, not locked, priced, with capacity and inventory for the smallest fill. null: none. */
   ticket: Ticket | null;
 }
 
@@ -425,8 +426,10 @@ export interface RFQStatus {
   updated_at: Timestamp;
   /** Length in seconds of the cycle in which ts and prices change; a change of the book is visible at once. */
   refresh_s: number;
-  /** True while the global lock is not set. */
+  /** A claim of the smallest fill would be reserved now: the chain can be reached, and a ticket sells. */
   accepting: boolean;
+  /** Why `accepting` is false: `not_configured` or `not_ready` of the chain, `no_open_ticket`, or the reason with which a quote for the first open ticket would be refused. Our choice; services before 0.2.0 do not have it. */
+  accepting_reason?: string | null;
   tickets: {
     total: number;
     open: number;
@@ -442,7 +445,7 @@ export interface RFQStatus {
     reserved_usd: Decimal;
     filled_usd: Decimal;
   };
-  /** null: nothing is for sale. */
+  /** The ticket that sells now: open, not locked, priced, with capacity and inventory for the smallest fill. null: none. */
   current_sellable_ticket: OrderID | null;
   active_rails: Rail[];
   rail_priority: Rail[];
@@ -768,7 +771,8 @@ export interface Quote {
   fee: Fee;
   issued_at: Timestamp;
   valid_until: Timestamp;
-  firm: true;
+  /** True: a claim that names the quote before `valid_until` gets its price. False while the chain cannot be reached, because no claim is taken then. */
+  firm: boolean;
 }
 
 export interface ClaimRequest {
