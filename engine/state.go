@@ -35,7 +35,7 @@ func (o StateOptions) Validate() error {
 //
 // Rules, in addition to those of packages book and rfq:
 //  1. The events of a command are, in this order: its Reference, if it carries a client's
-//     id; what expires at its time (books by instrument, then the desk); its own effect.
+//     id, and its Terms, if it asks for them; what expires at its time (books by instrument, then the desk); its own effect.
 //  2. Every command but Tick and Fragment has an effect or a reject with the reason, the
 //     limit and the value.
 //  3. A halted instrument and a killed participant accept only cancels, and the desk gives a
@@ -170,6 +170,9 @@ func (s *State) Apply(c *Command, out *event.Sink) {
 	}
 	if c.RefLen > 0 && c.Kind != DefineInstrument {
 		emitReference(c, out)
+		if c.Order.Flags&book.FlagTerms != 0 && (c.Kind == NewOrder || c.Kind == AmendOrder) {
+			s.emitTerms(c, out)
+		}
 	}
 	if s.at >= s.nextExpiry {
 		s.expire(c.Kind, out)
@@ -201,6 +204,14 @@ func emitReference(c *Command, out *event.Sink) {
 		OrderID: c.Order.ID, Instrument: c.Instrument, Participant: c.Order.Participant,
 		Origin: c.Origin, Text: c.RefText(),
 	})
+}
+
+func (s *State) emitTerms(c *Command, out *event.Sink) {
+	o := &c.Order
+	*out.Next() = event.Event{
+		Seq: c.Seq, At: s.at, OrderID: o.ID, Other: c.Arg, Price: o.Stop, Qty: o.Display, Aux: o.ExpireAt,
+		Kind: event.Terms, Side: o.Side, Instrument: c.Instrument, Participant: o.Participant, Code: uint16(o.Flags) | uint16(o.TIF)<<8,
+	}
 }
 
 // expire ends what is due in the books, by instrument, then a slice of what is due at the desk,

@@ -185,7 +185,13 @@ func explainShape(o *book.Order, in *instrument, at int64) (event.Reason, int64)
 		return event.ReasonInvalidExpiry, at
 	case !dated && o.ExpireAt != 0:
 		return event.ReasonInvalidExpiry, 0
-	case o.Flags&^book.FlagPostOnly != 0 || !stays && (o.Flags != 0 || o.Display != 0):
+	case o.Flags&^(book.FlagPostOnly|book.FlagMinQty|book.FlagTerms) != 0:
+		return event.ReasonInvalidCombination, 0
+	case o.Flags&book.FlagMinQty != 0:
+		if stays || hasStop || o.TIF == book.FOK || o.Flags&book.FlagPostOnly != 0 || o.Display == 0 {
+			return event.ReasonInvalidCombination, 0
+		}
+	case !stays && (o.Flags&book.FlagPostOnly != 0 || o.Display != 0):
 		return event.ReasonInvalidCombination, 0
 	}
 	return event.ReasonNone, 0
@@ -214,7 +220,7 @@ func checkAmend(o *book.Order, r *book.LiveOrder, in *instrument, l *limits) (ev
 	}
 	away := total <= done
 	switch {
-	case o.Flags&^book.FlagOpenQty != 0:
+	case o.Flags&^(book.FlagOpenQty|book.FlagTerms) != 0:
 		return event.ReasonInvalidCombination, 0
 	case o.Price < 0 || o.Price != 0 && r.Type == book.Stop:
 		return event.ReasonInvalidPrice, 0

@@ -4,6 +4,7 @@ import (
 	"sync"
 
 	"blockdesk/fixgw/session"
+	"blockdesk/internal/ratelimit"
 	"blockdesk/market"
 )
 
@@ -18,6 +19,7 @@ type blotter struct {
 	// alone: no other message has been read from the connection, so a command may be
 	// enqueued and executed inline. placed: one was enqueued, for RunInline.
 	alone, placed bool
+	rebuilds      ratelimit.Bucket // AF, AD and AN
 
 	// The reporter's only:
 	reports     reportBatch // not sent
@@ -27,6 +29,8 @@ type blotter struct {
 	requestIndex
 	orders map[market.OrderID]*order // live ones
 	desk   *deskClient
+
+	accounts accounts
 }
 
 func newBlotter(g *Gateway, s *session.Session) *blotter {
@@ -36,6 +40,7 @@ func newBlotter(g *Gateway, s *session.Session) *blotter {
 	}
 	b.desk = &deskClient{blotter: b, quotes: make(map[market.QuoteID]*quote), claims: make(map[market.ClaimID]*claim)}
 	b.reports.Before = b.publishAnswers
+	b.accounts = accounts{session: s.Number, store: g.store}
 	return b
 }
 

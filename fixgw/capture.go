@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 
 	"blockdesk/engine/event"
+	"blockdesk/fixgw/history"
 	"blockdesk/fixgw/wire"
 )
 
@@ -65,7 +66,7 @@ func (f *reporter) copyFill(e *event.Event, o *order, r *wire.ExecutionReport) e
 	body = in.AppendPrice(append(body, "\x0131="...), r.LastPx)
 	f.text = strconv.AppendUint(f.text[:0], uint64(o.ID), 10)
 	f.capture = (&wire.CaptureSide{
-		At: e.At, Side: '0' + byte(o.Side), OrderID: f.text, ClOrdID: o.ClOrdID, CompID: o.owner.CompID(),
+		At: e.At, Side: '0' + byte(o.Side), OrderID: f.text, ClOrdID: o.ClOrdID, CompID: o.owner.CompID(), Account: o.Account,
 	}).Append(body)
 	return f.copyTo(o.owner, nil)
 }
@@ -92,4 +93,13 @@ func (f *reporter) emitCapture(s *blotter, custom []byte) error {
 		body = append(body, custom...)
 	}
 	return f.emitType(s, "AE", wire.TagTradeReportID, body)
+}
+
+// recordFill keeps the fill of o that r has reported, for AD and AN.
+func (f *reporter) recordFill(e *event.Event, o *order, r *wire.ExecutionReport) error {
+	return f.gateway.history.Record(&history.Fill{
+		Session: o.owner.Number, Participant: o.owner.Participant.Number, Instrument: o.Instrument, Side: o.Side, Maker: r.Maker,
+		Order: o.ID, Trade: r.Trade, Price: r.LastPx, Qty: r.LastQty, At: e.At,
+		Seq: e.Seq, Index: f.next.index, Epoch: uint32(f.epoch), Status: o.Status, ClOrdID: o.ClOrdID, Account: o.Account,
+	})
 }

@@ -20,7 +20,7 @@ func TestCustomMarketData(t *testing.T) {
 	d := newDesk(t, []string{"MM", "PLAIN", "RICH"}, nil)
 	mm, plain := d.dial("MM", nil), d.dial("PLAIN", nil)
 	rich := d.dial("RICH", func(o *fixclient.Options) { o.LogonFields = "5600=Y\x01" })
-	position := func(v uint64) string { return fmt.Sprintf("5615=%d 5616=%d", d.views.View(0).Epoch, v) }
+	position := func(v uint64) string { return fmt.Sprintf("5615=e%d 5616=%d", d.views.View(0).Epoch, v) }
 	d.awaitView(0, "a view", func(*engine.View) bool { return true })
 	const kinds, trades = "267=3|269=0|269=1|269=2|", "267=1|269=2|"
 	for _, k := range []*client{plain, rich} {

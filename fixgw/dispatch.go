@@ -27,6 +27,8 @@ func (s *blotter) Message(msgType, frame []byte) *wire.Reject {
 		return s.desk.quoteResponse(frame)
 	case "AE":
 		return s.desk.tradeReport(frame)
+	case "AF", "AD", "AN":
+		return s.rebuild(msgType, frame)
 	case "V":
 		return g.market.Request(s.Session, frame)
 	case "x":
@@ -64,10 +66,10 @@ func (s *blotter) LoggedOut() {
 func (s *blotter) CancelOrders() { s.gateway.canceller.add(s) }
 
 // needsLeader reports whether only the leader answers messages of this type: orders,
-// quotes, payments, and their status.
+// quotes, payments, and their status and history.
 func needsLeader(msgType []byte) bool {
 	switch string(msgType) {
-	case "D", "F", "G", "H", "q", "R", "AE", "AJ":
+	case "D", "F", "G", "H", "q", "R", "AE", "AJ", "AF", "AD", "AN":
 		return true
 	}
 	return false

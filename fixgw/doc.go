@@ -41,6 +41,9 @@
 //     in that session's store by invariant 2: the options of a Logon are synced before the
 //     Logon is answered.
 //
+// A client that has lost everything rebuilds its state from AF, AD and AN (rebuild.go);
+// package history has the fills and positions, committed with the reports.
+//
 // # Stores
 //
 // Reports are sent as soon as they are numbered. Within saveDelay they are committed, with

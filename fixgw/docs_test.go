@@ -29,7 +29,7 @@ import (
 var docsFolder = filepath.Join("..", "sdk", "fix")
 
 // The reference documents these messages, by MsgType.
-const documentedTypes = "A 0 1 2 3 4 5 8 9 j r q D F G H V W X Y R S AG AI Z AJ B AE AR x y c d e f"
+const documentedTypes = "A 0 1 2 3 4 5 8 9 j r q D F G H V W X Y R S AG AI Z AJ B AE AR AF AD AQ AN AO AP x y c d e f"
 
 var (
 	docHeading = regexp.MustCompile(`(?m)^## (.*)$`)
@@ -259,7 +259,7 @@ func TestDocumentedLimits(t *testing.T) {
 		fmt.Sprintf("%s numbers are kept", thousands(o.KeepMessages)),
 		fmt.Sprintf("by at most %s: ask for the gap", thousands(o.ReserveSeqs)),
 		fmt.Sprintf("%d ResendRequests at once", session.MaxResends),
-		fmt.Sprintf("up to %d KiB. We ask", session.MaxAhead>>10),
+		fmt.Sprintf("up to %d KiB, and processed", session.MaxAhead>>10),
 		fmt.Sprintf("does not come in %d s", o.GapTimeout/time.Second),
 		fmt.Sprintf("%d messages a second and session", o.Rate),
 		fmt.Sprintf("%s requests of a session may wait", thousands(o.MaxPendingOrders)),

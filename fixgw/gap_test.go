@@ -120,6 +120,20 @@ func TestGapTimeout(t *testing.T) {
 			r.until("|112=alive|")
 		})
 	})
+	t.Run("QUIET", func(t *testing.T) { // nothing more comes after the gap
+		synctest.Test(t, func(t *testing.T) {
+			d := desk(t, "QUIET")
+			r := d.rawOf(t, "QUIET")
+			began := time.Now()
+			r.write(d.numbered("QUIET", "0", 3, ""))
+			if said := r.rest(); !strings.Contains(said, "|58=MESSAGE_MISSING: message 2 has not arrived within 300ms|") {
+				t.Errorf("it said %s", said)
+			}
+			if took := time.Since(began); took < patience || took > 3*patience {
+				t.Errorf("ended after %v", took)
+			}
+		})
+	})
 	t.Run("SLOW", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			d := desk(t, "SLOW")

@@ -10,9 +10,11 @@ import (
 
 	"blockdesk/engine"
 	"blockdesk/engine/event"
+	"blockdesk/fixgw/history"
 	"blockdesk/fixgw/marketdata"
 	"blockdesk/fixgw/session"
 	"blockdesk/fixgw/wire"
+	"blockdesk/internal/ratelimit"
 	"blockdesk/market"
 	"blockdesk/persist/kv"
 	"blockdesk/persist/projection"
@@ -45,6 +47,8 @@ type Gateway struct {
 	dependencies Dependencies
 	instruments  *market.Instruments
 	reporter     *reporter
+	history      *history.History
+	rebuildRate  ratelimit.Rate
 	answered     *answeredFilter
 	market       *marketdata.Books
 	statuses     *marketdata.Statuses
@@ -89,7 +93,7 @@ func New(o Options, e Engine, store kv.Store, dependencies Dependencies, instrum
 	o = o.withDefaults()
 	g := &Gateway{
 		options: o, engine: e, store: kv.Named(store, "FIX store"), dependencies: dependencies, instruments: instruments,
-		ids: wire.NewIDs(o.Now()),
+		ids: wire.NewIDs(o.Now()), rebuildRate: ratelimit.NewRate(1, time.Second, maxRebuilds),
 	}
 	g.reporter = &reporter{gateway: g, orders: make(map[market.OrderID]*order), wake: make(chan struct{}, 1)}
 	g.reporter.desk.reporter, g.reporter.step = g.reporter, g.reporter.runInline
@@ -100,6 +104,9 @@ func New(o Options, e Engine, store kv.Store, dependencies Dependencies, instrum
 		return nil, err
 	}
 	var err error
+	if g.history, err = history.Open(g.store, session.ErrLayout); err != nil {
+		return nil, err
+	}
 	if g.Server, err = session.Open(o.Options, g.store, g); err != nil {
 		return nil, err
 	}

@@ -4,6 +4,8 @@ import (
 	"context"
 	"encoding/binary"
 	"time"
+
+	"blockdesk/fixgw/history"
 )
 
 // maintenanceTick is the pause between two rounds of maintenance.
@@ -55,7 +57,7 @@ func (k *maintenance) keep() error {
 // prune deletes the records of the days before pruned.
 func (k *maintenance) prune() error {
 	return k.gateway.store.Commit(func(_ func(key, value []byte), deleteRange func(lo, hi []byte)) {
-		for _, kind := range [...]byte{keyAnswer, keyClosed, keyPacked} {
+		for _, kind := range [...]byte{keyAnswer, keyClosed, keyPacked, history.KeyFill} {
 			deleteRange([]byte{kind}, binary.BigEndian.AppendUint32([]byte{kind}, k.pruned))
 		}
 	}, false)

@@ -18,32 +18,85 @@ type order struct {
 	dirty bool // changed since the last commit; the reporter's, without the lock
 }
 
-// orderRecordSize is the size of an order's record without its ClOrdID:
+// An order's record:
 //
 //	0 version · 1 session u16 · 3 instrument u16 · 5 side · 6 type · 7 tif ·
 //	8 status · 9 price i64 · 17 total i64 · 25 leaves i64 · 33 cum i64 ·
 //	41 notional u128 · 57 ClOrdID
+//
+// Version 2, of an order with terms, has between 57 and the ClOrdID:
+//
+//	57 stop i64 · 65 display i64 · 73 min i64 · 81 expiry i64 · 89 post-only ·
+//	90 length of account u8 · 91 account
 const (
 	orderRecordVersion = 1
 	orderRecordSize    = 57
+
+	orderRecordTerms     = 2
+	orderRecordTermsSize = 91
 )
 
 func (o *order) appendRecord(dst []byte) []byte {
-	dst = append(dst, orderRecordVersion)
+	version := byte(orderRecordVersion)
+	if o.Any() {
+		version = orderRecordTerms
+	}
+	dst = append(dst, version)
 	dst = binary.BigEndian.AppendUint16(dst, o.owner.Number)
 	dst = binary.BigEndian.AppendUint16(dst, uint16(o.Instrument))
 	dst = append(dst, byte(o.Side), byte(o.Type), byte(o.TIF), o.Status)
 	for _, n := range [...]uint64{uint64(o.Price), uint64(o.Total), uint64(o.Leaves), uint64(o.Cum), o.Notional.Hi, o.Notional.Lo} {
 		dst = binary.BigEndian.AppendUint64(dst, n)
 	}
+	if version == orderRecordTerms {
+		for _, n := range [...]int64{int64(o.Stop), int64(o.Display), int64(o.MinQty), o.ExpireAt} {
+			dst = binary.BigEndian.AppendUint64(dst, uint64(n))
+		}
+		postOnly := byte(0)
+		if o.PostOnly {
+			postOnly = 1
+		}
+		dst = append(append(dst, postOnly, byte(len(o.Account))), o.Account...)
+	}
 	return append(dst, o.ClOrdID...)
+}
+
+// parseOrderTerms reads the terms of a record of version 2, and returns the ClOrdID.
+func parseOrderTerms(value []byte, t *wire.OrderTerms) (clOrdID []byte, ok bool) {
+	if len(value) < orderRecordTermsSize || value[89] > 1 {
+		return nil, false
+	}
+	number := func(at int) int64 { return int64(binary.BigEndian.Uint64(value[at:])) }
+	end := orderRecordTermsSize + int(value[90])
+	if len(value) <= end {
+		return nil, false
+	}
+	*t = wire.OrderTerms{
+		Stop: market.Price(number(57)), Display: market.Qty(number(65)), MinQty: market.Qty(number(73)), ExpireAt: number(81),
+		PostOnly: value[89] == 1, Account: string(value[orderRecordTermsSize:end]),
+	}
+	return value[end:], true
 }
 
 // parseOrderRecord reads the encoding of appendRecord. blotterOf returns the blotter of a
 // session number, or nil if there is no such session; then the order is nil.
 func parseOrderRecord(id market.OrderID, value []byte, blotterOf func(uint16) *blotter) (*order, error) {
-	if len(value) <= orderRecordSize || value[0] != orderRecordVersion {
+	bad := func() (*order, error) {
 		return nil, fmt.Errorf("%w: order %d: %d bytes", session.ErrLayout, id, len(value))
+	}
+	if len(value) <= orderRecordSize {
+		return bad()
+	}
+	clOrdID, terms := value[orderRecordSize:], wire.OrderTerms{}
+	switch value[0] {
+	case orderRecordVersion:
+	case orderRecordTerms:
+		var ok bool
+		if clOrdID, ok = parseOrderTerms(value, &terms); !ok {
+			return bad()
+		}
+	default:
+		return bad()
 	}
 	number := func(at int) uint64 { return binary.BigEndian.Uint64(value[at:]) }
 	s := blotterOf(binary.BigEndian.Uint16(value[1:]))
@@ -51,7 +104,7 @@ func parseOrderRecord(id market.OrderID, value []byte, blotterOf func(uint16) *b
 		return nil, nil
 	}
 	return &order{owner: s, ClientOrder: wire.ClientOrder{
-		ID: id, ClOrdID: string(value[orderRecordSize:]),
+		ID: id, ClOrdID: string(clOrdID), OrderTerms: terms,
 		Instrument: market.InstrumentID(binary.BigEndian.Uint16(value[3:])),
 		Side:       market.Side(value[5]), Type: book.Type(value[6]), TIF: book.TIF(value[7]), Status: value[8],
 		Price: market.Price(number(9)), Total: market.Qty(number(17)),
@@ -63,31 +116,43 @@ func parseOrderRecord(id market.OrderID, value []byte, blotterOf func(uint16) *b
 // An answer record is the first answer to a ClOrdID:
 //
 //	0 version · 1 MsgType of the request · 2 OrderID u64 · 10 MsgType of the
-//	answer · 11 the answer's body
+//	answer · 11 content of the request u64 · 19 the answer's body
+//
+// Version 1 lacks the content.
 const (
-	answerRecordVersion = 1
-	answerRecordSize    = 11
+	answerRecordV1Size  = 11
+	answerRecordVersion = 2
+	answerRecordSize    = 19
 )
 
 type answer struct {
 	request byte
 	id      market.OrderID
 	msgType byte
+	content uint64 // wire.OrderRequest.Content; 0 = unknown
 	body    []byte
 }
 
 func appendAnswer(dst []byte, a answer) []byte {
 	dst = append(dst, answerRecordVersion, a.request)
 	dst = binary.BigEndian.AppendUint64(dst, uint64(a.id))
-	return append(append(dst, a.msgType), a.body...)
+	dst = binary.BigEndian.AppendUint64(append(dst, a.msgType), a.content)
+	return append(dst, a.body...)
 }
 
 func parseAnswer(value []byte) (answer, error) {
-	if len(value) <= answerRecordSize || value[0] != answerRecordVersion {
+	switch {
+	case len(value) > answerRecordV1Size && value[0] == 1:
+	case len(value) > answerRecordSize && value[0] == answerRecordVersion:
+	default:
 		return answer{}, fmt.Errorf("%w: answer of %d bytes", session.ErrLayout, len(value))
 	}
-	return answer{
+	a := answer{
 		request: value[1], id: market.OrderID(binary.BigEndian.Uint64(value[2:])),
-		msgType: value[10], body: value[answerRecordSize:],
-	}, nil
+		msgType: value[10], body: value[answerRecordV1Size:],
+	}
+	if value[0] == answerRecordVersion {
+		a.content, a.body = binary.BigEndian.Uint64(value[answerRecordV1Size:]), value[answerRecordSize:]
+	}
+	return a, nil
 }

@@ -176,7 +176,7 @@ func TestProofWaits(t *testing.T) {
 		_, text = paidBy(2)
 		start := time.Now()
 		tk.report(claim, "p2", text)
-		tk.acked("939=1 751=99 571=p2").Text(t, "PENDING_TIMEOUT: not final on the chain after 400ms")
+		tk.acked("939=1 751=99 571=p2").Text(t, "PENDING_TIMEOUT: the payment is not final after 400ms")
 		if took := time.Since(start); took != d.options.ProofTimeout {
 			t.Errorf("given up after %s", took)
 		}

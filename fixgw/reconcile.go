@@ -20,11 +20,28 @@ const lostText = "lost_by_restart"
 // Start ends the recovery of a store that has processed the events of every command. It
 // returns projection.ErrUnfinished if a crash interrupted a Reconcile, which must then be
 // called again.
-func (g *Gateway) Start(*engine.State) error {
+func (g *Gateway) Start(s *engine.State) error {
+	g.reporter.restoreTerms(s)
 	if g.reporter.storedUnfinished {
 		return fmt.Errorf("FIX store: %w", projection.ErrUnfinished)
 	}
 	return nil
+}
+
+// restoreTerms gives the live orders of a store of version 0.1, whose records have no
+// terms, those that the engine has.
+func (f *reporter) restoreTerms(s *engine.State) {
+	for _, in := range s.Instruments() {
+		s.Orders(in.ID, func(r book.LiveOrder) {
+			o := f.orders[r.ID]
+			if o == nil || o.Any() {
+				return
+			}
+			o.owner.mu.Lock()
+			o.OrderTerms = wire.TermsOf(&r.Order, "")
+			o.owner.mu.Unlock()
+		})
+	}
 }
 
 // Reconcile makes the store agree with the engine, in place of Start, in two cases: the
@@ -42,6 +59,7 @@ func (g *Gateway) Start(*engine.State) error {
 // desk's is reported as restated. Quotes end without a report.
 func (g *Gateway) Reconcile(s *engine.State) ([]engine.Command, error) {
 	f := g.reporter
+	f.restoreTerms(s)
 	f.replaying = true
 	defer func() { f.replaying = false }()
 	f.at = g.options.Now().UnixNano()

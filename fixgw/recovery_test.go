@@ -56,8 +56,16 @@ func TestDuplicates(t *testing.T) {
 	}
 	mm.order("a", "1", "10", "1", "59=1|")
 	again(first)
-	mm.order("a", "2", "77", "2", "59=1|") // whatever it asks for now
-	again(first)
+	other := func() {
+		t.Helper()
+		mm.order("a", "2", "77", "2", "59=1|")
+		mm.want("35=8 11=a 37=NONE 150=8 103=6 97=").Text(t, "DUPLICATE_CLORDID: ClOrdID (11)")
+		mm.send("F", "11=a|41=a|55=SLUSD/USDC|54=1|"+now60)
+		mm.want("35=9 11=a 434=1 102=6").Text(t, "DUPLICATE_CLORDID: ClOrdID (11)")
+		mm.send("q", "11=a|530=7|"+now60)
+		mm.want("35=r 11=a 530=7 531=0 532=99").Text(t, "DUPLICATE_CLORDID: ClOrdID (11)")
+	}
+	other()
 	mm.send("G", "11=b|41=a|55=SLUSD/USDC|54=1|38=12|40=2|44=1|"+now60)
 	replaced := mm.want("35=8 11=b 41=a 150=5")
 	mm.send("G", "11=b|41=a|55=SLUSD/USDC|54=1|38=12|40=2|44=1|"+now60)
@@ -73,9 +81,10 @@ func TestDuplicates(t *testing.T) {
 	again(gone)
 	mm.order("a", "1", "10", "1", "59=1|")
 	again(first)
+	other()
 	mm.order("r", "1", "99999999", "1", "")
 	refused := mm.want("35=8 11=r 150=8 39=8")
-	mm.order("r", "1", "1", "1", "")
+	mm.order("r", "1", "99999999", "1", "")
 	again(refused)
 	sender, target := mm.leave()
 	d.stop()
@@ -132,7 +141,7 @@ func TestChangeRefused(t *testing.T) {
 	tk.want("35=9 11=x 41=a 102=1 37=NONE 39=8")
 	// By OrderID alone.
 	mm.send("F", "11=f|41=whatever|37="+id+"|55=SLUSD/USDC|54=1|"+now60)
-	mm.want("35=8 11=f 41=a 150=4")
+	mm.want("35=8 11=f 41=whatever 150=4")
 }
 
 // TestChangeTooLate: an F and a G that reach the engine after the order has
@@ -233,7 +242,8 @@ func TestOrderKinds(t *testing.T) {
 	mm.want("11=bid 150=0")
 	tk.order("hit", "2", "1", "1.5", "59=3|")
 	tk.want("11=hit 150=0")
-	tk.want("11=hit 150=F 39=2")
+	tk.want("11=hit 150=F 39=2 851=2")
+	tk.want("11=stop 150=D 39=0 40=3 99=1.5000 378=99 58=triggered")
 	tk.want("11=stop 150=F 39=2 31=1.5000")
 	mm.want("11=bid 150=F")
 	mm.want("11=bid 150=F 151=3.00")

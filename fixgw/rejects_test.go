@@ -128,8 +128,6 @@ func TestBusinessRejects(t *testing.T) {
 	for _, c := range []struct{ msgType, body, id string }{
 		{"g", "335=t|263=0|", "t"},
 		{"v", "320=v|", "v"},
-		{"AD", "568=r|569=0|", "r"},
-		{"AF", "584=m|585=7|", "m"},
 		{"a", "649=q|117=b|55=SLUSD/USDC|", "q"},
 		{"Z", "117=x|298=4|", "x"},
 		{"W", "55=SLUSD/USDC|268=0|", ""},

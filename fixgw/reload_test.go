@@ -165,8 +165,8 @@ func TestReloadRefused(t *testing.T) {
 		want     string
 	}{
 		{"another number", change(func(l []participants.Participant) { l[1].Number = 7 }), true, `"tk" has the number 2, not 7`},
-		{"number of another", change(func(l []participants.Participant) { l[1].Name = "zz" }), true, `the number 2 is that of "tk", not of "zz"`},
-		{"CompID of another", change(func(l []participants.Participant) { l[0].CompIDs, l[1].CompIDs = []string{"MM", "TK"}, []string{"T2"} }), true, `comp_id "TK" is of "tk", not of "mm"`},
+		{"number of another", change(func(l []participants.Participant) { l[1].Name = "zz" }), true, `number 2 belongs to "tk", not to "zz"`},
+		{"CompID of another", change(func(l []participants.Participant) { l[0].CompIDs, l[1].CompIDs = []string{"MM", "TK"}, []string{"T2"} }), true, `comp_id "TK" belongs to "tk", not to "mm"`},
 		{"nobody", nil, false, "the list is empty"},
 		{"too many", sessiontest.Participants("MM", "TK", "A", "B"), false, "4 comp_ids: at most 3 sessions"},
 		{"no password", change(func(l []participants.Participant) { l[0].PasswordHash = "" }), false, "password_hash and ed25519 are empty"},

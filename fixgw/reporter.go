@@ -96,6 +96,7 @@ type commandRef struct {
 	text     [event.MaxText]byte
 	size     int
 	answered bool
+	terms    event.Event // its Terms; Kind 0 = it has none
 }
 
 // deskClient returns that of the command's session; nil where it came from none.
@@ -164,7 +165,7 @@ func (f *reporter) follow(events []event.Event) error {
 		e := &events[i]
 		if e.Seq != f.next.seq {
 			f.next = position{seq: e.Seq}
-			f.command.blotter, f.command.answered = nil, false
+			f.command.blotter, f.command.answered, f.command.terms.Kind = nil, false, 0
 		}
 		if err := f.apply(e); err != nil {
 			return err
@@ -183,6 +184,9 @@ func (f *reporter) apply(e *event.Event) error {
 	switch e.Kind {
 	case event.Reference:
 		f.startCommand(e)
+		return nil
+	case event.Terms:
+		f.command.terms = *e
 		return nil
 	case event.Desk:
 		return f.desk.follow(e)
@@ -215,6 +219,8 @@ func (f *reporter) apply(e *event.Event) error {
 		return f.refused(e)
 	case event.MassCancelled:
 		return f.massCancelled(e)
+	case event.Triggered:
+		return f.triggered(e)
 	case event.InstrumentSet:
 		return f.gateway.statuses.Changed(e, func(s *session.Session, body []byte) error {
 			return f.emitType(f.gateway.blotterOf(s), "f", wire.TagStatusReqID, body)

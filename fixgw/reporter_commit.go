@@ -156,7 +156,7 @@ func (f *reporter) fill(set func(key, value []byte), deleteRange func(lo, hi []b
 	for i, r := range f.answers {
 		f.gateway.answered.add(day, f.owners[i].Number, []byte(r.clOrdID))
 		f.key = answerKey(f.key[:0], day, f.owners[i].Number, []byte(r.clOrdID))
-		f.value = appendAnswer(f.value[:0], answer{request: r.msgType, id: r.id, msgType: r.answer, body: r.body})
+		f.value = appendAnswer(f.value[:0], answer{request: r.msgType, id: r.id, msgType: r.answer, content: r.content, body: r.body})
 		set(f.key, f.value)
 	}
 	if key := []byte{keyUnfinished}; f.unfinished {
@@ -165,6 +165,7 @@ func (f *reporter) fill(set func(key, value []byte), deleteRange func(lo, hi []b
 		deleteRange(key, kv.After(key))
 	}
 	f.desk.commit(set, deleteRange)
+	f.gateway.history.Commit(set)
 }
 
 // commitPosition returns the larger of next and stored, and its epoch.
@@ -179,6 +180,7 @@ func (f *reporter) commitPosition() (position, uint64) {
 func (f *reporter) afterCommit() {
 	f.storedUnfinished = f.unfinished
 	f.desk.afterCommit()
+	f.gateway.history.AfterCommit()
 	for i, r := range f.answers {
 		f.owners[i].answerStored(r)
 	}

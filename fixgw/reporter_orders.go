@@ -20,7 +20,7 @@ func (f *reporter) accepted(e *event.Event) error {
 	o := &order{owner: f.command.blotter, ClientOrder: wire.ClientOrder{
 		ID: e.OrderID, ClOrdID: string(f.command.clOrdID()), Instrument: e.Instrument,
 		Side: e.Side, Type: book.Type(e.Code & 0xff), TIF: book.TIF(e.Code >> 8), Status: wire.StatusNew,
-		Price: e.Price, Total: e.Qty, Leaves: e.Qty,
+		Price: e.Price, Total: e.Qty, Leaves: e.Qty, OrderTerms: f.orderTerms(),
 	}}
 	f.orders[o.ID] = o
 	f.markChanged(o)
@@ -36,6 +36,7 @@ func (f *reporter) rejected(e *event.Event) error {
 	o := &order{owner: s, ClientOrder: wire.ClientOrder{
 		ID: e.OrderID, ClOrdID: string(f.command.clOrdID()), Instrument: e.Instrument,
 		Side: e.Side, Status: wire.StatusRejected, Price: e.Price, Total: e.Qty,
+		OrderTerms: f.orderTerms(),
 	}}
 	if !o.Side.Valid() {
 		o.Side = market.Buy
@@ -57,8 +58,11 @@ func (f *reporter) traded(e *event.Event) error {
 			return err
 		}
 		f.markChanged(o)
-		r := wire.ExecutionReport{ExecType: wire.ExecTrade, LastQty: e.Qty, LastPx: e.Price}
+		r := wire.ExecutionReport{ExecType: wire.ExecTrade, LastQty: e.Qty, LastPx: e.Price, Trade: market.TradeID(e.Aux), Maker: i == 1}
 		if err := f.send(e, o, r, i == 1, false); err != nil {
+			return err
+		}
+		if err := f.recordFill(e, o, &r); err != nil {
 			return err
 		}
 		if err := f.copyFill(e, o, &r); err != nil {
@@ -83,7 +87,7 @@ func (f *reporter) cancelled(e *event.Event) error {
 	}
 	answers := f.asked(o.ID) && (reason == event.ReasonUser || reason == event.ReasonAmendedAway)
 	if answers {
-		r.ClOrdID, r.OrigClOrdID = f.command.clOrdID(), []byte(o.ClOrdID)
+		r.ClOrdID, r.OrigClOrdID = f.command.clOrdID(), f.origClOrdID(o)
 	}
 	f.text = append(f.text[:0], reason.String()...)
 	if bytes.Equal(f.command.clOrdID(), []byte(disconnectClOrdID)) && f.command.blotter != nil {
@@ -106,12 +110,18 @@ func (f *reporter) amended(e *event.Event) error {
 	}
 	answers := f.asked(o.ID) && event.Reason(e.Code) != event.ReasonSelfTrade
 	r := wire.ExecutionReport{ExecType: wire.ExecReplaced}
-	was := o.ClOrdID
+	was, orig := o.ClOrdID, []byte(nil)
+	if answers {
+		orig = f.origClOrdID(o)
+	}
 	o.owner.mu.Lock()
 	o.Leaves = e.Qty
 	o.Total = o.Cum + e.Qty
 	if e.Kind == event.Amended {
 		o.Price = e.Price
+	}
+	if stop := f.command.terms.Price; answers && f.command.terms.Kind != 0 && stop != 0 {
+		o.Stop = stop
 	}
 	if answers {
 		o.ClOrdID = string(f.command.clOrdID())
@@ -123,15 +133,65 @@ func (f *reporter) amended(e *event.Event) error {
 	o.owner.mu.Unlock()
 	f.markChanged(o)
 	if answers {
-		r.OrigClOrdID = []byte(was)
+		r.OrigClOrdID = orig
 	} else {
-		const partialDecline = 5
-		r.ExecType, r.Restated = wire.ExecRestated, partialDecline
+		r.ExecType, r.Restated = wire.ExecRestated, restatedPartialDecline
 		f.text = append(f.text[:0], event.Reason(e.Code).String()...)
 		r.Text = f.text
 	}
 	return f.report(e, o, r, answers)
 }
+
+// origClOrdID returns the OrigClOrdID that the answered F or G had; after a crash, the
+// order's ClOrdID.
+func (f *reporter) origClOrdID(o *order) []byte {
+	if target := o.owner.targetOf(f.command.clOrdID()); target != "" {
+		return []byte(target)
+	}
+	return []byte(o.ClOrdID)
+}
+
+// orderTerms returns the terms of the command's order.
+func (f *reporter) orderTerms() (t wire.OrderTerms) {
+	e := &f.command.terms
+	if e.Kind == 0 {
+		return t
+	}
+	flags := book.Flag(e.Code & 0xff)
+	t.Stop, t.PostOnly = e.Price, flags&book.FlagPostOnly != 0
+	if book.TIF(e.Code>>8) == book.GTD {
+		t.ExpireAt = e.Aux
+	}
+	if flags&book.FlagMinQty != 0 {
+		t.MinQty = e.Qty
+	} else {
+		t.Display = e.Qty
+	}
+	if e.Other != 0 {
+		var err error
+		if t.Account, err = f.command.blotter.accounts.text(e.Other); err != nil {
+			f.gateway.Fail(err)
+		}
+	}
+	return t
+}
+
+// triggered reports that a stop has become an active order. FIX 4.4 has no ExecType for it,
+// so it is a restatement (our choice).
+func (f *reporter) triggered(e *event.Event) error {
+	o := f.orders[e.OrderID]
+	if o == nil || !o.Live() {
+		return nil
+	}
+	f.text = append(f.text[:0], "triggered"...)
+	return f.report(e, o, wire.ExecutionReport{ExecType: wire.ExecRestated, Restated: restatedOther, Text: f.text}, false)
+}
+
+// Values of ExecRestatementReason (378).
+const (
+	restatedPartialDecline = 5
+	restatedOther          = 99
+)
 
 // refused answers an F or G that the engine has refused. If only the gateway still knows
 // the order, it has ended before the request.
@@ -185,9 +245,9 @@ func (f *reporter) massCancelled(e *event.Event) error {
 		return nil
 	}
 	f.setExecID(e)
-	r := wire.MassCancelReport{ID: f.execID, ClOrdID: f.command.clOrdID(), Side: e.Side, Rejected: -1, Orders: int64(e.Qty), At: e.At}
+	r := wire.MassCancelReport{ID: f.execID, ClOrdID: f.command.clOrdID(), Kind: '7', Side: e.Side, Rejected: -1, Orders: int64(e.Qty), At: e.At}
 	if in := f.gateway.instruments.Get(e.Instrument); in != nil {
-		r.Symbol = in.Symbol
+		r.Symbol, r.Kind = in.Symbol, '1'
 	}
 	f.out.Scratch = r.AppendBody(f.out.Scratch[:0])
 	return f.answer(s, 'r', f.out.Scratch, nil)

@@ -34,27 +34,53 @@ func (s *blotter) handleOrder(msgType byte, r *wire.OrderRequest) *wire.Reject {
 
 // newOrder handles a D.
 func (s *blotter) newOrder(r *wire.OrderRequest) *wire.Reject {
-	if done, err := s.repeated(r.ClOrdID); done {
+	content := r.Content('D')
+	done, duplicate, err := s.repeated(r.ClOrdID, content)
+	if done {
 		return err
 	}
 	order, in, refusal := r.DecodeNew(s.gateway.instruments, s.gateway.options.Now())
 	if refusal == nil {
 		refusal = r.CheckClOrdID()
 	}
+	if duplicate {
+		refusal = wire.RefuseDuplicate(wire.OrdRejDuplicate, "ClOrdID (11)", r.ClOrdID)
+	}
+	account := uint64(0)
+	if refusal == nil {
+		account, refusal = s.numberAccount(r)
+	}
 	if refusal != nil {
 		return s.rejectNew(r, order, in, refusal)
 	}
 	order.ID = s.gateway.engine.NextOrderID()
 	order.Participant, order.STP = s.Participant.Number, s.Terms().STP
-	return s.submit(engine.NewOrder, in.ID, order, r, &request{
-		clOrdID: string(r.ClOrdID), msgType: 'D', id: order.ID,
-		instrument: in.ID, side: order.Side, typ: order.Type,
-	})
+	entry := &request{
+		clOrdID: string(r.ClOrdID), msgType: 'D', id: order.ID, content: content,
+		instrument: in.ID, side: order.Side, typ: order.Type, tif: order.TIF, terms: wire.TermsOf(&order, string(r.Account)),
+	}
+	if entry.terms.Any() { // the reports repeat them
+		order.Flags |= book.FlagTerms
+	}
+	return s.submit(engine.NewOrder, in.ID, order, account, r, entry)
 }
 
-// submit passes a command to the engine.
-func (s *blotter) submit(kind engine.Kind, in market.InstrumentID, o book.Order, r *wire.OrderRequest, entry *request) *wire.Reject {
-	c := engine.Command{Kind: kind, Instrument: in, Origin: s.Number, Order: o}
+// numberAccount returns the number of the Account of a D; 0 = it has none.
+func (s *blotter) numberAccount(r *wire.OrderRequest) (uint64, *wire.Refusal) {
+	number, err := s.accounts.number(r.Account)
+	if errors.Is(err, errAccounts) {
+		return 0, wire.Refuse(wire.OrdRejUnknownAccount, wire.CodeOverloaded, "Account (1): %s", err)
+	}
+	if err != nil {
+		s.gateway.Fail(err)
+		return 0, wire.Refuse(wire.OrdRejOther, wire.CodeReadOnly, "the store has failed")
+	}
+	return number, nil
+}
+
+// submit passes a command to the engine; account is that of a D.
+func (s *blotter) submit(kind engine.Kind, in market.InstrumentID, o book.Order, account uint64, r *wire.OrderRequest, entry *request) *wire.Reject {
+	c := engine.Command{Kind: kind, Instrument: in, Origin: s.Number, Order: o, Arg: account}
 	if !c.SetRef(r.ClOrdID) {
 		return wire.BusinessReject(wire.RejOther, r.ClOrdID, fmt.Sprintf("%s: ClOrdID (11): must be 1 to %d bytes", wire.CodeInvalidField, wire.MaxClOrdID))
 	}
@@ -83,13 +109,19 @@ func (s *blotter) submit(kind engine.Kind, in market.InstrumentID, o book.Order,
 
 // repeated answers a repeated request with the first answer, or with nothing while the first
 // answer is pending. key is that of s.requests: a ClOrdID, or a prefix and another id.
-func (s *blotter) repeated(key []byte) (done bool, reject *wire.Reject) {
+// duplicate means that the first request had other content: the caller refuses this one.
+func (s *blotter) repeated(key []byte, content uint64) (done, duplicate bool, reject *wire.Reject) {
 	if len(key) == 0 || len(key) > wire.MaxClOrdID {
-		return false, nil
+		return false, false, nil
 	}
+	differs := func(first uint64) bool { return first != 0 && first != content }
 	s.mu.Lock()
 	known := s.requests[string(key)]
 	waits := known != nil && known.answer == 0
+	if known != nil && differs(known.content) {
+		s.mu.Unlock()
+		return false, true, nil
+	}
 	var first answer
 	if known != nil && known.body != nil {
 		first = answer{msgType: known.answer, body: known.body}
@@ -98,10 +130,13 @@ func (s *blotter) repeated(key []byte) (done bool, reject *wire.Reject) {
 	if known == nil || !waits && first.body == nil {
 		stored, ok, err := s.stored(key)
 		if err != nil {
-			return true, s.storeFailed(wire.WithoutPrefix(key), err)
+			return true, false, s.storeFailed(wire.WithoutPrefix(key), err)
 		}
 		if known == nil && !ok {
-			return false, nil
+			return false, false, nil
+		}
+		if differs(stored.content) {
+			return false, true, nil
 		}
 		first = stored
 	}
@@ -113,7 +148,7 @@ func (s *blotter) repeated(key []byte) (done bool, reject *wire.Reject) {
 		}
 		s.Send(msgType, tag, first.body, true)
 	}
-	return true, nil
+	return true, false, nil
 }
 
 // storeFailed ends the service with an error of the store, and rejects the request with
@@ -202,9 +237,12 @@ type target struct {
 	clOrdID    string
 	instrument market.InstrumentID
 	side       market.Side
-	typ        book.Type
-	status     byte
-	ended      bool
+	wire.AmendTarget
+	status byte
+	ended  bool
+	// pending: the request that OrigClOrdID names is not answered yet.
+	pending bool
+	byID    bool // found by OrderID, which wins over OrigClOrdID
 }
 
 // find returns the order with an OrderID (37) or with a ClOrdID.
@@ -214,19 +252,26 @@ func (s *blotter) find(orderID, clOrdID []byte) (target, bool, error) {
 	if id, err := strconv.ParseUint(string(orderID), 10, 64); err == nil {
 		o = s.orders[market.OrderID(id)]
 	}
+	byID := o != nil
 	if o == nil && r != nil && r.order != nil {
 		o = r.order
 	}
 	if o != nil {
 		t := targetOfOrder(o)
+		t.byID = byID
+		t.pending = r != nil && r.answer == 0 && r.id == o.ID
 		s.mu.Unlock()
 		return t, true, nil
 	}
 	if r != nil && r.answer == 0 && r.side.Valid() { // a D or G on its way
-		t := target{id: r.id, clOrdID: r.clOrdID, instrument: r.instrument, side: r.side, typ: r.typ, status: wire.StatusNew}
+		t := target{
+			id: r.id, clOrdID: r.clOrdID, instrument: r.instrument, side: r.side, status: wire.StatusNew,
+			AmendTarget: wire.AmendTarget{Type: r.typ, TIF: r.tif, OrderTerms: r.terms},
+		}
 		if o := s.orders[r.id]; o != nil {
 			t = targetOfOrder(o)
 		}
+		t.pending = true
 		s.mu.Unlock()
 		return t, true, nil
 	}
@@ -257,7 +302,7 @@ func (s *blotter) statusOf(id market.OrderID, clOrdID []byte) (byte, error) {
 func targetOfOrder(o *order) target {
 	return target{
 		id: o.ID, clOrdID: o.ClOrdID, instrument: o.Instrument, side: o.Side,
-		typ: o.Type, status: o.Status, ended: !o.Live(),
+		AmendTarget: wire.AmendTarget{Type: o.Type, TIF: o.TIF, OrderTerms: o.OrderTerms}, status: o.Status, ended: !o.Live(),
 	}
 }
 
@@ -285,8 +330,14 @@ func (s *blotter) findStored(clOrdID []byte) (target, bool, error) {
 
 // change handles an F, and with amend a G.
 func (s *blotter) change(r *wire.OrderRequest, amend bool) *wire.Reject {
-	if done, err := s.repeated(r.ClOrdID); done {
-		return err
+	msgType, kind := byte('F'), engine.CancelOrder
+	if amend {
+		msgType, kind = 'G', engine.AmendOrder
+	}
+	content := r.Content(msgType)
+	done, duplicate, reject := s.repeated(r.ClOrdID, content)
+	if done {
+		return reject
 	}
 	t, found, err := s.find(r.OrderID, r.OrigClOrdID)
 	if err != nil {
@@ -300,28 +351,33 @@ func (s *blotter) change(r *wire.OrderRequest, amend bool) *wire.Reject {
 	refusal := r.CheckClOrdID()
 	switch {
 	case refusal != nil:
+	case duplicate:
+		refusal = wire.RefuseDuplicate(wire.CxlRejDuplicate, "ClOrdID (11)", r.ClOrdID)
 	case !found:
 		t.status = wire.StatusRejected
 		refusal = wire.Refuse(wire.CxlRejUnknownOrder, wire.CodeUnknownOrder, "OrigClOrdID (41) %.40q", r.OrigClOrdID)
 	case t.ended:
 		refusal = wire.Refuse(wire.CxlRejTooLate, wire.CodeTooLate, "order %d has ended", t.id)
+	case !t.pending && !t.byID && t.clOrdID != string(r.OrigClOrdID):
+		refusal = wire.Refuse(wire.CxlRejUnknownOrder, wire.CodeUnknownOrder, "OrigClOrdID (41) %.40q: the order's ClOrdID is %.40q", r.OrigClOrdID, t.clOrdID)
 	}
 	o := book.Order{ID: t.id, Participant: s.Participant.Number, Side: t.side}
 	if refusal == nil {
 		refusal = s.checkTarget(r, &t)
 	}
 	if refusal == nil && amend {
-		refusal = r.DecodeAmend(&o, t.typ, s.gateway.instruments.Get(t.instrument))
+		refusal = r.DecodeAmend(&o, &t.AmendTarget, s.gateway.instruments.Get(t.instrument))
 	}
 	if refusal != nil {
 		return s.rejectChange(r, &t, amend, refusal)
 	}
-	entry := &request{clOrdID: string(r.ClOrdID), msgType: 'F', id: t.id, target: string(r.OrigClOrdID), instrument: t.instrument, side: t.side, typ: t.typ}
-	kind := engine.CancelOrder
-	if amend {
-		kind, entry.msgType = engine.AmendOrder, 'G'
+	if o.Stop != 0 { // the reports repeat it
+		o.Flags |= book.FlagTerms
 	}
-	return s.submit(kind, t.instrument, o, r, entry)
+	return s.submit(kind, t.instrument, o, 0, r, &request{
+		clOrdID: string(r.ClOrdID), msgType: msgType, id: t.id, target: string(r.OrigClOrdID), content: content,
+		instrument: t.instrument, side: t.side, typ: t.Type, tif: t.TIF, terms: t.OrderTerms,
+	})
 }
 
 // checkTarget checks that Symbol and Side, if given, are the order's.
@@ -339,7 +395,7 @@ func (s *blotter) checkTarget(r *wire.OrderRequest, t *target) *wire.Refusal {
 func (s *blotter) rejectChange(r *wire.OrderRequest, t *target, amend bool, refusal *wire.Refusal) *wire.Reject {
 	s.gateway.Rejects.Add(1)
 	reason := refusal.Reason
-	if reason != wire.CxlRejTooLate && reason != wire.CxlRejUnknownOrder {
+	if reason != wire.CxlRejTooLate && reason != wire.CxlRejUnknownOrder && reason != wire.CxlRejDuplicate {
 		reason = wire.CxlRejOther
 	}
 	reject := wire.CancelReject{
@@ -358,10 +414,15 @@ func (s *blotter) rejectChange(r *wire.OrderRequest, t *target, amend bool, refu
 // massCancel handles a q: all orders of the participant, from any of its sessions, on one
 // instrument or all, on one side or both.
 func (s *blotter) massCancel(r *wire.OrderRequest) *wire.Reject {
-	if done, err := s.repeated(r.ClOrdID); done {
-		return err
+	content := r.Content('q')
+	done, duplicate, reject := s.repeated(r.ClOrdID, content)
+	if done {
+		return reject
 	}
 	refusal := r.CheckClOrdID()
+	if duplicate {
+		refusal = wire.RefuseDuplicate(0, "ClOrdID (11)", r.ClOrdID)
+	}
 	in, side := engine.AllInstruments, market.Side(0)
 	const notSupported, invalidSecurity, other = 0, 1, 99
 	switch {
@@ -385,7 +446,7 @@ func (s *blotter) massCancel(r *wire.OrderRequest) *wire.Reject {
 	if refusal != nil {
 		s.gateway.Rejects.Add(1)
 		report := wire.MassCancelReport{
-			ID: []byte("NONE"), ClOrdID: wire.AppendText(nil, string(r.ClOrdID)), Rejected: refusal.Reason,
+			ID: []byte("NONE"), ClOrdID: wire.AppendText(nil, string(r.ClOrdID)), Kind: r.MassKind(), Rejected: refusal.Reason,
 			At: s.gateway.options.Now().UnixNano(), Text: wire.AppendText(nil, refusal.Text),
 		}
 		s.Out.Scratch = report.AppendBody(s.Out.Scratch[:0])
@@ -393,7 +454,7 @@ func (s *blotter) massCancel(r *wire.OrderRequest) *wire.Reject {
 		return nil
 	}
 	o := book.Order{Participant: s.Participant.Number, Side: side}
-	return s.submit(engine.MassCancel, in, o, r, &request{clOrdID: string(r.ClOrdID), msgType: 'q'})
+	return s.submit(engine.MassCancel, in, o, 0, r, &request{clOrdID: string(r.ClOrdID), msgType: 'q', content: content})
 }
 
 // status handles an H: the order as of the last durable event.
@@ -429,7 +490,7 @@ func (s *blotter) status(r *wire.OrderRequest) *wire.Reject {
 		if stored != nil {
 			copied = stored.ClientOrder
 		} else { // not accepted yet, or ended a moment ago
-			copied = wire.ClientOrder{ID: t.id, ClOrdID: t.clOrdID, Instrument: t.instrument, Side: t.side, Type: t.typ, Status: 'A'}
+			copied = wire.ClientOrder{ID: t.id, ClOrdID: t.clOrdID, Instrument: t.instrument, Side: t.side, Type: t.Type, TIF: t.TIF, OrderTerms: t.OrderTerms, Status: 'A'}
 			if t.ended {
 				copied.Status = t.status
 			}

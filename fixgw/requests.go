@@ -2,6 +2,7 @@ package fixgw
 
 import (
 	"blockdesk/engine/book"
+	"blockdesk/fixgw/wire"
 	"blockdesk/market"
 )
 
@@ -24,6 +25,10 @@ type request struct {
 	instrument market.InstrumentID
 	side       market.Side
 	typ        book.Type
+	tif        book.TIF
+	terms      wire.OrderTerms
+	// content is wire.OrderRequest.Content; 0 where it is not known.
+	content uint64
 }
 
 // requestIndex has a session's requests by ClOrdID: unanswered, live, and recently closed.

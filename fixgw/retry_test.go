@@ -34,7 +34,10 @@ func TestRetryAtOnce(t *testing.T) {
 			go func() {
 				hooks.Lock()
 				defer hooks.Unlock()
-				if known, reject := s.repeated([]byte(c.key)); !known || reject != nil {
+				s.mu.Lock()
+				content := s.requests[c.key].content
+				s.mu.Unlock()
+				if known, _, reject := s.repeated([]byte(c.key), content); !known || reject != nil {
 					t.Errorf("%s said again is new, or refused: %v", c.id, reject)
 				}
 			}()

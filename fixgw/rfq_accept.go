@@ -34,11 +34,16 @@ func (s *deskClient) quoteResponse(frame []byte) *wire.Reject {
 func (s *deskClient) accept(a *wire.Acceptance) *wire.Reject {
 	key := a.Key()
 	if a.CheckID() == nil {
-		if done, err := s.repeated([]byte(key)); done {
-			return err
+		done, duplicate, reject := s.repeated([]byte(key), a.Content())
+		if done {
+			return reject
+		}
+		if duplicate {
+			s.rejectClaim(a, wire.RefuseDuplicate(wire.OrdRejDuplicate, "ClOrdID (11), QuoteRespID (693)", wire.WithoutPrefix([]byte(key))))
+			return nil
 		}
 	}
-	entry := &request{clOrdID: key, msgType: 'D'}
+	entry := &request{clOrdID: key, msgType: 'D', content: a.Content()}
 	if a.Response {
 		entry.msgType = 'J'
 	}

@@ -55,6 +55,8 @@ func TestQuoteRequestRefused(t *testing.T) {
 	}
 	tk.quoted("r", "152=250.00|") // the zeros of a client that has floats
 	tk.send("R", "131=e1|"+group+"152=250|")
+	tk.wantNext("35=AG 97= 131=e1 658=99").Text(t, "DUPLICATE_CLORDID: QuoteReqID (131)")
+	tk.send("R", "131=e1|"+group+"48=T1/T1-1|22=8|152=2500000|")
 	tk.wantNext("35=AG 97=Y 131=e1 658=3")
 }
 
@@ -152,7 +154,7 @@ func TestAcceptanceRefused(t *testing.T) {
 	tk.wantNext("35=8 150=8 103=0").Text(t, "CHAIN_UNAVAILABLE: ")
 	d.bank.closed.Store(false)
 	nw.take("c", nw.quoted("r", ""))
-	nw.wantNext("35=8 150=8 103=0").Text(t, "MISSING_FIELD: wallet")
+	nw.wantNext("35=8 150=8 103=0").Text(t, "MISSING_FIELD: the participant has no wallet")
 	// None of them has used the quote or the id up.
 	tk.send("D", "11=c|40=D|117="+id+"|55=SLUSD/USDC|48=T1/T1-2|22=8|54=1|38=252.525252|44=0.99|15=USDC|59=4|"+now60)
 	tk.wantNext("35=8 150=8").Text(t, "INVALID_FIELD: SecurityID (48)")

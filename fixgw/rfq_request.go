@@ -22,11 +22,16 @@ func (s *deskClient) quoteRequest(frame []byte) *wire.Reject {
 	r := wire.ScanQuoteRequest(frame)
 	key := wire.QuoteReqPrefix + string(r.ID)
 	if len(r.ID) > 0 {
-		if done, err := s.repeated([]byte(key)); done {
-			return err
+		done, duplicate, reject := s.repeated([]byte(key), r.Content())
+		if done {
+			return reject
+		}
+		if duplicate {
+			s.rejectQuoteRequest(&r, wire.RefuseDuplicate(wire.QuoteRejOther, "QuoteReqID (131)", r.ID))
+			return nil
 		}
 	}
-	entry := &request{clOrdID: key, msgType: 'R'}
+	entry := &request{clOrdID: key, msgType: 'R', content: r.Content()}
 	ask, refusal := s.decodeQuoteRequest(&r, entry)
 	if refusal == nil {
 		refusal = s.submitDesk(ask, entry)
@@ -40,8 +45,8 @@ func (s *deskClient) quoteRequest(frame []byte) *wire.Reject {
 // decodeQuoteRequest makes the desk's request of an R, and completes the session's entry
 // of it. The refusal's reason is a QuoteRequestRejectReason.
 func (s *deskClient) decodeQuoteRequest(r *wire.QuoteRequest, entry *request) (*rfq.RequestQuote, *wire.Refusal) {
-	if len(r.ID) == 0 || len(r.ID) > wire.MaxQuoteReqID {
-		return nil, wire.Refuse(wire.QuoteRejOther, wire.CodeInvalidField, "QuoteReqID (131) %.60q: must be 1 to %d bytes", r.ID, wire.MaxQuoteReqID)
+	if len(r.ID) == 0 || len(r.ID) > wire.MaxQuoteReqID || !wire.IsPrintable(r.ID) {
+		return nil, wire.Refuse(wire.QuoteRejOther, wire.CodeInvalidField, "QuoteReqID (131) %.60q: must be 1 to %d printable ASCII characters", r.ID, wire.MaxQuoteReqID)
 	}
 	view, refusal := s.gateway.deskView()
 	if refusal != nil {

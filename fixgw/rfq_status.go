@@ -28,20 +28,25 @@ func (s *deskClient) reportClaimStatus(r *wire.OrderRequest, c *claim, now time.
 	if in == nil {
 		return wire.BusinessReject(wire.RejOther, r.ClOrdID, wire.CodeUnknownSymbol+": the claim's instrument is not configured")
 	}
+	s.Out.Scratch = s.appendClaimStatus(s.Out.Scratch[:0], c, in.Symbol, now.UnixNano())
+	s.send('8', s.Out.Scratch, false)
+	return nil
+}
+
+// appendClaimStatus appends the body of a status report (150=I) of a claim.
+func (s *deskClient) appendClaimStatus(dst []byte, c *claim, symbol string, at int64) []byte {
 	report := wire.ClaimReport{
-		Claim: &c.ClientClaim, Symbol: in.Symbol, ExecID: s.gateway.ids.Append(nil), ExecType: wire.ExecStatus, At: now.UnixNano(),
+		Claim: &c.ClientClaim, Symbol: symbol, ExecID: s.gateway.ids.Append(nil), ExecType: wire.ExecStatus, At: at,
 		Text: wire.ClaimText(nil, &c.ClientClaim, false, event.ReasonNone),
 	}
-	body := report.AppendBody(s.Out.Scratch[:0])
+	dst = report.AppendBody(dst)
 	if s.Custom.Load() {
 		if view, refusal := s.gateway.deskView(); refusal == nil {
-			body = wire.AppendCustomTerms(body, &c.Terms, view.Policy.USDCMint)
+			dst = wire.AppendCustomTerms(dst, &c.Terms, view.Policy.USDCMint)
 		}
-		body = wire.AppendCustomText(body, wire.TagClaimState, c.State.Word())
+		dst = wire.AppendCustomText(dst, wire.TagClaimState, c.State.Word())
 	}
-	s.Out.Scratch = body
-	s.send('8', body, false)
-	return nil
+	return dst
 }
 
 // rejectClaimChange refuses an F or a G: a claim ends by its payment or by its deadline.

@@ -76,7 +76,7 @@ func TestLogonRefused(t *testing.T) {
 		{"encryption", strings.Replace(d.logonText("MM", "108=60|"+good), "98=0", "98=1", 1), `INVALID_FIELD: EncryptMethod (98) "1": must be 0`},
 		{"target", strings.Replace(d.logonText("MM", "108=60|"+good), "56=", "56=X", 1), "INVALID_FIELD: TargetCompID (56)"},
 		{"no logon", "35=0|34=1|49=MM|56=X|", `LOGON_REFUSED: the first message must be a Logon, not MsgType (35) "0"`},
-		{"empty number", strings.Replace(d.logonText("MM", "108=60|"+good), "34=1|", "34=|", 1), `INVALID_FIELD: MsgSeqNum (34) "" is not`},
+		{"empty number", strings.Replace(d.logonText("MM", "108=60|"+good), "34=1|", "34=|", 1), `INVALID_FIELD: MsgSeqNum (34) ""`},
 		{"another version", "", `INVALID_FIELD: BeginString (8) "FIX.4.2": must be FIX.4.4`},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -107,17 +107,37 @@ func TestLogonRefused(t *testing.T) {
 	})
 }
 
-func TestSecondConnectionIsRefused(t *testing.T) {
+// TestSecondConnection: a new connection with a proven Logon gets the session of a client
+// that does not answer, and not that of one that does.
+func TestSecondConnection(t *testing.T) {
 	t.Parallel()
-	d := newDesk(t, []string{"MM"}, nil)
-	first := d.dial("MM", nil)
-	r := d.raw()
-	r.write(wiretest.Message(d.logonText("MM", "108=60|553=mm|554="+sessiontest.Password+"|")))
-	if answer := r.rest(); !strings.Contains(answer, "58=LOGON_REFUSED: session MM is already connected") {
+	d := newDesk(t, []string{"MM", "TK"}, func(o *Options) { o.TakeoverSilence = 3 * time.Second })
+	logon := func(compID string) *rawConn {
+		r := d.raw()
+		r.write(wiretest.Message(d.logonText(compID, "108=60|8013=N|553="+strings.ToLower(compID)+"|554="+sessiontest.Password+"|")))
+		return r
+	}
+	first := logon("MM")
+	first.until("|35=A|")
+	refused := logon("MM")
+	first.until("|35=1|")
+	first.write(d.numbered("MM", "0", 2, "112=ANOTHER LOGON|"))
+	if answer := refused.rest(); !strings.Contains(answer, "58=LOGON_REFUSED: session MM is already connected, and its client is there") {
 		t.Errorf("answer %q", answer)
 	}
-	first.order("a", "1", "1", "1", "")
-	first.want("35=8 11=a 150=0")
+	first.write(d.numbered("MM", "1", 3, "112=alive|"))
+	first.until("|112=alive|")
+
+	silent := logon("TK")
+	silent.until("|35=A|")
+	second := d.raw()
+	second.write(d.numbered("TK", "A", 2, "98=0|108=60|8013=N|553=tk|554="+sessiontest.Password+"|"))
+	second.until("|35=A|")
+	if said := silent.rest(); !strings.Contains(said, "|35=1|") {
+		t.Errorf("the silent client was not asked: %s", said)
+	}
+	second.write(d.numbered("TK", "1", 3, "112=alive|"))
+	second.until("|112=alive|")
 }
 
 func TestBeforeLogon(t *testing.T) {
@@ -388,7 +408,7 @@ func TestUnsupported(t *testing.T) {
 	mm.send("D", "11="+strings.Repeat("x", wire.MaxClOrdID+1)+"|55=SLUSD/USDC|54=1|38=1|40=2|44=1|"+now60)
 	mm.want("35=8 150=8 39=8 37=NONE")
 	mm.send("D", "11=b|55=SLUSD/USDC|54=1|38=1|40=2|44=1.00001|"+now60)
-	mm.want("35=8 11=b 150=8 39=8 37=NONE 103=99")
+	mm.want("35=8 11=b 150=8 39=8 37=NONE 103=11")
 	mm.send("D", "11=b|55=NO/PE|54=1|38=1|40=2|44=1|"+now60)
 	mm.want("35=8 11=b 150=8 39=8 37=NONE 103=1")
 	mm.send("D", "11=c|55=MIR/USDC|54=1|38=1|40=2|44=1|"+now60)

@@ -21,6 +21,8 @@ import (
 //	b day ClaimID                       a claim whose package was sent
 //	t session TradeReportID             a report of a payment without its answer: see pay_proof.go
 //	c                                   cursor: Seq u64, event index u32, epoch u32
+//	g j                                 fills and positions: see package history
+//	n session number                    an Account (1): see accounts.go
 //	p                                   there while a Reconcile is unfinished
 //	k                                   written to make what came before it durable
 const (
@@ -29,6 +31,7 @@ const (
 	keyAnswer     byte = 'x'
 	keyUnfinished byte = 'p'
 	keyMark       byte = 'k'
+	keyAccount    byte = 'n'
 
 	keyQuote     byte = 'q'
 	keyClaim     byte = 'd'

@@ -16,6 +16,13 @@ func (in *Instrument) AppendTickLots(dst []byte, n Uint128) []byte {
 	return w.appendDecimal(dst, in.NotionalDecimals())
 }
 
+// AppendLots appends a sum of quantities as an exact decimal with QtyDecimals fractional
+// digits.
+func (in *Instrument) AppendLots(dst []byte, n Uint128) []byte {
+	w, _ := wide{n.Lo, n.Hi}.times(in.Lot) // 192 bits
+	return w.appendDecimal(dst, int(in.QtyDecimals))
+}
+
 // ParseTickLotsFloor parses a decimal amount of the quote asset, such as a risk limit,
 // into ticks × lots, rounded down. A notional exceeds the result exactly when it
 // exceeds the amount. Errors: those of ParseUint128, and ErrZero for less than one

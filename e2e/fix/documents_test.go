@@ -386,6 +386,14 @@ var docExamples = []example{
 	{"status-request", true, "35=H"},
 	{"mass-cancel", true, "35=q"},
 	{"mass-cancel-report", false, "35=r"},
+	{"mass-status-request", true, "35=AF"},
+	{"mass-status", false, "35=8 584=orders-1"},
+	{"trade-request", true, "35=AD"},
+	{"trade-request-ack", false, "35=AQ"},
+	{"trade-reported", false, "35=AE 568=trades-1"},
+	{"position-request", true, "35=AN"},
+	{"position-ack", false, "35=AO"},
+	{"position", false, "35=AP"},
 	{"drop-copy", false, "35=AE"},
 	{"announcement", false, "35=B 56=AA"},
 	{"security-list-request", true, "35=x"},
@@ -476,6 +484,18 @@ func talkInstruments(c *conversation, s *fixtest.Session) {
 	c.await(example{"security-status", false, "35=f"})
 }
 
+// talkRebuild asks for what a client that has lost everything needs.
+func talkRebuild(s *fixtest.Session) {
+	say(s, "AF", "584=orders-1|585=7|")
+	s.Expect(map[int]string{35: "8", 150: "I", 912: "Y"})
+	say(s, "AD", "568=trades-1|569=0|")
+	s.Expect(map[int]string{35: "AQ"})
+	s.Expect(map[int]string{35: "AE", 912: "Y"})
+	say(s, "AN", "710=position-1|724=0|1=house|581=1|715="+docDay+"|60=T|")
+	s.Expect(map[int]string{35: "AO"})
+	s.Expect(map[int]string{35: "AP"})
+}
+
 // talkOrders has a day of two firms.
 func talkOrders(c *conversation, at, api string) {
 	a := c.logOn(at, programtest.FirmA, func(o *fixclient.Options) { o.LogonFields, o.KeepSequence = "8013=N\x01", true })
@@ -498,6 +518,7 @@ func talkOrders(c *conversation, at, api string) {
 	c.published(2)
 	say(a, "H", "11=replace-1|55="+programtest.Symbol+"|54=1|")
 	a.Expect(map[int]string{35: "8", 150: "I"})
+	talkRebuild(a)
 	say(a, "F", "11=cancel-1|41=replace-1|55="+programtest.Symbol+"|54=1|60=T|")
 	a.Expect(map[int]string{35: "8", 150: "4"})
 	c.published(3)

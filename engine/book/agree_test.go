@@ -90,6 +90,9 @@ func (f *flow) order() book.Order {
 			o.Display = f.quantity()
 		}
 	}
+	if never := o.Type == book.Limit && o.TIF == book.IOC || o.Type == book.Market && o.TIF != book.FOK; never && f.chance(2) {
+		o.Flags, o.Display = book.FlagMinQty, 1+market.Qty(f.src.draw(int64(o.Qty)))
+	}
 	if o.Type == book.Stop || o.Type == book.StopLimit {
 		o.Stop = f.price()
 	}

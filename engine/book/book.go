@@ -29,7 +29,8 @@
 // ID not 0; Side, Type, TIF and STP one of their constants; Qty 1..market.MaxQty;
 // Display 0..MaxQty; Price 1..market.MaxPrice for Limit and StopLimit, else 0;
 // Stop likewise for Stop and StopLimit; ExpireAt above 0 for GTD and Day, else 0;
-// FlagPostOnly only on an order that may rest. In an Amend ID, Participant,
+// FlagPostOnly only on an order that may rest; FlagMinQty only on an IOC limit order or a
+// market order that is not FOK, with Display 1..Qty. In an Amend ID, Participant,
 // Price, Qty, Stop and FlagOpenQty are used, in the same ranges or 0; the rest of
 // an order never changes. Seq grows from command to command.
 //
@@ -40,11 +41,12 @@
 //  1. Price-time priority; a trade prints at the maker's price.
 //  2. Submit: a duplicate live ID, an iceberg of more than MaxSlices slices, a
 //     full book, a level whose quantity would pass MaxLevelQty, a post-only
-//     that would take, or an unfillable FOK is Rejected (the first of these
-//     that applies; Aux is, in turn: 0, MaxSlices, MaxOrders, MaxLevelQty, the
-//     best opposite price, the quantity that can be filled) and changes
-//     nothing, LastTrade included. A full book rejects orders that could stay in it: a
-//     stop, or a limit order that is neither IOC nor FOK.
+//     that would take, an unfillable FOK, or an order that could not trade its
+//     minimum (FlagMinQty) is Rejected (the first of these that applies; Aux is,
+//     in turn: 0, MaxSlices, MaxOrders, MaxLevelQty, the best opposite price, the
+//     quantity that can be filled, twice) and changes nothing, LastTrade
+//     included. A full book rejects orders that could stay in it: a stop, or a
+//     limit order that is neither IOC nor FOK.
 //     Otherwise Accepted, then trades, then Rested or Cancelled. An order that
 //     crosses nothing and rests has its displayed quantity in Accepted.Aux and
 //     no Rested event. An order crosses if it reaches the best opposite price,
@@ -65,7 +67,7 @@
 //     or Cancelled when nothing is left), then the taker (Reduced with Aux 0, or
 //     Cancelled). All with ReasonSelfTrade; the Qty of such a Cancelled is the
 //     quantity that it loses.
-//     A FOK counts as fillable only what it can take before it meets an order of
+//     A FOK or a minimum counts as fillable only what it can take before it meets an order of
 //     its participant (with CancelOldest: everybody else's quantity). Hidden
 //     quantity counts, but at the level of that order only the shown parts ahead
 //     of it do, because their next slices queue behind it.
@@ -163,6 +165,11 @@ const (
 	FlagPostOnly Flag = 1 << 0
 	// FlagOpenQty in an Amend: Qty is the open quantity wanted, not the total.
 	FlagOpenQty Flag = 1 << 1
+	// FlagMinQty in an order that never rests, and is not a FOK: Display is the least
+	// quantity that must trade at once, 1..Qty.
+	FlagMinQty Flag = 1 << 2
+	// FlagTerms in a command: the engine writes event.Terms. The books ignore it.
+	FlagTerms Flag = 1 << 3
 )
 
 // Order is an order as its participant sends it. 56 bytes, no pointers; part of a Command

@@ -223,6 +223,9 @@ func (p *opParser) option(w string) {
 		o.Flags |= book.FlagPostOnly
 	case "open":
 		o.Flags |= book.FlagOpenQty
+	case "min":
+		o.Flags |= book.FlagMinQty
+		o.Display = market.Qty(p.number(value))
 	case "display":
 		o.Display = market.Qty(p.number(value))
 	case "stp":

@@ -14,6 +14,7 @@
 //
 //	Kind           OrderID  Other      Price        Qty              Aux             L2      Code
 //	Reference      order    –          the client's id as text, and its session: see Reference; always the first of its command
+//	Terms          order    Arg        stop         display or min   ExpireAt        –       flags | TIF<<8
 //	Accepted       new      0          limit or 0   total            rests displayed +Aux    order type | TIF<<8
 //	Rejected       refused  0          value price  value quantity   the rule's limit –      Reason
 //	Traded         taker    maker      maker's      traded           TradeID         −Qty    maker's participant
@@ -36,7 +37,9 @@
 //	MirrorTraded   time     ordinal    traded       traded           TradeID         –       0
 //	Desk           –        –          a piece of a record of the RFQ desk: see SetDesk and package rfq; it has no At
 //
-// All events with one Seq belong to one command; its Reference, if any, comes first.
+// All events with one Seq belong to one command; its Reference, if any, comes first, then its
+// Terms: what a new order or an amend asks for and no other event has. It is written only
+// where the command asks for it (book.FlagTerms); Other is the command's Arg.
 //
 // Only the three Mirror kinds change a mirrored instrument. The MirrorLevels of a refresh
 // share the Seq of the Mirrored that ends it; between them the book is in a state that never
@@ -75,6 +78,7 @@ const (
 	MirrorLevel    Kind = 19
 	Mirrored       Kind = 20
 	MirrorTraded   Kind = 21
+	Terms          Kind = 22
 )
 
 // Event is one record. The package table says what its fields mean for each Kind.

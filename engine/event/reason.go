@@ -51,6 +51,9 @@ const (
 	ReasonStaleSlot     Reason = 47 // the slot is not after the last one
 	ReasonOutOfSequence Reason = 48 // the trade does not have the next ordinal
 
+	// An order was refused: less than its minimum can trade at once.
+	ReasonMinQtyUnfillable Reason = 49
+
 	// A request to the desk was refused (engine/rfq).
 	ReasonUnknownTicket     Reason = 60
 	ReasonUnknownTranche    Reason = 61
@@ -99,7 +102,8 @@ var reasonWords = map[Reason]string{
 	ReasonMaxOpenOrders: "max_open_orders", ReasonPriceBand: "price_band",
 	ReasonMinQty: "min_qty", ReasonMaxPrice: "max_price", ReasonBookFull: "book_full",
 	ReasonLevelFull: "level_full", ReasonInvalidCommand: "invalid_command",
-	ReasonNotMirrored: "not_mirrored", ReasonStaleSlot: "stale_slot", ReasonOutOfSequence: "out_of_turn",
+	ReasonMinQtyUnfillable: "min_qty_unfillable",
+	ReasonNotMirrored:      "not_mirrored", ReasonStaleSlot: "stale_slot", ReasonOutOfSequence: "out_of_turn",
 	ReasonUnknownTicket: "unknown_ticket", ReasonUnknownTranche: "unknown_tranche",
 	ReasonTicketWithdrawn: "ticket_withdrawn", ReasonTicketExpired: "ticket_expired",
 	ReasonCapacityExhausted: "capacity_exhausted", ReasonInventory: "inventory", ReasonLocked: "locked",

@@ -1,6 +1,7 @@
 package session
 
 import (
+	"bytes"
 	"fmt"
 
 	"github.com/quickfixgo/quickfix"
@@ -49,11 +50,47 @@ func (a app) ToAdmin(m *quickfix.Message, id quickfix.SessionID) {
 	if err != nil {
 		return
 	}
-	a.server.SessionNamed(id.TargetCompID).outbound.admin(msgType)
-	if a.server.stopping.Load() && !m.Body.Has(tagText) && string(msgType) == "5" {
-		m.Body.SetString(tagText, a.server.logoutText())
+	s := a.server.SessionNamed(id.TargetCompID)
+	s.outbound.admin(msgType)
+	if !a.server.profile.codedTexts {
+		return
+	}
+	switch string(msgType) {
+	case "3":
+		text := codedText(m)
+		s.rejected.Store(&text)
+	case "5":
+		codedText(m)
+		switch why := s.rejected.Load(); {
+		case m.Body.Has(tagText):
+		case a.server.stopping.Load():
+			m.Body.SetString(tagText, a.server.logoutText())
+		case why != nil:
+			m.Body.SetString(tagText, *why)
+		}
 	}
 }
+
+// codedText puts a code before a Text of quickfix's own, and returns the Text.
+func codedText(m *quickfix.Message) string {
+	text, err := m.Body.GetBytes(tagText)
+	switch {
+	case err != nil:
+		return ""
+	case wire.HasCode(text):
+		return string(text)
+	}
+	code := wire.CodeInvalidField
+	if bytes.HasPrefix(text, []byte("MsgSeqNum too low")) {
+		code = codeSequenceTooLow
+	}
+	coded := code + ": " + string(text)
+	m.Body.SetString(tagText, coded)
+	return coded
+}
+
+// codeSequenceTooLow begins the Text of the Logout of a client whose number was used before.
+const codeSequenceTooLow = "SEQUENCE_TOO_LOW"
 
 // ToApp sends every application message. The placeholder stands for messages that go
 // another way (outbound.go).
@@ -68,6 +105,7 @@ func (a app) ToApp(m *quickfix.Message, id quickfix.SessionID) error {
 // FromAdmin takes a session message.
 func (a app) FromAdmin(m *quickfix.Message, id quickfix.SessionID) quickfix.MessageRejectError {
 	s := a.server.SessionNamed(id.TargetCompID)
+	s.rejected.Store(nil)
 	s.lock.Lock()
 	defer s.lock.Unlock()
 	reject := a.admin(s, m)
@@ -141,6 +179,7 @@ const (
 func (a app) FromApp(m *quickfix.Message, id quickfix.SessionID) quickfix.MessageRejectError {
 	v := a.server
 	s := v.SessionNamed(id.TargetCompID)
+	s.rejected.Store(nil)
 	s.lock.Lock()
 	defer s.lock.Unlock()
 	v.In.Add(1)

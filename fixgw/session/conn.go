@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"os"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -42,6 +43,8 @@ type conn struct {
 	request    wire.Ordinary
 	placed     bool // the request was: handler.RunInline is to be called
 	gap        gap
+	watched    time.Time     // gap.since that the socket's read deadline belongs to
+	received   atomic.Uint64 // reads that had bytes
 	garbage    int
 	gapBytes   int // bytes of messages with numbers too high, in this gap
 	flood      ratelimit.Bucket
@@ -102,7 +105,13 @@ func (c *conn) Read(p []byte) (int, error) {
 func (c *conn) next() error {
 	s := c.session.Load()
 	for {
+		c.watchGap()
 		frame, err := c.receive(c.server.options.MaxMessage)
+		if errors.Is(err, os.ErrDeadlineExceeded) && !c.leaving() {
+			if err = c.gap.expired(s.Messages.target.Load(), c.toQuickfix.highest, c.server.options.Now(), c.server.options.GapTimeout); err == nil {
+				continue
+			}
+		}
 		if err != nil {
 			return c.end(err)
 		}
@@ -121,6 +130,7 @@ func (c *conn) next() error {
 			}
 			continue
 		}
+		wire.MaskData(frame)
 		seq, err := wire.CheckFrame(frame)
 		if err != nil {
 			return c.end(err)
@@ -134,6 +144,24 @@ func (c *conn) next() error {
 		c.toQuickfix.note(frame, seq, now)
 		c.frame = frame
 		return nil
+	}
+}
+
+// watchGap sets the read deadline at which an open gap ends the session, so that it ends
+// also if the client sends nothing more.
+func (c *conn) watchGap() {
+	if c.gap.since.Equal(c.watched) {
+		return
+	}
+	c.watched = c.gap.since
+	due := time.Time{}
+	if !c.watched.IsZero() {
+		due = time.Now().Add(c.server.options.GapTimeout)
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.cut == nil { // a later deadline would undo the cut's
+		c.Conn.SetReadDeadline(due)
 	}
 }
 
@@ -235,6 +263,7 @@ func (c *conn) fill(most int) error {
 	n, err := c.Conn.Read(c.in[len(c.in):cap(c.in)])
 	c.in = c.in[:len(c.in)+n]
 	if n > 0 {
+		c.received.Add(1)
 		return nil
 	}
 	return err

@@ -39,7 +39,7 @@ func strict(t testing.TB, validator quickfix.Validator, frame []byte) (ordinary 
 	if err != nil || at.UnixNano() != x.SendingTime {
 		t.Fatalf("SendingTime %v, %v: %s", at, err, wiretest.Show(frame))
 	}
-	if a, b := fmt.Sprintf("%q", wire.ScanOrderRequest(frame)), fmt.Sprintf("%q", x.OrderRequest); a != b {
+	if a, b := fmt.Sprintf("%+v", wire.ScanOrderRequest(frame)), fmt.Sprintf("%+v", x.OrderRequest); a != b {
 		t.Fatalf("read as %s, not %s: %s", b, a, wiretest.Show(frame))
 	}
 	return true

@@ -39,13 +39,7 @@ func (c *conn) admit() error {
 	came := time.Now()
 	s, l, err := v.prove(frame)
 	if err == nil {
-		err = s.attach(c, &l)
-		// A client that logs out and on again at once may be faster than the release of
-		// its session. A refusal takes RefuseDelay in any case.
-		for errors.Is(err, errConnected) && time.Since(came) < v.options.RefuseDelay && !v.stopping.Load() {
-			time.Sleep(logonPause)
-			err = s.attach(c, &l)
-		}
+		err = c.takeSession(s, &l, came)
 	}
 	if err != nil {
 		v.RefusedLogons.Add(1)
@@ -70,12 +64,63 @@ func (c *conn) admit() error {
 	c.toQuickfix.note(frame, seq, v.options.Now())
 	// The messages that fill a gap before the Logon come after the first request, which
 	// must not wait for them.
-	c.toQuickfix.stuck = seq > s.Messages.target.Load()
+	if expected := s.Messages.target.Load(); seq > expected {
+		c.toQuickfix.stuck = true
+		c.gap = gap{missing: expected, since: v.options.Now()}
+	}
 	c.frame = frame
 	c.mu.Lock()
 	c.writeTimeout = 2 * time.Duration(l.HeartBtInt) * time.Second
 	c.mu.Unlock()
 	return nil
+}
+
+// errReplaced is why the connection of a silent client is cut.
+var errReplaced = errors.New("replaced by a new Logon")
+
+// releaseTime is how long a session whose connection is cut may take to be free.
+const releaseTime = 2 * time.Second
+
+// takeSession attaches the session of a proven Logon. If another connection has it, that
+// client gets a TestRequest: a client whose line is dead must be able to come back before
+// its heartbeats are missed, and a live one must not lose its session. If nothing comes
+// from it within Options.TakeoverSilence, its connection is cut and c gets the session.
+//
+// A client that logs out and on again at once may be faster than the release of its
+// session, so the session is tried for RefuseDelay in any case.
+func (c *conn) takeSession(s *Session, l *wire.Logon, came time.Time) error {
+	v := c.server
+	limit := came.Add(v.options.RefuseDelay)
+	if v.profile.takeover {
+		limit = came.Add(max(v.options.RefuseDelay, v.options.TakeoverSilence+releaseTime))
+	}
+	var holder *conn
+	var heard uint64
+	var asked time.Time
+	err := s.attach(c, l)
+	for errors.Is(err, errConnected) && !v.stopping.Load() && time.Now().Before(limit) {
+		switch now := s.conn.Load(); {
+		case now == nil || !v.profile.takeover:
+		case now != holder: // the first look, or another new connection was faster
+			holder, asked = now, time.Time{}
+		case asked.IsZero(): // while its own Logon is on its way it cannot be asked
+			if heard = now.received.Load(); s.testRequest() {
+				asked = time.Now()
+			}
+		case now.received.Load() != heard:
+			if time.Since(came) >= v.options.RefuseDelay && !now.leaving() {
+				return fmt.Errorf("%w: session %s is already connected, and its client is there: log it out first", errConnected, s.id.TargetCompID)
+			}
+		case time.Since(asked) >= v.options.TakeoverSilence:
+			now.cutOff(errReplaced)
+		}
+		time.Sleep(logonPause)
+		err = s.attach(c, l)
+	}
+	if err == nil && holder != nil {
+		v.options.Logger.Info("FIX session taken over by a new connection", "comp_id", s.id.TargetCompID, "remote", c.RemoteAddr().String())
+	}
+	return err
 }
 
 // prove returns the session of a Logon with a valid signature or, if it has none, with the

@@ -37,6 +37,9 @@ type Options struct {
 	LogonBytes   int
 	LogonTimeout time.Duration
 	RefuseDelay  time.Duration
+	// TakeoverSilence is how long the client of a connected session may stay silent when
+	// another connection has proven a Logon to it, before that connection gets the session.
+	TakeoverSilence time.Duration
 
 	// LogonGrace is how long the Logout that names a reason may wait for the answer to
 	// the Logon, which goes before it.
@@ -51,7 +54,7 @@ type Options struct {
 	Rate       int // incoming messages a second and session
 
 	// GapTimeout is how long a session may wait for a missing message of the client
-	// before it is ended. It is checked when a later message comes.
+	// before it is ended.
 	GapTimeout time.Duration
 
 	MaxReplay    int // messages replayed for one ResendRequest
@@ -102,11 +105,12 @@ func (o Options) WithDefaults() Options {
 	o.LogonBytes = cmp.Or(o.LogonBytes, 4<<10)
 	o.LogonTimeout = cmp.Or(o.LogonTimeout, 5*time.Second)
 	o.RefuseDelay = cmp.Or(o.RefuseDelay, time.Second)
+	o.TakeoverSilence = cmp.Or(o.TakeoverSilence, time.Second)
 	o.LogonGrace = cmp.Or(o.LogonGrace, time.Second)
 	o.KickGrace = cmp.Or(o.KickGrace, 500*time.Millisecond)
 	o.FlushTimeout = cmp.Or(o.FlushTimeout, time.Second)
 	o.MaxMessage = cmp.Or(o.MaxMessage, 16<<10)
-	o.MaxOutbox = cmp.Or(o.MaxOutbox, 1<<20)
+	o.MaxOutbox = cmp.Or(o.MaxOutbox, 4<<20)
 	o.Rate = cmp.Or(o.Rate, 500)
 	o.GapTimeout = cmp.Or(o.GapTimeout, 10*time.Second)
 	o.MaxReplay = cmp.Or(o.MaxReplay, 1000)
@@ -144,6 +148,7 @@ func (o Options) Validate() error {
 		InRange("reserve_seqs", o.ReserveSeqs, 2, 1_000_000),
 		AtMostHour("logon_timeout", o.LogonTimeout),
 		AtMostHour("refuse_delay", o.RefuseDelay),
+		AtMostHour("takeover_silence", o.TakeoverSilence),
 		AtMostHour("logon_grace", o.LogonGrace),
 		AtMostHour("kick_grace", o.KickGrace),
 		AtMostHour("flush_timeout", o.FlushTimeout),

@@ -46,18 +46,20 @@ type counters struct {
 }
 
 // profile is the application that a session calls and the rules for a Logon. Only the
-// acceptance tests change it: their scripts need an echo, heartbeats of two seconds, and
-// no answer to a bad Logon.
+// acceptance tests change it: their scripts need an echo, heartbeats of two seconds, no
+// answer to a bad Logon, quickfix's own texts, and a second connection that is refused.
 type profile struct {
 	application  quickfix.Application
 	settings     map[string]string // quickfix's, of every session
 	minHeartBt   int               // seconds
 	silentRefuse bool              // a refused Logon is answered by closing
 	fastPath     bool              // ordinary requests go past quickfix: see fastpath.go
+	codedTexts   bool              // quickfix's own texts get a code
+	takeover     bool              // a new Logon may replace a silent connection
 }
 
 func productProfile(v *Server) profile {
-	return profile{application: app{v}, settings: productSettings(), minHeartBt: wire.MinHeartBtInt, fastPath: !v.options.Leadership.Follower()}
+	return profile{application: app{v}, settings: productSettings(), codedTexts: true, takeover: true, minHeartBt: wire.MinHeartBtInt, fastPath: !v.options.Leadership.Follower()}
 }
 
 // productSettings turns off the checks of quickfix that our validator makes itself,

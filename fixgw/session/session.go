@@ -65,6 +65,9 @@ type Session struct {
 	DropCopy           atomic.Bool // 9406
 	Custom             atomic.Bool // 5600
 	history            logonHistory
+	// rejected is the text of the Reject that quickfix has just sent; nil = none. Its
+	// Logout right after has the same reason.
+	rejected atomic.Pointer[string]
 
 	// entry is held while a connection takes the session, and while no connection may
 	// take it.
@@ -151,6 +154,21 @@ func (s *Session) kick(text string) {
 	if c := s.conn.Load(); c != nil {
 		time.AfterFunc(s.server.options.KickGrace, func() { c.cutOff(fmt.Errorf("session ended: %s", text)) })
 	}
+}
+
+// testRequest asks the client for a sign of life, and reports whether it could: the client
+// is logged on.
+func (s *Session) testRequest() bool {
+	if !s.loggedOn.Load() {
+		return false
+	}
+	m := quickfix.NewMessage()
+	m.Header.SetString(35, "1")
+	m.Body.SetString(112, "ANOTHER LOGON")
+	if err := quickfix.SendToTarget(m, s.id); err != nil {
+		s.server.Fail(err)
+	}
+	return true
 }
 
 // Behind reports whether more than that many bytes wait for the client, or no client is

@@ -34,10 +34,14 @@ func ScanAcceptance(frame []byte, response bool) Acceptance {
 		55: &a.Symbol, 54: &a.side, 38: &a.qty, 152: &a.cash, 44: &a.price, 133: &a.offer, 15: &a.rail,
 		59: &a.tif, 48: &a.security,
 	})
-	EachField(frame, func(tag int, _ []byte) {
+	EachField(frame, func(tag int, value []byte) {
 		switch tag {
-		case 18, 99, 111, 126, 432:
+		case 18, 99, 110, 111, 126, 432:
 			a.other = tag
+		default:
+			if tag != 152 && unsupportedBy(tag, value) {
+				a.other = tag
+			}
 		}
 	})
 	return a
@@ -51,13 +55,18 @@ func (a *Acceptance) Key() string {
 	return string(a.ClOrdID)
 }
 
+// Content is OrderRequest.Content of an acceptance. The quote determines all other fields.
+func (a *Acceptance) Content() uint64 {
+	return content(0).add([]byte("AJ")).add(a.QuoteID).add(a.RespType).sum()
+}
+
 // CheckID checks that the engine can carry the request's id.
 func (a *Acceptance) CheckID() *Refusal {
 	switch {
-	case a.Response && (len(a.RespID) == 0 || len(a.RespID) > MaxQuoteReqID):
-		return Refuse(OrdRejOther, CodeInvalidField, "QuoteRespID (693) %.60q: must be 1 to %d bytes", a.RespID, MaxQuoteReqID)
-	case !a.Response && (len(a.ClOrdID) == 0 || len(a.ClOrdID) > MaxClOrdID):
-		return Refuse(OrdRejOther, CodeInvalidField, "ClOrdID (11) %.60q: must be 1 to %d bytes", a.ClOrdID, MaxClOrdID)
+	case a.Response && (len(a.RespID) == 0 || len(a.RespID) > MaxQuoteReqID || !IsPrintable(a.RespID)):
+		return Refuse(OrdRejOther, CodeInvalidField, "QuoteRespID (693) %.60q: must be 1 to %d printable ASCII characters", a.RespID, MaxQuoteReqID)
+	case !a.Response && (len(a.ClOrdID) == 0 || len(a.ClOrdID) > MaxClOrdID || !IsPrintable(a.ClOrdID)):
+		return Refuse(OrdRejOther, CodeInvalidField, "ClOrdID (11) %.60q: must be 1 to %d printable ASCII characters", a.ClOrdID, MaxClOrdID)
 	}
 	return nil
 }

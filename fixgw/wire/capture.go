@@ -33,6 +33,7 @@ type CaptureSide struct {
 	QuoteID market.QuoteID // SecondaryOrderID (198); 0 = none
 	ClOrdID string         // ClOrdID (11) of the order now; "" = none
 	CompID  string         // of the session that entered it
+	Account string         // Account (1) of the order; "" = none
 }
 
 // Append appends the fields after LastPx. Those of the group are in the dictionary's
@@ -49,5 +50,9 @@ func (c *CaptureSide) Append(dst []byte) []byte {
 		dst = append(append(dst, "\x0111="...), c.ClOrdID...)
 	}
 	dst = append(append(dst, "\x01453=1\x01448="...), c.CompID...)
-	return append(dst, "\x01447="+partySourceOurs+"\x01452="+partyEnteringTrade...)
+	dst = append(dst, "\x01447="+partySourceOurs+"\x01452="+partyEnteringTrade...)
+	if c.Account != "" {
+		dst = append(append(dst, "\x011="...), c.Account...)
+	}
+	return dst
 }

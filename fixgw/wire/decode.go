@@ -24,6 +24,8 @@ const (
 	CodeOverloaded          = "OVERLOADED"
 	CodeReadOnly            = "READ_ONLY"
 	CodeUnsupported         = "UNSUPPORTED"
+	// The id names an earlier request with other content.
+	CodeDuplicate = "DUPLICATE_CLORDID"
 )
 
 // Values of OrdRejReason (103) and CxlRejReason (102) that we use.
@@ -33,13 +35,16 @@ const (
 	ordRejClosed       = 2
 	ordRejExceedsLimit = 3
 	OrdRejUnknownOrder = 5
-	ordRejDuplicate    = 6
+	OrdRejDuplicate    = 6
 	OrdRejUnsupported  = 11
-	ordRejQuantity     = 13
-	OrdRejOther        = 99
+	// OrdRejUnknownAccount is 15, unknown account.
+	OrdRejUnknownAccount = 15
+	ordRejQuantity       = 13
+	OrdRejOther          = 99
 
 	CxlRejTooLate      = 0
 	CxlRejUnknownOrder = 1
+	CxlRejDuplicate    = 6
 	CxlRejOther        = 99
 )
 
@@ -48,12 +53,16 @@ const (
 type OrderRequest struct {
 	ClOrdID, OrigClOrdID, OrderID []byte
 	Symbol, Side                  []byte
-	qty, maxFloor                 []byte
+	qty, maxFloor, minQty         []byte
 	OrdType, price, stop          []byte
 	tif, expireDate, expireTime   []byte
 	execInst                      []byte
 	MassType                      []byte
 	quoteID                       []byte
+	Account, currency             []byte
+	// unsupported is a field that asks for an execution which the book does not have; 0 =
+	// none.
+	unsupported int
 }
 
 // ScanOrderRequest reads the fields of frame, which has passed the dictionary: each
@@ -99,15 +108,102 @@ func ScanOrderRequest(frame []byte) (r OrderRequest) {
 			r.MassType = value
 		case 117:
 			r.quoteID = value
+		case 110:
+			r.minQty = value
+		case 1:
+			r.Account = value
+		case 15:
+			r.currency = value
+		default:
+			if r.unsupported == 0 && unsupportedBy(tag, value) {
+				r.unsupported = tag
+			}
 		}
 	}
 	return r
 }
 
+// unsupportedBy reports whether a field of an order asks for an execution that the book
+// does not have: to ignore it would execute another order than the client's.
+func unsupportedBy(tag int, value []byte) bool {
+	switch tag {
+	case 152, // CashOrderQty
+		168,                          // EffectiveTime
+		210,                          // MaxShow
+		211, 835, 836, 837, 838, 840, // pegs
+		388, 389, 841, 842, 843, 844, 846, // discretion
+		386,           // trading sessions
+		529,           // OrderRestrictions
+		544,           // CashMargin
+		847, 848, 849: // TargetStrategy
+		return true
+	case 423: // PriceType: 2 = per unit
+		return string(value) != "2"
+	case 854: // QtyType: 0 = units
+		return string(value) != "0"
+	}
+	return false
+}
+
+// checkInstructions refuses what would change an execution and is not supported.
+func (r *OrderRequest) checkInstructions(in *market.Instrument) *Refusal {
+	switch {
+	case r.unsupported != 0:
+		return Refuse(OrdRejUnsupported, CodeUnsupported, "tag %d: it changes the execution of an order and is not supported", r.unsupported)
+	case r.currency != nil && string(r.currency) != in.Quote:
+		return Refuse(OrdRejUnsupported, CodeUnsupported, "Currency (15) %.20q: prices of %s are in %s", r.currency, in.Symbol, in.Quote)
+	case len(r.Account) > MaxAccount || !IsPrintable(r.Account):
+		return Refuse(OrdRejOther, CodeInvalidField, "Account (1) %.60q: must be 1 to %d printable ASCII characters", r.Account, MaxAccount)
+	}
+	return nil
+}
+
+// MaxAccount is the longest Account (1), in bytes.
+const MaxAccount = 64
+
+// IsPrintable reports whether text is printable ASCII.
+func IsPrintable(text []byte) bool {
+	for _, c := range text {
+		if c < ' ' || c > '~' {
+			return false
+		}
+	}
+	return true
+}
+
+// Content returns a hash of the texts of all fields that the gateway reads, except ClOrdID:
+// requests with different content have different ones. It is stored with the answer; never 0.
+func (r *OrderRequest) Content(msgType byte) uint64 {
+	h := content(0).add([]byte{msgType})
+	for _, value := range [...][]byte{
+		r.OrigClOrdID, r.OrderID, r.Symbol, r.Side, r.qty, r.maxFloor, r.minQty, r.OrdType, r.price, r.stop,
+		r.tif, r.expireDate, r.expireTime, r.execInst, r.MassType, r.quoteID, r.Account,
+	} {
+		h = h.add(value)
+	}
+	return h.sum()
+}
+
+// content is an FNV-1a hash of values.
+type content uint64
+
+func (h content) add(value []byte) content {
+	const offset, prime = 14695981039346656037, 1099511628211
+	if h == 0 {
+		h = offset
+	}
+	for _, c := range value {
+		h = (h ^ content(c)) * prime
+	}
+	return (h ^ SOH) * prime
+}
+
+func (h content) sum() uint64 { return max(1, uint64(h)) }
+
 // CheckClOrdID checks that the engine can carry the ClOrdID.
 func (r *OrderRequest) CheckClOrdID() *Refusal {
-	if len(r.ClOrdID) == 0 || len(r.ClOrdID) > MaxClOrdID {
-		return Refuse(OrdRejOther, CodeInvalidField, "ClOrdID (11) %.60q: must be 1 to %d bytes", r.ClOrdID, MaxClOrdID)
+	if len(r.ClOrdID) == 0 || len(r.ClOrdID) > MaxClOrdID || !IsPrintable(r.ClOrdID) {
+		return Refuse(OrdRejOther, CodeInvalidField, "ClOrdID (11) %.60q: must be 1 to %d printable ASCII characters", r.ClOrdID, MaxClOrdID)
 	}
 	return nil
 }
@@ -146,6 +242,9 @@ func (r *OrderRequest) DecodeNew(set *market.Instruments, now time.Time) (o book
 	if r.quoteID != nil {
 		return o, in, Refuse(OrdRejUnsupported, CodeUnsupported, "QuoteID (117): only with OrdType (40) D, previously quoted")
 	}
+	if refusal = r.checkInstructions(in); refusal != nil {
+		return o, in, refusal
+	}
 	if refusal = r.decodeType(&o, in); refusal != nil {
 		return o, in, refusal
 	}
@@ -161,7 +260,29 @@ func (r *OrderRequest) DecodeNew(set *market.Instruments, now time.Time) (o book
 		}
 		o.Flags |= book.FlagPostOnly
 	}
-	return o, in, nil
+	return o, in, r.decodeMinQty(&o, in)
+}
+
+// decodeMinQty reads MinQty. A FOK order trades whole, so it needs no minimum.
+func (r *OrderRequest) decodeMinQty(o *book.Order, in *market.Instrument) *Refusal {
+	if r.minQty == nil {
+		return nil
+	}
+	least, refusal := parseQty(in, "MinQty (110)", r.minQty)
+	switch {
+	case refusal != nil:
+		return refusal
+	case least > o.Qty:
+		return Refuse(ordRejQuantity, CodeInvalidField, "MinQty (110) %.40q: above OrderQty (38)", r.minQty)
+	case o.TIF == book.FOK:
+		return nil
+	case o.TIF != book.IOC || o.Type != book.Limit && o.Type != book.Market:
+		return Refuse(OrdRejUnsupported, CodeUnsupported, "MinQty (110): only with TimeInForce (59) 3 (IOC) or 4 (FOK), and in market orders")
+	case r.maxFloor != nil:
+		return Refuse(OrdRejUnsupported, CodeUnsupported, "MaxFloor (111): not in an order that never rests")
+	}
+	o.Flags, o.Display = o.Flags|book.FlagMinQty, least
+	return nil
 }
 
 func (r *OrderRequest) decodeType(o *book.Order, in *market.Instrument) *Refusal {
@@ -196,16 +317,16 @@ func parsePrice(in *market.Instrument, field string, text []byte, wanted bool) (
 	case text == nil && !wanted:
 		return 0, nil
 	case text == nil:
-		return 0, Refuse(OrdRejOther, CodeMissingField, "%s: required by this OrdType (40)", field)
+		return 0, Refuse(OrdRejUnsupported, CodeMissingField, "%s: required by this OrdType (40)", field)
 	case !wanted:
-		return 0, Refuse(OrdRejOther, CodeInvalidField, "%s %.40q: not allowed with this OrdType (40)", field, text)
+		return 0, Refuse(OrdRejUnsupported, CodeInvalidField, "%s %.40q: not allowed with this OrdType (40)", field, text)
 	}
 	p, err := in.ParsePrice(text)
 	if errors.Is(err, market.ErrNotOnTick) {
-		return 0, Refuse(OrdRejOther, CodeInvalidField, "%s %.40q: not a multiple of the tick %s", field, text, in.AppendPrice(nil, 1))
+		return 0, Refuse(OrdRejUnsupported, CodeInvalidField, "%s %.40q: not a multiple of the tick %s", field, text, in.AppendPrice(nil, 1))
 	}
 	if err != nil {
-		return 0, Refuse(OrdRejOther, CodeInvalidField, "%s %.40q: %s", field, text, err)
+		return 0, Refuse(OrdRejUnsupported, CodeInvalidField, "%s %.40q: %s", field, text, err)
 	}
 	return p, nil
 }
@@ -362,13 +483,53 @@ func (r *OrderRequest) AppendSymbol(dst []byte) []byte {
 	return AppendText(append(dst, "\x0155="...), string(r.Symbol))
 }
 
+// MassKind returns MassCancelRequestType, or 7 (all) where it has no value of FIX 4.4.
+func (r *OrderRequest) MassKind() byte {
+	if oneOf(r.MassType, "1234567") {
+		return r.MassType[0]
+	}
+	return '7'
+}
+
+// RefuseDuplicate refuses a request whose id is that of an earlier one with other content.
+func RefuseDuplicate(reason int, field string, id []byte) *Refusal {
+	return Refuse(reason, CodeDuplicate, "%s %.40q: an earlier request with this id had other content", field, id)
+}
+
+// TermsOf returns the terms of a new order.
+func TermsOf(o *book.Order, account string) OrderTerms {
+	t := OrderTerms{Stop: o.Stop, PostOnly: o.Flags&book.FlagPostOnly != 0, Account: account}
+	if o.Flags&book.FlagMinQty != 0 {
+		t.MinQty = o.Display
+	} else {
+		t.Display = o.Display
+	}
+	if o.TIF == book.GTD {
+		t.ExpireAt = o.ExpireAt
+	}
+	return t
+}
+
+// AmendTarget is what a G may not change of its order.
+type AmendTarget struct {
+	Type book.Type
+	TIF  book.TIF
+	OrderTerms
+}
+
 // DecodeAmend reads the fields that a G may change: OrderQty, Price, StopPx. The others
-// must be as before.
-func (r *OrderRequest) DecodeAmend(o *book.Order, typ book.Type, in *market.Instrument) (refusal *Refusal) {
-	o.Type = typ
-	if len(r.OrdType) != 1 || r.OrdType[0] != ordTypeOf(typ) {
+// must be the order's, if they are there.
+func (r *OrderRequest) DecodeAmend(o *book.Order, t *AmendTarget, in *market.Instrument) (refusal *Refusal) {
+	if len(r.OrdType) != 1 || r.OrdType[0] != ordTypeOf(t.Type) {
 		return Refuse(CxlRejOther, CodeUnsupported, "OrdType (40) %.20q: the order type cannot be changed", r.OrdType)
 	}
+	if refusal = r.checkInstructions(in); refusal != nil {
+		return refusal
+	}
+	if refusal = r.checkUnchanged(t, in); refusal != nil {
+		return refusal
+	}
+	o.Type = t.Type
 	if refusal = r.decodePrices(o, in); refusal != nil {
 		return refusal
 	}
@@ -376,5 +537,36 @@ func (r *OrderRequest) DecodeAmend(o *book.Order, typ book.Type, in *market.Inst
 		return refusal
 	}
 	o.Type = 0
+	return nil
+}
+
+// checkUnchanged refuses an amend of a field that an amend cannot change.
+func (r *OrderRequest) checkUnchanged(t *AmendTarget, in *market.Instrument) *Refusal {
+	cannot := func(field string, value []byte) *Refusal {
+		return Refuse(CxlRejOther, CodeUnsupported, "%s %.40q: an amend cannot change it", field, value)
+	}
+	if r.tif != nil && (len(r.tif) != 1 || r.tif[0] != tifOf(t.TIF)) {
+		return cannot("TimeInForce (59)", r.tif)
+	}
+	if r.execInst != nil && (string(r.execInst) != "6" || !t.PostOnly) {
+		return cannot("ExecInst (18)", r.execInst)
+	}
+	if r.minQty != nil {
+		return cannot("MinQty (110)", r.minQty)
+	}
+	if r.Account != nil && string(r.Account) != t.Account {
+		return cannot("Account (1)", r.Account)
+	}
+	if r.maxFloor != nil {
+		var same book.Order
+		if refusal := r.decodeQty(&same, in); refusal != nil || same.Display != t.Display {
+			return cannot("MaxFloor (111)", r.maxFloor)
+		}
+	}
+	if r.expireDate != nil || r.expireTime != nil {
+		if at, refusal := r.parseExpiry(); refusal != nil || at != t.ExpireAt {
+			return cannot("ExpireTime (126), ExpireDate (432)", append(r.expireTime, r.expireDate...))
+		}
+	}
 	return nil
 }

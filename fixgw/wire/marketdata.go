@@ -84,7 +84,7 @@ func (c *BookFormat) appendFeedPosition(dst []byte, v *engine.View) []byte {
 	if c.Kinds == KindTrade {
 		seq = v.TradesSeq
 	}
-	dst = AppendCustomCount(dst, TagEpoch, v.Epoch)
+	dst = strconv.AppendUint(append(AppendTag(dst, TagEpoch), 'e'), v.Epoch, 10)
 	return AppendCustomCount(dst, TagFeedSeq, seq)
 }
 

@@ -18,11 +18,49 @@ type ClientOrder struct {
 	TIF        book.TIF
 	Status     byte // OrdStatus (39)
 
-	Price    market.Price // limit; 0 for market and stop
-	Total    market.Qty   // OrderQty
+	Price market.Price // limit; 0 for market and stop
+	OrderTerms
+	Total    market.Qty // OrderQty
 	Leaves   market.Qty
 	Cum      market.Qty
 	Notional market.Uint128 // Σ price × quantity of its trades, in ticks × lots
+}
+
+// OrderTerms are what an order asks for beside its price and quantity. Reports repeat them,
+// because FIX requires a field of the report that the order had.
+type OrderTerms struct {
+	Stop     market.Price // StopPx (99); 0 = none
+	Display  market.Qty   // MaxFloor (111); 0 = all
+	MinQty   market.Qty   // MinQty (110); 0 = any
+	ExpireAt int64        // ExpireTime (126) of a GTD order, Unix nanoseconds; 0 = none
+	PostOnly bool         // ExecInst (18) 6
+	Account  string       // Account (1); "" = none
+}
+
+// Any reports whether there are terms.
+func (t *OrderTerms) Any() bool { return *t != OrderTerms{} }
+
+// append appends the fields of the terms.
+func (t *OrderTerms) append(dst []byte, in *market.Instrument) []byte {
+	if t.Stop > 0 {
+		dst = in.AppendPrice(append(dst, "\x0199="...), t.Stop)
+	}
+	if t.ExpireAt > 0 {
+		dst = AppendTime(append(dst, "\x01126="...), t.ExpireAt)
+	}
+	if t.PostOnly {
+		dst = append(dst, "\x0118=6"...)
+	}
+	if t.MinQty > 0 {
+		dst = in.AppendQty(append(dst, "\x01110="...), t.MinQty)
+	}
+	if t.Display > 0 {
+		dst = in.AppendQty(append(dst, "\x01111="...), t.Display)
+	}
+	if t.Account != "" {
+		dst = append(append(dst, "\x011="...), t.Account...)
+	}
+	return dst
 }
 
 // Values of OrdStatus (39).

@@ -172,7 +172,8 @@ func (x *Ordinary) body(tag int, value []byte) (bit uint32, ok bool) {
 		return seenMassType, oneOf(value, "17") && x.kind == kindMass
 	case 21: // HandlInst
 		return seenHandlInst, oneOf(value, "123") && x.kind&kindOrder != 0
-	case 1: // Account
+	case 1:
+		x.Account = value
 		return seenAccount, x.kind&(kindOrder|kindCancel) != 0
 	case 55:
 		return 0, once(&x.Symbol, value)
@@ -188,6 +189,8 @@ func (x *Ordinary) body(tag int, value []byte) (bit uint32, ok bool) {
 		return 0, x.kind&kindOrder != 0 && isAmount(value) && once(&x.stop, value)
 	case 111:
 		return 0, x.kind&kindOrder != 0 && isAmount(value) && once(&x.maxFloor, value)
+	case 110:
+		return 0, x.kind&kindOrder != 0 && isAmount(value) && once(&x.minQty, value)
 	case 18:
 		return 0, x.kind&kindOrder != 0 && oneOf(value, "6") && once(&x.execInst, value)
 	case 432:

@@ -36,6 +36,15 @@ func ScanQuoteRequest(frame []byte) (r QuoteRequest) {
 	return r
 }
 
+// Content is OrderRequest.Content of a quote request.
+func (r *QuoteRequest) Content() uint64 {
+	h := content(0).add([]byte{'R'})
+	for _, value := range [...][]byte{r.Groups, r.Symbol, r.Security, r.Source, r.Side, r.Qty, r.Cash, r.Rail, r.QuoteType} {
+		h = h.add(value)
+	}
+	return h.sum()
+}
+
 // ParseFill reads a step of the ladder, in dollars with or without decimals.
 func ParseFill(text []byte) (market.FillUSD, *Refusal) {
 	if text == nil {

@@ -43,7 +43,9 @@ type ExecutionReport struct {
 	OrigClOrdID []byte
 	LastQty     market.Qty // 0 = no fill
 	LastPx      market.Price
-	At          int64 // TransactTime, Unix nanoseconds
+	Trade       market.TradeID // the public number of the fill; SecondaryExecID (527)
+	Maker       bool           // of the fill: the order rested
+	At          int64          // TransactTime, Unix nanoseconds
 	Text        []byte
 	OrdRej      int // OrdRejReason; only when execType is ExecRejected
 	Restated    int // ExecRestatementReason; 0 = none
@@ -77,7 +79,17 @@ func (r *ExecutionReport) AppendBody(dst []byte) []byte {
 	if c := tifOf(o.TIF); c != 0 {
 		dst = append(append(dst, "\x0159="...), c)
 	}
+	dst = append(append(dst, "\x0115="...), r.Instrument.Quote...)
+	if o.Any() {
+		dst = o.append(dst, r.Instrument)
+	}
 	if r.LastQty > 0 {
+		liquidity := byte('2') // removed
+		if r.Maker {
+			liquidity = '1'
+		}
+		dst = append(append(dst, "\x01851="...), liquidity)
+		dst = strconv.AppendUint(append(dst, "\x01527="...), uint64(r.Trade), 10)
 		dst = r.Instrument.AppendQty(append(dst, "\x0132="...), r.LastQty)
 		dst = r.Instrument.AppendPrice(append(dst, "\x0131="...), r.LastPx)
 	}
@@ -210,6 +222,7 @@ func (r *CancelReject) AppendBody(dst []byte) []byte {
 type MassCancelReport struct {
 	ID       []byte // OrderID (37)
 	ClOrdID  []byte
+	Kind     byte   // MassCancelRequestType (530), as requested
 	Symbol   string // "" = all
 	Side     market.Side
 	Rejected int // MassCancelRejectReason; -1 = done
@@ -220,18 +233,14 @@ type MassCancelReport struct {
 
 // AppendBody appends the report's body without "37=" and without the last SOH.
 func (r *MassCancelReport) AppendBody(dst []byte) []byte {
-	kind := byte('7')
-	if r.Symbol != "" {
-		kind = '1'
-	}
 	dst = append(dst, r.ID...)
 	dst = append(append(dst, "\x0111="...), r.ClOrdID...)
-	dst = append(append(dst, "\x01530="...), kind)
+	dst = append(append(dst, "\x01530="...), r.Kind)
 	if r.Rejected >= 0 {
 		dst = append(dst, "\x01531=0"...)
 		dst = strconv.AppendInt(append(dst, "\x01532="...), int64(r.Rejected), 10)
 	} else {
-		dst = append(append(dst, "\x01531="...), kind)
+		dst = append(append(dst, "\x01531="...), r.Kind)
 		dst = strconv.AppendInt(append(dst, "\x01533="...), r.Orders, 10)
 	}
 	if r.Symbol != "" {
@@ -276,6 +285,8 @@ func AppendReason(dst []byte, in *market.Instrument, e *event.Event) []byte {
 		dst = strconv.AppendInt(append(dst, ": the limit is "...), e.Aux, 10)
 	case event.ReasonInvalidPrice, event.ReasonPostOnly, event.ReasonLevelFull:
 		dst = price(dst, ": Price (44)")
+	case event.ReasonMinQtyUnfillable:
+		dst = in.AppendQty(append(dst, ": MinQty (110): can trade at once: "...), market.Qty(e.Aux))
 	case event.ReasonInvalidQty, event.ReasonFOKUnfillable, event.ReasonInvalidDisplay:
 		dst = qty(dst, ": OrderQty (38)")
 	}
@@ -289,15 +300,18 @@ func OrdRejOf(reason event.Reason) int {
 		return OrdRejUnknown
 	case event.ReasonHalted:
 		return ordRejClosed
-	case event.ReasonKilled, event.ReasonUnknownParticipant:
+	case event.ReasonKilled, event.ReasonUnknownParticipant, event.ReasonPostOnly, event.ReasonFOKUnfillable, event.ReasonMinQtyUnfillable:
 		return OrdRejBroker
-	case event.ReasonMaxQty, event.ReasonMaxNotional, event.ReasonMaxOpenOrders, event.ReasonPriceBand, event.ReasonMaxPrice:
+	case event.ReasonInvalidExpiry:
+		return ordRejTooLate
+	case event.ReasonMaxQty, event.ReasonMaxNotional, event.ReasonMaxOpenOrders, event.ReasonPriceBand, event.ReasonMaxPrice,
+		event.ReasonBookFull, event.ReasonLevelFull:
 		return ordRejExceedsLimit
 	case event.ReasonDuplicateOrder:
-		return ordRejDuplicate
+		return OrdRejDuplicate
 	case event.ReasonInvalidQty, event.ReasonMinQty, event.ReasonInvalidDisplay:
 		return ordRejQuantity
-	case event.ReasonInvalidType, event.ReasonInvalidTIF, event.ReasonInvalidSide, event.ReasonInvalidCombination, event.ReasonNotMatched:
+	case event.ReasonInvalidPrice, event.ReasonInvalidStop, event.ReasonInvalidType, event.ReasonInvalidTIF, event.ReasonInvalidSide, event.ReasonInvalidCombination, event.ReasonNotMatched:
 		return OrdRejUnsupported
 	}
 	return OrdRejOther

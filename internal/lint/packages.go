@@ -55,8 +55,9 @@ var table = []row{
 	{path: "fixgw/messagelog", may: []string{"fixgw/wire"}},                                              // the messages of all sessions in files
 	// Connections, logons and sequence numbers, on quickfix; logons by signature.
 	{path: "fixgw/session", may: append([]string{"fixgw/wire", "fixgw/participants", "fixgw/messagelog", "internal/solana/eddsa", "persist/kv", "internal/ratelimit", "persist/leadership"}, outer...)},
+	{path: "fixgw/history", may: []string{"market", "persist/kv"}},                             // fills and positions of sessions
 	{path: "fixgw/marketdata", may: append([]string{"fixgw/wire", "fixgw/session"}, outer...)}, // books, statuses and terms of instruments to subscribers
-	{path: "fixgw", may: append([]string{"fixgw/wire", "fixgw/participants", "fixgw/session", "fixgw/marketdata", "desk", "persist/kv", "persist/projection", "persist/leadership", "internal/schedule"}, outer...)},
+	{path: "fixgw", may: append([]string{"fixgw/wire", "fixgw/participants", "fixgw/session", "fixgw/history", "fixgw/marketdata", "desk", "persist/kv", "persist/projection", "persist/leadership", "internal/schedule", "internal/ratelimit"}, outer...)},
 	{path: "fixgw/fixclient", may: []string{"market"}},
 	{path: "fixgw/fixterm", may: []string{"fixgw/fixclient", "fixgw/wire"}},
 	{path: "catalog", may: append([]string{"feed", "mirror", "internal/solana"}, outer...)}, // every published market document

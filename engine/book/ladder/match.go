@@ -14,6 +14,7 @@ type taker struct {
 	rem         market.Qty   // still to trade
 	taken       market.Qty   // traded or lost by decrement, ever
 	display     market.Qty
+	least       market.Qty // must be able to trade at once; 0 = anything
 	expire      int64
 	state       uint64 // flags alone
 	slot        int32  // its slot when it has one already, else 0
@@ -39,7 +40,7 @@ func (b *Book) submitGeneral(o *book.Order, live int32, c *command) {
 	case live != 0:
 		c.reject(o, event.ReasonDuplicateOrder, 0)
 		return
-	case book.TooManySlices(o.Qty, o.Display):
+	case o.Flags&book.FlagMinQty == 0 && book.TooManySlices(o.Qty, o.Display):
 		c.reject(o, event.ReasonInvalidDisplay, book.MaxSlices)
 		return
 	case (stop || rests) && b.live >= b.maxOrders:
@@ -55,6 +56,9 @@ func (b *Book) submitGeneral(o *book.Order, live int32, c *command) {
 	}
 	if o.Type == book.Market {
 		t.reach = marketReach
+	}
+	if o.Flags&book.FlagMinQty != 0 {
+		t.display, t.least = 0, o.Display
 	}
 	if reason, limit := b.rejectReason(&t); reason != event.ReasonNone {
 		c.reject(o, reason, limit)
@@ -89,6 +93,11 @@ func (b *Book) rejectReason(t *taker) (event.Reason, int64) {
 	if tifOf(t.state) == book.FOK {
 		if q := b.fillable(t); q < t.rem {
 			return event.ReasonFOKUnfillable, int64(q)
+		}
+	}
+	if t.least > 0 {
+		if q := b.fillable(t); q < t.least {
+			return event.ReasonMinQtyUnfillable, int64(q)
 		}
 	}
 	return event.ReasonNone, 0

@@ -28,6 +28,7 @@ type order struct {
 	entered uint64     // Seq that placed a waiting stop
 	waiting bool       // a stop outside the book
 	trigger market.Price
+	least   market.Qty // must be able to trade at once; 0 = anything
 }
 
 // Book is one order book.
@@ -64,6 +65,9 @@ func (b *Book) begin(at int64, seq uint64, out *event.Sink) {
 func (b *Book) Submit(o *book.Order, at int64, seq uint64, out *event.Sink) {
 	b.begin(at, seq, out)
 	n := &order{Order: *o, open: o.Qty}
+	if n.Flags&book.FlagMinQty != 0 {
+		n.least, n.Display = n.Display, 0
+	}
 	n.Flags &= book.FlagPostOnly
 	if reason, limit := b.rejectReason(n); reason != event.ReasonNone {
 		b.emit(event.Event{
@@ -109,6 +113,11 @@ func (b *Book) rejectReason(n *order) (event.Reason, int64) {
 	if n.TIF == book.FOK {
 		if q := b.fillable(n); q < n.open {
 			return event.ReasonFOKUnfillable, int64(q)
+		}
+	}
+	if n.least > 0 {
+		if q := b.fillable(n); q < n.least {
+			return event.ReasonMinQtyUnfillable, int64(q)
 		}
 	}
 	return event.ReasonNone, 0

@@ -1,0 +1,155 @@
+package fixgw
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"blockdesk/engine/book"
+	"blockdesk/fixgw/wire"
+)
+
+// TestTermsAreRepeated: every report of an order has the fields that the order had, also
+// after a restart, after an amend, and in a refusal by the engine.
+func TestTermsAreRepeated(t *testing.T) {
+	t.Parallel()
+	d := newDesk(t, []string{"MM", "TK"}, nil)
+	mm, tk := d.dial("MM", keep(1, 1)), d.dial("TK", nil)
+	end := time.Now().Add(time.Hour).UTC().Format("20060102-15:04:05.000")
+	const buy = "55=SLUSD/USDC|54=1|" + now60
+	mm.send("D", "11=a|"+buy+"38=9|40=2|44=1|111=3|18=6|1=house|15=USDC|59=6|126="+end+"|")
+	mm.want("11=a 150=0 15=USDC 18=6 111=3.00 1=house 99= 110= 126=" + end)
+	mm.send("D", "11=s|"+buy+"38=9|40=4|44=3|99=2|1=other-account|59=1|")
+	mm.want("11=s 150=0 40=4 99=2.0000 44=3.0000 1=other-account 126= 111=")
+	mm.send("D", "11=plain|"+buy+"38=9|40=2|44=0.5|")
+	mm.want("11=plain 150=0 15=USDC 1= 99= 126= 18= 110= 111=")
+	mm.send("D", "11=big|"+buy+"38=99999999|40=2|44=1|1=house|59=1|")
+	mm.want("11=big 150=8 103=3 1=house")
+	mm.send("G", "11=s2|41=s|"+buy+"38=8|40=4|44=3|99=2.5|59=1|")
+	mm.want("11=s2 41=s 150=5 99=2.5000 1=other-account")
+	sender, target := mm.leave()
+	d.stop()
+	d.start()
+	mm, tk = d.dial("MM", keep(sender, target)), d.dial("TK", nil)
+	mm.send("H", "11=a|55=SLUSD/USDC|54=1|")
+	mm.want("11=a 150=I 18=6 111=3.00 1=house 126=" + end)
+	mm.send("H", "11=s2|55=SLUSD/USDC|54=1|")
+	mm.want("11=s2 150=I 99=2.5000 1=other-account")
+	tk.order("hit", "2", "1", "1", "59=3|")
+	tk.want("11=hit 150=0")
+	trade := tk.want("11=hit 150=F 851=2 111=").Get(527)
+	mm.want("11=a 150=F 851=1 1=house 111=3.00 527=" + trade)
+	if trade == "" {
+		t.Error("a fill has no SecondaryExecID")
+	}
+}
+
+// TestMinQty: an order whose minimum cannot trade at once is refused, and one whose minimum
+// can trades all it can.
+func TestMinQty(t *testing.T) {
+	t.Parallel()
+	d := newDesk(t, []string{"MM", "TK"}, nil)
+	mm, tk := d.dial("MM", nil), d.dial("TK", nil)
+	mm.order("offer", "2", "5", "1", "59=1|")
+	mm.want("11=offer 150=0")
+	tk.order("much", "1", "9", "1", "59=3|110=6|")
+	tk.want("11=much 150=8 39=8 103=0 110=6.00 38=9.00").Text(t, "min_qty_unfillable: MinQty (110): can trade at once: 5.00")
+	for id, c := range map[string]struct{ fields, reason, text string }{
+		"rests":  {"38=9|40=2|44=1|59=1|110=5|", "11", "UNSUPPORTED: MinQty (110)"},
+		"above":  {"38=4|40=2|44=1|59=3|110=5|", "13", "INVALID_FIELD: MinQty (110)"},
+		"lot":    {"38=4|40=2|44=1|59=3|110=0.001|", "13", "INVALID_FIELD: MinQty (110)"},
+		"hidden": {"38=9|40=2|44=1|59=3|110=5|111=1|", "11", "UNSUPPORTED: MaxFloor (111)"},
+	} {
+		tk.send("D", "11="+id+"|55=SLUSD/USDC|54=1|"+now60+c.fields)
+		tk.want("11="+id+" 150=8 103="+c.reason).Text(t, c.text)
+	}
+	tk.send("D", "11=mkt|55=SLUSD/USDC|54=1|38=3|40=1|110=2|"+now60)
+	tk.want("11=mkt 150=0 110=2.00")
+	tk.want("11=mkt 150=F 39=2 32=3.00 110=2.00")
+	mm.want("11=offer 150=F 32=3.00")
+	tk.order("fok", "1", "2", "1", "59=4|110=1|")
+	tk.want("11=fok 150=0")
+	tk.want("11=fok 150=F 39=2")
+}
+
+// TestNothingIsIgnored: a field that asks for another execution is refused with its tag.
+func TestNothingIsIgnored(t *testing.T) {
+	t.Parallel()
+	d := newDesk(t, []string{"MM"}, nil)
+	mm := d.dial("MM", nil)
+	mm.order("a", "1", "9", "1", "59=1|")
+	mm.want("11=a 150=0")
+	for i, field := range strings.Fields("168=20300101-00:00:00 210=1 211=1 388=0 389=1 529=1 544=1 847=1 152=10 423=1 854=1 15=SLUSD") {
+		tag, _, _ := strings.Cut(field, "=")
+		id := fmt.Sprint("d", i)
+		body := "|55=SLUSD/USDC|54=1|38=9|40=2|44=1|" + field + "|" + now60
+		mm.send("D", "11="+id+body)
+		if text := mm.want("35=8 150=8 103=11 11=" + id).Get(58); !strings.HasPrefix(text, "UNSUPPORTED: ") || !strings.Contains(text, tag) {
+			t.Errorf("%s: %s", field, text)
+		}
+		if tag == "152" { // not in a G of the dictionary's
+			continue
+		}
+		mm.send("G", "41=a|11=g"+id+body)
+		mm.want("35=9 102=99 434=2 39=0 11=g" + id)
+	}
+	for i, field := range strings.Fields("59=3 18=6 110=1 111=2 1=x") {
+		id := fmt.Sprint("u", i)
+		mm.send("G", "41=a|11="+id+"|55=SLUSD/USDC|54=1|38=9|40=2|44=1|"+field+"|"+now60)
+		mm.want("35=9 102=99 434=2 11="+id).Text(t, "UNSUPPORTED: ")
+	}
+	mm.send("D", "11=x\x7f|55=SLUSD/USDC|54=1|38=9|40=2|44=1|"+now60)
+	mm.want("35=8 150=8 11=x?").Text(t, "INVALID_FIELD: ClOrdID (11)")
+	// A data field may hold everything.
+	mm.send("D", "11=data|55=SLUSD/USDC|54=1|38=9|40=2|44=1|354=6|355=x|11=y|"+now60)
+	mm.want("35=8 150=0 11=data")
+}
+
+// TestOrigClOrdIDIsCurrent: an older ClOrdID of an order does not name it any more, and
+// each answer has the OrigClOrdID of its request.
+func TestOrigClOrdIDIsCurrent(t *testing.T) {
+	t.Parallel()
+	d := newDesk(t, []string{"MM"}, nil)
+	mm := d.dial("MM", nil)
+	amend := func(id, orig, qty string) {
+		mm.send("G", "11="+id+"|41="+orig+"|55=SLUSD/USDC|54=1|38="+qty+"|40=2|44=1|"+now60)
+	}
+	mm.order("a", "1", "9", "1", "59=1|")
+	order := mm.want("11=a 150=0").Get(37)
+	amend("b", "a", "8")
+	mm.want("11=b 41=a 150=5")
+	amend("c", "a", "7")
+	mm.want("35=9 11=c 41=a 102=1 39=0 37="+order).Text(t, "UNKNOWN_ORDER: OrigClOrdID (41)")
+	mm.send("F", "11=d|41=a|55=SLUSD/USDC|54=1|"+now60)
+	mm.want("35=9 11=d 41=a 102=1 434=1 37=" + order)
+	mm.send("F", "11=e|41=b|55=SLUSD/USDC|54=1|"+now60)
+	mm.want("35=8 11=e 41=b 150=4")
+}
+
+// TestOrderRecords: records with and without terms are read as they were written.
+func TestOrderRecords(t *testing.T) {
+	t.Parallel()
+	d := newDesk(t, []string{"MM"}, nil)
+	b := d.blotter("MM")
+	for _, terms := range []wire.OrderTerms{{}, {Account: "x"}, {Stop: 1, Display: 2, MinQty: 3, ExpireAt: 4, PostOnly: true, Account: strings.Repeat("a", wire.MaxAccount)}} {
+		o := &order{owner: b, ClientOrder: wire.ClientOrder{ID: 7, ClOrdID: "c", Instrument: 1, Side: 1, Type: book.Limit, TIF: book.GTC, Status: '0', Price: 5, Total: 6, OrderTerms: terms}}
+		record := o.appendRecord(nil)
+		got, err := parseOrderRecord(7, record, func(uint16) *blotter { return b })
+		if err != nil || got.ClientOrder != o.ClientOrder {
+			t.Errorf("%+v, %v, want %+v", got.ClientOrder, err, o.ClientOrder)
+		}
+		for n := range record {
+			if o, err := parseOrderRecord(7, record[:n], func(uint16) *blotter { return b }); err == nil && n <= orderRecordSize {
+				t.Errorf("%d bytes of a record are the order %+v", n, o)
+			}
+		}
+	}
+	if a, err := parseAnswer(append([]byte{1, 'D', 0, 0, 0, 0, 0, 0, 0, 9, '8'}, "body"...)); err != nil || a.content != 0 || string(a.body) != "body" || a.id != 9 {
+		t.Errorf("an answer of version 1: %+v, %v", a, err)
+	}
+	first := answer{request: 'D', id: 9, msgType: '8', content: 77, body: []byte("body")}
+	if a, err := parseAnswer(appendAnswer(nil, first)); err != nil || a.content != 77 || string(a.body) != "body" {
+		t.Errorf("an answer: %+v, %v", a, err)
+	}
+}
