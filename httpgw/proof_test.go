@@ -3,6 +3,8 @@ package httpgw
 import (
 	"crypto/ed25519"
 	"encoding/base64"
+	"encoding/json"
+	"errors"
 	"fmt"
 	"math/big"
 	"strings"
@@ -11,6 +13,7 @@ import (
 
 	"github.com/gagliardetto/solana-go/base58"
 
+	"blockdesk/desk"
 	"blockdesk/engine/rfq"
 	"blockdesk/httpgw/gatewaytest"
 	rfqapi "blockdesk/httpgw/rfq"
@@ -194,4 +197,118 @@ func malleable(s []byte) []byte {
 		out = append(out, sum[31-i])
 	}
 	return out
+}
+
+// TestQuoteWithoutChain: a quote is firm only while its claim would be taken.
+func TestQuoteWithoutChain(t *testing.T) {
+	chain := &fakeChain{}
+	w := newWriter(t, chain)
+	for _, down := range []error{nil, errors.New("no node answers")} {
+		chain.down = down
+		want := fmt.Sprintf(`"firm":%v}`, down == nil)
+		if got := w.post(t, rfqapi.PathRFQ+"quote", quoteBody); got.status != 200 || !strings.HasSuffix(string(got.body), want) {
+			t.Errorf("chain %v: status %d: %s", down, got.status, got.body)
+		}
+	}
+}
+
+// newLimitRig returns a gateway over a real desk with one ticket of 100,000 USD in a
+// tranche. A client address may reserve 25,000 USD without proof, all together 30 %.
+func newLimitRig(t *testing.T) (w *testWriter, d *desk.Desk, claim func(address string, of testWallet, fill, more string) reply) {
+	t.Helper()
+	d = sellingDesk(t)
+	ticket := setUpDesk(t, d, 100_000)
+	policy := d.View().Policy
+	policy.Rules, policy.LateWindow, policy.WalletClaims = rfq.RulesGuarded, 0, 8
+	policy.UnprovenTTL, policy.UnprovenPerClient, policy.UnprovenShareBps = 45e9, 25_000*gatewaytest.Dollar, 3000
+	mustDo(t, d, &rfq.SetPolicy{Policy: policy})
+	deps := testDependencies()
+	deps.Desk, deps.Settlement = d, &fakeChain{}
+	g := newGateway(t, deps, func(o *Options) { o.Now = func() int64 { return time.Now().UnixNano() } })
+	w = &testWriter{g: g}
+	w.handlers[0] = &handler{g: g, on: wire.OnBase, router: newRouter(g.routes(deps), wire.OnBase, newMetrics())}
+	return w, d, func(address string, of testWallet, fill, more string) reply {
+		body := fmt.Sprintf(`{"bot_wallet":"%s","order_id":"T%d","tranche_id":"T%d-1","fill_usd":"%s"%s}`, of.address, ticket, ticket, fill, more)
+		return w.postFrom(t, address, rfqapi.PathModular, body)
+	}
+}
+
+// proofOf returns the member that proves a claim of the first tranche of T1 now.
+func (w testWallet) proofOf(fill string) string {
+	text := fmt.Sprintf("blockdesk-claim-v1|T1|T1-1|%s|USDC|%d", fill, time.Now().Unix()/60)
+	return signatureMember(ed25519.Sign(w.key, []byte(text)))
+}
+
+// TestNobodyHoldsTheTrancheForNothing: claims without proof, of any number of addresses and
+// wallets, leave most of a tranche to those with proof.
+func TestNobodyHoldsTheTrancheForNothing(t *testing.T) {
+	_, d, claim := newLimitRig(t)
+	refused := func(got reply, code, reason string) {
+		t.Helper()
+		e := gatewaytest.DecodeError(t, got.body)
+		if got.status != 409 || e.Code != code || e.Reason != reason || got.header.Get("Retry-After") != "45" {
+			t.Errorf("status %d, Retry-After %s: %s", got.status, got.header.Get("Retry-After"), got.body)
+		}
+	}
+	// One address takes what it may, in the names of many wallets.
+	if got := claim("192.0.2.1", newTestWallet(0), "25000", ""); got.status != 200 {
+		t.Fatalf("status %d: %s", got.status, got.body)
+	}
+	for i := range 20 {
+		refused(claim("192.0.2.1", newTestWallet(i), "1000", ""), wire.CodeRefused, "unproven_limit")
+	}
+	// Many addresses together take the share, and no more.
+	taken := 0
+	for i := range 100 {
+		got := claim(fmt.Sprintf("198.51.100.%d", i), newTestWallet(100+i), "1000", "")
+		if got.status == 200 {
+			taken++
+			continue
+		}
+		refused(got, wire.CodeCapacityExhausted, "unproven_share")
+	}
+	if taken != 5 { // 25,000 + 5,000 of 30,000
+		t.Errorf("%d claims of 1,000 USD without proof", taken)
+	}
+	// A buyer with proof finds the rest, from the attacker's address too.
+	buyer, bought := newTestWallet(1000), 0
+	for _, fill := range []string{"25000", "25000", "1000", "1000", "1000"} {
+		got := claim("192.0.2.1", buyer, fill, buyer.proofOf(fill))
+		var a claimAnswer
+		if err := json.Unmarshal(got.body, &a); err != nil || got.status != 200 {
+			t.Errorf("status %d: %s", got.status, got.body)
+			continue
+		}
+		bought++
+		if left := time.Until(a.ExpiresAt); left < time.Minute {
+			t.Errorf("a claim with proof expires in %s", left)
+		}
+	}
+	if tr := d.View().Tickets[0].Tranches[0]; bought != 5 || tr.Reserved != 83_000*gatewaytest.Dollar {
+		t.Errorf("%d claims with proof, %d reserved", bought, tr.Reserved)
+	}
+}
+
+// TestVictimIsNotLockedOut: claims in somebody's name without proof never count against the
+// wallet, so its owner is served.
+func TestVictimIsNotLockedOut(t *testing.T) {
+	_, _, claim := newLimitRig(t)
+	victim := newTestWallet(1)
+	for i := range 20 {
+		if got := claim(fmt.Sprintf("198.51.100.%d", i), victim, "250", ""); got.status != 200 {
+			t.Fatalf("claim %d in the victim's name: status %d: %s", i, got.status, got.body)
+		}
+	}
+	for i := range 8 {
+		if got := claim("192.0.2.1", victim, "250", victim.proofOf("250")); got.status != 200 {
+			t.Errorf("claim %d of the victim: status %d: %s", i, got.status, got.body)
+		}
+	}
+	got := claim("192.0.2.1", victim, "250", victim.proofOf("250"))
+	if e := gatewaytest.DecodeError(t, got.body); got.status != 409 || e.Reason != "wallet_claims" {
+		t.Errorf("the ninth claim with proof: status %d: %s", got.status, got.body)
+	}
+	if got := claim("192.0.2.1", victim, "250", victim.proofOf("1000")); got.status != 400 {
+		t.Errorf("a wrong proof: status %d: %s", got.status, got.body)
+	}
 }

@@ -24,7 +24,7 @@ import (
 
 // TestQuote: the answer to a quote, byte for byte, and the request to the desk.
 func TestQuote(t *testing.T) {
-	w := newWriter(t, nil)
+	w := newWriter(t, &fakeChain{})
 	for _, fill := range []string{`"250"`, `250`} {
 		got := w.post(t, rfqapi.PathRFQ+"quote", strings.Replace(quoteBody, `"250"`, fill, 1))
 		const want = `{"ok":true,"quote_id":"Q000000000002d","order_id":"T7","tranche_id":"T7-2","ticket_label":"spring block",` +
