@@ -162,10 +162,8 @@ func (r *racer) send(key, body string, way rfq.SettlementMode) outcome {
 // claim makes the nth claim, which has the same key and body whoever makes it.
 func (r *racer) claim(n int64, most market.FillUSD) {
 	rng := rand.New(rand.NewPCG(uint64(n), 1))
-	wallet := gatewaytest.Address(byte(n))
-	wallet[0] = byte(n>>8) | 1
 	body := fmt.Sprintf(`{"bot_wallet":"%s","order_id":"T%d","tranche_id":"T%d-%d","fill_usd":%s}`,
-		base58.Encode(wallet[:]), r.ticket, r.ticket, 1+rng.IntN(2), market.FillUSD(1+rng.IntN(int(most))))
+		newTestWallet(int(n)).address, r.ticket, r.ticket, 1+rng.IntN(2), market.FillUSD(1+rng.IntN(int(most))))
 	r.outcomes[n] = r.send(strconv.FormatInt(n, 10), body, rfq.SettlementMode(1+rng.IntN(2)))
 }
 

@@ -19,6 +19,7 @@ import (
 	rfqapi "blockdesk/httpgw/rfq"
 	"blockdesk/httpgw/terms"
 	"blockdesk/httpgw/wire"
+	"blockdesk/market"
 )
 
 // testWallet is a key pair that signs claims.
@@ -54,9 +55,16 @@ func newProofRig(t *testing.T) (*testWriter, *gatewaytest.DeskClock) {
 	clock := gatewaytest.NewDeskClock()
 	rig := newDvPRig(t, func(d *Dependencies, o *Options) {
 		d.Settlement = &fakeChain{}
+		desk, _ := wire.ParseAddress([]byte(newTestWallet(-1).address))
+		d.ChainHealth = healthOf(desk)
 		o.Now = clock.Now
 	})
 	return rig.testWriter, clock
+}
+
+// healthOf is the health of a chain on which the desk has this wallet.
+func healthOf(wallet market.Address) func() desk.ChainHealth {
+	return func() desk.ChainHealth { return desk.ChainHealth{Desk: wallet} }
 }
 
 // TestWalletSignature: what proves a claim, and that a wrong proof refuses it.
@@ -310,5 +318,35 @@ func TestVictimIsNotLockedOut(t *testing.T) {
 	}
 	if got := claim("192.0.2.1", victim, "250", victim.proofOf("1000")); got.status != 400 {
 		t.Errorf("a wrong proof: status %d: %s", got.status, got.body)
+	}
+}
+
+// TestWalletThatCannotPay: a wallet that cannot sign, or is one of the desk's, is refused
+// before anything is reserved.
+func TestWalletThatCannotPay(t *testing.T) {
+	w, _ := newProofRig(t)
+	v := gatewaytest.FixedView()
+	offCurve := testWallet{address: gatewaytest.AddressText(market.Address{0: 2})}
+	for name, c := range map[string]struct{ address, reason string }{
+		"token program":      {"TokenkegQfeZyiNwAJbNbGKPFXCWuBvf9Ss623VQ5DA", "not_a_wallet"},
+		"clock sysvar":       {"SysvarC1ock11111111111111111111111111111111", "not_a_wallet"},
+		"upgradeable loader": {"BPFLoaderUpgradeab1e11111111111111111111111", "not_a_wallet"},
+		"off the curve":      {offCurve.address, "not_a_wallet"},
+		"small order":        {gatewaytest.AddressText(market.Address{0: 1}), "not_a_wallet"},
+		"treasury":           {gatewaytest.AddressText(v.Policy.PayTo[market.RailUSDC]), "account_of_the_desk"},
+		"treasury of SOL":    {gatewaytest.AddressText(v.Policy.PayTo[market.RailSOL]), "account_of_the_desk"},
+		"USDC":               {gatewaytest.AddressText(v.Policy.USDCMint), "account_of_the_desk"},
+		"base mint":          {gatewaytest.AddressText(v.Pairs[0].BaseMint), "account_of_the_desk"},
+		"the desk":           {newTestWallet(-1).address, "account_of_the_desk"},
+	} {
+		for _, path := range []string{rfqapi.PathModular, rfqapi.PathAtomic} {
+			got := w.post(t, path, testWallet{address: c.address}.claim(""))
+			if e := gatewaytest.DecodeError(t, got.body); got.status != 400 || e.Code != wire.CodeInvalidField || e.Field != "bot_wallet" || e.Reason != c.reason {
+				t.Errorf("%s: status %d: %s", name, got.status, got.body)
+			}
+		}
+	}
+	if n := len(w.desk.Requests); n != 0 {
+		t.Errorf("%d requests reached the desk", n)
 	}
 }

@@ -47,8 +47,9 @@ func TestVerifyPayment(t *testing.T) {
 			name: "paid", chain: &fakeChain{verdict: desk.Verdict{Claim: claim, Payment: payment}}, status: 200,
 			members: []string{
 				`{"ok":true,"claim_id":"C000000000002e","state":"paid","verified":true,"payment":{"l1_signature":"`,
-				`"state":"applied","reason":null,"rail":"USDC","amount":"250.000001","amount_atoms":"250000001","payer":"`,
-				`"slot":4242,"at":"2026-11-20T12:00:04.123Z"}`,
+				`"state":"applied","reason":null,"rail":"USDC","amount":"250.000001","amount_atoms":"250000001",` +
+					`"applied_amount":"250.000001","applied_amount_atoms":"250000001","refund_amount":"0.000000","refund_amount_atoms":"0","payer":"`,
+				`"slot":4242,"block_time":null,"at":"2026-11-20T12:00:04.123Z"}`,
 				`"delivery":{"to":"`, `"amount":"250.626566","amount_atoms":"250626566","l1_signature":null}}`,
 			},
 		},

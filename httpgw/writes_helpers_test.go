@@ -171,7 +171,7 @@ func postText(path, body string, headers ...string) string {
 
 // Bodies that are right for FixedView.
 var (
-	wallet    = base58.Encode([]byte("the wallet of a bot, 32 bytes of"))
+	wallet    = newTestWallet(0).address
 	signature = base58.Encode(bytes.Repeat([]byte("signature of a payment, "), 3)[:64])
 
 	quoteBody   = `{"order_id":"T7","tranche_id":"T7-2","fill_usd":"250","rail":"USDC"}`

@@ -103,7 +103,7 @@ const documentAlias = "/api/v1/market/openapi.json"
 // Bodies that are right. T1-1 has 250,000 dollars left.
 const (
 	rightQuote   = `{"order_id":"T1","tranche_id":"T1-1","fill_usd":"1000","rail":"USDC"}`
-	rightClaim   = `{"bot_wallet":"PLaceho1derPaytoSoLxxxxxxxxxxxxxxxxxxxxxxxx","order_id":"T1","tranche_id":"T1-1","fill_usd":"1000"}`
+	rightClaim   = `{"bot_wallet":"DXX33BoHM71kW196E4uPM1i2aFRPVo6aSuh5y2TyvzBo","order_id":"T1","tranche_id":"T1-1","fill_usd":"1000"}`
 	rightPayment = `{"order_id":"T1","tranche_id":"T1-1","l1_signature":"EXAMPLEpaymentSignature1111111111111111111111111111111111111111111111111111111111111111"}`
 )
 

@@ -243,7 +243,7 @@ func TestClaimWithoutAChain(t *testing.T) {
 	programtest.CLI(t, s, "ticket", "post", "--pair", programtest.Symbol, "--label", "Block A", "--tranches", "250000")
 	book := programtest.Tickets(t, s)
 	for _, path := range []string{"/rfq-native/modular-claim-take", "/api/v1/rfq/modular-claim-take", "/rfq-native/atomic-claim-ticket"} {
-		r := programtest.Post(t, s.Addresses.Base+path, "", `{"bot_wallet":"`+servicetest.NobodysAddress+`","order_id":"T1","tranche_id":"T1-1","fill_usd":"250"}`)
+		r := programtest.Post(t, s.Addresses.Base+path, "", `{"bot_wallet":"`+demo.Address("wallet-1")+`","order_id":"T1","tranche_id":"T1-1","fill_usd":"250"}`)
 		if r.Status != http.StatusServiceUnavailable || r.Fields.Code != "CHAIN_UNAVAILABLE" || r.Header.Get("Retry-After") == "" {
 			t.Errorf("%s: %d %s", path, r.Status, r.Body)
 		}

@@ -226,7 +226,8 @@ func TestMoneyActs(t *testing.T) {
 		{
 			"/desk/money/refunded", `{"l1_signature":"` + signedText(1) + `","refund_signature":"` + signedText(2) + `"}`, "2 bob refunded 0100 0200",
 			`{"ok":true,"payment":{"l1_signature":"` + signedText(1) + `","state":"refunded","reason":"late_payment","rail":"USDC","amount":"0.000007",` +
-				`"amount_atoms":"7","payer":null,"slot":8,"at":"2026-11-20T12:00:04.123Z"}}`,
+				`"amount_atoms":"7","applied_amount":"0.000000","applied_amount_atoms":"0","refund_amount":"0.000007","refund_amount_atoms":"7",` +
+				`"payer":null,"slot":8,"block_time":null,"at":"2026-11-20T12:00:04.123Z"}}`,
 		},
 		{
 			"/desk/money/abandon", `{"claim_id":"C000000000002e"}`, "2 bob abandon C000000000002e",

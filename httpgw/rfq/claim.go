@@ -113,6 +113,9 @@ func (e *Endpoints) parseClaim(p *wire.Post, v *rfq.View, way rfq.SettlementMode
 	if r.Wallet, ok = wire.ParseAddress(m.Get(claimWallet)); !ok {
 		return nil, wire.InvalidMember(claimMembers[claimWallet].Name, "not_an_address")
 	}
+	if bad = e.checkWallet(v, r.Wallet); bad != nil {
+		return nil, bad
+	}
 	if r.Fill, bad = terms.ParseFill(m.Get(claimFill)); bad != nil {
 		return nil, bad
 	}

@@ -1,6 +1,8 @@
 package rfq
 
 import (
+	"cmp"
+
 	"blockdesk/engine/rfq"
 	"blockdesk/httpgw/terms"
 	"blockdesk/httpgw/wire"
@@ -51,7 +53,29 @@ type policyJSON struct {
 	FeeIn    bool              `json:"fee_included"`
 	QuoteTTL int64             `json:"quote_ttl_s"`
 	ClaimTTL int64             `json:"claim_ttl_s"`
+	Grace    int64             `json:"grace_s"`
+	Unproven unprovenJSON      `json:"unproven"`
+	Dust     railAmounts       `json:"dust"` // the largest surplus of a payment that is kept
 	Pairs    []pricePolicyJSON `json:"pairs"`
+}
+
+// unprovenJSON is the limits of claims without proof of the wallet's key.
+type unprovenJSON struct {
+	TTL       int64    `json:"ttl_s"`
+	PerClient wire.USD `json:"usd_per_client"`
+	Share     uint16   `json:"share_bps"`
+}
+
+// railAmounts has an amount of each rail's asset.
+type railAmounts struct {
+	USDC wire.Units `json:"USDC"`
+	SOL  wire.Units `json:"SOL"`
+}
+
+// railBps has basis points for each rail.
+type railBps struct {
+	USDC uint16 `json:"USDC"`
+	SOL  uint16 `json:"SOL"`
 }
 
 type pricePolicyJSON struct {
@@ -62,6 +86,11 @@ type pricePolicyJSON struct {
 	MaxAge    int64      `json:"max_age_s"` // 0 = any age
 	Anchor    wire.Price `json:"anchor_price_usd"`
 	AnchorAt  wire.Time  `json:"anchored_at"`
+	Origin    *string    `json:"anchor_source"` // pyth, pool or operator; null = no anchor
+	Published wire.Time  `json:"published_at"`  // by the anchor's source
+	Age       *int64     `json:"anchor_age_s"`  // at ts, of what max_age_s bounds
+	Width     wire.Price `json:"confidence_usd"`
+	Firm      railBps    `json:"firm_bps"`
 	Min       wire.Price `json:"min_reference_usd"`
 	Max       wire.Price `json:"max_reference_usd"`
 	Reference wire.Price `json:"reference_price_usd"`
@@ -89,6 +118,9 @@ type inventoryJSON struct {
 	Free     wire.Units   `json:"free"`
 	Reserved wire.Units   `json:"reserved"`
 	Sold     wire.Units   `json:"sold"`
+	// OnChain is what the desk held at OnChainAt, less what was sold since; null = not read.
+	OnChain   *wire.Units `json:"on_chain"`
+	OnChainAt wire.Time   `json:"on_chain_at"`
 }
 
 func (p *pages) deskStatus(e *snapshot) deskDocument {
@@ -98,7 +130,11 @@ func (p *pages) deskStatus(e *snapshot) deskDocument {
 		Policy: policyJSON{
 			Rounding: "price up, base amount down, payment up",
 			FeeBps:   policy.FeeBps, FeeIn: true,
-			QuoteTTL: wholeSeconds(policy.QuoteTTL), ClaimTTL: wholeSeconds(policy.ClaimTTL), Pairs: []pricePolicyJSON{},
+			QuoteTTL: wholeSeconds(policy.QuoteTTL), ClaimTTL: wholeSeconds(policy.ClaimTTL), Grace: wholeSeconds(policy.Grace),
+			Unproven: unprovenJSON{
+				TTL: wholeSeconds(min(policy.ClaimTTL, policy.UnprovenTTL)), PerClient: wire.USD(policy.UnprovenPerClient), Share: policy.UnprovenShareBps,
+			},
+			Dust: railAmounts{dustOf(policy, market.RailUSDC), dustOf(policy, market.RailSOL)}, Pairs: []pricePolicyJSON{},
 		},
 		Corridor:  []corridorJSON{},
 		Inventory: inventoryTotals{Pairs: []inventoryJSON{}},
@@ -106,7 +142,7 @@ func (p *pages) deskStatus(e *snapshot) deskDocument {
 	}
 	for i := range e.pairs {
 		n := &e.pairs[i]
-		d.Policy.Pairs = append(d.Policy.Pairs, p.pricePolicy(n))
+		d.Policy.Pairs = append(d.Policy.Pairs, p.pricePolicy(e, n))
 		for f := market.FillUSD(1); f <= market.FillCount; f++ {
 			row := corridorJSON{Pair: n.in.Symbol, Fill: f.String(), Discount: policy.Discounts[f-1]}
 			if n.max != 0 {
@@ -115,10 +151,15 @@ func (p *pages) deskStatus(e *snapshot) deskDocument {
 			d.Corridor = append(d.Corridor, row)
 		}
 		units := func(atoms uint64) wire.Units { return wire.Units{N: atoms, Decimals: n.BaseDecimals} }
-		d.Inventory.Pairs = append(d.Inventory.Pairs, inventoryJSON{
+		row := inventoryJSON{
 			Pair: n.in.Symbol, Symbol: n.in.Base, Mint: wire.Address(n.BaseMint), Total: units(n.Inventory),
 			Free: units(n.Free()), Reserved: units(n.Reserved), Sold: units(n.Sold),
-		})
+		}
+		if n.OnChainAt != 0 {
+			held := units(n.OnChain)
+			row.OnChain, row.OnChainAt = &held, wire.Time(n.OnChainAt)
+		}
+		d.Inventory.Pairs = append(d.Inventory.Pairs, row)
 	}
 	return d
 }
@@ -145,11 +186,20 @@ func (p *pages) chainHealth(e *snapshot) deskChainJSON {
 	return d
 }
 
-func (p *pages) pricePolicy(n *pairState) pricePolicyJSON {
+func dustOf(p *rfq.Policy, rail market.Rail) wire.Units {
+	return wire.Units{N: p.Dust[rail], Decimals: uint8(rail.Decimals())}
+}
+
+func (p *pages) pricePolicy(e *snapshot, n *pairState) pricePolicyJSON {
 	d := pricePolicyJSON{
 		Pair: n.in.Symbol, Source: terms.SourceWords[n.Source], Corridor: n.CorridorBps, MaxAge: wholeSeconds(n.MaxAge),
 		Anchor: wire.Price(n.Anchor), AnchorAt: wire.Time(n.AnchorAt), Min: wire.Price(n.min), Max: wire.Price(n.max),
-		Reference: wire.Price(n.reference),
+		Reference: wire.Price(n.reference), Published: wire.Time(n.PublishedAt), Width: wire.Price(n.Confidence),
+		Firm: railBps{n.FirmBps[market.RailUSDC], n.FirmBps[market.RailSOL]},
+	}
+	if n.Anchor != 0 {
+		age := wholeSeconds(e.ts - cmp.Or(n.PublishedAt, n.AnchorAt))
+		d.Origin, d.Age = wire.NullIfEmpty(n.AnchorSource.Word()), &age
 	}
 	if via := p.source.Instruments.Get(n.Via); n.Source == rfq.SourceBook && via != nil {
 		d.Via = &via.Symbol

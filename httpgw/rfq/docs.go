@@ -1,6 +1,7 @@
 package rfq
 
 import (
+	"cmp"
 	"slices"
 
 	"blockdesk/engine/event"
@@ -127,6 +128,8 @@ type railJSON struct {
 	PayTo    wire.Address `json:"pay_to"`   // null: not configured
 	Price    wire.Price   `json:"price_usd"`
 	PricedAt wire.Time    `json:"priced_at"`
+	Origin   *string      `json:"price_source"` // pyth, pool or operator; null for USDC, which counts as a dollar
+	Width    wire.Price   `json:"confidence_usd"`
 	Active   bool         `json:"active"`
 	Reason   *string      `json:"reason"` // why the rail has no quotes
 }
@@ -178,7 +181,10 @@ func railsOf(e *snapshot) []railJSON {
 		one := railJSON{
 			Rail: r.String(), Decimals: r.Decimals(), Priority: int(r - market.RailUSDC + 1),
 			PayTo: wire.Address(e.view.Policy.PayTo[r]), Price: wire.Price(price.Price), PricedAt: wire.Time(price.At),
-			Active: active.Has(r),
+			Active: active.Has(r), Width: wire.Price(price.Confidence),
+		}
+		if price.Rail != 0 && price.Price != 0 {
+			one.PricedAt, one.Origin = wire.Time(cmp.Or(price.PublishedAt, price.At)), wire.NullIfEmpty(price.Source.Word())
 		}
 		if r == market.RailUSDC {
 			one.Mint = wire.Address(e.view.Policy.USDCMint)

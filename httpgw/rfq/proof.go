@@ -1,15 +1,42 @@
 package rfq
 
 import (
+	"slices"
 	"strconv"
 	"time"
 
 	"blockdesk/engine/rfq"
 	"blockdesk/httpgw/terms"
 	"blockdesk/httpgw/wire"
+	"blockdesk/internal/solana"
 	"blockdesk/internal/solana/eddsa"
 	"blockdesk/market"
 )
+
+// checkWallet refuses a wallet that can be neither paid nor sign: a program, a sysvar, an
+// address off the curve, one whose signatures prove nothing, or an account of the desk.
+// Without it the claim would hold capacity that no transaction can use.
+func (e *Endpoints) checkWallet(v *rfq.View, a market.Address) *wire.Problem {
+	name := claimMembers[claimWallet].Name
+	ours := a == v.Policy.USDCMint || slices.Contains(v.Policy.PayTo[:], a)
+	for i := range v.Pairs {
+		ours = ours || v.Pairs[i].BaseMint == a
+	}
+	if health := e.own.health; !ours && health != nil {
+		ours = health().Desk == a
+	}
+	switch {
+	case ours:
+		bad := wire.InvalidMember(name, "account_of_the_desk")
+		bad.Text = name + " is an account of the desk. Send the address of your own wallet."
+		return bad
+	case solana.IsBuiltIn(a) || !eddsa.ValidKey(a):
+		bad := wire.InvalidMember(name, "not_a_wallet")
+		bad.Text = name + " is not the address of a key: nothing can be paid from it or delivered to it."
+		return bad
+	}
+	return nil
+}
 
 // proofPrefix begins the text that a wallet signs to prove a claim.
 const proofPrefix = "blockdesk-claim-v1|"

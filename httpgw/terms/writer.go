@@ -2,6 +2,7 @@ package terms
 
 import (
 	"strconv"
+	"time"
 
 	"blockdesk/desk"
 	"blockdesk/engine/event"
@@ -142,7 +143,8 @@ func (w *Writer) OpenDelivery(dst []byte, c *rfq.Claim) []byte {
 
 // paymentStates are the JSON words of payment states (our choice).
 var paymentStates = map[rfq.PaymentState]string{
-	rfq.PaymentApplied: "applied", rfq.PaymentRefundDue: "refund_due", rfq.PaymentRefunded: "refunded",
+	rfq.PaymentApplied: "applied", rfq.PaymentRefundDue: "refund_due", rfq.PaymentRefunding: "refunding",
+	rfq.PaymentRefunded: "refunded",
 }
 
 // AppendPayment appends the object of a payment.
@@ -159,9 +161,12 @@ func AppendPayment(dst []byte, p *rfq.Payment) []byte {
 	dst = append(dst, `,"rail":"`...)
 	dst = append(dst, p.Rail.String()...)
 	dst = appendAmount(append(dst, `",`...), "amount", p.Amount, p.Rail.Decimals())
+	dst = appendAmount(append(dst, ','), "applied_amount", p.AppliedAtoms(), p.Rail.Decimals())
+	dst = appendAmount(append(dst, ','), "refund_amount", p.RefundAtoms(), p.Rail.Decimals())
 	dst = append(dst, `,"payer":`...)
 	dst = append(wire.AppendAddress(dst, p.Payer), `,"slot":`...)
 	dst = strconv.AppendUint(dst, p.Slot, 10)
+	dst = wire.AppendMillis(append(dst, `,"block_time":`...), p.BlockTime*int64(time.Second))
 	return append(wire.AppendMillis(append(dst, `,"at":`...), p.At), '}')
 }
 

@@ -71,7 +71,7 @@ var table = []row{
 	{path: "httpgw/terms", may: append([]string{"desk", "internal/ratelimit", "httpgw/wire"}, outer...)}, // the desk's words in requests and answers
 	// The surfaces, which do not import each other.
 	{path: "httpgw/market", may: append([]string{"catalog", "feed", "httpgw/wire"}, outer...)},
-	{path: "httpgw/rfq", may: append([]string{"catalog", "desk", "internal/ratelimit", "internal/solana/eddsa", "httpgw/wire", "httpgw/terms"}, outer...)},
+	{path: "httpgw/rfq", may: append([]string{"catalog", "desk", "internal/ratelimit", "internal/solana", "internal/solana/eddsa", "httpgw/wire", "httpgw/terms"}, outer...)},
 	{path: "httpgw/dvp", may: append([]string{"catalog", "desk", "internal/ratelimit", "httpgw/wire", "httpgw/terms"}, outer...)},
 	{path: "httpgw/site", may: []string{"catalog", "httpgw/wire", "httpgw/board", "httpgw/reference"}},
 	{path: "httpgw/admin", may: append([]string{"desk", "internal/ratelimit", "httpgw/wire", "httpgw/terms"}, outer...)},

@@ -328,6 +328,11 @@ class TokensRail(Model):
     active: bool
     #: The `reason` why the rail has no quotes; null if it has.
     reason: Optional[str]
+    #: Where the price was read; null: there is none, or it is USDC, which counts as a dollar. Our choice; services
+    #: before 0.2.0 do not have it.
+    price_source: Optional[str] = None
+    #: Half the width of its confidence interval; null: unknown. Our choice; services before 0.2.0 do not have it.
+    confidence_usd: Optional[Decimal] = None
 
 
 @dataclass(frozen=True)
@@ -809,6 +814,41 @@ class Board(Model):
 
 
 @dataclass(frozen=True)
+class DeskStatusPricePolicyUnproven(Model):
+    """Limits of claims without proof of the wallet's key, see `wallet_signature`. Our choice; services before
+    0.2.0 do not have it.
+    """
+
+    #: Life of such a claim until its payment is seen on the chain; then `claim_ttl_s`.
+    ttl_s: int
+    #: Most that those of one client address (IPv6: its /64) may reserve at once.
+    usd_per_client: Decimal
+    #: Most of a tranche that all of them may reserve at once.
+    share_bps: int
+
+
+@dataclass(frozen=True)
+class DeskStatusPricePolicyDust(Model):
+    """The largest surplus of a payment that is kept; a larger one is refunded. Our choice; services before
+    0.2.0 do not have it.
+    """
+
+    USDC: Decimal
+    SOL: Decimal
+
+
+@dataclass(frozen=True)
+class DeskStatusPricePolicyPairFirmBps(Model):
+    """How far the market may move against the desk after a claim, by the rail of its payment. Beyond it a
+    delivery becomes a refund, and a countersignature is refused, with `price_corridor`. Our choice; services
+    before 0.2.0 do not have it.
+    """
+
+    USDC: int
+    SOL: int
+
+
+@dataclass(frozen=True)
 class DeskStatusPricePolicyPair(Model):
     """See the service's specification: ``DeskStatusPricePolicyPair``."""
 
@@ -828,6 +868,18 @@ class DeskStatusPricePolicyPair(Model):
     reference_price_usd: Optional[Decimal]
     #: Reason why there is no reference price; null if there is one.
     reason: Optional[str]
+    #: Where the anchor was read; null: there is none. Our choice; services before 0.2.0 do not have it.
+    anchor_source: Optional[str] = None
+    #: When its source published it. Our choice; services before 0.2.0 do not have it.
+    published_at: Optional[datetime] = None
+    #: Its age at `ts`, which `max_age_s` bounds. Our choice; services before 0.2.0 do not have it.
+    anchor_age_s: Optional[int] = None
+    #: Half the width of its confidence interval; null: unknown. Our choice; services before 0.2.0 do not have it.
+    confidence_usd: Optional[Decimal] = None
+    #: How far the market may move against the desk after a claim, by the rail of its payment. Beyond it a delivery
+    #: becomes a refund, and a countersignature is refused, with `price_corridor`. Our choice; services before 0.2.0
+    #: do not have it.
+    firm_bps: Optional[DeskStatusPricePolicyPairFirmBps] = None
 
 
 @dataclass(frozen=True)
@@ -841,6 +893,15 @@ class DeskStatusPricePolicy(Model):
     quote_ttl_s: int
     claim_ttl_s: int
     pairs: list[DeskStatusPricePolicyPair]
+    #: How long capacity stays reserved after a claim's deadline, until a payment in an earlier block is final. Our
+    #: choice; services before 0.2.0 do not have it.
+    grace_s: Optional[int] = None
+    #: Limits of claims without proof of the wallet's key, see `wallet_signature`. Our choice; services before 0.2.0
+    #: do not have it.
+    unproven: Optional[DeskStatusPricePolicyUnproven] = None
+    #: The largest surplus of a payment that is kept; a larger one is refunded. Our choice; services before 0.2.0 do
+    #: not have it.
+    dust: Optional[DeskStatusPricePolicyDust] = None
 
 
 @dataclass(frozen=True)
@@ -869,6 +930,10 @@ class DeskStatusInventoryPair(Model):
     reserved: Decimal
     #: Settled.
     sold: Decimal
+    #: What the desk held on the chain at `on_chain_at`, less what was sold since; it bounds `free`. null: not read.
+    #: Our choice; services before 0.2.0 do not have it.
+    on_chain: Optional[Decimal] = None
+    on_chain_at: Optional[datetime] = None
 
 
 @dataclass(frozen=True)
@@ -1041,9 +1106,10 @@ class Payment(Model):
     """See the service's specification: ``Payment``."""
 
     l1_signature: Optional[str]
-    #: Our choice.
+    #: Our choice. `refunding`: a signed refund of it may land on the chain.
     state: str
-    #: Reason code; null if there is none.
+    #: Why a refund is due: `payment_mismatch`, `late_payment`, `claim_state`, `surplus`, `price_corridor` or
+    #: `undeliverable`; null: none is.
     reason: Optional[str]
     rail: str
     amount: Decimal
@@ -1051,6 +1117,16 @@ class Payment(Model):
     payer: Optional[str]
     slot: int
     at: datetime
+    #: What pays the claim. Our choice; services before 0.2.0 do not have it.
+    applied_amount: Optional[Decimal] = None
+    applied_amount_atoms: Optional[int] = None
+    #: What is to be paid back, is being paid back, or was paid back: all of a payment that pays nothing, the surplus
+    #: of one that was too large. Our choice; services before 0.2.0 do not have it.
+    refund_amount: Optional[Decimal] = None
+    refund_amount_atoms: Optional[int] = None
+    #: Time of its block, by which a payment is judged: before the claim's `expires_at` the claim's terms hold. null:
+    #: unknown. Our choice; services before 0.2.0 do not have it.
+    block_time: Optional[datetime] = None
 
 
 @dataclass(frozen=True)

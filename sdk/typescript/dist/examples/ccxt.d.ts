@@ -90,6 +90,16 @@ export declare class blockdesk {
                 fee_included: true;
                 quote_ttl_s: number;
                 claim_ttl_s: number;
+                grace_s?: number;
+                unproven?: {
+                    ttl_s: number;
+                    usd_per_client: import("blockdesk").Decimal;
+                    share_bps: import("blockdesk").Bps;
+                };
+                dust?: {
+                    USDC: import("blockdesk").Decimal;
+                    SOL: import("blockdesk").Decimal;
+                };
                 pairs: Array<{
                     pair: import("blockdesk").PairSymbol;
                     source: 'book' | 'operator';
@@ -98,6 +108,14 @@ export declare class blockdesk {
                     max_age_s: number;
                     anchor_price_usd: import("blockdesk").Decimal | null;
                     anchored_at: import("blockdesk").Timestamp | null;
+                    anchor_source?: 'pyth' | 'pool' | 'operator' | 'unknown' | null;
+                    published_at?: import("blockdesk").Timestamp | null;
+                    anchor_age_s?: number | null;
+                    confidence_usd?: import("blockdesk").Decimal | null;
+                    firm_bps?: {
+                        USDC: import("blockdesk").Bps;
+                        SOL: import("blockdesk").Bps;
+                    };
                     min_reference_usd: import("blockdesk").Decimal | null;
                     max_reference_usd: import("blockdesk").Decimal | null;
                     reference_price_usd: import("blockdesk").Decimal | null;

@@ -92,7 +92,7 @@ export interface Problem {
    * | code | reasons |
    * |---|---|
    * | `INVALID_JSON` | `empty_body`, `byte_order_mark`, `not_an_object`, `syntax`, `too_deep`, `invalid_utf8`, `lone_surrogate`, `trailing_data` |
-   * | `INVALID_FIELD` | `wrong_type`, `empty`, `too_long`, `repeated`, `not_whole`, `unknown_field`, `not_on_ladder`, `unknown_rail`, `rail_not_accepted`, `not_an_address`, `not_an_id`, `not_a_signature`, `quote_mismatch`, `mismatch`, `not_visible_ascii`, `invalid_command`, `websocket_upgrade`, `not_a_key`, `bad_nonce`, `bad_signature`, `not_base64`, `one_of_two`, `unknown_fee_payer`, `unknown_channel`, `unknown_depth`, `too_many`, `before_from`, `too_many_events`, `too_far_back`, `unknown_side`, `unknown_interval`, `not_a_cursor`, `not_signed` |
+   * | `INVALID_FIELD` | `wrong_type`, `empty`, `too_long`, `repeated`, `not_whole`, `unknown_field`, `not_on_ladder`, `unknown_rail`, `rail_not_accepted`, `not_an_address`, `not_a_wallet`, `account_of_the_desk`, `not_an_id`, `not_a_signature`, `quote_mismatch`, `mismatch`, `not_visible_ascii`, `invalid_command`, `websocket_upgrade`, `not_a_key`, `bad_nonce`, `bad_signature`, `not_base64`, `one_of_two`, `unknown_fee_payer`, `unknown_channel`, `unknown_depth`, `too_many`, `before_from`, `too_many_events`, `too_far_back`, `unknown_side`, `unknown_interval`, `not_a_cursor`, `not_signed` |
    * | `MISSING_FIELD` | `empty` |
    * | `UNKNOWN_SYMBOL` | `unknown_symbol` |
    * | `INVALID_LIMIT` | `repeated` |
@@ -361,6 +361,10 @@ export interface Tokens {
     pay_to: Address | null;
     price_usd: Decimal | null;
     priced_at: Timestamp | null;
+    /** Where the price was read; null: there is none, or it is USDC, which counts as a dollar. Our choice; services before 0.2.0 do not have it. */
+    price_source?: 'pyth' | 'pool' | 'operator' | 'unknown' | null;
+    /** Half the width of its confidence interval; null: unknown. Our choice; services before 0.2.0 do not have it. */
+    confidence_usd?: Decimal | null;
     /** Not locked. */
     active: boolean;
     /** The `reason` why the rail has no quotes; null if it has. */
@@ -686,6 +690,22 @@ export interface DeskStatus {
     fee_included: true;
     quote_ttl_s: number;
     claim_ttl_s: number;
+    /** How long capacity stays reserved after a claim's deadline, until a payment in an earlier block is final. Our choice; services before 0.2.0 do not have it. */
+    grace_s?: number;
+    /** Limits of claims without proof of the wallet's key, see `wallet_signature`. Our choice; services before 0.2.0 do not have it. */
+    unproven?: {
+      /** Life of such a claim until its payment is seen on the chain; then `claim_ttl_s`. */
+      ttl_s: number;
+      /** Most that those of one client address (IPv6: its /64) may reserve at once. */
+      usd_per_client: Decimal;
+      /** Most of a tranche that all of them may reserve at once. */
+      share_bps: Bps;
+    };
+    /** The largest surplus of a payment that is kept; a larger one is refunded. Our choice; services before 0.2.0 do not have it. */
+    dust?: {
+      USDC: Decimal;
+      SOL: Decimal;
+    };
     pairs: Array<{
       pair: PairSymbol;
       /** The reference is the operator's price, or the middle of our own book. */
@@ -698,6 +718,19 @@ export interface DeskStatus {
       /** The operator's last price; the corridor is centred on it. */
       anchor_price_usd: Decimal | null;
       anchored_at: Timestamp | null;
+      /** Where the anchor was read; null: there is none. Our choice; services before 0.2.0 do not have it. */
+      anchor_source?: 'pyth' | 'pool' | 'operator' | 'unknown' | null;
+      /** When its source published it. Our choice; services before 0.2.0 do not have it. */
+      published_at?: Timestamp | null;
+      /** Its age at `ts`, which `max_age_s` bounds. Our choice; services before 0.2.0 do not have it. */
+      anchor_age_s?: number | null;
+      /** Half the width of its confidence interval; null: unknown. Our choice; services before 0.2.0 do not have it. */
+      confidence_usd?: Decimal | null;
+      /** How far the market may move against the desk after a claim, by the rail of its payment. Beyond it a delivery becomes a refund, and a countersignature is refused, with `price_corridor`. Our choice; services before 0.2.0 do not have it. */
+      firm_bps?: {
+        USDC: Bps;
+        SOL: Bps;
+      };
       min_reference_usd: Decimal | null;
       max_reference_usd: Decimal | null;
       reference_price_usd: Decimal | null;
@@ -726,6 +759,9 @@ export interface DeskStatus {
       reserved: Decimal;
       /** Settled. */
       sold: Decimal;
+      /** What the desk held on the chain at `on_chain_at`, less what was sold since; it bounds `free`. null: not read. Our choice; services before 0.2.0 do not have it. */
+      on_chain?: Decimal | null;
+      on_chain_at?: Timestamp | null;
     }>;
   };
   chain: DeskChain;
@@ -831,15 +867,23 @@ export interface ClaimPackage {
 
 export interface Payment {
   l1_signature: Signature | null;
-  /** Our choice. */
-  state: 'applied' | 'refund_due' | 'refunded';
-  /** Reason code; null if there is none. */
+  /** Our choice. `refunding`: a signed refund of it may land on the chain. */
+  state: 'applied' | 'refund_due' | 'refunding' | 'refunded';
+  /** Why a refund is due: `payment_mismatch`, `late_payment`, `claim_state`, `surplus`, `price_corridor` or `undeliverable`; null: none is. */
   reason: string | null;
   rail: Rail;
   amount: Decimal;
   amount_atoms: Atoms;
+  /** What pays the claim. Our choice; services before 0.2.0 do not have it. */
+  applied_amount?: Decimal;
+  applied_amount_atoms?: Atoms;
+  /** What is to be paid back, is being paid back, or was paid back: all of a payment that pays nothing, the surplus of one that was too large. Our choice; services before 0.2.0 do not have it. */
+  refund_amount?: Decimal;
+  refund_amount_atoms?: Atoms;
   payer: Address | null;
   slot: number;
+  /** Time of its block, by which a payment is judged: before the claim's `expires_at` the claim's terms hold. null: unknown. Our choice; services before 0.2.0 do not have it. */
+  block_time?: Timestamp | null;
   at: Timestamp;
 }
 
