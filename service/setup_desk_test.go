@@ -138,6 +138,12 @@ func TestRFQConfigurationResolved(t *testing.T) {
 	cfg, err := servicetest.Load(t, `rfq:
   quote_ttl_s: 30
   late_window_s: 60
+  grace_s: 10
+  firm_bps_sol: 200
+  unproven_ttl_s: 20
+  unproven_usd_per_ip: "1000.5"
+  unproven_share_bps: 0
+  dust_usdc: "0.5"
   pay_to: {SOL: PLaceho1derPaytoSoLxxxxxxxxxxxxxxxxxxxxxxxx}
   sol_price_usd: "151.25"
   sol_max_age_s: 60
@@ -145,7 +151,7 @@ func TestRFQConfigurationResolved(t *testing.T) {
     - {symbol: 92C/SLUSD, base_mint: PLaceho1der92Cmintxxxxxxxxxxxxxxxxxxxxxxxxx, base_decimals: 9, rails: [SOL, USDC],
        price_source: book, corridor_bps: 1, max_age_s: 0, via: SLUSD/USDC, reference_price_usd: "0.3", inventory: "0.000000001"}
     - {symbol: SLUSD/USDC, base_mint: PLaceho1derSLUSDmintxxxxxxxxxxxxxxxxxxxxxxx, base_decimals: 0, rails: [USDC],
-       price_source: operator, corridor_bps: 9999, max_age_s: 1}
+       price_source: operator, corridor_bps: 9999, max_age_s: 1, firm_bps_usdc: 30}
 `)
 	if err != nil {
 		t.Fatal(err)
@@ -162,7 +168,9 @@ func TestRFQConfigurationResolved(t *testing.T) {
 		return a
 	}
 	policy := rfq.Policy{
-		QuoteTTL: 30e9, ClaimTTL: 120e9, LateWindow: 60e9, FeeBps: 500, WalletClaims: 8,
+		QuoteTTL: 30e9, ClaimTTL: 120e9, FeeBps: 500, WalletClaims: 8,
+		Rules: rfq.RulesGuarded, Grace: 10e9, UnprovenTTL: 20e9, UnprovenPerClient: 1_000_500_000,
+		Dust: [market.RailCount]uint64{market.RailUSDC: 500_000, market.RailSOL: 100_000},
 		Discounts: [market.FillCount]uint16{0, 25, 75, 150, 250, 400}, USDCMint: mint(config.PlaceholderUSDC),
 	}
 	policy.PayTo[market.RailSOL] = mint(servicetest.NobodysAddress)
@@ -175,11 +183,11 @@ func TestRFQConfigurationResolved(t *testing.T) {
 	pairs := []config.PairSetup{
 		{Symbol: "92C/SLUSD", Anchor: 300_000_000, Inventory: 1, Stocked: true, Pair: rfq.Pair{
 			Instrument: 1, BaseMint: mint(config.Placeholder92C), BaseDecimals: 9, Rails: market.AllRails, Source: rfq.SourceBook,
-			CorridorBps: 1, Via: 0,
+			CorridorBps: 1, Via: 0, FirmBps: [market.RailCount]uint16{market.RailUSDC: 100, market.RailSOL: 200},
 		}},
 		{Symbol: "SLUSD/USDC", Pair: rfq.Pair{
 			Instrument: 0, BaseMint: mint(config.PlaceholderSLUSD), Rails: market.Rails(0).With(market.RailUSDC), Source: rfq.SourceOperator,
-			CorridorBps: 9999, MaxAge: 1e9, Via: rfq.NoInstrument,
+			CorridorBps: 9999, MaxAge: 1e9, Via: rfq.NoInstrument, FirmBps: [market.RailCount]uint16{market.RailUSDC: 30, market.RailSOL: 200},
 		}},
 	}
 	if !slices.Equal(d.pairs, pairs) {
