@@ -22,7 +22,7 @@ var (
 	secret = "dvp_9qTGGRF9uBCzqxsvlxWuT0e6ChK82p5Uduhkz15bzYI"
 	bearer = "Authorization: Bearer " + secret
 
-	taker     = base58.Encode([]byte("the taker of a DvP, 32 bytes of!"))
+	taker     = newTestWallet(-2).address
 	otherKey  = base58.Encode(bytes.Repeat([]byte{7}, 32))
 	nonceText = base64.StdEncoding.EncodeToString(bytes.Repeat([]byte("nonce"), 22))
 	proofText = base58.Encode(bytes.Repeat([]byte{9}, 64))

@@ -170,7 +170,7 @@ func TestRFQConfigurationResolved(t *testing.T) {
 	policy := rfq.Policy{
 		QuoteTTL: 30e9, ClaimTTL: 120e9, FeeBps: 500, WalletClaims: 8,
 		Rules: rfq.RulesGuarded, Grace: 10e9, UnprovenTTL: 20e9, UnprovenPerClient: 1_000_500_000,
-		Dust: [market.RailCount]uint64{market.RailUSDC: 500_000, market.RailSOL: 100_000},
+		Dust:      [market.RailCount]uint64{market.RailUSDC: 500_000, market.RailSOL: 100_000},
 		Discounts: [market.FillCount]uint16{0, 25, 75, 150, 250, 400}, USDCMint: mint(config.PlaceholderUSDC),
 	}
 	policy.PayTo[market.RailSOL] = mint(servicetest.NobodysAddress)
