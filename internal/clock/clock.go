@@ -33,10 +33,30 @@ const (
 // Clock is the engine's clock.
 type Clock struct {
 	wall, steady func() int64
-	offset       atomic.Int64 // Now = steady + offset
+	line         atomic.Pointer[line]
 	jump         atomic.Int64
 	jumps        atomic.Uint64
 	changed      chan struct{}
+}
+
+// line is the time as a function of the monotonic clock since the last comparison.
+type line struct {
+	steady, at int64 // of the comparison
+	ahead      int64 // of the wall clock then
+	rate       int64 // correction in nanoseconds a second, of the sign of ahead
+}
+
+// now returns the time. The correction ends when it has made up for ahead, or after a
+// second without a comparison.
+func (l *line) now(steady int64) int64 {
+	passed := steady - l.steady
+	correction := min(max(passed, 0), int64(time.Second)) * l.rate / int64(time.Second)
+	if l.ahead < 0 {
+		correction = max(correction, l.ahead)
+	} else {
+		correction = min(correction, l.ahead)
+	}
+	return l.at + passed + correction
 }
 
 // New returns a clock that follows the machine's. last is the newest time in the journal,
@@ -48,7 +68,7 @@ func New(last int64) *Clock {
 
 func newClock(last int64, wall, steady func() int64) *Clock {
 	c := &Clock{wall: wall, steady: steady, changed: make(chan struct{}, 1)}
-	c.offset.Store(wall() - steady())
+	c.line.Store(&line{steady: steady(), at: wall()})
 	c.NotBefore(last)
 	return c
 }
@@ -56,15 +76,14 @@ func newClock(last int64, wall, steady func() int64) *Clock {
 // NotBefore moves the time forward to last, the newest time in the journal. Call it before
 // Run.
 func (c *Clock) NotBefore(last int64) {
-	if ahead := last - c.Now(); ahead > 0 {
-		c.offset.Add(ahead)
-	}
+	steady := c.steady()
+	c.line.Store(&line{steady: steady, at: max(c.line.Load().now(steady), last)})
 	c.compare()
 }
 
-// Now returns the time in Unix nanoseconds. While the time is ahead of the wall clock it
-// may go back by at most 50 ms.
-func (c *Clock) Now() int64 { return c.steady() + c.offset.Load() }
+// Now returns the time in Unix nanoseconds. It does not go back, except by the moment that
+// a call takes while a comparison changes the correction.
+func (c *Clock) Now() int64 { return c.line.Load().now(c.steady()) }
 
 // Jump returns how far the wall clock is ahead of the time, negative if it is behind; 0
 // while they differ by at most MaxStep.
@@ -82,13 +101,19 @@ func (c *Clock) Run(ctx context.Context) error {
 	return nil
 }
 
-// compare corrects a part of the difference.
+// compare measures the difference and begins to correct it.
 func (c *Clock) compare() {
-	ahead := c.wall() - c.Now()
+	l := &line{steady: c.steady()}
+	l.at = c.line.Load().now(l.steady)
+	l.ahead = c.wall() - l.at
 	rate, jump := SlowRate, int64(0)
-	if ahead > MaxStep || ahead < -MaxStep {
-		rate, jump = FastRate, ahead
+	if l.ahead > MaxStep || l.ahead < -MaxStep {
+		rate, jump = FastRate, l.ahead
 	}
+	if l.rate = rate; l.ahead < 0 {
+		l.rate = -rate
+	}
+	c.line.Store(l)
 	if was := c.jump.Swap(jump); (was == 0) != (jump == 0) {
 		if jump != 0 {
 			c.jumps.Add(1)
@@ -98,6 +123,4 @@ func (c *Clock) compare() {
 		default: // a value waits already
 		}
 	}
-	most := rate / ticksPerSecond
-	c.offset.Add(min(max(ahead, -most), most))
 }

@@ -5,6 +5,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"pgregory.net/rapid"
 )
 
 const (
@@ -47,7 +49,9 @@ func TestDrift(t *testing.T) {
 	m.wallTime += MaxStep
 	before := c.Now()
 	c.compare()
-	if step := c.Now() - before; c.Jump() != 0 || step != SlowRate/ticksPerSecond {
+	m.steadyTime += second / ticksPerSecond
+	m.wallTime += second / ticksPerSecond
+	if step := c.Now() - before - second/ticksPerSecond; c.Jump() != 0 || step != SlowRate/ticksPerSecond {
 		t.Errorf("a step of %d, jump %v", step, c.Jump())
 	}
 	if m.pass(c, 2001); c.Now() != m.wallTime || c.Jump() != 0 {
@@ -104,6 +108,32 @@ func TestJournalAhead(t *testing.T) {
 	}
 	m, c = started(900 * hour) // a service that was off
 	near(t, m, c, 0)
+}
+
+// TestNeverBack: whatever is done to the wall clock, and whenever it is compared, the time
+// goes on, at half to one and a half times the speed of the monotonic clock.
+func TestNeverBack(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		m, c := started(0)
+		last, lastSteady := c.Now(), m.steadyTime
+		for range rapid.IntRange(1, 50).Draw(t, "steps") {
+			passed := rapid.Int64Range(0, 5*second).Draw(t, "passed")
+			m.steadyTime += passed
+			m.wallTime += passed
+			if rapid.Bool().Draw(t, "set") {
+				m.wallTime += rapid.Int64Range(-hour, hour).Draw(t, "by")
+			}
+			if rapid.Bool().Draw(t, "compare") {
+				c.compare()
+			}
+			now := c.Now()
+			steady := m.steadyTime - lastSteady
+			if went := now - last; went < 0 || went < steady/2-1 || went > steady+steady/2+1 {
+				t.Fatalf("%d ns of %d", went, steady)
+			}
+			last, lastSteady = now, m.steadyTime
+		}
+	})
 }
 
 // TestMachine: the machine's own clocks, on virtual time.
