@@ -233,11 +233,14 @@ func (s *Service) followFIX(ctx context.Context) error {
 	}
 }
 
-// runDemo starts the demo's traders and its operator.
+// runDemo starts the demo's traders, its operator, and the oracle of its chain.
 func (s *Service) runDemo(ctx context.Context, group *errgroup.Group) {
 	task.Go(ctx, group, task.Task{Name: "demo", Run: func(ctx context.Context) error {
 		return demo.Trade(ctx, s.fix.Addr().String(), s.cfg.FIX.CompID, s.instruments, s.log)
 	}})
+	if s.chain != nil {
+		task.Go(ctx, group, task.Task{Name: "demo's oracle", Run: demo.NewOracle(s.chain, s.log).Run})
+	}
 	if s.cfg.RFQ.Enabled {
 		task.Go(ctx, group, task.Task{Name: "demo's operator", Run: func(ctx context.Context) error {
 			return demo.Operate(ctx, s.adminURL(), s.setup.demoToken, s.setup.desk.wanted.pairs, s.log)

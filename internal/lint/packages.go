@@ -91,7 +91,7 @@ var table = []row{
 	{path: "service/program", may: []string{"fixgw/session", "httpgw/site", "sdk"}},
 	{path: "service/metrics", may: append([]string{"service/program"}, everything...)},
 	{path: "service/operator", may: []string{"httpgw/admin", "persist/quorum", "service/config", "internal"}}, // client of the admin address
-	{path: "service/demo", may: []string{"market", "engine/book", "fixgw/participants", "fixgw/fixclient", "service/config", "service/operator", "internal"}},
+	{path: "service/demo", may: []string{"market", "engine/book", "fixgw/participants", "fixgw/fixclient", "service/config", "service/operator", "internal", "internal/solana"}},
 	{path: "service", may: append([]string{"service/config", "service/task", "service/systemd", "service/program", "service/metrics", "service/operator", "service/demo"}, everything...)},
 	{path: "service/standby", may: []string{"persist/leadership", "fixgw/session", "httpgw", "httpgw/admin", "service", "service/config", "service/operator", "service/task"}},
 	{path: "service/cluster", may: slices.Concat(roles, []string{"persist/quorum", "service/operator", "internal"})},

@@ -58,8 +58,8 @@ func FindSandbox() string {
 	return sandbox.Find(from...)
 }
 
-// StartChain starts the local chain of a demo without a configured chain, and sets it in the
-// configuration. It returns nil if no chain is wanted, or, with the reason, if the chain
+// StartChain starts the local chain of a demo without a configured chain, and sets it and the
+// sources of its prices in the configuration. It returns nil if no chain is wanted, or, with the reason, if the chain
 // cannot run: the demo works without it. The chain outlives ctx: Stop ends it.
 //
 // A chain that ends by itself is not started again: it would lose up to ten seconds of
@@ -88,6 +88,13 @@ func StartChain(ctx context.Context, c *config.Config, log *slog.Logger) (node *
 		return nil, "", errors.Join(err, node.Stop())
 	}
 	c.Chain.RPCURLs = node.URL()
+	if len(c.Prices) == 0 {
+		c.Prices = priceRules(c)
+	}
+	// The first client must find prices.
+	if err := NewOracle(node, log).publish(ctx); err != nil {
+		return nil, "", errors.Join(err, node.Stop())
+	}
 	return node, "", nil
 }
 

@@ -130,8 +130,8 @@ func renewPrices(ctx context.Context, c *operator.Client) error {
 		return err
 	}
 	for _, p := range have.Prices {
-		if p.PriceUSD == "" {
-			continue
+		if p.PriceUSD == "" || len(p.Sources) > 0 {
+			continue // those with sources renew themselves
 		}
 		if _, err := c.Do(ctx, "/desk/prices", operator.PriceChange{Pair: p.Pair, Rail: p.Rail, PriceUSD: p.PriceUSD}); err != nil {
 			return fmt.Errorf("price of %s%s: %w", p.Pair, p.Rail, err)
