@@ -168,7 +168,6 @@ func mergeDesks(own *rfq.View, parts []*partialDesk) *rfq.View {
 		}
 	}
 	slices.SortFunc(v.Tickets, func(a, b *rfq.Ticket) int { return cmp.Compare(a.ID, b.ID) })
-	v.Sellable = rfq.Sellable(v.Tickets)
 	slices.SortStableFunc(v.Locks, func(a, b rfq.Lock) int {
 		return cmp.Or(cmp.Compare(a.Scope, b.Scope), cmp.Compare(a.Instrument, b.Instrument), cmp.Compare(a.Rail, b.Rail))
 	})

@@ -447,8 +447,8 @@ func sameView(a, b *View) error {
 		for _, t := range v.Tickets {
 			lines = append(lines, fmt.Sprintf("%+v", *t))
 		}
-		if v.Sellable != nil {
-			lines = append(lines, fmt.Sprintf("sellable %d", v.Sellable.ID))
+		if t := Sellable(v.Tickets); t != nil {
+			lines = append(lines, fmt.Sprintf("sellable %d", t.ID))
 		}
 		return lines
 	}

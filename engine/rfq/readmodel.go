@@ -20,8 +20,6 @@ type View struct {
 	Locks      []Lock      // by Scope, Instrument, Rail, lifted ones too
 	Operators  []Operator  // by ID
 	Tickets    []*Ticket   // by ID
-	// Sellable is Sellable(Tickets): it knows no prices and no locks. SellableNow does.
-	Sellable *Ticket
 }
 
 // Ticket returns the ticket, or nil.
@@ -237,7 +235,6 @@ func (m *ReadModel) View() *View {
 		return m.last
 	}
 	v := m.current
-	v.Sellable = Sellable(v.Tickets)
 	m.ownPairs, m.ownRails, m.ownLocks, m.ownOperators, m.ownTickets = false, false, false, false, false
 	clear(m.unpublished)
 	m.last = &v
@@ -245,7 +242,7 @@ func (m *ReadModel) View() *View {
 }
 
 // Sellable returns the open ticket that sells first: by Priority, CreatedAt, ID. nil = none
-// is open.
+// is open. It knows no prices and no locks; see View.SellableNow.
 func Sellable(tickets []*Ticket) *Ticket {
 	var first *Ticket
 	for _, t := range tickets {

@@ -163,8 +163,8 @@ func TestViewOfThousand(t *testing.T) {
 	}); n > bound {
 		t.Errorf("%v allocations, at most %d", n, bound)
 	}
-	if v := b.View(); v.Sellable == nil || v.Sellable.ID != 1 || !reflect.DeepEqual(v.Ticket(500).Tranches, []Tranche{tr.Tranche}) {
-		t.Errorf("%+v", v.Sellable)
+	if v := b.View(); Sellable(v.Tickets) == nil || Sellable(v.Tickets).ID != 1 || !reflect.DeepEqual(v.Ticket(500).Tranches, []Tranche{tr.Tranche}) {
+		t.Errorf("%+v", Sellable(v.Tickets))
 	}
 }
 

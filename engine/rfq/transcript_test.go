@@ -79,8 +79,8 @@ func (s *script) line(t *testing.T, line string) []Record {
 	case l.verb == "next":
 		return []Record{note(fmt.Sprint("next expiry ", when(s.m.NextExpiry())))}
 	case l.verb == "sellable":
-		if v := s.model.View(); v.Sellable != nil {
-			return []Record{note(fmt.Sprint("sellable ", v.Sellable.ID))}
+		if t := Sellable(s.model.View().Tickets); t != nil {
+			return []Record{note(fmt.Sprint("sellable ", t.ID))}
 		}
 		return []Record{note("nothing is sellable")}
 	case l.verb == "raw":

@@ -86,7 +86,6 @@ func FixedView() *rfq.View {
 	v.Tickets[4].Reference, v.Tickets[4].Rails = 93_000_000_000, market.Rails(0).With(market.RailUSDC)
 	v.Tickets[5].Reference = 2_000_000_000
 	v.Tickets[6].Rails = market.Rails(0).With(market.RailSOL)
-	v.Sellable = v.Tickets[0]
 	return v
 }
 
@@ -111,7 +110,6 @@ func LargeView(n int) *rfq.View {
 			rfq.Tranche{Capacity: 250_000 * Dollar}, rfq.Tranche{Capacity: 25_000 * Dollar, Filled: 1000 * Dollar},
 			rfq.Tranche{Capacity: 2_500_000 * Dollar, Reserved: 250 * Dollar}))
 	}
-	v.Sellable = v.Tickets[0]
 	return v
 }
 
@@ -128,9 +126,6 @@ func WithClaim(v *rfq.View, i int) *rfq.View {
 	last.Reserved += min(250*Dollar, last.Available())
 	t.Seq, t.UpdatedAt = next.Seq, next.At
 	next.Tickets[i] = &t
-	if v.Sellable == v.Tickets[i] {
-		next.Sellable = &t
-	}
 	return &next
 }
 

@@ -44,9 +44,9 @@ func TestPagesMatch(t *testing.T) {
 		"RobotManifest", "Discovery", "Board", "DeskStatus",
 	}
 	shut := gatewaytest.FixedView()
-	shut.Policy.PayTo, shut.Sellable, shut.Tickets = [market.RailCount]market.Address{}, nil, nil
+	shut.Policy.PayTo, shut.Tickets = [market.RailCount]market.Address{}, nil
 	alone := gatewaytest.FixedView() // its quote asset is known by its symbol only
-	alone.Pairs, alone.Tickets, alone.Sellable = alone.Pairs[1:], nil, nil
+	alone.Pairs, alone.Tickets = alone.Pairs[1:], nil
 	for name, v := range map[string]*rfq.View{"none": nil, "empty": {}, "fixed": gatewaytest.FixedView(), "shut": shut, "alone": alone} {
 		p := pagesOf(t, gatewaytest.NewViewDesk(v), gatewaytest.NewDeskClock())
 		for doc := range documentCount {

@@ -113,7 +113,6 @@ func changeView(t *rapid.T, v *rfq.View) *rfq.View {
 		next.Tickets = append(append([]*rfq.Ticket(nil), v.Tickets...), gatewaytest.Ticket(id, 0, rfq.TicketOpen, "new", rfq.Tranche{Capacity: 250 * gatewaytest.Dollar}))
 	case kind == 5 && which < len(v.Tickets) && len(v.Tickets) > 1: // forgotten
 		next.Tickets = append(append([]*rfq.Ticket(nil), v.Tickets[:which]...), v.Tickets[which+1:]...)
-		next.Sellable = next.Tickets[0]
 	case which < len(v.Tickets):
 		return gatewaytest.WithClaim(v, which)
 	}
