@@ -207,7 +207,7 @@ func TestWrongMembers(t *testing.T) {
 		{rfqapi.PathModular, claimBody, wallet, strings.Replace(wallet, wallet[:1], "0", 1), 400, wire.CodeInvalidField, "bot_wallet", "not_an_address"},
 		{rfqapi.PathModular, claimBody, wallet, strings.Repeat("z", 44), 400, wire.CodeInvalidField, "bot_wallet", "not_an_address"},
 		{rfqapi.PathModular, claimBody, wallet, zeros, 400, wire.CodeInvalidField, "bot_wallet", "not_an_address"},
-		{rfqapi.PathModular, claimBody, wallet, wallet + "1", 400, wire.CodeInvalidField, "bot_wallet", "too_long"},
+		{rfqapi.PathModular, claimBody, wallet, wallet + "11", 400, wire.CodeInvalidField, "bot_wallet", "too_long"},
 		{rfqapi.PathModular, claimBody, "}", `,"payment_rail":"BTC"}`, 400, wire.CodeInvalidField, "payment_rail", "unknown_rail"},
 		{rfqapi.PathModular, claimBody, "}", `,"quote_id":"Q1"}`, 400, wire.CodeInvalidField, "quote_id", "not_an_id"},
 		{rfqapi.PathModular, claimBody, "}", `,"rail":"USDC"}`, 400, wire.CodeInvalidField, "", "unknown_field"},
