@@ -22,8 +22,8 @@ const maxUnsyncedFile = 16 << 20
 //
 // Two files take turns, and each has frames one after the other from its start. At every
 // sync the files change over: the one that was written is needed until that sync has
-// ended, the other one has only frames that an earlier sync made durable. What comes after
-// the frames of a file is of an earlier turn; it does not continue the journal, because
+// ended, the other one has only frames that an earlier sync made durable. The bytes after
+// the frames of a file are of an earlier turn; they do not continue the journal, because
 // each frame has the hash of the one before.
 //
 // write belongs to the appender, turn to the syncer.
