@@ -111,7 +111,7 @@ func (s *State) restoreHeader(r *snapReader) (h stateHeader, err error) {
 	s.at = int64(r.u64())
 	s.epoch = r.u64()
 	s.trades = market.TradeID(r.u64())
-	if h.instruments > market.MaxInstruments || h.participants > MaxParticipants || s.at < 0 || s.epoch > MaxEpoch ||
+	if h.instruments > market.MaxInstruments || s.at < 0 || s.epoch > MaxEpoch ||
 		h.maxOrders < 1 || h.maxOrders > book.MaxMaxOrders || s.trades > math.MaxInt64 || r.short {
 		return h, fmt.Errorf("header: %w", ErrSnapshot)
 	}

@@ -10,8 +10,8 @@ import (
 	"blockdesk/market"
 )
 
-// MaxParticipants bounds the participants of one engine (our choice).
-const MaxParticipants = 4096
+// MaxParticipants is the most participants of one engine: every number but 0.
+const MaxParticipants = 1<<16 - 1
 
 // noExpiry is State.nextExpiry while nothing expires.
 const noExpiry = math.MaxInt64

@@ -123,8 +123,6 @@ func (s *State) setRisk(c *Command, out *event.Sink) (event.Reason, int64) {
 		return event.ReasonUnknownParticipant, 0
 	case c.Instrument != AllInstruments && int(c.Instrument) >= len(s.instruments):
 		return event.ReasonUnknownInstrument, 0
-	case s.ParticipantStatus(id) == 0 && s.participantCount == MaxParticipants:
-		return event.ReasonInvalidCommand, MaxParticipants
 	}
 	p := s.participantAt(id)
 	if c.Instrument == AllInstruments {

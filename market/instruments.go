@@ -7,7 +7,7 @@ import (
 )
 
 // MaxInstruments is the most instruments of one engine (our choice).
-const MaxInstruments = 1000
+const MaxInstruments = 10_000
 
 // Errors of NewInstruments about the set as a whole.
 var (

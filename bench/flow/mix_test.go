@@ -113,7 +113,7 @@ func TestMixOptionsOutOfRange(t *testing.T) {
 		{Ticks: 1},
 		{Ticks: mixMiddle + 1},
 		{Participants: engine.MaxParticipants + 1},
-		{Instruments: 1001},
+		{Instruments: market.MaxInstruments + 1},
 		{Path: Paths},
 	} {
 		if _, err := NewMix(o); err == nil {

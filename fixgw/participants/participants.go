@@ -49,7 +49,7 @@ type Limit struct {
 
 const (
 	// MaxParticipants bounds a participants file.
-	MaxParticipants = 10_000
+	MaxParticipants = 1<<16 - 1
 	// MaxFile bounds a participants file, in bytes.
 	MaxFile = 4 << 20
 )

@@ -47,7 +47,7 @@ type Config struct {
 	Tokens         []Token         `yaml:"tokens" about:"descriptions of tokens for documents: see below"`
 	Risk           Risk            `yaml:"risk" about:"limits on an instrument of a participant without its own"`
 	TrustedProxies []string        `yaml:"trusted_proxies" form:"proxy" is:"own" about:"proxies whose X-Forwarded-For is trusted"`
-	Instruments    []Instrument    `yaml:"instruments" range:"1 to 1000" about:"more may be added at the end"`
+	Instruments    []Instrument    `yaml:"instruments" range:"1 to 10000" about:"more may be added at the end"`
 	RFQ            RFQ             `yaml:"rfq" about:"the desk"`
 	Prices         Prices          `yaml:"prices" range:"0 to 64" about:"sources of dollar prices, by asset; an asset without an entry has the price that an operator sets. See below"`
 	Chain          Chain           `yaml:"chain" about:"without a node nothing is settled: claims answer CHAIN_UNAVAILABLE"`
