@@ -45,6 +45,6 @@ func Fdatasyncs(ctx context.Context, r *Report, dir string, window time.Duration
 		return ctx.Err()
 	})
 	s.Ops = hist.TotalCount()
-	s.Summary = Summarize(hist)
+	s.Summary, s.Offered = Summarize(hist), float64(perSecond)
 	return s, err
 }

@@ -16,34 +16,98 @@ const (
 
 var plotColours = []string{"#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#7f7f7f"}
 
-// WriteHTML writes the report as one page without outside fetches: a percentile
-// plot (percentiles on a scale of nines, latency on a logarithmic one) and the
-// tables.
-func (r *Report) WriteHTML(w io.Writer) error {
-	var text strings.Builder
-	if err := r.WriteText(&text); err != nil {
-		return err
+// WriteHTML writes the report as one page without outside fetches: a percentile plot
+// (percentiles on a scale of nines, latency on a logarithmic one), the ratios as bars with
+// their goals, and the table.
+func (r *Report) WriteHTML(w io.Writer) error { return WritePage(w, []*Report{r}) }
+
+// WritePage writes reports as one page, as WriteHTML does.
+func WritePage(w io.Writer, reports []*Report) error {
+	sections := make([]section, len(reports))
+	for i, r := range reports {
+		sections[i] = section{r, template.HTML(r.plot()), r.bars(), r.rows(), r.notes()}
 	}
-	return page.Execute(w, struct {
-		Report *Report
-		Plot   template.HTML
-		Text   string
-	}{r, template.HTML(r.plot()), text.String()})
+	return page.Execute(w, sections)
+}
+
+// section is a report on the page.
+type section struct {
+	Report *Report
+	Plot   template.HTML
+	Bars   []bar
+	Rows   [][]string
+	Notes  []string
+}
+
+// bar is a ratio as a bar; Width and Goal are per cent of the frame.
+type bar struct {
+	Name, Text  string
+	Width, Goal float64
+	Class       string
+	HasGoal     bool
+}
+
+// bars returns the ratios as bars, each beside its goal. A bar is as long as its value
+// where twice the goal fills the frame.
+func (r *Report) bars() (list []bar) {
+	for _, q := range r.Ratios {
+		whole := 2 * q.Goal
+		if q.Goal == 0 {
+			whole = 2 * q.Value
+		}
+		b := bar{Name: q.Name, Text: figure(q.Value), Width: min(100, 100*q.Value/max(whole, 1e-9)), Goal: 50, HasGoal: q.Goal != 0, Class: "bar"}
+		if b.HasGoal {
+			word := "at least"
+			if q.AtMost {
+				word = "at most"
+			}
+			b.Text += fmt.Sprintf(" (goal %s %s)", word, figure(q.Goal))
+		}
+		if !q.Met() {
+			b.Class = "bar missed"
+		}
+		list = append(list, b)
+	}
+	return list
+}
+
+// columns are the heads of the table.
+var columns = []string{"", "ops", "ops/s", "ns/op", "CPU ns/op", "allocs/op", "p50", "p90", "p99", "p99.9", "max"}
+
+func (r *Report) rows() (list [][]string) {
+	list = append(list, columns)
+	for _, s := range r.Series {
+		ops := float64(max(s.Ops, 1))
+		row := []string{s.Name, figure(float64(s.Ops)), figure(s.Rate()), figure(s.PerOp()), figure(float64(s.CPU) / ops), figure(float64(s.Allocs) / ops)}
+		if l := s.Summary; l != nil {
+			row = append(row, human(l.P50), human(l.P90), human(l.P99), human(l.P999), human(l.Max))
+		}
+		list = append(list, append(row, make([]string, len(columns)-len(row))...))
+	}
+	return list
 }
 
 var page = template.Must(template.New("page").Parse(`<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width">
-<title>blockdesk bench {{.Report.Name}}</title>
+<title>blockdesk bench{{range .}} {{.Report.Name}}{{end}}</title>
 <style>
 body{font:15px/1.5 system-ui,sans-serif;max-width:1020px;margin:2em auto;padding:0 1em;color:#222;background:#fff}
-svg{width:100%;height:auto} pre{overflow-x:auto;background:#f5f5f5;padding:1em} text{font:12px system-ui,sans-serif;fill:#333}
-@media (prefers-color-scheme:dark){body{color:#ddd;background:#16181c} pre{background:#22252b} text{fill:#ccc}}
+svg{width:100%;height:auto} text{font:12px system-ui,sans-serif;fill:#333}
+.wide{overflow-x:auto} table{border-collapse:collapse;font-size:13px;font-variant-numeric:tabular-nums} td,th{padding:.2em .7em;text-align:right;white-space:nowrap;border-top:1px solid #8884} td:first-child,th:first-child{text-align:left;white-space:normal;min-width:16em}
+.ratio{display:grid;grid-template-columns:minmax(0,1fr) minmax(0,1fr);gap:.2em 1em;align-items:center;margin:.25em 0;font-size:13px}
+.ratio svg{height:14px} .bar{fill:#009e73} .bar.missed{fill:#d55e00} .goal{stroke:currentColor;stroke-width:.6}
+@media (prefers-color-scheme:dark){body{color:#ddd;background:#16181c} text{fill:#ccc} a{color:#8ab4f8}}
 </style></head><body>
-<h1>blockdesk bench {{.Report.Name}}</h1>
+{{if gt (len .) 1}}<h1>blockdesk bench</h1><ul>{{range .}}<li><a href="#{{.Report.Name}}">{{.Report.Name}}</a></li>{{end}}</ul>{{end}}
+{{range .}}<section id="{{.Report.Name}}">
+<h2>{{.Report.Name}}</h2>
 <p>{{.Report.Began}} · {{.Report.Machine.CPU}} · {{.Report.Machine.Cores}} cores · {{.Report.Machine.Go}} · commit {{.Report.Machine.Commit}}</p>
 {{.Plot}}
-<pre>{{.Text}}</pre>
-</body></html>
+{{range .Bars}}<div class="ratio"><span>{{.Name}}: <b>{{.Text}}</b></span><svg viewBox="0 0 100 4" preserveAspectRatio="none" aria-hidden="true"><rect class="{{.Class}}" width="{{.Width}}" height="4"/>{{if .HasGoal}}<line class="goal" x1="{{.Goal}}" x2="{{.Goal}}" y1="0" y2="4"/>{{end}}</svg></div>
+{{end}}<div class="wide"><table>{{range $i, $row := .Rows}}<tr>{{range $row}}{{if $i}}<td>{{.}}</td>{{else}}<th>{{.}}</th>{{end}}{{end}}</tr>{{end}}</table></div>
+<ul>{{range .Notes}}<li>{{.}}</li>{{end}}</ul>
+</section>
+{{end}}</body></html>
 `))
 
 func (r *Report) plot() string {

@@ -4,8 +4,10 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"math"
 	"os"
 	"runtime"
+	"strconv"
 	"strings"
 	"text/tabwriter"
 	"time"
@@ -45,7 +47,17 @@ type Series struct {
 	GCs     uint32                  `json:"gc_cycles"`
 	Hist    *hdrhistogram.Histogram `json:"-"`
 	Summary *Summary                `json:"latency_ns,omitempty"`
+	// Offered is the rate, in operations a second, at which an open loop offered them;
+	// 0: a closed loop.
+	Offered float64 `json:"offered_per_s,omitempty"`
 }
+
+// reachedShare is the share of the offered rate from which latencies are the system's.
+const reachedShare = 0.98
+
+// Reached reports whether the offered rate was reached. Otherwise the latencies are mostly
+// the time that operations waited for those before them.
+func (s *Series) Reached() bool { return s.Offered == 0 || s.Rate() >= reachedShare*s.Offered }
 
 // Summary is a histogram's percentiles in nanoseconds.
 type Summary struct {
@@ -148,8 +160,8 @@ func (r *Report) WriteText(w io.Writer) error {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
 	fmt.Fprintln(t, "\tops\tops/s\tns/op\tCPU ns/op\tallocs/op\tGCs\tp50\tp90\tp99\tp99.9\tmax\t")
 	for _, s := range r.Series {
-		fmt.Fprintf(t, "%s\t%d\t%.0f\t%.1f\t%.1f\t%.4f\t%d\t", s.Name, s.Ops, s.Rate(), s.PerOp(),
-			float64(s.CPU)/float64(max(s.Ops, 1)), float64(s.Allocs)/float64(max(s.Ops, 1)), s.GCs)
+		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%.4f\t%d\t", s.Name, figure(float64(s.Ops)), figure(s.Rate()), figure(s.PerOp()),
+			figure(float64(s.CPU)/float64(max(s.Ops, 1))), float64(s.Allocs)/float64(max(s.Ops, 1)), s.GCs)
 		if l := s.Summary; l != nil {
 			fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t\n", human(l.P50), human(l.P90), human(l.P99), human(l.P999), human(l.Max))
 		} else {
@@ -168,15 +180,42 @@ func (r *Report) WriteText(w io.Writer) error {
 			verdict = "NOT MET"
 		}
 		if q.Goal == 0 {
-			fmt.Fprintf(w, "ratio  %s: %.3f\n", q.Name, q.Value)
+			fmt.Fprintf(w, "ratio  %s: %s\n", q.Name, figure(q.Value))
 		} else {
-			fmt.Fprintf(w, "ratio  %s: %.3f (goal %s %g: %s)\n", q.Name, q.Value, word, q.Goal, verdict)
+			fmt.Fprintf(w, "ratio  %s: %s (goal %s %s: %s)\n", q.Name, figure(q.Value), word, figure(q.Goal), verdict)
 		}
 	}
-	for _, n := range r.Notes {
+	for _, n := range r.notes() {
 		fmt.Fprintf(w, "note   %s\n", n)
 	}
 	return nil
+}
+
+// notes returns the notes, those about offered rates that were not reached first.
+func (r *Report) notes() (list []string) {
+	for _, s := range r.Series {
+		if !s.Reached() {
+			list = append(list, fmt.Sprintf("%s: OFFERED RATE NOT REACHED, %s of %s a second: its latencies are queueing and say nothing of the system",
+				s.Name, figure(s.Rate()), figure(s.Offered)))
+		}
+	}
+	return append(list, r.Notes...)
+}
+
+// figure formats a number with four significant digits, and large ones with k, M or G.
+func figure(v float64) string {
+	unit := ""
+	for _, u := range []string{"k", "M", "G"} {
+		if math.Abs(v) < 10_000 {
+			break
+		}
+		v, unit = v/1000, " "+u
+	}
+	decimals := 3
+	for limit := 1.0; decimals > 0 && math.Abs(v) >= 10*limit; limit *= 10 {
+		decimals--
+	}
+	return strconv.FormatFloat(v, 'f', decimals, 64) + unit
 }
 
 func human(ns int64) string {

@@ -304,7 +304,7 @@ func driveDurable(ctx context.Context, r *bench.Report, eng *engine.Engine, cons
 			return errors.New("not all commands became durable within a minute")
 		}
 	})
-	s.Summary = bench.Summarize(hist)
+	s.Summary, s.Offered = bench.Summarize(hist), float64(o.Rate)
 	return s, err
 }
 

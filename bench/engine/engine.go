@@ -296,6 +296,7 @@ func ringLatency(ctx context.Context, r *bench.Report, rate int) error {
 	if err != nil {
 		return err
 	}
+	s.Offered = float64(rate)
 	r.Ratios = append(r.Ratios, bench.Ratio{Name: "command to event p50, ns", Value: float64(s.Summary.P50), Goal: 400, AtMost: true})
 	stop()
 	return <-running

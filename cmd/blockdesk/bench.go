@@ -11,7 +11,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strconv"
-	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -34,6 +33,7 @@ import (
 // benchFlags are the flags of the benchmarks.
 type benchFlags struct {
 	html, dir, testdata string
+	all                 *[]*bench.Report // of bench all, for its page; nil: each has its own
 	clients, many       int
 	rounds, orders      int
 	failovers           int
@@ -54,7 +54,7 @@ func benchCommand(s *settings) *cobra.Command {
 		Example: "  blockdesk bench engine\n  blockdesk bench fix --orders 5000 --json",
 	})
 	flags := cmd.PersistentFlags()
-	flags.StringVar(&f.html, "html", "", "also write a page with the percentile plot to this file")
+	flags.StringVar(&f.html, "html", "", "also write a page with plots and tables to this file")
 	flags.StringVar(&f.dir, "dir", "", "scratch folder on the disk to measure (default a temporary one)")
 	flags.StringVar(&f.testdata, "testdata", os.Getenv("BLOCKDESK_TESTDATA"), "folder of the recorded inputs")
 	flags.IntVar(&f.clients, "clients", 1000, "clients of the fan-out of bench ws")
@@ -86,7 +86,7 @@ func benchCommand(s *settings) *cobra.Command {
 					if err != nil {
 						return err
 					}
-					return f.publish(cmd.OutOrStdout(), s.json, f.html, r)
+					return f.publish(cmd.OutOrStdout(), s.json, r)
 				})
 			},
 		})
@@ -170,18 +170,14 @@ func benchAllCommand(parent *cobra.Command, s *settings, f *benchFlags) *cobra.C
 	return &cobra.Command{
 		Use: "all", Short: "Every benchmark, one after the other", Args: cobra.NoArgs,
 		Long: "Run every benchmark, one after the other, for about half an hour. A benchmark that cannot run, for\n" +
-			"lack of nginx or Node, is reported at the end, and the exit code is 1. With --json each report is\nan object on a line.",
+			"lack of nginx or Node, is reported at the end, and the exit code is 1. With --json each report is\nan object on a line, with --html all of them are one page.",
 		Example: "  blockdesk bench all --html report.html",
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			html := f.html
-			f.lines = true
+			f.lines, f.all = true, &[]*bench.Report{}
 			var failed []error // a benchmark may lack a program on this machine
 			for _, sub := range parent.Commands() {
 				if sub.Hidden || sub.Name() == "all" || sub.Name() == "play" {
 					continue
-				}
-				if html != "" {
-					f.html = strings.TrimSuffix(html, ".html") + "-" + sub.Name() + ".html"
 				}
 				sub.SetContext(cmd.Context())
 				if err := sub.RunE(sub, nil); err != nil {
@@ -191,7 +187,7 @@ func benchAllCommand(parent *cobra.Command, s *settings, f *benchFlags) *cobra.C
 					break
 				}
 			}
-			return errors.Join(failed...)
+			return errors.Join(append(failed, f.writePage(*f.all))...)
 		},
 	}
 }
@@ -209,15 +205,23 @@ func (f *benchFlags) inScratch(run func(dir string) error) (err error) {
 	return run(dir)
 }
 
-func (f *benchFlags) publish(w io.Writer, asJSON bool, html string, r *bench.Report) error {
-	if html != "" {
-		file, err := os.Create(html)
-		if err != nil {
-			return err
-		}
-		if err := errors.Join(r.WriteHTML(file), file.Close()); err != nil {
-			return err
-		}
+// writePage writes reports to the page that --html names, if any.
+func (f *benchFlags) writePage(reports []*bench.Report) error {
+	if f.html == "" {
+		return nil
+	}
+	file, err := os.Create(f.html)
+	if err != nil {
+		return err
+	}
+	return errors.Join(bench.WritePage(file, reports), file.Close())
+}
+
+func (f *benchFlags) publish(w io.Writer, asJSON bool, r *bench.Report) error {
+	if f.all != nil {
+		*f.all = append(*f.all, r)
+	} else if err := f.writePage([]*bench.Report{r}); err != nil {
+		return err
 	}
 	if !asJSON {
 		return r.WriteText(w)

@@ -149,6 +149,9 @@ func New(o Options) (*Server, error) {
 	mux.HandleFunc("/debug/pprof/symbol", pprof.Symbol)
 	mux.HandleFunc("/debug/pprof/trace", pprof.Trace)
 	if o.Operate != nil {
+		if err := registerPage(mux, outer); err != nil {
+			return nil, errors.Join(err, listener.Close())
+		}
 		newEndpoints(*o.Operate, ids, o.Logger).register(mux)
 		if o.Operate.Cluster != nil {
 			mux.Handle("/cluster", outer.readOnly(http.HandlerFunc(a.clusterStatus)))

@@ -37,7 +37,7 @@ func TestAdminPaths(t *testing.T) {
 		{"GET", "/desk/%2e%2e/canary", 404, wire.CodeUnknownRoute, wire.HiddenPath},
 		{"GET", "/%63anary", 404, wire.CodeUnknownRoute, wire.HiddenPath},
 		{"GET", "/<canary>", 404, wire.CodeUnknownRoute, wire.HiddenPath},
-		{"GET", "/desk", 401, codeOperatorToken, ""},
+		{"GET", "/desk/", 401, codeOperatorToken, ""},
 		{"POST", "/metrics", 405, wire.CodeMethodNotAllowed, ""},
 		{"DELETE", "/healthz", 405, wire.CodeMethodNotAllowed, ""},
 		{"PUT", "/readyz", 405, wire.CodeMethodNotAllowed, ""},

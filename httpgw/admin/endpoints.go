@@ -176,7 +176,7 @@ func newEndpoints(o Operations, ids *wire.RequestIDs, log *slog.Logger) *endpoin
 			rest = map[string]endpointFunc{"GET": cluster.refuseOnStandby, "POST": cluster.refuseOnStandby}
 		}
 	}
-	p.routes["/desk"], p.routes["/desk/"] = rest, rest
+	p.routes["/desk/"] = rest
 	if o.Desk != nil {
 		sales := &deskEndpoints{desk: o.Desk, sources: o.Prices, instruments: o.Instruments, log: p.log, now: now}
 		maps.Copy(p.routes, sales.routes())

@@ -1,4 +1,4 @@
-// Package board embeds the built pages: the board and the wallet page. make board builds
+// Package board embeds the built pages: the board, the wallet page and the operators' page. make board builds
 // them from src/ into dist/, which is committed, so that the program builds without Node.
 package board
 
@@ -15,6 +15,10 @@ var dist embed.FS
 const (
 	Page   = "board.html"
 	Wallet = "wallet.html"
+	// Desk is the operators' page and DeskScript its script: they are for the admin
+	// address only.
+	Desk       = "desk.html"
+	DeskScript = "desk.js"
 )
 
 // mediaTypes has the Content-Type by file extension.

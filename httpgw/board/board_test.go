@@ -25,7 +25,7 @@ func TestFiles(t *testing.T) {
 			t.Errorf("%s: %d bytes of %q", f.Name, len(f.Body), f.Media)
 		}
 	}
-	for _, name := range []string{Page, Wallet, "board.js", "wallet.js", "board.css", "icon.svg"} {
+	for _, name := range []string{Page, Wallet, Desk, DeskScript, "board.js", "wallet.js", "board.css", "icon.svg"} {
 		if !there[name] {
 			t.Errorf("no %s", name)
 		}

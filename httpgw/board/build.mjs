@@ -9,7 +9,7 @@ const out = path.resolve(process.argv[2] ?? path.join(here, 'dist'));
 
 await mkdir(out, { recursive: true });
 await build({
-  absWorkingDir: here, entryPoints: ['src/board.ts', 'src/wallet.ts', 'src/board.css'], outdir: out, bundle: true, minify: true,
+  absWorkingDir: here, entryPoints: ['src/board.ts', 'src/wallet.ts', 'src/desk.ts', 'src/board.css'], outdir: out, bundle: true, minify: true,
   format: 'esm', target: 'es2022', charset: 'utf8', legalComments: 'inline', logLevel: 'warning',
 });
-for (const file of ['board.html', 'wallet.html', 'icon.svg']) await copyFile(path.join(here, 'src', file), path.join(out, file));
+for (const file of ['board.html', 'wallet.html', 'desk.html', 'icon.svg']) await copyFile(path.join(here, 'src', file), path.join(out, file));

@@ -52,6 +52,9 @@ func newBoard(policy []byte) (files []download, wallet string, err error) {
 		return nil, "", err
 	}
 	for _, f := range built {
+		if f.Name == board.Desk || f.Name == board.DeskScript {
+			continue
+		}
 		if f.Name == board.Wallet {
 			wallet = string(f.Body)
 			continue

@@ -74,7 +74,7 @@ var table = []row{
 	{path: "httpgw/rfq", may: append([]string{"catalog", "desk", "internal/ratelimit", "internal/solana", "internal/solana/eddsa", "httpgw/wire", "httpgw/terms"}, outer...)},
 	{path: "httpgw/dvp", may: append([]string{"catalog", "desk", "internal/ratelimit", "httpgw/wire", "httpgw/terms"}, outer...)},
 	{path: "httpgw/site", may: []string{"catalog", "httpgw/wire", "httpgw/board", "httpgw/reference"}},
-	{path: "httpgw/admin", may: append([]string{"desk", "internal/ratelimit", "httpgw/wire", "httpgw/terms"}, outer...)},
+	{path: "httpgw/admin", may: append([]string{"desk", "internal/ratelimit", "httpgw/wire", "httpgw/terms", "httpgw/board"}, outer...)},
 	{path: "httpgw/board"}, // pages for people, built
 	{path: "httpgw/reference", may: []string{"httpgw/board"}}, // the page of the API reference, built
 	{path: "mirror", may: append([]string{"persist/kv", "internal", "internal/solana"}, outer...)},

@@ -10,7 +10,7 @@ interface Keys {
 }
 
 const typing = (target: EventTarget | null): boolean =>
-  target instanceof HTMLElement && target.matches('input, select, textarea, [contenteditable]');
+  target instanceof HTMLElement && target.matches('input:not([type="checkbox"]), select, textarea, [contenteditable]');
 
 const acting = (target: EventTarget | null): boolean => target instanceof HTMLElement && target.matches('a, button, select, summary');
 

@@ -46,7 +46,10 @@ class WalletPage {
     byId('fill').addEventListener('change', () => this.#fillTranches());
     byId('no-wallet').hidden = false;
     wallets((wallet) => this.#found(wallet));
-    if (this.#chain) await this.#offerSandbox();
+    if (this.#chain) {
+      setText(byId('network'), "the demo's local chain");
+      await this.#offerSandbox();
+    }
     await untilLoaded(() => this.#loadTerms());
   }
 

@@ -6,6 +6,7 @@ import random
 import tempfile
 import unittest
 from pathlib import Path
+from unittest import mock
 
 from blockdesk import Keypair, base58, ed25519
 
@@ -56,6 +57,28 @@ def times_base(n: int) -> bytes:
 
 
 class Ed25519Test(unittest.TestCase):
+    def test_native_and_plain_agree(self) -> None:
+        """Keys and signatures are the same with and without cryptography."""
+        if ed25519.NATIVE is None:
+            self.skipTest("cryptography is not installed")
+        for size in (0, 1, 32, 1000):
+            seed, message = os.urandom(32), os.urandom(size)
+            native = ed25519.public_key(seed), ed25519.sign(seed, message)
+            with mock.patch.object(ed25519, "NATIVE", None):
+                self.assertEqual(native, (ed25519.public_key(seed), ed25519.sign(seed, message)))
+            self.assertTrue(ed25519.verify(native[0], message, native[1]))
+
+    def test_rfc_8032_plain(self) -> None:
+        with mock.patch.object(ed25519, "NATIVE", None):
+            self.test_rfc_8032()
+
+    def test_seed_length(self) -> None:
+        for native in (ed25519.NATIVE, None):
+            with mock.patch.object(ed25519, "NATIVE", native):
+                for size in (0, 31, 33):
+                    for call in (lambda: ed25519.public_key(bytes(size)), lambda: ed25519.sign(bytes(size), b"")):
+                        self.assertRaisesRegex(ValueError, f"a seed of {size} bytes", call)
+
     def test_rfc_8032(self) -> None:
         for seed, key, message, signature in RFC8032:
             s, m = bytes.fromhex(seed), bytes.fromhex(message)

@@ -34,9 +34,19 @@ def _metadata() -> str:
     return (
         "Metadata-Version: 2.1\n"
         f"Name: {_field('name')}\nVersion: {_field('version')}\nSummary: {_field('description')}\n"
-        f"Requires-Python: {_field('requires-python')}\nDescription-Content-Type: text/markdown\n\n"
+        f"Requires-Python: {_field('requires-python')}\n{_extras()}Description-Content-Type: text/markdown\n\n"
         + (HERE / "README.md").read_text("utf-8")
     )
+
+
+def _extras() -> str:
+    """The fields of [project.optional-dependencies]."""
+    _, _, table = (HERE / "pyproject.toml").read_text("utf-8").partition("\n[project.optional-dependencies]\n")
+    lines = ""
+    for name, needs in re.findall(r'^(\w+) = \[(.*)\]$', table.partition("\n[")[0], re.M):
+        lines += f"Provides-Extra: {name}\n"
+        lines += "".join(f'Requires-Dist: {need}; extra == "{name}"\n' for need in re.findall(r'"([^"]+)"', needs))
+    return lines
 
 
 def build_wheel(wheel_directory: str, config_settings: Config = None, metadata_directory: Optional[str] = None) -> str:

@@ -1,0 +1,215 @@
+// The operators' page on the admin address: what they look at every day, and the locks.
+import { Decimal, short } from './decimal.ts';
+import { clock, create, setAttr, byId, rows, setText } from './dom.ts';
+import { themes } from './theme.ts';
+
+const every = 5_000; // ms
+const patience = 10_000; // ms
+const tokenKey = 'operator-token';
+const maxRows = 200;
+
+interface Lock { name: string; locked: boolean; since: string | null; by: string | null; reason: string | null }
+interface Price { pair?: string; rail?: string; price_source?: string; price_usd: string | null; set_at: string | null; stale: boolean; min_price_usd?: string | null; max_price_usd?: string | null }
+interface Money { counts: Record<string, number> }
+interface Stock { pair: string; inventory: string; reserved: string; sold: string; free: string }
+interface Sold { order_id: string; ticket_label: string; pair: string; state: string; tranches: { available_usd: string; filled_usd: string }[] }
+interface Session { comp_id: string; state: string; logged_on_since: string | null; live_orders: number; refusal: string | null }
+interface Ready { ok: boolean; checks: { name: string; ok: boolean; error?: string }[] }
+
+class Refused extends Error {
+  constructor(
+    readonly status: number,
+    message: string,
+  ) {
+    super(message);
+  }
+}
+
+const moneyWords: Readonly<Record<string, string>> = {
+  stuck_deliveries: 'paid, and the delivery does not get through', doubtful: 'expired, outcome unknown', refunds_due: 'refunds due', strays: 'payments without a claim',
+};
+
+class DeskPage {
+  #token = stored();
+  #timer = 0;
+
+  run(): void {
+    themes(byId('theme'), () => undefined);
+    byId<HTMLFormElement>('token-form').addEventListener('submit', (event) => {
+      event.preventDefault();
+      const input = byId<HTMLInputElement>('token');
+      this.#token = input.value.trim();
+      input.value = '';
+      void this.#refresh();
+    });
+    byId('forget').addEventListener('click', () => {
+      this.#token = '';
+      store('');
+      this.#connected(false);
+    });
+    byId<HTMLFormElement>('lock-form').addEventListener('submit', (event) => {
+      event.preventDefault();
+      const reason = byId<HTMLInputElement>('lock-reason');
+      void this.#change({ ...target(byId<HTMLSelectElement>('lock-what').value), locked: true, reason: reason.value }).then(() => (reason.value = ''));
+    });
+    byId('locks').addEventListener('click', (event) => {
+      const what = event.target instanceof Element ? event.target.closest<HTMLElement>('[data-unlock]')?.dataset.unlock : undefined;
+      if (what !== undefined) void this.#change({ ...target(what), locked: false });
+    });
+    document.addEventListener('visibilitychange', () => void this.#refresh());
+    if (this.#token) void this.#refresh();
+  }
+
+  #connected(on: boolean): void {
+    byId('panels').hidden = !on;
+    byId('login').hidden = on;
+    byId('forget').hidden = !on;
+    if (!on) setText(byId('state'), 'not connected');
+  }
+
+  async #ask<T>(path: string, body?: object): Promise<T> {
+    const answer = await fetch(path, {
+      method: body ? 'POST' : 'GET', signal: AbortSignal.timeout(patience), cache: 'no-store',
+      headers: { Authorization: `Bearer ${this.#token}`, ...(body ? { 'Content-Type': 'application/json', 'Idempotency-Key': crypto.randomUUID() } : {}) },
+      ...(body ? { body: JSON.stringify(body) } : {}),
+    });
+    const read = (await answer.json()) as { error?: string };
+    if (!answer.ok && path !== '/readyz') throw new Refused(answer.status, read.error ?? `status ${answer.status}`);
+    return read as T;
+  }
+
+  // change sets or removes a lock.
+  async #change(body: object): Promise<void> {
+    setText(byId('lock-error'), '');
+    try {
+      await this.#ask('/desk/locks', body);
+    } catch (error) {
+      setText(byId('lock-error'), explain(error));
+    }
+    await this.#refresh();
+  }
+
+  async #refresh(): Promise<void> {
+    window.clearTimeout(this.#timer);
+    if (!this.#token || document.hidden) return;
+    try {
+      const [ready, locks, money, prices, stock, tickets, fix] = await Promise.all([
+        this.#ask<Ready>('/readyz'), this.#ask<{ locks: Lock[] }>('/desk/locks'), this.#ask<Money>('/desk/money'), this.#ask<{ prices: Price[] }>('/desk/prices'),
+        this.#ask<{ inventory: Stock[] }>('/desk/inventory'), this.#ask<{ tickets: Sold[] }>('/desk/tickets'), this.#ask<{ sessions: Session[] }>('/desk/fix/sessions'),
+      ]);
+      store(this.#token);
+      this.#connected(true);
+      paint({ ready, locks: locks.locks, money, prices: prices.prices, stock: stock.inventory, tickets: tickets.tickets, sessions: fix.sessions });
+      setText(byId('state'), `${ready.ok ? 'ready' : 'NOT READY'} · ${new Date().toISOString().slice(11, 19)} UTC`);
+      byId('banners').replaceChildren();
+    } catch (error) {
+      byId('banners').replaceChildren(create('p', { class: 'banner bad' }, create('b', {}, 'No answer.'), create('span', {}, explain(error))));
+      if (error instanceof Refused && (error.status === 401 || error.status === 403)) {
+        this.#token = '';
+        store('');
+        this.#connected(false);
+        return;
+      }
+    }
+    this.#timer = window.setTimeout(() => void this.#refresh(), every);
+  }
+}
+
+const explain = (error: unknown): string => (error instanceof Refused ? error.message : 'The service does not answer.');
+
+function stored(): string {
+  try {
+    return sessionStorage.getItem(tokenKey) ?? '';
+  } catch {
+    return '';
+  }
+}
+
+function store(token: string): void {
+  try {
+    if (token) sessionStorage.setItem(tokenKey, token);
+    else sessionStorage.removeItem(tokenKey);
+  } catch {
+    // The token lasts until the page is left.
+  }
+}
+
+// target returns the members that name what is locked: everything, a pair or a rail.
+function target(what: string): object {
+  if (what === '') return {};
+  return what.includes('/') ? { pair: what } : { rail: what };
+}
+
+const ago = (at: string | null): string => {
+  if (!at) return 'never';
+  const s = Math.max(0, Math.round((Date.now() - Date.parse(at)) / 1000));
+  return s < 120 ? `${s} s` : s < 7200 ? `${Math.round(s / 60)} min` : `${Math.round(s / 3600)} h`;
+};
+
+const total = (values: string[]): string => short(values.reduce((sum, v) => sum.plus(Decimal.parse(v)), Decimal.zero).toString());
+
+interface State {
+  ready: Ready;
+  locks: Lock[];
+  money: Money;
+  prices: Price[];
+  stock: Stock[];
+  tickets: Sold[];
+  sessions: Session[];
+}
+
+// table paints rows of texts; a row with a warning is marked.
+function table(id: string, list: { cells: string[]; warn?: boolean }[], numbers: readonly number[] = []): void {
+  const shown = list.slice(0, maxRows);
+  const cells = Math.max(0, ...shown.map((r) => r.cells.length));
+  const build = () => create('tr', {}, ...Array.from({ length: cells }, (_, i) => create('td', numbers.includes(i) ? { class: 'n' } : {})));
+  for (const [i, row] of rows(byId(id), shown.length, build).entries()) {
+    const { cells: texts = [], warn } = shown[i] ?? {};
+    row.classList.toggle('warn-text', warn === true);
+    for (const [j, text] of texts.entries()) if (row.children[j]) setText(row.children[j], text);
+  }
+}
+
+function paint(s: State): void {
+  table('ready', s.ready.checks.map((c) => ({ cells: [c.name.replaceAll('_', ' '), c.ok ? 'ok' : (c.error ?? 'failing')], warn: !c.ok })));
+  paintLocks(s.locks.filter((l) => l.locked));
+  table('money', Object.entries(s.money.counts).map(([kind, n]) => ({ cells: [moneyWords[kind] ?? kind.replaceAll('_', ' '), String(n)], warn: n > 0 })), [1]);
+  table('prices', s.prices.map((p) => ({
+    cells: [p.pair ?? p.rail ?? '', p.price_source ?? '', p.price_usd ? short(p.price_usd) : 'none', ago(p.set_at), p.min_price_usd && p.max_price_usd ? `${short(p.min_price_usd)} to ${short(p.max_price_usd)}` : ''],
+    warn: p.stale || !p.price_usd,
+  })), [2, 3, 4]);
+  table('inventory', s.stock.map((i) => ({ cells: [i.pair, short(i.inventory), short(i.reserved), short(i.sold), short(i.free)] })), [1, 2, 3, 4]);
+  table('desk-tickets', s.tickets.map((t) => ({
+    cells: [`${t.order_id} ${t.ticket_label}`, t.pair, t.state, total(t.tranches.map((x) => x.available_usd)), total(t.tranches.map((x) => x.filled_usd))],
+  })), [3, 4]);
+  table('sessions', s.sessions.map((x) => ({
+    cells: [x.comp_id, x.state.replaceAll('_', ' '), x.logged_on_since ? clock(x.logged_on_since) : '', String(x.live_orders), x.refusal ?? ''], warn: Boolean(x.refusal),
+  })), [3]);
+  const names = ['', ...s.stock.map((i) => i.pair), ...s.prices.flatMap((p) => p.rail ?? []), 'USDC'];
+  const what = byId<HTMLSelectElement>('lock-what');
+  const list = rows(what, new Set(names).size, () => create('option'));
+  for (const [i, name] of [...new Set(names)].entries()) {
+    if (!list[i]) continue;
+    setAttr(list[i], 'value', name);
+    setText(list[i], name || 'everything');
+  }
+}
+
+function paintLocks(locks: Lock[]): void {
+  const build = () => create('tr', { class: 'warn-text' }, create('td'), create('td'), create('td'), create('td'), create('td', {}, create('button', { type: 'button', class: 'button' }, 'Unlock')));
+  for (const [i, row] of rows(byId('locks'), locks.length, build).entries()) {
+    const lock = locks[i];
+    const [what, since, by, reason, change] = row.children;
+    const button = change?.firstElementChild;
+    if (!lock || !what || !since || !by || !reason || !button) continue;
+    const name = lock.name.includes(':') ? lock.name.slice(lock.name.indexOf(':') + 1) : ''; // pair:SLUSD/USDC, rail:SOL
+    setText(what, name || 'everything');
+    setText(since, ago(lock.since));
+    setText(by, lock.by ?? '');
+    setText(reason, lock.reason ?? '');
+    setAttr(button, 'data-unlock', name);
+    setAttr(button, 'aria-label', `Unlock ${name || 'everything'}`);
+  }
+}
+
+new DeskPage().run();
