@@ -43,6 +43,8 @@ type newcomer struct {
 	places *strings.Replacer
 	// base and admin are the URLs that his service will have.
 	base, admin string
+	printed     *growing // by the service
+	noNode      bool     // the machine has no Node
 }
 
 // A stranger clones the repository and types what README.md prints at its beginning:
@@ -94,6 +96,69 @@ func TestNewcomer(t *testing.T) {
 		return out
 	}, func(out string) bool { return strings.Contains(out, `"state": "settled"`) })
 	n.isOnChain(last)
+}
+
+// TestNewcomerWithoutNode: on a machine without Node, and without a network after the
+// modules, a clone serves the board and a firm quote, and says why it settles nothing.
+func TestNewcomerWithoutNode(t *testing.T) {
+	runtest.SkipUnderRace(t, "it runs a document's lines one after the other, which other tests race")
+	t.Parallel()
+	for _, name := range []string{"git", "make", "go", "curl"} {
+		programtest.Tool(t, name)
+	}
+	n := newNewcomer(t)
+	n.noNode = true
+	n.env = append(n.env, "PATH="+pathWithoutNode(t), "GOPROXY=off", "GOTOOLCHAIN=local")
+	began := time.Now()
+	if out, err := exec.CommandContext(t.Context(), "git", "clone", "-q", programtest.Root(t), n.dir).CombinedOutput(); err != nil {
+		runtest.SkipMissing(t, fmt.Sprintf("repository to clone: %v\n%s", err, out), "git clone")
+	}
+	n.serve("make run")
+	t.Logf("%6.1fs from the clone to a served board", time.Since(began).Seconds())
+	if !strings.Contains(n.printed.String(), "unavailable: no Node here") {
+		t.Errorf("it does not say what is missing:\n%s", n.printed)
+	}
+	steps := map[string]string{}
+	for line := range strings.Lines(n.printed.String()) {
+		if name, rest, ok := strings.Cut(line, " "); ok {
+			steps[name] = strings.TrimSpace(rest)
+		}
+	}
+	for page, says := range map[string]string{"board": "<title>Board</title>", "wallet": "<title>", "docs": "<title>"} {
+		if text := n.answer(steps[page]); !strings.Contains(text, says) {
+			t.Errorf("%s at %q: %.200s", page, steps[page], text)
+		}
+	}
+	term := openNewcomersTerminal(n)
+	if out, status, err := term.run(steps["try"]); err != nil || status != 0 || !strings.Contains(out, `"quote_id": "Q`) {
+		t.Errorf("%s: %v, status %d\n%s", steps["try"], err, status, out)
+	}
+	if out, status, err := term.run("bin/blockdesk doctor --demo"); err != nil || status != 0 || !strings.Contains(out, "ready") {
+		t.Errorf("doctor: %v, status %d\n%s", err, status, out)
+	}
+}
+
+// pathWithoutNode returns a folder with all programs of PATH but Node's.
+func pathWithoutNode(t *testing.T) string {
+	t.Helper()
+	dir := t.TempDir()
+	for _, folder := range filepath.SplitList(os.Getenv("PATH")) {
+		entries, err := os.ReadDir(folder)
+		if err != nil {
+			continue // PATH may name folders that do not exist
+		}
+		for _, e := range entries {
+			switch e.Name() {
+			case "node", "nodejs", "npm", "npx", "corepack":
+				continue
+			}
+			// The first folder of PATH that has a name counts.
+			if err := os.Symlink(filepath.Join(folder, e.Name()), filepath.Join(dir, e.Name())); err != nil && !os.IsExist(err) {
+				t.Fatal(err)
+			}
+		}
+	}
+	return dir
 }
 
 func newNewcomer(t *testing.T) *newcomer {
@@ -169,7 +234,8 @@ func (n *newcomer) answer(url string) string {
 // with the test, and what it builds and keeps is gone then.
 func (n *newcomer) serve(line string) {
 	n.t.Helper()
-	printed := &growing{more: make(chan struct{}, 1)}
+	n.printed = &growing{more: make(chan struct{}, 1)}
+	printed := n.printed
 	cmd := exec.Command("/bin/sh", "-c", line)
 	cmd.Dir, cmd.Env, cmd.Stdout, cmd.Stderr = n.dir, n.env, printed, printed
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
@@ -210,7 +276,7 @@ func (n *newcomer) serve(line string) {
 	if strings.Contains(printed.String(), "Error ") {
 		n.t.Fatalf("%s does not serve:\n%s", line, printed)
 	}
-	if noChain() {
+	if noChain() && !n.noNode {
 		runtest.SkipMissing(n.t, "local chain, which npm has not installed:\n"+printed.String(), "make sandbox")
 	}
 }

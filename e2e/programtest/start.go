@@ -184,11 +184,12 @@ func (d *Service) ReadersFolder(t *testing.T) (dir string, places *strings.Repla
 	)
 }
 
-// FreePorts are the flags that take a free port for every address.
+// FreePorts are the flags that take a free port for every address, and start no local
+// chain: WithChain after them does.
 var FreePorts = []string{
 	"--set", "listen.base=127.0.0.1:0", "--set", "listen.api=127.0.0.1:0", "--set", "listen.ws=127.0.0.1:0",
 	"--set", "listen.fix=127.0.0.1:0", "--set", "listen.admin=127.0.0.1:0",
-	"--set", "listen.chain=127.0.0.1:0",
+	"--set", "listen.chain=127.0.0.1:0", "--set", "chain.sandbox_dir=/nonexistent",
 }
 
 // WithChain returns the setting that starts the demo with its chain.

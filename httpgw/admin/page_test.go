@@ -39,7 +39,7 @@ func TestDeskPage(t *testing.T) {
 		}
 		resp.Body.Close()
 	}
-	for _, path := range []string{"/desk-page/board.js", "/desk-page/", "/desk-page/wallet.html", "/desk/page"} {
+	for _, path := range []string{"/desk-page/board.js", "/desk-page/", "/desk-page/wallet.html"} {
 		resp, err := http.Get(rig + path)
 		if err != nil {
 			t.Fatal(err)

@@ -199,7 +199,7 @@ type HTTP struct {
 	RFQWritesBurst      int `yaml:"rfq_writes_burst" default:"10" range:"1 to 1000000" unit:"requests" about:"of these at once"`
 	DvPPerMinute        int `yaml:"dvp_per_minute" default:"3" range:"0 to 1000" unit:"requests/min" about:"DvP builds and submits together, in any 60 s, of a client IP; 0: no limit"`
 	HandshakePerMinute  int `yaml:"handshake_per_minute" default:"10" range:"0 to 60000000" unit:"requests/min" about:"nonces of a client IP; 0: no limit"`
-	TokensPerHour       int `yaml:"tokens_per_hour" range:"0 to 3600" unit:"tokens/h" about:"DvP tokens of a client IP, evenly spread; 0: 1, in a demo 3600"`
+	TokensPerHour       int `yaml:"tokens_per_hour" range:"0 to 3600" unit:"tokens/h" about:"DvP tokens of a client IP, evenly spread; 0: 1, in a demo 3600. All clients together get 262144 in 7 days"`
 }
 
 // Operator describes the operator of the service, as GET / shows it.

@@ -51,11 +51,25 @@ func Examine(ctx context.Context, o Options) []Finding {
 	if o.Timeout <= 0 {
 		o.Timeout = 5 * time.Second
 	}
-	list := []Finding{configuration(o), placeholders(o.Config), clock(readClock())}
+	service := running(ctx, o)
+	list := asGiven([]Finding{configuration(o), placeholders(o.Config)}, service[0].State)
+	list = append(list, clock(readClock()))
 	list = append(list, disk(o.Config)...)
 	list = append(list, files(o.Config))
 	list = append(list, nodes(ctx, o)...)
-	return append(list, running(ctx, o)...)
+	return append(list, service...)
+}
+
+// asGiven makes problems of the configuration warnings if a service runs: it was started
+// with another configuration than the one that is given here.
+func asGiven(list []Finding, service State) []Finding {
+	for i := range list {
+		if list[i].State == Problem && (service == OK || service == Warning) {
+			list[i].State = Warning
+			list[i].Do = "give the flags and the configuration of the service that runs"
+		}
+	}
+	return list
 }
 
 // Worst returns the worst state of findings.

@@ -118,6 +118,16 @@ func TestExamine(t *testing.T) {
 	}
 }
 
+// TestAsGiven: what is given beside a service that runs is no problem of the service.
+func TestAsGiven(t *testing.T) {
+	t.Parallel()
+	for service, want := range map[State]State{OK: Warning, Warning: Warning, Skipped: Problem, Problem: Problem} {
+		if got := asGiven([]Finding{{State: Problem}, {State: OK}}, service); got[0].State != want || got[1].State != OK {
+			t.Errorf("%s: %+v", service, got)
+		}
+	}
+}
+
 func TestWorst(t *testing.T) {
 	t.Parallel()
 	for want, list := range map[State][]Finding{OK: {{State: Skipped}, {State: OK}}, Warning: {{State: Warning}, {State: OK}}, Problem: {{State: Problem}, {State: Warning}}} {

@@ -18,6 +18,7 @@ const key = 'claims';
 const flashKey = 'claims-flash';
 const maxClaims = 30; // the oldest are forgotten
 const flashFor = 8; // seconds
+const followEvery = 5_000; // ms: the limit of reads is shared with the rest of the board
 
 // The way of an atomic claim that goes well.
 const way = ['reserved', 'cosigned', 'settled'];
@@ -67,7 +68,7 @@ export class Claims {
     try {
       await follow(this.api, mine.id, (claim) => {
         if (claim) this.#take(mine, claim);
-      });
+      }, followEvery);
     } catch (error) {
       console.warn(`claim ${mine.id}:`, error); // another service on this address does not know it
       mine.state ??= 'unknown here';

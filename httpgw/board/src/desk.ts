@@ -70,7 +70,7 @@ class DeskPage {
   async #ask<T>(path: string, body?: object): Promise<T> {
     const answer = await fetch(path, {
       method: body ? 'POST' : 'GET', signal: AbortSignal.timeout(patience), cache: 'no-store',
-      headers: { Authorization: `Bearer ${this.#token}`, ...(body ? { 'Content-Type': 'application/json', 'Idempotency-Key': crypto.randomUUID() } : {}) },
+      headers: { Authorization: `Bearer ${this.#token}`, ...(body ? { 'Content-Type': 'application/json', 'Idempotency-Key': key() } : {}) },
       ...(body ? { body: JSON.stringify(body) } : {}),
     });
     const read = (await answer.json()) as { error?: string };
@@ -139,6 +139,10 @@ function target(what: string): object {
   if (what === '') return {};
   return what.includes('/') ? { pair: what } : { rail: what };
 }
+
+// key returns a new Idempotency-Key. crypto.randomUUID is missing where the page is not on
+// this machine and without TLS.
+const key = (): string => [...crypto.getRandomValues(new Uint8Array(16))].map((b) => b.toString(16).padStart(2, '0')).join('');
 
 const ago = (at: string | null): string => {
   if (!at) return 'never';

@@ -135,16 +135,17 @@ export async function submit(api: Api, wallet: Wallet, account: Account, deal: D
   return api.post('/api/v1/dvp/submit', { build_id: deal.built.build_id, transaction: toBase64(signed.signedTransaction) }, token);
 }
 
-const followEvery = 2_000; // ms: the limit of reads is shared with other pages
+const followEvery = 2_000; // ms; a page with other reads asks for more
 const longestWait = 60_000; // ms, whatever the service asks for
 
 /**
  * follow polls a claim until it has ended. It retries while the service does not answer,
  * because the settlement continues meanwhile. It calls each with every claim or error.
+ * every is the pause in milliseconds.
  */
-export async function follow(api: Pick<Api, 'get'>, id: string, each: (claim: Claim | null, trouble: unknown) => void): Promise<Claim> {
+export async function follow(api: Pick<Api, 'get'>, id: string, each: (claim: Claim | null, trouble: unknown) => void, every = followEvery): Promise<Claim> {
   for (;;) {
-    let wait = followEvery;
+    let wait = every;
     try {
       const claim = await api.get<Claim>(`/api/v1/rfq/claims/${id}`);
       each(claim, null);
