@@ -78,6 +78,16 @@ class DeskPage {
     return read as T;
   }
 
+  // optional is ask for what not every service has, such as one that settles nothing.
+  async #optional<T>(path: string, missing: T): Promise<T> {
+    try {
+      return await this.#ask<T>(path);
+    } catch (error) {
+      if (error instanceof Refused && error.status === 404) return missing;
+      throw error;
+    }
+  }
+
   // change sets or removes a lock.
   async #change(body: object): Promise<void> {
     setText(byId('lock-error'), '');
@@ -94,8 +104,8 @@ class DeskPage {
     if (!this.#token || document.hidden) return;
     try {
       const [ready, locks, money, prices, stock, tickets, fix] = await Promise.all([
-        this.#ask<Ready>('/readyz'), this.#ask<{ locks: Lock[] }>('/desk/locks'), this.#ask<Money>('/desk/money'), this.#ask<{ prices: Price[] }>('/desk/prices'),
-        this.#ask<{ inventory: Stock[] }>('/desk/inventory'), this.#ask<{ tickets: Sold[] }>('/desk/tickets'), this.#ask<{ sessions: Session[] }>('/desk/fix/sessions'),
+        this.#ask<Ready>('/readyz'), this.#optional<{ locks: Lock[] }>('/desk/locks', { locks: [] }), this.#optional<Money>('/desk/money', { counts: {} }), this.#optional<{ prices: Price[] }>('/desk/prices', { prices: [] }),
+        this.#optional<{ inventory: Stock[] }>('/desk/inventory', { inventory: [] }), this.#optional<{ tickets: Sold[] }>('/desk/tickets', { tickets: [] }), this.#optional<{ sessions: Session[] }>('/desk/fix/sessions', { sessions: [] }),
       ]);
       store(this.#token);
       this.#connected(true);
