@@ -322,7 +322,7 @@ type Chain struct {
 	RPCURLs          string `yaml:"rpc_urls" form:"nodes" is:"secret" about:"Solana nodes, in the order of preference; empty: nothing is settled"`
 	TimeoutMS        int    `yaml:"timeout_ms" default:"8000" range:"100 to 60000" unit:"ms" is:"own" about:"a call with all its tries"`
 	AttemptTimeoutMS int    `yaml:"attempt_timeout_ms" default:"4000" range:"100 to 60000" unit:"ms" is:"own" about:"one try; at most chain.timeout_ms"`
-	SandboxDir       string `yaml:"sandbox_dir" form:"folder" is:"own" about:"server of the local chain; empty: internal/sandbox beside or above the program"`
+	SandboxDir       string `yaml:"sandbox_dir" form:"folder" is:"own" about:"server of the local chain; empty: what the program contains, or internal/sandbox beside or above it"`
 	Network          string `yaml:"network" words:",mainnet,devnet,testnet,local" about:"network of the nodes, by the hash of its first block: nodes of another one are refused; empty: the one they are on"`
 	TrustSingleNode  bool   `yaml:"trust_single_node" about:"true: a single node of a public network is believed; else serve refuses to start with one"`
 	BlockhashSlots   int    `yaml:"blockhash_slots" default:"150" range:"150 to 100000" unit:"slots" about:"how long a blockhash lives; more than 150 on a local chain only"`
