@@ -127,6 +127,7 @@ func (b *inbox) take(t *taken) {
 	t.messages, b.messages = b.messages, t.messages[:0]
 	t.overrun, b.overrun = b.overrun, false
 	t.missed, b.missed = b.missed, false
+	b.quiet = b.quiet && len(t.messages) == 0 // a connection may come with them
 	t.pos, t.stop = b.pos, b.stop
 	b.mu.Unlock()
 }

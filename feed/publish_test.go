@@ -205,3 +205,30 @@ func TestOptions(t *testing.T) {
 		t.Errorf("the defaults: %v", err)
 	}
 }
+
+// TestQuietShard: a shard without connections gets no publications, and learns that it has
+// missed some with the messages of its first connection. From then on it gets all, also
+// those that come while it handles these messages.
+func TestQuietShard(t *testing.T) {
+	b := newInbox()
+	pubs := make([]publication, 1)
+	var got taken
+	b.setQuiet(true)
+	b.publish(pubs, enginePos{})
+	if len(b.wake) != 0 {
+		t.Fatal("a publication woke a quiet shard")
+	}
+	b.send(connMessage{kind: connJoin})
+	if b.take(&got); !got.missed || len(got.pubs) != 0 || len(got.messages) != 1 {
+		t.Fatalf("took %+v", got)
+	}
+	<-b.wake
+	b.publish(pubs, enginePos{})
+	if len(b.wake) != 1 {
+		t.Fatal("a publication after the take did not wake the shard")
+	}
+	b.setQuiet(false)
+	if b.take(&got); got.missed || len(got.pubs) != 1 {
+		t.Fatalf("took %+v", got)
+	}
+}
