@@ -207,9 +207,10 @@
 //
 // # Cost
 //
-// A request costs a few map lookups and a few heap operations; only SetPair (all tickets) and
-// Restore cost more. Expire costs as much as is due, and
-// takes slices of it. A quote or claim allocates only for the
+// A request costs a few map lookups and a few heap operations. More cost only SetPair (all
+// tickets), a price that moves beyond FirmBps (all quotes), a policy with another Grace or other
+// rules (all claims, all quotes), and Restore. Expire costs as much as is due, and takes slices
+// of it. A quote or claim allocates only for the
 // growth of tables and maps, which never shrink. entities.go names the limits. A refund that is
 // due is never forgotten: once MaxRefunds are due, a payment that would be another one is
 // refused with DeskFull until the operator refunds some. A payment that pays its claim without
