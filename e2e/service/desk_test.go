@@ -23,7 +23,6 @@ import (
 	"blockdesk/service/config"
 	"blockdesk/service/demo"
 	"blockdesk/service/operator"
-	"blockdesk/service/servicetest"
 )
 
 // An operator posts a ticket and locks the pair; clients see both, and so they do
