@@ -165,39 +165,61 @@ func TestBeforeLogon(t *testing.T) {
 	}
 }
 
+// TestPendingLimit: connections that have sent nothing do not keep a client from logging
+// on: one more than may wait replaces the oldest of them.
 func TestPendingLimit(t *testing.T) {
 	t.Parallel()
-	d := newDesk(t, []string{"MM"}, func(o *Options) { o.MaxPending = 3 })
-	d.dial("MM", nil) // a session that is logged on does not count
-	for range 3 {
-		d.raw()
-	}
-	d.awaitConnections(4)
-	d.awaitLoggedOn("MM")
-	if answer := d.raw().rest(); answer != "" {
-		t.Errorf("the connection above the limit was told %q", answer)
-	}
-	if s := d.gateway.Stats(); s.RefusedConns == 0 || s.Connections != 4 || s.Sessions != 1 {
-		t.Errorf("%+v", s)
+	for name, change := range map[string]func(*Options){
+		"in all":         func(o *Options) { o.MaxPending = 3 },
+		"of one address": func(o *Options) { o.MaxPendingPerIP = 3 },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			d := newDesk(t, []string{"MM", "TK"}, change)
+			d.dial("MM", nil) // a session that is logged on does not count
+			d.awaitLoggedOn("MM")
+			oldest := d.raw()
+			oldest.t = t
+			d.awaitConnections(2)
+			for range 2 {
+				d.raw()
+			}
+			d.awaitConnections(4)
+			d.raw()
+			if answer := oldest.rest(); answer != "" {
+				t.Errorf("the connection that made room got %q", answer)
+			}
+			d.dial("TK", nil)
+			d.awaitLoggedOn("TK")
+			if s := d.gateway.Stats(); s.RefusedConns == 0 || s.Sessions != 2 {
+				t.Errorf("%+v", s)
+			}
+		})
 	}
 }
 
-// One address alone does not take all the room before the logon.
-func TestPendingLimitOfAnAddress(t *testing.T) {
+// TestWrongPasswordsWait: an address that guesses waits, and a client that has logged on
+// from it before does not.
+func TestWrongPasswordsWait(t *testing.T) {
 	t.Parallel()
-	d := newDesk(t, []string{"MM"}, func(o *Options) { o.MaxPendingPerIP = 2 })
-	d.dial("MM", nil) // a session that is logged on does not count
-	for range 2 {
-		d.raw()
+	d := newDesk(t, []string{"MM", "TK"}, nil)
+	d.dial("MM", nil).leave()
+	refused := false
+	for range 10 {
+		answer := d.answer(d.logonText("TK", "108=60|553=tk|554=wrong|"))
+		if strings.Contains(answer, "58=RATE_LIMITED: too many wrong passwords") {
+			refused = true
+			break
+		}
+		if !strings.Contains(answer, "58=LOGON_REFUSED: username, password or CompID is wrong") {
+			t.Fatalf("answer %q", answer)
+		}
 	}
-	d.awaitConnections(3)
-	d.awaitLoggedOn("MM")
-	if answer := d.raw().rest(); answer != "" {
-		t.Errorf("the connection above the limit was told %q", answer)
+	if !refused {
+		t.Error("an address may guess without end")
 	}
-	if s := d.gateway.Stats(); s.RefusedConns == 0 || s.Connections != 3 || s.Sessions != 1 {
-		t.Errorf("%+v", s)
-	}
+	d.awaitFree("MM")
+	d.dial("MM", nil)
 }
 
 // TestBadBytesEndTheSession: after the logon too, a connection's own rules end
@@ -356,8 +378,8 @@ func TestEngineRefuses(t *testing.T) {
 		text string
 	}{
 		{engine.ErrFull, "OVERLOADED: the engine's queue is full, try again"},
-		{engine.ErrReadOnly, "READ_ONLY: engine: read-only"},
-		{engine.ErrStopped, "READ_ONLY: engine: stopped"},
+		{engine.ErrReadOnly, "READ_ONLY: " + engine.ErrReadOnly.Error()},
+		{engine.ErrStopped, "READ_ONLY: " + engine.ErrStopped.Error()},
 	} {
 		b.why.Store(&c.err)
 		mm.order("b", "1", "1", "1", "")

@@ -1,13 +1,16 @@
 package session
 
 import (
+	"container/list"
 	"context"
 	"errors"
 	"fmt"
 	"net"
+	"net/netip"
 	"os"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"time"
 
 	"blockdesk/fixgw/wire"
@@ -32,6 +35,11 @@ type conn struct {
 	net.Conn
 	server   *Server
 	accepted time.Time
+	socket   syscall.RawConn         // nil = none, as in tests
+	silent   atomic.Bool             // no whole message has come; before the logon
+	waits    *list.Element           // in listener.pending; guarded by its mutex
+	address  netip.Addr              // see addressOf
+	known    bool                    // its address has proven a Logon before
 	session  atomic.Pointer[Session] // nil before the logon
 
 	// Reading: used by the goroutine of admit until the logon, then by quickfix's.
@@ -79,6 +87,7 @@ func newConn(v *Server, inner net.Conn) *conn {
 		Conn: inner, server: v, accepted: v.options.Now(), wake: make(chan struct{}, 1),
 		writeTimeout: v.options.FlushTimeout, in: make([]byte, 0, v.options.LogonBytes),
 	}
+	c.silent.Store(true)
 	c.writeQueue.init(inner)
 	return c
 }

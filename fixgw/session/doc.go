@@ -14,7 +14,9 @@
 //  2. The caller of Deliver never waits for a client: a connection's buffer takes a
 //     message at once, or the client is cut off.
 //  3. Before a Logon is proven the client has no session, no number moves, and a
-//     connection costs at most LogonBytes and LogonTimeout.
+//     connection costs at most LogonBytes and LogonTimeout. Connections that send nothing
+//     keep no client out (listener.go), and neither does a client that guesses passwords
+//     (proofs.go).
 //  4. A signed Logon opens a session once: its SendingTime is synced before the
 //     connection gets the session.
 //  5. A CompID keeps its session number, its sequence numbers and messages, and its
@@ -57,6 +59,9 @@
 // quickfix distinguishes the sets by their Qualifier. quickfix starts a timer of 2 s at
 // each Logout of its own. If the session stops first, the timer's goroutine never ends: at
 // most one per session, at the end of the process.
+//
+// A second connection with a proven Logon gets the session if the client of the first one
+// does not answer a TestRequest within TakeoverSilence (logon.go).
 //
 // While the node does not lead, a Standby holds the address and names the leader.
 //

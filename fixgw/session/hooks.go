@@ -35,7 +35,7 @@ func (h Hooks) Connections() (conns, addresses, pending int) {
 	l := h.Server.listener
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return len(l.conns), len(l.from), l.pending
+	return len(l.conns), len(l.from), l.pending.Len()
 }
 
 // PreparedFor reports whether p's quickfix session serves the CompID.

@@ -1,6 +1,8 @@
 package session
 
 import (
+	"container/list"
+	"errors"
 	"net"
 	"net/netip"
 	"sync"
@@ -16,7 +18,8 @@ type listener struct {
 
 	mu      sync.Mutex
 	conns   map[*conn]bool
-	pending int                // of conns, not logged on
+	pending list.List          // *conn that have not logged on, oldest first
+	unknown int                // of pending, whose address is not known
 	from    map[netip.Addr]int // pending, by address
 	refused uint64
 	closed  bool
@@ -80,7 +83,8 @@ func (d *listener) admit(inner net.Conn) *conn {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	address := addressOf(inner)
-	if d.closed || d.pending >= d.server.options.MaxPending || d.from[address] >= d.server.options.MaxPendingPerIP {
+	known := d.server.proofs.isKnown(address)
+	if d.closed || !d.makeRoom(address, known) {
 		d.refused++
 		return nil
 	}
@@ -91,10 +95,53 @@ func (d *listener) admit(inner net.Conn) *conn {
 		}
 	}
 	c := newConn(d.server, d.server.secure(inner))
+	c.socket, c.address, c.known = rawOf(inner), address, known
 	d.conns[c] = true
-	d.pending++
+	c.waits = d.pending.PushBack(c)
 	d.from[address]++
+	if !known {
+		d.unknown++
+	}
 	return c
+}
+
+// errCrowded is why a connection that has sent nothing is closed for a newer one.
+var errCrowded = errors.New("too many connections wait to log on")
+
+// knownShare is the part of MaxPending that is kept for known addresses: one of so many.
+const knownShare = 4
+
+// makeRoom reports whether another connection of address may wait, and closes the oldest
+// silent one where a limit is reached: first of the same address, then of the unknown
+// ones, then of all. It needs mu.
+func (d *listener) makeRoom(address netip.Addr, known bool) bool {
+	o := &d.server.options
+	if d.from[address] >= o.MaxPendingPerIP {
+		return d.evict(func(c *conn) bool { return c.address == address })
+	}
+	unknownLimit := o.MaxPending - o.MaxPending/knownShare
+	switch {
+	case !known && d.unknown >= unknownLimit:
+		return d.evict(func(c *conn) bool { return !c.known })
+	case d.pending.Len() >= o.MaxPending:
+		return d.evict(func(c *conn) bool { return !c.known }) || known && d.evict(func(*conn) bool { return true })
+	}
+	return true
+}
+
+// evict closes the oldest silent connection that matches, and reports whether there was
+// one. It needs mu.
+func (d *listener) evict(matches func(*conn) bool) bool {
+	for e := d.pending.Front(); e != nil; e = e.Next() {
+		c := e.Value.(*conn)
+		if c.silent.Load() && matches(c) {
+			d.refused++
+			d.notPending(c)
+			c.cutOff(errCrowded)
+			return true
+		}
+	}
+	return false
 }
 
 // loggedOn gives c the session s and counts c as logged on.
@@ -114,16 +161,21 @@ func (d *listener) forget(c *conn) {
 	defer d.mu.Unlock()
 	if d.conns[c] {
 		delete(d.conns, c)
-		if c.session.Load() == nil {
-			d.notPending(c)
-		}
+		d.notPending(c)
 	}
 }
 
-// notPending counts c as logged on or ended. It needs mu.
+// notPending counts c as logged on or ended, once. It needs mu.
 func (d *listener) notPending(c *conn) {
-	d.pending--
-	address := addressOf(c)
+	if c.waits == nil {
+		return
+	}
+	d.pending.Remove(c.waits)
+	c.waits = nil
+	if !c.known {
+		d.unknown--
+	}
+	address := c.address
 	if d.from[address]--; d.from[address] <= 0 {
 		delete(d.from, address)
 	}
@@ -152,5 +204,5 @@ func (d *listener) stopAccepting() {
 func (d *listener) counts() (conns, pending int, refused uint64) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	return len(d.conns), d.pending, d.refused
+	return len(d.conns), d.pending.Len(), d.refused
 }

@@ -15,8 +15,8 @@ import (
 // refusal would move its sequence numbers, so that the participant could no longer log on.
 //
 // Every refusal is a Logout with MsgSeqNum 1, sent RefuseDelay after the message came,
-// whatever the reason. A password is always checked; for an unknown user, against a hash
-// that no password has. A connection that does not send a whole message is closed silently.
+// whatever the reason. A password is checked also for an unknown user, against a hash that
+// no password has; see proofs.go for what keeps checks cheap. A connection that does not send a whole message is closed silently.
 
 // errConnected is wrapped by the refusal of a Logon to a session that has another
 // connection.
@@ -35,11 +35,17 @@ func (c *conn) admit() error {
 		c.cutOff(err)
 		return err
 	}
+	c.silent.Store(false)
 	c.Conn.SetReadDeadline(time.Time{})
 	came := time.Now()
-	s, l, err := v.prove(frame)
+	s, l, err := v.prove(c, frame)
 	if err == nil {
+		v.proofs.right(c.address, v.options.Now())
 		err = c.takeSession(s, &l, came)
+	}
+	if errors.Is(err, errGone) {
+		c.cutOff(err)
+		return err
 	}
 	if err != nil {
 		v.RefusedLogons.Add(1)
@@ -125,7 +131,7 @@ func (c *conn) takeSession(s *Session, l *wire.Logon, came time.Time) error {
 
 // prove returns the session of a Logon with a valid signature or, if it has none, with the
 // right password.
-func (v *Server) prove(frame []byte) (*Session, wire.Logon, error) {
+func (v *Server) prove(c *conn, frame []byte) (*Session, wire.Logon, error) {
 	seq, err := wire.CheckFrame(frame)
 	if err == nil && seq == 0 {
 		// quickfix would use one of our numbers to answer it.
@@ -151,10 +157,12 @@ func (v *Server) prove(frame []byte) (*Session, wire.Logon, error) {
 			hash = own
 		}
 	}
-	v.verifying <- struct{}{}
-	right := hash.Verify(l.Password)
-	<-v.verifying
+	right, err := v.proofs.check(c, s, hash, l.Password)
+	if err != nil {
+		return nil, l, err
+	}
 	if s == nil || !right || string(l.Username) != s.Participant.Name {
+		v.proofs.wrong(c.address, v.options.Now())
 		return nil, l, errBadLogon
 	}
 	return s, l, nil

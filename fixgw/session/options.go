@@ -27,9 +27,11 @@ type Options struct {
 	Dictionary   *Dictionary // nil = Open reads it
 
 	MaxSessions int // configured CompIDs, and so connections logged on
-	MaxPending  int // connections that have not logged on yet
-	// MaxPendingPerIP is how many of them one address (IPv6: one /64) may have, so that
-	// one client does not keep the others out.
+	// MaxPending is how many connections may wait before their logon, and MaxPendingPerIP
+	// how many of them from one address (IPv6: one /64). One more replaces the oldest that
+	// has sent no whole message. A quarter of MaxPending is kept for addresses that have
+	// proven a Logon before.
+	MaxPending      int
 	MaxPendingPerIP int
 
 	// Before the logon: bytes and time that a connection has, and how long a
@@ -89,9 +91,6 @@ const (
 	// MaxResends is how many ResendRequests a session may make at once; one
 	// more every second.
 	MaxResends = 10
-	// MaxPasswordChecks is how many passwords are checked at a time, because each check takes
-	// the memory and a core of its hash.
-	MaxPasswordChecks = 1
 	// hardRate times Options.Rate is where a connection is cut at once.
 	hardRate = 4
 )
@@ -100,8 +99,8 @@ const (
 func (o Options) WithDefaults() Options {
 	o.CompID = cmp.Or(o.CompID, "BLOCKDESK")
 	o.MaxSessions = cmp.Or(o.MaxSessions, 256)
-	o.MaxPending = cmp.Or(o.MaxPending, 64)
-	o.MaxPendingPerIP = cmp.Or(o.MaxPendingPerIP, 32)
+	o.MaxPending = cmp.Or(o.MaxPending, 4096)
+	o.MaxPendingPerIP = cmp.Or(o.MaxPendingPerIP, 1024)
 	o.LogonBytes = cmp.Or(o.LogonBytes, 4<<10)
 	o.LogonTimeout = cmp.Or(o.LogonTimeout, 5*time.Second)
 	o.RefuseDelay = cmp.Or(o.RefuseDelay, time.Second)

@@ -31,7 +31,7 @@ type Server struct {
 	listener    *listener
 	registry    atomic.Pointer[registry]
 	noHash      *participants.PasswordHash
-	verifying   chan struct{} // a slot for each password being checked
+	proofs      *proofs
 	profile     profile
 	stopping    atomic.Bool
 	acceptors   acceptors
@@ -80,10 +80,13 @@ func Open(o Options, store kv.Store, application Application) (*Server, error) {
 	}
 	v := &Server{
 		options: o, application: application, store: store, rates: newRates(o.Rate),
-		verifying: make(chan struct{}, MaxPasswordChecks), failed: make(chan error, 1),
+		failed: make(chan error, 1),
 	}
 	v.profile = productProfile(v)
 	var err error
+	if v.proofs, err = newProofs(); err != nil {
+		return nil, err
+	}
 	if v.options.Dictionary == nil {
 		if v.options.Dictionary, err = ReadDictionary(); err != nil {
 			return nil, err

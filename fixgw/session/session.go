@@ -65,6 +65,7 @@ type Session struct {
 	DropCopy           atomic.Bool // 9406
 	Custom             atomic.Bool // 5600
 	history            logonHistory
+	proven             atomic.Pointer[proven]
 	// rejected is the text of the Reject that quickfix has just sent; nil = none. Its
 	// Logout right after has the same reason.
 	rejected atomic.Pointer[string]
