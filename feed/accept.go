@@ -210,7 +210,7 @@ func randomHex() string {
 func (f *Feed) accept(n net.Conn, ip netip.Addr, e encoding, s *stream) {
 	c, err := f.prepare(n, ip, e, s)
 	if err != nil {
-		f.o.Logger.Warn("connection refused", "reason", err.Error())
+		f.o.Logger.Warn("feed connection refused", "error", err)
 		_ = n.Close()
 		return
 	}

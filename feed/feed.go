@@ -20,9 +20,9 @@ import (
 
 // Errors of New, Run and the acceptance of a connection.
 var (
-	errNoBook   = errors.New("feed: no market data to follow")
+	errNoBook   = errors.New("feed: Run was called before Begin")
 	errRunTwice = errors.New("feed: Run was called twice")
-	errNotTCP   = errors.New("not a plain TCP connection")
+	errNotTCP   = errors.New("feed: not a plain TCP connection: terminate TLS in a proxy")
 )
 
 const (

@@ -39,7 +39,7 @@ var (
 	// ErrNotFound means a listed transaction that the node does not have.
 	ErrNotFound = errors.New("mirror: listed transaction not found")
 	// ErrAnswer means an answer to a request that was not made.
-	ErrAnswer = errors.New("mirror: answer without a request")
+	ErrAnswer = errors.New("mirror: internal error: answer without a request")
 )
 
 // BackfillOptions are the settings of a [Backfill]. Zero values take the defaults, if

@@ -21,7 +21,7 @@ func (b *Backfill) Listed(l List) (Progress, error) {
 		entries[i] = listedTx{TxRef{e.Signature, e.Slot, b.plausible(e.BlockTime)}, e.Failed, e.Contested}
 	}
 	if !plausibleList(infos, b.slot) {
-		return b.miss("the list is implausible")
+		return b.miss("slots or times are out of range")
 	}
 	if !b.polling {
 		return Progress{}, b.listedOlder(entries, l.More)
@@ -53,7 +53,7 @@ func (b *Backfill) listedOlder(list []listedTx, more bool) error {
 	if len(list) > 0 && list[0].Slot > oldest.Slot || len(list) == 0 && more {
 		b.exhausted = true
 		b.exhaustedPolls++
-		return fmt.Errorf("%w: before %s", ErrHistory, oldest.Signature)
+		return fmt.Errorf("%w: a node lists no transactions before %s", ErrHistory, oldest.Signature)
 	}
 	b.older, b.exhausted = list, len(list) == 0
 	if b.exhaustedPolls++; !b.exhausted {
@@ -74,7 +74,7 @@ func (b *Backfill) listedNewer(list []listedTx, more bool) (Progress, error) {
 		list = without(list, seen.has)
 		switch {
 		case len(list) > 0 && list[0].Slot > last:
-			return b.miss("slots go up")
+			return b.miss("slots are not in descending order")
 		case len(list) == 0 && more:
 			return b.miss("the page repeats the one before")
 		}

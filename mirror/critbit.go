@@ -46,7 +46,7 @@ func (t *critTree) walk(reverse bool, visit func(leaf []byte) (more bool, err er
 		waiting--
 		at := int(stack[waiting])
 		if at >= t.used || seen == t.used {
-			return malformed(t.account, "node %d, the %dth, of %d", at, seen+1, t.used)
+			return malformed(t.account, "node %d is outside the tree of %d nodes (visited %d)", at, t.used, seen+1)
 		}
 		node := t.nodes[at*t.stride:][:t.stride]
 		switch node[0] {
@@ -70,7 +70,7 @@ func (t *critTree) walk(reverse bool, visit func(leaf []byte) (more bool, err er
 		}
 	}
 	if leaves != t.leaves {
-		return malformed(t.account, "%d orders of %d", leaves, t.leaves)
+		return malformed(t.account, "the tree has %d orders, its header counts %d", leaves, t.leaves)
 	}
 	return nil
 }

@@ -79,7 +79,7 @@ func (b *manifest) nodes(a *rpc.Account) ([]byte, error) {
 	}
 	allocated := uint64(binary.LittleEndian.Uint32(d[152:]))
 	if allocated > uint64(len(d)-manifestHeader) || allocated%manifestNode != 0 {
-		return nil, malformed(a.Address, "%d bytes of nodes in %d", allocated, len(d))
+		return nil, malformed(a.Address, "%d bytes of nodes in an account of %d", allocated, len(d))
 	}
 	return d[manifestHeader:][:allocated], nil
 }
@@ -155,7 +155,7 @@ func (b *manifest) walk(g *levelBuilder, nodes, ends []byte, slot uint64, limit 
 			case left == 0 || height == len(stack):
 				return false, malformed(b.listing.Market, "%s: not a tree", g.side)
 			case !isNode(nodes, next):
-				return false, malformed(b.listing.Market, "%s: node at %d", g.side, next)
+				return false, malformed(b.listing.Market, "%s: no node at offset %d", g.side, next)
 			}
 			stack[height] = next
 			height++

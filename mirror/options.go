@@ -91,13 +91,32 @@ type Options struct {
 
 // Validate checks the options. Errors: [ErrOptions], [ErrListing].
 func (o *Options) Validate() error {
-	for _, d := range [...]time.Duration{o.Every, o.MaxBehind, o.MaxAhead, o.AttemptPause, o.StaleAfter, o.SnapshotEvery} {
-		if d < 0 {
-			return fmt.Errorf("%w: negative duration %v", ErrOptions, d)
+	for _, d := range [...]struct {
+		name  string
+		value time.Duration
+	}{
+		{"Every", o.Every},
+		{"MaxBehind", o.MaxBehind},
+		{"MaxAhead", o.MaxAhead},
+		{"AttemptPause", o.AttemptPause},
+		{"StaleAfter", o.StaleAfter},
+		{"SnapshotEvery", o.SnapshotEvery},
+	} {
+		if d.value < 0 {
+			return fmt.Errorf("%w: %s is %v: want 0 or more", ErrOptions, d.name, d.value)
 		}
 	}
-	if len(o.Pairs) > MaxPairs || o.Commitment > rpc.Finalized || o.MaxAttempts < 0 || o.MaxAttempts > MaxAttempts || o.MaxUnnumbered < 0 || o.Lookback > 0 && o.Lookback < minLookback {
-		return fmt.Errorf("%w: %d pairs, commitment %d, %d attempts, %d unnumbered, lookback %v: one is out of range", ErrOptions, len(o.Pairs), o.Commitment, o.MaxAttempts, o.MaxUnnumbered, o.Lookback)
+	switch {
+	case len(o.Pairs) > MaxPairs:
+		return fmt.Errorf("%w: %d pairs: want at most %d", ErrOptions, len(o.Pairs), MaxPairs)
+	case o.Commitment > rpc.Finalized:
+		return fmt.Errorf("%w: Commitment %d is unknown", ErrOptions, o.Commitment)
+	case o.MaxAttempts < 0 || o.MaxAttempts > MaxAttempts:
+		return fmt.Errorf("%w: MaxAttempts %d: want 0 to %d", ErrOptions, o.MaxAttempts, MaxAttempts)
+	case o.MaxUnnumbered < 0:
+		return fmt.Errorf("%w: MaxUnnumbered %d: want 0 or more", ErrOptions, o.MaxUnnumbered)
+	case o.Lookback > 0 && o.Lookback < minLookback:
+		return fmt.Errorf("%w: Lookback %v: want at least %v", ErrOptions, o.Lookback, minLookback)
 	}
 	seen := map[market.InstrumentID]bool{}
 	for i := range o.Pairs {

@@ -150,7 +150,7 @@ func (v *reserve) read(a *rpc.Account) (token.Account, error) {
 	case v.program != solana.Address{} && v.program != t.Program:
 		return t, malformed(v.address, "wrong token program %s", solana.Text(t.Program))
 	case v.fees > uint64(t.Amount):
-		return t, malformed(v.address, "holds %d and owes %d in fees", t.Amount, v.fees)
+		return t, malformed(v.address, "vault holds %d, less than its fees of %d", t.Amount, v.fees)
 	}
 	return t, nil
 }

@@ -16,7 +16,7 @@ import (
 )
 
 // errEngine means that the engine refuses a command.
-var errEngine = errors.New("mirror: the engine refuses")
+var errEngine = errors.New("mirror: the engine refused a command")
 
 // reader reads the accounts of one pair.
 type reader struct {

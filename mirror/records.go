@@ -12,10 +12,10 @@ import (
 )
 
 // errStore wraps the store's errors.
-var errStore = errors.New("mirror: store of swaps")
+var errStore = errors.New("mirror: the store of swaps failed")
 
 // ErrRecord means a record that this program has not written.
-var ErrRecord = errors.New("mirror: unknown record")
+var ErrRecord = errors.New("mirror: record cannot be read")
 
 // storeError wraps an error of the store; nil for nil.
 func storeError(err error) error {
@@ -123,7 +123,7 @@ func decode(data []byte, record any) ([]byte, error) {
 // whole returns an error if bytes follow a decoded record.
 func whole(rest []byte, err error) error {
 	if err == nil && len(rest) != 0 {
-		err = fmt.Errorf("%w: %d bytes more", ErrRecord, len(rest))
+		err = fmt.Errorf("%w: %d extra bytes", ErrRecord, len(rest))
 	}
 	return err
 }

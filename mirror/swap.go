@@ -14,10 +14,10 @@ var (
 	// ErrVaults means two vaults that cannot belong to a pool.
 	ErrVaults = errors.New("mirror: invalid pair of vaults")
 	// ErrOtherMint means a vault with another mint than configured.
-	ErrOtherMint = errors.New("mirror: vault with another mint")
+	ErrOtherMint = errors.New("mirror: vault holds another mint")
 	// ErrNoBalance means that a vault existed and the answer lacks its balance. Assuming
 	// zero would invent a swap.
-	ErrNoBalance = errors.New("mirror: vault balance missing")
+	ErrNoBalance = errors.New("mirror: node reports no balance of the vault")
 	// ErrUnbalanced means that the instructions do not add up to the vaults' balance
 	// changes, and that several calls could explain the difference.
 	ErrUnbalanced = errors.New("mirror: transfers do not add up to the balances")

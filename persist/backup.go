@@ -66,7 +66,7 @@ func (s *Store) checkpoint(to layout) (err error) {
 func (l layout) sortLogs() error {
 	logs := l.logs()
 	if err := l.fs.MkdirAll(logs, 0o755); err != nil {
-		return fmt.Errorf("making %s: %w", logs, err)
+		return fmt.Errorf("creating %s: %w", logs, err)
 	}
 	names, err := l.fs.List(l.frames())
 	if err != nil {
@@ -210,7 +210,7 @@ func (l layout) copyAll(to layout, report func(done, total uint64) error) error 
 			path := l.fs.PathJoin(dir[0], name)
 			info, err := l.fs.Stat(path)
 			if err != nil {
-				return fmt.Errorf("looking at %s: %w", path, err)
+				return fmt.Errorf("stat %s: %w", path, err)
 			}
 			jobs = append(jobs, job{path, l.fs.PathJoin(dir[1], name), uint64(info.Size())})
 			total += uint64(info.Size())

@@ -18,7 +18,7 @@ func (e *DamageError) Error() string {
 		advice = "keep a copy of this folder, run `blockdesk journal verify` to see all of it, then `blockdesk restore` " +
 			"the newest backup into an empty folder"
 	}
-	return fmt.Sprintf("journal %s is damaged at %s: %v. Nothing was changed. To go on: %s", e.Dir, e.Where, e.Err, advice)
+	return fmt.Sprintf("journal %s is damaged at %s: %v. Nothing was changed. To recover: %s", e.Dir, e.Where, e.Err, advice)
 }
 
 // Unwrap returns Err.

@@ -69,8 +69,12 @@ func (d *DiskWatch) check() {
 	if !changed {
 		return
 	}
-	d.o.Logger.Warn("free disk space", "low", low, "free_percent", free, "limit_percent", d.o.DiskLowPercent,
-		"free", fmt.Sprintf("%d MB", usage.AvailBytes>>20))
+	attributes := []any{"free_percent", free, "limit_percent", d.o.DiskLowPercent, "free", fmt.Sprintf("%d MB", usage.AvailBytes>>20)}
+	if low {
+		d.o.Logger.Warn("free disk space is low", attributes...)
+	} else {
+		d.o.Logger.Info("free disk space is sufficient again", attributes...)
+	}
 	if d.o.DiskLow != nil {
 		d.o.DiskLow(low)
 	}

@@ -24,7 +24,7 @@ const (
 
 // ErrEntryLimit says that an entry or a register is too long, or that entries do not
 // follow the last one. Nothing was written.
-var ErrEntryLimit = errors.New("entry log: past a limit")
+var ErrEntryLimit = errors.New("entry log: limit exceeded")
 
 // EntryLogOptions are the options of an EntryLog. The zero value of each field but Dir
 // means the default of Options.

@@ -30,10 +30,10 @@ const (
 // Errors of the frame codec.
 var (
 	// ErrFrame is wrapped by every decoding error of a frame.
-	ErrFrame = errors.New("frame")
+	ErrFrame = errors.New("invalid frame")
 	// ErrFrameCommands says that the commands cannot be encoded: none or too many, a
 	// gap in Seq, a falling At.
-	ErrFrameCommands = errors.New("commands of a frame")
+	ErrFrameCommands = errors.New("cannot encode a frame")
 )
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)

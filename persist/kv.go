@@ -39,7 +39,7 @@ const (
 
 // ErrLimit says that a key, a value or a whole commit is too long, or a key is empty.
 // Nothing was written.
-var ErrLimit = errors.New("kv: past a limit")
+var ErrLimit = errors.New("kv: limit exceeded")
 
 // KV is a kv.Store on a Pebble database of its own, for what a gateway must find after
 // a restart. Commits without sync may be lost with the process or the machine, but only

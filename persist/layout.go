@@ -36,12 +36,12 @@ func makeDir(fs vfs.FS, path string) error {
 		if _, err := fs.Stat(p); err == nil || fs.PathDir(p) == p {
 			break
 		} else if !oserror.IsNotExist(err) {
-			return fmt.Errorf("looking at %s: %w", p, err)
+			return fmt.Errorf("stat %s: %w", p, err)
 		}
 		made = append(made, fs.PathDir(p))
 	}
 	if err := fs.MkdirAll(path, 0o755); err != nil {
-		return fmt.Errorf("making %s: %w", path, err)
+		return fmt.Errorf("creating %s: %w", path, err)
 	}
 	for _, p := range made {
 		if err := syncDir(fs, p); err != nil {

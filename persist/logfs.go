@@ -104,7 +104,7 @@ func (l *logFS) take() (string, bool) {
 func (l *logFS) fill(dir string, count, size int) error {
 	l.spare, l.count, l.size = dir, count, size
 	if err := l.MkdirAll(dir, 0o755); err != nil {
-		return fmt.Errorf("making the spare logs' directory: %w", err)
+		return fmt.Errorf("creating the spare logs' directory: %w", err)
 	}
 	names, err := l.List(dir)
 	if err != nil {
@@ -114,7 +114,7 @@ func (l *logFS) fill(dir string, count, size int) error {
 		path := l.PathJoin(dir, name)
 		info, err := l.Stat(path)
 		if err != nil {
-			return fmt.Errorf("looking at spare log %s: %w", name, err)
+			return fmt.Errorf("stat spare log %s: %w", name, err)
 		}
 		if info.Size() >= int64(size) && len(l.spares) < count && strings.HasSuffix(name, spareSuffix) {
 			l.spares = append(l.spares, path)

@@ -33,7 +33,7 @@ const (
 
 // errSnapshot marks a damaged snapshot. A snapshot that cannot be opened, or that has
 // another version (engine.ErrVersion), is not damaged and is never set aside.
-var errSnapshot = errors.New("snapshot")
+var errSnapshot = errors.New("damaged snapshot")
 
 // snapshot is the header of a snapshot file.
 type snapshot struct {
@@ -75,7 +75,7 @@ func decodeSnapshotHeader(p []byte) (snapshot, error) {
 	case binary.LittleEndian.Uint32(p) != snapshotMagic:
 		return snapshot{}, fmt.Errorf("%w: not a snapshot file", errSnapshot)
 	case binary.LittleEndian.Uint32(p[92:]) != crc32.Checksum(p[:92], castagnoli):
-		return snapshot{}, fmt.Errorf("%w: checksum of the header", errSnapshot)
+		return snapshot{}, fmt.Errorf("%w: wrong checksum of the header", errSnapshot)
 	case binary.LittleEndian.Uint16(p[4:]) != snapshotVersion:
 		return snapshot{}, fmt.Errorf("snapshot version %d, this program reads %d: %w",
 			binary.LittleEndian.Uint16(p[4:]), snapshotVersion, engine.ErrVersion)
@@ -206,11 +206,11 @@ func decodeSnapshot(file io.Reader, size uint64, body bool) (s snapshot, data []
 		}
 		if binary.LittleEndian.Uint32(head) != uint32(len(chunk)) ||
 			binary.LittleEndian.Uint32(head[4:]) != crc32.Checksum(chunk, castagnoli) {
-			return snapshot{}, nil, fmt.Errorf("%w: checksum of the chunk at offset %d", errSnapshot, n)
+			return snapshot{}, nil, fmt.Errorf("%w: wrong checksum of the chunk at offset %d", errSnapshot, n)
 		}
 	}
 	if xxhash.Sum64(data) != s.sum {
-		return snapshot{}, nil, fmt.Errorf("%w: checksum of the whole", errSnapshot)
+		return snapshot{}, nil, fmt.Errorf("%w: wrong checksum of the file", errSnapshot)
 	}
 	return s, data, nil
 }

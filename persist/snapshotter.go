@@ -152,7 +152,7 @@ func (w *snapshotter) snapshot() error {
 	}
 	w.lastSnapshot = snap.seq
 	if err := writeSnapshot(w.s.o.FS, w.s.layout.snapshots(), &snap, w.replica.AppendSnapshot(nil)); err != nil {
-		w.s.o.Logger.Error("snapshot failed: the journal keeps growing", "seq", snap.seq, "error", err)
+		w.s.o.Logger.Error("snapshot failed; the journal is not pruned", "seq", snap.seq, "error", err)
 		return err
 	}
 	w.s.snapshots.set(append(w.s.snapshots.get(), snap))

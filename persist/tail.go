@@ -15,7 +15,7 @@ import (
 
 // ErrNoFrame says that no durable frame begins at a Seq: the frame was pruned, or the
 // Seq is inside one.
-var ErrNoFrame = errors.New("no frame of the journal begins there")
+var ErrNoFrame = errors.New("no durable frame begins at this seq")
 
 // ErrNoSnapshot says that there is no snapshot of a Seq, or no longer.
 var ErrNoSnapshot = errors.New("no such snapshot")

@@ -171,7 +171,7 @@ func (s *Service) durableCursor() uint64 {
 func (s *Service) recover() (*engine.Replica, []engine.Command, error) {
 	start := time.Now()
 	replica, first, err := projection.Recover(s.storage.Journal, s.projections(), projection.Options{
-		AllowReconcile: s.o.Reconcile, Interval: s.cfg.Durability.Mode == "interval", Hint: rebaseHint, Logger: s.log,
+		AllowReconcile: s.o.Reconcile, Interval: s.cfg.Durability.Mode == "interval", Hint: reconcileHint, Logger: s.log,
 	})
 	if err != nil {
 		return nil, nil, err
@@ -187,7 +187,7 @@ func (s *Service) projections() []projection.Projection {
 		{
 			Replayer: s.fix, Name: "the FIX store", Content: "reports", Start: s.fix.Start, Reconcile: s.reconcileFIX,
 			RefuseLost: func(*engine.State) error {
-				return fmt.Errorf("the FIX store was lost or is older than the journal: %s", rebaseHint)
+				return fmt.Errorf("the FIX store was lost or is older than the journal: %s", reconcileHint)
 			},
 		},
 		{
@@ -199,7 +199,7 @@ func (s *Service) projections() []projection.Projection {
 				if isUnused(state.Desk()) {
 					return nil
 				}
-				return fmt.Errorf("the desk's store was lost or is older than the journal, or is damaged: %s; or %s", rebaseHint, deskHint)
+				return fmt.Errorf("the desk's store was lost or is older than the journal, or is damaged: %s; or %s", reconcileHint, deskHint)
 			},
 		},
 		{
@@ -249,7 +249,7 @@ func (s *Service) reconcileHistory(state *engine.State, r projection.Relation) (
 // deskHint: the desk's store is derived from the journal.
 const deskHint = "delete its folder: it is rebuilt from what the journal still has"
 
-const rebaseHint = "restore all of the data folder from one backup, or start once with --rebase"
+const reconcileHint = "restore all of the data folder from one backup, or start once with --reconcile"
 
 // journalOptions are those of a single node's journal.
 func (s *Service) journalOptions() persist.Options {

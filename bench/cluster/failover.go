@@ -138,7 +138,7 @@ func newFailoverSplit() *failoverSplit {
 func (f *failoverSplit) add(killed time.Time, log string, after probe) {
 	f.whole.Add(int64(after.answer.Sub(killed)))
 	f.ordered.Add(max(int64(after.answer.Sub(after.logon)), 1))
-	elections, services := loggedAt(log, "this node leads", killed, after.logon), loggedAt(log, "serving as leader", killed, after.logon)
+	elections, services := loggedAt(log, "this node became the leader", killed, after.logon), loggedAt(log, "serving as leader", killed, after.logon)
 	if len(elections) == 0 || len(services) == 0 {
 		return
 	}

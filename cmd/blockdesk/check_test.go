@@ -114,7 +114,7 @@ func TestCheckAndServeRefuseAlike(t *testing.T) {
 		{"a demo on all addresses", "", "--demo listen.ws=0.0.0.0:0", "--demo serves loopback addresses only"},
 		{"a mirror of nothing", "mirror: {pairs: [{symbol: SLUSD/USDC, base_mint: " + demo.Address(demo.MintSLUSD) + ", quote_mint: " + demo.Address(demo.MintUSDC) + "}]}\n", "mirror.rpc_urls=http://127.0.0.1:1", "mirror.pairs[0].symbol: "},
 		{"a mirror without nodes", "mirror: {pairs: [{symbol: SLUSD/USDC, base_mint: " + demo.Address(demo.MintSLUSD) + ", quote_mint: " + demo.Address(demo.MintUSDC) + "}]}\n", "", "mirror.rpc_urls: "},
-		{"a peer in the clear", strings.Replace(node(""), "127.0.0.1:1", "192.0.2.1:1", 1), "", "only a loopback address may do without TLS"},
+		{"a peer in the clear", strings.Replace(node(""), "127.0.0.1:1", "192.0.2.1:1", 1), "", "TLS is required unless the address is loopback"},
 		{"a node of no peer", strings.Replace(node(""), "id: a,", "id: b,", 1), "", "cluster.id: "},
 		{"a node's certificate", node(", tls_cert_file: " + file + ", tls_key_file: " + file + ", tls_ca_file: " + file), "", "cluster.tls_cert_file, cluster.tls_key_file: "},
 		{"half a node's TLS", node(", tls_cert_file: " + file), "", "cluster.tls_cert_file: needs cluster.tls_key_file and cluster.tls_ca_file"},

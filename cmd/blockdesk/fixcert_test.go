@@ -27,7 +27,7 @@ func TestFIXCertRefuses(t *testing.T) {
 		args []string
 		want string
 	}{
-		"a file is there": {[]string{dir}, "server.key is there already"},
+		"a file is there": {[]string{dir}, "server.key already exists"},
 		"no day":          {[]string{t.TempDir(), "--days", "0"}, "--days: 0"},
 		"too many days":   {[]string{t.TempDir(), "--days", "826"}, "--days: 826"},
 		"too many hosts":  {[]string{t.TempDir(), "--host", hosts.String()[1:]}, "--host: 101"},

@@ -19,7 +19,7 @@ import (
 )
 
 func serveCommand(s *settings) *cobra.Command {
-	var asDemo, check, rebase, open bool
+	var asDemo, check, reconcile, open bool
 	var role string
 	cmd := &cobra.Command{
 		Use: "serve", Short: "Run the service", Args: cobra.NoArgs,
@@ -52,22 +52,26 @@ func serveCommand(s *settings) *cobra.Command {
 			if open {
 				s.opened = openInBrowser
 			}
-			return serve(cmd, s, &cfg, in, rebase)
+			return serve(cmd, s, &cfg, in, reconcile)
 		},
 	}
 	cmd.Flags().StringVar(&role, "role", "", "role of this process: all, node or follower (default: as configured)")
 	cmd.Flags().BoolVar(&asDemo, "demo", false, "demo participants and traders; loopback addresses only")
-	cmd.Flags().BoolVar(&rebase, "rebase", false,
+	cmd.Flags().BoolVar(&reconcile, "reconcile", false,
 		"start although the journal and the FIX store or the desk's store have diverged, because one was lost\n"+
 			"or restored alone. The journal counts: orders on which it and the FIX store disagree are cancelled,\n"+
 			"reports that only one of them has are not sent, and answers to old idempotency keys may be lost")
 	cmd.Flags().BoolVar(&open, "open", false, "open the board in a browser once the service listens")
+	cmd.Flags().BoolVar(&reconcile, "rebase", false, "old name of --reconcile")
+	if err := cmd.Flags().MarkDeprecated("rebase", "use --reconcile"); err != nil {
+		panic("serve: " + err.Error()) // unreachable: the flag exists
+	}
 	cmd.Flags().BoolVar(&check, "check", false, "validate the configuration and exit")
 	return cmd
 }
 
 // serve runs the process of the configured role until the command's context ends.
-func serve(cmd *cobra.Command, s *settings, cfg *config.Config, in *service.Inputs, rebase bool) (err error) {
+func serve(cmd *cobra.Command, s *settings, cfg *config.Config, in *service.Inputs, reconcile bool) (err error) {
 	log := newLogger(cfg.Log, cmd.ErrOrStderr())
 	// An operator signals all nodes to read the participants file again. Processes that
 	// do not, such as a standby, must survive the signal.
@@ -78,14 +82,14 @@ func serve(cmd *cobra.Command, s *settings, cfg *config.Config, in *service.Inpu
 	case cfg.Clustered():
 		err = serveNode(cmd, s, cfg, in, log)
 	default:
-		err = serveAlone(cmd, s, cfg, in, rebase, log)
+		err = serveAlone(cmd, s, cfg, in, reconcile, log)
 	}
 	log.Info("stopped", "clean", err == nil)
 	return err
 }
 
 // serveAlone runs a service on a journal of its own.
-func serveAlone(cmd *cobra.Command, s *settings, cfg *config.Config, in *service.Inputs, rebase bool, log *slog.Logger) error {
+func serveAlone(cmd *cobra.Command, s *settings, cfg *config.Config, in *service.Inputs, reconcile bool, log *slog.Logger) error {
 	own, err := program.Read(log)
 	if err != nil {
 		return err
@@ -93,7 +97,7 @@ func serveAlone(cmd *cobra.Command, s *settings, cfg *config.Config, in *service
 	ctx := cmd.Context()
 	b := s.newBar(cmd.ErrOrStderr(), "replaying the journal", inCommands)
 	running, err := service.Open(ctx, service.Options{
-		Config: cfg, Log: log, Program: own, Inputs: in, Reconcile: rebase, Replaying: b.progress(ctx),
+		Config: cfg, Log: log, Program: own, Inputs: in, Reconcile: reconcile, Replaying: b.progress(ctx),
 	})
 	b.end()
 	if ctx.Err() != nil && errors.Is(err, context.Canceled) {

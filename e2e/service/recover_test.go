@@ -66,11 +66,11 @@ func serveArgs(s *server.Server, more ...string) []string {
 	return append([]string{"serve", "--config", config, "--data", s.DataDir()}, append(programtest.FreePorts, more...)...)
 }
 
-// rebased starts the service once with --rebase, and stops it.
-func rebased(t *testing.T, s *server.Server) {
+// reconciled starts the service once with --reconcile, and stops it.
+func reconciled(t *testing.T, s *server.Server) {
 	t.Helper()
 	exe := programtest.Binary(t)
-	cmd := exec.Command(exe, serveArgs(s, "--rebase")...)
+	cmd := exec.Command(exe, serveArgs(s, "--reconcile")...)
 	var out strings.Builder
 	cmd.Stderr = &out
 	if err := os.Remove(filepath.Join(s.DataDir(), "addresses.json")); err != nil {
@@ -132,10 +132,10 @@ func TestStoreAndJournalDoNotFit(t *testing.T) {
 				}
 			}
 			out, err := programtest.Run(t, "", nil, serveArgs(s)...)
-			if err == nil || !strings.Contains(out, part.within) || !strings.Contains(out, "--rebase") {
+			if err == nil || !strings.Contains(out, part.within) || !strings.Contains(out, "--reconcile") {
 				t.Fatalf("it starts, or does not say why: %v\n%s", err, out)
 			}
-			rebased(t, s)
+			reconciled(t, s)
 			if err := s.Restart(context.Background()); err != nil {
 				t.Fatal(err)
 			}
@@ -385,7 +385,7 @@ func TestDeskStoreOfAnother(t *testing.T) {
 		t.Fatal(err)
 	}
 	out, err := programtest.Run(t, "", nil, serveArgs(services[0])...)
-	if err == nil || !strings.Contains(out, "damaged") || !strings.Contains(out, "--rebase") {
+	if err == nil || !strings.Contains(out, "damaged") || !strings.Contains(out, "--reconcile") {
 		t.Fatalf("it starts, or does not say why: %v\n%s", err, out)
 	}
 	if err := os.RemoveAll(mine); err != nil {

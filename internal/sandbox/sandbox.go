@@ -36,12 +36,12 @@ const (
 	MinNodeVersion = 20
 
 	// These timeouts only end a hang. They are long because a loaded machine is slow.
-	readyWithin = 5 * time.Minute
-	stopWithin  = 2 * time.Minute // then it is killed
-	callWithin  = 2 * time.Minute
-	// idleFor is below the server's idle timeout, so that the server does not close a
+	readyTimeout = 5 * time.Minute
+	stopTimeout  = 2 * time.Minute // then it is killed
+	callTimeout  = 2 * time.Minute
+	// idleTimeout is below the server's idle timeout, so that the server does not close a
 	// connection that the client is about to use.
-	idleFor     = time.Minute
+	idleTimeout     = time.Minute
 	maxAnswer   = 64 << 20
 	maxStderr   = 4 << 10
 	readyPrefix = "sandbox ready "
@@ -96,7 +96,7 @@ func Find(from ...string) string {
 func (o Options) Check(ctx context.Context) error {
 	path, err := exec.LookPath(o.node())
 	if err != nil {
-		return fmt.Errorf("%w: no Node here (at least %d)", ErrUnavailable, MinNodeVersion)
+		return fmt.Errorf("%w: Node.js %d or later is not in PATH: install it", ErrUnavailable, MinNodeVersion)
 	}
 	out, err := exec.CommandContext(ctx, path, "--version").Output()
 	if err != nil {
@@ -186,8 +186,8 @@ func Start(ctx context.Context, o Options) (*Node, error) {
 	stderr := &lastOutput{also: o.Stderr}
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = stdin, stdout, stderr
 	cmd.Cancel = hold.Close // the server saves its state and exits
-	cmd.WaitDelay = stopWithin
-	n := &Node{cmd: cmd, cancel: cancel, client: &http.Client{Timeout: callWithin, Transport: &http.Transport{IdleConnTimeout: idleFor}}}
+	cmd.WaitDelay = stopTimeout
+	n := &Node{cmd: cmd, cancel: cancel, client: &http.Client{Timeout: callTimeout, Transport: &http.Transport{IdleConnTimeout: idleTimeout}}}
 	n.wait = sync.OnceValue(func() error {
 		err := cmd.Wait()
 		hold.Close()
@@ -238,7 +238,7 @@ func (t *lastOutput) String() string {
 }
 
 func (n *Node) awaitReady(out *os.File) error {
-	if err := out.SetReadDeadline(time.Now().Add(readyWithin)); err != nil {
+	if err := out.SetReadDeadline(time.Now().Add(readyTimeout)); err != nil {
 		return fmt.Errorf("sandbox: %w", err)
 	}
 	line, err := bufio.NewReader(out).ReadString('\n')
@@ -265,7 +265,7 @@ func (n *Node) Run(ctx context.Context) error {
 }
 
 // Stop makes the chain save its state and end, and waits for it. A chain that does not
-// end within stopWithin is killed.
+// end within stopTimeout is killed.
 func (n *Node) Stop() error {
 	n.cancel()
 	if err := n.wait(); err != nil {

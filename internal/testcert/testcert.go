@@ -45,7 +45,7 @@ func Write(dir string, hosts []string, now time.Time, life time.Duration) error 
 	}
 	for name := range files {
 		if _, err := os.Lstat(filepath.Join(dir, name)); !errors.Is(err, fs.ErrNotExist) {
-			return errors.Join(fmt.Errorf("%s is there already", filepath.Join(dir, name)), err)
+			return errors.Join(fmt.Errorf("%s already exists", filepath.Join(dir, name)), err)
 		}
 	}
 	for name, text := range files {

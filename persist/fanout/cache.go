@@ -18,9 +18,9 @@ import (
 var (
 	// errStreamMismatch: the stream has a message that this publisher did not put
 	// there, or lacks one that it did.
-	errStreamMismatch = errors.New("the stream is not what was put there")
+	errStreamMismatch = errors.New("the stream differs from what this publisher stored")
 	// errNotAcked: the stream did not acknowledge a message.
-	errNotAcked = errors.New("the stream refuses")
+	errNotAcked = errors.New("the stream did not acknowledge a message")
 )
 
 // streamFiller publishes the journal's frames to the stream, so that the stream has the
@@ -64,7 +64,7 @@ func (p *Publisher) fill(ctx context.Context, l *link) error {
 		}
 		recreate = errors.Is(err, errStreamMismatch)
 		if try == 0 || recreate {
-			p.o.Logger.Warn("filling the stream failed", "seq", f.at.Next, "anew", recreate, "error", err)
+			p.o.Logger.Warn("filling the stream failed", "seq", f.at.Next, "recreate", recreate, "error", err)
 		}
 		if !sleep(ctx, pause(try)) {
 			return nil

@@ -19,7 +19,7 @@ var (
 	// ErrBehind: the next frame is neither live nor in the stream.
 	ErrBehind = errors.New("too far behind the leader")
 	// ErrDiverged: the leader's history differs from what was applied.
-	ErrDiverged = errors.New("the leader has another history")
+	ErrDiverged = errors.New("the applied frames are not in the leader's history")
 )
 
 // Applier applies one frame's commands after the other: an engine.Engine in follower
@@ -144,7 +144,7 @@ func (f *Follower) handle(ctx context.Context, l *link, data []byte) (inSync boo
 		f.stats.Stale.Add(1)
 		return false, nil
 	case h.term > f.term:
-		f.o.Logger.Info("following a leader", "term", h.term, "last_term", f.term)
+		f.o.Logger.Info("following a new leader", "term", h.term, "last_term", f.term)
 		f.term, f.parts = h.term, assembly{}
 		f.lag.setTerm(h.term)
 	}
@@ -199,7 +199,7 @@ func (f *Follower) handleFrame(ctx context.Context, l *link, frame *persist.Fram
 }
 
 // errOtherHistory: the frame contradicts what was applied.
-var errOtherHistory = errors.New("frame of another history")
+var errOtherHistory = errors.New("the frame contradicts the applied ones")
 
 // applyNext applies the frame if it is the next one, and skips it if it was applied.
 // Errors: errOtherHistory, those of the applier.

@@ -11,7 +11,7 @@ import (
 
 // ErrSnapshot says that Join gave up: MaxSnapshotTries snapshots were pruned or damaged
 // before they were complete here.
-var ErrSnapshot = errors.New("no whole snapshot could be fetched from the leader")
+var ErrSnapshot = errors.New("could not fetch a complete snapshot from the leader")
 
 // errUnusable: the snapshot was pruned or is damaged.
 var errUnusable = errors.New("the snapshot is unusable")
@@ -32,7 +32,7 @@ func (f *Follower) Join(ctx context.Context) (*engine.Replica, error) {
 		switch {
 		case err == nil:
 			f.at, f.lastAt = at, 0
-			f.o.Logger.Info("joined", "seq", at.Last(), "epoch", at.Epoch)
+			f.o.Logger.Info("follower joined", "seq", at.Last(), "epoch", at.Epoch)
 			return r, nil
 		case ctx.Err() != nil:
 			return nil, ctx.Err()
@@ -88,7 +88,7 @@ func (f *Follower) fetch(ctx context.Context, l *link) (*engine.Replica, persist
 		return nil, none, fmt.Errorf("%w: %w", errUnusable, err)
 	}
 	if at != first.position {
-		return nil, none, fmt.Errorf("%w: it is of %+v, the leader said %+v", errUnusable, at, first.position)
+		return nil, none, fmt.Errorf("%w: the snapshot is at %+v, the leader announced %+v", errUnusable, at, first.position)
 	}
 	f.stats.Snapshots.Add(1)
 	return r, at, nil
@@ -125,7 +125,7 @@ func (f *Follower) request(ctx context.Context, l *link, next, offset uint64) (p
 	case got.kind != kindSnapshotPiece || got.snapshotOffset() != offset:
 		return piece{}, fmt.Errorf("%w: the answer is for another request", errUnusable)
 	case got.term < f.term:
-		return piece{}, fmt.Errorf("an answer of term %d, in term %d", got.term, f.term)
+		return piece{}, fmt.Errorf("the answer is from term %d, older than the current term %d", got.term, f.term)
 	}
 	return parsePiece(&got, body), nil
 }

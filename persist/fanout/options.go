@@ -163,11 +163,11 @@ func (a *Auth) option() (nats.Option, error) {
 	case len(a.Seed) > 0:
 		pair, err := nkeys.FromSeed(a.Seed)
 		if err != nil {
-			return nil, errors.New("nats: the seed is not that of an nkey") // the library's error may contain the seed
+			return nil, errors.New("nats: the seed is not a valid nkey seed") // the library's error may contain the seed
 		}
 		public, err := pair.PublicKey()
 		if err != nil {
-			return nil, errors.New("nats: the seed is not that of an nkey")
+			return nil, errors.New("nats: the seed is not a valid nkey seed")
 		}
 		return nats.Nkey(public, pair.Sign), nil
 	}

@@ -10,7 +10,7 @@ import (
 )
 
 // ErrMessage is wrapped by every decoding error of a message.
-var ErrMessage = errors.New("message of the fan-out")
+var ErrMessage = errors.New("invalid fan-out message")
 
 // kind is the kind of a message. On the wire: frozen.
 type kind uint8
@@ -92,7 +92,7 @@ func parseMessage(data []byte) (head, []byte, error) {
 	case le.Uint32(data) != messageMagic:
 		return head{}, nil, fmt.Errorf("%w: magic %#x", ErrMessage, le.Uint32(data))
 	case le.Uint32(data[end:]) != crc32.Checksum(data[:end], castagnoli):
-		return head{}, nil, fmt.Errorf("%w: checksum", ErrMessage)
+		return head{}, nil, fmt.Errorf("%w: wrong checksum", ErrMessage)
 	case data[4] != messageVersion:
 		return head{}, nil, fmt.Errorf("%w: version %d: this program reads %d", ErrMessage, data[4], messageVersion)
 	case data[5] == 0 || kind(data[5]) >= kindUnknown || data[6] != 0 || data[7] != 0:

@@ -36,8 +36,8 @@ func Run(t *testing.T, rigged func(t *testing.T) Rig) {
 		name string
 		run  func(t *testing.T, rig Rig)
 	}{
-		{"what was appended is recovered", recovers},
-		{"acknowledged before a kill is there after it", survives},
+		{"recovers every appended frame", recovers},
+		{"keeps acknowledged frames after a kill", survives},
 		{"the events above a floor come once, in order", replays},
 		{"a frame that does not follow is refused for good", refuses},
 		{"a frame of too many commands is refused", limits},

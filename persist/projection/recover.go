@@ -76,7 +76,7 @@ type Projection struct {
 
 // Options of Recover.
 type Options struct {
-	// AllowReconcile is the operator's consent (--rebase) to make every store agree
+	// AllowReconcile is the operator's consent (--reconcile) to make every store agree
 	// with the journal.
 	AllowReconcile bool
 	// Interval: the journal may lose its last commands in a crash, so a store may
@@ -125,7 +125,7 @@ func (r *recovery) replay(j Journal) (*engine.Replica, error) {
 		if !errors.Is(err, ErrPruned) || floor == math.MaxUint64 {
 			return replica, errors.Join(err, failed)
 		}
-		r.o.Logger.Warn("the journal does not reach back to where a store ends", "error", err)
+		r.o.Logger.Warn("store is behind the pruned journal", "store_seq", floor, "error", err)
 		for i := range r.projections {
 			r.lost[i] = r.lost[i] || r.projections[i].Cursor() == floor
 		}

@@ -100,7 +100,7 @@ func (w *ackTransport) majority(self raft.ServerID, voters []raft.Server, c conf
 }
 
 // errUnconfirmed: no majority has answered within Options.Timeout.
-var errUnconfirmed = errors.New("no majority has confirmed it yet")
+var errUnconfirmed = errors.New("no majority has confirmed the leadership yet")
 
 // barrier joins concurrent calls of VerifyLeader: one round runs at a time, and all
 // calls that arrive meanwhile share the next one.

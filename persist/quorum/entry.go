@@ -25,7 +25,7 @@ const (
 )
 
 // errEntry marks an entry that this program did not write.
-var errEntry = errors.New("entry")
+var errEntry = errors.New("invalid log entry")
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
@@ -165,7 +165,7 @@ func parseCommit(data []byte) (store string, ops []byte, err error) {
 	case body < commitHeader || string(data[:4]) != commitMagic:
 		return "", nil, fmt.Errorf("%w: not a commit", errEntry)
 	case crc32.Checksum(data[:body], castagnoli) != binary.LittleEndian.Uint32(data[body:]):
-		return "", nil, fmt.Errorf("%w: checksum of a commit", errEntry)
+		return "", nil, fmt.Errorf("%w: wrong checksum of a commit", errEntry)
 	case data[4] != commitVersion:
 		return "", nil, fmt.Errorf("%w: commit of version %d, this program reads %d", errEntry, data[4], commitVersion)
 	}

@@ -16,7 +16,7 @@ import (
 // Results of an entry, the same on every node.
 var (
 	// errStale refuses an entry whose term is over.
-	errStale = errors.New("its term is over")
+	errStale = errors.New("the term that proposed the entry is over")
 	// errChain refuses a frame that does not follow the last one.
 	errChain = errors.New("the frame does not follow")
 	// errMissing: this node's log and snapshots have a gap between them.

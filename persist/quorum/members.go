@@ -12,7 +12,7 @@ import (
 const memberTimeout = 5 * time.Second
 
 // ErrMember refuses a membership change with an invalid id or address.
-var ErrMember = errors.New("quorum: member")
+var ErrMember = errors.New("quorum: invalid member")
 
 // Leader returns the current leader, with its client addresses from the configuration;
 // without an ID, none is known. It may be out of date by Options.Timeout.

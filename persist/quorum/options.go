@@ -132,7 +132,7 @@ func (o *Options) Validate() error {
 	case len(d.Peers) == 0 && !d.Join || len(d.Peers) > MaxPeers:
 		return fmt.Errorf("%d peers: must be 1 to %d", len(d.Peers), MaxPeers)
 	case d.TLS != nil && (len(d.TLS.Certificates) == 0 || d.TLS.RootCAs == nil || d.TLS.ClientCAs == nil):
-		return errors.New("transport: TLS needs a certificate and the authorities of both ends")
+		return errors.New("transport: TLS needs Certificates, RootCAs and ClientCAs")
 	}
 	watch := d.diskWatch()
 	if err := errors.Join(watch.Validate(), o.validatePeers()); err != nil {
@@ -177,7 +177,7 @@ func (o *Options) validateAddress(what, address string) error {
 	}
 	ip := net.ParseIP(host)
 	if o.TLS == nil && host != "localhost" && (ip == nil || !ip.IsLoopback()) {
-		return fmt.Errorf("%s address %q: only a loopback address may do without TLS", what, address)
+		return fmt.Errorf("%s address %q: TLS is required unless the address is loopback", what, address)
 	}
 	return nil
 }

@@ -42,7 +42,7 @@ const (
 )
 
 // errSnapshot marks a damaged snapshot.
-var errSnapshot = errors.New("snapshot")
+var errSnapshot = errors.New("damaged raft snapshot")
 
 // header is the header of a snapshot.
 type header struct {
@@ -78,7 +78,7 @@ func decodeHeader(p []byte) (h header, err error) {
 	case len(p) != headerSize || string(p[:4]) != snapshotMagic:
 		return h, fmt.Errorf("%w: not a snapshot of a raft group", errSnapshot)
 	case le.Uint32(p[headerSize-4:]) != crc32.Checksum(p[:headerSize-4], castagnoli):
-		return h, fmt.Errorf("%w: checksum of the header", errSnapshot)
+		return h, fmt.Errorf("%w: wrong checksum of the header", errSnapshot)
 	case le.Uint16(p[4:]) != snapshotVersion:
 		return h, fmt.Errorf("snapshot version %d, this program reads %d: %w", le.Uint16(p[4:]), snapshotVersion, engine.ErrVersion)
 	}
@@ -292,7 +292,7 @@ func readStores(in *hashingReader, h *header, stores *localStores) error {
 	want := in.sum.Sum64()
 	var sum [8]byte
 	if _, err := io.ReadFull(in, sum[:]); err != nil || binary.LittleEndian.Uint64(sum[:]) != want {
-		return fmt.Errorf("%w: checksum of the whole", errSnapshot)
+		return fmt.Errorf("%w: wrong checksum of the file", errSnapshot)
 	}
 	if keep {
 		return nil

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strconv"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -138,7 +139,7 @@ func (n *Node) begin(r *raft.Raft) (*Term, error) {
 		t.end(ErrDeposed) // watch may have checked before this term existed
 	}
 	n.counts.terms.Add(1)
-	n.o.Logger.Info("this node leads", "node", n.o.ID, "term", number, "last_seq", b.at.Last(), "epoch", b.at.Epoch)
+	n.o.Logger.Info("this node became the leader", "node", n.o.ID, "term", number, "last_seq", b.at.Last(), "epoch", b.at.Epoch)
 	return t, nil
 }
 
@@ -256,8 +257,11 @@ func (t *Term) Store(name string) *Store {
 	defer t.mu.Unlock()
 	s := t.stores[name]
 	if s == nil {
-		if !validStoreName(name) || len(t.stores) == MaxStores {
-			panic("quorum: store " + name + ": not a name, or too many")
+		if !validStoreName(name) {
+			panic("quorum: invalid store name " + strconv.Quote(name))
+		}
+		if len(t.stores) == MaxStores {
+			panic("quorum: too many stores")
 		}
 		s = newStore(t, name)
 		t.stores[name] = s

@@ -35,7 +35,7 @@ import (
 // Errors, wrapped with the detail.
 var (
 	ErrBudget  = errors.New("build: compute budget out of bounds")
-	ErrTerms   = errors.New("build: terms that cannot be built")
+	ErrTerms   = errors.New("build: invalid terms")
 	ErrMemo    = errors.New("build: memo is not printable ASCII of at most 64 bytes")
 	ErrUnknown = errors.New("build: unknown rail or party")
 )
@@ -303,7 +303,7 @@ func (d *Delivery) Build(accounts *solana.AccountCache) (*Unsigned, error) {
 	case d.Desk == d.Wallet || d.Desk == zero || d.Wallet == zero:
 		return nil, fmt.Errorf("%w: desk %s, wallet %s", ErrTerms, solana.Text(d.Desk), solana.Text(d.Wallet))
 	case d.Amount == 0:
-		return nil, fmt.Errorf("%w: nothing for %s", ErrTerms, solana.Text(d.Wallet))
+		return nil, fmt.Errorf("%w: no amount for wallet %s", ErrTerms, solana.Text(d.Wallet))
 	case d.Reference == zero || d.Reference == d.Desk || d.Reference == d.Wallet:
 		return nil, fmt.Errorf("%w: reference %s of wallet %s", ErrTerms, solana.Text(d.Reference), solana.Text(d.Wallet))
 	}

@@ -328,14 +328,14 @@ func (c *Confirmed) readInner(list *[]inner) error {
 	}
 	for _, group := range *list {
 		if group.Index == nil || *group.Index < 0 || *group.Index >= len(c.Tx.Message.Instructions) {
-			return fmt.Errorf("%w: inner instructions of no instruction", ErrInconsistent)
+			return fmt.Errorf("%w: inner instructions of none of the %d instructions", ErrInconsistent, len(c.Tx.Message.Instructions))
 		}
 		for _, in := range group.Instructions {
 			if len(c.Inner) == MaxInnerInstructions {
 				return fmt.Errorf("%w: over %d inner instructions", ErrInconsistent, MaxInnerInstructions)
 			}
 			if in.Program == nil || *in.Program < 0 || *in.Program >= len(c.Keys) || len(in.Accounts) > tx.MaxKeys {
-				return fmt.Errorf("%w: an inner instruction of no program", ErrInconsistent)
+				return fmt.Errorf("%w: inner instruction without a program", ErrInconsistent)
 			}
 			read := InnerInstruction{Outer: *group.Index, Instruction: tx.Instruction{Program: uint8(*in.Program)}}
 			for _, a := range in.Accounts {

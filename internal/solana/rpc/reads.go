@@ -19,9 +19,9 @@ import (
 // Errors of answers that cannot be right, wrapped in an [Error] of kind [WrongAnswer];
 // of calls that cannot be made; and of answers that contradict each other.
 var (
-	errMissing  = errors.New("a member is missing")
+	errMissing  = errors.New("a JSON field is missing")
 	errCount    = errors.New("wrong number of values")
-	errMismatch = errors.New("the answer is about something else")
+	errMismatch = errors.New("the answer does not match the request")
 	// ErrTooMany: more in one call than the interface takes.
 	ErrTooMany = errors.New("rpc: too many in one call")
 	// ErrDisagree: nodes answer differently about final data.

@@ -48,7 +48,7 @@ const (
 
 // Errors of decoding and encoding. All are wrapped with the detail.
 var (
-	ErrTooLong   = errors.New("tx: longer than a transaction may be")
+	ErrTooLong   = errors.New("tx: transaction too long")
 	ErrTruncated = errors.New("tx: truncated")
 	ErrTrailing  = errors.New("tx: trailing bytes")
 	ErrCount     = errors.New("tx: count not in its shortest form")
