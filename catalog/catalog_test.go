@@ -279,12 +279,12 @@ func TestProofHash(t *testing.T) {
 
 // TestPoolAt: one pool, by its address alone.
 func TestPoolAt(t *testing.T) {
-	pool, ok := PoolAt(live(), PoolSchema, "PooLSLUSDUSDC1111111111111111111111111111111")
+	pool, ok := PoolByAddress(live(), PoolSchema, "PooLSLUSDUSDC1111111111111111111111111111111")
 	if !ok {
 		t.Fatal("the pool is not found by its address")
 	}
 	golden(t, "pool.live", render(t, &Document{Render: func(*Facts, string) any { return pool }}, live()))
-	if _, ok := PoolAt(live(), PoolSchema, "another"); ok {
+	if _, ok := PoolByAddress(live(), PoolSchema, "another"); ok {
 		t.Error("a pool is found that is not there")
 	}
 }

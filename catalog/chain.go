@@ -146,5 +146,5 @@ func degradedBy(f *Facts, p *Pair) []string {
 }
 
 func newProviderRecord(_ *Facts, p *Provider) providerRecord {
-	return providerRecord{p.URL, p.Available, p.LatestSlot, p.LatencyMS, p.LastOkAt, known(p.LastError)}
+	return providerRecord{p.URL, p.Available, p.LatestSlot, p.LatencyMS, p.LastOkAt, nullable(p.LastError)}
 }

@@ -120,13 +120,13 @@ type packs struct {
 }
 
 type pack struct {
-	For       string            `json:"for"`
-	Consumers []string          `json:"consumers"`
-	Facts     map[string]string `json:"facts"`
-	Files     []string          `json:"files"`
-	Auto      consumable        `json:"auto_consumable"`
-	External  bool              `json:"needs_external_onboarding"`
-	Blocker   string            `json:"blocker,omitempty"`
+	For             string            `json:"for"`
+	Consumers       []string          `json:"consumers"`
+	Facts           map[string]string `json:"facts"`
+	Files           []string          `json:"files"`
+	AutoConsumable  consumable        `json:"auto_consumable"`
+	NeedsOnboarding bool              `json:"needs_external_onboarding"`
+	Blocker         string            `json:"blocker,omitempty"`
 }
 
 // SubmissionPacks returns, for each family of consumers, the answers to a listing form.
@@ -149,7 +149,7 @@ func newPacks(f *Facts, schema string, facts func(*Facts, *family) map[string]st
 	all := records(f, families(), func(f *Facts, row *family) pack {
 		return pack{
 			For: row.name, Consumers: row.consumers, Facts: facts(f, row), Files: f.URLs.files(row.files...),
-			Auto: row.auto, External: row.external, Blocker: row.blocker,
+			AutoConsumable: row.auto, NeedsOnboarding: row.external, Blocker: row.blocker,
 		}
 	})
 	return &packs{configHeader(f, schema), len(all), all}
@@ -180,16 +180,16 @@ type examples struct {
 }
 
 type example struct {
-	Name    string `json:"name"`
-	Says    string `json:"description"`
-	Command string `json:"command"`
+	Name        string `json:"name"`
+	Description string `json:"description"`
+	Command     string `json:"command"`
 }
 
 // Examples returns command lines that run in a POSIX shell as they are printed.
 func Examples(f *Facts, schema string) any {
 	symbol := strings.ReplaceAll(f.canonical().Symbol, "/", "%2F")
 	read := func(name, says, path string) example {
-		return example{Name: name, Says: says, Command: "curl -sS '" + f.URLs.Base + path + "'"}
+		return example{Name: name, Description: says, Command: "curl -sS '" + f.URLs.Base + path + "'"}
 	}
 	d := &examples{header: configHeader(f, schema), Examples: []example{
 		read("status", "the market status record", marketPath("status")),
@@ -198,7 +198,7 @@ func Examples(f *Facts, schema string) any {
 		read("trades", "the last 10 trades", marketPath("trades")+"?symbol="+symbol+"&limit=10"),
 		read("candles", "hours of trades", marketPath("candles")+"?symbol="+symbol+"&timeframe=1h&limit=120"),
 		{
-			Name: "stream", Says: "every change as server-sent events, until interrupted",
+			Name: "stream", Description: "every change as server-sent events, until interrupted",
 			Command: "curl -sSN '" + f.URLs.Base + marketPath("stream") + "?symbols=" + symbol + "'",
 		},
 		read("tickets", "blocks for sale", "/api/v1/rfq/market-tickets"),

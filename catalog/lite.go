@@ -147,7 +147,7 @@ func LatestTrade(f *Facts, schema string) any {
 	d := &latestTrade{header: newHeader(f, schema), Symbol: p.Symbol}
 	if p.LastTrade != 0 {
 		d.Trade = &tradeRecord{
-			p.LastTrade, p.Last, p.LastQty, p.Side.String(), p.LastAt, known(p.LastSignature), p.Source.String(),
+			p.LastTrade, p.Last, p.LastQty, p.Side.String(), p.LastAt, nullable(p.LastSignature), p.Source.String(),
 		}
 	}
 	return d

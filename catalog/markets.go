@@ -175,7 +175,7 @@ func Pools(f *Facts, schema string) any {
 
 func newPoolRecord(f *Facts, p *Pair) poolRecord {
 	return poolRecord{
-		Symbol: p.Symbol, Program: p.Pool.Program, LPMint: known(p.Pool.LPMint), FeeBps: p.Pool.FeeBps,
+		Symbol: p.Symbol, Program: p.Pool.Program, LPMint: nullable(p.Pool.LPMint), FeeBps: p.Pool.FeeBps,
 		poolState: *p.Pool.record(), Liquidity: poolLiquidity(f, p),
 	}
 }
@@ -198,9 +198,9 @@ func poolLiquidity(f *Facts, p *Pair) *Decimal {
 	return &Decimal{Units: sum, Decimals: market.USDDecimals}
 }
 
-// PoolAt returns the record of the pool with that address; false if there is none or
+// PoolByAddress returns the record of the pool with that address; false if there is none or
 // it has not been read yet.
-func PoolAt(f *Facts, schema, address string) (any, bool) {
+func PoolByAddress(f *Facts, schema, address string) (any, bool) {
 	for i := range f.Pairs {
 		if f.Pairs[i].Pool.wasRead() && f.Pairs[i].Pool.Address == address {
 			return &poolDocument{newHeader(f, schema), newPoolRecord(f, &f.Pairs[i])}, true

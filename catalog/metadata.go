@@ -157,7 +157,7 @@ func PoolRegistry(f *Facts, schema string) any {
 		}
 		d.Pools = append(d.Pools, registryPool{
 			Pool: p.Address, Program: p.Program, Symbol: f.Pairs[i].Symbol, BaseMint: p.BaseMint, QuoteMint: p.QuoteMint,
-			BaseVault: p.BaseVault, QuoteVault: p.QuoteVault, LPMint: known(p.LPMint), FeeBps: p.FeeBps,
+			BaseVault: p.BaseVault, QuoteVault: p.QuoteVault, LPMint: nullable(p.LPMint), FeeBps: p.FeeBps,
 			Kind: p.Layout,
 		})
 	}

@@ -20,7 +20,7 @@ func TestPoolNotRead(t *testing.T) {
 	if pools := Pools(f, "").(*poolList); pools.Count != 0 {
 		t.Errorf("pools: %+v", pools)
 	}
-	if _, ok := PoolAt(f, PoolSchema, p.Address); ok {
+	if _, ok := PoolByAddress(f, PoolSchema, p.Address); ok {
 		t.Error("the pool has a record")
 	}
 	if registry := PoolRegistry(f, "").(*poolRegistry); registry.Count != 1 || registry.Pools[0].Pool != p.Address {

@@ -149,8 +149,8 @@ type ScreenerPair struct {
 	} `json:"pair"`
 }
 
-// AssetAt returns the token with that id in DEX Screener's format; false if there is none.
-func AssetAt(f *Facts, id string) (*ScreenerAsset, bool) {
+// ScreenerAssetByID returns the token with that id in DEX Screener's format; false if there is none.
+func ScreenerAssetByID(f *Facts, id string) (*ScreenerAsset, bool) {
 	for i := range f.Tokens {
 		t := &f.Tokens[i]
 		if t.asset() != id {
@@ -167,9 +167,9 @@ func AssetAt(f *Facts, id string) (*ScreenerAsset, bool) {
 	return nil, false
 }
 
-// PairAt returns the pair with that Ticker in DEX Screener's format; false if there is
+// ScreenerPairByID returns the pair with that Ticker in DEX Screener's format; false if there is
 // none.
-func PairAt(f *Facts, id string) (*ScreenerPair, bool) {
+func ScreenerPairByID(f *Facts, id string) (*ScreenerPair, bool) {
 	for i := range f.Pairs {
 		p := &f.Pairs[i]
 		if Ticker(p.Symbol) != id {

@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// PoolSchema names the JSON Schema of the document that PoolAt returns.
+// PoolSchema names the JSON Schema of the document that PoolByAddress returns.
 const PoolSchema = "svc_market_pool_v1"
 
 // schemaFiles are generated from the types by the tests, which also validate every

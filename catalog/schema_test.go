@@ -23,7 +23,7 @@ func described(f *Facts) map[string]any {
 	for _, w := range WellKnowns() {
 		all[w.Schema] = w.Render(f)
 	}
-	if pool, ok := PoolAt(live(), PoolSchema, "PooLSLUSDUSDC1111111111111111111111111111111"); ok {
+	if pool, ok := PoolByAddress(live(), PoolSchema, "PooLSLUSDUSDC1111111111111111111111111111111"); ok {
 		all[PoolSchema] = pool
 	}
 	return all

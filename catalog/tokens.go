@@ -124,12 +124,12 @@ func (a *Account) record(decimals uint8) accountRecord {
 	return accountRecord{
 		Address: a.Address, Amount: amount, Atoms: strconv.FormatUint(uint64(a.Amount), 10),
 		Formatted: amount.Formatted(), Compact: amount.Compact(), Role: a.Role.String(), Label: a.Label,
-		Pool: known(a.Pool), PoolLabel: known(a.PoolLabel),
+		Pool: nullable(a.Pool), PoolLabel: nullable(a.PoolLabel),
 	}
 }
 
-// known returns a pointer to text; nil, JSON's null, if text is empty.
-func known(text string) *string {
+// nullable returns a pointer to text; nil, JSON's null, if text is empty.
+func nullable(text string) *string {
 	if text == "" {
 		return nil
 	}

@@ -316,7 +316,7 @@ func truthsOf(t *testing.T, f *Facts) *truths {
 	}
 	for i := range f.Pairs {
 		if pool := f.Pairs[i].Pool; pool != nil {
-			d, _ := PoolAt(f, PoolSchema, pool.Address)
+			d, _ := PoolByAddress(f, PoolSchema, pool.Address)
 			s.read(t, "pools/"+pool.Address, d)
 		}
 	}

@@ -60,11 +60,11 @@ type head struct {
 	First, Next, NumberedTo int64
 	Cursor                  Cursor
 	Totals                  Totals
-	// Numbered is the last ordinal and Last its swap. Joining: the run may begin before
+	// Numbered is the last ordinal and Last its swap. MayOverlap: the run may begin before
 	// Last, so swaps up to it have ordinals already.
 	Numbered     uint64
 	Last         swapRef
-	Joining      bool
+	MayOverlap   bool
 	OmittedSwaps uint64
 	Traders      uint64
 }

@@ -125,7 +125,7 @@ func (s *swapTracker) load() error {
 		// are known by their time only, and the engine replaces a block's time that is
 		// ahead of its own. So omit a swap rather than publish it twice or under the
 		// ordinal of another swap.
-		s.head.Numbered, s.head.Joining = durable.Ordinal, true
+		s.head.Numbered, s.head.MayOverlap = durable.Ordinal, true
 		s.head.Last = swapRef{Time: time.Unix(0, durable.TradedAt).Add(s.o.MaxAhead).Unix()}
 	}
 	s.submitted, s.confirmed, s.confirmedAt = durable.Ordinal, durable.Ordinal, s.o.Now()
@@ -220,7 +220,7 @@ func (s *swapTracker) beginRun() error {
 	h := &s.head
 	h.Run++
 	h.First, h.Next, h.NumberedTo = 0, 0, math.MinInt64
-	h.Joining = h.Numbered > 0
+	h.MayOverlap = h.Numbered > 0
 	return commit(s.store.kv, true, func(set func(key, value []byte), deleteRange func(lo, hi []byte)) {
 		deleteRange(s.store.traceKey(0, math.MinInt64), s.store.traceKey(h.Run, math.MinInt64))
 		set(s.store.key('h'), encode(nil, h))
@@ -314,13 +314,13 @@ func (s *swapTracker) numberSwaps(from, to int64) error {
 func (h *head) alreadyNumbered(f *CountedSwap) bool {
 	last := &h.Last
 	switch {
-	case !h.Joining:
+	case !h.MayOverlap:
 		return false
 	case last.Key == f.Key:
-		h.Joining = false // this swap has an ordinal; later ones have none
+		h.MayOverlap = false // this swap has an ordinal; later ones have none
 		return true
 	case last.Slot > 0 && f.Slot > last.Slot, last.Slot == 0 && f.Time > last.Time:
-		h.Joining = false
+		h.MayOverlap = false
 		return false
 	default:
 		return true

@@ -26,7 +26,7 @@ func (s *Store) Backup(target string, progress func(done, total uint64)) error {
 		return err
 	}
 	to := layout{fs: s.o.FS, dir: target}
-	m, err := to.begin()
+	m, err := to.beginCopy()
 	if err != nil {
 		return err
 	}
@@ -44,7 +44,7 @@ func (s *Store) Backup(target string, progress func(done, total uint64)) error {
 		// After a failure of the store, some of its files are only in memory.
 		return errors.Join(err, s.fault.err(), m.close())
 	}
-	return to.finish(m, at.watermark(closed), s.o.Logger)
+	return to.finishCopy(m, at.highWaterMark(closed), s.o.Logger)
 }
 
 // checkpoint copies the frames. Pebble panics if it cannot sync the target folder; it
@@ -100,7 +100,7 @@ func (s *Store) copySnapshots(to layout, snaps []snapshot, progress func(done, t
 }
 
 // begin creates an empty target. It is not a valid store until finish returns nil.
-func (l layout) begin() (*watermark, error) {
+func (l layout) beginCopy() (*highWaterMark, error) {
 	if used, err := hasFiles(l.fs, l.dir); err != nil {
 		return nil, err
 	} else if used {
@@ -109,7 +109,7 @@ func (l layout) begin() (*watermark, error) {
 	if err := makeDir(l.fs, l.dir); err != nil {
 		return nil, err
 	}
-	m, err := openWatermark(l.fs, l.watermark(), watermarkRecord{phase: copying})
+	m, err := openHighWaterMark(l.fs, l.highWaterMark(), highWaterMarkRecord{phase: copying})
 	if err != nil {
 		return nil, err
 	}
@@ -119,12 +119,12 @@ func (l layout) begin() (*watermark, error) {
 	return m, nil
 }
 
-// finish verifies that the copy reaches the high-water mark must, and makes the copy a
+// finish verifies that the copy reaches the high-water mark want, and makes the copy a
 // valid store. It closes m.
-func (l layout) finish(m *watermark, must watermarkRecord, logger *slog.Logger) error {
-	end, err := l.prove(must, logger)
+func (l layout) finishCopy(m *highWaterMark, want highWaterMarkRecord, logger *slog.Logger) error {
+	end, err := l.verifyCopy(want, logger)
 	if err == nil {
-		err = m.write(end.watermark(closed))
+		err = m.write(end.highWaterMark(closed))
 	}
 	if err == nil {
 		err = m.sync()
@@ -135,8 +135,8 @@ func (l layout) finish(m *watermark, must watermarkRecord, logger *slog.Logger) 
 	return nil
 }
 
-func (l layout) prove(must watermarkRecord, logger *slog.Logger) (end position, err error) {
-	src := &source{folder: folder{layout: l, fault: fault{log: logger}}, watermark: must}
+func (l layout) verifyCopy(want highWaterMarkRecord, logger *slog.Logger) (end position, err error) {
+	src := &source{folder: folder{layout: l, fault: fault{log: logger}}, highWaterMark: want}
 	if src.snaps, _, err = listSnapshots(l.fs, l.snapshots()); err != nil {
 		return end, err
 	}
@@ -176,14 +176,14 @@ func copyStore(o ToolOptions, target string) (err error) {
 		return err
 	}
 	from, to := src.layout, layout{fs: src.layout.fs, dir: target}
-	m, err := to.begin()
+	m, err := to.beginCopy()
 	if err != nil {
 		return err
 	}
 	if err := from.copyAll(to, o.Progress); err != nil {
 		return errors.Join(err, m.close())
 	}
-	return to.finish(m, src.watermark, src.fault.log)
+	return to.finishCopy(m, src.highWaterMark, src.fault.log)
 }
 
 // copyAll copies frames and snapshots, file by file.

@@ -135,7 +135,7 @@ func BenchmarkJournal(b *testing.B) {
 	}
 	for _, size := range frameSizes {
 		b.Run(fmt.Sprintf("mark-every-frame/%d", size), func(b *testing.B) {
-			benchTurns(b, size, Options{SyncWatermark: true})
+			benchTurns(b, size, Options{SyncHighWaterMark: true})
 		})
 	}
 }
@@ -153,11 +153,11 @@ func benchTurns(b *testing.B, size int, o Options) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	// The watermark is synced as Run does; without a snapshot replica, which has a core
+	// The high-water mark is synced as Run does; without a snapshot replica, which has a core
 	// of its own.
 	ctx, cancel := context.WithCancel(b.Context())
 	done := make(chan error, 1)
-	go func() { done <- s.syncWatermark(ctx) }()
+	go func() { done <- s.syncHighWaterMark(ctx) }()
 	turn := min(turnFrames, turnCommands/size)
 	commands := flowOf(turn*size, size, 1)
 	var seq uint64

@@ -216,8 +216,8 @@ func crashRun(t testing.TB, seed uint64, limit int, ref *reference, bug appendFu
 	o.SnapshotEvery = uint64(100 + rng.IntN(400))
 	o.KeepSnapshots = 1 + rng.IntN(3)
 	o.MemTableBytes = MinMemTableBytes << rng.IntN(3)
-	o.Mode, o.WatermarkInterval = Sync, MinInterval
-	o.SyncWatermark = rng.IntN(4) == 0
+	o.Mode, o.HighWaterMarkInterval = Sync, MinInterval
+	o.SyncHighWaterMark = rng.IntN(4) == 0
 	appendWith := bug
 	if bug == nil {
 		appendWith = (*writer).append

@@ -73,14 +73,14 @@
 //	└────────┴─────────┴───────┴───┴───────┴──────────┴─────────────┴──────────┴───────┴─────┴────────┘
 //
 // It is written after the frame is on disk and before the acknowledgement, into the page
-// cache. Run syncs it within WatermarkInterval (5 ms), at once when the journal is idle.
+// cache. Run syncs it within HighWaterMarkInterval (5 ms), at once when the journal is idle.
 // So the next Open detects:
 //
 //	after a kill or a close     any loss of anything acknowledged
 //	after a power failure       the same, unless the disk loses synced frames of the last
-//	                            WatermarkInterval only, and the mark with them
+//	                            HighWaterMarkInterval only, and the mark with them
 //
-// SyncWatermark closes that gap: it syncs the mark before each acknowledgement. The two
+// SyncHighWaterMark closes that gap: it syncs the mark before each acknowledgement. The two
 // syncs must follow each other, because a mark that becomes durable together with its
 // frame cannot tell a lost frame from one that never existed. (Two parallel
 // syncs, with the frame's bytes in the side file, cost 1.5 to 1.7 of one.)

@@ -31,12 +31,12 @@ var ErrEntryLimit = errors.New("entry log: limit exceeded")
 type EntryLogOptions struct {
 	// Dir is the log's own folder; OpenEntryLog creates it. The caller may use its
 	// subfolder snapshots.
-	Dir               string
-	FS                vfs.FS
-	WatermarkInterval time.Duration
-	MemTableBytes     int
-	SpareLogs         int
-	Logger            *slog.Logger
+	Dir                   string
+	FS                    vfs.FS
+	HighWaterMarkInterval time.Duration
+	MemTableBytes         int
+	SpareLogs             int
+	Logger                *slog.Logger
 	// Advice is what a *DamageError says to do.
 	Advice string
 	// ReadOnly opens a log that exists (else ErrNoStore) without changing the folder.
@@ -85,14 +85,14 @@ func registerKey(name []byte) []byte { return append([]byte{registerPrefix}, nam
 // disk.
 func OpenEntryLog(o EntryLogOptions) (*EntryLog, error) {
 	p := Options{
-		Dir: o.Dir, FS: o.FS, WatermarkInterval: o.WatermarkInterval, MemTableBytes: o.MemTableBytes, SpareLogs: o.SpareLogs, Logger: o.Logger,
+		Dir: o.Dir, FS: o.FS, HighWaterMarkInterval: o.HighWaterMarkInterval, MemTableBytes: o.MemTableBytes, SpareLogs: o.SpareLogs, Logger: o.Logger,
 	}
 	if err := p.Validate(); err != nil {
 		return nil, err
 	}
 	p = p.withDefaults()
 	l := &EntryLog{folder: folder{
-		o: p, layout: layout{fs: p.FS, dir: p.Dir, advice: o.Advice}, fault: fault{log: p.Logger}, watermarkDue: make(chan struct{}, 1),
+		o: p, layout: layout{fs: p.FS, dir: p.Dir, advice: o.Advice}, fault: fault{log: p.Logger}, highWaterMarkDue: make(chan struct{}, 1),
 	}}
 	open := l.open
 	if o.ReadOnly {
@@ -113,8 +113,8 @@ func (l *EntryLog) open() error {
 	if err = errors.Join(err, l.fault.err()); err != nil {
 		return l.refusal(err)
 	}
-	at := watermarkRecord{phase: open, count: m.count, slot: m.slot, last: l.count, hash: hash}
-	if l.watermark, err = openWatermark(l.layout.fs, l.layout.watermark(), at); err != nil {
+	at := highWaterMarkRecord{phase: open, count: m.count, slot: m.slot, last: l.count, hash: hash}
+	if l.highWaterMark, err = openHighWaterMark(l.layout.fs, l.layout.highWaterMark(), at); err != nil {
 		return err
 	}
 	l.batch = l.db.NewBatch(pebble.WithMaxRetainedSizeBytes(1 << 20))
@@ -134,7 +134,7 @@ func (l *EntryLog) openReadOnly() error {
 
 // verifyEntries reads everything, compares the number of writes with the high-water
 // mark and finds the first and the last entry. It returns the hash of the last write.
-func (l *EntryLog) verifyEntries(m watermarkRecord) (hash uint64, err error) {
+func (l *EntryLog) verifyEntries(m highWaterMarkRecord) (hash uint64, err error) {
 	v, closer, err := l.db.Get(countKey())
 	switch {
 	case errors.Is(err, pebble.ErrNotFound):
@@ -336,16 +336,16 @@ func (l *EntryLog) commit() (err error) {
 		return err
 	}
 	l.count++
-	if err := l.watermark.write(watermarkRecord{phase: open, last: l.count, hash: hash}); err != nil {
+	if err := l.highWaterMark.write(highWaterMarkRecord{phase: open, last: l.count, hash: hash}); err != nil {
 		return l.fault.set(err)
 	}
-	l.watermarkMoved()
+	l.highWaterMarkMoved()
 	return nil
 }
 
 // Run syncs the high-water mark until ctx ends. It returns the log's failure.
 func (l *EntryLog) Run(ctx context.Context) error {
-	_ = l.syncWatermark(ctx) // l.fault keeps the error
+	_ = l.syncHighWaterMark(ctx) // l.fault keeps the error
 	<-ctx.Done()
 	return l.fault.err()
 }
@@ -357,7 +357,7 @@ func (l *EntryLog) Failed() error { return l.fault.err() }
 // nothing and returns the failure.
 func (l *EntryLog) Close() error {
 	err := l.fault.err()
-	if err == nil && l.watermark != nil { // nil if read-only
+	if err == nil && l.highWaterMark != nil { // nil if read-only
 		err = l.markClosed()
 	}
 	return errors.Join(err, l.release())

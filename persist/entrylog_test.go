@@ -17,7 +17,7 @@ import (
 
 func entryOptions(fs vfs.FS) EntryLogOptions {
 	o := testOptions(fs)
-	return EntryLogOptions{Dir: o.Dir, FS: fs, MemTableBytes: MinMemTableBytes, SpareLogs: -1, WatermarkInterval: MinInterval, Logger: o.Logger}
+	return EntryLogOptions{Dir: o.Dir, FS: fs, MemTableBytes: MinMemTableBytes, SpareLogs: -1, HighWaterMarkInterval: MinInterval, Logger: o.Logger}
 }
 
 // entryOf returns entry i of a generation: a deleted entry is written again with other

@@ -119,7 +119,7 @@ func TestFailedDisk(t *testing.T) {
 			disk := &failing{files: test.files, ops: test.ops, err: test.err}
 			o := testOptions(disk.wrap(mem))
 			o.Mode, o.MemTableBytes = test.mode, MinMemTableBytes
-			o.SyncWatermark = true
+			o.SyncHighWaterMark = true
 			w := mustOpen(t, o, 0, nil)
 			ctx, cancel := context.WithCancel(t.Context())
 			done := make(chan error, 1)

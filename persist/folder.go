@@ -14,17 +14,17 @@ import (
 // at a time, with a Pebble database, the high-water mark that records how far the data
 // reached, and the fault that makes both read-only.
 //
-// syncWatermark runs beside the writer; release comes after all other calls.
+// syncHighWaterMark runs beside the writer; release comes after all other calls.
 type folder struct {
-	o         Options // with defaults; unused if read-only
-	layout    layout
-	lock      *pebble.Lock
-	db        *pebble.DB
-	batch     *pebble.Batch // used by the writer alone
-	watermark *watermark
-	fault     fault
-	// watermarkDue, of capacity 1, holds a token while the high-water mark is not synced.
-	watermarkDue chan struct{}
+	o             Options // with defaults; unused if read-only
+	layout        layout
+	lock          *pebble.Lock
+	db            *pebble.DB
+	batch         *pebble.Batch // used by the writer alone
+	highWaterMark *highWaterMark
+	fault         fault
+	// highWaterMarkDue, of capacity 1, holds a token while the high-water mark is not synced.
+	highWaterMarkDue chan struct{}
 	// poisoned: Pebble panicked with its commit lock held, see fault.catch.
 	poisoned atomic.Bool
 }
@@ -41,16 +41,16 @@ func (f *folder) takeLock() error {
 // openToWrite locks the folder, opens its database, which it creates if there is none,
 // and returns the high-water mark that the database must reach. The caller verifies the
 // content, opens the high-water mark for writing and makes the batch.
-func (f *folder) openToWrite() (watermarkRecord, error) {
+func (f *folder) openToWrite() (highWaterMarkRecord, error) {
 	if err := makeDir(f.layout.fs, f.layout.dir); err != nil {
-		return watermarkRecord{}, err
+		return highWaterMarkRecord{}, err
 	}
 	if err := f.takeLock(); err != nil {
-		return watermarkRecord{}, err
+		return highWaterMarkRecord{}, err
 	}
-	m, bad, fresh, err := f.layout.findWatermark()
+	m, bad, fresh, err := f.layout.findHighWaterMark()
 	if err != nil {
-		return watermarkRecord{}, err
+		return highWaterMarkRecord{}, err
 	}
 	if bad > 0 && !fresh {
 		f.fault.log.Warn("high-water mark: some slots are invalid, using the newest valid one", "slots", bad)
@@ -58,17 +58,17 @@ func (f *folder) openToWrite() (watermarkRecord, error) {
 	if fresh {
 		o, _ := pebbleOptions(f.layout.fs, f.layout.frames(), f.o.MemTableBytes, &f.fault)
 		if err := f.layout.create(o, &f.fault); err != nil {
-			return watermarkRecord{}, err
+			return highWaterMarkRecord{}, err
 		}
-		m = watermarkRecord{phase: closed}
+		m = highWaterMarkRecord{phase: closed}
 	}
 	o, logs := pebbleOptions(f.layout.fs, f.layout.frames(), f.o.MemTableBytes, &f.fault)
 	if err := logs.fill(f.layout.spares(), max(0, f.o.SpareLogs), f.o.MemTableBytes); err != nil {
-		return watermarkRecord{}, err
+		return highWaterMarkRecord{}, err
 	}
 	o.ErrorIfNotExists = true
 	if f.db, err = pebble.Open(f.layout.frames(), o); err != nil {
-		return watermarkRecord{}, f.refusal(err)
+		return highWaterMarkRecord{}, f.refusal(err)
 	}
 	return m, nil
 }
@@ -76,19 +76,19 @@ func (f *folder) openToWrite() (watermarkRecord, error) {
 // openToRead locks the folder, which must have a store, opens its database without
 // changing a file and returns the high-water mark that it must reach. Errors:
 // ErrNoStore, *DamageError, those of the disk.
-func (f *folder) openToRead() (watermarkRecord, error) {
+func (f *folder) openToRead() (highWaterMarkRecord, error) {
 	l := f.layout
 	if used, err := hasFiles(l.fs, l.dir); err != nil || !used {
-		return watermarkRecord{}, errors.Join(err, fmt.Errorf("%w: %s", ErrNoStore, l.dir))
+		return highWaterMarkRecord{}, errors.Join(err, fmt.Errorf("%w: %s", ErrNoStore, l.dir))
 	}
 	if err := f.takeLock(); err != nil {
-		return watermarkRecord{}, err
+		return highWaterMarkRecord{}, err
 	}
-	m, _, fresh, err := l.findWatermark()
+	m, _, fresh, err := l.findHighWaterMark()
 	if err != nil {
-		return watermarkRecord{}, err
+		return highWaterMarkRecord{}, err
 	} else if fresh {
-		return watermarkRecord{}, fmt.Errorf("%w: %s", ErrNoStore, l.dir)
+		return highWaterMarkRecord{}, fmt.Errorf("%w: %s", ErrNoStore, l.dir)
 	}
 	return m, f.readFrames()
 }
@@ -114,29 +114,29 @@ func (f *folder) refusal(err error) error {
 	return f.layout.damage(f.layout.frames(), err)
 }
 
-// watermarkMoved makes syncWatermark sync soon. It never waits.
-func (f *folder) watermarkMoved() {
+// highWaterMarkMoved makes syncHighWaterMark sync soon. It never waits.
+func (f *folder) highWaterMarkMoved() {
 	select {
-	case f.watermarkDue <- struct{}{}:
+	case f.highWaterMarkDue <- struct{}{}:
 	default:
 	}
 }
 
-// syncWatermark syncs the high-water mark soon after it moves, at most once in
-// WatermarkInterval, until ctx ends or the disk fails.
-func (f *folder) syncWatermark(ctx context.Context) error {
+// syncHighWaterMark syncs the high-water mark soon after it moves, at most once in
+// HighWaterMarkInterval, until ctx ends or the disk fails.
+func (f *folder) syncHighWaterMark(ctx context.Context) error {
 	t := time.NewTimer(0)
 	defer t.Stop()
 	for {
 		select {
 		case <-ctx.Done():
 			return nil
-		case <-f.watermarkDue:
+		case <-f.highWaterMarkDue:
 		}
-		if err := f.watermark.sync(); err != nil {
+		if err := f.highWaterMark.sync(); err != nil {
 			return f.fault.set(err)
 		}
-		t.Reset(f.o.WatermarkInterval)
+		t.Reset(f.o.HighWaterMarkInterval)
 		select {
 		case <-ctx.Done():
 			return nil
@@ -147,12 +147,12 @@ func (f *folder) syncWatermark(ctx context.Context) error {
 
 // markClosed records in the high-water mark, synced, that the folder was closed cleanly.
 func (f *folder) markClosed() error {
-	m, _ := f.watermark.read()
+	m, _ := f.highWaterMark.read()
 	m.phase = closed
-	if err := f.watermark.write(m); err != nil {
+	if err := f.highWaterMark.write(m); err != nil {
 		return err
 	}
-	return f.watermark.sync()
+	return f.highWaterMark.sync()
 }
 
 // release closes what is open.
@@ -164,8 +164,8 @@ func (f *folder) release() error {
 	if f.db != nil && !f.poisoned.Load() {
 		errs = append(errs, f.closePebble())
 	}
-	if f.watermark != nil {
-		errs = append(errs, f.watermark.close())
+	if f.highWaterMark != nil {
+		errs = append(errs, f.highWaterMark.close())
 	}
 	if f.lock != nil {
 		errs = append(errs, f.lock.Close())

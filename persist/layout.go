@@ -16,11 +16,11 @@ type layout struct {
 	advice string // of a DamageError
 }
 
-func (l layout) watermark() string { return l.fs.PathJoin(l.dir, "mark") }
-func (l layout) frames() string    { return l.fs.PathJoin(l.dir, "frames") }
-func (l layout) logs() string      { return l.fs.PathJoin(l.frames(), logFolder) }
-func (l layout) snapshots() string { return l.fs.PathJoin(l.dir, "snapshots") }
-func (l layout) spares() string    { return l.fs.PathJoin(l.dir, "spare") }
+func (l layout) highWaterMark() string { return l.fs.PathJoin(l.dir, "mark") }
+func (l layout) frames() string        { return l.fs.PathJoin(l.dir, "frames") }
+func (l layout) logs() string          { return l.fs.PathJoin(l.frames(), logFolder) }
+func (l layout) snapshots() string     { return l.fs.PathJoin(l.dir, "snapshots") }
+func (l layout) spares() string        { return l.fs.PathJoin(l.dir, "spare") }
 func (l layout) snapshot(seq uint64) string {
 	return l.fs.PathJoin(l.snapshots(), snapshotName(seq))
 }
@@ -62,18 +62,18 @@ func hasFiles(fs vfs.FS, path string) (bool, error) {
 	return len(names) > 0, nil
 }
 
-// findWatermark reads the high-water mark. fresh reports a folder without a store, or
+// findHighWaterMark reads the high-water mark. fresh reports a folder without a store, or
 // one whose creation was interrupted: nothing was acknowledged there. A folder with
 // frames or snapshots but without a valid high-water mark is damaged.
-func (l layout) findWatermark() (m watermarkRecord, bad int, fresh bool, err error) {
-	m, bad, err = readWatermark(l.fs, l.watermark())
+func (l layout) findHighWaterMark() (m highWaterMarkRecord, bad int, fresh bool, err error) {
+	m, bad, err = readHighWaterMark(l.fs, l.highWaterMark())
 	if err == nil && m.phase == copying {
-		return m, bad, false, l.damage(l.watermark(), errUnfinished)
+		return m, bad, false, l.damage(l.highWaterMark(), errUnfinished)
 	}
 	if err == nil {
 		return m, bad, m.phase == creating, nil
 	}
-	if !errors.Is(err, errWatermarkMissing) && !errors.Is(err, errWatermarkDamaged) {
+	if !errors.Is(err, errHighWaterMarkMissing) && !errors.Is(err, errHighWaterMarkDamaged) {
 		return m, bad, false, err
 	}
 	for _, dir := range []string{l.frames(), l.snapshots()} {
@@ -82,7 +82,7 @@ func (l layout) findWatermark() (m watermarkRecord, bad int, fresh bool, err err
 			return m, bad, false, lerr
 		}
 		if used {
-			return m, bad, false, l.damage(l.watermark(), err)
+			return m, bad, false, l.damage(l.highWaterMark(), err)
 		}
 	}
 	return m, bad, true, nil
@@ -91,7 +91,7 @@ func (l layout) findWatermark() (m watermarkRecord, bad int, fresh bool, err err
 // create creates an empty store. It writes the high-water mark first, with the phase
 // "creating" until everything else exists, so that a crash in between is recognized.
 func (l layout) create(o *pebble.Options, f *fault) error {
-	m, err := openWatermark(l.fs, l.watermark(), watermarkRecord{phase: creating})
+	m, err := openHighWaterMark(l.fs, l.highWaterMark(), highWaterMarkRecord{phase: creating})
 	if err != nil {
 		return err
 	}
@@ -104,7 +104,7 @@ func (l layout) create(o *pebble.Options, f *fault) error {
 		err = createPebble(l.frames(), o, f)
 	}
 	if err == nil {
-		err = m.write(watermarkRecord{phase: open})
+		err = m.write(highWaterMarkRecord{phase: open})
 	}
 	if err == nil {
 		err = m.sync()

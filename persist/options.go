@@ -61,13 +61,13 @@ type Options struct {
 	Mode Mode
 	// Interval, in mode Interval, is the time between syncs: 10 ms by default.
 	Interval time.Duration
-	// WatermarkInterval is how long the synced high-water mark may lag behind what is
+	// HighWaterMarkInterval is how long the synced high-water mark may lag behind what is
 	// durable: 5 ms by default. The package documentation says what that means after a
 	// crash.
-	WatermarkInterval time.Duration
-	// SyncWatermark syncs the high-water mark before each acknowledgement. It closes
+	HighWaterMarkInterval time.Duration
+	// SyncHighWaterMark syncs the high-water mark before each acknowledgement. It closes
 	// the last gap and costs a second sync a frame.
-	SyncWatermark bool
+	SyncHighWaterMark bool
 	// SnapshotEvery is the number of commands between snapshots: 1,000,000 by
 	// default.
 	SnapshotEvery uint64
@@ -105,7 +105,7 @@ func (o Options) withDefaults() Options {
 	o.FS = cmp.Or(o.FS, vfs.Default)
 	o.Mode = cmp.Or(o.Mode, Sync)
 	o.Interval = cmp.Or(o.Interval, 10*time.Millisecond)
-	o.WatermarkInterval = cmp.Or(o.WatermarkInterval, 5*time.Millisecond)
+	o.HighWaterMarkInterval = cmp.Or(o.HighWaterMarkInterval, 5*time.Millisecond)
 	o.CloseWithin = cmp.Or(o.CloseWithin, time.Second)
 	o.DiskEvery = cmp.Or(o.DiskEvery, time.Second)
 	o.SnapshotEvery = cmp.Or(o.SnapshotEvery, 1_000_000)
@@ -141,5 +141,5 @@ func (o *Options) Validate() error {
 	case d.DiskLowPercent < 1 || d.DiskLowPercent > 99:
 		return fmt.Errorf("disk_low_percent %d: must be 1 to 99", d.DiskLowPercent)
 	}
-	return errors.Join(span("interval", d.Interval), span("mark interval", d.WatermarkInterval), span("disk interval", d.DiskEvery))
+	return errors.Join(span("interval", d.Interval), span("mark interval", d.HighWaterMarkInterval), span("disk interval", d.DiskEvery))
 }

@@ -51,8 +51,8 @@ func (p *position) advance(f *Frame, hash uint64) error {
 	return nil
 }
 
-func (p *position) watermark(phase phase) watermarkRecord {
-	return watermarkRecord{phase: phase, last: p.Last(), first: p.first, hash: p.Hash, epoch: p.Epoch}
+func (p *position) highWaterMark(phase phase) highWaterMarkRecord {
+	return highWaterMarkRecord{phase: phase, last: p.Last(), first: p.first, hash: p.Hash, epoch: p.Epoch}
 }
 
 func frameKey(seq uint64) []byte { return binary.BigEndian.AppendUint64(nil, seq) }
@@ -102,7 +102,7 @@ func walkOver(it *pebble.Iterator, visit func(f *Frame, encoded []byte) error) e
 // verifyFrames reads all frames and returns the positions before the first and after
 // the last one. It checks each frame, the chain of their hashes, that they continue a
 // snapshot or Genesis, and that they reach the high-water mark.
-func verifyFrames(db *pebble.DB, snaps []snapshot, m watermarkRecord) (begin, end position, err error) {
+func verifyFrames(db *pebble.DB, snaps []snapshot, m highWaterMarkRecord) (begin, end position, err error) {
 	marked := m.last == 0
 	started := false
 	err = walk(db, 0, func(f *Frame, encoded []byte) error {

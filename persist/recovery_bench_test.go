@@ -55,7 +55,7 @@ func writeForRecovery(b *testing.B, o Options, size int) {
 	w := mustOpen(b, o, 0, nil)
 	ctx, cancel := context.WithCancel(b.Context())
 	done := make(chan error, 1)
-	go func() { done <- w.store.syncWatermark(ctx) }()
+	go func() { done <- w.store.syncHighWaterMark(ctx) }()
 	w.mustAppend(b, commands, size)
 	cancel()
 	if err := errors.Join(<-done, w.store.syncTail(), w.store.release()); err != nil {

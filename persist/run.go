@@ -20,7 +20,7 @@ func (s *Store) Run(ctx context.Context) error {
 		return errors.New("journal: call Recover before Run")
 	}
 	var g errgroup.Group
-	g.Go(func() error { return s.syncWatermark(ctx) })
+	g.Go(func() error { return s.syncHighWaterMark(ctx) })
 	g.Go(func() error { return every(ctx, catchUpEvery, func() error { return s.runSnapshotter(ctx) }) })
 	g.Go(func() error { return s.disk.Run(ctx) })
 	if s.o.Mode == Interval {

@@ -234,20 +234,20 @@ func FuzzSnapshotHeader(f *testing.F) {
 }
 
 func FuzzMark(f *testing.F) {
-	var p [markSize]byte
-	(&watermarkRecord{phase: open, count: 3, last: 9, first: 8, hash: 7, epoch: 1}).encode(&p)
+	var p [highWaterMarkSize]byte
+	(&highWaterMarkRecord{phase: open, count: 3, last: 9, first: 8, hash: 7, epoch: 1}).encode(&p)
 	f.Add(p[:])
 	f.Fuzz(func(t *testing.T, data []byte) {
-		if len(data) >= markSize {
+		if len(data) >= highWaterMarkSize {
 			binary.LittleEndian.PutUint32(data[60:], crc32.Checksum(data[:60], castagnoli))
 		}
-		r, ok := decodeWatermark(data)
+		r, ok := decodeHighWaterMark(data)
 		if !ok {
 			return
 		}
-		var p [markSize]byte
+		var p [highWaterMarkSize]byte
 		r.encode(&p)
-		if again, ok := decodeWatermark(p[:]); !ok || again != r {
+		if again, ok := decodeHighWaterMark(p[:]); !ok || again != r {
 			t.Fatalf("%+v, again %+v", r, again)
 		}
 	})

@@ -143,7 +143,7 @@ func (w *snapshotter) snapshot() error {
 	}
 	// The high-water mark must not be behind a snapshot: the frame that it names may be
 	// pruned.
-	if err := w.s.watermark.sync(); err != nil {
+	if err := w.s.highWaterMark.sync(); err != nil {
 		return w.s.fault.set(err)
 	}
 	snap := snapshot{

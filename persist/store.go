@@ -52,7 +52,7 @@ func Open(o Options) (*Store, error) {
 	}
 	o = o.withDefaults()
 	s := &Store{
-		folder: folder{o: o, layout: layout{fs: o.FS, dir: o.Dir}, fault: fault{log: o.Logger}, watermarkDue: make(chan struct{}, 1)},
+		folder: folder{o: o, layout: layout{fs: o.FS, dir: o.Dir}, fault: fault{log: o.Logger}, highWaterMarkDue: make(chan struct{}, 1)},
 		disk:   &DiskWatch{o: o},
 	}
 	if err := s.open(); err != nil {
@@ -69,7 +69,7 @@ func (s *Store) open() error {
 	if err := s.verifyFrames(m); err != nil {
 		return err
 	}
-	if s.watermark, err = openWatermark(s.o.FS, s.layout.watermark(), s.resumed(m)); err != nil {
+	if s.highWaterMark, err = openHighWaterMark(s.o.FS, s.layout.highWaterMark(), s.resumed(m)); err != nil {
 		return err
 	}
 	s.batch = s.db.NewBatch(pebble.WithMaxRetainedSizeBytes(MaxFrameBytes))
@@ -81,15 +81,15 @@ func (s *Store) open() error {
 
 // resumed returns the high-water mark of a store that was just verified. All frames
 // found are durable, because Pebble flushes what it replays.
-func (s *Store) resumed(m watermarkRecord) watermarkRecord {
-	r := s.durable.watermark(open)
+func (s *Store) resumed(m highWaterMarkRecord) highWaterMarkRecord {
+	r := s.durable.highWaterMark(open)
 	r.count, r.slot = m.count, m.slot
 	return r
 }
 
 // verifyFrames checks the frames and snapshots against the high-water mark and continues
 // at their end.
-func (s *Store) verifyFrames(m watermarkRecord) error {
+func (s *Store) verifyFrames(m highWaterMarkRecord) error {
 	snaps, damaged, err := listSnapshots(s.o.FS, s.layout.snapshots())
 	if err != nil {
 		return err
@@ -190,15 +190,15 @@ func (s *Store) acknowledge(at position) error {
 	if durable := s.durablePosition(); at.Next <= durable.Next {
 		return nil
 	}
-	if err := s.watermark.write(at.watermark(open)); err != nil {
+	if err := s.highWaterMark.write(at.highWaterMark(open)); err != nil {
 		return s.fault.set(err)
 	}
-	if s.o.SyncWatermark {
-		if err := s.watermark.sync(); err != nil {
+	if s.o.SyncHighWaterMark {
+		if err := s.highWaterMark.sync(); err != nil {
 			return s.fault.set(err)
 		}
 	} else {
-		s.watermarkMoved()
+		s.highWaterMarkMoved()
 	}
 	s.mu.Lock()
 	s.durable = at
@@ -265,10 +265,10 @@ type Health struct {
 	Interval time.Duration // what a crash may lose; 0 except in mode Interval
 	// Failed is why the store is read-only; nil while it works.
 	Failed error
-	// Appended, Durable and Watermark are the last Seq written, on disk, and covered by
+	// Appended, Durable and HighWaterMark are the last Seq written, on disk, and covered by
 	// the synced high-water mark.
-	Appended, Durable, Watermark uint64
-	Epoch                        uint64
+	Appended, Durable, HighWaterMark uint64
+	Epoch                            uint64
 	// DiskLow says that FreePercent is below Options.DiskLowPercent.
 	DiskLow     bool
 	FreePercent int // 100 before the first check
@@ -286,7 +286,7 @@ func (s *Store) Health() Health {
 	if s.o.Mode == Interval {
 		h.Interval = s.o.Interval
 	}
-	_, h.Watermark = s.watermark.read()
+	_, h.HighWaterMark = s.highWaterMark.read()
 	s.mu.Lock()
 	h.Appended, h.Durable, h.Epoch = s.tail.Last(), s.durable.Last(), s.tail.Epoch
 	s.mu.Unlock()

@@ -221,7 +221,7 @@ func TestOptions(t *testing.T) {
 		"mode":           {Dir: "d", Mode: 3},
 		"interval":       {Dir: "d", Interval: MaxInterval + 1},
 		"short interval": {Dir: "d", Interval: 1},
-		"mark interval":  {Dir: "d", WatermarkInterval: MaxInterval + 1},
+		"mark interval":  {Dir: "d", HighWaterMarkInterval: MaxInterval + 1},
 		"keep":           {Dir: "d", KeepSnapshots: MaxKeepSnapshots + 1},
 		"small memtable": {Dir: "d", MemTableBytes: MinMemTableBytes - 1},
 		"large memtable": {Dir: "d", MemTableBytes: MaxMemTableBytes + 1},

@@ -33,9 +33,9 @@ type ToolOptions struct {
 // source is a store opened read-only.
 type source struct {
 	folder
-	watermark watermarkRecord
-	snaps     []snapshot
-	damaged   []string // snapshots whose header is damaged
+	highWaterMark highWaterMarkRecord
+	snaps         []snapshot
+	damaged       []string // snapshots whose header is damaged
 }
 
 func openSource(o ToolOptions) (*source, error) {
@@ -48,7 +48,7 @@ func openSource(o ToolOptions) (*source, error) {
 }
 
 func (src *source) open() (err error) {
-	if src.watermark, err = src.openToRead(); err != nil {
+	if src.highWaterMark, err = src.openToRead(); err != nil {
 		return err
 	}
 	src.snaps, src.damaged, err = listSnapshots(src.layout.fs, src.layout.snapshots())
@@ -58,7 +58,7 @@ func (src *source) open() (err error) {
 // verifyFrames checks the frames against the high-water mark and the snapshots. An
 // error is a *DamageError.
 func (src *source) verifyFrames() (begin, end position, err error) {
-	begin, end, err = verifyFrames(src.db, src.snaps, src.watermark)
+	begin, end, err = verifyFrames(src.db, src.snaps, src.highWaterMark)
 	if err == nil {
 		err = src.fault.err()
 	}
@@ -134,10 +134,10 @@ type Report struct {
 	// First and Last are the first and last Seq in the journal; First is Last+1 if it
 	// is empty.
 	First, Last uint64
-	// Watermark is the Seq of the high-water mark.
-	Watermark uint64
-	Epoch     uint64
-	Frames    uint64
+	// HighWaterMark is the Seq of the high-water mark.
+	HighWaterMark uint64
+	Epoch         uint64
+	Frames        uint64
 	// Commands is the number of commands replayed, from the state after Seq Base (0:
 	// the beginning).
 	Commands, Base uint64
@@ -160,7 +160,7 @@ func Verify(o ToolOptions) (rep Report, err error) {
 	}
 	defer func() { err = errors.Join(err, src.release()) }()
 	begin, end, err := src.verifyFrames()
-	rep = Report{First: begin.Next, Last: end.Last(), Watermark: src.watermark.last, Epoch: end.Epoch}
+	rep = Report{First: begin.Next, Last: end.Last(), HighWaterMark: src.highWaterMark.last, Epoch: end.Epoch}
 	if err != nil {
 		return rep, err
 	}
@@ -233,7 +233,7 @@ func Replay(o ToolOptions, to uint64) (rep Report, err error) {
 	if err != nil {
 		return Report{}, err
 	}
-	rep = Report{First: begin.Next, Last: end.Last(), Watermark: src.watermark.last, Epoch: end.Epoch, Base: at.Last()}
+	rep = Report{First: begin.Next, Last: end.Last(), HighWaterMark: src.highWaterMark.last, Epoch: end.Epoch, Base: at.Last()}
 	p := &progress{report: o.Progress, total: min(end.Last(), to) - min(at.Last(), to)}
 	at, err = src.replay(r, at, to, p, func(position) { rep.Frames++ })
 	p.finish()

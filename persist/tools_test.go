@@ -46,7 +46,7 @@ func TestVerifyAndReplay(t *testing.T) {
 	}
 	want := replayed(all)
 	last := uint64(len(all))
-	if rep.Last != last || rep.Watermark != last || rep.Seq != last || rep.Digest != want.Digest || rep.StateHash != want.State.Hash() {
+	if rep.Last != last || rep.HighWaterMark != last || rep.Seq != last || rep.Digest != want.Digest || rep.StateHash != want.State.Hash() {
 		t.Errorf("report: %+v", rep)
 	}
 	if len(rep.Snapshots) != 3 || rep.Commands+rep.Base != last || rep.First != rep.Base+1 || rep.Epoch != 1 {
@@ -259,7 +259,7 @@ func TestBackup(t *testing.T) {
 // TestUnfinishedBackup: an interrupted copy is not a store.
 func TestUnfinishedBackup(t *testing.T) {
 	fs := vfs.NewMem()
-	m, err := layout{fs: fs, dir: "/backup"}.begin()
+	m, err := layout{fs: fs, dir: "/backup"}.beginCopy()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -38,7 +38,7 @@ func (c *catalogPages) serve(row int, render func(*catalog.Facts) any) func([]by
 // servePool serves one pool by its address.
 func (c *catalogPages) servePool(segment []byte) (*wire.Page, *wire.Problem) {
 	facts := c.facts()
-	pool, ok := catalog.PoolAt(facts, catalog.PoolSchema, string(segment))
+	pool, ok := catalog.PoolByAddress(facts, catalog.PoolSchema, string(segment))
 	switch {
 	case ok:
 	case facts.HasPool(string(segment)):

@@ -74,7 +74,7 @@ func (p *partnerPages) screenerAsset(query []byte) (*wire.Page, *wire.Problem) {
 	if bad != nil {
 		return nil, bad
 	}
-	if asset, ok := catalog.AssetAt(p.facts(), id); ok {
+	if asset, ok := catalog.ScreenerAssetByID(p.facts(), id); ok {
 		return wire.NewPage(catalog.Encode(asset)), nil
 	}
 	return nil, unknownNamed("id")
@@ -85,7 +85,7 @@ func (p *partnerPages) screenerPair(query []byte) (*wire.Page, *wire.Problem) {
 	if bad != nil {
 		return nil, bad
 	}
-	if pair, ok := catalog.PairAt(p.facts(), id); ok {
+	if pair, ok := catalog.ScreenerPairByID(p.facts(), id); ok {
 		return wire.NewPage(catalog.Encode(pair)), nil
 	}
 	return nil, unknownNamed("id")

@@ -13,7 +13,7 @@ func (c *checker) checkImports(s *source) {
 		if err != nil {
 			continue // the parser has refused it
 		}
-		rule, text := s.judge(imported)
+		rule, text := s.checkImport(imported)
 		if rule != "" && !c.excused(rule, s.name) {
 			c.report(s.name, s.line(spec.Pos()), rule, text)
 		}
@@ -21,11 +21,11 @@ func (c *checker) checkImports(s *source) {
 }
 
 // judge returns the rule that an import breaks and why, or "".
-func (s *source) judge(imported string) (rule, text string) {
+func (s *source) checkImport(imported string) (rule, text string) {
 	first, _, _ := strings.Cut(imported, "/")
 	switch {
 	case first == Module:
-		return s.judgeOurs(strings.TrimPrefix(strings.TrimPrefix(imported, Module), "/"))
+		return s.checkOurImport(strings.TrimPrefix(strings.TrimPrefix(imported, Module), "/"))
 	case coveredBy(imported, testLibraries):
 		if !s.test {
 			return "testing", imported + " belongs in tests"
@@ -37,11 +37,11 @@ func (s *source) judge(imported string) (rule, text string) {
 		}
 		return "", ""
 	default:
-		return s.judgeLibrary(imported)
+		return s.checkLibraryImport(imported)
 	}
 }
 
-func (s *source) judgeOurs(dir string) (rule, text string) {
+func (s *source) checkOurImport(dir string) (rule, text string) {
 	target := ownerOf(dir)
 	switch {
 	case target == nil:
@@ -58,7 +58,7 @@ func (s *source) judgeOurs(dir string) (rule, text string) {
 	return "import", fmt.Sprintf("%s may not import %s: declare the small interface you need, service joins the packages", s.row.path, target.path)
 }
 
-func (s *source) judgeLibrary(imported string) (rule, text string) {
+func (s *source) checkLibraryImport(imported string) (rule, text string) {
 	for _, lib := range libraries {
 		if !within(imported, lib.path) {
 			continue

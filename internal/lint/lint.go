@@ -189,7 +189,7 @@ func (c *checker) checkGo(name string, text []byte) error {
 	if !s.test && !ast.IsGenerated(file) {
 		c.product = append(c.product, s)
 		if dir != "internal/lint" {
-			c.checkSpeech(s)
+			c.checkGoWords(s)
 		}
 		c.checkLength(s)
 		c.checkGoroutines(s)

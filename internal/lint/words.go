@@ -63,9 +63,9 @@ func (c *checker) checkDocument(name string, text []byte) {
 	}
 }
 
-// checkSpeech checks the words in the comments, strings and identifiers of a Go file.
+// checkGoWords checks the words in the comments, strings and identifiers of a Go file.
 // allow.txt can excuse a word in a file, for a public name that cannot change.
-func (c *checker) checkSpeech(s *source) {
+func (c *checker) checkGoWords(s *source) {
 	for _, group := range s.file.Comments {
 		for i, line := range strings.Split(group.Text(), "\n") {
 			c.checkWords(s.name, s.line(group.Pos())+i, line)

@@ -173,7 +173,7 @@ func (f *streamFiller) resume(last []byte) error {
 	case err != nil:
 		return journalError{err}
 	}
-	f.p.stats.CachedSeq.Store(f.at.Last())
+	f.p.stats.StreamSeq.Store(f.at.Last())
 	return nil
 }
 
@@ -268,7 +268,7 @@ func (f *streamFiller) awaitAck(ctx context.Context) error {
 		f.last = a.Sequence
 		f.p.stats.Acked.Add(1)
 		if s.end > 0 {
-			f.p.stats.CachedSeq.Store(s.end)
+			f.p.stats.StreamSeq.Store(s.end)
 		}
 		return nil
 	}

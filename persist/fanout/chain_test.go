@@ -162,7 +162,7 @@ func TestDiverged(t *testing.T) {
 			a := follow(t, r.o)
 			one.submit(t, 500)
 			a.reaches(t, one.seq(t))
-			await.True(t, "a full stream", func() bool { return one.publisher.Stats().CachedSeq.Load() == one.seq(t) })
+			await.True(t, "a full stream", func() bool { return one.publisher.Stats().StreamSeq.Load() == one.seq(t) })
 			one.stop(t)
 			r.o.Clock = func() time.Time { return time.Now().Add(time.Hour) }
 			two := r.lead(t, journalOptions(vfs.NewMem()), newFlow(t, 4))
@@ -180,7 +180,7 @@ func TestDiverged(t *testing.T) {
 			}
 			// Until then a follower that starts over would apply the old stream, and
 			// stop again at the next heartbeat.
-			await.True(t, "the stream filled anew", func() bool { return two.publisher.Stats().CachedSeq.Load() == seq })
+			await.True(t, "the stream filled anew", func() bool { return two.publisher.Stats().StreamSeq.Load() == seq })
 			b := rejoin(t, a.follower)
 			b.reaches(t, seq)
 			two.stop(t)

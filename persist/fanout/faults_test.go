@@ -104,7 +104,7 @@ func TestFaults(t *testing.T) {
 	seq := l.seq(t)
 	near.reaches(t, seq)
 	away.reaches(t, seq)
-	await.True(t, "the whole journal in the stream", func() bool { return l.publisher.Stats().CachedSeq.Load() == seq })
+	await.True(t, "the whole journal in the stream", func() bool { return l.publisher.Stats().StreamSeq.Load() == seq })
 	l.stop(t)
 	near.sameAs(t, l)
 	away.sameAs(t, l)

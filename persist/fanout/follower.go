@@ -192,33 +192,33 @@ func (f *Follower) handleFrame(ctx context.Context, l *link, frame *persist.Fram
 		}
 	}
 	err := f.applyNext(frame, encoded)
-	if errors.Is(err, errOtherHistory) {
+	if errors.Is(err, errFrameDiverged) {
 		return fmt.Errorf("%w: %w", ErrDiverged, err)
 	}
 	return err
 }
 
-// errOtherHistory: the frame contradicts what was applied.
-var errOtherHistory = errors.New("the frame contradicts the applied ones")
+// errFrameDiverged: the frame contradicts what was applied.
+var errFrameDiverged = errors.New("the frame contradicts the applied ones")
 
 // applyNext applies the frame if it is the next one, and skips it if it was applied.
-// Errors: errOtherHistory, those of the applier.
+// Errors: errFrameDiverged, those of the applier.
 func (f *Follower) applyNext(frame *persist.Frame, encoded []byte) error {
 	hash := persist.HashFrame(encoded)
 	if last := frame.Last(); last < f.at.Next {
 		if last == f.at.Next-1 && hash != f.at.Hash {
-			return fmt.Errorf("%w: the frame that ends with seq %d differs from the one applied", errOtherHistory, last)
+			return fmt.Errorf("%w: the frame that ends with seq %d differs from the one applied", errFrameDiverged, last)
 		}
 		f.stats.Duplicates.Add(1)
 		return nil
 	}
 	after := f.at
 	if err := after.Advance(frame, hash); err != nil {
-		return fmt.Errorf("%w: %w", errOtherHistory, err)
+		return fmt.Errorf("%w: %w", errFrameDiverged, err)
 	}
 	commands, err := frame.AppendCommands(f.commands[:0])
 	if err != nil {
-		return fmt.Errorf("%w: %w", errOtherHistory, err)
+		return fmt.Errorf("%w: %w", errFrameDiverged, err)
 	}
 	f.commands = commands
 	if err := f.to.Apply(frame.EventHash, commands); err != nil {
@@ -240,7 +240,7 @@ const keptCommands = 1 << 14
 // onHeartbeat compares a heartbeat with what was applied, and reports whether
 // everything that the leader has sent was applied.
 func (f *Follower) onHeartbeat(ctx context.Context, l *link, b heartbeat) (inSync bool, err error) {
-	f.lag.heard(b.durable)
+	f.lag.recordHeartbeat(b.durable)
 	if b.position.Next > f.at.Next {
 		f.stats.Gaps.Add(1)
 		if err := f.refill(ctx, l, b.position.Next); err != nil || ended(ctx) {

@@ -244,7 +244,7 @@ func TestGroup(t *testing.T) {
 	if lag := early.follower.Lag(); lag.Commands != 0 || lag.Term != l.term.Number {
 		t.Errorf("lag %+v in term %d", lag, l.term.Number)
 	}
-	await.True(t, "the whole journal in the stream", func() bool { return l.publisher.Stats().CachedSeq.Load() == seq })
+	await.True(t, "the whole journal in the stream", func() bool { return l.publisher.Stats().StreamSeq.Load() == seq })
 	if err := errors.Join(l.keeping.stop(t), l.serving.stop(t)); err != nil {
 		t.Error(err)
 	}

@@ -33,12 +33,12 @@ type Lag struct {
 type lagWatch struct {
 	clock func() time.Time
 
-	mu         sync.Mutex
-	running    bool
-	lag        Lag // without Stale and Silent
-	inSyncAt   time.Time
-	lastHeard  time.Time
-	everInSync bool
+	mu            sync.Mutex
+	running       bool
+	lag           Lag // without Stale and Silent
+	inSyncAt      time.Time
+	lastMessageAt time.Time
+	everInSync    bool
 }
 
 func (w *lagWatch) begin(seq uint64) {
@@ -46,7 +46,7 @@ func (w *lagWatch) begin(seq uint64) {
 	defer w.mu.Unlock()
 	w.running, w.everInSync = true, false
 	w.lag.Seq = seq
-	w.inSyncAt, w.lastHeard = w.clock(), w.clock()
+	w.inSyncAt, w.lastMessageAt = w.clock(), w.clock()
 }
 
 func (w *lagWatch) setTerm(term uint64) {
@@ -55,10 +55,10 @@ func (w *lagWatch) setTerm(term uint64) {
 	w.lag.Term = term
 }
 
-func (w *lagWatch) heard(durable uint64) {
+func (w *lagWatch) recordHeartbeat(durable uint64) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.lag.Leader, w.lastHeard = durable, w.clock()
+	w.lag.Leader, w.lastMessageAt = durable, w.clock()
 }
 
 func (w *lagWatch) applied(seq uint64, at int64) {
@@ -83,7 +83,7 @@ func (f *Follower) Lag() Lag {
 	lag.Commands = lag.Leader - min(lag.Leader, lag.Seq)
 	if w.running {
 		now := w.clock()
-		lag.Stale, lag.Silent = now.Sub(w.inSyncAt), now.Sub(w.lastHeard)
+		lag.Stale, lag.Silent = now.Sub(w.inSyncAt), now.Sub(w.lastMessageAt)
 	}
 	return lag
 }

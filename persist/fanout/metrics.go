@@ -28,7 +28,7 @@ func (p *Publisher) Metrics() []Metric {
 		counter("fanout_bytes_total", "Bytes of these frames.", &s.Bytes),
 		counter("fanout_unsent_frames_total", "Frames not published because no server was connected; followers find them in the stream.", &s.Unsent),
 		gauge("fanout_live_seq", "Last command that was published or skipped.", float64(s.LiveSeq.Load())),
-		gauge("fanout_cached_seq", "Last command acknowledged by the stream.", float64(s.CachedSeq.Load())),
+		gauge("fanout_cached_seq", "Last command acknowledged by the stream.", float64(s.StreamSeq.Load())),
 		counter("fanout_stream_acks_total", "Messages acknowledged by the stream.", &s.Acked),
 		counter("fanout_stream_refused_total", "Messages not acknowledged by the stream.", &s.Refused),
 		counter("fanout_stream_fills_total", "Times that an empty stream was filled from the journal.", &s.Fills),

@@ -49,9 +49,9 @@ type PublisherStats struct {
 	// Frames, Messages and Bytes were published live. Unsent frames were not, because
 	// no server was connected: followers find them in the stream.
 	Frames, Messages, Bytes, Unsent atomic.Uint64
-	// LiveSeq is the last Seq published live or skipped, CachedSeq the last that the
+	// LiveSeq is the last Seq published live or skipped, StreamSeq the last that the
 	// stream has acknowledged.
-	LiveSeq, CachedSeq atomic.Uint64
+	LiveSeq, StreamSeq atomic.Uint64
 	// Acked messages are in the stream; Refused ones are not, or it is unknown. Fills
 	// counts how often the stream was filled again.
 	Acked, Refused, Fills atomic.Uint64

@@ -94,17 +94,17 @@ func (f *Follower) read(ctx context.Context, l *link, target uint64) error {
 		} else if err != nil {
 			return err
 		}
-		if err := f.applyCached(&parts, m.Data()); err != nil {
+		if err := f.applyFromStream(&parts, m.Data()); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// applyCached handles a message of the stream. A frame that does not follow the applied
+// applyFromStream handles a message of the stream. A frame that does not follow the applied
 // ones ends the read with an error, but does not mean that the follower has diverged:
 // only a live message can prove that.
-func (f *Follower) applyCached(parts *assembly, data []byte) error {
+func (f *Follower) applyFromStream(parts *assembly, data []byte) error {
 	h, body, ok := f.parse(data)
 	if !ok || h.kind != kindFramePiece {
 		return nil
@@ -117,7 +117,7 @@ func (f *Follower) applyCached(parts *assembly, data []byte) error {
 	before := f.at.Next
 	err := f.applyNext(&frame, encoded)
 	switch {
-	case errors.Is(err, errOtherHistory):
+	case errors.Is(err, errFrameDiverged):
 		f.stats.Foreign.Add(1)
 		return fmt.Errorf("the stream has no seq %d: %w", f.at.Next, err)
 	case err != nil:

@@ -101,7 +101,7 @@ func (d *driver) append(n int) error {
 
 // must appends until n more commands are acknowledged. It reopens a journal that refuses
 // a frame if MayRefuse permits that, else it fails the test.
-func (d *driver) must(n int) {
+func (d *driver) appendAll(n int) {
 	d.t.Helper()
 	for end := d.acked + n; d.acked < end; {
 		err := d.append(end - d.acked)
@@ -121,7 +121,7 @@ func recovers(t *testing.T, rig Rig) {
 	rng := rand.New(rand.NewPCG(1, 1))
 	for range 3 {
 		for range 20 {
-			d.must(1 + rng.IntN(9))
+			d.appendAll(1 + rng.IntN(9))
 		}
 		rig.Close()
 		d.issued = d.acked
@@ -135,7 +135,7 @@ func survives(t *testing.T, rig Rig) {
 	rng := rand.New(rand.NewPCG(2, 2))
 	for round := range 6 {
 		for range rng.IntN(30) {
-			d.must(1 + rng.IntN(9))
+			d.appendAll(1 + rng.IntN(9))
 		}
 		rig.Kill([]int{0, 50, 100}[round%3])
 		d.open()
@@ -146,7 +146,7 @@ func survives(t *testing.T, rig Rig) {
 func replays(t *testing.T, rig Rig) {
 	d := drive(t, rig, 300, 3)
 	for range 30 {
-		d.must(10)
+		d.appendAll(10)
 	}
 	floor := d.acked - 77
 	var want, got []event.Event
@@ -178,7 +178,7 @@ func replays(t *testing.T, rig Rig) {
 
 func refuses(t *testing.T, rig Rig) {
 	d := drive(t, rig, 100, 4)
-	d.must(40)
+	d.appendAll(40)
 	next := d.ref.Commands[d.acked:]
 	backwards := slices.Clone(next[:2])
 	backwards[1].At = 1
@@ -201,7 +201,7 @@ func refuses(t *testing.T, rig Rig) {
 		rig.Kill(100)
 		d.open()
 	}
-	d.must(10)
+	d.appendAll(10)
 	rig.Close()
 }
 
@@ -217,6 +217,6 @@ func limits(t *testing.T, rig Rig) {
 	}
 	rig.Kill(100)
 	d.open()
-	d.must(10)
+	d.appendAll(10)
 	rig.Close()
 }

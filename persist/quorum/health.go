@@ -59,13 +59,13 @@ func (n *Node) Counts() Counts {
 func (n *Node) Stats() persist.Stats { return n.counts.acks.Stats() }
 
 // Health describes the node as a journal. Mode is Quorum. Appended, Durable and
-// Watermark are the same: the last Seq committed and applied here. SnapshotBehind is
+// HighWaterMark are the same: the last Seq committed and applied here. SnapshotBehind is
 // the number of commands that the standby replica is behind. It waits for no disk.
 func (n *Node) Health() persist.Health {
 	at := n.machine.frames.position()
 	h := persist.Health{
 		Mode: persist.Quorum, Failed: n.Failed(),
-		Appended: at.Last(), Durable: at.Last(), Watermark: at.Last(), Epoch: at.Epoch,
+		Appended: at.Last(), Durable: at.Last(), HighWaterMark: at.Last(), Epoch: at.Epoch,
 	}
 	h.DiskLow, h.FreePercent = n.disk.Read()
 	if snap := n.snapshotStatus.newest.Load(); snap != nil {
@@ -106,7 +106,7 @@ func (n *Node) Ready() error {
 func (t *Term) Health() persist.Health {
 	h := t.node.Health()
 	at := t.Durable()
-	h.Appended, h.Durable, h.Watermark, h.Epoch = at.Last(), at.Last(), at.Last(), at.Epoch
+	h.Appended, h.Durable, h.HighWaterMark, h.Epoch = at.Last(), at.Last(), at.Last(), at.Epoch
 	if err := t.Err(); err != nil && h.Failed == nil {
 		h.Failed = err
 	}

@@ -66,7 +66,7 @@ func TestHealth(t *testing.T) {
 	}
 	h := term.Health()
 	if h.Mode != persist.Quorum || h.Mode.String() != "quorum" || h.Failed != nil || h.SnapshotFailed != nil || h.Interval != 0 ||
-		h.Appended != 100 || h.Durable != 100 || h.Watermark != 100 || h.Epoch != 1 || h.SnapshotSeq != 100 {
+		h.Appended != 100 || h.Durable != 100 || h.HighWaterMark != 100 || h.Epoch != 1 || h.SnapshotSeq != 100 {
 		t.Errorf("health %+v", h)
 	}
 	await.True(t, "the standby replica", func() bool { return term.Health().SnapshotBehind == 0 })

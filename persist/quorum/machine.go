@@ -17,8 +17,8 @@ import (
 var (
 	// errStale refuses an entry whose term is over.
 	errStale = errors.New("the term that proposed the entry is over")
-	// errChain refuses a frame that does not follow the last one.
-	errChain = errors.New("the frame does not follow")
+	// errNotNext refuses a frame that does not follow the last one.
+	errNotNext = errors.New("the frame does not follow")
 	// errMissing: this node's log and snapshots have a gap between them.
 	errMissing = errors.New("this node lacks committed frames")
 )
@@ -75,7 +75,7 @@ func (m *machine) Apply(log *raft.Log) any {
 		return nil
 	}
 	err = fmt.Errorf("entry %d: %w", log.Index, err)
-	if !errors.Is(err, errChain) {
+	if !errors.Is(err, errNotNext) {
 		return m.fail(err)
 	}
 	m.counts.refused.Add(1)
@@ -91,7 +91,7 @@ func (m *machine) applyFrame(index uint64, encoded []byte) error {
 		return fmt.Errorf("%w: they end at seq %d, the next one begins at seq %d", errMissing, m.at.Last(), f.First)
 	}
 	if err := m.at.Advance(&f, persist.HashFrame(encoded)); err != nil {
-		return fmt.Errorf("seq %d: %w: %w", f.First, errChain, err)
+		return fmt.Errorf("seq %d: %w: %w", f.First, errNotNext, err)
 	}
 	kept, _ := m.log.Bounds()
 	m.frames.add(f.First, index, m.at, kept)
@@ -181,48 +181,48 @@ func newStandby(state engine.StateOptions, tailEvents int) *standby {
 
 // enqueue passes a job to run; it waits while maxJobs others do. It fails if the node
 // has stopped.
-func (w *standby) enqueue(j job) error {
+func (s *standby) enqueue(j job) error {
 	select {
-	case w.jobs <- j:
+	case s.jobs <- j:
 		return nil
-	case <-w.stopped:
+	case <-s.stopped:
 		return errStopped
 	}
 }
 
 // run does jobs until end is closed or one fails. A committed frame that cannot be
 // applied is a failure of the node.
-func (w *standby) run(end <-chan struct{}) error {
-	defer close(w.stopped)
+func (s *standby) run(end <-chan struct{}) error {
+	defer close(s.stopped)
 	for {
 		select {
 		case <-end:
 			return nil
-		case j := <-w.jobs:
-			if err := w.apply(&j); err != nil {
+		case j := <-s.jobs:
+			if err := s.apply(&j); err != nil {
 				return err
 			}
 		}
 	}
 }
 
-func (w *standby) apply(j *job) (err error) {
+func (s *standby) apply(j *job) (err error) {
 	if j.call != nil {
-		return j.call(w)
+		return j.call(s)
 	}
 	f := &j.frame
-	if w.replica.Digest != f.EventHash {
-		return fmt.Errorf("seq %d: %w: this node's events before it have digest %016x, the leader's %016x",
-			f.First, errDiverged, w.replica.Digest, f.EventHash)
+	if s.replica.Digest != f.EventHash {
+		return fmt.Errorf("seq %d: %s: this node's events before it have digest %016x, the leader's %016x",
+			f.First, errDiverged, s.replica.Digest, f.EventHash)
 	}
-	if w.commands, err = f.AppendCommands(w.commands[:0]); err != nil {
+	if s.commands, err = f.AppendCommands(s.commands[:0]); err != nil {
 		return err
 	}
-	for i := range w.commands {
-		w.replica.Apply(&w.commands[i], w.tail.add)
+	for i := range s.commands {
+		s.replica.Apply(&s.commands[i], s.tail.add)
 	}
-	w.next = f.Last() + 1
-	w.seq.Store(f.Last())
+	s.next = f.Last() + 1
+	s.seq.Store(f.Last())
 	return nil
 }
 
@@ -233,28 +233,28 @@ var errDiverged = errors.New("this node's engine and the leader's differ")
 // handOver calls visit with the events above floor, sends the replica itself and
 // continues with a copy of it. So the caller waits for the encoding, not for the copy.
 // If the tail lacks events above floor, handOver sends the error and keeps the replica.
-func (w *standby) handOver(floor uint64, visit func([]event.Event), give chan<- handover) error {
-	got := w.read(floor, visit)
+func (s *standby) handOver(floor uint64, visit func([]event.Event), give chan<- handover) error {
+	got := s.read(floor, visit)
 	if got.replica == nil {
 		give <- got
 		return nil
 	}
-	encoded := w.replica.AppendSnapshot(nil)
+	encoded := s.replica.AppendSnapshot(nil)
 	give <- got
-	copied, err := engine.RestoreReplica(encoded, w.state)
+	copied, err := engine.RestoreReplica(encoded, s.state)
 	if err != nil {
-		return fmt.Errorf("copying the replica of seq %d: %w", w.next-1, err)
+		return fmt.Errorf("copying the replica of seq %d: %s", s.next-1, err)
 	}
-	w.replica = copied
+	s.replica = copied
 	return nil
 }
 
 // read calls visit with the events above floor and returns the replica after them.
-func (w *standby) read(floor uint64, visit func([]event.Event)) handover {
-	if err := w.tail.replay(floor, visit); err != nil {
+func (s *standby) read(floor uint64, visit func([]event.Event)) handover {
+	if err := s.tail.replay(floor, visit); err != nil {
 		return handover{err: err}
 	}
-	return handover{replica: w.replica, next: w.next}
+	return handover{replica: s.replica, next: s.next}
 }
 
 // handover is a replica whose next command has Seq next, or an error.

@@ -103,10 +103,10 @@ type standbyImage struct {
 	events  []event.Event
 }
 
-func (w *standby) snapshotPart() standbyImage {
+func (s *standby) snapshotPart() standbyImage {
 	return standbyImage{
-		digest: w.replica.Digest, state: w.replica.State.Hash(), replica: w.replica.AppendSnapshot(nil),
-		floor: w.tail.floor, events: append([]event.Event(nil), w.tail.events...),
+		digest: s.replica.Digest, state: s.replica.State.Hash(), replica: s.replica.AppendSnapshot(nil),
+		floor: s.tail.floor, events: append([]event.Event(nil), s.tail.events...),
 	}
 }
 

@@ -112,11 +112,11 @@ const (
 	maxLogLine = 1000
 )
 
-func cut(text string, most int) string { return text[:min(len(text), most)] }
+func truncate(text string, most int) string { return text[:min(len(text), most)] }
 
 // classify returns the Error for a node's error answer.
 func classify(w *wireError) *Error {
-	e := &Error{Kind: Rejected, Code: w.Code, Message: cut(w.Message, maxMessage)}
+	e := &Error{Kind: Rejected, Code: w.Code, Message: truncate(w.Message, maxMessage)}
 	switch w.Code {
 	case codePreflight:
 		e.Kind = Preflight
@@ -124,7 +124,7 @@ func classify(w *wireError) *Error {
 	case codeUnhealthy, codeMinContextSlot, codeBlockCleanedUp, codeBlockNotAvailable, codeNoHistory, codeStatusNotAvailable:
 		e.Kind = Behind
 	case codeTooManyRequests, codeRateLimited:
-		e.Kind, e.RetryAfter = RateLimited, defaultRateLimitedIn
+		e.Kind, e.RetryAfter = RateLimited, defaultRetryAfter
 	case codeInternal:
 		e.Kind = Down
 	}
@@ -140,13 +140,13 @@ func (e *Error) readPreflight(data json.RawMessage) {
 	if json.Unmarshal(data, &d) != nil {
 		return
 	}
-	e.TxError, e.Logs = cut(string(d.Err), maxMessage), trimLogs(d.Logs)
+	e.TxError, e.Logs = truncate(string(d.Err), maxMessage), trimLogs(d.Logs)
 }
 
 func trimLogs(logs []string) []string {
 	logs = logs[:min(len(logs), maxLogs)]
 	for i := range logs {
-		logs[i] = cut(logs[i], maxLogLine)
+		logs[i] = truncate(logs[i], maxLogLine)
 	}
 	return logs
 }

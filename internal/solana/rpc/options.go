@@ -39,8 +39,8 @@ const (
 	MaxSignaturesPerCall = 1000
 	maxAttempts          = 16
 	unavailableAfter     = 3 // failures in a row
-	maxRateLimitedFor    = 30 * time.Second
-	defaultRateLimitedIn = 2 * time.Second
+	maxRetryAfter        = 30 * time.Second
+	defaultRetryAfter    = 2 * time.Second
 )
 
 // ErrOptions says that the options are invalid.

@@ -51,7 +51,7 @@ func (c *Client) Send(ctx context.Context, raw []byte, o SendOptions) (solana.Si
 			return want, err
 		}
 		if text != want.String() {
-			return want, fmt.Errorf("signature %q: %w", cut(text, maxMessage), errMismatch)
+			return want, fmt.Errorf("signature %q: %w", truncate(text, maxMessage), errMismatch)
 		}
 		return want, nil
 	}, base64.StdEncoding.EncodeToString(raw), options)
@@ -96,7 +96,7 @@ func (c *Client) Simulate(ctx context.Context, raw []byte, o SimulateOptions) (S
 		}
 		s = Simulation{Failed: failed(v.Value.Err), Logs: trimLogs(v.Value.Logs), Units: v.Value.Units, Slot: v.Context.Slot}
 		if s.Failed {
-			s.Error = cut(string(v.Value.Err), maxMessage)
+			s.Error = truncate(string(v.Value.Err), maxMessage)
 		}
 		return s, nil
 	}, base64.StdEncoding.EncodeToString(raw), options)
@@ -172,7 +172,7 @@ func (w *wireStatus) read() (Status, error) {
 	s := Status{Known: true, Failed: failed(w.Err)}
 	for s.Level = Processed; s.Level.String() != w.Level; s.Level++ {
 		if s.Level == Finalized {
-			return s, fmt.Errorf("confirmation %q: %w", cut(w.Level, maxMessage), errMismatch)
+			return s, fmt.Errorf("confirmation %q: %w", truncate(w.Level, maxMessage), errMismatch)
 		}
 	}
 	if w.Slot == nil {
@@ -180,7 +180,7 @@ func (w *wireStatus) read() (Status, error) {
 	}
 	s.Slot = *w.Slot
 	if s.Failed {
-		s.Error = cut(string(w.Err), maxMessage)
+		s.Error = truncate(string(w.Err), maxMessage)
 	}
 	return s, nil
 }

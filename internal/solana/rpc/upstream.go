@@ -23,7 +23,7 @@ type dialer func(ctx context.Context, network, address string) (net.Conn, error)
 // upstream is one node and its health.
 type upstream struct {
 	name, url string
-	hide      *strings.Replacer // see hideSecrets
+	redact    *strings.Replacer // see hideSecrets
 	http      *http.Client
 	maxAnswer int64
 
@@ -75,9 +75,9 @@ func (u *upstream) call(ctx context.Context, id uint64, method string, body []by
 	result, err := u.post(ctx, id, body)
 	if e := (*Error)(nil); errors.As(err, &e) {
 		e.Upstream, e.Method = u.name, method
-		e.Message, e.TxError = u.hide.Replace(e.Message), u.hide.Replace(e.TxError)
+		e.Message, e.TxError = u.redact.Replace(e.Message), u.redact.Replace(e.TxError)
 		for i := range e.Logs {
-			e.Logs[i] = u.hide.Replace(e.Logs[i])
+			e.Logs[i] = u.redact.Replace(e.Logs[i])
 		}
 	}
 	return result, err
@@ -105,11 +105,11 @@ func (u *upstream) post(ctx context.Context, id uint64, body []byte) (json.RawMe
 	case res.StatusCode >= http.StatusInternalServerError, res.StatusCode == http.StatusUnauthorized, res.StatusCode == http.StatusForbidden:
 		return nil, &Error{Kind: Down, Code: res.StatusCode, Message: http.StatusText(res.StatusCode)}
 	}
-	return open(text, id, res.StatusCode)
+	return decodeResponse(text, id, res.StatusCode)
 }
 
 // open validates an answer and returns its result.
-func open(text []byte, id uint64, status int) (json.RawMessage, error) {
+func decodeResponse(text []byte, id uint64, status int) (json.RawMessage, error) {
 	var r response
 	if err := json.Unmarshal(text, &r); err != nil {
 		return nil, &Error{Kind: WrongAnswer, Code: status, Err: err}
@@ -177,9 +177,9 @@ func hideSecrets(text string) *strings.Replacer {
 func retryAfter(text string) time.Duration {
 	n, err := strconv.ParseUint(text, 10, 16)
 	if err != nil || n == 0 {
-		return defaultRateLimitedIn
+		return defaultRetryAfter
 	}
-	return min(time.Duration(n)*time.Second, maxRateLimitedFor)
+	return min(time.Duration(n)*time.Second, maxRetryAfter)
 }
 
 // record records a call that ended at now after took. It ignores a call that we
@@ -193,7 +193,7 @@ func (u *upstream) record(err error, now time.Time, took time.Duration) {
 	h := &u.health
 	h.calls++
 	if e := (*Error)(nil); errors.As(err, &e) {
-		h.lastError, h.errorAt = cut(e.Error(), maxMessage), now
+		h.lastError, h.errorAt = truncate(e.Error(), maxMessage), now
 		h.errors++
 		if e.Kind == RateLimited {
 			h.rateLimitedUntil = now.Add(e.RetryAfter)

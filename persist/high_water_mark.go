@@ -12,14 +12,14 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
 
-// The file has markSlots slots, each at the start of its own block.
+// The file has highWaterMarkSlots slots, each at the start of its own block.
 const (
-	markMagic    = 0x4d464442 // "BDFM" in little-endian bytes
-	markVersion  = 1
-	markSize     = 64
-	markSlots    = 3
-	markSlotStep = 4096
-	markFileSize = markSlots * markSlotStep
+	highWaterMarkMagic    = 0x4d464442 // "BDFM" in little-endian bytes
+	highWaterMarkVersion  = 1
+	highWaterMarkSize     = 64
+	highWaterMarkSlots    = 3
+	highWaterMarkSlotStep = 4096
+	highWaterMarkFileSize = highWaterMarkSlots * highWaterMarkSlotStep
 )
 
 // phase is the life cycle of a store. On disk: frozen.
@@ -32,8 +32,8 @@ const (
 	copying  phase = 4 // an incomplete backup or restore
 )
 
-// watermarkRecord says how far the journal is known to reach.
-type watermarkRecord struct {
+// highWaterMarkRecord says how far the journal is known to reach.
+type highWaterMarkRecord struct {
 	phase phase
 	count uint64 // of records written; the highest is the newest
 	last  uint64 // Seq of the last durable command; 0 = none
@@ -45,12 +45,12 @@ type watermarkRecord struct {
 }
 
 var (
-	errWatermarkMissing = errors.New("the high-water mark is missing")
-	errWatermarkDamaged = errors.New("the high-water mark is damaged in every slot")
-	errUnfinished       = errors.New("a backup or a restore into this folder was cut short")
+	errHighWaterMarkMissing = errors.New("the high-water mark is missing")
+	errHighWaterMarkDamaged = errors.New("the high-water mark is damaged in every slot")
+	errUnfinished           = errors.New("a backup or a restore into this folder was cut short")
 )
 
-// watermark is the file of the high-water mark, the only record outside Pebble of how
+// highWaterMark is the file of the high-water mark, the only record outside Pebble of how
 // far the journal reached. Pebble takes the end of its log for the end of the data,
 // wherever it is; a log that was cut is shorter than the high-water mark says.
 //
@@ -59,22 +59,22 @@ var (
 // takes writes, so whatever a power failure leaves of two of them, the third is valid.
 //
 // write and sync may be called by two goroutines.
-type watermark struct {
+type highWaterMark struct {
 	file vfs.File
 
 	mu     sync.Mutex // orders write and the change of slots in sync
 	slot   int        // takes writes
-	newest watermarkRecord
+	newest highWaterMarkRecord
 	dirty  bool // newest is not known to be on disk
 
 	syncMu sync.Mutex // one sync at a time
 	synced uint64     // last of the newest record on disk; under mu
 }
 
-func (r *watermarkRecord) encode(p *[markSize]byte) {
+func (r *highWaterMarkRecord) encode(p *[highWaterMarkSize]byte) {
 	clear(p[:])
-	binary.LittleEndian.PutUint32(p[0:], markMagic)
-	binary.LittleEndian.PutUint16(p[4:], markVersion)
+	binary.LittleEndian.PutUint32(p[0:], highWaterMarkMagic)
+	binary.LittleEndian.PutUint16(p[4:], highWaterMarkVersion)
 	p[6] = uint8(r.phase)
 	binary.LittleEndian.PutUint64(p[8:], r.count)
 	binary.LittleEndian.PutUint64(p[16:], r.last)
@@ -84,14 +84,14 @@ func (r *watermarkRecord) encode(p *[markSize]byte) {
 	binary.LittleEndian.PutUint32(p[60:], crc32.Checksum(p[:60], castagnoli))
 }
 
-// decodeWatermark decodes one slot; ok is false unless the record is valid.
-func decodeWatermark(p []byte) (r watermarkRecord, ok bool) {
-	if len(p) < markSize || binary.LittleEndian.Uint32(p) != markMagic ||
-		binary.LittleEndian.Uint16(p[4:]) != markVersion ||
+// decodeHighWaterMark decodes one slot; ok is false unless the record is valid.
+func decodeHighWaterMark(p []byte) (r highWaterMarkRecord, ok bool) {
+	if len(p) < highWaterMarkSize || binary.LittleEndian.Uint32(p) != highWaterMarkMagic ||
+		binary.LittleEndian.Uint16(p[4:]) != highWaterMarkVersion ||
 		binary.LittleEndian.Uint32(p[60:]) != crc32.Checksum(p[:60], castagnoli) {
-		return watermarkRecord{}, false
+		return highWaterMarkRecord{}, false
 	}
-	r = watermarkRecord{
+	r = highWaterMarkRecord{
 		phase: phase(p[6]),
 		count: binary.LittleEndian.Uint64(p[8:]),
 		last:  binary.LittleEndian.Uint64(p[16:]),
@@ -102,36 +102,36 @@ func decodeWatermark(p []byte) (r watermarkRecord, ok bool) {
 	return r, r.phase >= creating && r.phase <= copying
 }
 
-// readWatermark returns the newest record of the file and the number of invalid slots.
-// Errors: errWatermarkMissing, errWatermarkDamaged, those of reading.
-func readWatermark(fs vfs.FS, path string) (r watermarkRecord, bad int, err error) {
+// readHighWaterMark returns the newest record of the file and the number of invalid slots.
+// Errors: errHighWaterMarkMissing, errHighWaterMarkDamaged, those of reading.
+func readHighWaterMark(fs vfs.FS, path string) (r highWaterMarkRecord, bad int, err error) {
 	f, err := fs.Open(path)
 	if oserror.IsNotExist(err) {
-		return watermarkRecord{}, markSlots, errWatermarkMissing
+		return highWaterMarkRecord{}, highWaterMarkSlots, errHighWaterMarkMissing
 	} else if err != nil {
-		return watermarkRecord{}, 0, fmt.Errorf("opening the high-water mark: %w", err)
+		return highWaterMarkRecord{}, 0, fmt.Errorf("opening the high-water mark: %w", err)
 	}
-	var buf [markFileSize]byte
+	var buf [highWaterMarkFileSize]byte
 	n, err := io.ReadFull(f, buf[:])
 	err = errors.Join(ignoreEOF(err), f.Close())
 	if err != nil {
-		return watermarkRecord{}, 0, fmt.Errorf("reading the high-water mark: %w", err)
+		return highWaterMarkRecord{}, 0, fmt.Errorf("reading the high-water mark: %w", err)
 	}
-	for slot := range markSlots {
-		start := slot * markSlotStep
+	for slot := range highWaterMarkSlots {
+		start := slot * highWaterMarkSlotStep
 		if start >= n {
 			bad++
 			continue
 		}
-		got, ok := decodeWatermark(buf[start:min(n, start+markSlotStep)])
+		got, ok := decodeHighWaterMark(buf[start:min(n, start+highWaterMarkSlotStep)])
 		if !ok {
 			bad++
 		} else if got.count > r.count {
 			r, r.slot = got, slot
 		}
 	}
-	if bad == markSlots {
-		return watermarkRecord{}, bad, errWatermarkDamaged
+	if bad == highWaterMarkSlots {
+		return highWaterMarkRecord{}, bad, errHighWaterMarkDamaged
 	}
 	return r, bad, nil
 }
@@ -143,17 +143,17 @@ func ignoreEOF(err error) error {
 	return err
 }
 
-// openWatermark opens the file for writing, or creates it, writes r into every slot,
+// openHighWaterMark opens the file for writing, or creates it, writes r into every slot,
 // the oldest record's first, and syncs the file and its directory.
-func openWatermark(fs vfs.FS, path string, r watermarkRecord) (*watermark, error) {
+func openHighWaterMark(fs vfs.FS, path string, r highWaterMarkRecord) (*highWaterMark, error) {
 	f, err := fs.OpenReadWrite(path, "blockdesk-mark")
 	if err != nil {
 		return nil, fmt.Errorf("opening the high-water mark: %w", err)
 	}
 	// One slot after the other, the newest record's last, so that a crash in between
 	// loses neither.
-	m := &watermark{file: f, newest: r, slot: (r.slot + 1) % markSlots}
-	for range markSlots {
+	m := &highWaterMark{file: f, newest: r, slot: (r.slot + 1) % highWaterMarkSlots}
+	for range highWaterMarkSlots {
 		if err := m.write(r); err != nil {
 			return nil, errors.Join(err, f.Close())
 		}
@@ -169,13 +169,13 @@ func openWatermark(fs vfs.FS, path string, r watermarkRecord) (*watermark, error
 
 // write makes r the newest record and sets its count. When it returns, r survives the
 // process, not yet the machine.
-func (m *watermark) write(r watermarkRecord) error {
+func (m *highWaterMark) write(r highWaterMarkRecord) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	r.count = m.newest.count + 1
-	var p [markSize]byte
+	var p [highWaterMarkSize]byte
 	r.encode(&p)
-	if _, err := m.file.WriteAt(p[:], int64(m.slot)*markSlotStep); err != nil {
+	if _, err := m.file.WriteAt(p[:], int64(m.slot)*highWaterMarkSlotStep); err != nil {
 		return fmt.Errorf("writing the high-water mark: %w", err)
 	}
 	m.newest, m.dirty = r, true
@@ -184,7 +184,7 @@ func (m *watermark) write(r watermarkRecord) error {
 
 // sync puts the newest record on disk unless it is there. A failed sync must not be
 // repeated.
-func (m *watermark) sync() error {
+func (m *highWaterMark) sync() error {
 	m.syncMu.Lock()
 	defer m.syncMu.Unlock()
 	m.mu.Lock()
@@ -193,7 +193,7 @@ func (m *watermark) sync() error {
 		return nil
 	}
 	last := m.newest.last
-	m.slot, m.dirty = (m.slot+1)%markSlots, false
+	m.slot, m.dirty = (m.slot+1)%highWaterMarkSlots, false
 	m.mu.Unlock()
 	if err := m.file.SyncData(); err != nil {
 		return fmt.Errorf("syncing the high-water mark: %w", err)
@@ -205,13 +205,13 @@ func (m *watermark) sync() error {
 }
 
 // read returns the newest record and the last Seq that is on disk.
-func (m *watermark) read() (newest watermarkRecord, synced uint64) {
+func (m *highWaterMark) read() (newest highWaterMarkRecord, synced uint64) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.newest, m.synced
 }
 
-func (m *watermark) close() error { return m.file.Close() }
+func (m *highWaterMark) close() error { return m.file.Close() }
 
 // syncDir makes the names in a directory durable.
 func syncDir(fs vfs.FS, path string) error {
