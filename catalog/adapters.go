@@ -146,5 +146,3 @@ func (row *family) record(f *Facts) adapterFamily {
 	slices.Sort(a.Provided)
 	return a
 }
-
-func marketPath(name string) string { return "/api/v1/market/" + name }

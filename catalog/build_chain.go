@@ -95,14 +95,6 @@ func provider(h *rpc.UpstreamHealth) Provider {
 	return p
 }
 
-// timeOf converts a time; the zero time becomes 0.
-func timeOf(t time.Time) Time {
-	if t.IsZero() {
-		return 0
-	}
-	return Time(t.UnixNano())
-}
-
 // signatureText returns a signature in base58; empty for the zero signature.
 func signatureText(s solana.Signature) string {
 	if s == (solana.Signature{}) {

@@ -1,20 +1,11 @@
 package catalog
 
 import (
-	"math"
-	"time"
-
 	"blockdesk/engine"
 	"blockdesk/internal/solana"
 	"blockdesk/market"
 	"blockdesk/mirror"
 )
-
-// TradeFinder finds the transaction of a mirrored instrument's trade; *mirror.Service is
-// one.
-type TradeFinder interface {
-	Signature(in market.InstrumentID, ordinal uint64) (sig solana.Signature, ok bool, err error)
-}
 
 // mirroredPair is the configuration and state of one mirrored instrument. The zero value
 // is an instrument that the mirror does not read.
@@ -77,23 +68,6 @@ func (k *mirroredPair) spot(quote market.USDPrice) market.USDPrice {
 	return spotFloor(base, held, int(pool.Base.Decimals)-int(pool.Quote.Decimals), quote)
 }
 
-// spotFloor returns held ÷ base at the quote asset's price, rounded down; 0 if it is out
-// of range. scale is the base token's decimals less the quote token's.
-func spotFloor(base, held market.Amount, scale int, quote market.USDPrice) market.USDPrice {
-	if base == 0 {
-		return 0
-	}
-	ratio, err := market.NewRatio([]uint64{uint64(quote)}, []uint64{uint64(base)}, scale)
-	if err != nil {
-		return 0
-	}
-	price, err := ratio.Floor(market.Uint128{Lo: uint64(held)})
-	if err != nil || price > uint64(market.MaxUSDPrice) {
-		return 0
-	}
-	return market.USDPrice(price)
-}
-
 // reasonPoolStopped is a degradation reason beside the mirror's own.
 const reasonPoolStopped = "onchain_pool_stopped"
 
@@ -114,19 +88,6 @@ func (k *mirroredPair) reasons() []string {
 	return words
 }
 
-// describe fills in the chain state of a mirrored pair that already has its price. quote
-// is the price of its quote asset; 0 = none.
-func (k *mirroredPair) describe(p *Pair, quote market.USDPrice) {
-	p.Reasons, p.Pool = k.reasons(), k.pool(quote)
-	if k.state != nil {
-		p.ReadAt = timeOf(k.state.ReadAt)
-	}
-	last := p.Windows.LastAt
-	p.Windows = k.windows(quote)
-	p.Windows.LastAt = max(p.Windows.LastAt, last)
-	p.Totals, p.GuaranteeUSD = k.totals(p.PriceUSD, quote), k.guarantee(p.PriceUSD, quote)
-}
-
 // signature returns the transaction of the view's newest trade; empty if unknown. The
 // mirror itself reports a failing store.
 func (m *Mirror) signature(v *engine.View) string {
@@ -140,10 +101,61 @@ func (m *Mirror) signature(v *engine.View) string {
 	return solana.Text(signature)
 }
 
-// blockTime converts a block's time, in seconds; an impossible one becomes 0.
-func blockTime(seconds int64) Time {
-	if seconds <= 0 || seconds > math.MaxInt64/int64(time.Second) {
-		return 0
+// builder computes the pairs of one moment.
+type builder struct {
+	*Input
+	all      []Pair         // in the order of Instruments
+	mirrored []mirroredPair // in the order of Mirror.Pairs
+}
+
+// observedAccount is a configured account with its balance.
+type observedAccount struct {
+	Account
+	mint string
+}
+
+// observe finds the configured accounts that exist and hold a mint of their role, each
+// once, in the order of the configuration.
+func (k *mirroredPair) observe() {
+	read := map[string]int{}
+	for i := range k.state.Observed {
+		read[solana.Text(k.state.Observed[i].Account)] = i
 	}
-	return Time(seconds * int64(time.Second))
+	for i := range k.config.Observed {
+		a := observedAccount{Account: k.config.Observed[i]}
+		at, ok := read[a.Address]
+		if !ok {
+			continue
+		}
+		delete(read, a.Address) // an account that is configured twice counts once
+		h := &k.state.Observed[at]
+		a.mint, a.Amount, a.Slot = solana.Text(h.Mint), h.Amount, k.state.At.Slot
+		if !k.config.allows(a.Role, a.mint) {
+			k.wrongAccount = true
+			continue
+		}
+		k.accounts = append(k.accounts, a)
+	}
+}
+
+// allows reports whether an account of a role may hold tokens of a mint.
+func (c *MirrorPair) allows(role AccountRole, mint string) bool {
+	switch role {
+	case FeeVaultBase:
+		return mint == c.BaseMint
+	case FeeVaultQuote:
+		return mint == c.QuoteMint
+	default:
+		return mint == c.BaseMint || mint == c.QuoteMint
+	}
+}
+
+// heldBy returns the balance of a mint over the accounts of a role.
+func (k *mirroredPair) heldBy(role AccountRole, mint string) (sum market.Uint128) {
+	for i := range k.accounts {
+		if a := &k.accounts[i]; a.Role == role && a.mint == mint {
+			sum = plus(sum, market.Uint128{Lo: uint64(a.Amount)})
+		}
+	}
+	return sum
 }

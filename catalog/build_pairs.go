@@ -11,9 +11,6 @@ import (
 	"blockdesk/mirror"
 )
 
-// oneDollar is the price of a dollar.
-const oneDollar = market.USDPrice(1_000_000_000)
-
 func (b *builder) pairs() []Pair {
 	b.all = make([]Pair, len(b.Instruments))
 	views := make([]*engine.View, len(b.all))

@@ -9,26 +9,6 @@ import (
 // tradersFrom is how traders are counted (activity_totals).
 const tradersFrom = "distinct_fee_payers_of_decoded_swaps"
 
-// maxUSD bounds each figure in dollars (4.6e12), so that sums of a few cannot overflow.
-const maxUSD = market.USD(1) << 62
-
-// usdFloor returns the value of an amount at a price, in dollars rounded down; ok is false
-// above maxUSD and without a price.
-func usdFloor(units market.Uint128, decimals int, price market.USDPrice) (usd market.USD, ok bool) {
-	if price == 0 {
-		return 0, false
-	}
-	ratio, err := market.NewRatio([]uint64{uint64(price)}, nil, market.USDDecimals-market.USDPriceDecimals-decimals)
-	if err != nil {
-		return 0, false
-	}
-	n, err := ratio.Floor(units)
-	if err != nil || n > uint64(maxUSD) {
-		return 0, false
-	}
-	return market.USD(n), true
-}
-
 // usdSum returns the value of both sides, each rounded down; a side without a price counts
 // as zero.
 func (k *mirroredPair) usdSum(base, held market.Uint128, price, quote market.USDPrice) market.USD {
@@ -142,8 +122,15 @@ func (k *mirroredPair) guarantee(price, quote market.USDPrice) market.USD {
 	return k.usdSum(k.heldBy(GuaranteeReserve, k.config.BaseMint), k.heldBy(GuaranteeReserve, k.config.QuoteMint), price, quote)
 }
 
-// plus adds amounts of 64 bits, of which there are too few to overflow.
-func plus(a, b market.Uint128) market.Uint128 {
-	sum, _ := a.Add(b)
-	return sum
+// describe fills in the chain state of a mirrored pair that already has its price. quote
+// is the price of its quote asset; 0 = none.
+func (k *mirroredPair) describe(p *Pair, quote market.USDPrice) {
+	p.Reasons, p.Pool = k.reasons(), k.pool(quote)
+	if k.state != nil {
+		p.ReadAt = timeOf(k.state.ReadAt)
+	}
+	last := p.Windows.LastAt
+	p.Windows = k.windows(quote)
+	p.Windows.LastAt = max(p.Windows.LastAt, last)
+	p.Totals, p.GuaranteeUSD = k.totals(p.PriceUSD, quote), k.guarantee(p.PriceUSD, quote)
 }

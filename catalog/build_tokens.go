@@ -9,58 +9,6 @@ import (
 	"blockdesk/market"
 )
 
-// observedAccount is a configured account with its balance.
-type observedAccount struct {
-	Account
-	mint string
-}
-
-// observe finds the configured accounts that exist and hold a mint of their role, each
-// once, in the order of the configuration.
-func (k *mirroredPair) observe() {
-	read := map[string]int{}
-	for i := range k.state.Observed {
-		read[solana.Text(k.state.Observed[i].Account)] = i
-	}
-	for i := range k.config.Observed {
-		a := observedAccount{Account: k.config.Observed[i]}
-		at, ok := read[a.Address]
-		if !ok {
-			continue
-		}
-		delete(read, a.Address) // an account that is configured twice counts once
-		h := &k.state.Observed[at]
-		a.mint, a.Amount, a.Slot = solana.Text(h.Mint), h.Amount, k.state.At.Slot
-		if !k.config.allows(a.Role, a.mint) {
-			k.wrongAccount = true
-			continue
-		}
-		k.accounts = append(k.accounts, a)
-	}
-}
-
-// allows reports whether an account of a role may hold tokens of a mint.
-func (c *MirrorPair) allows(role AccountRole, mint string) bool {
-	switch role {
-	case FeeVaultBase:
-		return mint == c.BaseMint
-	case FeeVaultQuote:
-		return mint == c.QuoteMint
-	default:
-		return mint == c.BaseMint || mint == c.QuoteMint
-	}
-}
-
-// heldBy returns the balance of a mint over the accounts of a role.
-func (k *mirroredPair) heldBy(role AccountRole, mint string) (sum market.Uint128) {
-	for i := range k.accounts {
-		if a := &k.accounts[i]; a.Role == role && a.mint == mint {
-			sum = plus(sum, market.Uint128{Lo: uint64(a.Amount)})
-		}
-	}
-	return sum
-}
-
 // addReadings fills in the tokens' supplies and accounts. If two pairs have read the same
 // account, the later reading counts.
 func (b *builder) addReadings(tokens []Token) {

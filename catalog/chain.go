@@ -148,3 +148,12 @@ func degradedBy(f *Facts, p *Pair) []string {
 func newProviderRecord(_ *Facts, p *Provider) providerRecord {
 	return providerRecord{p.URL, p.Available, p.LatestSlot, p.LatencyMS, p.LastOkAt, nullable(p.LastError)}
 }
+
+// Reasons returns why the documents publish a pair as degraded; nil if there is no such
+// pair, or f is nil.
+func (f *Facts) Reasons(symbol string) []string {
+	if p := f.pair(symbol); p != nil {
+		return degradedBy(f, p)
+	}
+	return nil
+}

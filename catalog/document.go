@@ -1,9 +1,6 @@
 package catalog
 
-import (
-	"bytes"
-	"encoding/json"
-)
+import "fmt"
 
 // Document is one published document, served under one or more paths.
 type Document struct {
@@ -22,47 +19,6 @@ type Document struct {
 	// Render returns a value for encoding/json. It must not change the facts.
 	// schema is the Schema that the document names.
 	Render func(f *Facts, schema string) any
-}
-
-// header begins the documents whose layout is our choice.
-type header struct {
-	OK      bool   `json:"ok"`
-	Schema  string `json:"schema"`
-	Version string `json:"api_version"`
-	At      Time   `json:"timestamp_exact"`
-	Network string `json:"execution_network"`
-}
-
-func newHeader(f *Facts, schema string) header {
-	return header{OK: true, Schema: schema, Version: APIVersion, At: f.At, Network: f.Service.Network}
-}
-
-// configHeader returns the header of a document that depends on the configuration only.
-func configHeader(f *Facts, schema string) header {
-	h := newHeader(f, schema)
-	h.At = f.Service.ConfiguredAt
-	return h
-}
-
-// records returns a record of each element of list; never nil, so that JSON has [].
-func records[T, R any](f *Facts, list []T, record func(*Facts, *T) R) []R {
-	all := make([]R, 0, len(list))
-	for i := range list {
-		all = append(all, record(f, &list[i]))
-	}
-	return all
-}
-
-// Encode returns the JSON of a document on one line, without HTML escapes. It panics
-// if the value cannot be encoded.
-func Encode(value any) []byte {
-	var out bytes.Buffer
-	e := json.NewEncoder(&out)
-	e.SetEscapeHTML(false)
-	if err := e.Encode(value); err != nil {
-		panic("catalog: encode a document: " + err.Error())
-	}
-	return bytes.TrimSuffix(out.Bytes(), []byte{'\n'})
 }
 
 // Documents returns all documents with their paths. Paths that depend on a query, such
@@ -135,4 +91,94 @@ func lite(name, schema, file string, render func(f *Facts, schema string) any) D
 	return Document{
 		Name: "lite/" + name, Schema: "svc_market_lite_" + schema + "_v1", Files: []string{file}, Render: render,
 	}
+}
+
+type integrationManifest struct {
+	header
+	Name          string                       `json:"name"`
+	Operator      string                       `json:"operateur"`
+	Market        string                       `json:"market_name"`
+	Canonical     string                       `json:"canonical_pair_id"`
+	Specification string                       `json:"specification_openapi"`
+	SDK           string                       `json:"sdk_public"`
+	Endpoints     map[string]map[string]string `json:"endpoint_sets"`
+	Roles         map[string]serviceRole       `json:"service_roles"`
+	Documents     []manifestDocument           `json:"documents"`
+	Reads         []manifestRead               `json:"reads"`
+	FIX           string                       `json:"fix_documents"`
+	Limits        map[string]string            `json:"limits"`
+}
+
+type manifestDocument struct {
+	Name   string   `json:"name"`
+	URL    string   `json:"url"`
+	Files  []string `json:"files"`
+	Schema string   `json:"schema"`
+}
+
+// manifestRead is a read that is not in Documents; most take a query.
+type manifestRead struct {
+	Name  string   `json:"name"`
+	URL   string   `json:"url"`
+	Files []string `json:"files"`
+}
+
+// reads returns the reads below /api/v1/market/ that are not in Documents, each with its
+// static file; "" = none.
+func reads() [][2]string {
+	return [][2]string{
+		{"symbols", ""},
+		{"ticker", ""},
+		{"depth", ""},
+		{"klines", ""},
+		{"candles", "/candles.json"},
+		{"trades", "/trades.json"},
+		{"pools/{pool_address}", ""},
+		{"oracle/heartbeat", ""},
+		{"stream", ""},
+		{"schemas", "/schemas.json"},
+		{"openapi.json", "/openapi.json"},
+		{"adapters/coingecko/orderbook", ""},
+		{"adapters/coingecko/historical_trades", ""},
+		{"adapters/coinmarketcap/orderbook/{market_pair}", ""},
+		{"adapters/coinmarketcap/trades/{market_pair}", ""},
+		{"adapters/dexscreener/latest-block", ""},
+		{"adapters/dexscreener/asset", ""},
+		{"adapters/dexscreener/pair", ""},
+		{"adapters/dexscreener/events", ""},
+	}
+}
+
+// IntegrationManifest lists the URLs, files and limits of everything that integrators
+// read.
+func IntegrationManifest(f *Facts, schema string) any {
+	d := &integrationManifest{
+		header: configHeader(f, schema), Name: f.Service.Name, Operator: f.Service.Operator, Market: f.Service.Market,
+		Canonical: f.canonical().Symbol, Specification: f.URLs.Base + specificationFile, SDK: f.URLs.Base + sdkFolder,
+		Endpoints: endpointSets(f), Roles: serviceRoles(f), FIX: f.URLs.Base + sdkFolder + "fix/",
+		Limits: map[string]string{
+			"market_data":  perMinute(f.Service.Limits.Market, f.Service.Limits.MarketBurst),
+			"adapters":     perMinute(f.Service.Limits.Partner, f.Service.Limits.PartnerBurst),
+			"data_refresh": "10 s cycle; the streams are live",
+			"depth":        "limit 1 to 100", "klines": "limit 1 to 1440",
+		},
+	}
+	for _, row := range Documents() {
+		d.Documents = append(d.Documents, manifestDocument{row.Name, f.URLs.Base + marketPath(row.Name), f.URLs.files(row.Files...), row.Schema})
+	}
+	for _, row := range reads() {
+		r := manifestRead{Name: row[0], URL: f.URLs.Base + marketPath(row[0]), Files: []string{}}
+		if row[1] != "" {
+			r.Files = f.URLs.files(row[1])
+		}
+		d.Reads = append(d.Reads, r)
+	}
+	return d
+}
+
+func perMinute(n, burst int) string {
+	if n == 0 {
+		return "no limit"
+	}
+	return fmt.Sprintf("%d requests a minute and IP, burst %d", n, burst)
 }

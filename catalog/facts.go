@@ -87,15 +87,6 @@ func (f *Facts) ChainBook(symbol string) (readAt Time, live bool) {
 	return 0, false
 }
 
-// Reasons returns why the documents publish a pair as degraded; nil if there is no such
-// pair, or f is nil.
-func (f *Facts) Reasons(symbol string) []string {
-	if p := f.pair(symbol); p != nil {
-		return degradedBy(f, p)
-	}
-	return nil
-}
-
 // HasPool reports whether a pair has the pool of that address, read or not.
 func (f *Facts) HasPool(address string) bool { return slices.Contains(f.poolAddresses(), address) }
 
@@ -437,3 +428,27 @@ type Desk struct {
 	RefundsDue              uint64
 	RefundsUSDC, RefundsSOL market.Amount
 }
+
+// Edition is the version of a token list and the time of its last change. A restart that
+// changes no token keeps both.
+type Edition struct {
+	Version ListVersion
+	At      Time
+}
+
+// ListVersion is a token list's semantic version.
+type ListVersion struct {
+	Major int `json:"major"`
+	Minor int `json:"minor"`
+	Patch int `json:"patch"`
+}
+
+// Constants of the service (docs/specification.md 1.7, 1.11, 2 and 9).
+const (
+	APIVersion       = "1.1.0"
+	ControlChainID   = 1492
+	ControlChainRole = "orchestration and runtime chain; not a JSON-RPC endpoint"
+	ExecutionNetwork = "solana-mainnet-beta" // where trades execute
+	settlementSymbol = "USDC"
+	settlementRole   = "canonical_settlement_rail"
+)

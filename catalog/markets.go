@@ -1,9 +1,6 @@
 package catalog
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
-
 	"blockdesk/market"
 )
 
@@ -77,19 +74,6 @@ func newCapRecord(f *Facts, t *Token) capRecord {
 		r.Status = "beyond_range"
 	}
 	return r
-}
-
-// worth returns the value of an amount at a price, in dollars rounded down; nil above
-// 2^64 millionths.
-func worth(n market.Amount, decimals uint8, price market.USDPrice) *Decimal {
-	const toUSD = market.USDPriceDecimals - market.USDDecimals
-	product := market.Mul(uint64(n), uint64(price))
-	whole, err := product.DivFloor(market.Pow10(int(decimals)))
-	if err != nil {
-		return nil
-	}
-	value := dollars(market.USD(whole / market.Pow10(toUSD)))
-	return &value
 }
 
 type pairList struct {
@@ -233,9 +217,6 @@ type pairFees struct {
 	Coherence feeCoherence `json:"fee_coherence"`
 }
 
-// settledFees returns the fee on all settled claims, rounded down.
-func settledFees(f *Facts) market.USD { return feeOf(f.Desk.SettledUSD, f.Service.FeeBps) }
-
 // Fees returns the fee model and the fees collected, with the chain's raw figures
 // apart.
 func Fees(f *Facts, schema string) any {
@@ -290,57 +271,4 @@ func Debt(f *Facts, schema string) any {
 		header: newHeader(f, schema), Promised: dollars(k.ReservedUSD), UnderWay: k.UnderWay, Refunds: k.RefundsDue,
 		USDC: wholeUnits(k.RefundsUSDC, uint8(market.RailUSDC.Decimals())), SOL: wholeUnits(k.RefundsSOL, uint8(market.RailSOL.Decimals())),
 	}
-}
-
-type proofDocument struct {
-	header
-	Proof   proofRecord  `json:"proof"`
-	Subject proofSubject `json:"subject"`
-	Hash    string       `json:"proof_hash"`
-	How     string       `json:"recompute"`
-}
-
-// proofSubject is the value that proof_hash is the hash of.
-type proofSubject struct {
-	At     Time        `json:"timestamp_exact"`
-	Proof  proofRecord `json:"proof"`
-	Slot   uint64      `json:"slot"`
-	Pools  []poolState `json:"pools"`
-	Prices []priceRef  `json:"prices"`
-}
-
-type priceRef struct {
-	Symbol string   `json:"symbol"`
-	Price  *Decimal `json:"price_usd"`
-	Epoch  Epoch    `json:"epoch"`
-	Seq    uint64   `json:"seq"`
-}
-
-// Proof returns the program that runs, its source, and a hash over the published chain
-// state and prices, which a reader can recompute.
-func Proof(f *Facts, schema string) any {
-	subject := newProofSubject(f)
-	return &proofDocument{
-		header: newHeader(f, schema), Proof: subject.Proof, Subject: subject, Hash: hashOf(subject),
-		How: "sha256 of the member subject as it stands in this document, without spaces; a pool's, of the pool as it stands in subject, but for its proof_hash",
-	}
-}
-
-func newProofSubject(f *Facts) proofSubject {
-	s := proofSubject{At: f.At, Proof: newProofRecord(f), Slot: f.Chain.Slot, Pools: []poolState{}, Prices: []priceRef{}}
-	for i := range f.Pairs {
-		p := &f.Pairs[i]
-		s.Prices = append(s.Prices, priceRef{p.Symbol, dollarPrice(p.PriceUSD), p.Epoch, p.Seq})
-		if p.Pool.wasRead() {
-			s.Pools = append(s.Pools, *p.Pool.record())
-		}
-	}
-	return s
-}
-
-// hashOf returns "sha256:" and the hash of a value's JSON, members in the order
-// of the type.
-func hashOf(value any) string {
-	sum := sha256.Sum256(Encode(value))
-	return "sha256:" + hex.EncodeToString(sum[:])
 }

@@ -1,6 +1,7 @@
 package catalog
 
 import (
+	"math"
 	"math/bits"
 	"strconv"
 	"strings"
@@ -169,3 +170,78 @@ func (t Time) String() string {
 
 // seconds returns the whole seconds from then to now, never negative.
 func seconds(then, now Time) int64 { return max(0, int64(now-then)/int64(time.Second)) }
+
+// oneDollar is the price of a dollar.
+const oneDollar = market.USDPrice(1_000_000_000)
+
+// usdFloor returns the value of an amount at a price, in dollars rounded down; ok is false
+// above maxUSD and without a price.
+func usdFloor(units market.Uint128, decimals int, price market.USDPrice) (usd market.USD, ok bool) {
+	if price == 0 {
+		return 0, false
+	}
+	ratio, err := market.NewRatio([]uint64{uint64(price)}, nil, market.USDDecimals-market.USDPriceDecimals-decimals)
+	if err != nil {
+		return 0, false
+	}
+	n, err := ratio.Floor(units)
+	if err != nil || n > uint64(maxUSD) {
+		return 0, false
+	}
+	return market.USD(n), true
+}
+
+// maxUSD bounds each figure in dollars (4.6e12), so that sums of a few cannot overflow.
+const maxUSD = market.USD(1) << 62
+
+// plus adds amounts of 64 bits, of which there are too few to overflow.
+func plus(a, b market.Uint128) market.Uint128 {
+	sum, _ := a.Add(b)
+	return sum
+}
+
+// spotFloor returns held ÷ base at the quote asset's price, rounded down; 0 if it is out
+// of range. scale is the base token's decimals less the quote token's.
+func spotFloor(base, held market.Amount, scale int, quote market.USDPrice) market.USDPrice {
+	if base == 0 {
+		return 0
+	}
+	ratio, err := market.NewRatio([]uint64{uint64(quote)}, []uint64{uint64(base)}, scale)
+	if err != nil {
+		return 0
+	}
+	price, err := ratio.Floor(market.Uint128{Lo: uint64(held)})
+	if err != nil || price > uint64(market.MaxUSDPrice) {
+		return 0
+	}
+	return market.USDPrice(price)
+}
+
+// worth returns the value of an amount at a price, in dollars rounded down; nil above
+// 2^64 millionths.
+func worth(n market.Amount, decimals uint8, price market.USDPrice) *Decimal {
+	const toUSD = market.USDPriceDecimals - market.USDDecimals
+	product := market.Mul(uint64(n), uint64(price))
+	whole, err := product.DivFloor(market.Pow10(int(decimals)))
+	if err != nil {
+		return nil
+	}
+	value := dollars(market.USD(whole / market.Pow10(toUSD)))
+	return &value
+}
+
+// timeOf converts a time; the zero time becomes 0.
+func timeOf(t time.Time) Time {
+	if t.IsZero() {
+		return 0
+	}
+	return Time(t.UnixNano())
+}
+
+// blockTime converts a block's time, in seconds; an impossible one becomes 0.
+func blockTime(seconds int64) Time {
+	if seconds <= 0 || seconds > math.MaxInt64/int64(time.Second) {
+		return 0
+	}
+	return Time(seconds * int64(time.Second))
+}

@@ -114,30 +114,6 @@ type coherenceCheck struct {
 
 const selectionRule = "latest_snapshot_by_timestamp"
 
-// currentIndex returns the index of the latest snapshot by its time. There must be one.
-func currentIndex(f *Facts) int {
-	latest := 0
-	for i := range f.Snapshots {
-		if f.Snapshots[i].At > f.Snapshots[latest].At {
-			latest = i
-		}
-	}
-	return latest
-}
-
-func (s *Snapshot) coherence() feeCoherence {
-	return coherence(s.Swaps, s.VolumeUSD, s.FeesUSD, s.FeeBps)
-}
-
-// publicFees returns the fees for the public totals: the recorded fees, or volume × fee
-// rate if they do not match (docs/specification.md 2.6, rule 1).
-func (s *Snapshot) publicFees() market.USD {
-	if s.coherence().Status != coherent {
-		return feeOf(s.VolumeUSD, s.FeeBps)
-	}
-	return s.FeesUSD
-}
-
 func (s *Snapshot) record(current bool) snapshotRecord {
 	return snapshotRecord{
 		Key: s.Key, Label: s.Label, Heading: s.Heading, At: s.At, Current: current, Pool: s.Pool, LPMint: s.LPMint,

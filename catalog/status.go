@@ -2,27 +2,7 @@ package catalog
 
 import (
 	"cmp"
-	"strconv"
 )
-
-// Constants of the service (docs/specification.md 1.7, 1.11, 2 and 9).
-const (
-	APIVersion       = "1.1.0"
-	ControlChainID   = 1492
-	ControlChainRole = "orchestration and runtime chain; not a JSON-RPC endpoint"
-	ExecutionNetwork = "solana-mainnet-beta" // where trades execute
-	settlementSymbol = "USDC"
-	settlementRole   = "canonical_settlement_rail"
-)
-
-// feeModel returns fee_model, "fixed_5_percent" for 500.
-func feeModel(bps uint16) string {
-	const whole = 100 // basis points of a percent
-	if bps%whole == 0 {
-		return "fixed_" + strconv.Itoa(int(bps/whole)) + "_percent"
-	}
-	return "fixed_" + strconv.Itoa(int(bps)) + "_bps"
-}
 
 // statusRecord is the market status record, members in the order of
 // docs/specification.md 2.5.
@@ -96,30 +76,6 @@ type statusPrices struct {
 	DeltaStatus string   `json:"delta_24h_status"`
 }
 
-// rolling is rolling_windows.
-type rolling struct {
-	Day          Decimal  `json:"exact_24h_volume_usd"`
-	Week         Decimal  `json:"exact_7d_volume_usd"`
-	Delta        *Percent `json:"exact_delta_24h_percent"`
-	LastAt       Time     `json:"exact_last_indexed_trade_ts"`
-	LastAge      *int64   `json:"exact_last_indexed_trade_age_seconds"`
-	ReferenceAt  Time     `json:"exact_window_reference_trade_ts"`
-	DayStatus    string   `json:"status_24h"`
-	WeekStatus   string   `json:"status_7d"`
-	WindowPolicy string   `json:"policy"`
-}
-
-// windowPolicy is rolling_windows.policy.
-const windowPolicy = "exact_from_trades_no_synthetic_volume"
-
-// statusBacking is the value of the displayed book and of the guarantee accounts at the
-// pair's price, rounded down.
-type statusBacking struct {
-	Visible   Decimal `json:"visible_liquidity_usd"`
-	Guarantee Decimal `json:"guarantee_liquidity_usd"`
-	Total     Decimal `json:"total_backing_estimate_usd"`
-}
-
 // serviceRole is one surface of the service (docs/specification.md 1.8).
 type serviceRole struct {
 	Role      string   `json:"role"`
@@ -127,36 +83,6 @@ type serviceRole struct {
 	ReadModel bool     `json:"public_read_model"`
 	RPC       bool     `json:"rpc_compatible"`
 	Checks    []string `json:"health_checks"`
-}
-
-type proofRecord struct {
-	Truth        string `json:"source_of_truth"`
-	Verification string `json:"verification_status"`
-	Executable   string `json:"executable_hash"`
-	Commit       string `json:"source_commit"`
-}
-
-// poolState is onchain_pool_state.
-type poolState struct {
-	poolReading
-	// ProofHash is the hash of poolReading.
-	ProofHash string `json:"proof_hash"`
-}
-
-// poolReading is a pool's state as read from the chain.
-type poolReading struct {
-	Pool       string   `json:"pool_id"`
-	BaseMint   string   `json:"base_mint"`
-	QuoteMint  string   `json:"quote_mint"`
-	BaseVault  string   `json:"base_vault"`
-	QuoteVault string   `json:"quote_vault"`
-	BaseAtoms  string   `json:"base_vault_balance_atoms"`
-	Base       Decimal  `json:"base_vault_balance"`
-	QuoteAtoms string   `json:"quote_vault_balance_atoms"`
-	Quote      Decimal  `json:"quote_vault_balance"`
-	Spot       *Decimal `json:"spot_price_usd"`
-	Slot       uint64   `json:"slot"`
-	SeenAt     Time     `json:"ts"`
 }
 
 // Status returns the market status record.
@@ -177,28 +103,6 @@ func Status(f *Facts, schema string) any {
 	r.Activity = newActivityTotals(f, pair, &r.statusTotals)
 	return r
 }
-
-// dataMode returns data_mode. Its values are our choice.
-func dataMode(f *Facts) string {
-	switch {
-	case !f.Chain.Configured:
-		return "engine_live"
-	case f.Chain.Synced:
-		return "engine_and_chain_live"
-	default:
-		return "engine_live_chain_last_known"
-	}
-}
-
-// proofScope returns proof_scope. Its values are our choice.
-func proofScope(f *Facts) string {
-	if !f.Chain.Configured {
-		return "matched_books"
-	}
-	return "matched_books_and_finalized_chain_reads"
-}
-
-func (p *Pair) source() string { return p.Source.String() + "_book" }
 
 // updatedAt returns the time of the last change.
 func updatedAt(f *Facts) Time {
@@ -255,82 +159,6 @@ func (s PriceSource) summary() string {
 	default:
 		return "nothing prices this pair now"
 	}
-}
-
-// Window statuses. The first three are from docs/specification.md 2.5, the others are
-// our choice.
-const (
-	statusNone24h     = "no_indexed_swaps_in_24h_window"
-	statusNone7d      = "no_indexed_swaps_in_7d_window"
-	statusNoReference = "no_indexed_reference_trade_in_24h_window"
-	statusExact       = "exact"
-	statusUnproven    = "window_not_proven"
-)
-
-// status returns status_24h or status_7d; none is the value for a window without trades.
-func (w *Window) status(none string) string {
-	switch w.Status {
-	case WindowExact:
-		return statusExact
-	case WindowNoTrades:
-		return none
-	default:
-		return cmp.Or(w.Why, statusUnproven)
-	}
-}
-
-// brief returns the status in freshness.rolling_window_status.
-func (w *Window) brief() string {
-	if w.Status == WindowExact {
-		return statusExact
-	}
-	return "degraded_or_empty"
-}
-
-func newRolling(f *Facts, p *Pair) rolling {
-	w := &p.Windows
-	return rolling{
-		Day: dollars(w.Day.VolumeUSD), Week: dollars(w.Week.VolumeUSD), Delta: w.Day.DeltaPercent, LastAt: w.LastAt, LastAge: ageAt(f, w.LastAt),
-		ReferenceAt: w.Day.ReferenceAt, DayStatus: w.Day.status(statusNone24h), WeekStatus: w.Week.status(statusNone7d),
-		WindowPolicy: windowPolicy,
-	}
-}
-
-// ageAt returns the age of then at Facts.At in whole seconds; nil if then is none.
-func ageAt(f *Facts, then Time) *int64 {
-	if then == 0 {
-		return nil
-	}
-	age := seconds(then, f.At)
-	return &age
-}
-
-// wasRead reports whether there is a pool and it was read.
-func (p *Pool) wasRead() bool { return p != nil && p.Slot > 0 }
-
-// record returns onchain_pool_state; nil unless the pool was read.
-func (p *Pool) record() *poolState {
-	if !p.wasRead() {
-		return nil
-	}
-	seen := poolReading{
-		Pool: p.Address, BaseMint: p.BaseMint, QuoteMint: p.QuoteMint, BaseVault: p.BaseVault, QuoteVault: p.QuoteVault,
-		BaseAtoms: strconv.FormatUint(uint64(p.BaseAtoms), 10), Base: wholeUnits(p.BaseAtoms, p.BaseDecimals),
-		QuoteAtoms: strconv.FormatUint(uint64(p.QuoteAtoms), 10), Quote: wholeUnits(p.QuoteAtoms, p.QuoteDecimals),
-		Spot: dollarPrice(p.Spot), Slot: p.Slot, SeenAt: p.At,
-	}
-	return &poolState{seen, hashOf(seen)}
-}
-
-func newProofRecord(f *Facts) proofRecord {
-	p := proofRecord{
-		Truth: "journal_of_the_engine", Verification: "reproducible_by_replay",
-		Executable: f.Service.Build.ExecutableHash, Commit: f.Service.Build.SourceCommit,
-	}
-	if f.Chain.Configured {
-		p.Truth = "journal_of_the_engine_and_finalized_chain_state"
-	}
-	return p
 }
 
 // sourceURLs returns the reads that the status record summarizes, on one address.

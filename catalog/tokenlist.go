@@ -24,20 +24,6 @@ type tokenList struct {
 	Tokens    []listedToken `json:"tokens"`
 }
 
-// ListVersion is a token list's semantic version.
-type ListVersion struct {
-	Major int `json:"major"`
-	Minor int `json:"minor"`
-	Patch int `json:"patch"`
-}
-
-// Edition is the version of a token list and the time of its last change. A restart that
-// changes no token keeps both.
-type Edition struct {
-	Version ListVersion
-	At      Time
-}
-
 type listedToken struct {
 	Chain      int               `json:"chainId"`
 	Address    string            `json:"address"`
@@ -149,5 +135,3 @@ func listName(name string) string {
 	}
 	return strings.TrimSpace(cut(strings.Join(strings.Fields(string(out)), " "), maxListName))
 }
-
-func cut(text string, most int) string { return text[:min(len(text), most)] }

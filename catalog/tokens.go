@@ -71,10 +71,6 @@ func Tokens(f *Facts, schema string) any {
 	}
 }
 
-// chainFallback reports whether the chain's figures are not live: they are the last
-// known ones, or there are none.
-func chainFallback(f *Facts) bool { return !f.Chain.Configured || !f.Chain.Synced }
-
 func newTokenRecord(_ *Facts, t *Token) tokenRecord {
 	r := tokenRecord{
 		Mint: t.Mint, Symbol: t.Symbol, OnchainSymbol: t.OnchainSymbol, Name: t.Name, Decimals: t.Decimals,
@@ -126,12 +122,4 @@ func (a *Account) record(decimals uint8) accountRecord {
 		Formatted: amount.Formatted(), Compact: amount.Compact(), Role: a.Role.String(), Label: a.Label,
 		Pool: nullable(a.Pool), PoolLabel: nullable(a.PoolLabel),
 	}
-}
-
-// nullable returns a pointer to text; nil, JSON's null, if text is empty.
-func nullable(text string) *string {
-	if text == "" {
-		return nil
-	}
-	return &text
 }

@@ -1,6 +1,10 @@
 package catalog
 
-import "blockdesk/market"
+import (
+	"strconv"
+
+	"blockdesk/market"
+)
 
 // statusTotals are the cumulative figures. The public totals are those of the current
 // snapshot, the latest by its time (docs/specification.md 2.6, rule 1). Without a
@@ -140,4 +144,48 @@ func coherence(swaps uint64, volume, reported market.USD, bps uint16) feeCoheren
 		c.Status = mismatch
 	}
 	return c
+}
+
+// feeModel returns fee_model, "fixed_5_percent" for 500.
+func feeModel(bps uint16) string {
+	const whole = 100 // basis points of a percent
+	if bps%whole == 0 {
+		return "fixed_" + strconv.Itoa(int(bps/whole)) + "_percent"
+	}
+	return "fixed_" + strconv.Itoa(int(bps)) + "_bps"
+}
+
+// settledFees returns the fee on all settled claims, rounded down.
+func settledFees(f *Facts) market.USD { return feeOf(f.Desk.SettledUSD, f.Service.FeeBps) }
+
+// statusBacking is the value of the displayed book and of the guarantee accounts at the
+// pair's price, rounded down.
+type statusBacking struct {
+	Visible   Decimal `json:"visible_liquidity_usd"`
+	Guarantee Decimal `json:"guarantee_liquidity_usd"`
+	Total     Decimal `json:"total_backing_estimate_usd"`
+}
+
+// currentIndex returns the index of the latest snapshot by its time. There must be one.
+func currentIndex(f *Facts) int {
+	latest := 0
+	for i := range f.Snapshots {
+		if f.Snapshots[i].At > f.Snapshots[latest].At {
+			latest = i
+		}
+	}
+	return latest
+}
+
+func (s *Snapshot) coherence() feeCoherence {
+	return coherence(s.Swaps, s.VolumeUSD, s.FeesUSD, s.FeeBps)
+}
+
+// publicFees returns the fees for the public totals: the recorded fees, or volume × fee
+// rate if they do not match (docs/specification.md 2.6, rule 1).
+func (s *Snapshot) publicFees() market.USD {
+	if s.coherence().Status != coherent {
+		return feeOf(s.VolumeUSD, s.FeeBps)
+	}
+	return s.FeesUSD
 }

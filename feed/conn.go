@@ -30,16 +30,6 @@ type frame struct {
 	sub  *subscription
 }
 
-// encoding is the form in which a connection gets messages.
-type encoding uint8
-
-const (
-	plain       encoding = iota // WebSocket frames
-	deflated                    // WebSocket frames, snapshots compressed (RFC 7692)
-	eventStream                 // server-sent events
-	encodings                   // their number
-)
-
 // phase is the phase of a connection's life.
 type phase uint8
 

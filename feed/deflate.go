@@ -10,6 +10,11 @@ import (
 )
 
 const (
+	// minWindowBits and maxWindowBits bound the window sizes of an offer, as powers of
+	// two of bytes.
+	minWindowBits = 8
+	maxWindowBits = 15
+
 	// minDeflate is the smallest frame worth compressing, in bytes.
 	minDeflate = 512
 	// deflateWindow is the window of compression in bytes: the smallest that a client can

@@ -28,3 +28,13 @@ func (m *encodedMessage) as(d encoding, z *deflater) []byte {
 	}
 	return m.compressed
 }
+
+// encoding is the form in which a connection gets messages.
+type encoding uint8
+
+const (
+	plain       encoding = iota // WebSocket frames
+	deflated                    // WebSocket frames, snapshots compressed (RFC 7692)
+	eventStream                 // server-sent events
+	encodings                   // their number
+)

@@ -12,10 +12,6 @@ const (
 	// deflateAnswer answers every accepted offer (RFC 7692): neither side keeps state
 	// between messages.
 	deflateAnswer = "permessage-deflate; server_no_context_takeover; client_no_context_takeover"
-	// minWindowBits and maxWindowBits bound the window sizes of an offer, as powers of
-	// two of bytes.
-	minWindowBits = 8
-	maxWindowBits = 15
 )
 
 // negotiate returns the encoding of a connection whose upgrade was granted: deflated if

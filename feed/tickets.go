@@ -25,30 +25,6 @@ const (
 // from one goroutine at a time, within Run.
 type Tickets func(each func(in market.InstrumentID, id market.TicketID, record []byte)) (seq uint64, at int64)
 
-// ticketRecord is one ticket with its JSON record.
-type ticketRecord struct {
-	id   market.TicketID
-	text []byte
-}
-
-// ticketBook is the immutable list of an instrument's tickets. Its engineSeq is the Seq
-// of the desk's last change of any pair when the book was made.
-type ticketBook struct {
-	position
-	instrument market.InstrumentID
-	records    []ticketRecord // by id
-
-	once  sync.Once
-	frame []byte // of the snapshot, once it was requested
-}
-
-// snapshot returns the frame of the whole book. The first call encodes it for all shards,
-// because with the most tickets that a desk can have it is large (see doc.go).
-func (b *ticketBook) snapshot(in *market.Instrument) []byte {
-	b.once.Do(func() { b.frame = ticketsSnapshot(in, b) })
-	return b.frame
-}
-
 // ticketPublisher publishes changes of the desk's tickets. It reads them on a goroutine
 // of its own when it is woken, because tickets become visible after Run has seen their
 // events: when the desk has stored them.

@@ -1,6 +1,10 @@
 package feed
 
-import "blockdesk/market"
+import (
+	"sync"
+
+	"blockdesk/market"
+)
 
 // ticketsSnapshot returns a newly allocated frame with all tickets of a book.
 func ticketsSnapshot(in *market.Instrument, b *ticketBook) []byte {
@@ -46,4 +50,28 @@ func (e *encoder) records(list []ticketRecord) {
 		e.buf = append(e.buf, list[i].text...)
 	}
 	e.text(`]`)
+}
+
+// ticketRecord is one ticket with its JSON record.
+type ticketRecord struct {
+	id   market.TicketID
+	text []byte
+}
+
+// ticketBook is the immutable list of an instrument's tickets. Its engineSeq is the Seq
+// of the desk's last change of any pair when the book was made.
+type ticketBook struct {
+	position
+	instrument market.InstrumentID
+	records    []ticketRecord // by id
+
+	once  sync.Once
+	frame []byte // of the snapshot, once it was requested
+}
+
+// snapshot returns the frame of the whole book. The first call encodes it for all shards,
+// because with the most tickets that a desk can have it is large (see doc.go).
+func (b *ticketBook) snapshot(in *market.Instrument) []byte {
+	b.once.Do(func() { b.frame = ticketsSnapshot(in, b) })
+	return b.frame
 }
