@@ -136,7 +136,11 @@ func (row *family) record(f *Facts) adapterFamily {
 		Endpoints: map[string]string{}, Example: f.URLs.Base + marketPath(row.example), Notes: row.notes, Blocker: row.blocker,
 	}
 	for _, name := range row.reads {
-		a.Endpoints[name] = "GET " + marketPath(name)
+		path, ok := f.readPath(name)
+		if !ok {
+			continue
+		}
+		a.Endpoints[name] = "GET " + path
 		a.Provided = append(a.Provided, name)
 	}
 	for name, path := range row.pages {

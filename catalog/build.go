@@ -21,7 +21,7 @@ func NewFacts(in *Input) *Facts {
 		canonical := &in.Instruments[0]
 		k := b.mirroredPair(canonical.Symbol)
 		f.Chain = mirrorChain(state, k, canonical.Source == market.Mirrored)
-		f.Snapshots = k.snapshots(b.dollars(canonical.Quote), in.Service.FeeBps)
+		f.Snapshots = k.snapshots(in.At, b.dollars(canonical.Quote), in.Service.FeeBps)
 		b.addReadings(f.Tokens)
 	}
 	return f

@@ -279,10 +279,10 @@ func TestMirroredSnapshots(t *testing.T) {
 		s.first().Swaps.Snapshots = append(s.first().Swaps.Snapshots, r)
 	}
 	f := s.facts(nil)
-	if len(f.Snapshots) != maxSnapshots || f.Snapshots[0].At <= f.Snapshots[1].At {
+	if len(f.Snapshots) != maxSnapshots || f.Snapshots[0].At <= f.Snapshots[1].At || f.Snapshots[1].At <= f.Snapshots[2].At {
 		t.Fatalf("%d snapshots", len(f.Snapshots))
 	}
-	got := f.Snapshots[0]
+	got := f.Snapshots[1] // the first one is the present
 	// 100 atoms of SLUSD at 0.666666666 are 66.67 of a dollar; 50 of USDC are 75 of
 	// SLUSD.
 	if got.Price != 666_666_666 || got.VolumeUSD != 6_000_000 || got.FeesUSD != 66+50 || got.FeesTokens.String() != "0.000175" ||
@@ -296,12 +296,85 @@ func TestMirroredSnapshots(t *testing.T) {
 		t.Errorf("it holds %+v", got)
 	}
 	lawful(t, statusSchema(t), "with snapshots", f)
-	if none := s.mirror.pairs()[1].snapshots(0, 500); none != nil {
+	if none := s.mirror.pairs()[1].snapshots(Time(factsNow), 0, 500); none != nil {
 		t.Errorf("without a price: %v", none)
 	}
 	s.first().Swaps.Snapshots = []mirror.Snapshot{{At: sceneSecond, Slot: 1, BaseFees: 0}}
-	if empty := s.facts(nil).Snapshots[0]; empty.Price != 0 || empty.FeesUSD != 0 {
+	if empty := s.facts(nil).Snapshots[1]; empty.Price != 0 || empty.FeesUSD != 0 {
 		t.Errorf("of an empty pool: %+v", empty)
+	}
+}
+
+// TestPresentSnapshot: the active snapshot is the present state of the pool, so the public
+// totals never lag the windows, whenever a snapshot was recorded last.
+func TestPresentSnapshot(t *testing.T) {
+	s := newChainScene()
+	w := &s.first().Swaps
+	w.Snapshots = []mirror.Snapshot{{At: sceneSecond - 3600, Slot: 1, BaseBalance: 1, QuoteBalance: 1}, {At: factsNow / int64(time.Second), Slot: 2}}
+	slices.Reverse(w.Snapshots)
+	w.Rolling.Totals = mirror.Totals{Swaps: 8, Quote: market.Uint128{Lo: 705_000_049}, Base: market.Uint128{Lo: 700_000_000}}
+	w.Reconstructed = mirror.Snapshot{Swaps: 2, Quote: market.Uint128{Lo: 95_000_000}, QuoteFees: 7}
+	w.Traders = 1
+	f := s.facts(nil)
+	if len(f.Snapshots) != 2 || f.Snapshots[0].Source != presentSource || f.Snapshots[1].Source != snapshotSource {
+		t.Fatalf("the snapshots are %+v", f.Snapshots)
+	}
+	got := newStatusTotals(f, f.canonical())
+	if got.Swaps != 10 || got.Volume.String() != "800.000049" || got.Traders != 1 {
+		t.Errorf("the totals are %d swaps of %s by %d", got.Swaps, got.Volume, got.Traders)
+	}
+	// The pool owes 100 atoms of SLUSD at 0.666666666 and 50 of USDC. The fees in vaults of
+	// their own, and volume × fee rate, are nobody's payment of this pool.
+	if got.Fees.String() != "0.000116" || got.FeesReconstructed.String() != "0.000007" {
+		t.Errorf("the fees are %s, reconstructed %s", got.Fees, got.FeesReconstructed)
+	}
+	s.first().Reasons = mirror.Reasons(0).With(mirror.Stale)
+	if old := s.facts(nil).Snapshots[0].At; old != Time(s.first().ReadAt.Unix()*int64(time.Second)) && old != Time(factsNow/int64(time.Second)*int64(time.Second)) {
+		t.Errorf("a reading that is not current has the time %v", old)
+	}
+	s.first().Reasons = mirror.Reasons(0).With(mirror.NotRead)
+	if kept := s.facts(nil).Snapshots; len(kept) != 2 || kept[0].Source != snapshotSource {
+		t.Errorf("before the first reading: %+v", kept)
+	}
+}
+
+// TestStaleWindows: from the moment in which the chain is not in sync no window is exact.
+func TestStaleWindows(t *testing.T) {
+	s := newChainScene()
+	w := &s.first().Swaps.Rolling
+	w.Day, w.Week = sceneWindow(10_000_000, 998_000), sceneWindow(10_000_000, 998_000)
+	if day := s.facts(nil).Pairs[0].Windows.Day; day.Status != WindowExact || day.VolumeUSD != 10_000_000 {
+		t.Fatalf("the window is %+v", day)
+	}
+	s.first().Reasons = mirror.Reasons(0).With(mirror.Stale)
+	f := s.facts(nil)
+	for _, got := range []Window{f.Pairs[0].Windows.Day, f.Pairs[0].Windows.Week} {
+		if got.Status != WindowUnproven || got.Why != "not_synced_to_chain" || got.VolumeUSD != 0 || got.DeltaPercent != nil {
+			t.Errorf("the window is %+v", got)
+		}
+	}
+	if r := degradedBy(f, &f.Pairs[0]); !slices.Contains(r, reasonNotSynced) {
+		t.Errorf("the reasons are %v", r)
+	}
+}
+
+// TestPoolWithoutBook: the source of a pair without a book is its pool, and what is visible
+// is what its vaults hold.
+func TestPoolWithoutBook(t *testing.T) {
+	s := newChainScene()
+	s.mirror.Pairs[1].Book = false
+	s.first().Price, s.views[0] = mirror.PoolPrice, nil
+	f := s.facts(nil)
+	p := &f.Pairs[0]
+	if got := p.source(); got != "mirrored_pool" || f.Pairs[1].source() != "mirrored_book" {
+		t.Errorf("the sources are %s and %s", got, f.Pairs[1].source())
+	}
+	if want := poolLiquidity(f, p); want == nil || dollars(p.VisibleUSD) != *want || p.VisibleUSD == 0 {
+		t.Errorf("visible are %d, the pool has %v", p.VisibleUSD, want)
+	}
+	s.first().Reasons = mirror.Reasons(0).With(mirror.Stale)
+	if p = &s.facts(nil).Pairs[0]; p.VisibleUSD != 0 {
+		t.Errorf("of an old reading %d is visible", p.VisibleUSD)
 	}
 }
 

@@ -60,6 +60,8 @@ type MirrorPair struct {
 	Symbol                      string
 	BaseMint, QuoteMint         string
 	BaseDecimals, QuoteDecimals int
+	// Book: the pair has an order book on chain.
+	Book bool
 	// Pool has the members that the configuration sets; nil = no pool.
 	Pool *Pool
 	// PoolFees: the pool's program counts the fees that it owes.

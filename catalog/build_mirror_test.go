@@ -48,14 +48,14 @@ func newChainScene() *chainScene {
 	s.state = s.chainState()
 	s.mirror = Mirror{State: s.state, Pairs: []MirrorPair{
 		{
-			Symbol: "92C/SLUSD", BaseMint: text(scene92C), BaseDecimals: 9, QuoteMint: text(sceneSLUSD), QuoteDecimals: 6,
+			Symbol: "92C/SLUSD", BaseMint: text(scene92C), BaseDecimals: 9, QuoteMint: text(sceneSLUSD), QuoteDecimals: 6, Book: true,
 			Pool: &Pool{
 				Layout: "vault_pair", Address: text(scenePair), BaseVault: text(factsAddress(21)), QuoteVault: text(factsAddress(22)),
 				BaseMint: text(scene92C), BaseDecimals: 9, QuoteMint: text(sceneSLUSD), QuoteDecimals: 6,
 			},
 		},
 		{
-			Symbol: "SLUSD/USDC", BaseMint: text(sceneSLUSD), BaseDecimals: 6, QuoteMint: text(sceneUSDC), QuoteDecimals: 6,
+			Symbol: "SLUSD/USDC", BaseMint: text(sceneSLUSD), BaseDecimals: 6, QuoteMint: text(sceneUSDC), QuoteDecimals: 6, Book: true,
 			Pool: &Pool{
 				Layout: "raydium_cpmm", Address: text(scenePool), LPMint: text(factsAddress(13)), Program: text(solana.RaydiumCPMMProgram),
 				BaseMint: text(sceneSLUSD), BaseDecimals: 6, QuoteMint: text(sceneUSDC), QuoteDecimals: 6,

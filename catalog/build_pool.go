@@ -47,6 +47,14 @@ func (k *mirroredPair) windows(quote market.USDPrice) Windows {
 		return Windows{Day: unproven, Week: unproven}
 	}
 	r := &k.state.Swaps.Rolling
+	if !k.fresh() {
+		// Swaps may have happened since the last reading, so no window is proven.
+		return Windows{
+			Day:    Window{Status: WindowUnproven, Why: mirror.Behind.Word("24h")},
+			Week:   Window{Status: WindowUnproven, Why: mirror.Behind.Word("7d")},
+			LastAt: blockTime(r.Last.Time),
+		}
+	}
 	return Windows{
 		Day: k.window(&r.Day, "24h", quote), Week: k.window(&r.Week, "7d", quote), LastAt: blockTime(r.Last.Time),
 	}
@@ -99,6 +107,8 @@ func (k *mirroredPair) totals(price, quote market.USDPrice) Totals {
 	}
 	t.OnchainUSD, _ = usdFloor(s.Rolling.Totals.Quote, decimals, quote)
 	t.ReconstructedUSD, _ = usdFloor(s.Reconstructed.Quote, decimals, quote)
+	t.ReconstructedFeesUSD = k.usdSum(
+		market.Uint128{Lo: uint64(s.Reconstructed.BaseFees)}, market.Uint128{Lo: uint64(s.Reconstructed.QuoteFees)}, price, quote)
 	base, held := k.fees()
 	t.FeesBase = Decimal{Units: base, Decimals: k.config.BaseDecimals}
 	t.FeesQuote = Decimal{Units: held, Decimals: decimals}
@@ -133,4 +143,9 @@ func (k *mirroredPair) describe(p *Pair, quote market.USDPrice) {
 	p.Windows = k.windows(quote)
 	p.Windows.LastAt = max(p.Windows.LastAt, last)
 	p.Totals, p.GuaranteeUSD = k.totals(p.PriceUSD, quote), k.guarantee(p.PriceUSD, quote)
+	p.NoBook = k.config != nil && !k.config.Book
+	if p.NoBook && k.fresh() && k.state.Pool != nil && p.PriceUSD != 0 && quote != 0 {
+		pool := k.state.Pool // without a book, trades are against its vaults
+		p.VisibleUSD = k.usdSum(market.Uint128{Lo: uint64(pool.BaseBalance)}, market.Uint128{Lo: uint64(pool.QuoteBalance)}, p.PriceUSD, quote)
+	}
 }

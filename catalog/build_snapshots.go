@@ -13,23 +13,51 @@ const (
 	// maxSnapshots bounds the published snapshots, which by default is more than a week.
 	// The mirror keeps mirror.MaxSnapshots.
 	maxSnapshots = 32
-	// snapshotSource is snapshot_source.
+	// snapshotSource and presentSource are values of snapshot_source.
 	snapshotSource = "recorded_by_mirror_from_finalized_swaps"
+	presentSource  = "present_state_of_mirror_with_finalized_swaps"
 )
 
-// snapshots returns the recorded states of the pair, newest first, in dollars at the
-// present price of the quote asset; nil without a price.
-func (k *mirroredPair) snapshots(quote market.USDPrice, feeBps uint16) []Snapshot {
+// snapshots returns the present state of the pair and the recorded ones, newest first, in
+// dollars at the present price of the quote asset; nil without a price.
+func (k *mirroredPair) snapshots(now Time, quote market.USDPrice, feeBps uint16) []Snapshot {
 	if k.state == nil || quote == 0 {
 		return nil
 	}
 	list := k.state.Swaps.Snapshots
-	list = list[:min(len(list), maxSnapshots)]
-	all := make([]Snapshot, 0, len(list))
-	for i := range list {
+	all := make([]Snapshot, 0, min(len(list)+1, maxSnapshots))
+	if present, ok := k.present(now); ok {
+		s := k.snapshot(&present, quote, feeBps)
+		s.Source = presentSource
+		all = append(all, s)
+		if len(list) > 0 && list[0].At == present.At {
+			list = list[1:] // recorded in this second: the same state
+		}
+	}
+	for i := range list[:min(len(list), maxSnapshots-len(all))] {
 		all = append(all, k.snapshot(&list[i], quote, feeBps))
 	}
 	return all
+}
+
+// present returns the state of a pool as a snapshot: with the time now while the reading
+// is current, else with the time of the reading. Its totals include the reconstructed
+// ones, so they continue those of earlier snapshots. ok is false before the first reading.
+func (k *mirroredPair) present(now Time) (s mirror.Snapshot, ok bool) {
+	if !k.wasRead() || k.state.Pool == nil {
+		return s, false
+	}
+	p, swaps := k.state.Pool, &k.state.Swaps
+	at := k.state.ReadAt.Unix()
+	if k.fresh() {
+		at = int64(now) / int64(time.Second)
+	}
+	t, before := &swaps.Rolling.Totals, &swaps.Reconstructed
+	return mirror.Snapshot{
+		At: at, Slot: p.At.Slot, BaseBalance: p.BaseBalance, QuoteBalance: p.QuoteBalance, BaseFees: p.BaseFees, QuoteFees: p.QuoteFees,
+		Swaps: t.Swaps + before.Swaps, Base: plus(t.Base, before.Base), Quote: plus(t.Quote, before.Quote), Traders: swaps.Traders,
+		Complete: t.Complete,
+	}, true
 }
 
 func (k *mirroredPair) snapshot(r *mirror.Snapshot, quote market.USDPrice, feeBps uint16) Snapshot {

@@ -199,7 +199,7 @@ func TestCurrentSnapshot(t *testing.T) {
 func TestTotalsHoldTheWindows(t *testing.T) {
 	f := live()
 	f.Snapshots = nil
-	if got := newStatusTotals(f, f.canonical()); got.Swaps != 162 || got.Volume.String() != "12999.000000" || got.Fees.String() != "600.000000" {
+	if got := newStatusTotals(f, f.canonical()); got.Swaps != 162 || got.Volume.String() != "12999.000000" || got.Fees.String() != "150.000000" {
 		t.Errorf("%d swaps of %s, fees %s", got.Swaps, got.Volume, got.Fees)
 	}
 	totals := newStatusTotals(bare(), bare().canonical())

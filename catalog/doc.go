@@ -29,7 +29,8 @@
 //   - fallback_active: the chain figures are not live, or there is no chain.
 //   - The only time in documents that depend on the configuration alone is when it took
 //     effect, so their bytes change only with a restart. The pool registry also changes
-//     when a program names the vaults of its pool.
+//     when a program names the vaults of its pool, and the integration manifest when a
+//     pool was read first.
 //   - proof_hash of the status record is that of the proof document: the SHA-256 of the
 //     published chain state and prices. A pool's proof_hash covers the pool.
 //   - The token list's version follows from the list published before, which the caller
@@ -37,6 +38,10 @@
 //   - Windows count a matched pair's trades by the minute and a mirrored pair's decoded
 //     swaps by the second. Both are at the present price of the quote asset. status_24h
 //     and status_7d say why a window is not proven.
-//   - Recorded fees of a snapshot that do not match its volume do not enter the public
-//     totals; volume × fee rate does.
+//   - Cumulative fees are fees that were paid: by settled claims, or, if the canonical pair
+//     is mirrored, as its active snapshot recorded them. A matched book takes no fee, so its
+//     fee_bps is 0 in pairs and in the aggregators' documents; the status record's fee_bps
+//     is that of claims.
+//   - The active snapshot of a mirrored pair is its present state, so the cumulative totals
+//     never lag the windows.
 package catalog

@@ -167,7 +167,11 @@ func IntegrationManifest(f *Facts, schema string) any {
 		d.Documents = append(d.Documents, manifestDocument{row.Name, f.URLs.Base + marketPath(row.Name), f.URLs.files(row.Files...), row.Schema})
 	}
 	for _, row := range reads() {
-		r := manifestRead{Name: row[0], URL: f.URLs.Base + marketPath(row[0]), Files: []string{}}
+		path, ok := f.readPath(row[0])
+		if !ok {
+			continue
+		}
+		r := manifestRead{Name: row[0], URL: f.URLs.Base + path, Files: []string{}}
 		if row[1] != "" {
 			r.Files = f.URLs.files(row[1])
 		}

@@ -25,6 +25,15 @@ type Facts struct {
 	Desk      Desk
 }
 
+// feeBps returns the fee that a trade of the pair pays: a pool's own, if it is known. Our
+// own book takes none (our choice), and the fee of a book on chain is not read.
+func (p *Pair) feeBps() uint16 {
+	if p.Pool == nil || p.Pool.FeeBps == nil {
+		return 0
+	}
+	return *p.Pool.FeeBps
+}
+
 // canonical returns the first pair; an empty one if there is none.
 func (f *Facts) canonical() *Pair {
 	if len(f.Pairs) == 0 {
@@ -251,8 +260,11 @@ type Pair struct {
 	PriceSource PriceSource
 	// Floor is the lowest price at which the desk's policy sells; 0 = none.
 	Floor market.USDPrice
-	// VisibleUSD is the value of both sides of the displayed book, GuaranteeUSD that of
-	// the guarantee accounts at PriceUSD. Rounded down.
+	// NoBook: the pair is mirrored from a pool alone.
+	NoBook bool
+	// VisibleUSD is the value of both sides of the displayed book, or of the pool's vaults
+	// if the pair has no book; GuaranteeUSD that of the guarantee accounts at PriceUSD.
+	// Rounded down.
 	VisibleUSD, GuaranteeUSD market.USD
 
 	// ReadAt is when a mirrored pair was last read from the chain; 0 = never since the
@@ -351,6 +363,8 @@ type Windows struct {
 type Totals struct {
 	OnchainSwaps, ReconstructedSwaps uint64
 	OnchainUSD, ReconstructedUSD     market.USD
+	// ReconstructedFeesUSD are the fees that the reconstructed snapshot had recorded.
+	ReconstructedFeesUSD market.USD
 	// MatchedTrades and MatchedUSD are of our own book, which charges no fee; 0 for a
 	// mirrored pair.
 	MatchedTrades uint64

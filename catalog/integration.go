@@ -33,7 +33,9 @@ func ProviderPacks(f *Facts, schema string) any {
 	return newPacks(f, schema, func(f *Facts, row *family) map[string]string {
 		polled := map[string]string{}
 		for _, name := range row.reads {
-			polled[name] = f.URLs.Base + marketPath(name)
+			if path, ok := f.readPath(name); ok {
+				polled[name] = f.URLs.Base + path
+			}
 		}
 		return polled
 	})
@@ -95,8 +97,10 @@ func Examples(f *Facts, schema string) any {
 			Name: "stream", Description: "every change as server-sent events, until interrupted",
 			Command: "curl -sSN '" + f.URLs.Base + marketPath("stream") + "?symbols=" + symbol + "'",
 		},
-		read("tickets", "blocks for sale", "/api/v1/rfq/market-tickets"),
 	}}
+	if f.Desk.Enabled {
+		d.Examples = append(d.Examples, read("tickets", "blocks for sale", "/api/v1/rfq/market-tickets"))
+	}
 	d.Count = len(d.Examples)
 	return d
 }
@@ -175,9 +179,11 @@ func WellKnowns() []WellKnown {
 			File: "svc.json", Schema: "svc_v1", subject: "this service",
 			links: []string{"status", "integration-manifest"},
 			more: func(f *Facts, d *discovery) {
-				for _, file := range []string{
-					"svc-discovery.json", "svc-program.json", "svc-ecosystem.json", "svc-wallets.json", "svc-integrators.json", "svc-rfq.json",
-				} {
+				files := []string{"svc-discovery.json", "svc-program.json", "svc-ecosystem.json", "svc-wallets.json", "svc-integrators.json"}
+				if f.Desk.Enabled {
+					files = append(files, "svc-rfq.json")
+				}
+				for _, file := range files {
 					d.Links[strings.TrimSuffix(file, ".json")] = f.URLs.Base + "/.well-known/" + file
 				}
 			},

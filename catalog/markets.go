@@ -116,7 +116,7 @@ func newPairRecord(f *Facts, p *Pair) pairRecord {
 		QuoteMint: f.token(p.Quote).Mint, Source: p.Source.String(), Status: "trading",
 		PriceDecimals: p.PriceDecimals, QtyDecimals: p.QtyDecimals, Tick: p.Tick, Lot: p.Lot, MinQty: p.MinQty,
 		Price: dollarPrice(p.PriceUSD), Volume: p.BaseVolume24h, QuoteVolume: p.QuoteVolume24h, Trades: p.Trades24h,
-		FeeBps: f.Service.FeeBps,
+		FeeBps: p.feeBps(),
 	}
 	switch {
 	case p.Unreachable:

@@ -31,26 +31,45 @@ func TestPoolNotRead(t *testing.T) {
 	}
 }
 
-// TestRawFeesAreNotPromoted: recorded fees that do not match their volume stay in the
-// snapshot. The public totals have volume × fee rate (docs/specification.md 2.6).
-func TestRawFeesAreNotPromoted(t *testing.T) {
+// TestPaidFees: the public fees of a mirrored pair are those that the active snapshot
+// recorded, whatever the volume is; of a matched pair those of settled claims. Raw chain
+// fees stay apart, and a book that takes no fee says 0 in every document.
+func TestPaidFees(t *testing.T) {
 	f := live()
+	f.Pairs[0].Source = market.Mirrored
 	for _, c := range []struct {
-		raw          market.USD
-		status, fees string
-	}{
-		{600_000_120, coherent, "600.000120"}, // 120 swaps of 12,000 dollars, each rounded by a millionth
-		{600_000_121, mismatch, "600.000000"},
-		{0, mismatch, "600.000000"},
-	} {
-		f.Snapshots[1].FeesUSD = c.raw
-		s := newStatusSnapshots(f)
-		if s.Current.Coherence.Status != c.status || s.Current.Fees != dollars(c.raw) {
-			t.Errorf("%d: the snapshot is %+v", c.raw, s.Current.snapshotRecord)
+		recorded market.USD
+		status   string
+	}{{600_000_120, coherent}, {600_000_121, mismatch}, {0, mismatch}} {
+		f.Snapshots[1].FeesUSD = c.recorded
+		if s := newStatusSnapshots(f); s.Current.Coherence.Status != c.status || s.Current.Fees != dollars(c.recorded) {
+			t.Errorf("%d: the snapshot is %+v", c.recorded, s.Current.snapshotRecord)
 		}
-		if got := newStatusTotals(f, f.canonical()).Fees.String(); got != c.fees {
-			t.Errorf("%d: public fees are %s, want %s", c.raw, got, c.fees)
+		if got := newStatusTotals(f, f.canonical()); got.Fees != dollars(c.recorded) || got.FeesOnchainRaw.String() != "7.750000" {
+			t.Errorf("%d: public fees are %s, raw %s", c.recorded, got.Fees, got.FeesOnchainRaw)
 		}
+	}
+	f.Snapshots = nil
+	if got := newStatusTotals(f, f.canonical()).Fees; got != dollars(0) {
+		t.Errorf("without a snapshot the fees are %s", got)
+	}
+	f.Pairs[0].Source = market.Matched
+	got := newStatusTotals(f, f.canonical())
+	if want := dollars(settledFees(f)); got.Fees != want || got.FeesPaid != want || got.FeesCollected != want || want == dollars(0) {
+		t.Errorf("the fees are %s, paid %s, collected %s, want %s", got.Fees, got.FeesPaid, got.FeesCollected, want)
+	}
+	if latest, _ := LatestFees(f, "").(*latestFees); latest.Fees != got.Fees {
+		t.Errorf("the latest fees are %s", latest.Fees)
+	}
+
+	screener, _ := ScreenerPairByID(f, "92C_SLUSD")
+	assets, _ := CoinMarketCapAssets(f, "").(*map[string]capAsset)
+	if screener.Pair.FeeBps != 0 || newPairRecord(f, &f.Pairs[1]).FeeBps != 0 || (*assets)["92C"].MakerFee != 0 {
+		t.Error("a book that takes no fee says that it does")
+	}
+	screener, _ = ScreenerPairByID(f, "SLUSD_USDC")
+	if screener.Pair.FeeBps != 25 || newPairRecord(f, &f.Pairs[0]).FeeBps != 25 || (*assets)["USDC"].TakerFee != 25 {
+		t.Error("the pool's own fee is not published")
 	}
 }
 

@@ -94,11 +94,20 @@ func CoinMarketCapAssets(f *Facts, _ string) any {
 	all := map[string]capAsset{}
 	for i := range f.Tokens {
 		t := &f.Tokens[i]
-		all[t.Symbol] = capAsset{
-			Name: t.Name, ID: t.CoinMarketCapID, MakerFee: rate(f.Service.FeeBps), TakerFee: rate(f.Service.FeeBps), Contract: t.Mint,
-		}
+		fee := rate(f.tradeFee(t.Symbol))
+		all[t.Symbol] = capAsset{Name: t.Name, ID: t.CoinMarketCapID, MakerFee: fee, TakerFee: fee, Contract: t.Mint}
 	}
 	return &all
+}
+
+// tradeFee returns the largest fee of the pairs that trade a token.
+func (f *Facts) tradeFee(symbol string) (bps uint16) {
+	for i := range f.Pairs {
+		if p := &f.Pairs[i]; p.Base == symbol || p.Quote == symbol {
+			bps = max(bps, p.feeBps())
+		}
+	}
+	return bps
 }
 
 // capTicker is a member of CoinMarketCap's ticker.
@@ -176,7 +185,7 @@ func ScreenerPairByID(f *Facts, id string) (*ScreenerPair, bool) {
 			continue
 		}
 		s := &ScreenerPair{}
-		s.Pair.ID, s.Pair.Dex, s.Pair.FeeBps = id, f.Service.Name, f.Service.FeeBps
+		s.Pair.ID, s.Pair.Dex, s.Pair.FeeBps = id, f.Service.Name, p.feeBps()
 		s.Pair.Asset0, s.Pair.Asset1 = f.token(p.Base).asset(), f.token(p.Quote).asset()
 		return s, true
 	}

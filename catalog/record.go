@@ -5,6 +5,8 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"slices"
+	"strings"
 )
 
 // header begins the documents whose layout is our choice.
@@ -65,6 +67,33 @@ func nullable(text string) *string {
 
 func cut(text string, most int) string { return text[:min(len(text), most)] }
 
+// readPath returns the path of a read below /api/v1/market/ with the query that it
+// requires, for the canonical pair, so that every published link answers. ok is false if
+// there is nothing to read now.
+func (f *Facts) readPath(name string) (path string, ok bool) {
+	p := f.canonical()
+	path = marketPath(name)
+	switch name {
+	case "ticker", "depth", "klines", "trades":
+		path += "?symbol=" + strings.ReplaceAll(p.Symbol, "/", "%2F")
+	case "pools/{pool_address}":
+		i := slices.IndexFunc(f.Pairs, func(p Pair) bool { return p.Pool.wasRead() })
+		if i < 0 {
+			return "", false
+		}
+		path = marketPath("pools/" + f.Pairs[i].Pool.Address)
+	case "adapters/coingecko/orderbook", "adapters/coingecko/historical_trades":
+		path += "?ticker_id=" + Ticker(p.Symbol)
+	case "adapters/dexscreener/asset":
+		path += "?id=" + f.token(p.Base).asset()
+	case "adapters/dexscreener/pair":
+		path += "?id=" + Ticker(p.Symbol)
+	case "adapters/dexscreener/events":
+		path += "?fromBlock=0&toBlock=0"
+	}
+	return strings.ReplaceAll(path, "{market_pair}", Ticker(p.Symbol)), true
+}
+
 func marketPath(name string) string { return "/api/v1/market/" + name }
 
 // files returns the URLs of files; never nil.
@@ -109,7 +138,13 @@ func proofScope(f *Facts) string {
 // known ones, or there are none.
 func chainFallback(f *Facts) bool { return !f.Chain.Configured || !f.Chain.Synced }
 
-func (p *Pair) source() string { return p.Source.String() + "_book" }
+// source returns the member source. Its values are our choice.
+func (p *Pair) source() string {
+	if p.NoBook {
+		return "mirrored_pool"
+	}
+	return p.Source.String() + "_book"
+}
 
 // Paths of the OpenAPI document and of the SDK (docs/specification.md 2.4 and 4.2).
 const (

@@ -152,7 +152,7 @@ func newStatusSnapshots(f *Facts) statusSnapshots {
 			Public:        "the current active snapshot, the latest by its time; without one, the sum of the layers",
 		},
 		Estimated:     newPublicMetrics(f, p),
-		Reconstructed: publicMetrics{Swaps: p.Totals.ReconstructedSwaps, Volume: dollars(p.Totals.ReconstructedUSD), Fees: dollars(feeOf(p.Totals.ReconstructedUSD, f.Service.FeeBps))},
+		Reconstructed: publicMetrics{Swaps: p.Totals.ReconstructedSwaps, Volume: dollars(p.Totals.ReconstructedUSD), Fees: dollars(p.Totals.ReconstructedFeesUSD)},
 	}
 	fees := coherence(p.Totals.OnchainSwaps, p.Totals.OnchainUSD, p.Totals.FeesUSD, f.Service.FeeBps)
 	s.Coherence = coherenceCheck{Status: coherent, FeeVolume: coherent, Fees: fees}

@@ -98,7 +98,7 @@ func Status(f *Facts, schema string) any {
 		statusAssets: newStatusAssets(f, pair), statusPrices: newStatusPrices(f, pair), statusTotals: newStatusTotals(f, pair),
 		statusSnapshots: newStatusSnapshots(f), Pool: pair.Pool.record(), Rolling: newRolling(f, pair), statusBacking: newStatusBacking(f, pair),
 		LastTradeAt: pair.LastAt, LastTrade: pair.LastSignature, statusChain: newStatusChain(f, pair),
-		Sources: sourceURLs(f.URLs.Base), Endpoints: endpointSets(f), Roles: serviceRoles(f), Proof: newProofRecord(f),
+		Sources: sourceURLs(f, f.URLs.Base), Endpoints: endpointSets(f), Roles: serviceRoles(f), Proof: newProofRecord(f),
 	}
 	r.Activity = newActivityTotals(f, pair, &r.statusTotals)
 	return r
@@ -162,10 +162,12 @@ func (s PriceSource) summary() string {
 }
 
 // sourceURLs returns the reads that the status record summarizes, on one address.
-func sourceURLs(base string) map[string]string {
+func sourceURLs(f *Facts, base string) map[string]string {
 	all := map[string]string{}
 	for _, name := range []string{"status", "ticker", "depth", "trades", "klines", "pools", "proof"} {
-		all[name] = base + marketPath(name)
+		if path, ok := f.readPath(name); ok {
+			all[name] = base + path
+		}
 	}
 	return all
 }
@@ -173,7 +175,7 @@ func sourceURLs(base string) map[string]string {
 // endpointSets returns those reads on each address, and the streams.
 func endpointSets(f *Facts) map[string]map[string]string {
 	return map[string]map[string]string{
-		"public": sourceURLs(f.URLs.Base), "registry": sourceURLs(f.URLs.API),
+		"public": sourceURLs(f, f.URLs.Base), "registry": sourceURLs(f, f.URLs.API),
 		"stream": {
 			"websocket": f.URLs.WS + "/ws/rfq", "websocket_health": f.URLs.API + "/ws/rfq/health",
 			"server_sent_events": f.URLs.Base + marketPath("stream"),
@@ -181,25 +183,33 @@ func endpointSets(f *Facts) map[string]map[string]string {
 	}
 }
 
-// serviceRoles returns the service's surfaces (docs/specification.md 1.8).
+// serviceRoles returns the service's surfaces (docs/specification.md 1.8), each with a read
+// that answers while it works. Without a desk there is no native surface.
 func serviceRoles(f *Facts) map[string]serviceRole {
 	check := func(base, path string) []string { return []string{base + path} }
-	return map[string]serviceRole{
+	mirrored := marketPath("symbols")
+	if f.Desk.Enabled {
+		mirrored = "/api/v1/rfq/status"
+	}
+	all := map[string]serviceRole{
 		"public_mirror": {
 			Role: "canonical_public_market_source", BaseURL: f.URLs.Mirror, ReadModel: true,
-			Checks: check(f.URLs.Mirror, "/api/v1/rfq/status"),
+			Checks: check(f.URLs.Mirror, mirrored),
 		},
 		"registry_backend": {
 			Role: "historical_dex_execution_surface", BaseURL: f.URLs.API, ReadModel: true,
 			Checks: check(f.URLs.API, "/ws/rfq/health"),
 		},
-		"native_backend": {
-			Role: "control_chain_runtime_proxy", BaseURL: f.URLs.Native,
-			Checks: check(f.URLs.Native, "/rfq-native/market-tickets.json"),
-		},
 		"public_frontend": {
 			Role: "human_surface_and_market_proxy", BaseURL: f.URLs.Base, ReadModel: true,
-			Checks: check(f.URLs.Base, "/api/v1/market/status"),
+			Checks: check(f.URLs.Base, marketPath("status")),
 		},
 	}
+	if f.Desk.Enabled {
+		all["native_backend"] = serviceRole{
+			Role: "control_chain_runtime_proxy", BaseURL: f.URLs.Native,
+			Checks: check(f.URLs.Native, "/rfq-native/market-tickets.json"),
+		}
+	}
+	return all
 }

@@ -8,7 +8,8 @@ import (
 
 // statusTotals are the cumulative figures. The public totals are those of the current
 // snapshot, the latest by its time (docs/specification.md 2.6, rule 1). Without a
-// snapshot they are the sum of decoded swaps, reconstructed swaps and our own trades.
+// snapshot they are the sum of decoded swaps, reconstructed swaps and our own trades, and
+// the fees are those that settled claims have paid, because no other fee is taken.
 type statusTotals struct {
 	Swaps              uint64  `json:"swaps_total"`
 	SwapsOnchain       uint64  `json:"swaps_total_onchain"`
@@ -72,16 +73,19 @@ func newStatusTotals(f *Facts, p *Pair) statusTotals {
 		Day: dollars(p.Windows.Day.VolumeUSD), Week: dollars(p.Windows.Week.VolumeUSD),
 		Volume:        dollars(t.OnchainUSD + t.ReconstructedUSD + t.MatchedUSD),
 		VolumeOnchain: dollars(t.OnchainUSD), VolumeReconstruct: dollars(t.ReconstructedUSD),
-		Fees:           dollars(feeOf(t.OnchainUSD+t.ReconstructedUSD, f.Service.FeeBps)),
-		FeesOnchainRaw: dollars(t.FeesUSD), FeesReconstructed: dollars(feeOf(t.ReconstructedUSD, f.Service.FeeBps)),
+		Fees:           dollars(settledFees(f)),
+		FeesOnchainRaw: dollars(t.FeesUSD), FeesReconstructed: dollars(t.ReconstructedFeesUSD),
 		FeesPaid: dollars(settledFees(f)), FeesCollected: dollars(settledFees(f)),
 		FeesBase: t.FeesBase, FeesQuote: t.FeesQuote, FeesUnknown: t.FeesUnknown,
 		FeeBps: f.Service.FeeBps, FeeRate: rate(f.Service.FeeBps), FeeModel: feeModel(f.Service.FeeBps),
 		Traders: t.Traders, TradersAlias: t.Traders,
 	}
+	if p.Source == market.Mirrored {
+		s.Fees = dollars(0) // until a snapshot has recorded some
+	}
 	if len(f.Snapshots) > 0 {
 		current := &f.Snapshots[currentIndex(f)]
-		s.Swaps, s.Volume, s.Fees = current.Swaps, dollars(current.VolumeUSD), dollars(current.publicFees())
+		s.Swaps, s.Volume, s.Fees = current.Swaps, dollars(current.VolumeUSD), dollars(current.FeesUSD)
 		s.Traders, s.TradersAlias = current.Traders, current.Traders
 	}
 	return s
@@ -98,7 +102,7 @@ func newActivityTotals(f *Facts, p *Pair, s *statusTotals) activityTotals {
 		},
 		Reconstructed: layer{
 			Swaps: t.ReconstructedSwaps, Volume: dollars(t.ReconstructedUSD),
-			Fees: dollars(feeOf(t.ReconstructedUSD, f.Service.FeeBps)), Status: coherent,
+			Fees: dollars(t.ReconstructedFeesUSD), Status: coherent,
 		},
 		Matched:   matchedLayer{t.MatchedTrades, dollars(t.MatchedUSD)},
 		Coherence: &chain,
@@ -179,13 +183,4 @@ func currentIndex(f *Facts) int {
 
 func (s *Snapshot) coherence() feeCoherence {
 	return coherence(s.Swaps, s.VolumeUSD, s.FeesUSD, s.FeeBps)
-}
-
-// publicFees returns the fees for the public totals: the recorded fees, or volume × fee
-// rate if they do not match (docs/specification.md 2.6, rule 1).
-func (s *Snapshot) publicFees() market.USD {
-	if s.coherence().Status != coherent {
-		return feeOf(s.VolumeUSD, s.FeeBps)
-	}
-	return s.FeesUSD
 }

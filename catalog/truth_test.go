@@ -85,7 +85,6 @@ var sameAs = map[string]string{
 	"documentation":                  "specification",
 	"specification_openapi":          "specification",
 	"sdk_public":                     "sdk",
-	"pair.maker_fee":                 "fee_rate",
 }
 
 // nested are the objects whose members describe the enclosing subject.
@@ -116,6 +115,9 @@ func (s *truths) add(subject, holder, member string, value any) {
 	}
 	if s.doc == "adapters/coingecko/tickers" && member == "pool_id" && value == any(Ticker(strings.TrimPrefix(subject, "pair "))) {
 		value = nil // CoinGecko requires an id; a pair without a pool has its own
+	}
+	if member == "fee_bps" && (strings.HasPrefix(s.doc, "pair") || strings.HasPrefix(s.doc, "dexscreener")) {
+		member = "trade_fee_bps" // of a trade of the pair; elsewhere the fee is that of claims
 	}
 	_, format, _ := strings.Cut(s.doc, "/")
 	format, _, _ = strings.Cut(format, "/")
@@ -260,7 +262,7 @@ const fixedAt = "2026-11-19T08:00:00.000Z"
 var common = map[string]int{
 	"price_usd": 6, "price_net_usd": 3, "last": 7, "bid": 4, "ask": 4, "volume_24h": 5, "quote_volume_24h": 5, "trades_24h": 3,
 	"delta_24h_percent": 5, "last_trade_ts": 4, "last_trade_signature": 2, "price_source": 3, "book_source": 4, "pool_id": 4,
-	"base_mint": 4, "quote_mint": 4, "fee_bps": 4, "fees_cumulative_usd": 2, "locked_floor_price_usd": 1, "epoch": 3, "seq": 3,
+	"base_mint": 4, "quote_mint": 4, "fee_bps": 2, "trade_fee_bps": 2, "fees_cumulative_usd": 2, "locked_floor_price_usd": 1, "epoch": 3, "seq": 3,
 }
 
 // TestOneTruth: no document disagrees with another, in whatever state.

@@ -1,6 +1,7 @@
 package service
 
 import (
+	"cmp"
 	"strings"
 	"time"
 
@@ -95,6 +96,7 @@ func catalogPairs(c *config.Config) []catalog.MirrorPair {
 		p := &c.Mirror.Pairs[i]
 		all[i] = catalog.MirrorPair{
 			Symbol: p.Symbol, BaseMint: p.BaseMint, QuoteMint: p.QuoteMint, BaseDecimals: p.BaseDecimals, QuoteDecimals: p.QuoteDecimals,
+			Book:     p.Book.Layout != "",
 			PoolFees: p.Pool.Layout == config.LayoutCPMM, // other pools have no counters of their fees
 		}
 		for j := range p.Observed {
@@ -130,21 +132,14 @@ func bookProgram(p *config.MirrorPair) string {
 	return solana.Text(l.Program)
 }
 
-// programID returns the program of the first mirrored pair's pool, or else of its book.
-// The canonical pair comes before all others.
+// programID returns the program of the canonical pair's pool, or else of its book; empty
+// if the pair is matched here or its program is not known. Another pair's program says
+// nothing about the canonical pair.
 func programID(c *config.Config) string {
-	for i := range c.Instruments {
-		for j := range c.Mirror.Pairs {
-			p := &c.Mirror.Pairs[j]
-			if p.Symbol != c.Instruments[i].Symbol {
-				continue
-			}
-			if program := poolProgram(p); program != "" {
-				return program
-			}
-			if program := bookProgram(p); program != "" {
-				return program
-			}
+	for i := range c.Mirror.Pairs {
+		p := &c.Mirror.Pairs[i]
+		if len(c.Instruments) > 0 && p.Symbol == c.Instruments[0].Symbol {
+			return cmp.Or(poolProgram(p), bookProgram(p))
 		}
 	}
 	return ""

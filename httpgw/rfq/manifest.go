@@ -10,11 +10,12 @@ import (
 	"blockdesk/market"
 )
 
-// Placeholders of the examples. The wallet and the signature are well formed and made up.
+// Placeholders of the examples. The signature is well formed and made up. The wallet is
+// refused, because a claim of a pasted example would reserve capacity for nobody.
 const (
 	exampleTicket    market.TicketID  = 1
 	exampleTranche   market.TrancheID = 1
-	exampleWallet                     = "EXAMPLEbotWaLLet1111111111111111111111111111"
+	exampleWallet                     = "YOUR_WALLET_ADDRESS"
 	exampleSignature                  = "EXAMPLEpaymentSignature1111111111111111111111111111111111111111111111111111111111111111"
 )
 

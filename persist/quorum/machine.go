@@ -212,7 +212,7 @@ func (s *standby) apply(j *job) (err error) {
 	}
 	f := &j.frame
 	if s.replica.Digest != f.EventHash {
-		return fmt.Errorf("seq %d: %s: this node's events before it have digest %016x, the leader's %016x",
+		return fmt.Errorf("seq %d: %w: this node's events before it have digest %016x, the leader's %016x",
 			f.First, errDiverged, s.replica.Digest, f.EventHash)
 	}
 	if s.commands, err = f.AppendCommands(s.commands[:0]); err != nil {
@@ -243,7 +243,7 @@ func (s *standby) handOver(floor uint64, visit func([]event.Event), give chan<- 
 	give <- got
 	copied, err := engine.RestoreReplica(encoded, s.state)
 	if err != nil {
-		return fmt.Errorf("copying the replica of seq %d: %s", s.next-1, err)
+		return fmt.Errorf("copying the replica of seq %d: %w", s.next-1, err)
 	}
 	s.replica = copied
 	return nil
