@@ -167,9 +167,9 @@ func TestDescription(t *testing.T) {
 	}
 	wantEndpoints := map[wire.Group][]string{
 		wire.GroupMarket: {
-			"GET https://desk.example/api/v1/market/symbols", "GET https://desk.example/api/v1/market/ticker",
-			"GET https://desk.example/api/v1/market/depth", "GET https://desk.example/api/v1/market/trades",
-			"GET https://desk.example/api/v1/market/klines", "GET https://desk.example/api/v1/market/candles",
+			"GET https://desk.example/api/v1/market/symbols", "GET https://desk.example/api/v1/market/ticker?symbol={symbol}",
+			"GET https://desk.example/api/v1/market/depth?symbol={symbol}", "GET https://desk.example/api/v1/market/trades?symbol={symbol}",
+			"GET https://desk.example/api/v1/market/klines?symbol={symbol}", "GET https://desk.example/api/v1/market/candles",
 			"GET https://desk.example/api/v1/market/oracle/heartbeat", "GET https://desk.example/api/v1/market/stream",
 		},
 		wire.GroupBoard:     {"GET https://desk.example/board"},

@@ -110,7 +110,7 @@ func TestCatalogPairs(t *testing.T) {
 				Address: text(10), Program: program, Layout: config.LayoutCPMM, LPMint: text(13), BaseMint: text(1), QuoteMint: text(2),
 				BaseDecimals: 6, QuoteDecimals: 6,
 			},
-			PoolFees: true,
+			Book: true, PoolFees: true,
 			Observed: []catalog.Account{
 				{Address: text(30), Role: catalog.GuaranteeReserve, Label: "the reserve"},
 				{Address: text(31), Role: catalog.FeeVaultQuote, Label: "fees"},

@@ -50,15 +50,20 @@ func (e *Endpoints) Routes() []wire.Route {
 	row := func(path string, cache wire.Cache, in wire.Group, read wire.Reader) wire.Route {
 		return wire.Get(path, wire.OnREST, cache, wire.MarketLimit, in, read)
 	}
+	of := func(path string, read wire.Reader) wire.Route {
+		r := row(path, wire.LiveData, wire.GroupMarket, read)
+		r.Query = "symbol={symbol}"
+		return r
+	}
 	symbols := row("/api/v1/market/symbols", wire.ConfigData, wire.GroupMarket, m.serveSymbols)
 	symbols.Merged = wire.MergedDesks
 	oracle := &oraclePages{market: m, service: e.o.Service, now: e.o.Now, facts: e.o.Facts}
 	table := []wire.Route{
 		symbols,
-		row("/api/v1/market/ticker", wire.LiveData, wire.GroupMarket, m.serveTicker),
-		row("/api/v1/market/depth", wire.LiveData, wire.GroupMarket, m.serveDepth),
-		row("/api/v1/market/trades", wire.LiveData, wire.GroupMarket, m.serveTrades),
-		row("/api/v1/market/klines", wire.LiveData, wire.GroupMarket, m.serveKlines),
+		of("/api/v1/market/ticker", m.serveTicker),
+		of("/api/v1/market/depth", m.serveDepth),
+		of("/api/v1/market/trades", m.serveTrades),
+		of("/api/v1/market/klines", m.serveKlines),
 		row("/api/v1/market/candles", wire.LiveData, wire.GroupMarket, m.serveCandles),
 		row("/trades.json", wire.LiveData, "", m.serveTradesFile),
 		row("/candles.json", wire.LiveData, "", m.serveCandles),

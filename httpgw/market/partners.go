@@ -55,23 +55,25 @@ func partnerRoutes(pages *pages, facts func() *catalog.Facts, history History) [
 		in := pages.set.Get(market.InstrumentID(i))
 		p.tickers[catalog.Ticker(in.Symbol)] = in
 	}
-	row := func(path string, read wire.Reader) wire.Route {
-		return wire.Get(path, wire.OnREST, wire.LiveData, wire.PartnerLimit, wire.GroupMarket, read)
+	row := func(path, query string, read wire.Reader) wire.Route {
+		r := wire.Get(path, wire.OnREST, wire.LiveData, wire.PartnerLimit, wire.GroupMarket, read)
+		r.Query = query
+		return r
 	}
 	one := func(path string, read wire.Reader) wire.Route {
-		r := row(path+PairSegment, nil)
+		r := row(path+PairSegment, "", nil)
 		r.ReadOne = read
 		return r
 	}
 	return []wire.Route{
-		row(PathCoinGecko+"orderbook", p.geckoBook),
-		row(PathCoinGecko+"historical_trades", p.geckoTrades),
+		row(PathCoinGecko+"orderbook", "ticker_id={ticker_id}", p.geckoBook),
+		row(PathCoinGecko+"historical_trades", "ticker_id={ticker_id}", p.geckoTrades),
 		one(PathCoinMarketCap+"orderbook/", p.coinMarketCapBook),
 		one(PathCoinMarketCap+"trades/", p.coinMarketCapTrades),
-		row(PathDEXScreener+"latest-block", p.latestBlock),
-		row(PathDEXScreener+"asset", p.screenerAsset),
-		row(PathDEXScreener+"pair", p.screenerPair),
-		row(PathDEXScreener+"events", p.events),
+		row(PathDEXScreener+"latest-block", "", p.latestBlock),
+		row(PathDEXScreener+"asset", "id={asset_id}", p.screenerAsset),
+		row(PathDEXScreener+"pair", "id={pair_id}", p.screenerPair),
+		row(PathDEXScreener+"events", "fromBlock={from}&toBlock={to}", p.events),
 	}
 }
 

@@ -28,7 +28,7 @@ type ServiceDescription struct {
 }
 
 // Describe renders GET / from the options and all routes, each with its method and public
-// URL.
+// URL, or its template.
 func (e *Endpoints) Describe(table []wire.Route) *wire.Page {
 	o := e.o.About
 	d := ServiceDescription{
@@ -42,7 +42,11 @@ func (e *Endpoints) Describe(table []wire.Route) *wire.Page {
 	for i := range table {
 		r := &table[i]
 		if r.Group != "" {
-			d.Endpoints[r.Group] = append(d.Endpoints[r.Group], wire.MethodNames[r.Method]+" "+bestURL(&e.o.URLs, r)+r.Path)
+			url := bestURL(&e.o.URLs, r) + r.Path
+			if r.Query != "" {
+				url += "?" + r.Query
+			}
+			d.Endpoints[r.Group] = append(d.Endpoints[r.Group], wire.MethodNames[r.Method]+" "+url)
 		}
 	}
 	return wire.NewPage(marshal(&d))

@@ -79,7 +79,10 @@ type Route struct {
 	// Path is compared byte for byte. A last segment in braces, as in
 	// "/claims/{claim_id}", matches any that IsSegment accepts; a path without braces
 	// takes precedence. Path is also the label of the route's metrics.
-	Path   string
+	Path string
+	// Query is the template of the query that the read requires, "symbol={symbol}"; empty
+	// if it requires none.
+	Query  string
 	Method Method
 	On     Surface
 	Cache  Cache
