@@ -24,6 +24,8 @@ type Dependencies struct {
 	History marketapi.History
 	// Signatures has the transactions of the trades of mirrored instruments. Nil: none.
 	Signatures marketapi.Signatures
+	// Swaps has those trades as they are on the chain. Nil: none.
+	Swaps marketapi.Swaps
 	// Facts returns the facts of the catalog's documents: the same immutable value until
 	// the next cycle. It must not block for long. Nil: these documents are not served.
 	Facts func() *catalog.Facts

@@ -85,7 +85,7 @@ func (g *Gateway) open(views catalog.Views, d *Dependencies) error {
 		allDesks = &rfqapi.DeskSource{Desk: mergedDeskView{g.merged}, Instruments: g.merged.set, Books: g.merged}
 	}
 	g.market = marketapi.New(marketapi.Options{
-		Instruments: o.Instruments, Views: views, History: d.History, Signatures: d.Signatures, Facts: facts,
+		Instruments: o.Instruments, Views: views, History: d.History, Signatures: d.Signatures, Swaps: d.Swaps, Facts: facts,
 		Stream: d.Stream, Service: o.Description.Service, Now: o.Now, All: all,
 	})
 	if d.Desk != nil {

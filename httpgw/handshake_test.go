@@ -81,7 +81,7 @@ func TestWrongHandshakes(t *testing.T) {
 		{challengeBody, "}", `,"nonce":"` + nonceText + `"}`, 400, wire.CodeMissingField, "", "signature"},
 		{challengeBody, "}", `,"signature":"` + proofText + `"}`, 400, wire.CodeMissingField, "", "nonce"},
 		{challengeBody, "}", `,"nonce":""}`, 400, wire.CodeInvalidField, "empty", "nonce"},
-		{challengeBody, "}", `,"x":1}`, 400, wire.CodeInvalidField, "unknown_field", ""},
+		{challengeBody, "}", `,"x":1}`, 400, wire.CodeInvalidField, "unknown_field", "x"},
 		{issueBody, nonceText, wide + "A", 400, wire.CodeInvalidField, "too_long", "nonce"},
 		{issueBody, proofText, zeros, 400, wire.CodeInvalidField, "not_a_signature", "signature"},
 		{issueBody, proofText, proofText[1:], 400, wire.CodeInvalidField, "not_a_signature", "signature"},

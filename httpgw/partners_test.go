@@ -40,9 +40,13 @@ func (h *tape) Trades(in market.InstrumentID, before market.TradeID, limit int) 
 	return nil, h.fail
 }
 
+// tapeBegin is the time of trade 0 of a tape, in Unix seconds: a time that is not
+// ambiguous as milliseconds.
+const tapeBegin = 1_700_000_000
+
 // add adds a trade to an instrument, one second after the previous one.
 func (h *tape) add(in market.InstrumentID, id market.TradeID, seq uint64, side market.Side) {
-	t := engine.Trade{ID: id, Seq: seq, At: int64(id) * 1e9, Price: 10_000, Qty: 3, Side: side}
+	t := engine.Trade{ID: id, Seq: seq, At: (tapeBegin + int64(id)) * 1e9, Price: 10_000, Qty: 3, Side: side}
 	h.trades[in] = append([]engine.Trade{t}, h.trades[in]...)
 }
 
@@ -83,7 +87,7 @@ func TestScreenerEvents(t *testing.T) {
 	var block struct {
 		Block struct{ BlockNumber, BlockTimestamp int64 }
 	}
-	if err := json.Unmarshal(ask(marketapi.PathDEXScreener+"latest-block", "", 200), &block); err != nil || block.Block.BlockNumber != 30 || block.Block.BlockTimestamp != 4 {
+	if err := json.Unmarshal(ask(marketapi.PathDEXScreener+"latest-block", "", 200), &block); err != nil || block.Block.BlockNumber != 30 || block.Block.BlockTimestamp != tapeBegin+4 {
 		t.Errorf("the latest block is %+v: %v", block, err)
 	}
 	events := func(from, to int) string {
@@ -137,18 +141,26 @@ func TestPartnerLimits(t *testing.T) {
 	const gecko = "?ticker_id=SLUSD_USDC&end_time=999" // before the first trade
 	events := marketapi.PathDEXScreener + "events"
 	for n, query := range map[int]string{
-		marketapi.MaxPartnerTrades: fmt.Sprintf("?fromBlock=5&toBlock=%d", 4+marketapi.MaxPartnerTrades), 0: "?fromBlock=0&toBlock=0",
+		marketapi.MaxPartnerEvents: fmt.Sprintf("?fromBlock=1&toBlock=%d", marketapi.MaxPartnerEvents), 0: "?fromBlock=0&toBlock=0",
+		3: "?fromBlock=5&toBlock=7", // as old as it is
 	} {
 		if got := strings.Count(string(ask(events, query, 200)), `"swap"`); got != n {
 			t.Errorf("%s: %d events, want %d", query, got, n)
 		}
 	}
-	refused(ask(events, fmt.Sprintf("?fromBlock=5&toBlock=%d", 5+marketapi.MaxPartnerTrades), 400), "too_many_events")
 	ask(marketapi.PathCoinGecko+"historical_trades", gecko, 200)
 
 	ask = partner(t, long(marketapi.MaxPartnerScan+1))
 	refused(ask(marketapi.PathCoinGecko+"historical_trades", gecko, 400), "too_far_back")
-	refused(ask(events, "?fromBlock=0&toBlock=0", 400), "too_far_back")
+	refused(ask(events, fmt.Sprintf("?fromBlock=1&toBlock=%d", 1+marketapi.MaxPartnerEvents), 400), "too_many_events")
+	for from, n := range map[int]int{1: marketapi.MaxPartnerEvents, 2: marketapi.MaxPartnerEvents, marketapi.MaxPartnerScan: 2} {
+		if got := strings.Count(string(ask(events, fmt.Sprintf("?fromBlock=%d&toBlock=%d", from, from+n-1), 200)), `"swap"`); got != n {
+			t.Errorf("from block %d: %d events, want %d", from, got, n)
+		}
+	}
+	if got := strings.Count(string(ask(marketapi.PathCoinGecko+"historical_trades", "?ticker_id=SLUSD_USDC&limit=0", 200)), "trade_id"); got != marketapi.MaxPartnerScan {
+		t.Errorf("limit 0: %d trades, want %d", got, marketapi.MaxPartnerScan)
+	}
 	if got := strings.Count(string(ask(marketapi.PathCoinGecko+"historical_trades", fmt.Sprintf("?ticker_id=SLUSD_USDC&limit=%d&type=buy", marketapi.MaxPartnerTrades), 200)), "trade_id"); got != marketapi.MaxPartnerTrades {
 		t.Errorf("%d trades, want %d", got, marketapi.MaxPartnerTrades)
 	}
@@ -163,14 +175,18 @@ func TestGeckoTrades(t *testing.T) {
 	even, odd := market.Buy.String(), market.Sell.String()
 	ask := partner(t, h)
 	for query, want := range map[string]string{
-		"":                                even + " 10 8 6 4 2 " + odd + " 9 7 5 3 1 ",
-		"&limit=1":                        even + " 10 " + odd + " 9 ",
-		"&type=" + odd + "&limit=2":       odd + " 9 7 ",
-		"&start_time=8000":                even + " 10 8 " + odd + " 9 ",
-		"&start_time=3000&end_time=6999":  even + " 6 4 " + odd + " 5 3 ",
-		"&end_time=2000&type=" + even:     even + " 2 ",
-		"&start_time=11000":               even + " " + odd + " ",
-		"&end_time=9223372036853&limit=1": even + " 10 " + odd + " 9 ",
+		"":                              even + " 10 8 6 4 2 " + odd + " 9 7 5 3 1 ",
+		"&limit=1":                      even + " 10 " + odd + " 9 ",
+		"&type=" + odd + "&limit=2":     odd + " 9 7 ",
+		"&start_time=1700000008":        even + " 10 8 " + odd + " 9 ",
+		"&start_time=1700000008000":     even + " 10 8 " + odd + " 9 ",
+		"&start_time=%3170000000800%30": even + " 10 8 " + odd + " 9 ",
+		"&start_time=1700000003000&end_time=1700000006999":   even + " 6 4 " + odd + " 5 3 ",
+		"&start_time=1700000003&end_time=1700000006":         even + " 6 4 " + odd + " 5 3 ",
+		"&end_time=1700000002&type=" + even:                  even + " 2 ",
+		"&start_time=1700000011":                             even + " " + odd + " ",
+		"&start_time=1700000002&end_time=1700000004&limit=0": even + " 4 2 " + odd + " 3 ",
+		"&end_time=9223372036853&limit=1":                    even + " 10 " + odd + " 9 ",
 	} {
 		var got map[string][]struct {
 			ID int `json:"trade_id"`
@@ -217,22 +233,64 @@ func TestPartnerHistoryFails(t *testing.T) {
 func TestPartnerBooks(t *testing.T) {
 	ask := partner(t, nil)
 	levels := func(body []byte) int { return strings.Count(string(body), `["`) }
-	for query, want := range map[string]int{"": 200, "&depth=0": 200, "&depth=200": 200, "&depth=100": 100, "&depth=1": 2, "&depth=3": 4} {
+	for query, want := range map[string]int{"": 200, "&depth=0": 200, "&depth=200": 200, "&depth=100": 100, "&depth=1": 2, "&depth=3": 4, "&depth=500": 200} {
 		if got := levels(ask(marketapi.PathCoinGecko+"orderbook", "?ticker_id=SLUSD_USDC"+query, 200)); got != want {
 			t.Errorf("%s: %d levels, want %d", query, got, want)
 		}
 	}
-	ask(marketapi.PathCoinGecko+"orderbook", "?ticker_id=SLUSD_USDC&depth=201", 400)
+	ask(marketapi.PathCoinGecko+"orderbook", "?ticker_id=SLUSD_USDC&depth=-1", 400)
 	g := partnerOne(t)
-	for name, want := range map[string]int{"SLUSD_USDC": 200, "EMPTY_USDC": 0} {
+	for name, want := range map[string]int{
+		"SLUSD_USDC": 200, "EMPTY_USDC": 0, "SLUSD_USDC?depth=3": 4, "SLUSD_USDC?depth=0&level=2": 200, "SLUSD_USDC?level=1": 2,
+	} {
 		if got := levels(g("orderbook/", name, 200)); got != want {
 			t.Errorf("%s: %d levels, want %d", name, got, want)
 		}
 	}
-	if got := strings.Count(string(g("trades/", "SLUSD_USDC", 200)), "trade_id"); got != engine.MaxTape {
+	if got := strings.Count(string(g("trades/", "SLUSD_USDC?since=0", 200)), "trade_id"); got != engine.MaxTape {
 		t.Errorf("%d trades, want %d", got, engine.MaxTape)
 	}
 	g("trades/", "SLUSD-USDC", 400)
+	for _, query := range []string{"level=3", "level=x", "depth=x"} {
+		g("orderbook/", "SLUSD_USDC?"+query, 400)
+	}
+}
+
+// TestCoinMarketCapTrades: the trades of 24 hours, not only the newest, by limit, side and
+// time.
+func TestCoinMarketCapTrades(t *testing.T) {
+	h := &tape{cursor: 1000}
+	for id := market.TradeID(1); id <= 200; id++ {
+		h.add(0, id, uint64(id), market.Side(1+id%2))
+	}
+	deps := withDesk(testDependencies())
+	deps.History = h
+	c := newConformingOf(t, deps, nil)
+	for query, want := range map[string]string{
+		"?since=1700000000":                   "200 to 1, 200",
+		"?since=1700000150":                   "200 to 150, 51",
+		"?since=1700000150000&type=buy":       "200 to 150, 26",
+		"?since=0&limit=120":                  "200 to 81, 120",
+		"?since=0&limit=0&before=11":          "10 to 1, 10",
+		"?since=0&limit=3&type=sell&before=9": "7 to 3, 3",
+		"":                                    "none", // all are older than a day
+	} {
+		var got []struct {
+			ID int `json:"trade_id"`
+		}
+		const path = marketapi.PathCoinMarketCap + "trades/"
+		answer := c.send(t, path+marketapi.PairSegment, "GET "+path+"SLUSD_USDC"+query+" HTTP/1.1\r\nHost: test\r\n\r\n", 200)
+		if err := json.Unmarshal(answer.Body, &got); err != nil {
+			t.Fatal(err)
+		}
+		text := "none"
+		if n := len(got); n > 0 {
+			text = fmt.Sprintf("%d to %d, %d", got[0].ID, got[n-1].ID, n)
+		}
+		if text != want {
+			t.Errorf("%s: %s, want %s", query, text, want)
+		}
+	}
 }
 
 // partnerOne requests CoinMarketCap's reads of one pair.

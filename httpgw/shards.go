@@ -171,7 +171,7 @@ func (g *Gateway) shardOf(ctx *fasthttp.RequestCtx, r *wire.Route, query, segmen
 	switch {
 	case r.Post != nil:
 		return g.shardOfBody(ctx.Request.Body())
-	case r.ReadOne != nil:
+	case r.ReadOne != nil || r.ReadOneOf != nil:
 		return g.shardOfSegment(segment)
 	case r.Stream != nil:
 		return g.shards.bySymbols(query)
@@ -264,7 +264,7 @@ var routedMembers = []wire.Member{
 // there, checks everything else.
 func (g *Gateway) shardOfBody(body []byte) *remoteShard {
 	var m wire.Members
-	if bad := wire.DecodeObject(body, routedMembers, &m); bad != nil && bad.Code == wire.CodeInvalidJSON {
+	if !wire.PeekObject(body, routedMembers, &m) {
 		return nil
 	}
 	if ticket, ok := market.ParseTicketID(m.Get(0)); ok {

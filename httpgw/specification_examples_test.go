@@ -90,7 +90,7 @@ func answers(t *testing.T) map[string][]byte {
 		marketapi.PathCoinGecko + "orderbook":                   "?ticker_id=SLUSD_USDC&depth=4",
 		marketapi.PathCoinGecko + "historical_trades":           "?ticker_id=SLUSD_USDC&limit=2",
 		marketapi.PathCoinMarketCap + "orderbook/{market_pair}": "92C_SLUSD",
-		marketapi.PathCoinMarketCap + "trades/{market_pair}":    "92C_SLUSD",
+		marketapi.PathCoinMarketCap + "trades/{market_pair}":    "92C_SLUSD?since=0",
 		marketapi.PathDEXScreener + "latest-block":              "",
 		marketapi.PathDEXScreener + "asset":                     "?id=SLUSDmint1111111111111111111111111111111111",
 		marketapi.PathDEXScreener + "pair":                      "?id=SLUSD_USDC",

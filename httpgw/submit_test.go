@@ -73,7 +73,7 @@ func TestWrongSubmissions(t *testing.T) {
 		{"", 400, wire.CodeInvalidJSON, "empty_body", ""},
 		{"{}", 400, wire.CodeMissingField, "", "build_id"},
 		{submitBody + "x", 400, wire.CodeInvalidJSON, "trailing_data", ""},
-		{strings.Replace(submitBody, "}", `,"claim_id":"C000000000002e"}`, 1), 400, wire.CodeInvalidField, "unknown_field", ""},
+		{strings.Replace(submitBody, "}", `,"claim_id":"C000000000002e"}`, 1), 400, wire.CodeInvalidField, "unknown_field", "claim_id"},
 		{strings.Replace(submitBody, "}", `,"transaction":`+tx+`}`, 1), 400, wire.CodeInvalidField, "repeated", "transaction"},
 		{strings.Replace(submitBody, "}", `,"signature":"`+proofText+`"}`, 1), 400, wire.CodeInvalidField, "one_of_two", "signature"},
 		{strings.Replace(submitBody, `"B000000000002e"`, `""`, 1), 400, wire.CodeInvalidField, "empty", "build_id"},

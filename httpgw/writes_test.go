@@ -210,7 +210,7 @@ func TestWrongMembers(t *testing.T) {
 		{rfqapi.PathModular, claimBody, wallet, wallet + "11", 400, wire.CodeInvalidField, "bot_wallet", "too_long"},
 		{rfqapi.PathModular, claimBody, "}", `,"payment_rail":"BTC"}`, 400, wire.CodeInvalidField, "payment_rail", "unknown_rail"},
 		{rfqapi.PathModular, claimBody, "}", `,"quote_id":"Q1"}`, 400, wire.CodeInvalidField, "quote_id", "not_an_id"},
-		{rfqapi.PathModular, claimBody, "}", `,"rail":"USDC"}`, 400, wire.CodeInvalidField, "", "unknown_field"},
+		{rfqapi.PathModular, claimBody, "}", `,"rail":"USDC"}`, 400, wire.CodeInvalidField, "rail", "unknown_field"},
 		{rfqapi.PathAtomic, claimBody, `"T7"`, `"T99"`, 404, wire.CodeUnknownTicket, "order_id", "unknown_ticket"},
 		{rfqapi.PathAliasVerify, paymentBody, signature, signature[3:], 400, wire.CodeInvalidField, "l1_signature", "not_a_signature"},
 		{rfqapi.PathAliasVerify, paymentBody, signature, strings.Repeat("1", 64), 400, wire.CodeInvalidField, "l1_signature", "not_a_signature"},

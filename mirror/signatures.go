@@ -57,11 +57,57 @@ func (s *Service) Signatures(in market.InstrumentID, from, to uint64) ([]solana.
 	return list, nil
 }
 
+// ChainSwap is a swap that was published as a trade. A zero Signature means that it is
+// not known.
+type ChainSwap struct {
+	Signature   solana.Signature
+	Payer       solana.Address
+	Slot        uint64
+	Base, Quote market.Amount // atoms, with these decimals
+
+	BaseDecimals, QuoteDecimals int
+}
+
+// ChainSwaps is Signatures with all of each swap.
+//
+// Any goroutine may call it, also while Run is not running.
+func (s *Service) ChainSwaps(in market.InstrumentID, from, to uint64) ([]ChainSwap, error) {
+	if to < from {
+		return nil, nil
+	}
+	if to-from >= MaxSignatures {
+		return nil, fmt.Errorf("%w: instrument %d: trades %d to %d", ErrTooMany, in, from, to)
+	}
+	list := make([]ChainSwap, to-from+1)
+	w := s.trackerOf(in)
+	if w == nil {
+		return list, nil
+	}
+	p := w.pair
+	err := w.store.swaps(from, to, func(r *swapRecord) {
+		list[r.Ordinal-from] = ChainSwap{
+			Signature: r.Mark.Key.Signature, Payer: r.Payer, Slot: r.Mark.Slot, Base: r.Base, Quote: r.Quote,
+			BaseDecimals: int(p.Base.Decimals), QuoteDecimals: int(p.Quote.Decimals),
+		}
+	})
+	if err != nil {
+		return nil, fmt.Errorf("instrument %d, swaps %d to %d: %w", in, from, to, err)
+	}
+	return list, nil
+}
+
 // storeOf returns the records of an instrument; nil if it has no pool.
 func (s *Service) storeOf(in market.InstrumentID) *records {
+	if w := s.trackerOf(in); w != nil {
+		return w.store
+	}
+	return nil
+}
+
+func (s *Service) trackerOf(in market.InstrumentID) *swapTracker {
 	for _, w := range s.swaps {
 		if w != nil && w.pair.Instrument.ID == in {
-			return w.store
+			return w
 		}
 	}
 	return nil

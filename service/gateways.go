@@ -151,7 +151,7 @@ func (s *Service) dependencies() httpgw.Dependencies {
 		d.Settlement, d.Cosigner, d.ChainHealth = s.settlement, s.settlement, s.settlement.chainHealth
 	}
 	if s.mirror != nil {
-		d.Signatures = s.mirror
+		d.Signatures, d.Swaps = s.mirror, s.mirror
 	}
 	return d
 }

@@ -12,6 +12,8 @@ import (
 	"blockdesk/engine"
 	"blockdesk/feed"
 	"blockdesk/httpgw/admin"
+	marketapi "blockdesk/httpgw/market"
+	"blockdesk/internal/solana"
 	"blockdesk/internal/solana/rpc"
 	"blockdesk/market"
 	"blockdesk/mirror"
@@ -116,6 +118,20 @@ func (m *chainMirror) Signatures(in market.InstrumentID, from, to uint64) ([][64
 	out := make([][64]byte, len(list))
 	for i := range list {
 		out[i] = list[i]
+	}
+	return out, err
+}
+
+// ChainSwaps implements marketapi.Swaps.
+func (m *chainMirror) ChainSwaps(in market.InstrumentID, from, to uint64) ([]marketapi.ChainSwap, error) {
+	list, err := m.Service.ChainSwaps(in, from, to)
+	out := make([]marketapi.ChainSwap, len(list))
+	for i := range list {
+		s := &list[i]
+		out[i] = marketapi.ChainSwap{
+			Signature: s.Signature, Payer: solana.Text(s.Payer), Slot: s.Slot, Base: s.Base, Quote: s.Quote,
+			BaseDecimals: s.BaseDecimals, QuoteDecimals: s.QuoteDecimals,
+		}
 	}
 	return out, err
 }

@@ -365,7 +365,7 @@ func checkMembers(body []byte, names []string) (wrong *wire.Problem) {
 		switch {
 		case wrong != nil:
 		case !slices.Contains(names, text):
-			wrong = wire.UnknownMember()
+			wrong = wire.UnknownMember([]byte(text))
 		case slices.Contains(seen, text):
 			wrong = wire.InvalidMember(text, "repeated")
 		default:

@@ -143,7 +143,7 @@ func (m *pages) serveTradesBefore(in *market.Instrument, before market.TradeID, 
 		}
 	}
 	dst := appendHead(make([]byte, 0, 256+180*len(trades)), in, v, v.TradesSeq)
-	return wire.NewPage(appendTradeList(dst, in, trades, m.signaturesOf(in, trades))), nil
+	return wire.NewPage(appendTradeList(dst, in, trades, m.signaturesOf(in, trades), limit)), nil
 }
 
 // historyBehind reports whether h may lack trades that precede a trade of the view.
@@ -193,7 +193,8 @@ func intervalParam(query []byte) (archive.Interval, *wire.Problem) {
 	case count > 1:
 		return 0, wire.RepeatedField(wire.CodeInvalidField, name)
 	}
-	if i, ok := archive.ParseInterval(text); ok {
+	var buf [wire.MaxQueryValue]byte
+	if i, ok := archive.ParseInterval(wire.Decoded(buf[:], text)); ok {
 		return i, nil
 	}
 	return 0, &wire.Problem{
@@ -214,6 +215,8 @@ func cursorParam(query []byte, name string, most uint64) (uint64, *wire.Problem)
 	case count > 1:
 		return 0, wire.RepeatedField(wire.CodeInvalidField, name)
 	}
+	var buf [wire.MaxQueryValue]byte
+	text = wire.Decoded(buf[:], text)
 	n, err := strconv.ParseUint(string(text), 10, 63)
 	if err != nil || n < 1 || n > most || text[0] == '+' {
 		return 0, &wire.Problem{

@@ -15,6 +15,7 @@ type Options struct {
 	Views       catalog.Views
 	History     History               // nil = none
 	Signatures  Signatures            // nil = none
+	Swaps       Swaps                 // nil = none
 	Facts       func() *catalog.Facts // nil = no catalog documents
 	Stream      fasthttp.RequestHandler
 	Service     string          // name of the service
@@ -50,27 +51,32 @@ func (e *Endpoints) Routes() []wire.Route {
 	row := func(path string, cache wire.Cache, in wire.Group, read wire.Reader) wire.Route {
 		return wire.Get(path, wire.OnREST, cache, wire.MarketLimit, in, read)
 	}
-	of := func(path string, read wire.Reader) wire.Route {
+	of := func(path string, read wire.Reader, params ...string) wire.Route {
 		r := row(path, wire.LiveData, wire.GroupMarket, read)
-		r.Query = "symbol={symbol}"
+		r.Query, r.Params = "symbol={symbol}", append([]string{"symbol"}, params...)
 		return r
 	}
+	with := func(r wire.Route, params ...string) wire.Route {
+		r.Params = params
+		return r
+	}
+	candleParams := []string{"symbol", "limit", "before", "interval", "timeframe"}
 	symbols := row("/api/v1/market/symbols", wire.ConfigData, wire.GroupMarket, m.serveSymbols)
 	symbols.Merged = wire.MergedDesks
 	oracle := &oraclePages{market: m, service: e.o.Service, now: e.o.Now, facts: e.o.Facts}
 	table := []wire.Route{
 		symbols,
 		of("/api/v1/market/ticker", m.serveTicker),
-		of("/api/v1/market/depth", m.serveDepth),
-		of("/api/v1/market/trades", m.serveTrades),
-		of("/api/v1/market/klines", m.serveKlines),
-		row("/api/v1/market/candles", wire.LiveData, wire.GroupMarket, m.serveCandles),
-		row("/trades.json", wire.LiveData, "", m.serveTradesFile),
-		row("/candles.json", wire.LiveData, "", m.serveCandles),
+		of("/api/v1/market/depth", m.serveDepth, "limit"),
+		of("/api/v1/market/trades", m.serveTrades, "limit", "before"),
+		of("/api/v1/market/klines", m.serveKlines, "limit", "before", "interval", "timeframe"),
+		with(row("/api/v1/market/candles", wire.LiveData, wire.GroupMarket, m.serveCandles), candleParams...),
+		with(row("/trades.json", wire.LiveData, "", m.serveTradesFile), "symbol", "limit", "before"),
+		with(row("/candles.json", wire.LiveData, "", m.serveCandles), candleParams...),
 		row("/api/v1/market/oracle/heartbeat", wire.LiveData, wire.GroupMarket, oracle.serve),
 	}
 	table = append(table, catalogRoutes(e.o.Facts)...)
-	table = append(table, partnerRoutes(m, e.o.Facts, e.o.History)...)
+	table = append(table, partnerRoutes(m, &e.o)...)
 	if e.o.Stream != nil {
 		// A connection costs one token, no matter how long it lasts.
 		table = append(table, wire.Route{
@@ -86,4 +92,25 @@ type Signatures interface {
 	// Signatures returns the transaction signatures of an instrument's trades with the
 	// ordinals from..to, in order; zeros if unknown. A call asks for at most MaxTrades.
 	Signatures(in market.InstrumentID, from, to uint64) ([][64]byte, error)
+}
+
+// MaxChainSwaps bounds the swaps of one call of Swaps.ChainSwaps.
+const MaxChainSwaps = 1000
+
+// Swaps has the swaps of mirrored instruments as they are on the chain. It is safe for
+// concurrent use.
+type Swaps interface {
+	// ChainSwaps returns the swaps of an instrument's trades with the ordinals from..to,
+	// in order; zeros if unknown. A call asks for at most MaxChainSwaps.
+	ChainSwaps(in market.InstrumentID, from, to uint64) ([]ChainSwap, error)
+}
+
+// ChainSwap is a swap as its transaction made it. A zero Signature means unknown.
+type ChainSwap struct {
+	Signature [64]byte
+	Payer     string // base58 of the fee payer
+	Slot      uint64
+	// Base and Quote are the atoms that the vaults gained and lost.
+	Base, Quote                 market.Amount
+	BaseDecimals, QuoteDecimals int
 }

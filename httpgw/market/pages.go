@@ -124,7 +124,7 @@ func (m *pages) serveTrades(query []byte) (*wire.Page, *wire.Problem) {
 // appendTrades renders the newest limit trades of a view.
 func (m *pages) appendTrades(dst []byte, in *market.Instrument, v *engine.View, limit int) []byte {
 	trades := v.Trades[:min(limit, len(v.Trades))]
-	return appendTradeList(appendHead(dst, in, v, v.TradesSeq), in, trades, m.signaturesOf(in, trades))
+	return appendTradeList(appendHead(dst, in, v, v.TradesSeq), in, trades, m.signaturesOf(in, trades), limit)
 }
 
 // signaturesOf returns the transaction signatures of a mirrored instrument's trades,

@@ -1,6 +1,7 @@
 package market
 
 import (
+	"math"
 	"strconv"
 
 	"blockdesk/catalog"
@@ -18,13 +19,18 @@ const (
 
 	// maxPartnerDepth counts both sides, as CoinGecko does.
 	maxPartnerDepth = 2 * MaxDepth
-	// MaxPartnerTrades is the largest limit of historical_trades and the maximum number
-	// of events.
+	// MaxPartnerTrades is the largest limit of historical_trades.
 	MaxPartnerTrades     = 1000
 	defaultPartnerTrades = 100
 	// MaxPartnerScan bounds the trades of an instrument that are searched for one
-	// answer. A search that would need more is refused, not truncated.
+	// answer, and the trades of an answer. A search that would need more is
+	// refused, not truncated; a limit of 0 means as many as this.
 	MaxPartnerScan = 10_000
+	// MaxPartnerEvents is the largest number of events of an answer.
+	MaxPartnerEvents = 5000
+	// secondsBelow separates the two units of a time parameter: as milliseconds it is
+	// the year 1973, as seconds the year 5138.
+	secondsBelow = 100_000_000_000
 	// scanGrowth is the growth of the pages of a search, which begin small because most
 	// searches end soon.
 	scanGrowth = 8
@@ -36,19 +42,21 @@ const (
 type partnerPages struct {
 	market  *pages
 	facts   func() *catalog.Facts
-	history History     // nil: the trades come from views
-	books   []pageSlots // by InstrumentID
+	history History      // nil: the trades come from views
+	swaps   Swaps        // nil = none
+	now     func() int64 // Unix nanoseconds
+	books   []pageSlots  // by InstrumentID
 	tickers map[string]*market.Instrument
 }
 
 // partnerRoutes returns the routes of adapters with a query. Without facts there are
 // none.
-func partnerRoutes(pages *pages, facts func() *catalog.Facts, history History) []wire.Route {
-	if facts == nil {
+func partnerRoutes(pages *pages, o *Options) []wire.Route {
+	if o.Facts == nil {
 		return nil
 	}
 	p := &partnerPages{
-		market: pages, facts: facts, history: history,
+		market: pages, facts: o.Facts, history: o.History, swaps: o.Swaps, now: o.Now,
 		books: make([]pageSlots, pages.set.Len()), tickers: map[string]*market.Instrument{},
 	}
 	for i := range pages.set.Len() {
@@ -60,9 +68,9 @@ func partnerRoutes(pages *pages, facts func() *catalog.Facts, history History) [
 		r.Query = query
 		return r
 	}
-	one := func(path string, read wire.Reader) wire.Route {
+	one := func(path string, read func(segment, query []byte) (*wire.Page, *wire.Problem)) wire.Route {
 		r := row(path+PairSegment, "", nil)
-		r.ReadOne = read
+		r.ReadOneOf = read
 		return r
 	}
 	return []wire.Route{
@@ -121,6 +129,8 @@ func numberParam(query []byte, name string, byDefault, most uint64) (uint64, *wi
 	case count > 1:
 		return 0, wire.RepeatedField(wire.CodeInvalidField, name)
 	}
+	var buf [wire.MaxQueryValue]byte
+	text = wire.Decoded(buf[:], text)
 	n, err := strconv.ParseUint(string(text), 10, 64)
 	if err != nil || n > most || text[0] == '+' {
 		return 0, &wire.Problem{
@@ -131,20 +141,60 @@ func numberParam(query []byte, name string, byDefault, most uint64) (uint64, *wi
 	return n, nil
 }
 
-// scan calls each with the trades of an instrument, newest first, until it returns false
-// or no trade is left. It refuses to read more than MaxPartnerScan; field is the
-// parameter to blame.
-func (p *partnerPages) scan(in *market.Instrument, field string, each func(*engine.Trade) bool) *wire.Problem {
+// timeParam parses a time in Unix seconds or milliseconds, which its size tells apart, and
+// returns the first or, for the end of a span, the last nanosecond of it.
+func timeParam(query []byte, name string, byDefault int64, end bool) (int64, *wire.Problem) {
+	if _, count := wire.Param(query, name); count == 0 {
+		return byDefault, nil
+	}
+	n, bad := numberParam(query, name, 0, maxCursorMillis)
+	if bad != nil {
+		return 0, bad
+	}
+	unit := int64(nanosPerMilli)
+	if n < secondsBelow {
+		// Beyond 2262 nanoseconds overflow.
+		n, unit = min(n, math.MaxInt64/nanosPerSecond-1), nanosPerSecond
+	}
+	at := min(int64(n)*unit, math.MaxInt64-unit)
+	if end {
+		at += unit - 1
+	}
+	return at, nil
+}
+
+// sideParam parses the parameter type; absent means 0, both sides.
+func sideParam(query []byte) (market.Side, *wire.Problem) {
+	text, count := wire.Param(query, "type")
+	switch {
+	case count > 1:
+		return 0, wire.RepeatedField(wire.CodeInvalidField, "type")
+	case count == 0:
+		return 0, nil
+	case string(text) == market.Buy.String():
+		return market.Buy, nil
+	case string(text) == market.Sell.String():
+		return market.Sell, nil
+	}
+	return 0, &wire.Problem{
+		Status: 400, Code: wire.CodeInvalidField, Field: "type", Reason: "unknown_side", Text: "type must be buy or sell.",
+	}
+}
+
+// scan calls each with the trades of an instrument before one (0: all), newest first,
+// until it returns false or no trade is left. It refuses to read more than MaxPartnerScan;
+// field is the parameter to blame.
+func (p *partnerPages) scan(in *market.Instrument, before market.TradeID, field string, each func(*engine.Trade) bool) *wire.Problem {
 	if p.history == nil {
 		v := p.market.view(in.ID)
 		for i := range v.Trades {
-			if !each(&v.Trades[i]) {
+			if (before == 0 || v.Trades[i].ID < before) && !each(&v.Trades[i]) {
 				break
 			}
 		}
 		return nil
 	}
-	before, size := market.TradeID(0), scanGrowth
+	size := scanGrowth
 	for read := 0; read < MaxPartnerScan; read += size {
 		size = min(size*scanGrowth, archive.MaxTrades, MaxPartnerScan-read)
 		trades, err := p.history.Trades(in.ID, before, size)

@@ -16,15 +16,12 @@ func (p *partnerPages) geckoBook(query []byte) (*wire.Page, *wire.Problem) {
 	if bad != nil {
 		return nil, bad
 	}
-	depth, bad := numberParam(query, "depth", 0, maxPartnerDepth)
+	depth, bad := depthParam(query)
 	if bad != nil {
 		return nil, bad
 	}
-	if depth == 0 {
-		depth = maxPartnerDepth
-	}
 	v := p.market.view(in.ID)
-	return p.books[in.ID].get(in, v, v.DepthSeq, int(depth+1)/2, appendGeckoBook), nil
+	return p.books[in.ID].get(in, v, v.DepthSeq, depth, appendGeckoBook), nil
 }
 
 func appendGeckoBook(dst []byte, in *market.Instrument, v *engine.View, limit int) []byte {
@@ -42,9 +39,19 @@ type geckoQuery struct {
 	from, to int64       // Unix nanoseconds
 }
 
+// depthParam returns the levels per side. The parameter depth counts both sides; 0 or
+// absent means all, and so does more than there is.
+func depthParam(query []byte) (int, *wire.Problem) {
+	depth, bad := numberParam(query, "depth", 0, math.MaxInt32)
+	if bad != nil || depth == 0 {
+		return MaxDepth, bad
+	}
+	return min(int(depth+1)/2, MaxDepth), nil
+}
+
 // geckoTrades serves CoinGecko's historical_trades: the newest trades of a time span, at
-// most limit per side. start_time and end_time are Unix milliseconds, as trade_timestamp
-// is (our choice).
+// most limit per side; limit 0 returns as many as one answer has. start_time and end_time
+// are Unix seconds or milliseconds.
 func (p *partnerPages) geckoTrades(query []byte) (*wire.Page, *wire.Problem) {
 	q, bad := p.geckoQuery(query)
 	if bad != nil {
@@ -53,14 +60,15 @@ func (p *partnerPages) geckoTrades(query []byte) (*wire.Page, *wire.Problem) {
 	var sides [market.Sell + 1][]engine.Trade
 	full := func(s market.Side) bool { return q.side == s.Opposite() || len(sides[s]) == q.limit }
 	// end_time makes a search long, because the newest trades are read first.
-	bad = p.scan(q.in, "end_time", func(t *engine.Trade) bool {
+	bad = p.scan(q.in, 0, "end_time", func(t *engine.Trade) bool {
 		if t.At < q.from {
 			return false
 		}
 		if t.At <= q.to && !full(t.Side) {
 			sides[t.Side] = append(sides[t.Side], *t)
 		}
-		return !full(market.Buy) || !full(market.Sell)
+		all := len(sides[market.Buy])+len(sides[market.Sell]) == MaxPartnerScan
+		return !all && (!full(market.Buy) || !full(market.Sell))
 	})
 	if bad != nil {
 		return nil, bad
@@ -83,29 +91,19 @@ func (p *partnerPages) geckoQuery(query []byte) (q geckoQuery, bad *wire.Problem
 	if q.in, bad = p.ticker(query, "ticker_id"); bad != nil {
 		return q, bad
 	}
-	switch text, count := wire.Param(query, "type"); {
-	case count > 1:
-		return q, wire.RepeatedField(wire.CodeInvalidField, "type")
-	case count == 0:
-	case string(text) == market.Buy.String():
-		q.side = market.Buy
-	case string(text) == market.Sell.String():
-		q.side = market.Sell
-	default:
-		return q, &wire.Problem{
-			Status: 400, Code: wire.CodeInvalidField, Field: "type", Reason: "unknown_side", Text: "type must be buy or sell.",
-		}
-	}
-	if q.limit, bad = wire.LimitParam(query, defaultPartnerTrades, MaxPartnerTrades); bad != nil {
+	if q.side, bad = sideParam(query); bad != nil {
 		return q, bad
 	}
-	from, bad := numberParam(query, "start_time", 0, maxCursorMillis)
+	limit, bad := numberParam(query, "limit", defaultPartnerTrades, MaxPartnerTrades)
 	if bad != nil {
 		return q, bad
 	}
-	to, bad := numberParam(query, "end_time", maxCursorMillis, maxCursorMillis)
-	q.from = int64(from) * nanosPerMilli
-	// Include the whole last millisecond.
-	q.to = min(int64(to)*nanosPerMilli, math.MaxInt64-nanosPerMilli) + nanosPerMilli - 1
+	if q.limit = int(limit); limit == 0 {
+		q.limit = MaxPartnerScan
+	}
+	if q.from, bad = timeParam(query, "start_time", 0, false); bad != nil {
+		return q, bad
+	}
+	q.to, bad = timeParam(query, "end_time", math.MaxInt64, true)
 	return q, bad
 }

@@ -1,6 +1,10 @@
 package market
 
 import (
+	"math"
+	"time"
+
+	"blockdesk/engine"
 	"blockdesk/httpgw/wire"
 	"blockdesk/market"
 )
@@ -13,29 +17,74 @@ func (p *partnerPages) instrumentAt(segment []byte) (*market.Instrument, *wire.P
 	return nil, unknownNamed("market_pair")
 }
 
-// coinMarketCapBook serves CoinMarketCap's orderbook: all levels, at most MaxDepth a side.
-func (p *partnerPages) coinMarketCapBook(segment []byte) (*wire.Page, *wire.Problem) {
+// coinMarketCapBook serves CoinMarketCap's orderbook: level 1 is the best bid and ask,
+// level 2, the default, the levels. depth counts both sides. Level 3, single orders, is
+// not published.
+func (p *partnerPages) coinMarketCapBook(segment, query []byte) (*wire.Page, *wire.Problem) {
 	in, bad := p.instrumentAt(segment)
 	if bad != nil {
 		return nil, bad
+	}
+	depth, bad := depthParam(query)
+	if bad != nil {
+		return nil, bad
+	}
+	level, bad := numberParam(query, "level", 2, 2)
+	if bad != nil {
+		return nil, bad
+	}
+	if level == 1 {
+		depth = 1
 	}
 	v := p.market.view(in.ID)
 	dst := appendMillisOf(append(make([]byte, 0, 8192), `{"timestamp":`...), v.At)
-	dst = appendLevels(append(dst, `,"bids":`...), in, v.Bids, MaxDepth)
-	dst = appendLevels(append(dst, `,"asks":`...), in, v.Asks, MaxDepth)
+	dst = appendLevels(append(dst, `,"bids":`...), in, v.Bids, depth)
+	dst = appendLevels(append(dst, `,"asks":`...), in, v.Asks, depth)
 	return wire.NewPage(append(dst, '}')), nil
 }
 
-// coinMarketCapTrades serves CoinMarketCap's trades: the last MaxTrades, newest first.
-func (p *partnerPages) coinMarketCapTrades(segment []byte) (*wire.Page, *wire.Problem) {
+// coinMarketCapTrades serves CoinMarketCap's trades, newest first: those of the last 24
+// hours, or since a time in Unix seconds or milliseconds, at most limit, of one side if
+// type names it. before is a trade_id, for the page of older trades. since and before are
+// our choice.
+func (p *partnerPages) coinMarketCapTrades(segment, query []byte) (*wire.Page, *wire.Problem) {
 	in, bad := p.instrumentAt(segment)
 	if bad != nil {
 		return nil, bad
 	}
-	v := p.market.view(in.ID)
-	dst := append(make([]byte, 0, 8192), '[')
-	for i := range v.Trades {
-		dst = appendPartnerTrade(appendComma(dst, i == 0), in, &v.Trades[i], "quote_volume", "timestamp")
+	side, bad := sideParam(query)
+	if bad != nil {
+		return nil, bad
+	}
+	limit, bad := numberParam(query, "limit", 0, MaxPartnerScan)
+	if bad != nil {
+		return nil, bad
+	}
+	if limit == 0 {
+		limit = MaxPartnerScan
+	}
+	since, bad := timeParam(query, "since", p.now()-int64(24*time.Hour), false)
+	if bad != nil {
+		return nil, bad
+	}
+	before, bad := cursorParam(query, "before", math.MaxInt64)
+	if bad != nil {
+		return nil, bad
+	}
+	dst, read, count := append(make([]byte, 0, 8192), '['), 0, uint64(0)
+	bad = p.scan(in, market.TradeID(before), "before", func(t *engine.Trade) bool {
+		if t.At < since {
+			return false
+		}
+		if side == 0 || t.Side == side {
+			dst = appendPartnerTrade(appendComma(dst, count == 0), in, t, "quote_volume", "timestamp")
+			count++
+		}
+		read++
+		return count < limit && read < MaxPartnerScan
+	})
+	if bad != nil {
+		return nil, bad
 	}
 	return wire.NewPage(append(dst, ']')), nil
 }

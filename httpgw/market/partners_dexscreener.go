@@ -2,7 +2,9 @@ package market
 
 import (
 	"cmp"
+	"fmt"
 	"math"
+	"math/big"
 	"slices"
 	"strconv"
 
@@ -31,7 +33,7 @@ func (p *partnerPages) latestBlock([]byte) (*wire.Page, *wire.Problem) {
 func (p *partnerPages) newestTrade() (newest engine.Trade, bad *wire.Problem) {
 	last := p.lastCompleteSeq()
 	for _, in := range p.instruments() {
-		bad = p.scan(in, "", func(t *engine.Trade) bool {
+		bad = p.scan(in, 0, "", func(t *engine.Trade) bool {
 			if t.Seq > last {
 				return true
 			}
@@ -91,14 +93,15 @@ func (p *partnerPages) screenerPair(query []byte) (*wire.Page, *wire.Problem) {
 	return nil, unknownNamed("id")
 }
 
-// swap is a trade with its instrument.
+// swap is a trade with its instrument, and its swap on the chain if it is known.
 type swap struct {
 	engine.Trade
-	in *market.Instrument
+	in    *market.Instrument
+	chain ChainSwap
 }
 
 // events serves DEX Screener's events: the swaps of the blocks fromBlock..toBlock, oldest
-// first.
+// first. Any range can be read, in ranges of at most MaxPartnerEvents events.
 func (p *partnerPages) events(query []byte) (*wire.Page, *wire.Problem) {
 	from, to, bad := blockRange(query)
 	if bad != nil {
@@ -107,21 +110,27 @@ func (p *partnerPages) events(query []byte) (*wire.Page, *wire.Problem) {
 	to = min(to, p.lastCompleteSeq())
 	var all []swap
 	for _, in := range p.instruments() {
-		bad = p.scan(in, "fromBlock", func(t *engine.Trade) bool {
+		before, err := p.firstAfter(in, to)
+		if err != nil {
+			return nil, historyFailed(err)
+		}
+		begin := len(all)
+		bad = p.scan(in, before, "toBlock", func(t *engine.Trade) bool {
 			if t.Seq >= from && t.Seq <= to {
-				all = append(all, swap{*t, in})
+				all = append(all, swap{Trade: *t, in: in})
 			}
-			return t.Seq >= from && len(all) <= MaxPartnerTrades
+			return t.Seq >= from && len(all) <= MaxPartnerEvents
 		})
-		if bad != nil {
+		if bad != nil && bad.Status != 400 {
 			return nil, bad
 		}
-		if len(all) > MaxPartnerTrades {
+		if bad != nil || len(all) > MaxPartnerEvents {
 			return nil, &wire.Problem{
 				Status: 400, Code: wire.CodeInvalidField, Field: "toBlock", Reason: "too_many_events",
-				Text: "There are more than " + strconv.Itoa(MaxPartnerTrades) + " events in these blocks. Ask for fewer blocks.",
+				Text: "There are more than " + strconv.Itoa(MaxPartnerEvents) + " events in these blocks. Ask for fewer blocks.",
 			}
 		}
+		p.addChainSwaps(in, all[begin:])
 	}
 	slices.SortFunc(all, func(a, b swap) int { return cmp.Or(cmp.Compare(a.Seq, b.Seq), cmp.Compare(a.ID, b.ID)) })
 	dst := append(make([]byte, 0, 64+400*len(all)), `{"events":[`...)
@@ -155,19 +164,102 @@ func blockRange(query []byte) (from, to uint64, bad *wire.Problem) {
 	return from, to, nil
 }
 
-// appendSwap appends an event. asset0 is the base token, so a buyer pays asset1. The
-// trader is not published.
+// firstAfter returns the id of an instrument's first trade after the block to; 0 if there
+// is none. Ids grow with blocks, so it halves the range of ids with each read.
+func (p *partnerPages) firstAfter(in *market.Instrument, to uint64) (market.TradeID, error) {
+	if p.history == nil {
+		return 0, nil
+	}
+	newest, err := p.history.Trades(in.ID, 0, 1)
+	if err != nil || len(newest) == 0 || newest[0].Seq <= to {
+		return 0, err
+	}
+	lowest, after := market.TradeID(0), newest[0].ID
+	for lowest+1 < after {
+		middle := lowest + (after-lowest)/2
+		t, err := p.history.Trades(in.ID, middle+1, 1) // the newest up to middle
+		if err != nil {
+			return 0, err
+		}
+		if len(t) == 0 || t[0].Seq <= to {
+			lowest = middle
+		} else {
+			after = t[0].ID
+		}
+	}
+	return after, nil
+}
+
+// addChainSwaps adds to the trades of a mirrored instrument, newest first, what the chain
+// has of them. Without it a trade is published as the engine has it.
+func (p *partnerPages) addChainSwaps(in *market.Instrument, trades []swap) {
+	if p.swaps == nil || in.Source != market.Mirrored {
+		return
+	}
+	for len(trades) > 0 {
+		part := trades[:min(len(trades), MaxChainSwaps)]
+		trades = trades[len(part):]
+		from, to := part[len(part)-1].Ordinal, part[0].Ordinal
+		if from == 0 || to-from >= MaxChainSwaps {
+			continue // from before the instrument was mirrored
+		}
+		list, err := p.swaps.ChainSwaps(in.ID, from, to)
+		if err != nil {
+			return // the store's readiness check reports the error
+		}
+		for i := range part {
+			if at := part[i].Ordinal - from; at < uint64(len(list)) {
+				part[i].chain = list[at]
+			}
+		}
+	}
+}
+
+// appendSwap appends an event. asset0 is the base token, so a buyer pays asset1. A swap of
+// the chain has its transaction, its fee payer and its atoms; the traders of our own book
+// are not published.
 func appendSwap(dst []byte, s *swap, index int) []byte {
+	c := &s.chain
+	onChain := c.Signature != [64]byte{}
 	dst = appendBlock(append(dst, `{"block":`...), &s.Trade)
-	dst = strconv.AppendUint(append(dst, `,"eventType":"swap","txnId":"`...), s.Seq, 10)
-	dst = strconv.AppendInt(append(dst, `","txnIndex":0,"eventIndex":`...), int64(index), 10)
-	dst = append(append(dst, `,"maker":"undisclosed","pairId":"`...), catalog.Ticker(s.in.Symbol)...)
+	dst = append(dst, `,"eventType":"swap","txnId":`...)
+	if onChain {
+		dst = wire.AppendSignature(dst, &c.Signature)
+	} else {
+		dst = append(strconv.AppendUint(append(dst, '"'), s.Seq, 10), '"')
+	}
+	dst = strconv.AppendInt(append(dst, `,"txnIndex":0,"eventIndex":`...), int64(index), 10)
+	dst = append(dst, `,"maker":"`...)
+	if onChain {
+		dst = append(dst, c.Payer...)
+	} else {
+		dst = append(dst, "undisclosed"...)
+	}
+	dst = append(append(dst, `","pairId":"`...), catalog.Ticker(s.in.Symbol)...)
 	base, quote := `","asset0Out":"`, `","asset1In":"`
 	if s.Side == market.Sell {
 		base, quote = `","asset0In":"`, `","asset1Out":"`
 	}
-	dst = s.in.AppendQty(append(dst, base...), s.Qty)
-	dst = appendQuoteAmount(append(dst, quote...), s.in, &s.Trade)
-	dst = s.in.AppendPrice(append(dst, `","priceNative":"`...), s.Price)
-	return append(dst, `"}`...)
+	if !onChain {
+		dst = s.in.AppendQty(append(dst, base...), s.Qty)
+		dst = appendQuoteAmount(append(dst, quote...), s.in, &s.Trade)
+		dst = s.in.AppendPrice(append(dst, `","priceNative":"`...), s.Price)
+		return append(dst, `"}`...)
+	}
+	dst = market.Uint128{Lo: uint64(c.Base)}.AppendDecimal(append(dst, base...), c.BaseDecimals)
+	dst = market.Uint128{Lo: uint64(c.Quote)}.AppendDecimal(append(dst, quote...), c.QuoteDecimals)
+	dst = c.appendPrice(append(dst, `","priceNative":"`...))
+	dst = strconv.AppendUint(append(dst, `","metadata":{"slot":"`...), c.Slot, 10)
+	return append(dst, `"}}`...)
+}
+
+// appendPrice appends the quote amount divided by the base amount, rounded down to 18
+// decimals.
+func (c *ChainSwap) appendPrice(dst []byte) []byte {
+	const decimals = 18
+	power := func(n int) *big.Int { return new(big.Int).Exp(big.NewInt(10), big.NewInt(int64(n)), nil) }
+	n := new(big.Int).Mul(new(big.Int).SetUint64(uint64(c.Quote)), power(decimals+c.BaseDecimals))
+	n.Quo(n, new(big.Int).Mul(new(big.Int).SetUint64(uint64(max(c.Base, 1))), power(c.QuoteDecimals)))
+	text := fmt.Sprintf("%0*s", decimals+1, n)
+	return append(append(append(dst, text[:len(text)-decimals]...), '.'), text[len(text)-decimals:]...)
 }

@@ -76,9 +76,17 @@ func appendLevels(dst []byte, in *market.Instrument, levels []market.Level, limi
 	return append(dst, ']')
 }
 
-// appendTradeList appends the trades after the head of an answer. signatures are those of
-// their transactions in the same order, zeros if unknown; nil means not on a chain.
-func appendTradeList(dst []byte, in *market.Instrument, trades []engine.Trade, signatures [][64]byte) []byte {
+// appendTradeList appends the trades after the head of an answer to a request for limit
+// trades. next_before is the cursor of the page of older trades, or null if there is none.
+// signatures are those of their transactions in the same order, zeros if unknown; nil means
+// not on a chain.
+func appendTradeList(dst []byte, in *market.Instrument, trades []engine.Trade, signatures [][64]byte, limit int) []byte {
+	dst = append(dst, `,"next_before":`...)
+	if n := len(trades); n == limit {
+		dst = strconv.AppendUint(dst, uint64(trades[n-1].ID), 10)
+	} else {
+		dst = append(dst, "null"...)
+	}
 	dst = append(dst, `,"trades":[`...)
 	for i := range trades {
 		t := &trades[i]

@@ -36,6 +36,7 @@ type head struct {
 
 type tradesAnswer struct {
 	head
+	Before *uint64 `json:"next_before"`
 	Trades []struct {
 		ID        uint64    `json:"trade_id"`
 		Price     string    `json:"price"`
@@ -158,7 +159,7 @@ func TestTranscripts(t *testing.T) {
 		},
 		{
 			"trades", string((&pages{}).appendTrades(nil, in, v, 1)), open + `1043,"engine_seq":91042,"ts":` + ts +
-				`,"trades":[{"trade_id":500,"price":"0.999500","qty":"0.500000","side":"buy","ts":` + ts +
+				`,"next_before":500,"trades":[{"trade_id":500,"price":"0.999500","qty":"0.500000","side":"buy","ts":` + ts +
 				`,"signature":null,"source":"matched"}]}`,
 		},
 		{
@@ -299,6 +300,9 @@ func checkTrades(t *rapid.T, in *market.Instrument, v *engine.View, limit int) {
 	decode(t, (&pages{}).appendTrades(nil, in, v, limit), &a)
 	checkHead(t, a.head, v, v.TradesSeq)
 	want := v.Trades[:min(limit, len(v.Trades))]
+	if older := len(want) == limit; (a.Before != nil) != older || older && *a.Before != uint64(want[limit-1].ID) {
+		t.Fatalf("the next page is before %v", a.Before)
+	}
 	if a.Trades == nil || len(a.Trades) != len(want) {
 		t.Fatalf("%d trades, want %d", len(a.Trades), len(want))
 	}

@@ -87,6 +87,13 @@ func DecodeObject(body []byte, table []Member, m *Members) *Problem {
 	return nil
 }
 
+// PeekObject reads the members of the table from a body and ignores all others. It reports
+// whether the body is a JSON object, as DecodeObject, which refuses the wrong members later.
+func PeekObject(body []byte, table []Member, m *Members) bool {
+	s := scanner{rest: body, peeks: true}
+	return s.object(table, m) == ""
+}
+
 // Reasons of INVALID_JSON.
 const (
 	EmptyBody     = "empty_body"
@@ -104,15 +111,12 @@ const (
 type scanner struct {
 	rest  []byte
 	wrong *Problem // the first invalid member; nil = none so far
+	peeks bool     // nobody asks for wrong
 }
 
-// flag records an invalid member; name "" means an unknown one.
+// flag records an invalid member.
 func (s *scanner) flag(name, reason string) {
-	switch {
-	case s.wrong != nil:
-	case name == "":
-		s.wrong = UnknownMember()
-	default:
+	if s.wrong == nil && !s.peeks {
 		s.wrong = InvalidMember(name, reason)
 	}
 }
@@ -184,7 +188,9 @@ func (s *scanner) member(table []Member, m *Members) string {
 	}
 	switch {
 	case at < 0:
-		s.flag("", "")
+		if s.wrong == nil && !s.peeks {
+			s.wrong = UnknownMember(buf[:min(size, len(buf))])
+		}
 		return s.skip()
 	case m.seen[at]:
 		s.flag(table[at].Name, "repeated")

@@ -192,10 +192,38 @@ func InvalidMember(name, reason string) *Problem {
 	}
 }
 
-// UnknownMember is the answer to a body with an unknown member. It does not repeat the
-// name, which comes from the client.
-func UnknownMember() *Problem {
-	return &Problem{Status: 400, Code: CodeInvalidField, Reason: "unknown_field", Text: "The body has an unknown member."}
+// maxEchoedName is the longest name of a client that an error repeats, in bytes.
+const maxEchoedName = 64
+
+// UnknownMember is the answer to a body with an unknown member. It repeats the name if it
+// is a plain word, because a name comes from the client and may be anything.
+func UnknownMember(name []byte) *Problem {
+	return unknownName(name, "The body has an unknown member")
+}
+
+// UnknownParameter is the answer to a query with an unknown parameter; as UnknownMember.
+func UnknownParameter(name []byte) *Problem {
+	return unknownName(name, "The query has an unknown parameter")
+}
+
+func unknownName(name []byte, text string) *Problem {
+	p := &Problem{Status: 400, Code: CodeInvalidField, Reason: "unknown_field", Text: text + "."}
+	if isPlainWord(name) {
+		p.Field = string(name)
+		p.Text = text + ", " + p.Field + "."
+	}
+	return p
+}
+
+// isPlainWord reports whether a name is 1..maxEchoedName letters, digits and "_ -".
+func isPlainWord(name []byte) bool {
+	for _, c := range name {
+		letter := c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z'
+		if !letter && (c < '0' || c > '9') && c != '_' && c != '-' {
+			return false
+		}
+	}
+	return len(name) > 0 && len(name) <= maxEchoedName
 }
 
 // MalformedFraming is the answer to a request with AmbiguousFraming; see [Header].

@@ -74,6 +74,33 @@ func AppendUnescaped(dst, raw []byte) ([]byte, bool) {
 	return dst, true
 }
 
+// Decoded returns a query value with its escapes decoded, or the value itself if it has
+// none or cannot be decoded, which its parser then refuses. It appends to buf[:0].
+func Decoded(buf, raw []byte) []byte {
+	if bytes.IndexByte(raw, '%') < 0 {
+		return raw
+	}
+	text, ok := AppendUnescaped(buf[:0], raw)
+	if !ok {
+		return raw
+	}
+	return text
+}
+
+// CheckParams refuses a query with a parameter whose name is not in known, so that a
+// misspelt one is not ignored silently.
+func CheckParams(query []byte, known []string) *Problem {
+	for len(query) > 0 {
+		var pair []byte
+		pair, query, _ = bytes.Cut(query, []byte{'&'})
+		name, _, _ := bytes.Cut(pair, []byte{'='})
+		if len(name) > 0 && !slices.Contains(known, string(name)) {
+			return UnknownParameter(name)
+		}
+	}
+	return nil
+}
+
 // unhex returns the value of a hexadecimal digit, 255 for anything else.
 func unhex(c byte) byte {
 	switch {
@@ -97,7 +124,9 @@ func LimitParam(query []byte, byDefault, most int) (int, *Problem) {
 		return byDefault, nil
 	case count > 1:
 		return 0, RepeatedField(CodeInvalidLimit, "limit")
-	case len(text) == 0 || len(text) > 9:
+	}
+	var buf [MaxQueryValue]byte
+	if text = Decoded(buf[:], text); len(text) == 0 || len(text) > 9 {
 		return 0, InvalidLimit(most)
 	}
 	n := 0

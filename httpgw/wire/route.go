@@ -82,7 +82,10 @@ type Route struct {
 	Path string
 	// Query is the template of the query that the read requires, "symbol={symbol}"; empty
 	// if it requires none.
-	Query  string
+	Query string
+	// Params are the names of all query parameters; others are refused. Nil: the query is
+	// not looked at.
+	Params []string
 	Method Method
 	On     Surface
 	Cache  Cache
@@ -102,11 +105,13 @@ type Route struct {
 	NotOnFollower bool
 
 	// Exactly one handler is set.
-	Read    Reader                          // takes the raw query
-	ReadOne Reader                          // takes the last segment of the path
-	Post    func(*Post) (*Answer, *Problem) // takes a JSON body
-	Raw     fasthttp.RequestHandler         // takes an upgrade and writes the whole answer
-	Stream  fasthttp.RequestHandler         // writes an answer without an end
+	Read    Reader // takes the raw query
+	ReadOne Reader // takes the last segment of the path
+	// ReadOneOf takes the last segment of the path and the raw query.
+	ReadOneOf func(segment, query []byte) (*Page, *Problem)
+	Post      func(*Post) (*Answer, *Problem) // takes a JSON body
+	Raw       fasthttp.RequestHandler         // takes an upgrade and writes the whole answer
+	Stream    fasthttp.RequestHandler         // writes an answer without an end
 }
 
 // Reader answers a GET from its raw query or from the last segment of its path.
@@ -150,10 +155,19 @@ const MaxSegment = 64
 
 // Page runs the handler of a GET.
 func (r *Route) Page(query, segment []byte) (*Page, *Problem) {
-	if r.ReadOne != nil {
-		return r.ReadOne(segment)
+	if r.Params != nil && len(query) > 0 {
+		if bad := CheckParams(query, r.Params); bad != nil {
+			return nil, bad
+		}
 	}
-	return r.Read(query)
+	switch {
+	case r.ReadOneOf != nil:
+		return r.ReadOneOf(segment, query)
+	case r.ReadOne != nil:
+		return r.ReadOne(segment)
+	default:
+		return r.Read(query)
+	}
 }
 
 // Merged selects what a document merges from all shards; 0 = nothing.

@@ -264,12 +264,12 @@ def adapters_coingecko_historical_trades(ticker_id: str, *, type: Optional[str] 
     return Call("GET", "/api/v1/market/adapters/coingecko/historical_trades", kinds={200: CoinGeckoTrades}, query={"ticker_id": ticker_id, "type": type, "limit": limit, "start_time": start_time, "end_time": end_time})
 
 
-def adapters_coinmarketcap_orderbook(market_pair: str) -> Call[CoinMarketCapOrderBook]:
-    return Call("GET", path_of("/api/v1/market/adapters/coinmarketcap/orderbook/{market_pair}", market_pair=market_pair), kinds={200: CoinMarketCapOrderBook})
+def adapters_coinmarketcap_orderbook(market_pair: str, *, depth: Optional[int] = None, level: Optional[int] = None) -> Call[CoinMarketCapOrderBook]:
+    return Call("GET", path_of("/api/v1/market/adapters/coinmarketcap/orderbook/{market_pair}", market_pair=market_pair), kinds={200: CoinMarketCapOrderBook}, query={"depth": depth, "level": level})
 
 
-def adapters_coinmarketcap_trades(market_pair: str) -> Call[list[CoinMarketCapTrade]]:
-    return Call("GET", path_of("/api/v1/market/adapters/coinmarketcap/trades/{market_pair}", market_pair=market_pair), kinds={200: list[CoinMarketCapTrade]})
+def adapters_coinmarketcap_trades(market_pair: str, *, type: Optional[str] = None, limit: Optional[int] = None, since: Optional[int] = None, before: Optional[int] = None) -> Call[list[CoinMarketCapTrade]]:
+    return Call("GET", path_of("/api/v1/market/adapters/coinmarketcap/trades/{market_pair}", market_pair=market_pair), kinds={200: list[CoinMarketCapTrade]}, query={"type": type, "limit": limit, "since": since, "before": before})
 
 
 def adapters_dexscreener_latest_block() -> Call[ScreenerLatestBlock]:

@@ -958,7 +958,7 @@ class Adapters(Namespace):
         """CoinGecko: order book: ``GET /api/v1/market/adapters/coingecko/orderbook``.
 
         ticker_id: The pair, as in `tickers`.
-        depth: Levels of both sides together; 0 or absent: all, at most 200.
+        depth: Levels of both sides together; 0 or absent: all. There are at most 200.
         """
         return self._client.request(calls.adapters_coingecko_orderbook(ticker_id, depth=depth))
 
@@ -967,25 +967,31 @@ class Adapters(Namespace):
 
         ticker_id: The pair, as in `tickers`.
         type: One side; absent: both.
-        limit: Maximum number of trades per side.
-        start_time: Unix milliseconds (our choice).
-        end_time: Unix milliseconds (our choice). Further back than the newest 10,000 trades is refused.
+        limit: Maximum number of trades per side; 0: as many as one answer has, 10,000.
+        start_time: Unix seconds or milliseconds; inclusive.
+        end_time: Unix seconds or milliseconds; inclusive.
         """
         return self._client.request(calls.adapters_coingecko_historical_trades(ticker_id, type=type, limit=limit, start_time=start_time, end_time=end_time))
 
-    def coinmarketcap_orderbook(self, market_pair: str) -> CoinMarketCapOrderBook:
+    def coinmarketcap_orderbook(self, market_pair: str, *, depth: Optional[int] = None, level: Optional[int] = None) -> CoinMarketCapOrderBook:
         """CoinMarketCap: order book: ``GET /api/v1/market/adapters/coinmarketcap/orderbook/{market_pair}``.
 
         market_pair: The pair, as in `summary`.
+        depth: Levels of both sides together; 0 or absent: all. There are at most 200.
+        level: 1: the best bid and ask; 2 (and 0): the levels. Single orders, level 3, are not published.
         """
-        return self._client.request(calls.adapters_coinmarketcap_orderbook(market_pair))
+        return self._client.request(calls.adapters_coinmarketcap_orderbook(market_pair, depth=depth, level=level))
 
-    def coinmarketcap_trades(self, market_pair: str) -> list[CoinMarketCapTrade]:
+    def coinmarketcap_trades(self, market_pair: str, *, type: Optional[str] = None, limit: Optional[int] = None, since: Optional[int] = None, before: Optional[int] = None) -> list[CoinMarketCapTrade]:
         """CoinMarketCap: trades: ``GET /api/v1/market/adapters/coinmarketcap/trades/{market_pair}``.
 
         market_pair: The pair, as in `summary`.
+        type: One side; absent: both.
+        limit: Maximum number of trades; 0: as many as one answer has, 10,000.
+        since: Unix seconds or milliseconds, inclusive; absent: 24 hours ago. Our choice.
+        before: A trade_id: returns older trades. Our choice.
         """
-        return self._client.request(calls.adapters_coinmarketcap_trades(market_pair))
+        return self._client.request(calls.adapters_coinmarketcap_trades(market_pair, type=type, limit=limit, since=since, before=before))
 
     def dexscreener_latest_block(self) -> ScreenerLatestBlock:
         """DEX Screener: latest block: ``GET /api/v1/market/adapters/dexscreener/latest-block``."""
@@ -1037,7 +1043,7 @@ class AsyncAdapters(AsyncNamespace):
         """CoinGecko: order book: ``GET /api/v1/market/adapters/coingecko/orderbook``.
 
         ticker_id: The pair, as in `tickers`.
-        depth: Levels of both sides together; 0 or absent: all, at most 200.
+        depth: Levels of both sides together; 0 or absent: all. There are at most 200.
         """
         return await self._client.request(calls.adapters_coingecko_orderbook(ticker_id, depth=depth))
 
@@ -1046,25 +1052,31 @@ class AsyncAdapters(AsyncNamespace):
 
         ticker_id: The pair, as in `tickers`.
         type: One side; absent: both.
-        limit: Maximum number of trades per side.
-        start_time: Unix milliseconds (our choice).
-        end_time: Unix milliseconds (our choice). Further back than the newest 10,000 trades is refused.
+        limit: Maximum number of trades per side; 0: as many as one answer has, 10,000.
+        start_time: Unix seconds or milliseconds; inclusive.
+        end_time: Unix seconds or milliseconds; inclusive.
         """
         return await self._client.request(calls.adapters_coingecko_historical_trades(ticker_id, type=type, limit=limit, start_time=start_time, end_time=end_time))
 
-    async def coinmarketcap_orderbook(self, market_pair: str) -> CoinMarketCapOrderBook:
+    async def coinmarketcap_orderbook(self, market_pair: str, *, depth: Optional[int] = None, level: Optional[int] = None) -> CoinMarketCapOrderBook:
         """CoinMarketCap: order book: ``GET /api/v1/market/adapters/coinmarketcap/orderbook/{market_pair}``.
 
         market_pair: The pair, as in `summary`.
+        depth: Levels of both sides together; 0 or absent: all. There are at most 200.
+        level: 1: the best bid and ask; 2 (and 0): the levels. Single orders, level 3, are not published.
         """
-        return await self._client.request(calls.adapters_coinmarketcap_orderbook(market_pair))
+        return await self._client.request(calls.adapters_coinmarketcap_orderbook(market_pair, depth=depth, level=level))
 
-    async def coinmarketcap_trades(self, market_pair: str) -> list[CoinMarketCapTrade]:
+    async def coinmarketcap_trades(self, market_pair: str, *, type: Optional[str] = None, limit: Optional[int] = None, since: Optional[int] = None, before: Optional[int] = None) -> list[CoinMarketCapTrade]:
         """CoinMarketCap: trades: ``GET /api/v1/market/adapters/coinmarketcap/trades/{market_pair}``.
 
         market_pair: The pair, as in `summary`.
+        type: One side; absent: both.
+        limit: Maximum number of trades; 0: as many as one answer has, 10,000.
+        since: Unix seconds or milliseconds, inclusive; absent: 24 hours ago. Our choice.
+        before: A trade_id: returns older trades. Our choice.
         """
-        return await self._client.request(calls.adapters_coinmarketcap_trades(market_pair))
+        return await self._client.request(calls.adapters_coinmarketcap_trades(market_pair, type=type, limit=limit, since=since, before=before))
 
     async def dexscreener_latest_block(self) -> ScreenerLatestBlock:
         """DEX Screener: latest block: ``GET /api/v1/market/adapters/dexscreener/latest-block``."""

@@ -126,6 +126,8 @@ class Trades(Model):
     #: Sequence number of the last command that the answer reflects.
     engine_seq: int
     ts: Optional[datetime]
+    #: Value of `before` for the page of older trades; null if there is none.
+    next_before: Optional[int]
     #: Newest first.
     trades: list[Trade]
 
@@ -3238,6 +3240,14 @@ class ScreenerPair(Model):
 
 
 @dataclass(frozen=True)
+class ScreenerEventsEventMetadata(Model):
+    """See the service's specification: ``ScreenerEventsEventMetadata``."""
+
+    #: Slot of the transaction.
+    slot: str
+
+
+@dataclass(frozen=True)
 class ScreenerEventsEvent(Model):
     """See the service's specification: ``ScreenerEventsEvent``."""
 
@@ -3253,6 +3263,7 @@ class ScreenerEventsEvent(Model):
     asset0Out: Optional[Decimal] = None
     asset1In: Optional[Decimal] = None
     asset1Out: Optional[Decimal] = None
+    metadata: Optional[ScreenerEventsEventMetadata] = None
 
 
 @dataclass(frozen=True)

@@ -214,6 +214,8 @@ export interface Trades {
   /** Sequence number of the last command that the answer reflects. */
   engine_seq: number;
   ts: Timestamp | null;
+  /** Value of `before` for the page of older trades; null if there is none. */
+  next_before: number | null;
   /** Newest first. */
   trades: Trade[];
 }
@@ -2521,6 +2523,10 @@ export interface ScreenerEvents {
     asset1In?: Decimal;
     asset1Out?: Decimal;
     priceNative: Decimal;
+    metadata?: {
+      /** Slot of the transaction. */
+      slot: string;
+    };
   }>;
 }
 

@@ -397,16 +397,24 @@ export declare abstract class Operations {
      */
     getCoinMarketCapOrderBook(path: {
         market_pair: string;
+    }, query?: {
+        depth?: number;
+        level?: number;
     }, options?: CallOptions): Promise<schemas.CoinMarketCapOrderBook>;
     /**
      * CoinMarketCap: trades.
      *
-     * In the public format of the aggregator. Adapters have their own rate limit. The last 100 trades.
+     * CoinMarketCap: trades. Newest first, by default those of the last 24 hours.
      *
      * `GET /api/v1/market/adapters/coinmarketcap/trades/{market_pair}`
      */
     getCoinMarketCapTrades(path: {
         market_pair: string;
+    }, query?: {
+        type?: 'buy' | 'sell';
+        limit?: number;
+        since?: number;
+        before?: number;
     }, options?: CallOptions): Promise<schemas.CoinMarketCapTrades>;
     /**
      * DEX Screener: latest block.
@@ -439,7 +447,7 @@ export declare abstract class Operations {
     /**
      * DEX Screener: events.
      *
-     * In the public format of the aggregator. Adapters have their own rate limit. Traders are not named. At most 1,000 events.
+     * In the public format of the aggregator. Adapters have their own rate limit. A swap of a mirrored pair has its signature, its fee payer, its atoms and its slot; traders of the own book are not named. At most 5,000 events: ask for fewer blocks where there are more.
      *
      * `GET /api/v1/market/adapters/dexscreener/events`
      */

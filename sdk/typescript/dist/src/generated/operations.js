@@ -448,18 +448,18 @@ export class Operations {
      *
      * `GET /api/v1/market/adapters/coinmarketcap/orderbook/{market_pair}`
      */
-    getCoinMarketCapOrderBook(path, options) {
-        return this.call({ method: 'GET', path: '/api/v1/market/adapters/coinmarketcap/orderbook/{market_pair}' }, { path }, options);
+    getCoinMarketCapOrderBook(path, query = {}, options) {
+        return this.call({ method: 'GET', path: '/api/v1/market/adapters/coinmarketcap/orderbook/{market_pair}' }, { path, query }, options);
     }
     /**
      * CoinMarketCap: trades.
      *
-     * In the public format of the aggregator. Adapters have their own rate limit. The last 100 trades.
+     * CoinMarketCap: trades. Newest first, by default those of the last 24 hours.
      *
      * `GET /api/v1/market/adapters/coinmarketcap/trades/{market_pair}`
      */
-    getCoinMarketCapTrades(path, options) {
-        return this.call({ method: 'GET', path: '/api/v1/market/adapters/coinmarketcap/trades/{market_pair}' }, { path }, options);
+    getCoinMarketCapTrades(path, query = {}, options) {
+        return this.call({ method: 'GET', path: '/api/v1/market/adapters/coinmarketcap/trades/{market_pair}' }, { path, query }, options);
     }
     /**
      * DEX Screener: latest block.
@@ -494,7 +494,7 @@ export class Operations {
     /**
      * DEX Screener: events.
      *
-     * In the public format of the aggregator. Adapters have their own rate limit. Traders are not named. At most 1,000 events.
+     * In the public format of the aggregator. Adapters have their own rate limit. A swap of a mirrored pair has its signature, its fee payer, its atoms and its slot; traders of the own book are not named. At most 5,000 events: ask for fewer blocks where there are more.
      *
      * `GET /api/v1/market/adapters/dexscreener/events`
      */
