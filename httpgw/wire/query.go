@@ -87,6 +87,9 @@ func Decoded(buf, raw []byte) []byte {
 	return text
 }
 
+// prettyParam is a parameter of every route.
+const prettyParam = "pretty"
+
 // CheckParams refuses a query with a parameter whose name is not in known, so that a
 // misspelt one is not ignored silently.
 func CheckParams(query []byte, known []string) *Problem {
@@ -94,7 +97,7 @@ func CheckParams(query []byte, known []string) *Problem {
 		var pair []byte
 		pair, query, _ = bytes.Cut(query, []byte{'&'})
 		name, _, _ := bytes.Cut(pair, []byte{'='})
-		if len(name) > 0 && !slices.Contains(known, string(name)) {
+		if len(name) > 0 && string(name) != prettyParam && !slices.Contains(known, string(name)) {
 			return UnknownParameter(name)
 		}
 	}

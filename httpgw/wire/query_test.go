@@ -28,7 +28,7 @@ func TestLimitParam(t *testing.T) {
 // repeated only if it is a plain word.
 func TestCheckParams(t *testing.T) {
 	known := []string{"symbol", "limit"}
-	for _, query := range []string{"", "symbol=A", "limit=1&symbol=B", "&&", "=x", "symbol&limit"} {
+	for _, query := range []string{"", "symbol=A", "limit=1&symbol=B", "&&", "=x", "symbol&limit", "symbol=A&pretty"} {
 		if bad := CheckParams([]byte(query), known); bad != nil {
 			t.Errorf("%q: %+v", query, bad)
 		}
