@@ -41,7 +41,7 @@ const (
 	callTimeout  = 2 * time.Minute
 	// idleTimeout is below the server's idle timeout, so that the server does not close a
 	// connection that the client is about to use.
-	idleTimeout     = time.Minute
+	idleTimeout = time.Minute
 	maxAnswer   = 64 << 20
 	maxStderr   = 4 << 10
 	readyPrefix = "sandbox ready "
