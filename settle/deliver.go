@@ -4,11 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"blockdesk/engine/event"
 	"blockdesk/engine/rfq"
-	"blockdesk/internal/solana"
 	"blockdesk/internal/solana/tx"
 	"blockdesk/market"
 	"blockdesk/settle/binding"
@@ -41,8 +41,10 @@ func (d *deliveries) deliver(ctx context.Context, c *rfq.Claim) error {
 		d.jobs.setSigned(c.ID, n, list[0].SignedAt(), list[n-1].Signature())
 	}
 	for i := range list {
-		if !d.jobs.hasEnded(c.ID, list[i].Hash()) {
-			return d.adopt(c.ID, list[i].Hash(), func() error { return d.tracker.Track(list[i]) })
+		if t := &list[i]; !d.jobs.hasEnded(c.ID, t.Hash()) {
+			return d.adopt(&broadcast.Missing{
+				Claim: c.ID, Kind: cosign.Deliver, Hash: t.Hash(), Reference: binding.Reference(c.ID), LastValid: t.LastValid(), AllowedAt: t.SignedAt(),
+			}, func() error { return d.tracker.Track(*t) })
 		}
 	}
 	if len(list) >= MaxDeliveryAttempts {
@@ -53,25 +55,29 @@ func (d *deliveries) deliver(ctx context.Context, c *rfq.Claim) error {
 		return err
 	}
 	if t != nil {
-		hash := tx.MessageHash(t.Tx.Signed)
-		missing := broadcast.Missing{Claim: c.ID, Kind: cosign.Deliver, Hash: hash, Reference: binding.Reference(c.ID), AllowedAt: d.now()}
-		return d.adopt(c.ID, hash, func() error { return d.tracker.Await(missing) })
+		missing := broadcast.Missing{
+			Claim: c.ID, Kind: cosign.Deliver, Hash: tx.MessageHash(t.Tx.Signed), Reference: binding.Reference(c.ID), AllowedAt: d.now(),
+		}
+		return d.adopt(&missing, func() error { return d.tracker.Await(missing) })
 	}
 	return d.deliverNew(ctx, c)
 }
 
 // adopt begins, in the desk, a delivery that exists although the desk has none
 // under way: its end was not recorded, or its beginning was lost. The tracker finds
-// its end.
-func (d *deliveries) adopt(id market.ClaimID, hash solana.Hash, track func() error) error {
-	result, err := d.desk.Do(&rfq.BeginDelivery{Claim: id, Proof: hash})
+// its end. If the desk's guard refuses a delivery now, nothing is sent, but the end is
+// awaited all the same, because the transaction may land.
+func (d *deliveries) adopt(m *broadcast.Missing, track func() error) error {
+	result, err := d.desk.Do(&rfq.BeginDelivery{Claim: m.Claim, Proof: m.Hash})
 	switch {
 	case err != nil:
-		return claimError(id, err)
+		return claimError(m.Claim, err)
 	case result.Reason == event.ReasonClaimState:
 		return errLater // the claim's newest record has not arrived yet
+	case isGuard(result.Reason):
+		return errors.Join(guarded(m.Claim, result.Reason), d.tracker.Await(*m))
 	case result.Reason != 0:
-		return claimError(id, fmt.Errorf("%w: %s", ErrRefused, result.Reason))
+		return claimError(m.Claim, fmt.Errorf("%w: %s", ErrRefused, result.Reason))
 	}
 	return track()
 }
@@ -94,8 +100,8 @@ func (d *deliveries) deliverNew(ctx context.Context, c *rfq.Claim) error {
 		return err
 	}
 	promised, err := cosign.AuthorizeDelivery(d.desk, c.ID, u)
-	if refused := (*cosign.Refused)(nil); errors.As(err, &refused) && refused.Outcome.Reason == event.ReasonClaimState {
-		return errLater
+	if refused := (*cosign.Refused)(nil); errors.As(err, &refused) {
+		return d.refused(c.ID, refused.Outcome.Reason, err)
 	}
 	if err != nil {
 		return err
@@ -106,6 +112,50 @@ func (d *deliveries) deliverNew(ctx context.Context, c *rfq.Claim) error {
 	}
 	d.counts.delivered.Add(1)
 	return d.tracker.Track(t)
+}
+
+// refused handles the desk's refusal to begin a new delivery: nothing was signed. If the
+// price has moved against the desk, the payment is due for refund; for every other reason
+// of the guard the claim waits, and is listed.
+func (d *deliveries) refused(id market.ClaimID, reason event.Reason, err error) error {
+	switch {
+	case reason == event.ReasonClaimState:
+		return errLater
+	case !isGuard(reason):
+		return err
+	case reason != event.ReasonPriceCorridor:
+		return guarded(id, reason)
+	}
+	result, err := d.desk.Do(&rfq.AbandonDelivery{Claim: id, Reason: event.ReasonPriceCorridor})
+	switch {
+	case err != nil:
+		return claimError(id, err)
+	case result.Reason == event.ReasonNone:
+		d.log.Warn("price moved against the desk, refund due", "claim", claimText(id))
+		return nil
+	case result.Reason == event.ReasonClaimState:
+		return errLater
+	}
+	// The price is back, or the desk's list of refunds is full.
+	return guarded(id, result.Reason)
+}
+
+// isGuard reports whether a reason is one of the desk's guard before a delivery.
+func isGuard(r event.Reason) bool { return slices.Contains(guardReasons(), r) }
+
+func guardReasons() []event.Reason {
+	return []event.Reason{event.ReasonLocked, event.ReasonPriceUnavailable, event.ReasonPriceStale, event.ReasonInventory, event.ReasonPriceCorridor}
+}
+
+// isGuardWord is isGuard for the word of a reason.
+func isGuardWord(word string) bool {
+	return slices.ContainsFunc(guardReasons(), func(r event.Reason) bool { return r.String() == word })
+}
+
+// guarded returns the problem of a delivery that waits because the desk's guard refuses
+// it.
+func guarded(id market.ClaimID, r event.Reason) error {
+	return &deliveryProblem{r.String(), claimError(id, fmt.Errorf("%w: %s", ErrRefused, r))}
 }
 
 // deskKey signs what the desk has promised, and stores the result.

@@ -157,6 +157,18 @@ func (w *jobs) backoff(failures int) time.Duration {
 	return pause
 }
 
+// retryGuarded makes the claims due that wait because the desk's guard refused their
+// delivery: a lock has changed.
+func (w *jobs) retryGuarded(now int64) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, j := range w.byID {
+		if j.index > 0 && j.claim.State == rfq.ClaimPaid && isGuardWord(j.problem) {
+			w.schedule(j, now)
+		}
+	}
+}
+
 // take gives the next due job to a worker, which returns it with done, and wakes another
 // worker, which looks for the jobs after it. If none is due, wait is the time until the
 // next one is.
@@ -275,8 +287,10 @@ func (w *jobs) countFailing(now int64, after time.Duration) (n int) {
 	return n
 }
 
+// isFailing reports whether a person must know of the job: it takes too long, or the
+// claim waits for a cause that does not go away by itself soon.
 func (j *job) isFailing(now int64, after time.Duration) bool {
-	return j.problem == problemAttempts || now-j.since >= int64(after)
+	return now-j.since >= int64(after) || j.claim.State == rfq.ClaimPaid && needsPerson(j.problem)
 }
 
 func (w *jobs) count() int {

@@ -16,8 +16,9 @@ import (
 // on each call, so it is for people and not for polling. Errors: those of the desk
 // and of package store.
 //
-// The delivery of a claim is failing after MaxDeliveryAttempts, or when
-// Options.FailingAfter has passed since its payment or its promise. The outcome of a
+// The delivery of a claim is failing as soon as a cause is known that needs a person (a
+// lock, a price, a balance, an account, MaxDeliveryAttempts), or when Options.FailingAfter
+// has passed since its payment or its promise. The outcome of a
 // transaction is unknown if it can no longer land and the nodes cannot say whether it
 // has landed.
 func (o *operations) Money(kind desk.MoneyKind, after desk.MoneyCursor, limit int) ([]desk.MoneyItem, error) {

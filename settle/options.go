@@ -47,7 +47,7 @@ type Options struct {
 	// MaxDeliverers. Default 8.
 	Deliverers int
 	// FailingAfter is how long after its payment a claim without delivery is listed
-	// as failing. Default 10 min.
+	// as failing if no cause is known that needs a person. Default 10 min.
 	FailingAfter time.Duration
 	// RetryFirst is the pause after a first failure; it doubles up to RetryMax.
 	// Defaults 1 s and 1 min.

@@ -33,7 +33,14 @@ func (o *outcomes) book(_ context.Context, r broadcast.Result) error {
 	}
 	// Call it before the desk's record of the end arrives, so that the claim's next
 	// job waits.
-	o.jobs.setEnded(r.Claim, r.Hash, r.Signature != (solana.Signature{}), problem)
+	signed := r.Signature != (solana.Signature{})
+	if !signed { // it may have been awaited only, because the guard refused it
+		var err error
+		if _, signed, err = o.store.Transaction(r.Claim, r.Hash); err != nil {
+			return err
+		}
+	}
+	o.jobs.setEnded(r.Claim, r.Hash, signed, problem)
 	return o.release(&r, &rfq.ExpireDelivery{Claim: r.Claim, Proof: r.Hash}, &o.counts.expired)
 }
 
@@ -51,8 +58,12 @@ func (o *outcomes) settle(r *broadcast.Result) error {
 		return claimError(r.Claim, err)
 	}
 	if r.Kind == cosign.Deliver && result.Reason == event.ReasonClaimState && rfq.ClaimState(result.Limit) == rfq.ClaimPaid {
-		if _, err := o.desk.Do(&rfq.BeginDelivery{Claim: r.Claim, Proof: r.Hash}); err != nil {
+		begun, err := o.desk.Do(&rfq.BeginDelivery{Claim: r.Claim, Proof: r.Hash})
+		switch {
+		case err != nil:
 			return claimError(r.Claim, err)
+		case isGuard(begun.Reason): // the tracker reports the end again until the desk records it
+			return guarded(r.Claim, begun.Reason)
 		}
 		if result, err = o.desk.Do(settle); err != nil {
 			return claimError(r.Claim, err)

@@ -28,8 +28,9 @@ type payments struct {
 	treasury []solana.Address
 	chain    *chainState
 
-	payees  payees
-	tooMany sync.Once
+	payees       payees
+	unseenClaims unseen
+	tooMany      sync.Once
 	prover  atomic.Pointer[proof.Prover]
 	// since is where the watch of an account without a cursor begins, Unix ns. With
 	// rewind every watch begins there, even if its cursor is newer. unseen: the chain
@@ -185,6 +186,10 @@ func (p *payments) proofOptions(r *rails) proof.Options {
 		Retry: p.options.Retry, WatchEvery: p.options.WatchEvery, Now: p.clock, Logger: p.log,
 		Since: time.Unix(0, p.since), Rewind: p.rewind,
 	}
+	o.Unseen = func() bool {
+		v := p.desk.View()
+		return v != nil && v.Policy.Rules == rfq.RulesGuarded && p.unseenClaims.any()
+	}
 	for rail, atoms := range p.options.Dust {
 		o.Rails[rail].Dust = atoms
 	}
@@ -234,6 +239,38 @@ func (p *payees) of(rail market.Rail, policy solana.Address) (list []solana.Addr
 	}
 	slices.SortFunc(list, func(a, b solana.Address) int { return bytes.Compare(a[:], b[:]) })
 	return list, full
+}
+
+// unseen are the unproven claims that wait for their payment: it is worth reporting before
+// it is final. The engine's claims bound it. Safe for concurrent use.
+type unseen struct {
+	mu  sync.Mutex
+	ids map[market.ClaimID]bool
+}
+
+func (u *unseen) set(c *rfq.Claim) {
+	if c.State != rfq.ClaimReserved || c.Mode != rfq.Modular || c.Proven {
+		u.remove(c.ID)
+		return
+	}
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if u.ids == nil {
+		u.ids = map[market.ClaimID]bool{}
+	}
+	u.ids[c.ID] = true
+}
+
+func (u *unseen) remove(id market.ClaimID) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	delete(u.ids, id)
+}
+
+func (u *unseen) any() bool {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	return len(u.ids) > 0
 }
 
 // sleep waits for d, and reports false if ctx ended first.

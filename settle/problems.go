@@ -11,7 +11,8 @@ import (
 	"blockdesk/settle/store"
 )
 
-// The machine words for the problem of a delivery (our choice).
+// The machine words for the problem of a delivery (our choice), besides those of the
+// guard's reasons: locked, price_unavailable, price_stale, inventory, price_corridor.
 const (
 	problemInventory     = "inventory"         // the desk has too few of the tokens
 	problemFunds         = "desk_funds"        // the desk cannot pay the fee or the rent
@@ -28,6 +29,16 @@ const (
 	problemDesk          = "desk_unavailable" // the desk or the store fails, or the tracker is full
 	problemNotReady      = "not_ready"
 )
+
+// needsPerson reports whether a delivery with this problem is listed at once: the cause
+// is known, and nodes or blocks that come later do not remove it.
+func needsPerson(problem string) bool {
+	switch problem {
+	case "", problemFailed, problemExpired, problemGivenUp, problemChain, problemSigner, problemDesk, problemNotReady:
+		return false
+	}
+	return true
+}
 
 // deliveryProblem is an error with its machine word.
 type deliveryProblem struct {

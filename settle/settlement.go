@@ -74,7 +74,7 @@ func New(o Options, d Desk, node Node, st *store.Store, signer cosign.Signer) (*
 			env: e, tracker: tracker, jobs: jobs, refunds: refunds, resumer: resumer, locks: locks, failingAfter: o.FailingAfter,
 		},
 		chain: chain, jobs: jobs, tracker: tracker, deliverers: o.Deliverers,
-		tables:   &tables{payees: &payments.payees, jobs: jobs, refunds: refunds, now: e.now},
+		tables:   &tables{payees: &payments.payees, jobs: jobs, refunds: refunds, unseen: &payments.unseenClaims, now: e.now},
 		recovery: &recovery{env: e, tracker: tracker, retryEvery: o.RetryMax},
 		workers: &workers{
 			env: e, jobs: jobs, resumer: resumer, audits: &audits{env: e, refunds: refunds, search: search},

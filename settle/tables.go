@@ -16,6 +16,7 @@ type tables struct {
 	payees  *payees
 	jobs    *jobs
 	refunds *refunds
+	unseen  *unseen
 	now     func() int64
 }
 
@@ -53,8 +54,11 @@ func (t *tables) set(record rfq.Record) {
 			t.queueAudit(&rfq.Claim{ID: r.Claim, Mode: rfq.Modular, State: rfq.ClaimRefundDue, ChangedAt: r.At})
 		}
 		t.refunds.set(r)
+	case *rfq.Lock:
+		t.jobs.retryGuarded(t.now())
 	case *rfq.Removed:
 		if r.What == rfq.TagClaim {
+			t.unseen.remove(market.ClaimID(r.ID))
 			t.jobs.remove(market.ClaimID(r.ID))
 			t.refunds.unhold(market.ClaimID(r.ID))
 		}
@@ -63,6 +67,7 @@ func (t *tables) set(record rfq.Record) {
 
 func (t *tables) setClaim(c *rfq.Claim) {
 	t.payees.add(c.Terms.Rail, c.Terms.PayTo)
+	t.unseen.set(c)
 	t.jobs.set(c, t.now())
 }
 

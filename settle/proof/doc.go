@@ -29,6 +29,10 @@
 //	by our own signature, else                                nothing
 //	less than Rail.Dust, and not a whole payment              counted
 //
+// The block time that the nodes report goes to the desk with each payment: it decides
+// whether the payment came in time. A confirmed payment of an unproven claim is reported
+// to the desk before it is final (SeePayment), so that the claim gets its full time.
+//
 // # Invariants
 //
 //  1. A signature pays at most one claim, and only the one that its own bytes name: by a

@@ -229,10 +229,7 @@ func (p *Prover) decide(s *effects, c *rfq.Claim, key rfq.IdempotencyKey) (findi
 		return finding{}, fmt.Errorf("%w: no block time", ErrAnswer)
 	}
 	facts := s.facts[at]
-	verdict := payment.Decide(facts, &payment.Terms{
-		Payer: c.Wallet, Amount: market.Amount(c.Terms.Payment), Reference: binding.Reference(c.ID), Memo: binding.Memo(c.ID),
-		NotBefore: max(1, (c.ReservedAt-int64(p.options.ClockTolerance))/1e9),
-	})
+	verdict := payment.Decide(facts, p.termsOf(c))
 	book := credit{claim: c, rail: c.Terms.Rail, amount: facts.Credited, payer: facts.Payer()}
 	switch verdict.Reason {
 	case "":
@@ -251,6 +248,14 @@ func (p *Prover) decide(s *effects, c *rfq.Claim, key rfq.IdempotencyKey) (findi
 		return p.refuseUnmatched(s, c.ID, c, verdict.Reason)
 	}
 	return p.book(s, &book, key)
+}
+
+// termsOf returns what a payment of the claim is compared with.
+func (p *Prover) termsOf(c *rfq.Claim) *payment.Terms {
+	return &payment.Terms{
+		Payer: c.Wallet, Amount: market.Amount(c.Terms.Payment), Reference: binding.Reference(c.ID), Memo: binding.Memo(c.ID),
+		NotBefore: max(1, (c.ReservedAt-int64(p.options.ClockTolerance))/1e9),
+	}
 }
 
 // refuseUnmatched refuses a transaction, and stores the amount that we received, if

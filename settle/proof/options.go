@@ -83,6 +83,9 @@ type Options struct {
 	// Rewind makes the watch begin at Since even if a cursor is stored, because the
 	// desk has lost the payments booked since.
 	Rewind bool
+	// Unseen, if set, reports whether an unproven claim waits for its payment to be seen
+	// before it is final: only then the watch lists confirmed transactions too.
+	Unseen func() bool
 	// CursorDelay is how long the watch's cursor stays behind the examined
 	// transactions: a node may list a transaction late, behind newer ones. Default
 	// 15 s.

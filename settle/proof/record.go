@@ -130,6 +130,7 @@ func (p *Prover) book(s *effects, x *credit, key rfq.IdempotencyKey) (finding, e
 	}
 	o, err := p.desk.Do(&rfq.ProvePayment{
 		Header: rfq.Header{Key: key}, Claim: id, Rail: x.rail, Signature: s.Signature(), Payer: x.payer, Amount: uint64(x.amount), Slot: s.Slot,
+		BlockTime: s.BlockTime,
 	})
 	if err != nil {
 		return finding{}, err

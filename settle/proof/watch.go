@@ -51,6 +51,8 @@ type account struct {
 	// retried, with the time of their first failure.
 	done   map[solana.Signature]finishedAt
 	failed map[solana.Signature]time.Time
+	// seen are the confirmed transactions that see has looked at.
+	seen map[solana.Signature]bool
 	// cursorMissingSince is the time since which no node has the cursor's
 	// transaction.
 	cursorMissingSince time.Time
@@ -72,13 +74,16 @@ func (p *Prover) Run(ctx context.Context) error {
 	for i := range p.destinations {
 		a := &account{
 			address: p.destinations[i].target.PayTo, since: since,
-			done: map[solana.Signature]finishedAt{}, failed: map[solana.Signature]time.Time{},
+			done: map[solana.Signature]finishedAt{}, failed: map[solana.Signature]time.Time{}, seen: map[solana.Signature]bool{},
 		}
 		group.Go(func() error {
 			ticker := time.NewTicker(p.options.WatchEvery)
 			defer ticker.Stop()
 			for {
 				p.report(ctx, i, a, p.follow(ctx, a))
+				if err := p.see(ctx, a); err != nil && ctx.Err() == nil {
+					p.options.Logger.Debug("confirmed payments not seen", "account", solana.Text(a.address), "error", err)
+				}
 				select {
 				case <-ctx.Done():
 					return nil
