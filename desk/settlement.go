@@ -22,8 +22,13 @@ const (
 	TakerPays FeePayer = 2
 )
 
+// BlockhashCommitment is the commitment of the blockhash in a [Package]: nodes with default
+// settings accept it at once (their preflightCommitment is the same).
+const BlockhashCommitment = "finalized"
+
 // Package is an unsigned transaction that settles a claim, with the memo and
-// reference that bind it to the claim. A claim has the same package forever.
+// reference that bind it to the claim. A claim has the same package until a fresh one
+// is asked for.
 type Package struct {
 	Transaction []byte           // version 0, every signature zero; read-only
 	Hash        [32]byte         // SHA-256 of the transaction's message
@@ -129,6 +134,10 @@ type BuildState struct {
 	Slot      uint64   // the slot of its block; 0 = unknown or none
 	BuiltAt   int64    // Unix nanoseconds
 }
+
+// ErrWallet means that an address cannot be a claim's wallet: nobody can sign with it, or
+// it is one of the desk's own. The text says which.
+var ErrWallet = errors.New("desk: not a wallet that can pay and be paid")
 
 // ErrUnknownBuild means that the build does not exist, or is not for submitting.
 var ErrUnknownBuild = errors.New("desk: unknown build")

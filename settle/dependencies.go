@@ -42,5 +42,6 @@ type Node interface {
 	Blockhash(ctx context.Context) (rpc.Blockhash, error)
 	Simulate(ctx context.Context, raw []byte, o rpc.SimulateOptions) (rpc.Simulation, error)
 	Accounts(ctx context.Context, list []solana.Address, level rpc.Commitment, minSlot uint64) ([]*rpc.Account, uint64, error)
+	AccountsFromAll(ctx context.Context, list []solana.Address, level rpc.Commitment, minSlot uint64) ([]rpc.NodeAccounts, error)
 	Health() []rpc.UpstreamHealth
 }

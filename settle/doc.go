@@ -74,6 +74,13 @@
 // unmatched payment. A refund is listed only after an audit, which searches for a
 // delivery in the same way.
 //
+// Before BeginDelivery and CosignClaim the engine's guard compares the price with that of
+// the claim, and looks at the lock of deliveries and at the balance. If it refuses, nothing
+// is signed: a countersignature is refused, a paid claim waits, is listed with the reason,
+// and goes on by itself; if the price has moved against the desk, the claim is abandoned
+// and its payment is due for refund. A delivery that is signed already is never abandoned:
+// its end is awaited first.
+//
 // # What continues after a start
 //
 //	Start, then the engine's records ─▶ jobs: paid, delivering, cosigned, audits ─▶ workers
@@ -104,8 +111,8 @@
 // those of the packages below. Jobs and refunds in memory are at most the engine's
 // claims and refunds: rfq.MaxClaims, rfq.MaxRefunds.
 //
-// Time passes between the desk's rules and the block: a price that leaves the corridor
-// after the promise does not stop the transaction. A stranger who names a claim's
+// Time passes between the desk's rules and the block: a price that moves, or a lock that
+// comes, after the promise does not stop the transaction. A stranger who names a claim's
 // reference often enough hides an old delivery from the search; the search matters only
 // after the restore of a backup. If the signer is down for longer than a blockhash's
 // life, each paid claim has one delivery that expires, and waits for that.

@@ -55,6 +55,9 @@ type Options struct {
 	// RefreshEvery is the age at which the mints and our accounts are read again.
 	// Default 30 s.
 	RefreshEvery time.Duration
+	// BalanceEvery is the pause between two readings of the desk's balances. Default
+	// 10 s.
+	BalanceEvery time.Duration
 	// SignTimeout bounds one call of the signer. Default 5 s.
 	SignTimeout time.Duration
 
@@ -85,6 +88,7 @@ func (o Options) withDefaults() Options {
 	o.RetryFirst = cmp.Or(o.RetryFirst, time.Second)
 	o.RetryMax = cmp.Or(o.RetryMax, time.Minute)
 	o.RefreshEvery = cmp.Or(o.RefreshEvery, 30*time.Second)
+	o.BalanceEvery = cmp.Or(o.BalanceEvery, 10*time.Second)
 	o.SignTimeout = cmp.Or(o.SignTimeout, 5*time.Second)
 	o.Extensions = cmp.Or(o.Extensions, token.Harmless())
 	o.Payments.ClockTolerance = cmp.Or(o.Payments.ClockTolerance, proof.DefaultClockTolerance)
@@ -104,7 +108,7 @@ func (o Options) Validate() error {
 	if _, err := o.Budget.PriorityLamports(); err != nil {
 		return fmt.Errorf("%w: %w", ErrOptions, err)
 	}
-	for _, d := range []time.Duration{o.FailingAfter, o.RetryFirst, o.RetryMax, o.RefreshEvery, o.SignTimeout} {
+	for _, d := range []time.Duration{o.FailingAfter, o.RetryFirst, o.RetryMax, o.RefreshEvery, o.BalanceEvery, o.SignTimeout} {
 		if d < 0 {
 			return fmt.Errorf("%w: a negative duration", ErrOptions)
 		}

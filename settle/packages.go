@@ -4,11 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"blockdesk/desk"
 	"blockdesk/engine/rfq"
 	"blockdesk/internal/solana"
 	"blockdesk/internal/solana/build"
+	"blockdesk/internal/solana/eddsa"
 	"blockdesk/internal/solana/rpc"
 	"blockdesk/internal/solana/tx"
 	"blockdesk/market"
@@ -24,17 +26,18 @@ type packages struct {
 	tracker    *broadcast.Tracker
 	builder    *builder
 	locks      *claimLocks
+	treasury   []solana.Address
 	syncBuilds bool
 }
 
 // Package returns what the client signs to settle a claim that has just been
 // reserved: the wallet's payment, or, of an atomic claim, both legs in one
 // transaction, whose fee payer pays; 0 is desk.DeskPays. The first package of a
-// claim is stored for good, whatever payer later calls name. Package does not sign,
+// claim is stored until FreshPackage replaces it, whatever payer later calls name. Package does not sign,
 // and needs the chain only for a blockhash, which is usually cached.
 //
 // Errors: *[desk.Refusal] with RefusalExpired if the claim's time was up before it had
-// a package, or with RefusalUnbuildable; [ErrNotReady]; [ErrChain]; ctx.Err(); errors
+// a package, or with RefusalUnbuildable, after which the claim is released; [ErrNotReady]; [ErrChain]; ctx.Err(); errors
 // of package store.
 func (p *packages) Package(ctx context.Context, c *rfq.Claim, payer desk.FeePayer) (desk.Package, error) {
 	unlock, err := p.locks.lock(ctx, c.ID)
@@ -54,33 +57,127 @@ func (p *packages) Package(ctx context.Context, c *rfq.Claim, payer desk.FeePaye
 	return packageOf(b)
 }
 
-// build builds a claim's first package and stores it.
+// FreshPackage returns a package with a newer blockhash for a claim that is reserved and
+// not past its deadline. It replaces the stored one, also as what an atomic claim's taker
+// submits. A client that has sent the old one must not sign the new one before the old one
+// is known to have expired: of two payments one is due for refund.
+//
+// Errors: [desk.ErrUnknownBuild] if the claim has no package yet; *[desk.Refusal] with
+// RefusalAlreadySettled or RefusalExpired if the claim has moved on; [ErrNotReady];
+// [ErrChain]; ctx.Err(); errors of the desk and of package store.
+func (p *packages) FreshPackage(ctx context.Context, id market.ClaimID) (desk.Package, error) {
+	unlock, err := p.locks.lock(ctx, id)
+	if err != nil {
+		return desk.Package{}, err
+	}
+	defer unlock()
+	old, ok, err := p.store.Build(id)
+	if err != nil {
+		return desk.Package{}, err
+	}
+	if !ok {
+		return desk.Package{}, fmt.Errorf("%w: claim %s", desk.ErrUnknownBuild, claimText(id))
+	}
+	c, err := p.claimOf(id)
+	switch {
+	case err != nil:
+		return desk.Package{}, err
+	case c == nil || p.now() >= c.Deadline:
+		return desk.Package{}, p.counts.refuse(id, desk.RefusalExpired)
+	case c.State != rfq.ClaimReserved:
+		return desk.Package{}, p.counts.refuse(id, refusalOfState(c.State))
+	}
+	payer := desk.DeskPays
+	if takerPays(old) {
+		payer = desk.TakerPays
+	}
+	b, err := p.make(ctx, c, payer)
+	if err != nil {
+		return desk.Package{}, claimError(id, err)
+	}
+	if err := p.store.ReplaceBuild(b, p.syncBuilds); err != nil {
+		return desk.Package{}, err
+	}
+	return packageOf(b)
+}
+
+// build builds a claim's first package and stores it. A claim for which that can never
+// work is released at once.
 func (p *packages) build(ctx context.Context, c *rfq.Claim, payer desk.FeePayer) (*store.Build, error) {
-	now := p.now()
-	if now >= c.Deadline {
+	if p.now() >= c.Deadline {
 		return nil, p.counts.refuse(c.ID, desk.RefusalExpired)
 	}
+	b, err := p.make(ctx, c, payer)
+	if refusal := (*desk.Refusal)(nil); errors.As(err, &refusal) {
+		// It holds no capacity until its deadline.
+		if _, err := p.desk.Do(&rfq.ReleaseUnbuilt{Claim: c.ID}); err != nil {
+			return nil, err
+		}
+	}
+	if err != nil {
+		return nil, err
+	}
+	return p.store.PutBuild(b, p.syncBuilds)
+}
+
+// make builds a claim's transaction. A refusal means that this can never work.
+func (p *packages) make(ctx context.Context, c *rfq.Claim, payer desk.FeePayer) (*store.Build, error) {
 	hash, err := p.builder.chain.blockhash(ctx)
 	if err != nil {
 		return nil, err
 	}
-	var u *build.Unsigned
-	if c.Mode == rfq.Atomic {
-		u, err = p.builder.atomic(c, payer, &hash)
-	} else {
-		u, err = p.builder.payment(c, &hash)
-	}
-	if errors.Is(err, build.ErrTerms) { // for example, the wallet is one of ours
-		p.log.Warn("claim's transaction cannot be built", "claim", claimText(c.ID), "error", err)
+	u, err := p.unsigned(c, payer, &hash)
+	switch {
+	case errors.Is(err, ErrNotReady):
+		return nil, err
+	case err != nil:
+		p.log.Warn("building a transaction failed", "claim", claimText(c.ID), "error", err)
 		return nil, p.counts.refuse(c.ID, desk.RefusalUnbuildable)
 	}
-	if err != nil {
+	p.counts.built.Add(1)
+	return &store.Build{
+		Claim: c.ID, Way: c.Mode, Taker: c.Wallet, Raw: u.Bytes(), LastValid: hash.LastValidBlockHeight, BuiltAt: p.now(),
+	}, nil
+}
+
+// unsigned builds the transaction. Every error but [ErrNotReady] is one of the claim's
+// own: for example, its wallet is one of ours.
+func (p *packages) unsigned(c *rfq.Claim, payer desk.FeePayer, hash *rpc.Blockhash) (*build.Unsigned, error) {
+	if err := p.PayableWallet(c.Wallet); err != nil {
 		return nil, err
 	}
-	p.counts.built.Add(1)
-	return p.store.PutBuild(&store.Build{
-		Claim: c.ID, Way: c.Mode, Taker: c.Wallet, Raw: u.Bytes(), LastValid: hash.LastValidBlockHeight, BuiltAt: now,
-	}, p.syncBuilds)
+	switch {
+	case c.Mode != rfq.Atomic:
+		return p.builder.payment(c, hash)
+	case p.signer.Address() == (solana.Address{}):
+		return nil, fmt.Errorf("%w: the signer's address is unknown", ErrNotReady)
+	}
+	return p.builder.atomic(c, payer, hash)
+}
+
+// PayableWallet returns nil if an address can be a claim's wallet: it is a key that can
+// sign, no program or sysvar, and not one of the desk's wallets or mints. It asks no node
+// and may be called before anything is reserved. Errors: [desk.ErrWallet], wrapped.
+func (p *packages) PayableWallet(a market.Address) error {
+	refuse := func(why string) error { return fmt.Errorf("%w: %s %s", desk.ErrWallet, solana.Text(a), why) }
+	switch {
+	case solana.IsReserved(a):
+		return refuse("is a program, a sysvar or another address of the network")
+	case !eddsa.ValidKey(a):
+		return refuse("is not a key that can sign: it is off the curve")
+	case a == p.signer.Address() || slices.Contains(p.treasury, a):
+		return refuse("is a wallet of the desk")
+	}
+	v := p.desk.View()
+	switch {
+	case v == nil:
+		return nil
+	case slices.Contains(v.Policy.PayTo[:], a):
+		return refuse("is a wallet of the desk")
+	case slices.Contains(mintsOf(v), a):
+		return refuse("is a mint")
+	}
+	return nil
 }
 
 func packageOf(b *store.Build) (desk.Package, error) {

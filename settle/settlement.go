@@ -28,6 +28,7 @@ type Settlement struct {
 	*packages    // Package, Build, Delivery
 	*submissions // Submit
 	*payments    // Verify
+	*balances    // Balances
 	*operations  // Money, MoneyCounts, RefundsDue and what an operator decides
 
 	chain    *chainState
@@ -63,7 +64,7 @@ func New(o Options, d Desk, node Node, st *store.Store, signer cosign.Signer) (*
 	key := &deskKey{env: e, timeout: o.SignTimeout}
 	search := &search{e}
 	resumer := &resumer{env: e, tracker: tracker, locks: locks}
-	packages := &packages{env: e, tracker: tracker, builder: builder, locks: locks, syncBuilds: o.SyncBuilds}
+	packages := &packages{env: e, tracker: tracker, builder: builder, locks: locks, treasury: o.Treasury, syncBuilds: o.SyncBuilds}
 	payments := &payments{env: e, chain: chain, options: o.Payments, treasury: o.Treasury}
 	return &Settlement{
 		env:         e,
@@ -73,7 +74,8 @@ func New(o Options, d Desk, node Node, st *store.Store, signer cosign.Signer) (*
 		operations: &operations{
 			env: e, tracker: tracker, jobs: jobs, refunds: refunds, resumer: resumer, locks: locks, failingAfter: o.FailingAfter,
 		},
-		chain: chain, jobs: jobs, tracker: tracker, deliverers: o.Deliverers,
+		balances: &balances{env: e, chain: chain, every: o.BalanceEvery, sol: solNeeded(o.Budget)},
+		chain:    chain, jobs: jobs, tracker: tracker, deliverers: o.Deliverers,
 		tables:   &tables{payees: &payments.payees, jobs: jobs, refunds: refunds, unseen: &payments.unseenClaims, now: e.now},
 		recovery: &recovery{env: e, tracker: tracker, retryEvery: o.RetryMax},
 		workers: &workers{
@@ -115,6 +117,7 @@ func (s *Settlement) Run(ctx context.Context, c Consumer) error {
 	group.Go(func() error { return s.tracker.Run(ctxAll) })
 	group.Go(func() error { return s.payments.watch(ctxAll) })
 	group.Go(func() error { return s.recovery.run(ctxAll) })
+	group.Go(func() error { return s.balances.run(ctxAll) })
 	group.Go(func() error { return s.pruneBuilds(ctxAll) })
 	for range s.deliverers {
 		group.Go(func() error { return s.workers.work(ctxAll) })

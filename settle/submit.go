@@ -1,6 +1,7 @@
 package settle
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -62,6 +63,13 @@ func (s *submissions) Submit(ctx context.Context, sub *desk.Submission) (desk.Su
 		return desk.Submitted{}, err
 	case ok:
 		return s.submittedBefore(ctx, &t)
+	}
+	// Before the lock was held, the build may have been replaced.
+	switch newest, ok, err := s.store.Build(id); {
+	case err != nil:
+		return desk.Submitted{}, err
+	case !ok || !bytes.Equal(newest.Raw, b.Raw):
+		return desk.Submitted{}, s.counts.refuse(id, desk.RefusalMessageMismatch)
 	}
 	if err := s.guard.countersignature(ctx, b, &signed); err != nil {
 		return desk.Submitted{}, err

@@ -1,6 +1,11 @@
 package solana
 
-import sdk "github.com/gagliardetto/solana-go"
+import (
+	"slices"
+	"strings"
+
+	sdk "github.com/gagliardetto/solana-go"
+)
 
 // The programs and accounts that we use, with their addresses on every cluster. A test
 // compares the bytes with the texts.
@@ -46,6 +51,27 @@ func mustParse(text string) Address {
 		panic(err) // a constant above is misspelt
 	}
 	return a
+}
+
+// IsReserved reports whether an address belongs to the network and so to no wallet: a
+// program above, one that is built into every validator, a sysvar, or the incinerator.
+// Such an address may be a valid key, but nobody can sign with it.
+func IsReserved(a Address) bool {
+	if strings.HasPrefix(Text(a), "Sysvar") {
+		return true
+	}
+	return slices.Contains([]Address{
+		SystemProgram, TokenProgram, Token2022Program, AssociatedTokenProgram, MemoProgram, MemoV1Program, ComputeBudgetProgram,
+		NativeMint, ManifestProgram, SerumProgram, OpenBookProgram, OpenBookV2Program, RaydiumCPMMProgram, PythReceiverProgram,
+		PythPushOracleProgram, Address(sdk.ConfigProgramID), Address(sdk.StakeProgramID), Address(sdk.VoteProgramID),
+		Address(sdk.BPFLoaderDeprecatedProgramID), Address(sdk.BPFLoaderProgramID), Address(sdk.BPFLoaderUpgradeableProgramID),
+		Address(sdk.Secp256k1ProgramID), Address(sdk.FeatureProgramID), Address(sdk.AddressLookupTableProgramID), Address(sdk.TokenMetadataProgramID),
+		mustParse("Ed25519SigVerify111111111111111111111111111"), mustParse("LoaderV411111111111111111111111111111111111"),
+		mustParse("1nc1nerator11111111111111111111111111111111"), mustParse("So11111111111111111111111111111111111111111"),
+		mustParse("NativeLoader1111111111111111111111111111111"), mustParse("Secp256r1SigVerify1111111111111111111111111"),
+		mustParse("StakeConfig11111111111111111111111111111111"), mustParse("ZkTokenProof1111111111111111111111111111111"),
+		mustParse("ZkE1Gama1Proof11111111111111111111111111111"),
+	}, a)
 }
 
 // IsTokenProgram reports whether a is one of the two token programs.

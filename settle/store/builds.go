@@ -100,6 +100,30 @@ func (s *Store) PutBuild(b *Build, sync bool) (*Build, error) {
 	return stored, nil
 }
 
+// ReplaceBuild stores a newer transaction in the place of a claim's build. It keeps the
+// first BuiltAt, from which the retention counts. Errors: [ErrInvalid] if the claim has no
+// build of the same way and taker; [ErrDamaged]; errors of the map.
+func (s *Store) ReplaceBuild(b *Build, sync bool) error {
+	if err := b.check(); err != nil {
+		return err
+	}
+	defer s.lock(b.Claim)()
+	stored, ok, err := s.Build(b.Claim)
+	switch {
+	case err != nil:
+		return err
+	case !ok || stored.Way != b.Way || stored.Taker != b.Taker:
+		return fmt.Errorf("%w: claim %s has no such build to replace", ErrInvalid, claimText(b.Claim))
+	}
+	newer := *b
+	newer.BuiltAt = stored.BuiltAt
+	err = s.write(func(set func(key, value []byte)) { set(claimKey(keyBuild, newer.Claim), appendBuild(nil, &newer)) }, sync)
+	if err != nil {
+		return fmt.Errorf("build of claim %s: %w", claimText(b.Claim), err)
+	}
+	return nil
+}
+
 // Build returns a claim's build; ok is false if there is none, or it was pruned.
 // Errors: [ErrDamaged], errors of the map.
 func (s *Store) Build(id market.ClaimID) (b *Build, ok bool, err error) {

@@ -94,7 +94,7 @@ func TestMethods(t *testing.T) {
 			`{"context":{"slot":8},"value":[{"slot":7,"confirmations":null,"err":{"B":2},"status":{"Err":1},"confirmationStatus":"finalized"},null]}`,
 			`{V:[{Known:true Slot:7 Level:finalized Failed:true Error:{"B":2}} {Known:false Slot:0 Level:commitment? Failed:false Error:}] S:8}`,
 		},
-		"getLatestBlockhash": {`[{"commitment":"confirmed"}]`, `{"context":{"slot":8},"value":{"blockhash":"` + one + `","lastValidBlockHeight":158}}`, "{Hash:" + one + " LastValidBlockHeight:158 Slot:8 FetchedAt:0001-01-01 00:00:00 +0000 UTC}"},
+		"getLatestBlockhash": {`[{"commitment":"finalized"}]`, `{"context":{"slot":8},"value":{"blockhash":"` + one + `","lastValidBlockHeight":158}}`, "{Hash:" + one + " LastValidBlockHeight:158 Slot:8 FetchedAt:0001-01-01 00:00:00 +0000 UTC}"},
 		"getMultipleAccounts": {
 			`[["` + one + `","` + two + `"],{"commitment":"confirmed","encoding":"base64","minContextSlot":7}]`, `{"context":{"slot":7},"value":[null,` + answerAccount + `]}`, "",
 		},

@@ -79,7 +79,10 @@ type Options struct {
 	// ProbeEvery and BlockhashEvery are the intervals of Run. A blockhash older than
 	// MaxBlockhashAge is not used.
 	ProbeEvery, BlockhashEvery, MaxBlockhashAge time.Duration
-	// BlockhashCommitment is the commitment at which blockhashes are fetched.
+	// BlockhashCommitment is the commitment at which blockhashes are fetched. A node with
+	// default settings checks a transaction as of its finalized slot before it forwards
+	// it, so a newer blockhash is refused there until it is final. A finalized one lives
+	// some 32 blocks less.
 	BlockhashCommitment Commitment
 }
 
@@ -90,7 +93,7 @@ func DefaultOptions() Options {
 		Attempts: 3, HedgeAfter: 300 * time.Millisecond, Backoff: 50 * time.Millisecond,
 		MaxAnswer: 8 << 20, MaxConnections: 64, MaxLag: 40,
 		ProbeEvery: 2 * time.Second, BlockhashEvery: time.Second, MaxBlockhashAge: 15 * time.Second,
-		BlockhashCommitment: Confirmed,
+		BlockhashCommitment: Finalized,
 	}
 }
 

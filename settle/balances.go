@@ -1,0 +1,204 @@
+package settle
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"slices"
+	"sync/atomic"
+	"time"
+
+	"blockdesk/engine/rfq"
+	"blockdesk/internal/solana"
+	"blockdesk/internal/solana/build"
+	"blockdesk/internal/solana/rpc"
+	"blockdesk/internal/solana/token"
+	"blockdesk/market"
+)
+
+// The SOL that the desk's wallet needs: for LowDeliveries deliveries to new wallets.
+const (
+	// LowDeliveries is the number of deliveries below which the wallet counts as low (our
+	// choice).
+	LowDeliveries = 50
+	// deliveryRent is what a new token account of the largest kind costs.
+	deliveryRent = 2_074_080
+	// deliveryFee is the fee of one signature.
+	deliveryFee = 5_000
+)
+
+// Balance is what the desk's wallet holds of one asset, as of a finalized slot.
+type Balance struct {
+	// Symbol is "SOL", or the mint in base58. Instrument is the pair that sells it; Base
+	// is false for SOL.
+	Symbol     string
+	Instrument market.InstrumentID
+	Base       bool
+	// Atoms is what a majority of the nodes reports at least; Needed is the amount below
+	// which it is low: of SOL for LowDeliveries, of a base token what is reserved.
+	Atoms, Needed uint64
+}
+
+// Low reports whether the balance is below what is needed.
+func (b *Balance) Low() bool { return b.Atoms < b.Needed }
+
+// balances reads what the desk's wallet holds, and reports the base tokens to the desk,
+// which sells no more than that.
+type balances struct {
+	*env
+	chain  *chainState
+	every  time.Duration
+	sol    uint64 // lamports that are needed
+	newest atomic.Pointer[[]Balance]
+}
+
+// run reads the balances until ctx ends.
+func (b *balances) run(ctx context.Context) error {
+	var last error
+	for {
+		err := b.read(ctx)
+		if err != nil && ctx.Err() == nil && (last == nil || last.Error() != err.Error()) {
+			b.log.Warn("reading the desk's balances failed", "error", err)
+		}
+		pause := b.every
+		if last = err; err != nil || b.newest.Load() == nil {
+			pause = min(pause, b.chain.checkEvery())
+		}
+		if !sleep(ctx, pause) {
+			return nil
+		}
+	}
+}
+
+// wanted is an account to read; instrument is valid if base is set.
+type wanted struct {
+	address, mint solana.Address
+	instrument    market.InstrumentID
+	base          bool
+}
+
+// read reads all balances once. It does nothing while mints or the wallet are unknown.
+func (b *balances) read(ctx context.Context) error {
+	wallet, v := b.signer.Address(), b.desk.View()
+	if v == nil || wallet == (solana.Address{}) {
+		return nil
+	}
+	list := []wanted{{address: wallet}}
+	for i := range v.Pairs {
+		p := &v.Pairs[i]
+		mint, err := b.chain.mint(p.BaseMint)
+		if err != nil {
+			continue // Ready names it
+		}
+		account, err := solana.TokenAccount(wallet, mint.Address(), mint.Program())
+		if err != nil {
+			return err
+		}
+		list = append(list, wanted{account, p.BaseMint, p.Instrument, true})
+	}
+	held, slot, err := b.held(ctx, list)
+	if err != nil {
+		return err
+	}
+	out := make([]Balance, len(list))
+	for i := range list {
+		w := &list[i]
+		if !w.base {
+			out[i] = Balance{Symbol: "SOL", Atoms: held[i], Needed: b.sol}
+			continue
+		}
+		out[i] = Balance{Symbol: solana.Text(w.mint), Instrument: w.instrument, Base: true, Atoms: held[i], Needed: v.Pair(w.instrument).Reserved}
+		if err := b.report(v.Pair(w.instrument), held[i], slot); err != nil {
+			return err
+		}
+	}
+	b.newest.Store(&out)
+	return nil
+}
+
+// held returns the atoms of each account that a majority of the configured nodes reports
+// at least, 0 if the account does not exist, and the lowest slot of those answers. The
+// nodes answer as of different slots, so they need not report the same.
+func (b *balances) held(ctx context.Context, list []wanted) (atoms []uint64, slot uint64, err error) {
+	for part := range slices.Chunk(list, rpc.MaxAccountsPerCall) {
+		addresses := make([]solana.Address, len(part))
+		for i := range part {
+			addresses[i] = part[i].address
+		}
+		views, err := b.node.AccountsFromAll(ctx, addresses, rpc.Finalized, 0)
+		if err != nil {
+			return nil, 0, fmt.Errorf("%w: %w", ErrChain, err)
+		}
+		answers := slices.DeleteFunc(slices.Clone(views), func(x rpc.NodeAccounts) bool { return x.Err != nil || len(x.Accounts) != len(part) })
+		majority := len(views)/2 + 1
+		if len(answers) < majority {
+			return nil, 0, fmt.Errorf("%w: balances from %d of %d nodes", ErrChain, len(answers), len(views))
+		}
+		for j := range answers {
+			if s := answers[j].Slot; slot == 0 || s < slot {
+				slot = s
+			}
+		}
+		for i := range part {
+			reported := make([]uint64, len(answers))
+			for j := range answers {
+				reported[j] = atomsOf(&part[i], answers[j].Accounts[i])
+			}
+			slices.Sort(reported)
+			atoms = append(atoms, reported[len(reported)-majority])
+		}
+	}
+	return atoms, slot, nil
+}
+
+// atomsOf returns the lamports of a wallet, or the tokens of an account that is ours.
+func atomsOf(w *wanted, a *rpc.Account) uint64 {
+	switch {
+	case a == nil:
+		return 0
+	case !w.base:
+		return uint64(a.Lamports)
+	}
+	held, err := token.ParseAccount(a.Owner, a.Data)
+	if err != nil || !bytes.Equal(held.Mint[:], w.mint[:]) || held.State != token.Initialized {
+		return 0
+	}
+	return uint64(held.Amount)
+}
+
+// report sends the desk a balance that differs from the one it counts with. was is the
+// pair before the nodes were asked: if something was sold meanwhile, the answer may be
+// from before the sale, and the next round decides.
+func (b *balances) report(was *rfq.Pair, atoms, slot uint64) error {
+	v := b.desk.View()
+	now := v.Pair(was.Instrument)
+	if v.Policy.Rules != rfq.RulesGuarded || now == nil || now.Sold != was.Sold || now.OnChainAt != 0 && now.OnChain == atoms {
+		return nil
+	}
+	result, err := b.desk.Do(&rfq.SetBalance{Instrument: was.Instrument, Atoms: atoms, Slot: slot})
+	switch {
+	case err != nil:
+		return fmt.Errorf("settle: balance of instrument %d: %w", was.Instrument, err)
+	case result.Reason != 0:
+		return fmt.Errorf("%w: balance of instrument %d: %s", ErrRefused, was.Instrument, result.Reason)
+	}
+	return nil
+}
+
+// solNeeded returns the lamports that LowDeliveries deliveries cost.
+func solNeeded(budget build.Budget) uint64 {
+	priority, err := budget.PriorityLamports()
+	if err != nil { // Options.Validate refuses it
+		return 0
+	}
+	return LowDeliveries * (deliveryRent + deliveryFee + uint64(priority))
+}
+
+// Balances returns what the desk's wallet held when it was read last: SOL, then the base
+// token of each pair. Nil before the first reading. It does not block; read-only.
+func (b *balances) Balances() []Balance {
+	if list := b.newest.Load(); list != nil {
+		return *list
+	}
+	return nil
+}
