@@ -18,6 +18,40 @@ type ChainHealth struct {
 	BlockhashSlot uint64
 	Tracked       int // signed transactions whose end is not known yet
 	Landed        int // tracked transactions in a confirmed block
+	// Network is the network of the nodes by the hash of its first block: "mainnet",
+	// "devnet", "testnet" or "local"; "" before enough nodes have answered.
+	Network string
+	// Balances are what the desk's wallet holds; nil before they were read.
+	Balances []Balance
+}
+
+// LowSOL and LowToken are the problems of a [Balance].
+const (
+	LowSOL   = "low_sol"
+	LowToken = "low_token"
+)
+
+// Balance is what the desk's wallet holds of one asset, as of a finalized slot.
+type Balance struct {
+	// Asset is "SOL" or the mint in base58. Instrument is the pair that sells it, if Base
+	// is set.
+	Asset      string
+	Instrument market.InstrumentID
+	Base       bool
+	// Atoms is what a majority of the nodes reports at least. Below Needed it is low: SOL
+	// for some deliveries, a base token for what is reserved.
+	Atoms, Needed uint64
+}
+
+// Problem returns LowSOL or LowToken if the balance is low, else "".
+func (b *Balance) Problem() string {
+	switch {
+	case b.Atoms >= b.Needed:
+		return ""
+	case b.Base:
+		return LowToken
+	}
+	return LowSOL
 }
 
 // ChainNode is the health of one RPC node.

@@ -61,7 +61,8 @@ func (s *Service) adminOptions() admin.Options {
 		o.Mirror = s.mirror.sources()
 	}
 	if s.settlement != nil {
-		o.Ready = append(o.Ready, admin.Check{Name: "chain", Err: s.settlement.Ready, Grace: chainWait})
+		o.Ready = append(o.Ready, admin.Check{Name: "chain", Err: s.settlement.Ready, Grace: chainWait},
+			admin.Check{Name: "desk_balance", Err: s.settlement.balanceReady, Grace: 1}) // it never holds up a start
 		o.Settlement = s.settlement.sources()
 	}
 	return o

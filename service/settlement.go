@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
+	"strings"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -34,9 +36,12 @@ type settlement struct {
 	events *engine.Consumer
 	access *access.Access
 	log    *slog.Logger
+	// symbols are the base tokens by instrument.
+	symbols []string
 }
 
-// openSettlement makes the settlement of a desk. It sends nothing to a node.
+// openSettlement makes the settlement of a desk. It asks the nodes for their network, and
+// refuses those of a wrong one.
 func openSettlement(c *config.Config, signer cosign.Signer, d *desk.Desk, eng *engine.Engine, kv Store, tokens *access.Access, log *slog.Logger) (*settlement, error) {
 	stored, err := store.Open(kv)
 	if err != nil {
@@ -51,6 +56,10 @@ func openSettlement(c *config.Config, signer cosign.Signer, d *desk.Desk, eng *e
 		return nil, err
 	}
 	p := &settlement{access: tokens, log: log}
+	for i := range c.Instruments {
+		base, _, _ := strings.Cut(c.Instruments[i].Symbol, "/")
+		p.symbols = append(p.symbols, base)
+	}
 	if p.chain, err = rpc.New(nodes); err != nil {
 		return nil, fmt.Errorf("chain: %w", err)
 	}
@@ -58,9 +67,19 @@ func openSettlement(c *config.Config, signer cosign.Signer, d *desk.Desk, eng *e
 		p.chain.Close()
 		return nil, err
 	}
+	ctx, cancel := context.WithTimeout(context.Background(), networkWait)
+	defer cancel()
+	if err := p.CheckNetwork(ctx); err != nil {
+		p.chain.Close()
+		return nil, err
+	}
 	p.events = eng.Consumer("settle").WakeFor(event.Desk)
 	return p, nil
 }
+
+// networkWait bounds how long a start waits for the nodes to name their network. Nodes
+// that do not answer are checked later.
+const networkWait = 2 * time.Second
 
 // start gives settlement the claims of the recovered state. searchSince is when the
 // journal may have lost commands: payments from then on are looked for again.
@@ -129,6 +148,7 @@ func settleOptions(cfg *config.Config, log *slog.Logger) (settle.Options, error)
 		Payments: settle.Payments{
 			ClockTolerance: config.Seconds(c.ClockToleranceS), WatchEvery: config.Millis(c.WatchMS), Dust: dust,
 		},
+		Network: solana.Network(cfg.Chain.Network), TrustSingleNode: cfg.Chain.TrustSingleNode,
 		Logger: log,
 	}, err
 }
@@ -154,10 +174,28 @@ func (p *settlement) Ready() error {
 	return errNoNode
 }
 
+// balanceReady returns nil if no balance of the desk's wallet is low.
+func (p *settlement) balanceReady() error {
+	list := p.chainHealth().Balances
+	for i := range list {
+		if b := &list[i]; b.Problem() != "" {
+			return fmt.Errorf("%s: the desk's wallet holds %d atoms of %s, and needs %d", b.Problem(), b.Atoms, b.Asset, b.Needed)
+		}
+	}
+	return nil
+}
+
 // chainHealth returns the state of the chain as gateways publish it.
 func (p *settlement) chainHealth() desk.ChainHealth {
 	h := p.Health()
-	out := desk.ChainHealth{Desk: h.Desk, Tracked: h.Working, Landed: h.Tracker.Landed}
+	out := desk.ChainHealth{
+		Desk: h.Desk, Tracked: h.Working, Landed: h.Tracker.Landed, Network: string(p.Network()), Balances: slices.Clone(p.Balances()),
+	}
+	for i := range out.Balances {
+		if b := &out.Balances[i]; b.Base && int(b.Instrument) < len(p.symbols) {
+			b.Asset = p.symbols[b.Instrument]
+		}
+	}
 	if !h.Blockhash.FetchedAt.IsZero() {
 		out.BlockhashAge = max(time.Since(h.Blockhash.FetchedAt), 1)
 		out.BlockhashSlot = h.Blockhash.Slot

@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"blockdesk/desk"
 	"blockdesk/engine/rfq"
 	"blockdesk/internal/solana"
 	"blockdesk/internal/solana/build"
@@ -27,21 +28,6 @@ const (
 	deliveryFee = 5_000
 )
 
-// Balance is what the desk's wallet holds of one asset, as of a finalized slot.
-type Balance struct {
-	// Symbol is "SOL", or the mint in base58. Instrument is the pair that sells it; Base
-	// is false for SOL.
-	Symbol     string
-	Instrument market.InstrumentID
-	Base       bool
-	// Atoms is what a majority of the nodes reports at least; Needed is the amount below
-	// which it is low: of SOL for LowDeliveries, of a base token what is reserved.
-	Atoms, Needed uint64
-}
-
-// Low reports whether the balance is below what is needed.
-func (b *Balance) Low() bool { return b.Atoms < b.Needed }
-
 // balances reads what the desk's wallet holds, and reports the base tokens to the desk,
 // which sells no more than that.
 type balances struct {
@@ -49,7 +35,7 @@ type balances struct {
 	chain  *chainState
 	every  time.Duration
 	sol    uint64 // lamports that are needed
-	newest atomic.Pointer[[]Balance]
+	newest atomic.Pointer[[]desk.Balance]
 }
 
 // run reads the balances until ctx ends.
@@ -100,14 +86,14 @@ func (b *balances) read(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	out := make([]Balance, len(list))
+	out := make([]desk.Balance, len(list))
 	for i := range list {
 		w := &list[i]
 		if !w.base {
-			out[i] = Balance{Symbol: "SOL", Atoms: held[i], Needed: b.sol}
+			out[i] = desk.Balance{Asset: "SOL", Atoms: held[i], Needed: b.sol}
 			continue
 		}
-		out[i] = Balance{Symbol: solana.Text(w.mint), Instrument: w.instrument, Base: true, Atoms: held[i], Needed: v.Pair(w.instrument).Reserved}
+		out[i] = desk.Balance{Asset: solana.Text(w.mint), Instrument: w.instrument, Base: true, Atoms: held[i], Needed: v.Pair(w.instrument).Reserved}
 		if err := b.report(v.Pair(w.instrument), held[i], slot); err != nil {
 			return err
 		}
@@ -196,7 +182,7 @@ func solNeeded(budget build.Budget) uint64 {
 
 // Balances returns what the desk's wallet held when it was read last: SOL, then the base
 // token of each pair. Nil before the first reading. It does not block; read-only.
-func (b *balances) Balances() []Balance {
+func (b *balances) Balances() []desk.Balance {
 	if list := b.newest.Load(); list != nil {
 		return *list
 	}

@@ -4,6 +4,7 @@ import (
 	"testing"
 	"time"
 
+	"blockdesk/desk"
 	"blockdesk/engine/event"
 	"blockdesk/engine/rfq"
 	"blockdesk/internal/await"
@@ -21,13 +22,13 @@ func TestBalances(t *testing.T) {
 		t.Helper()
 		await.True(t, "the balance is known", func() bool { return l.desk.View().Pair(1).OnChain == atoms })
 	}
-	balance := func(symbol string) settle.Balance {
+	balance := func(symbol string) desk.Balance {
 		for _, b := range l.settle.Balances() {
-			if b.Symbol == symbol {
+			if b.Asset == symbol {
 				return b
 			}
 		}
-		return settle.Balance{}
+		return desk.Balance{}
 	}
 	held := c.tokens(c.desk, "SLUSD")
 	onChain(held)
@@ -40,7 +41,10 @@ func TestBalances(t *testing.T) {
 	if b := balance(solana.Text(c.mints["SLUSD"])); !b.Base || b.Instrument != 1 {
 		t.Errorf("%+v", b)
 	}
-	await.True(t, "it is too low for what is reserved", func() bool { b := balance(solana.Text(c.mints["SLUSD"])); return b.Low() && b.Needed == claim.Terms.Base })
+	await.True(t, "it is too low for what is reserved", func() bool {
+		b := balance(solana.Text(c.mints["SLUSD"]))
+		return b.Problem() == desk.LowToken && b.Needed == claim.Terms.Base
+	})
 	if result, err := l.desk.Do(&rfq.TakeClaim{
 		Ticket: 1, Tranche: 1, Fill: 1, Rail: market.RailUSDC, Mode: rfq.Modular, Wallet: c.wallet(1).address, Proven: true,
 	}); err != nil || result.Reason != event.ReasonInventory {
@@ -51,7 +55,7 @@ func TestBalances(t *testing.T) {
 	c.setTokens(c.desk, "SLUSD", held)
 	l.delivered(claim, had)
 	onChain(held - claim.Terms.Base)
-	if b := balance("SOL"); b.Low() || b.Atoms == 0 || b.Needed == 0 {
+	if b := balance("SOL"); b.Problem() != "" || b.Atoms == 0 || b.Needed == 0 {
 		t.Errorf("%+v", b)
 	}
 }

@@ -27,6 +27,7 @@ const (
 // recent blockhash, the mints, and the account that USDC is paid to.
 type chainState struct {
 	*env
+	network      *network
 	extensions   token.Extensions // allowed in a mint
 	refreshEvery time.Duration
 
@@ -109,6 +110,9 @@ func mintsOf(v *rfq.View) (list []solana.Address) {
 
 // ready returns nil if transactions for v can be built now. Errors: [ErrNotReady].
 func (s *chainState) ready(v *rfq.View) error {
+	if s.network.known.Load() == nil {
+		return fmt.Errorf("%w: the network of the nodes is not checked yet", ErrNotReady)
+	}
 	if b := s.newest.Load(); b == nil || s.clock().Sub(b.FetchedAt) > maxBlockhashAge {
 		return fmt.Errorf("%w: there is no recent blockhash", ErrNotReady)
 	}
@@ -140,8 +144,11 @@ func (s *chainState) keepFresh(ctx context.Context) error {
 	}
 }
 
-// refresh gets a blockhash, and reads the accounts if some are missing or old.
+// refresh checks the network once, gets a blockhash, and reads the accounts if some are missing or old.
 func (s *chainState) refresh(ctx context.Context) error {
+	if err := s.network.check(ctx); err != nil {
+		return err
+	}
 	if _, err := s.blockhash(ctx); err != nil {
 		return err
 	}

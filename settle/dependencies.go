@@ -43,5 +43,6 @@ type Node interface {
 	Simulate(ctx context.Context, raw []byte, o rpc.SimulateOptions) (rpc.Simulation, error)
 	Accounts(ctx context.Context, list []solana.Address, level rpc.Commitment, minSlot uint64) ([]*rpc.Account, uint64, error)
 	AccountsFromAll(ctx context.Context, list []solana.Address, level rpc.Commitment, minSlot uint64) ([]rpc.NodeAccounts, error)
+	GenesisFromAll(ctx context.Context) ([]rpc.NodeGenesis, error)
 	Health() []rpc.UpstreamHealth
 }

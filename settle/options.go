@@ -58,6 +58,10 @@ type Options struct {
 	// BalanceEvery is the pause between two readings of the desk's balances. Default
 	// 10 s.
 	BalanceEvery time.Duration
+	// Network is the network that the nodes must be on, "" for any. On a public one a
+	// single node is refused unless TrustSingleNode is set.
+	Network         solana.Network
+	TrustSingleNode bool
 	// SignTimeout bounds one call of the signer. Default 5 s.
 	SignTimeout time.Duration
 

@@ -31,7 +31,7 @@ type payments struct {
 	payees       payees
 	unseenClaims unseen
 	tooMany      sync.Once
-	prover  atomic.Pointer[proof.Prover]
+	prover       atomic.Pointer[proof.Prover]
 	// since is where the watch of an account without a cursor begins, Unix ns. With
 	// rewind every watch begins there, even if its cursor is newer. unseen: the chain
 	// may have payments of recovered claims that the desk has not seen.

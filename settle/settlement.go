@@ -29,6 +29,7 @@ type Settlement struct {
 	*submissions // Submit
 	*payments    // Verify
 	*balances    // Balances
+	*network     // CheckNetwork, Network
 	*operations  // Money, MoneyCounts, RefundsDue and what an operator decides
 
 	chain    *chainState
@@ -58,7 +59,8 @@ func New(o Options, d Desk, node Node, st *store.Store, signer cosign.Signer) (*
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrOptions, err)
 	}
-	chain := &chainState{env: e, extensions: o.Extensions, refreshEvery: o.RefreshEvery}
+	network := &network{env: e, want: o.Network, trustSingle: o.TrustSingleNode}
+	chain := &chainState{env: e, network: network, extensions: o.Extensions, refreshEvery: o.RefreshEvery}
 	builder := &builder{env: e, chain: chain, budget: o.Budget}
 	guard := &guard{env: e, builder: builder, blockhashLife: o.BlockhashLife}
 	key := &deskKey{env: e, timeout: o.SignTimeout}
@@ -74,6 +76,7 @@ func New(o Options, d Desk, node Node, st *store.Store, signer cosign.Signer) (*
 		operations: &operations{
 			env: e, tracker: tracker, jobs: jobs, refunds: refunds, resumer: resumer, locks: locks, failingAfter: o.FailingAfter,
 		},
+		network:  network,
 		balances: &balances{env: e, chain: chain, every: o.BalanceEvery, sol: solNeeded(o.Budget)},
 		chain:    chain, jobs: jobs, tracker: tracker, deliverers: o.Deliverers,
 		tables:   &tables{payees: &payments.payees, jobs: jobs, refunds: refunds, unseen: &payments.unseenClaims, now: e.now},

@@ -27,6 +27,7 @@ func (s *SettlementSources) collectors() []prometheus.Collector {
 			Gauge("landed", "Tracked transactions in a confirmed block.", func(h *desk.ChainHealth) float64 { return float64(h.Landed) }).
 			Gauge("blockhash_age_seconds", "Age of the blockhash of the next transaction package; 0: none.", func(h *desk.ChainHealth) float64 { return h.BlockhashAge.Seconds() }).
 			Gauge("blockhash_slot", "Slot of the blockhash of the next transaction package; 0: none.", func(h *desk.ChainHealth) float64 { return float64(h.BlockhashSlot) }),
+			newBalanceMetrics(func() []desk.Balance { return s.Chain().Balances }),
 			newNodeMetrics(settlementPrefix, func() []desk.ChainNode { return s.Chain().Nodes }))
 	}
 	if s.Money != nil {
@@ -44,6 +45,13 @@ func (s *SettlementSources) collectors() []prometheus.Collector {
 		all = append(all, s.Counts)
 	}
 	return all
+}
+
+// newBalanceMetrics returns the metrics of what the desk's wallet holds, by asset.
+func newBalanceMetrics(balances func() []desk.Balance) prometheus.Collector {
+	return newLabelled(settlementPrefix, "asset", balances, func(b *desk.Balance) string { return b.Asset }).
+		Gauge("desk_balance_atoms", "What the desk's wallet holds on the chain, in atoms (lamports of SOL).", func(b *desk.Balance) float64 { return float64(b.Atoms) }).
+		Gauge("desk_balance_needed_atoms", "Balance below which the wallet is low: SOL for 50 deliveries, a token for what is reserved.", func(b *desk.Balance) float64 { return float64(b.Needed) })
 }
 
 // newNodeMetrics returns the metrics of each node, by name. A node that has not reported a

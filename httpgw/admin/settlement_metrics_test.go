@@ -16,7 +16,7 @@ func TestSettlementMetrics(t *testing.T) {
 		Chain: func() desk.ChainHealth {
 			return desk.ChainHealth{Slot: 10, Tracked: 4, Landed: 2, BlockhashAge: 1500 * time.Millisecond, BlockhashSlot: 9, Nodes: []desk.ChainNode{
 				{Name: "main", Available: true, Slot: 10}, {Name: "spare", Slot: 3, Lag: 7}, {Name: "new"}, {Name: "main", Slot: 99},
-			}}
+			}, Balances: []desk.Balance{{Asset: "SOL", Atoms: 5, Needed: 6}, {Asset: "SLUSD", Base: true, Atoms: 8}}}
 		},
 		Money: func() desk.MoneyCounts {
 			return desk.MoneyCounts{RefundsDue: 1, DeliveriesFailing: 2, Unmatched: 3, OutcomesUnknown: 7}
@@ -28,6 +28,7 @@ func TestSettlementMetrics(t *testing.T) {
 	for _, line := range []string{
 		"tracked 4", "landed 2", "blockhash_age_seconds 1.5", "blockhash_slot 9", "refunds_due 1", "stuck_deliveries 2", "strays 3", "doubtful 7", "tokens 5", "cosigned_total 6",
 		`node_available{node="main"} 1`, `node_available{node="spare"} 0`, `node_available{node="new"} 0`,
+		`desk_balance_atoms{asset="SOL"} 5`, `desk_balance_needed_atoms{asset="SOL"} 6`, `desk_balance_atoms{asset="SLUSD"} 8`,
 		`node_slot{node="main"} 10`, `node_slot{node="spare"} 3`, `node_lag_slots{node="main"} 0`, `node_lag_slots{node="spare"} 7`,
 	} {
 		if !strings.Contains(string(body), "\nblockdesk_settlement_"+line+"\n") {

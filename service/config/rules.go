@@ -15,10 +15,12 @@ import (
 	"syscall"
 
 	"blockdesk/engine"
+	"blockdesk/internal/solana"
 	"blockdesk/internal/solana/build"
 	"blockdesk/market"
 	"blockdesk/mirror"
 	"blockdesk/prices"
+	"blockdesk/settle/broadcast"
 )
 
 // Validate checks every value against the rules of its key, and then the rules of several
@@ -241,6 +243,14 @@ func (c *Config) checkChain() error {
 	if _, err := c.Settle.Budget().PriorityLamports(); err != nil {
 		return fmt.Errorf("settle.micro_lamports: %d for each of %d units: more than %d lamports for one transaction",
 			c.Settle.MicroLamports, c.Settle.Units, build.MaxPriorityLamports)
+	}
+	public := solana.Network(c.Chain.Network).Public()
+	if nodes := SplitList(c.Chain.RPCURLs); c.Settles() && len(nodes) == 1 && public && !c.Chain.TrustSingleNode {
+		return fmt.Errorf("chain.rpc_urls: one node of a public network (%s) could invent payments: "+
+			"configure three of independent operators, or set chain.trust_single_node", c.Chain.Network)
+	}
+	if public && c.Chain.BlockhashSlots != broadcast.BlockhashLife {
+		return fmt.Errorf("chain.blockhash_slots: %d, but on a public network (%s) it is %d", c.Chain.BlockhashSlots, c.Chain.Network, broadcast.BlockhashLife)
 	}
 	return CheckRange("chain.attempt_timeout_ms", c.Chain.AttemptTimeoutMS, 100, c.Chain.TimeoutMS)
 }

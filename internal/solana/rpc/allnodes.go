@@ -113,6 +113,34 @@ func firstError(steps ...func() error) error {
 // Upstreams returns the number of nodes.
 func (c *Client) Upstreams() int { return len(c.upstreams) }
 
+// NodeGenesis is one node's answer about the first block of its chain.
+type NodeGenesis struct {
+	Upstream string
+	// Err, if set, is why Hash is zero.
+	Err  error
+	Hash solana.Hash
+}
+
+// GenesisFromAll asks every node, concurrently and once, for the hash of the first block,
+// which names the network. The results are in the order of the options. Errors: the
+// context's once it has ended; a node's own is in its result.
+func (c *Client) GenesisFromAll(ctx context.Context) ([]NodeGenesis, error) {
+	e := allNodes[NodeGenesis]{client: c, ask: func(ctx context.Context, u *upstream, _ int) NodeGenesis {
+		hash, err := callNode(ctx, c, u, "getGenesisHash", genesis)
+		return NodeGenesis{u.name, err, hash}
+	}}
+	return e.Run(ctx)
+}
+
+// genesis decodes getGenesisHash's result.
+func genesis(result json.RawMessage) (solana.Hash, error) {
+	text, err := into[string](result)
+	if err != nil {
+		return solana.Hash{}, err
+	}
+	return solana.ParseHash(text)
+}
+
 // NodeAccounts is one node's answer about some accounts.
 type NodeAccounts struct {
 	Upstream string
