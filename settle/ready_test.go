@@ -54,6 +54,10 @@ func (n *chainNode) Accounts(_ context.Context, list []solana.Address, level rpc
 	return found, 1, n.err
 }
 
+func (n *chainNode) GenesisFromAll(context.Context) ([]rpc.NodeGenesis, error) {
+	return []rpc.NodeGenesis{{Upstream: "chain", Hash: solana.Hash{1}}}, nil
+}
+
 func (n *chainNode) put(a solana.Address, data []byte) {
 	n.accounts[a] = &rpc.Account{Address: a, Owner: solana.TokenProgram, Lamports: 1, Data: data}
 }

@@ -78,7 +78,8 @@ func fillDesk(t *testing.T, nodes string) filledDesk {
 	return d
 }
 
-// silentNode is a node of the chain that knows its slot and nothing else.
+// silentNode is a node of the chain that knows its slot and the lamports of the desk, and
+// nothing else.
 func silentNode(t *testing.T) string {
 	t.Helper()
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -86,11 +87,18 @@ func silentNode(t *testing.T) string {
 			ID     json.RawMessage `json:"id"`
 			Method string          `json:"method"`
 		}
-		if err := json.NewDecoder(r.Body).Decode(&call); err != nil || call.Method != "getSlot" {
+		results := map[string]string{
+			"getSlot": "1000",
+			// One account: the desk's wallet with 0.05 SOL. A question about more gets no
+			// usable answer.
+			"getMultipleAccounts": `{"context":{"slot":1000},"value":[{"lamports":50000000,"owner":"11111111111111111111111111111111",` +
+				`"data":["","base64"],"executable":false}]}`,
+		}
+		if err := json.NewDecoder(r.Body).Decode(&call); err != nil || results[call.Method] == "" {
 			w.WriteHeader(http.StatusServiceUnavailable)
 			return
 		}
-		fmt.Fprintf(w, `{"jsonrpc":"2.0","id":%s,"result":1000}`, call.ID)
+		fmt.Fprintf(w, `{"jsonrpc":"2.0","id":%s,"result":%s}`, call.ID, results[call.Method])
 	}))
 	t.Cleanup(s.Close)
 	return s.URL

@@ -91,7 +91,7 @@ func wholeDesk(t *testing.T) (d *programtest.Service, text string) {
 	}
 	await.True(t, "all families", func() bool {
 		text = programtest.Get(t, d.At.Admin+"/metrics")
-		return strings.Contains(text, "blockdesk_settlement_node_slot{") && strings.Contains(text, "blockdesk_mirror_node_slot{") &&
+		return strings.Contains(text, "blockdesk_settlement_node_slot{") && strings.Contains(text, "blockdesk_settlement_desk_balance_atoms{") && strings.Contains(text, "blockdesk_mirror_node_slot{") &&
 			strings.Contains(text, "blockdesk_http_unreadable_requests_total{") &&
 			strings.Contains(text, "blockdesk_fanout_frames_total") && strings.Contains(text, "blockdesk_http_request_seconds_bucket{")
 	})
