@@ -28,7 +28,7 @@ func TestBuild(t *testing.T) {
 		`"payment":{"rail":"USDC","mint":"` + gatewaytest.AddressText(gatewaytest.Address(100)) + `","amount":"250.000001","amount_atoms":"250000001",` +
 		`"pay_to":"` + gatewaytest.AddressText(gatewaytest.Address(120)) + `","reference":"` + gatewaytest.AddressText(gatewaytest.Address(200)) + `","memo":"claim \"78\" \\"},` +
 		`"delivery":{"to":"` + taker + `","mint":"` + gatewaytest.AddressText(gatewaytest.Address(1)) + `","amount":"250.626566","amount_atoms":"250626566"},` +
-		`"recent_blockhash":"` + gatewaytest.AddressText(gatewaytest.Address(90)) + `","last_valid_block_height":398214907,"expires_at":"2026-11-20T12:02:04.123Z",` +
+		`"recent_blockhash":"` + gatewaytest.AddressText(gatewaytest.Address(90)) + `","last_valid_block_height":398214907,"preflight_commitment":"finalized","expires_at":"2026-11-20T12:02:04.123Z",` +
 		`"quote":{"quote_id":null,"order_id":"T7","tranche_id":"T7-2","ticket_label":"spring block","pair":"SLUSD/USDC","fill_usd":"250",` +
 		`"rail":"USDC","reference_price_usd":"1.000000000","discount_bps":25,"price_usd":"0.997500000","base_amount":"250.626566",` +
 		`"base_amount_atoms":"250626566","fee_bps":500,"fee":{"included":true,"amount":"12.500000","amount_atoms":"12500000"}}}`

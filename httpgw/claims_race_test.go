@@ -263,7 +263,7 @@ func checkSold(t *testing.T, g *Gateway, d *desk.Desk, ticket market.TicketID, s
 	t.Helper()
 	var read func([]byte) (*wire.Page, *wire.Problem)
 	for _, row := range g.rfq.Routes() {
-		if strings.HasPrefix(row.Path, claimsPath) {
+		if strings.HasPrefix(row.Path, claimsPath) && strings.HasSuffix(row.Path, "}") {
 			read = row.ReadOne
 		}
 	}

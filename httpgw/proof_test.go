@@ -350,3 +350,51 @@ func TestWalletThatCannotPay(t *testing.T) {
 		t.Errorf("%d requests reached the desk", n)
 	}
 }
+
+// TestFreshTransaction: a modular claim that is reserved gets its transaction again; others do
+// not.
+func TestFreshTransaction(t *testing.T) {
+	chain := &fakeChain{}
+	w := newWriter(t, chain)
+	claim := func(mode rfq.SettlementMode, state rfq.ClaimState) {
+		w.desk.History[78] = &desk.History{Claim: rfq.Claim{ID: 78, Mode: mode, State: state, Deadline: gatewaytest.ViewTime + 1e9}}
+	}
+	path := rfqapi.PathRFQ + "claims/" + gatewaytest.ClaimText(78) + "/transaction"
+	get := func(target string) reply {
+		return do(t, w.handlers[0], "GET "+target+" HTTP/1.1\r\nHost: test\r\n\r\n")
+	}
+	claim(rfq.Modular, rfq.ClaimReserved)
+	got := get(path)
+	for _, member := range []string{`"state":"reserved"`, `"transaction":"`, `"last_valid_block_height":398214907`, `"preflight_commitment":"finalized"`, `"expires_at":"`} {
+		if got.status != 200 || !strings.Contains(string(got.body), member) || got.header.Get("Cache-Control") != "no-store" {
+			t.Errorf("status %d %v: %s, no %s", got.status, got.header, got.body, member)
+		}
+	}
+	for _, other := range []rfq.Claim{{Mode: rfq.Atomic, State: rfq.ClaimReserved}, {Mode: rfq.Modular, State: rfq.ClaimPaid}, {Mode: rfq.Modular, State: rfq.ClaimExpired}} {
+		claim(other.Mode, other.State)
+		if got := get(path); got.status != 409 || gatewaytest.DecodeError(t, got.body).Reason != "claim_state" {
+			t.Errorf("%+v: status %d: %s", other, got.status, got.body)
+		}
+	}
+	claim(rfq.Modular, rfq.ClaimReserved)
+	for err, want := range map[error]int{desk.ErrUnknownBuild: 404, errors.New("no blockhash"): 503} {
+		chain.failing = err
+		if got := get(path); got.status != want {
+			t.Errorf("%v: status %d: %s", err, got.status, got.body)
+		}
+	}
+	chain.failing, chain.down = nil, errors.New("no node answers")
+	if got := get(path); got.status != 503 || gatewaytest.DecodeError(t, got.body).Code != wire.CodeChainUnavailable {
+		t.Errorf("chain down: status %d: %s", got.status, got.body)
+	}
+	for target, code := range map[string]string{
+		rfqapi.PathRFQ + "claims/C1/transaction": wire.CodeUnknownClaim, rfqapi.PathRFQ + "claims/x/transaction": wire.CodeUnknownClaim,
+		rfqapi.PathRFQ + "claims//transaction": wire.CodeUnknownRoute, rfqapi.PathRFQ + "claims/../transaction": wire.CodeUnknownRoute,
+		path + "/": wire.CodeUnknownRoute, "/transaction": wire.CodeUnknownRoute, "//transaction": wire.CodeUnknownRoute,
+		rfqapi.PathRFQ + "claims/" + strings.Repeat("x", 300) + "/transaction": wire.CodeUnknownRoute,
+	} {
+		if got := get(target); got.status != 404 || gatewaytest.DecodeError(t, got.body).Code != code {
+			t.Errorf("%.80s: status %d: %s", target, got.status, got.body)
+		}
+	}
+}

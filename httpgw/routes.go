@@ -48,7 +48,7 @@ type node struct {
 // router finds the endpoints of one address by the raw path.
 type router struct {
 	nodes    map[string]*node
-	families map[string]*node // paths that end in a segment in braces, by their prefix
+	families map[string]*node // paths with a segment in braces, by what is before and after it
 	unknown  *routeStats      // counts requests without an endpoint
 }
 
@@ -63,8 +63,9 @@ func newRouter(table []wire.Route, on wire.Surface, m *metrics) *router {
 			continue
 		}
 		nodes, key := r.nodes, row.Path
-		if family, _, ok := strings.Cut(row.Path, "{"); ok {
-			nodes, key = r.families, family
+		if before, after, ok := strings.Cut(row.Path, "{"); ok {
+			_, after, _ = strings.Cut(after, "}")
+			nodes, key = r.families, before+after
 		}
 		n := nodes[key]
 		if n == nil {
@@ -101,12 +102,31 @@ func (r *router) find(path []byte) (n *node, segment []byte) {
 	if n = r.nodes[string(path)]; n != nil {
 		return n, nil
 	}
-	cut := bytes.LastIndexByte(path, '/') + 1
-	if segment = path[cut:]; wire.IsSegment(segment) {
-		return r.families[string(path[:cut])], segment
+	last := bytes.LastIndexByte(path, '/') + 1
+	if segment = path[last:]; wire.IsSegment(segment) {
+		if n = r.families[string(path[:last])]; n != nil {
+			return n, segment
+		}
 	}
-	return nil, nil
+	// The segment before the last one, as in claims/{claim_id}/transaction.
+	if last < 2 || len(path) > maxFamilyPath {
+		return nil, nil
+	}
+	first := bytes.LastIndexByte(path[:last-1], '/') + 1
+	if segment = path[first : last-1]; !wire.IsSegment(segment) {
+		return nil, nil
+	}
+	var buf [maxFamilyPath]byte
+	key := append(append(buf[:0], path[:first]...), path[last-1:]...)
+	if n = r.families[string(key)]; n == nil {
+		return nil, nil
+	}
+	return n, segment
 }
+
+// maxFamilyPath bounds the paths of requests that have a segment in braces before the last
+// one.
+const maxFamilyPath = 256
 
 // healthPage returns a reader that encodes the result of health.
 func healthPage(health func() any) func([]byte) (*wire.Page, *wire.Problem) {

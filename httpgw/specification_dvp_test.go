@@ -30,7 +30,8 @@ func TestDvPAnswersAreDescribed(t *testing.T) {
 		}
 		if err := openapitest.Mutants(a.Body, func(what string, mutant []byte) bool {
 			other := *a
-			if other.Body = mutant; c.d.CheckAnswer(&other) == nil {
+			optional := what == "missing /preflight_commitment" // services before 0.2.0 lack it
+			if other.Body = mutant; !optional && c.d.CheckAnswer(&other) == nil {
 				t.Errorf("%s: %s is not noticed", path, what)
 			}
 			return true
@@ -149,7 +150,8 @@ func buildStates(t *testing.T, c *conforming, rig *dvpRig, get func(path, target
 		get(path, target, "If-None-Match: "+a.Header.Get("ETag")+"\r\n", 304)
 		if err := openapitest.Mutants(a.Body, func(what string, mutant []byte) bool {
 			other := *a
-			if other.Body = mutant; c.d.CheckAnswer(&other) == nil {
+			optional := what == "missing /preflight_commitment" // services before 0.2.0 lack it
+			if other.Body = mutant; !optional && c.d.CheckAnswer(&other) == nil {
 				t.Errorf("%s: %s is not noticed", path, what)
 			}
 			return true

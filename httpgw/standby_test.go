@@ -275,8 +275,9 @@ func TestReadOnly(t *testing.T) {
 		"POST " + rfqapi.PathRFQ + "quote": true, "POST " + rfqapi.PathNativeModular: true, "POST " + rfqapi.PathModular: true, "POST " + rfqapi.PathNativeAtomic: true,
 		"POST " + rfqapi.PathAtomic: true, "POST " + rfqapi.PathNativeVerify: true, "POST " + rfqapi.PathAliasVerify: true, "POST " + rfqapi.PathFallbackVerify: true,
 		"POST " + terms.PathHandshake: true, "POST " + terms.PathBuild: true, "POST " + terms.PathSubmit: true,
-		"GET " + rfqapi.PathRFQ + "claims/{claim_id}": true, "GET " + terms.PathBuilds + terms.BuildSegment: true,
-		"GET " + rfqapi.PathStatus: true, "GET " + rfqapi.PathDeskStatus: true,
+		"GET " + rfqapi.PathRFQ + "claims/{claim_id}": true, "GET " + rfqapi.PathRFQ + "claims/{claim_id}/transaction": true,
+		"GET " + terms.PathBuilds + terms.BuildSegment: true,
+		"GET " + rfqapi.PathStatus:                     true, "GET " + rfqapi.PathDeskStatus: true,
 	}
 	seen := 0
 	deps := testDependencies()

@@ -51,6 +51,10 @@ func (c *fakeChain) Package(ctx context.Context, claim *rfq.Claim, payer desk.Fe
 	}, c.failing
 }
 
+func (c *fakeChain) FreshPackage(ctx context.Context, id market.ClaimID) (desk.Package, error) {
+	return c.Package(ctx, &rfq.Claim{ID: id}, desk.TakerPays)
+}
+
 func (c *fakeChain) Delivery(market.ClaimID) ([64]byte, bool, error) {
 	return c.delivery, c.delivery != [64]byte{}, c.lost
 }

@@ -132,7 +132,7 @@ func appendBuild(w *terms.Writer, c *rfq.Claim, label string, pack *desk.Package
 	}
 	dst = append(dst, `],"payment":`...)
 	dst = w.OpenDelivery(append(w.BoundPayment(dst, &c.Terms, pack), `,"delivery":`...), c)
-	dst = appendBlockhash(append(dst, '}'), &pack.Blockhash, pack.LastValid)
+	dst = terms.AppendBlockhash(append(dst, '}'), pack)
 	dst = wire.AppendMillis(append(dst, `,"expires_at":`...), c.Deadline)
 	dst = append(dst, `,"quote":{"quote_id":`...)
 	dst = append(terms.AppendQuoteID(dst, c.Quote), ',')

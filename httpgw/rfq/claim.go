@@ -177,6 +177,7 @@ func appendClaimPackage(w *terms.Writer, c *rfq.Claim, label string, pack *desk.
 	dst = w.BoundPayment(append(dst, `,"payment":`...), &c.Terms, pack)
 	dst = append(dst, `,"transaction":"`...)
 	dst = append(base64.StdEncoding.AppendEncode(dst, pack.Transaction), '"')
+	dst = terms.AppendBlockhash(dst, pack)
 	dst = wire.AppendMillis(append(dst, `,"expires_at":`...), c.Deadline)
 	dst = append(append(dst, `,"verify":{"url":"`...), urls.Native...)
 	dst = appendFields(append(dst, PathNativeVerify+`",`...), paymentFields[:])

@@ -1,8 +1,13 @@
 package rfq
 
 import (
+	"context"
+	"encoding/base64"
+	"errors"
+
 	"blockdesk/desk"
 	"blockdesk/engine/event"
+	"blockdesk/engine/rfq"
 	"blockdesk/httpgw/terms"
 	"blockdesk/httpgw/wire"
 	"blockdesk/market"
@@ -33,6 +38,48 @@ func (e *Endpoints) serveClaim(segment []byte) (*wire.Page, *wire.Problem) {
 		label = t.Label
 	}
 	return wire.NewPage(appendHistory(&w, h, label, &delivery)), nil
+}
+
+// serveTransaction serves a fresh unsigned transaction of a modular claim, because the
+// blockhash of the first one expires sooner than the claim. An atomic claim keeps its first
+// one: anybody who knows the claim's id could otherwise replace what its taker is signing.
+func (e *Endpoints) serveTransaction(segment []byte) (*wire.Page, *wire.Problem) {
+	id, ok := market.ParseClaimID(segment)
+	if !ok {
+		return nil, terms.Refusal(event.ReasonUnknownClaim)
+	}
+	h, ok, err := e.backend.Desk.Claim(id)
+	switch {
+	case err != nil:
+		return nil, terms.DeskProblem(err)
+	case !ok:
+		return nil, terms.Refusal(event.ReasonUnknownClaim)
+	case h.Claim.Mode != rfq.Modular || h.Claim.State != rfq.ClaimReserved:
+		return nil, terms.Refusal(event.ReasonClaimState)
+	}
+	const later = "Ask again later."
+	if e.backend.Settlement == nil || e.backend.Settlement.Ready() != nil {
+		return nil, terms.ChainUnavailable(later)
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), terms.SettlementTimeout)
+	defer cancel()
+	pack, err := e.backend.Settlement.FreshPackage(ctx, id)
+	switch {
+	case errors.Is(err, desk.ErrUnknownBuild):
+		return nil, terms.Refusal(event.ReasonUnknownClaim)
+	case err != nil:
+		return nil, terms.SettlementProblem(err, later)
+	}
+	return &wire.Page{Body: appendTransaction(&h.Claim, &pack)}, nil
+}
+
+// appendTransaction renders a fresh transaction.
+func appendTransaction(c *rfq.Claim, pack *desk.Package) []byte {
+	dst := make([]byte, 0, 512+2*len(pack.Transaction))
+	dst = append(terms.AppendClaimHead(dst, c), `,"transaction":"`...)
+	dst = append(base64.StdEncoding.AppendEncode(dst, pack.Transaction), '"')
+	dst = terms.AppendBlockhash(dst, pack)
+	return append(wire.AppendMillis(append(dst, `,"expires_at":`...), c.Deadline), '}')
 }
 
 // appendHistory renders a claim: its present state, its delivery transaction, its states

@@ -30,7 +30,7 @@ func (e *Endpoints) checkWallet(v *rfq.View, a market.Address) *wire.Problem {
 		bad := wire.InvalidMember(name, "account_of_the_desk")
 		bad.Text = name + " is an account of the desk. Send the address of your own wallet."
 		return bad
-	case solana.IsBuiltIn(a) || !eddsa.ValidKey(a):
+	case solana.IsReserved(a) || !eddsa.ValidKey(a):
 		bad := wire.InvalidMember(name, "not_a_wallet")
 		bad.Text = name + " is not the address of a key: nothing can be paid from it or delivered to it."
 		return bad

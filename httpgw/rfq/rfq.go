@@ -111,6 +111,10 @@ func (e *Endpoints) writes() []wire.Route {
 			Path: PathRFQ + "claims/{claim_id}", Method: wire.MethodGet, On: both, Cache: wire.LiveData,
 			Limit: wire.MarketLimit, Group: wire.GroupRFQ, LeaderOnly: true, ReadOne: e.serveClaim,
 		},
+		{
+			Path: PathRFQ + "claims/{claim_id}/transaction", Method: wire.MethodGet, On: both, Cache: wire.NeverCached,
+			Limit: wire.RFQWriteLimit, Group: wire.GroupRFQ, LeaderOnly: true, ReadOne: e.serveTransaction,
+		},
 	}
 }
 

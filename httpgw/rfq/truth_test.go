@@ -22,6 +22,10 @@ func (c *switchedChain) Package(context.Context, *rfq.Claim, desk.FeePayer) (des
 	return desk.Package{}, nil
 }
 
+func (c *switchedChain) FreshPackage(context.Context, market.ClaimID) (desk.Package, error) {
+	return desk.Package{}, nil
+}
+
 func (c *switchedChain) Verify(context.Context, *desk.PaymentProof) (desk.Verdict, error) {
 	return desk.Verdict{}, nil
 }

@@ -29,6 +29,10 @@ type Settlement interface {
 	// same package for every call with the same claim, so the payer of the first call counts.
 	// A *desk.Refusal says why there is no package.
 	Package(ctx context.Context, c *rfq.Claim, payer desk.FeePayer) (desk.Package, error)
+	// FreshPackage replaces the package of a reserved claim by one with a newer blockhash.
+	// Errors: desk.ErrUnknownBuild if the claim has no package; a *desk.Refusal if it has
+	// ended or moved on.
+	FreshPackage(ctx context.Context, id market.ClaimID) (desk.Package, error)
 	// Verify looks for a payment on the chain and, if it is final, books it at the desk.
 	// An error means that the chain or the desk did not answer; errors of package desk
 	// distinguish the two.

@@ -4,6 +4,8 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/gagliardetto/solana-go/base58"
+
 	"blockdesk/desk"
 	"blockdesk/engine/event"
 	"blockdesk/engine/rfq"
@@ -139,6 +141,15 @@ func (w *Writer) OpenDelivery(dst []byte, c *rfq.Claim) []byte {
 	p := w.pair(c.Terms.Instrument)
 	dst = append(wire.AppendAddress(dst, p.BaseMint), ',')
 	return appendAmount(dst, "amount", c.Terms.Base, int(p.BaseDecimals))
+}
+
+// AppendBlockhash appends the members that bound the life of a transaction. A node accepts it
+// at once if it checks transactions at preflight_commitment.
+func AppendBlockhash(dst []byte, pack *desk.Package) []byte {
+	dst = append(dst, `,"recent_blockhash":"`...)
+	dst = append(dst, base58.Encode(pack.Blockhash[:])...)
+	dst = strconv.AppendUint(append(dst, `","last_valid_block_height":`...), pack.LastValid, 10)
+	return append(dst, `,"preflight_commitment":"`+desk.BlockhashCommitment+`"`...)
 }
 
 // paymentStates are the JSON words of payment states (our choice).

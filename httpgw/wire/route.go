@@ -76,9 +76,9 @@ const (
 
 // Route is one endpoint.
 type Route struct {
-	// Path is compared byte for byte. A last segment in braces, as in
-	// "/claims/{claim_id}", matches any that IsSegment accepts; a path without braces
-	// takes precedence. Path is also the label of the route's metrics.
+	// Path is compared byte for byte. A segment in braces, the last one or the one before
+	// it, as in "/claims/{claim_id}", matches any that IsSegment accepts; a path without
+	// braces takes precedence. Path is also the label of the route's metrics.
 	Path string
 	// Query is the template of the query that the read requires, "symbol={symbol}"; empty
 	// if it requires none.

@@ -6,8 +6,8 @@ import (
 	"blockdesk/internal/solana"
 )
 
-// TestIsBuiltIn: programs and sysvars by their texts, and no other address.
-func TestIsBuiltIn(t *testing.T) {
+// TestIsReserved: programs and sysvars by their texts, and no other address.
+func TestIsReserved(t *testing.T) {
 	for text, want := range map[string]bool{
 		"11111111111111111111111111111111": true, "TokenkegQfeZyiNwAJbNbGKPFXCWuBvf9Ss623VQ5DA": true,
 		"TokenzQdBNbLqP5VEhdkAS6EPFLC1PHnBqCXEpPxuEb": true, "SysvarC1ock11111111111111111111111111111111": true,
@@ -19,7 +19,7 @@ func TestIsBuiltIn(t *testing.T) {
 		a, err := solana.ParseAddress(text)
 		if err != nil {
 			t.Errorf("%s: %v", text, err)
-		} else if got := solana.IsBuiltIn(a); got != want {
+		} else if got := solana.IsReserved(a); got != want {
 			t.Errorf("%s: %v", text, got)
 		}
 	}

@@ -17,6 +17,7 @@ from .models import (
     Challenge,
     Claim,
     ClaimPackage,
+    ClaimTransaction,
     CoinGeckoOrderBook,
     CoinGeckoTicker,
     CoinGeckoTrades,
@@ -362,6 +363,10 @@ def dvp_build_state(build_id: str) -> Call[BuildState]:
 
 def rfq_claim(claim_id: str) -> Call[Claim]:
     return Call("GET", path_of("/api/v1/rfq/claims/{claim_id}", claim_id=claim_id), kinds={200: Claim})
+
+
+def rfq_claims__claim_id__transaction(claim_id: str) -> Call[ClaimTransaction]:
+    return Call("GET", path_of("/api/v1/rfq/claims/{claim_id}/transaction", claim_id=claim_id), kinds={200: ClaimTransaction})
 
 
 def rfq_quote(order_id: str, tranche_id: str, fill_usd: Number, rail: str, *, idempotency_key: Optional[str] = None) -> Call[Quote]:

@@ -18,6 +18,7 @@ from .models import (
     Challenge,
     Claim,
     ClaimPackage,
+    ClaimTransaction,
     CoinGeckoOrderBook,
     CoinGeckoTicker,
     CoinGeckoTrades,
@@ -523,6 +524,13 @@ class Rfq(Namespace):
         """
         return self._client.request(calls.rfq_claim(claim_id))
 
+    def claims__claim_id__transaction(self, claim_id: str) -> ClaimTransaction:
+        """A fresh transaction of a modular claim: ``GET /api/v1/rfq/claims/{claim_id}/transaction``.
+
+        claim_id: The claim.
+        """
+        return self._client.request(calls.rfq_claims__claim_id__transaction(claim_id))
+
     def quote(self, order_id: str, tranche_id: str, fill_usd: Number, rail: str, *, idempotency_key: Optional[str] = None) -> Quote:
         """A firm price for one claim: ``POST /api/v1/rfq/quote``.
 
@@ -643,6 +651,13 @@ class AsyncRfq(AsyncNamespace):
         claim_id: The claim.
         """
         return await self._client.request(calls.rfq_claim(claim_id))
+
+    async def claims__claim_id__transaction(self, claim_id: str) -> ClaimTransaction:
+        """A fresh transaction of a modular claim: ``GET /api/v1/rfq/claims/{claim_id}/transaction``.
+
+        claim_id: The claim.
+        """
+        return await self._client.request(calls.rfq_claims__claim_id__transaction(claim_id))
 
     async def quote(self, order_id: str, tranche_id: str, fill_usd: Number, rail: str, *, idempotency_key: Optional[str] = None) -> Quote:
         """A firm price for one claim: ``POST /api/v1/rfq/quote``.

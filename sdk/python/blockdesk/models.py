@@ -1101,6 +1101,11 @@ class ClaimPackage(Model):
     transaction: str
     expires_at: datetime
     verify: ClaimPackageVerify
+    recent_blockhash: Optional[str] = None
+    last_valid_block_height: Optional[int] = None
+    #: Commitment of the blockhash in the transaction: a node with default settings, whose `preflightCommitment` is
+    #: the same, accepts it at once. Our choice; services before 0.2.0 do not have it.
+    preflight_commitment: Optional[str] = None
 
 
 @dataclass(frozen=True)
@@ -1400,6 +1405,9 @@ class Build(Model):
     expires_at: datetime
     #: The terms. `quote_id` is null if the request named none.
     quote: BuildQuote
+    #: Commitment of the blockhash in the transaction: a node with default settings, whose `preflightCommitment` is
+    #: the same, accepts it at once. Our choice; services before 0.2.0 do not have it.
+    preflight_commitment: Optional[str] = None
 
 
 @dataclass(frozen=True)
@@ -1470,6 +1478,11 @@ class AtomicClaimPackage(Model):
     verify: AtomicClaimPackageVerify
     #: Where to submit the transaction after the taker has signed it, with a Bearer token. Our choice.
     submit: AtomicClaimPackageSubmit
+    recent_blockhash: Optional[str] = None
+    last_valid_block_height: Optional[int] = None
+    #: Commitment of the blockhash in the transaction: a node with default settings, whose `preflightCommitment` is
+    #: the same, accepts it at once. Our choice; services before 0.2.0 do not have it.
+    preflight_commitment: Optional[str] = None
 
 
 class Candle(NamedTuple):
@@ -3282,3 +3295,19 @@ class MarketSchemas(Model):
     count: int
     #: JSON Schemas (draft 2020-12), by the value of a document's member `schema`.
     schemas: dict[str, dict[str, Any]]
+
+
+@dataclass(frozen=True)
+class ClaimTransaction(Model):
+    """Our choice."""
+
+    claim_id: str
+    state: str
+    #: Unsigned v0 payment transaction, base64, with a blockhash of now.
+    transaction: str
+    recent_blockhash: str
+    last_valid_block_height: int
+    #: Commitment of the blockhash in the transaction: a node with default settings, whose `preflightCommitment` is
+    #: the same, accepts it at once. Our choice; services before 0.2.0 do not have it.
+    preflight_commitment: str
+    expires_at: datetime

@@ -702,6 +702,16 @@ export class Operations {
         return this.call({ method: 'GET', path: '/api/v1/rfq/claims/{claim_id}' }, { path }, options);
     }
     /**
+     * A fresh transaction of a modular claim.
+     *
+     * Our choice. A blockhash lives 60 to 90 s, a claim longer: until its deadline this returns its payment again, unsigned, with a new blockhash. If you have sent an earlier one, wait until its `last_valid_block_height` has passed before you sign this one: of two payments one is refunded. Counts as an RFQ write.
+     *
+     * `GET /api/v1/rfq/claims/{claim_id}/transaction`
+     */
+    getClaimTransaction(path, options) {
+        return this.call({ method: 'GET', path: '/api/v1/rfq/claims/{claim_id}/transaction' }, { path }, options);
+    }
+    /**
      * A firm price for one claim.
      *
      * Firm until valid_until: a claim that names the quote_id in time gets this price. A quote reserves nothing.

@@ -812,6 +812,10 @@ export interface ClaimPackage {
     payment: BoundPayment;
     /** Unsigned v0 transaction, base64. */
     transaction: string;
+    recent_blockhash?: Blockhash;
+    last_valid_block_height?: BlockHeight;
+    /** Commitment of the blockhash in the transaction: a node with default settings, whose `preflightCommitment` is the same, accepts it at once. Our choice; services before 0.2.0 do not have it. */
+    preflight_commitment?: 'finalized';
     expires_at: Timestamp;
     verify: {
         /** URL. */
@@ -1059,6 +1063,8 @@ export interface Build {
     };
     recent_blockhash: Blockhash;
     last_valid_block_height: BlockHeight;
+    /** Commitment of the blockhash in the transaction: a node with default settings, whose `preflightCommitment` is the same, accepts it at once. Our choice; services before 0.2.0 do not have it. */
+    preflight_commitment?: 'finalized';
     /** End of the reservation. The blockhash may expire sooner, after 60 to 90 s. */
     expires_at: Timestamp;
     /** The terms. `quote_id` is null if the request named none. */
@@ -1128,6 +1134,10 @@ export interface AtomicClaimPackage {
     payment: BoundPayment;
     /** Both transfers in one unsigned v0 transaction, base64; the desk pays the network fee. */
     transaction: string;
+    recent_blockhash?: Blockhash;
+    last_valid_block_height?: BlockHeight;
+    /** Commitment of the blockhash in the transaction: a node with default settings, whose `preflightCommitment` is the same, accepts it at once. Our choice; services before 0.2.0 do not have it. */
+    preflight_commitment?: 'finalized';
     expires_at: Timestamp;
     verify: {
         /** URL. */
@@ -2411,4 +2421,17 @@ export interface MarketSchemas {
     count: number;
     /** JSON Schemas (draft 2020-12), by the value of a document's member `schema`. */
     schemas: Record<string, Record<string, unknown>>;
+}
+/** Our choice. */
+export interface ClaimTransaction {
+    ok: true;
+    claim_id: ClaimID;
+    state: ClaimState;
+    /** Unsigned v0 payment transaction, base64, with a blockhash of now. */
+    transaction: string;
+    recent_blockhash: Blockhash;
+    last_valid_block_height: BlockHeight;
+    /** Commitment of the blockhash in the transaction: a node with default settings, whose `preflightCommitment` is the same, accepts it at once. Our choice; services before 0.2.0 do not have it. */
+    preflight_commitment: 'finalized';
+    expires_at: Timestamp;
 }
