@@ -9,12 +9,18 @@
 // make it, as anyone can write the memo. Nobody has a private key for it, unless SHA-256
 // is broken.
 //
+// A refund names the payment that it pays back in the same two ways:
+//
+//	memo       "refund " and the payment's signature in base58, alone
+//	reference  SHA-256(domain ‖ [64]signature)
+//
 // Concurrency: pure functions.
 package binding
 
 import (
 	"crypto/sha256"
 	"encoding/binary"
+	"strings"
 
 	"blockdesk/internal/solana"
 	"blockdesk/market"
@@ -46,4 +52,33 @@ func Reference(id market.ClaimID) (a solana.Address) {
 func ClaimOfReference(a solana.Address) (market.ClaimID, bool) {
 	id := market.ClaimID(binary.BigEndian.Uint64(a[:8]))
 	return id, id != 0 && a == Reference(id)
+}
+
+// refundDomain separates references of refunds, and refundWord begins their memo.
+// Frozen: both are on chain.
+const (
+	refundDomain = "blockdesk refund reference v1"
+	refundWord   = "refund "
+)
+
+// RefundMemo returns the memo of a payment's refund.
+func RefundMemo(payment solana.Signature) string { return refundWord + solana.Text(payment) }
+
+// PaymentOfMemo returns the payment that the memo of a refund names, if the memo is
+// exactly one of ours.
+func PaymentOfMemo(text string) (payment solana.Signature, ok bool) {
+	word, ok := strings.CutPrefix(text, refundWord)
+	if !ok {
+		return payment, false
+	}
+	payment, err := solana.ParseSignature(word)
+	return payment, err == nil && payment != (solana.Signature{})
+}
+
+// RefundReference returns the reference of a payment's refund.
+func RefundReference(payment solana.Signature) solana.Address {
+	var text [len(refundDomain) + len(payment)]byte
+	copy(text[:], refundDomain)
+	copy(text[len(refundDomain):], payment[:])
+	return sha256.Sum256(text[:])
 }

@@ -11,7 +11,7 @@ import (
 	"blockdesk/settle/binding"
 )
 
-// Kind is one of the two transactions that the desk signs. The numbers are on the wire
+// Kind is one of the three transactions that the desk signs. The numbers are on the wire
 // and on disk: frozen.
 type Kind uint8
 
@@ -20,6 +20,8 @@ const (
 	Cosign Kind = 1
 	// Deliver is the delivery of a paid claim.
 	Deliver Kind = 2
+	// Refund pays payments back.
+	Refund Kind = 3
 )
 
 // String returns the machine word.
@@ -29,6 +31,8 @@ func (k Kind) String() string {
 		return "cosign"
 	case Deliver:
 		return "deliver"
+	case Refund:
+		return "refund"
 	default:
 		return "kind?"
 	}
@@ -38,6 +42,7 @@ func (k Kind) String() string {
 // draft and its bytes are immutable once made, so that they are shared.
 type draft struct {
 	Shape
+	refund *RefundShape // of refunds; Shape has only Kind and Desk then
 	slot int    // of the desk's signature, which is still empty
 	raw  []byte // the whole transaction, with the taker's signature if there is one
 	hash solana.Hash

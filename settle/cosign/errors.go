@@ -13,6 +13,8 @@ var (
 	ErrBadSignature = errors.New("cosign: bad signature")
 	// ErrShape: a message that the desk never signs.
 	ErrShape = errors.New("cosign: not a message that the desk signs")
+	// ErrRefundTerms: a refund that differs from what the desk's record says is due.
+	ErrRefundTerms = errors.New("cosign: not the refund that is due")
 	// ErrZero: the zero value of a type whose values prove something.
 	ErrZero = errors.New("cosign: zero value")
 	// ErrOutcome: the Authorizer returned the outcome of another request.

@@ -21,12 +21,15 @@ func TestGoldenFrames(t *testing.T) {
 		"22000181" + "a1" + zeros(30) + "af": addressFrame(solana.Address{0xa1, 31: 0xaf}),
 		"42000182" + "51" + zeros(62) + "5f": signatureFrame(solana.Signature{0x51, 63: 0x5f}),
 		"030001ff04":                         refusalFrame(RefusalMessage),
+		"04000103" + "1200":                  limitsRequest(18),
+		"43000183" + "02" + "11" + zeros(30) + "1f" + "0100000000000000" + "0200000000000000" + "0300000000000000" + "0400000000000000": limitsFrame(
+			[]LimitUse{{Class: LimitRefund, Mint: solana.Address{0x11, 31: 0x1f}, Hour: 1, MaxHour: 2, Day: 3, MaxDay: 4}}, 0),
 	} {
 		if got := hex.EncodeToString(f.append(nil)); got != want {
 			t.Errorf("frame %s, want %s", got, want)
 		}
 	}
-	for want, r := range []Refusal{1: RefusalFrame, 2: RefusalShape, 3: RefusalSlots, 4: RefusalMessage, 5: RefusalDeliveries, 6: RefusalFull, 7: RefusalRecord, 8: RefusalBusy, 9: RefusalKey} {
+	for want, r := range []Refusal{1: RefusalFrame, 2: RefusalShape, 3: RefusalSlots, 4: RefusalMessage, 5: RefusalDeliveries, 6: RefusalFull, 7: RefusalRecord, 8: RefusalBusy, 9: RefusalKey, 10: RefusalToken, 11: RefusalPayee, 12: RefusalPrice, 13: RefusalHour, 14: RefusalDay, 15: RefusalNoLimits, 16: RefusalRefunds} {
 		if int(r) != want {
 			t.Errorf("refusal %s is %d, want %d", r, r, want)
 		}
@@ -38,8 +41,8 @@ func zeros(n int) string { return hex.EncodeToString(make([]byte, n)) }
 // TestWords: every number has a word of its own.
 func TestWords(t *testing.T) {
 	words := map[string]bool{}
-	for r := range RefusalKey + 2 {
-		if r == 0 || r > RefusalKey {
+	for r := range RefusalRefunds + 2 {
+		if r == 0 || r > RefusalRefunds {
 			if r.String() != "refusal?" {
 				t.Errorf("refusal %d is %s", r, r)
 			}
@@ -50,7 +53,7 @@ func TestWords(t *testing.T) {
 		}
 		words[r.String()] = true
 	}
-	if Cosign.String() != "cosign" || Deliver.String() != "deliver" || Kind(0).String() != "kind?" || Kind(3).String() != "kind?" {
+	if Cosign.String() != "cosign" || Deliver.String() != "deliver" || Refund.String() != "refund" || Kind(0).String() != "kind?" || Kind(4).String() != "kind?" {
 		t.Error("words of kinds")
 	}
 }

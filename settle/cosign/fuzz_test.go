@@ -20,7 +20,7 @@ func FuzzShape(f *testing.F) {
 			holdShape(t, message, atomicSigners, &s)
 		}
 		if s, err := CheckDelivery(message, deskAddress); err == nil {
-			holdShape(t, message, deliverySigners, &s)
+			holdShape(t, message, deskSignsAlone, &s)
 		}
 	})
 }

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"hash/crc32"
 	"io"
+	"log/slog"
 	"os"
 	"slices"
 	"sync"
@@ -20,12 +21,15 @@ import (
 // entry for each message:
 //
 //	header  "BDSIGNED" ‖ version u32 = 1 ‖ 0 u32 ‖ [32]the key's address ‖ 0 [12] ‖ crc u32
-//	entry   claim u64 ‖ kind u8 ‖ 0 [7] ‖ signed at i64, unix ns ‖ [32]message hash ‖ 0 u32 ‖ crc u32
+//	entry   subject u64 ‖ kind u8 ‖ 0 [7] ‖ signed at i64, unix ns ‖ [32]message hash ‖ 0 u32 ‖ crc u32
 //
-// Numbers are little-endian; crc is the CRC-32C of the block's first 60 bytes,
+// The subject is the claim; of a refund, the first eight bytes of the payment's signature,
+// and a message of refunds has an entry for each payment. Numbers are little-endian; crc
+// is the CRC-32C of the block's first 60 bytes,
 // continued from the block before, so that no entry can be removed or moved. A block
 // does not cross a disk's sector, so after a crash it is complete, cut off by the end of
-// the file, or zero. Frozen: a test has the bytes.
+// the file, or zero. Refunds came with 0.2.0: an older signer refuses a record that has
+// one. Frozen: a test has the bytes.
 const (
 	recordMagic   = "BDSIGNED"
 	recordVersion = 1
@@ -42,6 +46,9 @@ const (
 	// MaxDeliveries bounds the deliveries of one claim. A second one is right only
 	// after the first can no longer land.
 	MaxDeliveries = 5
+	// MaxRefundAttempts bounds the messages that pay one payment back, for the same
+	// reason.
+	MaxRefundAttempts = 5
 )
 
 // Errors of a signer's record, wrapped with its path.
@@ -73,14 +80,59 @@ func headerOf(address solana.Address) (b block) {
 }
 
 type entry struct {
-	claim market.ClaimID
-	kind  Kind
-	at    int64 // unix ns
-	hash  solana.Hash
+	subject
+	at   int64 // unix ns
+	hash solana.Hash
+}
+
+// subject is what a message is for: a claim, or the payment that is paid back.
+type subject struct {
+	id   uint64
+	kind Kind
+}
+
+// logged returns the subject as an attribute of a line in the log.
+func (s subject) logged() slog.Attr {
+	if s.kind == Refund {
+		return slog.String("payment", fmt.Sprintf("%016x", s.id))
+	}
+	return slog.String("claim", binding.Memo(market.ClaimID(s.id)))
+}
+
+// owner is the part of a subject that allows messages of one kind only.
+func (s subject) owner() subject {
+	if s.kind != Refund {
+		s.kind = 0
+	}
+	return s
+}
+
+// most returns how many messages may be signed for the subject, and the refusal beyond.
+func (s subject) most() (int, Refusal) {
+	switch s.kind {
+	case Deliver:
+		return MaxDeliveries, RefusalDeliveries
+	case Refund:
+		return MaxRefundAttempts, RefusalRefunds
+	default:
+		return 1, RefusalMessage
+	}
+}
+
+// entries returns the record's entries for a transaction.
+func (d *draft) entries(at int64) (list []entry) {
+	if d.Kind != Refund {
+		return []entry{{subject{uint64(d.Claim), d.Kind}, at, d.hash}}
+	}
+	for i := range d.refund.Items {
+		id := binary.BigEndian.Uint64(d.refund.Items[i].Payment[:])
+		list = append(list, entry{subject{id, Refund}, at, d.hash})
+	}
+	return list
 }
 
 func (e *entry) encode(before uint32) (b block, crc uint32) {
-	binary.LittleEndian.PutUint64(b[0:], uint64(e.claim))
+	binary.LittleEndian.PutUint64(b[0:], e.id)
 	b[8] = byte(e.kind)
 	binary.LittleEndian.PutUint64(b[16:], uint64(e.at))
 	copy(b[24:], e.hash[:])
@@ -92,14 +144,13 @@ func (e *entry) encode(before uint32) (b block, crc uint32) {
 // that encode does not make.
 func decodeEntry(b block, before uint32) (e entry, crc uint32, ok bool) {
 	e = entry{
-		claim: market.ClaimID(binary.LittleEndian.Uint64(b[0:])), kind: Kind(b[8]),
-		at: int64(binary.LittleEndian.Uint64(b[16:])), hash: solana.Hash(b[24:56]),
+		subject: subject{binary.LittleEndian.Uint64(b[0:]), Kind(b[8])}, at: int64(binary.LittleEndian.Uint64(b[16:])), hash: solana.Hash(b[24:56]),
 	}
 	again, crc := e.encode(before)
-	return e, crc, again == b && e.claim != 0 && (e.kind == Cosign || e.kind == Deliver)
+	return e, crc, again == b && e.id != 0 && (e.kind == Cosign || e.kind == Deliver || e.kind == Refund)
 }
 
-// signed are the messages of a claim, all of one kind.
+// signed are the messages of a subject, all of one kind.
 type signed struct {
 	kind  Kind
 	first solana.Hash
@@ -122,7 +173,7 @@ type record struct {
 
 	mu     sync.Mutex
 	file   disk
-	claims map[market.ClaimID]signed
+	signed map[subject]signed // by owner
 	count  int
 	crc    uint32 // of the last block
 	failed bool
@@ -152,7 +203,7 @@ func openRecord(path string, address solana.Address) (*record, error) {
 }
 
 func newRecord(file disk, most int) *record {
-	return &record{most: most, file: file, claims: map[market.ClaimID]signed{}}
+	return &record{most: most, file: file, signed: map[subject]signed{}}
 }
 
 // load reads the file, and leaves it complete and synced.
@@ -198,7 +249,7 @@ func (r *record) replay(text []byte, header block) (end int, err error) {
 			return 0, fmt.Errorf("%w: entry %d is damaged", ErrRecord, r.count+1)
 		}
 		if known, no := r.check(&e); known || no != 0 {
-			return 0, fmt.Errorf("%w: entry %d of claim %s cannot follow those before it", ErrRecord, r.count+1, binding.Memo(e.claim))
+			return 0, fmt.Errorf("%w: entry %d of %s cannot follow those before it", ErrRecord, r.count+1, e.logged())
 		}
 		r.add(&e, crc)
 	}
@@ -209,16 +260,17 @@ func isZero(b []byte) bool { return len(bytes.TrimRight(b, "\x00")) == 0 }
 
 // check reports whether a message was signed before, or why it may not be signed.
 func (r *record) check(e *entry) (known bool, no Refusal) {
-	s, ok := r.claims[e.claim]
+	s, ok := r.signed[e.owner()]
+	most, beyond := e.most()
 	switch {
+	case e.id == 0:
+		return false, RefusalShape
 	case ok && s.kind != e.kind:
 		return false, RefusalMessage
 	case ok && s.has(e.hash):
 		return true, 0
-	case ok && e.kind == Cosign:
-		return false, RefusalMessage
-	case ok && 1+len(s.more) >= MaxDeliveries:
-		return false, RefusalDeliveries
+	case ok && 1+len(s.more) >= most:
+		return false, beyond
 	case r.count >= r.most:
 		return false, RefusalFull
 	}
@@ -227,40 +279,64 @@ func (r *record) check(e *entry) (known bool, no Refusal) {
 
 // add appends a message that check has allowed.
 func (r *record) add(e *entry, crc uint32) {
-	s, ok := r.claims[e.claim]
+	s, ok := r.signed[e.owner()]
 	if ok {
 		s.more = append(s.more, e.hash)
 	} else {
 		s = signed{kind: e.kind, first: e.hash}
 	}
-	r.claims[e.claim] = s
+	r.signed[e.owner()] = s
 	r.count, r.crc = r.count+1, crc
 }
 
-// admit returns 0 once the message is durable in the record. It blocks for a sync of
-// the disk. After a failed write nothing new is admitted, because the disk's content
-// is unknown.
-func (r *record) admit(e *entry) Refusal {
+// admit returns 0 once the message of some entries is durable in the record. Before an
+// entry that is not there yet is written, leave counts what the message takes from the
+// desk, or refuses it. admit blocks for a sync of the disk for each entry, so that a
+// crash leaves no hole between them. After a failed write nothing new is admitted,
+// because the disk's content is unknown.
+func (r *record) admit(list []entry, leave func() Refusal) Refusal {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	known, no := r.check(e)
+	var fresh []entry
+	for i := range list {
+		known, no := r.check(&list[i])
+		if no != 0 {
+			return no
+		}
+		if !known {
+			fresh = append(fresh, list[i])
+		}
+	}
 	switch {
-	case known || no != 0:
-		return no
+	case len(fresh) == 0:
+		return 0
 	case r.failed:
 		return RefusalRecord
+	case r.count+len(fresh) > r.most:
+		return RefusalFull
 	}
+	if no := leave(); no != 0 {
+		return no
+	}
+	for i := range fresh {
+		if err := r.write(&fresh[i]); err != nil {
+			r.failed = true
+			return RefusalRecord
+		}
+	}
+	return 0
+}
+
+func (r *record) write(e *entry) error {
 	b, crc := e.encode(r.crc)
-	_, err := r.file.WriteAt(b[:], int64(1+r.count)*blockSize)
-	if err == nil {
-		err = r.file.Sync()
+	if _, err := r.file.WriteAt(b[:], int64(1+r.count)*blockSize); err != nil {
+		return err
 	}
-	if err != nil {
-		r.failed = true
-		return RefusalRecord
+	if err := r.file.Sync(); err != nil {
+		return err
 	}
 	r.add(e, crc)
-	return 0
+	return nil
 }
 
 func (r *record) len() int {

@@ -38,8 +38,11 @@ func closed(t testing.TB, r *record) {
 }
 
 func entryOf(claim market.ClaimID, kind Kind, message byte) *entry {
-	return &entry{claim: claim, kind: kind, at: 1_700_000_000_000_000_000 + int64(message), hash: solana.Hash{message, 0xaa}}
+	return &entry{subject: subject{uint64(claim), kind}, at: 1_700_000_000_000_000_000 + int64(message), hash: solana.Hash{message, 0xaa}}
 }
+
+// admitted admits one entry, without limits.
+func admitted(r *record, e *entry) Refusal { return r.admit([]entry{*e}, func() Refusal { return 0 }) }
 
 // TestOneMessage: one cosigned message a claim, MaxDeliveries deliveries, one kind;
 // the same again is let through; and a restart changes nothing of it.
@@ -70,14 +73,14 @@ func TestOneMessage(t *testing.T) {
 	// First once through, then with a restart before every step.
 	r := opened(t, path)
 	for i, s := range steps {
-		if got := r.admit(s.e); got != s.want {
+		if got := admitted(r, s.e); got != s.want {
 			t.Errorf("step %d: %s, want %s", i, got, s.want)
 		}
 	}
 	for i, s := range steps {
 		closed(t, r)
 		r = opened(t, path)
-		if got := r.admit(s.e); got != s.want {
+		if got := admitted(r, s.e); got != s.want {
 			t.Errorf("after a restart, step %d: %s, want %s", i, got, s.want)
 		}
 	}
@@ -97,7 +100,7 @@ func filled(t testing.TB, n int) (path string, text []byte) {
 	path = recordPath(t)
 	r := opened(t, path)
 	for i := range n {
-		if no := r.admit(entryOf(market.ClaimID(i+1), Cosign, byte(i))); no != 0 {
+		if no := admitted(r, entryOf(market.ClaimID(i+1), Cosign, byte(i))); no != 0 {
 			t.Fatal(no)
 		}
 	}
@@ -117,10 +120,10 @@ func TestGoldenRecord(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, e := range []*entry{
-		{claim: 0x0102030405060708, kind: Cosign, at: 0x1112131415161718, hash: solana.Hash{0xc1, 31: 0xcf}},
-		{claim: 9, kind: Deliver, at: 1, hash: solana.Hash{0xd1, 31: 0xdf}},
+		{subject: subject{0x0102030405060708, Cosign}, at: 0x1112131415161718, hash: solana.Hash{0xc1, 31: 0xcf}},
+		{subject: subject{9, Deliver}, at: 1, hash: solana.Hash{0xd1, 31: 0xdf}},
 	} {
-		if no := r.admit(e); no != 0 {
+		if no := admitted(r, e); no != 0 {
 			t.Fatal(no)
 		}
 	}
@@ -165,7 +168,7 @@ func TestTornRecord(t *testing.T) {
 			t.Fatalf("%d bytes: %d entries, want %d", len(left), r.len(), whole)
 		}
 		for i := whole; i < entries; i++ {
-			if no := r.admit(entryOf(market.ClaimID(i+1), Cosign, byte(i))); no != 0 {
+			if no := admitted(r, entryOf(market.ClaimID(i+1), Cosign, byte(i))); no != 0 {
 				t.Fatal(no)
 			}
 		}
@@ -227,7 +230,7 @@ func TestDamagedRecord(t *testing.T) {
 	// Blocks whose sums are right, and that no record has.
 	last := block(text[len(text)-blockSize:])
 	for what, e := range map[string]*entry{
-		"no claim": entryOf(0, Cosign, 1), "no kind": entryOf(9, 0, 1), "another kind": entryOf(9, 3, 1),
+		"no claim": entryOf(0, Cosign, 1), "no kind": entryOf(9, 0, 1), "another kind": entryOf(9, 4, 1),
 		"a second message": entryOf(1, Cosign, 9), "the same message": entryOf(1, Cosign, 0), "another kind of the claim": entryOf(1, Deliver, 9),
 	} {
 		b, _ := e.encode(last.sum())
@@ -246,14 +249,14 @@ func TestRecordLimit(t *testing.T) {
 	file := &memory{}
 	r := newRecord(file, most)
 	for i := range most {
-		if no := r.admit(entryOf(market.ClaimID(i+1), Cosign, 1)); no != 0 {
+		if no := admitted(r, entryOf(market.ClaimID(i+1), Cosign, 1)); no != 0 {
 			t.Fatalf("message %d: %s", i+1, no)
 		}
 	}
-	if no := r.admit(entryOf(most+1, Cosign, 1)); no != RefusalFull {
+	if no := admitted(r, entryOf(most+1, Cosign, 1)); no != RefusalFull {
 		t.Errorf("one more: %s", no)
 	}
-	if no := r.admit(entryOf(1, Cosign, 1)); no != 0 {
+	if no := admitted(r, entryOf(1, Cosign, 1)); no != 0 {
 		t.Errorf("the first again: %s", no)
 	}
 	header := headerOf(deskAddress)
@@ -324,20 +327,20 @@ func TestFailingDisk(t *testing.T) {
 	} {
 		file := &memory{}
 		r := newRecord(file, 10)
-		if no := r.admit(entryOf(1, Cosign, 1)); no != 0 || file.synced != 2*blockSize {
+		if no := admitted(r, entryOf(1, Cosign, 1)); no != 0 || file.synced != 2*blockSize {
 			t.Fatalf("%s: %s, %d bytes synced", name, no, file.synced)
 		}
 		fail(file, true)
 		for range 2 {
-			if no := r.admit(entryOf(2, Cosign, 1)); no != RefusalRecord {
+			if no := admitted(r, entryOf(2, Cosign, 1)); no != RefusalRecord {
 				t.Errorf("%s: %s", name, no)
 			}
 		}
 		fail(file, false)
-		if no := r.admit(entryOf(2, Cosign, 1)); no != RefusalRecord {
+		if no := admitted(r, entryOf(2, Cosign, 1)); no != RefusalRecord {
 			t.Errorf("%s: after it went on: %s", name, no)
 		}
-		if no := r.admit(entryOf(1, Cosign, 1)); no != 0 {
+		if no := admitted(r, entryOf(1, Cosign, 1)); no != 0 {
 			t.Errorf("%s: what was durable before: %s", name, no)
 		}
 	}
@@ -394,7 +397,7 @@ func TestRecordRace(t *testing.T) {
 	for i := range won {
 		wg.Go(func() {
 			for claim := range market.ClaimID(20) {
-				if r.admit(entryOf(claim+1, Cosign, byte(i))) == 0 {
+				if admitted(r, entryOf(claim+1, Cosign, byte(i))) == 0 {
 					won[i]++
 				}
 			}
@@ -430,7 +433,7 @@ func TestRecordModel(t *testing.T) {
 			message := rapid.ByteRange(1, 7).Draw(rt, "message")
 			most := map[Kind]int{Cosign: 1, Deliver: MaxDeliveries}[kind]
 			ok := kinds[claim] == 0 || kinds[claim] == kind && (bytes.IndexByte(messages[claim], message) >= 0 || len(messages[claim]) < most)
-			if got := r.admit(entryOf(claim, kind, message)); (got == 0) != ok {
+			if got := admitted(r, entryOf(claim, kind, message)); (got == 0) != ok {
 				rt.Fatalf("claim %d, %s, message %d: %s", claim, kind, message, got)
 			}
 			if ok && bytes.IndexByte(messages[claim], message) < 0 {
@@ -457,10 +460,10 @@ func FuzzRecord(f *testing.F) {
 			t.Fatalf("%d entries end at %d", r.count, end)
 		}
 		sum := 0
-		for claim, s := range r.claims {
+		for claim, s := range r.signed {
 			sum += 1 + len(s.more)
-			if claim == 0 || s.kind == Cosign && len(s.more) > 0 || len(s.more) >= MaxDeliveries {
-				t.Fatalf("claim %d: %+v", claim, s)
+			if claim.id == 0 || s.kind == Cosign && len(s.more) > 0 || len(s.more) >= MaxDeliveries {
+				t.Fatalf("%+v: %+v", claim, s)
 			}
 		}
 		if last := block(text[end-blockSize : end]); sum != r.count || r.crc != last.sum() {

@@ -162,7 +162,7 @@ func authorized(t testing.TB, b builder) Authorized {
 	u := built(t, b)
 	var a Authorized
 	var err error
-	if len(u.Signers()) == deliverySigners {
+	if len(u.Signers()) == deskSignsAlone {
 		a, err = AuthorizeDelivery(&agreeing{}, testClaim, u)
 	} else {
 		a, err = countersigned(t, u).Authorize(&agreeing{})

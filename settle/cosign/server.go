@@ -3,6 +3,7 @@ package cosign
 import (
 	"cmp"
 	"context"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
@@ -12,13 +13,13 @@ import (
 	"os"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
 
 	"blockdesk/internal/solana"
 	"blockdesk/internal/solana/eddsa"
 	"blockdesk/internal/solana/tx"
-	"blockdesk/settle/binding"
 )
 
 const (
@@ -49,6 +50,11 @@ type ServerOptions struct {
 	// Record is the file of signed messages. It belongs to the key: move it with the
 	// key.
 	Record string
+	// Spent is the file of what has left, for the ceilings. Default: Record with
+	// ".spent" appended.
+	Spent string
+	// Limits are the limits at the start; nil: none, and no refunds.
+	Limits *Limits
 	// Signer holds the key.
 	Signer Signer
 	// AllowUIDs are the users whose processes may connect. If it is empty, only the
@@ -67,6 +73,7 @@ type ServerOptions struct {
 func (o *ServerOptions) fill() error {
 	o.Timeout = cmp.Or(o.Timeout, defaultSignerTimeout)
 	o.Logger = cmp.Or(o.Logger, slog.New(slog.DiscardHandler))
+	o.Spent = cmp.Or(o.Spent, o.Record+".spent")
 	if o.Now == nil {
 		o.Now = time.Now
 	}
@@ -90,6 +97,8 @@ type Server struct {
 	address  solana.Address
 	listener net.Listener
 	record   *record
+	spent    *spent
+	limits   atomic.Pointer[Limits]
 	slots    chan struct{}
 
 	closing  sync.Once
@@ -97,8 +106,8 @@ type Server struct {
 }
 
 // NewServer opens the record and the socket. A Server that is not Run must be closed.
-// Errors: [ErrOptions], [ErrSocketInUse], errors of the record ([ErrRecord],
-// [ErrRecordInUse], [ErrKeyFile]), errors of the file system.
+// Errors: [ErrOptions], [ErrSocketInUse], errors of the record and of what has left
+// ([ErrRecord], [ErrRecordInUse], [ErrSpent], [ErrKeyFile]), errors of the file system.
 func NewServer(o ServerOptions) (*Server, error) {
 	if err := o.fill(); err != nil {
 		return nil, err
@@ -114,14 +123,25 @@ func NewServer(o ServerOptions) (*Server, error) {
 	if s.record, err = openRecord(o.Record, s.address); err != nil {
 		return nil, err
 	}
+	if s.spent, err = openSpent(o.Spent, s.address, o.Now().UnixNano()); err != nil {
+		return nil, errors.Join(err, s.record.close())
+	}
 	if err = removeStaleSocket(o.Path); err == nil {
 		s.listener, err = listenPrivate(o.Path, mode)
 	}
 	if err != nil {
-		return nil, errors.Join(err, s.record.close())
+		return nil, errors.Join(err, s.spent.close(), s.record.close())
 	}
+	s.limits.Store(o.Limits)
 	return s, nil
 }
+
+// SetLimits replaces the limits; what has left counts on. Any goroutine may call it.
+func (s *Server) SetLimits(l *Limits) { s.limits.Store(l) }
+
+// Uses returns how much of each ceiling is used, in the order of the file of limits; none
+// without one.
+func (s *Server) Uses() []LimitUse { return s.spent.uses(s.limits.Load(), s.o.Now().UnixNano()) }
 
 // removeStaleSocket removes the socket of a server that has ended. Errors:
 // [ErrSocketInUse], errors of the file system.
@@ -160,7 +180,7 @@ func (s *Server) Close() error {
 		if err := s.listener.Close(); !errors.Is(err, net.ErrClosed) {
 			s.closeErr = err
 		}
-		s.closeErr = errors.Join(s.closeErr, s.record.close())
+		s.closeErr = errors.Join(s.closeErr, s.spent.close(), s.record.close())
 	})
 	return s.closeErr
 }
@@ -239,6 +259,8 @@ func (s *Server) answer(ctx context.Context, request frame) frame {
 			return refusalFrame(refusal)
 		}
 		return signatureFrame(signature)
+	case request.kind == requestLimits && len(request.body) == 2:
+		return limitsFrame(s.Uses(), int(binary.LittleEndian.Uint16(request.body)))
 	default:
 		return refusalFrame(RefusalFrame)
 	}
@@ -255,9 +277,9 @@ func (s *Server) sign(ctx context.Context, kind Kind, raw []byte) (solana.Signat
 		s.o.Logger.Warn("signer refused", "kind", kind.String(), "refusal", refusal.String(), "error", err)
 		return solana.Signature{}, refusal
 	}
-	log := s.o.Logger.With("claim", binding.Memo(d.Claim), "kind", kind.String(), "message", d.hash.String())
-	e := entry{claim: d.Claim, kind: d.Kind, at: s.o.Now().UnixNano(), hash: d.hash}
-	if refusal := s.record.admit(&e); refusal != 0 {
+	entries := d.entries(s.o.Now().UnixNano())
+	log := s.o.Logger.With(entries[0].logged(), "kind", kind.String(), "message", d.hash.String())
+	if refusal := s.admit(d, entries); refusal != 0 {
 		log.Warn("signer refused", "refusal", refusal.String())
 		return solana.Signature{}, refusal
 	}
@@ -270,6 +292,21 @@ func (s *Server) sign(ctx context.Context, kind Kind, raw []byte) (solana.Signat
 	return signature, 0
 }
 
+// admit checks the limits and adds the message to the record.
+func (s *Server) admit(d *draft, entries []entry) Refusal {
+	limits := s.limits.Load()
+	if no := limits.check(d); no != 0 {
+		return no
+	}
+	of, atoms, lamports, ok := d.leaves()
+	if !ok {
+		return RefusalShape
+	}
+	return s.record.admit(entries, func() Refusal {
+		return s.spent.leave(limits, &departure{of, entries[0].at, atoms, uint32(lamports)})
+	})
+}
+
 // errSlots: the desk's signature slot is not empty, or another one does not verify.
 var errSlots = errors.New("cosign: signature slots")
 
@@ -280,6 +317,9 @@ func decodeJob(kind Kind, raw []byte, desk solana.Address) (*draft, error) {
 	t, err := tx.Decode(raw)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrShape, err)
+	}
+	if kind == Refund {
+		return decodeRefund(t, raw, desk)
 	}
 	var shape Shape
 	switch kind {
@@ -305,4 +345,16 @@ func decodeJob(kind Kind, raw []byte, desk solana.Address) (*draft, error) {
 		}
 	}
 	return d, nil
+}
+
+// decodeRefund is decodeJob of refunds.
+func decodeRefund(t *tx.Transaction, raw []byte, desk solana.Address) (*draft, error) {
+	shape, err := CheckRefund(t.Signed, desk)
+	if err != nil {
+		return nil, err
+	}
+	if t.Signatures[0] != (solana.Signature{}) {
+		return nil, fmt.Errorf("%w: the desk's is filled", errSlots)
+	}
+	return refundDraft(&shape, raw, tx.MessageHash(t.Signed)), nil
 }

@@ -27,10 +27,10 @@ type Shape struct {
 	PayAmount      market.Amount
 }
 
-// Signers of the two messages.
+// Signers of the messages.
 const (
-	atomicSigners   = 2
-	deliverySigners = 1
+	atomicSigners  = 2
+	deskSignsAlone = 1 // a delivery, refunds
 )
 
 // CheckAtomic decodes the message of an atomic transaction, and refuses any other. It
@@ -74,7 +74,7 @@ func CheckAtomic(message []byte, desk solana.Address) (Shape, error) {
 // Only the desk signs. The delivery names the claim's reference. No account has a
 // privilege that no instruction needs. Errors: [ErrShape].
 func CheckDelivery(message []byte, desk solana.Address) (Shape, error) {
-	m, err := decode(message, desk, deliverySigners)
+	m, err := decode(message, desk, deskSignsAlone)
 	if err != nil {
 		return Shape{}, err
 	}
@@ -124,6 +124,8 @@ const (
 	// maxData and maxAccounts are the largest data and the most accounts of an
 	// instruction.
 	maxData, maxAccounts = memoSize, 6
+	// maxText is the largest memo of a refund.
+	maxText = 96
 )
 
 // access is the privilege that an instruction needs on an account.
@@ -311,9 +313,33 @@ func (r *reader) memo() {
 	r.shape.Claim = claim
 }
 
-// finish checks that no instruction is left, and that every account has exactly the
-// privileges that the instructions need.
+// text reads a memo of any length up to maxText.
+func (r *reader) text() string {
+	called, ok := r.program()
+	if !ok || called != solana.MemoProgram {
+		r.fail("it must call %s", solana.Text(solana.MemoProgram))
+		return ""
+	}
+	in := &r.m.Instructions[r.next]
+	if len(in.Data) > maxText || len(in.Accounts) != 0 {
+		r.fail("%d bytes of data and %d accounts", len(in.Data), len(in.Accounts))
+		return ""
+	}
+	r.needs[in.Program] |= named
+	r.next++
+	return string(in.Data)
+}
+
 func (r *reader) finish() (Shape, error) {
+	if err := r.check(); err != nil {
+		return Shape{}, err
+	}
+	return *r.shape, nil
+}
+
+// check checks that no instruction is left, and that every account has exactly the
+// privileges that the instructions need.
+func (r *reader) check() error {
 	r.require(r.next == len(r.m.Instructions), "more instructions")
 	r.needs[0] |= writeSign // pays the fee
 	signers := int(r.m.Header.Required)
@@ -329,8 +355,5 @@ func (r *reader) finish() (Shape, error) {
 			r.fail("account %s has privileges other than it needs", solana.Text(key))
 		}
 	}
-	if r.err != nil {
-		return Shape{}, r.err
-	}
-	return *r.shape, nil
+	return r.err
 }

@@ -11,7 +11,8 @@ import (
 	"blockdesk/settle/binding"
 )
 
-// Job is a transaction for the desk's key, made from an [Authorized], or by a [Server]
+// Job is a transaction for the desk's key, made from an [Authorized] or an
+// [AuthorizedRefund], or by a [Server]
 // from a frame that passed all checks. The zero value is useless, and no signer signs
 // it.
 type Job struct{ job *draft }
@@ -72,18 +73,26 @@ func (a Authorized) Sign(ctx context.Context, s Signer) (Signed, error) {
 	if d == nil {
 		return Signed{}, fmt.Errorf("%w: nothing is authorized", ErrZero)
 	}
-	claim := binding.Memo(d.Claim)
+	raw, first, err := d.sign(ctx, s)
+	if err != nil {
+		return Signed{}, fmt.Errorf("claim %s: %w", binding.Memo(d.Claim), err)
+	}
+	return Signed{d, raw, first}, nil
+}
+
+// sign returns the whole transaction with the signature of s, and its first signature.
+func (d *draft) sign(ctx context.Context, s Signer) (raw []byte, first solana.Signature, err error) {
 	if address := s.Address(); address != d.Desk {
-		return Signed{}, fmt.Errorf("claim %s: %w: the open slot is %s's, not %s's", claim, ErrSigner, solana.Text(d.Desk), solana.Text(address))
+		return nil, first, fmt.Errorf("%w: the open slot is %s's, not %s's", ErrSigner, solana.Text(d.Desk), solana.Text(address))
 	}
 	signature, err := s.Sign(ctx, Job{d})
 	if err != nil {
-		return Signed{}, fmt.Errorf("claim %s: %w", claim, err)
+		return nil, first, err
 	}
 	if !eddsa.Verify(d.Desk, d.message(), signature) {
-		return Signed{}, fmt.Errorf("claim %s: %w: its signature does not verify", claim, ErrSigner)
+		return nil, first, fmt.Errorf("%w: its signature does not verify", ErrSigner)
 	}
-	raw := bytes.Clone(d.raw)
+	raw = bytes.Clone(d.raw)
 	copy(slotOf(raw, d.slot), signature[:])
-	return Signed{d, raw, solana.Signature(slotOf(raw, 0))}, nil
+	return raw, solana.Signature(slotOf(raw, 0)), nil
 }

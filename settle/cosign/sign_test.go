@@ -33,7 +33,7 @@ func TestEveryForm(t *testing.T) {
 				t.Errorf("hash %s, claim %d, signature %s", x.Hash(), x.Claim(), x.Signature())
 			}
 			want := Cosign
-			if len(u.Signers()) == deliverySigners {
+			if len(u.Signers()) == deskSignsAlone {
 				want = Deliver
 			}
 			if x.Kind() != want {

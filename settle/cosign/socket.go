@@ -83,9 +83,34 @@ func (s *SocketSigner) Sign(ctx context.Context, j Job) (signature solana.Signat
 	return signature, err
 }
 
+// Uses asks the other process how much of each ceiling of its limits is used; none if it
+// has no limits. It blocks at most SocketOptions.Timeout for every maxUses of them. Errors:
+// [ErrUnavailable]; a [Refusal], RefusalFrame of a signer of 0.1.0.
+func (s *SocketSigner) Uses(ctx context.Context) (list []LimitUse, err error) {
+	for len(list) <= maxCeilings {
+		var page []LimitUse
+		err := s.do(ctx, limitsRequest(len(list)), func(answer frame) (err error) {
+			page, err = answer.uses()
+			return err
+		})
+		if err != nil {
+			return nil, err
+		}
+		if list = append(list, page...); len(page) < maxUses {
+			break
+		}
+	}
+	return list, nil
+}
+
 // call sends one request and decodes its answer, which must have the type want, into
 // into.
 func (s *SocketSigner) call(ctx context.Context, request frame, want byte, into []byte) error {
+	return s.do(ctx, request, func(answer frame) error { return answer.parse(want, into) })
+}
+
+// do sends one request and parses its answer.
+func (s *SocketSigner) do(ctx context.Context, request frame, parse func(frame) error) error {
 	ctx, cancel := context.WithTimeout(ctx, s.timeout)
 	defer cancel()
 	select {
@@ -96,7 +121,7 @@ func (s *SocketSigner) call(ctx context.Context, request frame, want byte, into 
 	}
 	answer, err := s.exchange(ctx, request)
 	if err == nil {
-		err = answer.parse(want, into)
+		err = parse(answer)
 	}
 	var refusal Refusal
 	if errors.As(err, &refusal) && refusal != RefusalBusy {

@@ -19,6 +19,7 @@ import (
 // proofs are the types whose values prove something.
 var proofs = []reflect.Type{
 	reflect.TypeFor[Countersigned](), reflect.TypeFor[Authorized](), reflect.TypeFor[Job](), reflect.TypeFor[Signed](),
+	reflect.TypeFor[AuthorizedRefund](), reflect.TypeFor[SignedRefund](),
 }
 
 // TestNoConversion: Go lets any package convert between struct types with the same
@@ -68,11 +69,17 @@ func TestDoors(t *testing.T) {
 	}
 	slices.Sort(doors)
 	slices.Sort(literals)
-	want := []string{"Authorize Authorized", "AuthorizeDelivery Authorized", "Countersign Countersigned", "Sign Signed", "authorize Authorized"}
+	want := []string{
+		"Authorize Authorized", "AuthorizeDelivery Authorized", "AuthorizeRefund AuthorizedRefund",
+		"Countersign Countersigned", "Sign Signed", "Sign SignedRefund", "authorize Authorized",
+	}
 	if !slices.Equal(doors, want) {
 		t.Errorf("doors %q, want %q", doors, want)
 	}
-	want = []string{"Countersign Countersigned", "Sign Job", "Sign Signed", "authorize Authorized", "sign Job"}
+	want = []string{
+		"AuthorizeRefund AuthorizedRefund", "Countersign Countersigned", "Sign Signed", "Sign SignedRefund",
+		"authorize Authorized", "sign Job", "sign Job",
+	}
 	if !slices.Equal(literals, want) {
 		t.Errorf("made in %q, want %q", literals, want)
 	}
@@ -149,6 +156,15 @@ func TestZeroValues(t *testing.T) {
 		if got, err := s.Sign(context.Background(), Job{}); !errors.Is(err, ErrZero) || got != (solana.Signature{}) {
 			t.Errorf("%s: Job: %v", name, err)
 		}
+	}
+	if a, err := AuthorizeRefund(asked, 1, nil, solana.Address{}); !errors.Is(err, ErrShape) || a != (AuthorizedRefund{}) {
+		t.Errorf("no refund: %v", err)
+	}
+	if x, err := (AuthorizedRefund{}).Sign(context.Background(), deskSigner()); !errors.Is(err, ErrZero) || !x.IsZero() {
+		t.Errorf("AuthorizedRefund: %v", err)
+	}
+	if a, x := (AuthorizedRefund{}), (SignedRefund{}); a.Hash() != (solana.Hash{}) || x.Hash() != a.Hash() || x.Signature() != (solana.Signature{}) || x.Bytes() != nil {
+		t.Error("SignedRefund has something")
 	}
 	if c, a := (Countersigned{}), (Authorized{}); c.Claim() != 0 || a.Claim() != 0 || c.Hash() != (solana.Hash{}) || a.Hash() != (solana.Hash{}) {
 		t.Error("a zero value has a claim")

@@ -1,5 +1,5 @@
-// Package build builds our three transactions from plain values: a claim's payment, its
-// delivery, and delivery versus payment in one. All are unsigned version 0 transactions
+// Package build builds our four transactions from plain values: a claim's payment, its
+// delivery, delivery versus payment in one, and refunds. All are unsigned version 0 transactions
 // without address tables and durable nonces, so that their bytes show everything they
 // do and they expire at a block height.
 //
@@ -11,7 +11,8 @@
 //     token program and decimals in the instruction.
 //  4. In the atomic transaction the desk signs its own leg, pays the fee and the rent
 //     only if the options say so, and its tokens move once. In a delivery it signs alone
-//     and pays everything, and its tokens move once.
+//     and pays everything, and its tokens move once. In refunds it signs alone, and pays
+//     each payment back once.
 //  5. The compute limit and price are always set, and capped.
 //
 // The instructions are solana-go's. The result is not trusted: settle/binding decodes
@@ -36,7 +37,7 @@ import (
 var (
 	ErrBudget  = errors.New("build: compute budget out of bounds")
 	ErrTerms   = errors.New("build: invalid terms")
-	ErrMemo    = errors.New("build: memo is not printable ASCII of at most 64 bytes")
+	ErrMemo    = errors.New("build: memo is not printable ASCII, or too long")
 	ErrUnknown = errors.New("build: unknown rail or party")
 )
 
@@ -91,10 +92,12 @@ func (b Budget) PriorityLamports() (market.Amount, error) {
 // MaxMemo bounds a memo's bytes.
 const MaxMemo = 64
 
-// checkMemo requires printable ASCII, so that every explorer and decoder shows the
+func checkMemo(text string) error { return checkText(text, MaxMemo) }
+
+// checkText requires printable ASCII, so that every explorer and decoder shows the
 // same.
-func checkMemo(text string) error {
-	if text == "" || len(text) > MaxMemo {
+func checkText(text string, most int) error {
+	if text == "" || len(text) > most {
 		return fmt.Errorf("%w: %d bytes", ErrMemo, len(text))
 	}
 	for i := range len(text) {
