@@ -79,7 +79,7 @@ func New(o Options, node Node, ended func(context.Context, Result) error) (*Trac
 // Track tracks a signed transaction. The same one again changes nothing; one that was
 // awaited gets its bytes. Errors: [ErrFull], [ErrInvalid].
 func (t *Tracker) Track(k store.Transaction) error {
-	if k.Claim() == 0 || len(k.Bytes()) == 0 {
+	if k.Claim() == 0 && k.Kind() != cosign.Refund || len(k.Bytes()) == 0 {
 		return fmt.Errorf("%w: claim %s", ErrInvalid, binding.Memo(k.Claim()))
 	}
 	named := deskPaysFee(&k)
@@ -90,7 +90,7 @@ func (t *Tracker) Track(k store.Transaction) error {
 		return nil
 	}
 	if !known {
-		e = &entry{key: key{k.Claim(), k.Hash()}, kind: k.Kind(), reference: binding.Reference(k.Claim())}
+		e = &entry{key: key{k.Claim(), k.Hash()}, kind: k.Kind(), reference: k.Reference()}
 		if err := t.add(e); err != nil {
 			return err
 		}
@@ -113,7 +113,7 @@ func (t *Tracker) Track(k store.Transaction) error {
 // deskPaysFee reports whether the desk pays the fee, so that the first signature is
 // its own.
 func deskPaysFee(k *store.Transaction) bool {
-	if k.Kind() == cosign.Deliver {
+	if k.Kind() != cosign.Cosign {
 		return true
 	}
 	d, err := tx.Decode(k.Bytes())
@@ -126,7 +126,7 @@ func deskPaysFee(k *store.Transaction) bool {
 // Await tracks a transaction whose bytes are lost. The same one again, or one that is
 // tracked, changes nothing. Errors: [ErrFull], [ErrInvalid].
 func (t *Tracker) Await(m Missing) error {
-	if m.Claim == 0 || m.Hash == (solana.Hash{}) || m.Reference == (solana.Address{}) {
+	if m.Claim == 0 && m.Kind != cosign.Refund || m.Hash == (solana.Hash{}) || m.Reference == (solana.Address{}) {
 		return fmt.Errorf("%w: claim %s", ErrInvalid, binding.Memo(m.Claim))
 	}
 	t.mu.Lock()

@@ -43,9 +43,9 @@ func (k Kind) String() string {
 type draft struct {
 	Shape
 	refund *RefundShape // of refunds; Shape has only Kind and Desk then
-	slot int    // of the desk's signature, which is still empty
-	raw  []byte // the whole transaction, with the taker's signature if there is one
-	hash solana.Hash
+	slot   int          // of the desk's signature, which is still empty
+	raw    []byte       // the whole transaction, with the taker's signature if there is one
+	hash   solana.Hash
 }
 
 // signatureSize is the size of a signature slot. The count of slots before them is one

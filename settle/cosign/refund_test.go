@@ -18,7 +18,6 @@ import (
 // paymentOf is the signature of a payment to pay back.
 func paymentOf(n byte) solana.Signature { return solana.Signature{n, n, n, n, n, n, n, n, 63: 0xee} }
 
-
 // refundsOf are refunds of n payments of the taker.
 func refundsOf(t testing.TB, rail market.Rail, n int) *build.Refunds {
 	t.Helper()

@@ -281,4 +281,3 @@ func (s *spent) uses(l *Limits, now int64) (list []LimitUse) {
 }
 
 func (s *spent) close() error { return s.file.Close() }
-

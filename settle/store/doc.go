@@ -1,6 +1,6 @@
 // Package store keeps the data that settlement needs after a restart: the unsigned
-// transactions that were handed out, the signed ones, payments that the desk cannot
-// book, and how far the treasury's accounts have been read.
+// transactions that were handed out, the signed ones, refunds, payments that the desk
+// cannot book, and how far the treasury's accounts have been read.
 //
 // # Invariants
 //
@@ -12,7 +12,10 @@
 //     cosigned message.
 //  4. Signed transactions and unmatched payments are never deleted: a resolved payment
 //     does not become unmatched again.
-//  5. An entry that this package cannot have written is an error that wraps
+//  5. A payment has at most one transaction that pays it back and is open or final. Its
+//     unsigned bytes are on disk before the desk allows it, the signed ones before they
+//     are sent.
+//  6. An entry that this package cannot have written is an error that wraps
 //     [ErrDamaged]; no byte of it is used.
 //
 // # Layout
@@ -39,7 +42,15 @@
 //	│ 07 │ account [32] │                │ signature [64] │ an account's history was read up to here
 //	├────┼──────────────┴┬───────────┐   └────────────────┘
 //	│ 08 │ built at u64  │ claim u64 │   (empty) builds that nobody signed, by age
-//	└────┴───────────────┴───────────┘
+//	├────┼───────────┬───┴───────────┘   ┌───┬──────────┬────────────────┬─────────────┬───────────────┬──────────────┬──────────────┬────┬───────┐
+//	│ 09 │ hash [32] │                   │ 1 │ state u8 │ last valid u64 │ made at i64 │ signed at i64 │ ended at i64 │ operator u16 │ by │ raw … │ refunds
+//	├────┼───────────┴────┬───────────┐   └───┴──────────┴────────────────┴─────────────┴───────────────┴──────────────┴──────────────┴────┴───────┘
+//	│ 0a │ payment [64]   │ hash [32] │   (empty) refunds of a payment
+//	├────┼───────────┬────┴───────────┘
+//	│ 0b │ hash [32] │                    (empty) refunds that have not ended
+//	├────┼───────────┴────┐               ┌───┬────────┬──────────────┬──────┐
+//	│ 0c │ payment [64]   │               │ 1 │ at i64 │ operator u16 │ by … │ an order to pay back
+//	└────┴────────────────┘               └───┴────────┴──────────────┴──────┘
 //
 // reason and by are a byte of length and the text, note two bytes of length and
 // the text. ordinal counts a claim's signed transactions from 1.
@@ -57,7 +68,7 @@
 //
 // # Limits
 //
-// MaxRaw, MaxTransactions of a claim, MaxUnmatched, MaxCursors, MaxPrunedACall, and the
+// MaxRaw, MaxTransactions of a claim, MaxUnmatched, MaxRefundsOfPayment, MaxCursors, MaxPrunedACall, and the
 // lengths of texts. Builds of signed claims and signed transactions grow with the
 // desk's sales.
 package store

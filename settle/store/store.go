@@ -40,6 +40,10 @@ const (
 	keyResolved    byte = 0x06
 	keyCursor      byte = 0x07
 	keyBuildByAge  byte = 0x08
+	keyRefund      byte = 0x09
+	keyRefundOf    byte = 0x0a
+	keyOpenRefund  byte = 0x0b
+	keyOrder       byte = 0x0c
 	keyEnd         byte = 0x20 // above all of this package
 
 	layoutVersion = 1
@@ -59,6 +63,9 @@ type Store struct {
 	// unresolved.
 	unmatchedMu sync.Mutex
 	unmatched   int
+
+	// refundMu is held while a refund or an order is read and written.
+	refundMu sync.Mutex
 
 	cursorMu sync.Mutex
 }

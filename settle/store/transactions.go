@@ -10,6 +10,7 @@ import (
 	"blockdesk/internal/solana/tx"
 	"blockdesk/market"
 	"blockdesk/persist/kv"
+	"blockdesk/settle/binding"
 	"blockdesk/settle/cosign"
 )
 
@@ -17,7 +18,8 @@ import (
 // deliveries, of which the earlier ones have expired.
 const MaxTransactions = 64
 
-// Transaction is a signed transaction that is on disk. The zero value is none.
+// Transaction is a signed transaction that is on disk: of a claim, or of refunds, which
+// have no claim. The zero value is none.
 type Transaction struct {
 	claim     market.ClaimID
 	kind      cosign.Kind
@@ -27,9 +29,10 @@ type Transaction struct {
 	raw       []byte
 	lastValid uint64
 	signedAt  int64
+	payment   solana.Signature // of refunds: the first one that is paid back
 }
 
-// Claim returns the transaction's claim.
+// Claim returns the transaction's claim, 0 of refunds.
 func (t Transaction) Claim() market.ClaimID { return t.claim }
 
 // Kind returns the kind of the transaction.
@@ -49,6 +52,14 @@ func (t Transaction) LastValid() uint64 { return t.lastValid }
 
 // SignedAt returns when it was first stored, in Unix nanoseconds.
 func (t Transaction) SignedAt() int64 { return t.signedAt }
+
+// Reference returns an account that the message names, to find it by.
+func (t Transaction) Reference() solana.Address {
+	if t.kind == cosign.Refund {
+		return binding.RefundReference(t.payment)
+	}
+	return binding.Reference(t.claim)
+}
 
 func transactionKey(id market.ClaimID, hash solana.Hash) []byte {
 	return append(claimKey(keyTransaction, id), hash[:]...)

@@ -1,0 +1,364 @@
+package store
+
+import (
+	"bytes"
+	"fmt"
+	"slices"
+
+	"blockdesk/internal/solana"
+	"blockdesk/internal/solana/tx"
+	"blockdesk/market"
+	"blockdesk/persist/kv"
+	"blockdesk/settle/cosign"
+)
+
+// MaxRefundsOfPayment bounds the transactions that are ever made to pay one payment back,
+// of which the earlier ones have lapsed.
+const MaxRefundsOfPayment = 32
+
+// RefundState is how far a transaction of refunds is. The numbers are on disk: frozen.
+type RefundState uint8
+
+const (
+	// RefundPrepared: its bytes are stored, and it may have been signed.
+	RefundPrepared RefundState = 1
+	// RefundSigned: it may have been sent.
+	RefundSigned RefundState = 2
+	// RefundPaid: it is final.
+	RefundPaid RefundState = 3
+	// RefundLapsed: it failed, or can never land any more.
+	RefundLapsed RefundState = 4
+)
+
+// Ended reports whether the state does not change any more.
+func (s RefundState) Ended() bool { return s == RefundPaid || s == RefundLapsed }
+
+// Refund is a transaction that pays payments back.
+type Refund struct {
+	State RefundState
+	// Hash is that of its message.
+	Hash solana.Hash
+	// Raw is the whole transaction; the desk's slot is empty until it is signed.
+	Raw []byte
+	// LastValid is the height of the last block in which it can land, above 0.
+	LastValid uint64
+	// MadeAt, SignedAt and EndedAt are in Unix nanoseconds; 0 = not yet.
+	MadeAt, SignedAt, EndedAt int64
+	// Operator ordered it; By is the name, 0 to MaxWord bytes of printable ASCII.
+	Operator market.OperatorID
+	By       string
+
+	// Items are what the bytes say; Signature is zero until it is signed. Put sets them.
+	Items     []cosign.RefundItem
+	Signature solana.Signature
+}
+
+// Transaction returns a signed one for the tracker; the zero value if it is not signed.
+func (r *Refund) Transaction() Transaction {
+	if r.Signature == (solana.Signature{}) {
+		return Transaction{}
+	}
+	return Transaction{
+		kind: cosign.Refund, ordinal: 1, hash: r.Hash, signature: r.Signature, raw: r.Raw, lastValid: r.LastValid, signedAt: r.SignedAt,
+		payment: r.Items[0].Payment,
+	}
+}
+
+// read takes items and signature from the bytes, and checks all fields.
+func (r *Refund) read() error {
+	t, err := tx.Decode(r.Raw)
+	if err != nil {
+		return err
+	}
+	shape, err := cosign.CheckRefund(t.Signed, t.Message.FeePayer())
+	if err != nil {
+		return err
+	}
+	r.Items, r.Signature = shape.Items, t.Signatures[0]
+	signed := r.Signature != (solana.Signature{})
+	switch {
+	case tx.MessageHash(t.Signed) != r.Hash, r.LastValid == 0, r.MadeAt <= 0, len(r.Raw) > MaxRaw,
+		r.By != "" && !validWord(r.By), signed != (r.SignedAt > 0), r.State.Ended() != (r.EndedAt > 0),
+		r.State < RefundPrepared || r.State > RefundLapsed, r.State == RefundSigned && !signed, r.State == RefundPrepared && signed:
+		return ErrInvalid
+	}
+	return nil
+}
+
+func refundKey(hash solana.Hash) []byte     { return append([]byte{keyRefund}, hash[:]...) }
+func openRefundKey(hash solana.Hash) []byte { return append([]byte{keyOpenRefund}, hash[:]...) }
+
+func refundOfKey(payment solana.Signature, hash solana.Hash) []byte {
+	return append(signatureKey(keyRefundOf, payment), hash[:]...)
+}
+
+func appendRefund(dst []byte, r *Refund) []byte {
+	dst = append(dst, valueVersion, uint8(r.State))
+	dst = le.AppendUint64(dst, r.LastValid)
+	for _, at := range []int64{r.MadeAt, r.SignedAt, r.EndedAt} {
+		dst = le.AppendUint64(dst, uint64(at))
+	}
+	dst = le.AppendUint16(dst, uint16(r.Operator))
+	dst = append(append(dst, uint8(len(r.By))), r.By...)
+	return append(dst, r.Raw...)
+}
+
+// decodeRefund decodes an entry; key is the whole key. Errors: [ErrDamaged].
+func decodeRefund(key, value []byte) (*Refund, error) {
+	k, v := reader{buf: key}, reader{buf: value}
+	k.take(1)
+	r := &Refund{Hash: solana.Hash(k.take(32))}
+	v.version()
+	r.State, r.LastValid, r.MadeAt, r.SignedAt, r.EndedAt = RefundState(v.u8()), v.u64(), v.i64(), v.i64(), v.i64()
+	r.Operator = market.OperatorID(v.u16())
+	r.By = string(v.take(int(v.u8())))
+	r.Raw = bytes.Clone(v.rest())
+	if !k.complete() || !v.complete() || r.read() != nil {
+		return nil, fmt.Errorf("%w: refund %s", ErrDamaged, r.Hash)
+	}
+	return r, nil
+}
+
+// PutRefund stores an unsigned transaction of refunds, and returns when it is on disk. Its
+// payments must have no other one that is open or paid, so each payment is paid back at
+// most once. The same one again changes nothing. Errors: [ErrConflict]; [ErrFull] beyond
+// MaxRefundsOfPayment; [ErrInvalid]; [ErrDamaged]; errors of the map.
+func (s *Store) PutRefund(r *Refund) (*Refund, error) {
+	s.refundMu.Lock()
+	defer s.refundMu.Unlock()
+	if stored, ok, err := s.Refund(r.Hash); err != nil || ok {
+		return stored, err
+	}
+	put := *r
+	put.Raw, put.State, put.SignedAt, put.EndedAt = bytes.Clone(r.Raw), RefundPrepared, 0, 0
+	if put.read() != nil {
+		return nil, fmt.Errorf("%w: refund %s", ErrInvalid, r.Hash)
+	}
+	for i := range put.Items {
+		payment := put.Items[i].Payment
+		list, err := s.RefundsOf(payment)
+		switch {
+		case err != nil:
+			return nil, err
+		case slices.ContainsFunc(list, func(x *Refund) bool { return x.State != RefundLapsed }):
+			return nil, fmt.Errorf("%w: refund of payment %s", ErrConflict, payment)
+		case len(list) >= MaxRefundsOfPayment:
+			return nil, fmt.Errorf("%w: %d refunds of payment %s", ErrFull, len(list), payment)
+		}
+	}
+	err := s.write(func(set func(key, value []byte)) {
+		set(refundKey(put.Hash), appendRefund(nil, &put))
+		set(openRefundKey(put.Hash), nil)
+		for i := range put.Items {
+			set(refundOfKey(put.Items[i].Payment, put.Hash), nil)
+		}
+	}, true)
+	if err != nil {
+		return nil, fmt.Errorf("refund %s: %w", put.Hash, err)
+	}
+	return &put, nil
+}
+
+// SignRefund stores the signed bytes of a transaction of refunds, and returns when they
+// are on disk. Errors: [ErrNotFound] if PutRefund has not stored it; [ErrConflict] if it
+// has ended, or is stored under another signature; [ErrInvalid]; errors of the map.
+func (s *Store) SignRefund(x cosign.SignedRefund, at int64) (*Refund, error) {
+	s.refundMu.Lock()
+	defer s.refundMu.Unlock()
+	r, ok, err := s.Refund(x.Hash())
+	switch {
+	case err != nil:
+		return nil, err
+	case !ok:
+		return nil, fmt.Errorf("%w: refund %s", ErrNotFound, x.Hash())
+	case r.State.Ended() || r.State == RefundSigned && !bytes.Equal(r.Raw, x.Bytes()):
+		return nil, fmt.Errorf("%w: refund %s", ErrConflict, x.Hash())
+	case r.State == RefundPrepared:
+		r.State, r.SignedAt, r.Raw = RefundSigned, at, bytes.Clone(x.Bytes())
+	}
+	if r.read() != nil {
+		return nil, fmt.Errorf("%w: refund %s", ErrInvalid, x.Hash())
+	}
+	// Written even if it is stored already, because an earlier sync may have failed.
+	if err := s.write(func(set func(key, value []byte)) { set(refundKey(r.Hash), appendRefund(nil, r)) }, true); err != nil {
+		return nil, fmt.Errorf("refund %s: %w", r.Hash, err)
+	}
+	return r, nil
+}
+
+// EndRefund records how a transaction of refunds ended, and returns when that is on disk.
+// The first end stands. Errors: [ErrInvalid] unless paid or lapsed; [ErrNotFound];
+// [ErrConflict] for another end; errors of the map.
+func (s *Store) EndRefund(hash solana.Hash, end RefundState, at int64) error {
+	s.refundMu.Lock()
+	defer s.refundMu.Unlock()
+	r, ok, err := s.Refund(hash)
+	switch {
+	case err != nil:
+		return err
+	case !ok:
+		return fmt.Errorf("%w: refund %s", ErrNotFound, hash)
+	case !end.Ended() || at <= 0:
+		return fmt.Errorf("%w: refund %s", ErrInvalid, hash)
+	case r.State.Ended() && r.State != end:
+		return fmt.Errorf("%w: refund %s", ErrConflict, hash)
+	case r.State.Ended():
+		return nil
+	}
+	r.State, r.EndedAt = end, at
+	open := openRefundKey(hash)
+	err = s.kv.Commit(func(set func(key, value []byte), deleteRange func(lo, hi []byte)) {
+		set(refundKey(hash), appendRefund(nil, r))
+		deleteRange(open, kv.After(open))
+	}, true)
+	if err != nil {
+		return fmt.Errorf("refund %s: %w", hash, err)
+	}
+	return nil
+}
+
+// Refund returns a transaction of refunds by the hash of its message. Errors:
+// [ErrDamaged], errors of the map.
+func (s *Store) Refund(hash solana.Hash) (*Refund, bool, error) {
+	key := refundKey(hash)
+	value, ok, err := s.kv.Get(key)
+	if err != nil || !ok {
+		return nil, false, err
+	}
+	r, err := decodeRefund(key, value)
+	return r, err == nil, err
+}
+
+// RefundsOf returns all transactions that were made to pay a payment back, in no order.
+// Errors: [ErrDamaged], errors of the map.
+func (s *Store) RefundsOf(payment solana.Signature) (list []*Refund, err error) {
+	lo := signatureKey(keyRefundOf, payment)
+	hi := append(bytes.Clone(lo), bytes.Repeat([]byte{0xff}, len(solana.Hash{})+1)...)
+	return s.refundsAt(lo, hi, 1+len(payment), MaxRefundsOfPayment+1)
+}
+
+// OpenRefunds returns the transactions of refunds that have not ended. Errors:
+// [ErrDamaged], errors of the map.
+func (s *Store) OpenRefunds() ([]*Refund, error) {
+	return s.refundsAt([]byte{keyOpenRefund}, []byte{keyOpenRefund + 1}, 1, MaxOpenRefunds)
+}
+
+// MaxOpenRefunds bounds what OpenRefunds returns.
+const MaxOpenRefunds = 1 << 18
+
+// refundsAt reads the refunds whose hash is in the keys of a range, at an offset.
+func (s *Store) refundsAt(lo, hi []byte, offset, most int) (list []*Refund, err error) {
+	var hashes []solana.Hash
+	err = kv.Each(s.kv, lo, hi, func(key, _ []byte) error {
+		if len(key) != offset+len(solana.Hash{}) {
+			return fmt.Errorf("%w: key of a refund", ErrDamaged)
+		}
+		if hashes = append(hashes, solana.Hash(key[offset:])); len(hashes) == most {
+			return kv.ErrStop
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	for _, hash := range hashes {
+		r, ok, err := s.Refund(hash)
+		if err == nil && !ok {
+			err = fmt.Errorf("%w: refund %s is missing", ErrDamaged, hash)
+		}
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, r)
+	}
+	return list, nil
+}
+
+// PaidBack is a payment that was paid back.
+type PaidBack struct {
+	cosign.RefundItem
+	Refund *Refund
+}
+
+// PaidBack lists the payments that were paid back by transactions of this store, after a
+// payment's signature, in the order of the signatures; at most limit, and
+// MaxUnmatchedPage. Errors: [ErrDamaged], errors of the map.
+func (s *Store) PaidBack(after solana.Signature, limit int) (list []PaidBack, err error) {
+	limit = min(limit, MaxUnmatchedPage)
+	if limit <= 0 {
+		return nil, nil
+	}
+	lo := append(signatureKey(keyRefundOf, after), bytes.Repeat([]byte{0xff}, len(solana.Hash{})+1)...)
+	if after == (solana.Signature{}) {
+		lo = []byte{keyRefundOf}
+	}
+	err = kv.Each(s.kv, lo, []byte{keyRefundOf + 1}, func(key, _ []byte) error {
+		k := reader{buf: key}
+		k.take(1)
+		payment, hash := solana.Signature(k.take(64)), solana.Hash(k.take(32))
+		if !k.complete() {
+			return fmt.Errorf("%w: key of a refund", ErrDamaged)
+		}
+		r, ok, err := s.Refund(hash)
+		if err != nil || !ok || r.State != RefundPaid {
+			return err
+		}
+		for _, x := range r.Items {
+			if x.Payment == payment {
+				list = append(list, PaidBack{x, r})
+			}
+		}
+		if len(list) == limit {
+			return kv.ErrStop
+		}
+		return nil
+	})
+	return list, err
+}
+
+// Order is an operator's order to pay a payment back.
+type Order struct {
+	Payment  solana.Signature
+	Operator market.OperatorID
+	By       string // 1 to MaxWord bytes of printable ASCII
+	At       int64  // Unix nanoseconds, above 0
+}
+
+// PutOrders stores orders, and returns when they are on disk. A payment that is ordered
+// already keeps its first order. Errors: [ErrInvalid], errors of the map.
+func (s *Store) PutOrders(list []Order) error {
+	s.refundMu.Lock()
+	defer s.refundMu.Unlock()
+	return s.write(func(set func(key, value []byte)) {
+		for i := range list {
+			x := &list[i]
+			value := le.AppendUint64([]byte{valueVersion}, uint64(x.At))
+			value = le.AppendUint16(value, uint16(x.Operator))
+			set(signatureKey(keyOrder, x.Payment), append(value, x.By...))
+		}
+	}, true)
+}
+
+// DropOrder forgets the order of a payment, which was paid back in this way or another.
+// Errors: those of the map.
+func (s *Store) DropOrder(payment solana.Signature) error {
+	key := signatureKey(keyOrder, payment)
+	return s.kv.Commit(func(_ func(key, value []byte), deleteRange func(lo, hi []byte)) { deleteRange(key, kv.After(key)) }, false)
+}
+
+// Orders returns all orders. Errors: [ErrDamaged], errors of the map.
+func (s *Store) Orders() (list []Order, err error) {
+	err = kv.Each(s.kv, []byte{keyOrder}, []byte{keyOrder + 1}, func(key, value []byte) error {
+		k, v := reader{buf: key}, reader{buf: value}
+		k.take(1)
+		x := Order{Payment: solana.Signature(k.take(64))}
+		v.version()
+		x.At, x.Operator, x.By = v.i64(), market.OperatorID(v.u16()), string(v.rest())
+		if !k.complete() || !v.complete() || x.At <= 0 || !validWord(x.By) {
+			return fmt.Errorf("%w: order to pay %s back", ErrDamaged, x.Payment)
+		}
+		list = append(list, x)
+		return nil
+	})
+	return list, err
+}
