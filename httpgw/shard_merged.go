@@ -164,6 +164,8 @@ func mergeDesks(own *rfq.View, parts []*partialDesk) *rfq.View {
 						v.Locks = append(v.Locks, rfq.Lock{Scope: rfq.LockPair, Instrument: of, Locked: true, Since: l.Since, Reason: l.Reason})
 					}
 				}
+			case rfq.LockDeliveries: // shown once, locked if it is in any shard
+				v.Locks = mergeDeliveries(v.Locks, l)
 			}
 		}
 	}
@@ -172,6 +174,19 @@ func mergeDesks(own *rfq.View, parts []*partialDesk) *rfq.View {
 		return cmp.Or(cmp.Compare(a.Scope, b.Scope), cmp.Compare(a.Instrument, b.Instrument), cmp.Compare(a.Rail, b.Rail))
 	})
 	return &v
+}
+
+// mergeDeliveries adds a shard's lock of deliveries to a list that has at most one.
+func mergeDeliveries(list []rfq.Lock, l rfq.Lock) []rfq.Lock {
+	l.By = 0 // an operator of another shard
+	at := slices.IndexFunc(list, func(x rfq.Lock) bool { return x.Scope == rfq.LockDeliveries })
+	switch {
+	case at < 0:
+		return append(list, l)
+	case l.Locked && !list[at].Locked:
+		list[at] = l
+	}
+	return list
 }
 
 // Facts returns the facts of all shards as one, those of this shard first. For a shard

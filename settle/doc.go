@@ -11,7 +11,7 @@
 //
 // The types of this package, from the bottom: chainState (blockhash, mints) and
 // builder make unsigned transactions; guard checks them; deskKey signs and stores;
-// packages, submissions and deliveries are the three paths to a signature; resumer and
+// submissions, deliveries and refunder are the three paths to a signature; resumer and
 // recovery continue what a crash has left; outcomes records how transactions ended;
 // payments proves payments and watches for them; audits and refunds decide which
 // refunds are listed; operations are an operator's lists and decisions; jobs, workers
@@ -64,6 +64,32 @@
 //	7   sent, repeatedly                  as 6
 //	8   end seen                          as 6
 //	9   SettleClaim, ExpireDelivery durable  settled; or 3
+//
+// # A refund
+//
+//	    step                              a crash right after it
+//	1   order stored                      the payment is due, and Start finds the order
+//	2   payer, store, chain and           nothing has happened
+//	    simulation checked
+//	3   unsigned transaction stored       Start finds it: step 4, or, if it can hardly land
+//	                                      any more, the tracker waits for that: 9
+//	4   BeginRefund durable, for each     as 3: the promises are repeated. If the desk
+//	    of its payments                   refuses one, nothing is signed
+//	5   signed                            as 3: signing again gives the same signature
+//	6   signed bytes stored               Start finds the bytes and sends them
+//	7   sent, repeatedly                  as 6: the same bytes land once
+//	8   end seen                          as 6: it is seen again
+//	9   RefundPayment or ExpireRefund     the end is seen again, and recording it again
+//	    durable, for each payment         changes nothing
+//	10  end stored, order forgotten       nothing
+//
+// The refund goes to the wallet that owned what was paid, by the desk's record. Before
+// step 3 the store is asked for another refund of the payment, and the chain is searched
+// by the payment's reference, so an old backup costs time, not money. A payment whose
+// refund is under way by the journal, and whose transaction the store lacks, is looked for
+// by the tracker. The lock of deliveries stops refunds before step 4.
+//
+// # What an old backup leaves
 //
 // After ExpireDelivery the claim is in state paid again. Before the next delivery is
 // made, each stored delivery whose end was not seen since the start is begun and

@@ -51,7 +51,10 @@ func chainError(id market.ClaimID, err error) error {
 
 type counter = atomic.Uint64
 
-type counters struct{ built, refused, cosigned, delivered, settled, released, expired counter }
+type counters struct {
+	built, refused, cosigned, delivered, settled, released, expired counter
+	refunds, refunded, refundsExpired                               counter
+}
 
 // Counts are totals since the start.
 type Counts struct {
@@ -62,12 +65,17 @@ type Counts struct {
 	Settled   uint64 // claims
 	Released  uint64 // atomic claims whose transaction expired or failed
 	Expired   uint64 // deliveries that expired or failed
+	Refunds   uint64 // transactions of refunds that the desk has signed
+	Refunded  uint64 // payments that were paid back by them
+	// RefundsExpired are refunds that expired or failed; they are due again.
+	RefundsExpired uint64
 }
 
 func (c *counters) read() Counts {
 	return Counts{
 		Built: c.built.Load(), Refused: c.refused.Load(), Cosigned: c.cosigned.Load(), Delivered: c.delivered.Load(),
 		Settled: c.settled.Load(), Released: c.released.Load(), Expired: c.expired.Load(),
+		Refunds: c.refunds.Load(), Refunded: c.refunded.Load(), RefundsExpired: c.refundsExpired.Load(),
 	}
 }
 

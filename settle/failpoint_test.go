@@ -138,7 +138,7 @@ type failingKV struct {
 }
 
 // kvNames says what is written, by the first byte of the first key.
-var kvNames = map[byte]string{1: "layout", 2: "build", 3: "transaction", 5: "unmatched", 6: "unmatched", 7: "cursor"}
+var kvNames = map[byte]string{1: "layout", 2: "build", 3: "transaction", 5: "unmatched", 6: "unmatched", 7: "cursor", 9: "refund", 12: "order"}
 
 func (k failingKV) Commit(fill kv.Fill, sync bool) error {
 	name := ""

@@ -24,7 +24,11 @@ import (
 func (o *operations) Money(kind desk.MoneyKind, after desk.MoneyCursor, limit int) ([]desk.MoneyItem, error) {
 	switch kind {
 	case desk.MoneyRefundDue:
-		return o.listRefunds(after.Signature, limit), nil
+		return o.listRefunds(rfq.PaymentRefundDue, after.Signature, limit)
+	case desk.MoneyRefunding:
+		return o.listRefunds(rfq.PaymentRefunding, after.Signature, limit)
+	case desk.MoneyRefunded:
+		return o.listRefunded(after.Signature, limit)
 	case desk.MoneyDeliveryFailing:
 		return o.listFailing(after.Claim, limit)
 	case desk.MoneyOutcomeUnknown:
@@ -38,25 +42,71 @@ func (o *operations) Money(kind desk.MoneyKind, after desk.MoneyCursor, limit in
 // MoneyCounts counts the money that needs an operator. It does not block. It counts
 // unknown outcomes also of claims that the desk has forgotten.
 func (o *operations) MoneyCounts() desk.MoneyCounts {
+	due, refunding := o.refunds.count()
+	seen := o.seen()
 	return desk.MoneyCounts{
-		RefundsDue: o.refunds.count(), DeliveriesFailing: o.jobs.countFailing(o.now(), o.failingAfter),
-		Unmatched: o.store.UnmatchedCount(), OutcomesUnknown: o.tracker.OutcomesUnknown(),
+		Dropped: o.store.Dropped().Count, Dust: seen.Dust, Foreign: seen.Foreign,
+		RefundsDue: due, Refunding: refunding, Ordered: o.orders.count(),
+		DeliveriesFailing: o.jobs.countFailing(o.now(), o.failingAfter),
+		Unmatched:         o.store.UnmatchedCount(), OutcomesUnknown: o.tracker.OutcomesUnknown(),
 	}
 }
 
 // RefundsDue lists payments whose refund is due, by signature, beginning after one;
 // at most limit. It sorts all of them.
 func (o *operations) RefundsDue(after solana.Signature, limit int) []rfq.Payment {
-	return o.refunds.list(after, limit)
+	return o.refunds.list(rfq.PaymentRefundDue, after, limit)
 }
 
-func (o *operations) listRefunds(after solana.Signature, limit int) (out []desk.MoneyItem) {
-	for _, p := range o.refunds.list(after, limit) {
-		out = append(out, desk.MoneyItem{
-			Signature: p.Signature, Claim: p.Claim, Rail: p.Rail, Amount: p.Amount, Payer: p.Payer, Slot: p.Slot, At: p.At, Reason: p.Reason.String(),
-		})
+func (o *operations) listRefunds(state rfq.PaymentState, after solana.Signature, limit int) (out []desk.MoneyItem, err error) {
+	for _, p := range o.refunds.list(state, after, limit) {
+		item := desk.MoneyItem{
+			Signature: p.Signature, Claim: p.Claim, Rail: p.Rail, Amount: p.RefundAtoms(), Payer: p.Payer, Slot: p.Slot, At: p.At, Reason: p.Reason.String(),
+		}
+		if order, ok := o.orders.order(p.Signature); ok {
+			item.OrderedBy, item.Problem = order.By, order.problem
+		}
+		if state == rfq.PaymentRefunding {
+			x, ok, err := o.store.Refunds.Get(p.Proof)
+			if err != nil {
+				return nil, err
+			}
+			if ok {
+				item.Refund, item.OrderedBy = x.Signature, x.By
+				s, _ := o.tracker.State(x.Signature)
+				item.Problem = s.Problem
+			}
+		}
+		out = append(out, item)
 	}
-	return out
+	return out, nil
+}
+
+// listRefunded lists what was paid back on an order, not what an operator has paid back
+// with another wallet.
+func (o *operations) listRefunded(after solana.Signature, limit int) (out []desk.MoneyItem, err error) {
+	list, err := o.store.Refunds.PaidBack(after, limit)
+	if err != nil {
+		return nil, err
+	}
+	for i := range list {
+		x := &list[i]
+		item := desk.MoneyItem{
+			Signature: x.Payment, Rail: market.RailUSDC, Amount: uint64(x.Amount), At: x.Refund.EndedAt, Refund: x.Refund.Signature, OrderedBy: x.Refund.By,
+		}
+		if x.Mint == (solana.Address{}) {
+			item.Rail = market.RailSOL
+		}
+		id, known, err := o.desk.PaymentClaim(x.Payment)
+		if err != nil {
+			return nil, err
+		}
+		if known {
+			item.Claim = id
+		}
+		out = append(out, item)
+	}
+	return out, nil
 }
 
 func (o *operations) listFailing(after market.ClaimID, limit int) ([]desk.MoneyItem, error) {

@@ -13,6 +13,7 @@ import (
 	"blockdesk/market"
 	"blockdesk/settle/broadcast"
 	"blockdesk/settle/cosign"
+	"blockdesk/settle/proof"
 	"blockdesk/settle/store"
 )
 
@@ -23,9 +24,12 @@ type operations struct {
 	tracker      *broadcast.Tracker
 	jobs         *jobs
 	refunds      *refunds
+	orders       *refundOrders
 	resumer      *resumer
 	locks        *claimLocks
 	failingAfter time.Duration
+	// seen returns what the watch for payments has seen.
+	seen func() proof.Stats
 }
 
 // Refunded records that a payment was paid back by a transaction. A refusal by the

@@ -15,13 +15,16 @@ import (
 // outcomes records in the desk how transactions ended.
 type outcomes struct {
 	*env
-	jobs *jobs
+	jobs   *jobs
+	orders *refundOrders
 }
 
 // book records the end of a transaction in the desk. The tracker calls it again
 // until it returns nil, so every step must be repeatable.
 func (o *outcomes) book(_ context.Context, r broadcast.Result) error {
 	switch {
+	case r.Kind == cosign.Refund:
+		return o.orders.bookRefund(&r)
 	case r.End == broadcast.Finalized:
 		return o.settle(&r)
 	case r.Kind == cosign.Cosign:

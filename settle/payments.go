@@ -77,6 +77,14 @@ func (p *payments) Verify(ctx context.Context, r *desk.PaymentProof) (desk.Verdi
 	return v, err
 }
 
+// seen returns what the prover has seen; the zero value before there is one.
+func (p *payments) seen() (s proof.Stats) {
+	if prover := p.prover.Load(); prover != nil {
+		s = prover.Stats()
+	}
+	return s
+}
+
 // watch watches for payments until ctx ends. The watched accounts follow the desk's
 // policy: when that changes, a new prover begins at the stored cursors.
 //

@@ -13,7 +13,7 @@ import (
 	"blockdesk/settle/store"
 )
 
-// refunds are the payments whose refund is due, according to the engine's records.
+// refunds are the payments whose refund is due or under way, according to the engine's records.
 // The engine bounds them: rfq.MaxRefunds. Safe for concurrent use.
 type refunds struct {
 	mu       sync.Mutex
@@ -45,35 +45,57 @@ func (r *refunds) unhold(id market.ClaimID) {
 func (r *refunds) set(p *rfq.Payment) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if p.State == rfq.PaymentRefundDue {
+	if p.State.Pending() {
 		r.payments[p.Signature] = *p
 	} else {
 		delete(r.payments, p.Signature)
 	}
 }
 
-func (r *refunds) count() (n int) {
+// count returns the numbers of payments whose refund is due and listed, and is under way.
+func (r *refunds) count() (due, underWay int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if len(r.held) == 0 {
-		return len(r.payments)
-	}
 	for _, p := range r.payments {
-		if !r.held[p.Claim] {
-			n++
+		switch {
+		case p.State == rfq.PaymentRefunding:
+			underWay++
+		case !r.held[p.Claim]:
+			due++
 		}
 	}
-	return n
+	return due, underWay
 }
 
-// list returns payments in the order of their signatures, beginning after one; at
-// most limit.
-func (r *refunds) list(after solana.Signature, limit int) []rfq.Payment {
+// find returns a payment whose refund is due or under way. held: it is not listed yet.
+func (r *refunds) find(signature solana.Signature) (p rfq.Payment, held, ok bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	p, ok = r.payments[signature]
+	return p, r.held[p.Claim], ok
+}
+
+// byProof returns the payments that a transaction pays back.
+func (r *refunds) byProof(hash solana.Hash) (list []solana.Signature) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for signature, p := range r.payments {
+		if p.State == rfq.PaymentRefunding && p.Proof == hash {
+			list = append(list, signature)
+		}
+	}
+	return list
+}
+
+// list returns payments in a state in the order of their signatures, beginning after
+// one; at most limit.
+func (r *refunds) list(state rfq.PaymentState, after solana.Signature, limit int) []rfq.Payment {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	var list []rfq.Payment
 	for signature, p := range r.payments {
-		if bytes.Compare(signature[:], after[:]) > 0 && !r.held[p.Claim] {
+		held := state == rfq.PaymentRefundDue && r.held[p.Claim]
+		if p.State == state && !held && bytes.Compare(signature[:], after[:]) > 0 {
 			list = append(list, p)
 		}
 	}

@@ -31,6 +31,7 @@ type Settlement struct {
 	*balances    // Balances
 	*network     // CheckNetwork, Network
 	*operations  // Money, MoneyCounts, RefundsDue and what an operator decides
+	*refunder    // Refund
 
 	chain    *chainState
 	jobs     *jobs
@@ -54,7 +55,11 @@ func New(o Options, d Desk, node Node, st *store.Store, signer cosign.Signer) (*
 	if err := holdDelivered(st, refunds); err != nil {
 		return nil, err
 	}
-	outcomes := &outcomes{env: e, jobs: jobs}
+	orders := &refundOrders{
+		env: e, refunds: refunds, retryFirst: o.RetryFirst, retryMax: o.RetryMax,
+		wake: make(chan struct{}, 1), orders: map[solana.Signature]*refundOrder{},
+	}
+	outcomes := &outcomes{env: e, jobs: jobs, orders: orders}
 	tracker, err := broadcast.New(o.Broadcast, node, outcomes.book)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrOptions, err)
@@ -65,6 +70,10 @@ func New(o Options, d Desk, node Node, st *store.Store, signer cosign.Signer) (*
 	guard := &guard{env: e, builder: builder, blockhashLife: o.BlockhashLife}
 	key := &deskKey{env: e, timeout: o.SignTimeout}
 	search := &search{e}
+	refunder := &refunder{refundOrders: orders, tracker: tracker, builder: builder, treasury: o.Treasury, key: key, guard: guard}
+	if err := refunder.start(); err != nil {
+		return nil, err
+	}
 	resumer := &resumer{env: e, tracker: tracker, locks: locks}
 	packages := &packages{env: e, tracker: tracker, builder: builder, locks: locks, treasury: o.Treasury, syncBuilds: o.SyncBuilds}
 	payments := &payments{env: e, chain: chain, options: o.Payments, treasury: o.Treasury}
@@ -73,8 +82,9 @@ func New(o Options, d Desk, node Node, st *store.Store, signer cosign.Signer) (*
 		packages:    packages,
 		submissions: &submissions{env: e, tracker: tracker, packages: packages, guard: guard, key: key, locks: locks},
 		payments:    payments,
+		refunder:    refunder,
 		operations: &operations{
-			env: e, tracker: tracker, jobs: jobs, refunds: refunds, resumer: resumer, locks: locks, failingAfter: o.FailingAfter,
+			env: e, tracker: tracker, jobs: jobs, refunds: refunds, orders: orders, resumer: resumer, locks: locks, failingAfter: o.FailingAfter, seen: payments.seen,
 		},
 		network:  network,
 		balances: &balances{env: e, chain: chain, every: o.BalanceEvery, sol: solNeeded(o.Budget)},
@@ -102,6 +112,7 @@ func (s *Settlement) Start(claims func(yield func(c *rfq.Claim, payments []rfq.P
 		s.recovery.recovered(c)
 		for i := range payments {
 			s.tables.refunds.set(&payments[i])
+			s.refunder.recovered(&payments[i])
 			if payments[i].State == rfq.PaymentRefundDue {
 				s.tables.queueAudit(c)
 			}
@@ -122,6 +133,7 @@ func (s *Settlement) Run(ctx context.Context, c Consumer) error {
 	group.Go(func() error { return s.recovery.run(ctxAll) })
 	group.Go(func() error { return s.balances.run(ctxAll) })
 	group.Go(func() error { return s.pruneBuilds(ctxAll) })
+	group.Go(func() error { return s.refunder.run(ctxAll) })
 	for range s.deliverers {
 		group.Go(func() error { return s.workers.work(ctxAll) })
 	}

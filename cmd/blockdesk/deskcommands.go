@@ -34,10 +34,11 @@ type (
 
 // lockChange is the body of a request to lock or unlock.
 type lockChange struct {
-	Pair   string `json:"pair,omitempty"`
-	Rail   string `json:"rail,omitempty"`
-	Locked bool   `json:"locked"`
-	Reason string `json:"reason,omitempty"`
+	Pair       string `json:"pair,omitempty"`
+	Rail       string `json:"rail,omitempty"`
+	Deliveries bool   `json:"deliveries,omitempty"`
+	Locked     bool   `json:"locked"`
+	Reason     string `json:"reason,omitempty"`
 }
 
 func lockCommand(s *settings) *cobra.Command {
@@ -45,11 +46,13 @@ func lockCommand(s *settings) *cobra.Command {
 	var list bool
 	in := lockChange{Locked: true}
 	cmd := &cobra.Command{
-		Use: "lock", Short: "Stop quotes and claims for everything, a pair, or a rail", Args: cobra.NoArgs,
+		Use: "lock", Short: "Stop quotes and claims, or everything that goes out", Args: cobra.NoArgs,
 		Long: "Stop quotes, claims and co-signatures for everything, or for one pair or rail. Reserved and paid\n" +
-			"claims continue. With --list it shows the locks. A lock is journaled with your name and survives\n" +
-			"a restart.",
-		Example: "  blockdesk lock --pair SLUSD/USDC --reason 'price feed down'\n  blockdesk lock --list",
+			"claims continue. With --deliveries it stops what goes out instead: deliveries, co-signatures and\n" +
+			"refunds. Nothing is lost by it: claims are taken and paid as before, and wait. With --list it\n" +
+			"shows the locks. A lock is journaled with your name and survives a restart.",
+		Example: "  blockdesk lock --deliveries --reason 'a node lies'\n" +
+			"  blockdesk lock --pair SLUSD/USDC --reason 'price feed down'\n  blockdesk lock --list",
 		RunE: operatorCommand(s, &f, func([]string) (string, any, error) {
 			if list {
 				return "/desk/locks", nil, nil
@@ -71,9 +74,9 @@ func unlockCommand(s *settings) *cobra.Command {
 	var in lockChange
 	cmd := &cobra.Command{
 		Use: "unlock", Short: "Remove a lock", Args: cobra.NoArgs,
-		Long: "Remove a lock. Pairs and rails have locks of their own: unlock without --pair and --rail removes\n" +
-			"only the lock of everything.",
-		Example: "  blockdesk unlock --pair SLUSD/USDC",
+		Long: "Remove a lock. Pairs, rails and deliveries have locks of their own: unlock without a flag removes\n" +
+			"only the lock of everything. After unlock --deliveries what has waited goes out.",
+		Example: "  blockdesk unlock --pair SLUSD/USDC\n  blockdesk unlock --deliveries",
 		RunE:    operatorCommand(s, &f, func([]string) (string, any, error) { return "/desk/locks", &in, nil }, showLocks),
 	}
 	f.add(cmd)
@@ -85,7 +88,8 @@ func (in *lockChange) flags(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&in.Pair, "pair", "", "one pair, e.g. SLUSD/USDC")
 	cmd.Flags().StringVar(&in.Rail, "rail", "", "one rail, USDC or SOL")
 	cmd.Flags().StringVar(&in.Reason, "reason", "", "reason, 1 to 40 characters")
-	cmd.MarkFlagsMutuallyExclusive("pair", "rail")
+	cmd.Flags().BoolVar(&in.Deliveries, "deliveries", false, "everything that goes out: deliveries, co-signatures, refunds")
+	cmd.MarkFlagsMutuallyExclusive("pair", "rail", "deliveries")
 }
 
 func showLocks(w io.Writer, a *locksAnswer) error {

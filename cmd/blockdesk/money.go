@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -14,10 +15,12 @@ import (
 
 // The lists of money that needs an operator, as the admin address names them.
 const (
-	moneyStuck    = "stuck_deliveries"
-	moneyDoubtful = "doubtful"
-	moneyRefunds  = "refunds_due"
-	moneyStrays   = "strays"
+	moneyStuck     = "stuck_deliveries"
+	moneyDoubtful  = "doubtful"
+	moneyRefunds   = "refunds_due"
+	moneyRefunding = "refunding"
+	moneyStrays    = "strays"
+	moneyRefunded  = "refunded"
 )
 
 type (
@@ -33,6 +36,9 @@ type (
 		At        string `json:"at"`
 		Attempts  int    `json:"attempts"`
 		Delivery  string `json:"delivery_signature"`
+		Refund    string `json:"refund_signature"`
+		OrderedBy string `json:"refund_ordered_by"`
+		Problem   string `json:"refund_problem"`
 	}
 	moneyAnswer struct {
 		Counts map[string]int `json:"counts"`
@@ -45,14 +51,14 @@ type (
 
 func moneyCommand(s *settings) *cobra.Command {
 	cmd := groupCommand(cobra.Command{
-		Use: "money", Short: "List money that needs an operator, and record what was done",
-		Long: "List money that needs an operator, and record what was done. None of these commands moves money:\n" +
-			"send a refund with your own wallet. docs/operating.md has a procedure for each list.",
+		Use: "money", Short: "List money that needs an operator, pay it back, and record what was done",
+		Long: "List money that needs an operator, pay it back, and record what was done. Of these commands only\n" +
+			"money refund moves money. docs/operating.md has a procedure for each list.",
 	})
 	var f operatorFlags
 	f.add(cmd)
 	cmd.AddCommand(
-		moneyListCommand(s, &f), moneyRefundedCommand(s, &f), moneyAbandonCommand(s, &f), moneyReleaseCommand(s, &f), moneyResolveCommand(s, &f),
+		moneyListCommand(s, &f), moneyRefundCommand(s, &f), moneyRefundedCommand(s, &f), moneyAbandonCommand(s, &f), moneyReleaseCommand(s, &f), moneyResolveCommand(s, &f),
 	)
 	return cmd
 }
@@ -64,7 +70,8 @@ func moneyListCommand(s *settings, f *operatorFlags) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "list", Short: "List failing deliveries, unknown outcomes, due refunds, and unmatched payments", Args: cobra.NoArgs,
 		Long: "List money that needs an operator, most urgent first: deliveries that keep failing\n" +
-			"(stuck_deliveries), claims whose outcome on the chain is unknown (doubtful), due refunds\n(refunds_due), and payments without a claim (strays). It needs a service that settles.",
+			"(stuck_deliveries), claims whose outcome on the chain is unknown (doubtful), due refunds\n(refunds_due), refunds that are not final (refunding), and payments without a claim (strays).\n" +
+			"--kind refunded lists what the desk has paid back. It needs a service that settles.",
 		Example: "  blockdesk money list\n  blockdesk money list --kind refunds_due --limit 20",
 		RunE: operatorCommand(s, f, func([]string) (string, any, error) {
 			for name, value := range map[string]string{"kind": kind, "after": after} {
@@ -79,7 +86,7 @@ func moneyListCommand(s *settings, f *operatorFlags) *cobra.Command {
 		}, showMoney),
 	}
 	flags := cmd.Flags()
-	flags.StringVar(&kind, "kind", "", "one list: "+strings.Join([]string{moneyStuck, moneyDoubtful, moneyRefunds, moneyStrays}, ", "))
+	flags.StringVar(&kind, "kind", "", "one list: "+strings.Join([]string{moneyStuck, moneyDoubtful, moneyRefunds, moneyRefunding, moneyStrays, moneyRefunded}, ", "))
 	flags.StringVar(&after, "after", "", "continue a list of this kind after this item")
 	flags.IntVar(&limit, "limit", 0, "most items of a list (default: the service's)")
 	return cmd
@@ -93,7 +100,7 @@ func moneyRefundedCommand(s *settings, f *operatorFlags) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "refunded SIGNATURE", Short: "Record that a payment was refunded", Args: cobra.ExactArgs(1),
 		Long: "Record that the payment with this SIGNATURE was refunded by the transaction --by. It moves no\n" +
-			"money: send the refund first, with your own wallet. It is journaled, and cannot be recorded twice\nwith different refunds.",
+			"money: send the refund first, with your own wallet, or use money refund instead. It is journaled, and cannot be recorded twice\nwith different refunds.",
 		Example: "  blockdesk money refunded 5Kd… --by 3xP…",
 		RunE: operatorCommand(s, f, func(args []string) (string, any, error) {
 			in.Payment = args[0]
@@ -184,22 +191,23 @@ func moneyResolveCommand(s *settings, f *operatorFlags) *cobra.Command {
 // showMoney prints the lists, the most urgent first.
 func showMoney(w io.Writer, a *moneyAnswer) error {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(t, "KIND\tSINCE\tCLAIM\tAMOUNT\tREASON\tPAYER\tPAYMENT\tDELIVERIES\tTRANSACTION")
-	for _, kind := range []string{moneyStuck, moneyDoubtful, moneyRefunds, moneyStrays} {
+	fmt.Fprintln(t, "KIND\tSINCE\tCLAIM\tAMOUNT\tREASON\tPAYER\tPAYMENT\tDELIVERIES\tTRANSACTION\tORDERED BY\tWAITS FOR")
+	for _, kind := range []string{moneyStuck, moneyDoubtful, moneyRefunds, moneyRefunding, moneyStrays, moneyRefunded} {
 		list := a.Lists[kind]
 		for _, m := range list.Items {
 			amount := m.Atoms + " atoms"
 			if m.Amount != "" {
 				amount = shortDecimal(m.Amount) + " " + m.Rail
 			}
-			fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%d\t%s\n",
-				kind, shortTime(m.At), dash(m.Claim), amount, dash(m.Reason), dash(m.Payer), dash(m.Signature), m.Attempts, dash(m.Delivery))
+			fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%d\t%s\t%s\t%s\n",
+				kind, shortTime(m.At), dash(m.Claim), amount, dash(m.Reason), dash(m.Payer), dash(m.Signature), m.Attempts, dash(cmp.Or(m.Refund, m.Delivery)),
+				dash(m.OrderedBy), dash(m.Problem))
 		}
 		if list.Next != "" {
 			fmt.Fprintf(t, "%s\tmore of %d: --kind %s --after %s\n", kind, a.Counts[kind], kind, list.Next)
 		}
 	}
-	if a.Counts[moneyStuck]+a.Counts[moneyDoubtful]+a.Counts[moneyRefunds]+a.Counts[moneyStrays] == 0 {
+	if a.Counts[moneyStuck]+a.Counts[moneyDoubtful]+a.Counts[moneyRefunds]+a.Counts[moneyStrays]+len(a.Lists[moneyRefunding].Items)+len(a.Lists[moneyRefunded].Items) == 0 {
 		fmt.Fprintln(t, "nothing needs an operator")
 	}
 	return t.Flush()

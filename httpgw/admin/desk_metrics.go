@@ -47,7 +47,8 @@ func (s *DeskSources) collectors() []prometheus.Collector {
 		all = append(all, NewMetrics(prefix, s.View).
 			Gauge("tickets_open", "Open tickets.", func(v **rfq.View) float64 { return float64(openTickets(*v)) }).
 			Gauge("reserved_usd", "Dollars that claims have reserved in all tranches.", func(v **rfq.View) float64 { return reservedUSD(*v) }).
-			Gauge("locks", "Locks that are set.", func(v **rfq.View) float64 { return float64(shutLocks(*v)) }))
+			Gauge("locks", "Locks that are set.", func(v **rfq.View) float64 { return float64(shutLocks(*v)) }).
+			Gauge("deliveries_locked", "1 while the lock of deliveries is set: nothing goes out.", func(v **rfq.View) float64 { return float64(deliveriesLocked(*v)) }))
 		all = append(all, s.priceFamilies()...)
 	}
 	return all
@@ -108,6 +109,16 @@ func reservedUSD(v *rfq.View) float64 {
 		}
 	}
 	return sum
+}
+
+// deliveriesLocked returns 1 while the lock of deliveries is set.
+func deliveriesLocked(v *rfq.View) (n int) {
+	for i := range v.Locks {
+		if v.Locks[i].Locked && v.Locks[i].Scope == rfq.LockDeliveries {
+			n = 1
+		}
+	}
+	return n
 }
 
 func shutLocks(v *rfq.View) (n int) {

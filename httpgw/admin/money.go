@@ -41,13 +41,16 @@ type Money interface {
 	// ResolveUnmatched records what an operator has done about an unmatched payment. The first
 	// note stands. Error: desk.ErrNotUnmatched.
 	ResolveUnmatched(by desk.OperatorRequest, payment [64]byte, note string) error
+	// Refund orders that payments be paid back. An order outlasts a restart; Money follows it
+	// to its end. Error: desk.ErrNoRefundDue.
+	Refund(by desk.OperatorRequest, s *desk.RefundSelection) (desk.RefundsOrdered, error)
 }
 
 // moneyKinds are the lists by urgency.
 var moneyKinds = []struct {
 	kind desk.MoneyKind
 	name string
-}{{desk.MoneyDeliveryFailing, "stuck_deliveries"}, {desk.MoneyOutcomeUnknown, "doubtful"}, {desk.MoneyRefundDue, "refunds_due"}, {desk.MoneyUnmatched, "strays"}}
+}{{desk.MoneyDeliveryFailing, "stuck_deliveries"}, {desk.MoneyOutcomeUnknown, "doubtful"}, {desk.MoneyRefundDue, "refunds_due"}, {desk.MoneyRefunding, "refunding"}, {desk.MoneyUnmatched, "strays"}, {desk.MoneyRefunded, "refunded"}}
 
 // moneyAnswer is GET /desk/money: all lists from their beginning, or the list that the
 // query names.
@@ -62,6 +65,13 @@ type moneyCountsJSON struct {
 	Doubtful int `json:"doubtful"`
 	Refunds  int `json:"refunds_due"`
 	Strays   int `json:"strays"`
+	// Refunding are refunds that are not final; Ordered are those to be made.
+	Refunding int `json:"refunding"`
+	Ordered   int `json:"refunds_ordered"`
+	// Counted, and not listed one by one.
+	Dropped uint64 `json:"strays_dropped"`
+	Dust    uint64 `json:"dust"`
+	Foreign uint64 `json:"worthless_tokens"`
 }
 
 type moneyList struct {
@@ -82,6 +92,9 @@ type moneyJSON struct {
 	At        wire.Time    `json:"at"`
 	Attempts  int          `json:"attempts"`
 	Delivery  *string      `json:"delivery_signature"`
+	Refund    *string      `json:"refund_signature"`
+	OrderedBy *string      `json:"refund_ordered_by"`
+	Problem   *string      `json:"refund_problem"` // why an ordered refund waits
 }
 
 // moneyEndpoints are the operators' endpoints of Money.
@@ -97,6 +110,7 @@ func (e *moneyEndpoints) routes() operatorRoutes {
 		"/desk/money/abandon":  {"POST": bodied(e.abandonClaim)},
 		"/desk/money/release":  {"POST": bodied(e.releaseClaim)},
 		"/desk/money/resolve":  {"POST": bodied(e.resolveStray)},
+		"/desk/money/refund":   {"POST": bodied(e.orderRefunds)},
 	}
 }
 
@@ -120,7 +134,7 @@ func parseMoneyQuery(r *http.Request) (q moneyQuery, bad *wire.Problem) {
 			}
 		}
 		if q.kind == 0 {
-			return q, invalidOperatorField("kind", "must be stuck_deliveries, doubtful, refunds_due or strays")
+			return q, invalidOperatorField("kind", "must be stuck_deliveries, doubtful, refunds_due, refunding, strays or refunded")
 		}
 	}
 	if text := values.Get("after"); text != "" {
@@ -128,7 +142,7 @@ func parseMoneyQuery(r *http.Request) (q moneyQuery, bad *wire.Problem) {
 		switch q.kind {
 		case desk.MoneyDeliveryFailing, desk.MoneyOutcomeUnknown:
 			q.after.Claim, ok = market.ParseClaimID([]byte(text))
-		case desk.MoneyRefundDue, desk.MoneyUnmatched:
+		case desk.MoneyRefundDue, desk.MoneyRefunding, desk.MoneyRefunded, desk.MoneyUnmatched:
 			q.after.Signature, ok = wire.ParseSignature([]byte(text))
 		}
 		if !ok {
@@ -147,10 +161,11 @@ func (e *moneyEndpoints) listMoney(c *call) (any, *wire.Problem) {
 	}
 	n := e.money.MoneyCounts()
 	answer := moneyAnswer{
-		OK: true, Counts: moneyCountsJSON{Stuck: n.DeliveriesFailing, Refunds: n.RefundsDue, Strays: n.Unmatched, Doubtful: n.OutcomesUnknown}, Lists: map[string]*moneyList{},
+		OK: true, Counts: moneyCountsJSON{Stuck: n.DeliveriesFailing, Refunds: n.RefundsDue, Strays: n.Unmatched, Doubtful: n.OutcomesUnknown, Refunding: n.Refunding, Ordered: n.Ordered, Dropped: n.Dropped, Dust: n.Dust, Foreign: n.Foreign}, Lists: map[string]*moneyList{},
 	}
 	for _, k := range moneyKinds {
-		if q.kind != 0 && q.kind != k.kind {
+		// The refunds of the past need nobody: they are listed only if they are asked for.
+		if q.kind != 0 && q.kind != k.kind || q.kind == 0 && k.kind == desk.MoneyRefunded {
 			continue
 		}
 		// The extra item shows whether there is a next page.
@@ -183,6 +198,7 @@ func moneyOf(m *desk.MoneyItem) moneyJSON {
 	out := moneyJSON{
 		Signature: signatureWord(&m.Signature), Reason: wire.NullIfEmpty(m.Reason), Atoms: strconv.FormatUint(m.Amount, 10),
 		Payer: wire.Address(m.Payer), Slot: wire.NullIfZero(m.Slot), At: wire.Time(m.At), Attempts: m.Attempts, Delivery: signatureWord(&m.Delivery),
+		Refund: signatureWord(&m.Refund), OrderedBy: wire.NullIfEmpty(m.OrderedBy), Problem: wire.NullIfEmpty(m.Problem),
 	}
 	if m.Claim != 0 {
 		out.Claim = wire.NullIfEmpty(string(market.AppendClaimID(nil, m.Claim)))

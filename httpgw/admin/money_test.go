@@ -71,6 +71,13 @@ func (l *ledger) ResolveUnmatched(by desk.OperatorRequest, payment [64]byte, not
 	return err
 }
 
+func (l *ledger) Refund(by desk.OperatorRequest, s *desk.RefundSelection) (desk.RefundsOrdered, error) {
+	_, err := l.act(by, fmt.Sprintf("refund %x claim %d rail %d under %d dry %v", s.Payment[:2], s.Claim, s.Rail, s.Under, s.DryRun))
+	out := desk.RefundsOrdered{Before: 1}
+	out.Count[market.RailUSDC], out.Atoms[market.RailUSDC] = 2, 1_500_000
+	return out, err
+}
+
 func newMoneyRig(t testing.TB) (*operatorRig, *ledger) {
 	t.Helper()
 	rig, l := newOperatorRig(t), &ledger{items: map[desk.MoneyKind][]desk.MoneyItem{}}
@@ -124,21 +131,21 @@ func TestMoneyList(t *testing.T) {
 		return w.Body.String()
 	}
 	get("")
-	if all.Counts["refunds_due"] != 5 || all.Counts["stuck_deliveries"] != 5 || all.Counts["strays"] != 1 || all.Counts["doubtful"] != 5 || len(all.Lists) != 4 {
+	if all.Counts["refunds_due"] != 5 || all.Counts["stuck_deliveries"] != 5 || all.Counts["strays"] != 1 || all.Counts["doubtful"] != 5 || len(all.Lists) != 5 {
 		t.Errorf("counts %v, %d lists", all.Counts, len(all.Lists))
 	}
 	for kind, want := range map[string]string{
 		"refunds_due": `{"l1_signature":"` + signedText(1) + `","claim_id":"C000000000002e","reason":"late_payment","rail":"USDC",` +
 			`"amount":"250.000001","amount_atoms":"250000001","payer":"` + gatewaytest.AddressText(gatewaytest.Address(9)) + `","slot":4242,` +
-			`"at":"2026-11-20T12:00:04.123Z","attempts":0,"delivery_signature":null}`,
+			`"at":"2026-11-20T12:00:04.123Z","attempts":0,"delivery_signature":null,"refund_signature":null,"refund_ordered_by":null,"refund_problem":null}`,
 		"stuck_deliveries": `{"l1_signature":"` + signedText(1) + `","claim_id":"C000000000002e","reason":"no_such_account","rail":"SOL",` +
 			`"amount":"0.000000001","amount_atoms":"1","payer":"` + gatewaytest.AddressText(gatewaytest.Address(9)) + `","slot":7,` +
-			`"at":"2026-11-20T12:00:04.123Z","attempts":3,"delivery_signature":"` + signedText(9) + `"}`,
+			`"at":"2026-11-20T12:00:04.123Z","attempts":3,"delivery_signature":"` + signedText(9) + `","refund_signature":null,"refund_ordered_by":null,"refund_problem":null}`,
 		"doubtful": `{"l1_signature":null,"claim_id":"C000000000002e","reason":"history_too_long","rail":"USDC",` +
 			`"amount":"250.000001","amount_atoms":"250000001","payer":"` + gatewaytest.AddressText(gatewaytest.Address(9)) + `","slot":null,` +
-			`"at":"2026-11-20T12:00:04.123Z","attempts":0,"delivery_signature":"` + signedText(9) + `"}`,
+			`"at":"2026-11-20T12:00:04.123Z","attempts":0,"delivery_signature":"` + signedText(9) + `","refund_signature":null,"refund_ordered_by":null,"refund_problem":null}`,
 		"strays": `{"l1_signature":"` + signedText(1) + `","claim_id":null,"reason":"wrong_mint","rail":null,"amount":null,` +
-			`"amount_atoms":"18446744073709551615","payer":null,"slot":null,"at":"2026-11-20T12:00:04.123Z","attempts":0,"delivery_signature":null}`,
+			`"amount_atoms":"18446744073709551615","payer":null,"slot":null,"at":"2026-11-20T12:00:04.123Z","attempts":0,"delivery_signature":null,"refund_signature":null,"refund_ordered_by":null,"refund_problem":null}`,
 	} {
 		if list := all.Lists[kind]; len(list.Items) == 0 || string(list.Items[0]) != want || list.Next != nil {
 			t.Errorf("%s: %s, next %v\nwant %s", kind, list.Items, list.Next, want)
@@ -175,7 +182,7 @@ func TestMoneyList(t *testing.T) {
 		t.Errorf("all that there are: %+v", list)
 	}
 	l.items = nil
-	if body := get(""); strings.Count(body, `{"items":[],"next":null}`) != 4 {
+	if body := get(""); strings.Count(body, `{"items":[],"next":null}`) != 5 {
 		t.Errorf("nothing: %s", body)
 	}
 }
@@ -337,5 +344,42 @@ func TestWrongMoneyActs(t *testing.T) {
 	}
 	if w := newOperatorRig(t).send("GET", "/desk/money", "", annToken); w.Code != 404 {
 		t.Errorf("without a settlement: %d %s", w.Code, w.Body)
+	}
+}
+
+// TestOrderRefunds: an order selects one payment or, by name, all with conditions; anything
+// else is refused before it is asked for.
+func TestOrderRefunds(t *testing.T) {
+	rig, l := newMoneyRig(t)
+	claim := gatewaytest.ClaimText(78)
+	for body, want := range map[string]string{
+		`{"l1_signature":"` + signedText(1) + `"}`: "refund 0100 claim 0 rail 0 under 0 dry false",
+		`{"all":true}`: "refund 0000 claim 0 rail 0 under 0 dry false",
+		`{"all":true,"under_usd":"99.5","rail":"SOL","claim_id":"` + claim + `","dry_run":true}`: "refund 0000 claim 78 rail 2 under 99500000 dry true",
+	} {
+		l.acts = nil
+		w := rig.send("POST", "/desk/money/refund", body, annToken)
+		if w.Code != 200 || len(l.acts) != 1 || !strings.HasSuffix(l.acts[0], want) {
+			t.Errorf("%s: %d %s, acts %q", body, w.Code, w.Body, l.acts)
+		}
+		if got := w.Body.String(); !strings.Contains(got, `"ordered_before":1,"ordered":{"SOL":{"count":0,"amount":"0.000000000","amount_atoms":"0"},"USDC":{"count":2,"amount":"1.500000","amount_atoms":"1500000"}}`) {
+			t.Errorf("%s: %s", body, got)
+		}
+	}
+	l.acts = nil
+	for _, body := range []string{
+		`{}`, `{"all":false}`, `{"all":true,"l1_signature":"` + signedText(1) + `"}`, `{"l1_signature":"x"}`, `{"all":true,"rail":"EUR"}`,
+		`{"all":true,"under_usd":"0"}`, `{"all":true,"under_usd":"-1"}`, `{"all":true,"under_usd":"0.0000001"}`, `{"all":true,"claim_id":"x"}`,
+	} {
+		if w := rig.send("POST", "/desk/money/refund", body, annToken); w.Code < 400 || w.Code >= 500 {
+			t.Errorf("%s: %d %s", body, w.Code, w.Body)
+		}
+	}
+	if len(l.acts) != 0 {
+		t.Errorf("acts %q", l.acts)
+	}
+	l.failing = desk.ErrNoRefundDue
+	if w := rig.send("POST", "/desk/money/refund", `{"l1_signature":"`+signedText(1)+`"}`, annToken); w.Code != 404 && w.Code != 409 {
+		t.Errorf("not due: %d %s", w.Code, w.Body)
 	}
 }

@@ -19,7 +19,7 @@ const maxOperatorAgeS = 7 * 24 * 3600
 
 // operatorLock is a lock that has been set at least once.
 type operatorLock struct {
-	Name   string    `json:"name"` // global, pair:SYMBOL or rail:RAIL
+	Name   string    `json:"name"` // global, pair:SYMBOL, rail:RAIL or deliveries
 	Locked bool      `json:"locked"`
 	Since  wire.Time `json:"since"`
 	By     string    `json:"by"`
@@ -51,19 +51,23 @@ func (e *deskEndpoints) lockName(l *rfq.Lock) string {
 		return "pair:" + e.symbol(l.Instrument)
 	case rfq.LockRail:
 		return "rail:" + l.Rail.String()
+	case rfq.LockDeliveries:
+		return "deliveries"
 	default:
 		return "global"
 	}
 }
 
 type setLockBody struct {
-	Pair   string `json:"pair"`
-	Rail   string `json:"rail"`
-	Locked *bool  `json:"locked"`
-	Reason string `json:"reason"`
+	Pair       string `json:"pair"`
+	Rail       string `json:"rail"`
+	Deliveries bool   `json:"deliveries"`
+	Locked     *bool  `json:"locked"`
+	Reason     string `json:"reason"`
 }
 
-// setLock locks or unlocks a pair, a rail, or everything if the body names neither.
+// setLock locks or unlocks a pair, a rail, what goes out, or all new promises if the body
+// names none of them.
 func (e *deskEndpoints) setLock(c *call, in *setLockBody) (any, *wire.Problem) {
 	if in.Locked == nil {
 		return nil, wire.MissingMember("locked")
@@ -76,6 +80,10 @@ func (e *deskEndpoints) setLock(c *call, in *setLockBody) (any, *wire.Problem) {
 	}
 	r := &rfq.SetLock{Scope: rfq.LockAll, Locked: *in.Locked, Reason: in.Reason}
 	switch {
+	case in.Deliveries && (in.Pair != "" || in.Rail != ""):
+		return nil, invalidOperatorField("deliveries", "must not come with pair or rail; it covers everything that goes out")
+	case in.Deliveries:
+		r.Scope = rfq.LockDeliveries
 	case in.Pair != "" && in.Rail != "":
 		return nil, invalidOperatorField("rail", "must not come with pair; a lock covers a pair, a rail or everything")
 	case in.Pair != "":

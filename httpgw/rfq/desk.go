@@ -212,8 +212,8 @@ func (p *pages) pricePolicy(e *snapshot, n *pairState) pricePolicyJSON {
 
 func wholeSeconds(ns int64) int64 { return ns / 1e9 }
 
-// locksOf lists the global lock and those of every pair and rail, including locks that
-// were never set.
+// locksOf lists the global lock, those of every pair and rail, and that of deliveries,
+// including locks that were never set.
 func locksOf(e *snapshot) []lockJSON {
 	all := []lockJSON{lockOf("global", findLock(e.view, rfq.LockAll, 0, 0))}
 	for i := range e.pairs {
@@ -223,7 +223,7 @@ func locksOf(e *snapshot) []lockJSON {
 	for r := market.RailUSDC; r < market.RailCount; r++ {
 		all = append(all, lockOf("rail:"+r.String(), findLock(e.view, rfq.LockRail, 0, r)))
 	}
-	return all
+	return append(all, lockOf("deliveries", findLock(e.view, rfq.LockDeliveries, 0, 0)))
 }
 
 func findLock(v *rfq.View, scope rfq.LockScope, in market.InstrumentID, rail market.Rail) *rfq.Lock {

@@ -12,15 +12,19 @@ import (
 	"blockdesk/persist"
 )
 
-// configuration is the operator of a request that the service made at its start.
-const configuration = "(configuration)"
+// configuration is the operator of a request that the service made at its start, settlement
+// that of one about a refund that it followed to its end.
+const (
+	configuration = "(configuration)"
+	settlement    = "(settlement)"
+)
 
 // deskKinds are the requests that run the desk; the others are clients' and the
 // settlement's.
 var deskKinds = map[string]bool{
 	"set_policy": true, "set_pair": true, "set_operator": true, "set_anchor": true, "set_rail_price": true,
 	"set_inventory": true, "set_lock": true, "post_ticket": true, "amend_ticket": true, "set_tranche": true,
-	"withdraw_ticket": true, "refund_payment": true,
+	"withdraw_ticket": true, "refund_payment": true, "begin_refund": true,
 }
 
 // Entry is one request of an operator, whether the desk took it or refused it.
@@ -92,6 +96,8 @@ func (f *filter) line(text []byte) error {
 	}
 	e.Command = strings.ReplaceAll(head.Kind, "_", " ")
 	switch name, known := f.names[head.Operator]; {
+	case head.Operator == 0 && (head.Kind == "refund_payment" || head.Kind == "begin_refund"):
+		e.Operator = settlement
 	case head.Operator == 0:
 		e.Operator = configuration
 	case known:

@@ -129,7 +129,7 @@ type (
 )
 
 // ReadLimits reads a file of limits, which belongs to this process's user and which no
-// other user can write or read. docs/signer.md describes its format. Errors:
+// other user can write or read. docs/operating.md describes its format. Errors:
 // [ErrLimits], [ErrKeyFile] for a file that others can access, errors of the file
 // system.
 func ReadLimits(path string) (*Limits, error) {
@@ -346,8 +346,8 @@ const (
 	mostRefundsTotal = mostPriority + mostBaseFee
 )
 
-// network returns the most lamports that the transaction may cost the desk. Who pays
-// what in an atomic transaction is not told apart: a bound is enough.
+// network returns the most lamports that the transaction may cost the desk. It ignores
+// that a taker may pay the fee or the rent: a bound is enough.
 func (d *draft) network() uint64 {
 	if d.Kind == Refund {
 		return mostRefundsTotal

@@ -119,8 +119,8 @@ func (a AuthorizedRefund) Hash() solana.Hash { return a.refund.value().hash }
 
 // AuthorizeRefund asks the desk to pay payments back: a BeginRefund for each of them, by an
 // operator, with the message's hash as proof. raw are the bytes of the unsigned
-// transaction; they are copied. What the message pays is compared with what the desk
-// has recorded: the payer of the payment, the amount that is due, the asset. It blocks as
+// transaction; they are copied. The message is compared with the desk's record:
+// the payer of the payment, the amount that is due, the asset. It blocks as
 // long as a.Do.
 //
 // Errors: *[RefundRefused]; [ErrRefundTerms] if the message pays something else than the
@@ -143,15 +143,15 @@ func AuthorizeRefund(a Authorizer, operator market.OperatorID, raw []byte, usdc 
 		case result.Reason != 0:
 			return AuthorizedRefund{}, &RefundRefused{x.Payment, result.Outcome}
 		}
-		if err := d.refund.owed(x, result, d.hash, usdc); err != nil {
+		if err := d.refund.checkDue(x, result, d.hash, usdc); err != nil {
 			return AuthorizedRefund{}, err
 		}
 	}
 	return AuthorizedRefund{d}, nil
 }
 
-// owed compares an item with the desk's record of its payment.
-func (s *RefundShape) owed(x *RefundItem, result *desk.Result, proof solana.Hash, usdc solana.Address) error {
+// checkDue compares an item with the desk's record of its payment.
+func (s *RefundShape) checkDue(x *RefundItem, result *desk.Result, proof solana.Hash, usdc solana.Address) error {
 	p := result.Payment
 	if p == nil || p.Signature != x.Payment || p.State != rfq.PaymentRefunding || p.Proof != proof {
 		return fmt.Errorf("refund of %s: %w: no record of it", x.Payment, ErrOutcome)
@@ -164,7 +164,7 @@ func (s *RefundShape) owed(x *RefundItem, result *desk.Result, proof solana.Hash
 			return fmt.Errorf("refund of %s: %w: %w", x.Payment, ErrRefundTerms, err)
 		}
 	}
-	if p.Payer == (solana.Address{}) || s.Mint != mint || x.To != to || uint64(x.Amount) != p.Due {
+	if p.Payer == (solana.Address{}) || s.Mint != mint || x.To != to || uint64(x.Amount) != p.RefundAtoms() {
 		return fmt.Errorf("refund of %s: %w: %d atoms to %s", x.Payment, ErrRefundTerms, x.Amount, solana.Text(x.To))
 	}
 	return nil

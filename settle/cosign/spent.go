@@ -103,8 +103,8 @@ func openSpent(path string, address solana.Address, now int64) (*spent, error) {
 	return s, nil
 }
 
-// replay reads the file's bytes. What a crash left after the last complete entry is cut
-// off: nothing was signed for that.
+// replay reads the file's bytes. The remains of a write that a crash interrupted
+// are cut off: nothing was signed for that.
 func (s *spent) replay(text []byte) error {
 	head := text[:min(len(text), blockSize)]
 	if !bytes.Equal(head, s.header[:]) {

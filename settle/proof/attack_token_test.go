@@ -208,7 +208,7 @@ func tokenOtherMints() []attack {
 			return []call{m(s).give(s.payer.addr, s.treasury.addr, due(c)).with(binding.Reference(c.ID))}
 		})
 	}
-	worthless := unmatchedFor(payment.WrongMint, 0, 0)
+	worthless, valuable := refused(payment.WrongMint), unmatchedFor(payment.WrongMint, 0, 0)
 	return []attack{
 		{name: "a mint of the same decimals", play: in(func(s *stage) coin { return s.props.fake }), want: worthless},
 		{name: "a mint of the same decimals to another wallet of ours", play: instead(func(s *stage, c claim) []call {
@@ -226,12 +226,12 @@ func tokenOtherMints() []attack {
 		{name: "what the desk sells", play: func(s *stage, c claim) signature {
 			s.does(s.slusd.open(s.payer.addr, s.treasury.addr), s.slusd.issue(s.slusd.of(s.treasury.addr), s.issuer.addr, 1))
 			return s.does(s.slusd.issue(s.slusd.of(s.treasury.addr), s.issuer.addr, due(c)), memo(binding.Memo(c.ID)))
-		}, want: worthless},
+		}, want: valuable},
 		{name: "wrapped SOL", play: func(s *stage, c claim) signature {
 			at := s.wrapped.of(s.treasury.addr)
 			s.does(s.wrapped.open(s.payer.addr, s.treasury.addr))
 			return s.does(giveSOL(s.payer.addr, at, dueSOL), s.wrapped.sync(at), memo(binding.Memo(c.ID)))
-		}, want: worthless},
+		}, want: valuable},
 		{name: "a worthless token and no claim", play: func(s *stage, c claim) signature {
 			return s.does(s.props.fake.give(s.payer.addr, s.treasury.addr, due(c)))
 		}, want: refused(payment.MissingReference)},
@@ -320,6 +320,6 @@ func taxedAttacks() []attack {
 		}), want: short(market.RailUSDC, dueUSDC-1)},
 		{name: "taxed: the rail of the others", rail: market.RailUSDC, play: func(s *stage, c claim) signature {
 			return s.does(s.chain.usdc.give(s.payer.addr, s.treasury.addr, due(c)), memo(binding.Memo(c.ID)))
-		}, want: unmatchedFor(payment.WrongMint, 0, 0)},
+		}, want: refused(payment.WrongMint)},
 	}
 }

@@ -204,7 +204,7 @@ func (c *chain) options(usdc token.Checked) Options {
 	var o Options
 	o.Rails[market.RailUSDC] = Rail{Mint: usdc, Treasury: []solana.Address{c.treasury.addr}}
 	o.Rails[market.RailSOL] = Rail{Treasury: []solana.Address{c.treasury.addr}}
-	o.Wallets = []solana.Address{c.desk.addr}
+	o.Wallets, o.Known = []solana.Address{c.desk.addr}, []solana.Address{c.slusd.mint}
 	o.Logger = slog.New(slog.DiscardHandler)
 	return o
 }

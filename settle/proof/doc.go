@@ -21,8 +21,8 @@
 //	by another wallet; older than the claim; to another       unmatched, with the reason
 //	wallet of ours; no claim named, two, or an unknown one
 //	for an unknown claim that we have delivered               unmatched, not to be sent back
-//	tokens of a mint that is no rail's, for a known claim     unmatched, without amount
-//	tokens of a mint that is no rail's, else                  nothing
+//	tokens of a known mint that is no rail's, for a claim     unmatched, without amount
+//	tokens of another mint                                    counted
 //	beside a payment that was booked, on whatever rail        unmatched, with the amount
 //	by our own signature, for a claim that has ended          unmatched, without amount
 //	otherwise or is unknown: an atomic settlement
@@ -73,8 +73,9 @@
 // one node is configured, its balances are trusted: it cannot forge a wallet's
 // signature, but it could report a payment that did not come. So could a majority that
 // lies together. A minority can neither invent a payment nor hide one for long: each
-// call asks another node first. A stranger can fill the list of
-// unmatched payments at the price of transactions and dust; Rail.Dust sets that price.
-// While that list, or the desk's list of refunds, is full, the watch retries what it
-// cannot book and continues with at most MaxAhead others.
+// call asks another node first. At the limit of the list of unmatched payments the least
+// of them makes room and is counted, so a stranger who fills it, at the price of
+// transactions and amounts of Rail.Dust, hides only payments smaller than the stranger's
+// own. While the desk's list of refunds is full, the watch retries what it cannot book and
+// continues with at most MaxAhead others.
 package proof

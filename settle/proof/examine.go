@@ -28,8 +28,9 @@ type effects struct {
 	*ledger.Confirmed
 	// facts has an element for each of Prover.destinations.
 	facts []*payment.Facts
-	// foreign: we gained tokens of a mint that no rail uses.
-	foreign bool
+	// foreign: we gained tokens of a mint that no rail uses. valuable: one of them is in
+	// Options.Known.
+	foreign, valuable bool
 	// strandedLamports were sent to our token accounts. They pay nothing, and the
 	// operator can recover them.
 	strandedLamports market.Amount
@@ -105,7 +106,7 @@ func (p *Prover) effectsOf(c *ledger.Confirmed) (*effects, error) {
 			s.strandedLamports += c.After[at] - c.Before[at]
 		}
 	}
-	s.foreign = p.gainedForeign(c)
+	s.foreign, s.valuable = p.gainedForeign(c)
 	return s, nil
 }
 
@@ -125,8 +126,8 @@ func checkBalanceReported(c *ledger.Confirmed, t *payment.Target) error {
 }
 
 // gainedForeign reports whether our wallets together gained tokens of a mint that no
-// rail uses.
-func (p *Prover) gainedForeign(c *ledger.Confirmed) bool {
+// rail uses, and whether one of these is a known one.
+func (p *Prover) gainedForeign(c *ledger.Confirmed) (gained, known bool) {
 	ours := func(b *ledger.TokenBalance) bool {
 		return slices.Contains(p.ours, b.Owner) && !slices.ContainsFunc(p.destinations, func(x destination) bool {
 			return x.target.Mint == b.Mint && x.target.Program == b.Program
@@ -143,14 +144,19 @@ func (p *Prover) gainedForeign(c *ledger.Confirmed) bool {
 		}
 		return hi, lo
 	}
-	return slices.ContainsFunc(c.TokensAfter, func(b ledger.TokenBalance) bool {
-		if !ours(&b) {
-			return false
+	for i := range c.TokensAfter {
+		b := &c.TokensAfter[i]
+		if !ours(b) {
+			continue
 		}
 		hi, lo := sum(c.TokensAfter, b.Mint)
 		hi0, lo0 := sum(c.TokensBefore, b.Mint)
-		return hi > hi0 || hi == hi0 && lo > lo0
-	})
+		if hi > hi0 || hi == hi0 && lo > lo0 {
+			gained = true
+			known = known || b.Mint == solana.NativeMint || slices.Contains(p.options.Known, b.Mint)
+		}
+	}
+	return gained, known
 }
 
 // claims returns the claims that a transaction names, each once: by a memo that is
@@ -266,9 +272,10 @@ func (p *Prover) refuseUnmatched(s *effects, id market.ClaimID, c *rfq.Claim, wh
 }
 
 // addUnbooked stores, as an unmatched payment, the amounts beside a credit, or all
-// amounts if there is none; tokens of other mints only if foreign is set. A signature
-// has one entry: of several rails it names the first.
-func (p *Prover) addUnbooked(s *effects, id market.ClaimID, booked *credit, why payment.Reason, foreign bool) error {
+// amounts if there is none. A signature has one entry: of several rails it names the
+// first. Tokens of a known mint are stored only if valuable is set, others are only
+// counted: anyone can mint worthless ones.
+func (p *Prover) addUnbooked(s *effects, id market.ClaimID, booked *credit, why payment.Reason, valuable bool) error {
 	x := store.UnmatchedPayment{Signature: s.Signature(), Reason: string(why), Slot: s.Slot, SeenAt: p.options.Now().UnixNano(), Claim: id}
 	dust := false
 	for i, f := range s.facts {
@@ -295,13 +302,11 @@ func (p *Prover) addUnbooked(s *effects, id market.ClaimID, booked *credit, why 
 	switch {
 	case dust:
 		p.counts.dust.Add(1)
-	case s.foreign && foreign:
+	case s.valuable && valuable:
 		x.Payer = s.Tx.Message.FeePayer()
-		if err := p.addUnmatched(&x); !errors.Is(err, store.ErrFull) {
-			return err
-		}
-		// Worthless tokens must not stop the watch.
-		p.counts.dust.Add(1)
+		return p.addUnmatched(&x)
+	case s.foreign:
+		p.counts.foreign.Add(1)
 	}
 	return nil
 }

@@ -59,6 +59,9 @@ type Options struct {
 	// Wallets are our other wallets: the desk's. A transfer between our wallets is no
 	// payment, and neither is a transaction that one of our wallets has signed.
 	Wallets []solana.Address
+	// Known are mints with a value that no rail uses: those that the desk sells. Wrapped SOL
+	// is known without it. Tokens of other mints that reach us are counted, never listed.
+	Known []solana.Address
 	// ClockTolerance is how far the chain's clock may be behind ours: a payment in a
 	// block that is older than its claim by so much is still accepted. Default 5 min,
 	// at most 1 h. A claim's id is random and secret until the claim is made, so no

@@ -179,7 +179,7 @@ func disagrees(r *desk.PaymentProof, c *rfq.Claim) (event.Reason, string) {
 	return event.ReasonNone, ""
 }
 
-type counts struct{ reads, booked, refused, unmatched, dust atomic.Uint64 }
+type counts struct{ reads, booked, refused, unmatched, dust, foreign atomic.Uint64 }
 
 // Stats are totals since the start, each read by itself.
 type Stats struct {
@@ -187,7 +187,8 @@ type Stats struct {
 	Booked    uint64 // payments, applied or refund due
 	Refused   uint64 // finalized transactions that were not booked
 	Unmatched uint64 // stored as unmatched, repetitions included
-	Dust      uint64 // credits below a rail's Dust, and worthless tokens past store.ErrFull
+	Dust      uint64 // credits below a rail's Dust
+	Foreign   uint64 // transactions that brought tokens of other mints, and nothing else
 	Watches   []Watch
 }
 
@@ -208,5 +209,5 @@ func (p *Prover) Stats() Stats {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	c := &p.counts
-	return Stats{c.reads.Load(), c.booked.Load(), c.refused.Load(), c.unmatched.Load(), c.dust.Load(), slices.Clone(p.watches)}
+	return Stats{c.reads.Load(), c.booked.Load(), c.refused.Load(), c.unmatched.Load(), c.dust.Load(), c.foreign.Load(), slices.Clone(p.watches)}
 }

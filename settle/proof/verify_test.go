@@ -455,7 +455,7 @@ func TestOpened(t *testing.T) {
 
 // TestHugeForeign: tokens whose sums exceed 64 bits are noticed.
 func TestHugeForeign(t *testing.T) {
-	x := newTable(t, nil)
+	x := newTable(t, func(o *Options) { o.Known = []solana.Address{{0xee}} })
 	for _, row := range []struct {
 		before, after []market.Amount
 		gained        bool
@@ -484,8 +484,6 @@ func TestHugeForeign(t *testing.T) {
 		strange.TokensBefore = append(strange.TokensBefore[1:], tokens(row.before)...)
 		strange.TokensAfter = append(strange.TokensAfter[1:], tokens(row.after)...)
 		sig := x.node.lands(strange)
-		x.store.fail(store.ErrFull) // which is no matter where tokens are worthless
-		x.wants(request(sig, c), mismatch, wrongOf(row.after, row.before))
 		x.store.fail(errDesk)
 		if v, err := x.Verify(t.Context(), request(sig, c)); row.gained != errors.Is(err, errDesk) {
 			t.Errorf("%+v, %v", v, err)

@@ -10,10 +10,11 @@
 //     bytes of every sent transaction are there.
 //  3. A message is stored under one set of signatures, and a claim has at most one
 //     cosigned message.
-//  4. Signed transactions and unmatched payments are never deleted: a resolved payment
-//     does not become unmatched again.
-//  5. A payment has at most one transaction that pays it back and is open or final. Its
-//     unsigned bytes are on disk before the desk allows it, the signed ones before they
+//  4. Signed transactions and resolved payments are never deleted: a resolved payment
+//     does not become unmatched again. Of the unmatched ones only the least are dropped,
+//     at MaxUnmatched, and counted: a flood of small ones never hides a larger one.
+//  5. A payment has at most one open transaction that pays it back, and with those that
+//     are final no more goes back than is due. Its unsigned bytes are on disk before the desk allows it, the signed ones before they
 //     are sent.
 //  6. An entry that this package cannot have written is an error that wraps
 //     [ErrDamaged]; no byte of it is used.
@@ -50,7 +51,9 @@
 //	│ 0b │ hash [32] │                    (empty) refunds that have not ended
 //	├────┼───────────┴────┐               ┌───┬────────┬──────────────┬──────┐
 //	│ 0c │ payment [64]   │               │ 1 │ at i64 │ operator u16 │ by … │ an order to pay back
-//	└────┴────────────────┘               └───┴────────┴──────────────┴──────┘
+//	├────┼────────────────┘               ├───┼────────┴──┬───────────┴──┬───┴──────┐
+//	│ 0d │                                │ 1 │ count u64 │ USDC atoms u64 │ lamports u64 │ unmatched payments that were dropped
+//	└────┘                                └───┴───────────┴────────────────┴──────────────┘
 //
 // reason and by are a byte of length and the text, note two bytes of length and
 // the text. ordinal counts a claim's signed transactions from 1.

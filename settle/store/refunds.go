@@ -3,7 +3,7 @@ package store
 import (
 	"bytes"
 	"fmt"
-	"slices"
+	"sync"
 
 	"blockdesk/internal/solana"
 	"blockdesk/internal/solana/tx"
@@ -13,7 +13,7 @@ import (
 )
 
 // MaxRefundsOfPayment bounds the transactions that are ever made to pay one payment back,
-// of which the earlier ones have lapsed.
+// of which the earlier ones have expired.
 const MaxRefundsOfPayment = 32
 
 // RefundState is how far a transaction of refunds is. The numbers are on disk: frozen.
@@ -26,12 +26,12 @@ const (
 	RefundSigned RefundState = 2
 	// RefundPaid: it is final.
 	RefundPaid RefundState = 3
-	// RefundLapsed: it failed, or can never land any more.
-	RefundLapsed RefundState = 4
+	// RefundExpired: it failed, or can never land any more.
+	RefundExpired RefundState = 4
 )
 
 // Ended reports whether the state does not change any more.
-func (s RefundState) Ended() bool { return s == RefundPaid || s == RefundLapsed }
+func (s RefundState) Ended() bool { return s == RefundPaid || s == RefundExpired }
 
 // Refund is a transaction that pays payments back.
 type Refund struct {
@@ -48,8 +48,10 @@ type Refund struct {
 	Operator market.OperatorID
 	By       string
 
-	// Items are what the bytes say; Signature is zero until it is signed. Put sets them.
+	// Items and Mint are what the bytes say; Signature is zero until it is signed. Put
+	// sets them.
 	Items     []cosign.RefundItem
+	Mint      solana.Address // zero for SOL
 	Signature solana.Signature
 }
 
@@ -74,15 +76,25 @@ func (r *Refund) read() error {
 	if err != nil {
 		return err
 	}
-	r.Items, r.Signature = shape.Items, t.Signatures[0]
+	r.Items, r.Mint, r.Signature = shape.Items, shape.Mint, t.Signatures[0]
 	signed := r.Signature != (solana.Signature{})
 	switch {
 	case tx.MessageHash(t.Signed) != r.Hash, r.LastValid == 0, r.MadeAt <= 0, len(r.Raw) > MaxRaw,
 		r.By != "" && !validWord(r.By), signed != (r.SignedAt > 0), r.State.Ended() != (r.EndedAt > 0),
-		r.State < RefundPrepared || r.State > RefundLapsed, r.State == RefundSigned && !signed, r.State == RefundPrepared && signed:
+		r.State < RefundPrepared || r.State > RefundExpired, r.State == RefundSigned && !signed, r.State == RefundPrepared && signed:
 		return ErrInvalid
 	}
 	return nil
+}
+
+// Refunds are the transactions of refunds, and the orders to make them, of a [Store].
+type Refunds struct {
+	kv kv.Store
+	mu sync.Mutex // held while an entry is read and written
+}
+
+func (s *Refunds) write(fill func(set func(key, value []byte))) error {
+	return s.kv.Commit(func(set func(key, value []byte), _ func(lo, hi []byte)) { fill(set) }, true)
 }
 
 func refundKey(hash solana.Hash) []byte     { return append([]byte{keyRefund}, hash[:]...) }
@@ -119,31 +131,34 @@ func decodeRefund(key, value []byte) (*Refund, error) {
 	return r, nil
 }
 
-// PutRefund stores an unsigned transaction of refunds, and returns when it is on disk. Its
-// payments must have no other one that is open or paid, so each payment is paid back at
-// most once. The same one again changes nothing. Errors: [ErrConflict]; [ErrFull] beyond
-// MaxRefundsOfPayment; [ErrInvalid]; [ErrDamaged]; errors of the map.
-func (s *Store) PutRefund(r *Refund) (*Refund, error) {
-	s.refundMu.Lock()
-	defer s.refundMu.Unlock()
-	if stored, ok, err := s.Refund(r.Hash); err != nil || ok {
+// Put stores an unsigned transaction of refunds, and returns when it is on disk.
+// most has what may be paid back in all of each of its payments, in atoms. None of them
+// may have another transaction that is open, and together with those that are paid no
+// more than that goes back. The same one again changes nothing. Errors: [ErrConflict];
+// [ErrFull] beyond MaxRefundsOfPayment; [ErrInvalid]; [ErrDamaged]; errors of the map.
+func (s *Refunds) Put(r *Refund, most []uint64) (*Refund, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if stored, ok, err := s.Get(r.Hash); err != nil || ok {
 		return stored, err
 	}
 	put := *r
 	put.Raw, put.State, put.SignedAt, put.EndedAt = bytes.Clone(r.Raw), RefundPrepared, 0, 0
-	if put.read() != nil {
+	if put.read() != nil || len(most) != len(put.Items) {
 		return nil, fmt.Errorf("%w: refund %s", ErrInvalid, r.Hash)
 	}
 	for i := range put.Items {
-		payment := put.Items[i].Payment
-		list, err := s.RefundsOf(payment)
-		switch {
-		case err != nil:
+		x := &put.Items[i]
+		list, err := s.Of(x.Payment)
+		if err != nil {
 			return nil, err
-		case slices.ContainsFunc(list, func(x *Refund) bool { return x.State != RefundLapsed }):
-			return nil, fmt.Errorf("%w: refund of payment %s", ErrConflict, payment)
+		}
+		paid, open := PaidOf(list, x.Payment)
+		switch {
+		case open || paid > most[i] || uint64(x.Amount) > most[i]-paid:
+			return nil, fmt.Errorf("%w: refund of payment %s", ErrConflict, x.Payment)
 		case len(list) >= MaxRefundsOfPayment:
-			return nil, fmt.Errorf("%w: %d refunds of payment %s", ErrFull, len(list), payment)
+			return nil, fmt.Errorf("%w: %d refunds of payment %s", ErrFull, len(list), x.Payment)
 		}
 	}
 	err := s.write(func(set func(key, value []byte)) {
@@ -152,20 +167,34 @@ func (s *Store) PutRefund(r *Refund) (*Refund, error) {
 		for i := range put.Items {
 			set(refundOfKey(put.Items[i].Payment, put.Hash), nil)
 		}
-	}, true)
+	})
 	if err != nil {
 		return nil, fmt.Errorf("refund %s: %w", put.Hash, err)
 	}
 	return &put, nil
 }
 
-// SignRefund stores the signed bytes of a transaction of refunds, and returns when they
-// are on disk. Errors: [ErrNotFound] if PutRefund has not stored it; [ErrConflict] if it
+// PaidOf returns how many atoms of a payment a list of refunds has paid back, and whether
+// one of them is open.
+func PaidOf(list []*Refund, payment solana.Signature) (paid uint64, open bool) {
+	for _, r := range list {
+		open = open || !r.State.Ended()
+		for i := range r.Items {
+			if x := &r.Items[i]; r.State == RefundPaid && x.Payment == payment {
+				paid += uint64(x.Amount)
+			}
+		}
+	}
+	return paid, open
+}
+
+// Sign stores the signed bytes of a transaction of refunds, and returns when they
+// are on disk. Errors: [ErrNotFound] if Put has not stored it; [ErrConflict] if it
 // has ended, or is stored under another signature; [ErrInvalid]; errors of the map.
-func (s *Store) SignRefund(x cosign.SignedRefund, at int64) (*Refund, error) {
-	s.refundMu.Lock()
-	defer s.refundMu.Unlock()
-	r, ok, err := s.Refund(x.Hash())
+func (s *Refunds) Sign(x cosign.SignedRefund, at int64) (*Refund, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	r, ok, err := s.Get(x.Hash())
 	switch {
 	case err != nil:
 		return nil, err
@@ -180,19 +209,19 @@ func (s *Store) SignRefund(x cosign.SignedRefund, at int64) (*Refund, error) {
 		return nil, fmt.Errorf("%w: refund %s", ErrInvalid, x.Hash())
 	}
 	// Written even if it is stored already, because an earlier sync may have failed.
-	if err := s.write(func(set func(key, value []byte)) { set(refundKey(r.Hash), appendRefund(nil, r)) }, true); err != nil {
+	if err := s.write(func(set func(key, value []byte)) { set(refundKey(r.Hash), appendRefund(nil, r)) }); err != nil {
 		return nil, fmt.Errorf("refund %s: %w", r.Hash, err)
 	}
 	return r, nil
 }
 
-// EndRefund records how a transaction of refunds ended, and returns when that is on disk.
-// The first end stands. Errors: [ErrInvalid] unless paid or lapsed; [ErrNotFound];
+// End records how a transaction of refunds ended, and returns when that is on disk.
+// The first end stands. Errors: [ErrInvalid] unless paid or expired; [ErrNotFound];
 // [ErrConflict] for another end; errors of the map.
-func (s *Store) EndRefund(hash solana.Hash, end RefundState, at int64) error {
-	s.refundMu.Lock()
-	defer s.refundMu.Unlock()
-	r, ok, err := s.Refund(hash)
+func (s *Refunds) End(hash solana.Hash, end RefundState, at int64) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	r, ok, err := s.Get(hash)
 	switch {
 	case err != nil:
 		return err
@@ -217,9 +246,9 @@ func (s *Store) EndRefund(hash solana.Hash, end RefundState, at int64) error {
 	return nil
 }
 
-// Refund returns a transaction of refunds by the hash of its message. Errors:
+// Get returns a transaction of refunds by the hash of its message. Errors:
 // [ErrDamaged], errors of the map.
-func (s *Store) Refund(hash solana.Hash) (*Refund, bool, error) {
+func (s *Refunds) Get(hash solana.Hash) (*Refund, bool, error) {
 	key := refundKey(hash)
 	value, ok, err := s.kv.Get(key)
 	if err != nil || !ok {
@@ -229,25 +258,25 @@ func (s *Store) Refund(hash solana.Hash) (*Refund, bool, error) {
 	return r, err == nil, err
 }
 
-// RefundsOf returns all transactions that were made to pay a payment back, in no order.
+// Of returns all transactions that were made to pay a payment back, in no order.
 // Errors: [ErrDamaged], errors of the map.
-func (s *Store) RefundsOf(payment solana.Signature) (list []*Refund, err error) {
+func (s *Refunds) Of(payment solana.Signature) (list []*Refund, err error) {
 	lo := signatureKey(keyRefundOf, payment)
 	hi := append(bytes.Clone(lo), bytes.Repeat([]byte{0xff}, len(solana.Hash{})+1)...)
-	return s.refundsAt(lo, hi, 1+len(payment), MaxRefundsOfPayment+1)
+	return s.readAt(lo, hi, 1+len(payment), MaxRefundsOfPayment+1)
 }
 
-// OpenRefunds returns the transactions of refunds that have not ended. Errors:
+// Open returns the transactions of refunds that have not ended. Errors:
 // [ErrDamaged], errors of the map.
-func (s *Store) OpenRefunds() ([]*Refund, error) {
-	return s.refundsAt([]byte{keyOpenRefund}, []byte{keyOpenRefund + 1}, 1, MaxOpenRefunds)
+func (s *Refunds) Open() ([]*Refund, error) {
+	return s.readAt([]byte{keyOpenRefund}, []byte{keyOpenRefund + 1}, 1, MaxOpenRefunds)
 }
 
-// MaxOpenRefunds bounds what OpenRefunds returns.
+// MaxOpenRefunds bounds what Open returns.
 const MaxOpenRefunds = 1 << 18
 
-// refundsAt reads the refunds whose hash is in the keys of a range, at an offset.
-func (s *Store) refundsAt(lo, hi []byte, offset, most int) (list []*Refund, err error) {
+// readAt reads the refunds whose hash is in the keys of a range, at an offset.
+func (s *Refunds) readAt(lo, hi []byte, offset, most int) (list []*Refund, err error) {
 	var hashes []solana.Hash
 	err = kv.Each(s.kv, lo, hi, func(key, _ []byte) error {
 		if len(key) != offset+len(solana.Hash{}) {
@@ -262,7 +291,7 @@ func (s *Store) refundsAt(lo, hi []byte, offset, most int) (list []*Refund, err 
 		return nil, err
 	}
 	for _, hash := range hashes {
-		r, ok, err := s.Refund(hash)
+		r, ok, err := s.Get(hash)
 		if err == nil && !ok {
 			err = fmt.Errorf("%w: refund %s is missing", ErrDamaged, hash)
 		}
@@ -277,13 +306,14 @@ func (s *Store) refundsAt(lo, hi []byte, offset, most int) (list []*Refund, err 
 // PaidBack is a payment that was paid back.
 type PaidBack struct {
 	cosign.RefundItem
+	Mint   solana.Address // zero for SOL
 	Refund *Refund
 }
 
 // PaidBack lists the payments that were paid back by transactions of this store, after a
 // payment's signature, in the order of the signatures; at most limit, and
 // MaxUnmatchedPage. Errors: [ErrDamaged], errors of the map.
-func (s *Store) PaidBack(after solana.Signature, limit int) (list []PaidBack, err error) {
+func (s *Refunds) PaidBack(after solana.Signature, limit int) (list []PaidBack, err error) {
 	limit = min(limit, MaxUnmatchedPage)
 	if limit <= 0 {
 		return nil, nil
@@ -299,13 +329,13 @@ func (s *Store) PaidBack(after solana.Signature, limit int) (list []PaidBack, er
 		if !k.complete() {
 			return fmt.Errorf("%w: key of a refund", ErrDamaged)
 		}
-		r, ok, err := s.Refund(hash)
+		r, ok, err := s.Get(hash)
 		if err != nil || !ok || r.State != RefundPaid {
 			return err
 		}
 		for _, x := range r.Items {
 			if x.Payment == payment {
-				list = append(list, PaidBack{x, r})
+				list = append(list, PaidBack{x, r.Mint, r})
 			}
 		}
 		if len(list) == limit {
@@ -326,9 +356,9 @@ type Order struct {
 
 // PutOrders stores orders, and returns when they are on disk. A payment that is ordered
 // already keeps its first order. Errors: [ErrInvalid], errors of the map.
-func (s *Store) PutOrders(list []Order) error {
-	s.refundMu.Lock()
-	defer s.refundMu.Unlock()
+func (s *Refunds) PutOrders(list []Order) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	return s.write(func(set func(key, value []byte)) {
 		for i := range list {
 			x := &list[i]
@@ -336,18 +366,18 @@ func (s *Store) PutOrders(list []Order) error {
 			value = le.AppendUint16(value, uint16(x.Operator))
 			set(signatureKey(keyOrder, x.Payment), append(value, x.By...))
 		}
-	}, true)
+	})
 }
 
 // DropOrder forgets the order of a payment, which was paid back in this way or another.
 // Errors: those of the map.
-func (s *Store) DropOrder(payment solana.Signature) error {
+func (s *Refunds) DropOrder(payment solana.Signature) error {
 	key := signatureKey(keyOrder, payment)
 	return s.kv.Commit(func(_ func(key, value []byte), deleteRange func(lo, hi []byte)) { deleteRange(key, kv.After(key)) }, false)
 }
 
 // Orders returns all orders. Errors: [ErrDamaged], errors of the map.
-func (s *Store) Orders() (list []Order, err error) {
+func (s *Refunds) Orders() (list []Order, err error) {
 	err = kv.Each(s.kv, []byte{keyOrder}, []byte{keyOrder + 1}, func(key, value []byte) error {
 		k, v := reader{buf: key}, reader{buf: value}
 		k.take(1)

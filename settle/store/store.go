@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"sync"
 
+	"blockdesk/internal/schedule"
 	"blockdesk/internal/solana"
 	"blockdesk/market"
 	"blockdesk/persist/kv"
@@ -44,6 +45,7 @@ const (
 	keyRefundOf    byte = 0x0a
 	keyOpenRefund  byte = 0x0b
 	keyOrder       byte = 0x0c
+	keyDropped     byte = 0x0d
 	keyEnd         byte = 0x20 // above all of this package
 
 	layoutVersion = 1
@@ -59,21 +61,27 @@ type Store struct {
 	// claims are held while a claim's entry is read and written.
 	claims [stripes]sync.Mutex
 
-	// unmatchedMu is held while a payment is added or resolved; unmatched counts the
-	// unresolved.
-	unmatchedMu sync.Mutex
-	unmatched   int
-
-	// refundMu is held while a refund or an order is read and written.
-	refundMu sync.Mutex
+	// unmatchedMu is held while a payment is added or resolved. unmatched are the
+	// unresolved ones, which byValue orders by their value.
+	unmatchedMu  sync.Mutex
+	maxUnmatched int // MaxUnmatched
+	unmatched    map[solana.Signature]*ranked
+	byValue      schedule.Queue[*ranked]
+	dropped      Dropped
 
 	cursorMu sync.Mutex
+
+	Refunds *Refunds
 }
 
 // Open checks the layout, and writes it into an empty map. Errors: [ErrLayout],
 // errors of the map.
 func Open(store kv.Store) (*Store, error) {
-	s := &Store{kv: kv.Named(store, "settle store")}
+	named := kv.Named(store, "settle store")
+	s := &Store{
+		kv: named, Refunds: &Refunds{kv: named}, maxUnmatched: MaxUnmatched, unmatched: map[solana.Signature]*ranked{},
+		byValue: schedule.New(func(r *ranked) *int { return &r.index }),
+	}
 	found, ok, err := s.kv.Get([]byte{keyLayout})
 	switch {
 	case err != nil:
@@ -85,9 +93,15 @@ func Open(store kv.Store) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	return s, s.kv.Scan([]byte{keyUnmatched}, []byte{keyUnmatched + 1}, func(_, _ []byte) bool {
-		s.unmatched++
-		return true
+	if err := s.readDropped(); err != nil {
+		return nil, err
+	}
+	return s, kv.Each(s.kv, []byte{keyUnmatched}, []byte{keyUnmatched + 1}, func(key, value []byte) error {
+		x, err := decodeUnmatched(key, value)
+		if err == nil {
+			s.enterUnmatched(x)
+		}
+		return err
 	})
 }
 

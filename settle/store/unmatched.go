@@ -12,8 +12,9 @@ import (
 
 // Limits of unmatched payments.
 const (
-	// MaxUnmatched bounds the unresolved payments: a stranger can make one for the
-	// price of a transaction.
+	// MaxUnmatched bounds the unresolved payments, because a stranger can make one for the
+	// price of a transaction. At the limit the payment of the least value makes room, or is
+	// not listed itself, and is counted: see [Store.Dropped].
 	MaxUnmatched = 100_000
 	// MaxWord bounds Reason and By, MaxNote bounds Note; bytes.
 	MaxWord = 40
@@ -111,9 +112,35 @@ func decodeUnmatched(key, value []byte) (*UnmatchedPayment, error) {
 	return x, nil
 }
 
+// rank returns the value of a payment in 10^-6 dollars, for the order in which payments make
+// room: SOL counts 100 dollars, because only the order matters. Tokens of no rail, which
+// have a payer and no amount, come first. A transaction without either is never dropped,
+// because it is the desk's own or could not be read.
+func (x *UnmatchedPayment) rank() int64 {
+	switch x.Rail {
+	case market.RailUSDC:
+		return int64(min(x.Amount, maxRank-1))
+	case market.RailSOL:
+		return int64(min(x.Amount/10, maxRank-1))
+	}
+	if x.Payer != (solana.Address{}) {
+		return 0
+	}
+	return maxRank
+}
+
+const maxRank = 1<<63 - 1
+
+// ranked is an unresolved payment in the queue by value.
+type ranked struct {
+	signature solana.Signature
+	index     int // in the queue
+}
+
 // AddUnmatched stores a payment for a person to look at, and returns when it is on
-// disk. The same signature again, resolved or not, changes nothing. Errors:
-// [ErrInvalid], [ErrFull], errors of the map.
+// disk. The same signature again, resolved or not, changes nothing. At MaxUnmatched the
+// payment of the least value is dropped and counted, this one or another. Errors:
+// [ErrInvalid]; [ErrFull] if none may be dropped; errors of the map.
 func (s *Store) AddUnmatched(x *UnmatchedPayment) error {
 	if err := x.check(); err != nil {
 		return err
@@ -127,8 +154,8 @@ func (s *Store) AddUnmatched(x *UnmatchedPayment) error {
 	if err != nil || ok {
 		return err
 	}
-	if s.unmatched >= MaxUnmatched {
-		return fmt.Errorf("%w: payment %s: %d are unresolved", ErrFull, x.Signature, s.unmatched)
+	if len(s.unmatched) >= s.maxUnmatched {
+		return s.replaceLeast(x)
 	}
 	err = s.write(func(set func(key, value []byte)) {
 		set(signatureKey(keyUnmatched, x.Signature), appendUnmatched(nil, x))
@@ -136,8 +163,97 @@ func (s *Store) AddUnmatched(x *UnmatchedPayment) error {
 	if err != nil {
 		return fmt.Errorf("payment %s: %w", x.Signature, err)
 	}
-	s.unmatched++
+	s.enterUnmatched(x)
 	return nil
+}
+
+// enterUnmatched enters a stored payment into the queue by value.
+func (s *Store) enterUnmatched(x *UnmatchedPayment) {
+	r := &ranked{signature: x.Signature}
+	s.unmatched[x.Signature] = r
+	s.byValue.Set(r, x.rank(), 0)
+}
+
+// replaceLeast stores a payment in the place of the one of the least value, or drops it if
+// that is itself. The number of the dropped one is stored with it.
+func (s *Store) replaceLeast(x *UnmatchedPayment) error {
+	r, value, _ := s.byValue.First()
+	if value >= maxRank {
+		return fmt.Errorf("%w: payment %s: %d are unresolved", ErrFull, x.Signature, len(s.unmatched))
+	}
+	least, stays := x, value >= x.rank()
+	if !stays {
+		found, ok, err := s.UnmatchedPayment(r.signature)
+		if err != nil || !ok {
+			return fmt.Errorf("%w: payment %s: %w", ErrDamaged, r.signature, err)
+		}
+		least = found
+	}
+	dropped := s.dropped
+	dropped.Count++
+	dropped.Atoms[least.Rail] += least.Amount
+	err := s.kv.Commit(func(set func(key, value []byte), deleteRange func(lo, hi []byte)) {
+		set([]byte{keyDropped}, dropped.append(nil))
+		if !stays {
+			open := signatureKey(keyUnmatched, least.Signature)
+			deleteRange(open, kv.After(open))
+			set(signatureKey(keyUnmatched, x.Signature), appendUnmatched(nil, x))
+		}
+	}, true)
+	if err != nil {
+		return fmt.Errorf("payment %s: %w", x.Signature, err)
+	}
+	if s.dropped = dropped; !stays {
+		s.leaveUnmatched(least.Signature)
+		s.enterUnmatched(x)
+	}
+	return nil
+}
+
+func (s *Store) leaveUnmatched(sig solana.Signature) {
+	s.byValue.Remove(s.unmatched[sig])
+	delete(s.unmatched, sig)
+}
+
+// Dropped are unmatched payments that were dropped at MaxUnmatched, since the store was
+// made: their number, and their atoms by rail. A payment that is examined again after it
+// was dropped counts again.
+type Dropped struct {
+	Count uint64
+	Atoms [market.RailCount]uint64
+}
+
+func (d *Dropped) append(dst []byte) []byte {
+	dst = le.AppendUint64(append(dst, valueVersion), d.Count)
+	for _, n := range d.Atoms[1:] { // rail 0 is none
+		dst = le.AppendUint64(dst, n)
+	}
+	return dst
+}
+
+// readDropped reads the counts of dropped payments.
+func (s *Store) readDropped() error {
+	value, ok, err := s.kv.Get([]byte{keyDropped})
+	if err != nil || !ok {
+		return err
+	}
+	r := reader{buf: value}
+	r.version()
+	s.dropped.Count = r.u64()
+	for rail := range s.dropped.Atoms[1:] {
+		s.dropped.Atoms[1+rail] = r.u64()
+	}
+	if !r.complete() {
+		return fmt.Errorf("%w: dropped payments", ErrDamaged)
+	}
+	return nil
+}
+
+// Dropped returns what was dropped.
+func (s *Store) Dropped() Dropped {
+	s.unmatchedMu.Lock()
+	defer s.unmatchedMu.Unlock()
+	return s.dropped
 }
 
 // UnmatchedPayment returns the payment with a signature, resolved or not. Errors:
@@ -205,7 +321,7 @@ func (s *Store) ResolveUnmatched(sig solana.Signature, by, note string, at int64
 	if err != nil {
 		return fmt.Errorf("payment %s: %w", sig, err)
 	}
-	s.unmatched--
+	s.leaveUnmatched(sig)
 	return nil
 }
 
@@ -213,5 +329,5 @@ func (s *Store) ResolveUnmatched(sig solana.Signature, by, note string, at int64
 func (s *Store) UnmatchedCount() int {
 	s.unmatchedMu.Lock()
 	defer s.unmatchedMu.Unlock()
-	return s.unmatched
+	return len(s.unmatched)
 }

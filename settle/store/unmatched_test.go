@@ -122,17 +122,23 @@ func TestUnmatchedErrors(t *testing.T) {
 	}
 }
 
+// TestUnmatchedLimit: what has no amount is never dropped, and fills the list.
 func TestUnmatchedLimit(t *testing.T) {
 	s := open(t, kvtest.New())
+	ownOf := func(n int) *store.UnmatchedPayment {
+		x := unmatchedOf(n)
+		x.Rail, x.Amount, x.Payer = 0, 0, solana.Address{}
+		return x
+	}
 	for n := range store.MaxUnmatched {
-		if err := s.AddUnmatched(unmatchedOf(n)); err != nil {
+		if err := s.AddUnmatched(ownOf(n)); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if err := s.AddUnmatched(unmatchedOf(store.MaxUnmatched)); !errors.Is(err, store.ErrFull) {
+	if err := s.AddUnmatched(ownOf(store.MaxUnmatched)); !errors.Is(err, store.ErrFull) {
 		t.Errorf("one more: %v", err)
 	}
-	if err := s.AddUnmatched(unmatchedOf(1)); err != nil {
+	if err := s.AddUnmatched(ownOf(1)); err != nil {
 		t.Errorf("one that is there: %v", err)
 	}
 	if page, err := s.UnmatchedPayments(solana.Signature{}, store.MaxUnmatched); len(page) != store.MaxUnmatchedPage || err != nil {
@@ -143,6 +149,51 @@ func TestUnmatchedLimit(t *testing.T) {
 	}
 	if err := s.AddUnmatched(unmatchedOf(store.MaxUnmatched)); err != nil || s.UnmatchedCount() != store.MaxUnmatched {
 		t.Errorf("after one was resolved: %v", err)
+	}
+}
+
+// TestFlood: a stranger fills the list with payments of a dollar and goes on. Real money is
+// listed all the same, in the place of the least, over a restart too; never the reverse.
+func TestFlood(t *testing.T) {
+	kv := kvtest.New()
+	s := open(t, kv)
+	add := func(n int, rail market.Rail, amount uint64) {
+		t.Helper()
+		x := unmatchedOf(n)
+		x.Rail, x.Amount = rail, amount
+		if err := s.AddUnmatched(x); err != nil {
+			t.Fatal(err)
+		}
+	}
+	listed := func(n int) bool {
+		t.Helper()
+		_, ok, err := s.UnmatchedPayment(signature(n))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return ok
+	}
+	for n := range store.MaxUnmatched + 10 {
+		add(n, market.RailUSDC, 1_000_000)
+	}
+	if d := s.Dropped(); s.UnmatchedCount() != store.MaxUnmatched || d.Count != 10 || d.Atoms[market.RailUSDC] != 10_000_000 {
+		t.Errorf("%d listed, dropped %+v", s.UnmatchedCount(), d)
+	}
+	const real = 10 * store.MaxUnmatched
+	add(real, market.RailUSDC, 250_000_000)
+	s = open(t, kv)
+	add(real+1, market.RailSOL, 2_000_000_000)
+	for n := range 1000 {
+		add(real+2+n, market.RailUSDC, 1_000_001)
+		add(real+2000+n, market.RailUSDC, 999_999)
+	}
+	for n, want := range map[int]bool{real: true, real + 1: true, real + 2: true, real + 1001: true, real + 2000: false, real + 2999: false} {
+		if listed(n) != want {
+			t.Errorf("payment %d is listed: %v", n, !want)
+		}
+	}
+	if d := s.Dropped(); s.UnmatchedCount() != store.MaxUnmatched || d.Count != 10+2+1000+1000 || d.Atoms[market.RailUSDC] != (10+2+1000)*1_000_000+1000*999_999 {
+		t.Errorf("%d listed, dropped %+v", s.UnmatchedCount(), d)
 	}
 }
 

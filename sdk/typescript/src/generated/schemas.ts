@@ -381,7 +381,7 @@ export interface RailList {
 }
 
 export interface Lock {
-  /** global, pair:SYMBOL or rail:RAIL. */
+  /** global, pair:SYMBOL, rail:RAIL or deliveries: while it is locked nothing goes out, and claims are taken and paid as before. */
   name: string;
   locked: boolean;
   /** Of the last change; null: never locked. */
