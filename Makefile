@@ -36,6 +36,7 @@ RACE_PACKAGES := $(addprefix ./,$(addsuffix /...,$(wildcard e2e cmd service fixg
 # What make stress does: the suite N times beside LOAD busy processes, on CORES
 # processors (0: all), each time in another order.
 N        ?= 3
+ROUNDS   ?= 200
 LOAD     ?= 0
 CORES    ?= 0
 STRESS_TIMEOUT ?= 90m
@@ -44,7 +45,7 @@ STRESS_TIMEOUT ?= 90m
 QUICK    := ./market/... ./engine/... ./internal/lint/... ./internal/await/... ./internal/solana/... ./settle/binding/... ./catalog/...
 
 .DEFAULT_GOAL := help
-.PHONY: help run build sandbox sdk try-sandbox board docs lint-openapi browser screenshots quick test test-all test-tools stress race crash claims follow mirror-follow cluster-rounds check fmt fuzz bench bench-ws tools clean
+.PHONY: help run build sandbox sdk try-sandbox board docs lint-openapi browser screenshots quick test test-all test-tools stress race crash adversary claims follow mirror-follow cluster-rounds check fmt fuzz bench bench-ws tools clean
 
 help: ## print this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -130,6 +131,9 @@ stress: try-sandbox ## run every test N times (3) under LOAD (0) busy processes 
 race: ## run the concurrent packages' tests under the race detector (needs a C compiler)
 	@BLOCKDESK_FIX_SOAK='6s 50' $(SUITE) -- $(LINK) -race -timeout 30m $(RACE_PACKAGES)
 	@$(SUITE) -- $(LINK) -race -timeout 30m -tags feed_goroutines ./feed
+
+adversary: ## hostile buyers, a lying node and kills, ROUNDS (200) times, with a ledger of its own (make test tries 3)
+	ADVERSARY_ROUNDS=$(ROUNDS) $(GO) test -count 1 -timeout $(TIMEOUT) -run '^TestAdversary$$' -v ./settle
 
 crash: ## crash the journal at 20,000 writes and syncs (make test tries 2,000)
 	BLOCKDESK_CRASH_POINTS=20000 $(GO) test -count 1 -timeout $(TIMEOUT) -run '^TestCrash$$' -v ./persist

@@ -88,6 +88,13 @@ type MoneyItem struct {
 	OrderedBy, Problem string
 }
 
+// SignerLimit is how much of a ceiling of the signer's process is used, in atoms: of a
+// token, of refunds, or of fees.
+type SignerLimit struct {
+	Name                       string
+	Hour, MaxHour, Day, MaxDay uint64
+}
+
 // MoneyCounts are the lengths of the lists.
 type MoneyCounts struct {
 	RefundsDue, DeliveriesFailing, Unmatched, OutcomesUnknown int

@@ -211,7 +211,7 @@ func (p *settlement) chainHealth() desk.ChainHealth {
 // sources are what /metrics reads of settlement.
 func (p *settlement) sources() admin.SettlementSources {
 	return admin.SettlementSources{
-		Chain: p.chainHealth, Money: p.MoneyCounts, Tokens: p.access.Live,
+		Chain: p.chainHealth, Money: p.MoneyCounts, Tokens: p.access.Live, SignerLimits: p.SignerLimits,
 		Counts: admin.NewMetrics("blockdesk_settlement_", p.Settlement.Counts).
 			Counter("packages_total", "Transactions built for clients.", func(c *settle.Counts) float64 { return float64(c.Built) }).
 			Counter("refused_total", "Submits and packages that a guard has refused.", func(c *settle.Counts) float64 { return float64(c.Refused) }).

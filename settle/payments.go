@@ -146,6 +146,8 @@ func (p *payments) watchUntilChanged(ctx context.Context, prover *proof.Prover, 
 type rails struct {
 	by   [market.RailCount]proof.Rail
 	desk solana.Address
+	// known are the mints that the desk takes or sells.
+	known []solana.Address
 }
 
 func (r *rails) equal(o *rails) bool {
@@ -154,7 +156,7 @@ func (r *rails) equal(o *rails) bool {
 			return false
 		}
 	}
-	return r.desk == o.desk
+	return r.desk == o.desk && slices.Equal(r.known, o.known)
 }
 
 // rails returns the rails that the desk serves now; ok is false if they are unknown
@@ -166,6 +168,7 @@ func (p *payments) rails() (r rails, ok bool) {
 	if v == nil || accounts == nil || r.desk == (solana.Address{}) {
 		return r, false
 	}
+	r.known = mintsOf(v)
 	for rail := range r.by {
 		list, full := p.payees.of(market.Rail(rail), v.Policy.PayTo[rail])
 		if full {
@@ -190,7 +193,7 @@ func (p *payments) rails() (r rails, ok bool) {
 
 func (p *payments) proofOptions(r *rails) proof.Options {
 	o := proof.Options{
-		Rails: r.by, Wallets: []solana.Address{r.desk}, ClockTolerance: p.options.ClockTolerance,
+		Rails: r.by, Known: r.known, Wallets: []solana.Address{r.desk}, ClockTolerance: p.options.ClockTolerance,
 		Retry: p.options.Retry, WatchEvery: p.options.WatchEvery, Now: p.clock, Logger: p.log,
 		Since: time.Unix(0, p.since), Rewind: p.rewind,
 	}

@@ -26,6 +26,7 @@ const (
 	problemChain         = "chain_unavailable"
 	problemSigner        = "signer_unavailable"
 	problemSignerRefused = "signer_refused"   // by the signer's own rules
+	problemSignerLimits  = "signer_limits"    // by the signer's file of limits
 	problemDesk          = "desk_unavailable" // the desk or the store fails, or the tracker is full
 	problemNotReady      = "not_ready"
 )
@@ -57,6 +58,8 @@ func problemOf(err error) string {
 	switch {
 	case errors.Is(err, ErrChain):
 		return problemChain
+	case errors.As(err, &refusal) && refusal.ByLimits():
+		return problemSignerLimits
 	case errors.As(err, &refusal):
 		return problemSignerRefused
 	case errors.Is(err, ErrSigner):

@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/ed25519"
 	"errors"
+	"fmt"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -70,6 +71,7 @@ type lifeOptions struct {
 	node      func(settle.Node) settle.Node
 	change    func(o *settle.Options)
 	clock     *atomic.Int64 // added to the time of the engine and of settlement
+	more      []string      // more nodes, besides the chain's
 	newWatch  bool          // the watch places its first cursors itself
 }
 
@@ -106,8 +108,12 @@ func begin(t testing.TB, c *chain, o lifeOptions) *life {
 	replica, err := l.journal.Recover(l.desk.Cursor(), func(events []event.Event) { c.must(l.desk.Replay(events)) })
 	c.must(err)
 	c.must(l.desk.Start(replica.State.Desk().ReadModel(), replica.State.Seq()))
+	upstreams := []rpc.Upstream{{Name: "sandbox", URL: c.local.URL()}}
+	for i, url := range o.more {
+		upstreams = append(upstreams, rpc.Upstream{Name: fmt.Sprint("node ", i+2), URL: url})
+	}
 	l.client, err = rpc.New(rpc.Options{
-		Upstreams: []rpc.Upstream{{Name: "sandbox", URL: c.local.URL()}}, HedgeAfter: -1,
+		Upstreams: upstreams, HedgeAfter: -1,
 		Timeout: runtest.HangTimeout, AttemptTimeout: runtest.HangTimeout, BlockhashEvery: 20 * time.Millisecond, ProbeEvery: 100 * time.Millisecond,
 	})
 	c.must(err)

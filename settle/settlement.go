@@ -32,6 +32,7 @@ type Settlement struct {
 	*network     // CheckNetwork, Network
 	*operations  // Money, MoneyCounts, RefundsDue and what an operator decides
 	*refunder    // Refund
+	*signerLimits
 
 	chain    *chainState
 	jobs     *jobs
@@ -82,7 +83,7 @@ func New(o Options, d Desk, node Node, st *store.Store, signer cosign.Signer) (*
 		packages:    packages,
 		submissions: &submissions{env: e, tracker: tracker, packages: packages, guard: guard, key: key, locks: locks},
 		payments:    payments,
-		refunder:    refunder,
+		refunder:    refunder, signerLimits: &signerLimits{env: e},
 		operations: &operations{
 			env: e, tracker: tracker, jobs: jobs, refunds: refunds, orders: orders, resumer: resumer, locks: locks, failingAfter: o.FailingAfter, seen: payments.seen,
 		},
@@ -134,6 +135,7 @@ func (s *Settlement) Run(ctx context.Context, c Consumer) error {
 	group.Go(func() error { return s.balances.run(ctxAll) })
 	group.Go(func() error { return s.pruneBuilds(ctxAll) })
 	group.Go(func() error { return s.refunder.run(ctxAll) })
+	group.Go(func() error { return s.watchLimits(ctxAll) })
 	for range s.deliverers {
 		group.Go(func() error { return s.workers.work(ctxAll) })
 	}

@@ -12,8 +12,10 @@ import (
 type SettlementSources struct {
 	Chain  func() desk.ChainHealth
 	Money  func() desk.MoneyCounts
-	Tokens func() int           // number of valid DvP tokens
-	Counts prometheus.Collector // the settlement's own metrics; nil = none
+	Tokens func() int // number of valid DvP tokens
+	// SignerLimits returns the ceilings of the signer's process.
+	SignerLimits func() []desk.SignerLimit
+	Counts       prometheus.Collector // the settlement's own metrics; nil = none
 }
 
 const settlementPrefix = "blockdesk_settlement_"
@@ -41,6 +43,13 @@ func (s *SettlementSources) collectors() []prometheus.Collector {
 			Counter("dust_total", "Transfers below settle.dust_usdc and settle.dust_sol, which are counted only.", func(n *desk.MoneyCounts) float64 { return float64(n.Dust) }).
 			Counter("worthless_tokens_total", "Transfers of tokens that are not ours, which are counted only.", func(n *desk.MoneyCounts) float64 { return float64(n.Foreign) }).
 			Gauge("strays", "Payments that match no claim and are not resolved.", func(n *desk.MoneyCounts) float64 { return float64(n.Unmatched) }))
+	}
+	if s.SignerLimits != nil {
+		all = append(all, newLabelled("blockdesk_signer_", "limit", s.SignerLimits, func(l *desk.SignerLimit) string { return l.Name }).
+			Gauge("hour_used_atoms", "Atoms that the signer has signed away in the last hour.", func(l *desk.SignerLimit) float64 { return float64(l.Hour) }).
+			Gauge("hour_max_atoms", "Most atoms that the signer signs away in an hour.", func(l *desk.SignerLimit) float64 { return float64(l.MaxHour) }).
+			Gauge("day_used_atoms", "Atoms that the signer has signed away in the last day.", func(l *desk.SignerLimit) float64 { return float64(l.Day) }).
+			Gauge("day_max_atoms", "Most atoms that the signer signs away in a day.", func(l *desk.SignerLimit) float64 { return float64(l.MaxDay) }))
 	}
 	if s.Tokens != nil {
 		all = append(all, NewMetrics(settlementPrefix, s.Tokens).
