@@ -152,7 +152,12 @@ func (b *Buyer) Want(status int, method, path string, body any, headers ...strin
 }
 
 // Bearer returns the header with the buyer's token.
-func (b *Buyer) Bearer() []string { return []string{"Authorization", "Bearer " + b.Token} }
+func (b *Buyer) Bearer() []string {
+	if b.Token == "" {
+		return nil
+	}
+	return []string{"Authorization", "Bearer " + b.Token}
+}
 
 const (
 	PathHandshake = "/api/v1/dvp/handshake"

@@ -374,19 +374,19 @@ def rfq_quote(order_id: str, tranche_id: str, fill_usd: Number, rail: str, *, id
 
 
 def native_modular_claim_take(bot_wallet: str, order_id: str, tranche_id: str, fill_usd: Number, *, payment_rail: Optional[str] = None, quote_id: Optional[str] = None, wallet_signature: Optional[str] = None, idempotency_key: Optional[str] = None) -> Call[ClaimPackage]:
-    return Call("POST", "/rfq-native/modular-claim-take", kinds={200: ClaimPackage}, body={"bot_wallet": bot_wallet, "order_id": order_id, "tranche_id": tranche_id, "fill_usd": fill_usd, "payment_rail": payment_rail, "quote_id": quote_id, "wallet_signature": wallet_signature}, key=idempotency_key or new_key(), auth=True)
+    return Call("POST", "/rfq-native/modular-claim-take", kinds={200: ClaimPackage}, body={"bot_wallet": bot_wallet, "order_id": order_id, "tranche_id": tranche_id, "fill_usd": fill_usd, "payment_rail": payment_rail, "quote_id": quote_id, "wallet_signature": wallet_signature}, key=idempotency_key or new_key())
 
 
 def rfq_modular_claim_take(bot_wallet: str, order_id: str, tranche_id: str, fill_usd: Number, *, payment_rail: Optional[str] = None, quote_id: Optional[str] = None, wallet_signature: Optional[str] = None, idempotency_key: Optional[str] = None) -> Call[ClaimPackage]:
-    return Call("POST", "/api/v1/rfq/modular-claim-take", kinds={200: ClaimPackage}, body={"bot_wallet": bot_wallet, "order_id": order_id, "tranche_id": tranche_id, "fill_usd": fill_usd, "payment_rail": payment_rail, "quote_id": quote_id, "wallet_signature": wallet_signature}, key=idempotency_key or new_key(), auth=True)
+    return Call("POST", "/api/v1/rfq/modular-claim-take", kinds={200: ClaimPackage}, body={"bot_wallet": bot_wallet, "order_id": order_id, "tranche_id": tranche_id, "fill_usd": fill_usd, "payment_rail": payment_rail, "quote_id": quote_id, "wallet_signature": wallet_signature}, key=idempotency_key or new_key())
 
 
 def native_atomic_claim_ticket(bot_wallet: str, order_id: str, tranche_id: str, fill_usd: Number, *, payment_rail: Optional[str] = None, quote_id: Optional[str] = None, wallet_signature: Optional[str] = None, idempotency_key: Optional[str] = None) -> Call[AtomicClaimPackage]:
-    return Call("POST", "/rfq-native/atomic-claim-ticket", kinds={200: AtomicClaimPackage}, body={"bot_wallet": bot_wallet, "order_id": order_id, "tranche_id": tranche_id, "fill_usd": fill_usd, "payment_rail": payment_rail, "quote_id": quote_id, "wallet_signature": wallet_signature}, key=idempotency_key or new_key(), auth=True)
+    return Call("POST", "/rfq-native/atomic-claim-ticket", kinds={200: AtomicClaimPackage}, body={"bot_wallet": bot_wallet, "order_id": order_id, "tranche_id": tranche_id, "fill_usd": fill_usd, "payment_rail": payment_rail, "quote_id": quote_id, "wallet_signature": wallet_signature}, key=idempotency_key or new_key())
 
 
 def rfq_atomic_claim_ticket(bot_wallet: str, order_id: str, tranche_id: str, fill_usd: Number, *, payment_rail: Optional[str] = None, quote_id: Optional[str] = None, wallet_signature: Optional[str] = None, idempotency_key: Optional[str] = None) -> Call[AtomicClaimPackage]:
-    return Call("POST", "/api/v1/rfq/atomic-claim-ticket", kinds={200: AtomicClaimPackage}, body={"bot_wallet": bot_wallet, "order_id": order_id, "tranche_id": tranche_id, "fill_usd": fill_usd, "payment_rail": payment_rail, "quote_id": quote_id, "wallet_signature": wallet_signature}, key=idempotency_key or new_key(), auth=True)
+    return Call("POST", "/api/v1/rfq/atomic-claim-ticket", kinds={200: AtomicClaimPackage}, body={"bot_wallet": bot_wallet, "order_id": order_id, "tranche_id": tranche_id, "fill_usd": fill_usd, "payment_rail": payment_rail, "quote_id": quote_id, "wallet_signature": wallet_signature}, key=idempotency_key or new_key())
 
 
 def native_verify_payment(order_id: str, tranche_id: str, l1_signature: str, *, claim_id: Optional[str] = None, ticket_label: Optional[str] = None, fill_usd: Optional[Number] = None, payment_rail: Optional[str] = None, idempotency_key: Optional[str] = None) -> Call[Union[Verification, Pending]]:

@@ -357,7 +357,8 @@ class RailList(Model):
 class Lock(Model):
     """See the service's specification: ``Lock``."""
 
-    #: global, pair:SYMBOL or rail:RAIL.
+    #: global, pair:SYMBOL, rail:RAIL or deliveries: while it is locked nothing goes out, and claims are taken and
+    #: paid as before.
     name: str
     locked: bool
     #: Of the last change; null: never locked.

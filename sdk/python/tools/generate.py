@@ -240,7 +240,8 @@ class Operation:
         self.namespace, self.name = self.named(o["operationId"], path, servers)
         self.about = o.get("summary", "")
         self.api = all("api address" in s["description"] for s in servers)
-        self.auth = bool(o.get("security"))
+        # An empty alternative makes the token optional; then it is not sent.
+        self.auth = bool(o.get("security")) and {} not in o["security"]
         self.keyed = any("IdempotencyKey" in p.get("$ref", "") for p in o.get("parameters", []))
         self.arguments: list[tuple[str, str, bool]] = []  # name, type, required
         self.told: dict[str, str] = {}  # what the document says of them

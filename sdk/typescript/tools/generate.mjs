@@ -106,7 +106,8 @@ function operation(document, path, item, method) {
     id: spec.operationId, method: method.toUpperCase(), path, summary: spec.summary, description: spec.description,
     inPath: parameters.filter((p) => p.in === 'path'), query: parameters.filter((p) => p.in === 'query'),
     keyed: parameters.some((p) => p.name === 'Idempotency-Key'), body: json(spec.requestBody?.content),
-    bearer: (spec.security ?? []).length > 0,
+    // An empty alternative makes the token optional; then it is not sent.
+    bearer: (spec.security ?? []).length > 0 && !spec.security.some((one) => Object.keys(one).length === 0),
     on: (spec.servers ?? item.servers ?? document.servers).some((s) => s.description.startsWith('base')) ? 'base' : 'api',
     answer: union(answers.map((s) => (s.$ref ? `schemas.${nameOf(s.$ref)}` : 'Record<string, unknown>'))),
   };

@@ -843,7 +843,7 @@ export abstract class Operations {
    * `POST /rfq-native/modular-claim-take`
    */
   postNativeModularClaim(body: schemas.ClaimRequest, options?: KeyedOptions): Promise<schemas.ClaimPackage> {
-    return this.call({ method: 'POST', path: '/rfq-native/modular-claim-take', keyed: true, bearer: true }, { body }, options);
+    return this.call({ method: 'POST', path: '/rfq-native/modular-claim-take', keyed: true }, { body }, options);
   }
 
   /**
@@ -854,7 +854,7 @@ export abstract class Operations {
    * `POST /api/v1/rfq/modular-claim-take`
    */
   postModularClaim(body: schemas.ClaimRequest, options?: KeyedOptions): Promise<schemas.ClaimPackage> {
-    return this.call({ method: 'POST', path: '/api/v1/rfq/modular-claim-take', keyed: true, bearer: true }, { body }, options);
+    return this.call({ method: 'POST', path: '/api/v1/rfq/modular-claim-take', keyed: true }, { body }, options);
   }
 
   /**
@@ -868,7 +868,7 @@ export abstract class Operations {
     body: schemas.ClaimRequest,
     options?: KeyedOptions,
   ): Promise<schemas.AtomicClaimPackage> {
-    return this.call({ method: 'POST', path: '/rfq-native/atomic-claim-ticket', keyed: true, bearer: true }, { body }, options);
+    return this.call({ method: 'POST', path: '/rfq-native/atomic-claim-ticket', keyed: true }, { body }, options);
   }
 
   /**
@@ -879,7 +879,7 @@ export abstract class Operations {
    * `POST /api/v1/rfq/atomic-claim-ticket`
    */
   postAtomicClaim(body: schemas.ClaimRequest, options?: KeyedOptions): Promise<schemas.AtomicClaimPackage> {
-    return this.call({ method: 'POST', path: '/api/v1/rfq/atomic-claim-ticket', keyed: true, bearer: true }, { body }, options);
+    return this.call({ method: 'POST', path: '/api/v1/rfq/atomic-claim-ticket', keyed: true }, { body }, options);
   }
 
   /**

@@ -729,7 +729,7 @@ export class Operations {
      * `POST /rfq-native/modular-claim-take`
      */
     postNativeModularClaim(body, options) {
-        return this.call({ method: 'POST', path: '/rfq-native/modular-claim-take', keyed: true, bearer: true }, { body }, options);
+        return this.call({ method: 'POST', path: '/rfq-native/modular-claim-take', keyed: true }, { body }, options);
     }
     /**
      * Public alias of the modular claim.
@@ -739,7 +739,7 @@ export class Operations {
      * `POST /api/v1/rfq/modular-claim-take`
      */
     postModularClaim(body, options) {
-        return this.call({ method: 'POST', path: '/api/v1/rfq/modular-claim-take', keyed: true, bearer: true }, { body }, options);
+        return this.call({ method: 'POST', path: '/api/v1/rfq/modular-claim-take', keyed: true }, { body }, options);
     }
     /**
      * Reserve part of a tranche and get both transfers in one transaction (native, preferred).
@@ -749,7 +749,7 @@ export class Operations {
      * `POST /rfq-native/atomic-claim-ticket`
      */
     postNativeAtomicClaim(body, options) {
-        return this.call({ method: 'POST', path: '/rfq-native/atomic-claim-ticket', keyed: true, bearer: true }, { body }, options);
+        return this.call({ method: 'POST', path: '/rfq-native/atomic-claim-ticket', keyed: true }, { body }, options);
     }
     /**
      * Public alias of the atomic claim.
@@ -759,7 +759,7 @@ export class Operations {
      * `POST /api/v1/rfq/atomic-claim-ticket`
      */
     postAtomicClaim(body, options) {
-        return this.call({ method: 'POST', path: '/api/v1/rfq/atomic-claim-ticket', keyed: true, bearer: true }, { body }, options);
+        return this.call({ method: 'POST', path: '/api/v1/rfq/atomic-claim-ticket', keyed: true }, { body }, options);
     }
     /**
      * Verify the finalized payment of a claim (native, primary).
