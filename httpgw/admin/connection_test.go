@@ -130,8 +130,8 @@ func TestOperatorBodies(t *testing.T) {
 	}{
 		{`{"locked":true,"reason":"x","locked":false}`, wire.CodeInvalidField, "repeated", "locked"},
 		{`{"locked":true,"reason":"x","lock\u0065d":false}`, wire.CodeInvalidField, "repeated", "locked"},
-		{`{"LOCKED":false}`, wire.CodeInvalidField, "unknown_field", ""},
-		{`{"Locked":false,"locked":true,"reason":"x"}`, wire.CodeInvalidField, "unknown_field", ""},
+		{`{"LOCKED":false}`, wire.CodeInvalidField, "unknown_field", "LOCKED"},
+		{`{"Locked":false,"locked":true,"reason":"x"}`, wire.CodeInvalidField, "unknown_field", "Locked"},
 		{"{\"locked\":true,\"reason\":\"x\xff\"}", wire.CodeInvalidJSON, "", ""},
 		{`null`, wire.CodeInvalidJSON, "", ""},
 		{`{"locked":false,}`, wire.CodeInvalidJSON, "", ""},

@@ -193,7 +193,7 @@ func TestOperatorRefusals(t *testing.T) {
 		{"/desk/tickets", `{"pair":"SLUSD/USDC","label":"a","tranches":["250.0000001"]}`, 400, wire.CodeInvalidField, "tranches[0]"},
 		{"/desk/tickets/T99/withdraw", `{}`, 404, wire.CodeUnknownTicket, "order_id"},
 		{"/desk/tickets/7/withdraw", `{}`, 404, wire.CodeUnknownTicket, "order_id"},
-		{"/desk/tickets/T7/withdraw", `{"why":"x"}`, 400, wire.CodeInvalidField, ""},
+		{"/desk/tickets/T7/withdraw", `{"why":"x"}`, 400, wire.CodeInvalidField, "why"},
 		{"/desk/tickets/T7/tranches", `{"tranche_id":"T7-3","capacity_usd":"250"}`, 400, wire.CodeInvalidField, "tranche_id"},
 		{"/desk/tickets/T7/tranches", `{"tranche_id":"T8-1","capacity_usd":"250"}`, 400, wire.CodeInvalidField, "tranche_id"},
 		{"/desk/tickets/T7/tranches", `{"tranche_id":"T7-1"}`, 400, wire.CodeInvalidField, "capacity_usd"},

@@ -278,7 +278,7 @@ func TestWrongMoneyActs(t *testing.T) {
 		{"/desk/money/refunded", signedText(1), "x", wire.CodeInvalidField, "l1_signature"},
 		{"/desk/money/refunded", signedText(2), base58.Encode(make([]byte, 64)), wire.CodeInvalidField, "refund_signature"},
 		{"/desk/money/refunded", signedText(2), signedText(1), wire.CodeInvalidField, "refund_signature"},
-		{"/desk/money/refunded", "}", `,"rail":"SOL"}`, wire.CodeInvalidField, ""},
+		{"/desk/money/refunded", "}", `,"rail":"SOL"}`, wire.CodeInvalidField, "rail"},
 		{"/desk/money/abandon", "C000000000002e", "", wire.CodeMissingField, "claim_id"},
 		{"/desk/money/abandon", "C000000000002e", "B000000000002e", wire.CodeUnknownClaim, "claim_id"},
 		{"/desk/money/abandon", `"C000000000002e"`, "78", wire.CodeInvalidField, "claim_id"},

@@ -8,12 +8,12 @@
 //	 0        4         6      7
 //	┌────────┬─────────┬──────┬──────┐
 //	│ "BDSH" │ version │ kind │ body │
-//	│        │  = 1    │      │      │
+//	│        │  = 2    │      │      │
 //	└────────┴─────────┴──────┴──────┘
 //
 // Numbers are little-endian and have the width of their Go type. A flag is a byte, 0 or
 // 1. A text or a list is a count of 2 bytes and its bytes or items. An optional value is
-// a flag and, if that is 1, the value. Version 1 has two bodies.
+// a flag and, if that is 1, the value. Version 2 has two bodies.
 //
 // Kind 1, a [Desk]:
 //
@@ -52,7 +52,7 @@ import (
 )
 
 // Version is the version of the format that this package writes and reads.
-const Version = 1
+const Version = 2
 
 // Limits of a document (our choice). Above them, encoding and decoding return ErrFormat.
 const (

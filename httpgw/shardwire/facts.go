@@ -52,6 +52,7 @@ func walkPair(c *codec, p *catalog.Pair) {
 	}
 	enum(c, &p.Source, market.Mirrored)
 	c.flag(&p.Halted)
+	c.flag(&p.NoBook)
 	enum(c, &p.PriceDecimals, market.MaxDecimals)
 	enum(c, &p.QtyDecimals, market.MaxDecimals)
 	for _, d := range []*catalog.Decimal{&p.Tick, &p.Lot, &p.MinQty} {
@@ -123,6 +124,7 @@ func walkTotals(c *codec, t *catalog.Totals) {
 	u64(c, &t.ReconstructedSwaps)
 	u64(c, &t.OnchainUSD)
 	u64(c, &t.ReconstructedUSD)
+	u64(c, &t.ReconstructedFeesUSD)
 	u64(c, &t.MatchedTrades)
 	u64(c, &t.MatchedUSD)
 	for _, d := range []*catalog.Decimal{&t.FeesBase, &t.FeesQuote, &t.FeesUnknown} {

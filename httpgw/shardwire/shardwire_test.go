@@ -62,7 +62,7 @@ func testFacts() *Facts {
 	return &Facts{
 		Pairs: []catalog.Pair{
 			{
-				Symbol: "SLUSD/USDC", Base: "SLUSD", Quote: "USDC", Source: market.Mirrored, Halted: true, PriceDecimals: 4, QtyDecimals: 18,
+				Symbol: "SLUSD/USDC", Base: "SLUSD", Quote: "USDC", Source: market.Mirrored, Halted: true, NoBook: true, PriceDecimals: 4, QtyDecimals: 18,
 				Tick: *d(1, 4), Lot: *d(2, 2), MinQty: *d(3, 36), Last: d(4, 1), Bid: d(5, 2), Ask: d(6, 3), High24h: d(7, 4), Low24h: d(0, 0),
 				LastAt: 8, LastTrade: 9, LastSignature: "sig", Side: market.Sell, LastQty: d(10, 1), BaseVolume24h: *d(11, 2),
 				QuoteVolume24h: *d(12, 3), Trades24h: 13, Epoch: 14, Seq: 15,
@@ -78,7 +78,7 @@ func testFacts() *Facts {
 					LastAt: 37,
 				},
 				Totals: catalog.Totals{
-					OnchainSwaps: 38, ReconstructedSwaps: 39, OnchainUSD: 40, ReconstructedUSD: 41, MatchedTrades: 42, MatchedUSD: 43,
+					OnchainSwaps: 38, ReconstructedSwaps: 39, OnchainUSD: 40, ReconstructedUSD: 41, ReconstructedFeesUSD: 49, MatchedTrades: 42, MatchedUSD: 43,
 					FeesBase: *d(44, 1), FeesQuote: *d(45, 2), FeesUnknown: *d(46, 3), FeesUSD: 47, Traders: 48, TradersFrom: "chain",
 				},
 				Reasons: []string{"stale", ""},
@@ -109,11 +109,11 @@ func encodedFacts(t testing.TB, f *Facts) []byte {
 	return data
 }
 
-// TestGolden pins the bytes of version 1; changing them requires a new Version.
+// TestGolden pins the bytes of version 2; changing them requires a new Version.
 func TestGolden(t *testing.T) {
 	for name, data := range map[string][]byte{
-		"desk_v1": AppendDesk(nil, testDesk()), "facts_v1": encodedFacts(t, testFacts()),
-		"no_desk_v1": AppendDesk(nil, &Desk{}), "no_facts_v1": encodedFacts(t, &Facts{}),
+		"desk_v2": AppendDesk(nil, testDesk()), "facts_v2": encodedFacts(t, testFacts()),
+		"no_desk_v2": AppendDesk(nil, &Desk{}), "no_facts_v2": encodedFacts(t, &Facts{}),
 	} {
 		file := filepath.Join("testdata", name+".hex")
 		if *rewrite {
@@ -221,14 +221,14 @@ func TestHeader(t *testing.T) {
 		t.Errorf("a desk as facts: %v", err)
 	}
 	for _, data := range [][]byte{desk, facts} {
-		data[4] = 2
+		data[4] = 3
 	}
 	_, err1 := DecodeDesk(desk, 2)
 	_, err2 := DecodeFacts(facts)
 	for _, err := range []error{err1, err2} {
 		var v VersionError
-		if !errors.As(err, &v) || v.Got != 2 {
-			t.Errorf("version 2: %v", err)
+		if !errors.As(err, &v) || v.Got != 3 {
+			t.Errorf("version 3: %v", err)
 		}
 	}
 }
