@@ -40,10 +40,10 @@ func partnerQueries(path string) []string {
 	const ticker = "?ticker_id=SLUSD_USDC"
 	switch path {
 	case geckoPath + "orderbook":
-		return []string{ticker, "?ticker_id=92C_SLUSD", ticker + "&depth=0", ticker + "&depth=200", ticker + "&depth=1"}
+		return []string{ticker, "?ticker_id=92C_SLUSD", ticker + "&depth=0", ticker + "&depth=200", ticker + "&depth=201", ticker + "&depth=1"}
 	case geckoPath + "historical_trades":
 		return []string{
-			ticker, ticker + "&type=buy", ticker + "&type=sell&limit=1000", ticker + "&limit=1", ticker + "&end_time=1",
+			ticker, ticker + "&type=buy", ticker + "&type=sell&limit=1000", ticker + "&limit=1", ticker + "&limit=0", ticker + "&end_time=1",
 			ticker + "&start_time=9223372036853", "?ticker_id=92C_SLUSD",
 		}
 	case screenerPath + "asset":
@@ -70,14 +70,14 @@ func badPartnerQueries(path string) map[string][2]string {
 	switch path {
 	case geckoPath + "orderbook":
 		bad := byID("ticker_id")
-		for _, depth := range []string{"201", "-1", "x", "", "1.5", "+1"} {
+		for _, depth := range []string{"2147483648", "-1", "x", "", "1.5", "+1"} {
 			bad[ticker+"&depth="+depth] = number
 		}
 		bad[ticker+"&depth=1&depth=1"] = repeated
 		return bad
 	case geckoPath + "historical_trades":
 		bad := byID("ticker_id")
-		for _, text := range []string{"0", "1001", "-1", "x"} {
+		for _, text := range []string{"1001", "-1", "x"} {
 			bad[ticker+"&limit="+text] = limit
 		}
 		bad[ticker+"&type=both"], bad[ticker+"&type=buy&type=buy"] = [2]string{"INVALID_FIELD", "unknown_side"}, repeated
@@ -101,6 +101,16 @@ var (
 		`endpoint_mapping|facts|extensions)/[^/]+$`)
 	openMembers = regexp.MustCompile(`^missing (/.*)?/(notes|blocker|onchain_symbol|logoURI|extensions|totalSupply)$`)
 )
+
+// newerMembers are members that the document does not require, because earlier versions
+// of the service do not have them. This one has, by path.
+var newerMembers = map[string][]string{
+	"/api/v1/rfq/status": {"accepting_reason"},
+	"/api/v1/rfq/tokens": {"price_source", "confidence_usd"},
+	"/api/v1/dvp/status": {
+		"grace_s", "unproven", "dust", "anchor_source", "published_at", "anchor_age_s", "confidence_usd", "firm_bps", "on_chain", "on_chain_at",
+	},
+}
 
 // mayMiss reports whether an answer is right without a member.
 func mayMiss(path, what string) bool {

@@ -411,11 +411,11 @@ func goodQueries(path string) []string {
 	case "/api/v1/market/ticker":
 		return []string{symbol, "?symbol=92C%2FSLUSD"}
 	case "/api/v1/market/klines":
-		return []string{symbol, symbol + "&limit=1", "?limit=1440&interval=1d&symbol=92C%2fSLUSD", symbol + "&timeframe=1h", symbol + "&before=1", symbol + "&other=1"}
+		return []string{symbol, symbol + "&limit=1", "?limit=1440&interval=1d&symbol=92C%2fSLUSD", symbol + "&timeframe=1h", symbol + "&before=1"}
 	case "/api/v1/market/candles", "/candles.json":
-		return []string{"", symbol, "?timeframe=1h&limit=120", "?interval=1h", "?before=1795312800000", "?other=1"}
+		return []string{"", symbol, "?timeframe=1h&limit=120", "?interval=1h", "?before=1795312800000"}
 	case "/api/v1/market/depth", "/api/v1/market/trades":
-		return []string{symbol, symbol + "&limit=1", "?limit=100&symbol=92C%2fSLUSD", symbol + "&other=1"}
+		return []string{symbol, symbol + "&limit=1", "?limit=100&symbol=92C%2fSLUSD"}
 	case "/trades.json":
 		return []string{"", symbol, "?limit=1", "?limit=100&symbol=92C%2fSLUSD"}
 	}
@@ -423,6 +423,13 @@ func goodQueries(path string) []string {
 		return queries
 	}
 	return []string{"", "?other=1"}
+}
+
+// knownParameters are the reads of market data that refuse a parameter that they do not
+// know, so that a misspelt one is not ignored.
+var knownParameters = []string{
+	"/api/v1/market/ticker", "/api/v1/market/depth", "/api/v1/market/trades", "/api/v1/market/klines", "/api/v1/market/candles",
+	"/trades.json", "/candles.json",
 }
 
 // badQueries are what it may not, with the code and reason of the refusal.
@@ -446,6 +453,11 @@ func badQueries(path string) map[string][2]string {
 	for query, want := range badPartnerQueries(path) {
 		bad[query] = want
 	}
+	if slices.Contains(knownParameters, path) {
+		for _, query := range []string{"?other=1", "?other", "?symbol=" + programtest.Symbol + "&other=1", "?Symbol=" + programtest.Symbol} {
+			bad[query] = [2]string{"INVALID_FIELD", "unknown_field"}
+		}
+	}
 	return bad
 }
 
@@ -460,7 +472,7 @@ func (c *conformance) reads(o *openapitest.Operation, address string) {
 	case o.Path == streamPath:
 		c.stream(o, address)
 		return
-	case strings.HasSuffix(o.Path, "{claim_id}"):
+	case strings.Contains(o.Path, "{claim_id}"):
 		c.claims(o, address)
 		return
 	case strings.HasSuffix(o.Path, "{build_id}"):
@@ -528,30 +540,39 @@ func (c *conformance) mutants(a *openapitest.Answer) {
 	if slices.Contains([]string{programtest.DocumentPath, documentAlias, "/openapi.json", "/api/v1/market/schemas", "/schemas.json"}, a.Path) {
 		return // documents that describe others: any object
 	}
-	n := 0
+	n, there := 0, map[string]bool{}
 	if err := openapitest.Mutants(a.Body, func(what string, mutant []byte) bool {
 		n++
 		other := *a
 		other.Body = mutant
-		if c.d.CheckAnswer(&other) == nil && !mayMiss(a.Path, what) {
+		member := what[strings.LastIndexByte(what, '/')+1:]
+		newer := strings.HasPrefix(what, "missing ") && slices.Contains(newerMembers[a.Path], member)
+		there[member] = there[member] || newer
+		if c.d.CheckAnswer(&other) == nil && !newer && !mayMiss(a.Path, what) {
 			c.t.Errorf("%s: %s is not noticed", a.Path, what)
 		}
 		return true
 	}); err != nil || n < 5 {
 		c.t.Errorf("%s: %d mutants: %v", a.Path, n, err)
 	}
+	for _, member := range newerMembers[a.Path] {
+		if !there[member] {
+			c.t.Errorf("%s has no %s: %.300s", a.Path, member, a.Body)
+		}
+	}
 }
 
-// claims asks for claims that there are not: without a chain there is none.
+// claims asks for claims that there are not, and for a transaction of one: without a
+// chain there is none.
 func (c *conformance) claims(o *openapitest.Operation, address string) {
-	path := strings.TrimSuffix(o.Path, "{claim_id}")
-	c.methods(o, address, path+"C0000000000001")
+	path, below, _ := strings.Cut(o.Path, "{claim_id}")
+	c.methods(o, address, path+"C0000000000001"+below)
 	for _, id := range []string{"C0000000000001", "c0000000000001", "C1", "T1", strings.Repeat("x", 64)} {
-		c.expect(404, "UNKNOWN_CLAIM", "unknown_claim", "GET", address, o.Path, path+id, "")
+		c.expect(404, "UNKNOWN_CLAIM", "unknown_claim", "GET", address, o.Path, path+id+below, "")
 	}
 	for _, id := range []string{"", ".", "..", "C%31", strings.Repeat("x", 65)} {
-		if err := c.d.CheckUnknown(c.exchange("GET", address, o.Path, path+id, "")); err != nil {
-			c.t.Errorf("%s%s: %v", path, id, err)
+		if err := c.d.CheckUnknown(c.exchange("GET", address, o.Path, path+id+below, "")); err != nil {
+			c.t.Errorf("%s%s%s: %v", path, id, below, err)
 		}
 	}
 }
@@ -859,6 +880,7 @@ func (c *conformance) seen() {
 		// Claims, proofs of payment and pools wait for the chain; httpgw's tests have
 		// one.
 		waits := o.Method == "POST" && !strings.HasSuffix(o.Path, "quote") && !strings.HasSuffix(o.Path, "handshake") || strings.HasSuffix(o.Path, "_id}") ||
+			strings.HasSuffix(o.Path, "{claim_id}/transaction") ||
 			strings.HasSuffix(o.Path, "_address}")
 		if done := c.done[o.Method+" "+o.Path]; done == waits {
 			c.t.Errorf("%s %s has succeeded: %v", o.Method, o.Path, done)

@@ -94,11 +94,10 @@ func (p *partnerPages) geckoQuery(query []byte) (q geckoQuery, bad *wire.Problem
 	if q.side, bad = sideParam(query); bad != nil {
 		return q, bad
 	}
-	limit, bad := numberParam(query, "limit", defaultPartnerTrades, MaxPartnerTrades)
-	if bad != nil {
+	if q.limit, bad = wire.LimitParamFrom(query, 0, defaultPartnerTrades, MaxPartnerTrades); bad != nil {
 		return q, bad
 	}
-	if q.limit = int(limit); limit == 0 {
+	if q.limit == 0 {
 		q.limit = MaxPartnerScan
 	}
 	if q.from, bad = timeParam(query, "start_time", 0, false); bad != nil {

@@ -56,7 +56,7 @@ func (p *partnerPages) coinMarketCapTrades(segment, query []byte) (*wire.Page, *
 	if bad != nil {
 		return nil, bad
 	}
-	limit, bad := numberParam(query, "limit", 0, MaxPartnerScan)
+	limit, bad := wire.LimitParamFrom(query, 0, 0, MaxPartnerScan)
 	if bad != nil {
 		return nil, bad
 	}
@@ -71,7 +71,7 @@ func (p *partnerPages) coinMarketCapTrades(segment, query []byte) (*wire.Page, *
 	if bad != nil {
 		return nil, bad
 	}
-	dst, read, count := append(make([]byte, 0, 8192), '['), 0, uint64(0)
+	dst, read, count := append(make([]byte, 0, 8192), '['), 0, 0
 	bad = p.scan(in, market.TradeID(before), "before", func(t *engine.Trade) bool {
 		if t.At < since {
 			return false

@@ -160,10 +160,12 @@ func RepeatedField(code, field string) *Problem {
 }
 
 // InvalidLimit is the answer to a limit outside 1..most.
-func InvalidLimit(most int) *Problem {
+func InvalidLimit(most int) *Problem { return invalidLimit(1, most) }
+
+func invalidLimit(least, most int) *Problem {
 	return &Problem{
 		Status: 400, Code: CodeInvalidLimit, Field: "limit",
-		Text: "limit must be a whole number from 1 to " + strconv.Itoa(most) + ".",
+		Text: "limit must be a whole number from " + strconv.Itoa(least) + " to " + strconv.Itoa(most) + ".",
 	}
 }
 

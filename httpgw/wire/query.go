@@ -121,6 +121,12 @@ func unhex(c byte) byte {
 // LimitParam parses the parameter limit: decimal digits only, 1..most; absent means
 // byDefault. A larger value is refused, not clamped.
 func LimitParam(query []byte, byDefault, most int) (int, *Problem) {
+	return LimitParamFrom(query, 1, byDefault, most)
+}
+
+// LimitParamFrom is LimitParam with the range least..most. It is for formats in which a
+// limit of 0 has a meaning.
+func LimitParamFrom(query []byte, least, byDefault, most int) (int, *Problem) {
 	text, count := Param(query, "limit")
 	switch {
 	case count == 0:
@@ -130,17 +136,17 @@ func LimitParam(query []byte, byDefault, most int) (int, *Problem) {
 	}
 	var buf [MaxQueryValue]byte
 	if text = Decoded(buf[:], text); len(text) == 0 || len(text) > 9 {
-		return 0, InvalidLimit(most)
+		return 0, invalidLimit(least, most)
 	}
 	n := 0
 	for _, c := range text {
 		if c < '0' || c > '9' {
-			return 0, InvalidLimit(most)
+			return 0, invalidLimit(least, most)
 		}
 		n = 10*n + int(c-'0')
 	}
-	if n < 1 || n > most {
-		return 0, InvalidLimit(most)
+	if n < least || n > most {
+		return 0, invalidLimit(least, most)
 	}
 	return n, nil
 }

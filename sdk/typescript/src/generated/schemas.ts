@@ -53,7 +53,7 @@ export interface Problem {
    * | `INVALID_JSON` | 400 | the body is not a flat JSON object |
    * | `MISSING_FIELD` | 400 | a member or parameter is missing |
    * | `INVALID_FIELD` | 400 | a member, parameter or header is invalid |
-   * | `INVALID_LIMIT` | 400 | `limit` is not a whole number from 1 to its maximum; it is not clamped |
+   * | `INVALID_LIMIT` | 400 | `limit` is not a whole number from its minimum to its maximum; it is not clamped |
    * | `UNKNOWN_SYMBOL` | 400 | unknown instrument |
    * | `MALFORMED_REQUEST` | 400 | the request is not valid HTTP; our choice |
    * | `TAKER_NON_ADMIS_JETON` | 403 | the Bearer token is absent, unknown, expired or revoked, or another taker's |
