@@ -87,7 +87,7 @@ func (f *reporter) cancelled(e *event.Event) error {
 	}
 	answers := f.asked(o.ID) && (reason == event.ReasonUser || reason == event.ReasonAmendedAway)
 	if answers {
-		r.ClOrdID, r.OrigClOrdID = f.command.clOrdID(), f.origClOrdID(o)
+		r.ClOrdID, r.OrigClOrdID = f.command.clOrdID(), []byte(o.ClOrdID)
 	}
 	f.text = append(f.text[:0], reason.String()...)
 	if bytes.Equal(f.command.clOrdID(), []byte(disconnectClOrdID)) && f.command.blotter != nil {
@@ -112,7 +112,7 @@ func (f *reporter) amended(e *event.Event) error {
 	r := wire.ExecutionReport{ExecType: wire.ExecReplaced}
 	was, orig := o.ClOrdID, []byte(nil)
 	if answers {
-		orig = f.origClOrdID(o)
+		orig = []byte(o.ClOrdID)
 	}
 	o.owner.mu.Lock()
 	o.Leaves = e.Qty
@@ -140,15 +140,6 @@ func (f *reporter) amended(e *event.Event) error {
 		r.Text = f.text
 	}
 	return f.report(e, o, r, answers)
-}
-
-// origClOrdID returns the OrigClOrdID that the answered F or G had; after a crash, the
-// order's ClOrdID.
-func (f *reporter) origClOrdID(o *order) []byte {
-	if target := o.owner.targetOf(f.command.clOrdID()); target != "" {
-		return []byte(target)
-	}
-	return []byte(o.ClOrdID)
 }
 
 // orderTerms returns the terms of the command's order.

@@ -171,17 +171,26 @@ func IsPrintable(text []byte) bool {
 	return true
 }
 
-// Content returns a hash of the texts of all fields that the gateway reads, except ClOrdID:
-// requests with different content have different ones. It is stored with the answer; never 0.
+// Content returns a hash of all fields that the gateway reads, except ClOrdID: texts by
+// their bytes, numbers by their values. Requests with different content have different ones.
+// It is stored with the answer; never 0.
 func (r *OrderRequest) Content(msgType byte) uint64 {
 	h := content(0).add([]byte{msgType})
 	for _, value := range [...][]byte{
-		r.OrigClOrdID, r.OrderID, r.Symbol, r.Side, r.qty, r.maxFloor, r.minQty, r.OrdType, r.price, r.stop,
-		r.tif, r.expireDate, r.expireTime, r.execInst, r.MassType, r.quoteID, r.Account,
+		r.OrigClOrdID, r.OrderID, r.Symbol, r.Side, number(r.qty), number(r.maxFloor), number(r.minQty), r.OrdType,
+		number(r.price), number(r.stop), r.tif, r.expireDate, r.expireTime, r.execInst, r.MassType, r.quoteID, r.Account,
 	} {
 		h = h.add(value)
 	}
 	return h.sum()
+}
+
+// number returns a decimal without the zeros that do not change its value: 007.500 is 7.5.
+func number(text []byte) []byte {
+	if bytes.IndexByte(text, '.') >= 0 {
+		text = bytes.TrimRight(bytes.TrimRight(text, "0"), ".")
+	}
+	return bytes.TrimLeft(text, "0")
 }
 
 // content is an FNV-1a hash of values.

@@ -39,7 +39,7 @@ func ScanQuoteRequest(frame []byte) (r QuoteRequest) {
 // Content is OrderRequest.Content of a quote request.
 func (r *QuoteRequest) Content() uint64 {
 	h := content(0).add([]byte{'R'})
-	for _, value := range [...][]byte{r.Groups, r.Symbol, r.Security, r.Source, r.Side, r.Qty, r.Cash, r.Rail, r.QuoteType} {
+	for _, value := range [...][]byte{r.Groups, r.Symbol, r.Security, r.Source, r.Side, number(r.Qty), number(r.Cash), r.Rail, r.QuoteType} {
 		h = h.add(value)
 	}
 	return h.sum()
