@@ -350,10 +350,10 @@ func TestAsyncAPIKnowsTheCode(t *testing.T) {
 	o := Options{}.withDefaults()
 	for _, limit := range []string{
 		fmt.Sprintf("(%d bytes)", MaxFrame), fmt.Sprintf("%d levels", maxDepthJSON), fmt.Sprintf("%d bytes each", maxText),
-		fmt.Sprintf("%d channels and %d symbols", maxChannels, maxSymbols), "1,024 updates", fmt.Sprintf("%d KiB of them", maxResumeBytes>>10),
+		fmt.Sprintf("%d channels and %d symbols", maxChannels, maxSymbols), "1,024 updates", fmt.Sprintf("(and %d KiB)", maxResumeBytes>>10),
 		fmt.Sprintf("%d KiB wait", o.MaxPending>>10), fmt.Sprintf("nothing for %.0f s", o.SlowAfter.Seconds()),
-		fmt.Sprintf("%d KiB of answers lying for %.0f s", maxBacklog>>10, backlogWithin.Seconds()), fmt.Sprintf("%d subscriptions", o.MaxSubscriptions),
-		fmt.Sprintf("%d messages a second", o.MessagesPerSecond), fmt.Sprintf("%d connections, all together 10,000", o.MaxPerIP),
+		fmt.Sprintf("%d KiB of answers unread for %.0f s", maxBacklog>>10, backlogWithin.Seconds()), fmt.Sprintf("%d subscriptions", o.MaxSubscriptions),
+		fmt.Sprintf("%d messages a second", o.MessagesPerSecond), fmt.Sprintf("%d connections, all clients together 10,000", o.MaxPerIP),
 	} {
 		if !strings.Contains(d.Info.Description, limit) {
 			t.Errorf("the description does not say %q", limit)

@@ -66,6 +66,7 @@ var jsonCases = map[string]jsonCase{
 	"unlock":                {works: "--rail SOL --data {data}", fails: "--data {new}", code: codeNoService, exit: exitNoService},
 	"money list":            {works: stubbed, fails: "--data {new}", code: codeNoService, exit: exitNoService},
 	"money refunded":        {works: "S --by T " + stubbed, fails: "S " + stubbed, code: codeUsage, exit: exitUsage},
+	"money refund":          {works: "S --dry-run " + stubbed, fails: "S --all " + stubbed, code: codeUsage, exit: exitUsage},
 	"money abandon":         {works: "C1 " + stubbed, fails: stubbed, code: codeUsage, exit: exitUsage},
 	"money release":         {works: "C1 --i-have-looked " + stubbed, fails: "C1 --i-have-looked=false " + stubbed, code: codeUsage, exit: exitUsage},
 	"money resolve":         {works: "S --note done " + stubbed, fails: "gone --note done " + stubbed, code: "UNKNOWN_PAYMENT", exit: exitFailed},

@@ -100,7 +100,7 @@ func moneyRefundedCommand(s *settings, f *operatorFlags) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "refunded SIGNATURE", Short: "Record that a payment was refunded", Args: cobra.ExactArgs(1),
 		Long: "Record that the payment with this SIGNATURE was refunded by the transaction --by. It moves no\n" +
-			"money: send the refund first, with your own wallet, or use money refund instead. It is journaled, and cannot be recorded twice\nwith different refunds.",
+			"money: send the refund first, with your own wallet, or use money refund instead. It is journaled,\nand cannot be recorded twice with different refunds.",
 		Example: "  blockdesk money refunded 5Kd… --by 3xP…",
 		RunE: operatorCommand(s, f, func(args []string) (string, any, error) {
 			in.Payment = args[0]

@@ -20,7 +20,7 @@ func TestShowMoney(t *testing.T) {
 			"refunds_due":{"items":[{"l1_signature":"5Kd","claim_id":"C1","reason":"late_payment","rail":"USDC","amount":"250.500000","amount_atoms":"250500000","payer":"PaY","at":"2030-01-02T03:04:05.6Z"}],"next":null},
 			"stuck_deliveries":{"items":[{"l1_signature":"2nL","claim_id":"C2","reason":"no_funds","rail":"SOL","amount":"1.000000000","amount_atoms":"1000000000","payer":"PaY","at":"2030-01-02T03:04:05.6Z","attempts":3}],"next":null}}}`,
 			[]string{
-				"stuck_deliveries  2030-01-02 03:04:05Z  C2", "1 SOL", "no_funds", "3 ", "doubtful  ", "C3", "2 SOL", "history_too_long", "4tX\n", "more of 1: --kind doubtful --after C3",
+				"stuck_deliveries  2030-01-02 03:04:05Z  C2", "1 SOL", "no_funds", "3 ", "doubtful  ", "C3", "2 SOL", "history_too_long", "4tX", "more of 1: --kind doubtful --after C3",
 				"refunds_due", "250.5 USDC", "late_payment", "strays", "5 atoms", "wrong_mint", "more of 7: --kind strays --after 3xP",
 			},
 		},
