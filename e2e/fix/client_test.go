@@ -66,7 +66,7 @@ market sell SLUSD/USDC 1
 	if err == nil || !strings.Contains(out, "1 commands were refused") {
 		t.Errorf("%v\n%s", err, out)
 	}
-	inOrder(t, out, "next numbers: 9 out", "buy 5 SLUSD/USDC at 1.01", "[again]", "cancelled  buy 1", "not understood")
+	inOrder(t, out, "next numbers: 9 out", "buy 5 SLUSD/USDC at 1.01", "[again]", "cancelled  buy 1", "invalid command")
 	if out, err := script(t, s.Addresses.FIX, dir, "buy NO/SUCH 1 at 1\n"); err != nil || !strings.Contains(out, "UNKNOWN_SYMBOL") {
 		t.Errorf("without --strict: %v\n%s", err, out)
 	}
@@ -234,7 +234,7 @@ func TestFIXClientRefuses(t *testing.T) {
 	}{
 		"nobody":        {nil, "--comp-id is required"},
 		"no password":   {append(base, "--sequence-file", filepath.Join(dir, "a")), "no password"},
-		"numbers":       {append(base, "--sequence-file", bad), "does not hold any"},
+		"numbers":       {append(base, "--sequence-file", bad), "has no sequence numbers"},
 		"heartbeat":     {append(base, "--heartbeat", "9"), "--heartbeat: 9"},
 		"wait":          {append(base, "--wait", "2h"), "--wait: 2h"},
 		"ca alone":      {append(base, "--ca", "x"), "need --tls"},
