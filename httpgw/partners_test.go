@@ -9,6 +9,7 @@ import (
 
 	"blockdesk/engine"
 	"blockdesk/feed/archive"
+	"blockdesk/httpgw/gatewaytest"
 	marketapi "blockdesk/httpgw/market"
 	"blockdesk/httpgw/wire"
 	"blockdesk/market"
@@ -253,6 +254,12 @@ func TestPartnerBooks(t *testing.T) {
 	g("trades/", "SLUSD-USDC", 400)
 	for _, query := range []string{"level=3", "level=x", "depth=x"} {
 		g("orderbook/", "SLUSD_USDC?"+query, 400)
+	}
+	limits := [][]byte{g("trades/", "SLUSD_USDC?limit=10001", 400), ask(marketapi.PathCoinGecko+"historical_trades", "?ticker_id=SLUSD_USDC&limit=1001", 400)}
+	for _, body := range limits {
+		if e := gatewaytest.DecodeError(t, body); e.Code != wire.CodeInvalidLimit || e.Field != "limit" {
+			t.Errorf("a limit that is too large: %s", body)
+		}
 	}
 }
 

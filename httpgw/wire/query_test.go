@@ -22,6 +22,14 @@ func TestLimitParam(t *testing.T) {
 			t.Errorf("%s is %d", query, got)
 		}
 	}
+	if got, bad := LimitParamFrom([]byte("limit=%30"), 0, 50, 100); bad != nil || got != 0 {
+		t.Errorf("a limit from 0: %d, %v", got, bad)
+	}
+	for _, query := range []string{"limit=101", "limit=-1", "limit=0&limit=0"} {
+		if got, bad := LimitParamFrom([]byte(query), 0, 50, 100); bad == nil || bad.Code != CodeInvalidLimit || bad.Field != "limit" {
+			t.Errorf("%s from 0: %d, %+v", query, got, bad)
+		}
+	}
 }
 
 // TestCheckParams: a parameter that the read does not know is refused by its name, which is
