@@ -1,6 +1,7 @@
 package docs
 
 import (
+	"crypto/ed25519"
 	"encoding/json"
 	"net/http"
 	"path/filepath"
@@ -12,6 +13,7 @@ import (
 	"blockdesk/internal/await"
 	"blockdesk/internal/runtest"
 	"blockdesk/internal/sandbox"
+	"blockdesk/internal/solana"
 )
 
 // checkAnswer holds a curl line's answer to what it should be: JSON that is ok,
@@ -37,6 +39,24 @@ func checkAnswer(t *testing.T, line, out string) {
 	if settles && answer.Code != "CHAIN_UNAVAILABLE" || !settles && !answer.OK {
 		t.Errorf("%s: %s", line, out)
 	}
+}
+
+// walletPlaceholder is what a reader of an example replaces by the address of his wallet.
+const walletPlaceholder = "YOUR_WALLET_ADDRESS"
+
+// runExample runs an example's curl line as a reader does: with his wallet in it. As it
+// is printed, a line that needs a wallet is refused for its wallet, and reserves nothing.
+func runExample(t *testing.T, line string) {
+	t.Helper()
+	if strings.Contains(line, walletPlaceholder) {
+		out := programtest.Shell(t, t.TempDir(), line)
+		if !strings.Contains(out, `"reason":"not_an_address"`) || !strings.Contains(out, `"field":"bot_wallet"`) {
+			t.Errorf("%s: %s", line, out)
+		}
+		key := ed25519.NewKeyFromSeed(make([]byte, ed25519.SeedSize)).Public().(ed25519.PublicKey)
+		line = strings.ReplaceAll(line, walletPlaceholder, solana.Text(solana.Address(key)))
+	}
+	checkAnswer(t, line, programtest.Shell(t, t.TempDir(), line))
 }
 
 // readmePrints is what the lines of README.md and the tour have to print.
@@ -134,7 +154,7 @@ func TestFirstCommandsWork(t *testing.T) {
 			t.Fatalf("only %v", manifest.Examples)
 		}
 		for _, line := range manifest.Examples {
-			checkAnswer(t, line, programtest.Shell(t, t.TempDir(), line))
+			runExample(t, line)
 		}
 	})
 	t.Run("openapi", func(t *testing.T) {
@@ -147,7 +167,7 @@ func TestFirstCommandsWork(t *testing.T) {
 			}
 			lines++
 			if line = places.Replace(line); !strings.Contains(line, "/stream?") {
-				checkAnswer(t, line, programtest.Shell(t, t.TempDir(), line))
+				runExample(t, line)
 			} else if out := programtest.Shell(t, t.TempDir(), line+" | head -12"); !strings.Contains(out, "\ndata: {") {
 				t.Errorf("%s: %s", line, out)
 			}
