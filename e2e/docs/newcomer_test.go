@@ -115,7 +115,7 @@ func TestNewcomerWithoutNode(t *testing.T) {
 	}
 	n.serve("make run")
 	t.Logf("%6.1fs from the clone to a served board", time.Since(began).Seconds())
-	if !strings.Contains(n.printed.String(), "unavailable: no Node here") {
+	if !strings.Contains(n.printed.String(), "unavailable: Node.js 20 or later is not in PATH: install it") {
 		t.Errorf("it does not say what is missing:\n%s", n.printed)
 	}
 	steps := map[string]string{}
