@@ -192,8 +192,10 @@ func moneyResolveCommand(s *settings, f *operatorFlags) *cobra.Command {
 func showMoney(w io.Writer, a *moneyAnswer) error {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(t, "KIND\tSINCE\tCLAIM\tAMOUNT\tREASON\tPAYER\tPAYMENT\tDELIVERIES\tTRANSACTION\tORDERED BY\tWAITS FOR")
+	listed := 0
 	for _, kind := range []string{moneyStuck, moneyDoubtful, moneyRefunds, moneyRefunding, moneyStrays, moneyRefunded} {
 		list := a.Lists[kind]
+		listed += len(list.Items)
 		for _, m := range list.Items {
 			amount := m.Atoms + " atoms"
 			if m.Amount != "" {
@@ -207,7 +209,11 @@ func showMoney(w io.Writer, a *moneyAnswer) error {
 			fmt.Fprintf(t, "%s\tmore of %d: --kind %s --after %s\n", kind, a.Counts[kind], kind, list.Next)
 		}
 	}
-	if a.Counts[moneyStuck]+a.Counts[moneyDoubtful]+a.Counts[moneyRefunds]+a.Counts[moneyStrays]+len(a.Lists[moneyRefunding].Items)+len(a.Lists[moneyRefunded].Items) == 0 {
+	switch {
+	case listed > 0:
+	case a.Counts[moneyStuck]+a.Counts[moneyDoubtful]+a.Counts[moneyRefunds]+a.Counts[moneyStrays] > 0: // of a kind that was not asked for
+		fmt.Fprintln(t, "none of this kind")
+	default:
 		fmt.Fprintln(t, "nothing needs an operator")
 	}
 	return t.Flush()

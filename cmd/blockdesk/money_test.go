@@ -12,7 +12,8 @@ func TestShowMoney(t *testing.T) {
 		answer string
 		want   []string
 	}{
-		"nothing": {`{"counts":{"stuck_deliveries":0,"refunds_due":0,"strays":0},"lists":{}}`, []string{"nothing needs an operator"}},
+		"nothing":      {`{"counts":{"stuck_deliveries":0,"refunds_due":0,"strays":0},"lists":{}}`, []string{"nothing needs an operator"}},
+		"another kind": {`{"counts":{"stuck_deliveries":0,"refunds_due":0,"strays":1},"lists":{"refunding":{"items":[],"next":null}}}`, []string{"none of this kind"}},
 		"all": {
 			`{"counts":{"stuck_deliveries":1,"refunds_due":1,"strays":7,"doubtful":1},"lists":{
 			"doubtful":{"items":[{"l1_signature":null,"claim_id":"C3","reason":"history_too_long","rail":"SOL","amount":"2.000000000","amount_atoms":"2000000000","payer":"PaY","at":"2030-01-02T03:04:05.6Z","delivery_signature":"4tX"}],"next":"C3"},
