@@ -153,15 +153,26 @@ func (r *Rig) TransactionsOf(address solana.Address) (out []Landed) {
 }
 
 // AwaitBlockhash waits until the desk builds with a blockhash that is as new as what
-// is confirmed now. After many slots at once, what it builds before has expired
+// is finalized now. After many slots at once, what it builds before has expired
 // already.
 func (r *Rig) AwaitBlockhash() {
 	r.T.Helper()
-	var confirmed uint64
-	r.Query("getSlot", &confirmed, map[string]any{"commitment": "confirmed"})
-	await.Value(r.T, fmt.Sprintf("the desk to have a blockhash of slot %d", confirmed), func() uint64 {
-		return uint64(programtest.Metric(r.T, r.Server, "blockdesk_settlement_blockhash_slot"))
-	}, func(slot uint64) bool { return slot >= confirmed })
+	r.awaitSlot("finalized", "the desk to have a blockhash", "blockdesk_settlement_blockhash_slot")
+}
+
+// AwaitSlot waits until the desk has heard of the slot that is confirmed now.
+func (r *Rig) AwaitSlot() {
+	r.T.Helper()
+	r.awaitSlot("confirmed", "the desk to hear", fmt.Sprintf("blockdesk_settlement_node_slot{node=%q}", strings.TrimPrefix(r.Chain.URL(), "http://")))
+}
+
+func (r *Rig) awaitSlot(commitment, what, metric string) {
+	r.T.Helper()
+	var wanted uint64
+	r.Query("getSlot", &wanted, map[string]any{"commitment": commitment})
+	await.Value(r.T, fmt.Sprintf("%s of slot %d", what, wanted), func() uint64 {
+		return uint64(programtest.Metric(r.T, r.Server, metric))
+	}, func(slot uint64) bool { return slot >= wanted })
 }
 
 // Moved fails unless exactly these balances have changed, to the atom.

@@ -15,7 +15,8 @@ import (
 // SignerProcess is a running blockdesk signer.
 type SignerProcess struct {
 	cmd *exec.Cmd
-	Out bytes.Buffer
+	// Out is what it has printed, Log what it has logged. Both are complete after End.
+	Out, Log bytes.Buffer
 }
 
 // StartSigner runs the signer and waits until it answers.
@@ -24,7 +25,7 @@ func StartSigner(t *testing.T, key, socket string) (*SignerProcess, *cosign.Sock
 	exe := programtest.Binary(t)
 	p := &SignerProcess{cmd: exec.Command(exe, "signer", "--key", key, "--socket", socket, "--json")}
 	p.cmd.Dir = t.TempDir()
-	p.cmd.Stdout, p.cmd.Stderr = &p.Out, &p.Out
+	p.cmd.Stdout, p.cmd.Stderr = &p.Out, &p.Log
 	if err := p.cmd.Start(); err != nil {
 		t.Fatal(err)
 	}

@@ -58,7 +58,7 @@ func TestFollowerLacksInstrument(t *testing.T) {
 	}
 	await.True(t, "a follower that names what it lacks", func() bool {
 		text := programtest.Answered(follower.Addresses.Admin + "/readyz")
-		return strings.HasPrefix(text, "503 ") && strings.Contains(text, "the leader has "+added+", the configuration does not")
+		return strings.HasPrefix(text, "503 ") && strings.Contains(text, added+": defined by the leader, missing in instruments")
 	})
 	await.True(t, "its log", func() bool { return strings.Contains(follower.Log(), added) })
 	if code := programtest.Status(t, follower.Addresses.API+"/api/v1/market/depth?symbol="+programtest.Symbol); code != http.StatusOK {

@@ -208,8 +208,8 @@ func checkAudit(t *testing.T, s *server.Server) {
 	audit := programtest.CLI(t, s, "journal", "audit")
 	for _, line := range []string{
 		`set operator +id=1 name=local`,
-		`\(configuration\) +set pair +instrument=SLUSD/USDC .*corridor_bps=1000 max_age=1h0m0s`,
-		`\(configuration\) +set anchor +instrument=SLUSD/USDC price_usd=0.999000000`,
+		`\(configuration\) +set pair +instrument=SLUSD/USDC .*corridor_bps=1000 max_age=1h0m0s firm_bps_USDC=100 firm_bps_SOL=150`,
+		`\(configuration\) +set anchor +instrument=SLUSD/USDC price_usd=0.999000000 source=operator`,
 		`Z +local +post ticket +label=Block A instrument=SLUSD/USDC rails=\[\] priority=7 expires_at=.*Z capacities_usd=\[250000.000000,1000.000000\]`,
 		`local +set lock +scope=pair instrument=SLUSD/USDC locked=true reason=feed down`,
 		`local +set lock +scope=pair instrument=SLUSD/USDC locked=false`,

@@ -525,13 +525,8 @@ func (a *attackRig) guards() {
 		{"the pair is locked", "locked", []string{"lock", "--pair", programtest.Symbol, "--reason", "test"}, []string{"unlock", "--pair", programtest.Symbol}},
 		{"the rail is locked", "locked", []string{"lock", "--rail", "USDC", "--reason", "test"}, []string{"unlock", "--rail", "USDC"}},
 		{
-			"the corridor has moved up", "price_corridor",
+			"the price has moved up", "price_corridor",
 			[]string{"price", "set", "--pair", programtest.Symbol, "--usd", "1.2"},
-			[]string{"price", "set", "--pair", programtest.Symbol, "--usd", "0.999"},
-		},
-		{
-			"the corridor has moved down", "price_corridor",
-			[]string{"price", "set", "--pair", programtest.Symbol, "--usd", "0.8"},
 			[]string{"price", "set", "--pair", programtest.Symbol, "--usd", "0.999"},
 		},
 		{
@@ -546,6 +541,12 @@ func (a *attackRig) guards() {
 		a.refused(c.name+", and the signature is bad", x, wanted{409, "REFUS_DVP", ""}, func() *chaintest.Answer { return a.submitRaw(x, x.Raw) })
 		programtest.CLI(a.T, a.Server, c.mend...)
 	}
+	// A move in the desk's favour refuses nothing.
+	x := a.target()
+	programtest.CLI(a.T, a.Server, "price", "set", "--pair", programtest.Symbol, "--usd", "0.97")
+	a.settles(x)
+	programtest.CLI(a.T, a.Server, "price", "set", "--pair", programtest.Symbol, "--usd", "0.999")
+	a.build = nil
 	a.settles(a.target())
 	// A build that its blockhash has outlived can never land.
 	old := a.taker.Build(attackDeal, chaintest.PathBuild)

@@ -95,7 +95,7 @@ func TestNothingBeforeFinality(t *testing.T) {
 	})
 	for range 3 { // each time the desk has heard of more slots above it
 		r.Control("advance", map[string]any{"slots": 2 * chaintest.FinalizeSlots})
-		r.AwaitBlockhash()
+		r.AwaitSlot()
 		for surface := range verifyPaths {
 			got, err := verify(t.Context(), b, surface, "T1", payment.Signature)
 			if err != nil {

@@ -89,7 +89,7 @@ func TestSignerSettles(t *testing.T) {
 	if err := errors.Join(d.Stop(), signer.End(t, os.Interrupt)); err != nil {
 		t.Fatal(err)
 	}
-	if told := signer.Out.String(); !strings.Contains(told, claim.ID) {
+	if told := signer.Log.String(); !strings.Contains(told, claim.ID) {
 		t.Errorf("the signer has not signed it:\n%s", told)
 	}
 }

@@ -187,9 +187,10 @@ func TestSignerProcess(t *testing.T) {
 		t.Errorf("answer %+v, %v", told, err)
 	}
 	secret := keyNumbers(t, file)
-	for _, out := range []string{p.Out.String(), again.Out.String()} {
-		if strings.Contains(out, secret) || !strings.Contains(out, "transaction signed") {
-			t.Errorf("printed %s", out)
+	for _, signer := range []*chaintest.SignerProcess{p, again} {
+		out, log := signer.Out.String(), signer.Log.String()
+		if strings.Contains(out+log, secret) || !strings.Contains(log, "transaction signed") || !strings.Contains(log, "signer has no limits") {
+			t.Errorf("printed %s\nlogged %s", out, log)
 		}
 	}
 }
