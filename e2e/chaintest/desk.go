@@ -36,6 +36,7 @@ rfq:
   wallet_claims: 1000
   unproven_usd_per_ip: "50000000"
   unproven_share_bps: 10000
+  unproven_ttl_s: %[7]d
   pairs:
     - {symbol: SLUSD/USDC, base_mint: %[5]s, base_decimals: 6, rails: [USDC, SOL],
        price_source: operator, reference_price_usd: "0.999", corridor_bps: 1000, max_age_s: %[8]d, inventory: "50000000"}
