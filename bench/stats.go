@@ -2,7 +2,7 @@ package bench
 
 import "slices"
 
-// Middle returns the median of a list, which it sorts.
+// MedianOf returns the median of a list, which it sorts.
 func MedianOf(list []float64) float64 {
 	slices.Sort(list)
 	n := len(list)
@@ -12,7 +12,7 @@ func MedianOf(list []float64) float64 {
 	return (list[n/2] + list[(n-1)/2]) / 2
 }
 
-// Paired returns the median of a in units of b, turn by turn.
+// MedianRatio returns the median of a in units of b, turn by turn.
 func MedianRatio(a, b []float64) float64 {
 	list := make([]float64, min(len(a), len(b)))
 	for i := range list {
@@ -21,7 +21,7 @@ func MedianRatio(a, b []float64) float64 {
 	return MedianOf(list)
 }
 
-// Median returns the series of the median CPU time.
+// MedianByCPU returns the series of the median CPU time.
 func MedianByCPU(list []*Series) *Series {
 	best := append([]*Series(nil), list...)
 	for i := range best {

@@ -194,7 +194,7 @@ func TestTimeGoesOn(t *testing.T) {
 	e := newEngine(t, Options{})
 	m := &e.matcher
 	m.init(e.Engine)
-	clock := int64(10 * hour)
+	clock := 10 * hour
 	e.options.Clock = func() int64 { return clock }
 	if at := m.now(); at != 10*hour {
 		t.Fatalf("at %d", at)

@@ -15,7 +15,8 @@ import (
 func TestTermsAreRepeated(t *testing.T) {
 	t.Parallel()
 	d := newDesk(t, []string{"MM", "TK"}, nil)
-	mm, tk := d.dial("MM", keep(1, 1)), d.dial("TK", nil)
+	mm := d.dial("MM", keep(1, 1))
+	d.dial("TK", nil)
 	end := time.Now().Add(time.Hour).UTC().Format("20060102-15:04:05.000")
 	const buy = "55=SLUSD/USDC|54=1|" + now60
 	mm.send("D", "11=a|"+buy+"38=9|40=2|44=1|111=3|18=6|1=house|15=USDC|59=6|126="+end+"|")
@@ -31,7 +32,7 @@ func TestTermsAreRepeated(t *testing.T) {
 	sender, target := mm.leave()
 	d.stop()
 	d.start()
-	mm, tk = d.dial("MM", keep(sender, target)), d.dial("TK", nil)
+	mm, tk := d.dial("MM", keep(sender, target)), d.dial("TK", nil)
 	mm.send("H", "11=a|55=SLUSD/USDC|54=1|")
 	mm.want("11=a 150=I 18=6 111=3.00 1=house 126=" + end)
 	mm.send("H", "11=s2|55=SLUSD/USDC|54=1|")

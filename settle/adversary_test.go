@@ -177,8 +177,8 @@ func (a *adversary) play() {
 
 // operate is what the operator does all the time: lock and unlock, and pay back.
 func (a *adversary) operate() error {
-	if a.l.settle.Ready() != nil {
-		return nil
+	if ready := a.l.settle.Ready() == nil; !ready {
+		return nil // the operator waits
 	}
 	if a.rng.IntN(4) == 0 {
 		if _, err := a.l.desk.Do(&rfq.SetLock{Scope: rfq.LockDeliveries, Locked: a.rng.IntN(4) == 0, Reason: "looking"}); err != nil {

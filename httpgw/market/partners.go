@@ -17,8 +17,6 @@ const (
 	PathDEXScreener   = PathMarket + "adapters/dexscreener/"
 	PairSegment       = "{market_pair}"
 
-	// maxPartnerDepth counts both sides, as CoinGecko does.
-	maxPartnerDepth = 2 * MaxDepth
 	// MaxPartnerTrades is the largest limit of historical_trades.
 	MaxPartnerTrades     = 1000
 	defaultPartnerTrades = 100

@@ -66,8 +66,8 @@ var table = []row{
 		"httpgw/wire", "httpgw/terms", "httpgw/market", "httpgw/rfq", "httpgw/dvp", "httpgw/site",
 		"httpgw/shardwire", "persist/leadership",
 	}, outer...)},
-	{path: "httpgw/shardwire", may: append([]string{"catalog"}, outer...)},         // what gateways of different groups send each other
-	{path: "httpgw/wire", may: []string{"market", "internal/ratelimit"}},           // what every answer is made of
+	{path: "httpgw/shardwire", may: append([]string{"catalog"}, outer...)},                               // what gateways of different groups send each other
+	{path: "httpgw/wire", may: []string{"market", "internal/ratelimit"}},                                 // what every answer is made of
 	{path: "httpgw/terms", may: append([]string{"desk", "internal/ratelimit", "httpgw/wire"}, outer...)}, // the desk's words in requests and answers
 	// The surfaces, which do not import each other.
 	{path: "httpgw/market", may: append([]string{"catalog", "feed", "httpgw/wire"}, outer...)},

@@ -33,10 +33,7 @@ type nodeState struct {
 
 // nodes asks each configured node for its position and the chain's clock.
 func nodes(ctx context.Context, o Options) (list []Finding) {
-	urls := config.SplitList(o.Config.Chain.RPCURLs)
-	for _, more := range config.SplitList(o.Config.Mirror.RPCURLs) {
-		urls = append(urls, more)
-	}
+	urls := append(config.SplitList(o.Config.Chain.RPCURLs), config.SplitList(o.Config.Mirror.RPCURLs)...)
 	if len(urls) == 0 {
 		text := "chain.rpc_urls is empty: nothing is settled"
 		if o.Config.Demo {

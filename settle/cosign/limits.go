@@ -35,7 +35,7 @@ const (
 	dayWindow  = 24 * time.Hour
 )
 
-// ErrLimits: the file is no valid file of limits.
+// ErrLimits says that a file is no valid file of limits.
 var ErrLimits = errors.New("cosign: not a file of limits")
 
 // Limits are what a signer's process allows a gateway, which it does not trust: to which

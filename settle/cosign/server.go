@@ -278,7 +278,7 @@ func (s *Server) sign(ctx context.Context, kind Kind, raw []byte) (solana.Signat
 		return solana.Signature{}, refusal
 	}
 	entries := d.entries(s.o.Now().UnixNano())
-	log := s.o.Logger.With(entries[0].logged(), "kind", kind.String(), "message", d.hash.String())
+	log := s.o.Logger.With(entries[0].logged()).With("kind", kind.String(), "message", d.hash.String())
 	if refusal := s.admit(d, entries); refusal != 0 {
 		log.Warn("signer refused", "refusal", refusal.String())
 		return solana.Signature{}, refusal

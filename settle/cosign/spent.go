@@ -29,7 +29,7 @@ const (
 	MaxSpent = 1 << 17
 )
 
-// ErrSpent: the file is not the one of this key, or it is damaged.
+// ErrSpent says that a file is not the one of this key, or is damaged.
 var ErrSpent = errors.New("cosign: not this key's file of what has left")
 
 // departure is what one message takes from the desk.

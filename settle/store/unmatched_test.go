@@ -179,15 +179,15 @@ func TestFlood(t *testing.T) {
 	if d := s.Dropped(); s.UnmatchedCount() != store.MaxUnmatched || d.Count != 10 || d.Atoms[market.RailUSDC] != 10_000_000 {
 		t.Errorf("%d listed, dropped %+v", s.UnmatchedCount(), d)
 	}
-	const real = 10 * store.MaxUnmatched
-	add(real, market.RailUSDC, 250_000_000)
+	const first = 10 * store.MaxUnmatched
+	add(first, market.RailUSDC, 250_000_000)
 	s = open(t, kv)
-	add(real+1, market.RailSOL, 2_000_000_000)
+	add(first+1, market.RailSOL, 2_000_000_000)
 	for n := range 1000 {
-		add(real+2+n, market.RailUSDC, 1_000_001)
-		add(real+2000+n, market.RailUSDC, 999_999)
+		add(first+2+n, market.RailUSDC, 1_000_001)
+		add(first+2000+n, market.RailUSDC, 999_999)
 	}
-	for n, want := range map[int]bool{real: true, real + 1: true, real + 2: true, real + 1001: true, real + 2000: false, real + 2999: false} {
+	for n, want := range map[int]bool{first: true, first + 1: true, first + 2: true, first + 1001: true, first + 2000: false, first + 2999: false} {
 		if listed(n) != want {
 			t.Errorf("payment %d is listed: %v", n, !want)
 		}

@@ -43,8 +43,8 @@ func (b *Book) checkPages(seen map[int32]bool) error {
 		if present := t.summary[n>>6]>>(n&63)&1 == 1; present != (first != 0) || present != (t.used[first>>pageBits] != 0) {
 			return fmt.Errorf("page %d at %d: present %v, used %b", n, first, present, t.used[first>>pageBits])
 		}
-		if any := t.top>>(n>>6)&1 == 1; any != (t.summary[n>>6] != 0) {
-			return fmt.Errorf("summary %d: marked %v", n>>6, any)
+		if marked := t.top>>(n>>6)&1 == 1; marked != (t.summary[n>>6] != 0) {
+			return fmt.Errorf("summary %d: marked %v", n>>6, marked)
 		}
 		for i := range int32(pagePrices) {
 			lv := &b.levels[first+i]
