@@ -5,6 +5,7 @@ import (
 	"errors"
 	"log/slog"
 	"slices"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -19,7 +20,8 @@ import (
 
 // chain is a set of nodes, each with its own account of a price feed.
 type chain struct {
-	nodes []func() *rpc.Account // nil: the node answers with an error
+	sync.Mutex                       // the test's, but while virtual time passes
+	nodes      []func() *rpc.Account // nil: the node answers with an error
 }
 
 var (
@@ -28,9 +30,15 @@ var (
 	account = solana.Address{2}
 )
 
-func (c *chain) Upstreams() int { return len(c.nodes) }
+func (c *chain) Upstreams() int {
+	c.Lock()
+	defer c.Unlock()
+	return len(c.nodes)
+}
 
 func (c *chain) AccountsFromAll(_ context.Context, list []solana.Address, _ rpc.Commitment, _ uint64) ([]rpc.NodeAccounts, error) {
+	c.Lock()
+	defer c.Unlock()
 	var out []rpc.NodeAccounts
 	for _, node := range c.nodes {
 		if node == nil {
@@ -78,8 +86,10 @@ func run(t *testing.T, asset Asset, body func(r *rig)) {
 			t.Fatal(err)
 		}
 		ctx, stop := context.WithCancel(t.Context())
+		r.Lock()
 		go r.feed.Run(ctx)
 		body(r)
+		r.Unlock()
 		stop()
 		synctest.Wait()
 	})
@@ -87,8 +97,10 @@ func run(t *testing.T, asset Asset, body func(r *rig)) {
 
 // after lets virtual seconds pass and returns the last judgement published.
 func (r *rig) after(seconds int) Judgement {
+	r.Unlock()
 	time.Sleep(time.Duration(seconds)*time.Second + time.Millisecond) // sleep: virtual time
 	synctest.Wait()
+	r.Lock()
 	if len(r.published) == 0 {
 		return Judgement{}
 	}
