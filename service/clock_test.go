@@ -3,6 +3,7 @@ package service
 import (
 	"context"
 	"log/slog"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -12,14 +13,18 @@ import (
 	"blockdesk/market"
 )
 
-// lockDesk is a desk with only a global lock.
+// lockDesk is a desk with only a global lock. The mutex is the test's, but while virtual
+// time passes.
 type lockDesk struct {
+	sync.Mutex
 	lock  rfq.Lock
 	busy  bool
 	tries int
 }
 
 func (d *lockDesk) Do(r rfq.Request) (*desk.Result, error) {
+	d.Lock()
+	defer d.Unlock()
 	d.tries++
 	if d.busy {
 		return nil, desk.ErrBusy
@@ -29,31 +34,45 @@ func (d *lockDesk) Do(r rfq.Request) (*desk.Result, error) {
 	return &desk.Result{}, nil
 }
 
-func (d *lockDesk) view() *rfq.View { return &rfq.View{Locks: []rfq.Lock{d.lock}} }
+func (d *lockDesk) view() *rfq.View {
+	d.Lock()
+	defer d.Unlock()
+	return &rfq.View{Locks: []rfq.Lock{d.lock}}
+}
 
 // setClock is a clock whose jump a test sets.
 type setClock struct {
+	*sync.Mutex
 	jump    time.Duration
 	changed chan struct{}
 }
 
-func (c *setClock) Jump() time.Duration           { return c.jump }
+func (c *setClock) Jump() time.Duration {
+	c.Lock()
+	defer c.Unlock()
+	return c.jump
+}
+
 func (c *setClock) Jumps() uint64                 { return 0 }
 func (c *setClock) Changed() <-chan struct{}      { return c.changed }
 func (c *setClock) Run(ctx context.Context) error { <-ctx.Done(); return ctx.Err() }
 
 func (c *setClock) set(jump time.Duration) {
 	c.jump = jump
+	c.Unlock()
 	c.changed <- struct{}{}
 	synctest.Wait()
+	c.Lock()
 }
 
 // TestClockLock: a jump locks everything until the clocks agree; an operator's lock stays.
 func TestClockLock(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		d, c := &lockDesk{}, &setClock{changed: make(chan struct{}, 1)}
+		d := &lockDesk{}
+		c := &setClock{Mutex: &d.Mutex, changed: make(chan struct{}, 1)}
 		g := &clockGuard{clock: c, desk: d, view: d.view, log: slog.New(slog.DiscardHandler)}
 		ctx, stop := context.WithCancel(t.Context())
+		d.Lock()
 		go g.Run(ctx)
 		check := func(when string, locked bool, by market.OperatorID) {
 			t.Helper()
@@ -62,8 +81,10 @@ func TestClockLock(t *testing.T) {
 			}
 		}
 		wait := func() {
+			d.Unlock()
 			time.Sleep(2 * clockLockRetry) // sleep: virtual time
 			synctest.Wait()
+			d.Lock()
 		}
 		wait()
 		check("without a jump", false, 0)
@@ -98,6 +119,7 @@ func TestClockLock(t *testing.T) {
 		if d.tries != tries {
 			t.Error("requests without a jump")
 		}
+		d.Unlock()
 		stop()
 		synctest.Wait()
 	})
@@ -106,7 +128,7 @@ func TestClockLock(t *testing.T) {
 // TestClockLockOfLastRun: a lock that was left by the run before ends at the start.
 func TestClockLockOfLastRun(t *testing.T) {
 	d := &lockDesk{lock: rfq.Lock{Scope: rfq.LockAll, Locked: true, Reason: clockLockReason}}
-	g := &clockGuard{clock: &setClock{}, desk: d, view: d.view, log: slog.New(slog.DiscardHandler)}
+	g := &clockGuard{clock: &setClock{Mutex: new(sync.Mutex)}, desk: d, view: d.view, log: slog.New(slog.DiscardHandler)}
 	if g.follow(); d.lock.Locked {
 		t.Errorf("%+v", d.lock)
 	}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"log/slog"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -100,7 +101,7 @@ type priceRig struct {
 	*testing.T
 	desk  *machineDesk
 	nodes *oracleNodes
-	pool  market.USDPrice
+	pool  atomic.Uint64 // market.USDPrice
 }
 
 const usd = market.USDPrice(1_000_000_000)
@@ -108,7 +109,8 @@ const usd = market.USDPrice(1_000_000_000)
 // runPrices runs body beside the feed, with a desk that is open for business.
 func runPrices(t *testing.T, body func(r *priceRig)) {
 	synctest.Test(t, func(t *testing.T) {
-		r := &priceRig{T: t, desk: &machineDesk{m: rfq.New(), out: event.NewGrowingSink(64)}, nodes: &oracleNodes{price: 150 * usd}, pool: usd}
+		r := &priceRig{T: t, desk: &machineDesk{m: rfq.New(), out: event.NewGrowingSink(64)}, nodes: &oracleNodes{price: 150 * usd}}
+		r.pool.Store(uint64(usd))
 		policy := rfq.Policy{
 			QuoteTTL: 15e9, ClaimTTL: 120e9, FeeBps: 500, WalletClaims: 8, Rules: rfq.RulesGuarded, Grace: 30e9,
 			UnprovenTTL: 45e9, UnprovenPerClient: rfq.MaxCapacity, UnprovenShareBps: market.MaxBps,
@@ -133,7 +135,7 @@ func runPrices(t *testing.T, body func(r *priceRig)) {
 		feed := &priceFeed{desk: r.desk, log: slog.New(slog.DiscardHandler), assets: []pricedAsset{
 			{Asset: prices.Asset{Name: "SOL", Rule: rule(prices.Pyth), FeedID: testFeed, Account: testAccount}, rail: true},
 			{Asset: prices.Asset{Name: "SLUSD", Rule: rule(prices.Pool), Window: 5 * time.Minute, Pool: func() (market.USDPrice, int64, bool) {
-				return r.pool, time.Now().Truncate(10 * time.Second).UnixNano(), true
+				return market.USDPrice(r.pool.Load()), time.Now().Truncate(10 * time.Second).UnixNano(), true
 			}}, pairs: []market.InstrumentID{0}},
 		}}
 		var err error
@@ -237,14 +239,14 @@ func TestPoolOfAMoment(t *testing.T) {
 	runPrices(t, func(r *priceRig) {
 		id := r.paid()
 		for _, bent := range []market.USDPrice{100 * usd, usd / 100} {
-			r.pool = bent
+			r.pool.Store(uint64(bent))
 			r.pass(10 * time.Second)
-			r.pool = usd
+			r.pool.Store(uint64(usd))
 			r.pass(10 * time.Second)
 		}
 		r.must(&rfq.BeginDelivery{Claim: id, Proof: [32]byte{1}})
 		id = r.paid()
-		r.pool = 2 * usd
+		r.pool.Store(uint64(2 * usd))
 		r.pass(100 * time.Second)
 		if why := r.do(&rfq.BeginDelivery{Claim: id, Proof: [32]byte{2}}); why != event.ReasonPriceCorridor {
 			r.Errorf("a base asset that is worth twice: %s", why)
