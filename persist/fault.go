@@ -67,12 +67,12 @@ type pebbleLogger struct{ fault *fault }
 
 func (l pebbleLogger) Infof(format string, args ...any) {
 	if l.fault.log.Enabled(context.Background(), slog.LevelDebug) {
-		l.fault.log.Debug("pebble", "message", fmt.Sprintf(format, args...))
+		l.fault.log.Debug("pebble", "says", fmt.Sprintf(format, args...))
 	}
 }
 
 func (l pebbleLogger) Errorf(format string, args ...any) {
-	l.fault.log.Warn("pebble", "message", fmt.Sprintf(format, args...))
+	l.fault.log.Warn("pebble", "says", fmt.Sprintf(format, args...))
 }
 
 func (l pebbleLogger) Fatalf(format string, args ...any) {

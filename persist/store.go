@@ -113,7 +113,7 @@ func (s *Store) verifyFrames(m highWaterMarkRecord) error {
 		s.o.Logger.Info("journal opened", "mode", s.o.Mode.String(), "last_seq", end.Last(), "epoch", end.Epoch)
 	} else {
 		s.o.Logger.Warn("journal was not closed cleanly: cut at the last complete frame",
-			"mode", s.o.Mode.String(), "last_seq", end.Last(), "high_water_mark_seq", m.last, "epoch", end.Epoch)
+			"mode", s.o.Mode.String(), "last_seq", end.Last(), "marked_seq", m.last, "epoch", end.Epoch)
 	}
 	if s.o.Mode == Interval {
 		s.o.Logger.Warn("durability mode interval: a power failure may lose the last commands", "interval", s.o.Interval)

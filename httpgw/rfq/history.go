@@ -13,8 +13,8 @@ import (
 	"blockdesk/market"
 )
 
-// serveClaim serves a claim with its history.
-func (e *Endpoints) serveClaim(segment []byte) (*wire.Page, *wire.Problem) {
+// findClaim returns the claim that a segment of a path names.
+func (e *Endpoints) findClaim(segment []byte) (*desk.History, *wire.Problem) {
 	id, ok := market.ParseClaimID(segment)
 	if !ok {
 		return nil, terms.Refusal(event.ReasonUnknownClaim)
@@ -26,9 +26,19 @@ func (e *Endpoints) serveClaim(segment []byte) (*wire.Page, *wire.Problem) {
 	case !ok:
 		return nil, terms.Refusal(event.ReasonUnknownClaim)
 	}
+	return h, nil
+}
+
+// serveClaim serves a claim with its history.
+func (e *Endpoints) serveClaim(segment []byte) (*wire.Page, *wire.Problem) {
+	h, problem := e.findClaim(segment)
+	if problem != nil {
+		return nil, problem
+	}
 	var delivery [64]byte
 	if e.backend.Settlement != nil {
-		if delivery, _, err = e.backend.Settlement.Delivery(id); err != nil {
+		var err error
+		if delivery, _, err = e.backend.Settlement.Delivery(h.Claim.ID); err != nil {
 			return nil, terms.DeskProblem(err)
 		}
 	}
@@ -44,17 +54,11 @@ func (e *Endpoints) serveClaim(segment []byte) (*wire.Page, *wire.Problem) {
 // blockhash of the first one expires sooner than the claim. An atomic claim keeps its first
 // one: anybody who knows the claim's id could otherwise replace what its taker is signing.
 func (e *Endpoints) serveTransaction(segment []byte) (*wire.Page, *wire.Problem) {
-	id, ok := market.ParseClaimID(segment)
-	if !ok {
-		return nil, terms.Refusal(event.ReasonUnknownClaim)
+	h, problem := e.findClaim(segment)
+	if problem != nil {
+		return nil, problem
 	}
-	h, ok, err := e.backend.Desk.Claim(id)
-	switch {
-	case err != nil:
-		return nil, terms.DeskProblem(err)
-	case !ok:
-		return nil, terms.Refusal(event.ReasonUnknownClaim)
-	case h.Claim.Mode != rfq.Modular || h.Claim.State != rfq.ClaimReserved:
+	if h.Claim.Mode != rfq.Modular || h.Claim.State != rfq.ClaimReserved {
 		return nil, terms.Refusal(event.ReasonClaimState)
 	}
 	const later = "Ask again later."
@@ -63,7 +67,7 @@ func (e *Endpoints) serveTransaction(segment []byte) (*wire.Page, *wire.Problem)
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), terms.SettlementTimeout)
 	defer cancel()
-	pack, err := e.backend.Settlement.FreshPackage(ctx, id)
+	pack, err := e.backend.Settlement.FreshPackage(ctx, h.Claim.ID)
 	switch {
 	case errors.Is(err, desk.ErrUnknownBuild):
 		return nil, terms.Refusal(event.ReasonUnknownClaim)

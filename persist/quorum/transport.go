@@ -291,7 +291,7 @@ func (l raftLog) Accept(_ string, level hclog.Level, msg string, args ...any) {
 		return
 	}
 	attrs := make([]slog.Attr, 0, 1+len(args)/2)
-	attrs = append(attrs, slog.String("message", msg))
+	attrs = append(attrs, slog.String("says", msg))
 	for i := 0; i+1 < len(args); i += 2 {
 		attrs = append(attrs, slog.Any(fmt.Sprint(args[i]), readable(args[i+1])))
 	}
