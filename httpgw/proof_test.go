@@ -207,15 +207,26 @@ func malleable(s []byte) []byte {
 	return out
 }
 
-// TestQuoteWithoutChain: a quote is firm only while its claim would be taken.
+// TestQuoteWithoutChain: a quote is firm if a claim could be taken when it was issued; its
+// answer is the same for ever.
 func TestQuoteWithoutChain(t *testing.T) {
-	chain := &fakeChain{}
-	w := newWriter(t, chain)
-	for _, down := range []error{nil, errors.New("no node answers")} {
+	d := sellingDesk(t)
+	body := fmt.Sprintf(`{"order_id":"T%d","tranche_id":"T%[1]d-1","fill_usd":"250","rail":"USDC"}`, setUpDesk(t, d, 100_000))
+	deps, chain := testDependencies(), &fakeChain{}
+	deps.Desk, deps.Settlement = d, chain
+	g := newGateway(t, deps, func(o *Options) { o.Now = func() int64 { return time.Now().UnixNano() } })
+	w := &testWriter{g: g}
+	w.handlers[0] = &handler{g: g, on: wire.OnBase, router: newRouter(g.routes(deps), wire.OnBase, newMetrics())}
+	for i, down := range []error{nil, errors.New("no node answers")} {
 		chain.down = down
-		want := fmt.Sprintf(`"firm":%v}`, down == nil)
-		if got := w.post(t, rfqapi.PathRFQ+"quote", quoteBody); got.status != 200 || !strings.HasSuffix(string(got.body), want) {
-			t.Errorf("chain %v: status %d: %s", down, got.status, got.body)
+		key := fmt.Sprintf("Idempotency-Key: %d", i)
+		first := w.post(t, rfqapi.PathRFQ+"quote", body, key)
+		if want := fmt.Sprintf(`"firm":%v}`, down == nil); first.status != 200 || !strings.HasSuffix(string(first.body), want) {
+			t.Errorf("chain %v: status %d: %s", down, first.status, first.body)
+		}
+		chain.down = []error{errors.New("no node answers"), nil}[i]
+		if again := w.post(t, rfqapi.PathRFQ+"quote", body, key); string(again.body) != string(first.body) || again.header.Get("Idempotency-Replayed") != "true" {
+			t.Errorf("%s\nrepeated as the chain changed: %s", first.body, again.body)
 		}
 	}
 }

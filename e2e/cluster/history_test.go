@@ -93,10 +93,21 @@ func byObject(ops []porcupine.Operation) [][]porcupine.Operation {
 	return out
 }
 
+// changesNothing reports whether an operation without an answer allows every history: in
+// hundreds, they only cost the checker its time.
+func changesNothing(o porcupine.Operation) bool {
+	kind := o.Input.(asked).kind
+	return !o.Output.(told).known && (kind == opAnswer || kind == opStatus)
+}
+
 // linearizable returns an error that names the first history in which no order of
 // the operations explains the answers. capacity is that of each tranche.
 func linearizable(ops []porcupine.Operation, capacity int64) error {
 	for _, part := range byObject(ops) {
+		part = slices.DeleteFunc(part, changesNothing)
+		if len(part) == 0 {
+			continue
+		}
 		model := answerModel()
 		switch part[0].Input.(asked).kind {
 		case opTake:

@@ -264,7 +264,7 @@ func (n *newcomer) serve(line string) {
 	// Who reads what is printed takes longer than the demo's operator, and the chain's
 	// first answers, on a machine that does nothing else.
 	ready := func() bool {
-		return n.answer(n.base+"/api/v1/rfq/current-sellable-ticket") != "" &&
+		return strings.Contains(n.answer(n.base+"/api/v1/rfq/market-tickets"), `"order_id":"T1"`) &&
 			(noChain() || strings.Contains(n.answer(n.admin+"/readyz"), `{"name":"chain","ok":true`))
 	}
 	for try := 1; !ready() && !strings.Contains(printed.String(), "Error "); try++ { // it compiles and installs first

@@ -161,9 +161,12 @@ func (q *Quote) walk(w *codec) {
 	q.Terms.walk(w)
 	w.i64(&q.IssuedAt)
 	w.i64(&q.ValidUntil)
+	if w.v2 {
+		w.flag(&q.Indicative)
+	}
 }
 
-func (q *Quote) usesV2() bool { return q.Terms.usesV2() }
+func (q *Quote) usesV2() bool { return q.Indicative || q.Terms.usesV2() }
 
 func (c *Claim) walk(w *codec) {
 	u64(w, &c.ID)

@@ -254,6 +254,8 @@ func clearV2(r Request) {
 		*r = SetAnchor{}
 	case *SetRailPrice:
 		*r = SetRailPrice{}
+	case *RequestQuote:
+		*r = RequestQuote{}
 	case *TakeClaim:
 		*r = TakeClaim{}
 	case *ProvePayment:
@@ -272,6 +274,7 @@ func (r *SetAnchor) usesV2() bool {
 func (r *SetRailPrice) usesV2() bool {
 	return r.Source != 0 || r.Confidence != 0 || r.PublishedAt != 0 || r.Withdrawn
 }
+func (r *RequestQuote) usesV2() bool    { return r.Indicative }
 func (r *TakeClaim) usesV2() bool       { return r.Client != 0 || r.Proven }
 func (r *ProvePayment) usesV2() bool    { return r.BlockTime != 0 }
 func (r *AbandonDelivery) usesV2() bool { return r.Reason != 0 }
@@ -349,6 +352,9 @@ func (r *RequestQuote) walk(w *codec) {
 	u16(w, &r.Tranche)
 	u8(w, &r.Fill)
 	u8(w, &r.Rail)
+	if w.v2 {
+		w.flag(&r.Indicative)
+	}
 }
 
 func (r *TakeClaim) walk(w *codec) {

@@ -70,8 +70,10 @@ func typeName(v any) string { return reflect.TypeOf(v).Elem().Name() }
 
 // fieldsOfV2 are encoded in version 2 only.
 var fieldsOfV2 = map[string]string{
-	"Policy": "Rules Grace UnprovenTTL UnprovenPerClient UnprovenShareBps Dust",
-	"Pair":   "FirmBps AnchorSource Confidence PublishedAt Withdrawn OnChain OnChainAt", "RailPrice": "Source Confidence PublishedAt Withdrawn",
+	"RequestQuote": "Indicative",
+	"Quote":        "Indicative",
+	"Policy":       "Rules Grace UnprovenTTL UnprovenPerClient UnprovenShareBps Dust",
+	"Pair":         "FirmBps AnchorSource Confidence PublishedAt Withdrawn OnChain OnChainAt", "RailPrice": "Source Confidence PublishedAt Withdrawn",
 	"Terms": "Market RailPrice", "Claim": "Client Proven", "Payment": "Applied Due BlockTime",
 	"SetAnchor": "Source Confidence PublishedAt Withdrawn", "SetRailPrice": "Source Confidence PublishedAt Withdrawn",
 	"TakeClaim": "Client Proven", "ProvePayment": "BlockTime", "AbandonDelivery": "Reason",
@@ -191,7 +193,7 @@ func busyGuardedDesk(t testing.TB) *desk {
 		&SetRailPrice{Rail: market.RailSOL, Withdrawn: true, Source: OriginPool},
 		&SetLock{Scope: LockDeliveries, Locked: true, Reason: "drill"},
 		&SetBalance{Atoms: 1 << 40, Slot: 77},
-		&RequestQuote{Ticket: 1, Tranche: 1, Fill: 1, Rail: usdc},
+		&RequestQuote{Ticket: 1, Tranche: 1, Fill: 1, Rail: usdc, Indicative: true},
 		&TakeClaim{Ticket: 1, Tranche: 1, Fill: 2, Rail: usdc, Mode: Modular, Wallet: wallet, Client: 0xffff_01020304},
 		&ProvePayment{Claim: 108, Rail: usdc, Signature: signature("s1"), Payer: wallet, Amount: 1_003_000_000, Slot: 5, BlockTime: testAt / second},
 		&ProvePayment{Claim: 108, Rail: usdc, Signature: signature("s2"), Payer: wallet, Amount: 1, Slot: 6, BlockTime: testAt / second},

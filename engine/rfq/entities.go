@@ -252,12 +252,14 @@ type Terms struct {
 // guarded reports whether the terms were made under RulesGuarded.
 func (t *Terms) guarded() bool { return t.Market != 0 }
 
-// Quote is a firm price for one claim.
+// Quote is a price for one claim: firm, or indicative if no claim could be taken when it
+// was issued, because the chain was unavailable.
 type Quote struct {
 	ID         market.QuoteID
 	Terms      Terms
 	IssuedAt   int64
 	ValidUntil int64
+	Indicative bool
 }
 
 // SettlementMode says how a claim is settled.

@@ -69,7 +69,7 @@ func (r *RequestQuote) apply(m *Machine) refusal {
 	}
 	at := m.quotes.add(id)
 	q := m.quotes.at(at)
-	*q = Quote{ID: id, Terms: terms, IssuedAt: m.current.At, ValidUntil: addTime(m.current.At, m.policy.QuoteTTL)}
+	*q = Quote{ID: id, Terms: terms, IssuedAt: m.current.At, ValidUntil: addTime(m.current.At, m.policy.QuoteTTL), Indicative: r.Indicative}
 	m.quoteEnds.set(at, q.ValidUntil, r.Token)
 	m.emit(q)
 	return refusal{}

@@ -153,13 +153,15 @@ type (
 		Header
 		Ticket market.TicketID
 	}
-	// RequestQuote requests a firm price. The token is the id of the quote.
+	// RequestQuote requests a price. The token is the id of the quote. An indicative one is
+	// asked for while no claim could be taken.
 	RequestQuote struct {
 		Header
-		Ticket  market.TicketID
-		Tranche market.TrancheID
-		Fill    market.FillUSD
-		Rail    market.Rail
+		Ticket     market.TicketID
+		Tranche    market.TrancheID
+		Fill       market.FillUSD
+		Rail       market.Rail
+		Indicative bool
 	}
 	// TakeClaim reserves a fill. The token is the id of the claim.
 	TakeClaim struct {

@@ -74,7 +74,7 @@ func Grant(v *rfq.View, r rfq.Request) *desk.Result {
 		return &desk.Result{
 			Outcome: rfq.Outcome{Ticket: r.Ticket}, Ticket: v.Ticket(r.Ticket),
 			Quote: &rfq.Quote{
-				ID: 77, Terms: terms(r.Ticket, r.Tranche, r.Fill, r.Rail), IssuedAt: ViewTime, ValidUntil: ViewTime + 15e9,
+				ID: 77, Terms: terms(r.Ticket, r.Tranche, r.Fill, r.Rail), IssuedAt: ViewTime, ValidUntil: ViewTime + 15e9, Indicative: r.Indicative,
 			},
 		}
 	case *rfq.TakeClaim:

@@ -53,18 +53,17 @@ func (e *Endpoints) postQuote(p *wire.Post) (*wire.Answer, *wire.Problem) {
 	if bad != nil {
 		return nil, bad
 	}
+	r.Indicative = e.own.chainState() != chainReady
 	result, bad := e.backend.Do(r)
 	if bad != nil {
 		return nil, bad
 	}
 	w := e.backend.Writer()
-	firm := e.own.chainState() == chainReady
-	return &wire.Answer{Status: 200, Body: appendQuote(&w, result.Quote, result.Ticket.Label, firm), Replayed: result.Replayed}, nil
+	return &wire.Answer{Status: 200, Body: appendQuote(&w, result.Quote, result.Ticket.Label), Replayed: result.Replayed}, nil
 }
 
-// appendQuote renders the answer to a quote. It is not firm while no claim can be taken,
-// because the chain is unavailable.
-func appendQuote(w *terms.Writer, q *rfq.Quote, label string, firm bool) []byte {
+// appendQuote renders the answer to a quote.
+func appendQuote(w *terms.Writer, q *rfq.Quote, label string) []byte {
 	dst := make([]byte, 0, 1024)
 	dst = append(dst, `{"ok":true,"quote_id":"`...)
 	dst = market.AppendQuoteID(dst, q.ID)
@@ -75,7 +74,7 @@ func appendQuote(w *terms.Writer, q *rfq.Quote, label string, firm bool) []byte 
 	dst = w.Fee(dst, &q.Terms)
 	dst = wire.AppendMillis(append(dst, `,"issued_at":`...), q.IssuedAt)
 	dst = wire.AppendMillis(append(dst, `,"valid_until":`...), q.ValidUntil)
-	return append(strconv.AppendBool(append(dst, `,"firm":`...), firm), '}')
+	return append(strconv.AppendBool(append(dst, `,"firm":`...), !q.Indicative), '}')
 }
 
 // Members of the body of a claim (docs/specification.md 4.1 and C.4), as indexes of

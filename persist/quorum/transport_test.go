@@ -71,8 +71,8 @@ func TestRaftLog(t *testing.T) {
 	log.Info("entering follower state", "follower", named{}, "leader-id", raft.ServerID("b"), "term", 7)
 	log.Warn("initial", "servers", hclog.Fmt("%+v", []string{"a", "b"}), "error", errors.New("refused"), "backoff time", 10*time.Millisecond)
 	for _, want := range []string{
-		`"msg":"raft","message":"entering follower state","follower":"Node at 127.0.0.1:1 [Follower]","leader-id":"b","term":7}`,
-		`"msg":"raft","message":"initial","servers":"[a b]","error":"refused","backoff time":"10ms"}`,
+		`"msg":"raft","says":"entering follower state","follower":"Node at 127.0.0.1:1 [Follower]","leader-id":"b","term":7}`,
+		`"msg":"raft","says":"initial","servers":"[a b]","error":"refused","backoff time":"10ms"}`,
 	} {
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("without %s:\n%s", want, &out)

@@ -52,8 +52,18 @@ const does = {
   async evaluate({ page, js }) {
     return page.evaluate(`(async () => { ${js} })()`);
   },
+  /** click clicks until the element has it: what moves meanwhile is missed. */
   async click({ page, selector }) {
-    await page.locator(selector).setTimeout(patience).click();
+    const until = Date.now() + patience;
+    do {
+      await page.evaluate((wanted) => {
+        globalThis.hit = false;
+        addEventListener('click', (event) => (globalThis.hit ||= event.target.closest?.(wanted) != null), { capture: true, once: true });
+      }, selector);
+      await page.locator(selector).setTimeout(patience).click();
+      if (await page.evaluate('globalThis.hit ?? true').catch(() => true)) return; // another page follows a link
+    } while (Date.now() < until);
+    throw new Error(`${selector} cannot be clicked`);
   },
   async press({ page, key }) {
     await page.keyboard.press(key);

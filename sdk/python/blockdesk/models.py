@@ -1036,8 +1036,8 @@ class Quote(Model):
     fee: Fee
     issued_at: datetime
     valid_until: datetime
-    #: True: a claim that names the quote before `valid_until` gets its price. False while the chain cannot be
-    #: reached, because no claim is taken then.
+    #: True: a claim that names the quote before `valid_until` gets its price. False: the chain could not be reached
+    #: when the quote was issued, and no claim is taken then.
     firm: bool
 
 

@@ -766,7 +766,7 @@ export interface Quote {
     fee: Fee;
     issued_at: Timestamp;
     valid_until: Timestamp;
-    /** True: a claim that names the quote before `valid_until` gets its price. False while the chain cannot be reached, because no claim is taken then. */
+    /** True: a claim that names the quote before `valid_until` gets its price. False: the chain could not be reached when the quote was issued, and no claim is taken then. */
     firm: boolean;
 }
 export interface ClaimRequest {
