@@ -105,9 +105,14 @@ func newTrader(name string, instruments []market.Instrument) *trader {
 	return t
 }
 
+// logonTimeout bounds a logon of the demo's traders: a machine that is busy compiling needs
+// long to verify a password.
+const logonTimeout = time.Minute
+
 func (t *trader) run(ctx context.Context, address, target string) error {
 	client, err := fixclient.Dial(ctx, fixclient.Options{
 		Addr: address, SenderCompID: t.name, TargetCompID: target, Username: t.name, Password: Password,
+		Timeout: logonTimeout,
 	})
 	if err != nil {
 		return err

@@ -16,7 +16,7 @@ import (
 )
 
 // Version is the version of the program; that of the API is catalog.APIVersion.
-const Version = "0.1.0"
+const Version = "0.2.0"
 
 // Program is read once a process for all services that it runs one after the other, so
 // that clients of a new leader do not wait for it. It does not change.
