@@ -110,6 +110,9 @@ func chainAge(f *Facts) int64 {
 // Reasons of degradation that follow from the facts. The last is from
 // docs/specification.md 2.5, the others are our choice.
 const (
+	reasonNotMainnet = "not_mainnet"
+	reasonNetwork    = "network_unknown"
+
 	reasonNoChain   = "chain_not_configured"
 	reasonNotSynced = "chain_not_synced"
 	reasonHalted    = "trading_halted"
@@ -131,6 +134,8 @@ func degradedBy(f *Facts, p *Pair) []string {
 		holds  bool
 		reason string
 	}{
+		{f.Service.Network != ExecutionNetwork, reasonNotMainnet},
+		{f.Service.NetworkUnknown, reasonNetwork},
 		{!c.Configured, reasonNoChain},
 		{c.Configured && !c.Synced, reasonNotSynced},
 		{p.Halted, reasonHalted},

@@ -120,10 +120,13 @@ type Service struct {
 	// FeeBps is the fixed fee in basis points of the payment (docs/specification.md 1.11).
 	FeeBps uint16
 	Limits Limits
-	// Network is where trades execute, "solana-mainnet-beta"; ProgramID is the DEX's
-	// program there, empty without a chain.
+	// Network is where trades execute, by NetworkName; ProgramID is the DEX's program
+	// there, empty without a chain.
 	Network   string
 	ProgramID string
+	// NetworkUnknown: too few nodes have answered which network they are on, and the
+	// configuration names none.
+	NetworkUnknown bool
 	// ConfiguredAt is when the configuration took effect. Documents that depend on the
 	// configuration only carry no other time, so that their bytes stay the same.
 	ConfiguredAt Time
@@ -462,7 +465,6 @@ const (
 	APIVersion       = "1.1.0"
 	ControlChainID   = 1492
 	ControlChainRole = "orchestration and runtime chain; not a JSON-RPC endpoint"
-	ExecutionNetwork = "solana-mainnet-beta" // where trades execute
 	settlementSymbol = "USDC"
 	settlementRole   = "canonical_settlement_rail"
 )

@@ -2,11 +2,12 @@ package catalog
 
 // WalletFacts is the content of the wallet page, with texts as in the documents.
 type WalletFacts struct {
-	Market, Operator, Network string
-	At                        string // RFC 3339
-	Tokens                    []WalletToken
-	Accounts                  []WalletAccount
-	Links                     []string // URLs
+	Market, Operator string
+	Network          string // in words
+	At               string // RFC 3339
+	Tokens           []WalletToken
+	Accounts         []WalletAccount
+	Links            []string // URLs
 }
 
 // WalletToken is a row of tokens; an empty text is unknown.
@@ -24,7 +25,7 @@ type WalletAccount struct {
 // WalletView returns the content of the wallet page.
 func WalletView(f *Facts) *WalletFacts {
 	v := &WalletFacts{
-		Market: f.Service.Market, Operator: f.Service.Operator, Network: f.Service.Network, At: f.At.String(),
+		Market: f.Service.Market, Operator: f.Service.Operator, Network: networkWords(f.Service.Network), At: f.At.String(),
 		Links: []string{f.URLs.Base + marketPath("wallet-index"), f.URLs.Base + marketPath("tokenlist"), f.URLs.Base + marketPath("proof")},
 	}
 	for i := range f.Tokens {

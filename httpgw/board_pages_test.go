@@ -72,6 +72,9 @@ func TestBoardConfig(t *testing.T) {
 		if c.Base != "https://desk.example/behind" || c.WS != "wss://ws.example" || c.API != "http://"+g.APIAddr().String() || c.Refresh != 10 || c.Groups == nil || len(c.Groups) > 0 {
 			t.Errorf("the page is told %s", body)
 		}
+		if c.Network != catalog.ExecutionNetwork {
+			t.Errorf("network %q", c.Network)
+		}
 		resp, _ := gatewaytest.Do(t, g.BaseAddr(), "GET", site.PathBoardPage, "")
 		policy := resp.Header.Get("Content-Security-Policy")
 		if !strings.Contains(policy, "connect-src 'self' https://desk.example wss://ws.example") || !strings.Contains(policy, " https://node-b.example; ") || strings.Contains(policy, chain) != (demo != "") {

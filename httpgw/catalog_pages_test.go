@@ -71,7 +71,7 @@ func TestCatalogFilesAreOneDocument(t *testing.T) {
 // TestCatalogIsDescribed: documents of any facts conform to the specification and to
 // their own schema.
 func TestCatalogIsDescribed(t *testing.T) {
-	for _, facts := range []*catalog.Facts{{}, gatewaytest.Facts()} {
+	for _, facts := range []*catalog.Facts{{Service: catalog.Service{Network: catalog.ExecutionNetwork}}, gatewaytest.Facts()} {
 		deps := testDependencies()
 		deps.Facts = func() *catalog.Facts { return facts }
 		c := newConformingOf(t, withDesk(deps), nil)

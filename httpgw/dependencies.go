@@ -29,6 +29,9 @@ type Dependencies struct {
 	// Facts returns the facts of the catalog's documents: the same immutable value until
 	// the next cycle. It must not block for long. Nil: these documents are not served.
 	Facts func() *catalog.Facts
+	// Network returns the name of the network on which trades execute: catalog.NetworkName.
+	// It must not block. Nil: catalog.ExecutionNetwork.
+	Network func() string
 	// Desk serves all RFQ and DvP routes.
 	Desk terms.Desk
 	// Settlement serves claims and proofs of payment. If it is nil, valid requests are

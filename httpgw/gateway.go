@@ -67,7 +67,10 @@ func New(o Options, views catalog.Views, d Dependencies) (*Gateway, error) {
 
 // open creates the surfaces.
 func (g *Gateway) open(views catalog.Views, d *Dependencies) error {
-	o, facts := &g.opts, d.Facts
+	o, facts, network := &g.opts, d.Facts, d.Network
+	if network == nil {
+		network = func() string { return catalog.ExecutionNetwork }
+	}
 	var all *marketapi.AllInstruments
 	var allDesks *rfqapi.DeskSource
 	if o.Shards != nil {
@@ -91,7 +94,7 @@ func (g *Gateway) open(views catalog.Views, d *Dependencies) error {
 	if d.Desk != nil {
 		backend := terms.Backend{Desk: d.Desk, Settlement: d.Settlement, Instruments: o.Instruments}
 		g.rfq = rfqapi.New(rfqapi.Options{
-			Backend: backend, Books: views, Health: d.ChainHealth, About: &o.Description, URLs: g.urls, Now: o.Now, All: allDesks,
+			Backend: backend, Books: views, Health: d.ChainHealth, Network: network, About: &o.Description, URLs: g.urls, Now: o.Now, All: allDesks,
 		})
 		tokens := dvp.Options{Backend: backend, Handshake: d.Handshake, Cosigner: d.Cosigner, URLs: g.urls, TokenWindow: o.TokenWindow, Now: o.Now}
 		if !o.NoLimits {
@@ -102,7 +105,7 @@ func (g *Gateway) open(views catalog.Views, d *Dependencies) error {
 	var err error
 	g.site, err = site.New(site.Options{
 		About: &o.Description, URLs: g.urls, Specification: o.Specification, Downloads: o.Downloads, DemoChain: o.DemoChain, FeeBps: o.FeeBps,
-		RedirectTargets: o.RedirectTargets, Shards: boardShards(o.Shards), Facts: facts,
+		RedirectTargets: o.RedirectTargets, Shards: boardShards(o.Shards), Facts: facts, Network: network,
 	})
 	return err
 }

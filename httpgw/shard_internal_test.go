@@ -150,7 +150,7 @@ func FuzzPartialDesk(f *testing.F) {
 		b := gatewaytest.NewBooks(t)
 		documents := rfqapi.New(rfqapi.Options{
 			Backend: terms.Backend{Desk: gatewaytest.NewViewDesk(mergeDesks(gatewaytest.FixedView(), []*partialDesk{p, nil})), Instruments: b.Set},
-			Books:   b, About: &wire.Description{}, Now: gatewaytest.NewDeskClock().Now,
+			Books:   b, About: &wire.Description{}, Now: gatewaytest.NewDeskClock().Now, Network: func() string { return "" },
 		})
 		for _, r := range documents.Routes() {
 			if r.Read != nil {

@@ -17,7 +17,7 @@ import (
 func describeService(c *config.Config, hash string) catalog.Service {
 	return catalog.Service{
 		Name: "blockdesk", Operator: c.Operator.Name, Market: c.Operator.Market, Website: c.Operator.Website, GitHub: c.Operator.GitHub,
-		FeeBps: uint16(c.RFQ.FeeBps), Network: catalog.ExecutionNetwork, ConfiguredAt: catalog.Time(time.Now().UnixNano()),
+		FeeBps: uint16(c.RFQ.FeeBps), Network: catalog.NetworkName(c.Chain.Network), ConfiguredAt: catalog.Time(time.Now().UnixNano()),
 		Limits: catalog.Limits{
 			Market: c.HTTP.MarketDataPerMinute, MarketBurst: c.HTTP.MarketDataBurst,
 			Partner: c.HTTP.PartnerPerMinute, PartnerBurst: c.HTTP.PartnerBurst,

@@ -1,6 +1,7 @@
 package service
 
 import (
+	"cmp"
 	"context"
 	"time"
 
@@ -134,7 +135,7 @@ func (s *Service) listen() error {
 // dependencies returns what the REST gateway uses. Without a chain there is no
 // settlement, and claims answer that the chain is unavailable.
 func (s *Service) dependencies() httpgw.Dependencies {
-	d := httpgw.Dependencies{History: s.history, Facts: s.facts().Facts}
+	d := httpgw.Dependencies{History: s.history, Facts: s.facts().Facts, Network: func() string { return catalog.NetworkName(s.network()) }}
 	if s.upstream != nil {
 		d.History = replicaHistory{s.history}
 	}
@@ -156,6 +157,15 @@ func (s *Service) dependencies() httpgw.Dependencies {
 	return d
 }
 
+// network returns the network on which trades execute: that of the nodes, or the
+// configured one before enough of them have answered; "" = unknown.
+func (s *Service) network() string {
+	if s.settlement != nil {
+		return cmp.Or(string(s.settlement.Network()), s.cfg.Chain.Network)
+	}
+	return s.cfg.Chain.Network
+}
+
 // maxRefunds bounds the refunds that are summed up; more are only counted.
 const maxRefunds = 10_000
 
@@ -169,6 +179,8 @@ func (s *Service) facts() *catalog.Cache {
 	}
 	about.TokenListEdition = edition
 	return catalog.NewCache(func(at catalog.Time) *catalog.Input {
+		about := about
+		about.Network, about.NetworkUnknown = catalog.NetworkName(s.network()), s.settlement != nil && s.network() == ""
 		in := &catalog.Input{
 			At: at, Service: about, URLs: s.http.URLs(), Tokens: tokens, Instruments: s.instruments,
 			Views: s.feed, History: s.history, Mirror: catalog.Mirror{Pairs: pairs}, DeskEnabled: s.cfg.RFQ.Enabled,

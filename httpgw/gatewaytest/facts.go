@@ -10,7 +10,7 @@ func Facts() *catalog.Facts {
 	one := market.USDPrice(1_000_000_000)
 	return &catalog.Facts{
 		At:      catalog.Time(1_795_262_400_000_000_000),
-		Service: catalog.Service{Name: "blockdesk", Operator: `a "desk"`, Market: "test <&> market", FeeBps: 500, Network: "n"},
+		Service: catalog.Service{Name: "blockdesk", Operator: `a "desk"`, Market: "test <&> market", FeeBps: 500, Network: catalog.ExecutionNetwork},
 		URLs:    catalog.URLs{Base: "http://base", API: "http://api", WS: "ws://ws", Mirror: "http://base", Native: "http://base"},
 		Tokens: []catalog.Token{
 			{Mint: "SLUSDmint1111111111111111111111111111111111", Symbol: "SLUSD", Name: "SLUSD", Decimals: 6, Role: catalog.RoleBase},

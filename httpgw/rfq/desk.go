@@ -166,7 +166,7 @@ func (p *pages) deskStatus(e *snapshot) deskDocument {
 
 // chainHealth returns the state of the chain and its nodes.
 func (p *pages) chainHealth(e *snapshot) deskChainJSON {
-	d := deskChainJSON{chainJSON: e.chain.json(), Nodes: []nodeJSON{}}
+	d := deskChainJSON{chainJSON: e.chainJSON(), Nodes: []nodeJSON{}}
 	if p.health == nil {
 		return d
 	}

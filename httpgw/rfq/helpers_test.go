@@ -15,7 +15,7 @@ func pagesOf(t testing.TB, desk DeskReader, c *gatewaytest.DeskClock) *pages {
 	about := &wire.Description{}
 	about.ApplyDefaults()
 	return newPages(DeskSource{desk, b.Set, b}, &Options{
-		About: about, Now: c.Now,
+		About: about, Now: c.Now, Network: func() string { return catalog.ExecutionNetwork },
 		URLs: catalog.URLs{
 			Base: "https://desk.example", API: "https://api.example", WS: "wss://ws.example",
 			Mirror: "https://mirror.example", Native: "https://native.example",

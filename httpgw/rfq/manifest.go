@@ -200,8 +200,9 @@ type discoveryDocument struct {
 	ChainRPC  bool       `json:"control_chain_rpc_compatible"`
 }
 
-// discovery returns the discovery document, which depends only on the configuration.
-func (p *pages) discovery() discoveryDocument {
+// discovery returns the discovery document, which depends only on the configuration and the
+// network.
+func (p *pages) discovery(e *snapshot) discoveryDocument {
 	urls := p.urls
 	d := discoveryDocument{
 		OK: true, Schema: "svc_rfq_discovery_v1", Name: p.about.Service + " RFQ", Version: Version,
@@ -213,7 +214,7 @@ func (p *pages) discovery() discoveryDocument {
 			urls.Base + terms.PathHandshake, urls.Base + terms.PathBuild, urls.Base + terms.PathSubmit, urls.Base + terms.PathBuilds + terms.BuildSegment,
 		},
 		Priority: wire.Rails(market.AllRails), Fills: fillSizes(),
-		Network: catalog.ExecutionNetwork, ChainID: catalog.ControlChainID, ChainRole: catalog.ControlChainRole,
+		Network: e.network, ChainID: catalog.ControlChainID, ChainRole: catalog.ControlChainRole,
 	}
 	d.Submission.Priority = []string{"primary_1492", "public_alias_1492", "fallback_8000"}
 	d.Submission.submissionURLs = submitURLs(&urls)

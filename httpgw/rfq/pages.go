@@ -54,6 +54,7 @@ type pages struct {
 	chain  terms.Settlement // nil = the chain is unavailable
 	// health returns the chain's health; nil = unknown
 	health    func() desk.ChainHealth
+	network   func() string
 	about     *wire.Description
 	urls      catalog.URLs
 	now       func() int64 // Unix nanoseconds
@@ -83,6 +84,7 @@ type snapshot struct {
 	ts, until int64
 	pairs     []pairState // by Instrument
 	chain     chainState
+	network   string // execution_network
 	// sellable is the ticket that sells now; nil = none, and whyNot has the reason.
 	sellable *rfq.Ticket
 	whyNot   string
@@ -103,7 +105,7 @@ type pairState struct {
 
 func newPages(of DeskSource, o *Options) *pages {
 	return &pages{
-		source: of, chain: o.Backend.Settlement, health: o.Health, about: o.About, urls: o.URLs, now: o.Now, startedAt: o.Now(),
+		source: of, chain: o.Backend.Settlement, health: o.Health, network: o.Network, about: o.About, urls: o.URLs, now: o.Now, startedAt: o.Now(),
 		tickets: ticketCache{about: o.About},
 	}
 }
@@ -145,16 +147,16 @@ func (p *pages) current() *snapshot {
 	if v == nil {
 		v = &p.emptyView
 	}
-	old, chain := p.snapshot.Load(), p.chainState()
+	old, chain, network := p.snapshot.Load(), p.chainState(), p.network()
 	var c *cycle
 	if old != nil && now >= old.cycle.from && now < old.cycle.until {
-		if c = old.cycle; old.view == v && old.chain == chain && now < old.until {
+		if c = old.cycle; old.view == v && old.chain == chain && old.network == network && now < old.until {
 			return old
 		}
 	} else {
 		c = p.source.newCycle(now)
 	}
-	e := &snapshot{view: v, cycle: c, chain: chain, pairs: make([]pairState, 0, len(v.Pairs))}
+	e := &snapshot{view: v, cycle: c, chain: chain, network: network, pairs: make([]pairState, 0, len(v.Pairs))}
 	e.ts, e.until = lifetime(v, max(c.from, v.At), now, c.until)
 	for i := range v.Pairs {
 		if in := p.source.Instruments.Get(v.Pairs[i].Instrument); in != nil {
@@ -237,7 +239,7 @@ func (p *pages) render(d document, e *snapshot) []byte {
 	case docManifest:
 		return wire.Encode(p.manifest(e))
 	case docDiscovery:
-		return wire.Encode(p.discovery())
+		return wire.Encode(p.discovery(e))
 	case docDesk:
 		return wire.Encode(p.deskStatus(e))
 	default:

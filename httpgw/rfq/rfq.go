@@ -15,9 +15,11 @@ type Options struct {
 	Books catalog.Views
 	// Health is httpgw.Dependencies.ChainHealth.
 	Health func() desk.ChainHealth
-	About  *wire.Description
-	URLs   catalog.URLs
-	Now    func() int64 // Unix nanoseconds
+	// Network is httpgw.Dependencies.Network.
+	Network func() string
+	About   *wire.Description
+	URLs    catalog.URLs
+	Now     func() int64 // Unix nanoseconds
 	// All has the desks of all shards, for documents that list everything. Nil: only
 	// this desk.
 	All *DeskSource

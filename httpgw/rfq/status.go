@@ -127,14 +127,14 @@ func (p *pages) status(e *snapshot) statusDocument {
 		OK: true, Version: Version, APIVersion: catalog.APIVersion, Seq: v.Seq, TS: wire.Time(e.ts),
 		UpdatedAt: p.updatedAt(v), Refresh: wholeSeconds(Refresh),
 		Active: activeRails(v), Priority: wire.Rails(market.AllRails), Fills: fillSizes(),
-		Locks: locksOf(e), Chain: e.chain.json(), Surfaces: surfacesOf(&urls),
+		Locks: locksOf(e), Chain: e.chainJSON(), Surfaces: surfacesOf(&urls),
 		Recommended: recommendedJSON{
 			Read:    adviceJSON{"public_mirror", "GET", urls.Mirror + PathTickets},
 			Confirm: adviceJSON{"registry_backend", "GET", urls.API + PathTickets},
 			Claim:   adviceJSON{"native_backend", "POST", urls.Native + PathNativeModular},
 			Submit:  adviceJSON{"native_backend", "POST", urls.Native + PathNativeVerify},
 		},
-		TruthRule: truthRule, Network: catalog.ExecutionNetwork, ChainID: catalog.ControlChainID, ChainRole: catalog.ControlChainRole,
+		TruthRule: truthRule, Network: e.network, ChainID: catalog.ControlChainID, ChainRole: catalog.ControlChainRole,
 	}
 	switch {
 	case e.chain != chainReady:
@@ -200,8 +200,8 @@ func (p *pages) chainState() chainState {
 	return chainReady
 }
 
-func (s chainState) json() chainJSON {
-	return chainJSON{Available: s == chainReady, Reason: wire.NullIfEmpty(chainWords[s]), Network: catalog.ExecutionNetwork}
+func (e *snapshot) chainJSON() chainJSON {
+	return chainJSON{Available: e.chain == chainReady, Reason: wire.NullIfEmpty(chainWords[e.chain]), Network: e.network}
 }
 
 // surfacesOf returns the surfaces with their roles (docs/specification.md 1.8).

@@ -6,7 +6,6 @@ import (
 	"net/url"
 	"strings"
 
-	"blockdesk/catalog"
 	"blockdesk/httpgw/board"
 	"blockdesk/httpgw/wire"
 )
@@ -25,7 +24,7 @@ const (
 type boardConfig struct {
 	Service  string `json:"service"`
 	Operator string `json:"operator"`
-	Network  string `json:"network"`
+	Network  string `json:"network"` // execution_network
 	Base     string `json:"base_url"`
 	API      string `json:"api_url"`
 	WS       string `json:"ws_url"`
@@ -70,16 +69,33 @@ func newBoard(policy []byte) (files []download, wallet string, err error) {
 	return files, wallet, nil
 }
 
-func newBoardConfig(o *Options) *wire.Page {
+// boardConfigPage renders boardConfig for the network of the nodes.
+type boardConfigPage struct {
+	document boardConfig // without the network
+	network  func() string
+	cache    wire.PageCache[string]
+}
+
+func newBoardConfig(o *Options) *boardConfigPage {
 	c := boardConfig{
-		Service: o.About.Service, Operator: o.About.Operator, Network: catalog.ExecutionNetwork,
+		Service: o.About.Service, Operator: o.About.Operator,
 		Base: o.URLs.Base, API: o.URLs.API, WS: o.URLs.WS, Refresh: refreshSeconds, FeeBps: o.FeeBps,
 		Shards: append([]BoardShard{}, o.Shards...),
 	}
 	if o.DemoChain != "" {
 		c.DemoChain = &o.DemoChain
 	}
-	return wire.NewPage(marshal(&c))
+	return &boardConfigPage{document: c, network: o.Network}
+}
+
+func (b *boardConfigPage) serve([]byte) (*wire.Page, *wire.Problem) {
+	network := b.network()
+	if p := b.cache.Get(network); p != nil {
+		return p, nil
+	}
+	c := b.document
+	c.Network = network
+	return b.cache.Put(network, wire.NewPage(marshal(&c))), nil
 }
 
 // marshal encodes a document that encoding/json can always encode.

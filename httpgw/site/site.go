@@ -18,6 +18,7 @@ type Options struct {
 	RedirectTargets []string
 	Shards          []BoardShard          // the other shards
 	Facts           func() *catalog.Facts // of the wallet page; nil = not served
+	Network         func() string         // httpgw.Dependencies.Network, never nil
 }
 
 // Endpoints serves the site. It is safe for concurrent use.
@@ -26,7 +27,7 @@ type Endpoints struct {
 	downloads []download
 	board     []download
 	reference []download // the API reference
-	config    *wire.Page // of the board
+	config    *boardConfigPage
 	wallet    *walletPage
 }
 
@@ -54,7 +55,7 @@ func New(o Options) (*Endpoints, error) {
 func (e *Endpoints) Routes() []wire.Route {
 	table := append(e.specificationRoutes(), e.downloadRoutes()...)
 	table = append(table, fileRoutes(e.board)...)
-	table = append(table, wire.Get(PathBoardConfig, wire.OnREST, wire.LiveData, wire.Unlimited, "", e.config.Serve))
+	table = append(table, wire.Get(PathBoardConfig, wire.OnREST, wire.LiveData, wire.Unlimited, "", e.config.serve))
 	if e.wallet == nil {
 		return table
 	}

@@ -6,6 +6,7 @@ import type { Claims } from './claims.ts';
 import { create, setText } from './dom.ts';
 import { Decimal } from './decimal.ts';
 import type { Quote } from './messages.ts';
+import { walletChain } from './network.ts';
 import { build, forgetToken, handshake, storedToken, submit } from './purchase.ts';
 import { Chain, sandboxName, sandboxWallet } from './sandbox.ts';
 import type { Account, Wallet } from './standard.ts';
@@ -49,7 +50,7 @@ export class Checkout {
       const order = { order_id: quote.order_id, tranche_id: quote.tranche_id, fill_usd: quote.fill_usd, rail: quote.rail };
       const deal = await build(this.api, order, baseMint, account.address, token, quote);
       now('The transaction does what the quote says and nothing else. Sign it in the wallet …');
-      await submit(this.api, wallet, account, deal, this.api.config.demo_chain_url ? 'solana:localnet' : 'solana:mainnet', token);
+      await submit(this.api, wallet, account, deal, walletChain(this.api.config.network), token);
       this.claims.add({ id: deal.built.claim_id, text: `${quote.base_amount} ${quote.pair.split('/')[0] ?? ''}`, at: new Date().toISOString() });
       now(`Bought. Claim ${deal.built.claim_id} is on its way to the chain.`);
     } catch (error) {

@@ -2,6 +2,7 @@
 import { clock, create, byId, setText } from './dom.ts';
 import type { Link } from './feed.ts';
 import type { DeskStatus, MarketStatus } from './messages.ts';
+import { testNetwork } from './network.ts';
 
 interface Banner {
   kind: 'bad' | 'warn' | 'info';
@@ -76,9 +77,12 @@ function banners(h: Health, now: number): Banner[] {
   // Without the feed REST fails too, which needs no second banner.
   if (h.restFails && h.sources[0].link.up) list.push({ kind: 'warn', title: 'Some data is missing.', text: h.restFails });
   const state = h.market?.degradation_state;
-  if (state?.degraded) {
+  const network = h.market ? testNetwork(h.market.execution_network) : '';
+  if (network) list.push({ kind: 'info', title: 'Not mainnet.', text: `Trades settle on ${network}. Its tokens have no value.` });
+  const reasons = (state?.reasons ?? []).filter((reason) => reason !== 'not_mainnet');
+  if (state && reasons.length > 0) {
     const failover = state.rpc_failover_active ? ' The fallback node is in use.' : '';
-    list.push({ kind: 'warn', title: 'Degraded.', text: `${state.reasons.map(words).join('; ')}. Price source: ${words(state.price_source)}.${failover}` });
+    list.push({ kind: 'warn', title: 'Degraded.', text: `${reasons.map(words).join('; ')}. Price source: ${words(state.price_source)}.${failover}` });
   }
   for (const lock of h.desk?.locks ?? []) {
     if (lock.locked) list.push({ kind: 'warn', title: 'Locked.', text: `${lock.name}${lock.reason ? `: ${words(lock.reason)}` : ''}` });

@@ -149,6 +149,7 @@ export interface DeskStatus {
 }
 
 export interface MarketStatus {
+  execution_network: string;
   degradation_state: { degraded: boolean; reasons: string[]; rpc_failover_active: boolean; price_source: string };
   freshness: { data_freshness_seconds: number };
 }

@@ -3,6 +3,7 @@ import { Api, explain, loadConfig, ServiceError } from './api.ts';
 import { clock, create, setAttr, byId, rows, setText } from './dom.ts';
 import { Decimal, grouped, short } from './decimal.ts';
 import type { Level, Quote, Ticket } from './messages.ts';
+import { walletChain } from './network.ts';
 import { tranchesFor } from './offers.ts';
 import { build, follow, forgetToken, handshake, storedToken, submit } from './purchase.ts';
 import type { Deal } from './purchase.ts';
@@ -47,7 +48,7 @@ class WalletPage {
     byId('no-wallet').hidden = false;
     wallets((wallet) => this.#found(wallet));
     if (this.#chain) {
-      setText(byId('network'), "the demo's local chain");
+      setText(byId('network'), "the demo's local chain: its tokens have no value");
       await this.#offerSandbox();
     }
     await untilLoaded(() => this.#loadTerms());
@@ -225,7 +226,7 @@ class WalletPage {
     const { config } = this.api;
     if (!this.#wallet || !this.#account || !this.#deal) return;
     const deal = this.#deal;
-    const chain = config.demo_chain_url ? 'solana:localnet' : 'solana:mainnet';
+    const chain = walletChain(config.network);
     const { signature } = await submit(this.api, this.#wallet, this.#account, deal, chain, this.#token);
     this.#deal = null;
     button('sign').classList.remove('primary');

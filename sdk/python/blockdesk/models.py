@@ -1532,9 +1532,9 @@ class OraclePairDegradationState(Model):
     """See the service's specification: ``OraclePairDegradationState``."""
 
     degraded: bool
-    #: The reasons of the status record for this pair, and those of its present state: `chain_not_configured`,
-    #: `chain_not_synced`, `trading_halted`, `no_trade_yet`, `no_price`, `live_price_using_verified_vault_snapshot`
-    #: and those of the mirror.
+    #: The reasons of the status record for this pair, and those of its present state: `not_mainnet`,
+    #: `network_unknown`, `chain_not_configured`, `chain_not_synced`, `trading_halted`, `no_trade_yet`, `no_price`,
+    #: `live_price_using_verified_vault_snapshot` and those of the mirror.
     reasons: list[str]
 
 

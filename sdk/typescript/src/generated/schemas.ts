@@ -18,6 +18,9 @@ export type Epoch = string;
 /** A payment rail. */
 export type Rail = 'USDC' | 'SOL';
 
+/** Network on which trades execute: that of the nodes, by the hash of its first block. Off mainnet the tokens have no value, and `degradation_state.reasons` of the market status has `not_mainnet`; before enough nodes have answered it has `network_unknown`. The values but the first are our choice. */
+export type ExecutionNetwork = 'solana-mainnet-beta' | 'solana-devnet' | 'solana-testnet' | 'solana-local';
+
 /** A fill size of the public ladder, in whole dollars. */
 export type FillUSD = '250' | '1000' | '25000' | '250000' | '1000000' | '2500000';
 
@@ -395,7 +398,7 @@ export interface Chain {
   available: boolean;
   /** Reason why the chain is not available. */
   reason: 'not_configured' | 'not_ready' | null;
-  execution_network: 'solana-mainnet-beta';
+  execution_network: ExecutionNetwork;
 }
 
 export interface Surfaces {
@@ -487,7 +490,7 @@ export interface RFQStatus {
     };
   };
   truth_rule: string;
-  execution_network: 'solana-mainnet-beta';
+  execution_network: ExecutionNetwork;
   control_chain_id: 1492;
   control_chain_role: string;
   control_chain_rpc_compatible: false;
@@ -640,7 +643,7 @@ export interface Discovery {
   };
   rail_priority: Rail[];
   partial_fill_sizes_usd: FillUSD[];
-  execution_network: 'solana-mainnet-beta';
+  execution_network: ExecutionNetwork;
   control_chain_id: 1492;
   control_chain_role: string;
   control_chain_rpc_compatible: false;
@@ -1233,7 +1236,7 @@ export interface DeskChain {
   available: boolean;
   /** Reason why the chain is not available. */
   reason: 'not_configured' | 'not_ready' | null;
-  execution_network: 'solana-mainnet-beta';
+  execution_network: ExecutionNetwork;
   /** Address of the desk, which delivers, co-signs and pays fees; null: not configured. */
   desk_address: Address | null;
   /** Newest slot that any node has reported. */
@@ -1307,7 +1310,7 @@ export interface OraclePair {
   data_freshness_seconds: number | null;
   degradation_state: {
     degraded: boolean;
-    /** The reasons of the status record for this pair, and those of its present state: `chain_not_configured`, `chain_not_synced`, `trading_halted`, `no_trade_yet`, `no_price`, `live_price_using_verified_vault_snapshot` and those of the mirror. */
+    /** The reasons of the status record for this pair, and those of its present state: `not_mainnet`, `network_unknown`, `chain_not_configured`, `chain_not_synced`, `trading_halted`, `no_trade_yet`, `no_price`, `live_price_using_verified_vault_snapshot` and those of the mirror. */
     reasons: string[];
   };
 }
@@ -1375,7 +1378,7 @@ export interface DiscoveryFile {
   schema: string;
   api_version: string;
   timestamp_exact: Timestamp | null;
-  execution_network: string;
+  execution_network: ExecutionNetwork;
   name: string;
   operateur: string;
   subject: string;
@@ -1387,7 +1390,7 @@ export interface DiscoveryFile {
   }>;
   program?: null | {
     program_id: string;
-    execution_network: string;
+    execution_network: ExecutionNetwork;
     control_chain_id: number;
     control_chain_role: string;
     control_chain_rpc_compatible: boolean;
@@ -1422,7 +1425,7 @@ export interface MarketClaims {
   schema: string;
   api_version: string;
   timestamp_exact: Timestamp | null;
-  execution_network: string;
+  execution_network: ExecutionNetwork;
   rfq_enabled: boolean;
   open_tickets: number;
   capacity_usd: Decimal;
@@ -1437,7 +1440,7 @@ export interface MarketDebt {
   schema: string;
   api_version: string;
   timestamp_exact: Timestamp | null;
-  execution_network: string;
+  execution_network: ExecutionNetwork;
   promised_usd: Decimal;
   transactions_under_way: number;
   refunds_due: number;
@@ -1450,7 +1453,7 @@ export interface MarketExamples {
   schema: string;
   api_version: string;
   timestamp_exact: Timestamp | null;
-  execution_network: string;
+  execution_network: ExecutionNetwork;
   count: number;
   examples: Array<{
     name: string;
@@ -1464,7 +1467,7 @@ export interface MarketFees {
   schema: string;
   api_version: string;
   timestamp_exact: Timestamp | null;
-  execution_network: string;
+  execution_network: ExecutionNetwork;
   fee_bps: number;
   fee_rate: number;
   fee_model: string;
@@ -1490,7 +1493,7 @@ export interface MarketIntegrationManifest {
   schema: string;
   api_version: string;
   timestamp_exact: Timestamp | null;
-  execution_network: string;
+  execution_network: ExecutionNetwork;
   name: string;
   operateur: string;
   market_name: string;
@@ -1526,7 +1529,7 @@ export interface MarketLiteLatestCandle {
   schema: string;
   api_version: string;
   timestamp_exact: Timestamp | null;
-  execution_network: string;
+  execution_network: ExecutionNetwork;
   symbol: string;
   timeframe: string;
   candle: null | {
@@ -1546,7 +1549,7 @@ export interface MarketLiteLatestFees {
   schema: string;
   api_version: string;
   timestamp_exact: Timestamp | null;
-  execution_network: string;
+  execution_network: ExecutionNetwork;
   fee_bps: number;
   fee_rate: number;
   fee_model: string;
@@ -1558,7 +1561,7 @@ export interface MarketLiteLatestPrice {
   schema: string;
   api_version: string;
   timestamp_exact: Timestamp | null;
-  execution_network: string;
+  execution_network: ExecutionNetwork;
   symbol: string;
   price_usd: Decimal | null;
   price_net_usd: Decimal | null;
@@ -1578,7 +1581,7 @@ export interface MarketLiteLatestTrade {
   schema: string;
   api_version: string;
   timestamp_exact: Timestamp | null;
-  execution_network: string;
+  execution_network: ExecutionNetwork;
   symbol: string;
   trade: null | {
     trade_id: number;
@@ -1596,7 +1599,7 @@ export interface MarketLitePairMetadata {
   schema: string;
   api_version: string;
   timestamp_exact: Timestamp | null;
-  execution_network: string;
+  execution_network: ExecutionNetwork;
   pairs: Array<{
     symbol: string;
     base_mint: string;
@@ -1610,7 +1613,7 @@ export interface MarketLitePoolRegistry {
   schema: string;
   api_version: string;
   timestamp_exact: Timestamp | null;
-  execution_network: string;
+  execution_network: ExecutionNetwork;
   pools: Array<{
     pool_id: string;
     symbol: string;
@@ -1622,7 +1625,7 @@ export interface MarketLiteSummary {
   schema: string;
   api_version: string;
   timestamp_exact: Timestamp | null;
-  execution_network: string;
+  execution_network: ExecutionNetwork;
   pairs: Array<{
     symbol: string;
     price_usd: Decimal | null;
@@ -1639,7 +1642,7 @@ export interface MarketLiteTokenlist {
   schema: string;
   api_version: string;
   timestamp_exact: Timestamp | null;
-  execution_network: string;
+  execution_network: ExecutionNetwork;
   tokens: Array<{
     symbol: string;
     mint: string;
@@ -1652,7 +1655,7 @@ export interface MarketMarketcap {
   schema: string;
   api_version: string;
   timestamp_exact: Timestamp | null;
-  execution_network: string;
+  execution_network: ExecutionNetwork;
   tokens: Array<{
     symbol: string;
     mint: string;
@@ -1668,7 +1671,7 @@ export interface MarketMetadata {
   schema: string;
   api_version: string;
   timestamp_exact: Timestamp | null;
-  execution_network: string;
+  execution_network: ExecutionNetwork;
   count: number;
   tokens: Array<{
     mint: string;
@@ -1700,7 +1703,7 @@ export interface MarketPairMetadata {
   schema: string;
   api_version: string;
   timestamp_exact: Timestamp | null;
-  execution_network: string;
+  execution_network: ExecutionNetwork;
   count: number;
   pairs: Array<{
     pair_id: string;
@@ -1777,7 +1780,7 @@ export interface MarketPairs {
   schema: string;
   api_version: string;
   timestamp_exact: Timestamp | null;
-  execution_network: string;
+  execution_network: ExecutionNetwork;
   canonical_pair_id: string;
   count: number;
   pairs: Array<{
@@ -1808,7 +1811,7 @@ export interface MarketPoolRegistry {
   schema: string;
   api_version: string;
   timestamp_exact: Timestamp | null;
-  execution_network: string;
+  execution_network: ExecutionNetwork;
   count: number;
   pools: Array<{
     pool_id: string;
@@ -1829,7 +1832,7 @@ export interface MarketPool {
   schema: string;
   api_version: string;
   timestamp_exact: Timestamp | null;
-  execution_network: string;
+  execution_network: ExecutionNetwork;
   symbol: string;
   program_id: string;
   lp_token_mint: null | string;
@@ -1855,7 +1858,7 @@ export interface MarketPools {
   schema: string;
   api_version: string;
   timestamp_exact: Timestamp | null;
-  execution_network: string;
+  execution_network: ExecutionNetwork;
   count: number;
   pools: Array<{
     symbol: string;
@@ -1884,7 +1887,7 @@ export interface MarketPrice {
   schema: string;
   api_version: string;
   timestamp_exact: Timestamp | null;
-  execution_network: string;
+  execution_network: ExecutionNetwork;
   canonical_pair_id: string;
   prices: Array<{
     symbol: string;
@@ -1907,7 +1910,7 @@ export interface MarketProof {
   schema: string;
   api_version: string;
   timestamp_exact: Timestamp | null;
-  execution_network: string;
+  execution_network: ExecutionNetwork;
   proof: {
     source_of_truth: string;
     verification_status: string;
@@ -1954,7 +1957,7 @@ export interface MarketProviderPacks {
   schema: string;
   api_version: string;
   timestamp_exact: Timestamp | null;
-  execution_network: string;
+  execution_network: ExecutionNetwork;
   count: number;
   packs: Array<{
     for: string;
@@ -1975,7 +1978,7 @@ export interface MarketStatus {
   source: string;
   schema: string;
   proof_scope: string;
-  execution_network: string;
+  execution_network: ExecutionNetwork;
   canonical_pair_id: string;
   pair_id: string;
   pair_label: string;
@@ -2326,7 +2329,7 @@ export interface MarketSubmissionPacks {
   schema: string;
   api_version: string;
   timestamp_exact: Timestamp | null;
-  execution_network: string;
+  execution_network: ExecutionNetwork;
   count: number;
   packs: Array<{
     for: string;
@@ -2345,7 +2348,7 @@ export interface MarketTokens {
   fallback_active: boolean;
   api_version: string;
   source: string;
-  execution_network: string;
+  execution_network: ExecutionNetwork;
   canonical_pair_id: string;
   control_chain_id: number;
   control_chain_role: string;
@@ -2393,7 +2396,7 @@ export interface MarketWalletIndex {
   schema: string;
   api_version: string;
   timestamp_exact: Timestamp | null;
-  execution_network: string;
+  execution_network: ExecutionNetwork;
   wallet_page: string;
   note: string;
   wallets: Array<{

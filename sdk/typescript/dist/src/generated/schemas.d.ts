@@ -10,6 +10,8 @@ export type PairSymbol = string;
 export type Epoch = string;
 /** A payment rail. */
 export type Rail = 'USDC' | 'SOL';
+/** Network on which trades execute: that of the nodes, by the hash of its first block. Off mainnet the tokens have no value, and `degradation_state.reasons` of the market status has `not_mainnet`; before enough nodes have answered it has `network_unknown`. The values but the first are our choice. */
+export type ExecutionNetwork = 'solana-mainnet-beta' | 'solana-devnet' | 'solana-testnet' | 'solana-local';
 /** A fill size of the public ladder, in whole dollars. */
 export type FillUSD = '250' | '1000' | '25000' | '250000' | '1000000' | '2500000';
 /** A Solana account, base58 of 32 bytes. */
@@ -361,7 +363,7 @@ export interface Chain {
     available: boolean;
     /** Reason why the chain is not available. */
     reason: 'not_configured' | 'not_ready' | null;
-    execution_network: 'solana-mainnet-beta';
+    execution_network: ExecutionNetwork;
 }
 export interface Surfaces {
     public_mirror: {
@@ -451,7 +453,7 @@ export interface RFQStatus {
         };
     };
     truth_rule: string;
-    execution_network: 'solana-mainnet-beta';
+    execution_network: ExecutionNetwork;
     control_chain_id: 1492;
     control_chain_role: string;
     control_chain_rpc_compatible: false;
@@ -602,7 +604,7 @@ export interface Discovery {
     };
     rail_priority: Rail[];
     partial_fill_sizes_usd: FillUSD[];
-    execution_network: 'solana-mainnet-beta';
+    execution_network: ExecutionNetwork;
     control_chain_id: 1492;
     control_chain_role: string;
     control_chain_rpc_compatible: false;
@@ -1157,7 +1159,7 @@ export interface DeskChain {
     available: boolean;
     /** Reason why the chain is not available. */
     reason: 'not_configured' | 'not_ready' | null;
-    execution_network: 'solana-mainnet-beta';
+    execution_network: ExecutionNetwork;
     /** Address of the desk, which delivers, co-signs and pays fees; null: not configured. */
     desk_address: Address | null;
     /** Newest slot that any node has reported. */
@@ -1226,7 +1228,7 @@ export interface OraclePair {
     data_freshness_seconds: number | null;
     degradation_state: {
         degraded: boolean;
-        /** The reasons of the status record for this pair, and those of its present state: `chain_not_configured`, `chain_not_synced`, `trading_halted`, `no_trade_yet`, `no_price`, `live_price_using_verified_vault_snapshot` and those of the mirror. */
+        /** The reasons of the status record for this pair, and those of its present state: `not_mainnet`, `network_unknown`, `chain_not_configured`, `chain_not_synced`, `trading_halted`, `no_trade_yet`, `no_price`, `live_price_using_verified_vault_snapshot` and those of the mirror. */
         reasons: string[];
     };
 }
@@ -1288,7 +1290,7 @@ export interface DiscoveryFile {
     schema: string;
     api_version: string;
     timestamp_exact: Timestamp | null;
-    execution_network: string;
+    execution_network: ExecutionNetwork;
     name: string;
     operateur: string;
     subject: string;
@@ -1300,7 +1302,7 @@ export interface DiscoveryFile {
     }>;
     program?: null | {
         program_id: string;
-        execution_network: string;
+        execution_network: ExecutionNetwork;
         control_chain_id: number;
         control_chain_role: string;
         control_chain_rpc_compatible: boolean;
@@ -1333,7 +1335,7 @@ export interface MarketClaims {
     schema: string;
     api_version: string;
     timestamp_exact: Timestamp | null;
-    execution_network: string;
+    execution_network: ExecutionNetwork;
     rfq_enabled: boolean;
     open_tickets: number;
     capacity_usd: Decimal;
@@ -1347,7 +1349,7 @@ export interface MarketDebt {
     schema: string;
     api_version: string;
     timestamp_exact: Timestamp | null;
-    execution_network: string;
+    execution_network: ExecutionNetwork;
     promised_usd: Decimal;
     transactions_under_way: number;
     refunds_due: number;
@@ -1359,7 +1361,7 @@ export interface MarketExamples {
     schema: string;
     api_version: string;
     timestamp_exact: Timestamp | null;
-    execution_network: string;
+    execution_network: ExecutionNetwork;
     count: number;
     examples: Array<{
         name: string;
@@ -1372,7 +1374,7 @@ export interface MarketFees {
     schema: string;
     api_version: string;
     timestamp_exact: Timestamp | null;
-    execution_network: string;
+    execution_network: ExecutionNetwork;
     fee_bps: number;
     fee_rate: number;
     fee_model: string;
@@ -1397,7 +1399,7 @@ export interface MarketIntegrationManifest {
     schema: string;
     api_version: string;
     timestamp_exact: Timestamp | null;
-    execution_network: string;
+    execution_network: ExecutionNetwork;
     name: string;
     operateur: string;
     market_name: string;
@@ -1432,7 +1434,7 @@ export interface MarketLiteLatestCandle {
     schema: string;
     api_version: string;
     timestamp_exact: Timestamp | null;
-    execution_network: string;
+    execution_network: ExecutionNetwork;
     symbol: string;
     timeframe: string;
     candle: null | {
@@ -1451,7 +1453,7 @@ export interface MarketLiteLatestFees {
     schema: string;
     api_version: string;
     timestamp_exact: Timestamp | null;
-    execution_network: string;
+    execution_network: ExecutionNetwork;
     fee_bps: number;
     fee_rate: number;
     fee_model: string;
@@ -1462,7 +1464,7 @@ export interface MarketLiteLatestPrice {
     schema: string;
     api_version: string;
     timestamp_exact: Timestamp | null;
-    execution_network: string;
+    execution_network: ExecutionNetwork;
     symbol: string;
     price_usd: Decimal | null;
     price_net_usd: Decimal | null;
@@ -1481,7 +1483,7 @@ export interface MarketLiteLatestTrade {
     schema: string;
     api_version: string;
     timestamp_exact: Timestamp | null;
-    execution_network: string;
+    execution_network: ExecutionNetwork;
     symbol: string;
     trade: null | {
         trade_id: number;
@@ -1498,7 +1500,7 @@ export interface MarketLitePairMetadata {
     schema: string;
     api_version: string;
     timestamp_exact: Timestamp | null;
-    execution_network: string;
+    execution_network: ExecutionNetwork;
     pairs: Array<{
         symbol: string;
         base_mint: string;
@@ -1511,7 +1513,7 @@ export interface MarketLitePoolRegistry {
     schema: string;
     api_version: string;
     timestamp_exact: Timestamp | null;
-    execution_network: string;
+    execution_network: ExecutionNetwork;
     pools: Array<{
         pool_id: string;
         symbol: string;
@@ -1522,7 +1524,7 @@ export interface MarketLiteSummary {
     schema: string;
     api_version: string;
     timestamp_exact: Timestamp | null;
-    execution_network: string;
+    execution_network: ExecutionNetwork;
     pairs: Array<{
         symbol: string;
         price_usd: Decimal | null;
@@ -1538,7 +1540,7 @@ export interface MarketLiteTokenlist {
     schema: string;
     api_version: string;
     timestamp_exact: Timestamp | null;
-    execution_network: string;
+    execution_network: ExecutionNetwork;
     tokens: Array<{
         symbol: string;
         mint: string;
@@ -1550,7 +1552,7 @@ export interface MarketMarketcap {
     schema: string;
     api_version: string;
     timestamp_exact: Timestamp | null;
-    execution_network: string;
+    execution_network: ExecutionNetwork;
     tokens: Array<{
         symbol: string;
         mint: string;
@@ -1565,7 +1567,7 @@ export interface MarketMetadata {
     schema: string;
     api_version: string;
     timestamp_exact: Timestamp | null;
-    execution_network: string;
+    execution_network: ExecutionNetwork;
     count: number;
     tokens: Array<{
         mint: string;
@@ -1596,7 +1598,7 @@ export interface MarketPairMetadata {
     schema: string;
     api_version: string;
     timestamp_exact: Timestamp | null;
-    execution_network: string;
+    execution_network: ExecutionNetwork;
     count: number;
     pairs: Array<{
         pair_id: string;
@@ -1672,7 +1674,7 @@ export interface MarketPairs {
     schema: string;
     api_version: string;
     timestamp_exact: Timestamp | null;
-    execution_network: string;
+    execution_network: ExecutionNetwork;
     canonical_pair_id: string;
     count: number;
     pairs: Array<{
@@ -1702,7 +1704,7 @@ export interface MarketPoolRegistry {
     schema: string;
     api_version: string;
     timestamp_exact: Timestamp | null;
-    execution_network: string;
+    execution_network: ExecutionNetwork;
     count: number;
     pools: Array<{
         pool_id: string;
@@ -1722,7 +1724,7 @@ export interface MarketPool {
     schema: string;
     api_version: string;
     timestamp_exact: Timestamp | null;
-    execution_network: string;
+    execution_network: ExecutionNetwork;
     symbol: string;
     program_id: string;
     lp_token_mint: null | string;
@@ -1747,7 +1749,7 @@ export interface MarketPools {
     schema: string;
     api_version: string;
     timestamp_exact: Timestamp | null;
-    execution_network: string;
+    execution_network: ExecutionNetwork;
     count: number;
     pools: Array<{
         symbol: string;
@@ -1775,7 +1777,7 @@ export interface MarketPrice {
     schema: string;
     api_version: string;
     timestamp_exact: Timestamp | null;
-    execution_network: string;
+    execution_network: ExecutionNetwork;
     canonical_pair_id: string;
     prices: Array<{
         symbol: string;
@@ -1797,7 +1799,7 @@ export interface MarketProof {
     schema: string;
     api_version: string;
     timestamp_exact: Timestamp | null;
-    execution_network: string;
+    execution_network: ExecutionNetwork;
     proof: {
         source_of_truth: string;
         verification_status: string;
@@ -1843,7 +1845,7 @@ export interface MarketProviderPacks {
     schema: string;
     api_version: string;
     timestamp_exact: Timestamp | null;
-    execution_network: string;
+    execution_network: ExecutionNetwork;
     count: number;
     packs: Array<{
         for: string;
@@ -1863,7 +1865,7 @@ export interface MarketStatus {
     source: string;
     schema: string;
     proof_scope: string;
-    execution_network: string;
+    execution_network: ExecutionNetwork;
     canonical_pair_id: string;
     pair_id: string;
     pair_label: string;
@@ -2213,7 +2215,7 @@ export interface MarketSubmissionPacks {
     schema: string;
     api_version: string;
     timestamp_exact: Timestamp | null;
-    execution_network: string;
+    execution_network: ExecutionNetwork;
     count: number;
     packs: Array<{
         for: string;
@@ -2231,7 +2233,7 @@ export interface MarketTokens {
     fallback_active: boolean;
     api_version: string;
     source: string;
-    execution_network: string;
+    execution_network: ExecutionNetwork;
     canonical_pair_id: string;
     control_chain_id: number;
     control_chain_role: string;
@@ -2278,7 +2280,7 @@ export interface MarketWalletIndex {
     schema: string;
     api_version: string;
     timestamp_exact: Timestamp | null;
-    execution_network: string;
+    execution_network: ExecutionNetwork;
     wallet_page: string;
     note: string;
     wallets: Array<{
