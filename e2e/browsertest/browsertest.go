@@ -161,6 +161,12 @@ func (p *Tab) Text(selector string) (text string) {
 // Await waits until a JavaScript expression is true in the page.
 func (p *Tab) Await(what, expression string) {
 	p.t.Helper()
+	failed := p.t.Failed()
+	defer func() {
+		if !failed && p.t.Failed() {
+			p.t.Logf("the page says:\n%s", p.Text("body"))
+		}
+	}()
 	await.True(p.t, what, func() (holds bool) {
 		p.Read("return Boolean("+expression+")", &holds)
 		return holds

@@ -41,6 +41,10 @@ const does = {
     page.setDefaultTimeout(patience);
     const seen = await watch(page);
     await dress(page, { width, height, phone, scheme });
+    await page.evaluateOnNewDocument((longer) => {
+      const timeout = AbortSignal.timeout.bind(AbortSignal);
+      AbortSignal.timeout = (ms) => timeout(longer * ms); // a loaded machine is slow
+    }, 20);
     if (script) await page.evaluateOnNewDocument(script);
     await page.goto(url);
     pages.set(pages.size + 1, seen);

@@ -347,10 +347,9 @@ function node(t, script) {
 test('a payment is sent until it is final, and a lost answer is no failure', async (t) => {
   const status = (confirmationStatus, err = null) => ({ result: { context: { slot: 1 }, value: [confirmationStatus && { slot: 9, confirmations: null, err, status: {}, confirmationStatus }] } });
   const refused = { error: { code: -32002, message: 'Transaction simulation failed', data: { err: 'AccountNotFound', logs: [] } } };
-  const chain = new Chain({ url: 'http://node.test', pollMs: 1, resendMs: 2, finalMs: 300 });
-  const finalize = (script) => {
+  const finalize = (script, finalMs = 240_000) => {
     const calls = node(t, script);
-    return chain.finalize(new Uint8Array([1]), 'sig').then((slot) => ({ slot, calls }), (error) => ({ error, calls })).finally(() => t.mock.restoreAll());
+    return new Chain({ url: 'http://node.test', pollMs: 1, resendMs: 2, finalMs }).finalize(new Uint8Array([1]), 'sig').then((slot) => ({ slot, calls }), (error) => ({ error, calls })).finally(() => t.mock.restoreAll());
   };
   const sent = { result: 'sig' };
   assert.equal((await finalize({ sendTransaction: [sent], getSignatureStatuses: [status(null), status('confirmed'), status('finalized')] })).slot, 9n);
@@ -362,5 +361,5 @@ test('a payment is sent until it is final, and a lost answer is no failure', asy
   assert.equal((await finalize({ sendTransaction: [refused], getSignatureStatuses: [status('finalized')] })).slot, 9n);
   assert.match(String((await finalize({ sendTransaction: [refused], getSignatureStatuses: [status(null)] })).error), /does not take it/);
   assert.ok((await finalize({ sendTransaction: [sent], getSignatureStatuses: [status('finalized', { InstructionError: [0, 'Custom'] })] })).error instanceof PaymentFailedError);
-  assert.ok((await finalize({ sendTransaction: [sent], getSignatureStatuses: [status(null)] })).error instanceof PaymentPendingError);
+  assert.ok((await finalize({ sendTransaction: [sent], getSignatureStatuses: [status(null)] }, 100)).error instanceof PaymentPendingError);
 });
