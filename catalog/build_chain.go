@@ -100,5 +100,5 @@ func signatureText(s solana.Signature) string {
 	if s == (solana.Signature{}) {
 		return ""
 	}
-	return solana.Text(s)
+	return solana.Base58(s)
 }

@@ -129,8 +129,8 @@ func TestMirroredFigures(t *testing.T) {
 		t.Errorf("the last swap is of %v, the pool of %v, want %v", p.Windows.LastAt, p.Pool.At, at)
 	}
 	pool := *p.Pool
-	if pool.Address != solana.Text(scenePool) || pool.Program != solana.Text(solana.RaydiumCPMMProgram) || pool.BaseVault != solana.Text(factsAddress(11)) ||
-		pool.LPMint != solana.Text(factsAddress(13)) || pool.BaseAtoms != 3_000_100 || pool.QuoteAtoms != 2_000_050 || pool.Spot != 666_666_666 ||
+	if pool.Address != solana.Base58(scenePool) || pool.Program != solana.Base58(solana.RaydiumCPMMProgram) || pool.BaseVault != solana.Base58(factsAddress(11)) ||
+		pool.LPMint != solana.Base58(factsAddress(13)) || pool.BaseAtoms != 3_000_100 || pool.QuoteAtoms != 2_000_050 || pool.Spot != 666_666_666 ||
 		pool.Slot != sceneSlot || pool.FeeBps != nil || *pool.BaseFees != 100 || *pool.QuoteFees != 50 {
 		t.Errorf("the pool is %+v", pool)
 	}
@@ -175,7 +175,7 @@ func TestMirroredSignature(t *testing.T) {
 		want   string
 	}{
 		{nil, finder{8}, ""},
-		{[]engine.Trade{{ID: 4, Ordinal: 8}, {ID: 3, Ordinal: 7}}, finder{8}, solana.Text(solana.Signature{0: 8})},
+		{[]engine.Trade{{ID: 4, Ordinal: 8}, {ID: 3, Ordinal: 7}}, finder{8}, solana.Base58(solana.Signature{0: 8})},
 		{[]engine.Trade{{ID: 4, Ordinal: 8}}, finder{7}, ""},
 		{[]engine.Trade{{ID: 4, Ordinal: 8}}, nil, ""},
 		{[]engine.Trade{{ID: 4}}, finder{8}, ""},
@@ -249,7 +249,7 @@ func TestMirroredTokens(t *testing.T) {
 	}
 	// The other pair reads the same reserve one slot later.
 	s.mirror.Pairs[0].Observed = []Account{
-		{Address: solana.Text(sceneReserve), Role: GuaranteeReserve, Label: "again"}, {Address: solana.Text(sceneReserve), Role: DeskInventory},
+		{Address: solana.Base58(sceneReserve), Role: GuaranteeReserve, Label: "again"}, {Address: solana.Base58(sceneReserve), Role: DeskInventory},
 	}
 	k := s.second()
 	k.At.Slot, k.QuoteSupply, k.Observed = sceneSlot+1, 69_000_000, []mirror.Holding{{Account: sceneReserve, Mint: sceneSLUSD, Amount: 5}}
@@ -417,7 +417,7 @@ func TestMirroredChain(t *testing.T) {
 	s.first().Swaps.Newest.Signature = solana.Signature{0: 5}
 	s.state.Upstreams[0].Refused = errors.New("mirror: an answer from the past")
 	c := s.facts(nil).Chain
-	if c.LastSig != solana.Text(solana.Signature{0: 5}) || c.Primary != "one.example" || !slices.Equal(c.Fallbacks, []string{"two.example"}) ||
+	if c.LastSig != solana.Base58(solana.Signature{0: 5}) || c.Primary != "one.example" || !slices.Equal(c.Fallbacks, []string{"two.example"}) ||
 		c.Active != "one.example" || *c.LatencyMS != 80 || *c.SlotBehind != 3 || c.MaxSlot != sceneSlot+3 {
 		t.Errorf("the chain is %+v", c)
 	}

@@ -98,7 +98,7 @@ func (m *Mirror) signature(v *engine.View) string {
 	if err != nil || !ok {
 		return ""
 	}
-	return solana.Text(signature)
+	return solana.Base58(signature)
 }
 
 // builder computes the pairs of one moment.
@@ -119,7 +119,7 @@ type observedAccount struct {
 func (k *mirroredPair) observe() {
 	read := map[string]int{}
 	for i := range k.state.Observed {
-		read[solana.Text(k.state.Observed[i].Account)] = i
+		read[solana.Base58(k.state.Observed[i].Account)] = i
 	}
 	for i := range k.config.Observed {
 		a := observedAccount{Account: k.config.Observed[i]}
@@ -129,7 +129,7 @@ func (k *mirroredPair) observe() {
 		}
 		delete(read, a.Address) // an account that is configured twice counts once
 		h := &k.state.Observed[at]
-		a.mint, a.Amount, a.Slot = solana.Text(h.Mint), h.Amount, k.state.At.Slot
+		a.mint, a.Amount, a.Slot = solana.Base58(h.Mint), h.Amount, k.state.At.Slot
 		if !k.config.allows(a.Role, a.mint) {
 			k.wrongAccount = true
 			continue

@@ -41,7 +41,7 @@ const sceneSlot = 330_442_322
 var sceneSecond = factsNow/int64(time.Second) - 2
 
 func newChainScene() *chainScene {
-	text := func(a solana.Address) string { return solana.Text(a) }
+	text := func(a solana.Address) string { return solana.Base58(a) }
 	s := &chainScene{factsScene: &factsScene{at: factsNow, instruments: []market.Instrument{
 		sceneInstrument(0, "SLUSD", "USDC", market.Mirrored), sceneInstrument(1, "92C", "SLUSD", market.Mirrored),
 	}}}
@@ -116,11 +116,11 @@ func (s *chainScene) second() *mirror.PairState { return &s.state.Pairs[0] }
 // facts returns the facts of the scene.
 func (s *chainScene) facts(desk *rfq.View) *Facts {
 	in := s.input(desk)
-	in.Service = Service{FeeBps: 500, Network: "solana-mainnet-beta", ProgramID: solana.Text(solana.RaydiumCPMMProgram)}
+	in.Service = Service{FeeBps: 500, Network: "solana-mainnet-beta", ProgramID: solana.Base58(solana.RaydiumCPMMProgram)}
 	in.Tokens = []Token{
-		{Symbol: "SLUSD", Name: "SLUSD", Role: RoleQuote, Decimals: 6, Mint: solana.Text(sceneSLUSD)},
-		{Symbol: "USDC", Name: "USDC", Role: RoleSettlement, Decimals: 6, Mint: solana.Text(sceneUSDC)},
-		{Symbol: "92C", Name: "92C", Role: RoleBase, Decimals: 9, Mint: solana.Text(scene92C)},
+		{Symbol: "SLUSD", Name: "SLUSD", Role: RoleQuote, Decimals: 6, Mint: solana.Base58(sceneSLUSD)},
+		{Symbol: "USDC", Name: "USDC", Role: RoleSettlement, Decimals: 6, Mint: solana.Base58(sceneUSDC)},
+		{Symbol: "92C", Name: "92C", Role: RoleBase, Decimals: 9, Mint: solana.Base58(scene92C)},
 	}
 	return NewFacts(in)
 }

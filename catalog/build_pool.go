@@ -27,7 +27,7 @@ func (k *mirroredPair) pool(quote market.USDPrice) *Pool {
 	if s == nil {
 		return p
 	}
-	p.BaseVault, p.QuoteVault = solana.Text(s.BaseVault), solana.Text(s.QuoteVault)
+	p.BaseVault, p.QuoteVault = solana.Base58(s.BaseVault), solana.Base58(s.QuoteVault)
 	p.BaseAtoms, p.QuoteAtoms = s.BaseBalance, s.QuoteBalance
 	p.Slot, p.At, p.Spot = s.At.Slot, blockTime(s.At.Unix), k.spot(quote)
 	if k.config.PoolFees {

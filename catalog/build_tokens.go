@@ -71,7 +71,7 @@ func (k *mirroredPair) accountsOf(mint string) (all []Account) {
 		vault, amount = p.QuoteVault, p.QuoteBalance
 	}
 	return append(all, Account{
-		Address: solana.Text(vault), Amount: amount, Role: PoolVault, Label: "vault of " + label,
+		Address: solana.Base58(vault), Amount: amount, Role: PoolVault, Label: "vault of " + label,
 		Pool: pool, PoolLabel: label, Slot: k.state.At.Slot,
 	})
 }

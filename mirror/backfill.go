@@ -68,7 +68,7 @@ func (o *BackfillOptions) Validate() error {
 		return err
 	}
 	if o.Account == (solana.Address{}) || o.Horizon < 0 || o.MaxPending < 0 || o.MaxAhead < 0 || o.PageSize != 0 && (o.PageSize < 2 || o.PageSize > rpc.MaxSignaturesPerCall) {
-		return fmt.Errorf("%w: account %s, horizon %v, page size %d, max pending %d", ErrBackfillOptions, solana.Text(o.Account), o.Horizon, o.PageSize, o.MaxPending)
+		return fmt.Errorf("%w: account %s, horizon %v, page size %d, max pending %d", ErrBackfillOptions, solana.Base58(o.Account), o.Horizon, o.PageSize, o.MaxPending)
 	}
 	return nil
 }

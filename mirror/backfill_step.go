@@ -25,7 +25,7 @@ func (b *Backfill) Step(ctx context.Context, h History) (Progress, error) {
 	case RequestList:
 		list, err := h.List(ctx, b.o.Account, ask.Page)
 		if err != nil {
-			return Progress{}, fmt.Errorf("history of %s: %w", solana.Text(b.o.Account), err)
+			return Progress{}, fmt.Errorf("history of %s: %w", solana.Base58(b.o.Account), err)
 		}
 		return b.Listed(list)
 	case RequestTransaction:

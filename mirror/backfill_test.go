@@ -106,7 +106,7 @@ type pastNode struct {
 func (n *pastNode) Signatures(_ context.Context, account solana.Address, page rpc.Page, level rpc.Commitment) ([]rpc.SignatureInfo, error) {
 	n.lists = append(n.lists, page)
 	if account != sceneKey(keyPool) || level != rpc.Finalized {
-		return nil, fmt.Errorf("asked for %s, %v", solana.Text(account), level)
+		return nil, fmt.Errorf("asked for %s, %v", solana.Base58(account), level)
 	}
 	if n.listErr != nil {
 		return nil, n.listErr

@@ -146,32 +146,32 @@ func count(accounts []*rpc.Account, wanted []solana.Address) error {
 func check(a *rpc.Account, address, program solana.Address) error {
 	switch {
 	case a == nil:
-		return fmt.Errorf("%w: %s does not exist", ErrAccount, solana.Text(address))
+		return fmt.Errorf("%w: %s does not exist", ErrAccount, solana.Base58(address))
 	case a.Address != address:
-		return fmt.Errorf("%w: %s instead of %s", ErrAccount, solana.Text(a.Address), solana.Text(address))
+		return fmt.Errorf("%w: %s instead of %s", ErrAccount, solana.Base58(a.Address), solana.Base58(address))
 	case a.Owner != program:
-		return fmt.Errorf("%w: %s is owned by %s", ErrAccount, solana.Text(address), solana.Text(a.Owner))
+		return fmt.Errorf("%w: %s is owned by %s", ErrAccount, solana.Base58(address), solana.Base58(a.Owner))
 	case len(a.Data) > MaxBookAccount:
-		return fmt.Errorf("%w: %s has %d bytes", ErrMalformed, solana.Text(address), len(a.Data))
+		return fmt.Errorf("%w: %s has %d bytes", ErrMalformed, solana.Base58(address), len(a.Data))
 	}
 	return nil
 }
 
 // malformed wraps ErrMalformed with the account and the reason.
 func malformed(address solana.Address, format string, args ...any) error {
-	return fmt.Errorf("%w: %s: %s", ErrMalformed, solana.Text(address), fmt.Sprintf(format, args...))
+	return fmt.Errorf("%w: %s: %s", ErrMalformed, solana.Base58(address), fmt.Sprintf(format, args...))
 }
 
 // closed wraps ErrClosed with the market.
 func closed(address solana.Address) error {
-	return fmt.Errorf("%w: %s", ErrClosed, solana.Text(address))
+	return fmt.Errorf("%w: %s", ErrClosed, solana.Base58(address))
 }
 
 // coins compares a market's mints and decimals with the listing.
 func (l *Listing) coins(base, quote Coin) error {
 	if base != l.Base || quote != l.Quote {
 		return fmt.Errorf("%w: %s: market %s trades %s (%d decimals) for %s (%d)", ErrListing, l.Instrument.Symbol,
-			solana.Text(l.Market), solana.Text(base.Mint), base.Decimals, solana.Text(quote.Mint), quote.Decimals)
+			solana.Base58(l.Market), solana.Base58(base.Mint), base.Decimals, solana.Base58(quote.Mint), quote.Decimals)
 	}
 	return nil
 }
@@ -180,7 +180,7 @@ func (l *Listing) coins(base, quote Coin) error {
 func (l *Listing) validate() error {
 	switch {
 	case l.Base.Mint == l.Quote.Mint:
-		return fmt.Errorf("%w: %s: base and quote are the mint %s", ErrListing, l.Instrument.Symbol, solana.Text(l.Base.Mint))
+		return fmt.Errorf("%w: %s: base and quote are the mint %s", ErrListing, l.Instrument.Symbol, solana.Base58(l.Base.Mint))
 	case l.Base.Decimals > token.MaxDecimals || l.Quote.Decimals > token.MaxDecimals:
 		return fmt.Errorf("%w: %s: %d and %d decimals: at most %d", ErrListing, l.Instrument.Symbol, l.Base.Decimals, l.Quote.Decimals, token.MaxDecimals)
 	case l.Levels < 1 || l.Levels > MaxLevels:

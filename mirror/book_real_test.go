@@ -101,7 +101,7 @@ const manifestSOL = "ENhU8LsaR7vDD2G1CsWcsuSGNrih9Cv5WZEk7q9kPapQ"
 func TestManifestOnMainnet(t *testing.T) {
 	l, a, slot := recordedManifest(t, manifestSOL, pair("SOL", "USDC", 6, 9))
 	if l.Base.Mint != solana.NativeMint || l.Quote.Mint != addressOf(t, usdcMint) {
-		t.Fatalf("the market trades %s for %s", solana.Text(l.Base.Mint), solana.Text(l.Quote.Mint))
+		t.Fatalf("the market trades %s for %s", solana.Base58(l.Base.Mint), solana.Base58(l.Quote.Mint))
 	}
 	book, err := mirror.Open(l, a)
 	if err != nil {
@@ -175,7 +175,7 @@ func TestManifestIsBacked(t *testing.T) {
 		exp := 12 + int(l.Base.Decimals) - int(l.Quote.Decimals)
 		paid.Div(&paid, new(big.Int).Exp(big.NewInt(10), big.NewInt(int64(exp)), nil))
 		for i, want := range []*big.Int{&sold, &paid} {
-			vault := solana.Text(solana.Address(a.Data[80+32*i:]))
+			vault := solana.Base58(solana.Address(a.Data[80+32*i:]))
 			held, _ := recordedAccount(t, "manifest/"+vault+".json", vault)
 			v, err := token.ParseAccount(held.Owner, held.Data)
 			if err != nil || v.Mint != []solana.Address{l.Base.Mint, l.Quote.Mint}[i] {
@@ -228,7 +228,7 @@ func TestSerumOnMainnet(t *testing.T) {
 		}
 		for i, a := range book.Accounts() {
 			if a != accounts[i].Address {
-				t.Errorf("%s: account %d is %s", c.name, i, solana.Text(a))
+				t.Errorf("%s: account %d is %s", c.name, i, solana.Base58(a))
 			}
 		}
 		var d mirror.Depth

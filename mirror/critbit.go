@@ -126,7 +126,7 @@ func (b *lotBook) read(a *rpc.Account) (lotMarket, error) {
 	}
 	m, err := b.layout.market(&b.listing, a)
 	if err == nil && (m.quoteLot == 0 || m.baseLot == 0 || m.bids == m.asks) {
-		err = malformed(a.Address, "lots of %d and %d atoms, bids in %s, asks in %s", m.quoteLot, m.baseLot, solana.Text(m.bids), solana.Text(m.asks))
+		err = malformed(a.Address, "lots of %d and %d atoms, bids in %s, asks in %s", m.quoteLot, m.baseLot, solana.Base58(m.bids), solana.Base58(m.asks))
 	}
 	return m, err
 }

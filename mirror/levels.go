@@ -23,7 +23,7 @@ func (l *Listing) scale(quoteLot, baseLot uint64, exp10 int) (scale, error) {
 	exp10 += int(in.PriceDecimals) + int(l.Base.Decimals) - int(l.Quote.Decimals)
 	price, err := market.NewRatio([]uint64{quoteLot}, []uint64{baseLot, in.Tick}, exp10)
 	if err != nil {
-		return scale{}, fmt.Errorf("%w: %s on %s: price: %w", ErrListing, in.Symbol, solana.Text(l.Market), err)
+		return scale{}, fmt.Errorf("%w: %s on %s: price: %w", ErrListing, in.Symbol, solana.Base58(l.Market), err)
 	}
 	return scale{price, in.MaxPrice, l.Levels}, nil
 }
@@ -35,7 +35,7 @@ func (l *Listing) AppendLots(dst []market.Level, levels []Level) ([]market.Level
 	in := l.Instrument
 	lots, err := market.NewRatio(nil, []uint64{in.Lot}, int(in.QtyDecimals)-int(l.Base.Decimals))
 	if err != nil {
-		return dst, fmt.Errorf("%w: %s on %s: size: %w", ErrListing, in.Symbol, solana.Text(l.Market), err)
+		return dst, fmt.Errorf("%w: %s on %s: size: %w", ErrListing, in.Symbol, solana.Base58(l.Market), err)
 	}
 	for _, level := range levels {
 		n, err := lots.Floor(market.Uint128{Lo: uint64(level.Size)})

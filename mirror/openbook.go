@@ -48,7 +48,7 @@ var openBookLayout = lotLayout{
 // anchorKind checks an account's size and discriminator.
 func anchorKind(a *rpc.Account, kind uint64, size int, what string) error {
 	if len(a.Data) != size || binary.LittleEndian.Uint64(a.Data) != kind {
-		return fmt.Errorf("%w: %s is not a %s: %d bytes", ErrAccount, solana.Text(a.Address), what, len(a.Data))
+		return fmt.Errorf("%w: %s is not a %s: %d bytes", ErrAccount, solana.Base58(a.Address), what, len(a.Data))
 	}
 	return nil
 }
@@ -80,7 +80,7 @@ func readOpenBookSide(a *rpc.Account, side market.Side) (t critTree, unshown int
 		kind = 0
 	}
 	if d[312] != kind {
-		return t, 0, fmt.Errorf("%w: %s holds no %s orders", ErrAccount, solana.Text(a.Address), side)
+		return t, 0, fmt.Errorf("%w: %s holds no %s orders", ErrAccount, solana.Base58(a.Address), side)
 	}
 	root, leaves := binary.LittleEndian.Uint32(d[8:]), binary.LittleEndian.Uint32(d[12:])
 	pegged, used := binary.LittleEndian.Uint32(d[20:]), binary.LittleEndian.Uint32(d[316:])

@@ -70,7 +70,7 @@ type Pool struct {
 // [ErrAccount], [ErrMalformed].
 func OpenPool(l PoolListing, account *rpc.Account) (*Pool, error) {
 	if l.Base.Decimals > token.MaxDecimals || l.Quote.Decimals > token.MaxDecimals {
-		return nil, fmt.Errorf("%w: pool %s: %d and %d decimals", ErrListing, solana.Text(l.Pool), l.Base.Decimals, l.Quote.Decimals)
+		return nil, fmt.Errorf("%w: pool %s: %d and %d decimals", ErrListing, solana.Base58(l.Pool), l.Base.Decimals, l.Quote.Decimals)
 	}
 	if l.Program == (solana.Address{}) {
 		return newPool(l, l.BaseVault, l.QuoteVault)
@@ -87,7 +87,7 @@ func newPool(l PoolListing, accounts ...solana.Address) (*Pool, error) {
 	p := &Pool{l, accounts}
 	vaults := p.Vaults()
 	if err := vaults.Validate(); err != nil {
-		return nil, fmt.Errorf("%w: pool %s: %w", ErrListing, solana.Text(l.Pool), err)
+		return nil, fmt.Errorf("%w: pool %s: %w", ErrListing, solana.Base58(l.Pool), err)
 	}
 	return p, nil
 }
@@ -129,7 +129,7 @@ func (p *Pool) Decode(at Clock, accounts []*rpc.Account) (PoolState, error) {
 		return PoolState{}, err
 	}
 	if b.Owner != q.Owner {
-		return PoolState{}, fmt.Errorf("%w: pool %s: its vaults have two owners, %s and %s", ErrListing, solana.Text(l.Pool), solana.Text(b.Owner), solana.Text(q.Owner))
+		return PoolState{}, fmt.Errorf("%w: pool %s: its vaults have two owners, %s and %s", ErrListing, solana.Base58(l.Pool), solana.Base58(b.Owner), solana.Base58(q.Owner))
 	}
 	s.BaseBalance, s.QuoteBalance = b.Amount, q.Amount
 	s.BaseFees, s.QuoteFees = market.Amount(base.fees), market.Amount(quote.fees)
@@ -139,16 +139,16 @@ func (p *Pool) Decode(at Clock, accounts []*rpc.Account) (PoolState, error) {
 // read parses the side's vault.
 func (v *reserve) read(a *rpc.Account) (token.Account, error) {
 	if a == nil || a.Address != v.address {
-		return token.Account{}, fmt.Errorf("%w: vault %s is missing", ErrAccount, solana.Text(v.address))
+		return token.Account{}, fmt.Errorf("%w: vault %s is missing", ErrAccount, solana.Base58(v.address))
 	}
 	t, err := token.ParseAccount(a.Owner, a.Data)
 	switch {
 	case err != nil:
-		return t, fmt.Errorf("%w: vault %s: %w", ErrAccount, solana.Text(v.address), err)
+		return t, fmt.Errorf("%w: vault %s: %w", ErrAccount, solana.Base58(v.address), err)
 	case t.Mint != v.coin.Mint:
-		return t, fmt.Errorf("%w: vault %s holds the mint %s", ErrListing, solana.Text(v.address), solana.Text(t.Mint))
+		return t, fmt.Errorf("%w: vault %s holds the mint %s", ErrListing, solana.Base58(v.address), solana.Base58(t.Mint))
 	case v.program != solana.Address{} && v.program != t.Program:
-		return t, malformed(v.address, "wrong token program %s", solana.Text(t.Program))
+		return t, malformed(v.address, "wrong token program %s", solana.Base58(t.Program))
 	case v.fees > uint64(t.Amount):
 		return t, malformed(v.address, "vault holds %d, less than its fees of %d", t.Amount, v.fees)
 	}
@@ -174,8 +174,8 @@ func (l *PoolListing) cpmm(a *rpc.Account) (base, quote reserve, stopped bool, e
 		base, quote = quote, base
 	}
 	if base.coin != l.Base || quote.coin != l.Quote {
-		return base, quote, false, fmt.Errorf("%w: pool %s has %s (%d decimals) and %s (%d)", ErrListing, solana.Text(l.Pool),
-			solana.Text(base.coin.Mint), base.coin.Decimals, solana.Text(quote.coin.Mint), quote.coin.Decimals)
+		return base, quote, false, fmt.Errorf("%w: pool %s has %s (%d decimals) and %s (%d)", ErrListing, solana.Base58(l.Pool),
+			solana.Base58(base.coin.Mint), base.coin.Decimals, solana.Base58(quote.coin.Mint), quote.coin.Decimals)
 	}
 	return base, quote, a.Data[329]&cpmmNoSwaps != 0, nil
 }
@@ -225,7 +225,7 @@ const poolProof = "svc_onchain_pool_state_v1"
 func (s *PoolState) Proof() [sha256.Size]byte {
 	text := append([]byte(poolProof), '\n')
 	for _, a := range [...]solana.Address{s.Pool, s.Base.Mint, s.Quote.Mint, s.BaseVault, s.QuoteVault} {
-		text = append(append(text, solana.Text(a)...), '\n')
+		text = append(append(text, solana.Base58(a)...), '\n')
 	}
 	for _, n := range [...]uint64{uint64(s.BaseBalance), uint64(s.QuoteBalance), s.At.Slot} {
 		text = append(strconv.AppendUint(text, n, 10), '\n')

@@ -197,8 +197,8 @@ func TestPoolProof(t *testing.T) {
 		BaseBalance: 12, QuoteBalance: 34, At: mirror.Clock{Slot: 56, Unix: 78},
 	}
 	lines := []string{
-		"svc_onchain_pool_state_v1", solana.Text(atPool), solana.Text(baseCoin.Mint), solana.Text(quoteCoin.Mint),
-		solana.Text(atBaseVault), solana.Text(atQuoteVault), "12", "34", "56", "",
+		"svc_onchain_pool_state_v1", solana.Base58(atPool), solana.Base58(baseCoin.Mint), solana.Base58(quoteCoin.Mint),
+		solana.Base58(atBaseVault), solana.Base58(atQuoteVault), "12", "34", "56", "",
 	}
 	proof := s.Proof()
 	if proof != sha256.Sum256([]byte(strings.Join(lines, "\n"))) {
@@ -223,7 +223,7 @@ func TestRaydiumPool(t *testing.T) {
 		t.Fatal(err)
 	}
 	pool, slot := recordedAccount(t, "cpmm/pool.json", address)
-	at := func(i int) string { return solana.Text(solana.Address(pool.Data[i:])) }
+	at := func(i int) string { return solana.Base58(solana.Address(pool.Data[i:])) }
 	vault0, _ := recordedAccount(t, "cpmm/vault0.json", at(72))
 	vault1, _ := recordedAccount(t, "cpmm/vault1.json", at(104))
 	lp, _ := recordedAccount(t, "cpmm/lp_mint.json", at(136))
@@ -282,7 +282,7 @@ func lastBalances(t *testing.T, mints ...solana.Address) (left [2]market.Amount)
 	const poolAuthority = "GpMZbSM2GgvTKHJirzeGfMFoaZ8UR2X7F4v8vHTvxFbL"
 	for _, b := range answer.Result.Meta.PostTokenBalances {
 		for i, mint := range mints {
-			if b.Owner == poolAuthority && b.Mint == solana.Text(mint) {
+			if b.Owner == poolAuthority && b.Mint == solana.Base58(mint) {
 				n, err := market.ParseDecimal([]byte(b.UITokenAmount.Amount), 0)
 				if err != nil {
 					t.Fatal(err)

@@ -277,14 +277,14 @@ func (r *reader) applyPool(s *PairState, accounts []*rpc.Account) error {
 // supply returns a mint's supply, after comparing it with the pair.
 func supply(c *Coin, a *rpc.Account) (market.Amount, error) {
 	if a == nil {
-		return 0, fmt.Errorf("%w: mint %s does not exist", ErrAccount, solana.Text(c.Mint))
+		return 0, fmt.Errorf("%w: mint %s does not exist", ErrAccount, solana.Base58(c.Mint))
 	}
 	m, err := token.ParseMint(a.Address, a.Owner, a.Data)
 	if err != nil {
 		return 0, fmt.Errorf("%w: %w", ErrAccount, err)
 	}
 	if m.Address != c.Mint || m.Decimals != c.Decimals {
-		return 0, fmt.Errorf("%w: mint %s has %d decimals", ErrListing, solana.Text(c.Mint), m.Decimals)
+		return 0, fmt.Errorf("%w: mint %s has %d decimals", ErrListing, solana.Base58(c.Mint), m.Decimals)
 	}
 	return m.Supply, nil
 }
@@ -296,7 +296,7 @@ func holding(address solana.Address, a *rpc.Account) (h Holding, ok bool, err er
 	}
 	t, err := token.ParseAccount(a.Owner, a.Data)
 	if err != nil {
-		return h, false, fmt.Errorf("%w: %s: %w", ErrAccount, solana.Text(address), err)
+		return h, false, fmt.Errorf("%w: %s: %w", ErrAccount, solana.Base58(address), err)
 	}
 	return Holding{address, t.Mint, t.Amount}, true, nil
 }

@@ -82,7 +82,7 @@ func (c *fakeChain) wire(t *testing.T, q *question, slot uint64) any {
 		}
 		if a != nil {
 			values[i] = map[string]any{
-				"lamports": 1, "owner": solana.Text(a.Owner), "executable": false, "rentEpoch": 0,
+				"lamports": 1, "owner": solana.Base58(a.Owner), "executable": false, "rentEpoch": 0,
 				"data": []string{base64.StdEncoding.EncodeToString(a.Data), "base64"},
 			}
 		}

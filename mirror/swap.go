@@ -37,9 +37,9 @@ func (p *VaultPair) Validate() error {
 	case p.Base.Account == zero || p.Quote.Account == zero || p.Base.Mint == zero || p.Quote.Mint == zero:
 		return fmt.Errorf("%w: account or mint missing", ErrVaults)
 	case p.Base.Account == p.Quote.Account:
-		return fmt.Errorf("%w: %s twice", ErrVaults, solana.Text(p.Base.Account))
+		return fmt.Errorf("%w: %s twice", ErrVaults, solana.Base58(p.Base.Account))
 	case p.Base.Mint == p.Quote.Mint:
-		return fmt.Errorf("%w: both of mint %s", ErrVaults, solana.Text(p.Base.Mint))
+		return fmt.Errorf("%w: both of mint %s", ErrVaults, solana.Base58(p.Base.Mint))
 	}
 	return nil
 }
@@ -210,7 +210,7 @@ func (v *Vault) balance(c *ledger.Confirmed) (b Balance, key int, err error) {
 	}
 	// An account without lamports does not exist.
 	if !hasBefore && c.Before[key] != 0 || !hasAfter && c.After[key] != 0 {
-		return b, key, fmt.Errorf("%w: %s", ErrNoBalance, solana.Text(v.Account))
+		return b, key, fmt.Errorf("%w: %s", ErrNoBalance, solana.Base58(v.Account))
 	}
 	return Balance{Named: true, Created: !hasBefore && hasAfter, Before: before, After: after}, key, nil
 }
@@ -221,7 +221,7 @@ func (v *Vault) held(list []ledger.TokenBalance, key int) (market.Amount, bool, 
 			continue
 		}
 		if list[i].Mint != v.Mint {
-			return 0, false, fmt.Errorf("%w: %s holds %s", ErrOtherMint, solana.Text(v.Account), solana.Text(list[i].Mint))
+			return 0, false, fmt.Errorf("%w: %s holds %s", ErrOtherMint, solana.Base58(v.Account), solana.Base58(list[i].Mint))
 		}
 		return list[i].Amount, true, nil
 	}

@@ -38,7 +38,7 @@ func startPair(t *testing.T, base string) *tradedPair {
 	if err != nil {
 		t.Fatal(err)
 	}
-	taker.Accounts[base] = solana.Text(account)
+	taker.Accounts[base] = solana.Base58(account)
 	p.pair = mirror.VaultPair{
 		Base:  mirror.Vault{Account: addressOf(t, setup.Desk.Accounts[base]), Mint: addressOf(t, setup.Mints[base].Address)},
 		Quote: mirror.Vault{Account: addressOf(t, setup.Treasury.Accounts["USDC"]), Mint: addressOf(t, setup.Mints["USDC"].Address)},

@@ -113,7 +113,7 @@ func answerOf(t testing.TB, c *ledger.Confirmed) []byte {
 		for i := range list {
 			b := &list[i]
 			out = append(out, object{
-				"accountIndex": b.Account, "mint": solana.Text(b.Mint), "owner": solana.Text(b.Owner), "programId": solana.Text(b.Program),
+				"accountIndex": b.Account, "mint": solana.Base58(b.Mint), "owner": solana.Base58(b.Owner), "programId": solana.Base58(b.Program),
 				"uiTokenAmount": object{"amount": fmt.Sprint(uint64(b.Amount)), "decimals": b.Decimals},
 			})
 		}

@@ -105,7 +105,7 @@ func TestRecordedPool(t *testing.T) {
 		last = trace
 	}
 	for name, after := range map[string]market.Amount{"cpmm/vault0.json": last.Base.After, "cpmm/vault1.json": last.Quote.After} {
-		a, _ := recordedAccount(t, name, solana.Text(pair.Base.Account))
+		a, _ := recordedAccount(t, name, solana.Base58(pair.Base.Account))
 		if held := binary.LittleEndian.Uint64(a.Data[64:]); held != uint64(after) {
 			t.Errorf("%s holds %d, the swaps leave %d", name, held, after)
 		}

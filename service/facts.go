@@ -120,7 +120,7 @@ func poolProgram(p *config.MirrorPair) string {
 	if err != nil || l.Program == (solana.Address{}) {
 		return ""
 	}
-	return solana.Text(l.Program)
+	return solana.Base58(l.Program)
 }
 
 // bookProgram returns the program of the pair's book; empty if it has none.
@@ -129,7 +129,7 @@ func bookProgram(p *config.MirrorPair) string {
 	if err != nil || l.Layout == 0 {
 		return ""
 	}
-	return solana.Text(l.Program)
+	return solana.Base58(l.Program)
 }
 
 // programID returns the program of the canonical pair's pool, or else of its book; empty

@@ -67,7 +67,7 @@ func mirroringConfig(t *testing.T) config.Config {
 	for i := range cfg.Instruments {
 		cfg.Instruments[i].BookSource = "mirrored"
 	}
-	text := func(n byte) string { return solana.Text(solana.Address{0: n, 31: 1}) }
+	text := func(n byte) string { return solana.Base58(solana.Address{0: n, 31: 1}) }
 	cfg.Mirror.Pairs = []config.MirrorPair{
 		{
 			Symbol: "92C/SLUSD", BaseMint: text(3), BaseDecimals: 9, QuoteMint: text(1), QuoteDecimals: 6,
@@ -94,8 +94,8 @@ func mirroringConfig(t *testing.T) config.Config {
 // the tokens get its mints.
 func TestCatalogPairs(t *testing.T) {
 	cfg := mirroringConfig(t)
-	program := solana.Text(solana.RaydiumCPMMProgram)
-	pairs, text := catalogPairs(&cfg), func(n byte) string { return solana.Text(solana.Address{0: n, 31: 1}) }
+	program := solana.Base58(solana.RaydiumCPMMProgram)
+	pairs, text := catalogPairs(&cfg), func(n byte) string { return solana.Base58(solana.Address{0: n, 31: 1}) }
 	want := []catalog.MirrorPair{
 		{
 			Symbol: "92C/SLUSD", BaseMint: text(3), BaseDecimals: 9, QuoteMint: text(1), QuoteDecimals: 6,
@@ -132,7 +132,7 @@ func TestCatalogPairs(t *testing.T) {
 		t.Errorf("the program is %s, want the pool's", got)
 	}
 	cfg.Mirror.Pairs[1].Pool = config.MirrorPool{}
-	if got := programID(&cfg); got != solana.Text(solana.ManifestProgram) {
+	if got := programID(&cfg); got != solana.Base58(solana.ManifestProgram) {
 		t.Errorf("without a pool the program is %s, want the book's", got)
 	}
 }

@@ -129,7 +129,7 @@ func (m *chainMirror) ChainSwaps(in market.InstrumentID, from, to uint64) ([]mar
 	for i := range list {
 		s := &list[i]
 		out[i] = marketapi.ChainSwap{
-			Signature: s.Signature, Payer: solana.Text(s.Payer), Slot: s.Slot, Base: s.Base, Quote: s.Quote,
+			Signature: s.Signature, Payer: solana.Base58(s.Payer), Slot: s.Slot, Base: s.Base, Quote: s.Quote,
 			BaseDecimals: s.BaseDecimals, QuoteDecimals: s.QuoteDecimals,
 		}
 	}

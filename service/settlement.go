@@ -85,7 +85,7 @@ const networkWait = 2 * time.Second
 // journal may have lost commands: payments from then on are looked for again.
 func (p *settlement) start(state *engine.State, searchSince time.Time, nodes []string) {
 	p.Start(state.Desk().EachClaim, searchSince)
-	p.log.Info("settlement enabled", "nodes", nodes, "desk", solana.Text(p.Health().Desk))
+	p.log.Info("settlement enabled", "nodes", nodes, "desk", solana.Base58(p.Health().Desk))
 }
 
 // lostSince returns the end of a journal that the stores were reconciled with. Zero:
@@ -129,7 +129,7 @@ func openSigner(c *config.Settle) (cosign.Signer, error) {
 		return nil, fmt.Errorf("settle.key_file: %w", err)
 	}
 	if address != (market.Address{}) && address != signer.Address() {
-		return nil, fmt.Errorf("settle.key_file: the key is that of %s, and settle.desk is %s", solana.Text(signer.Address()), c.Desk)
+		return nil, fmt.Errorf("settle.key_file: the key is that of %s, and settle.desk is %s", solana.Base58(signer.Address()), c.Desk)
 	}
 	return signer, nil
 }

@@ -212,7 +212,7 @@ func (d *deskSetup) addPairs(v *rfq.View, add func(string, rfq.Request)) error {
 				current := *p
 				if current.BaseMint != s.Pair.BaseMint && (current.Inventory != 0 || current.Sold != 0) {
 					return fmt.Errorf("rfq.pairs: base_mint of %s: the desk sells %s already, and a pair with inventory or sales cannot change its mint: "+
-						"restore that mint, or start with an empty data folder, which has no journal", s.Symbol, solana.Text(current.BaseMint))
+						"restore that mint, or start with an empty data folder, which has no journal", s.Symbol, solana.Base58(current.BaseMint))
 				}
 				if configuredPart(current) == s.Pair {
 					continue

@@ -93,7 +93,7 @@ func (b *balances) read(ctx context.Context) error {
 			out[i] = desk.Balance{Asset: "SOL", Atoms: held[i], Needed: b.sol}
 			continue
 		}
-		out[i] = desk.Balance{Asset: solana.Text(w.mint), Instrument: w.instrument, Base: true, Atoms: held[i], Needed: v.Pair(w.instrument).Reserved}
+		out[i] = desk.Balance{Asset: solana.Base58(w.mint), Instrument: w.instrument, Base: true, Atoms: held[i], Needed: v.Pair(w.instrument).Reserved}
 		if err := b.report(v.Pair(w.instrument), held[i], slot); err != nil {
 			return err
 		}

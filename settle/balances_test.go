@@ -38,11 +38,11 @@ func TestBalances(t *testing.T) {
 	p := l.pack(claim, 0)
 	c.setTokens(c.desk, "SLUSD", claim.Terms.Base-1)
 	onChain(claim.Terms.Base - 1)
-	if b := balance(solana.Text(c.mints["SLUSD"])); !b.Base || b.Instrument != 1 {
+	if b := balance(solana.Base58(c.mints["SLUSD"])); !b.Base || b.Instrument != 1 {
 		t.Errorf("%+v", b)
 	}
 	await.True(t, "it is too low for what is reserved", func() bool {
-		b := balance(solana.Text(c.mints["SLUSD"]))
+		b := balance(solana.Base58(c.mints["SLUSD"]))
 		return b.Problem() == desk.LowToken && b.Needed == claim.Terms.Base
 	})
 	if result, err := l.desk.Do(&rfq.TakeClaim{

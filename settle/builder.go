@@ -106,7 +106,7 @@ func (b *builder) checkCurrent(c *rfq.Claim, is cosign.Shape) error {
 	case desk == (solana.Address{}):
 		return fmt.Errorf("%w: its address is unknown", ErrSigner)
 	case is.Desk != desk:
-		return fmt.Errorf("%w: %s delivers", errOutdated, solana.Text(is.Desk))
+		return fmt.Errorf("%w: %s delivers", errOutdated, solana.Base58(is.Desk))
 	}
 	v, pair, err := b.pair(c.Terms.Instrument)
 	if err != nil {
@@ -120,7 +120,7 @@ func (b *builder) checkCurrent(c *rfq.Claim, is cosign.Shape) error {
 	if c.Terms.Rail == market.RailUSDC {
 		want.PayMint = v.Policy.USDCMint
 		if is.PayMint != want.PayMint { // first, because the new mint may not have been read yet
-			return fmt.Errorf("%w: it pays in %s", errOutdated, solana.Text(is.PayMint))
+			return fmt.Errorf("%w: it pays in %s", errOutdated, solana.Base58(is.PayMint))
 		}
 		mint, err := b.chain.mint(want.PayMint)
 		if err != nil {
@@ -132,7 +132,7 @@ func (b *builder) checkCurrent(c *rfq.Claim, is cosign.Shape) error {
 	}
 	if is != want {
 		return fmt.Errorf("%w: it delivers %d of %s for %d to %s", errOutdated,
-			is.BaseAmount, solana.Text(is.Base), is.PayAmount, solana.Text(is.PayTo))
+			is.BaseAmount, solana.Base58(is.Base), is.PayAmount, solana.Base58(is.PayTo))
 	}
 	return nil
 }

@@ -56,7 +56,7 @@ func (a *accounts) mint(address solana.Address) (token.Checked, error) {
 	if err := a.untradable[address]; err != nil {
 		return token.Checked{}, fmt.Errorf("%w: %w", ErrNotReady, err)
 	}
-	return token.Checked{}, fmt.Errorf("%w: mint %s has not been read from the chain", ErrNotReady, solana.Text(address))
+	return token.Checked{}, fmt.Errorf("%w: mint %s has not been read from the chain", ErrNotReady, solana.Base58(address))
 }
 
 // check returns nil if no account that the desk's view needs is missing. Errors:
@@ -68,11 +68,11 @@ func (a *accounts) check(v *rfq.View) error {
 			return fmt.Errorf("%w: USDC", err)
 		}
 		if mint.Decimals() != uint8(market.RailUSDC.Decimals()) {
-			return fmt.Errorf("%w: USDC mint %s has %d decimals", ErrNotReady, solana.Text(mint.Address()), mint.Decimals())
+			return fmt.Errorf("%w: USDC mint %s has %d decimals", ErrNotReady, solana.Base58(mint.Address()), mint.Decimals())
 		}
 		if a.payee != wallet || a.payMint != v.Policy.USDCMint {
 			return fmt.Errorf("%w: %s has no USDC account: create its associated token account, so that clients can pay to it",
-				ErrNotReady, solana.Text(wallet))
+				ErrNotReady, solana.Base58(wallet))
 		}
 	}
 	for i := range v.Pairs {
@@ -83,7 +83,7 @@ func (a *accounts) check(v *rfq.View) error {
 		}
 		if mint.Decimals() != p.BaseDecimals {
 			return fmt.Errorf("%w: instrument %d has %d decimals, its mint %s %d", ErrNotReady,
-				p.Instrument, p.BaseDecimals, solana.Text(p.BaseMint), mint.Decimals())
+				p.Instrument, p.BaseDecimals, solana.Base58(p.BaseMint), mint.Decimals())
 		}
 	}
 	return nil
@@ -216,7 +216,7 @@ var errNoMint = errors.New("it does not exist")
 // checkMint returns the mint of an account, which is nil if it does not exist.
 func (s *chainState) checkMint(address solana.Address, a *rpc.Account) (token.Checked, error) {
 	if a == nil {
-		return token.Checked{}, fmt.Errorf("mint %s: %w", solana.Text(address), errNoMint)
+		return token.Checked{}, fmt.Errorf("mint %s: %w", solana.Base58(address), errNoMint)
 	}
 	mint, err := token.ParseMint(address, a.Owner, a.Data)
 	if err != nil {

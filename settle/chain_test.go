@@ -113,7 +113,7 @@ func (w wallet) fill(t testing.TB, raw []byte) []byte {
 	}
 	slot, ok := d.Message.Slot(w.address)
 	if !ok {
-		t.Fatalf("%s does not sign it", solana.Text(w.address))
+		t.Fatalf("%s does not sign it", solana.Base58(w.address))
 	}
 	d.Signatures[slot] = w.sign(d.Signed)
 	out, err := d.Append(nil)

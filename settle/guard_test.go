@@ -70,7 +70,7 @@ func (c *chain) setTokens(w solana.Address, symbol string, atoms uint64) (was ui
 		a.Data[64+i] = byte(atoms >> (8 * i))
 	}
 	c.control("setAccount", map[string]any{
-		"pubkey": solana.Text(a.Address), "lamports": uint64(a.Lamports), "owner": solana.Text(a.Owner),
+		"pubkey": solana.Base58(a.Address), "lamports": uint64(a.Lamports), "owner": solana.Base58(a.Owner),
 		"data": base64.StdEncoding.EncodeToString(a.Data),
 	})
 	return was
@@ -173,7 +173,7 @@ var guards = []guarded{
 	{name: "no SOL for the fee", payer: desk.TakerPays, want: desk.RefusalTakerFunds, wallet: newWallet, lost: true},
 	{name: "no SOL for the rent", want: desk.RefusalTakerFunds, lost: true, wallet: func(l *life) wallet {
 		w := newWallet(l)
-		l.chain.control("fund", map[string]any{"wallet": solana.Text(w.address), "symbol": "USDC", "amount": "300000000"})
+		l.chain.control("fund", map[string]any{"wallet": solana.Base58(w.address), "symbol": "USDC", "amount": "300000000"})
 		return w
 	}},
 	{name: "a blockhash near its end", want: desk.RefusalExpired, lost: true, spoil: func(l *life, _ wallet) func() {

@@ -159,7 +159,7 @@ func (p *packages) unsigned(c *rfq.Claim, payer desk.FeePayer, hash *rpc.Blockha
 // sign, no program or sysvar, and not one of the desk's wallets or mints. It asks no node
 // and may be called before anything is reserved. Errors: [desk.ErrWallet], wrapped.
 func (p *packages) PayableWallet(a market.Address) error {
-	refuse := func(why string) error { return fmt.Errorf("%w: %s %s", desk.ErrWallet, solana.Text(a), why) }
+	refuse := func(why string) error { return fmt.Errorf("%w: %s %s", desk.ErrWallet, solana.Base58(a), why) }
 	switch {
 	case solana.IsReserved(a):
 		return refuse("is a program, a sysvar or another address of the network")

@@ -95,7 +95,7 @@ func calls(t *testing.T, name string, u *build.Unsigned, want map[int]solana.Add
 	}
 	for at, program := range want {
 		if got := m.ProgramOf(&m.Instructions[at]); got != program {
-			t.Errorf("%s: instruction %d calls %s", name, at, solana.Text(got))
+			t.Errorf("%s: instruction %d calls %s", name, at, solana.Base58(got))
 		}
 	}
 }

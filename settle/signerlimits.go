@@ -61,6 +61,6 @@ func limitName(u *cosign.LimitUse) string {
 	case u.Mint == (solana.Address{}):
 		return u.Class.String() + " SOL"
 	default:
-		return u.Class.String() + " " + solana.Text(u.Mint)
+		return u.Class.String() + " " + solana.Base58(u.Mint)
 	}
 }

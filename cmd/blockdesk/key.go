@@ -28,7 +28,7 @@ func keyCommand(s *settings) *cobra.Command {
 				if err != nil {
 					return err
 				}
-				return s.print(cmd, map[string]any{"address": solana.Text(address), "file": args[0]}, solana.Text(address))
+				return s.print(cmd, map[string]any{"address": solana.Base58(address), "file": args[0]}, solana.Base58(address))
 			},
 		},
 		&cobra.Command{
@@ -39,7 +39,7 @@ func keyCommand(s *settings) *cobra.Command {
 				if err != nil {
 					return err
 				}
-				address := solana.Text(key.Address())
+				address := solana.Base58(key.Address())
 				return s.print(cmd, map[string]any{"address": address, "file": args[0]}, address)
 			},
 		})

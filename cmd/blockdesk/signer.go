@@ -67,7 +67,7 @@ It runs until Ctrl-C or SIGTERM. The service needs settle.signer_socket and sett
 			if err != nil {
 				return err
 			}
-			address := solana.Text(server.Address())
+			address := solana.Base58(server.Address())
 			what := map[string]any{"address": address, "socket": o.Path, "record": o.Record, "remembered": server.SignedMessages(), "limits": limits}
 			err = s.print(cmd, what, fmt.Sprintf("signing for %s\n  on      %s\n  record  %s, %d messages\n  limits  %s", address, o.Path, o.Record, server.SignedMessages(), cmp.Or(limits, "none")))
 			if err != nil {

@@ -173,12 +173,12 @@ const (
 func (b *Buyer) Handshake() *Buyer {
 	b.Rig.T.Helper()
 	var challenge struct{ Nonce string }
-	b.Want(200, "POST", PathHandshake, map[string]string{"pubkey": solana.Text(b.Address)}).Into(b.Rig.T, &challenge)
+	b.Want(200, "POST", PathHandshake, map[string]string{"pubkey": solana.Base58(b.Address)}).Into(b.Rig.T, &challenge)
 	var granted struct {
 		AccessToken string `json:"access_token"`
 	}
 	b.Want(201, "POST", PathHandshake, map[string]string{
-		"pubkey": solana.Text(b.Address), "nonce": challenge.Nonce,
+		"pubkey": solana.Base58(b.Address), "nonce": challenge.Nonce,
 		"signature": base58.Encode(ed25519.Sign(b.Key, []byte(challenge.Nonce))),
 	}).Into(b.Rig.T, &granted)
 	b.Token = granted.AccessToken
@@ -239,9 +239,9 @@ func (b *Built) Open(t *testing.T) *Built {
 func (b *Buyer) Order(d Deal, way string) map[string]string {
 	body := map[string]string{"order_id": d.Ticket, "tranche_id": d.Ticket + "-1", "fill_usd": d.Fill}
 	if way == PathBuild {
-		body["rail"], body["taker"] = d.Rail, solana.Text(b.Address)
+		body["rail"], body["taker"] = d.Rail, solana.Base58(b.Address)
 	} else {
-		body["payment_rail"], body["bot_wallet"] = d.Rail, solana.Text(b.Address)
+		body["payment_rail"], body["bot_wallet"] = d.Rail, solana.Base58(b.Address)
 	}
 	if d.Payer != "" && way == PathBuild { // other paths have no such field
 		body["fee_payer"] = d.Payer

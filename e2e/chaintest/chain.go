@@ -88,9 +88,9 @@ func (r *Rig) Holdings(more ...*Buyer) Holdings {
 	out := Holdings{}
 	var names, keys []string
 	for name, address := range r.Parties(more...) {
-		names, keys = append(names, name+" SOL"), append(keys, solana.Text(address))
+		names, keys = append(names, name+" SOL"), append(keys, solana.Base58(address))
 		for symbol := range r.Setup.Mints {
-			names, keys = append(names, name+" "+symbol), append(keys, solana.Text(r.TokenAccount(address, symbol)))
+			names, keys = append(names, name+" "+symbol), append(keys, solana.Base58(r.TokenAccount(address, symbol)))
 		}
 	}
 	const accountsACall = 100
@@ -143,7 +143,7 @@ func (r *Rig) TransactionsOf(address solana.Address) (out []Landed) {
 			options["before"] = before
 		}
 		var page []Landed
-		r.Query("getSignaturesForAddress", &page, solana.Text(address), options)
+		r.Query("getSignaturesForAddress", &page, solana.Base58(address), options)
 		out = append(out, page...)
 		if len(page) < 1000 {
 			return out

@@ -196,4 +196,4 @@ func StartChain(t *testing.T, o sandbox.Options) (*sandbox.Node, *sandbox.Setup)
 func (r *Rig) address(text string) solana.Address { return programtest.Must(solana.ParseAddress(text)) }
 
 // Text is an address in base58.
-func Text(a solana.Address) string { return solana.Text(a) }
+func Text(a solana.Address) string { return solana.Base58(a) }

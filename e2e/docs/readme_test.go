@@ -54,7 +54,7 @@ func runExample(t *testing.T, line string) {
 			t.Errorf("%s: %s", line, out)
 		}
 		key := ed25519.NewKeyFromSeed(make([]byte, ed25519.SeedSize)).Public().(ed25519.PublicKey)
-		line = strings.ReplaceAll(line, walletPlaceholder, solana.Text(solana.Address(key)))
+		line = strings.ReplaceAll(line, walletPlaceholder, solana.Base58(solana.Address(key)))
 	}
 	checkAnswer(t, line, programtest.Shell(t, t.TempDir(), line))
 }

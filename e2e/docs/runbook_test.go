@@ -327,7 +327,7 @@ func (d *onDuty) isLocked() {
 // strays pays without saying what for.
 func (d *onDuty) strays() {
 	d.T.Helper()
-	payment := d.client.Pays(chaintest.OwnPayment{Memo: "for nothing", Reference: solana.Text(solana.Address{7}), Rail: market.RailUSDC, Atoms: 5_000_000})
+	payment := d.client.Pays(chaintest.OwnPayment{Memo: "for nothing", Reference: solana.Base58(solana.Address{7}), Rail: market.RailUSDC, Atoms: 5_000_000})
 	d.MustBroadcast(payment.Raw)
 	d.Finalize()
 	d.stray = payment.Signature

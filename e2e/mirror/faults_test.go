@@ -102,7 +102,7 @@ func (m *chainMarket) forged(b *bank, mark uint64) *bank {
 
 // richer returns a token account with some more atoms.
 func (b *bank) richer(at solana.Address, by uint64) []byte {
-	data, err := b.data(solana.Text(at))
+	data, err := b.data(solana.Base58(at))
 	if err != nil {
 		return nil
 	}

@@ -187,7 +187,7 @@ func (m *chainMarket) watched() []string {
 	}
 	names := []string{m.setup.Treasury.Accounts["USDC"], m.setup.Desk.Accounts["SLUSD"]}
 	for _, a := range list {
-		if name := solana.Text(a); !slices.Contains(names, name) {
+		if name := solana.Base58(a); !slices.Contains(names, name) {
 			names = append(names, name)
 		}
 	}
@@ -218,7 +218,7 @@ func (m *chainMarket) tabled() (list sol.PublicKeySlice) {
 
 func accountParams(at, owner solana.Address, data []byte) map[string]any {
 	return map[string]any{
-		"pubkey": solana.Text(at), "owner": solana.Text(owner), "lamports": rentExempt, "data": base64.StdEncoding.EncodeToString(data),
+		"pubkey": solana.Base58(at), "owner": solana.Base58(owner), "lamports": rentExempt, "data": base64.StdEncoding.EncodeToString(data),
 	}
 }
 
@@ -439,7 +439,7 @@ func (m *chainMarket) close() error {
 
 // chainTime is the open slot's, by its clock.
 func (m *chainMarket) chainTime() (unix int64, err error) {
-	b, err := m.cluster.read(m, []string{solana.Text(solana.ClockSysvar)})
+	b, err := m.cluster.read(m, []string{solana.Base58(solana.ClockSysvar)})
 	if err != nil {
 		return 0, err
 	}
@@ -450,7 +450,7 @@ func (m *chainMarket) chainTime() (unix int64, err error) {
 func (m *chainMarket) check(b *bank) error {
 	for _, p := range m.pools {
 		for _, v := range []*tokenVault{&p.base, &p.quote} {
-			data, err := b.data(solana.Text(v.account))
+			data, err := b.data(solana.Base58(v.account))
 			if err != nil {
 				return err
 			}

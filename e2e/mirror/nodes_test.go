@@ -55,9 +55,9 @@ func (b *bank) with(data map[solana.Address][]byte) *bank {
 	c := *b
 	c.accounts = maps.Clone(b.accounts)
 	for at, bytes := range data {
-		a := *c.accounts[solana.Text(at)]
+		a := *c.accounts[solana.Base58(at)]
 		a.Data[0], a.Space = base64.StdEncoding.EncodeToString(bytes), len(bytes)
-		c.accounts[solana.Text(at)] = &a
+		c.accounts[solana.Base58(at)] = &a
 	}
 	return &c
 }
@@ -120,7 +120,7 @@ func (c *chainCluster) read(m *chainMarket, names []string) (*bank, error) {
 	for i, a := range answer.Value {
 		b.accounts[names[i]] = a
 	}
-	clock, err := b.data(solana.Text(solana.ClockSysvar))
+	clock, err := b.data(solana.Base58(solana.ClockSysvar))
 	if err != nil {
 		return nil, err
 	}
@@ -406,7 +406,7 @@ func (now *trouble) list(result json.RawMessage, final uint64) json.RawMessage {
 		kept = append(kept, e)
 		if now.invents && i == 0 {
 			lie := maps.Clone(e)
-			lie["signature"] = solana.Text(solana.Signature{1, 2, 3, byte(uint64(slot)), byte(uint64(slot) >> 8)})
+			lie["signature"] = solana.Base58(solana.Signature{1, 2, 3, byte(uint64(slot)), byte(uint64(slot) >> 8)})
 			kept = append(kept, lie)
 		}
 	}

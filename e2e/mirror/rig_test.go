@@ -501,7 +501,7 @@ func (w *watcher) seen(word string) bool {
 
 // atoms is what a token account holds, in the form of documents.
 func (b *bank) atoms(at solana.Address) string {
-	data, err := b.data(solana.Text(at))
+	data, err := b.data(solana.Base58(at))
 	if err != nil || len(data) < 72 {
 		return ""
 	}

@@ -696,12 +696,12 @@ func (a *attackRig) funds() {
 	try("nothing at all, the taker pays the fee", chaintest.Deal{Ticket: "T1", Fill: "1000", Rail: "USDC", Payer: taker}, "taker_funds")
 	try("nothing at all, the desk pays the fee", chaintest.Deal{Ticket: "T1", Fill: "1000", Rail: "USDC", Payer: desk}, "taker_funds")
 	try("no SOL to pay with", chaintest.Deal{Ticket: "T1", Fill: "1000", Rail: "SOL", Payer: desk}, "taker_funds")
-	a.Query("requestAirdrop", nil, solana.Text(poor.Address), 1_000_000_000)
+	a.Query("requestAirdrop", nil, solana.Base58(poor.Address), 1_000_000_000)
 	try("SOL, and no USDC", chaintest.Deal{Ticket: "T1", Fill: "1000", Rail: "USDC", Payer: desk}, "taker_funds")
 	try("not enough SOL", chaintest.Deal{Ticket: "T1", Fill: "25000", Rail: "SOL", Payer: desk}, "taker_funds")
-	a.Control("fund", map[string]any{"wallet": solana.Text(poor.Address), "symbol": "USDC", "amount": "100000000"})
+	a.Control("fund", map[string]any{"wallet": solana.Base58(poor.Address), "symbol": "USDC", "amount": "100000000"})
 	try("not enough USDC", chaintest.Deal{Ticket: "T1", Fill: "1000", Rail: "USDC", Payer: desk}, "taker_funds")
-	a.Control("fund", map[string]any{"wallet": solana.Text(poor.Address), "symbol": "USDC", "amount": "10000000000"})
+	a.Control("fund", map[string]any{"wallet": solana.Base58(poor.Address), "symbol": "USDC", "amount": "10000000000"})
 	freeze(a.Rig, a.TokenAccount(poor.Address, "USDC"), true)
 	try("its USDC frozen", chaintest.Deal{Ticket: "T1", Fill: "1000", Rail: "USDC", Payer: desk}, "simulation_failed", "taker_funds")
 	freeze(a.Rig, a.TokenAccount(poor.Address, "USDC"), false)
@@ -722,7 +722,7 @@ func freeze(r *chaintest.Rig, account solana.Address, frozen bool) {
 			Data     []string `json:"data"`
 		} `json:"value"`
 	}
-	r.Query("getAccountInfo", &got, solana.Text(account), map[string]any{"encoding": "base64"})
+	r.Query("getAccountInfo", &got, solana.Base58(account), map[string]any{"encoding": "base64"})
 	data := programtest.Must(base64.StdEncoding.DecodeString(got.Value.Data[0]))
 	const stateAt, initialized, isFrozen = 108, 1, 2
 	data[stateAt] = initialized
@@ -730,7 +730,7 @@ func freeze(r *chaintest.Rig, account solana.Address, frozen bool) {
 		data[stateAt] = isFrozen
 	}
 	r.Control("setAccount", map[string]any{
-		"pubkey": solana.Text(account), "lamports": got.Value.Lamports, "owner": got.Value.Owner,
+		"pubkey": solana.Base58(account), "lamports": got.Value.Lamports, "owner": got.Value.Owner,
 		"data": base64.StdEncoding.EncodeToString(data),
 	})
 }

@@ -108,7 +108,7 @@ func TestSolanaClientReads(t *testing.T) {
 		for _, program := range []solana.Address{solana.TokenProgram, solana.Token2022Program} {
 			for _, payer := range []build.Party{build.Desk, build.Taker} {
 				raw, terms := sampleAtomic(t, rail, program, payer)
-				name := rail.String() + " " + solana.Text(program)[:8] + " " + map[build.Party]string{build.Desk: "desk", build.Taker: "taker"}[payer]
+				name := rail.String() + " " + solana.Base58(program)[:8] + " " + map[build.Party]string{build.Desk: "desk", build.Taker: "taker"}[payer]
 				add(name, feeOfTwo, raw, terms)
 			}
 		}
@@ -177,25 +177,25 @@ func sampleCommon() (build.Common, clientTerms) {
 		Memo: sampleClaim, Reference: solana.Address{4, 4},
 	}
 	return c, clientTerms{
-		Wallet: solana.Text(testTaker), Desk: solana.Text(testDesk), Memo: c.Memo, Reference: ref(solana.Text(c.Reference)),
-		Blockhash: ref(solana.Text(c.Blockhash)), RentPayers: []string{solana.Text(testTaker)},
+		Wallet: solana.Base58(testTaker), Desk: solana.Base58(testDesk), Memo: c.Memo, Reference: ref(solana.Base58(c.Reference)),
+		Blockhash: ref(solana.Base58(c.Blockhash)), RentPayers: []string{solana.Base58(testTaker)},
 	}
 }
 
 func samplePay(t *testing.T, rail market.Rail) (build.Leg, *clientLeg) {
 	leg := build.Leg{Rail: rail, Amount: samplePaid, To: testTreasury}
-	want := &clientLeg{Atoms: "996502500", To: solana.Text(testTreasury)}
+	want := &clientLeg{Atoms: "996502500", To: solana.Base58(testTreasury)}
 	if rail == market.RailUSDC {
 		leg.Mint = checkedMint(t, solana.Address{6, 6}, solana.TokenProgram, 6)
-		want.Mint, want.Program, want.Decimals = ref(solana.Text(leg.Mint.Address())), solana.Text(solana.TokenProgram), 6
+		want.Mint, want.Program, want.Decimals = ref(solana.Base58(leg.Mint.Address())), solana.Base58(solana.TokenProgram), 6
 	}
 	return leg, want
 }
 
 func sampleDeliver(base token.Checked) *clientLeg {
 	return &clientLeg{
-		Mint: ref(solana.Text(base.Address())), Program: solana.Text(base.Program()), Decimals: base.Decimals(),
-		Atoms: "1000000000000", To: solana.Text(testTaker),
+		Mint: ref(solana.Base58(base.Address())), Program: solana.Base58(base.Program()), Decimals: base.Decimals(),
+		Atoms: "1000000000000", To: solana.Base58(testTaker),
 	}
 }
 

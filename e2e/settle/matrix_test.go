@@ -140,12 +140,12 @@ func checkPurchase(r *chaintest.Rig, t *testing.T, p *purchase, base, way string
 		t.Errorf("%+v; rent should be %s", p, want)
 	}
 	if way == "modular" {
-		if p.RentPayer != solana.Text(r.Desk) {
+		if p.RentPayer != solana.Base58(r.Desk) {
 			t.Errorf("the rent of a delivery is paid by %s", p.RentPayer)
 		}
 		return
 	}
-	feePayer := solana.Text(r.Desk)
+	feePayer := solana.Base58(r.Desk)
 	if way == "dvp taker" {
 		feePayer = r.Setup.Wallets[0].Address
 	}

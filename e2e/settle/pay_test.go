@@ -109,7 +109,7 @@ func TestPaymentRace(t *testing.T) {
 	first, second := taken[0], taken[2]
 	surplus := chaintest.OwnPayment{Memo: first.ClaimID, Reference: first.Payment.Reference, Rail: market.RailUSDC, Atoms: chaintest.ParseAtoms(first.Payment.AmountAtoms)}
 	both := chaintest.OwnPayment{Memo: first.ClaimID, Reference: second.Payment.Reference, Rail: market.RailUSDC, Atoms: surplus.Atoms}
-	unknown := chaintest.OwnPayment{Memo: "C0000000000001", Reference: solana.Text(testMallory), Rail: market.RailUSDC, Atoms: surplus.Atoms}
+	unknown := chaintest.OwnPayment{Memo: "C0000000000001", Reference: solana.Base58(testMallory), Rail: market.RailUSDC, Atoms: surplus.Atoms}
 	for _, p := range []chaintest.OwnPayment{surplus, surplus, both, unknown} {
 		own := payer.Pays(p)
 		r.MustBroadcast(own.Raw)

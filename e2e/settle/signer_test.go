@@ -55,7 +55,7 @@ func TestKeyCommands(t *testing.T) {
 		OK            bool
 		Address, File string
 	}
-	if err != nil || json.Unmarshal([]byte(shown), &answer) != nil || !answer.OK || answer.Address != solana.Text(address) || answer.File != file {
+	if err != nil || json.Unmarshal([]byte(shown), &answer) != nil || !answer.OK || answer.Address != solana.Base58(address) || answer.File != file {
 		t.Errorf("%v: %s", err, shown)
 	}
 	link := file + ".link"
@@ -182,7 +182,7 @@ func TestSignerProcess(t *testing.T) {
 		Address, Socket, Record string
 		Remembered              int
 	}
-	if err := json.NewDecoder(bytes.NewReader(again.Out.Bytes())).Decode(&told); err != nil || told.Address != solana.Text(address) ||
+	if err := json.NewDecoder(bytes.NewReader(again.Out.Bytes())).Decode(&told); err != nil || told.Address != solana.Base58(address) ||
 		told.Socket != socket || told.Record != file+".signed" || told.Remembered != cosign.MaxDeliveries {
 		t.Errorf("answer %+v, %v", told, err)
 	}

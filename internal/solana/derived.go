@@ -44,7 +44,7 @@ func FindProgramAddress(program Address, seeds ...[]byte) (Address, uint8, error
 func TokenAccount(wallet, mint, program Address) (Address, error) {
 	a, _, err := FindProgramAddress(AssociatedTokenProgram, wallet[:], program[:], mint[:])
 	if err != nil {
-		return Address{}, fmt.Errorf("token account of %s: %w", Text(wallet), err)
+		return Address{}, fmt.Errorf("token account of %s: %w", Base58(wallet), err)
 	}
 	return a, nil
 }

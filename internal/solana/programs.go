@@ -57,7 +57,7 @@ func mustParse(text string) Address {
 // program above, one that is built into every validator, a sysvar, or the incinerator.
 // Such an address may be a valid key, but nobody can sign with it.
 func IsReserved(a Address) bool {
-	if strings.HasPrefix(Text(a), "Sysvar") {
+	if strings.HasPrefix(Base58(a), "Sysvar") {
 		return true
 	}
 	return slices.Contains([]Address{

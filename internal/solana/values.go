@@ -38,7 +38,7 @@ func ParseSignature(text string) (s Signature, err error) {
 	if len(text) > base58.EncodedMaxLen64 {
 		return s, fmt.Errorf("%w: %d characters", ErrText, len(text))
 	}
-	if base58.Decode64(text, (*[64]byte)(&s)) != nil || Text(s) != text {
+	if base58.Decode64(text, (*[64]byte)(&s)) != nil || Base58(s) != text {
 		return Signature{}, fmt.Errorf("%w: %q", ErrText, text)
 	}
 	return s, nil
@@ -55,8 +55,8 @@ func parse32(text string) (v [32]byte, err error) {
 	return v, nil
 }
 
-// Text returns the base58 of an address, a hash or a signature.
-func Text[T Address | Hash | Signature](v T) string {
+// Base58 returns the base58 text of an address, a hash or a signature.
+func Base58[T Address | Hash | Signature](v T) string {
 	switch v := any(v).(type) {
 	case Address:
 		return base58.Encode32((*[32]byte)(&v))
@@ -69,7 +69,7 @@ func Text[T Address | Hash | Signature](v T) string {
 }
 
 // String returns the base58.
-func (h Hash) String() string { return Text(h) }
+func (h Hash) String() string { return Base58(h) }
 
 // String returns the base58.
-func (s Signature) String() string { return Text(s) }
+func (s Signature) String() string { return Base58(s) }

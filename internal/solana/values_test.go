@@ -28,7 +28,7 @@ func TestTexts(t *testing.T) {
 		"ComputeBudget111111111111111111111111111111":  solana.ComputeBudgetProgram,
 		"SysvarC1ock11111111111111111111111111111111":  solana.ClockSysvar,
 	} {
-		if got := solana.Text(want); got != text {
+		if got := solana.Base58(want); got != text {
 			t.Errorf("%s is written %s", text, got)
 		}
 		if back, err := solana.ParseAddress(text); err != nil || back != want {
@@ -51,13 +51,13 @@ func TestTexts(t *testing.T) {
 func TestTextsRefused(t *testing.T) {
 	for _, text := range []string{
 		"", "1", strings.Repeat("1", 31), strings.Repeat("1", 33), strings.Repeat("1", 1<<20), strings.Repeat("z", 44), "0" + strings.Repeat("1", 31),
-		" " + strings.Repeat("1", 31), strings.Repeat("1", 31) + "l", strings.Repeat("1", 30) + "é", solana.Text(solana.TokenProgram) + "1",
+		" " + strings.Repeat("1", 31), strings.Repeat("1", 31) + "l", strings.Repeat("1", 30) + "é", solana.Base58(solana.TokenProgram) + "1",
 	} {
 		if a, err := solana.ParseAddress(text); !errors.Is(err, solana.ErrText) {
 			t.Errorf("%.50q: %v, %v", text, a, err)
 		}
 	}
-	if _, err := solana.ParseSignature(solana.Text(solana.TokenProgram)); !errors.Is(err, solana.ErrText) {
+	if _, err := solana.ParseSignature(solana.Base58(solana.TokenProgram)); !errors.Is(err, solana.ErrText) {
 		t.Errorf("an address as signature: %v", err)
 	}
 }
@@ -111,10 +111,10 @@ func TestTextsByDefinition(t *testing.T) {
 		zeros := rapid.IntRange(0, 64).Draw(t, "zeros")
 		copy(s[zeros:], rapid.SliceOfN(rapid.Byte(), 64, 64).Draw(t, "bytes"))
 		a := solana.Address(s[32:])
-		if got, want := solana.Text(s), encode(s[:]); got != want {
+		if got, want := solana.Base58(s), encode(s[:]); got != want {
 			t.Fatalf("%x is %s, want %s", s, got, want)
 		}
-		if got, want := solana.Text(a), encode(a[:]); got != want {
+		if got, want := solana.Base58(a), encode(a[:]); got != want {
 			t.Fatalf("%x is %s, want %s", a, got, want)
 		}
 		if back, err := solana.ParseSignature(encode(s[:])); err != nil || back != s {
@@ -137,7 +137,7 @@ func TestDerived(t *testing.T) {
 			owner, mint := wallet(i), wallet(-i)
 			want, bump := derive(solana.AssociatedTokenProgram, owner[:], program[:], mint[:])
 			if got != want {
-				t.Fatalf("%d: %s, want %s", i, solana.Text(got), solana.Text(want))
+				t.Fatalf("%d: %s, want %s", i, solana.Base58(got), solana.Base58(want))
 			}
 			if _, b, _ := solana.FindProgramAddress(solana.AssociatedTokenProgram, owner[:], program[:], mint[:]); b != bump {
 				t.Fatalf("%d: bump %d, want %d", i, b, bump)
@@ -146,7 +146,7 @@ func TestDerived(t *testing.T) {
 				t.Fatalf("%d: a derived address is on the curve", i)
 			}
 			if again, err := cache.TokenAccount(wallet(i), wallet(-i), program); err != nil || again != got {
-				t.Fatalf("%d: cached %s, %v", i, solana.Text(again), err)
+				t.Fatalf("%d: cached %s, %v", i, solana.Base58(again), err)
 			}
 		}
 	}
@@ -185,14 +185,14 @@ func TestAccountsBound(t *testing.T) {
 }
 
 func FuzzParseAddress(f *testing.F) {
-	f.Add(solana.Text(solana.TokenProgram))
+	f.Add(solana.Base58(solana.TokenProgram))
 	f.Add("11111111111111111111111111111111")
 	f.Fuzz(func(t *testing.T, text string) {
-		if a, err := solana.ParseAddress(text); err == nil && solana.Text(a) != text {
-			t.Errorf("%q is read as %q", text, solana.Text(a))
+		if a, err := solana.ParseAddress(text); err == nil && solana.Base58(a) != text {
+			t.Errorf("%q is read as %q", text, solana.Base58(a))
 		}
-		if s, err := solana.ParseSignature(text); err == nil && solana.Text(s) != text {
-			t.Errorf("%q is read as %q", text, solana.Text(s))
+		if s, err := solana.ParseSignature(text); err == nil && solana.Base58(s) != text {
+			t.Errorf("%q is read as %q", text, solana.Base58(s))
 		}
 	})
 }

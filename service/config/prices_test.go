@@ -33,7 +33,7 @@ func TestPriceDefaults(t *testing.T) {
 			t.Fatalf("%+v, %v", assets, err)
 		}
 		a := assets[0]
-		if a.Name != "SOL" || solana.Text(a.Account) != "7UVimffxr9ow1uXYxsr4LHAcV58mLzhmwaeKvJ1pjLiE" || a.Rule.MaxAge != int64(time.Minute) ||
+		if a.Name != "SOL" || solana.Base58(a.Account) != "7UVimffxr9ow1uXYxsr4LHAcV58mLzhmwaeKvJ1pjLiE" || a.Rule.MaxAge != int64(time.Minute) ||
 			len(a.Rule.Sources) != 2 || a.Rule.Sources[0] != prices.Pyth || a.Rule.Sources[1] != prices.Operator || a.Window != 5*time.Minute {
 			t.Errorf("%+v", a)
 		}

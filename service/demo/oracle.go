@@ -120,7 +120,7 @@ func (o *Oracle) publish(ctx context.Context) error {
 				Feed: feed, Price: o.prices[i], Confidence: o.prices[i] / oracleConfidence, PublishedAt: time.Now().Unix(),
 			}, solana.PythPushOracleProgram)
 			err = o.chain.Call(ctx, "sandbox_setAccount", map[string]any{
-				"pubkey": solana.Text(account), "lamports": oracleLamports, "owner": solana.Text(solana.PythReceiverProgram),
+				"pubkey": solana.Base58(account), "lamports": oracleLamports, "owner": solana.Base58(solana.PythReceiverProgram),
 				"data": base64.StdEncoding.EncodeToString(data),
 			}, nil)
 		}

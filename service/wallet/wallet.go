@@ -79,7 +79,7 @@ func (w *Wallet) signed(in io.Reader) (*answer, error) {
 	}
 	slot, ok := t.Message.Slot(w.address())
 	if !ok {
-		return nil, fmt.Errorf("%s is not a signer of this transaction", solana.Text(w.address()))
+		return nil, fmt.Errorf("%s is not a signer of this transaction", solana.Base58(w.address()))
 	}
 	t.Signatures[slot] = solana.Signature(ed25519.Sign(w.Key, t.Signed))
 	a.Transaction, err = t.Append(nil)
@@ -137,7 +137,7 @@ func (w *Wallet) Pay(ctx context.Context, in io.Reader) (string, error) {
 // Login takes the three steps of the DvP handshake and returns the access token.
 func (w *Wallet) Login(ctx context.Context) (string, error) {
 	const path = "/api/v1/dvp/handshake"
-	pubkey := solana.Text(w.address())
+	pubkey := solana.Base58(w.address())
 	var challenge struct {
 		Nonce string `json:"nonce"`
 	}

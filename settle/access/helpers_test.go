@@ -147,7 +147,7 @@ func (a *Access) admits(t rapid.TB, g desk.Grant, ok bool) {
 	t.Helper()
 	key, admitted := a.Admit([]byte(g.Secret))
 	if admitted != ok || ok && key != g.Key || !ok && key != (solana.Address{}) {
-		t.Errorf("token %s of %s: admitted %v as %s, want %v", g.ID, solana.Text(g.Key), admitted, solana.Text(key), ok)
+		t.Errorf("token %s of %s: admitted %v as %s, want %v", g.ID, solana.Base58(g.Key), admitted, solana.Base58(key), ok)
 	}
 }
 

@@ -62,7 +62,7 @@ const (
 )
 
 // RefundMemo returns the memo of a payment's refund.
-func RefundMemo(payment solana.Signature) string { return refundWord + solana.Text(payment) }
+func RefundMemo(payment solana.Signature) string { return refundWord + solana.Base58(payment) }
 
 // PaymentOfMemo returns the payment that the memo of a refund names, if the memo is
 // exactly one of ours.

@@ -15,7 +15,7 @@ func TestGolden(t *testing.T) {
 	if got, want := Memo(id), "C028t5cy4tqkff"; got != want {
 		t.Errorf("memo %s, want %s", got, want)
 	}
-	if got, want := solana.Text(Reference(id)), "5SbtwbUjjoTrJZ1M7sDFbGgWvgToVSSvGwLFZkEf9UG"; got != want {
+	if got, want := solana.Base58(Reference(id)), "5SbtwbUjjoTrJZ1M7sDFbGgWvgToVSSvGwLFZkEf9UG"; got != want {
 		t.Errorf("reference %s, want %s", got, want)
 	}
 }
@@ -48,7 +48,7 @@ func TestNoClaim(t *testing.T) {
 	}
 	for _, a := range []solana.Address{{}, Reference(0), solana.TokenProgram} {
 		if id, ok := ClaimOfReference(a); ok {
-			t.Errorf("account %s names %d", solana.Text(a), id)
+			t.Errorf("account %s names %d", solana.Base58(a), id)
 		}
 	}
 }

@@ -128,9 +128,9 @@ func countersign(claim market.ClaimID, raw []byte, taker solana.Address, s Submi
 	case err != nil:
 		return nil, err
 	case signature == (solana.Signature{}):
-		return nil, fmt.Errorf("%w: %s has not signed", ErrEmptyCounterparty, solana.Text(taker))
+		return nil, fmt.Errorf("%w: %s has not signed", ErrEmptyCounterparty, solana.Base58(taker))
 	case !eddsa.Verify(taker, d.message(), signature):
-		return nil, fmt.Errorf("%w: not %s's over message %s", ErrBadSignature, solana.Text(taker), d.hash)
+		return nil, fmt.Errorf("%w: not %s's over message %s", ErrBadSignature, solana.Base58(taker), d.hash)
 	}
 	copy(slotOf(d.raw, slot), signature[:])
 	return d, nil
@@ -148,7 +148,7 @@ func unsigned(claim market.ClaimID, raw []byte, taker solana.Address) (*draft, i
 	case len(t.Signatures) != atomicSigners:
 		return nil, 0, fmt.Errorf("%w: %d signers", ErrShape, len(t.Signatures))
 	case !ok:
-		return nil, 0, fmt.Errorf("%w: %s is no signer of it", ErrMismatch, solana.Text(taker))
+		return nil, 0, fmt.Errorf("%w: %s is no signer of it", ErrMismatch, solana.Base58(taker))
 	}
 	for i, signature := range t.Signatures {
 		if signature != (solana.Signature{}) {

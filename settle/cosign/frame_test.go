@@ -100,7 +100,7 @@ func TestFrameLimits(t *testing.T) {
 func TestParse(t *testing.T) {
 	var address solana.Address
 	if err := addressFrame(deskAddress).parse(answerAddress, address[:]); err != nil || address != deskAddress {
-		t.Errorf("%s, %v", solana.Text(address), err)
+		t.Errorf("%s, %v", solana.Base58(address), err)
 	}
 	for _, f := range []frame{
 		{},

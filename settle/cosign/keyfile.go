@@ -172,13 +172,13 @@ func (s FileSigner) Sign(_ context.Context, j Job) (solana.Signature, error) {
 	case j.job == nil:
 		return solana.Signature{}, fmt.Errorf("%w: nothing to sign", ErrZero)
 	case j.job.Desk != s.address:
-		return solana.Signature{}, fmt.Errorf("%w: the open slot is %s's, not %s's", ErrSigner, solana.Text(j.job.Desk), solana.Text(s.address))
+		return solana.Signature{}, fmt.Errorf("%w: the open slot is %s's, not %s's", ErrSigner, solana.Base58(j.job.Desk), solana.Base58(s.address))
 	}
 	return s.sign(j.Message()), nil
 }
 
 // String returns the address with a label.
-func (s FileSigner) String() string { return "key of " + solana.Text(s.address) }
+func (s FileSigner) String() string { return "key of " + solana.Base58(s.address) }
 
 // Format prints String for every verb, because %d would print the fields.
 func (s FileSigner) Format(f fmt.State, _ rune) { fmt.Fprint(f, s.String()) }

@@ -49,7 +49,7 @@ func TestNewKeyFile(t *testing.T) {
 	}
 	s, err := OpenKeyFile(path)
 	if err != nil || s.Address() != address {
-		t.Fatalf("opened %v, %v; want %s", s, err, solana.Text(address))
+		t.Fatalf("opened %v, %v; want %s", s, err, solana.Base58(address))
 	}
 	theirs, err := sdk.PrivateKeyFromSolanaKeygenFile(path)
 	if err != nil || solana.Address(theirs.PublicKey()) != address {
@@ -70,7 +70,7 @@ func TestNewKeyFile(t *testing.T) {
 		t.Errorf("the file has changed: %v", err)
 	}
 	if other, err := NewKeyFile(filepath.Join(t.TempDir(), "desk.json")); err != nil || other == address {
-		t.Errorf("another key: %s, %v", solana.Text(other), err)
+		t.Errorf("another key: %s, %v", solana.Base58(other), err)
 	}
 }
 
@@ -296,7 +296,7 @@ func TestRedaction(t *testing.T) {
 		all.Write(text)
 	}
 	text := all.String()
-	if n := strings.Count(text, solana.Text(s.Address())); n < 50 {
+	if n := strings.Count(text, solana.Base58(s.Address())); n < 50 {
 		t.Errorf("the address is printed %d times only: the test proves little", n)
 	}
 	for what, secret := range tellings(private.Seed()) {

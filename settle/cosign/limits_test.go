@@ -26,7 +26,7 @@ func limitsText() string {
   "tokens": [{"mint": %q, "floor_usdc": "990000/1000000000", "floor_sol": "6000000/1000000000", "max_hour": "1000000000000", "max_day": "3000000000000"}],
   "refunds": {"usdc": {"max_hour": "5000", "max_day": "9000"}, "sol": {"max_hour": "5000", "max_day": "9000"}},
   "network": {"max_hour": "200000000", "max_day": "1000000000"}
-}`, solana.Text(usdcMint), solana.Text(treasury), solana.Text(baseMint))
+}`, solana.Base58(usdcMint), solana.Base58(treasury), solana.Base58(baseMint))
 }
 
 func testLimits(t testing.TB) *Limits {
@@ -49,8 +49,8 @@ func TestLimitsFile(t *testing.T) {
 		`"version": 1`: `"version": 2`, `"version": 1,`: ``, `"max_hour": "1000000000000"`: `"max_hours": "1000000000000"`,
 		`"max_day": "3000000000000"`: `"max_day": "999999999999"`, `"max_day": "9000"}, "sol"`: `"max_day": 9000}, "sol"`,
 		`"990000/1000000000"`: `"0/1000000000"`, `"6000000/1000000000"`: `"6000000"`, `"network"`: `"networks"`, `"payees": [`: `"payees": ["x", `,
-		solana.Text(baseMint): solana.Text(usdcMint), `"1000000000000"`: `"01000000000000"`, `"5000", "max_day": "9000"}}`: `"5000"}}`,
-		`"usdc_mint": "` + solana.Text(usdcMint) + `",`: ``, "\n}": "\n} x", `"200000000"`: `"-1"`,
+		solana.Base58(baseMint): solana.Base58(usdcMint), `"1000000000000"`: `"01000000000000"`, `"5000", "max_day": "9000"}}`: `"5000"}}`,
+		`"usdc_mint": "` + solana.Base58(usdcMint) + `",`: ``, "\n}": "\n} x", `"200000000"`: `"-1"`,
 	} {
 		text := strings.Replace(good, old, by, 1)
 		if text == good {
@@ -73,8 +73,8 @@ func TestLimitsFile(t *testing.T) {
 	if _, err := ReadLimits(path); err != nil {
 		t.Error(err)
 	}
-	many := strings.Repeat(`"`+solana.Text(treasury)+`",`, MaxPayees) + `"x"`
-	if _, err := ParseLimits([]byte(strings.Replace(good, `"payees": ["`+solana.Text(treasury)+`"]`, `"payees": [`+many+`]`, 1))); !errors.Is(err, ErrLimits) {
+	many := strings.Repeat(`"`+solana.Base58(treasury)+`",`, MaxPayees) + `"x"`
+	if _, err := ParseLimits([]byte(strings.Replace(good, `"payees": ["`+solana.Base58(treasury)+`"]`, `"payees": [`+many+`]`, 1))); !errors.Is(err, ErrLimits) {
 		t.Errorf("too many payees: %v", err)
 	}
 }
@@ -339,7 +339,7 @@ func TestUses(t *testing.T) {
 	}
 	var tokens []string
 	for i := range MaxLimitTokens {
-		tokens = append(tokens, fmt.Sprintf(`{"mint": %q, "max_hour": "1", "max_day": "2"}`, solana.Text(solana.Address{byte(i + 1), 1})))
+		tokens = append(tokens, fmt.Sprintf(`{"mint": %q, "max_hour": "1", "max_day": "2"}`, solana.Base58(solana.Address{byte(i + 1), 1})))
 	}
 	many, err := ParseLimits([]byte(`{"version": 1, "tokens": [` + strings.Join(tokens, ",") + `], "network": {"max_hour": "1", "max_day": "1"}}`))
 	if err != nil {

@@ -165,7 +165,7 @@ func (s *RefundShape) checkDue(x *RefundItem, result *desk.Result, proof solana.
 		}
 	}
 	if p.Payer == (solana.Address{}) || s.Mint != mint || x.To != to || uint64(x.Amount) != p.RefundAtoms() {
-		return fmt.Errorf("refund of %s: %w: %d atoms to %s", x.Payment, ErrRefundTerms, x.Amount, solana.Text(x.To))
+		return fmt.Errorf("refund of %s: %w: %d atoms to %s", x.Payment, ErrRefundTerms, x.Amount, solana.Base58(x.To))
 	}
 	return nil
 }

@@ -341,7 +341,7 @@ func decodeJob(kind Kind, raw []byte, desk solana.Address) (*draft, error) {
 		case signer == desk:
 			return nil, fmt.Errorf("%w: the desk's is filled", errSlots)
 		case !eddsa.Verify(signer, t.Signed, t.Signatures[i]):
-			return nil, fmt.Errorf("%w: %s has not signed", errSlots, solana.Text(signer))
+			return nil, fmt.Errorf("%w: %s has not signed", errSlots, solana.Base58(signer))
 		}
 	}
 	return d, nil

@@ -91,7 +91,7 @@ func TestSignerProcess(t *testing.T) {
 			s := start(t, o)
 			signer := dialled(t, s.path)
 			if signer.Address() != deskAddress || s.Address() != deskAddress {
-				t.Fatalf("address %s", solana.Text(signer.Address()))
+				t.Fatalf("address %s", solana.Base58(signer.Address()))
 			}
 			want := signedBy(t, authorized(t, b), deskSigner()).Bytes()
 			for range 2 {

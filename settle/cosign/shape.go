@@ -106,7 +106,7 @@ func decode(message []byte, desk solana.Address, signers int) (*tx.Message, erro
 	case int(m.Header.Required) != signers:
 		return nil, fmt.Errorf("%w: %d signers", ErrShape, m.Header.Required)
 	case !signs:
-		return nil, fmt.Errorf("%w: %s does not sign it", ErrShape, solana.Text(desk))
+		return nil, fmt.Errorf("%w: %s does not sign it", ErrShape, solana.Base58(desk))
 	}
 	return m, nil
 }
@@ -180,7 +180,7 @@ type call struct {
 func (r *reader) take(program solana.Address, size int, needs ...access) (c call) {
 	called, ok := r.program()
 	if !ok || called != program {
-		r.fail("it must call %s", solana.Text(program))
+		r.fail("it must call %s", solana.Base58(program))
 		return call{}
 	}
 	in := &r.m.Instructions[r.next]
@@ -317,7 +317,7 @@ func (r *reader) memo() {
 func (r *reader) text() string {
 	called, ok := r.program()
 	if !ok || called != solana.MemoProgram {
-		r.fail("it must call %s", solana.Text(solana.MemoProgram))
+		r.fail("it must call %s", solana.Base58(solana.MemoProgram))
 		return ""
 	}
 	in := &r.m.Instructions[r.next]
@@ -352,7 +352,7 @@ func (r *reader) check() error {
 			has |= write
 		}
 		if has != r.needs[i] {
-			r.fail("account %s has privileges other than it needs", solana.Text(key))
+			r.fail("account %s has privileges other than it needs", solana.Base58(key))
 		}
 	}
 	return r.err

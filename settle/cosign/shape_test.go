@@ -62,7 +62,7 @@ func (e *edit) insert(at int, a solana.Address) {
 func (e *edit) drop(a solana.Address) {
 	at := slices.Index(e.Keys, a)
 	if at < 0 {
-		e.t.Fatalf("no key %s", solana.Text(a))
+		e.t.Fatalf("no key %s", solana.Base58(a))
 	}
 	if !e.Writable(at) {
 		e.Header.ReadonlyUnsigned--
@@ -71,7 +71,7 @@ func (e *edit) drop(a solana.Address) {
 	move := func(n *uint8) {
 		switch {
 		case int(*n) == at:
-			e.t.Fatalf("key %s is used", solana.Text(a))
+			e.t.Fatalf("key %s is used", solana.Base58(a))
 		case int(*n) > at:
 			*n--
 		}
@@ -88,7 +88,7 @@ func (e *edit) drop(a solana.Address) {
 func (e *edit) replace(old, by solana.Address) {
 	i := slices.Index(e.Keys, old)
 	if i < 0 {
-		e.t.Fatalf("no key %s", solana.Text(old))
+		e.t.Fatalf("no key %s", solana.Base58(old))
 	}
 	e.Keys[i] = by
 }
@@ -445,7 +445,7 @@ func TestShapeOf(t *testing.T) {
 		}
 		for _, a := range []solana.Address{{}, takerAddress, otherAddress, treasury} {
 			if s, err := check(message, a); !errors.Is(err, ErrShape) || s != (Shape{}) {
-				t.Errorf("%s: for %s: %v", name, solana.Text(a), err)
+				t.Errorf("%s: for %s: %v", name, solana.Base58(a), err)
 			}
 		}
 	}

@@ -83,7 +83,7 @@ func (a Authorized) Sign(ctx context.Context, s Signer) (Signed, error) {
 // sign returns the whole transaction with the signature of s, and its first signature.
 func (d *draft) sign(ctx context.Context, s Signer) (raw []byte, first solana.Signature, err error) {
 	if address := s.Address(); address != d.Desk {
-		return nil, first, fmt.Errorf("%w: the open slot is %s's, not %s's", ErrSigner, solana.Text(d.Desk), solana.Text(address))
+		return nil, first, fmt.Errorf("%w: the open slot is %s's, not %s's", ErrSigner, solana.Base58(d.Desk), solana.Base58(address))
 	}
 	signature, err := s.Sign(ctx, Job{d})
 	if err != nil {

@@ -173,7 +173,7 @@ func TestWrongUser(t *testing.T) {
 	o.AllowUIDs = []uint32{us + 1, us}
 	signer := dialled(t, start(t, o).path)
 	if signer.Address() != deskAddress {
-		t.Errorf("address %s", solana.Text(signer.Address()))
+		t.Errorf("address %s", solana.Base58(signer.Address()))
 	}
 }
 
@@ -399,7 +399,7 @@ func TestAnotherKeyBehind(t *testing.T) {
 		t.Errorf("%v", err)
 	}
 	if signer.Address() != deskAddress {
-		t.Errorf("address %s", solana.Text(signer.Address()))
+		t.Errorf("address %s", solana.Base58(signer.Address()))
 	}
 }
 

@@ -94,7 +94,7 @@ func bindingsMissing() []attack {
 			return []call{{program: s.props.yes, accounts: []use{rd(solana.MemoProgram)}, data: []byte(binding.Memo(c.ID))}}
 		}), want: none},
 		{name: "reference told in a memo", play: by(func(_ *stage, c claim) []call {
-			return []call{memo(solana.Text(binding.Reference(c.ID)))}
+			return []call{memo(solana.Base58(binding.Reference(c.ID)))}
 		}), want: none},
 		{name: "reference with a bit turned", play: by(func(s *stage, c claim) []call {
 			a := binding.Reference(c.ID)

@@ -210,7 +210,7 @@ func (s *stage) audit(t *testing.T, a *attack, sig solana.Signature, c *rfq.Clai
 		t.Errorf("booked: %+v", got)
 	}
 	if got != nil && got.State == rfq.PaymentApplied && got.Payer != c.Wallet {
-		t.Errorf("paid by %s", solana.Text(got.Payer))
+		t.Errorf("paid by %s", solana.Base58(got.Payer))
 	}
 	x, ok := s.unmatched(sig)
 	switch {

@@ -154,7 +154,7 @@ func (c *chain) does(calls ...call) solana.Signature {
 func (c *chain) writes(at, owner solana.Address, lamports uint64, data []byte) {
 	c.t.Helper()
 	c.control("setAccount", map[string]any{
-		"pubkey": solana.Text(at), "lamports": lamports, "owner": solana.Text(owner), "data": base64.StdEncoding.EncodeToString(data),
+		"pubkey": solana.Base58(at), "lamports": lamports, "owner": solana.Base58(owner), "data": base64.StdEncoding.EncodeToString(data),
 	})
 }
 

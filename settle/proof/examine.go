@@ -84,7 +84,7 @@ func verifySignatures(c *ledger.Confirmed, s solana.Signature) error {
 	}
 	for i, signer := range c.Tx.Message.Signers() {
 		if !ed25519.Verify(signer[:], c.Tx.Signed, c.Tx.Signatures[i][:]) {
-			return fmt.Errorf("%w: %s has not signed it", ErrAnswer, solana.Text(signer))
+			return fmt.Errorf("%w: %s has not signed it", ErrAnswer, solana.Base58(signer))
 		}
 	}
 	return nil
@@ -120,7 +120,7 @@ func checkBalanceReported(c *ledger.Confirmed, t *payment.Target) error {
 		return nil
 	}
 	if c.After[at] > 0 && !slices.ContainsFunc(c.TokensAfter, func(b ledger.TokenBalance) bool { return b.Account == at }) {
-		return fmt.Errorf("%w: no balance of %s", ErrAnswer, solana.Text(t.PayTo))
+		return fmt.Errorf("%w: no balance of %s", ErrAnswer, solana.Base58(t.PayTo))
 	}
 	return nil
 }
@@ -229,7 +229,7 @@ func (p *Prover) decide(s *effects, c *rfq.Claim, key rfq.IdempotencyKey) (findi
 	at := slices.IndexFunc(p.destinations, func(x destination) bool { return x.rail == c.Terms.Rail && x.wallet == c.Terms.PayTo })
 	switch {
 	case at < 0:
-		return finding{}, fmt.Errorf("%w: claim %s, %s", ErrWallet, binding.Memo(c.ID), solana.Text(c.Terms.PayTo))
+		return finding{}, fmt.Errorf("%w: claim %s, %s", ErrWallet, binding.Memo(c.ID), solana.Base58(c.Terms.PayTo))
 	case s.BlockTime <= 0:
 		// Every block has a time. This node does not know it; another may.
 		return finding{}, fmt.Errorf("%w: no block time", ErrAnswer)

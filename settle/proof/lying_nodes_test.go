@@ -222,7 +222,7 @@ func membersLies() []lie {
 		}), err: ledger.ErrInconsistent},
 		{name: "a mint that is no address", tell: balance("postTokenBalances", func(b object) { b["mint"] = "USDC" }), err: ledger.ErrMalformed},
 		{name: "an owner with a character too many", tell: balance("postTokenBalances", func(b object) { b["owner"] = b["owner"].(string) + "1" }), err: ledger.ErrMalformed},
-		{name: "addresses out of a table that is not", tell: set("loadedAddresses", object{"writable": []any{solana.Text(solana.TokenProgram)}, "readonly": []any{}}), err: ledger.ErrInconsistent},
+		{name: "addresses out of a table that is not", tell: set("loadedAddresses", object{"writable": []any{solana.Base58(solana.TokenProgram)}, "readonly": []any{}}), err: ledger.ErrInconsistent},
 		{name: "no logs", tell: set("logMessages", nil), verdict: verified},
 		{name: "another version's label", tell: top(func(r object) { r["version"] = "legacy" }), verdict: verified},
 		{name: "members that nobody knows", tell: top(func(r object) { r["shred"] = object{"a": []any{1, nil}} }), verdict: verified},

@@ -203,7 +203,7 @@ func (o *Options) destinations() (list []destination, err error) {
 			if p.rail == market.RailUSDC {
 				p.target.Mint, p.target.Program = r.Mint.Address(), r.Mint.Program()
 				if p.target.PayTo, err = solana.TokenAccount(w, r.Mint.Address(), r.Mint.Program()); err != nil {
-					return nil, fmt.Errorf("%w: the token account of %s: %w", ErrOptions, solana.Text(w), err)
+					return nil, fmt.Errorf("%w: the token account of %s: %w", ErrOptions, solana.Base58(w), err)
 				}
 			}
 			list = append(list, p)

@@ -84,7 +84,7 @@ func (p *Prover) Run(ctx context.Context) error {
 			for {
 				p.report(ctx, i, a, p.follow(ctx, a))
 				if err := p.see(ctx, a); err != nil && ctx.Err() == nil {
-					p.options.Logger.Debug("confirmed payments not seen", "account", solana.Text(a.address), "error", err)
+					p.options.Logger.Debug("confirmed payments not seen", "account", solana.Base58(a.address), "error", err)
 				}
 				select {
 				case <-ctx.Done():
@@ -114,7 +114,7 @@ func (p *Prover) Place(ctx context.Context) error {
 		}
 		newest, err := p.newestListed(ctx, address)
 		if err != nil {
-			return fmt.Errorf("first cursor of %s: %w", solana.Text(address), err)
+			return fmt.Errorf("first cursor of %s: %w", solana.Base58(address), err)
 		}
 		if err := p.store.SetCursor(address, newest); err != nil {
 			return err
@@ -165,9 +165,9 @@ func (p *Prover) report(ctx context.Context, i int, a *account, err error) {
 	switch {
 	case text == w.Error:
 	case err != nil:
-		p.options.Logger.Warn("treasury watch failed", "account", solana.Text(a.address), "error", text, "waiting", len(a.failed))
+		p.options.Logger.Warn("treasury watch failed", "account", solana.Base58(a.address), "error", text, "waiting", len(a.failed))
 	default:
-		p.options.Logger.Info("treasury watch recovered", "account", solana.Text(a.address))
+		p.options.Logger.Info("treasury watch recovered", "account", solana.Base58(a.address))
 	}
 	w.Error, w.Waiting = text, len(a.failed)
 }

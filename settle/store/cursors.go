@@ -20,7 +20,7 @@ func (s *Store) Cursor(account solana.Address) (sig solana.Signature, ok bool, e
 		return sig, false, err
 	}
 	if len(value) != len(sig) {
-		return sig, false, fmt.Errorf("%w: cursor of %s", ErrDamaged, solana.Text(account))
+		return sig, false, fmt.Errorf("%w: cursor of %s", ErrDamaged, solana.Base58(account))
 	}
 	return solana.Signature(value), true, nil
 }
@@ -53,7 +53,7 @@ func (s *Store) SetCursor(account solana.Address, sig solana.Signature) error {
 	}
 	if !ok {
 		if err := s.roomForCursor(); err != nil {
-			return fmt.Errorf("cursor of %s: %w", solana.Text(account), err)
+			return fmt.Errorf("cursor of %s: %w", solana.Base58(account), err)
 		}
 	}
 	return s.write(func(set func(key, value []byte)) { set(cursorKey(account), sig[:]) }, false)

@@ -153,7 +153,7 @@ type Leg struct {
 // instructions returns the instructions that pay the leg from a wallet.
 func (l *Leg) instructions(from solana.Address, references []solana.Address, accounts *solana.AccountCache) ([]sdk.Instruction, error) {
 	if l.Amount == 0 || l.To == from || l.To == (solana.Address{}) {
-		return nil, fmt.Errorf("%w: %d atoms from %s to %s", ErrTerms, l.Amount, solana.Text(from), solana.Text(l.To))
+		return nil, fmt.Errorf("%w: %d atoms from %s to %s", ErrTerms, l.Amount, solana.Base58(from), solana.Base58(l.To))
 	}
 	switch l.Rail {
 	case market.RailSOL:
@@ -209,7 +209,7 @@ func (p *Payment) Build(accounts *solana.AccountCache) (*Unsigned, error) {
 		return nil, err
 	}
 	if p.Reference == (solana.Address{}) || p.Wallet == (solana.Address{}) || p.Reference == p.Wallet || p.Reference == p.Leg.To {
-		return nil, fmt.Errorf("%w: reference %s of wallet %s", ErrTerms, solana.Text(p.Reference), solana.Text(p.Wallet))
+		return nil, fmt.Errorf("%w: reference %s of wallet %s", ErrTerms, solana.Base58(p.Reference), solana.Base58(p.Wallet))
 	}
 	pay, err := p.Leg.instructions(p.Wallet, p.references(), accounts)
 	if err != nil {
@@ -254,11 +254,11 @@ func (a *Atomic) Build(accounts *solana.AccountCache) (*Unsigned, error) {
 	case feePayer == zero || rentPayer == zero:
 		return nil, fmt.Errorf("%w: fee payer %d, rent payer %d", ErrUnknown, a.FeePayer, a.RentPayer)
 	case a.Desk == a.Taker || a.Desk == zero || a.Taker == zero:
-		return nil, fmt.Errorf("%w: desk %s, taker %s", ErrTerms, solana.Text(a.Desk), solana.Text(a.Taker))
+		return nil, fmt.Errorf("%w: desk %s, taker %s", ErrTerms, solana.Base58(a.Desk), solana.Base58(a.Taker))
 	case a.BaseAmount == 0 || a.Base.Address() == a.Payment.Mint.Address():
-		return nil, fmt.Errorf("%w: %d atoms of %s", ErrTerms, a.BaseAmount, solana.Text(a.Base.Address()))
+		return nil, fmt.Errorf("%w: %d atoms of %s", ErrTerms, a.BaseAmount, solana.Base58(a.Base.Address()))
 	case a.Reference != zero && (a.Reference == a.Desk || a.Reference == a.Taker || a.Reference == a.Payment.To):
-		return nil, fmt.Errorf("%w: reference %s is a party", ErrTerms, solana.Text(a.Reference))
+		return nil, fmt.Errorf("%w: reference %s is a party", ErrTerms, solana.Base58(a.Reference))
 	}
 	pay, err := a.Payment.instructions(a.Taker, a.references(), accounts)
 	if err != nil {
@@ -304,11 +304,11 @@ func (d *Delivery) Build(accounts *solana.AccountCache) (*Unsigned, error) {
 	zero := solana.Address{}
 	switch {
 	case d.Desk == d.Wallet || d.Desk == zero || d.Wallet == zero:
-		return nil, fmt.Errorf("%w: desk %s, wallet %s", ErrTerms, solana.Text(d.Desk), solana.Text(d.Wallet))
+		return nil, fmt.Errorf("%w: desk %s, wallet %s", ErrTerms, solana.Base58(d.Desk), solana.Base58(d.Wallet))
 	case d.Amount == 0:
-		return nil, fmt.Errorf("%w: no amount for wallet %s", ErrTerms, solana.Text(d.Wallet))
+		return nil, fmt.Errorf("%w: no amount for wallet %s", ErrTerms, solana.Base58(d.Wallet))
 	case d.Reference == zero || d.Reference == d.Desk || d.Reference == d.Wallet:
-		return nil, fmt.Errorf("%w: reference %s of wallet %s", ErrTerms, solana.Text(d.Reference), solana.Text(d.Wallet))
+		return nil, fmt.Errorf("%w: reference %s of wallet %s", ErrTerms, solana.Base58(d.Reference), solana.Base58(d.Wallet))
 	}
 	deliver, err := transfer(d.Base, d.Desk, d.Wallet, d.Amount, accountCreation{true, d.Desk}, d.references(), accounts)
 	if err != nil {

@@ -135,7 +135,7 @@ func unsigned(t testing.TB, name string, u *build.Unsigned) {
 	}
 	for i, s := range d.Signatures {
 		if s != (solana.Signature{}) || u.Signers()[i] != d.Message.Keys[i] {
-			t.Errorf("%s: slot %d is %s of %s", name, i, s, solana.Text(u.Signers()[i]))
+			t.Errorf("%s: slot %d is %s of %s", name, i, s, solana.Base58(u.Signers()[i]))
 		}
 	}
 }
@@ -336,7 +336,7 @@ func TestAnyDelivery(t *testing.T) {
 			if m.ProgramOf(&in) == d.Base.Program() {
 				moves++
 				if m.Keys[in.Accounts[2]] != target || m.Keys[in.Accounts[3]] != desk {
-					rt.Fatalf("moved to %s by %s", solana.Text(m.Keys[in.Accounts[2]]), solana.Text(m.Keys[in.Accounts[3]]))
+					rt.Fatalf("moved to %s by %s", solana.Base58(m.Keys[in.Accounts[2]]), solana.Base58(m.Keys[in.Accounts[3]]))
 				}
 			}
 		}

@@ -267,7 +267,7 @@ func (c *Confirmed) checkDistinct() error {
 	seen := make(map[solana.Address]struct{}, len(c.Keys))
 	for _, k := range c.Keys {
 		if _, twice := seen[k]; twice {
-			return fmt.Errorf("%w: account %s twice", ErrInconsistent, solana.Text(k))
+			return fmt.Errorf("%w: account %s twice", ErrInconsistent, solana.Base58(k))
 		}
 		seen[k] = struct{}{}
 	}

@@ -103,7 +103,7 @@ func checkSums(t *testing.T, file string, c *ledger.Confirmed) {
 	}
 	for mint, sum := range sums {
 		if sum != 0 {
-			t.Errorf("%s: %d atoms of %s came or went", file, sum, solana.Text(mint))
+			t.Errorf("%s: %d atoms of %s came or went", file, sum, solana.Base58(mint))
 		}
 	}
 }

@@ -134,10 +134,10 @@ func TestHostileAnswers(t *testing.T) {
 
 		{"loaded addresses missing", lookedUp(), func(_, m object) { delete(m, "loadedAddresses") }, ledger.ErrIncomplete},
 		{"loaded addresses fewer", lookedUp(), load([]string{}, []string{}), ledger.ErrInconsistent},
-		{"loaded addresses more", lookedUp(), load([]string{solana.Text(payTo), solana.Text(vault)}, nil), ledger.ErrInconsistent},
-		{"loaded as read, not written", lookedUp(), load(nil, []string{solana.Text(payTo)}), ledger.ErrInconsistent},
-		{"loaded without lookups", paidUSDC(), load([]string{solana.Text(vault)}, nil), ledger.ErrInconsistent},
-		{"loaded a static key", lookedUp(), load([]string{solana.Text(payer)}, nil), ledger.ErrInconsistent},
+		{"loaded addresses more", lookedUp(), load([]string{solana.Base58(payTo), solana.Base58(vault)}, nil), ledger.ErrInconsistent},
+		{"loaded as read, not written", lookedUp(), load(nil, []string{solana.Base58(payTo)}), ledger.ErrInconsistent},
+		{"loaded without lookups", paidUSDC(), load([]string{solana.Base58(vault)}, nil), ledger.ErrInconsistent},
+		{"loaded a static key", lookedUp(), load([]string{solana.Base58(payer)}, nil), ledger.ErrInconsistent},
 		{"loaded no address", lookedUp(), load([]string{"x"}, nil), ledger.ErrMalformed},
 
 		{"inner instructions null", withInner(), func(_, m object) { m["innerInstructions"] = nil }, ledger.ErrIncomplete},

@@ -228,7 +228,7 @@ func TestUSDCRefused(t *testing.T) {
 		{name: "memo in a token instruction", make: unreferenced(called{solana.TokenProgram, nil, []byte(claim)}), want: payment.MissingReference},
 		{name: "memo in the logs", make: func() *scene {
 			s := unreferenced()()
-			s.logs = []string{"Program " + solana.Text(solana.MemoProgram) + " invoke [1]", `Program log: Memo (len 14): "` + claim + `"`}
+			s.logs = []string{"Program " + solana.Base58(solana.MemoProgram) + " invoke [1]", `Program log: Memo (len 14): "` + claim + `"`}
 			return s
 		}, want: payment.MissingReference},
 		{name: "memo program named, not called", make: func() *scene {
@@ -240,7 +240,7 @@ func TestUSDCRefused(t *testing.T) {
 		{name: "inner call of the token program with the text", make: func() *scene {
 			return unreferenced(called{program, nil, nil})().innerCall(1, called{solana.TokenProgram, nil, []byte(claim)})
 		}, want: payment.MissingReference},
-		{name: "reference in a memo only", make: unreferenced(memoCall(solana.Text(reference))), want: payment.MissingReference},
+		{name: "reference in a memo only", make: unreferenced(memoCall(solana.Base58(reference))), want: payment.MissingReference},
 		{name: "claim without reference and memo", make: paidUSDC, terms: func(w *payment.Terms) { w.Reference, w.Memo = solana.Address{}, "" }, want: payment.MissingReference},
 		{name: "empty memo for a claim without one", make: unreferenced(memoCall("")), terms: func(w *payment.Terms) { w.Memo = "" }, want: payment.MissingReference},
 		{name: "system program for a claim without reference", make: func() *scene { return paidUSDC().touch(solana.SystemProgram) }, terms: func(w *payment.Terms) { w.Reference, w.Memo = solana.Address{}, other }, want: payment.MissingReference},

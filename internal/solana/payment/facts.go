@@ -60,7 +60,7 @@ func (t *Target) check() error {
 	case !t.Rail.Valid(), t.PayTo == zero, len(t.Treasury) == 0, tokens != (t.Mint != zero), tokens != (t.Program != zero):
 		return fmt.Errorf("%w: %+v", ErrTarget, *t)
 	case !tokens && !slices.Contains(t.Treasury, t.PayTo):
-		return fmt.Errorf("%w: %s is not in the treasury", ErrTarget, solana.Text(t.PayTo))
+		return fmt.Errorf("%w: %s is not in the treasury", ErrTarget, solana.Base58(t.PayTo))
 	}
 	return nil
 }
@@ -229,7 +229,7 @@ func checkBalancesBefore(c *ledger.Confirmed, t *Target) error {
 			continue
 		}
 		if !slices.ContainsFunc(c.TokensBefore, func(b ledger.TokenBalance) bool { return b.Account == after.Account }) {
-			return fmt.Errorf("%w: of %s", ErrUnknownBalance, solana.Text(c.Keys[after.Account]))
+			return fmt.Errorf("%w: of %s", ErrUnknownBalance, solana.Base58(c.Keys[after.Account]))
 		}
 	}
 	return nil

@@ -186,7 +186,7 @@ func (s *scene) keys(m *tx.Message) []solana.Address {
 func (s *scene) number(m *tx.Message, key solana.Address) uint8 {
 	i := slices.Index(s.keys(m), key)
 	if i < 0 {
-		panic("no account " + solana.Text(key))
+		panic("no account " + solana.Base58(key))
 	}
 	return uint8(i)
 }
@@ -228,7 +228,7 @@ func (s *scene) answer(t testing.TB) []byte {
 func texts(keys []solana.Address) []string {
 	list := []string{}
 	for _, k := range keys {
-		list = append(list, solana.Text(k))
+		list = append(list, solana.Base58(k))
 	}
 	return list
 }
@@ -241,7 +241,7 @@ func (s *scene) balances(m *tx.Message, side func(held) string) []any {
 		}
 		n, _ := strconv.ParseFloat(side(h), 64)
 		list = append(list, map[string]any{
-			"accountIndex": s.number(m, h.account), "mint": solana.Text(h.mint), "owner": solana.Text(h.owner), "programId": solana.Text(h.program),
+			"accountIndex": s.number(m, h.account), "mint": solana.Base58(h.mint), "owner": solana.Base58(h.owner), "programId": solana.Base58(h.program),
 			"uiTokenAmount": map[string]any{"amount": side(h), "decimals": 6, "uiAmount": n / 1e6, "uiAmountString": "?"},
 		})
 	}

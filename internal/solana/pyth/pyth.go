@@ -82,9 +82,9 @@ func Read(a *rpc.Account, receiver solana.Address, feed Feed) (Update, error) {
 	case a == nil:
 		return Update{}, fmt.Errorf("%w: it does not exist", ErrAccount)
 	case a.Owner != receiver:
-		return Update{}, fmt.Errorf("%w: %s is owned by %s", ErrAccount, solana.Text(a.Address), solana.Text(a.Owner))
+		return Update{}, fmt.Errorf("%w: %s is owned by %s", ErrAccount, solana.Base58(a.Address), solana.Base58(a.Owner))
 	case len(a.Data) != updateSize || binary.LittleEndian.Uint64(a.Data) != updateKind:
-		return Update{}, fmt.Errorf("%w: %s has %d bytes of another kind", ErrAccount, solana.Text(a.Address), len(a.Data))
+		return Update{}, fmt.Errorf("%w: %s has %d bytes of another kind", ErrAccount, solana.Base58(a.Address), len(a.Data))
 	case a.Data[messageAt-1] != fullLevel:
 		return Update{}, fmt.Errorf("%w: level %d", ErrUnverified, a.Data[messageAt-1])
 	}

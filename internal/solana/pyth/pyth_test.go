@@ -97,7 +97,7 @@ func TestFeeds(t *testing.T) {
 func TestAccountOf(t *testing.T) {
 	feed, ok := FeedOf("SOL")
 	account, err := AccountOf(feed, 0)
-	if got := solana.Text(account); !ok || err != nil || got != "7UVimffxr9ow1uXYxsr4LHAcV58mLzhmwaeKvJ1pjLiE" {
+	if got := solana.Base58(account); !ok || err != nil || got != "7UVimffxr9ow1uXYxsr4LHAcV58mLzhmwaeKvJ1pjLiE" {
 		t.Errorf("%s, %v", got, err)
 	}
 	if _, ok := FeedOf("SLUSD"); ok {

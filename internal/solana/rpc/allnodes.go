@@ -301,7 +301,7 @@ func (c *Client) SignaturePageFromAll(ctx context.Context, a solana.Address, pag
 		list, err := c.Signatures(ctx, a, page, level)
 		return []NodeSignatures{{c.upstreams[0].name, err, list}}, nil
 	}
-	text, parse := solana.Text(a), signaturesOf(page.limit())
+	text, parse := solana.Base58(a), signaturesOf(page.limit())
 	e := allNodes[NodeSignatures]{client: c, ask: func(ctx context.Context, u *upstream, _ int) NodeSignatures {
 		list, err := callNode(ctx, c, u, "getSignaturesForAddress", parse, text, options)
 		return NodeSignatures{u.name, err, list}
@@ -353,14 +353,14 @@ func (c *Client) history(ctx context.Context, u *upstream, a solana.Address, slo
 		if len(list) > 0 {
 			options["before"] = list[len(list)-1].Signature.String()
 		}
-		page, err := callNode(ctx, c, u, "getSignaturesForAddress", signaturesOf(MaxSignaturesPerCall), solana.Text(a), options)
+		page, err := callNode(ctx, c, u, "getSignaturesForAddress", signaturesOf(MaxSignaturesPerCall), solana.Base58(a), options)
 		if err != nil {
 			return nil, err
 		}
 		list = append(list, page...)
 		switch {
 		case len(list) > most:
-			return nil, fmt.Errorf("%w: %s is named more than %d times", ErrTooMany, solana.Text(a), most)
+			return nil, fmt.Errorf("%w: %s is named more than %d times", ErrTooMany, solana.Base58(a), most)
 		case len(page) < MaxSignaturesPerCall:
 			return list, nil
 		}

@@ -74,7 +74,7 @@ func methods(ctx context.Context, t testing.TB, c *rpc.Client) map[string]func()
 
 // TestMethods: what is sent, byte for byte, and what is read.
 func TestMethods(t *testing.T) {
-	one, two := solana.Text(solana.Address{1}), solana.Text(solana.Address{2})
+	one, two := solana.Base58(solana.Address{1}), solana.Base58(solana.Address{2})
 	for method, c := range map[string]struct{ params, result, want string }{
 		"getSlot":                           {`[{"commitment":"processed"}]`, "5", "5"},
 		"getBlockHeight":                    {`[{"commitment":"finalized"}]`, "6", "6"},

@@ -78,7 +78,7 @@ func (c *Client) Rent(ctx context.Context, size int) (market.Amount, error) {
 
 // Balance returns an account's lamports, 0 if it does not exist, and their slot.
 func (c *Client) Balance(ctx context.Context, a solana.Address, level Commitment) (market.Amount, uint64, error) {
-	v, err := call(ctx, c, true, "getBalance", withContext[*uint64], solana.Text(a), object{"commitment": level})
+	v, err := call(ctx, c, true, "getBalance", withContext[*uint64], solana.Base58(a), object{"commitment": level})
 	if err != nil {
 		return 0, 0, err
 	}
@@ -106,7 +106,7 @@ type wireAccount struct {
 
 func (w *wireAccount) read(address solana.Address) (*Account, error) {
 	if w.Lamports == nil || len(w.Data) != 2 || w.Data[1] != "base64" {
-		return nil, fmt.Errorf("account %s: %w", solana.Text(address), errMissing)
+		return nil, fmt.Errorf("account %s: %w", solana.Base58(address), errMissing)
 	}
 	owner, err := solana.ParseAddress(w.Owner)
 	if err != nil {
@@ -114,7 +114,7 @@ func (w *wireAccount) read(address solana.Address) (*Account, error) {
 	}
 	data, err := base64.StdEncoding.DecodeString(w.Data[0])
 	if err != nil {
-		return nil, fmt.Errorf("account %s: %w", solana.Text(address), err)
+		return nil, fmt.Errorf("account %s: %w", solana.Base58(address), err)
 	}
 	return &Account{address, owner, market.Amount(*w.Lamports), data, w.Executable}, nil
 }
@@ -135,7 +135,7 @@ func (c *Client) Accounts(ctx context.Context, list []solana.Address, level Comm
 func accountsAt(list []solana.Address, level Commitment, minSlot uint64) ([]string, object) {
 	texts := make([]string, len(list))
 	for i := range list {
-		texts[i] = solana.Text(list[i])
+		texts[i] = solana.Base58(list[i])
 	}
 	options := object{"commitment": level, "encoding": "base64"}
 	if minSlot > 0 {
@@ -176,9 +176,9 @@ func accountsOf(list []solana.Address, minSlot uint64) func(json.RawMessage) (ac
 // TokenAccounts reads an owner's token accounts of one mint or, if mint is zero, of one
 // token program.
 func (c *Client) TokenAccounts(ctx context.Context, owner, mint, program solana.Address, level Commitment) ([]*Account, uint64, error) {
-	filter := object{"mint": solana.Text(mint)}
+	filter := object{"mint": solana.Base58(mint)}
 	if mint == (solana.Address{}) {
-		filter = object{"programId": solana.Text(program)}
+		filter = object{"programId": solana.Base58(program)}
 	}
 	a, err := call(ctx, c, true, "getTokenAccountsByOwner", func(result json.RawMessage) (a accountsAnswer, err error) {
 		v, err := withContext[[]struct {
@@ -204,7 +204,7 @@ func (c *Client) TokenAccounts(ctx context.Context, owner, mint, program solana.
 			a.accounts = append(a.accounts, account)
 		}
 		return a, nil
-	}, solana.Text(owner), filter, object{"commitment": level, "encoding": "base64"})
+	}, solana.Base58(owner), filter, object{"commitment": level, "encoding": "base64"})
 	return a.accounts, a.slot, err
 }
 
@@ -266,7 +266,7 @@ func (c *Client) Signatures(ctx context.Context, a solana.Address, page Page, le
 	if err != nil {
 		return nil, err
 	}
-	return call(ctx, c, true, "getSignaturesForAddress", signaturesOf(page.limit()), solana.Text(a), options)
+	return call(ctx, c, true, "getSignaturesForAddress", signaturesOf(page.limit()), solana.Base58(a), options)
 }
 
 // SignaturesInTurn is [Client.Signatures], but each call begins with another of the
@@ -276,7 +276,7 @@ func (c *Client) SignaturesInTurn(ctx context.Context, a solana.Address, page Pa
 	if err != nil {
 		return nil, err
 	}
-	return callOn(ctx, c, c.planInTurn(), true, "getSignaturesForAddress", signaturesOf(page.limit()), solana.Text(a), options)
+	return callOn(ctx, c, c.planInTurn(), true, "getSignaturesForAddress", signaturesOf(page.limit()), solana.Base58(a), options)
 }
 
 func (p *Page) limit() int { return cmp.Or(p.Limit, MaxSignaturesPerCall) }

@@ -110,20 +110,20 @@ type Mint struct {
 // Errors: [ErrNotToken], [ErrMalformed].
 func ParseMint(address, owner solana.Address, data []byte) (Mint, error) {
 	if !solana.IsTokenProgram(owner) {
-		return Mint{}, fmt.Errorf("%w: mint %s is owned by %s", ErrNotToken, solana.Text(address), solana.Text(owner))
+		return Mint{}, fmt.Errorf("%w: mint %s is owned by %s", ErrNotToken, solana.Base58(address), solana.Base58(owner))
 	}
 	m := Mint{Address: address, Program: owner}
 	extensions, err := split(owner, data, mintSize, kindMint)
 	if err != nil {
-		return Mint{}, fmt.Errorf("mint %s: %w", solana.Text(address), err)
+		return Mint{}, fmt.Errorf("mint %s: %w", solana.Base58(address), err)
 	}
 	authority, err1 := option(data[0:36])
 	freeze, err2 := option(data[46:82])
 	if err := errors.Join(err1, err2); err != nil {
-		return Mint{}, fmt.Errorf("mint %s: %w", solana.Text(address), err)
+		return Mint{}, fmt.Errorf("mint %s: %w", solana.Base58(address), err)
 	}
 	if data[45] != 1 {
-		return Mint{}, fmt.Errorf("%w: mint %s: initialized %d", ErrMalformed, solana.Text(address), data[45])
+		return Mint{}, fmt.Errorf("%w: mint %s: initialized %d", ErrMalformed, solana.Base58(address), data[45])
 	}
 	m.MintAuthority, m.FreezeAuthority, m.Extensions = authority, freeze, extensions
 	m.Supply, m.Decimals = market.Amount(binary.LittleEndian.Uint64(data[36:])), data[44]
@@ -196,11 +196,11 @@ func (c Checked) IsZero() bool { return c == Checked{} }
 func (m *Mint) Check(allowed Extensions) (Checked, error) {
 	for _, e := range m.Extensions {
 		if !allowed.Has(e) {
-			return Checked{}, fmt.Errorf("%w: %d in mint %s", ErrExtension, e, solana.Text(m.Address))
+			return Checked{}, fmt.Errorf("%w: %d in mint %s", ErrExtension, e, solana.Base58(m.Address))
 		}
 	}
 	if m.Decimals > MaxDecimals {
-		return Checked{}, fmt.Errorf("%w: %d in mint %s", ErrDecimals, m.Decimals, solana.Text(m.Address))
+		return Checked{}, fmt.Errorf("%w: %d in mint %s", ErrDecimals, m.Decimals, solana.Base58(m.Address))
 	}
 	return Checked{m.Address, m.Program, m.Decimals}, nil
 }
@@ -231,7 +231,7 @@ type Account struct {
 // Errors: [ErrNotToken], [ErrMalformed].
 func ParseAccount(owner solana.Address, data []byte) (Account, error) {
 	if !solana.IsTokenProgram(owner) {
-		return Account{}, fmt.Errorf("%w: owned by %s", ErrNotToken, solana.Text(owner))
+		return Account{}, fmt.Errorf("%w: owned by %s", ErrNotToken, solana.Base58(owner))
 	}
 	extensions, err := split(owner, data, accountSize, kindAccount)
 	if err != nil {

@@ -201,7 +201,7 @@ func (m *Message) checkDistinct() error {
 	for i := range m.Keys {
 		for j := i + 1; j < len(m.Keys); j++ {
 			if m.Keys[i] == m.Keys[j] {
-				return fmt.Errorf("%w: key %s twice", ErrMalformed, solana.Text(m.Keys[i]))
+				return fmt.Errorf("%w: key %s twice", ErrMalformed, solana.Base58(m.Keys[i]))
 			}
 		}
 	}
