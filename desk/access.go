@@ -11,14 +11,14 @@ import (
 // Errors of issuing an access token.
 var (
 	// ErrBadKey: the public key is a weak one, for which signatures prove nothing.
-	ErrBadKey = errors.New("access: not a key that signatures prove something about")
+	ErrBadKey = errors.New("access: weak public key")
 	// ErrBadNonce: the nonce is malformed, expired, used, or was issued to another
 	// key.
 	ErrBadNonce = errors.New("access: nonce refused")
 	// ErrBadProof: the signature is not by the key over the nonce.
 	ErrBadProof = errors.New("access: signature refused")
 	// ErrTokensFull: the number of tokens, or of used nonces, is at its limit.
-	ErrTokensFull = errors.New("access: full")
+	ErrTokensFull = errors.New("access: too many tokens or nonces: retry later")
 )
 
 // TooSoon is the error of a client that was issued a token a short time ago.

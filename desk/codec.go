@@ -21,7 +21,7 @@ type records struct {
 func openRecords(value []byte) *records {
 	r := &records{rest: value}
 	if len(value) == 0 || value[0] != valueVersion {
-		r.err = fmt.Errorf("%w: value of %d bytes", ErrLayout, len(value))
+		r.err = fmt.Errorf("%w: value has %d bytes", ErrLayout, len(value))
 		return r
 	}
 	r.rest = value[1:]
@@ -60,7 +60,7 @@ func takeRecord[T rfq.Record](r *records) T {
 func mustTakeRecord[T rfq.Record](r *records) T {
 	rec, ok := r.next.(T)
 	if !ok && r.err == nil {
-		r.err = fmt.Errorf("%w: a %T is missing", ErrLayout, rec)
+		r.err = fmt.Errorf("%w: record %T is missing", ErrLayout, rec)
 	}
 	return takeRecord[T](r)
 }

@@ -81,7 +81,7 @@ func (d *Desk) Replay(events []event.Event) error {
 // either, nothing has happened.
 func (d *Desk) Start(board *rfq.ReadModel, seq uint64) error {
 	if d.projector.applied > seq {
-		return fmt.Errorf("desk store: %w: it has applied seq %d, the journal ends at %d", projection.ErrAhead, d.projector.applied, seq)
+		return fmt.Errorf("desk store: %w: the store is at seq %d, the journal ends at %d", projection.ErrAhead, d.projector.applied, seq)
 	}
 	if err := d.projector.compareTickets(board.View()); err != nil {
 		return err

@@ -135,7 +135,7 @@ func (f *projector) count() error {
 		return true
 	})
 	if err == nil && n != f.keys {
-		f.loss = diverged("it has %d answers and should have %d", n, f.keys)
+		f.loss = diverged("the store has %d answers, its cursor counts %d", n, f.keys)
 		f.keys = n
 	}
 	return err
@@ -149,11 +149,11 @@ func (f *projector) compareTickets(v *rfq.View) error {
 	}
 	tickets := f.board.View().Tickets
 	if len(tickets) != len(v.Tickets) {
-		return diverged("it has %d tickets, the journal %d", len(tickets), len(v.Tickets))
+		return diverged("the store has %d tickets, the journal %d", len(tickets), len(v.Tickets))
 	}
 	for i, t := range v.Tickets {
 		if !reflect.DeepEqual(tickets[i], t) {
-			return diverged("ticket %d is not the journal's", t.ID)
+			return diverged("ticket %d differs from the journal", t.ID)
 		}
 	}
 	return nil
@@ -274,7 +274,7 @@ func (f *projector) apply(rec rfq.Record, seq uint64) error {
 	}
 	f.record++
 	if !f.board.CanApply(rec) {
-		return fmt.Errorf("%w: seq %d: a change of an unknown ticket: events are missing", ErrLayout, seq)
+		return fmt.Errorf("%w: seq %d: change of an unknown ticket: events are missing: restore the desk store from a backup", ErrLayout, seq)
 	}
 	f.board.Apply(rec, seq)
 	switch r := rec.(type) {

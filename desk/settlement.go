@@ -140,7 +140,7 @@ type BuildState struct {
 var ErrWallet = errors.New("desk: not a wallet that can pay and be paid")
 
 // ErrUnknownBuild means that the build does not exist, or is not for submitting.
-var ErrUnknownBuild = errors.New("desk: unknown build")
+var ErrUnknownBuild = errors.New("desk: the claim has no build to submit")
 
 // RefusalReason is the reason of REFUS_DVP (docs/specification.md C.5): letters, digits
 // and "_" in lower case. The words are on the wire: frozen.

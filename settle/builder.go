@@ -104,9 +104,9 @@ func (b *builder) checkCurrent(c *rfq.Claim, is cosign.Shape) error {
 	desk := b.signer.Address()
 	switch {
 	case desk == (solana.Address{}):
-		return fmt.Errorf("%w: its address is unknown", ErrSigner)
+		return fmt.Errorf("%w: the signer's address is unknown", ErrSigner)
 	case is.Desk != desk:
-		return fmt.Errorf("%w: %s delivers", errOutdated, solana.Base58(is.Desk))
+		return fmt.Errorf("%w: it is for desk key %s, the signer now has %s", errOutdated, solana.Base58(is.Desk), solana.Base58(desk))
 	}
 	v, pair, err := b.pair(c.Terms.Instrument)
 	if err != nil {
@@ -120,7 +120,7 @@ func (b *builder) checkCurrent(c *rfq.Claim, is cosign.Shape) error {
 	if c.Terms.Rail == market.RailUSDC {
 		want.PayMint = v.Policy.USDCMint
 		if is.PayMint != want.PayMint { // first, because the new mint may not have been read yet
-			return fmt.Errorf("%w: it pays in %s", errOutdated, solana.Base58(is.PayMint))
+			return fmt.Errorf("%w: it pays mint %s, the policy now has %s", errOutdated, solana.Base58(is.PayMint), solana.Base58(want.PayMint))
 		}
 		mint, err := b.chain.mint(want.PayMint)
 		if err != nil {
@@ -131,8 +131,9 @@ func (b *builder) checkCurrent(c *rfq.Claim, is cosign.Shape) error {
 		}
 	}
 	if is != want {
-		return fmt.Errorf("%w: it delivers %d of %s for %d to %s", errOutdated,
-			is.BaseAmount, solana.Base58(is.Base), is.PayAmount, solana.Base58(is.PayTo))
+		return fmt.Errorf("%w: it delivers %d of mint %s for %d to %s, the claim and the policy now say %d of mint %s for %d to %s", errOutdated,
+			is.BaseAmount, solana.Base58(is.Base), is.PayAmount, solana.Base58(is.PayTo),
+			want.BaseAmount, solana.Base58(want.Base), want.PayAmount, solana.Base58(want.PayTo))
 	}
 	return nil
 }

@@ -48,7 +48,7 @@ func (d *deliveries) deliver(ctx context.Context, c *rfq.Claim) error {
 		}
 	}
 	if len(list) >= MaxDeliveryAttempts {
-		return &deliveryProblem{problemAttempts, claimError(c.ID, fmt.Errorf("%d deliveries were signed", len(list)))}
+		return &deliveryProblem{problemAttempts, claimError(c.ID, fmt.Errorf("all %d deliveries failed or expired, at most %d are tried: release or refund the claim", len(list), MaxDeliveryAttempts))}
 	}
 	t, err := d.search.unrecordedDelivery(ctx, c, list)
 	if err != nil {

@@ -12,7 +12,7 @@ var (
 	// ErrNotReady means that no package can be built now; the text says what is missing.
 	ErrNotReady = errors.New("settle: not ready")
 	// ErrChain means that no node gave a usable answer. Nothing has been signed.
-	ErrChain = errors.New("settle: the chain is unavailable")
+	ErrChain = errors.New("settle: no usable answer from the RPC nodes")
 	// ErrSigner means that the signer gave no valid signature. The desk's promise
 	// stands, and the same submission again continues from there.
 	ErrSigner = errors.New("settle: the signer gave no signature")
@@ -26,7 +26,7 @@ var (
 	// errEngineStopped ends Run when the engine's events end.
 	errEngineStopped = errors.New("settle: the engine has stopped")
 	// errLater ends a step that must wait for another holder of the claim. It is no failure.
-	errLater = errors.New("settle: later")
+	errLater = errors.New("settle: claim is busy, try later")
 	// errOutdated means that the desk would build another transaction for the claim
 	// today, because a mint or its key has changed since the build.
 	errOutdated = errors.New("settle: outdated build")

@@ -36,7 +36,7 @@ func (g *guard) countersignature(ctx context.Context, b *store.Build, signed *co
 	}
 	err = g.builder.checkCurrent(claim, signed.Shape())
 	if errors.Is(err, errOutdated) {
-		g.log.Warn("submission of an outdated build", "claim", claimText(b.Claim), "error", err)
+		g.log.Warn("outdated build refused", "claim", claimText(b.Claim), "error", err)
 		return g.counts.refuse(b.Claim, desk.RefusalExpired)
 	}
 	if err != nil {

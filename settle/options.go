@@ -112,9 +112,12 @@ func (o Options) Validate() error {
 	if _, err := o.Budget.PriorityLamports(); err != nil {
 		return fmt.Errorf("%w: %w", ErrOptions, err)
 	}
-	for _, d := range []time.Duration{o.FailingAfter, o.RetryFirst, o.RetryMax, o.RefreshEvery, o.BalanceEvery, o.SignTimeout} {
+	for name, d := range map[string]time.Duration{
+		"FailingAfter": o.FailingAfter, "RetryFirst": o.RetryFirst, "RetryMax": o.RetryMax,
+		"RefreshEvery": o.RefreshEvery, "BalanceEvery": o.BalanceEvery, "SignTimeout": o.SignTimeout,
+	} {
 		if d < 0 {
-			return fmt.Errorf("%w: a negative duration", ErrOptions)
+			return fmt.Errorf("%w: %s is %s: want 0 or more", ErrOptions, name, d)
 		}
 	}
 	if err := o.Broadcast.Validate(); err != nil {
@@ -124,9 +127,9 @@ func (o Options) Validate() error {
 	case len(o.Treasury) > MaxTreasury:
 		return fmt.Errorf("%w: %d wallets in the treasury, at most %d", ErrOptions, len(o.Treasury), MaxTreasury)
 	case o.Deliverers < 1 || o.Deliverers > MaxDeliverers:
-		return fmt.Errorf("%w: %d deliverers, 1 to %d", ErrOptions, o.Deliverers, MaxDeliverers)
+		return fmt.Errorf("%w: Deliverers %d: want 1 to %d", ErrOptions, o.Deliverers, MaxDeliverers)
 	case o.RetryFirst > o.RetryMax:
-		return fmt.Errorf("%w: the first pause %s is longer than the longest, %s", ErrOptions, o.RetryFirst, o.RetryMax)
+		return fmt.Errorf("%w: RetryFirst is %s, RetryMax only %s", ErrOptions, o.RetryFirst, o.RetryMax)
 	}
 	return nil
 }

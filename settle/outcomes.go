@@ -80,7 +80,7 @@ func (o *outcomes) settle(r *broadcast.Result) error {
 	}
 	// The claim has ended in another way, for example after a restore of the
 	// journal alone: an operator must decide.
-	o.log.Error("settlement on the chain is not booked by the desk",
+	o.log.Error("chain settlement refused by the desk",
 		"claim", claimText(r.Claim), "signature", r.Signature.String(), "reason", result.Reason.String(), "limit", result.Limit)
 	return o.store.AddUnmatched(&store.UnmatchedPayment{
 		Signature: r.Signature, Reason: reasonUnbooked, Slot: r.Slot, SeenAt: o.now(), Claim: r.Claim,
@@ -100,7 +100,7 @@ func (o *outcomes) release(r *broadcast.Result, request rfq.Request, count *coun
 			count.Add(1)
 		}
 	} else {
-		o.log.Warn("desk did not book the end of a transaction", "claim", claimText(r.Claim),
+		o.log.Warn("desk refused a transaction outcome", "claim", claimText(r.Claim),
 			"end", r.End.String(), "reason", result.Reason.String(), "limit", result.Limit)
 	}
 	return nil

@@ -173,7 +173,7 @@ func (p *payments) rails() (r rails, ok bool) {
 		list, full := p.payees.of(market.Rail(rail), v.Policy.PayTo[rail])
 		if full {
 			p.tooMany.Do(func() {
-				p.log.Warn("too many wallets to watch: payments of old claims may be missed", "rail", market.Rail(rail).String())
+				p.log.Warn("too many treasury wallets to watch", "rail", market.Rail(rail).String(), "limit", proof.MaxWallets)
 			})
 		}
 		if len(list) == 0 {

@@ -217,7 +217,7 @@ func (r *refundOrders) bookPayment(end *broadcast.Result, payment solana.Signatu
 		}
 		return nil
 	case result.Reason != event.ReasonNone:
-		r.log.Error("refund on the chain is not booked by the desk", "payment", payment.String(),
+		r.log.Error("chain refund refused by the desk", "payment", payment.String(),
 			"refund", end.Signature.String(), "reason", result.Reason.String())
 	default:
 		r.counts.refunded.Add(1)

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"blockdesk/engine/event"
 	"blockdesk/engine/rfq"
 	"blockdesk/market"
 	"blockdesk/settle/binding"
@@ -119,7 +120,11 @@ func (r *recovery) recover(id market.ClaimID) error {
 		if err != nil {
 			return claimError(id, err)
 		}
-		r.log.Warn("signed transaction without its promise in the journal", "claim", claimText(id), "reason", result.Reason.String())
+		if result.Reason == event.ReasonNone {
+			r.log.Warn("journal lost a signed transaction, promise repeated", "claim", claimText(id))
+		} else { // it is tracked all the same, because it may land
+			r.log.Error("journal lost a signed transaction, promise refused", "claim", claimText(id), "reason", result.Reason.String())
+		}
 		if err := r.tracker.Track(list[i]); err != nil {
 			return err
 		}

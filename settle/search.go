@@ -2,7 +2,6 @@ package settle
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
 	"blockdesk/engine/rfq"
@@ -18,14 +17,12 @@ import (
 // store lacks.
 const maxSearched = 32
 
-var errMayLand = errors.New("a delivery may still land")
-
 // search finds a claim's deliveries on the chain.
 type search struct{ *env }
 
 // unrecordedDelivery searches the chain for a delivery of the claim that is not
 // among known; nil if there is none. A stranger may name the claim's reference as
-// often as he likes, so only the newest transactions are read: the search is for
+// often as it likes, so only the newest transactions are read: the search is for
 // restored backups, not for defence against strangers. Errors: errLater,
 // [ErrChain], errors of the desk.
 func (s *search) unrecordedDelivery(ctx context.Context, c *rfq.Claim, known []store.Transaction) (*ledger.Confirmed, error) {
@@ -57,7 +54,7 @@ func (s *search) unrecordedDelivery(ctx context.Context, c *rfq.Claim, known []s
 		case err != nil:
 			return nil, chainError(c.ID, err)
 		case !ok: // another node has listed it, or the node lies
-			return nil, chainError(c.ID, fmt.Errorf("transaction %s is listed and not found", infos[i].Signature))
+			return nil, chainError(c.ID, fmt.Errorf("a node lists transaction %s, but does not return it", infos[i].Signature))
 		}
 		if shape, err := cosign.CheckDelivery(t.Tx.Signed, s.signer.Address()); err == nil && shape.Claim == c.ID && !t.Failed {
 			return t, nil
@@ -97,7 +94,7 @@ func (s *search) landedDelivery(ctx context.Context, list []store.Transaction) (
 		}
 	}
 	if reached.Height <= lastValid {
-		return signature, 0, false, chainError(claim, errMayLand)
+		return signature, 0, false, chainError(claim, fmt.Errorf("an earlier delivery may still land: waiting for block height %d", lastValid+1))
 	}
 	return signature, 0, false, nil
 }

@@ -115,7 +115,7 @@ func (a *Access) maintain() error {
 		}
 	}, true)
 	if err != nil {
-		return fmt.Errorf("access: keep the time: %w", err)
+		return fmt.Errorf("access: storing the time: %w", err)
 	}
 	if prune {
 		a.pruned = cut

@@ -102,13 +102,13 @@ func (o Options) withDefaults() Options {
 func (o *Options) Validate() error {
 	switch {
 	case o.ResendEvery < 0 || o.PollEvery < 0:
-		return fmt.Errorf("%w: a negative duration", ErrOptions)
+		return fmt.Errorf("%w: ResendEvery %s, PollEvery %s: want 0 or more", ErrOptions, o.ResendEvery, o.PollEvery)
 	case o.MaxSending < 0 || o.MaxSending > maxWorkers || o.MaxReporting < 0 || o.MaxReporting > maxWorkers:
-		return fmt.Errorf("%w: MaxSending %d, MaxReporting %d: must be 0 to %d", ErrOptions, o.MaxSending, o.MaxReporting, maxWorkers)
+		return fmt.Errorf("%w: MaxSending %d, MaxReporting %d: want 0 to %d", ErrOptions, o.MaxSending, o.MaxReporting, maxWorkers)
 	case o.BlockhashLife != 0 && (o.BlockhashLife < BlockhashLife || o.BlockhashLife > maxBlockhashLife):
-		return fmt.Errorf("%w: a blockhash lives %d blocks: %d to %d", ErrOptions, o.BlockhashLife, BlockhashLife, maxBlockhashLife)
+		return fmt.Errorf("%w: BlockhashLife %d: want %d to %d", ErrOptions, o.BlockhashLife, BlockhashLife, maxBlockhashLife)
 	case o.Quorum < 0:
-		return fmt.Errorf("%w: quorum %d", ErrOptions, o.Quorum)
+		return fmt.Errorf("%w: Quorum %d: want 0 or more", ErrOptions, o.Quorum)
 	}
 	return nil
 }

@@ -50,7 +50,7 @@ func (a Authorized) Hash() solana.Hash { return a.authorized.value().hash }
 func (c Countersigned) Authorize(a Authorizer) (Authorized, error) {
 	d := c.countersigned
 	if d == nil {
-		return Authorized{}, fmt.Errorf("%w: nothing is countersigned", ErrZero)
+		return Authorized{}, fmt.Errorf("%w of Countersigned used", ErrZero)
 	}
 	return authorize(a, &rfq.CosignClaim{Claim: d.Claim, Proof: d.hash}, d)
 }
@@ -60,11 +60,11 @@ func (c Countersigned) Authorize(a Authorizer) (Authorized, error) {
 // [Countersigned.Authorize], and [ErrShape] if u is no delivery of this claim.
 func AuthorizeDelivery(a Authorizer, claim market.ClaimID, u *build.Unsigned) (Authorized, error) {
 	if u == nil || len(u.Signers()) == 0 {
-		return Authorized{}, fmt.Errorf("%w: nothing is built for claim %s", ErrZero, binding.Memo(claim))
+		return Authorized{}, fmt.Errorf("%w of build.Unsigned used for claim %s", ErrZero, binding.Memo(claim))
 	}
 	shape, err := CheckDelivery(u.Message(), u.Signers()[0])
 	if err == nil && shape.Claim != claim {
-		err = fmt.Errorf("%w: it is of claim %s", ErrShape, binding.Memo(shape.Claim))
+		err = fmt.Errorf("%w: it is for claim %s", ErrShape, binding.Memo(shape.Claim))
 	}
 	if err != nil {
 		return Authorized{}, fmt.Errorf("claim %s: %w", binding.Memo(claim), err)
@@ -80,7 +80,7 @@ func authorize(a Authorizer, r rfq.Request, d *draft) (Authorized, error) {
 		return Authorized{}, fmt.Errorf("claim %s: message %s: %w", binding.Memo(d.Claim), d.hash, err)
 	case result.Kind != r.Kind():
 		// The zero Outcome would be taken for a permission.
-		return Authorized{}, fmt.Errorf("claim %s: %w: of request kind %d, not %d", binding.Memo(d.Claim), ErrOutcome, result.Kind, r.Kind())
+		return Authorized{}, fmt.Errorf("claim %s: %w: request kind %d, want %d", binding.Memo(d.Claim), ErrOutcome, result.Kind, r.Kind())
 	case result.Reason != 0:
 		return Authorized{}, &Refused{d.Claim, result.Outcome}
 	}

@@ -130,7 +130,7 @@ func countersign(claim market.ClaimID, raw []byte, taker solana.Address, s Submi
 	case signature == (solana.Signature{}):
 		return nil, fmt.Errorf("%w: %s has not signed", ErrEmptyCounterparty, solana.Base58(taker))
 	case !eddsa.Verify(taker, d.message(), signature):
-		return nil, fmt.Errorf("%w: not %s's over message %s", ErrBadSignature, solana.Base58(taker), d.hash)
+		return nil, fmt.Errorf("%w: it is not that of %s over message %s", ErrBadSignature, solana.Base58(taker), d.hash)
 	}
 	copy(slotOf(d.raw, slot), signature[:])
 	return d, nil
@@ -146,13 +146,13 @@ func unsigned(claim market.ClaimID, raw []byte, taker solana.Address) (*draft, i
 	slot, ok := t.Message.Slot(taker)
 	switch {
 	case len(t.Signatures) != atomicSigners:
-		return nil, 0, fmt.Errorf("%w: %d signers", ErrShape, len(t.Signatures))
+		return nil, 0, fmt.Errorf("%w: %d signers, want %d", ErrShape, len(t.Signatures), atomicSigners)
 	case !ok:
-		return nil, 0, fmt.Errorf("%w: %s is no signer of it", ErrMismatch, solana.Base58(taker))
+		return nil, 0, fmt.Errorf("%w: %s is not one of its signers", ErrMismatch, solana.Base58(taker))
 	}
 	for i, signature := range t.Signatures {
 		if signature != (solana.Signature{}) {
-			return nil, 0, fmt.Errorf("%w: slot %d of the stored bytes is filled", ErrShape, i)
+			return nil, 0, fmt.Errorf("%w: the stored transaction already has signature %d", ErrShape, i)
 		}
 	}
 	desk := atomicSigners - 1 - slot
@@ -161,7 +161,7 @@ func unsigned(claim market.ClaimID, raw []byte, taker solana.Address) (*draft, i
 		return nil, 0, err
 	}
 	if shape.Claim != claim {
-		return nil, 0, fmt.Errorf("%w: it is of claim %s", ErrShape, binding.Memo(shape.Claim))
+		return nil, 0, fmt.Errorf("%w: it is for claim %s", ErrShape, binding.Memo(shape.Claim))
 	}
 	return &draft{Shape: shape, slot: desk, raw: bytes.Clone(raw), hash: tx.MessageHash(t.Signed)}, slot, nil
 }
@@ -173,14 +173,14 @@ func (s *Submission) of(raw []byte, slot int) (solana.Signature, error) {
 	case len(s.Transaction) == 0:
 		return s.Signature, nil
 	case s.Signature != (solana.Signature{}):
-		return solana.Signature{}, fmt.Errorf("%w: a transaction and a signature", ErrMismatch)
+		return solana.Signature{}, fmt.Errorf("%w: both a transaction and a signature were submitted", ErrMismatch)
 	case len(s.Transaction) != len(raw):
-		return solana.Signature{}, fmt.Errorf("%w: %d bytes instead of %d", ErrMismatch, len(s.Transaction), len(raw))
+		return solana.Signature{}, fmt.Errorf("%w: it has %d bytes, want %d", ErrMismatch, len(s.Transaction), len(raw))
 	}
 	start := 1 + slot*signatureSize
 	for i := range raw {
 		if raw[i] != s.Transaction[i] && (i < start || i >= start+signatureSize) {
-			return solana.Signature{}, fmt.Errorf("%w: byte %d", ErrMismatch, i)
+			return solana.Signature{}, fmt.Errorf("%w: byte %d differs", ErrMismatch, i)
 		}
 	}
 	return solana.Signature(slotOf(s.Transaction, slot)), nil

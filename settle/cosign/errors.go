@@ -15,10 +15,12 @@ var (
 	ErrShape = errors.New("cosign: not a message that the desk signs")
 	// ErrRefundTerms: a refund that differs from what the desk's record says is due.
 	ErrRefundTerms = errors.New("cosign: not the refund that is due")
-	// ErrZero: the zero value of a type whose values prove something.
-	ErrZero = errors.New("cosign: zero value")
+	// ErrZero: the zero value of a type whose values prove a step, which only a bug of ours
+	// can pass.
+	ErrZero = errors.New("cosign: internal error: zero value")
 	// ErrOutcome: the Authorizer returned the outcome of another request.
-	ErrOutcome = errors.New("cosign: outcome of another request")
-	// ErrSigner: the signer is not the desk's, or its signature does not verify.
-	ErrSigner = errors.New("cosign: not the desk's signer")
+	ErrOutcome = errors.New("cosign: the desk returned the outcome of another request")
+	// ErrSigner: the signer has another key than the desk's, or its signature does not
+	// verify.
+	ErrSigner = errors.New("cosign: signature or key is not the desk's")
 )

@@ -42,7 +42,7 @@ const (
 	MaxSignerFrame = headSize + 1 + tx.MaxSize
 )
 
-// errFrame: bytes that are no frame of this protocol.
+// errFrame: bytes that are not a frame of this protocol.
 var errFrame = errors.New("not a frame of the signer's protocol")
 
 // frame is a request or an answer without its size and version.
@@ -70,9 +70,9 @@ func readFrame(r io.Reader) (frame, error) {
 	size := int(binary.LittleEndian.Uint16(head[:]))
 	switch {
 	case size < headSize || size > MaxSignerFrame:
-		return frame{}, fmt.Errorf("%w: of %d bytes", errFrame, size)
+		return frame{}, fmt.Errorf("%w: %d bytes, want %d to %d", errFrame, size, headSize, MaxSignerFrame)
 	case head[2] != frameVersion:
-		return frame{}, fmt.Errorf("%w: version %d", errFrame, head[2])
+		return frame{}, fmt.Errorf("%w: version %d, want %d", errFrame, head[2], frameVersion)
 	}
 	f := frame{head[3], make([]byte, size-headSize)}
 	_, err := io.ReadFull(r, f.body)
@@ -95,7 +95,7 @@ func (f frame) parse(want byte, into []byte) error {
 	case f.kind == answerRefusal && len(f.body) == 1:
 		return Refusal(f.body[0])
 	case f.kind != want || len(f.body) != len(into):
-		return fmt.Errorf("%w: an answer %#x of %d bytes", errFrame, f.kind, len(f.body))
+		return fmt.Errorf("%w: answer type %#x with %d bytes", errFrame, f.kind, len(f.body))
 	}
 	copy(into, f.body)
 	return nil
@@ -200,7 +200,7 @@ func (f frame) uses() (list []LimitUse, err error) {
 		return nil, Refusal(f.body[0])
 	}
 	if f.kind != answerLimits || len(f.body)%useSize != 0 {
-		return nil, fmt.Errorf("%w: an answer %#x of %d bytes", errFrame, f.kind, len(f.body))
+		return nil, fmt.Errorf("%w: answer type %#x with %d bytes", errFrame, f.kind, len(f.body))
 	}
 	for body := f.body; len(body) > 0; body = body[useSize:] {
 		number := func(at int) uint64 { return binary.LittleEndian.Uint64(body[33+8*at:]) }

@@ -25,10 +25,10 @@ const (
 // cannot be undone. Errors: those of the kernel.
 func HardenProcess() error {
 	if err := unix.Setrlimit(unix.RLIMIT_CORE, &unix.Rlimit{}); err != nil {
-		return fmt.Errorf("no core dumps: %w", err)
+		return fmt.Errorf("disabling core dumps: %w", err)
 	}
 	if err := unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0); err != nil {
-		return fmt.Errorf("no tracing: %w", err)
+		return fmt.Errorf("disabling tracing: %w", err)
 	}
 	return nil
 }
@@ -48,7 +48,7 @@ func openPrivate(path string, flag int) (*os.File, error) {
 	}
 	if err := checkPrivate(f); err != nil {
 		f.Close()
-		return nil, fmt.Errorf("%w: %s %w", ErrKeyFile, path, err)
+		return nil, fmt.Errorf("%w: %s: %w", ErrKeyFile, path, err)
 	}
 	return f, nil
 }
@@ -61,11 +61,11 @@ func checkPrivate(f *os.File) error {
 	stat, ok := info.Sys().(*syscall.Stat_t)
 	switch {
 	case !ok || !info.Mode().IsRegular():
-		return errors.New("is no regular file")
+		return errors.New("not a regular file")
 	case stat.Uid != uint32(os.Geteuid()):
-		return fmt.Errorf("belongs to user %d", stat.Uid)
+		return fmt.Errorf("owned by user %d, want %d", stat.Uid, os.Geteuid())
 	case info.Mode().Perm()&othersMode != 0:
-		return fmt.Errorf("is open to others: its mode is %#o", info.Mode().Perm())
+		return fmt.Errorf("mode %#o is open to other users: chmod 600", info.Mode().Perm())
 	}
 	return nil
 }
@@ -87,7 +87,7 @@ const maxSocketPath = 107
 // has a name, so no other user can connect early.
 func listenPrivate(path string, mode os.FileMode) (net.Listener, error) {
 	if len(path) > maxSocketPath {
-		return nil, fmt.Errorf("%s: a socket's path has %d bytes at most", path, maxSocketPath)
+		return nil, fmt.Errorf("socket path %s is %d bytes long, at most %d", path, len(path), maxSocketPath)
 	}
 	var failed error
 	lc := net.ListenConfig{Control: func(_, _ string, c syscall.RawConn) error {

@@ -27,7 +27,7 @@ var (
 	// ErrKeyFile: a file without a key, or one that others can access.
 	ErrKeyFile = errors.New("cosign: not a usable key file")
 	// ErrKeyExists: a new key would replace a file.
-	ErrKeyExists = errors.New("cosign: the file exists")
+	ErrKeyExists = errors.New("cosign: key file exists already and is not replaced")
 )
 
 // FileSigner is a key from a file, in this process. Printed, encoded or logged it is
@@ -61,7 +61,7 @@ func OpenKeyFile(path string) (*FileSigner, error) {
 	defer clear(text)
 	key, ok := parseKey(text)
 	if !ok {
-		return nil, fmt.Errorf("%w: %s is no array of 64 numbers, or its public key is another's", ErrKeyFile, path)
+		return nil, fmt.Errorf("%w: %s: want a JSON array of 64 numbers whose last 32 are the public key of the first 32", ErrKeyFile, path)
 	}
 	return newFileSigner(key), nil
 }
@@ -82,7 +82,7 @@ func readPrivate(path string, most int) ([]byte, error) {
 	switch {
 	case err != nil:
 		clear(text)
-		return nil, fmt.Errorf("key file: %w", err)
+		return nil, fmt.Errorf("reading the key file: %w", err)
 	case len(text) > most:
 		clear(text)
 		return nil, fmt.Errorf("%w: %s has more than %d bytes", ErrKeyFile, path, most)
@@ -114,7 +114,7 @@ func parseKey(text []byte) (*[ed25519.PrivateKeySize]byte, bool) {
 func NewKeyFile(path string) (solana.Address, error) {
 	public, key, err := ed25519.GenerateKey(nil)
 	if err != nil {
-		return solana.Address{}, fmt.Errorf("a new key: %w", err)
+		return solana.Address{}, fmt.Errorf("making a new key: %w", err)
 	}
 	defer clear(key)
 	text := appendKey(make([]byte, 0, MaxKeyFile), key)
@@ -166,13 +166,13 @@ func syncFolder(path string) error {
 func (s FileSigner) Address() solana.Address { return s.address }
 
 // Sign signs a job's message. It does not block. Errors: [ErrZero]; [ErrSigner] if the
-// job's empty signature slot belongs to another key.
+// job needs the signature of another key.
 func (s FileSigner) Sign(_ context.Context, j Job) (solana.Signature, error) {
 	switch {
 	case j.job == nil:
-		return solana.Signature{}, fmt.Errorf("%w: nothing to sign", ErrZero)
+		return solana.Signature{}, fmt.Errorf("%w of Job used", ErrZero)
 	case j.job.Desk != s.address:
-		return solana.Signature{}, fmt.Errorf("%w: the open slot is %s's, not %s's", ErrSigner, solana.Base58(j.job.Desk), solana.Base58(s.address))
+		return solana.Signature{}, fmt.Errorf("%w: the transaction needs the signature of %s, the signer's key is %s: check the signer's key file", ErrSigner, solana.Base58(j.job.Desk), solana.Base58(s.address))
 	}
 	return s.sign(j.Message()), nil
 }

@@ -211,9 +211,9 @@ func TestKeyFileContent(t *testing.T) {
 			t.Errorf("%s: %v, %v", name, s, err)
 			continue
 		}
-		told := strings.ReplaceAll(err.Error(), path, "PATH")
-		if told != ErrKeyFile.Error()+": PATH is no array of 64 numbers, or its public key is another's" &&
-			told != fmt.Sprintf("%v: PATH has more than %d bytes", ErrKeyFile, MaxKeyFile) {
+		message := strings.ReplaceAll(err.Error(), path, "PATH")
+		if message != ErrKeyFile.Error()+": PATH: want a JSON array of 64 numbers whose last 32 are the public key of the first 32" &&
+			message != fmt.Sprintf("%v: PATH has more than %d bytes", ErrKeyFile, MaxKeyFile) {
 			t.Errorf("%s: the error has the content: %v", name, err)
 		}
 	}

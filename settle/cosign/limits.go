@@ -207,7 +207,7 @@ func (l *Limits) addPayees(list []string) error {
 	for i, text := range list {
 		wallet, err := solana.ParseAddress(text)
 		if err != nil || wallet == (solana.Address{}) || l.payees[wallet] {
-			return fmt.Errorf("payee %d: %q is no address, or there twice", i+1, text)
+			return fmt.Errorf("payee %d: %q is not an address, or is listed twice", i+1, text)
 		}
 		l.payees[wallet] = true
 		if l.usdc == (solana.Address{}) {
@@ -228,7 +228,7 @@ func (l *Limits) addToken(in *limitsToken) error {
 	mint, err := solana.ParseAddress(in.Mint)
 	_, twice := l.tokens[mint]
 	if err != nil || mint == (solana.Address{}) || mint == l.usdc || twice {
-		return fmt.Errorf("mint %q is no address of a token that is sold, or there twice", in.Mint)
+		return fmt.Errorf("mint %q is not the address of a token that is sold, or is listed twice", in.Mint)
 	}
 	var t tokenLimit
 	for rail, text := range map[market.Rail]string{market.RailUSDC: in.FloorUSDC, market.RailSOL: in.FloorSOL} {
@@ -275,11 +275,11 @@ func (l *Limits) addCeiling(a asset, in *limitsOfCeiling) error {
 	}
 	hour, err := parseAtoms(in.MaxHour)
 	if err != nil {
-		return fmt.Errorf("max_hour %q is no number of atoms above 0", in.MaxHour)
+		return fmt.Errorf("max_hour %q is not a number of atoms above 0", in.MaxHour)
 	}
 	day, err := parseAtoms(in.MaxDay)
 	if err != nil || day < hour {
-		return fmt.Errorf("max_day %q is no number of atoms, or below max_hour", in.MaxDay)
+		return fmt.Errorf("max_day %q is not a number of atoms, or below max_hour", in.MaxDay)
 	}
 	l.ceilings[a] = ceiling{hour, day}
 	l.order = append(l.order, a)

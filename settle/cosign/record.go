@@ -56,7 +56,7 @@ var (
 	// ErrRecord: the file is not the record of this key, or it is damaged.
 	ErrRecord = errors.New("cosign: not this key's record of signed messages")
 	// ErrRecordInUse: another signer has the record open.
-	ErrRecordInUse = errors.New("cosign: the record is another signer's")
+	ErrRecordInUse = errors.New("cosign: another signer uses the record")
 )
 
 type block [blockSize]byte
@@ -236,7 +236,7 @@ func (r *record) replay(text []byte, header block) (end int, err error) {
 		if bytes.HasPrefix(header[:], bytes.TrimRight(head, "\x00")) && isZero(text[len(head):]) {
 			return 0, nil
 		}
-		return 0, fmt.Errorf("%w: its header", ErrRecord)
+		return 0, fmt.Errorf("%w: wrong header", ErrRecord)
 	}
 	r.crc = header.sum()
 	for at := blockSize; at < len(text); at += blockSize {

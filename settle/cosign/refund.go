@@ -124,8 +124,8 @@ func (a AuthorizedRefund) Hash() solana.Hash { return a.refund.value().hash }
 // long as a.Do.
 //
 // Errors: *[RefundRefused]; [ErrRefundTerms] if the message pays something else than the
-// desk owes; [ErrShape]; [ErrOutcome]; errors of a, wrapped. After an error some of the
-// refunds may have begun: either the same call succeeds later, or each of them lapses.
+// desk has recorded; [ErrShape]; [ErrOutcome]; errors of a, wrapped. After an error some of the
+// refunds may have begun: either the same call succeeds later, or each of them expires.
 func AuthorizeRefund(a Authorizer, operator market.OperatorID, raw []byte, usdc solana.Address) (AuthorizedRefund, error) {
 	d, err := unsignedRefund(raw)
 	if err != nil {
@@ -139,7 +139,7 @@ func AuthorizeRefund(a Authorizer, operator market.OperatorID, raw []byte, usdc 
 		case err != nil:
 			return AuthorizedRefund{}, fmt.Errorf("refund of %s: message %s: %w", x.Payment, d.hash, err)
 		case result.Kind != request.Kind():
-			return AuthorizedRefund{}, fmt.Errorf("refund of %s: %w: of request kind %d, not %d", x.Payment, ErrOutcome, result.Kind, request.Kind())
+			return AuthorizedRefund{}, fmt.Errorf("refund of %s: %w: request kind %d, want %d", x.Payment, ErrOutcome, result.Kind, request.Kind())
 		case result.Reason != 0:
 			return AuthorizedRefund{}, &RefundRefused{x.Payment, result.Outcome}
 		}
@@ -181,7 +181,7 @@ func unsignedRefund(raw []byte) (*draft, error) {
 		return nil, err
 	}
 	if t.Signatures[0] != (solana.Signature{}) {
-		return nil, fmt.Errorf("%w: its slot is filled", ErrShape)
+		return nil, fmt.Errorf("%w: it is signed already", ErrShape)
 	}
 	return refundDraft(&shape, bytes.Clone(raw), tx.MessageHash(t.Signed)), nil
 }
@@ -210,12 +210,12 @@ func (s SignedRefund) Signature() solana.Signature { return s.signature }
 // Bytes returns the whole transaction as it is sent. Read-only.
 func (s SignedRefund) Bytes() []byte { return s.raw }
 
-// Sign has s sign the transaction. Repeated, it returns the same signature. It blocks as
+// Sign signs the transaction with s. Repeated, it returns the same signature. It blocks as
 // long as s does. Errors: as [Authorized.Sign].
 func (a AuthorizedRefund) Sign(ctx context.Context, s Signer) (SignedRefund, error) {
 	d := a.refund
 	if d == nil {
-		return SignedRefund{}, fmt.Errorf("%w: no refund is authorized", ErrZero)
+		return SignedRefund{}, fmt.Errorf("%w of AuthorizedRefund used", ErrZero)
 	}
 	raw, signature, err := d.sign(ctx, s)
 	if err != nil {

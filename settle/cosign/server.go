@@ -83,9 +83,9 @@ func (o *ServerOptions) fill() error {
 	case o.Signer == nil || o.Signer.Address() == (solana.Address{}):
 		return fmt.Errorf("%w: a key is required", ErrOptions)
 	case o.Timeout < 0:
-		return fmt.Errorf("%w: a timeout of %v", ErrOptions, o.Timeout)
+		return fmt.Errorf("%w: Timeout %v: want 0 or more", ErrOptions, o.Timeout)
 	case len(o.AllowUIDs) > MaxAllowedUsers:
-		return fmt.Errorf("%w: %d users", ErrOptions, len(o.AllowUIDs))
+		return fmt.Errorf("%w: %d AllowUIDs, at most %d", ErrOptions, len(o.AllowUIDs), MaxAllowedUsers)
 	}
 	return nil
 }
@@ -153,7 +153,7 @@ func removeStaleSocket(path string) error {
 	case err != nil:
 		return err
 	case info.Mode().Type() != fs.ModeSocket:
-		return fmt.Errorf("%w: %s is no socket", ErrSocketInUse, path)
+		return fmt.Errorf("%w: %s is not a socket", ErrSocketInUse, path)
 	}
 	c, err := net.Dial("unix", path)
 	switch {
@@ -224,7 +224,7 @@ func (s *Server) serve(ctx context.Context, c net.Conn) {
 	c.SetDeadline(time.Now().Add(s.o.Timeout))
 	user, err := peerUser(c)
 	if err != nil || !slices.Contains(s.o.AllowUIDs, user) {
-		s.o.Logger.Warn("signer peer refused", "uid", user)
+		s.o.Logger.Warn("signer connection refused", "uid", user, "error", err)
 		return
 	}
 	stop := context.AfterFunc(ctx, func() { c.SetReadDeadline(time.Unix(1, 0)) })
@@ -274,13 +274,13 @@ func (s *Server) sign(ctx context.Context, kind Kind, raw []byte) (solana.Signat
 		if errors.Is(err, errSlots) {
 			refusal = RefusalSlots
 		}
-		s.o.Logger.Warn("signer refused", "kind", kind.String(), "refusal", refusal.String(), "error", err)
+		s.o.Logger.Warn("signing refused", "kind", kind.String(), "refusal", refusal.String(), "error", err)
 		return solana.Signature{}, refusal
 	}
 	entries := d.entries(s.o.Now().UnixNano())
 	log := s.o.Logger.With(entries[0].logged()).With("kind", kind.String(), "message", d.hash.String())
 	if refusal := s.admit(d, entries); refusal != 0 {
-		log.Warn("signer refused", "refusal", refusal.String())
+		log.Warn("signing refused", "refusal", refusal.String())
 		return solana.Signature{}, refusal
 	}
 	signature, err := s.o.Signer.Sign(ctx, Job{d})
@@ -295,8 +295,8 @@ func (s *Server) sign(ctx context.Context, kind Kind, raw []byte) (solana.Signat
 // admit checks the limits and adds the message to the record.
 func (s *Server) admit(d *draft, entries []entry) Refusal {
 	limits := s.limits.Load()
-	if no := limits.check(d); no != 0 {
-		return no
+	if refusal := limits.check(d); refusal != 0 {
+		return refusal
 	}
 	of, atoms, lamports, ok := d.leaves()
 	if !ok {
@@ -307,11 +307,11 @@ func (s *Server) admit(d *draft, entries []entry) Refusal {
 	})
 }
 
-// errSlots: the desk's signature slot is not empty, or another one does not verify.
-var errSlots = errors.New("cosign: signature slots")
+// errSlots: the desk's signature is set already, or another one does not verify.
+var errSlots = errors.New("cosign: wrong signatures in the transaction to sign")
 
 // decodeJob decodes and checks a job of another process: the right shape, the desk's
-// slot empty, and every other signature verified. The result shares raw. Errors:
+// signature empty, and every other one verified. The result shares raw. Errors:
 // [ErrShape], errSlots.
 func decodeJob(kind Kind, raw []byte, desk solana.Address) (*draft, error) {
 	t, err := tx.Decode(raw)
@@ -339,9 +339,9 @@ func decodeJob(kind Kind, raw []byte, desk solana.Address) (*draft, error) {
 		case signer == desk && t.Signatures[i] == (solana.Signature{}):
 			d.slot = i
 		case signer == desk:
-			return nil, fmt.Errorf("%w: the desk's is filled", errSlots)
+			return nil, fmt.Errorf("%w: the desk's signature is set already", errSlots)
 		case !eddsa.Verify(signer, t.Signed, t.Signatures[i]):
-			return nil, fmt.Errorf("%w: %s has not signed", errSlots, solana.Base58(signer))
+			return nil, fmt.Errorf("%w: the signature of %s is missing or wrong", errSlots, solana.Base58(signer))
 		}
 	}
 	return d, nil
@@ -354,7 +354,7 @@ func decodeRefund(t *tx.Transaction, raw []byte, desk solana.Address) (*draft, e
 		return nil, err
 	}
 	if t.Signatures[0] != (solana.Signature{}) {
-		return nil, fmt.Errorf("%w: the desk's is filled", errSlots)
+		return nil, fmt.Errorf("%w: the desk's signature is set already", errSlots)
 	}
 	return refundDraft(&shape, raw, tx.MessageHash(t.Signed)), nil
 }

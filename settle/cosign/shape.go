@@ -96,15 +96,15 @@ func decode(message []byte, desk solana.Address, signers int) (*tx.Message, erro
 	_, signs := m.Slot(desk)
 	switch {
 	case m.Version != tx.V0:
-		return nil, fmt.Errorf("%w: version %s", ErrShape, m.Version)
+		return nil, fmt.Errorf("%w: message version %s, want %s", ErrShape, m.Version, tx.V0)
 	case m.UsesLookups():
-		return nil, fmt.Errorf("%w: address tables", ErrShape)
+		return nil, fmt.Errorf("%w: it uses address tables", ErrShape)
 	case m.UsesNonce():
-		return nil, fmt.Errorf("%w: a durable nonce", ErrShape)
+		return nil, fmt.Errorf("%w: it uses a durable nonce", ErrShape)
 	case m.Blockhash == (solana.Hash{}):
 		return nil, fmt.Errorf("%w: no blockhash", ErrShape)
 	case int(m.Header.Required) != signers:
-		return nil, fmt.Errorf("%w: %d signers", ErrShape, m.Header.Required)
+		return nil, fmt.Errorf("%w: %d signers, want %d", ErrShape, m.Header.Required, signers)
 	case !signs:
 		return nil, fmt.Errorf("%w: %s does not sign it", ErrShape, solana.Base58(desk))
 	}
@@ -180,12 +180,12 @@ type call struct {
 func (r *reader) take(program solana.Address, size int, needs ...access) (c call) {
 	called, ok := r.program()
 	if !ok || called != program {
-		r.fail("it must call %s", solana.Base58(program))
+		r.fail("the instruction must call %s", solana.Base58(program))
 		return call{}
 	}
 	in := &r.m.Instructions[r.next]
 	if len(in.Data) != size || len(in.Accounts) != len(needs) {
-		r.fail("%d bytes of data and %d accounts", len(in.Data), len(in.Accounts))
+		r.fail("%d bytes of data and %d accounts, want %d and %d", len(in.Data), len(in.Accounts), size, len(needs))
 		return call{}
 	}
 	r.needs[in.Program] |= named
@@ -214,7 +214,7 @@ type account struct{ payer, at, owner, mint, program solana.Address }
 
 func (r *reader) create() account {
 	c := r.take(solana.AssociatedTokenProgram, createSize, writeSign, write, named, named, named, named)
-	r.require(c.data[0] == createIdempotent, "no idempotent creation")
+	r.require(c.data[0] == createIdempotent, "not an idempotent creation")
 	r.require(c.keys[4] == solana.SystemProgram, "the account is not created by the system program")
 	return account{c.keys[0], c.keys[1], c.keys[2], c.keys[3], c.keys[5]}
 }
@@ -231,7 +231,7 @@ type transfer struct {
 func (r *reader) tokens(referenced bool) transfer {
 	program, ok := r.program()
 	if !ok || !solana.IsTokenProgram(program) {
-		r.fail("it must call a token program")
+		r.fail("the instruction must call a token program")
 		return transfer{}
 	}
 	needs := []access{write, named, write, sign, named}
@@ -239,7 +239,7 @@ func (r *reader) tokens(referenced bool) transfer {
 		needs = needs[:4]
 	}
 	c := r.take(program, transferSize, needs...)
-	r.require(c.data[0] == transferChecked, "no checked transfer")
+	r.require(c.data[0] == transferChecked, "not a checked transfer")
 	if referenced {
 		r.reference = c.keys[4]
 	}
@@ -248,7 +248,7 @@ func (r *reader) tokens(referenced bool) transfer {
 
 func (r *reader) lamports() transfer {
 	c := r.take(solana.SystemProgram, systemTransferSize, writeSign, write, named)
-	r.require(binary.LittleEndian.Uint32(c.data[:]) == systemTransfer, "no transfer of lamports")
+	r.require(binary.LittleEndian.Uint32(c.data[:]) == systemTransfer, "not a transfer of lamports")
 	r.reference = c.keys[2]
 	return transfer{from: c.keys[0], to: c.keys[1], owner: c.keys[0], amount: market.Amount(binary.LittleEndian.Uint64(c.data[4:]))}
 }
@@ -317,12 +317,12 @@ func (r *reader) memo() {
 func (r *reader) text() string {
 	called, ok := r.program()
 	if !ok || called != solana.MemoProgram {
-		r.fail("it must call %s", solana.Base58(solana.MemoProgram))
+		r.fail("the instruction must call %s", solana.Base58(solana.MemoProgram))
 		return ""
 	}
 	in := &r.m.Instructions[r.next]
 	if len(in.Data) > maxText || len(in.Accounts) != 0 {
-		r.fail("%d bytes of data and %d accounts", len(in.Data), len(in.Accounts))
+		r.fail("%d bytes of data and %d accounts, want at most %d and none", len(in.Data), len(in.Accounts), maxText)
 		return ""
 	}
 	r.needs[in.Program] |= named
@@ -340,7 +340,7 @@ func (r *reader) finish() (Shape, error) {
 // check checks that no instruction is left, and that every account has exactly the
 // privileges that the instructions need.
 func (r *reader) check() error {
-	r.require(r.next == len(r.m.Instructions), "more instructions")
+	r.require(r.next == len(r.m.Instructions), "instructions after the last one that is allowed")
 	r.needs[0] |= writeSign // pays the fee
 	signers := int(r.m.Header.Required)
 	for i, key := range r.m.Keys {
@@ -352,7 +352,9 @@ func (r *reader) check() error {
 			has |= write
 		}
 		if has != r.needs[i] {
-			r.fail("account %s has privileges other than it needs", solana.Base58(key))
+			need := r.needs[i]
+			r.fail("account %s is signer=%t writable=%t, want signer=%t writable=%t", solana.Base58(key),
+				has&sign == sign, has&write == write, need&sign == sign, need&write == write)
 		}
 	}
 	return r.err

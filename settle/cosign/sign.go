@@ -20,8 +20,8 @@ type Job struct{ job *draft }
 // Kind returns the kind of the transaction, 0 for the zero value.
 func (j Job) Kind() Kind { return j.job.value().Kind }
 
-// Transaction returns the whole transaction, with the desk's slot empty and every
-// other one filled. Read-only.
+// Transaction returns the whole transaction: the desk's signature is empty, all others
+// are there. Read-only.
 func (j Job) Transaction() []byte { return j.job.value().raw }
 
 // Message returns the bytes to sign, a part of Transaction.
@@ -63,15 +63,15 @@ func (s Signed) Signature() solana.Signature { return s.signature }
 // Bytes returns the whole transaction as it is sent. Read-only.
 func (s Signed) Bytes() []byte { return s.raw }
 
-// Sign has s sign the transaction. Repeated, it returns the same signature. It blocks
+// Sign signs the transaction with s. Repeated, it returns the same signature. It blocks
 // as long as s does.
 //
-// Errors: [ErrZero]; [ErrSigner] if the open slot is not s's, or the signature does
+// Errors: [ErrZero]; [ErrSigner] if s has another key than the desk's, or the signature does
 // not verify; s's own, wrapped.
 func (a Authorized) Sign(ctx context.Context, s Signer) (Signed, error) {
 	d := a.authorized
 	if d == nil {
-		return Signed{}, fmt.Errorf("%w: nothing is authorized", ErrZero)
+		return Signed{}, fmt.Errorf("%w of Authorized used", ErrZero)
 	}
 	raw, first, err := d.sign(ctx, s)
 	if err != nil {
@@ -83,14 +83,14 @@ func (a Authorized) Sign(ctx context.Context, s Signer) (Signed, error) {
 // sign returns the whole transaction with the signature of s, and its first signature.
 func (d *draft) sign(ctx context.Context, s Signer) (raw []byte, first solana.Signature, err error) {
 	if address := s.Address(); address != d.Desk {
-		return nil, first, fmt.Errorf("%w: the open slot is %s's, not %s's", ErrSigner, solana.Base58(d.Desk), solana.Base58(address))
+		return nil, first, fmt.Errorf("%w: the transaction needs the signature of %s, the signer's key is %s: check the signer's key file", ErrSigner, solana.Base58(d.Desk), solana.Base58(address))
 	}
 	signature, err := s.Sign(ctx, Job{d})
 	if err != nil {
 		return nil, first, err
 	}
 	if !eddsa.Verify(d.Desk, d.message(), signature) {
-		return nil, first, fmt.Errorf("%w: its signature does not verify", ErrSigner)
+		return nil, first, fmt.Errorf("%w: the signature of %s does not verify", ErrSigner, solana.Base58(d.Desk))
 	}
 	raw = bytes.Clone(d.raw)
 	copy(slotOf(raw, d.slot), signature[:])

@@ -77,7 +77,7 @@ func (s *SocketSigner) Address() solana.Address { return s.address }
 // signer.
 func (s *SocketSigner) Sign(ctx context.Context, j Job) (signature solana.Signature, err error) {
 	if j.Kind() == 0 {
-		return signature, fmt.Errorf("%w: nothing to sign", ErrZero)
+		return signature, fmt.Errorf("%w of Job used", ErrZero)
 	}
 	err = s.call(ctx, signFrame(j), answerSignature, signature[:])
 	return signature, err

@@ -166,7 +166,7 @@ func TestWrongUser(t *testing.T) {
 	if _, err := Dial(s.path, SocketOptions{}); !errors.Is(err, ErrUnavailable) {
 		t.Errorf("dialled: %v", err)
 	}
-	if text := s.log.String(); !strings.Contains(text, "signer peer refused") {
+	if text := s.log.String(); !strings.Contains(text, "signer connection refused") {
 		t.Errorf("the log: %s", text)
 	}
 	s.stop()
@@ -237,7 +237,7 @@ func TestNoServer(t *testing.T) {
 	}
 	o := options(t)
 	o.Path = filepath.Join(filepath.Dir(o.Path), strings.Repeat("s", maxSocketPath))
-	if _, err := NewServer(o); err == nil || !strings.Contains(err.Error(), "107 bytes") {
+	if _, err := NewServer(o); err == nil || !strings.Contains(err.Error(), "at most 107") {
 		t.Errorf("a path too long: %v", err)
 	}
 	o.Path = o.Path[:maxSocketPath]

@@ -111,7 +111,7 @@ func (s *spent) replay(text []byte) error {
 		if bytes.HasPrefix(s.header[:], bytes.TrimRight(head, "\x00")) && isZero(text[len(head):]) {
 			return nil
 		}
-		return fmt.Errorf("%w: its header", ErrSpent)
+		return fmt.Errorf("%w: wrong header", ErrSpent)
 	}
 	crc := s.header.sum()
 	for at := blockSize; at+blockSize <= len(text) && !isZero(text[at:]); at += blockSize {
@@ -125,7 +125,7 @@ func (s *spent) replay(text []byte) error {
 }
 
 // rewrite replaces the file by one that has only what the windows need. The caller holds
-// mu, or nobody else has s.
+// mu, or is the only user of s.
 func (s *spent) rewrite(now int64) error {
 	s.forget(now)
 	text, crc := append([]byte(nil), s.header[:]...), s.header.sum()

@@ -80,11 +80,11 @@ func (p *Prover) examine(ctx context.Context, l lookup, from read) (finding, err
 // stricter than the chain's would leave payments without an answer.
 func verifySignatures(c *ledger.Confirmed, s solana.Signature) error {
 	if c.Signature() != s {
-		return fmt.Errorf("%w: it is of transaction %s", ErrAnswer, c.Signature())
+		return fmt.Errorf("%w: a node answered with transaction %s", ErrAnswer, c.Signature())
 	}
 	for i, signer := range c.Tx.Message.Signers() {
 		if !ed25519.Verify(signer[:], c.Tx.Signed, c.Tx.Signatures[i][:]) {
-			return fmt.Errorf("%w: %s has not signed it", ErrAnswer, solana.Base58(signer))
+			return fmt.Errorf("%w: the signature of %s does not verify", ErrAnswer, solana.Base58(signer))
 		}
 	}
 	return nil
@@ -120,7 +120,7 @@ func checkBalanceReported(c *ledger.Confirmed, t *payment.Target) error {
 		return nil
 	}
 	if c.After[at] > 0 && !slices.ContainsFunc(c.TokensAfter, func(b ledger.TokenBalance) bool { return b.Account == at }) {
-		return fmt.Errorf("%w: no balance of %s", ErrAnswer, solana.Base58(t.PayTo))
+		return fmt.Errorf("%w: the answer lacks the balance of %s", ErrAnswer, solana.Base58(t.PayTo))
 	}
 	return nil
 }
@@ -232,7 +232,7 @@ func (p *Prover) decide(s *effects, c *rfq.Claim, key rfq.IdempotencyKey) (findi
 		return finding{}, fmt.Errorf("%w: claim %s, %s", ErrWallet, binding.Memo(c.ID), solana.Base58(c.Terms.PayTo))
 	case s.BlockTime <= 0:
 		// Every block has a time. This node does not know it; another may.
-		return finding{}, fmt.Errorf("%w: no block time", ErrAnswer)
+		return finding{}, fmt.Errorf("%w: the answer lacks the block time", ErrAnswer)
 	}
 	facts := s.facts[at]
 	verdict := payment.Decide(facts, p.termsOf(c))

@@ -132,9 +132,11 @@ func (o Options) Validate() error {
 		served++
 		switch rail := market.Rail(rail); {
 		case !rail.Valid():
-			return fmt.Errorf("%w: rail %d has wallets", ErrOptions, rail)
-		case (rail == market.RailSOL) != r.Mint.IsZero():
-			return fmt.Errorf("%w: the mint of %s", ErrOptions, rail)
+			return fmt.Errorf("%w: rail %d is unknown, but has wallets", ErrOptions, rail)
+		case rail != market.RailSOL && r.Mint.IsZero():
+			return fmt.Errorf("%w: rail %s has no mint", ErrOptions, rail)
+		case rail == market.RailSOL && !r.Mint.IsZero():
+			return fmt.Errorf("%w: rail %s has a mint", ErrOptions, rail)
 		}
 		if err := checkWallets(r.Treasury); err != nil {
 			return err
@@ -143,18 +145,20 @@ func (o Options) Validate() error {
 	if err := checkWallets(o.Wallets); err != nil {
 		return err
 	}
-	for _, d := range []time.Duration{o.ClockTolerance, o.Retry, o.WatchEvery, o.CursorDelay, o.GiveUpAfter} {
+	for name, d := range map[string]time.Duration{
+		"ClockTolerance": o.ClockTolerance, "Retry": o.Retry, "WatchEvery": o.WatchEvery, "CursorDelay": o.CursorDelay, "GiveUpAfter": o.GiveUpAfter,
+	} {
 		if d < 0 {
-			return fmt.Errorf("%w: a negative duration", ErrOptions)
+			return fmt.Errorf("%w: %s is %s: want 0 or more", ErrOptions, name, d)
 		}
 	}
 	switch {
 	case served == 0:
 		return fmt.Errorf("%w: no rail is served", ErrOptions)
 	case o.ClockTolerance > time.Hour:
-		return fmt.Errorf("%w: a clock tolerance of %v", ErrOptions, o.ClockTolerance)
+		return fmt.Errorf("%w: ClockTolerance %s: at most 1h", ErrOptions, o.ClockTolerance)
 	case o.MaxReading < 0 || o.Readers < 0 || o.Readers > MaxReaders:
-		return fmt.Errorf("%w: %d readings, %d readers", ErrOptions, o.MaxReading, o.Readers)
+		return fmt.Errorf("%w: MaxReading %d, Readers %d: want 0 or more, and at most %d Readers", ErrOptions, o.MaxReading, o.Readers, MaxReaders)
 	}
 	return nil
 }
@@ -165,7 +169,7 @@ func checkWallets(list []solana.Address) error {
 	}
 	for i, w := range list {
 		if w == (solana.Address{}) || slices.Contains(list[:i], w) {
-			return fmt.Errorf("%w: wallet %d is zero, or there twice", ErrOptions, i+1)
+			return fmt.Errorf("%w: wallet %d is empty or listed twice", ErrOptions, i+1)
 		}
 	}
 	return nil

@@ -63,7 +63,7 @@ func (p *Prover) delivered(ctx context.Context, id market.ClaimID, paid solana.S
 		case err != nil:
 			return false, fmt.Errorf("claim %s: %w", binding.Memo(id), err)
 		case !found:
-			return false, fmt.Errorf("%w: claim %s: %s is listed and not found", ErrAnswer, binding.Memo(id), list[i].Signature)
+			return false, fmt.Errorf("%w: claim %s: a node lists transaction %s, but does not return it", ErrAnswer, binding.Memo(id), list[i].Signature)
 		case !c.Failed && p.delivers(c.Tx.Signed, id):
 			return true, nil
 		}

@@ -26,8 +26,8 @@ const Unreadable = "unreadable"
 
 // Errors after which the watch retries a transaction.
 var (
-	errNotFinal = errors.New("listed as final, and not found")
-	errDeskFull = errors.New("the desk has no room for it")
+	errNotFinal = errors.New("a node lists the transaction as final, but none returns it")
+	errDeskFull = errors.New("the desk's list of refunds is full")
 	errCursor   = errors.New("no node knows the transaction at the cursor")
 )
 
